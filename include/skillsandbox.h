@@ -1,0 +1,189 @@
+/* skillsandbox.h - the public interface of libskillsandbox.
+ *
+ * Runs an AI agent's skill with only what it declares and its owner grants.
+ * Three steps: say what the owner allows (ssb_options), freeze it into a plan
+ * (ssb_plan_*), run the plan (ssb_run).
+ *
+ * Every call that can fail returns 0 or -1 and fills `err` once; `ret_*`
+ * arguments are untouched on failure. The library never prints, logs or
+ * exits. It is not thread-safe per object; distinct objects are independent.
+ * ssb_run() forks: call it from a single-threaded process.
+ */
+#ifndef SKILLSANDBOX_H
+#define SKILLSANDBOX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SSB_VERSION "0.1.0"
+#define SSB_API __attribute__((visibility("default")))
+
+/* ---- errors ---------------------------------------------------------- */
+
+enum ssb_code {
+	SSB_OK = 0,
+	SSB_E_USAGE,     /* the caller's words are off */
+	SSB_E_MANIFEST,  /* the manifest is not valid */
+	SSB_E_POLICY,    /* refused: the owner has not granted it */
+	SSB_E_LAYER,     /* an enforcement layer cannot be applied */
+	SSB_E_LIMIT,     /* a built-in bound was exceeded */
+	SSB_E_NOT_FOUND, /* the thing named does not exist */
+	SSB_E_NOT_EXEC,  /* the entrypoint exists but cannot be executed */
+	SSB_E_SYS,       /* a system call failed: see sys_errno */
+	SSB_E_NOMEM,
+};
+
+/* By value, no heap: works after fork and under seccomp. */
+struct ssb_error {
+	enum ssb_code code;       /* SSB_OK until the first failure */
+	int           sys_errno;  /* 0 when no syscall failed */
+	char          where[96];  /* "mounts", "weather/skillsandbox.yaml:14:7" */
+	char          text[400];  /* what happened, and what to do about it */
+};
+
+/* ---- diagnostics: every finding of one file or plan, not only the first  */
+
+enum ssb_severity { SSB_NOTE, SSB_WARNING, SSB_ERROR };
+
+struct ssb_diag {
+	enum ssb_severity severity;
+	const char       *where;   /* "file:line:column", or the flag; never NULL */
+	const char       *text;    /* what is wrong; never NULL */
+	const char       *remedy;  /* what to write instead; may be "" */
+};
+
+struct ssb_diags;
+
+SSB_API struct ssb_diags *ssb_diags_new(void);                 /* returns new, or NULL */
+SSB_API void ssb_diags_free(struct ssb_diags *d);              /* accepts NULL */
+SSB_API size_t ssb_diags_count(const struct ssb_diags *d);
+SSB_API const struct ssb_diag *ssb_diags_get(const struct ssb_diags *d, size_t i); /* borrows */
+
+/* ---- the owner's word ------------------------------------------------- */
+
+enum ssb_option {
+	SSB_OPT_READ,          /* path; may be given many times */
+	SSB_OPT_WRITE,         /* path; many */
+	SSB_OPT_NET,           /* HOST[:PORT]; many */
+	SSB_OPT_ENV,           /* NAME or NAME=VALUE; many */
+	SSB_OPT_MEMORY,        /* "512M", "1G", bare number = MiB */
+	SSB_OPT_TIMEOUT,       /* "30s", "5m", "1h", bare number = seconds */
+	SSB_OPT_CPU_SHARES,    /* 2..262144 */
+	SSB_OPT_MAX_OUTPUT,    /* bytes, "1M" */
+	SSB_OPT_MAX_PROCESSES, /* 1..65536 */
+	SSB_OPT_MAX_FILES,     /* open files per process */
+	SSB_OPT_MAX_DISK,      /* "64M"; bare number = MiB */
+	SSB_OPT_PROFILE,       /* default | strict | permissive */
+	SSB_OPT_TOOLCHAIN,     /* auto | off */
+	SSB_OPT_BEST_EFFORT,   /* name of a layer; many */
+	SSB_OPT_UNIX_SOCKETS,  /* "yes" | "no": AF_UNIX although a write is granted */
+	SSB_OPT_POLICY_FILE,   /* instead of ~/.config/skillsandbox/policy.yaml; "" = none */
+	SSB_OPT_TRACE_OUTPUT,  /* file for trace.json, instead of the state directory */
+	SSB_OPT_TTY,           /* "auto" | "yes" | "no": a pty of its own */
+};
+
+struct ssb_options;
+
+SSB_API struct ssb_options *ssb_options_new(void);             /* returns new, or NULL */
+SSB_API void ssb_options_free(struct ssb_options *o);          /* accepts NULL */
+/* Copies `value`. A bad value is SSB_E_USAGE with what to write instead. */
+SSB_API int ssb_options_set(struct ssb_options *o, enum ssb_option what, const char *value,
+                            struct ssb_error *err);
+
+/* ---- manifests and plans ---------------------------------------------- */
+
+/* Checks the manifest of a skill directory, or a manifest file. Executes
+ * nothing and opens nothing but the manifest. All findings go to `diags`
+ * (borrowed, may be NULL); -1 with SSB_E_MANIFEST if any is an error. */
+SSB_API int ssb_validate(const char *path, struct ssb_diags *diags, struct ssb_error *err);
+
+struct ssb_plan;
+
+/* Freezes manifest, owner's policy file and options into a plan.
+ * `args` (NULL-terminated, may be NULL, borrowed) is appended to the
+ * entrypoint's. Refusals and warnings go to `diags` (may be NULL). With any
+ * refusal the plan is still returned, for inspection, and ssb_run() refuses
+ * it. `*ret_plan` is new: free it with ssb_plan_free(). */
+SSB_API int ssb_plan_skill(const struct ssb_options *o, const char *dir, char *const args[],
+                           struct ssb_plan **ret_plan, struct ssb_diags *diags,
+                           struct ssb_error *err);
+/* The same for a bare command: the options are the whole plan. */
+SSB_API int ssb_plan_command(const struct ssb_options *o, char *const argv[],
+                             struct ssb_plan **ret_plan, struct ssb_diags *diags,
+                             struct ssb_error *err);
+SSB_API void ssb_plan_free(struct ssb_plan *p);                /* accepts NULL */
+SSB_API size_t ssb_plan_refusals(const struct ssb_plan *p);
+/* Returns new, NUL-terminated (free()); NULL only when memory is out. */
+SSB_API char *ssb_plan_json(const struct ssb_plan *p);
+SSB_API char *ssb_plan_text(const struct ssb_plan *p);
+
+/* ---- running ----------------------------------------------------------- */
+
+enum ssb_end {
+	SSB_END_EXITED,   /* by itself: exit_status is the skill's own */
+	SSB_END_SIGNALED, /* by signal `signal` */
+	SSB_END_TIMEOUT,  /* max_runtime_seconds */
+	SSB_END_MEMORY,   /* memory_mb */
+	SSB_END_CANCELED, /* the caller was told to stop */
+};
+
+struct ssb_result {
+	enum ssb_end end;
+	int          exit_status;  /* as the command line reports it: own, 128+N, 124, 137 */
+	int          signal;
+	uint64_t     duration_us;
+	uint64_t     stdout_bytes; /* delivered */
+	uint64_t     stderr_bytes;
+	int          stdout_cut;   /* output went past max_output_bytes */
+	int          stderr_cut;
+	size_t       violations;
+	char         run_id[40];
+	char         trace_path[4096];
+};
+
+/* Builds the sandbox, runs the plan to its end, relaying the standard
+ * streams given as fds (borrowed; -1 = empty/discard), and writes the trace.
+ * Fails closed: if -1 is returned the skill did not start (or could not be
+ * executed: SSB_E_NOT_FOUND, SSB_E_NOT_EXEC). */
+SSB_API int ssb_run(const struct ssb_plan *p, const int stdio[3], struct ssb_result *ret_result,
+                    struct ssb_error *err);
+
+/* ---- what this machine offers, and proof that the sandbox holds -------- */
+
+struct ssb_check {
+	const char *name;    /* "userns", "landlock", ... ; a probe's name */
+	int         ok;      /* 1 available / held; 0 missing / leaked */
+	char        detail[200];
+	char        remedy[300];
+};
+
+/* `*ret_checks` is new (free()), `*ret_count` its length. */
+SSB_API int ssb_doctor(struct ssb_check **ret_checks, size_t *ret_count, struct ssb_error *err);
+
+enum ssb_probe_outcome {
+	SSB_PROBE_HELD,       /* works outside, fails inside */
+	SSB_PROBE_LEAKED,     /* works inside */
+	SSB_PROBE_NO_CONTROL, /* does not work outside either: proves nothing */
+};
+
+struct ssb_probe {
+	const char            *name;
+	const char            *what;    /* one line for people */
+	enum ssb_probe_outcome outcome;
+	char                   inside[120];
+	char                   outside[120];
+};
+
+/* Builds the very sandbox that ssb_run() would build and attacks it from
+ * inside. `*ret_probes` is new (free()). */
+SSB_API int ssb_prove(const struct ssb_plan *p, struct ssb_probe **ret_probes, size_t *ret_count,
+                      struct ssb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

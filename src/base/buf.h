@@ -1,0 +1,33 @@
+/* buf.h - a growing byte buffer with a hard cap.
+ *
+ * Once an append fails (cap or memory) the buffer is `failed` and stays so:
+ * callers append freely and check once at the end. */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf {
+	char  *data; /* NUL-terminated whenever not NULL */
+	size_t len;
+	size_t size;
+	size_t cap;
+	bool   failed;
+};
+
+void buf_init(struct buf *b, size_t cap);
+void buf_done(struct buf *b); /* frees; accepts a zeroed or done buffer */
+void buf_add(struct buf *b, const void *data, size_t len);
+void buf_addc(struct buf *b, char c);
+void buf_adds(struct buf *b, const char *s);
+void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void buf_reset(struct buf *b); /* empty again, memory kept, failure forgotten */
+
+/* Hands the string to the caller (free()); NULL if anything failed. */
+char *buf_steal(struct buf *b);
+
+#define auto_buf __attribute__((cleanup(buf_done))) struct buf
+
+#endif

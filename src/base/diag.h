@@ -1,0 +1,17 @@
+/* diag.h - the list of findings behind `struct ssb_diags`. */
+#ifndef BASE_DIAG_H
+#define BASE_DIAG_H
+
+#include <stdbool.h>
+
+#include "skillsandbox.h"
+
+/* Copies the three texts; accepts d == NULL. Past MAX_DIAGS the last entry
+ * says that there are more. Never fails: without memory the count still
+ * grows, so that an error can not get lost. */
+void diag_add(struct ssb_diags *d, enum ssb_severity severity, const char *where,
+              const char *remedy, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+bool diag_has_errors(const struct ssb_diags *d); /* also those not kept */
+
+#endif

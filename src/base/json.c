@@ -1,0 +1,157 @@
+#include "base/json.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+void json_init(struct json *j, struct buf *out, bool pretty)
+{
+	*j = (struct json){ .out = out, .pretty = pretty };
+}
+
+static void json_newline(struct json *j)
+{
+	if (j->pretty) {
+		buf_addc(j->out, '\n');
+		for (unsigned i = 0; i < j->depth; i++) {
+			buf_adds(j->out, "  ");
+		}
+	}
+}
+
+/* What comes before any value or key: a comma where one is due. */
+static void json_before(struct json *j)
+{
+	if (j->keyed) {
+		j->keyed = false;
+		return;
+	}
+	if (j->depth > 0) {
+		if (j->filled >> j->depth & 1) {
+			buf_addc(j->out, ',');
+		}
+		j->filled |= 1ULL << j->depth;
+		json_newline(j);
+	}
+}
+
+void json_open(struct json *j, char bracket)
+{
+	assert(j->depth < 63);
+	json_before(j);
+	buf_addc(j->out, bracket);
+	j->depth++;
+	j->filled &= ~(1ULL << j->depth);
+}
+
+void json_close(struct json *j, char bracket)
+{
+	assert(j->depth > 0);
+	bool any = j->filled >> j->depth & 1;
+	j->depth--;
+	if (any) {
+		json_newline(j);
+	}
+	buf_addc(j->out, bracket);
+}
+
+static void json_escaped(struct json *j, const char *s, size_t len)
+{
+	buf_addc(j->out, '"');
+	for (size_t i = 0; i < len;) {
+		uint32_t cp = 0;
+		size_t n = utf8_decode(s + i, len - i, &cp);
+		if (n == 0) {
+			buf_addf(j->out, "\\udc%02x", (unsigned)(unsigned char)s[i]);
+			i++;
+			continue;
+		}
+		if (cp == '"' || cp == '\\') {
+			buf_addc(j->out, '\\');
+			buf_addc(j->out, (char)cp);
+		} else if (cp == '\n') {
+			buf_adds(j->out, "\\n");
+		} else if (cp == '\t') {
+			buf_adds(j->out, "\\t");
+		} else if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x2028 || cp == 0x2029) {
+			buf_addf(j->out, "\\u%04" PRIx32, cp);
+		} else {
+			buf_add(j->out, s + i, n);
+		}
+		i += n;
+	}
+	buf_addc(j->out, '"');
+}
+
+void json_key(struct json *j, const char *key)
+{
+	json_before(j);
+	json_escaped(j, key, strlen(key));
+	buf_adds(j->out, j->pretty ? ": " : ":");
+	j->keyed = true;
+}
+
+void json_strn(struct json *j, const char *s, size_t len)
+{
+	json_before(j);
+	json_escaped(j, s, len);
+}
+
+void json_str(struct json *j, const char *s)
+{
+	if (s == NULL) {
+		json_null(j);
+		return;
+	}
+	json_strn(j, s, strlen(s));
+}
+
+void json_int(struct json *j, int64_t v)
+{
+	json_before(j);
+	buf_addf(j->out, "%" PRId64, v);
+}
+
+void json_uint(struct json *j, uint64_t v)
+{
+	json_before(j);
+	buf_addf(j->out, "%" PRIu64, v);
+}
+
+void json_bool(struct json *j, bool v)
+{
+	json_before(j);
+	buf_adds(j->out, v ? "true" : "false");
+}
+
+void json_null(struct json *j)
+{
+	json_before(j);
+	buf_adds(j->out, "null");
+}
+
+void json_kstr(struct json *j, const char *key, const char *s)
+{
+	json_key(j, key);
+	json_str(j, s);
+}
+
+void json_kint(struct json *j, const char *key, int64_t v)
+{
+	json_key(j, key);
+	json_int(j, v);
+}
+
+void json_kuint(struct json *j, const char *key, uint64_t v)
+{
+	json_key(j, key);
+	json_uint(j, v);
+}
+
+void json_kbool(struct json *j, const char *key, bool v)
+{
+	json_key(j, key);
+	json_bool(j, v);
+}

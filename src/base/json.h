@@ -1,0 +1,41 @@
+/* json.h - a small streaming JSON writer into a capped buffer.
+ *
+ * The writer places commas and escapes; the caller opens and closes. Text may
+ * be hostile: control characters and invalid UTF-8 are written as escapes
+ * (a bad byte 0xNN as \udcNN, a lone surrogate, so that it survives and can
+ * never forge a record). */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct json {
+	struct buf *out;    /* borrowed */
+	bool        pretty; /* two-space indent and newlines */
+	unsigned    depth;
+	uint64_t    filled; /* bit per depth: something was written there */
+	bool        keyed;  /* a key was just written */
+};
+
+void json_init(struct json *j, struct buf *out, bool pretty);
+void json_open(struct json *j, char bracket); /* '{' or '[' */
+void json_close(struct json *j, char bracket); /* '}' or ']' */
+void json_key(struct json *j, const char *key);
+void json_str(struct json *j, const char *s); /* NULL writes null */
+void json_strn(struct json *j, const char *s, size_t len);
+void json_int(struct json *j, int64_t v);
+void json_uint(struct json *j, uint64_t v);
+void json_bool(struct json *j, bool v);
+void json_null(struct json *j);
+
+/* key and value at once */
+void json_kstr(struct json *j, const char *key, const char *s);
+void json_kint(struct json *j, const char *key, int64_t v);
+void json_kuint(struct json *j, const char *key, uint64_t v);
+void json_kbool(struct json *j, const char *key, bool v);
+
+#endif

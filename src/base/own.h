@@ -1,0 +1,55 @@
+/* own.h - ownership by cleanup attribute: no goto ladders.
+ *
+ *   auto_fd fd = open(...);          closed when it leaves scope
+ *   auto_free char *s = strdup(...); freed when it leaves scope
+ *   return steal_fd(&fd);            hands ownership to the caller
+ */
+#ifndef BASE_OWN_H
+#define BASE_OWN_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static inline void own_close(int *fd)
+{
+	if (*fd >= 0) {
+		(void)close(*fd); /* never retried: the fd is gone either way */
+		*fd = -1;
+	}
+}
+
+static inline void own_free(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void own_fclose(FILE **f)
+{
+	if (*f != NULL) {
+		(void)fclose(*f);
+	}
+}
+
+#define auto_fd __attribute__((cleanup(own_close))) int
+#define auto_free __attribute__((cleanup(own_free)))
+#define auto_file __attribute__((cleanup(own_fclose))) FILE *
+#define AUTO(fn) __attribute__((cleanup(fn)))
+
+static inline int steal_fd(int *fd)
+{
+	int r = *fd;
+	*fd = -1;
+	return r;
+}
+
+#define steal_ptr(p)                        \
+	({                                  \
+		__typeof__(*(p)) r_ = *(p); \
+		*(p) = NULL;                \
+		r_;                         \
+	})
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+#endif

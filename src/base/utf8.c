@@ -1,0 +1,27 @@
+#include "base/utf8.h"
+
+size_t utf8_decode(const char *s, size_t len, uint32_t *ret_cp)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *u = (const unsigned char *)s;
+	uint32_t cp = u[0];
+	size_t n = cp < 0x80 ? 1 : (cp >> 5) == 6 ? 2 : (cp >> 4) == 14 ? 3 : (cp >> 3) == 30 ? 4 : 0;
+
+	if (n == 0 || n > len) {
+		return 0;
+	}
+	if (n > 1) {
+		cp &= 0x7fU >> n;
+	}
+	for (size_t i = 1; i < n; i++) {
+		if ((u[i] & 0xc0) != 0x80) {
+			return 0;
+		}
+		cp = cp << 6 | (u[i] & 0x3fU);
+	}
+	if (cp < least[n] || cp > 0x10ffff || (cp >= 0xd800 && cp <= 0xdfff)) {
+		return 0;
+	}
+	*ret_cp = cp;
+	return n;
+}

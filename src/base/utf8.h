@@ -1,0 +1,13 @@
+/* utf8.h - the one place that decides what valid UTF-8 is. */
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Decodes the sequence at s (len > 0 bytes there). Returns its length 1..4
+ * and *ret_cp, or 0 if it is not valid UTF-8 (overlong, surrogate, > 10FFFF,
+ * cut short). */
+size_t utf8_decode(const char *s, size_t len, uint32_t *ret_cp);
+
+#endif

@@ -1,0 +1,101 @@
+/* manifest.h - skillsandbox.yaml as a checked struct.
+ *
+ * The manifest is written by the party we do not trust: it is a request.
+ * Everything here is syntax and range; what is granted is src/policy. */
+#ifndef MANIFEST_MANIFEST_H
+#define MANIFEST_MANIFEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skillsandbox.h"
+
+#define MANIFEST_FILE "skillsandbox.yaml"
+
+enum profile { PROFILE_DEFAULT, PROFILE_STRICT, PROFILE_PERMISSIVE };
+enum protocol { PROTO_TCP, PROTO_UDP, PROTO_TLS, PROTO_HTTP };
+
+/* A text and the place it stands at (1-based; 0 = not from a file). */
+struct mtext {
+	char    *s;
+	unsigned line;
+	unsigned col;
+};
+
+struct mtext_list {
+	struct mtext *v;
+	size_t        n;
+};
+
+enum host_kind { HOST_EXACT, HOST_WILDCARD, HOST_ADDRESS, HOST_CIDR };
+
+struct egress_rule {
+	struct mtext   domain; /* normalised: lower case, A-labels, no final dot */
+	enum host_kind kind;   /* of a wildcard, `domain` keeps its "*." */
+	uint16_t      *ports;  /* sorted, unique */
+	size_t         n_ports;
+	enum protocol  protocol;
+};
+
+struct resources {
+	uint64_t memory_mb;
+	uint64_t cpu_shares;
+	uint64_t max_runtime_seconds;
+	uint64_t max_output_bytes;
+	uint64_t max_processes;
+	uint64_t max_open_files;
+	uint64_t max_disk_mb;
+};
+
+struct manifest {
+	char               *file; /* as named to the user, for "file:line:column" */
+	char               *name;
+	char               *version;
+	char               *description;
+	char               *author;
+	struct egress_rule *egress;
+	size_t              n_egress;
+	struct mtext_list   read;  /* normalised: "/a/b" or "~/a/b" */
+	struct mtext_list   write;
+	struct mtext_list   env;
+	enum profile        profile;
+	struct resources    resources;
+	struct mtext        command;
+	struct mtext_list   args;
+	char               *workdir; /* absolute, normalised */
+};
+
+/* Opens `path` (a skill directory, or a manifest file) without following a
+ * symlink that leaves the skill, checks it and returns it new. All findings
+ * go to `diags` (borrowed, may be NULL). */
+int manifest_load(const char *path, struct manifest **ret, struct ssb_diags *diags,
+                  struct ssb_error *err);
+
+/* The same for bytes in memory; `file` names them in messages. */
+int manifest_parse(const char *file, const char *bytes, size_t len, struct manifest **ret,
+                   struct ssb_diags *diags, struct ssb_error *err);
+
+void manifest_free(struct manifest *m); /* accepts NULL and half-built ones */
+
+static inline void manifest_freep(struct manifest **m)
+{
+	manifest_free(*m);
+}
+
+extern const struct resources RESOURCE_DEFAULTS;
+
+/* Names as they stand in files; -1 for an unknown one. */
+const char *profile_name(enum profile p);
+int profile_from_name(const char *s);
+const char *protocol_name(enum protocol p);
+int protocol_from_name(const char *s);
+
+/* Shared checks, also for the owner's flags and policy file. Each returns
+ * NULL, or what is wrong with the value as a static text ("..."), with
+ * `*ret` new on success. */
+const char *check_domain(const char *s, char **ret, enum host_kind *ret_kind);
+const char *check_path(const char *s, char **ret); /* "/..." or "~/..." normalised, no ".." */
+const char *check_env_name(const char *s);         /* NULL if fine */
+
+#endif

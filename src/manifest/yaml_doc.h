@@ -1,0 +1,41 @@
+/* yaml_doc.h - a strict subset of YAML as a tree with positions.
+ *
+ * One document; mappings, sequences and scalars; no aliases, anchors, tags,
+ * merge keys, duplicate or non-scalar keys; valid UTF-8 without NUL and
+ * control characters; sizes and depth bounded by limits.h. All violations are
+ * reported to the diags, not only the first (a syntax error ends the read). */
+#ifndef MANIFEST_YAML_DOC_H
+#define MANIFEST_YAML_DOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "skillsandbox.h"
+
+enum ynode_kind { YNODE_SCALAR, YNODE_MAP, YNODE_SEQ };
+
+struct ynode {
+	enum ynode_kind kind;
+	unsigned        line; /* 1-based */
+	unsigned        col;
+	char           *text;   /* scalar */
+	bool            quoted; /* scalar in quotes or a block: always a string */
+	char           *key;    /* when this node is a map's value */
+	unsigned        key_line;
+	unsigned        key_col;
+	struct ynode   *first; /* children in order */
+	struct ynode   *next;
+};
+
+/* Parses bytes; `file` names them in messages ("file:line:column"). Returns
+ * the root (new: ydoc_free) or NULL; NULL and findings of severity error
+ * always go together. A tree with findings is still returned where possible,
+ * so that later checks can report more. */
+struct ynode *ydoc_parse(const char *file, const char *bytes, size_t len,
+                         struct ssb_diags *diags);
+void ydoc_free(struct ynode *root); /* accepts NULL */
+
+struct ynode *ynode_get(struct ynode *map, const char *key); /* NULL if absent */
+bool ynode_is_null(const struct ynode *n);                   /* ~, null, or empty plain */
+
+#endif

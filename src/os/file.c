@@ -1,0 +1,103 @@
+#include "os/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+int file_openat2(int dir_fd, const char *path, int flags, uint64_t resolve)
+{
+	struct open_how how = { .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
+		                .resolve = resolve };
+	long fd;
+
+	do {
+		fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+	} while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+	return (int)fd;
+}
+
+int file_open_nosymlink(const char *path, int flags)
+{
+	return file_openat2(AT_FDCWD, path, flags, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+}
+
+int file_read_all(int fd, struct buf *out)
+{
+	char chunk[8192];
+
+	for (;;) {
+		ssize_t n = read(fd, chunk, sizeof(chunk));
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n <= 0) {
+			return (int)n;
+		}
+		buf_add(out, chunk, (size_t)n);
+		if (out->failed) {
+			errno = EFBIG;
+			return -1;
+		}
+	}
+}
+
+int file_write_all(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len > 0) {
+		ssize_t n = write(fd, p, len);
+		if (n < 0) {
+			if (errno == EINTR) {
+				continue;
+			}
+			return -1;
+		}
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int file_mkdirs(const char *path)
+{
+	auto_fd dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char part[256];
+	bool made = false;
+
+	while (dir >= 0) {
+		path += strspn(path, "/");
+		size_t n = strcspn(path, "/");
+		if (n == 0) {
+			return steal_fd(&dir);
+		}
+		if (n >= sizeof(part)) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		memcpy(part, path, n);
+		part[n] = '\0';
+		path += n;
+		if (mkdirat(dir, part, 0700) == 0) {
+			made = true;
+		} else if (errno != EEXIST && errno != EROFS && errno != EACCES && errno != EPERM) {
+			return -1;
+		}
+		/* An existing place may be reached through the owner's symlinks;
+		 * what was made just now may not have been swapped. */
+		int next = openat(dir, part,
+		                  O_PATH | O_DIRECTORY | O_CLOEXEC | (made ? O_NOFOLLOW : 0));
+		if (next < 0) {
+			return -1;
+		}
+		own_close(&dir);
+		dir = next;
+	}
+	return -1;
+}

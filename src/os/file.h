@@ -1,0 +1,31 @@
+/* file.h - files and fds: opened once, without following what is not ours. */
+#ifndef OS_FILE_H
+#define OS_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+
+/* All return 0 (or an fd) on success and -1 with errno; no policy here. */
+
+/* openat2 with O_CLOEXEC; `resolve` as in openat2(2). */
+int file_openat2(int dir_fd, const char *path, int flags, uint64_t resolve);
+
+/* Opens an absolute path with no symlink anywhere in it. */
+int file_open_nosymlink(const char *path, int flags);
+
+/* Appends everything readable from fd, until EOF. EFBIG past the cap of the
+ * buffer. */
+int file_read_all(int fd, struct buf *out);
+
+int file_write_all(int fd, const void *data, size_t len);
+
+/* Creates `path` (absolute) and its missing parents, mode 0700, following no
+ * symlink below the first existing directory; returns an O_PATH|O_DIRECTORY
+ * fd. */
+int file_mkdirs(const char *path);
+
+#endif

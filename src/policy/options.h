@@ -1,0 +1,29 @@
+/* options.h - what the owner said on the command line (ssb_options). */
+#ifndef POLICY_OPTIONS_H
+#define POLICY_OPTIONS_H
+
+#include "policy/plan.h"
+
+/* A resource that was not given is OPTION_UNSET. */
+#define OPTION_UNSET UINT64_MAX
+
+struct ssb_options {
+	struct string_list read;
+	struct string_list write;
+	struct string_list net;
+	struct string_list env;
+	struct resources   res; /* each OPTION_UNSET until given */
+	int                profile; /* -1 until given */
+	int                unix_sockets; /* -1 until given */
+	bool               toolchain_auto;
+	unsigned           best_effort;
+	char              *policy_file; /* NULL: the default place; "": none */
+	char              *trace_output;
+	enum tty_mode      tty;
+};
+
+/* Appends a copy; -1 without memory or past `max` items. */
+int string_list_add(struct string_list *l, const char *s, size_t max);
+void string_list_done(struct string_list *l);
+
+#endif
