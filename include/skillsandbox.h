@@ -149,7 +149,7 @@ struct ssb_result {
  * streams given as fds (borrowed; -1 = empty/discard), and writes the trace.
  * Fails closed: if -1 is returned the skill did not start (or could not be
  * executed: SSB_E_NOT_FOUND, SSB_E_NOT_EXEC). */
-SSB_API int ssb_run(const struct ssb_plan *p, const int stdio[3], struct ssb_result *ret_result,
+SSB_API int ssb_run(struct ssb_plan *p, const int stdio[3], struct ssb_result *ret_result,
                     struct ssb_error *err);
 
 /* ---- what this machine offers, and proof that the sandbox holds -------- */
@@ -180,7 +180,7 @@ struct ssb_probe {
 
 /* Builds the very sandbox that ssb_run() would build and attacks it from
  * inside. `*ret_probes` is new (free()). */
-SSB_API int ssb_prove(const struct ssb_plan *p, struct ssb_probe **ret_probes, size_t *ret_count,
+SSB_API int ssb_prove(struct ssb_plan *p, struct ssb_probe **ret_probes, size_t *ret_count,
                       struct ssb_error *err);
 
 #ifdef __cplusplus

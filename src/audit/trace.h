@@ -54,7 +54,7 @@ int trace_open(const struct ssb_plan *plan, const struct owner *owner, struct tr
                struct ssb_error *err);
 /* Puts what is written so far on the disk; the skill starts only after it. */
 int trace_sync(struct trace *t, struct ssb_error *err);
-/* One event. `data` writes members into an open object; NULL for none. */
+/* One event. The message may be any bytes; past MAX_EVENT_TEXT it is cut. */
 void trace_event(struct trace *t, enum event_kind kind, const char *message, size_t len);
 void trace_eventf(struct trace *t, enum event_kind kind, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));

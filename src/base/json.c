@@ -132,6 +132,12 @@ void json_null(struct json *j)
 	buf_adds(j->out, "null");
 }
 
+void json_raw(struct json *j, const char *text, size_t len)
+{
+	json_before(j);
+	buf_add(j->out, text, len);
+}
+
 void json_kstr(struct json *j, const char *key, const char *s)
 {
 	json_key(j, key);

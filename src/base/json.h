@@ -31,6 +31,7 @@ void json_int(struct json *j, int64_t v);
 void json_uint(struct json *j, uint64_t v);
 void json_bool(struct json *j, bool v);
 void json_null(struct json *j);
+void json_raw(struct json *j, const char *text, size_t len); /* one finished JSON value */
 
 /* key and value at once */
 void json_kstr(struct json *j, const char *key, const char *s);

@@ -19,6 +19,8 @@
 #define MAX_ARGS              4096
 #define MAX_ARG_BYTES         (1024 * 1024)
 #define MAX_PATH_BYTES        4096
+#define MAX_PATH_DEPTH        128     /* directories above a granted path */
+#define MAX_MOUNTS_BYTES      (4 * 1024 * 1024) /* of /proc/self/mountinfo */
 
 /* Resources: what may be asked for at all */
 #define MIN_MEMORY_MB         4
@@ -40,6 +42,10 @@
 #define DEF_PROCESSES         256
 #define DEF_OPEN_FILES        1024
 #define DEF_DISK_MB           64
+
+/* The private tmpfs: inodes beside bytes, for they cost kernel memory too */
+#define SCRATCH_INODES        8192
+#define SCRATCH_INODES_PER_MB 128
 
 /* Traces */
 #define MAX_TRACE_EVENTS      10000   /* further ones are counted, not written */

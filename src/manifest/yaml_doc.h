@@ -20,6 +20,7 @@ struct ynode {
 	unsigned        col;
 	char           *text;   /* scalar */
 	bool            quoted; /* scalar in quotes or a block: always a string */
+	bool            bad;    /* its value was refused and reported: skip it */
 	char           *key;    /* when this node is a map's value */
 	unsigned        key_line;
 	unsigned        key_col;
@@ -30,12 +31,14 @@ struct ynode {
 /* Parses bytes; `file` names them in messages ("file:line:column"). Returns
  * the root (new: ydoc_free) or NULL; NULL and findings of severity error
  * always go together. A tree with findings is still returned where possible,
- * so that later checks can report more. */
+ * so that later checks can report more. A file without any content is one
+ * null scalar: whether that is an error is the caller's business. */
 struct ynode *ydoc_parse(const char *file, const char *bytes, size_t len,
                          struct ssb_diags *diags);
 void ydoc_free(struct ynode *root); /* accepts NULL */
 
 struct ynode *ynode_get(struct ynode *map, const char *key); /* NULL if absent */
 bool ynode_is_null(const struct ynode *n);                   /* ~, null, or empty plain */
+bool ynode_is_bool(const struct ynode *n); /* plain true, no, On, ... of YAML 1.1 or 1.2 */
 
 #endif

@@ -16,11 +16,23 @@ struct ssb_options {
 	int                profile; /* -1 until given */
 	int                unix_sockets; /* -1 until given */
 	bool               toolchain_auto;
+	bool               toolchain_given; /* "auto" or "off": beats the policy file */
 	unsigned           best_effort;
 	char              *policy_file; /* NULL: the default place; "": none */
 	char              *trace_output;
 	enum tty_mode      tty;
 };
+
+/* SSB_OPT_TOOLCHAIN also takes "default": auto, unless the policy file says
+ * off. It is what the command line means on a terminal without the flag. */
+
+/* The flag's name, for messages: "--read". */
+const char *option_flag(enum ssb_option what);
+
+/* HOST[:PORT] of --net as a rule (port 443 if none is given): NULL, or what
+ * is wrong with it. `*ret` is filled on success: its domain.s and ports are
+ * new. */
+const char *option_net(const char *value, struct egress_rule *ret);
 
 /* Appends a copy; -1 without memory or past `max` items. */
 int string_list_add(struct string_list *l, const char *s, size_t max);

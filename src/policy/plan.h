@@ -27,16 +27,20 @@ enum grant_origin {
 /* A host file or directory that appears in the sandbox. */
 struct grant {
 	char             *path;   /* on the host: absolute, no symlink in it */
-	char             *target; /* in the sandbox: the same, but "/skill" for the skill */
+	char             *target; /* in the sandbox: the same, but "/skill" for the skill, and
+	                           * for a toolchain the path by which its program is reached */
 	enum access       access;
 	enum grant_origin origin;
 	char             *where;  /* "skillsandbox.yaml:12:7", "--read", "policy.yaml:3:5" */
 	bool              is_dir;
-	int               fd;     /* O_PATH, owned; the object that was judged */
+	int               fd;     /* O_PATH, owned; the object that was judged; -1: `create` */
 	dev_t             dev;
 	ino_t             ino;
 	uid_t             uid;    /* owner of the object on the host */
 	gid_t             gid;
+	bool              create;    /* does not exist yet: plan_create_missing() makes it */
+	int               parent_fd; /* create: O_PATH of the nearest existing parent, owned; or -1 */
+	char             *missing;   /* create: the path from there, "a/b"; or NULL */
 };
 
 /* A request that is not granted. Any refusal stops a run. */
@@ -68,6 +72,10 @@ enum layer_id {
 const char *layer_name(enum layer_id id);
 int layer_from_name(const char *s); /* -1: unknown */
 
+/* For people and records: "read", "manifest". */
+const char *access_name(enum access a);
+const char *origin_name(enum grant_origin o);
+
 enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
 
 struct ssb_plan {
@@ -79,6 +87,7 @@ struct ssb_plan {
 	struct refusal    *refusals;
 	size_t             n_refusals;
 	struct string_list warnings;
+	struct string_list requested;    /* what the manifest asks, for people: "read ~/notes" */
 	struct string_list env;          /* "NAME=VALUE", HOME, TMPDIR, PATH, LANG included */
 	struct string_list env_missing;  /* declared names that the caller does not have */
 	size_t             env_withheld; /* how many of the caller's variables stay outside */
@@ -95,6 +104,11 @@ struct ssb_plan {
 	enum tty_mode      tty;
 	char              *trace_output; /* NULL: the state directory */
 };
+
+/* Makes the directories that write grants with `create` name, one by one,
+ * following no symlink, and fills their fd, dev and ino. Planning itself
+ * changes nothing: the run calls this before it mounts. */
+int plan_create_missing(const struct ssb_plan *p, struct ssb_error *err);
 
 /* Names relative to which a plan is made; tests give their own. */
 struct owner {

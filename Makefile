@@ -1,0 +1,38 @@
+# The front door. Meson does the work; everything here sets itself up on a
+# fresh Debian 12 (scripts/setup asks apt only when something is missing).
+PREFIX ?= /usr/local
+BUILD  ?= build
+
+.PHONY: all build demo test lint bench install clean
+all: build
+
+build: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet
+	@ln -sf src/skillsandbox $(BUILD)/skillsandbox
+
+$(BUILD)/build.ninja:
+	@scripts/setup build
+	@meson setup $(BUILD) >/dev/null || { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }
+
+demo: build
+	@scripts/setup demo
+	@examples/demo $(BUILD)/skillsandbox
+
+test:
+	@scripts/setup build demo test
+	@tests/run
+
+lint: build
+	@scripts/setup test
+	@tests/lint/run $(BUILD)
+
+bench: build
+	@scripts/setup bench
+	@tests/bench/run $(BUILD)/skillsandbox
+
+install: build
+	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
+	@meson install -C $(BUILD)
+
+clean:
+	rm -rf $(BUILD) build-asan

@@ -1,0 +1,94 @@
+# bash completion for skillsandbox(1)
+
+_skillsandbox()
+{
+	local cur prev command i
+	cur=${COMP_WORDS[COMP_CWORD]}
+	prev=${COMP_WORDS[COMP_CWORD - 1]}
+	COMPREPLY=()
+
+	local commands='run validate inspect prove doctor help'
+	local grants='--read --write --net --env --memory --timeout --cpu-shares --max-output
+		--max-processes --max-files --max-disk --profile --toolchain --best-effort
+		--unix-sockets --policy'
+	local output='--json --verbose --quiet --help'
+
+	if ((COMP_CWORD == 1)); then
+		mapfile -t COMPREPLY < <(compgen -W "$commands --help --version" -- "$cur")
+		return
+	fi
+	command=${COMP_WORDS[1]}
+
+	# Behind "--" stands a command with words of its own.
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		if [[ ${COMP_WORDS[i]} == -- ]]; then
+			if ((i + 1 == COMP_CWORD)); then
+				mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+			else
+				mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+				compopt -o filenames
+			fi
+			return
+		fi
+	done
+
+	case $prev in
+	-r | --read | -w | --write | --policy | --trace-output)
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		compopt -o filenames
+		return
+		;;
+	--env)
+		mapfile -t COMPREPLY < <(compgen -e -- "$cur")
+		return
+		;;
+	--net)
+		mapfile -t COMPREPLY < <(compgen -A hostname -- "$cur")
+		return
+		;;
+	--profile)
+		mapfile -t COMPREPLY < <(compgen -W 'default strict permissive' -- "$cur")
+		return
+		;;
+	--toolchain)
+		mapfile -t COMPREPLY < <(compgen -W 'auto off' -- "$cur")
+		return
+		;;
+	--best-effort)
+		mapfile -t COMPREPLY < <(compgen -W \
+			'userns net mounts env limits caps landlock seccomp' -- "$cur")
+		return
+		;;
+	-m | --memory | -t | --timeout | --cpu-shares | --max-*)
+		return
+		;;
+	esac
+
+	if [[ $cur == -* ]]; then
+		local words=--help
+		case $command in
+		run) words="$grants $output --trace-output --tty --no-tty --dry-run --prove" ;;
+		inspect | prove) words="$grants $output" ;;
+		validate) words=$output ;;
+		doctor) words='--json --help' ;;
+		esac
+		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+		return
+	fi
+
+	case $command in
+	run | inspect | prove)
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		compopt -o filenames
+		;;
+	validate)
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		compopt -o filenames
+		;;
+	help)
+		mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur")
+		;;
+	esac
+}
+
+complete -F _skillsandbox skillsandbox

@@ -1,0 +1,47 @@
+# fish completion for skillsandbox(1)
+
+set -l commands run validate inspect prove doctor help
+set -l plans 'run inspect prove'
+
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -f
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -l version -d 'Show the version'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -s h -l help -d 'Show the commands'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a run -d 'Run a skill, or a bare command, in a sandbox'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a validate -d 'Check manifests; execute nothing'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a inspect -d 'Show what a skill asks for'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a prove -d 'Attack the sandbox from inside'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'Show what this machine offers'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a help -d 'Explain a command'
+
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -f -a '(__fish_complete_directories)'
+complete -c skillsandbox -n '__fish_seen_subcommand_from validate' -F
+complete -c skillsandbox -n '__fish_seen_subcommand_from help' -f -a "$commands"
+complete -c skillsandbox -n '__fish_seen_subcommand_from doctor' -f
+
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -s r -l read -r -F -d 'Let the skill read a path'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -s w -l write -r -F -d 'Let the skill read and write a path'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l net -x -a '(__fish_print_hostnames)' -d 'Let the skill connect to a host'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l env -x -a '(set -nx)' -d 'Pass a variable on, or set it'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -s m -l memory -x -d 'Memory of all processes'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -s t -l timeout -x -d 'Run time at most'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l cpu-shares -x -d 'Weight of the processor share'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l max-output -x -d 'Bytes of stdout and of stderr at most'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l max-processes -x -d 'Processes and threads at most'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l max-files -x -d 'Open files per process at most'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l max-disk -x -d 'Size of the private directories'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l profile -x -a 'default strict permissive' -d 'System calls'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l toolchain -x -a 'auto off' -d 'Grant an interpreter outside /usr'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l best-effort -x -a 'userns net mounts env limits caps landlock seccomp' -d 'Run although a layer cannot be applied'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l unix-sockets -d 'Unix sockets although a directory is writable'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l policy -r -F -d 'Policy file'
+
+complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l trace-output -r -F -d 'Write the trace to a file'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l tty -d 'Give the skill a terminal of its own'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l no-tty -d 'Give the skill pipes'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l dry-run -d 'Print the plan and execute nothing'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l prove -d 'Attack the sandbox first'
+
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans validate doctor" -l json -d 'JSON for programs'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans validate" -s v -l verbose -d 'Also warnings, notes and a summary'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans validate" -s q -l quiet -d 'No messages but errors'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $commands" -s h -l help -d 'Explain the command'

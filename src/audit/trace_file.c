@@ -1,0 +1,223 @@
+#include "audit/trace_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "os/file.h"
+
+#define REMEDY "name another place with --trace-output FILE"
+
+/* A run's own directory, new and closed to others. */
+static int trace_file_state(struct trace_file *f, const struct owner *owner, const char *id,
+                            struct ssb_error *err)
+{
+	char dir[PATH_MAX];
+	int n = snprintf(dir, sizeof(dir), "%s/runs/%s", owner->state_dir, id);
+
+	if (n < 0 || (size_t)n >= sizeof(dir) - sizeof("/trace.json")) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, "trace",
+		                "the path of the state directory is too long; " REMEDY);
+	}
+	f->dir_fd = file_mkdirs(dir);
+	if (f->dir_fd < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "trace", "cannot create '%s' (" REMEDY ")",
+		                dir);
+	}
+	snprintf(f->path, sizeof(f->path), "%s/trace.json", dir);
+	snprintf(f->name, sizeof(f->name), "trace.json");
+	snprintf(f->part, sizeof(f->part), "trace.json.part");
+	return 0;
+}
+
+/* Splits the owner's path and opens its directory. */
+static int trace_file_parent(struct trace_file *f, const char *path, struct ssb_error *err)
+{
+	char dir[PATH_MAX] = ".";
+	const char *slash = strrchr(path, '/');
+	const char *name = slash != NULL ? slash + 1 : path;
+
+	if (strlen(path) >= sizeof(f->path) || strlen(name) >= sizeof(f->name)) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, "--trace-output", "the path is too long");
+	}
+	if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "--trace-output",
+		                "'%s' names no file; write DIR/trace.json", path);
+	}
+	if (slash != NULL) {
+		snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path + 1), path);
+	}
+	f->dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (f->dir_fd < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "--trace-output",
+		                "cannot open the directory '%s'", dir);
+	}
+	snprintf(f->path, sizeof(f->path), "%s", path);
+	snprintf(f->name, sizeof(f->name), "%s", name);
+	return 0;
+}
+
+/* What stands at the final name must be nothing, or an ordinary file that a
+ * rename replaces; a symlink, device or FIFO there is not the owner's wish. */
+static int trace_file_vacant(const struct trace_file *f, struct ssb_error *err)
+{
+	struct stat st;
+
+	if (fstatat(f->dir_fd, f->name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+		return errno == ENOENT
+		               ? 0
+		               : ssb_fail(err, SSB_E_SYS, errno, "--trace-output", "'%s'", f->path);
+	}
+	if (S_ISREG(st.st_mode)) {
+		return 0;
+	}
+	return ssb_fail(err, SSB_E_USAGE, 0, "--trace-output",
+	                "'%s' is %s, not a regular file; remove it or name another file", f->path,
+	                S_ISLNK(st.st_mode)   ? "a symlink"
+	                : S_ISDIR(st.st_mode) ? "a directory"
+	                                      : "a device, FIFO or socket");
+}
+
+static bool is_write_grant(const struct ssb_plan *plan, const struct stat *st)
+{
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		const struct grant *g = &plan->grants[i];
+		if (g->access == ACCESS_WRITE && g->is_dir && g->dev == st->st_dev &&
+		    g->ino == st->st_ino) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Is the directory at or beneath a writable grant? Judged by identity on the
+ * way up to the root; a way that cannot be walked counts as a yes. */
+static bool trace_file_exposed(const struct trace_file *f, const struct ssb_plan *plan)
+{
+	struct stat st, up;
+	auto_fd fd = fcntl(f->dir_fd, F_DUPFD_CLOEXEC, 3);
+
+	for (int depth = 0; fd >= 0 && depth < PATH_MAX / 2; depth++) {
+		if (fstat(fd, &st) != 0 || is_write_grant(plan, &st)) {
+			return true;
+		}
+		int parent = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		own_close(&fd);
+		fd = parent;
+		if (fd >= 0 && fstat(fd, &up) == 0 && up.st_dev == st.st_dev &&
+		    up.st_ino == st.st_ino) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static int trace_file_create(struct trace_file *f, struct ssb_error *err)
+{
+	if (f->part[0] == '\0') {
+		f->fd = openat(f->dir_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+		if (f->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
+			return ssb_fail(err, SSB_E_USAGE, 0, "--trace-output",
+			                "'%s' is where the skill may write, and this file system "
+			                "cannot hide the unfinished trace from it; name a file "
+			                "elsewhere",
+			                f->path);
+		}
+	} else {
+		f->fd = openat(f->dir_fd, f->part,
+		               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	}
+	if (f->fd < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "trace", "cannot create '%s' (" REMEDY ")",
+		                f->path);
+	}
+	return 0;
+}
+
+int trace_file_open(struct trace_file *f, const struct ssb_plan *plan, const struct owner *owner,
+                    const char *id, struct ssb_error *err)
+{
+	buf_init(&f->out, TRACE_BUFFER);
+	if (plan->trace_output == NULL) {
+		if (trace_file_state(f, owner, id, err) != 0) {
+			return -1;
+		}
+	} else {
+		if (trace_file_parent(f, plan->trace_output, err) != 0 ||
+		    trace_file_vacant(f, err) != 0) {
+			return -1;
+		}
+		if (!trace_file_exposed(f, plan)) {
+			snprintf(f->part, sizeof(f->part), ".trace-%s.part", id);
+		}
+	}
+	return trace_file_create(f, err);
+}
+
+int trace_file_flush(struct trace_file *f)
+{
+	if (f->out.failed) {
+		ssb_fail(&f->failure, SSB_E_NOMEM, 0, "trace", "out of memory");
+	}
+	if (f->failure.code == SSB_OK && file_write_all(f->fd, f->out.data, f->out.len) != 0) {
+		ssb_fail(&f->failure, SSB_E_SYS, errno, "trace", "cannot write '%s'", f->path);
+	}
+	buf_reset(&f->out);
+	return f->failure.code == SSB_OK ? 0 : -1;
+}
+
+static int trace_file_failed(const struct trace_file *f, struct ssb_error *err)
+{
+	if (err != NULL && err->code == SSB_OK) {
+		*err = f->failure;
+	}
+	return -1;
+}
+
+int trace_file_sync(struct trace_file *f, struct ssb_error *err)
+{
+	if (trace_file_flush(f) != 0) {
+		return trace_file_failed(f, err);
+	}
+	if (fdatasync(f->fd) != 0) {
+		ssb_fail(&f->failure, SSB_E_SYS, errno, "trace", "cannot sync '%s'", f->path);
+		return trace_file_failed(f, err);
+	}
+	return 0;
+}
+
+/* Gives the nameless part a name, so that a rename can move it. */
+static int trace_file_link(struct trace_file *f, const char *id)
+{
+	char proc[64];
+
+	snprintf(f->part, sizeof(f->part), ".trace-%s.part", id);
+	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", f->fd);
+	return linkat(AT_FDCWD, proc, f->dir_fd, f->part, AT_SYMLINK_FOLLOW);
+}
+
+int trace_file_publish(struct trace_file *f, const char *id, struct ssb_error *err)
+{
+	/* The directory needs no sync of its own: after a crash the whole
+	 * document stands under one of the two names. */
+	if (trace_file_flush(f) != 0) {
+		return trace_file_failed(f, err);
+	}
+	if (fsync(f->fd) != 0 || (f->part[0] == '\0' && trace_file_link(f, id) != 0) ||
+	    renameat(f->dir_fd, f->part, f->dir_fd, f->name) != 0) {
+		ssb_fail(&f->failure, SSB_E_SYS, errno, "trace", "cannot put '%s' in place",
+		         f->path);
+		return trace_file_failed(f, err);
+	}
+	return 0;
+}
+
+void trace_file_done(struct trace_file *f)
+{
+	own_close(&f->fd);
+	own_close(&f->dir_fd);
+	buf_done(&f->out);
+}

@@ -1,0 +1,32 @@
+#include "base/names.h"
+
+static const char *const ENDS[] = {
+	[SSB_END_EXITED] = "exited",     /* by itself */
+	[SSB_END_SIGNALED] = "signaled", /* by a signal */
+	[SSB_END_TIMEOUT] = "timeout",   /* the time limit */
+	[SSB_END_MEMORY] = "memory",     /* the memory limit */
+	[SSB_END_CANCELED] = "canceled", /* the caller */
+};
+
+static const char *const CODES[] = {
+	[SSB_OK] = "ok",
+	[SSB_E_USAGE] = "usage",
+	[SSB_E_MANIFEST] = "manifest",
+	[SSB_E_POLICY] = "policy",
+	[SSB_E_LAYER] = "layer",
+	[SSB_E_LIMIT] = "limit",
+	[SSB_E_NOT_FOUND] = "not_found",
+	[SSB_E_NOT_EXEC] = "not_exec",
+	[SSB_E_SYS] = "system",
+	[SSB_E_NOMEM] = "no_memory",
+};
+
+const char *end_name(enum ssb_end end)
+{
+	return ENDS[end];
+}
+
+const char *code_name(enum ssb_code code)
+{
+	return CODES[code];
+}

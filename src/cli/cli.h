@@ -1,0 +1,126 @@
+/* cli.h - what the commands share: the command table, what was asked on the
+ * command line, and the exit statuses. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/options.h"
+#include "skillsandbox.h"
+
+/* Every exit status of the program; a skill's own passes through. */
+enum exit_status {
+	EXIT_FINE = 0,
+	EXIT_FINDINGS = 1,     /* validate: not valid; prove: a probe got through */
+	EXIT_USAGE = 2,        /* the words on the command line */
+	EXIT_TIMED_OUT = 124,  /* set by the library: max_runtime_seconds */
+	EXIT_SANDBOX = 125,    /* the sandbox failed or refused */
+	EXIT_NOT_EXEC = 126,   /* the entrypoint cannot be executed */
+	EXIT_NOT_FOUND = 127,  /* the entrypoint does not exist */
+	EXIT_OUT_OF_MEM = 137, /* set by the library: memory_mb */
+};
+
+/* `named_program`: what was not found is the program itself, not a directory
+ * or manifest on the way to it. */
+int exit_from_error(const struct ssb_error *err, bool named_program);
+
+/* A flag that concerns the command line only; its bit in request.flags. Ids
+ * below FLAG_FIRST in the option table are enum ssb_option. */
+enum cli_flag {
+	FLAG_FIRST = 1000,
+	FLAG_DRY_RUN = FLAG_FIRST,
+	FLAG_PROVE,
+	FLAG_JSON,
+	FLAG_VERBOSE,
+	FLAG_QUIET,
+	FLAG_HELP,
+};
+
+#define MAX_BEST_EFFORT 8 /* remembered to warn of; the library has them all */
+
+/* One command line, parsed. */
+struct request {
+	const struct command *command;
+	unsigned              flags;
+	unsigned              given; /* bits of enum ssb_option */
+	struct ssb_options   *options; /* NULL for a command without owner's flags */
+	struct operands       operands;
+	const char           *best_effort[MAX_BEST_EFFORT];
+	size_t                n_best_effort;
+};
+
+static inline bool request_has(const struct request *r, enum cli_flag flag)
+{
+	return (r->flags >> (flag - FLAG_FIRST) & 1) != 0;
+}
+
+struct command {
+	const char *name;
+	const char *operands; /* as help shows them */
+	const char *summary;
+	unsigned    bit;
+	bool        mixed; /* options may follow operands */
+	bool        owner; /* takes the owner's flags: gets request.options */
+	int (*run)(struct request *r); /* returns the exit status */
+};
+
+enum command_bit {
+	ON_RUN = 1,
+	ON_VALIDATE = 2,
+	ON_INSPECT = 4,
+	ON_DOCTOR = 8,
+	ON_PROVE = 16,
+	ON_HELP = 32,
+	ON_PLAN = ON_RUN | ON_INSPECT | ON_PROVE,
+	ON_ALL = 63,
+};
+
+extern const struct command COMMANDS[];
+extern const size_t N_COMMANDS;
+const struct command *command_by_name(const char *name); /* NULL: unknown */
+
+extern const struct option_row FLAGS[];
+extern const size_t N_FLAGS;
+
+/* Fills `r` from the words after the command's name. */
+int request_parse(struct request *r, const struct command *c, char **argv,
+                  struct ssb_error *err);
+void request_done(struct request *r);
+/* Freezes the plan that the operands and flags ask for. Findings are printed;
+ * on failure the error too, and *ret_status is the exit status. `fallback`
+ * (may be NULL) is the command where no operand was given. */
+int request_plan(struct request *r, char *const fallback[], struct ssb_plan **ret_plan,
+                 int *ret_status);
+
+/* Says the error, for `run --json` as the closing JSON line too; returns
+ * `status`. */
+int request_fail(const struct request *r, const struct ssb_error *err, int status);
+
+static inline void plan_freep(struct ssb_plan **p)
+{
+	ssb_plan_free(*p);
+}
+
+static inline void diags_freep(struct ssb_diags **d)
+{
+	ssb_diags_free(*d);
+}
+
+int cmd_run(struct request *r);
+int cmd_validate(struct request *r);
+int cmd_inspect(struct request *r);
+int cmd_doctor(struct request *r);
+int cmd_prove(struct request *r);
+int cmd_help(struct request *r);
+int help_command(const struct command *c);
+int help_usage(void);
+int help_version(void);
+
+/* The plan on standard output, as text or JSON; returns the exit status. */
+int print_plan(const struct ssb_plan *plan, bool as_json);
+/* Attacks the plan's sandbox. With `only_leaks` prints nothing but what got
+ * through. Returns the exit status. */
+int prove_plan(struct ssb_plan *plan, bool as_json, bool only_leaks);
+
+#endif

@@ -1,0 +1,64 @@
+/* cmd_help.c - help and --version, written from the tables. */
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/say.h"
+
+int help_version(void)
+{
+	auto_buf out;
+	buf_init(&out, SAY_MAX);
+
+	buf_adds(&out, "skillsandbox " SSB_VERSION "\n");
+	return say_out(STDOUT_FILENO, &out);
+}
+
+int help_usage(void)
+{
+	auto_buf out;
+	buf_init(&out, SAY_MAX);
+
+	buf_adds(&out, "Runs an AI agent's skill with only what it declares and you grant.\n\n"
+	               "usage: skillsandbox COMMAND [OPTION...] ...\n\n");
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		buf_addf(&out, "  %-9s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
+	}
+	buf_adds(&out, "\n'skillsandbox help COMMAND' explains a command; "
+	               "skillsandbox(1) is the manual.\n");
+	return say_out(STDOUT_FILENO, &out);
+}
+
+int help_command(const struct command *c)
+{
+	auto_buf out;
+	buf_init(&out, SAY_MAX);
+
+	buf_addf(&out, "skillsandbox %s: %s\n\nusage: skillsandbox %s [OPTION...] %s\n\n", c->name,
+	         c->summary, c->name, c->operands);
+	for (size_t i = 0; i < N_FLAGS; i++) {
+		const struct option_row *row = &FLAGS[i];
+		char left[64];
+		if ((row->commands & c->bit) == 0) {
+			continue;
+		}
+		snprintf(left, sizeof(left), "%c%c%s--%s%s%s", row->letter != 0 ? '-' : ' ',
+		         row->letter != 0 ? row->letter : ' ', row->letter != 0 ? ", " : "  ",
+		         row->name, row->arg != NULL ? " " : "", row->arg != NULL ? row->arg : "");
+		buf_addf(&out, "  %-27s %s\n", left, row->help);
+	}
+	return say_out(STDOUT_FILENO, &out);
+}
+
+int cmd_help(struct request *r)
+{
+	if (r->operands.n == 0) {
+		return help_usage();
+	}
+	const struct command *c = command_by_name(r->operands.v[0]);
+	if (c == NULL) {
+		say_errorf("unknown command '%s'; see 'skillsandbox help'", r->operands.v[0]);
+		return EXIT_USAGE;
+	}
+	return help_command(c);
+}

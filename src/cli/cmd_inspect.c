@@ -1,0 +1,40 @@
+/* cmd_inspect.c - the resolved plan: what is asked for, what is granted, what
+ * is denied and why. Also what `run --dry-run` prints. */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "cli/cli.h"
+#include "cli/say.h"
+
+int print_plan(const struct ssb_plan *plan, bool as_json)
+{
+	auto_free char *text = as_json ? ssb_plan_json(plan) : ssb_plan_text(plan);
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	if (text == NULL) {
+		say_errorf("out of memory");
+		return EXIT_SANDBOX;
+	}
+	if (as_json) {
+		buf_adds(&out, text); /* escaped by its writer */
+	} else {
+		say_escape(&out, text, true);
+	}
+	if (out.len > 0 && out.data[out.len - 1] != '\n') {
+		buf_addc(&out, '\n');
+	}
+	return say_out(STDOUT_FILENO, &out);
+}
+
+int cmd_inspect(struct request *r)
+{
+	AUTO(plan_freep) struct ssb_plan *plan = NULL;
+	int status = EXIT_FINE;
+
+	if (request_plan(r, NULL, &plan, &status) != 0) {
+		return status;
+	}
+	return print_plan(plan, request_has(r, FLAG_JSON));
+}

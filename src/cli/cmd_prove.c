@@ -1,0 +1,118 @@
+/* cmd_prove.c - attack the very sandbox that `run` would build. */
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/own.h"
+#include "cli/cli.h"
+#include "cli/say.h"
+
+static const struct {
+	const char *word; /* in the table */
+	const char *name; /* in JSON */
+	enum say_colour colour;
+} OUTCOMES[] = {
+	[SSB_PROBE_HELD] = { "held      ", "held", SAY_GREEN },
+	[SSB_PROBE_LEAKED] = { "LEAKED    ", "leaked", SAY_RED },
+	[SSB_PROBE_NO_CONTROL] = { "no control", "no_control", SAY_YELLOW },
+};
+
+struct tally {
+	size_t of[ARRAY_LEN(OUTCOMES)];
+};
+
+static void prove_json(struct buf *out, const struct ssb_probe *probes, size_t n,
+                       const struct tally *tally)
+{
+	struct json j;
+
+	json_init(&j, out, true);
+	json_open(&j, '{');
+	json_key(&j, "probes");
+	json_open(&j, '[');
+	for (size_t i = 0; i < n; i++) {
+		json_open(&j, '{');
+		json_kstr(&j, "name", probes[i].name);
+		json_kstr(&j, "what", probes[i].what);
+		json_kstr(&j, "outcome", OUTCOMES[probes[i].outcome].name);
+		json_kstr(&j, "inside", probes[i].inside);
+		json_kstr(&j, "outside", probes[i].outside);
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
+	for (size_t i = 0; i < ARRAY_LEN(OUTCOMES); i++) {
+		json_kuint(&j, OUTCOMES[i].name, tally->of[i]);
+	}
+	json_close(&j, '}');
+	buf_addc(out, '\n');
+}
+
+static void prove_row(struct buf *out, int fd, const struct ssb_probe *p)
+{
+	say_colour(out, fd, OUTCOMES[p->outcome].colour, OUTCOMES[p->outcome].word);
+	buf_addf(out, "  %-22s ", p->name);
+	say_escape(out, p->what, false);
+	buf_adds(out, "\n            inside: ");
+	say_escape(out, p->inside, false);
+	buf_adds(out, "; outside: ");
+	say_escape(out, p->outside, false);
+	buf_addc(out, '\n');
+}
+
+static void prove_summary(struct buf *out, const struct tally *tally)
+{
+	buf_addf(out, "%zu held, %zu leaked, %zu without a control (these prove nothing here)\n",
+	         tally->of[SSB_PROBE_HELD], tally->of[SSB_PROBE_LEAKED],
+	         tally->of[SSB_PROBE_NO_CONTROL]);
+}
+
+int prove_plan(struct ssb_plan *plan, bool as_json, bool only_leaks)
+{
+	struct ssb_error err = { 0 };
+	auto_free struct ssb_probe *probes = NULL;
+	size_t n = 0;
+	struct tally tally = { 0 };
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	if (ssb_prove(plan, &probes, &n, &err) != 0) {
+		say_error(&err);
+		return exit_from_error(&err, true);
+	}
+	int fd = only_leaks ? STDERR_FILENO : STDOUT_FILENO;
+	for (size_t i = 0; i < n; i++) {
+		tally.of[probes[i].outcome]++;
+		if (!as_json && (!only_leaks || probes[i].outcome == SSB_PROBE_LEAKED)) {
+			prove_row(&out, fd, &probes[i]);
+		}
+	}
+	if (as_json) {
+		prove_json(&out, probes, n, &tally);
+	} else if (!only_leaks) {
+		prove_summary(&out, &tally);
+	}
+	int status = say_out(fd, &out);
+	if (tally.of[SSB_PROBE_LEAKED] > 0) {
+		return EXIT_FINDINGS;
+	}
+	if (tally.of[SSB_PROBE_HELD] == 0) {
+		say_errorf("no probe has a control on this machine: nothing is proven");
+		return EXIT_SANDBOX;
+	}
+	return status;
+}
+
+int cmd_prove(struct request *r)
+{
+	static char *const fallback[] = { "/bin/true", NULL };
+	AUTO(plan_freep) struct ssb_plan *plan = NULL;
+	int status = EXIT_FINE;
+
+	if (request_plan(r, fallback, &plan, &status) != 0) {
+		return status;
+	}
+	if (ssb_plan_refusals(plan) > 0) {
+		say_errorf("refused: this plan would not run, so there is nothing to prove");
+		return EXIT_SANDBOX;
+	}
+	return prove_plan(plan, request_has(r, FLAG_JSON), false);
+}

@@ -1,0 +1,125 @@
+/* cmd_run.c - run a skill, or a bare command, and end with its exit status. */
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/names.h"
+#include "base/own.h"
+#include "cli/cli.h"
+#include "cli/say.h"
+
+/* One line, the last on standard error: the streams are the skill's. */
+static void result_json(const struct ssb_result *r)
+{
+	struct json j;
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	json_init(&j, &out, false);
+	json_open(&j, '{');
+	json_kstr(&j, "run_id", r->run_id);
+	json_kint(&j, "exit_status", r->exit_status);
+	json_kstr(&j, "end", end_name(r->end));
+	json_kint(&j, "signal", r->signal);
+	json_kuint(&j, "duration_ms", r->duration_us / 1000);
+	json_kuint(&j, "stdout_bytes", r->stdout_bytes);
+	json_kuint(&j, "stderr_bytes", r->stderr_bytes);
+	json_kbool(&j, "stdout_cut", r->stdout_cut != 0);
+	json_kbool(&j, "stderr_cut", r->stderr_cut != 0);
+	json_kuint(&j, "violations", r->violations);
+	json_kstr(&j, "trace", r->trace_path);
+	json_close(&j, '}');
+	buf_addc(&out, '\n');
+	(void)say_out(STDERR_FILENO, &out);
+}
+
+/* What the owner should know of an end that was not the skill's own doing. */
+static void result_notes(const struct ssb_result *r)
+{
+	if (r->end == SSB_END_TIMEOUT) {
+		say_notef("the time limit ended the skill; allow more with --timeout, or "
+		          "resources.max_runtime_seconds in the manifest");
+	}
+	if (r->end == SSB_END_MEMORY) {
+		say_notef("the memory limit ended the skill; allow more with --memory, or "
+		          "resources.memory_mb in the manifest");
+	}
+	if (r->stdout_cut || r->stderr_cut) {
+		say_notef("%s was cut at its limit; allow more with --max-output, or "
+		          "resources.max_output_bytes in the manifest",
+		          r->stdout_cut && r->stderr_cut ? "the output on stdout and stderr"
+		          : r->stdout_cut                ? "stdout"
+		                                         : "stderr");
+	}
+	if (r->violations > 0) {
+		say_notef("%zu attempt%s outside the plan, denied; see %s", r->violations,
+		          r->violations == 1 ? "" : "s", r->trace_path);
+	}
+}
+
+static void result_summary(const struct ssb_result *r)
+{
+	say_notef("run %s: %s, exit status %d, %.3f s, stdout %ju B, stderr %ju B, "
+	          "violations %zu, trace %s",
+	          r->run_id, end_name(r->end), r->exit_status, (double)r->duration_us / 1e6,
+	          (uintmax_t)r->stdout_bytes, (uintmax_t)r->stderr_bytes, r->violations,
+	          r->trace_path);
+}
+
+static int run_plan(const struct request *r, struct ssb_plan *plan)
+{
+	static const int stdio[3] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
+	struct ssb_result result = { 0 };
+	struct ssb_error err = { 0 };
+
+	if (ssb_run(plan, stdio, &result, &err) != 0) {
+		return request_fail(r, &err, exit_from_error(&err, true));
+	}
+	result_notes(&result);
+	if (request_has(r, FLAG_VERBOSE)) {
+		result_summary(&result);
+	}
+	if (request_has(r, FLAG_JSON)) {
+		result_json(&result);
+	}
+	return result.exit_status;
+}
+
+static int refuse(const struct request *r, size_t refusals)
+{
+	struct ssb_error err = { .code = SSB_E_POLICY, .where = "refused" };
+
+	snprintf(err.text, sizeof(err.text), "%zu request%s not granted; nothing was run", refusals,
+	         refusals == 1 ? " is" : "s are");
+	return request_fail(r, &err, EXIT_SANDBOX);
+}
+
+int cmd_run(struct request *r)
+{
+	AUTO(plan_freep) struct ssb_plan *plan = NULL;
+	int status = EXIT_FINE;
+
+	if (request_plan(r, NULL, &plan, &status) != 0) {
+		return status;
+	}
+	if (request_has(r, FLAG_DRY_RUN)) {
+		status = print_plan(plan, request_has(r, FLAG_JSON));
+	}
+	if (status == EXIT_FINE && ssb_plan_refusals(plan) > 0) {
+		return refuse(r, ssb_plan_refusals(plan));
+	}
+	if (status != EXIT_FINE || request_has(r, FLAG_DRY_RUN)) {
+		return status;
+	}
+	for (size_t i = 0; i < r->n_best_effort; i++) {
+		say_warningf("--best-effort %s: where this machine cannot apply that layer, the "
+		             "skill runs without it",
+		             r->best_effort[i]);
+	}
+	if (request_has(r, FLAG_PROVE) && prove_plan(plan, false, true) != EXIT_FINE) {
+		struct ssb_error err = { .code = SSB_E_POLICY,
+			                 .where = "refused",
+			                 .text = "the sandbox does not hold; nothing was run" };
+		return request_fail(r, &err, EXIT_SANDBOX);
+	}
+	return run_plan(r, plan);
+}

@@ -1,0 +1,101 @@
+/* main.c - the command table. Nothing happens before the command is known:
+ * every run pays for what stands here. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "base/suggest.h"
+#include "cli/cli.h"
+#include "cli/say.h"
+
+const struct command COMMANDS[] = {
+	{ "run", "DIR [ARG...] | -- CMD [ARG...]", "run a skill, or a bare command, in a sandbox",
+	  ON_RUN, false, true, cmd_run },
+	{ "validate", "DIR|FILE...", "check manifests; execute nothing", ON_VALIDATE, true, false,
+	  cmd_validate },
+	{ "inspect", "DIR", "show what a skill asks for, and what it would get", ON_INSPECT, true,
+	  true, cmd_inspect },
+	{ "prove", "[DIR | -- CMD [ARG...]]", "attack the sandbox from inside; show what holds",
+	  ON_PROVE, true, true, cmd_prove },
+	{ "doctor", "", "show what this machine offers for the sandbox", ON_DOCTOR, true, false,
+	  cmd_doctor },
+	{ "help", "[COMMAND]", "explain a command", ON_HELP, true, false, cmd_help },
+};
+const size_t N_COMMANDS = ARRAY_LEN(COMMANDS);
+
+const struct command *command_by_name(const char *name)
+{
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		if (strcmp(COMMANDS[i].name, name) == 0) {
+			return &COMMANDS[i];
+		}
+	}
+	return NULL;
+}
+
+/* A closed standard stream would give its number to the next file that is
+ * opened; a reader that goes away is an error to handle, not our death. */
+static int prepare_streams(void)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) != fd) {
+			return -1;
+		}
+	}
+	return signal(SIGPIPE, SIG_IGN) == SIG_ERR ? -1 : 0;
+}
+
+static int dispatch(const struct command *c, char **argv)
+{
+	AUTO(request_done) struct request r = { 0 };
+	struct ssb_error err = { 0 };
+
+	if (request_parse(&r, c, argv, &err) != 0) {
+		if (err.where[0] == '\0') {
+			snprintf(err.where, sizeof(err.where), "%s", c->name);
+		}
+		say_error(&err);
+		return exit_from_error(&err, false);
+	}
+	if (request_has(&r, FLAG_HELP)) {
+		return help_command(c);
+	}
+	say_quiet(request_has(&r, FLAG_QUIET));
+	return c->run(&r);
+}
+
+static int unknown_command(const char *word)
+{
+	const char *near =
+	        suggest(word, strlen(word), &COMMANDS[0].name, N_COMMANDS, sizeof(COMMANDS[0]));
+
+	if (near != NULL) {
+		say_errorf("unknown command '%s'; did you mean '%s'?", word, near);
+	} else {
+		say_errorf("unknown command '%s'; see 'skillsandbox help'", word);
+	}
+	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	if (prepare_streams() != 0) {
+		return EXIT_SANDBOX;
+	}
+	if (argc < 2) {
+		say_errorf("no command; try 'skillsandbox help'");
+		return EXIT_USAGE;
+	}
+	const char *word = argv[1];
+	if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+		return help_version();
+	}
+	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+		return help_usage();
+	}
+	const struct command *c = command_by_name(word);
+	return c != NULL ? dispatch(c, argv + 2) : unknown_command(word);
+}

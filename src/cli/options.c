@@ -1,0 +1,143 @@
+#include "cli/options.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/suggest.h"
+
+static bool row_exists(const struct option_parse *p, const struct option_row *row)
+{
+	return (row->commands & p->command) != 0;
+}
+
+static const struct option_row *row_by_name(const struct option_parse *p, const char *name,
+                                            size_t len)
+{
+	for (size_t i = 0; i < p->n_rows; i++) {
+		const struct option_row *row = &p->rows[i];
+		if (row_exists(p, row) && strlen(row->name) == len &&
+		    memcmp(row->name, name, len) == 0) {
+			return row;
+		}
+	}
+	return NULL;
+}
+
+static const struct option_row *row_by_letter(const struct option_parse *p, char letter)
+{
+	for (size_t i = 0; i < p->n_rows; i++) {
+		if (row_exists(p, &p->rows[i]) && p->rows[i].letter == letter && letter != '\0') {
+			return &p->rows[i];
+		}
+	}
+	return NULL;
+}
+
+/* Only the name is repeated, never the value: that may be a secret. */
+static int unknown_name(const struct option_parse *p, const char *name, size_t len,
+                        struct ssb_error *err)
+{
+	const char *near = suggest(name, len, &p->rows[0].name, p->n_rows, sizeof(p->rows[0]));
+
+	if (near != NULL && row_by_name(p, near, strlen(near)) != NULL) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "unknown option --%.*s; did you mean --%s?", (int)len, name, near);
+	}
+	return ssb_fail(err, SSB_E_USAGE, 0, "", "unknown option --%.*s", (int)len, name);
+}
+
+static int no_value(const struct option_row *row, struct ssb_error *err)
+{
+	return ssb_fail(err, SSB_E_USAGE, 0, "", "--%s needs a value: --%s %s", row->name,
+	                row->name, row->arg);
+}
+
+/* The value, where it is not in the same word: the next word. */
+static const char *next_word(char ***at)
+{
+	if ((*at)[1] == NULL) {
+		return NULL;
+	}
+	return *++*at;
+}
+
+/* **at is "--name" or "--name=value"; *at is left at the last word used. */
+static int parse_long(const struct option_parse *p, char ***at, struct ssb_error *err)
+{
+	const char *name = **at + 2;
+	size_t len = strcspn(name, "=");
+	const char *value = name[len] == '=' ? name + len + 1 : NULL;
+	const struct option_row *row = row_by_name(p, name, len);
+
+	if (row == NULL) {
+		return unknown_name(p, name, len, err);
+	}
+	if (row->arg == NULL) {
+		if (value != NULL) {
+			return ssb_fail(err, SSB_E_USAGE, 0, "", "--%s takes no value", row->name);
+		}
+		return p->handler(p->ctx, row, row->value, err);
+	}
+	if (value == NULL) {
+		value = next_word(at);
+	}
+	if (value == NULL) {
+		return no_value(row, err);
+	}
+	return p->handler(p->ctx, row, value, err);
+}
+
+/* **at is "-x...". */
+static int parse_letters(const struct option_parse *p, char ***at, struct ssb_error *err)
+{
+	for (const char *s = **at + 1; *s != '\0'; s++) {
+		const struct option_row *row = row_by_letter(p, *s);
+		if (row == NULL) {
+			return ssb_fail(err, SSB_E_USAGE, 0, "", "unknown option -%c", *s);
+		}
+		if (row->arg == NULL) {
+			if (p->handler(p->ctx, row, row->value, err) != 0) {
+				return -1;
+			}
+			continue;
+		}
+		const char *value = s[1] != '\0' ? s + 1 : next_word(at);
+		if (value == NULL) {
+			return no_value(row, err);
+		}
+		return p->handler(p->ctx, row, value, err);
+	}
+	return 0;
+}
+
+int options_parse(const struct option_parse *p, char **argv, struct operands *ret,
+                  struct ssb_error *err)
+{
+	struct operands found = { .v = argv };
+	char **at = argv;
+
+	for (; *at != NULL; at++) {
+		if (strcmp(*at, "--") == 0) {
+			found.dashes = found.n == 0;
+			at++;
+			break;
+		}
+		if ((*at)[0] != '-' || (*at)[1] == '\0') {
+			if (!p->mixed) {
+				break;
+			}
+			argv[found.n++] = *at;
+			continue;
+		}
+		if (((*at)[1] == '-' ? parse_long : parse_letters)(p, &at, err) != 0) {
+			return -1;
+		}
+	}
+	/* What is left are operands; they close up to those already found. */
+	while (*at != NULL) {
+		argv[found.n++] = *at++;
+	}
+	argv[found.n] = NULL;
+	*ret = found;
+	return 0;
+}

@@ -1,0 +1,150 @@
+/* request.c - from the words of one command line to a plan. */
+#include "cli/cli.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/names.h"
+#include "base/own.h"
+#include "cli/say.h"
+
+int exit_from_error(const struct ssb_error *err, bool named_program)
+{
+	switch (err->code) {
+	case SSB_E_USAGE:
+		return EXIT_USAGE;
+	case SSB_E_NOT_FOUND:
+		return named_program ? EXIT_NOT_FOUND : EXIT_SANDBOX;
+	case SSB_E_NOT_EXEC:
+		return EXIT_NOT_EXEC;
+	default:
+		return EXIT_SANDBOX;
+	}
+}
+
+static int take_option(void *ctx, const struct option_row *row, const char *value,
+                       struct ssb_error *err)
+{
+	struct request *r = ctx;
+
+	if (row->id >= FLAG_FIRST) {
+		r->flags |= 1U << (row->id - FLAG_FIRST);
+		return 0;
+	}
+	if (ssb_options_set(r->options, (enum ssb_option)row->id, value, err) != 0) {
+		return -1;
+	}
+	r->given |= 1U << row->id;
+	if (row->id == SSB_OPT_BEST_EFFORT && r->n_best_effort < MAX_BEST_EFFORT) {
+		r->best_effort[r->n_best_effort++] = value;
+	}
+	return 0;
+}
+
+int request_parse(struct request *r, const struct command *c, char **argv, struct ssb_error *err)
+{
+	struct option_parse parse = { FLAGS, N_FLAGS, c->bit, c->mixed, take_option, r };
+
+	*r = (struct request){ .command = c };
+	if (c->owner) {
+		r->options = ssb_options_new();
+		if (r->options == NULL) {
+			return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
+		}
+	}
+	if (options_parse(&parse, argv, &r->operands, err) != 0) {
+		return -1;
+	}
+	if (c->owner && (r->given >> SSB_OPT_TOOLCHAIN & 1) == 0) {
+		/* A person at a terminal has the interpreter in mind that the shell
+		 * finds; a program gets what it spelt out. */
+		const char *value = isatty(STDOUT_FILENO) == 1 ? "auto" : "off";
+		return ssb_options_set(r->options, SSB_OPT_TOOLCHAIN, value, err);
+	}
+	return 0;
+}
+
+void request_done(struct request *r)
+{
+	ssb_options_free(r->options);
+	r->options = NULL;
+}
+
+static void failure_json(int status, const struct ssb_error *err)
+{
+	struct json j;
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	json_init(&j, &out, false);
+	json_open(&j, '{');
+	json_kint(&j, "exit_status", status);
+	json_key(&j, "error");
+	json_open(&j, '{');
+	json_kstr(&j, "code", code_name(err->code));
+	json_kstr(&j, "where", err->where);
+	json_kstr(&j, "text", err->text);
+	json_close(&j, '}');
+	json_close(&j, '}');
+	buf_addc(&out, '\n');
+	(void)say_out(STDERR_FILENO, &out);
+}
+
+int request_fail(const struct request *r, const struct ssb_error *err, int status)
+{
+	say_error(err);
+	if (r->command->bit == ON_RUN && request_has(r, FLAG_JSON) &&
+	    !request_has(r, FLAG_DRY_RUN)) {
+		failure_json(status, err);
+	}
+	return status;
+}
+
+static int plan_operands(struct request *r, char *const fallback[], struct ssb_plan **ret_plan,
+                         struct ssb_diags *diags, bool *ret_bare, struct ssb_error *err)
+{
+	char **v = r->operands.v;
+
+	*ret_bare = r->operands.dashes || r->operands.n == 0;
+	if (*ret_bare) {
+		char *const *argv = r->operands.n > 0 ? v : fallback;
+		if (argv == NULL) {
+			return ssb_fail(err, SSB_E_USAGE, 0, "", "%s needs %s", r->command->name,
+			                r->operands.dashes ? "a command after --"
+			                                   : "a DIR, or -- CMD");
+		}
+		return ssb_plan_command(r->options, argv, ret_plan, diags, err);
+	}
+	char **args = v + 1;
+	if (args[0] != NULL && strcmp(args[0], "--") == 0) {
+		args++;
+	}
+	return ssb_plan_skill(r->options, v[0], args, ret_plan, diags, err);
+}
+
+int request_plan(struct request *r, char *const fallback[], struct ssb_plan **ret_plan,
+                 int *ret_status)
+{
+	struct ssb_error err = { 0 };
+	bool bare = false;
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+
+	if (diags == NULL) {
+		say_errorf("out of memory");
+		*ret_status = EXIT_SANDBOX;
+		return -1;
+	}
+	int rc = plan_operands(r, fallback, ret_plan, diags, &bare, &err);
+	bool shown = rc == 0 && (r->command->bit == ON_INSPECT || request_has(r, FLAG_DRY_RUN));
+	if (request_has(r, FLAG_VERBOSE)) {
+		say_diags(diags, SSB_NOTE);
+	} else if (!shown) {
+		say_diags(diags, SSB_ERROR); /* otherwise they stand in the printed plan */
+	}
+	if (rc != 0) {
+		*ret_status = request_fail(r, &err, exit_from_error(&err, bare));
+	}
+	return rc;
+}

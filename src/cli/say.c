@@ -1,0 +1,214 @@
+#include "cli/say.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+#include "cli/cli.h"
+
+static bool quiet_mode;
+
+void say_quiet(bool quiet)
+{
+	quiet_mode = quiet;
+}
+
+/* Code points that are not shown, or change how their neighbours are. */
+static bool is_deceptive(uint32_t cp)
+{
+	static const struct {
+		uint32_t from, to;
+	} ranges[] = {
+		{ 0x00, 0x1f },     { 0x7f, 0x9f },     { 0xad, 0xad },       { 0x61c, 0x61c },
+		{ 0x180e, 0x180e }, { 0x200b, 0x200f }, { 0x2028, 0x202e },   { 0x2060, 0x206f },
+		{ 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f },
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		if (cp >= ranges[i].from && cp <= ranges[i].to) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void say_escape(struct buf *out, const char *text, bool keep_lines)
+{
+	size_t len = strlen(text);
+
+	for (size_t i = 0; i < len;) {
+		uint32_t cp = 0;
+		size_t n = utf8_decode(text + i, len - i, &cp);
+		if (n == 0) {
+			buf_addf(out, "\\x%02x", (unsigned)(unsigned char)text[i]);
+			n = 1;
+		} else if (cp == '\n' && keep_lines) {
+			buf_addc(out, '\n');
+		} else if (cp == '\n') {
+			buf_adds(out, "\\n");
+		} else if (cp == '\t') {
+			buf_adds(out, keep_lines ? "\t" : "\\t");
+		} else if (is_deceptive(cp)) {
+			buf_addf(out, cp < 0x80 ? "\\x%02" PRIx32 : "\\u{%" PRIx32 "}", cp);
+		} else {
+			buf_add(out, text + i, n);
+		}
+		i += n;
+	}
+}
+
+static bool wants_colour(int fd)
+{
+	static signed char known[3]; /* 0: not asked yet; 1: yes; -1: no */
+	if (fd < 0 || fd > 2) {
+		return false;
+	}
+	if (known[fd] == 0) {
+		const char *no = getenv("NO_COLOR");
+		const char *term = getenv("TERM");
+		bool yes = (no == NULL || no[0] == '\0') && term != NULL &&
+		           strcmp(term, "dumb") != 0 && isatty(fd) == 1;
+		known[fd] = yes ? 1 : -1;
+	}
+	return known[fd] == 1;
+}
+
+void say_colour(struct buf *out, int fd, enum say_colour colour, const char *text)
+{
+	static const char *const codes[] = { "", "\033[1m", "\033[31m", "\033[32m", "\033[33m" };
+	bool on = colour != SAY_PLAIN && wants_colour(fd);
+
+	if (on) {
+		buf_adds(out, codes[colour]);
+	}
+	buf_adds(out, text);
+	if (on) {
+		buf_adds(out, "\033[0m");
+	}
+}
+
+int say_out(int fd, const struct buf *text)
+{
+	const char *p = text->data;
+	size_t left = text->len;
+
+	if (text->failed) {
+		say_errorf("out of memory");
+		return EXIT_SANDBOX;
+	}
+	while (left > 0) {
+		ssize_t n = write(fd, p, left);
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n < 0) {
+			/* A reader that went away needs no message. */
+			if (fd != STDERR_FILENO && errno != EPIPE) {
+				say_errorf("cannot write the output: %s", strerrordesc_np(errno));
+			}
+			return EXIT_SANDBOX;
+		}
+		p += n;
+		left -= (size_t)n;
+	}
+	return EXIT_FINE;
+}
+
+/* One message, one write: lines of concurrent runs do not mix. */
+static void say_line(enum say_colour colour, const char *label, const char *where, const char *text)
+{
+	auto_buf out;
+	buf_init(&out, SAY_MAX);
+
+	buf_adds(&out, "skillsandbox: ");
+	if (label[0] != '\0') {
+		say_colour(&out, STDERR_FILENO, colour, label);
+		buf_adds(&out, ": ");
+	}
+	if (where[0] != '\0') {
+		say_escape(&out, where, false);
+		buf_adds(&out, ": ");
+	}
+	say_escape(&out, text, false);
+	buf_addc(&out, '\n');
+	(void)say_out(STDERR_FILENO, &out);
+}
+
+void say_error(const struct ssb_error *err)
+{
+	say_line(SAY_PLAIN, "", err->where, err->text);
+}
+
+#define FORMAT_TEXT(text, fmt)                                                                     \
+	char text[1024];                                                                           \
+	va_list ap;                                                                                \
+	va_start(ap, fmt);                                                                         \
+	(void)vsnprintf(text, sizeof(text), fmt, ap);                                              \
+	va_end(ap)
+
+void say_errorf(const char *fmt, ...)
+{
+	FORMAT_TEXT(text, fmt);
+	say_line(SAY_PLAIN, "", "", text);
+}
+
+void say_warningf(const char *fmt, ...)
+{
+	FORMAT_TEXT(text, fmt);
+	if (!quiet_mode) {
+		say_line(SAY_YELLOW, "warning", "", text);
+	}
+}
+
+void say_notef(const char *fmt, ...)
+{
+	FORMAT_TEXT(text, fmt);
+	if (!quiet_mode) {
+		say_line(SAY_PLAIN, "", "", text);
+	}
+}
+
+static const struct {
+	const char *name;
+	enum say_colour colour;
+} SEVERITIES[] = {
+	[SSB_NOTE] = { "note", SAY_BOLD },
+	[SSB_WARNING] = { "warning", SAY_YELLOW },
+	[SSB_ERROR] = { "error", SAY_RED },
+};
+
+const char *say_severity(enum ssb_severity s)
+{
+	return SEVERITIES[s].name;
+}
+
+void say_diags(const struct ssb_diags *d, enum ssb_severity least)
+{
+	auto_buf out;
+	buf_init(&out, SAY_MAX);
+
+	for (size_t i = 0; i < ssb_diags_count(d); i++) {
+		const struct ssb_diag *e = ssb_diags_get(d, i);
+		if (e->severity < least || (quiet_mode && e->severity < SSB_ERROR)) {
+			continue;
+		}
+		if (e->where[0] != '\0') {
+			say_escape(&out, e->where, false);
+			buf_adds(&out, ": ");
+		}
+		say_colour(&out, STDERR_FILENO, SEVERITIES[e->severity].colour,
+		           SEVERITIES[e->severity].name);
+		buf_adds(&out, ": ");
+		say_escape(&out, e->text, false);
+		buf_addc(&out, '\n');
+		if (e->remedy[0] != '\0') {
+			buf_adds(&out, "  help: ");
+			say_escape(&out, e->remedy, false);
+			buf_addc(&out, '\n');
+		}
+	}
+	(void)say_out(STDERR_FILENO, &out);
+}

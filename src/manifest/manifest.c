@@ -1,0 +1,291 @@
+/* Opening, parsing and freeing manifests. Nothing is executed and nothing but
+ * the manifest is opened. */
+#include "manifest/manifest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "manifest/fields.h"
+#include "manifest/report.h"
+#include "manifest/yaml_doc.h"
+#include "os/file.h"
+
+const struct resources RESOURCE_DEFAULTS = {
+	.memory_mb = DEF_MEMORY_MB,
+	.cpu_shares = DEF_CPU_SHARES,
+	.max_runtime_seconds = DEF_RUNTIME_SECONDS,
+	.max_output_bytes = DEF_OUTPUT_BYTES,
+	.max_processes = DEF_PROCESSES,
+	.max_open_files = DEF_OPEN_FILES,
+	.max_disk_mb = DEF_DISK_MB,
+};
+
+static void mtext_list_done(struct mtext_list *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		free(l->v[i].s);
+	}
+	free(l->v);
+}
+
+void manifest_free(struct manifest *m)
+{
+	if (m == NULL) {
+		return;
+	}
+	for (size_t i = 0; i < m->n_egress; i++) {
+		free(m->egress[i].domain.s);
+		free(m->egress[i].ports);
+	}
+	free(m->egress);
+	mtext_list_done(&m->read);
+	mtext_list_done(&m->write);
+	mtext_list_done(&m->env);
+	mtext_list_done(&m->args);
+	free(m->command.s);
+	free(m->file);
+	free(m->name);
+	free(m->version);
+	free(m->description);
+	free(m->author);
+	free(m->workdir);
+	free(m);
+}
+
+static void diags_freep(struct ssb_diags **d)
+{
+	ssb_diags_free(*d);
+}
+
+static void ynode_freep(struct ynode **n)
+{
+	ydoc_free(*n);
+}
+
+/* ---- parsing ------------------------------------------------------------- */
+
+static bool set_default(char **s, const char *value)
+{
+	if (*s == NULL) {
+		*s = strdup(value);
+	}
+	return *s != NULL;
+}
+
+/* Hands the findings of one file to the caller's list, and the first error to
+ * `err`. Returns whether there was none. */
+static bool deliver(const struct ssb_diags *found, const char *file, struct ssb_diags *diags,
+                    struct ssb_error *err)
+{
+	for (size_t i = 0; i < ssb_diags_count(found); i++) {
+		const struct ssb_diag *d = ssb_diags_get(found, i);
+		diag_add(diags, d->severity, d->where, d->remedy, "%s", d->text);
+		if (d->severity == SSB_ERROR) {
+			(void)ssb_fail(err, SSB_E_MANIFEST, 0, d->where, "%s%s%s", d->text,
+			               d->remedy[0] != '\0' ? "; " : "", d->remedy);
+		}
+	}
+	if (diag_has_errors(found)) { /* also when memory was short for its text */
+		(void)ssb_fail(err, SSB_E_MANIFEST, 0, file, "not valid");
+		return false;
+	}
+	return true;
+}
+
+int manifest_parse(const char *file, const char *bytes, size_t len, struct manifest **ret,
+                   struct ssb_diags *diags, struct ssb_error *err)
+{
+	/* A list of our own: the caller's may be absent, or hold the findings
+	 * of another file. */
+	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
+	AUTO(manifest_freep) struct manifest *m = calloc(1, sizeof(*m));
+
+	if (found == NULL || m == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, file, "out of memory");
+	}
+	m->file = strdup(file);
+	m->resources = RESOURCE_DEFAULTS;
+
+	AUTO(ynode_freep) struct ynode *root = ydoc_parse(file, bytes, len, found);
+	struct report rep = { file, found };
+	if (root != NULL && !fields_read(&rep, root, m)) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, file, "out of memory");
+	}
+	if (!deliver(found, file, diags, err)) {
+		return -1;
+	}
+	if (m->file == NULL || !set_default(&m->description, "") || !set_default(&m->author, "") ||
+	    !set_default(&m->workdir, "/skill")) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, file, "out of memory");
+	}
+	*ret = steal_ptr(&m);
+	return 0;
+}
+
+/* ---- opening ------------------------------------------------------------- */
+
+/* A failure before the first line. */
+static int fail_open(enum ssb_code code, int sys_errno, const char *file, const char *text,
+                     const char *remedy, struct ssb_diags *diags, struct ssb_error *err)
+{
+	char where[WHERE_SIZE];
+	struct ssb_error e = { 0 };
+
+	report_where(where, sizeof(where), file, 0, 0);
+	(void)ssb_fail(&e, code, sys_errno, where, "%s", text);
+	if (code == SSB_E_MANIFEST) { /* elsewhere there is no manifest to find fault with */
+		diag_add(diags, SSB_ERROR, where, remedy, "%s", e.text);
+	}
+	if (remedy[0] != '\0') {
+		return ssb_fail(err, code, 0, where, "%s; %s", e.text, remedy);
+	}
+	return ssb_fail(err, code, sys_errno, where, "%s", text);
+}
+
+static int fail_errno(int e, const char *file, struct ssb_diags *diags, struct ssb_error *err)
+{
+	switch (e) {
+	case ENOENT:
+	case ENOTDIR:
+		return fail_open(SSB_E_NOT_FOUND, 0, file, "there is no such manifest",
+		                 "write a " MANIFEST_FILE " into the skill's directory", diags,
+		                 err);
+	case EXDEV:
+	case ELOOP:
+		return fail_open(SSB_E_MANIFEST, 0, file,
+		                 "the manifest is a symlink that leaves the skill's directory",
+		                 "put the file itself there", diags, err);
+	case ENXIO:
+		return fail_open(SSB_E_MANIFEST, 0, file,
+		                 "the manifest is a socket or a device, not a regular file",
+		                 "put a regular file there", diags, err);
+	default:
+		return fail_open(SSB_E_SYS, e, file, "cannot open the manifest", "", diags, err);
+	}
+}
+
+static const char *kind_text(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return "the manifest is a directory, not a regular file";
+	case S_IFIFO:
+		return "the manifest is a FIFO, not a regular file";
+	case S_IFSOCK:
+		return "the manifest is a socket, not a regular file";
+	default:
+		return "the manifest is a device, not a regular file";
+	}
+}
+
+static int fail_size(const char *file, struct ssb_diags *diags, struct ssb_error *err)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "the file is larger than %d bytes", MAX_YAML_BYTES);
+	return fail_open(SSB_E_MANIFEST, 0, file, text, "shorten it", diags, err);
+}
+
+/* Opens `name` beneath dir_fd and reads it; the open never waits for a peer
+ * and never takes a terminal. */
+static int read_beneath(int dir_fd, const char *name, const char *file, struct buf *out,
+                        struct ssb_diags *diags, struct ssb_error *err)
+{
+	struct stat st;
+	auto_fd fd = file_openat2(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY,
+	                          RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+
+	if (fd < 0) {
+		return fail_errno(errno, file, diags, err);
+	}
+	if (fstat(fd, &st) < 0) {
+		return fail_open(SSB_E_SYS, errno, file, "cannot stat the manifest", "", diags,
+		                 err);
+	}
+	if (!S_ISREG(st.st_mode)) {
+		return fail_open(SSB_E_MANIFEST, 0, file, kind_text(st.st_mode),
+		                 "put a regular file there", diags, err);
+	}
+	if (file_read_all(fd, out) < 0) {
+		return errno == EFBIG ? fail_size(file, diags, err)
+		                      : fail_open(SSB_E_SYS, errno, file,
+		                                  "cannot read the manifest", "", diags, err);
+	}
+	return 0;
+}
+
+/* Splits a path into its directory (new) and the name in it. */
+static char *parent_of(const char *path, const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+
+	*ret_name = slash != NULL ? slash + 1 : path;
+	if (slash == NULL) {
+		return strdup(".");
+	}
+	return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+static char *file_in(const char *dir)
+{
+	size_t len = strlen(dir);
+	char *s = NULL;
+
+	while (len > 1 && dir[len - 1] == '/') {
+		len--;
+	}
+	const char *between = dir[len - 1] == '/' ? "" : "/";
+	return asprintf(&s, "%.*s%s%s", (int)len, dir, between, MANIFEST_FILE) < 0 ? NULL : s;
+}
+
+int manifest_load(const char *path, struct manifest **ret, struct ssb_diags *diags,
+                  struct ssb_error *err)
+{
+	const char *name = MANIFEST_FILE;
+	auto_free char *file = NULL;
+	auto_free char *parent = NULL;
+	auto_buf bytes;
+
+	buf_init(&bytes, MAX_YAML_BYTES);
+	if (path[0] == '\0' || strlen(path) >= MAX_PATH_BYTES) {
+		return fail_open(SSB_E_NOT_FOUND, 0, path, "not a path",
+		                 "name a skill's directory or a manifest", diags, err);
+	}
+	auto_fd dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0) {
+		file = file_in(path);
+	} else if (errno == ENOTDIR) {
+		/* A file: its directory is the skill that it may not leave. */
+		file = strdup(path);
+		parent = parent_of(path, &name);
+		if (parent != NULL) {
+			dir = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		}
+		if (parent != NULL && dir < 0) {
+			return fail_errno(errno, path, diags, err);
+		}
+	} else if (errno == ENOENT) {
+		return fail_open(SSB_E_NOT_FOUND, 0, path, "there is no such file or directory",
+		                 "name a skill's directory or a manifest", diags, err);
+	} else {
+		return fail_errno(errno, path, diags, err);
+	}
+	if (file == NULL || dir < 0) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "manifest", "out of memory");
+	}
+	if (read_beneath(dir, name, file, &bytes, diags, err) < 0) {
+		return -1;
+	}
+	return manifest_parse(file, bytes.data != NULL ? bytes.data : "", bytes.len, ret, diags,
+	                      err);
+}

@@ -1,0 +1,49 @@
+/* The words of the file format for the enums of manifest.h. */
+#include "manifest/names.h"
+
+#include <string.h>
+
+#include "manifest/manifest.h"
+
+const char *const PROFILE_NAMES[N_PROFILES] = {
+	[PROFILE_DEFAULT] = "default",
+	[PROFILE_STRICT] = "strict",
+	[PROFILE_PERMISSIVE] = "permissive",
+};
+
+const char *const PROTOCOL_NAMES[N_PROTOCOLS] = {
+	[PROTO_TCP] = "tcp",
+	[PROTO_UDP] = "udp",
+	[PROTO_TLS] = "tls",
+	[PROTO_HTTP] = "http",
+};
+
+static int name_index(const char *s, const char *const *names, int n)
+{
+	for (int i = 0; i < n; i++) {
+		if (strcmp(s, names[i]) == 0) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+const char *profile_name(enum profile p)
+{
+	return PROFILE_NAMES[p];
+}
+
+int profile_from_name(const char *s)
+{
+	return name_index(s, PROFILE_NAMES, N_PROFILES);
+}
+
+const char *protocol_name(enum protocol p)
+{
+	return PROTOCOL_NAMES[p];
+}
+
+int protocol_from_name(const char *s)
+{
+	return name_index(s, PROTOCOL_NAMES, N_PROTOCOLS);
+}

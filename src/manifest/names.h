@@ -1,0 +1,11 @@
+/* names.h - the tables behind profile_name() and its like. */
+#ifndef MANIFEST_NAMES_H
+#define MANIFEST_NAMES_H
+
+#define N_PROFILES 3
+#define N_PROTOCOLS 4
+
+extern const char *const PROFILE_NAMES[N_PROFILES];
+extern const char *const PROTOCOL_NAMES[N_PROTOCOLS];
+
+#endif

@@ -1,0 +1,91 @@
+#include "manifest/report.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/suggest.h"
+#include "base/utf8.h"
+
+void report_where(char *ret, size_t size, const char *file, unsigned line, unsigned col)
+{
+	char pos[32] = "";
+	size_t len = strlen(file);
+
+	if (line > 0) {
+		snprintf(pos, sizeof(pos), ":%u:%u", line, col);
+	}
+	size_t room = size - 1 - strlen(pos);
+	if (len <= room) {
+		snprintf(ret, size, "%s%s", file, pos);
+		return;
+	}
+	const char *tail = file + len - (room - 3);
+	while ((*tail & 0xc0) == 0x80) {
+		tail++; /* not into the middle of a character */
+	}
+	snprintf(ret, size, "...%s%s", tail, pos);
+}
+
+void report_add(const struct report *r, enum ssb_severity severity, unsigned line, unsigned col,
+                const char *remedy, const char *fmt, ...)
+{
+	char where[WHERE_SIZE];
+	char text[512];
+	va_list ap;
+
+	report_where(where, sizeof(where), r->file, line, col);
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	diag_add(r->diags, severity, where, remedy, "%s", text);
+}
+
+const char *report_quote(char ret[QUOTE_SIZE], const char *s)
+{
+	const size_t room = QUOTE_SIZE - sizeof("...\"");
+	size_t len = strlen(s);
+	size_t out = 0;
+
+	ret[out++] = '"';
+	while (len > 0) {
+		char piece[8];
+		uint32_t cp = 0;
+		size_t n = utf8_decode(s, len, &cp);
+		if (n == 0 || cp < 0x20 || cp == 0x7f || (cp >= 0x80 && cp < 0xa0)) {
+			n = n == 0 ? 1 : n;
+			snprintf(piece, sizeof(piece), "\\x%02x", (unsigned char)*s);
+		} else {
+			memcpy(piece, s, n);
+			piece[n] = '\0';
+		}
+		size_t piece_len = strlen(piece);
+		if (out + piece_len > room) {
+			break;
+		}
+		memcpy(ret + out, piece, piece_len);
+		out += piece_len;
+		s += n;
+		len -= n;
+	}
+	snprintf(ret + out, QUOTE_SIZE - out, "%s\"", len > 0 ? "..." : "");
+	return ret;
+}
+
+const char *report_nearest(const char *s, const char *const *words, size_t n, size_t stride)
+{
+	char folded[64]; /* longer words are not misspelt keys */
+	size_t len = strlen(s);
+
+	if (len >= sizeof(folded)) {
+		return NULL;
+	}
+	for (size_t i = 0; i <= len; i++) {
+		bool upper = s[i] >= 'A' && s[i] <= 'Z';
+		folded[i] = (char)(upper ? s[i] - 'A' + 'a' : s[i] == '-' ? '_' : s[i]);
+	}
+	return suggest(folded, len, words, n, stride);
+}

@@ -1,0 +1,275 @@
+/* One value of the tree: its type, its range, its check. */
+#include "manifest/values.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+
+/* ---- types --------------------------------------------------------------- */
+
+static const char *const KIND_NAMES[] = {
+	[YNODE_SCALAR] = "a single value",
+	[YNODE_MAP] = "a mapping",
+	[YNODE_SEQ] = "a list",
+};
+
+void report_type(const struct ctx *c, const struct ynode *n, const struct field *f,
+                 const char *wanted, const char *remedy)
+{
+	report_add(c->rep, SSB_ERROR, n->line, n->col, remedy, "%s must be %s, not %s", f->key,
+	           wanted, ynode_is_null(n) ? "empty" : KIND_NAMES[n->kind]);
+}
+
+/* Texts of checks read "what is wrong; remedy". */
+void report_problem(const struct ctx *c, const struct ynode *n, const struct field *f,
+                    const char *problem)
+{
+	char quoted[QUOTE_SIZE];
+	const char *split = strstr(problem, "; ");
+	int len = split != NULL ? (int)(split - problem) : (int)strlen(problem);
+
+	report_add(c->rep, SSB_ERROR, n->line, n->col, split != NULL ? split + 2 : "", "%s %s %.*s",
+	           f->key, report_quote(quoted, n->text), len, problem);
+}
+
+static const char *no_text_remedy(const struct ynode *n, const struct field *f)
+{
+	if (n->kind != YNODE_SCALAR) {
+		return f->missing != NULL ? f->missing : "write one text";
+	}
+	if (strcmp(n->text, "~") == 0) {
+		return "put it in quotes: \"~\"";
+	}
+	if (n->key == NULL) {
+		return "remove the item, or put it in quotes";
+	}
+	return f->missing != NULL ? f->missing : "write \"\" for none, or remove the key";
+}
+
+/* The text of a node that must be one; NULL if it is not (reported). */
+const char *node_text(const struct ctx *c, const struct ynode *n, const struct field *f)
+{
+	char remedy[64];
+
+	if (n->bad) {
+		return NULL;
+	}
+	if (n->kind != YNODE_SCALAR || ynode_is_null(n)) {
+		report_type(c, n, f, "a text", no_text_remedy(n, f));
+		return NULL;
+	}
+	if (ynode_is_bool(n)) {
+		snprintf(remedy, sizeof(remedy), "put it in quotes: \"%s\"", n->text);
+		report_add(c->rep, SSB_ERROR, n->line, n->col, remedy,
+		           "%s must be a text, not a truth value", f->key);
+		return NULL;
+	}
+	return n->text;
+}
+
+bool node_is_list(const struct ctx *c, const struct ynode *n, const struct field *f)
+{
+	size_t count = 0;
+
+	if (n->bad) {
+		return false;
+	}
+	if (n->kind != YNODE_SEQ) {
+		report_type(c, n, f, "a list",
+		            ynode_is_null(n) ? "write []"
+		                             : "write [\"...\"], or one \"- ...\" per line");
+		return false;
+	}
+	for (const struct ynode *item = n->first; item != NULL; item = item->next) {
+		if (++count > MAX_LIST_ITEMS) {
+			report_add(c->rep, SSB_ERROR, item->line, item->col, "shorten the list",
+			           "%s has more than %d items", f->key, MAX_LIST_ITEMS);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Room for every item of a list; `*ret` is untouched for an empty one. */
+bool list_alloc(struct ctx *c, const struct ynode *list, size_t item_size, void *ret)
+{
+	size_t n = 0;
+
+	for (const struct ynode *item = list->first; item != NULL; item = item->next) {
+		n++;
+	}
+	if (n == 0) {
+		return false;
+	}
+	void *v = calloc(n, item_size);
+	if (v == NULL) {
+		c->nomem = true;
+		return false;
+	}
+	memcpy(ret, &v, sizeof(v));
+	return true;
+}
+
+/* ---- values -------------------------------------------------------------- */
+
+/* Runs the row's check; NULL on failure (reported). Returns new. */
+static char *checked_text(struct ctx *c, const struct ynode *n, const struct field *f)
+{
+	const char *s = node_text(c, n, f);
+	char *out = NULL;
+
+	if (s == NULL) {
+		return NULL;
+	}
+	const char *problem = f->check(s, &out);
+	if (problem != NULL) {
+		report_problem(c, n, f, problem);
+		return NULL;
+	}
+	return out;
+}
+
+void read_text(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+{
+	char *s = checked_text(c, n, f);
+
+	if (s != NULL) {
+		*(char **)at = s;
+	}
+}
+
+void read_mtext(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+{
+	char *s = checked_text(c, n, f);
+
+	if (s != NULL) {
+		*(struct mtext *)at = (struct mtext){ s, n->line, n->col };
+	}
+}
+
+static bool list_has(const struct mtext_list *l, const char *s)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->v[i].s, s) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void read_texts(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+{
+	struct mtext_list *l = at;
+
+	if (!node_is_list(c, n, f) || !list_alloc(c, n, sizeof(l->v[0]), &l->v)) {
+		return;
+	}
+	for (const struct ynode *item = n->first; item != NULL; item = item->next) {
+		auto_free char *s = checked_text(c, item, f);
+		if (s == NULL) {
+			continue;
+		}
+		if (f->unique && list_has(l, s)) {
+			char quoted[QUOTE_SIZE];
+			report_add(c->rep, SSB_WARNING, item->line, item->col, "remove this one",
+			           "%s has %s twice", f->key, report_quote(quoted, s));
+			continue;
+		}
+		l->v[l->n++] = (struct mtext){ steal_ptr(&s), item->line, item->col };
+	}
+}
+
+static bool parse_digits(const char *s, uint64_t max, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (s[0] == '0' && s[1] != '\0') {
+		return false; /* octal to some readers */
+	}
+	for (const char *p = s; *p != '\0'; p++) {
+		unsigned digit = (unsigned)(*p - '0');
+		if (digit > 9) {
+			return false;
+		}
+		/* past max it only has to stay past it */
+		v = v > max ? v : v * 10 + digit;
+	}
+	*ret = v;
+	return s[0] != '\0';
+}
+
+bool node_number(const struct ctx *c, const struct ynode *n, const struct field *f, uint64_t *ret)
+{
+	char quoted[QUOTE_SIZE];
+	char remedy[96];
+	uint64_t v = 0;
+
+	if (n->bad) {
+		return false;
+	}
+	snprintf(remedy, sizeof(remedy), "write a whole number from %" PRIu64 " to %" PRIu64,
+	         f->min, f->max);
+	if (n->kind != YNODE_SCALAR || ynode_is_null(n)) {
+		report_type(c, n, f, "a number", remedy);
+		return false;
+	}
+	if (n->quoted) {
+		report_add(c->rep, SSB_ERROR, n->line, n->col, "remove the quotes",
+		           "%s must be a number, not the text %s", f->key,
+		           report_quote(quoted, n->text));
+		return false;
+	}
+	if (!parse_digits(n->text, f->max, &v)) {
+		report_add(c->rep, SSB_ERROR, n->line, n->col, remedy,
+		           "%s %s is not a plain decimal number", f->key,
+		           report_quote(quoted, n->text));
+		return false;
+	}
+	if (v < f->min || v > f->max) {
+		report_add(c->rep, SSB_ERROR, n->line, n->col, remedy, "%s %s is out of range",
+		           f->key, report_quote(quoted, n->text));
+		return false;
+	}
+	*ret = v;
+	return true;
+}
+
+void read_number(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+{
+	(void)node_number(c, n, f, at);
+}
+
+/* The index of a word in its table, -1 if it is none of them (reported). */
+int node_choice(const struct ctx *c, const struct ynode *n, const struct field *f,
+                const char *const *names, size_t n_names)
+{
+	const char *s = node_text(c, n, f);
+	char quoted[QUOTE_SIZE];
+	char remedy[96];
+
+	if (s == NULL) {
+		return -1;
+	}
+	for (size_t i = 0; i < n_names; i++) {
+		if (strcmp(s, names[i]) == 0) {
+			return (int)i;
+		}
+	}
+	const char *near = report_nearest(s, names, n_names, sizeof(names[0]));
+	if (near != NULL) {
+		snprintf(remedy, sizeof(remedy), "did you mean %s?", near);
+	} else {
+		int len = snprintf(remedy, sizeof(remedy), "write one of");
+		for (size_t i = 0; i < n_names; i++) {
+			len += snprintf(remedy + len, sizeof(remedy) - (size_t)len, "%s %s",
+			                i > 0 ? "," : "", names[i]);
+		}
+	}
+	report_add(c->rep, SSB_ERROR, n->line, n->col, remedy, "unknown %s %s", f->key,
+	           report_quote(quoted, s));
+	return -1;
+}

@@ -1,0 +1,58 @@
+#include "os/caps.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SECUREBITS                                                                        \
+	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |                  \
+	 SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | \
+	 SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
+
+int caps_drop(uint64_t keep)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) {
+		return -1;
+	}
+	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++) {
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0) {
+			return -1;
+		}
+	}
+	if (prctl(PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0) != 0) {
+		return -1;
+	}
+	for (int i = 0; i < 2; i++) {
+		data[i].permitted = (uint32_t)(keep >> (32 * i));
+		data[i].effective = data[i].permitted;
+	}
+	return (int)syscall(SYS_capset, &head, data);
+}
+
+bool caps_none(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &head, data) != 0) {
+		return false;
+	}
+	uint32_t any = 0;
+	for (int i = 0; i < 2; i++) {
+		any |= data[i].permitted | data[i].effective | data[i].inheritable;
+	}
+	for (unsigned long cap = 0; any == 0; cap++) {
+		int in_bound = prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
+		if (in_bound < 0) {
+			return true;
+		}
+		any |= (uint32_t)in_bound;
+	}
+	return false;
+}

@@ -1,0 +1,192 @@
+#include "os/cgroup_layout.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/own.h"
+
+const char *const CGROUP_NAMES[CGROUP_CONTROLLERS] = {
+	[CGROUP_PIDS] = "pids",
+	[CGROUP_MEMORY] = "memory",
+	[CGROUP_CPU] = "cpu",
+};
+
+/* A piece of the text; never NUL-terminated. */
+struct span {
+	const char *p;
+	size_t n;
+};
+
+static bool span_is(struct span s, const char *word)
+{
+	return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
+}
+
+/* Cuts the text up to `sep` off the front of *rest. At the end of the text
+ * the result has p == NULL. */
+static struct span span_cut(struct span *rest, char sep)
+{
+	struct span out = { NULL, 0 };
+
+	if (rest->p == NULL) {
+		return out;
+	}
+	const char *end = memchr(rest->p, sep, rest->n);
+	out.p = rest->p;
+	if (end == NULL) {
+		out.n = rest->n;
+		*rest = (struct span){ NULL, 0 };
+	} else {
+		out.n = (size_t)(end - rest->p);
+		rest->p = end + 1;
+		rest->n -= out.n + 1;
+	}
+	return out;
+}
+
+static bool span_list_has(struct span list, char sep, const char *name)
+{
+	while (list.p != NULL) {
+		if (span_is(span_cut(&list, sep), name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool cgroup_list_has(const char *list, const char *name)
+{
+	return span_list_has((struct span){ list, strcspn(list, "\n") }, ' ', name);
+}
+
+/* mountinfo writes blanks, tabs, newlines and backslashes as \ooo. */
+static bool unescape(struct span in, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < in.n; i++) {
+		char c = in.p[i];
+		if (c == '\\' && in.n - i > 3) {
+			unsigned v = 0;
+			for (size_t k = 1; k <= 3; k++) {
+				v = v * 8 + (unsigned)(in.p[i + k] - '0');
+			}
+			c = (char)v;
+			i += 3;
+		}
+		if (n + 1 >= size) {
+			return false;
+		}
+		out[n++] = c;
+	}
+	out[n] = '\0';
+	return true;
+}
+
+struct mount_line {
+	struct span root; /* still escaped */
+	struct span point;
+	struct span options; /* of the super block: v1 names its controllers there */
+	bool v2;
+};
+
+static bool mount_line_parse(struct span line, struct mount_line *ret)
+{
+	struct mount_line m = { 0 };
+
+	for (int i = 0; i < 3; i++) {
+		(void)span_cut(&line, ' '); /* id, parent, device */
+	}
+	m.root = span_cut(&line, ' ');
+	m.point = span_cut(&line, ' ');
+	struct span field;
+	do { /* mount options, then any number of optional fields, then "-" */
+		field = span_cut(&line, ' ');
+	} while (field.p != NULL && !span_is(field, "-"));
+	struct span type = span_cut(&line, ' ');
+	m.v2 = span_is(type, "cgroup2");
+	if (!m.v2 && !span_is(type, "cgroup")) {
+		return false;
+	}
+	(void)span_cut(&line, ' '); /* source */
+	m.options = span_cut(&line, ' ');
+	*ret = m;
+	return m.options.p != NULL;
+}
+
+/* The line "ID:controllers:path" of the hierarchy that has `name`, or with
+ * NULL that of v2, whose list is empty. */
+static struct span self_path(const char *self, const char *name)
+{
+	struct span text = { self, strlen(self) };
+
+	while (text.p != NULL) {
+		struct span line = span_cut(&text, '\n');
+		struct span id = span_cut(&line, ':');
+		struct span list = span_cut(&line, ':');
+		if (line.p == NULL) {
+			continue;
+		}
+		if (name == NULL ? (span_is(id, "0") && list.n == 0)
+		                 : span_list_has(list, ',', name)) {
+			return line;
+		}
+	}
+	return (struct span){ NULL, 0 };
+}
+
+static void place_set(struct cgroup_place *place, const struct mount_line *m, struct span path)
+{
+	char root[MAX_PATH_BYTES];
+	char point[MAX_PATH_BYTES];
+
+	if (place->found || path.p == NULL || !unescape(m->root, root, sizeof(root)) ||
+	    !unescape(m->point, point, sizeof(point))) {
+		return;
+	}
+	size_t cut = strcmp(root, "/") == 0 ? 0 : strlen(root);
+	if (path.n < cut || memcmp(path.p, root, cut) != 0 ||
+	    (path.n > cut && path.p[cut] != '/')) {
+		return; /* another part of the hierarchy is mounted here */
+	}
+	path.p += cut;
+	path.n -= cut;
+	/* "/.." is how a cgroup namespace shows what lies above its root. */
+	if (path.n >= 3 && memcmp(path.p, "/..", 3) == 0 && (path.n == 3 || path.p[3] == '/')) {
+		return;
+	}
+	bool top = path.n <= 1;
+	int n = snprintf(place->dir, sizeof(place->dir), "%s%.*s", point, top ? 0 : (int)path.n,
+	                 path.p);
+	if (n < 0 || (size_t)n >= sizeof(place->dir)) {
+		return;
+	}
+	place->top = top;
+	place->found = true;
+}
+
+void cgroup_layout_parse(const char *mountinfo, const char *self, struct cgroup_layout *ret)
+{
+	struct span text = { mountinfo, strlen(mountinfo) };
+
+	ret->v2.found = false;
+	for (size_t i = 0; i < ARRAY_LEN(ret->v1); i++) {
+		ret->v1[i].found = false;
+	}
+	while (text.p != NULL) {
+		struct mount_line m;
+		if (!mount_line_parse(span_cut(&text, '\n'), &m)) {
+			continue;
+		}
+		if (m.v2) {
+			place_set(&ret->v2, &m, self_path(self, NULL));
+			continue;
+		}
+		for (size_t i = 0; i < ARRAY_LEN(ret->v1); i++) {
+			if (span_list_has(m.options, ',', CGROUP_NAMES[i])) {
+				place_set(&ret->v1[i], &m, self_path(self, CGROUP_NAMES[i]));
+			}
+		}
+	}
+}

@@ -1,0 +1,40 @@
+/* cgroup_priv.h - what cgroup.c and cgroup_make.c share. */
+#ifndef OS_CGROUP_PRIV_H
+#define OS_CGROUP_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "os/cgroup.h"
+#include "os/cgroup_layout.h"
+
+#define CGROUP_PREFIX       "skillsandbox-"
+#define CGROUP_MAX_ID_BYTES 64
+
+/* One directory; v1 hierarchies that are mounted together share one. */
+struct node {
+	int base_fd;
+	int dir_fd;
+	int join_fd;          /* open for writing: "tasks" or "cgroup.procs" */
+	unsigned controllers; /* 1 << enum cgroup_controller */
+};
+
+struct cgroup {
+	bool v2;
+	size_t n;
+	struct node nodes[CGROUP_CONTROLLERS];
+	char name[sizeof(CGROUP_PREFIX) + 24 + CGROUP_MAX_ID_BYTES];
+	char about[48];
+};
+
+/* Removes what was made, last made first, and closes everything; `cg` is
+ * empty afterwards. */
+void cgroup_undo(struct cgroup *cg);
+
+/* 0, or -1 with errno. */
+int cgroup_write_at(int dir_fd, const char *file, const char *data, size_t len);
+
+/* The first bytes of a file as a string; "" where it cannot be read. */
+void cgroup_read_at(int dir_fd, const char *file, char *out, size_t size);
+
+#endif

@@ -1,0 +1,104 @@
+#include "os/clone.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+pid_t clone_process(uint64_t flags, int cgroup_fd, int *ret_pidfd)
+{
+	int pidfd = -1;
+	struct clone_args args = {
+		.flags = flags | CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)&pidfd,
+		.exit_signal = SIGCHLD,
+	};
+	if (cgroup_fd >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)(unsigned)cgroup_fd;
+	}
+	long pid = syscall(SYS_clone3, &args, sizeof(args));
+	if (pid > 0) {
+		*ret_pidfd = pidfd;
+	}
+	return (pid_t)pid;
+}
+
+int msg_send(int sock, const void *data, size_t len, int fd)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };
+	union {
+		struct cmsghdr head;
+		char           room[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		msg.msg_control = control.room;
+		msg.msg_controllen = sizeof(control.room);
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	}
+	ssize_t n;
+	do {
+		n = sendmsg(sock, &msg, MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -1 : 0;
+}
+
+ssize_t msg_recv(int sock, void *data, size_t len, int *ret_fd)
+{
+	struct iovec iov = { .iov_base = data, .iov_len = len };
+	union {
+		struct cmsghdr head;
+		char           room[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct msghdr msg = { .msg_iov = &iov,
+		              .msg_iovlen = 1,
+		              .msg_control = control.room,
+		              .msg_controllen = sizeof(control.room) };
+	auto_fd fd = -1;
+	ssize_t n;
+
+	do {
+		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0) {
+		return -1;
+	}
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int))) {
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	}
+	if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+		errno = EMSGSIZE;
+		return -1;
+	}
+	*ret_fd = steal_fd(&fd);
+	return n;
+}
+
+int proc_write(int dir_fd, const char *path, const char *text)
+{
+	auto_fd fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0) {
+		return -1;
+	}
+	size_t len = strlen(text);
+	ssize_t n = write(fd, text, len);
+	if (n >= 0 && (size_t)n != len) {
+		errno = EIO;
+		return -1;
+	}
+	return n < 0 ? -1 : 0;
+}

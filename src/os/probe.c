@@ -1,0 +1,401 @@
+/* probe.c - see probe.h. The features that need a namespace are in the table
+ * as a step to run inside one; the others are a bare call. */
+#include "os/probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/mount.h>
+#include <linux/openat2.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+#define PROBE_SECONDS 5
+
+/* ---- a child to try things in ------------------------------------------ */
+
+static int write_file(const char *path, const char *text)
+{
+	auto_fd fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return -1;
+	}
+	size_t len = strlen(text);
+	return write(fd, text, len) == (ssize_t)len ? 0 : -1;
+}
+
+static int map_self_to_root(uid_t uid, gid_t gid)
+{
+	char line[64];
+
+	/* Old kernels have no setgroups file; then the gid map needs none. */
+	if (write_file("/proc/self/setgroups", "deny") != 0 && errno != ENOENT) {
+		return -1;
+	}
+	snprintf(line, sizeof(line), "0 %u 1", (unsigned)uid);
+	if (write_file("/proc/self/uid_map", line) != 0) {
+		return -1;
+	}
+	snprintf(line, sizeof(line), "0 %u 1", (unsigned)gid);
+	return write_file("/proc/self/gid_map", line);
+}
+
+int probe_enter_userns(int flags)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+
+	if (unshare(CLONE_NEWUSER | flags) != 0 || map_self_to_root(uid, gid) != 0) {
+		return -1;
+	}
+	/* Where an LSM strips the capabilities, the namespace exists but is good
+	 * for nothing: find out here. */
+	if ((flags & CLONE_NEWNS) != 0) {
+		return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+	}
+	return 0;
+}
+
+static int child_status(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0) {
+		if (errno != EINTR) {
+			return errno;
+		}
+	}
+	if (WIFEXITED(status)) {
+		return WEXITSTATUS(status);
+	}
+	return WTERMSIG(status) == SIGALRM ? ETIMEDOUT : ECHILD;
+}
+
+/* Runs fn in a forked child; 0 or the errno that it failed with. */
+static int in_child(int (*fn)(void *arg), void *arg)
+{
+	pid_t pid = fork();
+
+	if (pid < 0) {
+		return errno;
+	}
+	if (pid == 0) {
+		alarm(PROBE_SECONDS);
+		errno = 0;
+		_exit(fn(arg) == 0 ? 0 : (errno != 0 ? errno : EPROTO));
+	}
+	return child_status(pid);
+}
+
+struct userns_job {
+	int flags;
+	int (*fn)(void *arg);
+	void *arg;
+};
+
+/* A pid namespace begins with the next child. */
+static int run_in_pidns(const struct userns_job *job)
+{
+	errno = in_child(job->fn, job->arg);
+	return errno == 0 ? 0 : -1;
+}
+
+static int userns_child(void *arg)
+{
+	const struct userns_job *job = arg;
+
+	if (probe_enter_userns(job->flags) != 0) {
+		return -1;
+	}
+	if (job->fn == NULL) {
+		return 0;
+	}
+	return (job->flags & CLONE_NEWPID) != 0 ? run_in_pidns(job) : job->fn(job->arg);
+}
+
+int probe_in_userns(int flags, int (*fn)(void *arg), void *arg)
+{
+	struct userns_job job = { flags, fn, arg };
+
+	return in_child(userns_child, &job);
+}
+
+/* ---- steps inside a namespace ------------------------------------------- */
+
+static int step_proc(void *arg)
+{
+	(void)arg;
+	return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+}
+
+static int step_tmpfs(void *arg)
+{
+	(void)arg;
+	return mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=64k");
+}
+
+static int step_overlay(void *arg)
+{
+	if (step_tmpfs(arg) != 0 || mkdir("/tmp/a", 0700) != 0 || mkdir("/tmp/b", 0700) != 0 ||
+	    mkdir("/tmp/m", 0700) != 0) {
+		return -1;
+	}
+	return mount("overlay", "/tmp/m", "overlay", MS_RDONLY, "lowerdir=/tmp/a:/tmp/b");
+}
+
+static int step_mount_api(void *arg)
+{
+	(void)arg;
+	auto_fd fs = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);
+	if (fs < 0 || syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) != 0) {
+		return -1;
+	}
+	auto_fd mnt = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, 0);
+	if (mnt < 0 ||
+	    syscall(SYS_move_mount, mnt, "", AT_FDCWD, "/tmp", MOVE_MOUNT_F_EMPTY_PATH) != 0) {
+		return -1;
+	}
+	auto_fd tree = (int)syscall(SYS_open_tree, AT_FDCWD, "/",
+	                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	return tree < 0 ? -1 : 0;
+}
+
+static int step_mount_setattr(void *arg)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+
+	(void)arg;
+	auto_fd tree = (int)syscall(SYS_open_tree, AT_FDCWD, "/",
+	                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	if (tree < 0) {
+		return -1;
+	}
+	return (int)syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr,
+	                    sizeof(attr));
+}
+
+/* ---- bare calls ----------------------------------------------------------- */
+
+static int load_filter(unsigned flags)
+{
+	struct sock_filter allow[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
+	struct sock_fprog prog = { .len = 1, .filter = allow };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+		return -1;
+	}
+	long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
+	return r < 0 ? -1 : 0;
+}
+
+static int step_seccomp(void *arg)
+{
+	(void)arg;
+	return load_filter(0);
+}
+
+static int step_seccomp_notify(void *arg)
+{
+	(void)arg;
+	return load_filter(SECCOMP_FILTER_FLAG_NEW_LISTENER);
+}
+
+static int step_openat2(void *arg)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+
+	(void)arg;
+	auto_fd fd = (int)syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how));
+	return fd < 0 ? -1 : 0;
+}
+
+static int step_close_range(void *arg)
+{
+	(void)arg;
+	return (int)syscall(SYS_close_range, ~0U, ~0U, 0U);
+}
+
+static int step_clone3(void *arg)
+{
+	struct clone_args args = { .exit_signal = SIGCHLD };
+
+	(void)arg;
+	long pid = syscall(SYS_clone3, &args, sizeof(args));
+	if (pid < 0) {
+		return -1;
+	}
+	if (pid == 0) {
+		_exit(0);
+	}
+	errno = child_status((pid_t)pid);
+	return errno == 0 ? 0 : -1;
+}
+
+static int step_pidfd(void *arg)
+{
+	(void)arg;
+	auto_fd fd = (int)syscall(SYS_pidfd_open, getpid(), 0U);
+	if (fd < 0) {
+		return -1;
+	}
+	return (int)syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0U);
+}
+
+/* ---- the table ------------------------------------------------------------- */
+
+struct feature {
+	const char *name;
+	bool userns; /* try it as root of a user namespace */
+	int flags;   /* with these namespaces beside it */
+	int (*step)(void *arg);
+};
+
+#define BARE(step) false, 0, step
+
+static const struct feature FEATURES[PROBE_COUNT] = {
+	[PROBE_USERNS] = { "userns", true, CLONE_NEWNS, NULL },
+	[PROBE_MNTNS] = { "mntns", true, CLONE_NEWNS, NULL },
+	[PROBE_PIDNS] = { "pidns", true, CLONE_NEWPID, NULL },
+	[PROBE_NETNS] = { "netns", true, CLONE_NEWNET, NULL },
+	[PROBE_IPCNS] = { "ipcns", true, CLONE_NEWIPC, NULL },
+	[PROBE_UTSNS] = { "utsns", true, CLONE_NEWUTS, NULL },
+	[PROBE_CGROUPNS] = { "cgroupns", true, CLONE_NEWCGROUP, NULL },
+	[PROBE_PROC] = { "proc", true, CLONE_NEWNS | CLONE_NEWPID, step_proc },
+	[PROBE_TMPFS] = { "tmpfs", true, CLONE_NEWNS, step_tmpfs },
+	[PROBE_OVERLAY] = { "overlay", true, CLONE_NEWNS, step_overlay },
+	[PROBE_MOUNT_API] = { "mount-api", true, CLONE_NEWNS, step_mount_api },
+	[PROBE_MOUNT_SETATTR] = { "mount-setattr", true, CLONE_NEWNS, step_mount_setattr },
+	[PROBE_SECCOMP] = { "seccomp", BARE(step_seccomp) },
+	[PROBE_SECCOMP_NOTIFY] = { "seccomp-notify", BARE(step_seccomp_notify) },
+	[PROBE_OPENAT2] = { "openat2", BARE(step_openat2) },
+	[PROBE_CLOSE_RANGE] = { "close_range", BARE(step_close_range) },
+	[PROBE_CLONE3] = { "clone3", BARE(step_clone3) },
+	[PROBE_PIDFD] = { "pidfd", BARE(step_pidfd) },
+};
+
+const char *probe_name(enum probe_id id)
+{
+	return FEATURES[id].name;
+}
+
+int probe_feature(enum probe_id id)
+{
+	const struct feature *f = &FEATURES[id];
+
+	return f->userns ? probe_in_userns(f->flags, f->step, NULL) : in_child(f->step, NULL);
+}
+
+/* ---- version ----------------------------------------------------------------- */
+
+int probe_parse_release(const char *release, unsigned *ret_major, unsigned *ret_minor)
+{
+	unsigned major = 0;
+	unsigned minor = 0;
+
+	if (sscanf(release, "%3u.%3u", &major, &minor) != 2) {
+		return -1;
+	}
+	*ret_major = major;
+	*ret_minor = minor;
+	return 0;
+}
+
+int probe_kernel(unsigned *ret_major, unsigned *ret_minor)
+{
+	struct utsname u;
+
+	return uname(&u) != 0 ? -1 : probe_parse_release(u.release, ret_major, ret_minor);
+}
+
+bool probe_version_ok(unsigned major, unsigned minor)
+{
+	return major > PROBE_MIN_MAJOR || (major == PROBE_MIN_MAJOR && minor >= PROBE_MIN_MINOR);
+}
+
+/* ---- idmapped mounts ------------------------------------------------------------ */
+
+/* A process that only holds a user namespace open, until its pipe closes. */
+static pid_t hold_userns(int ret_pipe[2])
+{
+	int ready[2];
+	char c = 0;
+
+	if (pipe2(ready, O_CLOEXEC) != 0) {
+		return -1;
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		alarm(PROBE_SECONDS);
+		(void)close(ret_pipe[1]);
+		c = unshare(CLONE_NEWUSER) == 0 ? 'y' : 'n';
+		(void)!write(ready[1], &c, 1);
+		(void)!read(ret_pipe[0], &c, 1);
+		_exit(0);
+	}
+	(void)close(ready[1]);
+	/* On failure the child ends with its pipe like on success. */
+	ssize_t n = pid > 0 ? read(ready[0], &c, 1) : -1;
+	(void)close(ready[0]);
+	if (pid > 0 && (n != 1 || c != 'y')) {
+		own_close(&ret_pipe[1]);
+		(void)child_status(pid);
+		errno = EPERM;
+		return -1;
+	}
+	return pid;
+}
+
+static int idmap_tree(const char *path, pid_t holder)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "/proc/%d/uid_map", (int)holder);
+	if (write_file(file, "0 65534 1") != 0) {
+		return -1;
+	}
+	snprintf(file, sizeof(file), "/proc/%d/gid_map", (int)holder);
+	if (write_file(file, "0 65534 1") != 0) {
+		return -1;
+	}
+	snprintf(file, sizeof(file), "/proc/%d/ns/user", (int)holder);
+	auto_fd ns = open(file, O_RDONLY | O_CLOEXEC);
+	auto_fd tree =
+	        (int)syscall(SYS_open_tree, AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (ns < 0 || tree < 0) {
+		return -1;
+	}
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (unsigned)ns };
+	return (int)syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attr, sizeof(attr));
+}
+
+int probe_idmap(const char *path)
+{
+	int hold[2];
+
+	if (pipe2(hold, O_CLOEXEC) != 0) {
+		return errno;
+	}
+	pid_t holder = hold_userns(hold);
+	int e = holder < 0 ? errno : 0;
+	if (holder > 0) {
+		e = idmap_tree(path, holder) == 0 ? 0 : errno;
+		own_close(&hold[1]);
+		(void)child_status(holder);
+	}
+	own_close(&hold[0]);
+	own_close(&hold[1]);
+	return e;
+}

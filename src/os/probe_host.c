@@ -1,0 +1,98 @@
+/* probe_host.c - the part of probe.h that reads how the machine is set up:
+ * sysctls and groups of the caller. */
+#include "os/probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+#define MAX_GROUPS 256
+
+int probe_line(const char *path, char *ret_line, size_t size)
+{
+	char text[512];
+
+	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return -1;
+	}
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+	if (n < 0) {
+		return -1;
+	}
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	snprintf(ret_line, size, "%s", text);
+	return 0;
+}
+
+int probe_sysctl(const char *path, long *ret_value)
+{
+	char line[64];
+	char *end = NULL;
+
+	if (probe_line(path, line, sizeof(line)) != 0) {
+		return -1;
+	}
+	errno = 0;
+	long v = strtol(line, &end, 10);
+	if (errno != 0 || end == line || *end != '\0') {
+		errno = EINVAL;
+		return -1;
+	}
+	*ret_value = v;
+	return 0;
+}
+
+/* ---- groups --------------------------------------------------------------------- */
+
+/* Members can become root, or read what root reads, without a password. */
+static const char *const RISKY_GROUPS[] = { "docker", "lxd",     "incus-admin", "disk",
+	                                    "kvm",    "libvirt", "sudo",        "wheel",
+	                                    "shadow", "adm",     "kmem" };
+
+static bool is_member(gid_t gid, const gid_t *groups, int n)
+{
+	for (int i = 0; i < n; i++) {
+		if (groups[i] == gid) {
+			return true;
+		}
+	}
+	return gid == getegid();
+}
+
+/* Reads /etc/group itself: getgrnam() would load the name service modules,
+ * which a static or sanitized program need not have. */
+size_t probe_risky_groups(char *out, size_t size)
+{
+	gid_t groups[MAX_GROUPS];
+	char line[4096];
+	size_t found = 0;
+	size_t used = 0;
+	int n = getgroups(MAX_GROUPS, groups);
+
+	out[0] = '\0';
+	auto_file f = fopen("/etc/group", "re");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		char name[64];
+		unsigned gid = 0;
+		if (sscanf(line, "%63[^:]:%*[^:]:%u", name, &gid) != 2 ||
+		    !is_member(gid, groups, n)) {
+			continue;
+		}
+		for (size_t i = 0; i < ARRAY_LEN(RISKY_GROUPS); i++) {
+			if (strcmp(name, RISKY_GROUPS[i]) == 0 && used < size) {
+				found++;
+				int len = snprintf(out + used, size - used, "%s%s",
+				                   used > 0 ? ", " : "", name);
+				used += len > 0 ? (size_t)len : 0;
+			}
+		}
+	}
+	return found;
+}

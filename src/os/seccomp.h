@@ -1,0 +1,61 @@
+/* seccomp.h - the system call filters, compiled at build time.
+ *
+ * The tables are in tools/seccomp_rules.c, with the reason of each group;
+ * tools/seccomp-gen.c turns them into the bytes that are loaded here. What is
+ * not in the tables is ENOSYS, so that programs fall back. A foreign entry
+ * (i386, x32) and calls that only attacks use end the process with SIGSYS. */
+#ifndef OS_SECCOMP_H
+#define OS_SECCOMP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "skillsandbox.h"
+
+/* The order is the one of the manifest's `enum profile`. */
+enum seccomp_profile {
+	SECCOMP_PROFILE_DEFAULT,
+	SECCOMP_PROFILE_STRICT,     /* no sockets, no child processes; threads and execve stay */
+	SECCOMP_PROFILE_PERMISSIVE, /* development: debuggers, but nothing that helps to escape */
+	SECCOMP_N_PROFILES,
+};
+
+/* How far what the skill makes can reach. */
+enum seccomp_reach {
+	SECCOMP_REACH_UNIX, /* own namespaces; inet and unix sockets */
+	SECCOMP_REACH_INET, /* own namespaces; a writable grant may hold a socket of the host's:
+	                     * no unix socket but connected pairs, which reach nobody else */
+	SECCOMP_REACH_NONE, /* the host's namespaces: no sockets but pairs, no SysV or POSIX
+	                     * message IPC, no debugging, nothing done to foreign processes.
+	                     * Signals are not covered: Landlock's scope has to hold them. */
+	SECCOMP_N_REACHES,
+};
+
+struct sock_filter;
+
+struct seccomp_blob {
+	const struct sock_filter *insns; /* `len` instructions of 8 bytes; static */
+	uint16_t len;
+};
+
+/* What seccomp_load() would load; for tests and for a digest in the trace.
+ * Without inet sockets the reach is SECCOMP_REACH_NONE, whatever `unix_sockets`
+ * says: without a network namespace an abstract address is the host's. */
+const struct seccomp_blob *seccomp_blob(enum seccomp_profile profile, bool unix_sockets,
+                                        bool inet_sockets);
+const struct seccomp_blob *seccomp_blob_init(void);
+
+/* Confines the calling thread, and all that it starts, for good. Needs
+ * no_new_privs. Async-signal-safe. */
+int seccomp_load(enum seccomp_profile profile, bool unix_sockets, bool inet_sockets,
+                 struct ssb_error *err);
+
+/* The same for our own PID 1: reap, poll, read /proc, report, exit. Any other
+ * call ends it, and with it the sandbox. */
+int seccomp_load_init(struct ssb_error *err);
+
+/* Written by tools/seccomp-gen.c. */
+extern const struct seccomp_blob seccomp_blobs[SECCOMP_N_PROFILES][SECCOMP_N_REACHES];
+extern const struct seccomp_blob seccomp_init_blob;
+
+#endif

@@ -1,0 +1,180 @@
+/* build.c - what the parts of a plan in the making share, and its end. */
+#include "policy/build.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/limits.h"
+#include "base/own.h"
+
+const char *access_name(enum access a)
+{
+	return a == ACCESS_WRITE ? "write" : "read";
+}
+
+const char *origin_name(enum grant_origin o)
+{
+	static const char *const NAMES[] = {
+		[ORIGIN_MANIFEST] = "manifest", [ORIGIN_FLAG] = "flag",
+		[ORIGIN_POLICY] = "policy",     [ORIGIN_TOOLCHAIN] = "toolchain",
+		[ORIGIN_SKILL] = "skill",
+	};
+
+	return (size_t)o < ARRAY_LEN(NAMES) ? NAMES[o] : "?";
+}
+
+char *build_printf(struct build *b, const char *fmt, ...)
+{
+	char *s = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	int n = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		b->failed = true;
+		return NULL;
+	}
+	return s;
+}
+
+void build_add(struct build *b, struct string_list *l, const char *s, size_t max)
+{
+	if (string_list_add(l, s, max) < 0) {
+		b->failed = true;
+	}
+}
+
+void build_refuse(struct build *b, const char *where, const char *what, const char *why,
+                  const char *remedy)
+{
+	struct ssb_plan *p = b->plan;
+	struct refusal r = { strdup(what), strdup(where), strdup(why), strdup(remedy) };
+	struct refusal *v = realloc(p->refusals, (p->n_refusals + 1) * sizeof(*v));
+
+	diag_add(b->diags, SSB_ERROR, where, remedy, "%s is refused: %s", what, why);
+	p->refusals = v != NULL ? v : p->refusals;
+	if (v == NULL || r.what == NULL || r.where == NULL || r.why == NULL || r.remedy == NULL) {
+		b->failed = true;
+		free(r.what);
+		free(r.where);
+		free(r.why);
+		free(r.remedy);
+		return;
+	}
+	v[p->n_refusals++] = r;
+}
+
+void build_refuse_request(struct build *b, const struct request *r, const char *why,
+                          const char *remedy)
+{
+	auto_free char *what = build_printf(b, "%s %s", access_name(r->access), r->text);
+
+	if (what == NULL || why == NULL || remedy == NULL) {
+		b->failed = true;
+		return;
+	}
+	build_refuse(b, r->where, what, why, remedy);
+}
+
+void build_warn(struct build *b, const char *where, const char *fmt, ...)
+{
+	auto_free char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	int n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		text = NULL;
+		b->failed = true;
+		return;
+	}
+	diag_add(b->diags, SSB_WARNING, where, "", "%s", text);
+	build_add(b, &b->plan->warnings, text, MAX_GRANTS * 8);
+}
+
+const char *build_where(const struct build *b, const struct mtext *t, char *out, size_t size)
+{
+	snprintf(out, size, "%s:%u:%u", b->manifest->file, t->line, t->col);
+	return out;
+}
+
+/* The table, what the policy file denies, and the skill's own code. */
+struct danger *build_danger(struct build *b)
+{
+	static const struct {
+		enum policy_list list;
+		unsigned flags;
+	} DENIED[] = {
+		{ POLICY_DENY_READ, DANGER_READ | DANGER_WRITE },
+		{ POLICY_DENY_WRITE, DANGER_WRITE },
+	};
+
+	if (b->danger != NULL || b->failed) {
+		return b->danger;
+	}
+	struct danger *d = danger_new(b->owner);
+	int bad = d == NULL;
+	for (size_t i = 0; !bad && i < ARRAY_LEN(DENIED); i++) {
+		const struct mtext_list *l = &b->policy.lists[DENIED[i].list];
+		for (size_t k = 0; !bad && k < l->n; k++) {
+			auto_free char *path = path_expand(b->owner, l->v[k].s);
+			bad = path == NULL ||
+			      danger_add(d, path, "is denied by the policy file",
+			                 DENIED[i].flags | DANGER_BENEATH | DANGER_DENIED) < 0;
+		}
+	}
+	if (!bad && b->skill_dir != NULL) {
+		bad = danger_add(d, b->skill_dir, "is the skill's own code",
+		                 DANGER_WRITE | DANGER_BENEATH) < 0;
+	}
+	if (bad) {
+		danger_free(d);
+		b->failed = true;
+		return NULL;
+	}
+	return b->danger = d;
+}
+
+void ssb_plan_free(struct ssb_plan *p)
+{
+	if (p == NULL) {
+		return;
+	}
+	for (size_t i = 0; i < p->n_grants; i++) {
+		grant_done(&p->grants[i]);
+	}
+	for (size_t i = 0; i < p->n_refusals; i++) {
+		free(p->refusals[i].what);
+		free(p->refusals[i].where);
+		free(p->refusals[i].why);
+		free(p->refusals[i].remedy);
+	}
+	for (size_t i = 0; i < p->n_egress; i++) {
+		free(p->egress[i].domain.s);
+		free(p->egress[i].ports);
+	}
+	free(p->grants);
+	free(p->refusals);
+	free(p->egress);
+	string_list_done(&p->warnings);
+	string_list_done(&p->requested);
+	string_list_done(&p->env);
+	string_list_done(&p->env_missing);
+	string_list_done(&p->argv);
+	free(p->name);
+	free(p->version);
+	free(p->manifest);
+	free(p->workdir);
+	free(p->home);
+	free(p->trace_output);
+	free(p);
+}
+
+size_t ssb_plan_refusals(const struct ssb_plan *p)
+{
+	return p->n_refusals;
+}

@@ -1,0 +1,77 @@
+/* build.h - a plan in the making: the parts of src/policy share this. */
+#ifndef POLICY_BUILD_H
+#define POLICY_BUILD_H
+
+#include <stdbool.h>
+
+#include "policy/danger.h"
+#include "policy/options.h"
+#include "policy/plan.h"
+#include "policy/policy_file.h"
+
+struct build {
+	const struct owner *owner;
+	const struct ssb_options *opt;
+	const struct manifest *manifest; /* NULL: a bare command */
+	const char *skill_dir;           /* real path; NULL: a bare command */
+	struct policy policy;
+	struct danger *danger; /* looked up when the first path is judged */
+	struct ssb_plan *plan;
+	struct ssb_diags *diags; /* not NULL */
+	char *tool_bin;          /* goes first in PATH; NULL: nothing */
+	bool failed;             /* without memory: the plan must not be used */
+};
+
+/* The whole way, for a given owner: ssb_plan_skill() and ssb_plan_command()
+ * are these with the caller as owner. They change nothing on disk and execute
+ * nothing. */
+int plan_build_skill(const struct owner *owner, const struct ssb_options *o, const char *dir,
+                     char *const args[], struct ssb_plan **ret_plan, struct ssb_diags *diags,
+                     struct ssb_error *err);
+int plan_build_command(const struct owner *owner, const struct ssb_options *o, char *const argv[],
+                       struct ssb_plan **ret_plan, struct ssb_diags *diags, struct ssb_error *err);
+
+/* A refusal, a warning: into the plan and into the diags. */
+void build_refuse(struct build *b, const char *where, const char *what, const char *why,
+                  const char *remedy);
+void build_warn(struct build *b, const char *where, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+/* Appends a copy, or marks the build failed. */
+void build_add(struct build *b, struct string_list *l, const char *s, size_t max);
+/* Returns new, or NULL with the build marked failed. */
+char *build_printf(struct build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* "skillsandbox.yaml:12:7" into `out`, which is returned. */
+const char *build_where(const struct build *b, const struct mtext *t, char *out, size_t size);
+struct danger *build_danger(struct build *b); /* NULL: failed */
+
+/* resolve.c: paths become grants or refusals. */
+struct request {
+	const char *text; /* as written */
+	enum access access;
+	enum grant_origin origin;
+	const char *where;
+};
+/* "read ~/.ssh" is refused; NULL texts (no memory) mark the build failed. */
+void build_refuse_request(struct build *b, const struct request *r, const char *why,
+                          const char *remedy);
+void resolve_request(struct build *b, const struct request *r);
+void resolve_skill(struct build *b);
+
+/* judge.c: may this be granted? A refusal or warning is recorded. */
+bool judge_request(struct build *b, const struct request *r, const struct subject *s);
+
+/* grants.c */
+void grant_done(struct grant *g);
+void grants_add(struct build *b, struct grant *g); /* takes what `g` owns */
+/* A grant of at least this access is, or lies above, what the chain begins
+ * with; `path` decides for what does not exist yet. */
+const struct grant *grants_cover(const struct ssb_plan *p, const struct chain *c, const char *path,
+                                 enum access access);
+void grants_finish(struct build *b); /* sorts, merges, drops what others include */
+
+/* env.c, toolchain.c, settings.c */
+int env_build(struct build *b, struct ssb_error *err);
+void toolchain_build(struct build *b);
+void settings_build(struct build *b); /* network, limits, profile, sockets */
+
+#endif

@@ -1,0 +1,76 @@
+/* danger.h - places that no manifest can claim.
+ *
+ * A place is dangerous by what it is, not by how it is spelt. The table names
+ * places; each is looked up once and compared by device and inode:
+ *
+ *   is        the object is such a place (also through a bind mount)
+ *   contains  such a place lies in it, or would if it were created
+ *   beneath   the object lies in such a place
+ *
+ * Only the owner can grant one; what is DANGER_NEVER nobody can. */
+#ifndef POLICY_DANGER_H
+#define POLICY_DANGER_H
+
+#include "policy/paths.h"
+#include "policy/plan.h"
+
+enum danger_flag {
+	DANGER_READ = 1 << 0,    /* dangerous to read */
+	DANGER_WRITE = 1 << 1,   /* dangerous to write */
+	DANGER_BENEATH = 1 << 2, /* so is everything in it */
+	DANGER_NEVER = 1 << 3,   /* makes no sense in any sandbox: the owner cannot either */
+	DANGER_HOMES = 1 << 4,   /* holds homes: the owner's own, in it, is judged by itself */
+	DANGER_SKILLS = 1 << 5,  /* a skill that the owner names may live in it */
+	DANGER_DENIED = 1 << 6,  /* by the owner's policy file */
+};
+
+struct place {
+	char *path;      /* absolute, no symlink where it exists */
+	const char *why; /* completes "PATH ...": "holds SSH keys" */
+	unsigned flags;
+	bool exists;
+	struct object id;
+};
+
+enum danger_how { DANGER_IS, DANGER_CONTAINS, DANGER_LIES_IN };
+
+struct danger_hit {
+	const struct place *place; /* borrowed from the set */
+	enum danger_how how;
+};
+
+#define MAX_DANGER_HITS 24
+struct danger_hits {
+	struct danger_hit v[MAX_DANGER_HITS]; /* those of DANGER_NEVER first */
+	size_t n;
+};
+
+/* What is judged: an existing object, or a path that would be created. */
+struct subject {
+	int fd;              /* O_PATH, borrowed; of the nearest existing parent if missing */
+	const char *path;    /* that fd's path */
+	const char *missing; /* what comes after it, "a/b"; NULL if the object exists */
+	struct chain chain;  /* of the fd */
+};
+
+/* Fills `ret` by walking up from `fd`; it borrows all three. -1 with errno:
+ * what cannot be examined must not be granted. */
+int subject_init(struct subject *ret, int fd, const char *path, const char *missing);
+
+struct danger;
+
+/* Looks the table up for this owner; returns new, NULL without memory. */
+struct danger *danger_new(const struct owner *o);
+void danger_free(struct danger *d); /* accepts NULL */
+/* One more place (`path` is copied, `why` borrowed). */
+int danger_add(struct danger *d, const char *path, const char *why, unsigned flags);
+
+/* Every place that `s` is, holds or lies in. -1 with errno. */
+int danger_judge(const struct danger *d, const struct subject *s, enum access access,
+                 struct danger_hits *ret);
+/* The same for what is mounted inside it, and for the other names by which
+ * bind mounts show it; adds to `hits`. Only for an existing directory or file. */
+int danger_judge_mounts(struct danger *d, const struct subject *s, enum access access,
+                        struct danger_hits *hits);
+
+#endif

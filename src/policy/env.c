@@ -1,0 +1,286 @@
+/* env.c - the environment of the run: empty, then the declared names that
+ * exist, then the owner's, then HOME, TMPDIR, PATH and LANG. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "policy/build.h"
+#include "policy/owner.h"
+
+enum env_kind {
+	ENV_REFUSED,    /* steers the loader or the runtime */
+	ENV_USELESS,    /* names something that is not in the sandbox */
+	ENV_CREDENTIAL, /* passes as declared, but the owner should see it */
+};
+
+/* A final '_' makes a name a prefix. */
+static const struct env_rule {
+	const char *name;
+	enum env_kind kind;
+	const char *why;
+} RULES[] = {
+	{ "LD_", ENV_REFUSED, "it makes the loader run other code" },
+	{ "GLIBC_TUNABLES", ENV_REFUSED, "it changes the C library" },
+	{ "GCONV_PATH", ENV_REFUSED, "it makes the C library run other code" },
+	{ "SKILLSANDBOX_", ENV_REFUSED, "it is the runtime's own" },
+	{ "SSH_AUTH_SOCK", ENV_USELESS, "its socket is not in the sandbox" },
+	{ "SSH_AGENT_PID", ENV_USELESS, "that process is not in the sandbox" },
+	{ "GPG_AGENT_INFO", ENV_USELESS, "its socket is not in the sandbox" },
+	{ "DBUS_SESSION_BUS_ADDRESS", ENV_USELESS, "its socket is not in the sandbox" },
+	{ "XDG_RUNTIME_DIR", ENV_USELESS, "that directory is not in the sandbox" },
+	{ "WAYLAND_DISPLAY", ENV_USELESS, "its socket is not in the sandbox" },
+	{ "DISPLAY", ENV_USELESS, "its socket is not in the sandbox" },
+	{ "XAUTHORITY", ENV_USELESS, "that file is not in the sandbox" },
+	{ "DOCKER_HOST", ENV_USELESS, "its socket is not in the sandbox" },
+	{ "AWS_ACCESS_KEY_ID", ENV_CREDENTIAL, "AWS" },
+	{ "AWS_SECRET_ACCESS_KEY", ENV_CREDENTIAL, "AWS" },
+	{ "AWS_SESSION_TOKEN", ENV_CREDENTIAL, "AWS" },
+	{ "AZURE_CLIENT_SECRET", ENV_CREDENTIAL, "Azure" },
+	{ "GOOGLE_APPLICATION_CREDENTIALS", ENV_CREDENTIAL, "Google Cloud" },
+	{ "DIGITALOCEAN_ACCESS_TOKEN", ENV_CREDENTIAL, "DigitalOcean" },
+	{ "CLOUDFLARE_API_TOKEN", ENV_CREDENTIAL, "Cloudflare" },
+	{ "GITHUB_TOKEN", ENV_CREDENTIAL, "GitHub" },
+	{ "GH_TOKEN", ENV_CREDENTIAL, "GitHub" },
+	{ "GITLAB_TOKEN", ENV_CREDENTIAL, "GitLab" },
+	{ "NPM_TOKEN", ENV_CREDENTIAL, "package publishing" },
+	{ "PYPI_TOKEN", ENV_CREDENTIAL, "package publishing" },
+	{ "TWINE_PASSWORD", ENV_CREDENTIAL, "package publishing" },
+	{ "CARGO_REGISTRY_TOKEN", ENV_CREDENTIAL, "package publishing" },
+	{ "DOCKER_PASSWORD", ENV_CREDENTIAL, "image publishing" },
+	{ "OPENAI_API_KEY", ENV_CREDENTIAL, "OpenAI" },
+	{ "ANTHROPIC_API_KEY", ENV_CREDENTIAL, "Anthropic" },
+	{ "STRIPE_SECRET_KEY", ENV_CREDENTIAL, "Stripe" },
+	{ "SLACK_TOKEN", ENV_CREDENTIAL, "Slack" },
+	{ "DATABASE_URL", ENV_CREDENTIAL, "a database" },
+	{ "POSTGRES_PASSWORD", ENV_CREDENTIAL, "a database" },
+	{ "MYSQL_PASSWORD", ENV_CREDENTIAL, "a database" },
+	{ "VAULT_TOKEN", ENV_CREDENTIAL, "Vault" },
+	{ "HF_TOKEN", ENV_CREDENTIAL, "Hugging Face" },
+};
+
+#define SYSTEM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+static const struct env_rule *find_rule(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(RULES); i++) {
+		const char *rule = RULES[i].name;
+		size_t len = strlen(rule);
+		if (rule[len - 1] == '_' ? strncmp(rule, name, len) == 0
+		                         : strcmp(rule, name) == 0) {
+			return &RULES[i];
+		}
+	}
+	return NULL;
+}
+
+static bool listed(const struct mtext_list *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->v[i].s, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+	size_t len = strcspn(a, "=");
+
+	return strcspn(b, "=") == len && strncmp(a, b, len) == 0;
+}
+
+/* The owner's last word about a name on the command line, or NULL. */
+static const char *owner_word(const struct build *b, const char *name)
+{
+	for (size_t i = b->opt->env.n; i > 0; i--) {
+		if (same_name(b->opt->env.v[i - 1], name)) {
+			return b->opt->env.v[i - 1];
+		}
+	}
+	return NULL;
+}
+
+static const char *get(const struct ssb_plan *p, const char *name)
+{
+	for (size_t i = 0; i < p->env.n; i++) {
+		if (same_name(p->env.v[i], name)) {
+			return strchr(p->env.v[i], '=') + 1;
+		}
+	}
+	return NULL;
+}
+
+/* Sets or replaces. */
+static void set(struct build *b, const char *name, const char *value)
+{
+	struct string_list *env = &b->plan->env;
+	auto_free char *pair = build_printf(b, "%s=%s", name, value);
+
+	for (size_t i = 0; pair != NULL && i < env->n; i++) {
+		if (same_name(env->v[i], name)) {
+			free(env->v[i]);
+			env->v[i] = steal_ptr(&pair);
+			return;
+		}
+	}
+	if (pair != NULL) {
+		build_add(b, env, pair, 2 * MAX_ENV_VARS + 8);
+	}
+}
+
+static void refuse_env(struct build *b, const char *where, const char *name, const char *why)
+{
+	auto_free char *what = build_printf(b, "environment %s", name);
+	auto_free char *remedy = build_printf(b,
+	                                      "the owner can pass it: --env %s, or the line "
+	                                      "'grants: {env: [%s]}' in the policy file",
+	                                      name, name);
+	if (what != NULL && remedy != NULL) {
+		build_refuse(b, where, what, why, remedy);
+	}
+}
+
+static void add_declared(struct build *b, const struct mtext *t)
+{
+	const struct env_rule *rule = find_rule(t->s);
+	const char *value = owner_getenv(b->owner, t->s);
+	char where[192];
+
+	build_where(b, t, where, sizeof(where));
+	auto_free char *what = build_printf(b, "environment %s", t->s);
+	if (what != NULL) {
+		build_add(b, &b->plan->requested, what, MAX_LIST_ITEMS * 4);
+	}
+	if (owner_word(b, t->s) != NULL) {
+		return;
+	}
+	if (listed(&b->policy.lists[POLICY_DENY_ENV], t->s)) {
+		refuse_env(b, where, t->s, "the policy file denies it");
+		return;
+	}
+	bool granted = listed(&b->policy.lists[POLICY_GRANT_ENV], t->s);
+	if (rule != NULL && rule->kind == ENV_REFUSED && !granted) {
+		refuse_env(b, where, t->s, rule->why);
+		return;
+	}
+	if (rule != NULL && rule->kind == ENV_USELESS && !granted) {
+		build_warn(b, where, "environment %s is not passed: %s", t->s, rule->why);
+		return;
+	}
+	if (value == NULL) {
+		build_add(b, &b->plan->env_missing, t->s, MAX_ENV_VARS);
+		return;
+	}
+	if (rule != NULL && rule->kind == ENV_CREDENTIAL) {
+		build_warn(b, where,
+		           "environment %s is a credential (%s), and the manifest asks for it",
+		           t->s, rule->why);
+	}
+	set(b, t->s, value);
+}
+
+static int add_owner(struct build *b, const char *word, struct ssb_error *err)
+{
+	const char *eq = strchr(word, '=');
+
+	if (eq == NULL) {
+		const char *value = owner_getenv(b->owner, word);
+		if (value == NULL) {
+			return ssb_fail(
+			        err, SSB_E_USAGE, 0, "--env",
+			        "%.100s is not set in your environment; write --env %.100s=VALUE",
+			        word, word);
+		}
+		set(b, word, value);
+		return 0;
+	}
+	auto_free char *name = strndup(word, (size_t)(eq - word));
+	if (name == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "--env", "out of memory");
+	}
+	set(b, name, eq + 1);
+	return 0;
+}
+
+/* The directory of the tool that runs goes first, so that it is found. */
+static void set_path(struct build *b)
+{
+	const char *word = owner_word(b, "PATH");
+	const char *path = get(b->plan, "PATH");
+
+	if (path == NULL || *path == '\0') {
+		path = SYSTEM_PATH;
+	}
+	if (b->tool_bin == NULL || (word != NULL && strchr(word, '=') != NULL)) {
+		auto_free char *copy = build_printf(b, "%s", path);
+		if (copy != NULL) {
+			set(b, "PATH", copy);
+		}
+		return;
+	}
+	auto_free char *longer = build_printf(b, "%s:%s", b->tool_bin, path);
+	if (longer != NULL) {
+		set(b, "PATH", longer);
+	}
+}
+
+static void set_defaults(struct build *b)
+{
+	const char *lang = owner_getenv(b->owner, "LANG");
+	bool plain = lang != NULL && lang[0] != '\0' && strlen(lang) <= 64 &&
+	             lang[strspn(lang, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	                               "0123456789_.@-")] == '\0';
+
+	if (owner_word(b, "HOME") == NULL) {
+		set(b, "HOME", b->plan->home);
+	}
+	if (owner_word(b, "TMPDIR") == NULL) {
+		set(b, "TMPDIR", "/tmp");
+	}
+	if (owner_word(b, "LANG") == NULL) {
+		set(b, "LANG", plain ? lang : "C.UTF-8");
+	}
+	set_path(b);
+}
+
+static size_t count_withheld(const struct build *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; b->owner->environ != NULL && b->owner->environ[i] != NULL; i++) {
+		size_t k = 0;
+		while (k < b->plan->env.n && strcmp(b->plan->env.v[k], b->owner->environ[i]) != 0) {
+			k++;
+		}
+		n += k == b->plan->env.n;
+	}
+	return n;
+}
+
+int env_build(struct build *b, struct ssb_error *err)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; b->manifest != NULL && i < b->manifest->env.n; i++) {
+		add_declared(b, &b->manifest->env.v[i]);
+	}
+	for (size_t i = 0; i < b->opt->env.n; i++) {
+		if (add_owner(b, b->opt->env.v[i], err) < 0) {
+			return -1;
+		}
+	}
+	set_defaults(b);
+	for (size_t i = 0; i < b->plan->env.n; i++) {
+		bytes += strlen(b->plan->env.v[i]) + 1;
+	}
+	if (bytes > MAX_ENV_BYTES) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, "environment",
+		                "the values are %zu bytes together; the most is %d", bytes,
+		                MAX_ENV_BYTES);
+	}
+	b->plan->env_withheld = count_withheld(b);
+	return 0;
+}

@@ -1,0 +1,200 @@
+/* judge.c - the owner over the manifest.
+ *
+ * A manifest's request for a dangerous place is refused unless the policy
+ * file lists it; the owner's own word is taken, with a warning that says what
+ * it opens. What makes no sense in any sandbox nobody gets. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/own.h"
+#include "policy/build.h"
+#include "policy/protect.h"
+
+/* "it contains ~/.ssh, which holds SSH keys" */
+static char *explain_hit(struct build *b, const struct danger_hit *h)
+{
+	static const char *const HOW[] = {
+		[DANGER_IS] = "%s %s",
+		[DANGER_CONTAINS] = "it contains %s, which %s",
+		[DANGER_LIES_IN] = "it lies in %s, which %s",
+	};
+	char pretty[MAX_PATH_BYTES];
+
+	path_pretty(b->owner, h->place->path, pretty, sizeof(pretty));
+	return build_printf(b, HOW[h->how], pretty, h->place->why);
+}
+
+static void refuse_hit(struct build *b, const struct request *r, const struct danger_hit *h)
+{
+	const char *file =
+	        b->policy.file != NULL ? b->policy.file : "~/.config/skillsandbox/policy.yaml";
+	auto_free char *why = explain_hit(b, h);
+	auto_free char *remedy = NULL;
+
+	if ((h->place->flags & DANGER_NEVER) != 0) {
+		remedy = build_printf(
+		        b, "this is never granted: name the %s that is needed instead",
+		        h->how == DANGER_CONTAINS ? "directory in it" : "file elsewhere");
+	} else if ((h->place->flags & DANGER_DENIED) != 0) {
+		remedy = build_printf(b, "the owner can grant it for one run: --%s %s",
+		                      access_name(r->access), r->text);
+	} else {
+		remedy = build_printf(b,
+		                      "the owner can grant it: --%s %s, or the line "
+		                      "'grants: {%s: [%s]}' in %s",
+		                      access_name(r->access), r->text, access_name(r->access),
+		                      r->text, file);
+	}
+	build_refuse_request(b, r, why, remedy);
+}
+
+/* The policy file lets manifests have this place, or one that it lies in. */
+static bool policy_allows(const struct build *b, const struct request *r, const struct subject *s)
+{
+	static const enum policy_list LISTS[] = { POLICY_GRANT_WRITE, POLICY_GRANT_READ };
+	size_t n = r->access == ACCESS_WRITE ? 1 : 2;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct mtext_list *l = &b->policy.lists[LISTS[i]];
+		for (size_t k = 0; k < l->n; k++) {
+			auto_free char *path = path_expand(b->owner, l->v[k].s);
+			auto_free char *whole =
+			        path_join(s->path, s->missing != NULL ? s->missing : "");
+			struct stat st;
+			if (path == NULL || whole == NULL) {
+				return false;
+			}
+			if (stat(path, &st) == 0
+			            ? chain_has(&s->chain, (struct object){ st.st_dev, st.st_ino },
+			                        0)
+			            : path_beneath(whole, path) != NULL) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* A writable place in which the host would execute or obey what is left:
+ * "x/.git/hooks", or a part of one such as "x/.git". NULL if it is none. */
+static const char *protected_part(const char *path)
+{
+	for (const char *s = strchr(path, '/'); s != NULL; s = strchr(s + 1, '/')) {
+		const char *tail = s + 1;
+		if (*tail != '\0' && protected_name(tail)) {
+			return tail;
+		}
+		size_t len = strlen(tail);
+		for (size_t i = 0; len > 0 && i < PROTECTED_COUNT; i++) {
+			if (strncmp(PROTECTED[i].name, tail, len) == 0 &&
+			    PROTECTED[i].name[len] == '/') {
+				return PROTECTED[i].name;
+			}
+		}
+	}
+	return NULL;
+}
+
+static bool judge_protected(struct build *b, const struct request *r, const struct subject *s)
+{
+	auto_free char *whole = path_join(s->path, s->missing != NULL ? s->missing : "");
+	const char *part =
+	        whole != NULL && r->access == ACCESS_WRITE ? protected_part(whole) : NULL;
+
+	if (part == NULL) {
+		b->failed |= whole == NULL;
+		return true;
+	}
+	auto_free char *why =
+	        build_printf(b, "the host later executes or obeys what stands in '%s'", part);
+	auto_free char *remedy = build_printf(b, "the owner can grant it: --write %s", r->text);
+	build_refuse_request(b, r, why, remedy);
+	return false;
+}
+
+static bool judge_manifest(struct build *b, const struct request *r, const struct subject *s,
+                           struct danger_hits *hits)
+{
+	if (s->missing == NULL && danger_judge_mounts(b->danger, s, r->access, hits) < 0) {
+		auto_free char *why =
+		        build_printf(b, "it cannot be examined: %s", strerrordesc_np(errno));
+		build_refuse_request(b, r, why,
+		                     "check that /proc is mounted and that you may enter the path");
+		return false;
+	}
+	for (size_t i = 0; i < hits->n; i++) {
+		const unsigned flags = hits->v[i].place->flags;
+		if ((flags & (DANGER_NEVER | DANGER_DENIED)) != 0) {
+			refuse_hit(b, r, &hits->v[i]);
+			return false;
+		}
+	}
+	if (policy_allows(b, r, s)) {
+		if (hits->n > 0) {
+			build_warn(b, r->where, "%s %s: granted by the policy file",
+			           access_name(r->access), r->text);
+		}
+		return true;
+	}
+	if (hits->n > 0) {
+		refuse_hit(b, r, &hits->v[0]);
+		return false;
+	}
+	return judge_protected(b, r, s);
+}
+
+/* The owner's word is taken; what it opens is said. */
+static bool judge_owner(struct build *b, const struct request *r, const struct danger_hits *hits)
+{
+	auto_buf list;
+	size_t n = 0;
+
+	buf_init(&list, 2048);
+	for (size_t i = 0; i < hits->n; i++) {
+		const struct place *p = hits->v[i].place;
+		char pretty[MAX_PATH_BYTES];
+		if ((p->flags & DANGER_NEVER) != 0) {
+			refuse_hit(b, r, &hits->v[i]);
+			return false;
+		}
+		if (!p->exists || (p->flags & DANGER_DENIED) != 0) {
+			continue;
+		}
+		path_pretty(b->owner, p->path, pretty, sizeof(pretty));
+		if (n < 6) {
+			buf_addf(&list, "%s%s (%s)", n > 0 ? ", " : "", pretty, p->why);
+		}
+		n++;
+	}
+	if (n > 6) {
+		buf_addf(&list, " and %zu more", n - 6);
+	}
+	if (n > 0) {
+		build_warn(b, r->where, "%s %s opens to the skill: %s", access_name(r->access),
+		           r->text,
+		           list.data != NULL && !list.failed ? list.data : "dangerous places");
+	}
+	return true;
+}
+
+bool judge_request(struct build *b, const struct request *r, const struct subject *s)
+{
+	struct danger_hits hits;
+
+	if (build_danger(b) == NULL) {
+		return false;
+	}
+	if (danger_judge(b->danger, s, r->access, &hits) < 0) {
+		auto_free char *why =
+		        build_printf(b, "it cannot be examined: %s", strerrordesc_np(errno));
+		build_refuse_request(b, r, why, "name a path that you may enter");
+		return false;
+	}
+	return r->origin == ORIGIN_MANIFEST ? judge_manifest(b, r, s, &hits)
+	                                    : judge_owner(b, r, &hits);
+}

@@ -1,0 +1,453 @@
+/* options.c - the owner's flags, one by one, checked as they come.
+ *
+ * What needs the file system (do the paths exist, what are they) waits for
+ * the plan; here are syntax and range, so that a bad flag is told at once. */
+#include "policy/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+
+enum unit { UNIT_MIB, UNIT_BYTES, UNIT_SECONDS, UNIT_COUNT };
+
+struct number {
+	enum ssb_option what;
+	size_t at; /* in struct resources */
+	enum unit unit;
+	uint64_t min;
+	uint64_t max;
+	const char *example;
+};
+
+static const struct number NUMBERS[] = {
+	{ SSB_OPT_MEMORY, offsetof(struct resources, memory_mb), UNIT_MIB, MIN_MEMORY_MB,
+	  MAX_MEMORY_MB, "512M or 1G; a bare number is MiB" },
+	{ SSB_OPT_TIMEOUT, offsetof(struct resources, max_runtime_seconds), UNIT_SECONDS, 1,
+	  MAX_RUNTIME_SECONDS, "30s, 5m or 1h; a bare number is seconds" },
+	{ SSB_OPT_CPU_SHARES, offsetof(struct resources, cpu_shares), UNIT_COUNT, MIN_CPU_SHARES,
+	  MAX_CPU_SHARES, "512" },
+	{ SSB_OPT_MAX_OUTPUT, offsetof(struct resources, max_output_bytes), UNIT_BYTES, 0,
+	  MAX_OUTPUT_BYTES_CAP, "1M; a bare number is bytes" },
+	{ SSB_OPT_MAX_PROCESSES, offsetof(struct resources, max_processes), UNIT_COUNT, 1,
+	  MAX_PROCESSES_CAP, "256" },
+	{ SSB_OPT_MAX_FILES, offsetof(struct resources, max_open_files), UNIT_COUNT, MIN_OPEN_FILES,
+	  MAX_OPEN_FILES_CAP, "1024" },
+	{ SSB_OPT_MAX_DISK, offsetof(struct resources, max_disk_mb), UNIT_MIB, 1, MAX_DISK_MB_CAP,
+	  "64M; a bare number is MiB" },
+};
+
+static const char *const FLAGS[] = {
+	[SSB_OPT_READ] = "--read",
+	[SSB_OPT_WRITE] = "--write",
+	[SSB_OPT_NET] = "--net",
+	[SSB_OPT_ENV] = "--env",
+	[SSB_OPT_MEMORY] = "--memory",
+	[SSB_OPT_TIMEOUT] = "--timeout",
+	[SSB_OPT_CPU_SHARES] = "--cpu-shares",
+	[SSB_OPT_MAX_OUTPUT] = "--max-output",
+	[SSB_OPT_MAX_PROCESSES] = "--max-processes",
+	[SSB_OPT_MAX_FILES] = "--max-files",
+	[SSB_OPT_MAX_DISK] = "--max-disk",
+	[SSB_OPT_PROFILE] = "--profile",
+	[SSB_OPT_TOOLCHAIN] = "--toolchain",
+	[SSB_OPT_BEST_EFFORT] = "--best-effort",
+	[SSB_OPT_UNIX_SOCKETS] = "--unix-sockets",
+	[SSB_OPT_POLICY_FILE] = "--policy",
+	[SSB_OPT_TRACE_OUTPUT] = "--trace-output",
+	[SSB_OPT_TTY] = "--tty",
+};
+
+const char *option_flag(enum ssb_option what)
+{
+	return (size_t)what < ARRAY_LEN(FLAGS) ? FLAGS[what] : "option";
+}
+
+int string_list_add(struct string_list *l, const char *s, size_t max)
+{
+	if (l->n >= max) {
+		errno = E2BIG;
+		return -1;
+	}
+	char **v = realloc(l->v, (l->n + 2) * sizeof(*v));
+	if (v == NULL) {
+		return -1;
+	}
+	l->v = v;
+	v[l->n] = strdup(s);
+	if (v[l->n] == NULL) {
+		return -1;
+	}
+	v[++l->n] = NULL;
+	return 0;
+}
+
+void string_list_done(struct string_list *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		free(l->v[i]);
+	}
+	free(l->v);
+	*l = (struct string_list){ 0 };
+}
+
+struct ssb_options *ssb_options_new(void)
+{
+	struct ssb_options *o = calloc(1, sizeof(*o));
+
+	if (o == NULL) {
+		return NULL;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(NUMBERS); i++) {
+		*(uint64_t *)(void *)((char *)&o->res + NUMBERS[i].at) = OPTION_UNSET;
+	}
+	o->profile = -1;
+	o->unix_sockets = -1;
+	return o;
+}
+
+void ssb_options_free(struct ssb_options *o)
+{
+	if (o == NULL) {
+		return;
+	}
+	string_list_done(&o->read);
+	string_list_done(&o->write);
+	string_list_done(&o->net);
+	string_list_done(&o->env);
+	free(o->policy_file);
+	free(o->trace_output);
+	free(o);
+}
+
+/* Digits only: no sign, no space, no "0x". Returns what follows them, NULL
+ * if there are none or they overflow. */
+static const char *digits(const char *s, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (!isdigit((unsigned char)*s)) {
+		return NULL;
+	}
+	for (; isdigit((unsigned char)*s); s++) {
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v)) {
+			return NULL;
+		}
+	}
+	*ret = v;
+	return s;
+}
+
+/* "", K, Ki, KB, KiB and so on; all are powers of 1024. */
+static bool size_factor(const char *s, uint64_t bare, uint64_t *ret)
+{
+	static const char LETTERS[] = "KMGT";
+
+	if (*s == '\0') {
+		*ret = bare;
+		return true;
+	}
+	const char *at = strchr(LETTERS, toupper((unsigned char)*s));
+	if (at == NULL) {
+		return false;
+	}
+	*ret = 1ULL << (10 * (at - LETTERS + 1));
+	s++;
+	return strcmp(s, "") == 0 || strcmp(s, "i") == 0 || strcmp(s, "iB") == 0 ||
+	       strcmp(s, "B") == 0;
+}
+
+static bool time_factor(const char *s, uint64_t *ret)
+{
+	static const char LETTERS[] = "smh";
+	static const uint64_t SECONDS[] = { 1, 60, 3600 };
+
+	*ret = 1;
+	if (*s == '\0') {
+		return true;
+	}
+	const char *at = strchr(LETTERS, *s);
+	if (at == NULL || s[1] != '\0') {
+		return false;
+	}
+	*ret = SECONDS[at - LETTERS];
+	return true;
+}
+
+static bool parse_number(const char *s, enum unit unit, uint64_t *ret)
+{
+	uint64_t v;
+	uint64_t factor = 1;
+	const char *rest = digits(s, &v);
+
+	if (rest == NULL) {
+		return false;
+	}
+	bool known = false;
+	switch (unit) {
+	case UNIT_MIB:
+		known = size_factor(rest, 1024 * 1024, &factor);
+		break;
+	case UNIT_BYTES:
+		known = size_factor(rest, 1, &factor);
+		break;
+	case UNIT_SECONDS:
+		known = time_factor(rest, &factor);
+		break;
+	case UNIT_COUNT:
+		known = *rest == '\0';
+		break;
+	}
+	if (!known || __builtin_mul_overflow(v, factor, &v)) {
+		return false;
+	}
+	if (unit == UNIT_MIB) {
+		v = v / (1024 * 1024) + (v % (1024 * 1024) != 0);
+	}
+	*ret = v;
+	return true;
+}
+
+static int set_number(struct ssb_options *o, const struct number *n, const char *value,
+                      struct ssb_error *err)
+{
+	uint64_t v;
+
+	if (!parse_number(value, n->unit, &v)) {
+		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(n->what),
+		                "'%.60s' is not understood; write for example %s", value,
+		                n->example);
+	}
+	if (v < n->min || v > n->max) {
+		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(n->what),
+		                "'%.60s' is out of range; it must be %llu to %llu%s", value,
+		                (unsigned long long)n->min, (unsigned long long)n->max,
+		                n->unit == UNIT_MIB       ? " MiB"
+		                : n->unit == UNIT_BYTES   ? " bytes"
+		                : n->unit == UNIT_SECONDS ? " seconds"
+		                                          : "");
+	}
+	*(uint64_t *)(void *)((char *)&o->res + n->at) = v;
+	return 0;
+}
+
+const char *option_net(const char *value, struct egress_rule *ret)
+{
+	auto_free char *host = strdup(value);
+	uint64_t port = 443;
+
+	if (host == NULL) {
+		return "out of memory";
+	}
+	char *colon = NULL;
+	if (host[0] == '[') {
+		char *end = strchr(host, ']');
+		if (end == NULL || (end[1] != '\0' && end[1] != ':')) {
+			return "an address in brackets is written [ADDRESS] or [ADDRESS]:PORT";
+		}
+		colon = end[1] == ':' ? end + 1 : NULL;
+		*end = '\0';
+		memmove(host, host + 1, (size_t)(end - host));
+	} else if (strchr(host, ':') == strrchr(host, ':')) {
+		/* More than one colon: an IPv6 address without a port. */
+		colon = strchr(host, ':');
+	}
+	if (colon != NULL) {
+		*colon = '\0';
+		const char *rest = digits(colon + 1, &port);
+		if (rest == NULL || *rest != '\0' || port < 1 || port > 65535) {
+			return "the port must be a number from 1 to 65535";
+		}
+	}
+	struct egress_rule rule = { .protocol = PROTO_TCP, .n_ports = 1 };
+	const char *wrong = check_domain(host, &rule.domain.s, &rule.kind);
+	if (wrong != NULL) {
+		return wrong;
+	}
+	rule.ports = malloc(sizeof(*rule.ports));
+	if (rule.ports == NULL) {
+		free(rule.domain.s);
+		return "out of memory";
+	}
+	rule.ports[0] = (uint16_t)port;
+	*ret = rule;
+	return NULL;
+}
+
+/* NULL, or what is wrong with an item of a repeatable flag. */
+static const char *check_item(enum ssb_option what, const char *value)
+{
+	if (what == SSB_OPT_READ || what == SSB_OPT_WRITE) {
+		return *value == '\0'                    ? "the path is empty"
+		       : strlen(value) >= MAX_PATH_BYTES ? "the path is too long"
+		                                         : NULL;
+	}
+	if (what == SSB_OPT_NET) {
+		struct egress_rule rule;
+		const char *wrong = option_net(value, &rule);
+		if (wrong == NULL) {
+			free(rule.domain.s);
+			free(rule.ports);
+		}
+		return wrong;
+	}
+	auto_free char *name = strndup(value, strcspn(value, "="));
+	if (strlen(value) >= MAX_ENV_BYTES) {
+		return "the value is too long";
+	}
+	return name == NULL ? "out of memory" : check_env_name(name);
+}
+
+static int set_item(struct ssb_options *o, enum ssb_option what, const char *value,
+                    struct ssb_error *err)
+{
+	struct string_list *l = what == SSB_OPT_READ    ? &o->read
+	                        : what == SSB_OPT_WRITE ? &o->write
+	                        : what == SSB_OPT_NET   ? &o->net
+	                                                : &o->env;
+	size_t max = what == SSB_OPT_ENV ? MAX_ENV_VARS : MAX_GRANTS;
+	const char *wrong = check_item(what, value);
+
+	if (wrong != NULL) {
+		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what), "'%.100s': %s", value,
+		                wrong);
+	}
+	if (l->n >= max) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, option_flag(what), "given more than %zu times",
+		                max);
+	}
+	if (string_list_add(l, value, max) < 0) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, option_flag(what), "out of memory");
+	}
+	return 0;
+}
+
+/* Index of `value` among NULL-terminated words; -1 with an error. */
+static int one_of(enum ssb_option what, const char *const words[], const char *value,
+                  struct ssb_error *err)
+{
+	char all[120] = "";
+
+	for (int i = 0; words[i] != NULL; i++) {
+		if (strcmp(words[i], value) == 0) {
+			return i;
+		}
+		size_t len = strlen(all);
+		snprintf(all + len, sizeof(all) - len, "%s%s", i > 0 ? ", " : "", words[i]);
+	}
+	return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what),
+	                "'%.60s' is unknown; write one of: %s", value, all);
+}
+
+static const char *const PROFILES[] = { "default", "strict", "permissive", NULL };
+static const char *const LAYERS[] = { "userns", "net",      "mounts",  "env", "limits",
+	                              "caps",   "landlock", "seccomp", NULL };
+static const char *const TOOLCHAINS[] = { "off", "auto", "default", NULL };
+static const char *const YES_NO[] = { "no", "yes", NULL };
+static const char *const TTYS[] = { "auto", "yes", "no", NULL };
+
+const char *layer_name(enum layer_id id)
+{
+	return (size_t)id < LAYER_COUNT ? LAYERS[id] : "?";
+}
+
+int layer_from_name(const char *s)
+{
+	for (int i = 0; i < LAYER_COUNT; i++) {
+		if (strcmp(LAYERS[i], s) == 0) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+static int set_word(struct ssb_options *o, enum ssb_option what, const char *value,
+                    struct ssb_error *err)
+{
+	const char *const *words = what == SSB_OPT_PROFILE        ? PROFILES
+	                           : what == SSB_OPT_BEST_EFFORT  ? LAYERS
+	                           : what == SSB_OPT_TOOLCHAIN    ? TOOLCHAINS
+	                           : what == SSB_OPT_UNIX_SOCKETS ? YES_NO
+	                                                          : TTYS;
+	int i = one_of(what, words, value, err);
+
+	if (i < 0) {
+		return -1;
+	}
+	if (what == SSB_OPT_PROFILE) {
+		o->profile = profile_from_name(value);
+	} else if (what == SSB_OPT_BEST_EFFORT) {
+		o->best_effort |= 1U << i;
+	} else if (what == SSB_OPT_TOOLCHAIN) {
+		o->toolchain_auto = i != 0;
+		o->toolchain_given = i != 2;
+	} else if (what == SSB_OPT_UNIX_SOCKETS) {
+		o->unix_sockets = i;
+	} else {
+		o->tty = (enum tty_mode)i;
+	}
+	return 0;
+}
+
+static int set_file(struct ssb_options *o, enum ssb_option what, const char *value,
+                    struct ssb_error *err)
+{
+	char **slot = what == SSB_OPT_POLICY_FILE ? &o->policy_file : &o->trace_output;
+
+	if (what == SSB_OPT_TRACE_OUTPUT && *value == '\0') {
+		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what), "the file name is empty");
+	}
+	if (strlen(value) >= MAX_PATH_BYTES) {
+		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what),
+		                "the file name is too long");
+	}
+	char *copy = strdup(value);
+	if (copy == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, option_flag(what), "out of memory");
+	}
+	free(*slot);
+	*slot = copy;
+	return 0;
+}
+
+int ssb_options_set(struct ssb_options *o, enum ssb_option what, const char *value,
+                    struct ssb_error *err)
+{
+	if (value == NULL) {
+		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what), "needs a value");
+	}
+	switch (what) {
+	case SSB_OPT_READ:
+	case SSB_OPT_WRITE:
+	case SSB_OPT_NET:
+	case SSB_OPT_ENV:
+		return set_item(o, what, value, err);
+	case SSB_OPT_PROFILE:
+	case SSB_OPT_TOOLCHAIN:
+	case SSB_OPT_BEST_EFFORT:
+	case SSB_OPT_UNIX_SOCKETS:
+	case SSB_OPT_TTY:
+		return set_word(o, what, value, err);
+	case SSB_OPT_POLICY_FILE:
+	case SSB_OPT_TRACE_OUTPUT:
+		return set_file(o, what, value, err);
+	case SSB_OPT_MEMORY:
+	case SSB_OPT_TIMEOUT:
+	case SSB_OPT_CPU_SHARES:
+	case SSB_OPT_MAX_OUTPUT:
+	case SSB_OPT_MAX_PROCESSES:
+	case SSB_OPT_MAX_FILES:
+	case SSB_OPT_MAX_DISK:
+		for (size_t i = 0; i < ARRAY_LEN(NUMBERS); i++) {
+			if (NUMBERS[i].what == what) {
+				return set_number(o, &NUMBERS[i], value, err);
+			}
+		}
+	}
+	return ssb_fail(err, SSB_E_USAGE, 0, "option", "unknown option %d", (int)what);
+}

@@ -1,0 +1,108 @@
+#include "policy/owner.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+
+extern char **environ;
+
+const char *owner_getenv(const struct owner *o, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (o->environ == NULL) {
+		return NULL;
+	}
+	for (size_t i = 0; o->environ[i] != NULL; i++) {
+		if (strncmp(o->environ[i], name, len) == 0 && o->environ[i][len] == '=') {
+			return o->environ[i] + len + 1;
+		}
+	}
+	return NULL;
+}
+
+static char *real_directory(const char *path)
+{
+	struct stat st;
+
+	if (path == NULL || path[0] != '/' || strlen(path) >= PATH_MAX || stat(path, &st) < 0 ||
+	    !S_ISDIR(st.st_mode)) {
+		return NULL;
+	}
+	return realpath(path, NULL);
+}
+
+static char *find_home(const struct owner *o)
+{
+	char *home = real_directory(owner_getenv(o, "HOME"));
+
+	if (home == NULL) {
+		const struct passwd *pw = getpwuid(o->uid);
+		home = real_directory(pw != NULL ? pw->pw_dir : NULL);
+	}
+	return home != NULL ? home : strdup("/");
+}
+
+/* A login name ends up in a synthetic passwd file: only plain ones are taken. */
+static char *find_user(const struct owner *o)
+{
+	const char *user = owner_getenv(o, "USER");
+
+	if (user == NULL || user[0] == '\0' || strlen(user) > 32 ||
+	    user[strspn(user,
+	                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")] !=
+	            '\0') {
+		user = "skill";
+	}
+	return strdup(user);
+}
+
+/* $VAR/skillsandbox, or HOME/fallback/skillsandbox. */
+static char *xdg_directory(const struct owner *o, const char *var, const char *fallback)
+{
+	const char *base = owner_getenv(o, var);
+	char *path = NULL;
+	int n;
+
+	if (base != NULL && base[0] == '/' && strlen(base) < PATH_MAX) {
+		n = asprintf(&path, "%s/skillsandbox", base);
+	} else {
+		n = asprintf(&path, "%s/%s/skillsandbox", strcmp(o->home, "/") == 0 ? "" : o->home,
+		             fallback);
+	}
+	return n < 0 ? NULL : path;
+}
+
+int owner_load(struct owner *ret, struct ssb_error *err)
+{
+	struct owner o = { .uid = getuid(), .gid = getgid(), .environ = environ };
+
+	o.home = find_home(&o);
+	o.user = find_user(&o);
+	if (o.home != NULL) {
+		o.config_dir = xdg_directory(&o, "XDG_CONFIG_HOME", ".config");
+		o.state_dir = xdg_directory(&o, "XDG_STATE_HOME", ".local/state");
+	}
+	if (o.home == NULL || o.user == NULL || o.config_dir == NULL || o.state_dir == NULL) {
+		owner_done(&o);
+		return ssb_fail(err, SSB_E_NOMEM, 0, "owner", "out of memory");
+	}
+	*ret = o;
+	return 0;
+}
+
+void owner_done(struct owner *o)
+{
+	free((void *)(uintptr_t)o->home);
+	free((void *)(uintptr_t)o->user);
+	free((void *)(uintptr_t)o->config_dir);
+	free((void *)(uintptr_t)o->state_dir);
+	*o = (struct owner){ 0 };
+}

@@ -1,0 +1,205 @@
+#include "policy/paths.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/own.h"
+#include "os/file.h"
+
+/* The parent of an object that has no usable "..": a file, or a directory
+ * that the caller may not search. Its name must still lead to it. */
+static int parent_by_name(const struct stat *st, const char *path)
+{
+	auto_free char *dir = path_parent(path);
+	if (dir == NULL) {
+		return -1;
+	}
+	auto_fd fd = file_open_nosymlink(dir, O_PATH | O_DIRECTORY);
+	struct stat now;
+	if (fd < 0 || fstatat(fd, path_base(path), &now, AT_SYMLINK_NOFOLLOW) < 0) {
+		return -1;
+	}
+	if (now.st_dev != st->st_dev || now.st_ino != st->st_ino) {
+		errno = ESTALE;
+		return -1;
+	}
+	return steal_fd(&fd);
+}
+
+int chain_from(int fd, const char *path, struct chain *ret)
+{
+	auto_fd at = -1;
+	struct stat st;
+	size_t n = 0;
+
+	if (fstat(fd, &st) < 0) {
+		return -1;
+	}
+	ret->v[n++] = (struct object){ st.st_dev, st.st_ino };
+	for (;;) {
+		int from = at >= 0 ? at : fd;
+		int up = S_ISDIR(st.st_mode) ? openat(from, "..", O_PATH | O_DIRECTORY | O_CLOEXEC)
+		                             : -1;
+		if (up < 0 && at < 0) {
+			up = parent_by_name(&st, path);
+		}
+		if (up < 0) {
+			return -1;
+		}
+		own_close(&at);
+		at = up;
+		if (fstat(at, &st) < 0) {
+			return -1;
+		}
+		struct object o = { st.st_dev, st.st_ino };
+		if (object_same(o, ret->v[n - 1])) {
+			ret->n = n; /* ".." of the root is the root */
+			return 0;
+		}
+		if (n == MAX_PATH_DEPTH) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		ret->v[n++] = o;
+	}
+}
+
+bool chain_has(const struct chain *c, struct object o, size_t from)
+{
+	for (size_t i = from; i < c->n; i++) {
+		if (object_same(c->v[i], o)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+char *path_expand(const struct owner *o, const char *path)
+{
+	if (path[0] != '~' || (path[1] != '/' && path[1] != '\0')) {
+		return strdup(path);
+	}
+	return path_join(o->home, path + 1 + strspn(path + 1, "/"));
+}
+
+const char *path_pretty(const struct owner *o, const char *path, char *out, size_t size)
+{
+	const char *rest = strcmp(o->home, "/") == 0 ? NULL : path_beneath(path, o->home);
+
+	if (rest == NULL) {
+		snprintf(out, size, "%s", path);
+	} else {
+		snprintf(out, size, "~%s%s", *rest != '\0' ? "/" : "", rest);
+	}
+	return out;
+}
+
+const char *path_beneath(const char *path, const char *dir)
+{
+	size_t len = strlen(dir);
+
+	if (len == 1) { /* "/" */
+		return path + 1;
+	}
+	if (strncmp(path, dir, len) != 0) {
+		return NULL;
+	}
+	return path[len] == '\0' ? path + len : path[len] == '/' ? path + len + 1 : NULL;
+}
+
+char *path_join(const char *dir, const char *rest)
+{
+	char *path = NULL;
+
+	if (*rest == '\0') {
+		return strdup(dir);
+	}
+	return asprintf(&path, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, rest) < 0 ? NULL : path;
+}
+
+char *path_parent(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL || slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+const char *path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+/* `rest` in its own words, without empty and "." components; NULL on "..". */
+static char *append_rest(const char *dir, const char *rest)
+{
+	char *path = strdup(dir);
+	char part[NAME_MAX + 1];
+
+	while (path != NULL && *(rest += strspn(rest, "/")) != '\0') {
+		size_t n = strcspn(rest, "/");
+		if (n >= sizeof(part) || (n == 2 && memcmp(rest, "..", 2) == 0)) {
+			free(path);
+			errno = n == 2 ? EINVAL : ENAMETOOLONG;
+			return NULL;
+		}
+		memcpy(part, rest, n);
+		part[n] = '\0';
+		rest += n;
+		if (strcmp(part, ".") != 0) {
+			char *longer = path_join(path, part);
+			free(path);
+			path = longer;
+		}
+	}
+	return path;
+}
+
+char *path_real(const char *path)
+{
+	auto_free char *head = strdup(path);
+	struct stat st;
+
+	if (head == NULL) {
+		return NULL;
+	}
+	size_t len = strlen(head);
+	for (;;) {
+		char *real = realpath(len > 0 ? head : path[0] == '/' ? "/" : ".", NULL);
+		if (real != NULL) {
+			char *whole = append_rest(real, path + len);
+			free(real);
+			return whole;
+		}
+		/* A dangling symlink is there, but leads nowhere: not "missing". */
+		if (errno != ENOENT || len == 0 || lstat(head, &st) == 0) {
+			errno = errno == 0 ? ENOENT : errno;
+			return NULL;
+		}
+		while (len > 0 && head[len - 1] == '/') {
+			len--;
+		}
+		while (len > 0 && head[len - 1] != '/') {
+			len--;
+		}
+		head[len] = '\0';
+	}
+}
+
+bool path_is_system(const char *path)
+{
+	static const char *const SYSTEM[] = { "/usr",   "/bin",   "/sbin",   "/lib",
+		                              "/lib32", "/lib64", "/libx32", "/etc/alternatives" };
+
+	for (size_t i = 0; i < ARRAY_LEN(SYSTEM); i++) {
+		if (path_beneath(path, SYSTEM[i]) != NULL) {
+			return true;
+		}
+	}
+	return false;
+}

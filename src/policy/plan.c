@@ -1,0 +1,312 @@
+/* plan.c - manifest ∩ owner's policy file ∩ owner's options, in that order of
+ * growing authority: the owner's words are read first, so that a request can
+ * be seen as granted already. */
+#include "policy/plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "policy/build.h"
+#include "policy/owner.h"
+
+static void build_done(struct build *b)
+{
+	policy_done(&b->policy);
+	danger_free(b->danger);
+	ssb_plan_free(b->plan);
+	free(b->tool_bin);
+}
+
+/* ---- paths ---------------------------------------------------------------- */
+
+static void add_flags(struct build *b, const struct string_list *l, enum access access)
+{
+	const char *where = option_flag(access == ACCESS_WRITE ? SSB_OPT_WRITE : SSB_OPT_READ);
+
+	for (size_t i = 0; i < l->n; i++) {
+		resolve_request(b, &(struct request){ l->v[i], access, ORIGIN_FLAG, where });
+	}
+}
+
+static void add_always(struct build *b, enum policy_list list, enum access access)
+{
+	const struct mtext_list *l = &b->policy.lists[list];
+	char where[192];
+
+	for (size_t i = 0; i < l->n; i++) {
+		policy_where(&b->policy, &l->v[i], where, sizeof(where));
+		resolve_request(b, &(struct request){ l->v[i].s, access, ORIGIN_POLICY, where });
+	}
+}
+
+static void add_declared(struct build *b, const struct mtext_list *l, enum access access)
+{
+	char where[192];
+
+	for (size_t i = 0; i < l->n; i++) {
+		build_where(b, &l->v[i], where, sizeof(where));
+		auto_free char *what = build_printf(b, "%s %s", access_name(access), l->v[i].s);
+		if (what != NULL) {
+			build_add(b, &b->plan->requested, what, MAX_LIST_ITEMS * 4);
+		}
+		resolve_request(b, &(struct request){ l->v[i].s, access, ORIGIN_MANIFEST, where });
+	}
+}
+
+static void add_paths(struct build *b)
+{
+	/* Writes before reads: a path declared for both is then one grant. */
+	add_flags(b, &b->opt->write, ACCESS_WRITE);
+	add_flags(b, &b->opt->read, ACCESS_READ);
+	add_always(b, POLICY_ALWAYS_WRITE, ACCESS_WRITE);
+	add_always(b, POLICY_ALWAYS_READ, ACCESS_READ);
+	if (b->manifest != NULL) {
+		add_declared(b, &b->manifest->write, ACCESS_WRITE);
+		add_declared(b, &b->manifest->read, ACCESS_READ);
+		resolve_skill(b);
+	}
+}
+
+/* Private tmpfs at the owner's own home, so that "~" means the same inside;
+ * but never where the system's own directories are. */
+static const char *sandbox_home(const struct owner *o)
+{
+	static const char *const TAKEN[] = { "/etc", "/proc", "/sys", "/dev", "/run", "/skill" };
+
+	if (strcmp(o->home, "/") == 0 || strcmp(o->home, "/tmp") == 0 ||
+	    strcmp(o->home, "/var/tmp") == 0 || path_is_system(o->home)) {
+		return "/home/skill";
+	}
+	for (size_t i = 0; i < ARRAY_LEN(TAKEN); i++) {
+		if (path_beneath(o->home, TAKEN[i]) != NULL) {
+			return "/home/skill";
+		}
+	}
+	return o->home;
+}
+
+/* The current directory as the sandbox shows it, if a grant includes it. */
+static char *granted_cwd(const struct ssb_plan *p)
+{
+	auto_free char *cwd = p->n_grants > 0 ? getcwd(NULL, 0) : NULL;
+	auto_fd fd = cwd != NULL ? open(".", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	struct chain c;
+
+	if (fd < 0 || cwd[0] != '/' || chain_from(fd, cwd, &c) < 0) {
+		return NULL;
+	}
+	const char *tail = cwd + strlen(cwd);
+	for (size_t up = 0; up < c.n; up++) {
+		for (size_t i = 0; i < p->n_grants; i++) {
+			const struct grant *g = &p->grants[i];
+			if (g->is_dir && !g->create &&
+			    object_same(c.v[up], (struct object){ g->dev, g->ino })) {
+				return path_join(g->target, *tail == '/' ? tail + 1 : tail);
+			}
+		}
+		while (tail > cwd && *--tail != '/') {
+		}
+	}
+	return NULL;
+}
+
+static void set_simple(struct build *b)
+{
+	struct ssb_plan *p = b->plan;
+
+	p->best_effort = b->opt->best_effort | b->policy.best_effort;
+	p->tty = b->opt->tty;
+	p->toolchain_auto = b->opt->toolchain_given || b->policy.toolchain < 0
+	                            ? b->opt->toolchain_auto
+	                            : b->policy.toolchain != 0;
+	if (b->opt->trace_output != NULL) {
+		p->trace_output = build_printf(b, "%s", b->opt->trace_output);
+	}
+	p->home = build_printf(b, "%s", sandbox_home(b->owner));
+}
+
+/* ---- the two ways in -------------------------------------------------------- */
+
+static int add_arguments(struct build *b, char *const args[], struct ssb_error *err)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; args != NULL && args[i] != NULL; i++) {
+		if (b->plan->argv.n >= MAX_ARGS) {
+			return ssb_fail(err, SSB_E_LIMIT, 0, "arguments", "more than %d arguments",
+			                MAX_ARGS);
+		}
+		build_add(b, &b->plan->argv, args[i], MAX_ARGS);
+	}
+	for (size_t i = 0; i < b->plan->argv.n; i++) {
+		bytes += strlen(b->plan->argv.v[i]) + 1;
+	}
+	if (bytes > MAX_ARG_BYTES) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, "arguments",
+		                "the arguments are %zu bytes together; the most is %d", bytes,
+		                MAX_ARG_BYTES);
+	}
+	return 0;
+}
+
+/* Everything after names and argv are set. */
+static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_error *err)
+{
+	set_simple(b);
+	if (b->failed) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
+	}
+	add_paths(b);
+	toolchain_build(b);
+	grants_finish(b);
+	if (env_build(b, err) < 0) {
+		return -1;
+	}
+	settings_build(b);
+	if (b->manifest == NULL) {
+		b->plan->workdir = granted_cwd(b->plan);
+	}
+	if (b->plan->workdir == NULL) {
+		b->plan->workdir = build_printf(
+		        b, "%s", b->manifest != NULL ? b->manifest->workdir : b->plan->home);
+	}
+	if (b->failed) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
+	}
+	*ret_plan = steal_ptr(&b->plan);
+	return 0;
+}
+
+static int begin(struct build *b, struct ssb_error *err)
+{
+	policy_init(&b->policy);
+	b->plan = calloc(1, sizeof(*b->plan));
+	if (b->plan == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
+	}
+	return policy_load(b->owner, b->opt, &b->policy, b->diags, err);
+}
+
+static void freep_options(struct ssb_options **o)
+{
+	ssb_options_free(*o);
+}
+
+static void freep_diags(struct ssb_diags **d)
+{
+	ssb_diags_free(*d);
+}
+
+/* With defaults where the caller gave no options or no place for findings. */
+static int with_defaults(struct build *b, struct ssb_options **ret_o, struct ssb_diags **ret_d,
+                         struct ssb_error *err)
+{
+	if (b->opt == NULL) {
+		b->opt = *ret_o = ssb_options_new();
+	}
+	if (b->diags == NULL) {
+		b->diags = *ret_d = ssb_diags_new();
+	}
+	if (b->opt == NULL || b->diags == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
+	}
+	return begin(b, err);
+}
+
+int plan_build_command(const struct owner *owner, const struct ssb_options *o, char *const argv[],
+                       struct ssb_plan **ret_plan, struct ssb_diags *diags, struct ssb_error *err)
+{
+	AUTO(freep_options) struct ssb_options *own_o = NULL;
+	AUTO(freep_diags) struct ssb_diags *own_d = NULL;
+	AUTO(build_done) struct build b = { .owner = owner, .opt = o, .diags = diags };
+
+	if (argv == NULL || argv[0] == NULL || argv[0][0] == '\0') {
+		return ssb_fail(err, SSB_E_USAGE, 0, "command", "there is no command to run");
+	}
+	if (with_defaults(&b, &own_o, &own_d, err) < 0) {
+		return -1;
+	}
+	b.plan->name = build_printf(&b, "%s", path_base(argv[0]));
+	b.plan->version = build_printf(&b, "%s", "");
+	if (add_arguments(&b, argv, err) < 0) {
+		return -1;
+	}
+	return build_plan(&b, ret_plan, err);
+}
+
+static int skill_directory(const char *dir, char **ret, struct ssb_error *err)
+{
+	auto_free char *real = realpath(dir, NULL);
+	struct stat st;
+
+	if (real == NULL || stat(real, &st) < 0) {
+		return ssb_fail(err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, errno, "skill",
+		                "'%.200s'", dir);
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		return ssb_fail(
+		        err, SSB_E_USAGE, 0, "skill",
+		        "'%.200s' is not a directory; name the one that holds " MANIFEST_FILE, dir);
+	}
+	*ret = steal_ptr(&real);
+	return 0;
+}
+
+int plan_build_skill(const struct owner *owner, const struct ssb_options *o, const char *dir,
+                     char *const args[], struct ssb_plan **ret_plan, struct ssb_diags *diags,
+                     struct ssb_error *err)
+{
+	AUTO(freep_options) struct ssb_options *own_o = NULL;
+	AUTO(freep_diags) struct ssb_diags *own_d = NULL;
+	AUTO(manifest_freep) struct manifest *m = NULL;
+	auto_free char *real = NULL;
+	AUTO(build_done) struct build b = { .owner = owner, .opt = o, .diags = diags };
+
+	if (skill_directory(dir, &real, err) < 0 || with_defaults(&b, &own_o, &own_d, err) < 0 ||
+	    manifest_load(dir, &m, b.diags, err) < 0) {
+		return -1;
+	}
+	b.manifest = m;
+	b.skill_dir = real;
+	b.plan->name = build_printf(&b, "%s", m->name);
+	b.plan->version = build_printf(&b, "%s", m->version);
+	b.plan->manifest = path_join(real, MANIFEST_FILE);
+	build_add(&b, &b.plan->argv, m->command.s, MAX_ARGS);
+	for (size_t i = 0; i < m->args.n; i++) {
+		build_add(&b, &b.plan->argv, m->args.v[i].s, MAX_ARGS);
+	}
+	if (add_arguments(&b, args, err) < 0) {
+		return -1;
+	}
+	return build_plan(&b, ret_plan, err);
+}
+
+int ssb_plan_skill(const struct ssb_options *o, const char *dir, char *const args[],
+                   struct ssb_plan **ret_plan, struct ssb_diags *diags, struct ssb_error *err)
+{
+	AUTO(owner_done) struct owner owner = { 0 };
+
+	if (owner_load(&owner, err) < 0) {
+		return -1;
+	}
+	return plan_build_skill(&owner, o, dir, args, ret_plan, diags, err);
+}
+
+int ssb_plan_command(const struct ssb_options *o, char *const argv[], struct ssb_plan **ret_plan,
+                     struct ssb_diags *diags, struct ssb_error *err)
+{
+	AUTO(owner_done) struct owner owner = { 0 };
+
+	if (owner_load(&owner, err) < 0) {
+		return -1;
+	}
+	return plan_build_command(&owner, o, argv, ret_plan, diags, err);
+}

@@ -1,0 +1,393 @@
+/* policy_file.c - as strict as the manifest: unknown keys, wrong types and
+ * values are errors, all of them reported. A table says what may stand where;
+ * a map is a path of keys ("grants.read"). */
+#include "policy/policy_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "manifest/yaml_doc.h"
+#include "os/file.h"
+#include "policy/paths.h"
+
+enum value { VALUE_MAP, VALUE_PATHS, VALUE_ENV, VALUE_LIMIT, VALUE_BOOL, VALUE_WORDS, VALUE_WORD };
+
+struct reader {
+	const char *file;
+	struct policy *policy;
+	struct ssb_diags *diags;
+};
+
+struct key {
+	const char *in; /* path of the map; "" = the top */
+	const char *name;
+	enum value value;
+	size_t at;    /* list number, or offset in struct resources */
+	uint64_t min; /* limits */
+	uint64_t max;
+};
+
+#define LIMIT(field, lo, hi)                                                                       \
+	{                                                                                          \
+		"limits", #field, VALUE_LIMIT, offsetof(struct resources, field), lo, hi           \
+	}
+
+static const struct key KEYS[] = {
+	{ "", "grants", VALUE_MAP, 0, 0, 0 },
+	{ "", "always", VALUE_MAP, 0, 0, 0 },
+	{ "", "deny", VALUE_MAP, 0, 0, 0 },
+	{ "", "limits", VALUE_MAP, 0, 0, 0 },
+	{ "", "network", VALUE_MAP, 0, 0, 0 },
+	{ "", "profiles", VALUE_WORDS, 0, 0, 0 },
+	{ "", "best_effort", VALUE_WORDS, 0, 0, 0 },
+	{ "", "unix_sockets", VALUE_BOOL, 0, 0, 0 },
+	{ "", "toolchain", VALUE_WORD, 0, 0, 0 },
+	{ "grants", "read", VALUE_PATHS, POLICY_GRANT_READ, 0, 0 },
+	{ "grants", "write", VALUE_PATHS, POLICY_GRANT_WRITE, 0, 0 },
+	{ "grants", "env", VALUE_ENV, POLICY_GRANT_ENV, 0, 0 },
+	{ "always", "read", VALUE_PATHS, POLICY_ALWAYS_READ, 0, 0 },
+	{ "always", "write", VALUE_PATHS, POLICY_ALWAYS_WRITE, 0, 0 },
+	{ "deny", "read", VALUE_PATHS, POLICY_DENY_READ, 0, 0 },
+	{ "deny", "write", VALUE_PATHS, POLICY_DENY_WRITE, 0, 0 },
+	{ "deny", "env", VALUE_ENV, POLICY_DENY_ENV, 0, 0 },
+	{ "network", "allow_literal_addresses", VALUE_BOOL, 0, 0, 0 },
+	LIMIT(memory_mb, MIN_MEMORY_MB, MAX_MEMORY_MB),
+	LIMIT(cpu_shares, MIN_CPU_SHARES, MAX_CPU_SHARES),
+	LIMIT(max_runtime_seconds, 1, MAX_RUNTIME_SECONDS),
+	LIMIT(max_output_bytes, 0, MAX_OUTPUT_BYTES_CAP),
+	LIMIT(max_processes, 1, MAX_PROCESSES_CAP),
+	LIMIT(max_open_files, MIN_OPEN_FILES, MAX_OPEN_FILES_CAP),
+	LIMIT(max_disk_mb, 1, MAX_DISK_MB_CAP),
+};
+
+void policy_init(struct policy *p)
+{
+	*p = (struct policy){ .profiles = 1U << PROFILE_DEFAULT | 1U << PROFILE_STRICT,
+		              .unix_sockets = -1,
+		              .toolchain = -1 };
+	for (size_t i = 0; i < ARRAY_LEN(KEYS); i++) {
+		if (KEYS[i].value == VALUE_LIMIT) {
+			*(uint64_t *)(void *)((char *)&p->limits + KEYS[i].at) = OPTION_UNSET;
+		}
+	}
+}
+
+void policy_done(struct policy *p)
+{
+	for (size_t i = 0; i < POLICY_LISTS; i++) {
+		for (size_t k = 0; k < p->lists[i].n; k++) {
+			free(p->lists[i].v[k].s);
+		}
+		free(p->lists[i].v);
+	}
+	free(p->file);
+	*p = (struct policy){ 0 };
+}
+
+const char *policy_where(const struct policy *p, const struct mtext *t, char *out, size_t size)
+{
+	snprintf(out, size, "%s:%u:%u", p->file != NULL ? p->file : "policy", t->line, t->col);
+	return out;
+}
+
+static void complain(const struct reader *r, unsigned line, unsigned col, const char *remedy,
+                     const char *fmt, const char *what)
+{
+	char where[192];
+
+	snprintf(where, sizeof(where), "%s:%u:%u", r->file, line, col);
+	diag_add(r->diags, SSB_ERROR, where, remedy, fmt, what);
+}
+
+static void wrong_value(const struct reader *r, const struct ynode *n, const char *remedy)
+{
+	complain(r, n->line, n->col, remedy, "the value of '%s' is not valid", n->key);
+}
+
+static void add_item(const struct reader *r, const struct key *k, const struct ynode *n)
+{
+	struct mtext_list *l = &r->policy->lists[k->at];
+	char *copy = NULL;
+	const char *wrong = n->kind != YNODE_SCALAR   ? "must be a text"
+	                    : l->n >= MAX_LIST_ITEMS  ? "is one item too many"
+	                    : k->value == VALUE_PATHS ? check_path(n->text, &copy)
+	                                              : check_env_name(n->text);
+
+	if (wrong == NULL && copy == NULL) {
+		copy = strdup(n->text);
+	}
+	struct mtext *v = wrong == NULL ? realloc(l->v, (l->n + 1) * sizeof(*v)) : NULL;
+	if (v == NULL || copy == NULL) {
+		l->v = v != NULL ? v : l->v;
+		free(copy);
+		complain(r, n->line, n->col,
+		         k->value == VALUE_PATHS
+		                 ? "write an absolute path, or one that begins with ~/"
+		                 : "write one variable name",
+		         "this item: %s", wrong != NULL ? wrong : "out of memory");
+		return;
+	}
+	l->v = v;
+	l->v[l->n++] = (struct mtext){ copy, n->line, n->col };
+}
+
+static void read_list(const struct reader *r, const struct key *k, const struct ynode *n)
+{
+	if (n->kind != YNODE_SEQ) {
+		wrong_value(r, n, "write a list: [item, item]");
+		return;
+	}
+	for (const struct ynode *i = n->first; i != NULL; i = i->next) {
+		add_item(r, k, i);
+	}
+}
+
+static void read_limit(const struct reader *r, const struct key *k, const struct ynode *n)
+{
+	char remedy[96];
+	unsigned long long v = 0;
+
+	snprintf(remedy, sizeof(remedy), "write a number from %llu to %llu",
+	         (unsigned long long)k->min, (unsigned long long)k->max);
+	bool number = n->kind == YNODE_SCALAR && !n->quoted && n->text[0] != '\0' &&
+	              strlen(n->text) < 19 && n->text[strspn(n->text, "0123456789")] == '\0';
+	if (number) {
+		v = strtoull(n->text, NULL, 10);
+	}
+	if (!number || v < k->min || v > k->max) {
+		wrong_value(r, n, remedy);
+		return;
+	}
+	*(uint64_t *)(void *)((char *)&r->policy->limits + k->at) = v;
+}
+
+static void read_bool(const struct reader *r, const struct key *k, const struct ynode *n)
+{
+	bool plain = n->kind == YNODE_SCALAR && !n->quoted;
+	bool yes = plain && strcmp(n->text, "true") == 0;
+
+	if (!yes && (!plain || strcmp(n->text, "false") != 0)) {
+		wrong_value(r, n, "write true or false");
+	} else if (strcmp(k->name, "unix_sockets") == 0) {
+		r->policy->unix_sockets = yes;
+	} else {
+		r->policy->literal_addresses = yes;
+	}
+}
+
+static void read_words(const struct reader *r, const struct key *k, const struct ynode *n)
+{
+	bool layers = strcmp(k->name, "best_effort") == 0;
+	const char *remedy = layers ? "write a list of: userns, net, mounts, env, limits, caps, "
+	                              "landlock, seccomp"
+	                            : "write a list of: default, strict, permissive";
+	unsigned bits = 0;
+
+	if (n->kind != YNODE_SEQ) {
+		wrong_value(r, n, remedy);
+		return;
+	}
+	for (const struct ynode *i = n->first; i != NULL; i = i->next) {
+		int id = i->kind != YNODE_SCALAR ? -1
+		         : layers                ? layer_from_name(i->text)
+		                                 : profile_from_name(i->text);
+		if (id < 0) {
+			complain(r, i->line, i->col, remedy, "'%s' is unknown",
+			         i->kind == YNODE_SCALAR ? i->text : "this item");
+		} else {
+			bits |= 1U << id;
+		}
+	}
+	if (layers) {
+		r->policy->best_effort = bits;
+	} else {
+		r->policy->profiles = bits;
+	}
+}
+
+static void read_toolchain(const struct reader *r, const struct ynode *n)
+{
+	/* A plain `off` is the word here, whatever other YAML readers make of it. */
+	if (n->kind == YNODE_SCALAR && strcmp(n->text, "auto") == 0) {
+		r->policy->toolchain = 1;
+	} else if (n->kind == YNODE_SCALAR && strcmp(n->text, "off") == 0) {
+		r->policy->toolchain = 0;
+	} else {
+		wrong_value(r, n, "write auto or off");
+	}
+}
+
+static const struct key *find_key(const char *in, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(KEYS); i++) {
+		if (strcmp(KEYS[i].in, in) == 0 && strcmp(KEYS[i].name, name) == 0) {
+			return &KEYS[i];
+		}
+	}
+	return NULL;
+}
+
+static void unknown_key(const struct reader *r, const char *in, const struct ynode *n)
+{
+	char remedy[240] = "known here:";
+
+	for (size_t i = 0; i < ARRAY_LEN(KEYS); i++) {
+		if (strcmp(KEYS[i].in, in) == 0) {
+			size_t len = strlen(remedy);
+			snprintf(remedy + len, sizeof(remedy) - len, " %s", KEYS[i].name);
+		}
+	}
+	complain(r, n->key_line, n->key_col, remedy, "unknown key '%s'", n->key);
+}
+
+static void read_map(const struct reader *r, const char *in, const struct ynode *map);
+
+static void read_value(const struct reader *r, const struct key *k, const struct ynode *n)
+{
+	if (ynode_is_null(n)) {
+		return; /* an empty section says nothing */
+	}
+	switch (k->value) {
+	case VALUE_MAP:
+		if (n->kind != YNODE_MAP) {
+			wrong_value(r, n, "write a map: keys and values");
+		} else {
+			read_map(r, k->name, n);
+		}
+		break;
+	case VALUE_PATHS:
+	case VALUE_ENV:
+		read_list(r, k, n);
+		break;
+	case VALUE_LIMIT:
+		read_limit(r, k, n);
+		break;
+	case VALUE_BOOL:
+		read_bool(r, k, n);
+		break;
+	case VALUE_WORDS:
+		read_words(r, k, n);
+		break;
+	case VALUE_WORD:
+		read_toolchain(r, n);
+		break;
+	}
+}
+
+/* One level of maps below the top: the recursion ends there by the table. */
+static void read_map(const struct reader *r, const char *in, const struct ynode *map)
+{
+	for (const struct ynode *n = map->first; n != NULL; n = n->next) {
+		const struct key *k = find_key(in, n->key);
+		if (k == NULL) {
+			unknown_key(r, in, n);
+		} else {
+			read_value(r, k, n);
+		}
+	}
+}
+
+/* The first error of the file becomes the error of the call. */
+static int fail_with_first(const struct ssb_diags *diags, size_t from, const char *file,
+                           struct ssb_error *err)
+{
+	for (size_t i = from; i < ssb_diags_count(diags); i++) {
+		const struct ssb_diag *d = ssb_diags_get(diags, i);
+		if (d->severity == SSB_ERROR) {
+			return ssb_fail(err, SSB_E_POLICY, 0, d->where, "%s%s%s", d->text,
+			                d->remedy[0] != '\0' ? "; " : "", d->remedy);
+		}
+	}
+	return ssb_fail(err, SSB_E_POLICY, 0, file, "the policy file is not valid");
+}
+
+static void free_root(struct ynode **root)
+{
+	ydoc_free(*root);
+}
+
+int policy_parse(const char *file, const char *bytes, size_t len, struct policy *ret,
+                 struct ssb_diags *diags, struct ssb_error *err)
+{
+	size_t from = ssb_diags_count(diags);
+	struct reader r = { file, ret, diags };
+
+	if (bytes[strspn(bytes, " \t\r\n")] == '\0' && strlen(bytes) == len) {
+		return 0; /* nothing written: nothing said */
+	}
+	AUTO(free_root) struct ynode *root = ydoc_parse(file, bytes, len, diags);
+	if (root != NULL && root->kind == YNODE_MAP) {
+		read_map(&r, "", root);
+	} else if (root != NULL && !ynode_is_null(root)) {
+		complain(&r, root->line, root->col, "write keys such as grants:, deny: or limits:",
+		         "%s must be a map at the top", "the policy");
+	}
+	return diag_has_errors(diags) ? fail_with_first(diags, from, file, err) : 0;
+}
+
+/* Whoever can write this file decides what skills get. */
+static int check_file(int fd, const struct owner *o, const char *file, struct ssb_error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, file, "examine the policy file");
+	}
+	if (!S_ISREG(st.st_mode)) {
+		return ssb_fail(err, SSB_E_POLICY, 0, file, "the policy is not a regular file");
+	}
+	if (st.st_uid != o->uid && st.st_uid != 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, file,
+		                "the policy file belongs to uid %u; it must be yours or root's",
+		                (unsigned)st.st_uid);
+	}
+	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, file,
+		                "others can write the policy file; run: chmod go-w '%s'", file);
+	}
+	return 0;
+}
+
+int policy_load(const struct owner *o, const struct ssb_options *opt, struct policy *ret,
+                struct ssb_diags *diags, struct ssb_error *err)
+{
+	const char *named = opt != NULL ? opt->policy_file : NULL;
+
+	if (named != NULL && *named == '\0') {
+		return 0;
+	}
+	auto_free char *file =
+	        named != NULL ? strdup(named) : path_join(o->config_dir, "policy.yaml");
+	if (file == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "policy", "out of memory");
+	}
+	/* O_NONBLOCK: a FIFO in its place is an error, not a wait. */
+	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 && named == NULL && (errno == ENOENT || errno == ENOTDIR)) {
+		return 0;
+	}
+	if (fd < 0) {
+		return ssb_fail(err, SSB_E_POLICY, errno, file, "open the policy file");
+	}
+	auto_buf text;
+	buf_init(&text, MAX_YAML_BYTES);
+	if (check_file(fd, o, file, err) < 0) {
+		return -1;
+	}
+	if (file_read_all(fd, &text) < 0) {
+		return ssb_fail(err, SSB_E_POLICY, errno, file, "read the policy file");
+	}
+	if (policy_parse(file, text.data != NULL ? text.data : "", text.len, ret, diags, err) < 0) {
+		return -1;
+	}
+	ret->file = steal_ptr(&file);
+	return 0;
+}

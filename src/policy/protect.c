@@ -1,0 +1,116 @@
+#include "policy/protect.h"
+
+#include <string.h>
+
+#include "base/own.h"
+
+const struct protected_place PROTECTED[] = {
+	/* version control: hooks, and settings that name programs */
+	{ ".git/hooks", true, HOLD_ANYWHERE },
+	{ ".git/config", false, HOLD_ANYWHERE },
+	{ ".git/config.worktree", false, HOLD_NOT },
+	{ ".git/info/attributes", false, HOLD_NOT },
+	{ ".git/modules", true, HOLD_NOT },
+	{ ".git/worktrees", true, HOLD_NOT },
+	{ ".gitmodules", false, HOLD_NOT },
+	{ ".gitconfig", false, HOLD_NOT },
+	{ ".config/git", true, HOLD_NOT },
+	{ ".hg/hgrc", false, HOLD_NOT },
+	{ ".hgrc", false, HOLD_NOT },
+	{ ".husky", true, HOLD_ANYWHERE },
+	{ ".githooks", true, HOLD_NOT },
+	{ ".pre-commit-config.yaml", false, HOLD_NOT },
+	{ "lefthook.yml", false, HOLD_NOT },
+	/* directory environments */
+	{ ".envrc", false, HOLD_ANYWHERE },
+	{ ".mise.toml", false, HOLD_NOT },
+	{ "mise.toml", false, HOLD_NOT },
+	{ ".tool-versions", false, HOLD_NOT },
+	{ ".autoenv", false, HOLD_NOT },
+	/* editors */
+	{ ".vscode", true, HOLD_ANYWHERE },
+	{ ".idea", true, HOLD_NOT },
+	{ ".zed", true, HOLD_NOT },
+	{ ".fleet", true, HOLD_NOT },
+	{ ".devcontainer", true, HOLD_NOT },
+	{ ".vimrc", false, HOLD_NOT },
+	{ ".exrc", false, HOLD_NOT },
+	{ ".nvim.lua", false, HOLD_NOT },
+	{ ".nvimrc", false, HOLD_NOT },
+	{ ".vim", true, HOLD_NOT },
+	{ ".config/nvim", true, HOLD_NOT },
+	{ ".dir-locals.el", false, HOLD_NOT },
+	{ ".emacs", false, HOLD_NOT },
+	{ ".emacs.d", true, HOLD_NOT },
+	/* agents: instructions, tools and hooks */
+	{ ".claude", true, HOLD_ANYWHERE },
+	{ ".claude.json", false, HOLD_NOT },
+	{ ".cursor", true, HOLD_ANYWHERE },
+	{ ".cursorrules", false, HOLD_NOT },
+	{ ".codex", true, HOLD_ANYWHERE },
+	{ ".gemini", true, HOLD_NOT },
+	{ ".windsurf", true, HOLD_NOT },
+	{ ".windsurfrules", false, HOLD_NOT },
+	{ ".continue", true, HOLD_NOT },
+	{ ".aider.conf.yml", false, HOLD_NOT },
+	{ ".mcp.json", false, HOLD_ANYWHERE },
+	{ "mcp.json", false, HOLD_NOT },
+	{ "CLAUDE.md", false, HOLD_ANYWHERE },
+	{ "CLAUDE.local.md", false, HOLD_NOT },
+	{ "AGENTS.md", false, HOLD_ANYWHERE },
+	{ "GEMINI.md", false, HOLD_NOT },
+	{ ".github/copilot-instructions.md", false, HOLD_NOT },
+	{ ".github/workflows", true, HOLD_NOT },
+	/* shells and logins */
+	{ ".bashrc", false, HOLD_IN_HOME },
+	{ ".bash_profile", false, HOLD_IN_HOME },
+	{ ".bash_login", false, HOLD_IN_HOME },
+	{ ".bash_logout", false, HOLD_IN_HOME },
+	{ ".bash_aliases", false, HOLD_IN_HOME },
+	{ ".profile", false, HOLD_IN_HOME },
+	{ ".inputrc", false, HOLD_IN_HOME },
+	{ ".zshrc", false, HOLD_IN_HOME },
+	{ ".zshenv", false, HOLD_IN_HOME },
+	{ ".zprofile", false, HOLD_IN_HOME },
+	{ ".zlogin", false, HOLD_IN_HOME },
+	{ ".zlogout", false, HOLD_IN_HOME },
+	{ ".kshrc", false, HOLD_IN_HOME },
+	{ ".cshrc", false, HOLD_IN_HOME },
+	{ ".tcshrc", false, HOLD_IN_HOME },
+	{ ".login", false, HOLD_IN_HOME },
+	{ ".xprofile", false, HOLD_IN_HOME },
+	{ ".xinitrc", false, HOLD_IN_HOME },
+	{ ".xsession", false, HOLD_IN_HOME },
+	{ ".config/fish", true, HOLD_IN_HOME },
+	{ ".config/autostart", true, HOLD_IN_HOME },
+	{ ".config/systemd", true, HOLD_IN_HOME },
+	{ ".config/environment.d", true, HOLD_IN_HOME },
+	{ ".local/bin", true, HOLD_IN_HOME },
+	{ ".local/share/applications", true, HOLD_IN_HOME },
+	{ ".ssh", true, HOLD_IN_HOME },
+	{ ".pam_environment", false, HOLD_IN_HOME },
+	/* interpreters and package tools that read settings where they start */
+	{ ".npmrc", false, HOLD_NOT },
+	{ ".yarnrc", false, HOLD_NOT },
+	{ ".yarnrc.yml", false, HOLD_NOT },
+	{ ".pythonrc", false, HOLD_NOT },
+	{ ".pypirc", false, HOLD_NOT },
+	{ ".cargo/config.toml", false, HOLD_NOT },
+	{ ".cargo/config", false, HOLD_NOT },
+	{ ".gdbinit", false, HOLD_NOT },
+	{ ".tmux.conf", false, HOLD_NOT },
+};
+
+const size_t PROTECTED_COUNT = ARRAY_LEN(PROTECTED);
+
+bool protected_name(const char *name)
+{
+	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
+		size_t len = strlen(PROTECTED[i].name);
+		if (strncmp(name, PROTECTED[i].name, len) == 0 &&
+		    (name[len] == '\0' || name[len] == '/')) {
+			return true;
+		}
+	}
+	return false;
+}

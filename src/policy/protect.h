@@ -1,0 +1,30 @@
+/* protect.h - what the host later executes or obeys.
+ *
+ * A skill that may write a directory must not leave code there that runs
+ * outside: these names, relative to the top of a writable grant, are
+ * read-only inside it and cannot be created, unless granted by name. */
+#ifndef POLICY_PROTECT_H
+#define POLICY_PROTECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Whether a name that does not exist yet is held by a placeholder during the
+ * run. Each is visible on the host meanwhile, so only those are that tools
+ * obey without being asked; shells read theirs only in a home. */
+enum protect_hold { HOLD_NOT, HOLD_ANYWHERE, HOLD_IN_HOME };
+
+struct protected_place {
+	const char *name; /* relative, no leading or final slash */
+	bool is_dir;      /* what to put there when it does not exist */
+	enum protect_hold hold;
+};
+
+extern const struct protected_place PROTECTED[];
+extern const size_t PROTECTED_COUNT;
+
+/* True if `name` (relative to a writable grant's top) is one of them or lies
+ * in one: a grant of it by name is kept beside its parent's. */
+bool protected_name(const char *name);
+
+#endif

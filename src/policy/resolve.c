@@ -1,0 +1,300 @@
+/* resolve.c - a path becomes a grant: opened once, judged, and held.
+ *
+ * A manifest's path is walked without any symlink; the owner's own symlinks
+ * may be followed, since the owner is trusted. A path to write that does not
+ * exist is held by its nearest existing parent, and made by the run. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "base/own.h"
+#include "os/file.h"
+#include "policy/build.h"
+
+static void refuse_errno(struct build *b, const struct request *r, int e)
+{
+	auto_free char *why = build_printf(b, "it cannot be opened: %s", strerrordesc_np(e));
+
+	build_refuse_request(b, r, why, "name an existing file or directory that you may enter");
+}
+
+/* The first component of `path` that is a symlink: its length; 0 if none. */
+static size_t first_symlink(const char *path)
+{
+	char head[PATH_MAX];
+	struct stat st;
+
+	for (size_t i = 1; i < sizeof(head); i++) {
+		if (path[i] != '/' && path[i] != '\0') {
+			continue;
+		}
+		memcpy(head, path, i);
+		head[i] = '\0';
+		if (lstat(head, &st) == 0 && S_ISLNK(st.st_mode)) {
+			return i;
+		}
+		if (path[i] == '\0') {
+			break;
+		}
+	}
+	return 0;
+}
+
+/* A manifest could point anywhere through a symlink in a place that others
+ * write. What the system shows anyway needs no grant. */
+static void refuse_symlink(struct build *b, const struct request *r, const char *path)
+{
+	auto_free char *real = realpath(path, NULL);
+
+	if (real != NULL && r->access == ACCESS_READ && path_is_system(real)) {
+		diag_add(b->diags, SSB_NOTE, r->where, "", "read %s: visible in every sandbox",
+		         r->text);
+		return;
+	}
+	auto_free char *why =
+	        build_printf(b, "it goes through the symlink %.*s", (int)first_symlink(path), path);
+	auto_free char *remedy = real != NULL ? build_printf(b, "declare the real path: %s", real)
+	                                      : build_printf(b, "declare a path without symlinks");
+	build_refuse_request(b, r, why, remedy);
+}
+
+static void add_existing(struct build *b, const struct request *r, const char *path, int *fd,
+                         const struct stat *st)
+{
+	struct grant g = {
+		.path = strdup(path),
+		.target = strdup(path),
+		.access = r->access,
+		.origin = r->origin,
+		.where = strdup(r->where),
+		.is_dir = S_ISDIR(st->st_mode),
+		.fd = steal_fd(fd),
+		.dev = st->st_dev,
+		.ino = st->st_ino,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.parent_fd = -1,
+	};
+
+	grants_add(b, &g);
+}
+
+static void resolve_existing(struct build *b, const struct request *r, const char *path, int fd_in)
+{
+	auto_fd fd = fd_in;
+	struct subject s;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0) {
+		refuse_errno(b, r, errno);
+		return;
+	}
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) {
+		build_refuse_request(b, r, "it is neither a directory nor a regular file",
+		                     "sockets, FIFOs and devices cannot be granted");
+		return;
+	}
+	if (r->access == ACCESS_READ && path_is_system(path)) {
+		diag_add(b->diags, SSB_NOTE, r->where, "", "read %s: visible in every sandbox",
+		         r->text);
+		return;
+	}
+	if (subject_init(&s, fd, path, NULL) < 0) {
+		refuse_errno(b, r, errno);
+		return;
+	}
+	if (r->origin == ORIGIN_MANIFEST &&
+	    grants_cover(b->plan, &s.chain, path, r->access) != NULL) {
+		return; /* the owner granted it already */
+	}
+	if (judge_request(b, r, &s)) {
+		add_existing(b, r, path, &fd, &st);
+	}
+}
+
+/* The nearest directory above `path` that can be opened: an O_PATH fd, its
+ * path new in *ret_parent. -1 with errno. */
+static int nearest_parent(const char *path, char **ret_parent)
+{
+	auto_free char *at = path_parent(path);
+
+	while (at != NULL) {
+		int fd = file_open_nosymlink(at, O_PATH | O_DIRECTORY);
+		if (fd >= 0) {
+			*ret_parent = steal_ptr(&at);
+			return fd;
+		}
+		if ((errno != ENOENT && errno != EACCES) || strcmp(at, "/") == 0) {
+			return -1;
+		}
+		char *up = path_parent(at);
+		free(at);
+		at = up;
+	}
+	errno = ENOMEM;
+	return -1;
+}
+
+static void add_missing(struct build *b, const struct request *r, const char *path, int *parent,
+                        const char *missing)
+{
+	struct stat st;
+
+	if (fstat(*parent, &st) < 0) {
+		refuse_errno(b, r, errno);
+		return;
+	}
+	struct grant g = {
+		.path = strdup(path),
+		.target = strdup(path),
+		.access = r->access,
+		.origin = r->origin,
+		.where = strdup(r->where),
+		.is_dir = true,
+		.fd = -1,
+		.uid = b->owner->uid,
+		.gid = b->owner->gid,
+		.create = true,
+		.parent_fd = steal_fd(parent),
+		.missing = strdup(missing),
+	};
+	if (g.missing == NULL) {
+		b->failed = true;
+		grant_done(&g);
+		return;
+	}
+	grants_add(b, &g);
+}
+
+/* What cannot be opened is judged all the same: ~/.aws is no less refused on
+ * a machine that has none. */
+static void resolve_missing(struct build *b, const struct request *r, const char *path, int why)
+{
+	auto_free char *parent = NULL;
+	auto_fd fd = nearest_parent(path, &parent);
+	struct subject s;
+
+	if (fd < 0 && errno == ELOOP) {
+		refuse_symlink(b, r, path);
+		return;
+	}
+	if (fd < 0 || subject_init(&s, fd, parent, path_beneath(path, parent)) < 0) {
+		refuse_errno(b, r, errno);
+		return;
+	}
+	if (r->origin == ORIGIN_MANIFEST &&
+	    grants_cover(b->plan, &s.chain, path, r->access) != NULL) {
+		return;
+	}
+	if (!judge_request(b, r, &s)) {
+		return;
+	}
+	if (why != ENOENT) {
+		refuse_errno(b, r, why);
+	} else if (r->access == ACCESS_WRITE) {
+		add_missing(b, r, path, &fd, s.missing);
+	} else if (r->origin == ORIGIN_FLAG) {
+		build_refuse_request(b, r, "it does not exist",
+		                     "name an existing file or directory");
+	} else {
+		build_warn(b, r->where, "read %s: it does not exist, so nothing is granted",
+		           r->text);
+	}
+}
+
+void resolve_request(struct build *b, const struct request *r)
+{
+	auto_free char *path = path_expand(b->owner, r->text);
+
+	if (path != NULL && r->origin != ORIGIN_MANIFEST) {
+		char *real = path_real(path);
+		if (real == NULL) {
+			refuse_errno(b, r, errno);
+			return;
+		}
+		free(path);
+		path = real;
+	}
+	if (path == NULL) {
+		b->failed = true;
+		return;
+	}
+	if (b->manifest != NULL && path_beneath(path, "/skill") != NULL) {
+		build_refuse_request(b, r, "/skill is the skill's own directory in the sandbox",
+		                     "the skill's files are readable there without being declared");
+		return;
+	}
+	int fd = file_open_nosymlink(path, O_PATH);
+	if (fd >= 0) {
+		resolve_existing(b, r, path, fd);
+	} else if (errno == ELOOP) {
+		refuse_symlink(b, r, path);
+	} else {
+		resolve_missing(b, r, path, errno);
+	}
+}
+
+/* Named by the owner, so it may lie in another person's home or among the
+ * agent's own skills; but not be a dangerous place, nor hold one. */
+static bool skill_allowed(struct build *b, const struct subject *s)
+{
+	struct danger_hits hits;
+
+	if (build_danger(b) == NULL || danger_judge(b->danger, s, ACCESS_READ, &hits) < 0) {
+		b->failed |= b->danger == NULL;
+		build_refuse(b, "skill", s->path, "the skill's directory cannot be examined",
+		             "name a directory that you may enter");
+		return false;
+	}
+	for (size_t i = 0; i < hits.n; i++) {
+		const struct place *p = hits.v[i].place;
+		if (hits.v[i].how == DANGER_LIES_IN &&
+		    (p->flags & (DANGER_HOMES | DANGER_SKILLS)) != 0) {
+			continue;
+		}
+		auto_free char *why = build_printf(
+		        b, "as a skill's directory it would show %s, which %s", p->path, p->why);
+		if (why != NULL) {
+			build_refuse(b, "skill", s->path, why,
+			             "put the skill into a directory of its own");
+		}
+		return false;
+	}
+	return true;
+}
+
+void resolve_skill(struct build *b)
+{
+	auto_fd fd = file_open_nosymlink(b->skill_dir, O_PATH | O_DIRECTORY);
+	struct subject s;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || subject_init(&s, fd, b->skill_dir, NULL) < 0) {
+		build_refuse(b, "skill", b->skill_dir, "the skill's directory cannot be opened",
+		             "name a directory that you may enter");
+		return;
+	}
+	if (!skill_allowed(b, &s)) {
+		return;
+	}
+	struct grant g = {
+		.path = strdup(b->skill_dir),
+		.target = strdup("/skill"),
+		.access = ACCESS_READ,
+		.origin = ORIGIN_SKILL,
+		.where = strdup("skill"),
+		.is_dir = true,
+		.fd = steal_fd(&fd),
+		.dev = st.st_dev,
+		.ino = st.st_ino,
+		.uid = st.st_uid,
+		.gid = st.st_gid,
+		.parent_fd = -1,
+	};
+	grants_add(b, &g);
+}

@@ -1,0 +1,317 @@
+/* toolchain.c - interpreters that live outside the system directories.
+ *
+ * The command is looked up as the caller's shell would find it and followed
+ * link by link (a venv's python, a version manager's shim, a script's first
+ * line). Each place outside the system is granted read-only with the smallest
+ * prefix that works: for PREFIX/bin/x with libraries beside bin, PREFIX. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/own.h"
+#include "os/file.h"
+#include "policy/build.h"
+#include "policy/owner.h"
+
+#define MAX_LINKS  8 /* from one command */
+#define MAX_SCRIPT 3 /* a script whose interpreter is a script ... */
+
+struct search {
+	struct build *b;
+	const char *command; /* as the plan names it */
+};
+
+static bool is_executable(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+static bool exists_in(const char *dir, const char *name)
+{
+	auto_free char *path = path_join(dir, name);
+
+	return path != NULL && access(path, F_OK) == 0;
+}
+
+/* As the caller's shell finds it. Returns new, or NULL. */
+static char *find_command(const struct owner *o, const char *name)
+{
+	const char *path = owner_getenv(o, "PATH");
+
+	if (name[0] == '/') {
+		return is_executable(name) ? strdup(name) : NULL;
+	}
+	if (strchr(name, '/') != NULL || *name == '\0') {
+		return NULL; /* relative to the work directory in the sandbox */
+	}
+	while (path != NULL && *path != '\0') {
+		size_t n = strcspn(path, ":");
+		auto_free char *dir = strndup(path, n);
+		path += n + (path[n] == ':');
+		if (dir == NULL || dir[0] != '/') {
+			continue;
+		}
+		char *file = path_join(dir, name);
+		if (file != NULL && is_executable(file)) {
+			return file;
+		}
+		free(file);
+	}
+	return NULL;
+}
+
+/* The first word of a small file; empty if there is none. */
+static void first_word(const char *file, char *out, size_t size)
+{
+	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	ssize_t n = fd >= 0 ? read(fd, out, size - 1) : -1;
+
+	out[n > 0 ? n : 0] = '\0';
+	out[strcspn(out, " \t\r\n")] = '\0';
+}
+
+/* ROOT/shims/x of a version manager: ROOT/versions/V/bin/x of the version in
+ * use. Returns new, or NULL if it is no such shim. */
+static char *resolve_shim(const struct owner *o, const char *file)
+{
+	auto_free char *dir = path_parent(file);
+	auto_free char *root = dir != NULL ? path_parent(dir) : NULL;
+	const char *chosen = owner_getenv(o, "PYENV_VERSION");
+	char version[128];
+
+	if (root == NULL || strcmp(path_base(dir), "shims") != 0 || !exists_in(root, "versions")) {
+		return NULL;
+	}
+	if (chosen != NULL) {
+		snprintf(version, sizeof(version), "%.*s", (int)strcspn(chosen, ":"), chosen);
+	} else {
+		auto_free char *name = path_join(root, "version");
+		if (name == NULL) {
+			return NULL;
+		}
+		first_word(name, version, sizeof(version));
+	}
+	if (version[0] == '\0' || version[0] == '.' || strchr(version, '/') != NULL) {
+		return NULL;
+	}
+	char *real = NULL;
+	if (asprintf(&real, "%s/versions/%s/bin/%s", root, version, path_base(file)) < 0) {
+		return NULL;
+	}
+	if (!is_executable(real)) {
+		free(real);
+		return NULL;
+	}
+	return real;
+}
+
+/* PREFIX of PREFIX/bin/x where its libraries are beside bin; NULL if not. */
+static char *prefix_of(const char *dir)
+{
+	static const char *const SIGNS[] = { "lib", "lib64", "share", "pyvenv.cfg" };
+
+	if (strcmp(path_base(dir), "bin") != 0) {
+		return NULL;
+	}
+	auto_free char *prefix = path_parent(dir);
+	for (size_t i = 0; prefix != NULL && i < ARRAY_LEN(SIGNS); i++) {
+		if (exists_in(prefix, SIGNS[i])) {
+			return steal_ptr(&prefix);
+		}
+	}
+	return NULL;
+}
+
+/* Opens a directory that may be granted without asking: no dangerous place is
+ * in it, and it is in none. Its real path is new in *ret_real. */
+static int open_harmless(struct build *b, const char *dir, char **ret_real)
+{
+	auto_free char *real = realpath(dir, NULL);
+	auto_fd fd = real != NULL ? file_open_nosymlink(real, O_PATH | O_DIRECTORY) : -1;
+	struct danger_hits hits;
+	struct subject s;
+
+	if (fd < 0 || build_danger(b) == NULL || subject_init(&s, fd, real, NULL) < 0 ||
+	    danger_judge(b->danger, &s, ACCESS_READ, &hits) < 0 || hits.n > 0) {
+		return -1;
+	}
+	*ret_real = steal_ptr(&real);
+	return steal_fd(&fd);
+}
+
+/* Shows `real` (held by fd, taken) at `target`, by which it was reached. */
+static void add_grant(struct build *b, const char *target, const char *real, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0) {
+		own_close(&fd);
+		return;
+	}
+	struct grant g = {
+		.path = strdup(real),
+		.target = strdup(target),
+		.access = ACCESS_READ,
+		.origin = ORIGIN_TOOLCHAIN,
+		.where = strdup("--toolchain auto"),
+		.is_dir = true,
+		.fd = fd,
+		.dev = st.st_dev,
+		.ino = st.st_ino,
+		.uid = st.st_uid,
+		.gid = st.st_gid,
+		.parent_fd = -1,
+	};
+	grants_add(b, &g);
+}
+
+/* Is a granted directory shown at this path already? */
+static bool already_shown(const struct build *b, const char *path)
+{
+	for (size_t i = 0; i < b->plan->n_grants; i++) {
+		const struct grant *g = &b->plan->grants[i];
+		if (path_beneath(path, g->target) != NULL && strcmp(g->path, g->target) == 0) {
+			return true;
+		}
+		if (g->origin == ORIGIN_TOOLCHAIN && path_beneath(path, g->target) != NULL) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Grants what `dir`, a directory with a program in it, needs. */
+static void need_directory(const struct search *s, const char *dir)
+{
+	struct build *b = s->b;
+	auto_free char *prefix = prefix_of(dir);
+	const char *wanted = prefix != NULL ? prefix : dir;
+	auto_free char *real = NULL;
+
+	if (path_is_system(dir) || already_shown(b, dir)) {
+		return;
+	}
+	if (!b->plan->toolchain_auto) {
+		build_warn(b, "toolchain",
+		           "%s lives in %s, which is not in the sandbox: add --toolchain auto, "
+		           "or --read %s",
+		           s->command, dir, wanted);
+		return;
+	}
+	int fd = prefix != NULL ? open_harmless(b, prefix, &real) : -1;
+	if (fd < 0) {
+		wanted = dir;
+		fd = open_harmless(b, dir, &real);
+	}
+	if (fd < 0) {
+		build_warn(b, "toolchain",
+		           "%s lives in %s, which is too much to grant unasked: add --read %s",
+		           s->command, dir, dir);
+		return;
+	}
+	add_grant(b, wanted, real, fd);
+}
+
+/* The interpreter of a script's first line: its path new in *ret. */
+static char *interpreter(const struct owner *o, const char *file)
+{
+	char line[256];
+	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	ssize_t n = fd >= 0 ? read(fd, line, sizeof(line) - 1) : -1;
+
+	if (n < 3 || line[0] != '#' || line[1] != '!') {
+		return NULL;
+	}
+	line[n] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	char *save = NULL;
+	const char *program = strtok_r(line + 2, " \t\r", &save);
+	if (program != NULL && strcmp(path_base(program), "env") == 0) {
+		do {
+			program = strtok_r(NULL, " \t\r", &save);
+		} while (program != NULL && (program[0] == '-' || strchr(program, '=') != NULL));
+	}
+	return program != NULL ? find_command(o, program) : NULL;
+}
+
+/* Where the symlink `file` leads, one step; NULL if it is none. */
+static char *next_link(const char *file)
+{
+	char to[PATH_MAX];
+	ssize_t n = readlink(file, to, sizeof(to) - 1);
+
+	if (n <= 0) {
+		return NULL;
+	}
+	to[n] = '\0';
+	if (to[0] == '/') {
+		return strdup(to);
+	}
+	auto_free char *dir = path_parent(file);
+	auto_free char *target_dir = NULL;
+	char *slash = strrchr(to, '/');
+	if (slash == NULL || dir == NULL) {
+		return dir != NULL ? path_join(dir, to) : NULL;
+	}
+	*slash = '\0';
+	auto_free char *relative = path_join(dir, to);
+	target_dir = relative != NULL ? realpath(relative, NULL) : NULL;
+	return target_dir != NULL ? path_join(target_dir, slash + 1) : NULL;
+}
+
+/* Every place on the way from `file` to the program, and to the interpreter
+ * of a script. */
+static void follow(const struct search *s, const char *file, unsigned scripts)
+{
+	auto_free char *at = strdup(file);
+
+	for (unsigned i = 0; at != NULL && i < MAX_LINKS; i++) {
+		auto_free char *dir = path_parent(at);
+		if (dir == NULL) {
+			s->b->failed = true;
+			return;
+		}
+		need_directory(s, dir);
+		char *next = next_link(at);
+		if (next == NULL) {
+			break;
+		}
+		free(at);
+		at = next;
+	}
+	auto_free char *program = at != NULL && scripts < MAX_SCRIPT && !path_is_system(at)
+	                                  ? interpreter(s->b->owner, at)
+	                                  : NULL;
+	if (program != NULL) {
+		auto_free char *real = resolve_shim(s->b->owner, program);
+		follow(s, real != NULL ? real : program, scripts + 1);
+	}
+}
+
+void toolchain_build(struct build *b)
+{
+	const char *command = b->plan->argv.n > 0 ? b->plan->argv.v[0] : "";
+	struct search s = { b, command };
+	auto_free char *file = find_command(b->owner, command);
+
+	if (file == NULL || path_beneath(file, "/skill") != NULL) {
+		return; /* the run will say "not found" */
+	}
+	char *real = resolve_shim(b->owner, file);
+	if (real != NULL) {
+		free(file);
+		file = real;
+	}
+	follow(&s, file, 0);
+	auto_free char *dir = path_parent(file);
+	if (dir != NULL && command[0] != '/' && !path_is_system(dir) && already_shown(b, dir)) {
+		b->tool_bin = steal_ptr(&dir);
+	}
+}

@@ -1,0 +1,185 @@
+/* grants.c - the owner's files in the skill's view.
+ *
+ * Writes are the host's own mounts. Reads of a directory are a read-only
+ * overlay over it: other inodes, so that a unix socket or FIFO in it, also
+ * one that is made later, is a dead name there and not a way out (a read-only
+ * bind stops neither connect() nor a write to a FIFO). Where no overlay can
+ * be had the plain read-only mount is used and unix sockets are restricted
+ * instead. What is mounted is what was judged: the same device and inode. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "os/file.h"
+#include "os/mount.h"
+#include "policy/protect.h"
+#include "sandbox/stage.h"
+#include "sandbox/view.h"
+
+#define IN_VIEW (RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+
+static int fail(struct ssb_error *err, const struct grant *g, const char *what)
+{
+	return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "%s '%.200s' (%.60s)", what, g->path,
+	                g->where);
+}
+
+static uint64_t grant_attrs(const struct grant *g)
+{
+	return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+	       (g->access == ACCESS_READ ? MOUNT_ATTR_RDONLY : 0);
+}
+
+int grants_collect(struct stage *s, struct ssb_error *err)
+{
+	for (size_t i = 0; i < s->n_sources; i++) {
+		const struct grant *g = &s->sources[i].grant;
+		struct stat st;
+
+		if (s->sources[i].tree >= 0) {
+			continue;
+		}
+		/* The plan's fd belongs to the host's mount namespace and cannot be
+		 * cloned here: open again, and insist on the same object. */
+		auto_fd fd = file_open_nosymlink(g->path, O_PATH);
+		if (fd < 0 || fstat(fd, &st) != 0) {
+			return fail(err, g, "cannot open");
+		}
+		if (st.st_dev != g->dev || st.st_ino != g->ino) {
+			errno = ESTALE;
+			return fail(err, g, "was replaced while the sandbox was built:");
+		}
+		s->sources[i].tree = mount_clone(fd, "");
+		if (s->sources[i].tree < 0 || mount_restrict(s->sources[i].tree, grant_attrs(g), -1) != 0) {
+			return fail(err, g, "cannot take");
+		}
+	}
+	return 0;
+}
+
+/* The read-only overlay over `tree`; -1 with errno where there is none. */
+static int overlay_over(int root_fd, int tree)
+{
+	static const struct mount_option options[] = { { "lowerdir", "/.lower:/.empty" },
+		                                       { NULL, NULL } };
+
+	if (view_place(root_fd, ".lower", true) != 0 || view_place(root_fd, ".empty", true) != 0 ||
+	    mount_attach(tree, root_fd, ".lower") != 0) {
+		return -1;
+	}
+	int overlay = mount_new("overlay", options,
+	                        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	if (overlay >= 0) {
+		/* The overlay has its own private copy of the lower mount. */
+		(void)umount2("/.lower", MNT_DETACH);
+	}
+	return overlay;
+}
+
+/* Puts a read-only copy of what is at `name` beneath dir_fd over itself; its
+ * parents become mount points too, so that they cannot be renamed away. */
+static int protect_one(int dir_fd, const char *name)
+{
+	char part[PATH_MAX];
+
+	for (size_t i = 1;; i++) {
+		if (name[i] != '/' && name[i] != '\0') {
+			continue;
+		}
+		snprintf(part, sizeof(part), "%.*s", (int)i, name);
+		auto_fd at = file_openat2(dir_fd, part, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+		if (at < 0) {
+			/* Not there: the supervisor made a placeholder of every one
+			 * that could be made, so the skill cannot make it either. */
+			return 0;
+		}
+		struct stat st;
+		bool last = name[i] == '\0' || (fstat(at, &st) == 0 && !S_ISDIR(st.st_mode));
+		auto_fd tree = mount_clone(at, "");
+		if (tree < 0 || (last && mount_restrict(tree, MOUNT_ATTR_RDONLY, -1) != 0) ||
+		    mount_attach(tree, at, "") != 0) {
+			return -1;
+		}
+		if (last) {
+			return 0;
+		}
+	}
+}
+
+static int grant_protect(const struct grant *g, int target, struct ssb_error *err)
+{
+	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
+		/* One that is granted by name is a grant of its own, mounted over it. */
+		if (protect_one(target, PROTECTED[i].name) != 0) {
+			return fail(err, g, "cannot protect what the host executes in");
+		}
+	}
+	return 0;
+}
+
+static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error *err)
+{
+	const struct grant *g = &s->sources[i].grant;
+	const char *name = g->target + 1;
+	int *tree = &s->sources[i].tree;
+
+	/* Beneath another grant the place exists already, or cannot be made. */
+	(void)view_place(root_fd, name, g->is_dir);
+	auto_fd target = file_openat2(root_fd, name, O_PATH, IN_VIEW);
+	if (target < 0) {
+		return fail(err, g, "has no place in the sandbox:");
+	}
+	if (g->access == ACCESS_READ && g->is_dir && !s->sources[i].ready) {
+		auto_fd overlay = overlay_over(root_fd, *tree);
+		if (overlay >= 0 && mount_attach(overlay, target, "") != 0) {
+			return fail(err, g, "cannot mount");
+		}
+		if (overlay >= 0) {
+			return 0;
+		}
+		s->unix_sockets = false;
+	}
+	if (mount_attach(*tree, target, "") != 0) {
+		return fail(err, g, "cannot mount");
+	}
+	return g->access == ACCESS_WRITE && g->is_dir ? grant_protect(g, *tree, err) : 0;
+}
+
+int grants_attach(struct stage *s, int root_fd, struct ssb_error *err)
+{
+	for (size_t i = 0; i < s->n_sources; i++) {
+		if (grant_attach(s, i, root_fd, err) != 0) {
+			return -1;
+		}
+	}
+	(void)unlinkat(root_fd, ".lower", AT_REMOVEDIR);
+	(void)unlinkat(root_fd, ".empty", AT_REMOVEDIR);
+	return 0;
+}
+
+int view_place(int root, const char *path, bool dir)
+{
+	char part[PATH_MAX];
+
+	for (size_t i = 1; path[i] != '\0'; i++) {
+		if (path[i] == '/') {
+			snprintf(part, sizeof(part), "%.*s", (int)i, path);
+			if (mkdirat(root, part, 0755) != 0 && errno != EEXIST) {
+				return -1;
+			}
+		}
+	}
+	if (dir) {
+		return mkdirat(root, path, 0755) != 0 && errno != EEXIST ? -1 : 0;
+	}
+	auto_fd fd = openat(root, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	return fd < 0 && errno != EEXIST ? -1 : 0;
+}

@@ -1,0 +1,153 @@
+/* init.c - PID 1 of the sandbox once the skill runs.
+ *
+ * It holds the control socket, /proc, the private tmpfs and nothing else: no
+ * environment, no capability but (without cgroups) the one that lets it read
+ * how much memory the sandbox uses, a filter of its own, and it is not
+ * dumpable, so that the skill sees nothing through /proc/1. When it exits, for
+ * any reason, the kernel ends every process of the sandbox. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "os/caps.h"
+#include "os/clone.h"
+#include "os/seccomp.h"
+#include "sandbox/stage.h"
+#include "sandbox/watchdog.h"
+
+/* Most runs are over before there is anything to look at. */
+#define FIRST_LOOK_MS 20
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Moves the fds that stay to 0, 1, 2, ... and closes all others. */
+static void init_keep_fds(int *fds[], int n)
+{
+	for (int i = 0; i < n; i++) {
+		*fds[i] = *fds[i] < 0 ? -1 : fcntl(*fds[i], F_DUPFD_CLOEXEC, n);
+	}
+	for (int i = 0; i < n; i++) {
+		*fds[i] = *fds[i] < 0 ? -1 : dup2(*fds[i], i);
+	}
+	(void)close_range((unsigned)n, ~0U, 0);
+}
+
+static _Noreturn void init_end(const struct stage *s, int wstatus, enum end_cause cause,
+                               uint64_t memory)
+{
+	struct msg m = { .kind = MSG_ENDED };
+
+	m.ended.wstatus = wstatus;
+	m.ended.cause = cause;
+	m.ended.memory = memory;
+	(void)!write(s->ctl, &m, sizeof(m));
+	_exit(0);
+}
+
+/* Reaps what has ended; returns when the skill's first process has not. */
+static void init_reap(const struct stage *s, pid_t skill)
+{
+	int wstatus;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &wstatus, WNOHANG)) > 0) {
+		if (pid == skill && (WIFEXITED(wstatus) || WIFSIGNALED(wstatus))) {
+			init_end(s, wstatus, CAUSE_EXIT, 0);
+		}
+	}
+}
+
+/* The supervisor spoke, or is gone. */
+static void init_hear(const struct stage *s, pid_t skill)
+{
+	struct msg m;
+	ssize_t n = read(s->ctl, &m, sizeof(m));
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
+		return;
+	}
+	if (n != (ssize_t)sizeof(m)) {
+		_exit(0);
+	}
+	if (m.kind == MSG_SIGNAL) {
+		(void)kill(-skill, m.signal);
+	}
+}
+
+/* One look at the memory; returns when the next one is due, in ms. */
+static unsigned init_look(const struct stage *s, struct watchdog *dog)
+{
+	uint64_t used = 0;
+	unsigned pause = FIRST_LOOK_MS;
+
+	if (watchdog_check(dog, &used, &pause) == 1) {
+		init_end(s, 0, CAUSE_MEMORY, used);
+	}
+	return pause;
+}
+
+static int poll_ms(uint64_t ms)
+{
+	return ms < 1000000 ? (int)ms : 1000000;
+}
+
+_Noreturn void init_main(struct stage *s, pid_t skill)
+{
+	struct ssb_error err = { 0 };
+	struct watchdog dog;
+	sigset_t chld;
+	int proc_fd = s->watchdog ? open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &chld, NULL);
+	int sig_fd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+	init_keep_fds((int *[]){ &s->ctl, &sig_fd, &proc_fd, &s->scratch }, 4);
+	watchdog_init(&dog, s->plan->res.memory_mb << 20, proc_fd, s->scratch);
+
+	/* Only with the right to look may the watchdog see every process. */
+	if (caps_drop(s->watchdog ? 1ULL << CAP_SYS_PTRACE : 0) != 0 ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || seccomp_load_init(&err) != 0) {
+		stage_die(s, &err);
+	}
+	init_reap(s, skill); /* it may have ended before we listened */
+	uint64_t deadline = now_ms() + s->plan->res.max_runtime_seconds * 1000;
+	uint64_t look_at = s->watchdog ? now_ms() + FIRST_LOOK_MS : deadline;
+
+	for (;;) {
+		struct pollfd p[2] = { { s->ctl, POLLIN, 0 }, { sig_fd, POLLIN, 0 } };
+		uint64_t next = look_at < deadline ? look_at : deadline;
+		uint64_t now = now_ms();
+
+		(void)poll(p, 2, now < next ? poll_ms(next - now) : 0);
+		if (p[1].revents != 0) {
+			struct signalfd_siginfo drop;
+			(void)!read(sig_fd, &drop, sizeof(drop));
+			init_reap(s, skill);
+		}
+		if (p[0].revents != 0) {
+			init_hear(s, skill);
+		}
+		now = now_ms();
+		if (now >= deadline) {
+			init_end(s, 0, CAUSE_TIME, 0);
+		}
+		if (now >= look_at) {
+			look_at = now + init_look(s, &dog);
+		}
+	}
+}

@@ -1,0 +1,65 @@
+/* layer_ids.c - who the skill is and what it is near: user and network
+ * namespace. The namespaces exist since clone; here they get their content. */
+#include <errno.h>
+#include <grp.h>
+#include <linux/keyctl.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "os/clone.h"
+#include "os/net.h"
+#include "sandbox/stage.h"
+
+#define HOST_NAME "sandbox"
+
+/* An unprivileged caller may map exactly itself. */
+static int userns_map_self(const struct stage *s, struct ssb_error *err)
+{
+	char uid[48], gid[48];
+
+	snprintf(uid, sizeof(uid), "%u %u 1\n", s->uid, s->uid);
+	snprintf(gid, sizeof(gid), "%u %u 1\n", s->gid, s->gid);
+	if (proc_write(-1, "/proc/self/setgroups", "deny") != 0 ||
+	    proc_write(-1, "/proc/self/uid_map", uid) != 0 ||
+	    proc_write(-1, "/proc/self/gid_map", gid) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "userns",
+		                "cannot write the id maps; a security module may forbid it "
+		                "(Ubuntu: see 'skillsandbox doctor')");
+	}
+	return 0;
+}
+
+int layer_userns(struct stage *s, struct ssb_error *err)
+{
+	if (!s->mapped_by_parent) {
+		if (userns_map_self(s, err) != 0) {
+			return -1;
+		}
+	} else {
+		stage_wait(s, MSG_MAPPED);
+		if (setgroups(0, NULL) != 0 || setresgid(s->gid, s->gid, s->gid) != 0 ||
+		    setresuid(s->uid, s->uid, s->uid) != 0) {
+			return ssb_fail(err, SSB_E_LAYER, errno, "userns", "cannot become uid %u", s->uid);
+		}
+	}
+	/* Not the keys of the caller's login. Without keyrings there are none. */
+	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+	if (sethostname(HOST_NAME, sizeof(HOST_NAME) - 1) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "userns", "sethostname");
+	}
+	snprintf(s->reports[LAYER_USERNS].detail, sizeof(s->reports[LAYER_USERNS].detail),
+	         "user, mount, pid, net, ipc, uts and cgroup namespaces; uid %u inside", s->uid);
+	return 0;
+}
+
+int layer_net(struct stage *s, struct ssb_error *err)
+{
+	if (net_loopback_up() != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "net", "cannot bring up the loopback");
+	}
+	snprintf(s->reports[LAYER_NET].detail, sizeof(s->reports[LAYER_NET].detail),
+	         "own network namespace, loopback only");
+	return 0;
+}

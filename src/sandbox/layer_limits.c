@@ -1,0 +1,57 @@
+/* layer_limits.c - what one process may take. The whole tree is held by the
+ * cgroup or, where there is none, by the count of the user namespace and
+ * init's watchdog. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "sandbox/stage.h"
+
+static int limit(int what, uint64_t value)
+{
+	struct rlimit old, now = { .rlim_cur = value, .rlim_max = value };
+
+	/* Only down: the caller's own hard limit may be lower. */
+	if (getrlimit((__rlimit_resource_t)what, &old) == 0 && old.rlim_max < now.rlim_max) {
+		now.rlim_cur = now.rlim_max = old.rlim_max;
+	}
+	return setrlimit((__rlimit_resource_t)what, &now);
+}
+
+/* cpu_shares as a nice value, for machines without a cpu cgroup: each step is
+ * a factor of about 1.25 from 1024 at nice 0. */
+static int nice_of_shares(uint64_t shares)
+{
+	int nice = 0;
+
+	for (double weight = 1024; nice < 19 && (double)shares < weight * 0.9; nice++) {
+		weight /= 1.25;
+	}
+	return nice;
+}
+
+int layer_limits(struct stage *s, struct ssb_error *err)
+{
+	const struct resources *res = &s->plan->res;
+	/* Beside the watchdog: bounds what can be taken between two looks. Not
+	 * RLIMIT_AS: runtimes reserve far more address space than they use. */
+	uint64_t data = (res->memory_mb << 20) * 2 + (512ULL << 20);
+
+	if (limit(RLIMIT_CORE, 0) != 0 || limit(RLIMIT_NOFILE, res->max_open_files) != 0 ||
+	    limit(RLIMIT_NPROC, res->max_processes) != 0 || limit(RLIMIT_MEMLOCK, 8 << 20) != 0 ||
+	    limit(RLIMIT_MSGQUEUE, 819200) != 0 || limit(RLIMIT_SIGPENDING, 1024) != 0 ||
+	    (s->watchdog && limit(RLIMIT_DATA, data) != 0)) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
+	}
+	if (s->watchdog && setpriority(PRIO_PROCESS, 0, nice_of_shares(res->cpu_shares)) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setpriority");
+	}
+	if (s->watchdog) {
+		snprintf(s->reports[LAYER_LIMITS].detail, sizeof(s->reports[LAYER_LIMITS].detail),
+		         "no cgroup: rlimits, process count of the user namespace, memory watchdog");
+	}
+	return 0;
+}

@@ -1,0 +1,292 @@
+/* layer_mounts.c - a new root.
+ *
+ * One tmpfs is everything that does not come from the host: the skeleton, and
+ * the four private places /tmp, /var/tmp, /dev/shm and $HOME, which are
+ * mounts of their own on the same tmpfs so that the rest of it can be made
+ * read-only and their common size is max_disk_mb. System directories are
+ * read-only copies of the host's mounts. Host objects are taken as detached
+ * trees before the new root covers anything, and attached when it stands. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/file.h"
+#include "os/mount.h"
+#include "sandbox/stage.h"
+#include "sandbox/view.h"
+
+#define RO_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+
+/* From the host, read-only. A symlink is copied as a symlink, what does not
+ * exist is left out. */
+static const char *const FROM_HOST[] = {
+	"usr",
+	"bin",
+	"sbin",
+	"lib",
+	"lib32",
+	"lib64",
+	"libx32",
+	"etc/alternatives",
+	"etc/ca-certificates",
+	"etc/fonts",
+	"etc/ld.so.cache",
+	"etc/localtime",
+	"etc/mime.types",
+	"etc/os-release",
+	"etc/pki",
+	"etc/services",
+	"etc/ssl",
+};
+
+/* Device nodes, writable: their mount must not be nodev. */
+static const char *const DEVICES[] = {
+	"dev/null", "dev/zero", "dev/full", "dev/random", "dev/urandom", "dev/tty",
+};
+
+static const char *const DIRECTORIES[] = {
+	"etc", "proc", "dev", "dev/pts", "dev/shm", "tmp", "var", "var/tmp", "run", "skill",
+};
+
+static const struct {
+	const char *name;
+	const char *to;
+} LINKS[] = {
+	{ "dev/fd", "/proc/self/fd" },         { "dev/stdin", "/proc/self/fd/0" },
+	{ "dev/stdout", "/proc/self/fd/1" },   { "dev/stderr", "/proc/self/fd/2" },
+	{ "dev/ptmx", "pts/ptmx" },            { "etc/mtab", "/proc/self/mounts" },
+};
+
+static const char *const PRIVATE[] = { "tmp", "var/tmp", "dev/shm" };
+
+const struct view_rule VIEW_RULES[] = {
+	{ "/", LL_LIST },
+	{ "/usr", LL_READ | LL_EXEC },
+	{ "/bin", LL_READ | LL_EXEC },
+	{ "/sbin", LL_READ | LL_EXEC },
+	{ "/lib", LL_READ | LL_EXEC },
+	{ "/lib32", LL_READ | LL_EXEC },
+	{ "/lib64", LL_READ | LL_EXEC },
+	{ "/libx32", LL_READ | LL_EXEC },
+	{ "/etc", LL_READ },
+	/* Files of its own processes only: the kernel's are root's. */
+	{ "/proc", LL_READ | LL_WRITE },
+	{ "/dev", LL_READ | LL_WRITE },
+	{ "/dev/shm", LL_ALL },
+	{ "/tmp", LL_ALL },
+	{ "/var/tmp", LL_ALL },
+};
+const size_t VIEW_RULE_COUNT = ARRAY_LEN(VIEW_RULES);
+
+struct view {
+	int root;                           /* the new root, attached */
+	int proc;                           /* detached */
+	int pts;
+	int from_host[ARRAY_LEN(FROM_HOST)]; /* detached; -1: a link or absent */
+	int devices[ARRAY_LEN(DEVICES)];
+};
+
+static int fail(struct ssb_error *err, const char *what, const char *name)
+{
+	return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "%s '%s'", what, name);
+}
+
+/* The parts that must be taken while the host's root is still in sight. */
+static int view_collect(struct view *v, int host, struct ssb_error *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(FROM_HOST); i++) {
+		struct stat st;
+		v->from_host[i] = -1;
+		if (fstatat(host, FROM_HOST[i], &st, AT_SYMLINK_NOFOLLOW) != 0 || S_ISLNK(st.st_mode)) {
+			continue;
+		}
+		v->from_host[i] = mount_clone(host, FROM_HOST[i]);
+		if (v->from_host[i] < 0 || mount_restrict(v->from_host[i], RO_ATTRS, -1) != 0) {
+			return fail(err, "cannot take", FROM_HOST[i]);
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(DEVICES); i++) {
+		v->devices[i] = mount_clone(host, DEVICES[i]);
+		if (v->devices[i] < 0 ||
+		    mount_restrict(v->devices[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, -1) != 0) {
+			return fail(err, "cannot take", DEVICES[i]);
+		}
+	}
+	v->proc = mount_new("proc", NULL,
+	                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	if (v->proc < 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+		                "cannot mount a /proc of its own; in a container the outer /proc must "
+		                "not be masked (docker: --security-opt systempaths=unconfined)");
+	}
+	static const struct mount_option pts[] = {
+		{ "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" }, { NULL, NULL }
+	};
+	v->pts = mount_new("devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+	return v->pts < 0 ? fail(err, "cannot mount", "/dev/pts") : 0;
+}
+
+/* The empty new root; it covers the host's /tmp until the pivot. */
+static int view_root(struct view *v, const struct ssb_plan *plan, struct ssb_error *err)
+{
+	char size[32], inodes[32];
+	snprintf(size, sizeof(size), "%llum", (unsigned long long)plan->res.max_disk_mb);
+	snprintf(inodes, sizeof(inodes), "%llu",
+	         (unsigned long long)(SCRATCH_INODES + SCRATCH_INODES_PER_MB * plan->res.max_disk_mb));
+	const struct mount_option options[] = {
+		{ "size", size }, { "nr_inodes", inodes }, { "mode", "0755" }, { NULL, NULL }
+	};
+
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
+		return fail(err, "cannot detach from the host's mounts", "/");
+	}
+	v->root = mount_new("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	if (v->root < 0) {
+		return fail(err, "cannot mount", "tmpfs");
+	}
+	if (mount_attach(v->root, AT_FDCWD, "/tmp") != 0) {
+		return fail(err, "cannot mount over", "/tmp");
+	}
+	return 0;
+}
+
+static int write_file(int root, const char *name, const char *text)
+{
+	auto_fd fd = openat(root, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	return fd < 0 ? -1 : file_write_all(fd, text, strlen(text));
+}
+
+/* /etc as far as it is ours: who exists, where names come from. */
+static int view_etc(int root, const struct stage *s, struct ssb_error *err)
+{
+	char passwd[PATH_MAX + 256], group[128];
+	snprintf(passwd, sizeof(passwd),
+	         "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
+	         "skill:x:%u:%u:skill:%s:/bin/sh\n"
+	         "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+	         s->uid, s->gid, s->plan->home);
+	snprintf(group, sizeof(group), "root:x:0:\nskill:x:%u:\nnogroup:x:65534:\n", s->gid);
+	const struct {
+		const char *name, *text;
+	} files[] = {
+		{ "etc/passwd", passwd },
+		{ "etc/group", group },
+		{ "etc/hostname", "sandbox\n" },
+		{ "etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n" },
+		{ "etc/resolv.conf", "# no network egress is granted\n" },
+		{ "etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
+		                       "services: files\nprotocols: files\nnetworks: files\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		if (write_file(root, files[i].name, files[i].text) != 0) {
+			return fail(err, "cannot write", files[i].name);
+		}
+	}
+	return 0;
+}
+
+static int view_from_host(struct view *v, int host, struct ssb_error *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(FROM_HOST); i++) {
+		const char *name = FROM_HOST[i];
+		struct stat st;
+		if (fstatat(host, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+			continue;
+		}
+		if (S_ISLNK(st.st_mode)) {
+			char to[PATH_MAX];
+			ssize_t n = readlinkat(host, name, to, sizeof(to) - 1);
+			if (n < 0) {
+				return fail(err, "cannot read the link", name);
+			}
+			to[n] = '\0';
+			if (symlinkat(to, v->root, name) != 0) {
+				return fail(err, "cannot link", name);
+			}
+		} else if (view_place(v->root, name, S_ISDIR(st.st_mode)) != 0 ||
+		           mount_attach(v->from_host[i], v->root, name) != 0) {
+			return fail(err, "cannot mount", name);
+		}
+	}
+	return 0;
+}
+
+/* A place of the tmpfs that stays writable: a mount of its own on itself. */
+static int view_private(int root, const char *name, mode_t mode, struct ssb_error *err)
+{
+	if (view_place(root, name, true) != 0 || fchmodat(root, name, mode, 0) != 0) {
+		return fail(err, "cannot make", name);
+	}
+	auto_fd tree = mount_clone(root, name);
+	if (tree < 0 || mount_attach(tree, root, name) != 0) {
+		return fail(err, "cannot mount", name);
+	}
+	return 0;
+}
+
+static int view_fill(struct view *v, int host, const struct stage *s, struct ssb_error *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(DIRECTORIES); i++) {
+		if (mkdirat(v->root, DIRECTORIES[i], 0755) != 0) {
+			return fail(err, "cannot make", DIRECTORIES[i]);
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(LINKS); i++) {
+		if (symlinkat(LINKS[i].to, v->root, LINKS[i].name) != 0) {
+			return fail(err, "cannot link", LINKS[i].name);
+		}
+	}
+	if (view_etc(v->root, s, err) != 0 || view_from_host(v, host, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(DEVICES); i++) {
+		if (view_place(v->root, DEVICES[i], false) != 0 ||
+		    mount_attach(v->devices[i], v->root, DEVICES[i]) != 0) {
+			return fail(err, "cannot mount", DEVICES[i]);
+		}
+	}
+	if (mount_attach(v->proc, v->root, "proc") != 0 || mount_attach(v->pts, v->root, "dev/pts") != 0) {
+		return fail(err, "cannot mount", "/proc and /dev/pts");
+	}
+	for (size_t i = 0; i < ARRAY_LEN(PRIVATE); i++) {
+		if (view_private(v->root, PRIVATE[i], 01777, err) != 0) {
+			return -1;
+		}
+	}
+	return view_private(v->root, s->plan->home + 1, 0700, err);
+}
+
+int layer_mounts(struct stage *s, struct ssb_error *err)
+{
+	struct view v;
+	auto_fd host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	/* The fds of the view are CLOEXEC and closed wholesale by init. */
+	if (host < 0 || view_collect(&v, host, err) != 0 || grants_collect(s, err) != 0 ||
+	    view_root(&v, s->plan, err) != 0 || view_fill(&v, host, s, err) != 0) {
+		return host < 0 ? fail(err, "cannot open", "/") : -1;
+	}
+	if (mount_pivot(v.root) != 0) {
+		return fail(err, "cannot change the root to", "tmpfs");
+	}
+	if (grants_attach(s, v.root, err) != 0) {
+		return -1;
+	}
+	s->scratch = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (s->scratch < 0 || mount_set_attrs(AT_FDCWD, "/", MOUNT_ATTR_RDONLY) != 0) {
+		return fail(err, "cannot make read-only", "/");
+	}
+	snprintf(s->reports[LAYER_MOUNTS].detail, sizeof(s->reports[LAYER_MOUNTS].detail),
+	         "new root; %zu granted, %llu MB of private tmpfs", s->plan->n_grants,
+	         (unsigned long long)s->plan->res.max_disk_mb);
+	return 0;
+}

@@ -1,0 +1,129 @@
+/* layer_privs.c - the walls that go with the process: environment,
+ * capabilities, Landlock, seccomp. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "os/caps.h"
+#include "os/landlock.h"
+#include "os/seccomp.h"
+#include "sandbox/stage.h"
+#include "sandbox/view.h"
+
+static void report(struct stage *s, enum layer_id id, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+
+static void report(struct stage *s, enum layer_id id, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(s->reports[id].detail, sizeof(s->reports[id].detail), fmt, ap);
+	va_end(ap);
+}
+
+int layer_env(struct stage *s, struct ssb_error *err)
+{
+	(void)err;
+	/* execve gets the plan's list and nothing else; see stage_exec. */
+	report(s, LAYER_ENV, "%zu variables pass, %zu withheld", s->plan->env.n,
+	       s->plan->env_withheld);
+	return 0;
+}
+
+int layer_caps(struct stage *s, struct ssb_error *err)
+{
+	if (s->namespaces && caps_drop(0) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "caps", "cannot drop the capabilities");
+	}
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "caps", "no_new_privs");
+	}
+	report(s, LAYER_CAPS, "none in any set, no_new_privs, securebits locked");
+	return 0;
+}
+
+static int landlock_path(int rules, int abi, const char *path, unsigned may)
+{
+	auto_fd fd = open(path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+	/* What the view does not have needs no rule. */
+	return fd < 0 ? 0 : landlock_allow(rules, abi, fd, may);
+}
+
+/* Rights reach down through mounts: where a writable grant lies beneath a
+ * private place, no socket or FIFO can be made in either, or it could be left
+ * behind on the host. */
+static unsigned private_rights(const struct ssb_plan *plan, const char *path, unsigned may)
+{
+	size_t len = strlen(path);
+
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		const struct grant *g = &plan->grants[i];
+		if (g->access == ACCESS_WRITE && strncmp(g->target, path, len) == 0 &&
+		    (g->target[len] == '/' || g->target[len] == '\0')) {
+			may &= ~(unsigned)LL_SPECIAL;
+		}
+	}
+	return may;
+}
+
+static int landlock_rules(const struct stage *s, int rules, int abi)
+{
+	for (size_t i = 0; i < VIEW_RULE_COUNT; i++) {
+		const struct view_rule *v = &VIEW_RULES[i];
+		if (landlock_path(rules, abi, v->path, private_rights(s->plan, v->path, v->may)) != 0) {
+			return -1;
+		}
+	}
+	if (landlock_path(rules, abi, s->plan->home, private_rights(s->plan, s->plan->home, LL_ALL)) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < s->plan->n_grants; i++) {
+		const struct grant *g = &s->plan->grants[i];
+		unsigned may = LL_READ | LL_EXEC;
+		/* No sockets, FIFOs or devices are left behind on the host. */
+		may |= g->access == ACCESS_WRITE ? LL_WRITE | LL_CHANGE : 0;
+		if (landlock_path(rules, abi, g->target, may) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int layer_landlock(struct stage *s, struct ssb_error *err)
+{
+	int abi = landlock_abi();
+	if (abi == 0) {
+		return ssb_fail(err, SSB_E_LAYER, 0, "landlock",
+		                "this kernel has no Landlock (needs Linux 5.13 with "
+		                "CONFIG_SECURITY_LANDLOCK and 'landlock' in the lsm= list); "
+		                "--best-effort landlock runs without this second wall");
+	}
+	auto_fd rules = landlock_new(abi);
+	if (rules < 0 || landlock_rules(s, rules, abi) != 0 || landlock_enforce(rules) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "landlock", "cannot apply the rules");
+	}
+	report(s, LAYER_LANDLOCK, "ABI %d%s", abi, abi >= 6 ? ", abstract sockets and signals scoped" : "");
+	return 0;
+}
+
+static const enum seccomp_profile PROFILES[] = {
+	[PROFILE_DEFAULT] = SECCOMP_PROFILE_DEFAULT,
+	[PROFILE_STRICT] = SECCOMP_PROFILE_STRICT,
+	[PROFILE_PERMISSIVE] = SECCOMP_PROFILE_PERMISSIVE,
+};
+
+int layer_seccomp(struct stage *s, struct ssb_error *err)
+{
+	if (seccomp_load(PROFILES[s->plan->profile], s->unix_sockets, s->namespaces, err) != 0) {
+		return -1;
+	}
+	report(s, LAYER_SECCOMP, "profile %s, unix sockets %s", profile_name(s->plan->profile),
+	       s->unix_sockets ? "allowed" : "restricted");
+	return 0;
+}

@@ -1,0 +1,407 @@
+/* probes_files.c - attacks on what is kept in files, in the environment and
+ * in inherited file descriptors. Control and attack are the same code; where
+ * a control would touch the real system it opens without a name (O_TMPFILE)
+ * or opens and never writes. */
+#include "sandbox/prove.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+/* ---- the environment -------------------------------------------------------- */
+
+ATTACK(env_own)
+{
+	for (char **e = environ; e != NULL && *e != NULL; e++) {
+		if (strncmp(*e, PROVE_CANARY "=", sizeof(PROVE_CANARY)) == 0 &&
+		    strcmp(*e + sizeof(PROVE_CANARY), w->secret) == 0) {
+			return attack_worked(f, "the variable is there, with its value");
+		}
+	}
+	return attack_failed(f, "no such variable");
+}
+
+/* Whether one /proc/PID/environ holds the token as a whole entry. */
+static bool environ_has(const char *path, const char *token)
+{
+	static char text[128 * 1024];
+	size_t len = 0;
+	size_t want = strlen(token) + 1;
+
+	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = 0;
+	while (fd >= 0 && len < sizeof(text) &&
+	       (n = read(fd, text + len, sizeof(text) - len)) > 0) {
+		len += (size_t)n;
+	}
+	return memmem(text, len, token, want) != NULL;
+}
+
+ATTACK(env_proc)
+{
+	int seen = 0;
+
+	if (w->env_token[0] == '\0') {
+		return attack_void(f, "every variable of the caller is granted");
+	}
+	DIR *d = opendir("/proc");
+	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
+		char path[300];
+		if (strspn(e->d_name, "0123456789") != strlen(e->d_name)) {
+			continue;
+		}
+		seen++;
+		snprintf(path, sizeof(path), "/proc/%s/environ", e->d_name);
+		if (environ_has(path, w->env_token)) {
+			(void)closedir(d);
+			return attack_worked(f, "found in a process environment");
+		}
+	}
+	if (d != NULL) {
+		(void)closedir(d);
+	}
+	return attack_failed(f, "not in any of %d processes", seen);
+}
+
+/* ---- reading ------------------------------------------------------------------ */
+
+ATTACK(read_decoy)
+{
+	auto_fd fd = open(w->decoy, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return attack_errno(f, "open");
+	}
+	return prove_reads_secret(w, fd) ? attack_worked(f, "read the secret")
+	                                 : attack_failed(f, "another file is there");
+}
+
+ATTACK(read_shm_file)
+{
+	auto_fd fd = open(w->shm_path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return attack_errno(f, "open");
+	}
+	return prove_reads_secret(w, fd) ? attack_worked(f, "read the secret")
+	                                 : attack_failed(f, "another file is there");
+}
+
+ATTACK(open_path)
+{
+	if (prove_granted(w->plan, a->arg)) {
+		return attack_void(f, "the plan grants %s", a->arg);
+	}
+	auto_fd fd = open(a->arg, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd >= 0 ? attack_worked(f, "opened") : attack_errno(f, "open");
+}
+
+/* Opened for writing, and never written to. */
+ATTACK(open_write)
+{
+	if (prove_granted(w->plan, a->arg)) {
+		return attack_void(f, "the plan grants %s", a->arg);
+	}
+	auto_fd fd = open(a->arg, O_WRONLY | O_CLOEXEC);
+	return fd >= 0 ? attack_worked(f, "opened for writing") : attack_errno(f, "open");
+}
+
+ATTACK(host_devices)
+{
+	/* Opening these does nothing by itself. */
+	static const char *const NODES[] = { "/dev/mem",    "/dev/kmsg",         "/dev/net/tun",
+		                             "/dev/fuse",   "/dev/loop-control", "/dev/kvm",
+		                             "/dev/uinput", "/dev/vhost-net" };
+
+	for (size_t i = 0; i < ARRAY_LEN(NODES); i++) {
+		if (prove_granted(w->plan, NODES[i])) {
+			continue;
+		}
+		auto_fd fd = open(NODES[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (fd >= 0) {
+			return attack_worked(f, "opened %s", NODES[i]);
+		}
+	}
+	return attack_failed(f, "none of %zu can be opened", ARRAY_LEN(NODES));
+}
+
+/* The handle was taken outside: it names the decoy whatever is mounted where. */
+ATTACK(open_handle)
+{
+	auto_fd mount_fd = open(w->outside ? w->dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (w->have_handle && mount_fd >= 0) {
+		auto_fd fd = (int)syscall(SYS_open_by_handle_at, mount_fd, w->handle, O_RDONLY);
+		if (fd >= 0 && prove_reads_secret(w, fd)) {
+			return attack_worked(f, "read the secret");
+		}
+	}
+	/* Without the capability: does the call reach the kernel at all? */
+	if (syscall(SYS_open_by_handle_at, AT_FDCWD, NULL, O_RDONLY) < 0 && errno == EFAULT) {
+		return attack_worked(f, "the kernel takes the call");
+	}
+	return attack_errno(f, "open_by_handle_at");
+}
+
+/* ---- writing ------------------------------------------------------------------- */
+
+/* A file without a name leaves nothing; inside also one with a name. */
+static enum attack_result write_into(const struct prove_world *w, const char *dir,
+                                     struct finding *f)
+{
+	char path[PATH_MAX + 32];
+
+	auto_fd fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		return attack_worked(f, "made a file");
+	}
+	if (w->outside) {
+		return attack_errno(f, "open");
+	}
+	snprintf(path, sizeof(path), "%s/.ssb-prove-%d", dir, (int)getpid());
+	auto_fd named = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	if (named < 0) {
+		return attack_errno(f, "open");
+	}
+	(void)unlink(path);
+	return attack_worked(f, "made a file");
+}
+
+ATTACK(write_dir)
+{
+	if (prove_granted_write(w->plan, a->arg)) {
+		return attack_void(f, "the plan grants writing to %s", a->arg);
+	}
+	return write_into(w, a->arg, f);
+}
+
+ATTACK(write_decoy_dir)
+{
+	return write_into(w, w->dir, f);
+}
+
+ATTACK(write_skill)
+{
+	for (size_t i = 0; i < w->plan->n_grants; i++) {
+		const struct grant *g = &w->plan->grants[i];
+		if (g->origin == ORIGIN_SKILL && g->is_dir) {
+			return write_into(w, w->outside ? g->path : g->target, f);
+		}
+	}
+	return attack_void(f, "the plan has no skill directory");
+}
+
+ATTACK(write_reads)
+{
+	enum attack_result r = attack_void(f, "the plan has no read grants");
+
+	for (size_t i = 0; i < w->plan->n_grants; i++) {
+		const struct grant *g = &w->plan->grants[i];
+		if (g->access != ACCESS_READ || g->origin == ORIGIN_SKILL || !g->is_dir ||
+		    prove_granted_write(w->plan, g->target)) {
+			continue;
+		}
+		r = write_into(w, w->outside ? g->path : g->target, f);
+		if (r == ATTACK_WORKED) {
+			break;
+		}
+	}
+	return r;
+}
+
+/* ---- bits and nodes that outlive the run ----------------------------------------- */
+
+static void scratch_path(const struct prove_world *w, char *out, size_t size)
+{
+	snprintf(out, size, "%s/.ssb-prove-%d", w->scratch, (int)getpid());
+}
+
+static enum attack_result judge_mode(const char *path, mode_t bad, struct finding *f)
+{
+	struct stat st;
+	bool got = lstat(path, &st) == 0;
+
+	(void)unlink(path);
+	if (got && ((st.st_mode & bad) != 0 || S_ISCHR(st.st_mode))) {
+		return attack_worked(f, "made, mode %o", (unsigned)st.st_mode);
+	}
+	return got ? attack_failed(f, "made without the bit") : attack_errno(f, "made nothing");
+}
+
+ATTACK(suid_chmod)
+{
+	char path[PATH_MAX];
+
+	scratch_path(w, path, sizeof(path));
+	auto_fd fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0700);
+	if (fd < 0) {
+		return attack_void(f, "cannot make a file in %.60s", w->scratch);
+	}
+	if (fchmod(fd, 04700) != 0 && chmod(path, 04700) != 0 &&
+	    syscall(SYS_fchmodat, AT_FDCWD, path, 04700) != 0) {
+		int e = errno;
+		(void)unlink(path);
+		errno = e;
+		return attack_errno(f, "chmod");
+	}
+	return judge_mode(path, S_ISUID, f);
+}
+
+ATTACK(suid_create)
+{
+	char path[PATH_MAX];
+
+	scratch_path(w, path, sizeof(path));
+	auto_fd fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 04700);
+	return fd < 0 ? attack_errno(f, "open") : judge_mode(path, S_ISUID, f);
+}
+
+ATTACK(suid_mknod)
+{
+	char path[PATH_MAX];
+
+	scratch_path(w, path, sizeof(path));
+	return mknod(path, S_IFREG | 04700, 0) != 0 ? attack_errno(f, "mknod")
+	                                            : judge_mode(path, S_ISUID, f);
+}
+
+/* Device 0:0 is the one that the kernel lets everybody make. */
+ATTACK(device_node)
+{
+	char path[PATH_MAX];
+
+	scratch_path(w, path, sizeof(path));
+	return mknod(path, S_IFCHR | 0600, makedev(0, 0)) != 0 ? attack_errno(f, "mknod")
+	                                                       : judge_mode(path, 0, f);
+}
+
+/* ---- what a writable grant must not be left with ---------------------------------- */
+
+static const char *writable_dir(const struct prove_world *w)
+{
+	for (size_t i = 0; i < w->plan->n_grants; i++) {
+		const struct grant *g = &w->plan->grants[i];
+		if (g->access == ACCESS_WRITE && g->is_dir) {
+			return g->target;
+		}
+	}
+	return NULL;
+}
+
+/* The control makes it among the decoys, never in the owner's directory. */
+ATTACK(grant_fifo)
+{
+	const char *dir = writable_dir(w);
+	char path[PATH_MAX];
+
+	if (dir == NULL) {
+		return attack_void(f, "the plan has no writable directory");
+	}
+	snprintf(path, sizeof(path), "%s/.ssb-prove-%d", w->outside ? w->dir : dir, (int)getpid());
+	if (mkfifo(path, 0600) != 0) {
+		return attack_errno(f, "mkfifo");
+	}
+	(void)unlink(path);
+	return attack_worked(f, "made");
+}
+
+/* Opened and never written to; removed if it was not there before. */
+ATTACK(grant_obeyed)
+{
+	const char *dir = writable_dir(w);
+	char path[PATH_MAX];
+
+	if (dir == NULL) {
+		return attack_void(f, "the plan has no writable directory");
+	}
+	snprintf(path, sizeof(path), "%s/%s", w->outside ? w->dir : dir, a->arg);
+	for (size_t i = 0; i < w->plan->n_grants; i++) {
+		if (strcmp(w->plan->grants[i].target, path) == 0) {
+			return attack_void(f, "the plan grants it by name");
+		}
+	}
+	auto_fd made = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	if (made >= 0) {
+		(void)unlink(path);
+		return attack_worked(f, "made");
+	}
+	auto_fd fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	return fd >= 0 ? attack_worked(f, "opened for writing") : attack_errno(f, "open");
+}
+
+/* ---- inherited fds ------------------------------------------------------------------ */
+
+static bool is_decoy(const struct prove_world *w, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_dev == w->decoy_dev && st.st_ino == w->decoy_ino;
+}
+
+ATTACK(fd_low)
+{
+	return is_decoy(w, w->low_fd) ? attack_worked(f, "fd %d is open on the decoy", w->low_fd)
+	                              : attack_failed(f, "fd %d is not the decoy", w->low_fd);
+}
+
+ATTACK(fd_high)
+{
+	if (w->high_fd < 0) {
+		return attack_void(f, "the caller may not have that many files");
+	}
+	return is_decoy(w, w->high_fd) ? attack_worked(f, "fd %d is open on the decoy", w->high_fd)
+	                               : attack_failed(f, "fd %d is not the decoy", w->high_fd);
+}
+
+ATTACK(fd_any)
+{
+	for (int fd = 3; fd < 4096; fd++) {
+		if (fd != w->out_fd && fcntl(fd, F_GETFD) >= 0) {
+			return attack_worked(f, "fd %d is open", fd);
+		}
+	}
+	return attack_failed(f, "0, 1 and 2 only");
+}
+
+/* ---- the table -------------------------------------------------------------------------- */
+
+static const struct attack FILES[] = {
+	ROW("env", "read a variable of the caller that was not granted", env_own),
+	ROW("env-proc", "find a withheld variable in /proc/*/environ", env_proc),
+	ROW("file", "read a private file of the owner by its path", read_decoy),
+	ROW("file-write", "make a file beside it", write_decoy_dir),
+	ROW("file-handle", "open a host file by its handle, past all mounts", open_handle),
+	ROW("shm-file", "read a shared memory file of the owner", read_shm_file),
+	ROW_ARG("shadow", "open /etc/shadow", open_path, "/etc/shadow"),
+	ROW_ARG("sysfs", "look into /sys", open_path, "/sys/kernel"),
+	ROW("devices", "open a device that talks to the kernel", host_devices),
+	ROW_ARG("write-usr", "make a file in /usr", write_dir, "/usr"),
+	ROW_ARG("write-etc", "make a file in /etc", write_dir, "/etc"),
+	ROW_ARG("write-root", "make a file in /", write_dir, "/"),
+	ROW("write-skill", "make a file in the skill's own directory", write_skill),
+	ROW("write-reads", "make a file in a directory granted for reading", write_reads),
+	ROW_ARG("core-pattern", "open the host's core_pattern for writing", open_write,
+	        "/proc/sys/kernel/core_pattern"),
+	ROW_ARG("sysrq", "open the host's sysrq trigger for writing", open_write,
+	        "/proc/sysrq-trigger"),
+	ROW("suid-chmod", "make an own file setuid", suid_chmod),
+	ROW("suid-create", "create a file that is setuid", suid_create),
+	ROW("suid-mknod", "make a setuid file with mknod", suid_mknod),
+	ROW("device-node", "make a device node", device_node),
+	ROW("grant-fifo", "leave a FIFO in a writable directory", grant_fifo),
+	ROW_ARG("grant-envrc", "plant a file there that the owner's shell obeys", grant_obeyed,
+	        ".envrc"),
+	ROW_ARG("grant-claude", "plant a file there that the owner's agent obeys", grant_obeyed,
+	        "CLAUDE.md"),
+	ROW("fd-low", "use an fd that the caller left open", fd_low),
+	ROW("fd-high", "use one with a number of 1024 or more", fd_high),
+	ROW("fd-any", "find any other open fd", fd_any),
+};
+
+const struct attack_group ATTACKS_FILES = { FILES, ARRAY_LEN(FILES) };

@@ -1,0 +1,161 @@
+/* probes_limits.c - attacks on the limits of the plan: take more than it
+ * says. The control takes the same amount outside, for a moment; where that
+ * would burden the machine the probe is void. */
+#include "sandbox/prove.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+/* Past these the attempt itself would be a nuisance. */
+#define TRY_PROCESSES 512
+#define TRY_FILES     16384
+#define TRY_DISK_MB   256
+#define TRY_MEMORY_MB 1024
+#define BEYOND        8 /* that much more than the limit */
+
+ATTACK(core)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_CORE, &r) != 0) {
+		return attack_errno(f, "getrlimit");
+	}
+	return r.rlim_max != 0 ? attack_worked(f, "core dumps can be switched on")
+	                       : attack_failed(f, "off for good");
+}
+
+static void raise_soft(__rlimit_resource_t what)
+{
+	struct rlimit r;
+
+	if (getrlimit(what, &r) == 0) {
+		r.rlim_cur = r.rlim_max;
+		(void)setrlimit(what, &r);
+	}
+}
+
+ATTACK(processes)
+{
+	uint64_t want = w->plan->res.max_processes + BEYOND;
+	uint64_t made = 0;
+	int hold[2];
+
+	if (want > TRY_PROCESSES || pipe2(hold, O_CLOEXEC) != 0) {
+		return attack_void(f, "the limit is too high to be tried");
+	}
+	/* Each child waits for the end of the pipe, so all exist at once. */
+	int e = 0;
+	while (made < want && e == 0) {
+		pid_t pid = fork();
+		if (pid == 0) {
+			char c;
+			(void)close(hold[1]);
+			(void)!read(hold[0], &c, 1);
+			_exit(0);
+		}
+		e = pid < 0 ? errno : 0;
+		made += pid > 0;
+	}
+	(void)close(hold[1]);
+	(void)close(hold[0]);
+	while (waitpid(-1, NULL, 0) > 0) {
+	}
+	errno = e;
+	if (made == 0) {
+		return attack_errno(f, "no process at all");
+	}
+	return made == want ? attack_worked(f, "%llu processes at once", (unsigned long long)made)
+	                    : attack_failed(f, "ended at %llu", (unsigned long long)made);
+}
+
+ATTACK(open_files)
+{
+	uint64_t want = w->plan->res.max_open_files + BEYOND;
+	uint64_t made = 0;
+
+	if (want > TRY_FILES) {
+		return attack_void(f, "the limit is too high to be tried");
+	}
+	raise_soft(RLIMIT_NOFILE);
+	int last = -1;
+	for (int fd = 0; made < want && (fd = fcntl(w->out_fd, F_DUPFD_CLOEXEC, 64)) >= 0; made++) {
+		last = fd;
+	}
+	for (int fd = 64; fd <= last; fd++) {
+		(void)close(fd);
+	}
+	return made == want ? attack_worked(f, "%llu files at once", (unsigned long long)made)
+	                    : attack_failed(f, "ended at %llu", (unsigned long long)made);
+}
+
+ATTACK(disk)
+{
+	uint64_t mb = w->plan->res.max_disk_mb + BEYOND;
+	char path[PATH_MAX];
+
+	if (mb > TRY_DISK_MB) {
+		return attack_void(f, "the limit is too high to be tried");
+	}
+	snprintf(path, sizeof(path), "%s/.ssb-prove-disk-%d", w->scratch, (int)getpid());
+	auto_fd fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		return attack_void(f, "cannot make a file in %.60s", w->scratch);
+	}
+	(void)unlink(path);
+	return fallocate(fd, 0, 0, (off_t)(mb << 20)) == 0
+	               ? attack_worked(f, "took %llu MB", (unsigned long long)mb)
+	               : attack_errno(f, "fallocate");
+}
+
+static bool machine_can_spare(uint64_t bytes)
+{
+	struct sysinfo si;
+
+	return sysinfo(&si) == 0 && (uint64_t)si.freeram * si.mem_unit > bytes * 2;
+}
+
+/* Inside, the cgroup, the watchdog or RLIMIT_DATA ends it; the watchdog gets
+ * time to look. */
+ATTACK(memory)
+{
+	size_t bytes = (size_t)(w->plan->res.memory_mb + BEYOND) << 20;
+
+	if (w->plan->res.memory_mb > TRY_MEMORY_MB || (w->outside && !machine_can_spare(bytes))) {
+		return attack_void(f, "the limit is too high to be tried here");
+	}
+	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED) {
+		return attack_errno(f, "mmap");
+	}
+	for (size_t i = 0; i < bytes; i += 4096) {
+		p[i] = 1;
+	}
+	if (!w->outside) {
+		(void)nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+	}
+	(void)munmap(p, bytes);
+	return attack_worked(f, "used %zu MB", bytes >> 20);
+}
+
+/* ---- the table: memory is last, since it can end the whole sandbox ----------------- */
+
+static const struct attack LIMITS[] = {
+	ROW("core-dump", "leave a core dump", core),
+	ROW("open-files", "open more files than max_open_files", open_files),
+	ROW("disk", "fill more than max_disk_mb", disk),
+	ROW("processes", "start more processes than max_processes", processes),
+	{ "memory", "use more than memory_mb", memory, NULL, 0, 1, 0 },
+};
+
+const struct attack_group ATTACKS_LIMITS = { LIMITS, ARRAY_LEN(LIMITS) };

@@ -1,0 +1,460 @@
+/* prove.c - ssb_prove(): attack the sandbox that a run would get.
+ *
+ * Theory of operation. Decoys are planted outside (prove_world.c). Each
+ * attack is made twice: as a control in a forked child outside, and inside, by
+ * a payload that the finished sandbox runs in place of the skill. Inside, too,
+ * each attack has a process of its own, since the filter may end it. Where
+ * the profile forbids fork, the payload makes the attacks itself; if one of
+ * them ends it, the next sandbox goes on after it.
+ *
+ * The payload reports over a pipe in records of fixed size: one before an
+ * attack, one after it. A record before without one after is an attack that
+ * did not come back.
+ *
+ * "Held" needs both: it worked outside and it did not work inside. */
+#include "sandbox/prove.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/own.h"
+#include "os/probe.h"
+#include "sandbox/sandbox.h"
+
+#define ATTACK_SECONDS   10
+#define MIN_RUN_SECONDS  60 /* the plan's time limit is not what is attacked */
+#define MAX_RECORD_BYTES (256 * 1024)
+#define CONTROL_NS       (CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+
+static const struct attack_group *const GROUPS[] = { &ATTACKS_FILES, &ATTACKS_PROCESS,
+	                                             &ATTACKS_SYSCALLS, &ATTACKS_NETWORK,
+	                                             &ATTACKS_LIMITS };
+
+static size_t attack_count(void)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(GROUPS); i++) {
+		n += GROUPS[i]->n;
+	}
+	return n;
+}
+
+static const struct attack *attack_at(size_t i)
+{
+	size_t g = 0;
+
+	while (i >= GROUPS[g]->n) {
+		i -= GROUPS[g++]->n;
+	}
+	return &GROUPS[g]->attacks[i];
+}
+
+/* ---- how attacks report ----------------------------------------------------------- */
+
+#define SAY(f, fmt)                                                                                \
+	do {                                                                                       \
+		va_list ap;                                                                        \
+		va_start(ap, fmt);                                                                 \
+		(void)vsnprintf((f)->text, sizeof((f)->text), fmt, ap);                            \
+		va_end(ap);                                                                        \
+	} while (0)
+
+enum attack_result attack_worked(struct finding *f, const char *fmt, ...)
+{
+	SAY(f, fmt);
+	return ATTACK_WORKED;
+}
+
+enum attack_result attack_failed(struct finding *f, const char *fmt, ...)
+{
+	SAY(f, fmt);
+	return ATTACK_FAILED;
+}
+
+enum attack_result attack_void(struct finding *f, const char *fmt, ...)
+{
+	SAY(f, fmt);
+	return ATTACK_VOID;
+}
+
+enum attack_result attack_errno(struct finding *f, const char *what)
+{
+	const char *name = strerrorname_np(errno);
+
+	snprintf(f->text, sizeof(f->text), "%s: %s", what, name != NULL ? name : "error");
+	return ATTACK_FAILED;
+}
+
+bool prove_reads_secret(const struct prove_world *w, int fd)
+{
+	char got[sizeof(w->secret)] = "";
+	ssize_t n = read(fd, got, sizeof(got) - 1);
+
+	return n == (ssize_t)(sizeof(got) - 1) && memcmp(got, w->secret, sizeof(got)) == 0;
+}
+
+/* ---- one attack --------------------------------------------------------------------- */
+
+/* Marks in `result` of a record, beside enum attack_result. */
+enum { MARK_FORKED = 100, MARK_IN_PROCESS };
+
+struct record {
+	uint32_t index;
+	int32_t result;
+	struct finding finding;
+};
+
+static void tell(int fd, size_t index, int result, const struct finding *f)
+{
+	struct record r = { .index = (uint32_t)index, .result = result };
+
+	if (f != NULL) {
+		r.finding = *f;
+	}
+	(void)!write(fd, &r, sizeof(r)); /* less than PIPE_BUF: whole or not at all */
+}
+
+static void make_attack(size_t index, const struct prove_world *w)
+{
+	const struct attack *a = attack_at(index);
+	struct finding f = { "" };
+	enum attack_result r = ATTACK_VOID;
+
+	alarm(ATTACK_SECONDS);
+	if (!w->outside && a->not_permissive && w->plan->profile == PROFILE_PERMISSIVE) {
+		r = attack_void(&f, "the permissive profile allows it among its own processes");
+	} else {
+		r = a->run(a, w, &f);
+	}
+	alarm(0);
+	tell(w->out_fd, index, (int)r, &f);
+}
+
+/* What the end of an attack's own process says. */
+static enum attack_result judge_end(const struct attack *a, int status, struct finding *f)
+{
+	if (!WIFSIGNALED(status)) {
+		return attack_void(f, "ended without a word");
+	}
+	int sig = WTERMSIG(status);
+	if (sig == SIGSYS || (a->may_end && sig == SIGKILL)) {
+		return attack_failed(f, "ended with SIG%s", sigabbrev_np(sig));
+	}
+	return sig == SIGALRM ? attack_void(f, "did not finish in %d s", ATTACK_SECONDS)
+	                      : attack_void(f, "ended with signal %d", sig);
+}
+
+/* ---- inside ---------------------------------------------------------------------------- */
+
+struct job {
+	const struct prove_world *world;
+	size_t first;
+};
+
+/* For attacks that the payload makes itself: what the kernel's SIGSYS cannot
+ * do, to say that this end was another one. */
+static struct {
+	int fd;
+	size_t index;
+} current;
+
+static void on_crash(int sig)
+{
+	struct finding f;
+
+	attack_void(&f, sig == SIGALRM ? "did not finish" : "crashed");
+	tell(current.fd, current.index, ATTACK_VOID, &f);
+	_exit(1);
+}
+
+static void attack_in_process(size_t index, const struct prove_world *w)
+{
+	static const int SIGNALS[] = { SIGALRM, SIGSEGV, SIGBUS, SIGILL, SIGFPE };
+
+	current.fd = w->out_fd;
+	current.index = index;
+	for (size_t i = 0; i < ARRAY_LEN(SIGNALS); i++) {
+		(void)signal(SIGNALS[i], on_crash);
+	}
+	tell(w->out_fd, index, MARK_IN_PROCESS, NULL);
+	make_attack(index, w);
+}
+
+static void attack_in_child(size_t index, pid_t pid, const struct prove_world *w)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+	}
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+		struct finding f;
+		enum attack_result r = judge_end(attack_at(index), status, &f);
+		tell(w->out_fd, index, (int)r, &f);
+	}
+}
+
+static int prove_payload(int out_fd, void *arg)
+{
+	const struct job *job = arg;
+	struct prove_world w = *job->world;
+
+	w.outside = false;
+	w.out_fd = out_fd;
+	w.scratch = "/tmp";
+	/* As execve would make it: otherwise its own /proc files are closed to it. */
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	for (size_t i = job->first; i < attack_count(); i++) {
+		tell(out_fd, i, MARK_FORKED, NULL);
+		pid_t pid = fork();
+		if (pid == 0) {
+			make_attack(i, &w);
+			_exit(0);
+		}
+		if (pid > 0) {
+			attack_in_child(i, pid, &w);
+		} else {
+			attack_in_process(i, &w);
+		}
+	}
+	return 0;
+}
+
+/* ---- results --------------------------------------------------------------------------- */
+
+struct result {
+	enum attack_result result;
+	struct finding finding;
+};
+
+struct results {
+	struct result *v;
+	size_t n;
+	size_t started; /* how many were begun: one more than the last index */
+	bool open;      /* the last one begun has no result */
+	bool in_process;
+};
+
+static void absorb(struct results *r, const struct record *rec)
+{
+	if (rec->index >= r->n) {
+		return;
+	}
+	if (rec->result == MARK_FORKED || rec->result == MARK_IN_PROCESS) {
+		r->started = rec->index + 1;
+		r->open = true;
+		r->in_process = rec->result == MARK_IN_PROCESS;
+		return;
+	}
+	r->v[rec->index].result = (enum attack_result)rec->result;
+	r->v[rec->index].finding = rec->finding;
+	r->v[rec->index].finding.text[sizeof(rec->finding.text) - 1] = '\0';
+	r->open = r->open && rec->index + 1 != r->started;
+}
+
+static void absorb_all(struct results *r, const char *data, size_t len)
+{
+	for (size_t at = 0; at + sizeof(struct record) <= len; at += sizeof(struct record)) {
+		struct record rec;
+		memcpy(&rec, data + at, sizeof(rec));
+		absorb(r, &rec);
+	}
+}
+
+/* The sandbox ended with an attack under way. An attack made by the payload
+ * itself that gives no sign has met the filter; with a process of its own it
+ * should not have taken the sandbox along, unless that is the defence. */
+static void close_open(struct results *r)
+{
+	size_t i = r->started - 1;
+	const struct attack *a = attack_at(i);
+
+	if (r->in_process || a->may_end) {
+		r->v[i].result = attack_failed(&r->v[i].finding, "ended by the sandbox");
+	} else {
+		r->v[i].result = attack_void(&r->v[i].finding, "the sandbox ended meanwhile");
+	}
+	r->open = false;
+}
+
+static int attack_inside(struct ssb_plan *plan, const struct prove_world *w, struct results *r,
+                         struct ssb_error *err)
+{
+	while (r->started < r->n) {
+		struct job job = { .world = w, .first = r->started };
+		auto_buf out;
+		buf_init(&out, MAX_RECORD_BYTES);
+		if (sandbox_run_payload(plan, prove_payload, &job, &out, err) != 0) {
+			return ssb_wrap(err, "prove");
+		}
+		if (out.data != NULL) {
+			absorb_all(r, out.data, out.len);
+		}
+		if (r->started == job.first) {
+			return ssb_fail(err, SSB_E_LAYER, 0, "prove",
+			                "the sandbox ended before the attack '%s' was made",
+			                attack_at(job.first)->name);
+		}
+		if (r->open) {
+			close_open(r);
+		}
+	}
+	return 0;
+}
+
+/* Neither the plan's time limit nor its terminal is what is attacked here. */
+static int attack_with_time(struct ssb_plan *plan, const struct prove_world *w, struct results *r,
+                            struct ssb_error *err)
+{
+	uint64_t seconds = plan->res.max_runtime_seconds;
+	enum tty_mode tty = plan->tty;
+
+	plan->res.max_runtime_seconds = seconds > MIN_RUN_SECONDS ? seconds : MIN_RUN_SECONDS;
+	plan->tty = TTY_NO;
+	int failed = attack_inside(plan, w, r, err);
+	plan->res.max_runtime_seconds = seconds;
+	plan->tty = tty;
+	return failed;
+}
+
+/* ---- outside ----------------------------------------------------------------------------- */
+
+static _Noreturn void control_child(size_t index, struct prove_world *w, int fd)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	w->outside = true;
+	w->out_fd = fd;
+	w->scratch = w->dir;
+	if (attack_at(index)->as_ns_root) {
+		/* Where that fails the attack shows it, as a missing control. */
+		(void)probe_enter_userns(CONTROL_NS);
+	}
+	make_attack(index, w);
+	_exit(0);
+}
+
+static void control(size_t index, struct prove_world *w, struct results *r)
+{
+	int pipe_fds[2];
+	int status = 0;
+	struct record rec;
+
+	r->v[index].result = attack_void(&r->v[index].finding, "the control could not be run");
+	if (pipe2(pipe_fds, O_CLOEXEC) != 0) {
+		return;
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		control_child(index, w, pipe_fds[1]);
+	}
+	(void)close(pipe_fds[1]);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+	}
+	if (pid > 0 && read(pipe_fds[0], &rec, sizeof(rec)) == (ssize_t)sizeof(rec)) {
+		absorb(r, &rec);
+	} else if (pid > 0) {
+		r->v[index].result = judge_end(attack_at(index), status, &r->v[index].finding);
+	}
+	(void)close(pipe_fds[0]);
+}
+
+/* ---- the verdict ---------------------------------------------------------------------------- */
+
+static enum ssb_probe_outcome verdict(enum attack_result inside, enum attack_result outside)
+{
+	if (inside == ATTACK_WORKED) {
+		return SSB_PROBE_LEAKED;
+	}
+	return inside == ATTACK_FAILED && outside == ATTACK_WORKED ? SSB_PROBE_HELD
+	                                                           : SSB_PROBE_NO_CONTROL;
+}
+
+static void fill(struct ssb_probe *p, size_t i, const struct results *in, const struct results *out)
+{
+	p->name = attack_at(i)->name;
+	p->what = attack_at(i)->what;
+	p->outcome = verdict(in->v[i].result, out->v[i].result);
+	snprintf(p->inside, sizeof(p->inside), "%s", in->v[i].finding.text);
+	snprintf(p->outside, sizeof(p->outside), "%s", out->v[i].finding.text);
+}
+
+static int prove_both(struct ssb_plan *plan, struct results *in, struct results *out,
+                      struct ssb_error *err)
+{
+	struct prove_world *w = calloc(1, sizeof(*w));
+
+	if (w == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "prove", "out of memory");
+	}
+	int r = prove_world_init(w, plan, err);
+	if (r == 0) {
+		for (size_t i = 0; i < out->n; i++) {
+			control(i, w, out);
+		}
+		r = attack_with_time(plan, w, in, err);
+		prove_world_done(w);
+	}
+	free(w);
+	return r;
+}
+
+/* An interrupt waits until the decoys are gone. */
+static int prove_uninterrupted(struct ssb_plan *plan, struct results *in, struct results *out,
+                               struct ssb_error *err)
+{
+	static const int SIGNALS[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	sigset_t wait;
+	sigset_t old;
+
+	sigemptyset(&wait);
+	for (size_t i = 0; i < ARRAY_LEN(SIGNALS); i++) {
+		sigaddset(&wait, SIGNALS[i]);
+	}
+	(void)sigprocmask(SIG_BLOCK, &wait, &old);
+	int r = prove_both(plan, in, out, err);
+	(void)sigprocmask(SIG_SETMASK, &old, NULL);
+	return r;
+}
+
+int ssb_prove(struct ssb_plan *p, struct ssb_probe **ret_probes, size_t *ret_count,
+              struct ssb_error *err)
+{
+	size_t n = attack_count();
+
+	if (p->n_refusals > 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "prove", "the plan has refusals: %s",
+		                p->refusals[0].what);
+	}
+	auto_free struct result *inside = calloc(n, sizeof(*inside));
+	auto_free struct result *outside = calloc(n, sizeof(*outside));
+	auto_free struct ssb_probe *probes = calloc(n, sizeof(*probes));
+	if (inside == NULL || outside == NULL || probes == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "prove", "out of memory");
+	}
+	struct results in = { .v = inside, .n = n };
+	struct results out = { .v = outside, .n = n };
+	for (size_t i = 0; i < n; i++) {
+		inside[i].result = attack_void(&inside[i].finding, "not made");
+	}
+	if (prove_uninterrupted(p, &in, &out, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		fill(&probes[i], i, &in, &out);
+	}
+	*ret_probes = steal_ptr(&probes);
+	*ret_count = n;
+	return 0;
+}

@@ -1,0 +1,124 @@
+/* prove.h - the attacks that `prove` makes, and the decoys they go for.
+ *
+ * Each attack is one function that is run twice: inside the finished sandbox,
+ * and outside as its control. Both see the same `struct prove_world`: decoys
+ * that the supervisor planted and owns. An attack returns what came of it and
+ * a few words; it must have no lasting effect, wherever it runs. */
+#ifndef SANDBOX_PROVE_H
+#define SANDBOX_PROVE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "policy/plan.h"
+#include "skillsandbox.h"
+
+#define PROVE_CANARY "SSB_PROVE_CANARY"
+
+enum attack_result {
+	ATTACK_FAILED = 0,
+	ATTACK_WORKED = 1,
+	ATTACK_VOID = 2, /* could not be made at all: says nothing */
+};
+
+struct finding {
+	char text[112];
+};
+
+/* Decoys and what is known of them. Lives in the supervisor; each attack has
+ * its own copy by fork. */
+struct prove_world {
+	const struct ssb_plan *plan;
+	bool outside; /* this is the control */
+	int out_fd;   /* the pipe for findings: the one fd that may be open */
+
+	char secret[33];           /* stands in every decoy */
+	const char *secret_at;     /* its address in the supervisor and in the helper */
+	char env_token[256];       /* NAME=VALUE of the caller's that is withheld; or "" */
+	char dir[PATH_MAX];        /* a fresh directory of the owner's */
+	char decoy[PATH_MAX + 16]; /* a 0600 file in it */
+	dev_t decoy_dev;
+	ino_t decoy_ino;
+	unsigned char handle[256]; /* struct file_handle of the decoy */
+	bool have_handle;
+	const char *scratch;           /* where own files can be made */
+	int low_fd;                    /* open on the decoy, to be inherited */
+	int high_fd;                   /* the same, 1024 or more */
+	char unix_path[PATH_MAX + 16]; /* listening socket in dir */
+	int unix_fd;
+	char abstract[64]; /* listening abstract address, without the NUL */
+	int abstract_fd;
+	int tcp_fd; /* listens on 127.0.0.1:tcp_port */
+	uint16_t tcp_port;
+	int shm_id;        /* SysV */
+	char shm_path[64]; /* in /dev/shm */
+	pid_t helper;      /* a process of the owner's, asleep */
+	char helper_comm[16];
+	volatile unsigned *helper_hits; /* shared: signals that reached it */
+	pid_t session;                  /* of the supervisor */
+	ino_t pid_ns;                   /* and its process namespace */
+};
+
+struct attack {
+	const char *name;
+	const char *what; /* one line for people */
+	enum attack_result (*run)(const struct attack *a, const struct prove_world *w,
+	                          struct finding *f);
+	const char *arg;
+	/* Bits: */
+	unsigned as_ns_root : 1;     /* control as root of a user namespace of its own */
+	unsigned may_end : 1;        /* being ended with SIGKILL is the defence at work */
+	unsigned not_permissive : 1; /* that profile allows it among its own processes */
+};
+
+/* Head of an attack; a row of a table. */
+#define ATTACK(fn)                                                                                 \
+	static enum attack_result fn(const struct attack *a __attribute__((unused)),               \
+	                             const struct prove_world *w __attribute__((unused)),          \
+	                             struct finding *f)
+#define ROW(name, what, fn)                                                                        \
+	{                                                                                          \
+		name, what, fn, NULL, 0, 0, 0                                                      \
+	}
+#define ROW_ARG(name, what, fn, arg)                                                               \
+	{                                                                                          \
+		name, what, fn, arg, 0, 0, 0                                                       \
+	}
+
+struct attack_group {
+	const struct attack *attacks;
+	size_t n;
+};
+
+extern const struct attack_group ATTACKS_FILES;
+extern const struct attack_group ATTACKS_PROCESS;
+extern const struct attack_group ATTACKS_SYSCALLS;
+extern const struct attack_group ATTACKS_NETWORK;
+extern const struct attack_group ATTACKS_LIMITS;
+
+/* How an attack reports; each returns the result of its name. */
+enum attack_result attack_worked(struct finding *f, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
+enum attack_result attack_failed(struct finding *f, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
+enum attack_result attack_void(struct finding *f, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
+/* With the name of errno. */
+enum attack_result attack_errno(struct finding *f, const char *what);
+
+/* Whether the plan shows `path`, or something beneath it, to the skill. */
+bool prove_granted(const struct ssb_plan *plan, const char *path);
+/* The same for writing to it. */
+bool prove_granted_write(const struct ssb_plan *plan, const char *path);
+
+/* Reads from fd and compares with the secret. */
+bool prove_reads_secret(const struct prove_world *w, int fd);
+
+/* Plants the decoys. On failure what was planted is gone again. */
+int prove_world_init(struct prove_world *w, const struct ssb_plan *plan, struct ssb_error *err);
+void prove_world_done(struct prove_world *w);
+
+#endif

@@ -1,0 +1,136 @@
+#include "sandbox/relay.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+/* A pipe that poll calls writable takes this much without blocking. */
+#define SAFE_WRITE 4096
+
+void pump_init(struct pump *p, int from, int to, uint64_t limit)
+{
+	p->from = from;
+	p->to = to;
+	p->owns_to = false;
+	p->limit = limit;
+	p->done = 0;
+	p->cut = false;
+	p->trace = NULL;
+	p->head = p->len = p->line_len = 0;
+}
+
+struct pollfd pump_wants(const struct pump *p)
+{
+	if (p->len > 0) {
+		return (struct pollfd){ .fd = p->to, .events = POLLOUT };
+	}
+	return (struct pollfd){ .fd = p->from, .events = p->from < 0 ? 0 : POLLIN };
+}
+
+bool pump_finished(const struct pump *p)
+{
+	return p->from < 0 && p->len == 0;
+}
+
+void pump_flush_line(struct pump *p)
+{
+	if (p->line_len > 0 && p->trace != NULL) {
+		trace_event(p->trace, p->kind, p->line, p->line_len);
+	}
+	p->line_len = 0;
+}
+
+/* Lines of what was delivered become events; long ones are split. */
+static void pump_record(struct pump *p, const char *data, size_t len)
+{
+	if (p->trace == NULL) {
+		return;
+	}
+	while (len > 0) {
+		const char *nl = memchr(data, '\n', len);
+		size_t n = nl != NULL ? (size_t)(nl - data) : len;
+		size_t room = sizeof(p->line) - p->line_len;
+		size_t take = n < room ? n : room;
+
+		memcpy(p->line + p->line_len, data, take);
+		p->line_len += take;
+		data += take;
+		len -= take;
+		if (take == n && nl != NULL) {
+			data++;
+			len--;
+			if (p->line_len == 0) {
+				trace_event(p->trace, p->kind, "", 0);
+			}
+			pump_flush_line(p);
+		} else if (p->line_len == sizeof(p->line)) {
+			pump_flush_line(p);
+		}
+	}
+}
+
+static void pump_end(struct pump *p)
+{
+	p->from = -1;
+	if (p->owns_to && p->len == 0) {
+		own_close(&p->to);
+	}
+}
+
+static void pump_read(struct pump *p)
+{
+	ssize_t n = read(p->from, p->buf, sizeof(p->buf));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return;
+	}
+	if (n <= 0) {
+		/* EIO is how a terminal's last writer goes */
+		pump_end(p);
+		return;
+	}
+	uint64_t room = p->limit - p->done;
+	if ((uint64_t)n > room) {
+		p->cut = true;
+		n = (ssize_t)room;
+	}
+	p->head = 0;
+	p->len = p->to < 0 ? 0 : (size_t)n;
+	pump_record(p, p->buf, (size_t)n);
+	p->done += (uint64_t)n;
+}
+
+static void pump_write(struct pump *p)
+{
+	size_t n = p->len < SAFE_WRITE ? p->len : SAFE_WRITE;
+	ssize_t w = write(p->to, p->buf + p->head, n);
+
+	if (w < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return;
+	}
+	if (w < 0) {
+		/* Nobody reads it: the source learns that by its own pipe. */
+		p->len = 0;
+		pump_end(p);
+		return;
+	}
+	p->head += (size_t)w;
+	p->len -= (size_t)w;
+	if (p->from < 0) {
+		pump_end(p);
+	}
+}
+
+void pump_turn(struct pump *p, short revents)
+{
+	if (revents == 0) {
+		return;
+	}
+	if (p->len > 0) {
+		pump_write(p);
+	} else if (p->from >= 0) {
+		pump_read(p);
+	}
+}

@@ -1,0 +1,284 @@
+/* run.c - ssb_run: one plan from start to trace. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/file.h"
+#include "policy/owner.h"
+#include "sandbox/supervise.h"
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* A terminal that is handed through byte by byte; put back at the end. */
+struct raw_terminal {
+	int            fd; /* -1: not touched */
+	struct termios before;
+};
+
+static void terminal_raw(struct raw_terminal *t, int fd)
+{
+	t->fd = -1;
+	if (tcgetattr(fd, &t->before) == 0) {
+		struct termios raw = t->before;
+		cfmakeraw(&raw);
+		if (tcsetattr(fd, TCSADRAIN, &raw) == 0) {
+			t->fd = fd;
+		}
+	}
+}
+
+static void terminal_restore(struct raw_terminal *t)
+{
+	if (t->fd >= 0) {
+		(void)tcsetattr(t->fd, TCSADRAIN, &t->before);
+	}
+}
+
+static void fill_end(const struct run *r, struct ssb_result *res)
+{
+	enum end_cause cause = r->cause;
+
+	if (!r->ended && r->cgroup != NULL && cgroup_oom_kills(r->cgroup) > 0) {
+		cause = CAUSE_MEMORY; /* init went with the rest of its cgroup */
+	}
+	if (cause == CAUSE_TIME) {
+		res->end = SSB_END_TIMEOUT;
+		res->exit_status = 124;
+	} else if (cause == CAUSE_MEMORY) {
+		res->end = SSB_END_MEMORY;
+		res->exit_status = 137;
+	} else if (r->ended && WIFEXITED(r->wstatus)) {
+		res->end = SSB_END_EXITED;
+		res->exit_status = WEXITSTATUS(r->wstatus);
+	} else {
+		res->end = r->canceled != 0 ? SSB_END_CANCELED : SSB_END_SIGNALED;
+		res->signal = r->ended           ? WTERMSIG(r->wstatus)
+		              : r->canceled != 0 ? r->canceled
+		                                 : SIGKILL;
+		res->exit_status = 128 + res->signal;
+	}
+	/* One process was killed for memory and the skill gave up by itself. */
+	if (res->end == SSB_END_SIGNALED && res->signal == SIGKILL && r->cgroup != NULL &&
+	    cgroup_oom_kills(r->cgroup) > 0) {
+		res->end = SSB_END_MEMORY;
+	}
+}
+
+static void record_limits(const struct run *r, const struct pump pumps[3],
+                          const struct ssb_result *res)
+{
+	const struct resources *lim = &r->plan->res;
+
+	for (int i = 1; i < 3; i++) {
+		if (pumps[i].cut) {
+			trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT, "max_output_bytes: %s cut after %llu bytes",
+			             i == 1 ? "stdout" : "stderr", (unsigned long long)lim->max_output_bytes);
+		}
+	}
+	if (res->end == SSB_END_TIMEOUT) {
+		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT, "max_runtime_seconds: ended after %llu s",
+		             (unsigned long long)lim->max_runtime_seconds);
+	}
+	if (res->end == SSB_END_MEMORY) {
+		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT, "memory_mb: ended past %llu MB",
+		             (unsigned long long)lim->memory_mb);
+	}
+	if (r->cgroup != NULL && cgroup_pids_hits(r->cgroup) > 0) {
+		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT, "max_processes: %llu starts refused past %llu",
+		             (unsigned long long)cgroup_pids_hits(r->cgroup),
+		             (unsigned long long)lim->max_processes);
+	}
+	if (res->end == SSB_END_SIGNALED && res->signal == SIGSYS) {
+		trace_violation(r->trace, EV_SYSCALL_BLOCKED,
+		                "ended by the system call filter (profile %s)",
+		                profile_name(r->plan->profile));
+	}
+}
+
+static void record_end(const struct run *r, const struct pump pumps[3], struct ssb_result *res)
+{
+	record_limits(r, pumps, res);
+	trace_eventf(r->trace, EV_EXIT_CODE, "%d", res->exit_status);
+	bool good = res->end == SSB_END_EXITED && res->exit_status == 0;
+	trace_eventf(r->trace, good ? EV_SKILL_COMPLETED : EV_SKILL_FAILED,
+	             "exit_code=%d duration=%llums violations=%zu", res->exit_status,
+	             (unsigned long long)(res->duration_us / 1000), trace_violations(r->trace));
+	res->violations = trace_violations(r->trace);
+}
+
+/* A whole line on the skill's stderr, where its reader will look for it. */
+static void say_cut(const struct pump pumps[3], const int stdio[3], uint64_t limit)
+{
+	for (int i = 1; i < 3; i++) {
+		char line[160];
+		if (!pumps[i].cut || stdio[2] < 0) {
+			continue;
+		}
+		int n = snprintf(line, sizeof(line),
+		                 "\nskillsandbox: %s cut after %llu bytes (max_output_bytes; allow more "
+		                 "with --max-output)\n",
+		                 i == 1 ? "stdout" : "stderr", (unsigned long long)limit);
+		(void)file_write_all(stdio[2], line, (size_t)n);
+	}
+}
+
+static void set_pumps(struct run *r, struct pump *pumps, const int stdio[3])
+{
+	uint64_t limit = r->plan->res.max_output_bytes;
+
+	pump_init(&pumps[0], stdio[0], steal_fd(&r->pipes[0]), UINT64_MAX);
+	pumps[0].owns_to = !r->stage.pty;
+	pump_init(&pumps[1], r->pipes[1], stdio[1], limit);
+	pump_init(&pumps[2], r->pipes[2], stdio[2], limit);
+	if (stdio[0] < 0) {
+		own_close(&pumps[0].to);
+	}
+	pumps[1].kind = EV_STDOUT;
+	pumps[2].kind = EV_STDERR;
+	pumps[1].trace = pumps[2].trace = r->trace;
+}
+
+static int run_supervised(struct run *r, const int stdio[3], struct ssb_result *res,
+                          struct ssb_error *err)
+{
+	struct raw_terminal terminal = { .fd = -1 };
+	auto_free struct pump *pumps = malloc(3 * sizeof(*pumps));
+
+	if (pumps == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
+	}
+	if (run_start(r, stdio, err) != 0) {
+		return -1;
+	}
+	set_pumps(r, pumps, stdio);
+	if (r->stage.pty) {
+		terminal_raw(&terminal, stdio[0]);
+	}
+	int failed = run_watch(r, pumps, err);
+	terminal_restore(&terminal);
+	if (pumps[0].owns_to) {
+		own_close(&pumps[0].to);
+	}
+	if (failed != 0) {
+		return -1;
+	}
+	pump_flush_line(&pumps[1]);
+	pump_flush_line(&pumps[2]);
+	fill_end(r, res);
+	say_cut(pumps, stdio, r->plan->res.max_output_bytes);
+	res->stdout_bytes = pumps[1].done;
+	res->stderr_bytes = pumps[2].done;
+	res->stdout_cut = pumps[1].cut;
+	res->stderr_cut = pumps[2].cut;
+	if (r->trace != NULL) {
+		record_end(r, pumps, res);
+	}
+	return 0;
+}
+
+static int run_traced(struct ssb_plan *plan, const struct owner *owner, const int stdio[3],
+                      struct ssb_result *res, struct ssb_error *err)
+{
+	struct trace *trace = NULL;
+	struct run r;
+	uint64_t start = now_us();
+
+	if (trace_open(plan, owner, &trace, err) != 0) {
+		return -1;
+	}
+	snprintf(res->run_id, sizeof(res->run_id), "%s", trace_id(trace));
+	snprintf(res->trace_path, sizeof(res->trace_path), "%s", trace_path(trace));
+	trace_eventf(trace, EV_SKILL_STARTED, "%s %s", plan->name, plan->version);
+	run_init(&r, plan, trace);
+	int failed = run_supervised(&r, stdio, res, err);
+	res->duration_us = now_us() - start;
+	if (failed != 0) {
+		trace_eventf(trace, EV_SKILL_FAILED, "not started: %s: %s", err->where, err->text);
+		res->exit_status = err->code == SSB_E_NOT_FOUND ? 127 : err->code == SSB_E_NOT_EXEC ? 126 : 125;
+	}
+	struct ssb_error late = { 0 };
+	if (trace_close(trace, r.stage.reports, res, &late) != 0 && failed == 0) {
+		*err = late;
+		failed = -1;
+	}
+	run_done(&r);
+	trace_free(trace);
+	return failed;
+}
+
+static int plan_runnable(const struct ssb_plan *plan, struct ssb_error *err)
+{
+	if (plan->n_refusals > 0) {
+		const struct refusal *f = &plan->refusals[0];
+		return ssb_fail(err, SSB_E_POLICY, 0, f->where, "%.150s is refused: %.100s; %.120s", f->what,
+		                f->why, f->remedy);
+	}
+	return 0;
+}
+
+int ssb_run(struct ssb_plan *plan, const int stdio[3], struct ssb_result *ret_result,
+            struct ssb_error *err)
+{
+	struct owner owner = { 0 };
+	auto_free struct ssb_result *res = calloc(1, sizeof(*res));
+
+	if (res == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
+	}
+	if (plan_runnable(plan, err) != 0 || owner_load(&owner, err) != 0) {
+		return -1;
+	}
+	int failed = plan_create_missing(plan, err);
+	if (failed == 0) {
+		failed = run_traced(plan, &owner, stdio, res, err);
+	}
+	owner_done(&owner);
+	if (failed == 0) {
+		*ret_result = *res;
+	}
+	return failed;
+}
+
+int sandbox_run_payload(struct ssb_plan *plan, sandbox_payload payload, void *arg,
+                        struct buf *out, struct ssb_error *err)
+{
+	static const int none[3] = { -1, -1, -1 };
+	struct run r;
+	struct ssb_result res = { 0 };
+	int p[2];
+
+	if (plan_runnable(plan, err) != 0 || plan_create_missing(plan, err) != 0) {
+		return -1;
+	}
+	if (pipe2(p, O_CLOEXEC) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "prove", "pipe");
+	}
+	auto_fd from = p[0];
+	/* What a payload says fits into the pipe: it is read when all is over. */
+	(void)fcntl(from, F_SETPIPE_SZ, 1 << 20);
+	run_init(&r, plan, NULL);
+	r.stage.payload = payload;
+	r.stage.payload_arg = arg;
+	r.stage.payload_fd = p[1];
+	int failed = run_supervised(&r, none, &res, err);
+	run_done(&r);
+	if (failed == 0 && file_read_all(from, out) != 0) {
+		failed = ssb_fail(err, SSB_E_SYS, errno, "prove", "read");
+	}
+	return failed;
+}

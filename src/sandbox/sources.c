@@ -1,0 +1,211 @@
+#include "sandbox/sources.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/clone.h"
+#include "os/file.h"
+#include "os/mount.h"
+#include "policy/mounts.h"
+
+/* A user namespace in which uid:gid of a file system is host_uid:host_gid. It
+ * lives as long as its fd; the process that made it is only its midwife. */
+static int idmap_userns(uid_t uid, gid_t gid, uid_t host_uid, gid_t host_gid)
+{
+	char path[64], map[64];
+	int pidfd = -1;
+	int fd = -1;
+	pid_t pid = clone_process(CLONE_NEWUSER, -1, &pidfd);
+
+	if (pid < 0) {
+		return -1;
+	}
+	if (pid == 0) {
+		for (;;) {
+			pause();
+		}
+	}
+	auto_fd own = pidfd;
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	auto_fd proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	snprintf(map, sizeof(map), "%u %u 1\n", uid, host_uid);
+	if (proc >= 0 && proc_write(proc, "uid_map", map) == 0) {
+		snprintf(map, sizeof(map), "%u %u 1\n", gid, host_gid);
+		if (proc_write(proc, "gid_map", map) == 0) {
+			fd = openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);
+		}
+	}
+	int saved = errno;
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	errno = saved;
+	return fd;
+}
+
+static int source_fallback(const struct grant *g, struct source *src, struct ssb_error *err)
+{
+	if (g->access == ACCESS_WRITE) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+		                "'%.160s' (%.60s) cannot be written by the skill's own uid: its file "
+		                "system has no idmapped mounts (overlayfs in a container has none); "
+		                "start skillsandbox as an unprivileged user, or grant a directory on a "
+		                "volume",
+		                g->path, g->where);
+	}
+	src->tree = snapshot_tree(g->fd, g->path, err);
+	src->ready = true;
+	return src->tree < 0 ? -1 : 0;
+}
+
+/* The host's mount at `point`, beneath the read grant `g`, as a source. One
+ * that cannot be opened is not shown; it was not readable anyway. */
+static int submount_add(struct stage *s, const struct grant *g, const char *point,
+                        struct ssb_error *err)
+{
+	struct source sub = { .submount = true, .tree = -1, .grant = *g };
+	struct stat st;
+	auto_fd fd = file_open_nosymlink(point, O_PATH);
+
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		return 0;
+	}
+	if (s->n_sources == MAX_GRANTS) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, "mounts",
+		                "more than %d grants and mounts beneath them", MAX_GRANTS);
+	}
+	sub.grant.path = strdup(point);
+	if (asprintf(&sub.grant.target, "%s%s", g->target, point + strlen(g->path)) < 0) {
+		sub.grant.target = NULL;
+	}
+	sub.grant.is_dir = S_ISDIR(st.st_mode);
+	sub.grant.dev = st.st_dev;
+	sub.grant.ino = st.st_ino;
+	sub.grant.uid = st.st_uid;
+	sub.grant.gid = st.st_gid;
+	sub.grant.fd = steal_fd(&fd);
+	s->sources[s->n_sources++] = sub;
+	if (sub.grant.path == NULL || sub.grant.target == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "mounts", "out of memory");
+	}
+	return 0;
+}
+
+/* The innermost grant that `path` lies beneath, the plan's grants being
+ * sorted parents first; NULL: none. */
+static const struct grant *grant_above(const struct ssb_plan *plan, const char *path)
+{
+	const struct grant *found = NULL;
+
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		const struct grant *g = &plan->grants[i];
+		size_t len = strlen(g->path);
+		if (strncmp(path, g->path, len) == 0 && (path[len] == '/' || path[len] == '\0')) {
+			found = g;
+		}
+	}
+	return found;
+}
+
+static int submounts_add(struct stage *s, struct ssb_error *err)
+{
+	struct mounts mounts;
+	int failed = 0;
+
+	if (mounts_load(&mounts) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot read /proc/self/mountinfo");
+	}
+	for (size_t i = 0; i < mounts.n && failed == 0; i++) {
+		const char *point = mounts.v[i].point;
+		const struct grant *g = grant_above(s->plan, point);
+		/* A writable grant is the host's own mounts, submounts included. */
+		if (g != NULL && g->access == ACCESS_READ && g->is_dir && strcmp(g->path, point) != 0) {
+			failed = submount_add(s, g, point, err);
+		}
+	}
+	mounts_done(&mounts);
+	return failed;
+}
+
+int sources_init(struct stage *s, struct ssb_error *err)
+{
+	const struct ssb_plan *plan = s->plan;
+	bool reads = false;
+
+	s->sources = calloc(MAX_GRANTS, sizeof(*s->sources));
+	if (s->sources == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "start", "out of memory");
+	}
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		s->sources[s->n_sources++] = (struct source){ .grant = plan->grants[i], .tree = -1 };
+		reads |= plan->grants[i].access == ACCESS_READ && plan->grants[i].is_dir;
+	}
+	return reads ? submounts_add(s, err) : 0;
+}
+
+void sources_close(struct stage *s)
+{
+	for (size_t i = 0; i < s->n_sources; i++) {
+		own_close(&s->sources[i].tree);
+	}
+}
+
+void sources_done(struct stage *s)
+{
+	sources_close(s);
+	for (size_t i = 0; i < s->n_sources; i++) {
+		if (s->sources[i].submount) {
+			free(s->sources[i].grant.path);
+			free(s->sources[i].grant.target);
+			own_close(&s->sources[i].grant.fd);
+		}
+	}
+	free(s->sources);
+	s->sources = NULL;
+	s->n_sources = 0;
+}
+
+int sources_idmap(struct stage *s, uid_t host_uid, gid_t host_gid, struct ssb_error *err)
+{
+	auto_fd userns = -1;
+	uid_t uid = (uid_t)-1;
+	gid_t gid = (gid_t)-1;
+
+	for (size_t i = 0; i < s->n_sources; i++) {
+		const struct grant *g = &s->sources[i].grant;
+		uint64_t attrs = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+		                 (g->access == ACCESS_READ ? MOUNT_ATTR_RDONLY : 0);
+
+		if (userns < 0 || uid != g->uid || gid != g->gid) {
+			own_close(&userns);
+			uid = g->uid;
+			gid = g->gid;
+			userns = idmap_userns(uid, gid, host_uid, host_gid);
+			if (userns < 0) {
+				return ssb_fail(err, SSB_E_LAYER, errno, "userns",
+				                "cannot make a user namespace for idmapped mounts");
+			}
+		}
+		auto_fd tree = mount_clone(g->fd, "");
+		if (tree < 0) {
+			return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot take '%.200s'", g->path);
+		}
+		if (mount_restrict(tree, attrs, userns) == 0) {
+			s->sources[i].tree = steal_fd(&tree);
+		} else if (source_fallback(g, &s->sources[i], err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}

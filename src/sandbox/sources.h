@@ -1,0 +1,34 @@
+/* sources.h - what the supervisor does to the granted host files before the
+ * sandbox exists, and undoes after it. */
+#ifndef SANDBOX_SOURCES_H
+#define SANDBOX_SOURCES_H
+
+#include "policy/plan.h"
+#include "sandbox/stage.h"
+
+/* Fills s->sources from the plan. An overlay does not show what is mounted
+ * beneath a directory, so that the host's mounts under a read grant are
+ * sources of their own, with the same permission. */
+int sources_init(struct stage *s, struct ssb_error *err);
+void sources_close(struct stage *s); /* the trees: ours are not needed after clone */
+void sources_done(struct stage *s);
+
+/* Started by root, the skill has a host uid of its own. Each source becomes a
+ * tree in which the owner of the granted object, and nobody else, appears as
+ * that uid. Where a file system cannot do it, reads come from a read-only
+ * snapshot and writes fail. */
+int sources_idmap(struct stage *s, uid_t host_uid, gid_t host_gid, struct ssb_error *err);
+
+/* A copy of the directory or file behind fd as a tree of its own, readable by
+ * all, bounded by limits.h (snapshot.c). Returns an owned fd. */
+int snapshot_tree(int fd, const char *name, struct ssb_error *err);
+
+/* Names that the host would obey and that do not exist yet in writable grants
+ * (see policy/protect.h): empty placeholders hold their place during the run,
+ * so that the skill cannot make them (placeholders.c). */
+struct placeholders;
+int placeholders_make(const struct ssb_plan *plan, struct placeholders **ret,
+                      struct ssb_error *err);
+void placeholders_remove(struct placeholders *p); /* accepts NULL; frees */
+
+#endif

@@ -1,0 +1,102 @@
+/* stage.h - what the processes of one sandbox know, and the way from clone to
+ * execve.
+ *
+ * The supervisor fills a `struct stage`, clones, and the child walks the
+ * layer table. Everything here runs in a forked child of a single-threaded
+ * process: it must not print, must not return to the caller's code, and
+ * reports through `ctl` alone. */
+#ifndef SANDBOX_STAGE_H
+#define SANDBOX_STAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "audit/trace.h"
+#include "policy/plan.h"
+#include "sandbox/sandbox.h"
+
+/* A grant on its way into the view. */
+struct source {
+	struct grant grant; /* borrows the plan's strings and fd, unless `submount` */
+	bool         submount; /* a mount of the host beneath a read grant: owns path, target, fd */
+	int          tree;  /* a prepared (idmapped, snapshot) tree, or -1: clone it in the child */
+	bool         ready; /* the tree is a private copy already: no overlay needed */
+};
+
+struct stage {
+	const struct ssb_plan *plan;
+	struct source         *sources;  /* what is mounted: the plan's grants and their submounts */
+	size_t                 n_sources;
+	int                    ctl;      /* our end of the socket to the supervisor */
+	int                    stdio[3]; /* the skill's ends; unused with a pty */
+	bool                   pty;
+	bool                   namespaces; /* false: --best-effort userns took effect */
+	bool                   mapped_by_parent; /* started by root: wait for the id maps */
+	uid_t                  uid;      /* inside */
+	gid_t                  gid;
+	bool                   watchdog; /* no cgroup: init sums the memory */
+	bool                   unix_sockets;
+	int                    scratch;  /* fd on the private tmpfs, for the watchdog */
+	struct layer_report    reports[LAYER_COUNT];
+	sandbox_payload        payload; /* NULL: execve the plan's argv */
+	void                  *payload_arg;
+	int                    payload_fd;
+};
+
+/* Messages on ctl. Child to supervisor: */
+enum msg_kind {
+	MSG_FAILED,  /* struct ssb_error: a layer or execve failed */
+	MSG_PTY,     /* carries the master's fd */
+	MSG_STARTED, /* the layer reports; execve is next */
+	MSG_ENDED,   /* how the skill's first process ended */
+	/* supervisor to child: */
+	MSG_MAPPED,  /* id maps are written */
+	MSG_GO,      /* the run record is on disk: the skill may start */
+	MSG_SIGNAL,  /* send `signal` to the skill's process group */
+};
+
+enum end_cause { CAUSE_EXIT, CAUSE_TIME, CAUSE_MEMORY };
+
+struct msg {
+	enum msg_kind kind;
+	union {
+		struct ssb_error    error;
+		struct layer_report reports[LAYER_COUNT];
+		struct {
+			int            wstatus;
+			enum end_cause cause;
+			uint64_t       memory; /* bytes seen by the watchdog */
+		} ended;
+		int signal;
+	};
+};
+
+/* The child's whole life; never returns. */
+_Noreturn void stage_main(struct stage *s);
+
+/* PID 1 once the skill runs: reap, forward, watch, report; never returns. */
+_Noreturn void init_main(struct stage *s, pid_t skill);
+
+/* Sends the error and ends this process. */
+_Noreturn void stage_die(const struct stage *s, const struct ssb_error *err);
+
+/* Waits for a message of `kind`; the supervisor's end closed: exits. */
+void stage_wait(const struct stage *s, enum msg_kind kind);
+
+/* The layers. Each applies itself fully or fails; the report says how. */
+int layer_userns(struct stage *s, struct ssb_error *err);
+int layer_net(struct stage *s, struct ssb_error *err);
+int layer_mounts(struct stage *s, struct ssb_error *err);
+int layer_env(struct stage *s, struct ssb_error *err);
+int layer_limits(struct stage *s, struct ssb_error *err);
+int layer_caps(struct stage *s, struct ssb_error *err);
+int layer_landlock(struct stage *s, struct ssb_error *err);
+int layer_seccomp(struct stage *s, struct ssb_error *err);
+
+/* The grants of the plan as mounts (grants.c). grants_collect before the old
+ * root is gone, grants_attach when the new one is in place. */
+int grants_collect(struct stage *s, struct ssb_error *err);
+int grants_attach(struct stage *s, int root_fd, struct ssb_error *err);
+
+#endif

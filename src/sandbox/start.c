@@ -1,0 +1,185 @@
+/* start.c - everything up to the cloned child. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "os/clone.h"
+#include "sandbox/supervise.h"
+
+#define NAMESPACES                                                                          \
+	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |         \
+	 CLONE_NEWUTS | CLONE_NEWCGROUP)
+
+/* Started by root, each run has a host uid of its own: one that no account
+ * has, different for every live supervisor. */
+#define HOST_UID_BASE 1610612736U /* 0x60000000, beyond what distributions hand out */
+#define INNER_ID      1000
+
+void run_init(struct run *r, struct ssb_plan *plan, struct trace *trace)
+{
+	*r = (struct run){ .plan = plan, .trace = trace };
+	r->pidfd = r->ctl = r->master = r->oom = -1;
+	for (int i = 0; i < 3; i++) {
+		r->pipes[i] = r->stage.stdio[i] = -1;
+	}
+	r->stage.ctl = r->stage.scratch = r->stage.payload_fd = -1;
+	r->stage.plan = plan;
+	r->stage.unix_sockets = plan->unix_sockets;
+	r->stage.namespaces = true;
+}
+
+static void close_child_ends(struct run *r)
+{
+	for (int i = 0; i < 3; i++) {
+		own_close(&r->stage.stdio[i]);
+	}
+	own_close(&r->stage.ctl);
+	own_close(&r->stage.payload_fd);
+	sources_close(&r->stage);
+}
+
+void run_done(struct run *r)
+{
+	if (r->pid > 0 && !r->dead) {
+		(void)kill(r->pid, SIGKILL);
+		(void)waitpid(r->pid, NULL, 0);
+	}
+	close_child_ends(r);
+	for (int i = 0; i < 3; i++) {
+		own_close(&r->pipes[i]);
+	}
+	own_close(&r->pidfd);
+	own_close(&r->ctl);
+	own_close(&r->master);
+	own_close(&r->oom);
+	placeholders_remove(r->placeholders);
+	cgroup_free(r->cgroup);
+	sources_done(&r->stage);
+}
+
+/* The skill's side of a stream and ours. */
+static int make_pipes(struct run *r, struct ssb_error *err)
+{
+	for (int i = 0; i < 3; i++) {
+		int p[2];
+		if (pipe2(p, O_CLOEXEC) != 0) {
+			return ssb_fail(err, SSB_E_SYS, errno, "streams", "pipe");
+		}
+		r->pipes[i] = p[i == 0];
+		r->stage.stdio[i] = p[i != 0];
+		(void)fcntl(r->pipes[i], F_SETFL, O_NONBLOCK);
+	}
+	return 0;
+}
+
+static int make_sources(struct run *r, struct ssb_error *err)
+{
+	bool root = geteuid() == 0;
+	uid_t host_id = HOST_UID_BASE + (uid_t)getpid();
+
+	r->stage.mapped_by_parent = root;
+	r->stage.uid = root ? INNER_ID : geteuid();
+	r->stage.gid = root ? INNER_ID : getegid();
+	if (placeholders_make(r->plan, &r->placeholders, err) != 0 ||
+	    sources_init(&r->stage, err) != 0) {
+		return -1;
+	}
+	return root ? sources_idmap(&r->stage, host_id, host_id, err) : 0;
+}
+
+/* A cgroup where the machine has one for us; else the floor. */
+static void make_cgroup(struct run *r)
+{
+	const struct resources *res = &r->plan->res;
+	const struct cgroup_limits limits = { .memory_bytes = res->memory_mb << 20,
+		                              .cpu_shares = res->cpu_shares,
+		                              .max_processes = res->max_processes + 1 };
+	char id[32];
+	struct ssb_error why = { 0 };
+
+	snprintf(id, sizeof(id), "%.8s", r->trace != NULL ? trace_id(r->trace) : "prove");
+	if (cgroup_create(id, &limits, &r->cgroup, &why) == 0) {
+		snprintf(r->stage.reports[LAYER_LIMITS].detail,
+		         sizeof(r->stage.reports[LAYER_LIMITS].detail), "%s; rlimits",
+		         cgroup_describe(r->cgroup));
+		r->oom = cgroup_oom_eventfd(r->cgroup);
+	}
+	r->stage.watchdog = r->cgroup == NULL;
+}
+
+/* Root writes the maps of the child: it is a host uid of its own. */
+static int map_child(const struct run *r, struct ssb_error *err)
+{
+	char path[64], map[64];
+	uid_t host_id = HOST_UID_BASE + (uid_t)getpid();
+	struct msg m = { .kind = MSG_MAPPED };
+
+	snprintf(path, sizeof(path), "/proc/%d", r->pid);
+	auto_fd proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	snprintf(map, sizeof(map), "%u %u 1\n", INNER_ID, host_id);
+	if (proc < 0 || proc_write(proc, "uid_map", map) != 0 ||
+	    proc_write(proc, "gid_map", map) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "userns",
+		                "root cannot map the skill's own uid; in a container this needs "
+		                "CAP_SETUID and CAP_SETGID, or start as an unprivileged user");
+	}
+	return msg_send(r->ctl, &m, sizeof(m), -1) != 0
+	               ? ssb_fail(err, SSB_E_LAYER, errno, "userns", "the sandbox ended early")
+	               : 0;
+}
+
+static int clone_failed(int error, struct ssb_error *err)
+{
+	return ssb_fail(err, SSB_E_LAYER, error, "userns",
+	                error == ENOSPC
+	                        ? "no more user namespaces allowed: raise "
+	                          "/proc/sys/user/max_user_namespaces"
+	                        : "this machine does not let us make user namespaces; "
+	                          "'skillsandbox doctor' tells why and what to do, and "
+	                          "--best-effort userns accepts a weaker sandbox");
+}
+
+int run_start(struct run *r, const int stdio[3], struct ssb_error *err)
+{
+	int pair[2];
+	bool tty = r->plan->tty == TTY_YES ||
+	           (r->plan->tty == TTY_AUTO && isatty(stdio[0]) && isatty(stdio[1]));
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "start", "socketpair");
+	}
+	r->ctl = pair[0];
+	r->stage.ctl = pair[1];
+	r->stage.pty = tty;
+	if ((!tty && make_pipes(r, err) != 0) || make_sources(r, err) != 0) {
+		return -1;
+	}
+	make_cgroup(r);
+	int cgroup = r->cgroup != NULL ? cgroup_fd(r->cgroup) : -1;
+	r->pid = clone_process(NAMESPACES, cgroup, &r->pidfd);
+	if (r->pid < 0) {
+		return clone_failed(errno, err);
+	}
+	if (r->pid == 0) {
+		/* Our end must die with the supervisor alone. */
+		own_close(&r->ctl);
+		if (r->cgroup != NULL && cgroup < 0 && cgroup_attach_self(r->cgroup) != 0) {
+			struct ssb_error child = { 0 };
+			ssb_fail(&child, SSB_E_LAYER, errno, "limits", "cannot enter the cgroup");
+			stage_die(&r->stage, &child);
+		}
+		stage_main(&r->stage);
+	}
+	close_child_ends(r);
+	return r->stage.mapped_by_parent ? map_child(r, err) : 0;
+}

@@ -1,0 +1,45 @@
+/* supervise.h - building a sandbox and watching over it to its end. */
+#ifndef SANDBOX_SUPERVISE_H
+#define SANDBOX_SUPERVISE_H
+
+#include "audit/trace.h"
+#include "os/cgroup.h"
+#include "sandbox/relay.h"
+#include "sandbox/sources.h"
+#include "sandbox/stage.h"
+
+/* One run. Zeroed, then run_init; run_done in every case. */
+struct run {
+	struct ssb_plan     *plan;
+	struct trace        *trace; /* NULL: none is kept */
+	struct stage         stage;
+	struct placeholders *placeholders;
+	struct cgroup       *cgroup;
+	pid_t                pid;    /* init, as the host sees it */
+	int                  pidfd;
+	int                  ctl;    /* our end */
+	int                  master; /* of the pty, or -1 */
+	int                  oom;    /* eventfd of cgroup v1, or -1 */
+	int                  pipes[3]; /* our ends */
+	bool                 go_sent;
+	bool                 started;  /* all layers on, execve was next */
+	bool                 ended;    /* the skill's first process is gone */
+	bool                 dead;     /* so is everything */
+	int                  wstatus;
+	enum end_cause       cause;
+	uint64_t             memory;
+	int                  canceled; /* the signal that told us to stop */
+	struct ssb_error     failure;
+};
+
+void run_init(struct run *r, struct ssb_plan *plan, struct trace *trace);
+void run_done(struct run *r);
+
+/* Everything up to the cloned child. */
+int run_start(struct run *r, const int stdio[3], struct ssb_error *err);
+
+/* Until everything of the sandbox is dead and every byte delivered. `pumps`
+ * are the caller's three. */
+int run_watch(struct run *r, struct pump pumps[3], struct ssb_error *err);
+
+#endif

@@ -1,0 +1,25 @@
+/* view.h - the one table of what the skill sees of the system. */
+#ifndef SANDBOX_VIEW_H
+#define SANDBOX_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "os/landlock.h"
+
+#define LL_ALL (LL_READ | LL_EXEC | LL_WRITE | LL_CHANGE | LL_SPECIAL)
+
+/* What may be done beneath a place of the view: Landlock's side of it. */
+struct view_rule {
+	const char *path;
+	unsigned    may;
+};
+
+extern const struct view_rule VIEW_RULES[];
+extern const size_t VIEW_RULE_COUNT;
+
+/* Makes the parents of `path` (relative to root) and the thing itself, unless
+ * they exist. -1 with errno. */
+int view_place(int root, const char *path, bool dir);
+
+#endif

@@ -1,0 +1,212 @@
+/* watch.c - the supervisor's loop: streams, messages, signals, the clock. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "os/clone.h"
+#include "sandbox/supervise.h"
+
+/* How long a skill that was told to stop may take. */
+#define GRACE_MS 2000
+
+enum { AT_CTL, AT_PID, AT_SIG, AT_OOM, AT_PUMPS, AT_COUNT = AT_PUMPS + 3 };
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void run_kill(struct run *r)
+{
+	if (!r->dead) {
+		(void)kill(r->pid, SIGKILL);
+	}
+}
+
+/* The caller's window becomes the skill's. */
+static void copy_window(const struct run *r, int terminal)
+{
+	struct winsize size;
+	if (r->master >= 0 && ioctl(terminal, TIOCGWINSZ, &size) == 0) {
+		(void)ioctl(r->master, TIOCSWINSZ, &size);
+	}
+}
+
+static void hear_child(struct run *r, struct pump pumps[3])
+{
+	struct msg m;
+	int fd = -1;
+	ssize_t n = msg_recv(r->ctl, &m, sizeof(m), &fd);
+
+	if (n != (ssize_t)sizeof(m)) {
+		own_close(&r->ctl);
+		return;
+	}
+	switch (m.kind) {
+	case MSG_FAILED:
+		r->failure = m.error;
+		break;
+	case MSG_PTY:
+		r->master = steal_fd(&fd);
+		(void)fcntl(r->master, F_SETFL, O_RDWR | O_NONBLOCK);
+		copy_window(r, pumps[0].from);
+		pumps[0].to = r->master;
+		pumps[1].from = r->master;
+		break;
+	case MSG_STARTED:
+		memcpy(r->stage.reports, m.reports, sizeof(m.reports));
+		r->started = true;
+		if (r->trace != NULL) {
+			trace_eventf(r->trace, EV_PROCESS_SPAWNED, "%s", r->plan->argv.v[0]);
+		}
+		break;
+	case MSG_ENDED:
+		r->ended = true;
+		r->wstatus = m.ended.wstatus;
+		r->cause = m.ended.cause;
+		r->memory = m.ended.memory;
+		break;
+	default:
+		break;
+	}
+	own_close(&fd);
+}
+
+static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uint64_t *kill_at)
+{
+	struct signalfd_siginfo info;
+
+	if (read(sig_fd, &info, sizeof(info)) != (ssize_t)sizeof(info)) {
+		return;
+	}
+	int sig = (int)info.ssi_signo;
+	if (sig == SIGWINCH) {
+		copy_window(r, input->from);
+		return;
+	}
+	if (r->canceled != 0) {
+		run_kill(r); /* asked twice */
+		return;
+	}
+	struct msg m = { .kind = MSG_SIGNAL, .signal = sig };
+	r->canceled = sig;
+	*kill_at = now_ms() + GRACE_MS;
+	if (!r->started || msg_send(r->ctl, &m, sizeof(m), -1) != 0) {
+		run_kill(r);
+	}
+}
+
+static void reap(struct run *r)
+{
+	(void)waitid(P_PIDFD, (id_t)r->pidfd, &(siginfo_t){ 0 }, WEXITED);
+	r->dead = true;
+}
+
+/* The run record reaches the disk while the child builds the sandbox; the
+ * skill waits for both. */
+static int send_go(struct run *r, struct ssb_error *err)
+{
+	struct msg m = { .kind = MSG_GO };
+
+	if (r->trace != NULL && trace_sync(r->trace, err) != 0) {
+		return -1;
+	}
+	(void)msg_send(r->ctl, &m, sizeof(m), -1);
+	return 0;
+}
+
+static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill_at)
+{
+	struct pollfd p[AT_COUNT] = {
+		[AT_CTL] = { .fd = r->ctl, .events = POLLIN },
+		[AT_PID] = { .fd = r->dead ? -1 : r->pidfd, .events = POLLIN },
+		[AT_SIG] = { .fd = sig_fd, .events = POLLIN },
+		[AT_OOM] = { .fd = r->oom, .events = POLLIN },
+	};
+	int wait = -1;
+
+	for (int i = 0; i < 3; i++) {
+		p[AT_PUMPS + i] = pump_wants(&pumps[i]);
+	}
+	if (*kill_at != 0) {
+		uint64_t now = now_ms();
+		wait = now >= *kill_at ? 0 : (int)(*kill_at - now);
+	}
+	if (poll(p, AT_COUNT, wait) == 0 && *kill_at != 0) {
+		*kill_at = 0;
+		run_kill(r);
+	}
+	if (p[AT_CTL].revents != 0) {
+		hear_child(r, pumps);
+	}
+	if (p[AT_SIG].revents != 0) {
+		hear_signal(r, sig_fd, &pumps[0], kill_at);
+	}
+	if (p[AT_OOM].revents != 0) {
+		own_close(&r->oom);
+		r->cause = CAUSE_MEMORY;
+		run_kill(r);
+	}
+	for (int i = 0; i < 3; i++) {
+		pump_turn(&pumps[i], p[AT_PUMPS + i].revents);
+	}
+	if (p[AT_PID].revents != 0) {
+		reap(r);
+	}
+}
+
+int run_watch(struct run *r, struct pump pumps[3], struct ssb_error *err)
+{
+	sigset_t ours, before;
+	uint64_t kill_at = 0;
+
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGTERM);
+	sigaddset(&ours, SIGHUP);
+	sigaddset(&ours, SIGQUIT);
+	sigaddset(&ours, SIGWINCH);
+	sigaddset(&ours, SIGPIPE); /* a closed stdout is an errno here */
+	sigprocmask(SIG_BLOCK, &ours, &before);
+	sigdelset(&ours, SIGPIPE);
+	auto_fd sig_fd = signalfd(-1, &ours, SFD_CLOEXEC);
+	if (sig_fd < 0 || send_go(r, err) != 0) {
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		return sig_fd < 0 ? ssb_fail(err, SSB_E_SYS, errno, "watch", "signalfd") : -1;
+	}
+	while (!r->dead || r->ctl >= 0 || !pump_finished(&pumps[1]) || !pump_finished(&pumps[2])) {
+		turn(r, pumps, sig_fd, &kill_at);
+		if (r->dead) {
+			/* Nobody reads any more. */
+			pumps[0].from = -1;
+			pumps[0].len = 0;
+		}
+	}
+	/* A SIGPIPE that was held back must not hit the caller now. */
+	struct timespec none = { 0 };
+	sigset_t pipe_only;
+	sigemptyset(&pipe_only);
+	sigaddset(&pipe_only, SIGPIPE);
+	while (sigtimedwait(&pipe_only, NULL, &none) > 0) {
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (r->failure.code != SSB_OK) {
+		*err = r->failure;
+		return -1;
+	}
+	if (!r->started && r->canceled == 0) {
+		return ssb_fail(err, SSB_E_LAYER, 0, "start", "the sandbox ended before the skill started");
+	}
+	return 0;
+}

@@ -1,0 +1,411 @@
+/* watchdog.c - how much memory the sandbox holds, as cheaply as is safe.
+ *
+ * Three steps, each only where the one before could not settle it:
+ *  1. bound: resident pages of all processes, and all shared memory files.
+ *     Counts shared pages many times. Below the limit: fine.
+ *  2. shares: the proportional share of each process, anonymous and shared
+ *     memory apart. The shared part overlaps with the files to an unknown
+ *     degree: if the smaller sum is past the limit, it is; if the larger is
+ *     not, all is fine.
+ *  3. overlap: the mappings of those files are found and taken off.
+ * A verdict against the skill is confirmed by a second measurement, since a
+ * fork between two looks makes the same pages appear twice. */
+#include "sandbox/watchdog_priv.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+#define EXACT_BUDGET_MS 50   /* for steps 2 and 3: then upper bounds again */
+#define MAX_KCMP        1024 /* comparisons of address spaces per check */
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* ---- /proc --------------------------------------------------------------- */
+
+static int number_of(const char *name)
+{
+	int n = 0;
+
+	for (const char *p = name; *p != '\0'; p++) {
+		if (*p < '0' || *p > '9' || p - name >= 9) {
+			return -1;
+		}
+		n = n * 10 + (*p - '0');
+	}
+	return *name != '\0' ? n : -1;
+}
+
+int watchdog_each(struct watchdog *w, int dir_fd, watchdog_visit *visit, void *arg)
+{
+	_Alignas(struct dirent64) char buf[8192];
+
+	for (;;) {
+		long n = syscall(SYS_getdents64, dir_fd, buf, sizeof(buf));
+		if (n <= 0) {
+			return (int)n;
+		}
+		for (long at = 0; at < n;) {
+			const struct dirent64 *e = (const struct dirent64 *)(buf + at);
+			int number = number_of(e->d_name);
+			at += e->d_reclen;
+			if (number >= 0 && !visit(w, dir_fd, number, arg)) {
+				return 0;
+			}
+		}
+	}
+}
+
+int watchdog_open(const struct watchdog *w, pid_t pid, const char *name, int flags)
+{
+	char path[40];
+
+	(void)snprintf(path, sizeof(path), "%d/%s", (int)pid, name);
+	return openat(w->proc_fd, path, flags | O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+}
+
+bool watchdog_read(const struct watchdog *w, pid_t pid, const char *name, char *out, size_t size)
+{
+	auto_fd fd = watchdog_open(w, pid, name, 0);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+uint64_t watchdog_field(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	while (*text != '\0') {
+		if (strncmp(text, key, len) == 0) {
+			return strtoull(text + len, NULL, 10);
+		}
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	return 0;
+}
+
+typedef void line_visit(struct watchdog *w, const char *line, void *arg);
+
+/* Every line of a text of any length; only the beginning of one that does not
+ * fit (a hostile path), so that its end is never taken for a line. */
+static void each_line(struct watchdog *w, int fd, uint64_t deadline_ms, line_visit *visit,
+                      void *arg)
+{
+	char text[8192];
+	size_t have = 0;
+	bool skip = false;
+	ssize_t n;
+
+	while (fd >= 0 && now_ms() < deadline_ms &&
+	       (n = read(fd, text + have, sizeof(text) - 1 - have)) > 0) {
+		char *line = text;
+		char *end;
+		have += (size_t)n;
+		while ((end = memchr(line, '\n', have - (size_t)(line - text))) != NULL) {
+			*end = '\0';
+			if (!skip) {
+				visit(w, line, arg);
+			}
+			skip = false;
+			line = end + 1;
+		}
+		have -= (size_t)(line - text);
+		if (have > sizeof(text) / 2) {
+			line[have] = '\0';
+			if (!skip) {
+				visit(w, line, arg);
+			}
+			skip = true;
+			have = 0;
+		}
+		memmove(text, line, have);
+	}
+}
+
+/* Every process of the sandbox but init itself. */
+static int each_process(struct watchdog *w, watchdog_visit *visit, void *arg)
+{
+	auto_fd dir = openat(w->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return dir < 0 ? -1 : watchdog_each(w, dir, visit, arg);
+}
+
+/* ---- step 1: bound -------------------------------------------------------- */
+
+static bool visit_bound(struct watchdog *w, int dir_fd, int pid, void *arg)
+{
+	uint64_t *sum = arg;
+	char text[4096];
+	char *end;
+
+	(void)dir_fd;
+	if (pid == w->self) {
+		return true;
+	}
+	if (watchdog_read(w, pid, "statm", text, sizeof(text))) {
+		(void)strtoull(text, &end, 10);
+		*sum += strtoull(end, NULL, 10) * w->page;
+	}
+	if (w->swap && watchdog_read(w, pid, "status", text, sizeof(text))) {
+		*sum += watchdog_field(text, "VmSwap:") * 1024;
+	}
+	watchdog_round_process(w, pid);
+	return true;
+}
+
+/* "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime
+ * rss swap"; the heading has no numbers and adds nothing. */
+static void sysv_line(struct watchdog *w, const char *line, void *arg)
+{
+	uint64_t *sum = arg;
+	char *end;
+
+	(void)w;
+	for (int column = 0; column < 16; column++) {
+		uint64_t number = strtoull(line, &end, 10);
+		*sum += column >= 14 ? number : 0;
+		line = end;
+	}
+}
+
+/* Shared memory that exists whether anybody maps it or not. */
+static uint64_t shared_files(struct watchdog *w)
+{
+	uint64_t sum = watchdog_memfd_bytes(w);
+	struct statfs fs;
+	auto_fd sysv = openat(w->proc_fd, "sysvipc/shm", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (w->scratch_fd >= 0 && fstatfs(w->scratch_fd, &fs) == 0 && fs.f_blocks > fs.f_bfree) {
+		sum += (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+	}
+	each_line(w, sysv, UINT64_MAX, sysv_line, &sum);
+	return sum;
+}
+
+/* ---- step 2: shares ------------------------------------------------------- */
+
+struct shares {
+	uint64_t anon;
+	uint64_t shmem;
+	uint64_t deadline_ms;
+};
+
+static bool visit_share(struct watchdog *w, int dir_fd, int pid, void *arg)
+{
+	struct shares *s = arg;
+	char text[4096];
+	struct watchdog_mm mm = { .pid = pid };
+
+	(void)dir_fd;
+	if (pid == w->self) {
+		return true;
+	}
+	if (watchdog_read(w, pid, "statm", text, sizeof(text))) {
+		mm.size = strtoull(text, NULL, 10);
+	}
+	if (now_ms() < s->deadline_ms &&
+	    watchdog_read(w, pid, "smaps_rollup", text, sizeof(text))) {
+		mm.anon = watchdog_field(text, "Pss_Anon:") + watchdog_field(text, "SwapPss:");
+		mm.shmem = watchdog_field(text, "Pss_Shmem:");
+	} else if (watchdog_read(w, pid, "status", text, sizeof(text))) {
+		/* For everybody to read: what is shared counts for each. */
+		mm.anon = watchdog_field(text, "RssAnon:") + watchdog_field(text, "VmSwap:");
+		mm.shmem = watchdog_field(text, "RssShmem:");
+	}
+	mm.anon *= 1024;
+	mm.shmem *= 1024;
+	s->anon += mm.anon;
+	s->shmem += mm.shmem;
+	if (mm.size > 0 && w->n_mm < WATCHDOG_MAX_MM) {
+		w->mm[w->n_mm++] = mm;
+	}
+	return true;
+}
+
+/* Between vfork and exec two processes are one address space, and each shows
+ * all of it. Only the kernel's word counts here: equal figures can be made. */
+static void drop_same_mm(struct watchdog *w, struct shares *s)
+{
+	unsigned tries = 0;
+
+	for (unsigned i = 1; i < w->n_mm; i++) {
+		for (unsigned k = 0; k < i && tries < MAX_KCMP; k++) {
+			if (w->mm[i].size != w->mm[k].size) {
+				continue;
+			}
+			tries++;
+			if (syscall(SYS_kcmp, w->mm[i].pid, w->mm[k].pid, KCMP_VM, 0, 0) == 0) {
+				s->anon -= w->mm[i].anon;
+				s->shmem -= w->mm[i].shmem;
+				break;
+			}
+		}
+	}
+}
+
+/* ---- step 3: overlap ------------------------------------------------------ */
+
+struct overlap {
+	uint64_t bytes;
+	uint64_t deadline_ms;
+	bool ours;    /* the present mapping is of a file that is counted as a file */
+	uint64_t pss; /* of it, kB */
+};
+
+/* "55d0-55d1 rw-s 00000000 00:01 1234  /memfd:x (deleted)" */
+static bool is_counted_file(const struct watchdog *w, const char *line)
+{
+	unsigned major_no;
+	unsigned minor_no;
+	uint64_t ino;
+	int path = 0;
+
+	if (sscanf(line, "%*x-%*x %*4s %*x %x:%x %" SCNu64 " %n", &major_no, &minor_no, &ino,
+	           &path) < 3) {
+		return false;
+	}
+	uint64_t dev = (uint64_t)makedev(major_no, minor_no);
+	if (dev == 0) {
+		return false; /* no file at all */
+	}
+	/* The number of a segment stands for its inode, and the first is 0. */
+	return dev == w->scratch_dev || watchdog_knows_file(w, dev, ino) ||
+	       (dev == w->shm_dev && path > 0 && strncmp(line + path, "/SYSV", 5) == 0);
+}
+
+static void overlap_line(struct watchdog *w, const char *line, void *arg)
+{
+	struct overlap *o = arg;
+
+	if (line[0] < 'A' || line[0] > 'Z') { /* fields begin with a capital */
+		o->ours = is_counted_file(w, line);
+		o->pss = 0;
+	} else if (o->ours && strncmp(line, "Pss:", 4) == 0) {
+		o->pss = strtoull(line + 4, NULL, 10);
+	} else if (o->ours && strncmp(line, "Anonymous:", 10) == 0) {
+		/* Private copies of its pages were counted as anonymous. */
+		uint64_t anon = strtoull(line + 10, NULL, 10);
+		o->bytes += o->pss > anon ? (o->pss - anon) * 1024 : 0;
+	}
+}
+
+static bool visit_overlap(struct watchdog *w, int dir_fd, int pid, void *arg)
+{
+	struct overlap *o = arg;
+	auto_fd fd = pid == w->self ? -1 : watchdog_open(w, pid, "smaps", 0);
+
+	(void)dir_fd;
+	o->ours = false;
+	each_line(w, fd, o->deadline_ms, overlap_line, o);
+	return true;
+}
+
+/* ---- the verdict ---------------------------------------------------------- */
+
+static uint64_t measure_exactly(struct watchdog *w, uint64_t files)
+{
+	struct shares s = { .deadline_ms = now_ms() + EXACT_BUDGET_MS };
+
+	w->n_mm = 0;
+	(void)each_process(w, visit_share, &s);
+	if (s.anon + s.shmem + files <= w->limit) {
+		return s.anon + s.shmem + files;
+	}
+	drop_same_mm(w, &s);
+	uint64_t least = s.anon + (files > s.shmem ? files : s.shmem);
+	uint64_t most = s.anon + s.shmem + files;
+	if (least > w->limit || most <= w->limit) {
+		return least > w->limit ? least : most;
+	}
+	struct overlap o = { .deadline_ms = s.deadline_ms };
+	(void)each_process(w, visit_overlap, &o);
+	/* Never less than what is certain, whatever changed in between. */
+	return most - least > o.bytes ? most - o.bytes : least;
+}
+
+static unsigned next_look(const struct watchdog *w, uint64_t used, uint64_t spent_ms)
+{
+	uint64_t ms = used < w->limit ? (w->limit - used) / WATCHDOG_BYTES_PER_MS : 0;
+
+	if (w->round_open) {
+		ms = 0;
+	}
+	if (ms < 3 * spent_ms) {
+		ms = 3 * spent_ms; /* no more than a quarter of a CPU for the watching */
+	}
+	if (ms < WATCHDOG_MIN_MS) {
+		ms = WATCHDOG_MIN_MS;
+	}
+	return (unsigned)(ms > WATCHDOG_MAX_MS ? WATCHDOG_MAX_MS : ms);
+}
+
+void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int scratch_fd)
+{
+	struct stat st;
+	char text[4096];
+
+	memset(w, 0, sizeof(*w));
+	w->limit = limit_bytes;
+	w->proc_fd = proc_fd;
+	w->scratch_fd = scratch_fd;
+	w->self = getpid();
+	w->page = (uint64_t)sysconf(_SC_PAGESIZE);
+	if (proc_fd < 0) {
+		return; /* not used: there is a control group */
+	}
+	if (scratch_fd >= 0 && fstat(scratch_fd, &st) == 0) {
+		w->scratch_dev = (uint64_t)st.st_dev;
+	}
+	auto_fd meminfo = openat(proc_fd, "meminfo", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	ssize_t n = meminfo < 0 ? -1 : read(meminfo, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	w->swap = n <= 0 || watchdog_field(text, "SwapTotal:") > 0;
+	auto_fd memfd = memfd_create("probe", MFD_CLOEXEC);
+	if (memfd >= 0 && fstat(memfd, &st) == 0) {
+		w->shm_dev = (uint64_t)st.st_dev;
+	}
+}
+
+int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms)
+{
+	uint64_t start = now_ms();
+	uint64_t bound = 0;
+
+	watchdog_round_begin(w);
+	int r = each_process(w, visit_bound, &bound);
+	watchdog_round_end(w);
+	uint64_t files = shared_files(w);
+	uint64_t used = bound + files;
+	for (int look = 0; look < 2 && used > w->limit; look++) {
+		used = measure_exactly(w, files);
+	}
+	*ret_used = used;
+	*ret_next_ms = next_look(w, used, now_ms() - start);
+	if (r < 0) {
+		w->errors++;
+		return -1;
+	}
+	return used > w->limit;
+}

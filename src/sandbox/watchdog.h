@@ -1,0 +1,79 @@
+/* watchdog.h - the memory limit where no control group is to be had.
+ *
+ * Runs inside init, PID 1 of the sandbox, on a timer: adds up what all
+ * processes of the sandbox's pid namespace hold, and says whether it is past
+ * the limit. What counts is what nothing can reclaim: anonymous memory by its
+ * proportional share, and shared memory (tmpfs, memfd, SysV, shared anonymous
+ * mappings) once, mapped or not. Cached file pages do not count.
+ *
+ * The processes are hostile: they fork, exit and exec under our eyes, make
+ * themselves non-dumpable, hold thousands of fds. Therefore no heap, no
+ * waiting, bounded work per check, and upper bounds wherever a look fails.
+ *
+ * Not seen: kernel memory (pipe and socket buffers, page tables), and a memfd
+ * that is neither mapped nor held but lies in a socket's queue. */
+#ifndef SANDBOX_WATCHDOG_H
+#define SANDBOX_WATCHDOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define WATCHDOG_MAX_FDS      4096 /* looked at per check; the next one goes on there */
+#define WATCHDOG_MAX_FILES    1024 /* distinct memfds; further ones may count twice */
+#define WATCHDOG_MAX_MM       512  /* processes of which shared address spaces are known */
+#define WATCHDOG_MIN_MS       10
+#define WATCHDOG_MAX_MS       200
+#define WATCHDOG_BYTES_PER_MS (4ULL << 20) /* how fast memory can be filled: 4 GB/s */
+
+struct watchdog_file {
+	uint64_t dev;
+	uint64_t ino; /* 0: free slot */
+};
+
+/* What one process adds, remembered to find address spaces counted twice. */
+struct watchdog_mm {
+	pid_t pid;
+	uint64_t size; /* pages of address space */
+	uint64_t anon;
+	uint64_t shmem;
+};
+
+/* About 32 kB: static or on the stack of init. */
+struct watchdog {
+	uint64_t limit;
+	int proc_fd;    /* borrowed */
+	int scratch_fd; /* borrowed, -1: none */
+	pid_t self;
+	uint64_t page;
+	uint64_t scratch_dev; /* 0: none */
+	uint64_t shm_dev;     /* where memfds and SysV segments live; 0: unknown */
+	bool swap;            /* the machine has swap: count what is in it */
+	uint64_t errors;      /* looks that failed although the process was there */
+
+	/* Memfds are counted in rounds, which may span several checks. */
+	bool round_open;
+	pid_t round_pid; /* where an open round goes on */
+	int round_fd;
+	unsigned round_left; /* fds that this check may still look at */
+	uint64_t round_bytes;
+	uint64_t memfd_bytes; /* of the last complete round */
+
+	unsigned n_files;
+	struct watchdog_file files[WATCHDOG_MAX_FILES];
+	unsigned n_mm;
+	struct watchdog_mm mm[WATCHDOG_MAX_MM];
+};
+
+/* proc_fd: a directory fd of /proc of the caller's own pid namespace (caller
+ * needs CAP_SYS_PTRACE over the processes for exact figures; without it upper
+ * bounds are used). scratch_fd: any fd on the private tmpfs. */
+void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int scratch_fd);
+
+/* 1: past the limit; 0: fine; -1: /proc cannot be read (counted in errors).
+ * *ret_used is an upper bound while that is below the limit, exact beyond.
+ * *ret_next_ms says when to look again: before the headroom can be filled.
+ * Both are set in every case. */
+int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms);
+
+#endif

@@ -1,0 +1,32 @@
+/* watchdog_priv.h - what watchdog.c and watchdog_fds.c share. */
+#ifndef SANDBOX_WATCHDOG_PRIV_H
+#define SANDBOX_WATCHDOG_PRIV_H
+
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "sandbox/watchdog.h"
+
+/* Calls `visit` for every entry of the directory whose name is a number, in
+ * the kernel's order, until it returns false. -1 if it cannot be read. */
+typedef bool watchdog_visit(struct watchdog *w, int dir_fd, int number, void *arg);
+int watchdog_each(struct watchdog *w, int dir_fd, watchdog_visit *visit, void *arg);
+
+/* Opens "/proc/PID/NAME"; never blocks. */
+int watchdog_open(const struct watchdog *w, pid_t pid, const char *name, int flags);
+
+/* The first bytes of "/proc/PID/NAME" as a string; false if there are none. */
+bool watchdog_read(const struct watchdog *w, pid_t pid, const char *name, char *out, size_t size);
+
+/* The number behind "KEY" at the start of a line; 0 if absent. */
+uint64_t watchdog_field(const char *text, const char *key);
+
+/* ---- memfds (watchdog_fds.c) -------------------------------------------- */
+
+void watchdog_round_begin(struct watchdog *w);
+void watchdog_round_process(struct watchdog *w, pid_t pid);
+void watchdog_round_end(struct watchdog *w);
+uint64_t watchdog_memfd_bytes(const struct watchdog *w);
+bool watchdog_knows_file(const struct watchdog *w, uint64_t dev, uint64_t ino);
+
+#endif

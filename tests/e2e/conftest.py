@@ -1,0 +1,164 @@
+"""Fixtures of the end to end tests: callers, compiled probes, a place for both.
+
+The suite needs root (it makes an unprivileged user, and tests both) and
+working user namespaces. Where they are missing it fails; it never skips.
+"""
+import ctypes
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+import harness
+
+USER_PREFIX = "ssbt"
+
+
+def stale_users():
+    """Users of earlier suites that were killed: their process is gone."""
+    for entry in pwd.getpwall():
+        m = re.fullmatch(USER_PREFIX + r"(\d+)", entry.pw_name)
+        if m and not os.path.exists(f"/proc/{m.group(1)}"):
+            yield entry.pw_name
+
+
+def make_base():
+    """A directory that both callers can reach, on a file system that can map
+    ids (overlayfs cannot: there a tmpfs is mounted)."""
+    base = pathlib.Path(tempfile.mkdtemp(prefix="ssb-e2e-", dir="/srv"))
+    fs = subprocess.run(["stat", "-f", "-c", "%T", base], capture_output=True, text=True,
+                        timeout=10, check=True).stdout.strip()
+    if fs == "overlayfs":
+        subprocess.run(["mount", "-t", "tmpfs", "ssb-e2e", base], check=True, timeout=10)
+    base.chmod(0o755)
+    return base
+
+
+def pytest_configure(config):
+    if hasattr(config, "workerinput"):
+        config.ssb = config.workerinput["ssb"]
+        return
+    if os.geteuid() != 0:
+        pytest.exit("FAILED: the end to end tests need root (they test as root and as a user "
+                    "of their own): run make test as root or with sudo", returncode=1)
+    for name in stale_users():
+        subprocess.run(["userdel", name], timeout=30, check=False)
+    name = f"{USER_PREFIX}{os.getpid()}"
+    subprocess.run(["useradd", "--no-create-home", "--home-dir", "/nonexistent", "--shell",
+                    "/bin/sh", name], check=True, timeout=30)
+    base = make_base()
+    config.ssb = {"user": name, "base": str(base), "binary": str(install_binary(base))}
+
+
+def install_binary(base):
+    """A copy that the user can execute, wherever the checkout is."""
+    source = harness.BUILD / "src/skillsandbox"
+    if not source.exists():
+        pytest.exit(f"FAILED: {source} is not built: run make", returncode=1)
+    target = base / "bin" / "skillsandbox"
+    target.parent.mkdir(mode=0o755)
+    shutil.copy(source, target)
+    target.chmod(0o755)
+    return target
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    node.workerinput["ssb"] = node.config.ssb
+
+
+def pytest_unconfigure(config):
+    if hasattr(config, "workerinput") or not hasattr(config, "ssb"):
+        return
+    subprocess.run(["userdel", config.ssb["user"]], timeout=30, check=False,
+                   stderr=subprocess.DEVNULL)
+    base = config.ssb["base"]
+    subprocess.run(["umount", "-q", base], timeout=30, check=False)
+    shutil.rmtree(base, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def base(request):
+    return pathlib.Path(request.config.ssb["base"])
+
+
+@pytest.fixture(scope="session")
+def user_entry(request):
+    return pwd.getpwnam(request.config.ssb["user"])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def machine_is_fit(user_entry):
+    """User namespaces as the user: without them nothing here means anything."""
+    r = subprocess.run(["setpriv", f"--reuid={user_entry.pw_uid}", f"--regid={user_entry.pw_gid}",
+                        "--clear-groups", "unshare", "-Urn", "true"], capture_output=True,
+                       timeout=30)
+    assert r.returncode == 0, f"user namespaces do not work here: {r.stderr.decode()}"
+
+
+def make_runner(kind, request, user_entry, base):
+    uid, gid, name = (0, 0, "root") if kind == "root" else \
+        (user_entry.pw_uid, user_entry.pw_gid, user_entry.pw_name)
+    return harness.Runner(kind, uid, gid, name, base, request.config.ssb["binary"])
+
+
+@pytest.fixture(params=["root", "user"])
+def ssb(request, user_entry, base):
+    """The caller: every test that takes it runs as root and as a user."""
+    runner = make_runner(request.param, request, user_entry, base)
+    yield runner
+    runner.done()
+
+
+@pytest.fixture
+def root(request, user_entry, base):
+    runner = make_runner("root", request, user_entry, base)
+    yield runner
+    runner.done()
+
+
+@pytest.fixture
+def user(request, user_entry, base):
+    runner = make_runner("user", request, user_entry, base)
+    yield runner
+    runner.done()
+
+
+@pytest.fixture(scope="session")
+def programs(request, base):
+    """Compiles tests/e2e/progs/*.c; programs('name') is the executable."""
+    worker = getattr(request.config, "workerinput", {}).get("workerid", "main")
+    out = base / f"progs-{worker}"
+    out.mkdir(mode=0o755)
+    flags = {"nolibc": ["-static", "-nostdlib", "-fno-stack-protector", "-fno-pie", "-no-pie"]}
+
+    def program(name):
+        target = out / name
+        if not target.exists():
+            source = pathlib.Path(__file__).parent / "progs" / f"{name}.c"
+            subprocess.run(["gcc", "-O1", "-Wall", "-o", target, source,
+                            *flags.get(name, ["-static"])], check=True, timeout=60)
+            target.chmod(0o755)
+        return target
+    return program
+
+
+@pytest.fixture
+def mounts():
+    """Mounts that a test makes on the host; undone at its end, last first."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    done = []
+
+    def mount(fstype, source, target, flags=0, data=None):
+        rc = libc.mount(str(source).encode(), str(target).encode(), fstype.encode(),
+                        ctypes.c_ulong(flags), data.encode() if data else None)
+        assert rc == 0, f"mount {fstype} on {target}: {os.strerror(ctypes.get_errno())}"
+        done.append(str(target))
+    yield mount
+    for target in reversed(done):
+        libc.umount2(target.encode(), 2)

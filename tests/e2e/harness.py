@@ -1,0 +1,248 @@
+"""Runs the product as root or as an unprivileged user, and probes bare.
+
+Three rules hold everywhere: every subprocess has a timeout; the environment is
+built from scratch; code that attacks runs unconfined only through bare(), in
+a network and pid namespace of its own, with a home made of decoys.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import textwrap
+
+REPO = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("SSB_BUILD", REPO / "build"))
+PYTHON = "/usr/bin/python3"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+SECRET = "decoy-secret-7f3a91"
+
+DECOYS = {
+    ".ssh/id_ed25519": f"-----BEGIN DECOY KEY-----\n{SECRET}-ssh\n",
+    ".aws/credentials": f"[default]\naws_secret_access_key = {SECRET}-aws\n",
+    ".env": f"API_TOKEN={SECRET}-env\n",
+    ".config/gh/hosts.yml": f"oauth_token: {SECRET}-gh\n",
+    ".netrc": f"machine x login y password {SECRET}-netrc\n",
+    ".mozilla/firefox/x.default/cookies.sqlite": f"{SECRET}-cookies\n",
+}
+
+
+class Result:
+    """What a finished command left: exit status as a shell would see it."""
+
+    def __init__(self, argv, returncode, stdout, stderr):
+        self.argv = argv
+        self.code = returncode
+        self.out = stdout
+        self.err = stderr
+
+    @property
+    def text(self):
+        return self.out.decode("utf-8", "replace")
+
+    @property
+    def errors(self):
+        return self.err.decode("utf-8", "replace")
+
+    def json(self):
+        try:
+            return json.loads(self.out)
+        except ValueError as e:
+            raise AssertionError(f"no JSON on stdout: {e}\n{self!r}") from None
+
+    def ok(self):
+        assert self.code == 0, repr(self)
+        return self
+
+    def __repr__(self):
+        return (f"exit {self.code} of {' '.join(map(str, self.argv))}\n"
+                f"stdout: {self.out[:3000]!r}\nstderr: {self.errors[:4000]}")
+
+
+def execute(argv, *, stdin=b"", timeout=60, cwd="/", env=None, **kw):
+    """subprocess.run with a hard end; a hang is a failure, not a wait."""
+    argv = [str(a) for a in argv]
+    p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, cwd=cwd, env=env or {}, start_new_session=True,
+                         **kw)
+    try:
+        out, err = p.communicate(stdin, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(p.pid, signal.SIGKILL)
+        out, err = p.communicate()
+        raise AssertionError(f"hung for {timeout} s: {' '.join(argv)}\n"
+                             f"stdout: {out[-2000:]!r}\nstderr: {err[-2000:]!r}") from None
+    return Result(argv, p.returncode, out, err)
+
+
+def yaml_text(value, indent=0):
+    """Block YAML of dicts, lists and scalars, as a person would write it."""
+    pad = "  " * indent
+    lines = []
+    for key, v in value.items():
+        if isinstance(v, dict):
+            lines.append(f"{pad}{key}:" + ("" if v else " {}"))
+            lines += [yaml_text(v, indent + 1)] if v else []
+        elif isinstance(v, (list, tuple)):
+            lines.append(f"{pad}{key}: {json.dumps(list(v))}")
+        elif isinstance(v, str):
+            lines.append(f"{pad}{key}: {json.dumps(v)}")
+        else:
+            lines.append(f"{pad}{key}: {json.dumps(v)}")
+    return "\n".join(lines)
+
+
+def manifest(name="probe", command=PYTHON, args=("main.py",), read=(), write=(), allow=(),
+             egress=(), profile=None, resources=None):
+    permissions = {}
+    if egress:
+        permissions["network"] = {"egress": list(egress)}
+    if read or write:
+        permissions["filesystem"] = {k: [str(p) for p in v]
+                                     for k, v in (("read", read), ("write", write)) if v}
+    if allow:
+        permissions["env_vars"] = {"allow": list(allow)}
+    if profile:
+        permissions["syscalls"] = {"profile": profile}
+    doc = {"skill": {"name": name, "version": "1.0.0"}, "permissions": permissions}
+    if resources:
+        doc["resources"] = resources
+    doc["entrypoint"] = {"command": command, "args": list(args)}
+    return yaml_text(doc) + "\n"
+
+
+class Runner:
+    """One caller (root, or a user) with a fresh home made of decoys."""
+
+    def __init__(self, kind, uid, gid, name, base, binary):
+        self.kind, self.uid, self.gid, self.name = kind, uid, gid, name
+        self.binary = binary
+        self.base = pathlib.Path(tempfile.mkdtemp(prefix=kind + "-", dir=base))
+        self.home = self.mkdir("home", 0o700)
+        self.work = self.mkdir("work")
+        os.chown(self.base, uid, gid)
+        self.base.chmod(0o755)
+        for path, text in DECOYS.items():
+            self.write(self.home / path, text, 0o600)
+        self.count = 0
+
+    @property
+    def is_root(self):
+        return self.kind == "root"
+
+    @property
+    def state(self):
+        return self.home / ".local/state"
+
+    def own(self, path):
+        os.chown(path, self.uid, self.gid, follow_symlinks=False)
+        return path
+
+    def mkdir(self, name, mode=0o755):
+        path = self.base / name
+        path.mkdir(parents=True, exist_ok=True)
+        path.chmod(mode)
+        return self.own(path)
+
+    def write(self, path, data, mode=0o644):
+        """A file of this caller; missing parents are made and owned as well."""
+        path = pathlib.Path(path)
+        missing = []
+        parent = path.parent
+        while not parent.exists():
+            missing.append(parent)
+            parent = parent.parent
+        for d in reversed(missing):
+            d.mkdir(mode=0o755)
+            self.own(d)
+        path.write_bytes(data if isinstance(data, bytes) else textwrap.dedent(data).encode())
+        path.chmod(mode)
+        return self.own(path)
+
+    def environment(self, extra=None):
+        env = {"HOME": str(self.home), "PATH": PATH, "USER": self.name, "LANG": "C.UTF-8",
+               "XDG_STATE_HOME": str(self.state)}
+        env.update(extra or {})
+        return env
+
+    def identity(self):
+        if self.is_root:
+            return []
+        return ["setpriv", f"--reuid={self.uid}", f"--regid={self.gid}", "--clear-groups",
+                "--inh-caps=-all", "--"]
+
+    def as_caller(self, argv, *, env=None, cwd=None, **kw):
+        """Any command with this caller's identity (not the sandbox)."""
+        return execute([*self.identity(), *argv], env=self.environment(env),
+                       cwd=cwd or self.work, **kw)
+
+    def ssb(self, *args, **kw):
+        return self.as_caller([self.binary, *args], **kw)
+
+    def run(self, *args, **kw):
+        return self.ssb("run", *args, **kw)
+
+    def popen(self, argv, *, env=None, cwd=None, **kw):
+        return subprocess.Popen([*self.identity(), *map(str, argv)], env=self.environment(env),
+                                cwd=cwd or self.work, start_new_session=True, **kw)
+
+    def skill(self, code, *, text=None, files=None, **fields):
+        """A skill directory whose main.py is `code`; returns its path."""
+        self.count += 1
+        d = self.mkdir(f"skill{self.count}")
+        self.write(d / "main.py", code)
+        self.write(d / "skillsandbox.yaml", text if text is not None else manifest(**fields))
+        for name, data in (files or {}).items():
+            self.write(d / name, data)
+        return d
+
+    def inside(self, code, *, flags=(), env=None, stdin=b"", timeout=60, cwd=None, **fields):
+        """Runs `code` (Python) as a skill in the sandbox."""
+        return self.run(*flags, self.skill(code, **fields), env=env, stdin=stdin,
+                        timeout=timeout, cwd=cwd)
+
+    def probe(self, code, **kw):
+        """The same, and what it printed as JSON."""
+        return self.inside(code, **kw).ok().json()
+
+    def bare(self, argv_or_code, *, env=None, timeout=60, stdin=b"", cwd=None):
+        """The control: unconfined, but only decoys are in sight. Its network
+        and pid namespaces are new; environment and home are decoys."""
+        argv = [PYTHON, "-c", textwrap.dedent(argv_or_code)] \
+            if isinstance(argv_or_code, str) else argv_or_code
+        return execute(["unshare", "--net", "--pid", "--fork", "--mount-proc", "--kill-child",
+                        *self.identity(), "env", "-i",
+                        *(f"{k}={v}" for k, v in self.environment(env).items()), *argv],
+                       env={"PATH": PATH}, timeout=timeout, stdin=stdin, cwd=cwd or self.work)
+
+    def bare_probe(self, code, **kw):
+        return self.bare(code, **kw).ok().json()
+
+    def last_trace(self):
+        """The newest trace.json in this caller's state directory."""
+        files = sorted((self.state / "skillsandbox/runs").glob("*/trace.json"),
+                       key=lambda p: p.stat().st_mtime_ns)
+        assert files, "no trace was written"
+        return json.loads(files[-1].read_bytes())
+
+    def done(self):
+        for p in self.base.rglob("*"):
+            if p.is_dir() and not p.is_symlink():
+                p.chmod(p.stat().st_mode | stat.S_IRWXU)
+        shutil.rmtree(self.base, ignore_errors=True)
+
+
+def alive_with(marker):
+    """Processes of the host whose command line holds `marker`."""
+    found = []
+    for d in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            line = (d / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if marker.encode() in line and int(d.name) != os.getpid():
+            found.append((int(d.name), line))
+    return found

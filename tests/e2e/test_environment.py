@@ -1,0 +1,98 @@
+"""The environment is empty but for what is declared, also through /proc."""
+from harness import SECRET
+
+SHOW = """
+import json, os
+found = {}
+for place in ('/proc/self/environ', '/proc/1/environ', f'/proc/{os.getppid()}/environ'):
+    try:
+        found[place] = open(place, 'rb').read().decode()
+    except OSError as e:
+        found[place] = ''
+print(json.dumps({'env': dict(os.environ), 'proc': found, 'pid': os.getpid()}))
+"""
+PLANTED = {"AWS_SECRET_ACCESS_KEY": f"{SECRET}-env", "GITHUB_TOKEN": f"{SECRET}-token",
+           "MY_KEY": "declared-value"}
+ALWAYS = {"HOME", "TMPDIR", "PATH", "LANG"}
+
+
+def test_only_declared_names(ssb):
+    seen = ssb.probe(SHOW, env=PLANTED, flags=["--env", "MY_KEY"])
+    assert seen["env"]["MY_KEY"] == "declared-value"
+    assert set(seen["env"]) - ALWAYS - {"MY_KEY", "PWD", "LC_CTYPE"} == set()
+    assert SECRET not in str(seen)
+    control = ssb.bare_probe(SHOW, env=PLANTED)
+    assert set(PLANTED) <= set(control["env"])
+    assert SECRET in control["proc"]["/proc/self/environ"]
+
+
+def test_manifest_declares(ssb):
+    assert "MY_KEY" not in ssb.probe(SHOW, env=PLANTED)["env"]
+    seen = ssb.probe(SHOW, env=PLANTED, allow=["MY_KEY", "NOT_SET"])
+    assert seen["env"]["MY_KEY"] == "declared-value"
+    assert "NOT_SET" not in seen["env"]
+    assert SECRET not in str(seen)
+
+
+def test_value_given_by_owner(ssb):
+    seen = ssb.probe(SHOW, env=PLANTED, flags=["--env", "MY_KEY=owner", "--env", "OTHER=a=b"])
+    assert seen["env"]["MY_KEY"] == "owner"
+    assert seen["env"]["OTHER"] == "a=b"
+
+
+def test_no_process_in_sight_has_the_secret(ssb):
+    code = """
+    import glob, json
+    hits, looked = [], 0
+    for p in glob.glob('/proc/[0-9]*'):
+        for name in ('environ', 'cmdline', 'mem', 'maps', 'auxv'):
+            try:
+                data = open(f'{p}/{name}', 'rb').read(1 << 20)
+            except OSError:
+                continue
+            looked += 1
+            if b'decoy-secret' in data and name == 'environ':
+                hits.append(p)
+    print(json.dumps({'hits': hits, 'looked': looked}))
+    """
+    seen = ssb.probe(code, env=PLANTED)
+    assert seen["looked"] > 0
+    assert seen["hits"] == []
+    assert ssb.bare_probe(code, env=PLANTED)["hits"]
+
+
+def test_proc_1_is_opaque(ssb):
+    code = """
+    import json, os
+    seen = {}
+    for name in ('environ', 'mem', 'maps', 'fd', 'root', 'cwd', 'exe'):
+        try:
+            path = f'/proc/1/{name}'
+            if name == 'fd':
+                os.listdir(path)
+            elif name in ('root', 'cwd', 'exe'):
+                os.readlink(path)
+            else:
+                open(path, 'rb').read(16)
+            seen[name] = 'readable'
+        except OSError as e:
+            seen[name] = 'denied'
+    print(json.dumps({'seen': seen, 'pid': os.getpid()}))
+    """
+    seen = ssb.probe(code)
+    assert seen["pid"] != 1, "the skill must not be init"
+    assert set(seen["seen"].values()) == {"denied"}, seen
+    # The control looks at its own process, which it may.
+    own = ssb.probe(code.replace("/proc/1/", "/proc/self/"))
+    assert set(own["seen"].values()) == {"readable"}, own
+
+
+def test_missing_declared_name_is_in_the_plan(ssb):
+    r = ssb.run("--env", "NOT_SET_ANYWHERE", "--dry-run", "--", "true")
+    assert "NOT_SET_ANYWHERE" in r.ok().text + r.errors
+
+
+def test_path_is_a_safe_default(ssb):
+    seen = ssb.probe(SHOW, env={"PATH": f"{ssb.home}/bin:/usr/bin:/bin"})
+    assert str(ssb.home) not in seen["env"]["PATH"]
+    assert "/usr/bin" in seen["env"]["PATH"]

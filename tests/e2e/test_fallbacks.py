@@ -1,0 +1,135 @@
+"""Where a layer cannot be applied: stop and say so, or lose it loudly."""
+import json
+import os
+
+import pytest
+
+
+MS_BIND = 4096
+
+
+def without_userns(runner, *args, **kw):
+    """The product where no further user namespace can be made: a user
+    namespace of the test whose own limit is zero. The caller is a user there."""
+    script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all ' \
+             '--inh-caps=-all --bounding-set=-all -- "$0" "$@"'
+    return runner.as_caller(["unshare", "--map-current-user", "--keep-caps", "sh", "-c", script,
+                             runner.binary, *args], **kw)
+
+
+def test_no_user_namespaces_stops_the_run(user):
+    r = without_userns(user, "run", "--", "/bin/echo", "started")
+    assert r.code == 125, repr(r)
+    assert b"started" not in r.out
+    assert "userns" in r.errors or "user namespace" in r.errors
+    assert "--best-effort" in r.errors or "sysctl" in r.errors
+
+
+def test_doctor_tells_what_is_missing(user):
+    r = without_userns(user, "doctor", "--json")
+    checks = {c["name"]: c for c in json.loads(r.out)}
+    assert not checks["userns"]["ok"] and checks["userns"]["remedy"]
+
+
+PROBE = """
+import json, os, socket
+seen = {'env': sorted(os.environ)}
+def attempt(name, f):
+    try:
+        f()
+        seen[name] = 'ok'
+    except OSError:
+        seen[name] = 'denied'
+home = os.environ['REAL_HOME']
+attempt('ssh', lambda: open(home + '/.ssh/id_ed25519').read())
+attempt('inet', lambda: socket.socket(socket.AF_INET))
+attempt('unix', lambda: socket.socket(socket.AF_UNIX))
+attempt('write', lambda: open(home + '/left', 'w'))
+attempt('granted', lambda: open(os.environ['DATA'] + '/f').read())
+print(json.dumps(seen))
+"""
+
+
+def test_best_effort_userns_is_still_a_sandbox(user):
+    d = user.mkdir("data")
+    user.write(d / "f", "x")
+    skill = user.skill(PROBE, read=[d], allow=["REAL_HOME", "DATA"])
+    r = without_userns(user, "run", "--best-effort", "userns", skill,
+                       env={"REAL_HOME": str(user.home), "DATA": str(d), "TOKEN": "x"})
+    assert r.code == 0, repr(r)
+    seen = json.loads(r.out)
+    assert seen["ssh"] == seen["inet"] == seen["unix"] == seen["write"] == "denied"
+    assert seen["granted"] == "ok"
+    assert "TOKEN" not in seen["env"]
+    assert r.err, "the loss must be loud"
+    t = user.last_trace()
+    assert "best" in json.dumps(t["layers"])
+    control = user.bare_probe(PROBE, env={"REAL_HOME": str(user.home), "DATA": str(d)})
+    assert {control[k] for k in ("ssh", "inet", "unix", "write", "granted")} == {"ok"}
+
+
+def test_best_effort_userns_refuses_egress(user):
+    skill = user.skill("print('started')", egress=[{"domain": "a.example", "ports": [443]}])
+    r = without_userns(user, "run", "--best-effort", "userns", skill)
+    assert r.code == 125 and b"started" not in r.out
+
+
+def test_best_effort_changes_nothing_where_the_layer_works(ssb):
+    code = "import json, os; print(json.dumps(os.readlink('/proc/self/ns/user')))"
+    outside = os.readlink("/proc/self/ns/user")
+    assert ssb.probe(code, flags=["--best-effort", "userns"]) != outside
+
+
+def test_masked_proc_stops_the_run(user):
+    """As in a container: something is mounted over a part of /proc."""
+    script = 'mount --bind /dev/null /proc/timer_list 2>/dev/null || ' \
+             'mount --bind /dev/null /proc/version; exec setpriv --ambient-caps=-all ' \
+             '--inh-caps=-all -- "$0" "$@"'
+    r = user.as_caller(["unshare", "--map-current-user", "--keep-caps", "--mount", "--pid",
+                        "--fork", "sh", "-c", script, user.binary, "run", "--", "/bin/echo",
+                        "started"])
+    assert r.code == 125, repr(r)
+    assert b"started" not in r.out and "proc" in r.errors
+
+
+def overlay(root, mounts):
+    parts = [root.mkdir(f"ovl-{n}") for n in ("lower", "upper", "work")]
+    merged = root.mkdir("merged")
+    mounts("overlay", "ssb-overlay", merged,
+           data=f"lowerdir={parts[0]},upperdir={parts[1]},workdir={parts[2]}")
+    return merged
+
+
+def test_overlayfs_reads_come_from_a_snapshot(root, mounts):
+    merged = overlay(root, mounts)
+    root.write(merged / "f", "content", 0o600)
+    assert root.inside(f"print(open('{merged}/f').read())", read=[merged]).ok().text == "content\n"
+    r = root.inside(f"open('{merged}/f', 'w')", read=[merged])
+    assert r.code == 1 and (merged / "f").read_text() == "content"
+
+
+def test_overlayfs_skill_runs(root, mounts):
+    merged = overlay(root, mounts)
+    made = root.skill("print('from overlay')")
+    for f in made.iterdir():
+        root.write(merged / f.name, f.read_bytes(), 0o600)
+    assert root.run(merged).ok().text == "from overlay\n"
+
+
+def test_overlayfs_writes_fail_with_the_remedy(root, mounts):
+    merged = overlay(root, mounts)
+    r = root.inside("print('started')", write=[merged])
+    assert r.code == 125 and b"started" not in r.out, repr(r)
+    assert str(merged) in r.errors
+
+
+@pytest.mark.parametrize("layer", ["userns", "net", "mounts", "env", "limits", "caps", "landlock",
+                                   "seccomp"])
+def test_every_layer_has_a_name(ssb, layer):
+    assert ssb.run("--best-effort", layer, "--", "true").code == 0
+
+
+def test_trace_tells_all_layers_on(ssb):
+    ssb.run("--", "true").ok()
+    text = json.dumps(ssb.last_trace()["layers"])
+    assert "best" not in text

@@ -1,0 +1,397 @@
+"""The file view: what is declared is there, with its permission; nothing else is."""
+import json
+import os
+
+import pytest
+
+from harness import DECOYS, SECRET
+
+READ_ALL = """
+import json, os
+got = {}
+for p in json.loads(os.environ['PATHS']):
+    try:
+        if os.path.isdir(p):
+            got[p] = 'dir: ' + ' '.join(sorted(os.listdir(p)))
+        else:
+            got[p] = open(p, 'rb').read(4096).decode('utf-8', 'replace')
+    except OSError as e:
+        got[p] = None
+print(json.dumps(got))
+"""
+
+
+def paths_env(paths):
+    return {"PATHS": json.dumps([str(p) for p in paths])}
+
+
+def test_decoys_are_invisible(ssb):
+    paths = [ssb.home / p for p in DECOYS]
+    got = ssb.probe(READ_ALL, env=paths_env(paths), flags=["--env", "PATHS"])
+    assert set(got.values()) == {None}
+    control = ssb.bare_probe(READ_ALL, env=paths_env(paths))
+    assert all(SECRET in v for v in control.values())
+
+
+def test_host_places_are_hidden(ssb):
+    code = """
+    import json, os
+    print(json.dumps({p: os.path.exists(p) for p in json.loads(os.environ['PATHS'])}))
+    """
+    places = ["/etc/shadow", "/run", "/sys/kernel", "/boot", "/home", "/root/.profile", "/var/lib",
+              "/var/log", "/opt", "/etc/ssh", "/etc/sudoers", "/proc/kcore",
+              "/proc/sysrq-trigger"]
+    places = [p for p in places if os.path.exists(p)]
+    seen = ssb.probe(code, env=paths_env(places), flags=["--env", "PATHS"])
+    # /home may be there as the parent of $HOME, /proc entries as names.
+    hidden = [p for p in places if not p.startswith(("/home", "/proc/"))]
+    assert [p for p in hidden if seen[p]] == []
+    control = ssb.bare_probe(code, env=paths_env(places))
+    assert control["/etc/shadow"] and control["/run"]
+
+
+def test_other_homes_are_hidden(ssb):
+    other = ssb.mkdir("other-home")
+    ssb.write(other / "diary", SECRET)
+    code = "import json, os; print(json.dumps({d: os.listdir(d) for d in ('/home', '/') \
+        if os.path.isdir(d)}))"
+    seen = ssb.probe(code)
+    assert SECRET not in str(seen)
+    got = ssb.probe(READ_ALL, env=paths_env([other / "diary"]), flags=["--env", "PATHS"])
+    assert list(got.values()) == [None]
+    assert ssb.bare_probe(READ_ALL, env=paths_env([other / "diary"]))[str(other / "diary")]
+
+
+def test_kernel_knobs_are_closed(ssb):
+    code = """
+    import json, os
+    seen = {}
+    for p in ('/proc/sys/kernel/core_pattern', '/proc/sys/kernel/hostname', '/proc/sysrq-trigger',
+              '/proc/sys/vm/overcommit_memory', '/proc/sys/fs/binfmt_misc/register'):
+        try:
+            os.close(os.open(p, os.O_WRONLY))
+            seen[p] = 'writable'
+        except OSError as e:
+            seen[p] = 'denied'
+    print(json.dumps(seen))
+    """
+    assert set(ssb.probe(code).values()) == {"denied"}
+
+
+def test_control_knob_opens_for_root(root):
+    code = "import os; os.close(os.open('/proc/sys/kernel/core_pattern', os.O_WRONLY)); print(1)"
+    root.bare(code).ok()
+
+
+TOUCH = """
+import json, os
+d = os.environ['DIR']
+seen = {}
+def attempt(name, f):
+    try:
+        f()
+        seen[name] = 'ok'
+    except OSError as e:
+        seen[name] = e.strerror
+attempt('read', lambda: open(d + '/file').read())
+attempt('list', lambda: os.listdir(d))
+attempt('append', lambda: open(d + '/file', 'a').write('more'))
+attempt('truncate', lambda: os.truncate(d + '/file', 1))
+attempt('chmod', lambda: os.chmod(d + '/file', 0o600))
+attempt('utime', lambda: os.utime(d + '/file', (1, 1)))
+attempt('create', lambda: open(d + '/new', 'w').write('new'))
+attempt('mkdir', lambda: os.mkdir(d + '/newdir'))
+attempt('symlink', lambda: os.symlink('x', d + '/newlink'))
+attempt('link', lambda: os.link(d + '/file', d + '/hard'))
+attempt('rename', lambda: os.rename(d + '/old', d + '/renamed'))
+attempt('unlink', lambda: os.unlink(d + '/gone'))
+attempt('reopen', lambda: os.open('/proc/self/fd/%d' % os.open(d + '/file', os.O_RDONLY),
+                                  os.O_WRONLY))
+print(json.dumps(seen))
+"""
+
+
+def data_dir(ssb, name="data"):
+    d = ssb.mkdir(name)
+    for f in ("file", "old", "gone"):
+        ssb.write(d / f, "content of " + f, 0o640)
+    return d
+
+
+def test_declared_read_is_read_only(ssb):
+    d = data_dir(ssb)
+    seen = ssb.probe(TOUCH, env={"DIR": str(d)}, flags=["--env", "DIR"], read=[d])
+    assert seen.pop("read") == "ok"
+    assert seen.pop("list") == "ok"
+    assert [k for k, v in seen.items() if v == "ok"] == []
+    assert (d / "file").read_text() == "content of file"
+    assert sorted(os.listdir(d)) == ["file", "gone", "old"]
+
+
+def test_declared_write_persists_and_belongs_to_the_caller(ssb):
+    d = data_dir(ssb)
+    seen = ssb.probe(TOUCH, env={"DIR": str(d)}, flags=["--env", "DIR"], write=[d])
+    assert {k: v for k, v in seen.items() if v != "ok"} == {}
+    assert (d / "new").read_text() == "new"
+    assert (d / "renamed").exists() and not (d / "gone").exists()
+    for name in ("new", "newdir", "newlink", "file"):
+        st = os.lstat(d / name)
+        assert (st.st_uid, st.st_gid) == (ssb.uid, ssb.gid), name
+
+
+def test_undeclared_is_missing(ssb):
+    d = data_dir(ssb)
+    seen = ssb.probe(TOUCH, env={"DIR": str(d)}, flags=["--env", "DIR"])
+    assert [k for k, v in seen.items() if v == "ok"] == []
+
+
+def test_private_file_of_caller_is_readable_when_declared(ssb):
+    d = data_dir(ssb)
+    ssb.write(d / "private", "private text", 0o600)
+    got = ssb.probe(READ_ALL, env=paths_env([d / "private"]), flags=["--env", "PATHS"], read=[d])
+    assert got[str(d / "private")] == "private text"
+
+
+def test_single_file_grants(ssb):
+    d = data_dir(ssb)
+    code = """
+    import os, json
+    seen = {'read': open(os.environ['R']).read()}
+    open(os.environ['W'], 'a').write('!')
+    for n, m in (('R', 'a'),):
+        try:
+            open(os.environ[n], m).write('x')
+            seen['append'] = 'ok'
+        except OSError:
+            seen['append'] = 'denied'
+    seen['siblings'] = sorted(os.listdir(os.path.dirname(os.environ['R'])))
+    print(json.dumps(seen))
+    """
+    seen = ssb.probe(code, env={"R": str(d / "file"), "W": str(d / "old")},
+                     flags=["--env", "R", "--env", "W"], read=[d / "file"], write=[d / "old"])
+    assert seen == {"read": "content of file", "append": "denied", "siblings": ["file", "old"]}
+    assert (d / "old").read_text() == "content of old!"
+
+
+def test_write_path_is_created_as_directory(ssb):
+    d = ssb.mkdir("parent") / "made"
+    ssb.inside("import os; open(os.environ['D'] + '/f', 'w').write('x')", env={"D": str(d)},
+               flags=["--env", "D"], write=[d]).ok()
+    assert (d / "f").read_text() == "x"
+    assert d.stat().st_uid == ssb.uid
+
+
+def test_write_path_without_parent_is_refused(ssb):
+    r = ssb.inside("print('started')", write=[ssb.base / "no" / "such"])
+    assert r.code == 125 and b"started" not in r.out
+    assert not (ssb.base / "no").exists()
+
+
+def test_write_path_is_not_created_through_a_symlink(ssb):
+    real = ssb.mkdir("real")
+    link = ssb.base / "link"
+    link.symlink_to(real)
+    r = ssb.inside("print('started')", write=[link / "made"])
+    assert r.code == 125 and b"started" not in r.out
+    assert not (real / "made").exists()
+    ssb.inside("print('started')", write=[real / "made"]).ok()
+
+
+def test_missing_read_is_a_warning(ssb):
+    missing = ssb.base / "not-there"
+    r = ssb.inside("print('started')", read=[missing]).ok()
+    assert b"started" in r.out
+    assert str(missing) in json.dumps(ssb.last_trace())
+
+
+def test_tmp_and_home_are_private(ssb):
+    name = f"ssb-private-{os.getpid()}-{ssb.kind}"
+    code = f"""
+    import json, os, tempfile
+    for d in ('/tmp', '/var/tmp', os.environ['HOME'], os.environ['TMPDIR']):
+        open(d + '/{name}', 'w').write('x')
+    print(json.dumps({{'tmp': sorted(os.listdir('/tmp'))}}))
+    """
+    assert ssb.probe(code)["tmp"] == [name]
+    for d in ("/tmp", "/var/tmp", ssb.home):
+        assert not os.path.exists(f"{d}/{name}")
+    # nothing is left from the run before
+    assert ssb.probe(code)["tmp"] == [name]
+
+
+def test_system_is_read_only(ssb):
+    code = """
+    import json, os
+    seen = {}
+    for d in ('/', '/usr', '/usr/bin', '/etc', '/skill', '/dev', '/proc', '/lib', '/bin'):
+        try:
+            open(d + '/ssb-probe', 'w').close()
+            os.unlink(d + '/ssb-probe')
+            seen[d] = 'writable'
+        except OSError:
+            seen[d] = 'denied'
+    print(json.dumps(seen))
+    """
+    assert set(ssb.probe(code).values()) == {"denied"}
+    assert ssb.probe(code.replace("'/', '/usr'", "'/tmp', '/usr'"))["/tmp"] == "writable"
+
+
+def test_nosuid_nodev_everywhere(ssb):
+    code = """
+    import json
+    bad = []
+    for line in open('/proc/self/mountinfo'):
+        fields = line.split()
+        options = fields[5].split(',')
+        kind = fields[fields.index('-') + 1]
+        if 'nosuid' not in options or ('nodev' not in options and not
+                fields[4].startswith('/dev')):
+            bad.append(line)
+    print(json.dumps(bad))
+    """
+    assert ssb.probe(code) == []
+
+
+def test_mountinfo_tells_no_host_path_but_the_granted(ssb):
+    other = ssb.mkdir("unrelated-name")
+    text = ssb.inside("print(open('/proc/self/mountinfo').read())").ok().text
+    assert other.name not in text
+
+
+def test_etc_is_small_and_synthetic(ssb):
+    code = """
+    import json, os
+    print(json.dumps({'etc': sorted(os.listdir('/etc')), 'passwd': open('/etc/passwd').read(),
+                      'hosts': open('/etc/hosts').read()}))
+    """
+    seen = ssb.probe(code)
+    assert "shadow" not in seen["etc"] and "sudoers" not in seen["etc"]
+    assert "ld.so.cache" in seen["etc"]
+    assert len(seen["passwd"].splitlines()) <= 4
+    assert "localhost" in seen["hosts"]
+    assert len(os.listdir("/etc")) > len(seen["etc"])
+
+
+def test_skill_directory_is_at_skill(ssb):
+    code = """
+    import json, os
+    print(json.dumps({'cwd': os.getcwd(), 'files': sorted(os.listdir('/skill')),
+                      'data': open('/skill/data.txt').read(), 'file': __file__}))
+    """
+    seen = ssb.run(ssb.skill(code, files={"data.txt": "hello"})).ok().json()
+    assert seen["cwd"] == "/skill"
+    assert seen["data"] == "hello"
+    assert seen["files"] == ["data.txt", "main.py", "skillsandbox.yaml"]
+
+
+def test_symlink_to_a_secret_gives_nothing(ssb):
+    d = data_dir(ssb)
+    (d / "innocent").symlink_to(ssb.home / ".ssh/id_ed25519")
+    got = ssb.probe(READ_ALL, env=paths_env([d / "innocent"]), flags=["--env", "PATHS"], read=[d])
+    assert list(got.values()) == [None]
+    control = ssb.bare_probe(READ_ALL, env=paths_env([d / "innocent"]))
+    assert SECRET in control[str(d / "innocent")]
+
+
+def test_declared_path_that_is_a_symlink_to_a_secret(ssb):
+    link = ssb.base / "weather-data"
+    link.symlink_to(ssb.home / ".ssh")
+    r = ssb.inside(READ_ALL, env=paths_env([link / "id_ed25519"]), flags=["--env", "PATHS"],
+                   read=[link])
+    assert SECRET not in r.text
+    assert r.code in (0, 125)
+
+
+def test_skill_symlink_out_of_the_skill(ssb):
+    skill = ssb.skill("print(open('/skill/leak').read())")
+    (skill / "leak").symlink_to(ssb.home / ".ssh/id_ed25519")
+    r = ssb.run(skill)
+    assert r.code != 0 and SECRET not in r.text
+
+
+def test_manifest_symlink_out_of_the_skill_is_an_error(ssb):
+    skill = ssb.skill("print('started')")
+    outside = ssb.write(ssb.base / "other.yaml", (skill / "skillsandbox.yaml").read_text())
+    (skill / "skillsandbox.yaml").unlink()
+    (skill / "skillsandbox.yaml").symlink_to(outside)
+    r = ssb.run(skill)
+    assert r.code == 125 and b"started" not in r.out
+
+
+@pytest.mark.parametrize("grant", ["read", "write"])
+def test_submount_follows_its_parent(root, mounts, grant):
+    """A mount below a granted directory is not writable where the parent is not."""
+    d = data_dir(root)
+    sub = root.mkdir("data/sub")
+    mounts("tmpfs", "ssb-sub", sub, data="mode=0755")
+    root.write(sub / "file", "below")
+    code = """
+    import json, os
+    seen = {}
+    try:
+        seen['read'] = open(os.environ['F']).read()
+    except OSError as e:
+        seen['read'] = None
+    try:
+        open(os.environ['F'], 'a').write('!')
+        seen['write'] = 'ok'
+    except OSError as e:
+        seen['write'] = 'denied'
+    print(json.dumps(seen))
+    """
+    r = root.inside(code, env={"F": str(sub / "file")}, flags=["--env", "F"], **{grant: [d]})
+    seen = r.ok().json()
+    if grant == "read":
+        assert seen["write"] == "denied"
+        assert (sub / "file").read_text() == "below"
+    else:
+        assert seen["write"] == "ok" or seen["read"] in (None, "below")
+
+
+def test_bind_of_host_tree_below_a_read_grant_stays_read_only(root, mounts):
+    d = data_dir(root)
+    sub = root.mkdir("data/bound")
+    other = root.mkdir("other")
+    root.write(other / "file", "other")
+    mounts("none", other, sub, flags=4096)
+    code = "open(%r, 'a').write('!')" % str(sub / "file")
+    assert root.inside(code, read=[d]).code != 0
+    assert (other / "file").read_text() == "other"
+    root.bare(code).ok()
+    assert (other / "file").read_text() == "other!"
+
+
+def test_read_beneath_write_and_write_beneath_read(ssb):
+    d = data_dir(ssb)
+    ssb.mkdir("data/ro")
+    ssb.write(d / "ro/f", "x")
+    ssb.mkdir("data/rw")
+    ssb.write(d / "rw/f", "x")
+    code = """
+    import json, os
+    seen = {}
+    for n in ('ro/f', 'rw/f', 'file'):
+        try:
+            open(os.environ['D'] + '/' + n, 'a').write('!')
+            seen[n] = 'ok'
+        except OSError:
+            seen[n] = 'denied'
+    print(json.dumps(seen))
+    """
+    seen = ssb.probe(code, env={"D": str(d)}, flags=["--env", "D"], read=[d], write=[d / "rw"])
+    assert seen == {"ro/f": "denied", "rw/f": "ok", "file": "denied"}
+    seen = ssb.probe(code, env={"D": str(d)}, flags=["--env", "D"], read=[d / "ro"], write=[d])
+    assert seen["rw/f"] == "ok" and seen["file"] == "ok"
+
+
+def test_caller_directory_is_the_start_where_granted(ssb):
+    d = data_dir(ssb)
+    assert ssb.run("-r", d, "--", "pwd", cwd=d).ok().text.strip() == str(d)
+    assert ssb.run("--", "pwd", cwd=d).ok().text.strip() == str(ssb.home)
+
+
+def test_tilde_paths(ssb):
+    ssb.write(ssb.home / "notes/a.txt", "note")
+    got = ssb.probe(READ_ALL, env=paths_env([ssb.home / "notes/a.txt"]),
+                    flags=["--env", "PATHS"], read=["~/notes"])
+    assert list(got.values()) == ["note"]

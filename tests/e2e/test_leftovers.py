@@ -1,0 +1,221 @@
+"""What must not stay behind in a writable directory: setuid, devices, doors."""
+import json
+import os
+import stat
+
+import pytest
+
+MODES = """
+import ctypes, json, os, stat
+d = os.environ['D']
+libc = ctypes.CDLL(None, use_errno=True)
+seen = {}
+def attempt(name, f):
+    path = d + '/' + name
+    try:
+        f(path)
+        seen[name] = oct(stat.S_IMODE(os.lstat(path).st_mode))
+    except OSError as e:
+        seen[name] = 'denied'
+def call(nr, *args):
+    if libc.syscall(nr, *args) < 0:
+        raise OSError(ctypes.get_errno(), 'x')
+def plain(path, mode=0o755):
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, mode))
+def chmod(bits):
+    def f(path):
+        plain(path)
+        os.chmod(path, bits)
+    return f
+def fchmod(path):
+    fd = os.open(path, os.O_CREAT | os.O_WRONLY, 0o755)
+    os.fchmod(fd, 0o4755)
+def fchmodat(path):
+    plain(path)
+    call(268, -100, path.encode(), 0o4755)
+def fchmodat2(path):
+    plain(path)
+    call(452, -100, path.encode(), 0o6755, 0)
+def openat2(path):
+    how = (ctypes.c_uint64 * 3)(os.O_CREAT | os.O_WRONLY, 0o4755, 0)
+    call(437, -100, path.encode(), how, 24)
+attempt('chmod_suid', chmod(0o4755))
+attempt('chmod_sgid', chmod(0o2755))
+attempt('fchmod', fchmod)
+attempt('fchmodat', fchmodat)
+attempt('fchmodat2', fchmodat2)
+attempt('open', lambda p: plain(p, 0o4755))
+attempt('creat', lambda p: call(85, p.encode(), 0o4755))
+attempt('mknod_regular', lambda p: os.mknod(p, stat.S_IFREG | 0o4755))
+attempt('openat2', openat2)
+attempt('mkdir_sgid', lambda p: (os.mkdir(p), os.chmod(p, 0o2755)))
+attempt('ordinary', chmod(0o750))
+print(json.dumps(seen))
+"""
+
+
+def test_setuid_bits(ssb):
+    d = ssb.mkdir("out")
+    seen = ssb.probe(MODES, env={"D": str(d)}, flags=["--env", "D"], write=[d])
+    assert seen["ordinary"] == "0o750"
+    bad = [n for n in os.listdir(d) if os.lstat(d / n).st_mode & (stat.S_ISUID | stat.S_ISGID)]
+    assert bad == [], seen
+    outside = ssb.mkdir("outside")
+    control = ssb.bare_probe(MODES, env={"D": str(outside)})
+    for name in set(control) - {"ordinary"}:
+        assert control[name] in ("0o4755", "0o2755", "0o6755"), f"control {name}: {control}"
+
+
+NODES = """
+import json, os, socket, stat
+d = os.environ['D']
+seen = {}
+def attempt(name, f):
+    try:
+        f(d + '/' + name)
+        seen[name] = 'ok'
+    except OSError as e:
+        seen[name] = 'denied'
+attempt('char', lambda p: os.mknod(p, stat.S_IFCHR | 0o666, os.makedev(1, 3)))
+attempt('block', lambda p: os.mknod(p, stat.S_IFBLK | 0o666, os.makedev(8, 0)))
+attempt('fifo', lambda p: os.mkfifo(p))
+attempt('socket_node', lambda p: os.mknod(p, stat.S_IFSOCK | 0o666))
+attempt('socket', lambda p: socket.socket(socket.AF_UNIX).bind(p))
+print(json.dumps(seen))
+"""
+
+
+def special(d):
+    return sorted(n for n in os.listdir(d)
+                  if not stat.S_ISREG(os.lstat(d / n).st_mode)
+                  and not stat.S_ISDIR(os.lstat(d / n).st_mode))
+
+
+def test_no_special_file_stays_in_a_grant(ssb):
+    d = ssb.mkdir("out")
+    seen = ssb.probe(NODES, env={"D": str(d)}, flags=["--env", "D"], write=[d])
+    assert special(d) == [], seen
+    outside = ssb.mkdir("outside")
+    ssb.bare_probe(NODES, env={"D": str(outside)})
+    expected = ["fifo", "socket", "socket_node"]
+    assert special(outside) == (["block", "char"] + expected if ssb.is_root else expected)
+
+
+def test_file_capabilities(ssb):
+    d = ssb.mkdir("out")
+    code = """
+    import os
+    p = os.environ['D'] + '/tool'
+    open(p, 'w').close()
+    try:
+        os.setxattr(p, 'security.capability', bytes.fromhex('0100000200200000000000000000000000000000'))
+        print('set')
+    except OSError:
+        print('denied')
+    """
+    r = ssb.inside(code, env={"D": str(d)}, flags=["--env", "D"], write=[d]).ok()
+    assert r.text.strip() == "denied"
+    if ssb.is_root:
+        outside = ssb.mkdir("outside")
+        assert ssb.bare(code, env={"D": str(outside)}).ok().text.strip() == "set"
+
+
+PROTECTED = [".git/hooks/post-commit", ".git/config", ".envrc", ".vscode/tasks.json",
+             ".claude/settings.json", ".mcp.json", "CLAUDE.md"]
+# Obeyed only in a home; elsewhere protected where they exist.
+SHELL_FILES = [".bashrc", ".profile"]
+WRITE_FILES = """
+import json, os
+seen = {}
+for name in json.loads(os.environ['NAMES']):
+    p = os.path.join(os.environ['D'], name)
+    try:
+        os.makedirs(os.path.dirname(p), exist_ok=True)
+        with open(p, 'a') as f:
+            f.write('echo pwned\\n')
+        seen[name] = 'ok'
+    except OSError as e:
+        seen[name] = 'denied'
+print(json.dumps(seen))
+"""
+
+
+def repository(ssb):
+    d = ssb.mkdir("project")
+    ssb.as_caller(["git", "init", "-q", d]).ok()
+    return d
+
+
+def repository_copy(ssb, d):
+    target = ssb.base / "copy"
+    ssb.as_caller(["cp", "-r", d, target]).ok()
+    return target
+
+
+def written(ssb, d, names, **kw):
+    return ssb.probe(WRITE_FILES, env={"D": str(d), "NAMES": json.dumps(names)},
+                     flags=["--env", "D", "--env", "NAMES", *kw.pop("flags", [])], **kw)
+
+
+@pytest.mark.parametrize("state", ["absent", "present"])
+def test_protected_places(ssb, state):
+    d = repository(ssb)
+    names = PROTECTED + (SHELL_FILES if state == "present" else [])
+    if state == "present":
+        for name in names:
+            if not (d / name).exists():
+                ssb.write(d / name, "original\n")
+    before = {n: (d / n).read_bytes() if (d / n).exists() else None for n in names}
+    seen = written(ssb, d, [*names, "src/main.py", "README"], write=[d])
+    assert seen.pop("src/main.py") == "ok"
+    assert seen.pop("README") == "ok"
+    assert [n for n, v in seen.items() if v == "ok"] == []
+    after = {n: (d / n).read_bytes() if (d / n).exists() else None for n in names}
+    assert after == before
+    outside = repository_copy(ssb, d)
+    control = ssb.bare_probe(WRITE_FILES, env={"D": str(outside), "NAMES": json.dumps(names)})
+    assert set(control.values()) == {"ok"}
+
+
+def test_protected_place_cannot_be_renamed_over(ssb):
+    d = repository(ssb)
+    code = """
+    import os
+    d = os.environ['D']
+    open(d + '/x', 'w').write('echo pwned')
+    os.mkdir(d + '/evil')
+    open(d + '/evil/post-commit', 'w').write('echo pwned')
+    for f in (lambda: os.rename(d + '/x', d + '/.envrc'),
+              lambda: os.rename(d + '/x', d + '/.git/config'),
+              lambda: os.rename(d + '/.git', d + '/.git2'),
+              lambda: os.rename(d + '/.git/hooks', d + '/old'),
+              lambda: os.rename(d + '/evil', d + '/.git/hooks'),
+              lambda: os.symlink(d + '/evil', d + '/.vscode'),
+              lambda: os.link(d + '/x', d + '/CLAUDE.md')):
+        try:
+            f()
+        except OSError:
+            pass
+    """
+    ssb.inside(code, env={"D": str(d)}, flags=["--env", "D"], write=[d]).ok()
+    assert (d / ".git/hooks").is_dir()
+    assert not (d / ".git/hooks/post-commit").exists()
+    for name in (".envrc", ".git/config", "CLAUDE.md"):
+        assert not (d / name).exists() or b"pwned" not in (d / name).read_bytes()
+    assert not (d / ".vscode").is_symlink()
+
+
+def test_nothing_is_left_of_the_protection(ssb):
+    d = repository(ssb)
+    before = sorted(p.relative_to(d) for p in d.rglob("*"))
+    ssb.inside("pass", write=[d]).ok()
+    assert sorted(p.relative_to(d) for p in d.rglob("*")) == before
+
+
+def test_protected_place_granted_by_name(ssb):
+    d = repository(ssb)
+    ssb.write(d / ".envrc", "original\n")
+    seen = written(ssb, d, [".envrc", "CLAUDE.md"], write=[d], flags=["-w", str(d / ".envrc")])
+    assert seen[".envrc"] == "ok"
+    assert seen["CLAUDE.md"] == "denied"
+    assert "pwned" in (d / ".envrc").read_text()

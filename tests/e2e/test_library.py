@@ -1,0 +1,109 @@
+"""libskillsandbox: what it exports, what it pulls in, and the C example."""
+import re
+import subprocess
+
+import harness
+
+SRC = harness.BUILD / "src"
+
+
+def tool(*argv):
+    return subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=60,
+                          check=True).stdout
+
+
+def shared_library():
+    found = [p for p in SRC.glob("libskillsandbox.so*") if p.is_file() and not p.is_symlink()]
+    assert found, "the shared library is not built"
+    return found[0]
+
+
+def test_exports_only_ssb():
+    lines = tool("nm", "-D", "--defined-only", shared_library()).splitlines()
+    names = [line.split()[-1].split("@")[0] for line in lines]
+    assert "ssb_run" in names
+    assert [n for n in names if not n.startswith("ssb_") and n != "SKILLSANDBOX_0"] == []
+
+
+def test_every_public_call_is_exported():
+    header = (harness.REPO / "include/skillsandbox.h").read_text()
+    declared = set(re.findall(r"^SSB_API [^;(]*?\b(ssb_[a-z_]+)\(", header, re.M))
+    assert len(declared) > 15
+    lines = tool("nm", "-D", "--defined-only", shared_library()).splitlines()
+    assert declared - {line.split()[-1].split("@")[0] for line in lines} == set()
+
+
+def test_header_stands_alone(tmp_path):
+    for compiler, std in (("gcc", "-std=c99"), ("g++", "-std=c++17")):
+        source = tmp_path / ("x.c" if compiler == "gcc" else "x.cc")
+        source.write_text('#include "skillsandbox.h"\nint main(void) { return 0; }\n')
+        subprocess.run([compiler, std, "-Wall", "-Wextra", "-Werror", "-I",
+                        harness.REPO / "include", "-c", source, "-o", tmp_path / "x.o"],
+                       check=True, timeout=60)
+
+
+def test_executable_needs_libc_only():
+    needed = [line.split("[")[1].rstrip("]") for line in
+              tool("readelf", "-d", SRC / "skillsandbox").splitlines() if "(NEEDED)" in line]
+    assert set(needed) <= {"libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+
+
+def test_executable_is_hardened():
+    dynamic = tool("readelf", "-d", SRC / "skillsandbox")
+    assert "BIND_NOW" in dynamic or "NOW" in dynamic
+    assert "GNU_RELRO" in tool("readelf", "-lW", SRC / "skillsandbox")
+    assert "DYN" in tool("readelf", "-h", SRC / "skillsandbox")
+
+
+def example_source():
+    found = sorted((harness.REPO / "examples").rglob("*.c"))
+    assert found, "no C example"
+    return found[0]
+
+
+def test_c_example_builds_and_runs(ssb):
+    """The static archive and the shared library alike."""
+    source = example_source()
+    skill = ssb.skill("print('through the library')")
+    archive = next(SRC.glob("libskillsandbox.a"))
+    out = ssb.mkdir("example")
+    for name, link in (("static", [archive, "-lyaml"]),
+                       ("shared", [shared_library(), f"-Wl,-rpath,{out}"])):
+        target = out / name
+        subprocess.run(["gcc", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-I",
+                        harness.REPO / "include", source, *link, "-o", target], check=True,
+                       timeout=60)
+        target.chmod(0o755)
+        library = shared_library()
+        for alias in {library.name, "libskillsandbox.so.0", "libskillsandbox.so"}:
+            copy = out / alias
+            copy.write_bytes(library.read_bytes())
+            copy.chmod(0o755)
+        r = ssb.as_caller([target, skill])
+        assert r.code == 0, repr(r)
+        assert "through the library" in r.text
+
+
+def test_c_example_is_short():
+    assert len(example_source().read_text().splitlines()) <= 60
+
+
+def test_install(tmp_path):
+    env = {"PATH": harness.PATH, "DESTDIR": str(tmp_path), "HOME": str(tmp_path)}
+    subprocess.run(["meson", "install", "-C", harness.BUILD, "--no-rebuild", "--quiet"], env=env,
+                   check=True, timeout=120)
+    files = {p.name for p in tmp_path.rglob("*") if p.is_file() or p.is_symlink()}
+    for name in ("skillsandbox", "skillsandbox.h", "libskillsandbox.so", "libskillsandbox.a",
+                 "skillsandbox.1", "skillsandbox-manifest.5", "skillsandbox-policy.5"):
+        assert name in files or f"{name}.gz" in files, name
+    installed = next(p for p in tmp_path.rglob("bin/skillsandbox"))
+    assert "0." in tool(installed, "--version")
+
+
+def test_completions_are_installed(tmp_path):
+    env = {"PATH": harness.PATH, "DESTDIR": str(tmp_path), "HOME": str(tmp_path)}
+    subprocess.run(["meson", "install", "-C", harness.BUILD, "--no-rebuild", "--quiet"], env=env,
+                   check=True, timeout=120)
+    paths = [str(p) for p in tmp_path.rglob("*")]
+    for place in ("bash-completion", "zsh", "fish"):
+        assert [p for p in paths if place in p and "skillsandbox" in p.rsplit("/", 1)[1]], place

@@ -1,0 +1,342 @@
+"""Limits hold for the whole tree of processes, and nothing survives the run."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+import harness
+
+
+def gone(marker, seconds=5):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if not harness.alive_with(marker):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def marker(ssb):
+    ssb.count += 1
+    return f"ssbmark{os.getpid()}x{ssb.kind}x{time.monotonic_ns()}"
+
+
+EAT = """
+import sys
+data = []
+for i in range(%d):
+    data.append(bytearray(b'x') * (1 << 20))
+print('ate all')
+"""
+
+
+def test_memory_limit(ssb):
+    r = ssb.inside(EAT % 400, resources={"memory_mb": 64})
+    assert r.code == 137, repr(r)
+    assert b"ate all" not in r.out
+    assert "--memory" in r.errors
+    ssb.inside(EAT % 200, resources={"memory_mb": 512}).ok()
+
+
+def test_memory_limit_covers_all_processes(ssb):
+    code = """
+    import subprocess, sys, time
+    eat = "d = bytearray(b'x') * (40 << 20); import time; time.sleep(20)"
+    kids = [subprocess.Popen([sys.executable, '-c', eat]) for _ in range(8)]
+    for k in kids:
+        if k.wait() != 0:
+            sys.exit('a child was ended')
+    print('all lived')
+    """
+    start = time.monotonic()
+    r = ssb.inside(code, resources={"memory_mb": 128})
+    assert b"all lived" not in r.out
+    assert r.code == 137, repr(r)
+    assert time.monotonic() - start < 15
+
+
+@pytest.mark.parametrize("where", ["memfd", "tmpfs"])
+def test_memory_limit_counts_what_is_no_process(ssb, where):
+    opener = {"memfd": "os.memfd_create('x')",
+              "tmpfs": "os.open('/tmp/x', os.O_CREAT | os.O_RDWR)"}[where]
+    code = f"""
+    import os, time
+    fd = {opener}
+    for i in range(200):
+        os.write(fd, b'x' * (1 << 20))
+        time.sleep(0.005)
+    time.sleep(1)
+    print('kept all')
+    """
+    r = ssb.inside(code, resources={"memory_mb": 64, "max_disk_mb": 512})
+    assert b"kept all" not in r.out
+    assert r.code == 137, repr(r)
+    assert b"kept all" in ssb.inside(code, resources={"memory_mb": 512, "max_disk_mb": 512}).out
+
+
+def test_reserved_address_space_is_no_memory(ssb):
+    code = """
+    import mmap
+    m = mmap.mmap(-1, 8 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, prot=0)
+    print('reserved')
+    """
+    assert ssb.inside(code, resources={"memory_mb": 128}).ok().text.strip() == "reserved"
+
+
+TIME_CASES = {
+    "plain": "import time; time.sleep(60)",
+    "busy": "while True: pass",
+    "ignores-sigterm": "import signal, time\nsignal.signal(15, signal.SIG_IGN)\n"
+                       "signal.signal(2, signal.SIG_IGN)\ntime.sleep(60)",
+    "stopped": "import os\nos.kill(os.getpid(), 19)",
+    "closed-streams": "import os, time\nfor f in (0, 1, 2): os.close(f)\ntime.sleep(60)",
+}
+
+
+@pytest.mark.parametrize("case", sorted(TIME_CASES))
+def test_time_limit(ssb, case):
+    start = time.monotonic()
+    r = ssb.inside(TIME_CASES[case], resources={"max_runtime_seconds": 1}, timeout=20)
+    took = time.monotonic() - start
+    assert r.code == 124, repr(r)
+    assert 0.9 < took < 6
+    assert "--timeout" in r.errors
+    ssb.inside("import time; time.sleep(0.2)", resources={"max_runtime_seconds": 5}).ok()
+
+
+def test_time_limit_covers_daemons(ssb):
+    mark = marker(ssb)
+    code = f"""
+    import os, signal, time
+    if os.fork() == 0:
+        os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        if os.fork() == 0:
+            os.execv('/usr/bin/python3', ['python3', '-c', 'import time; time.sleep(60)', '{mark}'])
+        os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(60)
+    """
+    skill = ssb.skill(code, resources={"max_runtime_seconds": 2})
+    p = ssb.popen([ssb.binary, "run", skill], stdin=subprocess.DEVNULL,
+                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(1)
+    assert harness.alive_with(mark), "the daemon did not start: no control"
+    assert p.wait(20) == 124
+    assert gone(mark)
+
+
+def test_daemon_does_not_outlive_the_skill(ssb):
+    mark = marker(ssb)
+    code = f"""
+    import os, time
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            null = os.open('/dev/null', os.O_RDWR)
+            for f in (0, 1, 2):
+                os.dup2(null, f)
+            os.execv('/usr/bin/python3', ['python3', '-c', 'import time; time.sleep(60)', '{mark}'])
+        os._exit(0)
+    time.sleep(0.5)
+    print('left')
+    """
+    start = time.monotonic()
+    assert ssb.inside(code, timeout=20).ok().text.strip() == "left"
+    assert time.monotonic() - start < 10
+    assert gone(mark)
+
+
+@pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_end_of_the_supervisor_ends_the_sandbox(ssb, sig):
+    mark = marker(ssb)
+    code = f"""
+    import os, signal, subprocess, time
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.fork() or os.setsid()
+    os.execv('/usr/bin/python3', ['python3', '-c', 'import time; time.sleep(60)', '{mark}'])
+    """
+    p = ssb.popen([ssb.binary, "run", ssb.skill(code)], stdin=subprocess.DEVNULL,
+                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(100):
+        if len(harness.alive_with(mark)) >= 2:
+            break
+        time.sleep(0.05)
+    assert len(harness.alive_with(mark)) >= 2, "no control"
+    supervisor = p.pid
+    os.kill(supervisor, sig)
+    p.wait(10)
+    assert gone(mark)
+
+
+def test_no_cgroup_is_left(ssb):
+    def groups():
+        out = set()
+        for top, dirs, _ in os.walk("/sys/fs/cgroup"):
+            out |= {os.path.join(top, d) for d in dirs if "skillsandbox" in d or "ssb" in d}
+        return out
+    before = groups()
+    for _ in range(3):
+        ssb.run("--", "true").ok()
+    time.sleep(0.3)
+    assert {g for g in groups() - before if not os.path.exists(f"{g}/cgroup.procs")
+            or not open(f"{g}/cgroup.procs").read()} <= {g for g in groups() - before
+                                                         if g.endswith("skillsandbox")}
+
+
+FORKS = """
+import json, os, signal, time
+kids = 0
+try:
+    while kids < 150:
+        if os.fork() == 0:
+            signal.pause()
+        kids += 1
+except OSError as e:
+    pass
+print(json.dumps(kids))
+"""
+
+
+def test_process_limit(ssb):
+    kids = ssb.probe(FORKS, resources={"max_processes": 20})
+    assert 5 <= kids <= 20
+    assert ssb.probe(FORKS, resources={"max_processes": 400}) == 150
+
+
+def test_process_limit_counts_threads(ssb):
+    code = """
+    import json, threading, time
+    n = 0
+    try:
+        while n < 100:
+            threading.Thread(target=time.sleep, args=(2,), daemon=True).start()
+            n += 1
+    except RuntimeError:
+        pass
+    print(json.dumps(n), flush=True)
+    import os
+    os._exit(0)
+    """
+    assert 5 <= ssb.probe(code, resources={"max_processes": 20}) <= 20
+    assert ssb.probe(code, resources={"max_processes": 400}) == 100
+
+
+def test_process_limit_is_per_run(ssb):
+    """Two runs at once do not eat each other's number."""
+    skill = ssb.skill(FORKS.replace("print", "time.sleep(1)\nprint"),
+                      resources={"max_processes": 60})
+    procs = [ssb.popen([ssb.binary, "run", skill], stdin=subprocess.DEVNULL, stdout=-1, stderr=-1)
+             for _ in range(2)]
+    kids = [json.loads(p.communicate(timeout=30)[0]) for p in procs]
+    assert min(kids) >= 40, kids
+
+
+def test_fork_bomb_ends(ssb):
+    code = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass\n"
+    r = ssb.inside(code, resources={"max_processes": 50, "max_runtime_seconds": 2}, timeout=30)
+    assert r.code in (124, 137)
+
+
+def test_open_files_limit(ssb):
+    code = """
+    import json, os
+    n = 0
+    try:
+        while n < 500:
+            os.open('/dev/null', os.O_RDONLY)
+            n += 1
+    except OSError:
+        pass
+    print(json.dumps(n))
+    """
+    assert 40 <= ssb.probe(code, resources={"max_open_files": 64}) <= 64
+    assert ssb.probe(code, resources={"max_open_files": 1024}) == 500
+
+
+@pytest.mark.parametrize("where", ["/tmp", "/var/tmp", "HOME"])
+def test_disk_limit(ssb, where):
+    code = f"""
+    import json, os
+    where = os.environ['HOME'] if {where!r} == 'HOME' else {where!r}
+    n = 0
+    try:
+        with open(where + '/big', 'wb', buffering=0) as f:
+            while n < 24:
+                f.write(b'x' * (1 << 20))
+                n += 1
+    except OSError:
+        pass
+    print(json.dumps(n))
+    """
+    assert 4 <= ssb.probe(code, resources={"max_disk_mb": 8}) <= 8
+    assert ssb.probe(code, resources={"max_disk_mb": 64}) == 24
+
+
+@pytest.mark.parametrize("stream", [1, 2])
+def test_output_is_cut_exactly(ssb, stream):
+    limit = 5000
+    code = f"""
+    import os
+    data = bytes(range(256)) * 100
+    sent = 0
+    while sent < len(data):
+        sent += os.write({stream}, data[sent:sent + 777])
+    os.write({3 - stream}, b'whole')
+    """
+    r = ssb.inside(code, resources={"max_output_bytes": limit})
+    assert r.code == 0, repr(r)
+    want = (bytes(range(256)) * 100)[:limit]
+    if stream == 1:
+        assert r.out == want
+        assert r.err.startswith(b"whole")
+    else:
+        assert r.err.startswith(want)
+        assert not r.err[limit:].startswith((bytes(range(256)) * 100)[limit:limit + 8])
+        assert r.out == b"whole"
+    assert b"--max-output" in r.err
+
+
+def test_endless_output_does_not_block(ssb):
+    code = "import sys\nfor i in range(20000): sys.stdout.write('y' * 1000)\n"
+    start = time.monotonic()
+    r = ssb.inside(code, resources={"max_output_bytes": 1000, "max_runtime_seconds": 30})
+    assert r.code == 0 and len(r.out) == 1000
+    assert time.monotonic() - start < 20
+
+
+def test_output_at_the_limit_is_not_cut(ssb):
+    r = ssb.inside("print('x' * 999)", resources={"max_output_bytes": 1000}).ok()
+    assert len(r.out) == 1000 and b"cut" not in r.err
+
+
+def test_limits_hit_are_in_the_trace(ssb):
+    ssb.inside("import time; time.sleep(9)", resources={"max_runtime_seconds": 1})
+    kinds = [e["kind"] for e in ssb.last_trace()["events"]]
+    assert "resource_limit_hit" in kinds
+    ssb.inside("print('x')")
+    kinds = [e["kind"] for e in ssb.last_trace()["events"]]
+    assert "resource_limit_hit" not in kinds
+
+
+def test_cpu_shares_weigh(root):
+    """Two busy runs on one processor: the heavier gets more (where a cgroup
+    or a nice value can do it, which is everywhere)."""
+    code = """
+    import time
+    end = time.process_time, time.monotonic() + 3
+    n = 0
+    while time.monotonic() < end[1]:
+        n += 1
+    print(time.process_time())
+    """
+    heavy = root.skill(code, resources={"cpu_shares": 4096})
+    light = root.skill(code, resources={"cpu_shares": 16})
+    procs = [subprocess.Popen(["taskset", "-c", "0", root.binary, "run", s],
+                              env=root.environment(), cwd=root.work, stdin=subprocess.DEVNULL,
+                              stdout=-1, stderr=-1) for s in (heavy, light)]
+    used = [float(p.communicate(timeout=30)[0]) for p in procs]
+    assert used[0] > 2 * used[1], used

@@ -1,0 +1,78 @@
+"""The manual: well-formed, complete, and its examples run."""
+import re
+import subprocess
+
+import pytest
+
+import harness
+
+MAN = harness.REPO / "man"
+PAGES = ["skillsandbox.1", "skillsandbox-manifest.5", "skillsandbox-policy.5"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_is_well_formed(page):
+    r = subprocess.run(["mandoc", "-T", "lint", "-W", "error", MAN / page], capture_output=True,
+                       text=True, timeout=30)
+    assert r.returncode == 0, r.stdout + r.stderr
+
+
+def rendered(page):
+    text = subprocess.run(["mandoc", "-T", "utf8", MAN / page], capture_output=True, text=True,
+                          timeout=30, check=True).stdout
+    return re.sub(".\b", "", text)
+
+
+def test_every_flag_of_the_table_is_in_the_manual():
+    table = (harness.REPO / "src/cli/flags.c").read_text()
+    page = rendered("skillsandbox.1").replace("‐", "-").replace("−", "-")
+    for flag in re.findall(r'\{ "([a-z-]+)", ', table):
+        assert f"--{flag}" in page, flag
+
+
+def test_every_exit_status_is_in_the_manual():
+    page = rendered("skillsandbox.1")
+    for status in ("124", "125", "126", "127", "137"):
+        assert status in page
+
+
+def test_every_manifest_field_is_in_the_manual():
+    page = rendered("skillsandbox-manifest.5")
+    for field in ("memory_mb", "cpu_shares", "max_runtime_seconds", "max_output_bytes",
+                  "max_processes", "max_open_files", "max_disk_mb", "egress", "protocol",
+                  "env_vars", "profile", "workdir", "entrypoint"):
+        assert field in page, field
+
+
+def examples(page):
+    """Command lines of the EXAMPLES section: lines that begin with '$ '."""
+    text = rendered(page)
+    section = text.split("EXAMPLES", 1)[1] if "EXAMPLES" in text else ""
+    section = re.split(r"\n[A-Z]", section, maxsplit=1)[0]
+    return [line.strip().lstrip("$ ").strip() for line in section.splitlines()
+            if re.match(r"\s*(\$ )?skillsandbox ", line)]
+
+
+def test_examples_run(ssb):
+    """In a place that looks like the one they speak of."""
+    import shutil
+    lines = examples("skillsandbox.1")
+    assert len(lines) >= 3
+    shutil.copytree(harness.REPO / "examples", ssb.work, dirs_exist_ok=True)
+    ssb.write(ssb.work / "examples/weather/x", "")
+    shutil.copytree(harness.REPO / "examples", ssb.work / "examples", dirs_exist_ok=True)
+    for p in ssb.work.rglob("*"):
+        ssb.own(p)
+    for line in lines:
+        command = line.replace("skillsandbox", str(ssb.binary), 1)
+        r = ssb.as_caller(["sh", "-c", command], cwd=ssb.work, timeout=90)
+        assert r.code in (0, 1) and b"usage" not in r.err.lower(), f"{line}\n{r!r}"
+
+
+def test_manifest_examples_are_valid(ssb):
+    text = rendered("skillsandbox-manifest.5")
+    block = re.search(r"^( +)skill:\n(?:\1.*\n|\s*\n)+", text, re.M)
+    assert block, "no example of a whole manifest"
+    import textwrap
+    skill = ssb.skill("", text=textwrap.dedent(block.group(0)))
+    ssb.ssb("validate", skill).ok()

@@ -1,0 +1,109 @@
+"""No network unless egress is declared; the skill's own loopback works."""
+import socket
+
+import pytest
+
+LOOPBACK = """
+import json, socket, threading
+seen = {}
+for family, address in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')):
+    s = socket.create_server((address, 0), family=family)
+    def serve(s=s):
+        c, _ = s.accept()
+        c.sendall(c.recv(10).upper())
+        c.close()
+    threading.Thread(target=serve, daemon=True).start()
+    c = socket.create_connection((address, s.getsockname()[1]), timeout=5)
+    c.sendall(b'abc')
+    seen[address] = c.recv(10).decode()
+c = socket.create_server(('0.0.0.0', 8080))
+seen['localhost'] = socket.getaddrinfo('localhost', 80)[0][4][0]
+print(json.dumps(seen))
+"""
+
+
+def test_loopback_inside(ssb):
+    seen = ssb.probe(LOOPBACK)
+    assert seen["127.0.0.1"] == seen["::1"] == "ABC"
+    assert seen["localhost"] in ("127.0.0.1", "::1")
+
+
+DIAL = """
+import json, os, socket, time
+seen = {}
+for host, port in json.loads(os.environ['TARGETS']):
+    start = time.monotonic()
+    try:
+        socket.create_connection((host, port), timeout=5).close()
+        seen[f'{host}:{port}'] = 'connected'
+    except OSError as e:
+        seen[f'{host}:{port}'] = type(e).__name__
+    assert time.monotonic() - start < 4, 'refused at once, not after a wait'
+print(json.dumps(seen))
+"""
+
+
+def test_host_services_are_out_of_reach(ssb):
+    import json
+    servers = [socket.create_server(("127.0.0.1", 0)),
+               socket.create_server(("::1", 0), family=socket.AF_INET6)]
+    targets = [s.getsockname()[:2] for s in servers]
+    env = {"TARGETS": json.dumps(targets)}
+    try:
+        seen = ssb.probe(DIAL, env=env, allow=["TARGETS"])
+        assert "connected" not in seen.values()
+        control = ssb.as_caller(["/usr/bin/python3", "-c", DIAL], env=env).ok().json()
+        assert set(control.values()) == {"connected"}
+    finally:
+        for s in servers:
+            s.close()
+
+
+def test_outside_addresses_are_refused_at_once(ssb):
+    import json
+    env = {"TARGETS": json.dumps([("192.0.2.1", 443), ("169.254.169.254", 80),
+                                  ("2001:db8::1", 443), ("10.0.0.1", 22)])}
+    assert "connected" not in ssb.probe(DIAL, env=env, allow=["TARGETS"]).values()
+
+
+def test_names_do_not_resolve(ssb):
+    code = """
+    import socket, time
+    start = time.monotonic()
+    try:
+        socket.getaddrinfo('secret-data.collector.example', 443)
+        print('resolved')
+    except OSError:
+        print('denied')
+    assert time.monotonic() - start < 5
+    """
+    assert ssb.inside(code).ok().text.strip() == "denied"
+
+
+def test_udp_leaves_nothing(ssb):
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind(("127.0.0.1", 0))
+    server.settimeout(1)
+    port = server.getsockname()[1]
+    code = f"""
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+try:
+    s.sendto(b'loot', ('127.0.0.1', {port}))
+except OSError:
+    pass
+"""
+    try:
+        ssb.inside(code).ok()
+        with pytest.raises(socket.timeout):
+            server.recv(10)
+        ssb.as_caller(["/usr/bin/python3", "-c", code]).ok()
+        assert server.recv(10) == b"loot"
+    finally:
+        server.close()
+
+
+def test_only_loopback_is_there(ssb):
+    r = ssb.inside("print(open('/proc/net/dev').read())")
+    names = [line.split(":")[0].strip() for line in r.ok().text.splitlines() if ":" in line]
+    assert names == ["lo"]

@@ -1,0 +1,105 @@
+"""Owner over manifest: what is dangerous by nature no manifest can claim."""
+import pytest
+
+from harness import SECRET
+
+DANGEROUS = ["~/", "~/.ssh", "~/.aws", "~/.gnupg", "~/.config/gh", "~/.netrc", "~/.mozilla",
+             "~/.config/skillsandbox", "~/.local/state/skillsandbox", "/etc/shadow", "/", "/proc",
+             "/sys", "/dev", "/run", "/etc", "/root", "/home", "/proc/self", "/sys/fs/cgroup",
+             "/var/run"]
+
+
+def prepare(ssb):
+    for d in (".gnupg", ".config/skillsandbox", ".local/state/skillsandbox"):
+        ssb.write(ssb.home / d / "x", SECRET, 0o600)
+
+
+@pytest.mark.parametrize("access", ["read", "write"])
+@pytest.mark.parametrize("path", DANGEROUS)
+def test_dangerous_request_is_refused(ssb, path, access):
+    prepare(ssb)
+    r = ssb.inside("print('started')", **{access: [path]})
+    assert r.code == 125, repr(r)
+    assert b"started" not in r.out
+    assert f"--{access}" in r.errors or "policy" in r.errors, r.errors
+
+
+@pytest.mark.parametrize("path", ["~/.ssh", "~/.aws", "~/.gnupg", "~/.config/gh"])
+def test_owner_can_grant_it(ssb, path):
+    prepare(ssb)
+    full = path.replace("~", str(ssb.home))
+    code = f"""
+    import os
+    for n in os.listdir({full!r}):
+        print(open({full!r} + '/' + n).read())
+    """
+    assert SECRET in ssb.inside(code, read=[path], flags=["--read", full]).ok().text
+    assert SECRET in ssb.inside(code, flags=["--read", full]).ok().text
+    assert SECRET not in ssb.inside(code).text
+
+
+def test_refusal_names_the_rule_and_the_place(ssb):
+    r = ssb.inside("print('started')", read=["~/.ssh"])
+    assert "skillsandbox.yaml:" in r.errors
+    assert ".ssh" in r.errors
+
+
+def test_ancestor_of_a_dangerous_path(ssb):
+    """The parent of the home holds ~/.ssh, whatever it is called."""
+    leak = ssb.home / ".ssh/id_ed25519"
+    r = ssb.inside(f"print(open({str(leak)!r}).read())", read=[ssb.base])
+    assert SECRET not in r.text
+    assert r.code == 125 or "Error" in r.errors
+
+
+def test_symlink_alias_of_a_dangerous_path(ssb):
+    alias = ssb.base / "alias"
+    alias.symlink_to(ssb.home / ".ssh")
+    r = ssb.inside(f"print(open('{alias}/id_ed25519').read())", read=[alias])
+    assert SECRET not in r.text
+
+
+def test_bind_alias_of_a_dangerous_path(root, mounts):
+    """Compared by device and inode, not by text."""
+    alias = root.mkdir("alias")
+    mounts("none", root.home / ".ssh", alias, flags=4096)
+    r = root.inside(f"print(open('{alias}/id_ed25519').read())", read=[alias])
+    assert SECRET not in r.text and r.code != 0
+    parent = root.mkdir("data")
+    below = root.mkdir("data/below")
+    mounts("none", root.home / ".ssh", below, flags=4096)
+    r = root.inside(f"print(open('{below}/id_ed25519').read())", read=[parent])
+    assert SECRET not in r.text and r.code != 0
+    control = root.bare(f"print(open('{below}/id_ed25519').read())")
+    assert SECRET in control.text
+
+
+def test_skill_in_the_home_is_fine(ssb):
+    """A skill that lives below the home is no request for the home."""
+    skill = ssb.home / "skills/weather"
+    made = ssb.skill("print('hello')")
+    for f in made.iterdir():
+        ssb.write(skill / f.name, f.read_bytes())
+    assert ssb.run(skill).ok().text == "hello\n"
+
+
+def test_home_as_the_skill_directory_is_refused(ssb):
+    made = ssb.skill("import os; print(open('/skill/.ssh/id_ed25519').read())")
+    for f in made.iterdir():
+        ssb.write(ssb.home / f.name, f.read_bytes())
+    r = ssb.run(ssb.home)
+    assert SECRET not in r.text
+
+
+def test_flag_that_the_manifest_lacks(ssb):
+    d = ssb.mkdir("data")
+    ssb.write(d / "f", "content")
+    code = f"print(open('{d}/f').read())"
+    assert ssb.inside(code).code == 1
+    assert ssb.inside(code, flags=["-r", d]).ok().text == "content\n"
+
+
+def test_limit_flags_win_over_the_manifest(ssb):
+    r = ssb.inside("print('x' * 1000)", flags=["--max-output", "10"],
+                   resources={"max_output_bytes": 100000})
+    assert len(r.out) == 10

@@ -1,0 +1,285 @@
+"""Standard streams, exit codes, signals and the terminal."""
+import fcntl
+import hashlib
+import os
+import pty
+import select
+import signal
+import struct
+import termios
+import time
+
+import pytest
+
+
+EXITS = [
+    ("import sys; sys.exit(0)", 0),
+    ("import sys; sys.exit(3)", 3),
+    ("import sys; sys.exit(255)", 255),
+    ("import os; os.kill(os.getpid(), 15)", 143),
+    ("import os; os.kill(os.getpid(), 9)", 137),
+    ("import os; os.abort()", 134),
+]
+
+
+@pytest.mark.parametrize("code, status", EXITS)
+def test_own_exit_status(ssb, code, status):
+    assert ssb.inside(code).code == status
+
+
+def test_memory_and_sigkill_are_told_apart(ssb):
+    r = ssb.inside("import os; os.kill(os.getpid(), 9)")
+    assert r.code == 137 and "--memory" not in r.errors
+
+
+def test_not_found_is_127(ssb):
+    r = ssb.run("--", "no-such-program-here")
+    assert r.code == 127 and "no-such-program-here" in r.errors
+    r = ssb.inside("", command="no-such-interpreter")
+    assert r.code == 127
+
+
+def test_not_executable_is_126(ssb):
+    d = ssb.mkdir("tools")
+    ssb.write(d / "tool", "#!/bin/sh\necho ran\n", 0o644)
+    assert ssb.run("-r", d, "--", d / "tool").code == 126
+    ssb.write(d / "tool", "#!/bin/sh\necho ran\n", 0o755)
+    assert ssb.run("-r", d, "--", d / "tool").ok().text == "ran\n"
+    assert ssb.run("-r", d, "--", d).code == 126
+    ssb.write(d / "garbage", b"\x00\x01\x02garbage", 0o755)
+    assert ssb.run("-r", d, "--", d / "garbage").code == 126
+
+
+def test_refusal_is_125_and_usage_is_2(ssb):
+    assert ssb.inside("", read=["~/.ssh"]).code == 125
+    assert ssb.run("--no-such-flag", "--", "true").code == 2
+
+
+def test_entrypoint_in_the_skill_directory(ssb):
+    skill = ssb.skill("", command="./tool", args=["a"])
+    ssb.write(skill / "tool", "#!/bin/sh\necho tool $1 $2\n", 0o755)
+    assert ssb.run(skill, "--", "b").ok().text == "tool a b\n"
+
+
+def test_arguments_are_appended(ssb):
+    code = "import sys, json; print(json.dumps(sys.argv[1:]))"
+    skill = ssb.skill(code, args=["main.py", "own"])
+    words = ["plain", "two words", "--flag", "-x", "", "qu'ote", "ü", "--"]
+    assert ssb.run(skill, "--", *words).ok().json() == ["own", *words]
+
+
+def test_stdin_passes_through(ssb):
+    data = os.urandom(3 << 20)
+    code = "import sys, hashlib; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())"
+    r = ssb.inside(code, stdin=data).ok()
+    assert r.text.strip() == hashlib.sha256(data).hexdigest()
+
+
+def test_stdin_that_nobody_reads(ssb):
+    assert ssb.inside("print('done')", stdin=b"x" * (1 << 20)).ok().text == "done\n"
+
+
+def test_stdin_end_arrives(ssb):
+    assert ssb.run("--", "cat", stdin=b"").ok().out == b""
+
+
+def test_ten_megabytes_byte_exact(ssb):
+    size = 10 << 20
+    code = f"""
+    import sys, random
+    r = random.Random(7)
+    sys.stdout.buffer.write(r.randbytes({size}))
+    sys.stderr.buffer.write(r.randbytes({size}))
+    """
+    r = ssb.inside(code, resources={"max_output_bytes": size})
+    import random
+    g = random.Random(7)
+    assert r.code == 0
+    assert r.out == g.randbytes(size)
+    assert r.err[:size] == g.randbytes(size)
+
+
+def test_output_is_streaming(ssb):
+    p = ssb.popen([ssb.binary, "run", "--", "sh", "-c", "echo first; read x; echo second $x"],
+                  stdin=-1, stdout=-1, stderr=-1)
+    try:
+        ready, _, _ = select.select([p.stdout], [], [], 10)
+        assert ready and os.read(p.stdout.fileno(), 100) == b"first\n"
+        p.stdin.write(b"go\n")
+        p.stdin.flush()
+        out, _ = p.communicate(timeout=10)
+        assert out == b"second go\n" and p.returncode == 0
+    finally:
+        p.kill()
+
+
+def test_reader_that_goes_away(ssb):
+    r = ssb.as_caller(["sh", "-c", '"$0" run -- yes | head -1', ssb.binary], timeout=20)
+    assert r.out == b"y\n"
+
+
+def test_closed_standard_streams(ssb):
+    r = ssb.as_caller(["sh", "-c", '"$0" run -- true <&- >&- 2>&-; echo $?', ssb.binary])
+    assert r.text.strip() == "0"
+
+
+def test_interrupt_ends_the_skill(ssb):
+    p = ssb.popen([ssb.binary, "run", "--", "sh", "-c", "echo up; sleep 60"], stdin=-1, stdout=-1,
+                  stderr=-1)
+    assert p.stdout.readline() == b"up\n"
+    start = time.monotonic()
+    p.send_signal(signal.SIGINT)
+    p.communicate(timeout=15)
+    assert p.returncode in (130, -2)
+    assert time.monotonic() - start < 8
+
+
+class Terminal:
+    """A pty of the test with the sandbox as its foreground program."""
+
+    def __init__(self, ssb, *args, rows=33, cols=101):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+            os.chdir(ssb.work)
+            argv = [str(a) for a in [*ssb.identity(), ssb.binary, "run", *args]]
+            os.execvpe(argv[0], argv, ssb.environment({"TERM": "xterm"}))
+        self.seen = b""
+
+    def expect(self, text, seconds=10):
+        deadline = time.monotonic() + seconds
+        while text not in self.seen:
+            left = deadline - time.monotonic()
+            assert left > 0, f"no {text!r} in {self.seen!r}"
+            if select.select([self.fd], [], [], left)[0]:
+                try:
+                    data = os.read(self.fd, 4096)
+                except OSError:
+                    data = b""
+                assert data, f"ended without {text!r}: {self.seen!r}"
+                self.seen += data
+
+    def send(self, data):
+        os.write(self.fd, data)
+
+    def wait(self, seconds=10):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if select.select([self.fd], [], [], 0.05)[0]:
+                try:
+                    self.seen += os.read(self.fd, 4096)
+                except OSError:
+                    pass
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.pid = 0
+                return os.waitstatus_to_exitcode(status)
+        raise AssertionError(f"did not end: {self.seen!r}")
+
+    def close(self):
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+
+@pytest.fixture
+def terminal(ssb):
+    opened = []
+
+    def start(*args, **kw):
+        opened.append(Terminal(ssb, *args, **kw))
+        return opened[-1]
+    yield start
+    for t in opened:
+        t.close()
+
+
+def test_terminal_of_its_own(ssb, terminal):
+    code = """
+    import os, sys
+    print([os.isatty(f) for f in (0, 1, 2)], tuple(os.get_terminal_size()), os.ttyname(0))
+    """
+    t = terminal(ssb.skill(code))
+    t.expect(b"[True, True, True] (101, 33)")
+    assert t.wait() == 0
+    # Without a terminal outside there is none inside.
+    assert "[False, False, False]" in ssb.inside(
+        "import os; print([os.isatty(f) for f in (0, 1, 2)])").text
+
+
+def test_window_size_is_forwarded(ssb, terminal):
+    code = """
+    import os, signal
+    signal.signal(signal.SIGWINCH, lambda *a: print('size', *os.get_terminal_size(), flush=True))
+    print('ready', flush=True)
+    while True:
+        signal.pause()
+    """
+    t = terminal(ssb.skill(code))
+    t.expect(b"ready")
+    fcntl.ioctl(t.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 77, 0, 0))
+    t.expect(b"size 77 50")
+    t.send(b"\x03")
+    t.wait()
+
+
+def test_ctrl_c_on_a_terminal(ssb, terminal):
+    t = terminal("--", "sh", "-c", "echo up; sleep 60; echo not-reached")
+    t.expect(b"up")
+    start = time.monotonic()
+    t.send(b"\x03")
+    code = t.wait()
+    assert code in (130, -2) and time.monotonic() - start < 8
+    assert b"not-reached" not in t.seen
+
+
+def test_ctrl_c_can_be_handled_by_the_skill(ssb, terminal):
+    code = """
+    import time
+    print('ready', flush=True)
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print('interrupted nicely', flush=True)
+        raise SystemExit(7)
+    """
+    t = terminal(ssb.skill(code))
+    t.expect(b"ready")
+    t.send(b"\x03")
+    t.expect(b"interrupted nicely")
+    assert t.wait() == 7
+
+
+def test_interactive_input(ssb, terminal):
+    t = terminal("--", "sh", "-c", "printf 'name? '; read n; echo hello $n")
+    t.expect(b"name? ")
+    t.send(b"ann\r")
+    t.expect(b"hello ann")
+    assert t.wait() == 0
+
+
+def test_terminal_is_restored(ssb, terminal):
+    t = terminal("--", "sh", "-c", "stty raw -echo 2>/dev/null; exit 4")
+    before = termios.tcgetattr(t.fd)[3]
+    assert t.wait() == 4
+    assert termios.tcgetattr(t.fd)[3] & termios.ICANON == before & termios.ICANON
+
+
+def test_skill_cannot_type_into_the_outer_terminal(ssb, terminal):
+    code = """
+    import fcntl, termios, os
+    for fd in (0, 1, 2):
+        try:
+            fcntl.ioctl(fd, termios.TIOCSTI, b'x')
+            print('pushed', flush=True)
+        except OSError:
+            print('refused', flush=True)
+    try:
+        os.open('/dev/tty', os.O_RDWR)
+    except OSError:
+        pass
+    """
+    t = terminal(ssb.skill(code))
+    assert t.wait() in (0, 159)
+    assert b"pushed" not in t.seen

@@ -1,0 +1,68 @@
+/* The manifest parser on arbitrary bytes: it ends, it does not crash, and an
+ * answer keeps its promises. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/limits.h"
+#include "manifest/manifest.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(int truth)
+{
+	if (!truth) {
+		abort();
+	}
+}
+
+/* What later code relies on without looking again. */
+static void check_promises(const struct manifest *m)
+{
+	char *again = NULL;
+	enum host_kind kind = HOST_EXACT;
+
+	must(m->name[0] != '\0' && strlen(m->name) <= MAX_NAME_BYTES);
+	must(m->version != NULL && m->description != NULL && m->author != NULL);
+	must(m->command.s[0] != '\0' && m->workdir[0] == '/');
+	must(m->n_egress <= MAX_LIST_ITEMS && m->args.n <= MAX_LIST_ITEMS);
+	for (size_t i = 0; i < m->n_egress; i++) {
+		const struct egress_rule *rule = &m->egress[i];
+		must(rule->n_ports > 0 && rule->ports[0] > 0);
+		/* normalising twice changes nothing */
+		must(check_domain(rule->domain.s, &again, &kind) == NULL);
+		must(strcmp(again, rule->domain.s) == 0 && kind == rule->kind);
+		free(again);
+	}
+	for (size_t i = 0; i < m->read.n; i++) {
+		must(strstr(m->read.v[i].s, "/../") == NULL && m->read.v[i].line > 0);
+		must(check_path(m->read.v[i].s, &again) == NULL);
+		must(strcmp(again, m->read.v[i].s) == 0);
+		free(again);
+	}
+	for (size_t i = 0; i < m->env.n; i++) {
+		must(check_env_name(m->env.v[i].s) == NULL);
+	}
+	must(m->resources.memory_mb >= MIN_MEMORY_MB && m->resources.memory_mb <= MAX_MEMORY_MB);
+	must(m->resources.max_disk_mb >= 1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct ssb_diags *diags = ssb_diags_new();
+	struct ssb_error err = { 0 };
+	struct manifest *m = NULL;
+
+	if (manifest_parse("fuzz.yaml", (const char *)data, size, &m, diags, &err) == 0) {
+		must(err.code == SSB_OK && !diag_has_errors(diags));
+		check_promises(m);
+		manifest_free(m);
+	} else {
+		must(m == NULL && err.code == SSB_E_MANIFEST && diag_has_errors(diags));
+		must(err.where[0] != '\0' && err.text[0] != '\0');
+	}
+	ssb_diags_free(diags);
+	return 0;
+}

@@ -1,0 +1,578 @@
+/* The memory watchdog against real processes: each scenario runs in a pid
+ * namespace of its own, where the test is PID 1 and looks at a hostile worker,
+ * as root and as an unprivileged user in a user namespace. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/capability.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/own.h"
+#include "sandbox/watchdog.h"
+
+#define MIB    (1024ULL * 1024)
+#define LIMIT  (96 * MIB)
+#define FITS   (60 * MIB)  /* once, but not twice */
+#define BIG    (128 * MIB) /* not even once */
+#define CHECKS 6
+#define NOBODY 65534
+
+/* ---- what workers do; 0 when set up --------------------------------------- */
+
+static void fill(char *p, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += 4096) {
+		p[i] = 1;
+	}
+}
+
+static char *map(size_t bytes, int flags, int fd)
+{
+	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int memory(size_t bytes, int flags)
+{
+	char *p = map(bytes, flags | MAP_ANONYMOUS, -1);
+
+	if (p == NULL) {
+		return -1;
+	}
+	fill(p, bytes);
+	return 0;
+}
+
+/* Four more processes that hold what this one holds. */
+static int multiply(void)
+{
+	for (int i = 0; i < 4; i++) {
+		pid_t pid = fork();
+		if (pid < 0) {
+			return -1;
+		}
+		if (pid == 0) {
+			pause();
+			_exit(0);
+		}
+	}
+	return 0;
+}
+
+/* A file in shared memory with `bytes` in it, not mapped. */
+static int filled_fd(int fd, size_t bytes)
+{
+	return fd >= 0 && fallocate(fd, 0, 0, (off_t)bytes) == 0 ? fd : -1;
+}
+
+static int filled_memfd(size_t bytes)
+{
+	return filled_fd(memfd_create("x", 0), bytes);
+}
+
+static int idle(void)
+{
+	return 0;
+}
+
+static int anon_fits(void)
+{
+	return memory(FITS, MAP_PRIVATE);
+}
+
+static int anon_big(void)
+{
+	return memory(BIG, MAP_PRIVATE);
+}
+
+static int anon_cow(void)
+{
+	return memory(FITS, MAP_PRIVATE) + multiply();
+}
+
+static int anon_cow_written(void)
+{
+	char *p = map(FITS, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	if (p == NULL) {
+		return -1;
+	}
+	fill(p, FITS);
+	pid_t pid = fork();
+	fill(p, FITS); /* both: now it is there twice */
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	usleep(200000);
+	return 0;
+}
+
+static int shared_anon_fits(void)
+{
+	return memory(FITS, MAP_SHARED) + multiply();
+}
+
+static int shared_anon_big(void)
+{
+	return memory(BIG, MAP_SHARED) + multiply();
+}
+
+static int memfd_fits(void)
+{
+	return filled_memfd(FITS) < 0 ? -1 : multiply();
+}
+
+static int memfd_big(void)
+{
+	return filled_memfd(BIG) < 0 ? -1 : 0;
+}
+
+static int memfd_two(void)
+{
+	return filled_memfd(FITS) < 0 || filled_memfd(FITS) < 0 ? -1 : 0;
+}
+
+/* Mapped and held: shown by /proc twice, there once. */
+static int memfd_mapped(void)
+{
+	int fd = filled_memfd(FITS);
+	char *p = fd < 0 ? NULL : map(FITS, MAP_SHARED, fd);
+
+	if (p == NULL) {
+		return -1;
+	}
+	fill(p, FITS);
+	return multiply();
+}
+
+/* Hidden in a mapping beside one of the same size that is held. */
+static int memfd_beside_shared(void)
+{
+	return memfd_mapped() + memory(FITS, MAP_SHARED);
+}
+
+static int memfd_mapped_and_closed(void)
+{
+	int fd = filled_memfd(BIG);
+	char *p = fd < 0 ? NULL : map(BIG, MAP_SHARED, fd);
+
+	if (p == NULL) {
+		return -1;
+	}
+	fill(p, BIG);
+	return close(fd);
+}
+
+static int memfd_non_dumpable(void)
+{
+	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) + memfd_big();
+}
+
+static int memfd_fits_non_dumpable(void)
+{
+	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) + memfd_fits();
+}
+
+static int anon_non_dumpable(void)
+{
+	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) + anon_big();
+}
+
+/* More fds than one check looks at, and the memfd behind them all. */
+static int memfd_behind_many(void)
+{
+	for (int k = 0; k < 6; k++) {
+		pid_t pid = fork();
+		for (int i = 0; pid == 0 && i < 950; i++) {
+			(void)!dup(0);
+		}
+		if (pid == 0) {
+			pause();
+			_exit(0);
+		}
+	}
+	usleep(100000);
+	pid_t pid = fork(); /* the highest pid */
+	if (pid == 0) {
+		for (int i = 0; i < 950; i++) {
+			(void)!dup(0);
+		}
+		(void)filled_memfd(BIG);
+		pause();
+		_exit(0);
+	}
+	usleep(200000);
+	return pid < 0 ? -1 : 0;
+}
+
+static int scratch_file(size_t bytes, bool mapped)
+{
+	int fd = filled_fd(open("/tmp/f", O_RDWR | O_CREAT | O_CLOEXEC, 0600), bytes);
+	char *p = fd >= 0 && mapped ? map(bytes, MAP_SHARED, fd) : NULL;
+
+	(void)unlink("/tmp/f");
+	if (fd < 0 || (mapped && p == NULL)) {
+		return -1;
+	}
+	if (p != NULL) {
+		fill(p, bytes);
+	}
+	return 0;
+}
+
+static int scratch_big(void)
+{
+	return scratch_file(BIG, false);
+}
+
+static int scratch_mapped(void)
+{
+	return scratch_file(FITS, true);
+}
+
+static int sysv(size_t bytes, bool removed)
+{
+	int id = shmget(IPC_PRIVATE, bytes, IPC_CREAT | 0600);
+	char *p = id < 0 ? (char *)-1 : shmat(id, NULL, 0);
+
+	if (p == (char *)-1) {
+		return -1;
+	}
+	fill(p, bytes);
+	return removed ? shmctl(id, IPC_RMID, NULL) : shmdt(p);
+}
+
+static int sysv_fits(void)
+{
+	return sysv(FITS, true);
+}
+
+static int sysv_detached(void)
+{
+	return sysv(BIG, false);
+}
+
+/* Cached pages of a file on a disk, mapped: the kernel can take them back. */
+static int file_pages(void)
+{
+	int fd = open("/var/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	char *p = NULL;
+
+	for (size_t i = 0; fd >= 0 && i < BIG / MIB; i++) {
+		static char block[MIB];
+		if (write(fd, block, sizeof(block)) != (ssize_t)sizeof(block)) {
+			return -1;
+		}
+	}
+	p = fd < 0 ? NULL : mmap(NULL, BIG, PROT_READ, MAP_SHARED, fd, 0);
+	if (p == NULL || p == MAP_FAILED) {
+		return -1;
+	}
+	volatile char sum = 0;
+	for (size_t i = 0; i < BIG; i += 4096) {
+		sum = (char)(sum + p[i]);
+	}
+	return 0;
+}
+
+static int ready_fd;
+
+/* Between vfork and exec: the same memory in two processes. */
+static int vforked(void)
+{
+	if (anon_fits() < 0) {
+		return -1;
+	}
+	pid_t pid = vfork();
+	if (pid == 0) {
+		(void)!write(ready_fd, "0", 1);
+		(void)syscall(SYS_pause);
+		_exit(0);
+	}
+	return -1; /* not reached while the child lives */
+}
+
+/* Processes that come and go faster than one can look. */
+static int churn(void)
+{
+	for (int k = 0; k < 3; k++) {
+		pid_t pid = fork();
+		while (pid == 0) {
+			pid_t child = fork();
+			if (child == 0) {
+				_exit(0);
+			}
+			waitpid(child, NULL, 0);
+		}
+	}
+	return memory(20 * MIB, MAP_PRIVATE);
+}
+
+struct scenario {
+	const char *name;
+	int (*worker)(void);
+	int over;
+};
+
+static const struct scenario SCENARIOS[] = {
+	{ "an idle process", idle, 0 },
+	{ "anonymous memory that fits", anon_fits, 0 },
+	{ "too much anonymous memory", anon_big, 1 },
+	{ "memory shared by fork", anon_cow, 0 },
+	{ "memory copied after fork", anon_cow_written, 1 },
+	{ "shared anonymous memory that fits", shared_anon_fits, 0 },
+	{ "too much shared anonymous memory", shared_anon_big, 1 },
+	{ "an unmapped memfd that fits, in five processes", memfd_fits, 0 },
+	{ "an unmapped memfd that is too big", memfd_big, 1 },
+	{ "two memfds that are too big together", memfd_two, 1 },
+	{ "a mapped memfd that fits", memfd_mapped, 0 },
+	{ "a mapped memfd and a shared mapping", memfd_beside_shared, 1 },
+	{ "a big memfd, mapped and closed", memfd_mapped_and_closed, 1 },
+	{ "a big memfd of a non-dumpable process", memfd_non_dumpable, 1 },
+	{ "a memfd of non-dumpable processes that fits", memfd_fits_non_dumpable, 0 },
+	{ "too much memory of a non-dumpable process", anon_non_dumpable, 1 },
+	{ "a big memfd behind thousands of fds", memfd_behind_many, 1 },
+	{ "a big file on the tmpfs, unlinked", scratch_big, 1 },
+	{ "a mapped file on the tmpfs that fits", scratch_mapped, 0 },
+	{ "a SysV segment that fits", sysv_fits, 0 },
+	{ "a big SysV segment, detached", sysv_detached, 1 },
+	{ "cached pages of a file", file_pages, 0 },
+	{ "vfork before exec", vforked, 0 },
+	{ "a storm of processes", churn, 0 },
+};
+
+/* ---- the namespace --------------------------------------------------------- */
+
+static int write_text(const char *path, const char *text)
+{
+	auto_fd fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -1;
+}
+
+/* Like the sandbox: one uid that is not 0, and that only. */
+static int enter_userns(void)
+{
+	char text[64];
+	unsigned uid = geteuid();
+	unsigned gid = getegid();
+
+	if (unshare(CLONE_NEWUSER) < 0) {
+		return -1;
+	}
+	snprintf(text, sizeof(text), "1000 %u 1", uid);
+	int r = write_text("/proc/self/uid_map", text) + write_text("/proc/self/setgroups", "deny");
+	snprintf(text, sizeof(text), "1000 %u 1", gid);
+	return r + write_text("/proc/self/gid_map", text);
+}
+
+static int keep_caps(uint32_t low)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct d[2] = { { .effective = low, .permitted = low } };
+
+	return (int)syscall(SYS_capset, &h, d);
+}
+
+/* In the process that was started by start_worker(). */
+static int worker_main(const char *index, const char *ready)
+{
+	ready_fd = (int)strtol(ready, NULL, 10);
+	int r = SCENARIOS[strtoul(index, NULL, 10)].worker();
+	(void)!write(ready_fd, r == 0 ? "0" : "1", 1);
+	pause();
+	return 0;
+}
+
+/* Starts the worker; 0 when it is set up. Executed, like a skill: its memory
+ * belongs to the user namespace then. Without capabilities. */
+static int start_worker(const struct scenario *s, int exe_fd)
+{
+	int fds[2];
+	char c = 0;
+	char index[16];
+	char ready[16];
+
+	if (pipe(fds) < 0) {
+		return -1;
+	}
+	snprintf(index, sizeof(index), "%d", (int)(s - SCENARIOS));
+	snprintf(ready, sizeof(ready), "%d", fds[1]);
+	pid_t pid = fork();
+	if (pid == 0) {
+		char *argv[] = { (char *)"worker", index, ready, NULL };
+		if (keep_caps(0) == 0) {
+			fexecve(exe_fd, argv, environ);
+		}
+		_exit(1);
+	}
+	close(fds[1]);
+	return pid > 0 && read(fds[0], &c, 1) == 1 && c == '0' ? 0 : -1;
+}
+
+/* PID 1. Exit status: 0 as expected, 1 not, 2 the set-up failed. */
+static int watch(const struct scenario *s, int exe_fd)
+{
+	static struct watchdog w;
+	uint64_t used = 0;
+	unsigned next = 0;
+	int over = 0;
+
+	if (mount("proc", "/proc", "proc", 0, NULL) < 0 ||
+	    mount("scratch", "/tmp", "tmpfs", 0, "size=1g") < 0) {
+		fprintf(stderr, "mount: %s\n", strerror(errno));
+		return 2;
+	}
+	int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int scratch_fd = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* As init does: opaque, and with the right to look only. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || keep_caps(1u << CAP_SYS_PTRACE) < 0) {
+		return 2;
+	}
+	watchdog_init(&w, LIMIT, proc_fd, scratch_fd);
+	if (watchdog_check(&w, &used, &next) != 0) {
+		fprintf(stderr, "over before the start: %llu\n", (unsigned long long)used);
+		return 2;
+	}
+	if (start_worker(s, exe_fd) < 0) {
+		fprintf(stderr, "the worker could not be set up\n");
+		return 2;
+	}
+	for (int i = 0; i < CHECKS && over == 0; i++) {
+		over = watchdog_check(&w, &used, &next);
+		usleep(next < 20 ? next * 1000 : 20000);
+	}
+	if (over != s->over || next < WATCHDOG_MIN_MS || next > WATCHDOG_MAX_MS ||
+	    (s->over == 1 && used <= LIMIT)) {
+		fprintf(stderr, "'%s': over %d, used %llu kB, errors %llu, next %u\n", s->name,
+		        over, (unsigned long long)used / 1024, (unsigned long long)w.errors, next);
+		return 1;
+	}
+	return 0;
+}
+
+static int run_scenario(const struct scenario *s, bool as_user)
+{
+	int status;
+	auto_fd exe_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (as_user && geteuid() == 0 &&
+		    (setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+		     setresuid(NOBODY, NOBODY, NOBODY) < 0 ||
+		     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)) {
+			_exit(2);
+		}
+		if ((as_user && enter_userns() < 0) ||
+		    unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC) < 0 ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
+			fprintf(stderr, "namespaces: %s\n", strerror(errno));
+			_exit(2);
+		}
+		pid_t init = fork();
+		if (init == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			_exit(watch(s, exe_fd));
+		}
+		waitpid(init, &status, 0);
+		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 3);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 3;
+}
+
+static void run_all(bool as_user)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(SCENARIOS); i++) {
+		int r = run_scenario(&SCENARIOS[i], as_user);
+		if (r != 0) {
+			print_error("%s: %d\n", SCENARIOS[i].name, r);
+			failed++;
+		}
+	}
+	assert_int_equal(failed, 0);
+}
+
+static void test_as_root(void **state)
+{
+	(void)state;
+	if (geteuid() != 0) {
+		skip();
+	}
+	run_all(false);
+}
+
+static void test_as_user(void **state)
+{
+	(void)state;
+	run_all(true);
+}
+
+/* When to look again: by what could be filled meanwhile. */
+static void test_next_look(void **state)
+{
+	(void)state;
+	static struct watchdog w;
+	auto_fd proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint64_t used = 0;
+	unsigned next = 0;
+
+	watchdog_init(&w, 1ULL << 50, proc_fd, -1);
+	assert_int_equal(watchdog_check(&w, &used, &next), 0);
+	assert_int_equal(next, WATCHDOG_MAX_MS);
+	watchdog_init(&w, 1, proc_fd, -1);
+	assert_int_equal(watchdog_check(&w, &used, &next), 1); /* the whole machine */
+	assert_true(used > 1);
+	assert_true(next >= WATCHDOG_MIN_MS);
+}
+
+static void test_without_proc(void **state)
+{
+	(void)state;
+	static struct watchdog w;
+	uint64_t used = 0;
+	unsigned next = 0;
+
+	watchdog_init(&w, LIMIT, -1, -1);
+	assert_int_equal(watchdog_check(&w, &used, &next), -1);
+	assert_int_equal(w.errors, 1);
+	assert_true(next >= WATCHDOG_MIN_MS && next <= WATCHDOG_MAX_MS);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3) {
+		return worker_main(argv[1], argv[2]);
+	}
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_as_root),
+		cmocka_unit_test(test_as_user),
+		cmocka_unit_test(test_next_look),
+		cmocka_unit_test(test_without_proc),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

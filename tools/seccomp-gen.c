@@ -1,0 +1,95 @@
+/* seccomp-gen.c - run by the build.
+ *
+ *   seccomp-gen blobs ARCH         C source with the filters of ARCH, to stdout
+ *   seccomp-gen golden DIRECTORY   DIRECTORY/ARCH.txt for every architecture */
+#include <stdlib.h>
+#include <string.h>
+
+#include "seccomp_compile.h"
+
+static int put_array(const struct seccomp_arch *arch, unsigned profile, unsigned reach)
+{
+	static struct sock_filter insns[BPF_MAXINSNS];
+	size_t n;
+
+	if (seccomp_compile(arch, (struct seccomp_which){ profile, reach }, insns, &n) != 0) {
+		return -1;
+	}
+	printf("static const struct sock_filter F_%x_%x[%zu] = {\n", profile, reach, n);
+	for (size_t i = 0; i < n; i++) {
+		printf("\t{ 0x%04x, %u, %u, 0x%08x },\n", insns[i].code, insns[i].jt, insns[i].jf,
+		       insns[i].k);
+	}
+	printf("};\n\n");
+	return 0;
+}
+
+static void put_entry(unsigned profile, unsigned reach)
+{
+	printf("{ F_%x_%x, sizeof(F_%x_%x) / sizeof(F_%x_%x[0]) }", profile, reach, profile, reach,
+	       profile, reach);
+}
+
+static int blobs(const struct seccomp_arch *arch)
+{
+	printf("/* The filters of %s, written by seccomp-gen from seccomp_rules.c. */\n"
+	       "#include <linux/filter.h>\n\n#include \"os/seccomp.h\"\n\n",
+	       arch->name);
+	for (unsigned p = 0; p < SECCOMP_N_PROFILES; p++) {
+		for (unsigned r = 0; r < SECCOMP_N_REACHES; r++) {
+			if (put_array(arch, 1U << p, 1U << r) != 0) {
+				return -1;
+			}
+		}
+	}
+	if (put_array(arch, IN_INIT, TO_UNIX) != 0) {
+		return -1;
+	}
+	printf("const struct seccomp_blob seccomp_blobs[SECCOMP_N_PROFILES][SECCOMP_N_REACHES] = "
+	       "{\n");
+	for (unsigned p = 0; p < SECCOMP_N_PROFILES; p++) {
+		printf("\t{\n");
+		for (unsigned r = 0; r < SECCOMP_N_REACHES; r++) {
+			printf("\t\t");
+			put_entry(1U << p, 1U << r);
+			printf(",\n");
+		}
+		printf("\t},\n");
+	}
+	printf("};\n\nconst struct seccomp_blob seccomp_init_blob = ");
+	put_entry(IN_INIT, TO_UNIX);
+	printf(";\n");
+	return 0;
+}
+
+static int golden(const char *dir)
+{
+	for (size_t i = 0; i < SECCOMP_N_ARCHES; i++) {
+		char path[4096];
+		snprintf(path, sizeof(path), "%s/%s.txt", dir, SECCOMP_ARCHES[i].name);
+		FILE *out = fopen(path, "we");
+		if (out == NULL) {
+			perror(path);
+			return -1;
+		}
+		int r = seccomp_dump(&SECCOMP_ARCHES[i], out);
+		if (fclose(out) != 0 || r != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct seccomp_arch *arch = argc == 3 ? seccomp_arch_find(argv[2]) : NULL;
+
+	if (arch != NULL && strcmp(argv[1], "blobs") == 0) {
+		return blobs(arch) == 0 && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	}
+	if (argc == 3 && strcmp(argv[1], "golden") == 0) {
+		return golden(argv[2]) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	}
+	fprintf(stderr, "usage: seccomp-gen blobs x86_64|aarch64 | golden DIRECTORY\n");
+	return 2;
+}

@@ -1,0 +1,333 @@
+/* seccomp_compile.c - tables to BPF.
+ *
+ * The filter checks the architecture and then looks the number up in a binary
+ * tree whose leaves are ranges of numbers with one decision; most calls cost
+ * eight comparisons, and the kernel remembers, per number, those that are
+ * allowed whatever the arguments (Linux 5.11). BPF jumps forward only and, if
+ * conditional, over at most 255 instructions: the tree is laid out depth
+ * first, with a long jump where the left half is too large. */
+#include "seccomp_compile.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "seccomp_names.h"
+
+#define MAX_NAME   40
+#define MAX_RANGES (2 * SECCOMP_MAX_CALLS + 4)
+
+const struct seccomp_arch SECCOMP_ARCHES[] = {
+	{ "x86_64", AUDIT_ARCH_X86_64, true },
+	{ "aarch64", AUDIT_ARCH_AARCH64, false },
+};
+const size_t SECCOMP_N_ARCHES = sizeof(SECCOMP_ARCHES) / sizeof(SECCOMP_ARCHES[0]);
+
+const struct seccomp_arch *seccomp_arch_find(const char *name)
+{
+	for (size_t i = 0; i < SECCOMP_N_ARCHES; i++) {
+		if (strcmp(SECCOMP_ARCHES[i].name, name) == 0) {
+			return &SECCOMP_ARCHES[i];
+		}
+	}
+	return NULL;
+}
+
+/* ---- names ------------------------------------------------------------- */
+
+int seccomp_number(const struct seccomp_arch *arch, const char *name)
+{
+	for (size_t i = 0; i < SECCOMP_N_NUMBERS; i++) {
+		const struct seccomp_number *n = &SECCOMP_NUMBERS[i];
+		if (strcmp(n->name, name) == 0) {
+			return arch->audit == AUDIT_ARCH_X86_64 ? n->x86_64 : n->aarch64;
+		}
+	}
+	return seccomp_names_find(arch->audit, name);
+}
+
+/* Takes the next word off *names; its length, 0 at the end. */
+static size_t next_name(const char **names, char ret_name[MAX_NAME])
+{
+	const char *s = *names + strspn(*names, " ");
+	size_t len = strcspn(s, " ");
+
+	if (len >= MAX_NAME) {
+		len = MAX_NAME - 1; /* cut, and then unknown */
+	}
+	memcpy(ret_name, s, len);
+	ret_name[len] = '\0';
+	*names = s + len;
+	return len;
+}
+
+static bool belongs(unsigned profiles, unsigned reaches, struct seccomp_which which)
+{
+	return (profiles & which.profile) != 0 && (reaches & which.reach) != 0;
+}
+
+/* ---- tables to one filter's decisions ---------------------------------- */
+
+static int add_rules(struct seccomp_call *call, const char *name, struct seccomp_which which)
+{
+	for (size_t i = 0; i < SECCOMP_N_RULES; i++) {
+		const struct seccomp_rule *r = &SECCOMP_RULES[i];
+		if (strcmp(r->name, name) != 0 || !belongs(r->profiles, r->reaches, which)) {
+			continue;
+		}
+		if (call->n_rules == SECCOMP_MAX_PER_CALL || r->cond[0].mask == 0) {
+			fprintf(stderr,
+			        "seccomp-gen: %s: too many rules, or one that has no condition\n",
+			        name);
+			return -1;
+		}
+		call->rules[call->n_rules++] = r;
+		call->name = r->name;
+	}
+	return 0;
+}
+
+static int add_call(struct seccomp_policy *p, const struct seccomp_arch *arch, const char *name,
+                    uint32_t action, struct seccomp_which which)
+{
+	int nr = seccomp_number(arch, name);
+
+	if (nr == -1) {
+		return 0;
+	}
+	if (nr < 0 || p->n_calls == SECCOMP_MAX_CALLS) {
+		fprintf(stderr, "seccomp-gen: %s: no such system call, or too many\n", name);
+		return -1;
+	}
+	for (size_t i = 0; i < p->n_calls; i++) {
+		if (p->calls[i].nr == (uint32_t)nr) {
+			fprintf(stderr, "seccomp-gen: %s is decided twice\n", name);
+			return -1;
+		}
+	}
+	struct seccomp_call *call = &p->calls[p->n_calls++];
+	*call = (struct seccomp_call){ .nr = (uint32_t)nr, .action = action };
+	return add_rules(call, name, which);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct seccomp_call *x = a, *y = b;
+
+	return x->nr < y->nr ? -1 : x->nr > y->nr;
+}
+
+/* A rule of a call that no group names has the filter's default behind it. */
+static int add_groupless(struct seccomp_policy *p, const struct seccomp_arch *arch,
+                         struct seccomp_which which)
+{
+	for (size_t i = 0; i < SECCOMP_N_RULES; i++) {
+		const struct seccomp_rule *r = &SECCOMP_RULES[i];
+		int nr = seccomp_number(arch, r->name);
+		bool found = nr == -1 || !belongs(r->profiles, r->reaches, which);
+
+		for (size_t k = 0; k < p->n_calls && !found; k++) {
+			found = p->calls[k].nr == (uint32_t)nr;
+		}
+		if (!found && add_call(p, arch, r->name, p->fallback, which) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int seccomp_resolve(const struct seccomp_arch *arch, struct seccomp_which which,
+                    struct seccomp_policy *ret_policy)
+{
+	struct seccomp_policy *p = ret_policy;
+
+	p->n_calls = 0;
+	p->fallback =
+	        which.profile == IN_INIT ? SECCOMP_RET_KILL_PROCESS : (SECCOMP_RET_ERRNO | ENOSYS);
+	for (size_t i = 0; i < SECCOMP_N_GROUPS; i++) {
+		const struct seccomp_group *g = &SECCOMP_GROUPS[i];
+		const char *names = g->names;
+		char name[MAX_NAME];
+
+		while (belongs(g->profiles, g->reaches, which) && next_name(&names, name) > 0) {
+			if (add_call(p, arch, name, g->action, which) != 0) {
+				return -1;
+			}
+		}
+	}
+	if (add_groupless(p, arch, which) != 0) {
+		return -1;
+	}
+	qsort(p->calls, p->n_calls, sizeof(p->calls[0]), by_number);
+	return 0;
+}
+
+/* ---- decisions to BPF -------------------------------------------------- */
+
+/* Numbers from `first` up to the next range. */
+struct range {
+	uint32_t first;
+	uint32_t action;
+	const struct seccomp_call *call; /* NULL: no rules */
+};
+
+struct ranges {
+	size_t n;
+	struct range r[MAX_RANGES];
+};
+
+struct code {
+	struct sock_filter *insns;
+	size_t n;
+	bool broken; /* too long, or a jump is */
+};
+
+static void add_range(struct ranges *rs, uint32_t first, uint32_t action,
+                      const struct seccomp_call *call)
+{
+	struct range *last = rs->n > 0 ? &rs->r[rs->n - 1] : NULL;
+
+	if (last != NULL && last->call == NULL && call == NULL && last->action == action) {
+		return; /* the range before goes on */
+	}
+	rs->r[rs->n++] = (struct range){ first, action, call };
+}
+
+static void make_ranges(const struct seccomp_policy *p, bool x32, struct ranges *rs)
+{
+	uint32_t next = 0;
+
+	rs->n = 0;
+	for (size_t i = 0; i < p->n_calls; i++) {
+		const struct seccomp_call *c = &p->calls[i];
+		if (c->nr > next) {
+			add_range(rs, next, p->fallback, NULL);
+		}
+		add_range(rs, c->nr, c->action, c->n_rules > 0 ? c : NULL);
+		next = c->nr + 1;
+	}
+	add_range(rs, next, p->fallback, NULL);
+	if (x32) {
+		add_range(rs, SECCOMP_X32_BIT, SECCOMP_RET_KILL_PROCESS, NULL);
+		/* -1 is how a debugger says "skip this call". */
+		add_range(rs, 0xffffffffU, p->fallback, NULL);
+	}
+}
+
+static size_t emit(struct code *c, uint16_t op, uint8_t jt, uint8_t jf, uint32_t k)
+{
+	if (c->n >= BPF_MAXINSNS) {
+		c->broken = true;
+		return 0;
+	}
+	c->insns[c->n] = (struct sock_filter){ op, jt, jf, k };
+	return c->n++;
+}
+
+static void emit_return(struct code *c, uint32_t action)
+{
+	emit(c, BPF_RET | BPF_K, 0, 0, action);
+}
+
+/* Returns where the jump is that is taken when the condition does not hold. */
+static size_t emit_cond(struct code *c, const struct seccomp_cond *q)
+{
+	/* Both architectures are little-endian: the low half comes first. */
+	uint32_t low = (uint32_t)(offsetof(struct seccomp_data, args) + 8U * q->arg);
+
+	emit(c, BPF_LD | BPF_W | BPF_ABS, 0, 0, low);
+	if (q->mask != ~0U) {
+		emit(c, BPF_ALU | BPF_AND | BPF_K, 0, 0, q->mask);
+	}
+	return emit(c, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, q->value);
+}
+
+static bool same_cond(const struct seccomp_cond *x, const struct seccomp_cond *y)
+{
+	return x->arg == y->arg && x->differs == y->differs && x->mask == y->mask &&
+	       x->value == y->value;
+}
+
+/* Rules that agree in their first `depth` conditions, which hold here. Those
+ * that agree in the next one too are tested together; where none of them
+ * fits, the code runs on into what follows. */
+static void emit_rules(struct code *c, const struct seccomp_rule *const *rules, size_t n,
+                       size_t depth)
+{
+	for (size_t i = 0; i < n;) {
+		if (depth == SECCOMP_MAX_CONDS || rules[i]->cond[depth].mask == 0) {
+			emit_return(c, rules[i]->action);
+			return; /* what stands behind it can never be reached */
+		}
+		const struct seccomp_cond *q = &rules[i]->cond[depth];
+		size_t together = 1;
+		while (i + together < n && same_cond(q, &rules[i + together]->cond[depth])) {
+			together++;
+		}
+		size_t test = emit_cond(c, q);
+		emit_rules(c, rules + i, together, depth + 1);
+		size_t past = c->n - test - 1;
+		c->broken = c->broken || past > UINT8_MAX;
+		*(q->differs ? &c->insns[test].jt : &c->insns[test].jf) = (uint8_t)past;
+		i += together;
+	}
+}
+
+static void emit_leaf(struct code *c, const struct range *r)
+{
+	if (r->call != NULL) {
+		emit_rules(c, r->call->rules, r->call->n_rules, 0);
+	}
+	emit_return(c, r->action);
+}
+
+static void emit_tree(struct code *c, const struct range *r, size_t n)
+{
+	if (n == 1) {
+		emit_leaf(c, r);
+		return;
+	}
+	size_t left = n / 2;
+	/* Is the long jump needed? Lay out the left half once to see. */
+	size_t start = c->n;
+	size_t test = emit(c, BPF_JMP | BPF_JGE | BPF_K, 0, 0, r[left].first);
+	emit_tree(c, r, left);
+	size_t size = c->n - start - 1;
+
+	if (size <= 255) {
+		c->insns[test].jt = (uint8_t)size;
+	} else {
+		c->n = start;
+		emit(c, BPF_JMP | BPF_JGE | BPF_K, 0, 1, r[left].first);
+		emit(c, BPF_JMP | BPF_JA, 0, 0, (uint32_t)size);
+		emit_tree(c, r, left);
+	}
+	emit_tree(c, r + left, n - left);
+}
+
+int seccomp_compile(const struct seccomp_arch *arch, struct seccomp_which which,
+                    struct sock_filter ret_insns[BPF_MAXINSNS], size_t *ret_n)
+{
+	static struct seccomp_policy policy;
+	static struct ranges ranges;
+	struct code c = { .insns = ret_insns };
+
+	if (seccomp_resolve(arch, which, &policy) != 0) {
+		return -1;
+	}
+	make_ranges(&policy, arch->x32, &ranges);
+	emit(&c, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch));
+	emit(&c, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, arch->audit);
+	emit_return(&c, SECCOMP_RET_KILL_PROCESS);
+	emit(&c, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
+	emit_tree(&c, ranges.r, ranges.n);
+	if (c.broken) {
+		fprintf(stderr, "seccomp-gen: a filter or a jump in it is too long\n");
+		return -1;
+	}
+	*ret_n = c.n;
+	return 0;
+}

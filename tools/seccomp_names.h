@@ -1,0 +1,12 @@
+/* seccomp_names.h - system call numbers from libseccomp, apart from all else:
+ * its header and src/os/seccomp.h use the same names. */
+#ifndef SECCOMP_NAMES_H
+#define SECCOMP_NAMES_H
+
+#include <stdint.h>
+
+/* `audit` is AUDIT_ARCH_X86_64 or AUDIT_ARCH_AARCH64. -1: this architecture
+ * has no such call, -2: nobody knows the name. */
+int seccomp_names_find(uint32_t audit, const char *name);
+
+#endif

@@ -1,0 +1,384 @@
+/* seccomp_rules.c - which system calls a skill may make, and why.
+ *
+ * Three answers besides "allow". ENOSYS: the program believes in an older
+ * kernel and falls back; for what would only add attack surface. An errno that
+ * the real call gives to the unprivileged: for what programs probe. Kill: for
+ * what no program that runs in a sandbox tries, so that an attack ends there.
+ *
+ * A change here changes tests/unit/seccomp-golden: run `ninja seccomp-golden`
+ * and read the difference. */
+#include "seccomp_rules.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define ALLOW   SECCOMP_RET_ALLOW
+#define KILL    SECCOMP_RET_KILL_PROCESS
+#define DENY(e) (SECCOMP_RET_ERRNO | (e))
+
+#define IS(arg, value)                                                                             \
+	{                                                                                          \
+		arg, false, ~0U, value                                                             \
+	}
+#define NOT(arg, value)                                                                            \
+	{                                                                                          \
+		arg, true, ~0U, value                                                              \
+	}
+#define MASKED(arg, bits, want)                                                                    \
+	{                                                                                          \
+		arg, false, bits, want                                                             \
+	}
+#define ANY_OF(arg, bits)                                                                          \
+	{                                                                                          \
+		arg, true, bits, 0                                                                 \
+	}
+
+/* ---- calls that are decided by their arguments ------------------------- */
+
+/* Numbers of the kernel, the same on x86_64 and aarch64; not taken from the
+ * build machine's headers, which may be older or another architecture's. */
+#define K_O_ACCMODE     03U
+#define K_O_CREAT       0100U
+#define K_O_TRUNC       01000U
+#define K_O_TMPFILE     020000000U /* the bit alone, without O_DIRECTORY */
+#define K_F_GETFD       1U
+#define K_F_GETFL       3U
+#define K_PROT_EXEC     4U
+#define K_TIOCSTI       0x5412U
+#define K_TIOCLINUX     0x541cU
+#define K_TIOCCONS      0x541dU
+#define K_TIOCSETD      0x5423U
+#define K_FICLONE       0x40049409U
+#define K_FICLONERANGE  0x4020940dU
+#define K_FIDEDUPERANGE 0xc0189436U
+#define K_IOC_TYPE      0xff00U
+#define K_IOC_BTRFS     0x9400U
+#define K_PR_SET_MM     35U
+#define K_PR_SCHED_CORE 62U
+#define K_NEW_LISTENER  8U
+#define K_PRIO_PROCESS  0U
+#define K_IOPRIO_USER   3U
+#define K_SOCK_TYPE     0xfU /* without SOCK_NONBLOCK and SOCK_CLOEXEC */
+
+/* CLONE_NEWTIME is not among them: in clone() its bit belongs to the exit
+ * signal. clone3() could ask for it, and is ENOSYS. */
+#define NAMESPACES                                                                                 \
+	((uint32_t)(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |  \
+	            CLONE_NEWPID | CLONE_NEWNET))
+
+#define SETID (S_ISUID | S_ISGID)
+
+/* clang-format off */
+#define SOCKET(reach, domain, type, proto) \
+	{ "socket", IN_WIDE, reach, ALLOW, \
+	  { IS(0, domain), MASKED(1, K_SOCK_TYPE, type), IS(2, proto) } }
+#define SOCKET_TYPE(reach, action, domain, type) \
+	{ "socket", IN_WIDE, reach, action, { IS(0, domain), MASKED(1, K_SOCK_TYPE, type) } }
+#define SOCKET_FAMILY(reach, action, domain) \
+	{ "socket", IN_WIDE, reach, action, { IS(0, domain) } }
+#define PAIR(reach, type) \
+	{ "socketpair", IN_WIDE, reach, ALLOW, \
+	  { IS(0, AF_UNIX), MASKED(1, K_SOCK_TYPE, type) } }
+
+/* TCP and UDP; SOCK_RAW and SOCK_PACKET get what the unprivileged get anyway;
+ * ICMP, SCTP, DCCP, UDP-Lite and MPTCP are not there (Go asks for MPTCP and
+ * takes exactly this errno as "use TCP"). */
+#define INET(domain) \
+	SOCKET(TO_OWN, domain, SOCK_STREAM, 0), \
+	SOCKET(TO_OWN, domain, SOCK_STREAM, IPPROTO_TCP), \
+	SOCKET(TO_OWN, domain, SOCK_DGRAM, 0), \
+	SOCKET(TO_OWN, domain, SOCK_DGRAM, IPPROTO_UDP), \
+	SOCKET_TYPE(TO_OWN, DENY(EPERM), domain, SOCK_RAW), \
+	SOCKET_TYPE(TO_OWN, DENY(EPERM), domain, SOCK_PACKET), \
+	SOCKET_FAMILY(TO_OWN, DENY(EPROTONOSUPPORT), domain), \
+	SOCKET_FAMILY(TO_NONE, DENY(EACCES), domain)
+/* clang-format on */
+
+const struct seccomp_rule SECCOMP_RULES[] = {
+	/* No setuid or setgid bit, and no device, can be left behind in a granted
+	 * directory: `nosuid` holds in the sandbox, not where the host sees the
+	 * file. mkdir() drops the bits by itself; FIFOs and sockets are Landlock's
+	 * matter, which knows the place. */
+	{ "chmod", IN_ALL, TO_ANY, DENY(EPERM), { ANY_OF(1, SETID) } },
+	{ "fchmod", IN_ALL, TO_ANY, DENY(EPERM), { ANY_OF(1, SETID) } },
+	{ "fchmodat", IN_ALL, TO_ANY, DENY(EPERM), { ANY_OF(2, SETID) } },
+	{ "fchmodat2", IN_ALL, TO_ANY, DENY(EPERM), { ANY_OF(2, SETID) } },
+	{ "creat", IN_ALL, TO_ANY, DENY(EPERM), { ANY_OF(1, SETID) } },
+	{ "mknod", IN_ALL, TO_ANY, DENY(EPERM), { ANY_OF(1, SETID) } },
+	{ "mknod", IN_ALL, TO_ANY, DENY(EPERM), { MASKED(1, S_IFMT, S_IFCHR) } },
+	{ "mknod", IN_ALL, TO_ANY, DENY(EPERM), { MASKED(1, S_IFMT, S_IFBLK) } },
+	{ "mknodat", IN_ALL, TO_ANY, DENY(EPERM), { ANY_OF(2, SETID) } },
+	{ "mknodat", IN_ALL, TO_ANY, DENY(EPERM), { MASKED(2, S_IFMT, S_IFCHR) } },
+	{ "mknodat", IN_ALL, TO_ANY, DENY(EPERM), { MASKED(2, S_IFMT, S_IFBLK) } },
+	/* Without one of the two flags the mode argument is stale register content. */
+	{ "open",
+	  IN_ALL,
+	  TO_ANY,
+	  DENY(EPERM),
+	  { ANY_OF(1, K_O_CREAT | K_O_TMPFILE), ANY_OF(2, SETID) } },
+	{ "openat",
+	  IN_ALL,
+	  TO_ANY,
+	  DENY(EPERM),
+	  { ANY_OF(2, K_O_CREAT | K_O_TMPFILE), ANY_OF(3, SETID) } },
+
+	/* A namespace of its own would give the skill capabilities in it. Under
+	 * `strict` threads are all that it can start; execve() replaces, it does
+	 * not add. */
+	{ "clone", IN_ALL, TO_ANY, DENY(EPERM), { ANY_OF(0, NAMESPACES) } },
+	{ "clone", IN_STRICT, TO_ANY, ALLOW, { MASKED(0, CLONE_THREAD, CLONE_THREAD) } },
+
+	/* Asking, and the plain personality. The others weaken address space
+	 * randomisation or make memory executable. */
+	{ "personality", IN_NARROW, TO_ANY, ALLOW, { IS(0, 0) } },
+	{ "personality", IN_NARROW, TO_ANY, ALLOW, { IS(0, 0xffffffffU) } },
+
+	INET(AF_INET),
+	INET(AF_INET6),
+	SOCKET_TYPE(TO_UNIX, ALLOW, AF_UNIX, SOCK_STREAM),
+	SOCKET_TYPE(TO_UNIX, ALLOW, AF_UNIX, SOCK_DGRAM),
+	SOCKET_TYPE(TO_UNIX, ALLOW, AF_UNIX, SOCK_SEQPACKET),
+	SOCKET_FAMILY(TO_UNIX, DENY(ESOCKTNOSUPPORT), AF_UNIX),
+	SOCKET_FAMILY(TO_INET | TO_NONE, DENY(EACCES), AF_UNIX),
+	/* Interface lists, for os.networkInterfaces() and the like: without a
+	 * capability this protocol only answers questions. libc's resolver does
+	 * without. The other netlink protocols lead to netfilter, audit, crypto. */
+	{ "socket", IN_PERMISSIVE, TO_OWN, ALLOW, { IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE) } },
+
+	/* A connected stream can be aimed at nobody else. A datagram socket can:
+	 * sendto() takes any path, so a pair of them is as good as socket(). The
+	 * kernel takes SOCK_RAW as another word for SOCK_DGRAM here. */
+	PAIR(TO_ANY, SOCK_STREAM),
+	PAIR(TO_ANY, SOCK_SEQPACKET),
+	PAIR(TO_UNIX, SOCK_DGRAM),
+	{ "socketpair", IN_WIDE, TO_UNIX, DENY(ESOCKTNOSUPPORT), { IS(0, AF_UNIX) } },
+	{ "socketpair", IN_WIDE, TO_INET | TO_NONE, DENY(EACCES), { IS(0, AF_UNIX) } },
+
+	/* Typing into a terminal that somebody else reads. */
+	{ "ioctl", IN_ALL, TO_ANY, KILL, { IS(1, K_TIOCSTI) } },
+	{ "ioctl", IN_ALL, TO_ANY, KILL, { IS(1, K_TIOCLINUX) } },
+	/* Line disciplines load kernel modules; TIOCCONS takes the console's output. */
+	{ "ioctl", IN_ALL, TO_ANY, DENY(EPERM), { IS(1, K_TIOCSETD) } },
+	{ "ioctl", IN_ALL, TO_ANY, DENY(EPERM), { IS(1, K_TIOCCONS) } },
+	/* btrfs: a snapshot taken through any directory of a subvolume holds the
+	 * whole subvolume (before Linux 6.7): a writable grant in the home
+	 * directory would be a copy of the home directory. File cloning, which
+	 * other file systems share, keeps its three numbers. */
+	{ "ioctl", IN_ALL, TO_ANY, ALLOW, { IS(1, K_FICLONE) } },
+	{ "ioctl", IN_ALL, TO_ANY, ALLOW, { IS(1, K_FICLONERANGE) } },
+	{ "ioctl", IN_ALL, TO_ANY, ALLOW, { IS(1, K_FIDEDUPERANGE) } },
+	{ "ioctl", IN_ALL, TO_ANY, DENY(ENOTTY), { MASKED(1, K_IOC_TYPE, K_IOC_BTRFS) } },
+
+	/* Rewrites what /proc says of the process. */
+	{ "prctl", IN_ALL, TO_ANY, DENY(EPERM), { IS(0, K_PR_SET_MM) } },
+	/* Keeps other tasks off the sibling threads of its cores. */
+	{ "prctl", IN_ALL, TO_ANY, DENY(EINVAL), { IS(0, K_PR_SCHED_CORE) } },
+	/* More filters are welcome; a listener is what the supervisor has, and
+	 * this is the kernel's answer to the second one. */
+	{ "seccomp", IN_ALL, TO_ANY, DENY(EBUSY), { ANY_OF(1, K_NEW_LISTENER) } },
+
+	/* Without a pid namespace the owner's other processes are in sight: limits
+	 * and priorities only of one's own. */
+	{ "prlimit64", IN_ALL, TO_NONE, DENY(EPERM), { NOT(0, 0) } },
+	{ "setpriority", IN_ALL, TO_NONE, DENY(EPERM), { NOT(0, K_PRIO_PROCESS) } },
+	{ "setpriority", IN_ALL, TO_NONE, DENY(EPERM), { NOT(1, 0) } },
+	{ "ioprio_set", IN_ALL, TO_NONE, DENY(EPERM), { IS(0, K_IOPRIO_USER) } },
+	{ "ioprio_set", IN_ALL, TO_NONE, DENY(EPERM), { NOT(1, 0) } },
+
+	/* Our own PID 1 opens to read, and maps nothing executable. */
+	{ "openat",
+	  IN_INIT,
+	  TO_ANY,
+	  ALLOW,
+	  { MASKED(2, K_O_ACCMODE | K_O_CREAT | K_O_TRUNC | K_O_TMPFILE, 0) } },
+	{ "mmap", IN_INIT, TO_ANY, ALLOW, { MASKED(2, K_PROT_EXEC, 0) } },
+	{ "fcntl", IN_INIT, TO_ANY, ALLOW, { IS(1, K_F_GETFL) } },
+	{ "fcntl", IN_INIT, TO_ANY, ALLOW, { IS(1, K_F_GETFD) } },
+};
+const size_t SECCOMP_N_RULES = sizeof(SECCOMP_RULES) / sizeof(SECCOMP_RULES[0]);
+
+/* ---- calls that are decided by their name ------------------------------ */
+
+const struct seccomp_group SECCOMP_GROUPS[] = {
+	/* Files: the mounts and Landlock say which. */
+	{ IN_ALL, TO_ANY, ALLOW,
+	  "read write open openat creat close stat fstat lstat newfstatat statx lseek pread64 "
+	  "pwrite64 readv writev preadv pwritev preadv2 pwritev2 access faccessat faccessat2 "
+	  "getdents getdents64 getcwd chdir fchdir rename renameat renameat2 mkdir mkdirat rmdir "
+	  "link linkat unlink unlinkat symlink symlinkat readlink readlinkat chmod fchmod fchmodat "
+	  "fchmodat2 chown fchown lchown fchownat umask truncate ftruncate fallocate fsync "
+	  "fdatasync sync syncfs sync_file_range flock fcntl ioctl utime utimes futimesat "
+	  "utimensat "
+	  "mknod mknodat statfs fstatfs readahead fadvise64 cachestat copy_file_range sendfile "
+	  "splice tee vmsplice close_range dup dup2 dup3 pipe pipe2" },
+	/* Extended attributes; security.* and trusted.* need a capability. */
+	{ IN_ALL, TO_ANY, ALLOW,
+	  "setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr listxattr llistxattr "
+	  "flistxattr removexattr lremovexattr fremovexattr setxattrat getxattrat listxattrat "
+	  "removexattrat" },
+	/* Waiting for things. */
+	{ IN_ALL, TO_ANY, ALLOW,
+	  "poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait "
+	  "epoll_pwait2 eventfd eventfd2 signalfd signalfd4 timerfd_create timerfd_settime "
+	  "timerfd_gettime inotify_init inotify_init1 inotify_add_watch inotify_rm_watch io_setup "
+	  "io_destroy io_getevents io_submit io_cancel io_pgetevents" },
+	/* Memory of its own. */
+	{ IN_ALL, TO_ANY, ALLOW,
+	  "mmap mprotect munmap mremap msync mincore madvise brk mlock mlock2 munlock mlockall "
+	  "munlockall memfd_create pkey_mprotect pkey_alloc pkey_free mseal map_shadow_stack" },
+	/* Threads and locks. */
+	{ IN_ALL, TO_ANY, ALLOW,
+	  "futex futex_waitv futex_wake futex_wait futex_requeue set_robust_list get_robust_list "
+	  "set_tid_address gettid rseq membarrier getcpu sched_yield sched_setparam sched_getparam "
+	  "sched_setscheduler sched_getscheduler sched_get_priority_max sched_get_priority_min "
+	  "sched_rr_get_interval sched_setaffinity sched_getaffinity sched_setattr sched_getattr" },
+	/* Processes: ends, signals, sessions. Own pid namespace. */
+	{ IN_ALL, TO_ANY, ALLOW,
+	  "execve execveat exit exit_group wait4 waitid kill tkill tgkill pidfd_open "
+	  "pidfd_send_signal rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending "
+	  "rt_sigtimedwait "
+	  "rt_sigqueueinfo rt_tgsigqueueinfo rt_sigsuspend sigaltstack restart_syscall pause "
+	  "getpid "
+	  "getppid getpgid getpgrp setpgid getsid setsid getpriority setpriority ioprio_get "
+	  "ioprio_set getrlimit setrlimit prlimit64 getrusage times" },
+	{ IN_WIDE, TO_ANY, ALLOW, "clone fork vfork" },
+	{ IN_STRICT, TO_ANY, DENY(EPERM), "clone fork vfork" },
+	/* Identity: without a capability the kernel refuses what matters. */
+	{ IN_ALL, TO_ANY, ALLOW,
+	  "getuid geteuid getgid getegid getresuid getresgid getgroups setuid setgid setreuid "
+	  "setregid setresuid setresgid setfsuid setfsgid setgroups capget capset" },
+	/* Clocks and timers, to read and to wait. */
+	{ IN_ALL, TO_ANY, ALLOW,
+	  "time gettimeofday clock_gettime clock_getres clock_nanosleep nanosleep getitimer "
+	  "setitimer alarm timer_create timer_settime timer_gettime timer_getoverrun "
+	  "timer_delete" },
+	/* About the machine and the process. */
+	{ IN_ALL, TO_ANY, ALLOW, "uname sysinfo getrandom prctl arch_prctl" },
+	/* A program may confine itself further. */
+	{ IN_ALL, TO_ANY, ALLOW,
+	  "seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self" },
+	/* The kernel's own trampolines, when the host's administrator traces a
+	 * library; called from elsewhere they are SIGILL. */
+	{ IN_ALL, TO_ANY, ALLOW, "uretprobe uprobe" },
+
+	/* Sockets that exist. Which can be made is decided above. */
+	{ IN_ALL, TO_ANY, ALLOW,
+	  "connect accept accept4 bind listen getsockname getpeername setsockopt getsockopt "
+	  "shutdown sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg" },
+	{ IN_WIDE, TO_ANY, DENY(EAFNOSUPPORT), "socket socketpair" },
+	{ IN_STRICT, TO_ANY, DENY(EACCES), "socket socketpair" },
+
+	/* SysV IPC and POSIX message queues: only with an IPC namespace. (POSIX
+	 * semaphores and shared memory are files.) */
+	{ IN_ALL, TO_OWN, ALLOW,
+	  "shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl "
+	  "mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr" },
+	{ IN_ALL, TO_NONE, DENY(ENOSYS),
+	  "shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl "
+	  "mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr" },
+
+	/* Looking into other processes: for debuggers, among its own. */
+	{ IN_NARROW, TO_ANY, DENY(EPERM), "ptrace process_vm_readv process_vm_writev kcmp" },
+	{ IN_PERMISSIVE, TO_OWN, ALLOW, "ptrace process_vm_readv process_vm_writev kcmp" },
+	{ IN_PERMISSIVE, TO_NONE, DENY(EPERM), "ptrace process_vm_readv process_vm_writev kcmp" },
+	{ IN_ALL, TO_ANY, DENY(EPERM), "pidfd_getfd" },
+	{ IN_NARROW, TO_ANY, DENY(EPERM), "personality" },
+	{ IN_PERMISSIVE, TO_ANY, ALLOW, "personality" },
+
+	/* Memory placement. libnuma takes ENOSYS as a machine without NUMA. */
+	{ IN_NARROW, TO_ANY, DENY(ENOSYS),
+	  "mbind set_mempolicy get_mempolicy set_mempolicy_home_node move_pages migrate_pages "
+	  "process_madvise" },
+	{ IN_PERMISSIVE, TO_OWN, ALLOW,
+	  "mbind set_mempolicy get_mempolicy set_mempolicy_home_node move_pages migrate_pages "
+	  "process_madvise" },
+	{ IN_PERMISSIVE, TO_NONE, DENY(ENOSYS),
+	  "mbind set_mempolicy get_mempolicy set_mempolicy_home_node move_pages migrate_pages "
+	  "process_madvise" },
+
+	/* File handles go round every mount. The first is asked by programs that
+	 * live with EOPNOTSUPP; the second opens. */
+	{ IN_NARROW, TO_ANY, DENY(EOPNOTSUPP), "name_to_handle_at" },
+	{ IN_PERMISSIVE, TO_ANY, ALLOW, "name_to_handle_at" },
+	{ IN_ALL, TO_ANY, DENY(EPERM), "open_by_handle_at" },
+
+	/* The arguments are in memory, where a filter cannot look: programs have
+	 * clone() and openat() instead. io_uring makes calls that no filter sees. */
+	{ IN_ALL, TO_ANY, DENY(ENOSYS),
+	  "clone3 openat2 io_uring_setup io_uring_enter io_uring_register" },
+	/* Keyrings are not namespaced in full; Kerberos falls back to files. */
+	{ IN_ALL, TO_ANY, DENY(ENOSYS), "add_key request_key keyctl" },
+	/* Nobody misses them: obsolete, or too young to be relied upon. */
+	{ IN_ALL, TO_ANY, DENY(ENOSYS),
+	  "remap_file_pages memfd_secret process_mrelease lsm_get_self_attr lsm_set_self_attr "
+	  "lsm_list_modules file_getattr file_setattr ustat sysfs _sysctl uselib nfsservctl "
+	  "getpmsg "
+	  "putpmsg afs_syscall tuxcall security vserver epoll_ctl_old epoll_wait_old "
+	  "set_thread_area get_thread_area" },
+
+	/* Namespaces and mounts. */
+	{ IN_ALL, TO_ANY, DENY(EPERM),
+	  "unshare setns mount umount2 pivot_root chroot fsopen fsconfig fsmount fspick move_mount "
+	  "open_tree open_tree_attr mount_setattr statmount listmount" },
+	/* The kernel's large interfaces. */
+	{ IN_ALL, TO_ANY, DENY(EPERM),
+	  "bpf perf_event_open userfaultfd fanotify_init fanotify_mark lookup_dcookie modify_ldt" },
+	/* The administrator's business; programs probe some of it. */
+	{ IN_ALL, TO_ANY, DENY(EPERM),
+	  "quotactl quotactl_fd syslog acct swapon swapoff settimeofday clock_settime adjtimex "
+	  "clock_adjtime sethostname setdomainname vhangup" },
+	/* Only attacks: the kernel's code, the machine's ports, its power. */
+	{ IN_ALL, TO_ANY, KILL,
+	  "kexec_load kexec_file_load init_module finit_module delete_module create_module "
+	  "query_module get_kernel_syms reboot iopl ioperm" },
+
+	/* Our own PID 1; everything else kills it, and the sandbox with it. */
+	{ IN_INIT, TO_ANY, ALLOW,
+	  "read pread64 lseek readlinkat getdents64 statfs fstatfs fstat newfstatat close write "
+	  "sendto sendmsg recvfrom recvmsg poll ppoll wait4 waitid kill tgkill getpid gettid exit "
+	  "exit_group rt_sigprocmask rt_sigaction rt_sigreturn rt_sigtimedwait restart_syscall "
+	  "clock_gettime nanosleep clock_nanosleep munmap brk sysinfo "
+	  /* the watchdog: who shares memory with whom, which memory is held by an fd alone */
+	  "kcmp pidfd_open pidfd_getfd" },
+};
+const size_t SECCOMP_N_GROUPS = sizeof(SECCOMP_GROUPS) / sizeof(SECCOMP_GROUPS[0]);
+
+/* From 424 on the numbers are the same on every architecture. */
+#define EVERYWHERE(name, nr)                                                                       \
+	{                                                                                          \
+		name, nr, nr                                                                       \
+	}
+
+const struct seccomp_number SECCOMP_NUMBERS[] = {
+	{ "uretprobe", 335, -1 },
+	{ "uprobe", 336, -1 },
+	EVERYWHERE("memfd_secret", 447),
+	EVERYWHERE("process_mrelease", 448),
+	EVERYWHERE("futex_waitv", 449),
+	EVERYWHERE("set_mempolicy_home_node", 450),
+	EVERYWHERE("cachestat", 451),
+	EVERYWHERE("fchmodat2", 452),
+	EVERYWHERE("map_shadow_stack", 453),
+	EVERYWHERE("futex_wake", 454),
+	EVERYWHERE("futex_wait", 455),
+	EVERYWHERE("futex_requeue", 456),
+	EVERYWHERE("statmount", 457),
+	EVERYWHERE("listmount", 458),
+	EVERYWHERE("lsm_get_self_attr", 459),
+	EVERYWHERE("lsm_set_self_attr", 460),
+	EVERYWHERE("lsm_list_modules", 461),
+	EVERYWHERE("mseal", 462),
+	EVERYWHERE("setxattrat", 463),
+	EVERYWHERE("getxattrat", 464),
+	EVERYWHERE("listxattrat", 465),
+	EVERYWHERE("removexattrat", 466),
+	EVERYWHERE("open_tree_attr", 467),
+	EVERYWHERE("file_getattr", 468),
+	EVERYWHERE("file_setattr", 469),
+};
+const size_t SECCOMP_N_NUMBERS = sizeof(SECCOMP_NUMBERS) / sizeof(SECCOMP_NUMBERS[0]);
