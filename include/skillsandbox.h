@@ -78,7 +78,7 @@ enum ssb_option {
 	SSB_OPT_MAX_FILES,     /* open files per process */
 	SSB_OPT_MAX_DISK,      /* "64M"; bare number = MiB */
 	SSB_OPT_PROFILE,       /* default | strict | permissive */
-	SSB_OPT_TOOLCHAIN,     /* auto | off */
+	SSB_OPT_TOOLCHAIN,     /* auto | off | default: auto, unless the policy file says off */
 	SSB_OPT_BEST_EFFORT,   /* name of a layer; many */
 	SSB_OPT_UNIX_SOCKETS,  /* "yes" | "no": AF_UNIX although a write is granted */
 	SSB_OPT_POLICY_FILE,   /* instead of ~/.config/skillsandbox/policy.yaml; "" = none */

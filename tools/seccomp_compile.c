@@ -236,7 +236,7 @@ static void emit_return(struct code *c, uint32_t action)
 static size_t emit_cond(struct code *c, const struct seccomp_cond *q)
 {
 	/* Both architectures are little-endian: the low half comes first. */
-	uint32_t low = (uint32_t)(offsetof(struct seccomp_data, args) + 8U * q->arg);
+	uint32_t low = (uint32_t)(offsetof(struct seccomp_data, args) + sizeof(uint64_t) * q->arg);
 
 	emit(c, BPF_LD | BPF_W | BPF_ABS, 0, 0, low);
 	if (q->mask != ~0U) {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const PROFILE_NAMES[] = { "default", "strict", "permissive", "init" };
-static const char *const REACH_NAMES[] = { "unix", "inet", "none" };
+static const char *const PROFILE_NAMES[32] = { "default", "strict", "permissive", "init" };
+static const char *const REACH_NAMES[32] = { "unix", "inet", "none" };
 
 /* Every call that any filter names, by number. */
 struct listed {
@@ -22,11 +22,11 @@ static int by_number(const void *a, const void *b)
 	return x->nr - y->nr;
 }
 
-static void put_set(FILE *out, unsigned set, unsigned all, const char *const names[], int width)
+static void put_set(FILE *out, unsigned set, unsigned all, const char *const names[32], int width)
 {
 	int used = set == all ? fprintf(out, "all") : 0;
 
-	for (unsigned i = 0; set != all && set >> i != 0; i++) {
+	for (unsigned i = 0; set != all && i < 32 && names[i] != NULL; i++) {
 		if ((set & (1U << i)) != 0) {
 			used += fprintf(out, "%s%s", used > 0 ? "," : "", names[i]);
 		}

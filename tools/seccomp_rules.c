@@ -343,6 +343,8 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	  "sendto sendmsg recvfrom recvmsg poll ppoll wait4 waitid kill tgkill getpid gettid exit "
 	  "exit_group rt_sigprocmask rt_sigaction rt_sigreturn rt_sigtimedwait restart_syscall "
 	  "clock_gettime nanosleep clock_nanosleep munmap brk sysinfo "
+	  /* before _exit() in sanitizer builds */
+	  "sigaltstack "
 	  /* the watchdog: who shares memory with whom, which memory is held by an fd alone */
 	  "kcmp pidfd_open pidfd_getfd" },
 };

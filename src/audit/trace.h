@@ -64,7 +64,7 @@ void trace_violation(struct trace *t, enum event_kind kind, const char *fmt, ...
 size_t trace_violations(const struct trace *t);
 const char *trace_id(const struct trace *t);
 const char *trace_path(const struct trace *t); /* final path of trace.json */
-/* Writes the tail (layers, exit code, violations, counters), syncs, renames. */
+/* Writes the tail (layers, exit code, violations, counters) and puts it in place. */
 int trace_close(struct trace *t, const struct layer_report layers[LAYER_COUNT],
                 const struct ssb_result *result, struct ssb_error *err);
 void trace_free(struct trace *t); /* without trace_close: leaves the unfinished file */

@@ -9,6 +9,15 @@
 #include <string.h>
 #include <wchar.h>
 
+/* Some are macros of a fortified libc, which may not be poisoned. */
+#undef strcpy
+#undef strcat
+#undef sprintf
+#undef vsprintf
+#undef strncpy
+#undef strncat
+#undef strtok
+
 #pragma GCC poison strcpy strcat sprintf vsprintf gets strtok strncpy strncat
 #pragma GCC poison system popen tmpnam mktemp tempnam atoi atol atoll
 

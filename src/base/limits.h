@@ -20,7 +20,7 @@
 #define MAX_ARG_BYTES         (1024 * 1024)
 #define MAX_PATH_BYTES        4096
 #define MAX_PATH_DEPTH        128     /* directories above a granted path */
-#define MAX_MOUNTS_BYTES      (4 * 1024 * 1024) /* of /proc/self/mountinfo */
+#define MAX_MOUNTS_BYTES      (4UL << 20) /* of /proc/self/mountinfo */
 
 /* Resources: what may be asked for at all */
 #define MIN_MEMORY_MB         4

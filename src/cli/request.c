@@ -57,11 +57,10 @@ int request_parse(struct request *r, const struct command *c, char **argv, struc
 	if (options_parse(&parse, argv, &r->operands, err) != 0) {
 		return -1;
 	}
-	if (c->owner && (r->given >> SSB_OPT_TOOLCHAIN & 1) == 0) {
+	if (c->owner && (r->given >> SSB_OPT_TOOLCHAIN & 1) == 0 && isatty(STDOUT_FILENO) == 1) {
 		/* A person at a terminal has the interpreter in mind that the shell
-		 * finds; a program gets what it spelt out. */
-		const char *value = isatty(STDOUT_FILENO) == 1 ? "auto" : "off";
-		return ssb_options_set(r->options, SSB_OPT_TOOLCHAIN, value, err);
+		 * finds, unless the policy file says otherwise. */
+		return ssb_options_set(r->options, SSB_OPT_TOOLCHAIN, "default", err);
 	}
 	return 0;
 }

@@ -15,9 +15,9 @@
 #include "manifest/manifest.h"
 #include "manifest/psl.h"
 
-#define MAX_INPUT 1024 /* UTF-8 bytes before conversion */
-#define MAX_HOST  253
-#define MAX_LABEL 63
+#define MAX_HOST_INPUT 1024 /* UTF-8 bytes before conversion */
+#define MAX_HOST       253
+#define MAX_LABEL      63
 
 static bool is_digit(char c)
 {
@@ -288,7 +288,7 @@ const char *check_domain(const char *s, char **ret, enum host_kind *ret_kind)
 	if (len == 0) {
 		return "is empty; write a host, such as api.example.com";
 	}
-	if (len > MAX_INPUT) {
+	if (len > MAX_HOST_INPUT) {
 		return "is longer than 253 bytes; check the name";
 	}
 	for (const char *p = s; *p != '\0'; p++) {

@@ -140,7 +140,7 @@ static void read_egress(struct ctx *c, const struct ynode *n, const struct field
 #define AT(member)      .offset = offsetof(struct manifest, member)
 #define RULE_AT(member) .offset = offsetof(struct egress_rule, member)
 #define NUMBER(name, least, most) \
-	{ #name, read_number, AT(resources.name), .min = (least), .max = (most) }
+	{ #name, read_number, AT(resources.name), .min = (least), .max = (uint64_t)(most) }
 /* clang-format on */
 
 static const struct field RULE_FIELDS[] = {
@@ -216,7 +216,7 @@ static const struct field TOP_FIELDS[] = {
 	{ "entrypoint", read_map, .missing = "write \"entrypoint:\" with command under it",
 	  .level = &ENTRY_LEVEL },
 };
-static const struct level TOP_LEVEL = LEVEL("the top of the file", TOP_FIELDS);
+static const struct level TOP_LEVEL = LEVEL("the top level", TOP_FIELDS);
 
 static const struct level *const ALL_LEVELS[] = {
 	&TOP_LEVEL,  &SKILL_LEVEL, &PERMISSION_LEVEL, &NETWORK_LEVEL,  &RULE_LEVEL,

@@ -256,7 +256,7 @@ int manifest_load(const char *path, struct manifest **ret, struct ssb_diags *dia
 	auto_free char *parent = NULL;
 	auto_buf bytes;
 
-	buf_init(&bytes, MAX_YAML_BYTES);
+	buf_init(&bytes, (size_t)MAX_YAML_BYTES);
 	if (path[0] == '\0' || strlen(path) >= MAX_PATH_BYTES) {
 		return fail_open(SSB_E_NOT_FOUND, 0, path, "not a path",
 		                 "name a skill's directory or a manifest", diags, err);

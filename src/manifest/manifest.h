@@ -18,24 +18,24 @@ enum protocol { PROTO_TCP, PROTO_UDP, PROTO_TLS, PROTO_HTTP };
 
 /* A text and the place it stands at (1-based; 0 = not from a file). */
 struct mtext {
-	char    *s;
+	char *s;
 	unsigned line;
 	unsigned col;
 };
 
 struct mtext_list {
 	struct mtext *v;
-	size_t        n;
+	size_t n;
 };
 
 enum host_kind { HOST_EXACT, HOST_WILDCARD, HOST_ADDRESS, HOST_CIDR };
 
 struct egress_rule {
-	struct mtext   domain; /* normalised: lower case, A-labels, no final dot */
-	enum host_kind kind;   /* of a wildcard, `domain` keeps its "*." */
-	uint16_t      *ports;  /* sorted, unique */
-	size_t         n_ports;
-	enum protocol  protocol;
+	struct mtext domain; /* normalised: lower case, A-labels, no final dot */
+	enum host_kind kind; /* of a wildcard, `domain` keeps its "*." */
+	uint16_t *ports;     /* sorted, unique */
+	size_t n_ports;
+	enum protocol protocol;
 };
 
 struct resources {
@@ -49,21 +49,21 @@ struct resources {
 };
 
 struct manifest {
-	char               *file; /* as named to the user, for "file:line:column" */
-	char               *name;
-	char               *version;
-	char               *description;
-	char               *author;
+	char *file; /* as named to the user, for "file:line:column" */
+	char *name;
+	char *version;
+	char *description;
+	char *author;
 	struct egress_rule *egress;
-	size_t              n_egress;
-	struct mtext_list   read;  /* normalised: "/a/b" or "~/a/b" */
-	struct mtext_list   write;
-	struct mtext_list   env;
-	enum profile        profile;
-	struct resources    resources;
-	struct mtext        command;
-	struct mtext_list   args;
-	char               *workdir; /* absolute, normalised */
+	size_t n_egress;
+	struct mtext_list read; /* normalised: "/a/b" or "~/a/b" */
+	struct mtext_list write;
+	struct mtext_list env;
+	enum profile profile;
+	struct resources resources;
+	struct mtext command;
+	struct mtext_list args;
+	char *workdir; /* absolute, normalised */
 };
 
 /* Opens `path` (a skill directory, or a manifest file) without following a

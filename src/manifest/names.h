@@ -2,7 +2,7 @@
 #ifndef MANIFEST_NAMES_H
 #define MANIFEST_NAMES_H
 
-#define N_PROFILES 3
+#define N_PROFILES  3
 #define N_PROTOCOLS 4
 
 extern const char *const PROFILE_NAMES[N_PROFILES];

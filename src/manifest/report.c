@@ -59,15 +59,12 @@ const char *report_quote(char ret[QUOTE_SIZE], const char *s)
 			n = n == 0 ? 1 : n;
 			snprintf(piece, sizeof(piece), "\\x%02x", (unsigned char)*s);
 		} else {
-			memcpy(piece, s, n);
-			piece[n] = '\0';
+			snprintf(piece, sizeof(piece), "%.*s", (int)n, s);
 		}
-		size_t piece_len = strlen(piece);
-		if (out + piece_len > room) {
+		if (out + strlen(piece) > room) {
 			break;
 		}
-		memcpy(ret + out, piece, piece_len);
-		out += piece_len;
+		out += (size_t)snprintf(ret + out, QUOTE_SIZE - out, "%s", piece);
 		s += n;
 		len -= n;
 	}

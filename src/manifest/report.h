@@ -7,7 +7,7 @@
 #include "skillsandbox.h"
 
 struct report {
-	const char       *file;  /* as named to the user; borrowed */
+	const char *file;        /* as named to the user; borrowed */
 	struct ssb_diags *diags; /* borrowed, may be NULL */
 };
 

@@ -12,7 +12,7 @@
 
 struct ctx {
 	const struct report *rep;
-	bool                 nomem;
+	bool nomem;
 };
 
 struct level;
@@ -20,11 +20,11 @@ struct level;
 struct field {
 	const char *key;
 	void (*read)(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
-	size_t              offset;  /* of the value in the level's struct */
-	const char         *missing; /* required: what to write; NULL if optional */
-	const struct level *level;   /* of a mapping or a list of mappings */
+	size_t offset;             /* of the value in the level's struct */
+	const char *missing;       /* required: what to write; NULL if optional */
+	const struct level *level; /* of a mapping or a list of mappings */
 	const char *(*check)(const char *s, char **ret);
-	bool     unique; /* a repeated item of the list is dropped */
+	bool unique; /* a repeated item of the list is dropped */
 	uint64_t min, max;
 };
 
@@ -38,8 +38,7 @@ void read_number(struct ctx *c, const struct ynode *n, const struct field *f, vo
 /* Parts of readers; a refusal is reported. node_text() borrows, or is NULL. */
 const char *node_text(const struct ctx *c, const struct ynode *n, const struct field *f);
 bool node_is_list(const struct ctx *c, const struct ynode *n, const struct field *f);
-bool node_number(const struct ctx *c, const struct ynode *n, const struct field *f,
-                 uint64_t *ret);
+bool node_number(const struct ctx *c, const struct ynode *n, const struct field *f, uint64_t *ret);
 /* The index of the word in its table, or -1. */
 int node_choice(const struct ctx *c, const struct ynode *n, const struct field *f,
                 const char *const *names, size_t n_names);

@@ -415,7 +415,7 @@ struct ynode *ydoc_parse(const char *file, const char *bytes, size_t len, struct
 {
 	struct reader r = { .rep = { file, diags } };
 
-	if (len > MAX_YAML_BYTES) {
+	if (len > (size_t)MAX_YAML_BYTES) {
 		report_add(&r.rep, SSB_ERROR, 0, 0, "shorten it",
 		           "the file is larger than %d bytes", MAX_YAML_BYTES);
 		return NULL;

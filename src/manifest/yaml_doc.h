@@ -16,16 +16,16 @@ enum ynode_kind { YNODE_SCALAR, YNODE_MAP, YNODE_SEQ };
 
 struct ynode {
 	enum ynode_kind kind;
-	unsigned        line; /* 1-based */
-	unsigned        col;
-	char           *text;   /* scalar */
-	bool            quoted; /* scalar in quotes or a block: always a string */
-	bool            bad;    /* its value was refused and reported: skip it */
-	char           *key;    /* when this node is a map's value */
-	unsigned        key_line;
-	unsigned        key_col;
-	struct ynode   *first; /* children in order */
-	struct ynode   *next;
+	unsigned line; /* 1-based */
+	unsigned col;
+	char *text;  /* scalar */
+	bool quoted; /* scalar in quotes or a block: always a string */
+	bool bad;    /* its value was refused and reported: skip it */
+	char *key;   /* when this node is a map's value */
+	unsigned key_line;
+	unsigned key_col;
+	struct ynode *first; /* children in order */
+	struct ynode *next;
 };
 
 /* Parses bytes; `file` names them in messages ("file:line:column"). Returns
@@ -33,8 +33,7 @@ struct ynode {
  * always go together. A tree with findings is still returned where possible,
  * so that later checks can report more. A file without any content is one
  * null scalar: whether that is an error is the caller's business. */
-struct ynode *ydoc_parse(const char *file, const char *bytes, size_t len,
-                         struct ssb_diags *diags);
+struct ynode *ydoc_parse(const char *file, const char *bytes, size_t len, struct ssb_diags *diags);
 void ydoc_free(struct ynode *root); /* accepts NULL */
 
 struct ynode *ynode_get(struct ynode *map, const char *key); /* NULL if absent */

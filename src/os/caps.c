@@ -20,10 +20,12 @@ int caps_drop(uint64_t keep)
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) {
 		return -1;
 	}
-	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++) {
-		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0) {
-			return -1;
-		}
+	unsigned long cap = 0;
+	while (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0) {
+		cap++;
+	}
+	if (errno != EINVAL) { /* the kernel knows no more */
+		return -1;
 	}
 	if (prctl(PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0) != 0) {
 		return -1;
@@ -35,7 +37,7 @@ int caps_drop(uint64_t keep)
 	return (int)syscall(SYS_capset, &head, data);
 }
 
-bool caps_none(void)
+bool caps_none(bool bounding)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2];
@@ -47,12 +49,12 @@ bool caps_none(void)
 	for (int i = 0; i < 2; i++) {
 		any |= data[i].permitted | data[i].effective | data[i].inheritable;
 	}
-	for (unsigned long cap = 0; any == 0; cap++) {
+	for (unsigned long cap = 0; bounding && any == 0; cap++) {
 		int in_bound = prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
 		if (in_bound < 0) {
 			return true;
 		}
 		any |= (uint32_t)in_bound;
 	}
-	return false;
+	return any == 0;
 }

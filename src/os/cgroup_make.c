@@ -215,8 +215,6 @@ static int create_v2_in(struct cgroup *cg, const char *dir, const struct cgroup_
 static int create_v2(struct cgroup *cg, const struct cgroup_layout *at,
                      const struct cgroup_limits *limits, struct reason *why)
 {
-	char parent[MAX_PATH_BYTES];
-
 	if (!at->v2.found) {
 		return reason_set(why, "not", "mounted", 0);
 	}
@@ -224,13 +222,14 @@ static int create_v2(struct cgroup *cg, const struct cgroup_layout *at,
 		return reason_set(why, "without memory and pids,", "which are in v1", 0);
 	}
 	if (!at->v2.top) {
+		char parent[MAX_PATH_BYTES];
 		const char *cut = strrchr(at->v2.dir, '/');
 		(void)snprintf(parent, sizeof(parent), "%.*s", (int)(cut - at->v2.dir), at->v2.dir);
 		if (create_v2_in(cg, parent, limits, why) == 0) {
 			return 0;
 		}
 	}
-	struct reason own;
+	struct reason own = { "" };
 	if (create_v2_in(cg, at->v2.dir, limits, &own) == 0) {
 		return 0;
 	}
@@ -368,8 +367,8 @@ int cgroup_create(const char *id, const struct cgroup_limits *limits, struct cgr
                   struct ssb_error *err)
 {
 	struct cgroup_layout at;
-	struct reason why2;
-	struct reason why1;
+	struct reason why2 = { "" };
+	struct reason why1 = { "" };
 
 	if (!id_valid(id)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "cgroup", "not a name for a group");

@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -291,6 +292,11 @@ const char *probe_name(enum probe_id id)
 	return FEATURES[id].name;
 }
 
+bool probe_needs_userns(enum probe_id id)
+{
+	return FEATURES[id].userns;
+}
+
 int probe_feature(enum probe_id id)
 {
 	const struct feature *f = &FEATURES[id];
@@ -302,14 +308,19 @@ int probe_feature(enum probe_id id)
 
 int probe_parse_release(const char *release, unsigned *ret_major, unsigned *ret_minor)
 {
-	unsigned major = 0;
-	unsigned minor = 0;
+	char *dot = NULL;
+	char *end = NULL;
 
-	if (sscanf(release, "%3u.%3u", &major, &minor) != 2) {
+	unsigned long major = strtoul(release, &dot, 10);
+	if (dot == release || *dot != '.' || major > 999) {
 		return -1;
 	}
-	*ret_major = major;
-	*ret_minor = minor;
+	unsigned long minor = strtoul(dot + 1, &end, 10);
+	if (end == dot + 1 || minor > 999) {
+		return -1;
+	}
+	*ret_major = (unsigned)major;
+	*ret_minor = (unsigned)minor;
 	return 0;
 }
 

@@ -40,6 +40,7 @@ enum probe_id {
 };
 
 const char *probe_name(enum probe_id id);
+bool probe_needs_userns(enum probe_id id); /* it is tried inside a user namespace */
 
 /* 0 if the feature works, otherwise the errno of the step that failed. */
 int probe_feature(enum probe_id id);

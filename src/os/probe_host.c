@@ -66,6 +66,35 @@ static bool is_member(gid_t gid, const gid_t *groups, int n)
 	return gid == getegid();
 }
 
+/* Splits "name:password:gid:members"; NULL if it is no such line. */
+static const char *group_of_line(char *line, gid_t *ret_gid)
+{
+	char *colon = strchr(line, ':');
+	char *second = colon != NULL ? strchr(colon + 1, ':') : NULL;
+	char *end = NULL;
+
+	if (second == NULL) {
+		return NULL;
+	}
+	unsigned long gid = strtoul(second + 1, &end, 10);
+	if (end == second + 1 || *end != ':') {
+		return NULL;
+	}
+	*colon = '\0';
+	*ret_gid = (gid_t)gid;
+	return line;
+}
+
+static bool is_risky(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(RISKY_GROUPS); i++) {
+		if (strcmp(name, RISKY_GROUPS[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Reads /etc/group itself: getgrnam() would load the name service modules,
  * which a static or sanitized program need not have. */
 size_t probe_risky_groups(char *out, size_t size)
@@ -79,19 +108,16 @@ size_t probe_risky_groups(char *out, size_t size)
 	out[0] = '\0';
 	auto_file f = fopen("/etc/group", "re");
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
-		char name[64];
-		unsigned gid = 0;
-		if (sscanf(line, "%63[^:]:%*[^:]:%u", name, &gid) != 2 ||
-		    !is_member(gid, groups, n)) {
+		gid_t gid = 0;
+		const char *name = group_of_line(line, &gid);
+		if (name == NULL || !is_risky(name) || !is_member(gid, groups, n)) {
 			continue;
 		}
-		for (size_t i = 0; i < ARRAY_LEN(RISKY_GROUPS); i++) {
-			if (strcmp(name, RISKY_GROUPS[i]) == 0 && used < size) {
-				found++;
-				int len = snprintf(out + used, size - used, "%s%s",
-				                   used > 0 ? ", " : "", name);
-				used += len > 0 ? (size_t)len : 0;
-			}
+		found++;
+		if (used < size) {
+			int len = snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "",
+			                   name);
+			used += len > 0 ? (size_t)len : 0;
 		}
 	}
 	return found;

@@ -55,7 +55,9 @@ void build_refuse(struct build *b, const char *where, const char *what, const ch
 	struct refusal *v = realloc(p->refusals, (p->n_refusals + 1) * sizeof(*v));
 
 	diag_add(b->diags, SSB_ERROR, where, remedy, "%s is refused: %s", what, why);
-	p->refusals = v != NULL ? v : p->refusals;
+	if (v != NULL) {
+		p->refusals = v;
+	}
 	if (v == NULL || r.what == NULL || r.where == NULL || r.why == NULL || r.remedy == NULL) {
 		b->failed = true;
 		free(r.what);
@@ -64,7 +66,7 @@ void build_refuse(struct build *b, const char *where, const char *what, const ch
 		free(r.remedy);
 		return;
 	}
-	v[p->n_refusals++] = r;
+	p->refusals[p->n_refusals++] = r;
 }
 
 void build_refuse_request(struct build *b, const struct request *r, const char *why,
@@ -93,7 +95,7 @@ void build_warn(struct build *b, const char *where, const char *fmt, ...)
 		return;
 	}
 	diag_add(b->diags, SSB_WARNING, where, "", "%s", text);
-	build_add(b, &b->plan->warnings, text, MAX_GRANTS * 8);
+	build_add(b, &b->plan->warnings, text, 8UL * MAX_GRANTS);
 }
 
 const char *build_where(const struct build *b, const struct mtext *t, char *out, size_t size)

@@ -41,7 +41,7 @@ struct danger_hit {
 
 #define MAX_DANGER_HITS 24
 struct danger_hits {
-	struct danger_hit v[MAX_DANGER_HITS]; /* those of DANGER_NEVER first */
+	struct danger_hit v[MAX_DANGER_HITS]; /* DANGER_NEVER and _DENIED first */
 	size_t n;
 };
 

@@ -1,7 +1,6 @@
 /* danger_table.c - the dangerous places themselves: one line each. */
-#include "policy/danger_table.h"
-
 #include "base/own.h"
+#include "policy/danger_set.h"
 
 #define RW    (DANGER_READ | DANGER_WRITE)
 #define IN    DANGER_BENEATH

@@ -127,7 +127,7 @@ static void set(struct build *b, const char *name, const char *value)
 		}
 	}
 	if (pair != NULL) {
-		build_add(b, env, pair, 2 * MAX_ENV_VARS + 8);
+		build_add(b, env, pair, 2UL * MAX_ENV_VARS + 8);
 	}
 }
 
@@ -152,7 +152,7 @@ static void add_declared(struct build *b, const struct mtext *t)
 	build_where(b, t, where, sizeof(where));
 	auto_free char *what = build_printf(b, "environment %s", t->s);
 	if (what != NULL) {
-		build_add(b, &b->plan->requested, what, MAX_LIST_ITEMS * 4);
+		build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
 	}
 	if (owner_word(b, t->s) != NULL) {
 		return;

@@ -11,7 +11,7 @@
 #include "policy/options.h"
 #include "policy/plan.h"
 
-#define MAX_EXPLANATION (16 * 1024 * 1024)
+#define MAX_EXPLANATION (1UL << 24)
 
 static const struct {
 	const char *name;

@@ -33,22 +33,26 @@ static void refuse_hit(struct build *b, const struct request *r, const struct da
 {
 	const char *file =
 	        b->policy.file != NULL ? b->policy.file : "~/.config/skillsandbox/policy.yaml";
+	const char *access = access_name(r->access);
+	/* A lone "~" is null in YAML. */
+	const char *path = strcmp(r->text, "~") == 0 ? "~/" : r->text;
 	auto_free char *why = explain_hit(b, h);
 	auto_free char *remedy = NULL;
 
 	if ((h->place->flags & DANGER_NEVER) != 0) {
-		remedy = build_printf(
-		        b, "this is never granted: name the %s that is needed instead",
-		        h->how == DANGER_CONTAINS ? "directory in it" : "file elsewhere");
+		remedy = build_printf(b,
+		                      h->how == DANGER_CONTAINS
+		                              ? "this is never granted; name the directories in it "
+		                                "that are needed"
+		                              : "this is never granted; use another place");
 	} else if ((h->place->flags & DANGER_DENIED) != 0) {
-		remedy = build_printf(b, "the owner can grant it for one run: --%s %s",
-		                      access_name(r->access), r->text);
+		remedy = build_printf(b, "the owner can grant it for one run: --%s %s", access,
+		                      path);
 	} else {
 		remedy = build_printf(b,
 		                      "the owner can grant it: --%s %s, or the line "
 		                      "'grants: {%s: [%s]}' in %s",
-		                      access_name(r->access), r->text, access_name(r->access),
-		                      r->text, file);
+		                      access, path, access, path, file);
 	}
 	build_refuse_request(b, r, why, remedy);
 }
@@ -117,6 +121,21 @@ static bool judge_protected(struct build *b, const struct request *r, const stru
 	return false;
 }
 
+/* The plainest reason: what the place is, before what it has to do with. */
+static const struct danger_hit *best_hit(const struct danger_hits *hits, unsigned flags)
+{
+	const struct danger_hit *best = NULL;
+
+	for (size_t i = 0; i < hits->n; i++) {
+		const struct danger_hit *h = &hits->v[i];
+		if ((flags == 0 || (h->place->flags & flags) != 0) &&
+		    (best == NULL || (h->how == DANGER_IS && best->how != DANGER_IS))) {
+			best = h;
+		}
+	}
+	return best;
+}
+
 static bool judge_manifest(struct build *b, const struct request *r, const struct subject *s,
                            struct danger_hits *hits)
 {
@@ -127,12 +146,13 @@ static bool judge_manifest(struct build *b, const struct request *r, const struc
 		                     "check that /proc is mounted and that you may enter the path");
 		return false;
 	}
-	for (size_t i = 0; i < hits->n; i++) {
-		const unsigned flags = hits->v[i].place->flags;
-		if ((flags & (DANGER_NEVER | DANGER_DENIED)) != 0) {
-			refuse_hit(b, r, &hits->v[i]);
-			return false;
-		}
+	const struct danger_hit *worst = best_hit(hits, DANGER_NEVER);
+	if (worst == NULL) {
+		worst = best_hit(hits, DANGER_DENIED);
+	}
+	if (worst != NULL) {
+		refuse_hit(b, r, worst);
+		return false;
 	}
 	if (policy_allows(b, r, s)) {
 		if (hits->n > 0) {
@@ -142,7 +162,7 @@ static bool judge_manifest(struct build *b, const struct request *r, const struc
 		return true;
 	}
 	if (hits->n > 0) {
-		refuse_hit(b, r, &hits->v[0]);
+		refuse_hit(b, r, best_hit(hits, 0));
 		return false;
 	}
 	return judge_protected(b, r, s);
@@ -151,17 +171,17 @@ static bool judge_manifest(struct build *b, const struct request *r, const struc
 /* The owner's word is taken; what it opens is said. */
 static bool judge_owner(struct build *b, const struct request *r, const struct danger_hits *hits)
 {
-	auto_buf list;
+	auto_buf list = { 0 };
 	size_t n = 0;
 
+	if (best_hit(hits, DANGER_NEVER) != NULL) {
+		refuse_hit(b, r, best_hit(hits, DANGER_NEVER));
+		return false;
+	}
 	buf_init(&list, 2048);
 	for (size_t i = 0; i < hits->n; i++) {
 		const struct place *p = hits->v[i].place;
 		char pretty[MAX_PATH_BYTES];
-		if ((p->flags & DANGER_NEVER) != 0) {
-			refuse_hit(b, r, &hits->v[i]);
-			return false;
-		}
 		if (!p->exists || (p->flags & DANGER_DENIED) != 0) {
 			continue;
 		}

@@ -13,6 +13,8 @@
 #include "base/limits.h"
 #include "base/own.h"
 
+#define MIB (1UL << 20)
+
 enum unit { UNIT_MIB, UNIT_BYTES, UNIT_SECONDS, UNIT_COUNT };
 
 struct number {
@@ -191,7 +193,7 @@ static bool parse_number(const char *s, enum unit unit, uint64_t *ret)
 	bool known = false;
 	switch (unit) {
 	case UNIT_MIB:
-		known = size_factor(rest, 1024 * 1024, &factor);
+		known = size_factor(rest, MIB, &factor);
 		break;
 	case UNIT_BYTES:
 		known = size_factor(rest, 1, &factor);
@@ -207,7 +209,7 @@ static bool parse_number(const char *s, enum unit unit, uint64_t *ret)
 		return false;
 	}
 	if (unit == UNIT_MIB) {
-		v = v / (1024 * 1024) + (v % (1024 * 1024) != 0);
+		v = v / MIB + (v % MIB != 0);
 	}
 	*ret = v;
 	return true;
@@ -310,7 +312,7 @@ static int set_item(struct ssb_options *o, enum ssb_option what, const char *val
 	                        : what == SSB_OPT_WRITE ? &o->write
 	                        : what == SSB_OPT_NET   ? &o->net
 	                                                : &o->env;
-	size_t max = what == SSB_OPT_ENV ? MAX_ENV_VARS : MAX_GRANTS;
+	size_t max = MAX_GRANTS;
 	const char *wrong = check_item(what, value);
 
 	if (wrong != NULL) {

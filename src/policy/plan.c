@@ -55,7 +55,7 @@ static void add_declared(struct build *b, const struct mtext_list *l, enum acces
 		build_where(b, &l->v[i], where, sizeof(where));
 		auto_free char *what = build_printf(b, "%s %s", access_name(access), l->v[i].s);
 		if (what != NULL) {
-			build_add(b, &b->plan->requested, what, MAX_LIST_ITEMS * 4);
+			build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
 		}
 		resolve_request(b, &(struct request){ l->v[i].s, access, ORIGIN_MANIFEST, where });
 	}

@@ -45,6 +45,15 @@ static size_t first_symlink(const char *path)
 	return 0;
 }
 
+/* Where the link leads may be the better reason; it is recorded then. */
+static bool leads_to_danger(struct build *b, const struct request *r, const char *real)
+{
+	auto_fd fd = real != NULL ? file_open_nosymlink(real, O_PATH) : -1;
+	struct subject s;
+
+	return fd >= 0 && subject_init(&s, fd, real, NULL) == 0 && !judge_request(b, r, &s);
+}
+
 /* A manifest could point anywhere through a symlink in a place that others
  * write. What the system shows anyway needs no grant. */
 static void refuse_symlink(struct build *b, const struct request *r, const char *path)
@@ -54,6 +63,9 @@ static void refuse_symlink(struct build *b, const struct request *r, const char 
 	if (real != NULL && r->access == ACCESS_READ && path_is_system(real)) {
 		diag_add(b->diags, SSB_NOTE, r->where, "", "read %s: visible in every sandbox",
 		         r->text);
+		return;
+	}
+	if (leads_to_danger(b, r, real)) {
 		return;
 	}
 	auto_free char *why =

@@ -48,7 +48,7 @@ static void add_declared_egress(struct build *b, const struct egress_rule *rule,
 	if (what == NULL) {
 		return;
 	}
-	build_add(b, &b->plan->requested, what, MAX_LIST_ITEMS * 4);
+	build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
 	bool literal = rule->kind == HOST_ADDRESS || rule->kind == HOST_CIDR;
 	if (!literal || b->policy.literal_addresses || owner_net_has(b->plan, n_owner, host)) {
 		add_egress(b, rule);

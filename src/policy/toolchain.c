@@ -187,8 +187,9 @@ static bool already_shown(const struct build *b, const char *path)
 	return false;
 }
 
-/* Grants what `dir`, a directory with a program in it, needs. */
-static void need_directory(const struct search *s, const char *dir)
+/* Grants what `dir`, a directory with a program in it, needs. False after a
+ * warning that it is not granted: then the rest of the way does not matter. */
+static bool need_directory(const struct search *s, const char *dir)
 {
 	struct build *b = s->b;
 	auto_free char *prefix = prefix_of(dir);
@@ -196,14 +197,14 @@ static void need_directory(const struct search *s, const char *dir)
 	auto_free char *real = NULL;
 
 	if (path_is_system(dir) || already_shown(b, dir)) {
-		return;
+		return true;
 	}
 	if (!b->plan->toolchain_auto) {
 		build_warn(b, "toolchain",
 		           "%s lives in %s, which is not in the sandbox: add --toolchain auto, "
 		           "or --read %s",
 		           s->command, dir, wanted);
-		return;
+		return false;
 	}
 	int fd = prefix != NULL ? open_harmless(b, prefix, &real) : -1;
 	if (fd < 0) {
@@ -214,9 +215,10 @@ static void need_directory(const struct search *s, const char *dir)
 		build_warn(b, "toolchain",
 		           "%s lives in %s, which is too much to grant unasked: add --read %s",
 		           s->command, dir, dir);
-		return;
+		return false;
 	}
 	add_grant(b, wanted, real, fd);
+	return true;
 }
 
 /* The interpreter of a script's first line: its path new in *ret. */
@@ -278,7 +280,9 @@ static void follow(const struct search *s, const char *file, unsigned scripts)
 			s->b->failed = true;
 			return;
 		}
-		need_directory(s, dir);
+		if (!need_directory(s, dir)) {
+			return;
+		}
 		char *next = next_link(at);
 		if (next == NULL) {
 			break;

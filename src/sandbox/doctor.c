@@ -175,8 +175,10 @@ static void look_core_pattern(struct ssb_check *c)
 
 /* ---- the table --------------------------------------------------------------- */
 
-#define OLD_KERNEL  "needs a newer kernel, or a container that does not filter the call"
-#define IN_A_USERNS "first make 'userns' work; then look at the container's seccomp profile"
+#define OLD_KERNEL "needs a newer kernel, or a container that does not filter the call"
+#define IN_A_USERNS                                                                                \
+	"look at the seccomp profile of the container around, and at "                             \
+	"/proc/sys/user/max_*_namespaces"
 
 static const struct check_row ROWS[] = {
 	{ "kernel", look_kernel, 0, NULL, NULL },
@@ -212,16 +214,20 @@ static const struct check_row ROWS[] = {
 	{ "core-dumps", look_core_pattern, 0, NULL, NULL },
 };
 
-static void look_feature(const struct check_row *row, struct ssb_check *c)
+static void look_feature(const struct check_row *row, bool userns, struct ssb_check *c)
 {
+	if (!userns && probe_needs_userns(row->id)) {
+		set(c, 0, "not without a user namespace", "see userns");
+		return;
+	}
 	int e = probe_feature(row->id);
-
 	set(c, e == 0, e == 0 ? row->good : errno_text(e), row->remedy);
 }
 
 int ssb_doctor(struct ssb_check **ret_checks, size_t *ret_count, struct ssb_error *err)
 {
 	struct ssb_check *checks = calloc(ARRAY_LEN(ROWS), sizeof(*checks));
+	bool userns = probe_feature(PROBE_USERNS) == 0;
 
 	if (checks == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "doctor", "out of memory");
@@ -231,7 +237,7 @@ int ssb_doctor(struct ssb_check **ret_checks, size_t *ret_count, struct ssb_erro
 		if (ROWS[i].look != NULL) {
 			ROWS[i].look(&checks[i]);
 		} else {
-			look_feature(&ROWS[i], &checks[i]);
+			look_feature(&ROWS[i], userns, &checks[i]);
 		}
 	}
 	*ret_checks = checks;

@@ -21,6 +21,7 @@
 #include "os/caps.h"
 #include "os/clone.h"
 #include "os/seccomp.h"
+#include "sandbox/fallback.h"
 #include "sandbox/stage.h"
 #include "sandbox/watchdog.h"
 
@@ -46,6 +47,14 @@ static void init_keep_fds(int *fds[], int n)
 	(void)close_range((unsigned)n, ~0U, 0);
 }
 
+/* As PID 1 our own end is the end of all; otherwise it takes work. */
+static void init_end_others(const struct stage *s)
+{
+	if (!s->namespaces) {
+		fallback_end_all();
+	}
+}
+
 static _Noreturn void init_end(const struct stage *s, int wstatus, enum end_cause cause,
                                uint64_t memory)
 {
@@ -54,6 +63,7 @@ static _Noreturn void init_end(const struct stage *s, int wstatus, enum end_caus
 	m.ended.wstatus = wstatus;
 	m.ended.cause = cause;
 	m.ended.memory = memory;
+	init_end_others(s);
 	(void)!write(s->ctl, &m, sizeof(m));
 	_exit(0);
 }
@@ -81,6 +91,7 @@ static void init_hear(const struct stage *s, pid_t skill)
 		return;
 	}
 	if (n != (ssize_t)sizeof(m)) {
+		init_end_others(s);
 		_exit(0);
 	}
 	if (m.kind == MSG_SIGNAL) {
@@ -120,7 +131,7 @@ _Noreturn void init_main(struct stage *s, pid_t skill)
 	watchdog_init(&dog, s->plan->res.memory_mb << 20, proc_fd, s->scratch);
 
 	/* Only with the right to look may the watchdog see every process. */
-	if (caps_drop(s->watchdog ? 1ULL << CAP_SYS_PTRACE : 0) != 0 ||
+	if ((s->namespaces && caps_drop(s->watchdog ? 1ULL << CAP_SYS_PTRACE : 0) != 0) ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || seccomp_load_init(&err) != 0) {
 		stage_die(s, &err);
 	}

@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <linux/keyctl.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,8 +20,8 @@ static int userns_map_self(const struct stage *s, struct ssb_error *err)
 {
 	char uid[48], gid[48];
 
-	snprintf(uid, sizeof(uid), "%u %u 1\n", s->uid, s->uid);
-	snprintf(gid, sizeof(gid), "%u %u 1\n", s->gid, s->gid);
+	snprintf(uid, sizeof(uid), "%u %u 1\n", s->uid, s->outer_uid);
+	snprintf(gid, sizeof(gid), "%u %u 1\n", s->gid, s->outer_gid);
 	if (proc_write(-1, "/proc/self/setgroups", "deny") != 0 ||
 	    proc_write(-1, "/proc/self/uid_map", uid) != 0 ||
 	    proc_write(-1, "/proc/self/gid_map", gid) != 0) {
@@ -43,23 +44,30 @@ int layer_userns(struct stage *s, struct ssb_error *err)
 		    setresuid(s->uid, s->uid, s->uid) != 0) {
 			return ssb_fail(err, SSB_E_LAYER, errno, "userns", "cannot become uid %u", s->uid);
 		}
+		/* The change of uid took it; init must be able to enter the
+		 * namespaces of the skill's process. See stage_forget. */
+		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	}
 	/* Not the keys of the caller's login. Without keyrings there are none. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
-	if (sethostname(HOST_NAME, sizeof(HOST_NAME) - 1) != 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "userns", "sethostname");
-	}
 	snprintf(s->reports[LAYER_USERNS].detail, sizeof(s->reports[LAYER_USERNS].detail),
-	         "user, mount, pid, net, ipc, uts and cgroup namespaces; uid %u inside", s->uid);
+	         "user, mount and pid namespaces; uid %u inside", s->uid);
 	return 0;
 }
 
 int layer_net(struct stage *s, struct ssb_error *err)
 {
+	if (unshare(SKILL_NAMESPACES) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "net",
+		                "this machine does not let us make network, ipc, uts and cgroup namespaces");
+	}
+	if (sethostname(HOST_NAME, sizeof(HOST_NAME) - 1) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "net", "sethostname");
+	}
 	if (net_loopback_up() != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "net", "cannot bring up the loopback");
 	}
 	snprintf(s->reports[LAYER_NET].detail, sizeof(s->reports[LAYER_NET].detail),
-	         "own network namespace, loopback only");
+	         "network (loopback only), ipc, uts and cgroup namespaces");
 	return 0;
 }

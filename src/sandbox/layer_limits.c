@@ -49,6 +49,14 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 	if (s->watchdog && setpriority(PRIO_PROCESS, 0, nice_of_shares(res->cpu_shares)) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setpriority");
 	}
+	if (!s->namespaces &&
+	    (limit(RLIMIT_DATA, res->memory_mb << 20) != 0 || limit(RLIMIT_FSIZE, res->max_disk_mb << 20) != 0)) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
+	}
+	if (!s->namespaces && s->reports[LAYER_LIMITS].detail[0] == '\0') {
+		snprintf(s->reports[LAYER_LIMITS].detail, sizeof(s->reports[LAYER_LIMITS].detail),
+		         "rlimits only: memory and file size per process, processes per user");
+	}
 	if (s->watchdog) {
 		snprintf(s->reports[LAYER_LIMITS].detail, sizeof(s->reports[LAYER_LIMITS].detail),
 		         "no cgroup: rlimits, process count of the user namespace, memory watchdog");

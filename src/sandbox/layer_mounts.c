@@ -27,7 +27,7 @@
 
 /* From the host, read-only. A symlink is copied as a symlink, what does not
  * exist is left out. */
-static const char *const FROM_HOST[] = {
+const char *const VIEW_HOST[] = {
 	"usr",
 	"bin",
 	"sbin",
@@ -46,11 +46,13 @@ static const char *const FROM_HOST[] = {
 	"etc/services",
 	"etc/ssl",
 };
+const size_t VIEW_HOST_COUNT = ARRAY_LEN(VIEW_HOST);
 
 /* Device nodes, writable: their mount must not be nodev. */
-static const char *const DEVICES[] = {
+const char *const VIEW_DEVICES[] = {
 	"dev/null", "dev/zero", "dev/full", "dev/random", "dev/urandom", "dev/tty",
 };
+const size_t VIEW_DEVICE_COUNT = ARRAY_LEN(VIEW_DEVICES);
 
 static const char *const DIRECTORIES[] = {
 	"etc", "proc", "dev", "dev/pts", "dev/shm", "tmp", "var", "var/tmp", "run", "skill",
@@ -90,8 +92,8 @@ struct view {
 	int root;                           /* the new root, attached */
 	int proc;                           /* detached */
 	int pts;
-	int from_host[ARRAY_LEN(FROM_HOST)]; /* detached; -1: a link or absent */
-	int devices[ARRAY_LEN(DEVICES)];
+	int from_host[ARRAY_LEN(VIEW_HOST)]; /* detached; -1: a link or absent */
+	int devices[ARRAY_LEN(VIEW_DEVICES)];
 };
 
 static int fail(struct ssb_error *err, const char *what, const char *name)
@@ -102,22 +104,22 @@ static int fail(struct ssb_error *err, const char *what, const char *name)
 /* The parts that must be taken while the host's root is still in sight. */
 static int view_collect(struct view *v, int host, struct ssb_error *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(FROM_HOST); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(VIEW_HOST); i++) {
 		struct stat st;
 		v->from_host[i] = -1;
-		if (fstatat(host, FROM_HOST[i], &st, AT_SYMLINK_NOFOLLOW) != 0 || S_ISLNK(st.st_mode)) {
+		if (fstatat(host, VIEW_HOST[i], &st, AT_SYMLINK_NOFOLLOW) != 0 || S_ISLNK(st.st_mode)) {
 			continue;
 		}
-		v->from_host[i] = mount_clone(host, FROM_HOST[i]);
+		v->from_host[i] = mount_clone(host, VIEW_HOST[i]);
 		if (v->from_host[i] < 0 || mount_restrict(v->from_host[i], RO_ATTRS, -1) != 0) {
-			return fail(err, "cannot take", FROM_HOST[i]);
+			return fail(err, "cannot take", VIEW_HOST[i]);
 		}
 	}
-	for (size_t i = 0; i < ARRAY_LEN(DEVICES); i++) {
-		v->devices[i] = mount_clone(host, DEVICES[i]);
+	for (size_t i = 0; i < ARRAY_LEN(VIEW_DEVICES); i++) {
+		v->devices[i] = mount_clone(host, VIEW_DEVICES[i]);
 		if (v->devices[i] < 0 ||
 		    mount_restrict(v->devices[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, -1) != 0) {
-			return fail(err, "cannot take", DEVICES[i]);
+			return fail(err, "cannot take", VIEW_DEVICES[i]);
 		}
 	}
 	v->proc = mount_new("proc", NULL,
@@ -196,8 +198,8 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 
 static int view_from_host(struct view *v, int host, struct ssb_error *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(FROM_HOST); i++) {
-		const char *name = FROM_HOST[i];
+	for (size_t i = 0; i < ARRAY_LEN(VIEW_HOST); i++) {
+		const char *name = VIEW_HOST[i];
 		struct stat st;
 		if (fstatat(host, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
 			continue;
@@ -248,10 +250,10 @@ static int view_fill(struct view *v, int host, const struct stage *s, struct ssb
 	if (view_etc(v->root, s, err) != 0 || view_from_host(v, host, err) != 0) {
 		return -1;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(DEVICES); i++) {
-		if (view_place(v->root, DEVICES[i], false) != 0 ||
-		    mount_attach(v->devices[i], v->root, DEVICES[i]) != 0) {
-			return fail(err, "cannot mount", DEVICES[i]);
+	for (size_t i = 0; i < ARRAY_LEN(VIEW_DEVICES); i++) {
+		if (view_place(v->root, VIEW_DEVICES[i], false) != 0 ||
+		    mount_attach(v->devices[i], v->root, VIEW_DEVICES[i]) != 0) {
+			return fail(err, "cannot mount", VIEW_DEVICES[i]);
 		}
 	}
 	if (mount_attach(v->proc, v->root, "proc") != 0 || mount_attach(v->pts, v->root, "dev/pts") != 0) {

@@ -13,6 +13,7 @@
 #include "os/caps.h"
 #include "os/landlock.h"
 #include "os/seccomp.h"
+#include "sandbox/fallback.h"
 #include "sandbox/stage.h"
 #include "sandbox/view.h"
 
@@ -38,6 +39,7 @@ int layer_env(struct stage *s, struct ssb_error *err)
 
 int layer_caps(struct stage *s, struct ssb_error *err)
 {
+	/* Without a user namespace only root has any to drop, and is not root any more. */
 	if (s->namespaces && caps_drop(0) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "caps", "cannot drop the capabilities");
 	}
@@ -95,6 +97,11 @@ static int landlock_rules(const struct stage *s, int rules, int abi)
 	return 0;
 }
 
+static int rules_of(const struct stage *s, int rules, int abi)
+{
+	return s->namespaces ? landlock_rules(s, rules, abi) : fallback_rules(s, rules, abi);
+}
+
 int layer_landlock(struct stage *s, struct ssb_error *err)
 {
 	int abi = landlock_abi();
@@ -105,7 +112,7 @@ int layer_landlock(struct stage *s, struct ssb_error *err)
 		                "--best-effort landlock runs without this second wall");
 	}
 	auto_fd rules = landlock_new(abi);
-	if (rules < 0 || landlock_rules(s, rules, abi) != 0 || landlock_enforce(rules) != 0) {
+	if (rules < 0 || rules_of(s, rules, abi) != 0 || landlock_enforce(rules) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "landlock", "cannot apply the rules");
 	}
 	report(s, LAYER_LANDLOCK, "ABI %d%s", abi, abi >= 6 ? ", abstract sockets and signals scoped" : "");

@@ -14,7 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/shm.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -178,9 +177,8 @@ ATTACK(take_fd)
  * same one the numbers can be compared. */
 ATTACK(session)
 {
-	struct stat ns;
 	pid_t sid = getsid(0);
-	bool same_ns = stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino == w->pid_ns;
+	bool same_ns = prove_own_ns("pid") == w->pid_ns;
 
 	return sid == 0 || (same_ns && sid == w->session)
 	               ? attack_worked(f, "in the caller's session")
@@ -235,6 +233,19 @@ ATTACK(cap_set)
 	                 : attack_failed(f, "%s 0", a->arg);
 }
 
+/* Nobody can empty it without a capability, so where there was no user
+ * namespace to do that in, no_new_privs has to stand for it. */
+ATTACK(cap_bounding)
+{
+	enum attack_result r = cap_set(a, w, f);
+
+	if (r == ATTACK_WORKED && !w->outside && prove_own_ns("user") == w->user_ns &&
+	    prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) {
+		return attack_failed(f, "kept without a user namespace; no_new_privs is set");
+	}
+	return r;
+}
+
 ATTACK(new_privs)
 {
 	int on = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
@@ -262,16 +273,15 @@ ATTACK(become_root)
 /* uid 0 in here, or an id that is 0 one level up. */
 ATTACK(is_root)
 {
-	unsigned long inside = 0;
-	unsigned long above = 0;
-	unsigned long count = 0;
 	char line[128] = "";
+	char *p = line;
 
 	auto_fd fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
-	if (n <= 0 || sscanf(line, "%lu %lu %lu", &inside, &above, &count) != 3) {
+	if (fd < 0 || read(fd, line, sizeof(line) - 1) <= 0) {
 		return attack_void(f, "/proc/self/uid_map cannot be read");
 	}
+	unsigned long inside = strtoul(p, &p, 10);
+	unsigned long above = strtoul(p, &p, 10);
 	unsigned long host = above + geteuid() - inside;
 	if (geteuid() == 0 || host == 0) {
 		return attack_worked(f, "uid %u, %lu outside", (unsigned)geteuid(), host);
@@ -299,7 +309,7 @@ static const struct attack PROCESS[] = {
 	ROW("sysv-shm", "attach to shared memory of the owner", sysv_shm),
 	{ "caps", "have a capability", cap_set, "CapEff", 1, 0, 0 },
 	{ "caps-permitted", "have a capability to raise", cap_set, "CapPrm", 1, 0, 0 },
-	ROW_ARG("caps-bounding", "have a capability to regain by execve", cap_set, "CapBnd"),
+	ROW_ARG("caps-bounding", "have a capability to regain by execve", cap_bounding, "CapBnd"),
 	ROW("new-privs", "gain privileges by execve", new_privs),
 	ROW("filter", "run without a system call filter", no_filter),
 	{ "setuid", "become root with setuid(0)", become_root, NULL, 1, 0, 0 },

@@ -34,7 +34,7 @@
 
 #define ATTACK_SECONDS   10
 #define MIN_RUN_SECONDS  60 /* the plan's time limit is not what is attacked */
-#define MAX_RECORD_BYTES (256 * 1024)
+#define MAX_RECORD_BYTES (256UL * 1024)
 #define CONTROL_NS       (CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 
 static const struct attack_group *const GROUPS[] = { &ATTACKS_FILES, &ATTACKS_PROCESS,
@@ -163,19 +163,15 @@ struct job {
 	size_t first;
 };
 
-/* For attacks that the payload makes itself: what the kernel's SIGSYS cannot
- * do, to say that this end was another one. */
-static struct {
-	int fd;
-	size_t index;
-} current;
+/* For attacks that the payload makes itself: what to say if one crashes or
+ * hangs. The filter's SIGSYS cannot be caught, so silence means that. */
+static struct record last_words;
+static int last_fd;
 
 static void on_crash(int sig)
 {
-	struct finding f;
-
-	attack_void(&f, sig == SIGALRM ? "did not finish" : "crashed");
-	tell(current.fd, current.index, ATTACK_VOID, &f);
+	(void)sig;
+	(void)!write(last_fd, &last_words, sizeof(last_words));
 	_exit(1);
 }
 
@@ -183,8 +179,9 @@ static void attack_in_process(size_t index, const struct prove_world *w)
 {
 	static const int SIGNALS[] = { SIGALRM, SIGSEGV, SIGBUS, SIGILL, SIGFPE };
 
-	current.fd = w->out_fd;
-	current.index = index;
+	last_fd = w->out_fd;
+	last_words.index = (uint32_t)index;
+	last_words.result = (int32_t)attack_void(&last_words.finding, "crashed or did not finish");
 	for (size_t i = 0; i < ARRAY_LEN(SIGNALS); i++) {
 		(void)signal(SIGNALS[i], on_crash);
 	}
@@ -199,7 +196,7 @@ static void attack_in_child(size_t index, pid_t pid, const struct prove_world *w
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
 	}
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-		struct finding f;
+		struct finding f = { "" };
 		enum attack_result r = judge_end(attack_at(index), status, &f);
 		tell(w->out_fd, index, (int)r, &f);
 	}
@@ -428,6 +425,25 @@ static int prove_uninterrupted(struct ssb_plan *plan, struct results *in, struct
 	return r;
 }
 
+/* Fills n probes; `work` is room for 2 n results. */
+static int prove_into(struct ssb_plan *plan, struct ssb_probe *probes, size_t n,
+                      struct result *work, struct ssb_error *err)
+{
+	struct results in = { .v = work, .n = n };
+	struct results out = { .v = work + n, .n = n };
+
+	for (size_t i = 0; i < n; i++) {
+		in.v[i].result = attack_void(&in.v[i].finding, "not made");
+	}
+	if (prove_uninterrupted(plan, &in, &out, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		fill(&probes[i], i, &in, &out);
+	}
+	return 0;
+}
+
 int ssb_prove(struct ssb_plan *p, struct ssb_probe **ret_probes, size_t *ret_count,
               struct ssb_error *err)
 {
@@ -437,24 +453,17 @@ int ssb_prove(struct ssb_plan *p, struct ssb_probe **ret_probes, size_t *ret_cou
 		return ssb_fail(err, SSB_E_POLICY, 0, "prove", "the plan has refusals: %s",
 		                p->refusals[0].what);
 	}
-	auto_free struct result *inside = calloc(n, sizeof(*inside));
-	auto_free struct result *outside = calloc(n, sizeof(*outside));
-	auto_free struct ssb_probe *probes = calloc(n, sizeof(*probes));
-	if (inside == NULL || outside == NULL || probes == NULL) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, "prove", "out of memory");
-	}
-	struct results in = { .v = inside, .n = n };
-	struct results out = { .v = outside, .n = n };
-	for (size_t i = 0; i < n; i++) {
-		inside[i].result = attack_void(&inside[i].finding, "not made");
-	}
-	if (prove_uninterrupted(p, &in, &out, err) != 0) {
+	struct result *work = calloc(2 * n, sizeof(*work));
+	struct ssb_probe *probes = calloc(n, sizeof(*probes));
+	int failed = work != NULL && probes != NULL
+	                     ? prove_into(p, probes, n, work, err)
+	                     : ssb_fail(err, SSB_E_NOMEM, 0, "prove", "out of memory");
+	free(work);
+	if (failed != 0) {
+		free(probes);
 		return -1;
 	}
-	for (size_t i = 0; i < n; i++) {
-		fill(&probes[i], i, &in, &out);
-	}
-	*ret_probes = steal_ptr(&probes);
+	*ret_probes = probes;
 	*ret_count = n;
 	return 0;
 }

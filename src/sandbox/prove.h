@@ -42,7 +42,7 @@ struct prove_world {
 	char decoy[PATH_MAX + 16]; /* a 0600 file in it */
 	dev_t decoy_dev;
 	ino_t decoy_ino;
-	unsigned char handle[256]; /* struct file_handle of the decoy */
+	_Alignas(8) unsigned char handle[256]; /* struct file_handle of the decoy */
 	bool have_handle;
 	const char *scratch;           /* where own files can be made */
 	int low_fd;                    /* open on the decoy, to be inherited */
@@ -59,7 +59,8 @@ struct prove_world {
 	char helper_comm[16];
 	volatile unsigned *helper_hits; /* shared: signals that reached it */
 	pid_t session;                  /* of the supervisor */
-	ino_t pid_ns;                   /* and its process namespace */
+	ino_t user_ns;                  /* its namespaces */
+	ino_t pid_ns;
 };
 
 struct attack {
@@ -116,6 +117,9 @@ bool prove_granted_write(const struct ssb_plan *plan, const char *path);
 
 /* Reads from fd and compares with the secret. */
 bool prove_reads_secret(const struct prove_world *w, int fd);
+
+/* Inode of the caller's own namespace of that kind; 0 if it cannot be told. */
+ino_t prove_own_ns(const char *name);
 
 /* Plants the decoys. On failure what was planted is gone again. */
 int prove_world_init(struct prove_world *w, const struct ssb_plan *plan, struct ssb_error *err);

@@ -64,6 +64,15 @@ bool prove_granted_write(const struct ssb_plan *plan, const char *path)
 	return false;
 }
 
+ino_t prove_own_ns(const char *name)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", name);
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
 /* ---- files -------------------------------------------------------------------------- */
 
 static int draw_secret(struct prove_world *w)
@@ -294,8 +303,6 @@ static void choose_env_token(struct prove_world *w)
 
 int prove_world_init(struct prove_world *w, const struct ssb_plan *plan, struct ssb_error *err)
 {
-	struct stat ns;
-
 	*w = (struct prove_world){
 		.plan = plan,
 		.out_fd = -1,
@@ -308,9 +315,8 @@ int prove_world_init(struct prove_world *w, const struct ssb_plan *plan, struct 
 		.session = getsid(0),
 	};
 	w->secret_at = w->secret;
-	if (stat("/proc/self/ns/pid", &ns) == 0) {
-		w->pid_ns = ns.st_ino;
-	}
+	w->pid_ns = prove_own_ns("pid");
+	w->user_ns = prove_own_ns("user");
 	if (plant_files(w, err) != 0 || plant_helper(w, err) != 0) {
 		prove_world_done(w);
 		return -1;

@@ -159,6 +159,7 @@ static int run_supervised(struct run *r, const int stdio[3], struct ssb_result *
 	struct raw_terminal terminal = { .fd = -1 };
 	auto_free struct pump *pumps = malloc(3 * sizeof(*pumps));
 
+	r->start_us = now_us();
 	if (pumps == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
@@ -185,6 +186,7 @@ static int run_supervised(struct run *r, const int stdio[3], struct ssb_result *
 	res->stderr_bytes = pumps[2].done;
 	res->stdout_cut = pumps[1].cut;
 	res->stderr_cut = pumps[2].cut;
+	res->duration_us = now_us() - r->start_us;
 	if (r->trace != NULL) {
 		record_end(r, pumps, res);
 	}
@@ -196,7 +198,6 @@ static int run_traced(struct ssb_plan *plan, const struct owner *owner, const in
 {
 	struct trace *trace = NULL;
 	struct run r;
-	uint64_t start = now_us();
 
 	if (trace_open(plan, owner, &trace, err) != 0) {
 		return -1;
@@ -206,7 +207,6 @@ static int run_traced(struct ssb_plan *plan, const struct owner *owner, const in
 	trace_eventf(trace, EV_SKILL_STARTED, "%s %s", plan->name, plan->version);
 	run_init(&r, plan, trace);
 	int failed = run_supervised(&r, stdio, res, err);
-	res->duration_us = now_us() - start;
 	if (failed != 0) {
 		trace_eventf(trace, EV_SKILL_FAILED, "not started: %s: %s", err->where, err->text);
 		res->exit_status = err->code == SSB_E_NOT_FOUND ? 127 : err->code == SSB_E_NOT_EXEC ? 126 : 125;

@@ -37,7 +37,7 @@ static int idmap_userns(uid_t uid, gid_t gid, uid_t host_uid, gid_t host_gid)
 			pause();
 		}
 	}
-	auto_fd own = pidfd;
+	own_close(&pidfd);
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	auto_fd proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	snprintf(map, sizeof(map), "%u %u 1\n", uid, host_uid);

@@ -1,5 +1,10 @@
 /* stage.c - from clone to execve, in the order that is the security argument.
  *
+ * Two processes build the sandbox at the same time: init makes the file view
+ * while the skill's process makes its network, IPC, host name and cgroup
+ * namespaces (which is what takes longest). They meet: init enters those
+ * namespaces too, and tells the skill's process that the view stands and that
+ * the run record is on disk. Then the walls that go with the process come up:
  * Landlock forbids later mounts, and seccomp comes last so that no filter has
  * to allow set-up. After the last layer we try what must not work any more,
  * and refuse to start the skill if any of it does. */
@@ -7,6 +12,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,6 +22,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,22 +31,35 @@
 #include "os/caps.h"
 #include "os/clone.h"
 
+enum phase {
+	BEFORE_FORK, /* by init, for both */
+	BY_INIT,     /* while the skill's process does its part */
+	BY_SKILL,    /* before the two meet */
+	AT_LAST,     /* by the skill's process, when the view stands */
+};
+
 struct layer {
 	enum layer_id id;
-	bool          by_init; /* applied once, before the skill's process exists */
+	enum phase    phase;
 	bool          needs_namespaces;
 	int (*apply)(struct stage *, struct ssb_error *);
 };
 
 static const struct layer LAYERS[] = {
-	{ LAYER_USERNS, true, true, layer_userns },
-	{ LAYER_NET, true, true, layer_net },
-	{ LAYER_MOUNTS, true, true, layer_mounts },
-	{ LAYER_ENV, false, false, layer_env },
-	{ LAYER_LIMITS, false, false, layer_limits },
-	{ LAYER_CAPS, false, false, layer_caps },
-	{ LAYER_LANDLOCK, false, false, layer_landlock },
-	{ LAYER_SECCOMP, false, false, layer_seccomp },
+	{ LAYER_USERNS, BEFORE_FORK, true, layer_userns },
+	{ LAYER_NET, BY_SKILL, true, layer_net },
+	{ LAYER_MOUNTS, BY_INIT, true, layer_mounts },
+	{ LAYER_ENV, BY_SKILL, false, layer_env },
+	{ LAYER_LIMITS, BY_SKILL, false, layer_limits },
+	{ LAYER_CAPS, AT_LAST, false, layer_caps },
+	{ LAYER_LANDLOCK, AT_LAST, false, layer_landlock },
+	{ LAYER_SECCOMP, AT_LAST, false, layer_seccomp },
+};
+
+/* What init tells the skill's process when the view stands. */
+struct view_ready {
+	bool                unix_sockets;
+	struct layer_report mounts;
 };
 
 _Noreturn void stage_die(const struct stage *s, const struct ssb_error *err)
@@ -64,13 +85,13 @@ void stage_wait(const struct stage *s, enum msg_kind kind)
 	} while (m.kind != kind);
 }
 
-static void stage_layers(struct stage *s, bool by_init)
+static void stage_layers(struct stage *s, enum phase phase)
 {
 	for (size_t i = 0; i < ARRAY_LEN(LAYERS); i++) {
 		const struct layer *l = &LAYERS[i];
 		struct ssb_error err = { 0 };
 
-		if (l->by_init != by_init) {
+		if (l->phase != phase) {
 			continue;
 		}
 		if (l->needs_namespaces && !s->namespaces) {
@@ -97,7 +118,7 @@ static int stage_self_test(const struct stage *s, struct ssb_error *err)
 	const struct layer_report *r = s->reports;
 	const char *leak = NULL;
 
-	if (r[LAYER_CAPS].state == LAYER_ON && (!caps_none() || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)) {
+	if (r[LAYER_CAPS].state == LAYER_ON && (!caps_none(s->namespaces) || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)) {
 		leak = "capabilities are left";
 	} else if (s->namespaces && (geteuid() == 0 || getuid() == 0)) {
 		leak = "the skill would be root";
@@ -135,7 +156,7 @@ static void stage_stdio(struct stage *s)
 static void stage_exec(struct stage *s, struct ssb_error *err)
 {
 	char **argv = s->plan->argv.v;
-	char **env = s->plan->env.v;
+	char **env = s->namespaces ? s->plan->env.v : s->env;
 	const char *path = "/usr/local/bin:/usr/bin:/bin";
 	int denied = 0;
 
@@ -172,57 +193,8 @@ static void stage_exec(struct stage *s, struct ssb_error *err)
 	         argv[0]);
 }
 
-/* The skill's process, up to execve. */
-static _Noreturn void stage_skill(struct stage *s)
-{
-	struct ssb_error err = { 0 };
-	sigset_t none;
-
-	/* A session of its own: kill(0) would otherwise reach our caller. */
-	if (setsid() < 0) {
-		ssb_fail(&err, SSB_E_SYS, errno, "skill", "setsid");
-		stage_die(s, &err);
-	}
-	stage_stdio(s);
-	/* Whatever the caller had open is not the skill's. */
-	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) {
-		ssb_fail(&err, SSB_E_LAYER, errno, "fds", "close_range (needs Linux 5.11)");
-		stage_die(s, &err);
-	}
-	if (s->namespaces && chdir(s->plan->workdir) != 0) {
-		ssb_fail(&err, SSB_E_NOT_FOUND, errno, "workdir", "'%.200s' is not in the sandbox",
-		         s->plan->workdir);
-		stage_die(s, &err);
-	}
-	umask(022);
-	stage_layers(s, false);
-	if (stage_self_test(s, &err) != 0) {
-		stage_die(s, &err);
-	}
-	for (int sig = 1; sig < NSIG; sig++) {
-		(void)signal(sig, SIG_DFL);
-	}
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-
-	struct msg m = { .kind = MSG_STARTED };
-	memcpy(m.reports, s->reports, sizeof(m.reports));
-	(void)!write(s->ctl, &m, sizeof(m));
-
-	if (s->payload != NULL) {
-		int out = s->payload_fd;
-		/* No exec will close what we hold. */
-		if (dup2(out, 3) < 0 || close_range(4, ~0U, 0) != 0) {
-			_exit(125);
-		}
-		_exit(s->payload(3, s->payload_arg));
-	}
-	stage_exec(s, &err);
-	stage_die(s, &err);
-}
-
-/* A pty of the sandbox's own devpts: the slave for the skill, the master to
- * the supervisor. */
+/* A pty of the sandbox's own devpts: the slave for us, the master to the
+ * supervisor. */
 static void stage_pty(struct stage *s)
 {
 	struct ssb_error err = { 0 };
@@ -254,27 +226,161 @@ static void stage_forget(void)
 	}
 }
 
+/* The skill's process meets init: our namespaces are there; is the view? */
+static void skill_meet(struct stage *s, int meet)
+{
+	struct view_ready ready;
+
+	if (write(meet, "", 1) != 1 || read(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)) {
+		_exit(125); /* init has said why */
+	}
+	s->unix_sockets = ready.unix_sockets;
+	s->reports[LAYER_MOUNTS] = ready.mounts;
+	stage_forget();
+}
+
+static void skill_enter_workdir(const struct stage *s)
+{
+	struct ssb_error err = { 0 };
+	const char *workdir = s->namespaces ? s->plan->workdir : s->workdir;
+
+	if (chdir(workdir) != 0) {
+		ssb_fail(&err, SSB_E_NOT_FOUND, errno, "workdir", "'%.200s' is not in the sandbox", workdir);
+		stage_die(s, &err);
+	}
+	umask(022);
+}
+
+static void skill_default_signals(void)
+{
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++) {
+		(void)signal(sig, SIG_DFL);
+	}
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void skill_report(const struct stage *s)
+{
+	struct msg m = { .kind = MSG_STARTED };
+
+	memcpy(m.reports, s->reports, sizeof(m.reports));
+	(void)!write(s->ctl, &m, sizeof(m));
+}
+
+/* The skill's process, up to execve. */
+static _Noreturn void stage_skill(struct stage *s, int meet)
+{
+	struct ssb_error err = { 0 };
+
+	stage_layers(s, BY_SKILL);
+	/* Whatever the caller had open is not the skill's. */
+	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) {
+		ssb_fail(&err, SSB_E_LAYER, errno, "fds", "close_range (needs Linux 5.11)");
+		stage_die(s, &err);
+	}
+	skill_default_signals();
+	skill_meet(s, meet);
+	if (s->pty) {
+		stage_pty(s);
+	}
+	/* A session of its own: kill(0) would otherwise reach our caller. */
+	if (setsid() < 0) {
+		ssb_fail(&err, SSB_E_SYS, errno, "skill", "setsid");
+		stage_die(s, &err);
+	}
+	stage_stdio(s);
+	skill_enter_workdir(s);
+	stage_layers(s, AT_LAST);
+	if (stage_self_test(s, &err) != 0) {
+		stage_die(s, &err);
+	}
+	skill_report(s);
+	if (s->payload != NULL) {
+		/* No exec will close what we hold. */
+		if (dup2(s->payload_fd, 3) < 0 || close_range(4, ~0U, 0) != 0) {
+			_exit(125);
+		}
+		_exit(s->payload(3, s->payload_arg));
+	}
+	stage_exec(s, &err);
+	stage_die(s, &err);
+}
+
+/* No PID 1 then: orphans come to us all the same, and root becomes nobody. */
+static int stage_without_namespaces(struct stage *s, struct ssb_error *err)
+{
+	/* Ended by the end of ctl, so that the descendants can be ended first. */
+	(void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "userns", "subreaper");
+	}
+	if (!s->mapped_by_parent) {
+		/* A user has none to drop; root of a container drops its own. */
+		return caps_none(false) || caps_drop(0) == 0
+		               ? 0
+		               : ssb_fail(err, SSB_E_LAYER, errno, "caps", "cannot drop the capabilities");
+	}
+	uint64_t to_change = 1ULL << CAP_SETUID | 1ULL << CAP_SETGID | 1ULL << CAP_SETPCAP;
+	if (caps_drop(to_change) != 0 || setgroups(0, NULL) != 0 ||
+	    setresgid(s->gid, s->gid, s->gid) != 0 || setresuid(s->uid, s->uid, s->uid) != 0 ||
+	    caps_drop(0) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "userns", "cannot become uid %u", s->uid);
+	}
+	return 0;
+}
+
+/* Init's side of the meeting. */
+static void init_meet(struct stage *s, int meet, int skill_pidfd)
+{
+	struct view_ready ready = { .unix_sockets = s->unix_sockets,
+		                    .mounts = s->reports[LAYER_MOUNTS] };
+	struct ssb_error err = { 0 };
+	char there;
+
+	if (read(meet, &there, 1) != 1) {
+		_exit(125); /* the skill's process has said why */
+	}
+	/* Otherwise /proc/1/net would be the host's. */
+	if (s->namespaces && setns(skill_pidfd, SKILL_NAMESPACES) != 0) {
+		ssb_fail(&err, SSB_E_LAYER, errno, "net", "init cannot enter the skill's namespaces");
+		stage_die(s, &err);
+	}
+	stage_forget();
+	stage_wait(s, MSG_GO);
+	(void)!write(meet, &ready, sizeof(ready));
+}
+
 _Noreturn void stage_main(struct stage *s)
 {
 	struct ssb_error err = { 0 };
+	int meet[2];
+	int pidfd = -1;
 
 	/* The end of the supervisor is seen as the end of ctl; this is for the
 	 * moments before init listens. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	stage_layers(s, true);
-	stage_forget();
-	if (s->pty) {
-		stage_pty(s);
+	if (!s->namespaces && stage_without_namespaces(s, &err) != 0) {
+		stage_die(s, &err);
 	}
-	stage_wait(s, MSG_GO);
-
-	pid_t skill = fork();
+	stage_layers(s, BEFORE_FORK);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, meet) != 0) {
+		ssb_fail(&err, SSB_E_SYS, errno, "init", "socketpair");
+		stage_die(s, &err);
+	}
+	pid_t skill = clone_process(0, -1, &pidfd);
 	if (skill < 0) {
 		ssb_fail(&err, SSB_E_SYS, errno, "init", "fork");
 		stage_die(s, &err);
 	}
 	if (skill == 0) {
-		stage_skill(s);
+		(void)close(meet[0]);
+		stage_skill(s, meet[1]);
 	}
+	(void)close(meet[1]);
+	stage_layers(s, BY_INIT);
+	init_meet(s, meet[0], pidfd);
 	init_main(s, skill);
 }

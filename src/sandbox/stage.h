@@ -8,6 +8,7 @@
 #ifndef SANDBOX_STAGE_H
 #define SANDBOX_STAGE_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,6 +16,10 @@
 #include "audit/trace.h"
 #include "policy/plan.h"
 #include "sandbox/sandbox.h"
+
+/* The supervisor clones with these, and the skill's process adds its own. */
+#define INIT_NAMESPACES  (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID)
+#define SKILL_NAMESPACES (CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
 /* A grant on its way into the view. */
 struct source {
@@ -35,9 +40,17 @@ struct stage {
 	bool                   mapped_by_parent; /* started by root: wait for the id maps */
 	uid_t                  uid;      /* inside */
 	gid_t                  gid;
+	uid_t                  outer_uid; /* the caller's, as the parent namespace knows it */
+	gid_t                  outer_gid;
 	bool                   watchdog; /* no cgroup: init sums the memory */
 	bool                   unix_sockets;
 	int                    scratch;  /* fd on the private tmpfs, for the watchdog */
+	/* Without namespaces (fallback.h), instead of the plan's own: */
+	char                   private_dir[32];
+	char                   env_home[48];
+	char                   env_tmp[48];
+	char                 **env;
+	char                  *workdir;
 	struct layer_report    reports[LAYER_COUNT];
 	sandbox_payload        payload; /* NULL: execve the plan's argv */
 	void                  *payload_arg;

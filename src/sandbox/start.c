@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -14,11 +14,8 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "os/clone.h"
+#include "sandbox/fallback.h"
 #include "sandbox/supervise.h"
-
-#define NAMESPACES                                                                          \
-	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |         \
-	 CLONE_NEWUTS | CLONE_NEWCGROUP)
 
 /* Started by root, each run has a host uid of its own: one that no account
  * has, different for every live supervisor. */
@@ -48,10 +45,23 @@ static void close_child_ends(struct run *r)
 	sources_close(&r->stage);
 }
 
+void run_kill(struct run *r)
+{
+	if (r->dead) {
+		return;
+	}
+	if (r->stage.namespaces) {
+		(void)kill(r->pid, SIGKILL);
+	} else {
+		/* It has to end the others first, and does so when we are gone. */
+		(void)shutdown(r->ctl, SHUT_WR);
+	}
+}
+
 void run_done(struct run *r)
 {
 	if (r->pid > 0 && !r->dead) {
-		(void)kill(r->pid, SIGKILL);
+		run_kill(r);
 		(void)waitpid(r->pid, NULL, 0);
 	}
 	close_child_ends(r);
@@ -65,6 +75,7 @@ void run_done(struct run *r)
 	placeholders_remove(r->placeholders);
 	cgroup_free(r->cgroup);
 	sources_done(&r->stage);
+	fallback_leave(&r->stage);
 }
 
 /* The skill's side of a stream and ours. */
@@ -82,14 +93,39 @@ static int make_pipes(struct run *r, struct ssb_error *err)
 	return 0;
 }
 
+/* Root of the whole machine, which has uids to give away; root of a container
+ * may have been given none, and is then a user like any other. */
+static bool owns_ids(uid_t id)
+{
+	char map[1024];
+	auto_fd fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
+	ssize_t n = geteuid() != 0 || fd < 0 ? 0 : read(fd, map, sizeof(map) - 1);
+
+	map[n > 0 ? n : 0] = '\0';
+	for (char *line = map; line != NULL && *line != '\0';) {
+		unsigned long inside = strtoul(line, &line, 10);
+		(void)strtoul(line, &line, 10);
+		unsigned long count = strtoul(line, &line, 10);
+		if (id >= inside && id - inside < count) {
+			return true;
+		}
+		line = strchr(line, '\n');
+		line = line != NULL ? line + 1 : NULL;
+	}
+	return false;
+}
+
 static int make_sources(struct run *r, struct ssb_error *err)
 {
-	bool root = geteuid() == 0;
 	uid_t host_id = HOST_UID_BASE + (uid_t)getpid();
+	bool root = owns_ids(host_id);
 
 	r->stage.mapped_by_parent = root;
-	r->stage.uid = root ? INNER_ID : geteuid();
-	r->stage.gid = root ? INNER_ID : getegid();
+	r->stage.outer_uid = geteuid();
+	r->stage.outer_gid = getegid();
+	/* Never 0 inside, whoever starts it. */
+	r->stage.uid = geteuid() == 0 ? INNER_ID : geteuid();
+	r->stage.gid = geteuid() == 0 ? INNER_ID : getegid();
 	if (placeholders_make(r->plan, &r->placeholders, err) != 0 ||
 	    sources_init(&r->stage, err) != 0) {
 		return -1;
@@ -149,6 +185,27 @@ static int clone_failed(int error, struct ssb_error *err)
 	                          "--best-effort userns accepts a weaker sandbox");
 }
 
+/* No user namespaces: only with the owner's consent, and with less. */
+static int clone_again(struct run *r, int cgroup, struct ssb_error *err)
+{
+	uid_t host_id = HOST_UID_BASE + (uid_t)getpid();
+
+	if ((r->plan->best_effort >> LAYER_USERNS & 1) == 0) {
+		return clone_failed(errno, err);
+	}
+	if (r->stage.pty && make_pipes(r, err) != 0) {
+		return -1;
+	}
+	bool root = r->stage.mapped_by_parent;
+	r->stage.uid = root ? host_id : geteuid();
+	r->stage.gid = root ? host_id : getegid();
+	if (fallback_enter(&r->stage, err) != 0) {
+		return -1;
+	}
+	r->pid = clone_process(0, cgroup, &r->pidfd);
+	return r->pid < 0 ? ssb_fail(err, SSB_E_SYS, errno, "start", "fork") : 0;
+}
+
 int run_start(struct run *r, const int stdio[3], struct ssb_error *err)
 {
 	int pair[2];
@@ -166,9 +223,9 @@ int run_start(struct run *r, const int stdio[3], struct ssb_error *err)
 	}
 	make_cgroup(r);
 	int cgroup = r->cgroup != NULL ? cgroup_fd(r->cgroup) : -1;
-	r->pid = clone_process(NAMESPACES, cgroup, &r->pidfd);
-	if (r->pid < 0) {
-		return clone_failed(errno, err);
+	r->pid = clone_process(INIT_NAMESPACES, cgroup, &r->pidfd);
+	if (r->pid < 0 && clone_again(r, cgroup, err) != 0) {
+		return -1;
 	}
 	if (r->pid == 0) {
 		/* Our end must die with the supervisor alone. */
@@ -181,5 +238,5 @@ int run_start(struct run *r, const int stdio[3], struct ssb_error *err)
 		stage_main(&r->stage);
 	}
 	close_child_ends(r);
-	return r->stage.mapped_by_parent ? map_child(r, err) : 0;
+	return r->stage.mapped_by_parent && r->stage.namespaces ? map_child(r, err) : 0;
 }

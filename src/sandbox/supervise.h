@@ -12,6 +12,7 @@
 struct run {
 	struct ssb_plan     *plan;
 	struct trace        *trace; /* NULL: none is kept */
+	uint64_t             start_us;
 	struct stage         stage;
 	struct placeholders *placeholders;
 	struct cgroup       *cgroup;
@@ -34,6 +35,9 @@ struct run {
 
 void run_init(struct run *r, struct ssb_plan *plan, struct trace *trace);
 void run_done(struct run *r);
+
+/* Ends everything in it; returns at once. */
+void run_kill(struct run *r);
 
 /* Everything up to the cloned child. */
 int run_start(struct run *r, const int stdio[3], struct ssb_error *err);

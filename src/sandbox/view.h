@@ -9,6 +9,12 @@
 
 #define LL_ALL (LL_READ | LL_EXEC | LL_WRITE | LL_CHANGE | LL_SPECIAL)
 
+/* What comes from the host, read-only, and the device nodes; relative to "/". */
+extern const char *const VIEW_HOST[];
+extern const size_t VIEW_HOST_COUNT;
+extern const char *const VIEW_DEVICES[];
+extern const size_t VIEW_DEVICE_COUNT;
+
 /* What may be done beneath a place of the view: Landlock's side of it. */
 struct view_rule {
 	const char *path;

@@ -27,13 +27,6 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static void run_kill(struct run *r)
-{
-	if (!r->dead) {
-		(void)kill(r->pid, SIGKILL);
-	}
-}
-
 /* The caller's window becomes the skill's. */
 static void copy_window(const struct run *r, int terminal)
 {

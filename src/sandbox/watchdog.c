@@ -15,7 +15,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -277,22 +276,26 @@ struct overlap {
 /* "55d0-55d1 rw-s 00000000 00:01 1234  /memfd:x (deleted)" */
 static bool is_counted_file(const struct watchdog *w, const char *line)
 {
-	unsigned major_no;
-	unsigned minor_no;
-	uint64_t ino;
-	int path = 0;
+	char *at;
 
-	if (sscanf(line, "%*x-%*x %*4s %*x %x:%x %" SCNu64 " %n", &major_no, &minor_no, &ino,
-	           &path) < 3) {
+	for (int i = 0; i < 3; i++) { /* addresses, rights, offset */
+		line += strcspn(line, " ");
+		line += strspn(line, " ");
+	}
+	unsigned major_no = (unsigned)strtoul(line, &at, 16);
+	if (*at != ':') {
 		return false;
 	}
+	unsigned minor_no = (unsigned)strtoul(at + 1, &at, 16);
+	uint64_t ino = strtoull(at, &at, 10);
 	uint64_t dev = (uint64_t)makedev(major_no, minor_no);
+	const char *path = at + strspn(at, " ");
 	if (dev == 0) {
 		return false; /* no file at all */
 	}
 	/* The number of a segment stands for its inode, and the first is 0. */
 	return dev == w->scratch_dev || watchdog_knows_file(w, dev, ino) ||
-	       (dev == w->shm_dev && path > 0 && strncmp(line + path, "/SYSV", 5) == 0);
+	       (dev == w->shm_dev && strncmp(path, "/SYSV", 5) == 0);
 }
 
 static void overlap_line(struct watchdog *w, const char *line, void *arg)

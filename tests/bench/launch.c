@@ -83,18 +83,18 @@ static void check_status(const struct variant *v, int status)
 
 static double run_once(struct variant *v)
 {
-	struct rusage usage;
+	struct rusage used;
 	int status;
 	double from = now();
 	pid_t pid = start(v);
 
-	if (wait4(pid, &status, 0, &usage) != pid) {
+	if (wait4(pid, &status, 0, &used) != pid) {
 		die("wait4", v->name);
 	}
 	double took = now() - from;
 	check_status(v, status);
-	if (usage.ru_maxrss > v->max_rss) {
-		v->max_rss = usage.ru_maxrss;
+	if (used.ru_maxrss > v->max_rss) {
+		v->max_rss = used.ru_maxrss;
 	}
 	return took;
 }

@@ -22,7 +22,7 @@ def test_no_user_namespaces_stops_the_run(user):
     assert r.code == 125, repr(r)
     assert b"started" not in r.out
     assert "userns" in r.errors or "user namespace" in r.errors
-    assert "--best-effort" in r.errors or "sysctl" in r.errors
+    assert "max_user_namespaces" in r.errors, "the remedy"
 
 
 def test_doctor_tells_what_is_missing(user):

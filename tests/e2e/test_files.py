@@ -36,7 +36,9 @@ def test_decoys_are_invisible(ssb):
 def test_host_places_are_hidden(ssb):
     code = """
     import json, os
-    print(json.dumps({p: os.path.exists(p) for p in json.loads(os.environ['PATHS'])}))
+    def there(p):
+        return bool(os.listdir(p)) if os.path.isdir(p) else os.path.exists(p)
+    print(json.dumps({p: there(p) for p in json.loads(os.environ['PATHS'])}))
     """
     places = ["/etc/shadow", "/run", "/sys/kernel", "/boot", "/home", "/root/.profile", "/var/lib",
               "/var/log", "/opt", "/etc/ssh", "/etc/sudoers", "/proc/kcore",
@@ -181,10 +183,16 @@ def test_write_path_is_created_as_directory(ssb):
     assert d.stat().st_uid == ssb.uid
 
 
-def test_write_path_without_parent_is_refused(ssb):
-    r = ssb.inside("print('started')", write=[ssb.base / "no" / "such"])
+def test_missing_parents_of_a_write_path_belong_to_the_caller(ssb):
+    d = ssb.base / "made" / "deep"
+    ssb.inside(f"open('{d}/f', 'w')", write=[d]).ok()
+    for p in (d, d.parent, d / "f"):
+        assert p.stat().st_uid == ssb.uid
+
+
+def test_write_path_that_cannot_be_made_is_refused(user):
+    r = user.inside("print('started')", write=["/srv/not-allowed/to-make"])
     assert r.code == 125 and b"started" not in r.out
-    assert not (ssb.base / "no").exists()
 
 
 def test_write_path_is_not_created_through_a_symlink(ssb):

@@ -322,21 +322,19 @@ def test_limits_hit_are_in_the_trace(ssb):
     assert "resource_limit_hit" not in kinds
 
 
-def test_cpu_shares_weigh(root):
-    """Two busy runs on one processor: the heavier gets more (where a cgroup
-    or a nice value can do it, which is everywhere)."""
+def test_cpu_shares_weigh(ssb):
+    """Two busy runs on one processor, until the same moment: the heavier gets
+    more. With a cgroup by its weight, without by a nice value."""
     code = """
-    import time
-    end = time.process_time, time.monotonic() + 3
-    n = 0
-    while time.monotonic() < end[1]:
-        n += 1
+    import os, time
+    end = float(os.environ['END'])
+    while time.monotonic() < end:
+        pass
     print(time.process_time())
     """
-    heavy = root.skill(code, resources={"cpu_shares": 4096})
-    light = root.skill(code, resources={"cpu_shares": 16})
-    procs = [subprocess.Popen(["taskset", "-c", "0", root.binary, "run", s],
-                              env=root.environment(), cwd=root.work, stdin=subprocess.DEVNULL,
-                              stdout=-1, stderr=-1) for s in (heavy, light)]
-    used = [float(p.communicate(timeout=30)[0]) for p in procs]
-    assert used[0] > 2 * used[1], used
+    env = {"END": str(time.monotonic() + 4)}
+    skills = [ssb.skill(code, resources={"cpu_shares": n}, allow=["END"]) for n in (4096, 16)]
+    procs = [ssb.popen(["taskset", "-c", "0", ssb.binary, "run", s], env=env,
+                       stdin=subprocess.DEVNULL, stdout=-1, stderr=-1) for s in skills]
+    heavy, light = [float(p.communicate(timeout=40)[0]) for p in procs]
+    assert heavy > 2 * light, (heavy, light)

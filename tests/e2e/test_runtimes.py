@@ -123,11 +123,13 @@ def test_git_in_a_writable_grant(ssb):
 
 
 def test_gcc(ssb):
-    script = """
-    cd /tmp && printf '#include <stdio.h>\\n#include <math.h>\\nint main(void)\\
-    {printf("%.0f\\\\n", sqrt(1764.0));return 0;}\\n' > x.c && gcc -O2 x.c -o x -lm && ./x
+    source = """
+    #include <stdio.h>
+    #include <math.h>
+    int main(int argc, char **argv) { printf("%.0f\\n", sqrt(1763.0 + argc)); return !argv; }
     """
-    r = ssb.run("-m", "512", "--", "sh", "-c", script)
+    r = ssb.run("-m", "512", "--", "sh", "-c",
+                "cd /tmp && cat > x.c && gcc -O2 x.c -o x -lm && ./x", stdin=source.encode())
     assert r.ok().text == "42\n"
 
 

@@ -211,7 +211,7 @@ def test_terminal_of_its_own(ssb, terminal):
 def test_window_size_is_forwarded(ssb, terminal):
     code = """
     import os, signal
-    signal.signal(signal.SIGWINCH, lambda *a: print('size', *os.get_terminal_size(), flush=True))
+    signal.signal(signal.SIGWINCH, lambda *a: os.write(1, b'size %d %d\\n' % os.get_terminal_size()))
     print('ready', flush=True)
     while True:
         signal.pause()

@@ -114,7 +114,8 @@ def test_trace_output_is_never_written_through_a_symlink(ssb):
     link.symlink_to(target)
     r = ssb.run("--trace-output", link, "--", "echo", "ran")
     assert target.read_text() == "precious"
-    assert r.code == 125 and b"ran" not in r.out
+    assert r.code in (125, 2) and b"ran" not in r.out
+    assert "symlink" in r.errors
 
 
 @pytest.mark.parametrize("place", ["no/such/dir/t.json", "directory"])
@@ -129,7 +130,12 @@ def test_skill_cannot_reach_the_trace(ssb):
     code = f"""
     import os
     for n in os.listdir('{out.parent}'):
-        open('{out.parent}/' + n, 'w').write('forged')
+        try:
+            with open('{out.parent}/' + n, 'r+') as f:
+                f.write('for' + 'ged')
+            print('touched', n)
+        except OSError:
+            pass
     """
     ssb.inside("print('x')")
     state = str(ssb.state)
@@ -137,7 +143,8 @@ def test_skill_cannot_reach_the_trace(ssb):
     assert r.code != 0 or "skillsandbox" not in r.text
     # A trace inside a writable grant would be the skill's to forge.
     r = ssb.inside(code, write=[out.parent], flags=["--trace-output", out])
-    assert r.code == 125 or b"forged" not in out.read_bytes()
+    assert r.code in (125, 2) or (b"forged" not in out.read_bytes() and "touched" not in r.text), \
+        repr(r)
 
 
 def test_every_run_has_its_own_trace(ssb):

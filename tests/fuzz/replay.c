@@ -10,7 +10,7 @@
 #include "base/own.h"
 #include "os/file.h"
 
-#define MAX_INPUT (1 << 20)
+#define MAX_FILE_BYTES (1 << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -19,7 +19,7 @@ static int replay_file(int dir_fd, const char *name)
 	auto_buf bytes;
 	auto_fd fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
 
-	buf_init(&bytes, MAX_INPUT);
+	buf_init(&bytes, MAX_FILE_BYTES);
 	if (fd < 0 || file_read_all(fd, &bytes) < 0) {
 		fprintf(stderr, "replay: cannot read %s\n", name);
 		return -1;

@@ -62,7 +62,9 @@ static _Noreturn void fake_sandbox(sandbox_payload payload, void *arg, int fd)
 
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (fake == FAKE_NO_FORK) {
-		(void)setresuid(65533, 65533, 65533); /* root is not bound by the limit */
+		if (geteuid() == 0 && setresuid(65533, 65533, 65533) != 0) {
+			_exit(1); /* root is not bound by the limit */
+		}
 		(void)setrlimit(RLIMIT_NPROC, &none);
 	}
 	if (fake == FAKE_NO_FORK || fake == FAKE_KILLS_PERF) {

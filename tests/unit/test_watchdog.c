@@ -275,9 +275,11 @@ static int sysv_detached(void)
 /* Cached pages of a file on a disk, mapped: the kernel can take them back. */
 static int file_pages(void)
 {
-	int fd = open("/var/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	char path[] = "/var/tmp/ssb-test-XXXXXX";
+	int fd = mkstemp(path);
 	char *p = NULL;
 
+	(void)unlink(path);
 	for (size_t i = 0; fd >= 0 && i < BIG / MIB; i++) {
 		static char block[MIB];
 		if (write(fd, block, sizeof(block)) != (ssize_t)sizeof(block)) {

@@ -1,0 +1,268 @@
+/* danger_set.c - looks the dangerous places up: each once, with its ancestors
+ * kept as `folders`, in few system calls, since every run with a path waits
+ * for it. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "policy/danger_set.h"
+
+#define LISTING_BYTES 16384U
+
+/* Reads a directory of usual size; a huge one is not worth it. */
+static void listing_load(struct listing *l, const char *home, const char *name)
+{
+	auto_free char *dir = path_join(home, name);
+	auto_fd fd = dir != NULL ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	auto_free char *raw = malloc(LISTING_BYTES);
+	auto_free char *names = malloc(LISTING_BYTES);
+	size_t len = 0;
+
+	if (fd < 0 || raw == NULL || names == NULL) {
+		return;
+	}
+	for (int round = 0; round < 2; round++) {
+		ssize_t n = getdents64(fd, raw, LISTING_BYTES);
+		if (n == 0) {
+			*l = (struct listing){ steal_ptr(&dir), steal_ptr(&names), len };
+			return;
+		}
+		for (ssize_t at = 0; at < n;) {
+			const struct dirent64 *e = (const void *)(raw + at);
+			size_t size = strlen(e->d_name) + 1;
+			if (size > LISTING_BYTES - len) {
+				return;
+			}
+			memcpy(names + len, e->d_name, size);
+			len += size;
+			at += e->d_reclen;
+		}
+	}
+}
+
+static bool listing_has(const struct listing *l, const char *name, size_t len)
+{
+	for (size_t at = 0; at < l->len; at += strlen(l->names + at) + 1) {
+		if (strncmp(l->names + at, name, len) == 0 && l->names[at + len] == '\0') {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Of "/a/b" that of "/a"; of "/a" that of "/". */
+static size_t parent_length(const char *path, size_t len)
+{
+	while (path[len - 1] != '/') {
+		len--;
+	}
+	return len > 1 ? len - 1 : 1;
+}
+
+/* Room for one more element, growing in powers of two from 32. */
+static void *grown(void *v, size_t n, size_t item)
+{
+	if (n != 0 && (n < 32 || (n & (n - 1)) != 0)) {
+		return v;
+	}
+	return realloc(v, (n == 0 ? 32 : n * 2) * item);
+}
+
+/* Index of the folder path[0..len), with those above it; -1 without memory.
+ * Parents come first, so that a symlink on the way is known. */
+static ssize_t folder_index(struct danger *d, const char *path, size_t len)
+{
+	for (size_t i = 0; i < d->n_folders; i++) {
+		if (d->folders[i].len == len && memcmp(d->folders[i].path, path, len) == 0) {
+			return (ssize_t)i;
+		}
+	}
+	bool above_real = true;
+	if (len > 1) {
+		ssize_t up = folder_index(d, path, parent_length(path, len));
+		if (up < 0) {
+			return -1;
+		}
+		above_real = d->folders[up].real;
+	}
+	struct folder *v = grown(d->folders, d->n_folders, sizeof(*v));
+	if (v == NULL) {
+		return -1;
+	}
+	d->folders = v;
+	struct folder *f = &v[d->n_folders];
+	struct stat st;
+	*f = (struct folder){ .path = strndup(path, len), .len = len };
+	if (f->path == NULL) {
+		return -1;
+	}
+	f->exists = lstat(f->path, &st) == 0;
+	f->real = above_real && !(f->exists && S_ISLNK(st.st_mode));
+	if (!f->real) {
+		f->exists = stat(f->path, &st) == 0;
+	}
+	f->id = (struct object){ st.st_dev, st.st_ino };
+	return (ssize_t)d->n_folders++;
+}
+
+/* False only if the names of that folder are known and this is not one. */
+static bool may_exist(const struct danger *d, const char *path)
+{
+	for (size_t i = 0; i < ARRAY_LEN(d->listings); i++) {
+		const struct listing *l = &d->listings[i];
+		const char *rest = l->dir != NULL ? path_beneath(path, l->dir) : NULL;
+		if (rest != NULL && *rest != '\0' && !listing_has(l, rest, strcspn(rest, "/"))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+int danger_add(struct danger *d, const char *path, const char *why, unsigned flags)
+{
+	struct place *v = grown(d->places, d->n_places, sizeof(*v));
+	size_t len = strlen(path);
+
+	if (v == NULL) {
+		return -1;
+	}
+	d->places = v;
+	struct place *p = &v[d->n_places];
+	*p = (struct place){ .path = strdup(path), .why = why, .flags = flags };
+	if (p->path == NULL) {
+		return -1;
+	}
+	d->n_places++;
+	ssize_t up = folder_index(d, path, len > 1 ? parent_length(path, len) : 1);
+	if (up < 0) {
+		return -1;
+	}
+	struct stat st;
+	if (!d->folders[up].exists || !may_exist(d, path) || lstat(path, &st) < 0) {
+		return 0;
+	}
+	if (d->folders[up].real && !S_ISLNK(st.st_mode)) {
+		p->exists = true;
+		p->id = (struct object){ st.st_dev, st.st_ino };
+		return 0;
+	}
+	/* Reached through a symlink: the real place is what is dangerous. */
+	auto_free char *real = realpath(path, NULL);
+	return real == NULL ? 0 : danger_add(d, real, why, flags);
+}
+
+/* Homes of people outside /home. The file is read, no name service asked. */
+static int add_other_homes(struct danger *d, const struct owner *o)
+{
+	auto_file f = fopen("/etc/passwd", "re");
+	auto_free char *line = NULL;
+	size_t size = 0;
+
+	while (f != NULL && getline(&line, &size, f) > 0) {
+		char *save = NULL;
+		char *field[6];
+		size_t n = 0;
+		/* The fields in question are never empty; those before may be. */
+		for (char *s = line; n < 6 && (field[n] = strsep(&s, ":")) != NULL; n++) {
+			save = field[n];
+		}
+		if (n < 6 || save[0] != '/' || save[1] == '\0') {
+			continue;
+		}
+		unsigned long uid = strtoul(field[2], NULL, 10);
+		if (uid < 1000 || uid >= 65534 || uid == o->uid || strcmp(save, o->home) == 0 ||
+		    path_is_system(save) || path_beneath(save, "/home") != NULL) {
+			continue;
+		}
+		if (danger_add(d, save, "is another user's home",
+		               DANGER_READ | DANGER_WRITE | DANGER_BENEATH | DANGER_HOMES) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* The runtime's own files, wherever they are. */
+static int add_own(struct danger *d, const struct owner *o)
+{
+	const unsigned rw = DANGER_READ | DANGER_WRITE | DANGER_BENEATH;
+	char exe[MAX_PATH_BYTES];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	if (n > 0 && exe[0] == '/') {
+		exe[n] = '\0';
+		if (!path_is_system(exe) &&
+		    danger_add(d, exe, "is the sandbox program itself", DANGER_WRITE) < 0) {
+			return -1;
+		}
+	}
+	if (o->config_dir != NULL &&
+	    danger_add(d, o->config_dir, "holds the owner's policy", rw) < 0) {
+		return -1;
+	}
+	if (o->state_dir != NULL &&
+	    (danger_add(d, o->state_dir, "holds the runtime's records",
+	                DANGER_WRITE | DANGER_BENEATH | DANGER_NEVER) < 0 ||
+	     danger_add(d, o->state_dir, "holds the runtime's records", rw) < 0)) {
+		return -1;
+	}
+	return 0;
+}
+
+static int add_rows(struct danger *d, const struct owner *o)
+{
+	for (size_t i = 0; i < DANGER_ROWS_COUNT; i++) {
+		const struct danger_row *row = &DANGER_ROWS[i];
+		auto_free char *path = path_expand(o, row->path);
+		if (path == NULL || danger_add(d, path, row->why, row->flags) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+struct danger *danger_new(const struct owner *o)
+{
+	struct danger *d = calloc(1, sizeof(*d));
+	struct stat st;
+
+	if (d == NULL) {
+		return NULL;
+	}
+	if (stat(o->home, &st) == 0) {
+		d->home = (struct object){ st.st_dev, st.st_ino };
+	}
+	listing_load(&d->listings[0], o->home, "");
+	listing_load(&d->listings[1], o->home, ".config");
+	if (add_rows(d, o) < 0 || add_own(d, o) < 0 || add_other_homes(d, o) < 0) {
+		danger_free(d);
+		return NULL;
+	}
+	return d;
+}
+
+void danger_free(struct danger *d)
+{
+	if (d == NULL) {
+		return;
+	}
+	for (size_t i = 0; i < d->n_places; i++) {
+		free(d->places[i].path);
+	}
+	for (size_t i = 0; i < d->n_folders; i++) {
+		free(d->folders[i].path);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(d->listings); i++) {
+		free(d->listings[i].dir);
+		free(d->listings[i].names);
+	}
+	free(d->places);
+	free(d->folders);
+	mounts_done(&d->mounts);
+	free(d);
+}

@@ -1,0 +1,45 @@
+/* danger_set.h - inside danger.h: the rows of the table, and the places that
+ * were looked up for one owner. */
+#ifndef POLICY_DANGER_SET_H
+#define POLICY_DANGER_SET_H
+
+#include <stddef.h>
+
+#include "policy/danger.h"
+#include "policy/mounts.h"
+
+struct danger_row {
+	const char *path; /* "/..." or "~/..." */
+	unsigned flags;
+	const char *why;
+};
+
+extern const struct danger_row DANGER_ROWS[];
+extern const size_t DANGER_ROWS_COUNT;
+
+struct folder {
+	char *path;
+	size_t len;
+	struct object id;
+	bool exists;
+	bool real; /* no symlink in its path */
+};
+
+/* The names in one directory, so that its many absent places need no look. */
+struct listing {
+	char *dir;   /* NULL: too many names, or none to be had */
+	char *names; /* each NUL-terminated */
+	size_t len;
+};
+
+struct danger {
+	struct place *places;
+	size_t n_places;
+	struct folder *folders;
+	size_t n_folders;
+	struct object home;
+	struct mounts mounts; /* read when first needed */
+	struct listing listings[2];
+};
+
+#endif

@@ -1,0 +1,187 @@
+#include "sandbox/fallback.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "os/landlock.h"
+#include "sandbox/view.h"
+
+static int private_dir(struct stage *s, struct ssb_error *err)
+{
+	static const char *const parts[] = { "", "/home", "/tmp" };
+	char path[64];
+
+	snprintf(s->private_dir, sizeof(s->private_dir), "/tmp/skillsandbox-XXXXXX");
+	if (mkdtemp(s->private_dir) == NULL) {
+		s->private_dir[0] = '\0';
+		return ssb_fail(err, SSB_E_SYS, errno, "userns", "cannot make a private directory in /tmp");
+	}
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		snprintf(path, sizeof(path), "%s%s", s->private_dir, parts[i]);
+		if ((i > 0 && mkdir(path, 0700) != 0) ||
+		    (s->uid != geteuid() && chown(path, s->uid, s->gid) != 0)) {
+			return ssb_fail(err, SSB_E_SYS, errno, "userns", "cannot make '%s'", path);
+		}
+	}
+	return 0;
+}
+
+/* The plan's variables with HOME and TMPDIR in the private directory. */
+static int private_env(struct stage *s, struct ssb_error *err)
+{
+	const struct string_list *env = &s->plan->env;
+
+	s->env = calloc(env->n + 1, sizeof(*s->env));
+	if (s->env == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "userns", "out of memory");
+	}
+	memcpy(s->env, env->v, env->n * sizeof(*s->env));
+	snprintf(s->env_home, sizeof(s->env_home), "HOME=%s/home", s->private_dir);
+	snprintf(s->env_tmp, sizeof(s->env_tmp), "TMPDIR=%s/tmp", s->private_dir);
+	for (size_t i = 0; i < env->n; i++) {
+		if (strncmp(s->env[i], "HOME=", 5) == 0) {
+			s->env[i] = s->env_home;
+		} else if (strncmp(s->env[i], "TMPDIR=", 7) == 0) {
+			s->env[i] = s->env_tmp;
+		}
+	}
+	return 0;
+}
+
+/* "/skill" is a place of the view; here it is where the skill really lies. */
+static int host_workdir(struct stage *s, struct ssb_error *err)
+{
+	const char *workdir = s->plan->workdir;
+
+	for (size_t i = 0; i < s->plan->n_grants; i++) {
+		const struct grant *g = &s->plan->grants[i];
+		size_t len = strlen(g->target);
+		if (strncmp(workdir, g->target, len) == 0 &&
+		    (workdir[len] == '/' || workdir[len] == '\0')) {
+			if (asprintf(&s->workdir, "%s%s", g->path, workdir + len) < 0) {
+				s->workdir = NULL;
+			}
+			return s->workdir == NULL
+			               ? ssb_fail(err, SSB_E_NOMEM, 0, "userns", "out of memory")
+			               : 0;
+		}
+	}
+	s->workdir = strdup(s->env_home + strlen("HOME="));
+	return s->workdir == NULL ? ssb_fail(err, SSB_E_NOMEM, 0, "userns", "out of memory") : 0;
+}
+
+int fallback_enter(struct stage *s, struct ssb_error *err)
+{
+	if (s->plan->n_egress > 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "userns",
+		                "network egress is declared, and without user namespaces it cannot be "
+		                "held to it; remove the egress, or make user namespaces available "
+		                "(see 'skillsandbox doctor')");
+	}
+	if (landlock_abi() == 0) {
+		return ssb_fail(err, SSB_E_LAYER, 0, "landlock",
+		                "without user namespaces Landlock is the only wall, and this kernel has "
+		                "none: there would be no sandbox");
+	}
+	s->namespaces = false;
+	s->watchdog = false; /* it would count the whole host */
+	s->unix_sockets = false;
+	s->pty = false;
+	return private_dir(s, err) != 0 || private_env(s, err) != 0 ||
+	                       host_workdir(s, err) != 0
+	               ? -1
+	               : 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)ftw;
+	(void)(type == FTW_DP ? rmdir(path) : unlink(path));
+	return 0;
+}
+
+void fallback_leave(struct stage *s)
+{
+	if (s->private_dir[0] != '\0') {
+		/* Physical walk: a symlink in it is removed, never followed. */
+		(void)nftw(s->private_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+		s->private_dir[0] = '\0';
+	}
+	free(s->env);
+	free(s->workdir);
+	s->env = NULL;
+	s->workdir = NULL;
+}
+
+static int rule(int rules, int abi, const char *path, unsigned may)
+{
+	auto_fd fd = open(path, O_PATH | O_CLOEXEC);
+	return fd < 0 ? 0 : landlock_allow(rules, abi, fd, may);
+}
+
+int fallback_rules(const struct stage *s, int rules, int abi)
+{
+	char path[64];
+
+	for (size_t i = 0; i < VIEW_HOST_COUNT; i++) {
+		bool etc = strncmp(VIEW_HOST[i], "etc/", 4) == 0;
+		snprintf(path, sizeof(path), "/%s", VIEW_HOST[i]);
+		if (rule(rules, abi, path, etc ? LL_READ : LL_READ | LL_EXEC) != 0) {
+			return -1;
+		}
+	}
+	for (size_t i = 0; i < VIEW_DEVICE_COUNT; i++) {
+		snprintf(path, sizeof(path), "/%s", VIEW_DEVICES[i]);
+		if (rule(rules, abi, path, LL_READ | LL_WRITE) != 0) {
+			return -1;
+		}
+	}
+	for (size_t i = 0; i < s->plan->n_grants; i++) {
+		const struct grant *g = &s->plan->grants[i];
+		unsigned may = LL_READ | LL_EXEC | (g->access == ACCESS_WRITE ? LL_WRITE | LL_CHANGE : 0);
+		/* By the fd that was judged: the name may mean something else by now. */
+		if (landlock_allow(rules, abi, g->fd, may) != 0) {
+			return -1;
+		}
+	}
+	/* Landlock keeps it from the secrets of processes outside its domain. */
+	return rule(rules, abi, "/proc", LL_READ) != 0 || rule(rules, abi, s->private_dir, LL_ALL) != 0
+	               ? -1
+	               : 0;
+}
+
+void fallback_end_all(void)
+{
+	char path[64], list[4096];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	/* What a killed process leaves becomes our child: again until none. */
+	for (;;) {
+		auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+		ssize_t n = fd < 0 ? -1 : read(fd, list, sizeof(list) - 1);
+		if (n <= 0) {
+			return;
+		}
+		list[n] = '\0';
+		for (char *p = list, *end; *p != '\0'; p = end) {
+			long pid = strtol(p, &end, 10);
+			if (end == p || *end == '\0') {
+				break; /* the last one may be cut off */
+			}
+			(void)kill((pid_t)pid, SIGKILL);
+		}
+		while (waitpid(-1, NULL, WNOHANG) > 0) {
+		}
+	}
+}

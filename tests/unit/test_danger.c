@@ -1,0 +1,335 @@
+/* The table of dangerous places: by what a thing is, not by its name. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/own.h"
+#include "os/file.h"
+#include "policy/danger.h"
+#include "policy/mounts.h"
+#include "policy/protect.h"
+
+static char top[64];
+static char home[80];
+static struct owner owner;
+
+static char *at(const char *rest)
+{
+	static char path[4][512];
+	static unsigned turn;
+	char *p = path[turn++ % 4];
+
+	snprintf(p, 512, "%s/%s", home, rest);
+	return p;
+}
+
+static int make_home(void **state)
+{
+	static const char *const DIRS[] = { ".ssh",   ".ssh/keys",    ".config",     ".config/gh",
+		                            "notes",  "notes/a",      "elsewhere",   "dotfiles",
+		                            ".local", ".local/state", "dotfiles/aws" };
+	(void)state;
+
+	snprintf(top, sizeof(top), "/tmp/ssb-danger-XXXXXX");
+	assert_non_null(mkdtemp(top));
+	snprintf(home, sizeof(home), "%s/u", top);
+	assert_int_equal(mkdir(home, 0755), 0);
+	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
+		assert_int_equal(mkdir(at(DIRS[i]), 0755), 0);
+	}
+	assert_int_equal(symlink("dotfiles/aws", at(".aws")), 0);
+	owner = (struct owner){ .uid = getuid(), .gid = getgid(), .home = home };
+	owner.config_dir = strdup(at("elsewhere/skillsandbox"));
+	owner.state_dir = strdup(at(".local/state/skillsandbox"));
+	return 0;
+}
+
+static int remove_home(void **state)
+{
+	char command[128];
+	(void)state;
+
+	free((void *)(uintptr_t)owner.config_dir);
+	free((void *)(uintptr_t)owner.state_dir);
+	snprintf(command, sizeof(command), "%s", top);
+	pid_t pid = fork();
+	if (pid == 0) {
+		execl("/bin/rm", "rm", "-rf", command, (char *)NULL);
+		_exit(127);
+	}
+	int status = -1;
+	return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
+}
+
+static struct danger_hits judge(struct danger *d, const char *path, enum access access, bool mounts)
+{
+	auto_fd fd = file_open_nosymlink(path, O_PATH);
+	struct danger_hits hits = { .n = 99 };
+	struct subject s;
+
+	assert_true(fd >= 0);
+	assert_int_equal(subject_init(&s, fd, path, NULL), 0);
+	assert_int_equal(danger_judge(d, &s, access, &hits), 0);
+	if (mounts) {
+		assert_int_equal(danger_judge_mounts(d, &s, access, &hits), 0);
+	}
+	return hits;
+}
+
+static struct danger_hits judge_missing(struct danger *d, const char *parent, const char *rest,
+                                        enum access access)
+{
+	auto_fd fd = file_open_nosymlink(parent, O_PATH);
+	struct danger_hits hits = { .n = 99 };
+	struct subject s;
+
+	assert_true(fd >= 0);
+	assert_int_equal(subject_init(&s, fd, parent, rest), 0);
+	assert_int_equal(danger_judge(d, &s, access, &hits), 0);
+	return hits;
+}
+
+static bool has(const struct danger_hits *h, enum danger_how how, const char *part)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		if (h->v[i].how == how && strstr(h->v[i].place->path, part) != NULL) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void test_relations(void **state)
+{
+	struct danger *d = danger_new(&owner);
+	struct danger_hits h;
+	(void)state;
+
+	assert_non_null(d);
+	h = judge(d, at(".ssh"), ACCESS_READ, false);
+	assert_true(has(&h, DANGER_IS, "/.ssh"));
+	h = judge(d, at(".ssh/keys"), ACCESS_READ, false);
+	assert_true(has(&h, DANGER_LIES_IN, "/.ssh"));
+	h = judge(d, home, ACCESS_READ, false);
+	assert_true(has(&h, DANGER_IS, home));
+	assert_true(has(&h, DANGER_CONTAINS, "/.ssh"));
+	h = judge(d, top, ACCESS_READ, false);
+	assert_true(has(&h, DANGER_CONTAINS, home));
+	h = judge(d, at(".config"), ACCESS_WRITE, false);
+	assert_true(has(&h, DANGER_CONTAINS, "/.config/gcloud")); /* not there yet */
+	/* The controls: ordinary places are harmless. */
+	h = judge(d, at("notes"), ACCESS_WRITE, true);
+	assert_int_equal(h.n, 0);
+	h = judge(d, at("notes/a"), ACCESS_READ, true);
+	assert_int_equal(h.n, 0);
+	h = judge(d, at("elsewhere"), ACCESS_READ, false);
+	assert_true(has(&h, DANGER_CONTAINS, "elsewhere/skillsandbox"));
+	danger_free(d);
+}
+
+static void test_symlinked_store(void **state)
+{
+	struct danger *d = danger_new(&owner);
+	struct danger_hits h;
+	(void)state;
+
+	h = judge(d, at("dotfiles/aws"), ACCESS_READ, false);
+	assert_true(has(&h, DANGER_IS, "dotfiles/aws"));
+	h = judge(d, at("dotfiles"), ACCESS_READ, false);
+	assert_true(has(&h, DANGER_CONTAINS, "dotfiles/aws"));
+	danger_free(d);
+}
+
+static void test_system(void **state)
+{
+	static const struct {
+		const char *path;
+		enum access access;
+		bool dangerous;
+		bool never;
+	} CASES[] = {
+		{ "/", ACCESS_READ, true, true },
+		{ "/proc", ACCESS_READ, true, true },
+		{ "/proc/sys", ACCESS_READ, true, true },
+		{ "/sys", ACCESS_READ, true, true },
+		{ "/dev", ACCESS_WRITE, true, true },
+		{ "/etc/shadow", ACCESS_READ, true, false },
+		{ "/etc", ACCESS_READ, true, false },
+		{ "/etc", ACCESS_WRITE, true, false },
+		{ "/etc/passwd", ACCESS_READ, false, false },
+		{ "/etc/passwd", ACCESS_WRITE, true, false },
+		{ "/usr/share", ACCESS_READ, false, false },
+		{ "/usr/share", ACCESS_WRITE, true, false },
+		{ "/run", ACCESS_READ, true, false },
+		{ "/home", ACCESS_READ, true, false },
+		{ "/var", ACCESS_READ, true, false },
+		{ "/var/tmp", ACCESS_WRITE, false, false },
+	};
+	struct danger *d = danger_new(&owner);
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		struct danger_hits h = judge(d, CASES[i].path, CASES[i].access, false);
+		bool never = h.n > 0 && (h.v[0].place->flags & DANGER_NEVER) != 0;
+		if ((h.n > 0) != CASES[i].dangerous || never != CASES[i].never) {
+			fail_msg("%s %d: %zu hits, never %d", CASES[i].path, CASES[i].access, h.n,
+			         never);
+		}
+	}
+	danger_free(d);
+}
+
+static void test_missing(void **state)
+{
+	struct danger *d = danger_new(&owner);
+	struct danger_hits h;
+	(void)state;
+
+	h = judge_missing(d, home, ".kube", ACCESS_READ);
+	assert_true(has(&h, DANGER_IS, "/.kube"));
+	h = judge_missing(d, home, ".kube/config", ACCESS_READ);
+	assert_true(has(&h, DANGER_LIES_IN, "/.kube"));
+	h = judge_missing(d, home, ".cargo", ACCESS_WRITE);
+	assert_true(has(&h, DANGER_CONTAINS, "/.cargo/credentials"));
+	h = judge_missing(d, at(".ssh"), "new", ACCESS_WRITE);
+	assert_true(has(&h, DANGER_LIES_IN, "/.ssh"));
+	h = judge_missing(d, at(".local/state"), "skillsandbox/runs", ACCESS_WRITE);
+	assert_true(h.n > 0 && (h.v[0].place->flags & DANGER_NEVER) != 0);
+	h = judge_missing(d, "/usr", "new", ACCESS_WRITE);
+	assert_true(has(&h, DANGER_LIES_IN, "/usr"));
+	/* The controls: names that only begin alike, and ordinary ones. */
+	h = judge_missing(d, home, ".kubernetes", ACCESS_WRITE);
+	assert_int_equal(h.n, 0);
+	h = judge_missing(d, home, "out/a", ACCESS_WRITE);
+	assert_int_equal(h.n, 0);
+	danger_free(d);
+}
+
+static void test_other_users(void **state)
+{
+	struct danger *d = danger_new(&owner);
+	struct danger_hits h = judge_missing(d, "/home", "somebody/notes", ACCESS_READ);
+	(void)state;
+
+	assert_true(has(&h, DANGER_LIES_IN, "/home"));
+	danger_free(d);
+
+	/* The owner's own home in it is judged by itself. */
+	assert_int_equal(mkdir(at("homes"), 0755), 0);
+	assert_int_equal(mkdir(at("homes/me"), 0755), 0);
+	assert_int_equal(mkdir(at("homes/me/x"), 0755), 0);
+	char *me = strdup(at("homes/me"));
+	struct owner o = { .uid = getuid(), .home = me };
+	d = danger_new(&o);
+	assert_int_equal(danger_add(d, at("homes"), "holds homes",
+	                            DANGER_READ | DANGER_BENEATH | DANGER_HOMES),
+	                 0);
+	h = judge(d, at("homes/me/x"), ACCESS_READ, false);
+	assert_int_equal(h.n, 0);
+	h = judge_missing(d, at("homes"), "you", ACCESS_READ);
+	assert_true(has(&h, DANGER_LIES_IN, "homes"));
+	danger_free(d);
+	free(me);
+}
+
+/* In a mount namespace of its own, in a child: 0 if all held, 1 if not, 77
+ * where no namespace can be made. */
+static int bind_child(void)
+{
+	if (unshare(getuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount(at(".ssh"), at("notes/a"), NULL, MS_BIND, NULL) < 0) {
+		return 77;
+	}
+	struct danger *d = danger_new(&owner);
+	struct danger_hits alias = judge(d, at("notes/a"), ACCESS_READ, false);
+	struct danger_hits above = judge(d, at("notes"), ACCESS_READ, true);
+	struct danger_hits unseen = judge(d, at("notes"), ACCESS_READ, false);
+	bool ok =
+	        has(&alias, DANGER_IS, "/.ssh") && has(&above, DANGER_IS, "/.ssh") && unseen.n == 0;
+	danger_free(d);
+
+	/* A part of the store, shown elsewhere. */
+	if (umount(at("notes/a")) < 0 ||
+	    mount(at(".ssh/keys"), at("notes/a"), NULL, MS_BIND, NULL) < 0) {
+		return 77;
+	}
+	d = danger_new(&owner);
+	struct danger_hits part = judge(d, at("notes/a"), ACCESS_READ, true);
+	ok = ok && has(&part, DANGER_LIES_IN, "/.ssh");
+	danger_free(d);
+	return ok ? 0 : 1;
+}
+
+static void test_bind_mounts(void **state)
+{
+	int status = -1;
+	(void)state;
+
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		_exit(bind_child());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_mountinfo(void **state)
+{
+	struct mounts m;
+	(void)state;
+
+	assert_int_equal(mounts_parse(strdup("1 0 8:1 / / rw - ext4 x rw\n"
+	                                     "2 1 8:2 /a\\040b /mnt/x\\134y rw - ext4 x rw\n"),
+	                              &m),
+	                 0);
+	assert_int_equal(m.n, 2);
+	assert_string_equal(m.v[1].root, "/a b");
+	assert_string_equal(m.v[1].point, "/mnt/x\\y");
+	assert_ptr_equal(mounts_of(&m, "/mnt/x\\y/z"), &m.v[1]);
+	assert_ptr_equal(mounts_of(&m, "/mnt/x"), &m.v[0]);
+	mounts_done(&m);
+	assert_int_equal(mounts_parse(strdup("1 0 8:1\n"), &m), -1);
+}
+
+static void test_protected_names(void **state)
+{
+	(void)state;
+	assert_true(protected_name(".git/hooks"));
+	assert_true(protected_name(".git/hooks/pre-commit"));
+	assert_true(protected_name("CLAUDE.md"));
+	assert_false(protected_name(".git/hooksy"));
+	assert_false(protected_name(".git"));
+	assert_false(protected_name("src/main.c"));
+	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
+		const char *name = PROTECTED[i].name;
+		assert_true(name[0] != '/' && name[strlen(name) - 1] != '/');
+		assert_null(strstr(name, ".."));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_relations),   cmocka_unit_test(test_symlinked_store),
+		cmocka_unit_test(test_system),      cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_other_users), cmocka_unit_test(test_bind_mounts),
+		cmocka_unit_test(test_mountinfo),   cmocka_unit_test(test_protected_names),
+	};
+
+	return cmocka_run_group_tests(tests, make_home, remove_home);
+}

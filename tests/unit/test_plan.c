@@ -1,0 +1,903 @@
+/* Manifest, policy file and flags become a plan: who wins, and why. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "policy/build.h"
+#include "policy/owner.h"
+
+static char top[64];
+static char home[80];
+static struct owner owner;
+static char *environment[] = { (char[]){ "PATH=/usr/bin:/bin" },
+	                       (char[]){ "LANG=de_DE.UTF-8" },
+	                       (char[]){ "API_KEY=k" },
+	                       (char[]){ "GITHUB_TOKEN=t" },
+	                       (char[]){ "LD_PRELOAD=/x.so" },
+	                       (char[]){ "SECRET=s" },
+	                       NULL };
+
+static char *at(const char *rest)
+{
+	static char path[8][512];
+	static unsigned turn;
+	char *p = path[turn++ % 8];
+
+	snprintf(p, 512, "%s/%s", top, rest);
+	return p;
+}
+
+static void write_file(const char *path, const char *text, mode_t mode)
+{
+	(void)unlink(path);
+	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	assert_int_equal(fchmod(fd, mode), 0);
+}
+
+static int setup(void **state)
+{
+	static const char *const DIRS[] = { "u",
+		                            "u/.ssh",
+		                            "u/notes",
+		                            "u/notes/deep",
+		                            "u/proj",
+		                            "u/proj/.git",
+		                            "u/proj/.git/hooks",
+		                            "u/.config",
+		                            "skill",
+		                            "cfg",
+		                            "tools",
+		                            "tools/bin",
+		                            "tools/lib",
+		                            "other" };
+	(void)state;
+
+	snprintf(top, sizeof(top), "/tmp/ssb-plan-XXXXXX");
+	assert_non_null(mkdtemp(top));
+	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
+		assert_int_equal(mkdir(at(DIRS[i]), 0755), 0);
+	}
+	snprintf(home, sizeof(home), "%s/u", top);
+	assert_int_equal(symlink("notes", at("u/link")), 0);
+	owner = (struct owner){
+		.uid = getuid(), .gid = getgid(), .home = home, .user = "u", .environ = environment
+	};
+	owner.config_dir = strdup(at("cfg"));
+	owner.state_dir = strdup(at("state"));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	int status = -1;
+	(void)state;
+
+	free((void *)(uintptr_t)owner.config_dir);
+	free((void *)(uintptr_t)owner.state_dir);
+	pid_t pid = fork();
+	if (pid == 0) {
+		execl("/bin/rm", "rm", "-rf", top, (char *)NULL);
+		_exit(127);
+	}
+	return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
+}
+
+/* Every test has its own policy file, or none. */
+static void policy(const char *text)
+{
+	if (text == NULL) {
+		(void)unlink(at("cfg/policy.yaml"));
+	} else {
+		write_file(at("cfg/policy.yaml"), text, 0600);
+	}
+}
+
+#define HEAD    "skill: {name: s, version: '1'}\nentrypoint: {command: sh, args: [a]}\n"
+#define NOTHING "permissions: {}\n"
+
+struct flag {
+	enum ssb_option what;
+	const char *value;
+};
+
+static struct ssb_options *options(const struct flag *flags)
+{
+	struct ssb_options *o = ssb_options_new();
+	struct ssb_error err = { 0 };
+
+	for (; flags != NULL && flags->value != NULL; flags++) {
+		if (ssb_options_set(o, flags->what, flags->value, &err) != 0) {
+			fail_msg("%s: %s", err.where, err.text);
+		}
+	}
+	return o;
+}
+
+static struct ssb_plan *skill(const char *rest, const struct flag *flags)
+{
+	char text[4096];
+	struct ssb_error err = { 0 };
+	struct ssb_plan *p = NULL;
+	struct ssb_options *o = options(flags);
+
+	snprintf(text, sizeof(text), HEAD "%s", rest);
+	write_file(at("skill/skillsandbox.yaml"), text, 0644);
+	if (plan_build_skill(&owner, o, at("skill"), NULL, &p, NULL, &err) != 0) {
+		fail_msg("%s: %s", err.where, err.text);
+	}
+	ssb_options_free(o);
+	return p;
+}
+
+static struct ssb_plan *command(const struct flag *flags, const char *name)
+{
+	char copy[128];
+	char *argv[] = { copy, NULL };
+	struct ssb_error err = { 0 };
+	struct ssb_plan *p = NULL;
+	struct ssb_options *o = options(flags);
+
+	snprintf(copy, sizeof(copy), "%s", name);
+	if (plan_build_command(&owner, o, argv, &p, NULL, &err) != 0) {
+		fail_msg("%s: %s", err.where, err.text);
+	}
+	ssb_options_free(o);
+	return p;
+}
+
+#define FLAGS(...) ((const struct flag[]){ __VA_ARGS__, { 0, NULL } })
+
+static const struct grant *granted(const struct ssb_plan *p, const char *path)
+{
+	for (size_t i = 0; i < p->n_grants; i++) {
+		if (strcmp(p->grants[i].path, path) == 0 && p->grants[i].origin != ORIGIN_SKILL) {
+			return &p->grants[i];
+		}
+	}
+	return NULL;
+}
+
+static const struct refusal *refused(const struct ssb_plan *p, const char *what)
+{
+	for (size_t i = 0; i < p->n_refusals; i++) {
+		if (strcmp(p->refusals[i].what, what) == 0) {
+			return &p->refusals[i];
+		}
+	}
+	return NULL;
+}
+
+static bool warned(const struct ssb_plan *p, const char *part)
+{
+	for (size_t i = 0; i < p->warnings.n; i++) {
+		if (strstr(p->warnings.v[i], part) != NULL) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static const char *env(const struct ssb_plan *p, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < p->env.n; i++) {
+		if (strncmp(p->env.v[i], name, len) == 0 && p->env.v[i][len] == '=') {
+			return p->env.v[i] + len + 1;
+		}
+	}
+	return NULL;
+}
+
+#define FILES(list) "permissions: {filesystem: {" list "}}\n"
+
+static void test_bare_command(void **state)
+{
+	policy(NULL);
+	struct ssb_plan *p = command(NULL, "/usr/bin/true");
+	(void)state;
+
+	assert_string_equal(p->name, "true");
+	assert_string_equal(p->version, "");
+	assert_null(p->manifest);
+	assert_int_equal(p->n_grants, 0);
+	assert_int_equal(ssb_plan_refusals(p), 0);
+	assert_string_equal(p->workdir, home);
+	assert_string_equal(p->home, home);
+	assert_int_equal(p->res.memory_mb, DEF_MEMORY_MB);
+	assert_true(p->unix_sockets);
+	assert_string_equal(env(p, "HOME"), home);
+	assert_string_equal(env(p, "TMPDIR"), "/tmp");
+	assert_string_equal(env(p, "LANG"), "de_DE.UTF-8");
+	assert_null(strstr(env(p, "PATH"), top));
+	assert_null(env(p, "SECRET"));
+	assert_int_equal(p->env.n, 4);
+	assert_int_equal(p->env_withheld, 5); /* all but LANG */
+	ssb_plan_free(p);
+}
+
+static void test_skill_and_order(void **state)
+{
+	policy(NULL);
+	struct ssb_plan *p =
+	        skill(FILES("read: [~/proj, ~/notes, ~/notes/deep, ~/proj/.git], write: [~/notes]"),
+	              NULL);
+	(void)state;
+
+	assert_int_equal(p->n_refusals, 0);
+	assert_string_equal(p->argv.v[0], "sh");
+	assert_string_equal(p->argv.v[1], "a");
+	assert_string_equal(p->workdir, "/skill");
+	assert_string_equal(p->manifest, at("skill/skillsandbox.yaml"));
+	/* /skill; notes, once and writable; proj without its own part. */
+	assert_int_equal(p->n_grants, 3);
+	assert_string_equal(p->grants[0].target, "/skill");
+	assert_string_equal(p->grants[0].path, at("skill"));
+	const struct grant *g = granted(p, at("u/notes"));
+	assert_non_null(g);
+	assert_int_equal(g->access, ACCESS_WRITE);
+	assert_true(g->is_dir && g->fd >= 0 && !g->create);
+	assert_non_null(strstr(g->where, "skillsandbox.yaml:3:"));
+	struct stat st;
+	assert_int_equal(stat(g->path, &st), 0);
+	assert_true(g->dev == st.st_dev && g->ino == st.st_ino);
+	assert_int_equal(granted(p, at("u/proj"))->access, ACCESS_READ);
+	assert_false(p->unix_sockets);
+	assert_true(warned(p, "unix sockets"));
+	ssb_plan_free(p);
+}
+
+static void test_nested_grants(void **state)
+{
+	policy(NULL);
+	struct ssb_plan *p = command(
+	        FLAGS({ SSB_OPT_WRITE, at("u/proj") }, { SSB_OPT_WRITE, at("u/proj/.git/hooks") },
+	              { SSB_OPT_READ, at("u/notes") }, { SSB_OPT_WRITE, at("u/notes/deep") },
+	              { SSB_OPT_READ, at("u/notes") }),
+	        "true");
+	(void)state;
+
+	/* A protected name is granted beside its parent; a write in a read too. */
+	assert_int_equal(p->n_grants, 4);
+	assert_string_equal(p->grants[0].path, at("u/notes"));
+	assert_string_equal(p->grants[1].path, at("u/notes/deep"));
+	assert_string_equal(p->grants[2].path, at("u/proj"));
+	assert_string_equal(p->grants[3].path, at("u/proj/.git/hooks"));
+	ssb_plan_free(p);
+}
+
+static void test_dangerous_requests(void **state)
+{
+	static const char *const REFUSED[] = {
+		"read ~",
+		"read ~/.ssh",
+		"read ~/.aws/credentials",
+		"read /",
+		"read /proc",
+		"read /etc/shadow",
+		"read /run",
+		"read ~/link/deep",
+		"write ~/.config",
+		"write ~/.bashrc",
+		"write /etc/x",
+		"write /usr/local/x",
+		"write ~/proj/.git",
+		"write ~/proj/.git/hooks",
+		"write ~/new/.vscode",
+	};
+	policy(NULL);
+	struct ssb_plan *p = skill(
+	        FILES("read: ['~/', ~/.ssh, ~/.aws/credentials, /, /proc, /etc/shadow, /run, "
+	              "~/link/deep, ~/notes], write: [~/.config, ~/.bashrc, /etc/x, /usr/local/x, "
+	              "~/proj/.git, ~/proj/.git/hooks, ~/new/.vscode]"),
+	        NULL);
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++) {
+		const struct refusal *r = refused(p, REFUSED[i]);
+		if (r == NULL) {
+			fail_msg("'%s' was not refused", REFUSED[i]);
+		}
+		assert_true(r->why[0] != '\0' && r->remedy[0] != '\0' && r->where[0] != '\0');
+	}
+	assert_int_equal(p->n_refusals, ARRAY_LEN(REFUSED));
+	assert_non_null(strstr(refused(p, "read ~/.ssh")->remedy, "--read ~/.ssh"));
+	assert_non_null(strstr(refused(p, "read ~/link/deep")->remedy, at("u/notes/deep")));
+	/* The control beside them, and nothing else. */
+	assert_non_null(granted(p, at("u/notes")));
+	assert_int_equal(p->n_grants, 2);
+	ssb_plan_free(p);
+}
+
+static void test_owner_grants(void **state)
+{
+	policy(NULL);
+	struct ssb_plan *p =
+	        skill(FILES("read: [~/.ssh, ~/.ssh/none]"), FLAGS({ SSB_OPT_READ, "~/.ssh" }));
+	(void)state;
+
+	assert_int_equal(p->n_refusals, 0);
+	assert_int_equal(granted(p, at("u/.ssh"))->origin, ORIGIN_FLAG);
+	assert_true(warned(p, "SSH keys"));
+	ssb_plan_free(p);
+
+	/* The read does not give the write. */
+	p = skill(FILES("write: [~/.ssh]"), FLAGS({ SSB_OPT_READ, "~/.ssh" }));
+	assert_non_null(refused(p, "write ~/.ssh"));
+	ssb_plan_free(p);
+
+	/* The owner's own links may be followed; relative paths too. */
+	p = command(FLAGS({ SSB_OPT_READ, "~/link" }), "true");
+	assert_non_null(granted(p, at("u/notes")));
+	ssb_plan_free(p);
+
+	p = command(FLAGS({ SSB_OPT_READ, "~/" }), "true");
+	assert_int_equal(p->n_refusals, 0);
+	assert_true(warned(p, ".ssh"));
+	ssb_plan_free(p);
+}
+
+static void test_never(void **state)
+{
+	static const struct flag NEVER[] = {
+		{ SSB_OPT_READ, "/proc" },    { SSB_OPT_READ, "/sys/kernel" },
+		{ SSB_OPT_WRITE, "/dev" },    { SSB_OPT_READ, "/" },
+		{ SSB_OPT_READ, "/no/such" },
+	};
+	policy(NULL);
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(NEVER); i++) {
+		struct ssb_plan *p = command(FLAGS(NEVER[i]), "true");
+		assert_int_equal(p->n_refusals, 1);
+		assert_int_equal(p->n_grants, 0);
+		ssb_plan_free(p);
+	}
+	/* The runtime's records, there or not, and what holds them. */
+	struct ssb_plan *p =
+	        command(FLAGS({ SSB_OPT_WRITE, at("state") }, { SSB_OPT_WRITE, top }), "true");
+	assert_int_equal(p->n_refusals, 2);
+	ssb_plan_free(p);
+	p = command(FLAGS({ SSB_OPT_WRITE, at("other") }), "true");
+	assert_int_equal(p->n_refusals, 0);
+	ssb_plan_free(p);
+}
+
+static void test_cannot_be_granted(void **state)
+{
+	policy(NULL);
+	assert_int_equal(mkfifo(at("u/fifo"), 0600), 0);
+	struct ssb_plan *p =
+	        skill(FILES("read: [~/fifo, /skill/x, ~/notes/absent, /usr/share]"), NULL);
+	(void)state;
+
+	assert_non_null(refused(p, "read ~/fifo"));
+	assert_non_null(refused(p, "read /skill/x"));
+	assert_true(warned(p, "~/notes/absent"));
+	assert_int_equal(p->n_refusals, 2);
+	assert_int_equal(p->n_grants, 1); /* what is visible anyway needs none */
+	ssb_plan_free(p);
+}
+
+static void test_create_missing(void **state)
+{
+	struct ssb_error err = { 0 };
+	struct stat st;
+	policy(NULL);
+	struct ssb_plan *p = skill(FILES("write: [~/out/a/b, ~/out/c], read: [~/out/c]"), NULL);
+	(void)state;
+
+	assert_int_equal(p->n_refusals, 0);
+	const struct grant *g = granted(p, at("u/out/a/b"));
+	assert_true(g->create && g->fd == -1 && g->parent_fd >= 0);
+	assert_string_equal(g->missing, "out/a/b");
+	assert_int_equal(stat(at("u/out"), &st), -1); /* planning changed nothing */
+	assert_int_equal(plan_create_missing(p, &err), 0);
+	assert_int_equal(stat(at("u/out/a/b"), &st), 0);
+	assert_true(g->fd >= 0 && g->dev == st.st_dev && g->ino == st.st_ino);
+	assert_int_equal(stat(at("u/out/c"), &st), 0);
+	ssb_plan_free(p);
+
+	/* A symlink put there meanwhile is not followed. */
+	p = skill(FILES("write: [~/later]"), NULL);
+	assert_int_equal(symlink("notes", at("u/later")), 0);
+	assert_int_equal(plan_create_missing(p, &err), -1);
+	assert_int_equal(granted(p, at("u/later"))->fd, -1);
+	ssb_plan_free(p);
+}
+
+static void test_env(void **state)
+{
+	policy(NULL);
+	struct ssb_plan *p = skill("permissions: {env_vars: {allow: [API_KEY, GITHUB_TOKEN, NONE, "
+	                           "LD_PRELOAD, PATH]}}\n",
+	                           FLAGS({ SSB_OPT_ENV, "SECRET" }, { SSB_OPT_ENV, "X=a=b" },
+	                                 { SSB_OPT_ENV, "LANG=C" }));
+	(void)state;
+
+	assert_string_equal(env(p, "API_KEY"), "k");
+	assert_string_equal(env(p, "GITHUB_TOKEN"), "t");
+	assert_true(warned(p, "GITHUB_TOKEN is a credential"));
+	assert_false(warned(p, "API_KEY"));
+	assert_string_equal(env(p, "PATH"), "/usr/bin:/bin");
+	assert_string_equal(env(p, "SECRET"), "s");
+	assert_string_equal(env(p, "X"), "a=b");
+	assert_string_equal(env(p, "LANG"), "C");
+	assert_int_equal(p->env_missing.n, 1);
+	assert_string_equal(p->env_missing.v[0], "NONE");
+	assert_non_null(refused(p, "environment LD_PRELOAD"));
+	assert_null(env(p, "LD_PRELOAD"));
+	ssb_plan_free(p);
+
+	p = skill("permissions: {env_vars: {allow: [LD_PRELOAD]}}\n",
+	          FLAGS({ SSB_OPT_ENV, "LD_PRELOAD" }));
+	assert_int_equal(p->n_refusals, 0);
+	assert_string_equal(env(p, "LD_PRELOAD"), "/x.so");
+	ssb_plan_free(p);
+
+	struct ssb_options *o = options(FLAGS({ SSB_OPT_ENV, "ABSENT" }));
+	struct ssb_error err = { 0 };
+	struct ssb_plan *none = NULL;
+	char *argv[] = { (char[]){ "true" }, NULL };
+	assert_int_equal(plan_build_command(&owner, o, argv, &none, NULL, &err), -1);
+	assert_int_equal(err.code, SSB_E_USAGE);
+	assert_null(none);
+	ssb_options_free(o);
+}
+
+static void test_limits(void **state)
+{
+	policy("limits: {memory_mb: 100, max_processes: 1000}\n");
+	struct ssb_plan *p =
+	        skill(NOTHING "resources: {memory_mb: 200, max_processes: 10}\n", NULL);
+	(void)state;
+
+	assert_int_equal(p->res.memory_mb, 100);
+	assert_int_equal(p->res.max_processes, 10); /* a ceiling, not a floor */
+	assert_true(warned(p, "memory_mb"));
+	assert_false(warned(p, "max_processes"));
+	ssb_plan_free(p);
+	p = skill(NOTHING "resources: {memory_mb: 200}\n", FLAGS({ SSB_OPT_MEMORY, "300" }));
+	assert_int_equal(p->res.memory_mb, 300); /* the flag has the last word */
+	ssb_plan_free(p);
+	p = skill(NOTHING "resources: {memory_mb: 200}\n", FLAGS({ SSB_OPT_MEMORY, "50" }));
+	assert_int_equal(p->res.memory_mb, 50);
+	ssb_plan_free(p);
+}
+
+static void test_profile(void **state)
+{
+	static const char ASKS[] = "permissions: {syscalls: {profile: permissive}}\n";
+	policy(NULL);
+	struct ssb_plan *p = skill(ASKS, NULL);
+	(void)state;
+
+	assert_non_null(refused(p, "profile permissive"));
+	assert_int_equal(p->profile, PROFILE_DEFAULT);
+	ssb_plan_free(p);
+	p = skill(ASKS, FLAGS({ SSB_OPT_PROFILE, "permissive" }));
+	assert_int_equal(p->n_refusals, 0);
+	assert_int_equal(p->profile, PROFILE_PERMISSIVE);
+	ssb_plan_free(p);
+	policy("profiles: [default, permissive]\n");
+	p = skill(ASKS, NULL);
+	assert_int_equal(p->n_refusals, 0);
+	assert_int_equal(p->profile, PROFILE_PERMISSIVE);
+	ssb_plan_free(p);
+}
+
+static void test_network(void **state)
+{
+	static const char ASKS[] = "permissions: {network: {egress: [{domain: api.example.com}, "
+	                           "{domain: 192.0.2.1}]}}\n";
+	policy(NULL);
+	struct ssb_plan *p = skill(ASKS, NULL);
+	(void)state;
+
+	assert_int_equal(p->n_egress, 1);
+	assert_non_null(refused(p, "connect to 192.0.2.1"));
+	ssb_plan_free(p);
+	p = skill(ASKS, FLAGS({ SSB_OPT_NET, "192.0.2.1:443" }));
+	assert_int_equal(p->n_refusals, 0);
+	ssb_plan_free(p);
+	policy("network: {allow_literal_addresses: true}\n");
+	p = skill(ASKS, NULL);
+	assert_int_equal(p->n_refusals, 0);
+	assert_int_equal(p->n_egress, 2);
+	ssb_plan_free(p);
+}
+
+static void test_policy_grants_and_denials(void **state)
+{
+	policy("grants: {read: [~/.ssh], env: [LD_PRELOAD]}\nalways: {read: [~/notes]}\n"
+	       "deny: {read: [~/proj], env: [API_KEY]}\n");
+	struct ssb_plan *p =
+	        skill("permissions:\n  filesystem: {read: [~/.ssh, ~/proj, ~/proj/.git]}\n"
+	              "  env_vars: {allow: [LD_PRELOAD, API_KEY]}\n",
+	              NULL);
+	(void)state;
+
+	assert_non_null(granted(p, at("u/.ssh")));
+	assert_int_equal(granted(p, at("u/notes"))->origin, ORIGIN_POLICY);
+	assert_non_null(refused(p, "read ~/proj"));
+	assert_non_null(refused(p, "read ~/proj/.git"));
+	assert_non_null(refused(p, "environment API_KEY"));
+	assert_non_null(env(p, "LD_PRELOAD"));
+	assert_int_equal(p->n_refusals, 3);
+	ssb_plan_free(p);
+
+	/* What is denied stays so, however much else is in what is granted. */
+	policy("grants: {read: [~/]}\ndeny: {read: [~/proj]}\n");
+	p = skill(FILES("read: ['~/']"), NULL);
+	assert_non_null(refused(p, "read ~"));
+	assert_non_null(strstr(refused(p, "read ~")->why, "denied"));
+	ssb_plan_free(p);
+	policy("grants: {read: [~/]}\n");
+	p = skill(FILES("read: ['~/']"), NULL);
+	assert_int_equal(p->n_refusals, 0);
+	ssb_plan_free(p);
+	policy("grants: {read: [~/.ssh]}\nalways: {read: [~/notes]}\n");
+
+	/* Only what a manifest asks; and never a write by a read. */
+	p = skill(FILES("write: [~/.ssh]"), NULL);
+	assert_non_null(refused(p, "write ~/.ssh"));
+	ssb_plan_free(p);
+	p = skill(NOTHING, NULL);
+	assert_null(granted(p, at("u/.ssh")));
+	assert_non_null(granted(p, at("u/notes")));
+	ssb_plan_free(p);
+}
+
+static void test_policy_errors(void **state)
+{
+	static const struct {
+		const char *text;
+		mode_t mode;
+		const char *where;
+	} BAD[] = {
+		{ "grant: {}\n", 0600, "policy.yaml:1:1" },
+		{ "limits: {memory: 5}\n", 0600, "policy.yaml:1:10" },
+		{ "limits: {memory_mb: -5}\n", 0600, "policy.yaml:1:21" },
+		{ "limits: {memory_mb: '5'}\n", 0600, "policy.yaml:1:21" },
+		{ "grants: {read: [relative]}\n", 0600, "policy.yaml:1:17" },
+		{ "grants: {read: /x}\n", 0600, "policy.yaml:1:16" },
+		{ "grants: {env: ['A*']}\n", 0600, "policy.yaml:1:16" },
+		{ "toolchain: maybe\n", 0600, "policy.yaml:1:12" },
+		{ "unix_sockets: 1\n", 0600, "policy.yaml:1:15" },
+		{ "profiles: [loose]\n", 0600, "policy.yaml:1:12" },
+		{ "best_effort: userns\n", 0600, "policy.yaml:1:14" },
+		{ "- a\n", 0600, "policy.yaml:1:1" },
+		{ "deny: {}\n", 0620, "policy.yaml" },
+		{ "deny: {}\n", 0602, "policy.yaml" },
+	};
+	char *argv[] = { (char[]){ "true" }, NULL };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
+		struct ssb_error err = { 0 };
+		struct ssb_plan *p = NULL;
+		write_file(at("cfg/policy.yaml"), BAD[i].text, BAD[i].mode);
+		if (plan_build_command(&owner, NULL, argv, &p, NULL, &err) == 0) {
+			fail_msg("taken: %s", BAD[i].text);
+		}
+		assert_int_equal(err.code, SSB_E_POLICY);
+		if (strstr(err.where, BAD[i].where) == NULL) {
+			fail_msg("%s: at %s, not %s", BAD[i].text, err.where, BAD[i].where);
+		}
+	}
+	policy("");
+	ssb_plan_free(command(NULL, "true")); /* says nothing: fine */
+	policy("# only a comment\n");
+	ssb_plan_free(command(NULL, "true"));
+	policy(NULL);
+	assert_int_equal(mkfifo(at("cfg/policy.yaml"), 0600), 0);
+	struct ssb_error err = { 0 };
+	struct ssb_plan *p = NULL;
+	assert_int_equal(plan_build_command(&owner, NULL, argv, &p, NULL, &err), -1);
+	policy(NULL);
+	struct ssb_options *o = options(FLAGS({ SSB_OPT_POLICY_FILE, "/no/such/file" }));
+	err = (struct ssb_error){ 0 };
+	assert_int_equal(plan_build_command(&owner, o, argv, &p, NULL, &err), -1);
+	assert_int_equal(err.code, SSB_E_POLICY);
+	ssb_options_free(o);
+}
+
+/* Every example of the manual page is a policy that is taken. */
+static void test_manual(void **state)
+{
+	char path[512];
+	char line[512];
+	char example[4096] = "";
+	size_t n = 0;
+	bool inside = false;
+	(void)state;
+
+	snprintf(path, sizeof(path), "%s/man/skillsandbox-policy.5", getenv("SSB_SOURCE"));
+	auto_file f = fopen(path, "re");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (strncmp(line, ".Bd -literal", 12) == 0) {
+			inside = true;
+			example[0] = '\0';
+		} else if (strncmp(line, ".Ed", 3) == 0) {
+			policy(example);
+			ssb_plan_free(command(NULL, "true"));
+			inside = false;
+			n++;
+		} else if (inside) {
+			size_t len = strlen(example);
+			snprintf(example + len, sizeof(example) - len, "%s", line);
+		}
+	}
+	policy(NULL);
+	assert_int_equal(n, 2);
+}
+
+static void test_skill_places(void **state)
+{
+	struct ssb_error err = { 0 };
+	struct ssb_plan *p = NULL;
+	(void)state;
+
+	policy(NULL);
+	write_file(at("u/skillsandbox.yaml"), HEAD NOTHING, 0644);
+	assert_int_equal(plan_build_skill(&owner, NULL, home, NULL, &p, NULL, &err), 0);
+	assert_int_equal(p->n_refusals, 1);
+	assert_int_equal(p->n_grants, 0);
+	ssb_plan_free(p);
+	assert_int_equal(unlink(at("u/skillsandbox.yaml")), 0);
+
+	/* Agents keep skills among their own files: named by the owner, fine. */
+	assert_int_equal(mkdir(at("u/.claude"), 0755), 0);
+	assert_int_equal(mkdir(at("u/.claude/w"), 0755), 0);
+	write_file(at("u/.claude/w/skillsandbox.yaml"), HEAD NOTHING, 0644);
+	assert_int_equal(plan_build_skill(&owner, NULL, at("u/.claude/w"), NULL, &p, NULL, &err),
+	                 0);
+	assert_int_equal(p->n_refusals, 0);
+	ssb_plan_free(p);
+
+	p = NULL;
+	assert_int_equal(plan_build_skill(&owner, NULL, at("none"), NULL, &p, NULL, &err), -1);
+	assert_int_equal(err.code, SSB_E_NOT_FOUND);
+	assert_null(p);
+
+	/* Its own code stays as it is. */
+	char text[256];
+	snprintf(text, sizeof(text), "permissions: {filesystem: {write: [%s]}}\n", at("skill"));
+	p = skill(text, NULL);
+	assert_int_equal(p->n_refusals, 1);
+	ssb_plan_free(p);
+}
+
+static void test_toolchain(void **state)
+{
+	char path[256];
+	char *own_env[] = { path, NULL };
+	(void)state;
+
+	policy(NULL);
+	snprintf(path, sizeof(path), "PATH=%s:/usr/bin", at("tools/bin"));
+	write_file(at("tools/bin/snake"), "\177ELF", 0755);
+	owner.environ = own_env;
+	struct ssb_plan *p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "auto" }), "snake");
+	assert_int_equal(p->n_grants, 1);
+	assert_int_equal(granted(p, at("tools"))->origin, ORIGIN_TOOLCHAIN);
+	assert_int_equal(
+	        strncmp(env(p, "PATH"), at("tools/bin:/usr"), strlen(at("tools/bin:/usr"))), 0);
+	ssb_plan_free(p);
+
+	p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "off" }), "snake");
+	assert_int_equal(p->n_grants, 0);
+	assert_true(warned(p, "--toolchain auto"));
+	ssb_plan_free(p);
+
+	policy("toolchain: off\n");
+	p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "default" }), "snake");
+	assert_false(p->toolchain_auto);
+	ssb_plan_free(p);
+	policy("toolchain: auto\n");
+	p = command(NULL, "snake");
+	assert_true(p->toolchain_auto);
+	ssb_plan_free(p);
+
+	/* A program in the home itself does not open the home. */
+	policy(NULL);
+	snprintf(path, sizeof(path), "PATH=%s", home);
+	write_file(at("u/snake"), "\177ELF", 0755);
+	p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "auto" }), "snake");
+	assert_int_equal(p->n_grants, 0);
+	assert_true(warned(p, "--read"));
+	ssb_plan_free(p);
+	owner.environ = environment;
+}
+
+static void test_shims_and_links(void **state)
+{
+	static const char *const DIRS[] = { "pe",
+		                            "pe/shims",
+		                            "pe/versions",
+		                            "pe/versions/3",
+		                            "pe/versions/3/bin",
+		                            "pe/versions/3/lib",
+		                            "venv",
+		                            "venv/bin" };
+	char path[256];
+	char *own_env[] = { path, NULL };
+	(void)state;
+
+	policy(NULL);
+	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
+		assert_int_equal(mkdir(at(DIRS[i]), 0755), 0);
+	}
+	write_file(at("pe/version"), "3\n", 0644);
+	write_file(at("pe/shims/py"), "#!/bin/sh\n", 0755);
+	write_file(at("pe/versions/3/bin/py"), "\177ELF", 0755);
+	write_file(at("venv/pyvenv.cfg"), "", 0644);
+	assert_int_equal(symlink(at("pe/versions/3/bin/py"), at("venv/bin/py")), 0);
+	owner.environ = own_env;
+
+	snprintf(path, sizeof(path), "PATH=%s", at("pe/shims"));
+	struct ssb_plan *p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "auto" }), "py");
+	assert_int_equal(p->n_grants, 1);
+	assert_non_null(granted(p, at("pe/versions/3")));
+	ssb_plan_free(p);
+
+	/* A venv needs its own files and those of its interpreter. */
+	snprintf(path, sizeof(path), "PATH=%s", at("venv/bin"));
+	p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "auto" }), "py");
+	assert_int_equal(p->n_grants, 2);
+	assert_non_null(granted(p, at("pe/versions/3")));
+	assert_non_null(granted(p, at("venv")));
+	ssb_plan_free(p);
+
+	/* A version file that points elsewhere is not followed. */
+	write_file(at("pe/version"), "../../../u\n", 0644);
+	snprintf(path, sizeof(path), "PATH=%s", at("pe/shims"));
+	p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "auto" }), "py");
+	assert_null(granted(p, at("u")));
+	ssb_plan_free(p);
+	owner.environ = environment;
+}
+
+static void test_workdir(void **state)
+{
+	char old[512];
+	(void)state;
+
+	policy(NULL);
+	assert_non_null(getcwd(old, sizeof(old)));
+	assert_int_equal(chdir(at("u/notes/deep")), 0);
+	struct ssb_plan *p = command(FLAGS({ SSB_OPT_READ, ".." }), "true");
+	assert_non_null(granted(p, at("u/notes")));
+	assert_string_equal(p->workdir, at("u/notes/deep"));
+	ssb_plan_free(p);
+	p = command(FLAGS({ SSB_OPT_READ, at("u/proj") }), "true");
+	assert_string_equal(p->workdir, home);
+	ssb_plan_free(p);
+	assert_int_equal(chdir(old), 0);
+}
+
+static void test_explained(void **state)
+{
+	policy(NULL);
+	struct ssb_plan *p = skill(
+	        "permissions:\n  filesystem: {read: [~/.ssh, ~/notes]}\n"
+	        "  env_vars: {allow: [API_KEY]}\n",
+	        FLAGS({ SSB_OPT_ENV, "TOKEN=do-not-show" }, { SSB_OPT_BEST_EFFORT, "landlock" }));
+	auto_free char *json = ssb_plan_json(p);
+	auto_free char *text = ssb_plan_text(p);
+	(void)state;
+
+	static const char *const IN_JSON[] = { "\"requested\"", "\"granted\"",
+		                               "\"denied\"",    "\"what\": \"read ~/.ssh\"",
+		                               "\"API_KEY\"",   "\"memory_mb\": 256",
+		                               "\"landlock\"",  "\"origin\": \"manifest\"",
+		                               "\"TOKEN\"" };
+	for (size_t i = 0; i < ARRAY_LEN(IN_JSON); i++) {
+		if (strstr(json, IN_JSON[i]) == NULL) {
+			fail_msg("no %s in %s", IN_JSON[i], json);
+		}
+	}
+	assert_non_null(strstr(text, "DENIED    read ~/.ssh"));
+	assert_non_null(strstr(text, "TOKEN"));
+	/* Values are nobody's business. */
+	assert_null(strstr(json, "do-not-show"));
+	assert_null(strstr(text, "do-not-show"));
+	ssb_plan_free(p);
+
+	assert_int_equal(mkdir(at("u/a\033[31mb"), 0755), 0);
+	p = command(FLAGS({ SSB_OPT_READ, at("u/a\033[31mb") }), "true");
+	auto_free char *escaped = ssb_plan_text(p);
+	assert_null(strchr(escaped, '\033'));
+	assert_non_null(strstr(escaped, "\\x1b[31mb"));
+	ssb_plan_free(p);
+}
+
+static void test_argument_bounds(void **state)
+{
+	char **argv = calloc(MAX_ARGS + 2, sizeof(*argv));
+	struct ssb_error err = { 0 };
+	struct ssb_plan *p = NULL;
+	(void)state;
+
+	policy(NULL);
+	for (size_t i = 0; i <= MAX_ARGS; i++) {
+		argv[i] = (char *)(uintptr_t) "x";
+	}
+	assert_int_equal(plan_build_command(&owner, NULL, argv, &p, NULL, &err), -1);
+	assert_int_equal(err.code, SSB_E_LIMIT);
+	argv[MAX_ARGS] = NULL;
+	assert_int_equal(plan_build_command(&owner, NULL, argv, &p, NULL, &err), 0);
+	ssb_plan_free(p);
+	argv[0] = NULL;
+	err = (struct ssb_error){ 0 };
+	assert_int_equal(plan_build_command(&owner, NULL, argv, &p, NULL, &err), -1);
+	assert_int_equal(err.code, SSB_E_USAGE);
+	free(argv);
+}
+
+static void test_owner_home(void **state)
+{
+	struct owner o = { 0 };
+	struct ssb_error err = { 0 };
+	(void)state;
+
+	assert_int_equal(setenv("HOME", at("u/link"), 1), 0);
+	assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
+	assert_int_equal(setenv("XDG_CONFIG_HOME", "/x/cfg", 1), 0);
+	assert_int_equal(owner_load(&o, &err), 0);
+	assert_string_equal(o.home, at("u/notes")); /* without the symlink */
+	assert_string_equal(o.config_dir, "/x/cfg/skillsandbox");
+	assert_string_equal(o.state_dir, at("u/notes/.local/state/skillsandbox"));
+	owner_done(&o);
+	assert_int_equal(setenv("HOME", "not/absolute", 1), 0);
+	assert_int_equal(owner_load(&o, &err), 0);
+	assert_int_equal(o.home[0], '/');
+	owner_done(&o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bare_command),
+		cmocka_unit_test(test_skill_and_order),
+		cmocka_unit_test(test_nested_grants),
+		cmocka_unit_test(test_dangerous_requests),
+		cmocka_unit_test(test_owner_grants),
+		cmocka_unit_test(test_never),
+		cmocka_unit_test(test_cannot_be_granted),
+		cmocka_unit_test(test_create_missing),
+		cmocka_unit_test(test_env),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_profile),
+		cmocka_unit_test(test_network),
+		cmocka_unit_test(test_policy_grants_and_denials),
+		cmocka_unit_test(test_policy_errors),
+		cmocka_unit_test(test_manual),
+		cmocka_unit_test(test_skill_places),
+		cmocka_unit_test(test_toolchain),
+		cmocka_unit_test(test_shims_and_links),
+		cmocka_unit_test(test_workdir),
+		cmocka_unit_test(test_explained),
+		cmocka_unit_test(test_argument_bounds),
+		cmocka_unit_test(test_owner_home),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
