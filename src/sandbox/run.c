@@ -51,15 +51,10 @@ static void terminal_restore(struct raw_terminal *t)
 
 static void fill_end(const struct run *r, struct ssb_result *res)
 {
-	enum end_cause cause = r->cause;
-
-	if (!r->ended && r->cgroup != NULL && cgroup_oom_kills(r->cgroup) > 0) {
-		cause = CAUSE_MEMORY; /* init went with the rest of its cgroup */
-	}
-	if (cause == CAUSE_TIME) {
+	if (r->cause == CAUSE_TIME) {
 		res->end = SSB_END_TIMEOUT;
 		res->exit_status = 124;
-	} else if (cause == CAUSE_MEMORY) {
+	} else if (r->cause == CAUSE_MEMORY) {
 		res->end = SSB_END_MEMORY;
 		res->exit_status = 137;
 	} else if (r->ended && WIFEXITED(r->wstatus)) {
@@ -67,9 +62,7 @@ static void fill_end(const struct run *r, struct ssb_result *res)
 		res->exit_status = WEXITSTATUS(r->wstatus);
 	} else {
 		res->end = r->canceled != 0 ? SSB_END_CANCELED : SSB_END_SIGNALED;
-		res->signal = r->ended           ? WTERMSIG(r->wstatus)
-		              : r->canceled != 0 ? r->canceled
-		                                 : SIGKILL;
+		res->signal = r->ended ? WTERMSIG(r->wstatus) : r->canceled;
 		res->exit_status = 128 + res->signal;
 	}
 	/* One process was killed for memory and the skill gave up by itself. */

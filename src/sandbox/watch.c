@@ -115,7 +115,10 @@ static int send_go(struct run *r, struct ssb_error *err)
 	if (r->trace != NULL && trace_sync(r->trace, err) != 0) {
 		return -1;
 	}
-	(void)msg_send(r->ctl, &m, sizeof(m), -1);
+	if (msg_send(r->ctl, &m, sizeof(m), -1) != 0) {
+		/* It is gone, and has said why; or it would wait for ever. */
+		run_kill(r);
+	}
 	return 0;
 }
 
@@ -198,8 +201,12 @@ int run_watch(struct run *r, struct pump pumps[3], struct ssb_error *err)
 		*err = r->failure;
 		return -1;
 	}
-	if (!r->started && r->canceled == 0) {
-		return ssb_fail(err, SSB_E_LAYER, 0, "start", "the sandbox ended before the skill started");
+	if (!r->ended && r->cgroup != NULL && cgroup_oom_kills(r->cgroup) > 0) {
+		r->cause = CAUSE_MEMORY; /* init went with the rest of its cgroup */
+	}
+	if (!r->ended && r->canceled == 0 && r->cause != CAUSE_MEMORY) {
+		return ssb_fail(err, SSB_E_LAYER, 0, "sandbox",
+		                "ended without a report; was its first process killed from outside?");
 	}
 	return 0;
 }
