@@ -12,7 +12,7 @@
 
 #include "base/own.h"
 
-pid_t clone_process(uint64_t flags, int cgroup_fd, int *ret_pidfd)
+pid_t clone_process(uint64_t flags, int *ret_pidfd)
 {
 	int pidfd = -1;
 	struct clone_args args = {
@@ -20,10 +20,6 @@ pid_t clone_process(uint64_t flags, int cgroup_fd, int *ret_pidfd)
 		.pidfd = (uint64_t)(uintptr_t)&pidfd,
 		.exit_signal = SIGCHLD,
 	};
-	if (cgroup_fd >= 0) {
-		args.flags |= CLONE_INTO_CGROUP;
-		args.cgroup = (uint64_t)(unsigned)cgroup_fd;
-	}
 	long pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (pid > 0) {
 		*ret_pidfd = pidfd;
@@ -31,22 +27,26 @@ pid_t clone_process(uint64_t flags, int cgroup_fd, int *ret_pidfd)
 	return (pid_t)pid;
 }
 
-int msg_send(int sock, const void *data, size_t len, int fd)
+/* Room for the fds of one message, aligned as the kernel wants it. */
+union msg_control {
+	struct cmsghdr head;
+	char room[CMSG_SPACE(MSG_MAX_FDS * sizeof(int))];
+};
+
+int msg_send(int sock, const void *data, size_t len, const struct msg_fds *fds)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };
-	union {
-		struct cmsghdr head;
-		char           room[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
+	union msg_control control = { 0 };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	if (fd >= 0) {
+	if (fds != NULL && fds->n > 0) {
+		size_t bytes = fds->n * sizeof(int);
 		msg.msg_control = control.room;
-		msg.msg_controllen = sizeof(control.room);
+		msg.msg_controllen = CMSG_SPACE(bytes);
 		control.head.cmsg_level = SOL_SOCKET;
 		control.head.cmsg_type = SCM_RIGHTS;
-		control.head.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+		control.head.cmsg_len = CMSG_LEN(bytes);
+		memcpy(CMSG_DATA(&control.head), fds->v, bytes);
 	}
 	ssize_t n;
 	do {
@@ -55,18 +55,15 @@ int msg_send(int sock, const void *data, size_t len, int fd)
 	return n < 0 ? -1 : 0;
 }
 
-ssize_t msg_recv(int sock, void *data, size_t len, int *ret_fd)
+ssize_t msg_recv(int sock, void *data, size_t len, struct msg_fds *ret_fds)
 {
 	struct iovec iov = { .iov_base = data, .iov_len = len };
-	union {
-		struct cmsghdr head;
-		char           room[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
+	union msg_control control = { 0 };
 	struct msghdr msg = { .msg_iov = &iov,
 		              .msg_iovlen = 1,
 		              .msg_control = control.room,
 		              .msg_controllen = sizeof(control.room) };
-	auto_fd fd = -1;
+	struct msg_fds fds = { .n = 0 };
 	ssize_t n;
 
 	do {
@@ -76,16 +73,25 @@ ssize_t msg_recv(int sock, void *data, size_t len, int *ret_fd)
 		return -1;
 	}
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int))) {
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		fds.n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(fds.v, CMSG_DATA(c), fds.n * sizeof(int));
 	}
 	if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+		msg_close(&fds);
 		errno = EMSGSIZE;
 		return -1;
 	}
-	*ret_fd = steal_fd(&fd);
+	*ret_fds = fds;
 	return n;
+}
+
+void msg_close(struct msg_fds *fds)
+{
+	for (size_t i = 0; i < fds->n; i++) {
+		own_close(&fds->v[i]);
+	}
+	fds->n = 0;
 }
 
 int proc_write(int dir_fd, const char *path, const char *text)

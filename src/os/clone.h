@@ -6,15 +6,24 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* fork() with CLONE_* flags. cgroup_fd: a cgroup v2 directory to be born in,
- * or -1. Returns like fork(); in the parent *ret_pidfd is an owned fd. */
-pid_t clone_process(uint64_t flags, int cgroup_fd, int *ret_pidfd);
+/* fork() with CLONE_* flags. Returns like fork(); in the parent *ret_pidfd is
+ * an owned fd. */
+pid_t clone_process(uint64_t flags, int *ret_pidfd);
 
-/* One message with at most one fd (-1: none) over a SOCK_SEQPACKET socket. */
-int msg_send(int sock, const void *data, size_t len, int fd);
-/* Returns the length, 0 at the peer's end, -1 with errno. *ret_fd is owned
- * (or -1). A message longer than `len` is EMSGSIZE. */
-ssize_t msg_recv(int sock, void *data, size_t len, int *ret_fd);
+/* One message over a SOCK_SEQPACKET socket, with the fds that go with it. */
+#define MSG_MAX_FDS 4
+
+struct msg_fds {
+	int    v[MSG_MAX_FDS];
+	size_t n;
+};
+
+/* `fds` (may be NULL) are borrowed. */
+int msg_send(int sock, const void *data, size_t len, const struct msg_fds *fds);
+/* Returns the length, 0 at the peer's end, -1 with errno. The fds are owned by
+ * the caller: msg_close. A message longer than `len` is EMSGSIZE. */
+ssize_t msg_recv(int sock, void *data, size_t len, struct msg_fds *ret_fds);
+void msg_close(struct msg_fds *fds);
 
 /* Writes `text` into the file in one write; -1 with errno. */
 int proc_write(int dir_fd, const char *path, const char *text);

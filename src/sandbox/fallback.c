@@ -94,7 +94,6 @@ int fallback_enter(struct stage *s, struct ssb_error *err)
 		                "none: there would be no sandbox");
 	}
 	s->namespaces = false;
-	s->watchdog = false; /* it would count the whole host */
 	s->unix_sockets = false;
 	s->pty = false;
 	return private_dir(s, err) != 0 || private_env(s, err) != 0 ||

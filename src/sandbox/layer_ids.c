@@ -4,7 +4,6 @@
 #include <grp.h>
 #include <linux/keyctl.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,6 +31,18 @@ static int userns_map_self(const struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
+int userns_become(const struct stage *s, struct ssb_error *err)
+{
+	/* Not the keys of the caller's login. Without keyrings there are none. */
+	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+	if (s->mapped_by_parent &&
+	    (setgroups(0, NULL) != 0 || setresgid(s->gid, s->gid, s->gid) != 0 ||
+	     setresuid(s->uid, s->uid, s->uid) != 0)) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "userns", "cannot become uid %u", s->uid);
+	}
+	return 0;
+}
+
 int layer_userns(struct stage *s, struct ssb_error *err)
 {
 	if (!s->mapped_by_parent) {
@@ -39,20 +50,12 @@ int layer_userns(struct stage *s, struct ssb_error *err)
 			return -1;
 		}
 	} else {
-		stage_wait(s, MSG_MAPPED);
-		if (setgroups(0, NULL) != 0 || setresgid(s->gid, s->gid, s->gid) != 0 ||
-		    setresuid(s->uid, s->uid, s->uid) != 0) {
-			return ssb_fail(err, SSB_E_LAYER, errno, "userns", "cannot become uid %u", s->uid);
-		}
-		/* The change of uid took it; init must be able to enter the
-		 * namespaces of the skill's process. See stage_forget. */
-		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+		struct msg_fds none;
+		(void)stage_wait(s, MSG_MAPPED, &none);
 	}
-	/* Not the keys of the caller's login. Without keyrings there are none. */
-	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 	snprintf(s->reports[LAYER_USERNS].detail, sizeof(s->reports[LAYER_USERNS].detail),
 	         "user, mount and pid namespaces; uid %u inside", s->uid);
-	return 0;
+	return userns_become(s, err);
 }
 
 int layer_net(struct stage *s, struct ssb_error *err)

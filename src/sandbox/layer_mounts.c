@@ -92,7 +92,8 @@ struct view {
 	int root;                           /* the new root, attached */
 	int proc;                           /* detached */
 	int pts;
-	int from_host[ARRAY_LEN(VIEW_HOST)]; /* detached; -1: a link or absent */
+	mode_t modes[ARRAY_LEN(VIEW_HOST)]; /* 0: absent */
+	int from_host[ARRAY_LEN(VIEW_HOST)]; /* detached; unless a link or absent */
 	int devices[ARRAY_LEN(VIEW_DEVICES)];
 };
 
@@ -106,8 +107,9 @@ static int view_collect(struct view *v, int host, struct ssb_error *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(VIEW_HOST); i++) {
 		struct stat st;
-		v->from_host[i] = -1;
-		if (fstatat(host, VIEW_HOST[i], &st, AT_SYMLINK_NOFOLLOW) != 0 || S_ISLNK(st.st_mode)) {
+		bool there = fstatat(host, VIEW_HOST[i], &st, AT_SYMLINK_NOFOLLOW) == 0;
+		v->modes[i] = there ? st.st_mode : 0;
+		if (!there || S_ISLNK(st.st_mode)) {
 			continue;
 		}
 		v->from_host[i] = mount_clone(host, VIEW_HOST[i]);
@@ -117,8 +119,7 @@ static int view_collect(struct view *v, int host, struct ssb_error *err)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(VIEW_DEVICES); i++) {
 		v->devices[i] = mount_clone(host, VIEW_DEVICES[i]);
-		if (v->devices[i] < 0 ||
-		    mount_restrict(v->devices[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, -1) != 0) {
+		if (v->devices[i] < 0) {
 			return fail(err, "cannot take", VIEW_DEVICES[i]);
 		}
 	}
@@ -196,15 +197,23 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
+/* Something to mount on; its parent is there. */
+static int make_point(int root, const char *name, bool dir)
+{
+	if (dir) {
+		return mkdirat(root, name, 0755);
+	}
+	return mknodat(root, name, S_IFREG | 0644, 0);
+}
+
 static int view_from_host(struct view *v, int host, struct ssb_error *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(VIEW_HOST); i++) {
 		const char *name = VIEW_HOST[i];
-		struct stat st;
-		if (fstatat(host, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+		if (v->modes[i] == 0) {
 			continue;
 		}
-		if (S_ISLNK(st.st_mode)) {
+		if (S_ISLNK(v->modes[i])) {
 			char to[PATH_MAX];
 			ssize_t n = readlinkat(host, name, to, sizeof(to) - 1);
 			if (n < 0) {
@@ -214,7 +223,7 @@ static int view_from_host(struct view *v, int host, struct ssb_error *err)
 			if (symlinkat(to, v->root, name) != 0) {
 				return fail(err, "cannot link", name);
 			}
-		} else if (view_place(v->root, name, S_ISDIR(st.st_mode)) != 0 ||
+		} else if (make_point(v->root, name, S_ISDIR(v->modes[i])) != 0 ||
 		           mount_attach(v->from_host[i], v->root, name) != 0) {
 			return fail(err, "cannot mount", name);
 		}
@@ -251,7 +260,7 @@ static int view_fill(struct view *v, int host, const struct stage *s, struct ssb
 		return -1;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(VIEW_DEVICES); i++) {
-		if (view_place(v->root, VIEW_DEVICES[i], false) != 0 ||
+		if (make_point(v->root, VIEW_DEVICES[i], false) != 0 ||
 		    mount_attach(v->devices[i], v->root, VIEW_DEVICES[i]) != 0) {
 			return fail(err, "cannot mount", VIEW_DEVICES[i]);
 		}

@@ -146,6 +146,18 @@ static void set_pumps(struct run *r, struct pump *pumps, const int stdio[3])
 	pumps[1].trace = pumps[2].trace = r->trace;
 }
 
+/* The run's record, begun while the child builds the sandbox. */
+static int open_trace(struct run *r, struct ssb_result *res, struct ssb_error *err)
+{
+	if (trace_open(r->plan, r->owner, &r->trace, err) != 0) {
+		return -1;
+	}
+	snprintf(res->run_id, sizeof(res->run_id), "%s", trace_id(r->trace));
+	snprintf(res->trace_path, sizeof(res->trace_path), "%s", trace_path(r->trace));
+	trace_eventf(r->trace, EV_SKILL_STARTED, "%s %s", r->plan->name, r->plan->version);
+	return 0;
+}
+
 static int run_supervised(struct run *r, const int stdio[3], struct ssb_result *res,
                           struct ssb_error *err)
 {
@@ -156,14 +168,18 @@ static int run_supervised(struct run *r, const int stdio[3], struct ssb_result *
 	if (pumps == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
-	if (run_start(r, stdio, err) != 0) {
+	int failed = run_start(r, stdio, err);
+	if (r->owner != NULL && open_trace(r, res, err) != 0) {
+		failed = -1;
+	}
+	if (failed != 0) {
 		return -1;
 	}
 	set_pumps(r, pumps, stdio);
 	if (r->stage.pty) {
 		terminal_raw(&terminal, stdio[0]);
 	}
-	int failed = run_watch(r, pumps, err);
+	failed = run_watch(r, pumps, err);
 	terminal_restore(&terminal);
 	if (pumps[0].owns_to) {
 		own_close(&pumps[0].to);
@@ -189,28 +205,21 @@ static int run_supervised(struct run *r, const int stdio[3], struct ssb_result *
 static int run_traced(struct ssb_plan *plan, const struct owner *owner, const int stdio[3],
                       struct ssb_result *res, struct ssb_error *err)
 {
-	struct trace *trace = NULL;
+	struct ssb_error late = { 0 };
 	struct run r;
 
-	if (trace_open(plan, owner, &trace, err) != 0) {
-		return -1;
-	}
-	snprintf(res->run_id, sizeof(res->run_id), "%s", trace_id(trace));
-	snprintf(res->trace_path, sizeof(res->trace_path), "%s", trace_path(trace));
-	trace_eventf(trace, EV_SKILL_STARTED, "%s %s", plan->name, plan->version);
-	run_init(&r, plan, trace);
+	run_init(&r, plan, owner);
 	int failed = run_supervised(&r, stdio, res, err);
-	if (failed != 0) {
-		trace_eventf(trace, EV_SKILL_FAILED, "not started: %s: %s", err->where, err->text);
+	if (failed != 0 && r.trace != NULL) {
+		trace_eventf(r.trace, EV_SKILL_FAILED, "not started: %s: %s", err->where, err->text);
 		res->exit_status = err->code == SSB_E_NOT_FOUND ? 127 : err->code == SSB_E_NOT_EXEC ? 126 : 125;
 	}
-	struct ssb_error late = { 0 };
-	if (trace_close(trace, r.stage.reports, res, &late) != 0 && failed == 0) {
+	if (r.trace != NULL && trace_close(r.trace, r.stage.reports, res, &late) != 0 && failed == 0) {
 		*err = late;
 		failed = -1;
 	}
 	run_done(&r);
-	trace_free(trace);
+	trace_free(r.trace);
 	return failed;
 }
 

@@ -27,7 +27,7 @@ static int idmap_userns(uid_t uid, gid_t gid, uid_t host_uid, gid_t host_gid)
 	char path[64], map[64];
 	int pidfd = -1;
 	int fd = -1;
-	pid_t pid = clone_process(CLONE_NEWUSER, -1, &pidfd);
+	pid_t pid = clone_process(CLONE_NEWUSER, &pidfd);
 
 	if (pid < 0) {
 		return -1;

@@ -29,13 +29,13 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "os/caps.h"
+#include "os/cgroup.h"
 #include "os/clone.h"
 
 enum phase {
-	BEFORE_FORK, /* by init, for both */
-	BY_INIT,     /* while the skill's process does its part */
-	BY_SKILL,    /* before the two meet */
-	AT_LAST,     /* by the skill's process, when the view stands */
+	BY_INIT,  /* while the skill's process does its part */
+	BY_SKILL, /* before the two meet */
+	AT_LAST,  /* by the skill's process, when the view stands */
 };
 
 struct layer {
@@ -46,11 +46,11 @@ struct layer {
 };
 
 static const struct layer LAYERS[] = {
-	{ LAYER_USERNS, BEFORE_FORK, true, layer_userns },
+	{ LAYER_USERNS, BY_INIT, true, layer_userns },
 	{ LAYER_NET, BY_SKILL, true, layer_net },
 	{ LAYER_MOUNTS, BY_INIT, true, layer_mounts },
 	{ LAYER_ENV, BY_SKILL, false, layer_env },
-	{ LAYER_LIMITS, BY_SKILL, false, layer_limits },
+	{ LAYER_LIMITS, AT_LAST, false, layer_limits },
 	{ LAYER_CAPS, AT_LAST, false, layer_caps },
 	{ LAYER_LANDLOCK, AT_LAST, false, layer_landlock },
 	{ LAYER_SECCOMP, AT_LAST, false, layer_seccomp },
@@ -59,7 +59,10 @@ static const struct layer LAYERS[] = {
 /* What init tells the skill's process when the view stands. */
 struct view_ready {
 	bool                unix_sockets;
+	bool                watchdog;
+	struct layer_report userns;
 	struct layer_report mounts;
+	struct layer_report limits;
 };
 
 _Noreturn void stage_die(const struct stage *s, const struct ssb_error *err)
@@ -71,18 +74,19 @@ _Noreturn void stage_die(const struct stage *s, const struct ssb_error *err)
 	_exit(125);
 }
 
-void stage_wait(const struct stage *s, enum msg_kind kind)
+struct msg stage_wait(const struct stage *s, enum msg_kind kind, struct msg_fds *ret_fds)
 {
 	struct msg m;
-	int fd = -1;
 
-	do {
-		ssize_t n = msg_recv(s->ctl, &m, sizeof(m), &fd);
-		if (n != (ssize_t)sizeof(m)) {
+	for (;;) {
+		if (msg_recv(s->ctl, &m, sizeof(m), ret_fds) != (ssize_t)sizeof(m)) {
 			_exit(125);
 		}
-		own_close(&fd);
-	} while (m.kind != kind);
+		if (m.kind == kind) {
+			return m;
+		}
+		msg_close(ret_fds);
+	}
 }
 
 static void stage_layers(struct stage *s, enum phase phase)
@@ -207,7 +211,8 @@ static void stage_pty(struct stage *s)
 		stage_die(s, &err);
 	}
 	int slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (slave < 0 || msg_send(s->ctl, &m, sizeof(m), master) != 0) {
+	if (slave < 0 ||
+	    msg_send(s->ctl, &m, sizeof(m), &(struct msg_fds){ { master }, 1 }) != 0) {
 		ssb_fail(&err, SSB_E_SYS, errno, "pty", "cannot open a terminal of its own");
 		stage_die(s, &err);
 	}
@@ -226,16 +231,39 @@ static void stage_forget(void)
 	}
 }
 
+/* Each process joins by itself: moving another one is far slower. */
+static void join_cgroup(const struct stage *s, const struct msg_fds *fds)
+{
+	struct ssb_error err = { 0 };
+
+	if (fds->n > 0 && cgroup_join(fds->v, fds->n) != 0) {
+		ssb_fail(&err, SSB_E_LAYER, errno, "limits", "cannot enter the cgroup");
+		stage_die(s, &err);
+	}
+}
+
 /* The skill's process meets init: our namespaces are there; is the view? */
 static void skill_meet(struct stage *s, int meet)
 {
+	struct ssb_error err = { 0 };
 	struct view_ready ready;
+	struct msg_fds cgroup;
 
-	if (write(meet, "", 1) != 1 || read(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)) {
+	if (write(meet, "", 1) != 1 ||
+	    msg_recv(meet, &ready, sizeof(ready), &cgroup) != (ssize_t)sizeof(ready)) {
 		_exit(125); /* init has said why */
 	}
 	s->unix_sockets = ready.unix_sockets;
+	s->watchdog = ready.watchdog;
+	s->reports[LAYER_USERNS] = ready.userns;
 	s->reports[LAYER_MOUNTS] = ready.mounts;
+	s->reports[LAYER_LIMITS] = ready.limits;
+	join_cgroup(s, &cgroup);
+	msg_close(&cgroup);
+	/* The id maps are written since init passed its first layer. */
+	if (s->namespaces && userns_become(s, &err) != 0) {
+		stage_die(s, &err);
+	}
 	stage_forget();
 }
 
@@ -335,9 +363,8 @@ static int stage_without_namespaces(struct stage *s, struct ssb_error *err)
 /* Init's side of the meeting. */
 static void init_meet(struct stage *s, int meet, int skill_pidfd)
 {
-	struct view_ready ready = { .unix_sockets = s->unix_sockets,
-		                    .mounts = s->reports[LAYER_MOUNTS] };
 	struct ssb_error err = { 0 };
+	struct msg_fds cgroup;
 	char there;
 
 	if (read(meet, &there, 1) != 1) {
@@ -349,8 +376,21 @@ static void init_meet(struct stage *s, int meet, int skill_pidfd)
 		stage_die(s, &err);
 	}
 	stage_forget();
-	stage_wait(s, MSG_GO);
-	(void)!write(meet, &ready, sizeof(ready));
+	struct msg go = stage_wait(s, MSG_GO, &cgroup);
+	/* Without a pid namespace it would count the whole host. */
+	s->watchdog = go.go.watchdog && s->namespaces;
+	join_cgroup(s, &cgroup);
+
+	struct view_ready ready = { .unix_sockets = s->unix_sockets,
+		                    .watchdog = s->watchdog,
+		                    .userns = s->reports[LAYER_USERNS],
+		                    .mounts = s->reports[LAYER_MOUNTS] };
+	memcpy(ready.limits.detail, go.go.limits, sizeof(ready.limits.detail));
+	if (msg_send(meet, &ready, sizeof(ready), &cgroup) != 0) {
+		ssb_fail(&err, SSB_E_SYS, errno, "init", "cannot start the skill");
+		stage_die(s, &err);
+	}
+	msg_close(&cgroup);
 }
 
 _Noreturn void stage_main(struct stage *s)
@@ -365,12 +405,11 @@ _Noreturn void stage_main(struct stage *s)
 	if (!s->namespaces && stage_without_namespaces(s, &err) != 0) {
 		stage_die(s, &err);
 	}
-	stage_layers(s, BEFORE_FORK);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, meet) != 0) {
 		ssb_fail(&err, SSB_E_SYS, errno, "init", "socketpair");
 		stage_die(s, &err);
 	}
-	pid_t skill = clone_process(0, -1, &pidfd);
+	pid_t skill = clone_process(0, &pidfd);
 	if (skill < 0) {
 		ssb_fail(&err, SSB_E_SYS, errno, "init", "fork");
 		stage_die(s, &err);

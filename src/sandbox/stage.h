@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "audit/trace.h"
+#include "os/clone.h"
 #include "policy/plan.h"
 #include "sandbox/sandbox.h"
 
@@ -65,7 +66,8 @@ enum msg_kind {
 	MSG_ENDED,   /* how the skill's first process ended */
 	/* supervisor to child: */
 	MSG_MAPPED,  /* id maps are written */
-	MSG_GO,      /* the run record is on disk: the skill may start */
+	MSG_GO,      /* the run record is on disk: the skill may start; carries the
+	              * fds by which the processes join the run's cgroup */
 	MSG_SIGNAL,  /* send `signal` to the skill's process group */
 };
 
@@ -82,6 +84,10 @@ struct msg {
 			uint64_t       memory; /* bytes seen by the watchdog */
 		} ended;
 		int signal;
+		struct {
+			bool watchdog;
+			char limits[sizeof(((struct layer_report *)0)->detail)];
+		} go;
 	};
 };
 
@@ -94,8 +100,13 @@ _Noreturn void init_main(struct stage *s, pid_t skill);
 /* Sends the error and ends this process. */
 _Noreturn void stage_die(const struct stage *s, const struct ssb_error *err);
 
-/* Waits for a message of `kind`; the supervisor's end closed: exits. */
-void stage_wait(const struct stage *s, enum msg_kind kind);
+/* Waits for a message of `kind` and returns it with its fds (owned); the
+ * supervisor's end closed: exits. */
+struct msg stage_wait(const struct stage *s, enum msg_kind kind, struct msg_fds *ret_fds);
+
+/* Takes the uid and gid inside, once the maps are written; each of the two
+ * processes for itself (layer_ids.c). */
+int userns_become(const struct stage *s, struct ssb_error *err);
 
 /* The layers. Each applies itself fully or fails; the report says how. */
 int layer_userns(struct stage *s, struct ssb_error *err);

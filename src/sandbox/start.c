@@ -22,9 +22,9 @@
 #define HOST_UID_BASE 1610612736U /* 0x60000000, beyond what distributions hand out */
 #define INNER_ID      1000
 
-void run_init(struct run *r, struct ssb_plan *plan, struct trace *trace)
+void run_init(struct run *r, struct ssb_plan *plan, const struct owner *owner)
 {
-	*r = (struct run){ .plan = plan, .trace = trace };
+	*r = (struct run){ .plan = plan, .owner = owner };
 	r->pidfd = r->ctl = r->master = r->oom = -1;
 	for (int i = 0; i < 3; i++) {
 		r->pipes[i] = r->stage.stdio[i] = -1;
@@ -133,26 +133,6 @@ static int make_sources(struct run *r, struct ssb_error *err)
 	return root ? sources_idmap(&r->stage, host_id, host_id, err) : 0;
 }
 
-/* A cgroup where the machine has one for us; else the floor. */
-static void make_cgroup(struct run *r)
-{
-	const struct resources *res = &r->plan->res;
-	const struct cgroup_limits limits = { .memory_bytes = res->memory_mb << 20,
-		                              .cpu_shares = res->cpu_shares,
-		                              .max_processes = res->max_processes + 1 };
-	char id[32];
-	struct ssb_error why = { 0 };
-
-	snprintf(id, sizeof(id), "%.8s", r->trace != NULL ? trace_id(r->trace) : "prove");
-	if (cgroup_create(id, &limits, &r->cgroup, &why) == 0) {
-		snprintf(r->stage.reports[LAYER_LIMITS].detail,
-		         sizeof(r->stage.reports[LAYER_LIMITS].detail), "%s; rlimits",
-		         cgroup_describe(r->cgroup));
-		r->oom = cgroup_oom_eventfd(r->cgroup);
-	}
-	r->stage.watchdog = r->cgroup == NULL;
-}
-
 /* Root writes the maps of the child: it is a host uid of its own. */
 static int map_child(const struct run *r, struct ssb_error *err)
 {
@@ -169,7 +149,7 @@ static int map_child(const struct run *r, struct ssb_error *err)
 		                "root cannot map the skill's own uid; in a container this needs "
 		                "CAP_SETUID and CAP_SETGID, or start as an unprivileged user");
 	}
-	return msg_send(r->ctl, &m, sizeof(m), -1) != 0
+	return msg_send(r->ctl, &m, sizeof(m), NULL) != 0
 	               ? ssb_fail(err, SSB_E_LAYER, errno, "userns", "the sandbox ended early")
 	               : 0;
 }
@@ -186,7 +166,7 @@ static int clone_failed(int error, struct ssb_error *err)
 }
 
 /* No user namespaces: only with the owner's consent, and with less. */
-static int clone_again(struct run *r, int cgroup, struct ssb_error *err)
+static int clone_again(struct run *r, struct ssb_error *err)
 {
 	uid_t host_id = HOST_UID_BASE + (uid_t)getpid();
 
@@ -202,7 +182,7 @@ static int clone_again(struct run *r, int cgroup, struct ssb_error *err)
 	if (fallback_enter(&r->stage, err) != 0) {
 		return -1;
 	}
-	r->pid = clone_process(0, cgroup, &r->pidfd);
+	r->pid = clone_process(0, &r->pidfd);
 	return r->pid < 0 ? ssb_fail(err, SSB_E_SYS, errno, "start", "fork") : 0;
 }
 
@@ -221,20 +201,13 @@ int run_start(struct run *r, const int stdio[3], struct ssb_error *err)
 	if ((!tty && make_pipes(r, err) != 0) || make_sources(r, err) != 0) {
 		return -1;
 	}
-	make_cgroup(r);
-	int cgroup = r->cgroup != NULL ? cgroup_fd(r->cgroup) : -1;
-	r->pid = clone_process(INIT_NAMESPACES, cgroup, &r->pidfd);
-	if (r->pid < 0 && clone_again(r, cgroup, err) != 0) {
+	r->pid = clone_process(INIT_NAMESPACES, &r->pidfd);
+	if (r->pid < 0 && clone_again(r, err) != 0) {
 		return -1;
 	}
 	if (r->pid == 0) {
 		/* Our end must die with the supervisor alone. */
 		own_close(&r->ctl);
-		if (r->cgroup != NULL && cgroup < 0 && cgroup_attach_self(r->cgroup) != 0) {
-			struct ssb_error child = { 0 };
-			ssb_fail(&child, SSB_E_LAYER, errno, "limits", "cannot enter the cgroup");
-			stage_die(&r->stage, &child);
-		}
 		stage_main(&r->stage);
 	}
 	close_child_ends(r);

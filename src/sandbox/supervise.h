@@ -11,7 +11,8 @@
 /* One run. Zeroed, then run_init; run_done in every case. */
 struct run {
 	struct ssb_plan     *plan;
-	struct trace        *trace; /* NULL: none is kept */
+	const struct owner  *owner; /* NULL: no trace is kept */
+	struct trace        *trace;
 	uint64_t             start_us;
 	struct stage         stage;
 	struct placeholders *placeholders;
@@ -33,7 +34,7 @@ struct run {
 	struct ssb_error     failure;
 };
 
-void run_init(struct run *r, struct ssb_plan *plan, struct trace *trace);
+void run_init(struct run *r, struct ssb_plan *plan, const struct owner *owner);
 void run_done(struct run *r);
 
 /* Ends everything in it; returns at once. */

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
@@ -39,10 +40,13 @@ static void copy_window(const struct run *r, int terminal)
 static void hear_child(struct run *r, struct pump pumps[3])
 {
 	struct msg m;
-	int fd = -1;
-	ssize_t n = msg_recv(r->ctl, &m, sizeof(m), &fd);
+	struct msg_fds fds;
+	ssize_t n = msg_recv(r->ctl, &m, sizeof(m), &fds);
 
 	if (n != (ssize_t)sizeof(m)) {
+		if (n > 0) {
+			msg_close(&fds);
+		}
 		own_close(&r->ctl);
 		return;
 	}
@@ -51,7 +55,7 @@ static void hear_child(struct run *r, struct pump pumps[3])
 		r->failure = m.error;
 		break;
 	case MSG_PTY:
-		r->master = steal_fd(&fd);
+		r->master = fds.n == 1 ? steal_fd(&fds.v[0]) : -1;
 		(void)fcntl(r->master, F_SETFL, O_RDWR | O_NONBLOCK);
 		copy_window(r, pumps[0].from);
 		pumps[0].to = r->master;
@@ -73,7 +77,7 @@ static void hear_child(struct run *r, struct pump pumps[3])
 	default:
 		break;
 	}
-	own_close(&fd);
+	msg_close(&fds);
 }
 
 static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uint64_t *kill_at)
@@ -95,7 +99,7 @@ static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uin
 	struct msg m = { .kind = MSG_SIGNAL, .signal = sig };
 	r->canceled = sig;
 	*kill_at = now_ms() + GRACE_MS;
-	if (!r->started || msg_send(r->ctl, &m, sizeof(m), -1) != 0) {
+	if (!r->started || msg_send(r->ctl, &m, sizeof(m), NULL) != 0) {
 		run_kill(r);
 	}
 }
@@ -106,16 +110,37 @@ static void reap(struct run *r)
 	r->dead = true;
 }
 
-/* The run record reaches the disk while the child builds the sandbox; the
- * skill waits for both. */
+/* A cgroup where the machine has one for us; else the floor: rlimits, the
+ * count of the user namespace, init's watchdog. */
+static void make_cgroup(struct run *r, struct msg *go, struct msg_fds *ret_fds)
+{
+	const struct resources *res = &r->plan->res;
+	const struct cgroup_limits limits = { .memory_bytes = res->memory_mb << 20,
+		                              .cpu_shares = res->cpu_shares,
+		                              .max_processes = res->max_processes + 1 };
+	struct ssb_error why = { 0 };
+
+	if (cgroup_create("run", &limits, &r->cgroup, &why) == 0) {
+		snprintf(go->go.limits, sizeof(go->go.limits), "%s; rlimits",
+		         cgroup_describe(r->cgroup));
+		ret_fds->n = cgroup_join_fds(r->cgroup, ret_fds->v);
+		r->oom = cgroup_oom_eventfd(r->cgroup);
+	}
+	go->go.watchdog = r->cgroup == NULL;
+}
+
+/* While the child builds the sandbox, the run record reaches the disk and the
+ * cgroup is made; the skill waits for both. */
 static int send_go(struct run *r, struct ssb_error *err)
 {
 	struct msg m = { .kind = MSG_GO };
+	struct msg_fds fds = { .n = 0 };
 
+	make_cgroup(r, &m, &fds);
 	if (r->trace != NULL && trace_sync(r->trace, err) != 0) {
 		return -1;
 	}
-	if (msg_send(r->ctl, &m, sizeof(m), -1) != 0) {
+	if (msg_send(r->ctl, &m, sizeof(m), &fds) != 0) {
 		/* It is gone, and has said why; or it would wait for ever. */
 		run_kill(r);
 	}
