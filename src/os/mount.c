@@ -65,11 +65,11 @@ int mount_new(const char *fs, const struct mount_option *options, uint64_t attrs
 
 int mount_pivot(int dir_fd)
 {
-	/* The old root lands on top of the new one and is taken off: no
-	 * directory for it is needed. */
-	if (fchdir(dir_fd) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ||
-	    umount2(".", MNT_DETACH) != 0) {
-		return -1;
-	}
-	return chdir("/");
+	/* No directory for the old root is needed: it lands on top. */
+	return fchdir(dir_fd) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ? -1 : 0;
+}
+
+int mount_drop_old_root(void)
+{
+	return umount2(".", MNT_DETACH) != 0 ? -1 : chdir("/");
 }

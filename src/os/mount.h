@@ -31,7 +31,10 @@ struct mount_option {
 /* A new file system of type `fs`; options end with a NULL key. */
 int mount_new(const char *fs, const struct mount_option *options, uint64_t attrs);
 
-/* Makes dir_fd the root, the old one gone. */
+/* Makes dir_fd the root. The old one lies over it until mount_drop_old_root:
+ * one ".." away. Dropping waits for the kernel (about 0.3 ms), so that other
+ * work can be done meanwhile by another process. */
 int mount_pivot(int dir_fd);
+int mount_drop_old_root(void);
 
 #endif

@@ -276,6 +276,17 @@ static int view_fill(struct view *v, int host, const struct stage *s, struct ssb
 	return view_private(v->root, s->plan->home + 1, 0700, err);
 }
 
+int mounts_seal(struct ssb_error *err)
+{
+	if (mount_drop_old_root() != 0) {
+		return fail(err, "cannot leave the host's", "/");
+	}
+	if (mount_set_attrs(AT_FDCWD, "/", MOUNT_ATTR_RDONLY) != 0) {
+		return fail(err, "cannot make read-only", "/");
+	}
+	return 0;
+}
+
 int layer_mounts(struct stage *s, struct ssb_error *err)
 {
 	struct view v;
@@ -293,8 +304,8 @@ int layer_mounts(struct stage *s, struct ssb_error *err)
 		return -1;
 	}
 	s->scratch = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (s->scratch < 0 || mount_set_attrs(AT_FDCWD, "/", MOUNT_ATTR_RDONLY) != 0) {
-		return fail(err, "cannot make read-only", "/");
+	if (s->scratch < 0) {
+		return fail(err, "cannot open", "/tmp");
 	}
 	snprintf(s->reports[LAYER_MOUNTS].detail, sizeof(s->reports[LAYER_MOUNTS].detail),
 	         "new root; %zu granted, %llu MB of private tmpfs", s->plan->n_grants,

@@ -302,6 +302,7 @@ static void skill_report(const struct stage *s)
 static _Noreturn void stage_skill(struct stage *s, int meet)
 {
 	struct ssb_error err = { 0 };
+	char sealed;
 
 	stage_layers(s, BY_SKILL);
 	/* Whatever the caller had open is not the skill's. */
@@ -322,6 +323,9 @@ static _Noreturn void stage_skill(struct stage *s, int meet)
 	stage_stdio(s);
 	skill_enter_workdir(s);
 	stage_layers(s, AT_LAST);
+	if (read(meet, &sealed, 1) != 1) {
+		_exit(125); /* init has said why */
+	}
 	if (stage_self_test(s, &err) != 0) {
 		stage_die(s, &err);
 	}
@@ -391,6 +395,10 @@ static void init_meet(struct stage *s, int meet, int skill_pidfd)
 		stage_die(s, &err);
 	}
 	msg_close(&cgroup);
+	if (s->reports[LAYER_MOUNTS].state == LAYER_ON && s->namespaces && mounts_seal(&err) != 0) {
+		stage_die(s, &err);
+	}
+	(void)!write(meet, "", 1);
 }
 
 _Noreturn void stage_main(struct stage *s)

@@ -112,6 +112,9 @@ int userns_become(const struct stage *s, struct ssb_error *err);
 int layer_userns(struct stage *s, struct ssb_error *err);
 int layer_net(struct stage *s, struct ssb_error *err);
 int layer_mounts(struct stage *s, struct ssb_error *err);
+/* The second half of it: the old root goes, the new one becomes read-only. The
+ * skill's process brings up its walls meanwhile, and waits. */
+int mounts_seal(struct ssb_error *err);
 int layer_env(struct stage *s, struct ssb_error *err);
 int layer_limits(struct stage *s, struct ssb_error *err);
 int layer_caps(struct stage *s, struct ssb_error *err);

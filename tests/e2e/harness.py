@@ -16,6 +16,7 @@ import textwrap
 
 REPO = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("SSB_BUILD", REPO / "build"))
+ASAN_BUILD = pathlib.Path(os.environ.get("SSB_ASAN_BUILD", REPO / "build-asan"))
 PYTHON = "/usr/bin/python3"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SECRET = "decoy-secret-7f3a91"

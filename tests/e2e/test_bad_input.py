@@ -121,7 +121,7 @@ def test_manifest(ssb, case):
 
 @pytest.mark.parametrize("case", sorted(MANIFESTS))
 def test_manifest_in_the_sanitizer_build(root, case):
-    binary = harness.REPO / "build-asan/src/skillsandbox"
+    binary = harness.ASAN_BUILD / "src/skillsandbox"
     assert binary.exists(), "build-asan is missing: tests/run makes it"
     skill = root.skill("", text=MANIFESTS[case])
     for args, codes in ((["validate", skill], {1}), (["run", "--dry-run", skill], {125}),

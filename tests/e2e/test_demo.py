@@ -1,4 +1,5 @@
 """The examples, as root and as a user: what `make demo` shows is true."""
+import re
 import shutil
 
 import pytest
@@ -16,15 +17,34 @@ def examples(ssb):
     return target
 
 
+def table_rows(text):
+    return [line for line in text.splitlines() if line.count("|") == 2 and "what it" not in line]
+
+
 def test_demo(ssb, examples):
-    r = ssb.as_caller([examples / "demo", ssb.binary], timeout=120)
+    r = ssb.as_caller([examples / "demo", ssb.binary], env={"TMPDIR": str(ssb.work)}, timeout=120)
     assert r.code == 0, repr(r)
-    rows = [line.split("|") for line in r.text.splitlines() if line.count("|") == 2][1:]
+    rows = [line.split("|") for line in table_rows(r.text)]
     assert len(rows) == 8
     for what, bare, boxed in rows:
         assert bare.strip() != "nothing", what
         assert boxed.strip() == "nothing", what
     assert "°C" in r.text
+
+
+def test_readme_shows_the_real_output(ssb, examples):
+    readme = (harness.REPO / "README.md").read_text()
+    shown = readme.split("<!-- demo:begin -->")[1].split("<!-- demo:end -->")[0]
+    r = ssb.as_caller([examples / "demo", ssb.binary], env={"TMPDIR": str(ssb.work)}, timeout=120)
+    # How many bytes depends on the length of the temporary path.
+    rows = [[re.sub(r"\d+ bytes", "N bytes", row).split() for row in table_rows(text)]
+            for text in (shown, r.ok().text)]
+    assert rows[0] == rows[1]
+
+
+def test_readme_manifest_is_valid(ssb):
+    readme = (harness.REPO / "README.md").read_text()
+    ssb.ssb("validate", ssb.skill("", text=readme.split("```yaml\n")[1].split("```")[0])).ok()
 
 
 def test_demo_fails_when_the_sandbox_does_nothing(ssb, examples):
@@ -38,7 +58,7 @@ def test_demo_fails_when_the_sandbox_does_nothing(ssb, examples):
             argv = argv[2:]
         os.execv('/usr/bin/python3', ['python3', argv[0] + '/main.py', *argv[2:]])
         """, 0o755)
-    r = ssb.as_caller([examples / "demo", fake], timeout=120)
+    r = ssb.as_caller([examples / "demo", fake], env={"TMPDIR": str(ssb.work)}, timeout=120)
     assert r.code == 1
     assert "SANDBOXED thief got something" in r.errors
 
@@ -59,7 +79,8 @@ def test_stealer_gets_nothing_and_says_so(ssb, examples):
     loot = {w[1]: int(w[2]) for w in (line.split() for line in r.errors.splitlines())
             if w and w[0] == "LOOT"}
     assert len(loot) == 7 and set(loot.values()) == {0}
-    control = ssb.bare([harness.PYTHON, examples / "malicious-weather/main.py"], env=env)
+    control = ssb.bare([harness.PYTHON, examples / "malicious-weather/main.py"],
+                       env={"TMPDIR": str(ssb.work), **env})
     bare = {w[1]: int(w[2]) for w in (line.split() for line in control.errors.splitlines())
             if w and w[0] == "LOOT"}
     assert all(bare[v] for v in ("environment", "ssh-keys", "aws-credentials", "dotenv",

@@ -103,3 +103,64 @@ def test_limit_flags_win_over_the_manifest(ssb):
     r = ssb.inside("print('x' * 1000)", flags=["--max-output", "10"],
                    resources={"max_output_bytes": 100000})
     assert len(r.out) == 10
+
+
+def policy(ssb, text, mode=0o600):
+    return ssb.write(ssb.home / ".config/skillsandbox/policy.yaml", text, mode)
+
+
+def reads_ssh(ssb, **kw):
+    return ssb.inside(f"print(open('{ssb.home}/.ssh/id_ed25519').read())", **kw)
+
+
+def test_policy_file_grants_what_is_asked_for(ssb):
+    policy(ssb, "grants:\n  read: [~/.ssh]\n")
+    assert SECRET in reads_ssh(ssb, read=["~/.ssh"]).ok().text
+    assert SECRET not in reads_ssh(ssb).text, "not asked for, not given"
+    r = reads_ssh(ssb, read=["~/.ssh"], flags=["--policy", ""])
+    assert r.code == 125, "without the file it is refused"
+
+
+def test_policy_file_denies(ssb):
+    d = ssb.mkdir("data")
+    ssb.write(d / "f", "content")
+    code = f"print(open('{d}/f').read())"
+    ssb.inside(code, read=[d]).ok()
+    policy(ssb, f"deny:\n  read: ['{d}']\n")
+    assert ssb.inside(code, read=[d]).code == 125
+    assert ssb.inside(code, flags=["-r", d]).ok().text == "content\n", "a flag has the last word"
+
+
+def test_policy_file_lowers_limits(ssb):
+    policy(ssb, "limits:\n  max_output_bytes: 10\n")
+    r = ssb.inside("print('x' * 1000)", resources={"max_output_bytes": 100000})
+    assert len(r.out) == 10
+
+
+@pytest.mark.parametrize("text", ["grants: [a]\n", "grant:\n  read: [~/.ssh]\n", "a: &a b\n",
+                                  "grants:\n  read: [relative]\n", "\x00"])
+def test_bad_policy_file_stops_the_run(ssb, text):
+    policy(ssb, text)
+    r = ssb.inside("print('started')")
+    assert r.code == 125 and b"started" not in r.out and "policy.yaml" in r.errors
+
+
+def test_policy_file_that_others_can_write_is_not_obeyed(ssb):
+    policy(ssb, "grants:\n  read: [~/.ssh]\n", 0o666)
+    r = reads_ssh(ssb, read=["~/.ssh"])
+    assert r.code == 125 and SECRET not in r.text
+
+
+def test_manifest_cannot_choose_the_permissive_profile(ssb):
+    assert ssb.inside("print('started')", profile="permissive").code == 125
+    assert ssb.inside("print('started')", flags=["--profile", "permissive"]).ok().out
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH"])
+def test_variables_that_load_code(ssb, name):
+    """Refused, or harmless: the owner's value must not be run as code."""
+    r = ssb.inside("import os; print(os.environ.get(%r))" % name, env={name: "/nonexistent"},
+                   allow=[name])
+    assert r.code in (0, 125)
+    if name == "LD_PRELOAD":
+        assert r.code == 125

@@ -210,11 +210,11 @@ def test_terminal_of_its_own(ssb, terminal):
 
 def test_window_size_is_forwarded(ssb, terminal):
     code = """
-    import os, signal
+    import os, signal, time
     signal.signal(signal.SIGWINCH, lambda *a: os.write(1, b'size %d %d\\n' % os.get_terminal_size()))
     print('ready', flush=True)
     while True:
-        signal.pause()
+        time.sleep(0.05)
     """
     t = terminal(ssb.skill(code))
     t.expect(b"ready")
@@ -237,8 +237,8 @@ def test_ctrl_c_on_a_terminal(ssb, terminal):
 def test_ctrl_c_can_be_handled_by_the_skill(ssb, terminal):
     code = """
     import time
-    print('ready', flush=True)
     try:
+        print('ready', flush=True)
         time.sleep(60)
     except KeyboardInterrupt:
         print('interrupted nicely', flush=True)
