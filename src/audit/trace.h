@@ -52,7 +52,9 @@ struct trace;
  * head and the plan. `*ret` is new. */
 int trace_open(const struct ssb_plan *plan, const struct owner *owner, struct trace **ret,
                struct ssb_error *err);
-/* Puts what is written so far on the disk; the skill starts only after it. */
+/* Puts what is written so far on the disk; the skill starts only after it.
+ * trace_sync_start only begins, so that something else can be done meanwhile. */
+void trace_sync_start(struct trace *t);
 int trace_sync(struct trace *t, struct ssb_error *err);
 /* One event. The message may be any bytes; past MAX_EVENT_TEXT it is cut. */
 void trace_event(struct trace *t, enum event_kind kind, const char *message, size_t len);

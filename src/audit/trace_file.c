@@ -177,6 +177,13 @@ static int trace_file_failed(const struct trace_file *f, struct ssb_error *err)
 	return -1;
 }
 
+void trace_file_sync_start(struct trace_file *f)
+{
+	if (trace_file_flush(f) == 0) {
+		(void)sync_file_range(f->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+	}
+}
+
 int trace_file_sync(struct trace_file *f, struct ssb_error *err)
 {
 	if (trace_file_flush(f) != 0) {

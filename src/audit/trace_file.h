@@ -38,6 +38,7 @@ int trace_file_open(struct trace_file *f, const struct ssb_plan *plan, const str
  * trace_file_publish() fail with the first one. */
 int trace_file_flush(struct trace_file *f);
 /* Flush, and on the disk. */
+void trace_file_sync_start(struct trace_file *f); /* begins; see trace.h */
 int trace_file_sync(struct trace_file *f, struct ssb_error *err);
 /* The last sync, then the final name. */
 int trace_file_publish(struct trace_file *f, const char *id, struct ssb_error *err);

@@ -65,9 +65,22 @@ int file_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
+/* Mostly all but the last part exists: make that, or else go step by step. */
+static int file_mkdir_last(const char *path)
+{
+	if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+		return -1;
+	}
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
 int file_mkdirs(const char *path)
 {
-	auto_fd dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_fd dir = file_mkdir_last(path);
+	if (dir >= 0) {
+		return steal_fd(&dir);
+	}
+	dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char part[256];
 	bool made = false;
 

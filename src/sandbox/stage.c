@@ -1,13 +1,22 @@
 /* stage.c - from clone to execve, in the order that is the security argument.
  *
- * Two processes build the sandbox at the same time: init makes the file view
- * while the skill's process makes its network, IPC, host name and cgroup
- * namespaces (which is what takes longest). They meet: init enters those
- * namespaces too, and tells the skill's process that the view stands and that
- * the run record is on disk. Then the walls that go with the process come up:
- * Landlock forbids later mounts, and seccomp comes last so that no filter has
- * to allow set-up. After the last layer we try what must not work any more,
- * and refuse to start the skill if any of it does. */
+ * Two processes build the sandbox at the same time, because a network
+ * namespace takes as long to make as the whole file view:
+ *
+ *   init                                 the skill's process
+ *   id maps, new root, grants            network, IPC, host name, cgroup namespace
+ *            ◄──────────── there ────────────┘
+ *   enter those namespaces
+ *            └──── the view stands ────────►
+ *   old root gone, root read-only,       session, streams, directory,
+ *   loopback up; wait for the record     capabilities, Landlock, seccomp
+ *            └──── go (cgroup, limits) ────►
+ *                                        limits, self-test, execve
+ *
+ * Landlock forbids later mounts, and the filter comes after it so that it has
+ * to allow no set-up; only the limits, which every process may lower, come
+ * later still. At the end we try what must not work any more, and refuse to
+ * start the skill if any of it does. */
 #include "sandbox/stage.h"
 
 #include <errno.h>
@@ -31,11 +40,13 @@
 #include "os/caps.h"
 #include "os/cgroup.h"
 #include "os/clone.h"
+#include "os/net.h"
 
 enum phase {
-	BY_INIT,  /* while the skill's process does its part */
-	BY_SKILL, /* before the two meet */
-	AT_LAST,  /* by the skill's process, when the view stands */
+	BY_INIT,  /* while the skill's process makes its namespaces */
+	BY_SKILL, /* while init makes the view */
+	IN_VIEW,  /* by the skill's process, when the view stands */
+	AT_LAST,  /* by the skill's process, when all is said */
 };
 
 struct layer {
@@ -50,18 +61,22 @@ static const struct layer LAYERS[] = {
 	{ LAYER_NET, BY_SKILL, true, layer_net },
 	{ LAYER_MOUNTS, BY_INIT, true, layer_mounts },
 	{ LAYER_ENV, BY_SKILL, false, layer_env },
+	{ LAYER_CAPS, IN_VIEW, false, layer_caps },
+	{ LAYER_LANDLOCK, IN_VIEW, false, layer_landlock },
+	{ LAYER_SECCOMP, IN_VIEW, false, layer_seccomp },
 	{ LAYER_LIMITS, AT_LAST, false, layer_limits },
-	{ LAYER_CAPS, AT_LAST, false, layer_caps },
-	{ LAYER_LANDLOCK, AT_LAST, false, layer_landlock },
-	{ LAYER_SECCOMP, AT_LAST, false, layer_seccomp },
 };
 
-/* What init tells the skill's process when the view stands. */
+/* What init tells the skill's process when the view stands, */
 struct view_ready {
 	bool                unix_sockets;
-	bool                watchdog;
 	struct layer_report userns;
 	struct layer_report mounts;
+};
+
+/* and when it may start; the cgroup's fds come with it. */
+struct start {
+	bool                watchdog;
 	struct layer_report limits;
 };
 
@@ -247,24 +262,34 @@ static void skill_meet(struct stage *s, int meet)
 {
 	struct ssb_error err = { 0 };
 	struct view_ready ready;
-	struct msg_fds cgroup;
 
-	if (write(meet, "", 1) != 1 ||
-	    msg_recv(meet, &ready, sizeof(ready), &cgroup) != (ssize_t)sizeof(ready)) {
+	if (write(meet, "", 1) != 1 || read(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)) {
 		_exit(125); /* init has said why */
 	}
 	s->unix_sockets = ready.unix_sockets;
-	s->watchdog = ready.watchdog;
 	s->reports[LAYER_USERNS] = ready.userns;
 	s->reports[LAYER_MOUNTS] = ready.mounts;
-	s->reports[LAYER_LIMITS] = ready.limits;
-	join_cgroup(s, &cgroup);
-	msg_close(&cgroup);
 	/* The id maps are written since init passed its first layer. */
 	if (s->namespaces && userns_become(s, &err) != 0) {
 		stage_die(s, &err);
 	}
 	stage_forget();
+}
+
+/* All walls are up: the last word, which is init's. */
+static void skill_may_start(struct stage *s, int meet)
+{
+	struct start start;
+	struct msg_fds cgroup;
+
+	if (msg_recv(meet, &start, sizeof(start), &cgroup) != (ssize_t)sizeof(start)) {
+		_exit(125); /* init has said why */
+	}
+	s->watchdog = start.watchdog;
+	s->reports[LAYER_LIMITS] = start.limits;
+	join_cgroup(s, &cgroup);
+	msg_close(&cgroup);
+	stage_layers(s, AT_LAST);
 }
 
 static void skill_enter_workdir(const struct stage *s)
@@ -302,7 +327,6 @@ static void skill_report(const struct stage *s)
 static _Noreturn void stage_skill(struct stage *s, int meet)
 {
 	struct ssb_error err = { 0 };
-	char sealed;
 
 	stage_layers(s, BY_SKILL);
 	/* Whatever the caller had open is not the skill's. */
@@ -322,10 +346,8 @@ static _Noreturn void stage_skill(struct stage *s, int meet)
 	}
 	stage_stdio(s);
 	skill_enter_workdir(s);
-	stage_layers(s, AT_LAST);
-	if (read(meet, &sealed, 1) != 1) {
-		_exit(125); /* init has said why */
-	}
+	stage_layers(s, IN_VIEW);
+	skill_may_start(s, meet);
 	if (stage_self_test(s, &err) != 0) {
 		stage_die(s, &err);
 	}
@@ -365,10 +387,11 @@ static int stage_without_namespaces(struct stage *s, struct ssb_error *err)
 }
 
 /* Init's side of the meeting. */
-static void init_meet(struct stage *s, int meet, int skill_pidfd)
+static int init_meet(struct stage *s, int meet, int skill_pidfd, struct ssb_error *err)
 {
-	struct ssb_error err = { 0 };
-	struct msg_fds cgroup;
+	struct view_ready ready = { .unix_sockets = s->unix_sockets,
+		                    .userns = s->reports[LAYER_USERNS],
+		                    .mounts = s->reports[LAYER_MOUNTS] };
 	char there;
 
 	if (read(meet, &there, 1) != 1) {
@@ -376,29 +399,34 @@ static void init_meet(struct stage *s, int meet, int skill_pidfd)
 	}
 	/* Otherwise /proc/1/net would be the host's. */
 	if (s->namespaces && setns(skill_pidfd, SKILL_NAMESPACES) != 0) {
-		ssb_fail(&err, SSB_E_LAYER, errno, "net", "init cannot enter the skill's namespaces");
-		stage_die(s, &err);
+		return ssb_fail(err, SSB_E_LAYER, errno, "net", "init cannot enter the skill's namespaces");
 	}
 	stage_forget();
+	return write(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)
+	               ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone")
+	               : 0;
+}
+
+/* What is left to do while the walls come up; then the skill may start. */
+static int init_start_skill(struct stage *s, int meet, struct ssb_error *err)
+{
+	struct start start = { 0 };
+	struct msg_fds cgroup;
+
+	if (s->namespaces && s->reports[LAYER_MOUNTS].state == LAYER_ON && mounts_seal(err) != 0) {
+		return -1;
+	}
+	if (s->namespaces && net_loopback_up() != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "net", "cannot bring up the loopback");
+	}
 	struct msg go = stage_wait(s, MSG_GO, &cgroup);
 	/* Without a pid namespace it would count the whole host. */
-	s->watchdog = go.go.watchdog && s->namespaces;
+	s->watchdog = start.watchdog = go.go.watchdog && s->namespaces;
+	memcpy(start.limits.detail, go.go.limits, sizeof(start.limits.detail));
 	join_cgroup(s, &cgroup);
-
-	struct view_ready ready = { .unix_sockets = s->unix_sockets,
-		                    .watchdog = s->watchdog,
-		                    .userns = s->reports[LAYER_USERNS],
-		                    .mounts = s->reports[LAYER_MOUNTS] };
-	memcpy(ready.limits.detail, go.go.limits, sizeof(ready.limits.detail));
-	if (msg_send(meet, &ready, sizeof(ready), &cgroup) != 0) {
-		ssb_fail(&err, SSB_E_SYS, errno, "init", "cannot start the skill");
-		stage_die(s, &err);
-	}
+	int failed = msg_send(meet, &start, sizeof(start), &cgroup);
 	msg_close(&cgroup);
-	if (s->reports[LAYER_MOUNTS].state == LAYER_ON && s->namespaces && mounts_seal(&err) != 0) {
-		stage_die(s, &err);
-	}
-	(void)!write(meet, "", 1);
+	return failed != 0 ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone") : 0;
 }
 
 _Noreturn void stage_main(struct stage *s)
@@ -428,6 +456,8 @@ _Noreturn void stage_main(struct stage *s)
 	}
 	(void)close(meet[1]);
 	stage_layers(s, BY_INIT);
-	init_meet(s, meet[0], pidfd);
+	if (init_meet(s, meet[0], pidfd, &err) != 0 || init_start_skill(s, meet[0], &err) != 0) {
+		stage_die(s, &err);
+	}
 	init_main(s, skill);
 }

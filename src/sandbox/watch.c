@@ -136,6 +136,9 @@ static int send_go(struct run *r, struct ssb_error *err)
 	struct msg m = { .kind = MSG_GO };
 	struct msg_fds fds = { .n = 0 };
 
+	if (r->trace != NULL) {
+		trace_sync_start(r->trace);
+	}
 	make_cgroup(r, &m, &fds);
 	if (r->trace != NULL && trace_sync(r->trace, err) != 0) {
 		return -1;
@@ -206,7 +209,9 @@ int run_watch(struct run *r, struct pump pumps[3], struct ssb_error *err)
 		sigprocmask(SIG_SETMASK, &before, NULL);
 		return sig_fd < 0 ? ssb_fail(err, SSB_E_SYS, errno, "watch", "signalfd") : -1;
 	}
-	while (!r->dead || r->ctl >= 0 || !pump_finished(&pumps[1]) || !pump_finished(&pumps[2])) {
+	/* An init that has reported is on its way out: run_done waits for it. */
+	while ((!r->dead && !r->ended) || (r->ctl >= 0 && !r->ended) || !pump_finished(&pumps[1]) ||
+	       !pump_finished(&pumps[2])) {
 		turn(r, pumps, sig_fd, &kill_at);
 		if (r->dead) {
 			/* Nobody reads any more. */
