@@ -84,8 +84,21 @@ static int overlay_over(int root_fd, int tree)
 	return overlay;
 }
 
-/* Puts a read-only copy of what is at `name` beneath dir_fd over itself; its
- * parents become mount points too, so that they cannot be renamed away. */
+/* Mounts the object behind fd over itself: it can no longer be renamed,
+ * removed or replaced, and with `read_only` not be changed either. */
+static int pin(int fd, bool read_only)
+{
+	auto_fd tree = mount_clone(fd, "");
+
+	if (tree < 0 || (read_only && mount_restrict(tree, MOUNT_ATTR_RDONLY, -1) != 0)) {
+		return -1;
+	}
+	return mount_attach(tree, fd, "");
+}
+
+/* Makes `name` beneath dir_fd read-only. Its parents are pinned, so that they
+ * cannot be renamed away; a symlink on the way is pinned, and what it means
+ * inside the grant is read-only as a whole. */
 static int protect_one(int dir_fd, const char *name)
 {
 	char part[PATH_MAX];
@@ -95,18 +108,21 @@ static int protect_one(int dir_fd, const char *name)
 			continue;
 		}
 		snprintf(part, sizeof(part), "%.*s", (int)i, name);
-		auto_fd at = file_openat2(dir_fd, part, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-		if (at < 0) {
+		auto_fd at = file_openat2(dir_fd, part, O_PATH | O_NOFOLLOW,
+		                          RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+		struct stat st;
+		if (at < 0 || fstat(at, &st) != 0) {
 			/* Not there: the supervisor made a placeholder of every one
-			 * that could be made, so the skill cannot make it either. */
+			 * that is worth it and could be made. */
 			return 0;
 		}
-		struct stat st;
-		bool last = name[i] == '\0' || (fstat(at, &st) == 0 && !S_ISDIR(st.st_mode));
-		auto_fd tree = mount_clone(at, "");
-		if (tree < 0 || (last && mount_restrict(tree, MOUNT_ATTR_RDONLY, -1) != 0) ||
-		    mount_attach(tree, at, "") != 0) {
+		bool last = name[i] == '\0' || !S_ISDIR(st.st_mode);
+		if (pin(at, last) != 0) {
 			return -1;
+		}
+		if (S_ISLNK(st.st_mode)) {
+			auto_fd to = file_openat2(dir_fd, part, O_PATH, RESOLVE_BENEATH);
+			return to < 0 ? 0 : pin(to, true);
 		}
 		if (last) {
 			return 0;

@@ -98,8 +98,8 @@ static int make_pipes(struct run *r, struct ssb_error *err)
 static bool owns_ids(uid_t id)
 {
 	char map[1024];
-	auto_fd fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
-	ssize_t n = geteuid() != 0 || fd < 0 ? 0 : read(fd, map, sizeof(map) - 1);
+	auto_fd fd = geteuid() == 0 ? open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC) : -1;
+	ssize_t n = fd < 0 ? 0 : read(fd, map, sizeof(map) - 1);
 
 	map[n > 0 ? n : 0] = '\0';
 	for (char *line = map; line != NULL && *line != '\0';) {

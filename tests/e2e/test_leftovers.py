@@ -219,3 +219,24 @@ def test_protected_place_granted_by_name(ssb):
     assert seen[".envrc"] == "ok"
     assert seen["CLAUDE.md"] == "denied"
     assert "pwned" in (d / ".envrc").read_text()
+
+
+def test_a_protected_name_that_is_a_symlink(ssb):
+    """Neither the link nor what it means inside the grant can be changed."""
+    grant = ssb.mkdir("linked")
+    ssb.write(grant / "real" / "settings.json", "{}")
+    ssb.own(grant / "real")
+    (grant / ".claude").symlink_to("real")
+    attack = ("cd %s; rm -f .claude; mv .claude x; echo y > .claude/settings.json; "
+              "echo y > real/settings.json; mv real r2; echo fine > fine" % grant)
+    # Control: without the sandbox every one of these works.
+    control = ssb.mkdir("linked-control")
+    ssb.write(control / "real" / "settings.json", "{}")
+    (control / ".claude").symlink_to("real")
+    ssb.as_caller(["sh", "-c", attack.replace(str(grant), str(control))])
+    assert not (control / ".claude").is_symlink() and not (control / "real").exists()
+
+    ssb.run("-w", grant, "--", "sh", "-c", attack)
+    assert (grant / ".claude").is_symlink()
+    assert (grant / "real" / "settings.json").read_text() == "{}"
+    assert (grant / "fine").read_text() == "fine\n"
