@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define SSB_VERSION "0.1.0"
-#define SSB_API __attribute__((visibility("default")))
+#define SSB_API     __attribute__((visibility("default")))
 
 /* ---- errors ---------------------------------------------------------- */
 
@@ -39,10 +39,10 @@ enum ssb_code {
 
 /* By value, no heap: works after fork and under seccomp. */
 struct ssb_error {
-	enum ssb_code code;       /* SSB_OK until the first failure */
-	int           sys_errno;  /* 0 when no syscall failed */
-	char          where[96];  /* "mounts", "weather/skillsandbox.yaml:14:7" */
-	char          text[400];  /* what happened, and what to do about it */
+	enum ssb_code code; /* SSB_OK until the first failure */
+	int sys_errno;      /* 0 when no syscall failed */
+	char where[96];     /* "mounts", "weather/skillsandbox.yaml:14:7" */
+	char text[400];     /* what happened, and what to do about it */
 };
 
 /* ---- diagnostics: every finding of one file or plan, not only the first  */
@@ -51,15 +51,15 @@ enum ssb_severity { SSB_NOTE, SSB_WARNING, SSB_ERROR };
 
 struct ssb_diag {
 	enum ssb_severity severity;
-	const char       *where;   /* "file:line:column", or the flag; never NULL */
-	const char       *text;    /* what is wrong; never NULL */
-	const char       *remedy;  /* what to write instead; may be "" */
+	const char *where;  /* "file:line:column", or the flag; never NULL */
+	const char *text;   /* what is wrong; never NULL */
+	const char *remedy; /* what to write instead; may be "" */
 };
 
 struct ssb_diags;
 
-SSB_API struct ssb_diags *ssb_diags_new(void);                 /* returns new, or NULL */
-SSB_API void ssb_diags_free(struct ssb_diags *d);              /* accepts NULL */
+SSB_API struct ssb_diags *ssb_diags_new(void);    /* returns new, or NULL */
+SSB_API void ssb_diags_free(struct ssb_diags *d); /* accepts NULL */
 SSB_API size_t ssb_diags_count(const struct ssb_diags *d);
 SSB_API const struct ssb_diag *ssb_diags_get(const struct ssb_diags *d, size_t i); /* borrows */
 
@@ -88,8 +88,8 @@ enum ssb_option {
 
 struct ssb_options;
 
-SSB_API struct ssb_options *ssb_options_new(void);             /* returns new, or NULL */
-SSB_API void ssb_options_free(struct ssb_options *o);          /* accepts NULL */
+SSB_API struct ssb_options *ssb_options_new(void);    /* returns new, or NULL */
+SSB_API void ssb_options_free(struct ssb_options *o); /* accepts NULL */
 /* Copies `value`. A bad value is SSB_E_USAGE with what to write instead. */
 SSB_API int ssb_options_set(struct ssb_options *o, enum ssb_option what, const char *value,
                             struct ssb_error *err);
@@ -115,7 +115,7 @@ SSB_API int ssb_plan_skill(const struct ssb_options *o, const char *dir, char *c
 SSB_API int ssb_plan_command(const struct ssb_options *o, char *const argv[],
                              struct ssb_plan **ret_plan, struct ssb_diags *diags,
                              struct ssb_error *err);
-SSB_API void ssb_plan_free(struct ssb_plan *p);                /* accepts NULL */
+SSB_API void ssb_plan_free(struct ssb_plan *p); /* accepts NULL */
 SSB_API size_t ssb_plan_refusals(const struct ssb_plan *p);
 /* Returns new, NUL-terminated (free()); NULL only when memory is out. */
 SSB_API char *ssb_plan_json(const struct ssb_plan *p);
@@ -133,16 +133,16 @@ enum ssb_end {
 
 struct ssb_result {
 	enum ssb_end end;
-	int          exit_status;  /* as the command line reports it: own, 128+N, 124, 137 */
-	int          signal;
-	uint64_t     duration_us;
-	uint64_t     stdout_bytes; /* delivered */
-	uint64_t     stderr_bytes;
-	int          stdout_cut;   /* output went past max_output_bytes */
-	int          stderr_cut;
-	size_t       violations;
-	char         run_id[40];
-	char         trace_path[4096];
+	int exit_status; /* as the command line reports it: own, 128+N, 124, 137 */
+	int signal;
+	uint64_t duration_us;
+	uint64_t stdout_bytes; /* delivered */
+	uint64_t stderr_bytes;
+	int stdout_cut; /* output went past max_output_bytes */
+	int stderr_cut;
+	size_t violations;
+	char run_id[40];
+	char trace_path[4096];
 };
 
 /* Builds the sandbox, runs the plan to its end, relaying the standard
@@ -155,10 +155,10 @@ SSB_API int ssb_run(struct ssb_plan *p, const int stdio[3], struct ssb_result *r
 /* ---- what this machine offers, and proof that the sandbox holds -------- */
 
 struct ssb_check {
-	const char *name;    /* "userns", "landlock", ... ; a probe's name */
-	int         ok;      /* 1 available / held; 0 missing / leaked */
-	char        detail[200];
-	char        remedy[300];
+	const char *name; /* "userns", "landlock", ... ; a probe's name */
+	int ok;           /* 1 available / held; 0 missing / leaked */
+	char detail[200];
+	char remedy[300];
 };
 
 /* `*ret_checks` is new (free()), `*ret_count` its length. */
@@ -171,11 +171,11 @@ enum ssb_probe_outcome {
 };
 
 struct ssb_probe {
-	const char            *name;
-	const char            *what;    /* one line for people */
+	const char *name;
+	const char *what; /* one line for people */
 	enum ssb_probe_outcome outcome;
-	char                   inside[120];
-	char                   outside[120];
+	char inside[120];
+	char outside[120];
 };
 
 /* Builds the very sandbox that ssb_run() would build and attacks it from

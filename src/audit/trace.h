@@ -42,7 +42,7 @@ enum layer_state { LAYER_ON, LAYER_OFF_BEST_EFFORT };
 
 struct layer_report {
 	enum layer_state state;
-	char             detail[120]; /* "cgroup v1: memory, pids, cpu", "ABI 7" */
+	char detail[120]; /* "cgroup v1: memory, pids, cpu", "ABI 7" */
 };
 
 struct trace;

@@ -19,16 +19,19 @@
 #define TRACE_BUFFER ((size_t)64 * 1024)
 
 struct trace_file {
-	int              dir_fd; /* where the final name stands; held, so it cannot be swapped */
-	int              fd;
-	char             part[NAME_MAX + 1]; /* "" while the part has no name */
-	char             name[NAME_MAX + 1];
-	char             path[PATH_MAX]; /* final, as people see it */
-	struct buf       out;            /* not yet written, at most TRACE_BUFFER */
-	struct ssb_error failure;        /* the first write that failed */
+	int dir_fd; /* where the final name stands; held, so it cannot be swapped */
+	int fd;
+	char part[NAME_MAX + 1]; /* "" while the part has no name */
+	char name[NAME_MAX + 1];
+	char path[PATH_MAX];      /* final, as people see it */
+	struct buf out;           /* not yet written, at most TRACE_BUFFER */
+	struct ssb_error failure; /* the first write that failed */
 };
 
-#define TRACE_FILE_NONE { .dir_fd = -1, .fd = -1 }
+#define TRACE_FILE_NONE                                                                            \
+	{                                                                                          \
+		.dir_fd = -1, .fd = -1                                                             \
+	}
 
 /* <state_dir>/runs/<id>/trace.json, or plan->trace_output. On failure `f`
  * is still to be given to trace_file_done(). */

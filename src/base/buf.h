@@ -10,11 +10,11 @@
 #include <stddef.h>
 
 struct buf {
-	char  *data; /* NUL-terminated whenever not NULL */
+	char *data; /* NUL-terminated whenever not NULL */
 	size_t len;
 	size_t size;
 	size_t cap;
-	bool   failed;
+	bool failed;
 };
 
 void buf_init(struct buf *b, size_t cap);

@@ -9,15 +9,15 @@
 
 struct diag_entry {
 	struct ssb_diag view; /* points into the three texts below */
-	char            where[192];
-	char            text[512];
-	char            remedy[320];
+	char where[192];
+	char text[512];
+	char remedy[320];
 };
 
 struct ssb_diags {
 	struct diag_entry *entries[MAX_DIAGS];
-	size_t             count;
-	size_t             errors;
+	size_t count;
+	size_t errors;
 };
 
 struct ssb_diags *ssb_diags_new(void)
@@ -62,7 +62,8 @@ void diag_add(struct ssb_diags *d, enum ssb_severity severity, const char *where
 	}
 	if (d->count == MAX_DIAGS) {
 		struct diag_entry *last = d->entries[MAX_DIAGS - 1];
-		snprintf(last->text, sizeof(last->text), "too many findings; the rest is not shown");
+		snprintf(last->text, sizeof(last->text),
+		         "too many findings; the rest is not shown");
 		last->remedy[0] = '\0';
 		last->view.severity = d->errors > 0 ? SSB_ERROR : severity;
 		return;

@@ -14,15 +14,15 @@
 #include "base/buf.h"
 
 struct json {
-	struct buf *out;    /* borrowed */
-	bool        pretty; /* two-space indent and newlines */
-	unsigned    depth;
-	uint64_t    filled; /* bit per depth: something was written there */
-	bool        keyed;  /* a key was just written */
+	struct buf *out; /* borrowed */
+	bool pretty;     /* two-space indent and newlines */
+	unsigned depth;
+	uint64_t filled; /* bit per depth: something was written there */
+	bool keyed;      /* a key was just written */
 };
 
 void json_init(struct json *j, struct buf *out, bool pretty);
-void json_open(struct json *j, char bracket); /* '{' or '[' */
+void json_open(struct json *j, char bracket);  /* '{' or '[' */
 void json_close(struct json *j, char bracket); /* '}' or ']' */
 void json_key(struct json *j, const char *key);
 void json_str(struct json *j, const char *s); /* NULL writes null */

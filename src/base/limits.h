@@ -4,55 +4,55 @@
 #define BASE_LIMITS_H
 
 /* Manifest and policy files */
-#define MAX_YAML_BYTES        (256 * 1024)
-#define MAX_YAML_DEPTH        16
-#define MAX_YAML_NODES        8192
-#define MAX_SCALAR_BYTES      4096
-#define MAX_NAME_BYTES        128     /* skill.name, skill.version */
-#define MAX_LIST_ITEMS        256     /* any list of the manifest */
-#define MAX_DIAGS             64      /* findings kept of one file */
+#define MAX_YAML_BYTES   (256 * 1024)
+#define MAX_YAML_DEPTH   16
+#define MAX_YAML_NODES   8192
+#define MAX_SCALAR_BYTES 4096
+#define MAX_NAME_BYTES   128 /* skill.name, skill.version */
+#define MAX_LIST_ITEMS   256 /* any list of the manifest */
+#define MAX_DIAGS        64  /* findings kept of one file */
 
 /* Plans */
-#define MAX_GRANTS            256
-#define MAX_ENV_VARS          256
-#define MAX_ENV_BYTES         (1024 * 1024)
-#define MAX_ARGS              4096
-#define MAX_ARG_BYTES         (1024 * 1024)
-#define MAX_PATH_BYTES        4096
-#define MAX_PATH_DEPTH        128     /* directories above a granted path */
-#define MAX_MOUNTS_BYTES      (4UL << 20) /* of /proc/self/mountinfo */
+#define MAX_GRANTS       256
+#define MAX_ENV_VARS     256
+#define MAX_ENV_BYTES    (1024 * 1024)
+#define MAX_ARGS         4096
+#define MAX_ARG_BYTES    (1024 * 1024)
+#define MAX_PATH_BYTES   4096
+#define MAX_PATH_DEPTH   128         /* directories above a granted path */
+#define MAX_MOUNTS_BYTES (4UL << 20) /* of /proc/self/mountinfo */
 
 /* Resources: what may be asked for at all */
-#define MIN_MEMORY_MB         4
-#define MAX_MEMORY_MB         (1024 * 1024)
-#define MIN_CPU_SHARES        2
-#define MAX_CPU_SHARES        262144
-#define MAX_RUNTIME_SECONDS   (30 * 24 * 3600)
-#define MAX_OUTPUT_BYTES_CAP  (1ULL << 40)
-#define MAX_PROCESSES_CAP     65536
-#define MIN_OPEN_FILES        16
-#define MAX_OPEN_FILES_CAP    1048576
-#define MAX_DISK_MB_CAP       (1024 * 1024)
+#define MIN_MEMORY_MB        4
+#define MAX_MEMORY_MB        (1024 * 1024)
+#define MIN_CPU_SHARES       2
+#define MAX_CPU_SHARES       262144
+#define MAX_RUNTIME_SECONDS  (30 * 24 * 3600)
+#define MAX_OUTPUT_BYTES_CAP (1ULL << 40)
+#define MAX_PROCESSES_CAP    65536
+#define MIN_OPEN_FILES       16
+#define MAX_OPEN_FILES_CAP   1048576
+#define MAX_DISK_MB_CAP      (1024 * 1024)
 
 /* Resources: defaults of an absent key */
-#define DEF_MEMORY_MB         256
-#define DEF_CPU_SHARES        512
-#define DEF_RUNTIME_SECONDS   60
-#define DEF_OUTPUT_BYTES      1048576
-#define DEF_PROCESSES         256
-#define DEF_OPEN_FILES        1024
-#define DEF_DISK_MB           64
+#define DEF_MEMORY_MB       256
+#define DEF_CPU_SHARES      512
+#define DEF_RUNTIME_SECONDS 60
+#define DEF_OUTPUT_BYTES    1048576
+#define DEF_PROCESSES       256
+#define DEF_OPEN_FILES      1024
+#define DEF_DISK_MB         64
 
 /* The private tmpfs: inodes beside bytes, for they cost kernel memory too */
 #define SCRATCH_INODES        8192
 #define SCRATCH_INODES_PER_MB 128
 
 /* Traces */
-#define MAX_TRACE_EVENTS      10000   /* further ones are counted, not written */
-#define MAX_EVENT_TEXT        4096    /* bytes of one event's message */
+#define MAX_TRACE_EVENTS 10000 /* further ones are counted, not written */
+#define MAX_EVENT_TEXT   4096  /* bytes of one event's message */
 
 /* Snapshots of directories that cannot be mapped to the skill's uid */
-#define MAX_SNAPSHOT_BYTES    (256ULL << 20)
-#define MAX_SNAPSHOT_FILES    20000
+#define MAX_SNAPSHOT_BYTES (256ULL << 20)
+#define MAX_SNAPSHOT_FILES 20000
 
 #endif

@@ -31,10 +31,10 @@ static inline void own_fclose(FILE **f)
 	}
 }
 
-#define auto_fd __attribute__((cleanup(own_close))) int
+#define auto_fd   __attribute__((cleanup(own_close))) int
 #define auto_free __attribute__((cleanup(own_free)))
 #define auto_file __attribute__((cleanup(own_fclose))) FILE *
-#define AUTO(fn) __attribute__((cleanup(fn)))
+#define AUTO(fn)  __attribute__((cleanup(fn)))
 
 static inline int steal_fd(int *fd)
 {
@@ -43,11 +43,11 @@ static inline int steal_fd(int *fd)
 	return r;
 }
 
-#define steal_ptr(p)                        \
-	({                                  \
-		__typeof__(*(p)) r_ = *(p); \
-		*(p) = NULL;                \
-		r_;                         \
+#define steal_ptr(p)                                                                               \
+	({                                                                                         \
+		__typeof__(*(p)) r_ = *(p);                                                        \
+		*(p) = NULL;                                                                       \
+		r_;                                                                                \
 	})
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))

@@ -5,7 +5,11 @@ size_t utf8_decode(const char *s, size_t len, uint32_t *ret_cp)
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	const unsigned char *u = (const unsigned char *)s;
 	uint32_t cp = u[0];
-	size_t n = cp < 0x80 ? 1 : (cp >> 5) == 6 ? 2 : (cp >> 4) == 14 ? 3 : (cp >> 3) == 30 ? 4 : 0;
+	size_t n = cp < 0x80         ? 1
+	           : (cp >> 5) == 6  ? 2
+	           : (cp >> 4) == 14 ? 3
+	           : (cp >> 3) == 30 ? 4
+	                             : 0;
 
 	if (n == 0 || n > len) {
 		return 0;

@@ -42,12 +42,12 @@ enum cli_flag {
 /* One command line, parsed. */
 struct request {
 	const struct command *command;
-	unsigned              flags;
-	unsigned              given; /* bits of enum ssb_option */
-	struct ssb_options   *options; /* NULL for a command without owner's flags */
-	struct operands       operands;
-	const char           *best_effort[MAX_BEST_EFFORT];
-	size_t                n_best_effort;
+	unsigned flags;
+	unsigned given;              /* bits of enum ssb_option */
+	struct ssb_options *options; /* NULL for a command without owner's flags */
+	struct operands operands;
+	const char *best_effort[MAX_BEST_EFFORT];
+	size_t n_best_effort;
 };
 
 static inline bool request_has(const struct request *r, enum cli_flag flag)
@@ -59,9 +59,9 @@ struct command {
 	const char *name;
 	const char *operands; /* as help shows them */
 	const char *summary;
-	unsigned    bit;
-	bool        mixed; /* options may follow operands */
-	bool        owner; /* takes the owner's flags: gets request.options */
+	unsigned bit;
+	bool mixed;                    /* options may follow operands */
+	bool owner;                    /* takes the owner's flags: gets request.options */
 	int (*run)(struct request *r); /* returns the exit status */
 };
 
@@ -84,8 +84,7 @@ extern const struct option_row FLAGS[];
 extern const size_t N_FLAGS;
 
 /* Fills `r` from the words after the command's name. */
-int request_parse(struct request *r, const struct command *c, char **argv,
-                  struct ssb_error *err);
+int request_parse(struct request *r, const struct command *c, char **argv, struct ssb_error *err);
 void request_done(struct request *r);
 /* Freezes the plan that the operands and flags ask for. Findings are printed;
  * on failure the error too, and *ret_status is the exit status. `fallback`

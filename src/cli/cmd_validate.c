@@ -67,7 +67,7 @@ int cmd_validate(struct request *r)
 	bool all_valid = true;
 	bool as_json = request_has(r, FLAG_JSON);
 	struct json j;
-	auto_buf out;
+	auto_buf out = { 0 };
 
 	if (r->operands.n == 0) {
 		say_errorf("validate needs a DIR or FILE");

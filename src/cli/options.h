@@ -11,12 +11,12 @@
 #include "skillsandbox.h"
 
 struct option_row {
-	const char *name;     /* without the dashes */
-	char        letter;   /* 0: none */
-	const char *arg;      /* how help names the value; NULL: takes none */
-	int         id;       /* what it means to the handler */
-	const char *value;    /* the value of an option that takes none */
-	unsigned    commands; /* bits of the commands that know it */
+	const char *name;  /* without the dashes */
+	char letter;       /* 0: none */
+	const char *arg;   /* how help names the value; NULL: takes none */
+	int id;            /* what it means to the handler */
+	const char *value; /* the value of an option that takes none */
+	unsigned commands; /* bits of the commands that know it */
 	const char *help;
 };
 
@@ -26,17 +26,17 @@ typedef int option_handler(void *ctx, const struct option_row *row, const char *
 
 struct option_parse {
 	const struct option_row *rows;
-	size_t                   n_rows;
-	unsigned                 command; /* only rows with this bit exist */
-	bool                     mixed;   /* options may follow operands */
-	option_handler          *handler;
-	void                    *ctx;
+	size_t n_rows;
+	unsigned command; /* only rows with this bit exist */
+	bool mixed;       /* options may follow operands */
+	option_handler *handler;
+	void *ctx;
 };
 
 struct operands {
 	char **v; /* into argv: borrowed, NULL-terminated */
-	int    n;
-	bool   dashes; /* a "--" stood before the first of them */
+	int n;
+	bool dashes; /* a "--" stood before the first of them */
 };
 
 /* Parses argv (NULL-terminated; the operands are moved to its front). Without

@@ -14,7 +14,7 @@ pid_t clone_process(uint64_t flags, int *ret_pidfd);
 #define MSG_MAX_FDS 4
 
 struct msg_fds {
-	int    v[MSG_MAX_FDS];
+	int v[MSG_MAX_FDS];
 	size_t n;
 };
 

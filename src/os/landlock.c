@@ -19,8 +19,8 @@ struct ruleset_attr {
 	uint64_t scoped;
 };
 
-#define FS_FILE                                                                     \
-	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE |               \
+#define FS_FILE                                                                                    \
+	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE |                              \
 	 LANDLOCK_ACCESS_FS_READ_FILE | ACCESS_FS_TRUNCATE | ACCESS_FS_IOCTL_DEV)
 
 static const struct {
@@ -82,7 +82,8 @@ int landlock_allow(int ruleset_fd, int abi, int path_fd, unsigned may)
 	if (!S_ISDIR(st.st_mode)) {
 		rule.allowed_access &= FS_FILE;
 	}
-	return (int)syscall(SYS_landlock_add_rule, ruleset_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+	return (int)syscall(SYS_landlock_add_rule, ruleset_fd, LANDLOCK_RULE_PATH_BENEATH, &rule,
+	                    0);
 }
 
 int landlock_enforce(int ruleset_fd)

@@ -6,8 +6,8 @@
 
 /* What a rule allows beneath a path; translated to the ABI's own bits. */
 enum landlock_may {
-	LL_LIST = 1,     /* read directories */
-	LL_READ = 2,     /* and files */
+	LL_LIST = 1, /* read directories */
+	LL_READ = 2, /* and files */
 	LL_EXEC = 4,
 	LL_WRITE = 8,    /* write, truncate, device ioctls */
 	LL_CHANGE = 16,  /* make and remove files, directories, symlinks; rename */

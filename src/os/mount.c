@@ -51,7 +51,8 @@ int mount_new(const char *fs, const struct mount_option *options, uint64_t attrs
 	}
 	for (; options != NULL && options->key != NULL; options++) {
 		int r = options->value != NULL
-		                ? fsconfig(ctx, FSCONFIG_SET_STRING, options->key, options->value, 0)
+		                ? fsconfig(ctx, FSCONFIG_SET_STRING, options->key, options->value,
+		                           0)
 		                : fsconfig(ctx, FSCONFIG_SET_FLAG, options->key, NULL, 0);
 		if (r != 0) {
 			return -1;

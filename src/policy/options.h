@@ -12,15 +12,15 @@ struct ssb_options {
 	struct string_list write;
 	struct string_list net;
 	struct string_list env;
-	struct resources   res; /* each OPTION_UNSET until given */
-	int                profile; /* -1 until given */
-	int                unix_sockets; /* -1 until given */
-	bool               toolchain_auto;
-	bool               toolchain_given; /* "auto" or "off": beats the policy file */
-	unsigned           best_effort;
-	char              *policy_file; /* NULL: the default place; "": none */
-	char              *trace_output;
-	enum tty_mode      tty;
+	struct resources res; /* each OPTION_UNSET until given */
+	int profile;          /* -1 until given */
+	int unix_sockets;     /* -1 until given */
+	bool toolchain_auto;
+	bool toolchain_given; /* "auto" or "off": beats the policy file */
+	unsigned best_effort;
+	char *policy_file; /* NULL: the default place; "": none */
+	char *trace_output;
+	enum tty_mode tty;
 };
 
 /* SSB_OPT_TOOLCHAIN also takes "default": auto, unless the policy file says

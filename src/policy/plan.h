@@ -26,26 +26,26 @@ enum grant_origin {
 
 /* A host file or directory that appears in the sandbox. */
 struct grant {
-	char             *path;   /* on the host: absolute, no symlink in it */
-	char             *target; /* in the sandbox: the same, but "/skill" for the skill, and
-	                           * for a toolchain the path by which its program is reached */
-	enum access       access;
+	char *path;   /* on the host: absolute, no symlink in it */
+	char *target; /* in the sandbox: the same, but "/skill" for the skill, and
+	               * for a toolchain the path by which its program is reached */
+	enum access access;
 	enum grant_origin origin;
-	char             *where;  /* "skillsandbox.yaml:12:7", "--read", "policy.yaml:3:5" */
-	bool              is_dir;
-	int               fd;     /* O_PATH, owned; the object that was judged; -1: `create` */
-	dev_t             dev;
-	ino_t             ino;
-	uid_t             uid;    /* owner of the object on the host */
-	gid_t             gid;
-	bool              create;    /* does not exist yet: plan_create_missing() makes it */
-	int               parent_fd; /* create: O_PATH of the nearest existing parent, owned; or -1 */
-	char             *missing;   /* create: the path from there, "a/b"; or NULL */
+	char *where; /* "skillsandbox.yaml:12:7", "--read", "policy.yaml:3:5" */
+	bool is_dir;
+	int fd; /* O_PATH, owned; the object that was judged; -1: `create` */
+	dev_t dev;
+	ino_t ino;
+	uid_t uid; /* owner of the object on the host */
+	gid_t gid;
+	bool create;   /* does not exist yet: plan_create_missing() makes it */
+	int parent_fd; /* create: O_PATH of the nearest existing parent, owned; or -1 */
+	char *missing; /* create: the path from there, "a/b"; or NULL */
 };
 
 /* A request that is not granted. Any refusal stops a run. */
 struct refusal {
-	char *what;   /* "read ~/.ssh" */
+	char *what; /* "read ~/.ssh" */
 	char *where;
 	char *why;
 	char *remedy; /* the exact flag or policy line that would allow it */
@@ -79,30 +79,30 @@ const char *origin_name(enum grant_origin o);
 enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
 
 struct ssb_plan {
-	char              *name;     /* skill.name, or the command's base name */
-	char              *version;  /* "" for a bare command */
-	char              *manifest; /* path of the manifest; NULL for a bare command */
-	struct grant      *grants;   /* parents before children */
-	size_t             n_grants;
-	struct refusal    *refusals;
-	size_t             n_refusals;
+	char *name;           /* skill.name, or the command's base name */
+	char *version;        /* "" for a bare command */
+	char *manifest;       /* path of the manifest; NULL for a bare command */
+	struct grant *grants; /* parents before children */
+	size_t n_grants;
+	struct refusal *refusals;
+	size_t n_refusals;
 	struct string_list warnings;
-	struct string_list requested;    /* what the manifest asks, for people: "read ~/notes" */
-	struct string_list env;          /* "NAME=VALUE", HOME, TMPDIR, PATH, LANG included */
-	struct string_list env_missing;  /* declared names that the caller does not have */
-	size_t             env_withheld; /* how many of the caller's variables stay outside */
-	struct string_list argv;         /* what is executed: command, then its arguments */
-	char              *workdir;      /* where it starts, in the sandbox */
-	char              *home;         /* $HOME in the sandbox: private tmpfs at this path */
-	struct egress_rule *egress;      /* granted rules */
-	size_t             n_egress;
-	enum profile       profile;
-	bool               unix_sockets;  /* AF_UNIX sockets may be made */
-	struct resources   res;
-	unsigned           best_effort;   /* 1 << enum layer_id */
-	bool               toolchain_auto;
-	enum tty_mode      tty;
-	char              *trace_output; /* NULL: the state directory */
+	struct string_list requested;   /* what the manifest asks, for people: "read ~/notes" */
+	struct string_list env;         /* "NAME=VALUE", HOME, TMPDIR, PATH, LANG included */
+	struct string_list env_missing; /* declared names that the caller does not have */
+	size_t env_withheld;            /* how many of the caller's variables stay outside */
+	struct string_list argv;        /* what is executed: command, then its arguments */
+	char *workdir;                  /* where it starts, in the sandbox */
+	char *home;                     /* $HOME in the sandbox: private tmpfs at this path */
+	struct egress_rule *egress;     /* granted rules */
+	size_t n_egress;
+	enum profile profile;
+	bool unix_sockets; /* AF_UNIX sockets may be made */
+	struct resources res;
+	unsigned best_effort; /* 1 << enum layer_id */
+	bool toolchain_auto;
+	enum tty_mode tty;
+	char *trace_output; /* NULL: the state directory */
 };
 
 /* Makes the directories that write grants with `create` name, one by one,
@@ -112,8 +112,8 @@ int plan_create_missing(const struct ssb_plan *p, struct ssb_error *err);
 
 /* Names relative to which a plan is made; tests give their own. */
 struct owner {
-	uid_t       uid;
-	gid_t       gid;
+	uid_t uid;
+	gid_t gid;
 	const char *home;       /* absolute */
 	const char *user;       /* login name */
 	const char *config_dir; /* $XDG_CONFIG_HOME/skillsandbox */

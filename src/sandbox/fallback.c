@@ -24,7 +24,8 @@ static int private_dir(struct stage *s, struct ssb_error *err)
 	snprintf(s->private_dir, sizeof(s->private_dir), "/tmp/skillsandbox-XXXXXX");
 	if (mkdtemp(s->private_dir) == NULL) {
 		s->private_dir[0] = '\0';
-		return ssb_fail(err, SSB_E_SYS, errno, "userns", "cannot make a private directory in /tmp");
+		return ssb_fail(err, SSB_E_SYS, errno, "userns",
+		                "cannot make a private directory in /tmp");
 	}
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		snprintf(path, sizeof(path), "%s%s", s->private_dir, parts[i]);
@@ -83,21 +84,22 @@ static int host_workdir(struct stage *s, struct ssb_error *err)
 int fallback_enter(struct stage *s, struct ssb_error *err)
 {
 	if (s->plan->n_egress > 0) {
-		return ssb_fail(err, SSB_E_POLICY, 0, "userns",
-		                "network egress is declared, and without user namespaces it cannot be "
-		                "held to it; remove the egress, or make user namespaces available "
-		                "(see 'skillsandbox doctor')");
+		return ssb_fail(
+		        err, SSB_E_POLICY, 0, "userns",
+		        "network egress is declared, and without user namespaces it cannot be "
+		        "held to it; remove the egress, or make user namespaces available "
+		        "(see 'skillsandbox doctor')");
 	}
 	if (landlock_abi() == 0) {
-		return ssb_fail(err, SSB_E_LAYER, 0, "landlock",
-		                "without user namespaces Landlock is the only wall, and this kernel has "
-		                "none: there would be no sandbox");
+		return ssb_fail(
+		        err, SSB_E_LAYER, 0, "landlock",
+		        "without user namespaces Landlock is the only wall, and this kernel has "
+		        "none: there would be no sandbox");
 	}
 	s->namespaces = false;
 	s->unix_sockets = false;
 	s->pty = false;
-	return private_dir(s, err) != 0 || private_env(s, err) != 0 ||
-	                       host_workdir(s, err) != 0
+	return private_dir(s, err) != 0 || private_env(s, err) != 0 || host_workdir(s, err) != 0
 	               ? -1
 	               : 0;
 }
@@ -148,14 +150,16 @@ int fallback_rules(const struct stage *s, int rules, int abi)
 	}
 	for (size_t i = 0; i < s->plan->n_grants; i++) {
 		const struct grant *g = &s->plan->grants[i];
-		unsigned may = LL_READ | LL_EXEC | (g->access == ACCESS_WRITE ? LL_WRITE | LL_CHANGE : 0);
+		unsigned may =
+		        LL_READ | LL_EXEC | (g->access == ACCESS_WRITE ? LL_WRITE | LL_CHANGE : 0);
 		/* By the fd that was judged: the name may mean something else by now. */
 		if (landlock_allow(rules, abi, g->fd, may) != 0) {
 			return -1;
 		}
 	}
 	/* Landlock keeps it from the secrets of processes outside its domain. */
-	return rule(rules, abi, "/proc", LL_READ) != 0 || rule(rules, abi, s->private_dir, LL_ALL) != 0
+	return rule(rules, abi, "/proc", LL_READ) != 0 ||
+	                       rule(rules, abi, s->private_dir, LL_ALL) != 0
 	               ? -1
 	               : 0;
 }

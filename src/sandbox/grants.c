@@ -58,20 +58,23 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 			return fail(err, g, "was replaced while the sandbox was built:");
 		}
 		s->sources[i].tree = mount_clone(fd, "");
-		if (s->sources[i].tree < 0 || mount_restrict(s->sources[i].tree, grant_attrs(g), -1) != 0) {
+		if (s->sources[i].tree < 0 ||
+		    mount_restrict(s->sources[i].tree, grant_attrs(g), -1) != 0) {
 			return fail(err, g, "cannot take");
 		}
 	}
 	return 0;
 }
 
-/* The read-only overlay over `tree`; -1 with errno where there is none. */
+/* The read-only overlay over `tree`; -1 with errno where there is none. An
+ * overlay without an upper layer wants two lower ones: /run is empty, and
+ * stays. */
 static int overlay_over(int root_fd, int tree)
 {
-	static const struct mount_option options[] = { { "lowerdir", "/.lower:/.empty" },
+	static const struct mount_option options[] = { { "lowerdir", "/.lower:/run" },
 		                                       { NULL, NULL } };
 
-	if (view_place(root_fd, ".lower", true) != 0 || view_place(root_fd, ".empty", true) != 0 ||
+	if (view_place(root_fd, ".lower", true) != 0 ||
 	    mount_attach(tree, root_fd, ".lower") != 0) {
 		return -1;
 	}
@@ -177,7 +180,6 @@ int grants_attach(struct stage *s, int root_fd, struct ssb_error *err)
 		}
 	}
 	(void)unlinkat(root_fd, ".lower", AT_REMOVEDIR);
-	(void)unlinkat(root_fd, ".empty", AT_REMOVEDIR);
 	return 0;
 }
 

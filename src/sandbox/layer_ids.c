@@ -61,7 +61,8 @@ int layer_net(struct stage *s, struct ssb_error *err)
 {
 	if (unshare(SKILL_NAMESPACES) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "net",
-		                "this machine does not let us make network, ipc, uts and cgroup namespaces");
+		                "this machine does not let us make network, ipc, uts and cgroup "
+		                "namespaces");
 	}
 	if (sethostname(HOST_NAME, sizeof(HOST_NAME) - 1) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "net", "sethostname");

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/own.h"
+#include "sandbox/share.h"
 #include "sandbox/stage.h"
 
 static int limit(int what, uint64_t value)
@@ -19,18 +20,6 @@ static int limit(int what, uint64_t value)
 		now.rlim_cur = now.rlim_max = old.rlim_max;
 	}
 	return setrlimit((__rlimit_resource_t)what, &now);
-}
-
-/* cpu_shares as a nice value, for machines without a cpu cgroup: each step is
- * a factor of about 1.25 from 1024 at nice 0. */
-static int nice_of_shares(uint64_t shares)
-{
-	int nice = 0;
-
-	for (double weight = 1024; nice < 19 && (double)shares < weight * 0.9; nice++) {
-		weight /= 1.25;
-	}
-	return nice;
 }
 
 int layer_limits(struct stage *s, struct ssb_error *err)
@@ -46,11 +35,11 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 	    (s->watchdog && limit(RLIMIT_DATA, data) != 0)) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
 	}
-	if (s->watchdog && setpriority(PRIO_PROCESS, 0, nice_of_shares(res->cpu_shares)) != 0) {
+	if (s->watchdog && setpriority(PRIO_PROCESS, 0, share_to_nice(res->cpu_shares)) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setpriority");
 	}
-	if (!s->namespaces &&
-	    (limit(RLIMIT_DATA, res->memory_mb << 20) != 0 || limit(RLIMIT_FSIZE, res->max_disk_mb << 20) != 0)) {
+	if (!s->namespaces && (limit(RLIMIT_DATA, res->memory_mb << 20) != 0 ||
+	                       limit(RLIMIT_FSIZE, res->max_disk_mb << 20) != 0)) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
 	}
 	if (!s->namespaces && s->reports[LAYER_LIMITS].detail[0] == '\0') {
@@ -58,8 +47,9 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 		         "rlimits only: memory and file size per process, processes per user");
 	}
 	if (s->watchdog) {
-		snprintf(s->reports[LAYER_LIMITS].detail, sizeof(s->reports[LAYER_LIMITS].detail),
-		         "no cgroup: rlimits, process count of the user namespace, memory watchdog");
+		snprintf(
+		        s->reports[LAYER_LIMITS].detail, sizeof(s->reports[LAYER_LIMITS].detail),
+		        "no cgroup: rlimits, process count of the user namespace, memory watchdog");
 	}
 	return 0;
 }

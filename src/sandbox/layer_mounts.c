@@ -62,9 +62,9 @@ static const struct {
 	const char *name;
 	const char *to;
 } LINKS[] = {
-	{ "dev/fd", "/proc/self/fd" },         { "dev/stdin", "/proc/self/fd/0" },
-	{ "dev/stdout", "/proc/self/fd/1" },   { "dev/stderr", "/proc/self/fd/2" },
-	{ "dev/ptmx", "pts/ptmx" },            { "etc/mtab", "/proc/self/mounts" },
+	{ "dev/fd", "/proc/self/fd" },       { "dev/stdin", "/proc/self/fd/0" },
+	{ "dev/stdout", "/proc/self/fd/1" }, { "dev/stderr", "/proc/self/fd/2" },
+	{ "dev/ptmx", "pts/ptmx" },          { "etc/mtab", "/proc/self/mounts" },
 };
 
 static const char *const PRIVATE[] = { "tmp", "var/tmp", "dev/shm" };
@@ -89,10 +89,10 @@ const struct view_rule VIEW_RULES[] = {
 const size_t VIEW_RULE_COUNT = ARRAY_LEN(VIEW_RULES);
 
 struct view {
-	int root;                           /* the new root, attached */
-	int proc;                           /* detached */
+	int root; /* the new root, attached */
+	int proc; /* detached */
 	int pts;
-	mode_t modes[ARRAY_LEN(VIEW_HOST)]; /* 0: absent */
+	mode_t modes[ARRAY_LEN(VIEW_HOST)];  /* 0: absent */
 	int from_host[ARRAY_LEN(VIEW_HOST)]; /* detached; unless a link or absent */
 	int devices[ARRAY_LEN(VIEW_DEVICES)];
 };
@@ -123,12 +123,12 @@ static int view_collect(struct view *v, int host, struct ssb_error *err)
 			return fail(err, "cannot take", VIEW_DEVICES[i]);
 		}
 	}
-	v->proc = mount_new("proc", NULL,
-	                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	v->proc = mount_new("proc", NULL, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 	if (v->proc < 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
-		                "cannot mount a /proc of its own; in a container the outer /proc must "
-		                "not be masked (docker: --security-opt systempaths=unconfined)");
+		return ssb_fail(
+		        err, SSB_E_LAYER, errno, "mounts",
+		        "cannot mount a /proc of its own; in a container the outer /proc must "
+		        "not be masked (docker: --security-opt systempaths=unconfined)");
 	}
 	static const struct mount_option pts[] = {
 		{ "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" }, { NULL, NULL }
@@ -143,7 +143,8 @@ static int view_root(struct view *v, const struct ssb_plan *plan, struct ssb_err
 	char size[32], inodes[32];
 	snprintf(size, sizeof(size), "%llum", (unsigned long long)plan->res.max_disk_mb);
 	snprintf(inodes, sizeof(inodes), "%llu",
-	         (unsigned long long)(SCRATCH_INODES + SCRATCH_INODES_PER_MB * plan->res.max_disk_mb));
+	         (unsigned long long)(SCRATCH_INODES +
+	                              SCRATCH_INODES_PER_MB * plan->res.max_disk_mb));
 	const struct mount_option options[] = {
 		{ "size", size }, { "nr_inodes", inodes }, { "mode", "0755" }, { NULL, NULL }
 	};
@@ -185,8 +186,9 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 		{ "etc/hostname", "sandbox\n" },
 		{ "etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n" },
 		{ "etc/resolv.conf", "# no network egress is granted\n" },
-		{ "etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
-		                       "services: files\nprotocols: files\nnetworks: files\n" },
+		{ "etc/nsswitch.conf",
+		  "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
+		  "services: files\nprotocols: files\nnetworks: files\n" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
@@ -265,7 +267,8 @@ static int view_fill(struct view *v, int host, const struct stage *s, struct ssb
 			return fail(err, "cannot mount", VIEW_DEVICES[i]);
 		}
 	}
-	if (mount_attach(v->proc, v->root, "proc") != 0 || mount_attach(v->pts, v->root, "dev/pts") != 0) {
+	if (mount_attach(v->proc, v->root, "proc") != 0 ||
+	    mount_attach(v->pts, v->root, "dev/pts") != 0) {
 		return fail(err, "cannot mount", "/proc and /dev/pts");
 	}
 	for (size_t i = 0; i < ARRAY_LEN(PRIVATE); i++) {
@@ -289,7 +292,7 @@ int mounts_seal(struct ssb_error *err)
 
 int layer_mounts(struct stage *s, struct ssb_error *err)
 {
-	struct view v;
+	struct view v = { .root = -1, .proc = -1, .pts = -1 };
 	auto_fd host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	/* The fds of the view are CLOEXEC and closed wholesale by init. */

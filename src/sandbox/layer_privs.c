@@ -84,11 +84,13 @@ static int landlock_rules(const struct stage *s, int rules, int abi)
 {
 	for (size_t i = 0; i < VIEW_RULE_COUNT; i++) {
 		const struct view_rule *v = &VIEW_RULES[i];
-		if (landlock_path(rules, abi, v->path, private_rights(s->plan, v->path, v->may)) != 0) {
+		if (landlock_path(rules, abi, v->path, private_rights(s->plan, v->path, v->may)) !=
+		    0) {
 			return -1;
 		}
 	}
-	if (landlock_path(rules, abi, s->plan->home, private_rights(s->plan, s->plan->home, LL_ALL)) != 0) {
+	if (landlock_path(rules, abi, s->plan->home,
+	                  private_rights(s->plan, s->plan->home, LL_ALL)) != 0) {
 		return -1;
 	}
 	for (size_t i = 0; i < s->plan->n_grants; i++) {
@@ -121,7 +123,8 @@ int layer_landlock(struct stage *s, struct ssb_error *err)
 	if (rules < 0 || rules_of(s, rules, abi) != 0 || landlock_enforce(rules) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "landlock", "cannot apply the rules");
 	}
-	report(s, LAYER_LANDLOCK, "ABI %d%s", abi, abi >= 6 ? ", abstract sockets and signals scoped" : "");
+	report(s, LAYER_LANDLOCK, "ABI %d%s", abi,
+	       abi >= 6 ? ", abstract sockets and signals scoped" : "");
 	return 0;
 }
 

@@ -24,14 +24,14 @@
 #define DIR_MODE  01500
 
 struct placeholder {
-	int  dir; /* O_PATH, owned: where it is */
-	int  fd;  /* the thing itself, locked */
+	int dir; /* O_PATH, owned: where it is */
+	int fd;  /* the thing itself, locked */
 	bool is_dir;
 	char name[64];
 };
 
 struct placeholders {
-	size_t             n;
+	size_t n;
 	struct placeholder v[];
 };
 
@@ -55,8 +55,8 @@ static int placeholder_open(int dir, const char *name, bool is_dir)
 		}
 		flags |= O_DIRECTORY;
 	} else {
-		auto_fd made = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		                      FILE_MODE);
+		auto_fd made = openat(
+		        dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
 		if (made < 0 && errno != EEXIST) {
 			return -1;
 		}
@@ -99,8 +99,7 @@ static void placeholder_hold(struct placeholders *p, int grant_fd, const char *n
 	}
 }
 
-int placeholders_make(const struct ssb_plan *plan, struct placeholders **ret,
-                      struct ssb_error *err)
+int placeholders_make(const struct ssb_plan *plan, struct placeholders **ret, struct ssb_error *err)
 {
 	size_t writes = 0;
 	for (size_t i = 0; i < plan->n_grants; i++) {

@@ -13,12 +13,22 @@ void pump_init(struct pump *p, int from, int to, uint64_t limit)
 {
 	p->from = from;
 	p->to = to;
-	p->owns_to = false;
+	p->owns_from = p->owns_to = false;
 	p->limit = limit;
 	p->done = 0;
 	p->cut = false;
 	p->trace = NULL;
 	p->head = p->len = p->line_len = 0;
+}
+
+void pump_done(struct pump *p)
+{
+	if (p->owns_from) {
+		own_close(&p->from);
+	}
+	if (p->owns_to) {
+		own_close(&p->to);
+	}
 }
 
 struct pollfd pump_wants(const struct pump *p)
@@ -73,6 +83,9 @@ static void pump_record(struct pump *p, const char *data, size_t len)
 
 static void pump_end(struct pump *p)
 {
+	if (p->owns_from) {
+		own_close(&p->from);
+	}
 	p->from = -1;
 	if (p->owns_to && p->len == 0) {
 		own_close(&p->to);
@@ -111,7 +124,7 @@ static void pump_write(struct pump *p)
 		return;
 	}
 	if (w < 0) {
-		/* Nobody reads it: the source learns that by its own pipe. */
+		/* Nobody reads it any more. */
 		p->len = 0;
 		pump_end(p);
 		return;

@@ -18,22 +18,25 @@
 #define LINE_BYTES 1024
 
 struct pump {
-	int             from;  /* -1: at its end */
-	int             to;    /* -1: drop what comes */
-	bool            owns_to; /* close `to` when the source ends */
-	uint64_t        limit; /* UINT64_MAX: none */
-	uint64_t        done;  /* bytes delivered */
-	bool            cut;
-	struct trace   *trace; /* NULL: not recorded */
+	int from;       /* -1: at its end */
+	int to;         /* -1: drop what comes */
+	bool owns_from; /* closed at the end: the skill learns that nobody reads */
+	bool owns_to;   /* closed at the end: the skill learns that no more comes */
+	uint64_t limit; /* UINT64_MAX: none */
+	uint64_t done;  /* bytes delivered */
+	bool cut;
+	struct trace *trace; /* NULL: not recorded */
 	enum event_kind kind;
-	size_t          head;
-	size_t          len;
-	size_t          line_len;
-	char            buf[PUMP_BYTES];
-	char            line[LINE_BYTES];
+	size_t head;
+	size_t len;
+	size_t line_len;
+	char buf[PUMP_BYTES];
+	char line[LINE_BYTES];
 };
 
 void pump_init(struct pump *p, int from, int to, uint64_t limit);
+
+void pump_done(struct pump *p); /* closes what it owns */
 
 /* What to wait for; events 0 and fd -1 when there is nothing to do. */
 struct pollfd pump_wants(const struct pump *p);

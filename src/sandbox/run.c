@@ -26,7 +26,7 @@ static uint64_t now_us(void)
 
 /* A terminal that is handed through byte by byte; put back at the end. */
 struct raw_terminal {
-	int            fd; /* -1: not touched */
+	int fd; /* -1: not touched */
 	struct termios before;
 };
 
@@ -79,12 +79,15 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 
 	for (int i = 1; i < 3; i++) {
 		if (pumps[i].cut) {
-			trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT, "max_output_bytes: %s cut after %llu bytes",
-			             i == 1 ? "stdout" : "stderr", (unsigned long long)lim->max_output_bytes);
+			trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT,
+			             "max_output_bytes: %s cut after %llu bytes",
+			             i == 1 ? "stdout" : "stderr",
+			             (unsigned long long)lim->max_output_bytes);
 		}
 	}
 	if (res->end == SSB_END_TIMEOUT) {
-		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT, "max_runtime_seconds: ended after %llu s",
+		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT,
+		             "max_runtime_seconds: ended after %llu s",
 		             (unsigned long long)lim->max_runtime_seconds);
 	}
 	if (res->end == SSB_END_MEMORY) {
@@ -92,7 +95,8 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 		             (unsigned long long)lim->memory_mb);
 	}
 	if (r->cgroup != NULL && cgroup_pids_hits(r->cgroup) > 0) {
-		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT, "max_processes: %llu starts refused past %llu",
+		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT,
+		             "max_processes: %llu starts refused past %llu",
 		             (unsigned long long)cgroup_pids_hits(r->cgroup),
 		             (unsigned long long)lim->max_processes);
 	}
@@ -122,10 +126,11 @@ static void say_cut(const struct pump pumps[3], const int stdio[3], uint64_t lim
 		if (!pumps[i].cut || stdio[2] < 0) {
 			continue;
 		}
-		int n = snprintf(line, sizeof(line),
-		                 "\nskillsandbox: %s cut after %llu bytes (max_output_bytes; allow more "
-		                 "with --max-output)\n",
-		                 i == 1 ? "stdout" : "stderr", (unsigned long long)limit);
+		int n = snprintf(
+		        line, sizeof(line),
+		        "\nskillsandbox: %s cut after %llu bytes (max_output_bytes; allow more "
+		        "with --max-output)\n",
+		        i == 1 ? "stdout" : "stderr", (unsigned long long)limit);
 		(void)file_write_all(stdio[2], line, (size_t)n);
 	}
 }
@@ -136,8 +141,9 @@ static void set_pumps(struct run *r, struct pump *pumps, const int stdio[3])
 
 	pump_init(&pumps[0], stdio[0], steal_fd(&r->pipes[0]), UINT64_MAX);
 	pumps[0].owns_to = !r->stage.pty;
-	pump_init(&pumps[1], r->pipes[1], stdio[1], limit);
-	pump_init(&pumps[2], r->pipes[2], stdio[2], limit);
+	pump_init(&pumps[1], steal_fd(&r->pipes[1]), stdio[1], limit);
+	pump_init(&pumps[2], steal_fd(&r->pipes[2]), stdio[2], limit);
+	pumps[1].owns_from = pumps[2].owns_from = !r->stage.pty;
 	if (stdio[0] < 0) {
 		own_close(&pumps[0].to);
 	}
@@ -181,8 +187,8 @@ static int run_supervised(struct run *r, const int stdio[3], struct ssb_result *
 	}
 	failed = run_watch(r, pumps, err);
 	terminal_restore(&terminal);
-	if (pumps[0].owns_to) {
-		own_close(&pumps[0].to);
+	for (int i = 0; i < 3; i++) {
+		pump_done(&pumps[i]);
 	}
 	if (failed != 0) {
 		return -1;
@@ -211,10 +217,14 @@ static int run_traced(struct ssb_plan *plan, const struct owner *owner, const in
 	run_init(&r, plan, owner);
 	int failed = run_supervised(&r, stdio, res, err);
 	if (failed != 0 && r.trace != NULL) {
-		trace_eventf(r.trace, EV_SKILL_FAILED, "not started: %s: %s", err->where, err->text);
-		res->exit_status = err->code == SSB_E_NOT_FOUND ? 127 : err->code == SSB_E_NOT_EXEC ? 126 : 125;
+		trace_eventf(r.trace, EV_SKILL_FAILED, "not started: %s: %s", err->where,
+		             err->text);
+		res->exit_status = err->code == SSB_E_NOT_FOUND  ? 127
+		                   : err->code == SSB_E_NOT_EXEC ? 126
+		                                                 : 125;
 	}
-	if (r.trace != NULL && trace_close(r.trace, r.stage.reports, res, &late) != 0 && failed == 0) {
+	if (r.trace != NULL && trace_close(r.trace, r.stage.reports, res, &late) != 0 &&
+	    failed == 0) {
 		*err = late;
 		failed = -1;
 	}
@@ -227,8 +237,8 @@ static int plan_runnable(const struct ssb_plan *plan, struct ssb_error *err)
 {
 	if (plan->n_refusals > 0) {
 		const struct refusal *f = &plan->refusals[0];
-		return ssb_fail(err, SSB_E_POLICY, 0, f->where, "%.150s is refused: %.100s; %.120s", f->what,
-		                f->why, f->remedy);
+		return ssb_fail(err, SSB_E_POLICY, 0, f->where, "%.150s is refused: %.100s; %.120s",
+		                f->what, f->why, f->remedy);
 	}
 	return 0;
 }
@@ -256,8 +266,8 @@ int ssb_run(struct ssb_plan *plan, const int stdio[3], struct ssb_result *ret_re
 	return failed;
 }
 
-int sandbox_run_payload(struct ssb_plan *plan, sandbox_payload payload, void *arg,
-                        struct buf *out, struct ssb_error *err)
+int sandbox_run_payload(struct ssb_plan *plan, sandbox_payload payload, void *arg, struct buf *out,
+                        struct ssb_error *err)
 {
 	static const int none[3] = { -1, -1, -1 };
 	struct run r;

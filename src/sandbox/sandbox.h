@@ -24,7 +24,7 @@ typedef int (*sandbox_payload)(int out_fd, void *arg);
 /* Runs `payload` inside the finished sandbox of `plan`; what it writes to
  * out_fd (bounded) is appended to `out`. Its stdio is empty and discarded;
  * no trace is written. */
-int sandbox_run_payload(struct ssb_plan *plan, sandbox_payload payload, void *arg,
-                        struct buf *out, struct ssb_error *err);
+int sandbox_run_payload(struct ssb_plan *plan, sandbox_payload payload, void *arg, struct buf *out,
+                        struct ssb_error *err);
 
 #endif

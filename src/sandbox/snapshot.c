@@ -22,8 +22,8 @@
 #define MAX_SNAPSHOT_DEPTH 64
 
 struct snapshot {
-	uint64_t    bytes;
-	unsigned    files;
+	uint64_t bytes;
+	unsigned files;
 	const char *name;
 };
 
@@ -81,7 +81,8 @@ static int copy_file(struct snapshot *s, int from_dir, const char *name, int to_
 		}
 		left -= n;
 	}
-	return fchmod(to, 0444 | ((st.st_mode & 0100) != 0 ? 0111 : 0)) != 0 ? fail(err, s, "chmod") : 0;
+	return fchmod(to, 0444 | ((st.st_mode & 0100) != 0 ? 0111 : 0)) != 0 ? fail(err, s, "chmod")
+	                                                                     : 0;
 }
 
 static int copy_link(struct snapshot *s, int from_dir, const char *name, int to_dir,
@@ -129,7 +130,8 @@ static int copy_dir(struct snapshot *s, int from, int to, unsigned depth, struct
 				return fail(err, s, "copy directory");
 			}
 			auto_fd sub_to = openat(to, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-			r = sub_to < 0 ? fail(err, s, "open") : copy_dir(s, sub, sub_to, depth + 1, err);
+			r = sub_to < 0 ? fail(err, s, "open")
+			               : copy_dir(s, sub, sub_to, depth + 1, err);
 		}
 		if (r != 0) {
 			return -1;

@@ -57,12 +57,13 @@ static int idmap_userns(uid_t uid, gid_t gid, uid_t host_uid, gid_t host_gid)
 static int source_fallback(const struct grant *g, struct source *src, struct ssb_error *err)
 {
 	if (g->access == ACCESS_WRITE) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
-		                "'%.160s' (%.60s) cannot be written by the skill's own uid: its file "
-		                "system has no idmapped mounts (overlayfs in a container has none); "
-		                "start skillsandbox as an unprivileged user, or grant a directory on a "
-		                "volume",
-		                g->path, g->where);
+		return ssb_fail(
+		        err, SSB_E_LAYER, errno, "mounts",
+		        "'%.160s' (%.60s) cannot be written by the skill's own uid: its file "
+		        "system has no idmapped mounts (overlayfs in a container has none); "
+		        "start skillsandbox as an unprivileged user, or grant a directory on a "
+		        "volume",
+		        g->path, g->where);
 	}
 	src->tree = snapshot_tree(g->fd, g->path, err);
 	src->ready = true;
@@ -124,13 +125,15 @@ static int submounts_add(struct stage *s, struct ssb_error *err)
 	int failed = 0;
 
 	if (mounts_load(&mounts) != 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot read /proc/self/mountinfo");
+		return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+		                "cannot read /proc/self/mountinfo");
 	}
 	for (size_t i = 0; i < mounts.n && failed == 0; i++) {
 		const char *point = mounts.v[i].point;
 		const struct grant *g = grant_above(s->plan, point);
 		/* A writable grant is the host's own mounts, submounts included. */
-		if (g != NULL && g->access == ACCESS_READ && g->is_dir && strcmp(g->path, point) != 0) {
+		if (g != NULL && g->access == ACCESS_READ && g->is_dir &&
+		    strcmp(g->path, point) != 0) {
 			failed = submount_add(s, g, point, err);
 		}
 	}
@@ -148,7 +151,8 @@ int sources_init(struct stage *s, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_NOMEM, 0, "start", "out of memory");
 	}
 	for (size_t i = 0; i < plan->n_grants; i++) {
-		s->sources[s->n_sources++] = (struct source){ .grant = plan->grants[i], .tree = -1 };
+		s->sources[s->n_sources++] =
+		        (struct source){ .grant = plan->grants[i], .tree = -1 };
 		reads |= plan->grants[i].access == ACCESS_READ && plan->grants[i].is_dir;
 	}
 	return reads ? submounts_add(s, err) : 0;
@@ -199,7 +203,8 @@ int sources_idmap(struct stage *s, uid_t host_uid, gid_t host_gid, struct ssb_er
 		}
 		auto_fd tree = mount_clone(g->fd, "");
 		if (tree < 0) {
-			return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot take '%.200s'", g->path);
+			return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot take '%.200s'",
+			                g->path);
 		}
 		if (mount_restrict(tree, attrs, userns) == 0) {
 			s->sources[i].tree = steal_fd(&tree);

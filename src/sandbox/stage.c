@@ -51,8 +51,8 @@ enum phase {
 
 struct layer {
 	enum layer_id id;
-	enum phase    phase;
-	bool          needs_namespaces;
+	enum phase phase;
+	bool needs_namespaces;
 	int (*apply)(struct stage *, struct ssb_error *);
 };
 
@@ -69,14 +69,14 @@ static const struct layer LAYERS[] = {
 
 /* What init tells the skill's process when the view stands, */
 struct view_ready {
-	bool                unix_sockets;
+	bool unix_sockets;
 	struct layer_report userns;
 	struct layer_report mounts;
 };
 
 /* and when it may start; the cgroup's fds come with it. */
 struct start {
-	bool                watchdog;
+	bool watchdog;
 	struct layer_report limits;
 };
 
@@ -127,7 +127,8 @@ static void stage_layers(struct stage *s, enum phase phase)
 			stage_die(s, &err);
 		}
 		s->reports[l->id].state = LAYER_OFF_BEST_EFFORT;
-		snprintf(s->reports[l->id].detail, sizeof(s->reports[l->id].detail), "%.119s", err.text);
+		snprintf(s->reports[l->id].detail, sizeof(s->reports[l->id].detail), "%.119s",
+		         err.text);
 	}
 }
 
@@ -137,7 +138,8 @@ static int stage_self_test(const struct stage *s, struct ssb_error *err)
 	const struct layer_report *r = s->reports;
 	const char *leak = NULL;
 
-	if (r[LAYER_CAPS].state == LAYER_ON && (!caps_none(s->namespaces) || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)) {
+	if (r[LAYER_CAPS].state == LAYER_ON &&
+	    (!caps_none(s->namespaces) || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)) {
 		leak = "capabilities are left";
 	} else if (s->namespaces && (geteuid() == 0 || getuid() == 0)) {
 		leak = "the skill would be root";
@@ -149,7 +151,8 @@ static int stage_self_test(const struct stage *s, struct ssb_error *err)
 		leak = "the file view can be changed";
 	}
 	if (leak != NULL) {
-		return ssb_fail(err, SSB_E_LAYER, 0, "self-test", "%s; the skill was not started", leak);
+		return ssb_fail(err, SSB_E_LAYER, 0, "self-test", "%s; the skill was not started",
+		                leak);
 	}
 	return 0;
 }
@@ -192,8 +195,8 @@ static void stage_exec(struct stage *s, struct ssb_error *err)
 		while (*path != '\0') {
 			char file[4096];
 			size_t n = strcspn(path, ":");
-			int len = snprintf(file, sizeof(file), "%.*s/%s", (int)n, n == 0 ? "." : path,
-			                   argv[0]);
+			int len = snprintf(file, sizeof(file), "%.*s/%s", (int)n,
+			                   n == 0 ? "." : path, argv[0]);
 			path += n + (path[n] == ':');
 			if (len < 0 || (size_t)len >= sizeof(file)) {
 				continue;
@@ -205,11 +208,12 @@ static void stage_exec(struct stage *s, struct ssb_error *err)
 		}
 	}
 	bool missing = denied == ENOENT || denied == ENOTDIR;
-	ssb_fail(err, missing ? SSB_E_NOT_FOUND : SSB_E_NOT_EXEC, denied, "entrypoint",
-	         missing ? "'%.200s' (or the interpreter it names) is not in the sandbox; grant its "
-	                   "directory with --read DIR, or use --toolchain auto"
-	                 : "'%.200s' cannot be executed",
-	         argv[0]);
+	ssb_fail(
+	        err, missing ? SSB_E_NOT_FOUND : SSB_E_NOT_EXEC, denied, "entrypoint",
+	        missing ? "'%.200s' (or the interpreter it names) is not in the sandbox; grant its "
+	                  "directory with --read DIR, or use --toolchain auto"
+	                : "'%.200s' cannot be executed",
+	        argv[0]);
 }
 
 /* A pty of the sandbox's own devpts: the slave for us, the master to the
@@ -226,8 +230,7 @@ static void stage_pty(struct stage *s)
 		stage_die(s, &err);
 	}
 	int slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (slave < 0 ||
-	    msg_send(s->ctl, &m, sizeof(m), &(struct msg_fds){ { master }, 1 }) != 0) {
+	if (slave < 0 || msg_send(s->ctl, &m, sizeof(m), &(struct msg_fds){ { master }, 1 }) != 0) {
 		ssb_fail(&err, SSB_E_SYS, errno, "pty", "cannot open a terminal of its own");
 		stage_die(s, &err);
 	}
@@ -263,7 +266,8 @@ static void skill_meet(struct stage *s, int meet)
 	struct ssb_error err = { 0 };
 	struct view_ready ready;
 
-	if (write(meet, "", 1) != 1 || read(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)) {
+	if (write(meet, "", 1) != 1 ||
+	    read(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)) {
 		_exit(125); /* init has said why */
 	}
 	s->unix_sockets = ready.unix_sockets;
@@ -298,7 +302,8 @@ static void skill_enter_workdir(const struct stage *s)
 	const char *workdir = s->namespaces ? s->plan->workdir : s->workdir;
 
 	if (chdir(workdir) != 0) {
-		ssb_fail(&err, SSB_E_NOT_FOUND, errno, "workdir", "'%.200s' is not in the sandbox", workdir);
+		ssb_fail(&err, SSB_E_NOT_FOUND, errno, "workdir", "'%.200s' is not in the sandbox",
+		         workdir);
 		stage_die(s, &err);
 	}
 	umask(022);
@@ -375,7 +380,8 @@ static int stage_without_namespaces(struct stage *s, struct ssb_error *err)
 		/* A user has none to drop; root of a container drops its own. */
 		return caps_none(false) || caps_drop(0) == 0
 		               ? 0
-		               : ssb_fail(err, SSB_E_LAYER, errno, "caps", "cannot drop the capabilities");
+		               : ssb_fail(err, SSB_E_LAYER, errno, "caps",
+		                          "cannot drop the capabilities");
 	}
 	uint64_t to_change = 1ULL << CAP_SETUID | 1ULL << CAP_SETGID | 1ULL << CAP_SETPCAP;
 	if (caps_drop(to_change) != 0 || setgroups(0, NULL) != 0 ||
@@ -399,7 +405,8 @@ static int init_meet(struct stage *s, int meet, int skill_pidfd, struct ssb_erro
 	}
 	/* Otherwise /proc/1/net would be the host's. */
 	if (s->namespaces && setns(skill_pidfd, SKILL_NAMESPACES) != 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "net", "init cannot enter the skill's namespaces");
+		return ssb_fail(err, SSB_E_LAYER, errno, "net",
+		                "init cannot enter the skill's namespaces");
 	}
 	stage_forget();
 	return write(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)
@@ -426,7 +433,8 @@ static int init_start_skill(struct stage *s, int meet, struct ssb_error *err)
 	join_cgroup(s, &cgroup);
 	int failed = msg_send(meet, &start, sizeof(start), &cgroup);
 	msg_close(&cgroup);
-	return failed != 0 ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone") : 0;
+	return failed != 0 ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone")
+	                   : 0;
 }
 
 _Noreturn void stage_main(struct stage *s)

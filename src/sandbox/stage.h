@@ -25,37 +25,37 @@
 /* A grant on its way into the view. */
 struct source {
 	struct grant grant; /* borrows the plan's strings and fd, unless `submount` */
-	bool         submount; /* a mount of the host beneath a read grant: owns path, target, fd */
-	int          tree;  /* a prepared (idmapped, snapshot) tree, or -1: clone it in the child */
-	bool         ready; /* the tree is a private copy already: no overlay needed */
+	bool submount;      /* a mount of the host beneath a read grant: owns path, target, fd */
+	int tree;           /* a prepared (idmapped, snapshot) tree, or -1: clone it in the child */
+	bool ready;         /* the tree is a private copy already: no overlay needed */
 };
 
 struct stage {
 	const struct ssb_plan *plan;
-	struct source         *sources;  /* what is mounted: the plan's grants and their submounts */
-	size_t                 n_sources;
-	int                    ctl;      /* our end of the socket to the supervisor */
-	int                    stdio[3]; /* the skill's ends; unused with a pty */
-	bool                   pty;
-	bool                   namespaces; /* false: --best-effort userns took effect */
-	bool                   mapped_by_parent; /* started by root: wait for the id maps */
-	uid_t                  uid;      /* inside */
-	gid_t                  gid;
-	uid_t                  outer_uid; /* the caller's, as the parent namespace knows it */
-	gid_t                  outer_gid;
-	bool                   watchdog; /* no cgroup: init sums the memory */
-	bool                   unix_sockets;
-	int                    scratch;  /* fd on the private tmpfs, for the watchdog */
+	struct source *sources; /* what is mounted: the plan's grants and their submounts */
+	size_t n_sources;
+	int ctl;      /* our end of the socket to the supervisor */
+	int stdio[3]; /* the skill's ends; unused with a pty */
+	bool pty;
+	bool namespaces;       /* false: --best-effort userns took effect */
+	bool mapped_by_parent; /* started by root: wait for the id maps */
+	uid_t uid;             /* inside */
+	gid_t gid;
+	uid_t outer_uid; /* the caller's, as the parent namespace knows it */
+	gid_t outer_gid;
+	bool watchdog; /* no cgroup: init sums the memory */
+	bool unix_sockets;
+	int scratch; /* fd on the private tmpfs, for the watchdog */
 	/* Without namespaces (fallback.h), instead of the plan's own: */
-	char                   private_dir[32];
-	char                   env_home[48];
-	char                   env_tmp[48];
-	char                 **env;
-	char                  *workdir;
-	struct layer_report    reports[LAYER_COUNT];
-	sandbox_payload        payload; /* NULL: execve the plan's argv */
-	void                  *payload_arg;
-	int                    payload_fd;
+	char private_dir[32];
+	char env_home[48];
+	char env_tmp[48];
+	char **env;
+	char *workdir;
+	struct layer_report reports[LAYER_COUNT];
+	sandbox_payload payload; /* NULL: execve the plan's argv */
+	void *payload_arg;
+	int payload_fd;
 };
 
 /* Messages on ctl. Child to supervisor: */
@@ -65,10 +65,10 @@ enum msg_kind {
 	MSG_STARTED, /* the layer reports; execve is next */
 	MSG_ENDED,   /* how the skill's first process ended */
 	/* supervisor to child: */
-	MSG_MAPPED,  /* id maps are written */
-	MSG_GO,      /* the run record is on disk: the skill may start; carries the
-	              * fds by which the processes join the run's cgroup */
-	MSG_SIGNAL,  /* send `signal` to the skill's process group */
+	MSG_MAPPED, /* id maps are written */
+	MSG_GO,     /* the run record is on disk: the skill may start; carries the
+	             * fds by which the processes join the run's cgroup */
+	MSG_SIGNAL, /* send `signal` to the skill's process group */
 };
 
 enum end_cause { CAUSE_EXIT, CAUSE_TIME, CAUSE_MEMORY };
@@ -76,12 +76,12 @@ enum end_cause { CAUSE_EXIT, CAUSE_TIME, CAUSE_MEMORY };
 struct msg {
 	enum msg_kind kind;
 	union {
-		struct ssb_error    error;
+		struct ssb_error error;
 		struct layer_report reports[LAYER_COUNT];
 		struct {
-			int            wstatus;
+			int wstatus;
 			enum end_cause cause;
-			uint64_t       memory; /* bytes seen by the watchdog */
+			uint64_t memory; /* bytes seen by the watchdog */
 		} ended;
 		int signal;
 		struct {

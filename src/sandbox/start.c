@@ -20,7 +20,7 @@
 /* Started by root, each run has a host uid of its own: one that no account
  * has, different for every live supervisor. */
 #define HOST_UID_BASE 1610612736U /* 0x60000000, beyond what distributions hand out */
-#define INNER_ID      1000
+#define INNER_ID      1000U
 
 void run_init(struct run *r, struct ssb_plan *plan, const struct owner *owner)
 {
@@ -157,12 +157,11 @@ static int map_child(const struct run *r, struct ssb_error *err)
 static int clone_failed(int error, struct ssb_error *err)
 {
 	return ssb_fail(err, SSB_E_LAYER, error, "userns",
-	                error == ENOSPC
-	                        ? "no more user namespaces allowed: raise "
-	                          "/proc/sys/user/max_user_namespaces"
-	                        : "this machine does not let us make user namespaces; "
-	                          "'skillsandbox doctor' tells why and what to do, and "
-	                          "--best-effort userns accepts a weaker sandbox");
+	                error == ENOSPC ? "no more user namespaces allowed: raise "
+	                                  "/proc/sys/user/max_user_namespaces"
+	                                : "this machine does not let us make user namespaces; "
+	                                  "'skillsandbox doctor' tells why and what to do, and "
+	                                  "--best-effort userns accepts a weaker sandbox");
 }
 
 /* No user namespaces: only with the owner's consent, and with less. */

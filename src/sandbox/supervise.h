@@ -10,28 +10,29 @@
 
 /* One run. Zeroed, then run_init; run_done in every case. */
 struct run {
-	struct ssb_plan     *plan;
-	const struct owner  *owner; /* NULL: no trace is kept */
-	struct trace        *trace;
-	uint64_t             start_us;
-	struct stage         stage;
+	struct ssb_plan *plan;
+	const struct owner *owner; /* NULL: no trace is kept */
+	struct trace *trace;
+	uint64_t start_us;
+	struct stage stage;
 	struct placeholders *placeholders;
-	struct cgroup       *cgroup;
-	pid_t                pid;    /* init, as the host sees it */
-	int                  pidfd;
-	int                  ctl;    /* our end */
-	int                  master; /* of the pty, or -1 */
-	int                  oom;    /* eventfd of cgroup v1, or -1 */
-	int                  pipes[3]; /* our ends */
-	bool                 go_sent;
-	bool                 started;  /* all layers on, execve was next */
-	bool                 ended;    /* the skill's first process is gone */
-	bool                 dead;     /* so is everything */
-	int                  wstatus;
-	enum end_cause       cause;
-	uint64_t             memory;
-	int                  canceled; /* the signal that told us to stop */
-	struct ssb_error     failure;
+	struct cgroup *cgroup;
+	pid_t pid; /* init, as the host sees it */
+	int pidfd;
+	int ctl;      /* our end */
+	int master;   /* of the pty, or -1 */
+	int oom;      /* eventfd of cgroup v1, or -1 */
+	int pipes[3]; /* our ends */
+	bool go_sent;
+	bool started; /* all layers on, execve was next */
+	bool ended;   /* the skill's first process is gone */
+	bool dead;    /* so is everything */
+	int wstatus;
+	enum end_cause cause;
+	uint64_t memory;
+	uint64_t share_at; /* when to set the CPU share of the session; 0: not */
+	int canceled;      /* the signal that told us to stop */
+	struct ssb_error failure;
 };
 
 void run_init(struct run *r, struct ssb_plan *plan, const struct owner *owner);

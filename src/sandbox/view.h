@@ -18,7 +18,7 @@ extern const size_t VIEW_DEVICE_COUNT;
 /* What may be done beneath a place of the view: Landlock's side of it. */
 struct view_rule {
 	const char *path;
-	unsigned    may;
+	unsigned may;
 };
 
 extern const struct view_rule VIEW_RULES[];

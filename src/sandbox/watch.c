@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "os/clone.h"
+#include "sandbox/share.h"
 #include "sandbox/supervise.h"
 
 /* How long a skill that was told to stop may take. */
@@ -64,6 +65,7 @@ static void hear_child(struct run *r, struct pump pumps[3])
 	case MSG_STARTED:
 		memcpy(r->stage.reports, m.reports, sizeof(m.reports));
 		r->started = true;
+		r->share_at = r->cgroup == NULL ? now_ms() : 0;
 		if (r->trace != NULL) {
 			trace_eventf(r->trace, EV_PROCESS_SPAWNED, "%s", r->plan->argv.v[0]);
 		}
@@ -150,6 +152,12 @@ static int send_go(struct run *r, struct ssb_error *err)
 	return 0;
 }
 
+/* The earlier of two times; 0 is never. */
+static uint64_t next_due(uint64_t a, uint64_t b)
+{
+	return a == 0 ? b : b == 0 || a < b ? a : b;
+}
+
 static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill_at)
 {
 	struct pollfd p[AT_COUNT] = {
@@ -163,13 +171,19 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 	for (int i = 0; i < 3; i++) {
 		p[AT_PUMPS + i] = pump_wants(&pumps[i]);
 	}
-	if (*kill_at != 0) {
+	uint64_t due = next_due(*kill_at, r->ended ? 0 : r->share_at);
+	if (due != 0) {
 		uint64_t now = now_ms();
-		wait = now >= *kill_at ? 0 : (int)(*kill_at - now);
+		wait = now >= due ? 0 : (int)(due - now);
 	}
-	if (poll(p, AT_COUNT, wait) == 0 && *kill_at != 0) {
+	(void)poll(p, AT_COUNT, wait);
+	if (*kill_at != 0 && now_ms() >= *kill_at) {
 		*kill_at = 0;
 		run_kill(r);
+	}
+	if (r->share_at != 0 && !r->ended && now_ms() >= r->share_at) {
+		bool again = share_set_session(r->pid, r->plan->res.cpu_shares) != 0;
+		r->share_at = again ? now_ms() + SHARE_RETRY_MS : 0;
 	}
 	if (p[AT_CTL].revents != 0) {
 		hear_child(r, pumps);
@@ -235,8 +249,9 @@ int run_watch(struct run *r, struct pump pumps[3], struct ssb_error *err)
 		r->cause = CAUSE_MEMORY; /* init went with the rest of its cgroup */
 	}
 	if (!r->ended && r->canceled == 0 && r->cause != CAUSE_MEMORY) {
-		return ssb_fail(err, SSB_E_LAYER, 0, "sandbox",
-		                "ended without a report; was its first process killed from outside?");
+		return ssb_fail(
+		        err, SSB_E_LAYER, 0, "sandbox",
+		        "ended without a report; was its first process killed from outside?");
 	}
 	return 0;
 }

@@ -1,0 +1,22 @@
+/* share.h - cpu_shares on machines without a cpu cgroup for us.
+ *
+ * The kernel weighs sessions against each other (autogroups) and processes
+ * inside one by their nice value, so both get the nice value that comes
+ * nearest to the share. The session's can be set by its own user only ten
+ * times a second on the whole machine: it is tried again until it is. */
+#ifndef SANDBOX_SHARE_H
+#define SANDBOX_SHARE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* 1024 and more is nice 0, which is as high as a user may go. */
+int share_to_nice(uint64_t shares);
+
+/* Sets the session of init's first child, the skill, to that value. Returns 0
+ * when done or hopeless, 1 to be called again in SHARE_RETRY_MS. */
+int share_set_session(pid_t init, uint64_t shares);
+
+#define SHARE_RETRY_MS 110
+
+#endif
