@@ -33,5 +33,6 @@ int share_set_session(pid_t init, uint64_t shares)
 	text[n] = '\0';
 	snprintf(path, sizeof(path), "/proc/%ld/autogroup", strtol(text, NULL, 10));
 	snprintf(text, sizeof(text), "%d", share_to_nice(shares));
-	return proc_write(AT_FDCWD, path, text) != 0 && errno == EAGAIN;
+	/* EACCES: it has not reached execve yet. */
+	return proc_write(AT_FDCWD, path, text) != 0 && (errno == EAGAIN || errno == EACCES);
 }

@@ -18,5 +18,6 @@ int share_to_nice(uint64_t shares);
 int share_set_session(pid_t init, uint64_t shares);
 
 #define SHARE_RETRY_MS 110
+#define SHARE_TRIES    50
 
 #endif

@@ -31,7 +31,8 @@ struct run {
 	enum end_cause cause;
 	uint64_t memory;
 	uint64_t share_at; /* when to set the CPU share of the session; 0: not */
-	int canceled;      /* the signal that told us to stop */
+	int share_tries;
+	int canceled; /* the signal that told us to stop */
 	struct ssb_error failure;
 };
 

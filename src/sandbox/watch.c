@@ -65,7 +65,7 @@ static void hear_child(struct run *r, struct pump pumps[3])
 	case MSG_STARTED:
 		memcpy(r->stage.reports, m.reports, sizeof(m.reports));
 		r->started = true;
-		r->share_at = r->cgroup == NULL ? now_ms() : 0;
+		r->share_at = r->cgroup == NULL ? now_ms() + SHARE_RETRY_MS : 0;
 		if (r->trace != NULL) {
 			trace_eventf(r->trace, EV_PROCESS_SPAWNED, "%s", r->plan->argv.v[0]);
 		}
@@ -183,7 +183,8 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 	}
 	if (r->share_at != 0 && !r->ended && now_ms() >= r->share_at) {
 		bool again = share_set_session(r->pid, r->plan->res.cpu_shares) != 0;
-		r->share_at = again ? now_ms() + SHARE_RETRY_MS : 0;
+		r->share_at =
+		        again && ++r->share_tries < SHARE_TRIES ? now_ms() + SHARE_RETRY_MS : 0;
 	}
 	if (p[AT_CTL].revents != 0) {
 		hear_child(r, pumps);
