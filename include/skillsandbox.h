@@ -141,14 +141,17 @@ struct ssb_result {
 	int stdout_cut; /* output went past max_output_bytes */
 	int stderr_cut;
 	size_t violations;
+	char lost_layers[80]; /* given up as --best-effort allows; "" if none */
 	char run_id[40];
 	char trace_path[4096];
 };
 
 /* Builds the sandbox, runs the plan to its end, relaying the standard
  * streams given as fds (borrowed; -1 = empty/discard), and writes the trace.
- * Fails closed: if -1 is returned the skill did not start (or could not be
- * executed: SSB_E_NOT_FOUND, SSB_E_NOT_EXEC). */
+ * Fails closed: where the sandbox cannot be built the skill is not started, and
+ * -1 is returned; also where it could not be executed (SSB_E_NOT_FOUND,
+ * SSB_E_NOT_EXEC), where the sandbox broke during the run, and where the trace
+ * could not be finished. */
 SSB_API int ssb_run(struct ssb_plan *p, const int stdio[3], struct ssb_result *ret_result,
                     struct ssb_error *err);
 

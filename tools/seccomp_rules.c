@@ -115,6 +115,8 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "mknodat", IN_ALL, TO_ANY, DENY(EPERM), { ANY_OF(2, SETID) } },
 	{ "mknodat", IN_ALL, TO_ANY, DENY(EPERM), { MASKED(2, S_IFMT, S_IFCHR) } },
 	{ "mknodat", IN_ALL, TO_ANY, DENY(EPERM), { MASKED(2, S_IFMT, S_IFBLK) } },
+	/* RENAME_WHITEOUT leaves a device node behind. */
+	{ "renameat2", IN_ALL, TO_ANY, DENY(EINVAL), { ANY_OF(4, 4) } },
 	/* Without one of the two flags the mode argument is stale register content. */
 	{ "open",
 	  IN_ALL,

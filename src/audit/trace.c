@@ -76,6 +76,7 @@ static const struct {
 };
 
 static const char *const STATES[] = {
+	[LAYER_NOT_APPLIED] = "not_applied",
 	[LAYER_ON] = "on",
 	[LAYER_OFF_BEST_EFFORT] = "off_best_effort",
 };
@@ -423,7 +424,7 @@ int trace_close(struct trace *t, const struct layer_report layers[LAYER_COUNT],
                 const struct ssb_result *result, struct ssb_error *err)
 {
 	write_tail(t, layers, result);
-	return trace_file_publish(&t->file, t->id, err);
+	return trace_file_publish(&t->file, err);
 }
 
 void trace_free(struct trace *t)

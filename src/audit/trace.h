@@ -38,7 +38,7 @@ enum event_kind {
 	EV_COUNT,
 };
 
-enum layer_state { LAYER_ON, LAYER_OFF_BEST_EFFORT };
+enum layer_state { LAYER_NOT_APPLIED, LAYER_ON, LAYER_OFF_BEST_EFFORT };
 
 struct layer_report {
 	enum layer_state state;

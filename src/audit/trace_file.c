@@ -117,19 +117,8 @@ static bool trace_file_exposed(const struct trace_file *f, const struct ssb_plan
 
 static int trace_file_create(struct trace_file *f, struct ssb_error *err)
 {
-	if (f->part[0] == '\0') {
-		f->fd = openat(f->dir_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
-		if (f->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
-			return ssb_fail(err, SSB_E_USAGE, 0, "--trace-output",
-			                "'%s' is where the skill may write, and this file system "
-			                "cannot hide the unfinished trace from it; name a file "
-			                "elsewhere",
-			                f->path);
-		}
-	} else {
-		f->fd = openat(f->dir_fd, f->part,
-		               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	}
+	f->fd = openat(f->dir_fd, f->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	               0600);
 	if (f->fd < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "trace", "cannot create '%s' (" REMEDY ")",
 		                f->path);
@@ -150,9 +139,14 @@ int trace_file_open(struct trace_file *f, const struct ssb_plan *plan, const str
 		    trace_file_vacant(f, err) != 0) {
 			return -1;
 		}
-		if (!trace_file_exposed(f, plan)) {
-			snprintf(f->part, sizeof(f->part), ".trace-%s.part", id);
+		if (trace_file_exposed(f, plan)) {
+			return ssb_fail(
+			        err, SSB_E_USAGE, 0, "--trace-output",
+			        "'%s' is where the skill may write, and it could replace the "
+			        "trace; name a file elsewhere",
+			        f->path);
 		}
+		snprintf(f->part, sizeof(f->part), ".trace-%s.part", id);
 	}
 	return trace_file_create(f, err);
 }
@@ -196,17 +190,7 @@ int trace_file_sync(struct trace_file *f, struct ssb_error *err)
 	return 0;
 }
 
-/* Gives the nameless part a name, so that a rename can move it. */
-static int trace_file_link(struct trace_file *f, const char *id)
-{
-	char proc[64];
-
-	snprintf(f->part, sizeof(f->part), ".trace-%s.part", id);
-	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", f->fd);
-	return linkat(AT_FDCWD, proc, f->dir_fd, f->part, AT_SYMLINK_FOLLOW);
-}
-
-int trace_file_publish(struct trace_file *f, const char *id, struct ssb_error *err)
+int trace_file_publish(struct trace_file *f, struct ssb_error *err)
 {
 	/* The head and the plan are on the disk since before the skill started.
 	 * The rest goes there at the kernel's own pace: a sync here would cost
@@ -215,8 +199,7 @@ int trace_file_publish(struct trace_file *f, const char *id, struct ssb_error *e
 	if (trace_file_flush(f) != 0) {
 		return trace_file_failed(f, err);
 	}
-	if ((f->part[0] == '\0' && trace_file_link(f, id) != 0) ||
-	    renameat(f->dir_fd, f->part, f->dir_fd, f->name) != 0) {
+	if (renameat(f->dir_fd, f->part, f->dir_fd, f->name) != 0) {
 		ssb_fail(&f->failure, SSB_E_SYS, errno, "trace", "cannot put '%s' in place",
 		         f->path);
 		return trace_file_failed(f, err);

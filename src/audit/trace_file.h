@@ -44,7 +44,7 @@ int trace_file_flush(struct trace_file *f);
 void trace_file_sync_start(struct trace_file *f); /* begins; see trace.h */
 int trace_file_sync(struct trace_file *f, struct ssb_error *err);
 /* The last sync, then the final name. */
-int trace_file_publish(struct trace_file *f, const char *id, struct ssb_error *err);
+int trace_file_publish(struct trace_file *f, struct ssb_error *err);
 void trace_file_done(struct trace_file *f); /* leaves an unpublished part behind */
 
 #endif

@@ -14,6 +14,9 @@ static void result_json(const struct ssb_result *r)
 	auto_buf out;
 
 	buf_init(&out, SAY_MAX);
+	if (r->stderr_bytes > 0) {
+		buf_addc(&out, '\n'); /* the skill's last line may have no end */
+	}
 	json_init(&j, &out, false);
 	json_open(&j, '{');
 	json_kstr(&j, "run_id", r->run_id);
@@ -26,6 +29,7 @@ static void result_json(const struct ssb_result *r)
 	json_kbool(&j, "stdout_cut", r->stdout_cut != 0);
 	json_kbool(&j, "stderr_cut", r->stderr_cut != 0);
 	json_kuint(&j, "violations", r->violations);
+	json_kstr(&j, "lost_layers", r->lost_layers);
 	json_kstr(&j, "trace", r->trace_path);
 	json_close(&j, '}');
 	buf_addc(&out, '\n');
@@ -35,6 +39,10 @@ static void result_json(const struct ssb_result *r)
 /* What the owner should know of an end that was not the skill's own doing. */
 static void result_notes(const struct ssb_result *r)
 {
+	if (r->lost_layers[0] != '\0') {
+		say_notef("the skill ran WITHOUT these layers, as --best-effort allows: %s; see %s",
+		          r->lost_layers, r->trace_path);
+	}
 	if (r->end == SSB_END_TIMEOUT) {
 		say_notef("the time limit ended the skill; allow more with --timeout, or "
 		          "resources.max_runtime_seconds in the manifest");

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -45,7 +46,9 @@ static int prepare_streams(void)
 			return -1;
 		}
 	}
-	return signal(SIGPIPE, SIG_IGN) == SIG_ERR ? -1 : 0;
+	/* What we make must be usable by us, whatever the caller's mask. */
+	(void)umask(022);
+	return signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGXFSZ, SIG_IGN) == SIG_ERR ? -1 : 0;
 }
 
 static int dispatch(const struct command *c, char **argv)

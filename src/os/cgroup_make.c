@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -30,6 +31,7 @@
 #define MAX_MOUNTINFO      (4u << 20)
 #define MAX_SWEEP_SEEN     512 /* directory entries looked at per start */
 #define MAX_SWEEP_REMOVALS 16
+#define MIN_SWEEP_AGE      30 /* seconds */
 #define REQUIRED           ((1u << CGROUP_MEMORY) | (1u << CGROUP_PIDS))
 
 enum knob_value { VAL_MEMORY, VAL_PROCESSES, VAL_SHARES, VAL_WEIGHT, VAL_ZERO, VAL_ONE };
@@ -308,7 +310,10 @@ static void sweep(const struct cgroup *cg)
 	while (seen++ < MAX_SWEEP_SEEN && removed < MAX_SWEEP_REMOVALS &&
 	       (e = readdir(dir)) != NULL) {
 		pid_t pid = name_pid(e->d_name);
-		if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH) {
+		/* A young one may belong to a supervisor in another pid namespace. */
+		if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH ||
+		    fstatat(cg->nodes[0].base_fd, e->d_name, &st, 0) != 0 ||
+		    time(NULL) - st.st_mtime < MIN_SWEEP_AGE) {
 			continue;
 		}
 		for (size_t i = cg->n; i > 0; i--) {

@@ -19,7 +19,9 @@ int mount_clone(int dir_fd, const char *path)
 
 int mount_restrict(int tree_fd, uint64_t attrs, int userns_fd)
 {
-	struct mount_attr attr = { .attr_set = attrs };
+	/* Neither what we mount in it reaches the host, nor what the host mounts
+	 * later reaches it. */
+	struct mount_attr attr = { .attr_set = attrs, .propagation = MS_PRIVATE };
 	if (userns_fd >= 0) {
 		attr.attr_set |= MOUNT_ATTR_IDMAP;
 		attr.userns_fd = (uint64_t)(unsigned)userns_fd;

@@ -13,8 +13,9 @@
  * submounts included. */
 int mount_clone(int dir_fd, const char *path);
 
-/* Adds MOUNT_ATTR_* to every mount of a tree (recursive). With userns_fd >= 0
- * the tree is idmapped through that user namespace as well. */
+/* Adds MOUNT_ATTR_* to every mount of a tree and cuts it off from the mount
+ * events of the host, recursively. With userns_fd >= 0 the tree is idmapped
+ * through that user namespace as well. */
 int mount_restrict(int tree_fd, uint64_t attrs, int userns_fd);
 
 /* Sets attributes on one attached mount, not on its submounts. */

@@ -101,6 +101,7 @@ static ssize_t folder_index(struct danger *d, const char *path, size_t len)
 	if (f->path == NULL) {
 		return -1;
 	}
+	st = (struct stat){ 0 };
 	f->exists = lstat(f->path, &st) == 0;
 	f->real = above_real && !(f->exists && S_ISLNK(st.st_mode));
 	if (!f->real) {

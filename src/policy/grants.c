@@ -11,7 +11,6 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "policy/build.h"
-#include "policy/protect.h"
 
 void grant_done(struct grant *g)
 {
@@ -102,8 +101,8 @@ static bool included(const struct grant *outer, const struct grant *g)
 	if (g->access != outer->access || path_beneath(g->path, outer->path) == NULL) {
 		return false;
 	}
-	/* Protected names in a writable directory are granted by name only. */
-	return g->access != ACCESS_WRITE || !protected_name(rest);
+	/* Each writable directory protects names of its own. */
+	return g->access != ACCESS_WRITE;
 }
 
 void grants_finish(struct build *b)

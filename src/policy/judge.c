@@ -139,13 +139,6 @@ static const struct danger_hit *best_hit(const struct danger_hits *hits, unsigne
 static bool judge_manifest(struct build *b, const struct request *r, const struct subject *s,
                            struct danger_hits *hits)
 {
-	if (s->missing == NULL && danger_judge_mounts(b->danger, s, r->access, hits) < 0) {
-		auto_free char *why =
-		        build_printf(b, "it cannot be examined: %s", strerrordesc_np(errno));
-		build_refuse_request(b, r, why,
-		                     "check that /proc is mounted and that you may enter the path");
-		return false;
-	}
 	const struct danger_hit *worst = best_hit(hits, DANGER_NEVER);
 	if (worst == NULL) {
 		worst = best_hit(hits, DANGER_DENIED);
@@ -213,6 +206,13 @@ bool judge_request(struct build *b, const struct request *r, const struct subjec
 		auto_free char *why =
 		        build_printf(b, "it cannot be examined: %s", strerrordesc_np(errno));
 		build_refuse_request(b, r, why, "name a path that you may enter");
+		return false;
+	}
+	if (s->missing == NULL && danger_judge_mounts(b->danger, s, r->access, &hits) < 0) {
+		auto_free char *why =
+		        build_printf(b, "it cannot be examined: %s", strerrordesc_np(errno));
+		build_refuse_request(b, r, why,
+		                     "check that /proc is mounted and that you may enter the path");
 		return false;
 	}
 	return r->origin == ORIGIN_MANIFEST ? judge_manifest(b, r, s, &hits)

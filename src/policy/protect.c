@@ -5,13 +5,15 @@
 #include "base/own.h"
 
 const struct protected_place PROTECTED[] = {
-	/* version control: hooks, and settings that name programs */
+	/* version control: hooks, settings that name programs, and what leads git
+	 * to other settings */
 	{ ".git/hooks", true, HOLD_ANYWHERE },
 	{ ".git/config", false, HOLD_ANYWHERE },
-	{ ".git/config.worktree", false, HOLD_NOT },
-	{ ".git/info/attributes", false, HOLD_NOT },
-	{ ".git/modules", true, HOLD_NOT },
-	{ ".git/worktrees", true, HOLD_NOT },
+	{ ".git/config.worktree", false, HOLD_ANYWHERE },
+	{ ".git/commondir", false, HOLD_ANYWHERE }, /* of which "." is the neutral content */
+	{ ".git/info", true, HOLD_ANYWHERE },
+	{ ".git/modules", true, HOLD_ANYWHERE },
+	{ ".git/worktrees", true, HOLD_ANYWHERE },
 	{ ".gitmodules", false, HOLD_NOT },
 	{ ".gitconfig", false, HOLD_NOT },
 	{ ".config/git", true, HOLD_NOT },

@@ -2,7 +2,8 @@
  *
  * A skill that may write a directory must not leave code there that runs
  * outside: these names, relative to the top of a writable grant, are
- * read-only inside it and cannot be created, unless granted by name. */
+ * read-only inside it unless granted by name. Those that are held (see
+ * below) can also not be created; the others can. */
 #ifndef POLICY_PROTECT_H
 #define POLICY_PROTECT_H
 
@@ -13,6 +14,9 @@
  * run. Each is visible on the host meanwhile, so only those are that tools
  * obey without being asked; shells read theirs only in a home. */
 enum protect_hold { HOLD_NOT, HOLD_ANYWHERE, HOLD_IN_HOME };
+
+/* What a placeholder file holds: git wants a commondir that says something. */
+#define PLACEHOLDER_TEXT "."
 
 struct protected_place {
 	const char *name; /* relative, no leading or final slash */

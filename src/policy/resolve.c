@@ -116,6 +116,11 @@ static void resolve_existing(struct build *b, const struct request *r, const cha
 		         r->text);
 		return;
 	}
+	if (r->origin == ORIGIN_MANIFEST && S_ISREG(st.st_mode) && st.st_nlink > 1) {
+		build_refuse_request(b, r, "the file has other names, which may be dangerous ones",
+		                     "the owner can grant it: --read or --write with this path");
+		return;
+	}
 	if (subject_init(&s, fd, path, NULL) < 0) {
 		refuse_errno(b, r, errno);
 		return;

@@ -98,7 +98,6 @@ int fallback_enter(struct stage *s, struct ssb_error *err)
 	}
 	s->namespaces = false;
 	s->unix_sockets = false;
-	s->pty = false;
 	return private_dir(s, err) != 0 || private_env(s, err) != 0 || host_workdir(s, err) != 0
 	               ? -1
 	               : 0;

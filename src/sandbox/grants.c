@@ -21,6 +21,7 @@
 #include "os/file.h"
 #include "os/mount.h"
 #include "policy/protect.h"
+#include "sandbox/sources.h"
 #include "sandbox/stage.h"
 #include "sandbox/view.h"
 
@@ -115,17 +116,18 @@ static int protect_one(int dir_fd, const char *name)
 		                          RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 		struct stat st;
 		if (at < 0 || fstat(at, &st) != 0) {
-			/* Not there: the supervisor made a placeholder of every one
-			 * that is worth it and could be made. */
-			return 0;
+			/* Not there: what is to be held has a placeholder. */
+			return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
 		}
-		bool last = name[i] == '\0' || !S_ISDIR(st.st_mode);
+		bool last = name[i] == '\0' || !S_ISDIR(st.st_mode) || placeholder_is(&st);
 		if (pin(at, last) != 0) {
 			return -1;
 		}
 		if (S_ISLNK(st.st_mode)) {
 			auto_fd to = file_openat2(dir_fd, part, O_PATH, RESOLVE_BENEATH);
-			return to < 0 ? 0 : pin(to, true);
+			/* Out of the grant is out of reach. To nothing in it is a name
+			 * that the skill could fill. */
+			return to >= 0 ? pin(to, true) : errno == ENOENT ? -1 : 0;
 		}
 		if (last) {
 			return 0;
@@ -142,6 +144,21 @@ static int grant_protect(const struct grant *g, int target, struct ssb_error *er
 		}
 	}
 	return 0;
+}
+
+/* Landlock's rights for the private places reach down into what is mounted
+ * beneath them. */
+static bool beneath_private(const struct ssb_plan *plan, const char *target)
+{
+	const char *const places[] = { plan->home, "/tmp", "/var/tmp", "/dev/shm" };
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		size_t len = strlen(places[i]);
+		if (strncmp(target, places[i], len) == 0 && target[len] == '/') {
+			return true;
+		}
+	}
+	return false;
 }
 
 static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error *err)
@@ -163,6 +180,12 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 		}
 		if (overlay >= 0) {
 			return 0;
+		}
+		if (beneath_private(s->plan, g->target)) {
+			/* There Landlock has to allow writing, and nothing else would
+			 * stop a write to a FIFO of the host. */
+			return fail(err, g,
+			            "holds other mounts, or cannot be overlaid; grant its parts:");
 		}
 		s->unix_sockets = false;
 	}

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/own.h"
 #include "os/caps.h"
 #include "os/clone.h"
@@ -35,16 +36,54 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+/* What init holds besides the stage. */
+static struct {
+	int sig_fd;
+	struct watchdog dog;
+} init;
+
 /* Moves the fds that stay to 0, 1, 2, ... and closes all others. */
-static void init_keep_fds(int *fds[], int n)
+static int init_keep_fds(int *fds[], int n)
 {
 	for (int i = 0; i < n; i++) {
-		*fds[i] = *fds[i] < 0 ? -1 : fcntl(*fds[i], F_DUPFD_CLOEXEC, n);
+		if (*fds[i] >= 0 && (*fds[i] = fcntl(*fds[i], F_DUPFD_CLOEXEC, n)) < 0) {
+			return -1;
+		}
 	}
 	for (int i = 0; i < n; i++) {
-		*fds[i] = *fds[i] < 0 ? -1 : dup2(*fds[i], i);
+		if (*fds[i] < 0) {
+			(void)close(i);
+		} else if ((*fds[i] = dup2(*fds[i], i)) < 0) {
+			return -1;
+		}
 	}
-	(void)close_range((unsigned)n, ~0U, 0);
+	return close_range((unsigned)n, ~0U, 0);
+}
+
+int init_confine(struct stage *s, int *meet, struct ssb_error *err)
+{
+	sigset_t chld;
+	int proc_fd = s->watchdog ? open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (s->watchdog && proc_fd < 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "the watchdog cannot see /proc");
+	}
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &chld, NULL);
+	init.sig_fd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (init.sig_fd < 0 ||
+	    init_keep_fds((int *[]){ &s->ctl, &init.sig_fd, meet, &proc_fd, &s->scratch }, 5) !=
+	            0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "init", "cannot arrange the fds");
+	}
+	watchdog_init(&init.dog, s->plan->res.memory_mb << 20, proc_fd, s->scratch);
+	/* Only with the right to look may the watchdog see every process. */
+	if ((s->namespaces && caps_drop(s->watchdog ? 1ULL << CAP_SYS_PTRACE : 0) != 0) ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "init", "cannot drop its privileges");
+	}
+	return seccomp_load_init(err);
 }
 
 /* As PID 1 our own end is the end of all; otherwise it takes work. */
@@ -100,15 +139,23 @@ static void init_hear(const struct stage *s, pid_t skill)
 }
 
 /* One look at the memory; returns when the next one is due, in ms. */
-static unsigned init_look(const struct stage *s, struct watchdog *dog)
+static unsigned init_look(const struct stage *s)
 {
 	uint64_t used = 0;
 	unsigned pause = FIRST_LOOK_MS;
+	struct ssb_error err = { 0 };
 
-	if (watchdog_check(dog, &used, &pause) == 1) {
+	switch (watchdog_check(&init.dog, &used, &pause)) {
+	case 0:
+		return pause;
+	case 1:
 		init_end(s, 0, CAUSE_MEMORY, used);
+	default:
+		/* Blind: no limit would hold. */
+		ssb_fail(&err, SSB_E_LAYER, errno, "limits", "the watchdog cannot read /proc");
+		init_end_others(s);
+		stage_die(s, &err);
 	}
-	return pause;
 }
 
 static int poll_ms(uint64_t ms)
@@ -118,36 +165,19 @@ static int poll_ms(uint64_t ms)
 
 _Noreturn void init_main(struct stage *s, pid_t skill)
 {
-	struct ssb_error err = { 0 };
-	struct watchdog dog;
-	sigset_t chld;
-	int proc_fd = s->watchdog ? open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-
-	sigemptyset(&chld);
-	sigaddset(&chld, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &chld, NULL);
-	int sig_fd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
-	init_keep_fds((int *[]){ &s->ctl, &sig_fd, &proc_fd, &s->scratch }, 4);
-	watchdog_init(&dog, s->plan->res.memory_mb << 20, proc_fd, s->scratch);
-
-	/* Only with the right to look may the watchdog see every process. */
-	if ((s->namespaces && caps_drop(s->watchdog ? 1ULL << CAP_SYS_PTRACE : 0) != 0) ||
-	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || seccomp_load_init(&err) != 0) {
-		stage_die(s, &err);
-	}
 	init_reap(s, skill); /* it may have ended before we listened */
 	uint64_t deadline = now_ms() + s->plan->res.max_runtime_seconds * 1000;
 	uint64_t look_at = s->watchdog ? now_ms() + FIRST_LOOK_MS : deadline;
 
 	for (;;) {
-		struct pollfd p[2] = { { s->ctl, POLLIN, 0 }, { sig_fd, POLLIN, 0 } };
+		struct pollfd p[2] = { { s->ctl, POLLIN, 0 }, { init.sig_fd, POLLIN, 0 } };
 		uint64_t next = look_at < deadline ? look_at : deadline;
 		uint64_t now = now_ms();
 
 		(void)poll(p, 2, now < next ? poll_ms(next - now) : 0);
 		if (p[1].revents != 0) {
 			struct signalfd_siginfo drop;
-			(void)!read(sig_fd, &drop, sizeof(drop));
+			(void)!read(init.sig_fd, &drop, sizeof(drop));
 			init_reap(s, skill);
 		}
 		if (p[0].revents != 0) {
@@ -158,7 +188,7 @@ _Noreturn void init_main(struct stage *s, pid_t skill)
 			init_end(s, 0, CAUSE_TIME, 0);
 		}
 		if (now >= look_at) {
-			look_at = now + init_look(s, &dog);
+			look_at = now + init_look(s);
 		}
 	}
 }

@@ -42,9 +42,11 @@ const char *const VIEW_HOST[] = {
 	"etc/localtime",
 	"etc/mime.types",
 	"etc/os-release",
-	"etc/pki",
+	"etc/pki/ca-trust/extracted",
+	"etc/pki/tls/certs",
 	"etc/services",
-	"etc/ssl",
+	"etc/ssl/certs", /* not etc/ssl/private */
+	"etc/ssl/openssl.cnf",
 };
 const size_t VIEW_HOST_COUNT = ARRAY_LEN(VIEW_HOST);
 
@@ -66,6 +68,9 @@ static const struct {
 	{ "dev/stdout", "/proc/self/fd/1" }, { "dev/stderr", "/proc/self/fd/2" },
 	{ "dev/ptmx", "pts/ptmx" },          { "etc/mtab", "/proc/self/mounts" },
 };
+
+/* Names the keys of the owner's other sessions, whatever the keyring. */
+static const char *const MASKED[] = { "proc/keys", "proc/key-users" };
 
 static const char *const PRIVATE[] = { "tmp", "var/tmp", "dev/shm" };
 
@@ -119,7 +124,8 @@ static int view_collect(struct view *v, int host, struct ssb_error *err)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(VIEW_DEVICES); i++) {
 		v->devices[i] = mount_clone(host, VIEW_DEVICES[i]);
-		if (v->devices[i] < 0) {
+		if (v->devices[i] < 0 ||
+		    mount_restrict(v->devices[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, -1) != 0) {
 			return fail(err, "cannot take", VIEW_DEVICES[i]);
 		}
 	}
@@ -199,13 +205,11 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-/* Something to mount on; its parent is there. */
+/* Something to mount on; mostly its parent is there. */
 static int make_point(int root, const char *name, bool dir)
 {
-	if (dir) {
-		return mkdirat(root, name, 0755);
-	}
-	return mknodat(root, name, S_IFREG | 0644, 0);
+	int failed = dir ? mkdirat(root, name, 0755) : mknodat(root, name, S_IFREG | 0644, 0);
+	return failed != 0 && errno == ENOENT ? view_place(root, name, dir) : failed;
 }
 
 static int view_from_host(struct view *v, int host, struct ssb_error *err)
@@ -246,6 +250,21 @@ static int view_private(int root, const char *name, mode_t mode, struct ssb_erro
 	return 0;
 }
 
+static int view_mask(int root, int host, const char *name, struct ssb_error *err)
+{
+	struct stat st;
+
+	if (fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+		return 0;
+	}
+	auto_fd tree = mount_clone(host, "dev/null");
+	if (tree < 0 || mount_restrict(tree, RO_ATTRS, -1) != 0 ||
+	    mount_attach(tree, root, name) != 0) {
+		return fail(err, "cannot mask", name);
+	}
+	return 0;
+}
+
 static int view_fill(struct view *v, int host, const struct stage *s, struct ssb_error *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(DIRECTORIES); i++) {
@@ -270,6 +289,11 @@ static int view_fill(struct view *v, int host, const struct stage *s, struct ssb
 	if (mount_attach(v->proc, v->root, "proc") != 0 ||
 	    mount_attach(v->pts, v->root, "dev/pts") != 0) {
 		return fail(err, "cannot mount", "/proc and /dev/pts");
+	}
+	for (size_t i = 0; i < ARRAY_LEN(MASKED); i++) {
+		if (view_mask(v->root, host, MASKED[i], err) != 0) {
+			return -1;
+		}
 	}
 	for (size_t i = 0; i < ARRAY_LEN(PRIVATE); i++) {
 		if (view_private(v->root, PRIVATE[i], 01777, err) != 0) {

@@ -2,8 +2,8 @@
  *
  * A mount can only stand on something that exists, so a name that the skill
  * must not create is created by us first, empty, for the length of the run.
- * Ours are told by their mode (sticky and read-only, which nobody gives an
- * empty file): what a killed supervisor left behind is taken over by the next
+ * Ours are told by their mode (sticky and read-only, which nobody gives such
+ * a file) and size: what a killed supervisor left behind is taken over by the next
  * run and removed with it. A shared lock keeps a placeholder as long as any
  * run needs it: removing it would lift the protection in the others. */
 #include <errno.h>
@@ -35,42 +35,85 @@ struct placeholders {
 	struct placeholder v[];
 };
 
-static bool is_ours(int fd, bool is_dir)
+bool placeholder_is(const struct stat *st)
 {
-	struct stat st;
-	return fstat(fd, &st) == 0 &&
-	       st.st_mode == (is_dir ? S_IFDIR | DIR_MODE : S_IFREG | FILE_MODE) &&
-	       (is_dir || st.st_size == 0);
+	return S_ISDIR(st->st_mode) ? st->st_mode == (S_IFDIR | DIR_MODE)
+	                            : st->st_mode == (S_IFREG | FILE_MODE) &&
+	                                      st->st_size == sizeof(PLACEHOLDER_TEXT) - 1;
 }
 
-/* Makes or takes over one; fd -1 if the name is the owner's own or cannot be
- * made (then the skill cannot make it either). */
-static int placeholder_open(int dir, const char *name, bool is_dir)
+/* Makes it unless something is there. 0, or -1 with errno. */
+static int placeholder_create(int dir, const char *name, bool is_dir)
 {
-	int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-
 	if (is_dir) {
-		if (mkdirat(dir, name, DIR_MODE) != 0 && errno != EEXIST) {
-			return -1;
-		}
-		flags |= O_DIRECTORY;
-	} else {
-		auto_fd made = openat(
-		        dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
-		if (made < 0 && errno != EEXIST) {
-			return -1;
-		}
+		return mkdirat(dir, name, DIR_MODE);
 	}
-	auto_fd fd = openat(dir, name, flags);
-	if (fd < 0 || !is_ours(fd, is_dir) || flock(fd, LOCK_SH | LOCK_NB) != 0) {
+	auto_fd fd =
+	        openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	if (fd < 0) {
 		return -1;
 	}
-	return steal_fd(&fd);
+	if (file_write_all(fd, PLACEHOLDER_TEXT, sizeof(PLACEHOLDER_TEXT) - 1) != 0) {
+		int saved = errno;
+		(void)unlinkat(dir, name, 0);
+		errno = saved;
+		return -1;
+	}
+	return 0;
+}
+
+/* The name still means the object behind fd. */
+static bool is_named(int dir, const char *name, int fd)
+{
+	struct stat held, named;
+	return fstat(fd, &held) == 0 && fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+/* May the skill, who is the caller, make what the caller cannot make now? As
+ * the directory's owner it may give itself the right. */
+static bool may_later(int dir)
+{
+	struct stat st;
+	return fstat(dir, &st) != 0 || st.st_uid == geteuid();
+}
+
+/* Makes or takes over one and locks it: *ret_fd. -1 there if the name is the
+ * owner's own, or nobody can make it. -1 with errno: it has to be held and
+ * cannot be. */
+static int placeholder_open(int dir, const char *name, bool is_dir, int *ret_fd)
+{
+	int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (is_dir ? O_DIRECTORY : 0);
+	struct stat st;
+
+	*ret_fd = -1;
+	for (int tries = 0; tries < 8; tries++) {
+		bool made = placeholder_create(dir, name, is_dir) == 0;
+		if (!made && errno != EEXIST) {
+			return errno == EROFS || (errno == EACCES && !may_later(dir)) ? 0 : -1;
+		}
+		auto_fd fd = openat(dir, name, flags);
+		if (fd < 0 || fstat(fd, &st) != 0 || !placeholder_is(&st)) {
+			if (made) {
+				(void)unlinkat(dir, name, is_dir ? AT_REMOVEDIR : 0);
+				errno = EOPNOTSUPP; /* a file system without such modes */
+				return -1;
+			}
+			return 0;
+		}
+		/* The run that ends now may be about to remove it. */
+		if (flock(fd, LOCK_SH) == 0 && is_named(dir, name, fd)) {
+			*ret_fd = steal_fd(&fd);
+			return 0;
+		}
+	}
+	errno = EBUSY;
+	return -1;
 }
 
 /* Holds the first missing part of `name` beneath the grant: without it the
  * rest cannot be made. Nothing is held where all of it exists. */
-static void placeholder_hold(struct placeholders *p, int grant_fd, const char *name, bool is_dir)
+static int placeholder_hold(struct placeholders *p, int grant_fd, const char *name, bool is_dir)
 {
 	auto_fd dir = fcntl(grant_fd, F_DUPFD_CLOEXEC, 3);
 
@@ -79,24 +122,29 @@ static void placeholder_hold(struct placeholders *p, int grant_fd, const char *n
 		size_t n = strcspn(name, "/");
 		bool last = name[n] == '\0';
 		if (n >= sizeof(h.name)) {
-			return;
+			errno = ENAMETOOLONG;
+			return -1;
 		}
 		memcpy(h.name, name, n);
 		h.is_dir = is_dir || !last;
-		h.fd = placeholder_open(dir, h.name, h.is_dir);
+		if (placeholder_open(dir, h.name, h.is_dir, &h.fd) != 0) {
+			return -1;
+		}
 		if (h.fd >= 0) {
 			h.dir = steal_fd(&dir);
 			p->v[p->n++] = h;
-			return;
+			return 0;
 		}
 		if (last) {
-			return;
+			return 0;
 		}
 		int next = openat(dir, h.name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		own_close(&dir);
 		dir = next;
 		name += n + 1;
 	}
+	/* A part is no directory, or a symlink, which is judged when it is mounted. */
+	return 0;
 }
 
 int placeholders_make(const struct ssb_plan *plan, struct placeholders **ret, struct ssb_error *err)
@@ -117,8 +165,18 @@ int placeholders_make(const struct ssb_plan *plan, struct placeholders **ret, st
 		bool home = strcmp(g->path, plan->home) == 0;
 		for (size_t k = 0; k < PROTECTED_COUNT; k++) {
 			enum protect_hold hold = PROTECTED[k].hold;
-			if (hold == HOLD_ANYWHERE || (hold == HOLD_IN_HOME && home)) {
-				placeholder_hold(p, g->fd, PROTECTED[k].name, PROTECTED[k].is_dir);
+			if ((hold == HOLD_ANYWHERE || (hold == HOLD_IN_HOME && home)) &&
+			    placeholder_hold(p, g->fd, PROTECTED[k].name, PROTECTED[k].is_dir) !=
+			            0) {
+				ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+				         "cannot hold the name '%s' in '%.200s' (%.60s), which the "
+				         "skill "
+				         "must not make; make the directory writable to you, or "
+				         "grant "
+				         "another",
+				         PROTECTED[k].name, g->path, g->where);
+				placeholders_remove(p);
+				return -1;
 			}
 		}
 	}
@@ -126,18 +184,31 @@ int placeholders_make(const struct ssb_plan *plan, struct placeholders **ret, st
 	return 0;
 }
 
+/* The skill may have taken the right to write from the directory. */
+static void placeholder_unlink(const struct placeholder *h)
+{
+	int flags = h->is_dir ? AT_REMOVEDIR : 0;
+	struct stat dir;
+
+	if (unlinkat(h->dir, h->name, flags) == 0 || errno != EACCES || fstat(h->dir, &dir) != 0) {
+		return;
+	}
+	if (fchmodat(h->dir, ".", (dir.st_mode & 07777) | S_IRWXU, 0) == 0) {
+		(void)unlinkat(h->dir, h->name, flags);
+		(void)!fchmodat(h->dir, ".", dir.st_mode & 07777, 0);
+	}
+}
+
 void placeholders_remove(struct placeholders *p)
 {
 	for (size_t i = 0; p != NULL && i < p->n; i++) {
 		struct placeholder *h = &p->v[i];
-		struct stat held, named;
+		struct stat st;
 
 		/* Only the last run that needs it, and only what is still ours. */
-		if (flock(h->fd, LOCK_EX | LOCK_NB) == 0 && is_ours(h->fd, h->is_dir) &&
-		    fstat(h->fd, &held) == 0 &&
-		    fstatat(h->dir, h->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    held.st_dev == named.st_dev && held.st_ino == named.st_ino) {
-			(void)unlinkat(h->dir, h->name, h->is_dir ? AT_REMOVEDIR : 0);
+		if (flock(h->fd, LOCK_EX | LOCK_NB) == 0 && fstat(h->fd, &st) == 0 &&
+		    placeholder_is(&st) && is_named(h->dir, h->name, h->fd)) {
+			placeholder_unlink(h);
 		}
 		own_close(&h->fd);
 		own_close(&h->dir);

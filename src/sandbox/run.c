@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -91,8 +92,10 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 		             (unsigned long long)lim->max_runtime_seconds);
 	}
 	if (res->end == SSB_END_MEMORY) {
-		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT, "memory_mb: ended past %llu MB",
-		             (unsigned long long)lim->memory_mb);
+		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT,
+		             "memory_mb: ended past %llu MB (%llu seen)",
+		             (unsigned long long)lim->memory_mb,
+		             (unsigned long long)(r->memory >> 20));
 	}
 	if (r->cgroup != NULL && cgroup_pids_hits(r->cgroup) > 0) {
 		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT,
@@ -118,21 +121,46 @@ static void record_end(const struct run *r, const struct pump pumps[3], struct s
 	res->violations = trace_violations(r->trace);
 }
 
-/* A whole line on the skill's stderr, where its reader will look for it. */
-static void say_cut(const struct pump pumps[3], const int stdio[3], uint64_t limit)
+/* Signals to us are read, not suffered, from the first thing that we make to
+ * the last that we remove: placeholders, a raw terminal, a cgroup. */
+struct held_signals {
+	sigset_t before;
+	int fd;
+};
+
+static int hold_signals(struct held_signals *h, struct ssb_error *err)
 {
-	for (int i = 1; i < 3; i++) {
-		char line[160];
-		if (!pumps[i].cut || stdio[2] < 0) {
-			continue;
-		}
-		int n = snprintf(
-		        line, sizeof(line),
-		        "\nskillsandbox: %s cut after %llu bytes (max_output_bytes; allow more "
-		        "with --max-output)\n",
-		        i == 1 ? "stdout" : "stderr", (unsigned long long)limit);
-		(void)file_write_all(stdio[2], line, (size_t)n);
+	static const int OURS[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH };
+	sigset_t ours;
+
+	sigemptyset(&ours);
+	for (size_t i = 0; i < ARRAY_LEN(OURS); i++) {
+		sigaddset(&ours, OURS[i]);
 	}
+	h->fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (h->fd < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "run", "signalfd");
+	}
+	sigaddset(&ours, SIGPIPE); /* a closed stdout is an errno here */
+	sigprocmask(SIG_BLOCK, &ours, &h->before);
+	return 0;
+}
+
+static void release_signals(struct held_signals *h)
+{
+	struct signalfd_siginfo drop;
+	struct timespec none = { 0 };
+	sigset_t pipe_only;
+
+	/* What was held back has been acted on; it must not hit the caller now. */
+	while (read(h->fd, &drop, sizeof(drop)) > 0) {
+	}
+	sigemptyset(&pipe_only);
+	sigaddset(&pipe_only, SIGPIPE);
+	while (sigtimedwait(&pipe_only, NULL, &none) > 0) {
+	}
+	sigprocmask(SIG_SETMASK, &h->before, NULL);
+	own_close(&h->fd);
 }
 
 static void set_pumps(struct run *r, struct pump *pumps, const int stdio[3])
@@ -164,7 +192,7 @@ static int open_trace(struct run *r, struct ssb_result *res, struct ssb_error *e
 	return 0;
 }
 
-static int run_supervised(struct run *r, const int stdio[3], struct ssb_result *res,
+static int run_supervised(struct run *r, const int stdio[3], int sig_fd, struct ssb_result *res,
                           struct ssb_error *err)
 {
 	struct raw_terminal terminal = { .fd = -1 };
@@ -175,7 +203,7 @@ static int run_supervised(struct run *r, const int stdio[3], struct ssb_result *
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
 	int failed = run_start(r, stdio, err);
-	if (r->owner != NULL && open_trace(r, res, err) != 0) {
+	if (r->owner != NULL && r->trace == NULL && open_trace(r, res, err) != 0) {
 		failed = -1;
 	}
 	if (failed != 0) {
@@ -185,7 +213,7 @@ static int run_supervised(struct run *r, const int stdio[3], struct ssb_result *
 	if (r->stage.pty) {
 		terminal_raw(&terminal, stdio[0]);
 	}
-	failed = run_watch(r, pumps, err);
+	failed = run_watch(r, pumps, sig_fd, err);
 	terminal_restore(&terminal);
 	for (int i = 0; i < 3; i++) {
 		pump_done(&pumps[i]);
@@ -196,7 +224,6 @@ static int run_supervised(struct run *r, const int stdio[3], struct ssb_result *
 	pump_flush_line(&pumps[1]);
 	pump_flush_line(&pumps[2]);
 	fill_end(r, res);
-	say_cut(pumps, stdio, r->plan->res.max_output_bytes);
 	res->stdout_bytes = pumps[1].done;
 	res->stderr_bytes = pumps[2].done;
 	res->stdout_cut = pumps[1].cut;
@@ -208,16 +235,75 @@ static int run_supervised(struct run *r, const int stdio[3], struct ssb_result *
 	return 0;
 }
 
+/* The layer that failed is one that the owner would do without. */
+static bool may_go_without(const struct ssb_plan *plan, const struct ssb_error *err)
+{
+	static const enum layer_id NEED_NAMESPACES[] = { LAYER_USERNS, LAYER_NET, LAYER_MOUNTS };
+
+	for (size_t i = 0; i < ARRAY_LEN(NEED_NAMESPACES); i++) {
+		if ((plan->best_effort >> NEED_NAMESPACES[i] & 1) != 0 &&
+		    err->code == SSB_E_LAYER &&
+		    strcmp(err->where, layer_name(NEED_NAMESPACES[i])) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* One sandbox; a second without namespaces where the first cannot be built
+ * and the owner accepts it. r is done by the caller. */
+static int run_attempts(struct run *r, const int stdio[3], int sig_fd, struct ssb_result *res,
+                        struct ssb_error *err)
+{
+	int failed = run_supervised(r, stdio, sig_fd, res, err);
+
+	if (failed != 0 && !r->started && may_go_without(r->plan, err)) {
+		struct run again;
+		run_init(&again, r->plan, r->owner);
+		again.without_namespaces = true;
+		again.trace = r->trace;
+		again.stage.payload = r->stage.payload;
+		again.stage.payload_arg = r->stage.payload_arg;
+		again.stage.payload_fd = steal_fd(&r->payload_spare);
+		run_done(r);
+		*r = again;
+		*err = (struct ssb_error){ 0 };
+		failed = run_supervised(r, stdio, sig_fd, res, err);
+	}
+	return failed;
+}
+
+/* Layers that were lost, for people. */
+static void fill_lost(const struct run *r, struct ssb_result *res)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < LAYER_COUNT; i++) {
+		if (r->stage.reports[i].state == LAYER_OFF_BEST_EFFORT &&
+		    n < sizeof(res->lost_layers)) {
+			n += (size_t)snprintf(res->lost_layers + n, sizeof(res->lost_layers) - n,
+			                      "%s%s", n > 0 ? ", " : "",
+			                      layer_name((enum layer_id)i));
+		}
+	}
+}
+
 static int run_traced(struct ssb_plan *plan, const struct owner *owner, const int stdio[3],
                       struct ssb_result *res, struct ssb_error *err)
 {
 	struct ssb_error late = { 0 };
+	struct held_signals held;
 	struct run r;
 
+	if (hold_signals(&held, err) != 0) {
+		return -1;
+	}
 	run_init(&r, plan, owner);
-	int failed = run_supervised(&r, stdio, res, err);
+	int failed = run_attempts(&r, stdio, held.fd, res, err);
+	fill_lost(&r, res);
 	if (failed != 0 && r.trace != NULL) {
-		trace_eventf(r.trace, EV_SKILL_FAILED, "not started: %s: %s", err->where,
+		trace_eventf(r.trace, EV_SKILL_FAILED, "%s: %s: %s",
+		             r.started ? "the sandbox failed" : "not started", err->where,
 		             err->text);
 		res->exit_status = err->code == SSB_E_NOT_FOUND  ? 127
 		                   : err->code == SSB_E_NOT_EXEC ? 126
@@ -230,6 +316,7 @@ static int run_traced(struct ssb_plan *plan, const struct owner *owner, const in
 	}
 	run_done(&r);
 	trace_free(r.trace);
+	release_signals(&held);
 	return failed;
 }
 
@@ -270,6 +357,7 @@ int sandbox_run_payload(struct ssb_plan *plan, sandbox_payload payload, void *ar
                         struct ssb_error *err)
 {
 	static const int none[3] = { -1, -1, -1 };
+	struct held_signals held;
 	struct run r;
 	struct ssb_result res = { 0 };
 	int p[2];
@@ -287,8 +375,13 @@ int sandbox_run_payload(struct ssb_plan *plan, sandbox_payload payload, void *ar
 	r.stage.payload = payload;
 	r.stage.payload_arg = arg;
 	r.stage.payload_fd = p[1];
-	int failed = run_supervised(&r, none, &res, err);
-	run_done(&r);
+	r.payload_spare = fcntl(p[1], F_DUPFD_CLOEXEC, 3);
+	int failed = hold_signals(&held, err);
+	if (failed == 0) {
+		failed = run_attempts(&r, none, held.fd, &res, err);
+		run_done(&r);
+		release_signals(&held);
+	}
 	if (failed == 0 && file_read_all(from, out) != 0) {
 		failed = ssb_fail(err, SSB_E_SYS, errno, "prove", "read");
 	}

@@ -126,7 +126,8 @@ static int copy_dir(struct snapshot *s, int from, int to, unsigned depth, struct
 		} else if (S_ISDIR(st.st_mode)) {
 			auto_fd sub = openat(from, e->d_name,
 			                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-			if (sub < 0 || mkdirat(to, e->d_name, 0755) != 0 || count(s, 0, err) != 0) {
+			if (sub < 0 || mkdirat(to, e->d_name, 0755) != 0 ||
+			    fchmodat(to, e->d_name, 0755, 0) != 0 || count(s, 0, err) != 0) {
 				return fail(err, s, "copy directory");
 			}
 			auto_fd sub_to = openat(to, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

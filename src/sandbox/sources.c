@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +34,7 @@ static int idmap_userns(uid_t uid, gid_t gid, uid_t host_uid, gid_t host_gid)
 		return -1;
 	}
 	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		for (;;) {
 			pause();
 		}

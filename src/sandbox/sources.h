@@ -3,6 +3,9 @@
 #ifndef SANDBOX_SOURCES_H
 #define SANDBOX_SOURCES_H
 
+#include <stdbool.h>
+#include <sys/stat.h>
+
 #include "policy/plan.h"
 #include "sandbox/stage.h"
 
@@ -27,6 +30,7 @@ int snapshot_tree(int fd, const char *name, struct ssb_error *err);
  * (see policy/protect.h): empty placeholders hold their place during the run,
  * so that the skill cannot make them (placeholders.c). */
 struct placeholders;
+bool placeholder_is(const struct stat *st); /* told by its mode */
 int placeholders_make(const struct ssb_plan *plan, struct placeholders **ret,
                       struct ssb_error *err);
 void placeholders_remove(struct placeholders *p); /* accepts NULL; frees */

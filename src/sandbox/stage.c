@@ -11,7 +11,9 @@
  *   old root gone, root read-only,       session, streams, directory,
  *   loopback up; wait for the record     capabilities, Landlock, seccomp
  *            └──── go (cgroup, limits) ────►
- *                                        limits, self-test, execve
+ *   gives up what it does not need       limits
+ *            └──── confined ───────────────►
+ *                                        self-test, execve
  *
  * Landlock forbids later mounts, and the filter comes after it so that it has
  * to allow no set-up; only the limits, which every process may lower, come
@@ -27,12 +29,14 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -116,14 +120,16 @@ static void stage_layers(struct stage *s, enum phase phase)
 		if (l->needs_namespaces && !s->namespaces) {
 			s->reports[l->id].state = LAYER_OFF_BEST_EFFORT;
 			snprintf(s->reports[l->id].detail, sizeof(s->reports[l->id].detail),
-			         "no user namespaces; accepted with --best-effort userns");
+			         "no namespaces; accepted with --best-effort");
 			continue;
 		}
 		if (l->apply(s, &err) == 0) {
 			s->reports[l->id].state = LAYER_ON;
 			continue;
 		}
-		if ((s->plan->best_effort >> l->id & 1) == 0) {
+		/* Half a view is none: without one of the layers that need
+		 * namespaces, the supervisor starts again without any. */
+		if (l->needs_namespaces || (s->plan->best_effort >> l->id & 1) == 0) {
 			stage_die(s, &err);
 		}
 		s->reports[l->id].state = LAYER_OFF_BEST_EFFORT;
@@ -137,6 +143,7 @@ static int stage_self_test(const struct stage *s, struct ssb_error *err)
 {
 	const struct layer_report *r = s->reports;
 	const char *leak = NULL;
+	struct statvfs fs;
 
 	if (r[LAYER_CAPS].state == LAYER_ON &&
 	    (!caps_none(s->namespaces) || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)) {
@@ -147,7 +154,8 @@ static int stage_self_test(const struct stage *s, struct ssb_error *err)
 	           (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 2 || unshare(CLONE_NEWUSER) == 0)) {
 		leak = "a user namespace can be made";
 	} else if (r[LAYER_MOUNTS].state == LAYER_ON &&
-	           (mount("none", "/tmp", "tmpfs", 0, NULL) == 0 || mkdir("/leak", 0700) == 0)) {
+	           (mount("none", "/tmp", "tmpfs", 0, NULL) == 0 || statvfs("/", &fs) != 0 ||
+	            (fs.f_flag & ST_RDONLY) == 0)) {
 		leak = "the file view can be changed";
 	}
 	if (leak != NULL) {
@@ -239,14 +247,41 @@ static void stage_pty(struct stage *s)
 	}
 }
 
+/* Wipes our command line, which /proc/1/cmdline would show to everybody. Where
+ * it lies only the kernel knows for sure: fields 48 and 49 of stat. */
+static void stage_forget_arguments(void)
+{
+	char text[1024];
+	auto_fd fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	char *p = n <= 0 ? NULL : memrchr(text, ')', (size_t)n);
+
+	if (p == NULL) {
+		return;
+	}
+	text[n] = '\0';
+	for (int field = 2; field < 48; field++) {
+		p = strchr(p + 1, ' ');
+		if (p == NULL) {
+			return;
+		}
+	}
+	uintptr_t start = (uintptr_t)strtoull(p, &p, 10);
+	uintptr_t end = (uintptr_t)strtoull(p, NULL, 10);
+	if (start != 0 && end > start) {
+		explicit_bzero((void *)start, end - start);
+	}
+}
+
 /* From here on /proc/PID of this process is closed to the skill; and what it
  * might find there all the same is gone: the owner's environment. */
 static void stage_forget(void)
 {
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	stage_forget_arguments();
 	for (char **e = environ; e != NULL && *e != NULL; e++) {
 		explicit_bzero(*e, strlen(*e));
 	}
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
 /* Each process joins by itself: moving another one is far slower. */
@@ -285,6 +320,7 @@ static void skill_may_start(struct stage *s, int meet)
 {
 	struct start start;
 	struct msg_fds cgroup;
+	char confined;
 
 	if (msg_recv(meet, &start, sizeof(start), &cgroup) != (ssize_t)sizeof(start)) {
 		_exit(125); /* init has said why */
@@ -294,6 +330,9 @@ static void skill_may_start(struct stage *s, int meet)
 	join_cgroup(s, &cgroup);
 	msg_close(&cgroup);
 	stage_layers(s, AT_LAST);
+	if (read(meet, &confined, 1) != 1) {
+		_exit(125); /* init could not confine itself, and has said why */
+	}
 }
 
 static void skill_enter_workdir(const struct stage *s)
@@ -371,7 +410,12 @@ static _Noreturn void stage_skill(struct stage *s, int meet)
 /* No PID 1 then: orphans come to us all the same, and root becomes nobody. */
 static int stage_without_namespaces(struct stage *s, struct ssb_error *err)
 {
-	/* Ended by the end of ctl, so that the descendants can be ended first. */
+	sigset_t all;
+
+	/* Ended by the end of ctl, so that the descendants can be ended first; not
+	 * by a signal to the caller's group, in which we still are. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "userns", "subreaper");
@@ -414,13 +458,14 @@ static int init_meet(struct stage *s, int meet, int skill_pidfd, struct ssb_erro
 	               : 0;
 }
 
-/* What is left to do while the walls come up; then the skill may start. */
+/* What is left to do while the walls come up; then the skill may start, and
+ * finds an init that has given up all that it does not need. */
 static int init_start_skill(struct stage *s, int meet, struct ssb_error *err)
 {
 	struct start start = { 0 };
 	struct msg_fds cgroup;
 
-	if (s->namespaces && s->reports[LAYER_MOUNTS].state == LAYER_ON && mounts_seal(err) != 0) {
+	if (s->namespaces && mounts_seal(err) != 0) {
 		return -1;
 	}
 	if (s->namespaces && net_loopback_up() != 0) {
@@ -433,8 +478,15 @@ static int init_start_skill(struct stage *s, int meet, struct ssb_error *err)
 	join_cgroup(s, &cgroup);
 	int failed = msg_send(meet, &start, sizeof(start), &cgroup);
 	msg_close(&cgroup);
-	return failed != 0 ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone")
-	                   : 0;
+	if (failed != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone");
+	}
+	if (init_confine(s, &meet, err) != 0) {
+		return -1;
+	}
+	return write(meet, "", 1) != 1
+	               ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone")
+	               : 0;
 }
 
 _Noreturn void stage_main(struct stage *s)
@@ -446,6 +498,8 @@ _Noreturn void stage_main(struct stage *s)
 	/* The end of the supervisor is seen as the end of ctl; this is for the
 	 * moments before init listens. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	/* A caller that ignores it would make children vanish unseen. */
+	(void)signal(SIGCHLD, SIG_DFL);
 	if (!s->namespaces && stage_without_namespaces(s, &err) != 0) {
 		stage_die(s, &err);
 	}

@@ -56,6 +56,7 @@ struct stage {
 	sandbox_payload payload; /* NULL: execve the plan's argv */
 	void *payload_arg;
 	int payload_fd;
+	int exec_fd; /* closed by execve: that is how the supervisor knows of it */
 };
 
 /* Messages on ctl. Child to supervisor: */
@@ -93,6 +94,10 @@ struct msg {
 
 /* The child's whole life; never returns. */
 _Noreturn void stage_main(struct stage *s);
+
+/* What init gives up before the skill starts: fds (all but its own and *meet,
+ * which moves), capabilities, system calls. */
+int init_confine(struct stage *s, int *meet, struct ssb_error *err);
 
 /* PID 1 once the skill runs: reap, forward, watch, report; never returns. */
 _Noreturn void init_main(struct stage *s, pid_t skill);

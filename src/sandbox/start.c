@@ -25,11 +25,11 @@
 void run_init(struct run *r, struct ssb_plan *plan, const struct owner *owner)
 {
 	*r = (struct run){ .plan = plan, .owner = owner };
-	r->pidfd = r->ctl = r->master = r->oom = -1;
+	r->pidfd = r->ctl = r->master = r->oom = r->exec_pipe = r->payload_spare = -1;
 	for (int i = 0; i < 3; i++) {
 		r->pipes[i] = r->stage.stdio[i] = -1;
 	}
-	r->stage.ctl = r->stage.scratch = r->stage.payload_fd = -1;
+	r->stage.ctl = r->stage.scratch = r->stage.payload_fd = r->stage.exec_fd = -1;
 	r->stage.plan = plan;
 	r->stage.unix_sockets = plan->unix_sockets;
 	r->stage.namespaces = true;
@@ -42,6 +42,7 @@ static void close_child_ends(struct run *r)
 	}
 	own_close(&r->stage.ctl);
 	own_close(&r->stage.payload_fd);
+	own_close(&r->stage.exec_fd);
 	sources_close(&r->stage);
 }
 
@@ -72,6 +73,8 @@ void run_done(struct run *r)
 	own_close(&r->ctl);
 	own_close(&r->master);
 	own_close(&r->oom);
+	own_close(&r->exec_pipe);
+	own_close(&r->payload_spare);
 	placeholders_remove(r->placeholders);
 	cgroup_free(r->cgroup);
 	sources_done(&r->stage);
@@ -164,20 +167,13 @@ static int clone_failed(int error, struct ssb_error *err)
 	                                  "--best-effort userns accepts a weaker sandbox");
 }
 
-/* No user namespaces: only with the owner's consent, and with less. */
-static int clone_again(struct run *r, struct ssb_error *err)
+/* Without namespaces: the owner consented, and gets less. */
+static int clone_without(struct run *r, struct ssb_error *err)
 {
-	uid_t host_id = HOST_UID_BASE + (uid_t)getpid();
-
-	if ((r->plan->best_effort >> LAYER_USERNS & 1) == 0) {
-		return clone_failed(errno, err);
-	}
-	if (r->stage.pty && make_pipes(r, err) != 0) {
-		return -1;
-	}
 	bool root = r->stage.mapped_by_parent;
-	r->stage.uid = root ? host_id : geteuid();
-	r->stage.gid = root ? host_id : getegid();
+
+	r->stage.uid = root ? HOST_UID_BASE + (uid_t)getpid() : geteuid();
+	r->stage.gid = root ? HOST_UID_BASE + (uid_t)getpid() : getegid();
 	if (fallback_enter(&r->stage, err) != 0) {
 		return -1;
 	}
@@ -185,12 +181,24 @@ static int clone_again(struct run *r, struct ssb_error *err)
 	return r->pid < 0 ? ssb_fail(err, SSB_E_SYS, errno, "start", "fork") : 0;
 }
 
+static int clone_with(struct run *r, struct ssb_error *err)
+{
+	r->pid = clone_process(INIT_NAMESPACES, &r->pidfd);
+	return r->pid < 0 ? clone_failed(errno, err) : 0;
+}
+
 int run_start(struct run *r, const int stdio[3], struct ssb_error *err)
 {
-	int pair[2];
-	bool tty = r->plan->tty == TTY_YES ||
-	           (r->plan->tty == TTY_AUTO && isatty(stdio[0]) && isatty(stdio[1]));
+	int pair[2], exec_pipe[2];
+	bool tty = !r->without_namespaces &&
+	           (r->plan->tty == TTY_YES ||
+	            (r->plan->tty == TTY_AUTO && isatty(stdio[0]) && isatty(stdio[1])));
 
+	if (pipe2(exec_pipe, O_CLOEXEC) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "start", "pipe");
+	}
+	r->exec_pipe = exec_pipe[0];
+	r->stage.exec_fd = exec_pipe[1];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "start", "socketpair");
 	}
@@ -200,8 +208,7 @@ int run_start(struct run *r, const int stdio[3], struct ssb_error *err)
 	if ((!tty && make_pipes(r, err) != 0) || make_sources(r, err) != 0) {
 		return -1;
 	}
-	r->pid = clone_process(INIT_NAMESPACES, &r->pidfd);
-	if (r->pid < 0 && clone_again(r, err) != 0) {
+	if (r->without_namespaces ? clone_without(r, err) != 0 : clone_with(r, err) != 0) {
 		return -1;
 	}
 	if (r->pid == 0) {

@@ -15,24 +15,28 @@ struct run {
 	struct trace *trace;
 	uint64_t start_us;
 	struct stage stage;
+	int payload_spare;       /* for a second attempt; -1: none */
+	bool without_namespaces; /* what --best-effort allows, when nothing else works */
 	struct placeholders *placeholders;
 	struct cgroup *cgroup;
 	pid_t pid; /* init, as the host sees it */
 	int pidfd;
-	int ctl;      /* our end */
-	int master;   /* of the pty, or -1 */
-	int oom;      /* eventfd of cgroup v1, or -1 */
-	int pipes[3]; /* our ends */
-	bool go_sent;
-	bool started; /* all layers on, execve was next */
-	bool ended;   /* the skill's first process is gone */
-	bool dead;    /* so is everything */
+	int ctl;       /* our end */
+	int master;    /* of the pty, or -1 */
+	int oom;       /* eventfd of cgroup v1, or -1 */
+	int exec_pipe; /* at its end when the skill has reached execve */
+	int pipes[3];  /* our ends */
+	bool started;  /* all layers on, execve was next */
+	bool ended;    /* the skill's first process is gone */
+	bool dead;     /* so is everything */
 	int wstatus;
 	enum end_cause cause;
 	uint64_t memory;
 	uint64_t share_at; /* when to set the CPU share of the session; 0: not */
 	int share_tries;
-	int canceled; /* the signal that told us to stop */
+	uint64_t deadline; /* ours, behind init's: also for the delivery of the output */
+	bool gave_up;      /* output was left undelivered */
+	int canceled;      /* the signal that told us to stop */
 	struct ssb_error failure;
 };
 
@@ -45,8 +49,8 @@ void run_kill(struct run *r);
 /* Everything up to the cloned child. */
 int run_start(struct run *r, const int stdio[3], struct ssb_error *err);
 
-/* Until everything of the sandbox is dead and every byte delivered. `pumps`
- * are the caller's three. */
-int run_watch(struct run *r, struct pump pumps[3], struct ssb_error *err);
+/* Until the skill has ended and every byte is delivered. `pumps` are the
+ * caller's three; sig_fd reads the signals that the caller holds back. */
+int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error *err);
 
 #endif

@@ -20,7 +20,7 @@
 /* How long a skill that was told to stop may take. */
 #define GRACE_MS 2000
 
-enum { AT_CTL, AT_PID, AT_SIG, AT_OOM, AT_PUMPS, AT_COUNT = AT_PUMPS + 3 };
+enum { AT_CTL, AT_PID, AT_SIG, AT_OOM, AT_EXEC, AT_PUMPS, AT_COUNT = AT_PUMPS + 3 };
 
 static uint64_t now_ms(void)
 {
@@ -53,7 +53,10 @@ static void hear_child(struct run *r, struct pump pumps[3])
 	}
 	switch (m.kind) {
 	case MSG_FAILED:
-		r->failure = m.error;
+		/* The first is the cause, others follow from it. */
+		if (r->failure.code == SSB_OK) {
+			r->failure = m.error;
+		}
 		break;
 	case MSG_PTY:
 		r->master = fds.n == 1 ? steal_fd(&fds.v[0]) : -1;
@@ -66,9 +69,6 @@ static void hear_child(struct run *r, struct pump pumps[3])
 		memcpy(r->stage.reports, m.reports, sizeof(m.reports));
 		r->started = true;
 		r->share_at = r->cgroup == NULL ? now_ms() + SHARE_RETRY_MS : 0;
-		if (r->trace != NULL) {
-			trace_eventf(r->trace, EV_PROCESS_SPAWNED, "%s", r->plan->argv.v[0]);
-		}
 		break;
 	case MSG_ENDED:
 		r->ended = true;
@@ -94,6 +94,10 @@ static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uin
 		copy_window(r, input->from);
 		return;
 	}
+	if (r->ended || r->dead) {
+		r->gave_up = true; /* only output is left, and nobody reads it */
+		return;
+	}
 	if (r->canceled != 0) {
 		run_kill(r); /* asked twice */
 		return;
@@ -103,6 +107,14 @@ static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uin
 	*kill_at = now_ms() + GRACE_MS;
 	if (!r->started || msg_send(r->ctl, &m, sizeof(m), NULL) != 0) {
 		run_kill(r);
+	}
+}
+
+/* execve worked, or what failed before it has been said already. */
+static void note_exec(struct run *r)
+{
+	if (r->started && r->failure.code == SSB_OK && r->trace != NULL) {
+		trace_eventf(r->trace, EV_PROCESS_SPAWNED, "%s", r->plan->argv.v[0]);
 	}
 }
 
@@ -165,20 +177,33 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 		[AT_PID] = { .fd = r->dead ? -1 : r->pidfd, .events = POLLIN },
 		[AT_SIG] = { .fd = sig_fd, .events = POLLIN },
 		[AT_OOM] = { .fd = r->oom, .events = POLLIN },
+		[AT_EXEC] = { .fd = r->exec_pipe, .events = POLLIN },
 	};
 	int wait = -1;
 
 	for (int i = 0; i < 3; i++) {
 		p[AT_PUMPS + i] = pump_wants(&pumps[i]);
 	}
-	uint64_t due = next_due(*kill_at, r->ended ? 0 : r->share_at);
+	if (r->stage.pty && r->master < 0) {
+		p[AT_PUMPS].fd = -1; /* what is typed ahead waits for the terminal */
+	}
+	uint64_t due = next_due(next_due(*kill_at, r->deadline), r->ended ? 0 : r->share_at);
 	if (due != 0) {
 		uint64_t now = now_ms();
 		wait = now >= due ? 0 : (int)(due - now);
 	}
 	(void)poll(p, AT_COUNT, wait);
 	if (*kill_at != 0 && now_ms() >= *kill_at) {
+		run_kill(r);
+		r->gave_up = r->ended || r->dead;
 		*kill_at = 0;
+	}
+	if (r->deadline != 0 && now_ms() >= r->deadline) {
+		/* Init keeps the time; this is for an init that was stopped, and for
+		 * a reader that does not read. */
+		r->cause = CAUSE_TIME;
+		r->gave_up = r->ended;
+		r->deadline = 0;
 		run_kill(r);
 	}
 	if (r->share_at != 0 && !r->ended && now_ms() >= r->share_at) {
@@ -188,6 +213,10 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 	}
 	if (p[AT_CTL].revents != 0) {
 		hear_child(r, pumps);
+	}
+	if (p[AT_EXEC].revents != 0) {
+		own_close(&r->exec_pipe);
+		note_exec(r);
 	}
 	if (p[AT_SIG].revents != 0) {
 		hear_signal(r, sig_fd, &pumps[0], kill_at);
@@ -205,28 +234,18 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 	}
 }
 
-int run_watch(struct run *r, struct pump pumps[3], struct ssb_error *err)
+int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error *err)
 {
-	sigset_t ours, before;
 	uint64_t kill_at = 0;
 
-	sigemptyset(&ours);
-	sigaddset(&ours, SIGINT);
-	sigaddset(&ours, SIGTERM);
-	sigaddset(&ours, SIGHUP);
-	sigaddset(&ours, SIGQUIT);
-	sigaddset(&ours, SIGWINCH);
-	sigaddset(&ours, SIGPIPE); /* a closed stdout is an errno here */
-	sigprocmask(SIG_BLOCK, &ours, &before);
-	sigdelset(&ours, SIGPIPE);
-	auto_fd sig_fd = signalfd(-1, &ours, SFD_CLOEXEC);
-	if (sig_fd < 0 || send_go(r, err) != 0) {
-		sigprocmask(SIG_SETMASK, &before, NULL);
-		return sig_fd < 0 ? ssb_fail(err, SSB_E_SYS, errno, "watch", "signalfd") : -1;
+	/* The clock holds for the delivery of the output as well. */
+	r->deadline = now_ms() + r->plan->res.max_runtime_seconds * 1000 + GRACE_MS;
+	if (send_go(r, err) != 0) {
+		return -1;
 	}
 	/* An init that has reported is on its way out: run_done waits for it. */
-	while ((!r->dead && !r->ended) || (r->ctl >= 0 && !r->ended) || !pump_finished(&pumps[1]) ||
-	       !pump_finished(&pumps[2])) {
+	while (!r->gave_up && ((!r->dead && !r->ended) || (r->ctl >= 0 && !r->ended) ||
+	                       !pump_finished(&pumps[1]) || !pump_finished(&pumps[2]))) {
 		turn(r, pumps, sig_fd, &kill_at);
 		if (r->dead) {
 			/* Nobody reads any more. */
@@ -234,14 +253,6 @@ int run_watch(struct run *r, struct pump pumps[3], struct ssb_error *err)
 			pumps[0].len = 0;
 		}
 	}
-	/* A SIGPIPE that was held back must not hit the caller now. */
-	struct timespec none = { 0 };
-	sigset_t pipe_only;
-	sigemptyset(&pipe_only);
-	sigaddset(&pipe_only, SIGPIPE);
-	while (sigtimedwait(&pipe_only, NULL, &none) > 0) {
-	}
-	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (r->failure.code != SSB_OK) {
 		*err = r->failure;
 		return -1;
@@ -249,7 +260,7 @@ int run_watch(struct run *r, struct pump pumps[3], struct ssb_error *err)
 	if (!r->ended && r->cgroup != NULL && cgroup_oom_kills(r->cgroup) > 0) {
 		r->cause = CAUSE_MEMORY; /* init went with the rest of its cgroup */
 	}
-	if (!r->ended && r->canceled == 0 && r->cause != CAUSE_MEMORY) {
+	if (!r->ended && r->canceled == 0 && r->cause == CAUSE_EXIT) {
 		return ssb_fail(
 		        err, SSB_E_LAYER, 0, "sandbox",
 		        "ended without a report; was its first process killed from outside?");

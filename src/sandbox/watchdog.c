@@ -22,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@
 
 #define EXACT_BUDGET_MS 50   /* for steps 2 and 3: then upper bounds again */
 #define MAX_KCMP        1024 /* comparisons of address spaces per check */
+#define LIVING_TRIES    4    /* threads may end while one looks for one that lives */
 
 static uint64_t now_ms(void)
 {
@@ -74,21 +76,31 @@ int watchdog_each(struct watchdog *w, int dir_fd, watchdog_visit *visit, void *a
 	}
 }
 
-int watchdog_open(const struct watchdog *w, pid_t pid, const char *name, int flags)
+int watchdog_open(const struct watchdog *w, pid_t task, const char *name, int flags)
 {
 	char path[40];
 
-	(void)snprintf(path, sizeof(path), "%d/%s", (int)pid, name);
+	(void)snprintf(path, sizeof(path), "%d/%s", (int)task, name);
 	return openat(w->proc_fd, path, flags | O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 }
 
-bool watchdog_read(const struct watchdog *w, pid_t pid, const char *name, char *out, size_t size)
+bool watchdog_read(const struct watchdog *w, pid_t task, const char *name, char *out, size_t size)
 {
-	auto_fd fd = watchdog_open(w, pid, name, 0);
+	auto_fd fd = watchdog_open(w, task, name, 0);
 	ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
 
 	out[n > 0 ? n : 0] = '\0';
 	return n > 0;
+}
+
+bool watchdog_threaded(const struct watchdog *w, pid_t pid)
+{
+	char path[40];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%d/task", (int)pid);
+	/* A directory for each thread: one link for it, as everywhere. */
+	return fstatat(w->proc_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink > 2 + 1;
 }
 
 uint64_t watchdog_field(const char *text, const char *key)
@@ -151,24 +163,75 @@ static int each_process(struct watchdog *w, watchdog_visit *visit, void *arg)
 	return dir < 0 ? -1 : watchdog_each(w, dir, visit, arg);
 }
 
+/* Through whom an address space is looked at, and how much it is, in pages. */
+struct holder {
+	pid_t task;
+	uint64_t size;
+	uint64_t resident;
+};
+
+static bool is_holder(const struct watchdog *w, pid_t task, struct holder *ret)
+{
+	char text[128];
+	char *end;
+
+	if (!watchdog_read(w, task, "statm", text, sizeof(text))) {
+		return false;
+	}
+	uint64_t size = strtoull(text, &end, 10);
+	if (size == 0) {
+		return false; /* a zombie: its memory is gone, or with its other threads */
+	}
+	*ret = (struct holder){ task, size, strtoull(end, NULL, 10) };
+	return true;
+}
+
+static bool visit_thread(struct watchdog *w, int dir_fd, int tid, void *arg)
+{
+	(void)dir_fd;
+	return !is_holder(w, tid, arg);
+}
+
+/* Once the first thread has ended, /proc/PID shows no memory, while the others
+ * have it still: any of them that lives will do. */
+static bool find_holder(struct watchdog *w, pid_t pid, struct holder *ret)
+{
+	struct holder h = { 0 };
+
+	if (is_holder(w, pid, ret)) {
+		return true;
+	}
+	for (int i = 0; i < LIVING_TRIES && h.task == 0 && watchdog_threaded(w, pid); i++) {
+		auto_fd dir = watchdog_open(w, pid, "task", O_DIRECTORY);
+		if (dir < 0) {
+			return false;
+		}
+		(void)watchdog_each(w, dir, visit_thread, &h);
+	}
+	if (h.task == 0) {
+		return false;
+	}
+	*ret = h;
+	return true;
+}
+
 /* ---- step 1: bound -------------------------------------------------------- */
 
 static bool visit_bound(struct watchdog *w, int dir_fd, int pid, void *arg)
 {
 	uint64_t *sum = arg;
 	char text[4096];
-	char *end;
+	struct holder h;
 
 	(void)dir_fd;
 	if (pid == w->self) {
 		return true;
 	}
-	if (watchdog_read(w, pid, "statm", text, sizeof(text))) {
-		(void)strtoull(text, &end, 10);
-		*sum += strtoull(end, NULL, 10) * w->page;
-	}
-	if (w->swap && watchdog_read(w, pid, "status", text, sizeof(text))) {
-		*sum += watchdog_field(text, "VmSwap:") * 1024;
+	if (find_holder(w, pid, &h)) {
+		*sum += h.resident * w->page;
+		if (w->swap && watchdog_read(w, h.task, "status", text, sizeof(text))) {
+			*sum += watchdog_field(text, "VmSwap:") * 1024;
+		}
 	}
 	watchdog_round_process(w, pid);
 	return true;
@@ -189,6 +252,18 @@ static void sysv_line(struct watchdog *w, const char *line, void *arg)
 	}
 }
 
+/* All shared memory of the machine, as far as one can tell: what is in swap
+ * may be it. */
+static uint64_t machine_shmem(void)
+{
+	struct sysinfo si;
+
+	if (sysinfo(&si) < 0) {
+		return 0;
+	}
+	return ((uint64_t)si.sharedram + si.totalswap - si.freeswap) * si.mem_unit;
+}
+
 /* Shared memory that exists whether anybody maps it or not. */
 static uint64_t shared_files(struct watchdog *w)
 {
@@ -200,6 +275,12 @@ static uint64_t shared_files(struct watchdog *w)
 		sum += (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 	}
 	each_line(w, sysv, UINT64_MAX, sysv_line, &sum);
+	if (watchdog_memfd_blind(w)) {
+		/* What the machine has more than at the beginning could be there. */
+		uint64_t now = machine_shmem();
+		uint64_t more = now > w->shmem_start ? now - w->shmem_start : 0;
+		sum = more > sum ? more : sum;
+	}
 	return sum;
 }
 
@@ -215,20 +296,18 @@ static bool visit_share(struct watchdog *w, int dir_fd, int pid, void *arg)
 {
 	struct shares *s = arg;
 	char text[4096];
-	struct watchdog_mm mm = { .pid = pid };
+	struct holder h;
 
 	(void)dir_fd;
-	if (pid == w->self) {
+	if (pid == w->self || !find_holder(w, pid, &h)) {
 		return true;
 	}
-	if (watchdog_read(w, pid, "statm", text, sizeof(text))) {
-		mm.size = strtoull(text, NULL, 10);
-	}
+	struct watchdog_mm mm = { .task = h.task, .size = h.size };
 	if (now_ms() < s->deadline_ms &&
-	    watchdog_read(w, pid, "smaps_rollup", text, sizeof(text))) {
+	    watchdog_read(w, h.task, "smaps_rollup", text, sizeof(text))) {
 		mm.anon = watchdog_field(text, "Pss_Anon:") + watchdog_field(text, "SwapPss:");
 		mm.shmem = watchdog_field(text, "Pss_Shmem:");
-	} else if (watchdog_read(w, pid, "status", text, sizeof(text))) {
+	} else if (watchdog_read(w, h.task, "status", text, sizeof(text))) {
 		/* For everybody to read: what is shared counts for each. */
 		mm.anon = watchdog_field(text, "RssAnon:") + watchdog_field(text, "VmSwap:");
 		mm.shmem = watchdog_field(text, "RssShmem:");
@@ -237,7 +316,7 @@ static bool visit_share(struct watchdog *w, int dir_fd, int pid, void *arg)
 	mm.shmem *= 1024;
 	s->anon += mm.anon;
 	s->shmem += mm.shmem;
-	if (mm.size > 0 && w->n_mm < WATCHDOG_MAX_MM) {
+	if (w->n_mm < WATCHDOG_MAX_MM) {
 		w->mm[w->n_mm++] = mm;
 	}
 	return true;
@@ -255,7 +334,7 @@ static void drop_same_mm(struct watchdog *w, struct shares *s)
 				continue;
 			}
 			tries++;
-			if (syscall(SYS_kcmp, w->mm[i].pid, w->mm[k].pid, KCMP_VM, 0, 0) == 0) {
+			if (syscall(SYS_kcmp, w->mm[i].task, w->mm[k].task, KCMP_VM, 0, 0) == 0) {
 				s->anon -= w->mm[i].anon;
 				s->shmem -= w->mm[i].shmem;
 				break;
@@ -317,9 +396,13 @@ static void overlap_line(struct watchdog *w, const char *line, void *arg)
 static bool visit_overlap(struct watchdog *w, int dir_fd, int pid, void *arg)
 {
 	struct overlap *o = arg;
-	auto_fd fd = pid == w->self ? -1 : watchdog_open(w, pid, "smaps", 0);
+	struct holder h;
 
 	(void)dir_fd;
+	if (pid == w->self || !find_holder(w, pid, &h)) {
+		return true;
+	}
+	auto_fd fd = watchdog_open(w, h.task, "smaps", 0);
 	o->ours = false;
 	each_line(w, fd, o->deadline_ms, overlap_line, o);
 	return true;
@@ -385,6 +468,7 @@ void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int sc
 	ssize_t n = meminfo < 0 ? -1 : read(meminfo, text, sizeof(text) - 1);
 	text[n > 0 ? n : 0] = '\0';
 	w->swap = n <= 0 || watchdog_field(text, "SwapTotal:") > 0;
+	w->shmem_start = machine_shmem();
 	auto_fd memfd = memfd_create("probe", MFD_CLOEXEC);
 	if (memfd >= 0 && fstat(memfd, &st) == 0) {
 		w->shm_dev = (uint64_t)st.st_dev;

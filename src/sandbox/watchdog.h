@@ -10,8 +10,18 @@
  * themselves non-dumpable, hold thousands of fds. Therefore no heap, no
  * waiting, bounded work per check, and upper bounds wherever a look fails.
  *
- * Not seen: kernel memory (pipe and socket buffers, page tables), and a memfd
- * that is neither mapped nor held but lies in a socket's queue. */
+ * A process is looked at through a thread of it that lives, and through the
+ * fd tables of all its threads: the first thread can end before the others,
+ * and a thread can have a table of its own.
+ *
+ * What cannot be seen from here, and a control group does see:
+ *  - a memfd that nobody maps or holds, in flight in the queue of a socket
+ *    (SCM_RIGHTS);
+ *  - pages of a shared mapping without an fd that no process has in its page
+ *    tables, as after MADV_DONTNEED: they are kept, but belong to nobody;
+ *  - kernel memory: buffers of sockets and pipes, page tables.
+ * A skill that hides memory so can pass the limit; rlimits (fds, processes)
+ * and the machine's memory are what bounds it then. */
 #ifndef SANDBOX_WATCHDOG_H
 #define SANDBOX_WATCHDOG_H
 
@@ -22,6 +32,7 @@
 #define WATCHDOG_MAX_FDS      4096 /* looked at per check; the next one goes on there */
 #define WATCHDOG_MAX_FILES    1024 /* distinct memfds; further ones may count twice */
 #define WATCHDOG_MAX_MM       512  /* processes of which shared address spaces are known */
+#define WATCHDOG_MAX_TIDS     512  /* threads of a process that are listed at a time */
 #define WATCHDOG_MIN_MS       10
 #define WATCHDOG_MAX_MS       200
 #define WATCHDOG_BYTES_PER_MS (4ULL << 20) /* how fast memory can be filled: 4 GB/s */
@@ -33,7 +44,7 @@ struct watchdog_file {
 
 /* What one process adds, remembered to find address spaces counted twice. */
 struct watchdog_mm {
-	pid_t pid;
+	pid_t task;    /* a thread that lives */
 	uint64_t size; /* pages of address space */
 	uint64_t anon;
 	uint64_t shmem;
@@ -49,15 +60,19 @@ struct watchdog {
 	uint64_t scratch_dev; /* 0: none */
 	uint64_t shm_dev;     /* where memfds and SysV segments live; 0: unknown */
 	bool swap;            /* the machine has swap: count what is in it */
+	uint64_t shmem_start; /* shared memory of the machine at the beginning */
 	uint64_t errors;      /* looks that failed although the process was there */
 
 	/* Memfds are counted in rounds, which may span several checks. */
 	bool round_open;
 	pid_t round_pid; /* where an open round goes on */
+	pid_t round_tid;
 	int round_fd;
 	unsigned round_left; /* fds that this check may still look at */
 	uint64_t round_bytes;
+	bool round_blind;
 	uint64_t memfd_bytes; /* of the last complete round */
+	bool blind;           /* of it: there was a table that did not open */
 
 	unsigned n_files;
 	struct watchdog_file files[WATCHDOG_MAX_FILES];

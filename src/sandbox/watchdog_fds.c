@@ -1,19 +1,26 @@
 /* watchdog_fds.c - shared memory that is held by an fd and perhaps not mapped.
  *
- * A round looks once at every fd of every process, in ascending order of pid
- * and fd. When a check has spent its share the round stays open and the next
- * check goes on at that place, so that no number of fds can stall init or
- * hide a memfd for long. The set of files is emptied with each new round. */
+ * A round looks once at every fd of every process, in ascending order of pid,
+ * thread and fd. When a check has spent its share the round stays open and the
+ * next check goes on at that place, so that no number of threads or fds can
+ * stall init or hide a memfd for long. The set of files is emptied with each
+ * new round.
+ *
+ * Threads share one fd table as a rule, which is then looked at once. But each
+ * can have its own, and that of the first thread is empty when it has ended. */
 #include "sandbox/watchdog_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/own.h"
+
+#define K_PIDFD_THREAD O_EXCL /* of pidfd_open(), Linux 6.9 */
 
 static unsigned file_slot(uint64_t dev, uint64_t ino)
 {
@@ -64,15 +71,23 @@ static void file_count(struct watchdog *w, const struct stat *st)
 	w->round_bytes += (uint64_t)st->st_blocks * 512;
 }
 
+/* One table: that of one thread. */
+struct table {
+	pid_t pid;
+	pid_t tid;
+	int from; /* the first fd that this round has not seen */
+};
+
 /* Stops the round at this fd when the share of this check is used up. */
-static bool round_pause(struct watchdog *w, pid_t pid, int fd)
+static bool round_pause(struct watchdog *w, const struct table *t, int fd)
 {
 	if (w->round_left > 0) {
 		w->round_left--;
 		return false;
 	}
 	w->round_open = true;
-	w->round_pid = pid;
+	w->round_pid = t->pid;
+	w->round_tid = t->tid;
 	w->round_fd = fd;
 	return true;
 }
@@ -88,21 +103,16 @@ static bool is_memfd(int dir_fd, const char *name)
 	return n >= (ssize_t)sizeof(MEMFD) - 1 && memcmp(link, MEMFD, sizeof(MEMFD) - 1) == 0;
 }
 
-struct fd_visit {
-	pid_t pid;
-	int from;
-};
-
 static bool visit_fd(struct watchdog *w, int dir_fd, int fd, void *arg)
 {
-	const struct fd_visit *v = arg;
+	const struct table *t = arg;
 	char name[16];
 	struct stat st;
 
-	if (fd < v->from) {
+	if (fd < t->from) {
 		return true;
 	}
-	if (round_pause(w, v->pid, fd)) {
+	if (round_pause(w, t, fd)) {
 		return false;
 	}
 	(void)snprintf(name, sizeof(name), "%d", fd);
@@ -112,19 +122,36 @@ static bool visit_fd(struct watchdog *w, int dir_fd, int fd, void *arg)
 	return true;
 }
 
+/* The look failed, and not because its object is gone. */
+static void round_failed(struct watchdog *w)
+{
+	if (errno != ESRCH) {
+		w->errors++;
+		w->round_blind = true;
+	}
+}
+
 /* A non-dumpable process hides its fd directory, also from a tracer in its
  * own user namespace. The fds themselves can still be taken, one by one. */
-static void visit_hidden(struct watchdog *w, pid_t pid, int from)
+static void visit_hidden(struct watchdog *w, const struct table *t)
 {
 	char text[4096];
-	auto_fd pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 
-	if (pidfd < 0 || !watchdog_read(w, pid, "status", text, sizeof(text))) {
+	if (!watchdog_read(w, t->tid, "status", text, sizeof(text))) {
 		return; /* gone */
 	}
 	uint64_t size = watchdog_field(text, "FDSize:");
-	for (int fd = from; fd >= 0 && (uint64_t)fd < size; fd++) {
-		if (round_pause(w, pid, fd)) {
+	if (size == 0) {
+		return; /* a thread that has ended */
+	}
+	unsigned flags = t->tid == t->pid ? 0 : K_PIDFD_THREAD;
+	auto_fd pidfd = (int)syscall(SYS_pidfd_open, t->tid, flags);
+	if (pidfd < 0) {
+		round_failed(w);
+		return;
+	}
+	for (int fd = t->from; fd >= 0 && (uint64_t)fd < size; fd++) {
+		if (round_pause(w, t, fd)) {
 			return;
 		}
 		auto_fd copy = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
@@ -134,7 +161,7 @@ static void visit_hidden(struct watchdog *w, pid_t pid, int from)
 			continue;
 		}
 		if (copy < 0) {
-			w->errors += errno != ESRCH;
+			round_failed(w);
 			return;
 		}
 		(void)snprintf(name, sizeof(name), "self/fd/%d", copy);
@@ -144,6 +171,104 @@ static void visit_hidden(struct watchdog *w, pid_t pid, int from)
 	}
 }
 
+static int round_from(const struct watchdog *w, pid_t pid, pid_t tid)
+{
+	return pid == w->round_pid && tid == w->round_tid ? w->round_fd : 0;
+}
+
+static void visit_table(struct watchdog *w, struct table *t)
+{
+	auto_fd dir = watchdog_open(w, t->tid, "fd", O_DIRECTORY);
+
+	if (dir >= 0) {
+		(void)watchdog_each(w, dir, visit_fd, t);
+	} else if (errno == EACCES || errno == EPERM) {
+		visit_hidden(w, t);
+	}
+}
+
+/* ---- threads --------------------------------------------------------------- */
+
+/* The lowest from `from` on, sorted: the kernel lists them by age, and numbers
+ * begin anew when they are used up, so that its order is no place to go on at. */
+struct tids {
+	pid_t from;
+	bool more;
+	unsigned n;
+	pid_t tid[WATCHDOG_MAX_TIDS];
+};
+
+static bool visit_tid(struct watchdog *w, int dir_fd, int tid, void *arg)
+{
+	struct tids *list = arg;
+	unsigned at = list->n;
+
+	(void)w;
+	(void)dir_fd;
+	while (at > 0 && list->tid[at - 1] > tid) {
+		at--;
+	}
+	if (tid < list->from || at == WATCHDOG_MAX_TIDS) {
+		list->more = list->more || tid >= list->from;
+		return true;
+	}
+	if (list->n == WATCHDOG_MAX_TIDS) {
+		list->more = true;
+		list->n--;
+	}
+	memmove(&list->tid[at + 1], &list->tid[at], (list->n - at) * sizeof(pid_t));
+	list->tid[at] = tid;
+	list->n++;
+	return true;
+}
+
+static void list_tids(struct watchdog *w, pid_t pid, pid_t from, struct tids *list)
+{
+	auto_fd dir = watchdog_open(w, pid, "task", O_DIRECTORY);
+
+	list->from = from;
+	list->more = false;
+	list->n = 0;
+	if (dir >= 0) {
+		(void)watchdog_each(w, dir, visit_tid, list);
+	}
+}
+
+/* In doubt they are two. */
+static bool same_table(pid_t a, pid_t b)
+{
+	return syscall(SYS_kcmp, a, b, KCMP_FILES, 0, 0) == 0;
+}
+
+/* Each thread costs a comparison, and therefore as much as an fd. */
+static void visit_threads(struct watchdog *w, pid_t pid, pid_t from)
+{
+	struct tids list = { .more = true };
+	pid_t last = pid; /* the last one whose table was looked at */
+
+	while (list.more) {
+		list_tids(w, pid, from, &list);
+		for (unsigned i = 0; i < list.n; i++) {
+			pid_t tid = list.tid[i];
+			struct table t = { pid, tid, round_from(w, pid, tid) };
+			if (round_pause(w, &t, t.from)) {
+				return;
+			}
+			if (tid != pid && (same_table(tid, pid) || same_table(tid, last))) {
+				continue;
+			}
+			visit_table(w, &t);
+			if (w->round_open) {
+				return;
+			}
+			last = tid;
+		}
+		from = list.n > 0 ? list.tid[list.n - 1] + 1 : 0;
+	}
+}
+
+/* ---- rounds ---------------------------------------------------------------- */
+
 void watchdog_round_begin(struct watchdog *w)
 {
 	w->round_left = WATCHDOG_MAX_FDS;
@@ -151,7 +276,9 @@ void watchdog_round_begin(struct watchdog *w)
 		memset(w->files, 0, sizeof(w->files));
 		w->n_files = 0;
 		w->round_bytes = 0;
+		w->round_blind = false;
 		w->round_pid = 0;
+		w->round_tid = 0;
 		w->round_fd = 0;
 	}
 	w->round_open = false; /* unless it is paused again */
@@ -162,12 +289,12 @@ void watchdog_round_process(struct watchdog *w, pid_t pid)
 	if (w->round_open || pid < w->round_pid) {
 		return; /* paused in this check, or seen before the pause */
 	}
-	struct fd_visit v = { .pid = pid, .from = pid == w->round_pid ? w->round_fd : 0 };
-	auto_fd dir = watchdog_open(w, pid, "fd", O_DIRECTORY);
-	if (dir >= 0) {
-		(void)watchdog_each(w, dir, visit_fd, &v);
-	} else if (errno == EACCES || errno == EPERM) {
-		visit_hidden(w, pid, v.from);
+	pid_t from = pid == w->round_pid ? w->round_tid : 0;
+	if (watchdog_threaded(w, pid)) {
+		visit_threads(w, pid, from);
+	} else if (from <= pid) {
+		struct table t = { pid, pid, round_from(w, pid, pid) };
+		visit_table(w, &t);
 	}
 }
 
@@ -175,10 +302,16 @@ void watchdog_round_end(struct watchdog *w)
 {
 	if (!w->round_open) {
 		w->memfd_bytes = w->round_bytes;
+		w->blind = w->round_blind;
 	}
 }
 
 uint64_t watchdog_memfd_bytes(const struct watchdog *w)
 {
 	return w->round_bytes > w->memfd_bytes ? w->round_bytes : w->memfd_bytes;
+}
+
+bool watchdog_memfd_blind(const struct watchdog *w)
+{
+	return w->round_blind || w->blind;
 }

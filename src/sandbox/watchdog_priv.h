@@ -12,11 +12,16 @@
 typedef bool watchdog_visit(struct watchdog *w, int dir_fd, int number, void *arg);
 int watchdog_each(struct watchdog *w, int dir_fd, watchdog_visit *visit, void *arg);
 
-/* Opens "/proc/PID/NAME"; never blocks. */
-int watchdog_open(const struct watchdog *w, pid_t pid, const char *name, int flags);
+/* Opens "/proc/TASK/NAME"; never blocks. The task is a process or a thread:
+ * /proc lists the former only, but shows the latter to whoever asks. */
+int watchdog_open(const struct watchdog *w, pid_t task, const char *name, int flags);
 
-/* The first bytes of "/proc/PID/NAME" as a string; false if there are none. */
-bool watchdog_read(const struct watchdog *w, pid_t pid, const char *name, char *out, size_t size);
+/* The first bytes of "/proc/TASK/NAME" as a string; false if there are none. */
+bool watchdog_read(const struct watchdog *w, pid_t task, const char *name, char *out, size_t size);
+
+/* Whether the process has more than one thread, dead ones that are still
+ * listed included. */
+bool watchdog_threaded(const struct watchdog *w, pid_t pid);
 
 /* The number behind "KEY" at the start of a line; 0 if absent. */
 uint64_t watchdog_field(const char *text, const char *key);
@@ -27,6 +32,8 @@ void watchdog_round_begin(struct watchdog *w);
 void watchdog_round_process(struct watchdog *w, pid_t pid);
 void watchdog_round_end(struct watchdog *w);
 uint64_t watchdog_memfd_bytes(const struct watchdog *w);
+/* Some fds could not be looked at: the figure may be too small. */
+bool watchdog_memfd_blind(const struct watchdog *w);
 bool watchdog_knows_file(const struct watchdog *w, uint64_t dev, uint64_t ino);
 
 #endif

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -27,11 +29,8 @@
 
 #include "base/own.h"
 #include "sandbox/watchdog.h"
+#include "watchdog_workers.h"
 
-#define MIB    (1024ULL * 1024)
-#define LIMIT  (96 * MIB)
-#define FITS   (60 * MIB)  /* once, but not twice */
-#define BIG    (128 * MIB) /* not even once */
 #define CHECKS 6
 #define NOBODY 65534
 
@@ -44,7 +43,7 @@ static void fill(char *p, size_t bytes)
 	}
 }
 
-static char *map(size_t bytes, int flags, int fd)
+char *map(size_t bytes, int flags, int fd)
 {
 	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
 
@@ -94,12 +93,12 @@ static int idle(void)
 	return 0;
 }
 
-static int anon_fits(void)
+int anon_fits(void)
 {
 	return memory(FITS, MAP_PRIVATE);
 }
 
-static int anon_big(void)
+int anon_big(void)
 {
 	return memory(BIG, MAP_PRIVATE);
 }
@@ -137,12 +136,12 @@ static int shared_anon_big(void)
 	return memory(BIG, MAP_SHARED) + multiply();
 }
 
-static int memfd_fits(void)
+int memfd_fits(void)
 {
 	return filled_memfd(FITS) < 0 ? -1 : multiply();
 }
 
-static int memfd_big(void)
+int memfd_big(void)
 {
 	return filled_memfd(BIG) < 0 ? -1 : 0;
 }
@@ -153,7 +152,7 @@ static int memfd_two(void)
 }
 
 /* Mapped and held: shown by /proc twice, there once. */
-static int memfd_mapped(void)
+int memfd_mapped(void)
 {
 	int fd = filled_memfd(FITS);
 	char *p = fd < 0 ? NULL : map(FITS, MAP_SHARED, fd);
@@ -297,7 +296,7 @@ static int file_pages(void)
 	return 0;
 }
 
-static int ready_fd;
+int ready_fd;
 
 /* Between vfork and exec: the same memory in two processes. */
 static int vforked(void)
@@ -333,34 +332,53 @@ static int churn(void)
 struct scenario {
 	const char *name;
 	int (*worker)(void);
-	int over;
+	int flags;
 };
+
+enum { OVER = 1, OLD_KERNEL = 2, PIDS_WRAP = 4 };
 
 static const struct scenario SCENARIOS[] = {
 	{ "an idle process", idle, 0 },
 	{ "anonymous memory that fits", anon_fits, 0 },
-	{ "too much anonymous memory", anon_big, 1 },
+	{ "too much anonymous memory", anon_big, OVER },
 	{ "memory shared by fork", anon_cow, 0 },
-	{ "memory copied after fork", anon_cow_written, 1 },
+	{ "memory copied after fork", anon_cow_written, OVER },
 	{ "shared anonymous memory that fits", shared_anon_fits, 0 },
-	{ "too much shared anonymous memory", shared_anon_big, 1 },
+	{ "too much shared anonymous memory", shared_anon_big, OVER },
 	{ "an unmapped memfd that fits, in five processes", memfd_fits, 0 },
-	{ "an unmapped memfd that is too big", memfd_big, 1 },
-	{ "two memfds that are too big together", memfd_two, 1 },
+	{ "an unmapped memfd that is too big", memfd_big, OVER },
+	{ "two memfds that are too big together", memfd_two, OVER },
 	{ "a mapped memfd that fits", memfd_mapped, 0 },
-	{ "a mapped memfd and a shared mapping", memfd_beside_shared, 1 },
-	{ "a big memfd, mapped and closed", memfd_mapped_and_closed, 1 },
-	{ "a big memfd of a non-dumpable process", memfd_non_dumpable, 1 },
+	{ "a mapped memfd and a shared mapping", memfd_beside_shared, OVER },
+	{ "a big memfd, mapped and closed", memfd_mapped_and_closed, OVER },
+	{ "a big memfd of a non-dumpable process", memfd_non_dumpable, OVER },
 	{ "a memfd of non-dumpable processes that fits", memfd_fits_non_dumpable, 0 },
-	{ "too much memory of a non-dumpable process", anon_non_dumpable, 1 },
-	{ "a big memfd behind thousands of fds", memfd_behind_many, 1 },
-	{ "a big file on the tmpfs, unlinked", scratch_big, 1 },
+	{ "too much memory of a non-dumpable process", anon_non_dumpable, OVER },
+	{ "a big memfd behind thousands of fds", memfd_behind_many, OVER },
+	{ "a big file on the tmpfs, unlinked", scratch_big, OVER },
 	{ "a mapped file on the tmpfs that fits", scratch_mapped, 0 },
 	{ "a SysV segment that fits", sysv_fits, 0 },
-	{ "a big SysV segment, detached", sysv_detached, 1 },
+	{ "a big SysV segment, detached", sysv_detached, OVER },
 	{ "cached pages of a file", file_pages, 0 },
 	{ "vfork before exec", vforked, 0 },
 	{ "a storm of processes", churn, 0 },
+	{ "threads, and a mapped memfd that fits", threads_fits, 0 },
+	{ "first thread gone, memory that fits", leader_gone_fits, 0 },
+	{ "first thread gone, too much memory", leader_gone_anon, OVER },
+	{ "first thread gone, a big memfd", leader_gone_memfd, OVER },
+	{ "first thread gone, a mapped memfd that fits", leader_gone_memfd_mapped, 0 },
+	{ "first thread gone, non-dumpable, memory", leader_gone_anon_non_dumpable, OVER },
+	{ "first thread gone, non-dumpable, memfd", leader_gone_memfd_non_dumpable, OVER },
+	{ "first thread gone, memfd, old kernel", leader_gone_memfd_non_dumpable,
+	  OVER | OLD_KERNEL },
+	{ "first thread gone, the others in a relay", leader_gone_relay, OVER },
+	{ "a memfd that fits in two tables of a process", own_table_fits, 0 },
+	{ "a big memfd in a thread's own table", own_table_memfd, OVER },
+	{ "the same, non-dumpable", own_table_memfd_non_dumpable, OVER },
+	{ "the same, non-dumpable, old kernel", own_table_memfd_non_dumpable, OVER | OLD_KERNEL },
+	{ "the same, one thread among hundreds", own_table_of_many, OVER },
+	{ "the same, behind thousands of fds", own_tables_with_many_fds, OVER },
+	{ "the same, with tids below the pid", own_tables_with_many_fds, OVER | PIDS_WRAP },
 };
 
 /* ---- the namespace --------------------------------------------------------- */
@@ -432,6 +450,36 @@ static int start_worker(const struct scenario *s, int exe_fd)
 	return pid > 0 && read(fds[0], &c, 1) == 1 && c == '0' ? 0 : -1;
 }
 
+/* pidfd_open() knows no threads, as before Linux 6.9. */
+static int forget_thread_pidfds(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { .len = ARRAY_LEN(code), .filter = code };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) +
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+}
+
+/* The next process gets the last pid there is. */
+static int wrap_pids(void)
+{
+	char text[32] = { 0 };
+	auto_fd fd = open("/proc/sys/kernel/pid_max", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0) {
+		return -1;
+	}
+	snprintf(text, sizeof(text), "%ld", strtol(text, NULL, 10) - 2);
+	return write_text("/proc/sys/kernel/ns_last_pid", text);
+}
+
 /* PID 1. Exit status: 0 as expected, 1 not, 2 the set-up failed. */
 static int watch(const struct scenario *s, int exe_fd)
 {
@@ -447,6 +495,10 @@ static int watch(const struct scenario *s, int exe_fd)
 	}
 	int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int scratch_fd = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (((s->flags & OLD_KERNEL) != 0 && forget_thread_pidfds() < 0) ||
+	    ((s->flags & PIDS_WRAP) != 0 && wrap_pids() < 0)) {
+		return 2;
+	}
 	/* As init does: opaque, and with the right to look only. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || keep_caps(1u << CAP_SYS_PTRACE) < 0) {
 		return 2;
@@ -464,8 +516,8 @@ static int watch(const struct scenario *s, int exe_fd)
 		over = watchdog_check(&w, &used, &next);
 		usleep(next < 20 ? next * 1000 : 20000);
 	}
-	if (over != s->over || next < WATCHDOG_MIN_MS || next > WATCHDOG_MAX_MS ||
-	    (s->over == 1 && used <= LIMIT)) {
+	if (over != (s->flags & OVER) || next < WATCHDOG_MIN_MS || next > WATCHDOG_MAX_MS ||
+	    (over == 1 && used <= LIMIT)) {
 		fprintf(stderr, "'%s': over %d, used %llu kB, errors %llu, next %u\n", s->name,
 		        over, (unsigned long long)used / 1024, (unsigned long long)w.errors, next);
 		return 1;

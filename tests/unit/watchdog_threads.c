@@ -1,0 +1,180 @@
+/* Workers that hold memory where only a thread shows it: the first thread has
+ * ended, or a thread has an fd table of its own. */
+#include "watchdog_workers.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define STACK  (256 * 1024)
+#define THREAD (CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
+
+static int (*work)(void);
+
+static int start(int (*body)(void *), int flags)
+{
+	char *stack = map(STACK, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	return stack == NULL || clone(body, stack + STACK, THREAD | flags, NULL) < 0 ? -1 : 0;
+}
+
+static int rest(void *arg)
+{
+	(void)arg;
+	while (pause() < 0) { /* for ever */
+	}
+	return 0;
+}
+
+static int work_and_rest(void *arg)
+{
+	usleep(50000); /* until the first thread has ended, if it is to */
+	(void)!write(ready_fd, work() == 0 ? "0" : "1", 1);
+	return rest(arg);
+}
+
+static int idle(void)
+{
+	return 0;
+}
+
+static int non_dumpable(void)
+{
+	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+/* ---- the first thread has ended ------------------------------------------- */
+
+/* Only the thread, not the process. */
+static int leave_to(int (*body)(void *), int (*what)(void))
+{
+	work = what;
+	if (start(body, CLONE_FILES) == 0) {
+		syscall(SYS_exit, 0);
+	}
+	return -1;
+}
+
+int leader_gone_fits(void)
+{
+	return leave_to(work_and_rest, anon_fits);
+}
+
+int leader_gone_anon(void)
+{
+	return leave_to(work_and_rest, anon_big);
+}
+
+int leader_gone_memfd(void)
+{
+	return leave_to(work_and_rest, memfd_big);
+}
+
+int leader_gone_memfd_mapped(void)
+{
+	return leave_to(work_and_rest, memfd_mapped);
+}
+
+int leader_gone_anon_non_dumpable(void)
+{
+	return non_dumpable() + leader_gone_anon();
+}
+
+int leader_gone_memfd_non_dumpable(void)
+{
+	return non_dumpable() + leader_gone_memfd();
+}
+
+/* The memory goes from thread to thread: none lives long. */
+static int relay(void *arg)
+{
+	static char *stacks[8];
+	static unsigned turn;
+	static bool told;
+
+	(void)arg;
+	if (!told) {
+		told = true;
+		for (int i = 0; i < 8; i++) {
+			stacks[i] = map(STACK, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+		}
+		(void)!write(ready_fd, anon_big() == 0 ? "0" : "1", 1);
+	}
+	usleep(200);
+	char *stack = stacks[turn++ % 8];
+	return clone(relay, stack + STACK, THREAD | CLONE_FILES, NULL) < 0;
+}
+
+int leader_gone_relay(void)
+{
+	return leave_to(relay, NULL);
+}
+
+/* ---- a table of its own --------------------------------------------------- */
+
+/* The worker itself never says that it is set up: the thread does. */
+static int in_own_table(int (*what)(void))
+{
+	work = what;
+	return start(work_and_rest, 0) < 0 ? -1 : rest(NULL);
+}
+
+int own_table_fits(void)
+{
+	return memfd_fits() < 0 ? -1 : in_own_table(idle);
+}
+
+int own_table_memfd(void)
+{
+	return in_own_table(memfd_big);
+}
+
+int own_table_memfd_non_dumpable(void)
+{
+	return non_dumpable() + own_table_memfd();
+}
+
+/* One among hundreds that share theirs. */
+int own_table_of_many(void)
+{
+	for (int i = 0; i < 300; i++) {
+		if (start(rest, CLONE_FILES) < 0) {
+			return -1;
+		}
+	}
+	return own_table_memfd();
+}
+
+static int dup_and_rest(void *arg)
+{
+	for (int i = 0; i < 900; i++) {
+		(void)!dup(0);
+	}
+	return rest(arg);
+}
+
+/* More tables and fds than one check looks at, and the memfd behind them. */
+int own_tables_with_many_fds(void)
+{
+	for (int i = 0; i < 12; i++) {
+		if (start(dup_and_rest, 0) < 0) {
+			return -1;
+		}
+	}
+	usleep(50000);
+	return own_table_memfd();
+}
+
+/* Nothing special: threads, one table, a memfd that fits. */
+int threads_fits(void)
+{
+	for (int i = 0; i < 300; i++) {
+		if (start(rest, CLONE_FILES) < 0) {
+			return -1;
+		}
+	}
+	return memfd_mapped();
+}
