@@ -12,11 +12,8 @@
  * fork between two looks makes the same pages appear twice. */
 #include "sandbox/watchdog_priv.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -41,81 +38,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* ---- /proc --------------------------------------------------------------- */
-
-static int number_of(const char *name)
-{
-	int n = 0;
-
-	for (const char *p = name; *p != '\0'; p++) {
-		if (*p < '0' || *p > '9' || p - name >= 9) {
-			return -1;
-		}
-		n = n * 10 + (*p - '0');
-	}
-	return *name != '\0' ? n : -1;
-}
-
-int watchdog_each(struct watchdog *w, int dir_fd, watchdog_visit *visit, void *arg)
-{
-	_Alignas(struct dirent64) char buf[8192];
-
-	for (;;) {
-		long n = syscall(SYS_getdents64, dir_fd, buf, sizeof(buf));
-		if (n <= 0) {
-			return (int)n;
-		}
-		for (long at = 0; at < n;) {
-			const struct dirent64 *e = (const struct dirent64 *)(buf + at);
-			int number = number_of(e->d_name);
-			at += e->d_reclen;
-			if (number >= 0 && !visit(w, dir_fd, number, arg)) {
-				return 0;
-			}
-		}
-	}
-}
-
-int watchdog_open(const struct watchdog *w, pid_t task, const char *name, int flags)
-{
-	char path[40];
-
-	(void)snprintf(path, sizeof(path), "%d/%s", (int)task, name);
-	return openat(w->proc_fd, path, flags | O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-}
-
-bool watchdog_read(const struct watchdog *w, pid_t task, const char *name, char *out, size_t size)
-{
-	auto_fd fd = watchdog_open(w, task, name, 0);
-	ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
-
-	out[n > 0 ? n : 0] = '\0';
-	return n > 0;
-}
-
-bool watchdog_threaded(const struct watchdog *w, pid_t pid)
-{
-	char path[40];
-	struct stat st;
-
-	(void)snprintf(path, sizeof(path), "%d/task", (int)pid);
-	/* A directory for each thread: one link for it, as everywhere. */
-	return fstatat(w->proc_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink > 2 + 1;
-}
-
-uint64_t watchdog_field(const char *text, const char *key)
-{
-	size_t len = strlen(key);
-
-	while (*text != '\0') {
-		if (strncmp(text, key, len) == 0) {
-			return strtoull(text + len, NULL, 10);
-		}
-		text += strcspn(text, "\n");
-		text += *text == '\n';
-	}
-	return 0;
-}
+/* ---- texts and processes -------------------------------------------------- */
 
 typedef void line_visit(struct watchdog *w, const char *line, void *arg);
 
@@ -221,7 +144,7 @@ static bool visit_bound(struct watchdog *w, int dir_fd, int pid, void *arg)
 {
 	uint64_t *sum = arg;
 	char text[4096];
-	struct holder h;
+	struct holder h = { .task = pid };
 
 	(void)dir_fd;
 	if (pid == w->self) {
@@ -233,7 +156,7 @@ static bool visit_bound(struct watchdog *w, int dir_fd, int pid, void *arg)
 			*sum += watchdog_field(text, "VmSwap:") * 1024;
 		}
 	}
-	watchdog_round_process(w, pid);
+	watchdog_round_process(w, pid, w->threads || h.task != pid);
 	return true;
 }
 
@@ -480,11 +403,15 @@ int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms
 	uint64_t start = now_ms();
 	uint64_t bound = 0;
 
+	/* Whatever a thread hides in a table of its own is shared memory of the
+	 * machine: while all of that would still fit, nobody has to look. */
+	w->threads = w->bound + machine_shmem() > w->limit;
 	watchdog_round_begin(w);
 	int r = each_process(w, visit_bound, &bound);
 	watchdog_round_end(w);
 	uint64_t files = shared_files(w);
 	uint64_t used = bound + files;
+	w->bound = used;
 	for (int look = 0; look < 2 && used > w->limit; look++) {
 		used = measure_exactly(w, files);
 	}

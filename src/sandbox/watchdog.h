@@ -63,6 +63,9 @@ struct watchdog {
 	uint64_t shmem_start; /* shared memory of the machine at the beginning */
 	uint64_t errors;      /* looks that failed although the process was there */
 
+	uint64_t bound; /* of the last check */
+	bool threads;   /* tables of threads could hold enough to matter */
+
 	/* Memfds are counted in rounds, which may span several checks. */
 	bool round_open;
 	pid_t round_pid; /* where an open round goes on */

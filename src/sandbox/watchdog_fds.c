@@ -284,13 +284,13 @@ void watchdog_round_begin(struct watchdog *w)
 	w->round_open = false; /* unless it is paused again */
 }
 
-void watchdog_round_process(struct watchdog *w, pid_t pid)
+void watchdog_round_process(struct watchdog *w, pid_t pid, bool threads)
 {
 	if (w->round_open || pid < w->round_pid) {
 		return; /* paused in this check, or seen before the pause */
 	}
 	pid_t from = pid == w->round_pid ? w->round_tid : 0;
-	if (watchdog_threaded(w, pid)) {
+	if (threads && watchdog_threaded(w, pid)) {
 		visit_threads(w, pid, from);
 	} else if (from <= pid) {
 		struct table t = { pid, pid, round_from(w, pid, pid) };

@@ -1,4 +1,4 @@
-/* watchdog_priv.h - what watchdog.c and watchdog_fds.c share. */
+/* watchdog_priv.h - what the files of the watchdog share. */
 #ifndef SANDBOX_WATCHDOG_PRIV_H
 #define SANDBOX_WATCHDOG_PRIV_H
 
@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 
 #include "sandbox/watchdog.h"
+
+/* ---- /proc (watchdog_proc.c) -------------------------------------------- */
 
 /* Calls `visit` for every entry of the directory whose name is a number, in
  * the kernel's order, until it returns false. -1 if it cannot be read. */
@@ -29,7 +31,8 @@ uint64_t watchdog_field(const char *text, const char *key);
 /* ---- memfds (watchdog_fds.c) -------------------------------------------- */
 
 void watchdog_round_begin(struct watchdog *w);
-void watchdog_round_process(struct watchdog *w, pid_t pid);
+/* threads: also the tables that threads have for themselves. */
+void watchdog_round_process(struct watchdog *w, pid_t pid, bool threads);
 void watchdog_round_end(struct watchdog *w);
 uint64_t watchdog_memfd_bytes(const struct watchdog *w);
 /* Some fds could not be looked at: the figure may be too small. */

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,13 +175,19 @@ static void own_dir(enum cgroup_controller c, char *out, size_t size)
 	snprintf(out, size, "%s%s", at.v2.dir, at.v2.top ? "" : "/..");
 }
 
-static bool group_exists(enum cgroup_controller c, pid_t pid, const char *id)
+static void group_path(enum cgroup_controller c, pid_t pid, const char *id, char *out, size_t size)
 {
 	char dir[MAX_PATH_BYTES];
-	char path[MAX_PATH_BYTES + 128];
 
 	own_dir(c, dir, sizeof(dir));
-	snprintf(path, sizeof(path), "%s/skillsandbox-%d-%s", dir, (int)pid, id);
+	snprintf(out, size, "%s/skillsandbox-%d-%s", dir, (int)pid, id);
+}
+
+static bool group_exists(enum cgroup_controller c, pid_t pid, const char *id)
+{
+	char path[MAX_PATH_BYTES + 128];
+
+	group_path(c, pid, id, path, sizeof(path));
 	return access(path, F_OK) == 0;
 }
 
@@ -409,6 +416,14 @@ static void test_sweep(void **state)
 	waitpid(pid, &status, 0);
 	assert_int_equal(status, 0);
 	assert_true(group_exists(CGROUP_PIDS, pid, "lost"));
+	/* Control: a young one may be another pid namespace's. */
+	cgroup_free(make("early"));
+	assert_true(group_exists(CGROUP_PIDS, pid, "lost"));
+
+	char path[MAX_PATH_BYTES + 128];
+	struct timespec old[2] = { { .tv_sec = time(NULL) - 60 }, { .tv_sec = time(NULL) - 60 } };
+	group_path(CGROUP_PIDS, pid, "lost", path, sizeof(path));
+	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
 	struct cgroup *cg = make("sweeper");
 	for (int c = 0; c < CGROUP_CONTROLLERS; c++) {
 		assert_false(group_exists((enum cgroup_controller)c, pid, "lost"));

@@ -373,6 +373,7 @@ static const struct scenario SCENARIOS[] = {
 	  OVER | OLD_KERNEL },
 	{ "first thread gone, the others in a relay", leader_gone_relay, OVER },
 	{ "a memfd that fits in two tables of a process", own_table_fits, 0 },
+	{ "a memfd in a thread's own table, and memory", own_table_and_anon, OVER },
 	{ "a big memfd in a thread's own table", own_table_memfd, OVER },
 	{ "the same, non-dumpable", own_table_memfd_non_dumpable, OVER },
 	{ "the same, non-dumpable, old kernel", own_table_memfd_non_dumpable, OVER | OLD_KERNEL },

@@ -132,6 +132,12 @@ int own_table_memfd(void)
 	return in_own_table(memfd_big);
 }
 
+/* Neither is too much by itself. */
+int own_table_and_anon(void)
+{
+	return anon_fits() < 0 ? -1 : in_own_table(memfd_fits);
+}
+
 int own_table_memfd_non_dumpable(void)
 {
 	return non_dumpable() + own_table_memfd();

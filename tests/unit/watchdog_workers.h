@@ -29,6 +29,7 @@ int leader_gone_memfd_non_dumpable(void);
 int leader_gone_relay(void);
 int own_table_fits(void);
 int own_table_memfd(void);
+int own_table_and_anon(void);
 int own_table_memfd_non_dumpable(void);
 int own_table_of_many(void);
 int own_tables_with_many_fds(void);

@@ -1,0 +1,86 @@
+/* watchdog_proc.c - /proc, read without heap and without waiting. */
+#include "sandbox/watchdog_priv.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+static int number_of(const char *name)
+{
+	int n = 0;
+
+	for (const char *p = name; *p != '\0'; p++) {
+		if (*p < '0' || *p > '9' || p - name >= 9) {
+			return -1;
+		}
+		n = n * 10 + (*p - '0');
+	}
+	return *name != '\0' ? n : -1;
+}
+
+int watchdog_each(struct watchdog *w, int dir_fd, watchdog_visit *visit, void *arg)
+{
+	_Alignas(struct dirent64) char buf[8192];
+
+	for (;;) {
+		long n = syscall(SYS_getdents64, dir_fd, buf, sizeof(buf));
+		if (n <= 0) {
+			return (int)n;
+		}
+		for (long at = 0; at < n;) {
+			const struct dirent64 *e = (const struct dirent64 *)(buf + at);
+			int number = number_of(e->d_name);
+			at += e->d_reclen;
+			if (number >= 0 && !visit(w, dir_fd, number, arg)) {
+				return 0;
+			}
+		}
+	}
+}
+
+int watchdog_open(const struct watchdog *w, pid_t task, const char *name, int flags)
+{
+	char path[40];
+
+	(void)snprintf(path, sizeof(path), "%d/%s", (int)task, name);
+	return openat(w->proc_fd, path, flags | O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+}
+
+bool watchdog_read(const struct watchdog *w, pid_t task, const char *name, char *out, size_t size)
+{
+	auto_fd fd = watchdog_open(w, task, name, 0);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+bool watchdog_threaded(const struct watchdog *w, pid_t pid)
+{
+	char path[40];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%d/task", (int)pid);
+	/* A directory for each thread: one link for it, as everywhere. */
+	return fstatat(w->proc_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink > 2 + 1;
+}
+
+uint64_t watchdog_field(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	while (*text != '\0') {
+		if (strncmp(text, key, len) == 0) {
+			return strtoull(text + len, NULL, 10);
+		}
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	return 0;
+}
