@@ -1,0 +1,309 @@
+"""Breaks that were found once: what a grant gives, and what it must hold back."""
+import json
+import os
+import signal
+import stat
+import time
+
+import pytest
+
+from harness import SECRET, execute
+
+# Tries every way to bring a name into being or to change it.
+TAKE = """
+import json, os
+d = os.environ['D']
+seen = {}
+def attempt(f):
+    try:
+        f()
+        return True
+    except OSError:
+        return False
+def fill(p):
+    with open(p, 'a') as f:
+        f.write('evil')
+def over(p):
+    open(d + '/spare', 'w').write('evil')
+    os.rename(d + '/spare', p)
+for name in json.loads(os.environ['NAMES']):
+    p = d + '/' + name
+    ways = {'write': lambda: fill(p), 'chmod': lambda: (os.lstat(p), os.chmod(p, 0o777)),
+            'beneath': lambda: fill(p + '/evil'), 'mkdir beneath': lambda: os.mkdir(p + '/dir'),
+            'rename over': lambda: over(p), 'away': lambda: os.rename(p, d + '/away'),
+            'unlink': lambda: os.unlink(p), 'rmdir': lambda: os.rmdir(p),
+            'mkdir': lambda: os.mkdir(p), 'symlink': lambda: os.symlink(d, p)}
+    seen[name] = [w for w, f in ways.items() if attempt(f)]
+seen['control'] = attempt(lambda: fill(d + '/control'))
+print(json.dumps(seen))
+"""
+
+
+def take(ssb, d, names, *flags, **fields):
+    seen = ssb.probe(TAKE, env={"D": str(d), "NAMES": json.dumps(names)},
+                     flags=["--env", "D", "--env", "NAMES", *flags], **fields)
+    assert seen.pop("control"), "the grant itself can be written"
+    for left in ("control", "spare", "away"):
+        if os.path.lexists(d / left):
+            os.unlink(d / left)
+    return seen
+
+
+def take_bare(ssb, d, names):
+    return ssb.bare_probe(TAKE, env={"D": str(d), "NAMES": json.dumps(names)})
+
+
+def tree(d):
+    """Everything beneath d: kind and mode, and what a file or link says."""
+    seen = {}
+    for top, dirs, files in os.walk(d):
+        for p in [os.path.join(top, n) for n in dirs + files] + [str(d)]:
+            st = os.lstat(p)
+            said = os.readlink(p) if stat.S_ISLNK(st.st_mode) else \
+                open(p, "rb").read() if stat.S_ISREG(st.st_mode) else None
+            seen[os.path.relpath(p, d)] = (oct(st.st_mode), said)
+    return seen
+
+
+def repository(ssb, name):
+    d = ssb.mkdir(name)
+    ssb.as_caller(["git", "init", "-q", "--template=", d]).ok()
+    return d
+
+
+GIT_NAMES = [".git/commondir", ".git/config.worktree", ".git/info", ".git/info/attributes",
+             ".git/modules", ".git/worktrees", ".git/config", ".git/hooks"]
+
+
+@pytest.mark.parametrize("state", ["absent", "present"])
+def test_what_leads_git_elsewhere(ssb, state):
+    d, outside = repository(ssb, "repo"), repository(ssb, "outside")
+    if state == "present":
+        for p in (d, outside):
+            for name in (".git/config.worktree", ".git/info/attributes", ".git/modules/m/config",
+                         ".git/worktrees/w/gitdir", ".git/hooks/pre-commit"):
+                ssb.write(p / name, "mine\n")
+    before = tree(d)
+    assert set(map(tuple, take(ssb, d, GIT_NAMES, "-w", d).values())) == {()}
+    assert tree(d) == before, "unchanged, and no placeholder stays"
+    control = take_bare(ssb, outside, GIT_NAMES)
+    assert all(control.values()), control
+
+
+REDIRECT = """
+cd "$D" || exit 9
+mkdir -p .git/e && cp -r .git/objects .git/refs .git/e/
+printf '#!/bin/sh\\ntouch "$HOME/pwned"\\n' > .git/e/run
+chmod 755 .git/e/run
+printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = %s/.git/e/run\\n' "$D" > .git/e/config
+(echo e > .git/commondir) 2>&-
+cat .git/e/config
+"""
+
+
+def test_redirected_git_runs_nothing_on_the_host(ssb):
+    pwned = ssb.home / "pwned"
+    d, outside = repository(ssb, "repo"), repository(ssb, "outside")
+    r = ssb.run("-w", d, "--env", f"D={d}", "--", "sh", "-c", REDIRECT).ok()
+    assert "fsmonitor" in r.text, "the bait is laid"
+    ssb.bare(["git", "status"], cwd=d).ok()
+    assert not pwned.exists() and not (d / ".git/commondir").exists()
+    ssb.bare(["sh", "-c", REDIRECT], env={"D": str(outside)}).ok()
+    ssb.bare(["git", "status"], cwd=outside)
+    assert pwned.exists(), "control: unconfined the same lines run code in the owner's git"
+
+
+def test_git_works_in_a_grant(ssb):
+    d = repository(ssb, "repo")
+    ssb.write(d / "file", "text\n")
+    script = "git add file && git -c user.name=n -c user.email=e@x commit -qm first && git status"
+    r = ssb.run("-w", d, "--", "sh", "-c", script, cwd=d).ok()
+    assert "nothing to commit" in r.text
+    assert "first" in ssb.as_caller(["git", "log", "--oneline"], cwd=d).ok().text
+    assert not (d / ".git/commondir").exists() and not (d / ".git/modules").exists()
+
+
+HELD = [".git/hooks", ".envrc", ".vscode", ".claude", ".mcp.json", "CLAUDE.md"]
+
+
+@pytest.mark.parametrize("how", ["flags", "flag beneath a request"])
+def test_grant_in_a_grant_protects_its_own_names(ssb, how):
+    outer, inner = ssb.mkdir("p"), ssb.mkdir("p/a")
+    before = tree(outer)
+    flags = ["-w", outer, "-w", inner] if how == "flags" else ["-w", inner]
+    fields = {} if how == "flags" else {"write": [outer]}
+    for d in (inner, outer):
+        assert set(map(tuple, take(ssb, d, HELD, *flags, **fields).values())) == {()}
+    assert tree(outer) == before
+    control = take_bare(ssb, inner, [n for n in HELD if "/" not in n])
+    assert all(control.values()), control
+
+
+def test_no_git_in_the_grant(ssb):
+    d, outside = ssb.mkdir("plain"), ssb.mkdir("outside")
+    names = [".git", ".git/hooks", ".git/config"]
+    assert set(map(tuple, take(ssb, d, names, "-w", d).values())) == {()}
+    assert os.listdir(d) == []
+    os.mkdir(outside / ".git")
+    ssb.own(outside / ".git")
+    control = take_bare(ssb, outside, [".git"])[".git"]
+    assert {"chmod", "mkdir beneath", "away"} <= set(control)
+
+
+@pytest.mark.parametrize("name", [".envrc", ".claude", "CLAUDE.md"])
+def test_dangling_symlink_at_a_protected_name(ssb, name):
+    d = ssb.mkdir("d")
+    (d / name).symlink_to("later")
+    r = ssb.run("-w", d, "--", "sh", "-c", f"echo started; echo evil > {d}/later")
+    assert r.code == 125 and b"started" not in r.out, repr(r)
+    assert str(d) in r.errors and "protect" in r.errors
+    assert sorted(os.listdir(d)) == [name]
+    ssb.write(d / "later", "mine\n")
+    r = ssb.run("-w", d, "--", "sh", "-c", f"echo started; echo evil > {d}/later")
+    assert b"started" in r.out and (d / "later").read_text() == "mine\n"
+    (d / name).unlink()
+    ssb.run("-w", d, "--", "sh", "-c", f"echo fine > {d}/later").ok()
+    assert (d / "later").read_text() == "fine\n", "control: no protected name leads there"
+
+
+def test_dangling_symlink_is_named(ssb):
+    d = ssb.mkdir("d")
+    (d / ".envrc").symlink_to("later")
+    assert ".envrc" in ssb.run("-w", d, "--", "true").errors, "what the owner has to remove"
+
+
+def test_skill_takes_the_right_to_write_from_the_grant(ssb):
+    d = ssb.mkdir("d")
+    r = ssb.run("-w", d, "--", "sh", "-c", f"ls -A {d}; echo x > {d}/f; chmod 0555 {d}").ok()
+    assert ".envrc" in r.text.split(), "a placeholder was there during the run"
+    assert os.listdir(d) == ["f"]
+    assert stat.S_IMODE(d.stat().st_mode) == 0o555
+
+
+def test_grant_in_which_no_name_can_be_held(user):
+    d = user.mkdir("d", 0o555)
+    script = f"echo started; chmod 0755 {d}; echo evil > {d}/.envrc"
+    r = user.run("-w", d, "--", "sh", "-c", script)
+    assert r.code == 125 and b"started" not in r.out, repr(r)
+    assert str(d) in r.errors and "cannot hold" in r.errors
+    assert os.listdir(d) == []
+    d.chmod(0o755)
+    r = user.run("-w", d, "--", "sh", "-c", script)
+    assert b"started" in r.out and os.listdir(d) == []
+    outside = user.mkdir("outside", 0o555)
+    user.bare(["sh", "-c", script.replace(str(d), str(outside))]).ok()
+    assert os.listdir(outside) == [".envrc"], "control: the owner of a directory can open it"
+
+
+def test_root_holds_names_in_a_read_only_directory(root):
+    d = root.mkdir("d", 0o555)
+    script = f"chmod 0755 {d}; echo fine > {d}/f; echo evil > {d}/.envrc; mkdir {d}/.git/hooks"
+    root.run("-w", d, "--", "sh", "-c", script)
+    assert os.listdir(d) == ["f"]
+
+
+RACE = """
+cd "$D"
+i=0
+while [ $i -lt 60 ]; do
+    (echo evil > .envrc) 2>&- && echo made .envrc
+    mkdir .vscode 2>&- && echo made .vscode
+    mkdir -p .git/hooks 2>&- && echo made .git/hooks
+    i=$((i + 1))
+done
+echo over
+"""
+
+
+def test_overlapping_runs_share_the_protection(ssb):
+    d = ssb.mkdir("shared")
+    argv = [ssb.binary, "run", "-w", d, "--env", f"D={d}", "--", "sh", "-c", RACE]
+    for i in range(10):
+        pair = []
+        for _ in range(2):
+            pair.append(ssb.popen(argv, stdin=-3, stdout=-1, stderr=-1))
+            time.sleep(0.006 * i)
+        for p in pair:
+            out, err = p.communicate(timeout=30)
+            assert (p.returncode, out) == (0, b"over\n"), err
+        assert os.listdir(d) == [], f"round {i}"
+    outside = ssb.mkdir("outside")
+    assert "made .envrc" in ssb.bare(["sh", "-c", RACE], env={"D": str(outside)}).ok().text
+
+
+def test_interrupt_during_the_set_up_leaves_nothing(ssb):
+    d = ssb.mkdir("d")
+    ssb.write(d / "file", "mine\n")
+    before = tree(d)
+    argv = [ssb.binary, "run", "-w", d, "--", "sleep", "20"]
+    for i in range(30):
+        p = ssb.popen(argv, stdin=-3, stdout=-3, stderr=-1)
+        time.sleep(0.02 * i / 29)
+        p.send_signal(signal.SIGINT)
+        _, err = p.communicate(timeout=10)
+        assert p.returncode in (130, -signal.SIGINT), (i, p.returncode, err)
+        assert tree(d) == before, f"round {i}"
+    r = ssb.run("-w", d, "--", "ls", "-A", d).ok()
+    assert ".envrc" in r.text.split(), "control: there are placeholders to leave"
+
+
+ASKED = {"~/Maildir": "Maildir/new/1", "~/.env": ".env", "~/.config/Code": ".config/Code/state"}
+
+
+@pytest.mark.parametrize("path", ASKED)
+def test_request_that_only_the_owner_can_grant(ssb, path):
+    secret = ssb.home / ASKED[path]
+    ssb.write(secret, SECRET, 0o600)
+    full = path.replace("~", str(ssb.home))
+    code = f"print(open({str(secret)!r}).read())"
+    r = ssb.inside(code, read=[path])
+    assert r.code == 125 and SECRET not in r.text, repr(r)
+    assert "is refused" in r.errors and "help: " in r.errors and "--read" in r.errors
+    assert SECRET in ssb.inside(code, read=[path], flags=["--read", full]).ok().text
+
+
+@pytest.mark.parametrize("access", ["read", "write"])
+@pytest.mark.parametrize("place", ["/tmp", "/var/tmp"])
+def test_whole_tmp(ssb, place, access):
+    """Decoys only: in a mount namespace of its own the place is an empty one."""
+    def run(*args):
+        script = 'mount -t tmpfs -o mode=1777 t "$0"; echo shared > "$0/of-others"; ' \
+                 'mkdir -m 0777 "$0/part"; echo part > "$0/part/f"; exec "$@"'
+        return execute(["unshare", "-m", "sh", "-c", script, place, *ssb.identity(),
+                            ssb.binary, "run", *args], env=ssb.environment(), cwd=ssb.work)
+    code = f"print(open('{place}/of-others').read())"
+    r = run(ssb.skill(code, **{access: [place]}))
+    assert r.code == 125 and "shared" not in r.text, repr(r)
+    assert "is refused" in r.errors and "help: " in r.errors and f"--{access}" in r.errors
+    assert run(f"--{access}", place, ssb.skill(code)).ok().text == "shared\n\n"
+    part = ssb.skill(f"print(open('{place}/part/f').read())", read=[f"{place}/part"])
+    assert run(part).ok().text == "part\n\n", "control: a part of it may be asked for"
+
+
+def test_hard_link_to_a_secret(ssb):
+    data = ssb.mkdir("data")
+    os.link(ssb.home / ".ssh/id_ed25519", data / "notes")
+    ssb.write(data / "plain", "plain")
+    code = f"print(open('{data}/notes').read())"
+    r = ssb.inside(code, read=[data / "notes"])
+    assert r.code == 125 and SECRET not in r.text, repr(r)
+    assert "is refused" in r.errors and "help: " in r.errors
+    assert SECRET in ssb.inside(code, flags=["-r", data / "notes"]).ok().text
+    assert ssb.inside(code.replace("notes", "plain"), read=[data / "plain"]).ok().text == "plain\n"
+
+
+def test_trace_in_a_writable_grant(ssb):
+    d, below, elsewhere = ssb.mkdir("grant"), ssb.mkdir("grant/below"), ssb.mkdir("elsewhere")
+    alias = ssb.base / "alias"
+    alias.symlink_to(below)
+    for place in (d / "t.json", below / "t.json", alias / "t.json", d / "../grant/t.json"):
+        r = ssb.run("-w", d, "--trace-output", place, "--", "echo", "started")
+        assert r.code == 2 and b"started" not in r.out, repr(r)
+        assert "--trace-output" in r.errors and "skill may write" in r.errors
+    assert os.listdir(d) == ["below"] and os.listdir(below) == []
+    skill = ssb.skill("print('started')", write=[d])
+    assert ssb.run("--trace-output", d / "t.json", skill).code == 2
+    ssb.run("-w", d, "--trace-output", elsewhere / "t.json", "--", "echo", "started").ok()
+    assert json.loads((elsewhere / "t.json").read_bytes())["exit_code"] == 0
+    ssb.run("-r", d, "--trace-output", d / "t.json", "--", "true").ok()
+    assert (d / "t.json").exists(), "control: where the skill may only read, a trace may lie"
