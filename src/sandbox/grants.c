@@ -140,7 +140,11 @@ static int grant_protect(const struct grant *g, int target, struct ssb_error *er
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
 		/* One that is granted by name is a grant of its own, mounted over it. */
 		if (protect_one(target, PROTECTED[i].name) != 0) {
-			return fail(err, g, "cannot protect what the host executes in");
+			return ssb_fail(
+			        err, SSB_E_LAYER, errno, "mounts",
+			        "cannot protect '%s', which the host obeys, in '%.160s' (%.60s); "
+			        "if it is a symlink to nothing, remove it",
+			        PROTECTED[i].name, g->path, g->where);
 		}
 	}
 	return 0;

@@ -44,6 +44,9 @@ static void hear_child(struct run *r, struct pump pumps[3])
 	struct msg_fds fds;
 	ssize_t n = msg_recv(r->ctl, &m, sizeof(m), &fds);
 
+	if (n < 0 && errno == ECONNRESET) {
+		return; /* it left words of ours unread; its own come next */
+	}
 	if (n != (ssize_t)sizeof(m)) {
 		if (n > 0) {
 			msg_close(&fds);
@@ -211,8 +214,11 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 		r->share_at =
 		        again && ++r->share_tries < SHARE_TRIES ? now_ms() + SHARE_RETRY_MS : 0;
 	}
-	if (p[AT_CTL].revents != 0) {
+	/* All of it: what failed must be known before what follows from it. */
+	while (p[AT_CTL].revents != 0 && r->ctl >= 0) {
 		hear_child(r, pumps);
+		p[AT_CTL].revents = 0;
+		(void)poll(&p[AT_CTL], 1, 0);
 	}
 	if (p[AT_EXEC].revents != 0) {
 		own_close(&r->exec_pipe);

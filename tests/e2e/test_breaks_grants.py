@@ -1,8 +1,10 @@
 """Breaks that were found once: what a grant gives, and what it must hold back."""
+import fcntl
 import json
 import os
 import signal
 import stat
+import subprocess
 import time
 
 import pytest
@@ -65,6 +67,14 @@ def tree(d):
     return seen
 
 
+def ends_within(p, seconds):
+    """The exit status, or None while it still runs."""
+    try:
+        return p.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+
+
 def repository(ssb, name):
     d = ssb.mkdir(name)
     ssb.as_caller(["git", "init", "-q", "--template=", d]).ok()
@@ -95,7 +105,8 @@ cd "$D" || exit 9
 mkdir -p .git/e && cp -r .git/objects .git/refs .git/e/
 printf '#!/bin/sh\\ntouch "$HOME/pwned"\\n' > .git/e/run
 chmod 755 .git/e/run
-printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = %s/.git/e/run\\n' "$D" > .git/e/config
+printf '[core]\\n\\trepositoryformatversion = 0\\n' > .git/e/config
+printf '\\tfsmonitor = %s/.git/e/run\\n' "$D" >> .git/e/config
 (echo e > .git/commondir) 2>&-
 cat .git/e/config
 """
@@ -116,10 +127,10 @@ def test_redirected_git_runs_nothing_on_the_host(ssb):
 def test_git_works_in_a_grant(ssb):
     d = repository(ssb, "repo")
     ssb.write(d / "file", "text\n")
-    script = "git add file && git -c user.name=n -c user.email=e@x commit -qm first && git status"
-    r = ssb.run("-w", d, "--", "sh", "-c", script, cwd=d).ok()
-    assert "nothing to commit" in r.text
+    script = "git add file && git -c user.name=n -c user.email=e@x commit -qm first"
+    ssb.run("-w", d, "--", "sh", "-c", script, cwd=d).ok()
     assert "first" in ssb.as_caller(["git", "log", "--oneline"], cwd=d).ok().text
+    assert "nothing to commit" in ssb.as_caller(["git", "status"], cwd=d).ok().text
     assert not (d / ".git/commondir").exists() and not (d / ".git/modules").exists()
 
 
@@ -172,6 +183,17 @@ def test_dangling_symlink_is_named(ssb):
     assert ".envrc" in ssb.run("-w", d, "--", "true").errors, "what the owner has to remove"
 
 
+def test_reason_of_a_refusal_is_never_lost(user):
+    """Init fails while the supervisor's word to it is still unread."""
+    d = user.mkdir("d")
+    (d / ".envrc").symlink_to("later")
+    script = 'for i in 1 2 3 4; do (for k in $(seq 80); do "$@"; done) & done; wait'
+    r = user.as_caller(["sh", "-c", script, "sh", user.binary, "run", "-w", d, "--", "true"])
+    lines = r.errors.splitlines()
+    assert len(lines) == 320, "control: every run was refused with one line"
+    assert {line.split(" ")[1] for line in lines} == {"mounts:"}, set(lines)
+
+
 def test_skill_takes_the_right_to_write_from_the_grant(ssb):
     d = ssb.mkdir("d")
     r = ssb.run("-w", d, "--", "sh", "-c", f"ls -A {d}; echo x > {d}/f; chmod 0555 {d}").ok()
@@ -204,31 +226,50 @@ def test_root_holds_names_in_a_read_only_directory(root):
 
 RACE = """
 cd "$D"
-i=0
-while [ $i -lt 60 ]; do
-    (echo evil > .envrc) 2>&- && echo made .envrc
+for i in 1 2 3 4; do
+    { echo evil > .envrc; } 2>&- && echo made .envrc
     mkdir .vscode 2>&- && echo made .vscode
     mkdir -p .git/hooks 2>&- && echo made .git/hooks
-    i=$((i + 1))
 done
 echo over
 """
 
 
 def test_overlapping_runs_share_the_protection(ssb):
-    d = ssb.mkdir("shared")
-    argv = [ssb.binary, "run", "-w", d, "--env", f"D={d}", "--", "sh", "-c", RACE]
-    for i in range(10):
-        pair = []
-        for _ in range(2):
-            pair.append(ssb.popen(argv, stdin=-3, stdout=-1, stderr=-1))
-            time.sleep(0.006 * i)
-        for p in pair:
-            out, err = p.communicate(timeout=30)
-            assert (p.returncode, out) == (0, b"over\n"), err
-        assert os.listdir(d) == [], f"round {i}"
+    """One begins where the other ends, and takes its names away."""
+    d, rounds = ssb.mkdir("shared"), 30
+    loop = ["sh", "-c", f'for i in $(seq {rounds}); do "$@" || exit; done', "sh"]
+    argv = [*loop, ssb.binary, "run", "-w", d, "--env", f"D={d}", "--", "sh", "-c", RACE]
+    pair = [ssb.popen(argv, stdin=-3, stdout=-1, stderr=-1) for _ in range(2)]
+    for p in pair:
+        out, err = p.communicate(timeout=60)
+        assert (p.returncode, set(out.splitlines())) == (0, {b"over"}), (out, err)
+        assert out.count(b"over") == rounds
+    assert os.listdir(d) == []
     outside = ssb.mkdir("outside")
     assert "made .envrc" in ssb.bare(["sh", "-c", RACE], env={"D": str(outside)}).ok().text
+
+
+def test_run_begins_while_another_removes_its_names(ssb):
+    """The moment of the race, held open: the placeholder is locked and goes."""
+    d = ssb.mkdir("shared")
+    look = ["--", "sh", "-c", f"stat -c %a:%s {d}/.envrc; {{ echo evil > {d}/.envrc; }} 2>&-; "
+            f"test -e {d}/.envrc && echo held"]
+    mode, size = ssb.run("-w", d, *look).ok().text.split()[0].split(":")
+    assert not (d / ".envrc").exists()
+    ssb.write(d / ".envrc", "." * int(size), int(mode, 8))
+    with open(d / ".envrc", "rb") as ending:
+        fcntl.flock(ending, fcntl.LOCK_EX)
+        p = ssb.popen([ssb.binary, "run", "-w", d, *look], stdin=-3, stdout=-1, stderr=-1)
+        try:
+            early = ends_within(p, 0.3)
+            os.unlink(d / ".envrc")
+        finally:
+            fcntl.flock(ending, fcntl.LOCK_UN)
+            out, err = p.communicate(timeout=10)
+    assert early is None, "control: the two did meet"
+    assert (p.returncode, out) == (0, f"{mode}:{size}\nheld\n".encode()), (out, err)
+    assert os.listdir(d) == []
 
 
 def test_interrupt_during_the_set_up_leaves_nothing(ssb):

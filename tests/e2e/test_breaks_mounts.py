@@ -1,0 +1,222 @@
+"""Breaks that were found once: mounts of the host, beneath grants and during a run."""
+import json
+import os
+import select
+
+import pytest
+
+from harness import PYTHON, SECRET, execute
+
+
+def in_namespace(ssb, script, *args, unshare=("-m",), **kw):
+    """`script` runs as root in a mount namespace of its own, then the caller
+    becomes "$@" there. What it mounts is gone with it."""
+    return execute(["unshare", *unshare, "sh", "-c", script + '\nexec "$@"', "sh",
+                    *ssb.identity(), *args], env=ssb.environment(), cwd=ssb.work, **kw)
+
+
+def run_there(ssb, script, *args, **kw):
+    return in_namespace(ssb, script, ssb.binary, "run", *args, **kw)
+
+
+@pytest.mark.parametrize("fstype, name", [("proc", "version"), ("sysfs", "kernel/mm")])
+@pytest.mark.parametrize("access", ["--read", "--write"])
+def test_kernel_files_beneath_a_grant(ssb, fstype, name, access):
+    d, below = ssb.mkdir("d"), ssb.mkdir("d/a/below")
+    ssb.write(d / "f", "plain\n")
+    command = ["sh", "-c", f"cat {d}/f; ls -d {below}/{name}"]
+    mount = f"mount -t {fstype} none {below}"
+    r = run_there(ssb, mount, access, d, "--", *command)
+    assert r.code == 125 and b"plain" not in r.out, repr(r)
+    assert str(d) in r.errors and "is refused" in r.errors and "help: " in r.errors
+    skill = ssb.skill("print('started')", **{access[2:]: [d]})
+    r = run_there(ssb, mount, skill)
+    assert r.code == 125 and b"started" not in r.out, repr(r)
+    control = in_namespace(ssb, mount, *command).ok()
+    assert control.text == f"plain\n{below}/{name}\n", "it is there, unconfined"
+    r = run_there(ssb, "", access, d, "--", *command)
+    assert r.out == b"plain\n", "without the mount the grant works"
+
+
+@pytest.mark.parametrize("access", ["--read", "--write"])
+def test_kernel_files_that_are_bound_beneath_a_grant(ssb, access):
+    """A part of /proc is as good as the whole."""
+    d, below = ssb.mkdir("d"), ssb.mkdir("d/below")
+    r = run_there(ssb, f"mount --bind /proc/sys {below}", access, d, "--", "echo", "started")
+    assert r.code == 125 and b"started" not in r.out, repr(r)
+    other = ssb.mkdir("other")
+    bind = f"mount --bind {other} {below}"
+    assert run_there(ssb, bind, access, d, "--", "echo", "started").ok().text == "started\n"
+
+
+FIFOS = """
+import json, os
+seen = {}
+for name in ('fifo', 'below/fifo'):
+    try:
+        fd = os.open(os.environ['D'] + '/' + name, os.O_WRONLY | os.O_NONBLOCK)
+        seen[name] = os.write(fd, b'loot')
+    except OSError as e:
+        seen[name] = 'denied'
+seen['f'] = open(os.environ['D'] + '/f').read()
+print(json.dumps(seen))
+"""
+
+
+@pytest.mark.parametrize("submount", [True, False], ids=["submount", "plain"])
+def test_fifo_beneath_the_private_home(ssb, mounts, submount):
+    """Landlock has to allow writing in the home; a FIFO of the host is there."""
+    d, below = ssb.home / "data", ssb.home / "data/below"
+    ssb.write(d / "f", "plain")
+    ssb.mkdir("home/data/below")
+    if submount:
+        mounts("tmpfs", "ssb-below", below, data="mode=0755")
+    readers = []
+    for p in (d / "fifo", below / "fifo"):
+        os.mkfifo(p)
+        ssb.own(p)
+        p.chmod(0o666)
+        readers.append(os.open(p, os.O_RDWR | os.O_NONBLOCK))
+    try:
+        r = ssb.inside(FIFOS, flags=["-r", d, "--env", f"D={d}"])
+        if submount and not ssb.is_root:
+            assert r.code == 125 and r.out == b"" and str(d) in r.errors, repr(r)
+        elif not submount or r.code != 125:
+            assert r.ok().json()["f"] == "plain"
+        assert select.select(readers, [], [], 0.2)[0] == [], "nothing arrives"
+        control = ssb.bare_probe(FIFOS, env={"D": str(d)})
+        assert control == {"fifo": 4, "below/fifo": 4, "f": "plain"}
+        assert [os.read(fd, 9) for fd in readers] == [b"loot", b"loot"]
+    finally:
+        for fd in readers:
+            os.close(fd)
+
+
+# In a namespace whose mounts are shared: argv is a directory and the command
+# that starts the skill. Prints what the host and the skill saw.
+PROPAGATION = """
+import json, os, subprocess, sys
+d, command = sys.argv[1], sys.argv[2:]
+bare = command[len(command) - command[::-1].index('--'):]
+def mounts():
+    return open('/proc/self/mountinfo').read()
+def start(argv):
+    p = subprocess.Popen(argv, stdin=-1, stdout=-1, text=True)
+    assert p.stdout.readline() == 'up\\n'
+    return p
+before = mounts()
+skill = start(command)
+peer = start(['unshare', '-m', '--propagation', 'slave', *bare])
+during = mounts()
+subprocess.run(['mount', '-t', 'tmpfs', 'late', d + '/below'], check=True)
+open(d + '/below/late', 'w').close()
+seen = {n: json.loads(p.communicate('look\\n', timeout=20)[0])
+        for n, p in (('skill', skill), ('peer', peer))}
+subprocess.run(['umount', d + '/below'], check=True)
+seen['shared'] = 'shared:' in before
+seen['during'] = during == before
+seen['after'] = mounts() == before
+seen['code'] = skill.returncode
+print(json.dumps(seen))
+"""
+LOOK = """
+import json, os, sys
+print('up', flush=True)
+sys.stdin.readline()
+print(json.dumps(sorted(os.listdir(sys.argv[1]))))
+"""
+
+
+@pytest.mark.parametrize("access", ["-w", "-r"])
+def test_mounts_do_not_cross_the_border(ssb, access):
+    d, below = ssb.mkdir("d"), ssb.mkdir("d/below")
+    ssb.write(below / "early", "")
+    r = execute(["unshare", "-m", "--propagation", "shared", PYTHON, "-c", PROPAGATION, d,
+                 *ssb.identity(), ssb.binary, "run", access, d, "--", PYTHON, "-c", LOOK, below],
+                env=ssb.environment(), cwd=ssb.work)
+    seen = r.ok().json()
+    assert seen["shared"], "control: the namespace passes mounts on"
+    assert seen["peer"] == ["late"], "control: a namespace that listens gets the mount"
+    assert seen["skill"] == ["early"], "the skill's view is as it was at the start"
+    assert seen["during"] and seen["after"], "and the host has no mount of ours"
+    assert seen["code"] == 0
+
+
+# Something over a part of /proc: no further proc can be mounted by a user.
+MASK = "mount --bind /dev/null /proc/version"
+
+LOST = """
+import json, os, socket
+seen = {'env': sorted(os.environ)}
+def attempt(name, f):
+    try:
+        f()
+        seen[name] = 'ok'
+    except OSError:
+        seen[name] = 'denied'
+home = os.environ['REAL_HOME']
+attempt('ssh', lambda: open(home + '/.ssh/id_ed25519').read())
+attempt('list', lambda: os.listdir(home))
+attempt('write', lambda: open(home + '/left', 'w'))
+attempt('inet', lambda: socket.socket(socket.AF_INET))
+attempt('unix', lambda: socket.socket(socket.AF_UNIX))
+attempt('tmp', lambda: open('/tmp/ssb-lost-%d' % os.getpid(), 'w'))
+attempt('granted', lambda: open(os.environ['DATA'] + '/f').read())
+attempt('own', lambda: open(os.environ['TMPDIR'] + '/f', 'w'))
+print(json.dumps(seen))
+"""
+
+
+def layer_states(ssb):
+    trace = json.loads((ssb.base / "trace.json").read_bytes())
+    return {name: layer["state"] for name, layer in trace["layers"].items()}
+
+
+def test_mounts_are_lost(user):
+    d = user.mkdir("data")
+    user.write(d / "f", "x")
+    env = ["--env", f"REAL_HOME={user.home}", "--env", f"DATA={d}", "--trace-output",
+           user.base / "trace.json"]
+    skill = user.skill(LOST, read=[d])
+    r = run_there(user, MASK, *env, skill)
+    assert r.code == 125 and r.out == b"" and "proc" in r.errors, repr(r)
+    assert set(layer_states(user).values()) != {"on"}
+    r = run_there(user, MASK, "--best-effort", "mounts", *env, skill)
+    seen = r.ok().json()
+    assert seen.pop("granted") == "ok" and seen.pop("own") == "ok"
+    names = seen.pop("env")
+    assert "XDG_STATE_HOME" not in names and "USER" not in names
+    assert set(seen.values()) == {"denied"}, seen
+    assert not (user.home / "left").exists()
+    assert "WITHOUT" in r.errors and "mounts" in r.errors
+    states = layer_states(user)
+    assert states["mounts"] == "off_best_effort" and states["landlock"] == states["seccomp"] == "on"
+    for name, state in states.items():
+        assert (state == "off_best_effort") == (name in r.errors.split("WITHOUT")[1].split(";")[0])
+    r = run_there(user, "", "--best-effort", "mounts", *env, skill).ok()
+    assert "WITHOUT" not in r.errors, "control: where mounts work nothing is lost"
+    assert set(layer_states(user).values()) == {"on"}
+    outside = user.bare_probe(LOST.replace("/tmp/ssb-lost", f"{user.home}/lost"),
+                              env={"REAL_HOME": str(user.home), "DATA": str(d),
+                                   "TMPDIR": str(user.home)})
+    outside.pop("env")
+    assert set(outside.values()) == {"ok"}, "control: unconfined all of it works"
+
+
+def test_other_layers_are_not_given_up_with_it(user):
+    """Only the layer that was named may be lost."""
+    r = run_there(user, MASK, "--best-effort", "caps", "--", "echo", "started")
+    assert r.code == 125 and b"started" not in r.out
+
+
+def test_private_keys_of_the_host(ssb):
+    """A key that everybody could read, as after a careless chmod."""
+    plant = "mount -t tmpfs -o mode=0755 none /etc/ssl/private; " \
+            f"echo {SECRET} > /etc/ssl/private/host.key; chmod 0644 /etc/ssl/private/host.key"
+    look = ["sh", "-c", "cat /etc/ssl/private/host.key; ls /etc/ssl; ls /etc/ssl/certs | head -3"]
+    r = run_there(ssb, plant, "--", *look).ok()
+    lines = r.text.splitlines()
+    assert SECRET not in r.text and "private" not in lines and "certs" in lines
+    assert len(lines) > lines.index("certs") + 1, "certificates are there"
+    control = in_namespace(ssb, plant, *look).ok()
+    assert SECRET in control.text and "private" in control.text.splitlines()
