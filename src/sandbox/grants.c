@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "os/file.h"
@@ -135,6 +136,38 @@ static int protect_one(int dir_fd, const char *name)
 	}
 }
 
+/* The placeholders would be news to git inside: its list of what to overlook
+ * gets their names, in the view only. Best effort: it is for comfort. */
+static void hide_from_git(int root_fd, int target, size_t nth)
+{
+	char place[32];
+	auto_buf text = { 0 };
+	auto_fd exclude = file_openat2(target, ".git/info/exclude", O_RDONLY | O_NONBLOCK,
+	                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+
+	buf_init(&text, 256 * 1024);
+	if (exclude < 0 || file_read_all(exclude, &text) != 0) {
+		return;
+	}
+	buf_addc(&text, '\n');
+	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
+		struct stat st;
+		if (fstatat(target, PROTECTED[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    placeholder_is(&st)) {
+			buf_addf(&text, "/%s\n", PROTECTED[i].name);
+		}
+	}
+	snprintf(place, sizeof(place), "etc/.git-exclude-%zu", nth);
+	auto_fd list = openat(root_fd, place, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	if (text.failed || list < 0 || file_write_all(list, text.data, text.len) != 0) {
+		return;
+	}
+	auto_fd tree = mount_clone(root_fd, place);
+	if (tree >= 0 && mount_restrict(tree, MOUNT_ATTR_RDONLY, -1) == 0) {
+		(void)mount_attach(tree, exclude, "");
+	}
+}
+
 static int grant_protect(const struct grant *g, int target, struct ssb_error *err)
 {
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
@@ -196,7 +229,14 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 	if (mount_attach(*tree, target, "") != 0) {
 		return fail(err, g, "cannot mount");
 	}
-	return g->access == ACCESS_WRITE && g->is_dir ? grant_protect(g, *tree, err) : 0;
+	if (g->access != ACCESS_WRITE || !g->is_dir) {
+		return 0;
+	}
+	if (grant_protect(g, *tree, err) != 0) {
+		return -1;
+	}
+	hide_from_git(root_fd, *tree, i);
+	return 0;
 }
 
 int grants_attach(struct stage *s, int root_fd, struct ssb_error *err)

@@ -23,6 +23,10 @@
 #define FILE_MODE 01400
 #define DIR_MODE  01500
 
+/* How long another run may take to remove one; nobody else locks them. */
+#define LOCK_TRIES    200
+#define LOCK_PAUSE_US 5000
+
 struct placeholder {
 	int dir; /* O_PATH, owned: where it is */
 	int fd;  /* the thing itself, locked */
@@ -87,7 +91,7 @@ static int placeholder_open(int dir, const char *name, bool is_dir, int *ret_fd)
 	struct stat st;
 
 	*ret_fd = -1;
-	for (int tries = 0; tries < 8; tries++) {
+	for (int tries = 0; tries < LOCK_TRIES; tries++) {
 		bool made = placeholder_create(dir, name, is_dir) == 0;
 		if (!made && errno != EEXIST) {
 			return errno == EROFS || (errno == EACCES && !may_later(dir)) ? 0 : -1;
@@ -101,11 +105,12 @@ static int placeholder_open(int dir, const char *name, bool is_dir, int *ret_fd)
 			}
 			return 0;
 		}
-		/* The run that ends now may be about to remove it. */
-		if (flock(fd, LOCK_SH) == 0 && is_named(dir, name, fd)) {
+		/* The run that ends now may be about to remove it: try again. */
+		if (flock(fd, LOCK_SH | LOCK_NB) == 0 && is_named(dir, name, fd)) {
 			*ret_fd = steal_fd(&fd);
 			return 0;
 		}
+		(void)usleep(LOCK_PAUSE_US);
 	}
 	errno = EBUSY;
 	return -1;

@@ -348,3 +348,14 @@ def test_trace_in_a_writable_grant(ssb):
     assert json.loads((elsewhere / "t.json").read_bytes())["exit_code"] == 0
     ssb.run("-r", d, "--trace-output", d / "t.json", "--", "true").ok()
     assert (d / "t.json").exists(), "control: where the skill may only read, a trace may lie"
+
+
+def test_git_does_not_see_the_placeholders(ssb):
+    """`git add -A` inside takes what the skill made, not what holds a name."""
+    repo = ssb.mkdir("seen")
+    ssb.as_caller(["git", "init", "-q", repo]).ok()
+    script = (f"cd {repo}; echo x > f; git add -A; "
+              "git -c user.name=n -c user.email=e@x commit -qm x; git ls-files")
+    r = ssb.run("-w", repo, "--", "sh", "-c", script).ok()
+    assert r.text == "f\n", repr(r)
+    assert ssb.as_caller(["git", "-C", repo, "status", "-s"]).ok().text == ""
