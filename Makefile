@@ -29,6 +29,7 @@ lint: build
 bench: build
 	@scripts/setup bench
 	@tests/bench/run $(BUILD)/skillsandbox
+	@tests/bench/net $(BUILD)/skillsandbox
 
 install: build
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))

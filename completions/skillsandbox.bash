@@ -8,9 +8,9 @@ _skillsandbox()
 	COMPREPLY=()
 
 	local commands='run validate inspect prove doctor help'
-	local grants='--read --write --net --env --memory --timeout --cpu-shares --max-output
-		--max-processes --max-files --max-disk --profile --toolchain --best-effort
-		--unix-sockets --policy'
+	local grants='--read --write --net --allow-private --env --memory --timeout --cpu-shares
+		--max-output --max-processes --max-files --max-disk --profile --toolchain
+		--best-effort --unix-sockets --policy'
 	local output='--json --verbose --quiet --help'
 
 	if ((COMP_CWORD == 1)); then
@@ -59,7 +59,7 @@ _skillsandbox()
 			'userns net mounts env limits caps landlock seccomp' -- "$cur")
 		return
 		;;
-	-m | --memory | -t | --timeout | --cpu-shares | --max-*)
+	--allow-private | -m | --memory | -t | --timeout | --cpu-shares | --max-*)
 		return
 		;;
 	esac

@@ -21,6 +21,7 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from doctor' -f
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -s r -l read -r -F -d 'Let the skill read a path'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -s w -l write -r -F -d 'Let the skill read and write a path'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l net -x -a '(__fish_print_hostnames)' -d 'Let the skill connect to a host'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l allow-private -x -a '10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 127.0.0.1/32 fd00::/8' -d 'Let granted hosts be in a private range'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l env -x -a '(set -nx)' -d 'Pass a variable on, or set it'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -s m -l memory -x -d 'Memory of all processes'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -s t -l timeout -x -d 'Run time at most'

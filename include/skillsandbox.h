@@ -84,6 +84,7 @@ enum ssb_option {
 	SSB_OPT_POLICY_FILE,   /* instead of ~/.config/skillsandbox/policy.yaml; "" = none */
 	SSB_OPT_TRACE_OUTPUT,  /* file for trace.json, instead of the state directory */
 	SSB_OPT_TTY,           /* "auto" | "yes" | "no": a pty of its own */
+	SSB_OPT_ALLOW_PRIVATE, /* CIDR: names may lead into this private range; many */
 };
 
 struct ssb_options;

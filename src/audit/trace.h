@@ -63,6 +63,9 @@ void trace_eventf(struct trace *t, enum event_kind kind, const char *fmt, ...)
 /* A violation: an event that also stands in policy_violations. */
 void trace_violation(struct trace *t, enum event_kind kind, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
+/* The same with members for the event's `data` object, which `data` writes. */
+void trace_record(struct trace *t, enum event_kind kind, bool violation, const char *message,
+                  void (*data)(struct json *j, void *arg), void *arg);
 size_t trace_violations(const struct trace *t);
 const char *trace_id(const struct trace *t);
 const char *trace_path(const struct trace *t); /* final path of trace.json */

@@ -33,6 +33,8 @@
 #define MIN_OPEN_FILES       16
 #define MAX_OPEN_FILES_CAP   1048576
 #define MAX_DISK_MB_CAP      (1024 * 1024)
+#define MAX_CONNECTIONS_CAP  4096
+#define MAX_NET_BYTES_CAP    (1ULL << 50)
 
 /* Resources: defaults of an absent key */
 #define DEF_MEMORY_MB       256
@@ -42,6 +44,8 @@
 #define DEF_PROCESSES       256
 #define DEF_OPEN_FILES      1024
 #define DEF_DISK_MB         64
+#define DEF_CONNECTIONS     64
+#define DEF_NET_BYTES       (1ULL << 30) /* each way */
 
 /* The private tmpfs: inodes beside bytes, for they cost kernel memory too */
 #define SCRATCH_INODES        8192
@@ -50,6 +54,13 @@
 /* Traces */
 #define MAX_TRACE_EVENTS 10000 /* further ones are counted, not written */
 #define MAX_EVENT_TEXT   4096  /* bytes of one event's message */
+
+/* Egress */
+#define EGRESS_POOL        32   /* names in use at once beneath one wildcard */
+#define MAX_EGRESS_SLOTS   4096 /* names with an address of their own */
+#define MAX_DIALS          64   /* resolved and connected at once */
+#define MAX_DIAL_ADDRESSES 16   /* tried of one name */
+#define MAX_UDP_FLOWS      1024 /* at once, also where max_connections is more */
 
 /* Snapshots of directories that cannot be mapped to the skill's uid */
 #define MAX_SNAPSHOT_BYTES (256ULL << 20)

@@ -8,6 +8,8 @@ const struct option_row FLAGS[] = {
 	{ "read", 'r', "PATH", SSB_OPT_READ, NULL, ON_PLAN, "let the skill read PATH" },
 	{ "write", 'w', "PATH", SSB_OPT_WRITE, NULL, ON_PLAN, "let the skill read and write PATH" },
 	{ "net", 0, "HOST[:PORT]", SSB_OPT_NET, NULL, ON_PLAN, "let the skill connect to HOST" },
+	{ "allow-private", 0, "CIDR", SSB_OPT_ALLOW_PRIVATE, NULL, ON_PLAN,
+	  "let granted hosts be in this private range" },
 	{ "env", 0, "NAME[=VALUE]", SSB_OPT_ENV, NULL, ON_PLAN,
 	  "pass the variable NAME on, or set it" },
 	{ "memory", 'm', "SIZE", SSB_OPT_MEMORY, NULL, ON_PLAN,

@@ -3,12 +3,12 @@
  * A host is read in one way only: what resolvers, URL libraries and people
  * could read differently (127.1, 0x7f.1, 010.0.0.1, full-width digits) is
  * either brought into the one form first or refused. */
-#include <arpa/inet.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/address.h"
 #include "base/own.h"
 #include "manifest/check.h"
 #include "manifest/idna.h"
@@ -19,112 +19,63 @@
 #define MAX_HOST       253
 #define MAX_LABEL      63
 
-static bool is_digit(char c)
+static const char *copy_text(const char *text, char **ret)
 {
-	return c >= '0' && c <= '9';
-}
+	char *out = strdup(text);
 
-/* Decimal of at most three digits without leading zeros, up to `max`;
- * returns its length, 0 if there is none. */
-static size_t small_number(const char *s, unsigned max, unsigned *ret)
-{
-	size_t n = 0;
-	unsigned v = 0;
-
-	while (n < 3 && is_digit(s[n])) {
-		v = v * 10 + (unsigned)(s[n] - '0');
-		n++;
-	}
-	if (n == 0 || is_digit(s[n]) || (n > 1 && s[0] == '0') || v > max) {
-		return 0;
-	}
-	*ret = v;
-	return n;
-}
-
-/* Four decimal parts and nothing else. inet_pton agrees, but says nothing of
- * leading zeros in its contract. */
-static bool ipv4_parse(const char *s, unsigned char addr[16])
-{
-	for (int i = 0; i < 4; i++) {
-		unsigned v = 0;
-		size_t n = small_number(s, 255, &v);
-		if (n == 0 || s[n] != (i < 3 ? '.' : '\0')) {
-			return false;
-		}
-		addr[i] = (unsigned char)v;
-		s += n + 1;
-	}
-	return true;
-}
-
-/* Parses an address of either family; returns AF_INET, AF_INET6 or 0. */
-static int address_parse(const char *s, unsigned char addr[16])
-{
-	if (ipv4_parse(s, addr)) {
-		return AF_INET;
-	}
-	return inet_pton(AF_INET6, s, addr) == 1 ? AF_INET6 : 0;
-}
-
-static const char *address_text(int family, const unsigned char addr[16], int prefix, char **ret)
-{
-	char text[INET6_ADDRSTRLEN];
-	char *out = NULL;
-
-	if (inet_ntop(family, addr, text, sizeof(text)) == NULL) {
-		return "is not an address; write it in full";
-	}
-	int n = prefix < 0 ? asprintf(&out, "%s", text) : asprintf(&out, "%s/%d", text, prefix);
-	if (n < 0) {
+	if (out == NULL) {
 		return CHECK_NOMEM;
 	}
 	*ret = out;
 	return NULL;
 }
 
-static bool host_bits_clear(const unsigned char addr[16], unsigned bits, unsigned prefix)
+static const char *address_text(const struct address *a, char **ret)
 {
-	for (unsigned i = prefix; i < bits; i++) {
-		if ((addr[i / 8] & (0x80 >> i % 8)) != 0) {
-			return false;
-		}
-	}
-	return true;
+	char text[ADDRESS_TEXT];
+
+	address_format(a, text);
+	return copy_text(text, ret);
+}
+
+static bool covers_all(const struct cidr *c)
+{
+	return c->bits == (address_is_v4(&c->base) ? ADDRESS_V4_BITS : 0);
 }
 
 static const char *check_cidr(const char *s, const char *slash, char **ret)
 {
-	unsigned char addr[16] = { 0 };
-	unsigned prefix = 0;
+	char text[CIDR_TEXT];
+	char zero[24]; /* the prefix alone, after an address without bits */
+	struct address a;
+	struct cidr c;
 	auto_free char *head = strndup(s, (size_t)(slash - s));
 
 	if (head == NULL) {
 		return CHECK_NOMEM;
 	}
-	int family = address_parse(head, addr);
-	if (family == 0) {
+	if (!address_parse(head, &a)) {
 		return "has a path in it; write only the host";
 	}
-	unsigned bits = family == AF_INET ? 32 : 128;
-	size_t n = small_number(slash + 1, bits, &prefix);
-	if (n == 0 || slash[1 + n] != '\0') {
+	snprintf(zero, sizeof(zero), "%s%s", strchr(head, ':') != NULL ? "::" : "0.0.0.0", slash);
+	if (!cidr_parse(zero, &c)) {
 		return "is not an address range; write one such as 192.0.2.0/24 or 2001:db8::/32";
 	}
-	if (prefix == 0) {
-		return "covers every address; name the hosts or ranges that are needed";
-	}
-	if (!host_bits_clear(addr, bits, prefix)) {
+	if (!covers_all(&c) && !cidr_parse(s, &c)) {
 		return "has bits set after its prefix; write the first address of the range";
 	}
-	return address_text(family, addr, (int)prefix, ret);
+	if (covers_all(&c)) {
+		return "covers every address; name the hosts or ranges that are needed";
+	}
+	cidr_format(&c, text);
+	return copy_text(text, ret);
 }
 
 /* "[2001:db8::1]" and bare forms with colons. */
 static const char *check_with_colon(const char *s, char **ret)
 {
-	unsigned char addr[16] = { 0 };
-	char inner[INET6_ADDRSTRLEN + 1];
+	struct address a;
+	char inner[ADDRESS_TEXT];
 	size_t len = strlen(s);
 
 	if (s[0] == '[') {
@@ -148,10 +99,10 @@ static const char *check_with_colon(const char *s, char **ret)
 	if (strchr(inner, '%') != NULL) {
 		return "has an interface in it; write the address alone";
 	}
-	if (inet_pton(AF_INET6, inner, addr) != 1) {
+	if (strchr(inner, ':') == NULL || !address_parse(inner, &a)) {
 		return "is not an IPv6 address; write one such as 2001:db8::1";
 	}
-	return address_text(AF_INET6, addr, -1, ret);
+	return address_text(&a, ret);
 }
 
 /* A last label of digits, or of 0x and hex digits, makes libraries take the
@@ -220,7 +171,7 @@ static const char *check_wildcard(const char *rest)
 
 static const char *check_ascii(const char *s, char **ret, enum host_kind *ret_kind)
 {
-	unsigned char addr[16] = { 0 };
+	struct address a;
 	const char *slash = strchr(s, '/');
 	enum host_kind kind = HOST_ADDRESS;
 	char *out = NULL;
@@ -236,8 +187,8 @@ static const char *check_ascii(const char *s, char **ret, enum host_kind *ret_ki
 		return "has a user in it; write only the host";
 	} else if (strchr(s, ':') != NULL || s[0] == '[') {
 		problem = check_with_colon(s, &out);
-	} else if (ipv4_parse(s, addr)) {
-		problem = address_text(AF_INET, addr, -1, &out);
+	} else if (address_parse(s, &a)) {
+		problem = address_text(&a, &out);
 	} else if (strcmp(s, "*") == 0) {
 		return "allows every host; name the hosts that are needed";
 	} else {

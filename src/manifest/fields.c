@@ -141,6 +141,8 @@ static void read_egress(struct ctx *c, const struct ynode *n, const struct field
 #define RULE_AT(member) .offset = offsetof(struct egress_rule, member)
 #define NUMBER(name, least, most) \
 	{ #name, read_number, AT(resources.name), .min = (least), .max = (uint64_t)(most) }
+#define NET_NUMBER(name, least, most) \
+	{ #name, read_number, AT(net.name), .min = (least), .max = (uint64_t)(most) }
 /* clang-format on */
 
 static const struct field RULE_FIELDS[] = {
@@ -152,6 +154,9 @@ static const struct level RULE_LEVEL = LEVEL("an item of permissions.network.egr
 
 static const struct field NETWORK_FIELDS[] = {
 	{ "egress", read_egress, 0, .level = &RULE_LEVEL },
+	NET_NUMBER(max_connections, 1, MAX_CONNECTIONS_CAP),
+	NET_NUMBER(max_bytes_out, 1, MAX_NET_BYTES_CAP),
+	NET_NUMBER(max_bytes_in, 1, MAX_NET_BYTES_CAP),
 };
 static const struct level NETWORK_LEVEL = LEVEL("permissions.network", NETWORK_FIELDS);
 

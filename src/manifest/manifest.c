@@ -30,6 +30,12 @@ const struct resources RESOURCE_DEFAULTS = {
 	.max_disk_mb = DEF_DISK_MB,
 };
 
+const struct net_limits NET_DEFAULTS = {
+	.max_connections = DEF_CONNECTIONS,
+	.max_bytes_out = DEF_NET_BYTES,
+	.max_bytes_in = DEF_NET_BYTES,
+};
+
 static void mtext_list_done(struct mtext_list *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -115,6 +121,7 @@ int manifest_parse(const char *file, const char *bytes, size_t len, struct manif
 	}
 	m->file = strdup(file);
 	m->resources = RESOURCE_DEFAULTS;
+	m->net = NET_DEFAULTS;
 
 	AUTO(ynode_freep) struct ynode *root = ydoc_parse(file, bytes, len, found);
 	struct report rep = { file, found };

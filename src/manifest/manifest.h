@@ -38,6 +38,13 @@ struct egress_rule {
 	enum protocol protocol;
 };
 
+/* For all rules of a run together. */
+struct net_limits {
+	uint64_t max_connections; /* at one time */
+	uint64_t max_bytes_out;
+	uint64_t max_bytes_in;
+};
+
 struct resources {
 	uint64_t memory_mb;
 	uint64_t cpu_shares;
@@ -56,6 +63,7 @@ struct manifest {
 	char *author;
 	struct egress_rule *egress;
 	size_t n_egress;
+	struct net_limits net;
 	struct mtext_list read; /* normalised: "/a/b" or "~/a/b" */
 	struct mtext_list write;
 	struct mtext_list env;
@@ -84,6 +92,7 @@ static inline void manifest_freep(struct manifest **m)
 }
 
 extern const struct resources RESOURCE_DEFAULTS;
+extern const struct net_limits NET_DEFAULTS;
 
 /* Names as they stand in files; -1 for an unknown one. */
 const char *profile_name(enum profile p);

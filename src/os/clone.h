@@ -11,7 +11,7 @@
 pid_t clone_process(uint64_t flags, int *ret_pidfd);
 
 /* One message over a SOCK_SEQPACKET socket, with the fds that go with it. */
-#define MSG_MAX_FDS 4
+#define MSG_MAX_FDS 32
 
 struct msg_fds {
 	int v[MSG_MAX_FDS];

@@ -1,7 +1,17 @@
-/* net.h - the sandbox's own network namespace. */
+/* net.h - the sandbox's own network namespace. All: -1 with errno. */
 #ifndef OS_NET_H
 #define OS_NET_H
 
-int net_loopback_up(void); /* 127.0.0.1 and ::1; -1 with errno */
+#include <stdint.h>
+#include <sys/socket.h>
+
+int net_loopback_up(void); /* 127.0.0.1 and ::1 */
+
+/* Makes every address of a range local to the namespace, so that it can be
+ * listened on and connected to. `address` has 4 or 16 bytes. */
+int net_local_range(int family, const uint8_t *address, unsigned bits);
+
+/* A bound socket (listening, for SOCK_STREAM), CLOEXEC and non-blocking. */
+int net_listen(int family, int type, const uint8_t *address, uint16_t port);
 
 #endif

@@ -63,3 +63,8 @@ int seccomp_load_init(struct ssb_error *err)
 {
 	return load(&seccomp_init_blob, err);
 }
+
+int seccomp_load_broker(struct ssb_error *err)
+{
+	return load(&seccomp_broker_blob, err);
+}

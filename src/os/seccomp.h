@@ -54,8 +54,12 @@ int seccomp_load(enum seccomp_profile profile, bool unix_sockets, bool inet_sock
  * call ends it, and with it the sandbox. */
 int seccomp_load_init(struct ssb_error *err);
 
+/* The same for the egress broker: accept, read, write, splice, poll. */
+int seccomp_load_broker(struct ssb_error *err);
+
 /* Written by tools/seccomp-gen.c. */
 extern const struct seccomp_blob seccomp_blobs[SECCOMP_N_PROFILES][SECCOMP_N_REACHES];
 extern const struct seccomp_blob seccomp_init_blob;
+extern const struct seccomp_blob seccomp_broker_blob;
 
 #endif

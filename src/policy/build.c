@@ -167,6 +167,7 @@ void ssb_plan_free(struct ssb_plan *p)
 	string_list_done(&p->env);
 	string_list_done(&p->env_missing);
 	string_list_done(&p->argv);
+	string_list_done(&p->allow_private);
 	free(p->name);
 	free(p->version);
 	free(p->manifest);

@@ -17,9 +17,10 @@ struct build {
 	struct policy policy;
 	struct danger *danger; /* looked up when the first path is judged */
 	struct ssb_plan *plan;
-	struct ssb_diags *diags; /* not NULL */
-	char *tool_bin;          /* goes first in PATH; NULL: nothing */
-	bool failed;             /* without memory: the plan must not be used */
+	struct ssb_diags *diags;   /* not NULL */
+	char *tool_bin;            /* goes first in PATH; NULL: nothing */
+	struct string_list ca_env; /* "NAME=FILE" of the owner's certificate bundles */
+	bool failed;               /* without memory: the plan must not be used */
 };
 
 /* The whole way, for a given owner: ssb_plan_skill() and ssb_plan_command()
@@ -69,9 +70,15 @@ const struct grant *grants_cover(const struct ssb_plan *p, const struct chain *c
                                  enum access access);
 void grants_finish(struct build *b); /* sorts, merges, drops what others include */
 
-/* env.c, toolchain.c, settings.c */
+/* env.c, toolchain.c, network.c, ca.c, settings.c: the steps of build_plan() */
 int env_build(struct build *b, struct ssb_error *err);
+/* The owner gave the variable a value (--env NAME=VALUE), or denies it. */
+bool env_is_decided(const struct build *b, const char *name);
 void toolchain_build(struct build *b);
-void settings_build(struct build *b); /* network, limits, profile, sockets */
+void network_build(struct build *b);
+void ca_build(struct build *b);       /* after the network */
+void settings_build(struct build *b); /* limits, profile, sockets */
+/* Brings a limit down to the policy file's, with a warning. */
+void build_lower(struct build *b, const char *name, uint64_t *v, uint64_t most);
 
 #endif

@@ -1,5 +1,6 @@
 /* env.c - the environment of the run: empty, then the declared names that
- * exist, then the owner's, then HOME, TMPDIR, PATH and LANG. */
+ * exist, then the owner's, then certificate bundles (ca.c), then HOME, TMPDIR,
+ * PATH and LANG. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,6 +102,14 @@ static const char *owner_word(const struct build *b, const char *name)
 		}
 	}
 	return NULL;
+}
+
+bool env_is_decided(const struct build *b, const char *name)
+{
+	const char *word = owner_word(b, name);
+
+	return word != NULL ? strchr(word, '=') != NULL
+	                    : listed(&b->policy.lists[POLICY_DENY_ENV], name);
 }
 
 static const char *get(const struct ssb_plan *p, const char *name)
@@ -205,6 +214,20 @@ static int add_owner(struct build *b, const char *word, struct ssb_error *err)
 	return 0;
 }
 
+static void add_bundles(struct build *b)
+{
+	for (size_t i = 0; i < b->ca_env.n; i++) {
+		const char *pair = b->ca_env.v[i];
+		const char *value = strchr(pair, '=');
+		auto_free char *name = value != NULL ? strndup(pair, (size_t)(value - pair)) : NULL;
+		if (name == NULL) {
+			b->failed = true;
+			return;
+		}
+		set(b, name, value + 1);
+	}
+}
+
 /* The directory of the tool that runs goes first, so that it is found. */
 static void set_path(struct build *b)
 {
@@ -272,6 +295,7 @@ int env_build(struct build *b, struct ssb_error *err)
 			return -1;
 		}
 	}
+	add_bundles(b);
 	set_defaults(b);
 	for (size_t i = 0; i < b->plan->env.n; i++) {
 		bytes += strlen(b->plan->env.v[i]) + 1;

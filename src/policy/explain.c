@@ -27,6 +27,21 @@ static const struct {
 	{ "max_disk_mb", " MiB", offsetof(struct resources, max_disk_mb) },
 };
 
+static const struct {
+	const char *name;
+	const char *what; /* for people, after the number */
+	size_t at;
+} NET_LIMITS[] = {
+	{ "max_connections", "connections", offsetof(struct net_limits, max_connections) },
+	{ "max_bytes_out", "bytes out", offsetof(struct net_limits, max_bytes_out) },
+	{ "max_bytes_in", "bytes in", offsetof(struct net_limits, max_bytes_in) },
+};
+
+static uint64_t net_limit_of(const struct ssb_plan *p, size_t i)
+{
+	return *(const uint64_t *)(const void *)((const char *)&p->net + NET_LIMITS[i].at);
+}
+
 static uint64_t limit_of(const struct ssb_plan *p, size_t i)
 {
 	return *(const uint64_t *)(const void *)((const char *)&p->res + LIMITS[i].at);
@@ -105,6 +120,13 @@ static void json_network(struct json *j, const struct ssb_plan *p)
 		json_close(j, '}');
 	}
 	json_close(j, ']');
+	json_key(j, "network_limits");
+	json_open(j, '{');
+	for (size_t i = 0; i < ARRAY_LEN(NET_LIMITS); i++) {
+		json_kuint(j, NET_LIMITS[i].name, net_limit_of(p, i));
+	}
+	json_close(j, '}');
+	json_list(j, "allow_private", &p->allow_private);
 }
 
 static void json_denied(struct json *j, const struct ssb_plan *p)
@@ -269,12 +291,28 @@ static void text_env(struct buf *out, const struct ssb_plan *p)
 	}
 }
 
+static void text_network_limits(struct buf *out, const struct ssb_plan *p)
+{
+	label(out, "", false);
+	buf_adds(out, "at most ");
+	for (size_t i = 0; i < ARRAY_LEN(NET_LIMITS); i++) {
+		buf_addf(out, "%s%llu %s", i > 0 ? ", " : "",
+		         (unsigned long long)net_limit_of(p, i), NET_LIMITS[i].what);
+	}
+	buf_addc(out, '\n');
+	for (size_t i = 0; i < p->allow_private.n; i++) {
+		label(out, "", false);
+		buf_addf(out, "may lead into %s, by the owner's word\n", p->allow_private.v[i]);
+	}
+}
+
 static void text_network(struct buf *out, const struct ssb_plan *p)
 {
 	char where[96];
 
 	if (p->n_egress == 0) {
 		buf_adds(out, "network   none\n");
+		return;
 	}
 	for (size_t i = 0; i < p->n_egress; i++) {
 		const struct egress_rule *r = &p->egress[i];
@@ -287,6 +325,7 @@ static void text_network(struct buf *out, const struct ssb_plan *p)
 		}
 		buf_addf(out, "  (%s)\n", rule_where(p, r, where, sizeof(where)));
 	}
+	text_network_limits(out, p);
 }
 
 static void text_settings(struct buf *out, const struct ssb_plan *p)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/address.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -62,6 +63,7 @@ static const char *const FLAGS[] = {
 	[SSB_OPT_POLICY_FILE] = "--policy",
 	[SSB_OPT_TRACE_OUTPUT] = "--trace-output",
 	[SSB_OPT_TTY] = "--tty",
+	[SSB_OPT_ALLOW_PRIVATE] = "--allow-private",
 };
 
 const char *option_flag(enum ssb_option what)
@@ -121,6 +123,7 @@ void ssb_options_free(struct ssb_options *o)
 	string_list_done(&o->write);
 	string_list_done(&o->net);
 	string_list_done(&o->env);
+	string_list_done(&o->allow_private);
 	free(o->policy_file);
 	free(o->trace_output);
 	free(o);
@@ -281,9 +284,31 @@ const char *option_net(const char *value, struct egress_rule *ret)
 	return NULL;
 }
 
-/* NULL, or what is wrong with an item of a repeatable flag. */
-static const char *check_item(enum ssb_option what, const char *value)
+const char *option_cidr(const char *value, char **ret)
 {
+	char text[CIDR_TEXT];
+	struct cidr c;
+
+	if (!cidr_parse(value, &c)) {
+		return "is not an address range; write one such as 10.0.0.0/8 or fd00::/8, without "
+		       "bits after its prefix";
+	}
+	cidr_format(&c, text);
+	char *copy = strdup(text);
+	if (copy == NULL) {
+		return "out of memory";
+	}
+	*ret = copy;
+	return NULL;
+}
+
+/* NULL, or what is wrong with an item of a repeatable flag. `*ret` is new
+ * where the item has a form of its own. */
+static const char *check_item(enum ssb_option what, const char *value, char **ret)
+{
+	if (what == SSB_OPT_ALLOW_PRIVATE) {
+		return option_cidr(value, ret);
+	}
 	if (what == SSB_OPT_READ || what == SSB_OPT_WRITE) {
 		return *value == '\0'                    ? "the path is empty"
 		       : strlen(value) >= MAX_PATH_BYTES ? "the path is too long"
@@ -308,12 +333,14 @@ static const char *check_item(enum ssb_option what, const char *value)
 static int set_item(struct ssb_options *o, enum ssb_option what, const char *value,
                     struct ssb_error *err)
 {
-	struct string_list *l = what == SSB_OPT_READ    ? &o->read
-	                        : what == SSB_OPT_WRITE ? &o->write
-	                        : what == SSB_OPT_NET   ? &o->net
-	                                                : &o->env;
+	struct string_list *l = what == SSB_OPT_READ            ? &o->read
+	                        : what == SSB_OPT_WRITE         ? &o->write
+	                        : what == SSB_OPT_NET           ? &o->net
+	                        : what == SSB_OPT_ALLOW_PRIVATE ? &o->allow_private
+	                                                        : &o->env;
 	size_t max = MAX_GRANTS;
-	const char *wrong = check_item(what, value);
+	auto_free char *form = NULL;
+	const char *wrong = check_item(what, value, &form);
 
 	if (wrong != NULL) {
 		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what), "'%.100s': %s", value,
@@ -323,7 +350,7 @@ static int set_item(struct ssb_options *o, enum ssb_option what, const char *val
 		return ssb_fail(err, SSB_E_LIMIT, 0, option_flag(what), "given more than %zu times",
 		                max);
 	}
-	if (string_list_add(l, value, max) < 0) {
+	if (string_list_add(l, form != NULL ? form : value, max) < 0) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, option_flag(what), "out of memory");
 	}
 	return 0;
@@ -428,6 +455,7 @@ int ssb_options_set(struct ssb_options *o, enum ssb_option what, const char *val
 	case SSB_OPT_WRITE:
 	case SSB_OPT_NET:
 	case SSB_OPT_ENV:
+	case SSB_OPT_ALLOW_PRIVATE:
 		return set_item(o, what, value, err);
 	case SSB_OPT_PROFILE:
 	case SSB_OPT_TOOLCHAIN:

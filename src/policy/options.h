@@ -12,9 +12,10 @@ struct ssb_options {
 	struct string_list write;
 	struct string_list net;
 	struct string_list env;
-	struct resources res; /* each OPTION_UNSET until given */
-	int profile;          /* -1 until given */
-	int unix_sockets;     /* -1 until given */
+	struct string_list allow_private; /* normalised */
+	struct resources res;             /* each OPTION_UNSET until given */
+	int profile;                      /* -1 until given */
+	int unix_sockets;                 /* -1 until given */
 	bool toolchain_auto;
 	bool toolchain_given; /* "auto" or "off": beats the policy file */
 	unsigned best_effort;
@@ -33,6 +34,10 @@ const char *option_flag(enum ssb_option what);
  * is wrong with it. `*ret` is filled on success: its domain.s and ports are
  * new. */
 const char *option_net(const char *value, struct egress_rule *ret);
+
+/* An address or range in its one form, with its prefix: NULL, or what is wrong
+ * with it; `*ret` is new on success. */
+const char *option_cidr(const char *value, char **ret);
 
 /* Appends a copy; -1 without memory or past `max` items. */
 int string_list_add(struct string_list *l, const char *s, size_t max);

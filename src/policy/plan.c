@@ -23,6 +23,7 @@ static void build_done(struct build *b)
 	danger_free(b->danger);
 	ssb_plan_free(b->plan);
 	free(b->tool_bin);
+	string_list_done(&b->ca_env);
 }
 
 /* ---- paths ---------------------------------------------------------------- */
@@ -165,6 +166,8 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
 	add_paths(b);
+	network_build(b);
+	ca_build(b);
 	toolchain_build(b);
 	grants_finish(b);
 	if (env_build(b, err) < 0) {

@@ -96,6 +96,8 @@ struct ssb_plan {
 	char *home;                     /* $HOME in the sandbox: private tmpfs at this path */
 	struct egress_rule *egress;     /* granted rules */
 	size_t n_egress;
+	struct net_limits net;
+	struct string_list allow_private; /* the owner's: "10.0.0.0/8", by cidr_format() */
 	enum profile profile;
 	bool unix_sockets; /* AF_UNIX sockets may be made */
 	struct resources res;

@@ -18,7 +18,16 @@
 #include "os/file.h"
 #include "policy/paths.h"
 
-enum value { VALUE_MAP, VALUE_PATHS, VALUE_ENV, VALUE_LIMIT, VALUE_BOOL, VALUE_WORDS, VALUE_WORD };
+enum value {
+	VALUE_MAP,
+	VALUE_PATHS,
+	VALUE_ENV,
+	VALUE_CIDRS,
+	VALUE_LIMIT,
+	VALUE_BOOL,
+	VALUE_WORDS,
+	VALUE_WORD,
+};
 
 struct reader {
 	const char *file;
@@ -30,15 +39,17 @@ struct key {
 	const char *in; /* path of the map; "" = the top */
 	const char *name;
 	enum value value;
-	size_t at;    /* list number, or offset in struct resources */
+	size_t at;    /* list number, or offset in struct policy */
 	uint64_t min; /* limits */
 	uint64_t max;
 };
 
-#define LIMIT(field, lo, hi)                                                                       \
-	{                                                                                          \
-		"limits", #field, VALUE_LIMIT, offsetof(struct resources, field), lo, hi           \
-	}
+/* clang-format off */
+#define LIMIT(field, lo, hi) \
+	{ "limits", #field, VALUE_LIMIT, offsetof(struct policy, limits.field), lo, hi }
+#define NET_LIMIT(field, lo, hi) \
+	{ "limits", #field, VALUE_LIMIT, offsetof(struct policy, net.field), lo, hi }
+/* clang-format on */
 
 static const struct key KEYS[] = {
 	{ "", "grants", VALUE_MAP, 0, 0, 0 },
@@ -59,6 +70,7 @@ static const struct key KEYS[] = {
 	{ "deny", "write", VALUE_PATHS, POLICY_DENY_WRITE, 0, 0 },
 	{ "deny", "env", VALUE_ENV, POLICY_DENY_ENV, 0, 0 },
 	{ "network", "allow_literal_addresses", VALUE_BOOL, 0, 0, 0 },
+	{ "network", "allow_private", VALUE_CIDRS, POLICY_ALLOW_PRIVATE, 0, 0 },
 	LIMIT(memory_mb, MIN_MEMORY_MB, MAX_MEMORY_MB),
 	LIMIT(cpu_shares, MIN_CPU_SHARES, MAX_CPU_SHARES),
 	LIMIT(max_runtime_seconds, 1, MAX_RUNTIME_SECONDS),
@@ -66,6 +78,9 @@ static const struct key KEYS[] = {
 	LIMIT(max_processes, 1, MAX_PROCESSES_CAP),
 	LIMIT(max_open_files, MIN_OPEN_FILES, MAX_OPEN_FILES_CAP),
 	LIMIT(max_disk_mb, 1, MAX_DISK_MB_CAP),
+	NET_LIMIT(max_connections, 1, MAX_CONNECTIONS_CAP),
+	NET_LIMIT(max_bytes_out, 1, MAX_NET_BYTES_CAP),
+	NET_LIMIT(max_bytes_in, 1, MAX_NET_BYTES_CAP),
 };
 
 void policy_init(struct policy *p)
@@ -75,7 +90,7 @@ void policy_init(struct policy *p)
 		              .toolchain = -1 };
 	for (size_t i = 0; i < ARRAY_LEN(KEYS); i++) {
 		if (KEYS[i].value == VALUE_LIMIT) {
-			*(uint64_t *)(void *)((char *)&p->limits + KEYS[i].at) = OPTION_UNSET;
+			*(uint64_t *)(void *)((char *)p + KEYS[i].at) = OPTION_UNSET;
 		}
 	}
 }
@@ -119,6 +134,7 @@ static void add_item(const struct reader *r, const struct key *k, const struct y
 	const char *wrong = n->kind != YNODE_SCALAR   ? "must be a text"
 	                    : l->n >= MAX_LIST_ITEMS  ? "is one item too many"
 	                    : k->value == VALUE_PATHS ? check_path(n->text, &copy)
+	                    : k->value == VALUE_CIDRS ? option_cidr(n->text, &copy)
 	                                              : check_env_name(n->text);
 
 	if (wrong == NULL && copy == NULL) {
@@ -131,7 +147,8 @@ static void add_item(const struct reader *r, const struct key *k, const struct y
 		complain(r, n->line, n->col,
 		         k->value == VALUE_PATHS
 		                 ? "write an absolute path, or one that begins with ~/"
-		                 : "write one variable name",
+		         : k->value == VALUE_CIDRS ? "write a range such as 10.0.0.0/8"
+		                                   : "write one variable name",
 		         "this item: %s", wrong != NULL ? wrong : "out of memory");
 		return;
 	}
@@ -166,7 +183,7 @@ static void read_limit(const struct reader *r, const struct key *k, const struct
 		wrong_value(r, n, remedy);
 		return;
 	}
-	*(uint64_t *)(void *)((char *)&r->policy->limits + k->at) = v;
+	*(uint64_t *)(void *)((char *)r->policy + k->at) = v;
 }
 
 static void read_bool(const struct reader *r, const struct key *k, const struct ynode *n)
@@ -265,6 +282,7 @@ static void read_value(const struct reader *r, const struct key *k, const struct
 		break;
 	case VALUE_PATHS:
 	case VALUE_ENV:
+	case VALUE_CIDRS:
 		read_list(r, k, n);
 		break;
 	case VALUE_LIMIT:

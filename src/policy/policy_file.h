@@ -17,6 +17,7 @@ enum policy_list {
 	POLICY_DENY_READ, /* no manifest gets these */
 	POLICY_DENY_WRITE,
 	POLICY_DENY_ENV,
+	POLICY_ALLOW_PRIVATE, /* address ranges that names may lead into */
 	POLICY_LISTS,
 };
 
@@ -24,6 +25,7 @@ struct policy {
 	char *file; /* NULL: there is none */
 	struct mtext_list lists[POLICY_LISTS];
 	struct resources limits; /* ceilings; OPTION_UNSET: none */
+	struct net_limits net;   /* the same */
 	bool literal_addresses;
 	unsigned profiles;    /* 1 << enum profile that manifests may name */
 	int unix_sockets;     /* -1: not said */

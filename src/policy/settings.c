@@ -1,92 +1,17 @@
-/* settings.c - network, limits, profile and sockets of a plan. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/limits.h"
+/* settings.c - limits, profile and sockets of a plan. */
 #include "base/own.h"
 #include "policy/build.h"
 
-static void add_egress(struct build *b, const struct egress_rule *rule)
+void build_lower(struct build *b, const char *name, uint64_t *v, uint64_t most)
 {
-	struct ssb_plan *p = b->plan;
-	struct egress_rule *v = realloc(p->egress, (p->n_egress + 1) * sizeof(*v));
-
-	if (v == NULL) {
-		b->failed = true;
+	if (most == OPTION_UNSET || *v <= most) {
 		return;
 	}
-	p->egress = v;
-	struct egress_rule *r = &v[p->n_egress];
-	*r = *rule;
-	r->domain.s = strdup(rule->domain.s);
-	r->ports = malloc((rule->n_ports + 1) * sizeof(*r->ports));
-	p->n_egress++;
-	if (r->domain.s == NULL || r->ports == NULL) {
-		b->failed = true;
-		r->n_ports = 0;
-		return;
+	if (b->manifest != NULL) {
+		build_warn(b, "limits", "%s: %llu is asked, the policy file allows %llu", name,
+		           (unsigned long long)*v, (unsigned long long)most);
 	}
-	memcpy(r->ports, rule->ports, rule->n_ports * sizeof(*r->ports));
-}
-
-static bool owner_net_has(const struct ssb_plan *p, size_t n_owner, const char *host)
-{
-	for (size_t i = 0; i < n_owner; i++) {
-		if (strcmp(p->egress[i].domain.s, host) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static void add_declared_egress(struct build *b, const struct egress_rule *rule, size_t n_owner)
-{
-	const char *host = rule->domain.s;
-	auto_free char *what = build_printf(b, "connect to %s", host);
-	char where[192];
-
-	if (what == NULL) {
-		return;
-	}
-	build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
-	bool literal = rule->kind == HOST_ADDRESS || rule->kind == HOST_CIDR;
-	if (!literal || b->policy.literal_addresses || owner_net_has(b->plan, n_owner, host)) {
-		add_egress(b, rule);
-		return;
-	}
-	auto_free char *remedy =
-	        build_printf(b,
-	                     "declare a name; or the owner allows it: --net %s, or "
-	                     "'network: {allow_literal_addresses: true}' in the "
-	                     "policy file",
-	                     host);
-	if (remedy != NULL) {
-		build_refuse(b, build_where(b, &rule->domain, where, sizeof(where)), what,
-		             "addresses in place of names need the owner's word", remedy);
-	}
-}
-
-static void set_network(struct build *b)
-{
-	for (size_t i = 0; i < b->opt->net.n; i++) {
-		struct egress_rule rule;
-		if (option_net(b->opt->net.v[i], &rule) != NULL) {
-			b->failed = true; /* it was checked when given: only memory is left */
-			continue;
-		}
-		add_egress(b, &rule);
-		free(rule.domain.s);
-		free(rule.ports);
-	}
-	size_t n_owner = b->plan->n_egress;
-	for (size_t i = 0; b->manifest != NULL && i < b->manifest->n_egress; i++) {
-		add_declared_egress(b, &b->manifest->egress[i], n_owner);
-	}
-	if (b->plan->n_egress > 0) {
-		build_warn(b, "network",
-		           "network egress is declared but this version has no egress engine: all "
-		           "network access is denied");
-	}
+	*v = most;
 }
 
 static void set_limits(struct build *b)
@@ -112,14 +37,8 @@ static void set_limits(struct build *b)
 		const uint64_t *flag = (const void *)((const char *)&b->opt->res + FIELDS[i].at);
 		if (*flag != OPTION_UNSET) {
 			*v = *flag;
-		} else if (*most != OPTION_UNSET && *v > *most) {
-			if (b->manifest != NULL) {
-				build_warn(b, "limits",
-				           "%s: %llu is asked, the policy file allows %llu",
-				           FIELDS[i].name, (unsigned long long)*v,
-				           (unsigned long long)*most);
-			}
-			*v = *most;
+		} else {
+			build_lower(b, FIELDS[i].name, v, *most);
 		}
 	}
 }
@@ -164,7 +83,6 @@ static void set_sockets(struct build *b)
 
 void settings_build(struct build *b)
 {
-	set_network(b);
 	set_limits(b);
 	set_profile(b);
 	set_sockets(b);

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "os/caps.h"
+#include "os/clock.h"
 #include "os/clone.h"
 #include "os/seccomp.h"
 #include "sandbox/fallback.h"
@@ -28,13 +29,6 @@
 
 /* Most runs are over before there is anything to look at. */
 #define FIRST_LOOK_MS 20
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* What init holds besides the stage. */
 static struct {
@@ -166,13 +160,13 @@ static int poll_ms(uint64_t ms)
 _Noreturn void init_main(struct stage *s, pid_t skill)
 {
 	init_reap(s, skill); /* it may have ended before we listened */
-	uint64_t deadline = now_ms() + s->plan->res.max_runtime_seconds * 1000;
-	uint64_t look_at = s->watchdog ? now_ms() + FIRST_LOOK_MS : deadline;
+	uint64_t deadline = clock_ms() + s->plan->res.max_runtime_seconds * 1000;
+	uint64_t look_at = s->watchdog ? clock_ms() + FIRST_LOOK_MS : deadline;
 
 	for (;;) {
 		struct pollfd p[2] = { { s->ctl, POLLIN, 0 }, { init.sig_fd, POLLIN, 0 } };
 		uint64_t next = look_at < deadline ? look_at : deadline;
-		uint64_t now = now_ms();
+		uint64_t now = clock_ms();
 
 		(void)poll(p, 2, now < next ? poll_ms(next - now) : 0);
 		if (p[1].revents != 0) {
@@ -183,7 +177,7 @@ _Noreturn void init_main(struct stage *s, pid_t skill)
 		if (p[0].revents != 0) {
 			init_hear(s, skill);
 		}
-		now = now_ms();
+		now = clock_ms();
 		if (now >= deadline) {
 			init_end(s, 0, CAUSE_TIME, 0);
 		}

@@ -68,6 +68,7 @@ int layer_net(struct stage *s, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_LAYER, errno, "net", "sethostname");
 	}
 	snprintf(s->reports[LAYER_NET].detail, sizeof(s->reports[LAYER_NET].detail),
-	         "network (loopback only), ipc, uts and cgroup namespaces");
+	         "network (%s), ipc, uts and cgroup namespaces",
+	         s->egress != NULL ? "loopback and the broker" : "loopback only");
 	return 0;
 }

@@ -191,7 +191,10 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 		{ "etc/group", group },
 		{ "etc/hostname", "sandbox\n" },
 		{ "etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n" },
-		{ "etc/resolv.conf", "# no network egress is granted\n" },
+		{ "etc/resolv.conf", s->egress == NULL ? "# no network egress is granted\n"
+		                     : s->egress->v6   ? "nameserver " EGRESS_DNS4
+		                                       "\nnameserver " EGRESS_DNS6 "\n"
+		                                     : "nameserver " EGRESS_DNS4 "\n" },
 		{ "etc/nsswitch.conf",
 		  "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
 		  "services: files\nprotocols: files\nnetworks: files\n" },

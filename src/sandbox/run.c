@@ -14,16 +14,10 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "os/clock.h"
 #include "os/file.h"
 #include "policy/owner.h"
 #include "sandbox/supervise.h"
-
-static uint64_t now_us(void)
-{
-	struct timespec t;
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
 
 /* A terminal that is handed through byte by byte; put back at the end. */
 struct raw_terminal {
@@ -198,7 +192,7 @@ static int run_supervised(struct run *r, const int stdio[3], int sig_fd, struct 
 	struct raw_terminal terminal = { .fd = -1 };
 	auto_free struct pump *pumps = malloc(3 * sizeof(*pumps));
 
-	r->start_us = now_us();
+	r->start_us = clock_us();
 	if (pumps == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
@@ -223,12 +217,13 @@ static int run_supervised(struct run *r, const int stdio[3], int sig_fd, struct 
 	}
 	pump_flush_line(&pumps[1]);
 	pump_flush_line(&pumps[2]);
+	egress_stop(&r->egress, r->trace);
 	fill_end(r, res);
 	res->stdout_bytes = pumps[1].done;
 	res->stderr_bytes = pumps[2].done;
 	res->stdout_cut = pumps[1].cut;
 	res->stderr_cut = pumps[2].cut;
-	res->duration_us = now_us() - r->start_us;
+	res->duration_us = clock_us() - r->start_us;
 	if (r->trace != NULL) {
 		record_end(r, pumps, res);
 	}

@@ -458,6 +458,29 @@ static int init_meet(struct stage *s, int meet, int skill_pidfd, struct ssb_erro
 	               : 0;
 }
 
+/* The broker's ends of the network, handed to the supervisor. */
+static int init_listen(const struct stage *s, struct ssb_error *err)
+{
+	static struct listeners l;
+	int failed = listeners_make(s->egress, &l, err);
+
+	for (size_t at = 0; failed == 0 && at < l.n;) {
+		struct msg m = { .kind = MSG_LISTENERS };
+		struct msg_fds fds = { .n = 0 };
+		while (fds.n < MSG_MAX_FDS && at < l.n) {
+			m.listeners.kinds[fds.n] = l.kind[at];
+			fds.v[fds.n++] = l.fd[at++];
+		}
+		m.listeners.last = at == l.n;
+		if (msg_send(s->ctl, &m, sizeof(m), &fds) != 0) {
+			failed = ssb_fail(err, SSB_E_SYS, errno, "net",
+			                  "cannot hand over the network");
+		}
+	}
+	listeners_close(&l);
+	return failed;
+}
+
 /* What is left to do while the walls come up; then the skill may start, and
  * finds an init that has given up all that it does not need. */
 static int init_start_skill(struct stage *s, int meet, struct ssb_error *err)
@@ -470,6 +493,9 @@ static int init_start_skill(struct stage *s, int meet, struct ssb_error *err)
 	}
 	if (s->namespaces && net_loopback_up() != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "net", "cannot bring up the loopback");
+	}
+	if (s->egress != NULL && init_listen(s, err) != 0) {
+		return -1;
 	}
 	struct msg go = stage_wait(s, MSG_GO, &cgroup);
 	/* Without a pid namespace it would count the whole host. */

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "audit/trace.h"
+#include "egress/listen.h"
 #include "os/clone.h"
 #include "policy/plan.h"
 #include "sandbox/sandbox.h"
@@ -32,6 +33,7 @@ struct source {
 
 struct stage {
 	const struct ssb_plan *plan;
+	const struct egress_table *egress; /* NULL: none is declared */
 	struct source *sources; /* what is mounted: the plan's grants and their submounts */
 	size_t n_sources;
 	int ctl;      /* our end of the socket to the supervisor */
@@ -61,10 +63,11 @@ struct stage {
 
 /* Messages on ctl. Child to supervisor: */
 enum msg_kind {
-	MSG_FAILED,  /* struct ssb_error: a layer or execve failed */
-	MSG_PTY,     /* carries the master's fd */
-	MSG_STARTED, /* the layer reports; execve is next */
-	MSG_ENDED,   /* how the skill's first process ended */
+	MSG_FAILED,    /* struct ssb_error: a layer or execve failed */
+	MSG_PTY,       /* carries the master's fd */
+	MSG_LISTENERS, /* carries ends of the sandbox's network, for the broker */
+	MSG_STARTED,   /* the layer reports; execve is next */
+	MSG_ENDED,     /* how the skill's first process ended */
 	/* supervisor to child: */
 	MSG_MAPPED, /* id maps are written */
 	MSG_GO,     /* the run record is on disk: the skill may start; carries the
@@ -85,6 +88,10 @@ struct msg {
 			uint64_t memory; /* bytes seen by the watchdog */
 		} ended;
 		int signal;
+		struct {
+			enum listener_kind kinds[MSG_MAX_FDS];
+			bool last;
+		} listeners;
 		struct {
 			bool watchdog;
 			char limits[sizeof(((struct layer_report *)0)->detail)];

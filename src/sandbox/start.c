@@ -31,6 +31,7 @@ void run_init(struct run *r, struct ssb_plan *plan, const struct owner *owner)
 	}
 	r->stage.ctl = r->stage.scratch = r->stage.payload_fd = r->stage.exec_fd = -1;
 	r->stage.plan = plan;
+	egress_init(&r->egress);
 	r->stage.unix_sockets = plan->unix_sockets;
 	r->stage.namespaces = true;
 }
@@ -75,6 +76,7 @@ void run_done(struct run *r)
 	own_close(&r->oom);
 	own_close(&r->exec_pipe);
 	own_close(&r->payload_spare);
+	egress_done(&r->egress);
 	placeholders_remove(r->placeholders);
 	cgroup_free(r->cgroup);
 	sources_done(&r->stage);
@@ -199,6 +201,12 @@ int run_start(struct run *r, const int stdio[3], struct ssb_error *err)
 	}
 	r->exec_pipe = exec_pipe[0];
 	r->stage.exec_fd = exec_pipe[1];
+	if (r->plan->n_egress > 0) {
+		if (egress_table_new(r->plan, &r->egress.table, err) != 0) {
+			return -1;
+		}
+		r->stage.egress = r->egress.table;
+	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "start", "socketpair");
 	}

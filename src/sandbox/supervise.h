@@ -3,6 +3,7 @@
 #define SANDBOX_SUPERVISE_H
 
 #include "audit/trace.h"
+#include "egress/egress.h"
 #include "os/cgroup.h"
 #include "sandbox/relay.h"
 #include "sandbox/sources.h"
@@ -15,6 +16,8 @@ struct run {
 	struct trace *trace;
 	uint64_t start_us;
 	struct stage stage;
+	struct egress egress;
+	bool go_sent;
 	int payload_spare;       /* for a second attempt; -1: none */
 	bool without_namespaces; /* what --best-effort allows, when nothing else works */
 	struct placeholders *placeholders;

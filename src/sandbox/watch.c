@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/own.h"
+#include "os/clock.h"
 #include "os/clone.h"
 #include "sandbox/share.h"
 #include "sandbox/supervise.h"
@@ -20,14 +21,7 @@
 /* How long a skill that was told to stop may take. */
 #define GRACE_MS 2000
 
-enum { AT_CTL, AT_PID, AT_SIG, AT_OOM, AT_EXEC, AT_PUMPS, AT_COUNT = AT_PUMPS + 3 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
+enum { AT_CTL, AT_PID, AT_SIG, AT_OOM, AT_EXEC, AT_EGRESS, AT_PUMPS, AT_COUNT = AT_PUMPS + 3 };
 
 /* The caller's window becomes the skill's. */
 static void copy_window(const struct run *r, int terminal)
@@ -36,95 +30,6 @@ static void copy_window(const struct run *r, int terminal)
 	if (r->master >= 0 && ioctl(terminal, TIOCGWINSZ, &size) == 0) {
 		(void)ioctl(r->master, TIOCSWINSZ, &size);
 	}
-}
-
-static void hear_child(struct run *r, struct pump pumps[3])
-{
-	struct msg m;
-	struct msg_fds fds;
-	ssize_t n = msg_recv(r->ctl, &m, sizeof(m), &fds);
-
-	if (n < 0 && errno == ECONNRESET) {
-		return; /* it left words of ours unread; its own come next */
-	}
-	if (n != (ssize_t)sizeof(m)) {
-		if (n > 0) {
-			msg_close(&fds);
-		}
-		own_close(&r->ctl);
-		return;
-	}
-	switch (m.kind) {
-	case MSG_FAILED:
-		/* The first is the cause, others follow from it. */
-		if (r->failure.code == SSB_OK) {
-			r->failure = m.error;
-		}
-		break;
-	case MSG_PTY:
-		r->master = fds.n == 1 ? steal_fd(&fds.v[0]) : -1;
-		(void)fcntl(r->master, F_SETFL, O_RDWR | O_NONBLOCK);
-		copy_window(r, pumps[0].from);
-		pumps[0].to = r->master;
-		pumps[1].from = r->master;
-		break;
-	case MSG_STARTED:
-		memcpy(r->stage.reports, m.reports, sizeof(m.reports));
-		r->started = true;
-		r->share_at = r->cgroup == NULL ? now_ms() + SHARE_RETRY_MS : 0;
-		break;
-	case MSG_ENDED:
-		r->ended = true;
-		r->wstatus = m.ended.wstatus;
-		r->cause = m.ended.cause;
-		r->memory = m.ended.memory;
-		break;
-	default:
-		break;
-	}
-	msg_close(&fds);
-}
-
-static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uint64_t *kill_at)
-{
-	struct signalfd_siginfo info;
-
-	if (read(sig_fd, &info, sizeof(info)) != (ssize_t)sizeof(info)) {
-		return;
-	}
-	int sig = (int)info.ssi_signo;
-	if (sig == SIGWINCH) {
-		copy_window(r, input->from);
-		return;
-	}
-	if (r->ended || r->dead) {
-		r->gave_up = true; /* only output is left, and nobody reads it */
-		return;
-	}
-	if (r->canceled != 0) {
-		run_kill(r); /* asked twice */
-		return;
-	}
-	struct msg m = { .kind = MSG_SIGNAL, .signal = sig };
-	r->canceled = sig;
-	*kill_at = now_ms() + GRACE_MS;
-	if (!r->started || msg_send(r->ctl, &m, sizeof(m), NULL) != 0) {
-		run_kill(r);
-	}
-}
-
-/* execve worked, or what failed before it has been said already. */
-static void note_exec(struct run *r)
-{
-	if (r->started && r->failure.code == SSB_OK && r->trace != NULL) {
-		trace_eventf(r->trace, EV_PROCESS_SPAWNED, "%s", r->plan->argv.v[0]);
-	}
-}
-
-static void reap(struct run *r)
-{
-	(void)waitid(P_PIDFD, (id_t)r->pidfd, &(siginfo_t){ 0 }, WEXITED);
-	r->dead = true;
 }
 
 /* A cgroup where the machine has one for us; else the floor: rlimits, the
@@ -167,6 +72,113 @@ static int send_go(struct run *r, struct ssb_error *err)
 	return 0;
 }
 
+/* The broker's ends arrive in several messages; with the last it starts. */
+static void take_listeners(struct run *r, const struct msg *m, struct msg_fds *fds)
+{
+	struct listeners *l = &r->egress.listeners;
+
+	for (size_t i = 0; i < fds->n && l->n < MAX_LISTENERS; i++) {
+		l->kind[l->n] = m->listeners.kinds[i];
+		l->fd[l->n++] = steal_fd(&fds->v[i]);
+	}
+	if (m->listeners.last &&
+	    (egress_start(&r->egress, r->plan, &r->failure) != 0 || send_go(r, &r->failure) != 0)) {
+		run_kill(r);
+	}
+}
+
+static void hear_child(struct run *r, struct pump pumps[3])
+{
+	struct msg m;
+	struct msg_fds fds;
+	ssize_t n = msg_recv(r->ctl, &m, sizeof(m), &fds);
+
+	if (n < 0 && errno == ECONNRESET) {
+		return; /* it left words of ours unread; its own come next */
+	}
+	if (n != (ssize_t)sizeof(m)) {
+		if (n > 0) {
+			msg_close(&fds);
+		}
+		own_close(&r->ctl);
+		return;
+	}
+	switch (m.kind) {
+	case MSG_FAILED:
+		/* The first is the cause, others follow from it. */
+		if (r->failure.code == SSB_OK) {
+			r->failure = m.error;
+		}
+		break;
+	case MSG_PTY:
+		r->master = fds.n == 1 ? steal_fd(&fds.v[0]) : -1;
+		(void)fcntl(r->master, F_SETFL, O_RDWR | O_NONBLOCK);
+		copy_window(r, pumps[0].from);
+		pumps[0].to = r->master;
+		pumps[1].from = r->master;
+		break;
+	case MSG_LISTENERS:
+		take_listeners(r, &m, &fds);
+		break;
+	case MSG_STARTED:
+		memcpy(r->stage.reports, m.reports, sizeof(m.reports));
+		r->started = true;
+		r->share_at = r->cgroup == NULL ? clock_ms() + SHARE_RETRY_MS : 0;
+		break;
+	case MSG_ENDED:
+		r->ended = true;
+		r->wstatus = m.ended.wstatus;
+		r->cause = m.ended.cause;
+		r->memory = m.ended.memory;
+		break;
+	default:
+		break;
+	}
+	msg_close(&fds);
+}
+
+static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uint64_t *kill_at)
+{
+	struct signalfd_siginfo info;
+
+	if (read(sig_fd, &info, sizeof(info)) != (ssize_t)sizeof(info)) {
+		return;
+	}
+	int sig = (int)info.ssi_signo;
+	if (sig == SIGWINCH) {
+		copy_window(r, input->from);
+		return;
+	}
+	if (r->ended || r->dead) {
+		r->gave_up = true; /* only output is left, and nobody reads it */
+		return;
+	}
+	if (r->canceled != 0) {
+		run_kill(r); /* asked twice */
+		return;
+	}
+	struct msg m = { .kind = MSG_SIGNAL, .signal = sig };
+	r->canceled = sig;
+	*kill_at = clock_ms() + GRACE_MS;
+	if (!r->started || msg_send(r->ctl, &m, sizeof(m), NULL) != 0) {
+		run_kill(r);
+	}
+}
+
+/* execve worked, or what failed before it has been said already. */
+static void note_exec(struct run *r)
+{
+	if (r->started && r->failure.code == SSB_OK && r->trace != NULL) {
+		trace_eventf(r->trace, EV_PROCESS_SPAWNED, "%s", r->plan->argv.v[0]);
+	}
+}
+
+static void reap(struct run *r)
+{
+	(void)waitid(P_PIDFD, (id_t)r->pidfd, &(siginfo_t){ 0 }, WEXITED);
+	r->dead = true;
+}
+
 /* The earlier of two times; 0 is never. */
 static uint64_t next_due(uint64_t a, uint64_t b)
 {
@@ -181,6 +193,7 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 		[AT_SIG] = { .fd = sig_fd, .events = POLLIN },
 		[AT_OOM] = { .fd = r->oom, .events = POLLIN },
 		[AT_EXEC] = { .fd = r->exec_pipe, .events = POLLIN },
+		[AT_EGRESS] = { .fd = r->egress.events, .events = POLLIN },
 	};
 	int wait = -1;
 
@@ -192,16 +205,16 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 	}
 	uint64_t due = next_due(next_due(*kill_at, r->deadline), r->ended ? 0 : r->share_at);
 	if (due != 0) {
-		uint64_t now = now_ms();
+		uint64_t now = clock_ms();
 		wait = now >= due ? 0 : (int)(due - now);
 	}
 	(void)poll(p, AT_COUNT, wait);
-	if (*kill_at != 0 && now_ms() >= *kill_at) {
+	if (*kill_at != 0 && clock_ms() >= *kill_at) {
 		run_kill(r);
 		r->gave_up = r->ended || r->dead;
 		*kill_at = 0;
 	}
-	if (r->deadline != 0 && now_ms() >= r->deadline) {
+	if (r->deadline != 0 && clock_ms() >= r->deadline) {
 		/* Init keeps the time; this is for an init that was stopped, and for
 		 * a reader that does not read. */
 		r->cause = CAUSE_TIME;
@@ -209,16 +222,19 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 		r->deadline = 0;
 		run_kill(r);
 	}
-	if (r->share_at != 0 && !r->ended && now_ms() >= r->share_at) {
+	if (r->share_at != 0 && !r->ended && clock_ms() >= r->share_at) {
 		bool again = share_set_session(r->pid, r->plan->res.cpu_shares) != 0;
 		r->share_at =
-		        again && ++r->share_tries < SHARE_TRIES ? now_ms() + SHARE_RETRY_MS : 0;
+		        again && ++r->share_tries < SHARE_TRIES ? clock_ms() + SHARE_RETRY_MS : 0;
 	}
 	/* All of it: what failed must be known before what follows from it. */
 	while (p[AT_CTL].revents != 0 && r->ctl >= 0) {
 		hear_child(r, pumps);
 		p[AT_CTL].revents = 0;
 		(void)poll(&p[AT_CTL], 1, 0);
+	}
+	if (p[AT_EGRESS].revents != 0) {
+		egress_hear(&r->egress, r->trace);
 	}
 	if (p[AT_EXEC].revents != 0) {
 		own_close(&r->exec_pipe);
@@ -245,9 +261,11 @@ int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error 
 	uint64_t kill_at = 0;
 
 	/* The clock holds for the delivery of the output as well. */
-	r->deadline = now_ms() + r->plan->res.max_runtime_seconds * 1000 + GRACE_MS;
-	if (send_go(r, err) != 0) {
-		return -1;
+	r->deadline = clock_ms() + r->plan->res.max_runtime_seconds * 1000 + GRACE_MS;
+	if (r->stage.egress == NULL || r->without_namespaces) {
+		if (send_go(r, err) != 0) {
+			return -1;
+		}
 	}
 	/* An init that has reported is on its way out: run_done waits for it. */
 	while (!r->gave_up && ((!r->dead && !r->ended) || (r->ctl >= 0 && !r->ended) ||

@@ -25,18 +25,11 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "os/clock.h"
 
 #define EXACT_BUDGET_MS 50   /* for steps 2 and 3: then upper bounds again */
 #define MAX_KCMP        1024 /* comparisons of address spaces per check */
 #define LIVING_TRIES    4    /* threads may end while one looks for one that lives */
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* ---- texts and processes -------------------------------------------------- */
 
@@ -52,7 +45,7 @@ static void each_line(struct watchdog *w, int fd, uint64_t deadline_ms, line_vis
 	bool skip = false;
 	ssize_t n;
 
-	while (fd >= 0 && now_ms() < deadline_ms &&
+	while (fd >= 0 && clock_ms() < deadline_ms &&
 	       (n = read(fd, text + have, sizeof(text) - 1 - have)) > 0) {
 		char *line = text;
 		char *end;
@@ -226,7 +219,7 @@ static bool visit_share(struct watchdog *w, int dir_fd, int pid, void *arg)
 		return true;
 	}
 	struct watchdog_mm mm = { .task = h.task, .size = h.size };
-	if (now_ms() < s->deadline_ms &&
+	if (clock_ms() < s->deadline_ms &&
 	    watchdog_read(w, h.task, "smaps_rollup", text, sizeof(text))) {
 		mm.anon = watchdog_field(text, "Pss_Anon:") + watchdog_field(text, "SwapPss:");
 		mm.shmem = watchdog_field(text, "Pss_Shmem:");
@@ -335,7 +328,7 @@ static bool visit_overlap(struct watchdog *w, int dir_fd, int pid, void *arg)
 
 static uint64_t measure_exactly(struct watchdog *w, uint64_t files)
 {
-	struct shares s = { .deadline_ms = now_ms() + EXACT_BUDGET_MS };
+	struct shares s = { .deadline_ms = clock_ms() + EXACT_BUDGET_MS };
 
 	w->n_mm = 0;
 	(void)each_process(w, visit_share, &s);
@@ -400,7 +393,7 @@ void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int sc
 
 int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms)
 {
-	uint64_t start = now_ms();
+	uint64_t start = clock_ms();
 	uint64_t bound = 0;
 
 	/* Whatever a thread hides in a table of its own is shared memory of the
@@ -416,7 +409,7 @@ int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms
 		used = measure_exactly(w, files);
 	}
 	*ret_used = used;
-	*ret_next_ms = next_look(w, used, now_ms() - start);
+	*ret_next_ms = next_look(w, used, clock_ms() - start);
 	if (r < 0) {
 		w->errors++;
 		return -1;

@@ -85,6 +85,7 @@ def limits(node, found):
 
 
 NUMBERS = limits(SCHEMA, {})
+OF_THE_NETWORK = limits(SCHEMA["properties"]["permissions"], {})
 
 
 @pytest.mark.parametrize("key", NUMBERS)
@@ -93,14 +94,19 @@ def test_ranges_are_those_of_the_parser(key, tmp_path):
     outcome = {}
     for value in (least - 1, least, most, most + 1):
         path = tmp_path / f"{value}.yaml"
-        path.write_text("skill: {name: a, version: 1}\npermissions: {}\n"
-                        f"entrypoint: {{command: a}}\nresources: {{{key}: {value}}}\n")
+        network, resources = f"{key}: {value}", ""
+        if key not in OF_THE_NETWORK:
+            network, resources = resources, network
+        path.write_text("skill: {name: a, version: 1}\nentrypoint: {command: a}\n"
+                        f"permissions: {{network: {{{network}}}}}\n"
+                        f"resources: {{{resources}}}\n")
         outcome[value] = parser(path).returncode
     assert list(outcome.values()) == [1, 0, 0, 1], outcome
 
 
 def test_every_number_is_in_the_schema():
-    assert len(NUMBERS) == 7
+    assert len(NUMBERS) == 10
+    assert len(OF_THE_NETWORK) == 3
 
 
 def man_examples():

@@ -46,7 +46,8 @@ static const struct {
 	{ "2001:DB8:0:0:0:0:0:1", "2001:db8::1", HOST_ADDRESS },
 	{ "[2001:db8::1]", "2001:db8::1", HOST_ADDRESS },
 	{ "::1", "::1", HOST_ADDRESS },
-	{ "::ffff:127.0.0.1", "::ffff:127.0.0.1", HOST_ADDRESS },
+	{ "::ffff:127.0.0.1", "127.0.0.1", HOST_ADDRESS }, /* the same address */
+	{ "::ffff:10.0.0.0/104", "10.0.0.0/8", HOST_CIDR },
 	{ "192.0.2.0/24", "192.0.2.0/24", HOST_CIDR },
 	{ "192.0.2.1/32", "192.0.2.1/32", HOST_CIDR },
 	{ "128.0.0.0/1", "128.0.0.0/1", HOST_CIDR },
@@ -138,6 +139,9 @@ static const struct {
 	{ "2001:db8::1/64", "bits set" },
 	{ "0.0.0.0/0", "every address" },
 	{ "::/0", "every address" },
+	{ "::ffff:0:0/96", "every address" },
+	{ "::ffff:1.2.3.4/96", "bits set" },
+	{ "[127.0.0.1]", "not an IPv6 address" },
 	{ "127.1/8", "path" },
 };
 

@@ -139,9 +139,26 @@ static void defaults(void **state)
 	assert_int_equal(m->n_egress, 0);
 	assert_int_equal(m->read.n + m->write.n + m->env.n + m->args.n, 0);
 	assert_int_equal(m->profile, PROFILE_DEFAULT);
+	const struct net_limits net = { 64, 1073741824, 1073741824 };
+	assert_memory_equal(&m->net, &net, sizeof(net));
 	const struct resources want = { 256, 512, 60, 1048576, 256, 1024, 64 };
 	assert_memory_equal(&m->resources, &want, sizeof(want));
 	assert_string_equal(m->workdir, "/skill");
+}
+
+static void network_limits(void **state)
+{
+	auto_manifest least = parse_good(SKILL ENTRY "permissions: {network: {max_connections: 1,"
+	                                             " max_bytes_out: 2, max_bytes_in: 3}}\n");
+	auto_manifest most = parse_good(
+	        SKILL ENTRY "permissions: {network: {max_connections: 4096,"
+	                    " max_bytes_out: 1125899906842624, max_bytes_in: 1125899906842624}}\n");
+	const struct net_limits low = { 1, 2, 3 };
+	const struct net_limits high = { 4096, 1ULL << 50, 1ULL << 50 };
+
+	(void)state;
+	assert_memory_equal(&least->net, &low, sizeof(low));
+	assert_memory_equal(&most->net, &high, sizeof(high));
 }
 
 /* Accepted, as the whole file. */
@@ -234,6 +251,17 @@ static const struct {
 	{ PERM("network: {ingress: []}"), 3, "unknown key", "" },
 	{ PERM("network: {egress: }"), 3, "egress must be a list, not empty", "write []" },
 	{ PERM("network: {egress: {}}"), 3, "egress must be a list, not a mapping", "" },
+	{ PERM("network: {max_connections: 0}"), 3, "out of range", "1 to 4096" },
+	{ PERM("network: {max_connections: 4097}"), 3, "out of range", "1 to 4096" },
+	{ PERM("network: {max_bytes_out: 0}"), 3, "out of range", "1 to 1125899906842624" },
+	{ PERM("network: {max_bytes_out: 1125899906842625}"), 3, "out of range", "" },
+	{ PERM("network: {max_bytes_in: 0}"), 3, "out of range", "" },
+	{ PERM("network: {max_bytes_in: 1125899906842625}"), 3, "out of range", "" },
+	{ PERM("network: {max_bytes_in: 1G}"), 3, "not a plain decimal", "" },
+	{ PERM("network: {max_connections: '5'}"), 3, "not the text", "remove the quotes" },
+	{ PERM("network: {max_connection: 5}"), 3, "unknown key", "mean max_connections?" },
+	{ PERM("network: {max_connections: [5]}"), 3, "must be a number, not a list", "" },
+	{ RES("max_connections: 5"), 4, "unknown key", "it belongs under permissions.network" },
 	{ EGRESS("a.example"), 3, "egress rule \"a.example\" must be a mapping", "- domain:" },
 	{ EGRESS("[a]"), 3, "egress must be a mapping, not a list", "" },
 	{ EGRESS("{}"), 3, "domain is missing", "domain: api.example.com" },
@@ -496,6 +524,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_field),
 		cmocka_unit_test(defaults),
+		cmocka_unit_test(network_limits),
 		cmocka_unit_test(good_manifests),
 		cmocka_unit_test(bad_manifests),
 		cmocka_unit_test(all_errors_are_reported_and_the_first_is_the_error),

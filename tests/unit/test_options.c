@@ -115,6 +115,15 @@ static void test_bad_values(void **state)
 		{ SSB_OPT_NET, "example.com:http" },
 		{ SSB_OPT_NET, "[::1" },
 		{ SSB_OPT_NET, "" },
+		{ SSB_OPT_ALLOW_PRIVATE, "" },
+		{ SSB_OPT_ALLOW_PRIVATE, "10" },
+		{ SSB_OPT_ALLOW_PRIVATE, "10/8" },
+		{ SSB_OPT_ALLOW_PRIVATE, "10.0.0.1/8" },
+		{ SSB_OPT_ALLOW_PRIVATE, "10.0.0.0/33" },
+		{ SSB_OPT_ALLOW_PRIVATE, "0x7f.0.0.1" },
+		{ SSB_OPT_ALLOW_PRIVATE, "localhost" },
+		{ SSB_OPT_ALLOW_PRIVATE, "[::1]" },
+		{ SSB_OPT_ALLOW_PRIVATE, "fe80::1%eth0" },
 		{ SSB_OPT_ENV, "" },
 		{ SSB_OPT_ENV, "=x" },
 		{ SSB_OPT_ENV, "A B" },
@@ -136,6 +145,7 @@ static void test_bad_values(void **state)
 	assert_int_equal(set(o, SSB_OPT_READ, NULL, &err), -1);
 	/* Nothing of it stuck. */
 	assert_true(o->res.memory_mb == OPTION_UNSET && o->net.n == 0 && o->env.n == 0);
+	assert_int_equal(o->allow_private.n, 0);
 	ssb_options_free(o);
 }
 
@@ -196,6 +206,32 @@ static void test_net(void **state)
 	}
 }
 
+static void test_allow_private(void **state)
+{
+	static const char *const GOOD[][2] = {
+		{ "10.0.0.0/8", "10.0.0.0/8" },
+		{ "127.0.0.1", "127.0.0.1/32" },
+		{ "::FFFF:192.168.0.0/112", "192.168.0.0/16" },
+		{ "FD00::/8", "fd00::/8" },
+	};
+	struct ssb_options *o = ssb_options_new();
+	struct ssb_error err;
+	(void)state;
+
+	assert_string_equal(option_flag(SSB_OPT_ALLOW_PRIVATE), "--allow-private");
+	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
+		assert_int_equal(set(o, SSB_OPT_ALLOW_PRIVATE, GOOD[i][0], &err), 0);
+		assert_int_equal(o->allow_private.n, i + 1);
+		assert_string_equal(o->allow_private.v[i], GOOD[i][1]);
+	}
+	for (size_t i = ARRAY_LEN(GOOD); i < MAX_GRANTS; i++) {
+		assert_int_equal(set(o, SSB_OPT_ALLOW_PRIVATE, "::1", &err), 0);
+	}
+	assert_int_equal(set(o, SSB_OPT_ALLOW_PRIVATE, "::1", &err), -1);
+	assert_int_equal(err.code, SSB_E_LIMIT);
+	ssb_options_free(o);
+}
+
 static void test_words(void **state)
 {
 	struct ssb_options *o = ssb_options_new();
@@ -234,11 +270,9 @@ static void test_layer_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_bad_values),
-		cmocka_unit_test(test_lists_are_bounded),
-		cmocka_unit_test(test_net),
-		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_numbers),           cmocka_unit_test(test_bad_values),
+		cmocka_unit_test(test_lists_are_bounded), cmocka_unit_test(test_net),
+		cmocka_unit_test(test_allow_private),     cmocka_unit_test(test_words),
 		cmocka_unit_test(test_layer_names),
 	};
 

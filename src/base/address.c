@@ -1,0 +1,144 @@
+/* One form for both families, so that there is one comparison. */
+#include "base/address.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct cidr MAPPED = { { { [10] = 0xff, 0xff } }, ADDRESS_V4_BITS };
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* A decimal up to `max` without leading zeros; returns its length, 0 if there
+ * is none. */
+static size_t number(const char *s, unsigned max, unsigned *ret)
+{
+	unsigned v = 0;
+	size_t n = 0;
+
+	while (n < 3 && is_digit(s[n])) {
+		v = v * 10 + (unsigned)(s[n] - '0');
+		n++;
+	}
+	if (n == 0 || is_digit(s[n]) || (n > 1 && s[0] == '0') || v > max) {
+		return 0;
+	}
+	*ret = v;
+	return n;
+}
+
+static bool parse_v4(const char *s, struct address *ret)
+{
+	struct address a = MAPPED.base;
+
+	for (size_t i = 0; i < 4; i++) {
+		unsigned v = 0;
+		size_t n = number(s, 255, &v);
+		if (n == 0 || s[n] != (i < 3 ? '.' : '\0')) {
+			return false;
+		}
+		a.b[12 + i] = (uint8_t)v;
+		s += n + 1;
+	}
+	*ret = a;
+	return true;
+}
+
+bool address_parse(const char *text, struct address *ret)
+{
+	struct address a;
+
+	if (parse_v4(text, ret)) {
+		return true;
+	}
+	if (inet_pton(AF_INET6, text, a.b) != 1) {
+		return false;
+	}
+	*ret = a;
+	return true;
+}
+
+static bool within(const struct cidr *c, const struct address *a)
+{
+	size_t whole = c->bits / 8;
+	unsigned rest = c->bits % 8;
+
+	if (memcmp(c->base.b, a->b, whole) != 0) {
+		return false;
+	}
+	return rest == 0 || (c->base.b[whole] ^ a->b[whole]) >> (8 - rest) == 0;
+}
+
+bool address_is_v4(const struct address *a)
+{
+	return within(&MAPPED, a);
+}
+
+void address_format(const struct address *a, char out[ADDRESS_TEXT])
+{
+	bool v4 = address_is_v4(a);
+
+	(void)inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? a->b + 12 : a->b, out, ADDRESS_TEXT);
+}
+
+static bool tail_is_clear(const struct cidr *c)
+{
+	for (unsigned i = c->bits; i < 128; i++) {
+		if ((c->base.b[i / 8] & (0x80 >> i % 8)) != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool cidr_parse(const char *text, struct cidr *ret)
+{
+	char head[INET6_ADDRSTRLEN];
+	size_t len = strcspn(text, "/");
+	unsigned prefix = 128;
+	struct cidr c;
+
+	if (len >= sizeof(head)) {
+		return false;
+	}
+	memcpy(head, text, len);
+	head[len] = '\0';
+	if (!address_parse(head, &c.base)) {
+		return false;
+	}
+	if (text[len] == '/') {
+		unsigned before = strchr(head, ':') == NULL ? ADDRESS_V4_BITS : 0;
+		size_t n = number(text + len + 1, 128 - before, &prefix);
+		if (n == 0 || text[len + 1 + n] != '\0') {
+			return false;
+		}
+		prefix += before;
+	}
+	c.bits = prefix;
+	if (!tail_is_clear(&c)) {
+		return false;
+	}
+	*ret = c;
+	return true;
+}
+
+void cidr_format(const struct cidr *c, char out[CIDR_TEXT])
+{
+	char text[ADDRESS_TEXT];
+	unsigned before =
+	        c->bits >= ADDRESS_V4_BITS && address_is_v4(&c->base) ? ADDRESS_V4_BITS : 0;
+
+	address_format(&c->base, text);
+	snprintf(out, CIDR_TEXT, "%s/%u", text, c->bits - before);
+}
+
+bool cidr_contains(const struct cidr *c, const struct address *a)
+{
+	if (c->bits > 128 || (c->bits < ADDRESS_V4_BITS && address_is_v4(a))) {
+		return false;
+	}
+	return within(c, a);
+}

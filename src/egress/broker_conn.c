@@ -1,0 +1,506 @@
+/* broker_conn.c - one connection of the skill: first bytes, dial, relay.
+ *
+ * FIRST: the skill's bytes are held until they have shown the name that was
+ * declared for the address it dialled. WAIT: for a place at the dialler. DIAL:
+ * it was asked. RELAY: bytes go through; of HTTP every further request is
+ * judged as well. Nothing is sent to a server before its name was checked. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "egress/broker_priv.h"
+#include "os/clone.h"
+
+#define TURN_BYTES (1U << 20)      /* then the others have their turn */
+#define DIALS      (MAX_DIALS / 2) /* asked for at once; past MAX_DIALS they are refused */
+#define WAIT_MS    15000           /* for a place among them */
+
+static const char *protocol_of(const struct conn *c)
+{
+	return c->first == FIRST_TLS ? "tls" : c->first == FIRST_HTTP ? "http" : "tcp";
+}
+
+static void report(struct broker *b, const struct conn *c, enum egress_kind kind,
+                   const char *reason, const char *kind_of)
+{
+	struct egress_event e = { .kind = kind,
+		                  .rule = c->rule,
+		                  .port = c->port,
+		                  .asked = c->asked,
+		                  .dialled = c->dialled,
+		                  .bytes_out = c->bytes_out,
+		                  .bytes_in = c->bytes_in,
+		                  .micros = clock_us() - c->since_us };
+
+	snprintf(e.name, sizeof(e.name), "%s", c->slot != NULL ? c->slot->name : "");
+	snprintf(e.shown, sizeof(e.shown), "%s", c->shown);
+	snprintf(e.protocol, sizeof(e.protocol), "%s", protocol_of(c));
+	snprintf(e.reason, sizeof(e.reason), "%s", reason);
+	snprintf(e.kind_of, sizeof(e.kind_of), "%s", kind_of);
+	broker_report(b, &e);
+}
+
+static void conn_enter(struct broker *b, struct conn *c, enum conn_state state)
+{
+	b->n_in[c->state]--;
+	b->n_in[state]++;
+	c->state = state;
+}
+
+static void conn_free(struct broker *b, struct conn *c)
+{
+	flow_done(&c->up);
+	flow_done(&c->down);
+	own_close(&c->client.fd);
+	own_close(&c->server.fd);
+	free(c->head);
+	*(c->prev != NULL ? &c->prev->next : &b->conns) = c->next;
+	if (c->next != NULL) {
+		c->next->prev = c->prev;
+	}
+	b->n_conns--;
+	/* Other events of this round may still point here. */
+	conn_enter(b, c, CONN_OVER);
+	c->next = b->over;
+	b->over = c;
+}
+
+static void reset_on_close(int fd)
+{
+	struct linger now = { .l_onoff = 1, .l_linger = 0 };
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+}
+
+/* A denial is a reset: prompt, and no mistake for an empty answer. */
+static void conn_deny(struct broker *b, struct conn *c, const char *reason, const char *kind_of)
+{
+	report(b, c, EGRESS_DENIED, reason, kind_of);
+	reset_on_close(c->client.fd);
+	conn_free(b, c);
+}
+
+void conn_close(struct broker *b, struct conn *c, const char *reason)
+{
+	if (c->state == CONN_RELAY) {
+		report(b, c, EGRESS_CARRIED, reason, "");
+		conn_free(b, c);
+	} else {
+		conn_deny(b, c, reason, "");
+	}
+}
+
+void conn_close_all(struct broker *b)
+{
+	while (b->conns != NULL) {
+		conn_close(b, b->conns, "run_ended");
+	}
+}
+
+void conn_tick(struct broker *b, uint64_t now_ms)
+{
+	for (struct conn *c = b->conns, *next; c != NULL; c = next) {
+		next = c->next;
+		if (c->state == CONN_FIRST && now_ms - c->moved_ms > FIRST_BYTES_MS) {
+			conn_close(b, c, "no_first_bytes");
+		} else if (c->state == CONN_WAIT && now_ms - c->moved_ms > WAIT_MS) {
+			conn_close(b, c, "busy");
+		} else if (c->state == CONN_RELAY && now_ms - c->moved_ms > IDLE_MS) {
+			conn_close(b, c, "idle");
+		}
+	}
+}
+
+/* The name is the right one: ask for the connection, or wait for a place. */
+static void conn_dial(struct broker *b, struct conn *c)
+{
+	struct dial_request q = { .id = c->id, .rule = (uint32_t)c->rule, .port = c->port };
+
+	snprintf(q.name, sizeof(q.name), "%s", c->slot->name);
+	if (b->n_in[CONN_DIAL] >= DIALS) {
+		conn_enter(b, c, CONN_WAIT);
+		c->moved_ms = clock_ms();
+		return;
+	}
+	conn_enter(b, c, CONN_DIAL);
+	if (msg_send(b->c->dial, &q, sizeof(q), NULL) != 0) {
+		conn_deny(b, c, "busy", "");
+	}
+}
+
+/* The oldest first: the list begins with the newest. */
+static void dial_waiting(struct broker *b)
+{
+	while (b->n_in[CONN_WAIT] > 0 && b->n_in[CONN_DIAL] < DIALS) {
+		struct conn *oldest = NULL;
+		for (struct conn *c = b->conns; c != NULL; c = c->next) {
+			oldest = c->state == CONN_WAIT ? c : oldest;
+		}
+		if (oldest == NULL) {
+			return;
+		}
+		conn_dial(b, oldest);
+	}
+}
+
+/* Reads into the head; false when there is nothing new or the connection is gone. */
+static bool head_fill(struct broker *b, struct conn *c)
+{
+	if (c->head == NULL && (c->head = malloc(HEAD_BYTES)) == NULL) {
+		conn_deny(b, c, "no_memory", "");
+		return false;
+	}
+	if (c->client_eof || c->head_len == HEAD_BYTES) {
+		return false;
+	}
+	ssize_t n =
+	        recv(c->client.fd, c->head + c->head_len, HEAD_BYTES - c->head_len, MSG_DONTWAIT);
+	if (n < 0) {
+		return false;
+	}
+	if (n == 0) {
+		c->client_eof = true;
+		return true;
+	}
+	c->head_len += (size_t)n;
+	c->moved_ms = clock_ms();
+	return true;
+}
+
+static bool is_name(const struct conn *c, const char *name)
+{
+	return strcmp(name, c->slot->name) == 0;
+}
+
+static void first_tls(struct broker *b, struct conn *c)
+{
+	static const char *const WHY[] = { [TLS_NO_NAME] = "no_sni",
+		                           [TLS_BAD_NAME] = "bad_sni",
+		                           [TLS_ECH] = "ech",
+		                           [TLS_NOT_TLS] = "not_tls",
+		                           [TLS_BROKEN] = "bad_hello" };
+	enum tls_verdict v = tls_hello_parse((const uint8_t *)c->head, c->head_len, c->shown);
+
+	if (v == TLS_MORE) {
+		if (c->client_eof) {
+			conn_deny(b, c, "no_first_bytes", "");
+		}
+	} else if (v != TLS_NAME) {
+		conn_deny(b, c, WHY[v], "");
+	} else if (!is_name(c, c->shown)) {
+		conn_deny(b, c, "other_sni", "");
+	} else {
+		conn_dial(b, c);
+	}
+}
+
+/* NULL: this request is for the declared name and port. */
+static const char *http_wrong(struct conn *c)
+{
+	snprintf(c->shown, sizeof(c->shown), "%.253s", c->http.host);
+	return !is_name(c, c->http.host)                      ? "other_host"
+	       : c->http.port != 0 && c->http.port != c->port ? "other_port"
+	                                                      : NULL;
+}
+
+static void first_http(struct broker *b, struct conn *c)
+{
+	size_t pass = 0;
+	enum http1_verdict v = http1_feed(&c->http, c->head, c->head_len, &pass);
+
+	if (v == HTTP1_DENY) {
+		conn_deny(b, c, http1_deny_name(c->http.why), "");
+	} else if (v == HTTP1_REQUEST) {
+		const char *wrong = http_wrong(c);
+		if (wrong != NULL) {
+			conn_deny(b, c, wrong, "");
+			return;
+		}
+		conn_dial(b, c); /* the request is fed again, and allowed, when it can go */
+	} else if (c->client_eof) {
+		conn_deny(b, c, "no_first_bytes", "");
+	}
+}
+
+static void conn_first(struct broker *b, struct conn *c)
+{
+	while (c->state == CONN_FIRST && head_fill(b, c)) {
+		if (c->first == FIRST_TLS) {
+			first_tls(b, c);
+		} else {
+			first_http(b, c);
+		}
+	}
+}
+
+/* Sends the first n bytes of the head; what does not go now stays. */
+static bool head_send(struct broker *b, struct conn *c, size_t n)
+{
+	while (n > 0) {
+		ssize_t w = send(c->server.fd, c->head, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (w < 0) {
+			if (errno != EAGAIN && errno != EINTR) {
+				conn_close(b, c, "server_closed");
+				return false;
+			}
+			return true;
+		}
+		memmove(c->head, c->head + w, c->head_len - (size_t)w);
+		c->head_len -= (size_t)w;
+		n -= (size_t)w;
+		c->bytes_out += (uint64_t)w;
+		b->bytes_out += (uint64_t)w;
+		c->passed -= (size_t)w < c->passed ? (size_t)w : c->passed;
+		c->moved_ms = clock_ms();
+	}
+	return true;
+}
+
+/* The skill's side of an HTTP connection: judged request by request. */
+static void relay_http_up(struct broker *b, struct conn *c)
+{
+	for (int i = 0; i < 256 && c->state == CONN_RELAY; i++) {
+		bool more = head_fill(b, c);
+		if (c->state != CONN_RELAY) {
+			return;
+		}
+		if (c->passed > 0) {
+			if (!head_send(b, c, c->passed) || c->passed > 0) {
+				return;
+			}
+			continue;
+		}
+		size_t pass = 0;
+		enum http1_verdict v = http1_feed(&c->http, c->head, c->head_len, &pass);
+		if (v == HTTP1_DENY || (v == HTTP1_REQUEST && http_wrong(c) != NULL)) {
+			conn_deny(b, c,
+			          v == HTTP1_DENY ? http1_deny_name(c->http.why) : http_wrong(c),
+			          "");
+			return;
+		}
+		if (v == HTTP1_REQUEST) {
+			http1_allow(&c->http);
+			continue;
+		}
+		c->passed = pass;
+		if (pass == 0 && !more) {
+			break;
+		}
+	}
+	if (c->state == CONN_RELAY && c->client_eof && c->head_len == 0 && !c->up.done) {
+		(void)shutdown(c->server.fd, SHUT_WR);
+		c->up.eof = c->up.done = true;
+	}
+}
+
+/* The server's bytes, looked at while an upgrade is asked for. */
+static void relay_http_down(struct broker *b, struct conn *c)
+{
+	char buf[4096];
+
+	while (c->state == CONN_RELAY && http1_waiting(&c->http) && !c->status.decided) {
+		ssize_t n = recv(c->server.fd, buf, sizeof(buf), MSG_DONTWAIT | MSG_PEEK);
+		if (n <= 0) {
+			return;
+		}
+		/* Taken from the socket only as far as the client takes it. */
+		ssize_t w = send(c->client.fd, buf, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (w <= 0) {
+			return;
+		}
+		bool switched = http1_is_switch(&c->status, buf, (size_t)w);
+		(void)!recv(c->server.fd, buf, (size_t)w, MSG_DONTWAIT);
+		c->bytes_in += (uint64_t)w;
+		b->bytes_in += (uint64_t)w;
+		if (c->status.decided) {
+			if (switched) {
+				http1_switched(&c->http);
+			} else {
+				http1_not_switched(&c->http);
+			}
+		}
+	}
+}
+
+/* With the limit used up: is there nothing more to carry? Notes the end. */
+static bool at_end(struct flow *f)
+{
+	char more;
+	ssize_t n = recv(f->from, &more, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	f->eof |= n == 0;
+	return n <= 0 && f->piped == 0;
+}
+
+static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_t *count,
+                       uint64_t *total, uint64_t limit)
+{
+	uint64_t moved = 0;
+	uint64_t room = *total < limit ? limit - *total : 0;
+
+	if (room == 0 && !at_end(f)) {
+		reset_on_close(c->client.fd);
+		conn_close(b, c, "byte_limit");
+		return false;
+	}
+	enum flow_result r = flow_turn(f, room < TURN_BYTES ? room : TURN_BYTES, &moved);
+
+	*count += moved;
+	*total += moved;
+	if (r == FLOW_BROKEN) {
+		/* As on a direct connection: what broke one side breaks the other. */
+		reset_on_close(c->client.fd);
+		reset_on_close(c->server.fd);
+		conn_close(b, c, "reset");
+		return false;
+	}
+	if (r == FLOW_MOVED) {
+		c->moved_ms = clock_ms();
+	}
+	if (moved >= TURN_BYTES) {
+		c->again = b->more = true;
+	}
+	return true;
+}
+
+static void conn_relay(struct broker *b, struct conn *c)
+{
+	c->again = false;
+	if (c->first == FIRST_HTTP) {
+		relay_http_up(b, c);
+		if (c->state == CONN_RELAY) {
+			relay_http_down(b, c);
+		}
+	} else if (c->head_len > 0) {
+		if (!head_send(b, c, c->head_len)) {
+			return;
+		}
+	}
+	if (c->state != CONN_RELAY) {
+		return;
+	}
+	bool raw_up = c->first != FIRST_HTTP && c->head_len == 0;
+	if ((raw_up &&
+	     !relay_flow(b, c, &c->up, &c->bytes_out, &b->bytes_out, b->c->max_bytes_out)) ||
+	    (!(c->first == FIRST_HTTP && http1_waiting(&c->http) && !c->status.decided) &&
+	     !relay_flow(b, c, &c->down, &c->bytes_in, &b->bytes_in, b->c->max_bytes_in))) {
+		return;
+	}
+	if (c->up.done && c->down.done) {
+		conn_close(b, c, "ok");
+	}
+}
+
+void conn_turn(struct broker *b, struct conn *c)
+{
+	if (c->state == CONN_FIRST) {
+		conn_first(b, c);
+	} else if (c->state == CONN_RELAY) {
+		conn_relay(b, c);
+	}
+}
+
+void conn_sweep(struct broker *b)
+{
+	dial_waiting(b);
+	while (b->over != NULL) {
+		struct conn *c = b->over;
+		b->over = c->next;
+		free(c);
+	}
+	if (!b->more) {
+		return;
+	}
+	b->more = false; /* until a flow says so again */
+	for (struct conn *c = b->conns, *next; c != NULL; c = next) {
+		next = c->next;
+		if (c->again) {
+			conn_turn(b, c);
+		}
+	}
+}
+
+void conn_dialled(struct broker *b, const struct dial_reply *r, int fd)
+{
+	auto_fd server = fd;
+	struct conn *c = b->conns;
+
+	while (c != NULL && c->id != r->id) {
+		c = c->next;
+	}
+	if (c == NULL || c->state != CONN_DIAL) {
+		return; /* it went away meanwhile */
+	}
+	c->dialled = r->address;
+	if (r->result != DIAL_OK || server < 0) {
+		conn_deny(b, c, dial_result_name(r->result), r->kind);
+		return;
+	}
+	conn_enter(b, c, CONN_RELAY);
+	c->server = (struct source){ .kind = SOURCE_SERVER, .fd = steal_fd(&server), .owner = c };
+	flow_init(&c->up, c->client.fd, c->server.fd);
+	flow_init(&c->down, c->server.fd, c->client.fd);
+	c->up.eof = c->client_eof;
+	c->moved_ms = clock_ms();
+	if (broker_watch(b, &c->server) != 0) {
+		conn_close(b, c, "no_memory");
+		return;
+	}
+	conn_relay(b, c);
+}
+
+static const char *accept_refused(const struct broker *b, const struct conn *c)
+{
+	return c->slot == NULL || c->rule < 0       ? "not_declared"
+	       : b->n_conns > b->c->max_connections ? "too_many_connections"
+	       : b->bytes_out > b->c->max_bytes_out || b->bytes_in > b->c->max_bytes_in
+	               ? "byte_limit"
+	               : NULL;
+}
+
+void conn_accept(struct broker *b, int fd)
+{
+	for (int i = 0; i < 64; i++) {
+		auto_fd client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		struct conn *c = client < 0 ? NULL : calloc(1, sizeof(*c));
+		if (c == NULL) {
+			return;
+		}
+		c->client = (struct source){ .kind = SOURCE_CLIENT,
+			                     .fd = steal_fd(&client),
+			                     .owner = c };
+		c->server.fd = -1;
+		flow_init(&c->up, -1, -1);
+		flow_init(&c->down, -1, -1);
+		c->id = ++b->next_id;
+		c->since_us = clock_us();
+		c->moved_ms = clock_ms();
+		c->next = b->conns;
+		if (b->conns != NULL) {
+			b->conns->prev = c;
+		}
+		b->conns = c;
+		b->n_conns++;
+		b->n_in[c->state]++;
+		c->slot = address_dialled(c->client.fd, &c->asked, &c->port)
+		                  ? egress_by_address(b->c->table, &c->asked)
+		                  : NULL;
+		c->rule = c->slot != NULL ? egress_rule_for(b->c->table, c->slot, c->port, false)
+		                          : -1;
+		const char *refused = accept_refused(b, c);
+		if (refused != NULL || broker_watch(b, &c->client) != 0) {
+			conn_deny(b, c, refused != NULL ? refused : "no_memory", "");
+			continue;
+		}
+		c->first = egress_first_bytes(&b->c->table->plan->egress[c->rule], c->port);
+		http1_init(&c->http);
+		if (c->first == FIRST_RAW) {
+			conn_dial(b, c);
+		}
+	}
+}

@@ -1,0 +1,195 @@
+/* broker_dns.c - the only resolver that the skill has. It asks nobody: a name
+ * that is not granted does not exist, and no packet leaves for it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "egress/broker_priv.h"
+#include "wire/dns.h"
+
+#define TTL             60  /* seconds; an answer holds for the whole run */
+#define PER_SECOND      500 /* questions answered; the rest is dropped */
+#define BURST           1000
+#define MAX_DNS_CLIENTS 32
+#define RCODE_NXDOMAIN  3
+#define RCODE_REFUSED   5
+
+struct dns_client {
+	struct source source;
+	size_t len;
+	uint8_t buf[2 + DNS_MAX_MESSAGE];
+};
+
+static bool allowed_now(struct broker *b)
+{
+	uint64_t now = clock_ms();
+	uint64_t more = (now - b->dns_at_ms) * PER_SECOND / 1000;
+
+	if (more > 0) {
+		b->dns_tokens = b->dns_tokens + more > BURST ? BURST : b->dns_tokens + more;
+		b->dns_at_ms = now;
+	}
+	if (b->dns_tokens == 0) {
+		return false;
+	}
+	b->dns_tokens--;
+	return true;
+}
+
+/* The same question again is no news: resolvers ask twice, programs often. */
+static bool seen_before(const struct dns_question *q)
+{
+	static struct {
+		uint32_t hash;
+		uint16_t type;
+	} seen[1024];
+	uint32_t hash = 2166136261U;
+
+	for (const char *p = q->name; *p != '\0'; p++) {
+		hash = (hash ^ (unsigned char)*p) * 16777619U;
+	}
+	size_t i = (hash ^ q->qtype) % (sizeof(seen) / sizeof(seen[0]));
+	bool again = seen[i].hash == hash && seen[i].type == q->qtype;
+	seen[i].hash = hash;
+	seen[i].type = q->qtype;
+	return again;
+}
+
+static void report(struct broker *b, const struct dns_question *q, const struct slot *slot,
+                   const char *reason)
+{
+	struct egress_event e = { .kind = slot != NULL ? EGRESS_RESOLVED : EGRESS_UNKNOWN,
+		                  .rule = slot != NULL ? (int)slot->rule : -1,
+		                  .port = 53,
+		                  .qtype = q->qtype,
+		                  .protocol = "dns" };
+
+	if (seen_before(q)) {
+		return;
+	}
+	snprintf(e.name, sizeof(e.name), "%s", q->name);
+	snprintf(e.reason, sizeof(e.reason), "%s", reason);
+	broker_report(b, &e);
+}
+
+/* Returns the length of the answer, 0 for none. */
+static size_t answer(struct broker *b, const uint8_t *msg, size_t len, bool udp, uint8_t *out,
+                     size_t room)
+{
+	struct dns_question q;
+	bool full = false;
+	enum dns_verdict v = dns_parse(msg, len, &q);
+
+	if (v == DNS_DROP || !allowed_now(b)) {
+		return 0;
+	}
+	if (udp && q.udp_size < room) {
+		room = q.udp_size;
+	}
+	if (v == DNS_REFUSE) {
+		return dns_answer(msg, &q, q.rcode, NULL, 0, 0, out, room);
+	}
+	const struct slot *slot = egress_by_name(b->c->table, q.name, &full);
+	if (slot == NULL) {
+		report(b, &q, NULL, full ? "too_many_names" : "not_declared");
+		return dns_answer(msg, &q, full ? RCODE_REFUSED : RCODE_NXDOMAIN, NULL, 0, 0, out,
+		                  room);
+	}
+	report(b, &q, slot, "ok");
+	if (q.type == DNS_A && !slot->literal6) {
+		return dns_answer(msg, &q, 0, slot->v4, 1, TTL, out, room);
+	}
+	if (q.type == DNS_AAAA && b->c->table->v6 && !slot->literal4) {
+		return dns_answer(msg, &q, 0, slot->v6, 1, TTL, out, room);
+	}
+	return dns_answer(msg, &q, 0, NULL, 0, 0, out, room);
+}
+
+void dns_datagrams(struct broker *b, int fd)
+{
+	for (int i = 0; i < 64; i++) {
+		uint8_t msg[DNS_MAX_MESSAGE], out[1232];
+		struct sockaddr_storage from;
+		socklen_t from_len = sizeof(from);
+		ssize_t n = recvfrom(fd, msg, sizeof(msg), MSG_DONTWAIT | MSG_TRUNC,
+		                     (struct sockaddr *)&from, &from_len);
+		if (n < 0) {
+			return;
+		}
+		size_t len = (size_t)n > sizeof(msg)
+		                     ? 0
+		                     : answer(b, msg, (size_t)n, true, out, sizeof(out));
+		if (len > 0) {
+			(void)!sendto(fd, out, len, MSG_DONTWAIT | MSG_NOSIGNAL,
+			              (struct sockaddr *)&from, from_len);
+		}
+	}
+}
+
+void dns_accept(struct broker *b, int fd)
+{
+	auto_fd client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (client < 0 || b->n_dns_clients >= MAX_DNS_CLIENTS) {
+		return;
+	}
+	struct dns_client *c = calloc(1, sizeof(*c));
+	if (c == NULL) {
+		return;
+	}
+	c->source = (struct source){ .kind = SOURCE_DNS_CLIENT, .fd = client, .owner = c };
+	if (broker_watch(b, &c->source) != 0) {
+		free(c);
+		return;
+	}
+	(void)steal_fd(&client);
+	b->n_dns_clients++;
+}
+
+static void dns_close(struct broker *b, struct dns_client *c)
+{
+	own_close(&c->source.fd);
+	free(c);
+	b->n_dns_clients--;
+}
+
+void dns_turn(struct broker *b, struct source *s)
+{
+	struct dns_client *c = s->owner;
+	ssize_t n = recv(s->fd, c->buf + c->len, sizeof(c->buf) - c->len, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return;
+	}
+	if (n <= 0) {
+		dns_close(b, c);
+		return;
+	}
+	c->len += (size_t)n;
+	while (c->len >= 2) {
+		size_t want = (size_t)c->buf[0] << 8 | c->buf[1];
+		uint8_t out[2 + DNS_MAX_MESSAGE];
+		if (want > DNS_MAX_MESSAGE) {
+			dns_close(b, c);
+			return;
+		}
+		if (c->len < 2 + want) {
+			return;
+		}
+		size_t len = answer(b, c->buf + 2, want, false, out + 2, sizeof(out) - 2);
+		out[0] = (uint8_t)(len >> 8);
+		out[1] = (uint8_t)len;
+		/* A client that does not take its short answer gets none. */
+		if (len > 0 && send(s->fd, out, len + 2, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+			dns_close(b, c);
+			return;
+		}
+		memmove(c->buf, c->buf + 2 + want, c->len - 2 - want);
+		c->len -= 2 + want;
+	}
+}

@@ -1,0 +1,126 @@
+/* broker_priv.h - what the parts of the broker share. */
+#ifndef EGRESS_BROKER_PRIV_H
+#define EGRESS_BROKER_PRIV_H
+
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "egress/broker.h"
+#include "egress/dial.h"
+#include "egress/event.h"
+#include "egress/splice.h"
+#include "os/clock.h"
+#include "wire/http1.h"
+#include "wire/tls_hello.h"
+
+#define FIRST_BYTES_MS 10000  /* for a ClientHello or a request */
+#define IDLE_MS        600000 /* a connection on which nothing moves */
+#define HEAD_BYTES     TLS_HELLO_MAX
+
+enum source_kind {
+	SOURCE_LISTENER,
+	SOURCE_DNS_CLIENT,
+	SOURCE_CLIENT,
+	SOURCE_SERVER,
+	SOURCE_UDP_SERVER,
+	SOURCE_DIAL,
+	SOURCE_EVENTS
+};
+
+/* What an epoll event belongs to. */
+struct source {
+	enum source_kind kind;
+	int fd;
+	enum listener_kind listener;
+	void *owner; /* struct conn, struct dns_client or struct udp_flow */
+};
+
+enum conn_state { CONN_FIRST, CONN_WAIT, CONN_DIAL, CONN_RELAY, CONN_OVER };
+
+struct conn {
+	struct conn *next, *prev;
+	struct source client, server;
+	enum conn_state state;
+	uint64_t id;
+	uint64_t since_us;
+	uint64_t moved_ms; /* when something last happened */
+	struct slot *slot;
+	int rule;
+	uint16_t port;
+	enum first_bytes first;
+	struct address asked;
+	struct address dialled;
+	char shown[254];
+	char *head; /* the skill's bytes that are not passed on yet */
+	size_t head_len;
+	size_t passed; /* of them: judged, on their way */
+	bool client_eof;
+	bool again; /* there is more to move; others come first */
+	struct http1 http;
+	struct http1_status status;
+	struct flow up; /* client to server */
+	struct flow down;
+	uint64_t bytes_out, bytes_in;
+};
+
+struct dns_client; /* a TCP connection to the resolver */
+
+struct udp_flow;
+TAILQ_HEAD(udp_list, udp_flow);
+
+#define UDP_BUCKETS 1024
+
+struct udp_flows {
+	struct udp_flow *bucket[UDP_BUCKETS]; /* by listener and client */
+	struct udp_list live;                 /* asked for or carried; the longest still first */
+	struct udp_list muted;                /* denied, and not heard again for a while */
+	struct udp_list over;                 /* to be freed when the round is done */
+	size_t n_live, n_muted;
+};
+
+struct broker {
+	struct broker_config *c;
+	int epoll;
+	struct conn *conns;
+	struct conn *over; /* to be freed when the round is done */
+	struct udp_flows udp;
+	uint64_t n_conns;             /* UDP flows among them */
+	uint64_t n_in[CONN_OVER + 1]; /* connections, by state; the last: since the start */
+	uint64_t next_id;
+	uint64_t bytes_out, bytes_in;   /* of all connections together */
+	uint64_t dns_tokens, dns_at_ms; /* a bucket against floods */
+	unsigned n_dns_clients;
+	bool more; /* some connection was interrupted in its flow */
+	bool stopping;
+};
+
+void broker_report(struct broker *b, const struct egress_event *e);
+int broker_watch(struct broker *b, struct source *s);
+/* Which address and port the skill dialled to reach this socket. */
+bool address_dialled(int fd, struct address *ret_address, uint16_t *ret_port);
+
+/* dns.c */
+void dns_datagrams(struct broker *b, int fd);
+void dns_accept(struct broker *b, int fd);
+void dns_turn(struct broker *b, struct source *s);
+
+/* conn.c */
+void conn_accept(struct broker *b, int fd);
+void conn_dialled(struct broker *b, const struct dial_reply *r, int fd);
+void conn_turn(struct broker *b, struct conn *c);
+void conn_close(struct broker *b, struct conn *c, const char *reason); /* frees it */
+void conn_tick(struct broker *b, uint64_t now_ms);
+void conn_close_all(struct broker *b);
+void conn_sweep(struct broker *b); /* frees what is over, goes on where there is more */
+
+/* broker_udp.c */
+void udp_init(struct broker *b);
+void udp_datagrams(struct broker *b, int listener);
+void udp_turn(struct broker *b, struct udp_flow *f);
+/* False: the reply is not for a UDP flow, and `fd` still the caller's. */
+bool udp_dialled(struct broker *b, const struct dial_reply *r, int fd);
+void udp_tick(struct broker *b, uint64_t now_ms);
+void udp_close_all(struct broker *b);
+void udp_sweep(struct broker *b);
+
+#endif

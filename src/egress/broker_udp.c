@@ -1,0 +1,430 @@
+/* broker_udp.c - datagrams of the skill, by flows.
+ *
+ * A flow is what one socket of the skill (its address and port) sends to one
+ * declared name and port, and what comes back. DIAL: the dialler was asked;
+ * the first datagrams wait. RELAY: they go both ways, through a gate (gate.h).
+ * A flow has no end of its own: it ends when it has been still for IDLE_UDP_MS,
+ * or earlier when its place is needed and it has been still for a while.
+ *
+ * There is no reset for datagrams. A denied flow is silence, and MUTED: its
+ * further datagrams are dropped without a word, so that each denial is one
+ * event. After MUTED_MS its next datagram is a new flow, judged anew. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "egress/broker_priv.h"
+#include "egress/gate.h"
+#include "os/clone.h"
+
+#define IDLE_UDP_MS    60000
+#define SPARE_MS       5000 /* still for that long, it may make room for another */
+#define MUTED_MS       10000
+#define MAX_MUTED      1024
+#define TURN_DATAGRAMS 64 /* of one listener or server; then the others */
+#define QUEUE_LEN      8  /* datagrams that wait for the dialler, */
+#define QUEUE_BYTES    65536
+
+enum udp_state { UDP_DIAL, UDP_RELAY, UDP_MUTED, UDP_OVER };
+
+struct udp_client {
+	int listener; /* borrowed */
+	socklen_t len;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} at;
+};
+
+struct udp_flow {
+	TAILQ_ENTRY(udp_flow) list;
+	struct udp_flow *next; /* in its bucket */
+	struct udp_client client;
+	struct source server;
+	enum udp_state state;
+	uint64_t id;
+	uint64_t since_us;
+	uint64_t moved_ms; /* when something last happened; of a muted one: when it was denied */
+	struct slot *slot;
+	int rule;
+	uint16_t port;
+	struct address asked;
+	struct address dialled;
+	char *queue; /* messages for the gate, end to end */
+	size_t queue_bytes;
+	size_t queue_len;
+	size_t queued[QUEUE_LEN]; /* length of each */
+	bool unreachable;
+	uint64_t bytes_out, bytes_in;
+};
+
+/* One message, on its way from one socket to the other. */
+static char message[GATE_MESSAGE];
+
+void udp_init(struct broker *b)
+{
+	TAILQ_INIT(&b->udp.live);
+	TAILQ_INIT(&b->udp.muted);
+	TAILQ_INIT(&b->udp.over);
+}
+
+static void report(struct broker *b, const struct udp_flow *f, enum egress_kind kind,
+                   const char *reason, const char *kind_of)
+{
+	struct egress_event e = { .kind = kind,
+		                  .rule = f->rule,
+		                  .port = f->port,
+		                  .protocol = "udp",
+		                  .asked = f->asked,
+		                  .dialled = f->dialled,
+		                  .bytes_out = f->bytes_out,
+		                  .bytes_in = f->bytes_in,
+		                  .micros = clock_us() - f->since_us };
+
+	snprintf(e.name, sizeof(e.name), "%s", f->slot != NULL ? f->slot->name : "");
+	snprintf(e.reason, sizeof(e.reason), "%s", reason);
+	snprintf(e.kind_of, sizeof(e.kind_of), "%s", kind_of);
+	broker_report(b, &e);
+}
+
+/* ---- the table of flows --------------------------------------------------- */
+
+static struct udp_flow **bucket_of(struct broker *b, const struct udp_client *c)
+{
+	const unsigned char *p = (const unsigned char *)&c->at;
+	uint32_t hash = 2166136261U ^ (uint32_t)c->listener;
+
+	for (size_t i = 0; i < c->len; i++) {
+		hash = (hash ^ p[i]) * 16777619U;
+	}
+	return &b->udp.bucket[(hash ^ hash >> 16) % UDP_BUCKETS];
+}
+
+static struct udp_flow *flow_find(struct broker *b, const struct udp_client *c)
+{
+	struct udp_flow *f = *bucket_of(b, c);
+
+	while (f != NULL && (f->client.listener != c->listener || f->client.len != c->len ||
+	                     memcmp(&f->client.at, &c->at, c->len) != 0)) {
+		f = f->next;
+	}
+	return f;
+}
+
+static void flow_forget(struct broker *b, struct udp_flow *f)
+{
+	struct udp_flow **p = bucket_of(b, &f->client);
+
+	while (*p != f) {
+		p = &(*p)->next;
+	}
+	*p = f->next;
+	f->state = UDP_OVER;
+	TAILQ_INSERT_TAIL(&b->udp.over, f, list); /* events of this round may point here */
+}
+
+/* Out of the live ones; only what is asked about it stays. */
+static void flow_stop(struct broker *b, struct udp_flow *f)
+{
+	own_close(&f->server.fd);
+	free(f->queue);
+	f->queue = NULL;
+	TAILQ_REMOVE(&b->udp.live, f, list);
+	b->udp.n_live--;
+	b->n_conns--;
+}
+
+static void unmute_oldest(struct broker *b)
+{
+	struct udp_flow *f = TAILQ_FIRST(&b->udp.muted);
+
+	TAILQ_REMOVE(&b->udp.muted, f, list);
+	b->udp.n_muted--;
+	flow_forget(b, f);
+}
+
+/* Takes a flow that is in no list. */
+static void flow_mute(struct broker *b, struct udp_flow *f)
+{
+	f->state = UDP_MUTED;
+	f->moved_ms = clock_ms();
+	TAILQ_INSERT_TAIL(&b->udp.muted, f, list);
+	if (++b->udp.n_muted > MAX_MUTED) {
+		unmute_oldest(b);
+	}
+}
+
+static void flow_deny(struct broker *b, struct udp_flow *f, const char *reason, const char *kind_of)
+{
+	report(b, f, EGRESS_DENIED, reason, kind_of);
+	flow_stop(b, f);
+	flow_mute(b, f);
+}
+
+static void flow_end(struct broker *b, struct udp_flow *f, const char *reason)
+{
+	bool lost = f->unreachable && f->bytes_in == 0;
+
+	report(b, f, f->state == UDP_RELAY ? EGRESS_CARRIED : EGRESS_DENIED,
+	       lost ? "unreachable" : reason, "");
+	flow_stop(b, f);
+	flow_forget(b, f);
+}
+
+/* Counts a datagram against what the run may carry. One that does not fit is
+ * not carried, and uses it up: what ends a TCP connection is no better here. */
+static bool account(struct broker *b, struct udp_flow *f, size_t len, uint64_t *total, uint64_t max)
+{
+	*total += len;
+	if (*total <= max) {
+		return true;
+	}
+	report(b, f, EGRESS_CARRIED, "byte_limit", "");
+	flow_stop(b, f);
+	flow_mute(b, f);
+	return false;
+}
+
+static void flow_moved(struct broker *b, struct udp_flow *f)
+{
+	f->moved_ms = clock_ms();
+	TAILQ_REMOVE(&b->udp.live, f, list);
+	TAILQ_INSERT_TAIL(&b->udp.live, f, list);
+}
+
+/* Room for one more, if need be in place of one that is long still. */
+static bool make_room(struct broker *b)
+{
+	struct udp_flow *oldest = TAILQ_FIRST(&b->udp.live);
+
+	if (b->n_conns < b->c->max_connections && b->udp.n_live < MAX_UDP_FLOWS) {
+		return true;
+	}
+	if (oldest == NULL || oldest->state != UDP_RELAY ||
+	    clock_ms() - oldest->moved_ms < SPARE_MS) {
+		return false;
+	}
+	flow_end(b, oldest, "idle");
+	return b->n_conns < b->c->max_connections;
+}
+
+/* ---- from the skill ------------------------------------------------------- */
+
+static const char *start_refused(struct broker *b, const struct udp_flow *f)
+{
+	bool used_up = b->bytes_out > b->c->max_bytes_out || b->bytes_in > b->c->max_bytes_in;
+
+	return f->slot == NULL || f->rule < 0 ? "not_declared"
+	       : used_up                      ? "byte_limit"
+	       : !make_room(b)                ? "too_many_connections"
+	                                      : NULL;
+}
+
+static void flow_dial(struct broker *b, struct udp_flow *f)
+{
+	struct dial_request q = {
+		.id = f->id, .rule = (uint32_t)f->rule, .port = f->port, .udp = true
+	};
+
+	snprintf(q.name, sizeof(q.name), "%s", f->slot->name);
+	if (msg_send(b->c->dial, &q, sizeof(q), NULL) != 0) {
+		flow_deny(b, f, "busy", "");
+	}
+}
+
+/* The first datagram of a client. NULL: no memory, it is lost. */
+static struct udp_flow *flow_start(struct broker *b, const struct udp_client *client)
+{
+	struct udp_flow *f = calloc(1, sizeof(*f));
+
+	if (f == NULL) {
+		return NULL;
+	}
+	f->client = *client;
+	f->server.fd = -1;
+	f->id = ++b->next_id;
+	f->since_us = clock_us();
+	f->moved_ms = clock_ms();
+	f->slot = address_dialled(client->listener, &f->asked, &f->port)
+	                  ? egress_by_address(b->c->table, &f->asked)
+	                  : NULL;
+	f->rule = f->slot != NULL ? egress_rule_for(b->c->table, f->slot, f->port, true) : -1;
+	const char *refused = start_refused(b, f);
+	struct udp_flow **bucket = bucket_of(b, client);
+	f->next = *bucket;
+	*bucket = f;
+	if (refused != NULL) {
+		report(b, f, EGRESS_DENIED, refused, "");
+		flow_mute(b, f);
+		return f;
+	}
+	TAILQ_INSERT_TAIL(&b->udp.live, f, list);
+	b->udp.n_live++;
+	b->n_conns++;
+	flow_dial(b, f);
+	return f;
+}
+
+/* Keeps `message` of `len` bytes until the dialler has answered; beyond the cap
+ * it is lost. */
+static void flow_keep(struct udp_flow *f, size_t len)
+{
+	if (f->queue_len == QUEUE_LEN || f->queue_bytes + len > QUEUE_BYTES + QUEUE_LEN) {
+		return;
+	}
+	char *grown = realloc(f->queue, f->queue_bytes + len);
+	if (grown == NULL) {
+		return;
+	}
+	memcpy(grown + f->queue_bytes, message, len);
+	f->queue = grown;
+	f->queue_bytes += len;
+	f->queued[f->queue_len++] = len;
+}
+
+/* Sends a message of `len` bytes, one of them the gate's. False: the flow is over. */
+static bool flow_send(struct broker *b, struct udp_flow *f, const char *data, size_t len)
+{
+	if (!account(b, f, len - 1, &b->bytes_out, b->c->max_bytes_out)) {
+		return false;
+	}
+	if (send(f->server.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+		if (errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == EMSGSIZE) {
+			return true; /* a full network loses datagrams */
+		}
+		flow_end(b, f, "closed");
+		return false;
+	}
+	f->bytes_out += len - 1;
+	flow_moved(b, f);
+	return true;
+}
+
+void udp_datagrams(struct broker *b, int listener)
+{
+	for (int i = 0; i < TURN_DATAGRAMS; i++) {
+		struct udp_client client = { .listener = listener, .len = sizeof(client.at) };
+		ssize_t n = recvfrom(listener, message + 1, sizeof(message) - 1, MSG_DONTWAIT,
+		                     &client.at.any, &client.len);
+		if (n < 0 || client.len > sizeof(client.at)) {
+			return;
+		}
+		size_t len = (size_t)n + 1;
+		struct udp_flow *f = flow_find(b, &client);
+		if (f == NULL) {
+			f = flow_start(b, &client);
+		}
+		message[0] = GATE_DATAGRAM;
+		if (f != NULL && f->state == UDP_DIAL) {
+			flow_keep(f, len);
+		} else if (f != NULL && f->state == UDP_RELAY) {
+			(void)flow_send(b, f, message, len);
+		}
+	}
+}
+
+/* ---- from the dialler and the server -------------------------------------- */
+
+static void flow_release(struct broker *b, struct udp_flow *f)
+{
+	auto_free char *queue = steal_ptr(&f->queue);
+	size_t at = 0;
+
+	for (size_t i = 0; i < f->queue_len; i++) {
+		if (!flow_send(b, f, queue + at, f->queued[i])) {
+			return;
+		}
+		at += f->queued[i];
+	}
+}
+
+bool udp_dialled(struct broker *b, const struct dial_reply *r, int fd)
+{
+	struct udp_flow *f = TAILQ_FIRST(&b->udp.live);
+
+	while (f != NULL && f->id != r->id) {
+		f = TAILQ_NEXT(f, list);
+	}
+	if (f == NULL || f->state != UDP_DIAL) {
+		return false;
+	}
+	auto_fd server = fd;
+	f->dialled = r->address;
+	if (r->result != DIAL_OK || server < 0) {
+		flow_deny(b, f, dial_result_name(r->result), r->kind);
+		return true;
+	}
+	f->server =
+	        (struct source){ .kind = SOURCE_UDP_SERVER, .fd = steal_fd(&server), .owner = f };
+	if (broker_watch(b, &f->server) != 0) {
+		flow_deny(b, f, "no_memory", "");
+		return true;
+	}
+	f->state = UDP_RELAY;
+	flow_moved(b, f);
+	flow_release(b, f);
+	return true;
+}
+
+void udp_turn(struct broker *b, struct udp_flow *f)
+{
+	for (int i = 0; i < TURN_DATAGRAMS && f->state == UDP_RELAY; i++) {
+		ssize_t n = recv(f->server.fd, message, sizeof(message), MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+			return;
+		}
+		if (n <= 0) {
+			flow_end(b, f, "closed");
+			return;
+		}
+		if (message[0] != GATE_DATAGRAM) {
+			f->unreachable = true;
+			continue;
+		}
+		size_t len = (size_t)n - 1;
+		if (!account(b, f, len, &b->bytes_in, b->c->max_bytes_in)) {
+			return;
+		}
+		f->bytes_in += len;
+		flow_moved(b, f);
+		(void)!sendto(f->client.listener, message + 1, len, MSG_DONTWAIT | MSG_NOSIGNAL,
+		              &f->client.at.any, f->client.len);
+	}
+}
+
+/* ---- time ----------------------------------------------------------------- */
+
+void udp_tick(struct broker *b, uint64_t now_ms)
+{
+	struct udp_flow *f;
+
+	while ((f = TAILQ_FIRST(&b->udp.live)) != NULL && now_ms - f->moved_ms > IDLE_UDP_MS) {
+		flow_end(b, f, "idle");
+	}
+	while ((f = TAILQ_FIRST(&b->udp.muted)) != NULL && now_ms - f->moved_ms > MUTED_MS) {
+		unmute_oldest(b);
+	}
+}
+
+void udp_close_all(struct broker *b)
+{
+	while (!TAILQ_EMPTY(&b->udp.live)) {
+		flow_end(b, TAILQ_FIRST(&b->udp.live), "run_ended");
+	}
+}
+
+void udp_sweep(struct broker *b)
+{
+	struct udp_flow *f;
+
+	while ((f = TAILQ_FIRST(&b->udp.over)) != NULL) {
+		TAILQ_REMOVE(&b->udp.over, f, list);
+		free(f);
+	}
+}

@@ -1,0 +1,56 @@
+/* dial.h - the dialler: a process that resolves and connects, and nothing else.
+ *
+ * It hears requests from the broker, which has no authority: a rule by number,
+ * a name and a port. It checks that the rule grants exactly that, resolves the
+ * name with the host's own resolver, judges every address (guard.h), connects
+ * to the judged address and hands the connected socket over. */
+#ifndef EGRESS_DIAL_H
+#define EGRESS_DIAL_H
+
+#include "egress/table.h"
+
+enum dial_result {
+	DIAL_OK,
+	DIAL_REFUSED_RULE, /* no such rule, name or port: a broker that misbehaves */
+	DIAL_NO_NAME,      /* the name does not resolve */
+	DIAL_GUARDED,      /* every address is in a refused range */
+	DIAL_UNREACHABLE,  /* refused, no route, reset */
+	DIAL_TIMEOUT,
+	DIAL_BUSY, /* too many at once */
+};
+
+const char *dial_result_name(enum dial_result r); /* "ok", "guarded", ...: reason codes */
+
+struct dial_request {
+	uint64_t id; /* the broker's own; echoed */
+	uint32_t rule;
+	uint16_t port;
+	bool udp;
+	char name[254];
+};
+
+/* The reply; with DIAL_OK the connected, non-blocking, CLOEXEC socket comes
+ * along as one fd. For UDP that is a gate's end (gate.h). */
+struct dial_reply {
+	uint64_t id;
+	enum dial_result result;
+	struct address address; /* dialled, or the last one refused */
+	char kind[16];          /* with DIAL_GUARDED: "loopback", ... */
+	uint32_t micros;        /* how long it took */
+};
+
+struct dial_config {
+	const struct egress_table *table;
+	const struct cidr *allow_private; /* the owner's ranges */
+	size_t n_allow_private;
+	unsigned timeout_ms; /* per request, all addresses together */
+};
+
+/* The dialler's life, in a forked child of the supervisor: serves `sock` (a
+ * SOCK_SEQPACKET; one request a message, replies in any order) until its peer
+ * closes. Never returns. Requests are served side by side (threads, at most
+ * MAX_DIALS at once). The caller leaves it no other fd: the broker's end of
+ * the socket, say, would keep it alive. */
+_Noreturn void dial_main(int sock, const struct dial_config *config);
+
+#endif

@@ -1,0 +1,269 @@
+#include "egress/egress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "egress/broker.h"
+#include "egress/dial.h"
+#include "egress/event.h"
+#include "os/caps.h"
+
+#define DIAL_TIMEOUT_MS 15000
+#define EVENT_BUFFER    (4 << 20)
+#define LAST_WORDS_MS   500
+
+void egress_init(struct egress *e)
+{
+	*e = (struct egress){ .events = -1 };
+}
+
+/* Only what is named stays open in a child of ours. */
+static void keep_only(const int *fds, size_t n)
+{
+	int top = 2;
+
+	for (int i = 0; i < 3; i++) {
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (null >= 0 && null != i) {
+			(void)dup2(null, i);
+			(void)close(null);
+		}
+	}
+	for (;;) {
+		int next = -1;
+		for (size_t i = 0; i < n; i++) {
+			if (fds[i] > top && (next < 0 || fds[i] < next)) {
+				next = fds[i];
+			}
+		}
+		(void)close_range((unsigned)top + 1, next < 0 ? ~0U : (unsigned)next - 1, 0);
+		if (next < 0) {
+			return;
+		}
+		top = next;
+	}
+}
+
+static int parse_ranges(const struct ssb_plan *plan, struct cidr *ranges)
+{
+	for (size_t i = 0; i < plan->allow_private.n; i++) {
+		if (!cidr_parse(plan->allow_private.v[i], &ranges[i])) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* Neither process needs the owner's secrets or root's privileges, and one of
+ * them parses hostile bytes. */
+static void give_up(const struct ssb_plan *plan)
+{
+	if (geteuid() == 0) {
+		(void)caps_drop(0);
+	}
+	for (char **v = environ; v != NULL && *v != NULL; v++) {
+		explicit_bzero(*v, strlen(*v));
+	}
+	for (size_t i = 0; i < plan->env.n; i++) {
+		explicit_bzero(plan->env.v[i], strlen(plan->env.v[i]));
+	}
+}
+
+static pid_t start_dialler(const struct egress *e, const struct ssb_plan *plan, int sock)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct cidr *ranges = calloc(plan->allow_private.n + 1, sizeof(*ranges));
+		struct dial_config config = { .table = e->table,
+			                      .allow_private = ranges,
+			                      .n_allow_private = plan->allow_private.n,
+			                      .timeout_ms = DIAL_TIMEOUT_MS };
+		keep_only(&sock, 1);
+		give_up(plan);
+		if (ranges == NULL || parse_ranges(plan, ranges) != 0) {
+			_exit(1);
+		}
+		dial_main(sock, &config);
+	}
+	return pid;
+}
+
+static pid_t start_broker(struct egress *e, const struct ssb_plan *plan, int dial, int events)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct broker_config config = { .table = e->table,
+			                        .listeners = &e->listeners,
+			                        .dial = dial,
+			                        .events = events,
+			                        .max_connections = plan->net.max_connections,
+			                        .max_bytes_out = plan->net.max_bytes_out,
+			                        .max_bytes_in = plan->net.max_bytes_in };
+		int keep[MAX_LISTENERS + 2] = { dial, events };
+		memcpy(keep + 2, e->listeners.fd, e->listeners.n * sizeof(int));
+		keep_only(keep, e->listeners.n + 2);
+		give_up(plan);
+		broker_main(&config);
+	}
+	return pid;
+}
+
+int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error *err)
+{
+	int dial[2], events[2], deep = EVENT_BUFFER;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, dial) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "egress", "socketpair");
+	}
+	auto_fd ours = dial[0], theirs = dial[1];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "egress", "socketpair");
+	}
+	auto_fd broker_end = events[1];
+	e->events = events[0];
+	(void)setsockopt(broker_end, SOL_SOCKET, SO_SNDBUF, &deep, sizeof(deep));
+	(void)fcntl(ours, F_SETFL, O_RDWR | O_NONBLOCK);
+	e->dialler = start_dialler(e, plan, theirs);
+	e->broker = e->dialler < 0 ? -1 : start_broker(e, plan, ours, broker_end);
+	listeners_close(&e->listeners);
+	return e->broker < 0 ? ssb_fail(err, SSB_E_SYS, errno, "egress", "fork") : 0;
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+struct event_data {
+	const struct egress_event *e;
+	const struct ssb_plan *plan;
+};
+
+static void put_address(struct json *j, const char *key, const struct address *a)
+{
+	static const struct address none;
+	char text[48];
+
+	if (memcmp(a, &none, sizeof(none)) != 0) {
+		address_format(a, text);
+		json_kstr(j, key, text);
+	}
+}
+
+static void put_data(struct json *j, void *arg)
+{
+	const struct event_data *d = arg;
+	const struct egress_event *e = d->e;
+
+	json_kstr(j, "name", e->name);
+	json_kstr(j, "protocol", e->protocol);
+	json_kuint(j, "port", e->port);
+	json_kstr(j, "reason", e->reason);
+	if (e->rule >= 0 && (size_t)e->rule < d->plan->n_egress) {
+		const struct egress_rule *r = &d->plan->egress[e->rule];
+		json_kstr(j, "rule", r->domain.s);
+		json_kuint(j, "rule_line", r->domain.line);
+	}
+	if (e->kind == EGRESS_RESOLVED || e->kind == EGRESS_UNKNOWN) {
+		json_kuint(j, "qtype", e->qtype);
+		return;
+	}
+	if (e->shown[0] != '\0') {
+		json_kstr(j, "shown", e->shown);
+	}
+	if (e->kind_of[0] != '\0') {
+		json_kstr(j, "range", e->kind_of);
+	}
+	put_address(j, "address_asked", &e->asked);
+	put_address(j, "address_dialled", &e->dialled);
+	json_kuint(j, "bytes_out", e->bytes_out);
+	json_kuint(j, "bytes_in", e->bytes_in);
+	json_kuint(j, "duration_us", e->micros);
+}
+
+static void record(struct egress *e, const struct egress_event *ev, struct trace *trace)
+{
+	static const struct {
+		enum event_kind kind;
+		bool violation;
+	} AS[] = {
+		[EGRESS_RESOLVED] = { EV_DNS_RESOLUTION, false },
+		[EGRESS_UNKNOWN] = { EV_NETWORK_EGRESS_BLOCKED, true },
+		[EGRESS_CARRIED] = { EV_NETWORK_EGRESS_ALLOWED, false },
+		[EGRESS_DENIED] = { EV_NETWORK_EGRESS_BLOCKED, true },
+	};
+	struct event_data data = { ev, e->table->plan };
+	char text[640];
+
+	if ((unsigned)ev->kind >= ARRAY_LEN(AS)) {
+		return; /* a broker that has lost its mind */
+	}
+	snprintf(text, sizeof(text), "%s %s:%u %s", ev->protocol, ev->name, ev->port, ev->reason);
+	trace_record(trace, AS[ev->kind].kind, AS[ev->kind].violation, text, put_data, &data);
+}
+
+void egress_hear(struct egress *e, struct trace *trace)
+{
+	for (int i = 0; i < 256 && e->events >= 0; i++) {
+		struct egress_event ev;
+		ssize_t n = recv(e->events, &ev, sizeof(ev), MSG_DONTWAIT);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+			return;
+		}
+		if (n != (ssize_t)sizeof(ev)) {
+			own_close(&e->events);
+			return;
+		}
+		/* What it says is text from an untrusted process. */
+		ev.name[sizeof(ev.name) - 1] = ev.shown[sizeof(ev.shown) - 1] = '\0';
+		ev.protocol[sizeof(ev.protocol) - 1] = ev.reason[sizeof(ev.reason) - 1] = '\0';
+		ev.kind_of[sizeof(ev.kind_of) - 1] = '\0';
+		if (trace != NULL) {
+			record(e, &ev, trace);
+		}
+	}
+}
+
+static void end_child(pid_t *pid)
+{
+	if (*pid > 0) {
+		(void)kill(*pid, SIGKILL);
+		(void)waitpid(*pid, NULL, 0);
+		*pid = 0;
+	}
+}
+
+void egress_stop(struct egress *e, struct trace *trace)
+{
+	if (e->events >= 0) {
+		struct pollfd p = { .fd = e->events, .events = POLLIN };
+		(void)shutdown(e->events, SHUT_WR);
+		while (e->events >= 0 && poll(&p, 1, LAST_WORDS_MS) > 0) {
+			egress_hear(e, trace);
+		}
+	}
+	end_child(&e->broker);
+	end_child(&e->dialler);
+}
+
+void egress_done(struct egress *e)
+{
+	end_child(&e->broker);
+	end_child(&e->dialler);
+	own_close(&e->events);
+	listeners_close(&e->listeners);
+	egress_table_free(e->table);
+	e->table = NULL;
+}

@@ -1,0 +1,32 @@
+/* egress.h - the egress of one run, seen from the supervisor: two processes,
+ * a dialler with authority and a broker without, and what they report. */
+#ifndef EGRESS_EGRESS_H
+#define EGRESS_EGRESS_H
+
+#include <sys/types.h>
+
+#include "audit/trace.h"
+#include "egress/listen.h"
+#include "egress/table.h"
+
+struct egress {
+	struct egress_table *table;
+	struct listeners listeners; /* ours until the broker has them */
+	pid_t dialler;
+	pid_t broker;
+	int events; /* -1: not running */
+};
+
+void egress_init(struct egress *e);
+
+/* Both processes; the listeners are the broker's from then on. */
+int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error *err);
+
+/* Takes what the broker has reported into the trace. */
+void egress_hear(struct egress *e, struct trace *trace);
+
+/* Ends both and takes their last words. */
+void egress_stop(struct egress *e, struct trace *trace);
+void egress_done(struct egress *e);
+
+#endif

@@ -1,0 +1,184 @@
+/* One thread serves all gates. A gate belongs to it from the moment at which
+ * the broker's end is watched, and only it frees one: when that end is closed.
+ * A datagram that cannot be passed on at once is lost, as on any network. */
+#include "egress/gate.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+
+#define TURN_DATAGRAMS 64 /* then the other gates have their turn */
+#define STACK_BYTES    (64 * 1024)
+
+struct gate {
+	struct gate_end {
+		struct gate *gate;
+		int fd;
+	} broker, server;
+};
+
+static int epoll_fd = -1;
+static atomic_int n_gates;
+
+static void gate_free(struct gate *g)
+{
+	if (g != NULL) {
+		own_close(&g->broker.fd);
+		own_close(&g->server.fd);
+		free(g);
+		atomic_fetch_sub(&n_gates, 1);
+	}
+}
+
+static void gate_freep(struct gate **g)
+{
+	gate_free(*g);
+}
+
+/* Is it news about the server, rather than a full queue of ours? */
+static bool is_refusal(int error)
+{
+	return error != EAGAIN && error != EINTR && error != ENOBUFS && error != ENOMEM &&
+	       error != EMSGSIZE;
+}
+
+static void tell_unreachable(const struct gate *g)
+{
+	(void)!send(g->broker.fd, &(char){ GATE_UNREACHABLE }, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void send_out(const struct gate *g, const char *datagram, size_t len)
+{
+	/* A first failure may be news of an earlier datagram; this one was not sent. */
+	for (int i = 0; i < 2; i++) {
+		if (send(g->server.fd, datagram, len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
+		    !is_refusal(errno)) {
+			return;
+		}
+		tell_unreachable(g);
+	}
+}
+
+static void outward(struct gate *g, char *buf)
+{
+	for (int i = 0; i < TURN_DATAGRAMS; i++) {
+		ssize_t n = recv(g->broker.fd, buf, GATE_MESSAGE, MSG_DONTWAIT | MSG_TRUNC);
+		if (n == 0 || (n < 0 && is_refusal(errno))) {
+			gate_free(g);
+			return;
+		}
+		if (n < 0) {
+			return;
+		}
+		if (n <= GATE_MESSAGE && buf[0] == GATE_DATAGRAM) {
+			send_out(g, buf + 1, (size_t)n - 1);
+		}
+	}
+}
+
+static void inward(const struct gate *g, char *buf)
+{
+	for (int i = 0; i < TURN_DATAGRAMS; i++) {
+		ssize_t n = recv(g->server.fd, buf + 1, GATE_MESSAGE - 1, MSG_DONTWAIT);
+		if (n >= 0) {
+			buf[0] = GATE_DATAGRAM;
+			(void)!send(g->broker.fd, buf, (size_t)n + 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+		} else if (is_refusal(errno)) {
+			tell_unreachable(g);
+		} else {
+			return;
+		}
+	}
+}
+
+static void *serve(void *arg)
+{
+	static char buf[GATE_MESSAGE];
+	struct epoll_event e;
+
+	(void)arg;
+	for (;;) {
+		/* One at a time: a second event could be of a gate that the first ended. */
+		if (epoll_wait(epoll_fd, &e, 1, -1) != 1) {
+			continue;
+		}
+		struct gate_end *end = e.data.ptr;
+		if (end == &end->gate->broker) {
+			outward(end->gate, buf);
+		} else {
+			inward(end->gate, buf);
+		}
+	}
+	return NULL;
+}
+
+static void start_thread(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	auto_fd fd = epoll_create1(EPOLL_CLOEXEC);
+
+	if (fd < 0 || pthread_attr_init(&attr) != 0) {
+		return;
+	}
+	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
+	epoll_fd = fd; /* before there is someone to use it */
+	if (pthread_create(&thread, &attr, serve, NULL) == 0) {
+		(void)steal_fd(&fd);
+	} else {
+		epoll_fd = -1;
+	}
+	(void)pthread_attr_destroy(&attr);
+}
+
+static int watch(struct gate_end *end)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = end };
+
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, end->fd, &e);
+}
+
+/* Takes `udp`, also on failure. */
+static struct gate *gate_new(int udp)
+{
+	auto_fd server = udp;
+	struct gate *g = calloc(1, sizeof(*g));
+
+	if (atomic_fetch_add(&n_gates, 1) >= MAX_UDP_FLOWS || epoll_fd < 0 || g == NULL) {
+		atomic_fetch_sub(&n_gates, 1);
+		free(g);
+		errno = EMFILE;
+		return NULL;
+	}
+	*g = (struct gate){ .broker = { g, -1 }, .server = { g, steal_fd(&server) } };
+	return g;
+}
+
+int gate_open(int udp)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int pair[2];
+
+	(void)pthread_once(&once, start_thread);
+	AUTO(gate_freep) struct gate *g = gate_new(udp);
+	if (g == NULL ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
+		return -1;
+	}
+	auto_fd theirs = pair[1];
+	g->broker.fd = pair[0];
+	if (watch(&g->broker) != 0) {
+		return -1;
+	}
+	/* The thread's from here on; if this fails, the end of `theirs` ends it. */
+	struct gate *served = steal_ptr(&g);
+	return watch(&served->server) == 0 ? steal_fd(&theirs) : -1;
+}

@@ -1,0 +1,145 @@
+/* Special addresses: the registries of special-purpose IPv4 and IPv6 addresses,
+ * and the well-known places where clouds serve credentials.
+ *
+ * One form for both families (IPv4 as ::ffff:a.b.c.d), so that there is one
+ * table and one comparison. Rows are tried in order: the narrow ones first. */
+#include "egress/guard.h"
+
+#define V4_BITS ADDRESS_V4_BITS
+#define V4(a, b, c, d)                                                                             \
+	{                                                                                          \
+		{                                                                                  \
+			0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d                       \
+		}                                                                                  \
+	}
+#define ROWS(t) (sizeof(t) / sizeof((t)[0]))
+
+static const struct cidr GLOBAL = { { { 0x20 } }, 3 };
+
+static const struct special {
+	struct cidr range;
+	const char *kind;
+} SPECIAL[] = {
+	{ { V4(100, 100, 100, 200), V4_BITS + 32 }, "metadata" },
+	{ { V4(168, 63, 129, 16), V4_BITS + 32 }, "metadata" },
+	{ { V4(169, 254, 0, 23), V4_BITS + 32 }, "metadata" },
+	{ { V4(169, 254, 42, 42), V4_BITS + 32 }, "metadata" },
+	{ { V4(169, 254, 169, 254), V4_BITS + 32 }, "metadata" },
+	{ { V4(169, 254, 170, 2), V4_BITS + 32 }, "metadata" },
+	{ { V4(169, 254, 170, 23), V4_BITS + 32 }, "metadata" },
+	{ { V4(192, 0, 0, 192), V4_BITS + 32 }, "metadata" },
+	{ { V4(0, 0, 0, 0), V4_BITS + 8 }, "unspecified" },
+	{ { V4(10, 0, 0, 0), V4_BITS + 8 }, "private" },
+	{ { V4(100, 64, 0, 0), V4_BITS + 10 }, "cgnat" },
+	{ { V4(127, 0, 0, 0), V4_BITS + 8 }, "loopback" },
+	{ { V4(169, 254, 0, 0), V4_BITS + 16 }, "link_local" },
+	{ { V4(172, 16, 0, 0), V4_BITS + 12 }, "private" },
+	{ { V4(192, 0, 0, 0), V4_BITS + 24 }, "reserved" },
+	{ { V4(192, 0, 2, 0), V4_BITS + 24 }, "documentation" },
+	{ { V4(192, 88, 99, 0), V4_BITS + 24 }, "reserved" }, /* relays of 6to4 */
+	{ { V4(192, 168, 0, 0), V4_BITS + 16 }, "private" },
+	{ { V4(198, 18, 0, 0), V4_BITS + 15 }, "benchmark" },
+	{ { V4(198, 51, 100, 0), V4_BITS + 24 }, "documentation" },
+	{ { V4(203, 0, 113, 0), V4_BITS + 24 }, "documentation" },
+	{ { V4(224, 0, 0, 0), V4_BITS + 4 }, "multicast" },
+	{ { V4(255, 255, 255, 255), V4_BITS + 32 }, "broadcast" },
+	{ { V4(240, 0, 0, 0), V4_BITS + 4 }, "reserved" },
+
+	{ { { { [15] = 1 } }, 128 }, "loopback" },
+	{ { { { 0x20, 0x01, 0, 0x02, 0, 0 } }, 48 }, "benchmark" },  /* 2001:2:: */
+	{ { { { 0x20, 0x01, 0x0d, 0xb8 } }, 32 }, "documentation" }, /* 2001:db8:: */
+	{ { { { 0x3f, 0xff, 0 } }, 20 }, "documentation" },          /* 3fff:: */
+	{ { { { 0xfd, 0, 0x0e, 0xc2 } }, 32 }, "metadata" },         /* fd00:ec2:: */
+	{ { { { 0xfd, 0x20, 0, 0xce } }, 32 }, "metadata" },         /* fd20:ce:: */
+	{ { { { 0xfc } }, 7 }, "unique_local" },
+	{ { { { 0xfe, 0x80, [12] = 0xa9, 0xfe, 0xa9, 0xfe } }, 128 }, "metadata" },
+	{ { { { 0xfe, 0x80 } }, 10 }, "link_local" },
+	{ { { { 0xfe, 0xc0 } }, 10 }, "private" }, /* site-local */
+	{ { { { 0xff } }, 8 }, "multicast" },
+};
+
+/* Assignments for protocols, 2001::/23: none is a host, but for Teredo, which
+ * is judged by the IPv4 addresses in it. */
+static const struct cidr TEREDO = { { { 0x20, 0x01, 0, 0 } }, 32 };
+static const struct cidr PROTOCOLS = { { { 0x20, 0x01, 0 } }, 23 };
+static const struct cidr NAT64 = { { { 0, 0x64, 0xff, 0x9b } }, 96 };
+
+/* Where IPv4 addresses lie within IPv6. `inverted`: stored as their complement. */
+static const struct embedding {
+	struct cidr range;
+	unsigned at;
+	bool inverted;
+} EMBEDDINGS[] = {
+	{ { { { 0 } }, 96 }, 12, false },                         /* ::a.b.c.d */
+	{ { { { [8] = 0xff, 0xff } }, 96 }, 12, false },          /* ::ffff:0:a.b.c.d */
+	{ { { { 0, 0x64, 0xff, 0x9b } }, 96 }, 12, false },       /* NAT64 */
+	{ { { { 0, 0x64, 0xff, 0x9b, 0, 1 } }, 48 }, 12, false }, /* NAT64, local */
+	{ { { { 0x20, 0x02 } }, 16 }, 2, false },                 /* 6to4 */
+	{ { { { 0x20, 0x01, 0, 0 } }, 32 }, 4, false },           /* Teredo's server */
+	{ { { { 0x20, 0x01, 0, 0 } }, 32 }, 12, true },           /* and its client */
+};
+
+static const char *listed(const struct address *a)
+{
+	for (size_t i = 0; i < ROWS(SPECIAL); i++) {
+		if (cidr_contains(&SPECIAL[i].range, a)) {
+			return SPECIAL[i].kind;
+		}
+	}
+	return NULL;
+}
+
+static const char *embedded(const struct address *a, unsigned at, bool inverted)
+{
+	struct address v4 = V4(0, 0, 0, 0);
+
+	for (unsigned i = 0; i < 4; i++) {
+		v4.b[12 + i] = (uint8_t)(inverted ? ~a->b[at + i] : a->b[at + i]);
+	}
+	return listed(&v4);
+}
+
+/* Interface identifiers 0:5efe and 200:5efe, beneath any prefix. */
+static bool is_isatap(const struct address *a)
+{
+	return (a->b[8] & 0xfd) == 0 && a->b[9] == 0 && a->b[10] == 0x5e && a->b[11] == 0xfe;
+}
+
+const char *address_special(const struct address *a)
+{
+	const char *kind = listed(a);
+
+	if (address_is_v4(a)) {
+		return kind;
+	}
+	for (size_t i = 0; kind == NULL && i < ROWS(EMBEDDINGS); i++) {
+		const struct embedding *e = &EMBEDDINGS[i];
+		if (cidr_contains(&e->range, a)) {
+			kind = embedded(a, e->at, e->inverted);
+		}
+	}
+	if (kind == NULL && is_isatap(a)) {
+		kind = embedded(a, 12, false);
+	}
+	if (kind != NULL || cidr_contains(&TEREDO, a) || cidr_contains(&NAT64, a)) {
+		return kind;
+	}
+	return !cidr_contains(&GLOBAL, a) || cidr_contains(&PROTOCOLS, a) ? "reserved" : NULL;
+}
+
+bool guard_allows(const struct address *a, const struct cidr *granted, size_t n_granted,
+                  const char **ret_kind)
+{
+	const char *kind = address_special(a);
+
+	if (kind == NULL) {
+		return true;
+	}
+	for (size_t i = 0; i < n_granted; i++) {
+		if (cidr_contains(&granted[i], a)) {
+			return true;
+		}
+	}
+	*ret_kind = kind;
+	return false;
+}

@@ -1,0 +1,185 @@
+/* Attempts are started one after another, RACE_STAGGER_MS apart or at once when
+ * the last one failed, and all stay in the race until one is connected. */
+#include "egress/race.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+
+struct race {
+	const struct race_target *targets;
+	size_t n;
+	uint16_t port;
+	int type;
+	size_t started;                        /* targets[0..started) were tried */
+	int64_t next_us;                       /* when the next one starts */
+	struct pollfd fds[MAX_DIAL_ADDRESSES]; /* fd -1: failed */
+	size_t running;
+	int last_errno;
+};
+
+int64_t race_now_us(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+void race_interleave(struct race_target *targets, size_t n)
+{
+	struct race_target order[MAX_DIAL_ADDRESSES] = { 0 };
+	size_t at[2] = { 0, 0 }; /* the next of each family: the first one's, the other */
+
+	assert(n <= MAX_DIAL_ADDRESSES);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t turn = i; turn < i + 2; turn++) {
+			size_t other = turn % 2;
+			size_t *k = &at[other];
+			while (*k < n && (address_is_v4(&targets[*k].address) !=
+			                  address_is_v4(&targets[0].address)) != (other == 1)) {
+				(*k)++;
+			}
+			if (*k < n) {
+				order[i] = targets[(*k)++];
+				break;
+			}
+		}
+	}
+	memcpy(targets, order, n * sizeof(*order));
+}
+
+/* The address that was judged is the one in the sockaddr: nothing resolves here. */
+static socklen_t sockaddr_of(const struct race_target *t, uint16_t port,
+                             struct sockaddr_storage *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (address_is_v4(&t->address)) {
+		struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+		memcpy(&in.sin_addr, t->address.b + 12, sizeof(in.sin_addr));
+		memcpy(out, &in, sizeof(in));
+		return sizeof(in);
+	}
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+		                    .sin6_port = htons(port),
+		                    .sin6_scope_id = t->scope };
+	memcpy(&in6.sin6_addr, t->address.b, sizeof(in6.sin6_addr));
+	memcpy(out, &in6, sizeof(in6));
+	return sizeof(in6);
+}
+
+/* Returns the socket of a connect that is under way or done, -1 with errno. */
+static int start(const struct race *r, const struct race_target *t)
+{
+	struct sockaddr_storage to;
+	socklen_t len = sockaddr_of(t, r->port, &to);
+	auto_fd fd = socket(to.ss_family, r->type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0) {
+		return -1;
+	}
+	if (r->type == SOCK_STREAM) {
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	}
+	if (connect(fd, (const struct sockaddr *)&to, len) < 0 && errno != EINPROGRESS) {
+		return -1;
+	}
+	return steal_fd(&fd);
+}
+
+static void start_next(struct race *r, int64_t now)
+{
+	struct pollfd *p = &r->fds[r->started];
+
+	*p = (struct pollfd){ .fd = start(r, &r->targets[r->started]), .events = POLLOUT };
+	r->started++;
+	if (p->fd < 0) {
+		r->last_errno = errno;
+		r->next_us = now;
+		return;
+	}
+	r->running++;
+	r->next_us = now + RACE_STAGGER_MS * 1000;
+}
+
+/* Milliseconds until something is due, rounded up so as not to spin. */
+static int wait_ms(const struct race *r, int64_t now, int64_t deadline)
+{
+	int64_t until = r->started < r->n && r->next_us < deadline ? r->next_us : deadline;
+	int64_t ms = (until - now + 999) / 1000;
+
+	return ms <= 0 ? 0 : ms > 60000 ? 60000 : (int)ms;
+}
+
+/* Looks at the sockets that have news; the index of a connected one, or -1. */
+static int sift(struct race *r)
+{
+	for (size_t i = 0; i < r->started; i++) {
+		struct pollfd *p = &r->fds[i];
+		int error = 0;
+		socklen_t len = sizeof(error);
+		if (p->fd < 0 || p->revents == 0) {
+			continue;
+		}
+		if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0) {
+			return (int)i;
+		}
+		r->last_errno = error != 0 ? error : errno;
+		own_close(&p->fd);
+		r->running--;
+		r->next_us = 0;
+	}
+	return -1;
+}
+
+static int run(struct race *r, int64_t deadline)
+{
+	for (;;) {
+		int64_t now = race_now_us();
+		if (now >= deadline) {
+			r->last_errno = ETIMEDOUT;
+			return -1;
+		}
+		if (r->started < r->n && now >= r->next_us) {
+			start_next(r, now);
+			continue;
+		}
+		if (r->running == 0) {
+			return -1;
+		}
+		if (poll(r->fds, r->started, wait_ms(r, now, deadline)) > 0) {
+			int winner = sift(r);
+			if (winner >= 0) {
+				return winner;
+			}
+		}
+	}
+}
+
+int race_connect(const struct race_target *targets, size_t n, uint16_t port, int type,
+                 int64_t deadline_us, size_t *tried)
+{
+	struct race r = { .targets = targets, .n = n, .port = port, .type = type };
+	int fd = -1;
+
+	assert(n > 0 && n <= MAX_DIAL_ADDRESSES);
+	int winner = run(&r, deadline_us);
+	*tried = r.started > 0 ? r.started - 1 : 0;
+	if (winner >= 0) {
+		fd = steal_fd(&r.fds[winner].fd);
+		*tried = (size_t)winner;
+	}
+	for (size_t i = 0; i < r.started; i++) {
+		own_close(&r.fds[i].fd);
+	}
+	errno = r.last_errno;
+	return fd;
+}

@@ -1,0 +1,63 @@
+/* table.h - the egress of a plan, numbered: what broker, dialler and stage
+ * agree on. Made once by the supervisor before any of them exists; each has
+ * its own copy by fork.
+ *
+ * Every exact name has a synthetic address of each family; a wildcard has a
+ * pool of them, given out as names are asked for. A connection is therefore
+ * always to one name, whatever real address it shares with others. A literal
+ * address of the plan is its own name. */
+#ifndef EGRESS_TABLE_H
+#define EGRESS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "egress/guard.h"
+#include "policy/plan.h"
+
+#define EGRESS_DNS4 "198.18.0.53"
+#define EGRESS_DNS6 "fd53:7373:6273::53"
+
+/* What the first bytes of a connection must be. */
+enum first_bytes { FIRST_RAW, FIRST_TLS, FIRST_HTTP };
+
+struct slot {
+	unsigned rule;  /* index into plan->egress of the rule that made it */
+	char name[254]; /* the name; "" in an unused slot of a wildcard's pool */
+	bool pool;      /* belongs to a wildcard */
+	uint8_t v4[4];  /* network order */
+	uint8_t v6[16];
+	bool literal4, literal6; /* v4 or v6 is the plan's own literal; the other is unused */
+};
+
+struct egress_table {
+	const struct ssb_plan *plan; /* borrowed */
+	struct slot *slots;
+	size_t n_slots;
+	bool v6; /* the host has IPv6: AAAA is answered */
+};
+
+/* New table (egress_table_free); NULL plan rules give an empty table. */
+int egress_table_new(const struct ssb_plan *plan, struct egress_table **ret, struct ssb_error *err);
+void egress_table_free(struct egress_table *t);
+
+/* Slot of a dialled address (16-byte form, IPv4 mapped); NULL: none. */
+struct slot *egress_by_address(struct egress_table *t, const struct address *a);
+
+/* Slot of a name that a rule grants; for a wildcard the slot that the name
+ * has or now gets. NULL: no rule, or the pool is used up (*ret_full). `name`
+ * is normalised (lower case, no final dot). */
+struct slot *egress_by_name(struct egress_table *t, const char *name, bool *ret_full);
+
+/* The rule by which `slot` may use `port` with TCP (or UDP); -1: none. Several
+ * rules may name the same domain. */
+int egress_rule_for(const struct egress_table *t, const struct slot *slot, uint16_t port, bool udp);
+
+/* What a connection by this rule to this port must begin with. `tcp` on the
+ * ports of TLS and HTTP insists as well; elsewhere the server may speak first. */
+enum first_bytes egress_first_bytes(const struct egress_rule *rule, uint16_t port);
+
+bool egress_name_matches(const struct egress_rule *rule, const char *name);
+
+#endif

@@ -1,0 +1,107 @@
+/* ca.c - the owner's own certificate authorities, for a run with egress.
+ *
+ * Where the owner's programs are told of a bundle by a variable, the skill's
+ * are too: a proxy or server of the company's own is else no host to them. The
+ * system's bundle is in every sandbox and needs nothing. The variable is not
+ * the owner's explicit word, so it opens nothing that is dangerous. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/file.h"
+#include "policy/build.h"
+#include "policy/owner.h"
+
+#define SYSTEM_CERTIFICATES "/etc/ssl/certs" /* in every sandbox */
+
+static const char *const VARIABLES[] = { "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS" };
+
+static bool readable_file(const char *path, struct stat *st)
+{
+	return stat(path, st) == 0 && S_ISREG(st->st_mode) && access(path, R_OK) == 0;
+}
+
+/* NULL, or why the file must not be shown unasked. */
+static const char *judge_file(struct build *b, int fd, const char *real)
+{
+	struct danger_hits hits;
+	struct subject s;
+
+	if (b->manifest != NULL && path_beneath(real, "/skill") != NULL) {
+		return "it would lie in the skill's own directory";
+	}
+	if (build_danger(b) == NULL || subject_init(&s, fd, real, NULL) < 0 ||
+	    danger_judge(b->danger, &s, ACCESS_READ, &hits) < 0 ||
+	    danger_judge_mounts(b->danger, &s, ACCESS_READ, &hits) < 0) {
+		return "it cannot be examined";
+	}
+	return hits.n > 0 ? "it is in a place that is not granted unasked" : NULL;
+}
+
+/* NULL, or why not; the object that was judged is the one that is granted. */
+static const char *grant_file(struct build *b, const char *name, const char *real)
+{
+	auto_fd fd = file_open_nosymlink(real, O_PATH);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		return "it cannot be opened";
+	}
+	const char *why = judge_file(b, fd, real);
+	if (why != NULL) {
+		return why;
+	}
+	struct grant g = {
+		.path = strdup(real),
+		.target = strdup(real),
+		.access = ACCESS_READ,
+		.origin = ORIGIN_POLICY,
+		.where = strdup(name),
+		.fd = steal_fd(&fd),
+		.dev = st.st_dev,
+		.ino = st.st_ino,
+		.uid = st.st_uid,
+		.gid = st.st_gid,
+		.parent_fd = -1,
+	};
+	grants_add(b, &g);
+	return NULL;
+}
+
+static void add_bundle(struct build *b, const char *name, const char *value)
+{
+	auto_free char *real = realpath(value, NULL);
+	struct stat st;
+	const char *why = NULL;
+
+	if (real == NULL || !readable_file(real, &st)) {
+		why = "it is no file that can be read";
+	} else if (!path_is_system(real) && path_beneath(real, SYSTEM_CERTIFICATES) == NULL) {
+		why = grant_file(b, name, real);
+	}
+	if (why != NULL) {
+		build_warn(b, name, "%s is not passed: %.200s: %s; --read and --env can grant it",
+		           name, value, why);
+		return;
+	}
+	/* Where the file is in the sandbox: without the symlinks. */
+	auto_free char *pair = build_printf(b, "%s=%s", name, real);
+	if (pair != NULL) {
+		build_add(b, &b->ca_env, pair, ARRAY_LEN(VARIABLES));
+	}
+}
+
+void ca_build(struct build *b)
+{
+	for (size_t i = 0; b->plan->n_egress > 0 && i < ARRAY_LEN(VARIABLES); i++) {
+		const char *value = owner_getenv(b->owner, VARIABLES[i]);
+		if (value != NULL && *value != '\0' && !env_is_decided(b, VARIABLES[i])) {
+			add_bundle(b, VARIABLES[i], value);
+		}
+	}
+}

@@ -1,0 +1,188 @@
+/* network.c - which hosts a plan reaches, how much passes, and which of the
+ * addresses that are refused by nature the owner opens. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "policy/build.h"
+
+static void add_egress(struct build *b, const struct egress_rule *rule)
+{
+	struct ssb_plan *p = b->plan;
+	struct egress_rule *v = realloc(p->egress, (p->n_egress + 1) * sizeof(*v));
+
+	if (v == NULL) {
+		b->failed = true;
+		return;
+	}
+	p->egress = v;
+	struct egress_rule *r = &v[p->n_egress];
+	*r = *rule;
+	r->domain.s = strdup(rule->domain.s);
+	r->ports = malloc((rule->n_ports + 1) * sizeof(*r->ports));
+	p->n_egress++;
+	if (r->domain.s == NULL || r->ports == NULL) {
+		b->failed = true;
+		r->n_ports = 0;
+		return;
+	}
+	memcpy(r->ports, rule->ports, rule->n_ports * sizeof(*r->ports));
+}
+
+static bool has_port(const struct egress_rule *r, uint16_t port)
+{
+	for (size_t i = 0; i < r->n_ports; i++) {
+		if (r->ports[i] == port) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The first port of a declared rule that the owner's own rules, which are TCP,
+ * do not open at the same host; 0 if there is none. */
+static unsigned uncovered_port(const struct ssb_plan *p, size_t n_owner,
+                               const struct egress_rule *rule)
+{
+	for (size_t k = 0; k < rule->n_ports; k++) {
+		bool found = false;
+		for (size_t i = 0; i < n_owner && rule->protocol != PROTO_UDP; i++) {
+			found |= strcmp(p->egress[i].domain.s, rule->domain.s) == 0 &&
+			         has_port(&p->egress[i], rule->ports[k]);
+		}
+		if (!found) {
+			return rule->ports[k];
+		}
+	}
+	return 0;
+}
+
+/* A range has no synthetic address of its own to be reached by. */
+static void refuse_range(struct build *b, const char *where, const char *what)
+{
+	build_refuse(b, where, what, "address ranges are not carried yet",
+	             "declare single addresses");
+}
+
+static void add_declared_egress(struct build *b, const struct egress_rule *rule, size_t n_owner)
+{
+	const char *host = rule->domain.s;
+	auto_free char *what = build_printf(b, "connect to %s", host);
+	char where[192];
+
+	if (what == NULL) {
+		return;
+	}
+	build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
+	build_where(b, &rule->domain, where, sizeof(where));
+	if (rule->kind == HOST_CIDR) {
+		refuse_range(b, where, what);
+		return;
+	}
+	unsigned port = rule->kind == HOST_ADDRESS && !b->policy.literal_addresses
+	                        ? uncovered_port(b->plan, n_owner, rule)
+	                        : 0;
+	if (port == 0) {
+		add_egress(b, rule);
+		return;
+	}
+	bool v6 = strchr(host, ':') != NULL;
+	auto_free char *flag = rule->protocol == PROTO_UDP
+	                               ? build_printf(b, "%s", "")
+	                               : build_printf(b, "--net %s%s%s:%u, or ", v6 ? "[" : "",
+	                                              host, v6 ? "]" : "", port);
+	auto_free char *remedy = build_printf(b,
+	                                      "declare a name; or the owner allows it: %s'network: "
+	                                      "{allow_literal_addresses: true}' in the policy file",
+	                                      flag != NULL ? flag : "");
+	if (remedy != NULL) {
+		build_refuse(b, where, what, "addresses in place of names need the owner's word",
+		             remedy);
+	}
+}
+
+static void add_owner_egress(struct build *b, const char *value)
+{
+	struct egress_rule rule;
+
+	if (option_net(value, &rule) != NULL) {
+		b->failed = true; /* it was checked when given: only memory is left */
+		return;
+	}
+	if (rule.kind == HOST_CIDR) {
+		auto_free char *what = build_printf(b, "connect to %s", rule.domain.s);
+		if (what != NULL) {
+			refuse_range(b, option_flag(SSB_OPT_NET), what);
+		}
+	} else {
+		add_egress(b, &rule);
+	}
+	free(rule.domain.s);
+	free(rule.ports);
+}
+
+/* ---- the owner's ranges ----------------------------------------------------- */
+
+/* The owner's word is taken; that it opens everything is said. */
+static void add_private(struct build *b, const char *where, const char *range)
+{
+	struct string_list *l = &b->plan->allow_private;
+
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->v[i], range) == 0) {
+			return;
+		}
+	}
+	build_add(b, l, range, MAX_GRANTS + MAX_LIST_ITEMS);
+	if (strcmp(range, "0.0.0.0/0") == 0 || strcmp(range, "::/0") == 0) {
+		build_warn(b, where,
+		           "%s opens to the skill: this machine's own services, its network and "
+		           "its metadata, wherever a granted name leads there",
+		           range);
+	}
+}
+
+static void set_private(struct build *b)
+{
+	const struct mtext_list *l = &b->policy.lists[POLICY_ALLOW_PRIVATE];
+	const char *flag = option_flag(SSB_OPT_ALLOW_PRIVATE);
+	char where[192];
+
+	for (size_t i = 0; i < b->opt->allow_private.n; i++) {
+		add_private(b, flag, b->opt->allow_private.v[i]);
+	}
+	if (b->opt->allow_private.n > 0 && b->plan->n_egress == 0) {
+		build_warn(b, flag, "no host is granted, so no address is; add --net HOST");
+	}
+	for (size_t i = 0; i < l->n; i++) {
+		add_private(b, policy_where(&b->policy, &l->v[i], where, sizeof(where)), l->v[i].s);
+	}
+}
+
+static void set_net_limits(struct build *b)
+{
+	struct net_limits *net = &b->plan->net;
+	const struct net_limits *most = &b->policy.net;
+
+	*net = b->manifest != NULL ? b->manifest->net : NET_DEFAULTS;
+	if (b->plan->n_egress == 0) {
+		return; /* nothing to be lowered, nor to be warned of */
+	}
+	build_lower(b, "max_connections", &net->max_connections, most->max_connections);
+	build_lower(b, "max_bytes_out", &net->max_bytes_out, most->max_bytes_out);
+	build_lower(b, "max_bytes_in", &net->max_bytes_in, most->max_bytes_in);
+}
+
+void network_build(struct build *b)
+{
+	for (size_t i = 0; i < b->opt->net.n; i++) {
+		add_owner_egress(b, b->opt->net.v[i]);
+	}
+	size_t n_owner = b->plan->n_egress;
+	for (size_t i = 0; b->manifest != NULL && i < b->manifest->n_egress; i++) {
+		add_declared_egress(b, &b->manifest->egress[i], n_owner);
+	}
+	set_private(b);
+	set_net_limits(b);
+}

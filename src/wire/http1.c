@@ -1,0 +1,417 @@
+/* http1.c - the stream of requests: heads held back and judged, bodies passed.
+ *
+ * One state at a time, each with a step that looks at the bytes not yet passed
+ * on and says how many of them may go:
+ *
+ *   HEAD -> JUDGE (the caller's) -> BODY -> HEAD
+ *                                   BODY -> CHUNK_LINE -> CHUNK -> CHUNK_END -> CHUNK_LINE
+ *                                           CHUNK_LINE (size 0) -> TRAILER -> HEAD
+ *
+ * Every verdict depends on the bytes alone, never on how they were cut: a
+ * section that is held back is read line by line, each line once, and the first
+ * thing wrong decides. So garbage is denied as soon as it shows, and no head
+ * has to be read twice. */
+#include "wire/http1.h"
+
+#include <string.h>
+
+#include "base/own.h"
+#include "wire/http1_head.h"
+
+#define MAX_CHUNK_DIGITS 8
+#define MAX_CHUNK        INT32_MAX /* more is an overflow in somebody's parser */
+
+enum state { HEAD, JUDGE, BODY, CHUNK_LINE, CHUNK, CHUNK_END, TRAILER, DENIED };
+
+/* Returned by a step instead of a number of bytes: none may pass. */
+#define STUCK ((size_t)0)
+
+void http1_init(struct http1 *h)
+{
+	*h = (struct http1){ .state = HEAD };
+}
+
+static size_t deny(struct http1 *h, enum http1_deny why)
+{
+	h->why = why;
+	h->state = DENIED;
+	return STUCK;
+}
+
+/* The section held back ends here; returns its length. */
+static size_t leave(struct http1 *h, enum state next)
+{
+	size_t len = h->scan;
+
+	h->scan = 0;
+	h->line = 0;
+	h->state = (int)next;
+	return len;
+}
+
+/* ---- lines ---------------------------------------------------------------- */
+
+/* What a section that is held back may be. */
+struct section {
+	size_t max;
+	enum http1_deny too_long;
+	enum http1_deny bad_byte;
+};
+
+static const struct section HEAD_SECTION = { HTTP1_MAX_HEAD, HTTP1_TOO_LONG, HTTP1_BAD_HEADER };
+static const struct section TRAILER_SECTION = { HTTP1_MAX_TRAILER, HTTP1_TOO_LONG,
+	                                        HTTP1_BAD_HEADER };
+static const struct section CHUNK_SECTION = { HTTP1_MAX_CHUNK_LINE, HTTP1_BAD_CHUNK,
+	                                      HTTP1_BAD_CHUNK };
+
+/* Goes on to the end of the current line. True: *ret_line is the line without
+ * its CRLF. False: more is needed, or it was denied. */
+static bool next_line(struct http1 *h, const struct section *section, struct span data,
+                      struct span *ret_line)
+{
+	while (h->scan < data.len && h->scan < section->max) {
+		char c = data.s[h->scan];
+		bool after_cr = h->scan > h->line && data.s[h->scan - 1] == '\r';
+
+		if (after_cr != (c == '\n') || (c != '\r' && c != '\n' && !http1_is_text(c))) {
+			(void)deny(h, section->bad_byte);
+			return false;
+		}
+		h->scan++;
+		if (c == '\n') {
+			*ret_line = (struct span){ data.s + h->line, h->scan - h->line - 2 };
+			h->line = h->scan;
+			return true;
+		}
+	}
+	if (h->scan >= section->max) {
+		(void)deny(h, section->too_long);
+	}
+	return false;
+}
+
+/* ---- the head ------------------------------------------------------------- */
+
+static void forget_request(struct http1 *h)
+{
+	h->host[0] = '\0';
+	h->port = 0;
+	h->upgrade = h->has_host = h->has_length = h->chunked = h->old = false;
+	h->length = 0;
+	h->target = 0;
+	h->target_len = 0;
+}
+
+/* Reads the method, of which h->target is the place behind it. True: known,
+ * and good. Read byte by byte: what is no HTTP at all may never end a line. */
+static bool read_method(struct http1 *h, struct span data)
+{
+	while (h->target == 0 && h->scan < data.len) {
+		char c = data.s[h->scan];
+		if (c == ' ') {
+			enum http1_deny why = http1_method((struct span){ data.s, h->scan });
+			if (why != HTTP1_OK) {
+				(void)deny(h, why);
+				return false;
+			}
+			h->target = h->scan + 1;
+		} else if (!http1_is_token(c) || h->scan >= HTTP1_MAX_METHOD) {
+			(void)deny(h, HTTP1_NOT_HTTP);
+			return false;
+		}
+		h->scan++;
+	}
+	return h->target > 0;
+}
+
+static size_t step_head(struct http1 *h, struct span data)
+{
+	struct span line;
+
+	if (h->waiting || data.len == 0) {
+		return STUCK;
+	}
+	if (h->scan == 0) {
+		forget_request(h);
+	}
+	if (!read_method(h, data)) {
+		return STUCK;
+	}
+	while (next_line(h, &HEAD_SECTION, data, &line)) {
+		enum http1_deny why = HTTP1_OK;
+		bool end = line.len == 0;
+
+		if (line.s == data.s) {
+			why = http1_request_line(h, line, h->target - 1);
+			end = false;
+		} else {
+			why = end ? http1_head_end(h, (struct span){ data.s, h->scan })
+			          : http1_header_line(h, line);
+		}
+		if (why != HTTP1_OK) {
+			return deny(h, why);
+		}
+		if (end) {
+			h->left = leave(h, JUDGE);
+			return STUCK;
+		}
+	}
+	return STUCK;
+}
+
+void http1_allow(struct http1 *h)
+{
+	if (h->state != JUDGE) {
+		return;
+	}
+	h->left += h->length;
+	h->waiting = h->upgrade;
+	h->later = true;
+	h->state = BODY;
+}
+
+/* ---- the body ------------------------------------------------------------- */
+
+static size_t step_stuck(struct http1 *h, struct span data)
+{
+	(void)h;
+	(void)data;
+	return STUCK;
+}
+
+static size_t pass_left(struct http1 *h, struct span data, enum state next)
+{
+	size_t n = h->left < data.len ? (size_t)h->left : data.len;
+
+	h->left -= n;
+	if (h->left == 0) {
+		h->state = (int)next;
+	}
+	return n;
+}
+
+static size_t step_body(struct http1 *h, struct span data)
+{
+	return pass_left(h, data, h->chunked ? CHUNK_LINE : HEAD);
+}
+
+static size_t step_chunk(struct http1 *h, struct span data)
+{
+	return pass_left(h, data, CHUNK_END);
+}
+
+static int hex_value(char c)
+{
+	static const char DIGITS[] = "0123456789abcdef0123456789ABCDEF";
+	const char *at = c != '\0' ? strchr(DIGITS, c) : NULL;
+
+	return at != NULL ? (int)((at - DIGITS) % 16) : -1;
+}
+
+/* Digits, then nothing or ';' and printable ASCII. Nothing else has one
+ * meaning: not "0x5", not "+5", not "5 ". */
+static bool parse_chunk_line(struct span line, uint64_t *ret_size)
+{
+	uint64_t size = 0;
+	size_t i = 0;
+
+	for (; i < line.len && hex_value(line.s[i]) >= 0; i++) {
+		size = size * 16 + (uint64_t)hex_value(line.s[i]);
+		if (i >= MAX_CHUNK_DIGITS) {
+			return false;
+		}
+	}
+	if (i == 0 || size > MAX_CHUNK || (i < line.len && line.s[i] != ';')) {
+		return false;
+	}
+	for (; i < line.len; i++) {
+		if ((unsigned char)line.s[i] >= 0x80) {
+			return false;
+		}
+	}
+	*ret_size = size;
+	return true;
+}
+
+static size_t step_chunk_line(struct http1 *h, struct span data)
+{
+	struct span line;
+
+	if (!next_line(h, &CHUNK_SECTION, data, &line)) {
+		return STUCK;
+	}
+	if (!parse_chunk_line(line, &h->left)) {
+		return deny(h, HTTP1_BAD_CHUNK);
+	}
+	return leave(h, h->left > 0 ? CHUNK : TRAILER);
+}
+
+static size_t step_chunk_end(struct http1 *h, struct span data)
+{
+	if (data.len > 0 && data.s[0] != '\r') {
+		return deny(h, HTTP1_BAD_CHUNK);
+	}
+	if (data.len > 1 && data.s[1] != '\n') {
+		return deny(h, HTTP1_BAD_CHUNK);
+	}
+	if (data.len < 2) {
+		return STUCK;
+	}
+	h->state = CHUNK_LINE;
+	return 2;
+}
+
+static size_t step_trailer(struct http1 *h, struct span data)
+{
+	struct span line;
+
+	while (next_line(h, &TRAILER_SECTION, data, &line)) {
+		if (line.len == 0) {
+			return leave(h, HEAD);
+		}
+		enum http1_deny why = http1_trailer_line(line);
+		if (why != HTTP1_OK) {
+			return deny(h, why);
+		}
+	}
+	return STUCK;
+}
+
+/* ---- the stream ----------------------------------------------------------- */
+
+static size_t (*const STEPS[])(struct http1 *h, struct span data) = {
+	[HEAD] = step_head,       [JUDGE] = step_stuck,
+	[BODY] = step_body,       [CHUNK_LINE] = step_chunk_line,
+	[CHUNK] = step_chunk,     [CHUNK_END] = step_chunk_end,
+	[TRAILER] = step_trailer, [DENIED] = step_stuck,
+};
+
+enum http1_verdict http1_feed(struct http1 *h, const char *data, size_t len, size_t *ret_pass)
+{
+	size_t pass = 0;
+
+	if (h->raw) {
+		*ret_pass = len;
+		return HTTP1_PASS;
+	}
+	while (pass < len) {
+		size_t n = STEPS[h->state](h, (struct span){ data + pass, len - pass });
+		pass += n;
+		/* The next head waits, so that the caller still sees the last one. */
+		if (n == STUCK || h->state == HEAD) {
+			break;
+		}
+	}
+	*ret_pass = pass;
+	if (pass == 0 && h->state == DENIED) {
+		return HTTP1_DENY;
+	}
+	return pass == 0 && h->state == JUDGE ? HTTP1_REQUEST : HTTP1_PASS;
+}
+
+bool http1_waiting(const struct http1 *h)
+{
+	return h->waiting;
+}
+
+void http1_switched(struct http1 *h)
+{
+	if (h->waiting && h->state != DENIED) {
+		h->raw = true;
+		h->waiting = false;
+	}
+}
+
+void http1_not_switched(struct http1 *h)
+{
+	h->waiting = false;
+}
+
+/* ---- the server's answer -------------------------------------------------- */
+
+#define STATUS_LEN 13 /* "HTTP/1.1 101 ": the byte behind the code too */
+
+static bool status_byte_fits(size_t at, char c)
+{
+	static const char FORM[] = "HTTP/1.1 000 ";
+
+	if (FORM[at] == '0') {
+		return c >= '0' && c <= '9';
+	}
+	return c == FORM[at] || (at == STATUS_LEN - 1 && c == '\r');
+}
+
+static void decide(struct http1_status *s, bool is_switch)
+{
+	s->decided = true;
+	s->is_switch = is_switch;
+}
+
+/* One byte of the start of an answer. */
+static void status_byte(struct http1_status *s, char c)
+{
+	if (!status_byte_fits(s->n, c)) {
+		decide(s, false);
+		return;
+	}
+	s->line[s->n++] = c;
+	if (s->n < STATUS_LEN) {
+		return;
+	}
+	if (memcmp(s->line + 9, "101", 3) == 0 || s->line[9] != '1') {
+		decide(s, s->line[9] == '1');
+		return;
+	}
+	s->skipping = true;
+	s->ending = c == '\r' ? 1 : 0;
+}
+
+/* One byte of the rest of an interim answer's head. */
+static void interim_byte(struct http1_status *s, char c)
+{
+	static const char END[] = "\r\n\r\n";
+
+	s->ending = c == END[s->ending] ? s->ending + 1 : (c == '\r' ? 1 : 0);
+	if (s->ending == sizeof(END) - 1) {
+		s->skipping = false;
+		s->n = 0;
+	}
+}
+
+bool http1_is_switch(struct http1_status *s, const char *data, size_t len)
+{
+	for (size_t i = 0; i < len && !s->decided; i++) {
+		if (++s->total > HTTP1_MAX_HEAD) {
+			decide(s, false); /* interim answers without end */
+		} else if (s->skipping) {
+			interim_byte(s, data[i]);
+		} else {
+			status_byte(s, data[i]);
+		}
+	}
+	return s->is_switch;
+}
+
+/* ---- names ---------------------------------------------------------------- */
+
+const char *http1_deny_name(enum http1_deny why)
+{
+	static const char *const NAMES[] = {
+		[HTTP1_OK] = "ok",
+		[HTTP1_NOT_HTTP] = "not_http",
+		[HTTP1_TOO_LONG] = "too_long",
+		[HTTP1_NO_HOST] = "no_host",
+		[HTTP1_TWO_HOSTS] = "two_hosts",
+		[HTTP1_BAD_HOST] = "bad_host",
+		[HTTP1_CONNECT] = "connect",
+		[HTTP1_FOLDED] = "folded",
+		[HTTP1_BAD_HEADER] = "bad_header",
+		[HTTP1_SMUGGLING] = "smuggling",
+		[HTTP1_BAD_CHUNK] = "bad_chunk",
+		[HTTP1_H2] = "h2",
+		[HTTP1_VERSION] = "version",
+		[HTTP1_LATE_UPGRADE] = "late_upgrade",
+	};
+
+	return (size_t)why < ARRAY_LEN(NAMES) ? NAMES[why] : "unknown";
+}

@@ -1,0 +1,181 @@
+"""clients.py of the skills in the egress tests: small clients, and what they met.
+
+Every try comes back as a dict: value (on success), error (the exception's
+name), errno (its symbol) and seconds.
+"""
+import concurrent.futures
+import errno
+import json
+import os
+import socket
+import ssl
+import struct
+import subprocess
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CA = os.path.join(HERE, "ca.pem")
+GAI = {getattr(socket, k): k for k in dir(socket) if k.startswith("EAI_")}
+
+
+def tried(call, *args, **kw):
+    start = time.monotonic()
+    got = {"value": None, "error": None, "errno": None}
+    try:
+        got["value"] = call(*args, **kw)
+    except Exception as e:  # whatever it is, the test wants to see it
+        got["error"] = type(e).__name__
+        number = getattr(e, "errno", None)
+        if number is None and isinstance(getattr(e, "reason", None), OSError):
+            number = e.reason.errno
+        got["errno"] = GAI.get(number) or errno.errorcode.get(number)
+        got["text"] = str(e)
+    got["seconds"] = time.monotonic() - start
+    return got
+
+
+def side_by_side(call, cases):
+    """One thread for each case of a dict."""
+    with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
+        running = {k: pool.submit(tried, call, v) for k, v in cases.items()}
+        return {k: f.result() for k, f in running.items()}
+
+
+def show(value):
+    print(json.dumps(value))
+
+
+def text(data):
+    return data.decode("latin-1")
+
+
+def read_all(sock, limit=1 << 20):
+    """Until the end, or until nothing came for a while."""
+    sock.settimeout(0.7)
+    data = b""
+    try:
+        while len(data) < limit and (more := sock.recv(65536)):
+            data += more
+    except TimeoutError:
+        pass
+    return data
+
+
+def connect(host, port, timeout=10):
+    socket.create_connection((host, port), timeout).close()
+    return "connected"
+
+
+def raw(host, port, *parts, pause=0.05, half_close=False, timeout=10):
+    """Sends the parts one after the other; what came back, as text."""
+    with socket.create_connection((host, port), timeout) as s:
+        for i, part in enumerate(parts):
+            if i:
+                time.sleep(pause)
+            s.sendall(part.encode("latin-1") if isinstance(part, str) else part)
+        if half_close:
+            s.shutdown(socket.SHUT_WR)
+        return text(read_all(s))
+
+
+def context(verify=True):
+    c = ssl.create_default_context(cafile=CA)
+    if not verify:
+        c.check_hostname = False
+        c.verify_mode = ssl.CERT_NONE
+    return c
+
+
+def tls(host, port=443, sni=None, request_host=None, timeout=10):
+    """GET / over TLS; `sni` is another name, or "" for none."""
+    plain = sni is not None
+    with socket.create_connection((host, port), timeout) as s, \
+            context(not plain).wrap_socket(s, server_hostname=(sni or None) if plain else host) \
+            as t:
+        name = request_host or host
+        t.sendall(f"GET / HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n".encode())
+        return text(read_all(t))
+
+
+def hello_bytes(name):
+    """A real ClientHello."""
+    c = ssl.create_default_context()
+    c.check_hostname = False
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    o = c.wrap_bio(incoming, outgoing, server_hostname=name)
+    try:
+        o.do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    return outgoing.read()
+
+
+def names(host, family=0, flags=0):
+    """The addresses that getaddrinfo gives."""
+    return sorted({a[4][0] for a in socket.getaddrinfo(host, 443, family, socket.SOCK_STREAM, 0,
+                                                       flags)})
+
+
+def nameservers():
+    with open("/etc/resolv.conf", encoding="ascii") as f:
+        return [w[1] for w in map(str.split, f) if len(w) > 1 and w[0] == "nameserver"]
+
+
+def question(name, kind=1, ident=0x1234, extra=b"", counts=(1, 0, 0, 0), flags=0x0100):
+    labels = b"".join(bytes([len(p)]) + p.encode("latin-1") for p in name.split(".") if p)
+    return struct.pack(">HHHHHH", ident, flags, *counts) + labels + b"\0" \
+        + struct.pack(">HH", kind, 1) + extra
+
+
+OPT = b"\0" + struct.pack(">HHIH", 41, 1232, 0, 0)
+
+
+def parse(reply):
+    """rcode, flags, and the addresses of an answer."""
+    flags, _, answers = struct.unpack(">HHH", reply[2:8])
+    at = 12
+    while reply[at]:
+        at += reply[at] + 1
+    at += 5
+    found = []
+    for _ in range(answers):
+        at += 2 if reply[at] >= 192 else reply.index(b"\0", at) - at + 1
+        kind, _, _, size = struct.unpack(">HHIH", reply[at:at + 10])
+        data = reply[at + 10:at + 10 + size]
+        if kind in (1, 28):
+            found.append(socket.inet_ntop(socket.AF_INET if kind == 1 else socket.AF_INET6, data))
+        at += 10 + size
+    return {"rcode": flags & 15, "truncated": bool(flags & 0x200), "addresses": found,
+            "question": text(reply[12:])}
+
+
+def family_of(address):
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+def dns(name, kind=1, server=None, tcp=False, packet=None, timeout=3, connected=True):
+    """Asks by hand. Not connected, the reply must come from the address asked."""
+    server = server or nameservers()[0]
+    packet = packet or question(name, kind)
+    if tcp:
+        with socket.create_connection((server, 53), timeout) as s:
+            s.sendall(struct.pack(">H", len(packet)) + packet)
+            size = struct.unpack(">H", s.recv(2, socket.MSG_WAITALL))[0]
+            return parse(s.recv(size, socket.MSG_WAITALL))
+    with socket.socket(family_of(server), socket.SOCK_DGRAM) as s:
+        s.settimeout(timeout)
+        if connected:
+            s.connect((server, 53))
+            s.send(packet)
+            return parse(s.recv(4096))
+        s.sendto(packet, (server, 53))
+        reply, peer = s.recvfrom(4096)
+        assert peer[:2] == (server, 53), f"asked {server}, answered by {peer}"
+        return parse(reply)
+
+
+def command(*argv, env=None, timeout=20):
+    """A program's exit status and output."""
+    r = subprocess.run(argv, capture_output=True, timeout=timeout, stdin=subprocess.DEVNULL,
+                       env={**os.environ, **(env or {})}, check=False)
+    return {"code": r.returncode, "out": text(r.stdout), "err": text(r.stderr)[-500:]}

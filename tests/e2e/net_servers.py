@@ -1,0 +1,418 @@
+"""net_servers.py DIRECTORY - the outside world of the egress tests: servers and
+a resolver in a network namespace that has nothing but loopback.
+
+Started by net_fixtures.py in a network and a mount namespace of its own. In
+there /etc/hosts, resolv.conf, nsswitch.conf and the system's CA certificates
+are its own, and lo carries addresses of several ranges.
+
+Everything that arrives is counted, three times over: each connection with its
+bytes, each DNS question, and the kernel's own counters of the namespace.
+
+  443, 8443  HTTPS           80, 8080  HTTP         7001  echo, END after EOF
+  7002  speaks first         7003  UP n, DOWN n, RST      7005  UDP echo
+  53  resolver (UDP, TCP) on 127.0.0.1
+"""
+import hashlib
+import http.server
+import json
+import os
+import pathlib
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+
+import harness
+
+LOCAL = "127.0.0.1"
+PRIVATE = "10.77.0.1"         # on lo, and never granted unless a test says so
+PRIVATE6 = "fd77::1"
+METADATA = "169.254.169.254"  # on lo: a server really answers there
+
+# Names of the hosts file; what is not here only the resolver knows.
+HOSTS = {
+    LOCAL: "localhost api.example.test other.example.test api.example.test.evil.test "
+           "evilapi.example.test evil.test sub.wild.test deep.sub.wild.test wild.test",
+    PRIVATE: "private.example.test",
+    METADATA: "metadata.example.test",
+}
+# Records of the resolver: name -> type -> answers, in turn, the last for ever.
+ZONE = {
+    "dns.example.test": {"A": [[LOCAL]], "AAAA": [["::1"]]},
+    "v6.example.test": {"AAAA": [["::1"]]},
+    "v4.example.test": {"A": [[LOCAL]]},
+    "rebind.example.test": {"A": [[LOCAL], [PRIVATE]]},
+    "mixed.example.test": {"A": [[PRIVATE, METADATA, LOCAL]]},
+    "mapped.example.test": {"AAAA": [["::ffff:10.77.0.1"]]},
+    "ula.example.test": {"AAAA": [[PRIVATE6]]},
+    "zero.example.test": {"A": [["0.0.0.0"]]},
+    "gone.example.test": {},
+    "slow.example.test": None,  # never answered
+}
+GOOD = ["api.example.test", "*.example.test", "*.wild.test", "*.sub.wild.test", "wild.test",
+        "localhost"]
+EVIL = ["evil.test", "*.evil.test", "api.example.test.evil.test"]
+
+
+def pattern(n):
+    """n bytes that are the same everywhere and differ from place to place."""
+    block = b"".join(struct.pack(">I", i * 2654435761 & 0xffffffff) for i in range(16384))
+    return (block * (n // len(block) + 1))[:n]
+
+
+class World:
+    """What arrived."""
+
+    def __init__(self, top):
+        self.top = top
+        self.lock = threading.Lock()
+        self.connections = []
+        self.queries = []
+        self.datagrams = []
+        self.turns = {}
+        self.zone = dict(ZONE)
+
+    def connection(self, sock):
+        address, port = sock.getsockname()[:2]
+        record = {"port": port, "address": address.removeprefix("::ffff:"), "bytes": 0,
+                  "first": "", "data": "", "sni": None, "requests": []}
+        with self.lock:
+            self.connections.append(record)
+        return record
+
+    def seen(self):
+        with self.lock:
+            return {"connections": self.connections, "queries": self.queries,
+                    "datagrams": self.datagrams, "kernel": kernel_counters()}
+
+    def reset(self):
+        with self.lock:
+            self.connections, self.queries, self.datagrams = [], [], []
+            self.turns.clear()
+
+    def answer(self, name, kind):
+        """None: no such name; else the addresses, in turn."""
+        with self.lock:
+            self.queries.append([name, kind])
+            if name not in self.zone:
+                return None
+            turns = (self.zone[name] or {}).get(kind)
+            if not turns:
+                return []
+            i = self.turns[name, kind] = self.turns.get((name, kind), -1) + 1
+            return turns[min(i, len(turns) - 1)]
+
+
+def kernel_counters():
+    """Connects and datagrams of the whole namespace, counted by its kernel."""
+    lines = pathlib.Path("/proc/net/snmp").read_text(encoding="ascii").splitlines()
+    table = {}
+    for names, values in zip(lines[::2], lines[1::2]):
+        proto = names.split(":")[0]
+        table.update({proto + k: int(v) for k, v in zip(names.split()[1:], values.split()[1:])})
+    six = pathlib.Path("/proc/net/snmp6").read_text(encoding="ascii").split()
+    six = dict(zip(six[::2], map(int, six[1::2])))
+    return {"connects": table["TcpActiveOpens"],
+            "datagrams": table["UdpOutDatagrams"] + six.get("Udp6OutDatagrams", 0)}
+
+
+class Counted:
+    """A socket's reading half that remembers what went through."""
+
+    def __init__(self, file, record):
+        self.file, self.record = file, record
+
+    def note(self, data):
+        self.record["bytes"] += len(data)
+        self.record["data"] = (self.record["data"] + data[:4096].decode("latin-1"))[:65536]
+        return data
+
+    def read(self, n=-1):
+        return self.note(self.file.read(n))
+
+    def readline(self, n=-1):
+        return self.note(self.file.readline(n))
+
+    def close(self):
+        self.file.close()
+
+
+class Web(http.server.BaseHTTPRequestHandler):
+    """JSON of what was asked; /bytes/N, /redirect?to=URL, /ws, /git/*; a POST
+    is answered with its length and SHA-256."""
+    protocol_version = "HTTP/1.1"
+    timeout = 20
+    world = record = None
+
+    def setup(self):
+        super().setup()
+        self.rfile = Counted(self.rfile, self.record)
+
+    def log_message(self, *_):
+        pass
+
+    def reply(self, code, body, **headers):
+        self.send_response(code)
+        for k, v in headers.items():
+            self.send_header(k, v)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def answer(self):
+        host = self.headers.get("Host")
+        self.record["requests"].append([self.command, host, self.path])
+        url = urllib.parse.urlsplit(self.path)
+        if self.command in ("POST", "PUT"):
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self.reply(200, json.dumps({"length": len(body), "sha256":
+                                        hashlib.sha256(body).hexdigest()}).encode())
+        elif url.path.startswith("/bytes/"):
+            self.reply(200, pattern(int(url.path.rsplit("/", 1)[1])))
+        elif url.path == "/redirect":
+            self.reply(302, b"", Location=urllib.parse.parse_qs(url.query)["to"][0])
+        elif url.path == "/ws" and self.headers.get("Upgrade"):
+            self.upgrade()
+        elif url.path.startswith("/git/"):
+            self.file(url.path[5:])
+        else:
+            self.reply(200, json.dumps({"host": host, "path": self.path,
+                                        "sni": self.record["sni"]}).encode())
+    do_GET = do_POST = do_PUT = do_HEAD = do_CONNECT = do_OPTIONS = answer
+
+    def file(self, name):
+        path = (self.world.top / "git" / name).resolve()
+        inside = str(path).startswith(str(self.world.top / "git") + "/")
+        if inside and path.is_file():
+            self.reply(200, path.read_bytes())
+        else:
+            self.reply(404, b"")
+
+    def upgrade(self):
+        self.send_response(101)
+        self.send_header("Upgrade", "raw")
+        self.send_header("Connection", "Upgrade")
+        self.end_headers()
+        while data := self.connection.recv(65536):
+            self.record["bytes"] += len(data)
+            self.connection.sendall(data.upper())
+        self.close_connection = True
+
+
+def serve_web(world, sock, record, tls):
+    record["first"] = sock.recv(64, socket.MSG_PEEK).decode("latin-1")
+    if tls:
+        record["bytes"] += len(record["first"])
+        sock = tls.wrap_socket(sock, server_side=True)
+        record["sni"] = getattr(sock, "asked_name", None)
+    type("Bound", (Web,), {"world": world, "record": record})(sock, sock.getpeername(), None)
+    sock.close()
+
+
+def serve_echo(world, sock, record, _):
+    while data := sock.recv(65536):
+        record["bytes"] += len(data)
+        record["first"] = record["first"] or data[:64].decode("latin-1")
+        sock.sendall(data)
+    sock.sendall(b"END")
+
+
+def serve_banner(world, sock, record, _):
+    sock.sendall(b"220 ready\r\n")
+    serve_echo(world, sock, record, None)
+
+
+def serve_bulk(world, sock, record, _):
+    file = Counted(sock.makefile("rb"), record)
+    word, _, number = file.readline(64).decode("latin-1").strip().partition(" ")
+    record["first"] = f"{word} {number}"
+    if word == "UP":
+        digest, left = hashlib.sha256(), int(number)
+        while left and (data := file.read(min(left, 1 << 20))):
+            digest.update(data)
+            left -= len(data)
+        sock.sendall(digest.hexdigest().encode())
+    elif word == "DOWN":
+        sock.sendall(pattern(int(number)))
+    elif word == "RST":
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    elif word == "SLOW":  # a reader that is behind: 1 s of nothing, then all
+        time.sleep(1)
+        digest = hashlib.sha256()
+        while data := file.read(1 << 16):
+            digest.update(data)
+        sock.sendall(digest.hexdigest().encode())
+    file.close()
+
+
+def listen(world, port, serve, tls=None):
+    """Both families at `port`; a thread for each connection."""
+    server = socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True,
+                                  backlog=512)
+
+    def one(sock):
+        record = world.connection(sock)
+        sock.settimeout(20)
+        try:
+            serve(world, sock, record, tls)
+        except (OSError, ValueError):
+            pass
+        finally:
+            sock.close()
+
+    def accept():
+        while True:
+            sock, _ = server.accept()
+            threading.Thread(target=one, args=(sock,), daemon=True).start()
+    threading.Thread(target=accept, daemon=True).start()
+
+
+def udp_echo(world, port):
+    sock = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    sock.bind(("::", port))
+    while True:
+        data, peer = sock.recvfrom(65535)
+        with world.lock:
+            world.datagrams.append([port, len(data), data[:64].decode("latin-1")])
+        sock.sendto(data.upper(), peer)
+
+
+def dns_reply(world, query):
+    end, labels = 12, []
+    while query[end]:
+        labels.append(query[end + 1:end + 1 + query[end]].decode("latin-1"))
+        end += query[end] + 1
+    question = query[12:end + 5]
+    kind = {1: "A", 28: "AAAA"}.get(struct.unpack(">H", question[-4:-2])[0], "other")
+    name = ".".join(labels).lower()
+    addresses = world.answer(name, kind)
+    if name in world.zone and world.zone[name] is None:
+        return None
+    body = b""
+    for a in addresses or []:
+        data = socket.inet_pton(socket.AF_INET if kind == "A" else socket.AF_INET6, a)
+        body += b"\xc0\x0c" + question[-4:] + struct.pack(">IH", 0, len(data)) + data
+    flags = 0x8180 if addresses is not None else 0x8183
+    return query[:2] + struct.pack(">HHHHH", flags, 1, len(addresses or []), 0, 0) \
+        + question + body
+
+
+def resolver(world):
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind((LOCAL, 53))
+    while True:
+        query, peer = sock.recvfrom(4096)
+        try:
+            reply = dns_reply(world, query)
+            if reply:
+                sock.sendto(reply, peer)
+        except (IndexError, struct.error):
+            with world.lock:
+                world.queries.append(["malformed", query.hex()])
+
+
+def resolver_tcp(world, sock, record, _):
+    size = sock.recv(2)
+    query = sock.recv(struct.unpack(">H", size)[0])
+    record["bytes"] += len(query) + 2
+    reply = dns_reply(world, query) or b""
+    sock.sendall(struct.pack(">H", len(reply)) + reply)
+
+
+def openssl(*args):
+    subprocess.run(["openssl", *map(str, args)], check=True, capture_output=True, timeout=30)
+
+
+def certificates(top):
+    """A CA, and a certificate for each group of names: ca.pem, NAME.pem."""
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    openssl("req", "-x509", *key, "-days", "2", "-subj", "/CN=Test CA", "-keyout", top / "ca.key",
+            "-out", top / "ca.pem", "-addext", "keyUsage=critical,keyCertSign,cRLSign")
+    for group, names in (("good", GOOD), ("evil", EVIL)):
+        leaf = top / f"{group}.pem"
+        ext = top / f"{group}.ext"
+        ext.write_text("basicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\nsubjectAltName="
+                       + ",".join(f"DNS:{n}" for n in names) + "\n", encoding="ascii")
+        openssl("req", *key, "-subj", f"/CN={names[0]}", "-keyout", top / f"{group}.key", "-out",
+                top / f"{group}.csr")
+        openssl("x509", "-req", "-in", top / f"{group}.csr", "-CA", top / "ca.pem", "-CAkey",
+                top / "ca.key", "-CAcreateserial", "-days", "2", "-extfile", ext, "-out", leaf)
+
+
+def tls_context(top):
+    contexts = {}
+    for group in ("good", "evil"):
+        contexts[group] = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        contexts[group].load_cert_chain(top / f"{group}.pem", top / f"{group}.key")
+
+    def choose(sock, name, _):
+        sock.asked_name = name
+        if name and name.endswith("evil.test"):
+            sock.context = contexts["evil"]
+    contexts["good"].sni_callback = choose
+    return contexts["good"]
+
+
+def git_repository(top):
+    """A bare repository that plain file service can offer."""
+    env = {"PATH": harness.PATH, "HOME": str(top), "GIT_CONFIG_NOSYSTEM": "1"}
+    work = top / "clone"
+    for argv in (["init", "-q", "-b", "main", work],
+                 ["-C", work, "-c", "user.name=t", "-c", "user.email=t@example.test", "commit",
+                  "-q", "--allow-empty", "-m", "the only commit"],
+                 ["clone", "-q", "--bare", work, top / "git/repo.git"],
+                 ["-C", top / "git/repo.git", "update-server-info"]):
+        subprocess.run(["git", *map(str, argv)], check=True, env=env, timeout=30,
+                       capture_output=True)
+
+
+def set_up(top):
+    """The namespaces' own loopback addresses and files of /etc."""
+    for argv in (["link", "set", "lo", "up"], ["addr", "add", PRIVATE + "/32", "dev", "lo"],
+                 ["addr", "add", METADATA + "/32", "dev", "lo"],
+                 ["-6", "addr", "add", PRIVATE6 + "/128", "dev", "lo", "nodad"]):
+        subprocess.run(["ip", *argv], check=True, timeout=10)
+    hosts = "".join(f"{a} {names}\n" for a, names in HOSTS.items()) + "::1 localhost\n"
+    for name, text in (("hosts", hosts), ("resolv.conf", f"nameserver {LOCAL}\n"),
+                       ("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n")):
+        (top / name).write_text(text, encoding="ascii")
+        subprocess.run(["mount", "--bind", top / name, os.path.realpath(f"/etc/{name}")],
+                       check=True, timeout=10)
+    certificates(top)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "ssb-ca", "/etc/ssl/certs"],
+                   check=True, timeout=10)
+    ca = (top / "ca.pem").read_bytes()
+    pathlib.Path("/etc/ssl/certs/ca-certificates.crt").write_bytes(ca)
+    openssl("rehash", "/etc/ssl/certs")
+
+
+def main():
+    """The program in the namespaces: sets up, says "ready", obeys stdin."""
+    top = pathlib.Path(sys.argv[1])
+    set_up(top)
+    git_repository(top)
+    world = World(top)
+    tls = tls_context(top)
+    for port, serve, context in ((443, serve_web, tls), (8443, serve_web, tls),
+                                 (80, serve_web, None), (8080, serve_web, None),
+                                 (7001, serve_echo, None), (7002, serve_banner, None),
+                                 (7003, serve_bulk, None), (53, resolver_tcp, None)):
+        listen(world, port, serve, context)
+    threading.Thread(target=udp_echo, args=(world, 7005), daemon=True).start()
+    threading.Thread(target=resolver, args=(world,), daemon=True).start()
+    print(json.dumps("ready"), flush=True)
+    for line in sys.stdin:
+        word = json.loads(line)
+        if word == "reset":
+            world.reset()
+        print(json.dumps(world.seen()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

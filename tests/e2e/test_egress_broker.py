@@ -1,0 +1,244 @@
+"""The broker: its limits, its lack of authority, its end."""
+import json
+import os
+import pathlib
+import signal
+import time
+
+import pytest
+
+from net_fixtures import GRANT, net, outside, rule
+
+API = rule("api.example.test", 443)
+ECHO = rule("api.example.test", 7001)
+
+
+def failed(r, seconds=3):
+    """No answer, and an ordinary error (or end) without a wait."""
+    return not r["value"] and r["seconds"] < seconds
+
+
+def test_first_bytes_have_a_time(net):
+    """A client that says nothing is let go; it opened nothing outside."""
+    code = """
+    def silent():
+        with socket.create_connection(('api.example.test', 443), 5) as s:
+            s.settimeout(25)
+            return text(s.recv(10))
+    show(tried(silent))
+    """
+    got = net.probe(code, [API])
+    assert not got["value"] and got["error"] != "TimeoutError" and 1 < got["seconds"] < 20, got
+    assert net.nothing_arrived()
+    assert net.blocked("api.example.test", 443)
+
+
+def test_limit_of_connections(net):
+    code = """
+    def one():
+        s = socket.create_connection(('api.example.test', 7001), 5)
+        held.append(s)
+        s.settimeout(3)
+        s.sendall(b'x')
+        return text(s.recv(1))
+    held = []
+    show([tried(one) for _ in range(8)])
+    """
+    got = net.probe(code, [ECHO], limits={"max_connections": 4})
+    assert [r["value"] for r in got[:4]] == ["x"] * 4, got
+    assert all(failed(r) for r in got[4:]), got
+    assert len(net.seen()["connections"]) == 4
+    assert net.blocked("api.example.test", 7001, "too_many_connections")
+
+
+@pytest.mark.parametrize("key,word", [("max_bytes_out", "UP"), ("max_bytes_in", "DOWN")])
+def test_limit_of_bytes(net, key, word):
+    code = f"""
+    def go():
+        with socket.create_connection(('api.example.test', 7003), 5) as s:
+            s.settimeout(5)
+            s.sendall(b'{word} 8388608\\n')
+            if '{word}' == 'UP':
+                s.sendall(b'x' * 8388608)
+            n = 0
+            while data := s.recv(65536):
+                n += len(data)
+            return n
+    show([tried(go), tried(raw, 'api.example.test', 7003, 'DOWN 3\\n')])
+    """
+    go, after = net.probe(code, [rule("api.example.test", 7003)], limits={key: 1 << 20})
+    assert (go["value"] or 0) <= 1 << 20 and go["seconds"] < 4, go
+    assert go["error"], "a cut is no ordinary end"
+    assert failed(after), "the run has used it up"
+    assert sum(c["bytes"] for c in net.seen()["connections"]) <= 1 << 20
+    events = net.allowed("byte_limit") + net.blocked("byte_limit")
+    assert events, net.runner.last_trace()["events"]
+    fine, _ = net.probe(code, [rule("api.example.test", 7003)], limits={key: 1 << 24})
+    assert not fine["error"], fine
+
+
+def brokers(net, pid):
+    """The helper processes of the run: children of the supervisor that are not init."""
+    found = []
+    for d in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            status = dict(line.split(":\t", 1) for line in
+                          (d / "status").read_text().splitlines() if ":\t" in line)
+        except OSError:
+            continue
+        if status["State"][0] != "Z" and int(status["PPid"]) == pid and status["NSpid"].split()[-1] != "1":
+            found.append((int(d.name), status))
+    return found
+
+
+@pytest.fixture
+def running(net):
+    """A run that waits for a line, then connects and says how it went."""
+    code = """
+    import sys
+    print(json.dumps(tried(raw, 'api.example.test', 7001, 'x', half_close=True)), flush=True)
+    sys.stdin.readline()
+    show(tried(raw, 'api.example.test', 7001, 'x', half_close=True))
+    """
+    net.world.reset()
+    p = net.runner.popen([net.runner.binary, "run", *GRANT, net.skill(code, [ECHO])], stdin=-1,
+                         stdout=-1, stderr=-1)
+    line = p.stdout.readline()
+    assert line and json.loads(line)["value"] == "xEND", (line, p.stderr.read())
+    yield p
+    if p.poll() is None:
+        p.kill()
+    p.communicate(timeout=20)
+
+
+def test_broker_has_no_authority(net, running):
+    helpers = brokers(net, running.pid)
+    assert helpers
+    confined = [(pid, s) for pid, s in helpers if s["Seccomp"].strip() == "2"]
+    assert confined, helpers
+    pid, status = confined[0]
+    assert pathlib.Path(f"/proc/{pid}/environ").read_bytes().strip(b"\0") == b""
+    assert int(status["CapEff"], 16) == 0 and status["NoNewPrivs"].strip() == "1", status
+    targets = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+    assert all(t.startswith(("socket:", "anon_inode:", "pipe:", "/dev/null")) for t in targets), \
+        targets
+
+
+def test_helpers_hold_no_secret(net, running):
+    helpers = brokers(net, running.pid)
+    assert len(helpers) == 2, helpers
+    for pid, _ in helpers:
+        kept = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+        assert str(net.runner.home).encode() not in kept, "the owner's environment"
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_dead_broker_ends_the_egress_only(net, running, which):
+    """Either helper dies: no more egress, but the run goes on and ends well."""
+    helpers = brokers(net, running.pid)
+    assert len(helpers) == 2, helpers
+    victim = sorted(pid for pid, _ in helpers)[which]
+    os.kill(victim, signal.SIGKILL)
+    for _ in range(100):  # its sockets close a little later
+        if victim not in dict(brokers(net, running.pid)):
+            break
+        time.sleep(0.05)
+    out, err = running.communicate(b"\n", timeout=20)
+    r = json.loads(out)
+    assert failed(r), r
+    assert running.returncode == 0, err
+    assert len(net.seen()["connections"]) == 1, "only the one before"
+    assert net.runner.last_trace()["exit_code"] == 0
+
+
+def test_nothing_outlives_the_supervisor(net, running):
+    helpers = [pid for pid, _ in brokers(net, running.pid)]
+    assert helpers
+    running.kill()
+    running.wait(10)
+    for _ in range(60):
+        left = [pid for pid in helpers if os.path.exists(f"/proc/{pid}")
+                and pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+                != "Z"]
+        if not left:
+            break
+        time.sleep(0.05)
+    assert left == []
+
+
+def test_slow_name_holds_nobody_else(net):
+    """A name whose resolver says nothing: its own connections wait and fail in
+    time, all others go on."""
+    code = """
+    import threading
+    slow = []
+    def wait():
+        slow.append(tried(raw, 'slow.example.test', 7001, 'x', half_close=True, timeout=40))
+    threads = [threading.Thread(target=wait) for _ in range(10)]
+    [t.start() for t in threads]
+    time.sleep(0.3)
+    fast = [tried(raw, 'api.example.test', 7001, 'x', half_close=True) for _ in range(20)]
+    s = socket.create_connection(('slow.example.test', 7001), 5)
+    s.settimeout(30)
+    show([fast, tried(lambda: text(s.recv(10)))])
+    """
+    fast, slow = net.probe(code, [ECHO, rule("slow.example.test", 7001)])
+    assert [r["value"] for r in fast] == ["xEND"] * 20, fast
+    assert max(r["seconds"] for r in fast) < 1, fast
+    assert not slow["value"] and slow["error"] != "TimeoutError" and slow["seconds"] < 25, slow
+    assert net.blocked("slow.example.test", 7001)
+
+
+JUNK = """
+import random, sys
+random.seed(11)
+print('up', flush=True)
+request = b'POST /x HTTP/1.1\\r\\nHost: api.example.test\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n5\\r\\nhello\\r\\n0\\r\\n\\r\\n'
+hello = hello_bytes('api.example.test')
+place = {p: socket.getaddrinfo('api.example.test', p, socket.AF_INET)[0][4] for p in (80, 443)}
+held = []
+for i in range(3000):
+    port, data = ((443, bytearray(hello)), (80, bytearray(request)))[i % 2]
+    for _ in range(random.randrange(1, 6)):
+        data[random.randrange(len(data))] = random.randrange(256)
+    s = socket.socket()
+    s.settimeout(5)
+    try:
+        s.connect(place[port])
+        s.sendall(data[:random.randrange(1, len(data) + 1)])
+    except OSError:
+        pass
+    held.append(s)              # some stay open for a while
+    if len(held) > 40:
+        held.pop(random.randrange(40)).close()
+[s.close() for s in held]
+time.sleep(0.5)
+show([tried(tls, 'api.example.test'), tried(raw, 'api.example.test', 80,
+      'GET / HTTP/1.1\\r\\nHost: api.example.test\\r\\n\\r\\n')])
+sys.stdout.flush()
+sys.stdin.readline()
+"""
+
+
+def test_junk_in_first_bytes(net):
+    """Broken hellos and requests by the thousand: the broker lives, its memory
+    is bounded, and whatever went out is for the declared name."""
+    net.world.reset()
+    skill = net.skill(JUNK, [rule("api.example.test", 80, 443)])
+    p = net.runner.popen([net.runner.binary, "run", *GRANT, skill], stdin=-1, stdout=-1,
+                         stderr=-1)
+    try:
+        assert p.stdout.readline() == b"up\n"
+        line = p.stdout.readline()
+        peak = [int(s["VmHWM"].split()[0]) for _, s in brokers(net, p.pid)]
+        _, err = p.communicate(b"\n", timeout=30)
+    finally:
+        if p.poll() is None:
+            p.kill()
+    assert p.returncode == 0, err
+    for r in json.loads(line):
+        assert "200 OK" in (r["value"] or ""), r
+    assert len(peak) == 2 and max(peak) < 64 << 10, f"{peak} KiB"
+    for c in net.seen()["connections"]:
+        assert c["sni"] in (None, "api.example.test"), c
+        assert all(r[1] == "api.example.test" for r in c["requests"]), c

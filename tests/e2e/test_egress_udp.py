@@ -1,0 +1,314 @@
+"""Datagrams by name and port: flows, limits, and silence where there is no grant.
+
+The server of port 7005 answers each datagram in capitals. A denied flow cannot
+be reset; its program sees nothing, and the trace has one line for it."""
+import pytest
+
+from net_fixtures import GRANT, net, outside, rule
+from net_servers import PRIVATE
+
+ECHO = rule("api.example.test", 7005, protocol="udp")
+
+CLIENT = """
+def address(host, family=socket.AF_INET):
+    return socket.getaddrinfo(host, 7005, family, socket.SOCK_DGRAM)[0][4][0]
+def client(host, port=7005, family=socket.AF_INET, timeout=5):
+    s = socket.socket(family, socket.SOCK_DGRAM)
+    s.settimeout(timeout)
+    s.connect((address(host, family), port))
+    return s
+def ask(s, data, size=65535):
+    s.send(data)
+    return text(s.recv(size))
+def once(host, port=7005, data=b'loot', timeout=1, family=socket.AF_INET):
+    return ask(client(host, port, family, timeout), data)
+"""
+
+
+def one_event(events, **want):
+    assert len(events) == 1, events
+    got = {**events[0], **events[0].get("data", {})}
+    assert {k: got.get(k) for k in want} == want, events[0]
+    return got
+
+
+def test_datagrams_by_the_thousand(net):
+    """One flow, a few on their way at any time: each comes back, once."""
+    code = CLIENT + """
+s = client('api.example.test')
+seen = []
+for i in range(0, 1000, 8):
+    for k in range(i, i + 8):
+        s.send(b'n%d' % k)
+    seen += [text(s.recv(100)) for _ in range(8)]
+show(seen)
+"""
+    got = net.probe(code, [ECHO])
+    assert got == [f"N{i}" for i in range(1000)]
+    assert len(net.seen()["datagrams"]) == 1000
+    sent = sum(len(f"n{i}") for i in range(1000))
+    one_event(net.allowed("api.example.test", 7005), protocol="udp", reason="run_ended",
+              bytes_out=sent, bytes_in=sent, address_dialled="127.0.0.1",
+              rule="api.example.test")
+    assert not net.blocked()
+
+
+SIZES = [1, 512, 1400, 1472, 9000, 60000, 65507]
+
+
+def test_sizes(net):
+    """Byte for byte; an empty datagram is one too."""
+    code = CLIENT + f"""
+s = client('api.example.test')
+def whole(n):
+    data = bytes(i * 7 % 251 for i in range(n))
+    return ask(s, data) == text(data.upper())
+show([tried(whole, n) for n in [0] + {SIZES} + [0, 3]])
+"""
+    got = net.probe(code, [ECHO])
+    assert [r["value"] for r in got] == [True] * (len(SIZES) + 3), got
+    assert [d[1] for d in net.seen()["datagrams"]] == [0, *SIZES, 0, 3]
+    assert all(r["value"] for r in net.control(code))
+
+
+def test_flows_are_apart(net):
+    """Two sockets, two names on the same address: nobody hears another's answer."""
+    code = CLIENT + """
+held = [client(h) for h in ('api.example.test', 'api.example.test', 'other.example.test')]
+heard = [set() for _ in held]
+for i in range(20):
+    for k, s in enumerate(held):
+        s.send(b'from %d' % k)
+    for k, s in enumerate(held):
+        heard[k].add(text(s.recv(100)))
+show([sorted(h) for h in heard])
+"""
+    got = net.probe(code, [ECHO, rule("other.example.test", 7005, protocol="udp")])
+    assert got == [["FROM 0"], ["FROM 1"], ["FROM 2"]]
+    assert len(net.allowed("api.example.test", 7005, "udp")) == 2
+    assert len(net.allowed("other.example.test", 7005, "udp")) == 1
+
+
+def test_unconnected_socket_hears_from_the_address_it_asked(net):
+    code = CLIENT + """
+a, b = address('api.example.test'), address('other.example.test')
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(5)
+seen = []
+for host in (a, b, a):
+    s.sendto(b'x', (host, 7005))
+    seen.append(list(s.recvfrom(10)[1]) == [host, 7005])
+show(seen)
+"""
+    got = net.probe(code, [ECHO, rule("other.example.test", 7005, protocol="udp")])
+    assert got == [True] * 3
+
+
+def test_first_datagrams_wait_for_the_dialler(net):
+    """Those that fit into the queue; what goes beyond is lost, as on a network."""
+    code = CLIENT + """
+s = client('api.example.test', timeout=1)
+for i in range(200):
+    s.send(b'%d' % i)
+seen = []
+try:
+    while True:
+        seen.append(int(s.recv(100)))
+except TimeoutError:
+    pass
+show(seen)
+"""
+    got = net.probe(code, [ECHO])
+    assert got[:8] == list(range(8)) and got == sorted(set(got)), got
+
+
+def test_undeclared(net):
+    """Ports and addresses: the kernel's refusal. Names: they do not exist."""
+    code = CLIENT + """
+show([tried(once, 'api.example.test', 7006), tried(once, 'other.example.test'),
+      tried(once, '10.77.0.1'), tried(once, '127.0.0.1')])
+"""
+    port, name, address, loopback = net.probe(code, [ECHO])
+    assert port["errno"] == "ECONNREFUSED" and port["seconds"] < 0.9, port
+    assert name["error"] == "gaierror" and name["seconds"] < 0.9, name
+    assert address["errno"] == "ENETUNREACH", address
+    assert loopback["errno"] == "ECONNREFUSED", "its own loopback, where nobody is"
+    assert net.nothing_arrived()
+    assert net.blocked("other.example.test")
+    control = net.control(code)
+    assert [r["value"] for r in control[1:]] == ["LOOT"] * 3, control
+
+
+def test_tcp_and_udp_are_two_grants(net):
+    """Each opens its own; together both. QUIC's port is open only for udp."""
+    code = CLIENT + """
+def quic():
+    try:
+        once('api.example.test', 443)
+    except TimeoutError:
+        return 'silence'  # there is no such server outside
+show([tried(once, 'api.example.test', 7005), tried(raw, 'api.example.test', 7001, 'x',
+      half_close=True), tried(quic)])
+"""
+    tcp = rule("api.example.test", 443, 7001, 7005)
+    udp = rule("api.example.test", 443, 7001, 7005, protocol="udp")
+    only_tcp = net.probe(code, [tcp])
+    assert [only_tcp[0]["errno"], only_tcp[1]["value"], only_tcp[2]["errno"]] == \
+        ["ECONNREFUSED", "xEND", "ECONNREFUSED"]
+    assert net.seen()["datagrams"] == []
+    only_udp = net.probe(code, [udp])
+    assert [only_udp[0]["value"], only_udp[1]["errno"], only_udp[2]["value"]] == \
+        ["LOOT", "ECONNREFUSED", "silence"]
+    assert net.seen()["connections"] == []
+    both = net.probe(code, [tcp, udp])
+    assert [r["value"] for r in both] == ["LOOT", "xEND", "silence"]
+
+
+@pytest.mark.parametrize("name,kind,grant", [
+    ("api.example.test", "loopback", "127.0.0.0/8"),
+    ("private.example.test", "private", "10.0.0.0/8"),
+    ("metadata.example.test", "metadata", "169.254.169.254"),
+    ("ula.example.test", "unique_local", "fd00::/8"),
+])
+def test_guarded_ranges(net, name, kind, grant):
+    """Silence, and one line for the flow, however often it tries."""
+    code = CLIENT + f"""
+s = client({name!r}, timeout=0.5)
+for i in range(20):
+    s.send(b'loot')
+    time.sleep(0.01)
+show([tried(s.recv, 10), tried(once, {name!r})])
+"""
+    got = net.probe(code, [rule(name, 7005, protocol="udp")], flags=())
+    assert [r["error"] for r in got] == ["TimeoutError"] * 2
+    assert net.seen()["datagrams"] == []
+    denied = net.blocked(name, 7005, "guarded", kind)
+    assert len(denied) == 2 and len(net.blocked()) == 2, "one for each socket"
+    one_event(denied[:1], protocol="udp", reason="guarded", range=kind, bytes_out=0, bytes_in=0)
+    assert not net.allowed()
+    text = CLIENT + f"show(tried(once, {name!r}))"
+    got = net.probe(text, [rule(name, 7005, protocol="udp")], flags=("--allow-private", grant))
+    assert got["value"] == "LOOT", got
+
+
+def test_only_the_judged_address(net):
+    code = CLIENT + "show(tried(once, 'mixed.example.test'))"
+    assert net.probe(code, [rule("mixed.example.test", 7005, protocol="udp")])["value"] == "LOOT"
+    one_event(net.allowed("mixed.example.test"), address_dialled="127.0.0.1")
+
+
+@pytest.mark.parametrize("family", ["AF_INET", "AF_INET6"])
+def test_families(net, family):
+    """The skill's family is not the server's: a name is a name."""
+    code = CLIENT + f"show([tried(once, h, family=socket.{family}) for h in " \
+                    "('v4.example.test', 'v6.example.test')])"
+    got = net.probe(code, [rule("*.example.test", 7005, protocol="udp")],
+                    flags=(*GRANT, "--allow-private", "::1"))
+    assert [r["value"] for r in got] == ["LOOT"] * 2, got
+    one_event(net.allowed("v4.example.test"), address_dialled="127.0.0.1")
+    one_event(net.allowed("v6.example.test"), address_dialled="::1")
+
+
+def test_literal_address(net):
+    policy = net.runner.write(net.runner.base / "policy-udp.yaml",
+                              "network: {allow_literal_addresses: true}\n")
+    code = CLIENT + f"show([tried(once, a) for a in ({PRIVATE!r}, '10.77.0.2')])"
+    got = net.probe(code, [rule(PRIVATE, 7005, protocol="udp")],
+                    flags=("--policy", policy, "--allow-private", "10.77.0.0/16"))
+    assert got[0]["value"] == "LOOT" and got[1]["errno"] == "ENETUNREACH", got
+    denied = net.probe(code, [rule(PRIVATE, 7005, protocol="udp")], flags=("--policy", policy))
+    assert denied[0]["error"] == "TimeoutError" and net.seen()["datagrams"] == []
+    assert net.blocked(PRIVATE, "guarded")
+
+
+def test_closed_port_does_not_hang(net):
+    """The server's refusal ends nothing: the flow is there when it comes up.
+    Others go on beside it, and the run ends at once."""
+    code = CLIENT + """
+s = client('api.example.test', 7099, timeout=0.5)
+seen = []
+for i in range(5):
+    s.send(b'anyone?')
+    seen.append(tried(s.recv, 10))
+show([seen, tried(once, 'api.example.test')])
+"""
+    closed, other = net.probe(code, [rule("api.example.test", 7005, 7099, protocol="udp")])
+    assert all(r["error"] and r["seconds"] < 1 for r in closed), closed
+    assert other["value"] == "LOOT"
+    got = one_event(net.allowed("api.example.test", 7099), reason="unreachable", bytes_in=0)
+    assert got["bytes_out"] == 35
+
+
+@pytest.mark.parametrize("name", ["gone.example.test", "nowhere.example.test"])
+def test_name_that_does_not_resolve(net, name):
+    code = CLIENT + f"show(tried(once, {name!r}))"
+    got = net.probe(code, [rule(name, 7005, protocol="udp")])
+    assert got["error"] == "TimeoutError"
+    one_event(net.blocked(name), protocol="udp", reason="no_name", bytes_out=0)
+
+
+def test_wildcard(net):
+    code = CLIENT + "show([tried(once, h) for h in ('sub.wild.test', 'wild.test')])"
+    got = net.probe(code, [rule("*.wild.test", 7005, protocol="udp")])
+    assert got[0]["value"] == "LOOT" and got[1]["error"] == "gaierror", got
+    one_event(net.allowed("sub.wild.test"), rule="*.wild.test")
+    pool = CLIENT + """
+mine = address('sub.wild.test')
+top, last = mine.rsplit('.', 1)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(1)
+s.connect((f'{top}.{int(last) + 5}', 7005))
+show(tried(ask, s, b'loot'))
+"""
+    assert net.probe(pool, [rule("*.wild.test", 7005, protocol="udp")])["error"] == \
+        "TimeoutError"
+    assert net.seen()["datagrams"] == []
+    one_event(net.blocked("not_declared"), protocol="udp", port=7005)
+
+
+def test_limit_of_flows(net):
+    """TCP and UDP together; what is long still makes room."""
+    code = CLIENT + """
+tcp = socket.create_connection(('api.example.test', 7001), 5)
+tcp.sendall(b'x')
+tcp.recv(1)
+held = [client('api.example.test', timeout=1) for _ in range(6)]
+first = [tried(ask, s, b'x') for s in held]
+time.sleep(5.5)
+show([first, tried(once, 'api.example.test'), tried(ask, held[2], b'x')])
+"""
+    first, later, still = net.probe(code, [ECHO, rule("api.example.test", 7001)],
+                                    limits={"max_connections": 4})
+    assert [r["value"] for r in first] == ["X"] * 3 + [None] * 3, first
+    assert later["value"] == "LOOT" and still["value"] == "X"
+    assert len(net.blocked("udp", "too_many_connections")) == 3
+    assert len(net.allowed("udp", "idle")) == 1
+
+
+@pytest.mark.parametrize("key", ["max_bytes_out", "max_bytes_in"])
+def test_limit_of_bytes(net, key):
+    code = CLIENT + """
+s = client('api.example.test', timeout=1)
+show([tried(ask, s, b'x' * 1000) for _ in range(8)] + [tried(once, 'api.example.test')])
+"""
+    got = net.probe(code, [ECHO], limits={key: 5500})
+    assert [bool(r["value"]) for r in got] == [True] * 5 + [False] * 4, got
+    seen = sum(d[1] for d in net.seen()["datagrams"])
+    assert seen == (5000 if key == "max_bytes_out" else 6000), "not one datagram more"
+    one_event(net.allowed("udp"), reason="byte_limit", **{key.removeprefix("max_"): 5000})
+    one_event(net.blocked("udp"), reason="byte_limit", bytes_out=0)
+
+
+def test_flood_of_flows(net):
+    """Two thousand sockets at once: bounded, and the run goes on."""
+    code = CLIENT + """
+a = address('api.example.test')
+for i in range(2000):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.sendto(b'x', (a, 7005))
+time.sleep(0.5)
+show(tried(raw, 'api.example.test', 7001, 'x', half_close=True))
+"""
+    got = net.probe(code, [ECHO, rule("api.example.test", 7001)], limits={"max_connections": 4096})
+    assert got["value"] == "xEND", got
+    assert 0 < len(net.allowed("udp")) <= 1024

@@ -1,0 +1,71 @@
+/* Ranges in their one form; which text is an address is asked by test_guard.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/address.h"
+#include "base/own.h"
+
+static void test_range_texts(void **state)
+{
+	static const char *const TEXTS[][2] = {
+		{ "10.0.0.0/8", "10.0.0.0/8" },
+		{ "1.2.3.4", "1.2.3.4/32" },
+		{ "0.0.0.0/0", "0.0.0.0/0" },
+		{ "255.255.255.255/32", "255.255.255.255/32" },
+		{ "::ffff:10.0.0.0/104", "10.0.0.0/8" }, /* the same range */
+		{ "::ffff:0:0/96", "0.0.0.0/0" },
+		{ "FD00:0:0::/8", "fd00::/8" },
+		{ "::1", "::1/128" },
+		{ "::/0", "::/0" },
+		{ "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+		  "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128" },
+	};
+	char out[CIDR_TEXT];
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
+		struct cidr c, again;
+		assert_true(cidr_parse(TEXTS[i][0], &c));
+		cidr_format(&c, out);
+		assert_string_equal(out, TEXTS[i][1]);
+		assert_true(cidr_parse(out, &again)); /* and means the same */
+		assert_memory_equal(&c, &again, sizeof(c));
+	}
+}
+
+static void test_families(void **state)
+{
+	static const struct {
+		const char *text;
+		bool v4;
+	} ROWS[] = {
+		{ "127.0.0.1", true },
+		{ "::ffff:127.0.0.1", true },
+		{ "::1", false },
+		{ "::127.0.0.1", false },
+		{ "::fffe:1.2.3.4", false },
+		{ "64:ff9b::1.2.3.4", false },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+		struct address a;
+		assert_true(address_parse(ROWS[i].text, &a));
+		assert_int_equal(address_is_v4(&a), ROWS[i].v4);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_range_texts),
+		cmocka_unit_test(test_families),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

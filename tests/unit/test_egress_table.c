@@ -1,0 +1,414 @@
+/* The numbered egress of a plan: names and addresses both ways, pools, rules. */
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "egress/table.h"
+#include "os/net.h"
+
+#define RULE(text, k, proto, ...)                                                                  \
+	{                                                                                          \
+		.domain = { .s = (char *)(uintptr_t)(text) }, .kind = HOST_##k,                    \
+		.protocol = PROTO_##proto, .ports = (uint16_t[]){ __VA_ARGS__ },                   \
+		.n_ports = sizeof((uint16_t[]){ __VA_ARGS__ }) / sizeof(uint16_t)                  \
+	}
+
+/* What is not a test's subject fails it. */
+static struct egress_table *table(const struct ssb_plan *plan)
+{
+	struct egress_table *t = NULL;
+	struct ssb_error err = { 0 };
+
+	if (egress_table_new(plan, &t, &err) < 0) {
+		fail_msg("%s", err.text);
+	}
+	return t;
+}
+
+static void tablep_free(struct egress_table **t)
+{
+	egress_table_free(*t);
+}
+#define auto_table AUTO(tablep_free) struct egress_table *
+
+static struct slot *by_address(struct egress_table *t, const char *text)
+{
+	struct address a;
+
+	assert_true(address_parse(text, &a));
+	return egress_by_address(t, &a);
+}
+
+static struct slot *by_name(struct egress_table *t, const char *name)
+{
+	bool full = true;
+	struct slot *s = egress_by_name(t, name, &full);
+
+	assert_false(full);
+	return s;
+}
+
+static void empty_plan(void **state)
+{
+	(void)state;
+	struct ssb_plan plan = { 0 };
+	auto_table t = table(&plan);
+
+	assert_int_equal(t->n_slots, 0);
+	assert_null(by_name(t, "api.example.com"));
+	assert_null(by_name(t, ""));
+	assert_null(by_address(t, "198.18.1.1"));
+	egress_table_free(NULL);
+}
+
+static void names_and_addresses(void **state)
+{
+	(void)state;
+	struct egress_rule rules[] = {
+		RULE("api.example.com", EXACT, TLS, 443),
+		RULE("db.example.com", EXACT, TCP, 5432),
+		RULE("api.example.com", EXACT, TCP, 22, 443),
+		RULE("api.example.com", EXACT, UDP, 443),
+	};
+	struct ssb_plan plan = { .egress = rules, .n_egress = 4 };
+	auto_table t = table(&plan);
+
+	assert_int_equal(t->n_slots, 2);
+	struct slot *api = by_name(t, "api.example.com");
+	assert_non_null(api);
+	assert_ptr_equal(by_address(t, "198.18.1.1"), api);
+	assert_ptr_equal(by_address(t, "::ffff:198.18.1.1"), api);
+	assert_ptr_equal(by_address(t, "fd53:7373:6273:1::1"), api);
+	assert_string_equal(by_address(t, "198.18.1.2")->name, "db.example.com");
+	assert_string_equal(by_address(t, "fd53:7373:6273:1::2")->name, "db.example.com");
+	assert_null(by_address(t, "198.18.1.0"));
+	assert_null(by_address(t, "198.18.1.3"));
+	assert_null(by_address(t, EGRESS_DNS4));
+	assert_null(by_address(t, EGRESS_DNS6));
+	assert_null(by_name(t, "example.com"));
+	assert_null(by_name(t, "evilapi.example.com"));
+	assert_null(by_name(t, "api.example.com.evil.test"));
+
+	assert_int_equal(egress_rule_for(t, api, 443, false), 0);
+	assert_int_equal(egress_rule_for(t, api, 22, false), 2);
+	assert_int_equal(egress_rule_for(t, api, 443, true), 3);
+	assert_int_equal(egress_rule_for(t, api, 22, true), -1);
+	assert_int_equal(egress_rule_for(t, api, 5432, false), -1);
+}
+
+/* 254 addresses of each /24; the numbers of IPv6 go on past a byte. */
+static void numbering(void **state)
+{
+	(void)state;
+	enum { N = 600 };
+	static char names[N][32];
+	static struct egress_rule rules[N];
+	struct ssb_plan plan = { .egress = rules, .n_egress = N };
+
+	for (size_t i = 0; i < N; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "n%zu.test", i);
+		rules[i] = (struct egress_rule){ .domain.s = names[i], .kind = HOST_EXACT };
+	}
+	auto_table t = table(&plan);
+	assert_string_equal(by_address(t, "198.18.1.254")->name, "n253.test");
+	assert_null(by_address(t, "198.18.1.255"));
+	assert_null(by_address(t, "198.18.2.0"));
+	assert_string_equal(by_address(t, "198.18.2.1")->name, "n254.test");
+	assert_string_equal(by_address(t, "fd53:7373:6273:1::100")->name, "n255.test");
+	for (size_t i = 0; i < t->n_slots; i++) {
+		struct address a = { .b = { [10] = 0xff, 0xff } };
+		memcpy(a.b + 12, t->slots[i].v4, 4);
+		assert_ptr_equal(egress_by_address(t, &a), &t->slots[i]);
+		memcpy(a.b, t->slots[i].v6, 16);
+		assert_ptr_equal(egress_by_address(t, &a), &t->slots[i]);
+		assert_string_equal(address_special(&a), "unique_local");
+	}
+}
+
+static void wildcard_pool(void **state)
+{
+	(void)state;
+	struct egress_rule rules[] = {
+		RULE("*.example.com", WILDCARD, TLS, 443),
+		RULE("*.example.com", WILDCARD, TCP, 22), /* the same pool */
+	};
+	struct ssb_plan plan = { .egress = rules, .n_egress = 2 };
+	auto_table t = table(&plan);
+	char name[32];
+	bool full = false;
+
+	assert_int_equal(t->n_slots, EGRESS_POOL);
+	assert_null(by_address(t, "198.18.1.1")); /* given to nobody yet */
+	for (int i = 0; i < EGRESS_POOL; i++) {
+		(void)snprintf(name, sizeof(name), "n%d.example.com", i);
+		struct slot *s = by_name(t, name);
+		assert_non_null(s);
+		assert_true(s->pool);
+		assert_string_equal(s->name, name);
+		assert_ptr_equal(by_name(t, name), s);
+		assert_int_equal(egress_rule_for(t, s, 443, false), 0);
+		assert_int_equal(egress_rule_for(t, s, 22, false), 1);
+	}
+	assert_string_equal(by_address(t, "198.18.1.1")->name, "n0.example.com");
+	assert_null(egress_by_name(t, "one-more.example.com", &full));
+	assert_true(full);
+	assert_non_null(by_name(t, "n31.example.com"));
+	assert_null(by_name(t, "example.org"));
+}
+
+/* A pool has the ports of every wildcard around it before it has names. */
+static void nested_wildcards(void **state)
+{
+	(void)state;
+	struct egress_rule rules[] = {
+		RULE("*.example.com", WILDCARD, TCP, 443, 25),
+		RULE("*.a.example.com", WILDCARD, TCP, 443, 26),
+		RULE("x.a.example.com", EXACT, TCP, 443, 27),
+	};
+	struct ssb_plan plan = { .egress = rules, .n_egress = 3 };
+	auto_table t = table(&plan);
+	const struct slot *outer = &t->slots[0];
+	const struct slot *inner = &t->slots[EGRESS_POOL];
+
+	assert_int_equal(egress_rule_for(t, outer, 443, false), 0);
+	assert_int_equal(egress_rule_for(t, outer, 26, false), -1);
+	assert_int_equal(egress_rule_for(t, inner, 443, false), 1);
+	assert_int_equal(egress_rule_for(t, inner, 25, false), 0);
+	assert_int_equal(egress_rule_for(t, inner, 27, false), -1);
+	assert_ptr_equal(by_name(t, "y.a.example.com"), inner);
+	assert_ptr_equal(by_name(t, "a.example.com"), outer);
+	const struct slot *exact = by_name(t, "x.a.example.com");
+	assert_false(exact->pool);
+	assert_int_equal(egress_rule_for(t, exact, 443, false), 2);
+	assert_int_equal(egress_rule_for(t, exact, 26, false), 1);
+	assert_int_equal(egress_rule_for(t, exact, 25, false), 0);
+}
+
+#define LABEL63 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+static const struct {
+	const char *domain;
+	enum host_kind kind;
+	const char *name;
+	bool matches;
+} MATCHES[] = {
+	{ "a.test", HOST_EXACT, "a.test", true },
+	{ "a.test", HOST_EXACT, "b.a.test", false },
+	{ "a.test", HOST_EXACT, "a.test.", false },
+	{ "a.test", HOST_EXACT, "", false },
+	{ "*.a.test", HOST_WILDCARD, "b.a.test", true },
+	{ "*.a.test", HOST_WILDCARD, "c.b.a.test", true },
+	{ "*.a.test", HOST_WILDCARD, "a.test", false },
+	{ "*.a.test", HOST_WILDCARD, ".a.test", false },
+	{ "*.a.test", HOST_WILDCARD, "ba.test", false },
+	{ "*.a.test", HOST_WILDCARD, "b.a.test.evil.test", false },
+	{ "*.a.test", HOST_WILDCARD, "*.a.test", false },
+	{ "*.a.test", HOST_WILDCARD, "b..a.test", false },
+	{ "*.a.test", HOST_WILDCARD, "b c.a.test", false },
+	{ "*.a.test", HOST_WILDCARD, "b/c.a.test", false },
+	{ "*.a.test", HOST_WILDCARD, "b\xff.a.test", false },
+	{ "*.a.test", HOST_WILDCARD, LABEL63 ".a.test", true },
+	{ "*.a.test", HOST_WILDCARD, LABEL63 "a.a.test", false },
+	{ "*.a.test", HOST_WILDCARD, LABEL63 "." LABEL63 "." LABEL63 "." LABEL63 ".a.test", false },
+	{ "192.0.2.1", HOST_ADDRESS, "192.0.2.1", true },
+	{ "192.0.2.1", HOST_ADDRESS, "::ffff:192.0.2.1", true },
+	{ "192.0.2.1", HOST_ADDRESS, "192.0.2.2", false },
+	{ "2001:db8::1", HOST_ADDRESS, "2001:db8:0::1", true },
+	{ "127.0.0.1", HOST_ADDRESS, "127.1", false },
+	{ "192.0.2.0/24", HOST_CIDR, "192.0.2.0/24", false },
+	{ "192.0.2.0/24", HOST_CIDR, "192.0.2.1", false },
+};
+
+static void matching(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(MATCHES); i++) {
+		struct egress_rule rule = { .domain.s = (char *)(uintptr_t)MATCHES[i].domain,
+			                    .kind = MATCHES[i].kind };
+		if (egress_name_matches(&rule, MATCHES[i].name) != MATCHES[i].matches) {
+			fail_msg("%s and %s", MATCHES[i].domain, MATCHES[i].name);
+		}
+	}
+}
+
+static void literals(void **state)
+{
+	(void)state;
+	static const uint8_t zero[16];
+	struct egress_rule rules[] = {
+		RULE("192.0.2.7", ADDRESS, TCP, 80), RULE("2001:db8::7", ADDRESS, TCP, 80),
+		RULE("::ffff:192.0.2.7", ADDRESS, TCP, 81), /* the first again */
+	};
+	struct ssb_plan plan = { .egress = rules, .n_egress = 3 };
+	auto_table t = table(&plan);
+
+	assert_int_equal(t->n_slots, 2);
+	struct slot *s4 = by_address(t, "192.0.2.7");
+	struct slot *s6 = by_address(t, "2001:db8::7");
+	assert_true(s4->literal4 && !s4->literal6);
+	assert_true(s6->literal6 && !s6->literal4);
+	assert_string_equal(s4->name, "192.0.2.7");
+	assert_int_equal(egress_rule_for(t, s4, 80, false), 0);
+	assert_int_equal(egress_rule_for(t, s4, 81, false), 2);
+	assert_int_equal(egress_rule_for(t, s6, 80, false), 1);
+	assert_int_equal(egress_rule_for(t, s6, 81, false), -1);
+	/* The family that a literal has not is nobody's address. */
+	assert_memory_equal(s4->v6, zero, 16);
+	assert_null(by_address(t, "::"));
+	assert_null(by_address(t, "0.0.0.0"));
+	assert_null(by_address(t, "198.18.1.1"));
+	/* Literals are not asked for by name. */
+	assert_null(by_name(t, "192.0.2.7"));
+}
+
+static const struct {
+	struct egress_rule rule;
+	enum ssb_code code;
+	const char *text;
+} REFUSED[] = {
+	{ RULE("192.0.2.0/24", CIDR, TCP, 80), SSB_E_POLICY, "192.0.2.0/24" },
+	{ RULE("198.18.1.1", ADDRESS, TCP, 80), SSB_E_POLICY, "198.18.0.0/15" },
+	{ RULE("198.18.0.53", ADDRESS, TCP, 53), SSB_E_POLICY, "198.18.0.0/15" },
+	{ RULE("fd53:7373:6273:1::1", ADDRESS, TCP, 80), SSB_E_POLICY, "fd53:7373:6273::/48" },
+	{ RULE("127.1", ADDRESS, TCP, 80), SSB_E_POLICY, "127.1" },
+};
+
+static void refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++) {
+		struct egress_rule rules[] = { RULE("a.test", EXACT, TCP, 80), REFUSED[i].rule };
+		struct ssb_plan plan = { .egress = rules, .n_egress = 2 };
+		struct egress_table *t = (struct egress_table *)&plan;
+		struct ssb_error err = { 0 };
+
+		assert_int_equal(egress_table_new(&plan, &t, &err), -1);
+		assert_ptr_equal(t, &plan);
+		assert_int_equal(err.code, REFUSED[i].code);
+		assert_non_null(strstr(err.text, REFUSED[i].text));
+		plan.n_egress = 1;
+		egress_table_free(table(&plan));
+	}
+}
+
+static void slot_cap(void **state)
+{
+	(void)state;
+	enum { N = MAX_EGRESS_SLOTS / EGRESS_POOL };
+	static char names[N + 1][32];
+	static struct egress_rule rules[N + 1];
+	struct ssb_plan plan = { .egress = rules, .n_egress = N };
+	struct egress_table *t = NULL;
+	struct ssb_error err = { 0 };
+
+	for (size_t i = 0; i < N; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "*.n%zu.test", i);
+		rules[i] = (struct egress_rule){ .domain.s = names[i], .kind = HOST_WILDCARD };
+	}
+	rules[N] = (struct egress_rule)RULE("a.test", EXACT, TCP, 80);
+	assert_int_equal(egress_table_new(&plan, &t, &err), 0);
+	assert_int_equal(t->n_slots, MAX_EGRESS_SLOTS);
+	egress_table_free(t);
+	plan.n_egress = N + 1;
+	assert_int_equal(egress_table_new(&plan, &t, &err), -1);
+	assert_int_equal(err.code, SSB_E_LIMIT);
+}
+
+static void first_bytes(void **state)
+{
+	(void)state;
+	static const uint16_t tls[] = { 443, 465, 636, 853, 990, 993, 995, 5061, 8443 };
+	struct egress_rule rule = { .protocol = PROTO_TCP };
+
+	for (size_t i = 0; i < ARRAY_LEN(tls); i++) {
+		assert_int_equal(egress_first_bytes(&rule, tls[i]), FIRST_TLS);
+	}
+	assert_int_equal(egress_first_bytes(&rule, 80), FIRST_HTTP);
+	assert_int_equal(egress_first_bytes(&rule, 8080), FIRST_HTTP);
+	assert_int_equal(egress_first_bytes(&rule, 22), FIRST_RAW);
+	rule.protocol = PROTO_TLS;
+	assert_int_equal(egress_first_bytes(&rule, 80), FIRST_TLS);
+	rule.protocol = PROTO_HTTP;
+	assert_int_equal(egress_first_bytes(&rule, 443), FIRST_HTTP);
+	rule.protocol = PROTO_UDP;
+	assert_int_equal(egress_first_bytes(&rule, 443), FIRST_RAW);
+}
+
+static int add_v6(const char *text)
+{
+	struct {
+		struct in6_addr address;
+		uint32_t prefix;
+		int index;
+	} request = { .prefix = 128, .index = (int)if_nametoindex("lo") };
+	struct address a;
+	auto_fd fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || !address_parse(text, &a)) {
+		return -1;
+	}
+	memcpy(&request.address, a.b, sizeof(a.b));
+	return ioctl(fd, SIOCSIFADDR, &request);
+}
+
+static bool sees_v6(void)
+{
+	struct ssb_plan plan = { 0 };
+	struct egress_table *t = NULL;
+
+	if (egress_table_new(&plan, &t, NULL) < 0) {
+		_exit(9);
+	}
+	bool v6 = t->v6;
+	egress_table_free(t);
+	return v6;
+}
+
+/* In a network of its own: what the host has is no matter. */
+static void host_v6(void **state)
+{
+	(void)state;
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0 || net_loopback_up() < 0) {
+			_exit(1);
+		}
+		if (sees_v6()) { /* ::1 alone */
+			_exit(2);
+		}
+		if (add_v6("fe80::1") < 0 || sees_v6()) {
+			_exit(3);
+		}
+		_exit(add_v6("2001:db8::1") == 0 && sees_v6() ? 0 : 4);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(empty_plan),       cmocka_unit_test(names_and_addresses),
+		cmocka_unit_test(numbering),        cmocka_unit_test(wildcard_pool),
+		cmocka_unit_test(nested_wildcards), cmocka_unit_test(matching),
+		cmocka_unit_test(literals),         cmocka_unit_test(refused),
+		cmocka_unit_test(slot_cap),         cmocka_unit_test(first_bytes),
+		cmocka_unit_test(host_v6),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,192 @@
+/* The gate between the broker and a UDP socket, with a server on loopback. */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "egress/gate.h"
+
+static int server_new(struct sockaddr_in *ret_at)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+		                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(at);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+	*ret_at = at;
+	return fd;
+}
+
+static int gate_to(const struct sockaddr_in *at)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)at, sizeof(*at)), 0);
+	return gate_open(fd);
+}
+
+static ssize_t hear(int fd, void *buf, size_t room)
+{
+	assert_int_equal(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 5000), 1);
+	return recv(fd, buf, room, 0);
+}
+
+static const size_t SIZES[] = { 0, 1, 1400, 65507 };
+
+static void both_ways(void **state)
+{
+	(void)state;
+	static char out[GATE_MESSAGE], in[GATE_MESSAGE];
+	struct sockaddr_in at, from;
+	socklen_t len = sizeof(from);
+	auto_fd server = server_new(&at);
+	auto_fd gate = gate_to(&at);
+
+	memset(out + 1, 'x', sizeof(out) - 1);
+	for (size_t i = 0; i < ARRAY_LEN(SIZES); i++) {
+		ssize_t n = (ssize_t)SIZES[i];
+		out[0] = GATE_DATAGRAM;
+		assert_int_equal(send(gate, out, SIZES[i] + 1, 0), n + 1);
+		assert_int_equal(poll(&(struct pollfd){ .fd = server, .events = POLLIN }, 1, 5000),
+		                 1);
+		assert_int_equal(
+		        recvfrom(server, in, sizeof(in), 0, (struct sockaddr *)&from, &len), n);
+		assert_memory_equal(in, out + 1, SIZES[i]);
+		assert_int_equal(sendto(server, in, SIZES[i], 0, (struct sockaddr *)&from, len), n);
+		assert_int_equal(hear(gate, in, sizeof(in)), n + 1);
+		assert_memory_equal(in, out, SIZES[i] + 1);
+	}
+}
+
+/* Other words are not the broker's to say; too much is no datagram. Neither
+ * ends the gate. */
+static void odd_messages(void **state)
+{
+	(void)state;
+	static char big[GATE_MESSAGE + 100];
+	struct sockaddr_in at;
+	char got[8];
+	auto_fd server = server_new(&at);
+	auto_fd gate = gate_to(&at);
+
+	assert_int_equal(send(gate, "\1hello", 6, 0), 6);
+	assert_int_equal(send(gate, "\177hello", 6, 0), 6);
+	assert_int_equal(send(gate, big, sizeof(big), 0), sizeof(big));
+	assert_int_equal(send(gate, big, GATE_MESSAGE, 0), GATE_MESSAGE); /* past UDP's own end */
+	assert_int_equal(send(gate, "\0fine", 5, 0), 5);
+	assert_int_equal(hear(server, got, sizeof(got)), 4);
+	assert_memory_equal(got, "fine", 4);
+}
+
+static void nobody_there(void **state)
+{
+	(void)state;
+	struct sockaddr_in at;
+	char got[8] = { 0 };
+
+	int server = server_new(&at);
+	(void)close(server);
+	auto_fd gate = gate_to(&at);
+	assert_int_equal(send(gate, "\0hello", 6, 0), 6);
+	assert_int_equal(hear(gate, got, sizeof(got)), 1);
+	assert_int_equal(got[0], GATE_UNREACHABLE);
+}
+
+/* One that was closed is gone soon, not at once. */
+static int gate_soon(const struct sockaddr_in *at)
+{
+	int fd = gate_to(at);
+
+	for (int i = 0; i < 500 && fd < 0; i++) {
+		(void)nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+		fd = gate_to(at);
+	}
+	return fd;
+}
+
+/* As many as there may be, not one more, and room again when one is closed. */
+static void cap(void **state)
+{
+	(void)state;
+	static int gates[MAX_UDP_FLOWS];
+	struct rlimit files;
+	struct sockaddr_in at;
+	auto_fd server = server_new(&at);
+
+	assert_true(server >= 0 && getrlimit(RLIMIT_NOFILE, &files) == 0);
+	files.rlim_cur = 4UL * MAX_UDP_FLOWS;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	for (size_t i = 0; i < MAX_UDP_FLOWS; i++) {
+		gates[i] = gate_soon(&at);
+		assert_true(gates[i] >= 0);
+	}
+	errno = 0;
+	assert_int_equal(gate_to(&at), -1);
+	assert_int_equal(errno, EMFILE);
+	(void)close(gates[7]);
+	gates[7] = gate_soon(&at);
+	assert_true(gates[7] >= 0);
+	for (size_t i = 0; i < MAX_UDP_FLOWS; i++) {
+		(void)close(gates[i]);
+	}
+}
+
+static size_t open_files(void)
+{
+	size_t n = 0;
+
+	for (int fd = 0; fd < 4 * MAX_UDP_FLOWS; fd++) {
+		n += fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
+	}
+	return n;
+}
+
+/* The thread gives back what it held for the closed ones. */
+static int nothing_left(void **state)
+{
+	size_t before = *(size_t *)*state + 1; /* its epoll */
+
+	for (int i = 0; i < 500 && open_files() > before; i++) {
+		(void)nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	}
+	(void)nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+	return open_files() == before ? 0 : -1;
+}
+
+static int count_files(void **state)
+{
+	static size_t n;
+
+	n = open_files();
+	*state = &n;
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_ways),
+		cmocka_unit_test(odd_messages),
+		cmocka_unit_test(nobody_there),
+		cmocka_unit_test(cap),
+	};
+
+	return cmocka_run_group_tests(tests, count_files, nothing_left);
+}

@@ -1,0 +1,396 @@
+/* The network of a plan: hosts, ranges, limits, certificate bundles. */
+#include "plan_world.h"
+
+#include "base/buf.h"
+
+#define EGRESS(rules)   "permissions: {network: {egress: [" rules "]}}\n"
+#define NETWORK(values) "permissions: {network: {" values "}}\n"
+#define ONE_HOST        EGRESS("{domain: api.example.com}")
+
+static void test_names(void **state)
+{
+	policy(NULL);
+	struct ssb_plan *p = skill(EGRESS("{domain: API.example.com, ports: [8443, 443], protocol: "
+	                                  "tls}, {domain: '*.example.org', protocol: udp}"),
+	                           FLAGS({ SSB_OPT_NET, "own.example.com:25" }));
+	(void)state;
+
+	assert_int_equal(p->n_refusals, 0);
+	assert_int_equal(p->warnings.n, 0); /* it is carried */
+	assert_int_equal(p->n_egress, 3);
+	assert_string_equal(p->egress[0].domain.s, "own.example.com");
+	assert_int_equal(p->egress[0].protocol, PROTO_TCP);
+	assert_int_equal(p->egress[0].ports[0], 25);
+	assert_string_equal(p->egress[1].domain.s, "api.example.com");
+	assert_int_equal(p->egress[1].protocol, PROTO_TLS);
+	assert_int_equal(p->egress[1].n_ports, 2);
+	assert_int_equal(p->egress[2].kind, HOST_WILDCARD);
+	assert_int_equal(p->egress[2].protocol, PROTO_UDP);
+	ssb_plan_free(p);
+	p = skill(NOTHING, NULL);
+	assert_int_equal(p->n_egress, 0);
+	ssb_plan_free(p);
+}
+
+static void test_literals(void **state)
+{
+	static const char ASKS[] = EGRESS("{domain: api.example.com}, {domain: 192.0.2.1}");
+	policy(NULL);
+	struct ssb_plan *p = skill(ASKS, NULL);
+	(void)state;
+
+	assert_int_equal(p->n_egress, 1);
+	assert_non_null(refused(p, "connect to 192.0.2.1"));
+	assert_non_null(strstr(refused(p, "connect to 192.0.2.1")->remedy, "--net 192.0.2.1:443,"));
+	ssb_plan_free(p);
+	p = skill(ASKS, FLAGS({ SSB_OPT_NET, "192.0.2.1:443" }));
+	assert_int_equal(p->n_refusals, 0);
+	ssb_plan_free(p);
+	policy("network: {allow_literal_addresses: true}\n");
+	p = skill(ASKS, NULL);
+	assert_int_equal(p->n_refusals, 0);
+	assert_int_equal(p->n_egress, 2);
+	ssb_plan_free(p);
+	policy(NULL);
+}
+
+/* The owner's yes to one port of an address is none to its others, nor to
+ * another protocol. */
+static void test_literal_ports(void **state)
+{
+	const struct flag *ssh =
+	        FLAGS({ SSB_OPT_NET, "[2001:db8::1]:443" }, { SSB_OPT_NET, "[2001:db8::1]:22" });
+	(void)state;
+
+	policy(NULL);
+	struct ssb_plan *p = skill(EGRESS("{domain: '2001:db8::1', ports: [22, 443]}"), ssh);
+	assert_int_equal(p->n_refusals, 0);
+	ssb_plan_free(p);
+	p = skill(EGRESS("{domain: '2001:db8::1', ports: [22, 80]}"), ssh);
+	const struct refusal *r = refused(p, "connect to 2001:db8::1");
+	assert_non_null(r);
+	assert_non_null(strstr(r->remedy, "--net [2001:db8::1]:80,"));
+	assert_int_equal(p->n_egress, 2); /* the owner's own */
+	ssb_plan_free(p);
+	p = skill(EGRESS("{domain: '2001:db8::1', ports: [443], protocol: udp}"), ssh);
+	assert_non_null(refused(p, "connect to 2001:db8::1"));
+	assert_null(strstr(refused(p, "connect to 2001:db8::1")->remedy, "--net"));
+	ssb_plan_free(p);
+}
+
+static void test_ranges_are_refused(void **state)
+{
+	policy("network: {allow_literal_addresses: true}\n");
+	struct ssb_plan *p = skill(EGRESS("{domain: 192.0.2.0/24}, {domain: 192.0.2.1}"), NULL);
+	(void)state;
+
+	const struct refusal *r = refused(p, "connect to 192.0.2.0/24");
+	assert_non_null(r);
+	assert_string_equal(r->why, "address ranges are not carried yet");
+	assert_string_equal(r->remedy, "declare single addresses");
+	assert_non_null(strstr(r->where, "skillsandbox.yaml:3:"));
+	assert_int_equal(p->n_egress, 1);
+	ssb_plan_free(p);
+	p = command(FLAGS({ SSB_OPT_NET, "10.0.0.0/8:80" }, { SSB_OPT_NET, "10.0.0.1:80" }),
+	            "true");
+	assert_string_equal(refused(p, "connect to 10.0.0.0/8")->where, "--net");
+	assert_int_equal(p->n_egress, 1);
+	ssb_plan_free(p);
+	policy(NULL);
+}
+
+static void test_allow_private(void **state)
+{
+	policy("network: {allow_private: [192.168.1.0/24, 'FD00::/8', 10.0.0.0/8]}\n");
+	struct ssb_plan *p = skill(ONE_HOST, FLAGS({ SSB_OPT_ALLOW_PRIVATE, "10.0.0.0/8" },
+	                                           { SSB_OPT_ALLOW_PRIVATE, "::ffff:127.0.0.1" }));
+	static const char *const WANT[] = { "10.0.0.0/8", "127.0.0.1/32", "192.168.1.0/24",
+		                            "fd00::/8" };
+	(void)state;
+
+	assert_int_equal(p->allow_private.n, ARRAY_LEN(WANT)); /* each once */
+	for (size_t i = 0; i < ARRAY_LEN(WANT); i++) {
+		assert_string_equal(p->allow_private.v[i], WANT[i]);
+	}
+	assert_int_equal(p->warnings.n, 0);
+	ssb_plan_free(p);
+
+	policy(NULL);
+	p = skill(ONE_HOST, NULL);
+	assert_int_equal(p->allow_private.n, 0);
+	ssb_plan_free(p);
+	p = skill(ONE_HOST, FLAGS({ SSB_OPT_ALLOW_PRIVATE, "0.0.0.0/0" }));
+	assert_true(warned(p, "0.0.0.0/0 opens to the skill"));
+	ssb_plan_free(p);
+	p = command(FLAGS({ SSB_OPT_ALLOW_PRIVATE, "10.0.0.0/8" }), "true");
+	assert_true(warned(p, "no host is granted"));
+	ssb_plan_free(p);
+}
+
+static void test_policy_values(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *where;
+	} BAD[] = {
+		{ "network: {allow_private: 10.0.0.0/8}\n", "policy.yaml:1:26" },
+		{ "network: {allow_private: [10.0.0.1/8]}\n", "policy.yaml:1:27" },
+		{ "network: {allow_private: [10.1]}\n", "policy.yaml:1:27" },
+		{ "network: {allow_private: [localhost]}\n", "policy.yaml:1:27" },
+		{ "network: {allow_private: [[10.0.0.0/8]]}\n", "policy.yaml:1:27" },
+		{ "network: {allow_privates: []}\n", "policy.yaml:1:11" },
+		{ "network: {allow_literal_addresses: [10.0.0.0/8]}\n", "policy.yaml:1:36" },
+		{ "limits: {max_connections: 0}\n", "policy.yaml:1:27" },
+		{ "limits: {max_connections: 4097}\n", "policy.yaml:1:27" },
+		{ "limits: {max_bytes_out: 1125899906842625}\n", "policy.yaml:1:25" },
+	};
+	char *argv[] = { (char[]){ "true" }, NULL };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
+		struct ssb_error err = { 0 };
+		struct ssb_plan *p = NULL;
+		policy(BAD[i].text);
+		if (plan_build_command(&owner, NULL, argv, &p, NULL, &err) == 0) {
+			fail_msg("taken: %s", BAD[i].text);
+		}
+		if (strstr(err.where, BAD[i].where) == NULL) {
+			fail_msg("%s: at %s, not %s", BAD[i].text, err.where, BAD[i].where);
+		}
+	}
+	policy("network: {allow_private: []}\n");
+	ssb_plan_free(command(NULL, "true"));
+	policy(NULL);
+}
+
+/* `n` ranges in the policy file; NULL if it is refused. */
+static struct ssb_plan *with_ranges(unsigned n)
+{
+	char *argv[] = { (char[]){ "true" }, NULL };
+	struct ssb_error err = { 0 };
+	struct ssb_plan *p = NULL;
+	auto_buf text;
+
+	buf_init(&text, 1UL << 16);
+	buf_adds(&text, "network: {allow_private: [");
+	for (unsigned i = 0; i < n; i++) {
+		buf_addf(&text, "10.0.%u.%u, ", i / 256, i % 256);
+	}
+	buf_adds(&text, "]}\n");
+	policy(text.data);
+	(void)plan_build_command(&owner, NULL, argv, &p, NULL, &err);
+	policy(NULL);
+	return p;
+}
+
+static void test_number_of_ranges(void **state)
+{
+	struct ssb_plan *p = with_ranges(MAX_LIST_ITEMS);
+	(void)state;
+
+	assert_non_null(p);
+	assert_int_equal(p->allow_private.n, MAX_LIST_ITEMS);
+	ssb_plan_free(p);
+	assert_null(with_ranges(MAX_LIST_ITEMS + 1));
+}
+
+static void test_limits(void **state)
+{
+	static const char ASKS[] =
+	        NETWORK("egress: [{domain: a.example}], max_connections: 200, max_bytes_out: 5");
+	(void)state;
+
+	policy(NULL);
+	struct ssb_plan *p = skill(ASKS, NULL);
+	assert_int_equal(p->net.max_connections, 200);
+	assert_int_equal(p->net.max_bytes_out, 5);
+	assert_int_equal(p->net.max_bytes_in, 1073741824);
+	ssb_plan_free(p);
+	p = command(FLAGS({ SSB_OPT_NET, "a.example" }), "true");
+	assert_memory_equal(&p->net, &NET_DEFAULTS, sizeof(p->net));
+	ssb_plan_free(p);
+
+	policy("limits: {max_connections: 100, max_bytes_out: 100, max_bytes_in: 1000}\n");
+	p = skill(ASKS, NULL);
+	assert_int_equal(p->net.max_connections, 100);
+	assert_true(warned(p, "max_connections: 200 is asked, the policy file allows 100"));
+	assert_int_equal(p->net.max_bytes_out, 5);
+	assert_int_equal(p->net.max_bytes_in, 1000);
+	ssb_plan_free(p);
+	p = skill(NOTHING, NULL); /* nobody asked */
+	assert_int_equal(p->warnings.n, 0);
+	ssb_plan_free(p);
+	policy(NULL);
+}
+
+static void test_explained(void **state)
+{
+	static const char *const IN_JSON[] = {
+		"\"protocol\": \"tls\"",         "\"network_limits\": {", "\"max_connections\": 7",
+		"\"max_bytes_in\": 9",           "\"allow_private\": [",  "\"10.0.0.0/8\"",
+		"\"max_bytes_out\": 1073741824",
+	};
+	(void)state;
+
+	policy(NULL);
+	struct ssb_plan *p =
+	        skill(NETWORK("egress: [{domain: a.example, protocol: tls}], max_connections: 7, "
+	                      "max_bytes_in: 9"),
+	              FLAGS({ SSB_OPT_ALLOW_PRIVATE, "10.0.0.0/8" }));
+	auto_free char *json = ssb_plan_json(p);
+	auto_free char *text = ssb_plan_text(p);
+	for (size_t i = 0; i < ARRAY_LEN(IN_JSON); i++) {
+		if (strstr(json, IN_JSON[i]) == NULL) {
+			fail_msg("no %s in %s", IN_JSON[i], json);
+		}
+	}
+	assert_non_null(strstr(text, "network   tls a.example:443  (skillsandbox.yaml:3:"));
+	assert_non_null(strstr(text, "at most 7 connections, 1073741824 bytes out, 9 bytes in\n"));
+	assert_non_null(strstr(text, "may lead into 10.0.0.0/8"));
+	ssb_plan_free(p);
+
+	p = skill(NOTHING, FLAGS({ SSB_OPT_ALLOW_PRIVATE, "10.0.0.0/8" }));
+	auto_free char *none = ssb_plan_text(p);
+	assert_non_null(strstr(none, "network   none\n"));
+	assert_null(strstr(none, "at most 64 connections"));
+	ssb_plan_free(p);
+}
+
+/* ---- certificate bundles ------------------------------------------------------ */
+
+static char ssl_cert_file[512];
+static char node_certs[512];
+static char *with_bundles[] = { (char[]){ "PATH=/usr/bin:/bin" }, ssl_cert_file, node_certs, NULL };
+
+static void bundles(const char *ssl, const char *node)
+{
+	snprintf(ssl_cert_file, sizeof(ssl_cert_file), "SSL_CERT_FILE=%s", ssl);
+	snprintf(node_certs, sizeof(node_certs), "NODE_EXTRA_CA_CERTS=%s", node);
+	owner.environ = with_bundles;
+}
+
+static int bundle_teardown(void **state)
+{
+	(void)state;
+	owner.environ = environment;
+	policy(NULL);
+	return 0;
+}
+
+static void test_bundles(void **state)
+{
+	(void)state;
+	policy(NULL);
+	write_file(at("other/ca.pem"), "ca", 0644);
+	write_file(at("u/notes/node.pem"), "ca", 0644);
+	assert_int_equal(symlink(at("u/notes/node.pem"), at("u/node.pem")), 0);
+	bundles(at("other/ca.pem"), at("u/node.pem"));
+
+	struct ssb_plan *p = skill(ONE_HOST, NULL);
+	const struct grant *g = granted(p, at("other/ca.pem"));
+	assert_non_null(g);
+	assert_int_equal(g->access, ACCESS_READ);
+	assert_int_equal(g->origin, ORIGIN_POLICY);
+	assert_string_equal(g->where, "SSL_CERT_FILE");
+	assert_true(!g->is_dir && g->fd >= 0);
+	assert_string_equal(env(p, "SSL_CERT_FILE"), at("other/ca.pem"));
+	/* Where the file is in the sandbox, whatever links led to it. */
+	assert_non_null(granted(p, at("u/notes/node.pem")));
+	assert_string_equal(env(p, "NODE_EXTRA_CA_CERTS"), at("u/notes/node.pem"));
+	assert_int_equal(p->n_refusals + p->warnings.n, 0);
+	ssb_plan_free(p);
+
+	p = command(FLAGS({ SSB_OPT_NET, "a.example" }), "true");
+	assert_non_null(env(p, "SSL_CERT_FILE"));
+	ssb_plan_free(p);
+	p = skill(NOTHING, NULL); /* no egress: nothing of it */
+	assert_null(env(p, "SSL_CERT_FILE"));
+	assert_null(env(p, "NODE_EXTRA_CA_CERTS"));
+	assert_null(granted(p, at("other/ca.pem")));
+	ssb_plan_free(p);
+}
+
+static void test_system_bundle(void **state)
+{
+	(void)state;
+	policy(NULL);
+	bundles("/usr/bin/env", ""); /* a file that every sandbox has */
+	struct ssb_plan *p = skill(ONE_HOST, NULL);
+	assert_non_null(env(p, "SSL_CERT_FILE"));
+	assert_null(env(p, "NODE_EXTRA_CA_CERTS"));
+	assert_int_equal(p->n_grants, 1); /* the skill */
+	assert_int_equal(p->warnings.n, 0);
+	ssb_plan_free(p);
+}
+
+static void test_bundles_that_are_none(void **state)
+{
+	static const char *const BAD[] = { "other/none.pem", "other", "u/.ssh/id",
+		                           "cfg/policy.yaml" };
+	(void)state;
+
+	policy("deny: {read: [~/proj]}\n");
+	write_file(at("u/.ssh/id"), "key", 0600);
+	write_file(at("other/good.pem"), "ca", 0644);
+	write_file(at("u/proj/ca.pem"), "ca", 0644);
+	for (size_t i = 0; i <= ARRAY_LEN(BAD); i++) {
+		bundles(at(i < ARRAY_LEN(BAD) ? BAD[i] : "u/proj/ca.pem"), at("other/good.pem"));
+		struct ssb_plan *p = skill(ONE_HOST, NULL);
+		if (env(p, "SSL_CERT_FILE") != NULL || p->n_grants != 2) {
+			fail_msg("%s was passed", ssl_cert_file);
+		}
+		assert_true(warned(p, "SSL_CERT_FILE is not passed"));
+		assert_int_equal(p->n_refusals, 0);
+		assert_non_null(env(p, "NODE_EXTRA_CA_CERTS")); /* the control */
+		ssb_plan_free(p);
+	}
+}
+
+static void test_bundles_and_the_owner(void **state)
+{
+	(void)state;
+	write_file(at("other/ca.pem"), "ca", 0644);
+	bundles(at("other/ca.pem"), "");
+	/* The owner's own value stays, and opens nothing. */
+	policy(NULL);
+	struct ssb_plan *p = skill(ONE_HOST, FLAGS({ SSB_OPT_ENV, "SSL_CERT_FILE=/x" }));
+	assert_string_equal(env(p, "SSL_CERT_FILE"), "/x");
+	assert_null(granted(p, at("other/ca.pem")));
+	ssb_plan_free(p);
+	p = skill(ONE_HOST, FLAGS({ SSB_OPT_ENV, "SSL_CERT_FILE" }));
+	assert_string_equal(env(p, "SSL_CERT_FILE"), at("other/ca.pem"));
+	assert_non_null(granted(p, at("other/ca.pem")));
+	ssb_plan_free(p);
+	policy("deny: {env: [SSL_CERT_FILE]}\n");
+	p = skill(ONE_HOST, NULL);
+	assert_null(env(p, "SSL_CERT_FILE"));
+	assert_null(granted(p, at("other/ca.pem")));
+	ssb_plan_free(p);
+	/* One grant where the file is granted already. */
+	policy(NULL);
+	p = skill(ONE_HOST, FLAGS({ SSB_OPT_READ, at("other") }));
+	assert_int_equal(p->n_grants, 2);
+	assert_non_null(env(p, "SSL_CERT_FILE"));
+	ssb_plan_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_literals),
+		cmocka_unit_test(test_literal_ports),
+		cmocka_unit_test(test_ranges_are_refused),
+		cmocka_unit_test(test_allow_private),
+		cmocka_unit_test(test_policy_values),
+		cmocka_unit_test(test_number_of_ranges),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_explained),
+		cmocka_unit_test_teardown(test_bundles, bundle_teardown),
+		cmocka_unit_test_teardown(test_system_bundle, bundle_teardown),
+		cmocka_unit_test_teardown(test_bundles_that_are_none, bundle_teardown),
+		cmocka_unit_test_teardown(test_bundles_and_the_owner, bundle_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
