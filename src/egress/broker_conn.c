@@ -190,7 +190,7 @@ static void first_tls(struct broker *b, struct conn *c)
 		if (c->client_eof) {
 			conn_deny(b, c, "no_first_bytes", "");
 		}
-	} else if (v != TLS_NAME) {
+	} else if (v != TLS_NAME && !(v == TLS_ECH && b->c->table->plan->egress[c->rule].ech)) {
 		conn_deny(b, c, WHY[v], "");
 	} else if (!is_name(c, c->shown)) {
 		conn_deny(b, c, "other_sni", "");

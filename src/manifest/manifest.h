@@ -36,6 +36,7 @@ struct egress_rule {
 	uint16_t *ports;     /* sorted, unique */
 	size_t n_ports;
 	enum protocol protocol;
+	bool ech; /* the owner lets its ClientHellos be encrypted beyond the name */
 };
 
 /* For all rules of a run together. */

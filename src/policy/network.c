@@ -160,6 +160,19 @@ static void set_private(struct build *b)
 	}
 }
 
+/* Per rule, and only by the owner: it hides the real name from us. */
+static void set_ech(struct build *b)
+{
+	const struct mtext_list *l = &b->policy.lists[POLICY_ALLOW_ECH];
+
+	for (size_t i = 0; i < b->plan->n_egress; i++) {
+		for (size_t k = 0; k < l->n; k++) {
+			struct egress_rule *r = &b->plan->egress[i];
+			r->ech |= strcmp(r->domain.s, l->v[k].s) == 0;
+		}
+	}
+}
+
 static void set_net_limits(struct build *b)
 {
 	struct net_limits *net = &b->plan->net;
@@ -184,5 +197,6 @@ void network_build(struct build *b)
 		add_declared_egress(b, &b->manifest->egress[i], n_owner);
 	}
 	set_private(b);
+	set_ech(b);
 	set_net_limits(b);
 }

@@ -23,6 +23,7 @@ enum value {
 	VALUE_PATHS,
 	VALUE_ENV,
 	VALUE_CIDRS,
+	VALUE_DOMAINS,
 	VALUE_LIMIT,
 	VALUE_BOOL,
 	VALUE_WORDS,
@@ -71,6 +72,7 @@ static const struct key KEYS[] = {
 	{ "deny", "env", VALUE_ENV, POLICY_DENY_ENV, 0, 0 },
 	{ "network", "allow_literal_addresses", VALUE_BOOL, 0, 0, 0 },
 	{ "network", "allow_private", VALUE_CIDRS, POLICY_ALLOW_PRIVATE, 0, 0 },
+	{ "network", "allow_ech", VALUE_DOMAINS, POLICY_ALLOW_ECH, 0, 0 },
 	LIMIT(memory_mb, MIN_MEMORY_MB, MAX_MEMORY_MB),
 	LIMIT(cpu_shares, MIN_CPU_SHARES, MAX_CPU_SHARES),
 	LIMIT(max_runtime_seconds, 1, MAX_RUNTIME_SECONDS),
@@ -131,11 +133,13 @@ static void add_item(const struct reader *r, const struct key *k, const struct y
 {
 	struct mtext_list *l = &r->policy->lists[k->at];
 	char *copy = NULL;
-	const char *wrong = n->kind != YNODE_SCALAR   ? "must be a text"
-	                    : l->n >= MAX_LIST_ITEMS  ? "is one item too many"
-	                    : k->value == VALUE_PATHS ? check_path(n->text, &copy)
-	                    : k->value == VALUE_CIDRS ? option_cidr(n->text, &copy)
-	                                              : check_env_name(n->text);
+	enum host_kind kind = HOST_EXACT;
+	const char *wrong = n->kind != YNODE_SCALAR     ? "must be a text"
+	                    : l->n >= MAX_LIST_ITEMS    ? "is one item too many"
+	                    : k->value == VALUE_PATHS   ? check_path(n->text, &copy)
+	                    : k->value == VALUE_CIDRS   ? option_cidr(n->text, &copy)
+	                    : k->value == VALUE_DOMAINS ? check_domain(n->text, &copy, &kind)
+	                                                : check_env_name(n->text);
 
 	if (wrong == NULL && copy == NULL) {
 		copy = strdup(n->text);
@@ -147,8 +151,9 @@ static void add_item(const struct reader *r, const struct key *k, const struct y
 		complain(r, n->line, n->col,
 		         k->value == VALUE_PATHS
 		                 ? "write an absolute path, or one that begins with ~/"
-		         : k->value == VALUE_CIDRS ? "write a range such as 10.0.0.0/8"
-		                                   : "write one variable name",
+		         : k->value == VALUE_CIDRS   ? "write a range such as 10.0.0.0/8"
+		         : k->value == VALUE_DOMAINS ? "write a name as rules have it"
+		                                     : "write one variable name",
 		         "this item: %s", wrong != NULL ? wrong : "out of memory");
 		return;
 	}
@@ -283,6 +288,7 @@ static void read_value(const struct reader *r, const struct key *k, const struct
 	case VALUE_PATHS:
 	case VALUE_ENV:
 	case VALUE_CIDRS:
+	case VALUE_DOMAINS:
 		read_list(r, k, n);
 		break;
 	case VALUE_LIMIT:

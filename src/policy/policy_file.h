@@ -18,6 +18,7 @@ enum policy_list {
 	POLICY_DENY_WRITE,
 	POLICY_DENY_ENV,
 	POLICY_ALLOW_PRIVATE, /* address ranges that names may lead into */
+	POLICY_ALLOW_ECH,     /* names whose rules may use an encrypted ClientHello */
 	POLICY_LISTS,
 };
 

@@ -87,6 +87,20 @@ def test_encrypted_client_hello(net):
     assert [r["value"] for r in net.control(code)] == ["\x16\x03\x03"] * 2
 
 
+def test_encrypted_client_hello_by_the_owners_word(net):
+    """Per rule, in the policy file; the visible name is still checked."""
+    policy = net.runner.write(net.runner.home / ".config/skillsandbox/policy.yaml",
+                              "network:\n  allow_ech: [api.example.test]\n", 0o600)
+    code = ECH + """
+other = hello_bytes('other.example.test')
+show([tried(first, with_extension(h, 0xfe0d, b'\\0' * 40)) for h in (hello, other)])"""
+    allowed, wrong = net.probe(code, [API])
+    assert allowed["value"] == "\x16\x03\x03", allowed
+    assert failed(wrong) and net.blocked("api.example.test", "other_sni")
+    policy.unlink()
+    assert failed(net.probe(code, [API])[0]), "control: without the owner's word it is denied"
+
+
 HTTP = {
     "other_host": "GET /loot HTTP/1.1\r\nHost: evil.test\r\n\r\n",
     "other_host suffix": "GET /loot HTTP/1.1\r\nHost: api.example.test.evil.test\r\n\r\n",
