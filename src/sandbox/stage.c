@@ -25,18 +25,13 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -45,13 +40,6 @@
 #include "os/cgroup.h"
 #include "os/clone.h"
 #include "os/net.h"
-
-enum phase {
-	BY_INIT,  /* while the skill's process makes its namespaces */
-	BY_SKILL, /* while init makes the view */
-	IN_VIEW,  /* by the skill's process, when the view stands */
-	AT_LAST,  /* by the skill's process, when all is said */
-};
 
 struct layer {
 	enum layer_id id;
@@ -69,19 +57,6 @@ static const struct layer LAYERS[] = {
 	{ LAYER_LANDLOCK, IN_VIEW, false, layer_landlock },
 	{ LAYER_SECCOMP, IN_VIEW, false, layer_seccomp },
 	{ LAYER_LIMITS, AT_LAST, false, layer_limits },
-};
-
-/* What init tells the skill's process when the view stands, */
-struct view_ready {
-	bool unix_sockets;
-	struct layer_report userns;
-	struct layer_report mounts;
-};
-
-/* and when it may start; the cgroup's fds come with it. */
-struct start {
-	bool watchdog;
-	struct layer_report limits;
 };
 
 _Noreturn void stage_die(const struct stage *s, const struct ssb_error *err)
@@ -108,7 +83,7 @@ struct msg stage_wait(const struct stage *s, enum msg_kind kind, struct msg_fds 
 	}
 }
 
-static void stage_layers(struct stage *s, enum phase phase)
+void stage_layers(struct stage *s, enum phase phase)
 {
 	for (size_t i = 0; i < ARRAY_LEN(LAYERS); i++) {
 		const struct layer *l = &LAYERS[i];
@@ -138,115 +113,6 @@ static void stage_layers(struct stage *s, enum phase phase)
 	}
 }
 
-/* Tries what the layers forbid. A layer that the owner gave up is not asked. */
-static int stage_self_test(const struct stage *s, struct ssb_error *err)
-{
-	const struct layer_report *r = s->reports;
-	const char *leak = NULL;
-	struct statvfs fs;
-
-	if (r[LAYER_CAPS].state == LAYER_ON &&
-	    (!caps_none(s->namespaces) || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)) {
-		leak = "capabilities are left";
-	} else if (s->namespaces && (geteuid() == 0 || getuid() == 0)) {
-		leak = "the skill would be root";
-	} else if (r[LAYER_SECCOMP].state == LAYER_ON &&
-	           (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 2 || unshare(CLONE_NEWUSER) == 0)) {
-		leak = "a user namespace can be made";
-	} else if (r[LAYER_MOUNTS].state == LAYER_ON &&
-	           (mount("none", "/tmp", "tmpfs", 0, NULL) == 0 || statvfs("/", &fs) != 0 ||
-	            (fs.f_flag & ST_RDONLY) == 0)) {
-		leak = "the file view can be changed";
-	}
-	if (leak != NULL) {
-		return ssb_fail(err, SSB_E_LAYER, 0, "self-test", "%s; the skill was not started",
-		                leak);
-	}
-	return 0;
-}
-
-static void stage_stdio(struct stage *s)
-{
-	if (s->pty && ioctl(s->stdio[0], TIOCSCTTY, 0) != 0) {
-		_exit(125);
-	}
-	/* The three may sit in each other's places: lift them first. */
-	int up[3];
-	for (int i = 0; i < 3; i++) {
-		up[i] = fcntl(s->stdio[i], F_DUPFD_CLOEXEC, 10);
-	}
-	for (int i = 0; i < 3; i++) {
-		if (up[i] < 0 || dup2(up[i], i) < 0) {
-			_exit(125);
-		}
-	}
-}
-
-/* execvp, but with the plan's PATH and inside the sandbox's view. */
-static void stage_exec(struct stage *s, struct ssb_error *err)
-{
-	char **argv = s->plan->argv.v;
-	char **env = s->namespaces ? s->plan->env.v : s->env;
-	const char *path = "/usr/local/bin:/usr/bin:/bin";
-	int denied = 0;
-
-	if (strchr(argv[0], '/') != NULL) {
-		execve(argv[0], argv, env);
-		denied = errno;
-	} else {
-		for (size_t i = 0; i < s->plan->env.n; i++) {
-			if (strncmp(env[i], "PATH=", 5) == 0) {
-				path = env[i] + 5;
-			}
-		}
-		denied = ENOENT;
-		while (*path != '\0') {
-			char file[4096];
-			size_t n = strcspn(path, ":");
-			int len = snprintf(file, sizeof(file), "%.*s/%s", (int)n,
-			                   n == 0 ? "." : path, argv[0]);
-			path += n + (path[n] == ':');
-			if (len < 0 || (size_t)len >= sizeof(file)) {
-				continue;
-			}
-			execve(file, argv, env);
-			if (errno != ENOENT && errno != ENOTDIR) {
-				denied = errno;
-			}
-		}
-	}
-	bool missing = denied == ENOENT || denied == ENOTDIR;
-	ssb_fail(
-	        err, missing ? SSB_E_NOT_FOUND : SSB_E_NOT_EXEC, denied, "entrypoint",
-	        missing ? "'%.200s' (or the interpreter it names) is not in the sandbox; grant its "
-	                  "directory with --read DIR, or use --toolchain auto"
-	                : "'%.200s' cannot be executed",
-	        argv[0]);
-}
-
-/* A pty of the sandbox's own devpts: the slave for us, the master to the
- * supervisor. */
-static void stage_pty(struct stage *s)
-{
-	struct ssb_error err = { 0 };
-	struct msg m = { .kind = MSG_PTY };
-	int unlock = 0;
-	auto_fd master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
-
-	if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) != 0) {
-		ssb_fail(&err, SSB_E_SYS, errno, "pty", "cannot open a terminal of its own");
-		stage_die(s, &err);
-	}
-	int slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (slave < 0 || msg_send(s->ctl, &m, sizeof(m), &(struct msg_fds){ { master }, 1 }) != 0) {
-		ssb_fail(&err, SSB_E_SYS, errno, "pty", "cannot open a terminal of its own");
-		stage_die(s, &err);
-	}
-	for (int i = 0; i < 3; i++) {
-		s->stdio[i] = slave;
-	}
-}
-
 /* Wipes our command line, which /proc/1/cmdline would show to everybody. Where
  * it lies only the kernel knows for sure: fields 48 and 49 of stat. */
 static void stage_forget_arguments(void)
@@ -273,9 +139,7 @@ static void stage_forget_arguments(void)
 	}
 }
 
-/* From here on /proc/PID of this process is closed to the skill; and what it
- * might find there all the same is gone: the owner's environment. */
-static void stage_forget(void)
+void stage_forget(void)
 {
 	stage_forget_arguments();
 	for (char **e = environ; e != NULL && *e != NULL; e++) {
@@ -284,8 +148,7 @@ static void stage_forget(void)
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/* Each process joins by itself: moving another one is far slower. */
-static void join_cgroup(const struct stage *s, const struct msg_fds *fds)
+void stage_join_cgroup(const struct stage *s, const struct msg_fds *fds)
 {
 	struct ssb_error err = { 0 };
 
@@ -293,118 +156,6 @@ static void join_cgroup(const struct stage *s, const struct msg_fds *fds)
 		ssb_fail(&err, SSB_E_LAYER, errno, "limits", "cannot enter the cgroup");
 		stage_die(s, &err);
 	}
-}
-
-/* The skill's process meets init: our namespaces are there; is the view? */
-static void skill_meet(struct stage *s, int meet)
-{
-	struct ssb_error err = { 0 };
-	struct view_ready ready;
-
-	if (write(meet, "", 1) != 1 ||
-	    read(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)) {
-		_exit(125); /* init has said why */
-	}
-	s->unix_sockets = ready.unix_sockets;
-	s->reports[LAYER_USERNS] = ready.userns;
-	s->reports[LAYER_MOUNTS] = ready.mounts;
-	/* The id maps are written since init passed its first layer. */
-	if (s->namespaces && userns_become(s, &err) != 0) {
-		stage_die(s, &err);
-	}
-	stage_forget();
-}
-
-/* All walls are up: the last word, which is init's. */
-static void skill_may_start(struct stage *s, int meet)
-{
-	struct start start;
-	struct msg_fds cgroup;
-	char confined;
-
-	if (msg_recv(meet, &start, sizeof(start), &cgroup) != (ssize_t)sizeof(start)) {
-		_exit(125); /* init has said why */
-	}
-	s->watchdog = start.watchdog;
-	s->reports[LAYER_LIMITS] = start.limits;
-	join_cgroup(s, &cgroup);
-	msg_close(&cgroup);
-	stage_layers(s, AT_LAST);
-	if (read(meet, &confined, 1) != 1) {
-		_exit(125); /* init could not confine itself, and has said why */
-	}
-}
-
-static void skill_enter_workdir(const struct stage *s)
-{
-	struct ssb_error err = { 0 };
-	const char *workdir = s->namespaces ? s->plan->workdir : s->workdir;
-
-	if (chdir(workdir) != 0) {
-		ssb_fail(&err, SSB_E_NOT_FOUND, errno, "workdir", "'%.200s' is not in the sandbox",
-		         workdir);
-		stage_die(s, &err);
-	}
-	umask(022);
-}
-
-static void skill_default_signals(void)
-{
-	sigset_t none;
-
-	for (int sig = 1; sig < NSIG; sig++) {
-		(void)signal(sig, SIG_DFL);
-	}
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static void skill_report(const struct stage *s)
-{
-	struct msg m = { .kind = MSG_STARTED };
-
-	memcpy(m.reports, s->reports, sizeof(m.reports));
-	(void)!write(s->ctl, &m, sizeof(m));
-}
-
-/* The skill's process, up to execve. */
-static _Noreturn void stage_skill(struct stage *s, int meet)
-{
-	struct ssb_error err = { 0 };
-
-	stage_layers(s, BY_SKILL);
-	/* Whatever the caller had open is not the skill's. */
-	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) {
-		ssb_fail(&err, SSB_E_LAYER, errno, "fds", "close_range (needs Linux 5.11)");
-		stage_die(s, &err);
-	}
-	skill_default_signals();
-	skill_meet(s, meet);
-	if (s->pty) {
-		stage_pty(s);
-	}
-	/* A session of its own: kill(0) would otherwise reach our caller. */
-	if (setsid() < 0) {
-		ssb_fail(&err, SSB_E_SYS, errno, "skill", "setsid");
-		stage_die(s, &err);
-	}
-	stage_stdio(s);
-	skill_enter_workdir(s);
-	stage_layers(s, IN_VIEW);
-	skill_may_start(s, meet);
-	if (stage_self_test(s, &err) != 0) {
-		stage_die(s, &err);
-	}
-	skill_report(s);
-	if (s->payload != NULL) {
-		/* No exec will close what we hold. */
-		if (dup2(s->payload_fd, 3) < 0 || close_range(4, ~0U, 0) != 0) {
-			_exit(125);
-		}
-		_exit(s->payload(3, s->payload_arg));
-	}
-	stage_exec(s, &err);
-	stage_die(s, &err);
 }
 
 /* No PID 1 then: orphans come to us all the same, and root becomes nobody. */
@@ -501,7 +252,7 @@ static int init_start_skill(struct stage *s, int meet, struct ssb_error *err)
 	/* Without a pid namespace it would count the whole host. */
 	s->watchdog = start.watchdog = go.go.watchdog && s->namespaces;
 	memcpy(start.limits.detail, go.go.limits, sizeof(start.limits.detail));
-	join_cgroup(s, &cgroup);
+	stage_join_cgroup(s, &cgroup);
 	int failed = msg_send(meet, &start, sizeof(start), &cgroup);
 	msg_close(&cgroup);
 	if (failed != 0) {
@@ -540,7 +291,7 @@ _Noreturn void stage_main(struct stage *s)
 	}
 	if (skill == 0) {
 		(void)close(meet[0]);
-		stage_skill(s, meet[1]);
+		skill_main(s, meet[1]);
 	}
 	(void)close(meet[1]);
 	stage_layers(s, BY_INIT);

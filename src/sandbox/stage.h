@@ -99,8 +99,44 @@ struct msg {
 	};
 };
 
+enum phase {
+	BY_INIT,  /* while the skill's process makes its namespaces */
+	BY_SKILL, /* while init makes the view */
+	IN_VIEW,  /* by the skill's process, when the view stands */
+	AT_LAST,  /* by the skill's process, when all is said */
+};
+
+/* What init tells the skill's process when the view stands, */
+struct view_ready {
+	bool unix_sockets;
+	struct layer_report userns;
+	struct layer_report mounts;
+};
+
+/* and when it may start; the cgroup's fds come with it. */
+struct start {
+	bool watchdog;
+	struct layer_report limits;
+};
+
+/* Applies the layers of one phase; a failure that the owner did not accept
+ * ends the process. */
+void stage_layers(struct stage *s, enum phase phase);
+
+/* From here on /proc/PID of this process is closed to the skill; and what it
+ * might find there all the same is gone: our arguments, the owner's
+ * environment. */
+void stage_forget(void);
+
+/* Each process joins by itself: moving another one is far slower. */
+void stage_join_cgroup(const struct stage *s, const struct msg_fds *fds);
+
 /* The child's whole life; never returns. */
 _Noreturn void stage_main(struct stage *s);
+
+/* The skill's process, up to execve; `meet` is its end of the socket to init
+ * (skill.c). */
+_Noreturn void skill_main(struct stage *s, int meet);
 
 /* What init gives up before the skill starts: fds (all but its own and *meet,
  * which moves), capabilities, system calls. */

@@ -185,6 +185,39 @@ static uint64_t next_due(uint64_t a, uint64_t b)
 	return a == 0 ? b : b == 0 || a < b ? a : b;
 }
 
+/* For poll: until `due`, at most an hour at a time; 0 is never. */
+static int poll_ms(uint64_t due)
+{
+	uint64_t now = clock_ms();
+	uint64_t left = due > now ? due - now : 0;
+
+	return due == 0 ? -1 : left < 3600000 ? (int)left : 3600000;
+}
+
+/* What is due by now. */
+static void keep_time(struct run *r, uint64_t *kill_at)
+{
+	uint64_t now = clock_ms();
+
+	if (*kill_at != 0 && now >= *kill_at) {
+		run_kill(r);
+		r->gave_up = r->ended || r->dead;
+		*kill_at = 0;
+	}
+	if (r->deadline != 0 && now >= r->deadline) {
+		/* Init keeps the time; this is for an init that was stopped, and for
+		 * a reader that does not read. */
+		r->cause = CAUSE_TIME;
+		r->gave_up = r->ended;
+		r->deadline = 0;
+		run_kill(r);
+	}
+	if (r->share_at != 0 && !r->ended && now >= r->share_at) {
+		bool again = share_set_session(r->pid, r->plan->res.cpu_shares) != 0;
+		r->share_at = again && ++r->share_tries < SHARE_TRIES ? now + SHARE_RETRY_MS : 0;
+	}
+}
+
 static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill_at)
 {
 	struct pollfd p[AT_COUNT] = {
@@ -195,7 +228,6 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 		[AT_EXEC] = { .fd = r->exec_pipe, .events = POLLIN },
 		[AT_EGRESS] = { .fd = r->egress.events, .events = POLLIN },
 	};
-	int wait = -1;
 
 	for (int i = 0; i < 3; i++) {
 		p[AT_PUMPS + i] = pump_wants(&pumps[i]);
@@ -203,30 +235,9 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 	if (r->stage.pty && r->master < 0) {
 		p[AT_PUMPS].fd = -1; /* what is typed ahead waits for the terminal */
 	}
-	uint64_t due = next_due(next_due(*kill_at, r->deadline), r->ended ? 0 : r->share_at);
-	if (due != 0) {
-		uint64_t now = clock_ms();
-		wait = now >= due ? 0 : (int)(due - now);
-	}
-	(void)poll(p, AT_COUNT, wait);
-	if (*kill_at != 0 && clock_ms() >= *kill_at) {
-		run_kill(r);
-		r->gave_up = r->ended || r->dead;
-		*kill_at = 0;
-	}
-	if (r->deadline != 0 && clock_ms() >= r->deadline) {
-		/* Init keeps the time; this is for an init that was stopped, and for
-		 * a reader that does not read. */
-		r->cause = CAUSE_TIME;
-		r->gave_up = r->ended;
-		r->deadline = 0;
-		run_kill(r);
-	}
-	if (r->share_at != 0 && !r->ended && clock_ms() >= r->share_at) {
-		bool again = share_set_session(r->pid, r->plan->res.cpu_shares) != 0;
-		r->share_at =
-		        again && ++r->share_tries < SHARE_TRIES ? clock_ms() + SHARE_RETRY_MS : 0;
-	}
+	(void)poll(p, AT_COUNT,
+	           poll_ms(next_due(next_due(*kill_at, r->deadline), r->ended ? 0 : r->share_at)));
+	keep_time(r, kill_at);
 	/* All of it: what failed must be known before what follows from it. */
 	while (p[AT_CTL].revents != 0 && r->ctl >= 0) {
 		hear_child(r, pumps);
