@@ -19,6 +19,7 @@
 #include "os/seccomp.h"
 
 #define TICK_MS 1000
+#define OWN_FDS 96 /* what is neither a listener nor a connection: DNS clients, sockets */
 
 void broker_report(struct broker *b, const struct egress_event *e)
 {
@@ -65,13 +66,18 @@ bool address_dialled(int fd, struct address *ret_address, uint16_t *ret_port)
 
 static void hear_dialler(struct broker *b)
 {
-	struct dial_reply reply;
-	struct msg_fds fds;
-
 	for (int i = 0; i < 64; i++) {
+		struct dial_reply reply = { 0 };
+		struct msg_fds fds = { .n = 0 };
 		ssize_t n = msg_recv(b->c->dial, &reply, sizeof(reply), &fds);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 			return;
+		}
+		if (n < 0 && errno == EMSGSIZE) {
+			/* No fd was free for the one that came along; the words came. */
+			reply.result = DIAL_BUSY;
+			conn_dialled(b, &reply, -1);
+			continue;
 		}
 		if (n != (ssize_t)sizeof(reply)) {
 			_exit(1); /* without it there is nothing to do */
@@ -127,10 +133,12 @@ static void confine(struct broker_config *c)
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
-		/* Two sockets each; a quarter stays for pipes and all else. Past the
-		 * limit accept() would fail, and be tried again without end. */
-		if (c->max_connections > files.rlim_cur / 8 * 3) {
-			c->max_connections = files.rlim_cur / 8 * 3;
+		/* Two sockets each and room for pipes, beside the listeners. Past
+		 * the limit accept() would fail, and be tried again without end. */
+		uint64_t ours = c->listeners->n + OWN_FDS;
+		uint64_t free = files.rlim_cur > ours ? files.rlim_cur - ours : 0;
+		if (c->max_connections > free / 8 * 3) {
+			c->max_connections = free / 8 * 3;
 		}
 	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||

@@ -458,7 +458,7 @@ static const char *accept_refused(const struct broker *b, const struct conn *c)
 {
 	return c->slot == NULL || c->rule < 0       ? "not_declared"
 	       : b->n_conns > b->c->max_connections ? "too_many_connections"
-	       : b->bytes_out > b->c->max_bytes_out || b->bytes_in > b->c->max_bytes_in
+	       : b->bytes_out >= b->c->max_bytes_out || b->bytes_in >= b->c->max_bytes_in
 	               ? "byte_limit"
 	               : NULL;
 }

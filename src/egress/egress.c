@@ -186,7 +186,7 @@ static void put_data(struct json *j, void *arg)
 		json_kstr(j, "range", e->kind_of);
 	}
 	put_address(j, "address_asked", &e->asked);
-	put_address(j, "address_dialled", &e->dialled);
+	put_address(j, e->kind_of[0] != '\0' ? "address_refused" : "address_dialled", &e->dialled);
 	json_kuint(j, "bytes_out", e->bytes_out);
 	json_kuint(j, "bytes_in", e->bytes_in);
 	json_kuint(j, "duration_us", e->micros);
@@ -224,6 +224,13 @@ void egress_hear(struct egress *e, struct trace *trace)
 		}
 		if (n != (ssize_t)sizeof(ev)) {
 			own_close(&e->events);
+			if (!e->stopping && trace != NULL) {
+				/* The egress has ended, not the safety; but not in silence. */
+				trace_violation(
+				        trace, EV_POLICY_VIOLATION,
+				        "the egress broker ended during the run; connections that "
+				        "were open then are not recorded");
+			}
 			return;
 		}
 		/* What it says is text from an untrusted process. */
@@ -247,6 +254,7 @@ static void end_child(pid_t *pid)
 
 void egress_stop(struct egress *e, struct trace *trace)
 {
+	e->stopping = true;
 	if (e->events >= 0) {
 		struct pollfd p = { .fd = e->events, .events = POLLIN };
 		(void)shutdown(e->events, SHUT_WR);

@@ -14,7 +14,8 @@ struct egress {
 	struct listeners listeners; /* ours until the broker has them */
 	pid_t dialler;
 	pid_t broker;
-	int events; /* -1: not running */
+	int events;    /* -1: not running */
+	bool stopping; /* the end that follows is expected */
 };
 
 void egress_init(struct egress *e);

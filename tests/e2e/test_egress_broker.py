@@ -148,7 +148,43 @@ def test_dead_broker_ends_the_egress_only(net, running, which):
     assert failed(r), r
     assert running.returncode == 0, err
     assert len(net.seen()["connections"]) == 1, "only the one before"
-    assert net.runner.last_trace()["exit_code"] == 0
+    trace = net.runner.last_trace()
+    assert trace["exit_code"] == 0
+    assert [e["kind"] for e in trace["policy_violations"]].count("policy_violation") == 1, \
+        "its end is told"
+
+
+FEW_FILES = """
+kept = []
+for _ in range(40):
+    s = socket.socket()
+    s.settimeout(0.3)
+    try:
+        s.connect(('api.example.test', 7001))
+        s.sendall(b'x')
+        s.recv(1)
+    except OSError:
+        pass
+    kept.append(s)
+for s in kept[:25]:
+    s.close()
+    time.sleep(0.01)
+time.sleep(0.3)
+show('done')
+"""
+
+
+def test_few_files_do_not_silence_the_broker(net):
+    """A skill cannot use up the broker's fds and with them the record."""
+    skill = net.skill("import time\n" + FEW_FILES, [ECHO])
+    net.world.reset()
+    net.runner.as_caller(["prlimit", "--nofile=160:160", net.runner.binary, "run",
+                          "--max-files", "128", *GRANT, skill], timeout=60).ok()
+    arrived = len(net.seen()["connections"])
+    recorded = len(net.allowed("api.example.test"))
+    assert arrived > 0 and recorded == arrived, (arrived, recorded)
+    kinds = [e["kind"] for e in net.runner.last_trace()["policy_violations"]]
+    assert "policy_violation" not in kinds, "the broker lives"
 
 
 def test_nothing_outlives_the_supervisor(net, running):
