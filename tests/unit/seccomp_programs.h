@@ -85,13 +85,4 @@ static const char GCC_ALL[] = SH_CONFINED
         "{puts(\"hi\");return time(0)<0;}' >c.c\n"
         "gcc -O2 -pipe c.c -o dyn; gcc -static c.c -o stat; ./dyn; ./stat; rm c.c dyn stat\n";
 
-static const char JAVA_ALL[] = SH_CONFINED
-        "cat >H.java <<'EOF'\n"
-        "public class H { public static void main(String[] a) throws Exception {\n"
-        "  Thread t = new Thread(() -> {}); t.start(); t.join();\n"
-        "  if (new ProcessBuilder(\"/bin/true\").start().waitFor() != 0) System.exit(2);\n"
-        "  new java.net.ServerSocket(0).close(); } }\n"
-        "EOF\n"
-        "java H.java; rm H.java\n";
-
 #endif

@@ -386,16 +386,6 @@ static void test_programs(void **state)
 	}
 }
 
-static void test_java(void **state)
-{
-	(void)state;
-	if (access("/usr/bin/java", X_OK) != 0) {
-		skip(); /* not one of the programs that the suite installs */
-	}
-	const struct program p = { D, 0, 1, { "/bin/sh", "-c", JAVA_ALL } };
-	assert_int_equal(run_program(&p), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -407,7 +397,6 @@ int main(void)
 		cmocka_unit_test(test_strict_threads),
 		cmocka_unit_test(test_init),
 		cmocka_unit_test(test_programs),
-		cmocka_unit_test(test_java),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
