@@ -350,7 +350,7 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	  "read pread64 lseek readlinkat getdents64 statfs fstatfs fstat newfstatat close write "
 	  "sendto sendmsg recvfrom recvmsg poll ppoll wait4 waitid kill tgkill getpid gettid exit "
 	  "exit_group rt_sigprocmask rt_sigaction rt_sigreturn rt_sigtimedwait restart_syscall "
-	  "clock_gettime nanosleep clock_nanosleep munmap brk sysinfo "
+	  "clock_gettime nanosleep clock_nanosleep munmap brk sysinfo capset "
 	  /* before _exit() in sanitizer builds */
 	  "sigaltstack "
 	  /* the watchdog: who shares memory with whom, which memory is held by an fd alone */

@@ -198,14 +198,14 @@ int trace_open(const struct ssb_plan *plan, const struct owner *owner, struct tr
 	return 0;
 }
 
-void trace_sync_start(struct trace *t)
-{
-	trace_file_sync_start(&t->file);
-}
-
 int trace_sync(struct trace *t, struct ssb_error *err)
 {
 	return trace_file_sync(&t->file, err);
+}
+
+void trace_settle(struct trace *t)
+{
+	(void)trace_file_settle(&t->file);
 }
 
 /* How much of a too long text is kept before the ellipsis: whole characters. */

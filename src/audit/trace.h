@@ -52,10 +52,11 @@ struct trace;
  * head and the plan. `*ret` is new. */
 int trace_open(const struct ssb_plan *plan, const struct owner *owner, struct trace **ret,
                struct ssb_error *err);
-/* Puts what is written so far on the disk; the skill starts only after it.
- * trace_sync_start only begins, so that something else can be done meanwhile. */
-void trace_sync_start(struct trace *t);
+/* Puts what is written so far on the disk; the skill starts only after it. */
 int trace_sync(struct trace *t, struct ssb_error *err);
+/* The skill runs: time for what need not be done before. A failure is told by
+ * trace_close. */
+void trace_settle(struct trace *t);
 /* One event. The message may be any bytes; past MAX_EVENT_TEXT it is cut. */
 void trace_event(struct trace *t, enum event_kind kind, const char *message, size_t len);
 void trace_eventf(struct trace *t, enum event_kind kind, const char *fmt, ...)

@@ -11,14 +11,16 @@
 
 #define REMEDY "name another place with --trace-output FILE"
 
-/* A run's own directory, new and closed to others. */
+#define PART "trace.json.part"
+
+/* Among the runs, until the run has a directory of its own. */
 static int trace_file_state(struct trace_file *f, const struct owner *owner, const char *id,
                             struct ssb_error *err)
 {
 	char dir[PATH_MAX];
-	int n = snprintf(dir, sizeof(dir), "%s/runs/%s", owner->state_dir, id);
+	int n = snprintf(dir, sizeof(dir), "%s/runs", owner->state_dir);
 
-	if (n < 0 || (size_t)n >= sizeof(dir) - sizeof("/trace.json")) {
+	if (n < 0 || (size_t)n + strlen(id) >= sizeof(dir) - sizeof("//trace.json")) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "trace",
 		                "the path of the state directory is too long; " REMEDY);
 	}
@@ -27,9 +29,29 @@ static int trace_file_state(struct trace_file *f, const struct owner *owner, con
 		return ssb_fail(err, SSB_E_SYS, errno, "trace", "cannot create '%s' (" REMEDY ")",
 		                dir);
 	}
-	snprintf(f->path, sizeof(f->path), "%s/trace.json", dir);
+	snprintf(f->run, sizeof(f->run), "%s", id);
+	snprintf(f->path, sizeof(f->path), "%s/%s/trace.json", dir, id);
 	snprintf(f->name, sizeof(f->name), "trace.json");
-	snprintf(f->part, sizeof(f->part), "trace.json.part");
+	snprintf(f->part, sizeof(f->part), "%s." PART, id);
+	return 0;
+}
+
+int trace_file_settle(struct trace_file *f)
+{
+	if (f->run[0] == '\0') {
+		return 0;
+	}
+	if (mkdirat(f->dir_fd, f->run, 0700) != 0) {
+		return -1;
+	}
+	auto_fd dir = openat(f->dir_fd, f->run, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0 || renameat(f->dir_fd, f->part, dir, PART) != 0) {
+		return -1;
+	}
+	own_close(&f->dir_fd);
+	f->dir_fd = steal_fd(&dir);
+	f->run[0] = '\0';
+	snprintf(f->part, sizeof(f->part), PART);
 	return 0;
 }
 
@@ -171,13 +193,6 @@ static int trace_file_failed(const struct trace_file *f, struct ssb_error *err)
 	return -1;
 }
 
-void trace_file_sync_start(struct trace_file *f)
-{
-	if (trace_file_flush(f) == 0) {
-		(void)sync_file_range(f->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-	}
-}
-
 int trace_file_sync(struct trace_file *f, struct ssb_error *err)
 {
 	if (trace_file_flush(f) != 0) {
@@ -199,7 +214,7 @@ int trace_file_publish(struct trace_file *f, struct ssb_error *err)
 	if (trace_file_flush(f) != 0) {
 		return trace_file_failed(f, err);
 	}
-	if (renameat(f->dir_fd, f->part, f->dir_fd, f->name) != 0) {
+	if (trace_file_settle(f) != 0 || renameat(f->dir_fd, f->part, f->dir_fd, f->name) != 0) {
 		ssb_fail(&f->failure, SSB_E_SYS, errno, "trace", "cannot put '%s' in place",
 		         f->path);
 		return trace_file_failed(f, err);

@@ -21,6 +21,7 @@
 struct trace_file {
 	int dir_fd; /* where the final name stands; held, so it cannot be swapped */
 	int fd;
+	char run[37]; /* the run's directory in dir_fd, to be made; "" if there is none to make */
 	char part[NAME_MAX + 1]; /* "" while the part has no name */
 	char name[NAME_MAX + 1];
 	char path[PATH_MAX];      /* final, as people see it */
@@ -40,8 +41,10 @@ int trace_file_open(struct trace_file *f, const struct ssb_plan *plan, const str
 /* Empties the buffer into the file. A failure is remembered; later calls and
  * trace_file_publish() fail with the first one. */
 int trace_file_flush(struct trace_file *f);
+/* Puts the part into the run's own directory, which is made here and not by
+ * open: that can wait until the skill runs. */
+int trace_file_settle(struct trace_file *f);
 /* Flush, and on the disk. */
-void trace_file_sync_start(struct trace_file *f); /* begins; see trace.h */
 int trace_file_sync(struct trace_file *f, struct ssb_error *err);
 /* The last sync, then the final name. */
 int trace_file_publish(struct trace_file *f, struct ssb_error *err);

@@ -12,11 +12,20 @@
 	 SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |   \
 	 SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
-int caps_drop(uint64_t keep)
+int caps_set(uint64_t keep)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { 0 };
 
+	for (int i = 0; i < 2; i++) {
+		data[i].permitted = (uint32_t)(keep >> (32 * i));
+		data[i].effective = data[i].permitted;
+	}
+	return (int)syscall(SYS_capset, &head, data);
+}
+
+int caps_drop(uint64_t keep)
+{
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) {
 		return -1;
 	}
@@ -30,11 +39,7 @@ int caps_drop(uint64_t keep)
 	if (prctl(PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0) != 0) {
 		return -1;
 	}
-	for (int i = 0; i < 2; i++) {
-		data[i].permitted = (uint32_t)(keep >> (32 * i));
-		data[i].effective = data[i].permitted;
-	}
-	return (int)syscall(SYS_capset, &head, data);
+	return caps_set(keep);
 }
 
 bool caps_none(bool bounding)

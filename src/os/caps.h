@@ -9,6 +9,9 @@
  * keeps in permitted and effective only the bits of `keep`. -1 with errno. */
 int caps_drop(uint64_t keep);
 
+/* The last of it alone: permitted and effective. -1 with errno. */
+int caps_set(uint64_t keep);
+
 /* No set of the calling process has any; the bounding set, which nobody
  * without privilege can empty and which no_new_privs makes harmless, is asked
  * with `bounding`. */

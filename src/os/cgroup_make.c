@@ -17,9 +17,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -345,6 +347,71 @@ static void describe(struct cgroup *cg)
 	}
 }
 
+/* Where distributions mount the hierarchies. */
+#define USUAL_ROOT "/sys/fs/cgroup"
+
+static bool is_cgroup(const char *dir, long magic)
+{
+	struct statfs fs;
+
+	return statfs(dir, &fs) == 0 && (long)fs.f_type == magic;
+}
+
+/* Writes the mount table as it usually is, for the hierarchies of `self`.
+ * False: at least one of them is not where it usually is. */
+static bool usual_mounts(const char *self, struct buf *out)
+{
+	const char *v2 =
+	        is_cgroup(USUAL_ROOT, CGROUP2_SUPER_MAGIC) ? USUAL_ROOT : USUAL_ROOT "/unified";
+
+	for (const char *line = self; *line != '\0';) {
+		const char *list = line + strcspn(line, ":\n");
+		list += *list == ':';
+		int n = (int)strcspn(list, ":\n");
+		char dir[128];
+		bool named = strncmp(list, "name=", 5) == 0;
+		int len = n == 0 ? snprintf(dir, sizeof(dir), "%s", v2)
+		                 : snprintf(dir, sizeof(dir), USUAL_ROOT "/%.*s", n, list);
+
+		if (!named &&
+		    (len < 0 || (size_t)len >= sizeof(dir) ||
+		     !is_cgroup(dir, n == 0 ? CGROUP2_SUPER_MAGIC : CGROUP_SUPER_MAGIC))) {
+			return false;
+		}
+		if (!named) {
+			buf_addf(out, "0 0 0:0 / %s - - %s - rw,%.*s\n", dir,
+			         n == 0 ? "cgroup2" : "cgroup", n, list);
+		}
+		line += strcspn(line, "\n");
+		line += *line == '\n';
+	}
+	return !out->failed;
+}
+
+static bool place_exists(const struct cgroup_place *place)
+{
+	return !place->found || access(place->dir, F_OK) == 0;
+}
+
+/* To read the mount table costs as much as all the rest, and holds up the
+ * child that mounts meanwhile: it is read only where the usual places are not
+ * the right ones. */
+static bool locate_usual(const char *self, struct cgroup_layout *ret)
+{
+	auto_buf mounts;
+	bool good = true;
+
+	buf_init(&mounts, MAX_MOUNTINFO);
+	if (!usual_mounts(self, &mounts)) {
+		return false;
+	}
+	cgroup_layout_parse(mounts.data != NULL ? mounts.data : "", self, ret);
+	for (size_t i = 0; i < ARRAY_LEN(ret->v1); i++) {
+		good = good && place_exists(&ret->v1[i]);
+	}
+	return good && place_exists(&ret->v2);
+}
+
 static int locate(struct cgroup_layout *ret, struct reason *why)
 {
 	auto_buf mounts;
@@ -352,12 +419,17 @@ static int locate(struct cgroup_layout *ret, struct reason *why)
 
 	buf_init(&mounts, MAX_MOUNTINFO);
 	buf_init(&self, MAX_MOUNTINFO);
-	if (read_whole("/proc/self/cgroup", &self, why) < 0 ||
-	    read_whole("/proc/self/mountinfo", &mounts, why) < 0) {
+	if (read_whole("/proc/self/cgroup", &self, why) < 0) {
 		return -1;
 	}
-	cgroup_layout_parse(mounts.data != NULL ? mounts.data : "",
-	                    self.data != NULL ? self.data : "", ret);
+	const char *text = self.data != NULL ? self.data : "";
+	if (locate_usual(text, ret)) {
+		return 0;
+	}
+	if (read_whole("/proc/self/mountinfo", &mounts, why) < 0) {
+		return -1;
+	}
+	cgroup_layout_parse(mounts.data != NULL ? mounts.data : "", text, ret);
 	return 0;
 }
 

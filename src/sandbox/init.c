@@ -57,9 +57,10 @@ static int init_keep_fds(int *fds[], int n)
 int init_confine(struct stage *s, int *meet, struct ssb_error *err)
 {
 	sigset_t chld;
-	int proc_fd = s->watchdog ? open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	/* Without a pid namespace it would count the whole host. */
+	int proc_fd = s->namespaces ? open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	if (s->watchdog && proc_fd < 0) {
+	if (s->namespaces && proc_fd < 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "the watchdog cannot see /proc");
 	}
 	sigemptyset(&chld);
@@ -73,11 +74,18 @@ int init_confine(struct stage *s, int *meet, struct ssb_error *err)
 	}
 	watchdog_init(&init.dog, s->plan->res.memory_mb << 20, proc_fd, s->scratch);
 	/* Only with the right to look may the watchdog see every process. */
-	if ((s->namespaces && caps_drop(s->watchdog ? 1ULL << CAP_SYS_PTRACE : 0) != 0) ||
+	if ((s->namespaces && caps_drop(1ULL << CAP_SYS_PTRACE) != 0) ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "init", "cannot drop its privileges");
 	}
 	return seccomp_load_init(err);
+}
+
+int init_unwatched(struct stage *s)
+{
+	own_close(&init.dog.proc_fd);
+	own_close(&s->scratch);
+	return s->namespaces ? caps_set(0) : 0;
 }
 
 /* As PID 1 our own end is the end of all; otherwise it takes work. */

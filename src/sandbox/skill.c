@@ -146,7 +146,7 @@ static void skill_meet(struct stage *s, int meet)
 	if (s->namespaces && userns_become(s, &err) != 0) {
 		stage_die(s, &err);
 	}
-	stage_forget();
+	stage_forget(&ready.arguments);
 }
 
 /* All walls are up: the last word, which is init's. */
@@ -154,7 +154,6 @@ static void skill_may_start(struct stage *s, int meet)
 {
 	struct start start;
 	struct msg_fds cgroup;
-	char confined;
 
 	if (msg_recv(meet, &start, sizeof(start), &cgroup) != (ssize_t)sizeof(start)) {
 		_exit(125); /* init has said why */
@@ -164,9 +163,6 @@ static void skill_may_start(struct stage *s, int meet)
 	stage_join_cgroup(s, &cgroup);
 	msg_close(&cgroup);
 	stage_layers(s, AT_LAST);
-	if (read(meet, &confined, 1) != 1) {
-		_exit(125); /* init could not confine itself, and has said why */
-	}
 }
 
 static void skill_enter_workdir(const struct stage *s)
@@ -212,16 +208,19 @@ _Noreturn void skill_main(struct stage *s, int meet)
 		stage_die(s, &err);
 	}
 	skill_default_signals();
-	skill_meet(s, meet);
-	if (s->pty) {
-		skill_pty(s);
-	}
 	/* A session of its own: kill(0) would otherwise reach our caller. */
 	if (setsid() < 0) {
 		ssb_fail(&err, SSB_E_SYS, errno, "skill", "setsid");
 		stage_die(s, &err);
 	}
-	skill_stdio(s);
+	if (!s->pty) {
+		skill_stdio(s);
+	}
+	skill_meet(s, meet);
+	if (s->pty) {
+		skill_pty(s);
+		skill_stdio(s);
+	}
 	skill_enter_workdir(s);
 	stage_layers(s, IN_VIEW);
 	skill_may_start(s, meet);

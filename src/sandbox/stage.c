@@ -4,12 +4,13 @@
  * namespace takes as long to make as the whole file view:
  *
  *   init                                 the skill's process
- *   id maps, new root, grants            network, IPC, host name, cgroup namespace
+ *   id maps, new root, grants            network, IPC, host name, cgroup namespace,
+ *                                        loopback up; session, streams
  *            ◄──────────── there ────────────┘
  *   enter those namespaces
  *            └──── the view stands ────────►
- *   old root gone, root read-only,       session, streams, directory,
- *   loopback up; wait for the record     capabilities, Landlock, seccomp
+ *   old root gone, root read-only;       directory, capabilities,
+ *   wait for the record                  Landlock, seccomp
  *            └──── go (cgroup, limits) ────►
  *   gives up what it does not need       limits
  *            └──── confined ───────────────►
@@ -25,6 +26,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -113,35 +115,36 @@ void stage_layers(struct stage *s, enum phase phase)
 	}
 }
 
-/* Wipes our command line, which /proc/1/cmdline would show to everybody. Where
+/* Finds our command line, which /proc/1/cmdline would show to everybody. Where
  * it lies only the kernel knows for sure: fields 48 and 49 of stat. */
-static void stage_forget_arguments(void)
+static struct arguments stage_arguments(void)
 {
+	static const struct arguments none = { 0, 0 };
 	char text[1024];
 	auto_fd fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	char *p = n <= 0 ? NULL : memrchr(text, ')', (size_t)n);
 
 	if (p == NULL) {
-		return;
+		return none;
 	}
 	text[n] = '\0';
 	for (int field = 2; field < 48; field++) {
 		p = strchr(p + 1, ' ');
 		if (p == NULL) {
-			return;
+			return none;
 		}
 	}
 	uintptr_t start = (uintptr_t)strtoull(p, &p, 10);
 	uintptr_t end = (uintptr_t)strtoull(p, NULL, 10);
-	if (start != 0 && end > start) {
-		explicit_bzero((void *)start, end - start);
-	}
+	return start != 0 && end > start ? (struct arguments){ start, end - start } : none;
 }
 
-void stage_forget(void)
+void stage_forget(const struct arguments *args)
 {
-	stage_forget_arguments();
+	if (args->len > 0) {
+		explicit_bzero((void *)args->start, args->len);
+	}
 	for (char **e = environ; e != NULL && *e != NULL; e++) {
 		explicit_bzero(*e, strlen(*e));
 	}
@@ -187,14 +190,27 @@ static int stage_without_namespaces(struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-/* Init's side of the meeting. */
+static bool is_there(int meet)
+{
+	struct pollfd p = { .fd = meet, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* Init's side of the meeting. Whoever is first does not stand idle: the old
+ * root goes before it or after it. */
 static int init_meet(struct stage *s, int meet, int skill_pidfd, struct ssb_error *err)
 {
-	struct view_ready ready = { .unix_sockets = s->unix_sockets,
+	struct view_ready ready = { .arguments = stage_arguments(),
+		                    .unix_sockets = s->unix_sockets,
 		                    .userns = s->reports[LAYER_USERNS],
 		                    .mounts = s->reports[LAYER_MOUNTS] };
+	bool early = s->namespaces && !is_there(meet);
 	char there;
 
+	if (early && mounts_seal(err) != 0) {
+		return -1;
+	}
 	if (read(meet, &there, 1) != 1) {
 		_exit(125); /* the skill's process has said why */
 	}
@@ -203,10 +219,11 @@ static int init_meet(struct stage *s, int meet, int skill_pidfd, struct ssb_erro
 		return ssb_fail(err, SSB_E_LAYER, errno, "net",
 		                "init cannot enter the skill's namespaces");
 	}
-	stage_forget();
-	return write(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)
-	               ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone")
-	               : 0;
+	stage_forget(&ready.arguments);
+	if (write(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)) {
+		return ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone");
+	}
+	return s->namespaces && !early ? mounts_seal(err) : 0;
 }
 
 /* The broker's ends of the network, handed to the supervisor. */
@@ -239,13 +256,13 @@ static int init_start_skill(struct stage *s, int meet, struct ssb_error *err)
 	struct start start = { 0 };
 	struct msg_fds cgroup;
 
-	if (s->namespaces && mounts_seal(err) != 0) {
-		return -1;
-	}
 	if (s->namespaces && net_loopback_up() != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "net", "cannot bring up the loopback");
 	}
 	if (s->egress != NULL && init_listen(s, err) != 0) {
+		return -1;
+	}
+	if (init_confine(s, &meet, err) != 0) {
 		return -1;
 	}
 	struct msg go = stage_wait(s, MSG_GO, &cgroup);
@@ -253,17 +270,13 @@ static int init_start_skill(struct stage *s, int meet, struct ssb_error *err)
 	s->watchdog = start.watchdog = go.go.watchdog && s->namespaces;
 	memcpy(start.limits.detail, go.go.limits, sizeof(start.limits.detail));
 	stage_join_cgroup(s, &cgroup);
+	if (!s->watchdog && init_unwatched(s) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "init", "cannot drop its privileges");
+	}
 	int failed = msg_send(meet, &start, sizeof(start), &cgroup);
 	msg_close(&cgroup);
-	if (failed != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone");
-	}
-	if (init_confine(s, &meet, err) != 0) {
-		return -1;
-	}
-	return write(meet, "", 1) != 1
-	               ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone")
-	               : 0;
+	return failed != 0 ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone")
+	                   : 0;
 }
 
 _Noreturn void stage_main(struct stage *s)

@@ -106,8 +106,15 @@ enum phase {
 	AT_LAST,  /* by the skill's process, when all is said */
 };
 
+/* Where our command line lies, in every copy of our memory. */
+struct arguments {
+	uintptr_t start;
+	size_t len;
+};
+
 /* What init tells the skill's process when the view stands, */
 struct view_ready {
+	struct arguments arguments;
 	bool unix_sockets;
 	struct layer_report userns;
 	struct layer_report mounts;
@@ -126,7 +133,7 @@ void stage_layers(struct stage *s, enum phase phase);
 /* From here on /proc/PID of this process is closed to the skill; and what it
  * might find there all the same is gone: our arguments, the owner's
  * environment. */
-void stage_forget(void);
+void stage_forget(const struct arguments *args);
 
 /* Each process joins by itself: moving another one is far slower. */
 void stage_join_cgroup(const struct stage *s, const struct msg_fds *fds);
@@ -139,8 +146,10 @@ _Noreturn void stage_main(struct stage *s);
 _Noreturn void skill_main(struct stage *s, int meet);
 
 /* What init gives up before the skill starts: fds (all but its own and *meet,
- * which moves), capabilities, system calls. */
+ * which moves), capabilities, system calls. What the watchdog needs is kept
+ * until init_unwatched says that there is none. */
 int init_confine(struct stage *s, int *meet, struct ssb_error *err);
+int init_unwatched(struct stage *s);
 
 /* PID 1 once the skill runs: reap, forward, watch, report; never returns. */
 _Noreturn void init_main(struct stage *s, pid_t skill);

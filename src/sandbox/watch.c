@@ -58,9 +58,6 @@ static int send_go(struct run *r, struct ssb_error *err)
 	struct msg m = { .kind = MSG_GO };
 	struct msg_fds fds = { .n = 0 };
 
-	if (r->trace != NULL) {
-		trace_sync_start(r->trace);
-	}
 	make_cgroup(r, &m, &fds);
 	if (r->trace != NULL && trace_sync(r->trace, err) != 0) {
 		return -1;
@@ -169,6 +166,7 @@ static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uin
 static void note_exec(struct run *r)
 {
 	if (r->started && r->failure.code == SSB_OK && r->trace != NULL) {
+		trace_settle(r->trace);
 		trace_eventf(r->trace, EV_PROCESS_SPAWNED, "%s", r->plan->argv.v[0]);
 	}
 }

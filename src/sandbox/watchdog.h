@@ -78,8 +78,8 @@ struct watchdog {
 	bool blind;           /* of it: there was a table that did not open */
 
 	unsigned n_files;
-	struct watchdog_file files[WATCHDOG_MAX_FILES];
 	unsigned n_mm;
+	struct watchdog_file files[WATCHDOG_MAX_FILES]; /* from here on filled by each check */
 	struct watchdog_mm mm[WATCHDOG_MAX_MM];
 };
 

@@ -136,21 +136,33 @@ static bool exists(const char *path)
 	return lstat(path, &st) == 0;
 }
 
+/* runs/ID/trace.json to runs/ID.trace.json.part, where it begins. */
+static void early_part(const char *path, char *out, size_t size)
+{
+	const char *name = strrchr(path, '/');
+
+	snprintf(out, size, "%.*s.%s.part", (int)(name - path), path, name + 1);
+}
+
 static void test_shape(void **state)
 {
 	(void)state;
 	struct ssb_plan plan = plan_of(NULL);
 	struct trace *t = open_at(&plan);
-	char path[PATH_MAX], part[PATH_MAX + 8];
+	char path[PATH_MAX], part[PATH_MAX + 8], early[PATH_MAX + 8];
 	struct stat st;
 
 	snprintf(path, sizeof(path), "%s", trace_path(t));
 	snprintf(part, sizeof(part), "%s.part", path);
+	early_part(path, early, sizeof(early));
 	assert_non_null(strstr(path, trace_id(t)));
 	trace_eventf(t, EV_SKILL_STARTED, "skill %s", "weather");
 	trace_event(t, EV_STDOUT, "a\0b", 3);
 	trace_violation(t, EV_FILE_BLOCKED, "read %s", "/etc/shadow");
 	assert_int_equal(trace_violations(t), 1);
+	assert_true(exists(early));
+	trace_settle(t);
+	assert_false(exists(early));
 	assert_true(exists(part));
 	assert_false(exists(path));
 	close_fine(t);
@@ -436,7 +448,7 @@ static void test_crash_leaves_part(void **state)
 	char path[PATH_MAX], part[PATH_MAX + 8];
 
 	snprintf(path, sizeof(path), "%s", trace_path(t));
-	snprintf(part, sizeof(part), "%s.part", path);
+	early_part(path, part, sizeof(part));
 	trace_eventf(t, EV_SKILL_STARTED, "about to start");
 	assert_int_equal(trace_sync(t, &err), 0);
 	trace_eventf(t, EV_STDOUT, "never written");
