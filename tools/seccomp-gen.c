@@ -7,15 +7,18 @@
 
 #include "seccomp_compile.h"
 
-static int put_array(const struct seccomp_arch *arch, unsigned profile, unsigned reach)
+static int put_array(const struct seccomp_arch *arch, unsigned profile, unsigned reach,
+                     bool observed)
 {
 	static struct sock_filter insns[BPF_MAXINSNS];
 	size_t n;
 
-	if (seccomp_compile(arch, (struct seccomp_which){ profile, reach }, insns, &n) != 0) {
+	if (seccomp_compile(arch, (struct seccomp_which){ profile, reach, observed }, insns, &n) !=
+	    0) {
 		return -1;
 	}
-	printf("static const struct sock_filter F_%x_%x[%zu] = {\n", profile, reach, n);
+	printf("static const struct sock_filter %c_%x_%x[%zu] = {\n", observed ? 'O' : 'F', profile,
+	       reach, n);
 	for (size_t i = 0; i < n; i++) {
 		printf("\t{ 0x%04x, %u, %u, 0x%08x },\n", insns[i].code, insns[i].jt, insns[i].jf,
 		       insns[i].k);
@@ -24,10 +27,40 @@ static int put_array(const struct seccomp_arch *arch, unsigned profile, unsigned
 	return 0;
 }
 
-static void put_entry(unsigned profile, unsigned reach)
+static void put_entry(unsigned profile, unsigned reach, bool observed)
 {
-	printf("{ F_%x_%x, sizeof(F_%x_%x) / sizeof(F_%x_%x[0]) }", profile, reach, profile, reach,
-	       profile, reach);
+	char name[32];
+
+	snprintf(name, sizeof(name), "%c_%x_%x", observed ? 'O' : 'F', profile, reach);
+	printf("{ %s, sizeof(%s) / sizeof(%s[0]) }", name, name, name);
+}
+
+static void put_table(const char *name, bool observed)
+{
+	printf("const struct seccomp_blob %s[SECCOMP_N_PROFILES][SECCOMP_N_REACHES] = {\n", name);
+	for (unsigned p = 0; p < SECCOMP_N_PROFILES; p++) {
+		printf("\t{\n");
+		for (unsigned r = 0; r < SECCOMP_N_REACHES; r++) {
+			printf("\t\t");
+			put_entry(1U << p, 1U << r, observed);
+			printf(",\n");
+		}
+		printf("\t},\n");
+	}
+	printf("};\n\n");
+}
+
+/* So that the trace can name what was refused. One string, since a table of
+ * pointers would have to be relocated at every start. */
+static void put_names(const struct seccomp_arch *arch)
+{
+	printf("const char seccomp_call_names[] =\n");
+	for (int nr = 0; nr < SECCOMP_N_NAMES; nr++) {
+		char name[40];
+		seccomp_name(arch, nr, name, sizeof(name));
+		printf("\t\"%s\\0\"\n", name);
+	}
+	printf("\t;\n\n");
 }
 
 static int blobs(const struct seccomp_arch *arch)
@@ -37,29 +70,23 @@ static int blobs(const struct seccomp_arch *arch)
 	       arch->name);
 	for (unsigned p = 0; p < SECCOMP_N_PROFILES; p++) {
 		for (unsigned r = 0; r < SECCOMP_N_REACHES; r++) {
-			if (put_array(arch, 1U << p, 1U << r) != 0) {
+			if (put_array(arch, 1U << p, 1U << r, false) != 0 ||
+			    put_array(arch, 1U << p, 1U << r, true) != 0) {
 				return -1;
 			}
 		}
 	}
-	if (put_array(arch, IN_INIT, TO_UNIX) != 0 || put_array(arch, IN_BROKER, TO_UNIX) != 0) {
+	if (put_array(arch, IN_INIT, TO_UNIX, false) != 0 ||
+	    put_array(arch, IN_BROKER, TO_UNIX, false) != 0) {
 		return -1;
 	}
-	printf("const struct seccomp_blob seccomp_blobs[SECCOMP_N_PROFILES][SECCOMP_N_REACHES] = "
-	       "{\n");
-	for (unsigned p = 0; p < SECCOMP_N_PROFILES; p++) {
-		printf("\t{\n");
-		for (unsigned r = 0; r < SECCOMP_N_REACHES; r++) {
-			printf("\t\t");
-			put_entry(1U << p, 1U << r);
-			printf(",\n");
-		}
-		printf("\t},\n");
-	}
-	printf("};\n\nconst struct seccomp_blob seccomp_init_blob = ");
-	put_entry(IN_INIT, TO_UNIX);
+	put_table("seccomp_blobs", false);
+	put_table("seccomp_observed_blobs", true);
+	put_names(arch);
+	printf("const struct seccomp_blob seccomp_init_blob = ");
+	put_entry(IN_INIT, TO_UNIX, false);
 	printf(";\n\nconst struct seccomp_blob seccomp_broker_blob = ");
-	put_entry(IN_BROKER, TO_UNIX);
+	put_entry(IN_BROKER, TO_UNIX, false);
 	printf(";\n");
 	return 0;
 }

@@ -49,6 +49,18 @@ int seccomp_number(const struct seccomp_arch *arch, const char *name)
 	return seccomp_names_find(arch->audit, name);
 }
 
+void seccomp_name(const struct seccomp_arch *arch, int nr, char *out, size_t size)
+{
+	for (size_t i = 0; i < SECCOMP_N_NUMBERS; i++) {
+		const struct seccomp_number *n = &SECCOMP_NUMBERS[i];
+		if ((arch->audit == AUDIT_ARCH_X86_64 ? n->x86_64 : n->aarch64) == nr) {
+			snprintf(out, size, "%s", n->name);
+			return;
+		}
+	}
+	seccomp_names_of(arch->audit, nr, out, size);
+}
+
 /* Takes the next word off *names; its length, 0 at the end. */
 static size_t next_name(const char **names, char ret_name[MAX_NAME])
 {
@@ -64,6 +76,31 @@ static size_t next_name(const char **names, char ret_name[MAX_NAME])
 	return len;
 }
 
+static bool observed(const char *name)
+{
+	const char *names = SECCOMP_OBSERVED;
+	char word[MAX_NAME];
+
+	while (next_name(&names, word) > 0) {
+		if (strcmp(word, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What an observed filter does instead of `action`. */
+static uint32_t told(const struct seccomp_policy *p, const struct seccomp_call *call,
+                     uint32_t action)
+{
+	bool refused = action == SECCOMP_RET_KILL_PROCESS ||
+	               action == (SECCOMP_RET_ERRNO | EPERM) ||
+	               action == (SECCOMP_RET_ERRNO | EACCES);
+	bool ask = p->observed && (refused || (action == SECCOMP_RET_ALLOW && call->told));
+
+	return ask ? SECCOMP_RET_USER_NOTIF : action;
+}
+
 static bool belongs(unsigned profiles, unsigned reaches, struct seccomp_which which)
 {
 	return (profiles & which.profile) != 0 && (reaches & which.reach) != 0;
@@ -75,7 +112,8 @@ static int add_rules(struct seccomp_call *call, const char *name, struct seccomp
 {
 	for (size_t i = 0; i < SECCOMP_N_RULES; i++) {
 		const struct seccomp_rule *r = &SECCOMP_RULES[i];
-		if (strcmp(r->name, name) != 0 || !belongs(r->profiles, r->reaches, which)) {
+		if (strcmp(r->name, name) != 0 || !belongs(r->profiles, r->reaches, which) ||
+		    (r->action == SECCOMP_RET_USER_NOTIF && !which.observed)) {
 			continue;
 		}
 		if (call->n_rules == SECCOMP_MAX_PER_CALL || r->cond[0].mask == 0) {
@@ -109,7 +147,8 @@ static int add_call(struct seccomp_policy *p, const struct seccomp_arch *arch, c
 		}
 	}
 	struct seccomp_call *call = &p->calls[p->n_calls++];
-	*call = (struct seccomp_call){ .nr = (uint32_t)nr, .action = action };
+	*call = (struct seccomp_call){ .nr = (uint32_t)nr, .told = observed(name) };
+	call->action = told(p, call, action);
 	return add_rules(call, name, which);
 }
 
@@ -127,7 +166,8 @@ static int add_groupless(struct seccomp_policy *p, const struct seccomp_arch *ar
 	for (size_t i = 0; i < SECCOMP_N_RULES; i++) {
 		const struct seccomp_rule *r = &SECCOMP_RULES[i];
 		int nr = seccomp_number(arch, r->name);
-		bool found = nr == -1 || !belongs(r->profiles, r->reaches, which);
+		bool found = nr == -1 || !belongs(r->profiles, r->reaches, which) ||
+		             (r->action == SECCOMP_RET_USER_NOTIF && !which.observed);
 
 		for (size_t k = 0; k < p->n_calls && !found; k++) {
 			found = p->calls[k].nr == (uint32_t)nr;
@@ -145,6 +185,7 @@ int seccomp_resolve(const struct seccomp_arch *arch, struct seccomp_which which,
 	struct seccomp_policy *p = ret_policy;
 
 	p->n_calls = 0;
+	p->observed = which.observed;
 	p->fallback = (which.profile & (IN_INIT | IN_BROKER)) != 0 ? SECCOMP_RET_KILL_PROCESS
 	                                                           : (SECCOMP_RET_ERRNO | ENOSYS);
 	for (size_t i = 0; i < SECCOMP_N_GROUPS; i++) {
@@ -180,6 +221,7 @@ struct ranges {
 };
 
 struct code {
+	const struct seccomp_policy *policy;
 	struct sock_filter *insns;
 	size_t n;
 	bool broken; /* too long, or a jump is */
@@ -236,7 +278,9 @@ static void emit_return(struct code *c, uint32_t action)
 static size_t emit_cond(struct code *c, const struct seccomp_cond *q)
 {
 	/* Both architectures are little-endian: the low half comes first. */
-	uint32_t low = (uint32_t)(offsetof(struct seccomp_data, args) + sizeof(uint64_t) * q->arg);
+	uint32_t low = (uint32_t)(offsetof(struct seccomp_data, args) +
+	                          sizeof(uint64_t) * (q->arg & ~UPPER_HALF) +
+	                          ((q->arg & UPPER_HALF) != 0 ? sizeof(uint32_t) : 0));
 
 	emit(c, BPF_LD | BPF_W | BPF_ABS, 0, 0, low);
 	if (q->mask != ~0U) {
@@ -251,15 +295,15 @@ static bool same_cond(const struct seccomp_cond *x, const struct seccomp_cond *y
 	       x->value == y->value;
 }
 
-/* Rules that agree in their first `depth` conditions, which hold here. Those
- * that agree in the next one too are tested together; where none of them
- * fits, the code runs on into what follows. */
-static void emit_rules(struct code *c, const struct seccomp_rule *const *rules, size_t n,
-                       size_t depth)
+/* Rules of `call` that agree in their first `depth` conditions, which hold
+ * here. Those that agree in the next one too are tested together; where none of
+ * them fits, the code runs on into what follows. */
+static void emit_rules(struct code *c, const struct seccomp_call *call,
+                       const struct seccomp_rule *const *rules, size_t n, size_t depth)
 {
 	for (size_t i = 0; i < n;) {
 		if (depth == SECCOMP_MAX_CONDS || rules[i]->cond[depth].mask == 0) {
-			emit_return(c, rules[i]->action);
+			emit_return(c, told(c->policy, call, rules[i]->action));
 			return; /* what stands behind it can never be reached */
 		}
 		const struct seccomp_cond *q = &rules[i]->cond[depth];
@@ -268,7 +312,7 @@ static void emit_rules(struct code *c, const struct seccomp_rule *const *rules, 
 			together++;
 		}
 		size_t test = emit_cond(c, q);
-		emit_rules(c, rules + i, together, depth + 1);
+		emit_rules(c, call, rules + i, together, depth + 1);
 		size_t past = c->n - test - 1;
 		c->broken = c->broken || past > UINT8_MAX;
 		*(q->differs ? &c->insns[test].jt : &c->insns[test].jf) = (uint8_t)past;
@@ -279,7 +323,7 @@ static void emit_rules(struct code *c, const struct seccomp_rule *const *rules, 
 static void emit_leaf(struct code *c, const struct range *r)
 {
 	if (r->call != NULL) {
-		emit_rules(c, r->call->rules, r->call->n_rules, 0);
+		emit_rules(c, r->call, r->call->rules, r->call->n_rules, 0);
 	}
 	emit_return(c, r->action);
 }
@@ -313,7 +357,7 @@ int seccomp_compile(const struct seccomp_arch *arch, struct seccomp_which which,
 {
 	static struct seccomp_policy policy;
 	static struct ranges ranges;
-	struct code c = { .insns = ret_insns };
+	struct code c = { .insns = ret_insns, .policy = &policy };
 
 	if (seccomp_resolve(arch, which, &policy) != 0) {
 		return -1;

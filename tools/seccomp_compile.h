@@ -23,6 +23,7 @@ const struct seccomp_arch *seccomp_arch_find(const char *name); /* NULL: not our
 struct seccomp_which {
 	unsigned profile;
 	unsigned reach;
+	bool observed; /* the same decisions, but the supervisor is asked where it wants to know */
 };
 
 #define SECCOMP_MAX_PER_CALL 40
@@ -33,11 +34,13 @@ struct seccomp_call {
 	const char *name;
 	uint32_t nr;
 	uint32_t action;
+	bool told; /* to the observer, where it is allowed */
 	size_t n_rules;
 	const struct seccomp_rule *rules[SECCOMP_MAX_PER_CALL];
 };
 
 struct seccomp_policy {
+	bool observed;
 	uint32_t fallback; /* the action for calls that are not listed */
 	size_t n_calls;
 	struct seccomp_call calls[SECCOMP_MAX_CALLS]; /* by number */
@@ -45,6 +48,9 @@ struct seccomp_policy {
 
 /* The number of a call; -1: not on this architecture, -2: no such call. */
 int seccomp_number(const struct seccomp_arch *arch, const char *name);
+
+/* The other way round; "" where there is none. */
+void seccomp_name(const struct seccomp_arch *arch, int nr, char *out, size_t size);
 
 /* All return 0, or -1 after a line on stderr: the tables are at fault. */
 int seccomp_resolve(const struct seccomp_arch *arch, struct seccomp_which which,

@@ -64,7 +64,8 @@ static void put_rule(FILE *out, const struct listed *l, const struct seccomp_rul
 	for (size_t i = 0; i < SECCOMP_MAX_CONDS && r->cond[i].mask != 0; i++) {
 		const struct seccomp_cond *q = &r->cond[i];
 
-		fprintf(out, "%sa%u", i > 0 ? " and " : "if ", q->arg);
+		fprintf(out, "%sa%u%s", i > 0 ? " and " : "if ", q->arg & ~UPPER_HALF,
+		        (q->arg & UPPER_HALF) != 0 ? "h" : "");
 		if (q->mask != ~0U) {
 			fprintf(out, "&%#x", q->mask);
 		}
@@ -149,17 +150,19 @@ static uint64_t checksum(const struct sock_filter *insns, size_t n)
 	return h;
 }
 
-static int put_filter(const struct seccomp_arch *arch, unsigned profile, unsigned reach, FILE *out)
+static int put_filter(const struct seccomp_arch *arch, unsigned profile, unsigned reach,
+                      bool observed, FILE *out)
 {
 	static struct sock_filter insns[BPF_MAXINSNS];
 	size_t n;
 
-	if (seccomp_compile(arch, (struct seccomp_which){ 1U << profile, 1U << reach }, insns,
-	                    &n) != 0) {
+	if (seccomp_compile(arch, (struct seccomp_which){ 1U << profile, 1U << reach, observed },
+	                    insns, &n) != 0) {
 		return -1;
 	}
-	fprintf(out, "%-10s %s: %zu instructions, %016llx\n", PROFILE_NAMES[profile],
-	        REACH_NAMES[reach], n, (unsigned long long)checksum(insns, n));
+	fprintf(out, "%-10s %s%s: %zu instructions, %016llx\n", PROFILE_NAMES[profile],
+	        REACH_NAMES[reach], observed ? " observed" : "", n,
+	        (unsigned long long)checksum(insns, n));
 	return 0;
 }
 
@@ -178,10 +181,11 @@ int seccomp_dump(const struct seccomp_arch *arch, FILE *out)
 	}
 	for (unsigned p = 0; p < SECCOMP_N_PROFILES; p++) {
 		for (unsigned r = 0; r < SECCOMP_N_REACHES; r++) {
-			if (put_filter(arch, p, r, out) != 0) {
+			if (put_filter(arch, p, r, false, out) != 0 ||
+			    put_filter(arch, p, r, true, out) != 0) {
 				return -1;
 			}
 		}
 	}
-	return put_filter(arch, SECCOMP_N_PROFILES, SECCOMP_REACH_UNIX, out);
+	return put_filter(arch, SECCOMP_N_PROFILES, SECCOMP_REACH_UNIX, false, out);
 }

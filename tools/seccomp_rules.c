@@ -192,6 +192,10 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "ioprio_set", IN_ALL, TO_NONE, DENY(EPERM), { IS(0, K_IOPRIO_USER) } },
 	{ "ioprio_set", IN_ALL, TO_NONE, DENY(EPERM), { NOT(1, 0) } },
 
+	/* Without an address it goes where connect() was seen to go. */
+	{ "sendto", IN_ALL, TO_ANY, SECCOMP_RET_USER_NOTIF, { NOT(4, 0) } },
+	{ "sendto", IN_ALL, TO_ANY, SECCOMP_RET_USER_NOTIF, { NOT(4 | UPPER_HALF, 0) } },
+
 	/* Our own PID 1 opens to read, and maps nothing executable. */
 	{ "openat",
 	  IN_INIT,
@@ -203,6 +207,12 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "fcntl", IN_INIT, TO_ANY, ALLOW, { IS(1, K_F_GETFD) } },
 };
 const size_t SECCOMP_N_RULES = sizeof(SECCOMP_RULES) / sizeof(SECCOMP_RULES[0]);
+
+const char SECCOMP_OBSERVED[] =
+        "open openat creat unlink unlinkat rmdir rename renameat renameat2 link linkat symlink "
+        "symlinkat mkdir mkdirat mknod mknodat chmod fchmod fchmodat fchmodat2 chown lchown fchown "
+        "fchownat truncate ftruncate connect sendmsg sendmmsg execve execveat kill tkill tgkill "
+        "rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal";
 
 /* ---- calls that are decided by their name ------------------------------ */
 

@@ -38,6 +38,10 @@
 
 #define SECCOMP_MAX_CONDS 3
 
+/* With an argument's index: its upper half. For pointers, of which only "is it
+ * NULL" is asked. */
+#define UPPER_HALF 8U
+
 struct seccomp_cond {
 	uint8_t arg;
 	bool differs;  /* holds when the masked argument is not `value` */
@@ -67,6 +71,11 @@ struct seccomp_number {
 	int x86_64;
 	int aarch64;
 };
+
+/* Allowed calls that the observer is told of. So is it of each refusal that is
+ * one: a kill, EPERM, EACCES. ENOSYS and the like say "not there", which
+ * programs ask every day. */
+extern const char SECCOMP_OBSERVED[];
 
 extern const struct seccomp_rule SECCOMP_RULES[];
 extern const size_t SECCOMP_N_RULES;

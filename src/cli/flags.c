@@ -36,6 +36,8 @@ const struct option_row FLAGS[] = {
 	  "the owner's policy file; empty for none" },
 	{ "trace-output", 0, "FILE", SSB_OPT_TRACE_OUTPUT, NULL, ON_RUN,
 	  "write the trace to FILE" },
+	{ "audit", 0, "LEVEL", SSB_OPT_AUDIT, NULL, ON_PLAN,
+	  "what is observed and written down: full, violations, off" },
 	{ "tty", 0, NULL, SSB_OPT_TTY, "yes", ON_RUN, "give the skill a terminal of its own" },
 	{ "no-tty", 0, NULL, SSB_OPT_TTY, "no", ON_RUN, "give the skill pipes, never a terminal" },
 	{ "dry-run", 0, NULL, FLAG_DRY_RUN, NULL, ON_RUN, "print the plan and execute nothing" },

@@ -366,3 +366,18 @@ void egress_table_free(struct egress_table *t)
 		free(t);
 	}
 }
+
+bool egress_answers(struct egress_table *t, const struct address *to, uint16_t port, bool udp)
+{
+	static const char *const SERVERS[] = { EGRESS_DNS4, EGRESS_DNS6 };
+	const struct slot *slot = egress_by_address(t, to);
+	struct address server;
+
+	for (size_t i = 0; i < ARRAY_LEN(SERVERS) && port == 53; i++) {
+		if (address_parse(SERVERS[i], &server) &&
+		    memcmp(&server, to, sizeof(server)) == 0) {
+			return true;
+		}
+	}
+	return slot != NULL && egress_rule_for(t, slot, port, udp) >= 0;
+}

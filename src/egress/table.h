@@ -60,4 +60,7 @@ enum first_bytes egress_first_bytes(const struct egress_rule *rule, uint16_t por
 
 bool egress_name_matches(const struct egress_rule *rule, const char *name);
 
+/* Is there a listener of ours at this address and port? */
+bool egress_answers(struct egress_table *t, const struct address *to, uint16_t port, bool udp);
+
 #endif

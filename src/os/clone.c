@@ -30,7 +30,7 @@ pid_t clone_process(uint64_t flags, int *ret_pidfd)
 /* Room for the fds of one message, aligned as the kernel wants it. */
 union msg_control {
 	struct cmsghdr head;
-	char room[CMSG_SPACE(MSG_MAX_FDS * sizeof(int))];
+	char room[CMSG_SPACE(MSG_MAX_FDS * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
 };
 
 int msg_send(int sock, const void *data, size_t len, const struct msg_fds *fds)
@@ -72,10 +72,15 @@ ssize_t msg_recv(int sock, void *data, size_t len, struct msg_fds *ret_fds)
 	if (n < 0) {
 		return -1;
 	}
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
-		fds.n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(fds.v, CMSG_DATA(c), fds.n * sizeof(int));
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c)) {
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+			fds.n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+			memcpy(fds.v, CMSG_DATA(c), fds.n * sizeof(int));
+		} else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS) {
+			struct ucred who;
+			memcpy(&who, CMSG_DATA(c), sizeof(who));
+			fds.from = who.pid;
+		}
 	}
 	if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
 		msg_close(&fds);

@@ -16,6 +16,7 @@ pid_t clone_process(uint64_t flags, int *ret_pidfd);
 struct msg_fds {
 	int v[MSG_MAX_FDS];
 	size_t n;
+	pid_t from; /* who sent it, as the receiver's namespace knows him; 0: SO_PASSCRED is off */
 };
 
 /* `fds` (may be NULL) are borrowed. */

@@ -8,14 +8,17 @@
 
 #include "base/error.h"
 
+static enum seccomp_reach reach_of(bool unix_sockets, bool inet_sockets)
+{
+	return !inet_sockets  ? SECCOMP_REACH_NONE
+	       : unix_sockets ? SECCOMP_REACH_UNIX
+	                      : SECCOMP_REACH_INET;
+}
+
 const struct seccomp_blob *seccomp_blob(enum seccomp_profile profile, bool unix_sockets,
                                         bool inet_sockets)
 {
-	enum seccomp_reach reach = !inet_sockets  ? SECCOMP_REACH_NONE
-	                           : unix_sockets ? SECCOMP_REACH_UNIX
-	                                          : SECCOMP_REACH_INET;
-
-	return &seccomp_blobs[profile][reach];
+	return &seccomp_blobs[profile][reach_of(unix_sockets, inet_sockets)];
 }
 
 const struct seccomp_blob *seccomp_blob_init(void)
@@ -40,14 +43,20 @@ static const char *load_remedy(int e)
 	}
 }
 
-static int load(const struct seccomp_blob *blob, struct ssb_error *err)
+/* 0 or, with a flag that asks for one, the listener; -1 with errno. */
+static int set_filter(const struct seccomp_blob *blob, unsigned flags)
 {
 	struct sock_fprog prog = {
 		.len = blob->len,
 		.filter = (struct sock_filter *)(uintptr_t)blob->insns, /* only read */
 	};
 
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) != 0) {
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
+}
+
+static int load(const struct seccomp_blob *blob, struct ssb_error *err)
+{
+	if (set_filter(blob, 0) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "seccomp", "%s", load_remedy(errno));
 	}
 	return 0;
@@ -57,6 +66,32 @@ int seccomp_load(enum seccomp_profile profile, bool unix_sockets, bool inet_sock
                  struct ssb_error *err)
 {
 	return load(seccomp_blob(profile, unix_sockets, inet_sockets), err);
+}
+
+int seccomp_load_observed(enum seccomp_profile profile, bool unix_sockets, bool inet_sockets,
+                          int *ret_listener, struct ssb_error *err)
+{
+	const struct seccomp_blob *blob =
+	        &seccomp_observed_blobs[profile][reach_of(unix_sockets, inet_sockets)];
+	/* Linux 5.19: a signal does not make the call start anew while it is looked
+	 * at. Without it the same attempt may be seen twice. */
+	int fd = set_filter(blob, SECCOMP_FILTER_FLAG_NEW_LISTENER |
+	                                  SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+
+	if (fd < 0 && errno == EINVAL) {
+		fd = set_filter(blob, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+	}
+	if (fd < 0 && errno == EBUSY) {
+		return ssb_fail(err, SSB_E_LAYER, EBUSY, "audit",
+		                "another observer (a sandbox or container manager around us) holds "
+		                "the only notification of this kernel; --audit off runs without "
+		                "observation");
+	}
+	if (fd < 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "seccomp", "%s", load_remedy(errno));
+	}
+	*ret_listener = fd;
+	return 0;
 }
 
 int seccomp_load_init(struct ssb_error *err)

@@ -32,6 +32,7 @@ enum seccomp_reach {
 };
 
 struct sock_filter;
+struct seccomp_data;
 
 struct seccomp_blob {
 	const struct sock_filter *insns; /* `len` instructions of 8 bytes; static */
@@ -45,10 +46,23 @@ const struct seccomp_blob *seccomp_blob(enum seccomp_profile profile, bool unix_
                                         bool inet_sockets);
 const struct seccomp_blob *seccomp_blob_init(void);
 
+/* What a filter answers to a call: SECCOMP_RET_*. The program is trusted (it is
+ * one of ours), the call is not. */
+uint32_t seccomp_eval(const struct seccomp_blob *blob, const struct seccomp_data *call);
+
+/* "openat"; "" for a number that has no name. */
+const char *seccomp_call_name(int nr);
+
 /* Confines the calling thread, and all that it starts, for good. Needs
  * no_new_privs. Async-signal-safe. */
 int seccomp_load(enum seccomp_profile profile, bool unix_sockets, bool inet_sockets,
                  struct ssb_error *err);
+
+/* The same decisions, told: each observed call waits for an answer of whoever
+ * holds the listener, whose number here is *ret_listener (close-on-exec). EBUSY:
+ * somebody observes already. */
+int seccomp_load_observed(enum seccomp_profile profile, bool unix_sockets, bool inet_sockets,
+                          int *ret_listener, struct ssb_error *err);
 
 /* The same for our own PID 1: reap, poll, read /proc, report, exit. Any other
  * call ends it, and with it the sandbox. */
@@ -59,6 +73,9 @@ int seccomp_load_broker(struct ssb_error *err);
 
 /* Written by tools/seccomp-gen.c. */
 extern const struct seccomp_blob seccomp_blobs[SECCOMP_N_PROFILES][SECCOMP_N_REACHES];
+extern const struct seccomp_blob seccomp_observed_blobs[SECCOMP_N_PROFILES][SECCOMP_N_REACHES];
+#define SECCOMP_N_NAMES 512
+extern const char seccomp_call_names[]; /* one after the other, each with its NUL */
 extern const struct seccomp_blob seccomp_init_blob;
 extern const struct seccomp_blob seccomp_broker_blob;
 

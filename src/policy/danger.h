@@ -73,4 +73,8 @@ int danger_judge(const struct danger *d, const struct subject *s, enum access ac
 int danger_judge_mounts(struct danger *d, const struct subject *s, enum access access,
                         struct danger_hits *hits);
 
+/* Whether `path` names a place that holds secrets, for an owner whose home is
+ * `home`: why it does, or NULL. By its words alone (danger_name.c). */
+const char *danger_named(const char *home, const char *path);
+
 #endif

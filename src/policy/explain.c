@@ -155,6 +155,7 @@ static void json_settings(struct json *j, const struct ssb_plan *p)
 	json_close(j, '}');
 	json_kstr(j, "profile", profile_name(p->profile));
 	json_kbool(j, "unix_sockets", p->unix_sockets);
+	json_kstr(j, "audit", audit_name(p->audit));
 	json_list(j, "argv", &p->argv);
 	json_kstr(j, "workdir", p->workdir);
 	json_kstr(j, "home", p->home);
@@ -337,6 +338,7 @@ static void text_settings(struct buf *out, const struct ssb_plan *p)
 	}
 	buf_addf(out, "profile   %s; unix sockets %s\n", profile_name(p->profile),
 	         p->unix_sockets ? "allowed" : "off");
+	buf_addf(out, "audit     %s\n", audit_name(p->audit));
 	bool first = true;
 	for (int i = 0; i < LAYER_COUNT; i++) {
 		if ((p->best_effort & 1U << i) != 0) {

@@ -64,6 +64,7 @@ static const char *const FLAGS[] = {
 	[SSB_OPT_TRACE_OUTPUT] = "--trace-output",
 	[SSB_OPT_TTY] = "--tty",
 	[SSB_OPT_ALLOW_PRIVATE] = "--allow-private",
+	[SSB_OPT_AUDIT] = "--audit",
 };
 
 const char *option_flag(enum ssb_option what)
@@ -111,6 +112,7 @@ struct ssb_options *ssb_options_new(void)
 	}
 	o->profile = -1;
 	o->unix_sockets = -1;
+	o->audit = -1;
 	return o;
 }
 
@@ -374,11 +376,19 @@ static int one_of(enum ssb_option what, const char *const words[], const char *v
 }
 
 static const char *const PROFILES[] = { "default", "strict", "permissive", NULL };
-static const char *const LAYERS[] = { "userns", "net",      "mounts",  "env", "limits",
-	                              "caps",   "landlock", "seccomp", NULL };
+static const char *const LAYERS[] = { "userns", "net",      "mounts",  "env",   "limits",
+	                              "caps",   "landlock", "seccomp", "audit", NULL };
 static const char *const TOOLCHAINS[] = { "off", "auto", "default", NULL };
 static const char *const YES_NO[] = { "no", "yes", NULL };
 static const char *const TTYS[] = { "auto", "yes", "no", NULL };
+
+/* The order is that of enum audit_level. */
+static const char *const AUDITS[] = { "full", "violations", "off", NULL };
+
+const char *audit_name(enum audit_level level)
+{
+	return AUDITS[level];
+}
 
 const char *layer_name(enum layer_id id)
 {
@@ -402,6 +412,7 @@ static int set_word(struct ssb_options *o, enum ssb_option what, const char *val
 	                           : what == SSB_OPT_BEST_EFFORT  ? LAYERS
 	                           : what == SSB_OPT_TOOLCHAIN    ? TOOLCHAINS
 	                           : what == SSB_OPT_UNIX_SOCKETS ? YES_NO
+	                           : what == SSB_OPT_AUDIT        ? AUDITS
 	                                                          : TTYS;
 	int i = one_of(what, words, value, err);
 
@@ -417,6 +428,8 @@ static int set_word(struct ssb_options *o, enum ssb_option what, const char *val
 		o->toolchain_given = i != 2;
 	} else if (what == SSB_OPT_UNIX_SOCKETS) {
 		o->unix_sockets = i;
+	} else if (what == SSB_OPT_AUDIT) {
+		o->audit = i;
 	} else {
 		o->tty = (enum tty_mode)i;
 	}
@@ -461,6 +474,7 @@ int ssb_options_set(struct ssb_options *o, enum ssb_option what, const char *val
 	case SSB_OPT_TOOLCHAIN:
 	case SSB_OPT_BEST_EFFORT:
 	case SSB_OPT_UNIX_SOCKETS:
+	case SSB_OPT_AUDIT:
 	case SSB_OPT_TTY:
 		return set_word(o, what, value, err);
 	case SSB_OPT_POLICY_FILE:

@@ -22,6 +22,7 @@ struct ssb_options {
 	char *policy_file; /* NULL: the default place; "": none */
 	char *trace_output;
 	enum tty_mode tty;
+	int audit; /* enum audit_level; -1 until given */
 };
 
 /* SSB_OPT_TOOLCHAIN also takes "default": auto, unless the policy file says

@@ -66,6 +66,7 @@ enum layer_id {
 	LAYER_CAPS,
 	LAYER_LANDLOCK,
 	LAYER_SECCOMP,
+	LAYER_AUDIT,
 	LAYER_COUNT,
 };
 
@@ -77,6 +78,10 @@ const char *access_name(enum access a);
 const char *origin_name(enum grant_origin o);
 
 enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
+
+/* How much of what the skill tries is watched and written down. */
+enum audit_level { AUDIT_FULL, AUDIT_VIOLATIONS, AUDIT_OFF };
+const char *audit_name(enum audit_level level);
 
 struct ssb_plan {
 	char *name;           /* skill.name, or the command's base name */
@@ -104,6 +109,7 @@ struct ssb_plan {
 	unsigned best_effort; /* 1 << enum layer_id */
 	bool toolchain_auto;
 	enum tty_mode tty;
+	enum audit_level audit;
 	char *trace_output; /* NULL: the state directory */
 };
 

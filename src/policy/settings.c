@@ -86,4 +86,5 @@ void settings_build(struct build *b)
 	set_limits(b);
 	set_profile(b);
 	set_sockets(b);
+	b->plan->audit = b->opt->audit >= 0 ? (enum audit_level)b->opt->audit : AUDIT_FULL;
 }

@@ -134,10 +134,56 @@ static const enum seccomp_profile PROFILES[] = {
 	[PROFILE_PERMISSIVE] = SECCOMP_PROFILE_PERMISSIVE,
 };
 
+const struct seccomp_blob *stage_filter(const struct stage *s)
+{
+	return seccomp_blob(PROFILES[s->plan->profile], s->unix_sockets, s->namespaces);
+}
+
+/* The filter that asks the supervisor, which comes to fetch the listener: to
+ * send it would be a call that waits for it. */
+static int load_observed(struct stage *s, struct ssb_error *err)
+{
+	struct msg m = { .kind = MSG_LISTENER };
+
+	if (seccomp_load_observed(PROFILES[s->plan->profile], s->unix_sockets, s->namespaces,
+	                          &m.listener, err) != 0) {
+		return -1;
+	}
+	if (write(s->ctl, &m, sizeof(m)) != (ssize_t)sizeof(m)) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "audit", "the supervisor is gone");
+	}
+	s->reports[LAYER_AUDIT].state = LAYER_ON;
+	report(s, LAYER_AUDIT, "%s: files, network, programs, signals, refused calls",
+	       audit_name(s->plan->audit));
+	return 0;
+}
+
+static void report_unobserved(struct stage *s, const struct ssb_error *why)
+{
+	bool lost = why->code != SSB_OK || s->plan->audit != AUDIT_OFF;
+
+	s->reports[LAYER_AUDIT].state = lost ? LAYER_OFF_BEST_EFFORT : LAYER_NOT_APPLIED;
+	report(s, LAYER_AUDIT, "%.110s",
+	       why->code != SSB_OK ? why->text
+	       : lost              ? "no namespaces; accepted with --best-effort"
+	                           : "the owner said --audit off");
+}
+
 int layer_seccomp(struct stage *s, struct ssb_error *err)
 {
-	if (seccomp_load(PROFILES[s->plan->profile], s->unix_sockets, s->namespaces, err) != 0) {
+	struct ssb_error why = { 0 };
+	bool observed = s->observe && load_observed(s, &why) == 0;
+
+	if (s->observe && !observed && (s->plan->best_effort >> LAYER_AUDIT & 1) == 0) {
+		*err = why;
 		return -1;
+	}
+	if (!observed) {
+		report_unobserved(s, &why);
+		if (seccomp_load(PROFILES[s->plan->profile], s->unix_sockets, s->namespaces, err) !=
+		    0) {
+			return -1;
+		}
 	}
 	report(s, LAYER_SECCOMP, "profile %s, unix sockets %s", profile_name(s->plan->profile),
 	       s->unix_sockets ? "allowed" : "restricted");

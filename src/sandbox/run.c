@@ -60,6 +60,12 @@ static void fill_end(const struct run *r, struct ssb_result *res)
 		res->signal = r->ended ? WTERMSIG(r->wstatus) : r->canceled;
 		res->exit_status = 128 + res->signal;
 	}
+	/* We ended it in the kernel's stead, to be able to say why. */
+	if (res->end == SSB_END_SIGNALED && res->signal == SIGKILL &&
+	    observer_killed_first(r->observer)) {
+		res->signal = SIGSYS;
+		res->exit_status = 128 + SIGSYS;
+	}
 	/* One process was killed for memory and the skill gave up by itself. */
 	if (res->end == SSB_END_SIGNALED && res->signal == SIGKILL && r->cgroup != NULL &&
 	    cgroup_oom_kills(r->cgroup) > 0) {
@@ -97,7 +103,7 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 		             (unsigned long long)cgroup_pids_hits(r->cgroup),
 		             (unsigned long long)lim->max_processes);
 	}
-	if (res->end == SSB_END_SIGNALED && res->signal == SIGSYS) {
+	if (res->end == SSB_END_SIGNALED && res->signal == SIGSYS && r->observer == NULL) {
 		trace_violation(r->trace, EV_SYSCALL_BLOCKED,
 		                "ended by the system call filter (profile %s)",
 		                profile_name(r->plan->profile));
@@ -183,6 +189,7 @@ static int open_trace(struct run *r, struct ssb_result *res, struct ssb_error *e
 	snprintf(res->run_id, sizeof(res->run_id), "%s", trace_id(r->trace));
 	snprintf(res->trace_path, sizeof(res->trace_path), "%s", trace_path(r->trace));
 	trace_eventf(r->trace, EV_SKILL_STARTED, "%s %s", r->plan->name, r->plan->version);
+	observer_environment(r->trace, r->plan);
 	return 0;
 }
 
@@ -218,6 +225,7 @@ static int run_supervised(struct run *r, const int stdio[3], int sig_fd, struct 
 	pump_flush_line(&pumps[1]);
 	pump_flush_line(&pumps[2]);
 	egress_stop(&r->egress, r->trace);
+	observer_stop(r->observer);
 	fill_end(r, res);
 	res->stdout_bytes = pumps[1].done;
 	res->stderr_bytes = pumps[2].done;

@@ -120,7 +120,7 @@ static void skill_pty(struct stage *s)
 		stage_die(s, &err);
 	}
 	int slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (slave < 0 || msg_send(s->ctl, &m, sizeof(m), &(struct msg_fds){ { master }, 1 }) != 0) {
+	if (slave < 0 || msg_send(s->ctl, &m, sizeof(m), &(struct msg_fds){ .v = { master }, .n = 1 }) != 0) {
 		ssb_fail(&err, SSB_E_SYS, errno, "pty", "cannot open a terminal of its own");
 		stage_die(s, &err);
 	}

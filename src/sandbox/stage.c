@@ -148,7 +148,6 @@ void stage_forget(const struct arguments *args)
 	for (char **e = environ; e != NULL && *e != NULL; e++) {
 		explicit_bzero(*e, strlen(*e));
 	}
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
 void stage_join_cgroup(const struct stage *s, const struct msg_fds *fds)
@@ -220,6 +219,7 @@ static int init_meet(struct stage *s, int meet, int skill_pidfd, struct ssb_erro
 		                "init cannot enter the skill's namespaces");
 	}
 	stage_forget(&ready.arguments);
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* /proc/1 is closed from here on */
 	if (write(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)) {
 		return ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone");
 	}

@@ -16,6 +16,7 @@
 #include "audit/trace.h"
 #include "egress/listen.h"
 #include "os/clone.h"
+#include "os/seccomp.h"
 #include "policy/plan.h"
 #include "sandbox/sandbox.h"
 
@@ -45,6 +46,7 @@ struct stage {
 	gid_t gid;
 	uid_t outer_uid; /* the caller's, as the parent namespace knows it */
 	gid_t outer_gid;
+	bool observe;  /* the supervisor wants to see what the skill tries */
 	bool watchdog; /* no cgroup: init sums the memory */
 	bool unix_sockets;
 	int scratch; /* fd on the private tmpfs, for the watchdog */
@@ -66,6 +68,7 @@ enum msg_kind {
 	MSG_FAILED,    /* struct ssb_error: a layer or execve failed */
 	MSG_PTY,       /* carries the master's fd */
 	MSG_LISTENERS, /* carries ends of the sandbox's network, for the broker */
+	MSG_LISTENER,  /* the number of the fd that tells of the sender's calls */
 	MSG_STARTED,   /* the layer reports; execve is next */
 	MSG_ENDED,     /* how the skill's first process ended */
 	/* supervisor to child: */
@@ -88,6 +91,7 @@ struct msg {
 			uint64_t memory; /* bytes seen by the watchdog */
 		} ended;
 		int signal;
+		int listener;
 		struct {
 			enum listener_kind kinds[MSG_MAX_FDS];
 			bool last;
@@ -130,8 +134,7 @@ struct start {
  * ends the process. */
 void stage_layers(struct stage *s, enum phase phase);
 
-/* From here on /proc/PID of this process is closed to the skill; and what it
- * might find there all the same is gone: our arguments, the owner's
+/* Wipes what the skill might find in our memory: our arguments, the owner's
  * environment. */
 void stage_forget(const struct arguments *args);
 
@@ -177,6 +180,8 @@ int layer_limits(struct stage *s, struct ssb_error *err);
 int layer_caps(struct stage *s, struct ssb_error *err);
 int layer_landlock(struct stage *s, struct ssb_error *err);
 int layer_seccomp(struct stage *s, struct ssb_error *err);
+/* The filter by which calls are decided, observed or not. */
+const struct seccomp_blob *stage_filter(const struct stage *s);
 
 /* The grants of the plan as mounts (grants.c). grants_collect before the old
  * root is gone, grants_attach when the new one is in place. */

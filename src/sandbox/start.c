@@ -77,6 +77,7 @@ void run_done(struct run *r)
 	own_close(&r->exec_pipe);
 	own_close(&r->payload_spare);
 	egress_done(&r->egress);
+	observer_free(r->observer);
 	placeholders_remove(r->placeholders);
 	cgroup_free(r->cgroup);
 	sources_done(&r->stage);
@@ -212,6 +213,9 @@ int run_start(struct run *r, const int stdio[3], struct ssb_error *err)
 	}
 	r->ctl = pair[0];
 	r->stage.ctl = pair[1];
+	/* Who has the listener: the kernel says it in our numbers. */
+	(void)setsockopt(r->ctl, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int));
+	r->stage.observe = r->plan->audit != AUDIT_OFF && !r->without_namespaces;
 	r->stage.pty = tty;
 	if ((!tty && make_pipes(r, err) != 0) || make_sources(r, err) != 0) {
 		return -1;

@@ -2,6 +2,7 @@
 #ifndef SANDBOX_SUPERVISE_H
 #define SANDBOX_SUPERVISE_H
 
+#include "audit/observer.h"
 #include "audit/trace.h"
 #include "egress/egress.h"
 #include "os/cgroup.h"
@@ -17,6 +18,7 @@ struct run {
 	uint64_t start_us;
 	struct stage stage;
 	struct egress egress;
+	struct observer *observer; /* NULL: nothing is observed */
 	bool go_sent;
 	int payload_spare;       /* for a second attempt; -1: none */
 	bool without_namespaces; /* what --best-effort allows, when nothing else works */

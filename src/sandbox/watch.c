@@ -21,7 +21,17 @@
 /* How long a skill that was told to stop may take. */
 #define GRACE_MS 2000
 
-enum { AT_CTL, AT_PID, AT_SIG, AT_OOM, AT_EXEC, AT_EGRESS, AT_PUMPS, AT_COUNT = AT_PUMPS + 3 };
+enum {
+	AT_CTL,
+	AT_PID,
+	AT_SIG,
+	AT_OOM,
+	AT_EXEC,
+	AT_EGRESS,
+	AT_OBSERVER,
+	AT_PUMPS,
+	AT_COUNT = AT_PUMPS + 3
+};
 
 /* The caller's window becomes the skill's. */
 static void copy_window(const struct run *r, int terminal)
@@ -84,6 +94,34 @@ static void take_listeners(struct run *r, const struct msg *m, struct msg_fds *f
 	}
 }
 
+static bool is_answered(void *arg, const struct address *to, uint16_t port, bool udp)
+{
+	struct run *r = arg;
+
+	return r->egress.table != NULL && egress_answers(r->egress.table, to, port, udp);
+}
+
+static bool is_known(void *arg, const struct address *to)
+{
+	struct run *r = arg;
+
+	return r->egress.table != NULL && egress_by_address(r->egress.table, to) != NULL;
+}
+
+/* From now on the skill's calls wait for us. */
+static void take_listener(struct run *r, const struct msg *m, pid_t from)
+{
+	const struct observer_setup setup = { .plan = r->plan,
+		                              .trace = r->trace,
+		                              .filter = stage_filter(&r->stage),
+		                              .net = { is_answered, is_known, r } };
+
+	if (r->observer != NULL || observer_new(&setup, &r->observer, &r->failure) != 0 ||
+	    observer_attach(r->observer, from, m->listener, &r->failure) != 0) {
+		run_kill(r);
+	}
+}
+
 static void hear_child(struct run *r, struct pump pumps[3])
 {
 	struct msg m;
@@ -116,6 +154,9 @@ static void hear_child(struct run *r, struct pump pumps[3])
 		break;
 	case MSG_LISTENERS:
 		take_listeners(r, &m, &fds);
+		break;
+	case MSG_LISTENER:
+		take_listener(r, &m, fds.from);
 		break;
 	case MSG_STARTED:
 		memcpy(r->stage.reports, m.reports, sizeof(m.reports));
@@ -167,7 +208,9 @@ static void note_exec(struct run *r)
 {
 	if (r->started && r->failure.code == SSB_OK && r->trace != NULL) {
 		trace_settle(r->trace);
-		trace_eventf(r->trace, EV_PROCESS_SPAWNED, "%s", r->plan->argv.v[0]);
+		if (r->observer == NULL) {
+			trace_eventf(r->trace, EV_PROCESS_SPAWNED, "%s", r->plan->argv.v[0]);
+		}
 	}
 }
 
@@ -225,6 +268,7 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 		[AT_OOM] = { .fd = r->oom, .events = POLLIN },
 		[AT_EXEC] = { .fd = r->exec_pipe, .events = POLLIN },
 		[AT_EGRESS] = { .fd = r->egress.events, .events = POLLIN },
+		[AT_OBSERVER] = { .fd = observer_fd(r->observer), .events = POLLIN },
 	};
 
 	for (int i = 0; i < 3; i++) {
@@ -244,6 +288,9 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 	}
 	if (p[AT_EGRESS].revents != 0) {
 		egress_hear(&r->egress, r->trace);
+	}
+	if (p[AT_OBSERVER].revents != 0) {
+		observer_turn(r->observer, (p[AT_OBSERVER].revents & POLLIN) != 0);
 	}
 	if (p[AT_EXEC].revents != 0) {
 		own_close(&r->exec_pipe);

@@ -1,0 +1,92 @@
+/* observe.h - what the parts of the observer share. */
+#ifndef AUDIT_OBSERVE_H
+#define AUDIT_OBSERVE_H
+
+#include <limits.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+
+#include "audit/event.h"
+#include "audit/observer.h"
+
+#define OBSERVE_PROCESSES 256 /* remembered at a time */
+#define OBSERVE_PROGRAM   256
+#define OBSERVE_ARGS      64
+#define OBSERVE_ARG_BYTES 4096 /* of all arguments together */
+
+/* A thread that has asked, as the sandbox knows it. */
+struct process {
+	pid_t tid;    /* on the host; 0: free */
+	pid_t leader; /* on the host */
+	pid_t pid;    /* inside */
+	pid_t ppid;
+	uint64_t seen_ms;
+	char program[OBSERVE_PROGRAM];
+};
+
+/* Directories of the read-only system that were followed once: they stay where
+ * they are for as long as the run does. */
+#define OBSERVE_DIRS      256
+#define OBSERVE_DIR_BYTES 128
+
+struct known_dir {
+	char raw[OBSERVE_DIR_BYTES]; /* "": free */
+	char path[OBSERVE_DIR_BYTES];
+};
+
+struct observer {
+	struct observer_setup setup;
+	int listener;
+	int stop;     /* eventfd: the thread is to end */
+	bool threaded;
+	pthread_t thread;
+	unsigned calls;
+	int root; /* O_PATH: the skill's "/" */
+	pid_t first;
+	bool armed; /* the first process has asked for its execve */
+	bool killed_first;
+	bool fixed_usr; /* nothing beneath /usr can be written */
+	struct process processes[OBSERVE_PROCESSES];
+	struct known_dir dirs[OBSERVE_DIRS];
+};
+
+/* Who asks (observe_process.c). Never NULL; what cannot be read is 0 and "". */
+const struct process *observe_process(struct observer *o, pid_t tid);
+/* It is about to become another program. */
+void observe_forget(struct observer *o, pid_t tid);
+
+/* A path, as far as it can be followed inside of the sandbox. */
+struct resolved {
+	char path[PATH_MAX];
+	bool exists;
+	bool known; /* false: `path` is only what the program wrote */
+};
+
+/* Follows `raw` from `dirfd` of the thread, as the kernel would (observe_path.c).
+ * `follow`: also a symlink at its end. */
+void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, bool follow,
+                     struct resolved *ret);
+/* What an fd of the thread is. */
+void observe_resolve_fd(struct observer *o, pid_t tid, int fd, struct resolved *ret);
+
+/* What the plan says of a path (observe_judge.c). */
+struct judgement {
+	bool allowed;
+	bool violation; /* allowed: never */
+	const char *rule;
+	const char *reason;
+	const char *remedy; /* may point to `text` */
+	int error;          /* to answer with, where it is not allowed */
+	char text[PATH_MAX + 64];
+};
+
+void observe_judge(struct observer *o, const struct resolved *at, bool write,
+                   struct judgement *ret);
+
+/* connect, sendto, sendmsg, sendmmsg (observe_net.c). */
+void observe_network(struct observer *o, const struct seccomp_notif *n);
+
+/* Writes the event down, if the level wants it; adds who it was. */
+void observe_tell(struct observer *o, const struct seccomp_notif *n, struct event *e);
+
+#endif

@@ -1,0 +1,150 @@
+/* observe_judge.c - what the plan says of a path.
+ *
+ * This decides what a line says and, outside of the plan, what the program is
+ * told. It grants nothing: what is let go on meets the mounts and Landlock,
+ * which know nothing of this file. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/observe.h"
+#include "base/own.h"
+#include "policy/danger.h"
+
+enum zone {
+	ZONE_SYSTEM,  /* the host's, whole, to be read */
+	ZONE_PRIVATE, /* the run's own */
+	ZONE_KERNEL,  /* /proc and /dev, such as the sandbox has them */
+	ZONE_PARTIAL, /* the sandbox has a few of its names; programs ask for many */
+	ZONE_READ,    /* granted */
+	ZONE_WRITE,
+	ZONE_OUTSIDE,
+};
+
+static const struct {
+	const char *path;
+	enum zone zone;
+} ZONES[] = {
+	{ "/usr", ZONE_SYSTEM },      { "/bin", ZONE_SYSTEM },   { "/sbin", ZONE_SYSTEM },
+	{ "/lib", ZONE_SYSTEM },      { "/lib32", ZONE_SYSTEM }, { "/lib64", ZONE_SYSTEM },
+	{ "/libx32", ZONE_SYSTEM },   { "/tmp", ZONE_PRIVATE },  { "/var/tmp", ZONE_PRIVATE },
+	{ "/dev/shm", ZONE_PRIVATE }, { "/proc", ZONE_KERNEL },  { "/dev", ZONE_KERNEL },
+	{ "/etc", ZONE_PARTIAL },     { "/var", ZONE_PARTIAL },  { "/run", ZONE_PARTIAL },
+	{ "/sys", ZONE_PARTIAL },     { "/opt", ZONE_PARTIAL },
+};
+
+static const char *const ZONE_RULES[] = {
+	[ZONE_SYSTEM] = "system",
+	[ZONE_PRIVATE] = "private",
+	[ZONE_KERNEL] = "kernel",
+	[ZONE_PARTIAL] = "system",
+};
+
+/* How much of `path` the place covers; 0: none. */
+static size_t covers(const char *place, const char *path)
+{
+	size_t n = strlen(place);
+
+	return strncmp(path, place, n) == 0 && (path[n] == '\0' || path[n] == '/') ? n : 0;
+}
+
+/* The nearest place around the path. */
+static enum zone zone_of(const struct ssb_plan *plan, const char *path, const char **ret_rule)
+{
+	enum zone zone = ZONE_OUTSIDE;
+	size_t best = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(ZONES); i++) {
+		size_t n = covers(ZONES[i].path, path);
+		if (n > best) {
+			best = n;
+			zone = ZONES[i].zone;
+			*ret_rule = ZONE_RULES[zone];
+		}
+	}
+	size_t home = covers(plan->home, path);
+	if (home > best) {
+		best = home;
+		zone = ZONE_PRIVATE;
+		*ret_rule = ZONE_RULES[zone];
+	}
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		const struct grant *g = &plan->grants[i];
+		size_t n = covers(g->target, path);
+		if (n >= best && n > 0) {
+			best = n;
+			zone = g->access == ACCESS_WRITE ? ZONE_WRITE : ZONE_READ;
+			*ret_rule = g->origin == ORIGIN_SKILL ? "skill" : g->where;
+		}
+	}
+	return zone;
+}
+
+/* Interpreters leave compiled files beside their sources, and do without. */
+static bool is_cache(const char *path)
+{
+	const char *end = strrchr(path, '.');
+
+	return strstr(path, "/__pycache__") != NULL ||
+	       (end != NULL && (strncmp(end, ".pyc", 4) == 0));
+}
+
+static void refuse(struct judgement *j, const char *reason, int error, const char *flag,
+                   const char *path)
+{
+	j->allowed = false;
+	j->violation = true;
+	j->rule = NULL;
+	j->reason = reason;
+	j->error = error;
+	snprintf(j->text, sizeof(j->text), "%s %s", flag, path);
+	j->remedy = j->text;
+}
+
+static void refuse_write(struct judgement *j, const char *path, enum zone zone)
+{
+	bool granted = zone == ZONE_READ;
+
+	refuse(j, granted || zone == ZONE_SYSTEM ? "read_only" : "outside_plan", EROFS, "--write",
+	       path);
+	j->violation = !is_cache(path);
+	if (!granted && zone != ZONE_OUTSIDE) {
+		j->remedy = NULL; /* nobody should */
+	}
+}
+
+static bool other_home(const char *path)
+{
+	return covers("/home", path) > 0 || covers("/root", path) > 0;
+}
+
+static void judge_missing(const struct ssb_plan *plan, const char *path, enum zone zone,
+                          struct judgement *j)
+{
+	bool own = zone == ZONE_READ || zone == ZONE_WRITE;
+
+	if (!own && danger_named(plan->home, path) != NULL) {
+		refuse(j, "credential_store", ENOENT, "--read", path);
+	} else if (zone == ZONE_OUTSIDE) {
+		refuse(j, other_home(path) ? "other_home" : "outside_plan", ENOENT, "--read", path);
+	}
+}
+
+void observe_judge(struct observer *o, const struct resolved *at, bool write, struct judgement *ret)
+{
+	const struct ssb_plan *plan = o->setup.plan;
+	const char *rule = NULL;
+
+	*ret = (struct judgement){ .allowed = true };
+	if (!at->known) {
+		return;
+	}
+	enum zone zone = zone_of(plan, at->path, &rule);
+	bool writable = zone == ZONE_WRITE || zone == ZONE_PRIVATE || zone == ZONE_KERNEL;
+	ret->rule = rule != NULL ? rule : "view";
+	if (write && !writable) {
+		refuse_write(ret, at->path, zone);
+	} else if (!write && !at->exists) {
+		judge_missing(plan, at->path, zone, ret);
+	}
+}

@@ -1,0 +1,224 @@
+/* observe_net.c - where the skill connects to and sends to. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "audit/observe.h"
+#include "base/own.h"
+#include "os/notify.h"
+
+#define MAX_MESSAGES 16 /* of one sendmmsg that are looked at */
+
+/* An address as the skill gave it. */
+struct endpoint {
+	sa_family_t family;
+	struct address ip;
+	uint16_t port;
+	struct bytes unix_path; /* into `any`; abstract: begins with NUL */
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+		struct sockaddr_un un;
+	} any;
+};
+
+static bool read_endpoint(pid_t tid, uint64_t address, uint64_t len, struct endpoint *ret)
+{
+	size_t n = len < sizeof(ret->any) ? (size_t)len : sizeof(ret->any);
+
+	memset(ret, 0, sizeof(*ret));
+	if (n < sizeof(sa_family_t) || notify_read(tid, address, &ret->any, n) != (ssize_t)n) {
+		return false;
+	}
+	ret->family = ret->any.sa.sa_family;
+	if (ret->family == AF_INET && n >= sizeof(ret->any.in)) {
+		ret->ip.b[10] = ret->ip.b[11] = 0xff;
+		memcpy(ret->ip.b + 12, &ret->any.in.sin_addr, 4);
+		ret->port = ntohs(ret->any.in.sin_port);
+		return true;
+	}
+	if (ret->family == AF_INET6 && n >= offsetof(struct sockaddr_in6, sin6_scope_id)) {
+		memcpy(ret->ip.b, &ret->any.in6.sin6_addr, 16);
+		ret->port = ntohs(ret->any.in6.sin6_port);
+		return true;
+	}
+	if (ret->family == AF_UNIX && n > offsetof(struct sockaddr_un, sun_path)) {
+		size_t room = n - offsetof(struct sockaddr_un, sun_path);
+		const char *path = ret->any.un.sun_path;
+		ret->unix_path.p = path;
+		ret->unix_path.n = path[0] == '\0' ? room : strnlen(path, room);
+		return true;
+	}
+	return false;
+}
+
+/* The protocol, asked of the socket itself. */
+static bool is_udp(struct observer *o, pid_t tid, int fd)
+{
+	int type = 0;
+	socklen_t len = sizeof(type);
+	auto_fd sock = notify_fetch(observe_process(o, tid)->leader, fd);
+
+	return sock >= 0 && getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
+	       type == SOCK_DGRAM;
+}
+
+static bool is_inside(const struct address *a)
+{
+	static const uint8_t loop6[16] = { [15] = 1 };
+	static const uint8_t none[16] = { 0 };
+
+	if (address_is_v4(a)) {
+		return a->b[12] == 127 || memcmp(a->b + 12, none, 4) == 0;
+	}
+	return memcmp(a->b, loop6, 16) == 0 || memcmp(a->b, none, 16) == 0;
+}
+
+/* True: let it go on. Otherwise *ret_error answers it. */
+static bool judge_ip(const struct observer *o, const struct endpoint *to, bool udp,
+                     const char **ret_reason, int *ret_error)
+{
+	const struct observer_net *net = &o->setup.net;
+
+	if (net->answered != NULL && net->answered(net->arg, &to->ip, to->port, udp)) {
+		return true;
+	}
+	bool known = net->known != NULL && net->known(net->arg, &to->ip);
+	*ret_reason = known ? "undeclared_port" : "undeclared_address";
+	*ret_error = known ? ECONNREFUSED : ENETUNREACH;
+	return false;
+}
+
+static void tell_ip(struct observer *o, const struct seccomp_notif *n, const char *op,
+                    const struct endpoint *to, bool udp, const char *reason, int error)
+{
+	char address[ADDRESS_TEXT];
+	struct event e = { .kind = EV_NETWORK_EGRESS_BLOCKED,
+		           .status = STATUS_DENIED,
+		           .violation = true,
+		           .op = op,
+		           .address = address,
+		           .port = to->port,
+		           .protocol = udp ? "udp" : "tcp",
+		           .reason = reason,
+		           .error = error,
+		           .remedy = "declare the domain under permissions.network.egress, or "
+		                     "--net HOST:PORT" };
+
+	address_format(&to->ip, address);
+	observe_tell(o, n, &e);
+}
+
+/* A unix socket is a file, or a name in the sandbox's own network. */
+static bool see_unix(struct observer *o, const struct seccomp_notif *n, const char *op,
+                     const struct endpoint *to, int *ret_error)
+{
+	char raw[sizeof(to->any.un.sun_path) + 1] = "";
+	struct resolved at;
+	struct judgement j = { .allowed = true };
+	struct event e = {
+		.kind = EV_FILE_READ, .status = STATUS_ASKED, .op = op, .protocol = "unix"
+	};
+
+	if (to->unix_path.n == 0 || to->unix_path.p[0] == '\0') {
+		return true; /* abstract: nobody but the sandbox is in it */
+	}
+	memcpy(raw, to->unix_path.p, to->unix_path.n);
+	observe_resolve(o, (pid_t)n->pid, AT_FDCWD, raw, true, &at);
+	observe_judge(o, &at, false, &j);
+	e.path = (struct bytes){ at.path, strlen(at.path) };
+	e.rule = j.rule;
+	e.reason = j.reason;
+	e.remedy = j.violation ? "sockets outside of the sandbox cannot be granted" : NULL;
+	if (!j.allowed) {
+		e.kind = EV_FILE_BLOCKED;
+		e.status = STATUS_DENIED;
+		e.violation = j.violation;
+		e.error = *ret_error = j.error;
+	} else if (!at.exists) {
+		e.status = STATUS_ABSENT;
+	}
+	observe_tell(o, n, &e);
+	return j.allowed;
+}
+
+/* One address; true: let it go on. */
+static bool see(struct observer *o, const struct seccomp_notif *n, const char *op, uint64_t address,
+                uint64_t len, int *ret_error)
+{
+	struct endpoint to;
+	const char *reason = NULL;
+
+	if (address == 0 || len == 0 || !read_endpoint((pid_t)n->pid, address, len, &to)) {
+		return true; /* the kernel will find what is wrong with it */
+	}
+	if (to.family == AF_UNIX) {
+		return see_unix(o, n, op, &to, ret_error);
+	}
+	/* Port 0 sends nothing: resolvers ask the routing table so. */
+	if (is_inside(&to.ip) || to.port == 0) {
+		return true;
+	}
+	bool udp = is_udp(o, (pid_t)n->pid, (int)n->data.args[0]);
+	if (judge_ip(o, &to, udp, &reason, ret_error)) {
+		return true;
+	}
+	tell_ip(o, n, op, &to, udp, reason, *ret_error);
+	return false;
+}
+
+static bool see_message(struct observer *o, const struct seccomp_notif *n, uint64_t at,
+                        int *ret_error)
+{
+	struct msghdr msg;
+
+	return notify_read((pid_t)n->pid, at, &msg, sizeof(msg)) != (ssize_t)sizeof(msg) ||
+	       see(o, n, "send", (uint64_t)(uintptr_t)msg.msg_name, msg.msg_namelen, ret_error);
+}
+
+static bool see_messages(struct observer *o, const struct seccomp_notif *n, int *ret_error)
+{
+	uint64_t count = n->data.args[2] & 0xffffffffU;
+
+	for (uint64_t i = 0; i < count && i < MAX_MESSAGES; i++) {
+		if (!see_message(o, n, n->data.args[1] + i * sizeof(struct mmsghdr), ret_error)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+void observe_network(struct observer *o, const struct seccomp_notif *n)
+{
+	const __u64 *a = n->data.args;
+	bool go_on;
+	int error = EACCES;
+
+	switch (n->data.nr) {
+	case SYS_connect:
+		go_on = see(o, n, "connect", a[1], a[2] & 0xffffffffU, &error);
+		break;
+	case SYS_sendto:
+		go_on = see(o, n, "send", a[4], a[5] & 0xffffffffU, &error);
+		break;
+	case SYS_sendmsg:
+		go_on = see_message(o, n, a[1], &error);
+		break;
+	default:
+		go_on = see_messages(o, n, &error);
+		break;
+	}
+	if (go_on) {
+		notify_continue(o->listener, n);
+	} else {
+		notify_refuse(o->listener, n, error);
+	}
+}

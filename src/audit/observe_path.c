@@ -1,0 +1,319 @@
+/* observe_path.c - from what a program wrote to the path that is meant.
+ *
+ * The kernel follows the path for us, from a directory fd on the skill's own
+ * root: mounts and symlinks are the sandbox's, and nothing leads out of it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "audit/observe.h"
+#include "base/own.h"
+#include "os/file.h"
+
+#define MAX_LINKS 8 /* of /proc/self/..., which only its owner can follow */
+
+/* Takes "//", "/./" and a final "/" out. ".." stays: what is before it may be a
+ * symlink. */
+static void tidy(char *path)
+{
+	char *out = path;
+
+	for (const char *in = path; *in != '\0';) {
+		size_t n = strspn(in, "/");
+		if (n > 0) {
+			in += n;
+			if (in[0] == '.' && (in[1] == '/' || in[1] == '\0')) {
+				in++;
+				continue;
+			}
+			if (*in != '\0') {
+				*out++ = '/';
+			}
+			continue;
+		}
+		*out++ = *in++;
+	}
+	*out = '\0';
+	if (path[0] == '\0') {
+		path[0] = '/';
+		path[1] = '\0';
+	}
+}
+
+/* Where nothing is there to be followed, ".." is what it says. */
+static void fold_dots(char *path)
+{
+	char *out = path;
+
+	for (const char *in = path; *in != '\0';) {
+		size_t n = 1 + strcspn(in + 1, "/");
+		if (n == 3 && memcmp(in, "/..", 3) == 0) {
+			while (out > path && *--out != '/') {
+			}
+		} else {
+			memmove(out, in, n);
+			out += n;
+		}
+		in += n;
+	}
+	*out = '\0';
+	if (path[0] == '\0') {
+		path[0] = '/';
+		path[1] = '\0';
+	}
+}
+
+/* Joins with care for the room; false: too long. */
+static bool join(char out[PATH_MAX], const char *dir, const char *rest)
+{
+	char joined[PATH_MAX];
+	int n = snprintf(joined, sizeof(joined), "%s%s%s", dir, rest[0] != '\0' ? "/" : "", rest);
+
+	if (n < 0 || (size_t)n >= sizeof(joined)) {
+		return false;
+	}
+	memcpy(out, joined, (size_t)n + 1);
+	return true;
+}
+
+/* Reads a link of the thread's /proc; false: it is not a path. */
+static bool proc_link(pid_t tid, const char *name, char out[PATH_MAX])
+{
+	static const char deleted[] = " (deleted)";
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
+	ssize_t n = readlink(path, out, PATH_MAX - 1);
+	if (n <= 0 || out[0] != '/') {
+		return false;
+	}
+	out[n] = '\0';
+	size_t cut = sizeof(deleted) - 1;
+	return (size_t)n < cut || strcmp(out + n - cut, deleted) != 0;
+}
+
+static bool fd_link(pid_t tid, int fd, char out[PATH_MAX])
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	return proc_link(tid, name, out);
+}
+
+/* /proc/self/fd/3, /proc/self/cwd/x: magic, and the caller's own. Replaces what
+ * it can of `path`; true: something was. */
+static bool own_links(pid_t tid, pid_t inner, char path[PATH_MAX])
+{
+	char self[32], to[PATH_MAX], name[32];
+	const char *rest;
+
+	snprintf(self, sizeof(self), "/proc/%d", inner);
+	size_t n = strlen(self);
+	if (strncmp(path, "/proc/self", 10) == 0 && (path[10] == '/' || path[10] == '\0')) {
+		rest = path + 10;
+	} else if (strncmp(path, "/proc/thread-self", 17) == 0 &&
+	           (path[17] == '/' || path[17] == '\0')) {
+		rest = path + 17;
+	} else if (strncmp(path, self, n) == 0 && path[n] == '/') {
+		rest = path + n;
+	} else if (strncmp(path, "/dev/fd/", 8) == 0) {
+		rest = path + 4;
+	} else {
+		return false;
+	}
+	size_t len = strncmp(rest, "/fd/", 4) == 0    ? 4 + strspn(rest + 4, "0123456789")
+	             : strncmp(rest, "/cwd", 4) == 0  ? 4
+	             : strncmp(rest, "/root", 5) == 0 ? 5
+	                                              : 0;
+	bool whole = len > 0 && len < sizeof(name) && (rest[len] == '/' || rest[len] == '\0') &&
+	             rest[len - 1] != '/';
+	if (whole) {
+		snprintf(name, sizeof(name), "%.*s", (int)(len - 1), rest + 1);
+		if (proc_link(tid, name, to)) {
+			return join(path, strcmp(to, "/") == 0 ? "" : to,
+			            rest[len] == '/' ? rest + len + 1 : "");
+		}
+	}
+	if (rest == path + n) {
+		return false; /* named by its number already */
+	}
+	char tail[PATH_MAX];
+	snprintf(tail, sizeof(tail), "%s", rest[0] == '/' ? rest + 1 : rest);
+	return join(path, self, tail);
+}
+
+/* The path of what the kernel finds; false with errno. */
+static bool look(const struct observer *o, const char *path, bool follow, char out[PATH_MAX])
+{
+	char link[32];
+	auto_fd fd =
+	        file_openat2(o->root, path, O_PATH | (follow ? 0 : O_NOFOLLOW), RESOLVE_IN_ROOT);
+	if (fd < 0) {
+		return false;
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(link, out, PATH_MAX - 1);
+	out[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+static struct known_dir *dir_slot(struct observer *o, const char *raw, size_t n)
+{
+	uint32_t h = 2166136261U;
+
+	for (size_t i = 0; i < n; i++) {
+		h = (h ^ (unsigned char)raw[i]) * 16777619U;
+	}
+	return &o->dirs[h % OBSERVE_DIRS];
+}
+
+/* Whether what `path` names cannot be changed while the skill runs. */
+static bool is_fixed(const struct observer *o, const char *path)
+{
+	return o->fixed_usr && strncmp(path, "/usr/", 5) == 0;
+}
+
+/* The directory of `path`, followed, from memory or the kernel; false: not one
+ * that stays. */
+static bool fixed_dir(struct observer *o, const char *path, size_t n, const char **ret)
+{
+	struct known_dir *d = dir_slot(o, path, n);
+	char dir[OBSERVE_DIR_BYTES], found[PATH_MAX];
+
+	if (n == 0 || n >= sizeof(dir)) {
+		return false;
+	}
+	if (strncmp(d->raw, path, n) != 0 || d->raw[n] != '\0') {
+		memcpy(dir, path, n);
+		dir[n] = '\0';
+		if (!look(o, dir, true, found) || !is_fixed(o, found) || strlen(found) >= sizeof(dir)) {
+			return false;
+		}
+		memcpy(d->raw, dir, n + 1);
+		memcpy(d->path, found, strlen(found) + 1);
+	}
+	*ret = d->path;
+	return true;
+}
+
+/* Most paths: something in /usr that is no symlink. One question to the kernel
+ * tells that, and whether it is there. `followed`: its directory already is. */
+static bool look_fixed(struct observer *o, const char *path, bool followed, bool follow,
+                       struct resolved *ret)
+{
+	const char *name = strrchr(path, '/');
+	const char *dir;
+	char to[1];
+
+	if (name == NULL || strcmp(name, "/..") == 0) {
+		return false;
+	}
+	if (followed && is_fixed(o, path)) {
+		snprintf(ret->path, sizeof(ret->path), "%s", path);
+	} else if (fixed_dir(o, path, (size_t)(name - path), &dir)) {
+		snprintf(ret->path, sizeof(ret->path), "%s%s", dir, name);
+	} else {
+		return false;
+	}
+	if (readlinkat(o->root, ret->path + 1, to, sizeof(to)) >= 0) {
+		ret->exists = true;
+		return !follow;
+	}
+	ret->exists = errno == EINVAL;
+	return ret->exists || errno == ENOENT;
+}
+
+/* What exists of the path, followed; the rest as it was written. */
+static void look_above(const struct observer *o, const char *path, char out[PATH_MAX])
+{
+	char dir[PATH_MAX], found[PATH_MAX];
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	for (char *cut = strrchr(dir, '/'); cut != NULL; cut = strrchr(dir, '/')) {
+		*cut = '\0';
+		bool top = dir[0] == '\0';
+		if (look(o, top ? "/" : dir, true, found)) {
+			const char *rest = path + strlen(dir) + 1;
+			if (!join(out, strcmp(found, "/") == 0 ? "" : found, rest)) {
+				snprintf(out, PATH_MAX, "%s", path);
+			}
+			fold_dots(out);
+			return;
+		}
+		if (top) {
+			break;
+		}
+	}
+	snprintf(out, PATH_MAX, "%s", path);
+	fold_dots(out);
+}
+
+/* Absolute and from the skill's root. */
+static bool from_where(pid_t tid, int dirfd, const char *raw, char out[PATH_MAX])
+{
+	char dir[PATH_MAX];
+
+	if (raw[0] == '/') {
+		snprintf(out, PATH_MAX, "%s", raw);
+	} else if (!(dirfd == AT_FDCWD ? proc_link(tid, "cwd", dir) : fd_link(tid, dirfd, dir)) ||
+	           !join(out, strcmp(dir, "/") == 0 ? "" : dir, raw)) {
+		return false;
+	}
+	tidy(out);
+	return true;
+}
+
+void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, bool follow,
+                     struct resolved *ret)
+{
+	char path[PATH_MAX];
+
+	ret->exists = false;
+	ret->known = from_where(tid, dirfd, raw, path);
+	if (!ret->known) {
+		snprintf(ret->path, sizeof(ret->path), "%s", raw);
+		return;
+	}
+	/* To ask who it is costs; only these two names need it. */
+	if (strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/fd/", 8) == 0) {
+		pid_t inner = observe_process(o, tid)->pid;
+		for (int i = 0; i < MAX_LINKS && own_links(tid, inner, path); i++) {
+		}
+	}
+	/* A name alone: its directory comes from the kernel. */
+	if (look_fixed(o, path, strchr(raw, '/') == NULL, follow, ret)) {
+		return;
+	}
+	ret->exists = look(o, path, follow, ret->path);
+	if (!ret->exists && errno == ENOENT && follow) {
+		/* A symlink that leads nowhere is a name all the same. */
+		char link[PATH_MAX], to[PATH_MAX];
+		if (look(o, path, false, link)) {
+			ssize_t n = readlinkat(o->root, link + 1, to, sizeof(to) - 1);
+			if (n > 0) {
+				to[n] = '\0';
+				char *slash = strrchr(link, '/');
+				*slash = '\0';
+				if (to[0] == '/' ? join(path, "", to + 1) : join(path, link, to)) {
+					tidy(path);
+				}
+			}
+		}
+	}
+	if (!ret->exists) {
+		look_above(o, path, ret->path);
+	}
+}
+
+void observe_resolve_fd(struct observer *o, pid_t tid, int fd, struct resolved *ret)
+{
+	(void)o;
+	ret->known = ret->exists = fd_link(tid, fd, ret->path);
+	if (!ret->known) {
+		snprintf(ret->path, sizeof(ret->path), "fd %d", fd);
+	}
+}

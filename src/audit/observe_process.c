@@ -1,0 +1,78 @@
+/* observe_process.c - who asks: /proc of the host, read once per process. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "audit/observe.h"
+#include "base/own.h"
+#include "os/clock.h"
+
+#define STALE_MS 2000 /* after this a number may be another process's */
+
+/* The last of the numbers in a line of status: the innermost namespace's. */
+static pid_t last_number(const char *status, const char *key)
+{
+	const char *line = strstr(status, key);
+	pid_t last = 0;
+
+	if (line == NULL) {
+		return 0;
+	}
+	line += strlen(key);
+	for (char *end; *line != '\0' && *line != '\n'; line = end) {
+		long v = strtol(line, &end, 10);
+		if (end == line) {
+			break;
+		}
+		last = (pid_t)v;
+	}
+	return last;
+}
+
+static bool read_status(pid_t tid, char *out, size_t size)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+	out[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+static void look_up(struct process *p, pid_t tid)
+{
+	char status[4096], path[32];
+
+	*p = (struct process){ .tid = tid, .seen_ms = clock_ms() };
+	if (!read_status(tid, status, sizeof(status))) {
+		return; /* it is gone */
+	}
+	p->leader = last_number(status, "\nTgid:");
+	p->pid = last_number(status, "\nNStgid:");
+	pid_t parent = last_number(status, "\nPPid:");
+	if (parent > 0 && read_status(parent, status, sizeof(status))) {
+		p->ppid = last_number(status, "\nNStgid:");
+	}
+	snprintf(path, sizeof(path), "/proc/%d/exe", tid);
+	ssize_t n = readlink(path, p->program, sizeof(p->program) - 1);
+	p->program[n > 0 ? n : 0] = '\0';
+}
+
+const struct process *observe_process(struct observer *o, pid_t tid)
+{
+	struct process *p = &o->processes[(unsigned)tid % OBSERVE_PROCESSES];
+
+	if (p->tid != tid || clock_ms() - p->seen_ms > STALE_MS) {
+		look_up(p, tid);
+	}
+	return p;
+}
+
+void observe_forget(struct observer *o, pid_t tid)
+{
+	o->processes[(unsigned)tid % OBSERVE_PROCESSES].tid = 0;
+}

@@ -1,0 +1,66 @@
+/* observer.h - what a skill tries, seen as it happens.
+ *
+ * The skill's filter asks us about the calls that matter, by seccomp
+ * notification. What the plan allows is let go on, and the kernel, which
+ * enforces it without us, gives the answer: such a line says "asked", for the
+ * memory that we read may have changed since. What lies outside of the plan is
+ * answered here and never reaches the kernel: such a line is exact. Nothing is
+ * ever allowed because of what we read. */
+#ifndef AUDIT_OBSERVER_H
+#define AUDIT_OBSERVER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "audit/trace.h"
+#include "base/address.h"
+#include "os/seccomp.h"
+#include "policy/plan.h"
+
+struct observer;
+
+/* Where the sandbox's network ends. Below us nobody knows of brokers. */
+struct observer_net {
+	/* Does somebody of ours answer there, who keeps his own record? */
+	bool (*answered)(void *arg, const struct address *to, uint16_t port, bool udp);
+	/* Is the address one of ours, whatever the port? */
+	bool (*known)(void *arg, const struct address *to);
+	void *arg;
+};
+
+/* Everything is borrowed for the observer's life. */
+struct observer_setup {
+	const struct ssb_plan *plan;
+	struct trace *trace;               /* NULL: answered, not written down */
+	const struct seccomp_blob *filter; /* the same decisions, unobserved */
+	struct observer_net net;           /* without functions: no way out is declared */
+};
+
+/* Returns new. */
+int observer_new(const struct observer_setup *setup, struct observer **ret, struct ssb_error *err);
+void observer_free(struct observer *o); /* accepts NULL */
+
+/* Takes the listener that the skill's first process has as fd `number`. Until
+ * that process asks for its execve it is still us: nothing is written down. */
+int observer_attach(struct observer *o, pid_t first, int number, struct ssb_error *err);
+
+/* To poll for input; -1 before it is attached, and when it has a thread of its
+ * own. */
+int observer_fd(const struct observer *o);
+
+/* Answers a call, when poll() has told of one; without one, nobody is left who
+ * could make any. */
+void observer_turn(struct observer *o, bool call);
+
+/* Everything in the sandbox is gone: nothing is added to the trace after this.
+ * Accepts NULL. */
+void observer_stop(struct observer *o);
+
+/* The first process was ended for a call that only attacks make. */
+bool observer_killed_first(const struct observer *o);
+
+/* Environment of the skill, as one event each: what it got, what it asked for
+ * and nobody has, how much stays outside. */
+void observer_environment(struct trace *t, const struct ssb_plan *plan);
+
+#endif

@@ -1,0 +1,91 @@
+#include "os/notify.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/pidfd.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+#define PAGE 4096U /* the smallest; larger ones only mean one more read */
+
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* Linux 6.6 */
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS      _IOW('!', 4, uint64_t)
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#endif
+
+int notify_fetch(pid_t pid, int number)
+{
+	auto_fd process = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	return process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, number, 0);
+}
+
+void notify_prepare(int listener)
+{
+	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+}
+
+int notify_receive(int listener, struct seccomp_notif *ret)
+{
+	memset(ret, 0, sizeof(*ret)); /* the kernel insists */
+	return ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, ret);
+}
+
+static void answer(int listener, struct seccomp_notif_resp *r)
+{
+	/* ENOENT: the caller died meanwhile; there is nobody to answer. */
+	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, r);
+}
+
+void notify_continue(int listener, const struct seccomp_notif *n)
+{
+	answer(listener, &(struct seccomp_notif_resp){ .id = n->id,
+	                                               .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE });
+}
+
+void notify_refuse(int listener, const struct seccomp_notif *n, int error)
+{
+	answer(listener, &(struct seccomp_notif_resp){ .id = n->id, .error = -error });
+}
+
+bool notify_valid(int listener, const struct seccomp_notif *n)
+{
+	return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &n->id) == 0;
+}
+
+ssize_t notify_read(pid_t pid, uint64_t address, void *out, size_t len)
+{
+	struct iovec local = { .iov_base = out, .iov_len = len };
+	struct iovec remote = { .iov_base = (void *)(uintptr_t)address, .iov_len = len };
+
+	return process_vm_readv(pid, &local, 1, &remote, 1, 0);
+}
+
+ssize_t notify_read_string(pid_t pid, uint64_t address, char *out, size_t size)
+{
+	size_t n = 0;
+
+	while (n < size) {
+		/* Not past the end of a page: the next one may not be there. Most
+		 * strings are short: the first piece is, too. */
+		size_t piece = PAGE - (size_t)((address + n) % PAGE);
+		size_t most = n == 0 && size > 256 ? 256 : size - n;
+		piece = piece < most ? piece : most;
+		ssize_t got = notify_read(pid, address + n, out + n, piece);
+		if (got <= 0) {
+			errno = got == 0 ? EFAULT : errno;
+			return -1;
+		}
+		const char *end = memchr(out + n, '\0', (size_t)got);
+		if (end != NULL) {
+			return end - out;
+		}
+		n += (size_t)got;
+	}
+	errno = ENAMETOOLONG;
+	return -1;
+}

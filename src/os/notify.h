@@ -1,0 +1,42 @@
+/* notify.h - the supervisor's side of observed system calls. */
+#ifndef OS_NOTIFY_H
+#define OS_NOTIFY_H
+
+#include <linux/seccomp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+
+/* Fetches the listener that process `pid` has as fd number `number`: a process
+ * cannot send it, since sending is observed. -1 with errno. */
+int notify_fetch(pid_t pid, int number);
+
+/* Asks the kernel to wake whoever waits on the CPU of the other one (Linux
+ * 6.6); without it the look costs several times as much. */
+void notify_prepare(int listener);
+
+/* The next call that waits, to be asked for when poll() says that there is one.
+ * -1 with errno: ENOENT, it is gone (its process died). */
+int notify_receive(int listener, struct seccomp_notif *ret);
+
+/* Lets the kernel go on with it. What its pointers hold may have changed since
+ * we looked: only what the kernel enforces by itself may be let go on. */
+void notify_continue(int listener, const struct seccomp_notif *n);
+
+/* Answers it: nothing is done, the caller sees -1 and `error`. */
+void notify_refuse(int listener, const struct seccomp_notif *n, int error);
+
+/* Does it still wait? If not, what was read since may be another process's. */
+bool notify_valid(int listener, const struct seccomp_notif *n);
+
+/* Reads up to `len` bytes of the caller's memory; fewer where a page is not
+ * there. Bytes read, or -1 with errno. */
+ssize_t notify_read(pid_t pid, uint64_t address, void *out, size_t len);
+
+/* A string of at most size-1 bytes; its length, or -1: not readable, or longer
+ * (errno ENAMETOOLONG). */
+ssize_t notify_read_string(pid_t pid, uint64_t address, char *out, size_t size);
+
+#endif

@@ -1,0 +1,39 @@
+/* danger_name.c - is this the name of a secret? By its words alone: for paths
+ * that do not exist where they are asked for. */
+#include <string.h>
+
+#include "policy/danger_set.h"
+
+/* Dangerous to read, with all that is in it; but not whole worlds, whose other
+ * names are innocent. */
+static bool is_store(const struct danger_row *row)
+{
+	static const unsigned reading = DANGER_READ | DANGER_BENEATH;
+
+	return (row->flags & reading) == reading &&
+	       (row->flags & (DANGER_NEVER | DANGER_HOMES)) == 0 &&
+	       strcmp(row->path, "/run") != 0 && strcmp(row->path, "/var/run") != 0;
+}
+
+static bool is_or_beneath(const char *path, const char *place)
+{
+	size_t n = strlen(place);
+
+	return strncmp(path, place, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+const char *danger_named(const char *home, const char *path)
+{
+	size_t n = strlen(home);
+	bool at_home = is_or_beneath(path, home);
+
+	for (size_t i = 0; i < DANGER_ROWS_COUNT; i++) {
+		const struct danger_row *row = &DANGER_ROWS[i];
+		bool hit = row->path[0] == '~' ? at_home && is_or_beneath(path + n, row->path + 1)
+		                               : is_or_beneath(path, row->path);
+		if (is_store(row) && hit) {
+			return row->why;
+		}
+	}
+	return NULL;
+}
