@@ -77,6 +77,8 @@ struct event {
 	/* Further members of `data`, by their writer; NULL: none. */
 	void (*more)(struct json *j, void *arg);
 	void *more_arg;
+	size_t more_size; /* bytes behind more_arg, where the event may have to be kept */
+	uint64_t at_us;   /* when it happened, by clock_us(); 0: now */
 };
 
 const char *event_kind_name(enum event_kind kind);

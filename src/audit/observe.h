@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "audit/event.h"
+#include "audit/observe_queue.h"
 #include "audit/observer.h"
 
 #define OBSERVE_PROCESSES 256 /* remembered at a time */
@@ -37,9 +38,10 @@ struct known_dir {
 struct observer {
 	struct observer_setup setup;
 	int listener;
-	int stop;     /* eventfd: the thread is to end */
+	int stop; /* eventfd: the thread is to end */
 	bool threaded;
 	pthread_t thread;
+	struct observe_queue queue;
 	unsigned calls;
 	int root; /* O_PATH: the skill's "/" */
 	pid_t first;

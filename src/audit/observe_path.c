@@ -190,7 +190,8 @@ static bool fixed_dir(struct observer *o, const char *path, size_t n, const char
 	if (strncmp(d->raw, path, n) != 0 || d->raw[n] != '\0') {
 		memcpy(dir, path, n);
 		dir[n] = '\0';
-		if (!look(o, dir, true, found) || !is_fixed(o, found) || strlen(found) >= sizeof(dir)) {
+		if (!look(o, dir, true, found) || !is_fixed(o, found) ||
+		    strlen(found) >= sizeof(dir)) {
 			return false;
 		}
 		memcpy(d->raw, dir, n + 1);

@@ -14,6 +14,7 @@
 #include "audit/observe.h"
 #include "base/error.h"
 #include "base/own.h"
+#include "os/clock.h"
 #include "os/notify.h"
 
 /* The supervisor's loop answers the first calls of a run, which for most runs
@@ -21,7 +22,7 @@
  * round by the loop costs each call a third more. */
 #define CALLS_BEFORE_THREAD 32
 #define THREAD_STACK        ((size_t)256 * 1024)
-#define NO_ARG       -1
+#define NO_ARG              -1
 
 enum family { CALL_OPEN, CALL_CHANGE, CALL_TWO, CALL_FD, CALL_NETWORK, CALL_EXEC, CALL_SIGNAL };
 
@@ -119,7 +120,12 @@ void observe_tell(struct observer *o, const struct seccomp_notif *n, struct even
 	e->pid = p->pid;
 	e->ppid = p->ppid;
 	e->program = text(p->program);
-	trace_add(o->setup.trace, e);
+	if (o->threaded) {
+		e->at_us = clock_us();
+		queue_put(&o->queue, e);
+	} else {
+		trace_add(o->setup.trace, e);
+	}
 }
 
 /* ---- files ------------------------------------------------------------- */
@@ -355,7 +361,9 @@ static void see_exec(struct observer *o, const struct seccomp_notif *n, const st
 	e.n_args = args.n;
 	e.args_cut = args.cut;
 	observe_tell(o, n, &e);
-	observe_forget(o, (pid_t)n->pid);
+	if (e.status == STATUS_ASKED) {
+		observe_forget(o, (pid_t)n->pid);
+	}
 }
 
 /* ---- signals and refusals ---------------------------------------------- */
@@ -371,13 +379,14 @@ static void signal_members(struct json *j, void *arg)
 static void see_signal(struct observer *o, const struct seccomp_notif *n, const struct call *c)
 {
 	int v[2] = { c->dir == NO_ARG ? 0 : (int)n->data.args[0], (int)n->data.args[c->path] };
-	struct event e = {
-		.kind = EV_POLICY_VIOLATION, .op = c->op, .more = signal_members, .more_arg = v
-	};
+	struct event e = { .kind = EV_SYSCALL_FILTERED,
+		           .status = STATUS_ASKED,
+		           .op = c->op,
+		           .more = signal_members,
+		           .more_arg = v,
+		           .more_size = sizeof(v) };
 
 	notify_continue(o->listener, n);
-	e.kind = EV_SYSCALL_FILTERED;
-	e.status = STATUS_ASKED;
 	/* To itself, or only to ask whether somebody is there: not to others. */
 	if (v[1] != 0 && v[0] != observe_process(o, (pid_t)n->pid)->pid && v[0] != 0) {
 		observe_tell(o, n, &e);
@@ -411,7 +420,8 @@ static void see_refused(struct observer *o, struct seccomp_notif *n, uint32_t ve
 		           .reason = kill_it ? "attack" : "profile",
 		           .error = error,
 		           .more = call_members,
-		           .more_arg = n };
+		           .more_arg = n,
+		           .more_size = sizeof(*n) };
 	pid_t leader = observe_process(o, (pid_t)n->pid)->leader;
 
 	observe_tell(o, n, &e);
@@ -473,8 +483,8 @@ int observer_new(const struct observer_setup *setup, struct observer **ret, stru
 	o->fixed_usr = true;
 	for (size_t i = 0; i < setup->plan->n_grants; i++) {
 		const struct grant *g = &setup->plan->grants[i];
-		o->fixed_usr = o->fixed_usr && (g->access != ACCESS_WRITE ||
-		                                strncmp(g->target, "/usr", 4) != 0);
+		o->fixed_usr = o->fixed_usr &&
+		               (g->access != ACCESS_WRITE || strncmp(g->target, "/usr", 4) != 0);
 	}
 	o->listener = o->root = o->stop = -1;
 	*ret = o;
@@ -485,6 +495,7 @@ void observer_free(struct observer *o)
 {
 	if (o != NULL) {
 		observer_stop(o);
+		queue_done(&o->queue);
 		own_close(&o->stop);
 		own_close(&o->root);
 		free(o);
@@ -551,7 +562,11 @@ static void start_thread(struct observer *o)
 		return;
 	}
 	(void)pthread_attr_setstacksize(&attr, THREAD_STACK);
-	o->threaded = pthread_create(&o->thread, &attr, thread_main, o) == 0;
+	/* True before it runs: it puts what it sees into the queue. */
+	o->threaded = queue_init(&o->queue) == 0;
+	if (o->threaded && pthread_create(&o->thread, &attr, thread_main, o) != 0) {
+		o->threaded = false;
+	}
 	(void)pthread_attr_destroy(&attr);
 }
 
@@ -567,11 +582,23 @@ void observer_turn(struct observer *o, bool call)
 	}
 }
 
+bool observer_write(struct observer *o)
+{
+	if (o == NULL || !o->threaded) {
+		return false;
+	}
+	if (o->setup.trace != NULL) {
+		queue_empty(&o->queue, o->setup.trace);
+	}
+	return true;
+}
+
 void observer_stop(struct observer *o)
 {
 	if (o != NULL && o->threaded) {
 		(void)!write(o->stop, &(uint64_t){ 1 }, sizeof(uint64_t));
 		(void)pthread_join(o->thread, NULL);
+		observer_write(o);
 		o->threaded = false;
 	}
 	if (o != NULL) {

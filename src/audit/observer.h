@@ -52,6 +52,11 @@ int observer_fd(const struct observer *o);
  * could make any. */
 void observer_turn(struct observer *o, bool call);
 
+/* Writes down what its thread has seen; to be called every OBSERVER_WRITE_MS.
+ * False: there is no such thread, it is all written. Accepts NULL. */
+#define OBSERVER_WRITE_MS 5
+bool observer_write(struct observer *o);
+
 /* Everything in the sandbox is gone: nothing is added to the trace after this.
  * Accepts NULL. */
 void observer_stop(struct observer *o);

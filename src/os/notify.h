@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-
 /* Fetches the listener that process `pid` has as fd number `number`: a process
  * cannot send it, since sending is observed. -1 with errno. */
 int notify_fetch(pid_t pid, int number);

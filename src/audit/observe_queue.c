@@ -1,0 +1,162 @@
+#include "audit/observe_queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+
+#define MAX_ARGS 64
+
+/* An event as it lies in the buffer. What follows: the lengths of the
+ * arguments, the bytes of FIELDS, remedy, address, more, the arguments. */
+struct packed {
+	size_t size; /* of all of it */
+	struct event e;
+	size_t remedy; /* lengths with NUL; 0: none */
+	size_t address;
+};
+
+static const size_t FIELDS[] = {
+	offsetof(struct event, message), offsetof(struct event, program),
+	offsetof(struct event, path),    offsetof(struct event, path2),
+	offsetof(struct event, raw),
+};
+
+static struct bytes *field(struct event *e, size_t at)
+{
+	return (struct bytes *)(void *)((char *)e + at);
+}
+
+int queue_init(struct observe_queue *q)
+{
+	*q = (struct observe_queue){ .fill = malloc(QUEUE_BYTES), .spare = malloc(QUEUE_BYTES) };
+	return q->fill == NULL || q->spare == NULL || pthread_mutex_init(&q->lock, NULL) != 0 ? -1
+	                                                                                      : 0;
+}
+
+void queue_done(struct observe_queue *q)
+{
+	free(q->fill);
+	free(q->spare);
+	q->fill = q->spare = NULL;
+}
+
+static char *add(char *to, const void *data, size_t n)
+{
+	if (n > 0) {
+		memcpy(to, data, n);
+	}
+	return to + n;
+}
+
+static size_t text_size(const char *s)
+{
+	return s != NULL ? strlen(s) + 1 : 0;
+}
+
+static void pack(struct packed *p, const struct event *e)
+{
+	p->e = *e;
+	p->e.n_args = e->n_args < MAX_ARGS ? e->n_args : MAX_ARGS;
+	p->remedy = text_size(e->remedy);
+	p->address = text_size(e->address);
+	p->size = sizeof(*p) + p->e.n_args * sizeof(size_t) + p->remedy + p->address + e->more_size;
+	for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
+		p->size += field(&p->e, FIELDS[i])->n;
+	}
+	for (size_t i = 0; i < p->e.n_args; i++) {
+		p->size += e->args[i].n;
+	}
+	p->size = (p->size + 15) & ~(size_t)15;
+}
+
+static void put_bytes(char *to, const struct packed *p, const struct event *e)
+{
+	to = add(to, p, sizeof(*p));
+	for (size_t i = 0; i < p->e.n_args; i++) {
+		to = add(to, &e->args[i].n, sizeof(size_t));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
+		const struct bytes *b =
+		        (const struct bytes *)(const void *)((const char *)e + FIELDS[i]);
+		to = add(to, b->p, b->n);
+	}
+	to = add(to, e->remedy, p->remedy);
+	to = add(to, e->address, p->address);
+	to = add(to, e->more_arg, e->more_size);
+	for (size_t i = 0; i < p->e.n_args; i++) {
+		to = add(to, e->args[i].p, e->args[i].n);
+	}
+}
+
+void queue_put(struct observe_queue *q, const struct event *e)
+{
+	struct packed p;
+
+	pack(&p, e);
+	(void)pthread_mutex_lock(&q->lock);
+	if (p.size <= QUEUE_BYTES - q->used) {
+		put_bytes(q->fill + q->used, &p, e);
+		q->used += p.size;
+	} else {
+		q->dropped++;
+	}
+	(void)pthread_mutex_unlock(&q->lock);
+}
+
+static const char *take(char **at, size_t n)
+{
+	const char *p = n > 0 ? *at : NULL;
+
+	*at += n;
+	return p;
+}
+
+/* Puts the pointers back. */
+static void write_down(char *at, struct trace *t)
+{
+	struct packed *p = (struct packed *)(void *)at;
+	struct bytes args[MAX_ARGS];
+	struct event *e = &p->e;
+
+	at += sizeof(*p);
+	const size_t *lengths = (const size_t *)(const void *)at;
+	at += e->n_args * sizeof(size_t);
+	for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
+		struct bytes *b = field(e, FIELDS[i]);
+		b->p = b->p != NULL && b->n == 0 ? "" : take(&at, b->n);
+	}
+	e->remedy = take(&at, p->remedy);
+	e->address = take(&at, p->address);
+	if (e->more_size > 0) {
+		e->more_arg = (void *)(uintptr_t)take(&at, e->more_size);
+	}
+	for (size_t i = 0; i < e->n_args; i++) {
+		args[i] = (struct bytes){ at, lengths[i] };
+		at += lengths[i];
+	}
+	e->args = e->n_args > 0 ? args : NULL;
+	trace_add(t, e);
+}
+
+void queue_empty(struct observe_queue *q, struct trace *t)
+{
+	(void)pthread_mutex_lock(&q->lock);
+	char *full = q->fill;
+	size_t used = q->used;
+	uint64_t dropped = q->dropped;
+	q->fill = q->spare;
+	q->spare = full;
+	q->used = 0;
+	q->dropped = 0;
+	(void)pthread_mutex_unlock(&q->lock);
+
+	for (size_t at = 0; at < used;) {
+		size_t size = ((const struct packed *)(const void *)(full + at))->size;
+		write_down(full + at, t);
+		at += size;
+	}
+	if (dropped > 0) {
+		trace_dropped(t, dropped);
+	}
+}

@@ -1,0 +1,34 @@
+/* observe_queue.h - events on their way from the observer's thread to the
+ * supervisor, which alone writes the trace.
+ *
+ * Two buffers of fixed size: one is filled while the other is emptied. What
+ * does not fit is counted, not waited for: the skill would have to wait too. */
+#ifndef AUDIT_OBSERVE_QUEUE_H
+#define AUDIT_OBSERVE_QUEUE_H
+
+#include <pthread.h>
+
+#include "audit/trace.h"
+
+#define QUEUE_BYTES ((size_t)1 << 20)
+
+struct observe_queue {
+	pthread_mutex_t lock;
+	char *fill; /* being filled */
+	size_t used;
+	uint64_t dropped;
+	char *spare; /* being emptied */
+};
+
+/* -1: out of memory. */
+int queue_init(struct observe_queue *q);
+void queue_done(struct observe_queue *q);
+
+/* Copies the event and everything that it points to, but for what lives as long
+ * as the plan or the program: op, mode, protocol, rule, reason. */
+void queue_put(struct observe_queue *q, const struct event *e);
+
+/* Writes down what is there. */
+void queue_empty(struct observe_queue *q, struct trace *t);
+
+#endif
