@@ -27,7 +27,8 @@ static void on_term(int sig)
 
 /* Nothing of the run may live on in this process: not the socket by which the
  * sandbox knows that its supervisor lives, not the lock of the record, not the
- * caller's streams. What is needed becomes 3, 4 and 5. */
+ * caller's streams. What is needed becomes 3, 4 and 5, which there may be none
+ * of: no state directory, nothing to remember. */
 static int keep_three(const int fds[3])
 {
 	int moved[3];
@@ -35,7 +36,7 @@ static int keep_three(const int fds[3])
 
 	for (int i = 0; i < 3; i++) {
 		moved[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 6);
-		if (moved[i] < 0 && fds[i] >= 0) {
+		if (moved[i] < 0 && i < 2) {
 			return -1;
 		}
 	}
@@ -44,7 +45,7 @@ static int keep_three(const int fds[3])
 			return -1;
 		}
 	}
-	return close_range(fds[2] >= 0 ? 6 : 5, ~0U, 0);
+	return close_range(moved[2] >= 0 ? 6 : 5, ~0U, 0);
 }
 
 static _Noreturn void digest_main(int dir_fd, int out_fd, const char *state_dir, pid_t parent)
@@ -67,7 +68,7 @@ static _Noreturn void digest_main(int dir_fd, int out_fd, const char *state_dir,
 	}
 	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
 	buf_init(&out, DIGEST_LIST_BYTES + 1024);
-	digest_walk(3, state_fd >= 0 ? 5 : -1, &stop, &out);
+	digest_walk(3, 5, &stop, &out);
 	_exit(out.failed || file_write_all(4, out.data, out.len) != 0);
 }
 
