@@ -229,6 +229,11 @@ class Runner:
         assert files, "no trace was written"
         return json.loads(files[-1].read_bytes())
 
+    def last_record(self):
+        """The lines of the record beside it."""
+        path = self.state / "skillsandbox/runs" / self.last_trace()["run_id"] / "trace.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()]
+
     def done(self):
         for p in self.base.rglob("*"):
             if p.is_dir() and not p.is_symlink():

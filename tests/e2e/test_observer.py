@@ -1,0 +1,365 @@
+"""What a program tries is what the trace says: no attempt missing, none invented.
+
+Each case does a few things between two marks; the observed events between the
+marks are compared whole. HOME, R (granted to read) and W (granted to write) are
+replaced in code and expectation.
+"""
+import collections
+import json
+import textwrap
+
+import pytest
+
+PRELUDE = """
+import os, signal, socket, subprocess, sys, threading, ctypes, struct, time
+HOME, R, W = {home!r}, {read!r}, {write!r}
+libc = ctypes.CDLL(None, use_errno=True)
+'x'.encode('idna')
+def attempt(f, *a, **k):
+    try:
+        r = f(*a, **k)
+        if isinstance(r, int) and f in (os.open,):
+            os.close(r)
+        return r
+    except OSError as e:
+        return e.errno
+attempt(os.open, '/tmp/mark-begin', os.O_RDONLY)
+"""
+POSTLUDE = """
+attempt(os.open, '/tmp/mark-end', os.O_RDONLY)
+"""
+
+
+def seen(kind, op, status, path=None, violation=False, **more):
+    return (kind, op, status, path, violation, tuple(sorted(more.items())))
+
+
+def read(path, status="asked", **more):
+    return seen("file_read", "open", status, path, mode="read", **more)
+
+
+def wrote(path, mode, **more):
+    return seen("file_write", "open", "asked", path, mode=mode, **more)
+
+
+def blocked(path, op, reason, **more):
+    return seen("file_blocked", op, "denied", path, True, reason=reason, **more)
+
+
+def changed(path, op, status="asked", **more):
+    return seen("file_write", op, status, path, **more)
+
+
+def net(address, port, reason, op="connect", protocol="tcp"):
+    return seen("network_egress_blocked", op, "denied", None, True, address=address, port=port,
+                protocol=protocol, reason=reason)
+
+
+def call(name, **more):
+    return seen("syscall_blocked", name, "denied", None, True, **more)
+
+
+# name: (code, expectation[, flags]); compared are the members that the expectation names.
+CASES = {
+    "open to read": ("attempt(os.open, R + '/file', os.O_RDONLY)", [read("R/file")]),
+    "open what is missing in a grant": (
+        "attempt(os.open, R + '/nothing', os.O_RDONLY)", [read("R/nothing", "absent")]),
+    "missing in /usr": ("attempt(os.open, '/usr/lib/x.pyc', os.O_RDONLY)",
+                        [read("/usr/lib/x.pyc", "absent")]),
+    "an ssh key": ("attempt(os.open, HOME + '/.ssh/id_ed25519', os.O_RDONLY)",
+                   [blocked("HOME/.ssh/id_ed25519", "open", "credential_store", mode="read")]),
+    "shadow": ("attempt(os.open, '/etc/shadow', os.O_RDONLY)",
+               [blocked("/etc/shadow", "open", "credential_store")]),
+    "another home": ("attempt(os.open, '/home/somebody/notes', os.O_RDONLY)",
+                     [blocked("/home/somebody/notes", "open", "other_home")]),
+    "a place of the host": ("attempt(os.open, '/srv/data/x', os.O_RDONLY)",
+                            [blocked("/srv/data/x", "open", "outside_plan")]),
+    "a probe in /etc": ("attempt(os.open, '/etc/inputrc', os.O_RDONLY)",
+                        [read("/etc/inputrc", "absent")]),
+    "create in a write grant": (
+        "attempt(os.open, W + '/new', os.O_CREAT | os.O_WRONLY)", [wrote("W/new", "create")]),
+    "append": ("attempt(os.open, W + '/old', os.O_WRONLY | os.O_APPEND)",
+               [wrote("W/old", "append")]),
+    "read and write": ("attempt(os.open, W + '/old', os.O_RDWR)", [wrote("W/old", "read+write")]),
+    "truncate by open": ("attempt(os.open, W + '/old', os.O_WRONLY | os.O_TRUNC)",
+                         [wrote("W/old", "write")]),
+    "create in a read grant": (
+        "attempt(os.open, R + '/new', os.O_CREAT | os.O_WRONLY)",
+        [blocked("R/new", "open", "read_only", mode="create")]),
+    "write a program": ("attempt(os.open, '/usr/bin/env', os.O_WRONLY)",
+                        [blocked("/usr/bin/env", "open", "read_only")]),
+    "private file": (
+        "attempt(os.open, '/tmp/mine', os.O_CREAT | os.O_WRONLY); attempt(os.unlink, '/tmp/mine')",
+        [wrote("/tmp/mine", "create", rule="private"), changed("/tmp/mine", "unlink")]),
+    "unlink": ("attempt(os.unlink, W + '/old')", [changed("W/old", "unlink")]),
+    "unlink in a read grant": ("attempt(os.unlink, R + '/file')",
+                               [blocked("R/file", "unlink", "read_only")]),
+    "unlink what is missing": ("attempt(os.unlink, R + '/nothing')",
+                               [changed("R/nothing", "unlink", "absent")]),
+    "mkdir and rmdir": ("attempt(os.mkdir, W + '/d'); attempt(os.rmdir, W + '/d')",
+                        [changed("W/d", "mkdir"), changed("W/d", "rmdir")]),
+    "mkdir in a read grant": ("attempt(os.mkdir, R + '/d')",
+                              [blocked("R/d", "mkdir", "read_only")]),
+    "mkdir of what is there": ("attempt(os.mkdir, '/usr/lib')",
+                               [changed("/usr/lib", "mkdir", "absent", reason="exists")]),
+    "rename": ("attempt(os.rename, W + '/old', W + '/newer')",
+               [changed("W/old", "rename", path2="W/newer")]),
+    "rename out of the grant": ("attempt(os.rename, W + '/old', R + '/stolen')",
+                                [blocked("R/stolen", "rename", "read_only", path2="W/old")]),
+    "hard link": ("attempt(os.link, W + '/old', W + '/twin')",
+                  [changed("W/old", "link", path2="W/twin")]),
+    "symlink": ("attempt(os.symlink, '/etc/shadow', W + '/s')", [changed("W/s", "symlink")]),
+    "through a symlink of its own": (
+        "os.symlink('/etc/shadow', '/tmp/s'); attempt(os.open, '/tmp/s', os.O_RDONLY)",
+        [changed("/tmp/s", "symlink"),
+         blocked("/etc/shadow", "open", "credential_store", raw="/tmp/s")]),
+    "chmod": ("attempt(os.chmod, W + '/old', 0o600)", [changed("W/old", "chmod")]),
+    "chown": ("attempt(os.chown, W + '/old', -1, -1)", [changed("W/old", "chown")]),
+    "truncate": ("attempt(os.truncate, W + '/old', 0)", [changed("W/old", "truncate")]),
+    "through an fd": (
+        "fd = os.open(W + '/old', os.O_RDWR); os.fchmod(fd, 0o640); os.ftruncate(fd, 1)",
+        [wrote("W/old", "read+write"), changed("W/old", "chmod"), changed("W/old", "truncate")]),
+    "relative to the working directory": (
+        "os.chdir(R); attempt(os.open, 'sub/../file', os.O_RDONLY)",
+        [read("R/file", raw="sub/../file")]),
+    "relative to an fd": (
+        "d = os.open(R, os.O_RDONLY); attempt(os.open, 'file', os.O_RDONLY, dir_fd=d)",
+        [read("R"), read("R/file", raw="file")]),
+    "a renamed directory": (
+        "os.mkdir(W + '/a'); d = os.open(W + '/a', os.O_RDONLY); os.rename(W + '/a', W + '/b');"
+        "attempt(os.open, 'x', os.O_CREAT | os.O_WRONLY, dir_fd=d)",
+        [changed("W/a", "mkdir"), read("W/a"), changed("W/a", "rename", path2="W/b"),
+         wrote("W/b/x", "create", raw="x")]),
+    "/proc/self": (
+        "fd = os.open(R + '/sub', os.O_RDONLY);"
+        "attempt(os.open, '/proc/self/fd/%d/../file' % fd, os.O_RDONLY)",
+        [read("R/sub"), read("R/file")]),
+    "a name that is not text": (
+        "attempt(os.open, W.encode() + b'/\\xff\\n', os.O_CREAT | os.O_WRONLY)",
+        [wrote("W/\udcff\n", "create")]),
+    "a program": ("subprocess.call(['/bin/true', 'a b'])",
+                  [seen("process_spawned", "exec", "asked", "/usr/bin/true",
+                        args=("/bin/true", "a b"))]),
+    "a program that is not there": (
+        "attempt(subprocess.call, ['/usr/bin/no-such'])",
+        [seen("process_spawned", "exec", "absent", "/usr/bin/no-such")]),
+    "connect": ("attempt(socket.socket().connect, ('192.0.2.7', 443))",
+                [net("192.0.2.7", 443, "undeclared_address")]),
+    "connect by IPv6": (
+        "attempt(socket.socket(socket.AF_INET6).connect, ('2001:db8::7', 80))",
+        [net("2001:db8::7", 80, "undeclared_address")]),
+    "metadata": ("attempt(socket.socket().connect, ('169.254.169.254', 80))",
+                 [net("169.254.169.254", 80, "undeclared_address")]),
+    "datagram": (
+        "s = socket.socket(type=socket.SOCK_DGRAM); attempt(s.sendto, b'x', ('192.0.2.8', 53))",
+        [net("192.0.2.8", 53, "undeclared_address", "send", "udp")]),
+    "sendmsg": (
+        "s = socket.socket(type=socket.SOCK_DGRAM);"
+        "attempt(s.sendmsg, [b'x'], [], 0, ('192.0.2.9', 53))",
+        [net("192.0.2.9", 53, "undeclared_address", "send", "udp")]),
+    "its own loopback": (
+        "s = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection("
+        "s.getsockname()); c.sendall(b'x')", []),
+    "a socket of the host": (
+        "s = socket.socket(socket.AF_UNIX); attempt(s.connect, '/home/x/agent.sock')",
+        [seen("file_blocked", "connect", "denied", "/home/x/agent.sock", True,
+              reason="other_home", protocol="unix")], ["--unix-sockets"]),
+    "mount": ("libc.mount(b'none', b'/tmp', b'tmpfs', 0, None)", [call("mount", error="EPERM")]),
+    "unshare": ("libc.unshare(0x10000000)", [call("unshare", reason="profile")]),
+    "ptrace": ("libc.ptrace(0, 0, 0, 0)", [call("ptrace")]),
+    "raw socket": ("attempt(socket.socket, socket.AF_INET, socket.SOCK_RAW, 1)",
+                   [call("socket", error="EACCES")]),
+    "setuid bit": ("attempt(os.chmod, W + '/old', 0o4755)", [call("chmod", error="EPERM")]),
+    "only attacks": (
+        "pid = os.fork()\nif pid == 0:\n    libc.syscall(175, 0, 0, 0); os._exit(0)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))",
+        [call("init_module", reason="attack")]),
+    "children": (
+        "for i in range(3):\n    if os.fork() == 0:\n"
+        "        attempt(os.open, '%s/c%d' % (R, i), os.O_RDONLY); os._exit(0)\n"
+        "for i in range(3): os.wait()",
+        [read(f"R/c{i}", "absent") for i in range(3)]),
+    "threads": (
+        "t = [threading.Thread(target=attempt, args=(os.open, '%s/t%d' % (R, i), os.O_RDONLY))"
+        " for i in range(8)]\n[x.start() for x in t]; [x.join() for x in t]",
+        [read(f"R/t{i}", "absent") for i in range(8)]),
+    "a signal to a child": (
+        "pid = os.fork()\nif pid == 0:\n    time.sleep(60)\nos.kill(pid, 9); os.wait()",
+        [seen("syscall_filtered", "signal", "asked", None, signal=9)]),
+    "what is not observed": (
+        "os.stat(R + '/file'); os.listdir; os.getpid(); os.getcwd(); os.access('/etc/shadow', 4)",
+        []),
+}
+
+
+def normal(event, home, granted, writable):
+    data = event.get("data", {})
+
+    def short(text):
+        for long, name in ((writable, "W"), (granted, "R"), (home, "HOME")):
+            if text == long or text.startswith(long + "/"):
+                return name + text[len(long):]
+        return text
+    out = dict(data, kind=event["kind"], violation=event["violation"])
+    for key in ("path", "path2", "raw"):
+        if key in out:
+            out[key] = short(out[key])
+    return out
+
+
+def matches(event, want):
+    kind, op, status, path, violation, more = want
+    return (event["kind"] == kind and event.get("op") == op and event.get("status") == status
+            and (path is None or event.get("path") == path) and event["violation"] == violation
+            and all((tuple(event.get(k, ())) if isinstance(v, tuple) else event.get(k)) == v
+                    for k, v in more))
+
+
+def observed(ssb, code, tmp, flags=()):
+    granted, writable = ssb.mkdir(f"{tmp}-r"), ssb.mkdir(f"{tmp}-w")
+    ssb.write(granted / "file", "text")
+    (granted / "sub").mkdir()
+    ssb.write(writable / "old", "text")
+    prelude = PRELUDE.format(home=str(ssb.home), read=str(granted), write=str(writable))
+    r = ssb.inside(prelude + textwrap.dedent(code) + POSTLUDE, read=[granted], write=[writable],
+                   flags=flags)
+    events = []
+    for line in ssb.last_record():
+        if "op" in line.get("data", {}) and "repeat_of" not in line:
+            line.setdefault("violation", False)
+            events.append(normal(line, str(ssb.home), str(granted), str(writable)))
+    paths = [e.get("path") for e in events]
+    begin, end = paths.index("/tmp/mark-begin"), paths.index("/tmp/mark-end")
+    noise = [e for e in events[begin + 1:end] if is_start_of_a_program(e)]
+    return r, [e for e in events[begin + 1:end] if e not in noise], events
+
+
+def is_start_of_a_program(e):
+    """What the dynamic linker and the C library read for every program."""
+    return e["kind"] == "file_read" and e["op"] == "open" and e["program"] != "/usr/bin/python3.11" \
+        and (e["path"].startswith(("/usr/lib", "/etc/ld.so", "/etc/locale")))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_exactly_what_was_tried(ssb, name):
+    code, expected, *flags = CASES[name]
+    r, got, _ = observed(ssb, code, "".join(c if c.isalnum() else "-" for c in name), *flags)
+    assert r.code == 0, r
+    left = list(got)
+    for want in expected:
+        hit = next((e for e in left if matches(e, want)), None)
+        assert hit is not None, f"missing {want}\nseen: {json.dumps(got, indent=1)}\n{r!r}"
+        left.remove(hit)
+    assert left == [], f"invented: {json.dumps(left, indent=1)}"
+
+
+def test_who_did_it(ssb):
+    code = ("print(os.getpid(), os.getppid(), flush=True)\n"
+            "subprocess.call(['/bin/cat', R + '/file'])")
+    r, got, _ = observed(ssb, code, "who")
+    pid, ppid = map(int, r.text.split("\n")[0].split())
+    exec_, open_ = got[0], next(e for e in got if e.get("path") == "R/file")
+    assert exec_["op"] == "exec" and exec_["ppid"] == pid
+    assert open_["program"] == "/usr/bin/cat" and open_["ppid"] == pid
+    assert open_["pid"] == exec_["pid"] and ppid == 1
+
+
+def test_repeats_are_counted(ssb):
+    ssb.inside("import os\nfor i in range(5000):\n    try: os.open('/etc/shadow', 0)\n"
+               "    except OSError: pass").ok()
+    lines = ssb.last_record()
+    first = [x for x in lines if x.get("data", {}).get("path") == "/etc/shadow"
+             and "repeat_of" not in x]
+    again = [x for x in lines if x.get("repeat_of") == first[0]["seq"]]
+    assert len(first) == 1
+    assert sum(x["count"] for x in again) == 4999
+    assert ssb.last_trace()["counters"]["violations"] == 5000
+
+
+def test_levels(ssb):
+    code = "attempt(os.open, R + '/file', os.O_RDONLY); attempt(os.open, '/etc/shadow', 0)"
+    skill = "import os\ntry: os.open('/etc/shadow', 0)\nexcept OSError: pass\nos.open('/usr', 0)"
+    _, got, _ = observed(ssb, code, "level")
+    assert [e["path"] for e in got] == ["R/file", "/etc/shadow"]
+    ssb.inside(skill, flags=["--audit", "violations"]).ok()
+    paths = [x["data"]["path"] for x in ssb.last_record() if "path" in x.get("data", {})]
+    assert paths == ["/etc/shadow"]
+    ssb.inside(skill, flags=["--audit", "off"]).ok()
+    assert not [x for x in ssb.last_record() if "op" in x.get("data", {})]
+    assert ssb.last_trace()["layers"]["audit"]["state"] == "not_applied"
+
+
+def test_racing_the_look_gains_nothing(ssb):
+    """One thread swaps the path while the other opens it: whatever the lines
+    say, what is opened is never what the plan does not have."""
+    code = """
+    import ctypes, os, threading, time
+    good, bad = b'/usr/bin/env', os.path.expanduser('~/.ssh/id_ed25519').encode()
+    name = ctypes.create_string_buffer(max(len(good), len(bad)) + 1)
+    stop, got = [], []
+    def swap():
+        while not stop:
+            name.value = good
+            name.value = bad
+    t = threading.Thread(target=swap); t.start()
+    libc = ctypes.CDLL(None)
+    end = time.monotonic() + 3
+    opened = 0
+    while time.monotonic() < end:
+        fd = libc.open(name, 0)
+        if fd >= 0:
+            opened += 1
+            text = os.read(fd, 4)
+            os.close(fd)
+            if text != b'\\x7fELF':
+                got.append(text)
+    stop.append(1); t.join()
+    print(opened > 0, len(got))
+    """
+    assert ssb.inside(code).ok().text.split() == ["True", "0"]
+    secret = (ssb.home / ".ssh/id_ed25519").read_bytes()
+    assert secret[:4] != b"\x7fELF"  # the control: it is there, outside
+
+
+def test_a_dying_target_stops_nothing(ssb):
+    """Processes are killed in the middle of their calls, by the hundred."""
+    code = """
+    import os, signal, time
+    for i in range(150):
+        pid = os.fork()
+        if pid == 0:
+            while True:
+                try: os.open('/etc/x%d' % os.getpid(), 0)
+                except OSError: pass
+        time.sleep(0.002)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    print('done')
+    """
+    assert ssb.inside(code, timeout=60).ok().text == "done\n"
+
+
+def test_a_flood_is_bounded(ssb):
+    """A hundred thousand different attempts: the run ends, the record stays in
+    its bounds and tells what it left out."""
+    code = """
+    import os
+    for i in range(100000):
+        try: os.open('/etc/flood-%d' % i, 0)
+        except OSError: pass
+    """
+    ssb.inside(code, timeout=100).ok()
+    end = next(x for x in ssb.last_record() if x["kind"] == "end")
+    counted = end["counters"]
+    assert counted["events"] + counted["dropped"] + counted["repeats"] >= 100000
+
+
+def test_benign_programs_have_no_violation(ssb):
+    ssb.write(ssb.work / "hello.c", "#include <stdio.h>\nint main(void) { return puts(\"x\") < 0; }")
+    for argv in (["/bin/true"], ["/usr/bin/python3", "-c", "import json, ssl, sqlite3"],
+                 ["/bin/sh", "-c", "ls / /usr /tmp; date; id; uname -a"],
+                 ["gcc", "-c", str(ssb.work / "hello.c"), "-o", "/tmp/hello.o"],
+                 ["git", "init", "/tmp/repo"], ["node", "-e", "console.log(1)"]):
+        ssb.run("-q", "-r", ssb.work, "--", *argv, timeout=60).ok()
+        violations = ssb.last_trace()["policy_violations"]
+        assert violations == [], (argv, collections.Counter(json.dumps(v) for v in violations))
