@@ -89,6 +89,15 @@ static int overlay_over(int root_fd, int tree)
 	return overlay;
 }
 
+/* A mount stands on it already: it cannot be moved. */
+static bool is_pinned(int fd)
+{
+	struct statx st;
+
+	return statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &st) == 0 &&
+	       (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
 /* Mounts the object behind fd over itself: it can no longer be renamed,
  * removed or replaced, and with `read_only` not be changed either. */
 static int pin(int fd, bool read_only)
@@ -121,7 +130,7 @@ static int protect_one(int dir_fd, const char *name)
 			return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
 		}
 		bool last = name[i] == '\0' || !S_ISDIR(st.st_mode) || placeholder_is(&st);
-		if (pin(at, last) != 0) {
+		if ((last || !is_pinned(at)) && pin(at, last) != 0) {
 			return -1;
 		}
 		if (S_ISLNK(st.st_mode)) {
@@ -136,13 +145,16 @@ static int protect_one(int dir_fd, const char *name)
 	}
 }
 
-/* The placeholders would be news to git inside: its list of what to overlook
- * gets their names, in the view only. Best effort: it is for comfort. */
-static void hide_from_git(int root_fd, int target, size_t nth)
+/* The placeholders in `target` would be news to git inside: its list of what to
+ * overlook, in `gitdir` beneath the grant's tree, gets their names, in the view
+ * only. Best effort: it is for comfort. */
+static void hide_from_git(int root_fd, int tree, const char *gitdir, int target, size_t nth)
 {
-	char place[32];
+	char place[32], path[PATH_MAX];
 	auto_buf text = { 0 };
-	auto_fd exclude = file_openat2(target, ".git/info/exclude", O_RDONLY | O_NONBLOCK,
+
+	snprintf(path, sizeof(path), "%s/info/exclude", gitdir);
+	auto_fd exclude = file_openat2(tree, path, O_RDONLY | O_NONBLOCK,
 	                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 
 	buf_init(&text, 256 * 1024);
@@ -162,22 +174,84 @@ static void hide_from_git(int root_fd, int target, size_t nth)
 	if (text.failed || list < 0 || file_write_all(list, text.data, text.len) != 0) {
 		return;
 	}
-	auto_fd tree = mount_clone(root_fd, place);
-	if (tree >= 0 && mount_restrict(tree, MOUNT_ATTR_RDONLY, -1) == 0) {
-		(void)mount_attach(tree, exclude, "");
+	auto_fd made = mount_clone(root_fd, place);
+	if (made >= 0 && mount_restrict(made, MOUNT_ATTR_RDONLY, -1) == 0) {
+		(void)mount_attach(made, exclude, "");
 	}
 }
 
-static int grant_protect(const struct grant *g, int target, struct ssb_error *err)
+/* `within` is where in the grant `dir` lies, "" at its top. */
+static int protect_names(const struct grant *g, int dir, const char *within, bool gitdir,
+                         struct ssb_error *err)
 {
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
+		const char *name = gitdir ? protected_in_gitdir(&PROTECTED[i]) : PROTECTED[i].name;
 		/* One that is granted by name is a grant of its own, mounted over it. */
-		if (protect_one(target, PROTECTED[i].name) != 0) {
+		if (name != NULL && protect_one(dir, name) != 0) {
 			return ssb_fail(
 			        err, SSB_E_LAYER, errno, "mounts",
-			        "cannot protect '%s', which the host obeys, in '%.160s' (%.60s); "
-			        "if it is a symlink to nothing, remove it",
-			        PROTECTED[i].name, g->path, g->where);
+			        "cannot protect '%s', which the host obeys, in '%.90s%s%.70s' "
+			        "(%.40s); if it is a symlink to nothing, remove it",
+			        name, g->path, *within != '\0' ? "/" : "", within, g->where);
+		}
+	}
+	return 0;
+}
+
+/* Opens the directory `path` beneath the grant, with every directory on the
+ * way pinned: otherwise one of them is renamed, and another repository takes
+ * its place. */
+static int open_pinned(int tree, const char *path)
+{
+	char part[PATH_MAX];
+
+	if (*path == '\0') {
+		return fcntl(tree, F_DUPFD_CLOEXEC, 3);
+	}
+	for (size_t i = 1;; i++) {
+		if (path[i] != '/' && path[i] != '\0') {
+			continue;
+		}
+		snprintf(part, sizeof(part), "%.*s", (int)i, path);
+		auto_fd at = file_openat2(tree, part, O_PATH | O_DIRECTORY | O_NOFOLLOW,
+		                          RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+		if (at < 0 || (!is_pinned(at) && pin(at, false) != 0)) {
+			return -1;
+		}
+		if (path[i] == '\0') {
+			/* Again: what lies on top now is the mount. */
+			return file_openat2(tree, path, O_PATH | O_DIRECTORY | O_NOFOLLOW,
+			                    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+		}
+	}
+}
+
+/* The names at the top of the grant, and in each repository in it. */
+static int grant_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error *err)
+{
+	const struct grant *g = &s->sources[i].grant;
+	int tree = s->sources[i].tree;
+
+	if (protect_names(g, tree, "", false, err) != 0) {
+		return -1;
+	}
+	hide_from_git(root_fd, tree, ".git", tree, i);
+	for (size_t k = 0; s->repos != NULL && k < s->repos->n; k++) {
+		const struct repo *r = &s->repos->v[k];
+		if (r->grant != i) {
+			continue;
+		}
+		auto_fd dir = open_pinned(tree, r->path);
+		if (dir < 0) {
+			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+			                "cannot protect the repository '%.90s/%.90s' (%.40s)",
+			                g->path, r->path, g->where);
+		}
+		if (protect_names(g, dir, r->path, r->gitdir, err) != 0) {
+			return -1;
+		}
+		if (r->shared != NULL) {
+			hide_from_git(root_fd, tree, r->shared, dir, MAX_GRANTS + k);
 		}
 	}
 	return 0;
@@ -232,11 +306,7 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 	if (g->access != ACCESS_WRITE || !g->is_dir) {
 		return 0;
 	}
-	if (grant_protect(g, *tree, err) != 0) {
-		return -1;
-	}
-	hide_from_git(root_fd, *tree, i);
-	return 0;
+	return grant_protect(s, i, root_fd, err);
 }
 
 int grants_attach(struct stage *s, int root_fd, struct ssb_error *err)

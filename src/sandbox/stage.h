@@ -17,6 +17,7 @@
 #include "egress/listen.h"
 #include "os/clone.h"
 #include "policy/plan.h"
+#include "sandbox/repos.h"
 #include "sandbox/sandbox.h"
 
 /* The supervisor clones with these, and the skill's process adds its own. */
@@ -36,6 +37,7 @@ struct stage {
 	const struct egress_table *egress; /* NULL: none is declared */
 	struct source *sources; /* what is mounted: the plan's grants and their submounts */
 	size_t n_sources;
+	const struct repos *repos; /* in writable grants; NULL: none is writable */
 	int ctl;      /* our end of the socket to the supervisor */
 	int stdio[3]; /* the skill's ends; unused with a pty */
 	bool pty;
