@@ -57,7 +57,9 @@ static void set_sockets(struct build *b)
 	bool writes = false;
 
 	for (size_t i = 0; i < b->plan->n_grants; i++) {
-		writes |= b->plan->grants[i].access == ACCESS_WRITE;
+		const struct grant *g = &b->plan->grants[i];
+		/* One device is no socket. */
+		writes |= g->access == ACCESS_WRITE && (g->kind == GRANT_FILES || g->is_dir);
 	}
 	int said = b->opt->unix_sockets >= 0 ? b->opt->unix_sockets : b->policy.unix_sockets;
 	b->plan->unix_sockets = said >= 0 ? said != 0 : !writes;

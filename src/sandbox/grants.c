@@ -34,10 +34,31 @@ static int fail(struct ssb_error *err, const struct grant *g, const char *what)
 	                g->where);
 }
 
-static uint64_t grant_attrs(const struct grant *g)
+uint64_t grant_attrs(const struct grant *g)
 {
+	switch (g->kind) {
+	case GRANT_DEVICES:
+		/* A device is written on a read-only mount as well: Landlock knows
+		 * the difference. Nothing is added to its directory. */
+		return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY;
+	case GRANT_KERNEL:
+		return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY;
+	case GRANT_FILES:
+		break;
+	}
 	return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
 	       (g->access == ACCESS_READ ? MOUNT_ATTR_RDONLY : 0);
+}
+
+unsigned grant_rights(const struct grant *g)
+{
+	unsigned write = g->access == ACCESS_WRITE ? LL_WRITE : 0;
+
+	if (g->kind != GRANT_FILES) {
+		return LL_READ | write;
+	}
+	/* No sockets, FIFOs or devices are left behind on the host. */
+	return LL_READ | LL_EXEC | (write != 0 ? LL_WRITE | LL_CHANGE : 0);
 }
 
 int grants_collect(struct stage *s, struct ssb_error *err)
@@ -46,13 +67,18 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 		const struct grant *g = &s->sources[i].grant;
 		struct stat st;
 
-		if (s->sources[i].tree >= 0) {
+		if (s->sources[i].tree >= 0 || s->sources[i].mask) {
 			continue;
 		}
 		/* The plan's fd belongs to the host's mount namespace and cannot be
 		 * cloned here: open again, and insist on the same object. */
 		auto_fd fd = file_open_nosymlink(g->path, O_PATH);
-		if (fd < 0 || fstat(fd, &st) != 0) {
+		bool there = fd >= 0 && fstat(fd, &st) == 0;
+		if (g->of_whole && (!there || st.st_dev != g->dev || st.st_ino != g->ino)) {
+			s->left_out++; /* gone by now */
+			continue;
+		}
+		if (!there) {
 			return fail(err, g, "cannot open");
 		}
 		if (st.st_dev != g->dev || st.st_ino != g->ino) {
@@ -68,25 +94,28 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-/* The read-only overlay over `tree`; -1 with errno where there is none. An
- * overlay without an upper layer wants two lower ones: /run is empty, and
- * stays. */
-static int overlay_over(int root_fd, int tree)
+/* Puts the read-only overlay over it in the place of *tree; -1 with errno
+ * where there is none, and *tree is as loose as before. An overlay without an
+ * upper layer wants two lower ones: /run is empty yet, and stays. */
+static int overlay_over(int root_fd, int *tree)
 {
 	static const struct mount_option options[] = { { "lowerdir", "/.lower:/run" },
 		                                       { NULL, NULL } };
 
 	if (view_place(root_fd, ".lower", true) != 0 ||
-	    mount_attach(tree, root_fd, ".lower") != 0) {
+	    mount_attach(*tree, root_fd, ".lower") != 0) {
 		return -1;
 	}
 	int overlay = mount_new("overlay", options,
 	                        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-	if (overlay >= 0) {
-		/* The overlay has its own private copy of the lower mount. */
-		(void)umount2("/.lower", MNT_DETACH);
-	}
-	return overlay;
+	int saved = errno;
+	int loose = overlay >= 0 ? overlay : mount_clone(*tree, "");
+	/* The overlay has its own private copy of the lower mount. */
+	(void)umount2("/.lower", MNT_DETACH);
+	own_close(tree);
+	*tree = loose;
+	errno = saved;
+	return overlay >= 0 ? 0 : -1;
 }
 
 /* A mount stands on it already: it cannot be moved. */
@@ -272,51 +301,84 @@ static bool beneath_private(const struct ssb_plan *plan, const char *target)
 	return false;
 }
 
+/* Before anything is attached: the second lower directory must be empty. */
+static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_error *err)
+{
+	struct source *src = &s->sources[i];
+	const struct grant *g = &src->grant;
+
+	if (src->tree < 0 || g->access != ACCESS_READ || !g->is_dir || src->ready ||
+	    g->kind == GRANT_KERNEL) {
+		return 0;
+	}
+	if (g->kind == GRANT_FILES && overlay_over(root_fd, &src->tree) == 0) {
+		return 0;
+	}
+	if (g->kind == GRANT_FILES && beneath_private(s->plan, g->target)) {
+		/* There Landlock has to allow writing, and nothing else would
+		 * stop a write to a FIFO of the host. */
+		return fail(err, g, "holds other mounts, or cannot be overlaid; grant its parts:");
+	}
+	s->unix_sockets = false;
+	return 0;
+}
+
+/* Hides what a plain mount of the directory above would show. */
+static int mask_attach(const struct grant *g, int root_fd, struct ssb_error *err)
+{
+	static const struct mount_option nothing[] = {
+		{ "size", "4k" }, { "nr_inodes", "1" }, { "mode", "0555" }, { NULL, NULL }
+	};
+	const uint64_t attrs = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+	auto_fd target = file_openat2(root_fd, g->target + 1, O_PATH, IN_VIEW);
+
+	if (target < 0) {
+		return errno == ENOENT || errno == EACCES ? 0 : fail(err, g, "cannot mask");
+	}
+	auto_fd tree =
+	        g->is_dir ? mount_new("tmpfs", nothing, attrs) : mount_clone(root_fd, "dev/null");
+	if (tree < 0 || (!g->is_dir && mount_restrict(tree, attrs, -1) != 0) ||
+	    mount_attach(tree, target, "") != 0) {
+		return fail(err, g, "cannot mask");
+	}
+	return 0;
+}
+
 static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error *err)
 {
 	const struct grant *g = &s->sources[i].grant;
 	const char *name = g->target + 1;
-	int *tree = &s->sources[i].tree;
 
+	if (s->sources[i].mask) {
+		return mask_attach(g, root_fd, err);
+	}
 	/* Beneath another grant the place exists already, or cannot be made. */
 	(void)view_place(root_fd, name, g->is_dir);
 	auto_fd target = file_openat2(root_fd, name, O_PATH, IN_VIEW);
 	if (target < 0) {
 		return fail(err, g, "has no place in the sandbox:");
 	}
-	if (g->access == ACCESS_READ && g->is_dir && !s->sources[i].ready) {
-		auto_fd overlay = overlay_over(root_fd, *tree);
-		if (overlay >= 0 && mount_attach(overlay, target, "") != 0) {
-			return fail(err, g, "cannot mount");
-		}
-		if (overlay >= 0) {
-			return 0;
-		}
-		if (beneath_private(s->plan, g->target)) {
-			/* There Landlock has to allow writing, and nothing else would
-			 * stop a write to a FIFO of the host. */
-			return fail(err, g,
-			            "holds other mounts, or cannot be overlaid; grant its parts:");
-		}
-		s->unix_sockets = false;
-	}
-	if (mount_attach(*tree, target, "") != 0) {
+	if (mount_attach(s->sources[i].tree, target, "") != 0) {
 		return fail(err, g, "cannot mount");
 	}
-	if (g->access != ACCESS_WRITE || !g->is_dir) {
-		return 0;
-	}
-	return grant_protect(s, i, root_fd, err);
+	return grant_is_work(g) ? grant_protect(s, i, root_fd, err) : 0;
 }
 
 int grants_attach(struct stage *s, int root_fd, struct ssb_error *err)
 {
 	for (size_t i = 0; i < s->n_sources; i++) {
-		if (grant_attach(s, i, root_fd, err) != 0) {
+		if (grant_overlay(s, i, root_fd, err) != 0) {
 			return -1;
 		}
 	}
 	(void)unlinkat(root_fd, ".lower", AT_REMOVEDIR);
+	for (size_t i = 0; i < s->n_sources; i++) {
+		const struct source *src = &s->sources[i];
+		bool left_out = src->tree < 0 && src->grant.of_whole && !src->mask;
+		if (!left_out && grant_attach(s, i, root_fd, err) != 0) {
+			return -1;
+		}
+	}
 	return 0;
 }
 

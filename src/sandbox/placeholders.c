@@ -214,7 +214,7 @@ static int hold_all(struct placeholders *p, const struct ssb_plan *plan, const s
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		const struct grant *g = &plan->grants[i];
 		struct holding h = { g, "", false };
-		if (g->access == ACCESS_WRITE && g->is_dir &&
+		if (grant_is_work(g) &&
 		    hold_names(p, &h, strcmp(g->path, plan->home) == 0, err) != 0) {
 			return -1;
 		}
@@ -235,7 +235,7 @@ int placeholders_make(const struct ssb_plan *plan, const struct repos *repos,
 	size_t places = repos != NULL ? repos->n : 0;
 
 	for (size_t i = 0; i < plan->n_grants; i++) {
-		places += plan->grants[i].access == ACCESS_WRITE && plan->grants[i].is_dir;
+		places += grant_is_work(&plan->grants[i]);
 	}
 	struct placeholders *p = calloc(1, sizeof(*p) + places * PROTECTED_COUNT * sizeof(p->v[0]));
 	if (p == NULL) {

@@ -313,7 +313,7 @@ int repos_find(struct ssb_plan *plan, struct repos **ret, struct ssb_error *err)
 
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		const struct grant *g = &plan->grants[i];
-		if (g->access != ACCESS_WRITE || !g->is_dir) {
+		if (!grant_is_work(g)) {
 			continue;
 		}
 		if (found == NULL) {
