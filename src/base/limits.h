@@ -62,6 +62,12 @@
 #define MAX_DIAL_ADDRESSES 16   /* tried of one name */
 #define MAX_UDP_FLOWS      1024 /* at once, also where max_connections is more */
 
+/* The search for repositories in a writable grant */
+#define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */
+#define MAX_REPO_ENTRIES 20000
+#define MAX_REPO_MS      1000 /* for all grants of a run together */
+#define MAX_REPOS        48   /* each holds up to 16 fds of the supervisor */
+
 /* Snapshots of directories that cannot be mapped to the skill's uid */
 #define MAX_SNAPSHOT_BYTES (256ULL << 20)
 #define MAX_SNAPSHOT_FILES 20000

@@ -98,6 +98,12 @@ void build_warn(struct build *b, const char *where, const char *fmt, ...)
 	build_add(b, &b->plan->warnings, text, 8UL * MAX_GRANTS);
 }
 
+void build_alarm(struct build *b, const char *where, const char *text)
+{
+	diag_add(b->diags, SSB_ALARM, where, "", "%s", text);
+	build_add(b, &b->plan->warnings, text, 8UL * MAX_GRANTS);
+}
+
 const char *build_where(const struct build *b, const struct mtext *t, char *out, size_t size)
 {
 	snprintf(out, size, "%s:%u:%u", b->manifest->file, t->line, t->col);

@@ -3,6 +3,7 @@
 #define POLICY_BUILD_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "policy/danger.h"
 #include "policy/options.h"
@@ -37,6 +38,8 @@ void build_refuse(struct build *b, const char *where, const char *what, const ch
                   const char *remedy);
 void build_warn(struct build *b, const char *where, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
+/* A warning that is shown at every run. */
+void build_alarm(struct build *b, const char *where, const char *text);
 /* Appends a copy, or marks the build failed. */
 void build_add(struct build *b, struct string_list *l, const char *s, size_t max);
 /* Returns new, or NULL with the build marked failed. */
@@ -57,6 +60,12 @@ void build_refuse_request(struct build *b, const struct request *r, const char *
                           const char *remedy);
 void resolve_request(struct build *b, const struct request *r);
 void resolve_skill(struct build *b);
+/* Grants an object that was judged; takes the fd. */
+void grant_existing(struct build *b, const struct request *r, const char *path, int *fd,
+                    const struct stat *st, bool of_whole);
+
+/* whole.c: "/", judged already. */
+void resolve_whole(struct build *b, const struct request *r);
 
 /* judge.c: may this be granted? A refusal or warning is recorded. */
 bool judge_request(struct build *b, const struct request *r, const struct subject *s);

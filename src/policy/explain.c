@@ -8,44 +8,11 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "base/utf8.h"
+#include "manifest/resources.h"
 #include "policy/options.h"
 #include "policy/plan.h"
 
 #define MAX_EXPLANATION (1UL << 24)
-
-static const struct {
-	const char *name;
-	const char *unit;
-	size_t at;
-} LIMITS[] = {
-	{ "memory_mb", " MiB", offsetof(struct resources, memory_mb) },
-	{ "cpu_shares", "", offsetof(struct resources, cpu_shares) },
-	{ "max_runtime_seconds", " s", offsetof(struct resources, max_runtime_seconds) },
-	{ "max_output_bytes", " bytes", offsetof(struct resources, max_output_bytes) },
-	{ "max_processes", "", offsetof(struct resources, max_processes) },
-	{ "max_open_files", "", offsetof(struct resources, max_open_files) },
-	{ "max_disk_mb", " MiB", offsetof(struct resources, max_disk_mb) },
-};
-
-static const struct {
-	const char *name;
-	const char *what; /* for people, after the number */
-	size_t at;
-} NET_LIMITS[] = {
-	{ "max_connections", "connections", offsetof(struct net_limits, max_connections) },
-	{ "max_bytes_out", "bytes out", offsetof(struct net_limits, max_bytes_out) },
-	{ "max_bytes_in", "bytes in", offsetof(struct net_limits, max_bytes_in) },
-};
-
-static uint64_t net_limit_of(const struct ssb_plan *p, size_t i)
-{
-	return *(const uint64_t *)(const void *)((const char *)&p->net + NET_LIMITS[i].at);
-}
-
-static uint64_t limit_of(const struct ssb_plan *p, size_t i)
-{
-	return *(const uint64_t *)(const void *)((const char *)&p->res + LIMITS[i].at);
-}
 
 /* Where a rule comes from: the manifest's line, or the owner's flag. */
 static const char *rule_where(const struct ssb_plan *p, const struct egress_rule *r, char *out,
@@ -122,8 +89,8 @@ static void json_network(struct json *j, const struct ssb_plan *p)
 	json_close(j, ']');
 	json_key(j, "network_limits");
 	json_open(j, '{');
-	for (size_t i = 0; i < ARRAY_LEN(NET_LIMITS); i++) {
-		json_kuint(j, NET_LIMITS[i].name, net_limit_of(p, i));
+	for (size_t i = 0; i < NET_LIMIT_COUNT; i++) {
+		json_kuint(j, NET_LIMITS[i].name, resource_of(&p->net, &NET_LIMITS[i]));
 	}
 	json_close(j, '}');
 	json_list(j, "allow_private", &p->allow_private);
@@ -149,8 +116,8 @@ static void json_settings(struct json *j, const struct ssb_plan *p)
 {
 	json_key(j, "limits");
 	json_open(j, '{');
-	for (size_t i = 0; i < ARRAY_LEN(LIMITS); i++) {
-		json_kuint(j, LIMITS[i].name, limit_of(p, i));
+	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
+		json_kuint(j, RESOURCES[i].name, resource_of(&p->res, &RESOURCES[i]));
 	}
 	json_close(j, '}');
 	json_kstr(j, "profile", profile_name(p->profile));
@@ -295,9 +262,10 @@ static void text_network_limits(struct buf *out, const struct ssb_plan *p)
 {
 	label(out, "", false);
 	buf_adds(out, "at most ");
-	for (size_t i = 0; i < ARRAY_LEN(NET_LIMITS); i++) {
-		buf_addf(out, "%s%llu %s", i > 0 ? ", " : "",
-		         (unsigned long long)net_limit_of(p, i), NET_LIMITS[i].what);
+	for (size_t i = 0; i < NET_LIMIT_COUNT; i++) {
+		const struct resource *r = &NET_LIMITS[i];
+		buf_addf(out, "%s%llu%s", i > 0 ? ", " : "",
+		         (unsigned long long)resource_of(&p->net, r), r->after);
 	}
 	buf_addc(out, '\n');
 	for (size_t i = 0; i < p->allow_private.n; i++) {
@@ -330,10 +298,11 @@ static void text_network(struct buf *out, const struct ssb_plan *p)
 
 static void text_settings(struct buf *out, const struct ssb_plan *p)
 {
-	for (size_t i = 0; i < ARRAY_LEN(LIMITS); i++) {
+	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
 		label(out, "limits", i == 0);
-		buf_addf(out, "%-20s %llu%s\n", LIMITS[i].name, (unsigned long long)limit_of(p, i),
-		         LIMITS[i].unit);
+		const struct resource *r = &RESOURCES[i];
+		buf_addf(out, "%-20s %llu%s\n", r->name,
+		         (unsigned long long)resource_of(&p->res, r), r->after);
 	}
 	buf_addf(out, "profile   %s; unix sockets %s\n", profile_name(p->profile),
 	         p->unix_sockets ? "allowed" : "off");

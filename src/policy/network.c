@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "base/own.h"
+#include "manifest/resources.h"
 #include "policy/build.h"
 
 static void add_egress(struct build *b, const struct egress_rule *rule)
@@ -175,16 +176,15 @@ static void set_ech(struct build *b)
 
 static void set_net_limits(struct build *b)
 {
-	struct net_limits *net = &b->plan->net;
-	const struct net_limits *most = &b->policy.net;
-
-	*net = b->manifest != NULL ? b->manifest->net : NET_DEFAULTS;
+	b->plan->net = b->manifest != NULL ? b->manifest->net : NET_DEFAULTS;
 	if (b->plan->n_egress == 0) {
 		return; /* nothing to be lowered, nor to be warned of */
 	}
-	build_lower(b, "max_connections", &net->max_connections, most->max_connections);
-	build_lower(b, "max_bytes_out", &net->max_bytes_out, most->max_bytes_out);
-	build_lower(b, "max_bytes_in", &net->max_bytes_in, most->max_bytes_in);
+	for (size_t i = 0; i < NET_LIMIT_COUNT; i++) {
+		const struct resource *r = &NET_LIMITS[i];
+		build_lower(b, r->name, resource_in(&b->plan->net, r),
+		            resource_of(&b->policy.net, r));
+	}
 }
 
 void network_build(struct build *b)

@@ -24,6 +24,13 @@ enum grant_origin {
 	ORIGIN_SKILL, /* the skill's own directory, shown at /skill */
 };
 
+/* What a granted object is; only files can be written in the usual sense. */
+enum grant_kind {
+	GRANT_FILES,
+	GRANT_DEVICES, /* a device, or a directory of them: never added to */
+	GRANT_KERNEL,  /* a kernel file system: as it is, and only to be read */
+};
+
 /* A host file or directory that appears in the sandbox. */
 struct grant {
 	char *path;   /* on the host: absolute, no symlink in it */
@@ -32,6 +39,8 @@ struct grant {
 	enum access access;
 	enum grant_origin origin;
 	char *where; /* "skillsandbox.yaml:12:7", "--read", "policy.yaml:3:5" */
+	enum grant_kind kind;
+	bool of_whole; /* one part of "/": left out where it cannot be shown */
 	bool is_dir;
 	int fd; /* O_PATH, owned; the object that was judged; -1: `create` */
 	dev_t dev;
@@ -42,6 +51,12 @@ struct grant {
 	int parent_fd; /* create: O_PATH of the nearest existing parent, owned; or -1 */
 	char *missing; /* create: the path from there, "a/b"; or NULL */
 };
+
+/* A directory in which the skill makes files. */
+static inline bool grant_is_work(const struct grant *g)
+{
+	return g->access == ACCESS_WRITE && g->is_dir && g->kind == GRANT_FILES;
+}
 
 /* A request that is not granted. Any refusal stops a run. */
 struct refusal {

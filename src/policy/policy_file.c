@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "manifest/resources.h"
 #include "manifest/yaml_doc.h"
 #include "os/file.h"
 #include "policy/paths.h"
@@ -46,10 +47,10 @@ struct key {
 };
 
 /* clang-format off */
-#define LIMIT(field, lo, hi) \
-	{ "limits", #field, VALUE_LIMIT, offsetof(struct policy, limits.field), lo, hi }
-#define NET_LIMIT(field, lo, hi) \
-	{ "limits", #field, VALUE_LIMIT, offsetof(struct policy, net.field), lo, hi }
+#define LIMIT(name, unit, after, least, most, usual) \
+	{ "limits", #name, VALUE_LIMIT, offsetof(struct policy, limits.name), least, most },
+#define NET_LIMIT(name, unit, after, least, most, usual) \
+	{ "limits", #name, VALUE_LIMIT, offsetof(struct policy, net.name), least, most },
 /* clang-format on */
 
 static const struct key KEYS[] = {
@@ -73,16 +74,7 @@ static const struct key KEYS[] = {
 	{ "network", "allow_literal_addresses", VALUE_BOOL, 0, 0, 0 },
 	{ "network", "allow_private", VALUE_CIDRS, POLICY_ALLOW_PRIVATE, 0, 0 },
 	{ "network", "allow_ech", VALUE_DOMAINS, POLICY_ALLOW_ECH, 0, 0 },
-	LIMIT(memory_mb, MIN_MEMORY_MB, MAX_MEMORY_MB),
-	LIMIT(cpu_shares, MIN_CPU_SHARES, MAX_CPU_SHARES),
-	LIMIT(max_runtime_seconds, 1, MAX_RUNTIME_SECONDS),
-	LIMIT(max_output_bytes, 0, MAX_OUTPUT_BYTES_CAP),
-	LIMIT(max_processes, 1, MAX_PROCESSES_CAP),
-	LIMIT(max_open_files, MIN_OPEN_FILES, MAX_OPEN_FILES_CAP),
-	LIMIT(max_disk_mb, 1, MAX_DISK_MB_CAP),
-	NET_LIMIT(max_connections, 1, MAX_CONNECTIONS_CAP),
-	NET_LIMIT(max_bytes_out, 1, MAX_NET_BYTES_CAP),
-	NET_LIMIT(max_bytes_in, 1, MAX_NET_BYTES_CAP),
+	RESOURCE_ROWS(LIMIT) NET_LIMIT_ROWS(NET_LIMIT)
 };
 
 void policy_init(struct policy *p)
