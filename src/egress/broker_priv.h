@@ -16,6 +16,7 @@
 #define FIRST_BYTES_MS 10000  /* for a ClientHello or a request */
 #define IDLE_MS        600000 /* a connection on which nothing moves */
 #define HEAD_BYTES     TLS_HELLO_MAX
+#define HELD_EVENTS    32
 
 enum source_kind {
 	SOURCE_LISTENER,
@@ -31,6 +32,7 @@ enum source_kind {
 struct source {
 	enum source_kind kind;
 	int fd;
+	bool room_wanted; /* an event is due when the peer takes more */
 	enum listener_kind listener;
 	void *owner; /* struct conn, struct dns_client or struct udp_flow */
 };
@@ -90,12 +92,17 @@ struct broker {
 	uint64_t bytes_out, bytes_in;   /* of all connections together */
 	uint64_t dns_tokens, dns_at_ms; /* a bucket against floods */
 	unsigned n_dns_clients;
-	bool more; /* some connection was interrupted in its flow */
+	struct egress_event held[HELD_EVENTS]; /* not told yet */
+	size_t n_held;
+	uint64_t held_ms; /* since when */
+	bool more;        /* some connection was interrupted in its flow */
 	bool stopping;
 };
 
 void broker_report(struct broker *b, const struct egress_event *e);
 int broker_watch(struct broker *b, struct source *s);
+/* An end of a connection takes no more: its next event may be that it does. */
+void broker_want_room(struct broker *b, struct source *s);
 /* Which address and port the skill dialled to reach this socket. */
 bool address_dialled(int fd, struct address *ret_address, uint16_t *ret_port);
 
@@ -107,7 +114,7 @@ void dns_turn(struct broker *b, struct source *s);
 /* conn.c */
 void conn_accept(struct broker *b, int fd);
 void conn_dialled(struct broker *b, const struct dial_reply *r, int fd);
-void conn_turn(struct broker *b, struct conn *c);
+void conn_event(struct broker *b, struct source *s, uint32_t events);
 void conn_close(struct broker *b, struct conn *c, const char *reason); /* frees it */
 void conn_tick(struct broker *b, uint64_t now_ms);
 void conn_close_all(struct broker *b);
