@@ -54,7 +54,8 @@ int broker_watch(struct broker *b, struct source *s)
 	if (s->kind == SOURCE_CLIENT || s->kind == SOURCE_SERVER) {
 		e.events = EPOLLIN | EPOLLRDHUP | EPOLLET | (s->room_wanted ? EPOLLOUT : 0U);
 	}
-	return epoll_ctl(b->epoll, EPOLL_CTL_ADD, s->fd, &e);
+	s->watched = epoll_ctl(b->epoll, EPOLL_CTL_ADD, s->fd, &e) == 0;
+	return s->watched ? 0 : -1;
 }
 
 void broker_want_room(struct broker *b, struct source *s)
@@ -62,10 +63,10 @@ void broker_want_room(struct broker *b, struct source *s)
 	struct epoll_event e = { .data.ptr = s,
 		                 .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET };
 
-	if (!s->room_wanted) {
-		s->room_wanted = true; /* one that is not watched yet will be with it */
+	if (!s->room_wanted && s->watched) {
 		(void)epoll_ctl(b->epoll, EPOLL_CTL_MOD, s->fd, &e);
 	}
+	s->room_wanted = true; /* one that is not watched yet will be with it */
 }
 
 bool address_dialled(int fd, struct address *ret_address, uint16_t *ret_port)
@@ -112,7 +113,7 @@ static void hear_dialler(struct broker *b)
 		_exit(1); /* without it there is nothing to do */
 	}
 	int fd = fds.n == 1 ? fds.v[0] : -1;
-	if (!udp_dialled(b, &reply, fd)) {
+	if (!spare_arrived(b, &reply, fd) && !udp_dialled(b, &reply, fd)) {
 		conn_dialled(b, &reply, fd);
 	}
 }
@@ -229,6 +230,7 @@ _Noreturn void broker_main(struct broker_config *config)
 			tick = now + TICK_MS;
 			conn_tick(&b, now);
 			udp_tick(&b, now);
+			spare_tick(&b);
 		}
 	}
 	conn_close_all(&b);

@@ -116,6 +116,29 @@ void conn_tick(struct broker *b, uint64_t now_ms)
 	}
 }
 
+static void conn_relay(struct broker *b, struct conn *c);
+
+/* There is a server: begins to relay. Takes `fd`. */
+static void conn_connected(struct broker *b, struct conn *c, int fd)
+{
+	bool ending = c->up.ending;
+
+	conn_enter(b, c, CONN_RELAY);
+	c->server = (struct source){ .kind = SOURCE_SERVER, .fd = fd, .owner = c };
+	flow_init(&c->up, c->client.fd, c->server.fd);
+	flow_init(&c->down, c->server.fd, c->client.fd);
+	c->up.eof = c->client_eof;
+	c->up.ending = ending;
+	c->down.readable = false; /* until its first event */
+	c->moved_ms = clock_ms();
+	/* First what is there already: that needs no event. */
+	conn_relay(b, c);
+	if (c->state == CONN_RELAY && (broker_watch(b, &c->server) != 0 ||
+	                               (!c->client.watched && broker_watch(b, &c->client) != 0))) {
+		conn_close(b, c, "no_memory");
+	}
+}
+
 /* The name is the right one: ask for the connection, or wait for a place. */
 static void conn_dial(struct broker *b, struct conn *c)
 {
@@ -128,7 +151,10 @@ static void conn_dial(struct broker *b, struct conn *c)
 		return;
 	}
 	conn_enter(b, c, CONN_DIAL);
-	if (msg_send(b->c->dial, &q, sizeof(q), NULL) != 0) {
+	auto_fd spare = spare_fire(b, c);
+	if (spare >= 0) {
+		conn_connected(b, c, steal_fd(&spare));
+	} else if (msg_send(b->c->dial, &q, sizeof(q), NULL) != 0) {
 		conn_deny(b, c, "busy", "");
 	}
 }
@@ -398,6 +424,9 @@ static void conn_relay(struct broker *b, struct conn *c)
 	}
 	if (c->up.done && c->down.done) {
 		conn_close(b, c, "ok");
+	} else if (!c->spared && c->bytes_in > 0) {
+		c->spared = true; /* now, when nobody waits for it */
+		spare_ask(b, c);
 	}
 }
 
@@ -451,22 +480,7 @@ void conn_dialled(struct broker *b, const struct dial_reply *r, int fd)
 		conn_deny(b, c, dial_result_name(r->result), r->kind);
 		return;
 	}
-	bool ending = c->up.ending;
-	conn_enter(b, c, CONN_RELAY);
-	c->server = (struct source){ .kind = SOURCE_SERVER, .fd = steal_fd(&server), .owner = c };
-	flow_init(&c->up, c->client.fd, c->server.fd);
-	flow_init(&c->down, c->server.fd, c->client.fd);
-	c->up.eof = c->client_eof;
-	c->up.ending = ending;
-	c->down.readable = false; /* until its first event */
-	c->moved_ms = clock_ms();
-	/* First what is there already: that needs no event. */
-	conn_relay(b, c);
-	if (c->state == CONN_RELAY &&
-	    (broker_watch(b, &c->server) != 0 ||
-	     (c->first == FIRST_RAW && broker_watch(b, &c->client) != 0))) {
-		conn_close(b, c, "no_memory");
-	}
+	conn_connected(b, c, steal_fd(&server));
 }
 
 static const char *accept_refused(const struct broker *b, const struct conn *c)
@@ -514,7 +528,10 @@ void conn_accept(struct broker *b, int fd)
 	http1_init(&c->http);
 	if (c->first == FIRST_RAW) {
 		conn_dial(b, c);
-	} else if (broker_watch(b, &c->client) != 0) {
+	} else {
+		conn_first(b, c);
+	}
+	if (c->state == CONN_FIRST && broker_watch(b, &c->client) != 0) {
 		conn_deny(b, c, "no_memory", "");
 	}
 }

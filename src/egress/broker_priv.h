@@ -17,6 +17,7 @@
 #define IDLE_MS        600000 /* a connection on which nothing moves */
 #define HEAD_BYTES     TLS_HELLO_MAX
 #define HELD_EVENTS    32
+#define N_SPARES       4
 
 enum source_kind {
 	SOURCE_LISTENER,
@@ -32,6 +33,7 @@ enum source_kind {
 struct source {
 	enum source_kind kind;
 	int fd;
+	bool watched;
 	bool room_wanted; /* an event is due when the peer takes more */
 	enum listener_kind listener;
 	void *owner; /* struct conn, struct dns_client or struct udp_flow */
@@ -57,7 +59,8 @@ struct conn {
 	size_t head_len;
 	size_t passed; /* of them: judged, on their way */
 	bool client_eof;
-	bool again; /* there is more to move; others come first */
+	bool spared; /* the next one like it was thought of */
+	bool again;  /* there is more to move; others come first */
 	struct http1 http;
 	struct http1_status status;
 	struct flow up; /* client to server */
@@ -80,12 +83,26 @@ struct udp_flows {
 	size_t n_live, n_muted;
 };
 
+/* A server that was connected to, and a socket for the next time. */
+struct spare {
+	struct slot *slot; /* NULL: unused */
+	int rule;
+	uint16_t port;
+	int fd;            /* -1: none */
+	uint64_t id;       /* of the request for one; 0: not asked */
+	uint64_t asked_ms; /* when that was */
+	uint64_t used_ms;  /* when the server was last connected to */
+	uint64_t until_us; /* how long its address is good */
+	struct address address;
+};
+
 struct broker {
 	struct broker_config *c;
 	int epoll;
 	struct conn *conns;
 	struct conn *over; /* to be freed when the round is done */
 	struct udp_flows udp;
+	struct spare spares[N_SPARES];
 	uint64_t n_conns;             /* UDP flows among them */
 	uint64_t n_in[CONN_OVER + 1]; /* connections, by state; the last: since the start */
 	uint64_t next_id;
@@ -119,6 +136,15 @@ void conn_close(struct broker *b, struct conn *c, const char *reason); /* frees 
 void conn_tick(struct broker *b, uint64_t now_ms);
 void conn_close_all(struct broker *b);
 void conn_sweep(struct broker *b); /* frees what is over, goes on where there is more */
+
+/* broker_spare.c */
+/* The connection is made: if there are many of its kind, asks for a spare. */
+void spare_ask(struct broker *b, struct conn *c);
+/* False: the reply is not for a spare, and `fd` still the caller's. */
+bool spare_arrived(struct broker *b, const struct dial_reply *r, int fd);
+/* Returns a socket that is connected where `c` wants to go, new, or -1. */
+int spare_fire(struct broker *b, struct conn *c);
+void spare_tick(struct broker *b);
 
 /* broker_udp.c */
 void udp_init(struct broker *b);

@@ -86,7 +86,8 @@ static size_t find_targets(const struct dial_config *config, const struct dial_r
 	if (config->table->plan->egress[q->rule].kind == HOST_ADDRESS) {
 		return address_parse(q->name, &targets[0].address) ? 1 : 0;
 	}
-	size_t n = resolve_known(q->name, type_of(q), targets);
+	int64_t until_us;
+	size_t n = resolve_known(q->name, type_of(q), targets, &until_us);
 	return n == 0 && wait ? resolve(q->name, type_of(q), targets) : n;
 }
 
@@ -176,11 +177,10 @@ static int through_gate(int udp, struct dial_reply *reply)
 }
 
 /* Takes `fd` (-1: none). */
-static void send_reply(const struct dialler *d, int64_t start_us, struct dial_reply *reply, int fd)
+static void send_reply(const struct dialler *d, struct dial_reply *reply, int64_t micros, int fd)
 {
 	auto_fd connected = fd;
 	struct msg_fds fds = { .v = { connected }, .n = connected >= 0 ? 1 : 0 };
-	int64_t micros = race_now_us() - start_us;
 
 	reply->micros = micros < UINT32_MAX ? (uint32_t)micros : UINT32_MAX;
 	if (send_patiently(d->sock, reply, &fds) < 0 && errno == ETOOMANYREFS) {
@@ -196,7 +196,7 @@ static void answer(const struct job *job, struct dial_reply *reply, int fd)
 	if (fd >= 0 && job->request.udp) {
 		fd = through_gate(fd, reply);
 	}
-	send_reply(job->dialler, job->start_us, reply, fd);
+	send_reply(job->dialler, reply, race_now_us() - job->start_us, fd);
 }
 
 static bool claim_answer(struct job *job)
@@ -249,7 +249,8 @@ static bool request_read(const struct dialler *d, const uint8_t *raw, ssize_t le
 	struct dial_request q;
 
 	/* Only 0 and 1 may be read as a bool at all. */
-	if (len != (ssize_t)sizeof(q) || raw[offsetof(struct dial_request, udp)] > 1) {
+	if (len != (ssize_t)sizeof(q) || raw[offsetof(struct dial_request, udp)] > 1 ||
+	    raw[offsetof(struct dial_request, spare)] > 1) {
 		return false;
 	}
 	memcpy(&q, raw, sizeof(q));
@@ -301,7 +302,7 @@ static void refuse(const struct dialler *d, uint64_t id, enum dial_result result
 {
 	struct dial_reply reply = { .id = id, .result = result };
 
-	send_reply(d, race_now_us(), &reply, -1);
+	send_reply(d, &reply, 0, -1);
 }
 
 /* The first attempt, where that needs no waiting. False: a thread goes on. */
@@ -319,6 +320,28 @@ static bool serve_at_once(struct job *job)
 	reply.address = job->race.targets[0].address;
 	answer(job, &reply, fd);
 	return true;
+}
+
+/* A socket that is aimed, while the name is known anyway. */
+static void serve_spare(const struct dialler *d, const struct dial_request *q)
+{
+	struct dial_reply reply = { .id = q->id, .result = DIAL_OK };
+	struct race_target known[MAX_DIAL_ADDRESSES];
+	struct race race;
+	int64_t now = race_now_us();
+	int64_t until_us = 0;
+	auto_fd fd = -1;
+
+	if (!q->udp && resolve_known(q->name, SOCK_STREAM, known, &until_us) > 0 &&
+	    aim(d->config, q, false, &race, &reply)) {
+		fd = race_aim(&race);
+	}
+	if (fd < 0) {
+		refuse(d, q->id, DIAL_BUSY);
+		return;
+	}
+	reply.address = race.targets[0].address;
+	send_reply(d, &reply, until_us > now ? until_us - now : 0, steal_fd(&fd));
 }
 
 static void serve(struct dialler *d, const struct dial_request *q)
@@ -365,7 +388,7 @@ static int expire(struct dialler *d)
 			next = next < 0 || left < next ? left : next;
 		} else if (claim_answer(job)) {
 			struct dial_reply reply = { .id = job->request.id, .result = DIAL_TIMEOUT };
-			send_reply(d, job->start_us, &reply, -1);
+			send_reply(d, &reply, now - job->start_us, -1);
 		}
 	}
 	return next < 0 ? -1 : next > 60000000 ? 60000 : (int)(next / 1000) + 1;
@@ -389,10 +412,12 @@ static int hear(struct dialler *d)
 	bool bare = fds.n == 0;
 	msg_close(&fds);
 	memcpy(&id, raw, sizeof(id));
-	if (bare && request_read(d, raw, len, &q)) {
-		serve(d, &q);
-	} else {
+	if (!bare || !request_read(d, raw, len, &q)) {
 		refuse(d, id, DIAL_REFUSED_RULE);
+	} else if (q.spare) {
+		serve_spare(d, &q);
+	} else {
+		serve(d, &q);
 	}
 	return 0;
 }

@@ -182,6 +182,24 @@ int race_at_once(struct race *r)
 	return steal_fd(&r->fds[0].fd);
 }
 
+int race_aim(const struct race *r)
+{
+	struct sockaddr_storage to;
+	socklen_t len = sockaddr_of(&r->targets[0], r->port, &to);
+	auto_fd fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	const int on = 1;
+
+	/* Fast open without a cookie: the kernel leaves the SYN to the first send(),
+	 * which will have no data, so that it is a SYN like any other. */
+	if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) != 0 ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof(on)) != 0 ||
+	    connect(fd, (const struct sockaddr *)&to, len) != 0) {
+		return -1;
+	}
+	return steal_fd(&fd);
+}
+
 void race_done(struct race *r)
 {
 	for (size_t i = 0; i < r->started; i++) {

@@ -40,6 +40,11 @@ struct race {
 void race_init(struct race *r, const struct race_target *targets, size_t n, uint16_t port,
                int type);
 
+/* A TCP socket for the first target that is not connected yet: nothing leaves
+ * before something, or nothing, is sent on it for the first time. Where it then
+ * leads is settled. -1 with errno: not on this system. */
+int race_aim(const struct race *r);
+
 /* Tries the first target and does not wait: returns its socket, as race_finish()
  * does, where it is connected at once; -1: not yet, and the race goes on. */
 int race_at_once(struct race *r);

@@ -88,7 +88,7 @@ static size_t cache_slot(const char *name, int type)
 	return hash % CACHE_SLOTS;
 }
 
-size_t resolve_known(const char *name, int type, struct race_target *targets)
+size_t resolve_known(const char *name, int type, struct race_target *targets, int64_t *ret_until_us)
 {
 	size_t slot = cache_slot(name, type);
 	size_t n = 0;
@@ -97,6 +97,7 @@ size_t resolve_known(const char *name, int type, struct race_target *targets)
 	if (cache[slot].type == type && cache[slot].until_us > race_now_us() &&
 	    strcmp(cache[slot].name, name) == 0) {
 		n = cache[slot].n;
+		*ret_until_us = cache[slot].until_us;
 		memcpy(targets, cache[slot].targets, n * sizeof(*targets));
 	}
 	(void)pthread_mutex_unlock(&cache_lock);

@@ -13,7 +13,8 @@
 /* Asks; this may take as long as the resolver likes. */
 size_t resolve(const char *name, int type, struct race_target *targets);
 
-/* What was answered a moment ago, without waiting. */
-size_t resolve_known(const char *name, int type, struct race_target *targets);
+/* What was answered a moment ago, without waiting; good until *ret_until_us. */
+size_t resolve_known(const char *name, int type, struct race_target *targets,
+                     int64_t *ret_until_us);
 
 #endif
