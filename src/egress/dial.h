@@ -26,6 +26,7 @@ struct dial_request {
 	uint32_t rule;
 	uint16_t port;
 	bool udp;
+	bool spare; /* aimed and not connected, for TCP; see race_aim() */
 	char name[254];
 };
 
@@ -36,7 +37,7 @@ struct dial_reply {
 	enum dial_result result;
 	struct address address; /* dialled, or the last one refused */
 	char kind[16];          /* with DIAL_GUARDED: "loopback", ... */
-	uint32_t micros;        /* how long it took */
+	uint32_t micros;        /* how long it took; of a spare: how long it is good */
 };
 
 struct dial_config {
