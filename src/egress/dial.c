@@ -29,6 +29,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "egress/gate.h"
+#include "egress/proxy.h"
 #include "egress/race.h"
 #include "os/clone.h"
 
@@ -62,6 +63,11 @@ static const char *const RESULT_NAMES[] = {
 	[DIAL_UNREACHABLE] = "unreachable",
 	[DIAL_TIMEOUT] = "timeout",
 	[DIAL_BUSY] = "busy",
+	[DIAL_PROXY_UNREACHABLE] = "proxy_unreachable",
+	[DIAL_PROXY_REFUSED] = "proxy_refused",
+	[DIAL_PROXY_AUTH] = "proxy_auth",
+	[DIAL_PROXY_BROKEN] = "proxy_broken",
+	[DIAL_PROXY_NO_UDP] = "proxy_no_udp",
 };
 
 const char *dial_result_name(enum dial_result r)
@@ -202,10 +208,14 @@ static int dial(const struct job *job, struct dial_reply *reply)
 	const struct dial_config *config = job->dialler->config;
 	int type = q->udp ? SOCK_DGRAM : SOCK_STREAM;
 	struct race_target targets[MAX_DIAL_ADDRESSES] = { 0 };
+	const struct upstream *proxy = proxy_for(config->table->plan, q);
 	size_t n = 1;
 	size_t tried = 0;
 
-	if (config->table->plan->egress[q->rule].kind != HOST_ADDRESS) {
+	if (proxy != NULL) {
+		return proxy_dial(config, proxy, q, resolve_cached, job->deadline_us, reply);
+	}
+	if (!egress_is_literal(&config->table->plan->egress[q->rule])) {
 		n = resolve_cached(q->name, type, targets);
 	} else if (!address_parse(q->name, &targets[0].address)) {
 		n = 0;
