@@ -61,6 +61,11 @@
 #define MAX_DIALS          64   /* resolved and connected at once */
 #define MAX_DIAL_ADDRESSES 16   /* tried of one name */
 #define MAX_UDP_FLOWS      1024 /* at once, also where max_connections is more */
+#define MAX_PROXY_URL      2048 /* bytes of the owner's proxy, all parts */
+#define MAX_PROXY_USER     512  /* of its user and password, decoded */
+#define MIN_RANGE_BITS4    16   /* the widest address range of a rule */
+#define MIN_RANGE_BITS6    48
+#define MAX_RANGE_SOCKETS  128 /* for one range; past it one socket takes a port whole */
 
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */

@@ -34,11 +34,14 @@ static void report(struct broker *b, const struct conn *c, enum egress_kind kind
 		                  .port = c->port,
 		                  .asked = c->asked,
 		                  .dialled = c->dialled,
+		                  .via_proxy = c->via_proxy,
 		                  .bytes_out = c->bytes_out,
 		                  .bytes_in = c->bytes_in,
 		                  .micros = clock_us() - c->since_us };
+	char text[ADDRESS_TEXT];
 
-	snprintf(e.name, sizeof(e.name), "%s", c->slot != NULL ? c->slot->name : "");
+	snprintf(e.name, sizeof(e.name), "%s",
+	         c->slot != NULL ? egress_name(c->slot, &c->asked, text) : "");
 	snprintf(e.shown, sizeof(e.shown), "%s", c->shown);
 	snprintf(e.protocol, sizeof(e.protocol), "%s", protocol_of(c));
 	snprintf(e.reason, sizeof(e.reason), "%s", reason);
@@ -143,8 +146,9 @@ static void conn_connected(struct broker *b, struct conn *c, int fd)
 static void conn_dial(struct broker *b, struct conn *c)
 {
 	struct dial_request q = { .id = c->id, .rule = (uint32_t)c->rule, .port = c->port };
+	char text[ADDRESS_TEXT];
 
-	snprintf(q.name, sizeof(q.name), "%s", c->slot->name);
+	snprintf(q.name, sizeof(q.name), "%s", egress_name(c->slot, &c->asked, text));
 	if (b->n_in[CONN_DIAL] >= DIALS) {
 		conn_enter(b, c, CONN_WAIT);
 		c->moved_ms = clock_ms();
@@ -200,7 +204,9 @@ static bool head_fill(struct broker *b, struct conn *c)
 
 static bool is_name(const struct conn *c, const char *name)
 {
-	return strcmp(name, c->slot->name) == 0;
+	char text[ADDRESS_TEXT];
+
+	return strcmp(name, egress_name(c->slot, &c->asked, text)) == 0;
 }
 
 static void first_tls(struct broker *b, struct conn *c)
@@ -476,6 +482,7 @@ void conn_dialled(struct broker *b, const struct dial_reply *r, int fd)
 		return; /* it went away meanwhile */
 	}
 	c->dialled = r->address;
+	c->via_proxy = r->via_proxy;
 	if (r->result != DIAL_OK || server < 0) {
 		conn_deny(b, c, dial_result_name(r->result), r->kind);
 		return;
@@ -519,6 +526,12 @@ void conn_accept(struct broker *b, int fd)
 	                  ? egress_by_address(b->c->table, &c->asked)
 	                  : NULL;
 	c->rule = c->slot != NULL ? egress_rule_for(b->c->table, c->slot, c->port, false) : -1;
+	if (c->slot == NULL && address_is_loopback(&c->asked)) {
+		/* A range's listener: the skill means itself, and nobody is there. */
+		reset_on_close(c->client.fd);
+		conn_free(b, c);
+		return;
+	}
 	const char *refused = accept_refused(b, c);
 	if (refused != NULL) {
 		conn_deny(b, c, refused, "");

@@ -54,6 +54,7 @@ struct conn {
 	enum first_bytes first;
 	struct address asked;
 	struct address dialled;
+	uint8_t via_proxy;
 	char shown[254];
 	char *head; /* the skill's bytes that are not passed on yet */
 	size_t head_len;

@@ -29,6 +29,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "egress/gate.h"
+#include "egress/proxy.h"
 #include "egress/race.h"
 #include "egress/resolve.h"
 #include "os/clone.h"
@@ -65,6 +66,11 @@ static const char *const RESULT_NAMES[] = {
 	[DIAL_UNREACHABLE] = "unreachable",
 	[DIAL_TIMEOUT] = "timeout",
 	[DIAL_BUSY] = "busy",
+	[DIAL_PROXY_UNREACHABLE] = "proxy_unreachable",
+	[DIAL_PROXY_REFUSED] = "proxy_refused",
+	[DIAL_PROXY_AUTH] = "proxy_auth",
+	[DIAL_PROXY_BROKEN] = "proxy_broken",
+	[DIAL_PROXY_NO_UDP] = "proxy_no_udp",
 };
 
 const char *dial_result_name(enum dial_result r)
@@ -79,16 +85,25 @@ static int type_of(const struct dial_request *q)
 	return q->udp ? SOCK_DGRAM : SOCK_STREAM;
 }
 
+/* What is known, or else asked for. */
+static size_t resolve_patiently(const char *name, int type, struct race_target *targets)
+{
+	int64_t until_us;
+	size_t n = resolve_known(name, type, targets, &until_us);
+
+	return n > 0 ? n : resolve(name, type, targets);
+}
+
 /* With `wait` the resolver is asked for what is not known. */
 static size_t find_targets(const struct dial_config *config, const struct dial_request *q,
                            bool wait, struct race_target *targets)
 {
-	if (config->table->plan->egress[q->rule].kind == HOST_ADDRESS) {
+	if (egress_is_literal(&config->table->plan->egress[q->rule])) {
 		return address_parse(q->name, &targets[0].address) ? 1 : 0;
 	}
 	int64_t until_us;
-	size_t n = resolve_known(q->name, type_of(q), targets, &until_us);
-	return n == 0 && wait ? resolve(q->name, type_of(q), targets) : n;
+	return wait ? resolve_patiently(q->name, type_of(q), targets)
+	            : resolve_known(q->name, type_of(q), targets, &until_us);
 }
 
 /* Keeps the targets that may be dialled; the last refused one goes into the
@@ -111,13 +126,17 @@ static size_t keep_allowed(const struct dial_config *config, struct race_target 
 	return kept;
 }
 
-/* Resolves and judges; a race that may be run, or false with the reply filled. */
+/* Resolves and judges; a race that may be run, or false with the reply filled.
+ * What goes by a proxy is never aimed at: dial() has to talk first. */
 static bool aim(const struct dial_config *config, const struct dial_request *q, bool wait,
                 struct race *ret_race, struct dial_reply *reply)
 {
 	struct race_target targets[MAX_DIAL_ADDRESSES] = { 0 };
-	size_t n = find_targets(config, q, wait, targets);
 
+	if (proxy_for(config->table->plan, q) != NULL) {
+		return false;
+	}
+	size_t n = find_targets(config, q, wait, targets);
 	if (n == 0) {
 		reply->result = DIAL_NO_NAME;
 		return false;
@@ -137,10 +156,15 @@ static bool aim(const struct dial_config *config, const struct dial_request *q, 
  * and returns the socket or -1. */
 static int dial(struct job *job, struct dial_reply *reply)
 {
+	const struct dial_config *config = job->dialler->config;
+	const struct upstream *proxy = proxy_for(config->table->plan, &job->request);
 	size_t tried = 0;
 
-	if (job->race.n == 0 &&
-	    !aim(job->dialler->config, &job->request, true, &job->race, reply)) {
+	if (proxy != NULL) {
+		return proxy_dial(config, proxy, &job->request, resolve_patiently, job->deadline_us,
+		                  reply);
+	}
+	if (job->race.n == 0 && !aim(config, &job->request, true, &job->race, reply)) {
 		return -1;
 	}
 	int fd = race_finish(&job->race, job->deadline_us, &tried);

@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "policy/upstream.h"
 
 const char *access_name(enum access a)
 {
@@ -174,6 +175,10 @@ void ssb_plan_free(struct ssb_plan *p)
 	string_list_done(&p->env_missing);
 	string_list_done(&p->argv);
 	string_list_done(&p->allow_private);
+	string_list_done(&p->no_proxy);
+	for (int i = 0; i < UPSTREAM_USES; i++) {
+		upstream_done(&p->upstream[i]);
+	}
 	free(p->name);
 	free(p->version);
 	free(p->manifest);

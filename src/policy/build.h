@@ -79,12 +79,13 @@ const struct grant *grants_cover(const struct ssb_plan *p, const struct chain *c
                                  enum access access);
 void grants_finish(struct build *b); /* sorts, merges, drops what others include */
 
-/* env.c, toolchain.c, network.c, ca.c, settings.c: the steps of build_plan() */
+/* env.c, toolchain.c, network.c, upstream.c, ca.c, settings.c: the steps of build_plan() */
 int env_build(struct build *b, struct ssb_error *err);
 /* The owner gave the variable a value (--env NAME=VALUE), or denies it. */
 bool env_is_decided(const struct build *b, const char *name);
 void toolchain_build(struct build *b);
 void network_build(struct build *b);
+void upstream_build(struct build *b); /* after the network */
 void ca_build(struct build *b);       /* after the network */
 void settings_build(struct build *b); /* limits, profile, sockets */
 /* Brings a limit down to the policy file's, with a warning. */

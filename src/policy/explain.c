@@ -26,6 +26,29 @@ static const char *rule_where(const struct ssb_plan *p, const struct egress_rule
 	return out;
 }
 
+/* What a proxy is used for: "http", "other", or "all" if it is one for both;
+ * NULL: there is none, or the first stands for it. */
+static const char *proxy_for_what(const struct ssb_plan *p, int use)
+{
+	const struct upstream *u = p->upstream;
+
+	if (u[use].host == NULL) {
+		return NULL;
+	}
+	bool same = u[0].host != NULL && u[1].host != NULL && strcmp(u[0].where, u[1].where) == 0;
+	return !same ? (use == UPSTREAM_HTTP ? "http" : "other") : use == 0 ? "all" : NULL;
+}
+
+/* Without its credentials. */
+static const char *proxy_url(const struct upstream *u, char *out, size_t size)
+{
+	bool v6 = strchr(u->host, ':') != NULL;
+
+	snprintf(out, size, "http://%s%s%s:%u", v6 ? "[" : "", u->host, v6 ? "]" : "",
+	         (unsigned)u->port);
+	return out;
+}
+
 /* ---- JSON ------------------------------------------------------------------ */
 
 static void json_list(struct json *j, const char *key, const struct string_list *l)
@@ -66,6 +89,31 @@ static void json_env(struct json *j, const struct ssb_plan *p)
 	json_close(j, ']');
 }
 
+static void json_proxy(struct json *j, const struct ssb_plan *p)
+{
+	char url[320];
+
+	if (!plan_proxied(p)) {
+		return;
+	}
+	json_key(j, "upstream_proxy");
+	json_open(j, '[');
+	for (int i = 0; i < UPSTREAM_USES; i++) {
+		const struct upstream *u = &p->upstream[i];
+		if (proxy_for_what(p, i) != NULL) {
+			json_open(j, '{');
+			json_kstr(j, "for", proxy_for_what(p, i));
+			json_kstr(j, "url", proxy_url(u, url, sizeof(url)));
+			json_kbool(j, "credentials", u->credentials != NULL);
+			json_kstr(j, "where", u->where);
+			json_close(j, '}');
+		}
+	}
+	json_close(j, ']');
+	json_list(j, "no_proxy", &p->no_proxy);
+	json_kbool(j, "udp_direct", p->udp_direct);
+}
+
 static void json_network(struct json *j, const struct ssb_plan *p)
 {
 	char where[96];
@@ -94,6 +142,7 @@ static void json_network(struct json *j, const struct ssb_plan *p)
 	}
 	json_close(j, '}');
 	json_list(j, "allow_private", &p->allow_private);
+	json_proxy(j, p);
 }
 
 static void json_denied(struct json *j, const struct ssb_plan *p)
@@ -274,6 +323,32 @@ static void text_network_limits(struct buf *out, const struct ssb_plan *p)
 	}
 }
 
+static void text_proxy(struct buf *out, const struct ssb_plan *p)
+{
+	static const char *const WHAT[UPSTREAM_USES] = { "plain http", "all but plain http" };
+	char url[320];
+
+	for (int i = 0; i < UPSTREAM_USES; i++) {
+		const struct upstream *u = &p->upstream[i];
+		const char *what = proxy_for_what(p, i);
+		if (what != NULL) {
+			label(out, "", false);
+			buf_addf(out, "%s by the proxy ",
+			         strcmp(what, "all") == 0 ? what : WHAT[i]);
+			put(out, proxy_url(u, url, sizeof(url)));
+			buf_adds(out, u->credentials != NULL ? ", with credentials  (" : "  (");
+			put(out, u->where);
+			buf_adds(out, ")\n");
+		}
+	}
+	for (size_t i = 0; i < p->no_proxy.n; i++) {
+		label(out, "", false);
+		buf_adds(out, "past the proxy: ");
+		put(out, p->no_proxy.v[i]);
+		buf_addc(out, '\n');
+	}
+}
+
 static void text_network(struct buf *out, const struct ssb_plan *p)
 {
 	char where[96];
@@ -294,6 +369,7 @@ static void text_network(struct buf *out, const struct ssb_plan *p)
 		buf_addf(out, "  (%s)\n", rule_where(p, r, where, sizeof(where)));
 	}
 	text_network_limits(out, p);
+	text_proxy(out, p);
 }
 
 static void text_settings(struct buf *out, const struct ssb_plan *p)

@@ -91,6 +91,17 @@ int layer_from_name(const char *s); /* -1: unknown */
 const char *access_name(enum access a);
 const char *origin_name(enum grant_origin o);
 
+/* The owner's HTTP proxy, by which hosts are dialled. */
+struct upstream {
+	char *host; /* a name or an address; NULL: there is none */
+	uint16_t port;
+	char *credentials; /* "user:password" in base64, or NULL; shown to nobody */
+	char *where;       /* "policy.yaml:2:19", "https_proxy" */
+};
+
+/* Programs know one proxy for plain HTTP, and one for all that is tunnelled. */
+enum upstream_use { UPSTREAM_HTTP, UPSTREAM_OTHER, UPSTREAM_USES };
+
 enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
 
 struct ssb_plan {
@@ -113,6 +124,9 @@ struct ssb_plan {
 	size_t n_egress;
 	struct net_limits net;
 	struct string_list allow_private; /* the owner's: "10.0.0.0/8", by cidr_format() */
+	struct upstream upstream[UPSTREAM_USES];
+	struct string_list no_proxy; /* dialled directly all the same: "*", ranges, domains */
+	bool udp_direct;             /* datagrams go past the proxy */
 	enum profile profile;
 	bool unix_sockets; /* AF_UNIX sockets may be made */
 	struct resources res;
@@ -126,6 +140,11 @@ struct ssb_plan {
  * following no symlink, and fills their fd, dev and ino. Planning itself
  * changes nothing: the run calls this before it mounts. */
 int plan_create_missing(const struct ssb_plan *p, struct ssb_error *err);
+
+bool plan_proxied(const struct ssb_plan *p); /* some host may be dialled by a proxy */
+
+/* Wipes the credentials of the proxy, in a process that has no use for them. */
+void plan_forget_proxy(const struct ssb_plan *p);
 
 /* Names relative to which a plan is made; tests give their own. */
 struct owner {
