@@ -168,7 +168,8 @@ def test_proxy_that_opens_nothing(net, proxy, mode, reason):
     p = proxy(mode)
     got = net.probe(ECHO, [FAR], flags=GRANT, env={"https_proxy": URL})
     assert not got["value"] and got["seconds"] < 3, got
-    assert p.targets() == ["far.example.test:7001"]
+    # Where the reset is faster than connect(), the client tries its second address.
+    assert set(p.targets()) == {"far.example.test:7001"} and len(p.targets()) <= 2
     assert net.seen()["connections"] == []
     event = data(net.blocked("far.example.test", 7001, reason))
     assert event["via"] == "proxy", event
