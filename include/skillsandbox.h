@@ -47,7 +47,8 @@ struct ssb_error {
 
 /* ---- diagnostics: every finding of one file or plan, not only the first  */
 
-enum ssb_severity { SSB_NOTE, SSB_WARNING, SSB_ERROR };
+/* SSB_ALARM: nothing is wrong, but the owner's word takes a wall away. */
+enum ssb_severity { SSB_NOTE, SSB_WARNING, SSB_ALARM, SSB_ERROR };
 
 struct ssb_diag {
 	enum ssb_severity severity;

@@ -49,6 +49,9 @@
 #define K_F_GETFD       1U
 #define K_F_GETFL       3U
 #define K_PROT_EXEC     4U
+#define K_SOL_SOCKET    1U
+#define K_SO_LINGER     13U
+#define K_MSG_FASTOPEN  0x20000000U
 #define K_TIOCSTI       0x5412U
 #define K_TIOCLINUX     0x541cU
 #define K_TIOCCONS      0x541dU
@@ -203,6 +206,11 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	  ALLOW,
 	  { MASKED(2, K_O_ACCMODE | K_O_CREAT | K_O_TRUNC | K_O_TMPFILE, 0) } },
 	{ "mmap", IN_INIT | IN_BROKER, TO_ANY, ALLOW, { MASKED(2, K_PROT_EXEC, 0) } },
+	/* A connected socket leads to its server; but when that has reset it, this
+	 * flag connects it anew, to any address. */
+	{ "sendto", IN_BROKER, TO_ANY, KILL, { ANY_OF(3, K_MSG_FASTOPEN) } },
+	{ "sendmsg", IN_BROKER, TO_ANY, KILL, { ANY_OF(2, K_MSG_FASTOPEN) } },
+	{ "setsockopt", IN_BROKER, TO_ANY, ALLOW, { IS(1, K_SOL_SOCKET), IS(2, K_SO_LINGER) } },
 	{ "fcntl", IN_INIT, TO_ANY, ALLOW, { IS(1, K_F_GETFL) } },
 	{ "fcntl", IN_INIT, TO_ANY, ALLOW, { IS(1, K_F_GETFD) } },
 };
@@ -352,7 +360,7 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	/* The egress broker: no file, no new socket but by accept, no program. */
 	{ IN_BROKER, TO_ANY, ALLOW,
 	  "accept4 read write recvfrom recvmsg sendto sendmsg splice pipe2 close shutdown "
-	  "getsockname getpeername setsockopt epoll_wait epoll_pwait epoll_ctl clock_gettime exit "
+	  "getsockname getpeername epoll_wait epoll_pwait epoll_ctl clock_gettime exit "
 	  "exit_group rt_sigreturn rt_sigprocmask restart_syscall munmap brk madvise mremap" },
 
 	/* Our own PID 1; everything else kills it, and the sandbox with it. */

@@ -61,6 +61,17 @@
 #define MAX_DIALS          64   /* resolved and connected at once */
 #define MAX_DIAL_ADDRESSES 16   /* tried of one name */
 #define MAX_UDP_FLOWS      1024 /* at once, also where max_connections is more */
+#define MAX_PROXY_URL      2048 /* bytes of the owner's proxy, all parts */
+#define MAX_PROXY_USER     512  /* of its user and password, decoded */
+#define MIN_RANGE_BITS4    16   /* the widest address range of a rule */
+#define MIN_RANGE_BITS6    48
+#define MAX_RANGE_SOCKETS  128 /* for one range; past it one socket takes a port whole */
+
+/* The search for repositories in a writable grant */
+#define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */
+#define MAX_REPO_ENTRIES 20000
+#define MAX_REPO_MS      1000 /* for all grants of a run together */
+#define MAX_REPOS        48   /* each holds up to 16 fds of the supervisor */
 
 /* Snapshots of directories that cannot be mapped to the skill's uid */
 #define MAX_SNAPSHOT_BYTES (256ULL << 20)

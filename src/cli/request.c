@@ -140,7 +140,7 @@ int request_plan(struct request *r, char *const fallback[], struct ssb_plan **re
 	if (request_has(r, FLAG_VERBOSE)) {
 		say_diags(diags, SSB_NOTE);
 	} else if (!shown) {
-		say_diags(diags, SSB_ERROR); /* otherwise they stand in the printed plan */
+		say_diags(diags, SSB_ALARM); /* otherwise they stand in the printed plan */
 	}
 	if (rc != 0) {
 		*ret_status = request_fail(r, &err, exit_from_error(&err, bare));

@@ -177,6 +177,7 @@ static const struct {
 } SEVERITIES[] = {
 	[SSB_NOTE] = { "note", SAY_BOLD },
 	[SSB_WARNING] = { "warning", SAY_YELLOW },
+	[SSB_ALARM] = { "WARNING", SAY_RED },
 	[SSB_ERROR] = { "error", SAY_RED },
 };
 

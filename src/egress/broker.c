@@ -19,13 +19,31 @@
 #include "os/seccomp.h"
 
 #define TICK_MS 1000
+#define HOLD_MS 10 /* an event, at most */
 #define OWN_FDS 96 /* what is neither a listener nor a connection: DNS clients, sockets */
+
+static void tell_held(struct broker *b)
+{
+	for (size_t i = 0; i < b->n_held; i++) {
+		/* The supervisor's socket is deep; a flood beyond it loses lines, not
+		 * walls: the denial stands. */
+		(void)!send(b->c->events, &b->held[i], sizeof(b->held[i]),
+		            MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+	b->n_held = 0;
+}
 
 void broker_report(struct broker *b, const struct egress_event *e)
 {
-	/* The supervisor's socket is deep; a flood beyond it loses lines, not
-	 * walls: the denial stands. */
-	(void)!send(b->c->events, e, sizeof(*e), MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (b->n_held == 0) {
+		b->held_ms = clock_ms();
+	}
+	b->held[b->n_held++] = *e;
+	/* A denial is told at once. What went well can wait until there is less to
+	 * do: waking the supervisor costs as much as half a connection. */
+	if (e->kind == EGRESS_DENIED || e->kind == EGRESS_UNKNOWN || b->n_held == HELD_EVENTS) {
+		tell_held(b);
+	}
 }
 
 int broker_watch(struct broker *b, struct source *s)
@@ -34,9 +52,21 @@ int broker_watch(struct broker *b, struct source *s)
 
 	/* Both ends of a connection are tried until they block. */
 	if (s->kind == SOURCE_CLIENT || s->kind == SOURCE_SERVER) {
-		e.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+		e.events = EPOLLIN | EPOLLRDHUP | EPOLLET | (s->room_wanted ? EPOLLOUT : 0U);
 	}
-	return epoll_ctl(b->epoll, EPOLL_CTL_ADD, s->fd, &e);
+	s->watched = epoll_ctl(b->epoll, EPOLL_CTL_ADD, s->fd, &e) == 0;
+	return s->watched ? 0 : -1;
+}
+
+void broker_want_room(struct broker *b, struct source *s)
+{
+	struct epoll_event e = { .data.ptr = s,
+		                 .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET };
+
+	if (!s->room_wanted && s->watched) {
+		(void)epoll_ctl(b->epoll, EPOLL_CTL_MOD, s->fd, &e);
+	}
+	s->room_wanted = true; /* one that is not watched yet will be with it */
 }
 
 bool address_dialled(int fd, struct address *ret_address, uint16_t *ret_port)
@@ -66,30 +96,29 @@ bool address_dialled(int fd, struct address *ret_address, uint16_t *ret_port)
 
 static void hear_dialler(struct broker *b)
 {
-	for (int i = 0; i < 64; i++) {
-		struct dial_reply reply = { 0 };
-		struct msg_fds fds = { .n = 0 };
-		ssize_t n = msg_recv(b->c->dial, &reply, sizeof(reply), &fds);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-			return;
-		}
-		if (n < 0 && errno == EMSGSIZE) {
-			/* No fd was free for the one that came along; the words came. */
-			reply.result = DIAL_BUSY;
-			conn_dialled(b, &reply, -1);
-			continue;
-		}
-		if (n != (ssize_t)sizeof(reply)) {
-			_exit(1); /* without it there is nothing to do */
-		}
-		int fd = fds.n == 1 ? fds.v[0] : -1;
-		if (!udp_dialled(b, &reply, fd)) {
-			conn_dialled(b, &reply, fd);
-		}
+	struct dial_reply reply = { 0 };
+	struct msg_fds fds = { .n = 0 };
+	ssize_t n = msg_recv(b->c->dial, &reply, sizeof(reply), &fds);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return;
+	}
+	if (n < 0 && errno == EMSGSIZE) {
+		/* No fd was free for the one that came along; the words came. */
+		reply.result = DIAL_BUSY;
+		conn_dialled(b, &reply, -1);
+		return;
+	}
+	if (n != (ssize_t)sizeof(reply)) {
+		_exit(1); /* without it there is nothing to do */
+	}
+	int fd = fds.n == 1 ? fds.v[0] : -1;
+	if (!spare_arrived(b, &reply, fd) && !udp_dialled(b, &reply, fd)) {
+		conn_dialled(b, &reply, fd);
 	}
 }
 
-static void turn(struct broker *b, struct source *s)
+static void turn(struct broker *b, struct source *s, uint32_t events)
 {
 	switch (s->kind) {
 	case SOURCE_LISTENER:
@@ -108,7 +137,7 @@ static void turn(struct broker *b, struct source *s)
 		break;
 	case SOURCE_CLIENT:
 	case SOURCE_SERVER:
-		conn_turn(b, s->owner);
+		conn_event(b, s, events);
 		break;
 	case SOURCE_UDP_SERVER:
 		udp_turn(b, s->owner);
@@ -170,10 +199,12 @@ static void watch_all(struct broker *b, struct source *listeners)
 
 _Noreturn void broker_main(struct broker_config *config)
 {
-	struct broker b = { .c = config, .epoll = epoll_create1(EPOLL_CLOEXEC) };
+	static struct broker b;
 	struct source *listeners = calloc(config->listeners->n, sizeof(*listeners));
 	uint64_t tick = clock_ms() + TICK_MS;
 
+	b.c = config;
+	b.epoll = epoll_create1(EPOLL_CLOEXEC);
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (b.epoll < 0 || listeners == NULL) {
 		_exit(1);
@@ -183,20 +214,27 @@ _Noreturn void broker_main(struct broker_config *config)
 	confine(config);
 	while (!b.stopping) {
 		struct epoll_event ready[64];
-		int n = epoll_wait(b.epoll, ready, 64, b.more ? 0 : TICK_MS);
+		int wait = b.more ? 0 : b.n_held > 0 ? HOLD_MS : TICK_MS;
+		int n = epoll_wait(b.epoll, ready, 64, wait);
 
 		for (int i = 0; i < n; i++) {
-			turn(&b, ready[i].data.ptr);
+			turn(&b, ready[i].data.ptr, ready[i].events);
 		}
 		conn_sweep(&b);
 		udp_sweep(&b);
-		if (clock_ms() >= tick) {
-			tick = clock_ms() + TICK_MS;
-			conn_tick(&b, clock_ms());
-			udp_tick(&b, clock_ms());
+		uint64_t now = clock_ms();
+		if (b.n_held > 0 && now - b.held_ms >= HOLD_MS) {
+			tell_held(&b);
+		}
+		if (now >= tick) {
+			tick = now + TICK_MS;
+			conn_tick(&b, now);
+			udp_tick(&b, now);
+			spare_tick(&b);
 		}
 	}
 	conn_close_all(&b);
 	udp_close_all(&b);
+	tell_held(&b);
 	_exit(0);
 }

@@ -34,11 +34,14 @@ static void report(struct broker *b, const struct conn *c, enum egress_kind kind
 		                  .port = c->port,
 		                  .asked = c->asked,
 		                  .dialled = c->dialled,
+		                  .via_proxy = c->via_proxy,
 		                  .bytes_out = c->bytes_out,
 		                  .bytes_in = c->bytes_in,
 		                  .micros = clock_us() - c->since_us };
+	char text[ADDRESS_TEXT];
 
-	snprintf(e.name, sizeof(e.name), "%s", c->slot != NULL ? c->slot->name : "");
+	snprintf(e.name, sizeof(e.name), "%s",
+	         c->slot != NULL ? egress_name(c->slot, &c->asked, text) : "");
 	snprintf(e.shown, sizeof(e.shown), "%s", c->shown);
 	snprintf(e.protocol, sizeof(e.protocol), "%s", protocol_of(c));
 	snprintf(e.reason, sizeof(e.reason), "%s", reason);
@@ -116,19 +119,46 @@ void conn_tick(struct broker *b, uint64_t now_ms)
 	}
 }
 
+static void conn_relay(struct broker *b, struct conn *c);
+
+/* There is a server: begins to relay. Takes `fd`. */
+static void conn_connected(struct broker *b, struct conn *c, int fd)
+{
+	bool ending = c->up.ending;
+
+	conn_enter(b, c, CONN_RELAY);
+	c->server = (struct source){ .kind = SOURCE_SERVER, .fd = fd, .owner = c };
+	flow_init(&c->up, c->client.fd, c->server.fd);
+	flow_init(&c->down, c->server.fd, c->client.fd);
+	c->up.eof = c->client_eof;
+	c->up.ending = ending;
+	c->down.readable = false; /* until its first event */
+	c->moved_ms = clock_ms();
+	/* First what is there already: that needs no event. */
+	conn_relay(b, c);
+	if (c->state == CONN_RELAY && (broker_watch(b, &c->server) != 0 ||
+	                               (!c->client.watched && broker_watch(b, &c->client) != 0))) {
+		conn_close(b, c, "no_memory");
+	}
+}
+
 /* The name is the right one: ask for the connection, or wait for a place. */
 static void conn_dial(struct broker *b, struct conn *c)
 {
 	struct dial_request q = { .id = c->id, .rule = (uint32_t)c->rule, .port = c->port };
+	char text[ADDRESS_TEXT];
 
-	snprintf(q.name, sizeof(q.name), "%s", c->slot->name);
+	snprintf(q.name, sizeof(q.name), "%s", egress_name(c->slot, &c->asked, text));
 	if (b->n_in[CONN_DIAL] >= DIALS) {
 		conn_enter(b, c, CONN_WAIT);
 		c->moved_ms = clock_ms();
 		return;
 	}
 	conn_enter(b, c, CONN_DIAL);
-	if (msg_send(b->c->dial, &q, sizeof(q), NULL) != 0) {
+	auto_fd spare = spare_fire(b, c);
+	if (spare >= 0) {
+		conn_connected(b, c, steal_fd(&spare));
+	} else if (msg_send(b->c->dial, &q, sizeof(q), NULL) != 0) {
 		conn_deny(b, c, "busy", "");
 	}
 }
@@ -174,7 +204,9 @@ static bool head_fill(struct broker *b, struct conn *c)
 
 static bool is_name(const struct conn *c, const char *name)
 {
-	return strcmp(name, c->slot->name) == 0;
+	char text[ADDRESS_TEXT];
+
+	return strcmp(name, egress_name(c->slot, &c->asked, text)) == 0;
 }
 
 static void first_tls(struct broker *b, struct conn *c)
@@ -248,6 +280,7 @@ static bool head_send(struct broker *b, struct conn *c, size_t n)
 				conn_close(b, c, "server_closed");
 				return false;
 			}
+			broker_want_room(b, &c->server);
 			return true;
 		}
 		memmove(c->head, c->head + w, c->head_len - (size_t)w);
@@ -311,6 +344,7 @@ static void relay_http_down(struct broker *b, struct conn *c)
 		/* Taken from the socket only as far as the client takes it. */
 		ssize_t w = send(c->client.fd, buf, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (w <= 0) {
+			broker_want_room(b, &c->client);
 			return;
 		}
 		bool switched = http1_is_switch(&c->status, buf, (size_t)w);
@@ -348,7 +382,8 @@ static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_
 		conn_close(b, c, "byte_limit");
 		return false;
 	}
-	enum flow_result r = flow_turn(f, room < TURN_BYTES ? room : TURN_BYTES, &moved);
+	uint64_t max = room < TURN_BYTES ? room : TURN_BYTES;
+	enum flow_result r = flow_turn(f, max, &moved);
 
 	*count += moved;
 	*total += moved;
@@ -362,7 +397,9 @@ static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_
 	if (r == FLOW_MOVED) {
 		c->moved_ms = clock_ms();
 	}
-	if (moved >= TURN_BYTES) {
+	if (f->blocked) {
+		broker_want_room(b, f == &c->up ? &c->server : &c->client);
+	} else if (moved > 0 && moved >= max) {
 		c->again = b->more = true;
 	}
 	return true;
@@ -393,11 +430,19 @@ static void conn_relay(struct broker *b, struct conn *c)
 	}
 	if (c->up.done && c->down.done) {
 		conn_close(b, c, "ok");
+	} else if (!c->spared && c->bytes_in > 0) {
+		c->spared = true; /* now, when nobody waits for it */
+		spare_ask(b, c);
 	}
 }
 
-void conn_turn(struct broker *b, struct conn *c)
+void conn_event(struct broker *b, struct source *s, uint32_t events)
 {
+	struct conn *c = s->owner;
+	struct flow *f = s->kind == SOURCE_CLIENT ? &c->up : &c->down;
+
+	f->readable |= (events & ~(uint32_t)EPOLLOUT) != 0;
+	f->ending |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
 	if (c->state == CONN_FIRST) {
 		conn_first(b, c);
 	} else if (c->state == CONN_RELAY) {
@@ -420,7 +465,7 @@ void conn_sweep(struct broker *b)
 	for (struct conn *c = b->conns, *next; c != NULL; c = next) {
 		next = c->next;
 		if (c->again) {
-			conn_turn(b, c);
+			conn_relay(b, c);
 		}
 	}
 }
@@ -437,21 +482,12 @@ void conn_dialled(struct broker *b, const struct dial_reply *r, int fd)
 		return; /* it went away meanwhile */
 	}
 	c->dialled = r->address;
+	c->via_proxy = r->via_proxy;
 	if (r->result != DIAL_OK || server < 0) {
 		conn_deny(b, c, dial_result_name(r->result), r->kind);
 		return;
 	}
-	conn_enter(b, c, CONN_RELAY);
-	c->server = (struct source){ .kind = SOURCE_SERVER, .fd = steal_fd(&server), .owner = c };
-	flow_init(&c->up, c->client.fd, c->server.fd);
-	flow_init(&c->down, c->server.fd, c->client.fd);
-	c->up.eof = c->client_eof;
-	c->moved_ms = clock_ms();
-	if (broker_watch(b, &c->server) != 0) {
-		conn_close(b, c, "no_memory");
-		return;
-	}
-	conn_relay(b, c);
+	conn_connected(b, c, steal_fd(&server));
 }
 
 static const char *accept_refused(const struct broker *b, const struct conn *c)
@@ -463,44 +499,52 @@ static const char *accept_refused(const struct broker *b, const struct conn *c)
 	               : NULL;
 }
 
+/* One a turn: an accept() in vain costs half as much as one that is not. */
 void conn_accept(struct broker *b, int fd)
 {
-	for (int i = 0; i < 64; i++) {
-		auto_fd client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		struct conn *c = client < 0 ? NULL : calloc(1, sizeof(*c));
-		if (c == NULL) {
-			return;
-		}
-		c->client = (struct source){ .kind = SOURCE_CLIENT,
-			                     .fd = steal_fd(&client),
-			                     .owner = c };
-		c->server.fd = -1;
-		flow_init(&c->up, -1, -1);
-		flow_init(&c->down, -1, -1);
-		c->id = ++b->next_id;
-		c->since_us = clock_us();
-		c->moved_ms = clock_ms();
-		c->next = b->conns;
-		if (b->conns != NULL) {
-			b->conns->prev = c;
-		}
-		b->conns = c;
-		b->n_conns++;
-		b->n_in[c->state]++;
-		c->slot = address_dialled(c->client.fd, &c->asked, &c->port)
-		                  ? egress_by_address(b->c->table, &c->asked)
-		                  : NULL;
-		c->rule = c->slot != NULL ? egress_rule_for(b->c->table, c->slot, c->port, false)
-		                          : -1;
-		const char *refused = accept_refused(b, c);
-		if (refused != NULL || broker_watch(b, &c->client) != 0) {
-			conn_deny(b, c, refused != NULL ? refused : "no_memory", "");
-			continue;
-		}
-		c->first = egress_first_bytes(&b->c->table->plan->egress[c->rule], c->port);
-		http1_init(&c->http);
-		if (c->first == FIRST_RAW) {
-			conn_dial(b, c);
-		}
+	auto_fd client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct conn *c = client < 0 ? NULL : calloc(1, sizeof(*c));
+
+	if (c == NULL) {
+		return;
+	}
+	c->client = (struct source){ .kind = SOURCE_CLIENT, .fd = steal_fd(&client), .owner = c };
+	c->server.fd = -1;
+	flow_init(&c->up, -1, -1);
+	flow_init(&c->down, -1, -1);
+	c->id = ++b->next_id;
+	c->since_us = clock_us();
+	c->moved_ms = clock_ms();
+	c->next = b->conns;
+	if (b->conns != NULL) {
+		b->conns->prev = c;
+	}
+	b->conns = c;
+	b->n_conns++;
+	b->n_in[c->state]++;
+	c->slot = address_dialled(c->client.fd, &c->asked, &c->port)
+	                  ? egress_by_address(b->c->table, &c->asked)
+	                  : NULL;
+	c->rule = c->slot != NULL ? egress_rule_for(b->c->table, c->slot, c->port, false) : -1;
+	if (c->slot == NULL && address_is_loopback(&c->asked)) {
+		/* A range's listener: the skill means itself, and nobody is there. */
+		reset_on_close(c->client.fd);
+		conn_free(b, c);
+		return;
+	}
+	const char *refused = accept_refused(b, c);
+	if (refused != NULL) {
+		conn_deny(b, c, refused, "");
+		return;
+	}
+	c->first = egress_first_bytes(&b->c->table->plan->egress[c->rule], c->port);
+	http1_init(&c->http);
+	if (c->first == FIRST_RAW) {
+		conn_dial(b, c);
+	} else {
+		conn_first(b, c);
+	}
+	if (c->state == CONN_FIRST && broker_watch(b, &c->client) != 0) {
+		conn_deny(b, c, "no_memory", "");
 	}
 }

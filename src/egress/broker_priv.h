@@ -16,6 +16,8 @@
 #define FIRST_BYTES_MS 10000  /* for a ClientHello or a request */
 #define IDLE_MS        600000 /* a connection on which nothing moves */
 #define HEAD_BYTES     TLS_HELLO_MAX
+#define HELD_EVENTS    32
+#define N_SPARES       4
 
 enum source_kind {
 	SOURCE_LISTENER,
@@ -31,6 +33,8 @@ enum source_kind {
 struct source {
 	enum source_kind kind;
 	int fd;
+	bool watched;
+	bool room_wanted; /* an event is due when the peer takes more */
 	enum listener_kind listener;
 	void *owner; /* struct conn, struct dns_client or struct udp_flow */
 };
@@ -50,12 +54,14 @@ struct conn {
 	enum first_bytes first;
 	struct address asked;
 	struct address dialled;
+	uint8_t via_proxy;
 	char shown[254];
 	char *head; /* the skill's bytes that are not passed on yet */
 	size_t head_len;
 	size_t passed; /* of them: judged, on their way */
 	bool client_eof;
-	bool again; /* there is more to move; others come first */
+	bool spared; /* the next one like it was thought of */
+	bool again;  /* there is more to move; others come first */
 	struct http1 http;
 	struct http1_status status;
 	struct flow up; /* client to server */
@@ -78,24 +84,43 @@ struct udp_flows {
 	size_t n_live, n_muted;
 };
 
+/* A server that was connected to, and a socket for the next time. */
+struct spare {
+	struct slot *slot; /* NULL: unused */
+	int rule;
+	uint16_t port;
+	int fd;            /* -1: none */
+	uint64_t id;       /* of the request for one; 0: not asked */
+	uint64_t asked_ms; /* when that was */
+	uint64_t used_ms;  /* when the server was last connected to */
+	uint64_t until_us; /* how long its address is good */
+	struct address address;
+};
+
 struct broker {
 	struct broker_config *c;
 	int epoll;
 	struct conn *conns;
 	struct conn *over; /* to be freed when the round is done */
 	struct udp_flows udp;
+	struct spare spares[N_SPARES];
 	uint64_t n_conns;             /* UDP flows among them */
 	uint64_t n_in[CONN_OVER + 1]; /* connections, by state; the last: since the start */
 	uint64_t next_id;
 	uint64_t bytes_out, bytes_in;   /* of all connections together */
 	uint64_t dns_tokens, dns_at_ms; /* a bucket against floods */
 	unsigned n_dns_clients;
-	bool more; /* some connection was interrupted in its flow */
+	struct egress_event held[HELD_EVENTS]; /* not told yet */
+	size_t n_held;
+	uint64_t held_ms; /* since when */
+	bool more;        /* some connection was interrupted in its flow */
 	bool stopping;
 };
 
 void broker_report(struct broker *b, const struct egress_event *e);
 int broker_watch(struct broker *b, struct source *s);
+/* An end of a connection takes no more: its next event may be that it does. */
+void broker_want_room(struct broker *b, struct source *s);
 /* Which address and port the skill dialled to reach this socket. */
 bool address_dialled(int fd, struct address *ret_address, uint16_t *ret_port);
 
@@ -107,11 +132,20 @@ void dns_turn(struct broker *b, struct source *s);
 /* conn.c */
 void conn_accept(struct broker *b, int fd);
 void conn_dialled(struct broker *b, const struct dial_reply *r, int fd);
-void conn_turn(struct broker *b, struct conn *c);
+void conn_event(struct broker *b, struct source *s, uint32_t events);
 void conn_close(struct broker *b, struct conn *c, const char *reason); /* frees it */
 void conn_tick(struct broker *b, uint64_t now_ms);
 void conn_close_all(struct broker *b);
 void conn_sweep(struct broker *b); /* frees what is over, goes on where there is more */
+
+/* broker_spare.c */
+/* The connection is made: if there are many of its kind, asks for a spare. */
+void spare_ask(struct broker *b, struct conn *c);
+/* False: the reply is not for a spare, and `fd` still the caller's. */
+bool spare_arrived(struct broker *b, const struct dial_reply *r, int fd);
+/* Returns a socket that is connected where `c` wants to go, new, or -1. */
+int spare_fire(struct broker *b, struct conn *c);
+void spare_tick(struct broker *b);
 
 /* broker_udp.c */
 void udp_init(struct broker *b);

@@ -56,6 +56,7 @@ struct udp_flow {
 	uint16_t port;
 	struct address asked;
 	struct address dialled;
+	uint8_t via_proxy;
 	char *queue; /* messages for the gate, end to end */
 	size_t queue_bytes;
 	size_t queue_len;
@@ -83,11 +84,14 @@ static void report(struct broker *b, const struct udp_flow *f, enum egress_kind 
 		                  .protocol = "udp",
 		                  .asked = f->asked,
 		                  .dialled = f->dialled,
+		                  .via_proxy = f->via_proxy,
 		                  .bytes_out = f->bytes_out,
 		                  .bytes_in = f->bytes_in,
 		                  .micros = clock_us() - f->since_us };
+	char text[ADDRESS_TEXT];
 
-	snprintf(e.name, sizeof(e.name), "%s", f->slot != NULL ? f->slot->name : "");
+	snprintf(e.name, sizeof(e.name), "%s",
+	         f->slot != NULL ? egress_name(f->slot, &f->asked, text) : "");
 	snprintf(e.reason, sizeof(e.reason), "%s", reason);
 	snprintf(e.kind_of, sizeof(e.kind_of), "%s", kind_of);
 	broker_report(b, &e);
@@ -231,8 +235,9 @@ static void flow_dial(struct broker *b, struct udp_flow *f)
 	struct dial_request q = {
 		.id = f->id, .rule = (uint32_t)f->rule, .port = f->port, .udp = true
 	};
+	char text[ADDRESS_TEXT];
 
-	snprintf(q.name, sizeof(q.name), "%s", f->slot->name);
+	snprintf(q.name, sizeof(q.name), "%s", egress_name(f->slot, &f->asked, text));
 	if (msg_send(b->c->dial, &q, sizeof(q), NULL) != 0) {
 		flow_deny(b, f, "busy", "");
 	}
@@ -356,6 +361,7 @@ bool udp_dialled(struct broker *b, const struct dial_reply *r, int fd)
 	}
 	auto_fd server = fd;
 	f->dialled = r->address;
+	f->via_proxy = r->via_proxy;
 	if (r->result != DIAL_OK || server < 0) {
 		flow_deny(b, f, dial_result_name(r->result), r->kind);
 		return true;

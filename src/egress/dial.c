@@ -1,7 +1,9 @@
 /* Theory of operation.
  *
  * The main thread reads requests and gives each a thread of its own, for the
- * host's resolver blocks. It also keeps the time: a resolver that hangs cannot
+ * host's resolver blocks. Where nothing would be waited for, a name resolved a
+ * moment ago and a server nearby, it dials by itself: a thread costs more than
+ * all the rest. It also keeps the time: a resolver that hangs cannot
  * be interrupted, so the main thread answers for an overdue job, and the
  * job's own answer is dropped when it comes at last. Until then the job counts
  * against MAX_DIALS.
@@ -13,12 +15,10 @@
 #include "egress/dial.h"
 
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <resolv.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -29,7 +29,9 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "egress/gate.h"
+#include "egress/proxy.h"
 #include "egress/race.h"
+#include "egress/resolve.h"
 #include "os/clone.h"
 
 #define STACK_BYTES  (256 * 1024)
@@ -41,6 +43,7 @@ struct dialler;
 struct job {
 	struct dialler *dialler;
 	struct dial_request request;
+	struct race race; /* n 0: not begun */
 	int64_t start_us;
 	int64_t deadline_us;
 	bool used;     /* under dialler->lock, as is `answered` */
@@ -51,6 +54,7 @@ struct dialler {
 	int sock;
 	const struct dial_config *config;
 	pthread_mutex_t lock;
+	atomic_uint n_used;
 	struct job jobs[MAX_DIALS];
 };
 
@@ -62,6 +66,11 @@ static const char *const RESULT_NAMES[] = {
 	[DIAL_UNREACHABLE] = "unreachable",
 	[DIAL_TIMEOUT] = "timeout",
 	[DIAL_BUSY] = "busy",
+	[DIAL_PROXY_UNREACHABLE] = "proxy_unreachable",
+	[DIAL_PROXY_REFUSED] = "proxy_refused",
+	[DIAL_PROXY_AUTH] = "proxy_auth",
+	[DIAL_PROXY_BROKEN] = "proxy_broken",
+	[DIAL_PROXY_NO_UDP] = "proxy_no_udp",
 };
 
 const char *dial_result_name(enum dial_result r)
@@ -71,108 +80,30 @@ const char *dial_result_name(enum dial_result r)
 
 /* ---- one request ------------------------------------------------------- */
 
-static bool add_target(struct race_target *targets, size_t n, const struct addrinfo *ai)
+static int type_of(const struct dial_request *q)
 {
-	struct race_target t = { .address.b = { [10] = 0xff, 0xff } };
-
-	if (ai->ai_family == AF_INET) {
-		struct sockaddr_in in;
-		memcpy(&in, ai->ai_addr, sizeof(in));
-		memcpy(t.address.b + 12, &in.sin_addr, sizeof(in.sin_addr));
-	} else if (ai->ai_family == AF_INET6) {
-		struct sockaddr_in6 in6;
-		memcpy(&in6, ai->ai_addr, sizeof(in6));
-		memcpy(t.address.b, &in6.sin6_addr, sizeof(in6.sin6_addr));
-		t.scope = in6.sin6_scope_id;
-	} else {
-		return false;
-	}
-	for (size_t i = 0; i < n; i++) {
-		if (memcmp(&targets[i], &t, sizeof(t)) == 0) {
-			return false;
-		}
-	}
-	targets[n] = t;
-	return true;
+	return q->udp ? SOCK_DGRAM : SOCK_STREAM;
 }
 
-/* The host's resolver, without its search list: "api" must not become
- * api.lan, nor an undefined name one of another domain. A final dot would say
- * so too, but names with one are not found in /etc/hosts. The options are the
- * thread's own. */
-static size_t resolve(const char *name, int type, struct race_target *targets)
+/* What is known, or else asked for. */
+static size_t resolve_patiently(const char *name, int type, struct race_target *targets)
 {
-	struct addrinfo hints = { .ai_family = AF_UNSPEC,
-		                  .ai_socktype = type,
-		                  .ai_flags = AI_ADDRCONFIG };
-	struct addrinfo *list = NULL;
-	size_t n = 0;
-
-	if (res_init() < 0) {
-		return 0;
-	}
-	_res.options &= ~(unsigned long)(RES_DNSRCH | RES_DEFNAMES);
-	_res.options |= RES_NOALIASES;
-	if (getaddrinfo(name, NULL, &hints, &list) != 0) {
-		return 0;
-	}
-	for (struct addrinfo *ai = list; ai != NULL && n < MAX_DIAL_ADDRESSES; ai = ai->ai_next) {
-		n += add_target(targets, n, ai) ? 1 : 0;
-	}
-	freeaddrinfo(list);
-	return n;
-}
-
-/* What was resolved a moment ago. Only the answer is kept, never a judgement:
- * every address is judged anew for every connection. */
-#define CACHE_SLOTS 64
-#define CACHE_US    2000000
-
-static struct {
-	char name[254];
-	int type;
 	int64_t until_us;
-	size_t n;
-	struct race_target targets[MAX_DIAL_ADDRESSES];
-} cache[CACHE_SLOTS];
-static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
+	size_t n = resolve_known(name, type, targets, &until_us);
 
-static size_t cache_slot(const char *name, int type)
-{
-	uint32_t hash = 2166136261U ^ (uint32_t)type;
-
-	for (; *name != '\0'; name++) {
-		hash = (hash ^ (unsigned char)*name) * 16777619U;
-	}
-	return hash % CACHE_SLOTS;
+	return n > 0 ? n : resolve(name, type, targets);
 }
 
-static size_t resolve_cached(const char *name, int type, struct race_target *targets)
+/* With `wait` the resolver is asked for what is not known. */
+static size_t find_targets(const struct dial_config *config, const struct dial_request *q,
+                           bool wait, struct race_target *targets)
 {
-	size_t slot = cache_slot(name, type);
-	size_t n = 0;
-
-	(void)pthread_mutex_lock(&cache_lock);
-	if (cache[slot].type == type && cache[slot].until_us > race_now_us() &&
-	    strcmp(cache[slot].name, name) == 0) {
-		n = cache[slot].n;
-		memcpy(targets, cache[slot].targets, n * sizeof(*targets));
+	if (egress_is_literal(&config->table->plan->egress[q->rule])) {
+		return address_parse(q->name, &targets[0].address) ? 1 : 0;
 	}
-	(void)pthread_mutex_unlock(&cache_lock);
-	if (n > 0) {
-		return n;
-	}
-	n = resolve(name, type, targets);
-	if (n > 0) {
-		(void)pthread_mutex_lock(&cache_lock);
-		(void)snprintf(cache[slot].name, sizeof(cache[slot].name), "%s", name);
-		cache[slot].type = type;
-		cache[slot].until_us = race_now_us() + CACHE_US;
-		cache[slot].n = n;
-		memcpy(cache[slot].targets, targets, n * sizeof(*targets));
-		(void)pthread_mutex_unlock(&cache_lock);
-	}
-	return n;
+	int64_t until_us;
+	return wait ? resolve_patiently(q->name, type_of(q), targets)
+	            : resolve_known(q->name, type_of(q), targets, &until_us);
 }
 
 /* Keeps the targets that may be dialled; the last refused one goes into the
@@ -195,34 +126,49 @@ static size_t keep_allowed(const struct dial_config *config, struct race_target 
 	return kept;
 }
 
-/* Resolves, judges and connects; fills the reply and returns the socket or -1. */
-static int dial(const struct job *job, struct dial_reply *reply)
+/* Resolves and judges; a race that may be run, or false with the reply filled.
+ * What goes by a proxy is never aimed at: dial() has to talk first. */
+static bool aim(const struct dial_config *config, const struct dial_request *q, bool wait,
+                struct race *ret_race, struct dial_reply *reply)
 {
-	const struct dial_request *q = &job->request;
-	const struct dial_config *config = job->dialler->config;
-	int type = q->udp ? SOCK_DGRAM : SOCK_STREAM;
 	struct race_target targets[MAX_DIAL_ADDRESSES] = { 0 };
-	size_t n = 1;
-	size_t tried = 0;
 
-	if (config->table->plan->egress[q->rule].kind != HOST_ADDRESS) {
-		n = resolve_cached(q->name, type, targets);
-	} else if (!address_parse(q->name, &targets[0].address)) {
-		n = 0;
+	if (proxy_for(config->table->plan, q) != NULL) {
+		return false;
 	}
+	size_t n = find_targets(config, q, wait, targets);
 	if (n == 0) {
 		reply->result = DIAL_NO_NAME;
-		return -1;
+		return false;
 	}
 	n = keep_allowed(config, targets, n, reply);
 	if (n == 0) {
 		reply->result = DIAL_GUARDED;
-		return -1;
+		return false;
 	}
 	memset(reply->kind, 0, sizeof(reply->kind));
 	race_interleave(targets, n);
-	int fd = race_connect(targets, n, q->port, type, job->deadline_us, &tried);
-	reply->address = targets[tried].address;
+	race_init(ret_race, targets, n, q->port, type_of(q));
+	return true;
+}
+
+/* Resolves, judges and connects, or goes on with what was begun; fills the reply
+ * and returns the socket or -1. */
+static int dial(struct job *job, struct dial_reply *reply)
+{
+	const struct dial_config *config = job->dialler->config;
+	const struct upstream *proxy = proxy_for(config->table->plan, &job->request);
+	size_t tried = 0;
+
+	if (proxy != NULL) {
+		return proxy_dial(config, proxy, &job->request, resolve_patiently, job->deadline_us,
+		                  reply);
+	}
+	if (job->race.n == 0 && !aim(config, &job->request, true, &job->race, reply)) {
+		return -1;
+	}
+	int fd = race_finish(&job->race, job->deadline_us, &tried);
+	reply->address = job->race.targets[tried].address;
 	if (fd < 0) {
 		reply->result = errno == ETIMEDOUT ? DIAL_TIMEOUT : DIAL_UNREACHABLE;
 		return -1;
@@ -255,11 +201,10 @@ static int through_gate(int udp, struct dial_reply *reply)
 }
 
 /* Takes `fd` (-1: none). */
-static void answer(const struct dialler *d, int64_t start_us, struct dial_reply *reply, int fd)
+static void send_reply(const struct dialler *d, struct dial_reply *reply, int64_t micros, int fd)
 {
 	auto_fd connected = fd;
 	struct msg_fds fds = { .v = { connected }, .n = connected >= 0 ? 1 : 0 };
-	int64_t micros = race_now_us() - start_us;
 
 	reply->micros = micros < UINT32_MAX ? (uint32_t)micros : UINT32_MAX;
 	if (send_patiently(d->sock, reply, &fds) < 0 && errno == ETOOMANYREFS) {
@@ -267,6 +212,15 @@ static void answer(const struct dialler *d, int64_t start_us, struct dial_reply 
 		reply->result = DIAL_BUSY;
 		(void)send_patiently(d->sock, reply, NULL);
 	}
+}
+
+/* The same for a job's socket. */
+static void answer(const struct job *job, struct dial_reply *reply, int fd)
+{
+	if (fd >= 0 && job->request.udp) {
+		fd = through_gate(fd, reply);
+	}
+	send_reply(job->dialler, reply, race_now_us() - job->start_us, fd);
 }
 
 static bool claim_answer(struct job *job)
@@ -282,6 +236,7 @@ static void job_release(struct job *job)
 {
 	(void)pthread_mutex_lock(&job->dialler->lock);
 	job->used = false;
+	atomic_fetch_sub(&job->dialler->n_used, 1);
 	(void)pthread_mutex_unlock(&job->dialler->lock);
 }
 
@@ -292,10 +247,7 @@ static void *job_main(void *arg)
 	auto_fd fd = dial(job, &reply);
 
 	if (claim_answer(job)) {
-		if (fd >= 0 && job->request.udp) {
-			fd = through_gate(steal_fd(&fd), &reply);
-		}
-		answer(job->dialler, job->start_us, &reply, steal_fd(&fd));
+		answer(job, &reply, steal_fd(&fd));
 	}
 	job_release(job);
 	return NULL;
@@ -321,7 +273,8 @@ static bool request_read(const struct dialler *d, const uint8_t *raw, ssize_t le
 	struct dial_request q;
 
 	/* Only 0 and 1 may be read as a bool at all. */
-	if (len != (ssize_t)sizeof(q) || raw[offsetof(struct dial_request, udp)] > 1) {
+	if (len != (ssize_t)sizeof(q) || raw[offsetof(struct dial_request, udp)] > 1 ||
+	    raw[offsetof(struct dial_request, spare)] > 1) {
 		return false;
 	}
 	memcpy(&q, raw, sizeof(q));
@@ -346,6 +299,7 @@ static struct job *job_take(struct dialler *d)
 		if (!d->jobs[i].used) {
 			job = &d->jobs[i];
 			job->used = true;
+			atomic_fetch_add(&d->n_used, 1);
 			job->answered = false;
 		}
 	}
@@ -372,7 +326,46 @@ static void refuse(const struct dialler *d, uint64_t id, enum dial_result result
 {
 	struct dial_reply reply = { .id = id, .result = result };
 
-	answer(d, race_now_us(), &reply, -1);
+	send_reply(d, &reply, 0, -1);
+}
+
+/* The first attempt, where that needs no waiting. False: a thread goes on. */
+static bool serve_at_once(struct job *job)
+{
+	struct dial_reply reply = { .id = job->request.id, .result = DIAL_OK };
+
+	if (!aim(job->dialler->config, &job->request, false, &job->race, &reply)) {
+		return false;
+	}
+	int fd = race_at_once(&job->race);
+	if (fd < 0) {
+		return false;
+	}
+	reply.address = job->race.targets[0].address;
+	answer(job, &reply, fd);
+	return true;
+}
+
+/* A socket that is aimed, while the name is known anyway. */
+static void serve_spare(const struct dialler *d, const struct dial_request *q)
+{
+	struct dial_reply reply = { .id = q->id, .result = DIAL_OK };
+	struct race_target known[MAX_DIAL_ADDRESSES];
+	struct race race;
+	int64_t now = race_now_us();
+	int64_t until_us = 0;
+	auto_fd fd = -1;
+
+	if (!q->udp && resolve_known(q->name, SOCK_STREAM, known, &until_us) > 0 &&
+	    aim(d->config, q, false, &race, &reply)) {
+		fd = race_aim(&race);
+	}
+	if (fd < 0) {
+		refuse(d, q->id, DIAL_BUSY);
+		return;
+	}
+	reply.address = race.targets[0].address;
+	send_reply(d, &reply, until_us > now ? until_us - now : 0, steal_fd(&fd));
 }
 
 static void serve(struct dialler *d, const struct dial_request *q)
@@ -385,9 +378,13 @@ static void serve(struct dialler *d, const struct dial_request *q)
 	}
 	job->dialler = d;
 	job->request = *q;
+	job->race.n = job->race.started = 0;
 	job->start_us = race_now_us();
 	job->deadline_us = job->start_us + (int64_t)d->config->timeout_ms * 1000;
-	if (job_start(job) < 0) {
+	if (serve_at_once(job)) {
+		job_release(job);
+	} else if (job_start(job) < 0) {
+		race_done(&job->race);
 		job_release(job);
 		refuse(d, q->id, DIAL_BUSY);
 	}
@@ -399,6 +396,9 @@ static int expire(struct dialler *d)
 	int64_t now = race_now_us();
 	int64_t next = -1;
 
+	if (atomic_load(&d->n_used) == 0) {
+		return -1;
+	}
 	for (size_t i = 0; i < MAX_DIALS; i++) {
 		struct job *job = &d->jobs[i];
 		(void)pthread_mutex_lock(&d->lock);
@@ -412,7 +412,7 @@ static int expire(struct dialler *d)
 			next = next < 0 || left < next ? left : next;
 		} else if (claim_answer(job)) {
 			struct dial_reply reply = { .id = job->request.id, .result = DIAL_TIMEOUT };
-			answer(d, job->start_us, &reply, -1);
+			send_reply(d, &reply, now - job->start_us, -1);
 		}
 	}
 	return next < 0 ? -1 : next > 60000000 ? 60000 : (int)(next / 1000) + 1;
@@ -436,10 +436,12 @@ static int hear(struct dialler *d)
 	bool bare = fds.n == 0;
 	msg_close(&fds);
 	memcpy(&id, raw, sizeof(id));
-	if (bare && request_read(d, raw, len, &q)) {
-		serve(d, &q);
-	} else {
+	if (!bare || !request_read(d, raw, len, &q)) {
 		refuse(d, id, DIAL_REFUSED_RULE);
+	} else if (q.spare) {
+		serve_spare(d, &q);
+	} else {
+		serve(d, &q);
 	}
 	return 0;
 }
@@ -468,7 +470,9 @@ _Noreturn void dial_main(int sock, const struct dial_config *config)
 	confine();
 	for (;;) {
 		struct pollfd p = { .fd = d.sock, .events = POLLIN };
-		int r = poll(&p, 1, expire(&d));
+		int wait = expire(&d);
+		/* With nothing under way there is no time to keep. */
+		int r = wait < 0 ? 1 : poll(&p, 1, wait);
 		if (r < 0 && errno != EINTR) {
 			break;
 		}

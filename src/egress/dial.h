@@ -17,6 +17,11 @@ enum dial_result {
 	DIAL_UNREACHABLE,  /* refused, no route, reset */
 	DIAL_TIMEOUT,
 	DIAL_BUSY, /* too many at once */
+	DIAL_PROXY_UNREACHABLE,
+	DIAL_PROXY_REFUSED, /* any answer of its that opens nothing */
+	DIAL_PROXY_AUTH,    /* 407: it wants other credentials */
+	DIAL_PROXY_BROKEN,  /* what it says is no answer */
+	DIAL_PROXY_NO_UDP,  /* datagrams cannot pass it */
 };
 
 const char *dial_result_name(enum dial_result r); /* "ok", "guarded", ...: reason codes */
@@ -26,6 +31,7 @@ struct dial_request {
 	uint32_t rule;
 	uint16_t port;
 	bool udp;
+	bool spare; /* aimed and not connected, for TCP; see race_aim() */
 	char name[254];
 };
 
@@ -34,9 +40,10 @@ struct dial_request {
 struct dial_reply {
 	uint64_t id;
 	enum dial_result result;
-	struct address address; /* dialled, or the last one refused */
+	struct address address; /* dialled (the proxy's, if by one), or the last one refused */
+	uint8_t via_proxy;      /* 1: by the owner's proxy (proxy.h) */
 	char kind[16];          /* with DIAL_GUARDED: "loopback", ... */
-	uint32_t micros;        /* how long it took */
+	uint32_t micros;        /* how long it took; of a spare: how long it is good */
 };
 
 struct dial_config {

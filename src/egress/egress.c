@@ -117,6 +117,7 @@ static pid_t start_broker(struct egress *e, const struct ssb_plan *plan, int dia
 		memcpy(keep + 2, e->listeners.fd, e->listeners.n * sizeof(int));
 		keep_only(keep, e->listeners.n + 2);
 		give_up(plan);
+		plan_forget_proxy(plan);
 		broker_main(&config);
 	}
 	return pid;
@@ -187,6 +188,9 @@ static void put_data(struct json *j, void *arg)
 	}
 	put_address(j, "address_asked", &e->asked);
 	put_address(j, e->kind_of[0] != '\0' ? "address_refused" : "address_dialled", &e->dialled);
+	if (e->via_proxy != 0) {
+		json_kstr(j, "via", "proxy");
+	}
 	json_kuint(j, "bytes_out", e->bytes_out);
 	json_kuint(j, "bytes_in", e->bytes_in);
 	json_kuint(j, "duration_us", e->micros);

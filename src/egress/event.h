@@ -25,6 +25,7 @@ struct egress_event {
 	char kind_of[16]; /* with "guarded": the range */
 	struct address asked;
 	struct address dialled; /* all zero: none */
+	uint8_t via_proxy;      /* not 0: `dialled` is the owner's proxy */
 	uint64_t bytes_out;
 	uint64_t bytes_in;
 	uint64_t micros;

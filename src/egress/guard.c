@@ -5,6 +5,8 @@
  * table and one comparison. Rows are tried in order: the narrow ones first. */
 #include "egress/guard.h"
 
+#include <string.h>
+
 #define V4_BITS ADDRESS_V4_BITS
 #define V4(a, b, c, d)                                                                             \
 	{                                                                                          \
@@ -125,6 +127,13 @@ const char *address_special(const struct address *a)
 		return kind;
 	}
 	return !cidr_contains(&GLOBAL, a) || cidr_contains(&PROTOCOLS, a) ? "reserved" : NULL;
+}
+
+bool address_is_loopback(const struct address *a)
+{
+	const char *kind = address_special(a);
+
+	return kind != NULL && strcmp(kind, "loopback") == 0;
 }
 
 bool guard_allows(const struct address *a, const struct cidr *granted, size_t n_granted,

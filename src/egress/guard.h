@@ -18,6 +18,8 @@
  * never public, but for 64:ff9b::/96. */
 const char *address_special(const struct address *a);
 
+bool address_is_loopback(const struct address *a); /* of kind "loopback" */
+
 /* May it be dialled: public, or inside one of the owner's ranges. *ret_kind is
  * the special kind otherwise. A grant of an IPv4 range does not reach through
  * the embeddings. */

@@ -5,8 +5,10 @@
 #include <sys/socket.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/own.h"
 #include "os/net.h"
+#include "policy/ranges.h"
 
 /* The benchmark range, which nobody routes, and a local prefix of our own. */
 static const uint8_t RANGE4[4] = { 198, 18, 0, 0 };
@@ -19,9 +21,19 @@ static int fail(struct ssb_error *err, const char *what)
 	return ssb_fail(err, SSB_E_LAYER, errno, "net", "cannot %s in the sandbox's network", what);
 }
 
-static int add(struct listeners *l, enum listener_kind kind, int family, const uint8_t *address,
+/* What is being made, and the TCP ports that were taken on every address of a
+ * family, as bits. */
+struct maker {
+	const struct egress_table *t;
+	struct listeners *l;
+	uint8_t taken[2][(UINT16_MAX + 1) / 8]; /* IPv4, IPv6 */
+};
+
+static int add(struct maker *m, enum listener_kind kind, int family, const uint8_t *address,
                uint16_t port, struct ssb_error *err)
 {
+	struct listeners *l = m->l;
+
 	if (l->n == MAX_LISTENERS) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "net",
 		                "more than %d pairs of name and port; declare fewer",
@@ -45,50 +57,102 @@ static int make_routes(const struct egress_table *t, struct ssb_error *err)
 	}
 	for (size_t i = 0; i < t->n_slots; i++) {
 		const struct slot *s = &t->slots[i];
-		if ((s->literal4 && net_local_range(AF_INET, s->v4, 32) != 0) ||
-		    (s->literal6 && net_local_range(AF_INET6, s->v6, 128) != 0)) {
+		unsigned bits = s->range.bits;
+		if ((s->literal4 && net_local_range(AF_INET, s->v4, bits - ADDRESS_V4_BITS) != 0) ||
+		    (s->literal6 && net_local_range(AF_INET6, s->v6, bits) != 0)) {
 			return fail(err, "set the route of an address");
 		}
 	}
 	return 0;
 }
 
-static int make_dns(const struct egress_table *t, struct listeners *l, struct ssb_error *err)
+static int make_dns(struct maker *m, struct ssb_error *err)
 {
 	uint8_t v4[4], v6[16];
 
 	(void)inet_pton(AF_INET, EGRESS_DNS4, v4);
 	(void)inet_pton(AF_INET6, EGRESS_DNS6, v6);
-	if (add(l, LISTEN_DNS_UDP, AF_INET, v4, 53, err) != 0 ||
-	    add(l, LISTEN_DNS_TCP, AF_INET, v4, 53, err) != 0) {
+	if (add(m, LISTEN_DNS_UDP, AF_INET, v4, 53, err) != 0 ||
+	    add(m, LISTEN_DNS_TCP, AF_INET, v4, 53, err) != 0) {
 		return -1;
 	}
-	return t->v6 && (add(l, LISTEN_DNS_UDP, AF_INET6, v6, 53, err) != 0 ||
-	                 add(l, LISTEN_DNS_TCP, AF_INET6, v6, 53, err) != 0)
+	return m->t->v6 && (add(m, LISTEN_DNS_UDP, AF_INET6, v6, 53, err) != 0 ||
+	                    add(m, LISTEN_DNS_TCP, AF_INET6, v6, 53, err) != 0)
 	               ? -1
 	               : 0;
 }
 
-/* The ports of all rules that a slot falls under, each once for TCP and once for
- * UDP. Each socket is bound to one address: replies leave from the one asked. */
-static int make_slot(const struct egress_table *t, const struct slot *s, struct listeners *l,
+static bool is_taken(const struct maker *m, bool v6, uint16_t port)
+{
+	return (m->taken[v6][port / 8] >> port % 8 & 1) != 0;
+}
+
+/* One socket for the port on all addresses of the range's family: which one was
+ * asked for is told by each connection. */
+static int take_port(struct maker *m, const struct slot *s, uint16_t port, struct ssb_error *err)
+{
+	static const uint8_t ANY[16];
+	bool v6 = s->literal6;
+
+	if (is_taken(m, v6, port)) {
+		return 0;
+	}
+	m->taken[v6][port / 8] |= (uint8_t)(1U << port % 8);
+	return add(m, LISTEN_TCP, v6 ? AF_INET6 : AF_INET, ANY, port, err);
+}
+
+/* A socket for each address of a range, but for those that a narrower rule has. */
+static int make_each(struct maker *m, const struct slot *s, enum listener_kind kind, uint16_t port,
                      struct ssb_error *err)
 {
-	const struct ssb_plan *p = t->plan;
+	for (uint64_t i = 0; i < range_size(&s->range); i++) {
+		struct address a = s->range.base;
+		a.b[15] = (uint8_t)(a.b[15] + i);
+		if (egress_is_at(m->t, s, &a) &&
+		    add(m, kind, s->literal4 ? AF_INET : AF_INET6, s->literal4 ? a.b + 12 : a.b,
+		        port, err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+_Static_assert(MAX_RANGE_SOCKETS <= 256, "the addresses of such a range differ in one byte");
+
+/* One port of one slot. Each socket is bound to one address, so that replies
+ * leave from the one asked; only wide ranges take their TCP ports whole. */
+static int make_port(struct maker *m, const struct slot *s, enum listener_kind kind, uint16_t port,
+                     struct ssb_error *err)
+{
+	bool tcp = kind == LISTEN_TCP;
+	bool v4 = !s->literal6 && !(tcp && is_taken(m, false, port));
+	bool v6 = !s->literal4 && (m->t->v6 || s->literal6) && !(tcp && is_taken(m, true, port));
+
+	if (s->literal4 || s->literal6) {
+		return v4 || v6 ? make_each(m, s, kind, port, err) : 0;
+	}
+	if (v4 && add(m, kind, AF_INET, s->v4, port, err) != 0) {
+		return -1;
+	}
+	return v6 ? add(m, kind, AF_INET6, s->v6, port, err) : 0;
+}
+
+/* The ports of all rules that a slot falls under, each once for TCP and once for
+ * UDP; of wide ranges first, and only, the TCP ports. */
+static int make_slot(struct maker *m, const struct slot *s, bool wide, struct ssb_error *err)
+{
+	const struct ssb_plan *p = m->t->plan;
 
 	for (size_t r = 0; r < p->n_egress; r++) {
 		bool udp = p->egress[r].protocol == PROTO_UDP;
-		enum listener_kind kind = udp ? LISTEN_UDP : LISTEN_TCP;
-		for (size_t i = 0; i < p->egress[r].n_ports; i++) {
+		for (size_t i = 0; i < p->egress[r].n_ports && !(wide && udp); i++) {
 			uint16_t port = p->egress[r].ports[i];
-			if (egress_rule_for(t, s, port, udp) != (int)r) {
+			if (egress_rule_for(m->t, s, port, udp) != (int)r) {
 				continue; /* another rule's */
 			}
-			if (!s->literal6 && add(l, kind, AF_INET, s->v4, port, err) != 0) {
-				return -1;
-			}
-			if (!s->literal4 && (t->v6 || s->literal6) &&
-			    add(l, kind, AF_INET6, s->v6, port, err) != 0) {
+			if ((wide ? take_port(m, s, port, err)
+			          : make_port(m, s, udp ? LISTEN_UDP : LISTEN_TCP, port, err)) !=
+			    0) {
 				return -1;
 			}
 		}
@@ -98,12 +162,19 @@ static int make_slot(const struct egress_table *t, const struct slot *s, struct 
 
 int listeners_make(const struct egress_table *t, struct listeners *l, struct ssb_error *err)
 {
+	struct maker m = { .t = t, .l = l };
+
 	l->n = 0;
-	if (make_routes(t, err) != 0 || make_dns(t, l, err) != 0) {
+	if (make_routes(t, err) != 0 || make_dns(&m, err) != 0) {
 		return -1;
 	}
 	for (size_t i = 0; i < t->n_slots; i++) {
-		if (make_slot(t, &t->slots[i], l, err) != 0) {
+		if (t->slots[i].wide && make_slot(&m, &t->slots[i], true, err) != 0) {
+			return -1;
+		}
+	}
+	for (size_t i = 0; i < t->n_slots; i++) {
+		if (make_slot(&m, &t->slots[i], false, err) != 0) {
 			return -1;
 		}
 	}

@@ -6,25 +6,11 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
-#include "base/limits.h"
 #include "base/own.h"
-
-struct race {
-	const struct race_target *targets;
-	size_t n;
-	uint16_t port;
-	int type;
-	size_t started;                        /* targets[0..started) were tried */
-	int64_t next_us;                       /* when the next one starts */
-	struct pollfd fds[MAX_DIAL_ADDRESSES]; /* fd -1: failed */
-	size_t running;
-	int last_errno;
-};
 
 int64_t race_now_us(void)
 {
@@ -119,20 +105,34 @@ static int wait_ms(const struct race *r, int64_t now, int64_t deadline)
 	return ms <= 0 ? 0 : ms > 60000 ? 60000 : (int)ms;
 }
 
+/* Asked again, connect() says how it went: 0, or -1 with errno. It also notes in
+ * the socket that it is connected, so that nothing can connect it anew. */
+static int outcome(const struct race *r, size_t i)
+{
+	struct sockaddr_storage to;
+	socklen_t len = sockaddr_of(&r->targets[i], r->port, &to);
+
+	if (connect(r->fds[i].fd, (const struct sockaddr *)&to, len) == 0 || errno == EISCONN) {
+		return 0;
+	}
+	return -1;
+}
+
 /* Looks at the sockets that have news; the index of a connected one, or -1. */
 static int sift(struct race *r)
 {
 	for (size_t i = 0; i < r->started; i++) {
 		struct pollfd *p = &r->fds[i];
-		int error = 0;
-		socklen_t len = sizeof(error);
 		if (p->fd < 0 || p->revents == 0) {
 			continue;
 		}
-		if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0) {
+		if (outcome(r, i) == 0) {
 			return (int)i;
 		}
-		r->last_errno = error != 0 ? error : errno;
+		if (errno == EALREADY || errno == EINPROGRESS || errno == EINTR) {
+			continue;
+		}
+		r->last_errno = errno;
 		own_close(&p->fd);
 		r->running--;
 		r->next_us = 0;
@@ -164,22 +164,70 @@ static int run(struct race *r, int64_t deadline)
 	}
 }
 
+void race_init(struct race *r, const struct race_target *targets, size_t n, uint16_t port, int type)
+{
+	assert(n > 0 && n <= MAX_DIAL_ADDRESSES);
+	*r = (struct race){ .n = n, .port = port, .type = type };
+	memcpy(r->targets, targets, n * sizeof(*targets));
+}
+
+int race_at_once(struct race *r)
+{
+	start_next(r, race_now_us());
+	r->fds[0].revents = POLLOUT; /* let it be so: it is asked, not waited for */
+	if (sift(r) < 0) {
+		return -1;
+	}
+	r->running--;
+	return steal_fd(&r->fds[0].fd);
+}
+
+int race_aim(const struct race *r)
+{
+	struct sockaddr_storage to;
+	socklen_t len = sockaddr_of(&r->targets[0], r->port, &to);
+	auto_fd fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	const int on = 1;
+
+	/* Fast open without a cookie: the kernel leaves the SYN to the first send(),
+	 * which will have no data, so that it is a SYN like any other. */
+	if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) != 0 ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof(on)) != 0 ||
+	    connect(fd, (const struct sockaddr *)&to, len) != 0) {
+		return -1;
+	}
+	return steal_fd(&fd);
+}
+
+void race_done(struct race *r)
+{
+	for (size_t i = 0; i < r->started; i++) {
+		own_close(&r->fds[i].fd);
+	}
+	r->started = 0;
+}
+
+int race_finish(struct race *r, int64_t deadline_us, size_t *tried)
+{
+	int fd = -1;
+	int winner = run(r, deadline_us);
+
+	*tried = r->started > 0 ? r->started - 1 : 0;
+	if (winner >= 0) {
+		fd = steal_fd(&r->fds[winner].fd);
+		*tried = (size_t)winner;
+	}
+	race_done(r);
+	errno = r->last_errno;
+	return fd;
+}
+
 int race_connect(const struct race_target *targets, size_t n, uint16_t port, int type,
                  int64_t deadline_us, size_t *tried)
 {
-	struct race r = { .targets = targets, .n = n, .port = port, .type = type };
-	int fd = -1;
+	struct race r;
 
-	assert(n > 0 && n <= MAX_DIAL_ADDRESSES);
-	int winner = run(&r, deadline_us);
-	*tried = r.started > 0 ? r.started - 1 : 0;
-	if (winner >= 0) {
-		fd = steal_fd(&r.fds[winner].fd);
-		*tried = (size_t)winner;
-	}
-	for (size_t i = 0; i < r.started; i++) {
-		own_close(&r.fds[i].fd);
-	}
-	errno = r.last_errno;
-	return fd;
+	race_init(&r, targets, n, port, type);
+	return race_finish(&r, deadline_us, tried);
 }

@@ -7,7 +7,10 @@
 
 #include "base/own.h"
 
-#define PIPE_BYTES 65536 /* what a pipe takes by default */
+/* A pipe has 16 places, of one page or of a whole buffer of the network's, which
+ * may be of many pages. */
+#define PIPE_BYTES  (1U << 20)
+#define SMALL_BYTES 4096 /* copied; what any pipe takes, should it have to wait there */
 
 /* One empty pipe for the next flow that needs one: most turns leave none in use. */
 static int spare[2] = { -1, -1 };
@@ -34,7 +37,7 @@ static void give_pipe(struct flow *f)
 
 void flow_init(struct flow *f, int from, int to)
 {
-	*f = (struct flow){ .from = from, .to = to, .pipe = { -1, -1 } };
+	*f = (struct flow){ .from = from, .to = to, .pipe = { -1, -1 }, .readable = true };
 }
 
 void flow_done(struct flow *f)
@@ -43,14 +46,45 @@ void flow_done(struct flow *f)
 	own_close(&f->pipe[1]);
 }
 
-/* 1: moved, 0: not now, -1: broken. */
+static bool not_now(void)
+{
+	return errno == EAGAIN || errno == EINTR;
+}
+
+/* A few bytes: a copy is cheaper than a pipe. 1: moved, 0: not now, -1: broken. */
+static int copy(struct flow *f, uint64_t max, uint64_t *ret_moved)
+{
+	char buf[SMALL_BYTES];
+	size_t want = max < sizeof(buf) ? (size_t)max : sizeof(buf);
+	ssize_t n = recv(f->from, buf, want, MSG_DONTWAIT);
+
+	if (n <= 0) {
+		f->readable = n < 0 && errno == EINTR;
+		f->eof = n == 0;
+		return n == 0 ? 1 : not_now() ? 0 : -1;
+	}
+	f->bulk = n == SMALL_BYTES;
+	f->readable = (size_t)n == want || f->ending;
+	ssize_t w = send(f->to, buf, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (w < 0 && !not_now()) {
+		return -1;
+	}
+	size_t sent = w > 0 ? (size_t)w : 0;
+	size_t left = (size_t)n - sent;
+	*ret_moved += sent;
+	if (left > 0) {
+		if (take_pipe(f) != 0 || write(f->pipe[1], buf + sent, left) != (ssize_t)left) {
+			return -1;
+		}
+		f->piped = left;
+	}
+	return 1;
+}
+
 static int fill(struct flow *f, uint64_t max)
 {
 	size_t room = PIPE_BYTES - f->piped;
 
-	if (f->eof || room == 0 || max == 0) {
-		return 0;
-	}
 	if (f->pipe[0] < 0 && take_pipe(f) != 0) {
 		return -1;
 	}
@@ -64,7 +98,18 @@ static int fill(struct flow *f, uint64_t max)
 		f->eof = true;
 		return 1;
 	}
-	return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	/* Or is the pipe full? */
+	f->readable = f->piped > 0 || errno == EINTR;
+	return not_now() ? 0 : -1;
+}
+
+/* At most `max` bytes, those in the pipe among them. */
+static int take_in(struct flow *f, uint64_t max, uint64_t *ret_moved)
+{
+	if (f->eof || !f->readable || max <= f->piped || f->piped >= PIPE_BYTES) {
+		return 0;
+	}
+	return f->bulk || f->piped > 0 ? fill(f, max - f->piped) : copy(f, max, ret_moved);
 }
 
 static int drain(struct flow *f, uint64_t *ret_moved)
@@ -79,7 +124,8 @@ static int drain(struct flow *f, uint64_t *ret_moved)
 		*ret_moved += (uint64_t)n;
 		return 1;
 	}
-	return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+	f->blocked = true;
+	return n < 0 && not_now() ? 0 : -1;
 }
 
 enum flow_result flow_turn(struct flow *f, uint64_t max, uint64_t *ret_moved)
@@ -87,9 +133,10 @@ enum flow_result flow_turn(struct flow *f, uint64_t max, uint64_t *ret_moved)
 	uint64_t start = *ret_moved;
 	bool moved = false;
 
+	f->blocked = false;
 	while (*ret_moved - start < max) {
-		int in = fill(f, max - (*ret_moved - start));
-		int out = drain(f, ret_moved);
+		int in = take_in(f, max - (*ret_moved - start), ret_moved);
+		int out = in < 0 ? 0 : drain(f, ret_moved);
 		if (in < 0 || out < 0) {
 			return FLOW_BROKEN;
 		}
@@ -98,6 +145,7 @@ enum flow_result flow_turn(struct flow *f, uint64_t max, uint64_t *ret_moved)
 		}
 		moved = true;
 	}
+	f->bulk = f->bulk && *ret_moved - start >= SMALL_BYTES;
 	if (f->piped == 0) {
 		give_pipe(f);
 		if (f->eof && !f->done) {

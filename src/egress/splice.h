@@ -1,4 +1,4 @@
-/* splice.h - one direction of a relayed connection, without copying.
+/* splice.h - one direction of a relayed connection; what is much without copying.
  *
  * Bytes go through a pipe that exists only while some are on their way: the
  * kernel shrinks the pipes of a user who has many. */
@@ -13,8 +13,12 @@ struct flow {
 	int from, to;
 	int pipe[2]; /* -1: none */
 	size_t piped;
-	bool eof;  /* the source has ended */
-	bool done; /* and its end was passed on */
+	bool readable; /* there may be something to read; an event says so anew */
+	bool ending;   /* an end is to come: a short read is not the last one */
+	bool bulk;     /* worth a pipe */
+	bool blocked;  /* the other side takes no more for now */
+	bool eof;      /* the source has ended */
+	bool done;     /* and its end was passed on */
 };
 
 enum flow_result { FLOW_IDLE, FLOW_MOVED, FLOW_BROKEN };

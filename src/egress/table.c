@@ -4,7 +4,8 @@
  *
  * A name beneath several wildcards belongs to the narrowest one. Its pool can
  * therefore be used on the ports of every wildcard around it, and on no other
- * ones: that is known before any name is asked for. */
+ * ones: that is known before any name is asked for. So it is with addresses:
+ * one belongs to the narrowest range around it. */
 #include "egress/table.h"
 
 #include <stdio.h>
@@ -14,14 +15,12 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "policy/ranges.h"
 
 #define NAME_BYTES   sizeof(((struct slot *)NULL)->name)
 #define SLOTS_PER_24 254 /* .0 and .255 look like networks and broadcasts */
 
 static const uint8_t SYNTHETIC6[16] = { 0xfd, 0x53, 0x73, 0x73, 0x62, 0x73, 0, 1 };
-
-/* What the sandbox itself lives on: no literal of a plan may lie there. */
-static const char *const OWN_RANGES[] = { "198.18.0.0/15", "fd53:7373:6273::/48" };
 
 /* Ports on which a client speaks TLS or HTTP from its first byte. */
 static const uint16_t TLS_PORTS[] = { 443, 465, 636, 853, 990, 993, 995, 5061, 8443 };
@@ -93,6 +92,8 @@ static bool same_address(const char *a, const char *b)
 bool egress_name_matches(const struct egress_rule *rule, const char *name)
 {
 	const char *domain = rule->domain.s;
+	struct cidr range;
+	struct address a;
 
 	switch (rule->kind) {
 	case HOST_EXACT:
@@ -102,63 +103,119 @@ bool egress_name_matches(const struct egress_rule *rule, const char *name)
 	case HOST_ADDRESS:
 		return same_address(domain, name);
 	case HOST_CIDR:
-		break;
+		return address_parse(name, &a) && cidr_parse(domain, &range) &&
+		       cidr_contains(&range, &a);
 	}
 	return false;
 }
 
-/* The larger, the fewer names a rule stands for. */
-static size_t narrowness(const struct egress_rule *rule)
+bool egress_is_literal(const struct egress_rule *rule)
 {
-	return rule->kind == HOST_WILDCARD ? strlen(rule->domain.s) : SIZE_MAX;
+	return rule->kind == HOST_ADDRESS || rule->kind == HOST_CIDR;
+}
+
+static bool is_range(const struct slot *s)
+{
+	return (s->literal4 || s->literal6) && s->range.bits < 128;
+}
+
+const char *egress_name(const struct slot *s, const struct address *asked, char out[ADDRESS_TEXT])
+{
+	if (!is_range(s)) {
+		return s->name;
+	}
+	address_format(asked, out);
+	return out;
+}
+
+/* The larger, the fewer names or addresses a rule stands for. */
+static size_t narrowness(const struct egress_table *t, size_t rule)
+{
+	const struct egress_rule *r = &t->plan->egress[rule];
+
+	return r->kind == HOST_CIDR       ? t->ranges[rule].bits
+	       : r->kind == HOST_WILDCARD ? strlen(r->domain.s)
+	                                  : SIZE_MAX;
 }
 
 /* An unused slot of a pool may get any name beneath its wildcard. */
-static bool rule_covers(const struct egress_table *t, const struct egress_rule *rule,
-                        const struct slot *slot)
+static bool rule_covers(const struct egress_table *t, size_t rule, const struct slot *slot)
 {
-	if (slot->name[0] != '\0') {
-		return egress_name_matches(rule, slot->name);
+	const struct egress_rule *r = &t->plan->egress[rule];
+
+	if (slot->literal4 || slot->literal6) {
+		const struct cidr *range = &t->ranges[rule];
+		return egress_is_literal(r) && range->bits <= slot->range.bits &&
+		       cidr_contains(range, &slot->range.base);
 	}
-	return rule->kind == HOST_WILDCARD &&
-	       ends_with(t->plan->egress[slot->rule].domain.s + 1, rule->domain.s + 1);
+	if (slot->name[0] != '\0') {
+		return egress_name_matches(r, slot->name);
+	}
+	return r->kind == HOST_WILDCARD &&
+	       ends_with(t->plan->egress[slot->rule].domain.s + 1, r->domain.s + 1);
 }
 
 int egress_rule_for(const struct egress_table *t, const struct slot *slot, uint16_t port, bool udp)
 {
-	const struct egress_rule *best = NULL;
+	int best = -1;
 
 	for (size_t i = 0; i < t->plan->n_egress; i++) {
 		const struct egress_rule *r = &t->plan->egress[i];
 		if ((r->protocol == PROTO_UDP) != udp || !port_in(r->ports, r->n_ports, port) ||
-		    !rule_covers(t, r, slot)) {
+		    !rule_covers(t, i, slot)) {
 			continue;
 		}
-		if (best == NULL || narrowness(r) > narrowness(best)) {
-			best = r;
+		if (best < 0 || narrowness(t, i) > narrowness(t, (size_t)best)) {
+			best = (int)i;
 		}
 	}
-	return best != NULL ? (int)(best - t->plan->egress) : -1;
+	return best;
 }
 
 static bool slot_has(const struct slot *s, const struct address *a)
 {
-	if (address_is_v4(a)) {
-		return !s->literal6 && memcmp(s->v4, a->b + 12, sizeof(s->v4)) == 0;
+	if (s->literal4 || s->literal6) {
+		return cidr_contains(&s->range, a);
 	}
-	return !s->literal4 && memcmp(s->v6, a->b, sizeof(s->v6)) == 0;
+	if (address_is_v4(a)) {
+		return memcmp(s->v4, a->b + 12, sizeof(s->v4)) == 0;
+	}
+	return memcmp(s->v6, a->b, sizeof(s->v6)) == 0;
+}
+
+/* Its index; n_slots: none. */
+static size_t slot_at(const struct egress_table *t, const struct address *a)
+{
+	size_t best = t->n_slots;
+
+	for (size_t i = 0; i < t->n_slots; i++) {
+		const struct slot *s = &t->slots[i];
+		/* An address of a pool that was given to no name leads nowhere. */
+		if (s->name[0] == '\0' || !slot_has(s, a)) {
+			continue;
+		}
+		if (!is_range(s)) {
+			return i;
+		}
+		if (best == t->n_slots || s->range.bits > t->slots[best].range.bits) {
+			best = i;
+		}
+	}
+	return best;
 }
 
 struct slot *egress_by_address(struct egress_table *t, const struct address *a)
 {
-	for (size_t i = 0; i < t->n_slots; i++) {
-		struct slot *s = &t->slots[i];
-		/* An address of a pool that was given to no name leads nowhere. */
-		if (s->name[0] != '\0' && slot_has(s, a)) {
-			return s;
-		}
-	}
-	return NULL;
+	size_t i = slot_at(t, a);
+
+	return i < t->n_slots ? &t->slots[i] : NULL;
+}
+
+bool egress_is_at(const struct egress_table *t, const struct slot *s, const struct address *a)
+{
+	size_t i = slot_at(t, a);
+
+	return i < t->n_slots && &t->slots[i] == s;
 }
 
 static bool same_domain(const struct egress_rule *a, const struct egress_rule *b)
@@ -181,15 +238,16 @@ static unsigned slot_maker(const struct ssb_plan *plan, size_t rule)
 	return (unsigned)rule;
 }
 
-static const struct egress_rule *narrowest_wildcard(const struct ssb_plan *plan, const char *name)
+/* Its index; -1: none. */
+static int narrowest_wildcard(const struct egress_table *t, const char *name)
 {
-	const struct egress_rule *best = NULL;
+	int best = -1;
 
-	for (size_t i = 0; i < plan->n_egress; i++) {
-		const struct egress_rule *r = &plan->egress[i];
+	for (size_t i = 0; i < t->plan->n_egress; i++) {
+		const struct egress_rule *r = &t->plan->egress[i];
 		if (r->kind == HOST_WILDCARD && egress_name_matches(r, name) &&
-		    (best == NULL || narrowness(r) > narrowness(best))) {
-			best = r;
+		    (best < 0 || narrowness(t, i) > narrowness(t, (size_t)best))) {
+			best = (int)i;
 		}
 	}
 	return best;
@@ -205,11 +263,11 @@ struct slot *egress_by_name(struct egress_table *t, const char *name, bool *ret_
 			return s;
 		}
 	}
-	const struct egress_rule *rule = narrowest_wildcard(t->plan, name);
-	if (rule == NULL) {
+	int rule = narrowest_wildcard(t, name);
+	if (rule < 0) {
 		return NULL;
 	}
-	unsigned maker = slot_maker(t->plan, (size_t)(rule - t->plan->egress));
+	unsigned maker = slot_maker(t->plan, (size_t)rule);
 	for (size_t i = 0; i < t->n_slots; i++) {
 		struct slot *s = &t->slots[i];
 		if (s->pool && s->rule == maker && s->name[0] == '\0') {
@@ -240,32 +298,28 @@ static struct slot *slot_add(struct egress_table *t, size_t rule)
 
 _Static_assert(MAX_EGRESS_SLOTS <= SLOTS_PER_24 * 254, "within 198.18.0.0/16");
 
+/* An address, or a range of them. */
 static int literal_add(struct egress_table *t, size_t rule, struct ssb_error *err)
 {
 	const char *text = t->plan->egress[rule].domain.s;
-	struct address a;
-	struct cidr own;
+	struct cidr c = t->ranges[rule];
 
-	if (!address_parse(text, &a)) {
-		return ssb_fail(err, SSB_E_POLICY, 0, "egress", "'%s' is not an address", text);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(OWN_RANGES); i++) {
-		if (cidr_parse(OWN_RANGES[i], &own) && cidr_contains(&own, &a)) {
-			return ssb_fail(err, SSB_E_POLICY, 0, "egress",
-			                "%s lies in %s, which the sandbox uses for itself; declare "
-			                "the host by name",
-			                text, OWN_RANGES[i]);
-		}
+	if (range_of_sandbox(&c) != NULL) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "egress",
+		                "%s lies in %s, which the sandbox uses for itself; declare "
+		                "the host by name",
+		                text, range_of_sandbox(&c));
 	}
 	struct slot *s = slot_add(t, rule);
-	s->literal4 = address_is_v4(&a);
+	s->range = c;
+	s->literal4 = address_is_v4(&c.base);
 	s->literal6 = !s->literal4;
 	memset(s->v4, 0, sizeof(s->v4));
 	memset(s->v6, 0, sizeof(s->v6));
 	if (s->literal4) {
-		memcpy(s->v4, a.b + 12, sizeof(s->v4));
+		memcpy(s->v4, c.base.b + 12, sizeof(s->v4));
 	} else {
-		memcpy(s->v6, a.b, sizeof(s->v6));
+		memcpy(s->v6, c.base.b, sizeof(s->v6));
 	}
 	(void)snprintf(s->name, sizeof(s->name), "%s", text);
 	return 0;
@@ -276,14 +330,12 @@ static int rule_add(struct egress_table *t, size_t rule, struct ssb_error *err)
 	const struct egress_rule *r = &t->plan->egress[rule];
 	size_t need = r->kind == HOST_WILDCARD ? EGRESS_POOL : 1;
 
-	if (r->kind == HOST_CIDR) {
-		return ssb_fail(err, SSB_E_POLICY, 0, "egress",
-		                "the address range %s cannot be granted yet; declare names, or "
-		                "single addresses",
-		                r->domain.s);
-	}
 	if (strlen(r->domain.s) >= NAME_BYTES) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "egress", "a domain is longer than 253 bytes");
+	}
+	if (egress_is_literal(r) && !cidr_parse(r->domain.s, &t->ranges[rule])) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "egress", "'%s' is not an address",
+		                r->domain.s);
 	}
 	if (slot_maker(t->plan, rule) != rule) {
 		return 0;
@@ -294,7 +346,7 @@ static int rule_add(struct egress_table *t, size_t rule, struct ssb_error *err)
 		                "%d); declare fewer",
 		                MAX_EGRESS_SLOTS, EGRESS_POOL);
 	}
-	if (r->kind == HOST_ADDRESS) {
+	if (egress_is_literal(r)) {
 		return literal_add(t, rule, err);
 	}
 	for (size_t i = 0; i < need; i++) {
@@ -315,6 +367,23 @@ static size_t slots_at_most(const struct ssb_plan *plan)
 		n += plan->egress[i].kind == HOST_WILDCARD ? EGRESS_POOL : 1;
 	}
 	return n < MAX_EGRESS_SLOTS ? n : MAX_EGRESS_SLOTS;
+}
+
+/* Would a socket for each address and each TCP port be too many? */
+static bool is_wide(const struct egress_table *t, const struct slot *s)
+{
+	size_t n = 0;
+
+	for (size_t r = 0; is_range(s) && r < t->plan->n_egress; r++) {
+		const struct egress_rule *rule = &t->plan->egress[r];
+		for (size_t i = 0; i < rule->n_ports; i++) {
+			n += egress_rule_for(t, s, rule->ports[i], false) == (int)r;
+			if (n > 0 && range_size(&s->range) > MAX_RANGE_SOCKETS / n) {
+				return true;
+			}
+		}
+	}
+	return false;
 }
 
 /* Lines of if_inet6 begin with the address in 32 hexadecimal digits. */
@@ -344,8 +413,9 @@ int egress_table_new(const struct ssb_plan *plan, struct egress_table **ret, str
 
 	if (t != NULL) {
 		t->slots = calloc(slots_at_most(plan) + 1, sizeof(*t->slots));
+		t->ranges = calloc(plan->n_egress + 1, sizeof(*t->ranges));
 	}
-	if (t == NULL || t->slots == NULL) {
+	if (t == NULL || t->slots == NULL || t->ranges == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "egress", "no memory for the network rules");
 	}
 	t->plan = plan;
@@ -355,6 +425,9 @@ int egress_table_new(const struct ssb_plan *plan, struct egress_table **ret, str
 			return -1;
 		}
 	}
+	for (size_t i = 0; i < t->n_slots; i++) {
+		t->slots[i].wide = is_wide(t, &t->slots[i]);
+	}
 	*ret = steal_ptr(&t);
 	return 0;
 }
@@ -363,6 +436,7 @@ void egress_table_free(struct egress_table *t)
 {
 	if (t != NULL) {
 		free(t->slots);
+		free(t->ranges);
 		free(t);
 	}
 }

@@ -5,7 +5,8 @@
  * Every exact name has a synthetic address of each family; a wildcard has a
  * pool of them, given out as names are asked for. A connection is therefore
  * always to one name, whatever real address it shares with others. A literal
- * address of the plan is its own name. */
+ * address of the plan is its own name; a range of them has one slot, and each
+ * connection the name of the address that it asked for. */
 #ifndef EGRESS_TABLE_H
 #define EGRESS_TABLE_H
 
@@ -29,10 +30,13 @@ struct slot {
 	uint8_t v4[4];  /* network order */
 	uint8_t v6[16];
 	bool literal4, literal6; /* v4 or v6 is the plan's own literal; the other is unused */
+	struct cidr range;       /* of a literal: itself, or more; v4 or v6 is its base */
+	bool wide; /* a range with too many addresses and TCP ports for a socket each */
 };
 
 struct egress_table {
 	const struct ssb_plan *plan; /* borrowed */
+	struct cidr *ranges;         /* of each rule; of names with 0 bits, and unused */
 	struct slot *slots;
 	size_t n_slots;
 	bool v6; /* the host has IPv6: AAAA is answered */
@@ -42,8 +46,14 @@ struct egress_table {
 int egress_table_new(const struct ssb_plan *plan, struct egress_table **ret, struct ssb_error *err);
 void egress_table_free(struct egress_table *t);
 
-/* Slot of a dialled address (16-byte form, IPv4 mapped); NULL: none. */
+/* Slot of a dialled address (16-byte form, IPv4 mapped), of ranges the
+ * narrowest; NULL: none. */
 struct slot *egress_by_address(struct egress_table *t, const struct address *a);
+bool egress_is_at(const struct egress_table *t, const struct slot *s, const struct address *a);
+
+/* What a connection that asked for this address of the slot is for: its name,
+ * or the address itself, written into `out`. */
+const char *egress_name(const struct slot *s, const struct address *asked, char out[ADDRESS_TEXT]);
 
 /* Slot of a name that a rule grants; for a wildcard the slot that the name
  * has or now gets. NULL: no rule, or the pool is used up (*ret_full). `name`
@@ -59,6 +69,7 @@ int egress_rule_for(const struct egress_table *t, const struct slot *slot, uint1
 enum first_bytes egress_first_bytes(const struct egress_rule *rule, uint16_t port);
 
 bool egress_name_matches(const struct egress_rule *rule, const char *name);
+bool egress_is_literal(const struct egress_rule *rule); /* an address or a range of them */
 
 /* Is there a listener of ours at this address and port? */
 bool egress_answers(struct egress_table *t, const struct address *to, uint16_t port, bool udp);

@@ -11,6 +11,7 @@
 #include "base/own.h"
 #include "manifest/check.h"
 #include "manifest/names.h"
+#include "manifest/resources.h"
 #include "manifest/values.h"
 
 struct level {
@@ -139,10 +140,10 @@ static void read_egress(struct ctx *c, const struct ynode *n, const struct field
 #define LEVEL(where, table) { (where), (table), ARRAY_LEN(table) }
 #define AT(member)      .offset = offsetof(struct manifest, member)
 #define RULE_AT(member) .offset = offsetof(struct egress_rule, member)
-#define NUMBER(name, least, most) \
-	{ #name, read_number, AT(resources.name), .min = (least), .max = (uint64_t)(most) }
-#define NET_NUMBER(name, least, most) \
-	{ #name, read_number, AT(net.name), .min = (least), .max = (uint64_t)(most) }
+#define RESOURCE(name, unit, after, least, most, usual) \
+	{ #name, read_number, AT(resources.name), .min = (least), .max = (uint64_t)(most) },
+#define NET_LIMIT(name, unit, after, least, most, usual) \
+	{ #name, read_number, AT(net.name), .min = (least), .max = (uint64_t)(most) },
 /* clang-format on */
 
 static const struct field RULE_FIELDS[] = {
@@ -152,12 +153,8 @@ static const struct field RULE_FIELDS[] = {
 };
 static const struct level RULE_LEVEL = LEVEL("an item of permissions.network.egress", RULE_FIELDS);
 
-static const struct field NETWORK_FIELDS[] = {
-	{ "egress", read_egress, 0, .level = &RULE_LEVEL },
-	NET_NUMBER(max_connections, 1, MAX_CONNECTIONS_CAP),
-	NET_NUMBER(max_bytes_out, 1, MAX_NET_BYTES_CAP),
-	NET_NUMBER(max_bytes_in, 1, MAX_NET_BYTES_CAP),
-};
+static const struct field NETWORK_FIELDS[] = { { "egress", read_egress, 0, .level = &RULE_LEVEL },
+	                                       NET_LIMIT_ROWS(NET_LIMIT) };
 static const struct level NETWORK_LEVEL = LEVEL("permissions.network", NETWORK_FIELDS);
 
 static const struct field FILE_FIELDS[] = {
@@ -192,15 +189,7 @@ static const struct field SKILL_FIELDS[] = {
 };
 static const struct level SKILL_LEVEL = LEVEL("skill", SKILL_FIELDS);
 
-static const struct field RESOURCE_FIELDS[] = {
-	NUMBER(memory_mb, MIN_MEMORY_MB, MAX_MEMORY_MB),
-	NUMBER(cpu_shares, MIN_CPU_SHARES, MAX_CPU_SHARES),
-	NUMBER(max_runtime_seconds, 1, MAX_RUNTIME_SECONDS),
-	NUMBER(max_output_bytes, 1, MAX_OUTPUT_BYTES_CAP),
-	NUMBER(max_processes, 1, MAX_PROCESSES_CAP),
-	NUMBER(max_open_files, MIN_OPEN_FILES, MAX_OPEN_FILES_CAP),
-	NUMBER(max_disk_mb, 1, MAX_DISK_MB_CAP),
-};
+static const struct field RESOURCE_FIELDS[] = { RESOURCE_ROWS(RESOURCE) };
 static const struct level RESOURCE_LEVEL = LEVEL("resources", RESOURCE_FIELDS);
 
 static const struct field ENTRY_FIELDS[] = {

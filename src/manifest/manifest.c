@@ -21,22 +21,6 @@
 #include "manifest/yaml_doc.h"
 #include "os/file.h"
 
-const struct resources RESOURCE_DEFAULTS = {
-	.memory_mb = DEF_MEMORY_MB,
-	.cpu_shares = DEF_CPU_SHARES,
-	.max_runtime_seconds = DEF_RUNTIME_SECONDS,
-	.max_output_bytes = DEF_OUTPUT_BYTES,
-	.max_processes = DEF_PROCESSES,
-	.max_open_files = DEF_OPEN_FILES,
-	.max_disk_mb = DEF_DISK_MB,
-};
-
-const struct net_limits NET_DEFAULTS = {
-	.max_connections = DEF_CONNECTIONS,
-	.max_bytes_out = DEF_NET_BYTES,
-	.max_bytes_in = DEF_NET_BYTES,
-};
-
 static void mtext_list_done(struct mtext_list *l)
 {
 	for (size_t i = 0; i < l->n; i++) {

@@ -22,17 +22,41 @@ struct reader {
 	unsigned nodes;
 };
 
-#define auto_event AUTO(yaml_event_delete) yaml_event_t
+#define auto_event AUTO(event_done) yaml_event_t
 #define LINE(mark) ((unsigned)(mark).line + 1)
 #define COL(mark)  ((unsigned)(mark).column + 1)
 
 static struct ynode *read_node(struct reader *r, const yaml_event_t *ev, unsigned depth);
+
+/* A policy file may hold a password: what is read is wiped when it is freed. */
+static void wipe(void *text, size_t len)
+{
+	if (text != NULL) {
+		explicit_bzero(text, len);
+	}
+}
+
+static void event_done(yaml_event_t *ev)
+{
+	if (ev->type == YAML_SCALAR_EVENT) {
+		wipe(ev->data.scalar.value, ev->data.scalar.length);
+	}
+	yaml_event_delete(ev);
+}
+
+static void parser_done(yaml_parser_t *p)
+{
+	wipe(p->raw_buffer.start, (size_t)(p->raw_buffer.end - p->raw_buffer.start));
+	wipe(p->buffer.start, (size_t)(p->buffer.end - p->buffer.start));
+	yaml_parser_delete(p);
+}
 
 void ydoc_free(struct ynode *root)
 {
 	while (root != NULL) { /* recursion is bounded by MAX_YAML_DEPTH */
 		struct ynode *next = root->next;
 		ydoc_free(root->first);
+		wipe(root->text, root->text != NULL ? strlen(root->text) : 0);
 		free(root->text);
 		free(root->key);
 		free(root);
@@ -434,6 +458,6 @@ struct ynode *ydoc_parse(const char *file, const char *bytes, size_t len, struct
 	yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&r.parser, (const unsigned char *)bytes, len);
 	struct ynode *root = read_stream(&r);
-	yaml_parser_delete(&r.parser);
+	parser_done(&r.parser);
 	return root;
 }

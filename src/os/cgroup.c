@@ -1,4 +1,4 @@
-/* cgroup.c - a control group in use: join, count, kill, remove. */
+/* cgroup.c - a control group in use: join, count, remove. */
 #include "os/cgroup_priv.h"
 
 #include <errno.h>
@@ -65,28 +65,9 @@ void cgroup_free(struct cgroup *cg)
 	}
 }
 
-int cgroup_fd(const struct cgroup *cg)
-{
-	return cg->v2 ? cg->nodes[0].dir_fd : -1;
-}
-
 const char *cgroup_describe(const struct cgroup *cg)
 {
 	return cg->about;
-}
-
-int cgroup_attach(struct cgroup *cg, pid_t pid, struct ssb_error *err)
-{
-	char text[16];
-	int len = snprintf(text, sizeof(text), "%d", (int)pid);
-
-	for (size_t i = 0; i < cg->n; i++) {
-		if (write(cg->nodes[i].join_fd, text, (size_t)len) != len) {
-			return ssb_fail(err, SSB_E_LAYER, errno, "cgroup",
-			                "cannot move the sandbox into %s", cg->name);
-		}
-	}
-	return 0;
 }
 
 size_t cgroup_join_fds(const struct cgroup *cg, int ret_fds[CGROUP_MAX_JOIN])
@@ -105,13 +86,6 @@ int cgroup_join(const int *fds, size_t n)
 		}
 	}
 	return 0;
-}
-
-int cgroup_attach_self(const struct cgroup *cg)
-{
-	int fds[CGROUP_MAX_JOIN];
-
-	return cgroup_join(fds, cgroup_join_fds(cg, fds));
 }
 
 static const struct node *node_of(const struct cgroup *cg, enum cgroup_controller c)
@@ -174,9 +148,4 @@ int cgroup_oom_eventfd(const struct cgroup *cg)
 		return -1;
 	}
 	return steal_fd(&event);
-}
-
-int cgroup_kill(const struct cgroup *cg)
-{
-	return cg->v2 ? cgroup_write_at(cg->nodes[0].dir_fd, "cgroup.kill", "1", 1) : 0;
 }

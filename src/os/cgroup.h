@@ -30,22 +30,12 @@ struct cgroup;
 int cgroup_create(const char *id, const struct cgroup_limits *limits, struct cgroup **ret,
                   struct ssb_error *err);
 
-/* Borrowed directory fd for CLONE_INTO_CGROUP; -1 on v1. */
-int cgroup_fd(const struct cgroup *cg);
-
-/* Moves a process of one thread; it should be blocked meanwhile, since what
- * it forked before stays outside. */
-int cgroup_attach(struct cgroup *cg, pid_t pid, struct ssb_error *err);
-
-/* The same for the caller itself, single-threaded: to be called in the child
- * after clone. Much cheaper: the kernel then takes no global lock, which costs
- * an RCU grace period (up to 15 ms measured). Async-signal-safe, and allowed
- * in any user namespace, because the fds are those that the creator opened.
- * 0, or -1 with errno. */
-int cgroup_attach_self(const struct cgroup *cg);
-
-/* In two halves, for a child that was cloned before the group was made: the
- * fds (borrowed; returns how many) are passed to it, and it joins by them. */
+/* To be inside, a process of one thread joins by itself, after clone: these fds
+ * (borrowed; returns how many) are passed to it. A move by another process
+ * takes a global lock in the kernel and costs an RCU grace period (up to 15 ms
+ * measured). cgroup_join is async-signal-safe, and allowed in any user
+ * namespace, because the fds are those that the creator opened. 0, or -1 with
+ * errno. */
 size_t cgroup_join_fds(const struct cgroup *cg, int ret_fds[CGROUP_MAX_JOIN]);
 int cgroup_join(const int *fds, size_t n);
 
@@ -59,10 +49,6 @@ uint64_t cgroup_pids_hits(const struct cgroup *cg);
  * where the kernel kills one process and leaves the others. -1 on v2, which
  * ends the whole group by itself, and where it cannot be had. */
 int cgroup_oom_eventfd(const struct cgroup *cg);
-
-/* Kills everything inside (v2). On v1 nothing happens: there the death of
- * the pid namespace does it. 0, or -1 with errno. */
-int cgroup_kill(const struct cgroup *cg);
 
 /* Removes the directories and frees. Waits a moment (at most 0.1 s) for the
  * last process to be reaped. Accepts NULL. To be called by the creator only:

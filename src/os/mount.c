@@ -17,6 +17,11 @@ int mount_clone(int dir_fd, const char *path)
 	return open_tree(dir_fd, path, flags);
 }
 
+int mount_clone_one(int fd)
+{
+	return open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+}
+
 int mount_restrict(int tree_fd, uint64_t attrs, int userns_fd)
 {
 	/* Neither what we mount in it reaches the host, nor what the host mounts

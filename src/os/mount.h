@@ -13,6 +13,10 @@
  * submounts included. */
 int mount_clone(int dir_fd, const char *path);
 
+/* The same of fd itself without its submounts; for root only, since a user
+ * could uncover what they hide. */
+int mount_clone_one(int fd);
+
 /* Adds MOUNT_ATTR_* to every mount of a tree and cuts it off from the mount
  * events of the host, recursively. With userns_fd >= 0 the tree is idmapped
  * through that user namespace as well. */

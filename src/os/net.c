@@ -60,12 +60,19 @@ int net_local_range(int family, const uint8_t *address, unsigned bits)
 		char rest[256];
 	} answer;
 	int lo = LOOPBACK_INDEX;
+	/* Of the machine's own memory nothing is to be learnt about congestion; what
+	 * the host has set for real networks may pace what goes over it. */
+	struct {
+		struct rtattr head;
+		char name[8];
+	} control = { { RTA_LENGTH(sizeof("reno")), RTAX_CC_ALGO }, "reno" };
 
 	if (sock < 0) {
 		return -1;
 	}
 	add_attribute(&r, RTA_DST, address, family == AF_INET ? 4 : 16);
 	add_attribute(&r, RTA_OIF, &lo, sizeof(lo));
+	add_attribute(&r, RTA_METRICS, &control, sizeof(control));
 	if (send(sock, &r, r.head.nlmsg_len, 0) < 0) {
 		return -1;
 	}

@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "policy/upstream.h"
 
 const char *access_name(enum access a)
 {
@@ -98,6 +99,12 @@ void build_warn(struct build *b, const char *where, const char *fmt, ...)
 	build_add(b, &b->plan->warnings, text, 8UL * MAX_GRANTS);
 }
 
+void build_alarm(struct build *b, const char *where, const char *text)
+{
+	diag_add(b->diags, SSB_ALARM, where, "", "%s", text);
+	build_add(b, &b->plan->warnings, text, 8UL * MAX_GRANTS);
+}
+
 const char *build_where(const struct build *b, const struct mtext *t, char *out, size_t size)
 {
 	snprintf(out, size, "%s:%u:%u", b->manifest->file, t->line, t->col);
@@ -168,6 +175,10 @@ void ssb_plan_free(struct ssb_plan *p)
 	string_list_done(&p->env_missing);
 	string_list_done(&p->argv);
 	string_list_done(&p->allow_private);
+	string_list_done(&p->no_proxy);
+	for (int i = 0; i < UPSTREAM_USES; i++) {
+		upstream_done(&p->upstream[i]);
+	}
 	free(p->name);
 	free(p->version);
 	free(p->manifest);

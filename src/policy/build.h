@@ -3,6 +3,7 @@
 #define POLICY_BUILD_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "policy/danger.h"
 #include "policy/options.h"
@@ -37,6 +38,8 @@ void build_refuse(struct build *b, const char *where, const char *what, const ch
                   const char *remedy);
 void build_warn(struct build *b, const char *where, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
+/* A warning that is shown at every run. */
+void build_alarm(struct build *b, const char *where, const char *text);
 /* Appends a copy, or marks the build failed. */
 void build_add(struct build *b, struct string_list *l, const char *s, size_t max);
 /* Returns new, or NULL with the build marked failed. */
@@ -57,6 +60,12 @@ void build_refuse_request(struct build *b, const struct request *r, const char *
                           const char *remedy);
 void resolve_request(struct build *b, const struct request *r);
 void resolve_skill(struct build *b);
+/* Grants an object that was judged; takes the fd. */
+void grant_existing(struct build *b, const struct request *r, const char *path, int *fd,
+                    const struct stat *st, bool of_whole);
+
+/* whole.c: "/", judged already. */
+void resolve_whole(struct build *b, const struct request *r);
 
 /* judge.c: may this be granted? A refusal or warning is recorded. */
 bool judge_request(struct build *b, const struct request *r, const struct subject *s);
@@ -70,12 +79,13 @@ const struct grant *grants_cover(const struct ssb_plan *p, const struct chain *c
                                  enum access access);
 void grants_finish(struct build *b); /* sorts, merges, drops what others include */
 
-/* env.c, toolchain.c, network.c, ca.c, settings.c: the steps of build_plan() */
+/* env.c, toolchain.c, network.c, upstream.c, ca.c, settings.c: the steps of build_plan() */
 int env_build(struct build *b, struct ssb_error *err);
 /* The owner gave the variable a value (--env NAME=VALUE), or denies it. */
 bool env_is_decided(const struct build *b, const char *name);
 void toolchain_build(struct build *b);
 void network_build(struct build *b);
+void upstream_build(struct build *b); /* after the network */
 void ca_build(struct build *b);       /* after the network */
 void settings_build(struct build *b); /* limits, profile, sockets */
 /* Brings a limit down to the policy file's, with a warning. */

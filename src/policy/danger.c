@@ -6,13 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <string.h>
-#include <sys/vfs.h>
 
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/danger_set.h"
+#include "policy/kernel_fs.h"
 #include "policy/mounts.h"
 
 /* What no list in the policy file can outweigh. */
@@ -137,28 +136,65 @@ static void judge_chain(const struct danger *d, const struct subject *s, enum ac
 	}
 }
 
-/* A second proc or sysfs, in a container's directory say, has another inode. */
-static int judge_kernel_fs(int fd, struct danger_hits *hits)
+static bool has_flag(const struct danger_hits *hits, unsigned flag)
 {
-	static const struct place KERNEL = { .path = (char *)(uintptr_t) "a kernel file system",
-		                             .why = "is the kernel's own interface",
-		                             .flags = DANGER_READ | DANGER_WRITE | DANGER_NEVER };
-	static const unsigned long KINDS[] = {
-		PROC_SUPER_MAGIC, SYSFS_MAGIC,        DEBUGFS_MAGIC,      TRACEFS_MAGIC,
-		SECURITYFS_MAGIC, SELINUX_MAGIC,      CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
-		BPF_FS_MAGIC,     DEVPTS_SUPER_MAGIC, EFIVARFS_MAGIC,     NSFS_MAGIC,
-	};
-	struct statfs fs;
-
-	if (fstatfs(fd, &fs) < 0) {
-		return -1;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
-		if ((unsigned long)fs.f_type == KINDS[i]) {
-			add_hit(hits, &KERNEL, DANGER_LIES_IN);
+	for (size_t i = 0; i < hits->n; i++) {
+		if ((hits->v[i].place->flags & flag) != 0) {
+			return true;
 		}
 	}
-	return 0;
+	return false;
+}
+
+static const struct place *kernel_place(int kind, enum access access, bool named)
+{
+#define KERNEL_FS .path = (char *)(uintptr_t) "a kernel file system"
+	static const struct place LINKS = {
+		KERNEL_FS,
+		.why = "leads to the host's processes, terminals or namespaces",
+		.instead = "the sandbox has its own of these",
+		.flags = DANGER_READ | DANGER_WRITE | DANGER_NEVER,
+	};
+	static const struct place TO_WRITE = {
+		KERNEL_FS,
+		.why = "is the kernel's control surface",
+		.instead = "it can be read: --read",
+		.flags = DANGER_WRITE | DANGER_NEVER,
+	};
+	static const struct place BENEATH = {
+		KERNEL_FS,
+		.why = "is the kernel's control surface",
+		.instead = "name what is needed beside it",
+		.flags = DANGER_READ | DANGER_NEVER,
+	};
+	static const struct place TO_READ = {
+		KERNEL_FS,
+		.why = "is the kernel's control surface",
+		.exists = true,
+		.flags = DANGER_READ | DANGER_LOUD,
+	};
+#undef KERNEL_FS
+
+	if (kind != KERNEL_FS_SETTINGS) {
+		return kind == KERNEL_FS_LINKS ? &LINKS : NULL;
+	}
+	return access == ACCESS_WRITE ? &TO_WRITE : named ? &TO_READ : &BENEATH;
+}
+
+/* A second proc or sysfs, in a container's directory say, has another inode.
+ * `named`: it is what was asked for, not what happens to lie in it. */
+static int judge_kernel_fs(int fd, enum access access, bool named, struct danger_hits *hits)
+{
+	int kind = kernel_fs_of(fd);
+	const struct place *p = kernel_place(kind, access, named);
+	/* /proc and /sys themselves say it better. */
+	bool known = has_flag(hits, DANGER_NEVER) ||
+	             (kind == KERNEL_FS_SETTINGS && has_flag(hits, DANGER_LOUD));
+
+	if (p != NULL && !known) {
+		add_hit(hits, p, DANGER_LIES_IN);
+	}
+	return kind < 0 ? -1 : 0;
 }
 
 int subject_init(struct subject *ret, int fd, const char *path, const char *missing)
@@ -174,10 +210,10 @@ int danger_judge(const struct danger *d, const struct subject *s, enum access ac
 {
 	struct danger_hits hits = { .n = 0 };
 
-	if (judge_kernel_fs(s->fd, &hits) < 0) {
+	judge_chain(d, s, access, &hits);
+	if (judge_kernel_fs(s->fd, access, true, &hits) < 0) {
 		return -1;
 	}
-	judge_chain(d, s, access, &hits);
 	*ret = hits;
 	return 0;
 }
@@ -192,7 +228,7 @@ static int judge_other_name(const struct danger *d, const char *path, const stru
 	if (fd < 0) {
 		return 0; /* hidden by a later mount, or out of the caller's reach */
 	}
-	if (subject_init(&s, fd, path, NULL) < 0 || judge_kernel_fs(fd, hits) < 0) {
+	if (subject_init(&s, fd, path, NULL) < 0 || judge_kernel_fs(fd, access, false, hits) < 0) {
 		return -1;
 	}
 	if (same == NULL || object_same(s.chain.v[0], *same)) {

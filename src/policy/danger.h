@@ -7,7 +7,8 @@
  *   contains  such a place lies in it, or would if it were created
  *   beneath   the object lies in such a place
  *
- * Only the owner can grant one; what is DANGER_NEVER nobody can. */
+ * Only the owner can grant one; what is DANGER_NEVER nobody can, since no
+ * sandbox would be left, or it has one of its own. */
 #ifndef POLICY_DANGER_H
 #define POLICY_DANGER_H
 
@@ -18,15 +19,17 @@ enum danger_flag {
 	DANGER_READ = 1 << 0,    /* dangerous to read */
 	DANGER_WRITE = 1 << 1,   /* dangerous to write */
 	DANGER_BENEATH = 1 << 2, /* so is everything in it */
-	DANGER_NEVER = 1 << 3,   /* makes no sense in any sandbox: the owner cannot either */
+	DANGER_NEVER = 1 << 3,   /* not granted by the owner either */
 	DANGER_HOMES = 1 << 4,   /* holds homes: the owner's own, in it, is judged by itself */
 	DANGER_SKILLS = 1 << 5,  /* a skill that the owner names may live in it */
 	DANGER_DENIED = 1 << 6,  /* by the owner's policy file */
+	DANGER_LOUD = 1 << 7,    /* the owner is told at every run */
 };
 
 struct place {
-	char *path;      /* absolute, no symlink where it exists */
-	const char *why; /* completes "PATH ...": "holds SSH keys" */
+	char *path;          /* absolute, no symlink where it exists */
+	const char *why;     /* completes "PATH ...": "holds SSH keys" */
+	const char *instead; /* of DANGER_NEVER: what to do; may be NULL */
 	unsigned flags;
 	bool exists;
 	struct object id;

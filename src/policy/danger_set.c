@@ -215,12 +215,31 @@ static int add_own(struct danger *d, const struct owner *o)
 	return 0;
 }
 
+static int add_row(struct danger *d, const struct owner *o, const struct danger_row *row,
+                   unsigned more, const char *instead)
+{
+	auto_free char *path = path_expand(o, row->path);
+	size_t first = d->n_places;
+
+	if (path == NULL || danger_add(d, path, row->why, row->flags | more) < 0) {
+		return -1;
+	}
+	/* A place that is a symlink is two. */
+	for (size_t i = first; i < d->n_places; i++) {
+		d->places[i].instead = instead;
+	}
+	return 0;
+}
+
 static int add_rows(struct danger *d, const struct owner *o)
 {
+	for (size_t i = 0; i < NEVER_ROWS_COUNT; i++) {
+		if (add_row(d, o, &NEVER_ROWS[i].row, DANGER_NEVER, NEVER_ROWS[i].instead) < 0) {
+			return -1;
+		}
+	}
 	for (size_t i = 0; i < DANGER_ROWS_COUNT; i++) {
-		const struct danger_row *row = &DANGER_ROWS[i];
-		auto_free char *path = path_expand(o, row->path);
-		if (path == NULL || danger_add(d, path, row->why, row->flags) < 0) {
+		if (add_row(d, o, &DANGER_ROWS[i], 0, NULL) < 0) {
 			return -1;
 		}
 	}

@@ -17,6 +17,15 @@ struct danger_row {
 extern const struct danger_row DANGER_ROWS[];
 extern const size_t DANGER_ROWS_COUNT;
 
+/* What the owner cannot grant either; its flags are without DANGER_NEVER. */
+struct never_row {
+	struct danger_row row;
+	const char *instead; /* what to do: a remedy */
+};
+
+extern const struct never_row NEVER_ROWS[];
+extern const size_t NEVER_ROWS_COUNT;
+
 struct folder {
 	char *path;
 	size_t len;

@@ -4,17 +4,28 @@
 
 #define RW    (DANGER_READ | DANGER_WRITE)
 #define IN    DANGER_BENEATH
-#define NEVER (RW | IN | DANGER_NEVER)
 #define KEYS  (RW | IN)
 #define AGENT (RW | IN | DANGER_SKILLS)
 #define CODE  (DANGER_WRITE | IN)
 
+const struct never_row NEVER_ROWS[] = {
+	{ { "/proc", RW | IN, "leads into the files and memory of every process" },
+	  "the sandbox has a /proc of its own, with the machine's cpuinfo, meminfo and the like" },
+	{ { "/sys", DANGER_WRITE | IN, "holds the skill's own limits" },
+	  "it can be read: --read /sys" },
+	{ { "/dev", RW, "holds the disks, terminals and memory of the machine" },
+	  "name the device, such as --write /dev/kvm, or a directory of devices" },
+	{ { "/", DANGER_WRITE, "is the whole machine, the sandbox's own parts included" },
+	  "name the directories to be written, beside --read /" },
+};
+
+const size_t NEVER_ROWS_COUNT = ARRAY_LEN(NEVER_ROWS);
+
 const struct danger_row DANGER_ROWS[] = {
-	/* kernel interfaces */
-	{ "/proc", NEVER, "is the kernel's view of every process" },
-	{ "/sys", NEVER, "is the kernel's control surface" },
-	{ "/dev", NEVER, "holds devices" },
-	{ "/", RW | DANGER_NEVER, "is the whole machine" },
+	/* kernel interfaces, as far as they are granted at all */
+	{ "/sys", DANGER_READ | IN | DANGER_LOUD, "is the kernel's control surface" },
+	{ "/dev", RW | IN | DANGER_LOUD, "holds devices" },
+	{ "/", DANGER_READ | DANGER_LOUD, "is the whole machine" },
 	/* the system */
 	{ "/run", RW | IN, "holds the sockets of running services" },
 	{ "/var/run", RW | IN, "holds the sockets of running services" },

@@ -16,6 +16,8 @@ enum env_kind {
 	ENV_CREDENTIAL, /* passes as declared, but the owner should see it */
 };
 
+#define BY_US "hosts are dialled from outside, through your proxy; the skill cannot reach it"
+
 /* A final '_' makes a name a prefix. */
 static const struct env_rule {
 	const char *name;
@@ -35,6 +37,14 @@ static const struct env_rule {
 	{ "DISPLAY", ENV_USELESS, "its socket is not in the sandbox" },
 	{ "XAUTHORITY", ENV_USELESS, "that file is not in the sandbox" },
 	{ "DOCKER_HOST", ENV_USELESS, "its socket is not in the sandbox" },
+	{ "http_proxy", ENV_USELESS, BY_US },
+	{ "https_proxy", ENV_USELESS, BY_US },
+	{ "all_proxy", ENV_USELESS, BY_US },
+	{ "no_proxy", ENV_USELESS, BY_US },
+	{ "HTTP_PROXY", ENV_USELESS, BY_US },
+	{ "HTTPS_PROXY", ENV_USELESS, BY_US },
+	{ "ALL_PROXY", ENV_USELESS, BY_US },
+	{ "NO_PROXY", ENV_USELESS, BY_US },
 	{ "AWS_ACCESS_KEY_ID", ENV_CREDENTIAL, "AWS" },
 	{ "AWS_SECRET_ACCESS_KEY", ENV_CREDENTIAL, "AWS" },
 	{ "AWS_SESSION_TOKEN", ENV_CREDENTIAL, "AWS" },

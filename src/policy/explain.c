@@ -8,44 +8,11 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "base/utf8.h"
+#include "manifest/resources.h"
 #include "policy/options.h"
 #include "policy/plan.h"
 
 #define MAX_EXPLANATION (1UL << 24)
-
-static const struct {
-	const char *name;
-	const char *unit;
-	size_t at;
-} LIMITS[] = {
-	{ "memory_mb", " MiB", offsetof(struct resources, memory_mb) },
-	{ "cpu_shares", "", offsetof(struct resources, cpu_shares) },
-	{ "max_runtime_seconds", " s", offsetof(struct resources, max_runtime_seconds) },
-	{ "max_output_bytes", " bytes", offsetof(struct resources, max_output_bytes) },
-	{ "max_processes", "", offsetof(struct resources, max_processes) },
-	{ "max_open_files", "", offsetof(struct resources, max_open_files) },
-	{ "max_disk_mb", " MiB", offsetof(struct resources, max_disk_mb) },
-};
-
-static const struct {
-	const char *name;
-	const char *what; /* for people, after the number */
-	size_t at;
-} NET_LIMITS[] = {
-	{ "max_connections", "connections", offsetof(struct net_limits, max_connections) },
-	{ "max_bytes_out", "bytes out", offsetof(struct net_limits, max_bytes_out) },
-	{ "max_bytes_in", "bytes in", offsetof(struct net_limits, max_bytes_in) },
-};
-
-static uint64_t net_limit_of(const struct ssb_plan *p, size_t i)
-{
-	return *(const uint64_t *)(const void *)((const char *)&p->net + NET_LIMITS[i].at);
-}
-
-static uint64_t limit_of(const struct ssb_plan *p, size_t i)
-{
-	return *(const uint64_t *)(const void *)((const char *)&p->res + LIMITS[i].at);
-}
 
 /* Where a rule comes from: the manifest's line, or the owner's flag. */
 static const char *rule_where(const struct ssb_plan *p, const struct egress_rule *r, char *out,
@@ -56,6 +23,29 @@ static const char *rule_where(const struct ssb_plan *p, const struct egress_rule
 	} else {
 		snprintf(out, size, MANIFEST_FILE ":%u:%u", r->domain.line, r->domain.col);
 	}
+	return out;
+}
+
+/* What a proxy is used for: "http", "other", or "all" if it is one for both;
+ * NULL: there is none, or the first stands for it. */
+static const char *proxy_for_what(const struct ssb_plan *p, int use)
+{
+	const struct upstream *u = p->upstream;
+
+	if (u[use].host == NULL) {
+		return NULL;
+	}
+	bool same = u[0].host != NULL && u[1].host != NULL && strcmp(u[0].where, u[1].where) == 0;
+	return !same ? (use == UPSTREAM_HTTP ? "http" : "other") : use == 0 ? "all" : NULL;
+}
+
+/* Without its credentials. */
+static const char *proxy_url(const struct upstream *u, char *out, size_t size)
+{
+	bool v6 = strchr(u->host, ':') != NULL;
+
+	snprintf(out, size, "http://%s%s%s:%u", v6 ? "[" : "", u->host, v6 ? "]" : "",
+	         (unsigned)u->port);
 	return out;
 }
 
@@ -99,6 +89,31 @@ static void json_env(struct json *j, const struct ssb_plan *p)
 	json_close(j, ']');
 }
 
+static void json_proxy(struct json *j, const struct ssb_plan *p)
+{
+	char url[320];
+
+	if (!plan_proxied(p)) {
+		return;
+	}
+	json_key(j, "upstream_proxy");
+	json_open(j, '[');
+	for (int i = 0; i < UPSTREAM_USES; i++) {
+		const struct upstream *u = &p->upstream[i];
+		if (proxy_for_what(p, i) != NULL) {
+			json_open(j, '{');
+			json_kstr(j, "for", proxy_for_what(p, i));
+			json_kstr(j, "url", proxy_url(u, url, sizeof(url)));
+			json_kbool(j, "credentials", u->credentials != NULL);
+			json_kstr(j, "where", u->where);
+			json_close(j, '}');
+		}
+	}
+	json_close(j, ']');
+	json_list(j, "no_proxy", &p->no_proxy);
+	json_kbool(j, "udp_direct", p->udp_direct);
+}
+
 static void json_network(struct json *j, const struct ssb_plan *p)
 {
 	char where[96];
@@ -122,11 +137,12 @@ static void json_network(struct json *j, const struct ssb_plan *p)
 	json_close(j, ']');
 	json_key(j, "network_limits");
 	json_open(j, '{');
-	for (size_t i = 0; i < ARRAY_LEN(NET_LIMITS); i++) {
-		json_kuint(j, NET_LIMITS[i].name, net_limit_of(p, i));
+	for (size_t i = 0; i < NET_LIMIT_COUNT; i++) {
+		json_kuint(j, NET_LIMITS[i].name, resource_of(&p->net, &NET_LIMITS[i]));
 	}
 	json_close(j, '}');
 	json_list(j, "allow_private", &p->allow_private);
+	json_proxy(j, p);
 }
 
 static void json_denied(struct json *j, const struct ssb_plan *p)
@@ -149,8 +165,8 @@ static void json_settings(struct json *j, const struct ssb_plan *p)
 {
 	json_key(j, "limits");
 	json_open(j, '{');
-	for (size_t i = 0; i < ARRAY_LEN(LIMITS); i++) {
-		json_kuint(j, LIMITS[i].name, limit_of(p, i));
+	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
+		json_kuint(j, RESOURCES[i].name, resource_of(&p->res, &RESOURCES[i]));
 	}
 	json_close(j, '}');
 	json_kstr(j, "profile", profile_name(p->profile));
@@ -303,14 +319,41 @@ static void text_network_limits(struct buf *out, const struct ssb_plan *p)
 {
 	label(out, "", false);
 	buf_adds(out, "at most ");
-	for (size_t i = 0; i < ARRAY_LEN(NET_LIMITS); i++) {
-		buf_addf(out, "%s%llu %s", i > 0 ? ", " : "",
-		         (unsigned long long)net_limit_of(p, i), NET_LIMITS[i].what);
+	for (size_t i = 0; i < NET_LIMIT_COUNT; i++) {
+		const struct resource *r = &NET_LIMITS[i];
+		buf_addf(out, "%s%llu%s", i > 0 ? ", " : "",
+		         (unsigned long long)resource_of(&p->net, r), r->after);
 	}
 	buf_addc(out, '\n');
 	for (size_t i = 0; i < p->allow_private.n; i++) {
 		label(out, "", false);
 		buf_addf(out, "may lead into %s, by the owner's word\n", p->allow_private.v[i]);
+	}
+}
+
+static void text_proxy(struct buf *out, const struct ssb_plan *p)
+{
+	static const char *const WHAT[UPSTREAM_USES] = { "plain http", "all but plain http" };
+	char url[320];
+
+	for (int i = 0; i < UPSTREAM_USES; i++) {
+		const struct upstream *u = &p->upstream[i];
+		const char *what = proxy_for_what(p, i);
+		if (what != NULL) {
+			label(out, "", false);
+			buf_addf(out, "%s by the proxy ",
+			         strcmp(what, "all") == 0 ? what : WHAT[i]);
+			put(out, proxy_url(u, url, sizeof(url)));
+			buf_adds(out, u->credentials != NULL ? ", with credentials  (" : "  (");
+			put(out, u->where);
+			buf_adds(out, ")\n");
+		}
+	}
+	for (size_t i = 0; i < p->no_proxy.n; i++) {
+		label(out, "", false);
+		buf_adds(out, "past the proxy: ");
+		put(out, p->no_proxy.v[i]);
+		buf_addc(out, '\n');
 	}
 }
 
@@ -334,14 +377,16 @@ static void text_network(struct buf *out, const struct ssb_plan *p)
 		buf_addf(out, "  (%s)\n", rule_where(p, r, where, sizeof(where)));
 	}
 	text_network_limits(out, p);
+	text_proxy(out, p);
 }
 
 static void text_settings(struct buf *out, const struct ssb_plan *p)
 {
-	for (size_t i = 0; i < ARRAY_LEN(LIMITS); i++) {
+	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
 		label(out, "limits", i == 0);
-		buf_addf(out, "%-20s %llu%s\n", LIMITS[i].name, (unsigned long long)limit_of(p, i),
-		         LIMITS[i].unit);
+		const struct resource *r = &RESOURCES[i];
+		buf_addf(out, "%-20s %llu%s\n", r->name,
+		         (unsigned long long)resource_of(&p->res, r), r->after);
 	}
 	buf_addf(out, "profile   %s; unix sockets %s\n", profile_name(p->profile),
 	         p->unix_sockets ? "allowed" : "off");

@@ -2,7 +2,7 @@
  *
  * A manifest's request for a dangerous place is refused unless the policy
  * file lists it; the owner's own word is taken, with a warning that says what
- * it opens. What makes no sense in any sandbox nobody gets. */
+ * it opens. What would leave no sandbox nobody gets. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,11 +40,11 @@ static void refuse_hit(struct build *b, const struct request *r, const struct da
 	auto_free char *remedy = NULL;
 
 	if ((h->place->flags & DANGER_NEVER) != 0) {
-		remedy = build_printf(b,
-		                      h->how == DANGER_CONTAINS
-		                              ? "this is never granted; name the directories in it "
-		                                "that are needed"
-		                              : "this is never granted; use another place");
+		remedy = build_printf(
+		        b, "this is never granted; %s",
+		        h->place->instead != NULL && h->how != DANGER_CONTAINS ? h->place->instead
+		        : h->how == DANGER_CONTAINS ? "name the directories in it that are needed"
+		                                    : "use another place");
 	} else if ((h->place->flags & DANGER_DENIED) != 0) {
 		remedy = build_printf(b, "the owner can grant it for one run: --%s %s", access,
 		                      path);
@@ -136,6 +136,58 @@ static const struct danger_hit *best_hit(const struct danger_hits *hits, unsigne
 	return best;
 }
 
+static bool is_loud(const struct danger_hits *hits)
+{
+	for (size_t i = 0; i < hits->n; i++) {
+		if ((hits->v[i].place->flags & DANGER_LOUD) != 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Without memory there is no text, and the build has failed. */
+static void tell(struct build *b, const struct request *r, const char *text, bool loud)
+{
+	if (text != NULL && loud) {
+		build_alarm(b, r->where, text);
+	} else if (text != NULL) {
+		build_warn(b, r->where, "%s", text);
+	}
+}
+
+/* "/" by that name: what the sandbox has of its own is left out (whole.c). */
+static bool is_whole(const struct request *r, const struct subject *s)
+{
+	return r->access == ACCESS_READ && s->missing == NULL && strcmp(s->path, "/") == 0;
+}
+
+/* What lies in "/" and is never granted is left out of it. */
+static void forget_left_out(struct danger_hits *hits)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < hits->n; i++) {
+		if ((hits->v[i].place->flags & DANGER_NEVER) == 0) {
+			hits->v[n++] = hits->v[i];
+		}
+	}
+	hits->n = n;
+}
+
+static void tell_whole(struct build *b, const struct request *r)
+{
+	char home[MAX_PATH_BYTES];
+
+	path_pretty(b->owner, b->owner->home, home, sizeof(home));
+	auto_free char *text = build_printf(
+	        b,
+	        "read / opens the whole machine to the skill: every file that you can read, but "
+	        "for %s, /proc, /dev, /etc and the temporary directories, which are its own",
+	        home);
+	tell(b, r, text, true);
+}
+
 static bool judge_manifest(struct build *b, const struct request *r, const struct subject *s,
                            struct danger_hits *hits)
 {
@@ -149,8 +201,9 @@ static bool judge_manifest(struct build *b, const struct request *r, const struc
 	}
 	if (policy_allows(b, r, s)) {
 		if (hits->n > 0) {
-			build_warn(b, r->where, "%s %s: granted by the policy file",
-			           access_name(r->access), r->text);
+			auto_free char *text = build_printf(b, "%s %s: granted by the policy file",
+			                                    access_name(r->access), r->text);
+			tell(b, r, text, is_loud(hits));
 		}
 		return true;
 	}
@@ -188,9 +241,10 @@ static bool judge_owner(struct build *b, const struct request *r, const struct d
 		buf_addf(&list, " and %zu more", n - 6);
 	}
 	if (n > 0) {
-		build_warn(b, r->where, "%s %s opens to the skill: %s", access_name(r->access),
-		           r->text,
-		           list.data != NULL && !list.failed ? list.data : "dangerous places");
+		auto_free char *text = build_printf(
+		        b, "%s %s opens to the skill: %s", access_name(r->access), r->text,
+		        list.data != NULL && !list.failed ? list.data : "dangerous places");
+		tell(b, r, text, is_loud(hits));
 	}
 	return true;
 }
@@ -214,6 +268,14 @@ bool judge_request(struct build *b, const struct request *r, const struct subjec
 		build_refuse_request(b, r, why,
 		                     "check that /proc is mounted and that you may enter the path");
 		return false;
+	}
+	if (is_whole(r, s)) {
+		forget_left_out(&hits);
+		if (r->origin == ORIGIN_MANIFEST && !judge_manifest(b, r, s, &hits)) {
+			return false;
+		}
+		tell_whole(b, r);
+		return true;
 	}
 	return r->origin == ORIGIN_MANIFEST ? judge_manifest(b, r, s, &hits)
 	                                    : judge_owner(b, r, &hits);

@@ -5,7 +5,20 @@
 
 #include "base/limits.h"
 #include "base/own.h"
+#include "manifest/resources.h"
 #include "policy/build.h"
+#include "policy/ranges.h"
+
+/* A range of one address is that address. */
+static void simplify(struct egress_rule *r)
+{
+	struct cidr c;
+
+	if (r->kind == HOST_CIDR && cidr_parse(r->domain.s, &c) && c.bits == 128) {
+		r->domain.s[strcspn(r->domain.s, "/")] = '\0';
+		r->kind = HOST_ADDRESS;
+	}
+}
 
 static void add_egress(struct build *b, const struct egress_rule *rule)
 {
@@ -28,6 +41,7 @@ static void add_egress(struct build *b, const struct egress_rule *rule)
 		return;
 	}
 	memcpy(r->ports, rule->ports, rule->n_ports * sizeof(*r->ports));
+	simplify(r);
 }
 
 static bool has_port(const struct egress_rule *r, uint16_t port)
@@ -40,15 +54,25 @@ static bool has_port(const struct egress_rule *r, uint16_t port)
 	return false;
 }
 
-/* The first port of a declared rule that the owner's own rules, which are TCP,
- * do not open at the same host; 0 if there is none. */
+/* Is all that `rule` is for within `owner`? */
+static bool host_within(const struct egress_rule *owner, const struct egress_rule *rule)
+{
+	struct cidr outer;
+	struct cidr inner;
+
+	return cidr_parse(owner->domain.s, &outer) && cidr_parse(rule->domain.s, &inner) &&
+	       outer.bits <= inner.bits && cidr_contains(&outer, &inner.base);
+}
+
+/* The first port of a declared address or range that the owner's own rules,
+ * which are TCP, do not open there; 0 if there is none. */
 static unsigned uncovered_port(const struct ssb_plan *p, size_t n_owner,
                                const struct egress_rule *rule)
 {
 	for (size_t k = 0; k < rule->n_ports; k++) {
 		bool found = false;
 		for (size_t i = 0; i < n_owner && rule->protocol != PROTO_UDP; i++) {
-			found |= strcmp(p->egress[i].domain.s, rule->domain.s) == 0 &&
+			found |= host_within(&p->egress[i], rule) &&
 			         has_port(&p->egress[i], rule->ports[k]);
 		}
 		if (!found) {
@@ -58,35 +82,23 @@ static unsigned uncovered_port(const struct ssb_plan *p, size_t n_owner,
 	return 0;
 }
 
-/* A range has no synthetic address of its own to be reached by. */
-static void refuse_range(struct build *b, const char *where, const char *what)
+/* False: it is a range that cannot be carried, and refused. */
+static bool judge_range(struct build *b, const char *where, const char *what,
+                        const struct egress_rule *rule)
 {
-	build_refuse(b, where, what, "address ranges are not carried yet",
-	             "declare single addresses");
+	const char *remedy = NULL;
+	const char *why = rule->kind == HOST_CIDR ? range_problem(rule, &remedy) : NULL;
+
+	if (why != NULL) {
+		build_refuse(b, where, what, why, remedy);
+	}
+	return why == NULL;
 }
 
-static void add_declared_egress(struct build *b, const struct egress_rule *rule, size_t n_owner)
+static void refuse_literal(struct build *b, const char *where, const char *what,
+                           const struct egress_rule *rule, unsigned port)
 {
 	const char *host = rule->domain.s;
-	auto_free char *what = build_printf(b, "connect to %s", host);
-	char where[192];
-
-	if (what == NULL) {
-		return;
-	}
-	build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
-	build_where(b, &rule->domain, where, sizeof(where));
-	if (rule->kind == HOST_CIDR) {
-		refuse_range(b, where, what);
-		return;
-	}
-	unsigned port = rule->kind == HOST_ADDRESS && !b->policy.literal_addresses
-	                        ? uncovered_port(b->plan, n_owner, rule)
-	                        : 0;
-	if (port == 0) {
-		add_egress(b, rule);
-		return;
-	}
 	bool v6 = strchr(host, ':') != NULL;
 	auto_free char *flag = rule->protocol == PROTO_UDP
 	                               ? build_printf(b, "%s", "")
@@ -102,6 +114,30 @@ static void add_declared_egress(struct build *b, const struct egress_rule *rule,
 	}
 }
 
+static void add_declared_egress(struct build *b, const struct egress_rule *rule, size_t n_owner)
+{
+	bool literal = rule->kind == HOST_ADDRESS || rule->kind == HOST_CIDR;
+	auto_free char *what = build_printf(b, "connect to %s", rule->domain.s);
+	char where[192];
+
+	if (what == NULL) {
+		return;
+	}
+	build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
+	build_where(b, &rule->domain, where, sizeof(where));
+	if (!judge_range(b, where, what, rule)) {
+		return;
+	}
+	unsigned port = literal && !b->policy.literal_addresses
+	                        ? uncovered_port(b->plan, n_owner, rule)
+	                        : 0;
+	if (port == 0) {
+		add_egress(b, rule);
+	} else {
+		refuse_literal(b, where, what, rule, port);
+	}
+}
+
 static void add_owner_egress(struct build *b, const char *value)
 {
 	struct egress_rule rule;
@@ -110,12 +146,8 @@ static void add_owner_egress(struct build *b, const char *value)
 		b->failed = true; /* it was checked when given: only memory is left */
 		return;
 	}
-	if (rule.kind == HOST_CIDR) {
-		auto_free char *what = build_printf(b, "connect to %s", rule.domain.s);
-		if (what != NULL) {
-			refuse_range(b, option_flag(SSB_OPT_NET), what);
-		}
-	} else {
+	auto_free char *what = build_printf(b, "connect to %s", rule.domain.s);
+	if (what != NULL && judge_range(b, option_flag(SSB_OPT_NET), what, &rule)) {
 		add_egress(b, &rule);
 	}
 	free(rule.domain.s);
@@ -175,16 +207,15 @@ static void set_ech(struct build *b)
 
 static void set_net_limits(struct build *b)
 {
-	struct net_limits *net = &b->plan->net;
-	const struct net_limits *most = &b->policy.net;
-
-	*net = b->manifest != NULL ? b->manifest->net : NET_DEFAULTS;
+	b->plan->net = b->manifest != NULL ? b->manifest->net : NET_DEFAULTS;
 	if (b->plan->n_egress == 0) {
 		return; /* nothing to be lowered, nor to be warned of */
 	}
-	build_lower(b, "max_connections", &net->max_connections, most->max_connections);
-	build_lower(b, "max_bytes_out", &net->max_bytes_out, most->max_bytes_out);
-	build_lower(b, "max_bytes_in", &net->max_bytes_in, most->max_bytes_in);
+	for (size_t i = 0; i < NET_LIMIT_COUNT; i++) {
+		const struct resource *r = &NET_LIMITS[i];
+		build_lower(b, r->name, resource_in(&b->plan->net, r),
+		            resource_of(&b->policy.net, r));
+	}
 }
 
 void network_build(struct build *b)

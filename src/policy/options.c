@@ -4,6 +4,7 @@
  * the plan; here are syntax and range, so that a bad flag is told at once. */
 #include "policy/options.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,35 +14,29 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "manifest/resources.h"
 
 #define MIB (1UL << 20)
 
-enum unit { UNIT_MIB, UNIT_BYTES, UNIT_SECONDS, UNIT_COUNT };
-
-struct number {
+/* Which flag sets which limit; how it is written follows its unit. */
+static const struct {
 	enum ssb_option what;
 	size_t at; /* in struct resources */
-	enum unit unit;
-	uint64_t min;
-	uint64_t max;
-	const char *example;
+} NUMBERS[] = {
+	{ SSB_OPT_MEMORY, offsetof(struct resources, memory_mb) },
+	{ SSB_OPT_TIMEOUT, offsetof(struct resources, max_runtime_seconds) },
+	{ SSB_OPT_CPU_SHARES, offsetof(struct resources, cpu_shares) },
+	{ SSB_OPT_MAX_OUTPUT, offsetof(struct resources, max_output_bytes) },
+	{ SSB_OPT_MAX_PROCESSES, offsetof(struct resources, max_processes) },
+	{ SSB_OPT_MAX_FILES, offsetof(struct resources, max_open_files) },
+	{ SSB_OPT_MAX_DISK, offsetof(struct resources, max_disk_mb) },
 };
 
-static const struct number NUMBERS[] = {
-	{ SSB_OPT_MEMORY, offsetof(struct resources, memory_mb), UNIT_MIB, MIN_MEMORY_MB,
-	  MAX_MEMORY_MB, "512M or 1G; a bare number is MiB" },
-	{ SSB_OPT_TIMEOUT, offsetof(struct resources, max_runtime_seconds), UNIT_SECONDS, 1,
-	  MAX_RUNTIME_SECONDS, "30s, 5m or 1h; a bare number is seconds" },
-	{ SSB_OPT_CPU_SHARES, offsetof(struct resources, cpu_shares), UNIT_COUNT, MIN_CPU_SHARES,
-	  MAX_CPU_SHARES, "512" },
-	{ SSB_OPT_MAX_OUTPUT, offsetof(struct resources, max_output_bytes), UNIT_BYTES, 0,
-	  MAX_OUTPUT_BYTES_CAP, "1M; a bare number is bytes" },
-	{ SSB_OPT_MAX_PROCESSES, offsetof(struct resources, max_processes), UNIT_COUNT, 1,
-	  MAX_PROCESSES_CAP, "256" },
-	{ SSB_OPT_MAX_FILES, offsetof(struct resources, max_open_files), UNIT_COUNT, MIN_OPEN_FILES,
-	  MAX_OPEN_FILES_CAP, "1024" },
-	{ SSB_OPT_MAX_DISK, offsetof(struct resources, max_disk_mb), UNIT_MIB, 1, MAX_DISK_MB_CAP,
-	  "64M; a bare number is MiB" },
+static const char *const EXAMPLES[] = {
+	[UNIT_MIB] = "512M or 1G; a bare number is MiB",
+	[UNIT_BYTES] = "1M; a bare number is bytes",
+	[UNIT_SECONDS] = "30s, 5m or 1h; a bare number is seconds",
+	[UNIT_COUNT] = "512",
 };
 
 static const char *const FLAGS[] = {
@@ -107,8 +102,8 @@ struct ssb_options *ssb_options_new(void)
 	if (o == NULL) {
 		return NULL;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(NUMBERS); i++) {
-		*(uint64_t *)(void *)((char *)&o->res + NUMBERS[i].at) = OPTION_UNSET;
+	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
+		*resource_in(&o->res, &RESOURCES[i]) = OPTION_UNSET;
 	}
 	o->profile = -1;
 	o->unix_sockets = -1;
@@ -220,26 +215,37 @@ static bool parse_number(const char *s, enum unit unit, uint64_t *ret)
 	return true;
 }
 
-static int set_number(struct ssb_options *o, const struct number *n, const char *value,
+static const struct resource *resource_for(enum ssb_option what)
+{
+	for (size_t i = 0; i < ARRAY_LEN(NUMBERS); i++) {
+		for (size_t k = 0; NUMBERS[i].what == what && k < RESOURCE_COUNT; k++) {
+			if (RESOURCES[k].at == NUMBERS[i].at) {
+				return &RESOURCES[k];
+			}
+		}
+	}
+	return NULL;
+}
+
+static int set_number(struct ssb_options *o, enum ssb_option what, const char *value,
                       struct ssb_error *err)
 {
+	const struct resource *r = resource_for(what);
 	uint64_t v;
 
-	if (!parse_number(value, n->unit, &v)) {
-		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(n->what),
+	assert(r != NULL);
+	if (!parse_number(value, r->unit, &v)) {
+		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what),
 		                "'%.60s' is not understood; write for example %s", value,
-		                n->example);
+		                EXAMPLES[r->unit]);
 	}
-	if (v < n->min || v > n->max) {
-		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(n->what),
+	if (v < r->least || v > r->most) {
+		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what),
 		                "'%.60s' is out of range; it must be %llu to %llu%s", value,
-		                (unsigned long long)n->min, (unsigned long long)n->max,
-		                n->unit == UNIT_MIB       ? " MiB"
-		                : n->unit == UNIT_BYTES   ? " bytes"
-		                : n->unit == UNIT_SECONDS ? " seconds"
-		                                          : "");
+		                (unsigned long long)r->least, (unsigned long long)r->most,
+		                r->after);
 	}
-	*(uint64_t *)(void *)((char *)&o->res + n->at) = v;
+	*resource_in(&o->res, r) = v;
 	return 0;
 }
 
@@ -487,11 +493,7 @@ int ssb_options_set(struct ssb_options *o, enum ssb_option what, const char *val
 	case SSB_OPT_MAX_PROCESSES:
 	case SSB_OPT_MAX_FILES:
 	case SSB_OPT_MAX_DISK:
-		for (size_t i = 0; i < ARRAY_LEN(NUMBERS); i++) {
-			if (NUMBERS[i].what == what) {
-				return set_number(o, &NUMBERS[i], value, err);
-			}
-		}
+		return set_number(o, what, value, err);
 	}
 	return ssb_fail(err, SSB_E_USAGE, 0, "option", "unknown option %d", (int)what);
 }

@@ -167,6 +167,7 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 	}
 	add_paths(b);
 	network_build(b);
+	upstream_build(b);
 	ca_build(b);
 	toolchain_build(b);
 	grants_finish(b);

@@ -24,6 +24,13 @@ enum grant_origin {
 	ORIGIN_SKILL, /* the skill's own directory, shown at /skill */
 };
 
+/* What a granted object is; only files can be written in the usual sense. */
+enum grant_kind {
+	GRANT_FILES,
+	GRANT_DEVICES, /* a device, or a directory of them: never added to */
+	GRANT_KERNEL,  /* a kernel file system: as it is, and only to be read */
+};
+
 /* A host file or directory that appears in the sandbox. */
 struct grant {
 	char *path;   /* on the host: absolute, no symlink in it */
@@ -32,6 +39,8 @@ struct grant {
 	enum access access;
 	enum grant_origin origin;
 	char *where; /* "skillsandbox.yaml:12:7", "--read", "policy.yaml:3:5" */
+	enum grant_kind kind;
+	bool of_whole; /* one part of "/": left out where it cannot be shown */
 	bool is_dir;
 	int fd; /* O_PATH, owned; the object that was judged; -1: `create` */
 	dev_t dev;
@@ -42,6 +51,12 @@ struct grant {
 	int parent_fd; /* create: O_PATH of the nearest existing parent, owned; or -1 */
 	char *missing; /* create: the path from there, "a/b"; or NULL */
 };
+
+/* A directory in which the skill makes files. */
+static inline bool grant_is_work(const struct grant *g)
+{
+	return g->access == ACCESS_WRITE && g->is_dir && g->kind == GRANT_FILES;
+}
 
 /* A request that is not granted. Any refusal stops a run. */
 struct refusal {
@@ -77,6 +92,17 @@ int layer_from_name(const char *s); /* -1: unknown */
 const char *access_name(enum access a);
 const char *origin_name(enum grant_origin o);
 
+/* The owner's HTTP proxy, by which hosts are dialled. */
+struct upstream {
+	char *host; /* a name or an address; NULL: there is none */
+	uint16_t port;
+	char *credentials; /* "user:password" in base64, or NULL; shown to nobody */
+	char *where;       /* "policy.yaml:2:19", "https_proxy" */
+};
+
+/* Programs know one proxy for plain HTTP, and one for all that is tunnelled. */
+enum upstream_use { UPSTREAM_HTTP, UPSTREAM_OTHER, UPSTREAM_USES };
+
 enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
 
 /* How much of what the skill tries is watched and written down. */
@@ -104,6 +130,9 @@ struct ssb_plan {
 	size_t n_egress;
 	struct net_limits net;
 	struct string_list allow_private; /* the owner's: "10.0.0.0/8", by cidr_format() */
+	struct upstream upstream[UPSTREAM_USES];
+	struct string_list no_proxy; /* dialled directly all the same: "*", ranges, domains */
+	bool udp_direct;             /* datagrams go past the proxy */
 	enum profile profile;
 	bool unix_sockets; /* AF_UNIX sockets may be made */
 	struct resources res;
@@ -121,6 +150,11 @@ char *plan_json(const struct ssb_plan *p, bool pretty);
  * following no symlink, and fills their fd, dev and ino. Planning itself
  * changes nothing: the run calls this before it mounts. */
 int plan_create_missing(const struct ssb_plan *p, struct ssb_error *err);
+
+bool plan_proxied(const struct ssb_plan *p); /* some host may be dialled by a proxy */
+
+/* Wipes the credentials of the proxy, in a process that has no use for them. */
+void plan_forget_proxy(const struct ssb_plan *p);
 
 /* Names relative to which a plan is made; tests give their own. */
 struct owner {

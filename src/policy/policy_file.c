@@ -14,9 +14,11 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "manifest/resources.h"
 #include "manifest/yaml_doc.h"
 #include "os/file.h"
 #include "policy/paths.h"
+#include "policy/upstream.h"
 
 enum value {
 	VALUE_MAP,
@@ -24,6 +26,8 @@ enum value {
 	VALUE_ENV,
 	VALUE_CIDRS,
 	VALUE_DOMAINS,
+	VALUE_NO_PROXY,
+	VALUE_PROXY,
 	VALUE_LIMIT,
 	VALUE_BOOL,
 	VALUE_WORDS,
@@ -46,10 +50,10 @@ struct key {
 };
 
 /* clang-format off */
-#define LIMIT(field, lo, hi) \
-	{ "limits", #field, VALUE_LIMIT, offsetof(struct policy, limits.field), lo, hi }
-#define NET_LIMIT(field, lo, hi) \
-	{ "limits", #field, VALUE_LIMIT, offsetof(struct policy, net.field), lo, hi }
+#define LIMIT(name, unit, after, least, most, usual) \
+	{ "limits", #name, VALUE_LIMIT, offsetof(struct policy, limits.name), least, most },
+#define NET_LIMIT(name, unit, after, least, most, usual) \
+	{ "limits", #name, VALUE_LIMIT, offsetof(struct policy, net.name), least, most },
 /* clang-format on */
 
 static const struct key KEYS[] = {
@@ -73,16 +77,10 @@ static const struct key KEYS[] = {
 	{ "network", "allow_literal_addresses", VALUE_BOOL, 0, 0, 0 },
 	{ "network", "allow_private", VALUE_CIDRS, POLICY_ALLOW_PRIVATE, 0, 0 },
 	{ "network", "allow_ech", VALUE_DOMAINS, POLICY_ALLOW_ECH, 0, 0 },
-	LIMIT(memory_mb, MIN_MEMORY_MB, MAX_MEMORY_MB),
-	LIMIT(cpu_shares, MIN_CPU_SHARES, MAX_CPU_SHARES),
-	LIMIT(max_runtime_seconds, 1, MAX_RUNTIME_SECONDS),
-	LIMIT(max_output_bytes, 0, MAX_OUTPUT_BYTES_CAP),
-	LIMIT(max_processes, 1, MAX_PROCESSES_CAP),
-	LIMIT(max_open_files, MIN_OPEN_FILES, MAX_OPEN_FILES_CAP),
-	LIMIT(max_disk_mb, 1, MAX_DISK_MB_CAP),
-	NET_LIMIT(max_connections, 1, MAX_CONNECTIONS_CAP),
-	NET_LIMIT(max_bytes_out, 1, MAX_NET_BYTES_CAP),
-	NET_LIMIT(max_bytes_in, 1, MAX_NET_BYTES_CAP),
+	{ "network", "upstream_proxy", VALUE_PROXY, 0, 0, 0 },
+	{ "network", "no_proxy", VALUE_NO_PROXY, POLICY_NO_PROXY, 0, 0 },
+	{ "network", "udp_direct", VALUE_BOOL, 0, 0, 0 },
+	RESOURCE_ROWS(LIMIT) NET_LIMIT_ROWS(NET_LIMIT)
 };
 
 void policy_init(struct policy *p)
@@ -106,6 +104,7 @@ void policy_done(struct policy *p)
 		free(p->lists[i].v);
 	}
 	free(p->file);
+	upstream_done(&p->upstream);
 	*p = (struct policy){ 0 };
 }
 
@@ -134,12 +133,13 @@ static void add_item(const struct reader *r, const struct key *k, const struct y
 	struct mtext_list *l = &r->policy->lists[k->at];
 	char *copy = NULL;
 	enum host_kind kind = HOST_EXACT;
-	const char *wrong = n->kind != YNODE_SCALAR     ? "must be a text"
-	                    : l->n >= MAX_LIST_ITEMS    ? "is one item too many"
-	                    : k->value == VALUE_PATHS   ? check_path(n->text, &copy)
-	                    : k->value == VALUE_CIDRS   ? option_cidr(n->text, &copy)
-	                    : k->value == VALUE_DOMAINS ? check_domain(n->text, &copy, &kind)
-	                                                : check_env_name(n->text);
+	const char *wrong = n->kind != YNODE_SCALAR      ? "must be a text"
+	                    : l->n >= MAX_LIST_ITEMS     ? "is one item too many"
+	                    : k->value == VALUE_PATHS    ? check_path(n->text, &copy)
+	                    : k->value == VALUE_CIDRS    ? option_cidr(n->text, &copy)
+	                    : k->value == VALUE_DOMAINS  ? check_domain(n->text, &copy, &kind)
+	                    : k->value == VALUE_NO_PROXY ? no_proxy_item(n->text, &copy)
+	                                                 : check_env_name(n->text);
 
 	if (wrong == NULL && copy == NULL) {
 		copy = strdup(n->text);
@@ -151,9 +151,10 @@ static void add_item(const struct reader *r, const struct key *k, const struct y
 		complain(r, n->line, n->col,
 		         k->value == VALUE_PATHS
 		                 ? "write an absolute path, or one that begins with ~/"
-		         : k->value == VALUE_CIDRS   ? "write a range such as 10.0.0.0/8"
-		         : k->value == VALUE_DOMAINS ? "write a name as rules have it"
-		                                     : "write one variable name",
+		         : k->value == VALUE_CIDRS    ? "write a range such as 10.0.0.0/8"
+		         : k->value == VALUE_DOMAINS  ? "write a name as rules have it"
+		         : k->value == VALUE_NO_PROXY ? "write a domain, an address, a range or *"
+		                                      : "write one variable name",
 		         "this item: %s", wrong != NULL ? wrong : "out of memory");
 		return;
 	}
@@ -170,6 +171,28 @@ static void read_list(const struct reader *r, const struct key *k, const struct 
 	for (const struct ynode *i = n->first; i != NULL; i = i->next) {
 		add_item(r, k, i);
 	}
+	r->policy->no_proxy_given |= k->value == VALUE_NO_PROXY;
+}
+
+/* What is wrong is said without the value: a password may be in it. */
+static void read_proxy(const struct reader *r, const struct ynode *n)
+{
+	struct policy *p = r->policy;
+	struct upstream u = { 0 };
+	bool none = n->kind == YNODE_SCALAR && strcmp(n->text, "none") == 0;
+	const char *wrong = n->kind != YNODE_SCALAR ? "is not a text"
+	                    : none                  ? NULL
+	                                            : upstream_parse(n->text, &u);
+
+	if (wrong != NULL) {
+		complain(r, n->line, n->col, "write none, " UPSTREAM_FORM, "upstream_proxy %s",
+		         wrong);
+		return;
+	}
+	upstream_done(&p->upstream);
+	p->upstream = u;
+	p->upstream_given = true;
+	p->upstream_at = (struct mtext){ .line = n->line, .col = n->col };
 }
 
 static void read_limit(const struct reader *r, const struct key *k, const struct ynode *n)
@@ -200,6 +223,8 @@ static void read_bool(const struct reader *r, const struct key *k, const struct 
 		wrong_value(r, n, "write true or false");
 	} else if (strcmp(k->name, "unix_sockets") == 0) {
 		r->policy->unix_sockets = yes;
+	} else if (strcmp(k->name, "udp_direct") == 0) {
+		r->policy->udp_direct = yes;
 	} else {
 		r->policy->literal_addresses = yes;
 	}
@@ -289,7 +314,11 @@ static void read_value(const struct reader *r, const struct key *k, const struct
 	case VALUE_ENV:
 	case VALUE_CIDRS:
 	case VALUE_DOMAINS:
+	case VALUE_NO_PROXY:
 		read_list(r, k, n);
+		break;
+	case VALUE_PROXY:
+		read_proxy(r, n);
 		break;
 	case VALUE_LIMIT:
 		read_limit(r, k, n);
@@ -409,7 +438,12 @@ int policy_load(const struct owner *o, const struct ssb_options *opt, struct pol
 	if (file_read_all(fd, &text) < 0) {
 		return ssb_fail(err, SSB_E_POLICY, errno, file, "read the policy file");
 	}
-	if (policy_parse(file, text.data != NULL ? text.data : "", text.len, ret, diags, err) < 0) {
+	int failed =
+	        policy_parse(file, text.data != NULL ? text.data : "", text.len, ret, diags, err);
+	if (text.data != NULL) {
+		explicit_bzero(text.data, text.size); /* a proxy's password may be in it */
+	}
+	if (failed != 0) {
 		return -1;
 	}
 	ret->file = steal_ptr(&file);

@@ -19,6 +19,7 @@ enum policy_list {
 	POLICY_DENY_ENV,
 	POLICY_ALLOW_PRIVATE, /* address ranges that names may lead into */
 	POLICY_ALLOW_ECH,     /* names whose rules may use an encrypted ClientHello */
+	POLICY_NO_PROXY,      /* hosts that are dialled past the proxy */
 	POLICY_LISTS,
 };
 
@@ -28,6 +29,11 @@ struct policy {
 	struct resources limits; /* ceilings; OPTION_UNSET: none */
 	struct net_limits net;   /* the same */
 	bool literal_addresses;
+	struct upstream upstream; /* by upstream_parse() */
+	bool upstream_given;      /* a proxy, or `none` */
+	struct mtext upstream_at; /* its place; no text */
+	bool no_proxy_given;
+	bool udp_direct;
 	unsigned profiles;    /* 1 << enum profile that manifests may name */
 	int unix_sockets;     /* -1: not said */
 	int toolchain;        /* -1: not said; 0 off; 1 auto */

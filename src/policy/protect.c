@@ -105,6 +105,13 @@ const struct protected_place PROTECTED[] = {
 
 const size_t PROTECTED_COUNT = ARRAY_LEN(PROTECTED);
 
+const char *protected_in_gitdir(const struct protected_place *p)
+{
+	static const char GIT[] = ".git/";
+
+	return strncmp(p->name, GIT, sizeof(GIT) - 1) == 0 ? p->name + sizeof(GIT) - 1 : NULL;
+}
+
 bool protected_name(const char *name)
 {
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {

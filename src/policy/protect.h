@@ -1,8 +1,8 @@
 /* protect.h - what the host later executes or obeys.
  *
  * A skill that may write a directory must not leave code there that runs
- * outside: these names, relative to the top of a writable grant, are
- * read-only inside it unless granted by name. Those that are held (see
+ * outside: these names, relative to the top of a writable grant, or of
+ * a repository in it, are read-only inside it unless granted by name. Those that are held (see
  * below) can also not be created; the others can. */
 #ifndef POLICY_PROTECT_H
 #define POLICY_PROTECT_H
@@ -26,6 +26,10 @@ struct protected_place {
 
 extern const struct protected_place PROTECTED[];
 extern const size_t PROTECTED_COUNT;
+
+/* Its name in a git directory itself: "hooks" of ".git/hooks"; NULL: it has
+ * none there. */
+const char *protected_in_gitdir(const struct protected_place *p);
 
 /* True if `name` (relative to a writable grant's top) is one of them or lies
  * in one: a grant of it by name is kept beside its parent's. */

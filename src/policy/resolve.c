@@ -15,6 +15,7 @@
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/build.h"
+#include "policy/kernel_fs.h"
 
 static void refuse_errno(struct build *b, const struct request *r, int e)
 {
@@ -75,8 +76,21 @@ static void refuse_symlink(struct build *b, const struct request *r, const char 
 	build_refuse_request(b, r, why, remedy);
 }
 
-static void add_existing(struct build *b, const struct request *r, const char *path, int *fd,
-                         const struct stat *st)
+/* Judged by what it is: a device is one wherever its node stands. */
+static enum grant_kind kind_of(int fd, const char *path, const struct stat *st)
+{
+	struct stat dev;
+
+	if (S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode) ||
+	    (path_beneath(path, "/dev") != NULL && S_ISDIR(st->st_mode) &&
+	     stat("/dev", &dev) == 0 && dev.st_dev == st->st_dev)) {
+		return GRANT_DEVICES;
+	}
+	return kernel_fs_of(fd) > KERNEL_FS_NONE ? GRANT_KERNEL : GRANT_FILES;
+}
+
+void grant_existing(struct build *b, const struct request *r, const char *path, int *fd,
+                    const struct stat *st, bool of_whole)
 {
 	struct grant g = {
 		.path = strdup(path),
@@ -84,6 +98,8 @@ static void add_existing(struct build *b, const struct request *r, const char *p
 		.access = r->access,
 		.origin = r->origin,
 		.where = strdup(r->where),
+		.kind = kind_of(*fd, path, st),
+		.of_whole = of_whole,
 		.is_dir = S_ISDIR(st->st_mode),
 		.fd = steal_fd(fd),
 		.dev = st->st_dev,
@@ -96,6 +112,25 @@ static void add_existing(struct build *b, const struct request *r, const char *p
 	grants_add(b, &g);
 }
 
+/* Started by root, the skill is nobody's uid, and devices cannot be mapped. */
+static bool device_opens(struct build *b, const struct request *r, const struct stat *st)
+{
+	mode_t need = r->access == ACCESS_WRITE ? S_IROTH | S_IWOTH : S_IROTH;
+
+	if (b->owner->uid != 0 || (st->st_mode & need) == need) {
+		return true;
+	}
+	auto_free char *why = build_printf(
+	        b,
+	        "started by root, the skill has a uid of its own, and the mode of the device "
+	        "(%04o) lets others not open it",
+	        (unsigned)(st->st_mode & 07777));
+	build_refuse_request(b, r, why,
+	                     "start skillsandbox as a user who may open it, or open it to all "
+	                     "with chmod");
+	return false;
+}
+
 static void resolve_existing(struct build *b, const struct request *r, const char *path, int fd_in)
 {
 	auto_fd fd = fd_in;
@@ -106,9 +141,11 @@ static void resolve_existing(struct build *b, const struct request *r, const cha
 		refuse_errno(b, r, errno);
 		return;
 	}
-	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) {
+	bool device =
+	        (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)) && path_beneath(path, "/dev") != NULL;
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode) && !device) {
 		build_refuse_request(b, r, "it is neither a directory nor a regular file",
-		                     "sockets, FIFOs and devices cannot be granted");
+		                     "sockets and FIFOs cannot be granted, devices only in /dev");
 		return;
 	}
 	if (r->access == ACCESS_READ && path_is_system(path)) {
@@ -129,8 +166,13 @@ static void resolve_existing(struct build *b, const struct request *r, const cha
 	    grants_cover(b->plan, &s.chain, path, r->access) != NULL) {
 		return; /* the owner granted it already */
 	}
-	if (judge_request(b, r, &s)) {
-		add_existing(b, r, path, &fd, &st);
+	if (!judge_request(b, r, &s)) {
+		return;
+	}
+	if (strcmp(path, "/") == 0) {
+		resolve_whole(b, r);
+	} else if (!device || device_opens(b, r, &st)) {
+		grant_existing(b, r, path, &fd, &st, false);
 	}
 }
 
@@ -164,6 +206,11 @@ static void add_missing(struct build *b, const struct request *r, const char *pa
 
 	if (fstat(*parent, &st) < 0) {
 		refuse_errno(b, r, errno);
+		return;
+	}
+	if (kind_of(*parent, path, &st) != GRANT_FILES) {
+		build_refuse_request(b, r, "nothing can be created among devices",
+		                     "name a device that exists");
 		return;
 	}
 	struct grant g = {

@@ -1,5 +1,6 @@
 /* settings.c - limits, profile and sockets of a plan. */
 #include "base/own.h"
+#include "manifest/resources.h"
 #include "policy/build.h"
 
 void build_lower(struct build *b, const char *name, uint64_t *v, uint64_t most)
@@ -16,29 +17,15 @@ void build_lower(struct build *b, const char *name, uint64_t *v, uint64_t most)
 
 static void set_limits(struct build *b)
 {
-	static const struct {
-		size_t at;
-		const char *name;
-	} FIELDS[] = {
-		{ offsetof(struct resources, memory_mb), "memory_mb" },
-		{ offsetof(struct resources, cpu_shares), "cpu_shares" },
-		{ offsetof(struct resources, max_runtime_seconds), "max_runtime_seconds" },
-		{ offsetof(struct resources, max_output_bytes), "max_output_bytes" },
-		{ offsetof(struct resources, max_processes), "max_processes" },
-		{ offsetof(struct resources, max_open_files), "max_open_files" },
-		{ offsetof(struct resources, max_disk_mb), "max_disk_mb" },
-	};
-
 	b->plan->res = b->manifest != NULL ? b->manifest->resources : RESOURCE_DEFAULTS;
-	for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
-		uint64_t *v = (void *)((char *)&b->plan->res + FIELDS[i].at);
-		const uint64_t *most =
-		        (const void *)((const char *)&b->policy.limits + FIELDS[i].at);
-		const uint64_t *flag = (const void *)((const char *)&b->opt->res + FIELDS[i].at);
-		if (*flag != OPTION_UNSET) {
-			*v = *flag;
+	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
+		const struct resource *r = &RESOURCES[i];
+		uint64_t *v = resource_in(&b->plan->res, r);
+		uint64_t flag = resource_of(&b->opt->res, r);
+		if (flag != OPTION_UNSET) {
+			*v = flag;
 		} else {
-			build_lower(b, FIELDS[i].name, v, *most);
+			build_lower(b, r->name, v, resource_of(&b->policy.limits, r));
 		}
 	}
 }
@@ -70,7 +57,9 @@ static void set_sockets(struct build *b)
 	bool writes = false;
 
 	for (size_t i = 0; i < b->plan->n_grants; i++) {
-		writes |= b->plan->grants[i].access == ACCESS_WRITE;
+		const struct grant *g = &b->plan->grants[i];
+		/* One device is no socket. */
+		writes |= g->access == ACCESS_WRITE && (g->kind == GRANT_FILES || g->is_dir);
 	}
 	int said = b->opt->unix_sockets >= 0 ? b->opt->unix_sockets : b->policy.unix_sockets;
 	b->plan->unix_sockets = said >= 0 ? said != 0 : !writes;

@@ -149,10 +149,8 @@ int fallback_rules(const struct stage *s, int rules, int abi)
 	}
 	for (size_t i = 0; i < s->plan->n_grants; i++) {
 		const struct grant *g = &s->plan->grants[i];
-		unsigned may =
-		        LL_READ | LL_EXEC | (g->access == ACCESS_WRITE ? LL_WRITE | LL_CHANGE : 0);
 		/* By the fd that was judged: the name may mean something else by now. */
-		if (landlock_allow(rules, abi, g->fd, may) != 0) {
+		if (landlock_allow(rules, abi, g->fd, grant_rights(g)) != 0) {
 			return -1;
 		}
 	}

@@ -34,10 +34,31 @@ static int fail(struct ssb_error *err, const struct grant *g, const char *what)
 	                g->where);
 }
 
-static uint64_t grant_attrs(const struct grant *g)
+uint64_t grant_attrs(const struct grant *g)
 {
+	switch (g->kind) {
+	case GRANT_DEVICES:
+		/* A device is written on a read-only mount as well: Landlock knows
+		 * the difference. Nothing is added to its directory. */
+		return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY;
+	case GRANT_KERNEL:
+		return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY;
+	case GRANT_FILES:
+		break;
+	}
 	return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
 	       (g->access == ACCESS_READ ? MOUNT_ATTR_RDONLY : 0);
+}
+
+unsigned grant_rights(const struct grant *g)
+{
+	unsigned write = g->access == ACCESS_WRITE ? LL_WRITE : 0;
+
+	if (g->kind != GRANT_FILES) {
+		return LL_READ | write;
+	}
+	/* No sockets, FIFOs or devices are left behind on the host. */
+	return LL_READ | LL_EXEC | (write != 0 ? LL_WRITE | LL_CHANGE : 0);
 }
 
 int grants_collect(struct stage *s, struct ssb_error *err)
@@ -46,13 +67,18 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 		const struct grant *g = &s->sources[i].grant;
 		struct stat st;
 
-		if (s->sources[i].tree >= 0) {
+		if (s->sources[i].tree >= 0 || s->sources[i].mask) {
 			continue;
 		}
 		/* The plan's fd belongs to the host's mount namespace and cannot be
 		 * cloned here: open again, and insist on the same object. */
 		auto_fd fd = file_open_nosymlink(g->path, O_PATH);
-		if (fd < 0 || fstat(fd, &st) != 0) {
+		bool there = fd >= 0 && fstat(fd, &st) == 0;
+		if (g->of_whole && (!there || st.st_dev != g->dev || st.st_ino != g->ino)) {
+			s->left_out++; /* gone by now */
+			continue;
+		}
+		if (!there) {
 			return fail(err, g, "cannot open");
 		}
 		if (st.st_dev != g->dev || st.st_ino != g->ino) {
@@ -68,25 +94,37 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-/* The read-only overlay over `tree`; -1 with errno where there is none. An
- * overlay without an upper layer wants two lower ones: /run is empty, and
- * stays. */
-static int overlay_over(int root_fd, int tree)
+/* Puts the read-only overlay over it in the place of *tree; -1 with errno
+ * where there is none, and *tree is as loose as before. An overlay without an
+ * upper layer wants two lower ones: /run is empty yet, and stays. */
+static int overlay_over(int root_fd, int *tree)
 {
 	static const struct mount_option options[] = { { "lowerdir", "/.lower:/run" },
 		                                       { NULL, NULL } };
 
 	if (view_place(root_fd, ".lower", true) != 0 ||
-	    mount_attach(tree, root_fd, ".lower") != 0) {
+	    mount_attach(*tree, root_fd, ".lower") != 0) {
 		return -1;
 	}
 	int overlay = mount_new("overlay", options,
 	                        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-	if (overlay >= 0) {
-		/* The overlay has its own private copy of the lower mount. */
-		(void)umount2("/.lower", MNT_DETACH);
-	}
-	return overlay;
+	int saved = errno;
+	int loose = overlay >= 0 ? overlay : mount_clone(*tree, "");
+	/* The overlay has its own private copy of the lower mount. */
+	(void)umount2("/.lower", MNT_DETACH);
+	own_close(tree);
+	*tree = loose;
+	errno = saved;
+	return overlay >= 0 ? 0 : -1;
+}
+
+/* A mount stands on it already: it cannot be moved. */
+static bool is_pinned(int fd)
+{
+	struct statx st;
+
+	return statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &st) == 0 &&
+	       (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
 /* Mounts the object behind fd over itself: it can no longer be renamed,
@@ -121,7 +159,7 @@ static int protect_one(int dir_fd, const char *name)
 			return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
 		}
 		bool last = name[i] == '\0' || !S_ISDIR(st.st_mode) || placeholder_is(&st);
-		if (pin(at, last) != 0) {
+		if ((last || !is_pinned(at)) && pin(at, last) != 0) {
 			return -1;
 		}
 		if (S_ISLNK(st.st_mode)) {
@@ -136,13 +174,16 @@ static int protect_one(int dir_fd, const char *name)
 	}
 }
 
-/* The placeholders would be news to git inside: its list of what to overlook
- * gets their names, in the view only. Best effort: it is for comfort. */
-static void hide_from_git(int root_fd, int target, size_t nth)
+/* The placeholders in `target` would be news to git inside: its list of what to
+ * overlook, in `gitdir` beneath the grant's tree, gets their names, in the view
+ * only. Best effort: it is for comfort. */
+static void hide_from_git(int root_fd, int tree, const char *gitdir, int target, size_t nth)
 {
-	char place[32];
+	char place[32], path[PATH_MAX];
 	auto_buf text = { 0 };
-	auto_fd exclude = file_openat2(target, ".git/info/exclude", O_RDONLY | O_NONBLOCK,
+
+	snprintf(path, sizeof(path), "%s/info/exclude", gitdir);
+	auto_fd exclude = file_openat2(tree, path, O_RDONLY | O_NONBLOCK,
 	                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 
 	buf_init(&text, 256 * 1024);
@@ -162,22 +203,84 @@ static void hide_from_git(int root_fd, int target, size_t nth)
 	if (text.failed || list < 0 || file_write_all(list, text.data, text.len) != 0) {
 		return;
 	}
-	auto_fd tree = mount_clone(root_fd, place);
-	if (tree >= 0 && mount_restrict(tree, MOUNT_ATTR_RDONLY, -1) == 0) {
-		(void)mount_attach(tree, exclude, "");
+	auto_fd made = mount_clone(root_fd, place);
+	if (made >= 0 && mount_restrict(made, MOUNT_ATTR_RDONLY, -1) == 0) {
+		(void)mount_attach(made, exclude, "");
 	}
 }
 
-static int grant_protect(const struct grant *g, int target, struct ssb_error *err)
+/* `within` is where in the grant `dir` lies, "" at its top. */
+static int protect_names(const struct grant *g, int dir, const char *within, bool gitdir,
+                         struct ssb_error *err)
 {
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
+		const char *name = gitdir ? protected_in_gitdir(&PROTECTED[i]) : PROTECTED[i].name;
 		/* One that is granted by name is a grant of its own, mounted over it. */
-		if (protect_one(target, PROTECTED[i].name) != 0) {
+		if (name != NULL && protect_one(dir, name) != 0) {
 			return ssb_fail(
 			        err, SSB_E_LAYER, errno, "mounts",
-			        "cannot protect '%s', which the host obeys, in '%.160s' (%.60s); "
-			        "if it is a symlink to nothing, remove it",
-			        PROTECTED[i].name, g->path, g->where);
+			        "cannot protect '%s', which the host obeys, in '%.90s%s%.70s' "
+			        "(%.40s); if it is a symlink to nothing, remove it",
+			        name, g->path, *within != '\0' ? "/" : "", within, g->where);
+		}
+	}
+	return 0;
+}
+
+/* Opens the directory `path` beneath the grant, with every directory on the
+ * way pinned: otherwise one of them is renamed, and another repository takes
+ * its place. */
+static int open_pinned(int tree, const char *path)
+{
+	char part[PATH_MAX];
+
+	if (*path == '\0') {
+		return fcntl(tree, F_DUPFD_CLOEXEC, 3);
+	}
+	for (size_t i = 1;; i++) {
+		if (path[i] != '/' && path[i] != '\0') {
+			continue;
+		}
+		snprintf(part, sizeof(part), "%.*s", (int)i, path);
+		auto_fd at = file_openat2(tree, part, O_PATH | O_DIRECTORY | O_NOFOLLOW,
+		                          RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+		if (at < 0 || (!is_pinned(at) && pin(at, false) != 0)) {
+			return -1;
+		}
+		if (path[i] == '\0') {
+			/* Again: what lies on top now is the mount. */
+			return file_openat2(tree, path, O_PATH | O_DIRECTORY | O_NOFOLLOW,
+			                    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+		}
+	}
+}
+
+/* The names at the top of the grant, and in each repository in it. */
+static int grant_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error *err)
+{
+	const struct grant *g = &s->sources[i].grant;
+	int tree = s->sources[i].tree;
+
+	if (protect_names(g, tree, "", false, err) != 0) {
+		return -1;
+	}
+	hide_from_git(root_fd, tree, ".git", tree, i);
+	for (size_t k = 0; s->repos != NULL && k < s->repos->n; k++) {
+		const struct repo *r = &s->repos->v[k];
+		if (r->grant != i) {
+			continue;
+		}
+		auto_fd dir = open_pinned(tree, r->path);
+		if (dir < 0) {
+			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+			                "cannot protect the repository '%.90s/%.90s' (%.40s)",
+			                g->path, r->path, g->where);
+		}
+		if (protect_names(g, dir, r->path, r->gitdir, err) != 0) {
+			return -1;
+		}
+		if (r->shared != NULL) {
+			hide_from_git(root_fd, tree, r->shared, dir, MAX_GRANTS + k);
 		}
 	}
 	return 0;
@@ -198,55 +301,84 @@ static bool beneath_private(const struct ssb_plan *plan, const char *target)
 	return false;
 }
 
+/* Before anything is attached: the second lower directory must be empty. */
+static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_error *err)
+{
+	struct source *src = &s->sources[i];
+	const struct grant *g = &src->grant;
+
+	if (src->tree < 0 || g->access != ACCESS_READ || !g->is_dir || src->ready ||
+	    g->kind == GRANT_KERNEL) {
+		return 0;
+	}
+	if (g->kind == GRANT_FILES && overlay_over(root_fd, &src->tree) == 0) {
+		return 0;
+	}
+	if (g->kind == GRANT_FILES && beneath_private(s->plan, g->target)) {
+		/* There Landlock has to allow writing, and nothing else would
+		 * stop a write to a FIFO of the host. */
+		return fail(err, g, "holds other mounts, or cannot be overlaid; grant its parts:");
+	}
+	s->unix_sockets = false;
+	return 0;
+}
+
+/* Hides what a plain mount of the directory above would show. */
+static int mask_attach(const struct grant *g, int root_fd, struct ssb_error *err)
+{
+	static const struct mount_option nothing[] = {
+		{ "size", "4k" }, { "nr_inodes", "1" }, { "mode", "0555" }, { NULL, NULL }
+	};
+	const uint64_t attrs = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+	auto_fd target = file_openat2(root_fd, g->target + 1, O_PATH, IN_VIEW);
+
+	if (target < 0) {
+		return errno == ENOENT || errno == EACCES ? 0 : fail(err, g, "cannot mask");
+	}
+	auto_fd tree =
+	        g->is_dir ? mount_new("tmpfs", nothing, attrs) : mount_clone(root_fd, "dev/null");
+	if (tree < 0 || (!g->is_dir && mount_restrict(tree, attrs, -1) != 0) ||
+	    mount_attach(tree, target, "") != 0) {
+		return fail(err, g, "cannot mask");
+	}
+	return 0;
+}
+
 static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error *err)
 {
 	const struct grant *g = &s->sources[i].grant;
 	const char *name = g->target + 1;
-	int *tree = &s->sources[i].tree;
 
+	if (s->sources[i].mask) {
+		return mask_attach(g, root_fd, err);
+	}
 	/* Beneath another grant the place exists already, or cannot be made. */
 	(void)view_place(root_fd, name, g->is_dir);
 	auto_fd target = file_openat2(root_fd, name, O_PATH, IN_VIEW);
 	if (target < 0) {
 		return fail(err, g, "has no place in the sandbox:");
 	}
-	if (g->access == ACCESS_READ && g->is_dir && !s->sources[i].ready) {
-		auto_fd overlay = overlay_over(root_fd, *tree);
-		if (overlay >= 0 && mount_attach(overlay, target, "") != 0) {
-			return fail(err, g, "cannot mount");
-		}
-		if (overlay >= 0) {
-			return 0;
-		}
-		if (beneath_private(s->plan, g->target)) {
-			/* There Landlock has to allow writing, and nothing else would
-			 * stop a write to a FIFO of the host. */
-			return fail(err, g,
-			            "holds other mounts, or cannot be overlaid; grant its parts:");
-		}
-		s->unix_sockets = false;
-	}
-	if (mount_attach(*tree, target, "") != 0) {
+	if (mount_attach(s->sources[i].tree, target, "") != 0) {
 		return fail(err, g, "cannot mount");
 	}
-	if (g->access != ACCESS_WRITE || !g->is_dir) {
-		return 0;
-	}
-	if (grant_protect(g, *tree, err) != 0) {
-		return -1;
-	}
-	hide_from_git(root_fd, *tree, i);
-	return 0;
+	return grant_is_work(g) ? grant_protect(s, i, root_fd, err) : 0;
 }
 
 int grants_attach(struct stage *s, int root_fd, struct ssb_error *err)
 {
 	for (size_t i = 0; i < s->n_sources; i++) {
-		if (grant_attach(s, i, root_fd, err) != 0) {
+		if (grant_overlay(s, i, root_fd, err) != 0) {
 			return -1;
 		}
 	}
 	(void)unlinkat(root_fd, ".lower", AT_REMOVEDIR);
+	for (size_t i = 0; i < s->n_sources; i++) {
+		const struct source *src = &s->sources[i];
+		bool left_out = src->tree < 0 && src->grant.of_whole && !src->mask;
+		if (!left_out && grant_attach(s, i, root_fd, err) != 0) {
+			return -1;
+		}
+	}
 	return 0;
 }
 

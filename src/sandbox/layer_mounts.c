@@ -337,8 +337,13 @@ int layer_mounts(struct stage *s, struct ssb_error *err)
 	if (s->scratch < 0) {
 		return fail(err, "cannot open", "/tmp");
 	}
+	char left_out[48] = "";
+	if (s->left_out > 0) {
+		snprintf(left_out, sizeof(left_out), " (%zu mounts or names of / left out)",
+		         s->left_out);
+	}
 	snprintf(s->reports[LAYER_MOUNTS].detail, sizeof(s->reports[LAYER_MOUNTS].detail),
-	         "new root; %zu granted, %llu MB of private tmpfs", s->plan->n_grants,
+	         "new root; %zu granted%s, %llu MB of private tmpfs", s->plan->n_grants, left_out,
 	         (unsigned long long)s->plan->res.max_disk_mb);
 	return 0;
 }

@@ -80,12 +80,44 @@ static unsigned private_rights(const struct ssb_plan *plan, const char *path, un
 	return may;
 }
 
+/* A device that is granted stands in /dev beside ours: what may be written
+ * there is then said one by one. */
+static int landlock_devices(int rules, int abi)
+{
+	char path[64];
+
+	for (size_t i = 0; i < VIEW_DEVICE_COUNT; i++) {
+		snprintf(path, sizeof(path), "/%s", VIEW_DEVICES[i]);
+		if (landlock_path(rules, abi, path, LL_READ | LL_WRITE) != 0) {
+			return -1;
+		}
+	}
+	return landlock_path(rules, abi, "/dev", LL_READ) != 0
+	               ? -1
+	               : landlock_path(rules, abi, "/dev/pts", LL_READ | LL_WRITE);
+}
+
+static bool grants_devices(const struct ssb_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		if (plan->grants[i].kind == GRANT_DEVICES) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static int landlock_rules(const struct stage *s, int rules, int abi)
 {
+	bool devices = grants_devices(s->plan);
+
 	for (size_t i = 0; i < VIEW_RULE_COUNT; i++) {
 		const struct view_rule *v = &VIEW_RULES[i];
-		if (landlock_path(rules, abi, v->path, private_rights(s->plan, v->path, v->may)) !=
-		    0) {
+		int failed = devices && strcmp(v->path, "/dev") == 0
+		                     ? landlock_devices(rules, abi)
+		                     : landlock_path(rules, abi, v->path,
+		                                     private_rights(s->plan, v->path, v->may));
+		if (failed != 0) {
 			return -1;
 		}
 	}
@@ -95,10 +127,7 @@ static int landlock_rules(const struct stage *s, int rules, int abi)
 	}
 	for (size_t i = 0; i < s->plan->n_grants; i++) {
 		const struct grant *g = &s->plan->grants[i];
-		unsigned may = LL_READ | LL_EXEC;
-		/* No sockets, FIFOs or devices are left behind on the host. */
-		may |= g->access == ACCESS_WRITE ? LL_WRITE | LL_CHANGE : 0;
-		if (landlock_path(rules, abi, g->target, may) != 0) {
+		if (landlock_path(rules, abi, g->target, grant_rights(g)) != 0) {
 			return -1;
 		}
 	}

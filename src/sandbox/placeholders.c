@@ -8,6 +8,7 @@
  * run needs it: removing it would lift the protection in the others. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -28,9 +29,10 @@
 #define LOCK_PAUSE_US 5000
 
 struct placeholder {
-	int dir; /* O_PATH, owned: where it is */
+	int dir; /* O_PATH: where it is */
 	int fd;  /* the thing itself, locked */
 	bool is_dir;
+	bool owns_dir; /* else it is that of the one before */
 	char name[64];
 };
 
@@ -116,6 +118,18 @@ static int placeholder_open(int dir, const char *name, bool is_dir, int *ret_fd)
 	return -1;
 }
 
+/* Takes the fds. Most stand side by side, and share that of their directory. */
+static void placeholder_keep(struct placeholders *p, struct placeholder *h, int *dir)
+{
+	struct stat here, before;
+
+	h->owns_dir = p->n == 0 || fstat(*dir, &here) != 0 ||
+	              fstat(p->v[p->n - 1].dir, &before) != 0 || here.st_dev != before.st_dev ||
+	              here.st_ino != before.st_ino;
+	h->dir = h->owns_dir ? steal_fd(dir) : p->v[p->n - 1].dir;
+	p->v[p->n++] = *h;
+}
+
 /* Holds the first missing part of `name` beneath the grant: without it the
  * rest cannot be made. Nothing is held where all of it exists. */
 static int placeholder_hold(struct placeholders *p, int grant_fd, const char *name, bool is_dir)
@@ -136,8 +150,7 @@ static int placeholder_hold(struct placeholders *p, int grant_fd, const char *na
 			return -1;
 		}
 		if (h.fd >= 0) {
-			h.dir = steal_fd(&dir);
-			p->v[p->n++] = h;
+			placeholder_keep(p, &h, &dir);
 			return 0;
 		}
 		if (last) {
@@ -152,38 +165,85 @@ static int placeholder_hold(struct placeholders *p, int grant_fd, const char *na
 	return 0;
 }
 
-int placeholders_make(const struct ssb_plan *plan, struct placeholders **ret, struct ssb_error *err)
+/* One directory in which names are held. */
+struct holding {
+	const struct grant *grant;
+	const char *path; /* from the grant's top; "" is that */
+	bool gitdir;      /* see repos.h */
+};
+
+static int holding_open(const struct holding *h)
 {
-	size_t writes = 0;
-	for (size_t i = 0; i < plan->n_grants; i++) {
-		writes += plan->grants[i].access == ACCESS_WRITE && plan->grants[i].is_dir;
+	return *h->path == '\0' ? fcntl(h->grant->fd, F_DUPFD_CLOEXEC, 3)
+	                        : file_openat2(h->grant->fd, h->path, O_PATH | O_DIRECTORY,
+	                                       RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+}
+
+static int hold_names(struct placeholders *p, const struct holding *h, bool home,
+                      struct ssb_error *err)
+{
+	auto_fd dir = holding_open(h);
+
+	if (dir < 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot open '%.100s/%.100s'",
+		                h->grant->path, h->path);
 	}
-	struct placeholders *p = calloc(1, sizeof(*p) + writes * PROTECTED_COUNT * sizeof(p->v[0]));
+	for (size_t k = 0; k < PROTECTED_COUNT; k++) {
+		const struct protected_place *place = &PROTECTED[k];
+		const char *name = h->gitdir ? protected_in_gitdir(place) : place->name;
+		if (name == NULL || place->hold == HOLD_NOT ||
+		    (place->hold == HOLD_IN_HOME && !home)) {
+			continue;
+		}
+		if (placeholder_hold(p, dir, name, place->is_dir) != 0) {
+			return ssb_fail(
+			        err, SSB_E_LAYER, errno, "mounts",
+			        "cannot hold the name '%s' in '%.100s%s%.80s' (%.40s), which the "
+			        "skill must not make; make the directory writable to you, or "
+			        "grant another",
+			        name, h->grant->path, *h->path != '\0' ? "/" : "", h->path,
+			        h->grant->where);
+		}
+	}
+	return 0;
+}
+
+static int hold_all(struct placeholders *p, const struct ssb_plan *plan, const struct repos *repos,
+                    struct ssb_error *err)
+{
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		const struct grant *g = &plan->grants[i];
+		struct holding h = { g, "", false };
+		if (grant_is_work(g) &&
+		    hold_names(p, &h, strcmp(g->path, plan->home) == 0, err) != 0) {
+			return -1;
+		}
+	}
+	for (size_t i = 0; repos != NULL && i < repos->n; i++) {
+		const struct repo *r = &repos->v[i];
+		struct holding h = { &plan->grants[r->grant], r->path, r->gitdir };
+		if (hold_names(p, &h, false, err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int placeholders_make(const struct ssb_plan *plan, const struct repos *repos,
+                      struct placeholders **ret, struct ssb_error *err)
+{
+	size_t places = repos != NULL ? repos->n : 0;
+
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		places += grant_is_work(&plan->grants[i]);
+	}
+	struct placeholders *p = calloc(1, sizeof(*p) + places * PROTECTED_COUNT * sizeof(p->v[0]));
 	if (p == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "placeholders", "out of memory");
 	}
-	for (size_t i = 0; i < plan->n_grants; i++) {
-		const struct grant *g = &plan->grants[i];
-		if (g->access != ACCESS_WRITE || !g->is_dir) {
-			continue;
-		}
-		bool home = strcmp(g->path, plan->home) == 0;
-		for (size_t k = 0; k < PROTECTED_COUNT; k++) {
-			enum protect_hold hold = PROTECTED[k].hold;
-			if ((hold == HOLD_ANYWHERE || (hold == HOLD_IN_HOME && home)) &&
-			    placeholder_hold(p, g->fd, PROTECTED[k].name, PROTECTED[k].is_dir) !=
-			            0) {
-				ssb_fail(err, SSB_E_LAYER, errno, "mounts",
-				         "cannot hold the name '%s' in '%.200s' (%.60s), which the "
-				         "skill "
-				         "must not make; make the directory writable to you, or "
-				         "grant "
-				         "another",
-				         PROTECTED[k].name, g->path, g->where);
-				placeholders_remove(p);
-				return -1;
-			}
-		}
+	if (hold_all(p, plan, repos, err) != 0) {
+		placeholders_remove(p);
+		return -1;
 	}
 	*ret = p;
 	return 0;
@@ -216,7 +276,11 @@ void placeholders_remove(struct placeholders *p)
 			placeholder_unlink(h);
 		}
 		own_close(&h->fd);
-		own_close(&h->dir);
+	}
+	for (size_t i = 0; p != NULL && i < p->n; i++) {
+		if (p->v[i].owns_dir) {
+			own_close(&p->v[i].dir);
+		}
 	}
 	free(p);
 }

@@ -19,7 +19,9 @@
 #include "os/clone.h"
 #include "os/file.h"
 #include "os/mount.h"
+#include "policy/kernel_fs.h"
 #include "policy/mounts.h"
+#include "sandbox/view.h"
 
 /* A user namespace in which uid:gid of a file system is host_uid:host_gid. It
  * lives as long as its fd; the process that made it is only its midwife. */
@@ -58,6 +60,14 @@ static int idmap_userns(uid_t uid, gid_t gid, uid_t host_uid, gid_t host_gid)
 
 static int source_fallback(const struct grant *g, struct source *src, struct ssb_error *err)
 {
+	if (g->of_whole) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+		                "'%.160s' (%.60s) cannot be shown to the skill's own uid: its file "
+		                "system has no idmapped mounts (overlayfs in a container has "
+		                "none); start skillsandbox as an unprivileged user, or name the "
+		                "directories that are needed",
+		                g->path, g->where);
+	}
 	if (g->access == ACCESS_WRITE) {
 		return ssb_fail(
 		        err, SSB_E_LAYER, errno, "mounts",
@@ -73,7 +83,8 @@ static int source_fallback(const struct grant *g, struct source *src, struct ssb
 }
 
 /* The host's mount at `point`, beneath the read grant `g`, as a source. One
- * that cannot be opened is not shown; it was not readable anyway. */
+ * that cannot be opened is not shown; it was not readable anyway. One of the
+ * kernel's is granted by name or not at all, but "/" may hold some. */
 static int submount_add(struct stage *s, const struct grant *g, const char *point,
                         struct ssb_error *err)
 {
@@ -84,6 +95,7 @@ static int submount_add(struct stage *s, const struct grant *g, const char *poin
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		return 0;
 	}
+	sub.mask = kernel_fs_of(fd) != KERNEL_FS_NONE;
 	if (s->n_sources == MAX_GRANTS) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "mounts",
 		                "more than %d grants and mounts beneath them", MAX_GRANTS);
@@ -133,8 +145,9 @@ static int submounts_add(struct stage *s, struct ssb_error *err)
 	for (size_t i = 0; i < mounts.n && failed == 0; i++) {
 		const char *point = mounts.v[i].point;
 		const struct grant *g = grant_above(s->plan, point);
-		/* A writable grant is the host's own mounts, submounts included. */
-		if (g != NULL && g->access == ACCESS_READ && g->is_dir &&
+		/* A writable grant, or one of the kernel's own, is the host's
+		 * mounts, submounts included. */
+		if (g != NULL && g->access == ACCESS_READ && g->is_dir && g->kind == GRANT_FILES &&
 		    strcmp(g->path, point) != 0) {
 			failed = submount_add(s, g, point, err);
 		}
@@ -182,6 +195,20 @@ void sources_done(struct stage *s)
 	s->n_sources = 0;
 }
 
+/* Devices and kernel file systems have no owners to map: the skill is one of
+ * the others there. */
+static int source_as_is(struct source *src, struct ssb_error *err)
+{
+	auto_fd tree = mount_clone(src->grant.fd, "");
+
+	if (tree < 0 || mount_restrict(tree, grant_attrs(&src->grant), -1) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot take '%.200s'",
+		                src->grant.path);
+	}
+	src->tree = steal_fd(&tree);
+	return 0;
+}
+
 int sources_idmap(struct stage *s, uid_t host_uid, gid_t host_gid, struct ssb_error *err)
 {
 	auto_fd userns = -1;
@@ -190,9 +217,16 @@ int sources_idmap(struct stage *s, uid_t host_uid, gid_t host_gid, struct ssb_er
 
 	for (size_t i = 0; i < s->n_sources; i++) {
 		const struct grant *g = &s->sources[i].grant;
-		uint64_t attrs = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
-		                 (g->access == ACCESS_READ ? MOUNT_ATTR_RDONLY : 0);
 
+		if (s->sources[i].mask) {
+			continue;
+		}
+		if (g->kind != GRANT_FILES) {
+			if (source_as_is(&s->sources[i], err) != 0) {
+				return -1;
+			}
+			continue;
+		}
 		if (userns < 0 || uid != g->uid || gid != g->gid) {
 			own_close(&userns);
 			uid = g->uid;
@@ -203,13 +237,18 @@ int sources_idmap(struct stage *s, uid_t host_uid, gid_t host_gid, struct ssb_er
 				                "cannot make a user namespace for idmapped mounts");
 			}
 		}
-		auto_fd tree = mount_clone(g->fd, "");
-		if (tree < 0) {
+		/* What is mounted beneath a read grant is a source of its own, and
+		 * may be such that it cannot be mapped. */
+		auto_fd tree =
+		        g->access == ACCESS_READ ? mount_clone_one(g->fd) : mount_clone(g->fd, "");
+		if (tree < 0 && !g->of_whole) {
 			return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot take '%.200s'",
 			                g->path);
 		}
-		if (mount_restrict(tree, attrs, userns) == 0) {
+		if (tree >= 0 && mount_restrict(tree, grant_attrs(g), userns) == 0) {
 			s->sources[i].tree = steal_fd(&tree);
+		} else if (g->of_whole && (tree < 0 || s->sources[i].submount)) {
+			s->left_out++; /* gone by now, or such that nobody can map it */
 		} else if (source_fallback(g, &s->sources[i], err) != 0) {
 			return -1;
 		}

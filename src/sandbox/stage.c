@@ -290,6 +290,7 @@ _Noreturn void stage_main(struct stage *s)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	/* A caller that ignores it would make children vanish unseen. */
 	(void)signal(SIGCHLD, SIG_DFL);
+	plan_forget_proxy(s->plan);
 	if (!s->namespaces && stage_without_namespaces(s, &err) != 0) {
 		stage_die(s, &err);
 	}

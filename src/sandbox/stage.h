@@ -18,6 +18,7 @@
 #include "os/clone.h"
 #include "os/seccomp.h"
 #include "policy/plan.h"
+#include "sandbox/repos.h"
 #include "sandbox/sandbox.h"
 
 /* The supervisor clones with these, and the skill's process adds its own. */
@@ -30,6 +31,7 @@ struct source {
 	bool submount;      /* a mount of the host beneath a read grant: owns path, target, fd */
 	int tree;           /* a prepared (idmapped, snapshot) tree, or -1: clone it in the child */
 	bool ready;         /* the tree is a private copy already: no overlay needed */
+	bool mask;          /* of the kernel, in a part of "/": nothing is shown there */
 };
 
 struct stage {
@@ -37,6 +39,8 @@ struct stage {
 	const struct egress_table *egress; /* NULL: none is declared */
 	struct source *sources; /* what is mounted: the plan's grants and their submounts */
 	size_t n_sources;
+	size_t left_out; /* of them: parts of "/" that cannot be shown */
+	const struct repos *repos; /* in writable grants; NULL: none is writable */
 	int ctl;      /* our end of the socket to the supervisor */
 	int stdio[3]; /* the skill's ends; unused with a pty */
 	bool pty;

@@ -79,6 +79,7 @@ void run_done(struct run *r)
 	egress_done(&r->egress);
 	observer_free(r->observer);
 	placeholders_remove(r->placeholders);
+	repos_free(r->repos);
 	cgroup_free(r->cgroup);
 	sources_done(&r->stage);
 	fallback_leave(&r->stage);
@@ -132,10 +133,12 @@ static int make_sources(struct run *r, struct ssb_error *err)
 	/* Never 0 inside, whoever starts it. */
 	r->stage.uid = geteuid() == 0 ? INNER_ID : geteuid();
 	r->stage.gid = geteuid() == 0 ? INNER_ID : getegid();
-	if (placeholders_make(r->plan, &r->placeholders, err) != 0 ||
+	if (repos_find(r->plan, &r->repos, err) != 0 ||
+	    placeholders_make(r->plan, r->repos, &r->placeholders, err) != 0 ||
 	    sources_init(&r->stage, err) != 0) {
 		return -1;
 	}
+	r->stage.repos = r->repos;
 	return root ? sources_idmap(&r->stage, host_id, host_id, err) : 0;
 }
 

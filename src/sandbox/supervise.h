@@ -22,6 +22,7 @@ struct run {
 	bool go_sent;
 	int payload_spare;       /* for a second attempt; -1: none */
 	bool without_namespaces; /* what --best-effort allows, when nothing else works */
+	struct repos *repos;
 	struct placeholders *placeholders;
 	struct cgroup *cgroup;
 	pid_t pid; /* init, as the host sees it */

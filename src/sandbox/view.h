@@ -4,8 +4,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "os/landlock.h"
+#include "policy/plan.h"
 
 #define LL_ALL (LL_READ | LL_EXEC | LL_WRITE | LL_CHANGE | LL_SPECIAL)
 
@@ -23,6 +25,12 @@ struct view_rule {
 
 extern const struct view_rule VIEW_RULES[];
 extern const size_t VIEW_RULE_COUNT;
+
+/* The same for a grant. */
+unsigned grant_rights(const struct grant *g);
+
+/* The attributes of a grant's mounts (MOUNT_ATTR_*). */
+uint64_t grant_attrs(const struct grant *g);
 
 /* Makes the parents of `path` (relative to root) and the thing itself, unless
  * they exist. -1 with errno. */

@@ -129,6 +129,7 @@ class Runner:
         for path, text in DECOYS.items():
             self.write(self.home / path, text, 0o600)
         self.count = 0
+        self.runs_before = set()
 
     @property
     def is_root(self):
@@ -177,6 +178,7 @@ class Runner:
 
     def as_caller(self, argv, *, env=None, cwd=None, **kw):
         """Any command with this caller's identity (not the sandbox)."""
+        self.runs_before = self.runs()
         return execute([*self.identity(), *argv], env=self.environment(env),
                        cwd=cwd or self.work, **kw)
 
@@ -187,6 +189,7 @@ class Runner:
         return self.ssb("run", *args, **kw)
 
     def popen(self, argv, *, env=None, cwd=None, **kw):
+        self.runs_before = self.runs()
         return subprocess.Popen([*self.identity(), *map(str, argv)], env=self.environment(env),
                                 cwd=cwd or self.work, start_new_session=True, **kw)
 
@@ -222,12 +225,15 @@ class Runner:
     def bare_probe(self, code, **kw):
         return self.bare(code, **kw).ok().json()
 
+    def runs(self):
+        """The traces in this caller's state directory."""
+        return set((self.state / "skillsandbox/runs").glob("*/trace.json"))
+
     def last_trace(self):
-        """The newest trace.json in this caller's state directory."""
-        files = sorted((self.state / "skillsandbox/runs").glob("*/trace.json"),
-                       key=lambda p: p.stat().st_mtime_ns)
-        assert files, "no trace was written"
-        return json.loads(files[-1].read_bytes())
+        """What the last command of this caller wrote: exactly one trace."""
+        files = self.runs() - self.runs_before
+        assert len(files) == 1, f"the last command wrote {len(files)} traces"
+        return json.loads(files.pop().read_bytes())
 
     def last_record(self):
         """The lines of the record beside it."""

@@ -32,6 +32,8 @@ LOCAL = "127.0.0.1"
 PRIVATE = "10.77.0.1"         # on lo, and never granted unless a test says so
 PRIVATE6 = "fd77::1"
 METADATA = "169.254.169.254"  # on lo: a server really answers there
+IPV6_FREEBIND = 78
+RANGES = ("10.78.0.0/15", "fd78::/47")  # on lo, every address of them
 
 # Names of the hosts file; what is not here only the resolver knows.
 HOSTS = {
@@ -275,12 +277,14 @@ def listen(world, port, serve, tls=None):
 def udp_echo(world, port):
     sock = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
     sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
+    sock.setsockopt(socket.IPPROTO_IPV6, IPV6_FREEBIND, 1)
     sock.bind(("::", port))
     while True:
-        data, peer = sock.recvfrom(65535)
+        data, asked, _, peer = sock.recvmsg(65535, socket.CMSG_SPACE(20))
         with world.lock:
             world.datagrams.append([port, len(data), data[:64].decode("latin-1")])
-        sock.sendto(data.upper(), peer)
+        sock.sendmsg([data.upper()], asked, 0, peer)  # from the address asked
 
 
 def dns_reply(world, query):
@@ -378,6 +382,9 @@ def set_up(top):
                  ["addr", "add", METADATA + "/32", "dev", "lo"],
                  ["-6", "addr", "add", PRIVATE6 + "/128", "dev", "lo", "nodad"]):
         subprocess.run(["ip", *argv], check=True, timeout=10)
+    for r in RANGES:
+        subprocess.run(["ip", "-6" if ":" in r else "-4", "route", "add", "local", r, "dev", "lo"],
+                       check=True, timeout=10)
     hosts = "".join(f"{a} {names}\n" for a, names in HOSTS.items()) + "::1 localhost\n"
     for name, text in (("hosts", hosts), ("resolv.conf", f"nameserver {LOCAL}\n"),
                        ("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n")):

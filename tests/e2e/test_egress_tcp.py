@@ -311,6 +311,21 @@ def test_quick_succession(net):
     assert len(net.seen()["connections"]) == 300
 
 
+def test_succession_makes_no_connection_beforehand(net):
+    """What is made ready for the next connection leaves nothing outside, not
+    even a try; a denied one in the midst of them leaves nothing either."""
+    code = """
+    show([raw('api.example.test', 7001, 'x', half_close=True) for _ in range(20)]
+         + [tried(raw, 'api.example.test', 443, 'no TLS')['value']])
+    time.sleep(0.2)
+    """
+    got = net.probe(code, [ECHO, rule("api.example.test", 443)])
+    assert got[:20] == ["xEND"] * 20 and not got[20], got
+    seen = net.seen()
+    assert len(seen["connections"]) == 20 and seen["kernel"]["connects"] == 20, seen
+    assert len(net.allowed("api.example.test", 7001)) == 20
+
+
 def test_idle_connection_stays(net):
     code = """
     with socket.create_connection(('api.example.test', 7001), 10) as s:

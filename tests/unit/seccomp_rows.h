@@ -252,3 +252,15 @@
         { IN_INIT, TO_ANY, KILL, "clone", { 0x11 } },
         { IN_INIT, TO_ANY, KILL, "socket", { INET, STREAM } },
         { IN_INIT, TO_ANY, KILL, "ptrace", { 0 } }, { IN_INIT, TO_ANY, KILL, "mount", { 0 } },
+
+        /* The broker: a socket it holds stays aimed where it is. */
+        { IN_BROKER, TO_ANY, ALLOW, "sendto", { 3, 0, 0, 0x4040 } },
+        { IN_BROKER, TO_ANY, KILL, "sendto", { 3, 0, 0, 0x20000000 } },
+        { IN_BROKER, TO_ANY, KILL, "sendto", { 3, 0, 0, HIGH | 0x20004040 } },
+        { IN_BROKER, TO_ANY, ALLOW, "sendmsg", { 3, 0, 0x4040 } },
+        { IN_BROKER, TO_ANY, KILL, "sendmsg", { 3, 0, 0x20004000 } },
+        { IN_BROKER, TO_ANY, ALLOW, "setsockopt", { 3, 1, 13 } },
+        { IN_BROKER, TO_ANY, KILL, "setsockopt", { 3, 1, 1 } },
+        { IN_BROKER, TO_ANY, KILL, "setsockopt", { 3, 6, 13 } },
+        { IN_BROKER, TO_ANY, KILL, "connect", { 3 } }, { IN_BROKER, TO_ANY, KILL, "socket", { 2 } },
+        { IN_BROKER, TO_ANY, KILL, "sendmmsg", { 3 } },

@@ -191,30 +191,33 @@ static bool group_exists(enum cgroup_controller c, pid_t pid, const char *id)
 	return access(path, F_OK) == 0;
 }
 
-/* Runs `body` in a child inside the group; its exit status. */
-static int run_inside(struct cgroup *cg, bool self, int (*body)(void))
+static bool is_v2(const struct cgroup *cg)
 {
-	int gate[2];
-	char c = 0;
+	return strstr(cgroup_describe(cg), "v2") != NULL;
+}
 
-	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+/* What a child does to be inside. */
+static void join(const struct cgroup *cg)
+{
+	int fds[CGROUP_MAX_JOIN];
+
+	if (cgroup_join(fds, cgroup_join_fds(cg, fds)) < 0) {
+		_exit(99);
+	}
+}
+
+/* Runs `body` in a child inside the group; its exit status. */
+static int run_inside(const struct cgroup *cg, int (*body)(void))
+{
+	int status;
 	pid_t pid = fork();
+
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		if (self ? cgroup_attach_self(cg) < 0 : read(gate[0], &c, 1) != 1) {
-			_exit(99);
-		}
+		join(cg);
 		_exit(body());
 	}
-	if (!self) {
-		struct ssb_error err = { 0 };
-		assert_int_equal(cgroup_attach(cg, pid, &err), 0);
-		assert_int_equal(write(gate[1], "x", 1), 1);
-	}
-	int status;
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	close(gate[0]);
-	close(gate[1]);
 	return status;
 }
 
@@ -288,17 +291,16 @@ static int fork_report(void)
 static void test_memory_limit(void **state)
 {
 	(void)state;
-	for (int self = 0; self <= 1; self++) {
-		struct cgroup *cg = make("mem");
-		int status = run_inside(cg, self != 0, touch_little);
-		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-		assert_int_equal(cgroup_oom_kills(cg), 0);
-		status = run_inside(cg, self != 0, touch_much);
-		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-		assert_true(cgroup_oom_kills(cg) > 0);
-		assert_int_equal(cgroup_pids_hits(cg), 0);
-		cgroup_free(cg);
-	}
+	struct cgroup *cg = make("mem");
+	int status = run_inside(cg, touch_little);
+
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_int_equal(cgroup_oom_kills(cg), 0);
+	status = run_inside(cg, touch_much);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	assert_true(cgroup_oom_kills(cg) > 0);
+	assert_int_equal(cgroup_pids_hits(cg), 0);
+	cgroup_free(cg);
 	assert_int_equal(touch_much(), 0); /* control: without the group it fits */
 }
 
@@ -308,14 +310,14 @@ static void test_oom_event(void **state)
 	struct cgroup *cg = make("event");
 	auto_fd event = cgroup_oom_eventfd(cg);
 
-	if (cgroup_fd(cg) >= 0) {
+	if (is_v2(cg)) {
 		assert_int_equal(event, -1);
 	} else {
 		struct pollfd p = { .fd = event, .events = POLLIN };
 		assert_true(event >= 0);
-		(void)run_inside(cg, true, touch_little);
+		(void)run_inside(cg, touch_little);
 		assert_int_equal(poll(&p, 1, 0), 0);
-		(void)run_inside(cg, true, touch_much);
+		(void)run_inside(cg, touch_much);
 		assert_int_equal(poll(&p, 1, 1000), 1);
 	}
 	cgroup_free(cg);
@@ -325,7 +327,7 @@ static void test_process_limit(void **state)
 {
 	(void)state;
 	struct cgroup *cg = make("pids");
-	int status = run_inside(cg, false, fork_report);
+	int status = run_inside(cg, fork_report);
 
 	assert_true(WIFEXITED(status));
 	/* 8 in all: the child, its reporter, and 6 more; then EAGAIN. */
@@ -345,11 +347,11 @@ static void test_cpu_share(void **state)
 
 	own_dir(CGROUP_CPU, dir, sizeof(dir));
 	snprintf(path, sizeof(path), "%s/skillsandbox-%d-cpu/%s", dir, (int)getpid(),
-	         cgroup_fd(cg) >= 0 ? "cpu.weight" : "cpu.shares");
+	         is_v2(cg) ? "cpu.weight" : "cpu.shares");
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_true(read(fd, text, sizeof(text) - 1) > 0);
-	assert_string_equal(text, cgroup_fd(cg) >= 0 ? "50\n" : "512\n");
+	assert_string_equal(text, is_v2(cg) ? "50\n" : "512\n");
 	cgroup_free(cg);
 }
 
@@ -362,7 +364,6 @@ static void test_directories_go(void **state)
 		assert_true(group_exists((enum cgroup_controller)c, getpid(), "gone"));
 	}
 	assert_non_null(strstr(cgroup_describe(cg), "memory, pids, cpu"));
-	assert_int_equal(cgroup_kill(cg), 0);
 	cgroup_free(cg);
 	for (int c = 0; c < CGROUP_CONTROLLERS; c++) {
 		assert_false(group_exists((enum cgroup_controller)c, getpid(), "gone"));
@@ -375,14 +376,20 @@ static void test_free_does_not_hang(void **state)
 {
 	(void)state;
 	struct cgroup *cg = make("busy");
-	struct ssb_error err = { 0 };
-	pid_t pid = fork();
+	int there[2];
+	char said;
 
+	assert_int_equal(pipe2(there, O_CLOEXEC), 0);
+	pid_t pid = fork();
 	if (pid == 0) {
+		join(cg);
+		(void)!write(there[1], "x", 1);
 		pause();
 		_exit(0);
 	}
-	assert_int_equal(cgroup_attach(cg, pid, &err), 0);
+	close(there[1]);
+	assert_int_equal(read(there[0], &said, 1), 1);
+	close(there[0]);
 	alarm(5);
 	cgroup_free(cg);
 	alarm(0);

@@ -355,6 +355,9 @@ static void malformed(void **state)
 	raw[offsetof(struct dial_request, udp)] = 2;
 	send_raw(&d, raw, sizeof(q), false);
 	raw[offsetof(struct dial_request, udp)] = 0;
+	raw[offsetof(struct dial_request, spare)] = 2;
+	send_raw(&d, raw, sizeof(q), false);
+	raw[offsetof(struct dial_request, spare)] = 0;
 	memset(raw + offsetof(struct dial_request, name), 'a', sizeof(q.name));
 	send_raw(&d, raw, sizeof(q), false);
 	memset(raw, 0, sizeof(raw));
@@ -458,6 +461,43 @@ static void without_privileges(void **state)
 	stop(&d);
 }
 
+static struct dial_reply ask_spare(const struct dialler *d, uint32_t rule, const char *name,
+                                   int *ret_fd)
+{
+	struct dial_request q = request(4711, rule, name, rule == UDP ? DATAGRAM : OPEN);
+
+	q.spare = true;
+	assert_int_equal(msg_send(d->sock, &q, sizeof(q), NULL), 0);
+	return hear(d, ret_fd);
+}
+
+/* A spare is for a name that is known and allowed, and makes no connection. */
+static void spares(void **state)
+{
+	(void)state;
+	struct dialler d = start(true, 5000);
+	struct dialler closed = start(false, 5000);
+	auto_fd none = -1, fd = -1;
+
+	drain(world.open4);
+	assert_int_equal(ask_spare(&d, ONE, "one.test", &none).result, DIAL_BUSY);
+	assert_int_equal(ask_spare(&d, ONE, "both.test", &none).result, DIAL_REFUSED_RULE);
+	expect(&d, ONE, "one.test", OPEN, DIAL_OK, "127.0.0.1");
+	(void)close(accept_soon(world.open4));
+	struct dial_reply reply = ask_spare(&d, ONE, "one.test", &fd);
+	assert_int_equal(reply.result, DIAL_OK);
+	assert_true(reply.micros > 0 && reply.micros <= 2000000);
+	assert_int_equal(accept4(world.open4, NULL, NULL, SOCK_CLOEXEC), -1);
+	(void)send(fd, "", 0, MSG_NOSIGNAL);
+	(void)close(accept_soon(world.open4));
+
+	expect(&closed, ONE, "one.test", OPEN, DIAL_GUARDED, "127.0.0.1");
+	assert_int_equal(ask_spare(&closed, ONE, "one.test", &none).result, DIAL_BUSY);
+	assert_int_equal(ask_spare(&d, UDP, "one.test", &none).result, DIAL_BUSY);
+	stop(&d);
+	stop(&closed);
+}
+
 static void result_names(void **state)
 {
 	(void)state;
@@ -479,6 +519,7 @@ int main(void)
 		cmocka_unit_test(times_out),
 		cmocka_unit_test(busy),
 		cmocka_unit_test(without_privileges),
+		cmocka_unit_test(spares),
 		cmocka_unit_test(result_names),
 	};
 	struct ssb_error err = { 0 };

@@ -229,7 +229,17 @@ static const struct {
 	{ "2001:db8::1", HOST_ADDRESS, "2001:db8:0::1", true },
 	{ "127.0.0.1", HOST_ADDRESS, "127.1", false },
 	{ "192.0.2.0/24", HOST_CIDR, "192.0.2.0/24", false },
-	{ "192.0.2.0/24", HOST_CIDR, "192.0.2.1", false },
+	{ "192.0.2.0/24", HOST_CIDR, "192.0.2.1", true },
+	{ "192.0.2.0/24", HOST_CIDR, "192.0.2.255", true },
+	{ "192.0.2.0/24", HOST_CIDR, "::ffff:192.0.2.1", true },
+	{ "192.0.2.0/24", HOST_CIDR, "192.0.3.0", false },
+	{ "192.0.2.0/24", HOST_CIDR, "192.0.1.255", false },
+	{ "192.0.2.0/24", HOST_CIDR, "192.0.2.1.", false },
+	{ "192.0.2.0/24", HOST_CIDR, "192.0.2", false },
+	{ "192.0.2.0/24", HOST_CIDR, "a.test", false },
+	{ "2001:db8::/64", HOST_CIDR, "2001:db8::ffff:1", true },
+	{ "2001:db8::/64", HOST_CIDR, "2001:db8:0:1::", false },
+	{ "2001:db8::/64", HOST_CIDR, "192.0.2.1", false },
 };
 
 static void matching(void **state)
@@ -274,12 +284,97 @@ static void literals(void **state)
 	assert_null(by_name(t, "192.0.2.7"));
 }
 
+/* An address belongs to the narrowest rule, and may use the ports of all those
+ * around it. */
+static void ranges(void **state)
+{
+	(void)state;
+	struct egress_rule rules[] = {
+		RULE("192.0.2.0/24", CIDR, TCP, 80),     RULE("192.0.2.16/28", CIDR, TCP, 81),
+		RULE("192.0.2.20", ADDRESS, TCP, 82),    RULE("192.0.2.16/28", CIDR, UDP, 80),
+		RULE("2001:db8::/64", CIDR, TCP, 80),    RULE("192.0.2.0/24", CIDR, TCP, 83),
+		RULE("2001:db8::1:0/126", CIDR, TCP, 9), RULE("192.0.2.16/28", CIDR, TLS, 83),
+	};
+	struct ssb_plan plan = { .egress = rules, .n_egress = ARRAY_LEN(rules) };
+	auto_table t = table(&plan);
+	char text[ADDRESS_TEXT];
+	struct address a;
+
+	assert_int_equal(t->n_slots, 5);
+	struct slot *outer = by_address(t, "192.0.2.1");
+	struct slot *inner = by_address(t, "192.0.2.31");
+	struct slot *one = by_address(t, "192.0.2.20");
+	assert_string_equal(outer->name, "192.0.2.0/24");
+	assert_string_equal(inner->name, "192.0.2.16/28");
+	assert_string_equal(one->name, "192.0.2.20");
+	assert_ptr_equal(by_address(t, "192.0.2.32"), outer);
+	assert_ptr_equal(by_address(t, "::ffff:192.0.2.31"), inner);
+	assert_null(by_address(t, "192.0.3.0"));
+	assert_null(by_address(t, "2001:db8:0:1::"));
+	assert_int_equal(egress_rule_for(t, outer, 80, false), 0);
+	assert_int_equal(egress_rule_for(t, outer, 81, false), -1);
+	assert_int_equal(egress_rule_for(t, outer, 83, false), 5);
+	assert_int_equal(egress_rule_for(t, outer, 80, true), -1);
+	assert_int_equal(egress_rule_for(t, inner, 80, false), 0);
+	assert_int_equal(egress_rule_for(t, inner, 81, false), 1);
+	assert_int_equal(egress_rule_for(t, inner, 80, true), 3);
+	assert_int_equal(egress_rule_for(t, inner, 82, false), -1);
+	assert_int_equal(egress_rule_for(t, inner, 83, false), 7);
+	assert_int_equal(egress_rule_for(t, one, 80, false), 0);
+	assert_int_equal(egress_rule_for(t, one, 81, false), 1);
+	assert_int_equal(egress_rule_for(t, one, 82, false), 2);
+	assert_int_equal(egress_rule_for(t, one, 83, false), 7);
+	assert_true(outer->wide && !inner->wide && !one->wide);
+	assert_true(by_address(t, "2001:db8::5")->wide);
+	/* Four addresses on two ports: its own, and that of the range around it. */
+	assert_false(by_address(t, "2001:db8::1:3")->wide);
+
+	/* Each connection has the name of the address that it asked for. */
+	assert_true(address_parse("::ffff:192.0.2.31", &a));
+	assert_string_equal(egress_name(inner, &a, text), "192.0.2.31");
+	assert_string_equal(egress_name(one, &a, text), "192.0.2.20");
+	assert_true(egress_is_at(t, inner, &a) && !egress_is_at(t, outer, &a));
+	assert_null(by_name(t, "192.0.2.31"));
+	assert_null(by_name(t, "192.0.2.16/28"));
+}
+
+static const struct {
+	struct egress_rule rule;
+	bool wide;
+} WIDTHS[] = {
+	{ RULE("192.0.2.0/25", CIDR, TCP, 80), false },
+	{ RULE("192.0.2.0/25", CIDR, TCP, 80, 81), true },
+	{ RULE("192.0.2.0/26", CIDR, TCP, 80, 81), false },
+	{ RULE("192.0.2.0/24", CIDR, TCP, 80), true },
+	{ RULE("192.0.2.0/25", CIDR, UDP, 80, 81), false }, /* never: the plan refuses it */
+	{ RULE("2001:db8::/121", CIDR, TCP, 80), false },
+	{ RULE("2001:db8::/120", CIDR, TCP, 80), true },
+	{ RULE("2001:db8::/48", CIDR, TCP, 80), true },
+};
+
+/* At the cap each address has a socket of its own, past it the range is wide. */
+static void wide(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(WIDTHS); i++) {
+		struct egress_rule rules[] = { WIDTHS[i].rule };
+		struct ssb_plan plan = { .egress = rules, .n_egress = 1 };
+		auto_table t = table(&plan);
+		if (t->slots[0].wide != WIDTHS[i].wide) {
+			fail_msg("%s", WIDTHS[i].rule.domain.s);
+		}
+	}
+}
+
 static const struct {
 	struct egress_rule rule;
 	enum ssb_code code;
 	const char *text;
 } REFUSED[] = {
-	{ RULE("192.0.2.0/24", CIDR, TCP, 80), SSB_E_POLICY, "192.0.2.0/24" },
+	{ RULE("198.16.0.0/14", CIDR, TCP, 80), SSB_E_POLICY, "198.18.0.0/15" },
+	{ RULE("198.19.255.0/24", CIDR, TCP, 80), SSB_E_POLICY, "198.18.0.0/15" },
+	{ RULE("fd53:7373:6273:ff::/64", CIDR, TCP, 80), SSB_E_POLICY, "fd53:7373:6273::/48" },
+	{ RULE("192.0.2.1/24", CIDR, TCP, 80), SSB_E_POLICY, "not an address" },
 	{ RULE("198.18.1.1", ADDRESS, TCP, 80), SSB_E_POLICY, "198.18.0.0/15" },
 	{ RULE("198.18.0.53", ADDRESS, TCP, 53), SSB_E_POLICY, "198.18.0.0/15" },
 	{ RULE("fd53:7373:6273:1::1", ADDRESS, TCP, 80), SSB_E_POLICY, "fd53:7373:6273::/48" },
@@ -403,12 +498,19 @@ static void host_v6(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(empty_plan),       cmocka_unit_test(names_and_addresses),
-		cmocka_unit_test(numbering),        cmocka_unit_test(wildcard_pool),
-		cmocka_unit_test(nested_wildcards), cmocka_unit_test(matching),
-		cmocka_unit_test(literals),         cmocka_unit_test(refused),
-		cmocka_unit_test(slot_cap),         cmocka_unit_test(first_bytes),
+		cmocka_unit_test(empty_plan),
+		cmocka_unit_test(names_and_addresses),
+		cmocka_unit_test(numbering),
+		cmocka_unit_test(wildcard_pool),
+		cmocka_unit_test(nested_wildcards),
+		cmocka_unit_test(matching),
+		cmocka_unit_test(literals),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(slot_cap),
+		cmocka_unit_test(first_bytes),
 		cmocka_unit_test(host_v6),
+		cmocka_unit_test(ranges),
+		cmocka_unit_test(wide),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,6 +96,7 @@ static void test_bad_values(void **state)
 		{ SSB_OPT_CPU_SHARES, "1K" },
 		{ SSB_OPT_CPU_SHARES, "262145" },
 		{ SSB_OPT_MAX_OUTPUT, "2T" },
+		{ SSB_OPT_MAX_OUTPUT, "0" },
 		{ SSB_OPT_MAX_PROCESSES, "0" },
 		{ SSB_OPT_MAX_PROCESSES, "65537" },
 		{ SSB_OPT_MAX_FILES, "15" },

@@ -150,9 +150,10 @@ static void test_owner_grants(void **state)
 static void test_never(void **state)
 {
 	static const struct flag NEVER[] = {
-		{ SSB_OPT_READ, "/proc" },    { SSB_OPT_READ, "/sys/kernel" },
-		{ SSB_OPT_WRITE, "/dev" },    { SSB_OPT_READ, "/" },
-		{ SSB_OPT_READ, "/no/such" },
+		{ SSB_OPT_READ, "/proc" },      { SSB_OPT_WRITE, "/sys/kernel" },
+		{ SSB_OPT_WRITE, "/dev" },      { SSB_OPT_WRITE, "/" },
+		{ SSB_OPT_READ, "/no/such" },   { SSB_OPT_READ, "/dev/pts" },
+		{ SSB_OPT_WRITE, "/proc/sys" },
 	};
 	policy(NULL);
 	(void)state;
@@ -170,6 +171,52 @@ static void test_never(void **state)
 	ssb_plan_free(p);
 	p = command(FLAGS({ SSB_OPT_WRITE, at("other") }), "true");
 	assert_int_equal(p->n_refusals, 0);
+	ssb_plan_free(p);
+}
+
+static void test_kernel_and_devices(void **state)
+{
+	policy(NULL);
+	struct ssb_plan *p = command(
+	        FLAGS({ SSB_OPT_READ, "/sys/kernel" }, { SSB_OPT_WRITE, "/dev/null" }), "true");
+	(void)state;
+
+	assert_int_equal(p->n_refusals, 0);
+	assert_int_equal(granted(p, "/sys/kernel")->kind, GRANT_KERNEL);
+	assert_int_equal(granted(p, "/dev/null")->kind, GRANT_DEVICES);
+	assert_true(warned(p, "/sys/kernel") && warned(p, "/dev/null"));
+	assert_true(p->unix_sockets);
+	ssb_plan_free(p);
+	p = skill(FILES("read: [/sys/kernel], write: [/dev/null]"), NULL);
+	assert_non_null(refused(p, "read /sys/kernel"));
+	assert_non_null(refused(p, "write /dev/null"));
+	ssb_plan_free(p);
+}
+
+static void test_whole(void **state)
+{
+	policy(NULL);
+	struct ssb_plan *p = command(FLAGS({ SSB_OPT_READ, "/" }), "true");
+	(void)state;
+
+	assert_int_equal(p->n_refusals, 0);
+	assert_true(p->n_grants > 3);
+	assert_true(warned(p, "whole machine"));
+	for (size_t i = 0; i < p->n_grants; i++) {
+		const struct grant *g = &p->grants[i];
+		assert_true(g->of_whole && g->access == ACCESS_READ);
+		/* Neither what is the sandbox's own, nor what holds it. */
+		static const char *const OWN[] = { "/proc", "/dev", "/etc", "/tmp", "/var/tmp" };
+		for (size_t k = 0; k <= ARRAY_LEN(OWN); k++) {
+			const char *own = k < ARRAY_LEN(OWN) ? OWN[k] : home;
+			assert_null(path_beneath(g->path, own));
+			assert_null(path_beneath(own, g->path));
+		}
+	}
+	ssb_plan_free(p);
+	p = skill(FILES("read: [/]"), NULL);
+	assert_non_null(refused(p, "read /"));
+	assert_false(warned(p, "whole machine"));
 	ssb_plan_free(p);
 }
 
@@ -654,6 +701,8 @@ int main(void)
 		cmocka_unit_test(test_dangerous_requests),
 		cmocka_unit_test(test_owner_grants),
 		cmocka_unit_test(test_never),
+		cmocka_unit_test(test_kernel_and_devices),
+		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_cannot_be_granted),
 		cmocka_unit_test(test_create_missing),
 		cmocka_unit_test(test_env),

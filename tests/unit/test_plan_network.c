@@ -78,21 +78,92 @@ static void test_literal_ports(void **state)
 	ssb_plan_free(p);
 }
 
-static void test_ranges_are_refused(void **state)
+/* Ranges need the owner's word as addresses do. */
+static void test_ranges(void **state)
 {
-	policy("network: {allow_literal_addresses: true}\n");
-	struct ssb_plan *p = skill(EGRESS("{domain: 192.0.2.0/24}, {domain: 192.0.2.1}"), NULL);
+	static const char ASKS[] =
+	        EGRESS("{domain: 192.0.2.0/28, ports: [80]}, {domain: '2001:db8::/64'}, "
+	               "{domain: 192.0.2.99/32, ports: [80]}");
 	(void)state;
 
-	const struct refusal *r = refused(p, "connect to 192.0.2.0/24");
+	policy(NULL);
+	struct ssb_plan *p = skill(ASKS, NULL);
+	const struct refusal *r = refused(p, "connect to 192.0.2.0/28");
 	assert_non_null(r);
-	assert_string_equal(r->why, "address ranges are not carried yet");
-	assert_string_equal(r->remedy, "declare single addresses");
+	assert_non_null(strstr(r->remedy, "--net 192.0.2.0/28:80,"));
 	assert_non_null(strstr(r->where, "skillsandbox.yaml:3:"));
-	assert_int_equal(p->n_egress, 1);
+	r = refused(p, "connect to 2001:db8::/64");
+	assert_non_null(strstr(r->remedy, "--net [2001:db8::/64]:443,"));
+	assert_int_equal(p->n_egress, 0);
 	ssb_plan_free(p);
-	p = command(FLAGS({ SSB_OPT_NET, "10.0.0.0/8:80" }, { SSB_OPT_NET, "10.0.0.1:80" }),
-	            "true");
+	policy("network: {allow_literal_addresses: true}\n");
+	p = skill(ASKS, NULL);
+	assert_int_equal(p->n_refusals, 0);
+	assert_int_equal(p->n_egress, 3);
+	assert_int_equal(p->egress[0].kind, HOST_CIDR);
+	assert_string_equal(p->egress[1].domain.s, "2001:db8::/64");
+	assert_int_equal(p->egress[2].kind, HOST_ADDRESS); /* a range of one */
+	assert_string_equal(p->egress[2].domain.s, "192.0.2.99");
+	ssb_plan_free(p);
+	policy(NULL);
+	/* The owner's own range is a yes to what lies in it, on that port. */
+	p = skill(EGRESS("{domain: 192.0.2.16/28, ports: [80]}, {domain: 192.0.2.5, ports: [80]}"),
+	          FLAGS({ SSB_OPT_NET, "192.0.2.0/24:80" }));
+	assert_int_equal(p->n_refusals, 0);
+	assert_int_equal(p->n_egress, 3);
+	ssb_plan_free(p);
+	p = skill(EGRESS("{domain: 192.0.0.0/22, ports: [80]}, {domain: 192.0.2.5, ports: [81]}"),
+	          FLAGS({ SSB_OPT_NET, "192.0.2.0/24:80" }));
+	assert_int_equal(p->n_refusals, 2);
+	ssb_plan_free(p);
+}
+
+static void test_ranges_are_refused(void **state)
+{
+	static const struct {
+		const char *rule, *part; /* NULL: taken */
+	} CASES[] = {
+		{ "{domain: 10.0.0.0/16}", NULL },
+		{ "{domain: 10.0.0.0/15}", "too wide" },
+		{ "{domain: '2001:db8::/48'}", NULL },
+		{ "{domain: '2001:db8::/47'}", "too wide" },
+		{ "{domain: 127.0.0.0/24}", "127.0.0.0/8" },
+		{ "{domain: 198.18.7.0/24}", "198.18.0.0/15" },
+		{ "{domain: 198.19.0.0/16}", "198.18.0.0/15" },
+		{ "{domain: 198.17.0.0/16}", NULL },
+		{ "{domain: 198.20.0.0/16}", NULL },
+		{ "{domain: '::/96'}", "::/96" },
+		{ "{domain: '::/64'}", "::/96" },
+		{ "{domain: 'fd53:7373:6273::/64'}", "fd53:7373:6273::/48" },
+		{ "{domain: 'fd53:7373:6274::/64'}", NULL },
+		{ "{domain: 0.0.0.0/16}", "0.0.0.0/8" },
+		{ "{domain: 224.0.0.0/16}", "224.0.0.0/3" },
+		{ "{domain: 255.255.255.0/24}", "224.0.0.0/3" },
+		{ "{domain: 'fe80::/64'}", "fe80::/10" },
+		{ "{domain: 'ff02::/64'}", "ff00::/8" },
+		{ "{domain: 10.0.0.0/25, protocol: udp}", NULL },
+		{ "{domain: 10.0.0.0/24, protocol: udp}", "128 pairs" },
+		{ "{domain: 10.0.0.0/26, ports: [1, 2], protocol: udp}", NULL },
+		{ "{domain: 10.0.0.0/25, ports: [1, 2], protocol: udp}", "128 pairs" },
+		{ "{domain: 10.0.0.0/25, ports: [53]}", NULL },
+		{ "{domain: 10.0.0.0/24, ports: [53, 80]}", "resolver" },
+	};
+	(void)state;
+
+	policy("network: {allow_literal_addresses: true}\n");
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		char text[256];
+		snprintf(text, sizeof(text), EGRESS("%s"), CASES[i].rule);
+		struct ssb_plan *p = skill(text, NULL);
+		if (p->n_refusals != (CASES[i].part != NULL) ||
+		    (CASES[i].part != NULL && strstr(p->refusals[0].why, CASES[i].part) == NULL)) {
+			fail_msg("%s: %s", CASES[i].rule,
+			         p->n_refusals > 0 ? p->refusals[0].why : "taken");
+		}
+		ssb_plan_free(p);
+	}
+	struct ssb_plan *p = command(
+	        FLAGS({ SSB_OPT_NET, "10.0.0.0/8:80" }, { SSB_OPT_NET, "10.0.0.1:80" }), "true");
 	assert_string_equal(refused(p, "connect to 10.0.0.0/8")->where, "--net");
 	assert_int_equal(p->n_egress, 1);
 	ssb_plan_free(p);
@@ -380,6 +451,7 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_literals),
 		cmocka_unit_test(test_literal_ports),
+		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_ranges_are_refused),
 		cmocka_unit_test(test_allow_private),
 		cmocka_unit_test(test_policy_values),

@@ -1,6 +1,8 @@
 /* Racing connects, against listeners that answer, refuse and hang. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,6 +67,82 @@ static void race(void **state)
 	assert_int_equal(next_fd(), lowest);
 }
 
+static bool arrives(int listener, int ms)
+{
+	struct pollfd p = { .fd = listener, .events = POLLIN };
+	return poll(&p, 1, ms) == 1;
+}
+
+/* The first attempt is not waited for, and not made twice. */
+static void at_once(void **state)
+{
+	(void)state;
+	auto_fd listener = world_listen(2, SOCK_STREAM, FULL);
+	struct race_target near = target("127.0.0.2"), closed = target("127.0.0.3");
+	struct race_target hanging[] = { target("127.0.0.1"), near };
+	size_t tried = 9;
+	int lowest = next_fd();
+	struct race r;
+
+	race_init(&r, &near, 1, FULL, SOCK_STREAM);
+	int fd = race_at_once(&r);
+	assert_true(fd >= 0 && arrives(listener, 1000));
+	(void)close(fd);
+	(void)close(accept(listener, NULL, NULL));
+
+	race_init(&r, &closed, 1, FULL, SOCK_STREAM);
+	assert_int_equal(race_at_once(&r), -1);
+	assert_int_equal(race_finish(&r, race_now_us() + 5000000, &tried), -1);
+	assert_int_equal(errno, ECONNREFUSED);
+
+	int64_t from = race_now_us(); /* the second is due when it always was */
+	race_init(&r, hanging, 2, FULL, SOCK_STREAM);
+	assert_int_equal(race_at_once(&r), -1);
+	assert_true(race_now_us() - from < 100000);
+	fd = race_finish(&r, from + 5000000, &tried);
+	assert_true(fd >= 0 && tried == 1 && race_now_us() - from >= RACE_STAGGER_MS * 1000);
+	(void)close(fd);
+	(void)close(accept(listener, NULL, NULL));
+
+	race_init(&r, hanging, 2, FULL, SOCK_STREAM); /* nobody finishes it */
+	assert_int_equal(race_at_once(&r), -1);
+	race_done(&r);
+	assert_int_equal(next_fd(), lowest);
+}
+
+/* Aimed, a socket sends nothing until it is fired, and then a plain SYN. */
+static void aimed(void **state)
+{
+	(void)state;
+	auto_fd listener = world_listen(2, SOCK_STREAM, FULL);
+	auto_fd other = world_listen(3, SOCK_STREAM, FULL);
+	struct race_target near = target("127.0.0.2");
+	struct sockaddr_in elsewhere = { .sin_family = AF_INET,
+		                         .sin_port = htons(FULL),
+		                         .sin_addr.s_addr = htonl(0x7f000003) };
+	char got[8];
+	struct race r;
+
+	race_init(&r, &near, 1, FULL, SOCK_STREAM);
+	for (int fired = 0; fired < 2; fired++) {
+		auto_fd fd = race_aim(&r);
+		assert_true(fd >= 0 && !arrives(listener, 50));
+		if (fired == 0) {
+			continue; /* closed without a word */
+		}
+		/* An address is not heard: where it leads is settled. */
+		ssize_t n = sendto(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL,
+		                   (struct sockaddr *)&elsewhere, sizeof(elsewhere));
+		assert_true(n == 0 || errno == EINPROGRESS);
+		auto_fd there = arrives(listener, 1000) ? accept(listener, NULL, NULL) : -1;
+		assert_true(there >= 0 && !arrives(other, 50));
+		assert_int_equal(send(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL), 0);
+		assert_int_equal(send(fd, "hello", 5, MSG_NOSIGNAL), 5);
+		assert_int_equal(recv(there, got, sizeof(got), 0), 5);
+	}
+	assert_false(arrives(listener, 50));
+}
+
 static void interleaving(void **state)
 {
 	(void)state;
@@ -87,6 +165,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(race),
+		cmocka_unit_test(at_once),
+		cmocka_unit_test(aimed),
 		cmocka_unit_test(interleaving),
 	};
 	struct world world;

@@ -1,0 +1,214 @@
+/* The answer is looked at before it is taken from the socket (MSG_PEEK), and
+ * only its head is taken: what a server says first may be right behind it. */
+#include "egress/proxy.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "wire/connect_reply.h"
+
+#define REQUEST_BYTES (4 * MAX_PROXY_USER + 1024) /* base64, and two names of 253 bytes */
+
+/* ---- which proxy -------------------------------------------------------- */
+
+/* The address that a rule itself names; false: it names a host. */
+static bool literal_of(const struct ssb_plan *plan, const struct dial_request *q,
+                       struct address *ret)
+{
+	return egress_is_literal(&plan->egress[q->rule]) && address_parse(q->name, ret);
+}
+
+static bool is_beneath(const char *name, const char *domain)
+{
+	size_t len = strlen(name);
+	size_t n = strlen(domain);
+
+	return len >= n && strcmp(name + len - n, domain) == 0 &&
+	       (len == n || name[len - n - 1] == '.');
+}
+
+/* `literal` is NULL for a name: what it resolves to is not known here. */
+static bool item_has(const char *item, const char *name, const struct address *literal)
+{
+	struct cidr range;
+
+	if (strcmp(item, "*") == 0) {
+		return true;
+	}
+	if (cidr_parse(item, &range)) {
+		return literal != NULL && cidr_contains(&range, literal);
+	}
+	return literal == NULL && is_beneath(name, item);
+}
+
+/* Said to a proxy, "localhost" would be the proxy's. */
+static bool is_this_machine(const char *name, const struct address *literal)
+{
+	return literal != NULL ? address_is_loopback(literal) : is_beneath(name, "localhost");
+}
+
+const struct upstream *proxy_for(const struct ssb_plan *plan, const struct dial_request *q)
+{
+	const struct egress_rule *rule = &plan->egress[q->rule];
+	bool http = !q->udp && egress_first_bytes(rule, q->port) == FIRST_HTTP;
+	const struct upstream *proxy = &plan->upstream[http ? UPSTREAM_HTTP : UPSTREAM_OTHER];
+	struct address a;
+
+	if (proxy->host == NULL || (q->udp && plan->udp_direct)) {
+		return NULL;
+	}
+	const struct address *literal = literal_of(plan, q, &a) ? &a : NULL;
+	if (is_this_machine(q->name, literal)) {
+		return NULL;
+	}
+	for (size_t i = 0; i < plan->no_proxy.n; i++) {
+		if (item_has(plan->no_proxy.v[i], q->name, literal)) {
+			return NULL;
+		}
+	}
+	return proxy;
+}
+
+/* ---- CONNECT ------------------------------------------------------------ */
+
+static bool wait_for(int fd, short events, int64_t deadline_us)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	int64_t left = deadline_us - race_now_us();
+
+	if (left <= 0) {
+		return false;
+	}
+	return poll(&p, 1, left > 60000000 ? 60000 : (int)(left / 1000) + 1) > 0;
+}
+
+static enum dial_result send_request(int fd, const char *text, size_t len, int64_t deadline_us)
+{
+	while (len > 0) {
+		ssize_t n = send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0 && errno != EAGAIN && errno != EINTR) {
+			return DIAL_PROXY_BROKEN;
+		}
+		if (n < 0 && !wait_for(fd, POLLOUT, deadline_us) && race_now_us() >= deadline_us) {
+			return DIAL_TIMEOUT;
+		}
+		text += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
+	}
+	return DIAL_OK;
+}
+
+static enum dial_result judge_status(const struct connect_reply *r)
+{
+	return connect_reply_opens(r) ? DIAL_OK
+	       : r->status == 407     ? DIAL_PROXY_AUTH
+	                              : DIAL_PROXY_REFUSED;
+}
+
+static enum dial_result hear_reply(int fd, int64_t deadline_us)
+{
+	struct connect_reply r;
+	char buf[1024];
+
+	connect_reply_init(&r);
+	for (;;) {
+		size_t used = 0;
+		ssize_t n = recv(fd, buf, sizeof(buf), MSG_PEEK | MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+			if (!wait_for(fd, POLLIN, deadline_us) && race_now_us() >= deadline_us) {
+				return DIAL_TIMEOUT;
+			}
+			continue;
+		}
+		if (n <= 0) {
+			return DIAL_PROXY_BROKEN;
+		}
+		enum connect_verdict v = connect_reply_feed(&r, buf, (size_t)n, &used);
+		if (v == CONNECT_BROKEN || recv(fd, buf, used, MSG_DONTWAIT) != (ssize_t)used) {
+			return DIAL_PROXY_BROKEN;
+		}
+		if (v == CONNECT_DONE) {
+			return judge_status(&r);
+		}
+		if (race_now_us() >= deadline_us) {
+			return DIAL_TIMEOUT; /* one byte now and then is no progress */
+		}
+	}
+}
+
+/* `host` is a name that a rule matched, or an address of ours: no byte of it
+ * can end a line. */
+static enum dial_result ask(int fd, const struct upstream *proxy, const char *host, uint16_t port,
+                            int64_t deadline_us)
+{
+	char text[REQUEST_BYTES];
+	bool v6 = strchr(host, ':') != NULL;
+	const char *open = v6 ? "[" : "";
+	const char *shut = v6 ? "]" : "";
+	bool auth = proxy->credentials != NULL;
+
+	int n = snprintf(text, sizeof(text),
+	                 "CONNECT %s%s%s:%u HTTP/1.1\r\nHost: %s%s%s:%u\r\n%s%s%s\r\n", open, host,
+	                 shut, port, open, host, shut, port,
+	                 auth ? "Proxy-Authorization: Basic " : "", auth ? proxy->credentials : "",
+	                 auth ? "\r\n" : "");
+	if (n < 0 || (size_t)n >= sizeof(text)) {
+		return DIAL_PROXY_BROKEN;
+	}
+	enum dial_result result = send_request(fd, text, (size_t)n, deadline_us);
+	explicit_bzero(text, sizeof(text));
+	return result != DIAL_OK ? result : hear_reply(fd, deadline_us);
+}
+
+/* ---- the whole way ------------------------------------------------------ */
+
+static int fail(struct dial_reply *reply, enum dial_result result)
+{
+	reply->result = result;
+	return -1;
+}
+
+int proxy_dial(const struct dial_config *config, const struct upstream *proxy,
+               const struct dial_request *q, proxy_resolver *resolve, int64_t deadline_us,
+               struct dial_reply *reply)
+{
+	struct race_target targets[MAX_DIAL_ADDRESSES] = { 0 };
+	char text[ADDRESS_TEXT];
+	struct address asked;
+	bool literal = literal_of(config->table->plan, q, &asked);
+	const char *kind = NULL;
+	size_t tried = 0;
+
+	reply->via_proxy = 1;
+	if (q->udp) {
+		return fail(reply, DIAL_PROXY_NO_UDP);
+	}
+	if (literal &&
+	    !guard_allows(&asked, config->allow_private, config->n_allow_private, &kind)) {
+		reply->address = asked;
+		(void)snprintf(reply->kind, sizeof(reply->kind), "%s", kind);
+		return fail(reply, DIAL_GUARDED);
+	}
+	size_t n = address_parse(proxy->host, &targets[0].address)
+	                   ? 1
+	                   : resolve(proxy->host, SOCK_STREAM, targets);
+	if (n == 0) {
+		return fail(reply, DIAL_PROXY_UNREACHABLE);
+	}
+	race_interleave(targets, n);
+	auto_fd fd = race_connect(targets, n, proxy->port, SOCK_STREAM, deadline_us, &tried);
+	reply->address = targets[tried].address;
+	if (fd < 0) {
+		return fail(reply, DIAL_PROXY_UNREACHABLE);
+	}
+	if (literal) {
+		address_format(&asked, text);
+	}
+	reply->result = ask(fd, proxy, literal ? text : q->name, q->port, deadline_us);
+	return reply->result == DIAL_OK ? steal_fd(&fd) : -1;
+}

@@ -1,0 +1,128 @@
+/* resolve.c - names to addresses, by the host's resolver; kept for a moment. */
+#include "egress/resolve.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <resolv.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/limits.h"
+
+static bool add_target(struct race_target *targets, size_t n, const struct addrinfo *ai)
+{
+	struct race_target t = { .address.b = { [10] = 0xff, 0xff } };
+
+	if (ai->ai_family == AF_INET) {
+		struct sockaddr_in in;
+		memcpy(&in, ai->ai_addr, sizeof(in));
+		memcpy(t.address.b + 12, &in.sin_addr, sizeof(in.sin_addr));
+	} else if (ai->ai_family == AF_INET6) {
+		struct sockaddr_in6 in6;
+		memcpy(&in6, ai->ai_addr, sizeof(in6));
+		memcpy(t.address.b, &in6.sin6_addr, sizeof(in6.sin6_addr));
+		t.scope = in6.sin6_scope_id;
+	} else {
+		return false;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (memcmp(&targets[i], &t, sizeof(t)) == 0) {
+			return false;
+		}
+	}
+	targets[n] = t;
+	return true;
+}
+
+/* The host's resolver, without its search list: "api" must not become
+ * api.lan, nor an undefined name one of another domain. A final dot would say
+ * so too, but names with one are not found in /etc/hosts. The options are the
+ * thread's own. */
+static size_t ask(const char *name, int type, struct race_target *targets)
+{
+	struct addrinfo hints = { .ai_family = AF_UNSPEC,
+		                  .ai_socktype = type,
+		                  .ai_flags = AI_ADDRCONFIG };
+	struct addrinfo *list = NULL;
+	size_t n = 0;
+
+	if (res_init() < 0) {
+		return 0;
+	}
+	_res.options &= ~(unsigned long)(RES_DNSRCH | RES_DEFNAMES);
+	_res.options |= RES_NOALIASES;
+	if (getaddrinfo(name, NULL, &hints, &list) != 0) {
+		return 0;
+	}
+	for (struct addrinfo *ai = list; ai != NULL && n < MAX_DIAL_ADDRESSES; ai = ai->ai_next) {
+		n += add_target(targets, n, ai) ? 1 : 0;
+	}
+	freeaddrinfo(list);
+	return n;
+}
+
+/* What was resolved a moment ago. Only the answer is kept, never a judgement:
+ * every address is judged anew for every connection. */
+#define CACHE_SLOTS 64
+#define CACHE_US    2000000
+
+static struct {
+	char name[254];
+	int type;
+	int64_t until_us;
+	size_t n;
+	struct race_target targets[MAX_DIAL_ADDRESSES];
+} cache[CACHE_SLOTS];
+static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static size_t cache_slot(const char *name, int type)
+{
+	uint32_t hash = 2166136261U ^ (uint32_t)type;
+
+	for (; *name != '\0'; name++) {
+		hash = (hash ^ (unsigned char)*name) * 16777619U;
+	}
+	return hash % CACHE_SLOTS;
+}
+
+size_t resolve_known(const char *name, int type, struct race_target *targets, int64_t *ret_until_us)
+{
+	size_t slot = cache_slot(name, type);
+	size_t n = 0;
+
+	(void)pthread_mutex_lock(&cache_lock);
+	if (cache[slot].type == type && cache[slot].until_us > race_now_us() &&
+	    strcmp(cache[slot].name, name) == 0) {
+		n = cache[slot].n;
+		*ret_until_us = cache[slot].until_us;
+		memcpy(targets, cache[slot].targets, n * sizeof(*targets));
+	}
+	(void)pthread_mutex_unlock(&cache_lock);
+	return n;
+}
+
+static void cache_put(const char *name, int type, const struct race_target *targets, size_t n)
+{
+	size_t slot = cache_slot(name, type);
+
+	(void)pthread_mutex_lock(&cache_lock);
+	(void)snprintf(cache[slot].name, sizeof(cache[slot].name), "%s", name);
+	cache[slot].type = type;
+	cache[slot].until_us = race_now_us() + CACHE_US;
+	cache[slot].n = n;
+	memcpy(cache[slot].targets, targets, n * sizeof(*targets));
+	(void)pthread_mutex_unlock(&cache_lock);
+}
+
+size_t resolve(const char *name, int type, struct race_target *targets)
+{
+	size_t n = ask(name, type, targets);
+
+	if (n > 0) {
+		cache_put(name, type, targets, n);
+	}
+	return n;
+}

@@ -1,0 +1,61 @@
+/* resources.h - every limit of a run: name, what it counts, bounds, default.
+ *
+ * The one place where they stand: the manifest's and the policy file's keys,
+ * the flags, the plan and what is told of it all follow these rows. A row is
+ *
+ *   X(name, unit, for people after a number, least, most, default)
+ *
+ * with the name of its member in struct resources or struct net_limits. */
+#ifndef MANIFEST_RESOURCES_H
+#define MANIFEST_RESOURCES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/limits.h"
+
+enum unit { UNIT_MIB, UNIT_BYTES, UNIT_SECONDS, UNIT_COUNT };
+
+/* clang-format off */
+#define RESOURCE_ROWS(X) \
+	X(memory_mb, UNIT_MIB, " MiB", MIN_MEMORY_MB, MAX_MEMORY_MB, DEF_MEMORY_MB) \
+	X(cpu_shares, UNIT_COUNT, "", MIN_CPU_SHARES, MAX_CPU_SHARES, DEF_CPU_SHARES) \
+	X(max_runtime_seconds, UNIT_SECONDS, " s", 1, MAX_RUNTIME_SECONDS, DEF_RUNTIME_SECONDS) \
+	X(max_output_bytes, UNIT_BYTES, " bytes", 1, MAX_OUTPUT_BYTES_CAP, DEF_OUTPUT_BYTES) \
+	X(max_processes, UNIT_COUNT, "", 1, MAX_PROCESSES_CAP, DEF_PROCESSES) \
+	X(max_open_files, UNIT_COUNT, "", MIN_OPEN_FILES, MAX_OPEN_FILES_CAP, DEF_OPEN_FILES) \
+	X(max_disk_mb, UNIT_MIB, " MiB", 1, MAX_DISK_MB_CAP, DEF_DISK_MB)
+
+#define NET_LIMIT_ROWS(X) \
+	X(max_connections, UNIT_COUNT, " connections", 1, MAX_CONNECTIONS_CAP, DEF_CONNECTIONS) \
+	X(max_bytes_out, UNIT_BYTES, " bytes out", 1, MAX_NET_BYTES_CAP, DEF_NET_BYTES) \
+	X(max_bytes_in, UNIT_BYTES, " bytes in", 1, MAX_NET_BYTES_CAP, DEF_NET_BYTES)
+/* clang-format on */
+
+/* The rows as data. */
+struct resource {
+	const char *name;
+	enum unit unit;
+	const char *after; /* for people, after a number */
+	uint64_t least;
+	uint64_t most;
+	size_t at; /* in its struct */
+};
+
+extern const struct resource RESOURCES[]; /* of struct resources */
+extern const size_t RESOURCE_COUNT;
+extern const struct resource NET_LIMITS[]; /* of struct net_limits */
+extern const size_t NET_LIMIT_COUNT;
+
+/* The member that a row is of; `s` is a struct resources or net_limits. */
+static inline uint64_t *resource_in(void *s, const struct resource *r)
+{
+	return (uint64_t *)(void *)((char *)s + r->at);
+}
+
+static inline uint64_t resource_of(const void *s, const struct resource *r)
+{
+	return *(const uint64_t *)(const void *)((const char *)s + r->at);
+}
+
+#endif

@@ -1,0 +1,85 @@
+/* ranges.c - a range becomes a local route of the sandbox's network: it must
+ * not be wide, nor lie where that network has a meaning of its own. */
+#include "policy/ranges.h"
+
+#include <stddef.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+
+/* The first rows are what the broker's names and resolver live on. */
+#define SANDBOX_ROWS 2
+static const struct {
+	const char *range;
+	const char *why;
+} TAKEN[] = {
+	{ "198.18.0.0/15", "it meets 198.18.0.0/15, which the sandbox uses for itself" },
+	{ "fd53:7373:6273::/48",
+	  "it meets fd53:7373:6273::/48, which the sandbox uses for itself" },
+	{ "127.0.0.0/8", "it meets 127.0.0.0/8, which is the sandbox's own loopback" },
+	{ "::/96", "it meets ::/96, where the sandbox's own loopback is" },
+	{ "0.0.0.0/8", "it meets 0.0.0.0/8, where no host is" },
+	{ "224.0.0.0/3", "it meets 224.0.0.0/3, where no host is" },
+	{ "fe80::/10", "it meets fe80::/10, whose addresses need an interface" },
+	{ "ff00::/8", "it meets ff00::/8, where no host is" },
+};
+
+bool cidr_overlaps(const struct cidr *a, const struct cidr *b)
+{
+	return cidr_contains(a, &b->base) || cidr_contains(b, &a->base);
+}
+
+static const char *taken(const struct cidr *c, size_t rows, bool as_range)
+{
+	struct cidr own;
+
+	for (size_t i = 0; i < rows; i++) {
+		if (cidr_parse(TAKEN[i].range, &own) && cidr_overlaps(&own, c)) {
+			return as_range ? TAKEN[i].range : TAKEN[i].why;
+		}
+	}
+	return NULL;
+}
+
+const char *range_of_sandbox(const struct cidr *c)
+{
+	return taken(c, SANDBOX_ROWS, true);
+}
+
+uint64_t range_size(const struct cidr *c)
+{
+	unsigned rest = 128 - c->bits;
+
+	return rest < 64 ? 1ULL << rest : UINT64_MAX;
+}
+
+const char *range_problem(const struct egress_rule *rule, const char **ret_remedy)
+{
+	struct cidr c;
+
+	*ret_remedy = "declare names, single addresses, or ranges of /16 (IPv6: /48) and narrower";
+	if (!cidr_parse(rule->domain.s, &c)) {
+		return "it is no address range";
+	}
+	if (c.bits <
+	    (address_is_v4(&c.base) ? ADDRESS_V4_BITS + MIN_RANGE_BITS4 : MIN_RANGE_BITS6)) {
+		return "it is too wide to be carried";
+	}
+	const char *why = taken(&c, ARRAY_LEN(TAKEN), false);
+	if (why != NULL) {
+		*ret_remedy = "declare another range, or the hosts by name";
+		return why;
+	}
+	bool many = range_size(&c) > MAX_RANGE_SOCKETS / rule->n_ports;
+	if (many && rule->protocol == PROTO_UDP) {
+		*ret_remedy = "declare a narrower range, or fewer ports";
+		return "udp is carried for 128 pairs of address and port at most";
+	}
+	for (size_t i = 0; many && i < rule->n_ports; i++) {
+		if (rule->ports[i] == 53) {
+			*ret_remedy = "declare single addresses for port 53";
+			return "port 53 of so many addresses is the sandbox's own resolver";
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,20 @@
+/* ranges.h - which addresses and ranges of them a rule may be for. */
+#ifndef POLICY_RANGES_H
+#define POLICY_RANGES_H
+
+#include "base/address.h"
+#include "manifest/manifest.h"
+
+bool cidr_overlaps(const struct cidr *a, const struct cidr *b);
+
+/* The range that the sandbox's own network lies in, as text, if it meets `c`;
+ * NULL otherwise. */
+const char *range_of_sandbox(const struct cidr *c);
+
+/* How many addresses are in it; UINT64_MAX for more than that. */
+uint64_t range_size(const struct cidr *c);
+
+/* NULL, or why a rule of kind HOST_CIDR cannot be carried; *ret_remedy then. */
+const char *range_problem(const struct egress_rule *rule, const char **ret_remedy);
+
+#endif

@@ -1,0 +1,82 @@
+/* whole.c - "/" as a grant to read: everything in it at its own place, but for
+ * what the sandbox has of its own. It becomes many grants, one for each
+ * directory and file directly in it; a directory that holds a place of the
+ * sandbox's own is gone through in the same way, so that this place is left
+ * out and stays what it is. Symlinks are left out: those of the system stand
+ * in every sandbox. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "os/file.h"
+#include "policy/build.h"
+#include "policy/kernel_fs.h"
+
+/* "/skill" is the skill's; the rest of /etc and /dev goes by name. */
+static const char *const OWN[] = { "/proc", "/dev", "/etc", "/tmp", "/var/tmp", "/skill" };
+
+static const char *own_place(const struct build *b, size_t i)
+{
+	return i < ARRAY_LEN(OWN) ? OWN[i] : i == ARRAY_LEN(OWN) ? b->owner->home : NULL;
+}
+
+static void grant_entry(struct build *b, const struct request *r, const char *path)
+{
+	auto_fd fd = file_open_nosymlink(path, O_PATH);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) ||
+	    path_is_system(path) || kernel_fs_of(fd) == KERNEL_FS_LINKS) {
+		return; /* a symlink, or nothing that a directory would show either */
+	}
+	grant_existing(b, r, path, &fd, &st, true);
+}
+
+static void whole_directory(struct build *b, const struct request *r, const char *dir);
+
+static void whole_entry(struct build *b, const struct request *r, const char *path)
+{
+	const char *own;
+
+	for (size_t i = 0; (own = own_place(b, i)) != NULL; i++) {
+		if (path_beneath(path, own) != NULL) {
+			return;
+		}
+		if (path_beneath(own, path) != NULL) {
+			whole_directory(b, r, path);
+			return;
+		}
+	}
+	grant_entry(b, r, path);
+}
+
+/* As deep as the sandbox's own places lie. */
+static void whole_directory(struct build *b, const struct request *r, const char *dir)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *e;
+
+	while (d != NULL && !b->failed && (e = readdir(d)) != NULL) {
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
+			continue;
+		}
+		auto_free char *path = path_join(dir, e->d_name);
+		if (path == NULL) {
+			b->failed = true;
+			break;
+		}
+		whole_entry(b, r, path);
+	}
+	if (d != NULL) {
+		(void)closedir(d);
+	}
+}
+
+void resolve_whole(struct build *b, const struct request *r)
+{
+	whole_directory(b, r, "/");
+}

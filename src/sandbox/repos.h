@@ -1,0 +1,36 @@
+/* repos.h - the repositories inside writable grants.
+ *
+ * The names that the host obeys (policy/protect.h) are protected at the top of
+ * each writable grant, and at the top of every repository that is found in it
+ * before the skill starts. The search is bounded by limits.h, nearest first;
+ * it follows no symlink and stays on the grant's own mount. A repository that
+ * the skill makes is not among them. */
+#ifndef SANDBOX_REPOS_H
+#define SANDBOX_REPOS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/limits.h"
+#include "policy/plan.h"
+
+struct repo {
+	size_t grant; /* index into the plan's grants */
+	char *path;   /* from the grant's top, never "" unless gitdir */
+	bool gitdir;  /* not a working tree but what its .git file leads to: the
+	               * names of ".git/" stand directly in it */
+	char *shared; /* of a tree: the git directory in the grant by whose settings
+	               * it goes, from the top; NULL: not known */
+};
+
+struct repos {
+	size_t n;
+	struct repo v[MAX_REPOS];
+};
+
+/* Searches the plan's writable grants; *ret is new, and NULL where there are
+ * none. What the search had to leave out becomes a warning of the plan. */
+int repos_find(struct ssb_plan *plan, struct repos **ret, struct ssb_error *err);
+void repos_free(struct repos *r); /* accepts NULL */
+
+#endif

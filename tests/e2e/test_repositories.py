@@ -1,0 +1,173 @@
+"""Repositories inside a writable grant: what the host obeys in them is held as
+at the top of the grant, and work in them goes on."""
+import os
+
+import pytest
+
+from test_breaks_grants import GIT_NAMES, HELD, take, take_bare, tree
+
+COMMIT = "echo {0} > {0} && git add {0} && git -c user.name=n -c user.email=e@x commit -qm {0}"
+
+
+def git(ssb, *args, cwd=None):
+    return ssb.as_caller(["git", "-c", "user.name=n", "-c", "user.email=e@x", *args],
+                         cwd=cwd).ok().text
+
+
+def nested(ssb, name, *inside):
+    """A grant with repositories deeper in it: its path, and theirs."""
+    top = ssb.mkdir(name)
+    repos = [ssb.mkdir(f"{name}/{i}") for i in inside]
+    for d in repos:
+        git(ssb, "init", "-q", d)
+    for p in top.rglob("*"):
+        ssb.own(p)
+    return [top, *repos]
+
+
+@pytest.mark.parametrize("state", ["absent", "present"])
+def test_names_in_a_repository_are_held(ssb, state):
+    top, near, far = nested(ssb, "top", "near", "a/b/far")
+    _, outside = nested(ssb, "outside", "r")
+    if state == "present":
+        for d in (near, far, outside):
+            for name in (".git/config.worktree", ".git/hooks/pre-commit", ".envrc", ".mcp.json",
+                         ".vscode/tasks.json", ".claude/settings.json", "CLAUDE.md"):
+                ssb.write(d / name, "mine\n")
+    before = tree(top)
+    names = [*GIT_NAMES, *HELD]
+    for d in (near, far):
+        assert set(map(tuple, take(ssb, d, names, "-w", top).values())) == {()}
+    assert tree(top) == before, "unchanged, and no placeholder stays"
+    control = take_bare(ssb, outside, names)
+    assert all(control.values()), control
+
+
+REPLACE = """
+import json, os, sys
+seen = {}
+os.chdir(os.environ['D'])
+for d in ('a/b/repo', 'a/b', 'a', 'a/other'):
+    try:
+        os.rename(d, d + '-gone')
+        os.makedirs(d)
+        seen[d] = 'replaced'
+        os.rmdir(d)
+        os.rename(d + '-gone', d)
+    except OSError:
+        seen[d] = 'held'
+print(json.dumps(seen))
+"""
+
+
+def test_no_other_repository_takes_its_place(ssb):
+    """Neither it nor a directory above it can be renamed away."""
+    top, repo = nested(ssb, "top", "a/b/repo")
+    ssb.mkdir("top/a/other")
+    seen = ssb.probe(REPLACE, env={"D": str(top)}, flags=["--env", "D", "-w", top])
+    assert seen.pop("a/other") == "replaced", "control: what holds no repository can be renamed"
+    assert set(seen.values()) == {"held"} and len(seen) == 3
+    assert (repo / ".git/HEAD").exists()
+    control = ssb.bare_probe(REPLACE, env={"D": str(top)})
+    assert set(control.values()) == {"replaced"}
+
+
+def test_work_goes_on(ssb):
+    top, near, far = nested(ssb, "top", "near", "a/b/far")
+    for d in (near, far):
+        r = ssb.run("-w", top, "--", "sh", "-c",
+                    COMMIT.format("one") + "; git checkout -qb side; " + COMMIT.format("two") +
+                    "; git status --porcelain", cwd=d).ok()
+        assert r.text == "", "no placeholder is news to git"
+        assert git(ssb, "log", "--format=%s", cwd=d).split() == ["two", "one"]
+        assert git(ssb, "status", "--porcelain", cwd=d) == ""
+
+
+def test_git_directory_elsewhere_in_the_grant(ssb):
+    """Of a tree whose .git is a file that leads to it."""
+    trees = []
+    for name in ("top", "outside"):
+        d = ssb.mkdir(name)
+        ssb.mkdir(f"{name}/gits")
+        git(ssb, "init", "-q", "--separate-git-dir", d / "gits/one", d / "tree")
+        trees.append(d)
+    top, outside = trees
+    names = ["gits/one/" + n.removeprefix(".git/") for n in GIT_NAMES] + ["tree/.git"]
+    before = tree(top)
+    assert set(map(tuple, take(ssb, top, names, "-w", top).values())) == {()}
+    assert tree(top) == before
+    r = ssb.run("-w", top, "--", "sh", "-c", COMMIT.format("one") + "; git status --porcelain",
+                cwd=top / "tree").ok()
+    assert r.text == "" and git(ssb, "log", "--format=%s", cwd=top / "tree") == "one\n"
+    control = take_bare(ssb, outside, names)
+    assert all(control.values()), control
+
+
+def test_worktree_beside_its_repository(ssb):
+    top, main = nested(ssb, "top", "main")
+    git(ssb, "commit", "-q", "--allow-empty", "-m", "first", cwd=main)
+    git(ssb, "worktree", "add", "-q", top / "wt", cwd=main)
+    names = ["wt/.git", "wt/.envrc", "main/.git/worktrees/wt/commondir",
+             "main/.git/worktrees/wt/gitdir", "main/.git/config", "main/.git/hooks"]
+    before = tree(top)
+    assert set(map(tuple, take(ssb, top, names, "-w", top).values())) == {()}
+    assert tree(top) == before
+    git(ssb, "status", cwd=top / "wt")
+    control = take_bare(ssb, top, names)
+    assert all(control.values()), control
+
+
+def test_granted_by_name(ssb):
+    top, repo, other = nested(ssb, "top", "a/repo", "b/repo")
+    script = f"echo x > {repo}/.git/hooks/mine; echo x > {other}/.git/hooks/mine"
+    ssb.run("-w", top, "-w", repo / ".git/hooks", "--", "sh", "-c", script)
+    assert (repo / ".git/hooks/mine").exists() and not (other / ".git/hooks/mine").exists()
+
+
+def test_repository_that_the_skill_makes(ssb):
+    """Is the skill's own, as the manual says."""
+    top = ssb.mkdir("top")
+    script = "git init -q new && echo x > new/.git/hooks/pre-commit && cd new && "
+    ssb.run("-w", top, "--", "sh", "-c", script + COMMIT.format("one"), cwd=top).ok()
+    assert (top / "new/.git/hooks/pre-commit").exists()
+
+
+def test_as_many_as_can_be_held(ssb):
+    """With the fds that every shell gives; past that the trace tells."""
+    top = ssb.mkdir("top")
+    one, *rest = [ssb.mkdir(f"top/{i}") for i in range(48)]
+    git(ssb, "init", "-q", one)
+    for d in rest:
+        ssb.as_caller(["cp", "-r", one / ".git", d]).ok()
+    attack = f"cd {top}; for i in *; do (echo evil > $i/.git/hooks/x) 2>&- && echo wrote; done; " \
+        f"(echo evil > 0/.envrc) 2>&- && echo wrote; echo fine > fine"
+    limited = ["prlimit", "--nofile=1024:1024", ssb.binary, "run", "-w", top, "--", "sh", "-c",
+               attack]
+    r = ssb.as_caller(limited).ok()
+    assert r.text == "" and (top / "fine").exists()
+    assert ssb.last_trace()["plan"]["warnings"] == ssb_warnings(ssb, top)
+    assert not list(top.glob("*/.envrc"))
+    ssb.as_caller(["cp", "-r", one, top / "49"]).ok()
+    r = ssb.as_caller(limited).ok()
+    assert r.text == "wrote\n", "one was not found"
+    said = " ".join(ssb.last_trace()["plan"]["warnings"])
+    assert "too many repositories" in said and str(top) in said
+
+
+def ssb_warnings(ssb, top):
+    """What every plan with this grant warns of."""
+    return ssb.ssb("inspect", "--json", "-w", top, ssb.skill("")).ok().json()["warnings"]
+
+
+def test_neither_symlinks_nor_other_mounts_are_followed(root, mounts):
+    top, repo = nested(root, "top", "a/repo")
+    _, away = nested(root, "away", "repo")
+    (top / "link").symlink_to(away)
+    other = root.mkdir("top/other")
+    mounts("tmpfs", "ssb", other)
+    git(root, "init", "-q", other / "repo")
+    before = tree(root.base / "away")
+    r = root.run("-w", top, "--", "sh", "-c", f"ls -A {other}/repo; ls -A {repo}").ok()
+    assert r.text.split().count(".envrc") == 1, "held in the one, not in the other"
+    assert tree(root.base / "away") == before
+    assert sorted(os.listdir(repo)) == [".git"]

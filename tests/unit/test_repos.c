@@ -1,0 +1,294 @@
+/* The search for repositories in a writable grant: what it finds, what leads
+ * it nowhere, and its bounds, at each and one past it. */
+#include <ftw.h>
+
+#include "plan_world.h"
+
+#include "policy/options.h"
+#include "sandbox/repos.h"
+
+static char root[64];
+static struct grant grant;
+static struct ssb_plan plan;
+static struct repos *found;
+
+static char *in(const char *path)
+{
+	static char out[4][4600];
+	static unsigned turn;
+	char *p = out[turn++ % 4];
+
+	snprintf(p, sizeof(out[0]), "%s/%s", root, path);
+	return p;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static int world(void **state)
+{
+	(void)state;
+	snprintf(root, sizeof(root), "/tmp/ssb-repos-XXXXXX");
+	assert_non_null(mkdtemp(root));
+	assert_int_equal(mkdir(in("w"), 0755), 0);
+	grant = (struct grant){ .path = strdup(in("w")),
+		                .access = ACCESS_WRITE,
+		                .is_dir = true,
+		                .fd = open(in("w"), O_PATH | O_CLOEXEC) };
+	plan = (struct ssb_plan){ .grants = &grant, .n_grants = 1 };
+	found = NULL;
+	return 0;
+}
+
+static int world_end(void **state)
+{
+	(void)state;
+	repos_free(found);
+	string_list_done(&plan.warnings);
+	free(grant.path);
+	own_close(&grant.fd);
+	return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Makes the directories of "a/b/c". */
+static void dirs(const char *path)
+{
+	char part[4500];
+
+	for (size_t i = 1; path[i - 1] != '\0'; i++) {
+		if (path[i] == '/' || path[i] == '\0') {
+			snprintf(part, sizeof(part), "w/%.*s", (int)i, path);
+			(void)mkdir(in(part), 0755);
+		}
+	}
+}
+
+static void file(const char *path, const char *text)
+{
+	char whole[600];
+
+	snprintf(whole, sizeof(whole), "w/%s", path);
+	write_file(in(whole), text, 0644);
+}
+
+static void search(void)
+{
+	struct ssb_error err = { 0 };
+
+	repos_free(found);
+	found = NULL;
+	string_list_done(&plan.warnings);
+	assert_int_equal(repos_find(&plan, &found, &err), 0);
+}
+
+static bool has(const char *path, bool gitdir)
+{
+	for (size_t i = 0; found != NULL && i < found->n; i++) {
+		if (strcmp(found->v[i].path, path) == 0 && found->v[i].gitdir == gitdir) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void test_only_writable_directories(void **state)
+{
+	(void)state;
+	dirs("a/.git");
+	grant.access = ACCESS_READ;
+	search();
+	assert_null(found);
+	grant.access = ACCESS_WRITE;
+	search();
+	assert_true(has("a", false));
+	assert_int_equal(found->n, 1);
+	assert_int_equal(plan.warnings.n, 0);
+}
+
+static void test_what_is_a_repository(void **state)
+{
+	(void)state;
+	dirs(".git/a/.git"); /* the top is protected anyway, and git's own is no tree */
+	dirs("b/c/.git");
+	dirs("b/c/d/.git"); /* in another one */
+	dirs("plain/git");
+	dirs("plain/.gitx");
+	dirs("linked");
+	assert_int_equal(symlink("../b/c/.git", in("w/linked/.git")), 0);
+	assert_int_equal(symlink("b", in("w/link")), 0);
+	search();
+	assert_int_equal(found->n, 3);
+	assert_true(has("b/c", false) && has("b/c/d", false) && has("linked", false));
+}
+
+static void test_git_files(void **state)
+{
+	char text[128];
+
+	(void)state;
+	dirs("gd");
+	dirs("main/.git/worktrees/wt");
+	dirs("bare.git/worktrees/wt2");
+	dirs("x/rel");
+	dirs("wt");
+	dirs("wt2");
+	dirs("sub");
+	dirs(".git/modules/sub");
+	file("x/rel/.git", "gitdir: ../../gd\n");
+	snprintf(text, sizeof(text), "gitdir: %s\n", in("w/main/.git/worktrees/wt"));
+	file("wt/.git", text);
+	file("main/.git/worktrees/wt/commondir", "../..\n");
+	file("wt2/.git", "gitdir: ../bare.git/worktrees/wt2");
+	file("bare.git/worktrees/wt2/commondir", "../..\n");
+	file("sub/.git", "gitdir: ../.git/modules/sub\r\n");
+	search();
+	assert_true(has("x/rel", false) && has("gd", true));
+	assert_true(has("wt", false) && has("main", false));
+	/* A bare repository is found through its worktree. */
+	assert_true(has("wt2", false) && has("bare.git/worktrees/wt2", true));
+	assert_true(has("bare.git", true));
+	/* Read-only as a whole in what is protected already. */
+	assert_true(has("sub", false) && !has(".git/modules/sub", true));
+	assert_false(has("main/.git", true));
+}
+
+static void test_pointers_that_lead_nowhere(void **state)
+{
+	static const char *const TEXTS[] = {
+		"gitdir: /etc\n",
+		"gitdir: ../../outside\n",
+		"gitdir: out\n",
+		"gitdir: \n",
+		"gitdir:../gd\n",
+		"gitdir: missing\n",
+		"",
+		"\n",
+		"gitdir: ../file\n",
+		"gitdir: ../loop\n",
+	};
+	char path[64];
+
+	(void)state;
+	assert_int_equal(mkdir(in("outside"), 0755), 0);
+	dirs("gd");
+	dirs("fifo");
+	file("file", "x");
+	assert_int_equal(symlink("loop", in("w/loop")), 0);
+	assert_int_equal(mkfifo(in("w/fifo/.git"), 0644), 0);
+	for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
+		snprintf(path, sizeof(path), "r%zu", i);
+		dirs(path);
+		snprintf(path, sizeof(path), "r%zu/.git", i);
+		file(path, TEXTS[i]);
+	}
+	assert_int_equal(symlink("../../outside", in("w/r2/out")), 0);
+	search();
+	assert_int_equal(found->n, ARRAY_LEN(TEXTS) + 1);
+	for (size_t i = 0; i < found->n; i++) {
+		assert_false(found->v[i].gitdir);
+	}
+	file("r0/.git", "gitdir: ../gd\n"); /* control */
+	search();
+	assert_true(has("gd", true));
+}
+
+static void test_long_and_binary_pointers(void **state)
+{
+	static char text[20000];
+
+	(void)state;
+	dirs("a");
+	dirs("gd");
+	memset(text, 'x', sizeof(text) - 1);
+	memcpy(text, "gitdir: ", 8);
+	file("a/.git", text);
+	search();
+	assert_int_equal(found->n, 1);
+	auto_fd fd = open(in("w/a/.git"), O_WRONLY | O_TRUNC | O_CLOEXEC);
+	assert_int_equal(write(fd, "gitdir: ../gd\0\n", 15), 15);
+	search();
+	assert_int_equal(found->n, 1);
+}
+
+static void test_depth(void **state)
+{
+	(void)state;
+	assert_int_equal(MAX_REPO_DEPTH, 8);
+	dirs("1/2/3/4/5/6/7/8/.git");
+	search();
+	assert_true(has("1/2/3/4/5/6/7/8", false));
+	assert_int_equal(plan.warnings.n, 0);
+	dirs("1/2/3/4/5/6/7/8/9/.git");
+	search();
+	assert_int_equal(found->n, 1);
+	assert_int_equal(plan.warnings.n, 1);
+	assert_non_null(strstr(plan.warnings.v[0], "too deep"));
+	assert_non_null(strstr(plan.warnings.v[0], grant.path));
+}
+
+static void test_number(void **state)
+{
+	char path[64];
+
+	(void)state;
+	for (size_t i = 0; i <= MAX_REPOS; i++) {
+		snprintf(path, sizeof(path), "%zu/.git", i);
+		dirs(path);
+		if (i + 1 == MAX_REPOS) {
+			search();
+			assert_int_equal(found->n, MAX_REPOS);
+			assert_int_equal(plan.warnings.n, 0);
+		}
+	}
+	search();
+	assert_int_equal(found->n, MAX_REPOS);
+	assert_int_equal(plan.warnings.n, 1);
+	assert_non_null(strstr(plan.warnings.v[0], "too many repositories"));
+}
+
+/* Nearest first: what is left out lies behind the many. */
+static void test_entries(void **state)
+{
+	char path[64];
+
+	(void)state;
+	dirs("near/.git");
+	dirs("many");
+	dirs("z/far/.git");
+	/* near, near/.git, many, z, z/far, z/far/.git */
+	for (int i = 0; i < MAX_REPO_ENTRIES - 6; i++) {
+		snprintf(path, sizeof(path), "w/many/%d", i);
+		auto_fd fd = open(in(path), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+		assert_true(fd >= 0);
+	}
+	search();
+	assert_true(has("near", false) && has("z/far", false));
+	assert_int_equal(plan.warnings.n, 0);
+	file("many/one", "");
+	dirs("many/d");
+	search();
+	assert_true(has("near", false));
+	assert_int_equal(plan.warnings.n, 1);
+	assert_non_null(strstr(plan.warnings.v[0], "too many files"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_only_writable_directories, world, world_end),
+		cmocka_unit_test_setup_teardown(test_what_is_a_repository, world, world_end),
+		cmocka_unit_test_setup_teardown(test_git_files, world, world_end),
+		cmocka_unit_test_setup_teardown(test_pointers_that_lead_nowhere, world, world_end),
+		cmocka_unit_test_setup_teardown(test_long_and_binary_pointers, world, world_end),
+		cmocka_unit_test_setup_teardown(test_depth, world, world_end),
+		cmocka_unit_test_setup_teardown(test_number, world, world_end),
+		cmocka_unit_test_setup_teardown(test_entries, world, world_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
