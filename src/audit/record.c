@@ -37,10 +37,15 @@ static void record_tick(struct record *r)
 	uint64_t now;
 
 	r->clock(&wall, &now);
-	now -= r->ago_us < now ? r->ago_us : now;
-	int64_t ns = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec - (int64_t)r->ago_us * 1000;
-	wall.tv_sec = ns / 1000000000;
-	wall.tv_nsec = ns % 1000000000;
+	if (r->ago_us > 0) {
+		now -= r->ago_us < now ? r->ago_us : now;
+		wall.tv_sec -= (time_t)(r->ago_us / 1000000);
+		wall.tv_nsec -= (long)(r->ago_us % 1000000) * 1000;
+		if (wall.tv_nsec < 0) {
+			wall.tv_nsec += 1000000000;
+			wall.tv_sec--;
+		}
+	}
 	if (r->seq == 0) {
 		r->begun_us = now;
 	}

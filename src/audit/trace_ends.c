@@ -63,7 +63,7 @@ static void put_run(struct trace *t, const char *plan, size_t plan_len,
 	put_digest(j, "plan_digest", plan_digest);
 	json_kstr(j, "kernel", host->release);
 	json_kstr(j, "host", host->machine);
-	json_kuint(j, "user", t->owner->uid);
+	json_kuint(j, "user", t->owner.uid);
 	json_kstr(j, "audit", audit_name(t->plan->audit));
 	json_kstr(j, "version", SSB_VERSION);
 	json_key(j, "plan");
@@ -168,7 +168,7 @@ int trace_put_end(struct trace *t, const struct ssb_result *result, struct ssb_e
 	uint8_t signature[ED25519_SIGNATURE];
 	char hex[2 * sizeof(signature) + 1];
 
-	if (trace_key_load(t->owner, &key, err) != 0) {
+	if (trace_key_load(&t->owner, &key, err) != 0) {
 		return -1;
 	}
 	put_end(t, result);

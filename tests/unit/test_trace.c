@@ -193,7 +193,7 @@ static void test_shape(void **state)
 	check_json(path, "d['violation_summary']['total_enforcements'] == 1");
 	check_json(path, "d['layers']['seccomp']['state'] == 'on' and "
 	                 "d['layers']['landlock'] == {'state': 'off_best_effort', "
-	                 "'detail': 'kernel too old'} and len(d['layers']) == 8");
+	                 "'detail': 'kernel too old'} and len(d['layers']) == 9");
 	check_json(path, "d['exit_code'] == 3 and d['result']['end'] == 'exited'");
 	check_json(path, "d['counters']['events_dropped'] == 0");
 }

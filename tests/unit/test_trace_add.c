@@ -332,7 +332,7 @@ static void test_layers_once(void **state)
 	assert_int_equal(trace_close(t, layers, NULL, &err), 0);
 	trace_free(t);
 	check("[x['kind'] for x in r] == ['run', 'layers', 'stdout', 'end', 'signature']");
-	check("r[1]['layers'] == d['layers'] and len(d['layers']) == 8");
+	check("r[1]['layers'] == d['layers'] and len(d['layers']) == 9");
 	check("end['end'] == 'failed' and end['exit_code'] is None and end['summary'] is None");
 }
 
