@@ -9,7 +9,7 @@ _skillsandbox()
 
 	local commands='run validate inspect prove doctor help'
 	local grants='--read --write --net --allow-private --env --memory --timeout --cpu-shares
-		--max-output --max-processes --max-files --max-disk --profile --toolchain
+		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
 		--best-effort --unix-sockets --policy'
 	local output='--json --verbose --quiet --help'
 
@@ -44,6 +44,10 @@ _skillsandbox()
 		;;
 	--net)
 		mapfile -t COMPREPLY < <(compgen -A hostname -- "$cur")
+		return
+		;;
+	--audit)
+		mapfile -t COMPREPLY < <(compgen -W 'full violations off' -- "$cur")
 		return
 		;;
 	--profile)

@@ -30,6 +30,7 @@ complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l max-output -
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l max-processes -x -d 'Processes and threads at most'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l max-files -x -d 'Open files per process at most'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l max-disk -x -d 'Size of the private directories'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l audit -x -a 'full violations off' -d 'What is observed and written down'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l profile -x -a 'default strict permissive' -d 'System calls'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l toolchain -x -a 'auto off' -d 'Grant an interpreter outside /usr'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l best-effort -x -a 'userns net mounts env limits caps landlock seccomp' -d 'Run although a layer cannot be applied'

@@ -10,7 +10,8 @@ KINDS = """skill_started skill_completed skill_failed dns_resolution network_pol
 network_policy_removed network_egress_allowed network_egress_blocked file_read file_write
 file_blocked env_var_access syscall_filtered syscall_blocked process_spawned stdout stderr
 exit_code policy_violation resource_limit_hit""".split()
-LAYERS = ["userns", "net", "mounts", "env", "limits", "caps", "landlock", "seccomp"]
+LAYERS = ["userns", "net", "mounts", "env", "limits", "caps", "landlock", "seccomp",
+          "audit"]
 
 
 def trace_of(ssb, code, **kw):
