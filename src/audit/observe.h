@@ -54,6 +54,8 @@ struct observer {
 
 /* Who asks (observe_process.c). Never NULL; what cannot be read is 0 and "". */
 const struct process *observe_process(struct observer *o, pid_t tid);
+/* The first process is us until its execve: nothing of it needs to be read. */
+void observe_first(struct observer *o, pid_t tid);
 /* It is about to become another program. */
 void observe_forget(struct observer *o, pid_t tid);
 

@@ -72,6 +72,13 @@ const struct process *observe_process(struct observer *o, pid_t tid)
 	return p;
 }
 
+void observe_first(struct observer *o, pid_t tid)
+{
+	o->processes[(unsigned)tid % OBSERVE_PROCESSES] = (struct process){
+		.tid = tid, .leader = tid, .pid = 2, .ppid = 1, .seen_ms = clock_ms()
+	};
+}
+
 void observe_forget(struct observer *o, pid_t tid)
 {
 	o->processes[(unsigned)tid % OBSERVE_PROCESSES].tid = 0;

@@ -344,6 +344,9 @@ static void see_exec(struct observer *o, const struct seccomp_notif *n, const st
 	struct looked l;
 	struct event e = { .kind = EV_PROCESS_SPAWNED, .op = c->op };
 
+	if (!o->armed) {
+		observe_first(o, (pid_t)n->pid);
+	}
 	o->armed = true;
 	if (!look_at(o, n, arg_int(n, c->dir), c->path, true, &l)) {
 		unreadable(o, n, c);

@@ -27,8 +27,8 @@ int sources_idmap(struct stage *s, uid_t host_uid, gid_t host_gid, struct ssb_er
 int snapshot_tree(int fd, const char *name, struct ssb_error *err);
 
 /* Names that the host would obey and that do not exist yet in writable grants
- * and the repositories in them (`repos` may be NULL; see policy/protect.h): empty placeholders hold their place during the run,
- * so that the skill cannot make them (placeholders.c). */
+ * and the repositories in them (`repos` may be NULL; see policy/protect.h): empty placeholders hold
+ * their place during the run, so that the skill cannot make them (placeholders.c). */
 struct placeholders;
 bool placeholder_is(const struct stat *st); /* told by its mode */
 int placeholders_make(const struct ssb_plan *plan, const struct repos *repos,

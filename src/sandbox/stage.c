@@ -57,7 +57,7 @@ static const struct layer LAYERS[] = {
 	{ LAYER_ENV, BY_SKILL, false, layer_env },
 	{ LAYER_CAPS, IN_VIEW, false, layer_caps },
 	{ LAYER_LANDLOCK, IN_VIEW, false, layer_landlock },
-	{ LAYER_SECCOMP, IN_VIEW, false, layer_seccomp },
+	{ LAYER_SECCOMP, FILTERED, false, layer_seccomp },
 	{ LAYER_LIMITS, AT_LAST, false, layer_limits },
 };
 

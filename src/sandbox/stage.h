@@ -39,10 +39,10 @@ struct stage {
 	const struct egress_table *egress; /* NULL: none is declared */
 	struct source *sources; /* what is mounted: the plan's grants and their submounts */
 	size_t n_sources;
-	size_t left_out; /* of them: parts of "/" that cannot be shown */
+	size_t left_out;           /* of them: parts of "/" that cannot be shown */
 	const struct repos *repos; /* in writable grants; NULL: none is writable */
-	int ctl;      /* our end of the socket to the supervisor */
-	int stdio[3]; /* the skill's ends; unused with a pty */
+	int ctl;                   /* our end of the socket to the supervisor */
+	int stdio[3];              /* the skill's ends; unused with a pty */
 	bool pty;
 	bool namespaces;       /* false: --best-effort userns took effect */
 	bool mapped_by_parent; /* started by root: wait for the id maps */
@@ -111,6 +111,7 @@ enum phase {
 	BY_INIT,  /* while the skill's process makes its namespaces */
 	BY_SKILL, /* while init makes the view */
 	IN_VIEW,  /* by the skill's process, when the view stands */
+	FILTERED, /* by it, when the other walls have been tried */
 	AT_LAST,  /* by the skill's process, when all is said */
 };
 

@@ -21,6 +21,9 @@
 /* How long a skill that was told to stop may take. */
 #define GRACE_MS 2000
 
+/* How long after its start a skill is left alone by what can wait. */
+#define SETTLE_MS 10
+
 enum {
 	AT_CTL,
 	AT_PID,
@@ -210,7 +213,8 @@ static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uin
 static void note_exec(struct run *r)
 {
 	if (r->started && r->failure.code == SSB_OK && r->trace != NULL) {
-		trace_settle(r->trace);
+		/* Not now: a program that starts asks for its libraries, and waits. */
+		r->settle_at = clock_ms() + SETTLE_MS;
 		if (r->observer == NULL) {
 			trace_eventf(r->trace, EV_PROCESS_SPAWNED, "%s", r->plan->argv.v[0]);
 		}
@@ -230,6 +234,10 @@ static void keep_record(struct run *r)
 		return;
 	}
 	trace_tick(r->trace);
+	if (r->settle_at != 0 && clock_ms() >= r->settle_at) {
+		r->settle_at = 0;
+		trace_settle(r->trace);
+	}
 	if (trace_broken(r->trace) && r->failure.code == SSB_OK) {
 		r->failure = *trace_failure(r->trace);
 		r->gave_up = true;
@@ -296,12 +304,16 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 	}
 	uint64_t due = next_due(next_due(*kill_at, r->deadline), r->ended ? 0 : r->share_at);
 	if (r->trace != NULL) {
-		due = next_due(due, trace_due(r->trace));
+		due = next_due(next_due(due, trace_due(r->trace)), r->settle_at);
 	}
 	if (observer_write(r->observer)) {
 		due = next_due(due, clock_ms() + OBSERVER_WRITE_MS);
 	}
 	(void)poll(p, AT_COUNT, poll_ms(due));
+	/* First of all: somebody waits for it. */
+	if (p[AT_OBSERVER].revents != 0) {
+		observer_turn(r->observer, (p[AT_OBSERVER].revents & POLLIN) != 0);
+	}
 	keep_time(r, kill_at);
 	/* All of it: what failed must be known before what follows from it. */
 	while (p[AT_CTL].revents != 0 && r->ctl >= 0) {
@@ -311,9 +323,6 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 	}
 	if (p[AT_EGRESS].revents != 0) {
 		egress_hear(&r->egress, r->trace);
-	}
-	if (p[AT_OBSERVER].revents != 0) {
-		observer_turn(r->observer, (p[AT_OBSERVER].revents & POLLIN) != 0);
 	}
 	if (p[AT_EXEC].revents != 0) {
 		own_close(&r->exec_pipe);
