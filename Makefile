@@ -29,6 +29,7 @@ lint: build
 bench: build
 	@scripts/setup bench
 	@tests/bench/run $(BUILD)/skillsandbox
+	@tests/bench/observe $(BUILD)/skillsandbox
 	@tests/bench/net $(BUILD)/skillsandbox
 	@tests/bench/trace $(BUILD)
 
