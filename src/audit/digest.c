@@ -36,9 +36,9 @@ static int keep_three(const int fds[3])
 
 	for (int i = 0; i < 3; i++) {
 		moved[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 6);
-		if (moved[i] < 0 && i < 2) {
-			return -1;
-		}
+	}
+	if (moved[0] < 0 || moved[1] < 0) {
+		return -1;
 	}
 	for (int i = 0; i < 3; i++) {
 		if (null < 0 || dup2(null, i) < 0 || (moved[i] >= 0 && dup2(moved[i], 3 + i) < 0)) {
