@@ -121,6 +121,7 @@ class Runner:
     def __init__(self, kind, uid, gid, name, base, binary):
         self.kind, self.uid, self.gid, self.name = kind, uid, gid, name
         self.binary = binary
+        self.group = None  # a cgroup directory that every command joins first
         self.base = pathlib.Path(tempfile.mkdtemp(prefix=kind + "-", dir=base))
         self.home = self.mkdir("home", 0o700)
         self.work = self.mkdir("work")
@@ -170,9 +171,11 @@ class Runner:
         return env
 
     def identity(self):
+        join = [] if self.group is None else \
+            ["/bin/sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', str(self.group)]
         if self.is_root:
-            return []
-        return ["setpriv", f"--reuid={self.uid}", f"--regid={self.gid}", "--clear-groups",
+            return join
+        return [*join, "setpriv", f"--reuid={self.uid}", f"--regid={self.gid}", "--clear-groups",
                 "--inh-caps=-all", "--"]
 
     def as_caller(self, argv, *, env=None, cwd=None, **kw):
