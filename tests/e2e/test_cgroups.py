@@ -133,12 +133,12 @@ def test_memory_limit_ends_every_process(ssb, delegate):
     delegate(ssb, ("memory", "pids"))
     code = """
     import os, subprocess, sys, time
-    kid = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(20)'])
-    if os.fork() == 0:
+    kid = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])
+    eater = os.fork()
+    if eater == 0:
         data = [bytearray(b'x') * (1 << 20) for _ in range(%d)]
         os._exit(0)
-    os.wait()
-    print('outlived')
+    print('outlived', os.waitpid(eater, 0)[1])
     kid.kill()
     """
     r = ssb.inside(code % 200, resources={"memory_mb": 64})
