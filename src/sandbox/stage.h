@@ -50,6 +50,7 @@ struct stage {
 	uid_t outer_uid; /* the caller's, as the parent namespace knows it */
 	gid_t outer_gid;
 	bool watchdog; /* no cgroup: init sums the memory */
+	bool nice;     /* no cpu controller: the share becomes a nice value */
 	bool unix_sockets;
 	int scratch; /* fd on the private tmpfs, for the watchdog */
 	/* Without namespaces (fallback.h), instead of the plan's own: */
@@ -98,6 +99,7 @@ struct msg {
 		} listeners;
 		struct {
 			bool watchdog;
+			bool nice;
 			char limits[sizeof(((struct layer_report *)0)->detail)];
 		} go;
 	};
@@ -127,6 +129,7 @@ struct view_ready {
 /* and when it may start; the cgroup's fds come with it. */
 struct start {
 	bool watchdog;
+	bool nice;
 	struct layer_report limits;
 };
 
