@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 BUILD  ?= build
 
-.PHONY: all build demo test lint bench install clean
+.PHONY: all build demo test test-vm lint bench install clean
 all: build
 
 build: $(BUILD)/build.ninja
@@ -21,6 +21,10 @@ demo: build
 test:
 	@scripts/setup build demo test
 	@tests/run
+
+# Takes an hour where the processor is emulated; see tests/vm/README.md.
+test-vm:
+	@tests/vm/run
 
 lint: build
 	@scripts/setup test

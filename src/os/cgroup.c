@@ -98,6 +98,11 @@ static const struct node *node_of(const struct cgroup *cg, enum cgroup_controlle
 	return NULL;
 }
 
+bool cgroup_weighs(const struct cgroup *cg)
+{
+	return node_of(cg, CGROUP_CPU) != NULL;
+}
+
 /* The number after `key` in a file of "key number" lines; 0 if absent. */
 static uint64_t counter(const struct cgroup *cg, enum cgroup_controller c, const char *file,
                         const char *key)

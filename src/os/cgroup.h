@@ -39,6 +39,10 @@ int cgroup_create(const char *id, const struct cgroup_limits *limits, struct cgr
 size_t cgroup_join_fds(const struct cgroup *cg, int ret_fds[CGROUP_MAX_JOIN]);
 int cgroup_join(const int *fds, size_t n);
 
+/* Does it weigh CPU time? Where systemd has not enabled that controller beside
+ * the caller (services, most user sessions), another mechanism has to. */
+bool cgroup_weighs(const struct cgroup *cg);
+
 const char *cgroup_describe(const struct cgroup *cg); /* "cgroup v1: memory, pids, cpu" */
 
 /* How often a process was killed for memory; how often a fork was refused. */

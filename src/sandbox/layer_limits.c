@@ -22,6 +22,16 @@ static int limit(int what, uint64_t value)
 	return setrlimit((__rlimit_resource_t)what, &now);
 }
 
+/* The count of the user namespace has init in it. A cgroup is to refuse first,
+ * because it tells how often it did. Without namespaces all processes of the
+ * user count, wherever they are. */
+static uint64_t process_count(const struct stage *s)
+{
+	uint64_t beside = !s->namespaces ? 0 : s->watchdog ? 1 : 2;
+
+	return s->plan->res.max_processes + beside;
+}
+
 int layer_limits(struct stage *s, struct ssb_error *err)
 {
 	const struct resources *res = &s->plan->res;
@@ -30,12 +40,12 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 	uint64_t data = (res->memory_mb << 20) * 2 + (512ULL << 20);
 
 	if (limit(RLIMIT_CORE, 0) != 0 || limit(RLIMIT_NOFILE, res->max_open_files) != 0 ||
-	    limit(RLIMIT_NPROC, res->max_processes) != 0 || limit(RLIMIT_MEMLOCK, 8 << 20) != 0 ||
+	    limit(RLIMIT_NPROC, process_count(s)) != 0 || limit(RLIMIT_MEMLOCK, 8 << 20) != 0 ||
 	    limit(RLIMIT_MSGQUEUE, 819200) != 0 || limit(RLIMIT_SIGPENDING, 1024) != 0 ||
 	    (s->watchdog && limit(RLIMIT_DATA, data) != 0)) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
 	}
-	if (s->watchdog && setpriority(PRIO_PROCESS, 0, share_to_nice(res->cpu_shares)) != 0) {
+	if (s->nice && setpriority(PRIO_PROCESS, 0, share_to_nice(res->cpu_shares)) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setpriority");
 	}
 	if (!s->namespaces && (limit(RLIMIT_DATA, res->memory_mb << 20) != 0 ||

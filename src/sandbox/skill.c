@@ -181,6 +181,7 @@ static void skill_may_start(struct stage *s, int meet)
 		_exit(125); /* init has said why */
 	}
 	s->watchdog = start.watchdog;
+	s->nice = start.nice;
 	s->reports[LAYER_LIMITS] = start.limits;
 	stage_join_cgroup(s, &cgroup);
 	msg_close(&cgroup);

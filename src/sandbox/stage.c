@@ -268,6 +268,7 @@ static int init_start_skill(struct stage *s, int meet, struct ssb_error *err)
 	struct msg go = stage_wait(s, MSG_GO, &cgroup);
 	/* Without a pid namespace it would count the whole host. */
 	s->watchdog = start.watchdog = go.go.watchdog && s->namespaces;
+	start.nice = go.go.nice;
 	memcpy(start.limits.detail, go.go.limits, sizeof(start.limits.detail));
 	stage_join_cgroup(s, &cgroup);
 	if (!s->watchdog && init_unwatched(s) != 0) {

@@ -52,6 +52,7 @@ struct stage {
 	gid_t outer_gid;
 	bool observe;  /* the supervisor wants to see what the skill tries */
 	bool watchdog; /* no cgroup: init sums the memory */
+	bool nice;     /* no cpu controller: the share becomes a nice value */
 	bool unix_sockets;
 	int scratch; /* fd on the private tmpfs, for the watchdog */
 	/* Without namespaces (fallback.h), instead of the plan's own: */
@@ -102,6 +103,7 @@ struct msg {
 		} listeners;
 		struct {
 			bool watchdog;
+			bool nice;
 			char limits[sizeof(((struct layer_report *)0)->detail)];
 		} go;
 	};
@@ -132,6 +134,7 @@ struct view_ready {
 /* and when it may start; the cgroup's fds come with it. */
 struct start {
 	bool watchdog;
+	bool nice;
 	struct layer_report limits;
 };
 

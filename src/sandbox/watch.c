@@ -45,6 +45,11 @@ static void copy_window(const struct run *r, int terminal)
 	}
 }
 
+static bool weighs_by_nice(const struct run *r)
+{
+	return r->cgroup == NULL || !cgroup_weighs(r->cgroup);
+}
+
 /* A cgroup where the machine has one for us; else the floor: rlimits, the
  * count of the user namespace, init's watchdog. */
 static void make_cgroup(struct run *r, struct msg *go, struct msg_fds *ret_fds)
@@ -56,12 +61,13 @@ static void make_cgroup(struct run *r, struct msg *go, struct msg_fds *ret_fds)
 	struct ssb_error why = { 0 };
 
 	if (cgroup_create("run", &limits, &r->cgroup, &why) == 0) {
-		snprintf(go->go.limits, sizeof(go->go.limits), "%s; rlimits",
-		         cgroup_describe(r->cgroup));
+		snprintf(go->go.limits, sizeof(go->go.limits), "%s; rlimits%s",
+		         cgroup_describe(r->cgroup), weighs_by_nice(r) ? ", nice value" : "");
 		ret_fds->n = cgroup_join_fds(r->cgroup, ret_fds->v);
 		r->oom = cgroup_oom_eventfd(r->cgroup);
 	}
 	go->go.watchdog = r->cgroup == NULL;
+	go->go.nice = weighs_by_nice(r);
 }
 
 /* While the child builds the sandbox, the run record reaches the disk and the
@@ -167,7 +173,7 @@ static void hear_child(struct run *r, struct pump pumps[3])
 		if (r->trace != NULL) {
 			trace_layers(r->trace, r->stage.reports);
 		}
-		r->share_at = r->cgroup == NULL ? clock_ms() + SHARE_RETRY_MS : 0;
+		r->share_at = weighs_by_nice(r) ? clock_ms() + SHARE_RETRY_MS : 0;
 		break;
 	case MSG_ENDED:
 		r->ended = true;

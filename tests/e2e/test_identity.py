@@ -3,6 +3,7 @@ import ctypes
 import fcntl
 import os
 import pathlib
+import resource
 import subprocess
 import time
 
@@ -127,7 +128,10 @@ def test_inherited_fds_are_closed(ssb):
     """
     secret = ssb.write(ssb.base / "fd-secret", harness.SECRET, 0o600)
     low, home = os.open(secret, os.O_RDONLY), os.open(ssb.home, os.O_RDONLY)
-    # High numbers by F_DUPFD, never dup2: the test's own fds stay alone.
+    # High numbers by F_DUPFD, never dup2: the test's own fds stay alone. A fresh
+    # machine allows 1024 unless one asks for more.
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
     fds = [low, home, fcntl.fcntl(low, fcntl.F_DUPFD, 300), fcntl.fcntl(low, fcntl.F_DUPFD, 2000)]
     assert fds[2:] == [300, 2000]
     try:

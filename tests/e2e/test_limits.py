@@ -120,11 +120,12 @@ def test_time_limit_covers_daemons(ssb):
         os.kill(os.getpid(), signal.SIGSTOP)
     time.sleep(60)
     """
-    skill = ssb.skill(code, resources={"max_runtime_seconds": 2})
+    skill = ssb.skill(code, resources={"max_runtime_seconds": 3})
     p = ssb.popen([ssb.binary, "run", skill], stdin=subprocess.DEVNULL,
                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    time.sleep(1)
-    assert harness.alive_with(mark), "the daemon did not start: no control"
+    while p.poll() is None and not harness.alive_with(mark):
+        time.sleep(0.05)
+    assert p.poll() is None, "the daemon did not start: no control"
     assert p.wait(20) == 124
     assert gone(mark)
 
@@ -204,7 +205,7 @@ print(json.dumps(kids))
 def test_process_limit(ssb):
     kids = ssb.probe(FORKS, resources={"max_processes": 20})
     assert 5 <= kids <= 20
-    assert ssb.probe(FORKS, resources={"max_processes": 400}) == 150
+    assert ssb.probe(FORKS, resources={"max_processes": 400, "memory_mb": 4096}) == 150
 
 
 def test_process_limit_counts_threads(ssb):
