@@ -1,0 +1,53 @@
+#include "base/hex.h"
+
+#include <stdint.h>
+
+static char hex_digit(unsigned v)
+{
+	/* 'a' - '0' - 10 is added where v > 9. */
+	return (char)('0' + v + (((9U - v) >> 8) & ('a' - '0' - 10U)));
+}
+
+void hex_encode(const void *data, size_t len, char *ret)
+{
+	const uint8_t *p = data;
+
+	for (size_t i = 0; i < len; i++) {
+		ret[2 * i] = hex_digit(p[i] >> 4);
+		ret[2 * i + 1] = hex_digit(p[i] & 15U);
+	}
+	ret[2 * len] = '\0';
+}
+
+/* The value of a digit; with bit 8 set for what is none. */
+static unsigned hex_value(char c)
+{
+	unsigned u = (unsigned char)c;
+	unsigned number = u - '0', letter = u - 'a';
+	/* All ones where the subtraction stayed in range, else zero. */
+	unsigned is_number = ((number | (9U - number)) >> 31) - 1U;
+	unsigned is_letter = ((letter | (5U - letter)) >> 31) - 1U;
+
+	return (is_number & number) | (is_letter & (letter + 10U)) |
+	       (~(is_number | is_letter) & 0x100U);
+}
+
+int hex_decode(const char *hex, size_t len, void *ret, size_t size)
+{
+	uint8_t *p = ret;
+	unsigned bad = 0;
+
+	if (len / 2 != size || len % 2 != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < len; i++) {
+		bad |= hex_value(hex[i]);
+	}
+	if (bad > 0xff) {
+		return -1;
+	}
+	for (size_t i = 0; i < size; i++) {
+		p[i] = (uint8_t)(hex_value(hex[2 * i]) << 4 | hex_value(hex[2 * i + 1]));
+	}
+	return 0;
+}

@@ -1,0 +1,262 @@
+/* SHA-256, SHA-512 and hex: the standards' own vectors, every way to split
+ * the input, every way to compute it, and OpenSSL's word. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <cmocka.h>
+
+#include "base/hex.h"
+#include "base/own.h"
+#include "base/sha256.h"
+#include "base/sha512.h"
+#include "libcrypto.h"
+
+#define MILLION_A "1000000 times a"
+
+static uint8_t noise[70000];
+static struct libcrypto crypto;
+
+static int setup(void **state)
+{
+	(void)state;
+	for (size_t n = 0; n < sizeof(noise);) {
+		ssize_t got = getrandom(noise + n, sizeof(noise) - n, 0);
+		if (got <= 0) {
+			return -1;
+		}
+		n += (size_t)got;
+	}
+	return libcrypto_load(&crypto);
+}
+
+/* FIPS 180-4's examples (SHA256.pdf, SHA512.pdf), and NIST's of a million a. */
+static const struct vector {
+	const char *text;
+	const char *sha256;
+	const char *sha512;
+} VECTORS[] = {
+	{ "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+	  "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a"
+	  "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f" },
+	{ "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+	  "cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce"
+	  "47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e" },
+	{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+	  "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1", NULL },
+	{ "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmn"
+	  "hijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu",
+	  "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1",
+	  "8e959b75dae313da8cf4f72814fc143f8f7779c6eb9f7fa17299aeadb6889018"
+	  "501d289e4900f7e4331b99dec4b5433ac7d329eeb6dd26545e96e55b874be909" },
+	{ MILLION_A, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0",
+	  "e718483d0ce769644e2e42c7bc15b4638e1f98b13b2044285632a803afa973eb"
+	  "de0ff244877ea60a4cb0432ce577c31beb009c5c2c49aa2e4eadb217ad8cc09b" },
+};
+
+static char *text_of(const struct vector *v, size_t *ret_len)
+{
+	char *text = strdup(v->text);
+
+	if (strcmp(v->text, MILLION_A) == 0) {
+		free(text);
+		text = malloc(1000000);
+		assert_non_null(text);
+		memset(text, 'a', 1000000);
+		*ret_len = 1000000;
+	} else {
+		assert_non_null(text);
+		*ret_len = strlen(text);
+	}
+	return text;
+}
+
+static void known_answers(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(VECTORS); i++) {
+		size_t len;
+		auto_free char *text = text_of(&VECTORS[i], &len);
+		uint8_t h[64];
+		char hex[129];
+
+		sha256(text, len, h);
+		hex_encode(h, 32, hex);
+		assert_string_equal(hex, VECTORS[i].sha256);
+		if (VECTORS[i].sha512 != NULL) {
+			sha512(text, len, h);
+			hex_encode(h, 64, hex);
+			assert_string_equal(hex, VECTORS[i].sha512);
+		}
+	}
+}
+
+static void vectors_of_the_standards(void **state)
+{
+	(void)state;
+	known_answers(); /* as a process begins */
+	sha256_portable();
+	known_answers();
+	(void)sha256_accelerate();
+	known_answers();
+}
+
+/* Two pieces at every place, and one byte at a time, for each length. */
+static void any_split_is_the_same(void **state)
+{
+	(void)state;
+	for (size_t len = 0; len <= 300; len++) {
+		uint8_t whole[32], pieces[32], whole512[64], pieces512[64];
+		struct sha256 s;
+		struct sha512 s5;
+
+		sha256(noise, len, whole);
+		sha512(noise, len, whole512);
+		for (size_t at = 0; at <= len; at++) {
+			sha256_init(&s);
+			sha256_update(&s, noise, at);
+			sha256_update(&s, noise + at, len - at);
+			sha256_final(&s, pieces);
+			assert_memory_equal(pieces, whole, 32);
+			sha512_init(&s5);
+			sha512_update(&s5, noise, at);
+			sha512_update(&s5, noise + at, len - at);
+			sha512_final(&s5, pieces512);
+			assert_memory_equal(pieces512, whole512, 64);
+		}
+		sha256_init(&s);
+		sha512_init(&s5);
+		for (size_t at = 0; at < len; at++) {
+			sha256_update(&s, noise + at, 1);
+			sha512_update(&s5, noise + at, 1);
+		}
+		sha256_final(&s, pieces);
+		sha512_final(&s5, pieces512);
+		assert_memory_equal(pieces, whole, 32);
+		assert_memory_equal(pieces512, whole512, 64);
+	}
+}
+
+static void nothing_may_be_null(void **state)
+{
+	uint8_t h[32], empty[32];
+	struct sha256 s;
+
+	(void)state;
+	sha256("", 0, empty);
+	sha256(NULL, 0, h);
+	assert_memory_equal(h, empty, 32);
+	sha256_init(&s);
+	sha256_update(&s, "x", 1);
+	sha256_update(&s, NULL, 0);
+	sha256_final(&s, h);
+	sha256("x", 1, empty);
+	assert_memory_equal(h, empty, 32);
+}
+
+static void accelerated_is_portable(void **state)
+{
+	bool fast = sha256_accelerate();
+
+	(void)state;
+#if defined(__x86_64__)
+	/* It is chosen exactly where the kernel sees the instructions. */
+	auto_file f = fopen("/proc/cpuinfo", "re");
+	char line[8192];
+	bool told = false;
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL) {
+		told |= strncmp(line, "flags", 5) == 0 && strstr(line, " sha_ni") != NULL;
+	}
+	assert_int_equal(fast, told);
+#else
+	assert_false(fast);
+#endif
+	for (size_t len = 0; len < sizeof(noise) - 64; len = len < 600 ? len + 1 : len * 5 / 3) {
+		uint8_t a[32], b[32];
+		size_t offset = len % 64; /* unaligned too */
+
+		sha256_portable();
+		sha256(noise + offset, len, a);
+		(void)sha256_accelerate();
+		sha256(noise + offset, len, b);
+		assert_memory_equal(a, b, 32);
+	}
+}
+
+static void openssl_agrees(void **state)
+{
+	(void)state;
+	for (size_t len = 0; len < sizeof(noise); len = len < 300 ? len + 1 : len * 7 / 4) {
+		uint8_t ours[64], theirs[64];
+
+		sha256(noise, len, ours);
+		assert_int_equal(crypto.digest(noise, len, theirs, NULL, crypto.sha256(), NULL), 1);
+		assert_memory_equal(ours, theirs, 32);
+		sha512(noise, len, ours);
+		assert_int_equal(crypto.digest(noise, len, theirs, NULL, crypto.sha512(), NULL), 1);
+		assert_memory_equal(ours, theirs, 64);
+	}
+}
+
+static void hex_there_and_back(void **state)
+{
+	uint8_t bytes[256], back[256];
+	char hex[513], one[3];
+
+	(void)state;
+	for (unsigned i = 0; i < 256; i++) {
+		bytes[i] = (uint8_t)i;
+	}
+	hex_encode(bytes, sizeof(bytes), hex);
+	for (unsigned i = 0; i < 256; i++) {
+		snprintf(one, sizeof(one), "%02x", i);
+		assert_memory_equal(hex + 2 * i, one, 2);
+	}
+	assert_int_equal(hex[512], 0);
+	assert_int_equal(hex_decode(hex, 512, back, 256), 0);
+	assert_memory_equal(bytes, back, 256);
+	assert_int_equal(hex_decode("", 0, back, 0), 0);
+}
+
+static void hex_is_strict(void **state)
+{
+	uint8_t back[2] = { 1, 2 };
+
+	(void)state;
+	for (int c = 0; c < 256; c++) {
+		char text[] = { '0', '0', '0', (char)c };
+		bool digit = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+		assert_int_equal(hex_decode(text, 4, back, 2), digit ? 0 : -1);
+		text[3] = '0';
+		text[0] = (char)c;
+		assert_int_equal(hex_decode(text, 4, back, 2), digit ? 0 : -1);
+	}
+	back[0] = 1;
+	back[1] = 2;
+	assert_int_equal(hex_decode("000", 3, back, 2), -1);
+	assert_int_equal(hex_decode("00000", 5, back, 2), -1);
+	assert_int_equal(hex_decode("000000", 6, back, 2), -1);
+	assert_int_equal(hex_decode("00", 2, back, 2), -1);
+	assert_int_equal(hex_decode("000g", 4, back, 2), -1);
+	assert_int_equal(back[0], 1); /* untouched */
+	assert_int_equal(back[1], 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(vectors_of_the_standards),
+		cmocka_unit_test(any_split_is_the_same),
+		cmocka_unit_test(nothing_may_be_null),
+		cmocka_unit_test(accelerated_is_portable),
+		cmocka_unit_test(openssl_agrees),
+		cmocka_unit_test(hex_there_and_back),
+		cmocka_unit_test(hex_is_strict),
+	};
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
