@@ -221,7 +221,11 @@ int trace_key_load(const struct owner *o, struct trace_key *ret, struct ssb_erro
 	auto_fd dir_fd = file_mkdirs(o->state_dir);
 
 	if (dir_fd < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot create '%s'", o->state_dir);
+		return ssb_fail(
+		        err, SSB_E_SYS, errno, WHERE,
+		        "cannot create '%.200s' (set XDG_STATE_HOME to a directory that you "
+		        "can write)",
+		        o->state_dir);
 	}
 	if (key_directory_check(o, dir_fd, err) != 0) {
 		return -1;

@@ -1,109 +1,28 @@
-/* trace.c - what a trace says; trace_file.c is how it reaches the disk.
+/* trace.c - a run's trace: every event to the record and to the document.
  *
- * One JSON document, written front to back so that nothing but the last few
- * KiB is ever in memory:
- *
- *   schema_version, trace_id, run_id, skill_name, skill_version, started_at,
- *   plan       what was configured (the frozen plan; never an event)
- *   events     what happened, in order: {timestamp, kind, message}
- *   completed_at, exit_code
- *   policy_violations  the events that were attempts outside the plan, again
- *   violation_summary  only where there was a violation
- *   layers     {name: {state, detail}} as they really were
- *   result, counters
- *
- * An attempt that was recorded as a violation was denied, hence all_prevented.
- * Events past MAX_TRACE_EVENTS are counted in counters.events_dropped; the
- * last TRACE_RESERVE places are kept for how the run ended, so that a chatty
- * skill cannot push its own end out of the record. */
+ * The order of the record: `run` (on the disk before the skill starts),
+ * events, `layers` among the first of them, the counted repeats, `files`,
+ * `end`, `signature`. TRACE_RESERVE_LINES and _BYTES are kept for what must
+ * not be missing; everything else past the caps is counted. */
 #include "audit/trace.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
-#include "audit/trace_file.h"
+#include "audit/event_text.h"
 #include "audit/trace_limits.h"
+#include "audit/trace_priv.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/names.h"
 #include "base/own.h"
+#include "os/clock.h"
 
-#define TIMESTAMP_SIZE 32
-#define EVENT_BYTES    ((size_t)6 * MAX_EVENT_TEXT + 256) /* every byte of the text escaped */
-
-struct trace {
-	struct trace_file file;
-	struct json json; /* into file.out */
-	char id[37];
-	uint64_t events;
-	uint64_t events_dropped;
-	uint64_t violations;
-	uint64_t violations_kept;
-	struct buf scratch; /* one event as JSON */
-	struct buf kept;    /* the violations as JSON, with commas between */
-};
-
-/* `ending` kinds may use the reserve. */
-static const struct {
-	const char *name;
-	bool ending;
-} KINDS[EV_COUNT] = {
-	[EV_SKILL_STARTED] = { "skill_started", false },
-	[EV_SKILL_COMPLETED] = { "skill_completed", true },
-	[EV_SKILL_FAILED] = { "skill_failed", true },
-	[EV_DNS_RESOLUTION] = { "dns_resolution", false },
-	[EV_NETWORK_POLICY_APPLIED] = { "network_policy_applied", false },
-	[EV_NETWORK_POLICY_REMOVED] = { "network_policy_removed", true },
-	[EV_NETWORK_EGRESS_ALLOWED] = { "network_egress_allowed", false },
-	[EV_NETWORK_EGRESS_BLOCKED] = { "network_egress_blocked", false },
-	[EV_FILE_READ] = { "file_read", false },
-	[EV_FILE_WRITE] = { "file_write", false },
-	[EV_FILE_BLOCKED] = { "file_blocked", false },
-	[EV_ENV_VAR_ACCESS] = { "env_var_access", false },
-	[EV_SYSCALL_FILTERED] = { "syscall_filtered", false },
-	[EV_SYSCALL_BLOCKED] = { "syscall_blocked", false },
-	[EV_PROCESS_SPAWNED] = { "process_spawned", false },
-	[EV_STDOUT] = { "stdout", false },
-	[EV_STDERR] = { "stderr", false },
-	[EV_EXIT_CODE] = { "exit_code", true },
-	[EV_POLICY_VIOLATION] = { "policy_violation", false },
-	[EV_RESOURCE_LIMIT_HIT] = { "resource_limit_hit", true },
-};
-
-static const char *const STATES[] = {
-	[LAYER_NOT_APPLIED] = "not_applied",
-	[LAYER_ON] = "on",
-	[LAYER_OFF_BEST_EFFORT] = "off_best_effort",
-};
-
-/* RFC 3339 in UTC with microseconds. Not gmtime: that reads the time zone's
- * file first. Days to a date by the 400-year cycle, years beginning in March. */
-static void timestamp(char out[TIMESTAMP_SIZE])
-{
-	struct timespec ts;
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-
-	int64_t second = ts.tv_sec % 86400;
-	int64_t day = ts.tv_sec / 86400 + 719468;
-	int64_t era = day / 146097;
-	int64_t doe = day % 146097;
-	int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-	int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-	int64_t mp = (5 * doy + 2) / 153;
-	int64_t month = mp < 10 ? mp + 3 : mp - 9;
-	int64_t year = yoe + era * 400 + (month <= 2);
-
-	snprintf(out, TIMESTAMP_SIZE,
-	         "%04" PRId64 "-%02" PRId64 "-%02" PRId64 "T%02" PRId64 ":%02" PRId64 ":%02" PRId64
-	         ".%06ldZ",
-	         year, month, doy - (153 * mp + 2) / 5 + 1, second / 3600, second / 60 % 60,
-	         second % 60, ts.tv_nsec / 1000);
-}
+/* Message and data of one event: with what is around them they fit a line. */
+#define TEXT_BYTES    (TRACE_LINE_BYTES - 512)
+#define MESSAGE_BYTES ((size_t)3 * MAX_PATH_BYTES)
 
 /* A random UUID (version 4). */
 static int draw_id(char out[37], struct ssb_error *err)
@@ -126,58 +45,23 @@ static int draw_id(char out[37], struct ssb_error *err)
 	return 0;
 }
 
-/* Keeps the buffer under its cap; a failure is remembered by the file. */
-static void room_for(struct trace *t, size_t len)
-{
-	if (t->file.out.len + len > TRACE_BUFFER) {
-		(void)trace_file_flush(&t->file);
-	}
-}
-
-static int write_plan(struct trace *t, const struct ssb_plan *plan, struct ssb_error *err)
-{
-	auto_free char *text = ssb_plan_json(plan);
-	if (text == NULL) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, "trace", "out of memory");
-	}
-	json_key(&t->json, "plan");
-	json_raw(&t->json, "", 0);
-	size_t left = strlen(text);
-	for (const char *p = text; left > 0;) {
-		size_t n = left < TRACE_BUFFER / 2 ? left : TRACE_BUFFER / 2;
-		room_for(t, n);
-		buf_add(&t->file.out, p, n);
-		p += n;
-		left -= n;
-	}
-	return 0;
-}
-
-static int write_head(struct trace *t, const struct ssb_plan *plan, struct ssb_error *err)
-{
-	char now[TIMESTAMP_SIZE];
-	struct json *j = &t->json;
-
-	timestamp(now);
-	json_init(j, &t->file.out, false);
-	json_open(j, '{');
-	json_kint(j, "schema_version", TRACE_SCHEMA_VERSION);
-	json_kstr(j, "trace_id", t->id);
-	json_kstr(j, "run_id", t->id);
-	json_kstr(j, "skill_name", plan->name);
-	json_kstr(j, "skill_version", plan->version);
-	json_kstr(j, "started_at", now);
-	if (write_plan(t, plan, err) != 0) {
-		return -1;
-	}
-	json_key(j, "events");
-	json_open(j, '[');
-	return 0;
-}
-
 static void trace_freep(struct trace **t)
 {
 	trace_free(*t);
+}
+
+static int begin(struct trace *t, struct ssb_error *err)
+{
+	auto_free char *plan = plan_json(t->plan, false);
+
+	if (plan == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "trace", "out of memory");
+	}
+	if (trace_put_run(t, plan, err) != 0) {
+		return -1;
+	}
+	document_begin(&t->document, t->plan, plan, t->id, record_time(&t->record));
+	return 0;
 }
 
 int trace_open(const struct ssb_plan *plan, const struct owner *owner, struct trace **ret,
@@ -187,144 +71,299 @@ int trace_open(const struct ssb_plan *plan, const struct owner *owner, struct tr
 	if (t == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "trace", "out of memory");
 	}
+	t->plan = plan;
+	t->owner = owner;
 	t->file = (struct trace_file)TRACE_FILE_NONE;
-	buf_init(&t->scratch, EVENT_BYTES);
-	buf_init(&t->kept, TRACE_VIOLATION_BYTES);
-	if (draw_id(t->id, err) != 0 || trace_file_open(&t->file, plan, owner, t->id, err) != 0 ||
-	    write_head(t, plan, err) != 0) {
+	t->digest = (struct digest)DIGEST_NONE;
+	record_init(&t->record);
+	document_init(&t->document, &t->file);
+	buf_init(&t->message, MESSAGE_BYTES);
+	buf_init(&t->text, TEXT_BYTES);
+	if (draw_id(t->id, err) != 0 || trace_check_key(owner, err) != 0 ||
+	    trace_file_open(&t->file, plan, owner, t->id, err) != 0) {
+		return -1;
+	}
+	t->record.fd = t->file.record_fd;
+	t->record.path = t->file.record_path;
+	if (begin(t, err) != 0) {
 		return -1;
 	}
 	*ret = steal_ptr(&t);
 	return 0;
 }
 
+const struct ssb_error *trace_failure(const struct trace *t)
+{
+	return t->record.failure.code != SSB_OK     ? &t->record.failure
+	       : t->document.failure.code != SSB_OK ? &t->document.failure
+	                                            : &t->failure;
+}
+
+bool trace_broken(const struct trace *t)
+{
+	return trace_failure(t)->code != SSB_OK;
+}
+
+static int tell_failure(const struct trace *t, struct ssb_error *err)
+{
+	if (err != NULL && err->code == SSB_OK) {
+		*err = *trace_failure(t);
+	}
+	return -1;
+}
+
 int trace_sync(struct trace *t, struct ssb_error *err)
 {
-	return trace_file_sync(&t->file, err);
+	t->due_ms = 0;
+	return record_sync(&t->record) != 0 || trace_broken(t) ? tell_failure(t, err) : 0;
+}
+
+/* The skill's own directory, as it was judged. */
+static int skill_fd(const struct ssb_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		if (plan->grants[i].origin == ORIGIN_SKILL && plan->grants[i].is_dir) {
+			return plan->grants[i].fd;
+		}
+	}
+	return -1;
 }
 
 void trace_settle(struct trace *t)
 {
-	(void)trace_file_settle(&t->file);
-}
+	int skill = skill_fd(t->plan);
 
-/* How much of a too long text is kept before the ellipsis: whole characters. */
-static size_t cut_at(const char *s, size_t max)
-{
-	size_t n = max;
-
-	while (n > max - 3 && ((unsigned char)s[n] & 0xc0) == 0x80) {
-		n--;
+	(void)trace_file_settle(&t->file, &t->failure);
+	if (skill >= 0) {
+		digest_start(&t->digest, skill, t->owner->state_dir);
 	}
-	return ((unsigned char)s[n] & 0xc0) == 0x80 ? max : n;
 }
 
-/* The event as a JSON object in t->scratch. */
-static void render_event(struct trace *t, enum event_kind kind, const char *message, size_t len,
-                         void (*data)(struct json *, void *), void *arg)
+uint64_t trace_due(const struct trace *t)
 {
-	static const char ellipsis[] = "\xe2\x80\xa6";
-	char text[MAX_EVENT_TEXT];
-	char now[TIMESTAMP_SIZE];
+	return t->due_ms;
+}
+
+void trace_tick(struct trace *t)
+{
+	if (t->due_ms != 0 && clock_ms() >= t->due_ms) {
+		(void)record_flush(&t->record);
+		t->due_ms = 0;
+	}
+}
+
+/* There is something to write. What was denied does not wait. */
+static void due(struct trace *t, bool urgent)
+{
+	if (urgent || t->due_ms == 0) {
+		t->due_ms = urgent ? 1 : clock_ms() + RECORD_WAIT_MS;
+	}
+}
+
+static bool has_room(const struct trace *t, bool ending)
+{
+	uint64_t lines = ending ? 8 : TRACE_RESERVE_LINES;
+	uint64_t bytes = ending ? 4 * TRACE_LINE_BYTES : TRACE_RESERVE_BYTES;
+
+	return t->record.seq < TRACE_MAX_LINES - lines && t->record.bytes < TRACE_MAX_BYTES - bytes;
+}
+
+/* Message and data as JSON, one behind the other in t->text. */
+static bool render(struct trace *t, const struct event *e, bool narrow, size_t *ret_message)
+{
+	const size_t max = narrow ? TRACE_CUT_BYTES : MAX_EVENT_TEXT;
+	struct bytes message = e->message;
 	struct json j;
 
-	assert(kind < EV_COUNT);
-	if (len > MAX_EVENT_TEXT) {
-		len = cut_at(message, MAX_EVENT_TEXT - (sizeof(ellipsis) - 1));
-		memcpy(text, message, len);
-		memcpy(text + len, ellipsis, sizeof(ellipsis) - 1);
-		len += sizeof(ellipsis) - 1;
-		message = text;
+	if (message.p == NULL) {
+		buf_reset(&t->message);
+		event_message(e, &t->message);
+		message = (struct bytes){ t->message.data, t->message.len };
 	}
-	timestamp(now);
-	buf_reset(&t->scratch);
-	json_init(&j, &t->scratch, false);
-	json_open(&j, '{');
-	json_kstr(&j, "timestamp", now);
-	json_kstr(&j, "kind", KINDS[kind].name);
-	json_key(&j, "message");
-	json_strn(&j, message, len);
-	if (data != NULL) {
-		json_key(&j, "data");
+	buf_reset(&t->text);
+	json_init(&j, &t->text, false);
+	event_put_text(&j, message.p, message.n, max);
+	*ret_message = t->text.len;
+	if (event_has_data(e)) {
 		json_open(&j, '{');
-		data(&j, arg);
+		event_put_data(&j, e, narrow);
 		json_close(&j, '}');
 	}
-	json_close(&j, '}');
+	return !t->text.failed;
 }
 
-/* Appends the rendered event to the events, or counts it. */
-static void store_event(struct trace *t, enum event_kind kind)
+/* True if the record has it; the document never has more than the record. */
+static bool write_event(struct trace *t, const struct event *e)
 {
-	uint64_t max = KINDS[kind].ending ? MAX_TRACE_EVENTS : MAX_TRACE_EVENTS - TRACE_RESERVE;
+	size_t message;
 
-	if (t->events >= max || t->scratch.failed) {
-		t->events_dropped++;
-		return;
+	if (!has_room(t, event_is_ending(e->kind)) ||
+	    (!render(t, e, false, &message) && !render(t, e, true, &message))) {
+		return false;
 	}
-	room_for(t, t->scratch.len + 2);
-	buf_addc(&t->file.out, '\n');
-	json_raw(&t->json, t->scratch.data, t->scratch.len);
+	struct document_event doc = {
+		.kind = e->kind,
+		.violation = e->violation,
+		.message = { t->text.data, message },
+	};
+	struct json *j = record_begin(&t->record, event_kind_name(e->kind));
+	json_key(j, "message");
+	json_raw(j, doc.message.p, doc.message.n);
+	if (e->violation) {
+		json_kbool(j, "violation", true);
+	}
+	if (t->text.len > message) {
+		doc.data = (struct bytes){ t->text.data + message, t->text.len - message };
+		json_key(j, "data");
+		json_raw(j, doc.data.p, doc.data.n);
+	}
+	if (!record_end(&t->record)) {
+		return false;
+	}
+	doc.time = record_time(&t->record);
+	document_event(&t->document, &doc);
 	t->events++;
+	due(t, e->violation);
+	return true;
 }
 
-static void store_violation(struct trace *t)
+static void put_repeat(struct trace *t, const struct fold_entry *f)
 {
-	t->violations++;
-	if (t->violations_kept >= TRACE_MAX_VIOLATIONS || t->scratch.failed || t->kept.failed ||
-	    t->kept.len + t->scratch.len + 2 > TRACE_VIOLATION_BYTES) {
-		return;
+	struct stamp stamp = STAMP_NONE;
+	struct timespec first = { f->first_us / 1000000, f->first_us % 1000000 * 1000 };
+	struct timespec last = { f->last_us / 1000000, f->last_us % 1000000 * 1000 };
+	struct json *j = record_begin(&t->record, event_kind_name(f->kind));
+
+	json_kuint(j, "repeat_of", f->seq - 1);
+	json_kuint(j, "count", f->count);
+	json_kstr(j, "first", stamp_text(&stamp, &first));
+	json_kstr(j, "last", stamp_text(&stamp, &last));
+	if (!record_end(&t->record)) {
+		t->dropped += f->count;
 	}
-	buf_adds(&t->kept, t->violations_kept > 0 ? ",\n" : "\n");
-	buf_add(&t->kept, t->scratch.data, t->scratch.len);
-	t->violations_kept++;
+	due(t, false);
+}
+
+/* An attempt like one before? Else it is entered once it is written. */
+static bool fold_repeat(struct trace *t, const struct event *e, const struct fold_key *key)
+{
+	struct fold_entry *same = fold_find(&t->fold, key);
+	struct timespec now;
+
+	if (same == NULL) {
+		return false;
+	}
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	same->last_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+	same->count++;
+	t->repeats++;
+	t->violations_repeated += e->violation;
+	return true;
+}
+
+static void fold_enter(struct trace *t, const struct event *e, const struct fold_key *key)
+{
+	struct fold_entry gone;
+	struct fold_entry entry = { .key = *key,
+		                    .seq = t->record.seq,
+		                    .first_us = t->record.wall_us,
+		                    .last_us = t->record.wall_us,
+		                    .kind = e->kind };
+
+	if (fold_put(&t->fold, &entry, &gone)) {
+		if (has_room(t, false)) {
+			put_repeat(t, &gone);
+		} else {
+			t->dropped += gone.count;
+		}
+	}
+}
+
+void trace_add(struct trace *t, const struct event *e)
+{
+	struct fold_key key;
+
+	assert(event_kind_name(e->kind) != NULL);
+	t->violations += e->violation;
+	t->unreadable += e->reason != NULL && strcmp(e->reason, "unreadable") == 0;
+	if (e->status != STATUS_NONE) {
+		key = fold_key(e);
+		if (fold_repeat(t, e, &key)) {
+			return;
+		}
+	}
+	if (!write_event(t, e)) {
+		t->dropped++;
+		t->document.events_dropped++;
+	} else if (e->status != STATUS_NONE) {
+		fold_enter(t, e, &key);
+	}
+}
+
+void trace_dropped(struct trace *t, uint64_t n)
+{
+	t->dropped += n;
 }
 
 void trace_event(struct trace *t, enum event_kind kind, const char *message, size_t len)
 {
-	render_event(t, kind, message, len, NULL, NULL);
-	store_event(t, kind);
+	trace_add(t, &(struct event){ .kind = kind, .message = { message, len } });
 }
 
 void trace_record(struct trace *t, enum event_kind kind, bool violation, const char *message,
                   void (*data)(struct json *j, void *arg), void *arg)
 {
-	render_event(t, kind, message, strlen(message), data, arg);
-	store_event(t, kind);
-	if (violation) {
-		store_violation(t);
-	}
+	trace_add(t, &(struct event){ .kind = kind,
+	                              .violation = violation,
+	                              .message = { message, strlen(message) },
+	                              .more = data,
+	                              .more_arg = arg });
 }
 
-/* One byte more than a message may have tells render_event() to mark the cut. */
-static size_t format_message(char out[MAX_EVENT_TEXT + 2], const char *fmt, va_list ap)
+static void add_formatted(struct trace *t, enum event_kind kind, bool violation, const char *fmt,
+                          va_list ap)
 {
-	int n = vsnprintf(out, MAX_EVENT_TEXT + 2, fmt, ap);
+	/* One byte more than a message may have: then its cut is marked. */
+	char message[MAX_EVENT_TEXT + 2];
+	int n = vsnprintf(message, sizeof(message), fmt, ap);
+	size_t len = n < 0 ? 0 : n > MAX_EVENT_TEXT ? MAX_EVENT_TEXT + 1 : (size_t)n;
 
-	return n < 0 ? 0 : n > MAX_EVENT_TEXT ? MAX_EVENT_TEXT + 1 : (size_t)n;
+	trace_add(t, &(struct event){
+	                     .kind = kind, .violation = violation, .message = { message, len } });
 }
 
 void trace_eventf(struct trace *t, enum event_kind kind, const char *fmt, ...)
 {
-	char message[MAX_EVENT_TEXT + 2];
 	va_list ap;
 
 	va_start(ap, fmt);
-	size_t len = format_message(message, fmt, ap);
+	add_formatted(t, kind, false, fmt, ap);
 	va_end(ap);
-	trace_event(t, kind, message, len);
 }
 
 void trace_violation(struct trace *t, enum event_kind kind, const char *fmt, ...)
 {
-	char message[MAX_EVENT_TEXT + 2];
 	va_list ap;
 
 	va_start(ap, fmt);
-	size_t len = format_message(message, fmt, ap);
+	add_formatted(t, kind, true, fmt, ap);
 	va_end(ap);
-	trace_event(t, kind, message, len);
-	store_violation(t);
+}
+
+void trace_layers(struct trace *t, const struct layer_report layers[LAYER_COUNT])
+{
+	if (!t->layers_told) {
+		trace_put_layers(t, layers);
+		t->layers_told = true;
+		due(t, false);
+	}
+}
+
+void trace_failed(struct trace *t, bool started, const struct ssb_error *why)
+{
+	t->failed = true;
+	trace_eventf(t, EV_SKILL_FAILED, "%s: %s: %s",
+	             started ? "the sandbox failed" : "not started", why->where, why->text);
 }
 
 size_t trace_violations(const struct trace *t)
@@ -342,106 +381,45 @@ const char *trace_path(const struct trace *t)
 	return t->file.path;
 }
 
-static void write_violations(struct trace *t)
+static void put_repeats(struct trace *t)
 {
-	struct json *j = &t->json;
+	struct fold_entry e;
+	size_t at = 0;
 
-	json_key(j, "policy_violations");
-	json_open(j, '[');
-	for (size_t at = 0; at < t->kept.len;) {
-		size_t n =
-		        t->kept.len - at < TRACE_BUFFER / 2 ? t->kept.len - at : TRACE_BUFFER / 2;
-		room_for(t, n);
-		buf_add(&t->file.out, t->kept.data + at, n);
-		at += n;
+	while (fold_take(&t->fold, &at, &e)) {
+		put_repeat(t, &e);
 	}
-	json_close(j, ']');
-	room_for(t, TRACE_TAIL_BYTES);
-	if (t->violations > 0) {
-		json_key(j, "violation_summary");
-		json_open(j, '{');
-		json_kuint(j, "total_enforcements", t->violations);
-		json_key(j, "classifications");
-		json_open(j, '[');
-		json_close(j, ']');
-		json_kbool(j, "all_prevented", true);
-		json_key(j, "classes");
-		json_open(j, '[');
-		json_close(j, ']');
-		json_kstr(j, "max_severity", "unclassified");
-		json_close(j, '}');
-	}
-}
-
-static void write_layers(struct json *j, const struct layer_report layers[LAYER_COUNT])
-{
-	json_key(j, "layers");
-	json_open(j, '{');
-	for (int i = 0; layers != NULL && i < LAYER_COUNT; i++) {
-		json_key(j, layer_name((enum layer_id)i));
-		json_open(j, '{');
-		json_kstr(j, "state", STATES[layers[i].state]);
-		json_kstr(j, "detail", layers[i].detail);
-		json_close(j, '}');
-	}
-	json_close(j, '}');
-}
-
-static void write_result(struct json *j, const struct ssb_result *r)
-{
-	json_key(j, "result");
-	if (r == NULL) {
-		json_null(j);
-		return;
-	}
-	json_open(j, '{');
-	json_kstr(j, "end", end_name(r->end));
-	json_kint(j, "exit_status", r->exit_status);
-	json_kint(j, "signal", r->signal);
-	json_kuint(j, "duration_us", r->duration_us);
-	json_kuint(j, "stdout_bytes", r->stdout_bytes);
-	json_kuint(j, "stderr_bytes", r->stderr_bytes);
-	json_kbool(j, "stdout_cut", r->stdout_cut != 0);
-	json_kbool(j, "stderr_cut", r->stderr_cut != 0);
-	json_close(j, '}');
-}
-
-static void write_tail(struct trace *t, const struct layer_report layers[LAYER_COUNT],
-                       const struct ssb_result *result)
-{
-	char now[TIMESTAMP_SIZE];
-	struct json *j = &t->json;
-
-	timestamp(now);
-	room_for(t, TRACE_TAIL_BYTES);
-	buf_addc(&t->file.out, '\n');
-	json_close(j, ']');
-	json_kstr(j, "completed_at", now);
-	json_key(j, "exit_code");
-	if (result != NULL) {
-		json_int(j, result->exit_status);
-	} else {
-		json_null(j);
-	}
-	write_violations(t);
-	write_layers(j, layers);
-	write_result(j, result);
-	json_key(j, "counters");
-	json_open(j, '{');
-	json_kuint(j, "events", t->events);
-	json_kuint(j, "events_dropped", t->events_dropped);
-	json_kuint(j, "violations", t->violations);
-	json_kuint(j, "violations_dropped", t->violations - t->violations_kept);
-	json_close(j, '}');
-	json_close(j, '}');
-	buf_addc(&t->file.out, '\n');
 }
 
 int trace_close(struct trace *t, const struct layer_report layers[LAYER_COUNT],
                 const struct ssb_result *result, struct ssb_error *err)
 {
-	write_tail(t, layers, result);
-	return trace_file_publish(&t->file, err);
+	struct document_end end = { .layers = layers, .result = result };
+
+	if (trace_broken(t)) {
+		trace_file_discard(&t->file);
+		return tell_failure(t, err);
+	}
+	if (layers != NULL) {
+		trace_layers(t, layers);
+	}
+	put_repeats(t);
+	trace_put_files(t);
+	/* Only what came before the skill is waited for on the disk. The rest goes
+	 * there at the kernel's own pace: a sync here would cost every run as much
+	 * as building its sandbox, to save the last seconds before a power cut. */
+	if (trace_put_end(t, result, &t->failure) != 0 || record_flush(&t->record) != 0) {
+		trace_file_discard(&t->file);
+		return tell_failure(t, err);
+	}
+	end.time = record_time(&t->record);
+	end.violations = t->violations;
+	end.violations_repeated = t->violations_repeated;
+	end.repeats = t->repeats;
+	if (document_end(&t->document, &end) != 0 || trace_broken(t)) {
+		return tell_failure(t, err);
+	}
+	return 0;
 }
 
 void trace_free(struct trace *t)
@@ -449,8 +427,12 @@ void trace_free(struct trace *t)
 	if (t == NULL) {
 		return;
 	}
+	digest_stop(&t->digest);
 	trace_file_done(&t->file);
-	buf_done(&t->scratch);
-	buf_done(&t->kept);
+	record_done(&t->record);
+	document_done(&t->document);
+	fold_done(&t->fold);
+	buf_done(&t->message);
+	buf_done(&t->text);
 	free(t);
 }

@@ -3,15 +3,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/own.h"
 #include "os/file.h"
 
-#define REMEDY "name another place with --trace-output FILE"
+#define REMEDY "set XDG_STATE_HOME to a directory that you can write"
 
-#define PART "trace.json.part"
+#define PART   "trace.json.part"
+#define RECORD "trace.jsonl"
 
 /* Among the runs, until the run has a directory of its own. */
 static int trace_file_state(struct trace_file *f, const struct owner *owner, const char *id,
@@ -20,7 +22,7 @@ static int trace_file_state(struct trace_file *f, const struct owner *owner, con
 	char dir[PATH_MAX];
 	int n = snprintf(dir, sizeof(dir), "%s/runs", owner->state_dir);
 
-	if (n < 0 || (size_t)n + strlen(id) >= sizeof(dir) - sizeof("//trace.json")) {
+	if (n < 0 || (size_t)n + strlen(id) >= sizeof(dir) - sizeof("//" RECORD)) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "trace",
 		                "the path of the state directory is too long; " REMEDY);
 	}
@@ -31,28 +33,52 @@ static int trace_file_state(struct trace_file *f, const struct owner *owner, con
 	}
 	snprintf(f->run, sizeof(f->run), "%s", id);
 	snprintf(f->path, sizeof(f->path), "%s/%s/trace.json", dir, id);
+	snprintf(f->record_path, sizeof(f->record_path), "%s/%s/" RECORD, dir, id);
 	snprintf(f->name, sizeof(f->name), "trace.json");
-	snprintf(f->part, sizeof(f->part), "%s." PART, id);
+	snprintf(f->record_name, sizeof(f->record_name), RECORD);
+	snprintf(f->record, sizeof(f->record), "%s." RECORD, id);
+	snprintf(f->part, sizeof(f->part), PART);
 	return 0;
 }
 
-int trace_file_settle(struct trace_file *f)
+/* The run's own directory, made only now. */
+static int trace_file_own_dir(struct trace_file *f)
 {
-	if (f->run[0] == '\0') {
-		return 0;
-	}
 	if (mkdirat(f->dir_fd, f->run, 0700) != 0) {
 		return -1;
 	}
 	auto_fd dir = openat(f->dir_fd, f->run, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir < 0 || renameat(f->dir_fd, f->part, dir, PART) != 0) {
+	if (dir < 0 || renameat(f->dir_fd, f->record, dir, f->record_name) != 0) {
 		return -1;
 	}
 	own_close(&f->dir_fd);
 	f->dir_fd = steal_fd(&dir);
-	f->run[0] = '\0';
-	snprintf(f->part, sizeof(f->part), PART);
 	return 0;
+}
+
+int trace_file_settle(struct trace_file *f, struct ssb_error *err)
+{
+	if (f->settled) {
+		return 0;
+	}
+	f->settled = true;
+	if (f->run[0] != '\0' ? trace_file_own_dir(f) != 0
+	                      : renameat(f->dir_fd, f->record, f->dir_fd, f->record_name) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "trace", "cannot put '%.200s' in place",
+		                f->record_path);
+	}
+	f->fd = openat(f->dir_fd, f->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	               0600);
+	return f->fd < 0
+	               ? ssb_fail(err, SSB_E_SYS, errno, "trace", "cannot create '%.200s'", f->path)
+	               : 0;
+}
+
+static bool ends_in_json(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 5 && strcmp(name + len - 5, ".json") == 0;
 }
 
 /* Splits the owner's path and opens its directory. */
@@ -62,7 +88,8 @@ static int trace_file_parent(struct trace_file *f, const char *path, struct ssb_
 	const char *slash = strrchr(path, '/');
 	const char *name = slash != NULL ? slash + 1 : path;
 
-	if (strlen(path) >= sizeof(f->path) || strlen(name) >= sizeof(f->name)) {
+	/* The record has one letter more. */
+	if (strlen(path) + 6 >= sizeof(f->path) || strlen(name) + 6 >= sizeof(f->name)) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "--trace-output", "the path is too long");
 	}
 	if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
@@ -79,25 +106,29 @@ static int trace_file_parent(struct trace_file *f, const char *path, struct ssb_
 	}
 	snprintf(f->path, sizeof(f->path), "%s", path);
 	snprintf(f->name, sizeof(f->name), "%s", name);
+	const char *more = ends_in_json(name) ? "l" : ".jsonl";
+	snprintf(f->record_path, sizeof(f->record_path), "%s%s", path, more);
+	snprintf(f->record_name, sizeof(f->record_name), "%s%s", name, more);
 	return 0;
 }
 
-/* What stands at the final name must be nothing, or an ordinary file that a
+/* What stands at a final name must be nothing, or an ordinary file that a
  * rename replaces; a symlink, device or FIFO there is not the owner's wish. */
-static int trace_file_vacant(const struct trace_file *f, struct ssb_error *err)
+static int trace_file_vacant(const struct trace_file *f, const char *name, const char *path,
+                             struct ssb_error *err)
 {
 	struct stat st;
 
-	if (fstatat(f->dir_fd, f->name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+	if (fstatat(f->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
 		return errno == ENOENT
 		               ? 0
-		               : ssb_fail(err, SSB_E_SYS, errno, "--trace-output", "'%s'", f->path);
+		               : ssb_fail(err, SSB_E_SYS, errno, "--trace-output", "'%s'", path);
 	}
 	if (S_ISREG(st.st_mode)) {
 		return 0;
 	}
 	return ssb_fail(err, SSB_E_USAGE, 0, "--trace-output",
-	                "'%s' is %s, not a regular file; remove it or name another file", f->path,
+	                "'%s' is %s, not a regular file; remove it or name another file", path,
 	                S_ISLNK(st.st_mode)   ? "a symlink"
 	                : S_ISDIR(st.st_mode) ? "a directory"
 	                                      : "a device, FIFO or socket");
@@ -137,28 +168,30 @@ static bool trace_file_exposed(const struct trace_file *f, const struct ssb_plan
 	return true;
 }
 
+/* Held as long as the run lives: others tell by it that it does. */
 static int trace_file_create(struct trace_file *f, struct ssb_error *err)
 {
-	f->fd = openat(f->dir_fd, f->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-	               0600);
-	if (f->fd < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "trace", "cannot create '%s' (" REMEDY ")",
-		                f->path);
+	f->record_fd = openat(f->dir_fd, f->record,
+	                      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (f->record_fd < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "trace",
+		                "cannot create '%.200s' (" REMEDY ")", f->record_path);
 	}
+	(void)flock(f->record_fd, LOCK_EX | LOCK_NB); /* some network file systems have none */
 	return 0;
 }
 
 int trace_file_open(struct trace_file *f, const struct ssb_plan *plan, const struct owner *owner,
                     const char *id, struct ssb_error *err)
 {
-	buf_init(&f->out, TRACE_BUFFER);
 	if (plan->trace_output == NULL) {
 		if (trace_file_state(f, owner, id, err) != 0) {
 			return -1;
 		}
 	} else {
 		if (trace_file_parent(f, plan->trace_output, err) != 0 ||
-		    trace_file_vacant(f, err) != 0) {
+		    trace_file_vacant(f, f->name, f->path, err) != 0 ||
+		    trace_file_vacant(f, f->record_name, f->record_path, err) != 0) {
 			return -1;
 		}
 		if (trace_file_exposed(f, plan)) {
@@ -168,63 +201,31 @@ int trace_file_open(struct trace_file *f, const struct ssb_plan *plan, const str
 			        "trace; name a file elsewhere",
 			        f->path);
 		}
+		snprintf(f->record, sizeof(f->record), ".trace-%s.jsonl", id);
 		snprintf(f->part, sizeof(f->part), ".trace-%s.part", id);
 	}
 	return trace_file_create(f, err);
 }
 
-int trace_file_flush(struct trace_file *f)
-{
-	if (f->out.failed) {
-		ssb_fail(&f->failure, SSB_E_NOMEM, 0, "trace", "out of memory");
-	}
-	if (f->failure.code == SSB_OK && file_write_all(f->fd, f->out.data, f->out.len) != 0) {
-		ssb_fail(&f->failure, SSB_E_SYS, errno, "trace", "cannot write '%s'", f->path);
-	}
-	buf_reset(&f->out);
-	return f->failure.code == SSB_OK ? 0 : -1;
-}
-
-static int trace_file_failed(const struct trace_file *f, struct ssb_error *err)
-{
-	if (err != NULL && err->code == SSB_OK) {
-		*err = f->failure;
-	}
-	return -1;
-}
-
-int trace_file_sync(struct trace_file *f, struct ssb_error *err)
-{
-	if (trace_file_flush(f) != 0) {
-		return trace_file_failed(f, err);
-	}
-	if (fdatasync(f->fd) != 0) {
-		ssb_fail(&f->failure, SSB_E_SYS, errno, "trace", "cannot sync '%s'", f->path);
-		return trace_file_failed(f, err);
-	}
-	return 0;
-}
-
 int trace_file_publish(struct trace_file *f, struct ssb_error *err)
 {
-	/* The head and the plan are on the disk since before the skill started.
-	 * The rest goes there at the kernel's own pace: a sync here would cost
-	 * every run as much as building its sandbox, to save the last seconds
-	 * before a power cut. */
-	if (trace_file_flush(f) != 0) {
-		return trace_file_failed(f, err);
-	}
-	if (trace_file_settle(f) != 0 || renameat(f->dir_fd, f->part, f->dir_fd, f->name) != 0) {
-		ssb_fail(&f->failure, SSB_E_SYS, errno, "trace", "cannot put '%s' in place",
-		         f->path);
-		return trace_file_failed(f, err);
+	if (renameat(f->dir_fd, f->part, f->dir_fd, f->name) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "trace", "cannot put '%.200s' in place",
+		                f->path);
 	}
 	return 0;
+}
+
+void trace_file_discard(struct trace_file *f)
+{
+	if (f->fd >= 0) {
+		(void)unlinkat(f->dir_fd, f->part, 0);
+	}
 }
 
 void trace_file_done(struct trace_file *f)
 {
 	own_close(&f->fd);
+	own_close(&f->record_fd);
 	own_close(&f->dir_fd);
-	buf_done(&f->out);
 }

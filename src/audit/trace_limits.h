@@ -6,6 +6,36 @@
 #include <stddef.h>
 
 #define TRACE_SCHEMA_VERSION 1
+
+/* The record, trace.jsonl */
+#define TRACE_LINE_BYTES ((size_t)64 * 1024) /* of one line, with its newline */
+#define TRACE_MAX_LINES  200000              /* further events are counted, not written */
+#define TRACE_MAX_BYTES  ((size_t)128 << 20)
+/* Of both, kept for the counted repeats and for how the run ended. */
+#define TRACE_RESERVE_LINES (FOLD_ENTRIES + 64)
+#define TRACE_RESERVE_BYTES ((size_t)2 << 20)
+/* Lines that are written at once, and how long one may wait for others. */
+#define RECORD_BUFFER   ((size_t)256 * 1024)
+#define RECORD_WAIT_MS  100
+#define TRACE_MAX_ARGS  256  /* of one exec */
+#define TRACE_ARG_BYTES 8192 /* of all of them */
+#define TRACE_CUT_BYTES 1024 /* of one text, where a line would be too long */
+
+/* Attempts that are remembered to count their repeats: sets of so many. */
+#define FOLD_WAYS    8
+#define FOLD_SETS    512
+#define FOLD_ENTRIES (FOLD_SETS * FOLD_WAYS)
+
+/* The digests of a skill's files */
+#define DIGEST_MAX_FILES  100000
+#define DIGEST_MAX_BYTES  ((uint64_t)4 << 30) /* read, of all files together */
+#define DIGEST_PATH_BYTES ((size_t)32 << 20)  /* of all names together */
+#define DIGEST_MAX_DEPTH  64
+#define DIGEST_LIST_BYTES ((size_t)48 * 1024) /* of the list in its line */
+#define DIGEST_WAIT_MS    1500                /* at the end of the run */
+
+/* The document, trace.json */
+#define DOCUMENT_BUFFER ((size_t)64 * 1024)
 /* Of MAX_TRACE_EVENTS, kept for how the run ended. */
 #define TRACE_RESERVE 32
 /* Kept in memory for policy_violations, and their bytes as JSON. */

@@ -57,28 +57,52 @@ void json_close(struct json *j, char bracket)
 	buf_addc(j->out, bracket);
 }
 
+/* How many of the next bytes stand for themselves: most text is one such run. */
+static size_t json_plain(const char *s, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && (unsigned char)s[n] >= 0x20 && (unsigned char)s[n] < 0x7f &&
+	       s[n] != '"' && s[n] != '\\') {
+		n++;
+	}
+	return n;
+}
+
+/* One character that may not stand for itself; returns its bytes. */
+static size_t json_special(struct json *j, const char *s, size_t len)
+{
+	uint32_t cp = 0;
+	size_t n = utf8_decode(s, len, &cp);
+
+	if (n == 0) {
+		buf_addf(j->out, "\\udc%02x", (unsigned)(unsigned char)s[0]);
+		return 1;
+	}
+	if (cp == '"' || cp == '\\') {
+		buf_addc(j->out, '\\');
+		buf_addc(j->out, (char)cp);
+	} else if (cp == '\n') {
+		buf_adds(j->out, "\\n");
+	} else if (cp == '\t') {
+		buf_adds(j->out, "\\t");
+	} else if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x2028 || cp == 0x2029) {
+		buf_addf(j->out, "\\u%04" PRIx32, cp);
+	} else {
+		buf_add(j->out, s, n);
+	}
+	return n;
+}
+
 static void json_escaped(struct json *j, const char *s, size_t len)
 {
 	buf_addc(j->out, '"');
 	for (size_t i = 0; i < len;) {
-		uint32_t cp = 0;
-		size_t n = utf8_decode(s + i, len - i, &cp);
-		if (n == 0) {
-			buf_addf(j->out, "\\udc%02x", (unsigned)(unsigned char)s[i]);
-			i++;
-			continue;
-		}
-		if (cp == '"' || cp == '\\') {
-			buf_addc(j->out, '\\');
-			buf_addc(j->out, (char)cp);
-		} else if (cp == '\n') {
-			buf_adds(j->out, "\\n");
-		} else if (cp == '\t') {
-			buf_adds(j->out, "\\t");
-		} else if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x2028 || cp == 0x2029) {
-			buf_addf(j->out, "\\u%04" PRIx32, cp);
-		} else {
+		size_t n = json_plain(s + i, len - i);
+		if (n > 0) {
 			buf_add(j->out, s + i, n);
+		} else {
+			n = json_special(j, s + i, len - i);
 		}
 		i += n;
 	}
@@ -108,16 +132,31 @@ void json_str(struct json *j, const char *s)
 	json_strn(j, s, strlen(s));
 }
 
+/* Not printf: a record is full of numbers. */
+static void json_digits(struct json *j, uint64_t v, bool negative)
+{
+	char digits[21];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v > 0);
+	if (negative) {
+		digits[--at] = '-';
+	}
+	json_before(j);
+	buf_add(j->out, digits + at, sizeof(digits) - at);
+}
+
 void json_int(struct json *j, int64_t v)
 {
-	json_before(j);
-	buf_addf(j->out, "%" PRId64, v);
+	json_digits(j, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, v < 0);
 }
 
 void json_uint(struct json *j, uint64_t v)
 {
-	json_before(j);
-	buf_addf(j->out, "%" PRIu64, v);
+	json_digits(j, v, false);
 }
 
 void json_bool(struct json *j, bool v)

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "base/sha256.h"
 #include "manifest/fields.h"
 #include "manifest/report.h"
 #include "manifest/yaml_doc.h"
@@ -120,6 +121,7 @@ int manifest_parse(const char *file, const char *bytes, size_t len, struct manif
 		return ssb_fail(err, SSB_E_NOMEM, 0, file, "out of memory");
 	}
 	m->file = strdup(file);
+	sha256(bytes, len, m->digest);
 	m->resources = RESOURCE_DEFAULTS;
 	m->net = NET_DEFAULTS;
 

@@ -57,7 +57,8 @@ struct resources {
 };
 
 struct manifest {
-	char *file; /* as named to the user, for "file:line:column" */
+	char *file;         /* as named to the user, for "file:line:column" */
+	uint8_t digest[32]; /* SHA-256 of its bytes */
 	char *name;
 	char *version;
 	char *description;

@@ -97,9 +97,11 @@ int file_mkdirs(const char *path)
 		memcpy(part, path, n);
 		part[n] = '\0';
 		path += n;
-		if (mkdirat(dir, part, 0700) == 0) {
+		int refused = mkdirat(dir, part, 0700) == 0 ? 0 : errno;
+		if (refused == 0) {
 			made = true;
-		} else if (errno != EEXIST && errno != EROFS && errno != EACCES && errno != EPERM) {
+		} else if (refused != EEXIST && refused != EROFS && refused != EACCES &&
+		           refused != EPERM) {
 			return -1;
 		}
 		/* An existing place may be reached through the owner's symlinks;
@@ -107,6 +109,8 @@ int file_mkdirs(const char *path)
 		int next = openat(dir, part,
 		                  O_PATH | O_DIRECTORY | O_CLOEXEC | (made ? O_NOFOLLOW : 0));
 		if (next < 0) {
+			/* It is not there because we could not make it. */
+			errno = errno == ENOENT && refused != 0 ? refused : errno;
 			return -1;
 		}
 		own_close(&dir);

@@ -169,13 +169,13 @@ static void json_settings(struct json *j, const struct ssb_plan *p)
 	json_close(j, ']');
 }
 
-char *ssb_plan_json(const struct ssb_plan *p)
+char *plan_json(const struct ssb_plan *p, bool pretty)
 {
 	auto_buf out;
 	struct json j;
 
 	buf_init(&out, MAX_EXPLANATION);
-	json_init(&j, &out, true);
+	json_init(&j, &out, pretty);
 	json_open(&j, '{');
 	json_kstr(&j, "name", p->name);
 	json_kstr(&j, "version", p->version);
@@ -193,8 +193,15 @@ char *ssb_plan_json(const struct ssb_plan *p)
 	json_kuint(&j, "env_withheld", p->env_withheld);
 	json_settings(&j, p);
 	json_close(&j, '}');
-	buf_addc(&out, '\n');
+	if (pretty) {
+		buf_addc(&out, '\n');
+	}
 	return buf_steal(&out);
+}
+
+char *ssb_plan_json(const struct ssb_plan *p)
+{
+	return plan_json(p, true);
 }
 
 /* ---- text ------------------------------------------------------------------ */

@@ -282,6 +282,7 @@ int plan_build_skill(const struct owner *owner, const struct ssb_options *o, con
 	b.plan->name = build_printf(&b, "%s", m->name);
 	b.plan->version = build_printf(&b, "%s", m->version);
 	b.plan->manifest = path_join(real, MANIFEST_FILE);
+	memcpy(b.plan->manifest_digest, m->digest, sizeof(m->digest));
 	build_add(&b, &b.plan->argv, m->command.s, MAX_ARGS);
 	for (size_t i = 0; i < m->args.n; i++) {
 		build_add(&b, &b.plan->argv, m->args.v[i].s, MAX_ARGS);

@@ -79,10 +79,11 @@ const char *origin_name(enum grant_origin o);
 enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
 
 struct ssb_plan {
-	char *name;           /* skill.name, or the command's base name */
-	char *version;        /* "" for a bare command */
-	char *manifest;       /* path of the manifest; NULL for a bare command */
-	struct grant *grants; /* parents before children */
+	char *name;                  /* skill.name, or the command's base name */
+	char *version;               /* "" for a bare command */
+	char *manifest;              /* path of the manifest; NULL for a bare command */
+	uint8_t manifest_digest[32]; /* SHA-256 of the bytes that were read from there */
+	struct grant *grants;        /* parents before children */
 	size_t n_grants;
 	struct refusal *refusals;
 	size_t n_refusals;
@@ -106,6 +107,9 @@ struct ssb_plan {
 	enum tty_mode tty;
 	char *trace_output; /* NULL: the state directory */
 };
+
+/* As ssb_plan_json(); not pretty: one line without a newline. */
+char *plan_json(const struct ssb_plan *p, bool pretty);
 
 /* Makes the directories that write grants with `create` name, one by one,
  * following no symlink, and fills their fd, dev and ino. Planning itself

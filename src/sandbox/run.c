@@ -297,9 +297,7 @@ static int run_traced(struct ssb_plan *plan, const struct owner *owner, const in
 	int failed = run_attempts(&r, stdio, held.fd, res, err);
 	fill_lost(&r, res);
 	if (failed != 0 && r.trace != NULL) {
-		trace_eventf(r.trace, EV_SKILL_FAILED, "%s: %s: %s",
-		             r.started ? "the sandbox failed" : "not started", err->where,
-		             err->text);
+		trace_failed(r.trace, r.started, err);
 		res->exit_status = err->code == SSB_E_NOT_FOUND  ? 127
 		                   : err->code == SSB_E_NOT_EXEC ? 126
 		                                                 : 125;

@@ -120,6 +120,9 @@ static void hear_child(struct run *r, struct pump pumps[3])
 	case MSG_STARTED:
 		memcpy(r->stage.reports, m.reports, sizeof(m.reports));
 		r->started = true;
+		if (r->trace != NULL) {
+			trace_layers(r->trace, r->stage.reports);
+		}
 		r->share_at = r->cgroup == NULL ? clock_ms() + SHARE_RETRY_MS : 0;
 		break;
 	case MSG_ENDED:
@@ -175,6 +178,20 @@ static void reap(struct run *r)
 {
 	(void)waitid(P_PIDFD, (id_t)r->pidfd, &(siginfo_t){ 0 }, WEXITED);
 	r->dead = true;
+}
+
+/* A run of which nothing can be written down any more is at its end. */
+static void keep_record(struct run *r)
+{
+	if (r->trace == NULL) {
+		return;
+	}
+	trace_tick(r->trace);
+	if (trace_broken(r->trace) && r->failure.code == SSB_OK) {
+		r->failure = *trace_failure(r->trace);
+		r->gave_up = true;
+		run_kill(r);
+	}
 }
 
 /* The earlier of two times; 0 is never. */
@@ -233,8 +250,11 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 	if (r->stage.pty && r->master < 0) {
 		p[AT_PUMPS].fd = -1; /* what is typed ahead waits for the terminal */
 	}
-	(void)poll(p, AT_COUNT,
-	           poll_ms(next_due(next_due(*kill_at, r->deadline), r->ended ? 0 : r->share_at)));
+	uint64_t due = next_due(next_due(*kill_at, r->deadline), r->ended ? 0 : r->share_at);
+	if (r->trace != NULL) {
+		due = next_due(due, trace_due(r->trace));
+	}
+	(void)poll(p, AT_COUNT, poll_ms(due));
 	keep_time(r, kill_at);
 	/* All of it: what failed must be known before what follows from it. */
 	while (p[AT_CTL].revents != 0 && r->ctl >= 0) {
@@ -263,6 +283,7 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 	if (p[AT_PID].revents != 0) {
 		reap(r);
 	}
+	keep_record(r);
 }
 
 int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error *err)

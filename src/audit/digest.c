@@ -1,0 +1,133 @@
+#include "audit/digest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "audit/digest_walk.h"
+#include "audit/trace_limits.h"
+#include "base/own.h"
+#include "os/file.h"
+
+#define PRIORITY      10
+#define LAST_WORDS_MS 500
+
+static volatile sig_atomic_t stop;
+
+static void on_term(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+/* Nothing of the run may live on in this process: not the socket by which the
+ * sandbox knows that its supervisor lives, not the lock of the record, not the
+ * caller's streams. What is needed becomes 3, 4 and 5, which there may be none
+ * of: no state directory, nothing to remember. */
+static int keep_three(const int fds[3])
+{
+	int moved[3];
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int i = 0; i < 3; i++) {
+		moved[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 6);
+		if (moved[i] < 0 && i < 2) {
+			return -1;
+		}
+	}
+	for (int i = 0; i < 3; i++) {
+		if (null < 0 || dup2(null, i) < 0 || (moved[i] >= 0 && dup2(moved[i], 3 + i) < 0)) {
+			return -1;
+		}
+	}
+	return close_range(moved[2] >= 0 ? 6 : 5, ~0U, 0);
+}
+
+static _Noreturn void digest_main(int dir_fd, int out_fd, const char *state_dir, pid_t parent)
+{
+	const struct sigaction on = { .sa_handler = on_term };
+	sigset_t none;
+	auto_buf out;
+	int state_fd = open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const int keep[3] = { dir_fd, out_fd, state_fd };
+
+	if (keep_three(keep) != 0) {
+		_exit(1);
+	}
+	(void)sigaction(SIGTERM, &on, NULL);
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	if (getppid() != parent) {
+		_exit(1);
+	}
+	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
+	buf_init(&out, DIGEST_LIST_BYTES + 1024);
+	digest_walk(3, 5, &stop, &out);
+	_exit(out.failed || file_write_all(4, out.data, out.len) != 0);
+}
+
+void digest_start(struct digest *d, int dir_fd, const char *state_dir)
+{
+	int p[2];
+	pid_t parent = getpid();
+
+	if (d->pid != 0 || pipe2(p, O_CLOEXEC) != 0) {
+		return;
+	}
+	d->pid = fork();
+	if (d->pid == 0) {
+		digest_main(dir_fd, p[1], state_dir, parent);
+	}
+	(void)close(p[1]);
+	if (d->pid < 0) {
+		(void)close(p[0]);
+		return;
+	}
+	d->fd = p[0];
+}
+
+static bool has_spoken(const struct digest *d, int wait_ms)
+{
+	struct pollfd p = { .fd = d->fd, .events = POLLIN };
+	int n;
+
+	do {
+		n = poll(&p, 1, wait_ms);
+	} while (n < 0 && errno == EINTR);
+	return n > 0;
+}
+
+bool digest_finish(struct digest *d, int wait_ms, struct buf *out)
+{
+	if (d->pid == 0) {
+		return false;
+	}
+	if (d->pid > 0 && !has_spoken(d, wait_ms)) {
+		(void)kill(d->pid, SIGTERM);
+		if (!has_spoken(d, LAST_WORDS_MS)) {
+			(void)kill(d->pid, SIGKILL);
+		}
+	}
+	if (d->pid > 0 && file_read_all(d->fd, out) != 0) {
+		buf_reset(out);
+	}
+	digest_stop(d);
+	return true;
+}
+
+void digest_stop(struct digest *d)
+{
+	own_close(&d->fd);
+	if (d->pid > 0) {
+		(void)kill(d->pid, SIGKILL);
+		while (waitpid(d->pid, NULL, 0) < 0 && errno == EINTR) {
+		}
+	}
+	d->pid = 0;
+}

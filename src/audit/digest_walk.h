@@ -1,0 +1,14 @@
+/* digest_walk.h - the digests of a directory's files, as members of JSON. */
+#ifndef AUDIT_DIGEST_WALK_H
+#define AUDIT_DIGEST_WALK_H
+
+#include <signal.h>
+
+#include "base/buf.h"
+
+/* Reads what the cache in state_fd (both borrowed; state_fd may be -1) does not
+ * know, and brings it up to date. Ends early, with what is done, once *stop is
+ * not 0. */
+void digest_walk(int dir_fd, int state_fd, const volatile sig_atomic_t *stop, struct buf *out);
+
+#endif

@@ -1,0 +1,69 @@
+/* document.h - the compatible form of a trace: trace.json, one JSON document,
+ * written front to back so that only the last few KiB are ever in memory.
+ *
+ *   schema_version, trace_id, run_id, skill_name, skill_version, started_at,
+ *   plan       what was configured (the frozen plan; never an event)
+ *   events     what happened, in order: {timestamp, kind, message, data}
+ *   completed_at, exit_code
+ *   policy_violations  the events that were attempts outside the plan, again
+ *   violation_summary  only where there was a violation
+ *   layers     {name: {state, detail}} as they really were
+ *   result, counters
+ *
+ * Events past MAX_TRACE_EVENTS are counted in counters.events_dropped; the
+ * last TRACE_RESERVE places are kept for how the run ended, so that a chatty
+ * skill cannot push its own end out. The record has them all. */
+#ifndef AUDIT_DOCUMENT_H
+#define AUDIT_DOCUMENT_H
+
+#include "audit/event.h"
+#include "audit/layers.h"
+#include "audit/trace_file.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "policy/plan.h"
+
+struct document {
+	struct trace_file *file; /* borrowed */
+	struct buf out;          /* not yet written */
+	struct json json;        /* into out */
+	uint64_t events;
+	uint64_t events_dropped;
+	uint64_t violations_kept;
+	struct buf kept; /* the violations as JSON, with commas between */
+	struct ssb_error failure;
+};
+
+/* One event, its parts already JSON. */
+struct document_event {
+	enum event_kind kind;
+	bool violation;
+	const char *time;
+	struct bytes message;
+	struct bytes data; /* an object; NULL: none */
+};
+
+/* What is known only at the end. */
+struct document_end {
+	const char *time;
+	const struct layer_report *layers; /* NULL: none were applied */
+	const struct ssb_result *result;   /* NULL: not even that is known */
+	uint64_t violations;
+	uint64_t repeats;
+	uint64_t violations_repeated; /* of both */
+};
+
+void document_init(struct document *d, struct trace_file *file);
+void document_done(struct document *d);
+void document_begin(struct document *d, const struct ssb_plan *plan, const char *plan_json,
+                    const char *id, const char *time);
+void document_event(struct document *d, const struct document_event *e);
+/* The tail. 0, or -1 with d->failure: the first of all. */
+int document_end(struct document *d, const struct document_end *end);
+/* Out of memory into the file, which settles it. */
+int document_flush(struct document *d);
+
+/* The attempts in short: an object. */
+void document_summary(struct json *j, uint64_t violations);
+
+#endif

@@ -1,0 +1,214 @@
+#include "audit/event.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/event_text.h"
+#include "audit/trace_limits.h"
+#include "base/limits.h"
+
+static const char *const KINDS[EV_COUNT] = {
+	[EV_SKILL_STARTED] = "skill_started",
+	[EV_SKILL_COMPLETED] = "skill_completed",
+	[EV_SKILL_FAILED] = "skill_failed",
+	[EV_DNS_RESOLUTION] = "dns_resolution",
+	[EV_NETWORK_POLICY_APPLIED] = "network_policy_applied",
+	[EV_NETWORK_POLICY_REMOVED] = "network_policy_removed",
+	[EV_NETWORK_EGRESS_ALLOWED] = "network_egress_allowed",
+	[EV_NETWORK_EGRESS_BLOCKED] = "network_egress_blocked",
+	[EV_FILE_READ] = "file_read",
+	[EV_FILE_WRITE] = "file_write",
+	[EV_FILE_BLOCKED] = "file_blocked",
+	[EV_ENV_VAR_ACCESS] = "env_var_access",
+	[EV_SYSCALL_FILTERED] = "syscall_filtered",
+	[EV_SYSCALL_BLOCKED] = "syscall_blocked",
+	[EV_PROCESS_SPAWNED] = "process_spawned",
+	[EV_STDOUT] = "stdout",
+	[EV_STDERR] = "stderr",
+	[EV_EXIT_CODE] = "exit_code",
+	[EV_POLICY_VIOLATION] = "policy_violation",
+	[EV_RESOURCE_LIMIT_HIT] = "resource_limit_hit",
+};
+
+static const char *const STATUSES[] = {
+	[STATUS_ASKED] = "asked",
+	[STATUS_ABSENT] = "absent",
+	[STATUS_DENIED] = "denied",
+	[STATUS_FACT] = "fact",
+};
+
+const char *event_kind_name(enum event_kind kind)
+{
+	return (unsigned)kind < EV_COUNT ? KINDS[kind] : NULL;
+}
+
+const char *event_status_name(enum event_status status)
+{
+	return (unsigned)status <= STATUS_FACT ? STATUSES[status] : NULL;
+}
+
+bool event_is_ending(enum event_kind kind)
+{
+	return kind == EV_SKILL_COMPLETED || kind == EV_SKILL_FAILED ||
+	       kind == EV_NETWORK_POLICY_REMOVED || kind == EV_EXIT_CODE ||
+	       kind == EV_RESOURCE_LIMIT_HIT;
+}
+
+/* How much of a too long text is kept before the ellipsis: whole characters. */
+static size_t cut_at(const char *s, size_t max)
+{
+	size_t n = max;
+
+	while (n > max - 3 && ((unsigned char)s[n] & 0xc0) == 0x80) {
+		n--;
+	}
+	return ((unsigned char)s[n] & 0xc0) == 0x80 ? max : n;
+}
+
+void event_put_text(struct json *j, const char *s, size_t len, size_t max)
+{
+	static const char ellipsis[] = "\xe2\x80\xa6";
+	char text[MAX_EVENT_TEXT];
+
+	if (max > sizeof(text)) {
+		max = sizeof(text);
+	}
+	if (len > max) {
+		len = cut_at(s, max - (sizeof(ellipsis) - 1));
+		memcpy(text, s, len);
+		memcpy(text + len, ellipsis, sizeof(ellipsis) - 1);
+		len += sizeof(ellipsis) - 1;
+		s = text;
+	}
+	json_strn(j, s, len);
+}
+
+static void put_bytes(struct json *j, const char *key, const struct bytes *b, size_t max)
+{
+	if (b->p != NULL) {
+		json_key(j, key);
+		event_put_text(j, b->p, b->n, max);
+	}
+}
+
+static void put_text(struct json *j, const char *key, const char *text)
+{
+	if (text != NULL) {
+		json_kstr(j, key, text);
+	}
+}
+
+static void put_args(struct json *j, const struct event *e, bool narrow)
+{
+	size_t left = narrow ? TRACE_CUT_BYTES : TRACE_ARG_BYTES;
+	bool cut = e->args_cut;
+
+	json_key(j, "args");
+	json_open(j, '[');
+	for (size_t i = 0; i < e->n_args; i++) {
+		/* Empty ones cost as well. */
+		if (i == TRACE_MAX_ARGS || left < 8) {
+			cut = true;
+			break;
+		}
+		const struct bytes *a = &e->args[i];
+		size_t n = a->n < left ? a->n : left;
+		cut = cut || n < a->n;
+		event_put_text(j, a->p != NULL ? a->p : "", a->n, left);
+		left -= n < 8 ? 8 : n;
+	}
+	json_close(j, ']');
+	if (cut) {
+		json_kbool(j, "args_cut", true);
+	}
+}
+
+static void put_error(struct json *j, int error)
+{
+	const char *name = strerrorname_np(error);
+
+	if (name != NULL) {
+		json_kstr(j, "error", name);
+	} else {
+		json_kint(j, "error", error);
+	}
+}
+
+bool event_has_data(const struct event *e)
+{
+	return e->status != STATUS_NONE || e->more != NULL || e->op != NULL || e->pid != 0 ||
+	       e->path.p != NULL || e->address != NULL || e->reason != NULL || e->rule != NULL ||
+	       e->n_args > 0;
+}
+
+void event_put_data(struct json *j, const struct event *e, bool narrow)
+{
+	const size_t max = narrow ? TRACE_CUT_BYTES : MAX_PATH_BYTES;
+
+	put_text(j, "op", e->op);
+	put_text(j, "status", event_status_name(e->status));
+	if (e->pid != 0) {
+		json_kint(j, "pid", e->pid);
+	}
+	if (e->ppid != 0) {
+		json_kint(j, "ppid", e->ppid);
+	}
+	put_bytes(j, "program", &e->program, max);
+	put_bytes(j, "path", &e->path, max);
+	put_bytes(j, "path2", &e->path2, max);
+	put_bytes(j, "raw", &e->raw, max);
+	put_text(j, "mode", e->mode);
+	put_text(j, "address", e->address);
+	if (e->port != 0) {
+		json_kuint(j, "port", e->port);
+	}
+	put_text(j, "protocol", e->protocol);
+	put_text(j, "rule", e->rule);
+	put_text(j, "reason", e->reason);
+	if (e->error != 0) {
+		put_error(j, e->error);
+	}
+	if (e->n_args > 0) {
+		put_args(j, e, narrow);
+	}
+	put_text(j, "remedy", e->remedy);
+	if (narrow) {
+		json_kbool(j, "cut", true);
+	}
+	if (e->more != NULL) {
+		e->more(j, e->more_arg);
+	}
+}
+
+static void say(struct buf *out, const char *before, const char *s, size_t n)
+{
+	buf_adds(out, before);
+	buf_add(out, s, n);
+}
+
+void event_message(const struct event *e, struct buf *out)
+{
+	buf_adds(out, e->op != NULL ? e->op : event_kind_name(e->kind));
+	if (e->path.p != NULL) {
+		say(out, " ", e->path.p, e->path.n);
+	}
+	if (e->path2.p != NULL) {
+		say(out, " to ", e->path2.p, e->path2.n);
+	}
+	if (e->address != NULL) {
+		say(out, " ", e->address, strlen(e->address));
+		if (e->port != 0) {
+			buf_addf(out, strchr(e->address, ':') != NULL ? " port %u" : ":%u",
+			         (unsigned)e->port);
+		}
+	}
+	if (e->mode != NULL) {
+		buf_addf(out, " (%s)", e->mode);
+	}
+	if (e->status == STATUS_DENIED) {
+		buf_addf(out, ": denied%s%s", e->reason != NULL ? ", " : "",
+		         e->reason != NULL ? e->reason : "");
+	} else if (e->status == STATUS_ABSENT) {
+		buf_adds(out, ": nothing there");
+	}
+}

@@ -1,0 +1,51 @@
+#include "audit/stamp.h"
+
+#define LAST_SECOND 253402300799LL /* of the year 9999 */
+
+/* `n` digits of v, right to left. */
+static void put_digits(char *out, int n, int64_t v)
+{
+	while (n-- > 0) {
+		out[n] = (char)('0' + v % 10);
+		v /= 10;
+	}
+}
+
+/* Not gmtime: that reads the time zone's file first. Days to a date by the
+ * 400-year cycle, years beginning in March. */
+static void put_second(char out[STAMP_SIZE], int64_t at)
+{
+	int64_t second = at % 86400;
+	int64_t day = at / 86400 + 719468;
+	int64_t era = day / 146097;
+	int64_t doe = day % 146097;
+	int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+	int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+	int64_t mp = (5 * doy + 2) / 153;
+	int64_t month = mp < 10 ? mp + 3 : mp - 9;
+
+	put_digits(out, 4, yoe + era * 400 + (month <= 2));
+	put_digits(out + 5, 2, month);
+	put_digits(out + 8, 2, doy - (153 * mp + 2) / 5 + 1);
+	put_digits(out + 11, 2, second / 3600);
+	put_digits(out + 14, 2, second / 60 % 60);
+	put_digits(out + 17, 2, second % 60);
+	out[4] = out[7] = '-';
+	out[10] = 'T';
+	out[13] = out[16] = ':';
+	out[19] = '.';
+	out[26] = 'Z';
+	out[27] = '\0';
+}
+
+const char *stamp_text(struct stamp *s, const struct timespec *ts)
+{
+	int64_t second = ts->tv_sec < 0 ? 0 : ts->tv_sec > LAST_SECOND ? LAST_SECOND : ts->tv_sec;
+
+	if (second != s->second) {
+		put_second(s->text, second);
+		s->second = second;
+	}
+	put_digits(s->text + 20, 6, ts->tv_nsec / 1000);
+	return s->text;
+}

@@ -1,0 +1,25 @@
+/* stamp.h - the time of a line, as text. */
+#ifndef AUDIT_STAMP_H
+#define AUDIT_STAMP_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define STAMP_SIZE 28 /* "2026-11-15T13:20:00.123456Z" and a NUL */
+
+/* The text of the last second: most lines share it. */
+struct stamp {
+	int64_t second; /* -1: none yet */
+	char text[STAMP_SIZE];
+};
+
+#define STAMP_NONE                                                                                 \
+	{                                                                                          \
+		.second = -1                                                                       \
+	}
+
+/* RFC 3339 in UTC with microseconds; good until the next call. What is before
+ * 1970 or past the year 9999 is told as the nearest time that can be written. */
+const char *stamp_text(struct stamp *s, const struct timespec *ts);
+
+#endif

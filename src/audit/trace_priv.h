@@ -1,0 +1,45 @@
+/* trace_priv.h - what the parts of the trace share. */
+#ifndef AUDIT_TRACE_PRIV_H
+#define AUDIT_TRACE_PRIV_H
+
+#include "audit/digest.h"
+#include "audit/document.h"
+#include "audit/fold.h"
+#include "audit/record.h"
+#include "audit/trace.h"
+#include "audit/trace_file.h"
+
+struct trace {
+	const struct ssb_plan *plan;
+	const struct owner *owner;
+	struct trace_file file;
+	struct record record;
+	struct document document;
+	struct fold fold;
+	struct digest digest;
+	char id[37];
+	bool layers_told;
+	bool failed;     /* the sandbox itself, not the skill */
+	uint64_t due_ms; /* when what waits is to be written; 0: nothing waits */
+	uint64_t events; /* lines */
+	uint64_t violations;
+	uint64_t violations_repeated;
+	uint64_t repeats;
+	uint64_t dropped;
+	uint64_t unreadable;
+	struct buf message; /* scratch */
+	struct buf text;    /* scratch: message and data of one event as JSON */
+	struct ssb_error failure;
+};
+
+/* That there will be a key to sign with: before the skill starts, at the price
+ * of a look. Makes it on first use. */
+int trace_check_key(const struct owner *owner, struct ssb_error *err);
+
+/* The lines that are no events. */
+int trace_put_run(struct trace *t, const char *plan, struct ssb_error *err);
+void trace_put_layers(struct trace *t, const struct layer_report layers[LAYER_COUNT]);
+void trace_put_files(struct trace *t);
+int trace_put_end(struct trace *t, const struct ssb_result *result, struct ssb_error *err);
+
+#endif

@@ -1,0 +1,55 @@
+"""The record of a run, read by the rules of skillsandbox-trace(5) alone."""
+import hashlib
+import json
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+TAIL = 76  # ,"hash":" + 64 digits + "} + newline
+
+
+def read_lines(path):
+    """The whole lines of a file, and what follows the last of them."""
+    *lines, rest = path.read_bytes().split(b"\n")
+    return [line + b"\n" for line in lines], rest
+
+
+def verify(lines):
+    """Every line by its hash, its number and its clock; returns them parsed."""
+    last, parsed = bytes(32), []
+    for number, line in enumerate(lines):
+        assert len(line) <= 65536
+        last = hashlib.sha256(last + line[:-TAIL]).digest()
+        assert line[-TAIL:] == b',"hash":"' + last.hex().encode() + b'"}\n', f"bad at {number}"
+        record = json.loads(line)
+        assert record["seq"] == number
+        assert number == 0 or record["mono"] >= parsed[-1]["mono"]
+        parsed.append(record)
+    assert parsed[0]["kind"] == "run"
+    return parsed
+
+
+def verify_end(records, key=None):
+    """The signed end; `key` is the owner's, in hex."""
+    end, signature = records[-2:]
+    assert end["kind"] == "end" and signature["kind"] == "signature"
+    assert key is None or signature["key"] == key
+    Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature["key"])).verify(
+        bytes.fromhex(signature["signature"]), bytes.fromhex(end["hash"]))
+    return end
+
+
+def paths(runner):
+    """Every record in the caller's state directory, flat ones as well."""
+    runs = runner.state / "skillsandbox/runs"
+    return sorted([*runs.glob("*/trace.jsonl"), *runs.glob("*.trace.jsonl")],
+                  key=lambda p: p.stat().st_mtime_ns)
+
+
+def last(runner):
+    """The newest record, verified to its signature with the owner's key."""
+    lines, rest = read_lines(paths(runner)[-1])
+    assert rest == b""
+    records = verify(lines)
+    key = (runner.state / "skillsandbox/trace.pub").read_text().strip()
+    verify_end(records, key)
+    return records

@@ -1,0 +1,222 @@
+"""trace.jsonl: chained, signed, by the schema, and saying what trace.json says."""
+import fcntl
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import time
+
+import jsonschema
+import pytest
+
+import harness
+import records
+
+SCHEMA = json.loads((harness.REPO / "schema/trace.schema.json").read_text())
+
+
+def validator(name):
+    return jsonschema.Draft7Validator({**SCHEMA["definitions"][name],
+                                       "definitions": SCHEMA["definitions"]})
+
+
+LINE, DOCUMENT = validator("line"), validator("document")
+
+
+def check(runner):
+    """The last run's two files, against schema, chain, signature and each other."""
+    lines, trace = records.last(runner), runner.last_trace()
+    for record in lines:
+        LINE.validate(record)
+    DOCUMENT.validate(trace)
+    assert lines[0]["run_id"] == trace["run_id"]
+    events = [x for x in lines if "message" in x]
+    assert [(x["kind"], x["message"], x.get("data"), x["time"]) for x in events] == \
+        [(e["kind"], e["message"], e.get("data"), e["timestamp"]) for e in trace["events"]]
+    assert sum(x.get("violation", False) for x in events) == len(trace["policy_violations"])
+    return lines, trace
+
+
+def test_schema_is_a_schema():
+    jsonschema.Draft7Validator.check_schema(SCHEMA)
+    # It can fail: a line with one member more, or one less, is none.
+    good = {"seq": 1, "time": "2026-11-15T13:20:00.123456Z", "mono": 5, "kind": "stdout",
+            "message": "x", "hash": "0" * 64}
+    assert LINE.is_valid(good)
+    assert not LINE.is_valid({**good, "more": 1})
+    assert not LINE.is_valid({k: v for k, v in good.items() if k != "message"})
+    assert not LINE.is_valid({**good, "time": "2026-11-15 13:20:00"})
+
+
+def test_a_skill(ssb):
+    code = "import os, sys\nprint(b'\\xff\\x1b[31m'.hex())\nsys.stdout.buffer.write(b'\\xff\\x1b\\n')"
+    skill = ssb.skill(code, files={"data/list.txt": "a\n"})
+    (skill / "link").symlink_to("/etc/passwd")
+    ssb.run(skill).ok()
+    lines, _ = check(ssb)
+    run = lines[0]
+    manifest = (skill / "skillsandbox.yaml").read_bytes()
+    assert run["manifest_digest"] == "sha256:" + hashlib.sha256(manifest).hexdigest()
+    plan = json.dumps(run["plan"], separators=(",", ":"), ensure_ascii=False).encode()
+    assert run["plan_digest"] == "sha256:" + hashlib.sha256(plan).hexdigest()
+    assert run["kernel"] == os.uname().release and run["user"] == ssb.uid
+    assert [x["kind"] for x in lines].count("layers") == 1
+    files = next(x for x in lines if x["kind"] == "files")
+    assert files["files"] == [
+        *[[name, hashlib.sha256((skill / name).read_bytes()).hexdigest()]
+          for name in ("data/list.txt",)],
+        ["link", hashlib.sha256(b"/etc/passwd").hexdigest(), "symlink"],
+        *[[name, hashlib.sha256((skill / name).read_bytes()).hexdigest()]
+          for name in ("main.py", "skillsandbox.yaml")]]
+    end = lines[-2]
+    assert end["exit_code"] == 0 and end["end"] == "exited" and end["summary"] is None
+    assert any(x["message"] == "\udcff\x1b" for x in lines if x["kind"] == "stdout")
+
+
+def test_a_command_has_no_files(ssb):
+    ssb.run("--", "true").ok()
+    lines, _ = check(ssb)
+    assert "files" not in [x["kind"] for x in lines]
+    assert lines[0]["manifest"] is None and lines[0]["manifest_digest"] is None
+
+
+@pytest.mark.parametrize("args, code, end", [
+    (["--", "sh", "-c", "exit 7"], 7, "exited"),
+    (["--", "sh", "-c", "kill -9 $$"], 137, "signaled"),
+    (["-t", "1", "--", "sleep", "30"], 124, "timeout"),
+    (["--", "no-such-program"], 127, "failed"),
+])
+def test_how_it_ended(ssb, args, code, end):
+    assert ssb.run(*args).code == code
+    lines, _ = check(ssb)
+    assert lines[-2]["end"] == end and lines[-2]["exit_code"] == code
+
+
+def test_denied_egress(ssb):
+    ssb.inside("""
+    import socket
+    try:
+        socket.getaddrinfo('evil.example', 443)
+    except OSError:
+        pass
+    """, egress=[{"domain": "api.example.com", "ports": [443]}]).ok()
+    lines, trace = check(ssb)
+    assert trace["policy_violations"] and lines[-2]["counters"]["violations"] > 0
+    assert lines[-2]["summary"]["total_enforcements"] == lines[-2]["counters"]["violations"]
+
+
+def test_files_are_private(ssb):
+    ssb.run("--", "true").ok()
+    path = records.paths(ssb)[-1]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE((ssb.state / "skillsandbox/trace.key").stat().st_mode) == 0o600
+
+
+def test_trace_output(ssb):
+    out = ssb.mkdir("traces")
+    for name, record in (("t.json", "t.jsonl"), ("plain", "plain.jsonl")):
+        ssb.run("--trace-output", out / name, "--", "true").ok()
+        DOCUMENT.validate(json.loads((out / name).read_bytes()))
+        lines, rest = records.read_lines(out / record)
+        assert rest == b""
+        records.verify_end(records.verify(lines))
+    assert sorted(os.listdir(out)) == ["plain", "plain.jsonl", "t.json", "t.jsonl"]
+
+
+def test_record_is_never_written_through_a_symlink(ssb):
+    target = ssb.write(ssb.base / "precious", "precious")
+    (ssb.mkdir("traces") / "t.jsonl").symlink_to(target)
+    r = ssb.run("--trace-output", ssb.base / "traces/t.json", "--", "echo", "ran")
+    assert target.read_text() == "precious" and b"ran" not in r.out and r.code in (2, 125)
+
+
+CHANGES = {
+    "edit": lambda x, i: x[:i] + [x[i].replace(b"hello", b"hullo")] + x[i + 1:],
+    "edit the time": lambda x, i: x[:i] + [x[i].replace(b'"time":"2', b'"time":"1')] + x[i + 1:],
+    "remove": lambda x, i: x[:i] + x[i + 1:],
+    "reorder": lambda x, i: x[:i - 1] + [x[i], x[i - 1]] + x[i + 1:],
+    "repeat": lambda x, i: x[:i + 1] + x[i:],
+    "first removed": lambda x, i: x[1:],
+}
+
+
+@pytest.mark.parametrize("how", CHANGES)
+def test_every_change_shows(user, how):
+    user.run("--", "sh", "-c", "echo hello").ok()
+    lines, _ = records.read_lines(records.paths(user)[-1])
+    at = next(i for i, x in enumerate(lines) if b'"message":"hello"' in x)
+    records.verify(lines)  # control
+    changed = CHANGES[how](lines, at)
+    assert changed != lines
+    with pytest.raises(AssertionError, match="bad at"):
+        records.verify(changed)
+
+
+def test_openssl_says_the_same(user):
+    """Another implementation of the signature, by the recipe of the manual."""
+    user.run("--", "true").ok()
+    end, signature = records.last(user)[-2:]
+    spki = bytes.fromhex("302a300506032b6570032100" + signature["key"])
+    work = user.mkdir("openssl")
+    (work / "key").write_bytes(spki)
+    (work / "sig").write_bytes(bytes.fromhex(signature["signature"]))
+    for text, code in ((end["hash"], 0), ("00" + end["hash"][2:], 1)):
+        (work / "text").write_bytes(bytes.fromhex(text))
+        r = subprocess.run(["openssl", "pkeyutl", "-verify", "-pubin", "-keyform", "DER", "-inkey",
+                            "key", "-rawin", "-in", "text", "-sigfile", "sig"], cwd=work,
+                           capture_output=True, timeout=20)
+        assert r.returncode == code, r.stderr
+
+
+def test_locked_and_readable_while_it_runs(ssb):
+    p = ssb.popen([ssb.binary, "run", "--", "sh", "-c", "echo begun; sleep 20"],
+                  stdout=subprocess.PIPE)
+    try:
+        assert p.stdout.readline() == b"begun\n"
+        deadline = time.monotonic() + 10
+        while True:  # lines wait for others, but not long
+            path = records.paths(ssb)[-1]
+            lines, _ = records.read_lines(path)
+            if any(b'"message":"begun"' in x for x in lines) or time.monotonic() > deadline:
+                break
+            time.sleep(0.02)
+        parsed = records.verify(lines)
+        assert parsed[-1]["message"] == "begun"
+        with open(path, "rb") as f, pytest.raises(BlockingIOError):
+            fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    finally:
+        p.terminate()
+        p.communicate(timeout=20)
+    with open(records.paths(ssb)[-1], "rb") as f:
+        fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    assert records.last(ssb)[-2]["end"] == "canceled"
+
+
+def test_unchanged_files_are_not_read_again(ssb):
+    skill = ssb.skill("pass", files={f"lib/{i}.txt": f"{i}\n" for i in range(50)})
+    time.sleep(2.5)  # what is younger might still change within a tick
+    ssb.run(skill).ok()
+    first = next(x for x in check(ssb)[0] if x["kind"] == "files")
+    ssb.run(skill).ok()
+    second = next(x for x in check(ssb)[0] if x["kind"] == "files")
+    assert (first["cached"], second["cached"], second["count"]) == (0, 52, 52)
+    assert first["files_digest"] == second["files_digest"]
+    ssb.write(skill / "lib/7.txt", "x\n")
+    ssb.run(skill).ok()
+    third = next(x for x in check(ssb)[0] if x["kind"] == "files")
+    assert third["cached"] == 51 and third["files_digest"] != second["files_digest"]
+
+
+def test_one_file_is_made_before_the_skill(ssb):
+    """The start is what everybody waits for: one new file, one sync."""
+    ssb.run("--", "true").ok()  # the key, the directory
+    log = ssb.mkdir("log", 0o777) / "strace"
+    ssb.as_caller(["strace", "-f", "-qq", "-o", log, "-e", "trace=openat,fdatasync,fsync,execve",
+                   ssb.binary, "run", "--", "/usr/bin/true"], timeout=40).ok()
+    calls = log.read_text().splitlines()
+    start = max(i for i, x in enumerate(calls) if "execve(" in x)
+    made = [x for x in calls[:start] if "O_CREAT" in x and "trace" in x]
+    assert len(made) == 1 and "trace.jsonl" in made[0], made
+    assert sum("sync(" in x for x in calls[:start]) == 1

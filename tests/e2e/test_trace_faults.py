@@ -1,0 +1,145 @@
+"""What happens to the record when things go wrong: the supervisor is killed,
+the disk is full, the state directory is closed."""
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+
+import harness
+import records
+
+CHATTY = "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; sleep 5"
+
+
+def test_kill_9_leaves_a_valid_prefix(ssb):
+    ssb.run("--", "true").ok()  # the key is made
+    seed = random.randrange(1 << 30)
+    draw = random.Random(seed)
+    seen = set()
+    for i in range(30):
+        before = set(records.paths(ssb))
+        p = ssb.popen([ssb.binary, "run", "--", "sh", "-c", CHATTY], stdout=subprocess.DEVNULL,
+                      stderr=subprocess.DEVNULL)
+        time.sleep(draw.choice([0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3]) * draw.random() * 2)
+        if ssb.is_root:
+            p.kill()
+        else:  # setpriv has become the supervisor
+            os.kill(p.pid, signal.SIGKILL)
+        p.wait(timeout=20)
+        new = set(records.paths(ssb)) - before
+        assert len(new) <= 1
+        for path in new:
+            lines, _ = records.read_lines(path)
+            if not lines:
+                seen.add("empty")
+                continue
+            kinds = [x["kind"] for x in records.verify(lines)]
+            assert "end" not in kinds, f"seed {seed}, round {i}"
+            seen.add("stdout" if "stdout" in kinds else "begun")
+            if path.parent.name == "runs":
+                seen.add("flat")
+            assert not path.with_name("trace.json").exists()
+    assert "stdout" in seen and len(seen) > 1, f"only {seen}: the moments are badly chosen"
+    deadline = time.monotonic() + 10
+    while harness.alive_with("while [ $i -lt 20000 ]") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not harness.alive_with("while [ $i -lt 20000 ]")
+    ssb.run("--", "true").ok()
+    records.last(ssb)  # what came before harms nobody
+
+
+@pytest.fixture
+def small_disk(ssb, mounts):
+    """A state directory on a file system of 256 KiB."""
+    place = ssb.mkdir("small")
+    mounts("tmpfs", "small", place, data="size=256k,mode=700")
+    ssb.own(place)
+    return {"XDG_STATE_HOME": str(place)}
+
+
+def record_on(small_disk):
+    runs = pathlib.Path(small_disk["XDG_STATE_HOME"]) / "skillsandbox/runs"
+    return max([*runs.glob("*/trace.jsonl"), *runs.glob("*.trace.jsonl")],
+               key=lambda p: p.stat().st_mtime_ns)
+
+
+def test_full_disk_ends_the_run(ssb, small_disk):
+    ssb.run("--", "true", env=small_disk).ok()  # control
+    marker = "2345.67"
+    start = time.monotonic()
+    r = ssb.run("--", "sh", "-c", CHATTY + f"; sleep {marker}", env=small_disk)
+    assert r.code == 125, repr(r)
+    assert "trace" in r.errors and "No space left on device" in r.errors
+    assert time.monotonic() - start < 30
+    assert not harness.alive_with(marker)
+    path = record_on(small_disk)
+    lines, rest = records.read_lines(path)
+    assert rest == b"", "half a line stays"
+    kinds = [x["kind"] for x in records.verify(lines)]
+    assert kinds.count("stdout") > 100 and "end" not in kinds
+    assert os.listdir(path.parent) == ["trace.jsonl"], "half a document stays"
+
+
+def test_no_room_for_the_first_line(ssb, small_disk):
+    ssb.run("--", "true", env=small_disk).ok()
+    place = pathlib.Path(small_disk["XDG_STATE_HOME"])
+    with open(place / "ballast", "wb", buffering=0) as f:
+        with pytest.raises(OSError):
+            while True:
+                f.write(bytes(4096))
+    r = ssb.run("--", "echo", "ran", env=small_disk)
+    assert r.code == 125 and b"ran" not in r.out and "No space left" in r.errors, repr(r)
+    (place / "ballast").unlink()
+    ssb.run("--", "true", env=small_disk).ok()
+
+
+def test_closed_state_directory(user):
+    place = user.mkdir("closed", 0o500)
+    r = user.run("--", "echo", "ran", env={"XDG_STATE_HOME": str(place)})
+    assert r.code == 125 and b"ran" not in r.out and "Permission denied" in r.errors, repr(r)
+    assert "XDG_STATE_HOME" in r.errors
+    place.chmod(0o700)
+    user.run("--", "true", env={"XDG_STATE_HOME": str(place)}).ok()
+    (place / "skillsandbox/runs").chmod(0o500)
+    r = user.run("--", "echo", "ran", env={"XDG_STATE_HOME": str(place)})
+    assert r.code == 125 and b"ran" not in r.out, repr(r)
+
+
+def test_read_only_state_directory(ssb, mounts):
+    """Also for root, whom no mode stops."""
+    place = ssb.mkdir("ro")
+    mounts("tmpfs", "ro", place, flags=1)
+    r = ssb.run("--", "echo", "ran", env={"XDG_STATE_HOME": str(place)})
+    assert r.code == 125 and b"ran" not in r.out and "Read-only file system" in r.errors
+
+
+def test_a_key_that_others_can_read(ssb):
+    ssb.run("--", "true").ok()
+    key = ssb.state / "skillsandbox/trace.key"
+    key.chmod(0o644)
+    r = ssb.run("--", "echo", "ran")
+    assert r.code == 125 and b"ran" not in r.out and "trace.key" in r.errors
+    key.chmod(0o600)
+    ssb.run("--", "true").ok()
+
+
+def test_the_record_goes_during_the_run(ssb):
+    """Removed by the owner: the run ends as it would have, and says so."""
+    p = ssb.popen([ssb.binary, "run", "--", "sh", "-c", "echo begun; read x; exit 3"],
+                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert p.stdout.readline() == b"begun\n"
+    deadline = time.monotonic() + 10
+    while not list((ssb.state / "skillsandbox/runs").glob("*/trace.json.part")):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    for path in records.paths(ssb):
+        path.unlink()
+        for other in path.parent.glob("*"):
+            other.unlink()
+        path.parent.rmdir()
+    _, err = p.communicate(b"\n", timeout=20)
+    assert p.returncode == 125 and b"trace" in err

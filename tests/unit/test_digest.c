@@ -1,0 +1,248 @@
+/* The digests of a directory: what sha256sum says, no symlink followed, and a
+ * cache that is right or ignored. */
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "audit/digest.h"
+#include "audit/digest_walk.h"
+#include "audit/trace_limits.h"
+#include "base/own.h"
+
+static char tmp[64]; /* state/ and skill/ */
+static char members[DIGEST_LIST_BYTES + 2048];
+
+static int sh(const char *command)
+{
+	char line[1024];
+
+	snprintf(line, sizeof(line), "cd %s && { %s; }", tmp, command);
+	pid_t pid = fork();
+	if (pid == 0) {
+		execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+		_exit(127);
+	}
+	int status = -1;
+	return waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(tmp, sizeof(tmp), "/tmp/test-digest-XXXXXX");
+	return mkdtemp(tmp) != NULL ? sh("mkdir -m 700 state skill && cd skill && echo one >a && "
+	                                 "mkdir b && echo two >b/c && touch empty && "
+	                                 "ln -s /etc/passwd link && mkfifo pipe && "
+	                                 "touch -d '1 hour ago' a b/c empty")
+	                            : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return sh("cd / && rm -rf $OLDPWD");
+}
+
+static int open_in(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", tmp, name);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static const char *walk_with(int stop_now)
+{
+	volatile sig_atomic_t stop = stop_now;
+	auto_buf out;
+	auto_fd dir = open_in("skill");
+	auto_fd state = open_in("state");
+
+	buf_init(&out, DIGEST_LIST_BYTES + 1024);
+	digest_walk(dir, state, &stop, &out);
+	assert_false(out.failed);
+	snprintf(members, sizeof(members), "{%.*s}", (int)out.len, out.data);
+	return members;
+}
+
+static const char *walk(void)
+{
+	return walk_with(0);
+}
+
+/* `d` is what was said last. */
+static void check(const char *condition)
+{
+	static const char program[] = "import hashlib, json, sys\n"
+	                              "h = lambda t: hashlib.sha256(t.encode()).hexdigest()\n"
+	                              "d = json.loads(sys.argv[1])\n"
+	                              "sys.exit(0 if eval(sys.argv[2]) else 1)\n";
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execl("/usr/bin/python3", "python3", "-I", "-c", program, members, condition,
+		      (char *)NULL);
+		_exit(127);
+	}
+	int status = -1;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (status != 0) {
+		fail_msg("not so: %s\n%.2000s", condition, members);
+	}
+}
+
+static void test_what_is_said(void **state)
+{
+	(void)state;
+	walk();
+	check("d['files'] == [['a', h('one\\n')], ['b/c', h('two\\n')], ['empty', h('')], "
+	      "['link', h('/etc/passwd'), 'symlink']]");
+	check("d['count'] == 4 and d['bytes'] == 8 and 'incomplete' not in d");
+	assert_int_equal(sh("rm skill/link && cd skill && find . -type f -printf '%P\\0' | "
+	                    "LC_ALL=C sort -z | xargs -0 sha256sum -z | sha256sum >../want"),
+	                 0);
+	walk();
+	char want[80] = "", path[128];
+	snprintf(path, sizeof(path), "%s/want", tmp);
+	auto_file f = fopen(path, "r");
+	assert_non_null(f);
+	assert_non_null(fgets(want, 65, f));
+	assert_non_null(strstr(members, want));
+}
+
+/* What has just been written might change within the same tick of the clock. */
+static void test_young_files_are_read_again(void **state)
+{
+	(void)state;
+	walk();
+	walk();
+	check("d['cached'] == 0");
+	sleep(3);
+	walk();
+	walk();
+	check("d['cached'] == 3");
+	assert_int_equal(sh("echo ONE >skill/a"), 0); /* same size */
+	walk();
+	check("d['cached'] == 2 and d['files'][0][1] == h('ONE\\n')");
+	/* mtime put back: ctime tells. */
+	sleep(3);
+	walk();
+	walk();
+	check("d['cached'] == 3");
+	assert_int_equal(sh("echo TWO >skill/b/c; touch -r skill/empty skill/b/c"), 0);
+	walk();
+	check("d['cached'] == 2 and d['files'][1][1] == h('TWO\\n')");
+}
+
+static void test_wrong_caches(void **state)
+{
+	(void)state;
+	static const char *const wrong[] = {
+		"truncate -s 100 $f",
+		"truncate -s +72 $f",
+		"printf x | dd of=$f bs=1 seek=70 conv=notrunc",
+		"printf '\\377\\377\\377\\377' | dd of=$f bs=1 seek=8 conv=notrunc",
+		"printf XX | dd of=$f conv=notrunc",
+		": >$f",
+		"rm $f && mkfifo $f",
+		"rm $f && ln -s /dev/zero $f",
+		"rm $f && mkdir $f",
+	};
+	char command[256];
+
+	sleep(3);
+	walk();
+	walk();
+	check("d['cached'] == 3"); /* control */
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		snprintf(command, sizeof(command),
+		         "f=$(echo state/digests/*) && { %s; } 2>/dev/null", wrong[i]);
+		assert_int_equal(sh(command), 0);
+		walk();
+		check("d['cached'] == 0 and d['count'] == 4 and d['files'][0][1] == h('one\\n')");
+		assert_int_equal(sh("rmdir state/digests/* 2>/dev/null; true"), 0);
+		walk();
+		walk();
+		check("d['cached'] == 3");
+	}
+}
+
+static void test_stopped(void **state)
+{
+	(void)state;
+	sleep(3);
+	walk();
+	walk_with(1);
+	check("d['incomplete'] and d['files_digest'] is None");
+	walk(); /* what was known is not lost by it */
+	check("d['cached'] == 3 and 'incomplete' not in d");
+}
+
+static void test_hostile_directories(void **state)
+{
+	(void)state;
+	/* Names that are not UTF-8, a list too long for a line, a place too deep. */
+	assert_int_equal(sh("cd skill && : >\"$(printf 'x\\377\\n\\033')\" && "
+	                    "i=0; while [ $i -lt 1500 ]; do : >f$i; i=$((i+1)); done"),
+	                 0);
+	walk();
+	check("d['count'] == 1505 and d['files_cut'] and 300 < len(d['files']) < 1505");
+	check("d['files_digest'].startswith('sha256:')");
+	assert_int_equal(sh("cd skill && rm f* && i=0; while [ $i -lt 70 ]; do mkdir d && cd d; "
+	                    "i=$((i+1)); done; : >deep"),
+	                 0);
+	walk();
+	check("d['incomplete'] and d['files_digest'] is None and d['count'] == 5");
+	check("d['files'][-1][0] == 'x\\udcff\\n\\x1b'");
+}
+
+/* The process: it says what the walk says, in time or not at all. */
+static void test_process(void **state)
+{
+	(void)state;
+	struct digest d = DIGEST_NONE;
+	auto_buf out;
+	auto_fd dir = open_in("skill");
+	char state_dir[128];
+
+	buf_init(&out, sizeof(members));
+	assert_false(digest_finish(&d, 0, &out)); /* none was started */
+	snprintf(state_dir, sizeof(state_dir), "%s/state", tmp);
+	digest_start(&d, dir, state_dir);
+	assert_true(digest_finish(&d, 20000, &out));
+	walk();
+	assert_int_equal(out.len, strlen(members) - 2);
+	assert_memory_equal(out.data, members + 1, out.len);
+
+	digest_start(&d, dir, state_dir); /* never finished: nothing stays behind */
+	pid_t pid = d.pid;
+	digest_stop(&d);
+	assert_int_equal(kill(pid, 0), -1);
+
+	buf_reset(&out);
+	digest_start(&d, -1, state_dir); /* it cannot begin */
+	assert_true(digest_finish(&d, 20000, &out));
+	assert_int_equal(out.len, 0);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_what_is_said), TEST(test_young_files_are_read_again),
+		TEST(test_wrong_caches), TEST(test_stopped),
+		TEST(test_process),      TEST(test_hostile_directories),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,466 @@
+/* Events into the record and the document: members, repeats, caps, failures. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "audit/trace.h"
+#include "audit/trace_limits.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/clock.h"
+
+static char tmp[64];
+static char path[PATH_MAX];       /* trace.json of the last run */
+static char record[PATH_MAX + 1]; /* and its trace.jsonl */
+
+static int sh(const char *command)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execl("/bin/sh", "sh", "-c", command, "sh", tmp, (char *)NULL);
+		_exit(127);
+	}
+	int status = -1;
+	return waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(tmp, sizeof(tmp), "/dev/shm/test-trace-XXXXXX");
+	return mkdtemp(tmp) != NULL ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return sh("rm -rf \"$1\"");
+}
+
+static struct owner owner;
+static struct ssb_plan plan = {
+	.name = "weather", .version = "1.0.0", .workdir = "/skill", .home = "/home/u"
+};
+
+static struct trace *begin(void)
+{
+	struct ssb_error err = { 0 };
+	struct trace *t = NULL;
+
+	owner = (struct owner){ .home = "/home/u", .state_dir = tmp };
+	if (trace_open(&plan, &owner, &t, &err) != 0) {
+		fail_msg("%s: %s", err.where, err.text);
+	}
+	snprintf(path, sizeof(path), "%s", trace_path(t));
+	snprintf(record, sizeof(record), "%sl", path);
+	return t;
+}
+
+static void finish(struct trace *t)
+{
+	struct ssb_result result = { .exit_status = 3, .duration_us = 5, .stdout_bytes = 11 };
+	struct ssb_error err = { 0 };
+
+	if (trace_close(t, NULL, &result, &err) != 0) {
+		fail_msg("%s: %s", err.where, err.text);
+	}
+	trace_free(t);
+}
+
+/* `d` is the document, `r` the lines of the record, whose chain holds. */
+static void check(const char *condition)
+{
+	static const char program[] =
+	        "import hashlib, json, sys\n"
+	        "d = json.load(open(sys.argv[1], encoding='utf-8')) if sys.argv[1] else None\n"
+	        "last, r = bytes(32), []\n"
+	        "for line in open(sys.argv[2], 'rb'):\n"
+	        "    last = hashlib.sha256(last + line[:-76]).digest()\n"
+	        "    assert line[-67:-3] == last.hex().encode() and len(line) <= 65536\n"
+	        "    r.append(json.loads(line))\n"
+	        "    assert r[-1]['seq'] == len(r) - 1\n"
+	        "end = r[-2]\n"
+	        "sys.exit(0 if eval(sys.argv[3]) else 1)\n";
+	struct stat st;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execl("/usr/bin/python3", "python3", "-I", "-c", program,
+		      stat(path, &st) == 0 ? path : "", record, condition, (char *)NULL);
+		_exit(127);
+	}
+	int status = -1;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (status != 0) {
+		fail_msg("not so: %s", condition);
+	}
+}
+
+static struct event attempt(const char *name)
+{
+	return (struct event){ .kind = EV_FILE_BLOCKED,
+		               .status = STATUS_DENIED,
+		               .violation = true,
+		               .op = "open",
+		               .pid = 7,
+		               .ppid = 2,
+		               .program = { "/usr/bin/cat", 12 },
+		               .path = { name, strlen(name) },
+		               .mode = "read",
+		               .reason = "credential_store",
+		               .error = EACCES };
+}
+
+static void more_members(struct json *j, void *arg)
+{
+	json_kstr(j, "extra", arg);
+}
+
+static void test_members(void **state)
+{
+	(void)state;
+	static const struct bytes args[] = { { "git", 3 }, { "a\0b\xff", 4 } };
+	struct trace *t = begin();
+	struct event e = attempt("/home/u/.ssh/id_rsa");
+	e.raw = (struct bytes){ "../.ssh/id_rsa", 14 };
+	e.path2 = (struct bytes){ "/x\xff", 3 };
+	e.rule = "skillsandbox.yaml:12:7";
+	e.remedy = "--read ~/.ssh";
+	trace_add(t, &e);
+	trace_add(t, &(struct event){ .kind = EV_NETWORK_EGRESS_BLOCKED,
+	                              .status = STATUS_DENIED,
+	                              .op = "connect",
+	                              .address = "10.0.0.1",
+	                              .port = 443,
+	                              .protocol = "tcp",
+	                              .error = 4095,
+	                              .more = more_members,
+	                              .more_arg = "x" });
+	trace_add(t, &(struct event){ .kind = EV_PROCESS_SPAWNED,
+	                              .status = STATUS_FACT,
+	                              .op = "exec",
+	                              .path = { "/usr/bin/git", 12 },
+	                              .args = args,
+	                              .n_args = 2 });
+	finish(t);
+	check("r[1]['data'] == d['events'][0]['data'] == {'op': 'open', 'status': 'denied', "
+	      "'pid': 7, 'ppid': 2, 'program': '/usr/bin/cat', 'path': '/home/u/.ssh/id_rsa', "
+	      "'path2': '/x\\udcff', 'raw': '../.ssh/id_rsa', 'mode': 'read', "
+	      "'rule': 'skillsandbox.yaml:12:7', 'reason': 'credential_store', "
+	      "'error': 'EACCES', 'remedy': '--read ~/.ssh'}");
+	check("r[1]['violation'] is True and 'violation' not in r[2]");
+	check("r[2]['data'] == {'op': 'connect', 'status': 'denied', 'address': '10.0.0.1', "
+	      "'port': 443, 'protocol': 'tcp', 'error': 4095, 'extra': 'x'}");
+	check("r[2]['message'] == 'connect 10.0.0.1:443: denied'");
+	check("r[3]['data']['args'] == ['git', 'a\\0b\\udcff']");
+	check("d['events'][2]['message'] == r[3]['message'] == 'exec /usr/bin/git'");
+	check("set(d['events'][0]) == {'timestamp', 'kind', 'message', 'data'}");
+	check("d['policy_violations'] == [d['events'][0]]");
+	check("[x['kind'] for x in r[-2:]] == ['end', 'signature']");
+	check("end['counters'] == {'events': 3, 'violations': 1, 'dropped': 0, 'repeats': 0, "
+	      "'unreadable': 0, 'stdout_bytes': 11, 'stderr_bytes': 0}");
+	check("end['exit_code'] == 3 and end['end'] == 'exited' and end['duration_us'] == 5");
+}
+
+static void test_repeats_are_counted(void **state)
+{
+	(void)state;
+	struct trace *t = begin();
+
+	for (int i = 0; i < 5; i++) {
+		struct event a = attempt("/a");
+		struct event b = attempt("/b");
+		a.pid = 100 + i; /* who does it again does not matter */
+		trace_add(t, &a);
+		trace_add(t, &b);
+		trace_event(t, EV_STDOUT, "same", 4); /* no attempt: every one is told */
+	}
+	struct event c = attempt("/c");
+	trace_add(t, &c);
+	assert_int_equal(trace_violations(t), 11);
+	finish(t);
+	check("[x['data']['path'] for x in r if 'data' in x] == ['/a', '/b', '/c']");
+	check("len([x for x in r if x['kind'] == 'stdout']) == 5");
+	check("sorted((x['repeat_of'], x['count'], x['kind']) for x in r if 'repeat_of' in x) == "
+	      "[(1, 4, 'file_blocked'), (2, 4, 'file_blocked')]");
+	check("all(r[x['repeat_of']]['time'] == x['first'] <= x['last'] <= x['time'] "
+	      "for x in r if 'repeat_of' in x)");
+	check("end['counters']['repeats'] == 8 and end['counters']['violations'] == 11");
+	check("end['summary']['total_enforcements'] == 11");
+	check("len(d['policy_violations']) == 3 and d['counters']['violations_dropped'] == 0");
+}
+
+static void test_too_many_kinds_of_attempts(void **state)
+{
+	(void)state;
+	const int names = 3 * FOLD_ENTRIES;
+	char name[32];
+	struct trace *t = begin();
+
+	for (int i = 0; i < names; i++) {
+		snprintf(name, sizeof(name), "/%d", i);
+		struct event e = attempt(name);
+		trace_add(t, &e);
+		trace_add(t, &e);
+	}
+	finish(t);
+	check("sum(x['count'] for x in r if 'repeat_of' in x) == 12288 == "
+	      "end['counters']['repeats'] and end['counters']['events'] == 12288");
+	check("all('path' in r[x['repeat_of']]['data'] for x in r if 'repeat_of' in x)");
+}
+
+static void test_long_events_are_cut(void **state)
+{
+	(void)state;
+	static char text[MAX_PATH_BYTES];
+	static struct bytes args[TRACE_MAX_ARGS + 1];
+	struct trace *t = begin();
+
+	memset(text, '\x01', sizeof(text)); /* six bytes each */
+	struct bytes all = { text, sizeof(text) };
+	struct event e = attempt("/a");
+	e.path = e.path2 = e.raw = e.program = all;
+	trace_add(t, &e);
+	e.path2 = e.raw = e.program = (struct bytes){ 0 };
+	trace_add(t, &e); /* at the cap of a path: whole */
+	for (size_t i = 0; i < ARRAY_LEN(args); i++) {
+		args[i] = (struct bytes){ "abc", 3 };
+	}
+	trace_add(t, &(struct event){ .kind = EV_PROCESS_SPAWNED,
+	                              .status = STATUS_FACT,
+	                              .op = "exec",
+	                              .args = args,
+	                              .n_args = TRACE_MAX_ARGS });
+	trace_add(t, &(struct event){ .kind = EV_PROCESS_SPAWNED,
+	                              .status = STATUS_FACT,
+	                              .op = "exec",
+	                              .args = args,
+	                              .n_args = TRACE_MAX_ARGS + 1 });
+	args[0] = all;
+	args[1] = all;
+	args[2] = all;
+	trace_add(t, &(struct event){ .kind = EV_PROCESS_SPAWNED,
+	                              .status = STATUS_FACT,
+	                              .op = "exec",
+	                              .args = args,
+	                              .n_args = 3 });
+	finish(t);
+	check("r[1]['data']['cut'] and r[1]['data']['path'] == '\\1' * 1021 + '\\u2026'");
+	check("r[2]['data']['path'] == '\\1' * 4096 and 'cut' not in r[2]['data']");
+	check("r[3]['data']['args'] == ['abc'] * 256 and 'args_cut' not in r[3]['data']");
+	check("r[4]['data']['args'] == ['abc'] * 256 and r[4]['data']['args_cut']");
+	check("sum(map(len, r[5]['data']['args'])) == 8192 and r[5]['data']['args_cut']");
+	check("end['counters']['dropped'] == 0");
+}
+
+static void test_line_cap(void **state)
+{
+	(void)state;
+	/* The first line is no event; one more than fit is dropped. */
+	const int most = TRACE_MAX_LINES - TRACE_RESERVE_LINES - 1;
+	char name[32];
+	struct trace *t = begin();
+
+	for (int i = 0; i < most + 1; i++) {
+		if (i < FOLD_ENTRIES) {
+			snprintf(name, sizeof(name), "/%d", i);
+			struct event e = attempt(name);
+			e.violation = false;
+			trace_add(t, &e);
+		} else {
+			trace_event(t, EV_STDOUT, "x", 1);
+		}
+	}
+	/* Past the cap repeats still count, and the end has its place. */
+	struct event again = attempt("/4095");
+	again.violation = false;
+	trace_add(t, &again);
+	trace_eventf(t, EV_EXIT_CODE, "0");
+	finish(t);
+	check("end['counters']['dropped'] == 1 and end['counters']['repeats'] == 1 and "
+	      "end['counters']['events'] == 195840 and r[-1]['kind'] == 'signature'");
+}
+
+static void test_byte_cap(void **state)
+{
+	(void)state;
+	static char text[MAX_PATH_BYTES];
+	struct trace *t = begin();
+
+	memset(text, '\x01', sizeof(text));
+	for (int i = 0; i < 3000; i++) { /* 49 KB each */
+		trace_add(t, &(struct event){ .kind = EV_STDOUT,
+		                              .message = { text, sizeof(text) },
+		                              .path = { text, sizeof(text) } });
+	}
+	trace_eventf(t, EV_EXIT_CODE, "0");
+	finish(t);
+	struct stat st;
+	assert_int_equal(stat(record, &st), 0);
+	assert_true((size_t)st.st_size < TRACE_MAX_BYTES);
+	assert_true((size_t)st.st_size > TRACE_MAX_BYTES - TRACE_RESERVE_BYTES - 65536);
+	check("end['counters']['dropped'] + end['counters']['events'] == 3001 and "
+	      "end['counters']['dropped'] > 100 and r[-3]['kind'] == 'exit_code'");
+}
+
+static void test_layers_once(void **state)
+{
+	(void)state;
+	struct layer_report layers[LAYER_COUNT] = { 0 };
+	struct ssb_error err = { 0 };
+	struct trace *t = begin();
+
+	layers[LAYER_SECCOMP] = (struct layer_report){ LAYER_ON, "profile default" };
+	trace_layers(t, layers);
+	trace_event(t, EV_STDOUT, "x", 1);
+	assert_int_equal(trace_close(t, layers, NULL, &err), 0);
+	trace_free(t);
+	check("[x['kind'] for x in r] == ['run', 'layers', 'stdout', 'end', 'signature']");
+	check("r[1]['layers'] == d['layers'] and len(d['layers']) == 8");
+	check("end['end'] == 'failed' and end['exit_code'] is None and end['summary'] is None");
+}
+
+static void test_waiting_lines(void **state)
+{
+	(void)state;
+	struct trace *t = begin();
+	struct ssb_error err = { 0 };
+	struct stat before, after;
+
+	assert_int_equal(trace_sync(t, &err), 0);
+	trace_settle(t);
+	assert_int_equal(trace_due(t), 0);
+	assert_int_equal(stat(record, &before), 0);
+	trace_event(t, EV_STDOUT, "x", 1);
+	assert_true(trace_due(t) > clock_ms() && trace_due(t) <= clock_ms() + RECORD_WAIT_MS);
+	trace_tick(t); /* too early */
+	assert_int_equal(stat(record, &after), 0);
+	assert_int_equal(before.st_size, after.st_size);
+	struct event e = attempt("/a");
+	trace_add(t, &e); /* does not wait */
+	assert_true(trace_due(t) <= clock_ms());
+	trace_tick(t);
+	assert_int_equal(stat(record, &after), 0);
+	assert_true(after.st_size > before.st_size);
+	assert_int_equal(trace_due(t), 0);
+	finish(t);
+}
+
+static void test_lock(void **state)
+{
+	(void)state;
+	struct trace *t = begin();
+
+	trace_settle(t);
+	auto_fd fd = open(record, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), -1);
+	assert_int_equal(errno, EWOULDBLOCK);
+	finish(t);
+	assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), 0);
+}
+
+static void test_broken(void **state)
+{
+	(void)state;
+	struct rlimit old;
+	struct ssb_error err = { 0 };
+	struct stat st;
+	struct trace *t = begin();
+	char part[PATH_MAX + 8];
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(trace_sync(t, &err), 0);
+	trace_settle(t);
+	assert_int_equal(stat(record, &st), 0);
+	struct rlimit small = { (rlim_t)st.st_size + 400, old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_false(trace_broken(t));
+	for (int i = 0; i < 5; i++) {
+		trace_violation(t, EV_POLICY_VIOLATION, "number %d", i);
+	}
+	trace_tick(t);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_true(trace_broken(t));
+	assert_int_equal(trace_failure(t)->sys_errno, EFBIG);
+	assert_int_equal(trace_close(t, NULL, NULL, &err), -1);
+	assert_int_equal(err.sys_errno, EFBIG);
+	trace_free(t);
+	/* What was written holds; the half document is gone. */
+	check("d is None and [x['kind'] for x in r] == ['run', 'policy_violation', "
+	      "'policy_violation']");
+	snprintf(part, sizeof(part), "%s.part", path);
+	assert_int_equal(stat(part, &st), -1);
+}
+
+/* A key that is not the owner's alone stops the run before it starts. */
+static void test_key(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct trace *t = begin();
+
+	finish(t);
+	assert_int_equal(sh("chmod 644 \"$1/trace.key\""), 0);
+	t = NULL;
+	assert_int_equal(trace_open(&plan, &owner, &t, &err), -1);
+	assert_null(t);
+	assert_int_equal(sh("chmod 600 \"$1/trace.key\""), 0);
+	finish(begin());
+}
+
+/* A plan that is larger than a line: its digest is there, and the document. */
+static void test_large_plan(void **state)
+{
+	(void)state;
+	static char arg[40000];
+	char *argv[] = { "cmd", arg, arg, NULL };
+
+	memset(arg, 'x', sizeof(arg) - 1);
+	plan.argv = (struct string_list){ argv, 2 };
+	finish(begin());
+	check("r[0]['plan']['argv'] == d['plan']['argv'] and 'plan_cut' not in r[0]");
+	plan.argv.n = 3;
+	finish(begin());
+	check("r[0]['plan'] is None and r[0]['plan_cut'] and len(d['plan']['argv']) == 3");
+	check("r[0]['plan_digest'] == 'sha256:' + hashlib.sha256(json.dumps(d['plan'], "
+	      "separators=(',', ':')).encode()).hexdigest()");
+	plan.argv.n = 0;
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_members),
+		TEST(test_repeats_are_counted),
+		TEST(test_too_many_kinds_of_attempts),
+		TEST(test_long_events_are_cut),
+		TEST(test_line_cap),
+		TEST(test_byte_cap),
+		TEST(test_layers_once),
+		TEST(test_waiting_lines),
+		TEST(test_lock),
+		TEST(test_broken),
+		TEST(test_key),
+		TEST(test_large_plan),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
