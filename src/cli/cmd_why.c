@@ -8,42 +8,10 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "cli/record.h"
+#include "cli/remedy.h"
 #include "cli/view.h"
 
 #define SUMMARY_ITEMS 5
-
-/* The stable codes of the records, for people. An unknown one is shown as it
- * is. */
-static const struct {
-	const char *code;
-	const char *text;
-} REASONS[] = {
-	{ "outside_plan", "neither the manifest nor the owner grants this place" },
-	{ "credential_store", "credentials are kept there; only the owner can grant it" },
-	{ "other_home", "this is somebody's home; only the owner can grant it" },
-	{ "read_only", "granted for reading only" },
-	{ "undeclared_address", "no rule leads to this address" },
-	{ "undeclared_port", "the host is declared, this port is not" },
-	{ "unknown_name", "no rule declares this name" },
-	{ "guarded", "the name leads to a private address" },
-	{ "profile", "the profile of system calls does not have it" },
-	{ "attack", "a system call that only an attack needs" },
-	{ "no_sni", "the connection does not say which host it wants" },
-	{ "other_sni", "the connection asks for another host than the declared one" },
-	{ "other_host", "the request asks for another host than the declared one" },
-	{ "too_many_connections", "more connections than max_connections allows" },
-	{ "byte_limit", "more bytes than the limit of the manifest allows" },
-};
-
-static const char *reason_text(const char *code)
-{
-	for (size_t i = 0; i < ARRAY_LEN(REASONS); i++) {
-		if (strcmp(REASONS[i].code, code) == 0) {
-			return REASONS[i].text;
-		}
-	}
-	return NULL;
-}
 
 static const char *or_empty(const char *s)
 {
@@ -59,7 +27,7 @@ static void why_row(struct buf *out, const char *name, const char *text)
 
 static void why_item(struct buf *out, size_t number, const struct view_item *i)
 {
-	const char *reason = reason_text(or_empty(i->reason));
+	const char *reason = remedy_reason(or_empty(i->reason));
 	char times[48];
 
 	buf_addf(out, "%zu. ", number);
@@ -82,7 +50,7 @@ static void why_item(struct buf *out, size_t number, const struct view_item *i)
 		why_row(out, "but", "it was NOT prevented");
 	}
 	why_row(out, "to allow",
-	        or_empty(i->remedy)[0] != '\0' ? i->remedy : "nothing: this cannot be granted");
+	        or_empty(i->remedy)[0] != '\0' ? i->remedy : "nothing that the owner could say");
 }
 
 static void why_json(struct buf *out, const struct view *v)

@@ -266,8 +266,9 @@ static void message_of(struct buf *out, const struct line *l)
 
 	if (strcmp(l->kind, "run") == 0) {
 		render_text(out, line_get(l, "skill_name"), "?");
-		buf_addc(out, ' ');
-		render_text(out, line_get(l, "skill_version"), "");
+		const struct json_node *version = line_get(l, "skill_version");
+		buf_adds(out, json_is(version, JSON_STRING) && version->len > 0 ? " " : "");
+		render_text(out, version, "");
 	} else if (strcmp(l->kind, "end") == 0) {
 		message_end(out, l);
 	} else if (strcmp(l->kind, "layers") == 0) {

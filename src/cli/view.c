@@ -1,12 +1,14 @@
 #include "cli/view.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "cli/remedy.h"
 
 #define TABLE_SIZE  ((size_t)4 * MAX_VIEW_ITEMS) /* a power of two */
 #define TEXT_BYTES  ((size_t)4096)
@@ -32,6 +34,28 @@ static char *text_of(const struct line *l, const char *name)
 
 	buf_init(&out, TEXT_BYTES);
 	render_text(&out, line_get(l, name), "");
+	return out.failed ? strdup("...") : buf_steal(&out);
+}
+
+static char *remedy_of(const struct line *l)
+{
+	auto_buf out;
+
+	buf_init(&out, 4 * TEXT_BYTES);
+	remedy_text(&out, l);
+	return out.failed ? strdup("") : buf_steal(&out);
+}
+
+static char *rule_of(const struct line *l)
+{
+	auto_buf out;
+	int64_t at = json_integer(line_get(l, "rule_line"), 0);
+
+	buf_init(&out, TEXT_BYTES);
+	render_text(&out, line_get(l, "rule"), "");
+	if (at > 0) {
+		buf_addf(&out, " (line %" PRId64 " of the manifest)", at);
+	}
 	return out.failed ? strdup("...") : buf_steal(&out);
 }
 
@@ -72,9 +96,9 @@ static void fill_denied(struct view_item *i, const struct line *l)
 
 	i->program = text_of(l, "program");
 	i->reason = text_of(l, "reason");
-	i->rule = text_of(l, "rule");
+	i->rule = rule_of(l);
 	i->error = text_of(l, "error");
-	i->remedy = text_of(l, "remedy");
+	i->remedy = remedy_of(l);
 	i->first = text_of(l, "time");
 	i->let_through = status != NULL && strcmp(status, "denied") != 0;
 }

@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import uuid
 
 from cryptography.hazmat.primitives import serialization
@@ -26,11 +27,6 @@ def body(seq, kind, members, time=None):
             "mono": seq * 1000, "kind": kind}
     text = json.dumps({**head, **members}, separators=(",", ":"), ensure_ascii=False)
     return text[:-1].encode("utf-8", "surrogatepass")
-
-
-def escape_bytes(text):
-    """What is not UTF-8 (os.fsdecode) as the writer has it: \\udcXX."""
-    return json.loads(json.dumps(text))
 
 
 def chain(bodies, start=bytes(32)):
@@ -117,17 +113,22 @@ class Record:
                 for i, (kind, members) in enumerate(self.kinds)]
 
     def lines(self, started=None):
-        lines, head = chain(self.bodies(started))
-        return lines + ([sign(len(lines), head, self.seed)] if self.signed else [])
+        lines, _ = chain(self.bodies(started))
+        return lines + ([sign(len(lines), lines[-1], self.seed)] if self.signed else [])
 
     def text(self, started=None):
         return b"".join(self.lines(started))
 
 
-def sign(seq, end_hash, seed=SEED):
+def sign(seq, end, seed=SEED):
+    """The line after `end`, at the time of that one."""
     key, public = keypair(seed)
-    b = body(seq, "signature", {"key": public, "signature": key.sign(end_hash).hex()})
-    return chain([b], end_hash)[0][0]
+    end_hash = bytes.fromhex(end[-67:-3].decode())
+    time, mono = re.match(rb'\{"seq":\d+,"time":"([^"]*)","mono":(\d+)', end).groups()
+    head = {"seq": seq, "time": time.decode(), "mono": int(mono), "kind": "signature"}
+    text = json.dumps({**head, "key": public, "signature": key.sign(end_hash).hex()},
+                      separators=(",", ":"))
+    return chain([text[:-1].encode()], end_hash)[0][0]
 
 
 class State:

@@ -42,8 +42,8 @@ def test_verify_says_what_it_found(ssb):
 def rechain(lines, at, bodies, sign=None):
     """The record anew from `at` on; the old signature stays unless `sign`."""
     start = bytes(32) if at == 0 else bytes.fromhex(lines[at - 1][-67:-3].decode())
-    new, head = records.chain(bodies[at:], start)
-    return lines[:at] + new + [records.sign(len(bodies), head, sign) if sign else lines[-1]]
+    new, _ = records.chain(bodies[at:], start)
+    return lines[:at] + new + [records.sign(len(bodies), new[-1], sign) if sign else lines[-1]]
 
 
 def flip(line, at):
@@ -82,6 +82,14 @@ def tampered(record, other):
             gone = [re.sub(rb'"seq":\d+', b'"seq":%d' % k, b) for k, b in
                     enumerate(bodies[:i] + bodies[i + 1:])]
             yield "remove, number and chain anew", i, join(rechain(lines, 0, gone)), -1
+    end_hash = bytes.fromhex(lines[-2][-67:-3].decode())
+    for a, b in ((b'"time":"2026', b'"time":"2025'), (b'"mono":', b'"mono":1'),
+                 (b'"signature":"', b'"signature": "'), (b'"kind"', b'"x":1,"kind"'),
+                 (b'","signature":"', b'","more":1,"signature":"')):
+        changed = lines[-1][:-76].replace(a, b)
+        assert changed != lines[-1][:-76]
+        yield (f"{b} in the signature, hashed anew", n - 1,
+               join(lines[:-1] + records.chain([changed], end_hash)[0]), n - 1)
     yield "append", n, join(lines) + lines[-1], n
     yield "append text", n, join(lines) + b"x", n
 
@@ -368,6 +376,26 @@ def test_why_explains_each_violation(ssb):
     harmless = Record(events=[("stdout", {"message": "hello"})])
     State(ssb).put(harmless)
     assert "nothing was denied" in ssb.ssb("why", harmless.id).ok().text
+
+
+def test_why_quotes_what_people_copy(ssb):
+    path = "/x/$(touch owned) 'a'"
+    record = Record(events=[
+        ("file_blocked", records.attempt("open", "denied", path, True, mode="read",
+                                         reason="credential_store", remedy="--read " + path)),
+        ("file_blocked", records.attempt("unlink", "denied", path, True, reason="outside_plan")),
+        ("network_egress_blocked", {"message": "x", "violation": True, "data": {
+            "name": "a.example.org", "protocol": "tls", "port": 8443, "reason": "not_declared"}}),
+        ("syscall_blocked", records.attempt("ptrace", "denied", None, True, reason="profile")),
+        ("syscall_blocked", records.attempt("bpf", "denied", None, True, reason="attack")),
+    ])
+    State(ssb).put(record)
+    remedies = [v["remedy"] for v in ssb.ssb("why", "--json", record.id).ok().json()]
+    quoted = "'/x/$(touch owned) '\\''a'\\'''"
+    assert remedies[0] == "--read " + quoted
+    assert remedies[1].startswith(f"--write {quoted}, or the path under permissions.filesystem.")
+    assert remedies[2].startswith("--net a.example.org:8443, or ")
+    assert remedies[3] == "--profile permissive" and remedies[4] == ""
 
 
 def test_what_was_not_prevented_is_said(ssb):
