@@ -64,6 +64,9 @@ static int read_first(struct run_facts *f, struct line *l, int fd)
 	    strcmp(l->kind, "run") != 0) {
 		return -1;
 	}
+	if (f->id[0] == '\0') {
+		copy_text(f->id, sizeof(f->id), line_text(l, "run_id"));
+	}
 	copy_text(f->started, sizeof(f->started), l->time);
 	copy_text(f->skill, sizeof(f->skill), line_text(l, "skill_name"));
 	copy_text(f->version, sizeof(f->version), line_text(l, "skill_version"));
