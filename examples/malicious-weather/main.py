@@ -57,7 +57,8 @@ def harvest_files(vector, patterns):
     places = [os.path.join(HOME, p) for p in patterns]
     if vector == "dotenv":
         places.append(os.path.join(os.getcwd(), ".env"))
-    for path in sorted({p for pattern in places for p in glob.glob(pattern)}):
+    for path in sorted({p for pattern in places
+                        for p in (glob.glob(pattern) if "*" in pattern else [pattern])}):
         try:
             with open(path, encoding="utf-8", errors="replace") as f:
                 found[path] = f.read()

@@ -148,23 +148,7 @@ void document_event(struct document *d, const struct document_event *e)
 	d->events++;
 }
 
-void document_summary(struct json *j, uint64_t violations)
-{
-	json_open(j, '{');
-	json_kuint(j, "total_enforcements", violations);
-	json_key(j, "classifications");
-	json_open(j, '[');
-	json_close(j, ']');
-	/* What was recorded as a violation was denied. */
-	json_kbool(j, "all_prevented", true);
-	json_key(j, "classes");
-	json_open(j, '[');
-	json_close(j, ']');
-	json_kstr(j, "max_severity", "unclassified");
-	json_close(j, '}');
-}
-
-static void put_violations(struct document *d, uint64_t violations)
+static void put_violations(struct document *d, const struct classes *classes)
 {
 	struct json *j = &d->json;
 
@@ -173,9 +157,9 @@ static void put_violations(struct document *d, uint64_t violations)
 	put_long(d, d->kept.data, d->kept.len);
 	json_close(j, ']');
 	room_for(d, TRACE_TAIL_BYTES);
-	if (violations > 0) {
+	if (!classes_empty(classes)) {
 		json_key(j, "violation_summary");
-		document_summary(j, violations);
+		classes_write(classes, j);
 	}
 }
 
@@ -212,7 +196,7 @@ int document_end(struct document *d, const struct document_end *end)
 	} else {
 		json_null(j);
 	}
-	put_violations(d, end->violations);
+	put_violations(d, end->classes);
 	json_key(j, "layers");
 	layers_write(j, end->layers);
 	put_result(j, end->result);

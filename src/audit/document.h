@@ -16,6 +16,7 @@
 #ifndef AUDIT_DOCUMENT_H
 #define AUDIT_DOCUMENT_H
 
+#include "audit/classes.h"
 #include "audit/event.h"
 #include "audit/layers.h"
 #include "audit/trace_file.h"
@@ -48,6 +49,7 @@ struct document_end {
 	const char *time;
 	const struct layer_report *layers; /* NULL: none were applied */
 	const struct ssb_result *result;   /* NULL: not even that is known */
+	const struct classes *classes;     /* of the events */
 	uint64_t violations;
 	uint64_t repeats;
 	uint64_t violations_repeated; /* of both */
@@ -62,8 +64,5 @@ void document_event(struct document *d, const struct document_event *e);
 int document_end(struct document *d, const struct document_end *end);
 /* Out of memory into the file, which settles it. */
 int document_flush(struct document *d);
-
-/* The attempts in short: an object. */
-void document_summary(struct json *j, uint64_t violations);
 
 #endif

@@ -158,6 +158,7 @@ void event_put_data(struct json *j, const struct event *e, bool narrow)
 	put_bytes(j, "path2", &e->path2, max);
 	put_bytes(j, "raw", &e->raw, max);
 	put_text(j, "mode", e->mode);
+	put_text(j, "name", e->name);
 	put_text(j, "address", e->address);
 	if (e->port != 0) {
 		json_kuint(j, "port", e->port);

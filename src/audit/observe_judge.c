@@ -89,6 +89,98 @@ static bool is_cache(const char *path)
 	       (end != NULL && (strncmp(end, ".pyc", 4) == 0));
 }
 
+/* Shells read them where they start; they are no secret that a skill would be
+ * after, and not there either. */
+static bool is_startup(const char *home, const char *path)
+{
+	static const char *const NAMES[] = { ".bashrc",      ".bash_profile", ".bash_login",
+		                             ".bash_logout", ".bash_aliases", ".profile",
+		                             ".zshrc",       ".zshenv",       ".zprofile",
+		                             ".config/fish" };
+	size_t n = covers(home, path);
+
+	for (size_t i = 0; n > 0 && path[n] == '/' && i < ARRAY_LEN(NAMES); i++) {
+		if (covers(NAMES[i], path + n + 1) > 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Tools look for the top of a project in every directory above the one they
+ * are in: names that mean nothing, in a directory that leads to a grant. */
+static bool is_project_mark(const struct ssb_plan *plan, const char *path)
+{
+	static const char *const NAMES[] = {
+		"package.json",
+		"node_modules",
+		".git",
+		"HEAD",
+		"pyproject.toml",
+		"setup.cfg",
+		"tox.ini",
+		"pytest.ini",
+		"go.mod",
+		"go.work",
+		"Cargo.toml",
+		".cargo",
+		".editorconfig",
+		"Makefile",
+		"tsconfig.json",
+		".hg",
+		".svn",
+		"pyvenv.cfg",
+		".gitignore",
+		".python-version",
+		".nvmrc",
+		"deno.json",
+		"pnpm-workspace.yaml",
+	};
+	const char *name = strrchr(path, '/') + 1;
+	size_t above = (size_t)(name - path) - 1;
+	bool known = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+		known = known || strcmp(name, NAMES[i]) == 0;
+	}
+	for (size_t i = 0; known && i < plan->n_grants; i++) {
+		const char *target = plan->grants[i].target;
+		if (strncmp(target, path, above) == 0 && target[above] == '/') {
+			return true;
+		}
+	}
+	return known && above == 0;
+}
+
+/* What only the supervisor's side of the sandbox has: memory and environment
+ * of its first process. The kernel would refuse it as well. */
+static bool is_other_process(const char *path)
+{
+	static const char *const NAMES[] = { "/proc/1/environ", "/proc/1/mem", "/proc/1/maps" };
+
+	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+		if (strcmp(path, NAMES[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Services that would do on the host what the skill cannot. */
+static bool is_host_service(const char *path)
+{
+	static const char *const NAMES[] = { "docker.sock", "containerd", "podman",
+		                             "crio",        "lxd.socket", "systemd/private" };
+	size_t n = covers("/run", path) > 0 ? 5 : covers("/var/run", path) > 0 ? 9 : 0;
+
+	for (size_t i = 0; n > 0 && strlen(path) > n && i < ARRAY_LEN(NAMES); i++) {
+		if (covers(NAMES[i], path + n) > 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static void refuse(struct judgement *j, const char *reason, int error, const char *flag,
                    const char *path)
 {
@@ -123,9 +215,12 @@ static void judge_missing(const struct ssb_plan *plan, const char *path, enum zo
 {
 	bool own = zone == ZONE_READ || zone == ZONE_WRITE;
 
-	if (!own && danger_named(plan->home, path) != NULL) {
+	if (!own && danger_named(plan->home, path) != NULL && !is_startup(plan->home, path)) {
 		refuse(j, "credential_store", ENOENT, "--read", path);
-	} else if (zone == ZONE_OUTSIDE) {
+	} else if (!own && is_host_service(path)) {
+		refuse(j, "host_service", ENOENT, "--read", path);
+		j->remedy = NULL;
+	} else if (zone == ZONE_OUTSIDE && !is_project_mark(plan, path)) {
 		refuse(j, other_home(path) ? "other_home" : "outside_plan", ENOENT, "--read", path);
 	}
 }
@@ -142,7 +237,10 @@ void observe_judge(struct observer *o, const struct resolved *at, bool write, st
 	enum zone zone = zone_of(plan, at->path, &rule);
 	bool writable = zone == ZONE_WRITE || zone == ZONE_PRIVATE || zone == ZONE_KERNEL;
 	ret->rule = rule != NULL ? rule : "view";
-	if (write && !writable) {
+	if (is_other_process(at->path)) {
+		refuse(ret, "other_process", EACCES, "", at->path);
+		ret->remedy = NULL; /* nobody should */
+	} else if (write && !writable) {
 		refuse_write(ret, at->path, zone);
 	} else if (!write && !at->exists) {
 		judge_missing(plan, at->path, zone, ret);

@@ -77,6 +77,7 @@ int trace_open(const struct ssb_plan *plan, const struct owner *owner, struct tr
 	t->digest = (struct digest)DIGEST_NONE;
 	record_init(&t->record);
 	document_init(&t->document, &t->file);
+	classes_init(&t->classes, plan->home);
 	buf_init(&t->message, MESSAGE_BYTES);
 	buf_init(&t->text, TEXT_BYTES);
 	if (draw_id(t->id, err) != 0 || trace_check_key(owner, err) != 0 ||
@@ -263,6 +264,7 @@ static bool fold_repeat(struct trace *t, const struct event *e, const struct fol
 	same->count++;
 	t->repeats++;
 	t->violations_repeated += e->violation;
+	classes_add(&t->classes, e, same->seq - 1);
 	return true;
 }
 
@@ -300,7 +302,11 @@ void trace_add(struct trace *t, const struct event *e)
 	if (!write_event(t, e)) {
 		t->dropped++;
 		t->document.events_dropped++;
-	} else if (e->status != STATUS_NONE) {
+		classes_add(&t->classes, e, CLASS_NO_LINE);
+		return;
+	}
+	classes_add(&t->classes, e, t->record.seq - 1);
+	if (e->status != STATUS_NONE) {
 		fold_enter(t, e, &key);
 	}
 }
@@ -376,6 +382,11 @@ size_t trace_violations(const struct trace *t)
 	return t->violations;
 }
 
+void trace_classes(const struct trace *t, char *out, size_t size, const char **ret_severity)
+{
+	classes_names(&t->classes, out, size, ret_severity);
+}
+
 const char *trace_id(const struct trace *t)
 {
 	return t->id;
@@ -418,6 +429,7 @@ int trace_close(struct trace *t, const struct layer_report layers[LAYER_COUNT],
 		return tell_failure(t, err);
 	}
 	end.time = record_time(&t->record);
+	end.classes = &t->classes;
 	end.violations = t->violations;
 	end.violations_repeated = t->violations_repeated;
 	end.repeats = t->repeats;

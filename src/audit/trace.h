@@ -61,6 +61,9 @@ bool trace_broken(const struct trace *t);
 const struct ssb_error *trace_failure(const struct trace *t);
 
 size_t trace_violations(const struct trace *t);
+/* What they amount to, the most severe first: "supply_chain_attack, ...", and
+ * the highest severity; both "" where there is no class (classes.h). */
+void trace_classes(const struct trace *t, char *out, size_t size, const char **ret_severity);
 const char *trace_id(const struct trace *t);
 const char *trace_path(const struct trace *t); /* final path of trace.json */
 

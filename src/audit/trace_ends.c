@@ -141,10 +141,10 @@ static void put_end(struct trace *t, const struct ssb_result *r)
 	json_kuint(j, "duration_us", r != NULL && !t->failed ? r->duration_us : t->record.mono_us);
 	put_counters(j, t, r);
 	json_key(j, "summary");
-	if (t->violations > 0) {
-		document_summary(j, t->violations);
-	} else {
+	if (classes_empty(&t->classes)) {
 		json_null(j);
+	} else {
+		classes_write(&t->classes, j);
 	}
 }
 

@@ -2,6 +2,7 @@
 #ifndef AUDIT_TRACE_PRIV_H
 #define AUDIT_TRACE_PRIV_H
 
+#include "audit/classes.h"
 #include "audit/digest.h"
 #include "audit/document.h"
 #include "audit/fold.h"
@@ -16,6 +17,7 @@ struct trace {
 	struct record record;
 	struct document document;
 	struct fold fold;
+	struct classes classes;
 	struct digest digest;
 	char id[37];
 	bool layers_told;

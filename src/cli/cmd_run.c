@@ -31,6 +31,8 @@ static void result_json(const struct ssb_result *r)
 	json_kbool(&j, "stdout_cut", r->stdout_cut != 0);
 	json_kbool(&j, "stderr_cut", r->stderr_cut != 0);
 	json_kuint(&j, "violations", r->violations);
+	json_kstr(&j, "severity", r->severity);
+	json_kstr(&j, "classes", r->classes);
 	json_kstr(&j, "lost_layers", r->lost_layers);
 	json_kstr(&j, "trace", r->trace_path);
 	json_close(&j, '}');

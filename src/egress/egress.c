@@ -167,10 +167,6 @@ static void put_data(struct json *j, void *arg)
 	const struct event_data *d = arg;
 	const struct egress_event *e = d->e;
 
-	json_kstr(j, "name", e->name);
-	json_kstr(j, "protocol", e->protocol);
-	json_kuint(j, "port", e->port);
-	json_kstr(j, "reason", e->reason);
 	if (e->rule >= 0 && (size_t)e->rule < d->plan->n_egress) {
 		const struct egress_rule *r = &d->plan->egress[e->rule];
 		json_kstr(j, "rule", r->domain.s);
@@ -196,6 +192,22 @@ static void put_data(struct json *j, void *arg)
 	json_kuint(j, "duration_us", e->micros);
 }
 
+/* The way was declared; nobody answered, or nothing was said. */
+static bool is_misfortune(const char *reason)
+{
+	static const char *const REASONS[] = {
+		"no_name", "unreachable",    "timeout",   "busy",
+		"idle",    "no_first_bytes", "run_ended", "no_memory"
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(REASONS); i++) {
+		if (strcmp(REASONS[i], reason) == 0) {
+			return true;
+		}
+	}
+	return strncmp(reason, "proxy_", 6) == 0; /* the owner's own */
+}
+
 static void record(struct egress *e, const struct egress_event *ev, struct trace *trace)
 {
 	static const struct {
@@ -208,13 +220,38 @@ static void record(struct egress *e, const struct egress_event *ev, struct trace
 		[EGRESS_DENIED] = { EV_NETWORK_EGRESS_BLOCKED, true },
 	};
 	struct event_data data = { ev, e->table->plan };
-	char text[640];
+	char text[640], remedy[300], address[ADDRESS_TEXT];
 
 	if ((unsigned)ev->kind >= ARRAY_LEN(AS)) {
 		return; /* a broker that has lost its mind */
 	}
-	snprintf(text, sizeof(text), "%s %s:%u %s", ev->protocol, ev->name, ev->port, ev->reason);
-	trace_record(trace, AS[ev->kind].kind, AS[ev->kind].violation, text, put_data, &data);
+	bool violation = AS[ev->kind].violation && !is_misfortune(ev->reason);
+	bool question = ev->kind == EGRESS_RESOLVED || ev->kind == EGRESS_UNKNOWN;
+	int n = snprintf(text, sizeof(text), "%s %s:%u %s", ev->protocol, ev->name, ev->port,
+	                 ev->reason);
+	struct event out = {
+		.kind = AS[ev->kind].kind,
+		.violation = violation,
+		.message = { text, (size_t)n },
+		.op = question ? "resolve" : "connect",
+		.name = ev->name,
+		.port = ev->port,
+		.protocol = ev->protocol,
+		.reason = ev->reason,
+		.more = put_data,
+		.more_arg = &data,
+	};
+	if (ev->kind == EGRESS_UNKNOWN) {
+		out.status = STATUS_DENIED; /* asked again it is counted; connections are told one
+		                               by one */
+		snprintf(remedy, sizeof(remedy), "--net %s", ev->name);
+		out.remedy = remedy;
+	}
+	if (ev->kind_of[0] != '\0') {
+		address_format(&ev->dialled, address);
+		out.address = address;
+	}
+	trace_add(trace, &out);
 }
 
 void egress_hear(struct egress *e, struct trace *trace)

@@ -441,6 +441,21 @@ void egress_table_free(struct egress_table *t)
 	}
 }
 
+/* Which name has an address of a pool only the broker knows: here any that could
+ * have one has. */
+static bool in_pool(const struct egress_table *t, const struct address *to, uint16_t port, bool udp)
+{
+	for (size_t i = 0; i < t->n_slots; i++) {
+		const struct slot *s = &t->slots[i];
+		const struct egress_rule *r = &t->plan->egress[s->rule];
+		if (s->pool && slot_has(s, to)) {
+			return (r->protocol == PROTO_UDP) == udp &&
+			       port_in(r->ports, r->n_ports, port);
+		}
+	}
+	return false;
+}
+
 bool egress_answers(struct egress_table *t, const struct address *to, uint16_t port, bool udp)
 {
 	static const char *const SERVERS[] = { EGRESS_DNS4, EGRESS_DNS6 };
@@ -453,5 +468,6 @@ bool egress_answers(struct egress_table *t, const struct address *to, uint16_t p
 			return true;
 		}
 	}
-	return slot != NULL && egress_rule_for(t, slot, port, udp) >= 0;
+	return slot != NULL ? egress_rule_for(t, slot, port, udp) >= 0
+	                    : in_pool(t, to, port, udp);
 }

@@ -11,7 +11,7 @@ static bool is_store(const struct danger_row *row)
 	static const unsigned reading = DANGER_READ | DANGER_BENEATH;
 
 	return (row->flags & reading) == reading &&
-	       (row->flags & (DANGER_NEVER | DANGER_HOMES)) == 0 &&
+	       (row->flags & (DANGER_NEVER | DANGER_HOMES | DANGER_LOUD)) == 0 &&
 	       strcmp(row->path, "/run") != 0 && strcmp(row->path, "/var/run") != 0;
 }
 

@@ -118,7 +118,10 @@ static void record_end(const struct run *r, const struct pump pumps[3], struct s
 	trace_eventf(r->trace, good ? EV_SKILL_COMPLETED : EV_SKILL_FAILED,
 	             "exit_code=%d duration=%llums violations=%zu", res->exit_status,
 	             (unsigned long long)(res->duration_us / 1000), trace_violations(r->trace));
+	const char *severity;
 	res->violations = trace_violations(r->trace);
+	trace_classes(r->trace, res->classes, sizeof(res->classes), &severity);
+	snprintf(res->severity, sizeof(res->severity), "%s", severity);
 }
 
 /* Signals to us are read, not suffered, from the first thing that we make to

@@ -1,0 +1,365 @@
+/* Threat classes: the tables agree with themselves, each rule by an event that
+ * it was made for, and what follows from several. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "audit/classes.h"
+#include "base/own.h"
+
+#define HOME "/home/a"
+
+static struct bytes text(const char *s)
+{
+	return (struct bytes){ s, s != NULL ? strlen(s) : 0 };
+}
+
+static struct event denied(const char *op, const char *path, const char *mode, const char *reason)
+{
+	return (struct event){ .kind = EV_FILE_BLOCKED,
+		               .status = STATUS_DENIED,
+		               .violation = true,
+		               .op = op,
+		               .path = text(path),
+		               .mode = mode,
+		               .reason = reason };
+}
+
+static struct event blocked(const char *name, const char *address, const char *protocol,
+                            const char *reason)
+{
+	return (struct event){ .kind = EV_NETWORK_EGRESS_BLOCKED,
+		               .violation = true,
+		               .op = "connect",
+		               .name = name,
+		               .address = address,
+		               .protocol = protocol,
+		               .reason = reason };
+}
+
+static struct event call(const char *name, const char *reason)
+{
+	return (struct event){ .kind = EV_SYSCALL_BLOCKED,
+		               .status = STATUS_DENIED,
+		               .violation = true,
+		               .op = name,
+		               .reason = reason };
+}
+
+static void expect(const struct event *e, const char *class, const char *technique)
+{
+	struct class_verdict v = class_of(e, HOME);
+
+	assert_string_equal(v.id == CLASS_NONE ? "none" : CLASSES[v.id].name, class);
+	if (v.id == CLASS_NONE || technique == NULL) {
+		assert_null(v.technique);
+		return;
+	}
+	assert_string_equal(v.technique, technique);
+	assert_non_null(strstr(CLASSES[v.id].techniques, technique));
+}
+
+static void test_table(void **state)
+{
+	(void)state;
+	static const char *const ORDER[] = { "critical", "high", "medium", "low" };
+	size_t at = 0;
+
+	for (size_t i = 0; i < CLASS_COUNT; i++) {
+		const struct class_info *c = &CLASSES[i];
+		assert_true(c->name && c->description && c->prevented_by && c->tactic);
+		assert_int_equal(strncmp(c->techniques, "T1", 2), 0);
+		while (strcmp(ORDER[at], c->severity) != 0) {
+			assert_true(++at < ARRAY_LEN(ORDER)); /* the most severe first */
+		}
+	}
+}
+
+static void test_files(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *op, *path, *mode, *reason, *class, *technique;
+	} ROWS[] = {
+		{ "open", HOME "/.ssh/id_rsa", "read", "credential_store", "credential_harvesting",
+		  "T1552.004" },
+		{ "open", HOME "/.mozilla/firefox", "read", "credential_store",
+		  "credential_harvesting", "T1555.003" },
+		{ "open", "/etc/shadow", "read", "credential_store", "credential_harvesting",
+		  "T1003.008" },
+		{ "open", HOME "/.bash_history", "read", "credential_store",
+		  "credential_harvesting", "T1552.003" },
+		{ "open", HOME "/.aws/credentials", "read", "credential_store",
+		  "credential_harvesting", "T1552.001" },
+		{ "open", "/home/b/.ssh/id_rsa", "read", "other_home", "credential_harvesting",
+		  "T1552.004" },
+		{ "open", "/srv/app/.env", "read", "outside_plan", "credential_harvesting",
+		  "T1552.001" },
+		{ "open", "/proc/1/environ", "read", "other_process", "credential_harvesting",
+		  "T1003.007" },
+		{ "connect", "/run/docker.sock", NULL, "host_service", "sandbox_evasion", "T1611" },
+		{ "open", "/home", "read", "other_home", "discovery", "T1083" },
+		{ "open", "/home/b/notes", "read", "other_home", "unauthorized_file_access",
+		  "T1005" },
+		{ "open", "/homestead", "read", "outside_plan", "unauthorized_file_access",
+		  "T1005" },
+		{ "exec", "/opt/x", NULL, "outside_plan", "unauthorized_file_access", "T1005" },
+		{ "unlink", "/usr/bin/env", NULL, "read_only", "unauthorized_file_access",
+		  "T1565.001" },
+		{ "open", "/etc/cron.d/x", "create", "outside_plan", "persistence", "T1053.003" },
+		{ "open", "/etc/ld.so.preload", "append", "outside_plan", "persistence",
+		  "T1574.006" },
+		{ "open", "/home/b/.ssh/authorized_keys", "append", "other_home", "persistence",
+		  "T1098.004" },
+		{ "open", "/home/a/p/.git/hooks/pre-commit", "create", "read_only", "persistence",
+		  "T1546" },
+		{ "open", "/home/a/p/.git/hooksmith", "create", "read_only",
+		  "unauthorized_file_access", "T1565.001" },
+		{ "open", "/skill/log", "create", "read_only", "none", NULL },
+		{ "open", "/skills/log", "create", "read_only", "unauthorized_file_access",
+		  "T1565.001" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+		struct event e = denied(ROWS[i].op, ROWS[i].path, ROWS[i].mode, ROWS[i].reason);
+		expect(&e, ROWS[i].class, ROWS[i].technique);
+		e.violation = false; /* what is no violation has no class */
+		expect(&e, "none", NULL);
+	}
+}
+
+static void test_network_and_calls(void **state)
+{
+	(void)state;
+	static const char label[] = "pmrgk3twnfzg63tnmvxhiir2eb5x2lbaejzxg2bnnnsxs4.0.evil.test";
+	static const struct {
+		const char *name, *address, *protocol, *reason, *class, *technique;
+	} WAYS[] = {
+		{ "evil.test", NULL, "dns", "not_declared", "data_exfiltration", "T1567" },
+		{ label, NULL, "dns", "not_declared", "data_exfiltration", "T1048.003" },
+		{ NULL, "203.0.113.9", "tcp", "undeclared_address", "command_and_control",
+		  "T1071" },
+		{ NULL, "203.0.113.9", "udp", "undeclared_address", "command_and_control",
+		  "T1095" },
+		{ NULL, "169.254.169.254", "tcp", "undeclared_address", "credential_harvesting",
+		  "T1552.005" },
+		{ NULL, "192.168.0.9", "tcp", "undeclared_address", "discovery", "T1046" },
+		{ NULL, "fd12::1", "tcp", "undeclared_address", "discovery", "T1046" },
+		{ "a.test", NULL, "tcp", "undeclared_port", "command_and_control", "T1571" },
+		{ "a.test", NULL, "tls", "other_sni", "command_and_control", "T1090.004" },
+		{ "a.test", "10.0.0.1", "tls", "guarded", "discovery", "T1046" },
+		{ "a.test", NULL, "tls", "byte_limit", "resource_abuse", "T1499" },
+		{ "a.test", NULL, "http", "bad_header", "none", NULL },
+	};
+	static const struct {
+		const char *name, *reason, *class, *technique;
+	} CALLS[] = {
+		{ "unshare", "profile", "sandbox_evasion", "T1611" },
+		{ "ptrace", "profile", "privilege_escalation", "T1055.008" },
+		{ "init_module", "attack", "privilege_escalation", "T1547.006" },
+		{ "bpf", "profile", "privilege_escalation", "T1068" },
+		{ "fchmodat", "profile", "privilege_escalation", "T1548.001" },
+		{ "syslog", "profile", "discovery", "T1082" },
+		{ "socket", "no_network", "data_exfiltration", "T1048" },
+		{ "socket", "profile", "none", NULL },
+		{ NULL, NULL, "privilege_escalation", "T1068" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(WAYS); i++) {
+		struct event e =
+		        blocked(WAYS[i].name, WAYS[i].address, WAYS[i].protocol, WAYS[i].reason);
+		expect(&e, WAYS[i].class, WAYS[i].technique);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(CALLS); i++) {
+		struct event e = call(CALLS[i].name, CALLS[i].reason);
+		expect(&e, CALLS[i].class, CALLS[i].technique);
+	}
+	expect(&(struct event){ .kind = EV_RESOURCE_LIMIT_HIT }, "resource_abuse", "T1499");
+}
+
+/* Everyday events, and records of what was configured. */
+static void test_harmless(void **state)
+{
+	(void)state;
+	const struct event events[] = {
+		{ .kind = EV_SKILL_STARTED },
+		{ .kind = EV_ENV_VAR_ACCESS,
+		  .message = text("6 passed, 70 withheld GITHUB_TOKEN") },
+		{ .kind = EV_NETWORK_POLICY_APPLIED, .message = text("default deny") },
+		{ .kind = EV_STDOUT, .message = text("/home/a/.ssh/id_rsa credentials") },
+		{ .kind = EV_FILE_READ,
+		  .status = STATUS_ASKED,
+		  .op = "open",
+		  .path = text("/etc/passwd"),
+		  .mode = "read" },
+		{ .kind = EV_FILE_READ,
+		  .status = STATUS_ABSENT,
+		  .op = "open",
+		  .path = text("/usr/lib/x.pyc"),
+		  .mode = "read" },
+		{ .kind = EV_FILE_WRITE,
+		  .status = STATUS_ASKED,
+		  .op = "open",
+		  .path = text("/tmp/x"),
+		  .mode = "create",
+		  .rule = "private" },
+		/* Granted by the owner: no threat. */
+		{ .kind = EV_FILE_WRITE,
+		  .status = STATUS_ASKED,
+		  .op = "open",
+		  .path = text(HOME "/.bashrc"),
+		  .mode = "append",
+		  .rule = "--write" },
+		{ .kind = EV_NETWORK_EGRESS_ALLOWED, .status = STATUS_FACT, .name = "a.test" },
+		{ .kind = EV_NETWORK_EGRESS_BLOCKED, .name = "a.test", .reason = "unreachable" },
+		{ .kind = EV_PROCESS_SPAWNED, .status = STATUS_ASKED, .op = "exec" },
+	};
+	struct classes c;
+
+	classes_init(&c, HOME);
+	for (size_t i = 0; i < ARRAY_LEN(events); i++) {
+		expect(&events[i], "none", NULL);
+		classes_add(&c, &events[i], i);
+	}
+	assert_true(classes_empty(&c));
+	struct event npm = denied("open", HOME "/.npmrc", "read", "credential_store");
+	npm.program = text("/usr/bin/node");
+	expect(&npm, "none", NULL);
+	npm.program = text("/usr/bin/python3");
+	expect(&npm, "credential_harvesting", "T1552.001");
+}
+
+static void test_prevented_only_if_denied(void **state)
+{
+	(void)state;
+	struct event own = { .kind = EV_FILE_WRITE,
+		             .status = STATUS_ASKED,
+		             .op = "open",
+		             .path = text(HOME "/.bashrc"),
+		             .mode = "append",
+		             .rule = "private" };
+	struct event out = denied("open", "/etc/cron.d/x", "create", "outside_plan");
+	struct classes c;
+
+	classes_init(&c, HOME);
+	classes_add(&c, &out, 3);
+	assert_int_equal(c.hits[CLASS_PERSISTENCE].not_prevented, 0);
+	classes_add(&c, &own, 4);
+	assert_int_equal(c.hits[CLASS_PERSISTENCE].count, 2);
+	assert_int_equal(c.hits[CLASS_PERSISTENCE].not_prevented, 1);
+	assert_int_equal(c.not_prevented, 0);
+	assert_int_equal(c.enforced, 1);
+	classes_add(&c, &(struct event){ .kind = EV_POLICY_VIOLATION, .violation = true }, 5);
+	assert_int_equal(c.not_prevented, 1);
+}
+
+static void test_supply_chain_needs_both(void **state)
+{
+	(void)state;
+	const struct event steal = denied("open", HOME "/.ssh", "read", "credential_store");
+	const struct event send = blocked("evil.test", NULL, "dns", "not_declared");
+	const struct event raw = blocked(NULL, "203.0.113.9", "tcp", "undeclared_address");
+	struct classes c, all;
+
+	classes_init(&c, HOME);
+	classes_add(&c, &send, 7);
+	classes_derive(&c, &all);
+	assert_int_equal(all.hits[CLASS_SUPPLY_CHAIN_ATTACK].count, 0);
+	assert_int_equal(all.hits[CLASS_CREDENTIAL_EXFILTRATION].count, 0);
+	assert_int_equal(all.hits[CLASS_DATA_EXFILTRATION].count, 1);
+
+	classes_init(&c, HOME);
+	classes_add(&c, &steal, 4);
+	classes_derive(&c, &all);
+	assert_int_equal(all.hits[CLASS_SUPPLY_CHAIN_ATTACK].count, 0);
+
+	/* In whatever order they arrive. */
+	classes_init(&c, HOME);
+	classes_add(&c, &send, 9);
+	classes_add(&c, &raw, 12);
+	classes_add(&c, &steal, 4);
+	classes_derive(&c, &all);
+	const struct class_hits *whole = &all.hits[CLASS_SUPPLY_CHAIN_ATTACK];
+	assert_int_equal(whole->count, 1);
+	assert_int_equal(whole->n_evidence, 3);
+	assert_true(whole->evidence[0] == 4 && whole->evidence[1] == 9 && whole->evidence[2] == 12);
+	assert_int_equal(all.hits[CLASS_CREDENTIAL_EXFILTRATION].count, 2);
+	assert_int_equal(all.hits[CLASS_DATA_EXFILTRATION].count, 0);
+	assert_int_equal(all.hits[CLASS_COMMAND_AND_CONTROL].count, 1);
+}
+
+static void test_flood_is_bounded(void **state)
+{
+	(void)state;
+	struct classes c;
+	struct buf out;
+	struct json j;
+
+	classes_init(&c, HOME);
+	for (uint64_t i = 0; i < 100000; i++) {
+		struct event e = denied("open", HOME "/.ssh", "read", "credential_store");
+		classes_add(&c, &e, i % 2 == 0 ? i : CLASS_NO_LINE);
+		e = blocked("evil.test", NULL, "dns", "not_declared");
+		classes_add(&c, &e, 200000 - i);
+		e = call("unshare", "profile");
+		classes_add(&c, &e, 5);
+	}
+	assert_int_equal(c.hits[CLASS_CREDENTIAL_HARVESTING].count, 100000);
+	assert_int_equal(c.hits[CLASS_CREDENTIAL_HARVESTING].n_evidence, CLASS_EVIDENCE);
+	assert_int_equal(c.hits[CLASS_SANDBOX_EVASION].n_evidence, 1);
+	for (size_t i = 1; i < CLASS_EVIDENCE; i++) {
+		const uint64_t *v = c.hits[CLASS_DATA_EXFILTRATION].evidence;
+		assert_true(v[i - 1] < v[i]);
+	}
+	buf_init(&out, 16384);
+	json_init(&j, &out, false);
+	classes_write(&c, &j);
+	assert_false(out.failed);
+	assert_non_null(strstr(out.data, "\"max_severity\":\"critical\""));
+	assert_non_null(strstr(out.data, "\"all_prevented\":true"));
+	buf_done(&out);
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	const struct event calls[] = { call("unshare", "profile"), call("bpf", "profile") };
+	const char *severity;
+	struct classes c;
+	char out[64];
+
+	classes_init(&c, HOME);
+	classes_names(&c, out, sizeof(out), &severity);
+	assert_string_equal(out, "");
+	assert_string_equal(severity, "");
+	classes_add(&c, &calls[0], 1);
+	classes_add(&c, &calls[1], 2);
+	classes_names(&c, out, sizeof(out), &severity);
+	assert_string_equal(out, "privilege_escalation, sandbox_evasion");
+	assert_string_equal(severity, "high");
+	classes_names(&c, out, 21, &severity); /* one fits, to the byte */
+	assert_string_equal(out, "privilege_escalation");
+	classes_names(&c, out, 20, &severity);
+	assert_string_equal(out, "sandbox_evasion");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_network_and_calls),
+		cmocka_unit_test(test_harmless),
+		cmocka_unit_test(test_prevented_only_if_denied),
+		cmocka_unit_test(test_supply_chain_needs_both),
+		cmocka_unit_test(test_flood_is_bounded),
+		cmocka_unit_test(test_names),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
