@@ -453,7 +453,9 @@ def test_list_and_its_filters(five):
     assert listed(ssb, "--skill", "' OR 1=1 --") == []
     rows = ssb.ssb("audit", "list").ok().text.splitlines()
     assert len(rows) == 6 and rows[1].startswith(ids[0][:8]) and "incomplete" in rows[4]
-    for words in (["--since", "yesterday"], ["--severity", "bad"], ["--limit", "0"], ["x"],
+    east = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() - 3600 + 7200)) + "+02:00"
+    assert listed(ssb, "--since", east) == ids[:2]
+    for words in (["--since", "yesterday"], ["--since", "2026-11-15T13:20:00+2:00"], ["--severity", "bad"], ["--limit", "0"], ["x"],
                   ["--until", "2026-13-45"], ["--since", "5"]):
         assert ssb.ssb("audit", "list", *words).code == 2, words
 
