@@ -30,6 +30,7 @@ bench: build
 	@scripts/setup bench
 	@tests/bench/run $(BUILD)/skillsandbox
 	@tests/bench/net $(BUILD)/skillsandbox
+	@tests/bench/trace $(BUILD)
 
 install: build
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))

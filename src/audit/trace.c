@@ -72,7 +72,7 @@ int trace_open(const struct ssb_plan *plan, const struct owner *owner, struct tr
 		return ssb_fail(err, SSB_E_NOMEM, 0, "trace", "out of memory");
 	}
 	t->plan = plan;
-	t->owner = owner;
+	t->owner = *owner;
 	t->file = (struct trace_file)TRACE_FILE_NONE;
 	t->digest = (struct digest)DIGEST_NONE;
 	record_init(&t->record);
@@ -138,7 +138,7 @@ void trace_settle(struct trace *t)
 
 	(void)trace_file_settle(&t->file, &t->failure);
 	if (skill >= 0) {
-		digest_start(&t->digest, skill, t->owner->state_dir);
+		digest_start(&t->digest, skill, t->owner.state_dir);
 	}
 }
 

@@ -20,7 +20,8 @@ struct trace;
 
 /* Draws a run id, creates the record under owner->state_dir (or beside the
  * file named by plan->trace_output, never through a symlink) and begins it.
- * `*ret` is new; it borrows plan and owner until trace_free(). */
+ * `*ret` is new; it borrows the plan and the owner's strings until
+ * trace_free(). */
 int trace_open(const struct ssb_plan *plan, const struct owner *owner, struct trace **ret,
                struct ssb_error *err);
 /* Puts the record so far on the disk; the skill starts only after it. */

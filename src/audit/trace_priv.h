@@ -11,7 +11,7 @@
 
 struct trace {
 	const struct ssb_plan *plan;
-	const struct owner *owner;
+	struct owner owner; /* its strings are borrowed */
 	struct trace_file file;
 	struct record record;
 	struct document document;

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/ct.h"
+
 struct fe {
 	uint64_t v[5];
 };
@@ -47,9 +49,8 @@ void fe_sub(struct fe *r, const struct fe *a, const struct fe *b);
 /* r = flag ? a : r, without a branch; flag is 0 or 1. */
 static inline void fe_cmov(struct fe *r, const struct fe *a, uint64_t flag)
 {
-	uint64_t mask = 0 - flag;
+	uint64_t mask = ct_mask(flag);
 
-	__asm__("" : "+r"(mask)); /* or the compiler may find its branch again */
 	for (int i = 0; i < 5; i++) {
 		r->v[i] ^= mask & (r->v[i] ^ a->v[i]);
 	}

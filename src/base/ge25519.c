@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/ct.h"
 #include "base/ed25519_table.h"
 #include "base/sc25519.h"
 
@@ -169,9 +170,8 @@ static void ge_select(struct ge_known *r, size_t i, int digit)
 
 	size += (unsigned)negative;
 	for (unsigned j = 0; j < 8; j++) {
-		uint64_t mask = 0 - (uint64_t)(((size ^ (j + 1)) - 1U) >> 31);
+		uint64_t mask = ct_mask(((size ^ (j + 1)) - 1U) >> 31);
 		const uint64_t(*entry)[4] = ed25519_base[i][j];
-		__asm__("" : "+r"(mask)); /* or the compiler may make a branch of it */
 		for (int k = 0; k < 3; k++) {
 			for (int w = 0; w < 4; w++) {
 				words[k][w] ^= mask & (words[k][w] ^ entry[k][w]);

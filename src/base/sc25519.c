@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/ct.h"
 #include "base/ed25519_table.h"
 
 typedef unsigned __int128 u128;
@@ -61,8 +62,7 @@ static void reduce(const uint64_t x[8], uint64_t ret[4])
 	multiply(product, x, 8, ed25519_barrett, 5);
 	multiply(multiple, product + 8, 5, ed25519_order, 4);
 	(void)subtract(r, x, multiple, 4);
-	uint64_t keep = 0 - subtract(less, r, ed25519_order, 4);
-	__asm__("" : "+r"(keep)); /* or the compiler may make a branch of it */
+	uint64_t keep = ct_mask(subtract(less, r, ed25519_order, 4));
 	for (size_t i = 0; i < 4; i++) {
 		ret[i] = (r[i] & keep) | (less[i] & ~keep);
 	}

@@ -19,7 +19,7 @@
 #endif
 
 /* Hashed before the processor is asked, where that is slow. */
-#define ASK_AFTER_BLOCKS ((64 * 1024) / SHA256_BLOCK)
+#define ASK_AFTER_BLOCKS (PROCESSOR_IS_KNOWN ? 0 : (64 * 1024) / SHA256_BLOCK)
 
 typedef void sha256_blocks(uint32_t state[8], const uint8_t *p, size_t n);
 
@@ -176,7 +176,7 @@ static void hash_undecided(uint32_t state[8], const uint8_t *p, size_t n)
 	static atomic_size_t hashed;
 	size_t before = atomic_fetch_add_explicit(&hashed, n, memory_order_relaxed);
 
-	if (PROCESSOR_IS_KNOWN || before + n > ASK_AFTER_BLOCKS) {
+	if (before + n > ASK_AFTER_BLOCKS) {
 		(void)sha256_accelerate();
 		atomic_load_explicit(&chosen, memory_order_relaxed)(state, p, n);
 	} else {

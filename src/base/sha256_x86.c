@@ -26,12 +26,12 @@ SHA_NI void sha256_blocks_x86(uint32_t state[8], const uint8_t *p, size_t n)
 #pragma GCC unroll 16
 		for (size_t i = 0; i < 16; i++) { /* four rounds each */
 			__m128i *now = &w[i % 4];
-			const __m128i next = w[(i + 1) % 4], before = w[(i + 3) % 4];
 			if (i < 4) {
 				*now = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i));
 				*now = _mm_shuffle_epi8(*now, swap);
 			} else {
 				/* w[t-16] + s0(w[t-15]) + w[t-7], then s1(w[t-2]) */
+				const __m128i next = w[(i + 1) % 4], before = w[(i + 3) % 4];
 				__m128i t = _mm_sha256msg1_epu32(*now, next);
 				t = _mm_add_epi32(t, _mm_alignr_epi8(before, w[(i + 2) % 4], 4));
 				*now = _mm_sha256msg2_epu32(t, before);

@@ -3,6 +3,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import stat
 import subprocess
 import time
@@ -154,20 +155,35 @@ def test_every_change_shows(user, how):
         records.verify(changed)
 
 
-def test_openssl_says_the_same(user):
-    """Another implementation of the signature, by the recipe of the manual."""
-    user.run("--", "true").ok()
-    end, signature = records.last(user)[-2:]
-    spki = bytes.fromhex("302a300506032b6570032100" + signature["key"])
-    work = user.mkdir("openssl")
-    (work / "key").write_bytes(spki)
-    (work / "sig").write_bytes(bytes.fromhex(signature["signature"]))
-    for text, code in ((end["hash"], 0), ("00" + end["hash"][2:], 1)):
-        (work / "text").write_bytes(bytes.fromhex(text))
-        r = subprocess.run(["openssl", "pkeyutl", "-verify", "-pubin", "-keyform", "DER", "-inkey",
-                            "key", "-rawin", "-in", "text", "-sigfile", "sig"], cwd=work,
-                           capture_output=True, timeout=20)
+def recipes():
+    """The literal blocks of the manual page: a line, and how to verify."""
+    page = (harness.REPO / "man/skillsandbox-trace.5").read_text()
+    return [block.replace("\\e", "\\")
+            for block in re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", page, re.S | re.M)]
+
+
+def test_recipes_of_the_manual(user):
+    """Python for the chain, openssl for the signature, sha256sum for the files."""
+    _, chain, signature, files = recipes()
+    skill = user.skill("print('hello')", files={"z/a": "1", "z.txt": "2", "Ä": "3"})
+    user.run(skill).ok()
+    lines = records.last(user)
+    work = user.mkdir("verify")
+    (work / "verify.py").write_text(chain)
+    (work / "record").write_bytes(records.paths(user)[-1].read_bytes())
+
+    def run(*argv):
+        return subprocess.run(argv, cwd=work, capture_output=True, text=True, timeout=20)
+    end, key, sig = run(harness.PYTHON, "verify.py", "record").stdout.split()
+    assert (end, key, sig) == (lines[-2]["hash"], lines[-1]["key"], lines[-1]["signature"])
+    for what, code in ((end, 0), ("00" + end[2:], 1)):
+        r = run("sh", "-c", f"key={key} end={what} sig={sig}\n{signature}")
         assert r.returncode == code, r.stderr
+    (work / "record").write_bytes((work / "record").read_bytes().replace(b"hello", b"hullo"))
+    assert run(harness.PYTHON, "verify.py", "record").returncode == 1
+    r = run("sh", "-c", f"cd {skill}\n{files}")
+    said = next(x for x in lines if x["kind"] == "files")["files_digest"]
+    assert said == "sha256:" + r.stdout.split()[0]
 
 
 def test_locked_and_readable_while_it_runs(ssb):

@@ -1,0 +1,31 @@
+/* constant_time.c - signs with a secret that valgrind takes for undefined: it
+ * then reports every branch and every address that depends on it. With "leak"
+ * there is a branch of that kind. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <valgrind/memcheck.h>
+
+#include "base/ed25519.h"
+#include "base/hex.h"
+
+int main(int argc, char **argv)
+{
+	uint8_t seed[ED25519_SEED] = { 42 }, signature[ED25519_SIGNATURE];
+	char hex[2 * ED25519_SEED + 1];
+	struct ed25519_key key;
+	bool leak = argc > 1 && strcmp(argv[1], "leak") == 0;
+
+	VALGRIND_MAKE_MEM_UNDEFINED(seed, sizeof(seed));
+	hex_encode(seed, sizeof(seed), hex);
+	ed25519_key_init(&key, seed);
+	VALGRIND_MAKE_MEM_DEFINED(key.public, sizeof(key.public));
+	ed25519_sign(&key, "message", 7, signature);
+	if (leak && (key.scalar[5] > 100 || signature[40] > 100)) { /* both are still secret */
+		puts("leaked");
+	}
+	VALGRIND_MAKE_MEM_DEFINED(signature, sizeof(signature));
+	return ed25519_verify(key.public, "message", 7, signature) ? 0 : 3;
+}
