@@ -511,6 +511,20 @@ def test_list_where_nothing_can_be_written(user):
     state.dir.chmod(0o700)
 
 
+def test_without_sqlite_only_the_list_is_missing(root):
+    record = Record()
+    State(root).put(record)
+    library = next(p for p in ("/usr/lib/x86_64-linux-gnu/libsqlite3.so.0",
+                               "/usr/lib/aarch64-linux-gnu/libsqlite3.so.0") if os.path.exists(p))
+    without = ["unshare", "--mount", "sh", "-c",
+               f'mount --bind /dev/null {os.path.realpath(library)} && exec "$@"', "sh",
+               root.binary, "audit"]
+    r = root.as_caller([*without, "list"])
+    assert r.code == 125 and "libsqlite3-0" in r.errors, repr(r)
+    assert root.as_caller([*without, "verify", "last"]).ok()
+    assert listed(root) == [record.id], "the control"
+
+
 def test_list_of_ten_thousand_runs(user):
     first = State(user).put(Record(events=records.EVENTS[:4]))
     make = f"""
