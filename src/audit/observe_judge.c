@@ -196,8 +196,10 @@ static void refuse(struct judgement *j, const char *reason, int error, const cha
 static void refuse_write(struct judgement *j, const char *path, enum zone zone)
 {
 	bool granted = zone == ZONE_READ;
+	/* A device is on no file system that could be read-only. */
+	int error = covers("/dev", path) > 0 ? EACCES : EROFS;
 
-	refuse(j, granted || zone == ZONE_SYSTEM ? "read_only" : "outside_plan", EROFS, "--write",
+	refuse(j, granted || zone == ZONE_SYSTEM ? "read_only" : "outside_plan", error, "--write",
 	       path);
 	j->violation = !is_cache(path);
 	if (!granted && zone != ZONE_OUTSIDE) {

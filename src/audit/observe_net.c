@@ -83,12 +83,15 @@ static bool is_inside(const struct address *a)
 }
 
 /* True: let it go on. Otherwise *ret_error answers it. */
-static bool judge_ip(const struct observer *o, const struct endpoint *to, bool udp,
+static bool judge_ip(const struct observer *o, const struct endpoint *to, bool udp, bool aims,
                      const char **ret_reason, int *ret_error)
 {
 	const struct observer_net *net = &o->setup.net;
 
-	if (net->answered != NULL && net->answered(net->arg, &to->ip, to->port, udp)) {
+	if (net->answered != NULL &&
+	    (net->answered(net->arg, &to->ip, to->port, udp) ||
+	     /* Resolvers sort addresses so, and send nothing. */
+	     (aims && udp && net->answered(net->arg, &to->ip, to->port, false)))) {
 		return true;
 	}
 	bool known = net->known != NULL && net->known(net->arg, &to->ip);
@@ -168,7 +171,7 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 		return true;
 	}
 	bool udp = is_udp(o, (pid_t)n->pid, (int)n->data.args[0]);
-	if (judge_ip(o, &to, udp, &reason, ret_error)) {
+	if (judge_ip(o, &to, udp, strcmp(op, "connect") == 0, &reason, ret_error)) {
 		return true;
 	}
 	tell_ip(o, n, op, &to, udp, reason, *ret_error);

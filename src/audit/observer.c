@@ -363,14 +363,15 @@ static void see_exec(struct observer *o, const struct seccomp_notif *n, const st
 	struct looked l;
 	struct event e = { .kind = EV_PROCESS_SPAWNED, .op = c->op };
 
-	if (!o->armed) {
-		observe_first(o, (pid_t)n->pid);
-	}
-	o->armed = true;
 	if (!look_at(o, n, arg_int(n, c->dir), c->path, true, &l)) {
 		unreadable(o, n, c);
 		return;
 	}
+	if (!o->armed) {
+		observe_first(o, (pid_t)n->pid);
+	}
+	/* Until it is found this is our own search through PATH. */
+	o->armed = o->armed || l.at.exists;
 	observe_judge(o, &l.at, false, &l.says);
 	read_arguments((pid_t)n->pid, n->data.args[c->path2], &args);
 	/* Who asks is asked before it is somebody else. */

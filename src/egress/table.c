@@ -441,19 +441,33 @@ void egress_table_free(struct egress_table *t)
 	}
 }
 
+static bool is_pool(const struct egress_table *t, const struct address *a)
+{
+	for (size_t i = 0; i < t->n_slots; i++) {
+		if (t->slots[i].pool && slot_has(&t->slots[i], a)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Which name has an address of a pool only the broker knows: here any that could
  * have one has. */
 static bool in_pool(const struct egress_table *t, const struct address *to, uint16_t port, bool udp)
 {
-	for (size_t i = 0; i < t->n_slots; i++) {
-		const struct slot *s = &t->slots[i];
-		const struct egress_rule *r = &t->plan->egress[s->rule];
-		if (s->pool && slot_has(s, to)) {
-			return (r->protocol == PROTO_UDP) == udp &&
-			       port_in(r->ports, r->n_ports, port);
+	for (size_t i = 0; i < t->plan->n_egress; i++) {
+		const struct egress_rule *r = &t->plan->egress[i];
+		if ((r->protocol == PROTO_UDP) == udp && port_in(r->ports, r->n_ports, port) &&
+		    !egress_is_literal(r) && is_pool(t, to)) {
+			return true;
 		}
 	}
 	return false;
+}
+
+bool egress_knows(struct egress_table *t, const struct address *to)
+{
+	return egress_by_address(t, to) != NULL || is_pool(t, to);
 }
 
 bool egress_answers(struct egress_table *t, const struct address *to, uint16_t port, bool udp)

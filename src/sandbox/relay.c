@@ -19,6 +19,7 @@ void pump_init(struct pump *p, int from, int to, uint64_t limit)
 	p->cut = false;
 	p->trace = NULL;
 	p->head = p->len = p->line_len = 0;
+	p->error = 0;
 }
 
 void pump_done(struct pump *p)
@@ -124,7 +125,8 @@ static void pump_write(struct pump *p)
 		return;
 	}
 	if (w < 0) {
-		/* Nobody reads it any more. */
+		/* A reader that has gone is no fault; a full disk is. */
+		p->error = errno == EPIPE || errno == EIO ? 0 : errno;
 		p->len = 0;
 		pump_end(p);
 		return;

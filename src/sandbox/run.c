@@ -227,6 +227,14 @@ static int run_supervised(struct run *r, const int stdio[3], int sig_fd, struct 
 	}
 	pump_flush_line(&pumps[1]);
 	pump_flush_line(&pumps[2]);
+	for (int i = 1; i < 3; i++) {
+		if (pumps[i].error != 0) {
+			observer_stop(r->observer);
+			return ssb_fail(err, SSB_E_SYS, pumps[i].error,
+			                i == 1 ? "stdout" : "stderr",
+			                "the skill's output could not be delivered whole");
+		}
+	}
 	egress_stop(&r->egress, r->trace);
 	observer_stop(r->observer);
 	fill_end(r, res);

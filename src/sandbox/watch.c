@@ -114,7 +114,7 @@ static bool is_known(void *arg, const struct address *to)
 {
 	struct run *r = arg;
 
-	return r->egress.table != NULL && egress_by_address(r->egress.table, to) != NULL;
+	return r->egress.table != NULL && egress_knows(r->egress.table, to);
 }
 
 /* From now on the skill's calls wait for us. */

@@ -264,6 +264,14 @@ def open_files(pid):
     return {os.readlink(p) for p in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
 
 
+def is_zombie(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
 def test_first_process_holds_nothing_of_the_caller(ssb):
     log = ssb.write(ssb.base / "caller.log", "")
     extra = ssb.write(ssb.base / "caller.data", "x")
@@ -285,6 +293,8 @@ def test_first_process_holds_nothing_of_the_caller(ssb):
             assert len(inside) >= 2, "init and the skill"
             for pid in inside:
                 files = open_files(pid)
+                if is_zombie(pid):
+                    continue  # the child that hashed the skill's files, not yet reaped
                 assert files, "control: its fds can be listed from the host"
                 assert not {str(log), str(extra)} & files, (pid, files)
                 assert not any(f.startswith(str(ssb.base)) for f in files - {"/"}), files

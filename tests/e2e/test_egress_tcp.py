@@ -458,7 +458,7 @@ def test_no_egress_no_broker(net):
     assert without == processes_of(net, [])
     with_egress = processes_of(net, [API])
     assert with_egress > without
-    assert without <= 3, "supervisor, init and the skill"
+    assert without <= 4, "supervisor, init, the skill, and what hashed its files"
 
 
 def test_run_ends_while_connections_are_open(net):
