@@ -155,6 +155,7 @@ static const struct level RULE_LEVEL = LEVEL("an item of permissions.network.egr
 static const struct field NETWORK_FIELDS[] = {
 	{ "egress", read_egress, 0, .level = &RULE_LEVEL },
 	NET_NUMBER(max_connections, 1, MAX_CONNECTIONS_CAP),
+	NET_NUMBER(max_connections_per_second, 1, MAX_CONNECTION_RATE),
 	NET_NUMBER(max_bytes_out, 1, MAX_NET_BYTES_CAP),
 	NET_NUMBER(max_bytes_in, 1, MAX_NET_BYTES_CAP),
 };

@@ -32,6 +32,7 @@ const struct resources RESOURCE_DEFAULTS = {
 
 const struct net_limits NET_DEFAULTS = {
 	.max_connections = DEF_CONNECTIONS,
+	.max_connections_per_second = DEF_CONNECTION_RATE,
 	.max_bytes_out = DEF_NET_BYTES,
 	.max_bytes_in = DEF_NET_BYTES,
 };

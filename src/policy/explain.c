@@ -33,6 +33,8 @@ static const struct {
 	size_t at;
 } NET_LIMITS[] = {
 	{ "max_connections", "connections", offsetof(struct net_limits, max_connections) },
+	{ "max_connections_per_second", "new connections a second",
+	  offsetof(struct net_limits, max_connections_per_second) },
 	{ "max_bytes_out", "bytes out", offsetof(struct net_limits, max_bytes_out) },
 	{ "max_bytes_in", "bytes in", offsetof(struct net_limits, max_bytes_in) },
 };

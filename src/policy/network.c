@@ -183,6 +183,8 @@ static void set_net_limits(struct build *b)
 		return; /* nothing to be lowered, nor to be warned of */
 	}
 	build_lower(b, "max_connections", &net->max_connections, most->max_connections);
+	build_lower(b, "max_connections_per_second", &net->max_connections_per_second,
+	            most->max_connections_per_second);
 	build_lower(b, "max_bytes_out", &net->max_bytes_out, most->max_bytes_out);
 	build_lower(b, "max_bytes_in", &net->max_bytes_in, most->max_bytes_in);
 }

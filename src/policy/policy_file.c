@@ -81,6 +81,7 @@ static const struct key KEYS[] = {
 	LIMIT(max_open_files, MIN_OPEN_FILES, MAX_OPEN_FILES_CAP),
 	LIMIT(max_disk_mb, 1, MAX_DISK_MB_CAP),
 	NET_LIMIT(max_connections, 1, MAX_CONNECTIONS_CAP),
+	NET_LIMIT(max_connections_per_second, 1, MAX_CONNECTION_RATE),
 	NET_LIMIT(max_bytes_out, 1, MAX_NET_BYTES_CAP),
 	NET_LIMIT(max_bytes_in, 1, MAX_NET_BYTES_CAP),
 };
