@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -14,9 +13,8 @@
 
 #include "base/own.h"
 #include "egress/broker_priv.h"
+#include "egress/confine.h"
 #include "os/clone.h"
-#include "os/landlock.h"
-#include "os/seccomp.h"
 
 #define TICK_MS 1000
 #define OWN_FDS 96 /* what is neither a listener nor a connection: DNS clients, sockets */
@@ -122,29 +120,20 @@ static void turn(struct broker *b, struct source *s)
 	}
 }
 
-/* Before the first byte of the skill is read. */
-static void confine(struct broker_config *c)
+/* Two sockets each and room for pipes, beside the listeners. Past the limit
+ * accept() would fail, and be tried again without end. */
+static void fit_files(struct broker_config *c)
 {
-	struct ssb_error err = { 0 };
 	struct rlimit files;
-	int abi = landlock_abi();
-	auto_fd rules = abi > 0 ? landlock_new(abi) : -1;
 
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
-		/* Two sockets each and room for pipes, beside the listeners. Past
-		 * the limit accept() would fail, and be tried again without end. */
 		uint64_t ours = c->listeners->n + OWN_FDS;
 		uint64_t free = files.rlim_cur > ours ? files.rlim_cur - ours : 0;
 		if (c->max_connections > free / 8 * 3) {
 			c->max_connections = free / 8 * 3;
 		}
-	}
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-	    (abi > 0 && (rules < 0 || landlock_enforce(rules) != 0)) ||
-	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || seccomp_load_broker(&err) != 0) {
-		_exit(1);
 	}
 }
 
@@ -180,7 +169,8 @@ _Noreturn void broker_main(struct broker_config *config)
 	}
 	udp_init(&b);
 	watch_all(&b, listeners);
-	confine(config);
+	fit_files(config);
+	confine_or_exit(confine_broker, config->ready);
 	while (!b.stopping) {
 		struct epoll_event ready[64];
 		int n = epoll_wait(b.epoll, ready, 64, b.more ? 0 : TICK_MS);

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "egress/broker.h"
+#include "egress/confine.h"
 #include "egress/dial.h"
 #include "egress/event.h"
 #include "os/caps.h"
@@ -26,7 +27,7 @@
 
 void egress_init(struct egress *e)
 {
-	*e = (struct egress){ .events = -1 };
+	*e = (struct egress){ .events = -1, .ready = -1 };
 }
 
 /* Only what is named stays open in a child of ours. */
@@ -81,7 +82,7 @@ static void give_up(const struct ssb_plan *plan)
 	}
 }
 
-static pid_t start_dialler(const struct egress *e, const struct ssb_plan *plan, int sock)
+static pid_t start_dialler(const struct egress *e, const struct ssb_plan *plan, int sock, int ready)
 {
 	pid_t pid = fork();
 
@@ -90,8 +91,9 @@ static pid_t start_dialler(const struct egress *e, const struct ssb_plan *plan, 
 		struct dial_config config = { .table = e->table,
 			                      .allow_private = ranges,
 			                      .n_allow_private = plan->allow_private.n,
-			                      .timeout_ms = DIAL_TIMEOUT_MS };
-		keep_only(&sock, 1);
+			                      .timeout_ms = DIAL_TIMEOUT_MS,
+			                      .ready = ready };
+		keep_only((int[]){ sock, ready }, 2);
 		give_up(plan);
 		if (ranges == NULL || parse_ranges(plan, ranges) != 0) {
 			_exit(1);
@@ -101,7 +103,8 @@ static pid_t start_dialler(const struct egress *e, const struct ssb_plan *plan, 
 	return pid;
 }
 
-static pid_t start_broker(struct egress *e, const struct ssb_plan *plan, int dial, int events)
+static pid_t start_broker(struct egress *e, const struct ssb_plan *plan, int dial, int events,
+                          int ready)
 {
 	pid_t pid = fork();
 
@@ -110,12 +113,13 @@ static pid_t start_broker(struct egress *e, const struct ssb_plan *plan, int dia
 			                        .listeners = &e->listeners,
 			                        .dial = dial,
 			                        .events = events,
+			                        .ready = ready,
 			                        .max_connections = plan->net.max_connections,
 			                        .max_bytes_out = plan->net.max_bytes_out,
 			                        .max_bytes_in = plan->net.max_bytes_in };
-		int keep[MAX_LISTENERS + 2] = { dial, events };
-		memcpy(keep + 2, e->listeners.fd, e->listeners.n * sizeof(int));
-		keep_only(keep, e->listeners.n + 2);
+		int keep[MAX_LISTENERS + 3] = { dial, events, ready };
+		memcpy(keep + 3, e->listeners.fd, e->listeners.n * sizeof(int));
+		keep_only(keep, e->listeners.n + 3);
 		give_up(plan);
 		broker_main(&config);
 	}
@@ -124,7 +128,7 @@ static pid_t start_broker(struct egress *e, const struct ssb_plan *plan, int dia
 
 int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error *err)
 {
-	int dial[2], events[2], deep = EVENT_BUFFER;
+	int dial[2], events[2], ready[2], deep = EVENT_BUFFER;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, dial) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "egress", "socketpair");
@@ -135,12 +139,24 @@ int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error
 	}
 	auto_fd broker_end = events[1];
 	e->events = events[0];
+	if (pipe2(ready, O_CLOEXEC) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "egress", "pipe");
+	}
+	auto_fd told = ready[1];
+	e->ready = ready[0];
 	(void)setsockopt(broker_end, SOL_SOCKET, SO_SNDBUF, &deep, sizeof(deep));
 	(void)fcntl(ours, F_SETFL, O_RDWR | O_NONBLOCK);
-	e->dialler = start_dialler(e, plan, theirs);
-	e->broker = e->dialler < 0 ? -1 : start_broker(e, plan, ours, broker_end);
+	e->dialler = start_dialler(e, plan, theirs, told);
+	e->broker = e->dialler < 0 ? -1 : start_broker(e, plan, ours, broker_end, told);
 	listeners_close(&e->listeners);
 	return e->broker < 0 ? ssb_fail(err, SSB_E_SYS, errno, "egress", "fork") : 0;
+}
+
+int egress_ready(struct egress *e, struct ssb_error *err)
+{
+	auto_fd ready = steal_fd(&e->ready);
+
+	return ready < 0 ? 0 : confine_wait(ready, 2, err);
 }
 
 /* ---- events ------------------------------------------------------------- */
@@ -271,6 +287,7 @@ void egress_done(struct egress *e)
 	end_child(&e->broker);
 	end_child(&e->dialler);
 	own_close(&e->events);
+	own_close(&e->ready);
 	listeners_close(&e->listeners);
 	egress_table_free(e->table);
 	e->table = NULL;

@@ -15,6 +15,7 @@ struct egress {
 	pid_t dialler;
 	pid_t broker;
 	int events;    /* -1: not running */
+	int ready;     /* -1: not running, or both are confined */
 	bool stopping; /* the end that follows is expected */
 };
 
@@ -22,6 +23,10 @@ void egress_init(struct egress *e);
 
 /* Both processes; the listeners are the broker's from then on. */
 int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error *err);
+
+/* Waits until both have given up what they must not have; nothing to wait for
+ * where they were not started. */
+int egress_ready(struct egress *e, struct ssb_error *err);
 
 /* Takes what the broker has reported into the trace. */
 void egress_hear(struct egress *e, struct trace *trace);

@@ -62,7 +62,8 @@ static int send_go(struct run *r, struct ssb_error *err)
 		trace_sync_start(r->trace);
 	}
 	make_cgroup(r, &m, &fds);
-	if (r->trace != NULL && trace_sync(r->trace, err) != 0) {
+	if ((r->trace != NULL && trace_sync(r->trace, err) != 0) ||
+	    egress_ready(&r->egress, err) != 0) {
 		return -1;
 	}
 	if (msg_send(r->ctl, &m, sizeof(m), &fds) != 0) {
