@@ -16,14 +16,15 @@
 #include "egress/confine.h"
 #include "os/clone.h"
 
-#define TICK_MS 1000
-#define OWN_FDS 96 /* what is neither a listener nor a connection: DNS clients, sockets */
+#define TICK_MS        1000
+#define DNS_PER_SECOND 500 /* questions answered; the rest is dropped */
+#define OWN_FDS        96  /* what is neither a listener nor a connection: DNS clients, sockets */
 
 void broker_report(struct broker *b, const struct egress_event *e)
 {
-	/* The supervisor's socket is deep; a flood beyond it loses lines, not
-	 * walls: the denial stands. */
-	(void)!send(b->c->events, e, sizeof(*e), MSG_NOSIGNAL | MSG_DONTWAIT);
+	/* Waits where the supervisor is slow: what is not on record does not go
+	 * on. It never waits for us, and if it is gone so are we. */
+	(void)!send(b->c->events, e, sizeof(*e), MSG_NOSIGNAL);
 }
 
 int broker_watch(struct broker *b, struct source *s)
@@ -94,11 +95,11 @@ static void turn(struct broker *b, struct source *s)
 		if (s->listener == LISTEN_DNS_UDP) {
 			dns_datagrams(b, s->fd);
 		} else if (s->listener == LISTEN_DNS_TCP) {
-			dns_accept(b, s->fd);
+			dns_accept(b, s);
 		} else if (s->listener == LISTEN_UDP) {
 			udp_datagrams(b, s->fd);
 		} else {
-			conn_accept(b, s->fd);
+			conn_accept(b, s);
 		}
 		break;
 	case SOURCE_DNS_CLIENT:
@@ -120,8 +121,7 @@ static void turn(struct broker *b, struct source *s)
 	}
 }
 
-/* Two sockets each and room for pipes, beside the listeners. Past the limit
- * accept() would fail, and be tried again without end. */
+/* Two sockets each and room for pipes, beside the listeners. */
 static void fit_files(struct broker_config *c)
 {
 	struct rlimit files;
@@ -137,7 +137,7 @@ static void fit_files(struct broker_config *c)
 	}
 }
 
-static void watch_all(struct broker *b, struct source *listeners)
+static void watch_all(struct broker *b)
 {
 	static struct source dial, events;
 	struct listeners *l = b->c->listeners;
@@ -148,10 +148,10 @@ static void watch_all(struct broker *b, struct source *listeners)
 		_exit(1);
 	}
 	for (size_t i = 0; i < l->n; i++) {
-		listeners[i] = (struct source){ .kind = SOURCE_LISTENER,
-			                        .fd = l->fd[i],
-			                        .listener = l->kind[i] };
-		if (broker_watch(b, &listeners[i]) != 0) {
+		b->listeners[i] = (struct source){ .kind = SOURCE_LISTENER,
+			                           .fd = l->fd[i],
+			                           .listener = l->kind[i] };
+		if (broker_watch(b, &b->listeners[i]) != 0) {
 			_exit(1);
 		}
 	}
@@ -159,34 +159,41 @@ static void watch_all(struct broker *b, struct source *listeners)
 
 _Noreturn void broker_main(struct broker_config *config)
 {
-	struct broker b = { .c = config, .epoll = epoll_create1(EPOLL_CLOEXEC) };
-	struct source *listeners = calloc(config->listeners->n, sizeof(*listeners));
+	struct broker b = { .c = config,
+		            .epoll = epoll_create1(EPOLL_CLOEXEC),
+		            .listeners = calloc(config->listeners->n, sizeof(*b.listeners)) };
 	uint64_t tick = clock_ms() + TICK_MS;
+	uint64_t rate = config->max_connections_per_second;
 
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (b.epoll < 0 || listeners == NULL) {
+	if (b.epoll < 0 || b.listeners == NULL) {
 		_exit(1);
 	}
+	bucket_init(&b.starts, rate, rate, clock_us());
+	bucket_init(&b.questions, DNS_PER_SECOND, 2 * DNS_PER_SECOND, clock_us());
 	udp_init(&b);
-	watch_all(&b, listeners);
+	watch_all(&b);
 	fit_files(config);
 	confine_or_exit(confine_broker, config->ready);
 	while (!b.stopping) {
 		struct epoll_event ready[64];
-		int n = epoll_wait(b.epoll, ready, 64, b.more ? 0 : TICK_MS);
+		int n = epoll_wait(b.epoll, ready, 64, b.more ? 0 : accept_wait_ms(&b, TICK_MS));
 
 		for (int i = 0; i < n; i++) {
 			turn(&b, ready[i].data.ptr);
 		}
 		conn_sweep(&b);
 		udp_sweep(&b);
+		accept_resume(&b);
 		if (clock_ms() >= tick) {
 			tick = clock_ms() + TICK_MS;
 			conn_tick(&b, clock_ms());
 			udp_tick(&b, clock_ms());
+			tally_tick(&b);
 		}
 	}
 	conn_close_all(&b);
 	udp_close_all(&b);
+	tally_tick(&b);
 	_exit(0);
 }

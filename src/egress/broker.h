@@ -18,6 +18,7 @@ struct broker_config {
 	int events; /* SOCK_SEQPACKET to the supervisor; its end is ours */
 	int ready;  /* confine.h */
 	uint64_t max_connections;
+	uint64_t max_connections_per_second;
 	uint64_t max_bytes_out;
 	uint64_t max_bytes_in;
 };

@@ -31,6 +31,7 @@ static void report(struct broker *b, const struct conn *c, enum egress_kind kind
 {
 	struct egress_event e = { .kind = kind,
 		                  .rule = c->rule,
+		                  .connection = c->state == CONN_RELAY ? c->id : 0,
 		                  .port = c->port,
 		                  .asked = c->asked,
 		                  .dialled = c->dialled,
@@ -65,6 +66,7 @@ static void conn_free(struct broker *b, struct conn *c)
 		c->next->prev = c->prev;
 	}
 	b->n_conns--;
+	b->freed = true;
 	/* Other events of this round may still point here. */
 	conn_enter(b, c, CONN_OVER);
 	c->next = b->over;
@@ -344,8 +346,7 @@ static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_
 	uint64_t room = *total < limit ? limit - *total : 0;
 
 	if (room == 0 && !at_end(f)) {
-		reset_on_close(c->client.fd);
-		conn_close(b, c, "byte_limit");
+		conn_deny(b, c, "byte_limit", "");
 		return false;
 	}
 	enum flow_result r = flow_turn(f, room < TURN_BYTES ? room : TURN_BYTES, &moved);
@@ -447,6 +448,7 @@ void conn_dialled(struct broker *b, const struct dial_reply *r, int fd)
 	flow_init(&c->down, c->server.fd, c->client.fd);
 	c->up.eof = c->client_eof;
 	c->moved_ms = clock_ms();
+	report(b, c, EGRESS_OPENED, "ok", "");
 	if (broker_watch(b, &c->server) != 0) {
 		conn_close(b, c, "no_memory");
 		return;
@@ -463,10 +465,10 @@ static const char *accept_refused(const struct broker *b, const struct conn *c)
 	               : NULL;
 }
 
-void conn_accept(struct broker *b, int fd)
+void conn_accept(struct broker *b, struct source *listener)
 {
 	for (int i = 0; i < 64; i++) {
-		auto_fd client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		auto_fd client = accept_next(b, listener, i);
 		struct conn *c = client < 0 ? NULL : calloc(1, sizeof(*c));
 		if (c == NULL) {
 			return;

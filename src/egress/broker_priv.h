@@ -6,6 +6,7 @@
 #include <sys/queue.h>
 
 #include "egress/broker.h"
+#include "egress/bucket.h"
 #include "egress/dial.h"
 #include "egress/event.h"
 #include "egress/splice.h"
@@ -33,6 +34,7 @@ struct source {
 	int fd;
 	enum listener_kind listener;
 	void *owner; /* struct conn, struct dns_client or struct udp_flow */
+	bool paused; /* a listener on which nothing is accepted for now */
 };
 
 enum conn_state { CONN_FIRST, CONN_WAIT, CONN_DIAL, CONN_RELAY, CONN_OVER };
@@ -78,17 +80,35 @@ struct udp_flows {
 	size_t n_live, n_muted;
 };
 
+/* What a flood brings: it is counted, and told once a second. */
+enum tally {
+	TALLY_TCP, /* connections that had to wait, flows and questions that were dropped */
+	TALLY_UDP,
+	TALLY_DNS,
+	TALLY_FILES,       /* no fd was free */
+	TALLY_MALFORMED,   /* questions that are none, */
+	TALLY_UNSUPPORTED, /* or of a kind that nobody answers here */
+	TALLY_COUNT
+};
+
 struct broker {
 	struct broker_config *c;
 	int epoll;
+	struct source *listeners; /* of c->listeners */
+	struct bucket starts;     /* of connections and UDP flows */
+	struct bucket questions;
+	uint64_t tally[TALLY_COUNT]; /* since they were last told */
+	bool told[TALLY_COUNT];      /* once at least */
+	uint64_t resume_us;          /* when paused listeners are heard again; 0: none is */
+	bool starved;                /* some wait for a file descriptor, */
+	bool freed;                  /* and some were freed */
 	struct conn *conns;
 	struct conn *over; /* to be freed when the round is done */
 	struct udp_flows udp;
 	uint64_t n_conns;             /* UDP flows among them */
 	uint64_t n_in[CONN_OVER + 1]; /* connections, by state; the last: since the start */
 	uint64_t next_id;
-	uint64_t bytes_out, bytes_in;   /* of all connections together */
-	uint64_t dns_tokens, dns_at_ms; /* a bucket against floods */
+	uint64_t bytes_out, bytes_in; /* of all connections together */
 	unsigned n_dns_clients;
 	bool more; /* some connection was interrupted in its flow */
 	bool stopping;
@@ -99,13 +119,22 @@ int broker_watch(struct broker *b, struct source *s);
 /* Which address and port the skill dialled to reach this socket. */
 bool address_dialled(int fd, struct address *ret_address, uint16_t *ret_port);
 
+/* broker_accept.c */
+/* The next connection of a listener, CLOEXEC and non-blocking, and counted
+ * against the rate; -1: none for now. `nth` counts from 0 in one turn. */
+int accept_next(struct broker *b, struct source *listener, int nth);
+void accept_resume(struct broker *b); /* where it is time */
+int accept_wait_ms(const struct broker *b, int most);
+void tally_add(struct broker *b, enum tally what);
+void tally_tick(struct broker *b);
+
 /* dns.c */
 void dns_datagrams(struct broker *b, int fd);
-void dns_accept(struct broker *b, int fd);
+void dns_accept(struct broker *b, struct source *listener);
 void dns_turn(struct broker *b, struct source *s);
 
 /* conn.c */
-void conn_accept(struct broker *b, int fd);
+void conn_accept(struct broker *b, struct source *listener);
 void conn_dialled(struct broker *b, const struct dial_reply *r, int fd);
 void conn_turn(struct broker *b, struct conn *c);
 void conn_close(struct broker *b, struct conn *c, const char *reason); /* frees it */

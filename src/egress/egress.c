@@ -115,6 +115,8 @@ static pid_t start_broker(struct egress *e, const struct ssb_plan *plan, int dia
 			                        .events = events,
 			                        .ready = ready,
 			                        .max_connections = plan->net.max_connections,
+			                        .max_connections_per_second =
+			                                plan->net.max_connections_per_second,
 			                        .max_bytes_out = plan->net.max_bytes_out,
 			                        .max_bytes_in = plan->net.max_bytes_in };
 		int keep[MAX_LISTENERS + 3] = { dial, events, ready };
@@ -139,7 +141,7 @@ int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error
 	}
 	auto_fd broker_end = events[1];
 	e->events = events[0];
-	if (pipe2(ready, O_CLOEXEC) != 0) {
+	if (pipe2(ready, O_CLOEXEC) != 0 || (e->ledger = ledger_new(plan)) == NULL) {
 		return ssb_fail(err, SSB_E_SYS, errno, "egress", "pipe");
 	}
 	auto_fd told = ready[1];
@@ -161,75 +163,17 @@ int egress_ready(struct egress *e, struct ssb_error *err)
 
 /* ---- events ------------------------------------------------------------- */
 
-struct event_data {
-	const struct egress_event *e;
-	const struct ssb_plan *plan;
-};
-
-static void put_address(struct json *j, const char *key, const struct address *a)
+static void close_ledger(struct egress *e, struct trace *trace)
 {
-	static const struct address none;
-	char text[48];
-
-	if (memcmp(a, &none, sizeof(none)) != 0) {
-		address_format(a, text);
-		json_kstr(j, key, text);
+	if (e->ledger != NULL && trace != NULL) {
+		ledger_close(e->ledger, trace);
 	}
+	ledger_free(e->ledger);
+	e->ledger = NULL;
 }
 
-static void put_data(struct json *j, void *arg)
-{
-	const struct event_data *d = arg;
-	const struct egress_event *e = d->e;
-
-	json_kstr(j, "name", e->name);
-	json_kstr(j, "protocol", e->protocol);
-	json_kuint(j, "port", e->port);
-	json_kstr(j, "reason", e->reason);
-	if (e->rule >= 0 && (size_t)e->rule < d->plan->n_egress) {
-		const struct egress_rule *r = &d->plan->egress[e->rule];
-		json_kstr(j, "rule", r->domain.s);
-		json_kuint(j, "rule_line", r->domain.line);
-	}
-	if (e->kind == EGRESS_RESOLVED || e->kind == EGRESS_UNKNOWN) {
-		json_kuint(j, "qtype", e->qtype);
-		return;
-	}
-	if (e->shown[0] != '\0') {
-		json_kstr(j, "shown", e->shown);
-	}
-	if (e->kind_of[0] != '\0') {
-		json_kstr(j, "range", e->kind_of);
-	}
-	put_address(j, "address_asked", &e->asked);
-	put_address(j, e->kind_of[0] != '\0' ? "address_refused" : "address_dialled", &e->dialled);
-	json_kuint(j, "bytes_out", e->bytes_out);
-	json_kuint(j, "bytes_in", e->bytes_in);
-	json_kuint(j, "duration_us", e->micros);
-}
-
-static void record(struct egress *e, const struct egress_event *ev, struct trace *trace)
-{
-	static const struct {
-		enum event_kind kind;
-		bool violation;
-	} AS[] = {
-		[EGRESS_RESOLVED] = { EV_DNS_RESOLUTION, false },
-		[EGRESS_UNKNOWN] = { EV_NETWORK_EGRESS_BLOCKED, true },
-		[EGRESS_CARRIED] = { EV_NETWORK_EGRESS_ALLOWED, false },
-		[EGRESS_DENIED] = { EV_NETWORK_EGRESS_BLOCKED, true },
-	};
-	struct event_data data = { ev, e->table->plan };
-	char text[640];
-
-	if ((unsigned)ev->kind >= ARRAY_LEN(AS)) {
-		return; /* a broker that has lost its mind */
-	}
-	snprintf(text, sizeof(text), "%s %s:%u %s", ev->protocol, ev->name, ev->port, ev->reason);
-	trace_record(trace, AS[ev->kind].kind, AS[ev->kind].violation, text, put_data, &data);
-}
-
-void egress_hear(struct egress *e, struct trace *trace)
+/* All that has come in; its end closes e->events. */
+static void hear(struct egress *e, struct trace *trace)
 {
 	for (int i = 0; i < 256 && e->events >= 0; i++) {
 		struct egress_event ev;
@@ -240,22 +184,28 @@ void egress_hear(struct egress *e, struct trace *trace)
 		}
 		if (n != (ssize_t)sizeof(ev)) {
 			own_close(&e->events);
-			if (!e->stopping && trace != NULL) {
-				/* The egress has ended, not the safety; but not in silence. */
-				trace_violation(
-				        trace, EV_POLICY_VIOLATION,
-				        "the egress broker ended during the run; connections that "
-				        "were open then are not recorded");
-			}
 			return;
 		}
 		/* What it says is text from an untrusted process. */
 		ev.name[sizeof(ev.name) - 1] = ev.shown[sizeof(ev.shown) - 1] = '\0';
 		ev.protocol[sizeof(ev.protocol) - 1] = ev.reason[sizeof(ev.reason) - 1] = '\0';
 		ev.kind_of[sizeof(ev.kind_of) - 1] = '\0';
-		if (trace != NULL) {
-			record(e, &ev, trace);
+		if (trace != NULL && e->ledger != NULL) {
+			ledger_take(e->ledger, &ev, trace);
 		}
+	}
+}
+
+void egress_hear(struct egress *e, struct trace *trace)
+{
+	hear(e, trace);
+	if (e->events < 0) {
+		/* The egress has ended, not the safety; but not in silence. */
+		if (trace != NULL) {
+			trace_violation(trace, EV_POLICY_VIOLATION,
+			                "the egress broker ended during the run");
+		}
+		close_ledger(e, trace);
 	}
 }
 
@@ -270,14 +220,14 @@ static void end_child(pid_t *pid)
 
 void egress_stop(struct egress *e, struct trace *trace)
 {
-	e->stopping = true;
 	if (e->events >= 0) {
 		struct pollfd p = { .fd = e->events, .events = POLLIN };
 		(void)shutdown(e->events, SHUT_WR);
 		while (e->events >= 0 && poll(&p, 1, LAST_WORDS_MS) > 0) {
-			egress_hear(e, trace);
+			hear(e, trace);
 		}
 	}
+	close_ledger(e, trace);
 	end_child(&e->broker);
 	end_child(&e->dialler);
 }
@@ -288,6 +238,8 @@ void egress_done(struct egress *e)
 	end_child(&e->dialler);
 	own_close(&e->events);
 	own_close(&e->ready);
+	ledger_free(e->ledger);
+	e->ledger = NULL;
 	listeners_close(&e->listeners);
 	egress_table_free(e->table);
 	e->table = NULL;

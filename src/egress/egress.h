@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "audit/trace.h"
+#include "egress/ledger.h"
 #include "egress/listen.h"
 #include "egress/table.h"
 
@@ -14,9 +15,9 @@ struct egress {
 	struct listeners listeners; /* ours until the broker has them */
 	pid_t dialler;
 	pid_t broker;
-	int events;    /* -1: not running */
-	int ready;     /* -1: not running, or both are confined */
-	bool stopping; /* the end that follows is expected */
+	struct ledger *ledger; /* NULL: not running, or all is written down */
+	int events;            /* -1: not running */
+	int ready;             /* -1: not running, or both are confined */
 };
 
 void egress_init(struct egress *e);

@@ -1,0 +1,137 @@
+/* broker_accept.c - how fast connections are taken.
+ *
+ * Past the rate of the plan, or without a free fd, a listener is not listened
+ * to for a while: connections wait in the kernel's queue, as before a busy
+ * server, and nothing spins. */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/own.h"
+#include "egress/broker_priv.h"
+
+#define STARVED_US 1000000 /* without a free fd, then they are tried again */
+
+static void rearm(struct broker *b, struct source *s, bool paused)
+{
+	struct epoll_event e = { .data.ptr = s, .events = paused ? 0 : EPOLLIN };
+
+	s->paused = paused;
+	(void)epoll_ctl(b->epoll, EPOLL_CTL_MOD, s->fd, &e);
+}
+
+static void pause_until(struct broker *b, struct source *s, uint64_t due_us)
+{
+	rearm(b, s, true);
+	if (b->resume_us == 0 || due_us < b->resume_us) {
+		b->resume_us = due_us;
+	}
+}
+
+static void pause_for_rate(struct broker *b, struct source *s)
+{
+	/* For several at once, so that a flood does not wake us for each. */
+	uint64_t some = b->starts.per_second / 20;
+
+	tally_add(b, TALLY_TCP);
+	pause_until(b, s, bucket_due_us(&b->starts, some > 0 ? some : 1));
+}
+
+int accept_next(struct broker *b, struct source *s, int nth)
+{
+	bool counted = s->listener == LISTEN_TCP;
+
+	if (counted && !bucket_take(&b->starts, clock_us())) {
+		/* Only the first of a turn is known to be there. */
+		if (nth == 0) {
+			pause_for_rate(b, s);
+		}
+		return -1;
+	}
+	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0) {
+		return fd;
+	}
+	if (counted) {
+		b->starts.left++; /* none was there */
+	}
+	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+		tally_add(b, TALLY_FILES);
+		b->starved = true;
+		b->freed = false;
+		pause_until(b, s, clock_us() + STARVED_US);
+	}
+	return -1;
+}
+
+void accept_resume(struct broker *b)
+{
+	bool due = b->resume_us != 0 && (clock_us() >= b->resume_us || (b->starved && b->freed));
+
+	if (!due) {
+		return;
+	}
+	b->resume_us = 0;
+	b->starved = false;
+	for (size_t i = 0; i < b->c->listeners->n; i++) {
+		if (b->listeners[i].paused) {
+			rearm(b, &b->listeners[i], false);
+		}
+	}
+}
+
+int accept_wait_ms(const struct broker *b, int most)
+{
+	uint64_t now = clock_us();
+
+	if (b->resume_us == 0) {
+		return most;
+	}
+	uint64_t ms = b->resume_us > now ? (b->resume_us - now + 999) / 1000 : 0;
+	return ms < (uint64_t)most ? (int)ms : most;
+}
+
+/* ---- what is only counted ------------------------------------------------- */
+
+static void tell(struct broker *b, enum tally what)
+{
+	static const struct {
+		enum egress_kind kind;
+		const char *protocol;
+		const char *reason;
+	} AS[TALLY_COUNT] = {
+		[TALLY_TCP] = { EGRESS_LIMITED, "tcp", "rate_limit" },
+		[TALLY_UDP] = { EGRESS_LIMITED, "udp", "rate_limit" },
+		[TALLY_DNS] = { EGRESS_LIMITED, "dns", "rate_limit" },
+		[TALLY_FILES] = { EGRESS_LIMITED, "tcp", "no_files" },
+		[TALLY_MALFORMED] = { EGRESS_MALFORMED, "dns", "malformed" },
+		[TALLY_UNSUPPORTED] = { EGRESS_MALFORMED, "dns", "not_supported" },
+	};
+	struct egress_event e = { .kind = AS[what].kind, .rule = -1, .count = b->tally[what] };
+
+	e.port = e.kind == EGRESS_MALFORMED ? 53 : 0;
+	snprintf(e.protocol, sizeof(e.protocol), "%s", AS[what].protocol);
+	snprintf(e.reason, sizeof(e.reason), "%s", AS[what].reason);
+	b->tally[what] = 0;
+	b->told[what] = true;
+	broker_report(b, &e);
+}
+
+/* The first time at once, then once a second. */
+void tally_add(struct broker *b, enum tally what)
+{
+	b->tally[what]++;
+	if (!b->told[what]) {
+		tell(b, what);
+	}
+}
+
+void tally_tick(struct broker *b)
+{
+	for (int i = 0; i < TALLY_COUNT; i++) {
+		if (b->tally[i] > 0) {
+			tell(b, (enum tally)i);
+		}
+	}
+}
