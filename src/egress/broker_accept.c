@@ -1,10 +1,11 @@
-/* broker_accept.c - how fast connections are taken.
+/* broker_accept.c - connections of the skill, as they are taken, and how fast.
  *
  * Past the rate of the plan, or without a free fd, a listener is not listened
  * to for a while: connections wait in the kernel's queue, as before a busy
  * server, and nothing spins. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -90,6 +91,59 @@ int accept_wait_ms(const struct broker *b, int most)
 	}
 	uint64_t ms = b->resume_us > now ? (b->resume_us - now + 999) / 1000 : 0;
 	return ms < (uint64_t)most ? (int)ms : most;
+}
+
+/* ---- the connection ------------------------------------------------------- */
+
+static const char *refused_at_once(const struct broker *b, const struct conn *c)
+{
+	return c->slot == NULL || c->rule < 0       ? "not_declared"
+	       : b->n_conns > b->c->max_connections ? "too_many_connections"
+	       : b->bytes_out >= b->c->max_bytes_out || b->bytes_in >= b->c->max_bytes_in
+	               ? "byte_limit"
+	               : NULL;
+}
+
+void conn_accept(struct broker *b, struct source *listener)
+{
+	for (int i = 0; i < 64; i++) {
+		auto_fd client = accept_next(b, listener, i);
+		struct conn *c = client < 0 ? NULL : calloc(1, sizeof(*c));
+		if (c == NULL) {
+			return;
+		}
+		c->client = (struct source){ .kind = SOURCE_CLIENT,
+			                     .fd = steal_fd(&client),
+			                     .owner = c };
+		c->server.fd = -1;
+		flow_init(&c->up, -1, -1);
+		flow_init(&c->down, -1, -1);
+		c->id = ++b->next_id;
+		c->since_us = clock_us();
+		c->moved_ms = clock_ms();
+		c->next = b->conns;
+		if (b->conns != NULL) {
+			b->conns->prev = c;
+		}
+		b->conns = c;
+		b->n_conns++;
+		b->n_in[c->state]++;
+		c->slot = address_dialled(c->client.fd, &c->asked, &c->port)
+		                  ? egress_by_address(b->c->table, &c->asked)
+		                  : NULL;
+		c->rule = c->slot != NULL ? egress_rule_for(b->c->table, c->slot, c->port, false)
+		                          : -1;
+		const char *refused = refused_at_once(b, c);
+		if (refused != NULL || broker_watch(b, &c->client) != 0) {
+			conn_deny(b, c, refused != NULL ? refused : "no_memory", "");
+			continue;
+		}
+		c->first = egress_first_bytes(&b->c->table->plan->egress[c->rule], c->port);
+		http1_init(&c->http);
+		if (c->first == FIRST_RAW) {
+			conn_dial(b, c);
+		}
+	}
 }
 
 /* ---- what is only counted ------------------------------------------------- */

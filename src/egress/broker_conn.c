@@ -80,7 +80,7 @@ static void reset_on_close(int fd)
 }
 
 /* A denial is a reset: prompt, and no mistake for an empty answer. */
-static void conn_deny(struct broker *b, struct conn *c, const char *reason, const char *kind_of)
+void conn_deny(struct broker *b, struct conn *c, const char *reason, const char *kind_of)
 {
 	report(b, c, EGRESS_DENIED, reason, kind_of);
 	reset_on_close(c->client.fd);
@@ -119,7 +119,7 @@ void conn_tick(struct broker *b, uint64_t now_ms)
 }
 
 /* The name is the right one: ask for the connection, or wait for a place. */
-static void conn_dial(struct broker *b, struct conn *c)
+void conn_dial(struct broker *b, struct conn *c)
 {
 	struct dial_request q = { .id = c->id, .rule = (uint32_t)c->rule, .port = c->port };
 
@@ -454,55 +454,4 @@ void conn_dialled(struct broker *b, const struct dial_reply *r, int fd)
 		return;
 	}
 	conn_relay(b, c);
-}
-
-static const char *accept_refused(const struct broker *b, const struct conn *c)
-{
-	return c->slot == NULL || c->rule < 0       ? "not_declared"
-	       : b->n_conns > b->c->max_connections ? "too_many_connections"
-	       : b->bytes_out >= b->c->max_bytes_out || b->bytes_in >= b->c->max_bytes_in
-	               ? "byte_limit"
-	               : NULL;
-}
-
-void conn_accept(struct broker *b, struct source *listener)
-{
-	for (int i = 0; i < 64; i++) {
-		auto_fd client = accept_next(b, listener, i);
-		struct conn *c = client < 0 ? NULL : calloc(1, sizeof(*c));
-		if (c == NULL) {
-			return;
-		}
-		c->client = (struct source){ .kind = SOURCE_CLIENT,
-			                     .fd = steal_fd(&client),
-			                     .owner = c };
-		c->server.fd = -1;
-		flow_init(&c->up, -1, -1);
-		flow_init(&c->down, -1, -1);
-		c->id = ++b->next_id;
-		c->since_us = clock_us();
-		c->moved_ms = clock_ms();
-		c->next = b->conns;
-		if (b->conns != NULL) {
-			b->conns->prev = c;
-		}
-		b->conns = c;
-		b->n_conns++;
-		b->n_in[c->state]++;
-		c->slot = address_dialled(c->client.fd, &c->asked, &c->port)
-		                  ? egress_by_address(b->c->table, &c->asked)
-		                  : NULL;
-		c->rule = c->slot != NULL ? egress_rule_for(b->c->table, c->slot, c->port, false)
-		                          : -1;
-		const char *refused = accept_refused(b, c);
-		if (refused != NULL || broker_watch(b, &c->client) != 0) {
-			conn_deny(b, c, refused != NULL ? refused : "no_memory", "");
-			continue;
-		}
-		c->first = egress_first_bytes(&b->c->table->plan->egress[c->rule], c->port);
-		http1_init(&c->http);
-		if (c->first == FIRST_RAW) {
-			conn_dial(b, c);
-		}
-	}
 }

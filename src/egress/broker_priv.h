@@ -123,6 +123,7 @@ bool address_dialled(int fd, struct address *ret_address, uint16_t *ret_port);
 /* The next connection of a listener, CLOEXEC and non-blocking, and counted
  * against the rate; -1: none for now. `nth` counts from 0 in one turn. */
 int accept_next(struct broker *b, struct source *listener, int nth);
+void conn_accept(struct broker *b, struct source *listener);
 void accept_resume(struct broker *b); /* where it is time */
 int accept_wait_ms(const struct broker *b, int most);
 void tally_add(struct broker *b, enum tally what);
@@ -134,9 +135,11 @@ void dns_accept(struct broker *b, struct source *listener);
 void dns_turn(struct broker *b, struct source *s);
 
 /* conn.c */
-void conn_accept(struct broker *b, struct source *listener);
 void conn_dialled(struct broker *b, const struct dial_reply *r, int fd);
 void conn_turn(struct broker *b, struct conn *c);
+void conn_dial(struct broker *b, struct conn *c); /* its name was shown, or need not be */
+void conn_deny(struct broker *b, struct conn *c, const char *reason,
+               const char *kind_of);                                   /* frees it */
 void conn_close(struct broker *b, struct conn *c, const char *reason); /* frees it */
 void conn_tick(struct broker *b, uint64_t now_ms);
 void conn_close_all(struct broker *b);
