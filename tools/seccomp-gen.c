@@ -42,7 +42,8 @@ static int blobs(const struct seccomp_arch *arch)
 			}
 		}
 	}
-	if (put_array(arch, IN_INIT, TO_UNIX) != 0 || put_array(arch, IN_BROKER, TO_UNIX) != 0) {
+	if (put_array(arch, IN_INIT, TO_UNIX) != 0 || put_array(arch, IN_BROKER, TO_UNIX) != 0 ||
+	    put_array(arch, IN_DIALLER, TO_UNIX) != 0) {
 		return -1;
 	}
 	printf("const struct seccomp_blob seccomp_blobs[SECCOMP_N_PROFILES][SECCOMP_N_REACHES] = "
@@ -60,6 +61,8 @@ static int blobs(const struct seccomp_arch *arch)
 	put_entry(IN_INIT, TO_UNIX);
 	printf(";\n\nconst struct seccomp_blob seccomp_broker_blob = ");
 	put_entry(IN_BROKER, TO_UNIX);
+	printf(";\n\nconst struct seccomp_blob seccomp_dialler_blob = ");
+	put_entry(IN_DIALLER, TO_UNIX);
 	printf(";\n");
 	return 0;
 }

@@ -33,8 +33,7 @@
 #include "base/names.h"
 #include "base/own.h"
 
-#define TIMESTAMP_SIZE 32
-#define EVENT_BYTES    ((size_t)6 * MAX_EVENT_TEXT + 256) /* every byte of the text escaped */
+#define EVENT_BYTES ((size_t)6 * MAX_EVENT_TEXT + 256) /* every byte of the text escaped */
 
 struct trace {
 	struct trace_file file;
@@ -83,7 +82,7 @@ static const char *const STATES[] = {
 
 /* RFC 3339 in UTC with microseconds. Not gmtime: that reads the time zone's
  * file first. Days to a date by the 400-year cycle, years beginning in March. */
-static void timestamp(char out[TIMESTAMP_SIZE])
+void trace_timestamp(char out[TRACE_TIMESTAMP])
 {
 	struct timespec ts;
 	(void)clock_gettime(CLOCK_REALTIME, &ts);
@@ -98,7 +97,7 @@ static void timestamp(char out[TIMESTAMP_SIZE])
 	int64_t month = mp < 10 ? mp + 3 : mp - 9;
 	int64_t year = yoe + era * 400 + (month <= 2);
 
-	snprintf(out, TIMESTAMP_SIZE,
+	snprintf(out, TRACE_TIMESTAMP,
 	         "%04" PRId64 "-%02" PRId64 "-%02" PRId64 "T%02" PRId64 ":%02" PRId64 ":%02" PRId64
 	         ".%06ldZ",
 	         year, month, doy - (153 * mp + 2) / 5 + 1, second / 3600, second / 60 % 60,
@@ -155,10 +154,10 @@ static int write_plan(struct trace *t, const struct ssb_plan *plan, struct ssb_e
 
 static int write_head(struct trace *t, const struct ssb_plan *plan, struct ssb_error *err)
 {
-	char now[TIMESTAMP_SIZE];
+	char now[TRACE_TIMESTAMP];
 	struct json *j = &t->json;
 
-	timestamp(now);
+	trace_timestamp(now);
 	json_init(j, &t->file.out, false);
 	json_open(j, '{');
 	json_kint(j, "schema_version", TRACE_SCHEMA_VERSION);
@@ -225,7 +224,7 @@ static void render_event(struct trace *t, enum event_kind kind, const char *mess
 {
 	static const char ellipsis[] = "\xe2\x80\xa6";
 	char text[MAX_EVENT_TEXT];
-	char now[TIMESTAMP_SIZE];
+	char now[TRACE_TIMESTAMP];
 	struct json j;
 
 	assert(kind < EV_COUNT);
@@ -236,7 +235,7 @@ static void render_event(struct trace *t, enum event_kind kind, const char *mess
 		len += sizeof(ellipsis) - 1;
 		message = text;
 	}
-	timestamp(now);
+	trace_timestamp(now);
 	buf_reset(&t->scratch);
 	json_init(&j, &t->scratch, false);
 	json_open(&j, '{');
@@ -409,10 +408,10 @@ static void write_result(struct json *j, const struct ssb_result *r)
 static void write_tail(struct trace *t, const struct layer_report layers[LAYER_COUNT],
                        const struct ssb_result *result)
 {
-	char now[TIMESTAMP_SIZE];
+	char now[TRACE_TIMESTAMP];
 	struct json *j = &t->json;
 
-	timestamp(now);
+	trace_timestamp(now);
 	room_for(t, TRACE_TAIL_BYTES);
 	buf_addc(&t->file.out, '\n');
 	json_close(j, ']');

@@ -67,6 +67,9 @@ void trace_violation(struct trace *t, enum event_kind kind, const char *fmt, ...
 /* The same with members for the event's `data` object, which `data` writes. */
 void trace_record(struct trace *t, enum event_kind kind, bool violation, const char *message,
                   void (*data)(struct json *j, void *arg), void *arg);
+/* The time of an event that would be written now: RFC 3339, UTC. */
+#define TRACE_TIMESTAMP 32
+void trace_timestamp(char out[TRACE_TIMESTAMP]);
 size_t trace_violations(const struct trace *t);
 const char *trace_id(const struct trace *t);
 const char *trace_path(const struct trace *t); /* final path of trace.json */
