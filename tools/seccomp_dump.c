@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const PROFILE_NAMES[32] = { "default", "strict", "permissive", "init",
-	                                       "broker" };
+static const char *const PROFILE_NAMES[32] = { "default", "strict", "permissive",
+	                                       "init",    "broker", "dialler" };
 static const char *const REACH_NAMES[32] = { "unix", "inet", "none" };
 
 /* Every call that any filter names, by number. */
@@ -173,7 +173,8 @@ int seccomp_dump(const struct seccomp_arch *arch, FILE *out)
 
 	fprintf(out,
 	        "# %s. Written by `ninja seccomp-golden`. The first line that fits decides;\n"
-	        "# what is not listed is ENOSYS, for init it is kill. Another architecture%s: "
+	        "# what is not listed is ENOSYS, for init and broker it is kill. Another "
+	        "architecture%s: "
 	        "kill.\n",
 	        arch->name, arch->x32 ? ", x32 included" : "");
 	for (size_t i = 0; i < n; i++) {
@@ -187,5 +188,10 @@ int seccomp_dump(const struct seccomp_arch *arch, FILE *out)
 			}
 		}
 	}
-	return put_filter(arch, SECCOMP_N_PROFILES, SECCOMP_REACH_UNIX, false, out);
+	for (unsigned p = SECCOMP_N_PROFILES; PROFILE_NAMES[p] != NULL; p++) {
+		if (put_filter(arch, p, SECCOMP_REACH_UNIX, false, out) != 0) {
+			return -1;
+		}
+	}
+	return 0;
 }

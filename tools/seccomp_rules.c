@@ -14,6 +14,7 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -46,26 +47,39 @@
 #define K_O_CREAT       0100U
 #define K_O_TRUNC       01000U
 #define K_O_TMPFILE     020000000U /* the bit alone, without O_DIRECTORY */
+#define K_O_WRITES      (K_O_ACCMODE | K_O_CREAT | K_O_TRUNC | K_O_TMPFILE)
+#define K_O_NONBLOCK    04000U
+#define K_O_CLOEXEC     02000000U
 #define K_F_GETFD       1U
+#define K_F_SETFD       2U
 #define K_F_GETFL       3U
+#define K_F_SETFL       4U
+#define K_F_DUPFD       1030U /* the CLOEXEC one */
 #define K_PROT_EXEC     4U
-#define K_SOL_SOCKET    1U
-#define K_SO_LINGER     13U
-#define K_MSG_FASTOPEN  0x20000000U
 #define K_TIOCSTI       0x5412U
 #define K_TIOCLINUX     0x541cU
 #define K_TIOCCONS      0x541dU
 #define K_TIOCSETD      0x5423U
+#define K_FIONREAD      0x541bU
+#define K_FIONBIO       0x5421U
+#define K_SIOC_GETTERS  0x8900U /* of interfaces; those that set need a capability */
 #define K_FICLONE       0x40049409U
 #define K_FICLONERANGE  0x4020940dU
 #define K_FIDEDUPERANGE 0xc0189436U
 #define K_IOC_TYPE      0xff00U
 #define K_IOC_BTRFS     0x9400U
+#define K_PR_SET_NAME   15U
+#define K_PR_SET_VMA    0x53564d41U /* the name of a mapping */
 #define K_PR_SET_MM     35U
 #define K_PR_SCHED_CORE 62U
 #define K_NEW_LISTENER  8U
 #define K_PRIO_PROCESS  0U
 #define K_IOPRIO_USER   3U
+#define K_FASTOPEN      0x20000000U /* MSG_FASTOPEN: sendto() that connects */
+#define K_SO_ATTACH     26U         /* SO_ATTACH_FILTER and its younger kin */
+#define K_SO_ATTACH_BPF 50U
+#define K_SO_PORT_CBPF  51U
+#define K_SO_PORT_EBPF  52U
 #define K_SOCK_TYPE     0xfU /* without SOCK_NONBLOCK and SOCK_CLOEXEC */
 
 /* CLONE_NEWTIME is not among them: in clone() its bit belongs to the exit
@@ -100,6 +114,14 @@
 	SOCKET_TYPE(TO_OWN, DENY(EACCES), domain, SOCK_PACKET), \
 	SOCKET_FAMILY(TO_OWN, DENY(EPROTONOSUPPORT), domain), \
 	SOCKET_FAMILY(TO_NONE, DENY(EACCES), domain)
+#define SOCKOPT(who, level, option) \
+	{ "setsockopt", who, TO_ANY, ALLOW, { IS(1, level), IS(2, option) } }
+#define NO_SOCKET_PROGRAM(option) \
+	{ "setsockopt", IN_DIALLER, TO_ANY, DENY(EPERM), { IS(1, SOL_SOCKET), IS(2, option) } }
+#define FCNTL(who, command) \
+	{ "fcntl", who, TO_ANY, ALLOW, { IS(1, command) } }
+#define DIAL_SOCKET(domain, type) \
+	{ "socket", IN_DIALLER, TO_ANY, ALLOW, { IS(0, domain), MASKED(1, K_SOCK_TYPE, type) } }
 /* clang-format on */
 
 const struct seccomp_rule SECCOMP_RULES[] = {
@@ -199,20 +221,65 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "sendto", IN_ALL, TO_ANY, SECCOMP_RET_USER_NOTIF, { NOT(4, 0) } },
 	{ "sendto", IN_ALL, TO_ANY, SECCOMP_RET_USER_NOTIF, { NOT(4 | UPPER_HALF, 0) } },
 
-	/* Our own PID 1 opens to read, and maps nothing executable. */
-	{ "openat",
-	  IN_INIT,
+	/* Our own PID 1 and the dialler open to read. Nobody but the dialler, whose
+	 * resolver loads modules, maps anything executable. */
+	{ "openat", IN_INIT | IN_DIALLER, TO_ANY, ALLOW, { MASKED(2, K_O_WRITES, 0) } },
+	{ "open", IN_DIALLER, TO_ANY, ALLOW, { MASKED(1, K_O_WRITES, 0) } },
+	{ "mmap", IN_INIT | IN_BROKER, TO_ANY, ALLOW, { MASKED(2, K_PROT_EXEC, 0) } },
+	FCNTL(IN_INIT | IN_DIALLER, K_F_GETFL),
+	FCNTL(IN_INIT | IN_DIALLER, K_F_GETFD),
+	FCNTL(IN_DIALLER, K_F_SETFL),
+	FCNTL(IN_DIALLER, K_F_SETFD),
+	FCNTL(IN_DIALLER, K_F_DUPFD),
+
+	/* The broker, exactly as it calls. A socket that the dialler connected is
+	 * in the host's network: once its server has reset it, MSG_FASTOPEN would
+	 * connect it anew, to anywhere. */
+	{ "accept4", IN_BROKER, TO_ANY, ALLOW, { IS(3, K_O_CLOEXEC | K_O_NONBLOCK) } },
+	{ "pipe2", IN_BROKER, TO_ANY, ALLOW, { IS(1, K_O_CLOEXEC | K_O_NONBLOCK) } },
+	{ "shutdown", IN_BROKER, TO_ANY, ALLOW, { IS(1, SHUT_WR) } },
+	{ "sendto", IN_BROKER, TO_ANY, ALLOW, { MASKED(3, K_FASTOPEN, 0) } },
+	{ "sendmsg", IN_BROKER, TO_ANY, ALLOW, { MASKED(2, K_FASTOPEN, 0) } },
+	SOCKOPT(IN_BROKER, SOL_SOCKET, SO_LINGER),
+
+	/* The dialler: threads and no processes; clients of TCP, UDP, of local
+	 * services of the resolver (nscd, systemd-resolved, avahi, sssd) and of the
+	 * kernel's list of addresses. */
+	{ "clone",
+	  IN_DIALLER,
 	  TO_ANY,
 	  ALLOW,
-	  { MASKED(2, K_O_ACCMODE | K_O_CREAT | K_O_TRUNC | K_O_TMPFILE, 0) } },
-	{ "mmap", IN_INIT | IN_BROKER, TO_ANY, ALLOW, { MASKED(2, K_PROT_EXEC, 0) } },
-	/* A connected socket leads to its server; but when that has reset it, this
-	 * flag connects it anew, to any address. */
-	{ "sendto", IN_BROKER, TO_ANY, KILL, { ANY_OF(3, K_MSG_FASTOPEN) } },
-	{ "sendmsg", IN_BROKER, TO_ANY, KILL, { ANY_OF(2, K_MSG_FASTOPEN) } },
-	{ "setsockopt", IN_BROKER, TO_ANY, ALLOW, { IS(1, K_SOL_SOCKET), IS(2, K_SO_LINGER) } },
-	{ "fcntl", IN_INIT, TO_ANY, ALLOW, { IS(1, K_F_GETFL) } },
-	{ "fcntl", IN_INIT, TO_ANY, ALLOW, { IS(1, K_F_GETFD) } },
+	  { MASKED(0, CLONE_THREAD | NAMESPACES, CLONE_THREAD) } },
+	DIAL_SOCKET(AF_INET, SOCK_STREAM),
+	DIAL_SOCKET(AF_INET, SOCK_DGRAM),
+	DIAL_SOCKET(AF_INET6, SOCK_STREAM),
+	DIAL_SOCKET(AF_INET6, SOCK_DGRAM),
+	DIAL_SOCKET(AF_UNIX, SOCK_STREAM),
+	{ "socket", IN_DIALLER, TO_ANY, ALLOW, { IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE) } },
+	{ "socketpair",
+	  IN_DIALLER,
+	  TO_ANY,
+	  ALLOW,
+	  { IS(0, AF_UNIX), MASKED(1, K_SOCK_TYPE, SOCK_SEQPACKET) } },
+	NO_SOCKET_PROGRAM(K_SO_ATTACH),
+	NO_SOCKET_PROGRAM(K_SO_ATTACH_BPF),
+	NO_SOCKET_PROGRAM(K_SO_PORT_CBPF),
+	NO_SOCKET_PROGRAM(K_SO_PORT_EBPF),
+	{ "setsockopt", IN_DIALLER, TO_ANY, ALLOW, { IS(1, SOL_SOCKET) } },
+	SOCKOPT(IN_DIALLER, IPPROTO_IP, IP_RECVERR),
+	SOCKOPT(IN_DIALLER, IPPROTO_IP, IP_MTU_DISCOVER),
+	SOCKOPT(IN_DIALLER, IPPROTO_IPV6, IPV6_RECVERR),
+	SOCKOPT(IN_DIALLER, IPPROTO_IPV6, IPV6_MTU_DISCOVER),
+	SOCKOPT(IN_DIALLER, IPPROTO_IPV6, IPV6_V6ONLY),
+	SOCKOPT(IN_DIALLER, IPPROTO_TCP, TCP_NODELAY),
+	SOCKOPT(IN_DIALLER, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE), /* of a spare */
+	SOCKOPT(IN_DIALLER, IPPROTO_TCP, TCP_FASTOPEN_CONNECT),
+	{ "ioctl", IN_DIALLER, TO_ANY, ALLOW, { IS(1, K_FIONREAD) } },
+	{ "ioctl", IN_DIALLER, TO_ANY, ALLOW, { IS(1, K_FIONBIO) } },
+	{ "ioctl", IN_DIALLER, TO_ANY, ALLOW, { MASKED(1, ~0xffU, K_SIOC_GETTERS) } },
+	{ "prctl", IN_DIALLER, TO_ANY, ALLOW, { IS(0, K_PR_SET_NAME) } },
+	{ "prctl", IN_DIALLER, TO_ANY, ALLOW, { IS(0, K_PR_SET_VMA) } },
+	{ "prlimit64", IN_DIALLER, TO_ANY, ALLOW, { IS(0, 0) } },
 };
 const size_t SECCOMP_N_RULES = sizeof(SECCOMP_RULES) / sizeof(SECCOMP_RULES[0]);
 
@@ -359,9 +426,34 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 
 	/* The egress broker: no file, no new socket but by accept, no program. */
 	{ IN_BROKER, TO_ANY, ALLOW,
-	  "accept4 read write recvfrom recvmsg sendto sendmsg splice pipe2 close shutdown "
-	  "getsockname getpeername epoll_wait epoll_pwait epoll_ctl clock_gettime exit "
-	  "exit_group rt_sigreturn rt_sigprocmask restart_syscall munmap brk madvise mremap" },
+	  "read write recvfrom recvmsg splice close getsockname epoll_wait epoll_pwait epoll_ctl "
+	  "clock_gettime exit exit_group rt_sigreturn rt_sigprocmask restart_syscall munmap brk "
+	  "madvise mremap "
+	  /* before _exit() in sanitizer builds */
+	  "sigaltstack" },
+
+	/* The dialler: libc's resolver and the modules that nsswitch.conf names, some
+	 * of which are clients of local services. No file is opened to be written,
+	 * no program started, no process looked into, nobody served. */
+	{ IN_DIALLER, TO_ANY, ALLOW,
+	  "read readv pread64 write writev close lseek fstat stat lstat newfstatat statx access "
+	  "faccessat faccessat2 readlink readlinkat getdents getdents64 statfs fstatfs getcwd dup "
+	  "mmap munmap mprotect mremap madvise brk "
+	  "connect bind getsockname getpeername getsockopt shutdown sendto sendmsg sendmmsg "
+	  "recvfrom recvmsg recvmmsg "
+	  "poll ppoll select pselect6 epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2 "
+	  "timerfd_create timerfd_settime pipe2 "
+	  "futex set_robust_list rseq gettid getpid getppid sched_yield sched_getaffinity "
+	  "sched_getparam sched_getscheduler sigaltstack rt_sigaction rt_sigprocmask rt_sigreturn "
+	  "restart_syscall exit exit_group "
+	  "clock_gettime clock_getres gettimeofday time nanosleep clock_nanosleep getrandom uname "
+	  "sysinfo getuid geteuid getgid getegid getresuid getresgid getgroups" },
+	{ IN_DIALLER, TO_ANY, DENY(EACCES), "open openat" },
+	{ IN_DIALLER, TO_ANY, DENY(EAFNOSUPPORT), "socket socketpair" },
+	{ IN_DIALLER, TO_ANY, DENY(ENOPROTOOPT), "setsockopt" },
+	{ IN_DIALLER, TO_ANY, DENY(ENOTTY), "ioctl" },
+	{ IN_DIALLER, TO_ANY, DENY(EINVAL), "fcntl prctl" },
+	{ IN_DIALLER, TO_ANY, DENY(EPERM), "clone prlimit64" },
 
 	/* Our own PID 1; everything else kills it, and the sandbox with it. */
 	{ IN_INIT, TO_ANY, ALLOW,

@@ -90,6 +90,9 @@ void observe_judge(struct observer *o, const struct resolved *at, bool write,
 /* connect, sendto, sendmsg, sendmmsg (observe_net.c). */
 void observe_network(struct observer *o, const struct seccomp_notif *n);
 
+/* Answers a call and tells of it (observe_calls.c). */
+void observe_call(struct observer *o, struct seccomp_notif *n);
+
 /* Writes the event down, if the level wants it; adds who it was. */
 void observe_tell(struct observer *o, const struct seccomp_notif *n, struct event *e);
 

@@ -133,6 +133,15 @@ static int skill_fd(const struct ssb_plan *plan)
 	return -1;
 }
 
+void trace_timestamp(char out[TRACE_TIMESTAMP])
+{
+	struct stamp now = STAMP_NONE;
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	snprintf(out, TRACE_TIMESTAMP, "%s", stamp_text(&now, &ts));
+}
+
 void trace_settle(struct trace *t)
 {
 	int skill = skill_fd(t->plan);
@@ -291,7 +300,7 @@ void trace_add(struct trace *t, const struct event *e)
 	struct fold_key key;
 
 	assert(event_kind_name(e->kind) != NULL);
-	t->violations += e->violation;
+	t->violations += !e->violation ? 0 : e->times > 0 ? e->times : 1;
 	t->unreadable += e->reason != NULL && strcmp(e->reason, "unreadable") == 0;
 	if (e->status != STATUS_NONE) {
 		key = fold_key(e);

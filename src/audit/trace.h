@@ -59,6 +59,9 @@ void trace_tick(struct trace *t);
  * end. Why is what trace_close() will say. */
 bool trace_broken(const struct trace *t);
 const struct ssb_error *trace_failure(const struct trace *t);
+/* The time of an event that would be written now: RFC 3339, UTC. */
+#define TRACE_TIMESTAMP 32
+void trace_timestamp(char out[TRACE_TIMESTAMP]);
 
 size_t trace_violations(const struct trace *t);
 /* What they amount to, the most severe first: "supply_chain_attack, ...", and

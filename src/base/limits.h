@@ -34,6 +34,7 @@
 #define MAX_OPEN_FILES_CAP   1048576
 #define MAX_DISK_MB_CAP      (1024 * 1024)
 #define MAX_CONNECTIONS_CAP  4096
+#define MAX_CONNECTION_RATE  100000 /* a second */
 #define MAX_NET_BYTES_CAP    (1ULL << 50)
 
 /* Resources: defaults of an absent key */
@@ -45,6 +46,7 @@
 #define DEF_OPEN_FILES      1024
 #define DEF_DISK_MB         64
 #define DEF_CONNECTIONS     64
+#define DEF_CONNECTION_RATE 100          /* a second */
 #define DEF_NET_BYTES       (1ULL << 30) /* each way */
 
 /* The private tmpfs: inodes beside bytes, for they cost kernel memory too */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -14,36 +13,18 @@
 
 #include "base/own.h"
 #include "egress/broker_priv.h"
+#include "egress/confine.h"
 #include "os/clone.h"
-#include "os/landlock.h"
-#include "os/seccomp.h"
 
-#define TICK_MS 1000
-#define HOLD_MS 10 /* an event, at most */
-#define OWN_FDS 96 /* what is neither a listener nor a connection: DNS clients, sockets */
-
-static void tell_held(struct broker *b)
-{
-	for (size_t i = 0; i < b->n_held; i++) {
-		/* The supervisor's socket is deep; a flood beyond it loses lines, not
-		 * walls: the denial stands. */
-		(void)!send(b->c->events, &b->held[i], sizeof(b->held[i]),
-		            MSG_NOSIGNAL | MSG_DONTWAIT);
-	}
-	b->n_held = 0;
-}
+#define TICK_MS        1000
+#define DNS_PER_SECOND 500 /* questions answered; the rest is dropped */
+#define OWN_FDS        96  /* what is neither a listener nor a connection: DNS clients, sockets */
 
 void broker_report(struct broker *b, const struct egress_event *e)
 {
-	if (b->n_held == 0) {
-		b->held_ms = clock_ms();
-	}
-	b->held[b->n_held++] = *e;
-	/* A denial is told at once. What went well can wait until there is less to
-	 * do: waking the supervisor costs as much as half a connection. */
-	if (e->kind == EGRESS_DENIED || e->kind == EGRESS_UNKNOWN || b->n_held == HELD_EVENTS) {
-		tell_held(b);
-	}
+	/* Waits where the supervisor is slow: what is not on record does not go
+	 * on. It never waits for us, and if it is gone so are we. */
+	(void)!send(b->c->events, e, sizeof(*e), MSG_NOSIGNAL);
 }
 
 int broker_watch(struct broker *b, struct source *s)
@@ -125,11 +106,11 @@ static void turn(struct broker *b, struct source *s, uint32_t events)
 		if (s->listener == LISTEN_DNS_UDP) {
 			dns_datagrams(b, s->fd);
 		} else if (s->listener == LISTEN_DNS_TCP) {
-			dns_accept(b, s->fd);
+			dns_accept(b, s);
 		} else if (s->listener == LISTEN_UDP) {
 			udp_datagrams(b, s->fd);
 		} else {
-			conn_accept(b, s->fd);
+			conn_accept(b, s);
 		}
 		break;
 	case SOURCE_DNS_CLIENT:
@@ -151,33 +132,23 @@ static void turn(struct broker *b, struct source *s, uint32_t events)
 	}
 }
 
-/* Before the first byte of the skill is read. */
-static void confine(struct broker_config *c)
+/* Two sockets each and room for pipes, beside the listeners. */
+static void fit_files(struct broker_config *c)
 {
-	struct ssb_error err = { 0 };
 	struct rlimit files;
-	int abi = landlock_abi();
-	auto_fd rules = abi > 0 ? landlock_new(abi) : -1;
 
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
-		/* Two sockets each and room for pipes, beside the listeners. Past
-		 * the limit accept() would fail, and be tried again without end. */
 		uint64_t ours = c->listeners->n + OWN_FDS;
 		uint64_t free = files.rlim_cur > ours ? files.rlim_cur - ours : 0;
 		if (c->max_connections > free / 8 * 3) {
 			c->max_connections = free / 8 * 3;
 		}
 	}
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-	    (abi > 0 && (rules < 0 || landlock_enforce(rules) != 0)) ||
-	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || seccomp_load_broker(&err) != 0) {
-		_exit(1);
-	}
 }
 
-static void watch_all(struct broker *b, struct source *listeners)
+static void watch_all(struct broker *b)
 {
 	static struct source dial, events;
 	struct listeners *l = b->c->listeners;
@@ -188,10 +159,10 @@ static void watch_all(struct broker *b, struct source *listeners)
 		_exit(1);
 	}
 	for (size_t i = 0; i < l->n; i++) {
-		listeners[i] = (struct source){ .kind = SOURCE_LISTENER,
-			                        .fd = l->fd[i],
-			                        .listener = l->kind[i] };
-		if (broker_watch(b, &listeners[i]) != 0) {
+		b->listeners[i] = (struct source){ .kind = SOURCE_LISTENER,
+			                           .fd = l->fd[i],
+			                           .listener = l->kind[i] };
+		if (broker_watch(b, &b->listeners[i]) != 0) {
 			_exit(1);
 		}
 	}
@@ -199,42 +170,43 @@ static void watch_all(struct broker *b, struct source *listeners)
 
 _Noreturn void broker_main(struct broker_config *config)
 {
-	static struct broker b;
-	struct source *listeners = calloc(config->listeners->n, sizeof(*listeners));
+	struct broker b = { .c = config,
+		            .epoll = epoll_create1(EPOLL_CLOEXEC),
+		            .listeners = calloc(config->listeners->n, sizeof(*b.listeners)) };
 	uint64_t tick = clock_ms() + TICK_MS;
+	uint64_t rate = config->max_connections_per_second;
 
-	b.c = config;
-	b.epoll = epoll_create1(EPOLL_CLOEXEC);
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (b.epoll < 0 || listeners == NULL) {
+	if (b.epoll < 0 || b.listeners == NULL) {
 		_exit(1);
 	}
+	bucket_init(&b.starts, rate, rate, clock_us());
+	bucket_init(&b.questions, DNS_PER_SECOND, 2 * DNS_PER_SECOND, clock_us());
 	udp_init(&b);
-	watch_all(&b, listeners);
-	confine(config);
+	watch_all(&b);
+	fit_files(config);
+	confine_or_exit(confine_broker, config->ready);
 	while (!b.stopping) {
 		struct epoll_event ready[64];
-		int wait = b.more ? 0 : b.n_held > 0 ? HOLD_MS : TICK_MS;
-		int n = epoll_wait(b.epoll, ready, 64, wait);
+		int n = epoll_wait(b.epoll, ready, 64, b.more ? 0 : accept_wait_ms(&b, TICK_MS));
 
 		for (int i = 0; i < n; i++) {
 			turn(&b, ready[i].data.ptr, ready[i].events);
 		}
 		conn_sweep(&b);
 		udp_sweep(&b);
+		accept_resume(&b);
 		uint64_t now = clock_ms();
-		if (b.n_held > 0 && now - b.held_ms >= HOLD_MS) {
-			tell_held(&b);
-		}
 		if (now >= tick) {
 			tick = now + TICK_MS;
 			conn_tick(&b, now);
 			udp_tick(&b, now);
 			spare_tick(&b);
+			tally_tick(&b);
 		}
 	}
 	conn_close_all(&b);
 	udp_close_all(&b);
-	tell_held(&b);
+	tally_tick(&b);
 	_exit(0);
 }

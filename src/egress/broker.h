@@ -16,7 +16,9 @@ struct broker_config {
 	struct listeners *listeners;
 	int dial;   /* SOCK_SEQPACKET to the dialler */
 	int events; /* SOCK_SEQPACKET to the supervisor; its end is ours */
+	int ready;  /* confine.h */
 	uint64_t max_connections;
+	uint64_t max_connections_per_second;
 	uint64_t max_bytes_out;
 	uint64_t max_bytes_in;
 };

@@ -31,6 +31,7 @@ static void report(struct broker *b, const struct conn *c, enum egress_kind kind
 {
 	struct egress_event e = { .kind = kind,
 		                  .rule = c->rule,
+		                  .connection = c->state == CONN_RELAY ? c->id : 0,
 		                  .port = c->port,
 		                  .asked = c->asked,
 		                  .dialled = c->dialled,
@@ -68,6 +69,7 @@ static void conn_free(struct broker *b, struct conn *c)
 		c->next->prev = c->prev;
 	}
 	b->n_conns--;
+	b->freed = true;
 	/* Other events of this round may still point here. */
 	conn_enter(b, c, CONN_OVER);
 	c->next = b->over;
@@ -80,12 +82,17 @@ static void reset_on_close(int fd)
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 }
 
-/* A denial is a reset: prompt, and no mistake for an empty answer. */
-static void conn_deny(struct broker *b, struct conn *c, const char *reason, const char *kind_of)
+void conn_drop(struct broker *b, struct conn *c)
 {
-	report(b, c, EGRESS_DENIED, reason, kind_of);
 	reset_on_close(c->client.fd);
 	conn_free(b, c);
+}
+
+/* A denial is a reset: prompt, and no mistake for an empty answer. */
+void conn_deny(struct broker *b, struct conn *c, const char *reason, const char *kind_of)
+{
+	report(b, c, EGRESS_DENIED, reason, kind_of);
+	conn_drop(b, c);
 }
 
 void conn_close(struct broker *b, struct conn *c, const char *reason)
@@ -134,6 +141,7 @@ static void conn_connected(struct broker *b, struct conn *c, int fd)
 	c->up.ending = ending;
 	c->down.readable = false; /* until its first event */
 	c->moved_ms = clock_ms();
+	report(b, c, EGRESS_OPENED, "ok", ""); /* before the first byte */
 	/* First what is there already: that needs no event. */
 	conn_relay(b, c);
 	if (c->state == CONN_RELAY && (broker_watch(b, &c->server) != 0 ||
@@ -143,7 +151,7 @@ static void conn_connected(struct broker *b, struct conn *c, int fd)
 }
 
 /* The name is the right one: ask for the connection, or wait for a place. */
-static void conn_dial(struct broker *b, struct conn *c)
+void conn_dial(struct broker *b, struct conn *c)
 {
 	struct dial_request q = { .id = c->id, .rule = (uint32_t)c->rule, .port = c->port };
 	char text[ADDRESS_TEXT];
@@ -259,7 +267,7 @@ static void first_http(struct broker *b, struct conn *c)
 	}
 }
 
-static void conn_first(struct broker *b, struct conn *c)
+void conn_first(struct broker *b, struct conn *c)
 {
 	while (c->state == CONN_FIRST && head_fill(b, c)) {
 		if (c->first == FIRST_TLS) {
@@ -378,8 +386,7 @@ static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_
 	uint64_t room = *total < limit ? limit - *total : 0;
 
 	if (room == 0 && !at_end(f)) {
-		reset_on_close(c->client.fd);
-		conn_close(b, c, "byte_limit");
+		conn_deny(b, c, "byte_limit", "");
 		return false;
 	}
 	uint64_t max = room < TURN_BYTES ? room : TURN_BYTES;
@@ -488,63 +495,4 @@ void conn_dialled(struct broker *b, const struct dial_reply *r, int fd)
 		return;
 	}
 	conn_connected(b, c, steal_fd(&server));
-}
-
-static const char *accept_refused(const struct broker *b, const struct conn *c)
-{
-	return c->slot == NULL || c->rule < 0       ? "not_declared"
-	       : b->n_conns > b->c->max_connections ? "too_many_connections"
-	       : b->bytes_out >= b->c->max_bytes_out || b->bytes_in >= b->c->max_bytes_in
-	               ? "byte_limit"
-	               : NULL;
-}
-
-/* One a turn: an accept() in vain costs half as much as one that is not. */
-void conn_accept(struct broker *b, int fd)
-{
-	auto_fd client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct conn *c = client < 0 ? NULL : calloc(1, sizeof(*c));
-
-	if (c == NULL) {
-		return;
-	}
-	c->client = (struct source){ .kind = SOURCE_CLIENT, .fd = steal_fd(&client), .owner = c };
-	c->server.fd = -1;
-	flow_init(&c->up, -1, -1);
-	flow_init(&c->down, -1, -1);
-	c->id = ++b->next_id;
-	c->since_us = clock_us();
-	c->moved_ms = clock_ms();
-	c->next = b->conns;
-	if (b->conns != NULL) {
-		b->conns->prev = c;
-	}
-	b->conns = c;
-	b->n_conns++;
-	b->n_in[c->state]++;
-	c->slot = address_dialled(c->client.fd, &c->asked, &c->port)
-	                  ? egress_by_address(b->c->table, &c->asked)
-	                  : NULL;
-	c->rule = c->slot != NULL ? egress_rule_for(b->c->table, c->slot, c->port, false) : -1;
-	if (c->slot == NULL && address_is_loopback(&c->asked)) {
-		/* A range's listener: the skill means itself, and nobody is there. */
-		reset_on_close(c->client.fd);
-		conn_free(b, c);
-		return;
-	}
-	const char *refused = accept_refused(b, c);
-	if (refused != NULL) {
-		conn_deny(b, c, refused, "");
-		return;
-	}
-	c->first = egress_first_bytes(&b->c->table->plan->egress[c->rule], c->port);
-	http1_init(&c->http);
-	if (c->first == FIRST_RAW) {
-		conn_dial(b, c);
-	} else {
-		conn_first(b, c);
-	}
-	if (c->state == CONN_FIRST && broker_watch(b, &c->client) != 0) {
-		conn_deny(b, c, "no_memory", "");
-	}
 }

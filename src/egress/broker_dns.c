@@ -12,10 +12,9 @@
 #include "egress/broker_priv.h"
 #include "wire/dns.h"
 
-#define TTL             60  /* seconds; an answer holds for the whole run */
-#define PER_SECOND      500 /* questions answered; the rest is dropped */
-#define BURST           1000
+#define TTL             60 /* seconds; an answer holds for the whole run */
 #define MAX_DNS_CLIENTS 32
+#define RCODE_FORMERR   1
 #define RCODE_NXDOMAIN  3
 #define RCODE_REFUSED   5
 
@@ -24,41 +23,6 @@ struct dns_client {
 	size_t len;
 	uint8_t buf[2 + DNS_MAX_MESSAGE];
 };
-
-static bool allowed_now(struct broker *b)
-{
-	uint64_t now = clock_ms();
-	uint64_t more = (now - b->dns_at_ms) * PER_SECOND / 1000;
-
-	if (more > 0) {
-		b->dns_tokens = b->dns_tokens + more > BURST ? BURST : b->dns_tokens + more;
-		b->dns_at_ms = now;
-	}
-	if (b->dns_tokens == 0) {
-		return false;
-	}
-	b->dns_tokens--;
-	return true;
-}
-
-/* The same question again is no news: resolvers ask twice, programs often. */
-static bool seen_before(const struct dns_question *q)
-{
-	static struct {
-		uint32_t hash;
-		uint16_t type;
-	} seen[1024];
-	uint32_t hash = 2166136261U;
-
-	for (const char *p = q->name; *p != '\0'; p++) {
-		hash = (hash ^ (unsigned char)*p) * 16777619U;
-	}
-	size_t i = (hash ^ q->qtype) % (sizeof(seen) / sizeof(seen[0]));
-	bool again = seen[i].hash == hash && seen[i].type == q->qtype;
-	seen[i].hash = hash;
-	seen[i].type = q->qtype;
-	return again;
-}
 
 static void report(struct broker *b, const struct dns_question *q, const struct slot *slot,
                    const char *reason)
@@ -69,23 +33,29 @@ static void report(struct broker *b, const struct dns_question *q, const struct 
 		                  .qtype = q->qtype,
 		                  .protocol = "dns" };
 
-	if (seen_before(q)) {
-		return;
-	}
 	snprintf(e.name, sizeof(e.name), "%s", q->name);
 	snprintf(e.reason, sizeof(e.reason), "%s", reason);
 	broker_report(b, &e);
 }
 
-/* Returns the length of the answer, 0 for none. */
+/* Returns the length of the answer, 0 for none. Of a message longer than
+ * DNS_MAX_MESSAGE nothing is read. */
 static size_t answer(struct broker *b, const uint8_t *msg, size_t len, bool udp, uint8_t *out,
                      size_t room)
 {
 	struct dns_question q;
 	bool full = false;
-	enum dns_verdict v = dns_parse(msg, len, &q);
+	enum dns_verdict v = len <= DNS_MAX_MESSAGE ? dns_parse(msg, len, &q) : DNS_DROP;
 
-	if (v == DNS_DROP || !allowed_now(b)) {
+	if (v != DNS_QUESTION) {
+		bool broken = v == DNS_DROP || q.rcode == RCODE_FORMERR;
+		tally_add(b, broken ? TALLY_MALFORMED : TALLY_UNSUPPORTED);
+	}
+	if (v == DNS_DROP) {
+		return 0;
+	}
+	if (!bucket_take(&b->questions, clock_us())) {
+		tally_add(b, TALLY_DNS);
 		return 0;
 	}
 	if (udp && q.udp_size < room) {
@@ -121,9 +91,7 @@ void dns_datagrams(struct broker *b, int fd)
 		if (n < 0) {
 			return;
 		}
-		size_t len = (size_t)n > sizeof(msg)
-		                     ? 0
-		                     : answer(b, msg, (size_t)n, true, out, sizeof(out));
+		size_t len = answer(b, msg, (size_t)n, true, out, sizeof(out));
 		if (len > 0) {
 			(void)!sendto(fd, out, len, MSG_DONTWAIT | MSG_NOSIGNAL,
 			              (struct sockaddr *)&from, from_len);
@@ -131,9 +99,9 @@ void dns_datagrams(struct broker *b, int fd)
 	}
 }
 
-void dns_accept(struct broker *b, int fd)
+void dns_accept(struct broker *b, struct source *listener)
 {
-	auto_fd client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	auto_fd client = accept_next(b, listener);
 
 	if (client < 0 || b->n_dns_clients >= MAX_DNS_CLIENTS) {
 		return;
@@ -154,6 +122,7 @@ void dns_accept(struct broker *b, int fd)
 static void dns_close(struct broker *b, struct dns_client *c)
 {
 	own_close(&c->source.fd);
+	b->freed = true;
 	free(c);
 	b->n_dns_clients--;
 }
@@ -175,6 +144,7 @@ void dns_turn(struct broker *b, struct source *s)
 		size_t want = (size_t)c->buf[0] << 8 | c->buf[1];
 		uint8_t out[2 + DNS_MAX_MESSAGE];
 		if (want > DNS_MAX_MESSAGE) {
+			(void)answer(b, c->buf + 2, want, false, NULL, 0);
 			dns_close(b, c);
 			return;
 		}

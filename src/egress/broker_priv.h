@@ -6,6 +6,7 @@
 #include <sys/queue.h>
 
 #include "egress/broker.h"
+#include "egress/bucket.h"
 #include "egress/dial.h"
 #include "egress/event.h"
 #include "egress/splice.h"
@@ -16,7 +17,6 @@
 #define FIRST_BYTES_MS 10000  /* for a ClientHello or a request */
 #define IDLE_MS        600000 /* a connection on which nothing moves */
 #define HEAD_BYTES     TLS_HELLO_MAX
-#define HELD_EVENTS    32
 #define N_SPARES       4
 
 enum source_kind {
@@ -37,6 +37,7 @@ struct source {
 	bool room_wanted; /* an event is due when the peer takes more */
 	enum listener_kind listener;
 	void *owner; /* struct conn, struct dns_client or struct udp_flow */
+	bool paused; /* a listener on which nothing is accepted for now */
 };
 
 enum conn_state { CONN_FIRST, CONN_WAIT, CONN_DIAL, CONN_RELAY, CONN_OVER };
@@ -97,9 +98,28 @@ struct spare {
 	struct address address;
 };
 
+/* What a flood brings: it is counted, and told once a second. */
+enum tally {
+	TALLY_TCP, /* connections that had to wait, flows and questions that were dropped */
+	TALLY_UDP,
+	TALLY_DNS,
+	TALLY_FILES,       /* no fd was free */
+	TALLY_MALFORMED,   /* questions that are none, */
+	TALLY_UNSUPPORTED, /* or of a kind that nobody answers here */
+	TALLY_COUNT
+};
+
 struct broker {
 	struct broker_config *c;
 	int epoll;
+	struct source *listeners; /* of c->listeners */
+	struct bucket starts;     /* of connections and UDP flows */
+	struct bucket questions;
+	uint64_t tally[TALLY_COUNT]; /* since they were last told */
+	bool told[TALLY_COUNT];      /* once at least */
+	uint64_t resume_us;          /* when paused listeners are heard again; 0: none is */
+	bool starved;                /* some wait for a file descriptor, */
+	bool freed;                  /* and some were freed */
 	struct conn *conns;
 	struct conn *over; /* to be freed when the round is done */
 	struct udp_flows udp;
@@ -107,13 +127,9 @@ struct broker {
 	uint64_t n_conns;             /* UDP flows among them */
 	uint64_t n_in[CONN_OVER + 1]; /* connections, by state; the last: since the start */
 	uint64_t next_id;
-	uint64_t bytes_out, bytes_in;   /* of all connections together */
-	uint64_t dns_tokens, dns_at_ms; /* a bucket against floods */
+	uint64_t bytes_out, bytes_in; /* of all connections together */
 	unsigned n_dns_clients;
-	struct egress_event held[HELD_EVENTS]; /* not told yet */
-	size_t n_held;
-	uint64_t held_ms; /* since when */
-	bool more;        /* some connection was interrupted in its flow */
+	bool more; /* some connection was interrupted in its flow */
 	bool stopping;
 };
 
@@ -124,15 +140,29 @@ void broker_want_room(struct broker *b, struct source *s);
 /* Which address and port the skill dialled to reach this socket. */
 bool address_dialled(int fd, struct address *ret_address, uint16_t *ret_port);
 
+/* broker_accept.c */
+/* The connection that a listener has, CLOEXEC and non-blocking, and counted
+ * against the rate; -1: none for now. */
+int accept_next(struct broker *b, struct source *listener);
+void conn_accept(struct broker *b, struct source *listener);
+void accept_resume(struct broker *b); /* where it is time */
+int accept_wait_ms(const struct broker *b, int most);
+void tally_add(struct broker *b, enum tally what);
+void tally_tick(struct broker *b);
+
 /* dns.c */
 void dns_datagrams(struct broker *b, int fd);
-void dns_accept(struct broker *b, int fd);
+void dns_accept(struct broker *b, struct source *listener);
 void dns_turn(struct broker *b, struct source *s);
 
 /* conn.c */
-void conn_accept(struct broker *b, int fd);
 void conn_dialled(struct broker *b, const struct dial_reply *r, int fd);
 void conn_event(struct broker *b, struct source *s, uint32_t events);
+void conn_first(struct broker *b, struct conn *c); /* reads and judges its first bytes */
+void conn_dial(struct broker *b, struct conn *c);  /* its name was shown, or need not be */
+void conn_drop(struct broker *b, struct conn *c);  /* by a reset, without a word; frees it */
+void conn_deny(struct broker *b, struct conn *c, const char *reason,
+               const char *kind_of);                                   /* frees it */
 void conn_close(struct broker *b, struct conn *c, const char *reason); /* frees it */
 void conn_tick(struct broker *b, uint64_t now_ms);
 void conn_close_all(struct broker *b);

@@ -80,6 +80,7 @@ static void report(struct broker *b, const struct udp_flow *f, enum egress_kind 
 {
 	struct egress_event e = { .kind = kind,
 		                  .rule = f->rule,
+		                  .connection = f->state == UDP_RELAY ? f->id : 0,
 		                  .port = f->port,
 		                  .protocol = "udp",
 		                  .asked = f->asked,
@@ -137,6 +138,7 @@ static void flow_forget(struct broker *b, struct udp_flow *f)
 static void flow_stop(struct broker *b, struct udp_flow *f)
 {
 	own_close(&f->server.fd);
+	b->freed = true;
 	free(f->queue);
 	f->queue = NULL;
 	TAILQ_REMOVE(&b->udp.live, f, list);
@@ -189,9 +191,7 @@ static bool account(struct broker *b, struct udp_flow *f, size_t len, uint64_t *
 	if (*total <= max) {
 		return true;
 	}
-	report(b, f, EGRESS_CARRIED, "byte_limit", "");
-	flow_stop(b, f);
-	flow_mute(b, f);
+	flow_deny(b, f, "byte_limit", "");
 	return false;
 }
 
@@ -243,11 +243,15 @@ static void flow_dial(struct broker *b, struct udp_flow *f)
 	}
 }
 
-/* The first datagram of a client. NULL: no memory, it is lost. */
+/* The first datagram of a client. NULL: it is lost, for there were too many of
+ * its kind, or no memory. */
 static struct udp_flow *flow_start(struct broker *b, const struct udp_client *client)
 {
+	if (!bucket_take(&b->starts, clock_us())) {
+		tally_add(b, TALLY_UDP);
+		return NULL;
+	}
 	struct udp_flow *f = calloc(1, sizeof(*f));
-
 	if (f == NULL) {
 		return NULL;
 	}
@@ -373,6 +377,7 @@ bool udp_dialled(struct broker *b, const struct dial_reply *r, int fd)
 		return true;
 	}
 	f->state = UDP_RELAY;
+	report(b, f, EGRESS_OPENED, "ok", "");
 	flow_moved(b, f);
 	flow_release(b, f);
 	return true;

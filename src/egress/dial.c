@@ -21,13 +21,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/limits.h"
 #include "base/own.h"
+#include "egress/confine.h"
 #include "egress/gate.h"
 #include "egress/proxy.h"
 #include "egress/race.h"
@@ -448,13 +448,11 @@ static int hear(struct dialler *d)
 
 /* ---- the process -------------------------------------------------------- */
 
-static void confine(void)
+static void fit_limits(void)
 {
 	struct rlimit files;
 
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < ENOUGH_FILES) {
 		files.rlim_cur = files.rlim_max < ENOUGH_FILES ? files.rlim_max : ENOUGH_FILES;
@@ -467,7 +465,8 @@ _Noreturn void dial_main(int sock, const struct dial_config *config)
 	struct dialler d = { .sock = sock, .config = config };
 
 	(void)pthread_mutex_init(&d.lock, NULL);
-	confine();
+	fit_limits();
+	confine_or_exit(confine_dialler, config->ready);
 	for (;;) {
 		struct pollfd p = { .fd = d.sock, .events = POLLIN };
 		int wait = expire(&d);

@@ -51,6 +51,7 @@ struct dial_config {
 	const struct cidr *allow_private; /* the owner's ranges */
 	size_t n_allow_private;
 	unsigned timeout_ms; /* per request, all addresses together */
+	int ready;           /* confine.h; -1: nobody waits for it */
 };
 
 /* The dialler's life, in a forked child of the supervisor: serves `sock` (a

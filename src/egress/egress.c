@@ -16,17 +16,20 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "egress/broker.h"
+#include "egress/confine.h"
 #include "egress/dial.h"
 #include "egress/event.h"
 #include "os/caps.h"
+#include "os/clock.h"
 
 #define DIAL_TIMEOUT_MS 15000
 #define EVENT_BUFFER    (4 << 20)
 #define LAST_WORDS_MS   500
+#define REST_MS         10
 
 void egress_init(struct egress *e)
 {
-	*e = (struct egress){ .events = -1 };
+	*e = (struct egress){ .events = -1, .ready = -1 };
 }
 
 /* Only what is named stays open in a child of ours. */
@@ -81,7 +84,7 @@ static void give_up(const struct ssb_plan *plan)
 	}
 }
 
-static pid_t start_dialler(const struct egress *e, const struct ssb_plan *plan, int sock)
+static pid_t start_dialler(const struct egress *e, const struct ssb_plan *plan, int sock, int ready)
 {
 	pid_t pid = fork();
 
@@ -90,8 +93,9 @@ static pid_t start_dialler(const struct egress *e, const struct ssb_plan *plan, 
 		struct dial_config config = { .table = e->table,
 			                      .allow_private = ranges,
 			                      .n_allow_private = plan->allow_private.n,
-			                      .timeout_ms = DIAL_TIMEOUT_MS };
-		keep_only(&sock, 1);
+			                      .timeout_ms = DIAL_TIMEOUT_MS,
+			                      .ready = ready };
+		keep_only((int[]){ sock, ready }, 2);
 		give_up(plan);
 		if (ranges == NULL || parse_ranges(plan, ranges) != 0) {
 			_exit(1);
@@ -101,7 +105,8 @@ static pid_t start_dialler(const struct egress *e, const struct ssb_plan *plan, 
 	return pid;
 }
 
-static pid_t start_broker(struct egress *e, const struct ssb_plan *plan, int dial, int events)
+static pid_t start_broker(struct egress *e, const struct ssb_plan *plan, int dial, int events,
+                          int ready)
 {
 	pid_t pid = fork();
 
@@ -110,12 +115,15 @@ static pid_t start_broker(struct egress *e, const struct ssb_plan *plan, int dia
 			                        .listeners = &e->listeners,
 			                        .dial = dial,
 			                        .events = events,
+			                        .ready = ready,
 			                        .max_connections = plan->net.max_connections,
+			                        .max_connections_per_second =
+			                                plan->net.max_connections_per_second,
 			                        .max_bytes_out = plan->net.max_bytes_out,
 			                        .max_bytes_in = plan->net.max_bytes_in };
-		int keep[MAX_LISTENERS + 2] = { dial, events };
-		memcpy(keep + 2, e->listeners.fd, e->listeners.n * sizeof(int));
-		keep_only(keep, e->listeners.n + 2);
+		int keep[MAX_LISTENERS + 3] = { dial, events, ready };
+		memcpy(keep + 3, e->listeners.fd, e->listeners.n * sizeof(int));
+		keep_only(keep, e->listeners.n + 3);
 		give_up(plan);
 		plan_forget_proxy(plan);
 		broker_main(&config);
@@ -125,7 +133,7 @@ static pid_t start_broker(struct egress *e, const struct ssb_plan *plan, int dia
 
 int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error *err)
 {
-	int dial[2], events[2], deep = EVENT_BUFFER;
+	int dial[2], events[2], ready[2], deep = EVENT_BUFFER;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, dial) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "egress", "socketpair");
@@ -136,125 +144,39 @@ int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error
 	}
 	auto_fd broker_end = events[1];
 	e->events = events[0];
+	if (pipe2(ready, O_CLOEXEC) != 0 || (e->ledger = ledger_new(plan)) == NULL) {
+		return ssb_fail(err, SSB_E_SYS, errno, "egress", "pipe");
+	}
+	auto_fd told = ready[1];
+	e->ready = ready[0];
 	(void)setsockopt(broker_end, SOL_SOCKET, SO_SNDBUF, &deep, sizeof(deep));
 	(void)fcntl(ours, F_SETFL, O_RDWR | O_NONBLOCK);
-	e->dialler = start_dialler(e, plan, theirs);
-	e->broker = e->dialler < 0 ? -1 : start_broker(e, plan, ours, broker_end);
+	e->dialler = start_dialler(e, plan, theirs, told);
+	e->broker = e->dialler < 0 ? -1 : start_broker(e, plan, ours, broker_end, told);
 	listeners_close(&e->listeners);
 	return e->broker < 0 ? ssb_fail(err, SSB_E_SYS, errno, "egress", "fork") : 0;
 }
 
+int egress_ready(struct egress *e, struct ssb_error *err)
+{
+	auto_fd ready = steal_fd(&e->ready);
+
+	return ready < 0 ? 0 : confine_wait(ready, 2, err);
+}
+
 /* ---- events ------------------------------------------------------------- */
 
-struct event_data {
-	const struct egress_event *e;
-	const struct ssb_plan *plan;
-};
-
-static void put_address(struct json *j, const char *key, const struct address *a)
+static void close_ledger(struct egress *e, struct trace *trace)
 {
-	static const struct address none;
-	char text[48];
-
-	if (memcmp(a, &none, sizeof(none)) != 0) {
-		address_format(a, text);
-		json_kstr(j, key, text);
+	if (e->ledger != NULL && trace != NULL) {
+		ledger_close(e->ledger, trace);
 	}
+	ledger_free(e->ledger);
+	e->ledger = NULL;
 }
 
-static void put_data(struct json *j, void *arg)
-{
-	const struct event_data *d = arg;
-	const struct egress_event *e = d->e;
-
-	if (e->rule >= 0 && (size_t)e->rule < d->plan->n_egress) {
-		const struct egress_rule *r = &d->plan->egress[e->rule];
-		json_kstr(j, "rule", r->domain.s);
-		json_kuint(j, "rule_line", r->domain.line);
-	}
-	if (e->kind == EGRESS_RESOLVED || e->kind == EGRESS_UNKNOWN) {
-		json_kuint(j, "qtype", e->qtype);
-		return;
-	}
-	if (e->shown[0] != '\0') {
-		json_kstr(j, "shown", e->shown);
-	}
-	if (e->kind_of[0] != '\0') {
-		json_kstr(j, "range", e->kind_of);
-	}
-	put_address(j, "address_asked", &e->asked);
-	put_address(j, e->kind_of[0] != '\0' ? "address_refused" : "address_dialled", &e->dialled);
-	if (e->via_proxy != 0) {
-		json_kstr(j, "via", "proxy");
-	}
-	json_kuint(j, "bytes_out", e->bytes_out);
-	json_kuint(j, "bytes_in", e->bytes_in);
-	json_kuint(j, "duration_us", e->micros);
-}
-
-/* The way was declared; nobody answered, or nothing was said. */
-static bool is_misfortune(const char *reason)
-{
-	static const char *const REASONS[] = {
-		"no_name", "unreachable",    "timeout",   "busy",
-		"idle",    "no_first_bytes", "run_ended", "no_memory"
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(REASONS); i++) {
-		if (strcmp(REASONS[i], reason) == 0) {
-			return true;
-		}
-	}
-	return strncmp(reason, "proxy_", 6) == 0; /* the owner's own */
-}
-
-static void record(struct egress *e, const struct egress_event *ev, struct trace *trace)
-{
-	static const struct {
-		enum event_kind kind;
-		bool violation;
-	} AS[] = {
-		[EGRESS_RESOLVED] = { EV_DNS_RESOLUTION, false },
-		[EGRESS_UNKNOWN] = { EV_NETWORK_EGRESS_BLOCKED, true },
-		[EGRESS_CARRIED] = { EV_NETWORK_EGRESS_ALLOWED, false },
-		[EGRESS_DENIED] = { EV_NETWORK_EGRESS_BLOCKED, true },
-	};
-	struct event_data data = { ev, e->table->plan };
-	char text[640], remedy[300], address[ADDRESS_TEXT];
-
-	if ((unsigned)ev->kind >= ARRAY_LEN(AS)) {
-		return; /* a broker that has lost its mind */
-	}
-	bool violation = AS[ev->kind].violation && !is_misfortune(ev->reason);
-	bool question = ev->kind == EGRESS_RESOLVED || ev->kind == EGRESS_UNKNOWN;
-	int n = snprintf(text, sizeof(text), "%s %s:%u %s", ev->protocol, ev->name, ev->port,
-	                 ev->reason);
-	struct event out = {
-		.kind = AS[ev->kind].kind,
-		.violation = violation,
-		.message = { text, (size_t)n },
-		.op = question ? "resolve" : "connect",
-		.name = ev->name,
-		.port = ev->port,
-		.protocol = ev->protocol,
-		.reason = ev->reason,
-		.more = put_data,
-		.more_arg = &data,
-	};
-	if (ev->kind == EGRESS_UNKNOWN) {
-		out.status = STATUS_DENIED; /* asked again it is counted; connections are told one
-		                               by one */
-		snprintf(remedy, sizeof(remedy), "--net %s", ev->name);
-		out.remedy = remedy;
-	}
-	if (ev->kind_of[0] != '\0') {
-		address_format(&ev->dialled, address);
-		out.address = address;
-	}
-	trace_add(trace, &out);
-}
-
-void egress_hear(struct egress *e, struct trace *trace)
+/* All that has come in; its end closes e->events. */
+static void hear(struct egress *e, struct trace *trace)
 {
 	for (int i = 0; i < 256 && e->events >= 0; i++) {
 		struct egress_event ev;
@@ -265,22 +187,31 @@ void egress_hear(struct egress *e, struct trace *trace)
 		}
 		if (n != (ssize_t)sizeof(ev)) {
 			own_close(&e->events);
-			if (!e->stopping && trace != NULL) {
-				/* The egress has ended, not the safety; but not in silence. */
-				trace_violation(
-				        trace, EV_POLICY_VIOLATION,
-				        "the egress broker ended during the run; connections that "
-				        "were open then are not recorded");
-			}
 			return;
 		}
 		/* What it says is text from an untrusted process. */
 		ev.name[sizeof(ev.name) - 1] = ev.shown[sizeof(ev.shown) - 1] = '\0';
 		ev.protocol[sizeof(ev.protocol) - 1] = ev.reason[sizeof(ev.reason) - 1] = '\0';
 		ev.kind_of[sizeof(ev.kind_of) - 1] = '\0';
-		if (trace != NULL) {
-			record(e, &ev, trace);
+		if (trace != NULL && e->ledger != NULL) {
+			ledger_take(e->ledger, &ev, trace);
 		}
+	}
+}
+
+void egress_hear(struct egress *e, struct trace *trace)
+{
+	hear(e, trace);
+	/* What is in our socket is ours, also if the broker dies now. To be woken for
+	 * each event would cost as much as half a connection. */
+	e->hear_at = clock_ms() + REST_MS;
+	if (e->events < 0) {
+		/* The egress has ended, not the safety; but not in silence. */
+		if (trace != NULL) {
+			trace_violation(trace, EV_POLICY_VIOLATION,
+			                "the egress broker ended during the run");
+		}
+		close_ledger(e, trace);
 	}
 }
 
@@ -295,14 +226,14 @@ static void end_child(pid_t *pid)
 
 void egress_stop(struct egress *e, struct trace *trace)
 {
-	e->stopping = true;
 	if (e->events >= 0) {
 		struct pollfd p = { .fd = e->events, .events = POLLIN };
 		(void)shutdown(e->events, SHUT_WR);
 		while (e->events >= 0 && poll(&p, 1, LAST_WORDS_MS) > 0) {
-			egress_hear(e, trace);
+			hear(e, trace);
 		}
 	}
+	close_ledger(e, trace);
 	end_child(&e->broker);
 	end_child(&e->dialler);
 }
@@ -312,6 +243,9 @@ void egress_done(struct egress *e)
 	end_child(&e->broker);
 	end_child(&e->dialler);
 	own_close(&e->events);
+	own_close(&e->ready);
+	ledger_free(e->ledger);
+	e->ledger = NULL;
 	listeners_close(&e->listeners);
 	egress_table_free(e->table);
 	e->table = NULL;

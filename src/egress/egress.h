@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "audit/trace.h"
+#include "egress/ledger.h"
 #include "egress/listen.h"
 #include "egress/table.h"
 
@@ -14,8 +15,10 @@ struct egress {
 	struct listeners listeners; /* ours until the broker has them */
 	pid_t dialler;
 	pid_t broker;
-	int events;    /* -1: not running */
-	bool stopping; /* the end that follows is expected */
+	struct ledger *ledger; /* NULL: not running, or all is written down */
+	int events;            /* -1: not running */
+	uint64_t hear_at;      /* clock_ms() from which events are heard again; 0: now */
+	int ready;             /* -1: not running, or both are confined */
 };
 
 void egress_init(struct egress *e);
@@ -23,7 +26,12 @@ void egress_init(struct egress *e);
 /* Both processes; the listeners are the broker's from then on. */
 int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error *err);
 
-/* Takes what the broker has reported into the trace. */
+/* Waits until both have given up what they must not have; nothing to wait for
+ * where they were not started. */
+int egress_ready(struct egress *e, struct ssb_error *err);
+
+/* Takes what the broker has reported into the trace. Sets e->hear_at: until then
+ * e->events is better not polled. */
 void egress_hear(struct egress *e, struct trace *trace);
 
 /* Ends both and takes their last words. */

@@ -1,4 +1,9 @@
-/* event.h - what the broker tells the supervisor: one message per fact. */
+/* event.h - what the broker tells the supervisor: one message per fact.
+ *
+ * None is lost on the way: the broker waits where the supervisor does not
+ * read. How many there can be is bounded where they arise (DNS and new
+ * connections have a rate each); what a flood makes of the trace is the
+ * supervisor's matter (ledger.h). */
 #ifndef EGRESS_EVENT_H
 #define EGRESS_EVENT_H
 
@@ -7,15 +12,21 @@
 #include "egress/guard.h"
 
 enum egress_kind {
-	EGRESS_RESOLVED, /* a granted name was asked for */
-	EGRESS_UNKNOWN,  /* a name that no rule grants */
-	EGRESS_CARRIED,  /* a connection that was made, at its end */
-	EGRESS_DENIED,   /* one that was not */
+	EGRESS_RESOLVED,  /* a granted name was asked for */
+	EGRESS_UNKNOWN,   /* a name that no rule grants */
+	EGRESS_MALFORMED, /* a question that is none, or one that nobody answers here */
+	EGRESS_OPENED,    /* a connection was made; before its first byte */
+	EGRESS_CARRIED,   /* its end */
+	EGRESS_DENIED,    /* one that was not made; with a number: one that was cut off */
+	EGRESS_LIMITED,   /* something has to wait, or was dropped, for there was too much of it */
+	EGRESS_KINDS,
 };
 
 struct egress_event {
 	enum egress_kind kind;
-	int rule; /* index into plan->egress; -1: none */
+	int rule;            /* index into plan->egress; -1: none */
+	uint64_t connection; /* number of a connection that was opened; 0: none */
+	uint64_t count;      /* how often since the last message; 0: once */
 	uint16_t port;
 	uint16_t qtype;   /* of a question */
 	char name[254];   /* declared for the address, or asked for */
@@ -26,6 +37,7 @@ struct egress_event {
 	struct address asked;
 	struct address dialled; /* all zero: none */
 	uint8_t via_proxy;      /* not 0: `dialled` is the owner's proxy */
+	uint8_t unused[7];      /* and no padding: facts are compared as a whole */
 	uint64_t bytes_out;
 	uint64_t bytes_in;
 	uint64_t micros;

@@ -41,7 +41,8 @@ struct egress_rule {
 
 /* For all rules of a run together. */
 struct net_limits {
-	uint64_t max_connections; /* at one time */
+	uint64_t max_connections;            /* at one time */
+	uint64_t max_connections_per_second; /* new ones; the rest waits */
 	uint64_t max_bytes_out;
 	uint64_t max_bytes_in;
 };

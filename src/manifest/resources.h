@@ -28,6 +28,8 @@ enum unit { UNIT_MIB, UNIT_BYTES, UNIT_SECONDS, UNIT_COUNT };
 
 #define NET_LIMIT_ROWS(X) \
 	X(max_connections, UNIT_COUNT, " connections", 1, MAX_CONNECTIONS_CAP, DEF_CONNECTIONS) \
+	X(max_connections_per_second, UNIT_COUNT, " new connections a second", 1, \
+	  MAX_CONNECTION_RATE, DEF_CONNECTION_RATE) \
 	X(max_bytes_out, UNIT_BYTES, " bytes out", 1, MAX_NET_BYTES_CAP, DEF_NET_BYTES) \
 	X(max_bytes_in, UNIT_BYTES, " bytes in", 1, MAX_NET_BYTES_CAP, DEF_NET_BYTES)
 /* clang-format on */

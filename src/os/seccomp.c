@@ -103,3 +103,8 @@ int seccomp_load_broker(struct ssb_error *err)
 {
 	return load(&seccomp_broker_blob, err);
 }
+
+int seccomp_load_dialler(struct ssb_error *err)
+{
+	return load(&seccomp_dialler_blob, err);
+}

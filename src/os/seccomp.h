@@ -71,6 +71,10 @@ int seccomp_load_init(struct ssb_error *err);
 /* The same for the egress broker: accept, read, write, splice, poll. */
 int seccomp_load_broker(struct ssb_error *err);
 
+/* The same for the dialler: what the host's resolver needs, whichever modules
+ * it loads, and connecting. Other calls fail as on an older kernel. */
+int seccomp_load_dialler(struct ssb_error *err);
+
 /* Written by tools/seccomp-gen.c. */
 extern const struct seccomp_blob seccomp_blobs[SECCOMP_N_PROFILES][SECCOMP_N_REACHES];
 extern const struct seccomp_blob seccomp_observed_blobs[SECCOMP_N_PROFILES][SECCOMP_N_REACHES];
@@ -78,5 +82,6 @@ extern const struct seccomp_blob seccomp_observed_blobs[SECCOMP_N_PROFILES][SECC
 extern const char seccomp_call_names[]; /* one after the other, each with its NUL */
 extern const struct seccomp_blob seccomp_init_blob;
 extern const struct seccomp_blob seccomp_broker_blob;
+extern const struct seccomp_blob seccomp_dialler_blob;
 
 #endif

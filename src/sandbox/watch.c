@@ -78,7 +78,8 @@ static int send_go(struct run *r, struct ssb_error *err)
 	struct msg_fds fds = { .n = 0 };
 
 	make_cgroup(r, &m, &fds);
-	if (r->trace != NULL && trace_sync(r->trace, err) != 0) {
+	if ((r->trace != NULL && trace_sync(r->trace, err) != 0) ||
+	    egress_ready(&r->egress, err) != 0) {
 		return -1;
 	}
 	if (msg_send(r->ctl, &m, sizeof(m), &fds) != 0) {
@@ -284,6 +285,9 @@ static void keep_time(struct run *r, uint64_t *kill_at)
 		r->deadline = 0;
 		run_kill(r);
 	}
+	if (now >= r->egress.hear_at) {
+		r->egress.hear_at = 0;
+	}
 	if (r->share_at != 0 && !r->ended && now >= r->share_at) {
 		bool again = share_set_session(r->pid, r->plan->res.cpu_shares) != 0;
 		r->share_at = again && ++r->share_tries < SHARE_TRIES ? now + SHARE_RETRY_MS : 0;
@@ -298,7 +302,8 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 		[AT_SIG] = { .fd = sig_fd, .events = POLLIN },
 		[AT_OOM] = { .fd = r->oom, .events = POLLIN },
 		[AT_EXEC] = { .fd = r->exec_pipe, .events = POLLIN },
-		[AT_EGRESS] = { .fd = r->egress.events, .events = POLLIN },
+		[AT_EGRESS] = { .fd = r->egress.hear_at != 0 ? -1 : r->egress.events,
+		                .events = POLLIN },
 		[AT_OBSERVER] = { .fd = observer_fd(r->observer), .events = POLLIN },
 	};
 
@@ -309,6 +314,7 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 		p[AT_PUMPS].fd = -1; /* what is typed ahead waits for the terminal */
 	}
 	uint64_t due = next_due(next_due(*kill_at, r->deadline), r->ended ? 0 : r->share_at);
+	due = next_due(due, r->egress.hear_at);
 	if (r->trace != NULL) {
 		due = next_due(next_due(due, trace_due(r->trace)), r->settle_at);
 	}

@@ -120,10 +120,25 @@ class Net:
                 and all(has_word(e, w) for w in words)]
 
     def blocked(self, *words):
-        return self.events("network_egress_blocked", *words)
+        """Each fact once; how often is times()."""
+        return [e for e in self.events("network_egress_blocked", *words)
+                if "count" not in e["data"]]
 
     def allowed(self, *words):
-        return self.events("network_egress_allowed", *words)
+        """Connections, by the event of their end."""
+        return [e for e in self.events("network_egress_allowed", *words)
+                if e["data"]["state"] == "closed"]
+
+    def opened(self, *words):
+        """Connections, by the event of their beginning."""
+        return [e for e in self.events("network_egress_allowed", *words)
+                if e["data"]["state"] == "open"]
+
+    def times(self, kind, *words):
+        """How often that happened, repeats included."""
+        found = self.events(kind, *words)
+        counts = [e["data"]["count"] for e in found if "count" in e["data"]]
+        return sum(counts) + len(found) - 2 * len(counts)
 
 
 def has_word(event, word):

@@ -183,8 +183,9 @@ show([tried(s.recv, 10), tried(once, {name!r})])
     assert [r["error"] for r in got] == ["TimeoutError"] * 2
     assert net.seen()["datagrams"] == []
     denied = net.blocked(name, 7005, "guarded", kind)
-    assert len(denied) == 2 and len(net.blocked()) == 2, "one for each socket"
-    one_event(denied[:1], protocol="udp", reason="guarded", range=kind, bytes_out=0, bytes_in=0)
+    assert len(net.blocked()) == 1
+    assert net.times("network_egress_blocked") == 2, "one for each socket"
+    one_event(denied, protocol="udp", reason="guarded", range=kind, bytes_out=0, bytes_in=0)
     assert not net.allowed()
     text = CLIENT + f"show(tried(once, {name!r}))"
     got = net.probe(text, [rule(name, 7005, protocol="udp")], flags=("--allow-private", grant))
@@ -281,7 +282,7 @@ show([first, tried(once, 'api.example.test'), tried(ask, held[2], b'x')])
                                     limits={"max_connections": 4})
     assert [r["value"] for r in first] == ["X"] * 3 + [None] * 3, first
     assert later["value"] == "LOOT" and still["value"] == "X"
-    assert len(net.blocked("udp", "too_many_connections")) == 3
+    assert net.times("network_egress_blocked", "udp", "too_many_connections") == 3
     assert len(net.allowed("udp", "idle")) == 1
 
 
@@ -295,8 +296,12 @@ show([tried(ask, s, b'x' * 1000) for _ in range(8)] + [tried(once, 'api.example.
     assert [bool(r["value"]) for r in got] == [True] * 5 + [False] * 4, got
     seen = sum(d[1] for d in net.seen()["datagrams"])
     assert seen == (5000 if key == "max_bytes_out" else 6000), "not one datagram more"
-    one_event(net.allowed("udp"), reason="byte_limit", **{key.removeprefix("max_"): 5000})
-    one_event(net.blocked("udp"), reason="byte_limit", bytes_out=0)
+    assert net.allowed() == [], "what was cut off is not what was allowed"
+    opened = one_event(net.opened("udp"), state="open")
+    cut, refused = net.blocked("udp")
+    one_event([cut], reason="byte_limit", state="closed", connection=opened["connection"],
+              **{key.removeprefix("max_"): 5000})
+    one_event([refused], reason="byte_limit", bytes_out=0, state=None)
 
 
 def test_flood_of_flows(net):
@@ -309,6 +314,7 @@ for i in range(2000):
 time.sleep(0.5)
 show(tried(raw, 'api.example.test', 7001, 'x', half_close=True))
 """
-    got = net.probe(code, [ECHO, rule("api.example.test", 7001)], limits={"max_connections": 4096})
+    got = net.probe(code, [ECHO, rule("api.example.test", 7001)],
+                    limits={"max_connections": 4096, "max_connections_per_second": 100000})
     assert got["value"] == "xEND", got
     assert 0 < len(net.allowed("udp")) <= 1024

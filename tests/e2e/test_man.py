@@ -41,7 +41,7 @@ def test_every_manifest_field_is_in_the_manual():
     page = rendered("skillsandbox-manifest.5")
     for field in ("memory_mb", "cpu_shares", "max_runtime_seconds", "max_output_bytes",
                   "max_processes", "max_open_files", "max_disk_mb", "egress", "protocol",
-                  "max_connections", "max_bytes_out", "max_bytes_in",
+                  "max_connections", "max_connections_per_second", "max_bytes_out", "max_bytes_in",
                   "env_vars", "profile", "workdir", "entrypoint"):
         assert field in page, field
 

@@ -105,8 +105,8 @@ def test_ranges_are_those_of_the_parser(key, tmp_path):
 
 
 def test_every_number_is_in_the_schema():
-    assert len(NUMBERS) == 10
-    assert len(OF_THE_NETWORK) == 3
+    assert len(NUMBERS) == 11
+    assert len(OF_THE_NETWORK) == 4
 
 
 def man_examples():

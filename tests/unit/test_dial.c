@@ -67,7 +67,8 @@ struct dialler {
 static struct dialler start(bool granted, unsigned timeout_ms)
 {
 	static struct cidr ranges[2];
-	struct dial_config config = { .table = table,
+	struct dial_config config = { .ready = -1,
+		                      .table = table,
 		                      .allow_private = ranges,
 		                      .n_allow_private = granted ? 2 : 0,
 		                      .timeout_ms = timeout_ms };

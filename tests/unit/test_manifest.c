@@ -139,7 +139,7 @@ static void defaults(void **state)
 	assert_int_equal(m->n_egress, 0);
 	assert_int_equal(m->read.n + m->write.n + m->env.n + m->args.n, 0);
 	assert_int_equal(m->profile, PROFILE_DEFAULT);
-	const struct net_limits net = { 64, 1073741824, 1073741824 };
+	const struct net_limits net = { 64, 100, 1073741824, 1073741824 };
 	assert_memory_equal(&m->net, &net, sizeof(net));
 	const struct resources want = { 256, 512, 60, 1048576, 256, 1024, 64 };
 	assert_memory_equal(&m->resources, &want, sizeof(want));
@@ -149,12 +149,14 @@ static void defaults(void **state)
 static void network_limits(void **state)
 {
 	auto_manifest least = parse_good(SKILL ENTRY "permissions: {network: {max_connections: 1,"
+	                                             " max_connections_per_second: 1,"
 	                                             " max_bytes_out: 2, max_bytes_in: 3}}\n");
 	auto_manifest most = parse_good(
 	        SKILL ENTRY "permissions: {network: {max_connections: 4096,"
+	                    " max_connections_per_second: 100000,"
 	                    " max_bytes_out: 1125899906842624, max_bytes_in: 1125899906842624}}\n");
-	const struct net_limits low = { 1, 2, 3 };
-	const struct net_limits high = { 4096, 1ULL << 50, 1ULL << 50 };
+	const struct net_limits low = { 1, 1, 2, 3 };
+	const struct net_limits high = { 4096, 100000, 1ULL << 50, 1ULL << 50 };
 
 	(void)state;
 	assert_memory_equal(&least->net, &low, sizeof(low));
@@ -253,6 +255,8 @@ static const struct {
 	{ PERM("network: {egress: {}}"), 3, "egress must be a list, not a mapping", "" },
 	{ PERM("network: {max_connections: 0}"), 3, "out of range", "1 to 4096" },
 	{ PERM("network: {max_connections: 4097}"), 3, "out of range", "1 to 4096" },
+	{ PERM("network: {max_connections_per_second: 0}"), 3, "out of range", "1 to 100000" },
+	{ PERM("network: {max_connections_per_second: 100001}"), 3, "out of range", "1 to 100000" },
 	{ PERM("network: {max_bytes_out: 0}"), 3, "out of range", "1 to 1125899906842624" },
 	{ PERM("network: {max_bytes_out: 1125899906842625}"), 3, "out of range", "" },
 	{ PERM("network: {max_bytes_in: 0}"), 3, "out of range", "" },

@@ -213,6 +213,7 @@ static void test_policy_values(void **state)
 		{ "network: {allow_literal_addresses: [10.0.0.0/8]}\n", "policy.yaml:1:36" },
 		{ "limits: {max_connections: 0}\n", "policy.yaml:1:27" },
 		{ "limits: {max_connections: 4097}\n", "policy.yaml:1:27" },
+		{ "limits: {max_connections_per_second: 100001}\n", "policy.yaml:1:38" },
 		{ "limits: {max_bytes_out: 1125899906842625}\n", "policy.yaml:1:25" },
 	};
 	char *argv[] = { (char[]){ "true" }, NULL };
@@ -274,6 +275,7 @@ static void test_limits(void **state)
 	policy(NULL);
 	struct ssb_plan *p = skill(ASKS, NULL);
 	assert_int_equal(p->net.max_connections, 200);
+	assert_int_equal(p->net.max_connections_per_second, 100);
 	assert_int_equal(p->net.max_bytes_out, 5);
 	assert_int_equal(p->net.max_bytes_in, 1073741824);
 	ssb_plan_free(p);
@@ -281,10 +283,12 @@ static void test_limits(void **state)
 	assert_memory_equal(&p->net, &NET_DEFAULTS, sizeof(p->net));
 	ssb_plan_free(p);
 
-	policy("limits: {max_connections: 100, max_bytes_out: 100, max_bytes_in: 1000}\n");
+	policy("limits: {max_connections: 100, max_connections_per_second: 9, max_bytes_out: 100, "
+	       "max_bytes_in: 1000}\n");
 	p = skill(ASKS, NULL);
 	assert_int_equal(p->net.max_connections, 100);
 	assert_true(warned(p, "max_connections: 200 is asked, the policy file allows 100"));
+	assert_int_equal(p->net.max_connections_per_second, 9);
 	assert_int_equal(p->net.max_bytes_out, 5);
 	assert_int_equal(p->net.max_bytes_in, 1000);
 	ssb_plan_free(p);
@@ -297,9 +301,10 @@ static void test_limits(void **state)
 static void test_explained(void **state)
 {
 	static const char *const IN_JSON[] = {
-		"\"protocol\": \"tls\"",         "\"network_limits\": {", "\"max_connections\": 7",
-		"\"max_bytes_in\": 9",           "\"allow_private\": [",  "\"10.0.0.0/8\"",
-		"\"max_bytes_out\": 1073741824",
+		"\"protocol\": \"tls\"",         "\"network_limits\": {",
+		"\"max_connections\": 7",        "\"max_bytes_in\": 9",
+		"\"allow_private\": [",          "\"10.0.0.0/8\"",
+		"\"max_bytes_out\": 1073741824", "\"max_connections_per_second\": 100",
 	};
 	(void)state;
 
@@ -316,7 +321,8 @@ static void test_explained(void **state)
 		}
 	}
 	assert_non_null(strstr(text, "network   tls a.example:443  (skillsandbox.yaml:3:"));
-	assert_non_null(strstr(text, "at most 7 connections, 1073741824 bytes out, 9 bytes in\n"));
+	assert_non_null(strstr(text, "at most 7 connections, 100 new connections a second, "
+	                             "1073741824 bytes out, 9 bytes in\n"));
 	assert_non_null(strstr(text, "may lead into 10.0.0.0/8"));
 	ssb_plan_free(p);
 

@@ -1,0 +1,205 @@
+/* broker_accept.c - connections of the skill, as they are taken, and how fast.
+ *
+ * Past the rate of the plan, or without a free fd, a listener is not listened
+ * to for a while: connections wait in the kernel's queue, as before a busy
+ * server, and nothing spins. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/own.h"
+#include "egress/broker_priv.h"
+
+#define STARVED_US 1000000 /* without a free fd, then they are tried again */
+
+static void rearm(struct broker *b, struct source *s, bool paused)
+{
+	struct epoll_event e = { .data.ptr = s, .events = paused ? 0 : EPOLLIN };
+
+	s->paused = paused;
+	(void)epoll_ctl(b->epoll, EPOLL_CTL_MOD, s->fd, &e);
+}
+
+static void pause_until(struct broker *b, struct source *s, uint64_t due_us)
+{
+	rearm(b, s, true);
+	if (b->resume_us == 0 || due_us < b->resume_us) {
+		b->resume_us = due_us;
+	}
+}
+
+static void pause_for_rate(struct broker *b, struct source *s)
+{
+	/* For several at once, so that a flood does not wake us for each. */
+	uint64_t some = b->starts.per_second / 20;
+
+	tally_add(b, TALLY_TCP);
+	pause_until(b, s, bucket_due_us(&b->starts, some > 0 ? some : 1));
+}
+
+int accept_next(struct broker *b, struct source *s)
+{
+	bool counted = s->listener == LISTEN_TCP;
+
+	if (counted && !bucket_take(&b->starts, clock_us())) {
+		pause_for_rate(b, s);
+		return -1;
+	}
+	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0) {
+		return fd;
+	}
+	if (counted) {
+		b->starts.left++; /* none was there */
+	}
+	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+		tally_add(b, TALLY_FILES);
+		b->starved = true;
+		b->freed = false;
+		pause_until(b, s, clock_us() + STARVED_US);
+	}
+	return -1;
+}
+
+void accept_resume(struct broker *b)
+{
+	bool due = b->resume_us != 0 && (clock_us() >= b->resume_us || (b->starved && b->freed));
+
+	if (!due) {
+		return;
+	}
+	b->resume_us = 0;
+	b->starved = false;
+	for (size_t i = 0; i < b->c->listeners->n; i++) {
+		if (b->listeners[i].paused) {
+			rearm(b, &b->listeners[i], false);
+		}
+	}
+}
+
+int accept_wait_ms(const struct broker *b, int most)
+{
+	uint64_t now = clock_us();
+
+	if (b->resume_us == 0) {
+		return most;
+	}
+	uint64_t ms = b->resume_us > now ? (b->resume_us - now + 999) / 1000 : 0;
+	return ms < (uint64_t)most ? (int)ms : most;
+}
+
+/* ---- the connection ------------------------------------------------------- */
+
+static const char *refused_at_once(const struct broker *b, const struct conn *c)
+{
+	return c->slot == NULL || c->rule < 0       ? "not_declared"
+	       : b->n_conns > b->c->max_connections ? "too_many_connections"
+	       : b->bytes_out >= b->c->max_bytes_out || b->bytes_in >= b->c->max_bytes_in
+	               ? "byte_limit"
+	               : NULL;
+}
+
+static void conn_link(struct broker *b, struct conn *c)
+{
+	c->next = b->conns;
+	if (b->conns != NULL) {
+		b->conns->prev = c;
+	}
+	b->conns = c;
+	b->n_conns++;
+	b->n_in[c->state]++;
+}
+
+static void conn_begin(struct broker *b, struct conn *c)
+{
+	c->first = egress_first_bytes(&b->c->table->plan->egress[c->rule], c->port);
+	http1_init(&c->http);
+	if (c->first == FIRST_RAW) {
+		conn_dial(b, c);
+	} else {
+		conn_first(b, c);
+	}
+	if (c->state == CONN_FIRST && broker_watch(b, &c->client) != 0) {
+		conn_deny(b, c, "no_memory", "");
+	}
+}
+
+/* One a turn: an accept() in vain costs half as much as one that is not. */
+void conn_accept(struct broker *b, struct source *listener)
+{
+	auto_fd client = accept_next(b, listener);
+	struct conn *c = client < 0 ? NULL : calloc(1, sizeof(*c));
+
+	if (c == NULL) {
+		return;
+	}
+	c->client = (struct source){ .kind = SOURCE_CLIENT, .fd = steal_fd(&client), .owner = c };
+	c->server.fd = -1;
+	flow_init(&c->up, -1, -1);
+	flow_init(&c->down, -1, -1);
+	c->id = ++b->next_id;
+	c->since_us = clock_us();
+	c->moved_ms = clock_ms();
+	conn_link(b, c);
+	c->slot = address_dialled(c->client.fd, &c->asked, &c->port)
+	                  ? egress_by_address(b->c->table, &c->asked)
+	                  : NULL;
+	c->rule = c->slot != NULL ? egress_rule_for(b->c->table, c->slot, c->port, false) : -1;
+	if (c->slot == NULL && address_is_loopback(&c->asked)) {
+		/* A range's listener: the skill means itself, and nobody is there. */
+		conn_drop(b, c);
+		return;
+	}
+	const char *refused = refused_at_once(b, c);
+	if (refused != NULL) {
+		conn_deny(b, c, refused, "");
+	} else {
+		conn_begin(b, c);
+	}
+}
+
+/* ---- what is only counted ------------------------------------------------- */
+
+static void tell(struct broker *b, enum tally what)
+{
+	static const struct {
+		enum egress_kind kind;
+		const char *protocol;
+		const char *reason;
+	} AS[TALLY_COUNT] = {
+		[TALLY_TCP] = { EGRESS_LIMITED, "tcp", "rate_limit" },
+		[TALLY_UDP] = { EGRESS_LIMITED, "udp", "rate_limit" },
+		[TALLY_DNS] = { EGRESS_LIMITED, "dns", "rate_limit" },
+		[TALLY_FILES] = { EGRESS_LIMITED, "tcp", "no_files" },
+		[TALLY_MALFORMED] = { EGRESS_MALFORMED, "dns", "malformed" },
+		[TALLY_UNSUPPORTED] = { EGRESS_MALFORMED, "dns", "not_supported" },
+	};
+	struct egress_event e = { .kind = AS[what].kind, .rule = -1, .count = b->tally[what] };
+
+	e.port = e.kind == EGRESS_MALFORMED ? 53 : 0;
+	snprintf(e.protocol, sizeof(e.protocol), "%s", AS[what].protocol);
+	snprintf(e.reason, sizeof(e.reason), "%s", AS[what].reason);
+	b->tally[what] = 0;
+	b->told[what] = true;
+	broker_report(b, &e);
+}
+
+/* The first time at once, then once a second. */
+void tally_add(struct broker *b, enum tally what)
+{
+	b->tally[what]++;
+	if (!b->told[what]) {
+		tell(b, what);
+	}
+}
+
+void tally_tick(struct broker *b)
+{
+	for (int i = 0; i < TALLY_COUNT; i++) {
+		if (b->tally[i] > 0) {
+			tell(b, (enum tally)i);
+		}
+	}
+}

@@ -1,0 +1,157 @@
+#include "egress/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "os/landlock.h"
+#include "os/seccomp.h"
+
+/* What resolvers read: their settings, their modules, the files of local name
+ * services; on some hosts all of that is elsewhere and /etc is full of links.
+ * Connecting to a socket is no matter of Landlock's. */
+static const char *const READS[] = {
+	"/etc",        "/usr",         "/lib",
+	"/lib32",      "/lib64",       "/libx32",
+	"/run",        "/var/run",     "/var/lib/sss",
+	"/var/db",     "/var/cache",   "/var/lib/extrausers",
+	"/nix/store",  "/gnu/store",   "/var/guix/profiles",
+	"/dev/random", "/dev/urandom",
+};
+
+/* Where these are links, what they lead to may be replaced by a rename. */
+static const char *const LINKS[] = {
+	"/etc/resolv.conf", "/etc/hosts",    "/etc/nsswitch.conf",
+	"/etc/host.conf",   "/etc/gai.conf", "/etc/services",
+};
+
+static int fail(struct ssb_error *err, const char *what)
+{
+	return ssb_fail(err, SSB_E_LAYER, errno, "egress", "cannot confine: %s", what);
+}
+
+/* What is not there needs no rule. */
+static int allow_read(int rules, int abi, const char *path, struct ssb_error *err)
+{
+	auto_fd fd = open(path, O_PATH | O_CLOEXEC);
+
+	return fd >= 0 && landlock_allow(rules, abi, fd, LL_READ) != 0 ? fail(err, path) : 0;
+}
+
+/* The directory in which a link ends, unless that is all there is. */
+static int allow_target(int rules, int abi, const char *link, struct ssb_error *err)
+{
+	char target[PATH_MAX];
+
+	if (realpath(link, target) == NULL) {
+		return 0;
+	}
+	char *slash = strrchr(target, '/');
+	if (slash != NULL && slash != target) {
+		*slash = '\0';
+	}
+	return allow_read(rules, abi, target, err);
+}
+
+static int enforce(int rules, struct ssb_error *err)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) {
+		return fail(err, "prctl");
+	}
+	return rules >= 0 && landlock_enforce(rules) != 0 ? fail(err, "landlock") : 0;
+}
+
+/* A kernel without Landlock has stopped the run already, unless the owner
+ * accepts its loss. */
+static int new_rules(int *ret_abi, int *ret_rules, struct ssb_error *err)
+{
+	int abi = landlock_abi();
+	int rules = abi > 0 ? landlock_new(abi) : -1;
+
+	if (abi > 0 && rules < 0) {
+		return fail(err, "landlock");
+	}
+	*ret_abi = abi;
+	*ret_rules = rules;
+	return 0;
+}
+
+int confine_broker(struct ssb_error *err)
+{
+	int abi = 0;
+	auto_fd rules = -1;
+
+	if (new_rules(&abi, &rules, err) != 0 || enforce(rules, err) != 0) {
+		return -1;
+	}
+	own_close(&rules);
+	return seccomp_load_broker(err);
+}
+
+int confine_dialler(struct ssb_error *err)
+{
+	int abi = 0;
+	auto_fd rules = -1;
+
+	if (new_rules(&abi, &rules, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; rules >= 0 && i < ARRAY_LEN(READS); i++) {
+		if (allow_read(rules, abi, READS[i], err) != 0) {
+			return -1;
+		}
+	}
+	for (size_t i = 0; rules >= 0 && i < ARRAY_LEN(LINKS); i++) {
+		if (allow_target(rules, abi, LINKS[i], err) != 0) {
+			return -1;
+		}
+	}
+	if (enforce(rules, err) != 0) {
+		return -1;
+	}
+	own_close(&rules);
+	return seccomp_load_dialler(err);
+}
+
+/* One word from each: an error, or none. */
+void confine_or_exit(int (*confine)(struct ssb_error *), int ready)
+{
+	struct ssb_error word = { 0 };
+	int failed = confine(&word);
+
+	if (ready >= 0) {
+		(void)!write(ready, &word, sizeof(word)); /* less than PIPE_BUF: whole */
+		(void)close(ready);
+	}
+	if (failed != 0) {
+		_exit(1);
+	}
+}
+
+int confine_wait(int ready, int n, struct ssb_error *err)
+{
+	for (int i = 0; i < n; i++) {
+		struct ssb_error word = { 0 };
+		ssize_t got = 0;
+		do {
+			got = read(ready, &word, sizeof(word));
+		} while (got < 0 && errno == EINTR);
+		if (got != (ssize_t)sizeof(word)) {
+			return ssb_fail(err, SSB_E_LAYER, 0, "egress",
+			                "a process of the egress ended before it was confined");
+		}
+		if (word.code != SSB_OK) {
+			*err = word;
+			return -1;
+		}
+	}
+	return 0;
+}

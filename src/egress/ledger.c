@@ -1,0 +1,427 @@
+#include "egress/ledger.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/clock.h"
+
+#define BUCKETS 256
+
+enum state { STATE_NONE, STATE_OPEN, STATE_CLOSED };
+
+/* An open connection, or a fact and how often it was. */
+struct entry {
+	LIST_ENTRY(entry) list;
+	struct egress_event event;
+	uint64_t since_us;
+	uint64_t count;
+	char first[TRACE_TIMESTAMP];
+	char last[TRACE_TIMESTAMP];
+};
+
+LIST_HEAD(entries, entry);
+
+struct ledger {
+	const struct ssb_plan *plan;
+	struct entries open[BUCKETS];
+	uint64_t n_open;
+	struct entries facts[BUCKETS];
+	size_t n_facts[EGRESS_KINDS];
+	uint64_t beyond[EGRESS_KINDS]; /* seen, and not among them */
+	uint64_t opened, blocked;
+	uint64_t bytes_out, bytes_in;
+};
+
+static const struct {
+	enum event_kind kind;
+	bool violation;
+	bool counted; /* a fact that may repeat itself */
+} AS[EGRESS_KINDS] = {
+	[EGRESS_RESOLVED] = { EV_DNS_RESOLUTION, false, true },
+	[EGRESS_UNKNOWN] = { EV_NETWORK_EGRESS_BLOCKED, true, true },
+	[EGRESS_MALFORMED] = { EV_DNS_RESOLUTION, true, true },
+	[EGRESS_OPENED] = { EV_NETWORK_EGRESS_ALLOWED, false, false },
+	[EGRESS_CARRIED] = { EV_NETWORK_EGRESS_ALLOWED, false, false },
+	[EGRESS_DENIED] = { EV_NETWORK_EGRESS_BLOCKED, true, true },
+	[EGRESS_LIMITED] = { EV_RESOURCE_LIMIT_HIT, false, true },
+};
+
+/* ---- one event ------------------------------------------------------------ */
+
+struct event_data {
+	const struct egress_event *e;
+	const struct ssb_plan *plan;
+	const struct entry *entry; /* of a fact, at the end of the run */
+	enum state state;
+	bool lost; /* nobody knows what it carried */
+};
+
+static void put_address(struct json *j, const char *key, const struct address *a)
+{
+	static const struct address none;
+	char text[48];
+
+	if (memcmp(a, &none, sizeof(none)) != 0) {
+		address_format(a, text);
+		json_kstr(j, key, text);
+	}
+}
+
+static void put_text(struct json *j, const char *key, const char *text)
+{
+	if (text[0] != '\0') {
+		json_kstr(j, key, text);
+	}
+}
+
+static void put_connection(struct json *j, const struct event_data *d)
+{
+	const struct egress_event *e = d->e;
+
+	put_text(j, "shown", e->shown);
+	put_text(j, "range", e->kind_of);
+	put_address(j, "address_asked", &e->asked);
+	put_address(j, e->kind_of[0] != '\0' ? "address_refused" : "address_dialled", &e->dialled);
+	if (e->via_proxy != 0) {
+		json_kstr(j, "via", "proxy");
+	}
+	if (d->state != STATE_OPEN && !d->lost) {
+		json_kuint(j, "bytes_out", e->bytes_out);
+		json_kuint(j, "bytes_in", e->bytes_in);
+	}
+	json_kuint(j, "duration_us", e->micros);
+}
+
+static void put_data(struct json *j, void *arg)
+{
+	const struct event_data *d = arg;
+	const struct egress_event *e = d->e;
+
+	if (d->state != STATE_NONE) {
+		json_kstr(j, "state", d->state == STATE_OPEN ? "open" : "closed");
+		json_kuint(j, "connection", e->connection);
+	} else if (e->kind == EGRESS_MALFORMED) {
+		json_kstr(j, "state", "blocked");
+	}
+	if (e->rule >= 0 && (size_t)e->rule < d->plan->n_egress) {
+		const struct egress_rule *r = &d->plan->egress[e->rule];
+		json_kstr(j, "rule", r->domain.s);
+		json_kuint(j, "rule_line", r->domain.line);
+	}
+	if (e->kind == EGRESS_RESOLVED || e->kind == EGRESS_UNKNOWN) {
+		json_kuint(j, "qtype", e->qtype);
+	} else if (e->kind != EGRESS_LIMITED && e->kind != EGRESS_MALFORMED) {
+		put_connection(j, d);
+	}
+	if (d->entry != NULL) {
+		json_kuint(j, "count", d->entry->count);
+		json_kstr(j, "first", d->entry->first);
+		json_kstr(j, "last", d->entry->last);
+	}
+}
+
+/* The way was declared; nobody answered, or nothing was said. */
+static bool is_misfortune(const char *reason)
+{
+	static const char *const REASONS[] = {
+		"no_name", "unreachable",    "timeout",   "busy",
+		"idle",    "no_first_bytes", "run_ended", "no_memory"
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(REASONS); i++) {
+		if (strcmp(REASONS[i], reason) == 0) {
+			return true;
+		}
+	}
+	return strncmp(reason, "proxy_", 6) == 0; /* the owner's own */
+}
+
+static bool is_question(const struct egress_event *e)
+{
+	return e->kind == EGRESS_RESOLVED || e->kind == EGRESS_UNKNOWN ||
+	       e->kind == EGRESS_MALFORMED;
+}
+
+static void write_event(const struct event_data *d, struct trace *trace)
+{
+	static const char *const STATES[] = { "", " open", " closed" };
+	const struct egress_event *e = d->e;
+	char text[640], remedy[300], address[ADDRESS_TEXT];
+	int n = e->kind == EGRESS_LIMITED
+	                ? snprintf(text, sizeof(text), "%s %s", e->protocol, e->reason)
+	                : snprintf(text, sizeof(text), "%s %s:%u%s %s", e->protocol, e->name,
+	                           e->port, STATES[d->state], e->reason);
+
+	if (d->entry != NULL && n > 0 && (size_t)n < sizeof(text)) {
+		snprintf(text + n, sizeof(text) - (size_t)n, ", %llu times",
+		         (unsigned long long)d->entry->count);
+	}
+	struct event out = {
+		.kind = AS[e->kind].kind,
+		.violation = AS[e->kind].violation && !is_misfortune(e->reason),
+		.times = d->entry != NULL ? d->entry->count - 1 : 1,
+		.message = { text, strlen(text) },
+		.op = is_question(e) ? "resolve" : "connect",
+		.protocol = e->protocol,
+		.reason = e->reason,
+		.more = put_data,
+		.more_arg = (void *)(uintptr_t)d,
+	};
+	if (e->kind != EGRESS_LIMITED) {
+		out.name = e->name;
+		out.port = e->port;
+	}
+	if (e->kind == EGRESS_UNKNOWN) {
+		snprintf(remedy, sizeof(remedy), "--net %s", e->name);
+		out.remedy = remedy;
+	}
+	if (e->kind_of[0] != '\0') {
+		address_format(&e->dialled, address);
+		out.address = address;
+	}
+	trace_add(trace, &out);
+}
+
+/* ---- connections ---------------------------------------------------------- */
+
+static struct entry *find_open(struct ledger *l, uint64_t connection)
+{
+	struct entry *o = LIST_FIRST(&l->open[connection % BUCKETS]);
+
+	while (o != NULL && o->event.connection != connection) {
+		o = LIST_NEXT(o, list);
+	}
+	return o;
+}
+
+static void forget_open(struct ledger *l, struct entry *o)
+{
+	LIST_REMOVE(o, list);
+	free(o);
+	l->n_open--;
+}
+
+static void take_opened(struct ledger *l, const struct egress_event *e, struct trace *trace)
+{
+	struct event_data d = { .e = e, .plan = l->plan, .state = STATE_OPEN };
+
+	l->opened++;
+	write_event(&d, trace);
+	/* A broker that keeps its limit has no more of them. */
+	if (l->n_open >= MAX_CONNECTIONS_CAP || find_open(l, e->connection) != NULL) {
+		return;
+	}
+	struct entry *o = calloc(1, sizeof(*o));
+	if (o != NULL) {
+		o->event = *e;
+		o->since_us = clock_us();
+		LIST_INSERT_HEAD(&l->open[e->connection % BUCKETS], o, list);
+		l->n_open++;
+	}
+}
+
+static void take_closed(struct ledger *l, const struct egress_event *e, struct trace *trace)
+{
+	struct event_data d = { .e = e, .plan = l->plan, .state = STATE_CLOSED };
+	struct entry *o = find_open(l, e->connection);
+
+	l->bytes_out += e->bytes_out;
+	l->bytes_in += e->bytes_in;
+	write_event(&d, trace);
+	if (o != NULL) {
+		forget_open(l, o);
+	}
+}
+
+static void close_lost(struct ledger *l, struct trace *trace)
+{
+	for (size_t i = 0; i < BUCKETS; i++) {
+		struct entry *o;
+		while ((o = LIST_FIRST(&l->open[i])) != NULL) {
+			struct event_data d = {
+				.e = &o->event, .plan = l->plan, .state = STATE_CLOSED, .lost = true
+			};
+			o->event.kind = EGRESS_CARRIED;
+			o->event.micros += clock_us() - o->since_us;
+			snprintf(o->event.reason, sizeof(o->event.reason), "broker_lost");
+			write_event(&d, trace);
+			forget_open(l, o);
+		}
+	}
+}
+
+/* ---- facts ---------------------------------------------------------------- */
+
+/* What makes a fact the same as another: everything but time and amounts. A
+ * string is copied up to its end, for what follows it is no part of it. */
+static struct egress_event identity_of(const struct egress_event *e)
+{
+	struct egress_event id;
+
+	memset(&id, 0, sizeof(id)); /* all of it is compared */
+	id.kind = e->kind;
+	id.rule = e->rule;
+	id.port = e->port;
+	id.qtype = e->qtype;
+	id.asked = e->asked;
+	id.dialled = e->dialled;
+	id.via_proxy = e->via_proxy;
+	(void)snprintf(id.name, sizeof(id.name), "%s", e->name);
+	(void)snprintf(id.shown, sizeof(id.shown), "%s", e->shown);
+	(void)snprintf(id.protocol, sizeof(id.protocol), "%s", e->protocol);
+	(void)snprintf(id.reason, sizeof(id.reason), "%s", e->reason);
+	(void)snprintf(id.kind_of, sizeof(id.kind_of), "%s", e->kind_of);
+	return id;
+}
+
+static size_t bucket_of(const struct egress_event *id)
+{
+	const unsigned char *p = (const unsigned char *)id;
+	uint32_t hash = 2166136261U;
+
+	for (size_t i = 0; i < sizeof(*id); i++) {
+		hash = (hash ^ p[i]) * 16777619U;
+	}
+	return (hash ^ hash >> 16) % BUCKETS;
+}
+
+/* The fact was there before. */
+static bool count_again(struct entries *bucket, const struct egress_event *id, uint64_t times)
+{
+	struct entry *f = LIST_FIRST(bucket);
+
+	while (f != NULL && memcmp(&f->event, id, sizeof(*id)) != 0) {
+		f = LIST_NEXT(f, list);
+	}
+	if (f != NULL) {
+		f->count += times;
+		trace_timestamp(f->last);
+	}
+	return f != NULL;
+}
+
+static void take_fact(struct ledger *l, const struct egress_event *e, struct trace *trace)
+{
+	struct egress_event id = identity_of(e);
+	struct entries *bucket = &l->facts[bucket_of(&id)];
+	uint64_t times = e->count > 0 ? e->count : 1;
+
+	if (count_again(bucket, &id, times)) {
+		return;
+	}
+	struct entry *f = l->n_facts[e->kind] < LEDGER_FACTS ? calloc(1, sizeof(*f)) : NULL;
+	if (f == NULL) {
+		l->beyond[e->kind] += times;
+		return;
+	}
+	struct event_data d = { .e = e, .plan = l->plan };
+	l->n_facts[e->kind]++;
+	f->event = id;
+	f->count = times;
+	trace_timestamp(f->first);
+	memcpy(f->last, f->first, sizeof(f->last));
+	LIST_INSERT_HEAD(bucket, f, list);
+	write_event(&d, trace);
+}
+
+static void close_facts(struct ledger *l, struct trace *trace)
+{
+	for (size_t i = 0; i < BUCKETS; i++) {
+		struct entry *f;
+		while ((f = LIST_FIRST(&l->facts[i])) != NULL) {
+			struct event_data d = { .e = &f->event, .plan = l->plan, .entry = f };
+			if (f->count > 1) {
+				write_event(&d, trace);
+			}
+			LIST_REMOVE(f, list);
+			free(f);
+		}
+	}
+	memset(l->n_facts, 0, sizeof(l->n_facts));
+}
+
+static void put_beyond(struct json *j, void *arg)
+{
+	json_kstr(j, "reason", "not_listed");
+	json_kuint(j, "count", *(const uint64_t *)arg);
+}
+
+static void close_beyond(struct ledger *l, struct trace *trace)
+{
+	for (size_t i = 0; i < EGRESS_KINDS; i++) {
+		char text[64];
+		if (l->beyond[i] > 0) {
+			snprintf(text, sizeof(text), "not_listed, %llu times",
+			         (unsigned long long)l->beyond[i]);
+			trace_record(trace, AS[i].kind, AS[i].violation, text, put_beyond,
+			             &l->beyond[i]);
+			l->beyond[i] = 0;
+		}
+	}
+}
+
+/* ---- the whole ------------------------------------------------------------ */
+
+struct ledger *ledger_new(const struct ssb_plan *plan)
+{
+	struct ledger *l = calloc(1, sizeof(*l));
+
+	if (l != NULL) {
+		l->plan = plan;
+	}
+	return l;
+}
+
+void ledger_take(struct ledger *l, const struct egress_event *e, struct trace *trace)
+{
+	if ((unsigned)e->kind >= EGRESS_KINDS) {
+		return; /* a broker that has lost its mind */
+	}
+	if (AS[e->kind].kind == EV_NETWORK_EGRESS_BLOCKED || e->kind == EGRESS_MALFORMED) {
+		l->blocked += e->count > 0 ? e->count : 1;
+	}
+	if (e->kind == EGRESS_OPENED) {
+		take_opened(l, e, trace);
+	} else if (!AS[e->kind].counted || e->connection != 0) {
+		take_closed(l, e, trace);
+	} else {
+		take_fact(l, e, trace);
+	}
+}
+
+static void put_totals(struct json *j, void *arg)
+{
+	const struct ledger *l = arg;
+
+	json_kuint(j, "connections", l->opened);
+	json_kuint(j, "blocked", l->blocked);
+	json_kuint(j, "bytes_out", l->bytes_out);
+	json_kuint(j, "bytes_in", l->bytes_in);
+}
+
+void ledger_close(struct ledger *l, struct trace *trace)
+{
+	close_lost(l, trace);
+	close_facts(l, trace);
+	close_beyond(l, trace);
+	/* Whatever the trace had no room for is in these numbers. */
+	trace_record(trace, EV_NETWORK_POLICY_REMOVED, false, "egress ended", put_totals, l);
+}
+
+void ledger_free(struct ledger *l)
+{
+	struct entry *e;
+
+	for (size_t i = 0; l != NULL && i < BUCKETS; i++) {
+		while ((e = LIST_FIRST(&l->open[i])) != NULL ||
+		       (e = LIST_FIRST(&l->facts[i])) != NULL) {
+			LIST_REMOVE(e, list);
+			free(e);
+		}
+	}
+	free(l);
+}

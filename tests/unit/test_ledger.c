@@ -1,0 +1,229 @@
+/* The ledger: what a trace says of the egress, in order and in bounds. */
+#include "egress/ledger.h"
+
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+
+static char directory[] = "/tmp/test-ledger-XXXXXX";
+static char path[PATH_MAX];
+static struct egress_rule rules[] = { { .domain = { .s = (char *)"api.example.com", .line = 7 } } };
+static struct ssb_plan plan = { .name = "weather",
+	                        .version = "1.0.0",
+	                        .workdir = "/skill",
+	                        .home = "/home/u",
+	                        .trace_output = path,
+	                        .egress = rules };
+
+struct world {
+	struct trace *trace;
+	struct ledger *ledger;
+};
+
+static struct world begin(void)
+{
+	struct owner owner = { .home = "/home/u", .state_dir = directory };
+	struct ssb_error err = { 0 };
+	struct world w = { 0 };
+
+	snprintf(path, sizeof(path), "%s/trace.json", directory);
+	assert_int_equal(trace_open(&plan, &owner, &w.trace, &err), 0);
+	plan.n_egress = 1; /* the plan itself is not the subject of the trace here */
+	w.ledger = ledger_new(&plan);
+	assert_non_null(w.ledger);
+	return w;
+}
+
+/* The whole trace as text; free(). */
+static char *end(struct world *w)
+{
+	struct ssb_result result = { 0 };
+	struct ssb_error err = { 0 };
+	char *text = calloc(1, 16 << 20);
+
+	ledger_close(w->ledger, w->trace);
+	ledger_free(w->ledger);
+	plan.n_egress = 0;
+	assert_int_equal(trace_close(w->trace, NULL, &result, &err), 0);
+	trace_free(w->trace);
+	auto_file in = fopen(path, "re");
+	assert_non_null(in);
+	assert_non_null(text);
+	assert_true(fread(text, 1, (16 << 20) - 1, in) > 0);
+	(void)unlink(path);
+	return text;
+}
+
+static unsigned count(const char *text, const char *what)
+{
+	unsigned n = 0;
+
+	/* The events alone: violations stand in the trace a second time. */
+	const char *stop = strstr(text, "\"policy_violations\"");
+	assert_non_null(stop);
+	for (const char *p = text; (p = memmem(p, (size_t)(stop - p), what, strlen(what))) != NULL;
+	     p++) {
+		n++;
+	}
+	return n;
+}
+
+static struct egress_event event(enum egress_kind kind, const char *name, const char *reason)
+{
+	struct egress_event e = { .kind = kind, .port = 443, .protocol = "tls" };
+
+	snprintf(e.name, sizeof(e.name), "%s", name);
+	snprintf(e.reason, sizeof(e.reason), "%s", reason);
+	return e;
+}
+
+static void take(struct world *w, struct egress_event e)
+{
+	ledger_take(w->ledger, &e, w->trace);
+}
+
+static void connection_has_two_events(void **state)
+{
+	struct world w = begin();
+	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
+
+	(void)state;
+	e.connection = 5;
+	take(&w, e);
+	e.kind = EGRESS_CARRIED;
+	e.bytes_out = 11;
+	e.bytes_in = 22;
+	take(&w, e);
+	auto_free char *text = end(&w);
+	assert_non_null(strstr(text, "\"message\":\"tls api.example.com:443 open ok\""));
+	assert_non_null(strstr(text, "\"message\":\"tls api.example.com:443 closed ok\""));
+	assert_int_equal(count(text, "\"connection\":5"), 2);
+	assert_int_equal(count(text, "\"rule\":\"api.example.com\",\"rule_line\":7"), 2);
+	assert_int_equal(count(text, "\"bytes_out\":11,\"bytes_in\":22"),
+	                 2); /* and in the totals */
+	assert_int_equal(count(text, "broker_lost"), 0);
+	assert_non_null(strstr(text, "{\"connections\":1,\"blocked\":0,"));
+}
+
+static void lost_ones_are_told(void **state)
+{
+	struct world w = begin();
+	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
+
+	(void)state;
+	for (e.connection = 1; e.connection <= 3; e.connection++) {
+		take(&w, e);
+	}
+	e.connection = 2;
+	e.kind = EGRESS_DENIED;
+	snprintf(e.reason, sizeof(e.reason), "other_host");
+	take(&w, e);
+	auto_free char *text = end(&w);
+	assert_int_equal(count(text, "\"state\":\"open\""), 3);
+	assert_int_equal(count(text, "\"state\":\"closed\""), 3);
+	assert_int_equal(count(text, "\"reason\":\"broker_lost\""), 2);
+	assert_int_equal(count(text, "\"reason\":\"other_host\""), 1);
+}
+
+static void repeats_are_counted(void **state)
+{
+	struct world w = begin();
+	struct egress_event e = event(EGRESS_UNKNOWN, "evil.test", "not_declared");
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		e.micros = i;
+		e.shown[20] = (char)i; /* behind the end of the text: no difference */
+		take(&w, e);
+	}
+	take(&w, event(EGRESS_UNKNOWN, "other.test", "not_declared"));
+	e = event(EGRESS_MALFORMED, "", "malformed");
+	e.count = 40;
+	take(&w, e);
+	take(&w, e);
+	auto_free char *text = end(&w);
+	assert_int_equal(count(text, "evil.test"), 6); /* message, name, remedy */
+	assert_int_equal(count(text, "not_declared, 1000 times"), 1);
+	assert_int_equal(count(text, "\"count\":1000,\"first\":\"20"), 1);
+	assert_int_equal(count(text, "other.test"), 3);
+	assert_int_equal(count(text, "\"count\":80"), 1);
+	assert_non_null(strstr(text, "\"blocked\":1081"));
+}
+
+/* At the cap, and one past it. */
+static void facts_are_bounded(void **state)
+{
+	for (unsigned over = 0; over < 2; over++) {
+		struct world w = begin();
+		char name[32];
+
+		(void)state;
+		for (unsigned i = 0; i < LEDGER_FACTS + over; i++) {
+			snprintf(name, sizeof(name), "x%u.evil.test", i);
+			take(&w, event(EGRESS_UNKNOWN, name, "not_declared"));
+		}
+		/* Another kind has a share of its own. */
+		take(&w, event(EGRESS_DENIED, "api.example.com", "no_sni"));
+		auto_free char *text = end(&w);
+		assert_int_equal(count(text, "evil.test:443"), LEDGER_FACTS);
+		assert_int_equal(count(text, "\"reason\":\"not_listed\",\"count\":1"), over);
+		assert_int_equal(count(text, "no_sni"), 2);
+	}
+}
+
+static void lying_broker_is_bounded(void **state)
+{
+	struct world w = begin();
+	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * MAX_CONNECTIONS_CAP; i++) {
+		e.connection = i + 1;
+		take(&w, e);
+		e.connection = 1; /* the same again */
+		take(&w, e);
+	}
+	e.kind = (enum egress_kind)77;
+	take(&w, e);
+	e.kind = EGRESS_CARRIED;
+	e.connection = 999999; /* never opened */
+	e.rule = 12345;
+	take(&w, e);
+	auto_free char *text = end(&w);
+	assert_true(count(text, "\"kind\":\"network_egress_allowed\"") <= MAX_TRACE_EVENTS);
+	/* The totals have a place that was kept for them. */
+	assert_non_null(strstr(text, "\"connections\":16384"));
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return mkdtemp(directory) != NULL ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return rmdir(directory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(connection_has_two_events), cmocka_unit_test(lost_ones_are_told),
+		cmocka_unit_test(repeats_are_counted),       cmocka_unit_test(facts_are_bounded),
+		cmocka_unit_test(lying_broker_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
