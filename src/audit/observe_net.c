@@ -97,6 +97,15 @@ static bool judge_ip(const struct observer *o, const struct endpoint *to, bool u
 	return false;
 }
 
+/* getaddrinfo() connects a datagram socket to each address that it found, to
+ * learn which one to prefer; nothing is sent. */
+static bool is_sorting(const struct observer *o, const struct endpoint *to)
+{
+	const struct observer_net *net = &o->setup.net;
+
+	return net->answered != NULL && net->answered(net->arg, &to->ip, to->port, false);
+}
+
 static void tell_ip(struct observer *o, const struct seccomp_notif *n, const char *op,
                     const struct endpoint *to, bool udp, const char *reason, int error)
 {
@@ -168,7 +177,8 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 		return true;
 	}
 	bool udp = is_udp(o, (pid_t)n->pid, (int)n->data.args[0]);
-	if (judge_ip(o, &to, udp, &reason, ret_error)) {
+	if (judge_ip(o, &to, udp, &reason, ret_error) ||
+	    (udp && strcmp(op, "connect") == 0 && is_sorting(o, &to))) {
 		return true;
 	}
 	tell_ip(o, n, op, &to, udp, reason, *ret_error);
