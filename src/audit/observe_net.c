@@ -83,21 +83,27 @@ static bool is_inside(const struct address *a)
 }
 
 /* True: let it go on. Otherwise *ret_error answers it. */
-static bool judge_ip(const struct observer *o, const struct endpoint *to, bool udp, bool aims,
+static bool judge_ip(const struct observer *o, const struct endpoint *to, bool udp,
                      const char **ret_reason, int *ret_error)
 {
 	const struct observer_net *net = &o->setup.net;
 
-	if (net->answered != NULL &&
-	    (net->answered(net->arg, &to->ip, to->port, udp) ||
-	     /* Resolvers sort addresses so, and send nothing. */
-	     (aims && udp && net->answered(net->arg, &to->ip, to->port, false)))) {
+	if (net->answered != NULL && net->answered(net->arg, &to->ip, to->port, udp)) {
 		return true;
 	}
 	bool known = net->known != NULL && net->known(net->arg, &to->ip);
 	*ret_reason = known ? "undeclared_port" : "undeclared_address";
 	*ret_error = known ? ECONNREFUSED : ENETUNREACH;
 	return false;
+}
+
+/* getaddrinfo() connects a datagram socket to each address that it found, to
+ * learn which one to prefer; nothing is sent. */
+static bool is_sorting(const struct observer *o, const struct endpoint *to)
+{
+	const struct observer_net *net = &o->setup.net;
+
+	return net->answered != NULL && net->answered(net->arg, &to->ip, to->port, false);
 }
 
 static void tell_ip(struct observer *o, const struct seccomp_notif *n, const char *op,
@@ -171,7 +177,8 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 		return true;
 	}
 	bool udp = is_udp(o, (pid_t)n->pid, (int)n->data.args[0]);
-	if (judge_ip(o, &to, udp, strcmp(op, "connect") == 0, &reason, ret_error)) {
+	if (judge_ip(o, &to, udp, &reason, ret_error) ||
+	    (udp && strcmp(op, "connect") == 0 && is_sorting(o, &to))) {
 		return true;
 	}
 	tell_ip(o, n, op, &to, udp, reason, *ret_error);

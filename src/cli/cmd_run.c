@@ -47,6 +47,9 @@ static void result_notes(const struct ssb_result *r, bool quiet)
 		say_notef("the skill ran WITHOUT these layers, as --best-effort allows: %s; see %s",
 		          r->lost_layers, r->trace_path);
 	}
+	if (r->violations > 0 && r->classes[0] != '\0') {
+		say_notef("what it tried amounts to: %s (%s)", r->classes, r->severity);
+	}
 	if (r->end == SSB_END_TIMEOUT) {
 		say_notef("the time limit ended the skill; allow more with --timeout, or "
 		          "resources.max_runtime_seconds in the manifest");

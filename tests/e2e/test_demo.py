@@ -42,6 +42,26 @@ def test_readme_shows_the_real_output(ssb, examples):
     assert rows[0] == rows[1]
 
 
+def story_of(text):
+    """What the demo shows of the trace, without its indent."""
+    lines = text.split("What its trace tells:\n")[1].split("\n\n")[0].splitlines()
+    return [line.strip() for line in lines]
+
+
+def test_the_trace_tells_the_story(ssb, examples):
+    """The stealer's trace, normalised: the same in each run, and in the README."""
+    golden = (harness.REPO / "tests/e2e/golden/malicious-weather.txt").read_text()
+    readme = (harness.REPO / "README.md").read_text()
+    r = ssb.as_caller([examples / "demo", ssb.binary], env={"TMPDIR": str(ssb.work)}, timeout=120)
+    story = story_of(r.ok().text)
+    # Broker and observer tell of their own at once: between them the order may differ.
+    assert sorted(story) == sorted(golden.splitlines())
+    for part in ("open ", "resolve ", "it amounts to", "critical"):
+        assert [x for x in story if part in x] == \
+            [x for x in golden.splitlines() if part in x]
+    assert story_of(readme) == golden.splitlines()
+
+
 def test_readme_manifest_is_valid(ssb):
     readme = (harness.REPO / "README.md").read_text()
     ssb.ssb("validate", ssb.skill("", text=readme.split("```yaml\n")[1].split("```")[0])).ok()
