@@ -43,7 +43,26 @@ static bool read_status(pid_t tid, char *out, size_t size)
 	return n > 0;
 }
 
-static void look_up(struct process *p, pid_t tid)
+static struct process *slot_of(struct observer *o, pid_t tid)
+{
+	return &o->processes[(unsigned)tid % OBSERVE_PROCESSES];
+}
+
+/* Mostly the parent has asked something itself, a moment ago. */
+static pid_t inner_pid(struct observer *o, pid_t tid)
+{
+	const struct process *known = slot_of(o, tid);
+	char status[4096];
+
+	if (known->tid == tid && clock_ms() - known->seen_ms <= STALE_MS) {
+		return known->pid;
+	}
+	return tid > 0 && read_status(tid, status, sizeof(status))
+	               ? last_number(status, "\nNStgid:")
+	               : 0;
+}
+
+static void look_up(struct observer *o, struct process *p, pid_t tid)
 {
 	char status[4096], path[32];
 
@@ -53,10 +72,7 @@ static void look_up(struct process *p, pid_t tid)
 	}
 	p->leader = last_number(status, "\nTgid:");
 	p->pid = last_number(status, "\nNStgid:");
-	pid_t parent = last_number(status, "\nPPid:");
-	if (parent > 0 && read_status(parent, status, sizeof(status))) {
-		p->ppid = last_number(status, "\nNStgid:");
-	}
+	p->ppid = inner_pid(o, last_number(status, "\nPPid:"));
 	snprintf(path, sizeof(path), "/proc/%d/exe", tid);
 	ssize_t n = readlink(path, p->program, sizeof(p->program) - 1);
 	p->program[n > 0 ? n : 0] = '\0';
@@ -64,22 +80,22 @@ static void look_up(struct process *p, pid_t tid)
 
 const struct process *observe_process(struct observer *o, pid_t tid)
 {
-	struct process *p = &o->processes[(unsigned)tid % OBSERVE_PROCESSES];
+	struct process *p = slot_of(o, tid);
 
 	if (p->tid != tid || clock_ms() - p->seen_ms > STALE_MS) {
-		look_up(p, tid);
+		look_up(o, p, tid);
 	}
 	return p;
 }
 
 void observe_first(struct observer *o, pid_t tid)
 {
-	o->processes[(unsigned)tid % OBSERVE_PROCESSES] = (struct process){
+	*slot_of(o, tid) = (struct process){
 		.tid = tid, .leader = tid, .pid = 2, .ppid = 1, .seen_ms = clock_ms()
 	};
 }
 
 void observe_forget(struct observer *o, pid_t tid)
 {
-	o->processes[(unsigned)tid % OBSERVE_PROCESSES].tid = 0;
+	slot_of(o, tid)->tid = 0;
 }
