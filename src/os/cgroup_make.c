@@ -379,7 +379,7 @@ static bool usual_mounts(const char *self, struct buf *out)
 			return false;
 		}
 		if (!named) {
-			buf_addf(out, "0 0 0:0 / %s - - %s - rw,%.*s\n", dir,
+			buf_addf(out, "0 0 0:0 / %s rw - %s none rw,%.*s\n", dir,
 			         n == 0 ? "cgroup2" : "cgroup", n, list);
 		}
 		line += strcspn(line, "\n");
@@ -399,13 +399,13 @@ static bool place_exists(const struct cgroup_place *place)
 static bool locate_usual(const char *self, struct cgroup_layout *ret)
 {
 	auto_buf mounts;
-	bool good = true;
 
 	buf_init(&mounts, MAX_MOUNTINFO);
 	if (!usual_mounts(self, &mounts)) {
 		return false;
 	}
 	cgroup_layout_parse(mounts.data != NULL ? mounts.data : "", self, ret);
+	bool good = ret->v2.found || ret->v1[CGROUP_PIDS].found;
 	for (size_t i = 0; i < ARRAY_LEN(ret->v1); i++) {
 		good = good && place_exists(&ret->v1[i]);
 	}
