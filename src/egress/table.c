@@ -468,6 +468,5 @@ bool egress_answers(struct egress_table *t, const struct address *to, uint16_t p
 			return true;
 		}
 	}
-	return slot != NULL ? egress_rule_for(t, slot, port, udp) >= 0
-	                    : in_pool(t, to, port, udp);
+	return slot != NULL ? egress_rule_for(t, slot, port, udp) >= 0 : in_pool(t, to, port, udp);
 }
