@@ -86,7 +86,7 @@ enum ssb_option {
 	SSB_OPT_TRACE_OUTPUT,  /* file for trace.json, instead of the state directory */
 	SSB_OPT_TTY,           /* "auto" | "yes" | "no": a pty of its own */
 	SSB_OPT_ALLOW_PRIVATE, /* CIDR: names may lead into this private range; many */
-	SSB_OPT_AUDIT,         /* "full", "violations" or "off": what is observed and written down */
+	SSB_OPT_AUDIT, /* "full", "violations" or "off": what is observed and written down */
 };
 
 struct ssb_options;
@@ -150,8 +150,8 @@ struct ssb_result {
 	int stdout_cut; /* output went past max_output_bytes */
 	int stderr_cut;
 	size_t violations;
-	char severity[16]; /* highest of the threat classes: "critical"; "" if none */
-	char classes[320]; /* their names, worst first, ", " between; "" if none */
+	char severity[16];    /* highest of the threat classes: "critical"; "" if none */
+	char classes[320];    /* their names, worst first, ", " between; "" if none */
 	char lost_layers[80]; /* given up as --best-effort allows; "" if none */
 	char run_id[40];
 	char trace_path[4096];
