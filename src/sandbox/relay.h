@@ -25,7 +25,7 @@ struct pump {
 	uint64_t limit; /* UINT64_MAX: none */
 	uint64_t done;  /* bytes delivered */
 	bool cut;
-	int error; /* of the first write that failed, though somebody reads; 0: none */
+	int error;           /* of the first write that failed, though somebody reads; 0: none */
 	struct trace *trace; /* NULL: not recorded */
 	enum event_kind kind;
 	size_t head;
