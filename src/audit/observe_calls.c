@@ -13,7 +13,7 @@
 #include "os/clock.h"
 #include "os/notify.h"
 
-#define NO_ARG -1
+#define NO_ARG (-1)
 
 enum family { CALL_OPEN, CALL_CHANGE, CALL_TWO, CALL_FD, CALL_NETWORK, CALL_EXEC, CALL_SIGNAL };
 
@@ -31,7 +31,7 @@ struct call {
 	int nofollow; /* the bit in `flags` by which a last symlink is not followed; -1: never is */
 };
 
-#define NEVER_FOLLOWED -1
+#define NEVER_FOLLOWED (-1)
 
 static const struct call CALLS[] = {
 	{ SYS_openat, CALL_OPEN, "open", 0, 1, 2, false, NO_ARG, NO_ARG, O_NOFOLLOW },

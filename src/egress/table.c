@@ -443,7 +443,7 @@ void egress_table_free(struct egress_table *t)
 
 static bool is_pool(const struct egress_table *t, const struct address *a)
 {
-	for (size_t i = 0; i < t->n_slots; i++) {
+	for (size_t i = 0; t->slots != NULL && i < t->n_slots; i++) {
 		if (t->slots[i].pool && slot_has(&t->slots[i], a)) {
 			return true;
 		}
