@@ -93,9 +93,12 @@ static bool observed(const char *name)
 static uint32_t told(const struct seccomp_policy *p, const struct seccomp_call *call,
                      uint32_t action)
 {
-	bool refused = action == SECCOMP_RET_KILL_PROCESS ||
-	               action == (SECCOMP_RET_ERRNO | EPERM) ||
-	               action == (SECCOMP_RET_ERRNO | EACCES);
+	static const int LOUD[] = { EPERM, EACCES, EAFNOSUPPORT, EBUSY, ENOTTY };
+	bool refused = action == SECCOMP_RET_KILL_PROCESS;
+
+	for (size_t i = 0; i < sizeof(LOUD) / sizeof(LOUD[0]); i++) {
+		refused = refused || action == (SECCOMP_RET_ERRNO | (uint32_t)LOUD[i]);
+	}
 	bool ask = p->observed && (refused || (action == SECCOMP_RET_ALLOW && call->told));
 
 	return ask ? SECCOMP_RET_USER_NOTIF : action;

@@ -30,7 +30,8 @@ static void add_text(struct sha256 *s, const char *text)
 
 struct fold_key fold_key(const struct event *e)
 {
-	const int32_t numbers[] = { (int32_t)e->kind, (int32_t)e->status, e->error, e->port };
+	const uint64_t numbers[] = { e->kind, e->status,    (uint64_t)e->error,
+		                     e->port, e->violation, e->apart };
 	const char *const texts[] = { e->op, e->mode, e->name, e->address, e->protocol, e->reason };
 	const struct bytes bytes[] = { e->program, e->path, e->path2 };
 	uint8_t hash[SHA256_BYTES];

@@ -12,7 +12,7 @@
 
 #define OBSERVE_PROCESSES 256 /* remembered at a time */
 #define OBSERVE_PROGRAM   256
-#define OBSERVE_ARGS      64
+#define OBSERVE_ARGS      QUEUE_ARGS
 #define OBSERVE_ARG_BYTES 4096 /* of all arguments together */
 
 /* A thread that has asked, as the sandbox knows it. */
@@ -35,6 +35,9 @@ struct known_dir {
 	char path[OBSERVE_DIR_BYTES];
 };
 
+/* Who answers (the supervisor's loop, or the thread once there is one) owns
+ * processes, dirs, armed and first; the queue has a lock of its own; the trace
+ * is the loop's alone. */
 struct observer {
 	struct observer_setup setup;
 	int listener;
@@ -42,6 +45,7 @@ struct observer {
 	bool threaded;
 	pthread_t thread;
 	struct observe_queue queue;
+	uint64_t write_at; /* clock_ms(): when the queue is to be emptied; 0: it is empty */
 	unsigned calls;
 	int root; /* O_PATH: the skill's "/" */
 	pid_t first;
@@ -56,6 +60,8 @@ struct observer {
 const struct process *observe_process(struct observer *o, pid_t tid);
 /* The first process is us until its execve: nothing of it needs to be read. */
 void observe_first(struct observer *o, pid_t tid);
+/* Whom an fd of the thread stands for, inside; 0: nobody knows. */
+pid_t observe_pidfd(pid_t tid, int fd);
 /* It is about to become another program. */
 void observe_forget(struct observer *o, pid_t tid);
 

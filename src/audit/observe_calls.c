@@ -8,30 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "audit/observe.h"
+#include "audit/observe_calls.h"
 #include "base/own.h"
 #include "os/clock.h"
 #include "os/notify.h"
-
-#define NO_ARG (-1)
-
-enum family { CALL_OPEN, CALL_CHANGE, CALL_TWO, CALL_FD, CALL_NETWORK, CALL_EXEC, CALL_SIGNAL };
-
-/* Where a call has its arguments. */
-struct call {
-	int nr;
-	enum family family;
-	const char *op;
-	int dir; /* NO_ARG: the working directory */
-	int path;
-	int flags;  /* open flags, or AT_* */
-	bool makes; /* the path is not there before */
-	int dir2;
-	int path2;
-	int nofollow; /* the bit in `flags` by which a last symlink is not followed; -1: never is */
-};
-
-#define NEVER_FOLLOWED (-1)
 
 static const struct call CALLS[] = {
 	{ SYS_openat, CALL_OPEN, "open", 0, 1, 2, false, NO_ARG, NO_ARG, O_NOFOLLOW },
@@ -68,7 +48,7 @@ static const struct call CALLS[] = {
 	{ SYS_truncate, CALL_CHANGE, "truncate", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
 	{ SYS_renameat, CALL_TWO, "rename", 0, 1, NO_ARG, false, 2, 3, NEVER_FOLLOWED },
 	{ SYS_renameat2, CALL_TWO, "rename", 0, 1, NO_ARG, false, 2, 3, NEVER_FOLLOWED },
-	{ SYS_linkat, CALL_TWO, "link", 0, 1, NO_ARG, false, 2, 3, NEVER_FOLLOWED },
+	{ SYS_linkat, CALL_TWO, "link", 0, 1, 4, false, 2, 3, NEVER_FOLLOWED },
 	{ SYS_fchmod, CALL_FD, "chmod", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
 	{ SYS_fchown, CALL_FD, "chown", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
 	{ SYS_ftruncate, CALL_FD, "truncate", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
@@ -121,47 +101,46 @@ void observe_tell(struct observer *o, const struct seccomp_notif *n, struct even
 
 /* ---- files ------------------------------------------------------------- */
 
-static int arg_int(const struct seccomp_notif *n, int at)
+int observe_dir(const struct seccomp_notif *n, int at)
 {
 	return at == NO_ARG ? AT_FDCWD : (int)n->data.args[at];
 }
 
-struct looked {
-	char raw[PATH_MAX];
-	struct resolved at;
-	struct judgement says;
-};
-
-/* Reads and judges a path argument. False: it cannot be read, and the kernel
- * will say so. */
-static bool look_at(struct observer *o, const struct seccomp_notif *n, int dir, int path,
-                    bool follow, struct looked *ret)
+bool observe_look(struct observer *o, const struct seccomp_notif *n, int dir, int path, bool follow,
+                  struct looked *ret)
 {
 	if (notify_read_string((pid_t)n->pid, n->data.args[path], ret->raw, sizeof(ret->raw)) < 0) {
 		return false;
 	}
+	/* Who asks is asked before it can go away. */
+	(void)observe_process(o, (pid_t)n->pid);
 	/* An empty path is the fd itself, or ENOENT. */
 	if (ret->raw[0] == '\0') {
 		observe_resolve_fd(o, (pid_t)n->pid, dir, &ret->at);
 	} else {
 		observe_resolve(o, (pid_t)n->pid, dir, ret->raw, follow, &ret->at);
 	}
-	return true;
+	return notify_valid(o->listener, n);
 }
 
-static void unreadable(struct observer *o, const struct seccomp_notif *n, const struct call *c)
+void observe_unreadable(struct observer *o, const struct seccomp_notif *n, const struct call *c)
 {
-	struct event e = {
-		.kind = EV_FILE_READ, .status = STATUS_ASKED, .op = c->op, .reason = "unreadable"
-	};
+	struct event e = { .kind = c->family == CALL_EXEC   ? EV_PROCESS_SPAWNED
+		                   : c->family == CALL_OPEN ? EV_FILE_READ
+		                                            : EV_FILE_WRITE,
+		           .status = STATUS_ASKED,
+		           .op = c->op,
+		           .reason = "unreadable" };
 
-	notify_continue(o->listener, n);
-	observe_tell(o, n, &e);
+	if (notify_valid(o->listener, n)) {
+		(void)observe_process(o, (pid_t)n->pid);
+		notify_continue(o->listener, n);
+		observe_tell(o, n, &e);
+	}
 }
 
-/* Says what is decided to the program, then to the trace. */
-static void answer(struct observer *o, const struct seccomp_notif *n, const struct looked *l,
-                   struct event *e)
+void observe_answer(struct observer *o, const struct seccomp_notif *n, const struct looked *l,
+                    struct event *e)
 {
 	const struct judgement *j = &l->says;
 
@@ -206,10 +185,13 @@ static const char *open_mode(int flags, bool exists, bool *ret_write)
 static bool is_lister(const char *program)
 {
 	static const char *const NAMES[] = { "ps", "top", "htop", "pgrep", "pkill", "w" };
-	const char *slash = strrchr(program, '/');
+	static const char place[] = "/usr/bin/"; /* where no skill puts one of its own */
 
-	for (size_t i = 0; slash != NULL && i < ARRAY_LEN(NAMES); i++) {
-		if (strcmp(slash + 1, NAMES[i]) == 0) {
+	if (strncmp(program, place, sizeof(place) - 1) != 0) {
+		return false;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+		if (strcmp(program + sizeof(place) - 1, NAMES[i]) == 0) {
 			return true;
 		}
 	}
@@ -223,8 +205,8 @@ static void see_open(struct observer *o, const struct seccomp_notif *n, const st
 	int flags = c->flags == NO_ARG ? O_CREAT | O_WRONLY | O_TRUNC : (int)n->data.args[c->flags];
 	bool write;
 
-	if (!look_at(o, n, arg_int(n, c->dir), c->path, (flags & c->nofollow) == 0, &l)) {
-		unreadable(o, n, c);
+	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, (flags & c->nofollow) == 0, &l)) {
+		observe_unreadable(o, n, c);
 		return;
 	}
 	e.mode = open_mode(flags, l.at.exists, &write);
@@ -234,7 +216,7 @@ static void see_open(struct observer *o, const struct seccomp_notif *n, const st
 	    is_lister(observe_process(o, (pid_t)n->pid)->program)) {
 		l.says.violation = false; /* refused all the same */
 	}
-	answer(o, n, &l, &e);
+	observe_answer(o, n, &l, &e);
 	if (l.says.allowed && !write && !l.at.exists) {
 		e.status = STATUS_ABSENT;
 	}
@@ -248,15 +230,15 @@ static void see_change(struct observer *o, const struct seccomp_notif *n, const 
 	bool follow = c->nofollow != NEVER_FOLLOWED &&
 	              (c->flags == NO_ARG || ((int)n->data.args[c->flags] & c->nofollow) == 0);
 
-	if (!look_at(o, n, arg_int(n, c->dir), c->path, follow, &l)) {
-		unreadable(o, n, c);
+	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, follow, &l)) {
+		observe_unreadable(o, n, c);
 		return;
 	}
 	/* What is there cannot be made, what is not cannot be changed: that is the
 	 * kernel's answer, and no attempt outside of the plan if it may be seen. */
 	bool idle = c->makes ? l.at.exists : !l.at.exists;
 	observe_judge(o, &l.at, !idle, &l.says);
-	answer(o, n, &l, &e);
+	observe_answer(o, n, &l, &e);
 	if (l.says.allowed && idle) {
 		e.status = STATUS_ABSENT;
 		e.reason = c->makes ? "exists" : NULL;
@@ -270,9 +252,10 @@ static void see_two(struct observer *o, const struct seccomp_notif *n, const str
 	struct looked from, to;
 	struct event e = { .kind = EV_FILE_WRITE, .op = c->op };
 
-	if (!look_at(o, n, arg_int(n, c->dir), c->path, false, &from) ||
-	    !look_at(o, n, arg_int(n, c->dir2), c->path2, false, &to)) {
-		unreadable(o, n, c);
+	bool follow = c->flags != NO_ARG && ((int)n->data.args[c->flags] & AT_SYMLINK_FOLLOW) != 0;
+	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, follow, &from) ||
+	    !observe_look(o, n, observe_dir(n, c->dir2), c->path2, false, &to)) {
+		observe_unreadable(o, n, c);
 		return;
 	}
 	bool takes = strcmp(c->op, "rename") == 0 && from.at.exists;
@@ -280,7 +263,7 @@ static void see_two(struct observer *o, const struct seccomp_notif *n, const str
 	observe_judge(o, &to.at, from.at.exists, &to.says);
 	/* The end that is outside of the plan is the one to tell of. */
 	bool second = from.says.allowed && !to.says.allowed;
-	answer(o, n, second ? &to : &from, &e);
+	observe_answer(o, n, second ? &to : &from, &e);
 	if (second) {
 		e.path2 = text(from.at.path);
 	} else {
@@ -300,82 +283,10 @@ static void see_fd(struct observer *o, const struct seccomp_notif *n, const stru
 	observe_resolve_fd(o, (pid_t)n->pid, (int)n->data.args[c->path], &l.at);
 	/* To have the fd is to have passed; the kernel knows what it is good for. */
 	l.says = (struct judgement){ .allowed = true };
-	answer(o, n, &l, &e);
+	observe_answer(o, n, &l, &e);
 	e.raw = (struct bytes){ NULL, 0 };
 	if (l.at.known) {
 		observe_tell(o, n, &e); /* a pipe or memfd is nobody's file */
-	}
-}
-
-/* ---- programs ---------------------------------------------------------- */
-
-struct arguments {
-	struct bytes v[OBSERVE_ARGS];
-	size_t n;
-	bool cut;
-	char bytes[OBSERVE_ARG_BYTES];
-};
-
-static void read_arguments(pid_t tid, uint64_t argv, struct arguments *ret)
-{
-	size_t used = 0;
-
-	ret->n = 0;
-	ret->cut = false;
-	while (argv != 0) {
-		uint64_t at;
-		if (notify_read(tid, argv + ret->n * sizeof(at), &at, sizeof(at)) != sizeof(at) ||
-		    at == 0) {
-			return;
-		}
-		if (ret->n == OBSERVE_ARGS || used == sizeof(ret->bytes)) {
-			ret->cut = true;
-			return;
-		}
-		char *to = ret->bytes + used;
-		size_t room = sizeof(ret->bytes) - used;
-		ssize_t len = notify_read_string(tid, at, to, room);
-		ret->cut = len < 0;
-		if (len < 0) {
-			len = errno == ENAMETOOLONG ? (ssize_t)room - 1 : 0;
-		}
-		ret->v[ret->n++] = (struct bytes){ to, (size_t)len };
-		used += (size_t)len + 1;
-		if (ret->cut) {
-			return;
-		}
-	}
-}
-
-static void see_exec(struct observer *o, const struct seccomp_notif *n, const struct call *c)
-{
-	static struct arguments args;
-	struct looked l;
-	struct event e = { .kind = EV_PROCESS_SPAWNED, .op = c->op };
-
-	if (!look_at(o, n, arg_int(n, c->dir), c->path, true, &l)) {
-		unreadable(o, n, c);
-		return;
-	}
-	if (!o->armed) {
-		observe_first(o, (pid_t)n->pid);
-	}
-	/* Until it is found this is our own search through PATH. */
-	o->armed = o->armed || l.at.exists;
-	observe_judge(o, &l.at, false, &l.says);
-	read_arguments((pid_t)n->pid, n->data.args[c->path2], &args);
-	/* Who asks is asked before it is somebody else. */
-	(void)observe_process(o, (pid_t)n->pid);
-	answer(o, n, &l, &e);
-	if (l.says.allowed && !l.at.exists) {
-		e.status = STATUS_ABSENT;
-	}
-	e.args = args.v;
-	e.n_args = args.n;
-	e.args_cut = args.cut;
-	observe_tell(o, n, &e);
-	if (e.status == STATUS_ASKED) {
-		observe_forget(o, (pid_t)n->pid);
 	}
 }
 
@@ -391,17 +302,21 @@ static void signal_members(struct json *j, void *arg)
 
 static void see_signal(struct observer *o, const struct seccomp_notif *n, const struct call *c)
 {
-	int v[2] = { c->dir == NO_ARG ? 0 : (int)n->data.args[0], (int)n->data.args[c->path] };
+	int whom = (int)n->data.args[0];
+	int v[2] = { c->dir == NO_ARG ? observe_pidfd((pid_t)n->pid, whom) : whom,
+		     (int)n->data.args[c->path] };
 	struct event e = { .kind = EV_SYSCALL_FILTERED,
 		           .status = STATUS_ASKED,
 		           .op = c->op,
 		           .more = signal_members,
 		           .more_arg = v,
-		           .more_size = sizeof(v) };
+		           .more_size = sizeof(v),
+		           .apart = (uint64_t)(uint32_t)v[0] << 32 | (uint32_t)v[1] };
+	pid_t self = observe_process(o, (pid_t)n->pid)->pid;
 
 	notify_continue(o->listener, n);
 	/* To itself, or only to ask whether somebody is there: not to others. */
-	if (v[1] != 0 && v[0] != observe_process(o, (pid_t)n->pid)->pid && v[0] != 0) {
+	if (v[1] != 0 && v[0] != self) {
 		observe_tell(o, n, &e);
 	}
 }
@@ -420,17 +335,35 @@ static void call_members(struct json *j, void *arg)
 	json_close(j, ']');
 }
 
+/* What libc and runtimes ask for every day, and do without: nscd, the list of
+ * interfaces. */
+static bool is_everyday(const struct seccomp_data *call)
+{
+	uint32_t family = (uint32_t)call->args[0];
+
+	return call->nr == SYS_socket && (family == AF_UNIX || family == AF_NETLINK);
+}
+
+/* The argument by which calls of one name differ. */
+static uint64_t apart(const struct seccomp_data *call)
+{
+	if (call->nr == SYS_socket || call->nr == SYS_socketpair) {
+		return (uint32_t)call->args[0] | (call->args[1] & 0xff) << 32;
+	}
+	return call->nr == SYS_ioctl || call->nr == SYS_prctl || call->nr == SYS_ptrace
+	               ? call->args[call->nr == SYS_ioctl] & UINT32_MAX
+	               : 0;
+}
+
 /* A call that the profile does not have. Never let go on. */
 static void see_refused(struct observer *o, struct seccomp_notif *n, uint32_t verdict)
 {
 	bool kill_it = (verdict & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_ERRNO;
 	bool socket = n->data.nr == SYS_socket;
-	uint32_t family = (uint32_t)n->data.args[0];
 	int error = kill_it ? EPERM : (int)(verdict & SECCOMP_RET_DATA);
 	struct event e = { .kind = EV_SYSCALL_BLOCKED,
 		           .status = STATUS_DENIED,
-		           /* libc asks nscd so, for every name of a user or host. */
-		           .violation = !(socket && family == AF_UNIX),
+		           .violation = !is_everyday(&n->data),
 		           .op = seccomp_call_name(n->data.nr),
 		           .rule = profile_name(o->setup.plan->profile),
 		           .reason = kill_it ? "attack"
@@ -440,15 +373,17 @@ static void see_refused(struct observer *o, struct seccomp_notif *n, uint32_t ve
 		           .error = error,
 		           .more = call_members,
 		           .more_arg = n,
-		           .more_size = sizeof(*n) };
-	pid_t leader = observe_process(o, (pid_t)n->pid)->leader;
+		           .more_size = sizeof(*n),
+		           .apart = apart(&n->data) };
+	bool first = observe_process(o, (pid_t)n->pid)->leader == o->first;
 
-	observe_tell(o, n, &e);
-	if (kill_it && leader > 0 && notify_valid(o->listener, n)) {
-		o->killed_first = o->killed_first || leader == o->first;
-		(void)kill(leader, SIGKILL);
+	/* Its number is its own for as long as it waits for us. */
+	if (kill_it && notify_valid(o->listener, n)) {
+		o->killed_first = o->killed_first || first;
+		(void)kill((pid_t)n->pid, SIGKILL);
 	}
 	notify_refuse(o->listener, n, error);
+	observe_tell(o, n, &e);
 }
 
 void observe_call(struct observer *o, struct seccomp_notif *n)
@@ -481,7 +416,7 @@ void observe_call(struct observer *o, struct seccomp_notif *n)
 		observe_network(o, n);
 		break;
 	case CALL_EXEC:
-		see_exec(o, n, c);
+		observe_exec(o, n, c);
 		break;
 	case CALL_SIGNAL:
 		see_signal(o, n, c);

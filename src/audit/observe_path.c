@@ -110,6 +110,7 @@ static bool own_links(pid_t tid, pid_t inner, char path[PATH_MAX])
 {
 	char self[32], to[PATH_MAX], name[32];
 	const char *rest;
+	bool numbered = false;
 
 	snprintf(self, sizeof(self), "/proc/%d", inner);
 	size_t n = strlen(self);
@@ -120,6 +121,7 @@ static bool own_links(pid_t tid, pid_t inner, char path[PATH_MAX])
 		rest = path + 17;
 	} else if (strncmp(path, self, n) == 0 && path[n] == '/') {
 		rest = path + n;
+		numbered = true;
 	} else if (strncmp(path, "/dev/fd/", 8) == 0) {
 		rest = path + 4;
 	} else {
@@ -138,8 +140,8 @@ static bool own_links(pid_t tid, pid_t inner, char path[PATH_MAX])
 			            rest[len] == '/' ? rest + len + 1 : "");
 		}
 	}
-	if (rest == path + n) {
-		return false; /* named by its number already */
+	if (numbered) {
+		return false;
 	}
 	char tail[PATH_MAX];
 	snprintf(tail, sizeof(tail), "%s", rest[0] == '/' ? rest + 1 : rest);
@@ -290,6 +292,12 @@ void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, 
 		return;
 	}
 	ret->exists = look(o, path, follow, ret->path);
+	if (!ret->exists && errno != ENOENT && errno != ENOTDIR) {
+		/* We cannot see it, which says nothing about the skill. */
+		ret->known = false;
+		snprintf(ret->path, sizeof(ret->path), "%s", path);
+		return;
+	}
 	if (!ret->exists && errno == ENOENT && follow) {
 		/* A symlink that leads nowhere is a name all the same. */
 		char link[PATH_MAX], to[PATH_MAX];

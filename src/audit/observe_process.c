@@ -95,7 +95,24 @@ void observe_first(struct observer *o, pid_t tid)
 	};
 }
 
+pid_t observe_pidfd(pid_t tid, int fd)
+{
+	char path[48], text[512];
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", tid, fd);
+	auto_fd info = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = info < 0 ? -1 : read(info, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	return last_number(text, "\nNSpid:");
+}
+
 void observe_forget(struct observer *o, pid_t tid)
 {
+	/* A thread that becomes a program goes on as its leader. */
+	pid_t leader = slot_of(o, tid)->tid == tid ? slot_of(o, tid)->leader : 0;
+
 	slot_of(o, tid)->tid = 0;
+	if (leader > 0 && slot_of(o, leader)->tid == leader) {
+		slot_of(o, leader)->tid = 0;
+	}
 }

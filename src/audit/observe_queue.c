@@ -2,13 +2,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/own.h"
 
-#define MAX_ARGS 64
-
 /* An event as it lies in the buffer. What follows: the lengths of the
- * arguments, the bytes of FIELDS, remedy, address, more, the arguments. */
+ * arguments and `more`, which are aligned; then the bytes of FIELDS, remedy,
+ * address, the arguments. */
 struct packed {
 	size_t size; /* of all of it */
 	struct event e;
@@ -29,9 +31,13 @@ static struct bytes *field(struct event *e, size_t at)
 
 int queue_init(struct observe_queue *q)
 {
-	*q = (struct observe_queue){ .fill = malloc(QUEUE_BYTES), .spare = malloc(QUEUE_BYTES) };
-	return q->fill == NULL || q->spare == NULL || pthread_mutex_init(&q->lock, NULL) != 0 ? -1
-	                                                                                      : 0;
+	*q = (struct observe_queue){ .fill = malloc(QUEUE_BYTES),
+		                     .spare = malloc(QUEUE_BYTES),
+		                     .wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+	return q->fill == NULL || q->spare == NULL || q->wake < 0 ||
+	                       pthread_mutex_init(&q->lock, NULL) != 0
+	               ? -1
+	               : 0;
 }
 
 void queue_done(struct observe_queue *q)
@@ -39,6 +45,7 @@ void queue_done(struct observe_queue *q)
 	free(q->fill);
 	free(q->spare);
 	q->fill = q->spare = NULL;
+	own_close(&q->wake);
 }
 
 static char *add(char *to, const void *data, size_t n)
@@ -54,10 +61,18 @@ static size_t text_size(const char *s)
 	return s != NULL ? strlen(s) + 1 : 0;
 }
 
+static size_t aligned(size_t n)
+{
+	return (n + 15) & ~(size_t)15;
+}
+
 static void pack(struct packed *p, const struct event *e)
 {
 	p->e = *e;
-	p->e.n_args = e->n_args < MAX_ARGS ? e->n_args : MAX_ARGS;
+	if (e->n_args > QUEUE_ARGS) {
+		p->e.n_args = QUEUE_ARGS;
+		p->e.args_cut = true;
+	}
 	p->remedy = text_size(e->remedy);
 	p->address = text_size(e->address);
 	p->size = sizeof(*p) + p->e.n_args * sizeof(size_t) + p->remedy + p->address + e->more_size;
@@ -67,7 +82,7 @@ static void pack(struct packed *p, const struct event *e)
 	for (size_t i = 0; i < p->e.n_args; i++) {
 		p->size += e->args[i].n;
 	}
-	p->size = (p->size + 15) & ~(size_t)15;
+	p->size = aligned(p->size);
 }
 
 static void put_bytes(char *to, const struct packed *p, const struct event *e)
@@ -76,6 +91,8 @@ static void put_bytes(char *to, const struct packed *p, const struct event *e)
 	for (size_t i = 0; i < p->e.n_args; i++) {
 		to = add(to, &e->args[i].n, sizeof(size_t));
 	}
+	(void)add(to, e->more_arg, e->more_size);
+	to += aligned(e->more_size);
 	for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
 		const struct bytes *b =
 		        (const struct bytes *)(const void *)((const char *)e + FIELDS[i]);
@@ -83,25 +100,47 @@ static void put_bytes(char *to, const struct packed *p, const struct event *e)
 	}
 	to = add(to, e->remedy, p->remedy);
 	to = add(to, e->address, p->address);
-	to = add(to, e->more_arg, e->more_size);
 	for (size_t i = 0; i < p->e.n_args; i++) {
 		to = add(to, e->args[i].p, e->args[i].n);
 	}
 }
 
-void queue_put(struct observe_queue *q, const struct event *e)
+/* False: there is no room now. */
+static bool put(struct observe_queue *q, const struct packed *p, const struct event *e)
 {
-	struct packed p;
+	size_t room = QUEUE_BYTES - (e->violation ? 0 : QUEUE_RESERVE);
 
-	pack(&p, e);
 	(void)pthread_mutex_lock(&q->lock);
-	if (p.size <= QUEUE_BYTES - q->used) {
-		put_bytes(q->fill + q->used, &p, e);
-		q->used += p.size;
-	} else {
-		q->dropped++;
+	bool fits = q->used + p->size <= room;
+	bool first = q->used == 0;
+	if (fits) {
+		put_bytes(q->fill + q->used, p, e);
+		q->used += p->size;
 	}
 	(void)pthread_mutex_unlock(&q->lock);
+	if (fits && first) {
+		(void)!write(q->wake, &(uint64_t){ 1 }, sizeof(uint64_t));
+	}
+	return fits;
+}
+
+void queue_put(struct observe_queue *q, const struct event *e)
+{
+	static const struct timespec pause = { .tv_nsec = 1000000 };
+	struct packed p;
+	bool in;
+
+	pack(&p, e);
+	in = put(q, &p, e);
+	for (int i = 0; !in && e->violation && i < QUEUE_WAIT_MS; i++) {
+		(void)nanosleep(&pause, NULL);
+		in = put(q, &p, e);
+	}
+	if (!in) {
+		(void)pthread_mutex_lock(&q->lock);
+		q->dropped++;
+		(void)pthread_mutex_unlock(&q->lock);
+	}
 }
 
 static const char *take(char **at, size_t n)
@@ -116,21 +155,22 @@ static const char *take(char **at, size_t n)
 static void write_down(char *at, struct trace *t)
 {
 	struct packed *p = (struct packed *)(void *)at;
-	struct bytes args[MAX_ARGS];
+	struct bytes args[QUEUE_ARGS];
 	struct event *e = &p->e;
 
 	at += sizeof(*p);
 	const size_t *lengths = (const size_t *)(const void *)at;
 	at += e->n_args * sizeof(size_t);
+	if (e->more_size > 0) {
+		e->more_arg = at;
+		at += aligned(e->more_size);
+	}
 	for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
 		struct bytes *b = field(e, FIELDS[i]);
 		b->p = b->p != NULL && b->n == 0 ? "" : take(&at, b->n);
 	}
 	e->remedy = take(&at, p->remedy);
 	e->address = take(&at, p->address);
-	if (e->more_size > 0) {
-		e->more_arg = (void *)(uintptr_t)take(&at, e->more_size);
-	}
 	for (size_t i = 0; i < e->n_args; i++) {
 		args[i] = (struct bytes){ at, lengths[i] };
 		at += lengths[i];
@@ -141,6 +181,9 @@ static void write_down(char *at, struct trace *t)
 
 void queue_empty(struct observe_queue *q, struct trace *t)
 {
+	uint64_t woken;
+
+	(void)!read(q->wake, &woken, sizeof(woken));
 	(void)pthread_mutex_lock(&q->lock);
 	char *full = q->fill;
 	size_t used = q->used;

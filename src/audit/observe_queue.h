@@ -2,7 +2,8 @@
  * supervisor, which alone writes the trace.
  *
  * Two buffers of fixed size: one is filled while the other is emptied. What
- * does not fit is counted, not waited for: the skill would have to wait too. */
+ * does not fit is counted, not waited for: the skill would have to wait too. But
+ * no flood pushes a violation out: it has room of its own, and waits. */
 #ifndef AUDIT_OBSERVE_QUEUE_H
 #define AUDIT_OBSERVE_QUEUE_H
 
@@ -10,10 +11,14 @@
 
 #include "audit/trace.h"
 
-#define QUEUE_BYTES ((size_t)1 << 20)
+#define QUEUE_BYTES   ((size_t)1 << 20)
+#define QUEUE_RESERVE ((size_t)128 << 10) /* of them for violations */
+#define QUEUE_WAIT_MS 200                 /* that a violation waits for room */
+#define QUEUE_ARGS    64
 
 struct observe_queue {
 	pthread_mutex_t lock;
+	int wake;   /* eventfd: readable since the buffer is no longer empty */
 	char *fill; /* being filled */
 	size_t used;
 	uint64_t dropped;
@@ -25,7 +30,7 @@ int queue_init(struct observe_queue *q);
 void queue_done(struct observe_queue *q);
 
 /* Copies the event and everything that it points to, but for what lives as long
- * as the plan or the program: op, mode, protocol, rule, reason. */
+ * as the plan or the program: op, mode, name, protocol, rule, reason. */
 void queue_put(struct observe_queue *q, const struct event *e);
 
 /* Writes down what is there. */

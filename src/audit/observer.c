@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "audit/observe.h"
 #include "base/error.h"
 #include "base/own.h"
+#include "os/clock.h"
 #include "os/notify.h"
 
 /* The supervisor's loop answers the first calls of a run, which for most runs
@@ -19,6 +21,7 @@
  * round by the loop costs each call a third more. */
 #define CALLS_BEFORE_THREAD 32
 #define THREAD_STACK        ((size_t)256 * 1024)
+#define WRITE_MS            5 /* how long what the thread has seen waits for more */
 
 int observer_new(const struct observer_setup *setup, struct observer **ret, struct ssb_error *err)
 {
@@ -72,7 +75,7 @@ int observer_attach(struct observer *o, pid_t first, int number, struct ssb_erro
 
 int observer_fd(const struct observer *o)
 {
-	return o != NULL && !o->threaded ? o->listener : -1;
+	return o == NULL ? -1 : !o->threaded ? o->listener : o->write_at == 0 ? o->queue.wake : -1;
 }
 
 static void answer_next(struct observer *o)
@@ -104,6 +107,7 @@ static void *thread_main(void *arg)
 static void start_thread(struct observer *o)
 {
 	pthread_attr_t attr;
+	sigset_t all, before;
 
 	o->stop = eventfd(0, EFD_CLOEXEC);
 	if (o->stop < 0 || pthread_attr_init(&attr) != 0) {
@@ -112,14 +116,22 @@ static void start_thread(struct observer *o)
 	(void)pthread_attr_setstacksize(&attr, THREAD_STACK);
 	/* True before it runs: it puts what it sees into the queue. */
 	o->threaded = queue_init(&o->queue) == 0;
+	/* No handler of our caller's runs on its stack. */
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (o->threaded && pthread_create(&o->thread, &attr, thread_main, o) != 0) {
 		o->threaded = false;
 	}
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	(void)pthread_attr_destroy(&attr);
 }
 
 void observer_turn(struct observer *o, bool call)
 {
+	if (o->threaded) {
+		o->write_at = clock_ms() + WRITE_MS; /* others will follow */
+		return;
+	}
 	if (!call) {
 		own_close(&o->listener);
 		return;
@@ -130,15 +142,24 @@ void observer_turn(struct observer *o, bool call)
 	}
 }
 
-bool observer_write(struct observer *o)
+uint64_t observer_due(const struct observer *o)
 {
-	if (o == NULL || !o->threaded) {
-		return false;
-	}
-	if (o->setup.trace != NULL) {
+	return o != NULL ? o->write_at : 0;
+}
+
+static void write_down(struct observer *o)
+{
+	o->write_at = 0;
+	if (o->threaded && o->setup.trace != NULL) {
 		queue_empty(&o->queue, o->setup.trace);
 	}
-	return true;
+}
+
+void observer_tick(struct observer *o)
+{
+	if (o != NULL && o->write_at != 0 && clock_ms() >= o->write_at) {
+		write_down(o);
+	}
 }
 
 void observer_stop(struct observer *o)
@@ -146,7 +167,7 @@ void observer_stop(struct observer *o)
 	if (o != NULL && o->threaded) {
 		(void)!write(o->stop, &(uint64_t){ 1 }, sizeof(uint64_t));
 		(void)pthread_join(o->thread, NULL);
-		observer_write(o);
+		write_down(o);
 		o->threaded = false;
 	}
 	if (o != NULL) {

@@ -44,18 +44,17 @@ void observer_free(struct observer *o); /* accepts NULL */
  * that process asks for its execve it is still us: nothing is written down. */
 int observer_attach(struct observer *o, pid_t first, int number, struct ssb_error *err);
 
-/* To poll for input; -1 before it is attached, and when it has a thread of its
- * own. */
+/* To poll for input; -1 where there is nothing to wait for. */
 int observer_fd(const struct observer *o);
 
-/* Answers a call, when poll() has told of one; without one, nobody is left who
- * could make any. */
+/* Its fd is ready. Answers a call; or, without a call in it, nobody is left who
+ * could make any; or its thread has seen something. */
 void observer_turn(struct observer *o, bool call);
 
-/* Writes down what its thread has seen; to be called every OBSERVER_WRITE_MS.
- * False: there is no such thread, it is all written. Accepts NULL. */
-#define OBSERVER_WRITE_MS 5
-bool observer_write(struct observer *o);
+/* When to call observer_tick(), in clock_ms(); 0: nothing waits. Both accept
+ * NULL. */
+uint64_t observer_due(const struct observer *o);
+void observer_tick(struct observer *o);
 
 /* Everything in the sandbox is gone: nothing is added to the trace after this.
  * Accepts NULL. */
@@ -64,7 +63,7 @@ void observer_stop(struct observer *o);
 /* The first process was ended for a call that only attacks make. */
 bool observer_killed_first(const struct observer *o);
 
-/* Environment of the skill, as one event each: what it got, what it asked for
+/* Environment of the skill, as one event: what it got, what it asked for
  * and nobody has, how much stays outside. */
 void observer_environment(struct trace *t, const struct ssb_plan *plan);
 

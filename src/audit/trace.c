@@ -300,6 +300,9 @@ void trace_add(struct trace *t, const struct event *e)
 	struct fold_key key;
 
 	assert(event_kind_name(e->kind) != NULL);
+	if (t->closed) {
+		return; /* nothing may follow the signature */
+	}
 	t->violations += !e->violation ? 0 : e->times > 0 ? e->times : 1;
 	t->unreadable += e->reason != NULL && strcmp(e->reason, "unreadable") == 0;
 	if (e->status != STATUS_NONE) {
@@ -433,6 +436,7 @@ int trace_close(struct trace *t, const struct layer_report layers[LAYER_COUNT],
 	/* Only what came before the skill is waited for on the disk. The rest goes
 	 * there at the kernel's own pace: a sync here would cost every run as much
 	 * as building its sandbox, to save the last seconds before a power cut. */
+	t->closed = true;
 	if (trace_put_end(t, result, &t->failure) != 0 || record_flush(&t->record) != 0) {
 		trace_file_discard(&t->file);
 		return tell_failure(t, err);

@@ -196,6 +196,16 @@ static int open_trace(struct run *r, struct ssb_result *res, struct ssb_error *e
 	return 0;
 }
 
+/* All who write into the trace have said what they know: it can be ended. */
+static void end_watchers(struct run *r, bool kill)
+{
+	if (kill) {
+		run_kill(r);
+	}
+	egress_stop(&r->egress, r->trace);
+	observer_stop(r->observer);
+}
+
 static int run_supervised(struct run *r, const int stdio[3], int sig_fd, struct ssb_result *res,
                           struct ssb_error *err)
 {
@@ -222,21 +232,19 @@ static int run_supervised(struct run *r, const int stdio[3], int sig_fd, struct 
 	for (int i = 0; i < 3; i++) {
 		pump_done(&pumps[i]);
 	}
+	pump_flush_line(&pumps[1]);
+	pump_flush_line(&pumps[2]);
+	end_watchers(r, failed != 0);
 	if (failed != 0) {
 		return -1;
 	}
-	pump_flush_line(&pumps[1]);
-	pump_flush_line(&pumps[2]);
 	for (int i = 1; i < 3; i++) {
 		if (pumps[i].error != 0) {
-			observer_stop(r->observer);
 			return ssb_fail(err, SSB_E_SYS, pumps[i].error,
 			                i == 1 ? "stdout" : "stderr",
 			                "the skill's output could not be delivered whole");
 		}
 	}
-	egress_stop(&r->egress, r->trace);
-	observer_stop(r->observer);
 	fill_end(r, res);
 	res->stdout_bytes = pumps[1].done;
 	res->stderr_bytes = pumps[2].done;

@@ -240,6 +240,7 @@ static void keep_record(struct run *r)
 	if (r->trace == NULL) {
 		return;
 	}
+	observer_tick(r->observer);
 	trace_tick(r->trace);
 	if (r->settle_at != 0 && clock_ms() >= r->settle_at) {
 		r->settle_at = 0;
@@ -318,9 +319,7 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 	if (r->trace != NULL) {
 		due = next_due(next_due(due, trace_due(r->trace)), r->settle_at);
 	}
-	if (observer_write(r->observer)) {
-		due = next_due(due, clock_ms() + OBSERVER_WRITE_MS);
-	}
+	due = next_due(due, observer_due(r->observer));
 	(void)poll(p, AT_COUNT, poll_ms(due));
 	/* First of all: somebody waits for it. */
 	if (p[AT_OBSERVER].revents != 0) {

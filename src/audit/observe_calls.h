@@ -1,0 +1,52 @@
+/* observe_calls.h - what the handlers of observed calls share. */
+#ifndef AUDIT_OBSERVE_CALLS_H
+#define AUDIT_OBSERVE_CALLS_H
+
+#include "audit/observe.h"
+
+#define NO_ARG (-1)
+
+enum family { CALL_OPEN, CALL_CHANGE, CALL_TWO, CALL_FD, CALL_NETWORK, CALL_EXEC, CALL_SIGNAL };
+
+/* Where a call has its arguments. */
+struct call {
+	int nr;
+	enum family family;
+	const char *op;
+	int dir; /* NO_ARG: the working directory */
+	int path;
+	int flags;  /* open flags, or AT_* */
+	bool makes; /* the path is not there before */
+	int dir2;
+	int path2;
+	int nofollow; /* the bit in `flags` by which a last symlink is not followed; -1: never is */
+};
+
+#define NEVER_FOLLOWED (-1)
+
+/* A path argument: as it was written, followed, judged. */
+struct looked {
+	char raw[PATH_MAX];
+	struct resolved at;
+	struct judgement says;
+};
+
+/* The directory argument at this place. */
+int observe_dir(const struct seccomp_notif *n, int at);
+
+/* Reads a path argument and follows it. False: it cannot be read, and the kernel
+ * will say so; or the caller is gone, and what was read may be another's. */
+bool observe_look(struct observer *o, const struct seccomp_notif *n, int dir, int path, bool follow,
+                  struct looked *ret);
+
+/* Then this: lets it go on, and says so. */
+void observe_unreadable(struct observer *o, const struct seccomp_notif *n, const struct call *c);
+
+/* Says what is decided to the program, and fills the event for the trace. */
+void observe_answer(struct observer *o, const struct seccomp_notif *n, const struct looked *l,
+                    struct event *e);
+
+/* execve and execveat (observe_exec.c). */
+void observe_exec(struct observer *o, const struct seccomp_notif *n, const struct call *c);
+
+#endif
