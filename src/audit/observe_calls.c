@@ -128,13 +128,15 @@ void observe_unreadable(struct observer *o, const struct seccomp_notif *n, const
 	struct event e = { .kind = c->family == CALL_EXEC   ? EV_PROCESS_SPAWNED
 		                   : c->family == CALL_OPEN ? EV_FILE_READ
 		                                            : EV_FILE_WRITE,
-		           .status = STATUS_ASKED,
+		           .status = STATUS_DENIED,
 		           .op = c->op,
-		           .reason = "unreadable" };
+		           .reason = "unreadable",
+		           .error = errno == ENAMETOOLONG ? ENAMETOOLONG : EFAULT };
 
+	/* The kernel might be able to read it: what cannot be told is not done. */
 	if (notify_valid(o->listener, n)) {
 		(void)observe_process(o, (pid_t)n->pid);
-		notify_continue(o->listener, n);
+		notify_refuse(o->listener, n, e.error);
 		observe_tell(o, n, &e);
 	}
 }
@@ -281,8 +283,7 @@ static void see_fd(struct observer *o, const struct seccomp_notif *n, const stru
 	struct event e = { .kind = EV_FILE_WRITE, .op = c->op };
 
 	observe_resolve_fd(o, (pid_t)n->pid, (int)n->data.args[c->path], &l.at);
-	/* To have the fd is to have passed; the kernel knows what it is good for. */
-	l.says = (struct judgement){ .allowed = true };
+	observe_judge(o, &l.at, true, &l.says);
 	observe_answer(o, n, &l, &e);
 	e.raw = (struct bytes){ NULL, 0 };
 	if (l.at.known) {

@@ -39,7 +39,7 @@ int observe_dir(const struct seccomp_notif *n, int at);
 bool observe_look(struct observer *o, const struct seccomp_notif *n, int dir, int path, bool follow,
                   struct looked *ret);
 
-/* Then this: lets it go on, and says so. */
+/* Then this, with its errno: what cannot be read is refused, and told. */
 void observe_unreadable(struct observer *o, const struct seccomp_notif *n, const struct call *c);
 
 /* Says what is decided to the program, and fills the event for the trace. */

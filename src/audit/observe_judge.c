@@ -10,6 +10,7 @@
 #include "audit/observe.h"
 #include "base/own.h"
 #include "policy/danger.h"
+#include "policy/protect.h"
 
 enum zone {
 	ZONE_SYSTEM,  /* the host's, whole, to be read */
@@ -49,7 +50,8 @@ static size_t covers(const char *place, const char *path)
 }
 
 /* The nearest place around the path. */
-static enum zone zone_of(const struct ssb_plan *plan, const char *path, const char **ret_rule)
+static enum zone zone_of(const struct ssb_plan *plan, const char *path, const char **ret_rule,
+                         const struct grant **ret_grant)
 {
 	enum zone zone = ZONE_OUTSIDE;
 	size_t best = 0;
@@ -74,6 +76,7 @@ static enum zone zone_of(const struct ssb_plan *plan, const char *path, const ch
 		if (n >= best && n > 0) {
 			best = n;
 			zone = g->access == ACCESS_WRITE ? ZONE_WRITE : ZONE_READ;
+			*ret_grant = g;
 			*ret_rule = g->origin == ORIGIN_SKILL ? "skill" : g->where;
 		}
 	}
@@ -156,10 +159,52 @@ static bool is_project_mark(const struct ssb_plan *plan, const char *path)
  * of its first process. The kernel would refuse it as well. */
 static bool is_other_process(const char *path)
 {
-	static const char *const NAMES[] = { "/proc/1/environ", "/proc/1/mem", "/proc/1/maps" };
+	static const char *const NAMES[] = {
+		"/proc/1/environ", "/proc/1/mem", "/proc/1/maps",
+		"/proc/1/root",    "/proc/1/cwd", "/proc/1/fd",
+		"/proc/1/exe",     "/proc/1/ns",  "/proc/1/map_files",
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
-		if (strcmp(path, NAMES[i]) == 0) {
+		if (covers(NAMES[i], path) > 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The machine itself: its memory, its disks, the switches of its kernel. */
+static bool is_machine(const char *path, bool write)
+{
+	static const char *const NODES[] = { "mem", "kmem", "port", "kmsg", "sd",     "hd",  "vd",
+		                             "xvd", "nvme", "dm-",  "loop", "mapper", "disk" };
+	static const char *const SWITCHES[] = { "/proc/sys", "/proc/sysrq-trigger", "/proc/bus",
+		                                "/proc/irq" };
+
+	if (strcmp(path, "/proc/kcore") == 0 || strcmp(path, "/proc/kmsg") == 0) {
+		return true;
+	}
+	for (size_t i = 0; covers("/dev", path) == 4 && i < ARRAY_LEN(NODES); i++) {
+		if (strncmp(path + 5, NODES[i], strlen(NODES[i])) == 0) {
+			return true;
+		}
+	}
+	for (size_t i = 0; write && i < ARRAY_LEN(SWITCHES); i++) {
+		if (covers(SWITCHES[i], path) > 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What the host would obey later is read-only in every writable directory. */
+static bool is_held(const struct grant *g, const char *path)
+{
+	size_t n = g != NULL && grant_is_work(g) ? strlen(g->target) : 0;
+
+	for (size_t i = 0; n > 0 && path[n] == '/' && i < PROTECTED_COUNT; i++) {
+		if (PROTECTED[i].hold == HOLD_ANYWHERE &&
+		    covers(PROTECTED[i].name, path + n + 1) > 0) {
 			return true;
 		}
 	}
@@ -236,12 +281,18 @@ void observe_judge(struct observer *o, const struct resolved *at, bool write, st
 	if (!at->known) {
 		return;
 	}
-	enum zone zone = zone_of(plan, at->path, &rule);
+	const struct grant *grant = NULL;
+	enum zone zone = zone_of(plan, at->path, &rule, &grant);
 	bool writable = zone == ZONE_WRITE || zone == ZONE_PRIVATE || zone == ZONE_KERNEL;
 	ret->rule = rule != NULL ? rule : "view";
 	if (is_other_process(at->path)) {
 		refuse(ret, "other_process", EACCES, "", at->path);
 		ret->remedy = NULL; /* nobody should */
+	} else if (grant == NULL && is_machine(at->path, write)) {
+		refuse(ret, "machine", at->exists ? EACCES : ENOENT, "", at->path);
+		ret->remedy = NULL;
+	} else if (write && is_held(grant, at->path)) {
+		refuse(ret, "protected", EROFS, "--write", at->path);
 	} else if (write && !writable) {
 		refuse_write(ret, at->path, zone);
 	} else if (!write && !at->exists) {

@@ -14,7 +14,7 @@
 #include "base/own.h"
 #include "os/notify.h"
 
-#define MAX_MESSAGES 16 /* of one sendmmsg that are looked at */
+#define MAX_MESSAGES 1024 /* of one sendmmsg: the kernel takes no more */
 
 /* An address as the skill gave it. */
 struct endpoint {
@@ -30,33 +30,57 @@ struct endpoint {
 	} any;
 };
 
-static bool read_endpoint(pid_t tid, uint64_t address, uint64_t len, struct endpoint *ret)
+enum reading { READ_DONE, READ_NONSENSE, READ_FAILED };
+
+static enum reading read_endpoint(pid_t tid, uint64_t address, uint64_t len, bool send,
+                                  struct endpoint *ret)
 {
 	size_t n = len < sizeof(ret->any) ? (size_t)len : sizeof(ret->any);
 
 	memset(ret, 0, sizeof(*ret));
-	if (n < sizeof(sa_family_t) || notify_read(tid, address, &ret->any, n) != (ssize_t)n) {
-		return false;
+	if (n < sizeof(sa_family_t)) {
+		return READ_NONSENSE; /* the kernel will find what is wrong with it */
+	}
+	if (notify_read(tid, address, &ret->any, n) != (ssize_t)n) {
+		return READ_FAILED;
 	}
 	ret->family = ret->any.sa.sa_family;
+	if (ret->family == AF_UNSPEC && send) {
+		ret->family = AF_INET; /* as the kernel takes it; to connect it means to part */
+	}
 	if (ret->family == AF_INET && n >= sizeof(ret->any.in)) {
 		ret->ip.b[10] = ret->ip.b[11] = 0xff;
 		memcpy(ret->ip.b + 12, &ret->any.in.sin_addr, 4);
 		ret->port = ntohs(ret->any.in.sin_port);
-		return true;
+		return READ_DONE;
 	}
 	if (ret->family == AF_INET6 && n >= offsetof(struct sockaddr_in6, sin6_scope_id)) {
 		memcpy(ret->ip.b, &ret->any.in6.sin6_addr, 16);
 		ret->port = ntohs(ret->any.in6.sin6_port);
-		return true;
+		return READ_DONE;
 	}
 	if (ret->family == AF_UNIX && n > offsetof(struct sockaddr_un, sun_path)) {
 		size_t room = n - offsetof(struct sockaddr_un, sun_path);
 		const char *path = ret->any.un.sun_path;
 		ret->unix_path.p = path;
 		ret->unix_path.n = path[0] == '\0' ? room : strnlen(path, room);
-		return true;
+		return READ_DONE;
 	}
+	return READ_NONSENSE;
+}
+
+/* What cannot be told is not done. */
+static bool unreadable(struct observer *o, const struct seccomp_notif *n, const char *op,
+                       int *ret_error)
+{
+	struct event e = { .kind = EV_NETWORK_EGRESS_BLOCKED,
+		           .status = STATUS_DENIED,
+		           .op = op,
+		           .reason = "unreadable",
+		           .error = EFAULT };
+
+	*ret_error = EFAULT;
+	observe_tell(o, n, &e);
 	return false;
 }
 
@@ -166,8 +190,13 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 	struct endpoint to;
 	const char *reason = NULL;
 
-	if (address == 0 || len == 0 || !read_endpoint((pid_t)n->pid, address, len, &to)) {
-		return true; /* the kernel will find what is wrong with it */
+	if (address == 0 || len == 0) {
+		return true;
+	}
+	bool connects = strcmp(op, "connect") == 0;
+	enum reading got = read_endpoint((pid_t)n->pid, address, len, !connects, &to);
+	if (got != READ_DONE) {
+		return got == READ_NONSENSE || unreadable(o, n, op, ret_error);
 	}
 	if (to.family == AF_UNIX) {
 		return see_unix(o, n, op, &to, ret_error);
@@ -177,8 +206,7 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 		return true;
 	}
 	bool udp = is_udp(o, (pid_t)n->pid, (int)n->data.args[0]);
-	if (judge_ip(o, &to, udp, &reason, ret_error) ||
-	    (udp && strcmp(op, "connect") == 0 && is_sorting(o, &to))) {
+	if (judge_ip(o, &to, udp, &reason, ret_error) || (udp && connects && is_sorting(o, &to))) {
 		return true;
 	}
 	tell_ip(o, n, op, &to, udp, reason, *ret_error);
@@ -190,8 +218,10 @@ static bool see_message(struct observer *o, const struct seccomp_notif *n, uint6
 {
 	struct msghdr msg;
 
-	return notify_read((pid_t)n->pid, at, &msg, sizeof(msg)) != (ssize_t)sizeof(msg) ||
-	       see(o, n, "send", (uint64_t)(uintptr_t)msg.msg_name, msg.msg_namelen, ret_error);
+	if (notify_read((pid_t)n->pid, at, &msg, sizeof(msg)) != (ssize_t)sizeof(msg)) {
+		return unreadable(o, n, "send", ret_error);
+	}
+	return see(o, n, "send", (uint64_t)(uintptr_t)msg.msg_name, msg.msg_namelen, ret_error);
 }
 
 static bool see_messages(struct observer *o, const struct seccomp_notif *n, int *ret_error)

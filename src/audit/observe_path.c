@@ -8,13 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "audit/observe.h"
 #include "base/own.h"
 #include "os/file.h"
 
-#define MAX_LINKS 8 /* of /proc/self/..., which only its owner can follow */
+#define MAX_SYMLINKS 40 /* as the kernel */
+#define MAX_LINKS    8  /* of /proc/self/..., which only its owner can follow */
 
 /* Takes "//", "/./" and a final "/" out. ".." stays: what is before it may be a
  * symlink. */
@@ -80,20 +82,27 @@ static bool join(char out[PATH_MAX], const char *dir, const char *rest)
 	return true;
 }
 
-/* Reads a link of the thread's /proc; false: it is not a path. */
+/* Reads a link of the thread's /proc; false: it is not a path. Of a directory
+ * that was removed, the path that it had: ".." leads from there. */
 static bool proc_link(pid_t tid, const char *name, char out[PATH_MAX])
 {
 	static const char deleted[] = " (deleted)";
+	const size_t cut = sizeof(deleted) - 1;
 	char path[64];
+	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
 	ssize_t n = readlink(path, out, PATH_MAX - 1);
+	out[n > 0 ? n : 0] = '\0';
 	if (n <= 0 || out[0] != '/') {
 		return false;
 	}
-	out[n] = '\0';
-	size_t cut = sizeof(deleted) - 1;
-	return (size_t)n < cut || strcmp(out + n - cut, deleted) != 0;
+	if ((size_t)n > cut && strcmp(out + n - cut, deleted) == 0 && stat(path, &st) == 0 &&
+	    st.st_nlink == 0) {
+		out[(size_t)n - cut] = '\0';
+		return S_ISDIR(st.st_mode);
+	}
+	return true;
 }
 
 static bool fd_link(pid_t tid, int fd, char out[PATH_MAX])
@@ -130,6 +139,7 @@ static bool own_links(pid_t tid, pid_t inner, char path[PATH_MAX])
 	size_t len = strncmp(rest, "/fd/", 4) == 0    ? 4 + strspn(rest + 4, "0123456789")
 	             : strncmp(rest, "/cwd", 4) == 0  ? 4
 	             : strncmp(rest, "/root", 5) == 0 ? 5
+	             : strncmp(rest, "/exe", 4) == 0  ? 4
 	                                              : 0;
 	bool whole = len > 0 && len < sizeof(name) && (rest[len] == '/' || rest[len] == '\0') &&
 	             rest[len - 1] != '/';
@@ -230,28 +240,67 @@ static bool look_fixed(struct observer *o, const char *path, bool followed, bool
 	return ret->exists || errno == ENOENT;
 }
 
-/* What exists of the path, followed; the rest as it was written. */
-static void look_above(const struct observer *o, const char *path, char out[PATH_MAX])
+/* The longest part of the path that exists, followed, into `found`; what is left
+ * of it is returned. NULL: not even the root can be seen. */
+static const char *look_above(const struct observer *o, const char *path, char found[PATH_MAX])
 {
-	char dir[PATH_MAX], found[PATH_MAX];
+	char dir[PATH_MAX];
 
 	snprintf(dir, sizeof(dir), "%s", path);
 	for (char *cut = strrchr(dir, '/'); cut != NULL; cut = strrchr(dir, '/')) {
 		*cut = '\0';
-		bool top = dir[0] == '\0';
-		if (look(o, top ? "/" : dir, true, found)) {
-			const char *rest = path + strlen(dir) + 1;
-			if (!join(out, strcmp(found, "/") == 0 ? "" : found, rest)) {
-				snprintf(out, PATH_MAX, "%s", path);
-			}
-			fold_dots(out);
-			return;
-		}
-		if (top) {
-			break;
+		if (look(o, dir[0] == '\0' ? "/" : dir, true, found)) {
+			return path + strlen(dir) + 1;
 		}
 	}
-	snprintf(out, PATH_MAX, "%s", path);
+	return NULL;
+}
+
+/* If the first name of `rest`, in `found`, is a symlink (one that leads nowhere,
+ * or it would have been followed): the path with its target in its place. */
+static bool step(const struct observer *o, const char *found, const char *rest, bool last,
+                 char path[PATH_MAX])
+{
+	char link[PATH_MAX], to[PATH_MAX], tail[PATH_MAX];
+	size_t n = strcspn(rest, "/");
+	const char *top = strcmp(found, "/") == 0 ? "" : found;
+
+	snprintf(tail, sizeof(tail), "%s", rest[n] == '/' ? rest + n + 1 : "");
+	if (tail[0] == '\0' && !last) {
+		return false;
+	}
+	int len = snprintf(link, sizeof(link), "%s/%.*s", top, (int)n, rest);
+	if (len < 0 || (size_t)len >= sizeof(link)) {
+		return false;
+	}
+	ssize_t got = readlinkat(o->root, link + 1, to, sizeof(to) - 1);
+	if (got <= 0) {
+		return false;
+	}
+	to[got] = '\0';
+	char joined[PATH_MAX];
+	if (!(to[0] == '/' ? join(joined, "", to + 1) : join(joined, top, to)) ||
+	    !join(path, joined, tail)) {
+		return false;
+	}
+	tidy(path);
+	return true;
+}
+
+/* Follows what leads to something that is not there, for as long as it leads
+ * anywhere; the rest is what was written. */
+static void follow_missing(const struct observer *o, char path[PATH_MAX], bool last,
+                           char out[PATH_MAX])
+{
+	char found[PATH_MAX];
+	const char *rest = look_above(o, path, found);
+
+	for (int i = 0; i < MAX_SYMLINKS && rest != NULL && step(o, found, rest, last, path); i++) {
+		rest = look_above(o, path, found);
+	}
+	if (rest == NULL || !join(out, strcmp(found, "/") == 0 ? "" : found, rest)) {
+		snprintf(out, PATH_MAX, "%s", path);
+	}
 	fold_dots(out);
 }
 
@@ -287,42 +336,38 @@ void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, 
 		for (int i = 0; i < MAX_LINKS && own_links(tid, inner, path); i++) {
 		}
 	}
+	/* Of the first process we could see more than the skill can. */
+	if (strncmp(path, "/proc/1/", 8) == 0) {
+		fold_dots(path);
+		ret->exists = true;
+		snprintf(ret->path, sizeof(ret->path), "%s", path);
+		return;
+	}
 	/* A name alone: its directory comes from the kernel. */
 	if (look_fixed(o, path, strchr(raw, '/') == NULL, follow, ret)) {
 		return;
 	}
 	ret->exists = look(o, path, follow, ret->path);
-	if (!ret->exists && errno != ENOENT && errno != ENOTDIR) {
-		/* We cannot see it, which says nothing about the skill. */
+	if (ret->exists) {
+		return;
+	}
+	/* What we cannot see says nothing about the skill; but in /proc it is the
+	 * kernel that closes what is not for it. */
+	if (errno != ENOENT && errno != ENOTDIR && strncmp(path, "/proc/", 6) != 0) {
 		ret->known = false;
+		ret->exists = true;
 		snprintf(ret->path, sizeof(ret->path), "%s", path);
 		return;
 	}
-	if (!ret->exists && errno == ENOENT && follow) {
-		/* A symlink that leads nowhere is a name all the same. */
-		char link[PATH_MAX], to[PATH_MAX];
-		if (look(o, path, false, link)) {
-			ssize_t n = readlinkat(o->root, link + 1, to, sizeof(to) - 1);
-			if (n > 0) {
-				to[n] = '\0';
-				char *slash = strrchr(link, '/');
-				*slash = '\0';
-				if (to[0] == '/' ? join(path, "", to + 1) : join(path, link, to)) {
-					tidy(path);
-				}
-			}
-		}
-	}
-	if (!ret->exists) {
-		look_above(o, path, ret->path);
-	}
+	follow_missing(o, path, follow, ret->path);
 }
 
 void observe_resolve_fd(struct observer *o, pid_t tid, int fd, struct resolved *ret)
 {
 	(void)o;
-	ret->known = ret->exists = fd_link(tid, fd, ret->path);
-	if (!ret->known) {
+	ret->exists = true;
+	ret->known = fd_link(tid, fd, ret->path);
+	if (!ret->known && ret->path[0] == '\0') {
 		snprintf(ret->path, sizeof(ret->path), "fd %d", fd);
 	}
 }

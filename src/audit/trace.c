@@ -173,11 +173,15 @@ static void due(struct trace *t, bool urgent)
 	}
 }
 
-static bool has_room(const struct trace *t, bool ending)
+static bool has_room(const struct trace *t, bool ending, bool violation)
 {
 	uint64_t lines = ending ? 8 : TRACE_RESERVE_LINES;
 	uint64_t bytes = ending ? 4 * TRACE_LINE_BYTES : TRACE_RESERVE_BYTES;
 
+	if (!ending && !violation) {
+		lines += TRACE_VIOLATION_LINES;
+		bytes += TRACE_VIOLATION_ROOM;
+	}
 	return t->record.seq < TRACE_MAX_LINES - lines && t->record.bytes < TRACE_MAX_BYTES - bytes;
 }
 
@@ -210,7 +214,7 @@ static bool write_event(struct trace *t, const struct event *e)
 {
 	size_t message;
 
-	if (!has_room(t, event_is_ending(e->kind)) ||
+	if (!has_room(t, event_is_ending(e->kind), e->violation) ||
 	    (!render(t, e, false, &message) && !render(t, e, true, &message))) {
 		return false;
 	}
@@ -287,7 +291,7 @@ static void fold_enter(struct trace *t, const struct event *e, const struct fold
 		                    .kind = e->kind };
 
 	if (fold_put(&t->fold, &entry, &gone)) {
-		if (has_room(t, false)) {
+		if (has_room(t, false, true)) {
 			put_repeat(t, &gone);
 		} else {
 			t->dropped += gone.count;

@@ -14,6 +14,9 @@
 /* Of both, kept for the counted repeats and for how the run ended. */
 #define TRACE_RESERVE_LINES (FOLD_ENTRIES + 64)
 #define TRACE_RESERVE_BYTES ((size_t)2 << 20)
+/* And before that for violations: no flood of other lines pushes them out. */
+#define TRACE_VIOLATION_LINES 8192
+#define TRACE_VIOLATION_ROOM  ((size_t)16 << 20)
 /* Lines that are written at once, and how long one may wait for others. */
 #define RECORD_BUFFER   ((size_t)256 * 1024)
 #define RECORD_WAIT_MS  100

@@ -21,7 +21,7 @@ struct trace {
 	struct digest digest;
 	char id[37];
 	bool layers_told;
-	bool closed; /* nothing follows the signature */
+	bool closed;     /* nothing follows the signature */
 	bool failed;     /* the sandbox itself, not the skill */
 	uint64_t due_ms; /* when what waits is to be written; 0: nothing waits */
 	uint64_t events; /* lines */

@@ -103,7 +103,8 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 		             (unsigned long long)cgroup_pids_hits(r->cgroup),
 		             (unsigned long long)lim->max_processes);
 	}
-	if (res->end == SSB_END_SIGNALED && res->signal == SIGSYS && r->observer == NULL) {
+	if (res->end == SSB_END_SIGNALED && res->signal == SIGSYS &&
+	    !observer_killed_first(r->observer)) {
 		trace_violation(r->trace, EV_SYSCALL_BLOCKED,
 		                "ended by the system call filter (profile %s)",
 		                profile_name(r->plan->profile));

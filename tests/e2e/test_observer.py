@@ -6,7 +6,11 @@ replaced in code and expectation.
 """
 import collections
 import json
+import os
+import signal
+import subprocess
 import textwrap
+import time
 
 import pytest
 
@@ -186,8 +190,64 @@ CASES = {
     "a signal to a child": (
         "pid = os.fork()\nif pid == 0:\n    time.sleep(60)\nos.kill(pid, 9); os.wait()",
         [seen("syscall_filtered", "signal", "asked", None, signal=9)]),
+    "what the host would obey": (
+        "attempt(os.open, W + '/.envrc', os.O_CREAT | os.O_WRONLY);"
+        "attempt(os.open, W + '/.git/hooks/pre-commit', os.O_CREAT | os.O_WRONLY)",
+        [blocked("W/.envrc", "open", "protected"),
+         blocked("W/.git/hooks/pre-commit", "open", "protected", error="EROFS")]),
+    "through a symlink that leads nowhere": (
+        "os.symlink('/root', '/tmp/a'); attempt(os.open, '/tmp/a/.ssh/id_rsa', os.O_RDONLY)",
+        [changed("/tmp/a", "symlink"), blocked("/root/.ssh/id_rsa", "open", "other_home")]),
+    "through many of them": (
+        "[os.symlink('/tmp/l%d' % (i + 1), '/tmp/l%d' % i) for i in range(20)];"
+        "os.symlink('/root/z', '/tmp/l20'); attempt(os.open, '/tmp/l0', os.O_RDONLY)",
+        [changed(f"/tmp/l{i}", "symlink") for i in range(21)]
+        + [blocked("/root/z", "open", "other_home", raw="/tmp/l0")]),
+    "a directory that looks removed": (
+        "os.mkdir('/tmp/x (deleted)'); os.chdir('/tmp/x (deleted)');"
+        "attempt(os.open, '../../etc/shadow', os.O_RDONLY)",
+        [changed("/tmp/x (deleted)", "mkdir"),
+         blocked("/etc/shadow", "open", "credential_store", raw="../../etc/shadow")]),
+    "a directory that is removed": (
+        "os.mkdir('/tmp/y'); os.chdir('/tmp/y'); os.rmdir('/tmp/y');"
+        "attempt(os.open, '../../etc/shadow', os.O_RDONLY)",
+        [changed("/tmp/y", "mkdir"), changed("/tmp/y", "rmdir"),
+         blocked("/etc/shadow", "open", "credential_store")]),
+    "a program in memory": (
+        "m = os.memfd_create('m', 0); os.write(m, open('/bin/true', 'rb').read())\n"
+        "pid = os.fork()\nif pid == 0:\n    os.execve(m, ['hidden'], {})\nos.wait()",
+        [read("/usr/bin/true"),
+         seen("process_spawned", "exec", "asked", None, args=("hidden",))]),
+    "init and the machine": (
+        "attempt(os.open, '/proc/1/root/etc', os.O_RDONLY);"
+        "attempt(os.open, '/proc/1/ns/mnt', os.O_RDONLY);"
+        "attempt(os.open, '/dev/vda', os.O_RDONLY); attempt(os.open, '/proc/kcore', os.O_RDONLY);"
+        "attempt(os.open, '/proc/sys/kernel/core_pattern', os.O_WRONLY)",
+        [blocked("/proc/1/root/etc", "open", "other_process"),
+         blocked("/proc/1/ns/mnt", "open", "other_process"),
+         blocked("/dev/vda", "open", "machine"), blocked("/proc/kcore", "open", "machine"),
+         blocked("/proc/sys/kernel/core_pattern", "open", "machine")]),
+    "a datagram without a family": (
+        "s = socket.socket(type=socket.SOCK_DGRAM);"
+        "a = struct.pack('=H', 0) + struct.pack('!H', 53) + socket.inet_aton('192.0.2.6')"
+        " + bytes(8);"
+        "libc.sendto(s.fileno(), b'x', 1, 0, a, len(a))",
+        [net("192.0.2.6", 53, "undeclared_address", "send", "udp")]),
+    "an everyday refusal, then a grave one": (
+        "attempt(socket.socket, socket.AF_UNIX);"
+        "attempt(socket.socket, socket.AF_INET, socket.SOCK_RAW, 1);"
+        "attempt(socket.socket, socket.AF_PACKET, socket.SOCK_RAW, 0)",
+        [seen("syscall_blocked", "socket", "denied", None, False, error="EACCES"),
+         call("socket", error="EACCES"), call("socket", error="EAFNOSUPPORT")]),
+    "a signal by an fd": (
+        "pid = os.fork()\nif pid == 0:\n    time.sleep(60)\n"
+        "signal.pidfd_send_signal(os.pidfd_open(pid), 9); os.wait()",
+        [seen("syscall_filtered", "signal", "asked", None, signal=9)]),
+    "mode of a file that is only read": (
+        "fd = os.open(R + '/file', os.O_RDONLY); attempt(os.fchmod, fd, 0o777)",
+        [read("R/file"), blocked("R/file", "chmod", "read_only")]),
     "what is not observed": (
-        "os.stat(R + '/file'); os.listdir; os.getpid(); os.getcwd(); os.access('/etc/shadow', 4)",
+        "os.stat(R + '/file'); os.getpid(); os.getcwd(); os.access('/etc/shadow', 4)",
         []),
 }
 
@@ -337,6 +397,59 @@ def test_a_dying_target_stops_nothing(ssb):
     print('done')
     """
     assert ssb.inside(code, timeout=60).ok().text == "done\n"
+
+
+def test_a_path_that_only_the_kernel_can_read(ssb):
+    """Memory that can be executed and not read (where the machine has that)."""
+    code = """
+    import ctypes, mmap, os
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+    libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    libc.open.argtypes = [ctypes.c_void_p, ctypes.c_int]
+    p = libc.mmap(None, 4096, 3, 0x22, -1, 0)
+    ctypes.memmove(p, b'/etc/shadow', 12)
+    print(libc.mprotect(p, 4096, 4), libc.open(p, 0))
+    """
+    assert ssb.inside(code).ok().text.split() == ["0", "-1"]
+    lines = [x["data"] for x in ssb.last_record() if x.get("data", {}).get("status") == "denied"]
+    assert lines and lines[0].get("path", "/etc/shadow") == "/etc/shadow", lines
+    assert lines[0]["reason"] in ("unreadable", "credential_store")
+
+
+def test_no_flood_hides_a_violation(ssb):
+    code = "yes '' | head -n 300000; cat /etc/shadow"
+    r = ssb.run("-q", "--max-output", "1M", "--", "sh", "-c", code)
+    assert b"No such file" in r.err
+    told = [x for x in ssb.last_record() if x.get("violation")
+            and x["data"].get("path") == "/etc/shadow"]
+    assert told, "the line was pushed out"
+    assert "/etc/shadow" in ssb.ssb("why", "last").text
+
+
+def test_a_run_that_breaks_leaves_a_whole_record(ssb):
+    """Init is killed from outside in the middle of a burst."""
+    code = """
+    import os
+    print('up', flush=True)
+    while True:
+        try: os.open('/etc/x%d' % os.times().elapsed, 0)
+        except OSError: pass
+    """
+    p = ssb.popen([ssb.binary, "run", ssb.skill(code)], stdout=subprocess.PIPE,
+                  stderr=subprocess.PIPE)
+    assert p.stdout.readline() == b"up\n"
+    time.sleep(0.3)
+    with open(f"/proc/{p.pid}/task/{p.pid}/children", encoding="ascii") as f:
+        for pid in f.read().split():
+            with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as s:
+                if any(x.startswith("NSpid:") and x.split()[-1] == "1" for x in s):
+                    os.kill(int(pid), signal.SIGKILL)
+    _, err = p.communicate(timeout=20)
+    assert p.returncode == 125 and b"killed from outside" in err, err
+    r = ssb.ssb("audit", "verify", "last")
+    assert r.code == 0 and "complete" in r.text, r
 
 
 def test_a_flood_is_bounded(ssb):

@@ -273,7 +273,7 @@ static void test_line_cap(void **state)
 {
 	(void)state;
 	/* The first line is no event; one more than fit is dropped. */
-	const int most = TRACE_MAX_LINES - TRACE_RESERVE_LINES - 1;
+	const int most = TRACE_MAX_LINES - TRACE_RESERVE_LINES - TRACE_VIOLATION_LINES - 1;
 	char name[32];
 	struct trace *t = begin();
 
@@ -291,10 +291,14 @@ static void test_line_cap(void **state)
 	struct event again = attempt("/4095");
 	again.violation = false;
 	trace_add(t, &again);
+	/* A violation has a place that no other line takes. */
+	struct event grave = attempt("/grave");
+	trace_add(t, &grave);
 	trace_eventf(t, EV_EXIT_CODE, "0");
 	finish(t);
+	check("any(x.get('violation') and x['data']['path'] == '/grave' for x in r)");
 	check("end['counters']['dropped'] == 1 and end['counters']['repeats'] == 1 and "
-	      "end['counters']['events'] == 195840 and r[-1]['kind'] == 'signature'");
+	      "end['counters']['events'] == 187649 and r[-1]['kind'] == 'signature'");
 }
 
 static void test_byte_cap(void **state)
@@ -314,7 +318,8 @@ static void test_byte_cap(void **state)
 	struct stat st;
 	assert_int_equal(stat(record, &st), 0);
 	assert_true((size_t)st.st_size < TRACE_MAX_BYTES);
-	assert_true((size_t)st.st_size > TRACE_MAX_BYTES - TRACE_RESERVE_BYTES - 65536);
+	assert_true((size_t)st.st_size >
+	            TRACE_MAX_BYTES - TRACE_RESERVE_BYTES - TRACE_VIOLATION_ROOM - 65536);
 	check("end['counters']['dropped'] + end['counters']['events'] == 3001 and "
 	      "end['counters']['dropped'] > 100 and r[-3]['kind'] == 'exit_code'");
 }
