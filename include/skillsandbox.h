@@ -126,6 +126,12 @@ SSB_API char *ssb_plan_text(const struct ssb_plan *p);
 
 /* ---- running ----------------------------------------------------------- */
 
+/* Called once by ssb_run(), as soon as the record of the run exists and before
+ * the skill starts. `record` (borrowed) is written to by ssb_run(); to follow
+ * it, open /proc/self/fd/N anew. May fork. */
+typedef void ssb_record_fn(void *arg, int record);
+SSB_API void ssb_plan_on_record(struct ssb_plan *p, ssb_record_fn *fn, void *arg);
+
 enum ssb_end {
 	SSB_END_EXITED,   /* by itself: exit_status is the skill's own */
 	SSB_END_SIGNALED, /* by signal `signal` */

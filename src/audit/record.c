@@ -58,10 +58,15 @@ static void record_tick(struct record *r)
 
 struct json *record_begin(struct record *r, const char *kind)
 {
+	record_tick(r);
+	return record_begin_same(r, kind);
+}
+
+struct json *record_begin_same(struct record *r, const char *kind)
+{
 	if (r->out.len + TRACE_LINE_BYTES > RECORD_BUFFER) {
 		(void)record_flush(r);
 	}
-	record_tick(r);
 	r->line = r->out.len;
 	json_init(&r->json, &r->out, false);
 	json_open(&r->json, '{');

@@ -45,6 +45,9 @@ void record_done(struct record *r);
 /* Begins a line: the members that follow go to what is returned, and
  * record_end() finishes it. False: it was too long, and is taken back. */
 struct json *record_begin(struct record *r, const char *kind);
+/* The same, at the time of the last line: for the signature, whose own time
+ * nothing vouches for. */
+struct json *record_begin_same(struct record *r, const char *kind);
 bool record_end(struct record *r);
 /* The time of the line that was begun last. */
 const char *record_time(const struct record *r);

@@ -88,6 +88,9 @@ int trace_open(const struct ssb_plan *plan, const struct owner *owner, struct tr
 	if (begin(t, err) != 0) {
 		return -1;
 	}
+	if (plan->on_record != NULL) {
+		plan->on_record(plan->on_record_arg, t->record.fd);
+	}
 	*ret = steal_ptr(&t);
 	return 0;
 }

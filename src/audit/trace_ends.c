@@ -176,7 +176,7 @@ int trace_put_end(struct trace *t, const struct ssb_result *result, struct ssb_e
 		return ssb_fail(err, SSB_E_NOMEM, 0, "trace", "out of memory");
 	}
 	trace_key_sign(&key, t->record.hash, signature);
-	struct json *j = record_begin(&t->record, "signature");
+	struct json *j = record_begin_same(&t->record, "signature");
 	hex_encode(key.pair.public, sizeof(key.pair.public), hex);
 	json_kstr(j, "key", hex);
 	hex_encode(signature, sizeof(signature), hex);

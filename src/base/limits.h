@@ -55,6 +55,16 @@
 #define MAX_TRACE_EVENTS 10000 /* further ones are counted, not written */
 #define MAX_EVENT_TEXT   4096  /* bytes of one event's message */
 
+/* Records as they are read back: whoever can write there may have forged them */
+#define MAX_RECORD_LINE  (1024 * 1024) /* bytes of one line; a written one has 64 KiB at most */
+#define MAX_JSON_DEPTH   32
+#define MAX_JSON_NODES   (256 * 1024)
+#define MAX_JSON_MEMBERS 1024      /* of one object */
+#define MAX_VIEW_ITEMS   4096      /* different things shown of one record; more are counted */
+#define MAX_VIEW_FIRSTS  (1 << 18) /* lines that a later repeat may refer to */
+#define MAX_RUNS         (1 << 20) /* in the state directory */
+#define MAX_FOLLOWED     256       /* runs watched at once */
+
 /* Egress */
 #define EGRESS_POOL        32   /* names in use at once beneath one wildcard */
 #define MAX_EGRESS_SLOTS   4096 /* names with an address of their own */

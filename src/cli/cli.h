@@ -12,8 +12,10 @@
 /* Every exit status of the program; a skill's own passes through. */
 enum exit_status {
 	EXIT_FINE = 0,
-	EXIT_FINDINGS = 1,     /* validate: not valid; prove: a probe got through */
+	EXIT_FINDINGS = 1,     /* validate: not valid; prove: a probe got through;
+	                        * audit verify: bad */
 	EXIT_USAGE = 2,        /* the words on the command line */
+	EXIT_INCOMPLETE = 3,   /* audit verify: good as far as it goes */
 	EXIT_TIMED_OUT = 124,  /* set by the library: max_runtime_seconds */
 	EXIT_SANDBOX = 125,    /* the sandbox failed or refused */
 	EXIT_NOT_EXEC = 126,   /* the entrypoint cannot be executed */
@@ -35,6 +37,20 @@ enum cli_flag {
 	FLAG_VERBOSE,
 	FLAG_QUIET,
 	FLAG_HELP,
+	FLAG_WATCH,
+	FLAG_ALL,
+	FLAG_REBUILD,
+	FLAG_VIOLATIONS,
+	FLAG_SKILL, /* from here on with a value */
+	FLAG_SINCE,
+	FLAG_UNTIL,
+	FLAG_SEVERITY,
+	FLAG_LIMIT,
+	FLAG_KEY,
+	FLAG_OUTPUT,
+	FLAG_OLDER_THAN,
+	FLAG_KEEP,
+	FLAG_END,
 };
 
 #define MAX_BEST_EFFORT 8 /* remembered to warn of; the library has them all */
@@ -46,6 +62,7 @@ struct request {
 	unsigned given;              /* bits of enum ssb_option */
 	struct ssb_options *options; /* NULL for a command without owner's flags */
 	struct operands operands;
+	const char *values[FLAG_END - FLAG_FIRST]; /* of flags with one; borrowed */
 	const char *best_effort[MAX_BEST_EFFORT];
 	size_t n_best_effort;
 };
@@ -55,8 +72,14 @@ static inline bool request_has(const struct request *r, enum cli_flag flag)
 	return (r->flags >> (flag - FLAG_FIRST) & 1) != 0;
 }
 
+/* NULL: not given. */
+static inline const char *request_value(const struct request *r, enum cli_flag flag)
+{
+	return r->values[flag - FLAG_FIRST];
+}
+
 struct command {
-	const char *name;
+	const char *name;     /* one word, or two: "audit show" */
 	const char *operands; /* as help shows them */
 	const char *summary;
 	unsigned bit;
@@ -72,13 +95,23 @@ enum command_bit {
 	ON_DOCTOR = 8,
 	ON_PROVE = 16,
 	ON_HELP = 32,
+	ON_LIST = 64,
+	ON_SHOW = 128,
+	ON_VERIFY = 256,
+	ON_EXPORT = 512,
+	ON_PRUNE = 1024,
+	ON_WATCH = 2048,
+	ON_PS = 4096,
+	ON_WHY = 8192,
 	ON_PLAN = ON_RUN | ON_INSPECT | ON_PROVE,
-	ON_ALL = 63,
+	ON_ALL = 16383,
 };
 
 extern const struct command COMMANDS[];
 extern const size_t N_COMMANDS;
-const struct command *command_by_name(const char *name); /* NULL: unknown */
+/* The command that the words name (NULL-terminated), and how many of them are
+ * its name; NULL: unknown. */
+const struct command *command_find(char *const words[], int *ret_n);
 
 extern const struct option_row FLAGS[];
 extern const size_t N_FLAGS;
@@ -112,6 +145,14 @@ int cmd_inspect(struct request *r);
 int cmd_doctor(struct request *r);
 int cmd_prove(struct request *r);
 int cmd_help(struct request *r);
+int cmd_list(struct request *r);
+int cmd_show(struct request *r);
+int cmd_verify(struct request *r);
+int cmd_export(struct request *r);
+int cmd_prune(struct request *r);
+int cmd_watch(struct request *r);
+int cmd_ps(struct request *r);
+int cmd_why(struct request *r);
 int help_command(const struct command *c);
 int help_usage(void);
 int help_version(void);

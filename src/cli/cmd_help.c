@@ -22,7 +22,7 @@ int help_usage(void)
 	buf_adds(&out, "Runs an AI agent's skill with only what it declares and you grant.\n\n"
 	               "usage: skillsandbox COMMAND [OPTION...] ...\n\n");
 	for (size_t i = 0; i < N_COMMANDS; i++) {
-		buf_addf(&out, "  %-9s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
+		buf_addf(&out, "  %-13s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
 	}
 	buf_adds(&out, "\n'skillsandbox help COMMAND' explains a command; "
 	               "skillsandbox(1) is the manual.\n");
@@ -55,7 +55,8 @@ int cmd_help(struct request *r)
 	if (r->operands.n == 0) {
 		return help_usage();
 	}
-	const struct command *c = command_by_name(r->operands.v[0]);
+	int n = 0;
+	const struct command *c = command_find(r->operands.v, &n);
 	if (c == NULL) {
 		say_errorf("unknown command '%s'; see 'skillsandbox help'", r->operands.v[0]);
 		return EXIT_USAGE;

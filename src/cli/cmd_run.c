@@ -5,6 +5,8 @@
 #include "base/names.h"
 #include "base/own.h"
 #include "cli/cli.h"
+#include "cli/record.h"
+#include "cli/run_watch.h"
 #include "cli/say.h"
 
 /* One line, the last on standard error: the streams are the skill's. */
@@ -37,7 +39,7 @@ static void result_json(const struct ssb_result *r)
 }
 
 /* What the owner should know of an end that was not the skill's own doing. */
-static void result_notes(const struct ssb_result *r)
+static void result_notes(const struct ssb_result *r, bool quiet)
 {
 	if (r->lost_layers[0] != '\0') {
 		say_notef("the skill ran WITHOUT these layers, as --best-effort allows: %s; see %s",
@@ -58,7 +60,7 @@ static void result_notes(const struct ssb_result *r)
 		          : r->stdout_cut                ? "stdout"
 		                                         : "stderr");
 	}
-	if (r->violations > 0) {
+	if (r->violations > 0 && (quiet || !record_summary(r->trace_path, r->run_id))) {
 		say_notef("%zu attempt%s outside the plan, denied; see %s", r->violations,
 		          r->violations == 1 ? "" : "s", r->trace_path);
 	}
@@ -78,11 +80,17 @@ static int run_plan(const struct request *r, struct ssb_plan *plan)
 	static const int stdio[3] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
 	struct ssb_result result = { 0 };
 	struct ssb_error err = { 0 };
+	struct run_watch watch = { 0 };
 
-	if (ssb_run(plan, stdio, &result, &err) != 0) {
+	if (request_has(r, FLAG_WATCH)) {
+		run_watch_begin(&watch, plan);
+	}
+	int rc = ssb_run(plan, stdio, &result, &err);
+	run_watch_end(&watch);
+	if (rc != 0) {
 		return request_fail(r, &err, exit_from_error(&err, true));
 	}
-	result_notes(&result);
+	result_notes(&result, request_has(r, FLAG_QUIET));
 	if (request_has(r, FLAG_VERBOSE)) {
 		result_summary(&result);
 	}

@@ -23,16 +23,34 @@ const struct command COMMANDS[] = {
 	  ON_PROVE, true, true, cmd_prove },
 	{ "doctor", "", "show what this machine offers for the sandbox", ON_DOCTOR, true, false,
 	  cmd_doctor },
+	{ "ps", "", "list the runs that live", ON_PS, true, false, cmd_ps },
+	{ "watch", "[RUN]", "show what a run does, as it happens", ON_WATCH, true, false,
+	  cmd_watch },
+	{ "why", "RUN", "explain what a run was denied, and what would allow it", ON_WHY, true,
+	  false, cmd_why },
+	{ "audit list", "", "list recorded runs", ON_LIST, true, false, cmd_list },
+	{ "audit show", "RUN|FILE", "show what a run did", ON_SHOW, true, false, cmd_show },
+	{ "audit verify", "RUN|FILE", "check that a record is whole and unchanged", ON_VERIFY, true,
+	  false, cmd_verify },
+	{ "audit export", "RUN", "put a record into one file that can be verified elsewhere",
+	  ON_EXPORT, true, false, cmd_export },
+	{ "audit prune", "", "remove old runs", ON_PRUNE, true, false, cmd_prune },
 	{ "help", "[COMMAND]", "explain a command", ON_HELP, true, false, cmd_help },
 };
 const size_t N_COMMANDS = ARRAY_LEN(COMMANDS);
 
-const struct command *command_by_name(const char *name)
+const struct command *command_find(char *const words[], int *ret_n)
 {
-	for (size_t i = 0; i < N_COMMANDS; i++) {
-		if (strcmp(COMMANDS[i].name, name) == 0) {
-			return &COMMANDS[i];
+	for (size_t i = 0; words[0] != NULL && i < N_COMMANDS; i++) {
+		const char *name = COMMANDS[i].name;
+		size_t first = strcspn(name, " ");
+		bool two = name[first] == ' ';
+		if (strlen(words[0]) != first || memcmp(words[0], name, first) != 0 ||
+		    (two && (words[1] == NULL || strcmp(words[1], name + first + 1) != 0))) {
+			continue;
 		}
+		*ret_n = two ? 2 : 1;
+		return &COMMANDS[i];
 	}
 	return NULL;
 }
@@ -70,8 +88,28 @@ static int dispatch(const struct command *c, char **argv)
 	return c->run(&r);
 }
 
-static int unknown_command(const char *word)
+/* `skillsandbox audit`, or `audit` and a word that is none of its. */
+static int unknown_audit(const char *word)
 {
+	const char *const words[] = { "list", "show", "verify", "export", "prune" };
+	const char *near = word == NULL ? NULL
+	                                : suggest(word, strlen(word), words, ARRAY_LEN(words),
+	                                          sizeof(words[0]));
+
+	if (near != NULL) {
+		say_errorf("unknown command 'audit %s'; did you mean 'audit %s'?", word, near);
+	} else {
+		say_errorf("audit needs one of: list, show, verify, export, prune");
+	}
+	return EXIT_USAGE;
+}
+
+static int unknown_command(char *const words[])
+{
+	const char *word = words[0];
+	if (strcmp(word, "audit") == 0) {
+		return unknown_audit(words[1]);
+	}
 	const char *near =
 	        suggest(word, strlen(word), &COMMANDS[0].name, N_COMMANDS, sizeof(COMMANDS[0]));
 
@@ -99,6 +137,7 @@ int main(int argc, char **argv)
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
 		return help_usage();
 	}
-	const struct command *c = command_by_name(word);
-	return c != NULL ? dispatch(c, argv + 2) : unknown_command(word);
+	int n = 0;
+	const struct command *c = command_find(argv + 1, &n);
+	return c != NULL ? dispatch(c, argv + 1 + n) : unknown_command(argv + 1);
 }

@@ -31,6 +31,7 @@ static int take_option(void *ctx, const struct option_row *row, const char *valu
 
 	if (row->id >= FLAG_FIRST) {
 		r->flags |= 1U << (row->id - FLAG_FIRST);
+		r->values[row->id - FLAG_FIRST] = value;
 		return 0;
 	}
 	if (ssb_options_set(r->options, (enum ssb_option)row->id, value, err) != 0) {

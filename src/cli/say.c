@@ -17,7 +17,7 @@ void say_quiet(bool quiet)
 }
 
 /* Code points that are not shown, or change how their neighbours are. */
-static bool is_deceptive(uint32_t cp)
+bool say_deceptive(uint32_t cp)
 {
 	static const struct {
 		uint32_t from, to;
@@ -37,8 +37,11 @@ static bool is_deceptive(uint32_t cp)
 
 void say_escape(struct buf *out, const char *text, bool keep_lines)
 {
-	size_t len = strlen(text);
+	say_escape_bytes(out, text, strlen(text), keep_lines);
+}
 
+void say_escape_bytes(struct buf *out, const char *text, size_t len, bool keep_lines)
+{
 	for (size_t i = 0; i < len;) {
 		uint32_t cp = 0;
 		size_t n = utf8_decode(text + i, len - i, &cp);
@@ -51,7 +54,7 @@ void say_escape(struct buf *out, const char *text, bool keep_lines)
 			buf_adds(out, "\\n");
 		} else if (cp == '\t') {
 			buf_adds(out, keep_lines ? "\t" : "\\t");
-		} else if (is_deceptive(cp)) {
+		} else if (say_deceptive(cp)) {
 			buf_addf(out, cp < 0x80 ? "\\x%02" PRIx32 : "\\u{%" PRIx32 "}", cp);
 		} else {
 			buf_add(out, text + i, n);

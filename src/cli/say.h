@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "skillsandbox.h"
@@ -34,6 +35,8 @@ const char *say_severity(enum ssb_severity s);
  * direction-changing characters made visible; a newline stays if
  * `keep_lines`. */
 void say_escape(struct buf *out, const char *text, bool keep_lines);
+void say_escape_bytes(struct buf *out, const char *text, size_t len, bool keep_lines);
+bool say_deceptive(uint32_t cp); /* one of those */
 /* Appends text in a colour where fd is a terminal that wants colours. */
 void say_colour(struct buf *out, int fd, enum say_colour colour, const char *text);
 

@@ -188,6 +188,12 @@ void ssb_plan_free(struct ssb_plan *p)
 	free(p);
 }
 
+void ssb_plan_on_record(struct ssb_plan *p, ssb_record_fn *fn, void *arg)
+{
+	p->on_record = fn;
+	p->on_record_arg = arg;
+}
+
 size_t ssb_plan_refusals(const struct ssb_plan *p)
 {
 	return p->n_refusals;

@@ -140,7 +140,9 @@ struct ssb_plan {
 	bool toolchain_auto;
 	enum tty_mode tty;
 	enum audit_level audit;
-	char *trace_output; /* NULL: the state directory */
+	char *trace_output;       /* NULL: the state directory */
+	ssb_record_fn *on_record; /* NULL: nobody looks on */
+	void *on_record_arg;
 };
 
 /* As ssb_plan_json(); not pretty: one line without a newline. */

@@ -1,0 +1,73 @@
+/* cmd_list.c - recorded runs, newest first; cmd_ps.c lists the living ones. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "audit/index.h"
+#include "base/error.h"
+#include "base/own.h"
+#include "cli/record.h"
+#include "cli/run_rows.h"
+#include "cli/say.h"
+
+static int parse_ask(const struct request *r, struct index_ask *ask, char since[WHEN_SIZE],
+                     char until[WHEN_SIZE], struct ssb_error *err)
+{
+	const char *value = NULL;
+	const char *known = NULL;
+	char *end = NULL;
+
+	ask->skill = request_value(r, FLAG_SKILL);
+	ask->violations = request_has(r, FLAG_VIOLATIONS);
+	ask->rebuild = request_has(r, FLAG_REBUILD);
+	if ((value = request_value(r, FLAG_SINCE)) != NULL) {
+		if (when_parse(value, since, err) != 0) {
+			return ssb_wrap(err, "--since");
+		}
+		ask->since = since;
+	}
+	if ((value = request_value(r, FLAG_UNTIL)) != NULL) {
+		if (when_parse(value, until, err) != 0) {
+			return ssb_wrap(err, "--until");
+		}
+		ask->until = until;
+	}
+	if ((value = request_value(r, FLAG_SEVERITY)) != NULL) {
+		ask->severity = severity_from_name(value, &known);
+		if (ask->severity < 0) {
+			return ssb_fail(err, SSB_E_USAGE, 0, "", "--severity: '%s' is none of: %s",
+			                value, known);
+		}
+	}
+	if ((value = request_value(r, FLAG_LIMIT)) != NULL) {
+		errno = 0;
+		ask->limit = strtol(value, &end, 10);
+		if (errno != 0 || *end != '\0' || value[0] == '\0' || ask->limit < 1) {
+			return ssb_fail(err, SSB_E_USAGE, 0, "", "--limit: '%s' is no number",
+			                value);
+		}
+	}
+	return 0;
+}
+
+int cmd_list(struct request *r)
+{
+	AUTO(owner_done) struct owner owner = { 0 };
+	struct index_ask ask = { 0 };
+	struct ssb_error err = { 0 };
+	char since[WHEN_SIZE];
+	char until[WHEN_SIZE];
+	auto_free struct run_facts *runs = NULL;
+	size_t n = 0;
+
+	if (r->operands.n > 0) {
+		say_errorf("audit list takes no operand");
+		return EXIT_USAGE;
+	}
+	if (parse_ask(r, &ask, since, until, &err) != 0 || owner_load(&owner, &err) != 0 ||
+	    index_list(owner.state_dir, &ask, &runs, &n, &err) != 0) {
+		return record_fail(&err);
+	}
+	return run_rows_print(runs, n, request_has(r, FLAG_JSON));
+}

@@ -1,0 +1,122 @@
+/* cmd_prune.c - remove the records of old runs; never of one that lives. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "audit/runs.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/own.h"
+#include "cli/record.h"
+#include "cli/render.h"
+#include "cli/say.h"
+
+/* A run takes its lock a moment after it has made its record. */
+#define FRESH_SECONDS 10
+
+struct prune {
+	bool dry;
+	int64_t before; /* last written, nanoseconds */
+	size_t keep;
+	size_t removed;
+	size_t failed;
+	uint64_t bytes;
+};
+
+static int parse_count(const char *text, size_t *ret, struct ssb_error *err)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (digits == 0 || digits > 9 || text[digits] != '\0') {
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "'%s' is no number", text);
+	}
+	*ret = strtoul(text, NULL, 10);
+	return 0;
+}
+
+static int prune_parse(const struct request *r, struct prune *p, struct ssb_error *err)
+{
+	const char *older = request_value(r, FLAG_OLDER_THAN);
+	const char *keep = request_value(r, FLAG_KEEP);
+	int64_t seconds = 0;
+
+	if ((older == NULL) == (keep == NULL) || r->operands.n > 0) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "audit prune needs --older-than TIME or --keep N");
+	}
+	if ((older != NULL && when_seconds(older, &seconds, err) != 0) ||
+	    (keep != NULL && parse_count(keep, &p->keep, err) != 0)) {
+		return -1;
+	}
+	seconds = seconds > FRESH_SECONDS ? seconds : FRESH_SECONDS;
+	p->before = ((int64_t)time(NULL) - seconds) * 1000000000;
+	p->dry = request_has(r, FLAG_DRY_RUN);
+	return 0;
+}
+
+static void prune_one(struct prune *p, const struct runs *runs, const struct run_entry *e)
+{
+	if (p->dry) {
+		auto_fd fd = runs_record(runs, e);
+		if (fd >= 0 && run_file_live(fd)) {
+			return;
+		}
+	} else if (runs_remove(runs, e) != 0) {
+		if (errno != EBUSY) {
+			say_warningf("run %s stays: %s", e->id, strerrordesc_np(errno));
+			p->failed++;
+		}
+		return;
+	}
+	p->removed++;
+	p->bytes += e->size;
+}
+
+static int prune_tell(const struct prune *p, bool as_json)
+{
+	auto_buf out;
+	struct json j;
+
+	buf_init(&out, SAY_MAX);
+	if (as_json) {
+		json_init(&j, &out, true);
+		json_open(&j, '{');
+		json_kuint(&j, "removed", p->removed);
+		json_kuint(&j, "bytes", p->bytes);
+		json_kuint(&j, "failed", p->failed);
+		json_kbool(&j, "dry_run", p->dry);
+		json_close(&j, '}');
+	} else {
+		buf_addf(&out, "%s %zu run%s, records of ", p->dry ? "would remove" : "removed",
+		         p->removed, p->removed == 1 ? "" : "s");
+		render_bytes(&out, p->bytes);
+	}
+	buf_addc(&out, '\n');
+	return say_out(STDOUT_FILENO, &out);
+}
+
+int cmd_prune(struct request *r)
+{
+	AUTO(owner_done) struct owner owner = { 0 };
+	AUTO(runs_done) struct runs runs = RUNS_NONE;
+	struct ssb_error err = { 0 };
+	struct prune p = { 0 };
+
+	if (prune_parse(r, &p, &err) != 0 || owner_load(&owner, &err) != 0 ||
+	    runs_open(&runs, owner.state_dir, &err) != 0) {
+		return record_fail(&err);
+	}
+	runs_stat(&runs);
+	for (size_t i = p.keep; i < runs.n; i++) {
+		if (runs.v[i].mtime < p.before) {
+			prune_one(&p, &runs, &runs.v[i]);
+		}
+	}
+	int status = EXIT_FINE;
+	if (request_has(r, FLAG_JSON) || !request_has(r, FLAG_QUIET)) {
+		status = prune_tell(&p, request_has(r, FLAG_JSON));
+	}
+	return p.failed > 0 ? EXIT_SANDBOX : status;
+}

@@ -1,0 +1,65 @@
+/* cmd_ps.c - the runs whose supervisor is alive. */
+#include <string.h>
+
+#include "audit/runs.h"
+#include "base/error.h"
+#include "base/own.h"
+#include "cli/record.h"
+#include "cli/run_rows.h"
+#include "cli/say.h"
+
+static int by_start(const void *a, const void *b)
+{
+	return strcmp(((const struct run_facts *)a)->started,
+	              ((const struct run_facts *)b)->started);
+}
+
+/* `*ret` is new. */
+static int live_runs(const struct runs *runs, struct run_facts **ret, size_t *ret_n)
+{
+	auto_free struct run_facts *v = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < runs->n; i++) {
+		auto_fd fd = runs_record(runs, &runs->v[i]);
+		struct run_facts f;
+		if (fd < 0 || !run_file_live(fd) || run_facts_read(&f, fd, runs->v[i].id) != 0 ||
+		    f.state == RUN_ENDED) {
+			continue;
+		}
+		struct run_facts *more = realloc(v, (n + 1) * sizeof(*v));
+		if (more == NULL) {
+			return -1;
+		}
+		v = more;
+		v[n++] = f;
+	}
+	if (n > 0) {
+		qsort(v, n, sizeof(*v), by_start);
+	}
+	*ret = steal_ptr(&v);
+	*ret_n = n;
+	return 0;
+}
+
+int cmd_ps(struct request *r)
+{
+	AUTO(owner_done) struct owner owner = { 0 };
+	AUTO(runs_done) struct runs runs = RUNS_NONE;
+	struct ssb_error err = { 0 };
+	auto_free struct run_facts *live = NULL;
+	size_t n = 0;
+
+	if (r->operands.n > 0) {
+		say_errorf("ps takes no operand");
+		return EXIT_USAGE;
+	}
+	if (owner_load(&owner, &err) != 0 || runs_open(&runs, owner.state_dir, &err) != 0) {
+		return record_fail(&err);
+	}
+	if (live_runs(&runs, &live, &n) != 0) {
+		ssb_fail(&err, SSB_E_NOMEM, 0, "", "out of memory");
+		return record_fail(&err);
+	}
+	return run_rows_print(live, n, request_has(r, FLAG_JSON));
+}

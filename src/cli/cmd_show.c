@@ -1,0 +1,202 @@
+/* cmd_show.c - what a run did: denied first, then by subject. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "cli/record.h"
+#include "cli/view.h"
+
+#define SHOWN_ITEMS 20 /* of a group, without -v */
+
+static const char *const TITLES[GROUP_COUNT] = {
+	[GROUP_DENIED] = "denied",
+	[GROUP_NETWORK] = "network",
+	[GROUP_WRITTEN] = "files written",
+	[GROUP_READ] = "files read, by directory",
+	[GROUP_ABSENT] = "looked for and not there, by directory",
+	[GROUP_PROGRAMS] = "programs",
+	[GROUP_ENV] = "environment",
+	[GROUP_OUTPUT] = "output",
+	[GROUP_LIMITS] = "limits",
+	[GROUP_REFUSED] = "refused, but no violation",
+};
+
+static void show_title(struct buf *out, const char *title)
+{
+	buf_addc(out, '\n');
+	say_colour(out, STDOUT_FILENO, SAY_BOLD, title);
+	buf_addc(out, '\n');
+}
+
+static void show_item(struct buf *out, const struct view_item *i)
+{
+	bool denied = i->group == GROUP_DENIED;
+
+	buf_addf(out, "  %6" PRIu64 " x  ", i->count);
+	say_colour(out, STDOUT_FILENO, denied ? SAY_RED : SAY_PLAIN, i->text);
+	if (i->bytes_out > 0 || i->bytes_in > 0) {
+		buf_adds(out, ", ");
+		render_bytes(out, i->bytes_out);
+		buf_adds(out, " out, ");
+		render_bytes(out, i->bytes_in);
+		buf_adds(out, " in");
+	}
+	if (i->reason != NULL && i->reason[0] != '\0') {
+		buf_addf(out, "  [%s]", i->reason);
+	}
+	if (denied && i->let_through) {
+		say_colour(out, STDOUT_FILENO, SAY_YELLOW, "  NOT PREVENTED");
+	}
+	buf_addc(out, '\n');
+}
+
+static void show_group(struct buf *out, const struct view *v, enum render_group group, size_t most)
+{
+	size_t n = view_count(v, group);
+	size_t shown = 0;
+
+	if (n == 0) {
+		return;
+	}
+	show_title(out, TITLES[group]);
+	for (size_t i = 0; i < v->n_items && shown < most; i++) {
+		if (v->items[i].group == group) {
+			show_item(out, &v->items[i]);
+			shown++;
+		}
+	}
+	if (shown < n) {
+		buf_addf(out, "            and %zu more; -v shows all\n", n - shown);
+	}
+}
+
+static void show_classes(struct buf *out, const struct view *v)
+{
+	if (v->n_classes > 0) {
+		show_title(out, "what it amounts to");
+	}
+	for (size_t i = 0; i < v->n_classes; i++) {
+		const struct view_class *c = &v->classes[i];
+		buf_adds(out, "  ");
+		say_colour(out, STDOUT_FILENO, SAY_RED, c->severity);
+		buf_addf(out, " %s (%s), %" PRId64 " event%s, %s\n", c->name, c->tactic, c->count,
+		         c->count == 1 ? "" : "s", c->prevented ? "prevented" : "NOT PREVENTED");
+	}
+}
+
+static void show_head(struct buf *out, const struct view *v)
+{
+	const struct run_facts *f = &v->facts;
+
+	if (!v->has_facts) {
+		return;
+	}
+	buf_adds(out, "run      ");
+	say_escape(out, f->id, false);
+	buf_adds(out, "\nskill    ");
+	say_escape(out, f->skill, false);
+	buf_addc(out, ' ');
+	say_escape(out, f->version, false);
+	buf_adds(out, "\nstarted  ");
+	say_escape(out, f->started, false);
+	buf_adds(out, "\nend      ");
+	if (f->state == RUN_ENDED) {
+		say_escape(out, f->end, false);
+		buf_addf(out, ", exit status %" PRId64 ", after ", f->exit_code);
+		render_duration(out, f->duration_us);
+	} else {
+		say_colour(out, STDOUT_FILENO, SAY_YELLOW,
+		           f->state == RUN_LIVE ? "none yet: the run lives"
+		                                : "none: the record is incomplete");
+	}
+	buf_addf(out, "\nevents   %" PRId64 ", violations %" PRId64 "\n", f->events, f->violations);
+}
+
+static void show_doubts(struct buf *out, const struct view *v)
+{
+	if (v->lost_layers != NULL && v->lost_layers[0] != '\0') {
+		buf_adds(out, "layers   ");
+		say_colour(out, STDOUT_FILENO, SAY_RED, "WITHOUT ");
+		buf_addf(out, "%s\n", v->lost_layers);
+	}
+	if (v->dropped > 0) {
+		buf_addf(out, "dropped  %" PRId64 " events were too many to be recorded\n",
+		         v->dropped);
+	}
+	if (v->uncounted > 0) {
+		buf_addf(out, "         %" PRIu64 " events are in the record and not shown here\n",
+		         v->uncounted);
+	}
+}
+
+/* The lines themselves; 0, or the exit status. */
+static int show_lines(const struct record_request *q)
+{
+	AUTO(reader_done) struct reader in;
+	AUTO(line_done) struct line l = { 0 };
+	const char *line = NULL;
+	const char *why = NULL;
+	size_t len = 0;
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	reader_init(&in, q->file.fd, 0);
+	for (uint64_t at = 0; reader_next(&in, &line, &len) == READER_LINE; at++) {
+		if (reader_is_header(line, len)) {
+			continue;
+		}
+		if (line_parse(&l, line, len, &why) != 0) {
+			say_errorf("line %" PRIu64 " is no record (%s); see 'audit verify'", at + 1,
+			           why);
+			return EXIT_FINDINGS;
+		}
+		buf_reset(&out);
+		render_raw(&out, line, len, STDOUT_FILENO);
+		int status = say_out(STDOUT_FILENO, &out);
+		if (status != EXIT_FINE) {
+			return status;
+		}
+	}
+	return EXIT_FINE;
+}
+
+static int show_view(const struct request *r, const struct record_request *q)
+{
+	AUTO(view_done) struct view v = { 0 };
+	struct ssb_error err = { 0 };
+	size_t most = request_has(r, FLAG_VERBOSE) ? SIZE_MAX : SHOWN_ITEMS;
+	auto_buf out;
+
+	buf_init(&out, 8 * SAY_MAX);
+	if (view_read(&v, q->file.fd, q->file.id, &err) != 0) {
+		return record_fail(&err);
+	}
+	show_head(&out, &v);
+	show_doubts(&out, &v);
+	show_classes(&out, &v);
+	for (int g = 0; g < GROUP_COUNT; g++) {
+		show_group(&out, &v, (enum render_group)g, most);
+	}
+	int status = say_out(STDOUT_FILENO, &out);
+	if (v.broken != NULL) {
+		say_errorf("line %" PRIu64 " is no record (%s), and nothing after it was read; see "
+		           "'audit verify'",
+		           v.lines + 1, v.broken);
+		return EXIT_FINDINGS;
+	}
+	return status;
+}
+
+int cmd_show(struct request *r)
+{
+	AUTO(record_request_done) struct record_request q = RECORD_REQUEST_NONE;
+	int status = record_request(r, NULL, &q);
+
+	if (status != EXIT_FINE) {
+		return status;
+	}
+	return request_has(r, FLAG_JSON) ? show_lines(&q) : show_view(r, &q);
+}

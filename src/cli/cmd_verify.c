@@ -1,0 +1,87 @@
+/* cmd_verify.c - is a record whole and unchanged. Ends with 0, 1 or 3. */
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+#include "base/json.h"
+#include "base/own.h"
+#include "cli/record.h"
+#include "cli/say.h"
+
+static const int STATUS[] = {
+	[VERIFY_COMPLETE] = EXIT_FINE,
+	[VERIFY_INCOMPLETE] = EXIT_INCOMPLETE,
+	[VERIFY_BAD] = EXIT_FINDINGS,
+};
+
+static void verify_json(struct buf *out, const struct verify_result *v, const char *key, bool live)
+{
+	struct json j;
+
+	json_init(&j, out, true);
+	json_open(&j, '{');
+	json_kstr(&j, "state", verify_state_name(v->state));
+	json_kstr(&j, "run_id", v->run_id);
+	json_kuint(&j, "records", v->records);
+	json_kuint(&j, "bytes", v->bytes);
+	if (v->state != VERIFY_COMPLETE) {
+		json_kuint(&j, "at", v->bad_at);
+		json_kstr(&j, "why", v->why);
+	}
+	json_kbool(&j, "live", live);
+	json_kbool(&j, "bundle", v->bundle);
+	json_kstr(&j, "key", v->signed_end ? key : NULL);
+	json_close(&j, '}');
+	buf_addc(out, '\n');
+}
+
+static void verify_text(struct buf *out, const struct verify_result *v, const char *key, bool live)
+{
+	switch (v->state) {
+	case VERIFY_COMPLETE:
+		say_colour(out, STDOUT_FILENO, SAY_GREEN, "complete");
+		buf_addf(out, ": %" PRIu64 " records, signed with the key %s\n", v->records, key);
+		return;
+	case VERIFY_INCOMPLETE:
+		say_colour(out, STDOUT_FILENO, SAY_YELLOW, "incomplete");
+		buf_addf(out, ": %" PRIu64 " good records, then %s%s\n", v->records, v->why,
+		         live ? " (the run is still going on)" : "");
+		return;
+	default:
+		say_colour(out, STDOUT_FILENO, SAY_RED, "bad");
+		buf_addf(out, " at record %" PRIu64 ": ", v->bad_at);
+		say_escape(out, v->why, false);
+		if (v->signed_end) {
+			buf_addf(out, " (the key is %s)", key);
+		}
+		buf_addc(out, '\n');
+	}
+}
+
+int cmd_verify(struct request *r)
+{
+	AUTO(record_request_done) struct record_request q = RECORD_REQUEST_NONE;
+	struct verify_result v = { 0 };
+	char key[2 * VERIFY_KEY_BYTES + 1];
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	int status = record_request(r, NULL, &q);
+	if (status == EXIT_FINE) {
+		status = record_verify(r, &q, &v);
+	}
+	if (status != EXIT_FINE) {
+		return status;
+	}
+	bool live = v.state == VERIFY_INCOMPLETE && run_file_live(q.file.fd);
+	hex_encode(v.key, sizeof(v.key), key);
+	if (request_has(r, FLAG_JSON)) {
+		verify_json(&out, &v, key, live);
+	} else if (!request_has(r, FLAG_QUIET)) {
+		say_escape(&out, record_name(&q), false);
+		buf_adds(&out, ": ");
+		verify_text(&out, &v, key, live);
+	}
+	status = say_out(STDOUT_FILENO, &out);
+	return status != EXIT_FINE ? status : STATUS[v.state];
+}

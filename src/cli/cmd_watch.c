@@ -1,0 +1,359 @@
+/* cmd_watch.c - follow runs that were started elsewhere.
+ *
+ * New bytes are looked for ten times a second; new runs are told by inotify.
+ * A run is over with its signature, or when nobody holds its record any more.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "cli/record.h"
+#include "cli/render.h"
+#include "cli/say.h"
+#include "os/file.h"
+
+#define TICK_MS    100
+#define IDLE_TICKS 10 /* without a supervisor and without a byte: it is gone */
+#define MAX_LATE   16 /* runs whose directory is there and whose record is not yet */
+
+struct followed {
+	int fd;
+	struct reader in;
+	char id[RUN_ID_SIZE];
+	unsigned idle;
+	bool ended; /* its signature was seen */
+};
+
+struct watch {
+	struct runs runs;
+	struct followed v[MAX_FOLLOWED];
+	size_t n;
+	struct {
+		struct run_entry run;
+		unsigned ticks; /* left to wait for it; 0: free */
+	} late[MAX_LATE];
+	bool many;
+	bool as_json;
+	struct line line;
+	struct buf out;
+};
+
+static void watch_free(struct watch **w)
+{
+	if (*w == NULL) {
+		return;
+	}
+	for (size_t i = 0; i < (*w)->n; i++) {
+		reader_done(&(*w)->v[i].in);
+		own_close(&(*w)->v[i].fd);
+	}
+	runs_done(&(*w)->runs);
+	line_done(&(*w)->line);
+	buf_done(&(*w)->out);
+	free(*w);
+}
+
+static struct watch *watch_new(const struct request *r, bool many)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+
+	if (w != NULL) {
+		w->runs = (struct runs)RUNS_NONE;
+		w->many = many;
+		w->as_json = request_has(r, FLAG_JSON);
+		buf_init(&w->out, SAY_MAX);
+	}
+	return w;
+}
+
+/* Takes fd. */
+static void watch_add(struct watch *w, int fd, const char *id, uint64_t from)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		if (id[0] != '\0' && strcmp(w->v[i].id, id) == 0) {
+			own_close(&fd);
+			return;
+		}
+	}
+	if (w->n == MAX_FOLLOWED) {
+		say_warningf("run %s is one too many to be watched", id);
+		own_close(&fd);
+		return;
+	}
+	struct followed *f = &w->v[w->n++];
+	*f = (struct followed){ .fd = fd };
+	snprintf(f->id, sizeof(f->id), "%s", id);
+	reader_init(&f->in, fd, from);
+}
+
+static void watch_remove(struct watch *w, size_t i)
+{
+	reader_done(&w->v[i].in);
+	own_close(&w->v[i].fd);
+	w->v[i] = w->v[--w->n];
+}
+
+static void line_json(struct watch *w, const struct followed *f, const char *text, size_t len)
+{
+	struct json j;
+
+	if (!w->many) {
+		render_raw(&w->out, text, len, STDOUT_FILENO);
+		return;
+	}
+	json_init(&j, &w->out, false);
+	json_open(&j, '{');
+	json_kstr(&j, "run_id", f->id);
+	json_key(&j, "record");
+	json_raw(&j, "", 0);
+	render_raw(&w->out, text, len - 1, STDOUT_FILENO);
+	json_close(&j, '}');
+	buf_addc(&w->out, '\n');
+}
+
+/* All that is new of one run. 0, or the exit status that ends the watch. */
+static int watch_read(struct watch *w, struct followed *f)
+{
+	char who[9];
+	const char *text = NULL;
+	const char *why = NULL;
+	size_t len = 0;
+	enum reader_line got;
+
+	snprintf(who, sizeof(who), "%.8s", f->id);
+	struct render_style style = { STDOUT_FILENO, true, w->many ? who : "" };
+	while (!f->ended && (got = reader_next(&f->in, &text, &len)) == READER_LINE) {
+		if (line_parse(&w->line, text, len, &why) != 0) {
+			say_errorf("the record of run %s is damaged (%s)", f->id, why);
+			return EXIT_FINDINGS;
+		}
+		f->idle = 0;
+		f->ended = strcmp(w->line.kind, "signature") == 0;
+		buf_reset(&w->out);
+		if (w->as_json) {
+			line_json(w, f, text, len);
+		} else {
+			render_line(&w->out, &w->line, &style);
+		}
+		int status = say_out(STDOUT_FILENO, &w->out);
+		if (status != EXIT_FINE) {
+			return status;
+		}
+		got = READER_END;
+	}
+	if (!f->ended && (got == READER_FAIL || got == READER_LONG)) {
+		say_errorf("the record of run %s cannot be read on", f->id);
+		return EXIT_FINDINGS;
+	}
+	return EXIT_FINE;
+}
+
+/* One look at every run; those that are over are left. */
+static int watch_tick(struct watch *w)
+{
+	int result = EXIT_FINE;
+
+	for (size_t i = 0; i < w->n;) {
+		struct followed *f = &w->v[i];
+		int status = watch_read(w, f);
+		bool gone = !f->ended && status == EXIT_FINE && !run_file_live(f->fd) &&
+		            ++f->idle >= IDLE_TICKS;
+		if (gone) {
+			say_warningf("run %s has no end: its supervisor is gone", f->id);
+			status = EXIT_INCOMPLETE;
+		}
+		if (status == EXIT_SANDBOX) {
+			return status; /* nobody reads us any more */
+		}
+		result = status != EXIT_FINE ? status : result;
+		if (f->ended || status != EXIT_FINE) {
+			watch_remove(w, i);
+		} else {
+			i++;
+		}
+	}
+	return result;
+}
+
+static void watch_arrival(struct watch *w, const struct run_entry *run)
+{
+	int fd = runs_record(&w->runs, run);
+
+	if (fd >= 0) {
+		watch_add(w, fd, run->id, 0);
+		return;
+	}
+	for (size_t i = 0; i < MAX_LATE; i++) {
+		if (w->late[i].ticks == 0) {
+			w->late[i].run = *run;
+			w->late[i].ticks = IDLE_TICKS;
+			return;
+		}
+	}
+}
+
+static void watch_late(struct watch *w)
+{
+	for (size_t i = 0; i < MAX_LATE; i++) {
+		if (w->late[i].ticks == 0) {
+			continue;
+		}
+		w->late[i].ticks--;
+		int fd = runs_record(&w->runs, &w->late[i].run);
+		if (fd >= 0) {
+			w->late[i].ticks = 0;
+			watch_add(w, fd, w->late[i].run.id, 0);
+		}
+	}
+}
+
+/* New names in the directory of the runs. */
+static void watch_arrivals(struct watch *w, int notify)
+{
+	char bytes[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t n = read(notify, bytes, sizeof(bytes));
+
+	for (ssize_t at = 0; at + (ssize_t)sizeof(struct inotify_event) <= n;) {
+		const struct inotify_event *e = (const struct inotify_event *)(bytes + at);
+		struct run_entry run;
+		at += (ssize_t)(sizeof(*e) + e->len);
+		if (e->len > 0 && run_entry_from_name(&run, e->name)) {
+			watch_arrival(w, &run);
+		}
+	}
+}
+
+/* Until interrupted. Of runs that live already what comes from now on. */
+static int watch_all(struct watch *w)
+{
+	auto_fd notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", w->runs.fd);
+	if (notify < 0 || inotify_add_watch(notify, path, IN_CREATE | IN_MOVED_TO) < 0) {
+		say_errorf("cannot watch for new runs: %s", strerrordesc_np(errno));
+		return EXIT_SANDBOX;
+	}
+	for (size_t i = 0; i < w->runs.n; i++) {
+		int fd = runs_record(&w->runs, &w->runs.v[i]);
+		struct stat st;
+		if (fd >= 0 && run_file_live(fd) && fstat(fd, &st) == 0) {
+			watch_add(w, fd, w->runs.v[i].id, (uint64_t)st.st_size);
+		} else {
+			own_close(&fd);
+		}
+	}
+	for (;;) {
+		struct pollfd p = { .fd = notify, .events = POLLIN };
+		if (poll(&p, 1, TICK_MS) > 0) {
+			watch_arrivals(w, notify);
+		}
+		watch_late(w);
+		if (watch_tick(w) == EXIT_SANDBOX) {
+			return EXIT_SANDBOX;
+		}
+	}
+}
+
+/* Where nothing ever ran, the directory that will hold the first run. */
+static int watch_wait(struct watch *w, const char *state_dir)
+{
+	char path[PATH_MAX];
+
+	if (w->runs.fd < 0 &&
+	    snprintf(path, sizeof(path), "%s/runs", state_dir) < (int)sizeof(path)) {
+		w->runs.fd = file_mkdirs(path);
+	}
+	if (w->runs.fd < 0) {
+		say_errorf("cannot make the directory of the runs: %s", strerrordesc_np(errno));
+		return -1;
+	}
+	return 0;
+}
+
+static int watch_one(struct watch *w)
+{
+	int status = EXIT_FINE;
+
+	while (status == EXIT_FINE) {
+		status = watch_tick(w);
+		if (w->n == 0) {
+			return status;
+		}
+		(void)poll(NULL, 0, TICK_MS);
+	}
+	return status;
+}
+
+/* The one run that lives; its fd, or -1 with a message. */
+static int only_live(const struct runs *runs, char id[RUN_ID_SIZE])
+{
+	auto_fd found = -1;
+
+	for (size_t i = 0; i < runs->n; i++) {
+		auto_fd fd = runs_record(runs, &runs->v[i]);
+		if (fd < 0 || !run_file_live(fd)) {
+			continue;
+		}
+		if (found >= 0) {
+			say_errorf("more than one run lives: name one (see 'skillsandbox ps'), or "
+			           "--all");
+			return -1;
+		}
+		found = steal_fd(&fd);
+		memcpy(id, runs->v[i].id, RUN_ID_SIZE);
+	}
+	if (found < 0) {
+		say_errorf("no run lives; name one that has ended, or wait for new ones with "
+		           "--all");
+	}
+	return steal_fd(&found);
+}
+
+static int watch_named(const struct request *r, struct watch *w)
+{
+	AUTO(record_request_done) struct record_request q = RECORD_REQUEST_NONE;
+	int status = record_request(r, NULL, &q);
+
+	if (status != EXIT_FINE) {
+		return status;
+	}
+	watch_add(w, steal_fd(&q.file.fd), q.file.id, 0);
+	return watch_one(w);
+}
+
+int cmd_watch(struct request *r)
+{
+	bool all = request_has(r, FLAG_ALL);
+	AUTO(watch_free) struct watch *w = watch_new(r, all);
+	AUTO(owner_done) struct owner owner = { 0 };
+	struct ssb_error err = { 0 };
+	char id[RUN_ID_SIZE];
+
+	if (w == NULL || (all && r->operands.n > 0)) {
+		say_errorf(w == NULL ? "out of memory" : "watch takes a RUN or --all, not both");
+		return w == NULL ? EXIT_SANDBOX : EXIT_USAGE;
+	}
+	if (r->operands.n > 0) {
+		return watch_named(r, w);
+	}
+	if (owner_load(&owner, &err) != 0 || runs_open(&w->runs, owner.state_dir, &err) != 0) {
+		return record_fail(&err);
+	}
+	if (all) {
+		return watch_wait(w, owner.state_dir) != 0 ? EXIT_SANDBOX : watch_all(w);
+	}
+	int fd = only_live(&w->runs, id);
+	if (fd < 0) {
+		return EXIT_SANDBOX;
+	}
+	watch_add(w, fd, id, 0);
+	return watch_one(w);
+}

@@ -1,0 +1,175 @@
+/* cmd_why.c - each thing that a run was denied: what was tried, how often, by
+ * which rule, and the exact change that would allow it. The short form of it
+ * follows a run. */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/own.h"
+#include "cli/record.h"
+#include "cli/remedy.h"
+#include "cli/view.h"
+
+#define SUMMARY_ITEMS 5
+
+static const char *or_empty(const char *s)
+{
+	return s != NULL ? s : "";
+}
+
+static void why_row(struct buf *out, const char *name, const char *text)
+{
+	if (text != NULL && text[0] != '\0') {
+		buf_addf(out, "   %-8s %s\n", name, text);
+	}
+}
+
+static void why_item(struct buf *out, size_t number, const struct view_item *i)
+{
+	const char *reason = remedy_reason(or_empty(i->reason));
+	char times[48];
+
+	buf_addf(out, "%zu. ", number);
+	say_colour(out, STDOUT_FILENO, SAY_BOLD, i->text);
+	buf_addc(out, '\n');
+	snprintf(times, sizeof(times), "%" PRIu64 " time%s", i->count, i->count == 1 ? "" : "s");
+	why_row(out, "tried", times);
+	why_row(out, "by", i->program);
+	buf_adds(out, "   denied   ");
+	buf_adds(out, reason != NULL ? reason : "outside of the plan");
+	if (or_empty(i->reason)[0] != '\0') {
+		buf_addf(out, " (%s)", i->reason);
+	}
+	if (or_empty(i->error)[0] != '\0') {
+		buf_addf(out, "; the program got %s", i->error);
+	}
+	buf_addc(out, '\n');
+	why_row(out, "rule", i->rule);
+	if (i->let_through) {
+		why_row(out, "but", "it was NOT prevented");
+	}
+	why_row(out, "to allow",
+	        or_empty(i->remedy)[0] != '\0' ? i->remedy : "nothing that the owner could say");
+}
+
+static void why_json(struct buf *out, const struct view *v)
+{
+	struct json j;
+
+	json_init(&j, out, true);
+	json_open(&j, '[');
+	for (size_t n = 0; n < v->n_items; n++) {
+		const struct view_item *i = &v->items[n];
+		if (i->group != GROUP_DENIED) {
+			continue;
+		}
+		json_open(&j, '{');
+		json_kstr(&j, "what", i->text);
+		json_kuint(&j, "count", i->count);
+		json_kstr(&j, "program", i->program);
+		json_kstr(&j, "reason", i->reason);
+		json_kstr(&j, "rule", i->rule);
+		json_kstr(&j, "error", i->error);
+		json_kstr(&j, "remedy", i->remedy);
+		json_kstr(&j, "first", i->first);
+		json_kbool(&j, "prevented", !i->let_through);
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
+	buf_addc(out, '\n');
+}
+
+static void why_text(struct buf *out, const struct view *v)
+{
+	size_t number = 0;
+
+	for (size_t n = 0; n < v->n_items; n++) {
+		if (v->items[n].group == GROUP_DENIED) {
+			buf_adds(out, number > 0 ? "\n" : "");
+			why_item(out, ++number, &v->items[n]);
+		}
+	}
+	if (number == 0) {
+		buf_adds(out, "nothing was denied\n");
+	}
+}
+
+int cmd_why(struct request *r)
+{
+	AUTO(record_request_done) struct record_request q = RECORD_REQUEST_NONE;
+	AUTO(view_done) struct view v = { 0 };
+	struct ssb_error err = { 0 };
+	auto_buf out;
+
+	buf_init(&out, 8 * SAY_MAX);
+	int status = record_request(r, NULL, &q);
+	if (status != EXIT_FINE) {
+		return status;
+	}
+	if (view_read(&v, q.file.fd, q.file.id, &err) != 0) {
+		return record_fail(&err);
+	}
+	(request_has(r, FLAG_JSON) ? why_json : why_text)(&out, &v);
+	status = say_out(STDOUT_FILENO, &out);
+	if (v.broken != NULL) {
+		say_errorf("the record is damaged (%s); see 'audit verify'", v.broken);
+		return EXIT_FINDINGS;
+	}
+	return status;
+}
+
+static void summary_items(struct buf *out, const struct view *v)
+{
+	size_t different = view_count(v, GROUP_DENIED);
+	size_t shown = 0;
+
+	for (size_t n = 0; n < v->n_items && shown < SUMMARY_ITEMS; n++) {
+		const struct view_item *i = &v->items[n];
+		if (i->group != GROUP_DENIED) {
+			continue;
+		}
+		buf_addf(out, "  %" PRIu64 " x ", i->count);
+		say_colour(out, STDERR_FILENO, SAY_RED, i->text);
+		if (or_empty(i->reason)[0] != '\0') {
+			buf_addf(out, " [%s]", i->reason);
+		}
+		buf_addf(out, "%s\n", i->let_through ? " NOT PREVENTED" : "");
+		if (or_empty(i->remedy)[0] != '\0') {
+			buf_addf(out, "      to allow: %s\n", i->remedy);
+		}
+		shown++;
+	}
+	if (shown < different) {
+		buf_addf(out, "  and %zu more\n", different - shown);
+	}
+}
+
+bool record_summary(const char *trace_path, const char *run_id)
+{
+	AUTO(run_file_done) struct run_file file = RUN_FILE_NONE;
+	AUTO(view_done) struct view v = { 0 };
+	struct ssb_error err = { 0 };
+	char path[PATH_MAX];
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	/* trace.json is named to people; the record lies beside it. */
+	if (snprintf(path, sizeof(path), "%s%s", trace_path,
+	             strcmp(trace_path + strlen(trace_path) - strnlen(trace_path, 5), ".json") == 0
+	                     ? "l"
+	                     : ".jsonl") >= (int)sizeof(path)) {
+		return false;
+	}
+	if (run_file_open_path(&file, path, &err) != 0 ||
+	    view_read(&v, file.fd, run_id, &err) != 0 || view_count(&v, GROUP_DENIED) == 0) {
+		return false;
+	}
+	buf_adds(&out, "skillsandbox: ");
+	say_colour(&out, STDERR_FILENO, SAY_YELLOW, "attempts outside the plan");
+	buf_adds(&out, ":\n");
+	summary_items(&out, &v);
+	buf_addf(&out, "  explained by: skillsandbox why %.8s\n", run_id);
+	(void)say_out(STDERR_FILENO, &out);
+	return true;
+}

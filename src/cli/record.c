@@ -1,0 +1,218 @@
+#include "cli/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "audit/key.h"
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/own.h"
+#include "cli/say.h"
+#include "os/file.h"
+
+int record_fail(const struct ssb_error *err)
+{
+	say_error(err);
+	return err->code == SSB_E_USAGE ? EXIT_USAGE : EXIT_SANDBOX;
+}
+
+int record_request(const struct request *r, const char *fallback, struct record_request *ret)
+{
+	AUTO(record_request_done) struct record_request q = RECORD_REQUEST_NONE;
+	struct ssb_error err = { 0 };
+	const char *word = r->operands.n > 0 ? r->operands.v[0] : fallback;
+
+	if (word == NULL || r->operands.n > 1) {
+		say_errorf("%s needs one %s: an id from 'skillsandbox audit list', 'last', or a "
+		           "file",
+		           r->command->name, r->command->operands);
+		return EXIT_USAGE;
+	}
+	if (owner_load(&q.owner, &err) != 0 ||
+	    run_file_open(&q.file, q.owner.state_dir, word, &err) != 0) {
+		return record_fail(&err);
+	}
+	*ret = q;
+	q = (struct record_request)RECORD_REQUEST_NONE;
+	return EXIT_FINE;
+}
+
+void record_request_done(struct record_request *q)
+{
+	owner_done(&q->owner);
+	run_file_done(&q->file);
+}
+
+const char *record_name(const struct record_request *q)
+{
+	return q->file.id[0] != '\0' ? q->file.id : q->file.path;
+}
+
+/* A file with the key in hexadecimal and a newline. */
+static int key_from_file(const char *path, uint8_t ret[VERIFY_KEY_BYTES], struct ssb_error *err)
+{
+	auto_buf text;
+	auto_fd fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	buf_init(&text, 4096);
+	if (fd < 0 || file_read_all(fd, &text) != 0) {
+		return ssb_fail(err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, errno, "",
+		                "cannot read the key '%s'", path);
+	}
+	size_t len = text.len;
+	while (len > 0 && (text.data[len - 1] == '\n' || text.data[len - 1] == '\r')) {
+		len--;
+	}
+	if (len == 0 || hex_decode(text.data, len, ret, VERIFY_KEY_BYTES) != 0) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "'%s' holds no public key (64 hexadecimal digits)", path);
+	}
+	return 0;
+}
+
+int record_key(const struct request *r, const struct owner *owner, uint8_t ret[VERIFY_KEY_BYTES],
+               bool *ret_known, struct ssb_error *err)
+{
+	struct ssb_error why = { 0 };
+	const char *word = request_value(r, FLAG_KEY);
+
+	*ret_known = true;
+	if (word != NULL) {
+		return hex_decode(word, strlen(word), ret, VERIFY_KEY_BYTES) == 0
+		               ? 0
+		               : key_from_file(word, ret, err);
+	}
+	if (trace_key_public(owner, ret, &why) != 0) {
+		*ret_known = false;
+		if (why.code != SSB_E_NOT_FOUND) {
+			*err = why;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int record_verify(const struct request *r, const struct record_request *q,
+                  struct verify_result *ret)
+{
+	struct ssb_error err = { 0 };
+	uint8_t key[VERIFY_KEY_BYTES];
+	bool known = false;
+
+	if (record_key(r, &q->owner, key, &known, &err) != 0) {
+		return record_fail(&err);
+	}
+	struct verify_ask ask = { .key = known ? key : NULL, .run_id = q->file.id };
+	return verify_record(q->file.fd, &ask, ret, &err) == 0 ? EXIT_FINE : record_fail(&err);
+}
+
+int when_seconds(const char *text, int64_t *ret, struct ssb_error *err)
+{
+	static const struct {
+		char unit;
+		int64_t seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 }, { 'w', 604800 } };
+	size_t digits = strspn(text, "0123456789");
+
+	for (size_t i = 0; digits > 0 && digits < 8 && i < ARRAY_LEN(units); i++) {
+		if (text[digits] == units[i].unit && text[digits + 1] == '\0') {
+			*ret = strtoll(text, NULL, 10) * units[i].seconds;
+			return 0;
+		}
+	}
+	return ssb_fail(err, SSB_E_USAGE, 0, "",
+	                "'%s' is no time span; write 90s, 15m, 2h, 7d or 4w", text);
+}
+
+static void when_format(int64_t micros, char ret[WHEN_SIZE])
+{
+	time_t t = (time_t)(micros / 1000000);
+	struct tm tm = { 0 };
+	char text[WHEN_SIZE];
+
+	(void)gmtime_r(&t, &tm);
+	(void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(ret, WHEN_SIZE, "%.20s.%06dZ", text, (int)(micros % 1000000));
+}
+
+/* "Z" or "+01:00", to seconds east of Greenwich. */
+static bool parse_zone(const char *p, int64_t *ret)
+{
+	int hours = 0;
+	int minutes = 0;
+	int used = 0;
+
+	if (strcmp(p, "Z") == 0 || strcmp(p, "z") == 0) {
+		*ret = 0;
+		return true;
+	}
+	if ((*p != '+' && *p != '-') || sscanf(p + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 ||
+	    p[used + 1] != '\0' || hours > 23 || minutes > 59) {
+		return false;
+	}
+	*ret = (int64_t)(hours * 3600 + minutes * 60) * (*p == '-' ? -1 : 1);
+	return true;
+}
+
+/* ".25" as microseconds; what is finer is left out. */
+static int64_t parse_fraction(const char **p)
+{
+	int64_t micros = 0;
+
+	if (**p != '.') {
+		return 0;
+	}
+	(*p)++;
+	for (int64_t unit = 100000; **p >= '0' && **p <= '9'; (*p)++) {
+		micros += (**p - '0') * unit;
+		unit /= 10;
+	}
+	return micros;
+}
+
+static bool parse_time(const char *text, int64_t *ret_micros)
+{
+	struct tm tm = { 0 };
+	int64_t zone = 0;
+	int64_t fraction = 0;
+	const char *p = strptime(text, "%Y-%m-%d", &tm);
+
+	if (p == NULL || tm.tm_year < 70 || tm.tm_year > 8099) {
+		return false;
+	}
+	if (*p != '\0') {
+		p = *p == 'T' || *p == 't' || *p == ' ' ? strptime(p + 1, "%H:%M:%S", &tm) : NULL;
+		if (p == NULL) {
+			return false;
+		}
+		fraction = parse_fraction(&p);
+		if (!parse_zone(p, &zone)) {
+			return false;
+		}
+	}
+	*ret_micros = ((int64_t)timegm(&tm) - zone) * 1000000 + fraction;
+	return *ret_micros >= 0;
+}
+
+int when_parse(const char *text, char ret[WHEN_SIZE], struct ssb_error *err)
+{
+	struct ssb_error none = { 0 };
+	int64_t v = 0;
+
+	if (when_seconds(text, &v, &none) == 0) {
+		int64_t now = (int64_t)time(NULL);
+		when_format((now > v ? now - v : 0) * 1000000, ret);
+		return 0;
+	}
+	if (!parse_time(text, &v)) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "'%s' is no time; write 2h or 7d (ago), 2026-11-15, or "
+		                "2026-11-15T13:20:00Z",
+		                text);
+	}
+	when_format(v, ret);
+	return 0;
+}

@@ -1,0 +1,47 @@
+/* record.h - what the commands that read records share. */
+#ifndef CLI_RECORD_H
+#define CLI_RECORD_H
+
+#include "audit/runs.h"
+#include "audit/verify.h"
+#include "cli/cli.h"
+#include "policy/owner.h"
+
+/* The owner and the record that the first operand names (`fallback` where
+ * there is none; NULL: it is needed). On failure the error is said, and the
+ * exit status is returned; 0 is success. */
+struct record_request {
+	struct owner owner;
+	struct run_file file;
+};
+
+#define RECORD_REQUEST_NONE                                                                        \
+	{                                                                                          \
+		.file = RUN_FILE_NONE                                                              \
+	}
+
+int record_request(const struct request *r, const char *fallback, struct record_request *ret);
+void record_request_done(struct record_request *q);
+/* The name by which to speak of it: the short id, or the path. */
+const char *record_name(const struct record_request *q);
+/* The error as said, and the exit status for it. */
+int record_fail(const struct ssb_error *err);
+
+/* --key, or else the owner's own. *ret_known is false where there is none. */
+int record_key(const struct request *r, const struct owner *owner, uint8_t ret[VERIFY_KEY_BYTES],
+               bool *ret_known, struct ssb_error *err);
+/* Verifies with that key; the exit status of a failure, or 0. */
+int record_verify(const struct request *r, const struct record_request *q,
+                  struct verify_result *ret);
+
+/* "2h", "7d" (before now), a date, or RFC 3339, as the records write it. */
+#define WHEN_SIZE 40
+int when_parse(const char *text, char ret[WHEN_SIZE], struct ssb_error *err);
+/* "30d" as seconds. */
+int when_seconds(const char *text, int64_t *ret, struct ssb_error *err);
+
+/* After a run with violations, on standard error: what was tried, how often,
+ * what would allow it. False: there is no record to tell from. */
+bool record_summary(const char *trace_path, const char *run_id);
+
+#endif

@@ -1,0 +1,16 @@
+/* remedy.h - why something was denied, and the exact change that allows it. */
+#ifndef CLI_REMEDY_H
+#define CLI_REMEDY_H
+
+#include "audit/reader.h"
+#include "base/buf.h"
+
+/* A stable code of the records, for people; NULL: not known here. */
+const char *remedy_reason(const char *code);
+
+/* The remedy that the record names, or else one made from what was tried;
+ * nothing where there is none. Escaped, and quoted for a shell: a skill chooses
+ * its paths, and people copy what they read. */
+void remedy_text(struct buf *out, const struct line *l);
+
+#endif

@@ -1,0 +1,411 @@
+#include "cli/render.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "base/utf8.h"
+
+#define MESSAGE_CHARS 117
+
+enum icon { ICON_NONE, ICON_GOOD, ICON_DENIED, ICON_WARN, ICON_STEP };
+
+static const struct {
+	const char *utf8;
+	const char *ascii;
+	enum say_colour colour;
+} ICONS[] = {
+	[ICON_NONE] = { "·", ".", SAY_PLAIN }, [ICON_GOOD] = { "✓", "+", SAY_GREEN },
+	[ICON_DENIED] = { "✗", "x", SAY_RED }, [ICON_WARN] = { "!", "!", SAY_YELLOW },
+	[ICON_STEP] = { "▸", ">", SAY_BOLD },
+};
+
+/* What each kind of line is for people. */
+static const struct kind {
+	const char *kind;
+	const char *category;
+	enum render_group group;
+	enum icon icon;
+} KINDS[] = {
+	{ "run", "RUN", GROUP_NONE, ICON_STEP },
+	{ "layers", "LAYERS", GROUP_NONE, ICON_STEP },
+	{ "files", "FILES", GROUP_NONE, ICON_STEP },
+	{ "end", "END", GROUP_NONE, ICON_STEP },
+	{ "skill_started", "START", GROUP_NONE, ICON_STEP },
+	{ "skill_completed", "DONE", GROUP_NONE, ICON_STEP },
+	{ "skill_failed", "FAILED", GROUP_NONE, ICON_WARN },
+	{ "exit_code", "EXIT", GROUP_NONE, ICON_STEP },
+	{ "dns_resolution", "DNS", GROUP_NETWORK, ICON_GOOD },
+	{ "network_policy_applied", "NET", GROUP_NONE, ICON_NONE },
+	{ "network_policy_removed", "NET", GROUP_NONE, ICON_NONE },
+	{ "network_egress_allowed", "NET", GROUP_NETWORK, ICON_GOOD },
+	{ "network_egress_blocked", "NET", GROUP_DENIED, ICON_DENIED },
+	{ "file_read", "READ", GROUP_READ, ICON_GOOD },
+	{ "file_write", "WRITE", GROUP_WRITTEN, ICON_GOOD },
+	{ "file_blocked", "FILE", GROUP_DENIED, ICON_DENIED },
+	{ "env_var_access", "ENV", GROUP_ENV, ICON_NONE },
+	{ "syscall_filtered", "SYSCALL", GROUP_NONE, ICON_NONE },
+	{ "syscall_blocked", "SYSCALL", GROUP_DENIED, ICON_DENIED },
+	{ "process_spawned", "EXEC", GROUP_PROGRAMS, ICON_GOOD },
+	{ "stdout", "STDOUT", GROUP_OUTPUT, ICON_NONE },
+	{ "stderr", "STDERR", GROUP_OUTPUT, ICON_NONE },
+	{ "policy_violation", "POLICY", GROUP_DENIED, ICON_DENIED },
+	{ "resource_limit_hit", "LIMIT", GROUP_LIMITS, ICON_WARN },
+};
+
+static const struct kind *kind_of(const struct line *l)
+{
+	static const struct kind unknown = { "", "EVENT", GROUP_NONE, ICON_NONE };
+
+	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
+		if (strcmp(KINDS[i].kind, l->kind) == 0) {
+			return &KINDS[i];
+		}
+	}
+	return &unknown;
+}
+
+static bool text_is(const struct line *l, const char *name, const char *value)
+{
+	const char *text = line_text(l, name);
+
+	return text != NULL && strcmp(text, value) == 0;
+}
+
+bool render_is_violation(const struct line *l)
+{
+	return json_is(json_member(&l->doc, l->top, "violation"), JSON_TRUE);
+}
+
+enum render_group render_group(const struct line *l)
+{
+	enum render_group group = kind_of(l)->group;
+
+	if (render_is_violation(l)) {
+		return GROUP_DENIED;
+	}
+	if (text_is(l, "status", "denied") || group == GROUP_DENIED) {
+		return GROUP_REFUSED;
+	}
+	if (text_is(l, "status", "absent") && group != GROUP_NONE) {
+		return GROUP_ABSENT;
+	}
+	return group;
+}
+
+void render_text(struct buf *out, const struct json_node *node, const char *otherwise)
+{
+	if (json_is(node, JSON_STRING) || json_is(node, JSON_NUMBER)) {
+		say_escape_bytes(out, node->str, node->len, false);
+	} else {
+		buf_adds(out, otherwise);
+	}
+}
+
+static void what_file(struct buf *out, const struct line *l, const char *op)
+{
+	static const struct {
+		const char *op;
+		const char *verb;
+	} verbs[] = {
+		{ "unlink", "delete" },
+		{ "link", "hard link" },
+		{ "symlink", "make the symlink" },
+		{ "mkdir", "make the directory" },
+		{ "mknod", "make the device or FIFO" },
+		{ "chmod", "change the mode of" },
+		{ "chown", "change the owner of" },
+		{ "exec", "execute" },
+		{ "connect", "connect to the socket" },
+		{ "send", "send to the socket" },
+		{ "bind", "bind the socket" },
+	};
+	const struct json_node *mode = line_get(l, "mode");
+
+	if (strcmp(op, "open") == 0 && json_is(mode, JSON_STRING)) {
+		bool only_read = strcmp(mode->str, "read") == 0;
+		buf_adds(out, only_read                     ? "read"
+		              : strstr(mode->str, "create") ? "create"
+		                                            : "write");
+	} else {
+		for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+			op = strcmp(op, verbs[i].op) == 0 ? verbs[i].verb : op;
+		}
+		say_escape(out, op, false);
+	}
+	buf_addc(out, ' ');
+	render_text(out, line_get(l, "path"), "?");
+	if (line_get(l, "path2") != NULL) {
+		buf_adds(out, " to ");
+		render_text(out, line_get(l, "path2"), "?");
+	}
+}
+
+static void what_network(struct buf *out, const struct line *l, const char *op)
+{
+	const struct json_node *to = line_get(l, "name");
+	bool question = text_is(l, "protocol", "dns");
+
+	to = to != NULL && to->len > 0 ? to : line_get(l, "address");
+	buf_adds(out, question                     ? "look up "
+	              : op != NULL && op[0] == 's' ? "send to "
+	                                           : "connect to ");
+	render_text(out, to, "?");
+	if (!question && json_integer(line_get(l, "port"), 0) > 0) {
+		buf_addf(out, " port %" PRId64, json_integer(line_get(l, "port"), 0));
+	}
+	if (!question && line_get(l, "protocol") != NULL) {
+		buf_adds(out, " (");
+		render_text(out, line_get(l, "protocol"), "");
+		buf_addc(out, ')');
+	}
+}
+
+static void what_words(struct buf *out, const struct line *l, const struct json_node *args)
+{
+	const char *between = "";
+
+	for (const struct json_node *a = json_first(&l->doc, args); a != NULL;
+	     a = json_next(&l->doc, a)) {
+		buf_adds(out, between);
+		render_text(out, a, "?");
+		between = " ";
+	}
+}
+
+void render_what(struct buf *out, const struct line *l)
+{
+	const char *op = line_text(l, "op");
+	const struct json_node *args = line_get(l, "args");
+	enum render_group group = kind_of(l)->group;
+
+	if (strcmp(l->kind, "syscall_blocked") == 0 && op != NULL) {
+		buf_adds(out, "call ");
+		say_escape(out, op, false);
+		if (json_is(args, JSON_ARRAY) && args->n > 0) {
+			buf_addc(out, '(');
+			what_words(out, l, args);
+			buf_addc(out, ')');
+		}
+	} else if (group == GROUP_PROGRAMS && json_is(args, JSON_ARRAY) && args->n > 0) {
+		what_words(out, l, args);
+	} else if (op != NULL && line_get(l, "path") != NULL) {
+		what_file(out, l, op);
+	} else if (line_get(l, "address") != NULL || line_get(l, "name") != NULL) {
+		what_network(out, l, op);
+	} else {
+		render_text(out, line_get(l, "message"), l->kind);
+	}
+}
+
+void render_bytes(struct buf *out, uint64_t bytes)
+{
+	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
+	double v = (double)bytes;
+	size_t u = 0;
+
+	while (v >= 1000 && u + 1 < ARRAY_LEN(units)) {
+		v /= 1000;
+		u++;
+	}
+	buf_addf(out, u == 0 ? "%.0f %s" : "%.1f %s", v, units[u]);
+}
+
+void render_duration(struct buf *out, int64_t micros)
+{
+	int64_t s = micros / 1000000;
+
+	if (s < 60) {
+		buf_addf(out, "%.3f s", (double)micros / 1e6);
+	} else if (s < 3600) {
+		buf_addf(out, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
+	} else {
+		buf_addf(out, "%" PRId64 "h%02" PRId64 "m", s / 3600, s / 60 % 60);
+	}
+}
+
+static void message_end(struct buf *out, const struct line *l)
+{
+	const struct json_node *counters = line_get(l, "counters");
+	int64_t violations = json_integer(json_member(&l->doc, counters, "violations"), 0);
+
+	render_text(out, line_get(l, "end"), "ended");
+	buf_addf(out, ", exit status %" PRId64 ", ", json_integer(line_get(l, "exit_code"), -1));
+	render_duration(out, json_integer(line_get(l, "duration_us"), 0));
+	if (violations > 0) {
+		buf_addf(out, ", %" PRId64 " violation%s", violations, violations == 1 ? "" : "s");
+	}
+}
+
+static void message_layers(struct buf *out, const struct line *l)
+{
+	const struct json_node *layers = line_get(l, "layers");
+	bool lost = false;
+
+	for (const struct json_node *n = json_first(&l->doc, layers); n != NULL;
+	     n = json_next(&l->doc, n)) {
+		const char *state = json_string(json_member(&l->doc, n, "state"), "on");
+		if (strcmp(state, "on") != 0) {
+			buf_adds(out, lost ? ", " : "WITHOUT ");
+			say_escape(out, n->key != NULL ? n->key : "?", false);
+			lost = true;
+		}
+	}
+	if (!lost) {
+		buf_adds(out, "all on");
+	}
+}
+
+static void message_of(struct buf *out, const struct line *l)
+{
+	int64_t count = json_integer(line_get(l, "count"), 0);
+	int64_t first = json_integer(line_get(l, "repeat_of"), -1);
+
+	if (strcmp(l->kind, "run") == 0) {
+		render_text(out, line_get(l, "skill_name"), "?");
+		const struct json_node *version = line_get(l, "skill_version");
+		buf_adds(out, json_is(version, JSON_STRING) && version->len > 0 ? " " : "");
+		render_text(out, version, "");
+	} else if (strcmp(l->kind, "end") == 0) {
+		message_end(out, l);
+	} else if (strcmp(l->kind, "layers") == 0) {
+		message_layers(out, l);
+	} else if (strcmp(l->kind, "files") == 0) {
+		buf_addf(out, "%" PRId64 " of the skill, ", count);
+		render_text(out, line_get(l, "files_digest"), "no digest");
+	} else if (first >= 0) {
+		buf_addf(out, "%" PRId64 " more like record %" PRId64, count, first);
+	} else {
+		render_what(out, l);
+	}
+}
+
+/* Whole characters only; an escape counts as what it shows. */
+static void cut_chars(struct buf *text, size_t max)
+{
+	size_t chars = 0;
+
+	for (size_t i = 0; i < text->len; chars++) {
+		uint32_t cp = 0;
+		size_t n = utf8_decode(text->data + i, text->len - i, &cp);
+		if (chars == max) {
+			text->len = i;
+			text->data[i] = '\0';
+			buf_adds(text, "...");
+			return;
+		}
+		i += n > 0 ? n : 1;
+	}
+}
+
+/* "2026-11-15T13:20:00.123456Z" in the local time; what is no time is dashes. */
+static void clock_text(char out[16], const char *time)
+{
+	struct tm tm = { 0 };
+	const char *rest = strptime(time, "%Y-%m-%dT%H:%M:%S", &tm);
+	char ms[4] = "000";
+
+	if (rest == NULL) {
+		snprintf(out, 16, "--:--:--.---");
+		return;
+	}
+	for (size_t i = 0; rest[0] == '.' && i < 3 && rest[i + 1] >= '0' && rest[i + 1] <= '9';
+	     i++) {
+		ms[i] = rest[i + 1];
+	}
+	time_t t = timegm(&tm);
+	struct tm local = { 0 };
+	(void)localtime_r(&t, &local);
+	snprintf(out, 16, "%02d:%02d:%02d.%s", local.tm_hour % 100, local.tm_min % 100,
+	         local.tm_sec % 100, ms);
+}
+
+static bool wants_utf8(void)
+{
+	static signed char known;
+
+	if (known == 0) {
+		const char *names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+		const char *value = NULL;
+		for (size_t i = 0; i < ARRAY_LEN(names) && (value == NULL || *value == '\0'); i++) {
+			value = getenv(names[i]);
+		}
+		known = value != NULL && (strcasestr(value, "utf-8") != NULL ||
+		                          strcasestr(value, "utf8") != NULL)
+		                ? 1
+		                : -1;
+	}
+	return known == 1;
+}
+
+/* Why it was denied, in capitals. */
+static void add_tag(struct buf *out, const struct line *l, int fd)
+{
+	char tag[48];
+	const char *reason = line_text(l, "reason");
+
+	if (reason == NULL || reason[0] == '\0') {
+		reason = render_is_violation(l) ? "violation" : "denied";
+	}
+	snprintf(tag, sizeof(tag), " [%.40s]", reason);
+	for (char *p = tag; *p != '\0'; p++) {
+		*p = *p >= 'a' && *p <= 'z' ? (char)(*p - 32) : *p >= ' ' && *p <= '~' ? *p : '?';
+	}
+	say_colour(out, fd, SAY_RED, tag);
+}
+
+void render_line(struct buf *out, const struct line *l, const struct render_style *style)
+{
+	char clock[16];
+	auto_buf message;
+	const struct kind *k = kind_of(l);
+	enum render_group group = render_group(l);
+
+	buf_init(&message, SAY_MAX);
+	if (strcmp(l->kind, "signature") == 0 || (group == GROUP_OUTPUT && !style->output)) {
+		return;
+	}
+	bool denied = group == GROUP_DENIED || group == GROUP_REFUSED;
+	enum icon icon = denied ? ICON_DENIED : group == GROUP_ABSENT ? ICON_NONE : k->icon;
+	clock_text(clock, l->time);
+	buf_addf(out, "[%s] ", clock);
+	say_colour(out, style->fd, ICONS[icon].colour,
+	           wants_utf8() ? ICONS[icon].utf8 : ICONS[icon].ascii);
+	buf_addf(out, " %s%s%-7s ", style->who, style->who[0] != '\0' ? " " : "", k->category);
+	message_of(&message, l);
+	cut_chars(&message, MESSAGE_CHARS);
+	say_colour(out, style->fd, denied ? SAY_RED : SAY_PLAIN,
+	           message.data != NULL ? message.data : "");
+	if (denied) {
+		add_tag(out, l, style->fd);
+	}
+	buf_addc(out, '\n');
+}
+
+void render_raw(struct buf *out, const char *line, size_t len, int fd)
+{
+	if (isatty(fd) != 1) {
+		buf_add(out, line, len);
+		return;
+	}
+	for (size_t i = 0; i < len;) {
+		uint32_t cp = 0;
+		size_t n = utf8_decode(line + i, len - i, &cp);
+		if (n == 0) {
+			buf_addf(out, "\\udc%02x", (unsigned)(unsigned char)line[i]);
+			n = 1;
+		} else if (cp != '\n' && say_deceptive(cp) && cp < 0x10000) {
+			buf_addf(out, "\\u%04" PRIx32, cp);
+		} else if (say_deceptive(cp) && cp != '\n') {
+			buf_addf(out, "\\u%04" PRIx32 "\\u%04" PRIx32,
+			         0xd800 + ((cp - 0x10000) >> 10),
+			         0xdc00 + ((cp - 0x10000) & 0x3ff));
+		} else {
+			buf_add(out, line + i, n);
+		}
+		i += n;
+	}
+}

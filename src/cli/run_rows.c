@@ -1,0 +1,101 @@
+#include "cli/run_rows.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/render.h"
+#include "cli/say.h"
+
+#define SHORT_ID 8
+
+static void row_json(struct json *j, const struct run_facts *f)
+{
+	json_open(j, '{');
+	json_kstr(j, "run_id", f->id);
+	json_kstr(j, "started", f->started);
+	json_kstr(j, "skill_name", f->skill);
+	json_kstr(j, "skill_version", f->version);
+	json_kstr(j, "state", run_state_name(f->state));
+	if (f->state == RUN_ENDED) {
+		json_kstr(j, "end", f->end);
+		json_kint(j, "exit_code", f->exit_code);
+		json_kint(j, "duration_us", f->duration_us);
+	}
+	json_kint(j, "events", f->events);
+	json_kint(j, "violations", f->violations);
+	json_kstr(j, "severity", f->severity > 0 ? severity_name(f->severity) : NULL);
+	json_close(j, '}');
+}
+
+static void row_state(struct buf *out, const struct run_facts *f)
+{
+	char text[40];
+
+	if (f->state != RUN_ENDED) {
+		snprintf(text, sizeof(text), "%-14s", run_state_name(f->state));
+		say_colour(out, STDOUT_FILENO, f->state == RUN_LIVE ? SAY_GREEN : SAY_YELLOW, text);
+		return;
+	}
+	/* The word comes from the record: only letters of it. */
+	char end[sizeof(f->end)];
+	snprintf(end, sizeof(end), "%.*s", (int)strspn(f->end, "abcdefghijklmnopqrstuvwxyz_"),
+	         f->end);
+	snprintf(text, sizeof(text), "%s %" PRId64, end, f->exit_code);
+	buf_addf(out, "%-14s", text);
+}
+
+static void row_text(struct buf *out, const struct run_facts *f)
+{
+	auto_buf cell;
+	char number[32];
+
+	buf_init(&cell, SAY_MAX);
+	say_escape(&cell, f->started, false);
+	buf_addf(out, "%.*s  %.19sZ  ", SHORT_ID, f->id, cell.data != NULL ? cell.data : "");
+	row_state(out, f);
+	buf_reset(&cell);
+	if (f->state == RUN_ENDED) {
+		render_duration(&cell, f->duration_us);
+	}
+	buf_addf(out, " %10s ", cell.data != NULL ? cell.data : "");
+	snprintf(number, sizeof(number), "%10" PRId64, f->violations);
+	say_colour(out, STDOUT_FILENO, f->violations > 0 ? SAY_RED : SAY_PLAIN, number);
+	buf_addf(out, "  %-12s ", f->severity > 0 ? severity_name(f->severity) : "-");
+	say_escape(out, f->skill, false);
+	if (f->version[0] != '\0') {
+		buf_addc(out, ' ');
+		say_escape(out, f->version, false);
+	}
+	buf_addc(out, '\n');
+}
+
+int run_rows_print(const struct run_facts *runs, size_t n, bool as_json)
+{
+	auto_buf out;
+	struct json j;
+
+	buf_init(&out, 8 * SAY_MAX);
+	if (as_json) {
+		json_init(&j, &out, true);
+		json_open(&j, '[');
+	} else if (n > 0) {
+		buf_adds(&out,
+		         "run       started               end              duration violations"
+		         "  severity     skill\n");
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (as_json) {
+			row_json(&j, &runs[i]);
+		} else {
+			row_text(&out, &runs[i]);
+		}
+	}
+	if (as_json) {
+		json_close(&j, ']');
+		buf_addc(&out, '\n');
+	}
+	return say_out(STDOUT_FILENO, &out);
+}

@@ -1,0 +1,13 @@
+/* run_rows.h - runs as a table, for `audit list` and `ps`. */
+#ifndef CLI_RUN_ROWS_H
+#define CLI_RUN_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "audit/run_facts.h"
+
+/* On standard output; the exit status. */
+int run_rows_print(const struct run_facts *runs, size_t n, bool as_json);
+
+#endif

@@ -1,0 +1,329 @@
+#include "cli/view.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "cli/remedy.h"
+
+#define TABLE_SIZE  ((size_t)4 * MAX_VIEW_ITEMS) /* a power of two */
+#define TEXT_BYTES  ((size_t)4096)
+#define MAX_CLASSES 64
+
+static uint64_t hash_text(enum render_group group, const char *a, const char *b)
+{
+	uint64_t h = 14695981039346656037ULL ^ (uint64_t)group;
+
+	for (; *a != '\0'; a++) {
+		h = (h ^ (unsigned char)*a) * 1099511628211ULL;
+	}
+	for (h *= 31; *b != '\0'; b++) {
+		h = (h ^ (unsigned char)*b) * 1099511628211ULL;
+	}
+	return h;
+}
+
+/* A member as an escaped text of its own; never NULL but out of memory. */
+static char *text_of(const struct line *l, const char *name)
+{
+	auto_buf out;
+
+	buf_init(&out, TEXT_BYTES);
+	render_text(&out, line_get(l, name), "");
+	return out.failed ? strdup("...") : buf_steal(&out);
+}
+
+static char *remedy_of(const struct line *l)
+{
+	auto_buf out;
+
+	buf_init(&out, 4 * TEXT_BYTES);
+	remedy_text(&out, l);
+	return out.failed ? strdup("") : buf_steal(&out);
+}
+
+static char *rule_of(const struct line *l)
+{
+	auto_buf out;
+	int64_t at = json_integer(line_get(l, "rule_line"), 0);
+
+	buf_init(&out, TEXT_BYTES);
+	render_text(&out, line_get(l, "rule"), "");
+	if (at > 0) {
+		buf_addf(&out, " (line %" PRId64 " of the manifest)", at);
+	}
+	return out.failed ? strdup("...") : buf_steal(&out);
+}
+
+/* What is counted together: reads by their directory, the rest as it is. */
+static void key_text(struct buf *out, const struct line *l, enum render_group group)
+{
+	const struct json_node *path = line_get(l, "path");
+
+	if ((group == GROUP_READ || group == GROUP_ABSENT) && json_is(path, JSON_STRING)) {
+		const char *slash = memrchr(path->str, '/', path->len);
+		size_t n = slash != NULL ? (size_t)(slash - path->str) : path->len;
+		say_escape_bytes(out, path->str, n > 0 ? n : path->len, false);
+	} else if (group == GROUP_OUTPUT) {
+		buf_addf(out, "%s: ", l->kind);
+		render_text(out, line_get(l, "message"), "");
+	} else {
+		render_what(out, l);
+	}
+}
+
+static struct view_item *find_slot(struct view *v, uint64_t hash, const char *text, size_t *ret_at)
+{
+	size_t at = (size_t)hash & (TABLE_SIZE - 1);
+
+	for (; v->table[at] != 0; at = (at + 1) & (TABLE_SIZE - 1)) {
+		struct view_item *i = &v->items[v->table[at] - 1];
+		if (i->hash == hash && strcmp(i->text, text) == 0) {
+			return i;
+		}
+	}
+	*ret_at = at;
+	return NULL;
+}
+
+static void fill_denied(struct view_item *i, const struct line *l)
+{
+	const char *status = line_text(l, "status");
+
+	i->program = text_of(l, "program");
+	i->reason = text_of(l, "reason");
+	i->rule = rule_of(l);
+	i->error = text_of(l, "error");
+	i->remedy = remedy_of(l);
+	i->first = text_of(l, "time");
+	i->let_through = status != NULL && strcmp(status, "denied") != 0;
+}
+
+/* NULL where there is no place for one more. */
+static struct view_item *item_for(struct view *v, const struct line *l, enum render_group group)
+{
+	auto_buf text;
+	size_t at = 0;
+	const char *reason = line_text(l, "reason");
+
+	buf_init(&text, TEXT_BYTES);
+	key_text(&text, l, group);
+	if (text.failed) {
+		buf_reset(&text);
+		buf_adds(&text, "(a text too long to be shown)");
+	}
+	buf_add(&text, "", 0);
+	if (text.data == NULL) {
+		return NULL;
+	}
+	uint64_t hash = hash_text(group, text.data, reason != NULL ? reason : "");
+	struct view_item *i = find_slot(v, hash, text.data, &at);
+	if (i != NULL || v->n_items >= MAX_VIEW_ITEMS) {
+		return i;
+	}
+	i = &v->items[v->n_items];
+	*i = (struct view_item){ .group = group, .hash = hash, .text = buf_steal(&text) };
+	if (i->text == NULL) {
+		return NULL;
+	}
+	if (group == GROUP_DENIED || group == GROUP_REFUSED) {
+		fill_denied(i, l);
+	}
+	v->table[at] = (uint32_t)++v->n_items;
+	return i;
+}
+
+/* Later repeats name the line by its number; numbers only grow. */
+static void remember_first(struct view *v, int64_t seq, const struct view_item *i)
+{
+	if (v->n_firsts == v->room_firsts) {
+		size_t room = v->room_firsts == 0 ? 256 : v->room_firsts * 2;
+		void *more = room <= MAX_VIEW_FIRSTS
+		                     ? realloc(v->firsts, room * sizeof(v->firsts[0]))
+		                     : NULL;
+		if (more == NULL) {
+			return;
+		}
+		v->firsts = more;
+		v->room_firsts = room;
+	}
+	v->firsts[v->n_firsts].seq = seq;
+	v->firsts[v->n_firsts++].item = (uint32_t)(i - v->items);
+}
+
+static struct view_item *first_of(struct view *v, int64_t seq)
+{
+	size_t low = 0;
+	size_t high = v->n_firsts;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		if (v->firsts[mid].seq == seq) {
+			return &v->items[v->firsts[mid].item];
+		}
+		if (v->firsts[mid].seq < seq) {
+			low = mid + 1;
+		} else {
+			high = mid;
+		}
+	}
+	return NULL;
+}
+
+static void take_event(struct view *v, const struct line *l)
+{
+	int64_t repeat_of = json_integer(line_get(l, "repeat_of"), -1);
+	int64_t count = repeat_of >= 0 ? json_integer(line_get(l, "count"), 0) : 1;
+	enum render_group group = render_group(l);
+	struct view_item *i = NULL;
+
+	if (repeat_of >= 0) {
+		i = first_of(v, repeat_of);
+	} else if (group != GROUP_NONE) {
+		i = item_for(v, l, group);
+	} else {
+		return;
+	}
+	if (i == NULL || count < 0) {
+		v->uncounted += count > 0 ? (uint64_t)count : 0;
+		return;
+	}
+	i->count += (uint64_t)count;
+	i->bytes_out += (uint64_t)json_integer(line_get(l, "bytes_out"), 0);
+	i->bytes_in += (uint64_t)json_integer(line_get(l, "bytes_in"), 0);
+	if (repeat_of < 0) {
+		remember_first(v, l->seq, i);
+	}
+}
+
+static char *member_text(const struct line *l, const struct json_node *of, const char *name)
+{
+	auto_buf out;
+
+	buf_init(&out, TEXT_BYTES);
+	render_text(&out, json_member(&l->doc, of, name), "");
+	return out.failed ? strdup("...") : buf_steal(&out);
+}
+
+static void take_classes(struct view *v, const struct line *l)
+{
+	const struct json_node *list =
+	        json_member(&l->doc, line_get(l, "summary"), "classifications");
+
+	if (!json_is(list, JSON_ARRAY) || v->classes != NULL) {
+		return;
+	}
+	v->classes = calloc(MAX_CLASSES, sizeof(v->classes[0]));
+	for (const struct json_node *c = json_first(&l->doc, list);
+	     c != NULL && v->classes != NULL && v->n_classes < MAX_CLASSES;
+	     c = json_next(&l->doc, c)) {
+		v->classes[v->n_classes++] = (struct view_class){
+			.name = member_text(l, c, "class"),
+			.severity = member_text(l, c, "severity"),
+			.tactic = member_text(l, c, "mitre_tactic"),
+			.count = json_integer(json_member(&l->doc, c, "count"), 0),
+			.prevented = !json_is(json_member(&l->doc, c, "prevented"), JSON_FALSE),
+		};
+	}
+}
+
+static void take_layers(struct view *v, const struct line *l)
+{
+	auto_buf out;
+
+	buf_init(&out, TEXT_BYTES);
+	for (const struct json_node *n = json_first(&l->doc, line_get(l, "layers")); n != NULL;
+	     n = json_next(&l->doc, n)) {
+		const char *state = json_string(json_member(&l->doc, n, "state"), "on");
+		if (strcmp(state, "on") != 0 && n->key != NULL) {
+			buf_adds(&out, out.len > 0 ? ", " : "");
+			say_escape(&out, n->key, false);
+		}
+	}
+	free(v->lost_layers);
+	v->lost_layers = buf_steal(&out);
+}
+
+static void take_line(struct view *v, const struct line *l)
+{
+	if (strcmp(l->kind, "layers") == 0) {
+		take_layers(v, l);
+	} else if (strcmp(l->kind, "end") == 0) {
+		take_classes(v, l);
+		v->dropped =
+		        json_integer(json_member(&l->doc, line_get(l, "counters"), "dropped"), 0);
+	} else {
+		take_event(v, l);
+	}
+	v->lines++;
+}
+
+int view_read(struct view *v, int fd, const char *id, struct ssb_error *err)
+{
+	AUTO(reader_done) struct reader in;
+	AUTO(line_done) struct line l = { 0 };
+	const char *text = NULL;
+	size_t len = 0;
+	enum reader_line got;
+
+	*v = (struct view){ .items = calloc(MAX_VIEW_ITEMS, sizeof(v->items[0])),
+		            .table = calloc(TABLE_SIZE, sizeof(v->table[0])) };
+	if (v->items == NULL || v->table == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
+	}
+	v->has_facts = run_facts_read(&v->facts, fd, id) == 0;
+	reader_init(&in, fd, 0);
+	while ((got = reader_next(&in, &text, &len)) == READER_LINE) {
+		if (v->lines == 0 && reader_is_header(text, len)) {
+			continue;
+		}
+		if (line_parse(&l, text, len, &v->broken) != 0) {
+			return 0;
+		}
+		take_line(v, &l);
+	}
+	if (got == READER_FAIL) {
+		return ssb_fail(err, SSB_E_SYS, errno, "", "cannot read the record");
+	}
+	v->broken = got == READER_LONG ? "a line is too long" : NULL;
+	return 0;
+}
+
+void view_done(struct view *v)
+{
+	for (size_t i = 0; i < v->n_items; i++) {
+		struct view_item *x = &v->items[i];
+		free(x->text);
+		free(x->program);
+		free(x->reason);
+		free(x->rule);
+		free(x->error);
+		free(x->remedy);
+		free(x->first);
+	}
+	for (size_t i = 0; i < v->n_classes; i++) {
+		free(v->classes[i].name);
+		free(v->classes[i].severity);
+		free(v->classes[i].tactic);
+	}
+	free(v->items);
+	free(v->table);
+	free(v->firsts);
+	free(v->classes);
+	free(v->lost_layers);
+	*v = (struct view){ 0 };
+}
+
+size_t view_count(const struct view *v, enum render_group group)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->n_items; i++) {
+		n += v->items[i].group == group;
+	}
+	return n;
+}

@@ -1,0 +1,64 @@
+/* view.h - a whole record, gathered for people: the same things counted
+ * together, what was denied first. Bounded whatever the record holds. */
+#ifndef CLI_VIEW_H
+#define CLI_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "audit/run_facts.h"
+#include "cli/render.h"
+
+/* Texts are escaped already; "" where nothing is known. */
+struct view_item {
+	enum render_group group;
+	uint64_t hash;
+	char *text;
+	uint64_t count;
+	uint64_t bytes_out;
+	uint64_t bytes_in;
+	/* of what was denied: */
+	char *program;
+	char *reason;
+	char *rule;
+	char *error;
+	char *remedy;
+	char *first; /* time */
+	bool let_through;
+};
+
+struct view_class {
+	char *name;
+	char *severity;
+	char *tactic;
+	int64_t count;
+	bool prevented;
+};
+
+struct view {
+	struct run_facts facts;
+	bool has_facts;
+	struct view_item *items;
+	size_t n_items;
+	uint32_t *table; /* hash to item + 1 */
+	struct {
+		int64_t seq;
+		uint32_t item;
+	} * firsts;
+	size_t n_firsts;
+	size_t room_firsts;
+	struct view_class *classes;
+	size_t n_classes;
+	uint64_t lines;
+	uint64_t uncounted; /* past the bounds */
+	int64_t dropped;    /* by the writer, as it says itself */
+	char *lost_layers;
+	const char *broken; /* why reading stopped; NULL: it did not */
+};
+
+/* Reads the record to its end, or to the first line that is none. */
+int view_read(struct view *v, int fd, const char *id, struct ssb_error *err);
+void view_done(struct view *v);
+size_t view_count(const struct view *v, enum render_group group); /* different things */
+
+#endif

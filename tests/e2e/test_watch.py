@@ -1,0 +1,185 @@
+"""Looking on: watch, ps. The runs are held by the test as a supervisor would."""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import record_maker as records
+from record_maker import Live, Record, State
+
+LINE = re.compile(r"^\[\d\d:\d\d:\d\d\.\d{3}\] \S (?:[0-9a-f]{8} )?[A-Z]+ +\S.*$")
+
+
+@pytest.fixture
+def watcher(ssb):
+    """Starts watchers; none of them outlives its test."""
+    started = []
+
+    def start(*words):
+        started.append(Watcher(ssb, *words))
+        return started[-1]
+    yield start
+    for w in started:
+        w.p.kill()
+        w.p.wait(10)
+        w.p.stdout.close()
+
+
+class Watcher:
+    def __init__(self, ssb, *words):
+        self.p = ssb.popen([ssb.binary, "watch", *words], stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT)
+        os.set_blocking(self.p.stdout.fileno(), False)
+        self.seen = b""
+
+    def until(self, text, seconds=10):
+        end = time.monotonic() + seconds
+        while text not in self.seen:
+            assert time.monotonic() < end, f"no {text!r} in {self.seen!r}"
+            self.seen += self.p.stdout.read() or b""
+            time.sleep(0.02)
+        return self.seen
+
+    def finish(self, seconds=10):
+        code = self.p.wait(seconds)
+        os.set_blocking(self.p.stdout.fileno(), True)
+        self.seen += self.p.stdout.read() or b""
+        return code
+
+    def stop(self):
+        self.p.send_signal(signal.SIGINT)
+        return self.finish()
+
+
+def test_watch_follows_a_run(ssb, watcher):
+    state = State(ssb)
+    record = Record()
+    live = Live(state, record)
+    live.write(4)
+    w = watcher(record.id)
+    w.until(b"python3 main.py Berlin")
+    assert b".ssh" not in w.seen
+    live.write(4)
+    w.until(b"read /home/u/.ssh/id_ed25519 [CREDENTIAL_STORE]")
+    assert w.p.poll() is None
+    live.write(len(live.lines))
+    assert w.finish() == 0
+    lines = w.seen.decode().splitlines()
+    assert all(LINE.match(line) for line in lines), lines
+    assert "weather 1.0.0" in lines[0] and "exited, exit status 0" in lines[-1]
+    assert any("41 more like record 7" in line for line in lines)
+    live.close()
+
+
+def test_watch_without_a_word_takes_the_only_one(ssb, watcher):
+    state = State(ssb)
+    state.put(Record())
+    assert ssb.ssb("watch").code == 125
+    live = Live(state, Record(), flat=True)
+    live.write(2)
+    w = watcher()
+    w.until(b"LAYERS")
+    other = Live(state, Record())
+    other.write(1)
+    r = ssb.ssb("watch")
+    assert r.code == 125 and "--all" in r.errors
+    other.close()
+    live.write(len(live.lines))
+    assert w.finish() == 0
+    live.close()
+
+
+def test_watch_ends_when_the_supervisor_is_gone(ssb, watcher):
+    live = Live(State(ssb), Record())
+    live.write(3)
+    w = watcher("last")
+    w.until(b"weather")
+    time.sleep(1.5)
+    assert w.p.poll() is None, "the control: it waits while the run lives"
+    live.close()
+    assert w.finish() == 3 and b"no end" in w.seen
+
+
+def test_watch_all_sees_runs_that_start_later(ssb, watcher):
+    state = State(ssb)
+    a = Live(state, Record(skill_name="first"))
+    a.write(2)
+    w = watcher("--all", "--json")
+    time.sleep(0.5)
+    b_record = Record(skill_name="second")
+    b = Live(state, b_record, flat=True)
+    b.write(2)
+    w.until(b"second")
+    # It moves to its directory, as the supervisor does, and goes on.
+    target = b.path.parent / b_record.id
+    target.mkdir()
+    b.path.rename(target / "trace.jsonl")
+    b.write(len(b.lines))
+    a.write(len(a.lines))
+    w.until(b"Berlin")
+    time.sleep(0.5)
+    assert w.stop() == -signal.SIGINT
+    found = [json.loads(line) for line in w.seen.splitlines()]
+    mine = [f["record"]["seq"] for f in found if f["run_id"] == b_record.id]
+    assert mine == list(range(len(b_record.lines())))
+    others = [f["record"]["seq"] for f in found if f["run_id"] != b_record.id]
+    assert others == list(range(2, len(Record().lines()))), "from now on"
+    a.close()
+    b.close()
+
+
+def test_watch_all_before_the_first_run(ssb, watcher):
+    w = watcher("--all")
+    time.sleep(0.5)
+    live = Live(State(ssb), Record())
+    live.write(len(live.lines))
+    w.until(b"exited")
+    assert all(LINE.match(line) for line in w.seen.decode().splitlines()), w.seen
+    w.stop()
+    live.close()
+
+
+def test_watch_waits_for_the_rest_of_a_line(ssb, watcher):
+    live = Live(State(ssb), Record())
+    live.write(2)
+    w = watcher("last", "--json")
+    w.until(b'"seq":1')
+    line = live.lines.pop(0)
+    live.file.write(line[:40])
+    time.sleep(0.4)
+    assert b'"seq":2' not in w.seen + (w.p.stdout.read() or b"")
+    live.file.write(line[40:])
+    live.write(len(live.lines))
+    assert w.finish() == 0
+    assert w.seen == live.path.read_bytes()
+    live.close()
+
+
+def test_watch_lines_are_short(ssb):
+    record = Record(events=[("stdout", {"message": "é" * 5000})])
+    State(ssb).put(record)
+    line = ssb.ssb("watch", record.id).ok().text.splitlines()[1]
+    assert line.endswith("é" * 117 + "...") and len(line) < 150
+
+
+def test_ps_lists_the_living(ssb):
+    state = State(ssb)
+    assert ssb.ssb("ps").ok().out == b""
+    ended = Record()
+    state.put(ended)
+    state.put(Record(end=None))
+    a, b = Live(state, Record(skill_name="a")), Live(state, Record(skill_name="b"), flat=True)
+    a.write(9)
+    b.write(2)
+    found = ssb.ssb("ps", "--json").ok().json()
+    assert sorted((r["skill_name"], r["state"], r["violations"]) for r in found) == \
+        [("a", "live", 1), ("b", "live", 0)]
+    assert len(ssb.ssb("ps").ok().text.splitlines()) == 3
+    a.close()
+    b.close()
+    assert ssb.ssb("ps", "--json").ok().json() == []
+    assert ssb.ssb("ps", "x").code == 2

@@ -1,0 +1,144 @@
+/* A record of arbitrary bytes: verified, gathered and shown. Whatever it holds,
+ * the text for people is UTF-8 without anything that could steer a terminal,
+ * and what parses as JSON comes back the same when it is written again. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "audit/verify.h"
+#include "base/json.h"
+#include "cli/remedy.c"
+#include "cli/render.c"
+#include "cli/say.c"
+#include "cli/view.c"
+#include "os/file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(int truth)
+{
+	if (!truth) {
+		abort();
+	}
+}
+
+static void check_text(const struct buf *b)
+{
+	for (size_t i = 0; i < b->len;) {
+		uint32_t cp = 0;
+		size_t n = utf8_decode(b->data + i, b->len - i, &cp);
+		must(n > 0 && (cp == '\n' || !say_deceptive(cp)));
+		i += n;
+	}
+}
+
+static void write_again(struct json *j, const struct json_doc *d, const struct json_node *n)
+{
+	if (n->type == JSON_STRING) {
+		json_strn(j, n->str, n->len);
+	} else if (n->type == JSON_NUMBER) {
+		json_raw(j, n->str, n->len);
+	} else if (n->type == JSON_ARRAY || n->type == JSON_OBJECT) {
+		json_open(j, n->type == JSON_ARRAY ? '[' : '{');
+		for (const struct json_node *m = json_first(d, n); m != NULL; m = json_next(d, m)) {
+			if (n->type == JSON_OBJECT) {
+				json_key(j, m->key);
+			}
+			write_again(j, d, m);
+		}
+		json_close(j, n->type == JSON_ARRAY ? ']' : '}');
+	} else {
+		json_raw(j,
+		         n->type == JSON_NULL   ? "null"
+		         : n->type == JSON_TRUE ? "true"
+		                                : "false",
+		         n->type == JSON_FALSE ? 5 : 4);
+	}
+}
+
+/* Bytes beyond UTF-8 that stand side by side may make a character: equal is
+ * what is equal after one more round. */
+static void check_json(const char *text, size_t len, int rounds)
+{
+	struct json_doc doc = { 0 };
+	const char *why = NULL;
+	struct json j;
+	auto_buf out;
+
+	buf_init(&out, 64 << 20);
+	if (json_read(&doc, text, len, &why) == 0) {
+		json_init(&j, &out, false);
+		write_again(&j, &doc, json_top(&doc));
+		must(!out.failed);
+		if (rounds > 0) {
+			check_json(out.data, out.len, rounds - 1);
+		} else {
+			must(out.len == len && memcmp(out.data, text, len) == 0);
+		}
+	} else {
+		must(why != NULL && rounds == 2); /* what we wrote can be read */
+	}
+	json_doc_done(&doc);
+}
+
+static void check_lines(int fd)
+{
+	static const struct render_style style = { -1, true, "" };
+	AUTO(reader_done) struct reader in;
+	AUTO(line_done) struct line l = { 0 };
+	const char *text = NULL;
+	const char *why = NULL;
+	size_t len = 0;
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	reader_init(&in, fd, 0);
+	while (reader_next(&in, &text, &len) == READER_LINE) {
+		check_json(text, len, 2);
+		if (line_parse(&l, text, len, &why) == 0) {
+			buf_reset(&out);
+			render_line(&out, &l, &style);
+			must(!out.failed &&
+			     (out.len == 0 || strchr(out.data, '\n') == out.data + out.len - 1));
+			remedy_text(&out, &l);
+			check_text(&out);
+		}
+	}
+}
+
+static void check_view(int fd)
+{
+	AUTO(view_done) struct view v = { 0 };
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	must(view_read(&v, fd, "", NULL) == 0);
+	for (size_t i = 0; i < v.n_items; i++) {
+		const struct view_item *x = &v.items[i];
+		const char *const texts[] = { x->text,  x->program, x->reason, x->rule,
+			                      x->error, x->remedy,  x->first };
+		buf_reset(&out);
+		for (size_t k = 0; k < ARRAY_LEN(texts); k++) {
+			buf_adds(&out, texts[k] != NULL ? texts[k] : "");
+		}
+		check_text(&out);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const uint8_t key[VERIFY_KEY_BYTES] = { 1 };
+	const struct verify_ask ask = { key, "" };
+	struct verify_result r = { 0 };
+	auto_fd fd = memfd_create("record", MFD_CLOEXEC);
+
+	must(fd >= 0 && file_write_all(fd, data, size) == 0);
+	must(verify_record(fd, &ask, &r, NULL) == 0);
+	must(r.state != VERIFY_COMPLETE && r.bad_at == r.records && r.bytes <= size);
+	check_lines(fd);
+	check_view(fd);
+	return 0;
+}
