@@ -7,7 +7,7 @@ _skillsandbox()
 	prev=${COMP_WORDS[COMP_CWORD - 1]}
 	COMPREPLY=()
 
-	local commands='run validate inspect prove doctor help'
+	local commands='run validate inspect prove doctor ps watch why audit help'
 	local grants='--read --write --net --allow-private --env --memory --timeout --cpu-shares
 		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
 		--best-effort --unix-sockets --policy'
@@ -18,6 +18,13 @@ _skillsandbox()
 		return
 	fi
 	command=${COMP_WORDS[1]}
+	if [[ $command == audit ]]; then
+		if ((COMP_CWORD == 2)); then
+			mapfile -t COMPREPLY < <(compgen -W 'list show verify export prune' -- "$cur")
+			return
+		fi
+		command="audit ${COMP_WORDS[2]}"
+	fi
 
 	# Behind "--" stands a command with words of its own.
 	for ((i = 2; i < COMP_CWORD; i++)); do
@@ -33,7 +40,7 @@ _skillsandbox()
 	done
 
 	case $prev in
-	-r | --read | -w | --write | --policy | --trace-output)
+	-r | --read | -w | --write | --policy | --trace-output | -o | --output | --key)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		compopt -o filenames
 		return
@@ -54,6 +61,10 @@ _skillsandbox()
 		mapfile -t COMPREPLY < <(compgen -W 'default strict permissive' -- "$cur")
 		return
 		;;
+	--severity)
+		mapfile -t COMPREPLY < <(compgen -W 'low medium high critical' -- "$cur")
+		return
+		;;
 	--toolchain)
 		mapfile -t COMPREPLY < <(compgen -W 'auto off' -- "$cur")
 		return
@@ -63,7 +74,7 @@ _skillsandbox()
 			'userns net mounts env limits caps landlock seccomp' -- "$cur")
 		return
 		;;
-	--allow-private | -m | --memory | -t | --timeout | --cpu-shares | --max-*)
+	--skill | --since | --until | -n | --limit | --older-than | --keep | --allow-private | -m | --memory | -t | --timeout | --cpu-shares | --max-*)
 		return
 		;;
 	esac
@@ -71,10 +82,17 @@ _skillsandbox()
 	if [[ $cur == -* ]]; then
 		local words=--help
 		case $command in
-		run) words="$grants $output --trace-output --tty --no-tty --dry-run --prove" ;;
+		run) words="$grants $output --trace-output --tty --no-tty --dry-run --prove --watch" ;;
 		inspect | prove) words="$grants $output" ;;
 		validate) words=$output ;;
-		doctor) words='--json --help' ;;
+		doctor | ps | why) words='--json --help' ;;
+		watch) words='--all --json --help' ;;
+		'audit list') words='--skill --since --until --violations --severity --limit
+			--rebuild --json --help' ;;
+		'audit show') words='--json --verbose --help' ;;
+		'audit verify') words='--key --json --quiet --help' ;;
+		'audit export') words='--output --key --help' ;;
+		'audit prune') words='--older-than --keep --dry-run --json --quiet --help' ;;
 		esac
 		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 		return
@@ -88,6 +106,14 @@ _skillsandbox()
 	validate)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		compopt -o filenames
+		;;
+	why | watch | 'audit show' | 'audit verify' | 'audit export')
+		local runs=${XDG_STATE_HOME:-$HOME/.local/state}/skillsandbox/runs
+		mapfile -t COMPREPLY < <(compgen -W "last $(ls "$runs" 2>/dev/null)" -- "$cur")
+		if [[ $command == 'audit show' || $command == 'audit verify' ]]; then
+			mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$cur")
+			compopt -o filenames
+		fi
 		;;
 	help)
 		mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur")

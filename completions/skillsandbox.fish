@@ -1,6 +1,7 @@
 # fish completion for skillsandbox(1)
 
-set -l commands run validate inspect prove doctor help
+set -l commands run validate inspect prove doctor ps watch why audit help
+set -l audits list show verify export prune
 set -l plans 'run inspect prove'
 
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -f
@@ -11,12 +12,21 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a valid
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a inspect -d 'Show what a skill asks for'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a prove -d 'Attack the sandbox from inside'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'Show what this machine offers'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a ps -d 'List the runs that live'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a watch -d 'Show what a run does, as it happens'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a why -d 'Explain what a run was denied'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a audit -d 'List, show, verify, export and prune runs'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a help -d 'Explain a command'
 
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -f -a '(__fish_complete_directories)'
 complete -c skillsandbox -n '__fish_seen_subcommand_from validate' -F
 complete -c skillsandbox -n '__fish_seen_subcommand_from help' -f -a "$commands"
-complete -c skillsandbox -n '__fish_seen_subcommand_from doctor' -f
+complete -c skillsandbox -n '__fish_seen_subcommand_from doctor ps' -f
+set -l runs '(echo last; command ls (set -q XDG_STATE_HOME; and echo $XDG_STATE_HOME; or echo ~/.local/state)/skillsandbox/runs 2>/dev/null)'
+complete -c skillsandbox -n '__fish_seen_subcommand_from watch why' -f -a "$runs"
+complete -c skillsandbox -n "__fish_seen_subcommand_from audit; and not __fish_seen_subcommand_from $audits" -f -a "$audits"
+complete -c skillsandbox -n '__fish_seen_subcommand_from show verify export' -F -a "$runs"
+complete -c skillsandbox -n '__fish_seen_subcommand_from list prune' -f
 
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -s r -l read -r -F -d 'Let the skill read a path'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -s w -l write -r -F -d 'Let the skill read and write a path'
@@ -43,7 +53,22 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l no-tty -d 'Give
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l dry-run -d 'Print the plan and execute nothing'
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l prove -d 'Attack the sandbox first'
 
-complete -c skillsandbox -n "__fish_seen_subcommand_from $plans validate doctor" -l json -d 'JSON for programs'
-complete -c skillsandbox -n "__fish_seen_subcommand_from $plans validate" -s v -l verbose -d 'Also warnings, notes and a summary'
-complete -c skillsandbox -n "__fish_seen_subcommand_from $plans validate" -s q -l quiet -d 'No messages but errors'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l watch -d 'Show what the skill does, as it happens'
+complete -c skillsandbox -n '__fish_seen_subcommand_from watch' -s a -l all -d 'All runs, also later ones'
+complete -c skillsandbox -n '__fish_seen_subcommand_from list' -l skill -x -d 'Only this skill'
+complete -c skillsandbox -n '__fish_seen_subcommand_from list' -l since -x -d 'Started after'
+complete -c skillsandbox -n '__fish_seen_subcommand_from list' -l until -x -d 'Started before'
+complete -c skillsandbox -n '__fish_seen_subcommand_from list' -l violations -d 'Only runs with violations'
+complete -c skillsandbox -n '__fish_seen_subcommand_from list' -l severity -x -a 'low medium high critical' -d 'At least'
+complete -c skillsandbox -n '__fish_seen_subcommand_from list' -s n -l limit -x -d 'At most'
+complete -c skillsandbox -n '__fish_seen_subcommand_from list' -l rebuild -d 'Make the index anew'
+complete -c skillsandbox -n '__fish_seen_subcommand_from verify export' -l key -r -F -d 'The public key to trust'
+complete -c skillsandbox -n '__fish_seen_subcommand_from export' -s o -l output -r -F -d 'Where to'
+complete -c skillsandbox -n '__fish_seen_subcommand_from prune' -l older-than -x -d 'Last written before'
+complete -c skillsandbox -n '__fish_seen_subcommand_from prune' -l keep -x -d 'All but the newest'
+complete -c skillsandbox -n '__fish_seen_subcommand_from prune' -l dry-run -d 'Say what would be removed'
+
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans validate doctor ps watch why list show verify prune" -l json -d 'JSON for programs'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans validate show" -s v -l verbose -d 'Also warnings, notes and a summary'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans validate verify prune" -s q -l quiet -d 'No messages but errors'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $commands" -s h -l help -d 'Explain the command'

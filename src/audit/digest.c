@@ -36,9 +36,9 @@ static int keep_three(const int fds[3])
 
 	for (int i = 0; i < 3; i++) {
 		moved[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 6);
-		if (moved[i] < 0 && i < 2) {
-			return -1;
-		}
+	}
+	if (moved[0] < 0 || moved[1] < 0) {
+		return -1;
 	}
 	for (int i = 0; i < 3; i++) {
 		if (null < 0 || dup2(null, i) < 0 || (moved[i] >= 0 && dup2(moved[i], 3 + i) < 0)) {
@@ -92,9 +92,10 @@ void digest_start(struct digest *d, int dir_fd, const char *state_dir)
 	d->fd = p[0];
 }
 
-static bool has_spoken(const struct digest *d, int wait_ms)
+/* Waits for something to read, or with `events` 0 for the other end to go. */
+static bool waited(const struct digest *d, short events, int wait_ms)
 {
-	struct pollfd p = { .fd = d->fd, .events = POLLIN };
+	struct pollfd p = { .fd = d->fd, .events = events };
 	int n;
 
 	do {
@@ -108,13 +109,12 @@ bool digest_finish(struct digest *d, int wait_ms, struct buf *out)
 	if (d->pid == 0) {
 		return false;
 	}
-	if (d->pid > 0 && !has_spoken(d, wait_ms)) {
+	if (d->pid > 0 && !waited(d, POLLIN, wait_ms)) {
 		(void)kill(d->pid, SIGTERM);
-		if (!has_spoken(d, LAST_WORDS_MS)) {
-			(void)kill(d->pid, SIGKILL);
-		}
+		(void)waited(d, POLLIN, LAST_WORDS_MS);
 	}
-	if (d->pid > 0 && file_read_all(d->fd, out) != 0) {
+	/* It speaks once, at its end. */
+	if (d->pid > 0 && waited(d, 0, LAST_WORDS_MS) && file_read_all(d->fd, out) != 0) {
 		buf_reset(out);
 	}
 	digest_stop(d);
@@ -123,11 +123,14 @@ bool digest_finish(struct digest *d, int wait_ms, struct buf *out)
 
 void digest_stop(struct digest *d)
 {
-	own_close(&d->fd);
 	if (d->pid > 0) {
 		(void)kill(d->pid, SIGKILL);
-		while (waitpid(d->pid, NULL, 0) < 0 && errno == EINTR) {
+		/* One that hangs in a dead file system does not hold us up. */
+		if (waited(d, 0, LAST_WORDS_MS)) {
+			while (waitpid(d->pid, NULL, 0) < 0 && errno == EINTR) {
+			}
 		}
 	}
+	own_close(&d->fd);
 	d->pid = 0;
 }

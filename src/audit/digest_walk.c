@@ -214,15 +214,22 @@ static int by_name(const void *a, const void *b, void *names)
 	return strcmp((char *)names + x->name, (char *)names + y->name);
 }
 
+void digest_put(struct json *j, const char *key, const uint8_t hash[SHA256_BYTES])
+{
+	char text[sizeof("sha256:") + HEX_BYTES] = "sha256:";
+
+	hex_encode(hash, SHA256_BYTES, text + strlen("sha256:"));
+	json_kstr(j, key, text);
+}
+
 static void put_all(const struct walk *w, struct json *j)
 {
 	struct sha256 s;
 	uint8_t hash[SHA256_BYTES];
-	char hex[sizeof("sha256:") + HEX_BYTES];
+	char hex[HEX_BYTES + 2];
 
-	json_key(j, "files_digest");
 	if (w->incomplete) {
-		json_null(j);
+		json_kstr(j, "files_digest", NULL);
 		return;
 	}
 	sha256_init(&s);
@@ -239,9 +246,7 @@ static void put_all(const struct walk *w, struct json *j)
 		sha256_update(&s, name, strlen(name) + 1);
 	}
 	sha256_final(&s, hash);
-	memcpy(hex, "sha256:", strlen("sha256:"));
-	hex_encode(hash, sizeof(hash), hex + strlen("sha256:"));
-	json_str(j, hex);
+	digest_put(j, "files_digest", hash);
 }
 
 static void put_list(const struct walk *w, struct json *j)

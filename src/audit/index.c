@@ -1,8 +1,8 @@
 #include "audit/index.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <sqlite3.h> /* types and numbers only */
+#include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,15 +14,39 @@
 #define INDEX_VERSION 1
 
 /* Functions of the library that is loaded, under their own names. */
-#define SQLITE_CALLS(X)                                                                            \
-	X(open_v2)                                                                                 \
-	X(close_v2) X(exec) X(prepare_v2) X(step) X(reset) X(finalize) X(bind_text) X(bind_int64)  \
-	        X(column_text) X(column_int64) X(errmsg) X(busy_timeout)
-
 struct sqlite {
-#define DECLARE(name) __typeof__(sqlite3_##name) *name;
-	SQLITE_CALLS(DECLARE)
-#undef DECLARE
+	__typeof__(sqlite3_open_v2) *open_v2;
+	__typeof__(sqlite3_close_v2) *close_v2;
+	__typeof__(sqlite3_exec) *exec;
+	__typeof__(sqlite3_prepare_v2) *prepare_v2;
+	__typeof__(sqlite3_step) *step;
+	__typeof__(sqlite3_reset) *reset;
+	__typeof__(sqlite3_finalize) *finalize;
+	__typeof__(sqlite3_bind_text) *bind_text;
+	__typeof__(sqlite3_bind_int64) *bind_int64;
+	__typeof__(sqlite3_column_text) *column_text;
+	__typeof__(sqlite3_column_int64) *column_int64;
+	__typeof__(sqlite3_errmsg) *errmsg;
+	__typeof__(sqlite3_busy_timeout) *busy_timeout;
+};
+
+static const struct {
+	const char *name;
+	size_t offset; /* in struct sqlite */
+} CALLS[] = {
+	{ "sqlite3_open_v2", offsetof(struct sqlite, open_v2) },
+	{ "sqlite3_close_v2", offsetof(struct sqlite, close_v2) },
+	{ "sqlite3_exec", offsetof(struct sqlite, exec) },
+	{ "sqlite3_prepare_v2", offsetof(struct sqlite, prepare_v2) },
+	{ "sqlite3_step", offsetof(struct sqlite, step) },
+	{ "sqlite3_reset", offsetof(struct sqlite, reset) },
+	{ "sqlite3_finalize", offsetof(struct sqlite, finalize) },
+	{ "sqlite3_bind_text", offsetof(struct sqlite, bind_text) },
+	{ "sqlite3_bind_int64", offsetof(struct sqlite, bind_int64) },
+	{ "sqlite3_column_text", offsetof(struct sqlite, column_text) },
+	{ "sqlite3_column_int64", offsetof(struct sqlite, column_int64) },
+	{ "sqlite3_errmsg", offsetof(struct sqlite, errmsg) },
+	{ "sqlite3_busy_timeout", offsetof(struct sqlite, busy_timeout) },
 };
 
 struct index {
@@ -49,14 +73,14 @@ static int sqlite_load(struct sqlite *s, struct ssb_error *err)
 		                "SQLite is not there (libsqlite3.so.0); install the package "
 		                "libsqlite3-0. Single runs can be shown without it");
 	}
-#define LOAD(name)                                                                                 \
-	s->name = (__typeof__(s->name))dlsym(lib, "sqlite3_" #name);                               \
-	if (s->name == NULL) {                                                                     \
-		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "audit list",                             \
-		                "SQLite is too old: it has no sqlite3_" #name);                    \
+	for (size_t i = 0; i < ARRAY_LEN(CALLS); i++) {
+		void *call = dlsym(lib, CALLS[i].name);
+		if (call == NULL) {
+			return ssb_fail(err, SSB_E_NOT_FOUND, 0, "audit list",
+			                "SQLite is too old: it has no %s", CALLS[i].name);
+		}
+		memcpy((char *)s + CALLS[i].offset, &call, sizeof(call));
 	}
-	SQLITE_CALLS(LOAD)
-#undef LOAD
 	return 0;
 }
 

@@ -23,7 +23,7 @@ void reader_done(struct reader *r)
 /* Room for a further chunk behind what is left of the last one. */
 static int reader_room(struct reader *r)
 {
-	if (r->begin > 0) {
+	if (r->data != NULL && r->begin > 0) {
 		memmove(r->data, r->data + r->begin, r->end - r->begin);
 		r->end -= r->begin;
 		r->begin = 0;

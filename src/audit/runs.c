@@ -131,7 +131,7 @@ static int runs_list(struct runs *r, struct ssb_error *err)
 
 int runs_open(struct runs *ret, const char *state_dir, struct ssb_error *err)
 {
-	AUTO(runs_done) struct runs r = RUNS_NONE;
+	struct runs r = RUNS_NONE;
 	char path[PATH_MAX];
 
 	if (snprintf(path, sizeof(path), "%s/runs", state_dir) >= (int)sizeof(path)) {
@@ -143,10 +143,10 @@ int runs_open(struct runs *ret, const char *state_dir, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_SYS, errno, "runs", "cannot open '%s'", path);
 	}
 	if (r.fd >= 0 && runs_list(&r, err) != 0) {
+		runs_done(&r);
 		return -1;
 	}
 	*ret = r;
-	r = (struct runs)RUNS_NONE;
 	return 0;
 }
 

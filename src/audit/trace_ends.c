@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "audit/digest_walk.h"
 #include "audit/key.h"
 #include "audit/trace_limits.h"
 #include "audit/trace_priv.h"
@@ -13,16 +14,6 @@
 #include "base/hex.h"
 #include "base/names.h"
 #include "base/own.h"
-
-#define DIGEST_TEXT (sizeof("sha256:") + 2 * (size_t)SHA256_BYTES)
-
-static void put_digest(struct json *j, const char *key, const uint8_t hash[SHA256_BYTES])
-{
-	char text[DIGEST_TEXT] = "sha256:";
-
-	hex_encode(hash, SHA256_BYTES, text + strlen("sha256:"));
-	json_kstr(j, key, text);
-}
 
 int trace_check_key(const struct owner *owner, struct ssb_error *err)
 {
@@ -56,11 +47,11 @@ static void put_run(struct trace *t, const char *plan, size_t plan_len,
 	json_kstr(j, "skill_version", t->plan->version);
 	json_kstr(j, "manifest", t->plan->manifest);
 	if (t->plan->manifest != NULL) {
-		put_digest(j, "manifest_digest", t->plan->manifest_digest);
+		digest_put(j, "manifest_digest", t->plan->manifest_digest);
 	} else {
 		json_kstr(j, "manifest_digest", NULL);
 	}
-	put_digest(j, "plan_digest", plan_digest);
+	digest_put(j, "plan_digest", plan_digest);
 	json_kstr(j, "kernel", host->release);
 	json_kstr(j, "host", host->machine);
 	json_kuint(j, "user", t->owner.uid);

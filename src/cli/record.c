@@ -21,7 +21,7 @@ int record_fail(const struct ssb_error *err)
 
 int record_request(const struct request *r, const char *fallback, struct record_request *ret)
 {
-	AUTO(record_request_done) struct record_request q = RECORD_REQUEST_NONE;
+	struct record_request q = RECORD_REQUEST_NONE;
 	struct ssb_error err = { 0 };
 	const char *word = r->operands.n > 0 ? r->operands.v[0] : fallback;
 
@@ -33,10 +33,10 @@ int record_request(const struct request *r, const char *fallback, struct record_
 	}
 	if (owner_load(&q.owner, &err) != 0 ||
 	    run_file_open(&q.file, q.owner.state_dir, word, &err) != 0) {
+		record_request_done(&q);
 		return record_fail(&err);
 	}
 	*ret = q;
-	q = (struct record_request)RECORD_REQUEST_NONE;
 	return EXIT_FINE;
 }
 
@@ -138,19 +138,27 @@ static void when_format(int64_t micros, char ret[WHEN_SIZE])
 	snprintf(ret, WHEN_SIZE, "%.20s.%06dZ", text, (int)(micros % 1000000));
 }
 
+/* Two digits; -1: there are none. */
+static int two_digits(const char *p)
+{
+	return p[0] >= '0' && p[0] <= '9' && p[1] >= '0' && p[1] <= '9'
+	               ? (p[0] - '0') * 10 + (p[1] - '0')
+	               : -1;
+}
+
 /* "Z" or "+01:00", to seconds east of Greenwich. */
 static bool parse_zone(const char *p, int64_t *ret)
 {
-	int hours = 0;
-	int minutes = 0;
-	int used = 0;
-
 	if (strcmp(p, "Z") == 0 || strcmp(p, "z") == 0) {
 		*ret = 0;
 		return true;
 	}
-	if ((*p != '+' && *p != '-') || sscanf(p + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 ||
-	    p[used + 1] != '\0' || hours > 23 || minutes > 59) {
+	if ((*p != '+' && *p != '-') || strlen(p) != 6 || p[3] != ':') {
+		return false;
+	}
+	int hours = two_digits(p + 1);
+	int minutes = two_digits(p + 4);
+	if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59) {
 		return false;
 	}
 	*ret = (int64_t)(hours * 3600 + minutes * 60) * (*p == '-' ? -1 : 1);

@@ -453,7 +453,9 @@ def test_list_and_its_filters(five):
     assert listed(ssb, "--skill", "' OR 1=1 --") == []
     rows = ssb.ssb("audit", "list").ok().text.splitlines()
     assert len(rows) == 6 and rows[1].startswith(ids[0][:8]) and "incomplete" in rows[4]
-    for words in (["--since", "yesterday"], ["--severity", "bad"], ["--limit", "0"], ["x"],
+    east = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() - 3600 + 7200)) + "+02:00"
+    assert listed(ssb, "--since", east) == ids[:2]
+    for words in (["--since", "yesterday"], ["--since", "2026-11-15T13:20:00+2:00"], ["--severity", "bad"], ["--limit", "0"], ["x"],
                   ["--until", "2026-13-45"], ["--since", "5"]):
         assert ssb.ssb("audit", "list", *words).code == 2, words
 
@@ -507,6 +509,20 @@ def test_list_where_nothing_can_be_written(user):
     state.dir.chmod(0o500)
     assert listed(user) == [record.id]
     state.dir.chmod(0o700)
+
+
+def test_without_sqlite_only_the_list_is_missing(root):
+    record = Record()
+    State(root).put(record)
+    library = next(p for p in ("/usr/lib/x86_64-linux-gnu/libsqlite3.so.0",
+                               "/usr/lib/aarch64-linux-gnu/libsqlite3.so.0") if os.path.exists(p))
+    without = ["unshare", "--mount", "sh", "-c",
+               f'mount --bind /dev/null {os.path.realpath(library)} && exec "$@"', "sh",
+               root.binary, "audit"]
+    r = root.as_caller([*without, "list"])
+    assert r.code == 125 and "libsqlite3-0" in r.errors, repr(r)
+    assert root.as_caller([*without, "verify", "last"]).ok()
+    assert listed(root) == [record.id], "the control"
 
 
 def test_list_of_ten_thousand_runs(user):

@@ -53,7 +53,10 @@ def exporters(runner):
     return found
 
 
-def end_exporters(runner):
+@pytest.fixture(autouse=True)
+def no_exporter_stays(request):
+    runner = request.getfixturevalue("ssb" if "ssb" in request.fixturenames else "user")
+    yield
     for p in exporters(runner):
         os.kill(int(p.name), signal.SIGKILL)
 
@@ -90,7 +93,6 @@ def test_no_server_can_hold_up_or_fail_a_run(ssb, name):
                       "is busy for an hour"):
             text = world.settled(ssb, 5)
             assert text.count("exported no spans, 0 log records") == 5
-    end_exporters(ssb)
 
 
 def test_nobody_listens(ssb):
@@ -101,7 +103,6 @@ def test_nobody_listens(ssb):
         ssb.run("--otel", "--", "/bin/true", env=world.environment(url)).ok()
         assert time.monotonic() - begin < 5
         assert wait_for(lambda: exporters(ssb))  # it still tries
-    end_exporters(ssb)
 
 
 def test_a_collector_that_comes_late_gets_it(ssb):
@@ -198,7 +199,6 @@ def test_the_process_that_exports(ssb):
         assert limits["Max core file size"] == ["0", "0"]
         assert secret.encode() not in (p / "cmdline").read_bytes()
         assert (p / "environ").stat().st_uid == 0  # no other process of the user reads it
-        os.kill(int(p.name), signal.SIGKILL)
 
 
 def test_the_log_is_private_and_bounded(user):
@@ -228,7 +228,6 @@ def test_a_log_that_is_a_trap(user):
         c.logs.clear()
         user.run("--otel", "--", "/bin/true", env=world.environment(c)).ok()
         wait_for(lambda: c.logs)
-    end_exporters(user)
 
 
 # ---- https ---------------------------------------------------------------
@@ -302,4 +301,3 @@ def test_ipv6(user):
         peer, _ = s.accept()
         with peer:
             assert peer.recv(4096).startswith(b"POST /v1/traces HTTP/1.1\r\nHost: [::1]:")
-    end_exporters(user)
