@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -97,10 +98,10 @@ static bool settle_fds(int record, const char *state_dir)
 static void limit_memory(void)
 {
 	char text[64] = { 0 };
-	unsigned long pages = 0;
 	auto_fd fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 
-	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && sscanf(text, "%lu", &pages) == 1) {
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0) {
+		rlim_t pages = strtoul(text, NULL, 10);
 		rlim_t most = pages * (rlim_t)sysconf(_SC_PAGESIZE) + OTLP_MEMORY;
 		(void)setrlimit(RLIMIT_AS, &(struct rlimit){ most, most });
 	}
@@ -191,10 +192,15 @@ static bool export_spans(struct export *e)
 {
 	const struct otlp_target *t = &e->c->traces;
 	struct otlp_reply r = { 0 };
+	uint64_t all = e->deadline_ms;
 
 	otlp_init(&e->writer, &e->out, t->format);
 	otlp_write_spans(&e->writer, &e->run, e->c, RECORD_FD);
-	return post(e, t, "spans", &r);
+	/* Some of the time is for the log records, which may go elsewhere. */
+	e->deadline_ms -= e->c->logs.on ? OTLP_TOTAL_MS / 2 : 0;
+	bool sent = post(e, t, "spans", &r);
+	e->deadline_ms = all;
+	return sent;
 }
 
 static void flush_batch(struct export *e)

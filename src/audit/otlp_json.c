@@ -2,7 +2,7 @@
  * numbers as text, enumerations as numbers. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "audit/otlp.h"
 #include "base/hex.h"

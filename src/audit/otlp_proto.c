@@ -213,14 +213,16 @@ static bool proto_partial(const char *body, size_t len, struct otlp_partial *ret
 		}
 		if (v.number == 1) {
 			found.rejected = (int64_t)v.v;
-		} else if (v.number == 2) {
+		} else if (v.number == 2 && v.bytes.n > 0) {
 			size_t n = v.bytes.n < sizeof(found.why) - 1 ? v.bytes.n
 			                                             : sizeof(found.why) - 1;
 			memcpy(found.why, v.bytes.p, n);
 			found.why[n] = '\0';
 		}
 	}
-	*ret = found;
+	if (answer.number == 1) {
+		*ret = found;
+	}
 	return answer.number == 1;
 }
 

@@ -143,6 +143,40 @@ def test_both_forms_say_the_same(ssb):
         assert {tuple(k) for _, k in shape(c)} == {tuple(k) for _, k in shape(d)}
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_network_by_its_own_names(ssb, protocol):
+    """Nothing of this leaves the sandbox: names are answered inside, the rest fails."""
+    code = """
+        import socket
+        for name in ("api.example.com", "evil.example.net"):
+            try:
+                socket.getaddrinfo(name, 443, socket.AF_INET, socket.SOCK_STREAM)
+            except OSError:
+                pass
+        try:
+            socket.create_connection(("203.0.113.9", 4444), 1)
+        except OSError:
+            pass
+        """
+    with world.collector() as c:
+        world.exported(ssb, c, "--net", "api.example.com:443", ssb.skill(code),
+                       env={"OTEL_EXPORTER_OTLP_PROTOCOL": protocol})
+        found = {}
+        for _, r in c.logs:
+            a = attributes(r.attributes)
+            key = a.get("dns.question.name") or a.get("network.peer.address")
+            found[(r.event_name, key)] = (r, a)
+    _, known = found[("sandbox.dns.resolve", "api.example.com")]
+    r, unknown = found[("sandbox.policy.network_deny", "evil.example.net")]
+    assert "server.address" not in known and unknown["sandbox.violation"] is True
+    assert r.severity_number == 13 and isinstance(unknown["sandbox.dns.qtype"], int)
+    r, a = found[("sandbox.policy.network_deny", "203.0.113.9")]
+    assert r.severity_number == 13 and a["sandbox.violation"] is True
+    assert a["server.address"] == "203.0.113.9" and a["server.port"] == a["network.peer.port"] == 4444
+    assert a["network.transport"] == "tcp" and a["security_rule.category"] == "network"
+    assert a["security_rule.name"] == a["sandbox.reason"]
+
+
 @pytest.mark.parametrize("flags, code, command, name, status", [
     ([], 3, ["/bin/sh", "-c", "exit 3"], "exit_status", "exited, exit status 3"),
     (["--timeout", "1"], 124, ["/bin/sleep", "20"], "timeout", "timeout, exit status 124"),
