@@ -151,7 +151,7 @@ static void log_failure(const struct otlp_target *t, const char *what, const str
 
 	otlp_target_where(t, where);
 	if (r->status != 0) {
-		log_line("%s: %s answered %u to the %s", where, where, r->status, what);
+		log_line("%s answered %u to the %s", where, r->status, what);
 	} else {
 		log_line("%s: the %s could not be sent: %s", where, what, r->why);
 	}
