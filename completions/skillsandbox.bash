@@ -82,7 +82,7 @@ _skillsandbox()
 	if [[ $cur == -* ]]; then
 		local words=--help
 		case $command in
-		run) words="$grants $output --trace-output --tty --no-tty --dry-run --prove --watch" ;;
+		run) words="$grants $output --trace-output --tty --no-tty --dry-run --prove --watch --otel" ;;
 		inspect | prove) words="$grants $output" ;;
 		validate) words=$output ;;
 		doctor | ps | why) words='--json --help' ;;

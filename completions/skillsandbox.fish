@@ -54,6 +54,7 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l dry-run -d 'Pri
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l prove -d 'Attack the sandbox first'
 
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l watch -d 'Show what the skill does, as it happens'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l otel -d 'Export the run as OpenTelemetry says'
 complete -c skillsandbox -n '__fish_seen_subcommand_from watch' -s a -l all -d 'All runs, also later ones'
 complete -c skillsandbox -n '__fish_seen_subcommand_from list' -l skill -x -d 'Only this skill'
 complete -c skillsandbox -n '__fish_seen_subcommand_from list' -l since -x -d 'Started after'

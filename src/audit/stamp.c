@@ -49,3 +49,39 @@ const char *stamp_text(struct stamp *s, const struct timespec *ts)
 	put_digits(s->text + 20, 6, ts->tv_nsec / 1000);
 	return s->text;
 }
+
+/* The days since 1970 of a date, by the same cycle. */
+static int64_t day_of(int64_t year, int64_t month, int64_t day)
+{
+	int64_t y = year - (month <= 2);
+	int64_t yoe = y % 400;
+	int64_t doy = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+
+	return y / 400 * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
+}
+
+bool stamp_parse(const char *text, int64_t *ret_us)
+{
+	static const char FORM[STAMP_SIZE] = "dddd-dd-ddTdd:dd:dd.ddddddZ";
+	int64_t v[7] = { 0 }; /* year, month, day, hour, minute, second, microseconds */
+	size_t part = 0;
+
+	for (size_t i = 0; i < STAMP_SIZE; i++) {
+		bool digit = text[i] >= '0' && text[i] <= '9';
+		if (FORM[i] == 'd' ? !digit : text[i] != FORM[i]) {
+			return false;
+		}
+		if (digit) {
+			v[part] = v[part] * 10 + (text[i] - '0');
+		} else {
+			part++;
+		}
+	}
+	if (v[0] < 1970 || v[1] < 1 || v[1] > 12 || v[2] < 1 || v[2] > 31 || v[3] > 23 ||
+	    v[4] > 59 || v[5] > 60) {
+		return false;
+	}
+	*ret_us = ((day_of(v[0], v[1], v[2]) * 24 + v[3]) * 60 + v[4]) * 60000000 + v[5] * 1000000 +
+	          v[6];
+	return true;
+}

@@ -2,6 +2,7 @@
 #ifndef AUDIT_STAMP_H
 #define AUDIT_STAMP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -21,5 +22,8 @@ struct stamp {
 /* RFC 3339 in UTC with microseconds; good until the next call. What is before
  * 1970 or past the year 9999 is told as the nearest time that can be written. */
 const char *stamp_text(struct stamp *s, const struct timespec *ts);
+
+/* Back, from exactly that form; in microseconds since 1970. */
+bool stamp_parse(const char *text, int64_t *ret_us);
 
 #endif

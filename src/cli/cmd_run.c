@@ -6,6 +6,7 @@
 #include "base/own.h"
 #include "cli/cli.h"
 #include "cli/record.h"
+#include "cli/run_otel.h"
 #include "cli/run_watch.h"
 #include "cli/say.h"
 
@@ -83,12 +84,16 @@ static void result_summary(const struct ssb_result *r)
 static int run_plan(const struct request *r, struct ssb_plan *plan)
 {
 	static const int stdio[3] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
+	AUTO(run_otel_end) struct run_otel otel = RUN_OTEL_NONE; /* ends last of all */
 	struct ssb_result result = { 0 };
 	struct ssb_error err = { 0 };
 	struct run_watch watch = { 0 };
 
 	if (request_has(r, FLAG_WATCH)) {
 		run_watch_begin(&watch, plan);
+	}
+	if (request_has(r, FLAG_OTEL)) {
+		run_otel_begin(&otel, plan);
 	}
 	int rc = ssb_run(plan, stdio, &result, &err);
 	run_watch_end(&watch);

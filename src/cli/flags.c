@@ -45,6 +45,7 @@ const struct option_row FLAGS[] = {
 	{ "prove", 0, NULL, FLAG_PROVE, NULL, ON_RUN,
 	  "attack the sandbox first; run only if it holds" },
 	{ "watch", 0, NULL, FLAG_WATCH, NULL, ON_RUN, "show what the skill does, as it happens" },
+	{ "otel", 0, NULL, FLAG_OTEL, NULL, ON_RUN, "export the run as OpenTelemetry says" },
 	{ "all", 'a', NULL, FLAG_ALL, NULL, ON_WATCH, "all runs, also those that start later" },
 	{ "skill", 0, "NAME", FLAG_SKILL, NULL, ON_LIST, "only runs of this skill" },
 	{ "since", 0, "WHEN", FLAG_SINCE, NULL, ON_LIST,

@@ -1,0 +1,73 @@
+"""What the tests of the export share: a collector, and runs that end there."""
+import contextlib
+import datetime
+import time
+
+import otlp_server
+import records
+
+SECONDS = 20  # for the export of one run to be over
+NO_DECISION = {"run", "layers", "files", "end", "signature", "stdout", "stderr"}
+
+
+@contextlib.contextmanager
+def collector(*plan, **kw):
+    c = otlp_server.Collector(**kw)
+    c.plan = list(plan)
+    try:
+        yield c
+    finally:
+        c.close()
+
+
+def log_text(runner):
+    path = runner.state / "skillsandbox/otel.log"
+    return path.read_text() if path.exists() else ""
+
+
+def settled(runner, n=1, seconds=SECONDS):
+    """Waits for the end of n exports; what the log says by then."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        text = log_text(runner)
+        if text.count(": exported ") >= n:
+            return text
+        time.sleep(0.02)
+    raise AssertionError(f"not exported after {seconds} s; the log: {log_text(runner)!r}")
+
+
+def environment(c, **extra):
+    return {"OTEL_EXPORTER_OTLP_ENDPOINT": c if isinstance(c, str) else c.url, **extra}
+
+
+def exported(runner, c, *args, env=None, n=1, **kw):
+    """A run with --otel, exported and accepted in full."""
+    result = runner.run("--otel", *args, env=environment(c, **(env or {})), **kw)
+    text = settled(runner, n)
+    assert not c.faults, c.faults
+    assert " lost" in text and "; 0 log records lost" in text, text
+    return result
+
+
+def micros(text):
+    at = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ")
+    return int((at - datetime.datetime(1970, 1, 1)) / datetime.timedelta(microseconds=1))
+
+
+def decisions(runner):
+    return [x for x in records.last(runner) if x["kind"] not in NO_DECISION]
+
+
+def log_by_seq(c):
+    found = {}
+    for _, r in c.logs:
+        seq = otlp_server.attributes(r.attributes)["sandbox.record.seq"]
+        assert seq not in found, f"record {seq} was sent twice"
+        found[seq] = r
+    return found
+
+
+def span_by_name(c):
+    found = {s.name: s for _, s in c.spans}
+    assert len(found) == len(c.spans)
+    return found

@@ -1,0 +1,303 @@
+"""Collectors that hang, lie, refuse or are not there: the run never notices, and
+what becomes of the export is a line in otel.log."""
+import datetime
+import ipaddress
+import os
+import pathlib
+import signal
+import socket
+import ssl
+import time
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+import otlp_world as world
+from harness import execute
+from otlp_server import load_schema, retry_after, status
+
+OK = b"HTTP/1.1 200 OK\r\n"
+TIGHT = {"OTEL_EXPORTER_OTLP_TIMEOUT": "300"}
+
+# What the server does with every request, and whether that counts as taken.
+BEHAVIOURS = {
+    "hangs": (("hang",), False),
+    "resets": (("drop",), False),
+    "closes": (("raw", b""), False),
+    "garbage": (("raw", b"\x00\x01\x02 what is this\r\n\r\n" * 40), False),
+    "half a head": (("raw", OK + b"Content-Le"), False),
+    "another protocol": (("raw", b"SSH-2.0-OpenSSH_9.2\r\n"), False),
+    "endless head": (("endless", OK, b"X-A: " + b"a" * 1000 + b"\r\n"), False),
+    "endless body": (("endless", OK + b"\r\n", b"b" * 5000), True),
+    "lies about its length": (("raw", OK + b"Content-Length: 999999999\r\n\r\nx"), True),
+    "nonsense in the body": (("raw", OK + b"Content-Length: 4\r\n\r\n\xff\xff\xff\xff"), True),
+    "refuses": (status(400, b"no"), False),
+    "is busy for an hour": (retry_after(3600), False),
+    "redirects": (("answer", 302, {"Location": "http://127.0.0.1:1/"}, b""), False),
+    "takes with 202": (status(202), True),
+}
+
+
+def exporters(runner):
+    """The processes of this caller that export."""
+    found = []
+    for p in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if (p / "comm").read_text() == "skillsandbox-ot\n" and \
+                    f"XDG_STATE_HOME={runner.state}".encode() in (p / "environ").read_bytes():
+                found.append(p)
+        except OSError:
+            pass
+    return found
+
+
+@pytest.fixture(autouse=True)
+def no_exporter_stays(request):
+    runner = request.getfixturevalue("ssb" if "ssb" in request.fixturenames else "user")
+    yield
+    for p in exporters(runner):
+        os.kill(int(p.name), signal.SIGKILL)
+
+
+def wait_for(condition, seconds=10):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"not so after {seconds} s")
+
+
+@pytest.mark.parametrize("name", BEHAVIOURS)
+def test_no_server_can_hold_up_or_fail_a_run(ssb, name):
+    behaviour, taken = BEHAVIOURS[name]
+    argv = ["--", "/bin/sh", "-c", "echo out; echo err >&2; exit 7"]
+    with world.collector() as c:
+        c.plan = [behaviour] * 1000
+        plain, with_otel = [], []
+        for _ in range(5):  # in turns: the machine may be busy
+            for flags, times in (([], plain), (["--otel"], with_otel)):
+                begin = time.monotonic()
+                r = ssb.run(*flags, *argv, env=world.environment(c, **TIGHT))
+                times.append(time.monotonic() - begin)
+                assert (r.code, r.out, r.err) == (7, b"out\n", b"err\n"), r
+        assert min(with_otel) < 2 * min(plain) + 0.05, (plain, with_otel)
+        wait_for(lambda: c.requests)
+        if taken:
+            text = world.settled(ssb, 5)
+            assert text.count("exported the spans") == 5 and "; 0 log records lost" in text
+        elif name in ("garbage", "another protocol", "refuses", "redirects", "endless head",
+                      "is busy for an hour"):
+            text = world.settled(ssb, 5)
+            assert text.count("exported no spans, 0 log records") == 5
+
+
+def test_nobody_listens(ssb):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))  # bound, and not listening: refused
+        url = f"http://127.0.0.1:{s.getsockname()[1]}"
+        begin = time.monotonic()
+        ssb.run("--otel", "--", "/bin/true", env=world.environment(url)).ok()
+        assert time.monotonic() - begin < 5
+        assert wait_for(lambda: exporters(ssb))  # it still tries
+
+
+def test_a_collector_that_comes_late_gets_it(ssb):
+    with world.collector() as c:
+        port = c.port
+    ssb.run("--otel", "--", "/bin/true", env=world.environment(f"http://127.0.0.1:{port}")).ok()
+    wait_for(lambda: exporters(ssb))
+    time.sleep(0.3)
+    with world.collector(port=port) as c:
+        world.settled(ssb)
+        assert c.spans and c.logs and not c.faults
+
+
+@pytest.mark.parametrize("code", [429, 502, 503, 504])
+def test_it_tries_again_when_the_server_says(ssb, code):
+    with world.collector(retry_after(1, code), retry_after(1, code)) as c:
+        world.exported(ssb, c, "--", "/bin/true")
+        times = [t for path, _, _, t in c.requests if path == "/v1/traces"]
+        sizes = {n for path, _, n, _ in c.requests if path == "/v1/traces"}
+    assert len(times) == 3 and len(sizes) == 1  # the same, three times
+    assert all(b - a >= 0.95 for a, b in zip(times, times[1:]))
+    assert len(c.spans) == 4  # taken once
+
+
+def test_retry_after_may_be_a_date(user):
+    at = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=3)
+    with world.collector(retry_after(at.strftime("%a, %d %b %Y %H:%M:%S GMT"))) as c:
+        world.exported(user, c, "--", "/bin/true")
+        times = [t for path, _, _, t in c.requests if path == "/v1/traces"]
+    assert len(times) == 2 and 1 <= times[1] - times[0] <= 5
+
+
+def test_it_waits_longer_each_time(user):
+    with world.collector(*[status(503)] * 4) as c:
+        world.exported(user, c, "--", "/bin/true")
+        times = [t for path, _, _, t in c.requests if path == "/v1/traces"]
+    gaps = [b - a for a, b in zip(times, times[1:])]
+    for gap, base in zip(gaps, (0.5, 1, 2, 4)):
+        assert base / 2 - 0.01 <= gap <= base * 1.5 + 1, gaps
+
+
+@pytest.mark.parametrize("code", [400, 401, 404, 413, 500, 501])
+def test_other_answers_are_final(user, code):
+    with world.collector(*[status(code)] * 50) as c:
+        user.run("--otel", "--", "/bin/true", env=world.environment(c)).ok()
+        text = world.settled(user)
+        assert [r[0] for r in c.requests].count("/v1/traces") == 1
+        assert f"answered {code} to the spans" in text
+        assert "exported no spans, 0 log records" in text
+
+
+def test_a_refused_batch_does_not_lose_the_next(user):
+    code = "\n".join(f"try: open('/usr/lib/none-{i}')\nexcept OSError: pass" for i in range(1100))
+    with world.collector(("take", b""), status(400)) as c:
+        user.run("--otel", user.skill(code), env=world.environment(c)).ok()
+        text = world.settled(user)
+        assert not c.faults and len(c.logs) > 512 and "; 512 log records lost" in text
+
+
+@pytest.mark.parametrize("protocol", ["http/protobuf", "http/json"])
+def test_partial_success_is_noted_and_not_repeated(user, protocol):
+    if protocol == "http/json":
+        body = b'{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too \\u001b[31mmany"}}'
+    else:
+        answer = load_schema()("ExportTraceServiceResponse")()
+        answer.partial_success.rejected_spans = 2
+        answer.partial_success.error_message = "too \x1b[31mmany"
+        body = answer.SerializeToString()
+    with world.collector(("take", body)) as c:
+        world.exported(user, c, "--", "/bin/true",
+                       env={"OTEL_EXPORTER_OTLP_PROTOCOL": protocol})
+        assert [r[0] for r in c.requests].count("/v1/traces") == 1
+    assert "rejected 2 of the spans: too ?[31mmany" in world.log_text(user)
+
+
+def test_the_process_that_exports(ssb):
+    """Detached, cheap, bounded, and with nothing of the caller's in its hands."""
+    with world.collector(("hang",)) as c:
+        secret = "hush-hush"
+        ssb.run("--otel", "--", "/bin/true", env=world.environment(
+            c, OTEL_EXPORTER_OTLP_HEADERS=f"x-key={secret}"), stdin=b"abc").ok()
+        p, = wait_for(lambda: exporters(ssb))
+        wait_for(lambda: c.requests)
+        fields = (p / "stat").read_text().rsplit(")", 1)[1].split()
+        parent, session, nice = fields[1], fields[3], fields[16]
+        assert nice == "10" and session != str(os.getsid(0))
+        assert (pathlib.Path("/proc") / parent / "comm").read_text() != "skillsandbox\n"
+        targets = {os.readlink(f) for f in (p / "fd").iterdir()}
+        assert {t.split(":")[0] for t in targets} <= {
+            "/dev/null", "socket", str(ssb.state / "skillsandbox/otel.log"),
+            *map(str, (ssb.state / "skillsandbox/runs").glob("*/trace.jsonl"))}, targets
+        limits = {x.split("  ")[0]: x.split()[-3:-1] for x in (p / "limits").read_text().splitlines()}
+        assert int(limits["Max address space"][0]) < 1 << 30
+        assert limits["Max core file size"] == ["0", "0"]
+        assert secret.encode() not in (p / "cmdline").read_bytes()
+        assert (p / "environ").stat().st_uid == 0  # no other process of the user reads it
+
+
+def test_the_log_is_private_and_bounded(user):
+    log = user.state / "skillsandbox/otel.log"
+    with world.collector() as c:
+        world.exported(user, c, "--", "/bin/true")
+        assert log.stat().st_mode & 0o777 == 0o600 and log.stat().st_uid == user.uid
+        user.write(log, "x" * (256 * 1024 + 1) + "\n", 0o600)
+        world.exported(user, c, "--", "/bin/true")
+        assert log.stat().st_size < 1000
+        assert log.with_name("otel.log.1").stat().st_size > 256 * 1024
+
+
+def test_a_log_that_is_a_trap(user):
+    """Neither a symlink nor a FIFO there is followed or waited for."""
+    with world.collector() as c:
+        user.run("--", "/bin/true").ok()
+        log, victim = user.state / "skillsandbox/otel.log", user.work / "victim"
+        user.write(victim, "untouched")
+        os.symlink(victim, log)
+        user.run("--otel", "--", "/bin/true", env=world.environment(c)).ok()
+        wait_for(lambda: c.logs)
+        assert victim.read_text() == "untouched"
+        log.unlink()
+        os.mkfifo(log, 0o600)
+        os.chown(log, user.uid, user.gid)
+        c.logs.clear()
+        user.run("--otel", "--", "/bin/true", env=world.environment(c)).ok()
+        wait_for(lambda: c.logs)
+
+
+# ---- https ---------------------------------------------------------------
+
+def make_tls(runner):
+    """A certificate for 127.0.0.1, its own authority; returns context and file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "collector")])
+    now = datetime.datetime.utcnow()
+    cert = (x509.CertificateBuilder().subject_name(name).issuer_name(name)
+            .public_key(key.public_key()).serial_number(1)
+            .not_valid_before(now - datetime.timedelta(days=1))
+            .not_valid_after(now + datetime.timedelta(days=1))
+            .add_extension(x509.SubjectAlternativeName(
+                [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False)
+            .add_extension(x509.BasicConstraints(True, None), True)
+            .sign(key, hashes.SHA256()))
+    pem = cert.public_bytes(serialization.Encoding.PEM)
+    ca = runner.write(runner.work / "ca.pem", pem)
+    both = runner.write(runner.work / "both.pem", pem + key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption()), 0o600)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(both)
+    return context, ca
+
+
+@pytest.mark.parametrize("protocol", ["http/protobuf", "http/json"])
+def test_https(ssb, protocol):
+    context, ca = make_tls(ssb)
+    with world.collector(retry_after(1), tls=context) as c:
+        env = {"OTEL_EXPORTER_OTLP_CERTIFICATE": str(ca), "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
+               "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Basic%20abc,x-empty="}
+        world.exported(ssb, c, "--", "/bin/true", env=env)
+        assert len(c.spans) == 4 and c.logs
+        assert [r[0] for r in c.requests].count("/v1/traces") == 2  # 503, then 200
+        assert all(r[1]["authorization"] == "Basic abc" and r[1]["x-empty"] == "" and
+                   "Expect" not in r[1] for r in c.requests)
+
+
+def test_https_with_an_unknown_authority(ssb):
+    context, _ = make_tls(ssb)
+    with world.collector(tls=context) as c:
+        ssb.run("--otel", "--", "/bin/true", env=world.environment(c)).ok()
+        text = world.settled(ssb)
+        assert not c.requests and "certificate" in text.lower()
+        assert "exported no spans, 0 log records" in text
+
+
+def test_https_without_libcurl(ssb):
+    hide = "".join(f"mount --bind /dev/null {p} && " for p in
+                   pathlib.Path("/usr/lib").glob("*/libcurl*.so.4"))
+    assert hide
+    script = "mount --make-rprivate / && " + hide + 'exec "$@"'
+    env = world.environment("https://127.0.0.1:9", **ssb.environment())
+    r = execute(["unshare", "--mount", "sh", "-c", script, "sh", *ssb.identity(), ssb.binary, "run",
+                 "--otel", "--", "/bin/echo", "hi"], env=env)
+    assert (r.code, r.out, r.err) == (0, b"hi\n", b"")
+    text = world.settled(ssb)
+    assert "needs libcurl.so.4" in text and "exported no spans" in text
+
+
+def test_ipv6(user):
+    """The collector of the machine's own, by the other family."""
+    with socket.socket(socket.AF_INET6) as s:
+        s.bind(("::1", 0))
+        s.listen()
+        s.settimeout(10)
+        url = f"http://[::1]:{s.getsockname()[1]}"
+        user.run("--otel", "--", "/bin/true", env=world.environment(url)).ok()
+        peer, _ = s.accept()
+        with peer:
+            assert peer.recv(4096).startswith(b"POST /v1/traces HTTP/1.1\r\nHost: [::1]:")

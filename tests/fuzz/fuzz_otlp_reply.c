@@ -1,0 +1,43 @@
+/* What a collector answers, on arbitrary bytes: its partial success in both
+ * forms, and the lines of its head. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/otlp.h"
+#include "audit/otlp_http.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(int truth)
+{
+	if (!truth) {
+		abort();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct otlp_format *const FORMATS[] = { &OTLP_PROTO, &OTLP_JSON };
+	char *exact = malloc(size > 0 ? size : 1);
+
+	must(exact != NULL);
+	if (size > 0) {
+		memcpy(exact, data, size);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		struct otlp_partial p;
+		memset(&p, 0x5a, sizeof(p));
+		if (FORMATS[i]->partial(exact, size, &p)) {
+			must(memchr(p.why, '\0', sizeof(p.why)) != NULL);
+		} else {
+			must(p.why[0] == 0x5a); /* untouched */
+		}
+	}
+	must(otlp_retry_after(exact, size) >= -1);
+	int64_t length = otlp_content_length(exact, size);
+	must(length >= -1 && length < 1000000000);
+	free(exact);
+	return 0;
+}
