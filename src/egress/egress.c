@@ -19,7 +19,6 @@
 #include "egress/confine.h"
 #include "egress/dial.h"
 #include "egress/event.h"
-#include "os/caps.h"
 #include "os/clock.h"
 
 #define DIAL_TIMEOUT_MS 15000
@@ -69,13 +68,10 @@ static int parse_ranges(const struct ssb_plan *plan, struct cidr *ranges)
 	return 0;
 }
 
-/* Neither process needs the owner's secrets or root's privileges, and one of
- * them parses hostile bytes. */
+/* Neither process needs the owner's secrets, and one of them parses hostile
+ * bytes. Root's privileges go when it is confined. */
 static void give_up(const struct ssb_plan *plan)
 {
-	if (geteuid() == 0) {
-		(void)caps_drop(0);
-	}
 	for (char **v = environ; v != NULL && *v != NULL; v++) {
 		explicit_bzero(*v, strlen(*v));
 	}
