@@ -291,6 +291,10 @@ const char SECCOMP_OBSERVED[] =
 
 /* ---- calls that are decided by their name ------------------------------ */
 
+#define PLACEMENT                                                                                  \
+	"mbind set_mempolicy get_mempolicy set_mempolicy_home_node move_pages migrate_pages "      \
+	"process_madvise"
+
 const struct seccomp_group SECCOMP_GROUPS[] = {
 	/* Files: the mounts and Landlock say which. */
 	{ IN_ALL, TO_ANY, ALLOW,
@@ -300,9 +304,8 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	  "link linkat unlink unlinkat symlink symlinkat readlink readlinkat chmod fchmod fchmodat "
 	  "fchmodat2 chown fchown lchown fchownat umask truncate ftruncate fallocate fsync "
 	  "fdatasync sync syncfs sync_file_range flock fcntl ioctl utime utimes futimesat "
-	  "utimensat "
-	  "mknod mknodat statfs fstatfs readahead fadvise64 cachestat copy_file_range sendfile "
-	  "splice tee vmsplice close_range dup dup2 dup3 pipe pipe2" },
+	  "utimensat mknod mknodat statfs fstatfs readahead fadvise64 cachestat copy_file_range "
+	  "sendfile splice tee vmsplice close_range dup dup2 dup3 pipe pipe2" },
 	/* Extended attributes; security.* and trusted.* need a capability. */
 	{ IN_ALL, TO_ANY, ALLOW,
 	  "setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr listxattr llistxattr "
@@ -328,11 +331,9 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	{ IN_ALL, TO_ANY, ALLOW,
 	  "execve execveat exit exit_group wait4 waitid kill tkill tgkill pidfd_open "
 	  "pidfd_send_signal rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending "
-	  "rt_sigtimedwait "
-	  "rt_sigqueueinfo rt_tgsigqueueinfo rt_sigsuspend sigaltstack restart_syscall pause "
-	  "getpid "
-	  "getppid getpgid getpgrp setpgid getsid setsid getpriority setpriority ioprio_get "
-	  "ioprio_set getrlimit setrlimit prlimit64 getrusage times" },
+	  "rt_sigtimedwait rt_sigqueueinfo rt_tgsigqueueinfo rt_sigsuspend sigaltstack "
+	  "restart_syscall pause getpid getppid getpgid getpgrp setpgid getsid setsid getpriority "
+	  "setpriority ioprio_get ioprio_set getrlimit setrlimit prlimit64 getrusage times" },
 	{ IN_WIDE, TO_ANY, ALLOW, "clone fork vfork" },
 	{ IN_STRICT, TO_ANY, DENY(EPERM), "clone fork vfork" },
 	/* Identity: without a capability the kernel refuses what matters. */
@@ -378,15 +379,9 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	{ IN_PERMISSIVE, TO_ANY, ALLOW, "personality" },
 
 	/* Memory placement. libnuma takes ENOSYS as a machine without NUMA. */
-	{ IN_NARROW, TO_ANY, DENY(ENOSYS),
-	  "mbind set_mempolicy get_mempolicy set_mempolicy_home_node move_pages migrate_pages "
-	  "process_madvise" },
-	{ IN_PERMISSIVE, TO_OWN, ALLOW,
-	  "mbind set_mempolicy get_mempolicy set_mempolicy_home_node move_pages migrate_pages "
-	  "process_madvise" },
-	{ IN_PERMISSIVE, TO_NONE, DENY(ENOSYS),
-	  "mbind set_mempolicy get_mempolicy set_mempolicy_home_node move_pages migrate_pages "
-	  "process_madvise" },
+	{ IN_NARROW, TO_ANY, DENY(ENOSYS), PLACEMENT },
+	{ IN_PERMISSIVE, TO_OWN, ALLOW, PLACEMENT },
+	{ IN_PERMISSIVE, TO_NONE, DENY(ENOSYS), PLACEMENT },
 
 	/* File handles go round every mount. The first is asked by programs that
 	 * live with EOPNOTSUPP; the second opens. */
@@ -404,8 +399,7 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	{ IN_ALL, TO_ANY, DENY(ENOSYS),
 	  "remap_file_pages memfd_secret process_mrelease lsm_get_self_attr lsm_set_self_attr "
 	  "lsm_list_modules file_getattr file_setattr ustat sysfs _sysctl uselib nfsservctl "
-	  "getpmsg "
-	  "putpmsg afs_syscall tuxcall security vserver epoll_ctl_old epoll_wait_old "
+	  "getpmsg putpmsg afs_syscall tuxcall security vserver epoll_ctl_old epoll_wait_old "
 	  "set_thread_area get_thread_area" },
 
 	/* Namespaces and mounts. */

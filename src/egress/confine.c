@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/own.h"
+#include "os/caps.h"
 #include "os/landlock.h"
 #include "os/seccomp.h"
 
@@ -121,11 +122,21 @@ int confine_dialler(struct ssb_error *err)
 	return seccomp_load_dialler(err);
 }
 
+/* Only privilege can empty the bounding set; with no_new_privs the rest is
+ * enough, and that can be given up by everybody. */
+static int drop_caps(struct ssb_error *err)
+{
+	if (caps_drop(0) != 0 && (caps_set(0) != 0 || !caps_none(false))) {
+		return fail(err, "capabilities");
+	}
+	return 0;
+}
+
 /* One word from each: an error, or none. */
 void confine_or_exit(int (*confine)(struct ssb_error *), int ready)
 {
 	struct ssb_error word = { 0 };
-	int failed = confine(&word);
+	int failed = drop_caps(&word) != 0 || confine(&word) != 0;
 
 	if (ready >= 0) {
 		(void)!write(ready, &word, sizeof(word)); /* less than PIPE_BUF: whole */

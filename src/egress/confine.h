@@ -12,8 +12,9 @@
 int confine_broker(struct ssb_error *err);
 int confine_dialler(struct ssb_error *err);
 
-/* Confines, says so (or why not) into the pipe `ready`, which it closes; -1:
- * says nothing. A process that could not be confined ends here. */
+/* Gives up every capability, confines, and says so (or why not) into the pipe
+ * `ready`, which it closes; -1: says nothing. A process that could not be
+ * confined ends here. */
 void confine_or_exit(int (*confine)(struct ssb_error *), int ready);
 
 /* The other end: waits until `n` processes are confined. */

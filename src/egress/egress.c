@@ -19,13 +19,13 @@
 #include "egress/confine.h"
 #include "egress/dial.h"
 #include "egress/event.h"
-#include "os/caps.h"
 #include "os/clock.h"
 
 #define DIAL_TIMEOUT_MS 15000
 #define EVENT_BUFFER    (4 << 20)
 #define LAST_WORDS_MS   500
 #define REST_MS         10
+#define EVENTS_AT_ONCE  256
 
 void egress_init(struct egress *e)
 {
@@ -69,13 +69,10 @@ static int parse_ranges(const struct ssb_plan *plan, struct cidr *ranges)
 	return 0;
 }
 
-/* Neither process needs the owner's secrets or root's privileges, and one of
- * them parses hostile bytes. */
+/* Neither process needs the owner's secrets, and one of them parses hostile
+ * bytes. Root's privileges go when it is confined. */
 static void give_up(const struct ssb_plan *plan)
 {
-	if (geteuid() == 0) {
-		(void)caps_drop(0);
-	}
 	for (char **v = environ; v != NULL && *v != NULL; v++) {
 		explicit_bzero(*v, strlen(*v));
 	}
@@ -144,7 +141,11 @@ int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error
 	}
 	auto_fd broker_end = events[1];
 	e->events = events[0];
-	if (pipe2(ready, O_CLOEXEC) != 0 || (e->ledger = ledger_new(plan)) == NULL) {
+	e->ledger = ledger_new(plan);
+	if (e->ledger == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "egress", "out of memory");
+	}
+	if (pipe2(ready, O_CLOEXEC) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "egress", "pipe");
 	}
 	auto_fd told = ready[1];
@@ -175,10 +176,10 @@ static void close_ledger(struct egress *e, struct trace *trace)
 	e->ledger = NULL;
 }
 
-/* All that has come in; its end closes e->events. */
-static void hear(struct egress *e, struct trace *trace)
+/* What has come in, `most` of it; its end closes e->events. */
+static void hear(struct egress *e, struct trace *trace, size_t most)
 {
-	for (int i = 0; i < 256 && e->events >= 0; i++) {
+	for (size_t i = 0; i < most && e->events >= 0; i++) {
 		struct egress_event ev;
 		ssize_t n = recv(e->events, &ev, sizeof(ev), MSG_DONTWAIT);
 
@@ -201,7 +202,7 @@ static void hear(struct egress *e, struct trace *trace)
 
 void egress_hear(struct egress *e, struct trace *trace)
 {
-	hear(e, trace);
+	hear(e, trace, EVENTS_AT_ONCE);
 	/* What is in our socket is ours, also if the broker dies now. To be woken for
 	 * each event would cost as much as half a connection. */
 	e->hear_at = clock_ms() + REST_MS;
@@ -224,17 +225,29 @@ static void end_child(pid_t *pid)
 	}
 }
 
+/* One deadline for all of it: a broker that goes on talking is not believed. */
+static void hear_last_words(struct egress *e, struct trace *trace)
+{
+	struct pollfd p = { .fd = e->events, .events = POLLIN };
+	uint64_t now = clock_ms();
+	uint64_t deadline = now + LAST_WORDS_MS;
+
+	(void)shutdown(e->events, SHUT_WR);
+	while (e->events >= 0 && now < deadline && poll(&p, 1, (int)(deadline - now)) > 0) {
+		hear(e, trace, EVENTS_AT_ONCE);
+		now = clock_ms();
+	}
+}
+
 void egress_stop(struct egress *e, struct trace *trace)
 {
 	if (e->events >= 0) {
-		struct pollfd p = { .fd = e->events, .events = POLLIN };
-		(void)shutdown(e->events, SHUT_WR);
-		while (e->events >= 0 && poll(&p, 1, LAST_WORDS_MS) > 0) {
-			hear(e, trace);
-		}
+		hear_last_words(e, trace);
 	}
-	close_ledger(e, trace);
 	end_child(&e->broker);
+	/* What it said in time and we had no time for. */
+	hear(e, trace, EVENT_BUFFER / sizeof(struct egress_event));
+	close_ledger(e, trace);
 	end_child(&e->dialler);
 }
 

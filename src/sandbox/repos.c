@@ -5,6 +5,7 @@
 #include "sandbox/repos.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
@@ -48,6 +49,21 @@ static bool is_known(const struct search *s, const char *path, bool gitdir)
 		}
 	}
 	return false;
+}
+
+/* After a failed open. What is not there, leads elsewhere or is closed to the
+ * caller is no repository of the caller's; all else may hold one: a mount in
+ * the grant, which the skill can write to as well, or want of descriptors. */
+static void note_unread(struct search *s)
+{
+	static const int EXPECTED[] = { EACCES, ENOENT, ENOTDIR, ELOOP, ENXIO };
+
+	for (size_t i = 0; i < ARRAY_LEN(EXPECTED); i++) {
+		if (errno == EXPECTED[i]) {
+			return;
+		}
+	}
+	s->cut = s->cut != NULL ? s->cut : "a part of it is another mount or cannot be read";
 }
 
 static void add(struct search *s, const char *path, bool gitdir)
@@ -97,14 +113,18 @@ static bool in_known_git(const struct search *s, const char *path)
 
 /* The first line of a small regular file, without `lead`; false if it is none
  * such. */
-static bool read_pointer(const struct search *s, const char *path, const char *lead, char *out,
+static bool read_pointer(struct search *s, const char *path, const char *lead, char *out,
                          size_t size)
 {
 	auto_fd fd = file_openat2(s->fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
 	                          IN_GRANT | RESOLVE_NO_SYMLINKS);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+	if (fd < 0) {
+		note_unread(s);
+		return false;
+	}
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
 		return false;
 	}
 	ssize_t n = read(fd, out, size - 1);
@@ -120,7 +140,7 @@ static bool read_pointer(const struct search *s, const char *path, const char *l
 
 /* Where `to`, as it stands in the directory `from`, lies in the grant: its
  * path from the top, new; NULL if it does not. */
-static char *place_in_grant(const struct search *s, const char *from, const char *to)
+static char *place_in_grant(struct search *s, const char *from, const char *to)
 {
 	char link[64], real[PATH_MAX];
 	auto_free char *joined = *to == '/' ? NULL : path_join(*from != '\0' ? from : ".", to);
@@ -132,6 +152,10 @@ static char *place_in_grant(const struct search *s, const char *from, const char
 	auto_fd fd =
 	        file_openat2(s->fd, *path != '\0' ? path : ".", O_PATH | O_DIRECTORY, IN_GRANT);
 	if (fd < 0) {
+		/* EXDEV: out of the grant; or onto a mount in it, which was noted. */
+		if (errno != EXDEV) {
+			note_unread(s);
+		}
 		return NULL;
 	}
 	/* Without its "..", its symlinks and second spellings. */
@@ -250,9 +274,15 @@ static void visit(struct search *s, const char *path)
 	        file_openat2(s->fd, *path != '\0' ? path : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
 	                     IN_GRANT | RESOLVE_NO_SYMLINKS);
 
-	/* What the caller cannot read is no repository of the caller's. */
-	while (dir >= 0 && !spent(s)) {
+	if (dir < 0) {
+		note_unread(s);
+		return;
+	}
+	while (!spent(s)) {
 		ssize_t n = getdents64(dir, raw, sizeof(raw));
+		if (n < 0) {
+			note_unread(s);
+		}
 		if (n <= 0) {
 			break;
 		}

@@ -392,20 +392,20 @@ int sandbox_run_payload(struct ssb_plan *plan, sandbox_payload payload, void *ar
 	if (pipe2(p, O_CLOEXEC) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "prove", "pipe");
 	}
-	auto_fd from = p[0];
+	auto_fd from = p[0], to = p[1];
+	if (hold_signals(&held, err) != 0) {
+		return -1;
+	}
 	/* What a payload says fits into the pipe: it is read when all is over. */
 	(void)fcntl(from, F_SETPIPE_SZ, 1 << 20);
 	run_init(&r, plan, NULL);
 	r.stage.payload = payload;
 	r.stage.payload_arg = arg;
-	r.stage.payload_fd = p[1];
-	r.payload_spare = fcntl(p[1], F_DUPFD_CLOEXEC, 3);
-	int failed = hold_signals(&held, err);
-	if (failed == 0) {
-		failed = run_attempts(&r, none, held.fd, &res, err);
-		run_done(&r);
-		release_signals(&held);
-	}
+	r.payload_spare = fcntl(to, F_DUPFD_CLOEXEC, 3);
+	r.stage.payload_fd = steal_fd(&to);
+	int failed = run_attempts(&r, none, held.fd, &res, err);
+	run_done(&r);
+	release_signals(&held);
 	if (failed == 0 && file_read_all(from, out) != 0) {
 		failed = ssb_fail(err, SSB_E_SYS, errno, "prove", "read");
 	}

@@ -295,6 +295,25 @@ static void keep_time(struct run *r, uint64_t *kill_at)
 	}
 }
 
+/* Until something comes in or is due. */
+static void wait_for_news(struct run *r, struct pump pumps[3], uint64_t kill_at,
+                          struct pollfd p[AT_COUNT])
+{
+	for (int i = 0; i < 3; i++) {
+		p[AT_PUMPS + i] = pump_wants(&pumps[i]);
+	}
+	if (r->stage.pty && r->master < 0) {
+		p[AT_PUMPS].fd = -1; /* what is typed ahead waits for the terminal */
+	}
+	uint64_t due = next_due(next_due(kill_at, r->deadline), r->ended ? 0 : r->share_at);
+	due = next_due(due, r->egress.hear_at);
+	if (r->trace != NULL) {
+		due = next_due(next_due(due, trace_due(r->trace)), r->settle_at);
+	}
+	due = next_due(due, observer_due(r->observer));
+	(void)poll(p, AT_COUNT, poll_ms(due));
+}
+
 static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill_at)
 {
 	struct pollfd p[AT_COUNT] = {
@@ -308,19 +327,7 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 		[AT_OBSERVER] = { .fd = observer_fd(r->observer), .events = POLLIN },
 	};
 
-	for (int i = 0; i < 3; i++) {
-		p[AT_PUMPS + i] = pump_wants(&pumps[i]);
-	}
-	if (r->stage.pty && r->master < 0) {
-		p[AT_PUMPS].fd = -1; /* what is typed ahead waits for the terminal */
-	}
-	uint64_t due = next_due(next_due(*kill_at, r->deadline), r->ended ? 0 : r->share_at);
-	due = next_due(due, r->egress.hear_at);
-	if (r->trace != NULL) {
-		due = next_due(next_due(due, trace_due(r->trace)), r->settle_at);
-	}
-	due = next_due(due, observer_due(r->observer));
-	(void)poll(p, AT_COUNT, poll_ms(due));
+	wait_for_news(r, pumps, *kill_at, p);
 	/* First of all: somebody waits for it. */
 	if (p[AT_OBSERVER].revents != 0) {
 		observer_turn(r->observer, (p[AT_OBSERVER].revents & POLLIN) != 0);

@@ -49,6 +49,24 @@ def test_kernel_files_that_are_bound_beneath_a_grant(ssb, access):
     assert run_there(ssb, bind, access, d, "--", "echo", "started").ok().text == "started\n"
 
 
+def test_repository_on_a_mount_beneath_a_grant(ssb):
+    """It can be written to and is not searched for: that is said."""
+    d, below, other = ssb.mkdir("d"), ssb.mkdir("d/below"), ssb.mkdir("other")
+    ssb.mkdir("other/repo/.git/hooks")
+    hook = below / "repo/.git/hooks/pre-commit"
+    command = ["-w", d, "--", "sh", "-c", f"echo loot > {hook}"]
+
+    def said():
+        return [w for w in ssb.last_trace()["plan"]["warnings"] if "another mount" in w]
+
+    run_there(ssb, f"mount --bind {other} {below}", *command).ok()
+    assert (other / "repo/.git/hooks/pre-commit").exists(), "why it has to be said"
+    assert len(said()) == 1 and str(d) in said()[0]
+    ssb.mkdir("d/below/repo/.git/hooks")
+    assert ssb.run(*command).code != 0 and not hook.exists()
+    assert said() == [], "without the mount it is found and held"
+
+
 FIFOS = """
 import json, os
 seen = {}

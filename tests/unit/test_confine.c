@@ -4,6 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <nss.h>
@@ -30,6 +33,7 @@
 #include <cmocka.h>
 
 #include "base/own.h"
+#include "os/caps.h"
 #include "os/clone.h"
 #include "os/net.h"
 
@@ -384,6 +388,65 @@ static void run_learns_of_failures(void **state)
 	assert_non_null(strstr(err.text, "before it was confined"));
 }
 
+/* ---- capabilities ---------------------------------------------------------- */
+
+static int has_none(struct ssb_error *err)
+{
+	return caps_none(true) ? 0 : fails(err);
+}
+
+static int has_none_to_use(struct ssb_error *err)
+{
+	return caps_none(false) ? 0 : fails(err);
+}
+
+static int drop_all(void)
+{
+	struct ssb_error err = { 0 };
+
+	return !caps_none(false) && wait_for(has_none, has_none, &err) == 0 ? 0 : 1;
+}
+
+/* Root of a container that has not all: the bounding set stays. */
+static int drop_without_setpcap(void)
+{
+	struct ssb_error err = { 0 };
+
+	if (caps_set(1ULL << CAP_NET_ADMIN) != 0 || caps_none(false)) {
+		return 9;
+	}
+	return wait_for(has_none_to_use, has_none_to_use, &err) == 0 ? 0 : 1;
+}
+
+static int drop_refused(void)
+{
+	struct ssb_error err = { 0 };
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_capset, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { .len = ARRAY_LEN(code), .filter = code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0) != 0) {
+		return 9;
+	}
+	return wait_for(works, works, &err) == -1 && err.code == SSB_E_LAYER &&
+	                       strstr(err.text, "capabilities") != NULL
+	               ? 0
+	               : 1;
+}
+
+static void capabilities_are_gone_or_it_ends(void **state)
+{
+	(void)state;
+	assert_int_equal(life(drop_all), 0);
+	assert_int_equal(life(drop_without_setpcap), 0);
+	assert_int_equal(life(drop_refused), 0);
+}
+
 /* ---- a world --------------------------------------------------------------- */
 
 static void need(bool ok, const char *what)
@@ -466,6 +529,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_learns_of_failures),
+		cmocka_unit_test(capabilities_are_gone_or_it_ends),
 		cmocka_unit_test(broker_cannot_reconnect),
 		cmocka_unit_test(broker_sets_what_it_needs),
 		cmocka_unit_test(dialler_can_only_dial),

@@ -1,6 +1,9 @@
 /* The search for repositories in a writable grant: what it finds, what leads
  * it nowhere, and its bounds, at each and one past it. */
 #include <ftw.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
 
 #include "plan_world.h"
 
@@ -277,6 +280,69 @@ static void test_entries(void **state)
 	assert_non_null(strstr(plan.warnings.v[0], "too many files"));
 }
 
+static bool warned_of_unread(void)
+{
+	return plan.warnings.n == 1 &&
+	       strstr(plan.warnings.v[0], "another mount or cannot") != NULL;
+}
+
+/* In a mount namespace of its own; the grant is the one that is seen there. */
+static int search_beside_mount(void)
+{
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 ||
+	    mount(in("w/other"), in("w/below"), NULL, MS_BIND, NULL) != 0) {
+		return 2;
+	}
+	own_close(&grant.fd);
+	grant.fd = open(in("w"), O_PATH | O_CLOEXEC);
+	search();
+	return has("other/repo", false) && !has("below/repo", false) && warned_of_unread() ? 0 : 1;
+}
+
+static void test_another_mount(void **state)
+{
+	int wstatus;
+
+	(void)state;
+	dirs("other/repo/.git");
+	dirs("below");
+	search();
+	assert_int_equal(plan.warnings.n, 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		_exit(search_beside_mount());
+	}
+	assert_int_equal(waitpid(pid, &wstatus, 0), pid);
+	assert_int_equal(wstatus, 0);
+}
+
+static void test_no_descriptors_left(void **state)
+{
+	struct rlimit before, none;
+
+	(void)state;
+	dirs("a/.git");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ 0, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	search();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(found->n, 0);
+	assert_true(warned_of_unread());
+}
+
+/* What is closed to the caller is left out without a word. */
+static void test_closed_directory(void **state)
+{
+	(void)state;
+	dirs("closed/.git");
+	assert_int_equal(chmod(in("w/closed"), 0), 0);
+	search();
+	assert_int_equal(found->n, geteuid() == 0 ? 1 : 0);
+	assert_int_equal(plan.warnings.n, 0);
+	assert_int_equal(chmod(in("w/closed"), 0755), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +354,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_depth, world, world_end),
 		cmocka_unit_test_setup_teardown(test_number, world, world_end),
 		cmocka_unit_test_setup_teardown(test_entries, world, world_end),
+		cmocka_unit_test_setup_teardown(test_another_mount, world, world_end),
+		cmocka_unit_test_setup_teardown(test_no_descriptors_left, world, world_end),
+		cmocka_unit_test_setup_teardown(test_closed_directory, world, world_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,160 @@
+/* The supervisor's end of the egress: a broker that goes on talking, and what
+ * is left open where it could not be started. The linker puts our ledger in the
+ * place of the real one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "egress/egress.h"
+#include "egress/event.h"
+#include "os/clock.h"
+
+static bool without_memory;
+static unsigned heard;
+static unsigned slow_us;
+
+struct ledger *__real_ledger_new(const struct ssb_plan *plan);
+struct ledger *__wrap_ledger_new(const struct ssb_plan *plan);
+void __wrap_ledger_take(struct ledger *l, const struct egress_event *e, struct trace *trace);
+void __wrap_ledger_close(struct ledger *l, struct trace *trace);
+
+struct ledger *__wrap_ledger_new(const struct ssb_plan *plan)
+{
+	return without_memory ? NULL : __real_ledger_new(plan);
+}
+
+void __wrap_ledger_take(struct ledger *l, const struct egress_event *e, struct trace *trace)
+{
+	(void)l;
+	(void)e;
+	(void)trace;
+	heard++;
+	(void)usleep(slow_us);
+}
+
+void __wrap_ledger_close(struct ledger *l, struct trace *trace)
+{
+	(void)l;
+	(void)trace;
+}
+
+/* A broker that says `n` things, one each `every_us`, and never goes. */
+static void start_talker(struct egress *e, unsigned n, unsigned every_us)
+{
+	static const struct ssb_plan plan;
+	struct egress_event ev = { .kind = EGRESS_UNKNOWN };
+	int pair[2];
+
+	egress_init(e);
+	heard = 0;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	e->ledger = __real_ledger_new(&plan);
+	e->events = pair[0];
+	e->broker = fork();
+	assert_true(e->broker >= 0);
+	if (e->broker == 0) {
+		(void)close(pair[0]);
+		for (unsigned i = 0; i < n; i++) {
+			(void)send(pair[1], &ev, sizeof(ev), MSG_NOSIGNAL);
+			(void)usleep(every_us);
+		}
+		for (;;) {
+			(void)pause();
+		}
+	}
+	(void)close(pair[1]);
+}
+
+/* Only handed on. */
+static struct trace *some_trace(void)
+{
+	static char place;
+
+	return (void *)&place;
+}
+
+static void test_endless_words(void **state)
+{
+	struct egress e;
+
+	(void)state;
+	start_talker(&e, 200, 50000); /* ten seconds */
+	uint64_t start = clock_ms();
+	egress_stop(&e, some_trace());
+	assert_true(clock_ms() - start < 5000);
+	assert_true(heard > 0);
+	assert_int_equal(e.broker, 0);
+	egress_done(&e);
+}
+
+/* What it said in time is taken, also if that takes longer. */
+static void test_many_words(void **state)
+{
+	struct egress e;
+
+	(void)state;
+	start_talker(&e, 300, 0);
+	slow_us = 2500;
+	egress_stop(&e, some_trace());
+	slow_us = 0;
+	assert_int_equal(heard, 300);
+	egress_done(&e);
+}
+
+static int lowest_free(void)
+{
+	auto_fd fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	return fd;
+}
+
+/* As many descriptors as `left`; with all of them it fails for memory. */
+static void check_failed_start(int left, enum ssb_code code)
+{
+	static const struct ssb_plan plan;
+	struct ssb_error err = { 0 };
+	struct rlimit before, few;
+	struct egress e;
+	int next = lowest_free();
+
+	egress_init(&e);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){ (rlim_t)(next + left), before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	int r = egress_start(&e, &plan, &err);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	egress_done(&e);
+	assert_int_equal(r, -1);
+	assert_int_equal(err.code, code);
+	assert_int_equal(lowest_free(), next);
+}
+
+static void test_failed_start_leaves_nothing_open(void **state)
+{
+	(void)state;
+	for (int left = 0; left < 6; left++) {
+		check_failed_start(left, SSB_E_SYS);
+	}
+	without_memory = true;
+	check_failed_start(16, SSB_E_NOMEM);
+	without_memory = false;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_endless_words),
+		cmocka_unit_test(test_many_words),
+		cmocka_unit_test(test_failed_start_leaves_nothing_open),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

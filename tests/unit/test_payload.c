@@ -1,0 +1,61 @@
+/* A payload's sandbox that cannot even begin: nothing stays open. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/own.h"
+#include "sandbox/sandbox.h"
+
+static int lowest_free(void)
+{
+	auto_fd fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	return fd;
+}
+
+static int nothing(int fd, void *arg)
+{
+	(void)fd;
+	(void)arg;
+	return 0;
+}
+
+/* The pipe needs two descriptors, the signals the next. */
+static void test_no_descriptor_for(void **state)
+{
+	(void)state;
+	for (int left = 0; left < 4; left++) {
+		struct ssb_plan plan = { 0 };
+		struct ssb_error err = { 0 };
+		struct rlimit before, few;
+		struct buf out;
+		int next = lowest_free();
+
+		buf_init(&out, 4096);
+		assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+		few = (struct rlimit){ (rlim_t)(next + left), before.rlim_max };
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		int r = sandbox_run_payload(&plan, nothing, NULL, &out, &err);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		buf_done(&out);
+		assert_int_equal(r, -1);
+		assert_int_equal(err.code, SSB_E_SYS);
+		assert_int_equal(lowest_free(), next);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_descriptor_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
