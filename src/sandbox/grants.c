@@ -344,6 +344,39 @@ static int mask_attach(const struct grant *g, int root_fd, struct ssb_error *err
 	return 0;
 }
 
+/* Beneath a place where the skill can rename things? */
+static bool in_private(const struct stage *s, const char *path)
+{
+	const char *const places[] = { s->plan->home, "/tmp", "/var/tmp", "/dev/shm" };
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		size_t n = strlen(places[i]);
+		if (strncmp(path, places[i], n) == 0 && path[n] == '/') {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The directories that lead to a grant stay where they are: renamed, the grant
+ * would go by a name of the skill's choice. */
+static int pin_way(const struct stage *s, int root_fd, const char *target)
+{
+	char part[PATH_MAX];
+
+	for (size_t i = 1; target[i] != '\0'; i++) {
+		snprintf(part, sizeof(part), "%.*s", (int)i, target);
+		if (target[i] != '/' || !in_private(s, part)) {
+			continue;
+		}
+		auto_fd at = file_openat2(root_fd, part + 1, O_PATH | O_NOFOLLOW, IN_VIEW);
+		if (at < 0 || (!is_pinned(at) && pin(at, false) != 0)) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
 static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error *err)
 {
 	const struct grant *g = &s->sources[i].grant;
@@ -354,6 +387,9 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 	}
 	/* Beneath another grant the place exists already, or cannot be made. */
 	(void)view_place(root_fd, name, g->is_dir);
+	if (pin_way(s, root_fd, g->target) != 0) {
+		return fail(err, g, "cannot hold the way to");
+	}
 	auto_fd target = file_openat2(root_fd, name, O_PATH, IN_VIEW);
 	if (target < 0) {
 		return fail(err, g, "has no place in the sandbox:");

@@ -359,3 +359,32 @@ def test_git_does_not_see_the_placeholders(ssb):
     r = ssb.run("-w", repo, "--", "sh", "-c", script).ok()
     assert r.text == "f\n", repr(r)
     assert ssb.as_caller(["git", "-C", repo, "status", "-s"]).ok().text == ""
+
+
+def test_the_way_to_a_grant_stays(ssb):
+    """Renamed, the grant would go by another name, in the trace as well."""
+    project = ssb.home / "src/deep/proj"
+    ssb.write(project / "file", "text")
+    code = f"""
+    import json, os
+    def tried(f, *a):
+        try: return f(*a) or 'done'
+        except OSError as e: return e.errno
+    home = {str(ssb.home)!r}
+    print(json.dumps([tried(os.rename, home + '/src', home + '/x'),
+                      tried(os.rename, home + '/src/deep', home + '/src/x'),
+                      tried(os.rmdir, home + '/src'),
+                      open(home + '/src/deep/proj/file').read(),
+                      tried(os.mkdir, home + '/src/own'), tried(os.rename, home + '/src/own',
+                                                                home + '/src/own2')]))
+    """
+    got = ssb.probe(code, write=[project])
+    assert got == [16, 16, 16, "text", "done", "done"], got
+    # The control: without a grant beneath it such a directory moves.
+    free = ssb.probe(f"""
+    import os
+    os.makedirs({str(ssb.home)!r} + '/src/deep')
+    os.rename({str(ssb.home)!r} + '/src', {str(ssb.home)!r} + '/x')
+    print('true')
+    """)
+    assert free is True
