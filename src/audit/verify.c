@@ -132,9 +132,9 @@ static bool check_chain(struct verify *v, const char *line, size_t len)
 	struct sha256 s;
 	uint8_t want[SHA256_BYTES];
 	uint8_t have[SHA256_BYTES];
-	const char *tail = line + len - HASH_TAIL;
+	const char *tail = len > HASH_TAIL ? line + len - HASH_TAIL : NULL;
 
-	if (len <= HASH_TAIL || memcmp(tail, HASH_PREFIX, sizeof(HASH_PREFIX) - 1) != 0 ||
+	if (tail == NULL || memcmp(tail, HASH_PREFIX, sizeof(HASH_PREFIX) - 1) != 0 ||
 	    memcmp(line + len - 3, "\"}\n", 3) != 0 ||
 	    hex_decode(tail + sizeof(HASH_PREFIX) - 1, HASH_HEX, have, sizeof(have)) != 0) {
 		return bad(v, "the line does not end with a hash");
@@ -284,11 +284,16 @@ static bool check_header(struct verify *v, const char *line, size_t len)
 		return false;
 	}
 	const struct json_node *top = json_top(&v->doc);
-	const char *key = member(v, "key");
+	const struct json_node *key = json_member(&v->doc, top, "key");
 	if (json_integer(json_member(&v->doc, top, "bundle"), 0) != 1 || top->n != 5) {
 		return bad(v, "not the header of an export that this program knows");
 	}
-	v->claims_key = hex_decode(key, strlen(key), v->claimed_key, sizeof(v->claimed_key)) == 0;
+	v->claims_key = !json_is(key, JSON_NULL);
+	if (v->claims_key && (!json_is(key, JSON_STRING) ||
+	                      hex_decode(key->str, key->len, v->claimed_key,
+	                                 sizeof(v->claimed_key)) != 0)) {
+		return bad(v, "the header of the export names a key that is none");
+	}
 	v->claimed_records = json_integer(json_member(&v->doc, top, "records"), -1);
 	snprintf(v->claimed_id, sizeof(v->claimed_id), "%s", member(v, "run_id"));
 	snprintf(v->claimed_version, sizeof(v->claimed_version), "%s", member(v, "version"));

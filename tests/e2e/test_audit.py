@@ -210,6 +210,17 @@ def test_a_flat_record_is_found(ssb):
     assert ssb.ssb("audit", "list", "--json").ok().json()[0]["state"] == "incomplete"
 
 
+def test_an_end_without_a_signature_counts_for_nothing(ssb):
+    state = State(ssb)
+    record = Record()
+    state.put(record, text=b"".join(record.lines()[:-1]))
+    row = ssb.ssb("audit", "list", "--json").ok().json()[0]
+    assert row["state"] == "incomplete" and row["violations"] == 3, row
+    state.put(record)
+    row = ssb.ssb("audit", "list", "--json").ok().json()[0]
+    assert row["state"] == "ended" and row["violations"] == 43, "the control"
+
+
 # ---- export ----------------------------------------------------------------
 
 def test_export_is_verifiable_alone(ssb):
@@ -240,6 +251,8 @@ def test_export_header_cannot_be_changed(ssb):
     header, rest = bundle.read_bytes().split(b"\n", 1)
     for a, b in ((record.id.encode(), Record().id.encode()), (b'"0.1.0"', b'"0.1.1"'),
                  (records.keypair()[1].encode(), records.keypair(b"x" * 32)[1].encode()),
+                 (records.keypair()[1].encode(), b"none"),
+                 (b'"' + records.keypair()[1].encode() + b'"', b"7"),
                  (b'"records":', b'"records":1'), (b'"bundle":1', b'"bundle":2'),
                  (b"}", b',"more":1}')):
         assert a in header
