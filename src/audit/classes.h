@@ -61,6 +61,7 @@ struct classes {
 	const char *home; /* borrowed: the skill's, inside of the sandbox */
 	uint64_t enforced;
 	uint64_t not_prevented; /* violations that nobody denied */
+	uint64_t unwritten;     /* violations that are no line of the record, nor repeat one */
 	struct class_hits hits[CLASS_COUNT];
 };
 
