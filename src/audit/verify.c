@@ -289,9 +289,9 @@ static bool check_header(struct verify *v, const char *line, size_t len)
 		return bad(v, "not the header of an export that this program knows");
 	}
 	v->claims_key = !json_is(key, JSON_NULL);
-	if (v->claims_key && (!json_is(key, JSON_STRING) ||
-	                      hex_decode(key->str, key->len, v->claimed_key,
-	                                 sizeof(v->claimed_key)) != 0)) {
+	if (v->claims_key &&
+	    (!json_is(key, JSON_STRING) ||
+	     hex_decode(key->str, key->len, v->claimed_key, sizeof(v->claimed_key)) != 0)) {
 		return bad(v, "the header of the export names a key that is none");
 	}
 	v->claimed_records = json_integer(json_member(&v->doc, top, "records"), -1);
