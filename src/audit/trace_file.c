@@ -13,8 +13,7 @@
 
 #define REMEDY "set XDG_STATE_HOME to a directory that you can write"
 
-#define PART   "trace.json.part"
-#define RECORD "trace.jsonl"
+#define PART "trace.json.part"
 
 #define LOCK_TRIES    2000
 #define LOCK_PAUSE_US 250L
@@ -26,7 +25,7 @@ static int trace_file_state(struct trace_file *f, const struct owner *owner, con
 	char dir[PATH_MAX];
 	int n = snprintf(dir, sizeof(dir), "%s/runs", owner->state_dir);
 
-	if (n < 0 || (size_t)n + strlen(id) >= sizeof(dir) - sizeof("//" RECORD)) {
+	if (n < 0 || (size_t)n + strlen(id) >= sizeof(dir) - sizeof("//" RECORD_NAME)) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "trace",
 		                "the path of the state directory is too long; " REMEDY);
 	}
@@ -37,10 +36,10 @@ static int trace_file_state(struct trace_file *f, const struct owner *owner, con
 	}
 	snprintf(f->run, sizeof(f->run), "%s", id);
 	snprintf(f->path, sizeof(f->path), "%s/%s/trace.json", dir, id);
-	snprintf(f->record_path, sizeof(f->record_path), "%s/%s/" RECORD, dir, id);
+	snprintf(f->record_path, sizeof(f->record_path), "%s/%s/" RECORD_NAME, dir, id);
 	snprintf(f->name, sizeof(f->name), "trace.json");
-	snprintf(f->record_name, sizeof(f->record_name), RECORD);
-	snprintf(f->record, sizeof(f->record), "%s." RECORD, id);
+	snprintf(f->record_name, sizeof(f->record_name), RECORD_NAME);
+	snprintf(f->record, sizeof(f->record), "%s." RECORD_NAME, id);
 	snprintf(f->part, sizeof(f->part), PART);
 	return 0;
 }
@@ -78,11 +77,14 @@ int trace_file_settle(struct trace_file *f, struct ssb_error *err)
 	               : 0;
 }
 
-static bool ends_in_json(const char *name)
+const char *trace_file_more(const char *path)
 {
+	const char *slash = strrchr(path, '/');
+	const char *name = slash != NULL ? slash + 1 : path;
 	size_t len = strlen(name);
 
-	return len > 5 && strcmp(name + len - 5, ".json") == 0;
+	/* A file that is called ".json" has no name before its end. */
+	return len > 5 && strcmp(name + len - 5, ".json") == 0 ? "l" : ".jsonl";
 }
 
 /* Splits the owner's path and opens its directory. */
@@ -110,7 +112,7 @@ static int trace_file_parent(struct trace_file *f, const char *path, struct ssb_
 	}
 	snprintf(f->path, sizeof(f->path), "%s", path);
 	snprintf(f->name, sizeof(f->name), "%s", name);
-	const char *more = ends_in_json(name) ? "l" : ".jsonl";
+	const char *more = trace_file_more(path);
 	snprintf(f->record_path, sizeof(f->record_path), "%s%s", path, more);
 	snprintf(f->record_name, sizeof(f->record_name), "%s%s", name, more);
 	return 0;

@@ -632,6 +632,26 @@ def test_prune(five):
         assert ssb.ssb("audit", "prune", *words).code == 2, words
 
 
+def test_prune_of_what_is_known_of_files(ssb):
+    state = State(ssb)
+    state.put(Record())
+    day = 24 * 3600
+    for name, age in (("801-a1", 0), ("801-a2", 5), ("801-a3", 40), ("801-a4.123", 40),
+                      ("notes", 40)):
+        path = ssb.write(state.dir / "digests" / name, b"x")
+        os.utime(path, (time.time() - age * day,) * 2)
+
+    def left():
+        return sorted(p.name for p in (state.dir / "digests").iterdir())
+
+    answer = ssb.ssb("audit", "prune", "--keep", "9", "--dry-run", "--json").ok().json()
+    assert answer["digests"] == 2 and len(left()) == 5
+    answer = ssb.ssb("audit", "prune", "--keep", "9", "--json").ok().json()
+    assert answer["digests"] == 2 and left() == ["801-a1", "801-a2", "notes"]
+    ssb.ssb("audit", "prune", "--older-than", "2d").ok()
+    assert left() == ["801-a1", "notes"]
+
+
 def test_prune_spares_the_living_and_the_strange(ssb):
     state = State(ssb)
     live = records.Live(state, Record())
