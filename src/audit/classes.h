@@ -72,6 +72,8 @@ struct class_verdict {
 
 /* By the first rule that matches (classes_table.c). */
 struct class_verdict class_of(const struct event *e, const char *home);
+/* One that the owner's shell runs when it starts. */
+bool class_startup_file(const char *home, const char *path);
 /* The attempt was denied, by us, the kernel, the broker or a limit. */
 bool class_prevented(const struct event *e);
 

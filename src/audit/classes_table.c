@@ -90,15 +90,17 @@ struct rule {
 
 #define LONG_LABEL 40
 
+#define STARTUP_FILES                                                                              \
+	"~/.bashrc ~/.bash_profile ~/.bash_login ~/.bash_logout ~/.bash_aliases ~/.profile "       \
+	"~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.config/fish"
+
 static const struct rule RULES[] = {
 	{ CLASS_RESOURCE_ABUSE, "T1499", .kinds = LIMIT },
 
 	/* Staying. Also where the run has its own copy of the place: then it was not
 	 * denied, and what was written goes with the run. */
 	{ CLASS_PERSISTENCE, "T1546.004", WRITES, .access = WRITING,
-	  .paths = "~/.bashrc ~/.bash_profile ~/.bash_login ~/.bash_logout ~/.bash_aliases "
-	           "~/.profile ~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.config/fish "
-	           "/etc/profile /etc/profile.d /etc/bash.bashrc /etc/zsh" },
+	  .paths = STARTUP_FILES " /etc/profile /etc/profile.d /etc/bash.bashrc /etc/zsh" },
 	{ CLASS_PERSISTENCE, "T1053.003", WRITES, .access = WRITING,
 	  .paths = "/etc/crontab /etc/cron.d /etc/cron.hourly /etc/cron.daily /etc/cron.weekly "
 	           "/etc/cron.monthly /etc/anacrontab /var/spool/cron" },
@@ -240,6 +242,11 @@ static bool in_places(struct bytes path, const char *list, const char *home)
 		list += len + strspn(list + len, " ");
 	}
 	return false;
+}
+
+bool class_startup_file(const char *home, const char *path)
+{
+	return in_places((struct bytes){ path, strlen(path) }, STARTUP_FILES, home);
 }
 
 static bool writes(const struct event *e)

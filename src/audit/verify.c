@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "audit/reader.h"
+#include "audit/record.h"
 #include "base/buf.h"
 #include "base/ed25519.h"
 #include "base/error.h"
@@ -22,10 +23,6 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "base/sha256.h"
-
-#define HASH_PREFIX ",\"hash\":\""
-#define HASH_HEX    (2 * (size_t)SHA256_BYTES)
-#define HASH_TAIL   (sizeof(HASH_PREFIX) - 1 + HASH_HEX + 3) /* and "}\n */
 
 enum phase { AT_RUN, AT_EVENTS, AT_SIGNATURE, AT_END };
 
@@ -132,16 +129,17 @@ static bool check_chain(struct verify *v, const char *line, size_t len)
 	struct sha256 s;
 	uint8_t want[SHA256_BYTES];
 	uint8_t have[SHA256_BYTES];
-	const char *tail = len > HASH_TAIL ? line + len - HASH_TAIL : NULL;
+	const char *tail = len > RECORD_HASH_TAIL ? line + len - RECORD_HASH_TAIL : NULL;
 
-	if (tail == NULL || memcmp(tail, HASH_PREFIX, sizeof(HASH_PREFIX) - 1) != 0 ||
+	if (tail == NULL || memcmp(tail, RECORD_HASH_KEY, sizeof(RECORD_HASH_KEY) - 1) != 0 ||
 	    memcmp(line + len - 3, "\"}\n", 3) != 0 ||
-	    hex_decode(tail + sizeof(HASH_PREFIX) - 1, HASH_HEX, have, sizeof(have)) != 0) {
+	    hex_decode(tail + sizeof(RECORD_HASH_KEY) - 1, RECORD_HASH_HEX, have, sizeof(have)) !=
+	            0) {
 		return bad(v, "the line does not end with a hash");
 	}
 	sha256_init(&s);
 	sha256_update(&s, v->head, sizeof(v->head));
-	sha256_update(&s, line, len - HASH_TAIL);
+	sha256_update(&s, line, len - RECORD_HASH_TAIL);
 	sha256_final(&s, want);
 	if (memcmp(want, have, sizeof(want)) != 0) {
 		return bad(v, "the line was changed, or the one before it is missing or another");
@@ -193,7 +191,7 @@ static bool is_only_spelling(const struct verify *v, const char *line, size_t le
 	                 v->r->records, v->end_time, v->end_mono, member(v, "key"),
 	                 member(v, "signature"));
 
-	return n > 0 && (size_t)n < sizeof(want) && len == (size_t)n + HASH_TAIL &&
+	return n > 0 && (size_t)n < sizeof(want) && len == (size_t)n + RECORD_HASH_TAIL &&
 	       memcmp(line, want, (size_t)n) == 0;
 }
 

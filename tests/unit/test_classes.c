@@ -266,6 +266,17 @@ static void test_second_path(void **state)
 	expect(&e, "unauthorized_file_access", "T1565.001");
 }
 
+static void test_startup_files(void **state)
+{
+	(void)state;
+	assert_true(class_startup_file(HOME, HOME "/.zlogin"));
+	assert_true(class_startup_file(HOME, HOME "/.config/fish/config.fish"));
+	assert_false(class_startup_file(HOME, HOME "/.bashrc2"));
+	assert_false(class_startup_file(HOME, "/root/.bashrc"));
+	assert_false(class_startup_file(HOME, HOME));
+	assert_false(class_startup_file(NULL, "/.bashrc"));
+}
+
 static void test_times(void **state)
 {
 	(void)state;
@@ -409,6 +420,7 @@ int main(void)
 		cmocka_unit_test(test_harmless),
 		cmocka_unit_test(test_second_path),
 		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_startup_files),
 		cmocka_unit_test(test_prevented_only_if_denied),
 		cmocka_unit_test(test_supply_chain_needs_both),
 		cmocka_unit_test(test_flood_is_bounded),
