@@ -112,6 +112,7 @@ static void what_file(struct buf *out, const struct line *l, const char *op)
 		const char *verb;
 	} verbs[] = {
 		{ "unlink", "delete" },
+		{ "rmdir", "delete the directory" },
 		{ "link", "hard link" },
 		{ "symlink", "make the symlink" },
 		{ "mkdir", "make the directory" },
@@ -121,7 +122,6 @@ static void what_file(struct buf *out, const struct line *l, const char *op)
 		{ "exec", "execute" },
 		{ "connect", "connect to the socket" },
 		{ "send", "send to the socket" },
-		{ "bind", "bind the socket" },
 	};
 	const struct json_node *mode = line_get(l, "mode");
 
