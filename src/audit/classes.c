@@ -48,16 +48,18 @@ static void add_evidence(struct class_hits *h, uint64_t seq)
 void classes_add(struct classes *c, const struct event *e, uint64_t seq)
 {
 	bool prevented = class_prevented(e);
+	uint64_t times = e->times > 0 ? e->times : 1;
 
-	c->enforced += e->violation || e->kind == EV_RESOURCE_LIMIT_HIT;
-	c->not_prevented += e->violation && !prevented;
+	c->enforced += e->violation || e->kind == EV_RESOURCE_LIMIT_HIT ? times : 0;
+	c->not_prevented += e->violation && !prevented ? times : 0;
+	c->unwritten += e->violation && seq == CLASS_NO_LINE;
 	struct class_verdict v = class_of(e, c->home);
 	if (v.id == CLASS_NONE) {
 		return;
 	}
 	struct class_hits *h = &c->hits[v.id];
-	h->count++;
-	h->not_prevented += !prevented;
+	h->count += times;
+	h->not_prevented += prevented ? 0 : times;
 	add_technique(h, v.technique);
 	add_evidence(h, seq);
 }

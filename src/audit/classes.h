@@ -61,6 +61,7 @@ struct classes {
 	const char *home; /* borrowed: the skill's, inside of the sandbox */
 	uint64_t enforced;
 	uint64_t not_prevented; /* violations that nobody denied */
+	uint64_t unwritten;     /* violations that are no line of the record, nor repeat one */
 	struct class_hits hits[CLASS_COUNT];
 };
 
@@ -71,6 +72,8 @@ struct class_verdict {
 
 /* By the first rule that matches (classes_table.c). */
 struct class_verdict class_of(const struct event *e, const char *home);
+/* One that the owner's shell runs when it starts. */
+bool class_startup_file(const char *home, const char *path);
 /* The attempt was denied, by us, the kernel, the broker or a limit. */
 bool class_prevented(const struct event *e);
 

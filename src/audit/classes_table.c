@@ -84,11 +84,15 @@ struct rule {
 	const char *reasons;
 	const char *ops;
 	const char *protocol;
-	const char *program; /* last part of its path */
+	const char *program; /* last part of its path, beneath /usr */
 	const char *paths;
 };
 
 #define LONG_LABEL 40
+
+#define STARTUP_FILES                                                                              \
+	"~/.bashrc ~/.bash_profile ~/.bash_login ~/.bash_logout ~/.bash_aliases ~/.profile "       \
+	"~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.config/fish"
 
 static const struct rule RULES[] = {
 	{ CLASS_RESOURCE_ABUSE, "T1499", .kinds = LIMIT },
@@ -96,9 +100,7 @@ static const struct rule RULES[] = {
 	/* Staying. Also where the run has its own copy of the place: then it was not
 	 * denied, and what was written goes with the run. */
 	{ CLASS_PERSISTENCE, "T1546.004", WRITES, .access = WRITING,
-	  .paths = "~/.bashrc ~/.bash_profile ~/.bash_login ~/.bash_logout ~/.bash_aliases "
-	           "~/.profile ~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.config/fish "
-	           "/etc/profile /etc/profile.d /etc/bash.bashrc /etc/zsh" },
+	  .paths = STARTUP_FILES " /etc/profile /etc/profile.d /etc/bash.bashrc /etc/zsh" },
 	{ CLASS_PERSISTENCE, "T1053.003", WRITES, .access = WRITING,
 	  .paths = "/etc/crontab /etc/cron.d /etc/cron.hourly /etc/cron.daily /etc/cron.weekly "
 	           "/etc/cron.monthly /etc/anacrontab /var/spool/cron" },
@@ -242,6 +244,11 @@ static bool in_places(struct bytes path, const char *list, const char *home)
 	return false;
 }
 
+bool class_startup_file(const char *home, const char *path)
+{
+	return in_places((struct bytes){ path, strlen(path) }, STARTUP_FILES, home);
+}
+
 static bool writes(const struct event *e)
 {
 	if (e->mode != NULL) {
@@ -250,12 +257,28 @@ static bool writes(const struct event *e)
 	return e->op != NULL && !in_list("open exec connect send", e->op);
 }
 
+/* One of the host's: whatever the skill can put somewhere, it can also name. */
 static bool is_program(struct bytes program, const char *name)
 {
+	static const char place[] = "/usr/";
 	size_t n = strlen(name);
 
-	return program.n > n && program.p[program.n - n - 1] == '/' &&
+	return program.n >= sizeof(place) - 1 + n && memcmp(program.p, place, 5) == 0 &&
+	       program.p[program.n - n - 1] == '/' &&
 	       memcmp(program.p + program.n - n, name, n) == 0;
+}
+
+/* rename and link have two ends: one of them is enough for a class, and it
+ * takes both to be an exception. */
+static bool paths_match(const struct rule *r, const struct event *e, const char *home)
+{
+	bool one = in_places(e->path, r->paths, home);
+
+	if (e->path2.p == NULL || !in_list("rename link", e->op)) {
+		return one;
+	}
+	bool other = in_places(e->path2, r->paths, home);
+	return r->id == CLASS_NONE ? one && other : one || other;
 }
 
 static bool has_long_label(const char *name)
@@ -324,7 +347,7 @@ static bool matches(const struct rule *r, const struct event *e, const char *hom
 	       (r->program == NULL || is_program(e->program, r->program)) &&
 	       (r->place == ADDRESS_ANY || in_place(e->address, r->place)) &&
 	       (!r->long_label || has_long_label(e->name)) &&
-	       (r->paths == NULL || in_places(e->path, r->paths, home));
+	       (r->paths == NULL || paths_match(r, e, home));
 }
 
 struct class_verdict class_of(const struct event *e, const char *home)

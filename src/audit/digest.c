@@ -12,10 +12,11 @@
 #include "audit/digest_walk.h"
 #include "audit/trace_limits.h"
 #include "base/own.h"
+#include "os/clock.h"
 #include "os/file.h"
 
 #define PRIORITY      10
-#define LAST_WORDS_MS 500
+#define LAST_WORDS_MS 200 /* to say what is done by then; and to be gone */
 
 static volatile sig_atomic_t stop;
 
@@ -93,28 +94,32 @@ void digest_start(struct digest *d, int dir_fd, const char *state_dir)
 }
 
 /* Waits for something to read, or with `events` 0 for the other end to go. */
-static bool waited(const struct digest *d, short events, int wait_ms)
+static bool waited(const struct digest *d, short events, uint64_t until_ms)
 {
 	struct pollfd p = { .fd = d->fd, .events = events };
 	int n;
 
 	do {
-		n = poll(&p, 1, wait_ms);
+		uint64_t now = clock_ms();
+		n = poll(&p, 1, until_ms > now ? (int)(until_ms - now) : 0);
 	} while (n < 0 && errno == EINTR);
 	return n > 0;
 }
 
 bool digest_finish(struct digest *d, int wait_ms, struct buf *out)
 {
+	uint64_t now = clock_ms();
+	int rest = wait_ms > 2 * LAST_WORDS_MS ? wait_ms - 2 * LAST_WORDS_MS : 0;
+	uint64_t done = now + (uint64_t)rest + LAST_WORDS_MS; /* and as much for its end */
+
 	if (d->pid == 0) {
 		return false;
 	}
-	if (d->pid > 0 && !waited(d, POLLIN, wait_ms)) {
+	if (d->pid > 0 && !waited(d, POLLIN, now + (uint64_t)rest)) {
 		(void)kill(d->pid, SIGTERM);
-		(void)waited(d, POLLIN, LAST_WORDS_MS);
 	}
 	/* It speaks once, at its end. */
-	if (d->pid > 0 && waited(d, 0, LAST_WORDS_MS) && file_read_all(d->fd, out) != 0) {
+	if (d->pid > 0 && waited(d, 0, done) && file_read_all(d->fd, out) != 0) {
 		buf_reset(out);
 	}
 	digest_stop(d);
@@ -126,7 +131,7 @@ void digest_stop(struct digest *d)
 	if (d->pid > 0) {
 		(void)kill(d->pid, SIGKILL);
 		/* One that hangs in a dead file system does not hold us up. */
-		if (waited(d, 0, LAST_WORDS_MS)) {
+		if (waited(d, 0, clock_ms() + LAST_WORDS_MS)) {
 			while (waitpid(d->pid, NULL, 0) < 0 && errno == EINTR) {
 			}
 		}

@@ -25,7 +25,8 @@ struct digest {
 /* `dir_fd` (O_PATH, borrowed) is the directory. Where no process can be had,
  * digest_finish() says nothing but that. */
 void digest_start(struct digest *d, int dir_fd, const char *state_dir);
-/* Waits, at most about `wait_ms`; then what is done by then is all. Appends
+/* Waits, at most `wait_ms` in all (and 400 where that is less); what is done by
+ * then is all. Appends
  * the members of the line `files`; nothing, if the process failed. False:
  * there was nothing to do. */
 bool digest_finish(struct digest *d, int wait_ms, struct buf *out);

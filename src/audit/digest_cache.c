@@ -1,10 +1,12 @@
 #include "audit/digest_cache.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -100,6 +102,7 @@ void digest_cache_load(struct digest_cache *c, int state_fd, const struct stat *
 	if (memcmp(hash, h.hash, sizeof(hash)) == 0 && is_sorted(known, h.count)) {
 		c->known = steal_ptr(&known);
 		c->n_known = h.count;
+		(void)futimens(fd, NULL); /* in use: see digest_cache_prune() */
 	}
 }
 
@@ -199,4 +202,33 @@ void digest_cache_store(struct digest_cache *c, int state_fd, bool partial)
 	    renameat(state_fd, part, state_fd, c->name) != 0) {
 		(void)unlinkat(state_fd, part, 0);
 	}
+}
+
+/* Also the parts of runs that were killed: "DEV-INODE.PID". */
+static bool is_old(int fd, const char *name, time_t before)
+{
+	struct stat st;
+
+	return strspn(name, "0123456789abcdef-.") == strlen(name) && name[0] != '.' &&
+	       fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	       st.st_mtim.tv_sec < before;
+}
+
+size_t digest_cache_prune(const char *state_dir, time_t before, bool dry)
+{
+	size_t n = 0;
+	auto_fd state_fd = open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_fd fd = openat(state_fd, "digests", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (dir == NULL) {
+		return 0;
+	}
+	fd = -1; /* the directory has it now */
+	for (const struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
+		n += is_old(dirfd(dir), e->d_name, before) &&
+		     (dry || unlinkat(dirfd(dir), e->d_name, 0) == 0);
+	}
+	(void)closedir(dir);
+	return n;
 }

@@ -45,4 +45,7 @@ void digest_cache_add(struct digest_cache *c, const struct digest_record *r, boo
  * is kept. */
 void digest_cache_store(struct digest_cache *c, int state_fd, bool partial);
 
+/* Removes what no run has used since `before`; `dry`: only counts. How many. */
+size_t digest_cache_prune(const char *state_dir, time_t before, bool dry);
+
 #endif

@@ -113,6 +113,7 @@ static void put_event(struct buf *out, const struct document_event *e)
 
 static void keep_violation(struct document *d, const struct document_event *e, size_t bytes)
 {
+	d->violations++;
 	if (d->violations_kept >= TRACE_MAX_VIOLATIONS ||
 	    d->kept.len + bytes > TRACE_VIOLATION_BYTES) {
 		return;
@@ -207,7 +208,7 @@ int document_end(struct document *d, const struct document_end *end)
 	json_kuint(j, "repeats", end->repeats);
 	json_kuint(j, "violations", end->violations);
 	json_kuint(j, "violations_dropped",
-	           end->violations - end->violations_repeated - d->violations_kept);
+	           d->violations - d->violations_kept + end->classes->unwritten);
 	json_close(j, '}');
 	json_close(j, '}');
 	buf_addc(&d->out, '\n');

@@ -30,6 +30,7 @@ struct document {
 	struct json json;        /* into out */
 	uint64_t events;
 	uint64_t events_dropped;
+	uint64_t violations; /* lines; each may stand for several attempts */
 	uint64_t violations_kept;
 	struct buf kept; /* the violations as JSON, with commas between */
 	struct ssb_error failure;

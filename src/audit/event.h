@@ -63,7 +63,7 @@ struct event {
 	struct bytes path;
 	struct bytes path2;
 	struct bytes raw; /* what the program wrote, where it differs from `path` */
-	const char *mode; /* "read", "write+create" */
+	const char *mode; /* "read", "write", "read+write", "append", "create" */
 	const char *name; /* of the host that was meant, where one was named */
 	const char *address;
 	uint16_t port;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit/classes.h"
 #include "audit/observe.h"
 #include "base/own.h"
 #include "policy/danger.h"
@@ -90,24 +91,6 @@ static bool is_cache(const char *path)
 
 	return strstr(path, "/__pycache__") != NULL ||
 	       (end != NULL && (strncmp(end, ".pyc", 4) == 0));
-}
-
-/* Shells read them where they start; they are no secret that a skill would be
- * after, and not there either. */
-static bool is_startup(const char *home, const char *path)
-{
-	static const char *const NAMES[] = { ".bashrc",      ".bash_profile", ".bash_login",
-		                             ".bash_logout", ".bash_aliases", ".profile",
-		                             ".zshrc",       ".zshenv",       ".zprofile",
-		                             ".config/fish" };
-	size_t n = covers(home, path);
-
-	for (size_t i = 0; n > 0 && path[n] == '/' && i < ARRAY_LEN(NAMES); i++) {
-		if (covers(NAMES[i], path + n + 1) > 0) {
-			return true;
-		}
-	}
-	return false;
 }
 
 /* Tools look for the top of a project in every directory above the one they
@@ -262,7 +245,10 @@ static void judge_missing(const struct ssb_plan *plan, const char *path, enum zo
 {
 	bool own = zone == ZONE_READ || zone == ZONE_WRITE;
 
-	if (!own && danger_named(plan->home, path) != NULL && !is_startup(plan->home, path)) {
+	/* Shells read their start files; these are no secret that a skill would be
+	 * after, and not there either. */
+	if (!own && danger_named(plan->home, path) != NULL &&
+	    !class_startup_file(plan->home, path)) {
 		refuse(j, "credential_store", ENOENT, "--read", path);
 	} else if (!own && is_host_service(path)) {
 		refuse(j, "host_service", ENOENT, "--read", path);

@@ -10,9 +10,6 @@
 #include "base/hex.h"
 #include "os/clock.h"
 
-#define HASH_KEY  ",\"hash\":\""
-#define HASH_TAIL (sizeof(HASH_KEY) - 1 + 2 * (size_t)SHA256_BYTES + sizeof("\"}\n") - 1)
-
 static void record_now(struct timespec *ret_wall, uint64_t *ret_mono_us)
 {
 	(void)clock_gettime(CLOCK_REALTIME, ret_wall);
@@ -94,10 +91,10 @@ bool record_end(struct record *r)
 	size_t len = r->out.len - r->line;
 
 	assert(r->out.failed || r->json.depth == 1);
-	if (!r->out.failed && len + HASH_TAIL <= TRACE_LINE_BYTES) {
+	if (!r->out.failed && len + RECORD_HASH_TAIL <= TRACE_LINE_BYTES) {
 		record_hash(r, len, hash);
 		hex_encode(hash, sizeof(hash), hex);
-		buf_adds(&r->out, HASH_KEY);
+		buf_adds(&r->out, RECORD_HASH_KEY);
 		buf_add(&r->out, hex, sizeof(hex) - 1);
 		buf_adds(&r->out, "\"}\n");
 	} else {
@@ -109,7 +106,7 @@ bool record_end(struct record *r)
 		return false;
 	}
 	memcpy(r->hash, hash, sizeof(hash));
-	r->bytes += len + HASH_TAIL;
+	r->bytes += len + RECORD_HASH_TAIL;
 	r->seq++;
 	return true;
 }

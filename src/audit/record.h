@@ -17,6 +17,11 @@
 #include "base/sha256.h"
 #include "skillsandbox.h"
 
+/* How a line ends: the key, the hash in hexadecimal, quote, brace, newline. */
+#define RECORD_HASH_KEY  ",\"hash\":\""
+#define RECORD_HASH_HEX  (2 * (size_t)SHA256_BYTES)
+#define RECORD_HASH_TAIL (sizeof(RECORD_HASH_KEY) - 1 + RECORD_HASH_HEX + sizeof("\"}\n") - 1)
+
 /* Wall clock and monotonic microseconds; tests give their own. */
 typedef void record_clock(struct timespec *ret_wall, uint64_t *ret_mono_us);
 

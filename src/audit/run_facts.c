@@ -143,12 +143,13 @@ int run_facts_read(struct run_facts *ret, int fd, const char *id)
 	if (fstat(fd, &st) != 0 || read_first(&f, &l, fd) != 0) {
 		return -1;
 	}
-	if (read_end(&f, &l, fd, (uint64_t)st.st_size)) {
+	/* An end that is not signed is nobody's word: nothing of it is taken. */
+	struct run_facts ended = f;
+	if (read_end(&ended, &l, fd, (uint64_t)st.st_size)) {
+		f = ended;
 		f.state = RUN_ENDED;
 	} else {
 		f.state = live ? RUN_LIVE : RUN_INCOMPLETE;
-		f.end[0] = '\0';
-		f.events = 0;
 		count_lines(&f, fd);
 	}
 	*ret = f;

@@ -10,12 +10,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "audit/trace_file.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/file.h"
 
-#define RECORD_NAME "trace.jsonl"
 #define FLAT_SUFFIX "." RECORD_NAME
 
 /* O_NONBLOCK: a FIFO put there must not hold us. */
@@ -76,7 +76,11 @@ static int add_entry(struct runs *r, size_t *room, const char *name)
 {
 	struct run_entry e;
 
-	if (!run_entry_from_name(&e, name) || r->n >= MAX_RUNS) {
+	if (!run_entry_from_name(&e, name)) {
+		return 0;
+	}
+	if (r->n >= MAX_RUNS) {
+		r->cut = true;
 		return 0;
 	}
 	if (r->n == *room) {
@@ -114,11 +118,13 @@ static void merge_names(struct runs *r)
 static int runs_list(struct runs *r, struct ssb_error *err)
 {
 	size_t room = 0;
-	AUTO(own_closedir)
-	DIR *dir = fdopendir(openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	int fd = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO(own_closedir) DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 
 	if (dir == NULL) {
-		return ssb_fail(err, SSB_E_SYS, errno, "runs", "cannot list the runs");
+		int error = errno;
+		own_close(&fd);
+		return ssb_fail(err, SSB_E_SYS, error, "runs", "cannot list the runs");
 	}
 	for (const struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
 		if (add_entry(r, &room, e->d_name) != 0) {
@@ -129,7 +135,7 @@ static int runs_list(struct runs *r, struct ssb_error *err)
 	return 0;
 }
 
-int runs_open(struct runs *ret, const char *state_dir, struct ssb_error *err)
+int runs_open_some(struct runs *ret, const char *state_dir, struct ssb_error *err)
 {
 	struct runs r = RUNS_NONE;
 	char path[PATH_MAX];
@@ -145,6 +151,24 @@ int runs_open(struct runs *ret, const char *state_dir, struct ssb_error *err)
 	if (r.fd >= 0 && runs_list(&r, err) != 0) {
 		runs_done(&r);
 		return -1;
+	}
+	*ret = r;
+	return 0;
+}
+
+int runs_open(struct runs *ret, const char *state_dir, struct ssb_error *err)
+{
+	struct runs r = RUNS_NONE;
+
+	if (runs_open_some(&r, state_dir, err) != 0) {
+		return -1;
+	}
+	if (r.cut) {
+		runs_done(&r);
+		return ssb_fail(err, SSB_E_LIMIT, 0, "runs",
+		                "there are more than %d runs; remove old ones with "
+		                "'skillsandbox audit prune'",
+		                MAX_RUNS);
 	}
 	*ret = r;
 	return 0;

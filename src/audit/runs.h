@@ -29,6 +29,7 @@ struct runs {
 	int fd; /* the directory of the runs; -1: there is none */
 	struct run_entry *v;
 	size_t n;
+	bool cut; /* there are more than MAX_RUNS */
 };
 
 #define RUNS_NONE                                                                                  \
@@ -41,6 +42,9 @@ bool run_entry_from_name(struct run_entry *ret, const char *name);
 
 /* All runs by id, in order of the ids. Where nothing ever ran there are none. */
 int runs_open(struct runs *ret, const char *state_dir, struct ssb_error *err);
+/* The same, but MAX_RUNS of them where there are more, and `cut`: to remove
+ * them. The newest of some are never older than those of all. */
+int runs_open_some(struct runs *ret, const char *state_dir, struct ssb_error *err);
 void runs_done(struct runs *r);
 /* Fills mtime and size, drops those without a record, newest first. */
 void runs_stat(struct runs *r);

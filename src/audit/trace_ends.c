@@ -148,14 +148,9 @@ static void put_end(struct trace *t, const struct ssb_result *r)
 	}
 }
 
-static void trace_key_wipe(struct trace_key *k)
-{
-	trace_key_done(k);
-}
-
 int trace_put_end(struct trace *t, const struct ssb_result *result, struct ssb_error *err)
 {
-	AUTO(trace_key_wipe) struct trace_key key = { 0 };
+	AUTO(trace_key_done) struct trace_key key = { 0 };
 	uint8_t signature[ED25519_SIGNATURE];
 	char hex[2 * sizeof(signature) + 1];
 

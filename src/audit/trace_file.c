@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "base/own.h"
@@ -12,8 +13,10 @@
 
 #define REMEDY "set XDG_STATE_HOME to a directory that you can write"
 
-#define PART   "trace.json.part"
-#define RECORD "trace.jsonl"
+#define PART "trace.json.part"
+
+#define LOCK_TRIES    2000
+#define LOCK_PAUSE_US 250L
 
 /* Among the runs, until the run has a directory of its own. */
 static int trace_file_state(struct trace_file *f, const struct owner *owner, const char *id,
@@ -22,7 +25,7 @@ static int trace_file_state(struct trace_file *f, const struct owner *owner, con
 	char dir[PATH_MAX];
 	int n = snprintf(dir, sizeof(dir), "%s/runs", owner->state_dir);
 
-	if (n < 0 || (size_t)n + strlen(id) >= sizeof(dir) - sizeof("//" RECORD)) {
+	if (n < 0 || (size_t)n + strlen(id) >= sizeof(dir) - sizeof("//" RECORD_NAME)) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "trace",
 		                "the path of the state directory is too long; " REMEDY);
 	}
@@ -33,10 +36,10 @@ static int trace_file_state(struct trace_file *f, const struct owner *owner, con
 	}
 	snprintf(f->run, sizeof(f->run), "%s", id);
 	snprintf(f->path, sizeof(f->path), "%s/%s/trace.json", dir, id);
-	snprintf(f->record_path, sizeof(f->record_path), "%s/%s/" RECORD, dir, id);
+	snprintf(f->record_path, sizeof(f->record_path), "%s/%s/" RECORD_NAME, dir, id);
 	snprintf(f->name, sizeof(f->name), "trace.json");
-	snprintf(f->record_name, sizeof(f->record_name), RECORD);
-	snprintf(f->record, sizeof(f->record), "%s." RECORD, id);
+	snprintf(f->record_name, sizeof(f->record_name), RECORD_NAME);
+	snprintf(f->record, sizeof(f->record), "%s." RECORD_NAME, id);
 	snprintf(f->part, sizeof(f->part), PART);
 	return 0;
 }
@@ -74,11 +77,14 @@ int trace_file_settle(struct trace_file *f, struct ssb_error *err)
 	               : 0;
 }
 
-static bool ends_in_json(const char *name)
+const char *trace_file_more(const char *path)
 {
+	const char *slash = strrchr(path, '/');
+	const char *name = slash != NULL ? slash + 1 : path;
 	size_t len = strlen(name);
 
-	return len > 5 && strcmp(name + len - 5, ".json") == 0;
+	/* A file that is called ".json" has no name before its end. */
+	return len > 5 && strcmp(name + len - 5, ".json") == 0 ? "l" : ".jsonl";
 }
 
 /* Splits the owner's path and opens its directory. */
@@ -106,7 +112,7 @@ static int trace_file_parent(struct trace_file *f, const char *path, struct ssb_
 	}
 	snprintf(f->path, sizeof(f->path), "%s", path);
 	snprintf(f->name, sizeof(f->name), "%s", name);
-	const char *more = ends_in_json(name) ? "l" : ".jsonl";
+	const char *more = trace_file_more(path);
 	snprintf(f->record_path, sizeof(f->record_path), "%s%s", path, more);
 	snprintf(f->record_name, sizeof(f->record_name), "%s%s", name, more);
 	return 0;
@@ -168,7 +174,21 @@ static bool trace_file_exposed(const struct trace_file *f, const struct ssb_plan
 	return true;
 }
 
-/* Held as long as the run lives: others tell by it that it does. */
+/* Held as long as the run lives: others tell by it that it does. One who asks
+ * has the lock for a moment himself, and may be woken by this very file: he is
+ * waited for, but not for ever. Some network file systems have no locks. */
+static void trace_file_lock(int fd)
+{
+	const struct timespec moment = { .tv_nsec = LOCK_PAUSE_US * 1000 };
+
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
+			return;
+		}
+		(void)nanosleep(&moment, NULL);
+	}
+}
+
 static int trace_file_create(struct trace_file *f, struct ssb_error *err)
 {
 	f->record_fd = openat(f->dir_fd, f->record,
@@ -177,7 +197,7 @@ static int trace_file_create(struct trace_file *f, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_SYS, errno, "trace",
 		                "cannot create '%.200s' (" REMEDY ")", f->record_path);
 	}
-	(void)flock(f->record_fd, LOCK_EX | LOCK_NB); /* some network file systems have none */
+	trace_file_lock(f->record_fd);
 	return 0;
 }
 

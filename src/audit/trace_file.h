@@ -17,6 +17,8 @@
 #include "policy/plan.h"
 #include "skillsandbox.h"
 
+#define RECORD_NAME "trace.jsonl"
+
 struct trace_file {
 	int dir_fd;    /* where the names stand; held, so it cannot be swapped */
 	int record_fd; /* locked as long as it is open */
@@ -43,6 +45,8 @@ int trace_file_open(struct trace_file *f, const struct ssb_plan *plan, const str
 /* Puts the record into its place and makes the document's part. Once; this can
  * wait until the skill runs. */
 int trace_file_settle(struct trace_file *f, struct ssb_error *err);
+/* What the path of a document lacks to be that of its record. */
+const char *trace_file_more(const char *path);
 /* The document's final name. */
 int trace_file_publish(struct trace_file *f, struct ssb_error *err);
 /* A document that could not be finished is of no use to anybody. */

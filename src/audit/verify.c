@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "audit/reader.h"
+#include "audit/record.h"
 #include "base/buf.h"
 #include "base/ed25519.h"
 #include "base/error.h"
@@ -22,10 +23,6 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "base/sha256.h"
-
-#define HASH_PREFIX ",\"hash\":\""
-#define HASH_HEX    (2 * (size_t)SHA256_BYTES)
-#define HASH_TAIL   (sizeof(HASH_PREFIX) - 1 + HASH_HEX + 3) /* and "}\n */
 
 enum phase { AT_RUN, AT_EVENTS, AT_SIGNATURE, AT_END };
 
@@ -132,16 +129,17 @@ static bool check_chain(struct verify *v, const char *line, size_t len)
 	struct sha256 s;
 	uint8_t want[SHA256_BYTES];
 	uint8_t have[SHA256_BYTES];
-	const char *tail = line + len - HASH_TAIL;
+	const char *tail = len > RECORD_HASH_TAIL ? line + len - RECORD_HASH_TAIL : NULL;
 
-	if (len <= HASH_TAIL || memcmp(tail, HASH_PREFIX, sizeof(HASH_PREFIX) - 1) != 0 ||
+	if (tail == NULL || memcmp(tail, RECORD_HASH_KEY, sizeof(RECORD_HASH_KEY) - 1) != 0 ||
 	    memcmp(line + len - 3, "\"}\n", 3) != 0 ||
-	    hex_decode(tail + sizeof(HASH_PREFIX) - 1, HASH_HEX, have, sizeof(have)) != 0) {
+	    hex_decode(tail + sizeof(RECORD_HASH_KEY) - 1, RECORD_HASH_HEX, have, sizeof(have)) !=
+	            0) {
 		return bad(v, "the line does not end with a hash");
 	}
 	sha256_init(&s);
 	sha256_update(&s, v->head, sizeof(v->head));
-	sha256_update(&s, line, len - HASH_TAIL);
+	sha256_update(&s, line, len - RECORD_HASH_TAIL);
 	sha256_final(&s, want);
 	if (memcmp(want, have, sizeof(want)) != 0) {
 		return bad(v, "the line was changed, or the one before it is missing or another");
@@ -193,7 +191,7 @@ static bool is_only_spelling(const struct verify *v, const char *line, size_t le
 	                 v->r->records, v->end_time, v->end_mono, member(v, "key"),
 	                 member(v, "signature"));
 
-	return n > 0 && (size_t)n < sizeof(want) && len == (size_t)n + HASH_TAIL &&
+	return n > 0 && (size_t)n < sizeof(want) && len == (size_t)n + RECORD_HASH_TAIL &&
 	       memcmp(line, want, (size_t)n) == 0;
 }
 
@@ -284,11 +282,16 @@ static bool check_header(struct verify *v, const char *line, size_t len)
 		return false;
 	}
 	const struct json_node *top = json_top(&v->doc);
-	const char *key = member(v, "key");
+	const struct json_node *key = json_member(&v->doc, top, "key");
 	if (json_integer(json_member(&v->doc, top, "bundle"), 0) != 1 || top->n != 5) {
 		return bad(v, "not the header of an export that this program knows");
 	}
-	v->claims_key = hex_decode(key, strlen(key), v->claimed_key, sizeof(v->claimed_key)) == 0;
+	v->claims_key = !json_is(key, JSON_NULL);
+	if (v->claims_key &&
+	    (!json_is(key, JSON_STRING) ||
+	     hex_decode(key->str, key->len, v->claimed_key, sizeof(v->claimed_key)) != 0)) {
+		return bad(v, "the header of the export names a key that is none");
+	}
 	v->claimed_records = json_integer(json_member(&v->doc, top, "records"), -1);
 	snprintf(v->claimed_id, sizeof(v->claimed_id), "%s", member(v, "run_id"));
 	snprintf(v->claimed_version, sizeof(v->claimed_version), "%s", member(v, "version"));

@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "audit/digest_cache.h"
 #include "audit/runs.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -16,12 +17,17 @@
 /* A run takes its lock a moment after it has made its record. */
 #define FRESH_SECONDS 10
 
+/* What is known of a skill's files goes when no run has used it for so long. */
+#define DIGESTS_SECONDS (30 * 24 * 3600)
+
 struct prune {
 	bool dry;
-	int64_t before; /* last written, nanoseconds */
+	int64_t before;         /* last written, nanoseconds */
+	int64_t digests_before; /* last used, seconds */
 	size_t keep;
 	size_t removed;
 	size_t failed;
+	size_t digests;
 	uint64_t bytes;
 };
 
@@ -50,8 +56,10 @@ static int prune_parse(const struct request *r, struct prune *p, struct ssb_erro
 	    (keep != NULL && parse_count(keep, &p->keep, err) != 0)) {
 		return -1;
 	}
+	int64_t now = (int64_t)time(NULL);
+	p->digests_before = now - (older != NULL ? seconds : DIGESTS_SECONDS);
 	seconds = seconds > FRESH_SECONDS ? seconds : FRESH_SECONDS;
-	p->before = ((int64_t)time(NULL) - seconds) * 1000000000;
+	p->before = (now - seconds) * 1000000000;
 	p->dry = request_has(r, FLAG_DRY_RUN);
 	return 0;
 }
@@ -86,6 +94,7 @@ static int prune_tell(const struct prune *p, bool as_json)
 		json_kuint(&j, "removed", p->removed);
 		json_kuint(&j, "bytes", p->bytes);
 		json_kuint(&j, "failed", p->failed);
+		json_kuint(&j, "digests", p->digests);
 		json_kbool(&j, "dry_run", p->dry);
 		json_close(&j, '}');
 	} else {
@@ -105,8 +114,11 @@ int cmd_prune(struct request *r)
 	struct prune p = { 0 };
 
 	if (prune_parse(r, &p, &err) != 0 || owner_load(&owner, &err) != 0 ||
-	    runs_open(&runs, owner.state_dir, &err) != 0) {
+	    runs_open_some(&runs, owner.state_dir, &err) != 0) {
 		return record_fail(&err);
+	}
+	if (runs.cut) {
+		say_warningf("there are more runs than are looked at; prune again");
 	}
 	runs_stat(&runs);
 	for (size_t i = p.keep; i < runs.n; i++) {
@@ -114,6 +126,7 @@ int cmd_prune(struct request *r)
 			prune_one(&p, &runs, &runs.v[i]);
 		}
 	}
+	p.digests = digest_cache_prune(owner.state_dir, p.digests_before, p.dry);
 	int status = EXIT_FINE;
 	if (request_has(r, FLAG_JSON) || !request_has(r, FLAG_QUIET)) {
 		status = prune_tell(&p, request_has(r, FLAG_JSON));

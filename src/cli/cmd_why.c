@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit/trace_file.h"
 #include "base/json.h"
 #include "base/own.h"
 #include "cli/record.h"
@@ -155,10 +156,8 @@ bool record_summary(const char *trace_path, const char *run_id)
 
 	buf_init(&out, SAY_MAX);
 	/* trace.json is named to people; the record lies beside it. */
-	if (snprintf(path, sizeof(path), "%s%s", trace_path,
-	             strcmp(trace_path + strlen(trace_path) - strnlen(trace_path, 5), ".json") == 0
-	                     ? "l"
-	                     : ".jsonl") >= (int)sizeof(path)) {
+	if (snprintf(path, sizeof(path), "%s%s", trace_path, trace_file_more(trace_path)) >=
+	    (int)sizeof(path)) {
 		return false;
 	}
 	if (run_file_open_path(&file, path, &err) != 0 ||

@@ -112,6 +112,7 @@ static void what_file(struct buf *out, const struct line *l, const char *op)
 		const char *verb;
 	} verbs[] = {
 		{ "unlink", "delete" },
+		{ "rmdir", "delete the directory" },
 		{ "link", "hard link" },
 		{ "symlink", "make the symlink" },
 		{ "mkdir", "make the directory" },
@@ -121,7 +122,6 @@ static void what_file(struct buf *out, const struct line *l, const char *op)
 		{ "exec", "execute" },
 		{ "connect", "connect to the socket" },
 		{ "send", "send to the socket" },
-		{ "bind", "bind the socket" },
 	};
 	const struct json_node *mode = line_get(l, "mode");
 
@@ -164,16 +164,46 @@ static void what_network(struct buf *out, const struct line *l, const char *op)
 	}
 }
 
-static void what_words(struct buf *out, const struct line *l, const struct json_node *args)
+static void what_words(struct buf *out, const struct line *l, const struct json_node *first,
+                       const char *between)
 {
-	const char *between = "";
-
-	for (const struct json_node *a = json_first(&l->doc, args); a != NULL;
-	     a = json_next(&l->doc, a)) {
+	for (const struct json_node *a = first; a != NULL; a = json_next(&l->doc, a)) {
 		buf_adds(out, between);
 		render_text(out, a, "?");
 		between = " ";
 	}
+}
+
+static bool same_text(const struct json_node *node, const char *p, size_t n)
+{
+	return json_is(node, JSON_STRING) && node->len == n && memcmp(node->str, p, n) == 0;
+}
+
+/* The first word is what the caller likes to call the program: it stands for
+ * it only where it is its path, or the name of one of the host's. */
+static void what_program(struct buf *out, const struct line *l, const struct json_node *args)
+{
+	const struct json_node *path = line_get(l, "path");
+	const struct json_node *word = json_first(&l->doc, args);
+
+	if (!json_is(path, JSON_STRING) || same_text(word, path->str, path->len)) {
+		what_words(out, l, word, "");
+		return;
+	}
+	const char *slash = memrchr(path->str, '/', path->len);
+	const char *name = slash != NULL ? slash + 1 : path->str;
+	bool honest = same_text(word, name, path->len - (size_t)(name - path->str));
+	if (honest && strncmp(path->str, "/usr/", 5) == 0) {
+		what_words(out, l, word, "");
+		return;
+	}
+	render_text(out, path, "?");
+	if (!honest) {
+		buf_adds(out, " (as ");
+		render_text(out, word, "?");
+		buf_addc(out, ')');
+	}
+	what_words(out, l, json_next(&l->doc, word), " ");
 }
 
 void render_what(struct buf *out, const struct line *l)
@@ -185,13 +215,8 @@ void render_what(struct buf *out, const struct line *l)
 	if (strcmp(l->kind, "syscall_blocked") == 0 && op != NULL) {
 		buf_adds(out, "call ");
 		say_escape(out, op, false);
-		if (json_is(args, JSON_ARRAY) && args->n > 0) {
-			buf_addc(out, '(');
-			what_words(out, l, args);
-			buf_addc(out, ')');
-		}
 	} else if (group == GROUP_PROGRAMS && json_is(args, JSON_ARRAY) && args->n > 0) {
-		what_words(out, l, args);
+		what_program(out, l, args);
 	} else if (op != NULL && line_get(l, "path") != NULL) {
 		what_file(out, l, op);
 	} else if (line_get(l, "address") != NULL || line_get(l, "name") != NULL) {
@@ -259,6 +284,18 @@ static void message_layers(struct buf *out, const struct line *l)
 	}
 }
 
+/* Of a system call: mostly addresses, which make no two attempts different. */
+static void message_arguments(struct buf *out, const struct line *l)
+{
+	const struct json_node *numbers = line_get(l, "arguments");
+
+	if (json_is(numbers, JSON_ARRAY) && numbers->n > 0) {
+		buf_addc(out, '(');
+		what_words(out, l, json_first(&l->doc, numbers), "");
+		buf_addc(out, ')');
+	}
+}
+
 static void message_of(struct buf *out, const struct line *l)
 {
 	int64_t count = json_integer(line_get(l, "count"), 0);
@@ -280,6 +317,7 @@ static void message_of(struct buf *out, const struct line *l)
 		buf_addf(out, "%" PRId64 " more like record %" PRId64, count, first);
 	} else {
 		render_what(out, l);
+		message_arguments(out, l);
 	}
 }
 

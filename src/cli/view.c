@@ -12,6 +12,7 @@
 
 #define TABLE_SIZE  ((size_t)4 * MAX_VIEW_ITEMS) /* a power of two */
 #define TEXT_BYTES  ((size_t)4096)
+#define WHOLE_BYTES ((size_t)1 << 20) /* of a text as it stands in a line, escaped */
 #define MAX_CLASSES 64
 
 static uint64_t hash_text(enum render_group group, const char *a, const char *b)
@@ -103,6 +104,22 @@ static void fill_denied(struct view_item *i, const struct line *l)
 	i->let_through = status != NULL && strcmp(status, "denied") != 0;
 }
 
+/* To what is kept of it, at a whole character. */
+static void cut_text(struct buf *text)
+{
+	size_t n = TEXT_BYTES - sizeof("...");
+
+	if (text->len <= n) {
+		return;
+	}
+	while (n > 0 && ((unsigned char)text->data[n] & 0xc0) == 0x80) {
+		n--;
+	}
+	text->len = n;
+	text->data[n] = '\0';
+	buf_adds(text, "...");
+}
+
 /* NULL where there is no place for one more. */
 static struct view_item *item_for(struct view *v, const struct line *l, enum render_group group)
 {
@@ -110,23 +127,21 @@ static struct view_item *item_for(struct view *v, const struct line *l, enum ren
 	size_t at = 0;
 	const char *reason = line_text(l, "reason");
 
-	buf_init(&text, TEXT_BYTES);
+	buf_init(&text, WHOLE_BYTES);
 	key_text(&text, l, group);
-	if (text.failed) {
-		buf_reset(&text);
-		buf_adds(&text, "(a text too long to be shown)");
-	}
 	buf_add(&text, "", 0);
-	if (text.data == NULL) {
+	if (text.failed || text.data == NULL) {
 		return NULL;
 	}
+	/* Of all of it: what differs only at its end is not the same. */
 	uint64_t hash = hash_text(group, text.data, reason != NULL ? reason : "");
+	cut_text(&text);
 	struct view_item *i = find_slot(v, hash, text.data, &at);
 	if (i != NULL || v->n_items >= MAX_VIEW_ITEMS) {
 		return i;
 	}
 	i = &v->items[v->n_items];
-	*i = (struct view_item){ .group = group, .hash = hash, .text = buf_steal(&text) };
+	*i = (struct view_item){ .group = group, .hash = hash, .text = strdup(text.data) };
 	if (i->text == NULL) {
 		return NULL;
 	}
@@ -174,10 +189,22 @@ static struct view_item *first_of(struct view *v, int64_t seq)
 	return NULL;
 }
 
+/* How many attempts a line stands for that were not told before. A count with
+ * a first time has one of them in a line of its own already. */
+static int64_t count_of(const struct line *l, bool repeat)
+{
+	int64_t count = json_integer(line_get(l, "count"), repeat ? 0 : 1);
+
+	if (repeat) {
+		return count;
+	}
+	return count < 2 ? 1 : line_get(l, "first") != NULL ? count - 1 : count;
+}
+
 static void take_event(struct view *v, const struct line *l)
 {
 	int64_t repeat_of = json_integer(line_get(l, "repeat_of"), -1);
-	int64_t count = repeat_of >= 0 ? json_integer(line_get(l, "count"), 0) : 1;
+	int64_t count = count_of(l, repeat_of >= 0);
 	enum render_group group = render_group(l);
 	struct view_item *i = NULL;
 

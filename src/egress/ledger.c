@@ -31,7 +31,7 @@ struct ledger {
 	uint64_t n_open;
 	struct entries facts[BUCKETS];
 	size_t n_facts[EGRESS_KINDS];
-	uint64_t beyond[EGRESS_KINDS]; /* seen, and not among them */
+	uint64_t beyond[EGRESS_KINDS][2]; /* seen, and not among them; [1]: violations */
 	uint64_t opened, blocked;
 	uint64_t bytes_out, bytes_in;
 };
@@ -140,6 +140,11 @@ static bool is_misfortune(const char *reason)
 	return strncmp(reason, "proxy_", 6) == 0; /* the owner's own */
 }
 
+static bool is_violation(const struct egress_event *e)
+{
+	return AS[e->kind].violation && !is_misfortune(e->reason);
+}
+
 static bool is_question(const struct egress_event *e)
 {
 	return e->kind == EGRESS_RESOLVED || e->kind == EGRESS_UNKNOWN ||
@@ -162,7 +167,7 @@ static void write_event(const struct event_data *d, struct trace *trace)
 	}
 	struct event out = {
 		.kind = AS[e->kind].kind,
-		.violation = AS[e->kind].violation && !is_misfortune(e->reason),
+		.violation = is_violation(e),
 		.times = d->entry != NULL ? d->entry->count - 1 : 1,
 		.message = { text, strlen(text) },
 		.op = is_question(e) ? "resolve" : "connect",
@@ -315,7 +320,7 @@ static void take_fact(struct ledger *l, const struct egress_event *e, struct tra
 	}
 	struct entry *f = l->n_facts[e->kind] < LEDGER_FACTS ? calloc(1, sizeof(*f)) : NULL;
 	if (f == NULL) {
-		l->beyond[e->kind] += times;
+		l->beyond[e->kind][is_violation(e)] += times;
 		return;
 	}
 	struct event_data d = { .e = e, .plan = l->plan };
@@ -352,14 +357,20 @@ static void put_beyond(struct json *j, void *arg)
 
 static void close_beyond(struct ledger *l, struct trace *trace)
 {
-	for (size_t i = 0; i < EGRESS_KINDS; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(l->beyond) * 2; i++) {
 		char text[64];
-		if (l->beyond[i] > 0) {
+		uint64_t *n = &l->beyond[i / 2][i % 2];
+		if (*n > 0) {
 			snprintf(text, sizeof(text), "not_listed, %llu times",
-			         (unsigned long long)l->beyond[i]);
-			trace_record(trace, AS[i].kind, AS[i].violation, text, put_beyond,
-			             &l->beyond[i]);
-			l->beyond[i] = 0;
+			         (unsigned long long)*n);
+			struct event e = { .kind = AS[i / 2].kind,
+				           .violation = i % 2 == 1,
+				           .times = *n,
+				           .message = { text, strlen(text) },
+				           .more = put_beyond,
+				           .more_arg = n };
+			trace_add(trace, &e);
+			*n = 0;
 		}
 	}
 }

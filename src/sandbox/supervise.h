@@ -19,7 +19,6 @@ struct run {
 	struct stage stage;
 	struct egress egress;
 	struct observer *observer; /* NULL: nothing is observed */
-	bool go_sent;
 	int payload_spare;       /* for a second attempt; -1: none */
 	bool without_namespaces; /* what --best-effort allows, when nothing else works */
 	struct repos *repos;

@@ -210,6 +210,17 @@ def test_a_flat_record_is_found(ssb):
     assert ssb.ssb("audit", "list", "--json").ok().json()[0]["state"] == "incomplete"
 
 
+def test_an_end_without_a_signature_counts_for_nothing(ssb):
+    state = State(ssb)
+    record = Record()
+    state.put(record, text=b"".join(record.lines()[:-1]))
+    row = ssb.ssb("audit", "list", "--json").ok().json()[0]
+    assert row["state"] == "incomplete" and row["violations"] == 3, row
+    state.put(record)
+    row = ssb.ssb("audit", "list", "--json").ok().json()[0]
+    assert row["state"] == "ended" and row["violations"] == 43, "the control"
+
+
 # ---- export ----------------------------------------------------------------
 
 def test_export_is_verifiable_alone(ssb):
@@ -240,6 +251,8 @@ def test_export_header_cannot_be_changed(ssb):
     header, rest = bundle.read_bytes().split(b"\n", 1)
     for a, b in ((record.id.encode(), Record().id.encode()), (b'"0.1.0"', b'"0.1.1"'),
                  (records.keypair()[1].encode(), records.keypair(b"x" * 32)[1].encode()),
+                 (records.keypair()[1].encode(), b"none"),
+                 (b'"' + records.keypair()[1].encode() + b'"', b"7"),
                  (b'"records":', b'"records":1'), (b'"bundle":1', b'"bundle":2'),
                  (b"}", b',"more":1}')):
         assert a in header
@@ -312,7 +325,8 @@ def evil_record():
         ("process_spawned", records.attempt("exec", "fact", EVIL, args=[EVIL, EVIL])),
         ("network_egress_allowed", {"message": EVIL, "data": {
             "name": EVIL, "protocol": EVIL, "port": 443}}),
-        ("syscall_blocked", records.attempt(EVIL, "denied", None, True, EVIL, args=[EVIL])),
+        ("syscall_blocked", records.attempt(EVIL, "denied", None, True, EVIL,
+                                            arguments=[EVIL])),
         ("stdout", {"message": EVIL}), ("resource_limit_hit", {"message": EVIL}),
         ("layers", {"layers": {EVIL: {"state": EVIL, "detail": EVIL}}}), (EVIL, {"message": EVIL}),
     ]
@@ -376,6 +390,60 @@ def test_why_explains_each_violation(ssb):
     harmless = Record(events=[("stdout", {"message": "hello"})])
     State(ssb).put(harmless)
     assert "nothing was denied" in ssb.ssb("why", harmless.id).ok().text
+
+
+def test_why_counts_what_a_line_stands_for(ssb):
+    def asked(name, **data):
+        return ("network_egress_blocked", {"message": "x", "violation": True, "data": {
+            "op": "resolve", "name": name, "protocol": "dns", "reason": "not_declared", **data}})
+    when = {"first": records.TIME.format(1, 0), "last": records.TIME.format(2, 0)}
+    record = Record(events=[
+        asked("once.test"), asked("often.test"), asked("often.test", count=200, **when),
+        ("network_egress_blocked", {"message": "not_listed, 30 times", "violation": True,
+                                    "data": {"reason": "not_listed", "count": 30}}),
+        asked("odd.test", count=-2**63, **when)])
+    State(ssb).put(record)
+    found = ssb.ssb("why", "--json", record.id).ok().json()
+    assert [(v["what"], v["count"]) for v in found] == [
+        ("look up once.test", 1), ("look up often.test", 200), ("not_listed, 30 times", 30),
+        ("look up odd.test", 1)]
+
+
+def test_a_program_is_shown_by_its_path(ssb):
+    def spawned(path, *args):
+        return ("process_spawned", records.attempt("exec", "fact", path, args=list(args)))
+    record = Record(events=[
+        spawned("/usr/bin/git", "git", "log"), spawned("/tmp/x", "git", "status"),
+        spawned("/tmp/git", "git", "push"), spawned("/skill/run", "/skill/run", "a"),
+        spawned("/tmp/y", "")])
+    State(ssb).put(record)
+    shown = ssb.ssb("watch", record.id).ok().text
+    lines = [line.split("EXEC", 1)[1].strip() for line in shown.splitlines() if "EXEC" in line]
+    assert lines == ["git log", "/tmp/x (as git) status", "/tmp/git push", "/skill/run a",
+                     "/tmp/y (as )"]
+
+
+def test_arguments_of_a_call_are_shown(ssb):
+    record = Record(events=[("syscall_blocked", records.attempt(
+        "ptrace", "denied", None, True, reason="attack", arguments=["0x10", hex(i)]))
+        for i in range(2)])
+    State(ssb).put(record)
+    shown = ssb.ssb("watch", record.id).ok().text
+    assert "call ptrace(0x10 0x0)" in shown and "call ptrace(0x10 0x1)" in shown
+    found = ssb.ssb("why", "--json", record.id).ok().json()
+    assert [(v["what"], v["count"]) for v in found] == [("call ptrace", 2)]
+
+
+def test_long_texts_are_cut_and_not_mixed(ssb):
+    paths = ["/x/" + "é" * 4000 + str(i) for i in range(3)]
+    record = Record(events=[("file_blocked", records.attempt(
+        "unlink", "denied", path, True, reason="outside_plan")) for path in paths + paths[:1]])
+    State(ssb).put(record)
+    found = ssb.ssb("why", "--json", record.id).ok().json()
+    assert [v["count"] for v in found] == [2, 1, 1]
+    for v in found:
+        assert v["what"].startswith("delete /x/é") and v["what"].endswith("é...")
+        assert len(v["what"].encode()) < 4096
 
 
 def test_why_quotes_what_people_copy(ssb):
@@ -562,6 +630,26 @@ def test_prune(five):
     for words in ([], ["--keep", "-1"], ["--keep", "x"], ["--older-than", "x"],
                   ["--keep", "1", "--older-than", "1d"], ["--keep", "1", "x"]):
         assert ssb.ssb("audit", "prune", *words).code == 2, words
+
+
+def test_prune_of_what_is_known_of_files(ssb):
+    state = State(ssb)
+    state.put(Record())
+    day = 24 * 3600
+    for name, age in (("801-a1", 0), ("801-a2", 5), ("801-a3", 40), ("801-a4.123", 40),
+                      ("notes", 40)):
+        path = ssb.write(state.dir / "digests" / name, b"x")
+        os.utime(path, (time.time() - age * day,) * 2)
+
+    def left():
+        return sorted(p.name for p in (state.dir / "digests").iterdir())
+
+    answer = ssb.ssb("audit", "prune", "--keep", "9", "--dry-run", "--json").ok().json()
+    assert answer["digests"] == 2 and len(left()) == 5
+    answer = ssb.ssb("audit", "prune", "--keep", "9", "--json").ok().json()
+    assert answer["digests"] == 2 and left() == ["801-a1", "801-a2", "notes"]
+    ssb.ssb("audit", "prune", "--older-than", "2d").ok()
+    assert left() == ["801-a1", "notes"]
 
 
 def test_prune_spares_the_living_and_the_strange(ssb):

@@ -231,8 +231,70 @@ static void test_harmless(void **state)
 	struct event npm = denied("open", HOME "/.npmrc", "read", "credential_store");
 	npm.program = text("/usr/bin/node");
 	expect(&npm, "none", NULL);
+	npm.program = text("/tmp/usr/bin/node"); /* a name that a skill can choose */
+	expect(&npm, "credential_harvesting", "T1552.001");
+	npm.program = text("node");
+	expect(&npm, "credential_harvesting", "T1552.001");
 	npm.program = text("/usr/bin/python3");
 	expect(&npm, "credential_harvesting", "T1552.001");
+}
+
+/* The other end of a rename or link counts as much. */
+static void test_second_path(void **state)
+{
+	(void)state;
+	struct event e = { .kind = EV_FILE_WRITE,
+		           .status = STATUS_ASKED,
+		           .op = "rename",
+		           .path = text(HOME "/x"),
+		           .path2 = text(HOME "/.bashrc"),
+		           .rule = "private" };
+
+	expect(&e, "persistence", "T1546.004");
+	e.op = "link";
+	expect(&e, "persistence", "T1546.004");
+	e.op = "symlink"; /* its text: nothing is written there */
+	expect(&e, "none", NULL);
+	e.op = "rename";
+	e.path2 = text(HOME "/y");
+	expect(&e, "none", NULL);
+	/* An exception is one only if both ends are. */
+	e = denied("rename", "/skill/x", NULL, "read_only");
+	e.path2 = text("/skill/y");
+	expect(&e, "none", NULL);
+	e.path2 = text("/srv/y");
+	expect(&e, "unauthorized_file_access", "T1565.001");
+}
+
+static void test_startup_files(void **state)
+{
+	(void)state;
+	assert_true(class_startup_file(HOME, HOME "/.zlogin"));
+	assert_true(class_startup_file(HOME, HOME "/.config/fish/config.fish"));
+	assert_false(class_startup_file(HOME, HOME "/.bashrc2"));
+	assert_false(class_startup_file(HOME, "/root/.bashrc"));
+	assert_false(class_startup_file(HOME, HOME));
+	assert_false(class_startup_file(NULL, "/.bashrc"));
+}
+
+static void test_times(void **state)
+{
+	(void)state;
+	struct event e = blocked("evil.test", NULL, "dns", "not_declared");
+	struct classes c;
+
+	classes_init(&c, HOME);
+	classes_add(&c, &e, 3);
+	e.times = 199;
+	classes_add(&c, &e, 9);
+	assert_int_equal(c.enforced, 200);
+	assert_int_equal(c.hits[CLASS_DATA_EXFILTRATION].count, 200);
+	assert_int_equal(c.unwritten, 0);
+	classes_add(&c, &e, CLASS_NO_LINE);
+	assert_int_equal(c.unwritten, 1);
+	e.kind = EV_POLICY_VIOLATION;
+	classes_add(&c, &e, 10);
+	assert_int_equal(c.not_prevented, 199);
 }
 
 static void test_prevented_only_if_denied(void **state)
@@ -356,6 +418,9 @@ int main(void)
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_network_and_calls),
 		cmocka_unit_test(test_harmless),
+		cmocka_unit_test(test_second_path),
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_startup_files),
 		cmocka_unit_test(test_prevented_only_if_denied),
 		cmocka_unit_test(test_supply_chain_needs_both),
 		cmocka_unit_test(test_flood_is_bounded),

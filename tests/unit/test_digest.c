@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,14 +12,17 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "audit/digest.h"
+#include "audit/digest_cache.h"
 #include "audit/digest_walk.h"
 #include "audit/trace_limits.h"
 #include "base/own.h"
+#include "os/clock.h"
 
 static char tmp[64]; /* state/ and skill/ */
 static char members[DIGEST_LIST_BYTES + 2048];
@@ -236,13 +240,62 @@ static void test_process(void **state)
 	assert_int_equal(out.len, 0);
 }
 
+/* What no run has used for long goes; to be used is to be kept. */
+static void test_prune(void **state)
+{
+	(void)state;
+	char state_dir[128];
+	time_t before = time(NULL) - 100;
+
+	snprintf(state_dir, sizeof(state_dir), "%s/state", tmp);
+	assert_int_equal(digest_cache_prune(state_dir, before, false), 0); /* none there */
+	sleep(3);
+	walk();
+	assert_int_equal(sh("touch -d @1000 state/digests/*; ln -s a state/digests/a"), 0);
+	walk();
+	check("d['cached'] == 3");
+	assert_int_equal(digest_cache_prune(state_dir, before, false), 0);
+	assert_int_equal(sh("touch -h -d @1000 state/digests/*"), 0);
+	assert_int_equal(digest_cache_prune(state_dir, before, true), 1);
+	assert_int_equal(digest_cache_prune(state_dir, before, false), 1);
+	assert_int_equal(sh("test $(ls state/digests) = a"), 0); /* no file of ours */
+}
+
+/* Where it neither ends nor listens, the end of a run is held up so long and
+ * no longer. */
+static void test_end_is_in_time(void **state)
+{
+	(void)state;
+	int p[2];
+	auto_buf out;
+
+	buf_init(&out, sizeof(members));
+	assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		(void)signal(SIGTERM, SIG_IGN);
+		for (;;) {
+			(void)pause();
+		}
+	}
+	(void)close(p[1]);
+	struct digest d = { .pid = pid, .fd = p[0] };
+	uint64_t begun = clock_ms();
+	assert_true(digest_finish(&d, DIGEST_WAIT_MS, &out));
+	uint64_t took = clock_ms() - begun;
+	assert_int_equal(out.len, 0);
+	assert_int_equal(kill(pid, 0), -1);
+	assert_true(took >= DIGEST_WAIT_MS / 2 && took < DIGEST_WAIT_MS + 300);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_what_is_said), TEST(test_young_files_are_read_again),
-		TEST(test_wrong_caches), TEST(test_stopped),
-		TEST(test_process),      TEST(test_hostile_directories),
+		TEST(test_what_is_said),   TEST(test_young_files_are_read_again),
+		TEST(test_wrong_caches),   TEST(test_stopped),
+		TEST(test_process),        TEST(test_hostile_directories),
+		TEST(test_end_is_in_time), TEST(test_prune),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The ledger: what a trace says of the egress, in order and in bounds. */
 #include "egress/ledger.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -158,6 +159,9 @@ static void repeats_are_counted(void **state)
 	assert_int_equal(count(text, "other.test"), 3);
 	assert_int_equal(count(text, "\"count\":80"), 1);
 	assert_non_null(strstr(text, "\"blocked\":1081"));
+	/* Attempts are counted, lines are kept. */
+	assert_non_null(strstr(text, "\"total_enforcements\":1081"));
+	assert_non_null(strstr(text, "\"violations_dropped\":0"));
 }
 
 /* At the cap, and one past it. */
@@ -179,6 +183,36 @@ static void facts_are_bounded(void **state)
 		assert_int_equal(count(text, "\"reason\":\"not_listed\",\"count\":1"), over);
 		assert_int_equal(count(text, "no_sni"), 2);
 	}
+}
+
+/* What is past the cap keeps its number, and is a violation or is none. */
+static void beyond_is_counted(void **state)
+{
+	struct world w = begin();
+	char name[32];
+
+	(void)state;
+	for (unsigned i = 0; i < LEDGER_FACTS + 7; i++) {
+		snprintf(name, sizeof(name), "x%u.example.com", i);
+		take(&w, event(EGRESS_DENIED, name, "timeout"));
+	}
+	auto_free char *text = end(&w);
+	assert_int_equal(count(text, "not_listed, 7 times"), 1);
+	assert_non_null(strstr(text, "\"violations\":0"));
+
+	w = begin();
+	for (unsigned i = 0; i < LEDGER_FACTS; i++) {
+		snprintf(name, sizeof(name), "x%u.example.com", i);
+		take(&w, event(EGRESS_DENIED, name, "timeout"));
+	}
+	for (unsigned i = 0; i < 5; i++) {
+		take(&w, event(EGRESS_DENIED, "a.example.com", i < 2 ? "timeout" : "no_sni"));
+	}
+	free(text);
+	text = end(&w);
+	assert_int_equal(count(text, "not_listed, 2 times"), 1);
+	assert_int_equal(count(text, "not_listed, 3 times"), 1);
+	assert_non_null(strstr(text, "\"violations\":3"));
 }
 
 static void lying_broker_is_bounded(void **state)
@@ -214,6 +248,12 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
+	static const char *const LEFT[] = { "trace.jsonl", "trace.key", "trace.pub" };
+	int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_LEN(LEFT); i++) {
+		(void)unlinkat(fd, LEFT[i], 0);
+	}
+	(void)close(fd);
 	return rmdir(directory);
 }
 
@@ -222,7 +262,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(connection_has_two_events), cmocka_unit_test(lost_ones_are_told),
 		cmocka_unit_test(repeats_are_counted),       cmocka_unit_test(facts_are_bounded),
-		cmocka_unit_test(lying_broker_is_bounded),
+		cmocka_unit_test(lying_broker_is_bounded),   cmocka_unit_test(beyond_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

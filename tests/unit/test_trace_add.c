@@ -13,6 +13,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -367,6 +368,41 @@ static void test_waiting_lines(void **state)
 	finish(t);
 }
 
+static int others; /* so many times somebody else has the lock */
+
+int flock(int fd, int operation)
+{
+	if (others > 0) {
+		others--;
+		errno = EWOULDBLOCK;
+		return -1;
+	}
+	return (int)syscall(SYS_flock, fd, operation);
+}
+
+/* One who asks whether the run lives has the lock at the wrong moment. */
+static void test_lock_is_waited_for(void **state)
+{
+	(void)state;
+	others = 20;
+	struct trace *t = begin();
+	assert_int_equal(others, 0);
+	trace_event(t, EV_STDOUT, "x", 1);
+	char flat[PATH_MAX];
+	snprintf(flat, sizeof(flat), "%s/runs/%s.trace.jsonl", tmp, trace_id(t));
+	auto_fd fd = open(flat, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), -1);
+	assert_int_equal(errno, EWOULDBLOCK);
+	finish(t);
+	assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), 0);
+	/* Without an end to it, the run begins all the same. */
+	others = INT_MAX;
+	t = begin();
+	others = 0;
+	finish(t);
+}
+
 static void test_lock(void **state)
 {
 	(void)state;
@@ -463,6 +499,7 @@ int main(void)
 		TEST(test_layers_once),
 		TEST(test_waiting_lines),
 		TEST(test_lock),
+		TEST(test_lock_is_waited_for),
 		TEST(test_broken),
 		TEST(test_key),
 		TEST(test_large_plan),

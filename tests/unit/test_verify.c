@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "audit/reader.h"
+#include "audit/trace_file.h"
 #include "audit/verify.h"
 #include "base/buf.h"
 #include "base/ed25519.h"
@@ -190,6 +191,17 @@ static void test_reader_of_a_growing_file(void **state)
 	assert_int_equal(reader_next(&in, &line, &len), READER_END);
 }
 
+static void test_name_of_the_record(void **state)
+{
+	(void)state;
+	assert_string_equal(trace_file_more("/a/trace.json"), "l");
+	assert_string_equal(trace_file_more("x.json"), "l");
+	assert_string_equal(trace_file_more("/a/x.txt"), ".jsonl");
+	assert_string_equal(trace_file_more("/a.json/x"), ".jsonl");
+	assert_string_equal(trace_file_more("/a/.json"), ".jsonl");
+	assert_string_equal(trace_file_more(".json"), ".jsonl");
+}
+
 static void test_ids(void **state)
 {
 	(void)state;
@@ -214,6 +226,7 @@ int main(void)
 		cmocka_unit_test(test_line_cap),
 		cmocka_unit_test(test_reader_of_a_growing_file),
 		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_name_of_the_record),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
