@@ -187,7 +187,7 @@ static int show_view(const struct request *r, const struct record_request *q)
 		           v.lines + 1, v.broken);
 		return EXIT_FINDINGS;
 	}
-	return status;
+	return status != EXIT_FINE ? status : record_doubt(r, q);
 }
 
 int cmd_show(struct request *r)

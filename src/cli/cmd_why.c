@@ -117,7 +117,7 @@ int cmd_why(struct request *r)
 		say_errorf("the record is damaged (%s); see 'audit verify'", v.broken);
 		return EXIT_FINDINGS;
 	}
-	return status;
+	return status != EXIT_FINE ? status : record_doubt(r, &q);
 }
 
 static void summary_items(struct buf *out, const struct view *v)

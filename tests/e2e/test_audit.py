@@ -676,3 +676,16 @@ def test_prune_follows_no_symlink(ssb):
     run.symlink_to(victim.parent)
     ssb.ssb("audit", "prune", "--keep", "0")
     assert victim.exists()
+
+
+def test_show_and_why_tell_of_a_changed_record(ssb):
+    ssb.run("-q", "--", "cat", "/etc/shadow")
+    assert ssb.ssb("why", "last").code == 0  # the control
+    assert ssb.ssb("audit", "show", "last").code == 0
+    path = sorted((ssb.state / "skillsandbox/runs").glob("*/trace.jsonl"),
+                  key=lambda p: p.stat().st_mtime_ns)[-1]
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:4] + lines[5:]))
+    for command in (["why", "last"], ["audit", "show", "last"]):
+        r = ssb.ssb(*command)
+        assert r.code == 1 and "was changed" in r.errors, r
