@@ -218,13 +218,13 @@ size_t digest_cache_prune(const char *state_dir, time_t before, bool dry)
 {
 	size_t n = 0;
 	auto_fd state_fd = open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	auto_fd fd = openat(state_fd, "digests", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(state_fd, "digests", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 
 	if (dir == NULL) {
+		own_close(&fd);
 		return 0;
 	}
-	fd = -1; /* the directory has it now */
 	for (const struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
 		n += is_old(dirfd(dir), e->d_name, before) &&
 		     (dry || unlinkat(dirfd(dir), e->d_name, 0) == 0);

@@ -19,8 +19,8 @@ struct run {
 	struct stage stage;
 	struct egress egress;
 	struct observer *observer; /* NULL: nothing is observed */
-	int payload_spare;       /* for a second attempt; -1: none */
-	bool without_namespaces; /* what --best-effort allows, when nothing else works */
+	int payload_spare;         /* for a second attempt; -1: none */
+	bool without_namespaces;   /* what --best-effort allows, when nothing else works */
 	struct repos *repos;
 	struct placeholders *placeholders;
 	struct cgroup *cgroup;
