@@ -53,7 +53,6 @@ struct document_end {
 	const struct classes *classes;     /* of the events */
 	uint64_t violations;
 	uint64_t repeats;
-	uint64_t violations_repeated; /* of both */
 };
 
 void document_init(struct document *d, struct trace_file *file);

@@ -276,7 +276,6 @@ static bool fold_repeat(struct trace *t, const struct event *e, const struct fol
 	same->last_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 	same->count++;
 	t->repeats++;
-	t->violations_repeated += e->violation;
 	classes_add(&t->classes, e, same->seq - 1);
 	return true;
 }
@@ -448,7 +447,6 @@ int trace_close(struct trace *t, const struct layer_report layers[LAYER_COUNT],
 	end.time = record_time(&t->record);
 	end.classes = &t->classes;
 	end.violations = t->violations;
-	end.violations_repeated = t->violations_repeated;
 	end.repeats = t->repeats;
 	if (document_end(&t->document, &end) != 0 || trace_broken(t)) {
 		return tell_failure(t, err);

@@ -26,7 +26,6 @@ struct trace {
 	uint64_t due_ms; /* when what waits is to be written; 0: nothing waits */
 	uint64_t events; /* lines */
 	uint64_t violations;
-	uint64_t violations_repeated;
 	uint64_t repeats;
 	uint64_t dropped;
 	uint64_t unreadable;
