@@ -121,9 +121,10 @@ static bool judge_ip(const struct observer *o, const struct endpoint *to, bool u
 	return false;
 }
 
-/* getaddrinfo() connects a datagram socket to each address that it found, to
- * learn which one to prefer; nothing is sent. */
-static bool is_sorting(const struct observer *o, const struct endpoint *to)
+/* A TCP listener of ours is there. What connects need not be TCP: getaddrinfo()
+ * connects a datagram socket to each address that it found, to learn which one
+ * to prefer, and sends nothing. */
+static bool is_served(const struct observer *o, const struct endpoint *to)
 {
 	const struct observer_net *net = &o->setup.net;
 
@@ -205,8 +206,12 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 	if (is_inside(&to.ip) || to.port == 0) {
 		return true;
 	}
+	/* The everyday case, before anything is asked of the socket. */
+	if (connects && is_served(o, &to)) {
+		return true;
+	}
 	bool udp = is_udp(o, (pid_t)n->pid, (int)n->data.args[0]);
-	if (judge_ip(o, &to, udp, &reason, ret_error) || (udp && connects && is_sorting(o, &to))) {
+	if (judge_ip(o, &to, udp, &reason, ret_error)) {
 		return true;
 	}
 	tell_ip(o, n, op, &to, udp, reason, *ret_error);

@@ -282,7 +282,7 @@ def test_rate_of_connections(net):
     assert hit and repeats(hit), hit
     assert len(net.allowed()) == 60 and not net.blocked()
     got, seconds = net.probe(RATE, [ECHO], limits={"max_connections_per_second": 1000})
-    assert len(net.opened("udp")) >= 48  # a source port may be given out twice
+    assert got == ["x"] * 60 and seconds < 1.9
     assert not net.events("resource_limit_hit")
 
 
