@@ -142,11 +142,15 @@ void trace_timestamp(char out[TRACE_TIMESTAMP])
 	snprintf(out, TRACE_TIMESTAMP, "%s", stamp_text(&now, &ts));
 }
 
-void trace_settle(struct trace *t)
+void trace_place(struct trace *t)
+{
+	(void)trace_file_settle(&t->file, &t->failure);
+}
+
+void trace_digest(struct trace *t)
 {
 	int skill = skill_fd(t->plan);
 
-	(void)trace_file_settle(&t->file, &t->failure);
 	if (skill >= 0) {
 		digest_start(&t->digest, skill, t->owner.state_dir);
 	}

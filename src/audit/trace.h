@@ -26,9 +26,11 @@ int trace_open(const struct ssb_plan *plan, const struct owner *owner, struct tr
                struct ssb_error *err);
 /* Puts the record so far on the disk; the skill starts only after it. */
 int trace_sync(struct trace *t, struct ssb_error *err);
-/* The skill runs: time for what need not be done before. A failure shows in
- * trace_broken(). */
-void trace_settle(struct trace *t);
+/* Gives the trace its own directory and its document: what need not be there
+ * before the skill. A failure shows in trace_broken(). */
+void trace_place(struct trace *t);
+/* Begins to digest the skill's files, beside it. */
+void trace_digest(struct trace *t);
 
 /* One event. An attempt (its status says so) that equals an earlier one is
  * counted only. */

@@ -24,19 +24,24 @@ int caps_set(uint64_t keep)
 	return (int)syscall(SYS_capset, &head, data);
 }
 
-int caps_drop(uint64_t keep)
+int caps_unbound(void)
 {
+	int bound;
+
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) {
 		return -1;
 	}
-	unsigned long cap = 0;
-	while (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0) {
-		cap++;
+	for (unsigned long cap = 0; (bound = prctl(PR_CAPBSET_READ, cap, 0, 0, 0)) >= 0; cap++) {
+		if (bound != 0 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0) {
+			return -1;
+		}
 	}
-	if (errno != EINVAL) { /* the kernel knows no more */
-		return -1;
-	}
-	if (prctl(PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0) != 0) {
+	return 0; /* the kernel knows no more */
+}
+
+int caps_drop(uint64_t keep)
+{
+	if (caps_unbound() != 0 || prctl(PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0) != 0) {
 		return -1;
 	}
 	return caps_set(keep);

@@ -9,6 +9,9 @@
  * keeps in permitted and effective only the bits of `keep`. -1 with errno. */
 int caps_drop(uint64_t keep);
 
+/* The first of it alone: bounding and ambient. -1 with errno. */
+int caps_unbound(void);
+
 /* The last of it alone: permitted and effective. -1 with errno. */
 int caps_set(uint64_t keep);
 

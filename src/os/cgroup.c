@@ -40,6 +40,25 @@ static void nap(unsigned attempt)
 	(void)nanosleep(&t, NULL);
 }
 
+static void node_close(struct node *node)
+{
+	own_close(&node->join_fd);
+	own_close(&node->dir_fd);
+	own_close(&node->base_fd);
+}
+
+void cgroup_shed(struct cgroup *cg)
+{
+	while (cg != NULL && cg->n > 0) {
+		struct node *node = &cg->nodes[cg->n - 1];
+		if (unlinkat(node->base_fd, cg->name, AT_REMOVEDIR) != 0) {
+			return;
+		}
+		node_close(node);
+		cg->n--;
+	}
+}
+
 /* A group stays busy for a moment after its last process was killed. */
 void cgroup_undo(struct cgroup *cg)
 {
@@ -47,13 +66,11 @@ void cgroup_undo(struct cgroup *cg)
 
 	while (cg->n > 0) {
 		struct node *node = &cg->nodes[--cg->n];
-		own_close(&node->join_fd);
-		own_close(&node->dir_fd);
 		while (unlinkat(node->base_fd, cg->name, AT_REMOVEDIR) < 0 && errno == EBUSY &&
 		       attempt < REMOVE_TRIES) {
 			nap(attempt++);
 		}
-		own_close(&node->base_fd);
+		node_close(node);
 	}
 }
 

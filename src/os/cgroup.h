@@ -54,6 +54,10 @@ uint64_t cgroup_pids_hits(const struct cgroup *cg);
  * ends the whole group by itself, and where it cannot be had. */
 int cgroup_oom_eventfd(const struct cgroup *cg);
 
+/* Removes what has no process in it any more, without waiting; the rest is for
+ * cgroup_free(). Nothing can be counted afterwards. Accepts NULL. */
+void cgroup_shed(struct cgroup *cg);
+
 /* Removes the directories and frees. Waits a moment (at most 0.1 s) for the
  * last process to be reaped. Accepts NULL. To be called by the creator only:
  * a forked child just closes its fds. */

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "os/clone.h"
+#include "os/net.h"
 #include "sandbox/stage.h"
 
 #define HOST_NAME "sandbox"
@@ -66,6 +67,9 @@ int layer_net(struct stage *s, struct ssb_error *err)
 	}
 	if (sethostname(HOST_NAME, sizeof(HOST_NAME) - 1) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "net", "sethostname");
+	}
+	if (net_loopback_up() != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "net", "cannot bring up the loopback");
 	}
 	snprintf(s->reports[LAYER_NET].detail, sizeof(s->reports[LAYER_NET].detail),
 	         "network (%s), ipc, uts and cgroup namespaces",

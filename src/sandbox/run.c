@@ -330,8 +330,8 @@ static int run_traced(struct ssb_plan *plan, const struct owner *owner, const in
 		                   : err->code == SSB_E_NOT_EXEC ? 126
 		                                                 : 125;
 	}
-	if (r.settle_at != 0) {
-		trace_settle(r.trace);
+	if (r.digest_at != 0) {
+		trace_digest(r.trace);
 	}
 	if (r.trace != NULL && trace_close(r.trace, r.stage.reports, res, &late) != 0 &&
 	    failed == 0) {

@@ -225,6 +225,9 @@ _Noreturn void skill_main(struct stage *s, int meet)
 	struct ssb_error err = { 0 };
 
 	stage_layers(s, BY_SKILL);
+	if (s->namespaces) {
+		(void)caps_unbound(); /* most of what layer_caps has to do, while init builds */
+	}
 	/* Whatever the caller had open is not the skill's. */
 	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) {
 		ssb_fail(&err, SSB_E_LAYER, errno, "fds", "close_range (needs Linux 5.11)");

@@ -41,7 +41,6 @@
 #include "os/caps.h"
 #include "os/cgroup.h"
 #include "os/clone.h"
-#include "os/net.h"
 
 struct layer {
 	enum layer_id id;
@@ -256,9 +255,6 @@ static int init_start_skill(struct stage *s, int meet, struct ssb_error *err)
 	struct start start = { 0 };
 	struct msg_fds cgroup;
 
-	if (s->namespaces && net_loopback_up() != 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "net", "cannot bring up the loopback");
-	}
 	if (s->egress != NULL && init_listen(s, err) != 0) {
 		return -1;
 	}
@@ -270,7 +266,6 @@ static int init_start_skill(struct stage *s, int meet, struct ssb_error *err)
 	s->watchdog = start.watchdog = go.go.watchdog && s->namespaces;
 	start.nice = go.go.nice;
 	memcpy(start.limits.detail, go.go.limits, sizeof(start.limits.detail));
-	stage_join_cgroup(s, &cgroup);
 	if (!s->watchdog && init_unwatched(s) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "init", "cannot drop its privileges");
 	}

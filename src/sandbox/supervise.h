@@ -40,7 +40,7 @@ struct run {
 	uint64_t share_at; /* when to set the CPU share of the session; 0: not */
 	int share_tries;
 	uint64_t
-	        settle_at; /* when the trace is to be put where it belongs; 0: it is, or must not */
+	        digest_at; /* when the skill's files are to be digested; 0: they are, or must not */
 	uint64_t deadline; /* ours, behind init's: also for the delivery of the output */
 	bool gave_up;      /* output was left undelivered */
 	int canceled;      /* the signal that told us to stop */

@@ -22,7 +22,7 @@
 #define GRACE_MS 2000
 
 /* How long after its start a skill is left alone by what can wait. */
-#define SETTLE_MS 10
+#define DIGEST_MS 10
 
 enum {
 	AT_CTL,
@@ -57,7 +57,7 @@ static void make_cgroup(struct run *r, struct msg *go, struct msg_fds *ret_fds)
 	const struct resources *res = &r->plan->res;
 	const struct cgroup_limits limits = { .memory_bytes = res->memory_mb << 20,
 		                              .cpu_shares = res->cpu_shares,
-		                              .max_processes = res->max_processes + 1 };
+		                              .max_processes = res->max_processes };
 	struct ssb_error why = { 0 };
 
 	if (cgroup_create("run", &limits, &r->cgroup, &why) == 0) {
@@ -85,6 +85,10 @@ static int send_go(struct run *r, struct ssb_error *err)
 	if (msg_send(r->ctl, &m, sizeof(m), &fds) != 0) {
 		/* It is gone, and has said why; or it would wait for ever. */
 		run_kill(r);
+	}
+	/* The others build for a while yet. */
+	if (r->trace != NULL) {
+		trace_place(r->trace);
 	}
 	return 0;
 }
@@ -221,7 +225,7 @@ static void note_exec(struct run *r)
 {
 	if (r->started && r->failure.code == SSB_OK && r->trace != NULL) {
 		/* Not now: a program that starts asks for its libraries, and waits. */
-		r->settle_at = clock_ms() + SETTLE_MS;
+		r->digest_at = clock_ms() + DIGEST_MS;
 		if (r->observer == NULL) {
 			trace_eventf(r->trace, EV_PROCESS_SPAWNED, "%s", r->plan->argv.v[0]);
 		}
@@ -242,9 +246,9 @@ static void keep_record(struct run *r)
 	}
 	observer_tick(r->observer);
 	trace_tick(r->trace);
-	if (r->settle_at != 0 && clock_ms() >= r->settle_at) {
-		r->settle_at = 0;
-		trace_settle(r->trace);
+	if (r->digest_at != 0 && clock_ms() >= r->digest_at) {
+		r->digest_at = 0;
+		trace_digest(r->trace);
 	}
 	if (trace_broken(r->trace) && r->failure.code == SSB_OK) {
 		r->failure = *trace_failure(r->trace);
@@ -308,7 +312,7 @@ static void wait_for_news(struct run *r, struct pump pumps[3], uint64_t kill_at,
 	uint64_t due = next_due(next_due(kill_at, r->deadline), r->ended ? 0 : r->share_at);
 	due = next_due(due, r->egress.hear_at);
 	if (r->trace != NULL) {
-		due = next_due(next_due(due, trace_due(r->trace)), r->settle_at);
+		due = next_due(next_due(due, trace_due(r->trace)), r->digest_at);
 	}
 	due = next_due(due, observer_due(r->observer));
 	(void)poll(p, AT_COUNT, poll_ms(due));

@@ -89,7 +89,7 @@ static int measure(const struct load *load, const struct owner *owner, int event
 		fprintf(stderr, "%s: %s\n", err.where, err.text);
 		return 1;
 	}
-	trace_settle(t);
+	trace_place(t);
 	uint64_t start = clock_us();
 	uint64_t cpu = cpu_us();
 	for (int i = 0; i < events; i++) {

@@ -162,7 +162,7 @@ static void test_shape(void **state)
 	trace_violation(t, EV_FILE_BLOCKED, "read %s", "/etc/shadow");
 	assert_int_equal(trace_violations(t), 1);
 	assert_true(exists(early));
-	trace_settle(t);
+	trace_place(t);
 	assert_false(exists(early));
 	assert_true(exists(record));
 	assert_true(exists(part));

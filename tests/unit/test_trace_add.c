@@ -350,7 +350,7 @@ static void test_waiting_lines(void **state)
 	struct stat before, after;
 
 	assert_int_equal(trace_sync(t, &err), 0);
-	trace_settle(t);
+	trace_place(t);
 	assert_int_equal(trace_due(t), 0);
 	assert_int_equal(stat(record, &before), 0);
 	trace_event(t, EV_STDOUT, "x", 1);
@@ -408,7 +408,7 @@ static void test_lock(void **state)
 	(void)state;
 	struct trace *t = begin();
 
-	trace_settle(t);
+	trace_place(t);
 	auto_fd fd = open(record, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), -1);
@@ -429,7 +429,7 @@ static void test_broken(void **state)
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(trace_sync(t, &err), 0);
-	trace_settle(t);
+	trace_place(t);
 	assert_int_equal(stat(record, &st), 0);
 	struct rlimit small = { (rlim_t)st.st_size + 400, old.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
