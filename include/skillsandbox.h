@@ -138,11 +138,12 @@ enum ssb_end {
 	SSB_END_TIMEOUT,  /* max_runtime_seconds */
 	SSB_END_MEMORY,   /* memory_mb */
 	SSB_END_CANCELED, /* the caller was told to stop */
+	SSB_END_SESSION,  /* by the session that it was part of */
 };
 
 struct ssb_result {
 	enum ssb_end end;
-	int exit_status; /* as the command line reports it: own, 128+N, 124, 137 */
+	int exit_status; /* as the command line reports it: own, 128+N, 124, 125, 137 */
 	int signal;
 	uint64_t duration_us;
 	uint64_t stdout_bytes; /* delivered */

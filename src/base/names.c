@@ -6,6 +6,7 @@ static const char *const ENDS[] = {
 	[SSB_END_TIMEOUT] = "timeout",   /* the time limit */
 	[SSB_END_MEMORY] = "memory",     /* the memory limit */
 	[SSB_END_CANCELED] = "canceled", /* the caller */
+	[SSB_END_SESSION] = "session",   /* the session */
 };
 
 static const char *const CODES[] = {

@@ -196,6 +196,7 @@ static int begin(struct build *b, struct ssb_error *err)
 	if (b->plan == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
+	b->plan->govern_fd = -1;
 	return policy_load(b->owner, b->opt, &b->policy, b->diags, err);
 }
 

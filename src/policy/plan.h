@@ -143,6 +143,7 @@ struct ssb_plan {
 	char *trace_output;       /* NULL: the state directory */
 	ssb_record_fn *on_record; /* NULL: nobody looks on */
 	void *on_record_arg;
+	int govern_fd; /* borrowed: sandbox/govern.h; -1: nobody governs the run */
 };
 
 /* As ssb_plan_json(); not pretty: one line without a newline. */

@@ -80,7 +80,7 @@ static void test_every_enum_has_a_name(void **state)
 	for (int i = SSB_OK; i <= SSB_E_NOMEM; i++) {
 		assert_non_null(code_name((enum ssb_code)i));
 	}
-	for (int i = SSB_END_EXITED; i <= SSB_END_CANCELED; i++) {
+	for (int i = SSB_END_EXITED; i <= SSB_END_SESSION; i++) {
 		assert_non_null(end_name((enum ssb_end)i));
 	}
 }

@@ -1,0 +1,68 @@
+/* govern.h - who may end, stop and meter a run from outside: the words between
+ * the supervisor and a governor, over a SOCK_SEQPACKET pair whose end is
+ * plan->govern_fd (-1: nobody governs). The sandbox knows nothing of sessions.
+ *
+ * Supervisor to governor: what the run does. Governor to supervisor: what is to
+ * become of it. If the governor's end closes, the run is killed: nothing goes on
+ * ungoverned. */
+#ifndef SANDBOX_GOVERN_H
+#define SANDBOX_GOVERN_H
+
+#include <stdint.h>
+
+#include "audit/classes.h"
+#include "audit/event.h"
+
+enum govern_kind {
+	/* to the governor */
+	GOVERN_PLACED,     /* the sandbox is there; the skill starts next */
+	GOVERN_USED,       /* every GOVERN_TICK_MS, if anything has changed */
+	GOVERN_CONNECTION, /* one was opened */
+	GOVERN_VIOLATIONS, /* at the end of the turn in which they were seen */
+	GOVERN_STANDS,     /* paused: every process stands still */
+	GOVERN_GOES,       /* resumed */
+	GOVERN_ENDED,      /* the last word; everything is dead, the trace is closed */
+	/* to the supervisor */
+	GOVERN_KILL,
+	GOVERN_PAUSE,
+	GOVERN_RESUME,
+};
+
+#define GOVERN_TICK_MS 100
+
+struct govern_msg {
+	uint32_t kind;
+	union {
+		struct {
+			char run_id[40];
+			int32_t init; /* as the host sees it */
+			uint64_t init_start;
+		} placed;
+		struct { /* since the start */
+			uint64_t cpu_ms;
+			uint64_t wall_ms; /* without pauses */
+			uint64_t bytes_out;
+			uint64_t bytes_in;
+		} used;
+		struct {
+			char name[256]; /* the rule's name as it was asked for; an address where
+			                 * there is none */
+		} connection;
+		struct { /* since the last message */
+			uint64_t total;
+			uint64_t kinds[EV_COUNT];
+			uint64_t classes[CLASS_COUNT];
+		} violations;
+		struct {
+			int32_t exit_status;
+			int32_t end;                   /* enum ssb_end */
+			uint64_t derived[CLASS_COUNT]; /* classes that follow from others: 1 or 0 */
+		} ended;
+		struct {
+			uint64_t grace_ms; /* SIGTERM first, the network closed; 0: at once */
+			char reason[256];
+		} kill;
+	};
+};
+
+#endif

@@ -1,0 +1,29 @@
+/* act.h - what follows from a decision, for those that live: runs are ended,
+ * stopped or let go on, the owner is told.
+ *
+ * Every run of a session has a keeper (keeper.h), which listens on a socket in
+ * <state_dir>/live. All are asked at once. One that does not answer in time is
+ * ended by its init's pidfd, if that is still the same process: start time and
+ * boot id say so. */
+#ifndef SESSION_ACT_H
+#define SESSION_ACT_H
+
+#include "session/session.h"
+
+struct act_report {
+	size_t runs;      /* that lived on this machine */
+	size_t reached;   /* by their keeper */
+	size_t forced;    /* ended by pidfd */
+	size_t elsewhere; /* on other machines: those hear of it from the store */
+	size_t left;      /* neither: still alive when we gave up */
+	uint64_t took_us; /* until the last process was dead, or stood still */
+};
+
+/* Kills, pauses or resumes the runs of d->decided and its descendants, as the
+ * decision says (nothing where it changed nothing), and starts the herald
+ * (notify.h). `except` is the run of the caller, which looks after itself; NULL:
+ * none. Returns when all are dead, or stopped; waits for no webhook. */
+int session_act(struct sessions *ss, const struct owner *o, const struct decision *d,
+                const struct session_run *except, struct act_report *ret, struct ssb_error *err);
+
+#endif

@@ -1,0 +1,28 @@
+/* money.h - amounts of money: whole micro-dollars, never a float. */
+#ifndef SESSION_MONEY_H
+#define SESSION_MONEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int64_t micros; /* millionths of a dollar */
+
+#define MICROS_PER_DOLLAR 1000000
+#define MAX_MICROS        (1000000000LL * MICROS_PER_DOLLAR) /* more is absurd, and refused */
+#define MONEY_TEXT        32
+
+/* "5", "0.50", "1.5e-3": dollars without a sign, exact to the micro-dollar and
+ * at most MAX_MICROS. Anything else (negative, "nan", finer, more) is false, and
+ * *ret_why says which, for people. */
+bool money_parse(const char *s, micros *ret, const char **ret_why);
+
+/* "0.500000": always six places, as JSON has it. `out` is returned. */
+const char *money_text(micros m, char out[MONEY_TEXT]);
+/* "$0.50", "$0.0021": at least two places, no zeros behind them. */
+const char *money_show(micros m, char out[MONEY_TEXT]);
+
+/* a + b; false past MAX_MICROS, or where either is negative. */
+bool money_add(micros a, micros b, micros *ret);
+
+#endif

@@ -1,0 +1,36 @@
+#include "session/schema.h"
+
+#include <stddef.h>
+
+/* SQLite numbers INTEGER PRIMARY KEY by itself, PostgreSQL wants to be told: the
+ * drivers replace the word SERIAL by what theirs understands. */
+const char *const SESSION_SCHEMA[] = {
+	"CREATE TABLE sessions (n SERIAL, id TEXT NOT NULL UNIQUE, parent BIGINT NOT NULL,"
+	" root BIGINT NOT NULL, depth BIGINT NOT NULL, agent TEXT NOT NULL, policy TEXT NOT NULL,"
+	" state BIGINT NOT NULL, alerted BIGINT NOT NULL, reason TEXT NOT NULL,"
+	" created BIGINT NOT NULL, ended BIGINT NOT NULL, spent BIGINT NOT NULL,"
+	" reserved BIGINT NOT NULL, actions BIGINT NOT NULL, violations BIGINT NOT NULL,"
+	" runs BIGINT NOT NULL, cpu_ms BIGINT NOT NULL, wall_ms BIGINT NOT NULL,"
+	" bytes_out BIGINT NOT NULL, bytes_in BIGINT NOT NULL, connections BIGINT NOT NULL,"
+	" domains BIGINT NOT NULL, seq BIGINT NOT NULL, hash TEXT NOT NULL)",
+	"CREATE TABLE counts (session BIGINT NOT NULL, name TEXT NOT NULL, n BIGINT NOT NULL,"
+	" PRIMARY KEY (session, name))",
+	"CREATE TABLE domains (session BIGINT NOT NULL, name TEXT NOT NULL,"
+	" PRIMARY KEY (session, name))",
+	"CREATE TABLE reservations (n SERIAL, session BIGINT NOT NULL, action TEXT NOT NULL,"
+	" amount BIGINT NOT NULL, made BIGINT NOT NULL, expires BIGINT NOT NULL,"
+	" state BIGINT NOT NULL, actual BIGINT NOT NULL)",
+	"CREATE INDEX reservations_open ON reservations (session, expires) WHERE state = 0",
+	"CREATE TABLE runs (n SERIAL, session BIGINT NOT NULL, run_id TEXT NOT NULL,"
+	" host TEXT NOT NULL, boot TEXT NOT NULL, keeper BIGINT NOT NULL, socket TEXT NOT NULL,"
+	" init BIGINT NOT NULL, init_start BIGINT NOT NULL, begun BIGINT NOT NULL,"
+	" ended BIGINT NOT NULL, exit_status BIGINT NOT NULL, ending TEXT NOT NULL)",
+	"CREATE INDEX runs_live ON runs (session) WHERE ended = 0",
+	"CREATE TABLE ledger (session BIGINT NOT NULL, seq BIGINT NOT NULL, line TEXT NOT NULL,"
+	" PRIMARY KEY (session, seq))",
+	"CREATE TABLE outbox (n SERIAL, session BIGINT NOT NULL, kind BIGINT NOT NULL,"
+	" url TEXT NOT NULL, secret TEXT NOT NULL, body TEXT NOT NULL, tries BIGINT NOT NULL,"
+	" due BIGINT NOT NULL, leased BIGINT NOT NULL, state BIGINT NOT NULL)",
+	"CREATE INDEX outbox_due ON outbox (due) WHERE state = 0",
+	NULL,
+};

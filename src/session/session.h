@@ -1,0 +1,164 @@
+/* session.h - sessions in their store: many runs of one agent, held to one
+ * policy.
+ *
+ * Every call is one transaction: it locks the session and its ancestors, lets
+ * engine.h decide, applies the decision, writes a line to the ledger of each
+ * session that changed, and is on the disk when it returns. The store is SQLite
+ * in the state directory, or PostgreSQL where the owner's policy.yaml says
+ * `store: postgresql://...`. No transaction: the call fails, and nothing was
+ * allowed. What follows for runs that live is not done here, but told in the
+ * decision: see act.h.
+ *
+ * A store is for one process: it is not to be carried across fork. */
+#ifndef SESSION_SESSION_H
+#define SESSION_SESSION_H
+
+#include <sys/types.h>
+
+#include "policy/plan.h"
+#include "session/engine.h"
+
+struct sessions;
+
+/* `*ret` is new. SSB_E_NOT_FOUND where the library of the store is missing, with
+ * the package to install. */
+int sessions_open(const struct owner *o, struct sessions **ret, struct ssb_error *err);
+void sessions_close(struct sessions *ss); /* accepts NULL */
+
+/* What came of a call. */
+struct decision {
+	struct verdict verdict;
+	char session[SESSION_ID]; /* asked about */
+	char decided[SESSION_ID]; /* the one whose policy decided: it, or an ancestor */
+	struct session after;     /* `session`, as it is now; its policy lives with the store */
+	bool changed;             /* `decided` entered another state */
+	enum session_state state; /* of `decided` */
+	uint64_t grace_ms;        /* that its runs have when it was killed */
+	int64_t reservation;      /* of an allowed check; 0: none */
+	micros amount;            /* estimate or actual */
+	bool notify;              /* something waits in the outbox */
+};
+
+/* ---- lifecycle ---------------------------------------------------------- */
+
+struct session_request {
+	const char *id;     /* NULL: one is drawn. An id that exists is refused. */
+	const char *parent; /* NULL: none; must be active */
+	const char *agent;  /* NULL: the policy's */
+	const struct session_policy *policy;
+};
+
+int session_start(struct sessions *ss, const struct session_request *req, struct decision *ret,
+                  struct ssb_error *err);
+/* pause, resume, kill, complete, expire: `to` is the state asked for; resume asks
+ * for SESSION_ACTIVE. What the table forbids is SSB_E_POLICY. Killing reaches all
+ * descendants; so does pausing. `reason` is for people. */
+int session_become(struct sessions *ss, const char *id, enum session_state to, const char *reason,
+                   struct decision *ret, struct ssb_error *err);
+/* Sessions whose time is over expire, reservations time out. Every other call
+ * does so for the session that it is about. */
+int sessions_sweep(struct sessions *ss, size_t *ret_expired, struct ssb_error *err);
+
+/* ---- money and violations ----------------------------------------------- */
+
+int session_check(struct sessions *ss, const char *id, const char *action, micros estimate,
+                  struct decision *ret, struct ssb_error *err);
+/* actual < 0: the action did not happen; everything is given back. Also for a
+ * session that is over, and once for a reservation that timed out: money that
+ * was spent is never lost. A second settle is SSB_E_USAGE. */
+int session_settle(struct sessions *ss, int64_t reservation, micros actual, struct decision *ret,
+                   struct ssb_error *err);
+int session_violation(struct sessions *ss, const char *id, const char *type, const char *details,
+                      struct decision *ret, struct ssb_error *err);
+
+/* ---- runs --------------------------------------------------------------- */
+
+/* Where a run lives, so that it can be reached and, if need be, ended. */
+struct session_run {
+	int64_t n; /* the store's number */
+	char session[SESSION_ID];
+	char run_id[40]; /* of the trace; "" until it is known */
+	char host[65];
+	char boot_id[40];
+	pid_t keeper;
+	char socket[108];    /* name of the control socket in <state_dir>/live */
+	pid_t init;          /* as the host sees it; 0: not known yet */
+	uint64_t init_start; /* field 22 of its stat */
+	int64_t begun_us;
+};
+
+/* Fills run->n, ->begun_us. A refusal is an allowed == false, not an error. */
+int session_run_begin(struct sessions *ss, const char *id, struct session_run *run,
+                      struct decision *ret, struct ssb_error *err);
+int session_run_placed(struct sessions *ss, const struct session_run *run, struct ssb_error *err);
+
+/* What a run has used since the last call. */
+struct session_usage {
+	uint64_t meters[SESSION_METERS]; /* METER_RUNS and METER_DOMAINS are left alone */
+	struct {
+		const char *name; /* event kind or threat class; static */
+		uint64_t n;
+	} violations[32];
+	size_t n_violations;
+	uint64_t all_violations;    /* kinds and classes count the same ones: this once */
+	const char *const *domains; /* contacted; those that are new to the session count */
+	size_t n_domains;
+};
+
+int session_run_used(struct sessions *ss, const struct session_run *run,
+                     const struct session_usage *used, struct decision *ret, struct ssb_error *err);
+int session_run_end(struct sessions *ss, const struct session_run *run, int exit_status,
+                    const char *ending, struct ssb_error *err);
+
+/* ---- looking ------------------------------------------------------------ */
+
+int session_get(struct sessions *ss, const char *id, struct session *ret, struct ssb_error *err);
+typedef int session_fn(void *arg, const struct session *s); /* not 0 ends it */
+int sessions_each(struct sessions *ss, bool all, session_fn *fn, void *arg,
+                  struct ssb_error *err); /* newest first; `all`: those that are over too */
+typedef int session_run_fn(void *arg, const struct session_run *r);
+/* Runs that are not known to have ended, of it and its descendants. */
+int session_runs(struct sessions *ss, const char *id, session_run_fn *fn, void *arg,
+                 struct ssb_error *err);
+typedef int session_count_fn(void *arg, const char *name, uint64_t n);
+int session_counts(struct sessions *ss, const char *id, session_count_fn *fn, void *arg,
+                   struct ssb_error *err);
+typedef int session_line_fn(void *arg, const char *line, size_t len); /* with its newline */
+/* The ledger: lines as of skillsandbox-trace(5), chained; the last is a signature
+ * where the session is over. */
+int session_ledger(struct sessions *ss, const char *id, session_line_fn *fn, void *arg,
+                   struct ssb_error *err);
+
+/* ---- news of other machines --------------------------------------------- */
+
+/* To be polled for reading; -1: this store has no news (SQLite: see act.h). */
+int sessions_news_fd(const struct sessions *ss);
+/* The next session that changed its state elsewhere: 1, 0 none, -1 the store is
+ * lost. */
+int sessions_news(struct sessions *ss, char ret_id[SESSION_ID], struct ssb_error *err);
+
+/* ---- outbox ------------------------------------------------------------- */
+
+/* A message to the owner that is not delivered yet; written by the transaction
+ * of which it tells. */
+struct outbox_item {
+	int64_t n;
+	char session[SESSION_ID];
+	enum notify_kind kind;
+	char *url;    /* these three: new, freed by outbox_item_done() */
+	char *secret; /* or NULL */
+	char *body;   /* JSON of the event, session_event_json() */
+	unsigned tries;
+};
+
+/* Takes the next that is due, for `lease_ms` (so that no other process has it at
+ * the same time): 1, 0 none, -1. */
+int outbox_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
+                struct ssb_error *err);
+/* Delivered (status 2xx), or to be tried again in retry_ms (0: given up). Writes
+ * a line to the session's ledger. */
+int outbox_done(struct sessions *ss, const struct outbox_item *item, unsigned status,
+                const char *error, uint64_t retry_ms, struct ssb_error *err);
+void outbox_item_done(struct outbox_item *item);
+
+#endif
