@@ -93,8 +93,11 @@ static void hear_dialler(struct broker *b)
 	if (n != (ssize_t)sizeof(reply)) {
 		_exit(1); /* without it there is nothing to do */
 	}
-	int fd = fds.n == 1 ? fds.v[0] : -1;
-	if (!spare_arrived(b, &reply, fd) && !udp_dialled(b, &reply, fd)) {
+	if (spare_arrived(b, &reply, &fds)) {
+		return;
+	}
+	int fd = fds.n > 0 ? fds.v[0] : -1; /* more than one come for spares only */
+	if (!udp_dialled(b, &reply, fd)) {
 		conn_dialled(b, &reply, fd);
 	}
 }

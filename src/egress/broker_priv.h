@@ -5,12 +5,14 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+#include "base/limits.h"
 #include "egress/broker.h"
 #include "egress/bucket.h"
 #include "egress/dial.h"
 #include "egress/event.h"
 #include "egress/splice.h"
 #include "os/clock.h"
+#include "os/clone.h"
 #include "wire/http1.h"
 #include "wire/tls_hello.h"
 
@@ -85,14 +87,15 @@ struct udp_flows {
 	size_t n_live, n_muted;
 };
 
-/* A server that was connected to, and a socket for the next time. */
+/* A server that was connected to, and sockets for the next times. */
 struct spare {
 	struct slot *slot; /* NULL: unused */
 	int rule;
 	uint16_t port;
-	int fd;            /* -1: none */
-	uint64_t id;       /* of the request for one; 0: not asked */
-	uint64_t asked_ms; /* when that was */
+	int fd[MAX_SPARES];
+	size_t n;
+	uint64_t id;       /* of the request for them; 0: not asked */
+	uint64_t asked_ms; /* when that was, or when one of them was of no use */
 	uint64_t used_ms;  /* when the server was last connected to */
 	uint64_t until_us; /* how long its address is good */
 	struct address address;
@@ -169,10 +172,10 @@ void conn_close_all(struct broker *b);
 void conn_sweep(struct broker *b); /* frees what is over, goes on where there is more */
 
 /* broker_spare.c */
-/* The connection is made: if there are many of its kind, asks for a spare. */
+/* The connection is made: if there are many of its kind, asks for spares. */
 void spare_ask(struct broker *b, struct conn *c);
-/* False: the reply is not for a spare, and `fd` still the caller's. */
-bool spare_arrived(struct broker *b, const struct dial_reply *r, int fd);
+/* False: the reply is not for a spare, and the fds are still the caller's. */
+bool spare_arrived(struct broker *b, const struct dial_reply *r, const struct msg_fds *fds);
 /* Returns a socket that is connected where `c` wants to go, new, or -1. */
 int spare_fire(struct broker *b, struct conn *c);
 void spare_tick(struct broker *b);
