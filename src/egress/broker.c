@@ -186,12 +186,14 @@ _Noreturn void broker_main(struct broker_config *config)
 	bucket_init(&b.starts, rate, rate, clock_us());
 	bucket_init(&b.questions, DNS_PER_SECOND, 2 * DNS_PER_SECOND, clock_us());
 	udp_init(&b);
+	TAILQ_INIT(&b.again);
 	watch_all(&b);
 	fit_files(config);
 	confine_or_exit(confine_broker, config->ready);
 	while (!b.stopping) {
 		struct epoll_event ready[64];
-		int n = epoll_wait(b.epoll, ready, 64, b.more ? 0 : accept_wait_ms(&b, TICK_MS));
+		int n = epoll_wait(b.epoll, ready, 64,
+		                   TAILQ_EMPTY(&b.again) ? accept_wait_ms(&b, TICK_MS) : 0);
 
 		for (int i = 0; i < n; i++) {
 			turn(&b, ready[i].data.ptr, ready[i].events);

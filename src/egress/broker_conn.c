@@ -57,8 +57,27 @@ static void conn_enter(struct broker *b, struct conn *c, enum conn_state state)
 	c->state = state;
 }
 
+/* There is something left to do that others come before. */
+static void conn_again(struct broker *b, struct conn *c)
+{
+	if (!c->again) {
+		TAILQ_INSERT_TAIL(&b->again, c, again_link);
+		c->again = true;
+		c->again_round = b->round;
+	}
+}
+
+static void conn_not_again(struct broker *b, struct conn *c)
+{
+	if (c->again) {
+		TAILQ_REMOVE(&b->again, c, again_link);
+		c->again = false;
+	}
+}
+
 static void conn_free(struct broker *b, struct conn *c)
 {
+	conn_not_again(b, c);
 	flow_done(&c->up);
 	flow_done(&c->down);
 	own_close(&c->client.fd);
@@ -390,6 +409,7 @@ static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_
 		return false;
 	}
 	uint64_t max = room < TURN_BYTES ? room : TURN_BYTES;
+	f->last = f == &c->up ? c->down.done : c->up.done;
 	enum flow_result r = flow_turn(f, max, &moved);
 
 	*count += moved;
@@ -407,14 +427,14 @@ static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_
 	if (f->blocked) {
 		broker_want_room(b, f == &c->up ? &c->server : &c->client);
 	} else if (moved > 0 && moved >= max) {
-		c->again = b->more = true;
+		conn_again(b, c);
 	}
 	return true;
 }
 
 static void conn_relay(struct broker *b, struct conn *c)
 {
-	c->again = false;
+	conn_not_again(b, c);
 	if (c->first == FIRST_HTTP) {
 		relay_http_up(b, c);
 		if (c->state == CONN_RELAY) {
@@ -452,6 +472,11 @@ void conn_event(struct broker *b, struct source *s, uint32_t events)
 	f->ending |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
 	if (c->state == CONN_FIRST) {
 		conn_first(b, c);
+	} else if (c->state == CONN_RELAY && f->ending && b->n_conns < b->c->max_connections) {
+		/* Who has ended does not wait for us; who closes a connection to open
+		 * the next one does, and an end is more work than a beginning. But
+		 * where places are short, an end may make one. */
+		conn_again(b, c);
 	} else if (c->state == CONN_RELAY) {
 		conn_relay(b, c);
 	}
@@ -459,21 +484,18 @@ void conn_event(struct broker *b, struct source *s, uint32_t events)
 
 void conn_sweep(struct broker *b)
 {
+	struct conn *c;
+
+	/* Those of the round before: who joined in this one lets others come first. */
+	while ((c = TAILQ_FIRST(&b->again)) != NULL && c->again_round != b->round) {
+		conn_relay(b, c);
+	}
+	b->round++;
 	dial_waiting(b);
 	while (b->over != NULL) {
-		struct conn *c = b->over;
+		c = b->over;
 		b->over = c->next;
 		free(c);
-	}
-	if (!b->more) {
-		return;
-	}
-	b->more = false; /* until a flow says so again */
-	for (struct conn *c = b->conns, *next; c != NULL; c = next) {
-		next = c->next;
-		if (c->again) {
-			conn_relay(b, c);
-		}
 	}
 }
 

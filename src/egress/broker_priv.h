@@ -64,13 +64,17 @@ struct conn {
 	size_t passed; /* of them: judged, on their way */
 	bool client_eof;
 	bool spared; /* the next one like it was thought of */
-	bool again;  /* there is more to move; others come first */
+	bool again;  /* there is more to move, or an end to pass on; others come first */
+	uint64_t again_round;
+	TAILQ_ENTRY(conn) again_link;
 	struct http1 http;
 	struct http1_status status;
 	struct flow up; /* client to server */
 	struct flow down;
 	uint64_t bytes_out, bytes_in;
 };
+
+TAILQ_HEAD(again_list, conn);
 
 struct dns_client; /* a TCP connection to the resolver */
 
@@ -132,7 +136,8 @@ struct broker {
 	uint64_t next_id;
 	uint64_t bytes_out, bytes_in; /* of all connections together */
 	unsigned n_dns_clients;
-	bool more; /* some connection was interrupted in its flow */
+	struct again_list again; /* connections that go on in the next round */
+	uint64_t round;
 	bool stopping;
 };
 
