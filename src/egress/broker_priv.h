@@ -129,6 +129,7 @@ struct broker {
 	bool freed;                  /* and some were freed */
 	struct conn *conns;
 	struct conn *over; /* to be freed when the round is done */
+	char *head;        /* for the first bytes of the next one; NULL: none is kept */
 	struct udp_flows udp;
 	struct spare spares[N_SPARES];
 	uint64_t n_conns;             /* UDP flows among them */
@@ -163,12 +164,19 @@ void dns_datagrams(struct broker *b, int fd);
 void dns_accept(struct broker *b, struct source *listener);
 void dns_turn(struct broker *b, struct source *s);
 
+/* broker_first.c */
+/* Reads into the head; false when there is nothing new or the connection is gone. */
+bool conn_fill_head(struct broker *b, struct conn *c);
+void conn_drop_head(struct broker *b, struct conn *c);
+/* NULL: this request is for the declared name and port. */
+const char *conn_http_wrong(struct conn *c);
+void conn_first(struct broker *b, struct conn *c); /* reads and judges its first bytes */
+
 /* conn.c */
 void conn_dialled(struct broker *b, const struct dial_reply *r, int fd);
 void conn_event(struct broker *b, struct source *s, uint32_t events);
-void conn_first(struct broker *b, struct conn *c); /* reads and judges its first bytes */
-void conn_dial(struct broker *b, struct conn *c);  /* its name was shown, or need not be */
-void conn_drop(struct broker *b, struct conn *c);  /* by a reset, without a word; frees it */
+void conn_dial(struct broker *b, struct conn *c); /* its name was shown, or need not be */
+void conn_drop(struct broker *b, struct conn *c); /* by a reset, without a word; frees it */
 void conn_deny(struct broker *b, struct conn *c, const char *reason,
                const char *kind_of);                                   /* frees it */
 void conn_close(struct broker *b, struct conn *c, const char *reason); /* frees it */

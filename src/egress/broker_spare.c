@@ -63,9 +63,10 @@ void spare_ask(struct broker *b, struct conn *c)
 	if (!often || s->n > FEW || (s->id != 0 && now - s->asked_ms < OFTEN_MS)) {
 		return; /* not worth it, there, or on their way */
 	}
-	struct dial_request q = {
-		.id = ++b->next_id, .rule = (uint32_t)c->rule, .port = c->port, .spares = MAX_SPARES
-	};
+	struct dial_request q = { .id = ++b->next_id,
+		                  .rule = (uint32_t)c->rule,
+		                  .port = c->port,
+		                  .spares = (uint8_t)(MAX_SPARES - s->n) };
 	snprintf(q.name, sizeof(q.name), "%s", c->slot->name);
 	s->id = msg_send(b->c->dial, &q, sizeof(q), NULL) == 0 ? q.id : 0;
 	s->asked_ms = now;
@@ -78,13 +79,16 @@ bool spare_arrived(struct broker *b, const struct dial_reply *r, const struct ms
 		if (s->id == 0 || s->id != r->id) {
 			continue;
 		}
-		/* The few that are left may have been aimed at another address. */
-		spare_drop(s);
+		uint64_t until_us = clock_us() + r->micros;
+		if (memcmp(&s->address, &r->address, sizeof(s->address)) != 0) {
+			spare_drop(s);
+		}
+		s->until_us = s->n > 0 && s->until_us < until_us ? s->until_us : until_us;
 		s->id = fds->n > 0 ? 0 : s->id; /* a refusal holds for a while */
-		s->n = fds->n < MAX_SPARES ? fds->n : MAX_SPARES;
-		memcpy(s->fd, fds->v, s->n * sizeof(int));
 		s->address = r->address;
-		s->until_us = clock_us() + r->micros;
+		for (size_t k = 0; k < fds->n && s->n < MAX_SPARES; k++) {
+			s->fd[s->n++] = fds->v[k]; /* there are no more than have room */
+		}
 		return true;
 	}
 	return false;
