@@ -96,7 +96,11 @@ static void hear_dialler(struct broker *b)
 	if (spare_arrived(b, &reply, &fds)) {
 		return;
 	}
-	int fd = fds.n > 0 ? fds.v[0] : -1; /* more than one come for spares only */
+	/* More than one are spares, for a server that nobody asks for any more. */
+	int fd = fds.n == 1 ? fds.v[0] : -1;
+	if (fds.n > 1) {
+		msg_close(&fds);
+	}
 	if (!udp_dialled(b, &reply, fd)) {
 		conn_dialled(b, &reply, fd);
 	}

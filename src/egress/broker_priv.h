@@ -99,7 +99,8 @@ struct spare {
 	int fd[MAX_SPARES];
 	size_t n;
 	uint64_t id;       /* of the request for them; 0: not asked */
-	uint64_t asked_ms; /* when that was, or when one of them was of no use */
+	uint64_t rest_ms;  /* until then none is asked for */
+	unsigned in_vain;  /* so many were fired, one after another, and not answered at once */
 	uint64_t used_ms;  /* when the server was last connected to */
 	uint64_t until_us; /* how long its address is good */
 	struct address address;

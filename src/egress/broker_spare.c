@@ -5,9 +5,9 @@
  * and not connected: nothing has left the machine. It is fired, by sending
  * nothing, when a connection has passed its checks, and leads nowhere but to
  * that address. It is good for as long as the name's address is; a server that
- * does not answer it at once is left to the dialler. They come several at a time:
- * to wake the dialler for each would cost as much as it saves, and the next
- * connection may be there before it has answered. */
+ * does not answer it at once is left to the dialler, for a minute. They come several
+ * at a time: to wake the dialler for each would cost as much as it saves, and the
+ * next connection may be there before it has answered. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +16,10 @@
 #include "base/own.h"
 #include "egress/broker_priv.h"
 
-#define OFTEN_MS 2000 /* two connections within this time: a third is likely */
-#define FEW      2    /* are left: others are asked for */
+#define OFTEN_MS 2000  /* two connections within this time: a third is likely */
+#define FEW      2     /* are left: others are asked for */
+#define FAR      2     /* in vain: the server is not near, */
+#define FAR_MS   60000 /* and would be sent two SYNs for each connection */
 
 static struct spare *spare_for(struct broker *b, const struct conn *c)
 {
@@ -60,7 +62,7 @@ void spare_ask(struct broker *b, struct conn *c)
 
 	s = s != NULL ? s : spare_new(b, c);
 	s->used_ms = now;
-	if (!often || s->n > FEW || (s->id != 0 && now - s->asked_ms < OFTEN_MS)) {
+	if (!often || s->n > FEW || now < s->rest_ms) {
 		return; /* not worth it, there, or on their way */
 	}
 	struct dial_request q = { .id = ++b->next_id,
@@ -69,7 +71,7 @@ void spare_ask(struct broker *b, struct conn *c)
 		                  .spares = (uint8_t)(MAX_SPARES - s->n) };
 	snprintf(q.name, sizeof(q.name), "%s", c->slot->name);
 	s->id = msg_send(b->c->dial, &q, sizeof(q), NULL) == 0 ? q.id : 0;
-	s->asked_ms = now;
+	s->rest_ms = now + OFTEN_MS; /* a refusal holds for a while */
 }
 
 bool spare_arrived(struct broker *b, const struct dial_reply *r, const struct msg_fds *fds)
@@ -84,7 +86,8 @@ bool spare_arrived(struct broker *b, const struct dial_reply *r, const struct ms
 			spare_drop(s);
 		}
 		s->until_us = s->n > 0 && s->until_us < until_us ? s->until_us : until_us;
-		s->id = fds->n > 0 ? 0 : s->id; /* a refusal holds for a while */
+		s->id = 0;
+		s->rest_ms = fds->n > 0 && s->in_vain < FAR ? 0 : s->rest_ms;
 		s->address = r->address;
 		for (size_t k = 0; k < fds->n && s->n < MAX_SPARES; k++) {
 			s->fd[s->n++] = fds->v[k]; /* there are no more than have room */
@@ -102,11 +105,18 @@ int spare_fire(struct broker *b, struct conn *c)
 		return -1;
 	}
 	auto_fd fd = s->fd[--s->n];
-	if (clock_us() >= s->until_us ||
-	    (send(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL) != 0 && errno != EINPROGRESS) ||
-	    send(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL) != 0) {
+	if (clock_us() >= s->until_us) {
 		return -1;
 	}
+	if ((send(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL) != 0 && errno != EINPROGRESS) ||
+	    send(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL) != 0) {
+		if (++s->in_vain >= FAR) {
+			spare_drop(s);
+			s->rest_ms = clock_ms() + FAR_MS;
+		}
+		return -1;
+	}
+	s->in_vain = 0;
 	c->dialled = s->address;
 	return steal_fd(&fd);
 }
