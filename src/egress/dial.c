@@ -364,10 +364,13 @@ static void serve_spares(const struct dialler *d, const struct dial_request *q)
 	struct race race;
 	int64_t now = race_now_us();
 	int64_t until_us = 0;
+	/* What is not raw begins with the skill's bytes, and they are here by then. */
+	bool speaks =
+	        egress_first_bytes(&d->config->table->plan->egress[q->rule], q->port) != FIRST_RAW;
 	bool may = !q->udp && resolve_known(q->name, SOCK_STREAM, known, &until_us) > 0 &&
 	           aim(d->config, q, false, &race, &reply);
 
-	while (may && fds.n < q->spares && (fds.v[fds.n] = race_aim(&race)) >= 0) {
+	while (may && fds.n < q->spares && (fds.v[fds.n] = race_aim(&race, speaks)) >= 0) {
 		fds.n++;
 	}
 	if (fds.n == 0) {
