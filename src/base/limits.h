@@ -72,6 +72,7 @@
 #define MAX_EGRESS_SLOTS   4096 /* names with an address of their own */
 #define MAX_DIALS          64   /* resolved and connected at once */
 #define MAX_DIAL_ADDRESSES 16   /* tried of one name */
+#define MAX_SPARES         8    /* aimed at one server beforehand */
 #define MAX_UDP_FLOWS      1024 /* at once, also where max_connections is more */
 #define MAX_PROXY_URL      2048 /* bytes of the owner's proxy, all parts */
 #define MAX_PROXY_USER     512  /* of its user and password, decoded */

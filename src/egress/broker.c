@@ -93,8 +93,15 @@ static void hear_dialler(struct broker *b)
 	if (n != (ssize_t)sizeof(reply)) {
 		_exit(1); /* without it there is nothing to do */
 	}
+	if (spare_arrived(b, &reply, &fds)) {
+		return;
+	}
+	/* More than one are spares, for a server that nobody asks for any more. */
 	int fd = fds.n == 1 ? fds.v[0] : -1;
-	if (!spare_arrived(b, &reply, fd) && !udp_dialled(b, &reply, fd)) {
+	if (fds.n > 1) {
+		msg_close(&fds);
+	}
+	if (!udp_dialled(b, &reply, fd)) {
 		conn_dialled(b, &reply, fd);
 	}
 }
@@ -183,12 +190,14 @@ _Noreturn void broker_main(struct broker_config *config)
 	bucket_init(&b.starts, rate, rate, clock_us());
 	bucket_init(&b.questions, DNS_PER_SECOND, 2 * DNS_PER_SECOND, clock_us());
 	udp_init(&b);
+	TAILQ_INIT(&b.again);
 	watch_all(&b);
 	fit_files(config);
 	confine_or_exit(confine_broker, config->ready);
 	while (!b.stopping) {
 		struct epoll_event ready[64];
-		int n = epoll_wait(b.epoll, ready, 64, b.more ? 0 : accept_wait_ms(&b, TICK_MS));
+		int n = epoll_wait(b.epoll, ready, 64,
+		                   TAILQ_EMPTY(&b.again) ? accept_wait_ms(&b, TICK_MS) : 0);
 
 		for (int i = 0; i < n; i++) {
 			turn(&b, ready[i].data.ptr, ready[i].events);

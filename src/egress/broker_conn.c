@@ -1,4 +1,5 @@
-/* broker_conn.c - one connection of the skill: first bytes, dial, relay.
+/* broker_conn.c - one connection of the skill: first bytes (broker_first.c), dial,
+ * relay.
  *
  * FIRST: the skill's bytes are held until they have shown the name that was
  * declared for the address it dialled. WAIT: for a place at the dialler. DIAL:
@@ -57,13 +58,32 @@ static void conn_enter(struct broker *b, struct conn *c, enum conn_state state)
 	c->state = state;
 }
 
+/* There is something left to do that others come before. */
+static void conn_again(struct broker *b, struct conn *c)
+{
+	if (!c->again) {
+		TAILQ_INSERT_TAIL(&b->again, c, again_link);
+		c->again = true;
+		c->again_round = b->round;
+	}
+}
+
+static void conn_not_again(struct broker *b, struct conn *c)
+{
+	if (c->again) {
+		TAILQ_REMOVE(&b->again, c, again_link);
+		c->again = false;
+	}
+}
+
 static void conn_free(struct broker *b, struct conn *c)
 {
+	conn_not_again(b, c);
 	flow_done(&c->up);
 	flow_done(&c->down);
 	own_close(&c->client.fd);
 	own_close(&c->server.fd);
-	free(c->head);
+	conn_drop_head(b, c);
 	*(c->prev != NULL ? &c->prev->next : &b->conns) = c->next;
 	if (c->next != NULL) {
 		c->next->prev = c->prev;
@@ -139,6 +159,8 @@ static void conn_connected(struct broker *b, struct conn *c, int fd)
 	flow_init(&c->down, c->server.fd, c->client.fd);
 	c->up.eof = c->client_eof;
 	c->up.ending = ending;
+	/* What was read to its end, and what comes then is told when it is watched. */
+	c->up.readable = c->client.watched || c->head_len == 0 || c->head_len == HEAD_BYTES;
 	c->down.readable = false; /* until its first event */
 	c->moved_ms = clock_ms();
 	report(b, c, EGRESS_OPENED, "ok", ""); /* before the first byte */
@@ -186,98 +208,6 @@ static void dial_waiting(struct broker *b)
 	}
 }
 
-/* Reads into the head; false when there is nothing new or the connection is gone. */
-static bool head_fill(struct broker *b, struct conn *c)
-{
-	if (c->head == NULL && (c->head = malloc(HEAD_BYTES)) == NULL) {
-		conn_deny(b, c, "no_memory", "");
-		return false;
-	}
-	if (c->client_eof || c->head_len == HEAD_BYTES) {
-		return false;
-	}
-	ssize_t n =
-	        recv(c->client.fd, c->head + c->head_len, HEAD_BYTES - c->head_len, MSG_DONTWAIT);
-	if (n < 0) {
-		return false;
-	}
-	if (n == 0) {
-		c->client_eof = true;
-		return true;
-	}
-	c->head_len += (size_t)n;
-	c->moved_ms = clock_ms();
-	return true;
-}
-
-static bool is_name(const struct conn *c, const char *name)
-{
-	char text[ADDRESS_TEXT];
-
-	return strcmp(name, egress_name(c->slot, &c->asked, text)) == 0;
-}
-
-static void first_tls(struct broker *b, struct conn *c)
-{
-	static const char *const WHY[] = { [TLS_NO_NAME] = "no_sni",
-		                           [TLS_BAD_NAME] = "bad_sni",
-		                           [TLS_ECH] = "ech",
-		                           [TLS_NOT_TLS] = "not_tls",
-		                           [TLS_BROKEN] = "bad_hello" };
-	enum tls_verdict v = tls_hello_parse((const uint8_t *)c->head, c->head_len, c->shown);
-
-	if (v == TLS_MORE) {
-		if (c->client_eof) {
-			conn_deny(b, c, "no_first_bytes", "");
-		}
-	} else if (v != TLS_NAME && !(v == TLS_ECH && b->c->table->plan->egress[c->rule].ech)) {
-		conn_deny(b, c, WHY[v], "");
-	} else if (!is_name(c, c->shown)) {
-		conn_deny(b, c, "other_sni", "");
-	} else {
-		conn_dial(b, c);
-	}
-}
-
-/* NULL: this request is for the declared name and port. */
-static const char *http_wrong(struct conn *c)
-{
-	snprintf(c->shown, sizeof(c->shown), "%.253s", c->http.host);
-	return !is_name(c, c->http.host)                      ? "other_host"
-	       : c->http.port != 0 && c->http.port != c->port ? "other_port"
-	                                                      : NULL;
-}
-
-static void first_http(struct broker *b, struct conn *c)
-{
-	size_t pass = 0;
-	enum http1_verdict v = http1_feed(&c->http, c->head, c->head_len, &pass);
-
-	if (v == HTTP1_DENY) {
-		conn_deny(b, c, http1_deny_name(c->http.why), "");
-	} else if (v == HTTP1_REQUEST) {
-		const char *wrong = http_wrong(c);
-		if (wrong != NULL) {
-			conn_deny(b, c, wrong, "");
-			return;
-		}
-		conn_dial(b, c); /* the request is fed again, and allowed, when it can go */
-	} else if (c->client_eof) {
-		conn_deny(b, c, "no_first_bytes", "");
-	}
-}
-
-void conn_first(struct broker *b, struct conn *c)
-{
-	while (c->state == CONN_FIRST && head_fill(b, c)) {
-		if (c->first == FIRST_TLS) {
-			first_tls(b, c);
-		} else {
-			first_http(b, c);
-		}
-	}
-}
-
 /* Sends the first n bytes of the head; what does not go now stays. */
 static bool head_send(struct broker *b, struct conn *c, size_t n)
 {
@@ -306,7 +236,7 @@ static bool head_send(struct broker *b, struct conn *c, size_t n)
 static void relay_http_up(struct broker *b, struct conn *c)
 {
 	for (int i = 0; i < 256 && c->state == CONN_RELAY; i++) {
-		bool more = head_fill(b, c);
+		bool more = conn_fill_head(b, c);
 		if (c->state != CONN_RELAY) {
 			return;
 		}
@@ -318,9 +248,10 @@ static void relay_http_up(struct broker *b, struct conn *c)
 		}
 		size_t pass = 0;
 		enum http1_verdict v = http1_feed(&c->http, c->head, c->head_len, &pass);
-		if (v == HTTP1_DENY || (v == HTTP1_REQUEST && http_wrong(c) != NULL)) {
+		if (v == HTTP1_DENY || (v == HTTP1_REQUEST && conn_http_wrong(c) != NULL)) {
 			conn_deny(b, c,
-			          v == HTTP1_DENY ? http1_deny_name(c->http.why) : http_wrong(c),
+			          v == HTTP1_DENY ? http1_deny_name(c->http.why)
+			                          : conn_http_wrong(c),
 			          "");
 			return;
 		}
@@ -390,6 +321,7 @@ static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_
 		return false;
 	}
 	uint64_t max = room < TURN_BYTES ? room : TURN_BYTES;
+	f->last = f == &c->up ? c->down.done : c->up.done;
 	enum flow_result r = flow_turn(f, max, &moved);
 
 	*count += moved;
@@ -407,14 +339,14 @@ static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_
 	if (f->blocked) {
 		broker_want_room(b, f == &c->up ? &c->server : &c->client);
 	} else if (moved > 0 && moved >= max) {
-		c->again = b->more = true;
+		conn_again(b, c);
 	}
 	return true;
 }
 
 static void conn_relay(struct broker *b, struct conn *c)
 {
-	c->again = false;
+	conn_not_again(b, c);
 	if (c->first == FIRST_HTTP) {
 		relay_http_up(b, c);
 		if (c->state == CONN_RELAY) {
@@ -423,6 +355,9 @@ static void conn_relay(struct broker *b, struct conn *c)
 	} else if (c->head_len > 0) {
 		if (!head_send(b, c, c->head_len)) {
 			return;
+		}
+		if (c->head_len == 0) {
+			conn_drop_head(b, c); /* the next one needs it */
 		}
 	}
 	if (c->state != CONN_RELAY) {
@@ -452,6 +387,11 @@ void conn_event(struct broker *b, struct source *s, uint32_t events)
 	f->ending |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
 	if (c->state == CONN_FIRST) {
 		conn_first(b, c);
+	} else if (c->state == CONN_RELAY && f->ending && b->n_conns < b->c->max_connections) {
+		/* Who has ended does not wait for us; who closes a connection to open
+		 * the next one does, and an end is more work than a beginning. But
+		 * where places are short, an end may make one. */
+		conn_again(b, c);
 	} else if (c->state == CONN_RELAY) {
 		conn_relay(b, c);
 	}
@@ -459,21 +399,18 @@ void conn_event(struct broker *b, struct source *s, uint32_t events)
 
 void conn_sweep(struct broker *b)
 {
+	struct conn *c;
+
+	/* Those of the round before: who joined in this one lets others come first. */
+	while ((c = TAILQ_FIRST(&b->again)) != NULL && c->again_round != b->round) {
+		conn_relay(b, c);
+	}
+	b->round++;
 	dial_waiting(b);
 	while (b->over != NULL) {
-		struct conn *c = b->over;
+		c = b->over;
 		b->over = c->next;
 		free(c);
-	}
-	if (!b->more) {
-		return;
-	}
-	b->more = false; /* until a flow says so again */
-	for (struct conn *c = b->conns, *next; c != NULL; c = next) {
-		next = c->next;
-		if (c->again) {
-			conn_relay(b, c);
-		}
 	}
 }
 

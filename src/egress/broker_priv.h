@@ -5,12 +5,14 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+#include "base/limits.h"
 #include "egress/broker.h"
 #include "egress/bucket.h"
 #include "egress/dial.h"
 #include "egress/event.h"
 #include "egress/splice.h"
 #include "os/clock.h"
+#include "os/clone.h"
 #include "wire/http1.h"
 #include "wire/tls_hello.h"
 
@@ -62,13 +64,17 @@ struct conn {
 	size_t passed; /* of them: judged, on their way */
 	bool client_eof;
 	bool spared; /* the next one like it was thought of */
-	bool again;  /* there is more to move; others come first */
+	bool again;  /* there is more to move, or an end to pass on; others come first */
+	uint64_t again_round;
+	TAILQ_ENTRY(conn) again_link;
 	struct http1 http;
 	struct http1_status status;
 	struct flow up; /* client to server */
 	struct flow down;
 	uint64_t bytes_out, bytes_in;
 };
+
+TAILQ_HEAD(again_list, conn);
 
 struct dns_client; /* a TCP connection to the resolver */
 
@@ -85,14 +91,16 @@ struct udp_flows {
 	size_t n_live, n_muted;
 };
 
-/* A server that was connected to, and a socket for the next time. */
+/* A server that was connected to, and sockets for the next times. */
 struct spare {
 	struct slot *slot; /* NULL: unused */
 	int rule;
 	uint16_t port;
-	int fd;            /* -1: none */
-	uint64_t id;       /* of the request for one; 0: not asked */
-	uint64_t asked_ms; /* when that was */
+	int fd[MAX_SPARES];
+	size_t n;
+	uint64_t id;       /* of the request for them; 0: not asked */
+	uint64_t rest_ms;  /* until then none is asked for */
+	unsigned in_vain;  /* so many were fired, one after another, and not answered at once */
 	uint64_t used_ms;  /* when the server was last connected to */
 	uint64_t until_us; /* how long its address is good */
 	struct address address;
@@ -122,6 +130,7 @@ struct broker {
 	bool freed;                  /* and some were freed */
 	struct conn *conns;
 	struct conn *over; /* to be freed when the round is done */
+	char *head;        /* for the first bytes of the next one; NULL: none is kept */
 	struct udp_flows udp;
 	struct spare spares[N_SPARES];
 	uint64_t n_conns;             /* UDP flows among them */
@@ -129,7 +138,8 @@ struct broker {
 	uint64_t next_id;
 	uint64_t bytes_out, bytes_in; /* of all connections together */
 	unsigned n_dns_clients;
-	bool more; /* some connection was interrupted in its flow */
+	struct again_list again; /* connections that go on in the next round */
+	uint64_t round;
 	bool stopping;
 };
 
@@ -155,12 +165,19 @@ void dns_datagrams(struct broker *b, int fd);
 void dns_accept(struct broker *b, struct source *listener);
 void dns_turn(struct broker *b, struct source *s);
 
+/* broker_first.c */
+/* Reads into the head; false when there is nothing new or the connection is gone. */
+bool conn_fill_head(struct broker *b, struct conn *c);
+void conn_drop_head(struct broker *b, struct conn *c);
+/* NULL: this request is for the declared name and port. */
+const char *conn_http_wrong(struct conn *c);
+void conn_first(struct broker *b, struct conn *c); /* reads and judges its first bytes */
+
 /* conn.c */
 void conn_dialled(struct broker *b, const struct dial_reply *r, int fd);
 void conn_event(struct broker *b, struct source *s, uint32_t events);
-void conn_first(struct broker *b, struct conn *c); /* reads and judges its first bytes */
-void conn_dial(struct broker *b, struct conn *c);  /* its name was shown, or need not be */
-void conn_drop(struct broker *b, struct conn *c);  /* by a reset, without a word; frees it */
+void conn_dial(struct broker *b, struct conn *c); /* its name was shown, or need not be */
+void conn_drop(struct broker *b, struct conn *c); /* by a reset, without a word; frees it */
 void conn_deny(struct broker *b, struct conn *c, const char *reason,
                const char *kind_of);                                   /* frees it */
 void conn_close(struct broker *b, struct conn *c, const char *reason); /* frees it */
@@ -169,10 +186,10 @@ void conn_close_all(struct broker *b);
 void conn_sweep(struct broker *b); /* frees what is over, goes on where there is more */
 
 /* broker_spare.c */
-/* The connection is made: if there are many of its kind, asks for a spare. */
+/* The connection is made: if there are many of its kind, asks for spares. */
 void spare_ask(struct broker *b, struct conn *c);
-/* False: the reply is not for a spare, and `fd` still the caller's. */
-bool spare_arrived(struct broker *b, const struct dial_reply *r, int fd);
+/* False: the reply is not for a spare, and the fds are still the caller's. */
+bool spare_arrived(struct broker *b, const struct dial_reply *r, const struct msg_fds *fds);
 /* Returns a socket that is connected where `c` wants to go, new, or -1. */
 int spare_fire(struct broker *b, struct conn *c);
 void spare_tick(struct broker *b);

@@ -1,20 +1,25 @@
-/* broker_spare.c - the next connection to a server, aimed beforehand.
+/* broker_spare.c - the next connections to a server, aimed beforehand.
  *
  * Who connects to the same server again and again need not wait for the dialler
  * each time. A spare is a socket that the dialler has aimed at a judged address
  * and not connected: nothing has left the machine. It is fired, by sending
  * nothing, when a connection has passed its checks, and leads nowhere but to
  * that address. It is good for as long as the name's address is; a server that
- * does not answer it at once is left to the dialler. */
+ * does not answer it at once is left to the dialler, for a minute. They come several
+ * at a time: to wake the dialler for each would cost as much as it saves, and the
+ * next connection may be there before it has answered. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/own.h"
 #include "egress/broker_priv.h"
-#include "os/clone.h"
 
-#define OFTEN_MS 2000 /* two connections within this time: a third is likely */
+#define OFTEN_MS 2000  /* two connections within this time: a third is likely */
+#define FEW      2     /* are left: others are asked for */
+#define FAR      2     /* in vain: the server is not near, */
+#define FAR_MS   60000 /* and would be sent two SYNs for each connection */
 
 static struct spare *spare_for(struct broker *b, const struct conn *c)
 {
@@ -29,8 +34,8 @@ static struct spare *spare_for(struct broker *b, const struct conn *c)
 
 static void spare_drop(struct spare *s)
 {
-	if (s->slot != NULL && s->fd >= 0) {
-		own_close(&s->fd);
+	while (s->n > 0) {
+		own_close(&s->fd[--s->n]);
 	}
 }
 
@@ -45,7 +50,7 @@ static struct spare *spare_new(struct broker *b, const struct conn *c)
 		}
 	}
 	spare_drop(oldest);
-	*oldest = (struct spare){ .slot = c->slot, .rule = c->rule, .port = c->port, .fd = -1 };
+	*oldest = (struct spare){ .slot = c->slot, .rule = c->rule, .port = c->port };
 	return oldest;
 }
 
@@ -57,28 +62,36 @@ void spare_ask(struct broker *b, struct conn *c)
 
 	s = s != NULL ? s : spare_new(b, c);
 	s->used_ms = now;
-	if (!often || s->fd >= 0 || (s->id != 0 && now - s->asked_ms < OFTEN_MS)) {
-		return; /* not worth it, there, or on its way */
+	if (!often || s->n > FEW || now < s->rest_ms) {
+		return; /* not worth it, there, or on their way */
 	}
-	struct dial_request q = {
-		.id = ++b->next_id, .rule = (uint32_t)c->rule, .port = c->port, .spare = true
-	};
+	struct dial_request q = { .id = ++b->next_id,
+		                  .rule = (uint32_t)c->rule,
+		                  .port = c->port,
+		                  .spares = (uint8_t)(MAX_SPARES - s->n) };
 	snprintf(q.name, sizeof(q.name), "%s", c->slot->name);
 	s->id = msg_send(b->c->dial, &q, sizeof(q), NULL) == 0 ? q.id : 0;
-	s->asked_ms = now;
+	s->rest_ms = now + OFTEN_MS; /* a refusal holds for a while */
 }
 
-bool spare_arrived(struct broker *b, const struct dial_reply *r, int fd)
+bool spare_arrived(struct broker *b, const struct dial_reply *r, const struct msg_fds *fds)
 {
 	for (size_t i = 0; i < N_SPARES; i++) {
 		struct spare *s = &b->spares[i];
 		if (s->id == 0 || s->id != r->id) {
 			continue;
 		}
-		s->id = fd >= 0 ? 0 : s->id; /* a refusal holds for a while */
-		s->fd = fd;
+		uint64_t until_us = clock_us() + r->micros;
+		if (memcmp(&s->address, &r->address, sizeof(s->address)) != 0) {
+			spare_drop(s);
+		}
+		s->until_us = s->n > 0 && s->until_us < until_us ? s->until_us : until_us;
+		s->id = 0;
+		s->rest_ms = fds->n > 0 && s->in_vain < FAR ? 0 : s->rest_ms;
 		s->address = r->address;
-		s->until_us = clock_us() + r->micros;
+		for (size_t k = 0; k < fds->n && s->n < MAX_SPARES; k++) {
+			s->fd[s->n++] = fds->v[k]; /* there are no more than have room */
+		}
 		return true;
 	}
 	return false;
@@ -88,15 +101,22 @@ int spare_fire(struct broker *b, struct conn *c)
 {
 	struct spare *s = spare_for(b, c);
 
-	if (s == NULL || s->fd < 0) {
+	if (s == NULL || s->n == 0) {
 		return -1;
 	}
-	auto_fd fd = steal_fd(&s->fd);
-	if (clock_us() >= s->until_us ||
-	    (send(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL) != 0 && errno != EINPROGRESS) ||
+	auto_fd fd = s->fd[--s->n];
+	if (clock_us() >= s->until_us) {
+		return -1;
+	}
+	if ((send(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL) != 0 && errno != EINPROGRESS) ||
 	    send(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL) != 0) {
+		if (++s->in_vain >= FAR) {
+			spare_drop(s);
+			s->rest_ms = clock_ms() + FAR_MS;
+		}
 		return -1;
 	}
+	s->in_vain = 0;
 	c->dialled = s->address;
 	return steal_fd(&fd);
 }

@@ -38,6 +38,8 @@
 #define GRACE_US     100000 /* a job that is not stuck answers for itself, with its address */
 #define ENOUGH_FILES (MAX_DIALS * MAX_DIAL_ADDRESSES + 2 * MAX_UDP_FLOWS + 64)
 
+_Static_assert(MAX_SPARES <= MSG_MAX_FDS, "spares go in one message");
+
 struct dialler;
 
 struct job {
@@ -200,18 +202,25 @@ static int through_gate(int udp, struct dial_reply *reply)
 	return end;
 }
 
-/* Takes `fd` (-1: none). */
-static void send_reply(const struct dialler *d, struct dial_reply *reply, int64_t micros, int fd)
+/* Takes the fds. */
+static void send_with(const struct dialler *d, struct dial_reply *reply, int64_t micros,
+                      struct msg_fds *fds)
 {
-	auto_fd connected = fd;
-	struct msg_fds fds = { .v = { connected }, .n = connected >= 0 ? 1 : 0 };
-
 	reply->micros = micros < UINT32_MAX ? (uint32_t)micros : UINT32_MAX;
-	if (send_patiently(d->sock, reply, &fds) < 0 && errno == ETOOMANYREFS) {
+	if (send_patiently(d->sock, reply, fds) < 0 && errno == ETOOMANYREFS) {
 		/* The broker has let too many sockets pile up unread. */
 		reply->result = DIAL_BUSY;
 		(void)send_patiently(d->sock, reply, NULL);
 	}
+	msg_close(fds);
+}
+
+/* Takes `fd` (-1: none). */
+static void send_reply(const struct dialler *d, struct dial_reply *reply, int64_t micros, int fd)
+{
+	struct msg_fds fds = { .v = { fd }, .n = fd >= 0 ? 1 : 0 };
+
+	send_with(d, reply, micros, &fds);
 }
 
 /* The same for a job's socket. */
@@ -274,7 +283,7 @@ static bool request_read(const struct dialler *d, const uint8_t *raw, ssize_t le
 
 	/* Only 0 and 1 may be read as a bool at all. */
 	if (len != (ssize_t)sizeof(q) || raw[offsetof(struct dial_request, udp)] > 1 ||
-	    raw[offsetof(struct dial_request, spare)] > 1) {
+	    raw[offsetof(struct dial_request, spares)] > MAX_SPARES) {
 		return false;
 	}
 	memcpy(&q, raw, sizeof(q));
@@ -346,26 +355,30 @@ static bool serve_at_once(struct job *job)
 	return true;
 }
 
-/* A socket that is aimed, while the name is known anyway. */
-static void serve_spare(const struct dialler *d, const struct dial_request *q)
+/* Sockets that are aimed, while the name is known anyway. */
+static void serve_spares(const struct dialler *d, const struct dial_request *q)
 {
 	struct dial_reply reply = { .id = q->id, .result = DIAL_OK };
 	struct race_target known[MAX_DIAL_ADDRESSES];
+	struct msg_fds fds = { .n = 0 };
 	struct race race;
 	int64_t now = race_now_us();
 	int64_t until_us = 0;
-	auto_fd fd = -1;
+	/* What is not raw begins with the skill's bytes, and they are here by then. */
+	bool speaks =
+	        egress_first_bytes(&d->config->table->plan->egress[q->rule], q->port) != FIRST_RAW;
+	bool may = !q->udp && resolve_known(q->name, SOCK_STREAM, known, &until_us) > 0 &&
+	           aim(d->config, q, false, &race, &reply);
 
-	if (!q->udp && resolve_known(q->name, SOCK_STREAM, known, &until_us) > 0 &&
-	    aim(d->config, q, false, &race, &reply)) {
-		fd = race_aim(&race);
+	while (may && fds.n < q->spares && (fds.v[fds.n] = race_aim(&race, speaks)) >= 0) {
+		fds.n++;
 	}
-	if (fd < 0) {
+	if (fds.n == 0) {
 		refuse(d, q->id, DIAL_BUSY);
 		return;
 	}
 	reply.address = race.targets[0].address;
-	send_reply(d, &reply, until_us > now ? until_us - now : 0, steal_fd(&fd));
+	send_with(d, &reply, until_us > now ? until_us - now : 0, &fds);
 }
 
 static void serve(struct dialler *d, const struct dial_request *q)
@@ -438,8 +451,8 @@ static int hear(struct dialler *d)
 	memcpy(&id, raw, sizeof(id));
 	if (!bare || !request_read(d, raw, len, &q)) {
 		refuse(d, id, DIAL_REFUSED_RULE);
-	} else if (q.spare) {
-		serve_spare(d, &q);
+	} else if (q.spares > 0) {
+		serve_spares(d, &q);
 	} else {
 		serve(d, &q);
 	}

@@ -31,19 +31,20 @@ struct dial_request {
 	uint32_t rule;
 	uint16_t port;
 	bool udp;
-	bool spare; /* aimed and not connected, for TCP; see race_aim() */
+	uint8_t spares; /* how many that are aimed and not connected, for TCP; see race_aim() */
 	char name[254];
 };
 
 /* The reply; with DIAL_OK the connected, non-blocking, CLOEXEC socket comes
- * along as one fd. For UDP that is a gate's end (gate.h). */
+ * along as one fd, and spares as up to as many as were asked for. For UDP that
+ * is a gate's end (gate.h). */
 struct dial_reply {
 	uint64_t id;
 	enum dial_result result;
 	struct address address; /* dialled (the proxy's, if by one), or the last one refused */
 	uint8_t via_proxy;      /* 1: by the owner's proxy (proxy.h) */
 	char kind[16];          /* with DIAL_GUARDED: "loopback", ... */
-	uint32_t micros;        /* how long it took; of a spare: how long it is good */
+	uint32_t micros;        /* how long it took; of spares: how long they are good */
 };
 
 struct dial_config {

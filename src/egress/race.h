@@ -42,8 +42,9 @@ void race_init(struct race *r, const struct race_target *targets, size_t n, uint
 
 /* A TCP socket for the first target that is not connected yet: nothing leaves
  * before something, or nothing, is sent on it for the first time. Where it then
- * leads is settled. -1 with errno: not on this system. */
-int race_aim(const struct race *r);
+ * leads is settled. With `speaks`, bytes will follow at once when it is connected.
+ * -1 with errno: not on this system. */
+int race_aim(const struct race *r, bool speaks);
 
 /* Tries the first target and does not wait: returns its socket, as race_finish()
  * does, where it is connected at once; -1: not yet, and the race goes on. */

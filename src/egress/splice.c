@@ -149,7 +149,9 @@ enum flow_result flow_turn(struct flow *f, uint64_t max, uint64_t *ret_moved)
 	if (f->piped == 0) {
 		give_pipe(f);
 		if (f->eof && !f->done) {
-			(void)shutdown(f->to, SHUT_WR);
+			if (!f->last) {
+				(void)shutdown(f->to, SHUT_WR);
+			}
 			f->done = true;
 		}
 	}

@@ -19,6 +19,7 @@ struct flow {
 	bool blocked;  /* the other side takes no more for now */
 	bool eof;      /* the source has ended */
 	bool done;     /* and its end was passed on */
+	bool last;     /* the other way is done: both ends are about to be closed */
 };
 
 enum flow_result { FLOW_IDLE, FLOW_MOVED, FLOW_BROKEN };

@@ -356,9 +356,9 @@ static void malformed(void **state)
 	raw[offsetof(struct dial_request, udp)] = 2;
 	send_raw(&d, raw, sizeof(q), false);
 	raw[offsetof(struct dial_request, udp)] = 0;
-	raw[offsetof(struct dial_request, spare)] = 2;
+	raw[offsetof(struct dial_request, spares)] = MAX_SPARES + 1;
 	send_raw(&d, raw, sizeof(q), false);
-	raw[offsetof(struct dial_request, spare)] = 0;
+	raw[offsetof(struct dial_request, spares)] = 0;
 	memset(raw + offsetof(struct dial_request, name), 'a', sizeof(q.name));
 	send_raw(&d, raw, sizeof(q), false);
 	memset(raw, 0, sizeof(raw));
@@ -467,7 +467,7 @@ static struct dial_reply ask_spare(const struct dialler *d, uint32_t rule, const
 {
 	struct dial_request q = request(4711, rule, name, rule == UDP ? DATAGRAM : OPEN);
 
-	q.spare = true;
+	q.spares = 1;
 	assert_int_equal(msg_send(d->sock, &q, sizeof(q), NULL), 0);
 	return hear(d, ret_fd);
 }
@@ -499,6 +499,32 @@ static void spares(void **state)
 	stop(&closed);
 }
 
+/* Several come in one message, and lead to the server one by one. */
+static void many_spares(void **state)
+{
+	(void)state;
+	struct dialler d = start(true, 5000);
+	struct dial_request q = request(4712, ONE, "one.test", OPEN);
+	struct dial_reply reply;
+	struct msg_fds fds = { .n = 0 };
+
+	q.spares = MAX_SPARES;
+	drain(world.open4);
+	expect(&d, ONE, "one.test", OPEN, DIAL_OK, "127.0.0.1");
+	(void)close(accept_soon(world.open4));
+	assert_int_equal(msg_send(d.sock, &q, sizeof(q), NULL), 0);
+	assert_int_equal(msg_recv(d.sock, &reply, sizeof(reply), &fds), sizeof(reply));
+	assert_int_equal(reply.result, DIAL_OK);
+	assert_int_equal(fds.n, MAX_SPARES);
+	for (size_t i = 0; i < fds.n; i++) {
+		assert_int_equal(accept4(world.open4, NULL, NULL, SOCK_CLOEXEC), -1);
+		(void)send(fds.v[i], "", 0, MSG_NOSIGNAL);
+		(void)close(accept_soon(world.open4));
+	}
+	msg_close(&fds);
+	stop(&d);
+}
+
 static void result_names(void **state)
 {
 	(void)state;
@@ -521,6 +547,7 @@ int main(void)
 		cmocka_unit_test(busy),
 		cmocka_unit_test(without_privileges),
 		cmocka_unit_test(spares),
+		cmocka_unit_test(many_spares),
 		cmocka_unit_test(result_names),
 	};
 	struct ssb_error err = { 0 };

@@ -125,7 +125,7 @@ static void aimed(void **state)
 
 	race_init(&r, &near, 1, FULL, SOCK_STREAM);
 	for (int fired = 0; fired < 2; fired++) {
-		auto_fd fd = race_aim(&r);
+		auto_fd fd = race_aim(&r, false);
 		assert_true(fd >= 0 && !arrives(listener, 50));
 		if (fired == 0) {
 			continue; /* closed without a word */
@@ -141,6 +141,33 @@ static void aimed(void **state)
 		assert_int_equal(recv(there, got, sizeof(got), 0), 5);
 	}
 	assert_false(arrives(listener, 50));
+}
+
+/* One that will speak is not heard of before it does, unless it takes too long. */
+static void aimed_to_speak(void **state)
+{
+	(void)state;
+	auto_fd listener = world_listen(4, SOCK_STREAM, FULL);
+	struct race_target near = target("127.0.0.4");
+	char got[8];
+	struct race r;
+
+	race_init(&r, &near, 1, FULL, SOCK_STREAM);
+	for (int spoken = 0; spoken < 2; spoken++) {
+		auto_fd fd = race_aim(&r, true);
+		assert_true(fd >= 0);
+		(void)send(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL);
+		assert_int_equal(send(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL), 0);
+		int64_t from = race_now_us();
+		bool early = arrives(listener, 5);
+		assert_true(!early || race_now_us() - from > 30000); /* or we were stopped */
+		if (spoken == 1) {
+			assert_int_equal(send(fd, "hello", 5, MSG_NOSIGNAL), 5);
+		}
+		auto_fd there = arrives(listener, 1000) ? accept(listener, NULL, NULL) : -1;
+		assert_true(there >= 0);
+		assert_int_equal(recv(there, got, sizeof(got), MSG_DONTWAIT), spoken ? 5 : -1);
+	}
 }
 
 static void interleaving(void **state)
@@ -164,9 +191,8 @@ static void interleaving(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(race),
-		cmocka_unit_test(at_once),
-		cmocka_unit_test(aimed),
+		cmocka_unit_test(race),         cmocka_unit_test(at_once),
+		cmocka_unit_test(aimed),        cmocka_unit_test(aimed_to_speak),
 		cmocka_unit_test(interleaving),
 	};
 	struct world world;

@@ -1,0 +1,118 @@
+/* broker_first.c - the first bytes of a connection, held until they have shown the
+ * name that was declared. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "egress/broker_priv.h"
+
+/* The last one that was used, or a new one: to have memory from the kernel and
+ * give it back for each connection costs more than to look at its bytes. */
+static bool take_head(struct broker *b, struct conn *c)
+{
+	c->head = b->head != NULL ? b->head : malloc(HEAD_BYTES);
+	b->head = NULL;
+	return c->head != NULL;
+}
+
+void conn_drop_head(struct broker *b, struct conn *c)
+{
+	if (b->head == NULL) {
+		b->head = c->head;
+	} else {
+		free(c->head);
+	}
+	c->head = NULL;
+	c->head_len = 0;
+}
+
+bool conn_fill_head(struct broker *b, struct conn *c)
+{
+	if (c->head == NULL && !take_head(b, c)) {
+		conn_deny(b, c, "no_memory", "");
+		return false;
+	}
+	if (c->client_eof || c->head_len == HEAD_BYTES) {
+		return false;
+	}
+	ssize_t n =
+	        recv(c->client.fd, c->head + c->head_len, HEAD_BYTES - c->head_len, MSG_DONTWAIT);
+	if (n < 0) {
+		return false;
+	}
+	if (n == 0) {
+		c->client_eof = true;
+		return true;
+	}
+	c->head_len += (size_t)n;
+	c->moved_ms = clock_ms();
+	return true;
+}
+
+static bool is_name(const struct conn *c, const char *name)
+{
+	char text[ADDRESS_TEXT];
+
+	return strcmp(name, egress_name(c->slot, &c->asked, text)) == 0;
+}
+
+static void first_tls(struct broker *b, struct conn *c)
+{
+	static const char *const WHY[] = { [TLS_NO_NAME] = "no_sni",
+		                           [TLS_BAD_NAME] = "bad_sni",
+		                           [TLS_ECH] = "ech",
+		                           [TLS_NOT_TLS] = "not_tls",
+		                           [TLS_BROKEN] = "bad_hello" };
+	enum tls_verdict v = tls_hello_parse((const uint8_t *)c->head, c->head_len, c->shown);
+
+	if (v == TLS_MORE) {
+		if (c->client_eof) {
+			conn_deny(b, c, "no_first_bytes", "");
+		}
+	} else if (v != TLS_NAME && !(v == TLS_ECH && b->c->table->plan->egress[c->rule].ech)) {
+		conn_deny(b, c, WHY[v], "");
+	} else if (!is_name(c, c->shown)) {
+		conn_deny(b, c, "other_sni", "");
+	} else {
+		conn_dial(b, c);
+	}
+}
+
+const char *conn_http_wrong(struct conn *c)
+{
+	snprintf(c->shown, sizeof(c->shown), "%.253s", c->http.host);
+	return !is_name(c, c->http.host)                      ? "other_host"
+	       : c->http.port != 0 && c->http.port != c->port ? "other_port"
+	                                                      : NULL;
+}
+
+static void first_http(struct broker *b, struct conn *c)
+{
+	size_t pass = 0;
+	enum http1_verdict v = http1_feed(&c->http, c->head, c->head_len, &pass);
+
+	if (v == HTTP1_DENY) {
+		conn_deny(b, c, http1_deny_name(c->http.why), "");
+	} else if (v == HTTP1_REQUEST) {
+		const char *wrong = conn_http_wrong(c);
+		if (wrong != NULL) {
+			conn_deny(b, c, wrong, "");
+			return;
+		}
+		conn_dial(b, c); /* the request is fed again, and allowed, when it can go */
+	} else if (c->client_eof) {
+		conn_deny(b, c, "no_first_bytes", "");
+	}
+}
+
+void conn_first(struct broker *b, struct conn *c)
+{
+	while (c->state == CONN_FIRST && conn_fill_head(b, c)) {
+		if (c->first == FIRST_TLS) {
+			first_tls(b, c);
+		} else {
+			first_http(b, c);
+		}
+	}
+}
