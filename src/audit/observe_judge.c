@@ -167,7 +167,7 @@ static bool is_machine(const char *path, bool write)
 	if (strcmp(path, "/proc/kcore") == 0 || strcmp(path, "/proc/kmsg") == 0) {
 		return true;
 	}
-	for (size_t i = 0; covers("/dev", path) == 4 && i < ARRAY_LEN(NODES); i++) {
+	for (size_t i = 0; strncmp(path, "/dev/", 5) == 0 && i < ARRAY_LEN(NODES); i++) {
 		if (strncmp(path + 5, NODES[i], strlen(NODES[i])) == 0) {
 			return true;
 		}

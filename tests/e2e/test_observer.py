@@ -218,6 +218,10 @@ CASES = {
         "pid = os.fork()\nif pid == 0:\n    os.execve(m, ['hidden'], {})\nos.wait()",
         [read("/usr/bin/true"),
          seen("process_spawned", "exec", "asked", None, args=("hidden",))]),
+    "the directory of a node that was refused": (
+        "attempt(os.open, '/dev/kmsg', os.O_RDONLY)\n"
+        "os.close(os.open('/dev', os.O_RDONLY))",
+        [blocked("/dev/kmsg", "open", "machine"), read("/dev")]),
     "init and the machine": (
         "attempt(os.open, '/proc/1/root/etc', os.O_RDONLY);"
         "attempt(os.open, '/proc/1/ns/mnt', os.O_RDONLY);"
