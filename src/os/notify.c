@@ -35,21 +35,21 @@ int notify_receive(int listener, struct seccomp_notif *ret)
 	return ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, ret);
 }
 
-static void answer(int listener, struct seccomp_notif_resp *r)
+static bool answer(int listener, struct seccomp_notif_resp *r)
 {
 	/* ENOENT: the caller died meanwhile; there is nobody to answer. */
-	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, r);
+	return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, r) == 0;
 }
 
-void notify_continue(int listener, const struct seccomp_notif *n)
+bool notify_continue(int listener, const struct seccomp_notif *n)
 {
-	answer(listener, &(struct seccomp_notif_resp){ .id = n->id,
-	                                               .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE });
+	return answer(listener, &(struct seccomp_notif_resp){
+	                                .id = n->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE });
 }
 
 void notify_refuse(int listener, const struct seccomp_notif *n, int error)
 {
-	answer(listener, &(struct seccomp_notif_resp){ .id = n->id, .error = -error });
+	(void)answer(listener, &(struct seccomp_notif_resp){ .id = n->id, .error = -error });
 }
 
 bool notify_valid(int listener, const struct seccomp_notif *n)

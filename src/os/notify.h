@@ -21,8 +21,9 @@ void notify_prepare(int listener);
 int notify_receive(int listener, struct seccomp_notif *ret);
 
 /* Lets the kernel go on with it. What its pointers hold may have changed since
- * we looked: only what the kernel enforces by itself may be let go on. */
-void notify_continue(int listener, const struct seccomp_notif *n);
+ * we looked: only what the kernel enforces by itself may be let go on. True: it
+ * has waited until now, so that what was read since is its own. */
+bool notify_continue(int listener, const struct seccomp_notif *n);
 
 /* Answers it: nothing is done, the caller sees -1 and `error`. */
 void notify_refuse(int listener, const struct seccomp_notif *n, int error);
