@@ -41,7 +41,7 @@ struct known_dir {
 struct observer {
 	struct observer_setup setup;
 	int listener;
-	int stop; /* eventfd: the thread is to end */
+	int stop; /* eventfd: the thread is to end, if it waits in poll() */
 	bool threaded;
 	pthread_t thread;
 	struct observe_queue queue;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "os/probe.h"
 
 #define PAGE 4096U /* the smallest; larger ones only mean one more read */
 
@@ -27,6 +28,13 @@ int notify_fetch(pid_t pid, int number)
 void notify_prepare(int listener)
 {
 	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+}
+
+bool notify_ends(void)
+{
+	unsigned major, minor;
+
+	return probe_kernel(&major, &minor) == 0 && (major > 6 || (major == 6 && minor >= 11));
 }
 
 int notify_receive(int listener, struct seccomp_notif *ret)
