@@ -22,6 +22,7 @@ struct process {
 	pid_t pid;    /* inside */
 	pid_t ppid;
 	uint64_t seen_ms;
+	bool renamed; /* it has asked for an execve since `program` was read */
 	char program[OBSERVE_PROGRAM];
 };
 
