@@ -22,6 +22,7 @@ struct process {
 	pid_t pid;    /* inside */
 	pid_t ppid;
 	uint64_t seen_ms;
+	bool renamed; /* it has asked for an execve since `program` was read */
 	char program[OBSERVE_PROGRAM];
 };
 
@@ -41,7 +42,7 @@ struct known_dir {
 struct observer {
 	struct observer_setup setup;
 	int listener;
-	int stop; /* eventfd: the thread is to end */
+	int stop; /* eventfd: the thread is to end, if it waits in poll() */
 	bool threaded;
 	pthread_t thread;
 	struct observe_queue queue;

@@ -120,7 +120,7 @@ bool observe_look(struct observer *o, const struct seccomp_notif *n, int dir, in
 	} else {
 		observe_resolve(o, (pid_t)n->pid, dir, ret->raw, follow, &ret->at);
 	}
-	return notify_valid(o->listener, n);
+	return true;
 }
 
 void observe_unreadable(struct observer *o, const struct seccomp_notif *n, const struct call *c)
@@ -141,13 +141,17 @@ void observe_unreadable(struct observer *o, const struct seccomp_notif *n, const
 	}
 }
 
-void observe_answer(struct observer *o, const struct seccomp_notif *n, const struct looked *l,
+bool observe_answer(struct observer *o, const struct seccomp_notif *n, const struct looked *l,
                     struct event *e)
 {
 	const struct judgement *j = &l->says;
 
+	/* Who can be told to go on was there all the time. A refusal is told of also
+	 * if its caller goes away while we answer: that is asked before. */
+	if (!(j->allowed ? notify_continue(o->listener, n) : notify_valid(o->listener, n))) {
+		return false;
+	}
 	if (j->allowed) {
-		notify_continue(o->listener, n);
 		e->status = STATUS_ASKED;
 	} else {
 		notify_refuse(o->listener, n, j->error);
@@ -163,6 +167,7 @@ void observe_answer(struct observer *o, const struct seccomp_notif *n, const str
 	e->rule = j->rule;
 	e->reason = j->reason;
 	e->remedy = j->remedy;
+	return true;
 }
 
 static const char *open_mode(int flags, bool exists, bool *ret_write)
@@ -218,7 +223,9 @@ static void see_open(struct observer *o, const struct seccomp_notif *n, const st
 	    is_lister(observe_process(o, (pid_t)n->pid)->program)) {
 		l.says.violation = false; /* refused all the same */
 	}
-	observe_answer(o, n, &l, &e);
+	if (!observe_answer(o, n, &l, &e)) {
+		return;
+	}
 	if (l.says.allowed && !write && !l.at.exists) {
 		e.status = STATUS_ABSENT;
 	}
@@ -240,7 +247,9 @@ static void see_change(struct observer *o, const struct seccomp_notif *n, const 
 	 * kernel's answer, and no attempt outside of the plan if it may be seen. */
 	bool idle = c->makes ? l.at.exists : !l.at.exists;
 	observe_judge(o, &l.at, !idle, &l.says);
-	observe_answer(o, n, &l, &e);
+	if (!observe_answer(o, n, &l, &e)) {
+		return;
+	}
 	if (l.says.allowed && idle) {
 		e.status = STATUS_ABSENT;
 		e.reason = c->makes ? "exists" : NULL;
@@ -265,7 +274,9 @@ static void see_two(struct observer *o, const struct seccomp_notif *n, const str
 	observe_judge(o, &to.at, from.at.exists, &to.says);
 	/* The end that is outside of the plan is the one to tell of. */
 	bool second = from.says.allowed && !to.says.allowed;
-	observe_answer(o, n, second ? &to : &from, &e);
+	if (!observe_answer(o, n, second ? &to : &from, &e)) {
+		return;
+	}
 	if (second) {
 		e.path2 = text(from.at.path);
 	} else {
@@ -284,9 +295,9 @@ static void see_fd(struct observer *o, const struct seccomp_notif *n, const stru
 
 	observe_resolve_fd(o, (pid_t)n->pid, (int)n->data.args[c->path], &l.at);
 	observe_judge(o, &l.at, true, &l.says);
-	observe_answer(o, n, &l, &e);
+	bool there = observe_answer(o, n, &l, &e);
 	e.raw = (struct bytes){ NULL, 0 };
-	if (l.at.known) {
+	if (there && l.at.known) {
 		observe_tell(o, n, &e); /* a pipe or memfd is nobody's file */
 	}
 }
@@ -315,7 +326,7 @@ static void see_signal(struct observer *o, const struct seccomp_notif *n, const 
 		           .apart = (uint64_t)(uint32_t)v[0] << 32 | (uint32_t)v[1] };
 	pid_t self = observe_process(o, (pid_t)n->pid)->pid;
 
-	notify_continue(o->listener, n);
+	(void)notify_continue(o->listener, n);
 	/* To itself, or only to ask whether somebody is there: not to others. */
 	if (v[1] != 0 && v[0] != self) {
 		observe_tell(o, n, &e);
@@ -397,7 +408,7 @@ void observe_call(struct observer *o, struct seccomp_notif *n)
 		return;
 	}
 	if (c == NULL || (!o->armed && c->family != CALL_EXEC)) {
-		notify_continue(o->listener, n);
+		(void)notify_continue(o->listener, n);
 		return;
 	}
 	switch (c->family) {

@@ -35,15 +35,17 @@ struct looked {
 int observe_dir(const struct seccomp_notif *n, int at);
 
 /* Reads a path argument and follows it. False: it cannot be read, and the kernel
- * will say so; or the caller is gone, and what was read may be another's. */
+ * will say so. What was read may be another's if the caller is gone: only
+ * observe_answer() knows. */
 bool observe_look(struct observer *o, const struct seccomp_notif *n, int dir, int path, bool follow,
                   struct looked *ret);
 
 /* Then this, with its errno: what cannot be read is refused, and told. */
 void observe_unreadable(struct observer *o, const struct seccomp_notif *n, const struct call *c);
 
-/* Says what is decided to the program, and fills the event for the trace. */
-void observe_answer(struct observer *o, const struct seccomp_notif *n, const struct looked *l,
+/* Says what is decided to the program, and fills the event for the trace. False:
+ * the caller is gone, nothing is done, and there is nothing to tell. */
+bool observe_answer(struct observer *o, const struct seccomp_notif *n, const struct looked *l,
                     struct event *e);
 
 /* execve and execveat (observe_exec.c). */

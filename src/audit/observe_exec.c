@@ -61,7 +61,9 @@ void observe_exec(struct observer *o, const struct seccomp_notif *n, const struc
 	o->armed = o->armed || l.at.exists;
 	observe_judge(o, &l.at, false, &l.says);
 	read_arguments((pid_t)n->pid, n->data.args[c->path2], &args);
-	observe_answer(o, n, &l, &e);
+	if (!observe_answer(o, n, &l, &e)) {
+		return;
+	}
 	if (l.says.allowed && !l.at.exists) {
 		e.status = STATUS_ABSENT;
 	}

@@ -25,19 +25,18 @@ static void tidy(char *path)
 	char *out = path;
 
 	for (const char *in = path; *in != '\0';) {
-		size_t n = strspn(in, "/");
-		if (n > 0) {
-			in += n;
-			if (in[0] == '.' && (in[1] == '/' || in[1] == '\0')) {
-				in++;
-				continue;
-			}
-			if (*in != '\0') {
-				*out++ = '/';
-			}
+		if (*in != '/') {
+			*out++ = *in++;
 			continue;
 		}
-		*out++ = *in++;
+		while (*in == '/') {
+			in++;
+		}
+		if (in[0] == '.' && (in[1] == '/' || in[1] == '\0')) {
+			in++;
+		} else if (*in != '\0') {
+			*out++ = '/';
+		}
 	}
 	*out = '\0';
 	if (path[0] == '\0') {
@@ -69,29 +68,44 @@ static void fold_dots(char *path)
 	}
 }
 
-/* Joins with care for the room; false: too long. */
+/* Cut where there is no room. */
+static void copy(char out[PATH_MAX], const char *path)
+{
+	size_t n = strlen(path);
+
+	n = n < PATH_MAX ? n : PATH_MAX - 1;
+	memmove(out, path, n);
+	out[n] = '\0';
+}
+
+/* Joins with care for the room; false: too long. `out` may be `dir` or the place
+ * that `rest` lies in. */
 static bool join(char out[PATH_MAX], const char *dir, const char *rest)
 {
-	char joined[PATH_MAX];
-	int n = snprintf(joined, sizeof(joined), "%s%s%s", dir, rest[0] != '\0' ? "/" : "", rest);
+	size_t head = strlen(dir), tail = strlen(rest);
+	size_t slash = tail > 0 ? 1 : 0;
 
-	if (n < 0 || (size_t)n >= sizeof(joined)) {
+	if (head + slash + tail >= PATH_MAX) {
 		return false;
 	}
-	memcpy(out, joined, (size_t)n + 1);
+	memmove(out + head + slash, rest, tail + 1);
+	for (size_t i = 0; i < head; i++) {
+		out[i] = dir[i];
+	}
+	if (slash > 0) {
+		out[head] = '/';
+	}
 	return true;
 }
 
-/* Reads a link of the thread's /proc; false: it is not a path. Of a directory
+/* Reads a link of somebody's /proc; false: it is not a path. Of a directory
  * that was removed, the path that it had: ".." leads from there. */
-static bool proc_link(pid_t tid, const char *name, char out[PATH_MAX])
+static bool read_proc_link(const char *path, char out[PATH_MAX])
 {
 	static const char deleted[] = " (deleted)";
 	const size_t cut = sizeof(deleted) - 1;
-	char path[64];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
 	ssize_t n = readlink(path, out, PATH_MAX - 1);
 	out[n > 0 ? n : 0] = '\0';
 	if (n <= 0 || out[0] != '/') {
@@ -105,12 +119,20 @@ static bool proc_link(pid_t tid, const char *name, char out[PATH_MAX])
 	return true;
 }
 
+static bool proc_link(pid_t tid, const char *name, char out[PATH_MAX])
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
+	return read_proc_link(path, out);
+}
+
 static bool fd_link(pid_t tid, int fd, char out[PATH_MAX])
 {
-	char name[32];
+	char path[64];
 
-	snprintf(name, sizeof(name), "fd/%d", fd);
-	return proc_link(tid, name, out);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, fd);
+	return read_proc_link(path, out);
 }
 
 /* /proc/self/fd/3, /proc/self/cwd/x: magic, and the caller's own. Replaces what
@@ -171,73 +193,6 @@ static bool look(const struct observer *o, const char *path, bool follow, char o
 	ssize_t n = readlink(link, out, PATH_MAX - 1);
 	out[n > 0 ? n : 0] = '\0';
 	return n > 0;
-}
-
-static struct known_dir *dir_slot(struct observer *o, const char *raw, size_t n)
-{
-	uint32_t h = 2166136261U;
-
-	for (size_t i = 0; i < n; i++) {
-		h = (h ^ (unsigned char)raw[i]) * 16777619U;
-	}
-	return &o->dirs[h % OBSERVE_DIRS];
-}
-
-/* Whether what `path` names cannot be changed while the skill runs. */
-static bool is_fixed(const struct observer *o, const char *path)
-{
-	return o->fixed_usr && strncmp(path, "/usr/", 5) == 0;
-}
-
-/* The directory of `path`, followed, from memory or the kernel; false: not one
- * that stays. */
-static bool fixed_dir(struct observer *o, const char *path, size_t n, const char **ret)
-{
-	struct known_dir *d = dir_slot(o, path, n);
-	char dir[OBSERVE_DIR_BYTES], found[PATH_MAX];
-
-	if (n == 0 || n >= sizeof(dir)) {
-		return false;
-	}
-	if (strncmp(d->raw, path, n) != 0 || d->raw[n] != '\0') {
-		memcpy(dir, path, n);
-		dir[n] = '\0';
-		if (!look(o, dir, true, found) || !is_fixed(o, found) ||
-		    strlen(found) >= sizeof(dir)) {
-			return false;
-		}
-		memcpy(d->raw, dir, n + 1);
-		memcpy(d->path, found, strlen(found) + 1);
-	}
-	*ret = d->path;
-	return true;
-}
-
-/* Most paths: something in /usr that is no symlink. One question to the kernel
- * tells that, and whether it is there. `followed`: its directory already is. */
-static bool look_fixed(struct observer *o, const char *path, bool followed, bool follow,
-                       struct resolved *ret)
-{
-	const char *name = strrchr(path, '/');
-	const char *dir;
-	char to[1];
-
-	if (name == NULL || strcmp(name, "/..") == 0) {
-		return false;
-	}
-	if (followed && is_fixed(o, path)) {
-		snprintf(ret->path, sizeof(ret->path), "%s", path);
-	} else if (fixed_dir(o, path, (size_t)(name - path), &dir)) {
-		snprintf(ret->path, sizeof(ret->path), "%s%s", dir, name);
-	} else {
-		return false;
-	}
-	if (readlinkat(o->root, ret->path + 1, to, sizeof(to)) >= 0) {
-		ret->exists = true;
-		return !follow;
-	}
-	ret->exists = errno == EINVAL;
-	return ret->exists || errno == ENOENT;
 }
 
 /* The longest part of the path that exists, followed, into `found`; what is left
@@ -304,13 +259,97 @@ static void follow_missing(const struct observer *o, char path[PATH_MAX], bool l
 	fold_dots(out);
 }
 
+static struct known_dir *dir_slot(struct observer *o, const char *raw, size_t n)
+{
+	uint32_t h = 2166136261U;
+
+	for (size_t i = 0; i < n; i++) {
+		h = (h ^ (unsigned char)raw[i]) * 16777619U;
+	}
+	return &o->dirs[h % OBSERVE_DIRS];
+}
+
+/* Whether what `path` names cannot be changed while the skill runs. */
+static bool is_fixed(const struct observer *o, const char *path)
+{
+	return o->fixed_usr && strncmp(path, "/usr/", 5) == 0;
+}
+
+/* Follows a directory; false: it cannot be remembered. One that is missing can:
+ * compilers look for every header in all of theirs. Whether it still is, each
+ * look at something in it tells. */
+static bool follow_dir(const struct observer *o, const char *dir, char found[PATH_MAX])
+{
+	char path[PATH_MAX];
+
+	if (look(o, dir, true, found)) {
+		return is_fixed(o, found);
+	}
+	/* "missing/.." is nowhere, and what it would be folded to may be there. */
+	if (errno != ENOENT || strstr(dir, "/..") != NULL) {
+		return false;
+	}
+	copy(path, dir);
+	follow_missing(o, path, true, found);
+	return is_fixed(o, found);
+}
+
+/* The directory of `path`, followed, from memory or the kernel; false: not one
+ * that stays. */
+static bool fixed_dir(struct observer *o, const char *path, size_t n, const char **ret)
+{
+	struct known_dir *d = dir_slot(o, path, n);
+	char dir[OBSERVE_DIR_BYTES], found[PATH_MAX];
+
+	if (n == 0 || n >= sizeof(dir)) {
+		return false;
+	}
+	if (strncmp(d->raw, path, n) != 0 || d->raw[n] != '\0') {
+		memcpy(dir, path, n);
+		dir[n] = '\0';
+		if (!follow_dir(o, dir, found) || strlen(found) >= sizeof(dir)) {
+			return false;
+		}
+		memcpy(d->raw, dir, n + 1);
+		memcpy(d->path, found, strlen(found) + 1);
+	}
+	*ret = d->path;
+	return true;
+}
+
+/* Most paths: something in /usr that is no symlink. One question to the kernel
+ * tells that, and whether it is there. `followed`: its directory already is. */
+static bool look_fixed(struct observer *o, const char *path, bool followed, bool follow,
+                       struct resolved *ret)
+{
+	const char *name = strrchr(path, '/');
+	const char *dir;
+	char to[1];
+
+	if (name == NULL || strcmp(name, "/..") == 0) {
+		return false;
+	}
+	if (followed && is_fixed(o, path)) {
+		copy(ret->path, path);
+	} else if (!fixed_dir(o, path, (size_t)(name - path), &dir) ||
+	           !join(ret->path, dir, name + 1)) {
+		return false;
+	}
+	if (readlinkat(o->root, ret->path + 1, to, sizeof(to)) >= 0) {
+		ret->exists = true;
+		return !follow;
+	}
+	ret->exists = errno == EINVAL;
+	return ret->exists || errno == ENOENT;
+}
+
 /* Absolute and from the skill's root. */
 static bool from_where(pid_t tid, int dirfd, const char *raw, char out[PATH_MAX])
 {
 	char dir[PATH_MAX];
 
 	if (raw[0] == '/') {
-		snprintf(out, PATH_MAX, "%s", raw);
+		copy(out, raw);
 	} else if (!(dirfd == AT_FDCWD ? proc_link(tid, "cwd", dir) : fd_link(tid, dirfd, dir)) ||
 	           !join(out, strcmp(dir, "/") == 0 ? "" : dir, raw)) {
 		return false;

@@ -62,9 +62,19 @@ static pid_t inner_pid(struct observer *o, pid_t tid)
 	               : 0;
 }
 
+static void read_program(struct process *p)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", p->tid);
+	ssize_t n = readlink(path, p->program, sizeof(p->program) - 1);
+	p->program[n > 0 ? n : 0] = '\0';
+	p->renamed = false;
+}
+
 static void look_up(struct observer *o, struct process *p, pid_t tid)
 {
-	char status[4096], path[32];
+	char status[4096];
 
 	*p = (struct process){ .tid = tid, .seen_ms = clock_ms() };
 	if (!read_status(tid, status, sizeof(status))) {
@@ -73,9 +83,7 @@ static void look_up(struct observer *o, struct process *p, pid_t tid)
 	p->leader = last_number(status, "\nTgid:");
 	p->pid = last_number(status, "\nNStgid:");
 	p->ppid = inner_pid(o, last_number(status, "\nPPid:"));
-	snprintf(path, sizeof(path), "/proc/%d/exe", tid);
-	ssize_t n = readlink(path, p->program, sizeof(p->program) - 1);
-	p->program[n > 0 ? n : 0] = '\0';
+	read_program(p);
 }
 
 const struct process *observe_process(struct observer *o, pid_t tid)
@@ -84,6 +92,8 @@ const struct process *observe_process(struct observer *o, pid_t tid)
 
 	if (p->tid != tid || clock_ms() - p->seen_ms > STALE_MS) {
 		look_up(o, p, tid);
+	} else if (p->renamed) {
+		read_program(p);
 	}
 	return p;
 }
@@ -108,10 +118,16 @@ pid_t observe_pidfd(pid_t tid, int fd)
 
 void observe_forget(struct observer *o, pid_t tid)
 {
-	/* A thread that becomes a program goes on as its leader. */
-	pid_t leader = slot_of(o, tid)->tid == tid ? slot_of(o, tid)->leader : 0;
+	struct process *p = slot_of(o, tid);
+	pid_t leader = p->tid == tid ? p->leader : 0;
 
-	slot_of(o, tid)->tid = 0;
+	/* Its numbers stay, and they are what takes long to read. */
+	if (leader == tid) {
+		p->renamed = true;
+		return;
+	}
+	/* A thread that becomes a program goes on as its leader. */
+	p->tid = 0;
 	if (leader > 0 && slot_of(o, leader)->tid == leader) {
 		slot_of(o, leader)->tid = 0;
 	}

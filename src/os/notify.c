@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "os/probe.h"
 
 #define PAGE 4096U /* the smallest; larger ones only mean one more read */
 
@@ -29,27 +30,34 @@ void notify_prepare(int listener)
 	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
 }
 
+bool notify_ends(void)
+{
+	unsigned major, minor;
+
+	return probe_kernel(&major, &minor) == 0 && (major > 6 || (major == 6 && minor >= 11));
+}
+
 int notify_receive(int listener, struct seccomp_notif *ret)
 {
 	memset(ret, 0, sizeof(*ret)); /* the kernel insists */
 	return ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, ret);
 }
 
-static void answer(int listener, struct seccomp_notif_resp *r)
+static bool answer(int listener, struct seccomp_notif_resp *r)
 {
 	/* ENOENT: the caller died meanwhile; there is nobody to answer. */
-	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, r);
+	return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, r) == 0;
 }
 
-void notify_continue(int listener, const struct seccomp_notif *n)
+bool notify_continue(int listener, const struct seccomp_notif *n)
 {
-	answer(listener, &(struct seccomp_notif_resp){ .id = n->id,
-	                                               .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE });
+	return answer(listener, &(struct seccomp_notif_resp){
+	                                .id = n->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE });
 }
 
 void notify_refuse(int listener, const struct seccomp_notif *n, int error)
 {
-	answer(listener, &(struct seccomp_notif_resp){ .id = n->id, .error = -error });
+	(void)answer(listener, &(struct seccomp_notif_resp){ .id = n->id, .error = -error });
 }
 
 bool notify_valid(int listener, const struct seccomp_notif *n)

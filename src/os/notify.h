@@ -16,13 +16,19 @@ int notify_fetch(pid_t pid, int number);
  * 6.6); without it the look costs several times as much. */
 void notify_prepare(int listener);
 
-/* The next call that waits, to be asked for when poll() says that there is one.
- * -1 with errno: ENOENT, it is gone (its process died). */
+/* Does notify_receive() return when nobody is left who could make a call (Linux
+ * 6.11)? Before, who waits in it waits forever. */
+bool notify_ends(void);
+
+/* The next call that waits, to be asked for when poll() says that there is one,
+ * or where notify_ends(). -1 with errno: ENOENT, it is gone (its process died),
+ * or nobody is left. */
 int notify_receive(int listener, struct seccomp_notif *ret);
 
 /* Lets the kernel go on with it. What its pointers hold may have changed since
- * we looked: only what the kernel enforces by itself may be let go on. */
-void notify_continue(int listener, const struct seccomp_notif *n);
+ * we looked: only what the kernel enforces by itself may be let go on. True: it
+ * has waited until now, so that what was read since is its own. */
+bool notify_continue(int listener, const struct seccomp_notif *n);
 
 /* Answers it: nothing is done, the caller sees -1 and `error`. */
 void notify_refuse(int listener, const struct seccomp_notif *n, int error);

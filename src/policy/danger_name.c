@@ -17,9 +17,12 @@ static bool is_store(const struct danger_row *row)
 
 static bool is_or_beneath(const char *path, const char *place)
 {
-	size_t n = strlen(place);
+	size_t n = 0;
 
-	return strncmp(path, place, n) == 0 && (path[n] == '\0' || path[n] == '/');
+	while (place[n] != '\0' && place[n] == path[n]) {
+		n++; /* mostly the first letters differ, and this is asked often */
+	}
+	return place[n] == '\0' && (path[n] == '\0' || path[n] == '/');
 }
 
 const char *danger_named(const char *home, const char *path)
@@ -31,7 +34,7 @@ const char *danger_named(const char *home, const char *path)
 		const struct danger_row *row = &DANGER_ROWS[i];
 		bool hit = row->path[0] == '~' ? at_home && is_or_beneath(path + n, row->path + 1)
 		                               : is_or_beneath(path, row->path);
-		if (is_store(row) && hit) {
+		if (hit && is_store(row)) {
 			return row->why;
 		}
 	}

@@ -70,6 +70,12 @@ CASES = {
         "attempt(os.open, R + '/nothing', os.O_RDONLY)", [read("R/nothing", "absent")]),
     "missing in /usr": ("attempt(os.open, '/usr/lib/x.pyc', os.O_RDONLY)",
                         [read("/usr/lib/x.pyc", "absent")]),
+    "a directory that is missing in /usr, remembered": (
+        "for name in 'a', 'b', '../lib/os-release', 'sub/../c', 'd':\n"
+        "    assert attempt(os.open, '/usr/no/' + name, os.O_RDONLY) == 2",
+        [read("/usr/no/a", "absent"), read("/usr/no/b", "absent"),
+         read("/usr/lib/os-release", "absent"), read("/usr/no/c", "absent"),
+         read("/usr/no/d", "absent")]),
     "an ssh key": ("attempt(os.open, HOME + '/.ssh/id_ed25519', os.O_RDONLY)",
                    [blocked("HOME/.ssh/id_ed25519", "open", "credential_store", mode="read")]),
     "shadow": ("attempt(os.open, '/etc/shadow', os.O_RDONLY)",
@@ -218,6 +224,10 @@ CASES = {
         "pid = os.fork()\nif pid == 0:\n    os.execve(m, ['hidden'], {})\nos.wait()",
         [read("/usr/bin/true"),
          seen("process_spawned", "exec", "asked", None, args=("hidden",))]),
+    "the directory of a node that was refused": (
+        "attempt(os.open, '/dev/kmsg', os.O_RDONLY)\n"
+        "os.close(os.open('/dev', os.O_RDONLY))",
+        [blocked("/dev/kmsg", "open", "machine"), read("/dev")]),
     "init and the machine": (
         "attempt(os.open, '/proc/1/root/etc', os.O_RDONLY);"
         "attempt(os.open, '/proc/1/ns/mnt', os.O_RDONLY);"
