@@ -89,6 +89,10 @@
 #define MIN_RANGE_BITS6    48
 #define MAX_RANGE_SOCKETS  128 /* for one range; past it one socket takes a port whole */
 
+/* The store of sessions */
+#define MAX_STORE_URL  2048          /* bytes of the owner's PostgreSQL URL, all parts */
+#define MAX_STORE_TEXT (1024 * 1024) /* of one value */
+
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */
 #define MAX_REPO_ENTRIES 20000
