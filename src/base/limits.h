@@ -49,6 +49,16 @@
 #define DEF_CONNECTION_RATE 100          /* a second */
 #define DEF_NET_BYTES       (1ULL << 30) /* each way */
 
+/* Session policies and prices */
+#define MAX_SESSION_COUNT   1000000000ULL        /* of anything that is counted */
+#define MAX_SESSION_SECONDS (366ULL * 24 * 3600) /* of any time */
+#define MAX_GRACE_SECONDS   3600ULL
+#define MAX_NOTIFY          16   /* receivers of one policy */
+#define MAX_EXPORTS         16   /* of one ledger */
+#define MAX_NOTIFY_URL      2048 /* bytes, with the NUL */
+#define MAX_ROUTING_KEY     129  /* the same */
+#define MAX_PRICES          1024 /* models of the owner's file */
+
 /* The private tmpfs: inodes beside bytes, for they cost kernel memory too */
 #define SCRATCH_INODES        8192
 #define SCRATCH_INODES_PER_MB 128
@@ -78,6 +88,10 @@
 #define MIN_RANGE_BITS4    16   /* the widest address range of a rule */
 #define MIN_RANGE_BITS6    48
 #define MAX_RANGE_SOCKETS  128 /* for one range; past it one socket takes a port whole */
+
+/* The store of sessions */
+#define MAX_STORE_URL  2048          /* bytes of the owner's PostgreSQL URL, all parts */
+#define MAX_STORE_TEXT (1024 * 1024) /* of one value */
 
 /* Messages of a session to its owner */
 #define MAX_NOTIFY_BODY   (256 * 1024)

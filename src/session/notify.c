@@ -237,26 +237,20 @@ static int collect(struct herald *h, struct ssb_error *err)
 	return 0;
 }
 
-/* 1: there is more to do, and now is the time to look; 0: it is over. */
+/* 1: there is more to do; 0: it is over. To look costs little, to take is a
+ * transaction. */
 static int turn(struct herald *h, struct ssb_error *err)
 {
-	int64_t wait = LOOK_MS;
+	int64_t wait = -1;
 
-	if (collect(h, err) != 0 || take_due(h, err) != 0 || start_waiting(h, err) != 0) {
+	if (collect(h, err) != 0 || outbox_wait(h->ss, &wait, err) != 0 ||
+	    (wait == 0 && take_due(h, err) != 0) || start_waiting(h, err) != 0) {
 		return -1;
 	}
-	if (h->n == 0) {
-		if (clock_ms() >= h->deadline_ms) {
-			return 0;
-		}
-		if (outbox_wait(h->ss, &wait, err) != 0) {
-			return -1;
-		}
-		if (wait < 0) {
-			return 0;
-		}
+	if (h->n == 0 && (wait < 0 || clock_ms() >= h->deadline_ms)) {
+		return 0;
 	}
-	wait = wait > LOOK_MS ? LOOK_MS : wait;
+	wait = wait <= 0 || wait > LOOK_MS ? LOOK_MS : wait;
 	if (wait_a_while(h, (uint64_t)wait) < 0 && errno != EINTR) {
 		return ssb_fail(err, SSB_E_SYS, errno, "notify", "poll");
 	}
