@@ -19,13 +19,22 @@ from notify_world import EVENT, JSON, PAGERDUTY, SLACK, Outbox, Receiver, wait_f
 KEY = b"a key of the owner's"
 
 
-@pytest.fixture(scope="session")
-def driver(base):
-    """A copy that the user can execute; one for all workers."""
-    target = base / f"notify-driver-{os.getpid()}"
-    shutil.copy(world.DRIVER, target)
+def copied(program, base):
+    """A copy that the user can execute, of this worker."""
+    target = base / f"{program.name}-{os.getpid()}"
+    shutil.copy(program, target)
     target.chmod(0o755)
     return target
+
+
+@pytest.fixture(scope="session")
+def driver(base):
+    return copied(world.DRIVER, base)
+
+
+@pytest.fixture(scope="session")
+def store_program(base):
+    return copied(world.STORE, base)
 
 
 @pytest.fixture
@@ -467,3 +476,62 @@ def test_a_lock_that_is_a_trap(box, trap):
         lock.unlink()
         box.start()
         wait_for(lambda: r.requests)  # the control
+
+
+# ---- out of the real store -----------------------------------------------
+
+def test_a_kill_is_told_and_written_down(ssb, store_program):
+    store = world.Store(ssb, store_program)
+    context, ca = world.authority(ssb)
+    with Receiver(tls=context) as hook, Receiver(plan=[(503, {}, b"")]) as plain, \
+            Receiver(plan=[(404, {}, b"")]) as gone:
+        session = store.kill(f"""
+            agent_id: agent-7
+            kill_switch:
+              notify:
+                - webhook: {hook.url}
+                - webhook: {plain.url}
+                  format: json
+                  secret_file: {secret_file(ssb)}
+                - webhook: {gone.url}
+            """, "the owner <said> so", SSL_CERT_FILE=str(ca))
+        wait_for(lambda: len(store.ledger(session)) == 4)
+        assert "the owner &lt;said&gt; so" in hook.requests[0][2].decode()
+        event = json.loads(plain.requests[-1][2])
+        assert (event["event"], event["session_id"], event["agent_id"], event["reason"]) == \
+            ("session_killed", session, "agent-7", "the owner <said> so")
+        assert event["state"] == "killed" and event["violation_counts"] == {"pii_blocked": 1}
+        assert (event["session_cost_usd"], event["budget_usd"], event["action_count"]) == (0, 5, 0)
+        check_signature(plain.requests[-1])
+        assert len(gone.requests) == 1 and len(plain.requests) == 2
+        lines = [json.dumps(x) for x in store.ledger(session)]
+        for url, statuses in ((hook.url, ["sent"]), (plain.url, ["retry", "sent"]),
+                              (gone.url, ["failed"])):
+            mine = [x for x in lines if url[:-len("/hook")] in x]
+            assert len(mine) == len(statuses)
+            assert all(f'"status": "{s}"' in x for s, x in zip(statuses, mine)), mine
+        assert not any("/hook" in x for x in lines)  # as good as a password
+
+
+def test_what_a_dead_herald_left_is_resumed(user, store_program):
+    store = world.Store(user, store_program)
+    with Receiver() as r:
+        session = store.kill(f"kill_switch:\n  notify:\n    - webhook: {r.url}\n")
+        assert not r.requests
+        assert store.call("due") == "1\n"
+        wait_for(lambda: store.ledger(session))
+        assert len(r.requests) == 1 and store.call("due") == "0\n"
+
+
+def test_the_store_is_whole_while_heralds_come_and_go(user, store_program):
+    """Each of these has the store open when it starts a herald."""
+    store = world.Store(user, store_program)
+    with Receiver() as r:
+        policy = f"kill_switch:\n  notify:\n    - webhook: {r.url}\n"
+        sessions = [store.kill(policy, "x") for _ in range(20)]
+        wait_for(lambda: len(r.requests) == 20)
+        for session in sessions:
+            wait_for(lambda s=session: store.ledger(s))
+    database, = user.state.glob("skillsandbox/*.db")
+    check = execute(["sqlite3", database, "PRAGMA integrity_check"]).ok().text
+    assert check == "ok\n" and len(r.requests) == 20
