@@ -28,15 +28,16 @@ void sessions_close(struct sessions *ss); /* accepts NULL */
 /* What came of a call. */
 struct decision {
 	struct verdict verdict;
-	char session[SESSION_ID]; /* asked about */
-	char decided[SESSION_ID]; /* the one whose policy decided: it, or an ancestor */
-	struct session after;     /* `session`, as it is now; its policy lives with the store */
-	bool changed;             /* `decided` entered another state */
-	enum session_state state; /* of `decided` */
-	uint64_t grace_ms;        /* that its runs have when it was killed */
-	int64_t reservation;      /* of an allowed check; 0: none */
-	micros amount;            /* estimate or actual */
-	bool notify;              /* something waits in the outbox */
+	char session[SESSION_ID];     /* asked about */
+	char decided[SESSION_ID];     /* the one whose policy decided: it, or an ancestor */
+	struct session after;         /* `session`, as it is now; its policy lives with the store */
+	bool changed;                 /* `decided` entered another state */
+	enum session_state state;     /* of `decided` */
+	uint64_t grace_ms;            /* that its runs have when it was killed */
+	int64_t reservation;          /* of an allowed check; 0: none */
+	micros amount;                /* estimate or actual */
+	bool notify;                  /* something waits in the outbox */
+	char warning[SESSION_REASON]; /* the copy in a file, or the signature, failed; or "" */
 };
 
 /* ---- lifecycle ---------------------------------------------------------- */
@@ -155,6 +156,9 @@ struct outbox_item {
  * the same time): 1, 0 none, -1. */
 int outbox_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
                 struct ssb_error *err);
+/* In how many ms the next is due, or free of its lease; 0: now, -1: the outbox is
+ * empty. Changes nothing. */
+int outbox_wait(struct sessions *ss, int64_t *ret_ms, struct ssb_error *err);
 /* Delivered (status 2xx), or to be tried again in retry_ms (0: given up). Writes
  * a line to the session's ledger. */
 int outbox_done(struct sessions *ss, const struct outbox_item *item, unsigned status,
