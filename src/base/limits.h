@@ -79,6 +79,9 @@
 #define MIN_RANGE_BITS6    48
 #define MAX_RANGE_SOCKETS  128 /* for one range; past it one socket takes a port whole */
 
+/* A governed run */
+#define MAX_GOVERN_NAMES 8192 /* of connections that the governor has not heard of yet */
+
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */
 #define MAX_REPO_ENTRIES 20000
