@@ -101,6 +101,9 @@
 #define MAX_NOTIFY_HELD   64 /* taken from the outbox and not done with */
 #define MAX_NOTIFY_POSTS  32 /* requests at once, of different receivers */
 
+/* A governed run */
+#define MAX_GOVERN_NAMES 8192 /* of connections that the governor has not heard of yet */
+
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */
 #define MAX_REPO_ENTRIES 20000
