@@ -166,3 +166,11 @@ def test_the_ledger_is_verified_by_the_command(store, root):
         assert verify(bad).code == 1, why
     assert verify("".join(lines[:-1])).code == 3
     assert verify(text[:-40]).code == 3
+
+
+@pytest.mark.parametrize("name", ["test_session", "test_session_ledger"])
+def test_the_table_of_cases_on_postgresql(server, name):
+    url = server.database(f"cases{os.urandom(4).hex()}")
+    r = harness.execute([harness.BUILD / "tests/unit" / name], timeout=300,
+                        env={"SSB_TEST_POSTGRES": url, "PATH": harness.PATH}).ok()
+    assert (r.text + r.errors).count("[  PASSED  ]") == 2, "SQLite, and PostgreSQL"
