@@ -1,4 +1,5 @@
 /* cmd_run.c - run a skill, or a bare command, and end with its exit status. */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -35,6 +36,9 @@ static void result_json(const struct ssb_result *r)
 	json_kstr(&j, "severity", r->severity);
 	json_kstr(&j, "classes", r->classes);
 	json_kstr(&j, "lost_layers", r->lost_layers);
+	if (r->end == SSB_END_SESSION) {
+		json_kstr(&j, "reason", r->session_reason);
+	}
 	json_kstr(&j, "trace", r->trace_path);
 	json_close(&j, '}');
 	buf_addc(&out, '\n');
@@ -50,6 +54,10 @@ static void result_notes(const struct ssb_result *r, bool quiet)
 	}
 	if (r->violations > 0 && r->classes[0] != '\0') {
 		say_notef("what it tried amounts to: %s (%s)", r->classes, r->severity);
+	}
+	if (r->end == SSB_END_SESSION) {
+		say_notef("the session ended the skill%s%s",
+		          r->session_reason[0] != '\0' ? ": " : "", r->session_reason);
 	}
 	if (r->end == SSB_END_TIMEOUT) {
 		say_notef("the time limit ended the skill; allow more with --timeout, or "
@@ -81,6 +89,15 @@ static void result_summary(const struct ssb_result *r)
 	          r->trace_path);
 }
 
+/* The session that the run is to be part of; NULL: none. */
+static const char *session_of(const struct request *r)
+{
+	const char *id = request_value(r, FLAG_SESSION);
+
+	id = id != NULL ? id : getenv("SKILLSANDBOX_SESSION");
+	return id != NULL && (id[0] != '\0' || request_has(r, FLAG_SESSION)) ? id : NULL;
+}
+
 static int run_plan(const struct request *r, struct ssb_plan *plan)
 {
 	static const int stdio[3] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
@@ -95,7 +112,9 @@ static int run_plan(const struct request *r, struct ssb_plan *plan)
 	if (request_has(r, FLAG_OTEL)) {
 		run_otel_begin(&otel, plan);
 	}
-	int rc = ssb_run(plan, stdio, &result, &err);
+	const char *session = session_of(r);
+	int rc = session != NULL ? ssb_run_in_session(plan, session, stdio, &result, &err)
+	                         : ssb_run(plan, stdio, &result, &err);
 	run_watch_end(&watch);
 	if (rc != 0) {
 		return request_fail(r, &err, exit_from_error(&err, true));

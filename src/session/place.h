@@ -1,0 +1,23 @@
+/* place.h - where a process is, and whether it is still the same one. A number
+ * is given to others when its process is gone: a process is known by number and
+ * start time within one boot of one machine. */
+#ifndef SESSION_PLACE_H
+#define SESSION_PLACE_H
+
+#include "session/session.h"
+
+/* Fills host and boot_id. */
+int place_here(struct session_run *run, struct ssb_error *err);
+bool place_same_host(const struct session_run *a, const struct session_run *b);
+/* Same host, but it has been restarted since. */
+bool place_restarted(const struct session_run *run, const struct session_run *here);
+
+/* Field 22 of its stat; 0: no such process, or none that we may see. */
+uint64_t place_start(pid_t pid);
+/* A new pidfd of exactly that process; -1 with errno, ESRCH where it is gone. */
+int place_open(pid_t pid, uint64_t start);
+int place_kill(int pidfd);
+/* The process of a pidfd is dead, and with the first of a namespace all in it. */
+bool place_dead(int pidfd);
+
+#endif
