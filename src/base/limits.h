@@ -49,6 +49,16 @@
 #define DEF_CONNECTION_RATE 100          /* a second */
 #define DEF_NET_BYTES       (1ULL << 30) /* each way */
 
+/* Session policies and prices */
+#define MAX_SESSION_COUNT   1000000000ULL        /* of anything that is counted */
+#define MAX_SESSION_SECONDS (366ULL * 24 * 3600) /* of any time */
+#define MAX_GRACE_SECONDS   3600ULL
+#define MAX_NOTIFY          16   /* receivers of one policy */
+#define MAX_EXPORTS         16   /* of one ledger */
+#define MAX_NOTIFY_URL      2048 /* bytes, with the NUL */
+#define MAX_ROUTING_KEY     129  /* the same */
+#define MAX_PRICES          1024 /* models of the owner's file */
+
 /* The private tmpfs: inodes beside bytes, for they cost kernel memory too */
 #define SCRATCH_INODES        8192
 #define SCRATCH_INODES_PER_MB 128

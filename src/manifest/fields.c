@@ -6,21 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "manifest/check.h"
+#include "manifest/levels.h"
 #include "manifest/names.h"
 #include "manifest/resources.h"
 #include "manifest/values.h"
-
-struct level {
-	const char *name; /* where these keys stand, for people */
-	const struct field *fields;
-	size_t n;
-};
-
-static void read_map(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
 
 static void read_profile(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
@@ -137,7 +129,6 @@ static void read_egress(struct ctx *c, const struct ynode *n, const struct field
 /* ---- the tables ---------------------------------------------------------- */
 
 /* clang-format off */
-#define LEVEL(where, table) { (where), (table), ARRAY_LEN(table) }
 #define AT(member)      .offset = offsetof(struct manifest, member)
 #define RULE_AT(member) .offset = offsetof(struct egress_rule, member)
 #define RESOURCE(name, unit, after, least, most, usual) \
@@ -217,86 +208,9 @@ static const struct level *const ALL_LEVELS[] = {
 	&FILE_LEVEL, &ENV_LEVEL,   &SYSCALL_LEVEL,    &RESOURCE_LEVEL, &ENTRY_LEVEL,
 };
 
-/* ---- mappings ------------------------------------------------------------ */
-
-static const struct field *level_find(const struct level *l, const char *key)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		if (strcmp(l->fields[i].key, key) == 0) {
-			return &l->fields[i];
-		}
-	}
-	return NULL;
-}
-
-static void unknown_key_remedy(const struct level *l, const char *key, struct buf *out)
-{
-	const char *near = report_nearest(key, &l->fields[0].key, l->n, sizeof(l->fields[0]));
-
-	if (near != NULL) {
-		buf_addf(out, "did you mean %s?", near);
-		return;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(ALL_LEVELS); i++) {
-		if (level_find(ALL_LEVELS[i], key) != NULL) {
-			buf_addf(out, "it belongs under %s", ALL_LEVELS[i]->name);
-			return;
-		}
-	}
-	buf_adds(out, l->n > 1 ? "the keys here are" : "the key here is");
-	for (size_t i = 0; i < l->n; i++) {
-		buf_addf(out, "%s %s", i > 0 ? "," : "", l->fields[i].key);
-	}
-}
-
-static void report_unknown(const struct ctx *c, const struct ynode *n, const struct level *l)
-{
-	char quoted[QUOTE_SIZE];
-	auto_buf remedy;
-
-	buf_init(&remedy, 256);
-	unknown_key_remedy(l, n->key, &remedy);
-	report_add(c->rep, SSB_ERROR, n->key_line, n->key_col,
-	           remedy.data != NULL ? remedy.data : "", "unknown key %s",
-	           report_quote(quoted, n->key));
-}
-
-static void read_level(struct ctx *c, const struct ynode *map, const struct level *l, void *base)
-{
-	for (const struct ynode *n = map->first; n != NULL; n = n->next) {
-		const struct field *f = level_find(l, n->key);
-		if (f == NULL) {
-			report_unknown(c, n, l);
-		} else {
-			f->read(c, n, f, (char *)base + f->offset);
-		}
-	}
-	for (size_t i = 0; i < l->n; i++) {
-		const struct field *f = &l->fields[i];
-		if (f->missing != NULL && ynode_get((struct ynode *)map, f->key) == NULL) {
-			report_add(c->rep, SSB_ERROR, map->line, map->col, f->missing,
-			           "%s is missing in %s", f->key, l->name);
-		}
-	}
-}
-
-static void read_map(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
-{
-	if (n->bad) {
-		return;
-	}
-	if (n->kind != YNODE_MAP) {
-		report_type(c, n, f, "a mapping",
-		            ynode_is_null(n) ? "write {}, or remove the key"
-		                             : "write \"key: value\" lines under it");
-		return;
-	}
-	read_level(c, n, f->level, at);
-}
-
 bool fields_read(const struct report *rep, const struct ynode *root, struct manifest *m)
 {
-	struct ctx c = { .rep = rep };
+	struct ctx c = { .rep = rep, .levels = ALL_LEVELS, .n_levels = ARRAY_LEN(ALL_LEVELS) };
 
 	if (root->kind == YNODE_MAP) {
 		read_level(&c, root, &TOP_LEVEL, m);

@@ -73,26 +73,6 @@ static bool set_default(char **s, const char *value)
 	return *s != NULL;
 }
 
-/* Hands the findings of one file to the caller's list, and the first error to
- * `err`. Returns whether there was none. */
-static bool deliver(const struct ssb_diags *found, const char *file, struct ssb_diags *diags,
-                    struct ssb_error *err)
-{
-	for (size_t i = 0; i < ssb_diags_count(found); i++) {
-		const struct ssb_diag *d = ssb_diags_get(found, i);
-		diag_add(diags, d->severity, d->where, d->remedy, "%s", d->text);
-		if (d->severity == SSB_ERROR) {
-			(void)ssb_fail(err, SSB_E_MANIFEST, 0, d->where, "%s%s%s", d->text,
-			               d->remedy[0] != '\0' ? "; " : "", d->remedy);
-		}
-	}
-	if (diag_has_errors(found)) { /* also when memory was short for its text */
-		(void)ssb_fail(err, SSB_E_MANIFEST, 0, file, "not valid");
-		return false;
-	}
-	return true;
-}
-
 int manifest_parse(const char *file, const char *bytes, size_t len, struct manifest **ret,
                    struct ssb_diags *diags, struct ssb_error *err)
 {
@@ -114,7 +94,7 @@ int manifest_parse(const char *file, const char *bytes, size_t len, struct manif
 	if (root != NULL && !fields_read(&rep, root, m)) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, file, "out of memory");
 	}
-	if (!deliver(found, file, diags, err)) {
+	if (!report_deliver(found, SSB_E_MANIFEST, file, diags, err)) {
 		return -1;
 	}
 	if (m->file == NULL || !set_default(&m->description, "") || !set_default(&m->author, "") ||

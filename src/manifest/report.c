@@ -1,12 +1,12 @@
 #include "manifest/report.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/error.h"
 #include "base/suggest.h"
 #include "base/utf8.h"
 
@@ -85,4 +85,22 @@ const char *report_nearest(const char *s, const char *const *words, size_t n, si
 		folded[i] = (char)(upper ? s[i] - 'A' + 'a' : s[i] == '-' ? '_' : s[i]);
 	}
 	return suggest(folded, len, words, n, stride);
+}
+
+bool report_deliver(const struct ssb_diags *found, enum ssb_code code, const char *file,
+                    struct ssb_diags *diags, struct ssb_error *err)
+{
+	for (size_t i = 0; i < ssb_diags_count(found); i++) {
+		const struct ssb_diag *d = ssb_diags_get(found, i);
+		diag_add(diags, d->severity, d->where, d->remedy, "%s", d->text);
+		if (d->severity == SSB_ERROR) {
+			(void)ssb_fail(err, code, 0, d->where, "%s%s%s", d->text,
+			               d->remedy[0] != '\0' ? "; " : "", d->remedy);
+		}
+	}
+	if (diag_has_errors(found)) { /* also when memory was short for its text */
+		(void)ssb_fail(err, code, 0, file, "not valid");
+		return false;
+	}
+	return true;
 }

@@ -2,6 +2,7 @@
 #ifndef MANIFEST_REPORT_H
 #define MANIFEST_REPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "skillsandbox.h"
@@ -27,5 +28,10 @@ const char *report_quote(char ret[QUOTE_SIZE], const char *s);
 
 /* suggest() of base, blind to upper case and to "-" for "_". */
 const char *report_nearest(const char *s, const char *const *words, size_t n, size_t stride);
+
+/* Hands the findings of one file to the caller's list (may be NULL), and the
+ * first error, with this code, to `err`. Returns whether there was none. */
+bool report_deliver(const struct ssb_diags *found, enum ssb_code code, const char *file,
+                    struct ssb_diags *diags, struct ssb_error *err);
 
 #endif

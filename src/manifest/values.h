@@ -10,12 +10,14 @@
 #include "manifest/report.h"
 #include "manifest/yaml_doc.h"
 
+struct level;
+
 struct ctx {
 	const struct report *rep;
+	const struct level *const *levels; /* of the whole file: where a key belongs */
+	size_t n_levels;
 	bool nomem;
 };
-
-struct level;
 
 struct field {
 	const char *key;

@@ -181,7 +181,7 @@ static bool time_factor(const char *s, uint64_t *ret)
 	return true;
 }
 
-static bool parse_number(const char *s, enum unit unit, uint64_t *ret)
+bool option_number(const char *s, enum unit unit, uint64_t *ret)
 {
 	uint64_t v;
 	uint64_t factor = 1;
@@ -234,7 +234,7 @@ static int set_number(struct ssb_options *o, enum ssb_option what, const char *v
 	uint64_t v;
 
 	assert(r != NULL);
-	if (!parse_number(value, r->unit, &v)) {
+	if (!option_number(value, r->unit, &v)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what),
 		                "'%.60s' is not understood; write for example %s", value,
 		                EXAMPLES[r->unit]);

@@ -106,3 +106,26 @@ void owner_done(struct owner *o)
 	free((void *)(uintptr_t)o->state_dir);
 	*o = (struct owner){ 0 };
 }
+
+int owner_file_check(const struct owner *o, int fd, const char *what, const char *file,
+                     struct ssb_error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, file, "examine the %s", what);
+	}
+	if (!S_ISREG(st.st_mode)) {
+		return ssb_fail(err, SSB_E_POLICY, 0, file, "the %s is not a regular file", what);
+	}
+	if (st.st_uid != o->uid && st.st_uid != 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, file,
+		                "the %s belongs to uid %u; it must be yours or root's", what,
+		                (unsigned)st.st_uid);
+	}
+	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, file,
+		                "others can write the %s; run: chmod go-w '%s'", what, file);
+	}
+	return 0;
+}

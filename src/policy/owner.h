@@ -14,4 +14,9 @@ void owner_done(struct owner *o); /* accepts a zeroed one */
 /* Value of a variable of owner->environ; NULL if absent. */
 const char *owner_getenv(const struct owner *o, const char *name);
 
+/* An open file (borrowed) by which the owner decides: regular, the owner's or
+ * root's, and nobody else may write it. `what` is "policy file", `file` its name. */
+int owner_file_check(const struct owner *o, int fd, const char *what, const char *file,
+                     struct ssb_error *err);
+
 #endif

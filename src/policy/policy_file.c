@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/diag.h"
@@ -17,6 +16,7 @@
 #include "manifest/resources.h"
 #include "manifest/yaml_doc.h"
 #include "os/file.h"
+#include "policy/owner.h"
 #include "policy/paths.h"
 #include "policy/upstream.h"
 
@@ -386,29 +386,6 @@ int policy_parse(const char *file, const char *bytes, size_t len, struct policy 
 	return diag_has_errors(diags) ? fail_with_first(diags, from, file, err) : 0;
 }
 
-/* Whoever can write this file decides what skills get. */
-static int check_file(int fd, const struct owner *o, const char *file, struct ssb_error *err)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, file, "examine the policy file");
-	}
-	if (!S_ISREG(st.st_mode)) {
-		return ssb_fail(err, SSB_E_POLICY, 0, file, "the policy is not a regular file");
-	}
-	if (st.st_uid != o->uid && st.st_uid != 0) {
-		return ssb_fail(err, SSB_E_POLICY, 0, file,
-		                "the policy file belongs to uid %u; it must be yours or root's",
-		                (unsigned)st.st_uid);
-	}
-	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-		return ssb_fail(err, SSB_E_POLICY, 0, file,
-		                "others can write the policy file; run: chmod go-w '%s'", file);
-	}
-	return 0;
-}
-
 int policy_load(const struct owner *o, const struct ssb_options *opt, struct policy *ret,
                 struct ssb_diags *diags, struct ssb_error *err)
 {
@@ -432,7 +409,8 @@ int policy_load(const struct owner *o, const struct ssb_options *opt, struct pol
 	}
 	auto_buf text;
 	buf_init(&text, MAX_YAML_BYTES);
-	if (check_file(fd, o, file, err) < 0) {
+	/* Whoever can write this file decides what skills get. */
+	if (owner_file_check(o, fd, "policy file", file, err) < 0) {
 		return -1;
 	}
 	if (file_read_all(fd, &text) < 0) {

@@ -1,0 +1,83 @@
+/* Mappings: each key by its row, unknown ones with what was probably meant. */
+#include "manifest/levels.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/own.h"
+
+static const struct field *level_find(const struct level *l, const char *key)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->fields[i].key, key) == 0) {
+			return &l->fields[i];
+		}
+	}
+	return NULL;
+}
+
+static void unknown_key_remedy(const struct ctx *c, const struct level *l, const char *key,
+                               struct buf *out)
+{
+	const char *near = report_nearest(key, &l->fields[0].key, l->n, sizeof(l->fields[0]));
+
+	if (near != NULL) {
+		buf_addf(out, "did you mean %s?", near);
+		return;
+	}
+	for (size_t i = 0; i < c->n_levels; i++) {
+		if (level_find(c->levels[i], key) != NULL) {
+			buf_addf(out, "it belongs under %s", c->levels[i]->name);
+			return;
+		}
+	}
+	buf_adds(out, l->n > 1 ? "the keys here are" : "the key here is");
+	for (size_t i = 0; i < l->n; i++) {
+		buf_addf(out, "%s %s", i > 0 ? "," : "", l->fields[i].key);
+	}
+}
+
+static void report_unknown(const struct ctx *c, const struct ynode *n, const struct level *l)
+{
+	char quoted[QUOTE_SIZE];
+	auto_buf remedy;
+
+	buf_init(&remedy, 256);
+	unknown_key_remedy(c, l, n->key, &remedy);
+	report_add(c->rep, SSB_ERROR, n->key_line, n->key_col,
+	           remedy.data != NULL ? remedy.data : "", "unknown key %s",
+	           report_quote(quoted, n->key));
+}
+
+void read_level(struct ctx *c, const struct ynode *map, const struct level *l, void *base)
+{
+	for (const struct ynode *n = map->first; n != NULL; n = n->next) {
+		const struct field *f = level_find(l, n->key);
+		if (f == NULL) {
+			report_unknown(c, n, l);
+		} else {
+			f->read(c, n, f, (char *)base + f->offset);
+		}
+	}
+	for (size_t i = 0; i < l->n; i++) {
+		const struct field *f = &l->fields[i];
+		if (f->missing != NULL && ynode_get((struct ynode *)map, f->key) == NULL) {
+			report_add(c->rep, SSB_ERROR, map->line, map->col, f->missing,
+			           "%s is missing in %s", f->key, l->name);
+		}
+	}
+}
+
+void read_map(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+{
+	if (n->bad) {
+		return;
+	}
+	if (n->kind != YNODE_MAP) {
+		report_type(c, n, f, "a mapping",
+		            ynode_is_null(n) ? "write {}, or remove the key"
+		                             : "write \"key: value\" lines under it");
+		return;
+	}
+	read_level(c, n, f->level, at);
+}

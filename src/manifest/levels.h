@@ -1,0 +1,27 @@
+/* levels.h - a format as tables: one row per key, one table per level of
+ * mappings. A row says how the value is read, where it goes, and what to write
+ * when it is missing. */
+#ifndef MANIFEST_LEVELS_H
+#define MANIFEST_LEVELS_H
+
+#include "manifest/values.h"
+
+struct level {
+	const char *name; /* where these keys stand, for people */
+	const struct field *fields;
+	size_t n;
+};
+
+#define LEVEL(where, table)                                                                        \
+	{                                                                                          \
+		(where), (table), ARRAY_LEN(table)                                                 \
+	}
+
+/* The entries of a mapping into `base`, to which the rows' offsets belong.
+ * Unknown and missing keys are reported. */
+void read_level(struct ctx *c, const struct ynode *map, const struct level *l, void *base);
+
+/* Reader for rows: a mapping, by the row's level. */
+void read_map(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
+
+#endif

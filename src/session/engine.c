@@ -1,0 +1,324 @@
+/* Verdicts are made in the order that engine.h gives, the first that refuses
+ * wins; meters and violations are judged together, the hardest wins. Sums and
+ * products are 128 bits wide: no policy and no total makes them overflow. */
+#include "session/engine.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PPM 1000000
+
+__extension__ typedef __int128 wide;
+
+/* ---- words --------------------------------------------------------------- */
+
+/* Without a kill switch nothing of ours is ended: it is refused. */
+static enum session_act lowered(const struct session *s, enum session_act act)
+{
+	return act == ACT_KILL && !s->policy->kill_enabled ? ACT_BLOCK : act;
+}
+
+static struct verdict say(enum session_act act, const char *code, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+
+static struct verdict say(enum session_act act, const char *code, const char *fmt, ...)
+{
+	struct verdict v = { .allowed = act < ACT_BLOCK, .act = act, .code = code };
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(v.reason, sizeof(v.reason), fmt, ap);
+	va_end(ap);
+	return v;
+}
+
+static struct verdict all_good(void)
+{
+	return say(ACT_LOG, "ok", "within the policy");
+}
+
+static bool is_ok(const struct verdict *v)
+{
+	return strcmp(v->code, "ok") == 0;
+}
+
+/* The harder of the two; what else there is to tell is told behind it. */
+static void add_verdict(struct verdict *v, const struct verdict *more)
+{
+	bool wins = more->act > v->act || is_ok(v);
+	struct verdict other = wins ? *v : *more;
+
+	if (wins) {
+		*v = *more;
+	}
+	size_t len = strlen(v->reason);
+	if (!is_ok(&other)) {
+		snprintf(v->reason + len, sizeof(v->reason) - len, "; %s", other.reason);
+	}
+}
+
+/* ---- states -------------------------------------------------------------- */
+
+enum session_state engine_next(const struct session *s, enum session_act act)
+{
+	enum session_state to = s->state;
+
+	switch (lowered(s, act)) {
+	case ACT_LOG:
+	case ACT_BLOCK:
+	case SESSION_ACTS:
+		break;
+	case ACT_ALERT:
+		/* The table lets a paused session become alert, which is to resume
+		 * it: that is the owner's business. */
+		to = s->state == SESSION_ACTIVE ? SESSION_ALERT : to;
+		break;
+	case ACT_PAUSE:
+		to = SESSION_PAUSED;
+		break;
+	case ACT_KILL:
+		to = SESSION_KILLED;
+		break;
+	}
+	return session_may_become(s->state, to) ? to : s->state;
+}
+
+int64_t engine_deadline(const struct session *s)
+{
+	wide at = (wide)s->created_us + (wide)s->policy->max_duration_ms * 1000;
+
+	return at > INT64_MAX ? INT64_MAX : (int64_t)at;
+}
+
+static struct verdict is_over(const struct session *s)
+{
+	return say(ACT_BLOCK, "session_over", "the session is %s%s%s", session_state_name(s->state),
+	           s->reason[0] != '\0' ? ": " : "", s->reason);
+}
+
+/* To expire is no kill of the switch: nothing goes on in a session that is over. */
+static struct verdict time_is_over(const struct session *s)
+{
+	return say(ACT_KILL, "max_duration", "the session is older than %" PRIu64 ".%03u seconds",
+	           s->policy->max_duration_ms / 1000,
+	           (unsigned)(s->policy->max_duration_ms % 1000));
+}
+
+/* What comes before everything that is to begin. */
+static struct verdict may_begin(const struct session *s, int64_t now_us)
+{
+	if (session_is_over(s->state)) {
+		return is_over(s);
+	}
+	if (s->state == SESSION_PAUSED) {
+		return say(ACT_BLOCK, "session_paused", "the session is paused%s%s",
+		           s->reason[0] != '\0' ? ": " : "", s->reason);
+	}
+	if (now_us > engine_deadline(s)) {
+		return time_is_over(s);
+	}
+	if (s->actions >= s->policy->max_actions) {
+		return say(lowered(s, ACT_KILL), "max_actions",
+		           "the session has made its %" PRIu64 " actions", s->policy->max_actions);
+	}
+	return all_good();
+}
+
+/* ---- money --------------------------------------------------------------- */
+
+/* `used` of `max`; nothing used of nothing is not nearly all of it. */
+static bool reaches(wide used, wide max, unsigned ppm)
+{
+	return (used > 0 || ppm == 0) && used * PPM >= max * ppm;
+}
+
+static micros shown(wide v)
+{
+	return v > INT64_MAX ? INT64_MAX : (micros)v;
+}
+
+/* `total` would be, or is, the money of the session that is gone or promised;
+ * `sure` is the part of it that counts against the budget itself. */
+static struct verdict of_budget(const struct session *s, wide sure, wide total)
+{
+	const struct session_policy *p = s->policy;
+	char a[MONEY_TEXT];
+	char b[MONEY_TEXT];
+	bool alert = reaches(total, p->max_cost_per_session, p->alert_at_ppm);
+
+	if (sure > p->max_cost_per_session) {
+		enum session_act act = lowered(s, p->on_exceed);
+		if (act == ACT_LOG && alert && s->state == SESSION_ACTIVE) {
+			act = ACT_ALERT; /* past it all at once: alert_at is told all the same */
+		}
+		return say(act, "max_cost_per_session", "%s is more than the session's %s",
+		           money_show(shown(sure), a), money_show(p->max_cost_per_session, b));
+	}
+	if (alert) {
+		return say(ACT_ALERT, "alert_at", "%s of %s is spent or reserved",
+		           money_show(shown(total), a), money_show(p->max_cost_per_session, b));
+	}
+	return all_good();
+}
+
+struct verdict engine_check(const struct session *s, micros estimate, int64_t now_us)
+{
+	struct verdict v = may_begin(s, now_us);
+	char a[MONEY_TEXT];
+	char b[MONEY_TEXT];
+
+	if (!v.allowed) {
+		return v;
+	}
+	if (estimate < 0 || estimate > MAX_MICROS) {
+		return say(ACT_BLOCK, "amount", "%s is no amount to be spent",
+		           money_show(estimate, a));
+	}
+	if (estimate > s->policy->max_cost_per_action) {
+		return say(ACT_BLOCK, "max_cost_per_action",
+		           "an action of %s is more than the %s that one may cost",
+		           money_show(estimate, a), money_show(s->policy->max_cost_per_action, b));
+	}
+	wide total = (wide)s->spent + s->reserved + estimate;
+	return of_budget(s, total, total);
+}
+
+struct verdict engine_settle(const struct session *s, micros actual, micros estimate)
+{
+	const struct session_policy *p = s->policy;
+	char a[MONEY_TEXT];
+	char b[MONEY_TEXT];
+
+	if (session_is_over(s->state)) {
+		return say(ACT_LOG, "session_over", "the session is %s; the cost is written down",
+		           session_state_name(s->state));
+	}
+	struct verdict v = of_budget(s, s->spent, (wide)s->spent + s->reserved);
+	if (v.act < ACT_ALERT && actual > p->max_cost_per_action) {
+		v = say(ACT_ALERT, "max_cost_per_action",
+		        "an action that was estimated at %s has cost %s", money_show(estimate, a),
+		        money_show(actual, b));
+	}
+	v.allowed = true; /* the money is gone */
+	return v;
+}
+
+/* ---- violations ---------------------------------------------------------- */
+
+/* At the very count; behind it where that still changes something. */
+static bool acts(const struct session *s, enum session_act act, uint64_t count, uint64_t at)
+{
+	return count == at || (count > at && (act == ACT_BLOCK || engine_next(s, act) != s->state));
+}
+
+static struct verdict of_total(const struct session *s)
+{
+	const struct session_limit *l = &s->policy->all_violations;
+	enum session_act act = lowered(s, l->act);
+
+	if (l->max == SESSION_NO_LIMIT || !acts(s, act, s->violations, l->max + 1)) {
+		return all_good();
+	}
+	return say(act, "violations", "%" PRIu64 " violations, more than %" PRIu64, s->violations,
+	           l->max);
+}
+
+struct verdict engine_violation(const struct session *s, const char *name, uint64_t count)
+{
+	const struct session_threshold *t = session_policy_threshold(s->policy, name);
+	struct verdict v = all_good();
+
+	if (session_is_over(s->state)) {
+		return is_over(s);
+	}
+	if (t != NULL && acts(s, lowered(s, t->act), count, t->count)) {
+		v = say(lowered(s, t->act), "threshold",
+		        "%s: %" PRIu64 " times, the threshold is %" PRIu64, name, count, t->count);
+	}
+	struct verdict total = of_total(s);
+	add_verdict(&v, &total);
+	return v;
+}
+
+/* ---- runs and meters ----------------------------------------------------- */
+
+static const char *meter_text(enum session_meter m, uint64_t v, char out[48])
+{
+	if (m == METER_CPU_MS || m == METER_WALL_MS) {
+		snprintf(out, 48, "%" PRIu64 ".%03u", v / 1000, (unsigned)(v % 1000));
+	} else {
+		snprintf(out, 48, "%" PRIu64, v);
+	}
+	return out;
+}
+
+/* A meter that went from `before` to `now`. Its limit acts when it is passed,
+ * and later only to kill: a session that was paused by it and that the owner has
+ * resumed goes on. */
+static struct verdict of_meter(const struct session *s, enum session_meter m, uint64_t before,
+                               uint64_t now)
+{
+	const struct session_limit *l = &s->policy->limits[m];
+	enum session_act act = lowered(s, l->act);
+	unsigned ppm = s->policy->alert_at_ppm;
+	char a[48];
+	char b[48];
+
+	if (l->max == SESSION_NO_LIMIT) {
+		return all_good();
+	}
+	if (now > l->max && (before <= l->max || act == ACT_KILL)) {
+		return say(act, session_meter_name(m), "%s: %s, more than %s",
+		           session_meter_name(m), meter_text(m, now, a), meter_text(m, l->max, b));
+	}
+	if (now <= l->max && now > before && reaches(now, l->max, ppm) &&
+	    (before == 0 || !reaches(before, l->max, ppm))) {
+		return say(ACT_ALERT, session_meter_name(m), "%s: %s of %s", session_meter_name(m),
+		           meter_text(m, now, a), meter_text(m, l->max, b));
+	}
+	return all_good();
+}
+
+struct verdict engine_run(const struct session *s, int64_t now_us)
+{
+	struct verdict v = may_begin(s, now_us);
+
+	if (!v.allowed) {
+		return v;
+	}
+	v = of_total(s);
+	if (v.allowed) {
+		v = all_good(); /* told when it was counted */
+	}
+	for (enum session_meter m = METER_RUNS; m < SESSION_METERS; m++) {
+		uint64_t now = s->meters[m] + (m == METER_RUNS ? 1 : 0);
+		enum session_act act = lowered(s, s->policy->limits[m].act);
+		/* Passed long ago: what refuses goes on to refuse. */
+		bool refuses = act == ACT_BLOCK || act == ACT_KILL ||
+		               (m == METER_RUNS && act == ACT_PAUSE);
+		struct verdict one = of_meter(
+		        s, m, refuses && now > s->policy->limits[m].max ? 0 : s->meters[m], now);
+		add_verdict(&v, &one);
+	}
+	return v;
+}
+
+struct verdict engine_meter(const struct session *s, const uint64_t before[SESSION_METERS],
+                            int64_t now_us)
+{
+	struct verdict v = all_good();
+
+	if (session_is_over(s->state)) {
+		return is_over(s);
+	}
+	if (now_us > engine_deadline(s)) {
+		return time_is_over(s);
+	}
+	for (enum session_meter m = METER_RUNS; m < SESSION_METERS; m++) {
+		struct verdict one = of_meter(s, m, before[m], s->meters[m]);
+		add_verdict(&v, &one);
+	}
+	return v;
+}

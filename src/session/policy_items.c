@@ -1,0 +1,299 @@
+/* The lists of a session.yaml whose items are one of several things: who is
+ * told, and where the ledger goes. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "audit/otlp_url.h"
+#include "base/address.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "manifest/manifest.h"
+#include "session/policy_fields.h"
+#include "session/values.h"
+
+#define PAGERDUTY_URL "https://events.pagerduty.com/v2/enqueue"
+
+enum format { FORMAT_SLACK, FORMAT_JSON };
+static const char *const FORMATS[] = { "slack", "json" };
+
+/* An item as it stands in the file. */
+struct item {
+	char *webhook;
+	char *pagerduty;
+	char *url;
+	char *secret_file;
+	char *file;
+	char *otel;
+	int format; /* -1: not said */
+	bool allow_http;
+};
+
+static void item_done(struct item *i)
+{
+	free(i->webhook);
+	free(i->pagerduty);
+	free(i->url);
+	free(i->secret_file);
+	free(i->file);
+	free(i->otel);
+}
+
+/* ---- values -------------------------------------------------------------- */
+
+/* Tokens stand in the paths of webhooks: the URL is not repeated. */
+static void read_url(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+{
+	struct otlp_target t = { 0 };
+	char *s = node_secret(c, n, f);
+
+	if (s != NULL && otlp_url_parse(&t, s, "", f->key, NULL) < 0) {
+		report_add(c->rep, SSB_ERROR, n->line, n->col,
+		           "write https://HOST/PATH, without a user name and without \"#\"",
+		           "%s is not a URL that can be used", f->key);
+		free(s);
+		return;
+	}
+	*(char **)at = s;
+}
+
+static void read_key(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+{
+	char *s = node_secret(c, n, f);
+
+	for (const char *p = s; p != NULL && *p != '\0'; p++) {
+		if (*p <= ' ' || *p > '~') {
+			report_add(c->rep, SSB_ERROR, n->line, n->col,
+			           "write the key as it is shown there", "%s is not a routing key",
+			           f->key);
+			free(s);
+			return;
+		}
+	}
+	*(char **)at = s;
+}
+
+static void read_format(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+{
+	int i = node_choice(c, n, f, FORMATS, ARRAY_LEN(FORMATS));
+
+	if (i >= 0) {
+		*(int *)at = i;
+	}
+}
+
+/* Who opens it may be anywhere: neither a directory nor a home to begin at. */
+static const char *check_absolute(const char *s, char **ret)
+{
+	return s[0] == '~' ? "begins with \"~\"; write the absolute path" : check_path(s, ret);
+}
+
+/* A relative one, as the known schema has them, is beneath a directory of ours. */
+static const char *check_export(const char *s, char **ret)
+{
+	auto_free char *rooted = NULL;
+	char *path = NULL;
+
+	if (s[0] == '/' || s[0] == '~' || s[0] == '$' || s[0] == '\0') {
+		return check_absolute(s, ret);
+	}
+	if (asprintf(&rooted, "/%s", s) < 0) {
+		rooted = NULL;
+		return "is too much: out of memory";
+	}
+	const char *problem = check_path(rooted, &path);
+	if (problem == NULL && strcmp(path, "/") == 0) {
+		problem = "names no file; write a path";
+		free(path);
+	} else if (problem == NULL) {
+		memmove(path, path + 1, strlen(path));
+		*ret = path;
+	}
+	return problem;
+}
+
+/* ---- one item ------------------------------------------------------------ */
+
+#define AT(member) .offset = offsetof(struct item, member)
+
+static const struct field NOTIFY_FIELDS[] = {
+	{ "webhook", read_url, AT(webhook), .max = MAX_NOTIFY_URL },
+	{ "pagerduty", read_key, AT(pagerduty), .max = MAX_ROUTING_KEY },
+	{ "format", read_format, AT(format) },
+	{ "secret_file", read_text, AT(secret_file), .check = check_absolute },
+	{ "url", read_url, AT(url), .max = MAX_NOTIFY_URL },
+	{ "allow_http", read_flag, AT(allow_http) },
+};
+const struct level NOTIFY_LEVEL = LEVEL("an item of kill_switch.notify", NOTIFY_FIELDS);
+
+static const struct field EXPORT_FIELDS[] = {
+	{ "file", read_text, AT(file), .check = check_export },
+	{ "otel", read_url, AT(otel), .max = MAX_NOTIFY_URL },
+	{ "allow_http", read_flag, AT(allow_http) },
+};
+const struct level EXPORT_LEVEL = LEVEL("an item of audit.export", EXPORT_FIELDS);
+
+static bool has(const struct ynode *n, const char *key)
+{
+	return ynode_get((struct ynode *)n, key) != NULL;
+}
+
+static bool is_loopback(const char *host)
+{
+	static const char *const RANGES[] = { "127.0.0.0/8", "::1" };
+	struct address a;
+	struct cidr range;
+
+	if (!address_parse(host, &a)) {
+		return strcasecmp(host, "localhost") == 0;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(RANGES); i++) {
+		if (cidr_parse(RANGES[i], &range) && cidr_contains(&range, &a)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Without TLS anybody on the way reads and forges what is told. */
+static bool url_is_safe(struct ctx *c, const struct ynode *item, const char *key, const char *url,
+                        bool allow_http)
+{
+	const struct ynode *n = ynode_get((struct ynode *)item, key);
+	struct otlp_target t = { 0 };
+
+	if (url == NULL || n == NULL || otlp_url_parse(&t, url, "", key, NULL) < 0 || t.tls ||
+	    allow_http || is_loopback(t.host)) {
+		return true;
+	}
+	report_add(c->rep, SSB_ERROR, n->line, n->col,
+	           "write https://, or add \"allow_http: true\" to the item",
+	           "%s goes to another machine without TLS", key);
+	return false;
+}
+
+static bool refuse(struct ctx *c, const struct ynode *n, const char *remedy, const char *what)
+{
+	report_add(c->rep, SSB_ERROR, n->line, n->col, remedy, "%s", what);
+	return false;
+}
+
+static bool notify_is_whole(struct ctx *c, const struct ynode *n, const struct item *i)
+{
+	bool webhook = has(n, "webhook");
+
+	if (webhook == has(n, "pagerduty")) {
+		return refuse(c, n, "write \"- webhook: https://...\" or \"- pagerduty: KEY\"",
+		              webhook ? "an item of notify is both a webhook and pagerduty"
+		                      : "an item of notify is neither a webhook nor pagerduty");
+	}
+	if (!webhook && (has(n, "format") || has(n, "secret_file"))) {
+		return refuse(c, n, "remove them", "format and secret_file are for webhooks");
+	}
+	if (webhook && has(n, "url")) {
+		return refuse(c, n, "put the URL behind \"webhook:\"", "url is for pagerduty");
+	}
+	if (has(n, "secret_file") && i->format != FORMAT_JSON) {
+		return refuse(c, n, "add \"format: json\"", "only messages in JSON are signed");
+	}
+	return url_is_safe(c, n, webhook ? "webhook" : "url", webhook ? i->webhook : i->url,
+	                   i->allow_http);
+}
+
+static bool is_item(struct ctx *c, const struct ynode *n, const struct field *f)
+{
+	if (n->kind != YNODE_MAP && !n->bad) {
+		report_type(c, n, f, "a list of mappings", "write \"- key: value\"");
+	}
+	return n->kind == YNODE_MAP && !n->bad;
+}
+
+static void add_notify(struct ctx *c, const struct ynode *n, struct session_policy *p)
+{
+	AUTO(item_done) struct item i = { .format = -1 };
+
+	read_level(c, n, &NOTIFY_LEVEL, &i);
+	if (!notify_is_whole(c, n, &i) || (i.webhook == NULL && i.pagerduty == NULL)) {
+		return; /* reported */
+	}
+	struct session_notify *to = &p->notify[p->n_notify++];
+	if (i.webhook != NULL) {
+		to->kind = i.format == FORMAT_JSON ? NOTIFY_JSON : NOTIFY_SLACK;
+		to->url = steal_ptr(&i.webhook);
+		to->secret = steal_ptr(&i.secret_file);
+		return;
+	}
+	to->kind = NOTIFY_PAGERDUTY;
+	to->url = i.url != NULL ? steal_ptr(&i.url) : strdup(PAGERDUTY_URL);
+	to->secret = steal_ptr(&i.pagerduty);
+	c->nomem = c->nomem || to->url == NULL;
+}
+
+static void add_export(struct ctx *c, const struct ynode *n, struct session_policy *p)
+{
+	AUTO(item_done) struct item i = { .format = -1 };
+
+	read_level(c, n, &EXPORT_LEVEL, &i);
+	if (has(n, "file") == has(n, "otel")) {
+		(void)refuse(c, n, "write \"- file: PATH\" or \"- otel: https://...\"",
+		             "an item of export is one file or one otel");
+		return;
+	}
+	if (!url_is_safe(c, n, "otel", i.otel, i.allow_http) ||
+	    (i.file == NULL && i.otel == NULL)) {
+		return; /* reported */
+	}
+	p->exports[p->n_exports++] = (struct session_export){
+		.kind = i.file != NULL ? EXPORT_FILE : EXPORT_OTEL,
+		.to = i.file != NULL ? steal_ptr(&i.file) : steal_ptr(&i.otel),
+	};
+}
+
+/* ---- the lists ----------------------------------------------------------- */
+
+/* A list that is short enough, with room for all of it in `*ret`. */
+static bool list_of(struct ctx *c, const struct ynode *n, const struct field *f, size_t most,
+                    size_t item_size, void *ret)
+{
+	size_t count = 0;
+
+	if (!node_is_list(c, n, f)) {
+		return false;
+	}
+	for (const struct ynode *i = n->first; i != NULL; i = i->next) {
+		if (++count > most) {
+			report_add(c->rep, SSB_ERROR, i->line, i->col, "shorten the list",
+			           "%s has more than %zu items", f->key, most);
+			return false;
+		}
+	}
+	return list_alloc(c, n, item_size, ret);
+}
+
+void read_notify(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+{
+	struct session_policy *p = &((struct draft *)at)->p;
+
+	if (!list_of(c, n, f, MAX_NOTIFY, sizeof(p->notify[0]), &p->notify)) {
+		return;
+	}
+	for (const struct ynode *i = n->first; i != NULL; i = i->next) {
+		if (is_item(c, i, f)) {
+			add_notify(c, i, p);
+		}
+	}
+}
+
+void read_exports(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+{
+	struct session_policy *p = &((struct draft *)at)->p;
+
+	if (!list_of(c, n, f, MAX_EXPORTS, sizeof(p->exports[0]), &p->exports)) {
+		return;
+	}
+	for (const struct ynode *i = n->first; i != NULL; i = i->next) {
+		if (is_item(c, i, f)) {
+			add_export(c, i, p);
+		}
+	}
+}

@@ -1,0 +1,243 @@
+/* The owner's prices.yaml stands over our table: a model of the same name is
+ * replaced, others are added. It decides what a budget is worth, and so it must
+ * be the owner's like policy.yaml. */
+#include "session/prices.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "base/suggest.h"
+#include "manifest/yaml_doc.h"
+#include "os/file.h"
+#include "policy/owner.h"
+#include "policy/paths.h"
+#include "session/values.h"
+
+#define PRICED_TOKENS 1000000
+#define CENTS(n)      ((n) * (MICROS_PER_DOLLAR / 100LL))
+
+/* Of a million tokens, in and out. */
+static const struct price OURS[] = {
+	{ "gpt-4o", CENTS(250), CENTS(1000) },
+	{ "gpt-4o-mini", CENTS(15), CENTS(60) },
+	{ "gpt-4.1", CENTS(200), CENTS(800) },
+	{ "gpt-4.1-mini", CENTS(40), CENTS(160) },
+	{ "gpt-4.1-nano", CENTS(10), CENTS(40) },
+	{ "o3", CENTS(200), CENTS(800) },
+	{ "o3-mini", CENTS(110), CENTS(440) },
+	{ "o4-mini", CENTS(110), CENTS(440) },
+	{ "claude-sonnet-4-5-20250514", CENTS(300), CENTS(1500) },
+	{ "claude-haiku-3-5-20241022", CENTS(80), CENTS(400) },
+	{ "claude-opus-4-20250514", CENTS(1500), CENTS(7500) },
+};
+
+static const struct price *find(const struct prices *p, const char *model)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		if (strcmp(p->v[i].model, model) == 0) {
+			return &p->v[i];
+		}
+	}
+	return NULL;
+}
+
+/* ---- the owner's file ---------------------------------------------------- */
+
+static const struct field PRICE_FIELDS[] = {
+	{ "in", read_money, offsetof(struct price, in), .missing = "write \"in: 2.50\"" },
+	{ "out", read_money, offsetof(struct price, out), .missing = "write \"out: 10\"" },
+};
+static const struct level PRICE_LEVEL = LEVEL("a price", PRICE_FIELDS);
+
+static void read_model(struct ctx *c, const struct ynode *n, struct prices *p)
+{
+	struct price price = { 0 };
+	struct field row = { n->key, read_map, 0, .level = &PRICE_LEVEL };
+	char quoted[QUOTE_SIZE];
+
+	if (n->key[0] == '\0' || strlen(n->key) >= sizeof(price.model) || p->n >= MAX_PRICES) {
+		report_add(c->rep, SSB_ERROR, n->key_line, n->key_col, "",
+		           p->n >= MAX_PRICES ? "%s is one model too many"
+		                              : "%s is not a name of 1 to 127 bytes",
+		           report_quote(quoted, n->key));
+		return;
+	}
+	snprintf(price.model, sizeof(price.model), "%s", n->key);
+	read_map(c, n, &row, &price);
+	struct price *known = (struct price *)find(p, price.model);
+	if (known != NULL) {
+		*known = price;
+		return;
+	}
+	struct price *v = realloc(p->v, (p->n + 1) * sizeof(p->v[0]));
+	if (v == NULL) {
+		c->nomem = true;
+		return;
+	}
+	p->v = v;
+	p->v[p->n++] = price;
+}
+
+static void read_models(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+{
+	if (n->kind != YNODE_MAP) {
+		read_map(c, n, f, at); /* says so */
+		return;
+	}
+	for (const struct ynode *i = n->first; i != NULL; i = i->next) {
+		read_model(c, i, at);
+	}
+}
+
+static void read_default(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+{
+	struct prices *p = at;
+
+	read_map(c, n, f, &p->fallback);
+	p->has_default = true;
+}
+
+static const struct field TOP_FIELDS[] = {
+	{ "models", read_models, 0, .level = &PRICE_LEVEL },
+	{ "default", read_default, 0, .level = &PRICE_LEVEL },
+};
+static const struct level TOP_LEVEL = LEVEL("the top level", TOP_FIELDS);
+static const struct level *const ALL_LEVELS[] = { &TOP_LEVEL, &PRICE_LEVEL };
+
+static void free_root(struct ynode **root)
+{
+	ydoc_free(*root);
+}
+
+static void free_diags(struct ssb_diags **d)
+{
+	ssb_diags_free(*d);
+}
+
+static int parse(const char *file, const struct buf *text, struct prices *p,
+                 struct ssb_diags *diags, struct ssb_error *err)
+{
+	AUTO(free_diags) struct ssb_diags *found = ssb_diags_new();
+	struct report rep = { file, found };
+	struct ctx c = { .rep = &rep, .levels = ALL_LEVELS, .n_levels = ARRAY_LEN(ALL_LEVELS) };
+
+	if (found == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, file, "out of memory");
+	}
+	AUTO(free_root)
+	struct ynode *root =
+	        ydoc_parse(file, text->data != NULL ? text->data : "", text->len, found);
+	if (root != NULL && root->kind == YNODE_MAP) {
+		read_level(&c, root, &TOP_LEVEL, p);
+	} else if (root != NULL && !root->bad && !ynode_is_null(root)) {
+		report_add(&rep, SSB_ERROR, root->line, root->col,
+		           "write models: or default:", "the prices must be a mapping");
+	}
+	if (c.nomem) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, file, "out of memory");
+	}
+	return report_deliver(found, SSB_E_POLICY, file, diags, err) ? 0 : -1;
+}
+
+static int load(const struct owner *o, struct prices *p, struct ssb_diags *diags,
+                struct ssb_error *err)
+{
+	auto_free char *file = path_join(o->config_dir, "prices.yaml");
+	auto_buf text;
+
+	buf_init(&text, MAX_YAML_BYTES);
+	if (file == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "prices", "out of memory");
+	}
+	/* O_NONBLOCK: a FIFO in its place is an error, not a wait. */
+	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+		return 0;
+	}
+	if (fd < 0) {
+		return ssb_fail(err, SSB_E_POLICY, errno, file, "open the price file");
+	}
+	if (owner_file_check(o, fd, "price file", file, err) < 0) {
+		return -1;
+	}
+	if (file_read_all(fd, &text) < 0) {
+		return ssb_fail(err, SSB_E_POLICY, errno, file, "read the price file");
+	}
+	return parse(file, &text, p, diags, err);
+}
+
+/* ---- prices -------------------------------------------------------------- */
+
+int prices_load(const struct owner *o, struct prices *ret, struct ssb_diags *diags,
+                struct ssb_error *err)
+{
+	AUTO(prices_done) struct prices p = { .v = malloc(sizeof(OURS)) };
+
+	if (p.v == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "prices", "out of memory");
+	}
+	memcpy(p.v, OURS, sizeof(OURS));
+	p.n = ARRAY_LEN(OURS);
+	if (load(o, &p, diags, err) < 0) {
+		return -1;
+	}
+	*ret = p;
+	p = (struct prices){ 0 };
+	return 0;
+}
+
+void prices_done(struct prices *p)
+{
+	free(p->v);
+	*p = (struct prices){ 0 };
+}
+
+static int unknown_model(const struct prices *p, const char *model, struct ssb_error *err)
+{
+	auto_free const char **names = calloc(p->n + 1, sizeof(names[0]));
+	const char *near = NULL;
+	char quoted[QUOTE_SIZE];
+
+	for (size_t i = 0; names != NULL && i < p->n; i++) {
+		names[i] = p->v[i].model;
+	}
+	if (names != NULL) {
+		near = suggest(model, strlen(model), names, p->n, sizeof(names[0]));
+	}
+	return ssb_fail(err, SSB_E_NOT_FOUND, 0, "prices",
+	                "the price of the model %s is not known; %s%s%sadd it, or a default, to "
+	                "prices.yaml",
+	                report_quote(quoted, model), near != NULL ? "did you mean " : "",
+	                near != NULL ? near : "", near != NULL ? "? Else " : "");
+}
+
+int prices_cost(const struct prices *p, const char *model, uint64_t tokens_in, uint64_t tokens_out,
+                micros *ret, struct ssb_error *err)
+{
+	__extension__ typedef unsigned __int128 wide;
+	const struct price *price = find(p, model);
+
+	if (price == NULL && !p->has_default) {
+		return unknown_model(p, model, err);
+	}
+	price = price != NULL ? price : &p->fallback;
+	/* 2^64 tokens x MAX_MICROS, twice: less than 2^116. */
+	wide cost = (wide)tokens_in * (uint64_t)price->in + (wide)tokens_out * (uint64_t)price->out;
+	cost = (cost + PRICED_TOKENS - 1) / PRICED_TOKENS;
+	if (cost > (wide)MAX_MICROS) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "prices",
+		                "%" PRIu64 " and %" PRIu64
+		                " tokens cost more than 1000000000 dollars",
+		                tokens_in, tokens_out);
+	}
+	*ret = (micros)cost;
+	return 0;
+}

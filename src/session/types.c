@@ -1,0 +1,92 @@
+#include "session/types.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/own.h"
+
+static const char *const STATES[SESSION_STATES] = {
+	[SESSION_ACTIVE] = "active",       [SESSION_ALERT] = "alert",
+	[SESSION_PAUSED] = "paused",       [SESSION_KILLED] = "killed",
+	[SESSION_COMPLETED] = "completed", [SESSION_EXPIRED] = "expired",
+};
+
+static const char *const ACTS[SESSION_ACTS] = {
+	[ACT_LOG] = "log",     [ACT_ALERT] = "alert", [ACT_BLOCK] = "block",
+	[ACT_PAUSE] = "pause", [ACT_KILL] = "kill",
+};
+
+/* As the policy file has them: times are seconds there. */
+static const char *const METERS[SESSION_METERS] = {
+	[METER_RUNS] = "runs",
+	[METER_CPU_MS] = "cpu_seconds",
+	[METER_WALL_MS] = "wall_seconds",
+	[METER_BYTES_OUT] = "bytes_out",
+	[METER_BYTES_IN] = "bytes_in",
+	[METER_CONNECTIONS] = "connections",
+	[METER_DOMAINS] = "domains",
+};
+
+#define TO(s) (1U << SESSION_##s)
+
+/* What a state may become. The end is the end: no row leads out of it. */
+static const unsigned NEXT[SESSION_STATES] = {
+	[SESSION_ACTIVE] = TO(ALERT) | TO(PAUSED) | TO(KILLED) | TO(COMPLETED) | TO(EXPIRED),
+	[SESSION_ALERT] = TO(PAUSED) | TO(KILLED) | TO(COMPLETED) | TO(EXPIRED),
+	[SESSION_PAUSED] = TO(ACTIVE) | TO(ALERT) | TO(KILLED) | TO(COMPLETED) | TO(EXPIRED),
+};
+
+static int find(const char *s, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(s, names[i]) == 0) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+const char *session_state_name(enum session_state s)
+{
+	return STATES[s];
+}
+
+const char *session_act_name(enum session_act a)
+{
+	return ACTS[a];
+}
+
+const char *session_meter_name(enum session_meter m)
+{
+	return METERS[m];
+}
+
+int session_state_from(const char *s)
+{
+	return find(s, STATES, ARRAY_LEN(STATES));
+}
+
+int session_act_from(const char *s)
+{
+	return find(s, ACTS, ARRAY_LEN(ACTS));
+}
+
+int session_meter_from(const char *s)
+{
+	return find(s, METERS, ARRAY_LEN(METERS));
+}
+
+bool session_id_valid(const char *s)
+{
+	static const char LETTERS[] =
+	        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	size_t len = strnlen(s, SESSION_ID);
+
+	return len > 0 && len < SESSION_ID && strspn(s, LETTERS) == len &&
+	       strchr("._-", s[0]) == NULL;
+}
+
+bool session_may_become(enum session_state from, enum session_state to)
+{
+	return (NEXT[from] & 1U << to) != 0;
+}

@@ -1,0 +1,566 @@
+/* Every decision of a session, in its order; and the holes that are closed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/own.h"
+#include "session/engine.h"
+
+#define USD(x) ((micros)((x)*1000000 + 0.5))
+#define T0     1000000000000LL /* when the session began */
+#define SECOND 1000000LL
+
+struct world {
+	struct session s;
+	struct session_policy p;
+};
+
+static void world_done(struct world *w)
+{
+	session_policy_done(&w->p);
+}
+
+#define auto_world AUTO(world_done) struct world
+
+/* A session a second old, with the policy of this text. */
+static void begin(struct world *w, const char *text)
+{
+	struct ssb_diags *diags = ssb_diags_new();
+	struct ssb_error err = { 0 };
+
+	*w = (struct world){ .s = { .id = "s", .created_us = T0 } };
+	if (session_policy_parse("p.yaml", text, strlen(text), &w->p, diags, &err) < 0) {
+		fail_msg("%s: %s", err.where, err.text);
+	}
+	ssb_diags_free(diags);
+	w->s.policy = &w->p;
+}
+
+static struct verdict check(const struct world *w, double usd)
+{
+	return engine_check(&w->s, USD(usd), T0 + SECOND);
+}
+
+static void expect(struct verdict v, bool allowed, enum session_act act, const char *code)
+{
+	if (v.allowed != allowed || v.act != act || strcmp(v.code, code) != 0) {
+		fail_msg("%s %s %s: %s", v.allowed ? "allowed" : "refused", session_act_name(v.act),
+		         v.code, v.reason);
+	}
+	assert_true(v.reason[0] != '\0' && strlen(v.reason) < SESSION_REASON);
+}
+
+/* ---- the known behaviours, in their order -------------------------------- */
+
+static void within(void **state)
+{
+	auto_world w;
+
+	(void)state;
+	begin(&w, "");
+	expect(check(&w, 0), true, ACT_LOG, "ok");
+	expect(check(&w, 0.5), true, ACT_LOG, "ok");
+	w.s.spent = USD(3.49);
+	expect(check(&w, 0.5), true, ACT_LOG, "ok"); /* 3.99 of 5 */
+}
+
+static void order_of_checks(void **state)
+{
+	auto_world w;
+
+	(void)state;
+	begin(&w, "{budget: {max_cost_per_session: 1}, session: {max_actions: 3}}");
+	int64_t late = T0 + 1800 * SECOND + 1;
+	/* Everything is wrong at once; one after the other is put right. */
+	w.s.spent = USD(2);
+	w.s.actions = 3;
+	w.s.state = SESSION_KILLED;
+	snprintf(w.s.reason, sizeof(w.s.reason), "by its owner");
+	struct verdict v = engine_check(&w.s, USD(9), late);
+	expect(v, false, ACT_BLOCK, "session_over");
+	assert_non_null(strstr(v.reason, "killed: by its owner"));
+	w.s.state = SESSION_PAUSED;
+	expect(engine_check(&w.s, USD(9), late), false, ACT_BLOCK, "session_paused");
+	w.s.state = SESSION_ACTIVE;
+	expect(engine_check(&w.s, USD(9), late), false, ACT_KILL, "max_duration");
+	expect(engine_check(&w.s, USD(9), late - 1), false, ACT_KILL, "max_actions");
+	w.s.actions = 2;
+	expect(engine_check(&w.s, USD(9), late - 1), false, ACT_BLOCK, "max_cost_per_action");
+	expect(engine_check(&w.s, USD(0.5), late - 1), false, ACT_KILL, "max_cost_per_session");
+	w.s.spent = USD(0.5);
+	expect(engine_check(&w.s, USD(0.5), late - 1), true, ACT_ALERT, "alert_at");
+	expect(engine_check(&w.s, USD(0.29), late - 1), true, ACT_LOG, "ok");
+}
+
+static void over_is_over(void **state)
+{
+	auto_world w;
+
+	(void)state;
+	begin(&w, "");
+	for (unsigned st = 0; st < SESSION_STATES; st++) {
+		w.s.state = (enum session_state)st;
+		bool open = session_is_active(w.s.state);
+		assert_int_equal(check(&w, 0).allowed, open);
+		assert_int_equal(engine_run(&w.s, T0 + 1).allowed, open);
+		assert_int_equal(session_is_over(w.s.state), !open && st != SESSION_PAUSED);
+	}
+}
+
+static void exact_edges(void **state)
+{
+	auto_world w;
+
+	(void)state;
+	begin(&w, "budget: {max_cost_per_session: 1, max_cost_per_action: 1}");
+	w.s.spent = USD(0.6);
+	expect(check(&w, 0.4), true, ACT_ALERT, "alert_at"); /* all of it */
+	expect(engine_check(&w.s, USD(0.4) + 1, T0), false, ACT_KILL, "max_cost_per_session");
+	w.s.spent = 0;
+	expect(engine_check(&w.s, USD(0.8) - 1, T0), true, ACT_LOG, "ok");
+	expect(engine_check(&w.s, USD(0.8), T0), true, ACT_ALERT, "alert_at");
+	expect(engine_check(&w.s, USD(1) + 1, T0), false, ACT_BLOCK, "max_cost_per_action");
+	w.s.actions = 99;
+	expect(check(&w, 0), true, ACT_LOG, "ok");
+	w.s.actions = 100;
+	expect(check(&w, 0), false, ACT_KILL, "max_actions");
+}
+
+static void on_exceed_each(void **state)
+{
+	static const struct {
+		const char *word;
+		bool allowed;
+		enum session_act act;
+		enum session_state next;
+	} ROWS[] = {
+		{ "log", true, ACT_LOG, SESSION_ALERT },
+		{ "alert", true, ACT_ALERT, SESSION_ALERT },
+		{ "block", false, ACT_BLOCK, SESSION_ALERT },
+		{ "pause", false, ACT_PAUSE, SESSION_PAUSED },
+		{ "kill", false, ACT_KILL, SESSION_KILLED },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+		auto_world w;
+		char text[128];
+		snprintf(text, sizeof(text), "budget: {on_exceed: %s}", ROWS[i].word);
+		begin(&w, text);
+		w.s.spent = USD(4.9);
+		w.s.state = SESSION_ALERT;
+		struct verdict v = check(&w, 0.2);
+		expect(v, ROWS[i].allowed, ROWS[i].act, "max_cost_per_session");
+		assert_int_equal(engine_next(&w.s, v.act), ROWS[i].next);
+		/* The same when it turns out afterwards. */
+		w.s.spent = USD(5.1);
+		v = engine_settle(&w.s, USD(0.2), USD(0.1));
+		expect(v, true, ROWS[i].act, "max_cost_per_session");
+	}
+}
+
+static void violations_count(void **state)
+{
+	auto_world w;
+
+	(void)state;
+	begin(&w, "violations: {thresholds: {pii_blocked: 3, scope_violation: 1}}");
+	expect(engine_violation(&w.s, "pii_blocked", 1), true, ACT_LOG, "ok");
+	expect(engine_violation(&w.s, "pii_blocked", 2), true, ACT_LOG, "ok");
+	expect(engine_violation(&w.s, "pii_blocked", 3), false, ACT_KILL, "threshold");
+	expect(engine_violation(&w.s, "pii_blocked", 4), false, ACT_KILL, "threshold");
+	expect(engine_violation(&w.s, "scope_violation", 1), false, ACT_KILL, "threshold");
+	expect(engine_violation(&w.s, "never_heard_of", 99), true, ACT_LOG, "ok");
+	w.s.state = SESSION_KILLED;
+	expect(engine_violation(&w.s, "pii_blocked", 5), false, ACT_BLOCK, "session_over");
+}
+
+/* ---- the holes, closed --------------------------------------------------- */
+
+static void overspending_is_noticed(void **state)
+{
+	auto_world w;
+
+	(void)state;
+	begin(&w, "budget: {max_cost_per_session: 1}");
+	w.s.spent = USD(50);
+	struct verdict v = engine_settle(&w.s, USD(50), USD(0.01));
+	expect(v, true, ACT_KILL, "max_cost_per_session");
+	assert_int_equal(engine_next(&w.s, v.act), SESSION_KILLED);
+	/* Within the session's budget, but not within one action's. */
+	w.s.spent = USD(0.6);
+	expect(engine_settle(&w.s, USD(0.6), USD(0.1)), true, ACT_ALERT, "max_cost_per_action");
+	w.s.spent = USD(0.5);
+	expect(engine_settle(&w.s, USD(0.5), USD(0.1)), true, ACT_LOG, "ok");
+	w.s.spent = USD(1);
+	expect(engine_settle(&w.s, USD(0.5), USD(0.5)), true, ACT_ALERT, "alert_at");
+	/* Money that others have reserved is not spent yet, but nearly. */
+	w.s.spent = USD(0.5);
+	w.s.reserved = USD(0.6);
+	expect(engine_settle(&w.s, USD(0.5), USD(0.5)), true, ACT_ALERT, "alert_at");
+	/* In flight when it was killed: taken, and nothing follows. */
+	w.s.state = SESSION_KILLED;
+	w.s.spent = USD(50);
+	expect(engine_settle(&w.s, USD(50), 0), true, ACT_LOG, "session_over");
+}
+
+static void reservations_count(void **state)
+{
+	auto_world w;
+	int passed = 0;
+
+	(void)state;
+	begin(&w, "budget: {max_cost_per_session: 1, on_exceed: block}");
+	for (int i = 0; i < 10; i++) { /* ten at once, none of them settled */
+		if (check(&w, 0.4).allowed) {
+			w.s.reserved += USD(0.4);
+			w.s.actions++;
+			passed++;
+		}
+	}
+	assert_int_equal(passed, 2);
+}
+
+static void no_kill_switch(void **state)
+{
+	auto_world w;
+	uint64_t before[SESSION_METERS] = { 0 };
+
+	(void)state;
+	begin(&w, "{budget: {max_cost_per_session: 1}, kill_switch: {enabled: false},\n"
+	          " violations: {thresholds: {x: 1}}, session: {max_actions: 1},\n"
+	          " limits: {runs: 0, bytes_out: 5, violations: {total: 0}}}");
+	w.s.spent = USD(1);
+	struct verdict v = check(&w, 0.1);
+	expect(v, false, ACT_BLOCK, "max_cost_per_session");
+	assert_int_equal(engine_next(&w.s, v.act), SESSION_ACTIVE);
+	assert_int_equal(engine_next(&w.s, ACT_KILL), SESSION_ACTIVE);
+	expect(engine_violation(&w.s, "x", 1), false, ACT_BLOCK, "threshold");
+	w.s.violations = 1;
+	expect(engine_violation(&w.s, "y", 1), false, ACT_BLOCK, "violations");
+	w.s.violations = 0;
+	expect(engine_run(&w.s, T0), false, ACT_BLOCK, "runs");
+	w.s.meters[METER_BYTES_OUT] = 6;
+	expect(engine_meter(&w.s, before, T0), false, ACT_BLOCK, "bytes_out");
+	w.s.actions = 1;
+	expect(check(&w, 0), false, ACT_BLOCK, "max_actions");
+	/* Time is no kill: what is over is over. */
+	expect(engine_check(&w.s, 0, T0 + 1800 * SECOND + 1), false, ACT_KILL, "max_duration");
+}
+
+static void no_refunds(void **state)
+{
+	auto_world w;
+
+	(void)state;
+	begin(&w, "");
+	w.s.spent = USD(4.9);
+	expect(engine_check(&w.s, -1, T0), false, ACT_BLOCK, "amount");
+	expect(engine_check(&w.s, INT64_MIN, T0), false, ACT_BLOCK, "amount");
+	expect(engine_check(&w.s, INT64_MAX, T0), false, ACT_BLOCK, "amount");
+	expect(engine_check(&w.s, MAX_MICROS, T0), false, ACT_BLOCK, "max_cost_per_action");
+	/* Absurd totals do not wrap around. */
+	w.s.spent = INT64_MAX;
+	w.s.reserved = INT64_MAX;
+	expect(check(&w, 0.5), false, ACT_KILL, "max_cost_per_session");
+	expect(engine_settle(&w.s, INT64_MAX, 0), true, ACT_KILL, "max_cost_per_session");
+}
+
+static void threshold_words_act(void **state)
+{
+	static const struct {
+		const char *word;
+		bool allowed;
+		enum session_act act;
+		enum session_state next;
+	} ROWS[] = {
+		{ "log", true, ACT_LOG, SESSION_ACTIVE },
+		{ "alert", true, ACT_ALERT, SESSION_ALERT },
+		{ "block", false, ACT_BLOCK, SESSION_ACTIVE },
+		{ "pause", false, ACT_PAUSE, SESSION_PAUSED },
+		{ "kill", false, ACT_KILL, SESSION_KILLED },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+		auto_world w;
+		char text[128];
+		snprintf(text, sizeof(text), "violations: {on_threshold: %s, thresholds: {x: 2}}",
+		         ROWS[i].word);
+		begin(&w, text);
+		expect(engine_violation(&w.s, "x", 1), true, ACT_LOG, "ok");
+		struct verdict v = engine_violation(&w.s, "x", 2);
+		expect(v, ROWS[i].allowed, ROWS[i].act, "threshold");
+		w.s.state = engine_next(&w.s, v.act);
+		assert_int_equal(w.s.state, ROWS[i].next);
+	}
+}
+
+/* Once told, an alert is not told again by the next one; a session that was
+ * resumed is paused again by it. */
+static void thresholds_later(void **state)
+{
+	auto_world w;
+
+	(void)state;
+	begin(&w, "violations: {thresholds: {a: {count: 2, on_threshold: alert},\n"
+	          "  p: {count: 2, on_threshold: pause}, b: {count: 2, on_threshold: block}}}");
+	w.s.state = SESSION_ALERT;
+	expect(engine_violation(&w.s, "a", 2), true, ACT_ALERT, "threshold");
+	expect(engine_violation(&w.s, "a", 3), true, ACT_LOG, "ok");
+	w.s.state = SESSION_ACTIVE;
+	expect(engine_violation(&w.s, "a", 3), true, ACT_ALERT, "threshold");
+	expect(engine_violation(&w.s, "p", 3), false, ACT_PAUSE, "threshold");
+	w.s.state = SESSION_PAUSED;
+	expect(engine_violation(&w.s, "p", 4), true, ACT_LOG, "ok");
+	expect(engine_violation(&w.s, "b", 7), false, ACT_BLOCK, "threshold");
+}
+
+static void budget_of_nothing(void **state)
+{
+	auto_world w;
+
+	(void)state;
+	begin(&w, "budget: {max_cost_per_session: 0}");
+	expect(check(&w, 0), true, ACT_LOG, "ok");
+	expect(engine_check(&w.s, 1, T0), false, ACT_KILL, "max_cost_per_session");
+	expect(engine_settle(&w.s, 0, 0), true, ACT_LOG, "ok");
+	session_policy_done(&w.p);
+	begin(&w, "budget: {max_cost_per_session: 0, max_cost_per_action: 0}");
+	expect(engine_check(&w.s, 1, T0), false, ACT_BLOCK, "max_cost_per_action");
+	session_policy_done(&w.p);
+	begin(&w, "budget: {alert_at: 0}");
+	expect(check(&w, 0), true, ACT_ALERT, "alert_at");
+	session_policy_done(&w.p);
+	begin(&w, "budget: {alert_at: 1}");
+	w.s.spent = USD(4.5);
+	expect(engine_check(&w.s, USD(0.5) - 1, T0), true, ACT_LOG, "ok");
+	expect(check(&w, 0.5), true, ACT_ALERT, "alert_at");
+}
+
+static void past_everything_at_once(void **state)
+{
+	auto_world w;
+
+	(void)state;
+	begin(&w, "budget: {max_cost_per_session: 0.10, on_exceed: log}");
+	struct verdict v = check(&w, 0.5);
+	expect(v, true, ACT_ALERT, "max_cost_per_session");
+	w.s.state = engine_next(&w.s, v.act);
+	expect(check(&w, 0.5), true, ACT_LOG, "max_cost_per_session");
+}
+
+/* An idle session has a time at which it is over, whoever looks. */
+static void deadline(void **state)
+{
+	auto_world w;
+	uint64_t before[SESSION_METERS] = { 0 };
+
+	(void)state;
+	begin(&w, "session: {max_duration: 90s}");
+	int64_t end = T0 + 90 * SECOND;
+	assert_int_equal(engine_deadline(&w.s), end);
+	expect(engine_run(&w.s, end), true, ACT_LOG, "ok");
+	expect(engine_run(&w.s, end + 1), false, ACT_KILL, "max_duration");
+	expect(engine_meter(&w.s, before, end), true, ACT_LOG, "ok");
+	expect(engine_meter(&w.s, before, end + 1), false, ACT_KILL, "max_duration");
+	w.s.state = SESSION_PAUSED;
+	expect(engine_meter(&w.s, before, end + 1), false, ACT_KILL, "max_duration");
+	w.s.state = SESSION_EXPIRED;
+	expect(engine_meter(&w.s, before, end + 1), false, ACT_BLOCK, "session_over");
+	w.s.created_us = INT64_MAX - 5;
+	assert_int_equal(engine_deadline(&w.s), INT64_MAX);
+}
+
+/* ---- limits -------------------------------------------------------------- */
+
+static void runs(void **state)
+{
+	auto_world w;
+
+	(void)state;
+	begin(&w, "limits: {runs: {max: 10, on_exceed: block}}");
+	w.s.meters[METER_RUNS] = 6;
+	expect(engine_run(&w.s, T0), true, ACT_LOG, "ok");
+	w.s.meters[METER_RUNS] = 7;
+	expect(engine_run(&w.s, T0), true, ACT_ALERT, "runs"); /* the eighth of ten */
+	w.s.meters[METER_RUNS] = 8;
+	expect(engine_run(&w.s, T0), true, ACT_LOG, "ok");
+	w.s.meters[METER_RUNS] = 9;
+	expect(engine_run(&w.s, T0), true, ACT_LOG, "ok");
+	w.s.meters[METER_RUNS] = 10;
+	expect(engine_run(&w.s, T0), false, ACT_BLOCK, "runs");
+	w.s.meters[METER_RUNS] = 11;
+	expect(engine_run(&w.s, T0), false, ACT_BLOCK, "runs");
+	w.s.actions = 100;
+	expect(engine_run(&w.s, T0), false, ACT_KILL, "max_actions");
+}
+
+static void other_limits_hold_runs_back(void **state)
+{
+	auto_world w;
+
+	(void)state;
+	begin(&w, "limits: {bytes_out: {max: 5, on_exceed: block}, connections: 3,\n"
+	          "  domains: {max: 1, on_exceed: pause}, cpu_seconds: {max: 1, on_exceed: log},\n"
+	          "  violations: {total: {max: 2, on_exceed: block}}}");
+	w.s.meters[METER_CPU_MS] = 5000;
+	w.s.meters[METER_DOMAINS] = 2; /* paused by it, and resumed by the owner */
+	w.s.meters[METER_BYTES_OUT] = 5;
+	expect(engine_run(&w.s, T0), true, ACT_LOG, "ok");
+	w.s.meters[METER_BYTES_OUT] = 6;
+	expect(engine_run(&w.s, T0), false, ACT_BLOCK, "bytes_out");
+	w.s.meters[METER_CONNECTIONS] = 4;
+	expect(engine_run(&w.s, T0), false, ACT_KILL, "connections");
+	w.s.meters[METER_CONNECTIONS] = 3;
+	w.s.meters[METER_BYTES_OUT] = 0;
+	w.s.violations = 3;
+	expect(engine_run(&w.s, T0), false, ACT_BLOCK, "violations");
+	/* The money has nothing to do with it. */
+	w.s.violations = 2;
+	w.s.spent = USD(100);
+	expect(engine_run(&w.s, T0), true, ACT_LOG, "ok");
+}
+
+static void every_meter(void **state)
+{
+	static const char *const WORDS[SESSION_ACTS] = { "log", "alert", "block", "pause", "kill" };
+
+	(void)state;
+	for (int m = 0; m < SESSION_METERS; m++) {
+		for (int a = 0; a < SESSION_ACTS; a++) {
+			auto_world w;
+			char text[128];
+			uint64_t before[SESSION_METERS] = { 0 };
+			const char *name = session_meter_name((enum session_meter)m);
+			snprintf(text, sizeof(text), "limits: {%s: {max: 100, on_exceed: %s}}",
+			         name, WORDS[a]);
+			begin(&w, text);
+			uint64_t max = m == METER_CPU_MS || m == METER_WALL_MS ? 100000 : 100;
+			uint64_t near = max / 10 * 8;
+			w.s.meters[m] = near - 1;
+			expect(engine_meter(&w.s, before, T0), true, ACT_LOG, "ok");
+			before[m] = near - 1;
+			w.s.meters[m] = near;
+			expect(engine_meter(&w.s, before, T0), true, ACT_ALERT, name);
+			before[m] = near;
+			w.s.meters[m] = max; /* told already, and not passed */
+			expect(engine_meter(&w.s, before, T0), true, ACT_LOG, "ok");
+			before[m] = max;
+			w.s.meters[m] = max + 1;
+			expect(engine_meter(&w.s, before, T0), a < ACT_BLOCK, (enum session_act)a,
+			       name);
+			before[m] = max + 1;
+			w.s.meters[m] = max + 2; /* passed already: only a kill insists */
+			bool insists = a == ACT_KILL;
+			expect(engine_meter(&w.s, before, T0), !insists,
+			       insists ? ACT_KILL : ACT_LOG, insists ? name : "ok");
+		}
+	}
+}
+
+static void hardest_wins(void **state)
+{
+	auto_world w;
+	uint64_t before[SESSION_METERS] = { 0 };
+
+	(void)state;
+	begin(&w, "limits: {bytes_out: {max: 10, on_exceed: alert}, domains: 10,\n"
+	          "  connections: {max: 1, on_exceed: pause}, bytes_in: {max: 0, on_exceed: log}}");
+	w.s.meters[METER_BYTES_OUT] = 11;
+	w.s.meters[METER_BYTES_IN] = 1;
+	w.s.meters[METER_CONNECTIONS] = 2;
+	w.s.meters[METER_DOMAINS] = 9;
+	struct verdict v = engine_meter(&w.s, before, T0);
+	expect(v, false, ACT_PAUSE, "connections");
+	assert_non_null(strstr(v.reason, "bytes_out: 11, more than 10"));
+	assert_non_null(strstr(v.reason, "bytes_in: 1, more than 0"));
+	assert_non_null(strstr(v.reason, "domains: 9 of 10"));
+	/* A meter at the very end of its numbers. */
+	w.s.meters[METER_BYTES_OUT] = UINT64_MAX;
+	w.s.meters[METER_DOMAINS] = UINT64_MAX;
+	expect(engine_meter(&w.s, before, T0), false, ACT_KILL, "domains");
+}
+
+static void limits_of_violations(void **state)
+{
+	auto_world w;
+
+	(void)state;
+	begin(&w, "limits: {violations: {credential_harvesting: 0, file_blocked: {max: 2,\n"
+	          "  on_exceed: pause}, total: {max: 4, on_exceed: alert}}}");
+	w.s.violations = 1;
+	expect(engine_violation(&w.s, "credential_harvesting", 1), false, ACT_KILL, "threshold");
+	expect(engine_violation(&w.s, "file_blocked", 2), true, ACT_LOG, "ok");
+	expect(engine_violation(&w.s, "file_blocked", 3), false, ACT_PAUSE, "threshold");
+	w.s.violations = 4;
+	expect(engine_violation(&w.s, "other", 1), true, ACT_LOG, "ok");
+	w.s.violations = 5;
+	expect(engine_violation(&w.s, "other", 1), true, ACT_ALERT, "violations");
+	struct verdict v = engine_violation(&w.s, "file_blocked", 3);
+	expect(v, false, ACT_PAUSE, "threshold");
+	assert_non_null(strstr(v.reason, "5 violations, more than 4"));
+}
+
+/* Every state and act against a picture. */
+static void next_states(void **state)
+{
+	static const char *const PICTURE[SESSION_STATES] = {
+		/*                     log alert block pause kill */
+		[SESSION_ACTIVE] = "    a   l     a     p     k",
+		[SESSION_ALERT] = "     l   l     l     p     k",
+		[SESSION_PAUSED] = "    p   p     p     p     k",
+		[SESSION_KILLED] = "    k   k     k     k     k",
+		[SESSION_COMPLETED] = " c   c     c     c     c",
+		[SESSION_EXPIRED] = "   e   e     e     e     e",
+	};
+	static const char LETTERS[] = "alpkce";
+	auto_world w;
+
+	(void)state;
+	begin(&w, "");
+	for (unsigned st = 0; st < SESSION_STATES; st++) {
+		const char *p = PICTURE[st];
+		for (unsigned a = 0; a < SESSION_ACTS; a++) {
+			p += strspn(p, " ");
+			w.s.state = (enum session_state)st;
+			enum session_state to = engine_next(&w.s, (enum session_act)a);
+			assert_int_equal(LETTERS[to], *p);
+			assert_true(to == w.s.state || session_may_become(w.s.state, to));
+			p++;
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(within),
+		cmocka_unit_test(order_of_checks),
+		cmocka_unit_test(over_is_over),
+		cmocka_unit_test(exact_edges),
+		cmocka_unit_test(on_exceed_each),
+		cmocka_unit_test(violations_count),
+		cmocka_unit_test(overspending_is_noticed),
+		cmocka_unit_test(reservations_count),
+		cmocka_unit_test(no_kill_switch),
+		cmocka_unit_test(no_refunds),
+		cmocka_unit_test(threshold_words_act),
+		cmocka_unit_test(thresholds_later),
+		cmocka_unit_test(budget_of_nothing),
+		cmocka_unit_test(past_everything_at_once),
+		cmocka_unit_test(deadline),
+		cmocka_unit_test(runs),
+		cmocka_unit_test(other_limits_hold_runs_back),
+		cmocka_unit_test(every_meter),
+		cmocka_unit_test(hardest_wins),
+		cmocka_unit_test(limits_of_violations),
+		cmocka_unit_test(next_states),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
