@@ -184,6 +184,7 @@ static void test_only_the_owner_and_root_are_heard(void **state)
 		_exit(c < 0 ? 3 : 0);
 	}
 	assert_int_equal(waitpid(pid, &wstatus, 0), pid);
+	assert_int_equal(wstatus, 0); /* it has reached us */
 	int server = live_accept(listening);
 	assert_int_equal(server, -1);
 	assert_int_equal(chmod(path, 0700), 0);
