@@ -1,8 +1,5 @@
 #include "audit/index.h"
 
-#include <dlfcn.h>
-#include <sqlite3.h> /* types and numbers only */
-#include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,47 +7,12 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "os/sqlite.h"
 
 #define INDEX_VERSION 1
 
-/* Functions of the library that is loaded, under their own names. */
-struct sqlite {
-	__typeof__(sqlite3_open_v2) *open_v2;
-	__typeof__(sqlite3_close_v2) *close_v2;
-	__typeof__(sqlite3_exec) *exec;
-	__typeof__(sqlite3_prepare_v2) *prepare_v2;
-	__typeof__(sqlite3_step) *step;
-	__typeof__(sqlite3_reset) *reset;
-	__typeof__(sqlite3_finalize) *finalize;
-	__typeof__(sqlite3_bind_text) *bind_text;
-	__typeof__(sqlite3_bind_int64) *bind_int64;
-	__typeof__(sqlite3_column_text) *column_text;
-	__typeof__(sqlite3_column_int64) *column_int64;
-	__typeof__(sqlite3_errmsg) *errmsg;
-	__typeof__(sqlite3_busy_timeout) *busy_timeout;
-};
-
-static const struct {
-	const char *name;
-	size_t offset; /* in struct sqlite */
-} CALLS[] = {
-	{ "sqlite3_open_v2", offsetof(struct sqlite, open_v2) },
-	{ "sqlite3_close_v2", offsetof(struct sqlite, close_v2) },
-	{ "sqlite3_exec", offsetof(struct sqlite, exec) },
-	{ "sqlite3_prepare_v2", offsetof(struct sqlite, prepare_v2) },
-	{ "sqlite3_step", offsetof(struct sqlite, step) },
-	{ "sqlite3_reset", offsetof(struct sqlite, reset) },
-	{ "sqlite3_finalize", offsetof(struct sqlite, finalize) },
-	{ "sqlite3_bind_text", offsetof(struct sqlite, bind_text) },
-	{ "sqlite3_bind_int64", offsetof(struct sqlite, bind_int64) },
-	{ "sqlite3_column_text", offsetof(struct sqlite, column_text) },
-	{ "sqlite3_column_int64", offsetof(struct sqlite, column_int64) },
-	{ "sqlite3_errmsg", offsetof(struct sqlite, errmsg) },
-	{ "sqlite3_busy_timeout", offsetof(struct sqlite, busy_timeout) },
-};
-
 struct index {
-	struct sqlite sql;
+	const struct sqlite *sql;
 	sqlite3 *db;
 	char path[PATH_MAX];
 };
@@ -63,31 +25,10 @@ static const char SCHEMA[] =
         " severity INTEGER) WITHOUT ROWID;"
         "CREATE INDEX IF NOT EXISTS by_start ON runs (started);";
 
-static int sqlite_load(struct sqlite *s, struct ssb_error *err)
-{
-	/* Never unloaded: it is needed until the program ends. */
-	void *lib = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
-
-	if (lib == NULL) {
-		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "audit list",
-		                "SQLite is not there (libsqlite3.so.0); install the package "
-		                "libsqlite3-0. Single runs can be shown without it");
-	}
-	for (size_t i = 0; i < ARRAY_LEN(CALLS); i++) {
-		void *call = dlsym(lib, CALLS[i].name);
-		if (call == NULL) {
-			return ssb_fail(err, SSB_E_NOT_FOUND, 0, "audit list",
-			                "SQLite is too old: it has no %s", CALLS[i].name);
-		}
-		memcpy((char *)s + CALLS[i].offset, &call, sizeof(call));
-	}
-	return 0;
-}
-
 static void index_done(struct index *x)
 {
 	if (x->db != NULL) {
-		(void)x->sql.close_v2(x->db);
+		(void)x->sql->close_v2(x->db);
 	}
 	x->db = NULL;
 }
@@ -95,7 +36,7 @@ static void index_done(struct index *x)
 /* -1 where the database is of no use; the error is SQLite's. */
 static int index_run(struct index *x, const char *sql)
 {
-	return x->sql.exec(x->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
+	return x->sql->exec(x->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
 }
 
 static int64_t index_number(struct index *x, const char *sql)
@@ -103,11 +44,11 @@ static int64_t index_number(struct index *x, const char *sql)
 	sqlite3_stmt *st = NULL;
 	int64_t v = -1;
 
-	if (x->sql.prepare_v2(x->db, sql, -1, &st, NULL) == SQLITE_OK &&
-	    x->sql.step(st) == SQLITE_ROW) {
-		v = x->sql.column_int64(st, 0);
+	if (x->sql->prepare_v2(x->db, sql, -1, &st, NULL) == SQLITE_OK &&
+	    x->sql->step(st) == SQLITE_ROW) {
+		v = x->sql->column_int64(st, 0);
 	}
-	(void)x->sql.finalize(st);
+	(void)x->sql->finalize(st);
 	return v;
 }
 
@@ -116,10 +57,10 @@ static int index_attach(struct index *x, const char *path)
 	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW;
 
 	index_done(x);
-	if (x->sql.open_v2(path, &x->db, flags, NULL) != SQLITE_OK) {
+	if (x->sql->open_v2(path, &x->db, flags, NULL) != SQLITE_OK) {
 		return -1;
 	}
-	(void)x->sql.busy_timeout(x->db, 5000);
+	(void)x->sql->busy_timeout(x->db, 5000);
 	int64_t version = index_number(x, "PRAGMA user_version");
 	if (version == 0 && index_run(x, "PRAGMA user_version = 1") == 0) {
 		version = INDEX_VERSION;
@@ -142,7 +83,7 @@ static int index_open(struct index *x, bool rebuild, struct ssb_error *err)
 	(void)umask(mask);
 	if (rc != 0 && index_attach(x, ":memory:") != 0) {
 		return ssb_fail(err, SSB_E_SYS, 0, "audit list", "no index can be made: %s",
-		                x->db != NULL ? x->sql.errmsg(x->db) : "out of memory");
+		                x->db != NULL ? x->sql->errmsg(x->db) : "out of memory");
 	}
 	return 0;
 }
@@ -150,11 +91,11 @@ static int index_open(struct index *x, bool rebuild, struct ssb_error *err)
 static int index_drop(struct index *x, const char *id)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = x->sql.prepare_v2(x->db, "DELETE FROM runs WHERE id = ?", -1, &st, NULL);
+	int rc = x->sql->prepare_v2(x->db, "DELETE FROM runs WHERE id = ?", -1, &st, NULL);
 
-	rc = rc == SQLITE_OK ? x->sql.bind_text(st, 1, id, -1, SQLITE_TRANSIENT) : rc;
-	rc = rc == SQLITE_OK ? x->sql.step(st) : rc;
-	(void)x->sql.finalize(st);
+	rc = rc == SQLITE_OK ? x->sql->bind_text(st, 1, id, -1, SQLITE_TRANSIENT) : rc;
+	rc = rc == SQLITE_OK ? x->sql->step(st) : rc;
+	(void)x->sql->finalize(st);
 	return rc == SQLITE_DONE ? SQLITE_OK : SQLITE_ERROR;
 }
 
@@ -164,10 +105,10 @@ static int index_known(struct index *x, const struct runs *runs, bool *known)
 {
 	sqlite3_stmt *st = NULL;
 	size_t at = 0;
-	int rc = x->sql.prepare_v2(x->db, "SELECT id, state FROM runs ORDER BY id", -1, &st, NULL);
+	int rc = x->sql->prepare_v2(x->db, "SELECT id, state FROM runs ORDER BY id", -1, &st, NULL);
 
-	while (rc == SQLITE_OK && (rc = x->sql.step(st)) == SQLITE_ROW) {
-		const char *id = (const char *)x->sql.column_text(st, 0);
+	while (rc == SQLITE_OK && (rc = x->sql->step(st)) == SQLITE_ROW) {
+		const char *id = (const char *)x->sql->column_text(st, 0);
 		if (id == NULL) {
 			break;
 		}
@@ -176,12 +117,12 @@ static int index_known(struct index *x, const struct runs *runs, bool *known)
 			at++;
 		}
 		if (at < runs->n && strcmp(runs->v[at].id, id) == 0) {
-			known[at] = x->sql.column_int64(st, 1) == RUN_ENDED;
+			known[at] = x->sql->column_int64(st, 1) == RUN_ENDED;
 		} else {
 			rc = index_drop(x, id);
 		}
 	}
-	(void)x->sql.finalize(st);
+	(void)x->sql->finalize(st);
 	return rc == SQLITE_DONE ? 0 : -1;
 }
 
@@ -193,20 +134,20 @@ static int index_put(struct index *x, sqlite3_stmt *st, const struct run_facts *
 	int bad = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		bad |= x->sql.bind_text(st, (int)i + 1, texts[i], -1, SQLITE_STATIC);
+		bad |= x->sql->bind_text(st, (int)i + 1, texts[i], -1, SQLITE_STATIC);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-		bad |= x->sql.bind_int64(st, (int)(ARRAY_LEN(texts) + i) + 1, numbers[i]);
+		bad |= x->sql->bind_int64(st, (int)(ARRAY_LEN(texts) + i) + 1, numbers[i]);
 	}
-	bad |= x->sql.step(st) != SQLITE_DONE;
-	bad |= x->sql.reset(st);
+	bad |= x->sql->step(st) != SQLITE_DONE;
+	bad |= x->sql->reset(st);
 	return bad != 0 ? -1 : 0;
 }
 
 static int index_fill(struct index *x, const struct runs *runs, const bool *known)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = x->sql.prepare_v2(
+	int rc = x->sql->prepare_v2(
 	        x->db,
 	        "INSERT OR REPLACE INTO runs (id, started, skill, version, ending, state,"
 	        " exit_code, duration_us, events, violations, severity)"
@@ -220,7 +161,7 @@ static int index_fill(struct index *x, const struct runs *runs, const bool *know
 			rc = index_put(x, st, &f);
 		}
 	}
-	(void)x->sql.finalize(st);
+	(void)x->sql->finalize(st);
 	return rc == SQLITE_OK ? 0 : -1;
 }
 
@@ -240,7 +181,7 @@ static int index_update(struct index *x, const struct runs *runs)
 
 static void column_copy(struct index *x, sqlite3_stmt *st, int column, char *out, size_t size)
 {
-	const char *text = (const char *)x->sql.column_text(st, column);
+	const char *text = (const char *)x->sql->column_text(st, column);
 
 	snprintf(out, size, "%s", text != NULL ? text : "");
 }
@@ -253,13 +194,13 @@ static void index_row(struct index *x, sqlite3_stmt *st, struct run_facts *f)
 	column_copy(x, st, 2, f->skill, sizeof(f->skill));
 	column_copy(x, st, 3, f->version, sizeof(f->version));
 	column_copy(x, st, 4, f->end, sizeof(f->end));
-	int64_t state = x->sql.column_int64(st, 5);
+	int64_t state = x->sql->column_int64(st, 5);
 	f->state = state == RUN_LIVE ? RUN_LIVE : state == RUN_ENDED ? RUN_ENDED : RUN_INCOMPLETE;
-	f->exit_code = x->sql.column_int64(st, 6);
-	f->duration_us = x->sql.column_int64(st, 7);
-	f->events = x->sql.column_int64(st, 8);
-	f->violations = x->sql.column_int64(st, 9);
-	f->severity = (int)x->sql.column_int64(st, 10);
+	f->exit_code = x->sql->column_int64(st, 6);
+	f->duration_us = x->sql->column_int64(st, 7);
+	f->events = x->sql->column_int64(st, 8);
+	f->violations = x->sql->column_int64(st, 9);
+	f->severity = (int)x->sql->column_int64(st, 10);
 }
 
 static int index_bind(struct index *x, sqlite3_stmt *st, const struct index_ask *ask)
@@ -268,17 +209,17 @@ static int index_bind(struct index *x, sqlite3_stmt *st, const struct index_ask 
 
 	/* An unbound parameter is NULL, and lets all through. */
 	if (ask->skill != NULL) {
-		bad |= x->sql.bind_text(st, 1, ask->skill, -1, SQLITE_STATIC);
+		bad |= x->sql->bind_text(st, 1, ask->skill, -1, SQLITE_STATIC);
 	}
 	if (ask->since != NULL) {
-		bad |= x->sql.bind_text(st, 2, ask->since, -1, SQLITE_STATIC);
+		bad |= x->sql->bind_text(st, 2, ask->since, -1, SQLITE_STATIC);
 	}
 	if (ask->until != NULL) {
-		bad |= x->sql.bind_text(st, 3, ask->until, -1, SQLITE_STATIC);
+		bad |= x->sql->bind_text(st, 3, ask->until, -1, SQLITE_STATIC);
 	}
-	bad |= x->sql.bind_int64(st, 4, ask->violations ? 1 : 0);
-	bad |= x->sql.bind_int64(st, 5, ask->severity);
-	bad |= x->sql.bind_int64(st, 6, ask->limit > 0 ? ask->limit : MAX_RUNS);
+	bad |= x->sql->bind_int64(st, 4, ask->violations ? 1 : 0);
+	bad |= x->sql->bind_int64(st, 5, ask->severity);
+	bad |= x->sql->bind_int64(st, 6, ask->limit > 0 ? ask->limit : MAX_RUNS);
 	return bad;
 }
 
@@ -294,10 +235,10 @@ static int index_select(struct index *x, const struct index_ask *ask, struct run
 	size_t n = 0;
 	size_t room = 0;
 	sqlite3_stmt *st = NULL;
-	int rc = x->sql.prepare_v2(x->db, sql, -1, &st, NULL);
+	int rc = x->sql->prepare_v2(x->db, sql, -1, &st, NULL);
 
 	rc = rc == SQLITE_OK ? index_bind(x, st, ask) : rc;
-	while (rc == SQLITE_OK && (rc = x->sql.step(st)) == SQLITE_ROW) {
+	while (rc == SQLITE_OK && (rc = x->sql->step(st)) == SQLITE_ROW) {
 		rc = SQLITE_OK;
 		if (n == room) {
 			room = room == 0 ? 64 : room * 2;
@@ -310,7 +251,7 @@ static int index_select(struct index *x, const struct index_ask *ask, struct run
 		}
 		index_row(x, st, &v[n++]);
 	}
-	(void)x->sql.finalize(st);
+	(void)x->sql->finalize(st);
 	if (rc != SQLITE_DONE) {
 		return -1;
 	}
@@ -325,7 +266,7 @@ int index_list(const char *state_dir, const struct index_ask *ask, struct run_fa
 	AUTO(index_done) struct index x = { 0 };
 	AUTO(runs_done) struct runs runs = RUNS_NONE;
 
-	if (sqlite_load(&x.sql, err) != 0 || runs_open(&runs, state_dir, err) != 0) {
+	if (sqlite_load("audit list", &x.sql, err) != 0 || runs_open(&runs, state_dir, err) != 0) {
 		return -1;
 	}
 	if (runs.fd < 0) {
@@ -348,7 +289,7 @@ int index_list(const char *state_dir, const struct index_ask *ask, struct run_fa
 	}
 	if (index_update(&x, &runs) != 0 || index_select(&x, ask, ret, ret_n) != 0) {
 		return ssb_fail(err, SSB_E_SYS, 0, "audit list", "the index fails: %s",
-		                x.sql.errmsg(x.db));
+		                x.sql->errmsg(x.db));
 	}
 	return 0;
 }

@@ -54,6 +54,11 @@ struct json *record_begin(struct record *r, const char *kind);
  * nothing vouches for. */
 struct json *record_begin_same(struct record *r, const char *kind);
 bool record_end(struct record *r);
+/* Goes on with a chain whose lines are kept elsewhere: the next one is number
+ * `seq`, behind the one with this hash, at this time. It is begun with
+ * record_begin_same(), and is in r->out when it is ended. */
+void record_resume(struct record *r, uint64_t seq, const uint8_t hash[SHA256_BYTES],
+                   int64_t wall_us, uint64_t mono_us);
 /* The time of the line that was begun last. */
 const char *record_time(const struct record *r);
 

@@ -7,12 +7,16 @@
 const char *const SESSION_SCHEMA[] = {
 	"CREATE TABLE sessions (n SERIAL, id TEXT NOT NULL UNIQUE, parent BIGINT NOT NULL,"
 	" root BIGINT NOT NULL, depth BIGINT NOT NULL, agent TEXT NOT NULL, policy TEXT NOT NULL,"
-	" state BIGINT NOT NULL, alerted BIGINT NOT NULL, reason TEXT NOT NULL,"
-	" created BIGINT NOT NULL, ended BIGINT NOT NULL, spent BIGINT NOT NULL,"
+	" state BIGINT NOT NULL, alerted BIGINT NOT NULL, paused_by BIGINT NOT NULL,"
+	" reason TEXT NOT NULL, created BIGINT NOT NULL, deadline BIGINT NOT NULL,"
+	" ended BIGINT NOT NULL, spent BIGINT NOT NULL,"
 	" reserved BIGINT NOT NULL, actions BIGINT NOT NULL, violations BIGINT NOT NULL,"
 	" runs BIGINT NOT NULL, cpu_ms BIGINT NOT NULL, wall_ms BIGINT NOT NULL,"
 	" bytes_out BIGINT NOT NULL, bytes_in BIGINT NOT NULL, connections BIGINT NOT NULL,"
-	" domains BIGINT NOT NULL, seq BIGINT NOT NULL, hash TEXT NOT NULL)",
+	" domains BIGINT NOT NULL, seq BIGINT NOT NULL, mono BIGINT NOT NULL, hash TEXT NOT NULL)",
+	"CREATE INDEX sessions_parent ON sessions (parent)",
+	"CREATE INDEX sessions_live ON sessions (deadline) WHERE ended = 0",
+	"CREATE TABLE policies (digest TEXT NOT NULL PRIMARY KEY, source TEXT NOT NULL)",
 	"CREATE TABLE counts (session BIGINT NOT NULL, name TEXT NOT NULL, n BIGINT NOT NULL,"
 	" PRIMARY KEY (session, name))",
 	"CREATE TABLE domains (session BIGINT NOT NULL, name TEXT NOT NULL,"

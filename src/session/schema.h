@@ -1,7 +1,9 @@
 /* schema.h - the tables of the store, as both databases have them. Times are
  * wall-clock microseconds, money micro-dollars; `n` is the store's own number.
  *
- *   sessions      one row each: totals, state, head of the ledger's chain
+ *   sessions      one row each: totals, state, head of the ledger's chain; `policy` is
+ *                 the digest of its policy, `paused_by` the session whose pause it shares
+ *   policies      (digest, source): apart, so that a row of sessions stays small
  *   counts        (session, name, count): violations by type, kind and class
  *   domains       (session, name): contacted by its runs
  *   reservations  n, session, action, amount, made, expires, state, actual

@@ -28,15 +28,16 @@ void sessions_close(struct sessions *ss); /* accepts NULL */
 /* What came of a call. */
 struct decision {
 	struct verdict verdict;
-	char session[SESSION_ID]; /* asked about */
-	char decided[SESSION_ID]; /* the one whose policy decided: it, or an ancestor */
-	struct session after;     /* `session`, as it is now; its policy lives with the store */
-	bool changed;             /* `decided` entered another state */
-	enum session_state state; /* of `decided` */
-	uint64_t grace_ms;        /* that its runs have when it was killed */
-	int64_t reservation;      /* of an allowed check; 0: none */
-	micros amount;            /* estimate or actual */
-	bool notify;              /* something waits in the outbox */
+	char session[SESSION_ID];     /* asked about */
+	char decided[SESSION_ID];     /* the one whose policy decided: it, or an ancestor */
+	struct session after;         /* `session`, as it is now; its policy lives with the store */
+	bool changed;                 /* `decided` entered another state */
+	enum session_state state;     /* of `decided` */
+	uint64_t grace_ms;            /* that its runs have when it was killed */
+	int64_t reservation;          /* of an allowed check; 0: none */
+	micros amount;                /* estimate or actual */
+	bool notify;                  /* something waits in the outbox */
+	char warning[SESSION_REASON]; /* the copy in a file, or the signature, failed; or "" */
 };
 
 /* ---- lifecycle ---------------------------------------------------------- */

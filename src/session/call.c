@@ -1,0 +1,303 @@
+/* call.c - one call on a session: one transaction. See store.h. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "session/store.h"
+
+static const struct verdict FINE = { .allowed = true, .act = ACT_LOG, .code = "ok" };
+
+int call_begin(struct call *c, struct sessions *ss, struct ssb_error *err)
+{
+	*c = (struct call){ .ss = ss };
+	if (db_begin(ss->db, err) != 0) {
+		return -1;
+	}
+	c->open = true;
+	c->now = ss->now();
+	return 0;
+}
+
+/* ---- the session and its ancestors --------------------------------------- */
+
+static struct store_root *root_slot(struct sessions *ss, const char *id)
+{
+	uint32_t h = 2166136261U;
+
+	for (; *id != '\0'; id++) {
+		h = (h ^ (uint8_t)*id) * 16777619U;
+	}
+	return &ss->roots[h % ARRAY_LEN(ss->roots)];
+}
+
+static int find_root(struct call *c, const char *id, int64_t *ret, struct ssb_error *err)
+{
+	struct store_root *slot = root_slot(c->ss, id);
+
+	if (strcmp(slot->id, id) != 0) {
+		int64_t root = 0;
+		int found = store_ask(c->ss, "SELECT root FROM sessions WHERE id = $1",
+		                      DB_ARGS(DB_T(id)), &root, err);
+		if (found < 0) {
+			return -1;
+		}
+		if (found == 0) {
+			return ssb_fail(err, SSB_E_NOT_FOUND, 0, "", "there is no session '%s'",
+			                id);
+		}
+		snprintf(slot->id, sizeof(slot->id), "%s", id);
+		slot->root = root;
+	}
+	*ret = slot->root;
+	return 0;
+}
+
+struct load {
+	struct call *c;
+	struct ssb_error *err;
+	int rc;
+};
+
+static int load_row(void *arg, const struct db_value *v, size_t n)
+{
+	struct load *l = arg;
+	struct row *row = &l->c->chain[l->c->n];
+
+	if (l->c->n == SESSION_DEPTH || n != ROW_N_COLUMNS + 1 ||
+	    row_read(v, n, row, l->err) != 0 ||
+	    !store_number(&v[ROW_N_COLUMNS], 0, INT64_MAX, &row->due)) {
+		l->rc = store_damaged(l->err, "the ancestors of a session are not valid");
+		return -1;
+	}
+	l->c->n++;
+	return 0;
+}
+
+static int load_chain(struct call *c, const char *id, int64_t root, struct ssb_error *err)
+{
+	struct load l = { .c = c, .err = err };
+
+	/* Bounded, whatever the parents say: damage could make a circle of them. */
+	if (db_run(c->ss->db,
+	           "WITH RECURSIVE up(n, parent, d) AS (SELECT n, parent, 1 FROM sessions"
+	           " WHERE id = $1 UNION ALL SELECT p.n, p.parent, up.d + 1 FROM sessions p"
+	           " JOIN up ON p.n = up.parent WHERE up.d < 9) SELECT " ROW_COLUMNS ", (SELECT"
+	           " COUNT(*) FROM reservations r WHERE r.session = s.n AND r.state = 0"
+	           " AND r.expires <= $2) FROM up JOIN sessions s ON s.n = up.n"
+	           " ORDER BY up.d DESC",
+	           DB_ARGS(DB_T(id), DB_I(c->now)), load_row, &l, err) != 0 ||
+	    l.rc != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < c->n; i++) {
+		struct row *row = &c->chain[i];
+		c->verdicts[i] = FINE;
+		if (row->root != root || row->depth != (int64_t)i + 1 ||
+		    row->parent != (i > 0 ? c->chain[i - 1].n : 0)) {
+			return store_damaged(err, "the ancestors of a session are not valid");
+		}
+		if (i > 0) {
+			memcpy(row->s.parent, c->chain[i - 1].s.id, sizeof(row->s.parent));
+		}
+		if (row_policy(c->ss, row, err) != 0) {
+			return -1;
+		}
+	}
+	return c->n > 0 ? 0 : store_damaged(err, "a session is gone");
+}
+
+int call_load(struct call *c, const char *id, struct ssb_error *err)
+{
+	int64_t root = 0;
+
+	if (!session_id_valid(id)) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "not the id of a session: letters, digits, '.', '_' and '-', "
+		                "at most %d",
+		                SESSION_ID - 1);
+	}
+	if (find_root(c, id, &root, err) != 0 || db_lock_tree(c->ss->db, root, err) != 0) {
+		return -1;
+	}
+	return load_chain(c, id, root, err);
+}
+
+int call_due(struct call *c, struct ssb_error *err)
+{
+	char reason[SESSION_REASON];
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->chain[i].due > 0 && spend_time_out(c, i, err) != 0) {
+			return -1;
+		}
+	}
+	for (size_t i = 0; i < c->n; i++) {
+		struct row *row = &c->chain[i];
+		if (session_is_over(row->s.state) || c->now <= engine_deadline(&row->s)) {
+			continue;
+		}
+		snprintf(reason, sizeof(reason), "max_duration of %" PRIu64 " s is over",
+		         row->s.policy->max_duration_ms / 1000);
+		if (c->expired == NULL) {
+			c->expired = row;
+		}
+		if (call_become(c, row, SESSION_EXPIRED, reason, err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int call_enter(struct call *c, struct sessions *ss, const char *id, struct ssb_error *err)
+{
+	return call_begin(c, ss, err) == 0 && call_load(c, id, err) == 0 && call_due(c, err) == 0
+	               ? 0
+	               : -1;
+}
+
+/* ---- what is decided ----------------------------------------------------- */
+
+static int hardness(const struct verdict *v)
+{
+	return (int)v->act + (v->allowed ? 0 : SESSION_ACTS);
+}
+
+void call_decide(struct call *c)
+{
+	size_t at = c->n - 1;
+
+	for (size_t i = 0; i < c->n; i++) {
+		int by = hardness(&c->verdicts[i]) - hardness(&c->verdicts[at]);
+		if (by > 0 || (by == 0 && i < at && hardness(&c->verdicts[i]) > ACT_LOG)) {
+			at = i;
+		}
+	}
+	c->decided = &c->chain[at];
+	c->verdict = c->verdicts[at];
+	/* It is over, but has been only since a moment ago. */
+	if (c->expired != NULL) {
+		c->decided = c->expired;
+		c->verdict.code = "max_duration";
+		c->verdict.act = ACT_KILL;
+		snprintf(c->verdict.reason, sizeof(c->verdict.reason), "%s", c->expired->s.reason);
+	}
+}
+
+static int alert(struct call *c, struct row *row, const struct verdict *v, bool news,
+                 struct ssb_error *err)
+{
+	enum session_state to = engine_next(&row->s, ACT_ALERT);
+
+	if (to == row->s.state && !news) {
+		return 0;
+	}
+	row->changed = row->changed || to != row->s.state;
+	row->s.state = to;
+	row->s.alerted = true;
+	row->dirty = true;
+	struct json *j = entry_begin(c, row, "budget_alert");
+	json_kstr(j, "code", v->code);
+	json_kstr(j, "reason", v->reason);
+	return entry_end(c, row, err) == 0 ? outbox_put(c, row, "budget_alert", v->reason, err)
+	                                   : -1;
+}
+
+int call_apply(struct call *c, struct ssb_error *err)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct row *row = &c->chain[i];
+		const struct verdict *v = &c->verdicts[i];
+		enum session_state to = engine_next(&row->s, v->act);
+		if (session_is_over(row->s.state)) {
+			continue;
+		}
+		/* What is refused further up never happened here. */
+		if (v->act == ACT_ALERT && c->verdict.allowed &&
+		    alert(c, row, v, c->news[i], err) != 0) {
+			return -1;
+		}
+		if (v->act == ACT_KILL && strcmp(v->code, "max_duration") == 0) {
+			to = SESSION_EXPIRED;
+		}
+		if (v->act >= ACT_PAUSE && to != row->s.state &&
+		    session_may_become(row->s.state, to) &&
+		    call_become(c, row, to, v->reason, err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+static struct row *call_row(struct call *c, size_t i)
+{
+	return i < c->n ? &c->chain[i] : c->others[i - c->n];
+}
+
+static int save(struct call *c, struct ssb_error *err)
+{
+	for (size_t i = 0; i < c->n + c->n_others; i++) {
+		struct row *row = call_row(c, i);
+		if ((row->entered && session_is_over(row->s.state) &&
+		     entry_sign(c, row, err) != 0) ||
+		    (row->dirty && row_save(c->ss, row, err) != 0) ||
+		    (row->changed && db_tell(c->ss->db, row->s.id, err) != 0)) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static void tell(struct call *c, struct decision *ret)
+{
+	const struct row *own = call_own(c);
+	const struct row *by = c->decided != NULL ? c->decided : own;
+	bool killed = by->changed && c->verdict.act == ACT_KILL && by->s.policy != NULL;
+
+	ret->verdict = c->verdict;
+	memcpy(ret->session, own->s.id, sizeof(ret->session));
+	memcpy(ret->decided, by->s.id, sizeof(ret->decided));
+	ret->after = own->s;
+	ret->changed = by->changed;
+	ret->state = by->s.state;
+	ret->grace_ms = killed ? by->s.policy->grace_ms : 0;
+	ret->notify = c->notify;
+	memcpy(ret->warning, c->warning, sizeof(ret->warning));
+}
+
+int call_commit(struct call *c, struct decision *ret, struct ssb_error *err)
+{
+	if (save(c, err) != 0) {
+		return -1;
+	}
+	struct exports *e = export_open(c);
+	c->open = false;
+	if (db_commit(c->ss->db, err) != 0) {
+		export_drop(e);
+		return -1;
+	}
+	export_write(c, e);
+	if (ret != NULL) {
+		*ret = (struct decision){ 0 };
+		tell(c, ret);
+	}
+	return 0;
+}
+
+void call_done(struct call *c)
+{
+	if (c->open) {
+		db_rollback(c->ss->db);
+		c->open = false;
+	}
+	for (size_t i = 0; i < c->n + c->n_others; i++) {
+		buf_done(&call_row(c, i)->lines);
+	}
+	for (size_t i = 0; i < c->n_others; i++) {
+		free(c->others[i]);
+	}
+	free(c->others);
+	c->others = NULL;
+	c->n = c->n_others = 0;
+}

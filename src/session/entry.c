@@ -1,0 +1,157 @@
+/* entry.c - the lines of a session's ledger: chained as those of a run's record
+ * (skillsandbox-trace(5)), kept in the store, each with how the session stood
+ * after it.
+ *
+ *   session_created ... session_killed signature [more, signature] ...
+ *
+ * A session that is over ends with a signature. What comes later (a bill, a
+ * delivery) is put behind it and signed again. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "audit/key.h"
+#include "base/error.h"
+#include "base/hex.h"
+#include "session/store.h"
+
+void entry_money(struct json *j, const char *key, micros m)
+{
+	char text[MONEY_TEXT];
+
+	(void)money_text(m, text);
+	json_key(j, key);
+	json_raw(j, text, strlen(text));
+}
+
+/* Milliseconds are written as the seconds that their name says. */
+void entry_meter(struct json *j, enum session_meter m, uint64_t v)
+{
+	char text[32];
+
+	json_key(j, session_meter_name(m));
+	if (m != METER_CPU_MS && m != METER_WALL_MS) {
+		json_uint(j, v);
+		return;
+	}
+	int n = snprintf(text, sizeof(text), "%" PRIu64 ".%03" PRIu64, v / 1000, v % 1000);
+	json_raw(j, text, (size_t)n);
+}
+
+void entry_snapshot(struct json *j, const struct session *s)
+{
+	json_open(j, '{');
+	json_kstr(j, "state", session_state_name(s->state));
+	entry_money(j, "spent_usd", s->spent);
+	entry_money(j, "reserved_usd", s->reserved);
+	json_kuint(j, "actions", s->actions);
+	json_kuint(j, "violations", s->violations);
+	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
+		entry_meter(j, m, s->meters[m]);
+	}
+	json_close(j, '}');
+}
+
+/* A wall clock that steps back does not take the ledger with it. */
+static void resume(struct call *c, struct row *row)
+{
+	int64_t since = c->now - row->s.created_us;
+
+	if (since > 0 && (uint64_t)since > row->mono) {
+		row->mono = (uint64_t)since;
+	}
+	record_resume(&c->ss->record, row->seq, row->hash, c->now, row->mono);
+}
+
+struct json *entry_begin(struct call *c, struct row *row, const char *kind)
+{
+	resume(c, row);
+	struct json *j = record_begin_same(&c->ss->record, kind);
+	json_kstr(j, "session_id", row->s.id);
+	json_kstr(j, "agent_id", row->s.agent);
+	return j;
+}
+
+static bool exports_lines(const struct row *row)
+{
+	const struct session_policy *p = row->s.policy;
+
+	return p != NULL && p->audit_enabled && p->n_exports > 0;
+}
+
+static int keep(struct call *c, struct row *row, struct ssb_error *err)
+{
+	struct record *r = &c->ss->record;
+
+	if (!record_end(r)) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, "ledger", "a line is too long");
+	}
+	const char *line = r->out.data + r->line;
+	size_t len = r->out.len - r->line;
+	if (db_run(c->ss->db, "INSERT INTO ledger (session, seq, line) VALUES ($1, $2, $3)",
+	           DB_ARGS(DB_I(row->n), DB_I(row->seq), DB_TN(line, len)), NULL, NULL, err) != 0) {
+		return -1;
+	}
+	if (exports_lines(row)) {
+		if (row->lines.cap == 0) {
+			buf_init(&row->lines, STORE_EXPORT);
+		}
+		buf_add(&row->lines, line, len);
+	}
+	row->seq = r->seq;
+	memcpy(row->hash, r->hash, sizeof(row->hash));
+	row->dirty = true;
+	return 0;
+}
+
+int entry_end(struct call *c, struct row *row, struct ssb_error *err)
+{
+	struct json *j = &c->ss->record.json;
+
+	json_key(j, "snapshot");
+	entry_snapshot(j, &row->s);
+	row->entered = true;
+	return keep(c, row, err);
+}
+
+int entry_sign(struct call *c, struct row *row, struct ssb_error *err)
+{
+	AUTO(trace_key_done) struct trace_key key = { 0 };
+	struct owner owner = { .uid = c->ss->uid, .state_dir = c->ss->state_dir };
+	uint8_t signature[ED25519_SIGNATURE];
+	char hex[2 * sizeof(signature) + 1];
+	struct ssb_error why = { 0 };
+
+	if (trace_key_load(&owner, &key, &why) != 0) {
+		snprintf(c->warning, sizeof(c->warning), "the ledger is not signed: %.200s",
+		         why.text);
+		return 0;
+	}
+	resume(c, row);
+	trace_key_sign(&key, row->hash, signature);
+	struct json *j = record_begin_same(&c->ss->record, "signature");
+	hex_encode(key.pair.public, sizeof(key.pair.public), hex);
+	json_kstr(j, "key", hex);
+	hex_encode(signature, sizeof(signature), hex);
+	json_kstr(j, "signature", hex);
+	return keep(c, row, err);
+}
+
+static int put_count(void *arg, const struct db_value *v, size_t n)
+{
+	struct json *j = arg;
+
+	if (n == 2 && v[0].type == DB_TEXT && v[1].type == DB_INT && v[1].i >= 0) {
+		json_kuint(j, v[0].s, (uint64_t)v[1].i);
+	}
+	return 0;
+}
+
+int entry_counts(struct sessions *ss, int64_t session, struct json *j, struct ssb_error *err)
+{
+	json_open(j, '{');
+	int rc = db_run(ss->db,
+	                "SELECT name, n FROM counts WHERE session = $1 ORDER BY name LIMIT 256",
+	                DB_ARGS(DB_I(session)), put_count, j, err);
+	json_close(j, '}');
+	return rc;
+}

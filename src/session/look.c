@@ -1,0 +1,324 @@
+/* look.c - what the store holds, for those who ask. Nothing is shown as living
+ * whose time is over: that is seen to first. Callers are called when the
+ * transaction is over, so that they may take their time. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "session/store.h"
+
+#define LEDGER_PAGE  256
+#define LEDGER_BYTES ((size_t)(LEDGER_PAGE + 1) * 64 * 1024)
+
+int session_get(struct sessions *ss, const char *id, struct session *ret, struct ssb_error *err)
+{
+	AUTO(call_done) struct call c = { 0 };
+
+	if (call_enter(&c, ss, id, err) != 0 || call_commit(&c, NULL, err) != 0) {
+		return -1;
+	}
+	*ret = call_own(&c)->s;
+	return 0;
+}
+
+/* ---- all of them --------------------------------------------------------- */
+
+struct list {
+	struct row *v;
+	size_t n;
+	size_t room;
+	size_t damaged;
+	bool failed;
+};
+
+static void list_done(struct list *l)
+{
+	free(l->v);
+}
+
+static int list_add(void *arg, const struct db_value *v, size_t n)
+{
+	struct list *l = arg;
+	struct ssb_error why = { 0 };
+	struct row row;
+
+	if (row_read(v, n, &row, &why) != 0 || n != ROW_N_COLUMNS + 1 ||
+	    !store_text(&v[ROW_N_COLUMNS], row.s.parent, sizeof(row.s.parent))) {
+		l->damaged++;
+		return 0;
+	}
+	if (l->n == l->room) {
+		size_t room = l->room > 0 ? 2 * l->room : 64;
+		struct row *bigger = reallocarray(l->v, room, sizeof(*bigger));
+		if (bigger == NULL) {
+			l->failed = true;
+			return -1;
+		}
+		l->v = bigger;
+		l->room = room;
+	}
+	l->v[l->n++] = row;
+	return 0;
+}
+
+static int list_load(struct sessions *ss, bool all, struct list *l, struct ssb_error *err)
+{
+	AUTO(call_done) struct call c = { 0 };
+	const char *sql = all ? "SELECT " ROW_COLUMNS ", COALESCE(p.id, '') FROM sessions s"
+	                        " LEFT JOIN sessions p ON p.n = s.parent ORDER BY s.n DESC"
+	                      : "SELECT " ROW_COLUMNS ", COALESCE(p.id, '') FROM sessions s"
+	                        " LEFT JOIN sessions p ON p.n = s.parent WHERE s.ended = 0"
+	                        " ORDER BY s.n DESC";
+
+	if (call_begin(&c, ss, err) != 0 || db_run(ss->db, sql, NULL, 0, list_add, l, err) != 0) {
+		return -1;
+	}
+	if (l->failed) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "store", "out of memory");
+	}
+	for (size_t i = 0; i < l->n; i++) {
+		struct ssb_error why = { 0 };
+		l->damaged += row_policy(ss, &l->v[i], &why) != 0 ? 1 : 0;
+	}
+	return 0;
+}
+
+int sessions_each(struct sessions *ss, bool all, session_fn *fn, void *arg, struct ssb_error *err)
+{
+	AUTO(list_done) struct list l = { 0 };
+	size_t expired = 0;
+
+	if (sessions_sweep(ss, &expired, err) != 0 || list_load(ss, all, &l, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < l.n; i++) {
+		if (l.v[i].s.policy != NULL && fn(arg, &l.v[i].s) != 0) {
+			return 0;
+		}
+	}
+	return l.damaged == 0 ? 0 : store_damaged(err, "rows of sessions are not valid");
+}
+
+/* ---- runs ---------------------------------------------------------------- */
+
+struct run_list {
+	struct session_run *v;
+	size_t n;
+	bool failed;
+	bool damaged;
+};
+
+static void run_list_done(struct run_list *l)
+{
+	free(l->v);
+}
+
+static bool read_run(const struct db_value *v, size_t n, struct session_run *ret)
+{
+	struct session_run r = { 0 };
+	int64_t keeper = 0;
+	int64_t init = 0;
+	int64_t start = 0;
+
+	if (n != 10 || !store_number(&v[0], 1, INT64_MAX, &r.n) ||
+	    !store_text(&v[1], r.session, sizeof(r.session)) ||
+	    !store_text(&v[2], r.run_id, sizeof(r.run_id)) ||
+	    !store_text(&v[3], r.host, sizeof(r.host)) ||
+	    !store_text(&v[4], r.boot_id, sizeof(r.boot_id)) ||
+	    !store_number(&v[5], 0, INT32_MAX, &keeper) ||
+	    !store_text(&v[6], r.socket, sizeof(r.socket)) ||
+	    !store_number(&v[7], 0, INT32_MAX, &init) ||
+	    !store_number(&v[8], 0, INT64_MAX, &start) ||
+	    !store_number(&v[9], 0, INT64_MAX, &r.begun_us)) {
+		return false;
+	}
+	/* It is opened in a directory of ours: a name, not a way out of it. */
+	if (strchr(r.socket, '/') != NULL) {
+		return false;
+	}
+	r.keeper = (pid_t)keeper;
+	r.init = (pid_t)init;
+	r.init_start = (uint64_t)start;
+	*ret = r;
+	return true;
+}
+
+static int run_add(void *arg, const struct db_value *v, size_t n)
+{
+	struct run_list *l = arg;
+	struct session_run r;
+
+	if (!read_run(v, n, &r)) {
+		l->damaged = true;
+		return 0;
+	}
+	struct session_run *bigger = reallocarray(l->v, l->n + 1, sizeof(*bigger));
+	if (bigger == NULL) {
+		l->failed = true;
+		return -1;
+	}
+	l->v = bigger;
+	l->v[l->n++] = r;
+	return 0;
+}
+
+int session_runs(struct sessions *ss, const char *id, session_run_fn *fn, void *arg,
+                 struct ssb_error *err)
+{
+	AUTO(call_done) struct call c = { 0 };
+	AUTO(run_list_done) struct run_list l = { 0 };
+
+	if (call_enter(&c, ss, id, err) != 0 ||
+	    db_run(ss->db,
+	           "WITH RECURSIVE down(n, d) AS (SELECT n, 1 FROM sessions WHERE n = $1"
+	           " UNION ALL SELECT p.n, down.d + 1 FROM sessions p JOIN down"
+	           " ON p.parent = down.n WHERE down.d < 9)"
+	           " SELECT r.n, s.id, r.run_id, r.host, r.boot, r.keeper, r.socket, r.init,"
+	           " r.init_start, r.begun FROM down JOIN sessions s ON s.n = down.n"
+	           " JOIN runs r ON r.session = s.n WHERE r.ended = 0 ORDER BY r.n",
+	           DB_ARGS(DB_I(call_own(&c)->n)), run_add, &l, err) != 0) {
+		return -1;
+	}
+	if (l.failed) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "store", "out of memory");
+	}
+	if (call_commit(&c, NULL, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < l.n; i++) {
+		if (fn(arg, &l.v[i]) != 0) {
+			return 0;
+		}
+	}
+	return l.damaged ? store_damaged(err, "the row of a run is not valid") : 0;
+}
+
+/* ---- counts -------------------------------------------------------------- */
+
+struct count_list {
+	struct {
+		char name[STORE_TEXT];
+		uint64_t n;
+	} v[STORE_MAX_COUNTS + 64];
+	size_t n;
+};
+
+static int count_add(void *arg, const struct db_value *v, size_t n)
+{
+	struct count_list *l = arg;
+	int64_t count = 0;
+
+	if (n == 2 && l->n < ARRAY_LEN(l->v) &&
+	    store_text(&v[0], l->v[l->n].name, sizeof(l->v[l->n].name)) &&
+	    store_number(&v[1], 0, INT64_MAX, &count)) {
+		l->v[l->n++].n = (uint64_t)count;
+	}
+	return 0;
+}
+
+int session_counts(struct sessions *ss, const char *id, session_count_fn *fn, void *arg,
+                   struct ssb_error *err)
+{
+	AUTO(call_done) struct call c = { 0 };
+	auto_free struct count_list *l = calloc(1, sizeof(*l));
+
+	if (l == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "store", "out of memory");
+	}
+	if (call_enter(&c, ss, id, err) != 0 ||
+	    db_run(ss->db, "SELECT name, n FROM counts WHERE session = $1 ORDER BY name",
+	           DB_ARGS(DB_I(call_own(&c)->n)), count_add, l, err) != 0 ||
+	    call_commit(&c, NULL, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < l->n; i++) {
+		if (fn(arg, l->v[i].name, l->v[i].n) != 0) {
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* ---- the ledger ---------------------------------------------------------- */
+
+struct page {
+	struct buf text;
+	size_t ends[LEDGER_PAGE]; /* of each line */
+	size_t n;
+};
+
+static int page_add(void *arg, const struct db_value *v, size_t n)
+{
+	struct page *p = arg;
+
+	if (n != 1 || v[0].type != DB_TEXT || p->n == LEDGER_PAGE) {
+		p->text.failed = true;
+		return -1;
+	}
+	buf_add(&p->text, v[0].s, v[0].n);
+	p->ends[p->n++] = p->text.len;
+	return 0;
+}
+
+static int page_load(struct sessions *ss, int64_t session, int64_t from, struct page *p,
+                     struct ssb_error *err)
+{
+	AUTO(call_done) struct call c = { 0 };
+
+	buf_reset(&p->text);
+	p->n = 0;
+	if (call_begin(&c, ss, err) != 0 ||
+	    db_run(ss->db,
+	           "SELECT line FROM ledger WHERE session = $1 AND seq >= $2 ORDER BY seq LIMIT "
+	           "256",
+	           DB_ARGS(DB_I(session), DB_I(from)), page_add, p, err) != 0) {
+		return -1;
+	}
+	return p->text.failed ? store_damaged(err, "a ledger cannot be read") : 0;
+}
+
+static void page_done(struct page *p)
+{
+	buf_done(&p->text);
+}
+
+int session_ledger(struct sessions *ss, const char *id, session_line_fn *fn, void *arg,
+                   struct ssb_error *err)
+{
+	AUTO(page_done) struct page p = { 0 };
+	int64_t session = 0;
+
+	buf_init(&p.text, LEDGER_BYTES);
+	{
+		AUTO(call_done) struct call c = { 0 };
+		if (call_enter(&c, ss, id, err) != 0 || call_commit(&c, NULL, err) != 0) {
+			return -1;
+		}
+		session = call_own(&c)->n;
+	}
+	int64_t from = 0;
+	do {
+		if (page_load(ss, session, from, &p, err) != 0) {
+			return -1;
+		}
+		for (size_t i = 0, at = 0; i < p.n; at = p.ends[i++]) {
+			if (fn(arg, p.text.data + at, p.ends[i] - at) != 0) {
+				return 0;
+			}
+		}
+		from += (int64_t)p.n;
+	} while (p.n == LEDGER_PAGE);
+	return 0;
+}
+
+/* ---- news ---------------------------------------------------------------- */
+
+int sessions_news_fd(const struct sessions *ss)
+{
+	return db_news_fd(ss->db);
+}
+
+int sessions_news(struct sessions *ss, char ret_id[SESSION_ID], struct ssb_error *err)
+{
+	return db_news(ss->db, ret_id, err);
+}

@@ -1,0 +1,246 @@
+/* outbox.c - messages to the owner, written by the transaction of which they
+ * tell, and taken by whoever delivers them: each by one process at a time. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "session/store.h"
+
+#define BODY_BYTES ((size_t)64 * 1024)
+#define TAKE_TRIES 16
+
+enum outbox_state { WAITING, DELIVERED, GIVEN_UP };
+
+static const char *const KINDS[] = {
+	[NOTIFY_SLACK] = "slack",
+	[NOTIFY_JSON] = "webhook",
+	[NOTIFY_PAGERDUTY] = "pagerduty",
+};
+
+/* ---- writing ------------------------------------------------------------- */
+
+static void put_time(struct json *j, const struct call *c)
+{
+	struct stamp stamp = STAMP_NONE;
+	struct timespec at = { .tv_sec = (time_t)(c->now / 1000000),
+		               .tv_nsec = (long)(c->now % 1000000) * 1000 };
+
+	json_kstr(j, "timestamp", stamp_text(&stamp, &at));
+}
+
+/* What happened, for any kind of receiver: notify_body() makes theirs of it. */
+static int put_event(struct call *c, const struct row *row, const char *event, const char *reason,
+                     struct buf *out, struct ssb_error *err)
+{
+	struct json j;
+
+	json_init(&j, out, false);
+	json_open(&j, '{');
+	json_kstr(&j, "event", event);
+	json_kstr(&j, "session_id", row->s.id);
+	json_kstr(&j, "agent_id", row->s.agent);
+	json_kstr(&j, "state", session_state_name(row->s.state));
+	json_kstr(&j, "reason", reason);
+	put_time(&j, c);
+	entry_money(&j, "session_cost_usd", row->s.spent);
+	entry_money(&j, "budget_usd", row->s.policy->max_cost_per_session);
+	json_kuint(&j, "action_count", row->s.actions);
+	json_key(&j, "violation_counts");
+	if (entry_counts(c->ss, row->n, &j, err) != 0) {
+		return -1;
+	}
+	json_key(&j, "snapshot");
+	entry_snapshot(&j, &row->s);
+	json_close(&j, '}');
+	return out->failed ? ssb_fail(err, SSB_E_LIMIT, 0, "outbox", "the message is too long") : 0;
+}
+
+int outbox_put(struct call *c, struct row *row, const char *event, const char *reason,
+               struct ssb_error *err)
+{
+	auto_buf body;
+
+	buf_init(&body, BODY_BYTES);
+	if (row->s.policy == NULL || row->s.policy->n_notify == 0) {
+		return 0;
+	}
+	if (put_event(c, row, event, reason, &body, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < row->s.policy->n_notify; i++) {
+		const struct session_notify *to = &row->s.policy->notify[i];
+		if (db_run(c->ss->db,
+		           "INSERT INTO outbox (session, kind, url, secret, body, tries, due,"
+		           " leased, state) VALUES ($1, $2, $3, $4, $5, 0, $6, 0, 0)",
+		           DB_ARGS(DB_I(row->n), DB_I(to->kind),
+		                   DB_T(to->url != NULL ? to->url : ""),
+		                   DB_T(to->secret != NULL ? to->secret : ""),
+		                   DB_TN(body.data, body.len), DB_I(c->now)),
+		           NULL, NULL, err) != 0) {
+			return -1;
+		}
+		c->notify = true;
+	}
+	return 0;
+}
+
+/* ---- taking -------------------------------------------------------------- */
+
+struct taken {
+	struct outbox_item item;
+	int64_t leased;
+	bool found;
+	bool bad;
+};
+
+static char *copy(const struct db_value *v)
+{
+	return v->type == DB_TEXT ? strndup(v->s, v->n) : NULL;
+}
+
+static int take_row(void *arg, const struct db_value *v, size_t n)
+{
+	struct taken *t = arg;
+	int64_t kind = 0;
+	int64_t tries = 0;
+
+	t->found = true;
+	if (n != 8 || !store_number(&v[0], 1, INT64_MAX, &t->item.n) ||
+	    !store_text(&v[1], t->item.session, sizeof(t->item.session)) ||
+	    !store_number(&v[2], NOTIFY_SLACK, NOTIFY_PAGERDUTY, &kind) ||
+	    !store_number(&v[6], 0, UINT32_MAX, &tries) ||
+	    !store_number(&v[7], 0, INT64_MAX, &t->leased)) {
+		t->bad = true;
+		return -1;
+	}
+	t->item.kind = (enum notify_kind)kind;
+	t->item.tries = (unsigned)tries;
+	t->item.url = copy(&v[3]);
+	t->item.secret = v[4].n > 0 ? copy(&v[4]) : NULL;
+	t->item.body = copy(&v[5]);
+	t->bad = t->item.url == NULL || t->item.body == NULL ||
+	         (v[4].n > 0 && t->item.secret == NULL);
+	return t->bad ? -1 : 0;
+}
+
+void outbox_item_done(struct outbox_item *item)
+{
+	free(item->url);
+	free(item->secret);
+	free(item->body);
+	item->url = item->secret = item->body = NULL;
+}
+
+static void taken_done(struct taken *t)
+{
+	outbox_item_done(&t->item);
+}
+
+/* 1: `t` is ours; 0: another was faster; 2: there is none. */
+static int take_one(struct sessions *ss, int64_t now, uint64_t lease_ms, struct taken *t,
+                    struct ssb_error *err)
+{
+	if (db_run(ss->db,
+	           "SELECT o.n, s.id, o.kind, o.url, o.secret, o.body, o.tries, o.leased"
+	           " FROM outbox o JOIN sessions s ON s.n = o.session WHERE o.state = 0"
+	           " AND o.due <= $1 AND o.leased <= $1 ORDER BY o.due LIMIT 1",
+	           DB_ARGS(DB_I(now)), take_row, t, err) != 0 ||
+	    t->bad) {
+		return store_damaged(err, "a message in the outbox is not valid");
+	}
+	if (!t->found) {
+		return 2;
+	}
+	if (db_run(ss->db, "UPDATE outbox SET leased = $1 WHERE n = $2 AND leased = $3",
+	           DB_ARGS(DB_I(now + (int64_t)lease_ms * 1000), DB_I(t->item.n), DB_I(t->leased)),
+	           NULL, NULL, err) != 0) {
+		return -1;
+	}
+	return db_changes(ss->db) == 1 ? 1 : 0;
+}
+
+int outbox_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
+                struct ssb_error *err)
+{
+	for (int i = 0; i < TAKE_TRIES; i++) {
+		AUTO(call_done) struct call c = { 0 };
+		AUTO(taken_done) struct taken t = { 0 };
+		if (call_begin(&c, ss, err) != 0) {
+			return -1;
+		}
+		int got = take_one(ss, c.now, lease_ms, &t, err);
+		if (got < 0) {
+			return -1;
+		}
+		c.open = false;
+		if (db_commit(ss->db, err) != 0) {
+			return -1;
+		}
+		if (got == 1) {
+			*ret = t.item;
+			t.item = (struct outbox_item){ 0 };
+		}
+		if (got != 0) {
+			return got == 1 ? 1 : 0;
+		}
+	}
+	return 0;
+}
+
+/* ---- delivered, or not --------------------------------------------------- */
+
+/* Where to, without the path: that of a webhook is as good as a password. */
+static void put_place(struct json *j, const char *url)
+{
+	const char *host = strstr(url, "://");
+	size_t len = host != NULL ? (size_t)(host - url) + 3 : 0;
+
+	json_key(j, "url");
+	json_strn(j, url, len + strcspn(url + len, "/?#"));
+}
+
+static int put_delivery(struct call *c, const struct outbox_item *item, unsigned status,
+                        const char *error, enum outbox_state state, struct ssb_error *err)
+{
+	struct row *own = call_own(c);
+	struct json *j = entry_begin(c, own, "notification");
+	char text[SESSION_REASON];
+
+	json_kstr(j, "type", KINDS[item->kind]);
+	put_place(j, item->url);
+	json_kstr(j, "status", state == DELIVERED ? "sent" : state == WAITING ? "retry" : "failed");
+	if (status != 0) {
+		json_kuint(j, "status_code", status);
+	}
+	if (error != NULL && error[0] != '\0') {
+		snprintf(text, sizeof(text), "%s", error);
+		json_kstr(j, "error", text);
+	}
+	json_kuint(j, "tries", item->tries + 1);
+	return entry_end(c, own, err);
+}
+
+int outbox_done(struct sessions *ss, const struct outbox_item *item, unsigned status,
+                const char *error, uint64_t retry_ms, struct ssb_error *err)
+{
+	AUTO(call_done) struct call c = { 0 };
+	enum outbox_state state = status >= 200 && status < 300 ? DELIVERED
+	                          : retry_ms > 0                ? WAITING
+	                                                        : GIVEN_UP;
+
+	if (call_enter(&c, ss, item->session, err) != 0) {
+		return -1;
+	}
+	if (db_run(ss->db,
+	           "UPDATE outbox SET state = $1, tries = tries + 1, leased = 0, due = $2"
+	           " WHERE n = $3 AND state = 0",
+	           DB_ARGS(DB_I(state), DB_I(c.now + (int64_t)retry_ms * 1000), DB_I(item->n)),
+	           NULL, NULL, err) != 0) {
+		return -1;
+	}
+	if (db_changes(ss->db) != 1) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "outbox", "this message is done already");
+	}
+	return put_delivery(&c, item, status, error, state, err) == 0 ? call_commit(&c, NULL, err)
+	                                                              : -1;
+}

@@ -1,0 +1,198 @@
+/* reach.c - a session enters another state, and those beneath it with it: what
+ * is killed, expired, completed or paused reaches all descendants; what is
+ * resumed reaches those that were paused by the same pause. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "session/store.h"
+
+static const struct {
+	const char *kind; /* of its line, and of the message */
+	bool notify;
+} STATES[SESSION_STATES] = {
+	[SESSION_ACTIVE] = { "session_resumed", false },
+	[SESSION_ALERT] = { "session_resumed", false },
+	[SESSION_PAUSED] = { "session_paused", true },
+	[SESSION_KILLED] = { "session_killed", true },
+	[SESSION_COMPLETED] = { "session_completed", false },
+	[SESSION_EXPIRED] = { "session_expired", true },
+};
+
+static void put_duration(struct json *j, int64_t us)
+{
+	char text[32];
+
+	us = us > 0 ? us : 0;
+	int n = snprintf(text, sizeof(text), "%" PRId64 ".%06" PRId64, us / 1000000, us % 1000000);
+	json_key(j, "duration_seconds");
+	json_raw(j, text, (size_t)n);
+}
+
+static int put_line(struct call *c, struct row *row, const struct row *by, size_t damaged,
+                    struct ssb_error *err)
+{
+	struct json *j = entry_begin(c, row, STATES[row->s.state].kind);
+
+	json_kstr(j, "reason", row->s.reason);
+	if (by != row) {
+		json_kstr(j, "with", by->s.id);
+	}
+	entry_money(j, "total_cost_usd", row->s.spent);
+	json_kuint(j, "action_count", row->s.actions);
+	if (session_is_over(row->s.state)) {
+		json_key(j, "violation_counts");
+		if (entry_counts(c->ss, row->n, j, err) != 0) {
+			return -1;
+		}
+		put_duration(j, c->now - row->s.created_us);
+	}
+	if (damaged > 0) {
+		json_kuint(j, "damaged_descendants", damaged);
+	}
+	return entry_end(c, row, err);
+}
+
+static int enter(struct call *c, struct row *row, enum session_state to, const struct row *by,
+                 const char *reason, size_t damaged, struct ssb_error *err)
+{
+	row->s.state = to;
+	row->paused_by = to == SESSION_PAUSED ? by->n : 0;
+	row->s.ended_us = session_is_over(to) ? c->now : 0;
+	snprintf(row->s.reason, sizeof(row->s.reason), "%s", reason);
+	store_clean(row->s.reason);
+	row->dirty = row->changed = true;
+	if (put_line(c, row, by, damaged, err) != 0) {
+		return -1;
+	}
+	return STATES[to].notify ? outbox_put(c, row, STATES[to].kind, row->s.reason, err) : 0;
+}
+
+/* ---- descendants --------------------------------------------------------- */
+
+struct beneath {
+	struct call *c;
+	int64_t of;
+	size_t before; /* so many others were in memory already */
+	size_t damaged;
+	bool failed;
+};
+
+static struct row *in_memory(const struct beneath *b, int64_t n)
+{
+	for (size_t i = 0; i < b->c->n; i++) {
+		if (b->c->chain[i].n == n) {
+			return &b->c->chain[i];
+		}
+	}
+	for (size_t i = 0; i < b->before; i++) {
+		if (b->c->others[i]->n == n) {
+			return b->c->others[i];
+		}
+	}
+	return NULL;
+}
+
+static int keep_row(struct call *c, const struct row *row)
+{
+	struct row *copy = malloc(sizeof(*copy));
+	struct row **others = realloc(c->others, (c->n_others + 1) * sizeof(struct row *));
+
+	c->others = others != NULL ? others : c->others;
+	if (copy == NULL || others == NULL) {
+		free(copy);
+		return -1;
+	}
+	*copy = *row;
+	c->others[c->n_others++] = copy;
+	return 0;
+}
+
+static int add_row(void *arg, const struct db_value *v, size_t n)
+{
+	struct beneath *b = arg;
+	struct ssb_error why = { 0 };
+	struct row row;
+
+	/* One that is damaged must not keep the others alive. */
+	if (row_read(v, n, &row, &why) != 0) {
+		b->damaged++;
+		return 0;
+	}
+	struct row *known = in_memory(b, row.n);
+	if (known != NULL) {
+		known->beneath = b->of;
+		return 0;
+	}
+	row.beneath = b->of;
+	b->failed = keep_row(b->c, &row) != 0;
+	return b->failed ? -1 : 0;
+}
+
+/* Reads those beneath `of` that are not over, and marks them. */
+static int load_beneath(struct call *c, const struct row *of, size_t *ret_damaged,
+                        struct ssb_error *err)
+{
+	struct beneath b = { .c = c, .of = of->n, .before = c->n_others };
+
+	if (db_run(c->ss->db,
+	           "WITH RECURSIVE down(n, d) AS (SELECT n, 1 FROM sessions WHERE parent = $1"
+	           " UNION ALL SELECT p.n, down.d + 1 FROM sessions p JOIN down"
+	           " ON p.parent = down.n WHERE down.d < 9)"
+	           " SELECT " ROW_COLUMNS " FROM sessions s WHERE s.ended = 0"
+	           " AND s.n IN (SELECT n FROM down)",
+	           DB_ARGS(DB_I(of->n)), add_row, &b, err) != 0) {
+		return -1;
+	}
+	if (b.failed) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "store", "out of memory");
+	}
+	for (size_t i = b.before; i < c->n_others; i++) {
+		struct ssb_error why = { 0 };
+		/* Without it nobody is told; it ends all the same. */
+		(void)row_policy(c->ss, c->others[i], &why);
+	}
+	*ret_damaged = b.damaged;
+	return 0;
+}
+
+/* What `to` of an ancestor means for `row`; its own state: nothing. */
+static enum session_state reached(const struct row *row, const struct row *by,
+                                  enum session_state to)
+{
+	if (session_is_over(row->s.state)) {
+		return row->s.state;
+	}
+	if (session_is_over(to)) {
+		return to;
+	}
+	if (to == SESSION_PAUSED) {
+		return SESSION_PAUSED;
+	}
+	if (row->s.state == SESSION_PAUSED && row->paused_by == by->n) {
+		return row->s.alerted ? SESSION_ALERT : SESSION_ACTIVE;
+	}
+	return row->s.state;
+}
+
+int call_become(struct call *c, struct row *row, enum session_state to, const char *reason,
+                struct ssb_error *err)
+{
+	char with[SESSION_REASON];
+	size_t damaged = 0;
+
+	if (load_beneath(c, row, &damaged, err) != 0 ||
+	    enter(c, row, to, row, reason, damaged, err) != 0) {
+		return -1;
+	}
+	snprintf(with, sizeof(with), "with '%s': %.180s", row->s.id, reason);
+	for (size_t i = 0; i < c->n + c->n_others; i++) {
+		struct row *r = i < c->n ? &c->chain[i] : c->others[i - c->n];
+		enum session_state next = reached(r, row, to);
+		if (r->beneath == row->n && next != r->s.state &&
+		    enter(c, r, next, row, with, 0, err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}

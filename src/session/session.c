@@ -1,0 +1,374 @@
+/* session.c - the store is opened, sessions begin, are told to change, end. */
+#include "session/session.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/diag.h"
+#include "base/error.h"
+#include "base/hex.h"
+#include "policy/policy_file.h"
+#include "session/store.h"
+
+#define SWEEP_BATCH 256
+
+static int64_t wall_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* ---- the store ----------------------------------------------------------- */
+
+static void diags_free(struct ssb_diags **d)
+{
+	ssb_diags_free(*d);
+}
+
+/* What is wrong in policy.yaml is said by its first finding. */
+static int load_policy(const struct owner *o, struct policy *ret, struct ssb_error *err)
+{
+	AUTO(diags_free) struct ssb_diags *diags = ssb_diags_new();
+
+	if (diags == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "store", "out of memory");
+	}
+	return policy_load(o, NULL, ret, diags, err);
+}
+
+static int open_db(const struct owner *o, struct db **ret, struct ssb_error *err)
+{
+	AUTO(policy_done) struct policy policy;
+	char path[PATH_MAX];
+
+	policy_init(&policy);
+	if (load_policy(o, &policy, err) != 0) {
+		return -1;
+	}
+	if (policy.store != NULL) {
+		return db_open_postgres(policy.store, ret, err);
+	}
+	if ((size_t)snprintf(path, sizeof(path), "%s/sessions.db", o->state_dir) >= sizeof(path)) {
+		return ssb_fail(err, SSB_E_LIMIT, ENAMETOOLONG, "store", "'%s/sessions.db'",
+		                o->state_dir);
+	}
+	return db_open_sqlite(path, ret, err);
+}
+
+int sessions_open(const struct owner *o, struct sessions **ret, struct ssb_error *err)
+{
+	struct sessions *ss = calloc(1, sizeof(*ss));
+
+	if (ss == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "store", "out of memory");
+	}
+	record_init(&ss->record);
+	ss->now = wall_us;
+	ss->uid = o->uid;
+	ss->state_dir = strdup(o->state_dir);
+	if (ss->state_dir == NULL || open_db(o, &ss->db, err) != 0) {
+		sessions_close(ss);
+		return ssb_fail(err, SSB_E_NOMEM, 0, "store", "out of memory");
+	}
+	*ret = ss;
+	return 0;
+}
+
+void sessions_close(struct sessions *ss)
+{
+	if (ss == NULL) {
+		return;
+	}
+	db_close(ss->db);
+	store_drop_policies(ss);
+	record_done(&ss->record);
+	free(ss->state_dir);
+	free(ss);
+}
+
+/* ---- begin --------------------------------------------------------------- */
+
+static int draw_id(char out[SESSION_ID], struct ssb_error *err)
+{
+	uint8_t b[10];
+
+	if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b)) {
+		return ssb_fail(err, SSB_E_SYS, errno, "session", "cannot draw an id");
+	}
+	hex_encode(b, sizeof(b), out);
+	return 0;
+}
+
+static int check_request(const struct session_request *req, struct ssb_error *err)
+{
+	const struct {
+		const char *what, *s;
+	} ids[] = { { "id", req->id }, { "agent's id", req->agent } };
+
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		if (ids[i].s != NULL && !session_id_valid(ids[i].s)) {
+			return ssb_fail(err, SSB_E_USAGE, 0, "",
+			                "the %s must be letters, digits, '.', '_' and '-', the "
+			                "first a letter or digit, at most %d",
+			                ids[i].what, SESSION_ID - 1);
+		}
+	}
+	for (size_t i = 0; i < req->policy->n_exports; i++) {
+		if (req->policy->exports[i].kind == EXPORT_OTEL) {
+			return ssb_fail(err, SSB_E_POLICY, 0, "",
+			                "audit.export: a ledger cannot be sent by otel yet; name a "
+			                "file, or leave it out");
+		}
+	}
+	return 0;
+}
+
+/* The new row behind its ancestors, which must let it begin. */
+static int make_row(struct call *c, const struct session_request *req, struct ssb_error *err)
+{
+	struct row *up = c->n > 0 ? call_own(c) : NULL;
+	struct row *row = &c->chain[c->n];
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct session *s = &c->chain[i].s;
+		if (!session_is_active(s->state)) {
+			return ssb_fail(err, SSB_E_POLICY, 0, "",
+			                "the parent '%s' is %s: nothing begins in it", s->id,
+			                session_state_name(s->state));
+		}
+	}
+	if (c->n == SESSION_DEPTH) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, "", "sessions are nested at most %d deep",
+		                SESSION_DEPTH);
+	}
+	*row = (struct row){
+		.parent = up != NULL ? up->n : 0,
+		.root = up != NULL ? up->root : 0,
+		.depth = (int64_t)c->n + 1,
+		.s = { .state = SESSION_ACTIVE, .created_us = c->now, .policy = req->policy }
+	};
+	snprintf(row->s.agent, sizeof(row->s.agent), "%s",
+	         req->agent != NULL ? req->agent : req->policy->agent_id);
+	if (up != NULL) {
+		memcpy(row->s.parent, up->s.id, sizeof(row->s.parent));
+	}
+	row->deadline = engine_deadline(&row->s);
+	c->n++;
+	return req->id != NULL ? (snprintf(row->s.id, sizeof(row->s.id), "%s", req->id), 0)
+	                       : draw_id(row->s.id, err);
+}
+
+static int insert_row(struct call *c, struct row *row, struct ssb_error *err)
+{
+	struct sessions *ss = c->ss;
+	int64_t known = 0;
+	int found = store_ask(ss, "SELECT n FROM sessions WHERE id = $1", DB_ARGS(DB_T(row->s.id)),
+	                      &known, err);
+
+	if (found != 0) {
+		return found < 0 ? -1
+		                 : ssb_fail(err, SSB_E_USAGE, 0, "",
+		                            "session '%s' exists; an id is never used twice",
+		                            row->s.id);
+	}
+	found = store_ask(ss,
+	                  "INSERT INTO sessions (id, parent, root, depth, agent, policy, state,"
+	                  " alerted, paused_by, reason, created, deadline, ended, spent, reserved,"
+	                  " actions, violations, runs, cpu_ms, wall_ms, bytes_out, bytes_in,"
+	                  " connections, domains, seq, mono, hash) VALUES ($1, $2, $3, $4, $5, $6,"
+	                  " 0, 0, 0, '', $7, $8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '')"
+	                  " RETURNING n",
+	                  DB_ARGS(DB_T(row->s.id), DB_I(row->parent), DB_I(row->root),
+	                          DB_I(row->depth), DB_T(row->s.agent), DB_T(row->policy),
+	                          DB_I(row->s.created_us), DB_I(row->deadline)),
+	                  &row->n, err);
+	if (found != 1) {
+		return found < 0 ? -1 : store_damaged(err, "a session has no number");
+	}
+	if (row->root == 0) {
+		row->root = row->n;
+		return db_run(ss->db, "UPDATE sessions SET root = $1 WHERE n = $2",
+		              DB_ARGS(DB_I(row->n), DB_I(row->n)), NULL, NULL, err);
+	}
+	return 0;
+}
+
+static int put_created(struct call *c, struct row *row, struct ssb_error *err)
+{
+	const struct session_policy *p = row->s.policy;
+	struct json *j = entry_begin(c, row, "session_created");
+
+	json_kint(j, "schema", 1);
+	json_kstr(j, "parent", row->s.parent[0] != '\0' ? row->s.parent : NULL);
+	json_kstr(j, "policy_version", p->version);
+	json_kstr(j, "policy_digest", row->policy);
+	entry_money(j, "budget_limit", p->max_cost_per_session);
+	json_kuint(j, "user", c->ss->uid);
+	json_kstr(j, "version", SSB_VERSION);
+	return entry_end(c, row, err);
+}
+
+int session_start(struct sessions *ss, const struct session_request *req, struct decision *ret,
+                  struct ssb_error *err)
+{
+	AUTO(call_done) struct call c = { 0 };
+
+	if (check_request(req, err) != 0 || call_begin(&c, ss, err) != 0) {
+		return -1;
+	}
+	if (req->parent != NULL &&
+	    (call_load(&c, req->parent, err) != 0 || call_due(&c, err) != 0)) {
+		return -1;
+	}
+	if (make_row(&c, req, err) != 0) {
+		struct ssb_error ignored = { 0 };
+		/* That the parent has just expired holds. */
+		if (c.expired != NULL) {
+			(void)call_commit(&c, NULL, &ignored);
+		}
+		return -1;
+	}
+	struct row *row = call_own(&c);
+	if (store_keep_policy(ss, req->policy, row->policy, err) != 0 ||
+	    row_policy(ss, row, err) != 0 || insert_row(&c, row, err) != 0 ||
+	    put_created(&c, row, err) != 0) {
+		return -1;
+	}
+	c.verdict = (struct verdict){ .allowed = true, .act = ACT_LOG, .code = "ok" };
+	return call_commit(&c, ret, err);
+}
+
+/* ---- the owner's word ---------------------------------------------------- */
+
+static enum session_state asked_state(const struct row *row, enum session_state to)
+{
+	return to == SESSION_ACTIVE && row->s.alerted ? SESSION_ALERT : to;
+}
+
+static int may_become(struct call *c, enum session_state to, struct ssb_error *err)
+{
+	const struct row *row = call_own(c);
+	bool resume = to == SESSION_ACTIVE || to == SESSION_ALERT;
+
+	if (resume && row->s.state != SESSION_PAUSED && !session_is_over(row->s.state)) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "", "session '%s' is %s, not paused",
+		                row->s.id, session_state_name(row->s.state));
+	}
+	if (!session_may_become(row->s.state, to)) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "", "session '%s' is %s%s%s", row->s.id,
+		                session_state_name(row->s.state),
+		                session_is_over(row->s.state) ? " for ever: " : " already: ",
+		                row->s.reason);
+	}
+	for (size_t i = 0; resume && i + 1 < c->n; i++) {
+		if (c->chain[i].s.state == SESSION_PAUSED) {
+			return ssb_fail(err, SSB_E_POLICY, 0, "",
+			                "session '%s' is within '%s', which is paused: resume that",
+			                row->s.id, c->chain[i].s.id);
+		}
+	}
+	return 0;
+}
+
+int session_become(struct sessions *ss, const char *id, enum session_state to, const char *reason,
+                   struct decision *ret, struct ssb_error *err)
+{
+	static const enum session_act ACTS[SESSION_STATES] = {
+		[SESSION_PAUSED] = ACT_PAUSE,
+		[SESSION_KILLED] = ACT_KILL,
+		[SESSION_EXPIRED] = ACT_KILL,
+	};
+	AUTO(call_done) struct call c = { 0 };
+
+	if (to == SESSION_ALERT || (unsigned)to >= SESSION_STATES) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "not a state to ask for");
+	}
+	if ((reason != NULL && reason[0] != '\0' &&
+	     store_check_text(reason, SESSION_REASON, "the reason", err) != 0) ||
+	    call_enter(&c, ss, id, err) != 0) {
+		return -1;
+	}
+	struct row *own = call_own(&c);
+	to = asked_state(own, to);
+	if (may_become(&c, to, err) != 0) {
+		struct ssb_error ignored = { 0 };
+		(void)call_commit(&c, NULL, &ignored); /* what time has done holds */
+		return -1;
+	}
+	if (call_become(&c, own, to, reason != NULL ? reason : "", err) != 0) {
+		return -1;
+	}
+	c.decided = own;
+	c.verdict = (struct verdict){ .allowed = true, .act = ACTS[to], .code = "owner" };
+	snprintf(c.verdict.reason, sizeof(c.verdict.reason), "%s", own->s.reason);
+	if (call_commit(&c, ret, err) != 0) {
+		return -1;
+	}
+	ret->grace_ms = 0; /* the owner waits for nobody */
+	return 0;
+}
+
+/* ---- what time alone does ------------------------------------------------ */
+
+struct ids {
+	char v[SWEEP_BATCH][SESSION_ID];
+	size_t n;
+};
+
+static int add_id(void *arg, const struct db_value *v, size_t n)
+{
+	struct ids *ids = arg;
+
+	if (n == 1 && ids->n < SWEEP_BATCH && store_text(&v[0], ids->v[ids->n], SESSION_ID)) {
+		ids->n++;
+	}
+	return 0;
+}
+
+static int find_due(struct sessions *ss, struct ids *ret, struct ssb_error *err)
+{
+	AUTO(call_done) struct call c = { 0 };
+
+	ret->n = 0;
+	if (call_begin(&c, ss, err) != 0 ||
+	    db_run(ss->db, "SELECT id FROM sessions WHERE ended = 0 AND deadline < $1 LIMIT 128",
+	           DB_ARGS(DB_I(c.now)), add_id, ret, err) != 0 ||
+	    db_run(ss->db,
+	           "SELECT DISTINCT s.id FROM reservations r JOIN sessions s ON s.n = r.session"
+	           " WHERE r.state = 0 AND r.expires <= $1 LIMIT 128",
+	           DB_ARGS(DB_I(c.now)), add_id, ret, err) != 0) {
+		return -1;
+	}
+	return 0;
+}
+
+int sessions_sweep(struct sessions *ss, size_t *ret_expired, struct ssb_error *err)
+{
+	struct ids ids;
+	size_t expired = 0;
+	size_t done = 1;
+
+	for (ids.n = SWEEP_BATCH; ids.n >= SWEEP_BATCH / 2 && done > 0;) {
+		done = 0;
+		if (find_due(ss, &ids, err) != 0) {
+			return -1;
+		}
+		for (size_t i = 0; i < ids.n; i++) {
+			AUTO(call_done) struct call c = { 0 };
+			struct ssb_error ignored = { 0 };
+			/* One that is damaged does not keep the others alive. */
+			if (call_enter(&c, ss, ids.v[i], &ignored) == 0 &&
+			    call_commit(&c, NULL, &ignored) == 0) {
+				done++;
+				expired += c.expired != NULL ? 1 : 0;
+			}
+		}
+	}
+	*ret_expired = expired;
+	return 0;
+}

@@ -1,0 +1,444 @@
+/* spend.c - money and violations.
+ *
+ * What an action may cost is reserved before it, in the session and in all its
+ * ancestors, and replaced by what it did cost. A reservation that nobody settles
+ * times out: each session of the chain then charges it or gives it back, as its
+ * own policy says. The bill may come later still, and is taken once. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "session/store.h"
+
+/* ---- sums ---------------------------------------------------------------- */
+
+static micros sum(micros a, micros by)
+{
+	micros r = a + by; /* both are far from the end of their range */
+
+	return r < 0 ? 0 : r > STORE_MAX_MICROS ? STORE_MAX_MICROS : r;
+}
+
+struct reservation {
+	int64_t n;
+	int64_t session;
+	char id[SESSION_ID]; /* of the session */
+	char action[STORE_TEXT];
+	micros amount;
+	int64_t state;
+	bool found;
+};
+
+/* Its amount leaves what is reserved; when it times out it is spent, or not. */
+static void time_out_sums(struct call *c, size_t at, micros amount)
+{
+	for (size_t i = 0; i <= at; i++) {
+		struct row *row = &c->chain[i];
+		row->s.reserved = sum(row->s.reserved, -amount);
+		if (row->s.policy->charge_on_timeout) {
+			row->s.spent = sum(row->s.spent, amount);
+		}
+		row->dirty = true;
+	}
+}
+
+static void settle_sums(struct call *c, const struct reservation *r, micros actual)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct row *row = &c->chain[i];
+		if (r->state == RESERVED) {
+			row->s.reserved = sum(row->s.reserved, -r->amount);
+		} else if (row->s.policy->charge_on_timeout) {
+			row->s.spent = sum(row->s.spent, -r->amount);
+		}
+		row->s.spent = sum(row->s.spent, actual);
+		row->dirty = true;
+	}
+}
+
+/* ---- reservations that time out ------------------------------------------ */
+
+#define TIME_OUT_BATCH 64
+
+struct due {
+	struct reservation v[TIME_OUT_BATCH];
+	size_t n;
+	bool bad;
+};
+
+static int take_due(void *arg, const struct db_value *v, size_t n)
+{
+	struct due *d = arg;
+	struct reservation r = { 0 };
+
+	if (n != 3 || !store_number(&v[0], 1, INT64_MAX, &r.n) ||
+	    !store_text(&v[1], r.action, sizeof(r.action)) ||
+	    !store_number(&v[2], 0, MAX_MICROS, &r.amount) || d->n == TIME_OUT_BATCH) {
+		d->bad = true;
+		return -1;
+	}
+	d->v[d->n++] = r;
+	return 0;
+}
+
+static int time_out_one(struct call *c, size_t at, const struct reservation *r,
+                        struct ssb_error *err)
+{
+	struct row *row = &c->chain[at];
+	bool charge = row->s.policy->charge_on_timeout;
+
+	if (db_run(c->ss->db, "UPDATE reservations SET state = 2 WHERE n = $1", DB_ARGS(DB_I(r->n)),
+	           NULL, NULL, err) != 0) {
+		return -1;
+	}
+	time_out_sums(c, at, r->amount);
+	struct json *j = entry_begin(c, row, "action_settled");
+	json_kstr(j, "action", r->action);
+	json_kint(j, "reservation", r->n);
+	entry_money(j, "cost_usd", charge ? r->amount : 0);
+	entry_money(j, "estimated_cost_usd", r->amount);
+	entry_money(j, "session_total_cost_usd", row->s.spent);
+	json_kbool(j, "timed_out", true);
+	return entry_end(c, row, err);
+}
+
+int spend_time_out(struct call *c, size_t at, struct ssb_error *err)
+{
+	struct due d;
+
+	do {
+		d = (struct due){ 0 };
+		if (db_run(c->ss->db,
+		           "SELECT n, action, amount FROM reservations WHERE session = $1"
+		           " AND state = 0 AND expires <= $2 ORDER BY expires LIMIT 64",
+		           DB_ARGS(DB_I(c->chain[at].n), DB_I(c->now)), take_due, &d, err) != 0 ||
+		    d.bad) {
+			return store_damaged(err, "a reservation is not valid");
+		}
+		for (size_t i = 0; i < d.n; i++) {
+			if (time_out_one(c, at, &d.v[i], err) != 0) {
+				return -1;
+			}
+		}
+	} while (d.n == TIME_OUT_BATCH);
+	c->chain[at].due = 0;
+	return 0;
+}
+
+/* ---- check --------------------------------------------------------------- */
+
+static int check_amount(micros m, struct ssb_error *err)
+{
+	return m >= 0 && m <= MAX_MICROS
+	               ? 0
+	               : ssb_fail(err, SSB_E_USAGE, 0, "", "an amount must be from $0 to $%lld",
+	                          MAX_MICROS / MICROS_PER_DOLLAR);
+}
+
+static int reserve(struct call *c, const char *action, micros estimate, int64_t *ret,
+                   struct ssb_error *err)
+{
+	struct row *own = call_own(c);
+	int64_t expires = c->now + (int64_t)own->s.policy->reservation_ms * 1000;
+
+	for (size_t i = 0; i < c->n; i++) {
+		struct row *row = &c->chain[i];
+		if (row->s.reserved > STORE_MAX_MICROS - estimate) {
+			return ssb_fail(err, SSB_E_LIMIT, 0, "", "too much is reserved already");
+		}
+		row->s.reserved += estimate;
+		row->s.actions = store_add(row->s.actions, 1);
+		row->dirty = true;
+	}
+	int found = store_ask(
+	        c->ss,
+	        "INSERT INTO reservations (session, action, amount, made, expires,"
+	        " state, actual) VALUES ($1, $2, $3, $4, $5, 0, 0) RETURNING n",
+	        DB_ARGS(DB_I(own->n), DB_T(action), DB_I(estimate), DB_I(c->now), DB_I(expires)),
+	        ret, err);
+	return found == 1 ? 0 : found < 0 ? -1 : store_damaged(err, "a reservation has no number");
+}
+
+static int put_check(struct call *c, const char *action, micros estimate, int64_t reservation,
+                     struct ssb_error *err)
+{
+	struct row *own = call_own(c);
+	bool allowed = c->verdict.allowed;
+	struct json *j = entry_begin(c, own, allowed ? "action_allowed" : "action_blocked");
+
+	json_kstr(j, "action", action);
+	if (allowed) {
+		json_kint(j, "reservation", reservation);
+	}
+	entry_money(j, "cost_usd", estimate);
+	entry_money(j, "session_total_cost_usd", own->s.spent);
+	json_kstr(j, "code", c->verdict.code);
+	json_kstr(j, "act", session_act_name(c->verdict.act));
+	if (strcmp(c->verdict.code, "ok") != 0) {
+		json_kstr(j, "reason", c->verdict.reason);
+	}
+	if (c->decided != own) {
+		json_kstr(j, "decided_by", c->decided->s.id);
+	}
+	return entry_end(c, own, err);
+}
+
+int session_check(struct sessions *ss, const char *id, const char *action, micros estimate,
+                  struct decision *ret, struct ssb_error *err)
+{
+	AUTO(call_done) struct call c = { 0 };
+	int64_t reservation = 0;
+
+	if (check_amount(estimate, err) != 0 ||
+	    store_check_text(action, STORE_TEXT, "the name of an action", err) != 0 ||
+	    call_enter(&c, ss, id, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < c.n; i++) {
+		const struct session *s = &c.chain[i].s;
+		c.verdicts[i] = engine_check(s, estimate, c.now);
+		/* An alert is told when it is reached, not with each action after. */
+		if (c.verdicts[i].act == ACT_ALERT) {
+			struct verdict without = engine_check(s, 0, c.now);
+			c.news[i] = without.act != ACT_ALERT ||
+			            strcmp(without.code, c.verdicts[i].code) != 0;
+		}
+	}
+	call_decide(&c);
+	if ((c.verdict.allowed && reserve(&c, action, estimate, &reservation, err) != 0) ||
+	    put_check(&c, action, estimate, reservation, err) != 0 || call_apply(&c, err) != 0 ||
+	    call_commit(&c, ret, err) != 0) {
+		return -1;
+	}
+	ret->reservation = reservation;
+	ret->amount = estimate;
+	return 0;
+}
+
+/* ---- settle -------------------------------------------------------------- */
+
+static int take_reservation(void *arg, const struct db_value *v, size_t n)
+{
+	struct reservation *r = arg;
+
+	r->found = n == 5 && store_text(&v[0], r->id, sizeof(r->id)) &&
+	           store_text(&v[1], r->action, sizeof(r->action)) &&
+	           store_number(&v[2], 0, MAX_MICROS, &r->amount) &&
+	           store_number(&v[3], RESERVED, GIVEN_BACK, &r->state) &&
+	           store_number(&v[4], 1, INT64_MAX, &r->session);
+	return r->found ? 0 : -1;
+}
+
+static int find_reservation(struct call *c, int64_t n, struct reservation *ret,
+                            struct ssb_error *err)
+{
+	struct reservation r = { .n = n };
+
+	if (db_run(c->ss->db,
+	           "SELECT s.id, r.action, r.amount, r.state, r.session FROM reservations r"
+	           " JOIN sessions s ON s.n = r.session WHERE r.n = $1",
+	           DB_ARGS(DB_I(n)), take_reservation, &r, err) != 0) {
+		return -1;
+	}
+	if (!r.found) {
+		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "", "there is no reservation %" PRId64, n);
+	}
+	*ret = r;
+	return 0;
+}
+
+/* Of two that settle at once only one finds it as it was. */
+static int take_it(struct call *c, const struct reservation *r, micros actual, bool *ret,
+                   struct ssb_error *err)
+{
+	if (r->state != RESERVED && r->state != TIMED_OUT) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "reservation %" PRId64 " is settled already", r->n);
+	}
+	if (db_run(c->ss->db,
+	           "UPDATE reservations SET state = $1, actual = $2 WHERE n = $3 AND state = $4",
+	           DB_ARGS(DB_I(actual < 0 ? GIVEN_BACK : SETTLED), DB_I(actual < 0 ? 0 : actual),
+	                   DB_I(r->n), DB_I(r->state)),
+	           NULL, NULL, err) != 0) {
+		return -1;
+	}
+	*ret = db_changes(c->ss->db) == 1;
+	return 0;
+}
+
+static int put_settle(struct call *c, const struct reservation *r, micros actual,
+                      struct ssb_error *err)
+{
+	struct row *own = call_own(c);
+	struct json *j = entry_begin(c, own, "action_settled");
+
+	json_kstr(j, "action", r->action);
+	json_kint(j, "reservation", r->n);
+	entry_money(j, "cost_usd", actual < 0 ? 0 : actual);
+	entry_money(j, "estimated_cost_usd", r->amount);
+	entry_money(j, "session_total_cost_usd", own->s.spent);
+	if (actual < 0) {
+		json_kbool(j, "released", true);
+	}
+	if (r->state == TIMED_OUT) {
+		json_kbool(j, "late", true);
+	}
+	json_kstr(j, "code", c->verdict.code);
+	json_kstr(j, "act", session_act_name(c->verdict.act));
+	return entry_end(c, own, err);
+}
+
+int session_settle(struct sessions *ss, int64_t reservation, micros actual, struct decision *ret,
+                   struct ssb_error *err)
+{
+	AUTO(call_done) struct call c = { 0 };
+	struct reservation r = { 0 };
+	micros cost = actual < 0 ? 0 : actual;
+	bool taken = false;
+
+	if (check_amount(cost, err) != 0 || call_begin(&c, ss, err) != 0 ||
+	    find_reservation(&c, reservation, &r, err) != 0 || call_load(&c, r.id, err) != 0 ||
+	    take_it(&c, &r, actual, &taken, err) != 0) {
+		return -1;
+	}
+	/* It changed before the tree was ours; now it cannot any more. */
+	if (!taken && (find_reservation(&c, reservation, &r, err) != 0 ||
+	               take_it(&c, &r, actual, &taken, err) != 0 || !taken)) {
+		return store_damaged(err, "a reservation cannot be settled");
+	}
+	struct verdict before[SESSION_DEPTH];
+	for (size_t i = 0; i < c.n; i++) {
+		before[i] = engine_settle(&c.chain[i].s, 0, 0);
+	}
+	settle_sums(&c, &r, cost);
+	if (call_due(&c, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < c.n; i++) {
+		c.verdicts[i] = engine_settle(&c.chain[i].s, cost, r.amount);
+		c.news[i] = before[i].act != c.verdicts[i].act ||
+		            strcmp(before[i].code, c.verdicts[i].code) != 0;
+	}
+	call_decide(&c);
+	if (put_settle(&c, &r, actual, err) != 0 || call_apply(&c, err) != 0 ||
+	    call_commit(&c, ret, err) != 0) {
+		return -1;
+	}
+	ret->amount = cost;
+	return 0;
+}
+
+/* ---- violations ---------------------------------------------------------- */
+
+static int count_one(struct call *c, struct row *row, const char *name, uint64_t n,
+                     uint64_t *ret_count, struct ssb_error *err)
+{
+	int64_t count = 0;
+	int64_t kinds = 0;
+	int found = store_ask(c->ss,
+	                      "UPDATE counts SET n = n + $1 WHERE session = $2 AND name = $3"
+	                      " RETURNING n",
+	                      DB_ARGS(DB_I(n), DB_I(row->n), DB_T(name)), &count, err);
+
+	if (found == 0) {
+		found = store_ask(c->ss, "SELECT COUNT(*) FROM counts WHERE session = $1",
+		                  DB_ARGS(DB_I(row->n)), &kinds, err);
+		/* An agent that makes up names fills no store. */
+		if (found == 1 && kinds >= STORE_MAX_COUNTS && strcmp(name, "other") != 0 &&
+		    session_policy_threshold(row->s.policy, name) == NULL) {
+			return count_one(c, row, "other", n, ret_count, err);
+		}
+		found = found < 0 ? -1
+		                  : store_ask(c->ss,
+		                              "INSERT INTO counts (session, name, n)"
+		                              " VALUES ($1, $2, $3) RETURNING n",
+		                              DB_ARGS(DB_I(row->n), DB_T(name), DB_I(n)), &count,
+		                              err);
+	}
+	if (found != 1 || count < 0) {
+		return store_damaged(err, "a violation cannot be counted");
+	}
+	*ret_count = (uint64_t)count;
+	return 0;
+}
+
+int spend_count(struct call *c, const char *name, uint64_t n, uint64_t *ret_count,
+                struct ssb_error *err)
+{
+	/* Sums of a BIGINT; more at once is absurd. */
+	n = n > UINT32_MAX ? UINT32_MAX : n;
+	for (size_t i = 0; i < c->n; i++) {
+		struct row *row = &c->chain[i];
+		const struct session_threshold *t = session_policy_threshold(row->s.policy, name);
+		uint64_t count = 0;
+		if (count_one(c, row, name, n, &count, err) != 0) {
+			return -1;
+		}
+		*ret_count = count;
+		/* Many at once may step over the number at which it acts. */
+		if (t != NULL && count > t->count && count - n < t->count) {
+			count = t->count;
+		}
+		struct verdict v = engine_violation(&row->s, name, count);
+		if (v.act > c->verdicts[i].act || (!v.allowed && c->verdicts[i].allowed)) {
+			c->verdicts[i] = v;
+			c->news[i] = true;
+		}
+		row->dirty = true;
+	}
+	return 0;
+}
+
+static int put_violation(struct call *c, const char *type, const char *details, uint64_t count,
+                         struct ssb_error *err)
+{
+	struct row *own = call_own(c);
+	const struct session_threshold *t = session_policy_threshold(own->s.policy, type);
+	struct json *j = entry_begin(c, own, "violation");
+
+	json_kstr(j, "violation_type", type);
+	json_kuint(j, "cumulative_count", count);
+	json_key(j, "threshold");
+	if (t != NULL) {
+		json_uint(j, t->count);
+	} else {
+		json_null(j);
+	}
+	if (details != NULL) {
+		json_kstr(j, "details", details);
+	}
+	json_kstr(j, "code", c->verdict.code);
+	json_kstr(j, "act", session_act_name(c->verdict.act));
+	return entry_end(c, own, err);
+}
+
+int session_violation(struct sessions *ss, const char *id, const char *type, const char *details,
+                      struct decision *ret, struct ssb_error *err)
+{
+	AUTO(call_done) struct call c = { 0 };
+	uint64_t count = 0;
+
+	if (store_check_text(type, sizeof(((struct session_threshold *)NULL)->name),
+	                     "the type of a violation", err) != 0) {
+		return -1;
+	}
+	if (details != NULL && strnlen(details, STORE_DETAILS) == STORE_DETAILS) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "the details of a violation have at most %d bytes",
+		                STORE_DETAILS - 1);
+	}
+	if (call_enter(&c, ss, id, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < c.n; i++) {
+		c.chain[i].s.violations = store_add(c.chain[i].s.violations, 1);
+	}
+	if (spend_count(&c, type, 1, &count, err) != 0) {
+		return -1;
+	}
+	call_decide(&c);
+	if (put_violation(&c, type, details, count, err) != 0 || call_apply(&c, err) != 0) {
+		return -1;
+	}
+	return call_commit(&c, ret, err);
+}

@@ -1,0 +1,304 @@
+/* store.c - sessions as rows. What a row says is checked as it is read: the
+ * store is a file, or a server that others administer. */
+#include "session/store.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/utf8.h"
+
+int store_damaged(struct ssb_error *err, const char *what)
+{
+	return ssb_fail(err, SSB_E_SYS, 0, "store", "the store is damaged: %s", what);
+}
+
+bool store_number(const struct db_value *v, int64_t min, int64_t max, int64_t *ret)
+{
+	if (v->type != DB_INT || v->i < min || v->i > max) {
+		return false;
+	}
+	*ret = v->i;
+	return true;
+}
+
+bool store_text(const struct db_value *v, char *ret, size_t size)
+{
+	if (v->type != DB_TEXT || v->n >= size || memchr(v->s, '\0', v->n) != NULL) {
+		return false;
+	}
+	memcpy(ret, v->s, v->n);
+	ret[v->n] = '\0';
+	return true;
+}
+
+static bool read_state(const struct db_value *v, struct row *r)
+{
+	int64_t state = 0;
+	int64_t alerted = 0;
+
+	if (!store_number(&v[0], 0, SESSION_STATES - 1, &state) ||
+	    !store_number(&v[1], 0, 1, &alerted) ||
+	    !store_number(&v[2], 0, INT64_MAX, &r->paused_by) ||
+	    !store_text(&v[3], r->s.reason, sizeof(r->s.reason)) ||
+	    !store_number(&v[4], 0, INT64_MAX / 2, &r->s.created_us) ||
+	    !store_number(&v[5], 0, INT64_MAX, &r->deadline) ||
+	    !store_number(&v[6], 0, INT64_MAX, &r->s.ended_us)) {
+		return false;
+	}
+	r->s.state = (enum session_state)state;
+	r->s.alerted = alerted != 0;
+	return true;
+}
+
+static bool read_totals(const struct db_value *v, struct session *s)
+{
+	int64_t counts[2 + SESSION_METERS];
+
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		if (!store_number(&v[2 + i], 0, INT64_MAX, &counts[i])) {
+			return false;
+		}
+	}
+	s->actions = (uint64_t)counts[0];
+	s->violations = (uint64_t)counts[1];
+	for (size_t m = 0; m < SESSION_METERS; m++) {
+		s->meters[m] = (uint64_t)counts[2 + m];
+	}
+	return store_number(&v[0], 0, STORE_MAX_MICROS, &s->spent) &&
+	       store_number(&v[1], 0, STORE_MAX_MICROS, &s->reserved);
+}
+
+static bool read_head(const struct db_value *v, struct row *r)
+{
+	int64_t seq = 0;
+	int64_t mono = 0;
+
+	if (!store_number(&v[0], 0, INT64_MAX - 1024, &seq) ||
+	    !store_number(&v[1], 0, INT64_MAX, &mono) || v[2].type != DB_TEXT ||
+	    hex_decode(v[2].s, v[2].n, r->hash, sizeof(r->hash)) != 0) {
+		return false;
+	}
+	r->seq = (uint64_t)seq;
+	r->mono = (uint64_t)mono;
+	return true;
+}
+
+int row_read(const struct db_value *v, size_t n, struct row *ret, struct ssb_error *err)
+{
+	struct row r = { 0 };
+
+	if (n < ROW_N_COLUMNS || !store_number(&v[0], 1, INT64_MAX, &r.n) ||
+	    !store_text(&v[1], r.s.id, sizeof(r.s.id)) || !session_id_valid(r.s.id)) {
+		return store_damaged(err, "a session has no name");
+	}
+	if (!store_number(&v[2], 0, INT64_MAX, &r.parent) ||
+	    !store_number(&v[3], 0, INT64_MAX, &r.root) ||
+	    !store_number(&v[4], 1, SESSION_DEPTH, &r.depth) ||
+	    !store_text(&v[5], r.s.agent, sizeof(r.s.agent)) ||
+	    !store_text(&v[6], r.policy, sizeof(r.policy)) || !read_state(&v[7], &r) ||
+	    !read_totals(&v[14], &r.s) || !read_head(&v[25], &r)) {
+		return ssb_fail(err, SSB_E_SYS, 0, "store",
+		                "the store is damaged: the row of session '%s' is not valid",
+		                r.s.id);
+	}
+	*ret = r;
+	return 0;
+}
+
+int row_save(struct sessions *ss, struct row *row, struct ssb_error *err)
+{
+	const struct session *s = &row->s;
+	char hex[STORE_HEX];
+
+	hex_encode(row->hash, sizeof(row->hash), hex);
+	if (db_run(ss->db,
+	           "UPDATE sessions SET state = $1, alerted = $2, paused_by = $3, reason = $4,"
+	           " ended = $5, spent = $6, reserved = $7, actions = $8, violations = $9,"
+	           " runs = $10, cpu_ms = $11, wall_ms = $12, bytes_out = $13, bytes_in = $14,"
+	           " connections = $15, domains = $16, seq = $17, mono = $18, hash = $19"
+	           " WHERE n = $20",
+	           DB_ARGS(DB_I(s->state), DB_I(s->alerted), DB_I(row->paused_by), DB_T(s->reason),
+	                   DB_I(s->ended_us), DB_I(s->spent), DB_I(s->reserved), DB_I(s->actions),
+	                   DB_I(s->violations), DB_I(s->meters[METER_RUNS]),
+	                   DB_I(s->meters[METER_CPU_MS]), DB_I(s->meters[METER_WALL_MS]),
+	                   DB_I(s->meters[METER_BYTES_OUT]), DB_I(s->meters[METER_BYTES_IN]),
+	                   DB_I(s->meters[METER_CONNECTIONS]), DB_I(s->meters[METER_DOMAINS]),
+	                   DB_I(row->seq), DB_I(row->mono), DB_T(hex), DB_I(row->n)),
+	           NULL, NULL, err) != 0) {
+		return -1;
+	}
+	row->dirty = false;
+	return 0;
+}
+
+/* ---- policies ------------------------------------------------------------ */
+
+static void policy_free(struct store_policy *p)
+{
+	session_policy_done(&p->policy);
+	free(p);
+}
+
+void store_drop_policies(struct sessions *ss)
+{
+	while (ss->policies != NULL) {
+		struct store_policy *next = ss->policies->next;
+		policy_free(ss->policies);
+		ss->policies = next;
+	}
+}
+
+struct policy_source {
+	const char *digest;
+	struct store_policy *made;
+	struct ssb_error *err;
+};
+
+static int parse_source(void *arg, const struct db_value *v, size_t n)
+{
+	struct policy_source *q = arg;
+	uint8_t hash[SHA256_BYTES];
+	char hex[STORE_HEX];
+
+	if (n < 1 || v[0].type != DB_TEXT) {
+		return -1;
+	}
+	sha256(v[0].s, v[0].n, hash);
+	hex_encode(hash, sizeof(hash), hex);
+	if (strcmp(hex, q->digest) != 0) {
+		return store_damaged(q->err, "a policy is not the one that its session began with");
+	}
+	struct ssb_diags *diags = ssb_diags_new();
+	struct store_policy *p = calloc(1, sizeof(*p));
+	if (diags == NULL || p == NULL ||
+	    session_policy_parse("the stored policy", v[0].s, v[0].n, &p->policy, diags, q->err) !=
+	            0) {
+		ssb_diags_free(diags);
+		if (p != NULL) {
+			policy_free(p);
+		}
+		return ssb_fail(q->err, SSB_E_NOMEM, 0, "store", "out of memory");
+	}
+	ssb_diags_free(diags);
+	memcpy(p->digest, hex, sizeof(hex));
+	q->made = p;
+	return 0;
+}
+
+int row_policy(struct sessions *ss, struct row *row, struct ssb_error *err)
+{
+	struct policy_source q = { .digest = row->policy, .err = err };
+
+	for (struct store_policy *p = ss->policies; p != NULL; p = p->next) {
+		if (memcmp(p->digest, row->policy, sizeof(p->digest)) == 0) {
+			row->s.policy = &p->policy;
+			return 0;
+		}
+	}
+	if (db_run(ss->db, "SELECT source FROM policies WHERE digest = $1",
+	           DB_ARGS(DB_T(row->policy)), parse_source, &q, err) != 0 ||
+	    q.made == NULL) {
+		return ssb_fail(err, SSB_E_SYS, 0, "store",
+		                "the store is damaged: session '%s' has no policy", row->s.id);
+	}
+	q.made->next = ss->policies;
+	ss->policies = q.made;
+	row->s.policy = &q.made->policy;
+	return 0;
+}
+
+int store_keep_policy(struct sessions *ss, const struct session_policy *p, char ret[STORE_HEX],
+                      struct ssb_error *err)
+{
+	const char *source = p->source != NULL ? p->source : "";
+	size_t len = p->source != NULL ? p->source_len : 0;
+	uint8_t hash[SHA256_BYTES];
+	char hex[STORE_HEX];
+
+	sha256(source, len, hash);
+	hex_encode(hash, sizeof(hash), hex);
+	if (db_run(ss->db,
+	           "INSERT INTO policies (digest, source) VALUES ($1, $2)"
+	           " ON CONFLICT (digest) DO NOTHING",
+	           DB_ARGS(DB_T(hex), DB_TN(source, len)), NULL, NULL, err) != 0) {
+		return -1;
+	}
+	memcpy(ret, hex, sizeof(hex));
+	return 0;
+}
+
+/* ---- small things -------------------------------------------------------- */
+
+struct number {
+	int64_t v;
+	bool found;
+};
+
+static int take_number(void *arg, const struct db_value *v, size_t n)
+{
+	struct number *r = arg;
+
+	if (n > 0 && v[0].type == DB_INT && !r->found) {
+		*r = (struct number){ v[0].i, true };
+	}
+	return 0;
+}
+
+int store_ask(struct sessions *ss, const char *sql, const struct db_value *args, size_t n,
+              int64_t *ret, struct ssb_error *err)
+{
+	struct number r = { 0 };
+
+	if (db_run(ss->db, sql, args, n, take_number, &r, err) != 0) {
+		return -1;
+	}
+	if (r.found) {
+		*ret = r.v;
+	}
+	return r.found ? 1 : 0;
+}
+
+int store_check_text(const char *s, size_t size, const char *what, struct ssb_error *err)
+{
+	size_t len = strnlen(s, size);
+	uint32_t cp = 0;
+
+	if (len == 0 || len == size) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "%s must have 1 to %zu bytes", what,
+		                size - 1);
+	}
+	for (size_t i = 0; i < len;) {
+		size_t n = utf8_decode(s + i, len - i, &cp);
+		if (n == 0 || cp < 0x20 || cp == 0x7f) {
+			return ssb_fail(err, SSB_E_USAGE, 0, "",
+			                "%s must be UTF-8 without control characters", what);
+		}
+		i += n;
+	}
+	return 0;
+}
+
+void store_clean(char *s)
+{
+	size_t len = strlen(s);
+	uint32_t cp = 0;
+
+	for (size_t i = 0; i < len;) {
+		size_t n = utf8_decode(s + i, len - i, &cp);
+		if (n == 0 || cp < 0x20 || cp == 0x7f) {
+			s[i] = '?';
+			n = 1;
+		}
+		i += n;
+	}
+}
+
+uint64_t store_add(uint64_t a, uint64_t b)
+{
+	uint64_t sum = 0;
+
+	return __builtin_add_overflow(a, b, &sum) || sum > INT64_MAX ? INT64_MAX : sum;
+}

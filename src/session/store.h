@@ -1,0 +1,184 @@
+/* store.h - what the operations on sessions share: the rows of one call, its
+ * transaction, the ledger. Private to this directory and its tests.
+ *
+ * A call is: call_enter() (begin, lock the tree, read the session and its
+ * ancestors), call_due() (what time alone decides), a verdict for each of them,
+ * call_decide(), changes in memory with a line of the ledger each, call_apply()
+ * (what the verdicts do to states), call_commit() (sign, save, tell, export).
+ * Whatever fails before the commit leaves nothing behind. */
+#ifndef SESSION_STORE_H
+#define SESSION_STORE_H
+
+#include "audit/record.h"
+#include "base/own.h"
+#include "session/db.h"
+#include "session/session.h"
+
+/* Sums that the store holds; past it they stay there. Three of them can be
+ * added. */
+#define STORE_MAX_MICROS  (INT64_C(1) << 60)
+#define STORE_MAX_COUNTS  1024  /* kinds of violations of one session; others are "other" */
+#define STORE_MAX_DOMAINS 10000 /* of one session that are told apart */
+#define STORE_TEXT        256   /* an action's name */
+#define STORE_DETAILS     4096  /* of a violation */
+#define STORE_HEX         (2 * SHA256_BYTES + 1)
+#define STORE_EXPORT      ((size_t)16 << 20) /* lines of one call for an export */
+
+struct store_policy {
+	char digest[STORE_HEX];
+	struct session_policy policy;
+	struct store_policy *next;
+};
+
+/* A session is in one tree for ever: no need to ask which. */
+struct store_root {
+	char id[SESSION_ID];
+	int64_t root;
+};
+
+struct sessions {
+	struct db *db;
+	char *state_dir; /* where the key is */
+	uid_t uid;
+	struct record record;          /* the line under way, of any ledger */
+	struct store_policy *policies; /* each is parsed once */
+	struct store_root roots[64];   /* by the hash of the id */
+	int64_t (*now)(void);          /* wall clock; tests have their own */
+};
+
+struct row {
+	int64_t n;
+	int64_t parent; /* 0: none */
+	int64_t root;
+	int64_t depth; /* of a root: 1 */
+	int64_t paused_by;
+	int64_t deadline;
+	int64_t beneath; /* the session that reached it */
+	int64_t due;     /* reservations of its own that have timed out */
+	char policy[STORE_HEX];
+	struct session s;
+	uint64_t seq; /* of the next line, and what it follows */
+	uint64_t mono;
+	uint8_t hash[SHA256_BYTES];
+	struct buf lines; /* for its exports */
+	bool dirty;       /* to be saved */
+	bool entered;     /* its ledger has grown */
+	bool changed;     /* its state */
+};
+
+struct call {
+	struct sessions *ss;
+	bool open;                       /* the transaction */
+	int64_t now;                     /* one time for all that happens in it */
+	struct row chain[SESSION_DEPTH]; /* the root first, the session asked about last */
+	size_t n;
+	struct row **others; /* descendants that it has reached */
+	size_t n_others;
+	/* one for each of the chain; `news`: an alert that was not given before */
+	struct verdict verdicts[SESSION_DEPTH];
+	bool news[SESSION_DEPTH];
+	struct row *decided;
+	struct verdict verdict;
+	struct row *expired; /* its time ended with this call */
+	bool notify;
+	char warning[SESSION_REASON];
+};
+
+/* ---- store.c: rows ------------------------------------------------------- */
+
+/* The columns of a session `s`, as row_read() expects them. */
+#define ROW_COLUMNS                                                                                \
+	"s.n, s.id, s.parent, s.root, s.depth, s.agent, s.policy, s.state, s.alerted,"             \
+	" s.paused_by, s.reason, s.created, s.deadline, s.ended, s.spent, s.reserved, s.actions,"  \
+	" s.violations, s.runs, s.cpu_ms, s.wall_ms, s.bytes_out, s.bytes_in, s.connections,"      \
+	" s.domains, s.seq, s.mono, s.hash"
+#define ROW_N_COLUMNS 28
+
+int store_damaged(struct ssb_error *err, const char *what);
+/* False: out of range. */
+bool store_number(const struct db_value *v, int64_t min, int64_t max, int64_t *ret);
+bool store_text(const struct db_value *v, char *ret, size_t size);
+/* Without its policy and its parent's id. */
+int row_read(const struct db_value *v, size_t n, struct row *ret, struct ssb_error *err);
+int row_policy(struct sessions *ss, struct row *row, struct ssb_error *err);
+int row_save(struct sessions *ss, struct row *row, struct ssb_error *err);
+int store_keep_policy(struct sessions *ss, const struct session_policy *p, char ret[STORE_HEX],
+                      struct ssb_error *err);
+void store_drop_policies(struct sessions *ss);
+/* The first column of the first row, a number; `*ret` untouched where there is
+ * none: 1 found, 0 not, -1. */
+int store_ask(struct sessions *ss, const char *sql, const struct db_value *args, size_t n,
+              int64_t *ret, struct ssb_error *err);
+/* UTF-8 of 1 to size - 1 bytes, without control characters; `what` is for the
+ * message. */
+int store_check_text(const char *s, size_t size, const char *what, struct ssb_error *err);
+
+/* What is no UTF-8 (a text that was cut) or a control character becomes '?'. */
+void store_clean(char *s);
+
+uint64_t store_add(uint64_t a, uint64_t b); /* stays within a BIGINT */
+
+/* ---- call.c -------------------------------------------------------------- */
+
+int call_begin(struct call *c, struct sessions *ss, struct ssb_error *err);
+/* After call_begin(). */
+int call_load(struct call *c, const char *id, struct ssb_error *err);
+int call_due(struct call *c, struct ssb_error *err);
+/* All three. */
+int call_enter(struct call *c, struct sessions *ss, const char *id, struct ssb_error *err);
+static inline struct row *call_own(struct call *c)
+{
+	return &c->chain[c->n - 1];
+}
+/* The hardest of the verdicts; of equals the one nearest to the root. */
+void call_decide(struct call *c);
+int call_apply(struct call *c, struct ssb_error *err);
+/* reach.c: `row` enters the state `to`, with a line, a message, and its descendants where
+ * that reaches them. */
+int call_become(struct call *c, struct row *row, enum session_state to, const char *reason,
+                struct ssb_error *err);
+/* `ret` (may be NULL) is filled from the decision. */
+int call_commit(struct call *c, struct decision *ret, struct ssb_error *err);
+void call_done(struct call *c); /* undoes what was not committed */
+
+/* ---- entry.c: the ledger ------------------------------------------------- */
+
+/* Begins a line; members follow, entry_end() adds the snapshot and stores it. */
+struct json *entry_begin(struct call *c, struct row *row, const char *kind);
+int entry_end(struct call *c, struct row *row, struct ssb_error *err);
+/* The signature of what was added to the ledger of a session that is over. Where
+ * there is no key the ledger stays unsigned: `warning` says so. */
+int entry_sign(struct call *c, struct row *row, struct ssb_error *err);
+void entry_money(struct json *j, const char *key, micros m);
+void entry_meter(struct json *j, enum session_meter m, uint64_t v);
+void entry_snapshot(struct json *j, const struct session *s);
+/* {"name":count,...} of the session. */
+int entry_counts(struct sessions *ss, int64_t session, struct json *j, struct ssb_error *err);
+
+/* ---- spend.c ------------------------------------------------------------- */
+
+enum reservation_state { RESERVED, SETTLED, TIMED_OUT, GIVEN_BACK };
+
+/* Those of `row`, which is in the chain, whose time is over. */
+int spend_time_out(struct call *c, size_t at, struct ssb_error *err);
+/* Adds `n` to the count of `name` in each of the chain, and puts the harder verdict
+ * into theirs. `*ret_count` is that of the session asked about. */
+int spend_count(struct call *c, const char *name, uint64_t n, uint64_t *ret_count,
+                struct ssb_error *err);
+
+/* ---- outbox.c ------------------------------------------------------------ */
+
+/* A message for each receiver that the policy of `row` names. */
+int outbox_put(struct call *c, struct row *row, const char *event, const char *reason,
+               struct ssb_error *err);
+
+/* ---- export.c ------------------------------------------------------------ */
+
+struct exports;
+/* Opens the files that the lines of this call go to, before the commit, so that
+ * they are written in its order; what fails is a warning. NULL: none. */
+struct exports *export_open(struct call *c);
+void export_write(struct call *c, struct exports *e); /* and closes; accepts NULL */
+void export_drop(struct exports *e);
+
+#endif
