@@ -33,7 +33,7 @@ struct db_value {
 	(const struct db_value[]){ __VA_ARGS__ },                                                  \
 	        sizeof((const struct db_value[]){ __VA_ARGS__ }) / sizeof(struct db_value)
 
-/* Opens, makes or migrates the tables (db_schema.c), and is ready. SQLite: WAL,
+/* Opens, makes or migrates the tables (schema.c), and is ready. SQLite: WAL,
  * synchronous FULL, the file 0600 in a directory that only the owner can write. A
  * store of a later version of ours is refused. `*ret` is new. */
 int db_open_sqlite(const char *path, struct db **ret, struct ssb_error *err);
@@ -42,8 +42,14 @@ void db_close(struct db *db); /* accepts NULL */
 
 /* A transaction that writes. SQLite: waits for the lock up to 10 s. When
  * db_commit() returns 0 it is on the disk; otherwise nothing of it happened, and
- * the caller has nothing to undo. A connection that was lost is opened again by
- * the next db_begin(). */
+ * the caller has nothing to undo. (A commit during which the connection broke, of a
+ * server that does not come back within 10 s, is said to be unknown.) After a
+ * statement that failed there is only db_rollback(), or a db_commit() that fails. A
+ * connection that was lost is opened again by the next db_begin(), or the next
+ * db_run() outside of a transaction.
+ *
+ * Of errors that are worth another try, sys_errno is EAGAIN (serialization, no
+ * connection left), EDEADLK, ETIMEDOUT (a lock) or ECONNRESET (lost). */
 int db_begin(struct db *db, struct ssb_error *err);
 int db_commit(struct db *db, struct ssb_error *err);
 void db_rollback(struct db *db); /* no transaction: nothing */
@@ -52,7 +58,10 @@ void db_rollback(struct db *db); /* no transaction: nothing */
  * (the store's number) before it ends. SQLite has the whole file already. */
 int db_lock_tree(struct db *db, int64_t root, struct ssb_error *err);
 
-/* `row` (NULL: rows are not expected) is called for each; not 0 ends it. */
+/* `row` (NULL: rows are not wanted) is called for each; not 0 ends it, and is no
+ * failure. It may call db_run() in turn. Truths are 0 and 1. PostgreSQL has all
+ * rows in memory: what can be many is to be asked for in parts. Texts are UTF-8
+ * without NUL, at most MAX_STORE_TEXT: anything else fails. */
 typedef int db_row_fn(void *arg, const struct db_value *v, size_t n);
 int db_run(struct db *db, const char *sql, const struct db_value *args, size_t n_args,
            db_row_fn *row, void *arg, struct ssb_error *err);
@@ -63,7 +72,9 @@ int64_t db_changes(const struct db *db);
  * changed. SQLite: nothing. */
 int db_tell(struct db *db, const char *session, struct ssb_error *err);
 /* As sessions_news_fd(), sessions_news(). The first call of db_news_fd() begins to
- * listen. */
+ * listen, outside of a transaction; the fd stays the same also when the connection
+ * is made anew. After a -1 of db_news() nothing comes until then; first of all there
+ * is a 1 with the id "": anything may have changed. */
 int db_news_fd(struct db *db);
 int db_news(struct db *db, char ret_session[SESSION_ID], struct ssb_error *err);
 

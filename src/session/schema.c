@@ -3,7 +3,9 @@
 #include <stddef.h>
 
 /* SQLite numbers INTEGER PRIMARY KEY by itself, PostgreSQL wants to be told: the
- * drivers replace the word SERIAL by what theirs understands. */
+ * drivers replace the word SERIAL by what theirs understands. WITHOUT ROWID is for
+ * SQLite: a row is written to one page, not to one of the table and one of its
+ * key's index. */
 const char *const SESSION_SCHEMA[] = {
 	"CREATE TABLE sessions (n SERIAL, id TEXT NOT NULL UNIQUE, parent BIGINT NOT NULL,"
 	" root BIGINT NOT NULL, depth BIGINT NOT NULL, agent TEXT NOT NULL, policy TEXT NOT NULL,"
@@ -18,9 +20,9 @@ const char *const SESSION_SCHEMA[] = {
 	"CREATE INDEX sessions_live ON sessions (deadline) WHERE ended = 0",
 	"CREATE TABLE policies (digest TEXT NOT NULL PRIMARY KEY, source TEXT NOT NULL)",
 	"CREATE TABLE counts (session BIGINT NOT NULL, name TEXT NOT NULL, n BIGINT NOT NULL,"
-	" PRIMARY KEY (session, name))",
+	" PRIMARY KEY (session, name)) WITHOUT ROWID",
 	"CREATE TABLE domains (session BIGINT NOT NULL, name TEXT NOT NULL,"
-	" PRIMARY KEY (session, name))",
+	" PRIMARY KEY (session, name)) WITHOUT ROWID",
 	"CREATE TABLE reservations (n SERIAL, session BIGINT NOT NULL, action TEXT NOT NULL,"
 	" amount BIGINT NOT NULL, made BIGINT NOT NULL, expires BIGINT NOT NULL,"
 	" state BIGINT NOT NULL, actual BIGINT NOT NULL)",
@@ -31,7 +33,7 @@ const char *const SESSION_SCHEMA[] = {
 	" ended BIGINT NOT NULL, exit_status BIGINT NOT NULL, ending TEXT NOT NULL)",
 	"CREATE INDEX runs_live ON runs (session) WHERE ended = 0",
 	"CREATE TABLE ledger (session BIGINT NOT NULL, seq BIGINT NOT NULL, line TEXT NOT NULL,"
-	" PRIMARY KEY (session, seq))",
+	" PRIMARY KEY (session, seq)) WITHOUT ROWID",
 	"CREATE TABLE outbox (n SERIAL, session BIGINT NOT NULL, kind BIGINT NOT NULL,"
 	" url TEXT NOT NULL, secret TEXT NOT NULL, body TEXT NOT NULL, tries BIGINT NOT NULL,"
 	" due BIGINT NOT NULL, leased BIGINT NOT NULL, state BIGINT NOT NULL)",

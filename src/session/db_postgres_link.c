@@ -1,0 +1,290 @@
+#include "session/db_postgres.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/clock.h"
+
+#define ANSWER_MS      15000  /* the server gives up before that: see SETTINGS */
+#define OLDEST_VERSION 130000 /* pg_current_xact_id() */
+
+/* Before all else. The timeouts are the server's; a client that stands still in a
+ * transaction does not keep the others out for longer either. What this database
+ * or role has set to be weaker than a commit on the disk is raised. */
+static const char SETTINGS[] =
+        "SET lock_timeout = '10s'; SET statement_timeout = '12s';"
+        "SET idle_in_transaction_session_timeout = '30s'; SET client_min_messages = warning;"
+        "SELECT set_config('synchronous_commit', 'on', false)"
+        " WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')";
+
+static const struct {
+	const char *state; /* or its first characters */
+	int sys_errno;
+	const char *text;
+} STATES[] = {
+	{ "40001", EAGAIN, "the transaction could not be serialized" },
+	{ "40P01", EDEADLK, "the transaction was undone to end a deadlock" },
+	{ "55P03", ETIMEDOUT, "others have held a lock for 10 s" },
+	{ "57014", ETIMEDOUT, "a statement took too long" },
+	{ "53100", ENOSPC, "the server's disk is full" },
+	{ "53", EAGAIN, "the server has run out of something" },
+	{ "25006", EROFS, "the server can only be read; name the primary one" },
+	{ "42501", EACCES,
+	  "the role may not do that; give it a database, or a schema, of its own" },
+	{ "42P07", 0, "the database holds something else; give the store one of its own" },
+	{ "42703", 0, "the database holds something else; give the store one of its own" },
+};
+
+static void quiet(void *arg, const char *message)
+{
+	(void)arg;
+	(void)message;
+}
+
+static void drop(struct pg_link *l)
+{
+	l->pq->finish(l->conn); /* accepts NULL */
+	l->conn = NULL;
+}
+
+/* One line, and nothing of it if the password is in it. */
+static void copy_message(const struct pg_link *l, const char *from, char *out, size_t size)
+{
+	if (from == NULL || (l->secret[0] != '\0' && strstr(from, l->secret) != NULL)) {
+		from = "";
+	}
+	snprintf(out, size, "%s", from);
+	for (char *c = out; *c != '\0'; c++) {
+		*c = *c == '\n' ? (c[1] != '\0' ? ';' : '\0') : *c;
+		if (*c == '\0') {
+			break;
+		}
+	}
+}
+
+static int fail_lost(struct pg_link *l, const char *what, struct ssb_error *err)
+{
+	char message[240];
+
+	copy_message(l, l->pq->errorMessage(l->conn), message, sizeof(message));
+	drop(l);
+	return ssb_fail(err, SSB_E_SYS, ECONNRESET, DB_WHERE, "%s%s%s", what,
+	                message[0] != '\0' ? ": " : "", message);
+}
+
+static int fail_state(struct pg_link *l, const struct pg_result *r, struct ssb_error *err)
+{
+	const char *state = l->pq->resultErrorField(r, PG_SQLSTATE);
+	char message[200];
+
+	if (l->pq->status(l->conn) != PG_CONNECTION_OK) {
+		return fail_lost(l, "the connection to PostgreSQL was lost", err);
+	}
+	copy_message(l, l->pq->resultErrorField(r, PG_PRIMARY), message, sizeof(message));
+	for (size_t i = 0; state != NULL && i < ARRAY_LEN(STATES); i++) {
+		if (strncmp(state, STATES[i].state, strlen(STATES[i].state)) == 0) {
+			return ssb_fail(err, SSB_E_SYS, STATES[i].sys_errno, DB_WHERE,
+			                "%s (PostgreSQL: %s)", STATES[i].text, message);
+		}
+	}
+	return ssb_fail(err, SSB_E_SYS, 0, DB_WHERE, "PostgreSQL: %s (%s)", message,
+	                state != NULL ? state : "no state");
+}
+
+/* Until the answer is there whole; false: it does not come. */
+static bool wait_answer(struct pg_link *l, uint64_t until_ms)
+{
+	while (l->pq->isBusy(l->conn) != 0) {
+		struct pollfd p = { .fd = l->pq->socket(l->conn), .events = POLLIN };
+		uint64_t now = clock_ms();
+		int n = poll(&p, 1, now < until_ms ? (int)(until_ms - now) : 0);
+
+		if (n == 0 || (n < 0 && errno != EINTR)) {
+			return false;
+		}
+		if (n > 0 && l->pq->consumeInput(l->conn) == 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool is_good(const struct pg_link *l, const struct pg_result *r)
+{
+	int status = l->pq->resultStatus(r);
+
+	return status == PG_COMMAND_OK || status == PG_TUPLES_OK;
+}
+
+int pg_link_answer(struct pg_link *l, int sent, struct pg_result **ret, struct ssb_error *err)
+{
+	uint64_t until = clock_ms() + ANSWER_MS;
+	struct pg_result *last = NULL;
+
+	if (sent == 0) {
+		return fail_lost(l, "the connection to PostgreSQL was lost", err);
+	}
+	for (;;) {
+		if (!wait_answer(l, until)) {
+			l->pq->clear(last);
+			return fail_lost(l, "PostgreSQL does not answer", err);
+		}
+		struct pg_result *r = l->pq->getResult(l->conn);
+		if (r == NULL) {
+			break;
+		}
+		/* The first that failed is the one that counts; what follows is cut off. */
+		if (last != NULL && !is_good(l, last)) {
+			l->pq->clear(r);
+			continue;
+		}
+		l->pq->clear(last);
+		last = r;
+	}
+	if (last == NULL || !is_good(l, last)) {
+		int rc = last != NULL ? fail_state(l, last, err)
+		                      : fail_lost(l, "PostgreSQL does not answer", err);
+		l->pq->clear(last);
+		return rc;
+	}
+	*ret = last;
+	return 0;
+}
+
+int pg_link_exec(struct pg_link *l, const char *sql, struct ssb_error *err)
+{
+	struct pg_result *r = NULL;
+
+	if (pg_link_answer(l, l->pq->sendQuery(l->conn, sql), &r, err) != 0) {
+		return -1;
+	}
+	l->pq->clear(r);
+	return 0;
+}
+
+int pg_link_heard(struct pg_link *l, struct ssb_error *err)
+{
+	if (l->conn == NULL) {
+		return ssb_fail(err, SSB_E_SYS, ECONNRESET, DB_WHERE,
+		                "there is no connection to PostgreSQL");
+	}
+	if (l->pq->consumeInput(l->conn) == 0 || l->pq->status(l->conn) != PG_CONNECTION_OK) {
+		return fail_lost(l, "the connection to PostgreSQL was lost", err);
+	}
+	return 0;
+}
+
+static int check_server(struct pg_link *l, struct ssb_error *err)
+{
+	int version = l->pq->serverVersion(l->conn);
+	const char *encoding = l->pq->parameterStatus(l->conn, "server_encoding");
+
+	if (version < OLDEST_VERSION) {
+		return ssb_fail(err, SSB_E_NOT_FOUND, 0, DB_WHERE,
+		                "PostgreSQL is of version %d; %d or later is needed",
+		                version / 10000, OLDEST_VERSION / 10000);
+	}
+	if (encoding == NULL || strcmp(encoding, "UTF8") != 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, DB_WHERE,
+		                "the database is encoded in %.40s; make one with ENCODING 'UTF8'",
+		                encoding != NULL ? encoding : "an unknown way");
+	}
+	return 0;
+}
+
+/* What comes before the URL may be said otherwise by it, what comes after not. */
+static struct pg_conn *dial(const struct pg_link *l)
+{
+	const char *const names[] = {
+		"connect_timeout",  "keepalives_idle",  "keepalives_interval",
+		"keepalives_count", "tcp_user_timeout", "fallback_application_name",
+		"dbname",           "client_encoding",  NULL
+	};
+	const char *const values[] = { "10",           "5",    "5",    "2", "10000",
+		                       "skillsandbox", l->url, "UTF8", NULL };
+
+	return l->pq->connectdbParams(names, values, 1);
+}
+
+int pg_link_ready(struct pg_link *l, struct ssb_error *err)
+{
+	if (l->conn != NULL && pg_link_heard(l, NULL) == 0) {
+		return 0;
+	}
+	l->conn = dial(l);
+	if (l->conn == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, DB_WHERE, "out of memory");
+	}
+	if (l->pq->status(l->conn) != PG_CONNECTION_OK) {
+		return fail_lost(l, "PostgreSQL cannot be reached", err);
+	}
+	(void)l->pq->setNoticeProcessor(l->conn, quiet, NULL);
+	if (check_server(l, err) != 0 || pg_link_exec(l, SETTINGS, err) != 0) {
+		drop(l);
+		return -1;
+	}
+	l->made++;
+	return 0;
+}
+
+/* The library's own complaint about a URL may quote any part of it. */
+static int find_secret(struct pg_link *l, struct ssb_error *err)
+{
+	char *complaint = NULL;
+	struct pg_option *v = l->pq->conninfoParse(l->url, &complaint);
+
+	l->pq->freemem(complaint);
+	if (v == NULL) {
+		return ssb_fail(err, SSB_E_POLICY, 0, DB_WHERE,
+		                "the URL of the store is not valid; write "
+		                "postgresql://USER@HOST:PORT/DATABASE, with the password in "
+		                "~/.pgpass");
+	}
+	for (const struct pg_option *o = v; o->keyword != NULL; o++) {
+		if (strcmp(o->keyword, "password") == 0) {
+			l->secret = strdup(o->val != NULL ? o->val : "");
+		}
+	}
+	l->pq->conninfoFree(v);
+	if (l->secret == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, DB_WHERE, "out of memory");
+	}
+	return 0;
+}
+
+int pg_link_init(struct pg_link *l, const char *url, struct ssb_error *err)
+{
+	if (strlen(url) > MAX_STORE_URL) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, DB_WHERE, "the URL of the store is too long");
+	}
+	if (pq_load(DB_WHERE, &l->pq, err) != 0) {
+		return -1;
+	}
+	l->url = strdup(url);
+	if (l->url == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, DB_WHERE, "out of memory");
+	}
+	return find_secret(l, err);
+}
+
+static void wipe(char *s)
+{
+	if (s != NULL) {
+		explicit_bzero(s, strlen(s));
+		free(s);
+	}
+}
+
+void pg_link_done(struct pg_link *l)
+{
+	if (l->pq != NULL) {
+		drop(l);
+	}
+	wipe(l->url);
+	wipe(l->secret);
+	*l = (struct pg_link){ 0 };
+}

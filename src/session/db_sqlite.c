@@ -1,0 +1,412 @@
+/* db_sqlite.c - the store of one machine: a file in WAL mode.
+ *
+ * A commit appends its pages to the log and syncs that, once. The log is neither
+ * copied back nor removed when a process ends (each command is one), but when it
+ * has grown to CHECKPOINT_PAGES; from then on it is written over in place, which
+ * is cheaper still, for its size no longer changes.
+ *
+ * One process writes at a time. The others ask again, the more often the longer
+ * they have waited: so the oldest are served first, and none starves. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "os/clock.h"
+#include "os/sqlite.h"
+#include "session/db_driver.h"
+#include "session/db_sqlite.h"
+
+#define APPLICATION_ID   0x53534273 /* "SSBs", in the file's header */
+#define CHECKPOINT_PAGES "1000"
+
+struct sqlite_db {
+	struct db db;
+	const struct sqlite *sql;
+	sqlite3 *handle;
+	char path[PATH_MAX];
+	uint64_t asked_us; /* when the wait for the lock began */
+	struct db_cache cache;
+	sqlite3_stmt *statements[DB_STATEMENTS];
+	bool busy[DB_STATEMENTS]; /* its rows are being read */
+};
+
+/* `db` is the first member. */
+static struct sqlite_db *of(struct db *db)
+{
+	return (struct sqlite_db *)(void *)db;
+}
+
+/* ---- errors ------------------------------------------------------------- */
+
+static const struct {
+	int code; /* SQLite's, the primary one */
+	int sys_errno;
+	const char *text;
+} ERRORS[] = {
+	{ SQLITE_BUSY, ETIMEDOUT, "others have held the store locked for 10 s" },
+	{ SQLITE_LOCKED, ETIMEDOUT, "the store is locked" },
+	{ SQLITE_FULL, ENOSPC, "the store cannot grow; make room on its file system" },
+	{ SQLITE_READONLY, EROFS, "the store cannot be written" },
+	{ SQLITE_CORRUPT, EIO,
+	  "the store is damaged; move it and its -wal and -shm files away, or restore them" },
+	{ SQLITE_NOTADB, 0, "this is no store of sessions; move it away" },
+	{ SQLITE_CANTOPEN, EACCES, "the store cannot be opened" },
+	{ SQLITE_PERM, EACCES, "the store cannot be opened" },
+	{ SQLITE_IOERR, EIO, "the store cannot be read or written" },
+	{ SQLITE_NOMEM, ENOMEM, "out of memory" },
+};
+
+static int sqlite_fail(const struct sqlite_db *s, int rc, struct ssb_error *err)
+{
+	/* What a file system without room says when the shared index has to grow. */
+	bool shm_full = rc == SQLITE_IOERR_SHMSIZE || rc == SQLITE_IOERR_SHMOPEN;
+	int code = shm_full && errno == ENOSPC ? SQLITE_FULL : rc & 0xff;
+
+	for (size_t i = 0; i < ARRAY_LEN(ERRORS); i++) {
+		if (ERRORS[i].code == code) {
+			return ssb_fail(err, SSB_E_SYS, ERRORS[i].sys_errno, DB_WHERE, "%s: '%s'",
+			                ERRORS[i].text, s->path);
+		}
+	}
+	return ssb_fail(err, SSB_E_SYS, 0, DB_WHERE, "%s",
+	                s->handle != NULL ? s->sql->errmsg(s->handle) : "out of memory");
+}
+
+static int sqlite_exec(struct db *db, const char *sql, struct ssb_error *err)
+{
+	struct sqlite_db *s = of(db);
+
+	if (s->sql->exec(s->handle, sql, NULL, NULL, NULL) != SQLITE_OK) {
+		return sqlite_fail(s, s->sql->extended_errcode(s->handle), err);
+	}
+	return 0;
+}
+
+/* ---- statements --------------------------------------------------------- */
+
+/* A statement that nobody else has now: the one that is kept, or a new one
+ * (*ret_place < 0), to be finalized. */
+static int take_statement(struct sqlite_db *s, const char *sql, sqlite3_stmt **ret, int *ret_place,
+                          struct ssb_error *err)
+{
+	int place = db_cache_place(&s->cache, sql);
+
+	if (place >= 0 && s->busy[place]) {
+		place = -1;
+	}
+	sqlite3_stmt *st = place >= 0 ? s->statements[place] : NULL;
+	if (st == NULL) {
+		unsigned flags = place >= 0 ? SQLITE_PREPARE_PERSISTENT : 0;
+		int rc = s->sql->prepare_v3(s->handle, sql, -1, flags, &st, NULL);
+		if (rc != SQLITE_OK) {
+			return sqlite_fail(s, s->sql->extended_errcode(s->handle), err);
+		}
+	}
+	if (place >= 0) {
+		s->statements[place] = st;
+		s->busy[place] = true;
+	}
+	*ret = st;
+	*ret_place = place;
+	return 0;
+}
+
+static void give_statement(struct sqlite_db *s, sqlite3_stmt *st, int place)
+{
+	if (place < 0) {
+		(void)s->sql->finalize(st);
+		return;
+	}
+	/* A failure was told by step() already. */
+	(void)s->sql->reset(st);
+	(void)s->sql->clear_bindings(st);
+	s->busy[place] = false;
+}
+
+/* "$1" is a name to SQLite, numbered by its first appearance: they are the same
+ * only where statements keep to the rule of db.h. */
+static int bind(struct sqlite_db *s, sqlite3_stmt *st, const struct db_value *args, size_t n,
+                struct ssb_error *err)
+{
+	int bad = s->sql->bind_parameter_count(st) == (int)n ? SQLITE_OK : SQLITE_RANGE;
+
+	for (size_t i = 0; i < n && bad == SQLITE_OK; i++) {
+		const struct db_value *v = &args[i];
+		int at = (int)i + 1;
+		char name[16];
+		snprintf(name, sizeof(name), "$%d", at);
+		const char *here = s->sql->bind_parameter_name(st, at);
+		bad = here == NULL || strcmp(here, name) != 0 ? SQLITE_RANGE
+		      : v->type == DB_INT                     ? s->sql->bind_int64(st, at, v->i)
+		      : v->type == DB_TEXT
+		              ? s->sql->bind_text(st, at, v->s, (int)v->n, SQLITE_STATIC)
+		              : s->sql->bind_null(st, at);
+	}
+	if (bad == SQLITE_RANGE) {
+		return ssb_fail(err, SSB_E_USAGE, 0, DB_WHERE,
+		                "a statement has parameters other than $1 to $%zu in this order",
+		                n);
+	}
+	return bad != SQLITE_OK ? sqlite_fail(s, bad, err) : 0;
+}
+
+static int read_row(struct sqlite_db *s, sqlite3_stmt *st, struct db_value *v, size_t n,
+                    struct ssb_error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		int type = s->sql->column_type(st, (int)i);
+		v[i] = (struct db_value){ .type = DB_NULL };
+		if (type == SQLITE_INTEGER) {
+			v[i].type = DB_INT;
+			v[i].i = s->sql->column_int64(st, (int)i);
+		} else if (type == SQLITE_TEXT) {
+			v[i].type = DB_TEXT;
+			v[i].s = (const char *)s->sql->column_text(st, (int)i);
+			v[i].n = (size_t)s->sql->column_bytes(st, (int)i);
+			if (v[i].s == NULL) {
+				return sqlite_fail(s, SQLITE_NOMEM, err);
+			}
+		} else if (type != SQLITE_NULL) {
+			return ssb_fail(err, SSB_E_SYS, 0, DB_WHERE,
+			                "a value in the store is neither a number nor a text");
+		}
+	}
+	return 0;
+}
+
+/* A statement that writes runs to its end also when nobody wants more rows. */
+static int step_all(struct sqlite_db *s, sqlite3_stmt *st, db_row_fn *row, void *arg,
+                    struct ssb_error *err)
+{
+	struct db_value v[DB_MAX_COLS];
+	size_t n = (size_t)s->sql->column_count(st);
+	bool more = row != NULL;
+	int rc = 0;
+
+	if (n > DB_MAX_COLS) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, DB_WHERE, "a row of %zu columns", n);
+	}
+	while ((rc = s->sql->step(st)) == SQLITE_ROW) {
+		if (more && read_row(s, st, v, n, err) != 0) {
+			return -1;
+		}
+		more = more && row(arg, v, n) == 0;
+		if (!more && s->sql->stmt_readonly(st) != 0) {
+			return 0;
+		}
+	}
+	return rc == SQLITE_DONE ? 0 : sqlite_fail(s, s->sql->extended_errcode(s->handle), err);
+}
+
+static int sqlite_run(struct db *db, const char *sql, const struct db_value *args, size_t n_args,
+                      db_row_fn *row, void *arg, struct ssb_error *err)
+{
+	struct sqlite_db *s = of(db);
+	sqlite3_stmt *st = NULL;
+	int place = -1;
+
+	if (take_statement(s, sql, &st, &place, err) != 0) {
+		return -1;
+	}
+	int before = s->sql->total_changes(s->handle);
+	int rc = bind(s, st, args, n_args, err);
+	if (rc == 0) {
+		rc = step_all(s, st, row, arg, err);
+	}
+	give_statement(s, st, place);
+	db->changes = s->sql->total_changes(s->handle) - before;
+	return rc;
+}
+
+/* ---- transactions ------------------------------------------------------- */
+
+/* Asked by SQLite each time that it finds the lock held; 0 gives up. */
+static int wait_for_lock(void *arg, int count)
+{
+	struct sqlite_db *s = arg;
+	uint64_t now = clock_us();
+
+	s->asked_us = count == 0 ? now : s->asked_us;
+	uint64_t waited = now - s->asked_us;
+	if (waited >= DB_WAIT_MS * 1000ULL) {
+		return 0;
+	}
+	/* 1 ms at first, 0.1 ms at the end; the low bits of the clock keep processes
+	 * that began together from asking together. */
+	uint64_t us = 100 + 900 * 100000 / (100000 + waited);
+	us = us / 2 + now % us;
+	struct timespec t = { .tv_nsec = (long)us * 1000 };
+	(void)nanosleep(&t, NULL);
+	return 1;
+}
+
+static int sqlite_begin(struct db *db, struct ssb_error *err)
+{
+	return sqlite_run(db, "BEGIN IMMEDIATE", NULL, 0, NULL, NULL, err);
+}
+
+static void sqlite_rollback(struct db *db)
+{
+	struct sqlite_db *s = of(db);
+
+	/* After some errors SQLite has done it by itself. */
+	if (s->sql->get_autocommit(s->handle) == 0) {
+		(void)s->sql->exec(s->handle, "ROLLBACK", NULL, NULL, NULL);
+	}
+}
+
+static int sqlite_commit(struct db *db, struct ssb_error *err)
+{
+	struct sqlite_db *s = of(db);
+
+	if (s->sql->get_autocommit(s->handle) != 0) {
+		return ssb_fail(err, SSB_E_SYS, 0, DB_WHERE, "the transaction was undone");
+	}
+	if (sqlite_run(db, "COMMIT", NULL, 0, NULL, NULL, err) != 0) {
+		sqlite_rollback(db);
+		return -1;
+	}
+	return 0;
+}
+
+/* ---- version ------------------------------------------------------------ */
+
+static int take_number(void *arg, const struct db_value *v, size_t n)
+{
+	*(int64_t *)arg = n == 1 && v[0].type == DB_INT ? v[0].i : -1;
+	return 1;
+}
+
+static int sqlite_number(struct sqlite_db *s, const char *sql, int64_t *ret, struct ssb_error *err)
+{
+	return sqlite_run(&s->db, sql, NULL, 0, take_number, ret, err);
+}
+
+static int sqlite_version(struct db *db, int64_t *ret, struct ssb_error *err)
+{
+	return sqlite_number(of(db), "PRAGMA user_version", ret, err);
+}
+
+static int sqlite_set_version(struct db *db, int64_t version, struct ssb_error *err)
+{
+	char sql[96];
+
+	snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %lld",
+	         APPLICATION_ID, (long long)version);
+	return sqlite_exec(db, sql, err);
+}
+
+/* Ours, or empty: what belongs to another program is not touched. */
+static int check_ours(struct sqlite_db *s, struct ssb_error *err)
+{
+	int64_t id = 0;
+	int64_t version = 0;
+	int64_t tables = 0;
+
+	if (sqlite_number(s, "PRAGMA application_id", &id, err) != 0 ||
+	    sqlite_number(s, "PRAGMA user_version", &version, err) != 0 ||
+	    sqlite_number(s, "SELECT count(*) FROM sqlite_schema", &tables, err) != 0) {
+		return -1;
+	}
+	if (id == APPLICATION_ID || (id == 0 && version == 0 && tables == 0)) {
+		return 0;
+	}
+	return sqlite_fail(s, SQLITE_NOTADB, err);
+}
+
+/* ---- opening ------------------------------------------------------------ */
+
+/* Those that open a new file at once all want to change its mode: SQLite asks
+ * nobody to wait for that. */
+static int enter_wal(struct sqlite_db *s, struct ssb_error *err)
+{
+	for (int count = 0;; count++) {
+		int rc = s->sql->exec(s->handle, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+		if (rc == SQLITE_OK) {
+			return 0;
+		}
+		if (rc != SQLITE_BUSY || wait_for_lock(s, count) == 0) {
+			return sqlite_fail(s, s->sql->extended_errcode(s->handle), err);
+		}
+	}
+}
+
+static int attach(struct sqlite_db *s, struct ssb_error *err)
+{
+	static const struct {
+		int what;
+		int on;
+	} CONFIG[] = {
+		{ SQLITE_DBCONFIG_DEFENSIVE, 1 },        { SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0 },
+		{ SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1 }, { SQLITE_DBCONFIG_DQS_DML, 0 },
+		{ SQLITE_DBCONFIG_DQS_DDL, 0 },
+	};
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX;
+	int rc = s->sql->open_v2(s->path, &s->handle, flags, NULL);
+	int keep = 1;
+
+	if (rc != SQLITE_OK) {
+		return sqlite_fail(s, rc, err);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(CONFIG); i++) {
+		(void)s->sql->db_config(s->handle, CONFIG[i].what, CONFIG[i].on, NULL);
+	}
+	(void)s->sql->busy_handler(s->handle, wait_for_lock, s);
+	(void)s->sql->file_control(s->handle, NULL, SQLITE_FCNTL_PERSIST_WAL, &keep);
+	if (check_ours(s, err) != 0 || enter_wal(s, err) != 0) {
+		return -1;
+	}
+	return sqlite_exec(&s->db,
+	                   "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON;"
+	                   "PRAGMA temp_store = MEMORY;"
+	                   "PRAGMA wal_autocheckpoint = " CHECKPOINT_PAGES,
+	                   err);
+}
+
+static void sqlite_close(struct db *db)
+{
+	struct sqlite_db *s = of(db);
+
+	for (size_t i = 0; i < DB_STATEMENTS; i++) {
+		(void)s->sql->finalize(s->statements[i]);
+	}
+	(void)s->sql->close_v2(s->handle);
+	free(s);
+}
+
+/* No locks and no news: a transaction has the whole file, and there is one machine. */
+static const struct db_driver SQLITE_DRIVER = {
+	.words = { { "SERIAL", "INTEGER PRIMARY KEY" } },
+	.close = sqlite_close,
+	.begin = sqlite_begin,
+	.commit = sqlite_commit,
+	.rollback = sqlite_rollback,
+	.run = sqlite_run,
+	.exec = sqlite_exec,
+	.version = sqlite_version,
+	.set_version = sqlite_set_version,
+};
+
+int db_open_sqlite(const char *path, struct db **ret, struct ssb_error *err)
+{
+	struct sqlite_db *s = calloc(1, sizeof(*s));
+
+	if (s == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, DB_WHERE, "out of memory");
+	}
+	s->db.driver = &SQLITE_DRIVER;
+	if (sqlite_load(DB_WHERE, &s->sql, err) != 0) {
+		free(s);
+		return -1;
+	}
+	if (db_sqlite_place(path, s->path, err) != 0 || attach(s, err) != 0 ||
+	    db_migrate(&s->db, err) != 0) {
+		db_close(&s->db);
+		return -1;
+	}
+	*ret = &s->db;
+	return 0;
+}

@@ -1,0 +1,110 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "session/db_driver.h"
+#include "session/db_sqlite.h"
+
+/* Whoever can write the directory can replace the store, and every budget with
+ * it. */
+static int check_directory(int fd, const char *path, struct ssb_error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, DB_WHERE, "examine '%s'", path);
+	}
+	if (st.st_uid != geteuid()) {
+		return ssb_fail(err, SSB_E_POLICY, 0, DB_WHERE,
+		                "the directory '%s' belongs to uid %u; it must be yours", path,
+		                (unsigned)st.st_uid);
+	}
+	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, DB_WHERE,
+		                "others can write the directory '%s'; run: chmod go-w '%s'", path,
+		                path);
+	}
+	return 0;
+}
+
+static int check_file(const struct stat *st, const char *path, struct ssb_error *err)
+{
+	if (!S_ISREG(st->st_mode)) {
+		return ssb_fail(err, SSB_E_POLICY, 0, DB_WHERE,
+		                "'%s' is not a regular file; remove it", path);
+	}
+	if (st->st_uid != geteuid() || st->st_nlink != 1) {
+		return ssb_fail(err, SSB_E_POLICY, 0, DB_WHERE,
+		                "'%s' belongs to uid %u or has a second name; it must be yours "
+		                "alone",
+		                path, (unsigned)st->st_uid);
+	}
+	if ((st->st_mode & 0777) != 0600) {
+		return ssb_fail(err, SSB_E_POLICY, 0, DB_WHERE,
+		                "'%s' has mode %04o; run: chmod 600 '%s'", path,
+		                (unsigned)st->st_mode & 0777, path);
+	}
+	return 0;
+}
+
+/* A file that exists is not opened here: closing it again would drop the locks
+ * that another store of this process has on it. */
+static int prepare_file(int dir, const char *name, const char *path, struct ssb_error *err)
+{
+	struct stat st;
+	auto_fd fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0 && errno != EEXIST) {
+		return ssb_fail(err, SSB_E_SYS, errno, DB_WHERE, "make '%s'", path);
+	}
+	/* Whatever the umask took. */
+	if (fd >= 0 && fchmod(fd, 0600) < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, DB_WHERE, "make '%s'", path);
+	}
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, DB_WHERE, "examine '%s'", path);
+	}
+	if (check_file(&st, path, err) != 0) {
+		return -1;
+	}
+	if (faccessat(dir, name, R_OK | W_OK, AT_EACCESS) < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, DB_WHERE,
+		                "the store cannot be written: '%s'", path);
+	}
+	return 0;
+}
+
+int db_sqlite_place(const char *path, char ret[PATH_MAX], struct ssb_error *err)
+{
+	const char *slash = strrchr(path, '/');
+	char real[PATH_MAX];
+	char whole[PATH_MAX];
+
+	if (path[0] != '/' || slash[1] == '\0' || strlen(path) >= PATH_MAX) {
+		return ssb_fail(err, SSB_E_USAGE, 0, DB_WHERE, "'%s' is no absolute path of a file",
+		                path);
+	}
+	auto_free char *dir = strndup(path, slash == path ? 1 : (size_t)(slash - path));
+	if (dir == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, DB_WHERE, "out of memory");
+	}
+	auto_fd fd = realpath(dir, real) != NULL
+	                     ? open(real, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+	                     : -1;
+	if (fd < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, DB_WHERE, "open the directory '%s'", dir);
+	}
+	if (snprintf(whole, sizeof(whole), "%s%s", strcmp(real, "/") == 0 ? "" : real, slash) >=
+	    (int)sizeof(whole)) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, DB_WHERE, "the path of the store is too long");
+	}
+	if (check_directory(fd, real, err) != 0 || prepare_file(fd, slash + 1, whole, err) != 0) {
+		return -1;
+	}
+	memcpy(ret, whole, sizeof(whole));
+	return 0;
+}
