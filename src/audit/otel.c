@@ -4,13 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +16,7 @@
 #include "audit/stamp.h"
 #include "base/own.h"
 #include "os/clock.h"
+#include "os/detach.h"
 #include "os/file.h"
 
 #define RECORD_FD 3
@@ -94,40 +91,14 @@ static bool settle_fds(int record, const char *state_dir)
 	       close_range(LOG_FD + 1, ~0U, 0) == 0;
 }
 
-/* Beyond what is mapped now, which a sanitizer makes large. */
-static void limit_memory(void)
-{
-	char text[64] = { 0 };
-	auto_fd fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-
-	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0) {
-		rlim_t pages = strtoul(text, NULL, 10);
-		rlim_t most = pages * (rlim_t)sysconf(_SC_PAGESIZE) + OTLP_MEMORY;
-		(void)setrlimit(RLIMIT_AS, &(struct rlimit){ most, most });
-	}
-}
-
 static void settle_process(void)
 {
-	const struct sigaction alarmed = { .sa_handler = on_alarm };
-	sigset_t none;
-
-	for (int sig = 1; sig < NSIG; sig++) {
-		(void)signal(sig, SIG_DFL);
-	}
-	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGHUP, SIG_IGN);
-	(void)sigaction(SIGALRM, &alarmed, NULL);
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)alarm(OTLP_HARD_SECONDS);
-	(void)setpriority(PRIO_PROCESS, 0, OTLP_PRIORITY);
-	(void)prctl(PR_SET_NAME, "skillsandbox-ot");
-	(void)prctl(PR_SET_DUMPABLE, 0); /* the headers are secrets */
-	(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-	(void)!chdir("/");
-	(void)umask(077);
-	limit_memory();
+	detach_settle(&(struct detach){
+	        .name = "skillsandbox-ot",
+	        .seconds = OTLP_HARD_SECONDS,
+	        .late = on_alarm,
+	        .memory = OTLP_MEMORY,
+	});
 }
 
 /* One export under way. */

@@ -30,7 +30,6 @@
 #define OTLP_BACKOFF_MAX_MS 8000
 #define OTLP_MAX_REFUSED    3 /* batches that were refused; then no more are tried */
 #define OTLP_MEMORY         ((size_t)256 << 20)
-#define OTLP_PRIORITY       10
 #define OTEL_LOG_BYTES      (256 * 1024) /* then it becomes otel.log.1 */
 
 #endif

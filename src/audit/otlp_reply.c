@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "audit/otlp_http.h"
 #include "os/clock.h"
+#include "os/jitter.h"
 
 void otlp_headers(const struct otlp_target *t, otlp_header_fn *line, void *arg)
 {
@@ -102,18 +102,6 @@ static bool worth_another(const struct otlp_reply *r)
 	                                r->status == 504;
 }
 
-/* Between half of it and one and a half, so that many runs that ended at once
- * do not come back at once. */
-static uint64_t jitter(uint64_t ms)
-{
-	uint32_t r = 0;
-
-	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != (ssize_t)sizeof(r)) {
-		r = (uint32_t)clock_us();
-	}
-	return ms / 2 + r % (ms + 1);
-}
-
 static void wait_until(uint64_t ms)
 {
 	for (uint64_t now = clock_ms(); now < ms; now = clock_ms()) {
@@ -136,8 +124,8 @@ bool otlp_send(const struct otlp_target *t, struct otlp_body body, uint64_t dead
 			return true;
 		}
 		now = clock_ms();
-		uint64_t wait =
-		        ret->retry_after_ms >= 0 ? (uint64_t)ret->retry_after_ms : jitter(backoff);
+		uint64_t wait = ret->retry_after_ms >= 0 ? (uint64_t)ret->retry_after_ms
+		                                         : jitter_ms(backoff);
 		if (!worth_another(ret) || now + wait >= deadline_ms) {
 			return false;
 		}

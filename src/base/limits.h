@@ -98,6 +98,13 @@
 #define MAX_STORE_URL  2048          /* bytes of the owner's PostgreSQL URL, all parts */
 #define MAX_STORE_TEXT (1024 * 1024) /* of one value */
 
+/* Messages of a session to its owner */
+#define MAX_NOTIFY_BODY   (256 * 1024)
+#define MAX_NOTIFY_REPLY  (64 * 1024) /* head and body of an answer, each */
+#define MAX_NOTIFY_SECRET 4096
+#define MAX_NOTIFY_HELD   64 /* taken from the outbox and not done with */
+#define MAX_NOTIFY_POSTS  32 /* requests at once, of different receivers */
+
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */
 #define MAX_REPO_ENTRIES 20000

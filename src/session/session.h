@@ -156,6 +156,9 @@ struct outbox_item {
  * the same time): 1, 0 none, -1. */
 int outbox_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
                 struct ssb_error *err);
+/* In how many ms the next is due, or free of its lease; 0: now, -1: the outbox is
+ * empty. Changes nothing. */
+int outbox_wait(struct sessions *ss, int64_t *ret_ms, struct ssb_error *err);
 /* Delivered (status 2xx), or to be tried again in retry_ms (0: given up). Writes
  * a line to the session's ledger. */
 int outbox_done(struct sessions *ss, const struct outbox_item *item, unsigned status,

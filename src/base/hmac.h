@@ -1,0 +1,17 @@
+/* hmac.h - HMAC-SHA-256 (RFC 2104), over a message in pieces. */
+#ifndef BASE_HMAC_H
+#define BASE_HMAC_H
+
+#include "base/sha256.h"
+
+struct hmac {
+	struct sha256 inner;
+	struct sha256 outer;
+};
+
+void hmac_init(struct hmac *h, const void *key, size_t len);
+void hmac_update(struct hmac *h, const void *data, size_t len);
+/* Wipes `h`, which holds as much as the key. */
+void hmac_final(struct hmac *h, uint8_t ret[SHA256_BYTES]);
+
+#endif

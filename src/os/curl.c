@@ -1,0 +1,234 @@
+/* The few constants are part of libcurl's ABI and never change. */
+#include "os/curl.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "os/clock.h"
+
+#define MAX_LINE ((size_t)32 * 1024) /* of one header that we send */
+
+enum curl_option {
+	OPT_FOLLOWLOCATION = 52,
+	OPT_POSTFIELDSIZE = 60,
+	OPT_NOSIGNAL = 99,
+	OPT_TIMEOUT_MS = 155,
+	OPT_PROTOCOLS = 181,
+	OPT_WRITEDATA = 10001,
+	OPT_URL = 10002,
+	OPT_POSTFIELDS = 10015,
+	OPT_HTTPHEADER = 10023,
+	OPT_SSLCERT = 10025,
+	OPT_HEADERDATA = 10029,
+	OPT_CAINFO = 10065,
+	OPT_SSLKEY = 10087,
+	OPT_WRITEFUNCTION = 20011,
+	OPT_HEADERFUNCTION = 20079,
+};
+enum { INFO_STATUS = 0x200002, PROTOCOL_HTTP = 1, PROTOCOL_HTTPS = 2, GLOBAL_ALL = 3 };
+
+struct curl_slist;
+
+/* Loaded once, and kept: the connection as well. */
+static struct {
+	void *library;
+	void *handle;
+	int (*global_init)(long flags);
+	void *(*init)(void);
+	int (*setopt)(void *handle, int option, ...);
+	int (*perform)(void *handle);
+	int (*getinfo)(void *handle, int info, ...);
+	void (*reset)(void *handle);
+	const char *(*strerror)(int code);
+	struct curl_slist *(*append)(struct curl_slist *list, const char *text);
+	void (*free_all)(struct curl_slist *list);
+} curl;
+
+static bool load_symbols(void)
+{
+	const struct {
+		const char *name;
+		void **to;
+	} symbols[] = {
+		{ "curl_global_init", (void **)&curl.global_init },
+		{ "curl_easy_init", (void **)&curl.init },
+		{ "curl_easy_setopt", (void **)&curl.setopt },
+		{ "curl_easy_perform", (void **)&curl.perform },
+		{ "curl_easy_getinfo", (void **)&curl.getinfo },
+		{ "curl_easy_reset", (void **)&curl.reset },
+		{ "curl_easy_strerror", (void **)&curl.strerror },
+		{ "curl_slist_append", (void **)&curl.append },
+		{ "curl_slist_free_all", (void **)&curl.free_all },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(symbols); i++) {
+		*symbols[i].to = dlsym(curl.library, symbols[i].name);
+		if (*symbols[i].to == NULL) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool load(struct curl_reply *r)
+{
+	static const char *const NAMES[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
+
+	if (curl.handle != NULL) {
+		return true;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(NAMES) && curl.library == NULL; i++) {
+		curl.library = dlopen(NAMES[i], RTLD_NOW | RTLD_LOCAL);
+	}
+	if (curl.library == NULL) {
+		snprintf(r->why, sizeof(r->why),
+		         "this needs libcurl.so.4, which cannot be loaded; install libcurl4");
+		return false;
+	}
+	if (load_symbols() && curl.global_init(GLOBAL_ALL) == 0) {
+		curl.handle = curl.init();
+	}
+	if (curl.handle == NULL) {
+		snprintf(r->why, sizeof(r->why), "libcurl.so.4 cannot be used");
+	}
+	return curl.handle != NULL;
+}
+
+/* Takes all or nothing: nothing ends the transfer. */
+static size_t take(const char *data, size_t size, size_t n, void *arg)
+{
+	struct buf *to = arg;
+
+	buf_add(to, data, size * n);
+	return to->failed ? 0 : size * n;
+}
+
+/* The head of the last answer: one before it (100) is no answer to us. */
+struct head {
+	struct buf *to;
+	bool over;
+};
+
+static size_t take_head(const char *data, size_t size, size_t n, void *arg)
+{
+	struct head *h = arg;
+	size_t len = size * n;
+
+	h->over = (len == 2 && data[0] == '\r') || (len == 1 && data[0] == '\n');
+	return take(data, size, n, h->to);
+}
+
+struct lines {
+	struct curl_slist *list;
+	bool failed;
+};
+
+static void add_line(struct lines *l, const char *text)
+{
+	struct curl_slist *list = curl.append(l->list, text);
+
+	l->failed = l->failed || list == NULL;
+	l->list = list != NULL ? list : l->list;
+}
+
+static void add_header(struct lines *l, const struct curl_header *h)
+{
+	auto_buf text;
+
+	buf_init(&text, MAX_LINE);
+	buf_addf(&text, "%s%s%s", h->name, h->value[0] != '\0' ? ": " : ";", h->value);
+	if (text.failed) {
+		l->failed = true;
+		return;
+	}
+	add_line(l, text.data);
+	explicit_bzero(text.data, text.len);
+}
+
+static void set_options(const struct curl_request *q)
+{
+	uint64_t now = clock_ms();
+	const struct {
+		enum curl_option option;
+		const char *value;
+	} texts[] = {
+		{ OPT_URL, q->url },      { OPT_POSTFIELDS, q->body }, { OPT_CAINFO, q->ca },
+		{ OPT_SSLCERT, q->cert }, { OPT_SSLKEY, q->key },
+	};
+	const struct {
+		enum curl_option option;
+		long value;
+	} numbers[] = {
+		{ OPT_POSTFIELDSIZE, (long)q->len },
+		{ OPT_NOSIGNAL, 1 },
+		{ OPT_FOLLOWLOCATION, 0 },
+		{ OPT_TIMEOUT_MS, q->deadline_ms > now ? (long)(q->deadline_ms - now) : 1 },
+		{ OPT_PROTOCOLS, q->plain ? PROTOCOL_HTTP | PROTOCOL_HTTPS : PROTOCOL_HTTPS },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		if (texts[i].value != NULL) {
+			(void)curl.setopt(curl.handle, texts[i].option, texts[i].value);
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		(void)curl.setopt(curl.handle, numbers[i].option, numbers[i].value);
+	}
+}
+
+/* Of libcurl's failures those of the network. */
+static bool may_pass(int code)
+{
+	enum { RESOLVE = 6, CONNECT = 7, TIMEOUT = 28, NOTHING = 52, SEND = 55, RECEIVE = 56 };
+
+	return code == RESOLVE || code == CONNECT || code == TIMEOUT || code == NOTHING ||
+	       code == SEND || code == RECEIVE;
+}
+
+static void perform(struct buf *head, struct buf *body, struct curl_reply *ret)
+{
+	struct head h = { .to = head };
+	long status = 0;
+
+	(void)curl.setopt(curl.handle, OPT_WRITEFUNCTION, take);
+	(void)curl.setopt(curl.handle, OPT_WRITEDATA, body);
+	(void)curl.setopt(curl.handle, OPT_HEADERFUNCTION, take_head);
+	(void)curl.setopt(curl.handle, OPT_HEADERDATA, &h);
+	int code = curl.perform(curl.handle);
+	(void)curl.getinfo(curl.handle, INFO_STATUS, &status);
+	if (!h.over || status < 200 || status > 599) {
+		ret->retry = may_pass(code);
+		snprintf(ret->why, sizeof(ret->why), "%s",
+		         code != 0 ? curl.strerror(code) : "this is no answer of HTTP");
+		return;
+	}
+	ret->status = (unsigned)status;
+	ret->whole = code == 0;
+}
+
+void curl_post(const struct curl_request *q, struct buf *head, struct buf *body,
+               struct curl_reply *ret)
+{
+	struct lines lines = { 0 };
+
+	*ret = (struct curl_reply){ 0 };
+	if (!load(ret)) {
+		return;
+	}
+	for (size_t i = 0; i < q->n_headers; i++) {
+		add_header(&lines, &q->headers[i]);
+	}
+	add_line(&lines, "Expect:"); /* no: the body follows at once */
+	curl.reset(curl.handle);
+	set_options(q);
+	(void)curl.setopt(curl.handle, OPT_HTTPHEADER, lines.list);
+	if (lines.failed) {
+		snprintf(ret->why, sizeof(ret->why), "out of memory");
+	} else {
+		perform(head, body, ret);
+	}
+	(void)curl.setopt(curl.handle, OPT_HTTPHEADER, NULL);
+	curl.free_all(lines.list);
+}

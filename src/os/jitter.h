@@ -1,0 +1,21 @@
+/* jitter.h - a while that is not the same for all: what failed together must
+ * not come back together. */
+#ifndef OS_JITTER_H
+#define OS_JITTER_H
+
+#include <sys/random.h>
+
+#include "os/clock.h"
+
+/* Between half of it and one and a half. */
+static inline uint64_t jitter_ms(uint64_t ms)
+{
+	uint32_t r = 0;
+
+	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != (ssize_t)sizeof(r)) {
+		r = (uint32_t)clock_us();
+	}
+	return ms / 2 + r % (ms + 1);
+}
+
+#endif

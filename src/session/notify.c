@@ -1,0 +1,281 @@
+/* notify.c - the herald's work: messages out of the outbox, to their receivers.
+ *
+ * One loop has the store; each request is a child process, which has nothing of
+ * it and is killed where it does not come back. A receiver has one message at a
+ * time: further ones wait here, in their order, so that one that is slow or dead
+ * delays nobody else's. What has waited here for too long is let go: its lease
+ * ends, and it is taken again. So is what a herald held that was killed, and a
+ * message can arrive twice, with the same delivery id. */
+#include "session/notify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/clock.h"
+
+#define LEASE_MS 60000
+#define HOLD_MS  40000 /* then there is no time left for a request within the lease */
+#define OVER_MS  2000  /* a child that is not back so long after its deadline never will be */
+#define LOOK_MS  500   /* how soon a new message is seen */
+#define TAKES    256   /* from the outbox in one turn */
+
+/* A message that was taken. */
+struct held {
+	struct outbox_item item;
+	uint64_t taken_ms;
+	uint64_t kill_ms;
+	pid_t pid; /* of its request; 0: it waits */
+	int fd;    /* on which the result comes */
+};
+
+struct herald {
+	struct sessions *ss;
+	uint64_t deadline_ms;
+	struct held held[MAX_NOTIFY_HELD]; /* in the order in which they were taken */
+	size_t n;
+	size_t posts;
+};
+
+static void let_go(struct herald *h, size_t i)
+{
+	outbox_item_done(&h->held[i].item);
+	h->n--;
+	memmove(&h->held[i], &h->held[i + 1], (h->n - i) * sizeof(h->held[0]));
+}
+
+/* ---- a request, in its child -------------------------------------------- */
+
+#define RESULT_FD 3
+
+/* Nothing of the store stays open, nor the lock. */
+static _Noreturn void post_child(const struct outbox_item *item, uint64_t deadline_ms, int fd,
+                                 pid_t parent)
+{
+	struct notify_result r;
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent ||
+	    dup2(fd, RESULT_FD) < 0 || close_range(RESULT_FD + 1, ~0U, 0) != 0) {
+		_exit(1);
+	}
+	notify_post(item, deadline_ms, &r);
+	_exit(write(RESULT_FD, &r, sizeof(r)) == (ssize_t)sizeof(r) ? 0 : 1);
+}
+
+static int post_start(struct herald *h, struct held *m, struct ssb_error *err)
+{
+	uint64_t until = clock_ms() + NOTIFY_REQUEST_MS;
+	pid_t self = getpid();
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "notify", "pipe");
+	}
+	auto_fd from = ends[0];
+	auto_fd to = ends[1];
+	pid_t pid = fork();
+	if (pid < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "notify", "fork");
+	}
+	if (pid == 0) {
+		post_child(&m->item, until, to, self);
+	}
+	m->pid = pid;
+	m->fd = steal_fd(&from);
+	m->kill_ms = until + OVER_MS;
+	h->posts++;
+	return 0;
+}
+
+static void post_end(struct herald *h, struct held *m, struct notify_result *ret)
+{
+	bool late = clock_ms() >= m->kill_ms;
+
+	*ret = (struct notify_result){
+		.retry = true,
+		.retry_after_ms = -1,
+	};
+	if (late || read(m->fd, ret, sizeof(*ret)) != (ssize_t)sizeof(*ret)) {
+		*ret = (struct notify_result){ .retry = true, .retry_after_ms = -1 };
+		snprintf(ret->error, sizeof(ret->error), "%s",
+		         late ? "the request did not come back"
+		              : "the request ended without a word");
+	}
+	ret->error[sizeof(ret->error) - 1] = '\0';
+	(void)kill(m->pid, SIGKILL);
+	while (waitpid(m->pid, NULL, 0) < 0 && errno == EINTR) {
+	}
+	own_close(&m->fd);
+	m->pid = 0;
+	h->posts--;
+}
+
+/* ---- the loop ----------------------------------------------------------- */
+
+static bool same_receiver(const struct outbox_item *a, const struct outbox_item *b)
+{
+	return a->kind == b->kind && strcmp(a->url, b->url) == 0 &&
+	       strcmp(a->secret != NULL ? a->secret : "", b->secret != NULL ? b->secret : "") == 0;
+}
+
+/* The first of those to the same receiver goes first. */
+static bool is_turn(const struct herald *h, size_t i)
+{
+	for (size_t k = 0; k < h->n; k++) {
+		if (k != i && same_receiver(&h->held[k].item, &h->held[i].item) &&
+		    (k < i || h->held[k].pid != 0)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static int start_waiting(struct herald *h, struct ssb_error *err)
+{
+	uint64_t now = clock_ms();
+
+	for (size_t i = 0; i < h->n;) {
+		struct held *m = &h->held[i];
+		if (m->pid == 0 && (now - m->taken_ms > HOLD_MS || now >= h->deadline_ms)) {
+			let_go(h, i);
+			continue;
+		}
+		if (m->pid == 0 && h->posts < MAX_NOTIFY_POSTS && is_turn(h, i) &&
+		    post_start(h, m, err) != 0) {
+			return -1;
+		}
+		i++;
+	}
+	return 0;
+}
+
+/* Room for one more, of the oldest that only waits. */
+static bool make_room(struct herald *h)
+{
+	for (size_t i = 0; h->n == MAX_NOTIFY_HELD && i < h->n; i++) {
+		if (h->held[i].pid == 0) {
+			let_go(h, i);
+		}
+	}
+	return h->n < MAX_NOTIFY_HELD;
+}
+
+static int take_due(struct herald *h, struct ssb_error *err)
+{
+	for (size_t i = 0; i < TAKES && clock_ms() < h->deadline_ms && make_room(h); i++) {
+		struct held *m = &h->held[h->n];
+		*m = (struct held){ .fd = -1, .taken_ms = clock_ms() };
+		int got = outbox_take(h->ss, LEASE_MS, &m->item, err);
+		if (got <= 0) {
+			return got;
+		}
+		h->n++;
+		if (start_waiting(h, err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int wait_a_while(const struct herald *h, uint64_t most_ms)
+{
+	struct pollfd p[MAX_NOTIFY_POSTS];
+	uint64_t now = clock_ms();
+	nfds_t n = 0;
+
+	for (size_t i = 0; i < h->n; i++) {
+		const struct held *m = &h->held[i];
+		if (m->pid != 0) {
+			uint64_t left = m->kill_ms > now ? m->kill_ms - now : 0;
+			most_ms = left < most_ms ? left : most_ms;
+			p[n++] = (struct pollfd){ .fd = m->fd, .events = POLLIN };
+		}
+	}
+	return poll(p, n, (int)most_ms);
+}
+
+static int collect(struct herald *h, struct ssb_error *err)
+{
+	for (size_t i = 0; i < h->n;) {
+		struct held *m = &h->held[i];
+		struct pollfd p = { .fd = m->fd, .events = POLLIN };
+		struct notify_result r;
+		if (m->pid == 0 || (poll(&p, 1, 0) <= 0 && clock_ms() < m->kill_ms)) {
+			i++;
+			continue;
+		}
+		post_end(h, m, &r);
+		uint64_t again = notify_retry_ms(&r, m->item.tries + 1);
+		if (outbox_done(h->ss, &m->item, r.status, r.error[0] != '\0' ? r.error : NULL,
+		                again, err) != 0) {
+			return -1;
+		}
+		let_go(h, i);
+	}
+	return 0;
+}
+
+/* 1: there is more to do, and now is the time to look; 0: it is over. */
+static int turn(struct herald *h, struct ssb_error *err)
+{
+	int64_t wait = LOOK_MS;
+
+	if (collect(h, err) != 0 || take_due(h, err) != 0 || start_waiting(h, err) != 0) {
+		return -1;
+	}
+	if (h->n == 0) {
+		if (clock_ms() >= h->deadline_ms) {
+			return 0;
+		}
+		if (outbox_wait(h->ss, &wait, err) != 0) {
+			return -1;
+		}
+		if (wait < 0) {
+			return 0;
+		}
+	}
+	wait = wait > LOOK_MS ? LOOK_MS : wait;
+	if (wait_a_while(h, (uint64_t)wait) < 0 && errno != EINTR) {
+		return ssb_fail(err, SSB_E_SYS, errno, "notify", "poll");
+	}
+	return 1;
+}
+
+int notify_deliver(struct sessions *ss, uint64_t deadline_ms, struct ssb_error *err)
+{
+	struct herald h = { .ss = ss, .deadline_ms = deadline_ms };
+	struct notify_result unread;
+	int left = 1;
+
+	while (left > 0) {
+		left = turn(&h, err);
+	}
+	while (h.n > 0) { /* the store is lost: what is under way ends untold */
+		if (h.held[h.n - 1].pid != 0) {
+			post_end(&h, &h.held[h.n - 1], &unread);
+		}
+		let_go(&h, h.n - 1);
+	}
+	return left;
+}
+
+int notify_due(struct sessions *ss, bool *ret, struct ssb_error *err)
+{
+	int64_t wait = -1;
+
+	if (outbox_wait(ss, &wait, err) != 0) {
+		return -1;
+	}
+	*ret = wait == 0;
+	return 0;
+}

@@ -1,0 +1,201 @@
+/* notify_herald.c - the process that delivers. It is this executable once more, by
+ * /proc/self/exe, with a name of its own and an environment of little more than
+ * what its libraries read.
+ *
+ * One lock for each state directory. Who lets it go looks at the outbox once
+ * more: a message that came when another herald found the lock taken, and ended,
+ * was in the outbox before that. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "os/clock.h"
+#include "os/detach.h"
+#include "os/file.h"
+#include "policy/owner.h"
+#include "session/notify.h"
+
+#define HERALD     "skillsandbox-herald"
+#define KEPT       64
+#define HARD_S     (NOTIFY_TOTAL_MS / 1000 + 60) /* where something does not come back at all */
+#define MEMORY     ((size_t)256 << 20)
+#define EXIT_SORRY 1
+
+static bool able; /* this executable can be a herald */
+
+/* ---- what it does ------------------------------------------------------- */
+
+static int open_lock(const struct owner *o)
+{
+	auto_fd dir = file_mkdirs(o->state_dir);
+
+	if (dir < 0) {
+		return -1;
+	}
+	return openat(dir, "herald.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+	              0600);
+}
+
+static int deliver_all(struct sessions *ss, int lock)
+{
+	uint64_t deadline = clock_ms() + NOTIFY_TOTAL_MS;
+	struct ssb_error err = { 0 };
+	int64_t wait = 0;
+
+	while (wait >= 0 && clock_ms() < deadline) {
+		if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+			return 0; /* another one sees to it */
+		}
+		if (notify_deliver(ss, deadline, &err) != 0) {
+			return EXIT_SORRY;
+		}
+		(void)flock(lock, LOCK_UN);
+		if (outbox_wait(ss, &wait, &err) != 0) {
+			return EXIT_SORRY;
+		}
+	}
+	return 0;
+}
+
+static int herald_main(void)
+{
+	AUTO(owner_done) struct owner o = { 0 };
+	struct sessions *ss = NULL;
+	struct ssb_error err = { 0 };
+
+	detach_settle(&(struct detach){
+	        .name = "skillsandbox-he",
+	        .seconds = HARD_S,
+	        .memory = MEMORY,
+	});
+	if (owner_load(&o, &err) != 0) {
+		return EXIT_SORRY;
+	}
+	auto_fd lock = open_lock(&o);
+	if (lock < 0 || sessions_open(&o, &ss, &err) != 0) {
+		return EXIT_SORRY;
+	}
+	int status = deliver_all(ss, lock);
+	sessions_close(ss);
+	return status;
+}
+
+int notify_role(char *const argv[])
+{
+	able = true;
+	return argv[0] != NULL && strcmp(argv[0], HERALD) == 0 ? herald_main() : -1;
+}
+
+/* ---- how it is started -------------------------------------------------- */
+
+/* What its libraries read: where the store and the proxy are, whom TLS trusts. */
+static bool is_kept(const char *entry)
+{
+	static const char *const NAMES[] = {
+		"HOME",        "USER",          "XDG_STATE_HOME", "XDG_CONFIG_HOME", "http_proxy",
+		"https_proxy", "HTTPS_PROXY",   "all_proxy",      "ALL_PROXY",       "no_proxy",
+		"NO_PROXY",    "SSL_CERT_FILE", "SSL_CERT_DIR",   "LD_LIBRARY_PATH",
+	};
+	size_t len = strcspn(entry, "=");
+
+	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+		if (strlen(NAMES[i]) == len && memcmp(NAMES[i], entry, len) == 0) {
+			return true;
+		}
+	}
+	return strncmp(entry, "PG", 2) == 0; /* libpq's own */
+}
+
+static void keep_environment(const struct owner *o, char *ret[KEPT + 1])
+{
+	size_t n = 0;
+
+	for (char *const *e = o->environ; e != NULL && *e != NULL && n < KEPT; e++) {
+		if (is_kept(*e)) {
+			ret[n++] = *e;
+		}
+	}
+	ret[n] = NULL;
+}
+
+static _Noreturn void give_up(int report)
+{
+	int error = errno;
+
+	(void)!write(report, &error, sizeof(error));
+	_exit(EXIT_SORRY);
+}
+
+/* In the grandchild: nothing but /dev/null stays open. */
+static _Noreturn void become(char *const env[], int report)
+{
+	char name[] = HERALD;
+	char *argv[] = { name, NULL };
+	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (none >= 0 && dup2(none, 0) == 0 && dup2(none, 1) == 1 && dup2(none, 2) == 2 &&
+	    close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
+		(void)execve("/proc/self/exe", argv, env);
+	}
+	give_up(report);
+}
+
+/* A session of its own, and nobody's child. */
+static _Noreturn void fork_away(char *const env[], int report)
+{
+	pid_t pid = setsid() < 0 ? -1 : fork();
+
+	if (pid < 0) {
+		give_up(report);
+	}
+	if (pid == 0) {
+		become(env, report);
+	}
+	_exit(0);
+}
+
+/* `report` closes when the herald is one; before that an errno may come. */
+static int wait_for_exec(int report, struct ssb_error *err)
+{
+	int error = 0;
+	ssize_t n;
+
+	do {
+		n = read(report, &error, sizeof(error));
+	} while (n < 0 && errno == EINTR);
+	return n == 0 ? 0 : ssb_fail(err, SSB_E_SYS, error, "notify", "start the herald");
+}
+
+int notify_start(const struct owner *o, struct ssb_error *err)
+{
+	char *env[KEPT + 1];
+	int ends[2];
+
+	if (!able) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "notify", "this program cannot be a herald");
+	}
+	keep_environment(o, env);
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "notify", "pipe");
+	}
+	auto_fd from = ends[0];
+	auto_fd to = fcntl(ends[1], F_DUPFD_CLOEXEC, 3);
+	(void)close(ends[1]);
+	pid_t pid = to < 0 ? -1 : fork();
+	if (pid < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "notify", "fork");
+	}
+	if (pid == 0) {
+		fork_away(env, to);
+	}
+	own_close(&to);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+	}
+	return wait_for_exec(from, err);
+}
