@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from net_fixtures import GRANT, net, outside, rule
 from session_world import Sleeper, sessions, until
 
 REASON = "by the driver"
@@ -488,6 +489,26 @@ def test_stale_sockets_are_removed(sessions):
     assert list((sessions.state / "live").iterdir()) == []
 
 
+def test_ps_names_the_session(sessions):
+    assert sessions.runner.ssb("ps", "--json").ok().json() == []
+    sessions.start("a")
+    sessions.sleeping("a")
+    alone = Sleeper()
+    sessions.popen("--", "/bin/sh", "-c", f"exec {alone}")
+    until(alone.pids)
+    got = {r.get("session") for r in sessions.runner.ssb("ps", "--json").ok().json()}
+    assert got == {"a", None}
+    text = sessions.runner.ssb("ps").ok().text
+    assert text.count("(session a)") == 1
+    # A keeper that does not answer is not waited for.
+    (_, keeper, _), = sessions.runs("a")
+    os.kill(keeper, signal.SIGSTOP)
+    begun = time.monotonic()
+    assert len(sessions.runner.ssb("ps", "--json").ok().json()) == 2
+    assert time.monotonic() - begun < 5
+    os.kill(keeper, signal.SIGCONT)
+
+
 # ---- a store that is lost --------------------------------------------------
 
 def test_a_lost_store(sessions):
@@ -530,3 +551,56 @@ def grows(path):
     before = ticks(path)
     time.sleep(0.5)
     return ticks(path) > before
+
+
+# ---- the network -----------------------------------------------------------
+
+SEND = """
+import socket, threading, time
+s = socket.create_connection(('api.example.test', 7001), 10)
+threading.Thread(target=lambda: [0 for _ in iter(lambda: s.recv(65536), b'')], daemon=True).start()
+sent = 0
+while sent < 8 << 20:
+    sent += s.send(b'x' * 16384)
+    time.sleep(0.002)
+time.sleep(1)
+show('through')
+"""
+
+
+def test_bytes_end_a_run_in_the_middle(net, sessions):
+    egress = [rule("api.example.test", 7001, protocol="tcp")]
+    sessions.start("a", {"limits": {"bytes_out": "1M"}, "kill_switch": {"grace_period": "0s"}})
+    r = net.inside(SEND, egress, flags=(*GRANT, "--session", "a"))
+    assert r.code == 125 and "through" not in r.text and "bytes_out" in r.errors, repr(r)
+    got = sessions.show("a")
+    assert got["state"] == "killed" and 1 << 20 < got["bytes_out"] < 6 << 20, got
+    sessions.start("b")
+    r = net.inside(SEND, egress, flags=(*GRANT, "--session", "b")).ok()
+    assert "through" in r.text, "the control"
+    assert sessions.show("b")["bytes_out"] >= 8 << 20
+
+
+CONNECT = """
+import socket, time
+for i in range(4):
+    for name in NAMES:
+        socket.create_connection((name, 7001), 10).close()
+    time.sleep(0.7)
+show('through')
+"""
+
+
+@pytest.mark.parametrize("limit, most", [("connections", 3), ("domains", 1)])
+def test_connections_and_domains(net, sessions, limit, most):
+    names = ["api.example.test", "other.example.test"]
+    egress = [rule(n, 7001, protocol="tcp") for n in names]
+    code = f"NAMES = {names!r}\n" + CONNECT
+    sessions.start("a", {"limits": {limit: most}, "kill_switch": {"grace_period": "0s"}})
+    r = net.inside(code, egress, flags=(*GRANT, "--session", "a"))
+    assert r.code == 125 and "through" not in r.text and limit in r.errors, repr(r)
+    assert sessions.show("a")[limit] == most + 1
+    sessions.start("b")
+    net.inside(code, egress, flags=(*GRANT, "--session", "b")).ok()
+    got = sessions.show("b")
+    assert (got["connections"], got["domains"]) == (8, 2)
