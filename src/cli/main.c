@@ -11,6 +11,7 @@
 #include "base/suggest.h"
 #include "cli/cli.h"
 #include "cli/say.h"
+#include "session/notify.h"
 
 const struct command COMMANDS[] = {
 	{ "run", "DIR [ARG...] | -- CMD [ARG...]", "run a skill, or a bare command, in a sandbox",
@@ -125,6 +126,10 @@ int main(int argc, char **argv)
 {
 	if (prepare_streams() != 0) {
 		return EXIT_SANDBOX;
+	}
+	int herald = notify_role(argv);
+	if (herald >= 0) {
+		return herald;
 	}
 	if (argc < 2) {
 		say_errorf("no command; try 'skillsandbox help'");
