@@ -10,7 +10,7 @@ import time
 import pytest
 
 from net_fixtures import GRANT, net, outside, rule
-from session_world import Sleeper, sessions, until
+from session_world import Sessions, Sleeper, sessions, until
 
 REASON = "by the driver"
 
@@ -113,6 +113,37 @@ def test_kill_reaches_what_is_stopped(sessions, who):
         os.kill(pid, signal.SIGCONT)
     assert run.end().code == 125
     until(lambda: sessions.runs("a") == [])
+
+
+NO_USERNS = """echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all \
+--inh-caps=-all --bounding-set=-all -- "$0" "$@"
+"""
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_kill_where_there_are_no_namespaces(user, stopped):
+    """Its init is nobody's first process: with it alone the others would live on."""
+    sessions = Sessions(user)
+    sessions.start("a")
+    sleepers = [Sleeper() for _ in range(3)]
+    script = f"{sleepers[0]} & setsid {sleepers[1]} & ( {sleepers[2]} & ) ; wait; sleep 200"
+    process = user.popen(["unshare", "--map-current-user", "--keep-caps", "sh", "-c", NO_USERNS,
+                          user.binary, "run", "--session", "a", "--best-effort", "userns",
+                          "--timeout", "200", "--", "/bin/sh", "-c", script],
+                         stdin=-3, stdout=-1, stderr=-1)
+    try:
+        until(lambda: all(s.pids() for s in sleepers))
+        until(lambda: sessions.runs("a")[0][0])
+        if stopped:
+            process.send_signal(signal.SIGSTOP)
+        assert sessions.act("kill", "a")["left"] == 0
+        assert all_dead(*sleepers)
+    finally:
+        process.send_signal(signal.SIGCONT)
+        if process.poll() is None and not all_dead(*sleepers):
+            process.kill()
+        process.communicate(timeout=30)
+    assert process.returncode == 125
 
 
 def test_grace(sessions):
