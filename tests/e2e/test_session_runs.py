@@ -101,7 +101,7 @@ def test_kill_reaches_what_is_stopped(sessions, who):
     (init, keeper, _), = sessions.runs("a")
     pids = {"supervisor": [run.pid], "keeper": [keeper], "both": [run.pid, keeper]}[who]
     for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
+        sessions.stop(pid)
     time.sleep(0.3)
     assert sleeper.pids(), "the control: it sleeps on"
     report = sessions.act("kill", "a")
@@ -135,13 +135,13 @@ def test_kill_where_there_are_no_namespaces(user, stopped):
         until(lambda: all(s.pids() for s in sleepers))
         until(lambda: sessions.runs("a")[0][0])
         if stopped:
-            process.send_signal(signal.SIGSTOP)
+            sessions.stop(process.pid)
         assert sessions.act("kill", "a")["left"] == 0
         assert all_dead(*sleepers)
     finally:
-        process.send_signal(signal.SIGCONT)
-        if process.poll() is None and not all_dead(*sleepers):
-            process.kill()
+        for pid in [p for s in sleepers for p in s.pids()]:
+            os.kill(pid, signal.SIGKILL)
+        sessions.done()
         process.communicate(timeout=30)
     assert process.returncode == 125
 
@@ -213,7 +213,7 @@ def test_keeper_killed_beside_a_stopped_supervisor(sessions):
     sessions.start("a")
     run, sleeper = sessions.sleeping("a")
     (_, keeper, _), = sessions.runs("a")
-    os.kill(run.pid, signal.SIGSTOP)
+    sessions.stop(run.pid)
     os.kill(keeper, signal.SIGKILL)
     time.sleep(0.5)
     assert sleeper.pids(), "the control: it is still there"
@@ -276,7 +276,7 @@ def test_kill_of_what_stands_still(sessions, stopped):
     run, sleeper = sessions.sleeping("a")
     sessions.act("pause", "a")
     if stopped:
-        os.kill(run.pid, signal.SIGSTOP)
+        sessions.stop(run.pid)
     report = sessions.act("kill", "a")
     assert report["left"] == 0, report
     assert all_dead(sleeper)
@@ -533,7 +533,7 @@ def test_ps_names_the_session(sessions):
     assert text.count("(session a)") == 1
     # A keeper that does not answer is not waited for.
     (_, keeper, _), = sessions.runs("a")
-    os.kill(keeper, signal.SIGSTOP)
+    sessions.stop(keeper)
     begun = time.monotonic()
     assert len(sessions.runner.ssb("ps", "--json").ok().json()) == 2
     assert time.monotonic() - begun < 5
