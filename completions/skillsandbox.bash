@@ -74,7 +74,7 @@ _skillsandbox()
 			'userns net mounts env limits caps landlock seccomp' -- "$cur")
 		return
 		;;
-	--skill | --since | --until | -n | --limit | --older-than | --keep | --allow-private | -m | --memory | -t | --timeout | --cpu-shares | --max-*)
+	--session | --skill | --since | --until | -n | --limit | --older-than | --keep | --allow-private | -m | --memory | -t | --timeout | --cpu-shares | --max-*)
 		return
 		;;
 	esac
@@ -82,7 +82,7 @@ _skillsandbox()
 	if [[ $cur == -* ]]; then
 		local words=--help
 		case $command in
-		run) words="$grants $output --trace-output --tty --no-tty --dry-run --prove --watch --otel" ;;
+		run) words="$grants $output --trace-output --session --tty --no-tty --dry-run --prove --watch --otel" ;;
 		inspect | prove) words="$grants $output" ;;
 		validate) words=$output ;;
 		doctor | ps | why) words='--json --help' ;;

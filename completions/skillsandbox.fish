@@ -53,6 +53,7 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l no-tty -d 'Give
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l dry-run -d 'Print the plan and execute nothing'
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l prove -d 'Attack the sandbox first'
 
+complete -c skillsandbox -n '__fish_seen_subcommand_from run' -x -l session -d 'Run as part of this session'
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l watch -d 'Show what the skill does, as it happens'
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l otel -d 'Export the run as OpenTelemetry says'
 complete -c skillsandbox -n '__fish_seen_subcommand_from watch' -s a -l all -d 'All runs, also later ones'

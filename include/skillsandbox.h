@@ -168,6 +168,13 @@ struct ssb_result {
 SSB_API int ssb_run(struct ssb_plan *p, const int stdio[3], struct ssb_result *ret_result,
                     struct ssb_error *err);
 
+/* The same as part of the session `id` (see `skillsandbox session start`): the run
+ * counts in it, and ends or stands still when the session does. Where the session
+ * allows no run, -1 and SSB_E_POLICY with the reason; nothing was started then. A
+ * run that the session ended has SSB_END_SESSION. */
+SSB_API int ssb_run_in_session(struct ssb_plan *p, const char *id, const int stdio[3],
+                               struct ssb_result *ret_result, struct ssb_error *err);
+
 /* ---- what this machine offers, and proof that the sandbox holds -------- */
 
 struct ssb_check {

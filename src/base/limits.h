@@ -90,6 +90,11 @@
 #define MIN_RANGE_BITS6    48
 #define MAX_RANGE_SOCKETS  128 /* for one range; past it one socket takes a port whole */
 
+/* Sessions: what one keeper holds */
+#define MAX_TALLY_NAMES  1024  /* hosts contacted by a run that are remembered */
+#define MAX_LIVE_CLIENTS 32    /* of a control socket, at once */
+#define MAX_LIVE         65536 /* runs that live at once on one machine */
+
 /* The store of sessions */
 #define MAX_STORE_URL  2048          /* bytes of the owner's PostgreSQL URL, all parts */
 #define MAX_STORE_TEXT (1024 * 1024) /* of one value */

@@ -42,7 +42,8 @@ enum cli_flag {
 	FLAG_ALL,
 	FLAG_REBUILD,
 	FLAG_VIOLATIONS,
-	FLAG_SKILL, /* from here on with a value */
+	FLAG_SESSION, /* from here on with a value */
+	FLAG_SKILL,
 	FLAG_SINCE,
 	FLAG_UNTIL,
 	FLAG_SEVERITY,

@@ -40,6 +40,7 @@ const struct option_row FLAGS[] = {
 	  "what is observed and written down: full, violations, off" },
 	{ "tty", 0, NULL, SSB_OPT_TTY, "yes", ON_RUN, "give the skill a terminal of its own" },
 	{ "no-tty", 0, NULL, SSB_OPT_TTY, "no", ON_RUN, "give the skill pipes, never a terminal" },
+	{ "session", 0, "ID", FLAG_SESSION, NULL, ON_RUN, "run as part of this session" },
 	{ "dry-run", 0, NULL, FLAG_DRY_RUN, NULL, ON_RUN | ON_PRUNE,
 	  "say what would be done, and do nothing" },
 	{ "prove", 0, NULL, FLAG_PROVE, NULL, ON_RUN,

@@ -24,6 +24,17 @@ int caps_set(uint64_t keep)
 	return (int)syscall(SYS_capset, &head, data);
 }
 
+int caps_keep(uint64_t keep)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &head, data) != 0) {
+		return -1;
+	}
+	return caps_set(keep & (data[0].permitted | (uint64_t)data[1].permitted << 32));
+}
+
 int caps_unbound(void)
 {
 	int bound;

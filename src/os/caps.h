@@ -15,6 +15,9 @@ int caps_unbound(void);
 /* The last of it alone: permitted and effective. -1 with errno. */
 int caps_set(uint64_t keep);
 
+/* The same, of those that there are: never asks for more. -1 with errno. */
+int caps_keep(uint64_t keep);
+
 /* No set of the calling process has any; the bounding set, which nobody
  * without privilege can empty and which no_new_privs makes harmless, is asked
  * with `bounding`. */

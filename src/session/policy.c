@@ -35,6 +35,7 @@ static const struct session_policy DEFAULTS = {
 	.all_violations = { SESSION_NO_LIMIT, ACT_KILL },
 	.kill_enabled = true,
 	.grace_ms = 5 * SECOND_MS,
+	.on_store_loss = ACT_KILL,
 	.audit_enabled = true,
 };
 

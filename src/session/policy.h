@@ -63,6 +63,7 @@ struct session_policy {
 	/* kill_switch */
 	bool kill_enabled; /* else what would kill blocks; the owner's own kill always works */
 	uint64_t grace_ms;
+	enum session_act on_store_loss; /* of runs: ACT_KILL, ACT_PAUSE, ACT_LOG: they go on */
 	struct session_notify *notify;
 	size_t n_notify;
 	/* audit */

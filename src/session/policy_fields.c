@@ -184,6 +184,18 @@ static void read_timeout(struct ctx *c, const struct ynode *n, const struct fiel
 	}
 }
 
+/* What becomes of a run that can no longer be metered. */
+static void read_loss(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+{
+	static const char *const WORDS[] = { "kill", "pause", "continue" };
+	static const enum session_act ACTS[] = { ACT_KILL, ACT_PAUSE, ACT_LOG };
+	int i = node_choice(c, n, f, WORDS, ARRAY_LEN(WORDS));
+
+	if (i >= 0) {
+		*(enum session_act *)at = ACTS[i];
+	}
+}
+
 /* The ledger has everything in any case. */
 static void read_include(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
@@ -246,6 +258,7 @@ static const struct field KILL_FIELDS[] = {
 	{ "enabled", read_flag, AT(p.kill_enabled) },
 	{ "notify", read_notify, 0, .level = &NOTIFY_LEVEL },
 	{ "grace_period", read_duration, AT(p.grace_ms), .max = MAX_GRACE_SECONDS * 1000 },
+	{ "on_store_loss", read_loss, AT(p.on_store_loss) },
 };
 static const struct level KILL_LEVEL = LEVEL("kill_switch", KILL_FIELDS);
 

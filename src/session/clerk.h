@@ -1,0 +1,60 @@
+/* clerk.h - the thread of a keeper that talks to the store, one task after the
+ * other. The store may be slow or lost, other runs may have to be ended: none of
+ * that must hold up the keeper, which hears the supervisor and the owner. */
+#ifndef SESSION_CLERK_H
+#define SESSION_CLERK_H
+
+#include "session/session.h"
+
+enum clerk_task_kind {
+	CLERK_LOOK, /* how do the session and its ancestors stand? */
+	CLERK_USED,
+	CLERK_END, /* CLERK_USED, and the run is over */
+};
+
+struct clerk_task {
+	enum clerk_task_kind kind;
+	bool placed;               /* first write down where the run is */
+	bool news;                 /* take what the store has to say of other machines */
+	struct session_run run;    /* a copy */
+	struct session_usage used; /* borrows from the tally */
+	int exit_status;
+	const char *ending; /* static */
+};
+
+enum clerk_wish { WISH_GO, WISH_PAUSE, WISH_KILL };
+
+/* What the store wants of the run. */
+struct clerk_word {
+	bool stored; /* what the run has used; else it must be told again */
+	bool ended;  /* and its end */
+	struct ssb_error err;
+	enum clerk_wish wish; /* this and the rest: where `stored` */
+	uint64_t grace_ms;
+	char reason[SESSION_REASON];
+	int64_t deadline_us;           /* wall clock: when the first of the chain expires */
+	uint64_t room[SESSION_METERS]; /* until the first limit; SESSION_NO_LIMIT: none ahead */
+	enum session_act on_loss;      /* the hardest of the chain; ACT_LOG: goes on */
+};
+
+struct clerk;
+
+/* `ss` and `o` are borrowed for ever, and the thread's alone from now on. `first`
+ * is what came of the beginning: it is acted on (act.h) before any task. */
+int clerk_new(struct sessions *ss, const struct owner *o, const struct session_run *run,
+              const struct decision *first, struct clerk **ret, struct ssb_error *err);
+
+/* Readable when a word is there. */
+int clerk_fd(const struct clerk *c);
+/* Takes no task now: one is under way, or what came of one. */
+bool clerk_busy(struct clerk *c);
+/* Not while it is busy. */
+void clerk_give(struct clerk *c, const struct clerk_task *task);
+bool clerk_take(struct clerk *c, struct clerk_word *ret);
+
+/* How the session, and all above it, stand; also for the beginning. -1: the store
+ * is lost. `own` may be NULL: it is asked. */
+int clerk_look(struct sessions *ss, const char *id, const struct session *own,
+               struct clerk_word *ret, struct ssb_error *err);
+
+#endif

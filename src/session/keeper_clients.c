@@ -1,0 +1,150 @@
+/* keeper_clients.c - those who want something of the run. Each has one wish; a
+ * client that is slow or silent costs a slot for a while and nothing else. */
+#include <string.h>
+
+#include "base/own.h"
+#include "os/clock.h"
+#include "session/keeper_priv.h"
+
+#define ASK_MS 2000
+
+void clients_init(struct keeper *k)
+{
+	for (size_t i = 0; i < MAX_LIVE_CLIENTS; i++) {
+		k->clients[i] = (struct client){ .fd = -1 };
+	}
+}
+
+static void reply(const struct keeper *k, struct client *c, enum live_answer answer,
+                  const char *why)
+{
+	struct live_reply r = { .version = LIVE_VERSION,
+		                .answer = answer,
+		                .init = k->run.init,
+		                .init_start = k->run.init_start };
+
+	snprintf(r.session, sizeof(r.session), "%s", k->run.session);
+	snprintf(r.run_id, sizeof(r.run_id), "%s", k->run.run_id);
+	snprintf(r.why, sizeof(r.why), "%s", why);
+	/* Who does not read has to do without. */
+	(void)live_send(c->fd, &r, sizeof(r));
+	if (answer != LIVE_HEARD) {
+		own_close(&c->fd);
+	}
+}
+
+/* A free slot, or that of one who has said nothing; NULL: all wait for us. */
+static struct client *slot(struct keeper *k)
+{
+	struct client *silent = NULL;
+
+	for (size_t i = 0; i < MAX_LIVE_CLIENTS; i++) {
+		struct client *c = &k->clients[i];
+		if (c->fd < 0) {
+			return c;
+		}
+		if (!c->asked && (silent == NULL || c->due < silent->due)) {
+			silent = c;
+		}
+	}
+	if (silent != NULL) {
+		own_close(&silent->fd);
+	}
+	return silent;
+}
+
+void clients_accept(struct keeper *k)
+{
+	auto_fd fd = live_accept(k->listen);
+	struct client *c = fd < 0 ? NULL : slot(k);
+
+	if (c != NULL) {
+		*c = (struct client){ .fd = steal_fd(&fd), .due = clock_ms() + ASK_MS };
+		clients_hear(k, c); /* most have asked already */
+	}
+}
+
+static void begin(struct keeper *k, struct client *c, const struct live_request *q)
+{
+	switch ((enum live_op)q->op) {
+	case LIVE_PING:
+		reply(k, c, LIVE_DONE, "");
+		break;
+	case LIVE_KILL:
+		keeper_kill(k, q->grace_ms, q->reason);
+		if (k->dead) {
+			reply(k, c, LIVE_DONE, "");
+		}
+		break;
+	case LIVE_PAUSE:
+		keeper_pause(k);
+		if (k->dead || k->stands) {
+			reply(k, c, LIVE_DONE, "");
+		}
+		break;
+	case LIVE_RESUME:
+		if (k->dead || k->killing) {
+			reply(k, c, LIVE_REFUSED, "the run is being ended");
+		} else if (!k->paused && !k->pause_sent) {
+			reply(k, c, LIVE_DONE, "");
+		} else {
+			k->look_due = true; /* the store says whether it may */
+		}
+		break;
+	case LIVE_OPS:
+		break;
+	}
+}
+
+void clients_hear(struct keeper *k, struct client *c)
+{
+	struct live_request q;
+	int got = live_recv(c->fd, &q, sizeof(q));
+
+	if (got == 0) {
+		return;
+	}
+	/* One wish each: what comes after it is as good as gone. */
+	if (got < 0 || c->asked || q.op >= LIVE_OPS) {
+		own_close(&c->fd);
+		return;
+	}
+	q.reason[sizeof(q.reason) - 1] = '\0';
+	c->asked = true;
+	c->op = q.op;
+	reply(k, c, LIVE_HEARD, "");
+	begin(k, c, &q);
+}
+
+void clients_answer(struct keeper *k, enum live_op op, enum live_answer answer, const char *why)
+{
+	for (size_t i = 0; i < MAX_LIVE_CLIENTS; i++) {
+		struct client *c = &k->clients[i];
+		if (c->fd >= 0 && c->asked && c->op == (uint32_t)op) {
+			reply(k, c, answer, why);
+		}
+	}
+}
+
+void clients_drop_late(struct keeper *k)
+{
+	uint64_t now = clock_ms();
+
+	for (size_t i = 0; i < MAX_LIVE_CLIENTS; i++) {
+		struct client *c = &k->clients[i];
+		if (c->fd >= 0 && !c->asked && now >= c->due) {
+			own_close(&c->fd);
+		}
+	}
+}
+
+bool clients_wait(const struct keeper *k, enum live_op op)
+{
+	for (size_t i = 0; i < MAX_LIVE_CLIENTS; i++) {
+		const struct client *c = &k->clients[i];
+		if (c->fd >= 0 && c->asked && c->op == (uint32_t)op) {
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,176 @@
+/* keeper_process.c - the keeper as a process: what it keeps of its caller, and
+ * how a run begins. It has nothing of the caller's but one socket: whoever waits
+ * for the end of a pipe must not wait for it, and a terminal's signals are for
+ * the run. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "os/caps.h"
+#include "session/act.h"
+#include "session/keeper_priv.h"
+#include "session/place.h"
+
+#define SOCK_FD 3
+/* To end a skill that has a uid of its own, and to reach a state directory
+ * beneath the home of another; nobody but root has either. */
+#define KEPT_CAPS ((1ULL << CAP_KILL) | (1ULL << CAP_DAC_OVERRIDE))
+
+static int settle_fds(int sock, struct ssb_error *err)
+{
+	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int moved = fcntl(sock, F_DUPFD_CLOEXEC, SOCK_FD + 1);
+
+	for (int i = 0; i < SOCK_FD; i++) {
+		if (none < 0 || dup2(none, i) < 0) {
+			return ssb_fail(err, SSB_E_SYS, errno, "session", "/dev/null");
+		}
+	}
+	if (moved < 0 || dup3(moved, SOCK_FD, O_CLOEXEC) < 0 ||
+	    close_range(SOCK_FD + 1, ~0U, 0) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "session", "fds of the keeper");
+	}
+	return 0;
+}
+
+/* It ends when the run does, and not before: neither a terminal nor a shutdown
+ * that asks everybody to go is a reason. */
+static void settle_signals(void)
+{
+	static const int IGNORED[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGTSTP };
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++) {
+		(void)signal(sig, SIG_DFL);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(IGNORED); i++) {
+		(void)signal(IGNORED[i], SIG_IGN);
+	}
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int settle_process(struct ssb_error *err)
+{
+	settle_signals();
+	(void)prctl(PR_SET_NAME, "skillsandbox-ke");
+	(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+	(void)!chdir("/");
+	(void)umask(077);
+	if (setsid() < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "session", "setsid");
+	}
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || caps_keep(KEPT_CAPS) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "session", "the keeper cannot be confined");
+	}
+	return 0;
+}
+
+/* The caller, by an fd that tells of its death; -1: it is dead. */
+static int open_parent(pid_t parent, struct ssb_error *err)
+{
+	auto_fd fd = (int)syscall(SYS_pidfd_open, parent, 0U);
+
+	if (fd < 0 || getppid() != parent) {
+		return ssb_fail(err, SSB_E_SYS, errno, "session", "the caller is gone");
+	}
+	return steal_fd(&fd);
+}
+
+static int settle(struct keeper *k, int sock, pid_t parent, struct ssb_error *err)
+{
+	if (settle_fds(sock, err) != 0) {
+		return -1;
+	}
+	k->sup = SOCK_FD;
+	k->sup_pid = open_parent(parent, err);
+	return k->sup_pid < 0 || settle_process(err) != 0 ? -1 : 0;
+}
+
+/* The control socket is there before the store knows of the run: whoever finds
+ * the run can reach it. */
+static int begin(struct keeper *k, const char *id, struct decision *ret, struct ssb_error *err)
+{
+	char name[LIVE_NAME];
+
+	snprintf(k->run.session, sizeof(k->run.session), "%s", id);
+	k->run.keeper = getpid();
+	if (live_dir(k->owner->state_dir, true, &k->dir, err) != 0 ||
+	    place_here(&k->run, err) != 0 || sessions_open(k->owner, &k->ss, err) != 0 ||
+	    tally_init(&k->tally, err) != 0 || live_listen(k->dir, name, &k->listen, err) != 0) {
+		return -1;
+	}
+	snprintf(k->run.socket, sizeof(k->run.socket), "%s", name);
+	return session_run_begin(k->ss, id, &k->run, ret, err);
+}
+
+static void answer(const struct keeper *k, const struct ssb_error *err)
+{
+	struct keeper_answer a = { .err = *err };
+
+	if (k->sup >= 0) {
+		(void)live_send(k->sup, &a, sizeof(a));
+	}
+}
+
+static _Noreturn void leave(struct keeper *k, int status)
+{
+	if (k->dir >= 0 && k->run.socket[0] != '\0') {
+		(void)unlinkat(k->dir, k->run.socket, 0);
+	}
+	_exit(status);
+}
+
+/* A refusal may be the end of the whole session: its other runs follow. */
+static _Noreturn void refuse(struct keeper *k, const struct decision *d)
+{
+	struct ssb_error err = { 0 };
+	struct act_report report;
+
+	ssb_fail(&err, SSB_E_POLICY, 0, "session", "%s allows no run: %s", d->session,
+	         d->verdict.reason);
+	answer(k, &err);
+	own_close(&k->sup);
+	own_close(&k->listen);
+	(void)session_act(k->ss, k->owner, d, NULL, &report, &err);
+	sessions_close(k->ss);
+	leave(k, 1);
+}
+
+void keeper_process(const struct owner *o, const char *id, int sock, pid_t parent)
+{
+	struct keeper k = { .owner = o, .sup = -1, .sup_pid = -1 };
+	struct decision first = { 0 };
+	struct ssb_error err = { 0 };
+
+	k.dir = k.listen = k.init = -1;
+	clients_init(&k);
+	if (settle(&k, sock, parent, &err) != 0 || begin(&k, id, &first, &err) != 0) {
+		answer(&k, &err);
+		leave(&k, 1);
+	}
+	if (!first.verdict.allowed) {
+		refuse(&k, &first);
+	}
+	if (clerk_look(k.ss, id, &first.after, &k.word, &err) != 0 ||
+	    clerk_new(k.ss, o, &k.run, &first, &k.clerk, &err) != 0) {
+		(void)session_run_end(k.ss, &k.run, 125, "failed", &(struct ssb_error){ 0 });
+		answer(&k, &err);
+		leave(&k, 1);
+	}
+	answer(&k, &(struct ssb_error){ 0 });
+	live_tidy(k.dir);
+	keeper_loop(&k);
+	leave(&k, 0);
+}

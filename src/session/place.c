@@ -1,0 +1,205 @@
+#include "session/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/cgroup.h"
+#include "os/cgroup_layout.h"
+#include "os/file.h"
+#include "sandbox/meter.h"
+
+#define CHILD_ROUNDS 100
+
+/* The first line of a small file, without its end; -1: none. */
+static int first_line(const char *path, char *out, size_t size)
+{
+	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+
+	if (n <= 0) {
+		return -1;
+	}
+	out[n] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+	return 0;
+}
+
+int place_here(struct session_run *run, struct ssb_error *err)
+{
+	char boot[sizeof(run->boot_id)];
+	char host[sizeof(run->host)] = { 0 };
+
+	if (first_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot)) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "session", "this boot has no id");
+	}
+	if (gethostname(host, sizeof(host) - 1) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "session", "this machine has no name");
+	}
+	memcpy(run->boot_id, boot, sizeof(boot));
+	memcpy(run->host, host, sizeof(host));
+	return 0;
+}
+
+bool place_same_host(const struct session_run *a, const struct session_run *b)
+{
+	return strcmp(a->host, b->host) == 0 && strcmp(a->boot_id, b->boot_id) == 0;
+}
+
+bool place_restarted(const struct session_run *run, const struct session_run *here)
+{
+	return strcmp(run->host, here->host) == 0 && strcmp(run->boot_id, here->boot_id) != 0;
+}
+
+int place_open(pid_t pid, uint64_t start)
+{
+	if (pid <= 0) {
+		errno = ESRCH;
+		return -1;
+	}
+	/* In this order: what the fd holds cannot become another process while
+	 * we look at its number. */
+	auto_fd fd = (int)syscall(SYS_pidfd_open, pid, 0U);
+	if (fd < 0) {
+		return -1;
+	}
+	if (meter_started(pid) != start) {
+		errno = ESRCH;
+		return -1;
+	}
+	return steal_fd(&fd);
+}
+
+int place_kill(int pidfd)
+{
+	return (int)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0U);
+}
+
+/* "NSpid:\t4711\t1": the last number is its own, in its innermost namespace. */
+static bool is_first(pid_t pid)
+{
+	char path[32];
+	char text[4096];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	char *line = strstr(text, "\nNSpid:");
+	if (line == NULL) {
+		return true; /* hidden from us: the usual case is the likely one */
+	}
+	line[1 + strcspn(line + 1, "\n")] = '\0';
+	const char *last = strrchr(line, '\t');
+	return last != NULL && strcmp(last + 1, "1") == 0;
+}
+
+/* "4711 4712 ..." */
+static int read_children(pid_t init, char *out, size_t size)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)init, (int)init);
+	return first_line(path, out, size);
+}
+
+static int read_text(const char *path, struct buf *out)
+{
+	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	buf_init(out, MAX_MOUNTS_BYTES);
+	return fd >= 0 && file_read_all(fd, out) == 0 && out->data != NULL ? 0 : -1;
+}
+
+static bool is_stuck(pid_t pid)
+{
+	char path[32];
+	char text[1024];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (first_line(path, text, sizeof(text)) != 0) {
+		return false;
+	}
+	const char *name_end = strrchr(text, ')');
+	return name_end != NULL && strncmp(name_end, ") D", 3) == 0;
+}
+
+/* All of a run are in one group: the first child tells which. */
+static void thaw(pid_t init)
+{
+	char list[64];
+	char path[MAX_PATH_BYTES + 32];
+	auto_free struct cgroup_layout *at = calloc(1, sizeof(*at));
+	long child = read_children(init, list, sizeof(list)) == 0 ? strtol(list, NULL, 10) : 0;
+
+	if (at == NULL || child <= 0 || !is_stuck((pid_t)child)) {
+		return;
+	}
+	auto_buf mounts;
+	auto_buf groups;
+	snprintf(path, sizeof(path), "/proc/%ld/cgroup", child);
+	int failed = read_text("/proc/self/mountinfo", &mounts);
+	failed |= read_text(path, &groups);
+	if (failed == 0) {
+		cgroup_layout_parse(mounts.data, groups.data, at);
+	}
+	if (at->v1[CGROUP_FREEZER].found) {
+		snprintf(path, sizeof(path), "%s/freezer.state", at->v1[CGROUP_FREEZER].dir);
+		auto_fd fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (fd >= 0) {
+			cgroup_thaw(fd);
+		}
+	}
+}
+
+/* Orphans become children of an init without a namespace, too: again until there
+ * are none, or those that are left are dead and it does not reap them. */
+static void end_children(pid_t init)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+	char list[4096];
+
+	for (int i = 0; i < CHILD_ROUNDS; i++) {
+		if (read_children(init, list, sizeof(list)) != 0) {
+			return;
+		}
+		for (char *p = list, *end; *p != '\0'; p = end) {
+			long pid = strtol(p, &end, 10);
+			if (end == p || *end == '\0') {
+				break; /* the last one may be cut off */
+			}
+			(void)kill((pid_t)pid, SIGKILL);
+		}
+		(void)nanosleep(&moment, NULL);
+	}
+}
+
+int place_end(int pidfd, pid_t init)
+{
+	if (!place_dead(pidfd) && !is_first(init)) {
+		end_children(init);
+	}
+	if (place_kill(pidfd) != 0) {
+		return -1;
+	}
+	thaw(init); /* told to die, nobody does anything more when he thaws */
+	return 0;
+}
+
+bool place_dead(int pidfd)
+{
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0 && p.revents != 0;
+}

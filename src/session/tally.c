@@ -1,0 +1,161 @@
+#include "session/tally.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/own.h"
+
+int tally_init(struct tally *t, struct ssb_error *err)
+{
+	*t = (struct tally){ .names = calloc(MAX_TALLY_NAMES, sizeof(t->names[0])) };
+	return t->names != NULL ? 0 : ssb_fail(err, SSB_E_NOMEM, 0, "session", "out of memory");
+}
+
+void tally_done(struct tally *t)
+{
+	free(t->names);
+	t->names = NULL;
+}
+
+/* The supervisor counts from the start. */
+static void grow(struct tally *t, enum session_meter m, uint64_t now)
+{
+	if (now > t->seen[m]) {
+		t->open.meters[m] += now - t->seen[m];
+		t->seen[m] = now;
+	}
+}
+
+static void add_name(struct tally *t, const char *name)
+{
+	for (size_t i = t->n_names; i > 0; i--) {
+		if (strcmp(t->names[i - 1], name) == 0) {
+			return;
+		}
+	}
+	if (t->n_names == MAX_TALLY_NAMES && !t->is_taken && t->known == t->n_names) {
+		t->n_names = t->known = 0; /* the store knows them still */
+	}
+	if (t->n_names < MAX_TALLY_NAMES) {
+		snprintf(t->names[t->n_names++], sizeof(t->names[0]), "%s", name);
+		t->urgent = true;
+	}
+}
+
+static void add_violations(struct tally *t, const struct govern_msg *m)
+{
+	for (size_t i = 0; i < EV_COUNT; i++) {
+		t->open.kinds[i] += m->violations.kinds[i];
+	}
+	for (size_t i = 0; i < CLASS_COUNT; i++) {
+		t->open.classes[i] += m->violations.classes[i];
+	}
+	t->open.total += m->violations.total;
+	t->urgent = true;
+}
+
+void tally_hear(struct tally *t, const struct govern_msg *m)
+{
+	char name[sizeof(m->connection.name)];
+
+	switch (m->kind) {
+	case GOVERN_USED:
+		grow(t, METER_CPU_MS, m->used.cpu_ms);
+		grow(t, METER_WALL_MS, m->used.wall_ms);
+		grow(t, METER_BYTES_OUT, m->used.bytes_out);
+		grow(t, METER_BYTES_IN, m->used.bytes_in);
+		break;
+	case GOVERN_CONNECTION:
+		snprintf(name, sizeof(name), "%.*s", (int)sizeof(name) - 1, m->connection.name);
+		t->open.meters[METER_CONNECTIONS]++;
+		add_name(t, name);
+		break;
+	case GOVERN_VIOLATIONS:
+		add_violations(t, m);
+		break;
+	case GOVERN_ENDED:
+		for (size_t i = 0; i < CLASS_COUNT; i++) {
+			t->open.classes[i] += m->ended.derived[i];
+		}
+		break;
+	default:
+		break;
+	}
+}
+
+bool tally_full(const struct tally *t)
+{
+	return t->n_names == MAX_TALLY_NAMES && (t->is_taken || t->known < t->n_names);
+}
+
+static bool part_empty(const struct tally_part *p)
+{
+	static const struct tally_part none;
+
+	return memcmp(p, &none, sizeof(none)) == 0;
+}
+
+bool tally_empty(const struct tally *t)
+{
+	return part_empty(&t->open) && t->n_names == (t->is_taken ? t->taken_names : t->known);
+}
+
+bool tally_urgent(const struct tally *t, const uint64_t room[SESSION_METERS])
+{
+	bool urgent = t->urgent;
+
+	for (size_t i = 0; i < SESSION_METERS; i++) {
+		urgent = urgent || (t->open.meters[i] > 0 && t->open.meters[i] > room[i] / 2);
+	}
+	return urgent;
+}
+
+static void put_violation(struct session_usage *u, const char *name, uint64_t n)
+{
+	if (n > 0 && u->n_violations < ARRAY_LEN(u->violations)) {
+		u->violations[u->n_violations].name = name;
+		u->violations[u->n_violations++].n = n;
+	}
+}
+
+void tally_take(struct tally *t, struct session_usage *ret)
+{
+	*ret = (struct session_usage){ .all_violations = t->open.total };
+	memcpy(ret->meters, t->open.meters, sizeof(ret->meters));
+	for (size_t i = 0; i < EV_COUNT; i++) {
+		put_violation(ret, event_kind_name((enum event_kind)i), t->open.kinds[i]);
+	}
+	for (size_t i = 0; i < CLASS_COUNT; i++) {
+		put_violation(ret, CLASSES[i].name, t->open.classes[i]);
+	}
+	for (size_t i = t->known; i < t->n_names; i++) {
+		t->list[ret->n_domains++] = t->names[i];
+	}
+	ret->domains = t->list;
+	t->taken = t->open;
+	t->taken_names = t->n_names;
+	t->open = (struct tally_part){ 0 };
+	t->is_taken = true;
+	t->urgent = false;
+}
+
+static void add_all(uint64_t *to, const uint64_t *from, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		to[i] += from[i];
+	}
+}
+
+void tally_settled(struct tally *t, bool stored)
+{
+	if (stored) {
+		t->known = t->taken_names;
+	} else {
+		add_all(t->open.meters, t->taken.meters, SESSION_METERS);
+		add_all(t->open.kinds, t->taken.kinds, EV_COUNT);
+		add_all(t->open.classes, t->taken.classes, CLASS_COUNT);
+		t->open.total += t->taken.total;
+	}
+	t->is_taken = false;
+}

@@ -1,0 +1,239 @@
+/* Control sockets: names, who is heard, what is removed; and processes that are
+ * known by number and start time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "sandbox/meter.h"
+#include "session/live.h"
+#include "session/place.h"
+
+/* A state directory whose path is longer than a socket's address. */
+struct world {
+	char top[64];
+	char state[512];
+	int dir;
+};
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	assert_non_null(w);
+	snprintf(w->top, sizeof(w->top), "/tmp/ssb-live-XXXXXX");
+	assert_non_null(mkdtemp(w->top));
+	snprintf(w->state, sizeof(w->state), "%s/%0200d/%0200d", w->top, 1, 2);
+	assert_int_equal(live_dir(w->state, true, &w->dir, NULL), 0);
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+	char path[600];
+
+	close(w->dir);
+	snprintf(path, sizeof(path), "%s/live", w->state);
+	rmdir(path);
+	rmdir(w->state);
+	*strrchr(w->state, '/') = '\0';
+	rmdir(w->state);
+	assert_int_equal(rmdir(w->top), 0); /* nothing was left in it */
+	free(w);
+	return 0;
+}
+
+static void test_ask_and_answer(void **state)
+{
+	struct world *w = *state;
+	struct live_request q = { .version = LIVE_VERSION, .op = LIVE_KILL, .grace_ms = 7 };
+	struct live_request got;
+	char name[LIVE_NAME];
+	int listening;
+
+	assert_int_equal(live_listen(w->dir, name, &listening, NULL), 0);
+	assert_true(live_name_valid(name));
+	int client = live_connect(w->dir, name);
+	assert_true(client >= 0);
+	assert_int_equal(live_send(client, &q, sizeof(q)), 0);
+	int server = live_accept(listening);
+	assert_true(server >= 0);
+	assert_int_equal(live_recv(server, &got, sizeof(got)), 1);
+	assert_int_equal(got.grace_ms, 7);
+	assert_int_equal(live_recv(server, &got, sizeof(got)), 0);
+	/* Another version, another size, the end: all the same to us. */
+	q.version++;
+	assert_int_equal(live_send(client, &q, sizeof(q)), 0);
+	assert_int_equal(live_recv(server, &got, sizeof(got)), -1);
+	assert_int_equal(live_send(client, &q, sizeof(q) - 1), 0);
+	assert_int_equal(live_recv(server, &got, sizeof(got)), -1);
+	close(client);
+	assert_int_equal(live_recv(server, &got, sizeof(got)), -1);
+	close(server);
+	close(listening);
+	assert_int_equal(unlinkat(w->dir, name, 0), 0);
+}
+
+static void test_names_do_not_leave_the_directory(void **state)
+{
+	struct world *w = *state;
+	static const char *const bad[] = { "", "..", "../x", "0123456789abcdef0123456789abcde/",
+		                           "0123456789ABCDEF0123456789ABCDEF" };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_false(live_name_valid(bad[i]));
+		assert_int_equal(live_connect(w->dir, bad[i]), -1);
+		assert_int_equal(errno, ENOENT);
+	}
+}
+
+static void test_only_what_is_dead_and_old_is_removed(void **state)
+{
+	struct world *w = *state;
+	char names[3][LIVE_NAME];
+	const struct timespec old[2] = { { 1000000, 0 }, { 1000000, 0 } };
+	int fds[3];
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(live_listen(w->dir, names[i], &fds[i], NULL), 0);
+	}
+	/* 0: alive, 1: dead, 2: dead but young (it may be about to listen) */
+	assert_int_equal(utimensat(w->dir, names[0], old, 0), 0);
+	assert_int_equal(utimensat(w->dir, names[1], old, 0), 0);
+	close(fds[1]);
+	close(fds[2]);
+	live_tidy(w->dir);
+	assert_int_equal(faccessat(w->dir, names[0], F_OK, 0), 0);
+	assert_int_equal(faccessat(w->dir, names[1], F_OK, 0), -1);
+	assert_int_equal(faccessat(w->dir, names[2], F_OK, 0), 0);
+	close(fds[0]);
+	assert_int_equal(unlinkat(w->dir, names[0], 0), 0);
+	assert_int_equal(unlinkat(w->dir, names[2], 0), 0);
+}
+
+static void test_directory_of_others(void **state)
+{
+	struct world *w = *state;
+	char path[600];
+	int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/live", w->state);
+	assert_int_equal(chmod(path, 0711), 0);
+	struct ssb_error err = { 0 };
+	assert_int_equal(live_dir(w->state, true, &fd, &err), -1);
+	assert_int_equal(err.code, SSB_E_POLICY);
+	assert_int_equal(chmod(path, 0700), 0);
+	assert_int_equal(live_dir(w->state, false, &fd, NULL), 0);
+	close(fd);
+}
+
+/* In a child, which cannot take its uid back. */
+static void test_only_the_owner_and_root_are_heard(void **state)
+{
+	struct world *w = *state;
+	char name[LIVE_NAME];
+	int listening;
+	int wstatus;
+
+	if (geteuid() != 0) {
+		return; /* only root can be somebody else; the suite runs as root as well */
+	}
+	assert_int_equal(live_listen(w->dir, name, &listening, NULL), 0);
+	for (int as_other = 0; as_other < 2; as_other++) {
+		pid_t pid = fork();
+		if (pid == 0) {
+			/* With the directory's fd: that wall is not the one tested here. */
+			if (as_other && (fchmodat(w->dir, name, 0666, 0) != 0)) {
+				_exit(2);
+			}
+			int c = live_connect(w->dir, name); /* while root */
+			_exit(c < 0 ? 3 : 0);
+		}
+		assert_int_equal(waitpid(pid, &wstatus, 0), pid);
+		assert_int_equal(wstatus, 0);
+		int server = live_accept(listening);
+		assert_true(server >= 0);
+		close(server);
+	}
+	/* The listener is one of root's, the client is not. */
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), w->dir);
+	assert_int_equal(chmod(path, 0711), 0);
+	assert_int_equal(chmod(w->top, 0711), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (setuid(65534) != 0) {
+			_exit(2);
+		}
+		/* /proc/self/fd is closed to one who changed its uid: by its own path */
+		int c = live_connect(w->dir, name);
+		_exit(c < 0 ? 3 : 0);
+	}
+	assert_int_equal(waitpid(pid, &wstatus, 0), pid);
+	assert_int_equal(wstatus, 0); /* it has reached us */
+	int server = live_accept(listening);
+	assert_int_equal(server, -1);
+	assert_int_equal(chmod(path, 0700), 0);
+	close(listening);
+	assert_int_equal(unlinkat(w->dir, name, 0), 0);
+}
+
+static void test_a_process_and_its_double(void **state)
+{
+	(void)state;
+	pid_t pid = fork();
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	uint64_t start = meter_started(pid);
+	assert_true(start > 0);
+	/* Another start: another process that got the number. */
+	assert_int_equal(place_open(pid, start + 1), -1);
+	assert_int_equal(errno, ESRCH);
+	int fd = place_open(pid, start);
+	assert_true(fd >= 0);
+	assert_false(place_dead(fd));
+	assert_int_equal(place_kill(fd), 0);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	assert_int_equal(poll(&p, 1, 5000), 1);
+	assert_true(place_dead(fd));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(meter_started(pid), 0);
+	assert_int_equal(place_open(pid, start), -1);
+	assert_int_equal(errno, ESRCH);
+	close(fd);
+	assert_int_equal(place_open(0, 0), -1);
+	assert_int_equal(place_open(-1, 0), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_ask_and_answer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names_do_not_leave_the_directory, setup,
+		                                teardown),
+		cmocka_unit_test_setup_teardown(test_only_what_is_dead_and_old_is_removed, setup,
+		                                teardown),
+		cmocka_unit_test_setup_teardown(test_directory_of_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_only_the_owner_and_root_are_heard, setup,
+		                                teardown),
+		cmocka_unit_test(test_a_process_and_its_double),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+/* What a run has used: nothing is lost, nothing counts twice, and what must not
+ * wait does not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "session/tally.h"
+
+static int setup(void **state)
+{
+	struct tally *t = calloc(1, sizeof(*t));
+
+	*state = t;
+	return t == NULL || tally_init(t, NULL) != 0;
+}
+
+static int teardown(void **state)
+{
+	tally_done(*state);
+	free(*state);
+	return 0;
+}
+
+static void used(struct tally *t, uint64_t cpu, uint64_t wall, uint64_t out, uint64_t in)
+{
+	struct govern_msg m = { .kind = GOVERN_USED };
+
+	m.used.cpu_ms = cpu;
+	m.used.wall_ms = wall;
+	m.used.bytes_out = out;
+	m.used.bytes_in = in;
+	tally_hear(t, &m);
+}
+
+static void connection(struct tally *t, const char *name)
+{
+	struct govern_msg m = { .kind = GOVERN_CONNECTION };
+
+	snprintf(m.connection.name, sizeof(m.connection.name), "%s", name);
+	tally_hear(t, &m);
+}
+
+static void no_limits(uint64_t room[SESSION_METERS])
+{
+	for (size_t i = 0; i < SESSION_METERS; i++) {
+		room[i] = SESSION_NO_LIMIT;
+	}
+}
+
+static void test_differences(void **state)
+{
+	struct tally *t = *state;
+	struct session_usage u;
+
+	used(t, 10, 100, 1000, 2000);
+	used(t, 15, 200, 1000, 2500);
+	tally_take(t, &u);
+	assert_int_equal(u.meters[METER_CPU_MS], 15);
+	assert_int_equal(u.meters[METER_WALL_MS], 200);
+	assert_int_equal(u.meters[METER_BYTES_OUT], 1000);
+	assert_int_equal(u.meters[METER_BYTES_IN], 2500);
+	assert_int_equal(u.meters[METER_RUNS], 0);
+	tally_settled(t, true);
+	assert_true(tally_empty(t));
+	used(t, 14, 300, 1000, 2500); /* a clock that goes back gives nothing back */
+	tally_take(t, &u);
+	assert_int_equal(u.meters[METER_CPU_MS], 0);
+	assert_int_equal(u.meters[METER_WALL_MS], 100);
+	tally_settled(t, true);
+}
+
+static void test_a_failure_loses_nothing(void **state)
+{
+	struct tally *t = *state;
+	struct govern_msg m = { .kind = GOVERN_VIOLATIONS };
+	struct session_usage u;
+
+	m.violations.total = 2;
+	m.violations.kinds[EV_FILE_BLOCKED] = 2;
+	m.violations.classes[CLASS_CREDENTIAL_HARVESTING] = 2;
+	tally_hear(t, &m);
+	used(t, 5, 0, 0, 0);
+	connection(t, "a.example");
+	tally_take(t, &u);
+	used(t, 7, 0, 0, 0);
+	connection(t, "b.example");
+	tally_settled(t, false);
+	tally_take(t, &u);
+	assert_int_equal(u.meters[METER_CPU_MS], 7);
+	assert_int_equal(u.meters[METER_CONNECTIONS], 2);
+	assert_int_equal(u.all_violations, 2);
+	assert_int_equal(u.n_violations, 2);
+	assert_string_equal(u.violations[0].name, "file_blocked");
+	assert_int_equal(u.violations[0].n, 2);
+	assert_string_equal(u.violations[1].name, "credential_harvesting");
+	assert_int_equal(u.n_domains, 2);
+	assert_string_equal(u.domains[1], "b.example");
+	tally_settled(t, true);
+	assert_true(tally_empty(t));
+}
+
+static void test_what_must_not_wait(void **state)
+{
+	struct tally *t = *state;
+	struct session_usage u;
+	uint64_t room[SESSION_METERS];
+
+	no_limits(room);
+	used(t, 100, 100, 100, 100);
+	assert_false(tally_urgent(t, room));
+	room[METER_BYTES_OUT] = 200;
+	assert_false(tally_urgent(t, room)); /* half of it is left */
+	room[METER_BYTES_OUT] = 199;
+	assert_true(tally_urgent(t, room));
+	no_limits(room);
+	connection(t, "a.example");
+	assert_true(tally_urgent(t, room));
+	tally_take(t, &u);
+	tally_settled(t, true);
+	connection(t, "a.example"); /* known: it can wait */
+	assert_false(tally_urgent(t, room));
+	assert_false(tally_empty(t));
+	tally_take(t, &u);
+	assert_int_equal(u.n_domains, 0);
+	assert_int_equal(u.meters[METER_CONNECTIONS], 1);
+	tally_settled(t, true);
+}
+
+static void test_names_are_bounded(void **state)
+{
+	struct tally *t = *state;
+	struct session_usage u;
+	char name[32];
+
+	for (int i = 0; i < MAX_TALLY_NAMES; i++) {
+		assert_false(tally_full(t));
+		snprintf(name, sizeof(name), "n%d.example", i);
+		connection(t, name);
+	}
+	assert_true(tally_full(t)); /* one more would be lost */
+	tally_take(t, &u);
+	assert_int_equal(u.n_domains, MAX_TALLY_NAMES);
+	assert_true(tally_full(t));
+	tally_settled(t, true);
+	assert_false(tally_full(t));
+	connection(t, "one-more.example");
+	tally_take(t, &u);
+	assert_int_equal(u.n_domains, 1);
+	assert_string_equal(u.domains[0], "one-more.example");
+	tally_settled(t, true);
+}
+
+static void test_the_end_counts_what_follows(void **state)
+{
+	struct tally *t = *state;
+	struct govern_msg m = { .kind = GOVERN_ENDED };
+	struct session_usage u;
+
+	m.ended.derived[CLASS_SUPPLY_CHAIN_ATTACK] = 1;
+	tally_hear(t, &m);
+	tally_take(t, &u);
+	assert_int_equal(u.n_violations, 1);
+	assert_string_equal(u.violations[0].name, "supply_chain_attack");
+	assert_int_equal(u.all_violations, 0);
+	tally_settled(t, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_differences, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_failure_loses_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_must_not_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names_are_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_end_counts_what_follows, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
