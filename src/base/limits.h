@@ -94,6 +94,7 @@
 #define MAX_LIVE_CLIENTS 32    /* of a control socket, at once */
 #define MAX_LIVE         65536 /* runs that live at once on one machine */
 
+
 /* The store of sessions */
 #define MAX_STORE_URL  2048          /* bytes of the owner's PostgreSQL URL, all parts */
 #define MAX_STORE_TEXT (1024 * 1024) /* of one value */

@@ -36,9 +36,10 @@
 
 struct target {
 	struct session_run run;
-	int sock;  /* -1: no keeper, or none that takes another client */
-	int init;  /* pidfd; -1: not known, or gone */
-	bool gone; /* nobody listens there */
+	int sock;     /* -1: no keeper, or none that takes another client */
+	int init;     /* pidfd; -1: not known, or gone */
+	bool gone;    /* nobody listens there */
+	bool foreign; /* another owner's, whose keepers hear of it from the store */
 	bool heard;
 	bool done;
 	bool forced;
@@ -82,9 +83,9 @@ static int add_target(void *arg, const struct session_run *r)
 
 static void ask(struct target *t, int dir, const struct live_request *q)
 {
-	t->sock = dir < 0 ? -1 : live_connect(dir, t->run.socket);
+	t->sock = live_connect(dir, t->run.socket);
 	if (t->sock < 0) {
-		t->gone = dir < 0 || errno == ECONNREFUSED || errno == ENOENT;
+		t->gone = errno == ECONNREFUSED || errno == ENOENT;
 		return;
 	}
 	if (live_send(t->sock, q, sizeof(*q)) != 0) {
@@ -123,7 +124,7 @@ static void force(struct target *t)
 		return;
 	}
 	if (t->init >= 0) {
-		t->forced = place_kill(t->init) == 0;
+		t->forced = place_end(t->init, t->run.init) == 0;
 	} else if (kill_keeper(t)) {
 		t->forced = true;
 		finish(t, true);
@@ -141,6 +142,7 @@ static void hear_keeper(struct target *t, enum live_op op)
 	} else if (got > 0 && r.answer == LIVE_HEARD) {
 		t->heard = true;
 		if (t->init < 0 && r.init > 0) {
+			t->run.init = r.init;
 			t->init = place_open(r.init, r.init_start);
 		}
 	} else if (got > 0) {
@@ -200,6 +202,26 @@ static void hear_all(struct target *v, size_t n, const struct pollfd *p, enum li
 	}
 }
 
+/* Its own keeper is asked. Another owner's cannot be; what may be ended all the
+ * same is ended, and what is dead is dead. */
+static void approach(struct target *t, int dir, const struct live_request *q)
+{
+	t->init = place_open(t->run.init, t->run.init_start);
+	if (dir >= 0 && live_name_here(dir, t->run.socket)) {
+		ask(t, dir, q);
+		return;
+	}
+	t->gone = true;
+	if (t->init >= 0 && q->op == LIVE_KILL) {
+		force(t);
+	}
+	if (!t->forced) {
+		bool dead = t->init < 0 && t->run.init > 0;
+		t->foreign = !dead;
+		finish(t, dead);
+	}
+}
+
 static uint64_t give_up_ms(const struct live_request *q)
 {
 	return q->op == LIVE_KILL ? q->grace_ms + GIVE_UP_MS : PAUSE_MS + GIVE_UP_MS;
@@ -213,8 +235,7 @@ static void act_wave(struct target *v, size_t n, int dir, const struct live_requ
 
 	for (size_t i = 0; i < n; i++) {
 		if (!v[i].done) {
-			v[i].init = place_open(v[i].run.init, v[i].run.init_start);
-			ask(&v[i], dir, q);
+			approach(&v[i], dir, q);
 		}
 	}
 	while (waited < give_up_ms(q)) {
@@ -243,13 +264,14 @@ static void close_all(struct targets *t)
 
 static void count(const struct targets *t, struct act_report *r)
 {
-	r->runs = t->n;
 	r->elsewhere = t->elsewhere;
 	for (size_t i = 0; i < t->n; i++) {
 		const struct target *v = &t->v[i];
+		r->runs += !v->foreign;
+		r->elsewhere += v->foreign;
 		r->left += !v->done;
 		r->forced += v->forced;
-		r->reached += v->done && !v->forced && !v->lost;
+		r->reached += v->done && !v->forced && !v->lost && !v->foreign;
 	}
 }
 
@@ -265,6 +287,22 @@ static int close_lost(struct sessions *ss, const struct targets *t, struct ssb_e
 		}
 	}
 	return failed;
+}
+
+static int find_runs(struct sessions *ss, const char *id, struct targets *t, struct ssb_error *err)
+{
+	if (place_here(&t->here, err) != 0 || session_runs(ss, id, add_target, t, err) != 0) {
+		return -1;
+	}
+	return t->full ? ssb_fail(err, SSB_E_LIMIT, 0, "session", "more than %d runs", MAX_LIVE)
+	               : 0;
+}
+
+static void act_all(struct targets *t, int dir, const struct live_request *q)
+{
+	for (size_t i = 0; i < t->n; i += WAVE) {
+		act_wave(t->v + i, t->n - i < WAVE ? t->n - i : WAVE, dir, q);
+	}
 }
 
 static enum live_op op_of(enum session_state state)
@@ -285,20 +323,14 @@ static int act_on_runs(struct sessions *ss, const struct owner *o, const struct 
 
 	q.grace_ms = d->grace_ms;
 	snprintf(q.reason, sizeof(q.reason), "%s", d->verdict.reason);
-	if (place_here(&t.here, err) != 0 ||
-	    session_runs(ss, d->decided, add_target, &t, err) != 0) {
+	if (find_runs(ss, d->decided, &t, err) != 0) {
 		return -1;
 	}
 	/* Where there is no such directory, nobody listens in it. */
 	(void)live_dir(o->state_dir, false, &dir, &(struct ssb_error){ 0 });
-	for (size_t i = 0; i < t.n; i += WAVE) {
-		act_wave(t.v + i, t.n - i < WAVE ? t.n - i : WAVE, dir, &q);
-	}
+	act_all(&t, dir, &q);
 	ret->took_us = clock_us() - begun;
 	count(&t, ret);
-	if (t.full) {
-		return ssb_fail(err, SSB_E_LIMIT, 0, "session", "more than %d runs", MAX_LIVE);
-	}
 	return close_lost(ss, &t, err);
 }
 
@@ -312,4 +344,39 @@ int session_act(struct sessions *ss, const struct owner *o, const struct decisio
 	}
 	*ret = report;
 	return d->notify ? notify_start(o, err) : 0;
+}
+
+/* One whose socket takes a connection has a keeper. */
+static bool has_keeper(int dir, const struct target *t)
+{
+	auto_fd fd = live_connect(dir, t->run.socket);
+
+	return fd >= 0 || (errno != ECONNREFUSED && errno != ENOENT);
+}
+
+int session_close_lost(struct sessions *ss, const struct owner *o, const char *id,
+                       const struct session_run *except, size_t *ret_closed, struct ssb_error *err)
+{
+	const struct live_request q = { .version = LIVE_VERSION, .op = LIVE_KILL };
+	AUTO(close_all) struct targets t = { .except = except };
+	auto_fd dir = -1;
+	size_t closed = 0;
+
+	if (find_runs(ss, id, &t, err) != 0) {
+		return -1;
+	}
+	(void)live_dir(o->state_dir, false, &dir, &(struct ssb_error){ 0 });
+	for (size_t i = 0; i < t.n; i++) {
+		t.v[i].done = t.v[i].done || dir < 0 || !live_name_here(dir, t.v[i].run.socket) ||
+		              has_keeper(dir, &t.v[i]);
+	}
+	act_all(&t, dir, &q);
+	for (size_t i = 0; i < t.n; i++) {
+		closed += t.v[i].lost;
+	}
+	if (close_lost(ss, &t, err) != 0) {
+		return -1;
+	}
+	*ret_closed = closed;
+	return 0;
 }

@@ -26,4 +26,10 @@ struct act_report {
 int session_act(struct sessions *ss, const struct owner *o, const struct decision *d,
                 const struct session_run *except, struct act_report *ret, struct ssb_error *err);
 
+/* Runs of this machine whose keeper is gone (it was killed, or the machine went
+ * down): what still lives of one is ended, for nobody meters it, and its end is
+ * written down. Those that have a keeper are left alone. */
+int session_close_lost(struct sessions *ss, const struct owner *o, const char *id,
+                       const struct session_run *except, size_t *ret_closed, struct ssb_error *err);
+
 #endif

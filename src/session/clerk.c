@@ -166,7 +166,11 @@ static void act(struct clerk *c)
 static void *clerk_main(void *arg)
 {
 	struct clerk *c = arg;
+	size_t closed = 0;
 
+	act(c);
+	(void)session_close_lost(c->ss, c->owner, c->run.session, &c->run, &closed,
+	                         &(struct ssb_error){ 0 });
 	for (;;) {
 		struct clerk_word w = { .stored = false };
 		act(c);

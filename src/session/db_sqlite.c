@@ -5,9 +5,13 @@
  * has grown to CHECKPOINT_PAGES; from then on it is written over in place, which
  * is cheaper still, for its size no longer changes.
  *
- * One process writes at a time. The others ask again, the more often the longer
- * they have waited: so the oldest are served first, and none starves. */
+ * One process writes at a time. The others queue for the lock of a file beside it,
+ * for those that ask SQLite itself are readers for that moment, and keep the log
+ * from being begun anew: it grew without end. They ask the more often the longer
+ * they have waited: so the oldest are served first, and none starves. SQLite's own
+ * lock is the one that counts; the other only orders. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <time.h>
@@ -20,14 +24,16 @@
 #include "session/db_sqlite.h"
 
 #define APPLICATION_ID   0x53534273 /* "SSBs", in the file's header */
-#define CHECKPOINT_PAGES "1000"
+#define CHECKPOINT_PAGES "500"
 
 struct sqlite_db {
 	struct db db;
 	const struct sqlite *sql;
 	sqlite3 *handle;
 	char path[PATH_MAX];
-	uint64_t asked_us; /* when the wait for the lock began */
+	int queue;         /* <path>-lock, where writers wait for their turn */
+	bool turn;         /* it is ours */
+	uint64_t asked_us; /* when the wait began */
 	struct db_cache cache;
 	sqlite3_stmt *statements[DB_STATEMENTS];
 	bool busy[DB_STATEMENTS]; /* its rows are being read */
@@ -223,13 +229,13 @@ static int sqlite_run(struct db *db, const char *sql, const struct db_value *arg
 
 /* ---- transactions ------------------------------------------------------- */
 
-/* Asked by SQLite each time that it finds the lock held; 0 gives up. */
+/* Asked each time that a lock is found held; 0 gives up. */
 static int wait_for_lock(void *arg, int count)
 {
 	struct sqlite_db *s = arg;
 	uint64_t now = clock_us();
 
-	s->asked_us = count == 0 ? now : s->asked_us;
+	s->asked_us = count == 0 && !s->turn ? now : s->asked_us;
 	uint64_t waited = now - s->asked_us;
 	if (waited >= DB_WAIT_MS * 1000ULL) {
 		return 0;
@@ -243,9 +249,49 @@ static int wait_for_lock(void *arg, int count)
 	return 1;
 }
 
+/* A lock of the process, not of the fd: a child that lives on does not keep it. */
+static int queue_lock(const struct sqlite_db *s, short type)
+{
+	struct flock l = { .l_type = type, .l_whence = SEEK_SET };
+
+	return fcntl(s->queue, F_SETLK, &l);
+}
+
+static void end_turn(struct sqlite_db *s)
+{
+	if (s->turn) {
+		(void)queue_lock(s, F_UNLCK);
+		s->turn = false;
+	}
+}
+
+static int wait_for_turn(struct sqlite_db *s, struct ssb_error *err)
+{
+	s->asked_us = clock_us();
+	for (int count = 0; queue_lock(s, F_WRLCK) < 0; count++) {
+		if (errno != EAGAIN && errno != EACCES && errno != EINTR) {
+			return ssb_fail(err, SSB_E_SYS, errno, DB_WHERE, "lock '%s-lock'", s->path);
+		}
+		if (wait_for_lock(s, count) == 0) {
+			return sqlite_fail(s, SQLITE_BUSY, err);
+		}
+	}
+	s->turn = true;
+	return 0;
+}
+
 static int sqlite_begin(struct db *db, struct ssb_error *err)
 {
-	return sqlite_run(db, "BEGIN IMMEDIATE", NULL, 0, NULL, NULL, err);
+	struct sqlite_db *s = of(db);
+
+	if (wait_for_turn(s, err) != 0) {
+		return -1;
+	}
+	if (sqlite_run(db, "BEGIN IMMEDIATE", NULL, 0, NULL, NULL, err) != 0) {
+		end_turn(s);
+		return -1;
+	}
+	return 0;
 }
 
 static void sqlite_rollback(struct db *db)
@@ -256,20 +302,21 @@ static void sqlite_rollback(struct db *db)
 	if (s->sql->get_autocommit(s->handle) == 0) {
 		(void)s->sql->exec(s->handle, "ROLLBACK", NULL, NULL, NULL);
 	}
+	end_turn(s);
 }
 
 static int sqlite_commit(struct db *db, struct ssb_error *err)
 {
 	struct sqlite_db *s = of(db);
 
-	if (s->sql->get_autocommit(s->handle) != 0) {
-		return ssb_fail(err, SSB_E_SYS, 0, DB_WHERE, "the transaction was undone");
-	}
-	if (sqlite_run(db, "COMMIT", NULL, 0, NULL, NULL, err) != 0) {
+	int rc = s->sql->get_autocommit(s->handle) != 0
+	                 ? ssb_fail(err, SSB_E_SYS, 0, DB_WHERE, "the transaction was undone")
+	                 : sqlite_run(db, "COMMIT", NULL, 0, NULL, NULL, err);
+	if (rc != 0) {
 		sqlite_rollback(db);
-		return -1;
 	}
-	return 0;
+	end_turn(s);
+	return rc;
 }
 
 /* ---- version ------------------------------------------------------------ */
@@ -280,14 +327,9 @@ static int take_number(void *arg, const struct db_value *v, size_t n)
 	return 1;
 }
 
-static int sqlite_number(struct sqlite_db *s, const char *sql, int64_t *ret, struct ssb_error *err)
-{
-	return sqlite_run(&s->db, sql, NULL, 0, take_number, ret, err);
-}
-
 static int sqlite_version(struct db *db, int64_t *ret, struct ssb_error *err)
 {
-	return sqlite_number(of(db), "PRAGMA user_version", ret, err);
+	return sqlite_run(db, "PRAGMA user_version", NULL, 0, take_number, ret, err);
 }
 
 static int sqlite_set_version(struct db *db, int64_t version, struct ssb_error *err)
@@ -299,19 +341,27 @@ static int sqlite_set_version(struct db *db, int64_t version, struct ssb_error *
 	return sqlite_exec(db, sql, err);
 }
 
-/* Ours, or empty: what belongs to another program is not touched. */
+static int take_header(void *arg, const struct db_value *v, size_t n)
+{
+	for (size_t i = 0; i < n && i < 3; i++) {
+		((int64_t *)arg)[i] = v[i].type == DB_INT ? v[i].i : -1;
+	}
+	return 1;
+}
+
+/* Ours, or empty: what belongs to another program is not touched. In one
+ * statement: another process may be making the tables just now. */
 static int check_ours(struct sqlite_db *s, struct ssb_error *err)
 {
-	int64_t id = 0;
-	int64_t version = 0;
-	int64_t tables = 0;
+	int64_t v[3] = { -1, -1, -1 };
 
-	if (sqlite_number(s, "PRAGMA application_id", &id, err) != 0 ||
-	    sqlite_number(s, "PRAGMA user_version", &version, err) != 0 ||
-	    sqlite_number(s, "SELECT count(*) FROM sqlite_schema", &tables, err) != 0) {
+	if (sqlite_run(&s->db,
+	               "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)"
+	               " FROM pragma_application_id, pragma_user_version",
+	               NULL, 0, take_header, v, err) != 0) {
 		return -1;
 	}
-	if (id == APPLICATION_ID || (id == 0 && version == 0 && tables == 0)) {
+	if (v[0] == APPLICATION_ID || (v[0] == 0 && v[1] == 0 && v[2] == 0)) {
 		return 0;
 	}
 	return sqlite_fail(s, SQLITE_NOTADB, err);
@@ -374,6 +424,7 @@ static void sqlite_close(struct db *db)
 		(void)s->sql->finalize(s->statements[i]);
 	}
 	(void)s->sql->close_v2(s->handle);
+	own_close(&s->queue);
 	free(s);
 }
 
@@ -398,11 +449,12 @@ int db_open_sqlite(const char *path, struct db **ret, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_NOMEM, 0, DB_WHERE, "out of memory");
 	}
 	s->db.driver = &SQLITE_DRIVER;
+	s->queue = -1;
 	if (sqlite_load(DB_WHERE, &s->sql, err) != 0) {
 		free(s);
 		return -1;
 	}
-	if (db_sqlite_place(path, s->path, err) != 0 || attach(s, err) != 0 ||
+	if (db_sqlite_place(path, s->path, &s->queue, err) != 0 || attach(s, err) != 0 ||
 	    db_migrate(&s->db, err) != 0) {
 		db_close(&s->db);
 		return -1;

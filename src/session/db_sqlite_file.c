@@ -78,7 +78,21 @@ static int prepare_file(int dir, const char *name, const char *path, struct ssb_
 	return 0;
 }
 
-int db_sqlite_place(const char *path, char ret[PATH_MAX], struct ssb_error *err)
+static int open_queue(int dir, const char *name, struct ssb_error *err)
+{
+	char lock[NAME_MAX + 1];
+
+	if (snprintf(lock, sizeof(lock), "%s-lock", name) >= (int)sizeof(lock)) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, DB_WHERE, "the path of the store is too long");
+	}
+	int fd = openat(dir, lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+	if (fd < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, DB_WHERE, "open '%s'", lock);
+	}
+	return fd;
+}
+
+int db_sqlite_place(const char *path, char ret[PATH_MAX], int *ret_queue, struct ssb_error *err)
 {
 	const char *slash = strrchr(path, '/');
 	char real[PATH_MAX];
@@ -105,6 +119,11 @@ int db_sqlite_place(const char *path, char ret[PATH_MAX], struct ssb_error *err)
 	if (check_directory(fd, real, err) != 0 || prepare_file(fd, slash + 1, whole, err) != 0) {
 		return -1;
 	}
+	int queue = open_queue(fd, slash + 1, err);
+	if (queue < 0) {
+		return -1;
+	}
+	*ret_queue = queue;
 	memcpy(ret, whole, sizeof(whole));
 	return 0;
 }

@@ -36,11 +36,18 @@ static int hear_answer(const struct kept *k, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_SYS, n < 0 ? errno : 0, "session",
 		                "the keeper ended before the run began");
 	}
-	if (a.err.code != SSB_OK) {
-		*err = a.err;
-		return -1;
+	if (a.err.code == SSB_OK) {
+		return 0;
 	}
-	return 0;
+	*err = a.err;
+	/* What is not there is the session, or its store: not the skill's program. */
+	if (err->code == SSB_E_NOT_FOUND) {
+		err->code = SSB_E_POLICY;
+	}
+	if (err->where[0] == '\0') {
+		snprintf(err->where, sizeof(err->where), "session");
+	}
+	return -1;
 }
 
 static int start(const struct owner *o, const char *id, struct kept *ret, struct ssb_error *err)

@@ -150,7 +150,7 @@ static void note_gone(struct keeper *k)
 	own_close(&k->sup);
 	own_close(&k->sup_pid);
 	if (k->init >= 0 && !place_dead(k->init)) {
-		(void)place_kill(k->init);
+		(void)place_end(k->init, k->run.init);
 		k->force_at = clock_ms() + FORCE_MS;
 		k->killing = true;
 	} else if (!k->dead) {
@@ -293,7 +293,7 @@ static void keep_time(struct keeper *k)
 	}
 	if (k->killing && !k->dead && now >= k->force_at) {
 		if (k->init >= 0) {
-			(void)place_kill(k->init);
+			(void)place_end(k->init, k->run.init);
 		} else if (k->sup < 0) {
 			note_dead(k); /* nobody is known who could live */
 		}

@@ -74,15 +74,33 @@ static struct sockaddr_un address(int dir_fd, const char *name)
 	return a;
 }
 
+static uint32_t tag_of(int dir_fd)
+{
+	struct stat st = { 0 };
+
+	(void)fstat(dir_fd, &st);
+	/* Fibonacci hashing: close numbers become distant ones. */
+	return (uint32_t)((st.st_ino * 0x9E3779B97F4A7C15ULL + st.st_dev) >> 32);
+}
+
+bool live_name_here(int dir_fd, const char *name)
+{
+	char tag[LIVE_TAG + 1];
+
+	snprintf(tag, sizeof(tag), "%08x", tag_of(dir_fd));
+	return live_name_valid(name) && memcmp(name, tag, LIVE_TAG) == 0;
+}
+
 int live_listen(int dir_fd, char ret_name[LIVE_NAME], int *ret_fd, struct ssb_error *err)
 {
-	uint8_t drawn[(LIVE_NAME - 1) / 2];
+	uint8_t drawn[(LIVE_NAME - 1 - LIVE_TAG) / 2];
 	char name[LIVE_NAME];
 
 	if (getrandom(drawn, sizeof(drawn), 0) != (ssize_t)sizeof(drawn)) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "getrandom");
 	}
-	hex_encode(drawn, sizeof(drawn), name);
+	snprintf(name, sizeof(name), "%08x", tag_of(dir_fd));
+	hex_encode(drawn, sizeof(drawn), name + LIVE_TAG);
 	auto_fd fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un a = address(dir_fd, name);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) != 0) {

@@ -15,7 +15,8 @@
 #include "session/types.h"
 #include "skillsandbox.h"
 
-#define LIVE_NAME    33 /* 32 hexadecimal digits and the NUL */
+#define LIVE_NAME    33 /* 8 hexadecimal digits for the directory, 24 drawn, and the NUL */
+#define LIVE_TAG     8
 #define LIVE_VERSION 1
 
 enum live_op { LIVE_PING, LIVE_KILL, LIVE_PAUSE, LIVE_RESUME, LIVE_OPS };
@@ -52,6 +53,9 @@ int live_send(int fd, const void *msg, size_t size);
 /* 1, 0 nothing there yet, -1 the other end is gone or talks nonsense. */
 int live_recv(int fd, void *msg, size_t size);
 bool live_name_valid(const char *name);
+/* It is, or was, in this directory: other owners of one machine, who may share a
+ * store of sessions, have their own. */
+bool live_name_here(int dir_fd, const char *name);
 /* Removes sockets that nobody listens on any more. */
 void live_tidy(int dir_fd);
 

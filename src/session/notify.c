@@ -26,17 +26,18 @@
 
 #define LEASE_MS 60000
 #define HOLD_MS  40000 /* then there is no time left for a request within the lease */
-#define OVER_MS  2000  /* a child that is not back so long after its deadline never will be */
-#define LOOK_MS  500   /* how soon a new message is seen */
-#define TAKES    256   /* from the outbox in one turn */
+#define POST_MS  (NOTIFY_REQUEST_MS + 2000) /* a child that is not back by then never will be */
+#define STUCK_MS 500
+#define LOOK_MS  500 /* how soon a new message is seen */
+#define TAKES    256 /* from the outbox in one turn */
 
 /* A message that was taken. */
 struct held {
 	struct outbox_item item;
 	uint64_t taken_ms;
-	uint64_t kill_ms;
-	pid_t pid; /* of its request; 0: it waits */
-	int fd;    /* on which the result comes */
+	uint64_t begun_ms; /* its request */
+	pid_t pid;         /* of its request; 0: it waits */
+	int fd;            /* on which the result comes */
 };
 
 struct herald {
@@ -74,7 +75,7 @@ static _Noreturn void post_child(const struct outbox_item *item, uint64_t deadli
 
 static int post_start(struct herald *h, struct held *m, struct ssb_error *err)
 {
-	uint64_t until = clock_ms() + NOTIFY_REQUEST_MS;
+	uint64_t now = clock_ms();
 	pid_t self = getpid();
 	int ends[2];
 
@@ -88,23 +89,18 @@ static int post_start(struct herald *h, struct held *m, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_SYS, errno, "notify", "fork");
 	}
 	if (pid == 0) {
-		post_child(&m->item, until, to, self);
+		post_child(&m->item, now + NOTIFY_REQUEST_MS, to, self);
 	}
 	m->pid = pid;
 	m->fd = steal_fd(&from);
-	m->kill_ms = until + OVER_MS;
+	m->begun_ms = now;
 	h->posts++;
 	return 0;
 }
 
-static void post_end(struct herald *h, struct held *m, struct notify_result *ret)
+/* `late`: there is nothing to read, and we wait no longer. */
+static void post_end(struct herald *h, struct held *m, bool late, struct notify_result *ret)
 {
-	bool late = clock_ms() >= m->kill_ms;
-
-	*ret = (struct notify_result){
-		.retry = true,
-		.retry_after_ms = -1,
-	};
 	if (late || read(m->fd, ret, sizeof(*ret)) != (ssize_t)sizeof(*ret)) {
 		*ret = (struct notify_result){ .retry = true, .retry_after_ms = -1 };
 		snprintf(ret->error, sizeof(ret->error), "%s",
@@ -159,11 +155,24 @@ static int start_waiting(struct herald *h, struct ssb_error *err)
 	return 0;
 }
 
-/* Room for one more, of the oldest that only waits. */
+/* Its receiver has a request that takes its time. */
+static bool is_stuck(const struct herald *h, size_t i)
+{
+	for (size_t k = 0; k < h->n; k++) {
+		const struct held *m = &h->held[k];
+		if (m->pid != 0 && same_receiver(&m->item, &h->held[i].item)) {
+			return clock_ms() - m->begun_ms >= STUCK_MS;
+		}
+	}
+	return false;
+}
+
+/* Room for one more: the oldest that waits for a receiver that is stuck may be in
+ * the way of others. Receivers that go on will make room themselves. */
 static bool make_room(struct herald *h)
 {
 	for (size_t i = 0; h->n == MAX_NOTIFY_HELD && i < h->n; i++) {
-		if (h->held[i].pid == 0) {
+		if (h->held[i].pid == 0 && is_stuck(h, i)) {
 			let_go(h, i);
 		}
 	}
@@ -196,7 +205,8 @@ static int wait_a_while(const struct herald *h, uint64_t most_ms)
 	for (size_t i = 0; i < h->n; i++) {
 		const struct held *m = &h->held[i];
 		if (m->pid != 0) {
-			uint64_t left = m->kill_ms > now ? m->kill_ms - now : 0;
+			uint64_t past = now - m->begun_ms;
+			uint64_t left = past < POST_MS ? POST_MS - past : 0;
 			most_ms = left < most_ms ? left : most_ms;
 			p[n++] = (struct pollfd){ .fd = m->fd, .events = POLLIN };
 		}
@@ -210,11 +220,13 @@ static int collect(struct herald *h, struct ssb_error *err)
 		struct held *m = &h->held[i];
 		struct pollfd p = { .fd = m->fd, .events = POLLIN };
 		struct notify_result r;
-		if (m->pid == 0 || (poll(&p, 1, 0) <= 0 && clock_ms() < m->kill_ms)) {
+		bool late = m->pid != 0 && clock_ms() - m->begun_ms >= POST_MS;
+		bool there = m->pid != 0 && poll(&p, 1, 0) > 0;
+		if (!late && !there) {
 			i++;
 			continue;
 		}
-		post_end(h, m, &r);
+		post_end(h, m, !there, &r);
 		uint64_t again = notify_retry_ms(&r, m->item.tries + 1);
 		if (outbox_done(h->ss, &m->item, r.status, r.error[0] != '\0' ? r.error : NULL,
 		                again, err) != 0) {
@@ -225,26 +237,20 @@ static int collect(struct herald *h, struct ssb_error *err)
 	return 0;
 }
 
-/* 1: there is more to do, and now is the time to look; 0: it is over. */
+/* 1: there is more to do; 0: it is over. To look costs little, to take is a
+ * transaction. */
 static int turn(struct herald *h, struct ssb_error *err)
 {
-	int64_t wait = LOOK_MS;
+	int64_t wait = -1;
 
-	if (collect(h, err) != 0 || take_due(h, err) != 0 || start_waiting(h, err) != 0) {
+	if (collect(h, err) != 0 || outbox_wait(h->ss, &wait, err) != 0 ||
+	    (wait == 0 && take_due(h, err) != 0) || start_waiting(h, err) != 0) {
 		return -1;
 	}
-	if (h->n == 0) {
-		if (clock_ms() >= h->deadline_ms) {
-			return 0;
-		}
-		if (outbox_wait(h->ss, &wait, err) != 0) {
-			return -1;
-		}
-		if (wait < 0) {
-			return 0;
-		}
+	if (h->n == 0 && (wait < 0 || clock_ms() >= h->deadline_ms)) {
+		return 0;
 	}
-	wait = wait > LOOK_MS ? LOOK_MS : wait;
+	wait = wait <= 0 || wait > LOOK_MS ? LOOK_MS : wait;
 	if (wait_a_while(h, (uint64_t)wait) < 0 && errno != EINTR) {
 		return ssb_fail(err, SSB_E_SYS, errno, "notify", "poll");
 	}
@@ -262,7 +268,7 @@ int notify_deliver(struct sessions *ss, uint64_t deadline_ms, struct ssb_error *
 	}
 	while (h.n > 0) { /* the store is lost: what is under way ends untold */
 		if (h.held[h.n - 1].pid != 0) {
-			post_end(&h, &h.held[h.n - 1], &unread);
+			post_end(&h, &h.held[h.n - 1], true, &unread);
 		}
 		let_go(&h, h.n - 1);
 	}

@@ -187,6 +187,30 @@ int outbox_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
 	return 0;
 }
 
+static int first_row(void *arg, const struct db_value *v, size_t n)
+{
+	int64_t *first = arg;
+
+	/* No message at all is one row without a number. */
+	return n == 1 && (v[0].type == DB_NULL || store_number(&v[0], 0, INT64_MAX, first)) ? 0
+	                                                                                    : -1;
+}
+
+int outbox_wait(struct sessions *ss, int64_t *ret_ms, struct ssb_error *err)
+{
+	int64_t first = -1;
+
+	if (db_run(ss->db,
+	           "SELECT MIN(CASE WHEN leased > due THEN leased ELSE due END) FROM outbox"
+	           " WHERE state = 0",
+	           NULL, 0, first_row, &first, err) != 0) {
+		return -1;
+	}
+	int64_t now = ss->now();
+	*ret_ms = first < 0 ? -1 : first <= now ? 0 : (first - now) / 1000 + 1;
+	return 0;
+}
+
 /* ---- delivered, or not --------------------------------------------------- */
 
 /* Where to, without the path: that of a webhook is as good as a password. */

@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/own.h"
+
+#define CHILD_ROUNDS 100
 
 /* The first line of a small file, without its end; -1: none. */
 static int first_line(const char *path, char *out, size_t size)
@@ -93,6 +96,57 @@ int place_open(pid_t pid, uint64_t start)
 int place_kill(int pidfd)
 {
 	return (int)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0U);
+}
+
+/* "NSpid:\t4711\t1": the last number is its own, in its innermost namespace. */
+static bool is_first(pid_t pid)
+{
+	char path[32];
+	char text[4096];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	char *line = strstr(text, "\nNSpid:");
+	if (line == NULL) {
+		return true; /* hidden from us: the usual case is the likely one */
+	}
+	line[1 + strcspn(line + 1, "\n")] = '\0';
+	const char *last = strrchr(line, '\t');
+	return last != NULL && strcmp(last + 1, "1") == 0;
+}
+
+/* Orphans become children of an init without a namespace, too: again until there
+ * are none, or those that are left are dead and it does not reap them. */
+static void end_children(pid_t init)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+	char path[64];
+	char list[4096];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)init, (int)init);
+	for (int i = 0; i < CHILD_ROUNDS; i++) {
+		if (first_line(path, list, sizeof(list)) != 0) {
+			return;
+		}
+		for (char *p = list, *end; *p != '\0'; p = end) {
+			long pid = strtol(p, &end, 10);
+			if (end == p || *end == '\0') {
+				break; /* the last one may be cut off */
+			}
+			(void)kill((pid_t)pid, SIGKILL);
+		}
+		(void)nanosleep(&moment, NULL);
+	}
+}
+
+int place_end(int pidfd, pid_t init)
+{
+	if (!place_dead(pidfd) && !is_first(init)) {
+		end_children(init);
+	}
+	return place_kill(pidfd);
 }
 
 bool place_dead(int pidfd)

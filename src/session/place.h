@@ -17,6 +17,10 @@ uint64_t place_start(pid_t pid);
 /* A new pidfd of exactly that process; -1 with errno, ESRCH where it is gone. */
 int place_open(pid_t pid, uint64_t start);
 int place_kill(int pidfd);
+/* Ends the init of a run, and with it all of the run: the kernel does that where
+ * it is the first of a pid namespace, else its descendants are ended before it.
+ * -1 with errno. */
+int place_end(int pidfd, pid_t init);
 /* The process of a pidfd is dead, and with the first of a namespace all in it. */
 bool place_dead(int pidfd);
 

@@ -1,0 +1,171 @@
+#include "session_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/buf.h"
+
+int64_t world_now;
+
+static int64_t now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return world_now != 0 ? world_now : (int64_t)t.tv_sec * SECOND + t.tv_nsec / 1000;
+}
+
+static void open_store(struct world *w)
+{
+	struct ssb_error err = { 0 };
+
+	if (sessions_open(&w->owner, &w->ss, &err) != 0) {
+		fail_msg("%s: %s", err.where, err.text);
+	}
+	w->ss->now = now;
+}
+
+void world_open(struct world *w, const char *postgres)
+{
+	char path[160];
+
+	*w = (struct world){ .dir = "/tmp/test-session-XXXXXX" };
+	assert_non_null(mkdtemp(w->dir));
+	snprintf(w->state_dir, sizeof(w->state_dir), "%s/state", w->dir);
+	snprintf(w->config_dir, sizeof(w->config_dir), "%s/config", w->dir);
+	assert_int_equal(mkdir(w->state_dir, 0700), 0);
+	assert_int_equal(mkdir(w->config_dir, 0700), 0);
+	if (postgres != NULL) {
+		snprintf(path, sizeof(path), "%s/policy.yaml", w->config_dir);
+		FILE *f = fopen(path, "we");
+		assert_non_null(f);
+		fprintf(f, "store: \"%s\"\n", postgres);
+		fclose(f);
+		assert_int_equal(chmod(path, 0600), 0);
+	}
+	w->owner = (struct owner){ .uid = getuid(),
+		                   .gid = getgid(),
+		                   .home = w->dir,
+		                   .user = "test",
+		                   .config_dir = w->config_dir,
+		                   .state_dir = w->state_dir };
+	snprintf(w->prefix, sizeof(w->prefix), "t%s-", w->dir + strlen(w->dir) - 6);
+	world_now = 0;
+	open_store(w);
+}
+
+void world_reopen(struct world *w)
+{
+	sessions_close(w->ss);
+	open_store(w);
+}
+
+void world_close(struct world *w)
+{
+	char command[128];
+
+	sessions_close(w->ss);
+	snprintf(command, sizeof(command), "rm -rf '%s'", w->dir);
+	assert_int_equal(system(command), 0);
+}
+
+const char *world_id(const struct world *w, const char *name)
+{
+	static char ids[8][SESSION_ID];
+	static unsigned at;
+	char *id = ids[at++ % 8];
+
+	snprintf(id, SESSION_ID, "%s%s", w->prefix, name);
+	return id;
+}
+
+static void good(int rc, const struct ssb_error *err)
+{
+	if (rc != 0) {
+		fail_msg("%s: %s", err->where, err->text);
+	}
+}
+
+struct decision world_start(struct world *w, const char *name, const char *parent, const char *yaml)
+{
+	struct ssb_error err = { 0 };
+	struct ssb_diags *diags = ssb_diags_new();
+	struct session_policy policy = { 0 };
+	struct decision d = { 0 };
+
+	good(session_policy_parse("test.yaml", yaml, strlen(yaml), &policy, diags, &err), &err);
+	struct session_request req = { .id = world_id(w, name),
+		                       .parent = parent != NULL ? world_id(w, parent) : NULL,
+		                       .policy = &policy };
+	good(session_start(w->ss, &req, &d, &err), &err);
+	session_policy_done(&policy);
+	ssb_diags_free(diags);
+	return d;
+}
+
+struct decision world_check(struct world *w, const char *name, micros estimate)
+{
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	good(session_check(w->ss, world_id(w, name), "llm_call", estimate, &d, &err), &err);
+	return d;
+}
+
+struct decision world_settle(struct world *w, int64_t reservation, micros actual)
+{
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	good(session_settle(w->ss, reservation, actual, &d, &err), &err);
+	return d;
+}
+
+struct session world_get(struct world *w, const char *name)
+{
+	struct ssb_error err = { 0 };
+	struct session s = { 0 };
+
+	good(session_get(w->ss, world_id(w, name), &s, &err), &err);
+	return s;
+}
+
+static int add_line(void *arg, const char *line, size_t len)
+{
+	buf_add(arg, line, len);
+	return 0;
+}
+
+char *world_ledger(struct world *w, const char *name)
+{
+	struct ssb_error err = { 0 };
+	struct buf out;
+
+	buf_init(&out, 64 << 20);
+	good(session_ledger(w->ss, world_id(w, name), add_line, &out, &err), &err);
+	char *text = buf_steal(&out);
+	assert_non_null(text);
+	return text;
+}
+
+size_t world_lines(struct world *w, const char *name, const char *kind)
+{
+	auto_free char *text = world_ledger(w, name);
+	char want[64];
+	size_t n = 0;
+
+	snprintf(want, sizeof(want), "\"kind\":\"%s\"", kind);
+	for (const char *at = text; (at = strstr(at, want)) != NULL; at++) {
+		n++;
+	}
+	return n;
+}

@@ -1,0 +1,39 @@
+/* session_world.h - a store of sessions for tests, with a clock that they turn.
+ * SQLite in a directory of its own; PostgreSQL where SSB_TEST_POSTGRES names one:
+ * tests run on both, with ids that no other run of them has. */
+#ifndef TESTS_SESSION_WORLD_H
+#define TESTS_SESSION_WORLD_H
+
+#include "session/store.h"
+
+struct world {
+	char dir[64];
+	char state_dir[96];
+	char config_dir[96];
+	struct owner owner;
+	struct sessions *ss;
+	char prefix[24];
+};
+
+#define SECOND INT64_C(1000000)
+
+extern int64_t world_now; /* what time it is; 0: the real one */
+
+void world_open(struct world *w, const char *postgres); /* NULL: SQLite */
+void world_reopen(struct world *w);
+void world_close(struct world *w);
+/* An id of this world. Of the last 8 that were asked for. */
+const char *world_id(const struct world *w, const char *name);
+
+/* `yaml` must be a good policy. The session is the world's `name`. */
+struct decision world_start(struct world *w, const char *name, const char *parent,
+                            const char *yaml);
+struct decision world_check(struct world *w, const char *name, micros estimate);
+struct decision world_settle(struct world *w, int64_t reservation, micros actual);
+struct session world_get(struct world *w, const char *name);
+/* All lines of the ledger; free it. */
+char *world_ledger(struct world *w, const char *name);
+/* Lines of this kind in the ledger. */
+size_t world_lines(struct world *w, const char *name, const char *kind);
+
+#endif

@@ -1,0 +1,716 @@
+/* Sessions in their store: what the known engine does, each of its holes closed,
+ * trees, time, runs, messages. On SQLite always, on PostgreSQL where
+ * SSB_TEST_POSTGRES names a server. (The ledger: test_session_ledger.c.) */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "session_world.h"
+
+#define USD(x) ((micros)((x)*1000000 + 0.5))
+
+static struct world w;
+
+/* ---- the order of the checks --------------------------------------------- */
+
+static const char SMALL[] = "budget:\n  max_cost_per_session: 1.00\n  max_cost_per_action: 0.60\n"
+                            "  alert_at: 0.80\n  on_exceed: kill\n"
+                            "session:\n  max_duration: 60s\n  max_actions: 3\n";
+
+static void test_known_order(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		int64_t later_s;
+		micros spend[4]; /* settled one after the other; 0: none */
+		micros estimate;
+		bool allowed;
+		const char *code;
+		enum session_state after;
+	} CASES[] = {
+		{ "good", 0, { 0 }, USD(0.5), true, "ok", SESSION_ACTIVE },
+		{ "zero", 0, { 0 }, 0, true, "ok", SESSION_ACTIVE },
+		{ "duration-at", 60, { 0 }, USD(0.1), true, "ok", SESSION_ACTIVE },
+		{ "duration", 61, { 0 }, USD(0.1), false, "max_duration", SESSION_EXPIRED },
+		{ "duration-first", 61, { 0 }, USD(9), false, "max_duration", SESSION_EXPIRED },
+		{ "actions", 0, { 1, 1, 1 }, USD(0.1), false, "max_actions", SESSION_KILLED },
+		{ "actions-first", 0, { 1, 1, 1 }, USD(9), false, "max_actions", SESSION_KILLED },
+		{ "per-action-at", 0, { 0 }, USD(0.6), true, "ok", SESSION_ACTIVE },
+		{ "per-action",
+		  0,
+		  { 0 },
+		  USD(0.6) + 1,
+		  false,
+		  "max_cost_per_action",
+		  SESSION_ACTIVE },
+		{ "budget-at", 0, { USD(0.5) }, USD(0.5), true, "alert_at", SESSION_ALERT },
+		{ "budget",
+		  0,
+		  { USD(0.5) },
+		  USD(0.5) + 1,
+		  false,
+		  "max_cost_per_session",
+		  SESSION_KILLED },
+		{ "alert-below", 0, { USD(0.5) }, USD(0.3) - 1, true, "ok", SESSION_ACTIVE },
+		{ "alert", 0, { USD(0.5) }, USD(0.3), true, "alert_at", SESSION_ALERT },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		world_now = 1000 * SECOND;
+		world_start(&w, CASES[i].name, NULL, SMALL);
+		for (size_t k = 0; CASES[i].spend[k] != 0; k++) {
+			struct decision d = world_check(&w, CASES[i].name, CASES[i].spend[k]);
+			assert_true(d.verdict.allowed);
+			world_settle(&w, d.reservation, CASES[i].spend[k]);
+		}
+		world_now += CASES[i].later_s * SECOND;
+		struct decision d = world_check(&w, CASES[i].name, CASES[i].estimate);
+		assert_int_equal(d.verdict.allowed, CASES[i].allowed);
+		assert_string_equal(d.verdict.code, CASES[i].code);
+		assert_int_equal(d.after.state, CASES[i].after);
+		assert_int_equal(world_get(&w, CASES[i].name).state, CASES[i].after);
+		assert_int_equal(d.reservation != 0, CASES[i].allowed);
+		assert_int_equal(d.changed, CASES[i].after != SESSION_ACTIVE);
+	}
+	world_now = 0;
+}
+
+static void test_unknown_and_over(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	assert_int_equal(session_check(w.ss, world_id(&w, "nobody"), "x", 1, &d, &err), -1);
+	assert_int_equal(err.code, SSB_E_NOT_FOUND);
+	assert_null(d.verdict.code);
+	world_start(&w, "over", NULL, SMALL);
+	err = (struct ssb_error){ 0 };
+	assert_int_equal(
+	        session_become(w.ss, world_id(&w, "over"), SESSION_COMPLETED, "done", &d, &err), 0);
+	assert_int_equal(d.after.state, SESSION_COMPLETED);
+	d = world_check(&w, "over", 1);
+	assert_false(d.verdict.allowed);
+	assert_string_equal(d.verdict.code, "session_over");
+	assert_non_null(strstr(d.verdict.reason, "done"));
+}
+
+/* ---- the holes ----------------------------------------------------------- */
+
+static void test_overspending_acts(void **state)
+{
+	(void)state;
+	world_start(&w, "overspend", NULL, SMALL);
+	struct decision d = world_check(&w, "overspend", USD(0.1));
+	d = world_settle(&w, d.reservation, USD(50));
+	assert_true(d.changed);
+	assert_int_equal(d.state, SESSION_KILLED);
+	assert_int_equal(d.verdict.act, ACT_KILL);
+	assert_int_equal(d.grace_ms, 5000);
+	assert_int_equal(d.after.spent, USD(50));
+	assert_false(world_check(&w, "overspend", 0).verdict.allowed);
+}
+
+static void test_on_exceed(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *act;
+		bool allowed;
+		enum session_state after;
+		bool told;
+	} CASES[] = {
+		{ "log", true, SESSION_ALERT, true },      { "alert", true, SESSION_ALERT, true },
+		{ "block", false, SESSION_ACTIVE, false }, { "pause", false, SESSION_PAUSED, true },
+		{ "kill", false, SESSION_KILLED, true },
+	};
+	char yaml[256];
+
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		char name[32];
+		snprintf(name, sizeof(name), "exceed-%s", CASES[i].act);
+		snprintf(yaml, sizeof(yaml),
+		         "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 9\n"
+		         "  on_exceed: %s\nkill_switch:\n  notify:\n"
+		         "    - webhook: http://127.0.0.1:1/x\n",
+		         CASES[i].act);
+		world_start(&w, name, NULL, yaml);
+		struct decision d = world_check(&w, name, USD(2));
+		assert_int_equal(d.verdict.allowed, CASES[i].allowed);
+		assert_int_equal(d.after.state, CASES[i].after);
+		assert_int_equal(d.notify, CASES[i].told);
+	}
+}
+
+static void test_kill_switch_off(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	world_start(&w, "noswitch", NULL,
+	            "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 9\n"
+	            "kill_switch:\n  enabled: false\n");
+	d = world_check(&w, "noswitch", USD(2));
+	assert_false(d.verdict.allowed);
+	assert_int_equal(d.verdict.act, ACT_BLOCK);
+	assert_int_equal(d.after.state, SESSION_ACTIVE);
+	/* The owner's own kill works, and at once. */
+	assert_int_equal(
+	        session_become(w.ss, world_id(&w, "noswitch"), SESSION_KILLED, "", &d, &err), 0);
+	assert_int_equal(d.state, SESSION_KILLED);
+	assert_int_equal(d.grace_ms, 0);
+}
+
+static void test_amounts(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	world_start(&w, "amounts", NULL, SMALL);
+	assert_int_equal(session_check(w.ss, world_id(&w, "amounts"), "x", -1, &d, &err), -1);
+	assert_int_equal(err.code, SSB_E_USAGE);
+	err = (struct ssb_error){ 0 };
+	assert_int_equal(
+	        session_check(w.ss, world_id(&w, "amounts"), "x", MAX_MICROS + 1, &d, &err), -1);
+	assert_int_equal(err.code, SSB_E_USAGE);
+	d = world_check(&w, "amounts", USD(0.5));
+	int64_t r = d.reservation;
+	err = (struct ssb_error){ 0 };
+	assert_int_equal(session_settle(w.ss, r, MAX_MICROS + 1, &d, &err), -1);
+	assert_int_equal(err.code, SSB_E_USAGE);
+	assert_int_equal(world_get(&w, "amounts").reserved, USD(0.5));
+	assert_int_equal(world_get(&w, "amounts").spent, 0);
+	/* The largest there is is written down, and more of it does not wrap. */
+	d = world_settle(&w, r, MAX_MICROS);
+	assert_int_equal(d.after.spent, MAX_MICROS);
+	assert_int_equal(d.state, SESSION_KILLED);
+}
+
+static void test_id_is_used_once(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+	struct session_policy p = { 0 };
+
+	world_start(&w, "once", NULL, SMALL);
+	d = world_check(&w, "once", USD(0.5));
+	world_settle(&w, d.reservation, USD(0.5));
+	assert_int_equal(session_policy_init(&p, &err), 0);
+	struct session_request req = { .id = world_id(&w, "once"), .policy = &p };
+	assert_int_equal(session_start(w.ss, &req, &d, &err), -1);
+	assert_int_equal(err.code, SSB_E_USAGE);
+	assert_int_equal(world_get(&w, "once").spent, USD(0.5));
+	/* Nor when it is over. */
+	err = (struct ssb_error){ 0 };
+	assert_int_equal(session_become(w.ss, req.id, SESSION_KILLED, "x", &d, &err), 0);
+	assert_int_equal(session_start(w.ss, &req, &d, &err), -1);
+	assert_int_equal(world_get(&w, "once").state, SESSION_KILLED);
+	/* Without one, one is drawn. */
+	err = (struct ssb_error){ 0 };
+	req.id = NULL;
+	assert_int_equal(session_start(w.ss, &req, &d, &err), 0);
+	assert_true(session_id_valid(d.session));
+	session_policy_done(&p);
+}
+
+static void test_reservations_hold(void **state)
+{
+	(void)state;
+	size_t allowed = 0;
+
+	world_start(&w, "parallel", NULL,
+	            "budget:\n  max_cost_per_session: 1\n  on_exceed: block\n");
+	for (int i = 0; i < 10; i++) {
+		allowed += world_check(&w, "parallel", USD(0.4)).verdict.allowed ? 1 : 0;
+	}
+	assert_int_equal(allowed, 2);
+	assert_int_equal(world_get(&w, "parallel").reserved, USD(0.8));
+	/* Tools that nobody settles count as actions all the same. */
+	assert_int_equal(world_get(&w, "parallel").actions, 2);
+}
+
+static void test_threshold_alerts(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+	static const struct {
+		bool told;
+		enum session_state after;
+	} WANT[] = { { false, SESSION_ACTIVE }, { true, SESSION_ALERT }, { false, SESSION_ALERT } };
+
+	world_start(&w, "threshold", NULL,
+	            "violations:\n  thresholds:\n    pii_blocked: 2\n  on_threshold: alert\n"
+	            "kill_switch:\n  notify:\n    - webhook: http://127.0.0.1:1/x\n");
+	for (size_t i = 0; i < ARRAY_LEN(WANT); i++) {
+		assert_int_equal(session_violation(w.ss, world_id(&w, "threshold"), "pii_blocked",
+		                                   "a name", &d, &err),
+		                 0);
+		assert_int_equal(d.notify, WANT[i].told);
+		assert_int_equal(d.after.state, WANT[i].after);
+		assert_int_equal(d.after.violations, i + 1);
+	}
+	assert_int_equal(world_lines(&w, "threshold", "violation"), 3);
+	assert_int_equal(world_lines(&w, "threshold", "budget_alert"), 1);
+}
+
+static void test_threshold_kills(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	world_start(&w, "kills", NULL, "violations:\n  thresholds:\n    pii_blocked: 3\n");
+	for (unsigned i = 1; i <= 3; i++) {
+		assert_int_equal(session_violation(w.ss, world_id(&w, "kills"), "other_kind", NULL,
+		                                   &d, &err),
+		                 0);
+		assert_string_equal(d.verdict.code, "ok");
+		assert_int_equal(session_violation(w.ss, world_id(&w, "kills"), "pii_blocked", NULL,
+		                                   &d, &err),
+		                 0);
+		assert_int_equal(d.state, i < 3 ? SESSION_ACTIVE : SESSION_KILLED);
+	}
+	assert_int_equal(session_violation(w.ss, world_id(&w, "kills"), "", NULL, &d, &err), -1);
+	assert_int_equal(err.code, SSB_E_USAGE);
+}
+
+static void test_budget_of_nothing(void **state)
+{
+	(void)state;
+	world_start(&w, "zero-budget", NULL,
+	            "budget:\n  max_cost_per_session: 0\n  on_exceed: block\n");
+	assert_true(world_check(&w, "zero-budget", 0).verdict.allowed);
+	assert_false(world_check(&w, "zero-budget", 1).verdict.allowed);
+}
+
+static int count_session(void *arg, const struct session *s)
+{
+	struct {
+		const char *id;
+		size_t n;
+	} *q = arg;
+
+	q->n += strcmp(s->id, q->id) == 0 ? 1 : 0;
+	return 0;
+}
+
+static void test_idle_expires(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	size_t expired = 0;
+	struct {
+		const char *id;
+		size_t n;
+	} q = { .n = 0 };
+
+	world_now = 5000 * SECOND;
+	world_start(&w, "idle", NULL, SMALL);
+	world_start(&w, "idle2", NULL, SMALL);
+	world_now += 60 * SECOND;
+	assert_int_equal(sessions_sweep(w.ss, &expired, &err), 0);
+	assert_int_equal(world_get(&w, "idle").state, SESSION_ACTIVE);
+	world_now++;
+	/* By looking at it, ... */
+	struct session s = world_get(&w, "idle");
+	assert_int_equal(s.state, SESSION_EXPIRED);
+	assert_int_equal(s.ended_us, world_now);
+	/* ... or by the sweep. */
+	assert_int_equal(sessions_sweep(w.ss, &expired, &err), 0);
+	assert_int_not_equal(expired, 0);
+	q.id = world_id(&w, "idle2");
+	assert_int_equal(sessions_each(w.ss, false, count_session, &q, &err), 0);
+	assert_int_equal(q.n, 0);
+	assert_int_equal(sessions_each(w.ss, true, count_session, &q, &err), 0);
+	assert_int_equal(q.n, 1);
+	assert_int_equal(sessions_sweep(w.ss, &expired, &err), 0);
+	assert_int_equal(expired, 0);
+	world_now = 0;
+}
+
+static void test_cost_in_flight(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	world_start(&w, "flight", NULL, SMALL);
+	int64_t r = world_check(&w, "flight", USD(0.4)).reservation;
+	assert_int_equal(
+	        session_become(w.ss, world_id(&w, "flight"), SESSION_KILLED, "stop", &d, &err), 0);
+	d = world_settle(&w, r, USD(0.35));
+	assert_int_equal(d.after.spent, USD(0.35));
+	assert_int_equal(d.after.reserved, 0);
+	assert_int_equal(d.after.state, SESSION_KILLED);
+	assert_int_equal(session_settle(w.ss, r, USD(0.1), &d, &err), -1);
+	assert_int_equal(err.code, SSB_E_USAGE);
+	assert_int_equal(world_get(&w, "flight").spent, USD(0.35));
+	err = (struct ssb_error){ 0 };
+	assert_int_equal(session_settle(w.ss, INT64_MAX, 1, &d, &err), -1);
+	assert_int_equal(err.code, SSB_E_NOT_FOUND);
+}
+
+static void test_survives_restart(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	world_start(&w, "restart", NULL, SMALL);
+	int64_t r = world_check(&w, "restart", USD(0.4)).reservation;
+	assert_int_equal(session_become(w.ss, world_id(&w, "restart"), SESSION_KILLED,
+	                                "no more of this", &d, &err),
+	                 0);
+	world_reopen(&w);
+	d = world_check(&w, "restart", 0);
+	assert_false(d.verdict.allowed);
+	assert_non_null(strstr(d.verdict.reason, "no more of this"));
+	assert_int_equal(world_get(&w, "restart").reserved, USD(0.4));
+	assert_int_equal(world_settle(&w, r, USD(0.1)).after.spent, USD(0.1));
+}
+
+/* ---- reservations and time ----------------------------------------------- */
+
+static void test_time_out(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		const char *yaml;
+		micros timed_out; /* spent then */
+		micros actual;    /* of a late bill */
+		micros late;      /* spent in the end */
+	} CASES[] = {
+		{ "t-charge", "budget:\n  reservation_timeout: 10s\n", USD(0.4), USD(0.1),
+		  USD(0.1) },
+		{ "t-more", "budget:\n  reservation_timeout: 10s\n", USD(0.4), USD(0.5), USD(0.5) },
+		{ "t-back", "budget:\n  reservation_timeout: 10s\n", USD(0.4), -1, 0 },
+		{ "t-release", "budget:\n  reservation_timeout: 10s\n  on_timeout: release\n", 0,
+		  USD(0.1), USD(0.1) },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		struct ssb_error err = { 0 };
+		struct decision d = { 0 };
+		world_now = 7000 * SECOND;
+		world_start(&w, CASES[i].name, NULL, CASES[i].yaml);
+		int64_t r = world_check(&w, CASES[i].name, USD(0.4)).reservation;
+		world_now += 10 * SECOND - 1;
+		assert_int_equal(world_get(&w, CASES[i].name).reserved, USD(0.4));
+		world_now++;
+		struct session s = world_get(&w, CASES[i].name);
+		assert_int_equal(s.reserved, 0);
+		assert_int_equal(s.spent, CASES[i].timed_out);
+		d = world_settle(&w, r, CASES[i].actual);
+		assert_int_equal(d.after.spent, CASES[i].late);
+		assert_int_equal(d.after.reserved, 0);
+		assert_int_equal(session_settle(w.ss, r, USD(0.2), &d, &err), -1);
+		assert_int_equal(err.code, SSB_E_USAGE);
+	}
+	world_now = 0;
+}
+
+/* A bill that is late, but comes before anybody noticed, is an ordinary one. */
+static void test_late_but_first(void **state)
+{
+	(void)state;
+	world_now = 8000 * SECOND;
+	world_start(&w, "late", NULL, "budget:\n  reservation_timeout: 1s\n");
+	int64_t r = world_check(&w, "late", USD(0.4)).reservation;
+	int64_t other = world_check(&w, "late", USD(0.3)).reservation;
+	world_now += 5 * SECOND;
+	struct decision d = world_settle(&w, r, USD(0.1));
+	assert_int_equal(d.after.spent, USD(0.1) + USD(0.3)); /* the other one is charged */
+	assert_int_equal(d.after.reserved, 0);
+	d = world_settle(&w, other, USD(0.2));
+	assert_int_equal(d.after.spent, USD(0.3));
+	world_now = 0;
+}
+
+static void test_many_time_out(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	size_t expired = 0;
+
+	world_now = 8500 * SECOND;
+	world_start(&w, "many", NULL,
+	            "budget:\n  reservation_timeout: 1s\nsession:\n  max_actions: 1000\n");
+	for (int i = 0; i < 130; i++) {
+		assert_true(world_check(&w, "many", 1000).verdict.allowed);
+	}
+	world_now += 2 * SECOND;
+	assert_int_equal(sessions_sweep(w.ss, &expired, &err), 0);
+	assert_int_equal(world_get(&w, "many").spent, 130 * 1000);
+	assert_int_equal(world_get(&w, "many").reserved, 0);
+	world_now = 0;
+}
+
+static void test_given_back(void **state)
+{
+	(void)state;
+	world_start(&w, "back", NULL, SMALL);
+	struct decision d = world_check(&w, "back", USD(0.5));
+	d = world_settle(&w, d.reservation, -1);
+	assert_int_equal(d.after.spent, 0);
+	assert_int_equal(d.after.reserved, 0);
+	/* That it was asked for counts: else actions would be free. */
+	assert_int_equal(d.after.actions, 1);
+}
+
+/* ---- states -------------------------------------------------------------- */
+
+static void test_states(void **state)
+{
+	(void)state;
+	static const enum session_state ASK[] = { SESSION_ACTIVE, SESSION_PAUSED, SESSION_KILLED,
+		                                  SESSION_COMPLETED, SESSION_EXPIRED };
+	static const enum session_state FROM[] = { SESSION_ACTIVE,    SESSION_ALERT,
+		                                   SESSION_PAUSED,    SESSION_KILLED,
+		                                   SESSION_COMPLETED, SESSION_EXPIRED };
+
+	for (size_t f = 0; f < ARRAY_LEN(FROM); f++) {
+		for (size_t a = 0; a < ARRAY_LEN(ASK); a++) {
+			struct ssb_error err = { 0 };
+			struct decision d = { 0 };
+			char name[32];
+			snprintf(name, sizeof(name), "state-%zu-%zu", f, a);
+			world_start(&w, name, NULL, SMALL);
+			if (FROM[f] == SESSION_ALERT) {
+				world_settle(&w, world_check(&w, name, USD(0.5)).reservation,
+				             USD(0.9));
+			} else if (FROM[f] != SESSION_ACTIVE) {
+				assert_int_equal(session_become(w.ss, world_id(&w, name), FROM[f],
+				                                "first", &d, &err),
+				                 0);
+			}
+			assert_int_equal(world_get(&w, name).state, FROM[f]);
+			bool may = session_may_become(FROM[f], ASK[a]);
+			int rc = session_become(w.ss, world_id(&w, name), ASK[a], "then", &d, &err);
+			assert_int_equal(rc, may ? 0 : -1);
+			assert_int_equal(world_get(&w, name).state, may ? ASK[a] : FROM[f]);
+			if (!may) {
+				assert_int_equal(err.code, SSB_E_POLICY);
+			}
+		}
+	}
+}
+
+static void test_resume_is_alert_again(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+	const char *id = NULL;
+
+	world_start(&w, "resume", NULL, SMALL);
+	world_settle(&w, world_check(&w, "resume", USD(0.5)).reservation, USD(0.9));
+	id = world_id(&w, "resume");
+	assert_int_equal(session_become(w.ss, id, SESSION_PAUSED, "look", &d, &err), 0);
+	assert_int_equal(d.verdict.act, ACT_PAUSE);
+	d = world_check(&w, "resume", 0);
+	assert_false(d.verdict.allowed);
+	assert_string_equal(d.verdict.code, "session_paused");
+	assert_int_equal(session_become(w.ss, id, SESSION_ACTIVE, "", &d, &err), 0);
+	assert_int_equal(d.after.state, SESSION_ALERT);
+	assert_int_equal(d.state, SESSION_ALERT);
+	assert_true(world_check(&w, "resume", 0).verdict.allowed);
+	assert_int_equal(session_become(w.ss, id, SESSION_ALERT, "", &d, &err), -1);
+	assert_int_equal(err.code, SSB_E_USAGE);
+}
+
+/* ---- trees --------------------------------------------------------------- */
+
+static void test_child_counts_in_parent(void **state)
+{
+	(void)state;
+	world_start(&w, "p", NULL, "budget:\n  max_cost_per_session: 1\n  on_exceed: kill\n");
+	world_start(&w, "c1", "p", "budget:\n  max_cost_per_session: 10\n");
+	world_start(&w, "c2", "c1", "budget:\n  max_cost_per_session: 10\n");
+	world_start(&w, "side", "p", "");
+	struct decision d = world_check(&w, "c2", USD(0.5));
+	assert_int_equal(world_get(&w, "p").reserved, USD(0.5));
+	assert_int_equal(world_get(&w, "c1").reserved, USD(0.5));
+	assert_int_equal(world_get(&w, "side").reserved, 0);
+	world_settle(&w, d.reservation, USD(0.4));
+	assert_int_equal(world_get(&w, "p").spent, USD(0.4));
+	assert_int_equal(world_get(&w, "p").actions, 1);
+	assert_string_equal(world_get(&w, "c2").parent, world_id(&w, "c1"));
+	d = world_check(&w, "c2", USD(0.5)); /* nine tenths of the parent's */
+	assert_true(d.verdict.allowed);
+	assert_string_equal(d.decided, world_id(&w, "p"));
+	assert_int_equal(d.state, SESSION_ALERT);
+	assert_int_equal(d.after.state, SESSION_ACTIVE);
+	/* The parent's budget is over: it dies, and all in it. */
+	d = world_check(&w, "side", USD(0.2));
+	assert_false(d.verdict.allowed);
+	assert_string_equal(d.decided, world_id(&w, "p"));
+	assert_true(d.changed);
+	assert_int_equal(d.after.state, SESSION_KILLED);
+	assert_int_equal(world_get(&w, "c2").state, SESSION_KILLED);
+	assert_non_null(strstr(world_get(&w, "c2").reason, world_id(&w, "p")));
+	assert_int_equal(world_get(&w, "side").reserved, 0);
+}
+
+static void test_kill_reaches_all(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	world_start(&w, "k0", NULL, SMALL);
+	world_start(&w, "k1", "k0", SMALL);
+	world_start(&w, "k2", "k1", SMALL);
+	world_start(&w, "k3", "k2", SMALL);
+	world_start(&w, "kx", "k0", SMALL);
+	assert_int_equal(
+	        session_become(w.ss, world_id(&w, "k1"), SESSION_KILLED, "enough", &d, &err), 0);
+	assert_int_equal(world_get(&w, "k0").state, SESSION_ACTIVE);
+	assert_int_equal(world_get(&w, "kx").state, SESSION_ACTIVE);
+	assert_int_equal(world_get(&w, "k2").state, SESSION_KILLED);
+	assert_int_equal(world_get(&w, "k3").state, SESSION_KILLED);
+	assert_int_equal(world_lines(&w, "k3", "session_killed"), 1);
+	assert_int_equal(world_lines(&w, "k3", "signature"), 1);
+}
+
+static void test_pause_and_resume_of_a_tree(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	world_start(&w, "q0", NULL, SMALL);
+	world_start(&w, "q1", "q0", SMALL);
+	world_start(&w, "q2", "q1", SMALL);
+	world_start(&w, "own", "q0", SMALL);
+	assert_int_equal(session_become(w.ss, world_id(&w, "own"), SESSION_PAUSED, "", &d, &err),
+	                 0);
+	assert_int_equal(session_become(w.ss, world_id(&w, "q0"), SESSION_PAUSED, "", &d, &err), 0);
+	assert_int_equal(world_get(&w, "q2").state, SESSION_PAUSED);
+	assert_false(world_check(&w, "q2", 0).verdict.allowed);
+	/* A part of what is paused cannot be resumed by itself. */
+	assert_int_equal(session_become(w.ss, world_id(&w, "q2"), SESSION_ACTIVE, "", &d, &err),
+	                 -1);
+	assert_int_equal(err.code, SSB_E_POLICY);
+	err = (struct ssb_error){ 0 };
+	assert_int_equal(session_become(w.ss, world_id(&w, "q0"), SESSION_ACTIVE, "", &d, &err), 0);
+	assert_int_equal(world_get(&w, "q2").state, SESSION_ACTIVE);
+	assert_int_equal(world_get(&w, "own").state, SESSION_PAUSED); /* by a pause of its own */
+	assert_int_equal(session_become(w.ss, world_id(&w, "own"), SESSION_ACTIVE, "", &d, &err),
+	                 0);
+}
+
+static void test_depth(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+	struct session_policy p = { 0 };
+	char name[16];
+	char parent[16] = "";
+
+	for (int i = 0; i < SESSION_DEPTH; i++) {
+		snprintf(name, sizeof(name), "d%d", i);
+		world_start(&w, name, i > 0 ? parent : NULL, SMALL);
+		snprintf(parent, sizeof(parent), "%s", name);
+	}
+	assert_int_equal(session_policy_init(&p, &err), 0);
+	struct session_request req = { .parent = world_id(&w, parent), .policy = &p };
+	assert_int_equal(session_start(w.ss, &req, &d, &err), -1);
+	assert_int_equal(err.code, SSB_E_LIMIT);
+	d = world_check(&w, parent, USD(0.1));
+	assert_true(d.verdict.allowed);
+	assert_int_equal(world_get(&w, "d0").reserved, USD(0.1));
+	/* A parent that is not active has no children any more. */
+	err = (struct ssb_error){ 0 };
+	req.parent = world_id(&w, "d3");
+	assert_int_equal(session_become(w.ss, world_id(&w, "d1"), SESSION_PAUSED, "", &d, &err), 0);
+	assert_int_equal(session_start(w.ss, &req, &d, &err), -1);
+	assert_int_equal(err.code, SSB_E_POLICY);
+	session_policy_done(&p);
+}
+
+static void test_parent_expires(void **state)
+{
+	(void)state;
+	world_now = 9000 * SECOND;
+	world_start(&w, "ep", NULL, SMALL);
+	world_start(&w, "ec", "ep", "session:\n  max_duration: 10h\n");
+	world_start(&w, "es", "ep", "session:\n  max_duration: 10h\n");
+	world_now += 61 * SECOND;
+	struct decision d = world_check(&w, "ec", 0);
+	assert_false(d.verdict.allowed);
+	assert_string_equal(d.verdict.code, "max_duration");
+	assert_string_equal(d.decided, world_id(&w, "ep"));
+	assert_int_equal(d.verdict.act, ACT_KILL);
+	assert_true(d.changed);
+	assert_int_equal(d.state, SESSION_EXPIRED);
+	assert_int_equal(d.after.state, SESSION_EXPIRED);
+	assert_int_equal(world_get(&w, "es").state, SESSION_EXPIRED);
+	world_now = 0;
+}
+
+static const char *store; /* NULL: SQLite */
+
+static int open_world(void **state)
+{
+	(void)state;
+	world_open(&w, store);
+	return 0;
+}
+
+static int close_world(void **state)
+{
+	(void)state;
+	world_close(&w);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_known_order),
+		cmocka_unit_test(test_unknown_and_over),
+		cmocka_unit_test(test_overspending_acts),
+		cmocka_unit_test(test_on_exceed),
+		cmocka_unit_test(test_kill_switch_off),
+		cmocka_unit_test(test_amounts),
+		cmocka_unit_test(test_id_is_used_once),
+		cmocka_unit_test(test_reservations_hold),
+		cmocka_unit_test(test_threshold_alerts),
+		cmocka_unit_test(test_threshold_kills),
+		cmocka_unit_test(test_budget_of_nothing),
+		cmocka_unit_test(test_idle_expires),
+		cmocka_unit_test(test_cost_in_flight),
+		cmocka_unit_test(test_survives_restart),
+		cmocka_unit_test(test_time_out),
+		cmocka_unit_test(test_late_but_first),
+		cmocka_unit_test(test_many_time_out),
+		cmocka_unit_test(test_given_back),
+		cmocka_unit_test(test_states),
+		cmocka_unit_test(test_resume_is_alert_again),
+		cmocka_unit_test(test_child_counts_in_parent),
+		cmocka_unit_test(test_kill_reaches_all),
+		cmocka_unit_test(test_pause_and_resume_of_a_tree),
+		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_parent_expires),
+	};
+
+	int failed = cmocka_run_group_tests_name("SQLite", tests, open_world, close_world);
+	store = getenv("SSB_TEST_POSTGRES");
+	if (store != NULL) {
+		failed += cmocka_run_group_tests_name("PostgreSQL", tests, open_world, close_world);
+	}
+	return failed;
+}
