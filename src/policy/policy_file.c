@@ -32,6 +32,7 @@ enum value {
 	VALUE_BOOL,
 	VALUE_WORDS,
 	VALUE_WORD,
+	VALUE_STORE,
 };
 
 struct reader {
@@ -66,6 +67,7 @@ static const struct key KEYS[] = {
 	{ "", "best_effort", VALUE_WORDS, 0, 0, 0 },
 	{ "", "unix_sockets", VALUE_BOOL, 0, 0, 0 },
 	{ "", "toolchain", VALUE_WORD, 0, 0, 0 },
+	{ "", "store", VALUE_STORE, 0, 0, 0 },
 	{ "grants", "read", VALUE_PATHS, POLICY_GRANT_READ, 0, 0 },
 	{ "grants", "write", VALUE_PATHS, POLICY_GRANT_WRITE, 0, 0 },
 	{ "grants", "env", VALUE_ENV, POLICY_GRANT_ENV, 0, 0 },
@@ -104,6 +106,10 @@ void policy_done(struct policy *p)
 		free(p->lists[i].v);
 	}
 	free(p->file);
+	if (p->store != NULL) {
+		explicit_bzero(p->store, strlen(p->store));
+		free(p->store);
+	}
 	upstream_done(&p->upstream);
 	*p = (struct policy){ 0 };
 }
@@ -272,6 +278,41 @@ static void read_toolchain(const struct reader *r, const struct ynode *n)
 	}
 }
 
+static bool store_url_valid(const char *s)
+{
+	static const char *const SCHEMES[] = { "postgresql://", "postgres://" };
+	size_t scheme = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(SCHEMES) && scheme == 0; i++) {
+		size_t n = strlen(SCHEMES[i]);
+		scheme = strncmp(s, SCHEMES[i], n) == 0 ? n : 0;
+	}
+	for (const char *c = s; *c != '\0'; c++) {
+		if ((unsigned char)*c <= ' ' || *c == 0x7f) {
+			return false;
+		}
+	}
+	return scheme != 0 && s[scheme] != '\0' && strlen(s) <= MAX_STORE_URL;
+}
+
+/* As of a proxy: not a word of the value is repeated. */
+static void read_store(const struct reader *r, const struct ynode *n)
+{
+	struct policy *p = r->policy;
+
+	if (n->kind == YNODE_SCALAR && strcmp(n->text, "sqlite") == 0) {
+		return; /* what there is without the key */
+	}
+	if (n->kind != YNODE_SCALAR || !store_url_valid(n->text)) {
+		wrong_value(r, n, "write sqlite, or postgresql://USER@HOST:PORT/DATABASE");
+		return;
+	}
+	p->store = strdup(n->text);
+	if (p->store == NULL) {
+		complain(r, n->line, n->col, "", "%s", "out of memory");
+	}
+}
+
 static const struct key *find_key(const char *in, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(KEYS); i++) {
@@ -331,6 +372,9 @@ static void read_value(const struct reader *r, const struct key *k, const struct
 		break;
 	case VALUE_WORD:
 		read_toolchain(r, n);
+		break;
+	case VALUE_STORE:
+		read_store(r, n);
 		break;
 	}
 }
@@ -419,7 +463,7 @@ int policy_load(const struct owner *o, const struct ssb_options *opt, struct pol
 	int failed =
 	        policy_parse(file, text.data != NULL ? text.data : "", text.len, ret, diags, err);
 	if (text.data != NULL) {
-		explicit_bzero(text.data, text.size); /* a proxy's password may be in it */
+		explicit_bzero(text.data, text.size); /* passwords may be in it */
 	}
 	if (failed != 0) {
 		return -1;
