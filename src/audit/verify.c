@@ -31,12 +31,13 @@ struct verify {
 	struct verify_result *r;
 	enum phase phase;
 	uint8_t head[SHA256_BYTES]; /* hash of the last line */
-	char end_time[32];          /* of the end line */
+	bool over;                  /* of a ledger: the session is */
+	char end_time[32];          /* of the line that is to be signed */
 	uint64_t end_mono;
 	struct json_doc doc;
 	bool claims_key; /* the header of an export names one */
 	uint8_t claimed_key[VERIFY_KEY_BYTES];
-	char claimed_id[RUN_ID_SIZE];
+	char claimed_id[VERIFY_ID];
 	char claimed_version[64];
 	int64_t claimed_records;
 };
@@ -167,12 +168,13 @@ static bool check_run(struct verify *v, const char *line, size_t len)
 	if (!parse(v, line, len)) {
 		return false;
 	}
-	snprintf(r->run_id, sizeof(r->run_id), "%s", member(v, "run_id"));
+	const char *id = member(v, r->ledger ? "session_id" : "run_id");
+	snprintf(r->run_id, sizeof(r->run_id), "%s", id);
 	snprintf(r->version, sizeof(r->version), "%s", member(v, "version"));
-	if (v->ask->run_id[0] != '\0' && strcmp(v->ask->run_id, member(v, "run_id")) != 0) {
+	if (v->ask->run_id[0] != '\0' && strcmp(v->ask->run_id, id) != 0) {
 		return bad(v, "this is the record of another run");
 	}
-	if (r->bundle && (strcmp(v->claimed_id, member(v, "run_id")) != 0 ||
+	if (r->bundle && (strcmp(v->claimed_id, id) != 0 ||
 	                  strcmp(v->claimed_version, member(v, "version")) != 0)) {
 		return bad(v, "the header of the export is of another record");
 	}
@@ -235,6 +237,51 @@ static bool check_key(struct verify *v)
 	return true;
 }
 
+/* The first line says whether it is the record of a run, or a session's ledger. */
+static bool is_first(const struct head *h)
+{
+	return kind_is(h, "run") || kind_is(h, "session_created");
+}
+
+static bool is_end(const struct verify *v, const struct head *h)
+{
+	return v->r->ledger ? kind_is(h, "session_killed") || kind_is(h, "session_completed") ||
+	                              kind_is(h, "session_expired")
+	                    : kind_is(h, "end");
+}
+
+/* A run's record has one signature, behind its end, and nothing else; what comes
+ * later to the ledger of a session that is over is signed again. */
+static bool check_place(struct verify *v, const struct head *h)
+{
+	bool signature = kind_is(h, "signature");
+
+	if (v->phase == AT_END && !v->r->ledger) {
+		return bad(v, "something follows the signature");
+	}
+	if ((v->phase == AT_RUN) != is_first(h) || (signature && v->phase != AT_SIGNATURE) ||
+	    (!signature && v->phase == AT_SIGNATURE && !v->r->ledger)) {
+		return bad(v, "a record of this kind does not belong here");
+	}
+	if (v->phase == AT_RUN) {
+		v->r->ledger = kind_is(h, "session_created");
+	}
+	return true;
+}
+
+/* What a signature behind this line has to repeat. */
+static bool expect_signature(struct verify *v, const struct head *h)
+{
+	if (h->time_len >= sizeof(v->end_time)) {
+		return bad(v, "not a time");
+	}
+	memcpy(v->end_time, h->time, h->time_len);
+	v->end_time[h->time_len] = '\0';
+	v->end_mono = h->mono;
+	v->phase = AT_SIGNATURE;
+	return true;
+}
+
 static bool check_line(struct verify *v, const char *line, size_t len)
 {
 	struct head h = { 0 };
@@ -246,33 +293,23 @@ static bool check_line(struct verify *v, const char *line, size_t len)
 		return bad(v, "its number is %" PRIu64 ": records are missing or in another order",
 		           h.seq);
 	}
-	if (v->phase == AT_END) {
-		return bad(v, "something follows the signature");
-	}
-	if ((v->phase == AT_RUN) != kind_is(&h, "run") ||
-	    (v->phase == AT_SIGNATURE) != kind_is(&h, "signature")) {
-		return bad(v, "a record of this kind does not belong here");
-	}
-	if (v->phase == AT_SIGNATURE && !check_signature(v, line, len)) {
+	if (!check_place(v, &h)) {
 		return false;
 	}
-	if (!check_chain(v, line, len) || (v->phase == AT_RUN && !check_run(v, line, len))) {
+	bool first = v->phase == AT_RUN;
+	bool signature = kind_is(&h, "signature");
+	if (signature && !check_signature(v, line, len)) {
 		return false;
 	}
-	if (v->phase == AT_SIGNATURE) {
+	if (!check_chain(v, line, len) || (first && !check_run(v, line, len))) {
+		return false;
+	}
+	if (signature) {
 		v->phase = AT_END;
 		return check_key(v);
 	}
-	if (kind_is(&h, "end")) {
-		if (h.time_len >= sizeof(v->end_time)) {
-			return bad(v, "not a time");
-		}
-		memcpy(v->end_time, h.time, h.time_len);
-		v->end_time[h.time_len] = '\0';
-		v->end_mono = h.mono;
-		v->phase = AT_SIGNATURE;
-	}
-	return true;
+	v->over = v->over || is_end(v, &h);
+	return !v->over || expect_signature(v, &h);
 }
 
 /* The header is not part of the chain: all that it says is compared. */
@@ -308,11 +345,11 @@ static void check_end(struct verify *v, bool cut)
 		          v->claimed_records);
 		return;
 	}
-	if (cut && v->phase == AT_END) {
+	if (cut && v->phase == AT_END && !r->ledger) {
 		(void)bad(v, "something follows the signature");
 		return;
 	}
-	if (v->phase == AT_END) {
+	if (v->phase == AT_END && !cut) {
 		r->state = VERIFY_COMPLETE;
 		return;
 	}

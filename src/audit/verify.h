@@ -4,7 +4,10 @@
  * written the record anew, and only against a key that is known from
  * elsewhere. So there are three answers: complete (to the signed end),
  * incomplete (a good beginning: crash, truncation, or still running) and bad
- * at record N. */
+ * at record N.
+ *
+ * The ledger of a session is a record too. It is complete where it ends with a
+ * signature; what was added later is signed again, so there may be several. */
 #ifndef AUDIT_VERIFY_H
 #define AUDIT_VERIFY_H
 
@@ -15,6 +18,7 @@
 #include "skillsandbox.h"
 
 #define VERIFY_KEY_BYTES 32
+#define VERIFY_ID        65 /* a run's id, or a session's */
 
 enum verify_state { VERIFY_COMPLETE, VERIFY_INCOMPLETE, VERIFY_BAD };
 
@@ -32,9 +36,10 @@ struct verify_result {
 	char why[160];    /* what is wrong or missing */
 	bool signed_end;  /* there is a valid signature, by `key` */
 	uint8_t key[VERIFY_KEY_BYTES];
-	char run_id[RUN_ID_SIZE]; /* as the record says */
-	char version[64];         /* of the program that wrote it, as the record says */
-	bool bundle;              /* an export: a header line came first */
+	char run_id[VERIFY_ID]; /* as the record says; of a ledger the session's */
+	char version[64];       /* of the program that wrote it, as the record says */
+	bool bundle;            /* an export: a header line came first */
+	bool ledger;            /* of a session */
 };
 
 const char *verify_state_name(enum verify_state s); /* "complete", "incomplete", "bad" */

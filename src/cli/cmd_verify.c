@@ -21,7 +21,7 @@ static void verify_json(struct buf *out, const struct verify_result *v, const ch
 	json_init(&j, out, true);
 	json_open(&j, '{');
 	json_kstr(&j, "state", verify_state_name(v->state));
-	json_kstr(&j, "run_id", v->run_id);
+	json_kstr(&j, v->ledger ? "session_id" : "run_id", v->run_id);
 	json_kuint(&j, "records", v->records);
 	json_kuint(&j, "bytes", v->bytes);
 	if (v->state != VERIFY_COMPLETE) {
