@@ -1,7 +1,12 @@
 #include "manifest/resources.h"
 
+#include <ctype.h>
+#include <string.h>
+
 #include "base/own.h"
 #include "manifest/manifest.h"
+
+#define MIB (1UL << 20)
 
 #define ROW(type, name, unit, after, least, most)                                                  \
 	{ #name, unit, after, least, (uint64_t)(most), offsetof(struct type, name) },
@@ -26,3 +31,92 @@ _Static_assert(sizeof(RESOURCES) / sizeof(RESOURCES[0]) ==
 _Static_assert(sizeof(NET_LIMITS) / sizeof(NET_LIMITS[0]) ==
                        sizeof(struct net_limits) / sizeof(uint64_t),
                "every limit of the network has its row");
+
+/* Digits only: no sign, no space, no "0x". Returns what follows them, NULL
+ * if there are none or they overflow. */
+static const char *digits(const char *s, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (!isdigit((unsigned char)*s)) {
+		return NULL;
+	}
+	for (; isdigit((unsigned char)*s); s++) {
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v)) {
+			return NULL;
+		}
+	}
+	*ret = v;
+	return s;
+}
+
+/* "", K, Ki, KB, KiB and so on; all are powers of 1024. */
+static bool size_factor(const char *s, uint64_t bare, uint64_t *ret)
+{
+	static const char LETTERS[] = "KMGT";
+
+	if (*s == '\0') {
+		*ret = bare;
+		return true;
+	}
+	const char *at = strchr(LETTERS, toupper((unsigned char)*s));
+	if (at == NULL) {
+		return false;
+	}
+	*ret = 1ULL << (10 * (at - LETTERS + 1));
+	s++;
+	return strcmp(s, "") == 0 || strcmp(s, "i") == 0 || strcmp(s, "iB") == 0 ||
+	       strcmp(s, "B") == 0;
+}
+
+static bool time_factor(const char *s, uint64_t *ret)
+{
+	static const char LETTERS[] = "smh";
+	static const uint64_t SECONDS[] = { 1, 60, 3600 };
+
+	*ret = 1;
+	if (*s == '\0') {
+		return true;
+	}
+	const char *at = strchr(LETTERS, *s);
+	if (at == NULL || s[1] != '\0') {
+		return false;
+	}
+	*ret = SECONDS[at - LETTERS];
+	return true;
+}
+
+bool resource_number(const char *s, enum unit unit, uint64_t *ret)
+{
+	uint64_t v;
+	uint64_t factor = 1;
+	const char *rest = digits(s, &v);
+
+	if (rest == NULL) {
+		return false;
+	}
+	bool known = false;
+	switch (unit) {
+	case UNIT_MIB:
+		known = size_factor(rest, MIB, &factor);
+		break;
+	case UNIT_BYTES:
+		known = size_factor(rest, 1, &factor);
+		break;
+	case UNIT_SECONDS:
+		known = time_factor(rest, &factor);
+		break;
+	case UNIT_COUNT:
+		known = *rest == '\0';
+		break;
+	}
+	if (!known || __builtin_mul_overflow(v, factor, &v)) {
+		return false;
+	}
+	if (unit == UNIT_MIB) {
+		v = v / MIB + (v % MIB != 0);
+	}
+	*ret = v;
+	return true;
+}

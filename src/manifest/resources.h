@@ -9,6 +9,7 @@
 #ifndef MANIFEST_RESOURCES_H
 #define MANIFEST_RESOURCES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -59,5 +60,9 @@ static inline uint64_t resource_of(const void *s, const struct resource *r)
 {
 	return *(const uint64_t *)(const void *)((const char *)s + r->at);
 }
+
+/* "64M", "10KB", "90s" as people write them: in MiB, bytes or seconds, by the
+ * unit. Sizes are powers of 1024; "m" and "h" are times. */
+bool resource_number(const char *s, enum unit unit, uint64_t *ret);
 
 #endif

@@ -5,7 +5,6 @@
 #include "policy/options.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,6 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "manifest/resources.h"
-
-#define MIB (1UL << 20)
 
 /* Which flag sets which limit; how it is written follows its unit. */
 static const struct {
@@ -126,95 +123,6 @@ void ssb_options_free(struct ssb_options *o)
 	free(o);
 }
 
-/* Digits only: no sign, no space, no "0x". Returns what follows them, NULL
- * if there are none or they overflow. */
-static const char *digits(const char *s, uint64_t *ret)
-{
-	uint64_t v = 0;
-
-	if (!isdigit((unsigned char)*s)) {
-		return NULL;
-	}
-	for (; isdigit((unsigned char)*s); s++) {
-		if (__builtin_mul_overflow(v, 10, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v)) {
-			return NULL;
-		}
-	}
-	*ret = v;
-	return s;
-}
-
-/* "", K, Ki, KB, KiB and so on; all are powers of 1024. */
-static bool size_factor(const char *s, uint64_t bare, uint64_t *ret)
-{
-	static const char LETTERS[] = "KMGT";
-
-	if (*s == '\0') {
-		*ret = bare;
-		return true;
-	}
-	const char *at = strchr(LETTERS, toupper((unsigned char)*s));
-	if (at == NULL) {
-		return false;
-	}
-	*ret = 1ULL << (10 * (at - LETTERS + 1));
-	s++;
-	return strcmp(s, "") == 0 || strcmp(s, "i") == 0 || strcmp(s, "iB") == 0 ||
-	       strcmp(s, "B") == 0;
-}
-
-static bool time_factor(const char *s, uint64_t *ret)
-{
-	static const char LETTERS[] = "smh";
-	static const uint64_t SECONDS[] = { 1, 60, 3600 };
-
-	*ret = 1;
-	if (*s == '\0') {
-		return true;
-	}
-	const char *at = strchr(LETTERS, *s);
-	if (at == NULL || s[1] != '\0') {
-		return false;
-	}
-	*ret = SECONDS[at - LETTERS];
-	return true;
-}
-
-bool option_number(const char *s, enum unit unit, uint64_t *ret)
-{
-	uint64_t v;
-	uint64_t factor = 1;
-	const char *rest = digits(s, &v);
-
-	if (rest == NULL) {
-		return false;
-	}
-	bool known = false;
-	switch (unit) {
-	case UNIT_MIB:
-		known = size_factor(rest, MIB, &factor);
-		break;
-	case UNIT_BYTES:
-		known = size_factor(rest, 1, &factor);
-		break;
-	case UNIT_SECONDS:
-		known = time_factor(rest, &factor);
-		break;
-	case UNIT_COUNT:
-		known = *rest == '\0';
-		break;
-	}
-	if (!known || __builtin_mul_overflow(v, factor, &v)) {
-		return false;
-	}
-	if (unit == UNIT_MIB) {
-		v = v / MIB + (v % MIB != 0);
-	}
-	*ret = v;
-	return true;
-}
-
 static const struct resource *resource_for(enum ssb_option what)
 {
 	for (size_t i = 0; i < ARRAY_LEN(NUMBERS); i++) {
@@ -234,7 +142,7 @@ static int set_number(struct ssb_options *o, enum ssb_option what, const char *v
 	uint64_t v;
 
 	assert(r != NULL);
-	if (!option_number(value, r->unit, &v)) {
+	if (!resource_number(value, r->unit, &v)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what),
 		                "'%.60s' is not understood; write for example %s", value,
 		                EXAMPLES[r->unit]);
@@ -272,8 +180,7 @@ const char *option_net(const char *value, struct egress_rule *ret)
 	}
 	if (colon != NULL) {
 		*colon = '\0';
-		const char *rest = digits(colon + 1, &port);
-		if (rest == NULL || *rest != '\0' || port < 1 || port > 65535) {
+		if (!resource_number(colon + 1, UNIT_COUNT, &port) || port < 1 || port > 65535) {
 			return "the port must be a number from 1 to 65535";
 		}
 	}

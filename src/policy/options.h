@@ -2,7 +2,6 @@
 #ifndef POLICY_OPTIONS_H
 #define POLICY_OPTIONS_H
 
-#include "manifest/resources.h"
 #include "policy/plan.h"
 
 /* A resource that was not given is OPTION_UNSET. */
@@ -40,10 +39,6 @@ const char *option_net(const char *value, struct egress_rule *ret);
 /* An address or range in its one form, with its prefix: NULL, or what is wrong
  * with it; `*ret` is new on success. */
 const char *option_cidr(const char *value, char **ret);
-
-/* "64M", "10KB", "90s" in bytes, MiB or seconds, as the unit has it: sizes in
- * powers of 1024. */
-bool option_number(const char *s, enum unit unit, uint64_t *ret);
 
 /* Appends a copy; -1 without memory or past `max` items. */
 int string_list_add(struct string_list *l, const char *s, size_t max);

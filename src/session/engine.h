@@ -26,7 +26,11 @@ struct session {
 struct verdict {
 	bool allowed;
 	enum session_act act;
-	const char *code; /* stable: "ok", "session_over", "max_duration", ... ; static */
+	/* Stable, static: "ok", "session_over", "session_paused", "max_duration", "max_actions",
+	 * "amount", "max_cost_per_action", "max_cost_per_session", "alert_at", "threshold",
+	 * "violations" (their total), or the name of a meter. "max_duration" is the one whose
+	 * state is not engine_next(): the session expires. */
+	const char *code;
 	char reason[SESSION_REASON];
 };
 
@@ -43,7 +47,9 @@ struct verdict engine_check(const struct session *s, micros estimate, int64_t no
  * (the money is gone): the act is what follows. */
 struct verdict engine_settle(const struct session *s, micros actual, micros estimate);
 
-/* One more of this kind was counted; `count` is the new one. */
+/* One more of this kind was counted; `count` is the new one, and `s` has the new
+ * total. Where several come at once, each of them is asked for: a threshold acts
+ * at its very count. */
 struct verdict engine_violation(const struct session *s, const char *name, uint64_t count);
 
 /* May a run begin? As engine_check without money, then limits.runs. */

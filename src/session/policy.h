@@ -36,7 +36,8 @@ enum session_export_kind { EXPORT_FILE, EXPORT_OTEL };
 
 struct session_export {
 	enum session_export_kind kind;
-	char *to; /* an absolute path, or an http(s) URL */
+	char *to; /* an http(s) URL; a path, absolute or beneath <state_dir>/exports, without ".."
+	           */
 };
 
 struct session_policy {
@@ -75,8 +76,9 @@ struct session_policy {
 int session_policy_init(struct session_policy *p, struct ssb_error *err);
 void session_policy_done(struct session_policy *p); /* accepts a zeroed one */
 
-/* `ret` is filled, and done by the caller, also after a failure. All findings go
- * to `diags` (not NULL); any error in the file is SSB_E_POLICY. */
+/* `ret` is initialised and filled here, and done by the caller, also after a
+ * failure. All findings go to `diags` (not NULL); any error in the file is
+ * SSB_E_POLICY. */
 int session_policy_parse(const char *file, const char *bytes, size_t len,
                          struct session_policy *ret, struct ssb_diags *diags,
                          struct ssb_error *err);

@@ -126,8 +126,7 @@ static bool is_counted(struct ctx *c, const struct ynode *n)
 {
 	const char *names[N_COUNTED] = { [N_COUNTED - 1] = ANY_VIOLATIONS };
 	char quoted[QUOTE_SIZE];
-	char remedy[128] = "write total, a threat class or a kind of event; what scanners report "
-	                   "belongs under violations.thresholds";
+	char remedy[160];
 
 	for (size_t i = 0; i < N_COUNTED - 1; i++) {
 		names[i] = i < CLASS_COUNT ? CLASSES[i].name
@@ -139,9 +138,10 @@ static bool is_counted(struct ctx *c, const struct ynode *n)
 		}
 	}
 	const char *near = report_nearest(n->key, names, N_COUNTED, sizeof(names[0]));
-	if (near != NULL) {
-		snprintf(remedy, sizeof(remedy), "did you mean %s?", near);
-	}
+	snprintf(remedy, sizeof(remedy),
+	         "%s%s; what scanners report belongs under violations.thresholds",
+	         near != NULL ? "did you mean " : "write total, a threat class or a kind of event",
+	         near != NULL ? near : "");
 	report_add(c->rep, SSB_ERROR, n->key_line, n->key_col, remedy, "unknown key %s",
 	           report_quote(quoted, n->key));
 	return false;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "policy/options.h"
+#include "manifest/resources.h"
 #include "session/decimal.h"
 
 /* A plain scalar; a number in quotes is a text. */
@@ -97,14 +97,28 @@ void read_seconds(struct ctx *c, const struct ynode *n, const struct field *f, v
 	}
 }
 
+/* "10MB": a number and a letter at least. */
+static bool has_unit(const struct ynode *n)
+{
+	size_t len = n->kind == YNODE_SCALAR && !n->bad ? strlen(n->text) : 0;
+
+	return len > 1 && n->text[0] >= '1' && n->text[0] <= '9' &&
+	       (n->text[len - 1] > '9' || n->text[len - 1] < '0');
+}
+
 void read_size(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
+	char quoted[QUOTE_SIZE];
 	uint64_t v = 0;
 
-	/* Whatever is no size is told as a number would be. */
-	bool size = n->kind == YNODE_SCALAR && !n->bad && n->text[0] != '0' &&
-	            option_number(n->text, UNIT_BYTES, &v) && v <= f->max;
-	if (size || node_number(c, n, f, &v)) {
+	if (!has_unit(n)) {
+		read_number(c, n, f, at);
+	} else if (!resource_number(n->text, UNIT_BYTES, &v) || v > f->max) {
+		report_add(c->rep, SSB_ERROR, n->line, n->col,
+		           "write bytes, or a size such as 10MB, up to 1024TB",
+		           "%s %s is not a size, or too large", f->key,
+		           report_quote(quoted, n->text));
+	} else {
 		*(uint64_t *)at = v;
 	}
 }

@@ -8,7 +8,7 @@ import harness
 
 MAN = harness.REPO / "man"
 PAGES = ["skillsandbox.1", "skillsandbox-manifest.5", "skillsandbox-policy.5",
-         "skillsandbox-trace.5"]
+         "skillsandbox-session.5", "skillsandbox-trace.5"]
 
 
 @pytest.mark.parametrize("page", PAGES)
