@@ -36,6 +36,7 @@ bench: build
 	@tests/bench/observe $(BUILD)/skillsandbox
 	@tests/bench/net $(BUILD)/skillsandbox
 	@tests/bench/trace $(BUILD)
+	@tests/bench/session $(BUILD)
 
 install: build
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))

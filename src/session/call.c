@@ -194,7 +194,7 @@ static int alert(struct call *c, struct row *row, const struct verdict *v, bool 
 	row->changed = row->changed || to != row->s.state;
 	row->s.state = to;
 	row->s.alerted = true;
-	row->dirty = true;
+	row->dirty = row->restated = true;
 	struct json *j = entry_begin(c, row, "budget_alert");
 	json_kstr(j, "code", v->code);
 	json_kstr(j, "reason", v->reason);

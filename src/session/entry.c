@@ -46,7 +46,9 @@ void entry_snapshot(struct json *j, const struct session *s)
 	json_kuint(j, "actions", s->actions);
 	json_kuint(j, "violations", s->violations);
 	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
-		entry_meter(j, m, s->meters[m]);
+		if (s->meters[m] > 0) {
+			entry_meter(j, m, s->meters[m]);
+		}
 	}
 	json_close(j, '}');
 }

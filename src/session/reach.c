@@ -61,7 +61,7 @@ static int enter(struct call *c, struct row *row, enum session_state to, const s
 	row->s.ended_us = session_is_over(to) ? c->now : 0;
 	snprintf(row->s.reason, sizeof(row->s.reason), "%s", reason);
 	store_clean(row->s.reason);
-	row->dirty = row->changed = true;
+	row->dirty = row->restated = row->changed = true;
 	if (put_line(c, row, by, damaged, err) != 0) {
 		return -1;
 	}

@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "base/error.h"
 #include "base/hex.h"
+#include "os/file.h"
 #include "policy/policy_file.h"
 #include "session/store.h"
 
@@ -56,6 +57,10 @@ static int open_db(const struct owner *o, struct db **ret, struct ssb_error *err
 	if ((size_t)snprintf(path, sizeof(path), "%s/sessions.db", o->state_dir) >= sizeof(path)) {
 		return ssb_fail(err, SSB_E_LIMIT, ENAMETOOLONG, "store", "'%s/sessions.db'",
 		                o->state_dir);
+	}
+	auto_fd dir = file_mkdirs(o->state_dir); /* the first command of its owner */
+	if (dir < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "store", "make '%s'", o->state_dir);
 	}
 	return db_open_sqlite(path, ret, err);
 }

@@ -108,29 +108,45 @@ int row_read(const struct db_value *v, size_t n, struct row *ret, struct ssb_err
 	return 0;
 }
 
-int row_save(struct sessions *ss, struct row *row, struct ssb_error *err)
+/* The sums and the head of the chain: what a check changes, and no index. */
+static int save_sums(struct sessions *ss, const struct row *row, struct ssb_error *err)
 {
 	const struct session *s = &row->s;
 	char hex[STORE_HEX];
 
 	hex_encode(row->hash, sizeof(row->hash), hex);
-	if (db_run(ss->db,
-	           "UPDATE sessions SET state = $1, alerted = $2, paused_by = $3, reason = $4,"
-	           " ended = $5, spent = $6, reserved = $7, actions = $8, violations = $9,"
-	           " runs = $10, cpu_ms = $11, wall_ms = $12, bytes_out = $13, bytes_in = $14,"
-	           " connections = $15, domains = $16, seq = $17, mono = $18, hash = $19"
-	           " WHERE n = $20",
-	           DB_ARGS(DB_I(s->state), DB_I(s->alerted), DB_I(row->paused_by), DB_T(s->reason),
-	                   DB_I(s->ended_us), DB_I(s->spent), DB_I(s->reserved), DB_I(s->actions),
-	                   DB_I(s->violations), DB_I(s->meters[METER_RUNS]),
-	                   DB_I(s->meters[METER_CPU_MS]), DB_I(s->meters[METER_WALL_MS]),
-	                   DB_I(s->meters[METER_BYTES_OUT]), DB_I(s->meters[METER_BYTES_IN]),
-	                   DB_I(s->meters[METER_CONNECTIONS]), DB_I(s->meters[METER_DOMAINS]),
-	                   DB_I(row->seq), DB_I(row->mono), DB_T(hex), DB_I(row->n)),
-	           NULL, NULL, err) != 0) {
+	return db_run(ss->db,
+	              "UPDATE sessions SET spent = $1, reserved = $2, actions = $3,"
+	              " violations = $4, runs = $5, cpu_ms = $6, wall_ms = $7, bytes_out = $8,"
+	              " bytes_in = $9, connections = $10, domains = $11, seq = $12, mono = $13,"
+	              " hash = $14 WHERE n = $15",
+	              DB_ARGS(DB_I(s->spent), DB_I(s->reserved), DB_I(s->actions),
+	                      DB_I(s->violations), DB_I(s->meters[METER_RUNS]),
+	                      DB_I(s->meters[METER_CPU_MS]), DB_I(s->meters[METER_WALL_MS]),
+	                      DB_I(s->meters[METER_BYTES_OUT]), DB_I(s->meters[METER_BYTES_IN]),
+	                      DB_I(s->meters[METER_CONNECTIONS]), DB_I(s->meters[METER_DOMAINS]),
+	                      DB_I(row->seq), DB_I(row->mono), DB_T(hex), DB_I(row->n)),
+	              NULL, NULL, err);
+}
+
+static int save_state(struct sessions *ss, const struct row *row, struct ssb_error *err)
+{
+	const struct session *s = &row->s;
+
+	return db_run(ss->db,
+	              "UPDATE sessions SET state = $1, alerted = $2, paused_by = $3, reason = $4,"
+	              " ended = $5 WHERE n = $6",
+	              DB_ARGS(DB_I(s->state), DB_I(s->alerted), DB_I(row->paused_by),
+	                      DB_T(s->reason), DB_I(s->ended_us), DB_I(row->n)),
+	              NULL, NULL, err);
+}
+
+int row_save(struct sessions *ss, struct row *row, struct ssb_error *err)
+{
+	if (save_sums(ss, row, err) != 0 || (row->restated && save_state(ss, row, err) != 0)) {
 		return -1;
 	}
-	row->dirty = false;
+	row->dirty = row->restated = false;
 	return 0;
 }
 

@@ -63,7 +63,8 @@ struct row {
 	struct buf lines; /* for its exports */
 	bool dirty;       /* to be saved */
 	bool entered;     /* its ledger has grown */
-	bool changed;     /* its state */
+	bool restated;    /* also what it says of its state */
+	bool changed;     /* that is another one */
 };
 
 struct call {

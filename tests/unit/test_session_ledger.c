@@ -135,7 +135,9 @@ static void test_ledger_edited(void **state)
 		char was = text[i];
 		text[i] = was == '0' ? '1' : '0';
 		if (text[i] != was) {
-			assert_int_equal(verify(text, len).state, VERIFY_BAD);
+			/* Without its newline the last line is not there yet. */
+			assert_int_equal(verify(text, len).state,
+			                 i + 1 < len ? VERIFY_BAD : VERIFY_INCOMPLETE);
 		}
 		text[i] = was;
 	}

@@ -1,0 +1,238 @@
+/* session.c - checks and settles of a session, as fast as they go.
+ *
+ *   session_bench bench SECONDS      pairs a second beside the disk's own fdatasync
+ *   session_bench start ID POLICY    a session with the policy in this file
+ *   session_bench spend ID N MICROS  N checks of so much, each that is allowed settled
+ *   session_bench hold ID N MICROS   the same, and nothing is settled
+ *   session_bench settle N MICROS    settles the reservation of that number
+ *   session_bench show ID            one line: state spent reserved actions
+ *   session_bench ledger ID          its lines
+ *
+ * `spend` and `hold` write a line for each when it is done: "allowed N", "blocked",
+ * "settled N". The store is that of the environment. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "policy/owner.h"
+#include "session/session.h"
+
+#define SLICE  50
+#define ROUNDS 4096
+#define BLOCK  4096
+
+static void die(const struct ssb_error *err)
+{
+	fprintf(stderr, "session_bench: %s: %s\n", err->where, err->text);
+	exit(1);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static double cpu(void)
+{
+	struct rusage r;
+
+	(void)getrusage(RUSAGE_SELF, &r);
+	return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
+	       (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
+}
+
+static void start(struct sessions *ss, const char *id, const char *file)
+{
+	struct ssb_error err = { 0 };
+	struct session_policy policy = { 0 };
+	struct ssb_diags *diags = ssb_diags_new();
+	struct decision d;
+
+	if (session_policy_load(file, &policy, diags, &err) != 0) {
+		die(&err);
+	}
+	struct session_request req = { .id = id, .policy = &policy };
+	if (session_start(ss, &req, &d, &err) != 0) {
+		die(&err);
+	}
+	session_policy_done(&policy);
+	ssb_diags_free(diags);
+}
+
+/* At once, and whole: whoever is killed in between has said what it did. */
+static void say(const char *what, int64_t n)
+{
+	char line[64];
+	int len = snprintf(line, sizeof(line), "%s %" PRId64 "\n", what, n);
+
+	if (write(STDOUT_FILENO, line, (size_t)len) != len) {
+		exit(1);
+	}
+}
+
+static void spend(struct sessions *ss, const char *id, long n, micros amount, bool settle)
+{
+	for (long i = 0; i < n; i++) {
+		struct ssb_error err = { 0 };
+		struct decision d;
+		if (session_check(ss, id, "bench", amount, &d, &err) != 0) {
+			die(&err);
+		}
+		int64_t r = d.reservation;
+		say(d.verdict.allowed ? "allowed" : "blocked", r);
+		if (d.verdict.allowed && settle) {
+			if (session_settle(ss, r, amount, &d, &err) != 0) {
+				die(&err);
+			}
+			say("settled", r);
+		}
+	}
+}
+
+static void show(struct sessions *ss, const char *id)
+{
+	struct ssb_error err = { 0 };
+	struct session s;
+
+	if (session_get(ss, id, &s, &err) != 0) {
+		die(&err);
+	}
+	printf("%s %" PRId64 " %" PRId64 " %" PRIu64 "\n", session_state_name(s.state), s.spent,
+	       s.reserved, s.actions);
+}
+
+static int put_line(void *arg, const char *line, size_t len)
+{
+	(void)arg;
+	return fwrite(line, 1, len, stdout) == len ? 0 : -1;
+}
+
+static double sync_slice(int fd, const char *block)
+{
+	double begin = now();
+
+	for (int i = 0; i < SLICE; i++) {
+		if (pwrite(fd, block, BLOCK, (off_t)(i * BLOCK)) != BLOCK || fdatasync(fd) != 0) {
+			perror("fdatasync");
+			exit(1);
+		}
+	}
+	return now() - begin;
+}
+
+static double pair_slice(struct sessions *ss, const char *id)
+{
+	double begin = now();
+
+	for (int i = 0; i < SLICE; i++) {
+		struct ssb_error err = { 0 };
+		struct decision d;
+		if (session_check(ss, id, "bench", 10, &d, &err) != 0 ||
+		    session_settle(ss, d.reservation, 9, &d, &err) != 0) {
+			die(&err);
+		}
+	}
+	return now() - begin;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a;
+	double y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Slices take turns, and the middle ones count: other load hits both alike. */
+static double middle(double *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), by_size);
+	return v[n / 2] / SLICE;
+}
+
+static void bench(struct sessions *ss, const struct owner *o, double seconds)
+{
+	struct ssb_error err = { 0 };
+	struct session_policy policy = { 0 };
+	struct ssb_diags *diags = ssb_diags_new();
+	static const char YAML[] = "budget:\n  max_cost_per_session: 1000\nsession:\n"
+	                           "  max_actions: 1000000000\n  max_duration: 24h\n";
+	static char block[BLOCK];
+	struct decision d;
+	char path[4096];
+	static double sync[ROUNDS], pair[ROUNDS], used[ROUNDS];
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "%s/bench.sync", o->state_dir);
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 ||
+	    session_policy_parse("bench", YAML, strlen(YAML), &policy, diags, &err) != 0) {
+		die(&err);
+	}
+	struct session_request req = { .policy = &policy };
+	if (session_start(ss, &req, &d, &err) != 0) {
+		die(&err);
+	}
+	(void)sync_slice(fd, block); /* its size is settled */
+	char id[SESSION_ID];
+	memcpy(id, d.session, sizeof(id));
+	for (double end = now() + seconds; n < ROUNDS && (n == 0 || now() < end); n++) {
+		sync[n] = sync_slice(fd, block);
+		double before = cpu();
+		pair[n] = pair_slice(ss, id);
+		used[n] = cpu() - before;
+	}
+	double a_sync = middle(sync, n);
+	double a_pair = middle(pair, n);
+	printf("| fdatasync of 4 KiB | check + settle | ratio | processor time of a call |\n"
+	       "|---|---|---|---|\n| %.0f/s | %.0f/s | %.2f | %.0f us |\n",
+	       1 / a_sync, 1 / a_pair, a_sync / a_pair, middle(used, n) / 2 * 1e6);
+	(void)close(fd);
+	session_policy_done(&policy);
+	ssb_diags_free(diags);
+}
+
+int main(int argc, char **argv)
+{
+	struct ssb_error err = { 0 };
+	struct owner owner = { 0 };
+	struct sessions *ss = NULL;
+	struct decision d;
+	const char *what = argc > 2 ? argv[1] : "";
+	long n = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
+
+	if (owner_load(&owner, &err) != 0 || sessions_open(&owner, &ss, &err) != 0) {
+		die(&err);
+	}
+	if (strcmp(what, "bench") == 0) {
+		bench(ss, &owner, strtod(argv[2], NULL));
+	} else if (strcmp(what, "start") == 0 && argc == 4) {
+		start(ss, argv[2], argv[3]);
+	} else if ((strcmp(what, "spend") == 0 || strcmp(what, "hold") == 0) && argc == 5) {
+		spend(ss, argv[2], n, strtol(argv[4], NULL, 10), what[0] == 's');
+	} else if (strcmp(what, "settle") == 0 && argc == 4) {
+		if (session_settle(ss, strtol(argv[2], NULL, 10), n, &d, &err) != 0) {
+			die(&err);
+		}
+	} else if (strcmp(what, "show") == 0) {
+		show(ss, argv[2]);
+	} else if (strcmp(what, "ledger") == 0) {
+		if (session_ledger(ss, argv[2], put_line, NULL, &err) != 0) {
+			die(&err);
+		}
+	} else {
+		fputs("usage: see the top of tests/bench/session.c\n", stderr);
+		return 2;
+	}
+	sessions_close(ss);
+	owner_done(&owner);
+	return 0;
+}
