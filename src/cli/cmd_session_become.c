@@ -34,10 +34,14 @@ static size_t word_of(const struct request *r)
 
 /* ---- one session --------------------------------------------------------- */
 
-static int parse_grace(const struct request *r, uint64_t *ret, struct ssb_error *err)
+static int parse_words(const struct session_cli *c, uint64_t *ret, struct ssb_error *err)
 {
-	const char *text = request_value(r, FLAG_GRACE);
+	const char *text = request_value(c->r, FLAG_GRACE);
 
+	if (c->id == NULL && request_has(c->r, FLAG_REASON)) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "--reason is for one session: name its ID");
+	}
 	if (text != NULL && !duration_parse(text, ret)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "--grace: '%.40s' is no time; write 5s or 1m", text);
@@ -50,11 +54,11 @@ static int tell(const struct session_cli *c, const struct decision *d, const cha
 {
 	auto_buf out;
 
+	buf_init(&out, SAY_MAX);
 	if (request_has(c->r, FLAG_JSON)) {
 		return session_cli_json(d,
 		                        &(struct session_told){ .action = action, .runs = runs });
 	}
-	buf_init(&out, SAY_MAX);
 	buf_adds(&out, "session '");
 	say_escape(&out, d->session, false);
 	buf_addf(&out, "' is %s", session_state_name(d->after.state));
@@ -90,7 +94,7 @@ static int end_what_is_left(const struct session_cli *c, struct ssb_error *err)
 	return 0;
 }
 
-static int become(const struct session_cli *c)
+static int become(const struct session_cli *c, uint64_t grace)
 {
 	size_t word = word_of(c->r);
 	const char *reason = request_value(c->r, FLAG_REASON);
@@ -98,11 +102,7 @@ static int become(const struct session_cli *c)
 	struct decision d = { 0 };
 	struct ssb_error err = { 0 };
 	struct ssb_error why = { 0 };
-	uint64_t grace = 0;
 
-	if (parse_grace(c->r, &grace, &err) != 0) {
-		return session_cli_fail(c, &err);
-	}
 	if (session_become(c->store, c->id, WORDS[word].to,
 	                   reason != NULL && reason[0] != '\0' ? reason : OWNER, &d, &err) != 0) {
 		if (err.code == SSB_E_POLICY && WORDS[word].to == SESSION_KILLED &&
@@ -192,15 +192,15 @@ static int sweep(const struct session_cli *c)
 int cmd_session_become(struct request *r)
 {
 	AUTO(session_cli_done) struct session_cli c = { 0 };
-	int status = session_cli_open(&c, r);
+	struct ssb_error err = { 0 };
+	uint64_t grace = 0;
+	int status = session_cli_begin(&c, r);
 
 	if (status != EXIT_FINE) {
 		return status;
 	}
-	if (c.id == NULL && request_has(r, FLAG_REASON)) {
-		struct ssb_error err = { 0 };
-		ssb_fail(&err, SSB_E_USAGE, 0, "", "--reason is for one session: name its ID");
+	if (parse_words(&c, &grace, &err) != 0 || session_cli_open(&c, &err) != 0) {
 		return session_cli_fail(&c, &err);
 	}
-	return c.id != NULL ? become(&c) : sweep(&c);
+	return c.id != NULL ? become(&c, grace) : sweep(&c);
 }

@@ -73,10 +73,13 @@ int cmd_session_list(struct request *r)
 	AUTO(session_cli_done) struct session_cli c = { 0 };
 	AUTO(list_done) struct list l = { .as_json = request_has(r, FLAG_JSON) };
 	struct ssb_error err = { 0 };
-	int status = session_cli_open(&c, r);
+	int status = session_cli_begin(&c, r);
 
 	if (status != EXIT_FINE) {
 		return status;
+	}
+	if (session_cli_open(&c, &err) != 0) {
+		return session_cli_fail(&c, &err);
 	}
 	buf_init(&l.out, 8 * SAY_MAX);
 	if (l.as_json) {

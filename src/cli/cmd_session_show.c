@@ -238,13 +238,13 @@ int cmd_session_show(struct request *r)
 	AUTO(session_cli_done) struct session_cli c = { 0 };
 	AUTO(show_done) struct show w = { .c = &c };
 	struct ssb_error err = { 0 };
-	int status = session_cli_open(&c, r);
+	int status = session_cli_begin(&c, r);
 
 	if (status != EXIT_FINE) {
 		return status;
 	}
 	buf_init(&w.out, 8 * SAY_MAX);
-	if (session_get(c.store, c.id, &w.s, &err) != 0) {
+	if (session_cli_open(&c, &err) != 0 || session_get(c.store, c.id, &w.s, &err) != 0) {
 		return session_cli_fail(&c, &err);
 	}
 	session_cli_mail(&c);

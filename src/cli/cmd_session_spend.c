@@ -63,13 +63,13 @@ int cmd_session_check(struct request *r)
 	auto_buf line;
 
 	buf_init(&line, SAY_MAX);
-	int status = session_cli_open(&c, r);
+	int status = session_cli_begin(&c, r);
 	if (status != EXIT_FINE) {
 		return status;
 	}
 	const char *action = request_value(r, FLAG_ACTION);
 	struct session_told told = { .action = action != NULL ? action : "action" };
-	if (session_cli_cost(&c, &estimate, &given, &err) != 0 ||
+	if (session_cli_cost(&c, &estimate, &given, &err) != 0 || session_cli_open(&c, &err) != 0 ||
 	    session_check(c.store, c.id, told.action, estimate, &d, &err) != 0) {
 		return session_cli_fail(&c, &err);
 	}
@@ -125,11 +125,11 @@ int cmd_session_settle(struct request *r)
 	auto_buf line;
 
 	buf_init(&line, SAY_MAX);
-	int status = session_cli_open(&c, r);
+	int status = session_cli_begin(&c, r);
 	if (status != EXIT_FINE) {
 		return status;
 	}
-	if (parse_settle(&c, &n, &actual, &err) != 0 ||
+	if (parse_settle(&c, &n, &actual, &err) != 0 || session_cli_open(&c, &err) != 0 ||
 	    session_settle(c.store, n, actual, &d, &err) != 0) {
 		return session_cli_fail(&c, &err);
 	}
@@ -149,7 +149,7 @@ int cmd_session_violation(struct request *r)
 	auto_buf line;
 
 	buf_init(&line, SAY_MAX);
-	int status = session_cli_open(&c, r);
+	int status = session_cli_begin(&c, r);
 	if (status != EXIT_FINE) {
 		return status;
 	}
@@ -159,8 +159,9 @@ int cmd_session_violation(struct request *r)
 		         "session violation needs --type NAME, such as pii_blocked");
 		return session_cli_fail(&c, &err);
 	}
-	if (session_violation(c.store, c.id, told.type, request_value(r, FLAG_DETAILS), &d, &err) !=
-	    0) {
+	if (session_cli_open(&c, &err) != 0 ||
+	    session_violation(c.store, c.id, told.type, request_value(r, FLAG_DETAILS), &d, &err) !=
+	            0) {
 		return session_cli_fail(&c, &err);
 	}
 	buf_addf(&line, "counted; session '%s' has %" PRIu64 " violation%s\n", d.session,

@@ -37,10 +37,10 @@ static int tell(const struct session_cli *c, const struct decision *d)
 {
 	auto_buf out;
 
+	buf_init(&out, SAY_MAX);
 	if (request_has(c->r, FLAG_JSON)) {
 		return session_cli_json(d, &(struct session_told){ .action = "start" });
 	}
-	buf_init(&out, SAY_MAX);
 	say_escape(&out, d->session, false);
 	buf_addc(&out, '\n');
 	return say_out(STDOUT_FILENO, &out);
@@ -52,7 +52,7 @@ int cmd_session_start(struct request *r)
 	AUTO(session_policy_done) struct session_policy policy = { 0 };
 	struct decision d = { 0 };
 	struct ssb_error err = { 0 };
-	int status = session_cli_open(&c, r);
+	int status = session_cli_begin(&c, r);
 
 	if (status != EXIT_FINE) {
 		return status;
@@ -64,7 +64,8 @@ int cmd_session_start(struct request *r)
 		.policy = &policy,
 	};
 	c.id = q.id;
-	if (load_policy(&c, &policy, &err) != 0 || session_start(c.store, &q, &d, &err) != 0) {
+	if (load_policy(&c, &policy, &err) != 0 || session_cli_open(&c, &err) != 0 ||
+	    session_start(c.store, &q, &d, &err) != 0) {
 		return session_cli_fail(&c, &err);
 	}
 	session_cli_mail(&c);

@@ -81,20 +81,28 @@ static int take_operand(struct session_cli *c, const struct request *r, struct s
 	return 0;
 }
 
-int session_cli_open(struct session_cli *c, const struct request *r)
+int session_cli_begin(struct session_cli *c, const struct request *r)
 {
 	struct ssb_error err = { 0 };
 
 	*c = (struct session_cli){ .r = r };
-	if (take_operand(c, r, &err) != 0 || owner_load(&c->owner, &err) != 0 ||
-	    sessions_open(&c->owner, &c->store, &err) != 0) {
-		/* What is missing or wrong there is not the caller's word. */
-		if (err.code != SSB_E_USAGE && err.where[0] == '\0') {
-			snprintf(err.where, sizeof(err.where), "store");
-		}
+	if (take_operand(c, r, &err) != 0) {
 		return session_cli_fail(c, &err);
 	}
-	return EXIT_FINE;
+	return owner_load(&c->owner, &err) == 0 ? EXIT_FINE : session_cli_fail(c, &err);
+}
+
+int session_cli_open(struct session_cli *c, struct ssb_error *err)
+{
+	if (sessions_open(&c->owner, &c->store, err) == 0) {
+		return 0;
+	}
+	/* What is missing or wrong there is not the caller's word. */
+	err->code = err->code == SSB_E_USAGE ? SSB_E_SYS : err->code;
+	if (err->where[0] == '\0') {
+		snprintf(err->where, sizeof(err->where), "store");
+	}
+	return -1;
 }
 
 void session_cli_done(struct session_cli *c)
@@ -172,10 +180,8 @@ int session_cli_cost(const struct session_cli *c, micros *ret, bool *ret_given,
 		return model_cost(c, model, ret, err);
 	}
 	if (cost != NULL && !money_parse(cost, ret, &why)) {
-		return ssb_fail(
-		        err, SSB_E_USAGE, 0, "",
-		        "--cost: '%.40s' %s; write dollars such as 0.50, at most 1000000000", cost,
-		        why);
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "--cost: '%.40s' %s; write for example --cost 0.50", cost, why);
 	}
 	return 0;
 }

@@ -15,9 +15,11 @@ struct session_cli {
 	const char *id; /* of the session, or number of the reservation: the operand */
 };
 
-/* Where the command has no operand `id` is NULL. On failure the error is said,
- * and the exit status returned; 0 is success. */
-int session_cli_open(struct session_cli *c, const struct request *r);
+/* The operand and the owner. Where the command has no operand `id` is NULL. On
+ * failure the error is said, and the exit status returned; 0 is success. */
+int session_cli_begin(struct session_cli *c, const struct request *r);
+/* The store; after all words were understood. */
+int session_cli_open(struct session_cli *c, struct ssb_error *err);
 void session_cli_done(struct session_cli *c);
 
 /* Says the error, with --json as an object too; the exit status: 1 what a

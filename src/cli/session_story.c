@@ -189,6 +189,7 @@ static void add_action(struct session_story *s, const struct line *l)
 	bool open = strcmp(l->kind, "action_allowed") == 0 || is_true(l, "timed_out");
 	auto_buf one;
 
+	buf_init(&one, STORY_BYTES);
 	if (open) {
 		wait_for(s, l, reservation);
 		return;
@@ -197,7 +198,6 @@ static void add_action(struct session_story *s, const struct line *l)
 	if (w != NULL) {
 		drop(s, w);
 	}
-	buf_init(&one, STORY_BYTES);
 	put_action(&one, l);
 	keep(&s->actions, &s->n_actions, &s->left_out, &one);
 }
