@@ -98,6 +98,7 @@ int cmd_session_list(struct request *r)
 		json_close(&l.j, '}');
 		buf_addc(&l.out, '\n');
 	}
-	status = say_out(STDOUT_FILENO, &l.out); /* those that can be read, at least */
+	status = l.as_json ? session_cli_out(&l.out)
+	                   : say_out(STDOUT_FILENO, &l.out); /* those that can be read, at least */
 	return rc != 0 ? session_cli_fail(&c, &err) : status;
 }

@@ -230,7 +230,7 @@ static int show_json(struct show *w, struct ssb_error *err)
 	session_story_json(w->story, j);
 	json_close(j, '}');
 	buf_addc(&w->out, '\n');
-	return say_out(STDOUT_FILENO, &w->out);
+	return session_cli_out(&w->out);
 }
 
 int cmd_session_show(struct request *r)

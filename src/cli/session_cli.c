@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/own.h"
+#include "cli/render.h"
 #include "cli/say.h"
 #include "session/notify.h"
 #include "session/prices.h"
@@ -35,6 +36,18 @@ static int fail_status(const struct ssb_error *err)
 	}
 }
 
+int session_cli_out(const struct buf *json)
+{
+	auto_buf out;
+
+	buf_init(&out, 64 * SAY_MAX);
+	if (json->failed) {
+		return say_out(STDOUT_FILENO, json);
+	}
+	render_raw(&out, json->data, json->len, STDOUT_FILENO);
+	return say_out(STDOUT_FILENO, &out);
+}
+
 static void fail_json(const struct session_cli *c, const struct ssb_error *err, int status)
 {
 	struct json j;
@@ -51,7 +64,7 @@ static void fail_json(const struct session_cli *c, const struct ssb_error *err, 
 	json_kint(&j, "exit_status", status);
 	json_close(&j, '}');
 	buf_addc(&out, '\n');
-	(void)say_out(STDOUT_FILENO, &out);
+	(void)session_cli_out(&out);
 }
 
 int session_cli_fail(const struct session_cli *c, const struct ssb_error *err)
@@ -353,5 +366,5 @@ int session_cli_json(const struct decision *d, const struct session_told *told)
 	}
 	json_close(&j, '}');
 	buf_addc(&out, '\n');
-	return say_out(STDOUT_FILENO, &out);
+	return session_cli_out(&out);
 }

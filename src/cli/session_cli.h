@@ -46,6 +46,8 @@ struct session_told {
 	const struct act_report *runs;
 };
 int session_cli_json(const struct decision *d, const struct session_told *told);
+/* JSON on standard output; to a terminal with deceptive characters as escapes. */
+int session_cli_out(const struct buf *json);
 /* "2 runs ended in 12.3 ms": on standard error, after everything but the owner's
  * own commands. */
 void session_cli_runs(struct buf *out, const struct decision *d, const struct act_report *runs);
