@@ -37,6 +37,7 @@ bench: build
 	@tests/bench/net $(BUILD)/skillsandbox
 	@tests/bench/trace $(BUILD)
 	@tests/bench/session $(BUILD)
+	@tests/bench/kill $(BUILD)
 
 install: build
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))

@@ -151,9 +151,10 @@ struct ssb_result {
 	int stdout_cut; /* output went past max_output_bytes */
 	int stderr_cut;
 	size_t violations;
-	char severity[16];    /* highest of the threat classes: "critical"; "" if none */
-	char classes[320];    /* their names, worst first, ", " between; "" if none */
-	char lost_layers[80]; /* given up as --best-effort allows; "" if none */
+	char severity[16];        /* highest of the threat classes: "critical"; "" if none */
+	char classes[320];        /* their names, worst first, ", " between; "" if none */
+	char session_reason[256]; /* SSB_END_SESSION: why */
+	char lost_layers[80];     /* given up as --best-effort allows; "" if none */
 	char run_id[40];
 	char trace_path[4096];
 };

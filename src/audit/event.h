@@ -81,6 +81,7 @@ struct event {
 	size_t more_size; /* bytes behind more_arg, where the event may have to be kept */
 	uint64_t apart;   /* tells attempts apart that are alike in all else */
 	uint64_t times;   /* how many of them this stands for; 0: one */
+	bool tallied;     /* trace_again() was told of them as they happened */
 	uint64_t at_us;   /* when it happened, by clock_us(); 0: now */
 };
 

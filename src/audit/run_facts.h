@@ -25,7 +25,8 @@ struct run_facts {
 	int64_t duration_us;
 	int64_t events;
 	int64_t violations;
-	int severity; /* 0 none, 1 unclassified, 2 low ... 5 critical */
+	char session[65]; /* of a run that lives, where whoever lists them knows it; else "" */
+	int severity;     /* 0 none, 1 unclassified, 2 low ... 5 critical */
 };
 
 /* -1: there is no first line of a record in it. */

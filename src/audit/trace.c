@@ -310,6 +310,9 @@ void trace_add(struct trace *t, const struct event *e)
 	if (t->closed) {
 		return; /* nothing may follow the signature */
 	}
+	if (t->tally != NULL && !e->tallied) {
+		trace_again(t, e);
+	}
 	t->violations += !e->violation ? 0 : e->times > 0 ? e->times : 1;
 	t->unreadable += e->reason != NULL && strcmp(e->reason, "unreadable") == 0;
 	if (e->status != STATUS_NONE) {

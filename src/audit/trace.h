@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "audit/classes.h"
 #include "audit/event.h"
 #include "audit/layers.h"
 #include "base/json.h"
@@ -31,6 +32,23 @@ int trace_sync(struct trace *t, struct ssb_error *err);
 void trace_place(struct trace *t);
 /* Begins to digest the skill's files, beside it. */
 void trace_digest(struct trace *t);
+
+/* Violations as they come in, for somebody who acts on them: every one, also
+ * those that are folded or find no room. A class has more than the violations
+ * of it: what classes.h counts. */
+struct trace_tally {
+	uint64_t total;
+	uint64_t kinds[EV_COUNT];
+	uint64_t classes[CLASS_COUNT];
+};
+/* From now on into `tally` (borrowed until trace_free); NULL: nobody counts. */
+void trace_count(struct trace *t, struct trace_tally *tally);
+/* Facts that the egress counts by itself, and tells at the end in one event
+ * with `tallied`: for the tally alone. */
+bool trace_counts(const struct trace *t);
+void trace_again(struct trace *t, const struct event *e);
+/* Classes that follow from others, as of now: 1 or 0. */
+void trace_derived(const struct trace *t, uint64_t ret[CLASS_COUNT]);
 
 /* One event. An attempt (its status says so) that equals an earlier one is
  * counted only. */

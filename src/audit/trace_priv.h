@@ -18,6 +18,7 @@ struct trace {
 	struct document document;
 	struct fold fold;
 	struct classes classes;
+	struct trace_tally *tally; /* NULL: nobody counts */
 	struct digest digest;
 	char id[37];
 	bool layers_told;

@@ -94,7 +94,6 @@
 #define MAX_LIVE_CLIENTS 32    /* of a control socket, at once */
 #define MAX_LIVE         65536 /* runs that live at once on one machine */
 
-
 /* The store of sessions */
 #define MAX_STORE_URL  2048          /* bytes of the owner's PostgreSQL URL, all parts */
 #define MAX_STORE_TEXT (1024 * 1024) /* of one value */
@@ -105,6 +104,9 @@
 #define MAX_NOTIFY_SECRET 4096
 #define MAX_NOTIFY_HELD   64 /* taken from the outbox and not done with */
 #define MAX_NOTIFY_POSTS  32 /* requests at once, of different receivers */
+
+/* A governed run */
+#define MAX_GOVERN_NAMES 8192 /* of connections that the governor has not heard of yet */
 
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */

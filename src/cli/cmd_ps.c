@@ -7,6 +7,9 @@
 #include "cli/record.h"
 #include "cli/run_rows.h"
 #include "cli/say.h"
+#include "session/live.h"
+
+#define PING_MS 100
 
 static int by_start(const void *a, const void *b)
 {
@@ -42,6 +45,33 @@ static int live_runs(const struct runs *runs, struct run_facts **ret, size_t *re
 	return 0;
 }
 
+struct live {
+	struct run_facts *v;
+	size_t n;
+};
+
+static void note_session(void *arg, const struct live_reply *r)
+{
+	const struct live *l = arg;
+
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->v[i].id, r->run_id) == 0 && session_id_valid(r->session)) {
+			snprintf(l->v[i].session, sizeof(l->v[i].session), "%s", r->session);
+		}
+	}
+}
+
+/* Their keepers know; one that does not answer at once is not waited for. */
+static void find_sessions(const struct owner *o, struct run_facts *v, size_t n)
+{
+	struct live l = { v, n };
+	auto_fd dir = -1;
+
+	if (n > 0 && live_dir(o->state_dir, false, &dir, &(struct ssb_error){ 0 }) == 0) {
+		live_each(dir, PING_MS, note_session, &l);
+	}
+}
+
 int cmd_ps(struct request *r)
 {
 	AUTO(owner_done) struct owner owner = { 0 };
@@ -61,5 +91,6 @@ int cmd_ps(struct request *r)
 		ssb_fail(&err, SSB_E_NOMEM, 0, "", "out of memory");
 		return record_fail(&err);
 	}
+	find_sessions(&owner, live, n);
 	return run_rows_print(live, n, request_has(r, FLAG_JSON));
 }

@@ -35,6 +35,9 @@ static void result_json(const struct ssb_result *r)
 	json_kuint(&j, "violations", r->violations);
 	json_kstr(&j, "severity", r->severity);
 	json_kstr(&j, "classes", r->classes);
+	if (r->end == SSB_END_SESSION) {
+		json_kstr(&j, "session_reason", r->session_reason);
+	}
 	json_kstr(&j, "lost_layers", r->lost_layers);
 	json_kstr(&j, "trace", r->trace_path);
 	json_close(&j, '}');
@@ -51,6 +54,9 @@ static void result_notes(const struct ssb_result *r, bool quiet)
 	}
 	if (r->violations > 0 && r->classes[0] != '\0') {
 		say_notef("what it tried amounts to: %s (%s)", r->classes, r->severity);
+	}
+	if (r->end == SSB_END_SESSION) {
+		say_errorf("the session ended the skill: %s", r->session_reason);
 	}
 	if (r->end == SSB_END_TIMEOUT) {
 		say_notef("the time limit ended the skill; allow more with --timeout, or "

@@ -19,6 +19,9 @@ static void row_json(struct json *j, const struct run_facts *f)
 	json_kstr(j, "skill_name", f->skill);
 	json_kstr(j, "skill_version", f->version);
 	json_kstr(j, "state", run_state_name(f->state));
+	if (f->session[0] != '\0') {
+		json_kstr(j, "session", f->session);
+	}
 	if (f->state == RUN_ENDED) {
 		json_kstr(j, "end", f->end);
 		json_kint(j, "exit_code", f->exit_code);
@@ -68,6 +71,11 @@ static void row_text(struct buf *out, const struct run_facts *f)
 	if (f->version[0] != '\0') {
 		buf_addc(out, ' ');
 		say_escape(out, f->version, false);
+	}
+	if (f->session[0] != '\0') {
+		buf_adds(out, "  (session ");
+		say_escape(out, f->session, false);
+		buf_addc(out, ')');
 	}
 	buf_addc(out, '\n');
 }

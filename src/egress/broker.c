@@ -17,6 +17,7 @@
 #include "os/clone.h"
 
 #define TICK_MS        1000
+#define TELL_MS        100 /* how often a metered run is told of */
 #define DNS_PER_SECOND 500 /* questions answered; the rest is dropped */
 #define OWN_FDS        96  /* what is neither a listener nor a connection: DNS clients, sockets */
 
@@ -132,6 +133,35 @@ static void turn(struct broker *b, struct source *s, uint32_t events)
 	}
 }
 
+static uint64_t carried(const struct broker *b)
+{
+	return b->bytes_out - b->lost_out + b->bytes_in - b->lost_in;
+}
+
+/* One message for all connections, and none where nothing has moved. */
+static void tell_bytes(struct broker *b)
+{
+	struct egress_event e = { .kind = EGRESS_MOVED,
+		                  .rule = -1,
+		                  .bytes_out = b->bytes_out - b->lost_out,
+		                  .bytes_in = b->bytes_in - b->lost_in };
+	uint64_t now = clock_ms();
+
+	if (carried(b) != b->known && now >= b->tell_ms) {
+		broker_report(b, &e);
+		b->known = carried(b);
+		b->tell_ms = now + TELL_MS;
+	}
+}
+
+/* How long the loop may sleep. */
+static int rest_ms(const struct broker *b)
+{
+	bool untold = b->c->metered && carried(b) != b->known;
+
+	return b->more ? 0 : accept_wait_ms(b, untold ? TELL_MS : TICK_MS);
+}
+
 /* Two sockets each and room for pipes, beside the listeners. */
 static void fit_files(struct broker_config *c)
 {
@@ -188,7 +218,7 @@ _Noreturn void broker_main(struct broker_config *config)
 	confine_or_exit(confine_broker, config->ready);
 	while (!b.stopping) {
 		struct epoll_event ready[64];
-		int n = epoll_wait(b.epoll, ready, 64, b.more ? 0 : accept_wait_ms(&b, TICK_MS));
+		int n = epoll_wait(b.epoll, ready, 64, rest_ms(&b));
 
 		for (int i = 0; i < n; i++) {
 			turn(&b, ready[i].data.ptr, ready[i].events);
@@ -196,6 +226,9 @@ _Noreturn void broker_main(struct broker_config *config)
 		conn_sweep(&b);
 		udp_sweep(&b);
 		accept_resume(&b);
+		if (config->metered) {
+			tell_bytes(&b);
+		}
 		uint64_t now = clock_ms();
 		if (now >= tick) {
 			tick = now + TICK_MS;

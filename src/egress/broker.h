@@ -21,6 +21,7 @@ struct broker_config {
 	uint64_t max_connections_per_second;
 	uint64_t max_bytes_out;
 	uint64_t max_bytes_in;
+	bool metered; /* somebody wants to know what is carried while it is */
 };
 
 _Noreturn void broker_main(struct broker_config *config);

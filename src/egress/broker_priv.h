@@ -128,6 +128,9 @@ struct broker {
 	uint64_t n_in[CONN_OVER + 1]; /* connections, by state; the last: since the start */
 	uint64_t next_id;
 	uint64_t bytes_out, bytes_in; /* of all connections together */
+	uint64_t lost_out, lost_in;   /* of them: counted, and not carried (datagrams) */
+	uint64_t known;               /* of both directions: what the supervisor knows */
+	uint64_t tell_ms;             /* when it may hear of more */
 	unsigned n_dns_clients;
 	bool more; /* some connection was interrupted in its flow */
 	bool stopping;

@@ -185,12 +185,14 @@ static void flow_end(struct broker *b, struct udp_flow *f, const char *reason)
 
 /* Counts a datagram against what the run may carry. One that does not fit is
  * not carried, and uses it up: what ends a TCP connection is no better here. */
-static bool account(struct broker *b, struct udp_flow *f, size_t len, uint64_t *total, uint64_t max)
+static bool account(struct broker *b, struct udp_flow *f, size_t len, uint64_t *total,
+                    uint64_t *lost, uint64_t max)
 {
 	*total += len;
 	if (*total <= max) {
 		return true;
 	}
+	*lost += len;
 	flow_deny(b, f, "byte_limit", "");
 	return false;
 }
@@ -300,10 +302,11 @@ static void flow_keep(struct udp_flow *f, size_t len)
 /* Sends a message of `len` bytes, one of them the gate's. False: the flow is over. */
 static bool flow_send(struct broker *b, struct udp_flow *f, const char *data, size_t len)
 {
-	if (!account(b, f, len - 1, &b->bytes_out, b->c->max_bytes_out)) {
+	if (!account(b, f, len - 1, &b->bytes_out, &b->lost_out, b->c->max_bytes_out)) {
 		return false;
 	}
 	if (send(f->server.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+		b->lost_out += len - 1;
 		if (errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == EMSGSIZE) {
 			return true; /* a full network loses datagrams */
 		}
@@ -399,7 +402,7 @@ void udp_turn(struct broker *b, struct udp_flow *f)
 			continue;
 		}
 		size_t len = (size_t)n - 1;
-		if (!account(b, f, len, &b->bytes_in, b->c->max_bytes_in)) {
+		if (!account(b, f, len, &b->bytes_in, &b->lost_in, b->c->max_bytes_in)) {
 			return;
 		}
 		f->bytes_in += len;

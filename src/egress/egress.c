@@ -117,7 +117,8 @@ static pid_t start_broker(struct egress *e, const struct ssb_plan *plan, int dia
 			                        .max_connections_per_second =
 			                                plan->net.max_connections_per_second,
 			                        .max_bytes_out = plan->net.max_bytes_out,
-			                        .max_bytes_in = plan->net.max_bytes_in };
+			                        .max_bytes_in = plan->net.max_bytes_in,
+			                        .metered = plan->govern_fd >= 0 };
 		int keep[MAX_LISTENERS + 3] = { dial, events, ready };
 		memcpy(keep + 3, e->listeners.fd, e->listeners.n * sizeof(int));
 		keep_only(keep, e->listeners.n + 3);
@@ -171,6 +172,7 @@ static void close_ledger(struct egress *e, struct trace *trace)
 {
 	if (e->ledger != NULL && trace != NULL) {
 		ledger_close(e->ledger, trace);
+		ledger_bytes(e->ledger, &e->bytes_out, &e->bytes_in);
 	}
 	ledger_free(e->ledger);
 	e->ledger = NULL;
@@ -197,6 +199,18 @@ static void hear(struct egress *e, struct trace *trace, size_t most)
 		if (trace != NULL && e->ledger != NULL) {
 			ledger_take(e->ledger, &ev, trace);
 		}
+		if (e->opened != NULL && ev.kind == EGRESS_OPENED) {
+			e->opened(e->opened_arg, ev.name);
+		}
+	}
+}
+
+void egress_bytes(const struct egress *e, uint64_t *ret_out, uint64_t *ret_in)
+{
+	*ret_out = e->bytes_out;
+	*ret_in = e->bytes_in;
+	if (e->ledger != NULL) {
+		ledger_bytes(e->ledger, ret_out, ret_in);
 	}
 }
 

@@ -18,7 +18,11 @@ struct egress {
 	struct ledger *ledger; /* NULL: not running, or all is written down */
 	int events;            /* -1: not running */
 	uint64_t hear_at;      /* clock_ms() from which events are heard again; 0: now */
-	int ready;             /* -1: not running, or both are confined */
+	/* Called for each connection that was opened; NULL: nobody wants to know. */
+	void (*opened)(void *arg, const char *name);
+	void *opened_arg;
+	uint64_t bytes_out, bytes_in; /* of the whole run, once all is written down */
+	int ready;                    /* -1: not running, or both are confined */
 };
 
 void egress_init(struct egress *e);
@@ -33,6 +37,10 @@ int egress_ready(struct egress *e, struct ssb_error *err);
 /* Takes what the broker has reported into the trace. Sets e->hear_at: until then
  * e->events is better not polled. */
 void egress_hear(struct egress *e, struct trace *trace);
+
+/* What was carried so far; behind by no more than 0.1 s where the run is
+ * governed, else as of the connections that have ended. */
+void egress_bytes(const struct egress *e, uint64_t *ret_out, uint64_t *ret_in);
 
 /* Ends both and takes their last words. */
 void egress_stop(struct egress *e, struct trace *trace);

@@ -19,6 +19,8 @@ enum egress_kind {
 	EGRESS_CARRIED,   /* its end */
 	EGRESS_DENIED,    /* one that was not made; with a number: one that was cut off */
 	EGRESS_LIMITED,   /* something has to wait, or was dropped, for there was too much of it */
+	EGRESS_MOVED,     /* what all connections together have carried so far; only where
+	                   * somebody meters the run, and never an event of the trace */
 	EGRESS_KINDS,
 };
 

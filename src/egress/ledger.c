@@ -33,7 +33,8 @@ struct ledger {
 	size_t n_facts[EGRESS_KINDS];
 	uint64_t beyond[EGRESS_KINDS][2]; /* seen, and not among them; [1]: violations */
 	uint64_t opened, blocked;
-	uint64_t bytes_out, bytes_in;
+	uint64_t bytes_out, bytes_in; /* of connections that have ended */
+	uint64_t moved_out, moved_in; /* of all, as the broker last said; 0: it does not */
 };
 
 static const struct {
@@ -48,6 +49,7 @@ static const struct {
 	[EGRESS_CARRIED] = { EV_NETWORK_EGRESS_ALLOWED, false, false },
 	[EGRESS_DENIED] = { EV_NETWORK_EGRESS_BLOCKED, true, true },
 	[EGRESS_LIMITED] = { EV_RESOURCE_LIMIT_HIT, false, true },
+	[EGRESS_MOVED] = { EV_NETWORK_EGRESS_ALLOWED, false, false }, /* never written */
 };
 
 /* ---- one event ------------------------------------------------------------ */
@@ -151,25 +153,31 @@ static bool is_question(const struct egress_event *e)
 	       e->kind == EGRESS_MALFORMED;
 }
 
-static void write_event(const struct event_data *d, struct trace *trace)
+/* An event and what it points to. */
+struct draft {
+	struct event out;
+	char text[640], remedy[300], address[ADDRESS_TEXT];
+};
+
+static void draft_event(const struct event_data *d, struct draft *to)
 {
 	static const char *const STATES[] = { "", " open", " closed" };
 	const struct egress_event *e = d->e;
-	char text[640], remedy[300], address[ADDRESS_TEXT];
 	int n = e->kind == EGRESS_LIMITED
-	                ? snprintf(text, sizeof(text), "%s %s", e->protocol, e->reason)
-	                : snprintf(text, sizeof(text), "%s %s:%u%s %s", e->protocol, e->name,
-	                           e->port, STATES[d->state], e->reason);
+	                ? snprintf(to->text, sizeof(to->text), "%s %s", e->protocol, e->reason)
+	                : snprintf(to->text, sizeof(to->text), "%s %s:%u%s %s", e->protocol,
+	                           e->name, e->port, STATES[d->state], e->reason);
 
-	if (d->entry != NULL && n > 0 && (size_t)n < sizeof(text)) {
-		snprintf(text + n, sizeof(text) - (size_t)n, ", %llu times",
+	if (d->entry != NULL && n > 0 && (size_t)n < sizeof(to->text)) {
+		snprintf(to->text + n, sizeof(to->text) - (size_t)n, ", %llu times",
 		         (unsigned long long)d->entry->count);
 	}
-	struct event out = {
+	to->out = (struct event){
 		.kind = AS[e->kind].kind,
 		.violation = is_violation(e),
 		.times = d->entry != NULL ? d->entry->count - 1 : 1,
-		.message = { text, strlen(text) },
+		.tallied = d->entry != NULL,
+		.message = { to->text, strlen(to->text) },
 		.op = is_question(e) ? "resolve" : "connect",
 		.protocol = e->protocol,
 		.reason = e->reason,
@@ -177,18 +185,39 @@ static void write_event(const struct event_data *d, struct trace *trace)
 		.more_arg = (void *)(uintptr_t)d,
 	};
 	if (e->kind != EGRESS_LIMITED) {
-		out.name = e->name;
-		out.port = e->port;
+		to->out.name = e->name;
+		to->out.port = e->port;
 	}
 	if (e->kind == EGRESS_UNKNOWN) {
-		snprintf(remedy, sizeof(remedy), "--net %s", e->name);
-		out.remedy = remedy;
+		snprintf(to->remedy, sizeof(to->remedy), "--net %s", e->name);
+		to->out.remedy = to->remedy;
 	}
 	if (e->kind_of[0] != '\0') {
-		address_format(&e->dialled, address);
-		out.address = address;
+		address_format(&e->dialled, to->address);
+		to->out.address = to->address;
 	}
-	trace_add(trace, &out);
+}
+
+static void write_event(const struct event_data *d, struct trace *trace)
+{
+	struct draft draft;
+
+	draft_event(d, &draft);
+	trace_add(trace, &draft.out);
+}
+
+/* It stands in the record at the end; who acts on it hears of it now. */
+static void tell_again(const struct ledger *l, const struct egress_event *e, uint64_t times,
+                       struct trace *trace)
+{
+	struct event_data d = { .e = e, .plan = l->plan };
+	struct draft draft;
+
+	if (times > 0 && trace_counts(trace)) {
+		draft_event(&d, &draft);
+		draft.out.times = times;
+		trace_again(trace, &draft.out);
+	}
 }
 
 /* ---- connections ---------------------------------------------------------- */
@@ -316,11 +345,13 @@ static void take_fact(struct ledger *l, const struct egress_event *e, struct tra
 	uint64_t times = e->count > 0 ? e->count : 1;
 
 	if (count_again(bucket, &id, times)) {
+		tell_again(l, e, times, trace);
 		return;
 	}
 	struct entry *f = l->n_facts[e->kind] < LEDGER_FACTS ? calloc(1, sizeof(*f)) : NULL;
 	if (f == NULL) {
 		l->beyond[e->kind][is_violation(e)] += times;
+		tell_again(l, e, times, trace);
 		return;
 	}
 	struct event_data d = { .e = e, .plan = l->plan };
@@ -331,6 +362,7 @@ static void take_fact(struct ledger *l, const struct egress_event *e, struct tra
 	memcpy(f->last, f->first, sizeof(f->last));
 	LIST_INSERT_HEAD(bucket, f, list);
 	write_event(&d, trace);
+	tell_again(l, e, times - 1, trace);
 }
 
 static void close_facts(struct ledger *l, struct trace *trace)
@@ -366,6 +398,7 @@ static void close_beyond(struct ledger *l, struct trace *trace)
 			struct event e = { .kind = AS[i / 2].kind,
 				           .violation = i % 2 == 1,
 				           .times = *n,
+				           .tallied = true,
 				           .message = { text, strlen(text) },
 				           .more = put_beyond,
 				           .more_arg = n };
@@ -387,10 +420,26 @@ struct ledger *ledger_new(const struct ssb_plan *plan)
 	return l;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void ledger_bytes(const struct ledger *l, uint64_t *ret_out, uint64_t *ret_in)
+{
+	*ret_out = larger(l->bytes_out, l->moved_out);
+	*ret_in = larger(l->bytes_in, l->moved_in);
+}
+
 void ledger_take(struct ledger *l, const struct egress_event *e, struct trace *trace)
 {
 	if ((unsigned)e->kind >= EGRESS_KINDS) {
 		return; /* a broker that has lost its mind */
+	}
+	if (e->kind == EGRESS_MOVED) {
+		l->moved_out = larger(l->moved_out, e->bytes_out);
+		l->moved_in = larger(l->moved_in, e->bytes_in);
+		return;
 	}
 	if (AS[e->kind].kind == EV_NETWORK_EGRESS_BLOCKED || e->kind == EGRESS_MALFORMED) {
 		l->blocked += e->count > 0 ? e->count : 1;
@@ -407,11 +456,14 @@ void ledger_take(struct ledger *l, const struct egress_event *e, struct trace *t
 static void put_totals(struct json *j, void *arg)
 {
 	const struct ledger *l = arg;
+	uint64_t out, in;
 
+	/* With what connections that were lost are known to have carried. */
+	ledger_bytes(l, &out, &in);
 	json_kuint(j, "connections", l->opened);
 	json_kuint(j, "blocked", l->blocked);
-	json_kuint(j, "bytes_out", l->bytes_out);
-	json_kuint(j, "bytes_in", l->bytes_in);
+	json_kuint(j, "bytes_out", out);
+	json_kuint(j, "bytes_in", in);
 }
 
 void ledger_close(struct ledger *l, struct trace *trace)

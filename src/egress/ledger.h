@@ -27,6 +27,9 @@ void ledger_free(struct ledger *l);
 
 void ledger_take(struct ledger *l, const struct egress_event *e, struct trace *trace);
 
+/* What was carried so far: as of the connections' ends, or as the broker says. */
+void ledger_bytes(const struct ledger *l, uint64_t *ret_out, uint64_t *ret_in);
+
 /* The broker is gone: connections that it has not ended are `broker_lost`, what
  * was counted is written down. */
 void ledger_close(struct ledger *l, struct trace *trace);

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/own.h"
 
-_Static_assert(CGROUP_MAX_JOIN >= CGROUP_CONTROLLERS, "a group joins every controller");
+_Static_assert(CGROUP_MAX_JOIN >= CGROUP_PLACES, "a group joins every controller");
 
 #define REMOVE_TRIES 10 /* 0.1 ms, doubled each time: 0.1 s in all */
 
@@ -74,6 +74,14 @@ void cgroup_undo(struct cgroup *cg)
 	}
 }
 
+void cgroup_drop_last(struct cgroup *cg)
+{
+	struct node *node = &cg->nodes[--cg->n];
+
+	(void)unlinkat(node->base_fd, cg->name, AT_REMOVEDIR);
+	node_close(node);
+}
+
 void cgroup_free(struct cgroup *cg)
 {
 	if (cg != NULL) {
@@ -105,7 +113,7 @@ int cgroup_join(const int *fds, size_t n)
 	return 0;
 }
 
-static const struct node *node_of(const struct cgroup *cg, enum cgroup_controller c)
+const struct node *cgroup_node(const struct cgroup *cg, enum cgroup_controller c)
 {
 	for (size_t i = 0; i < cg->n; i++) {
 		if ((cg->nodes[i].controllers & (1u << c)) != 0) {
@@ -117,14 +125,11 @@ static const struct node *node_of(const struct cgroup *cg, enum cgroup_controlle
 
 bool cgroup_weighs(const struct cgroup *cg)
 {
-	return node_of(cg, CGROUP_CPU) != NULL;
+	return cgroup_node(cg, CGROUP_CPU) != NULL;
 }
 
-/* The number after `key` in a file of "key number" lines; 0 if absent. */
-static uint64_t counter(const struct cgroup *cg, enum cgroup_controller c, const char *file,
-                        const char *key)
+uint64_t cgroup_counter(const struct node *node, const char *file, const char *key)
 {
-	const struct node *node = node_of(cg, c);
 	char text[1024];
 	size_t len = strlen(key);
 
@@ -143,18 +148,18 @@ static uint64_t counter(const struct cgroup *cg, enum cgroup_controller c, const
 
 uint64_t cgroup_oom_kills(const struct cgroup *cg)
 {
-	return counter(cg, CGROUP_MEMORY, cg->v2 ? "memory.events" : "memory.oom_control",
-	               "oom_kill");
+	return cgroup_counter(cgroup_node(cg, CGROUP_MEMORY),
+	                      cg->v2 ? "memory.events" : "memory.oom_control", "oom_kill");
 }
 
 uint64_t cgroup_pids_hits(const struct cgroup *cg)
 {
-	return counter(cg, CGROUP_PIDS, "pids.events", "max");
+	return cgroup_counter(cgroup_node(cg, CGROUP_PIDS), "pids.events", "max");
 }
 
 int cgroup_oom_eventfd(const struct cgroup *cg)
 {
-	const struct node *node = node_of(cg, CGROUP_MEMORY);
+	const struct node *node = cgroup_node(cg, CGROUP_MEMORY);
 	char text[32];
 
 	if (cg->v2 || node == NULL) {

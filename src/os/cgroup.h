@@ -17,11 +17,12 @@ struct cgroup_limits {
 	uint64_t memory_bytes;  /* swap included: none is granted beyond it */
 	uint64_t cpu_shares;    /* 2..262144; 1024 is the share of a neighbour */
 	uint64_t max_processes; /* threads count */
+	bool governed;          /* it is to be frozen and metered, where that can be had */
 };
 
 struct cgroup;
 
-#define CGROUP_MAX_JOIN 3
+#define CGROUP_MAX_JOIN 5
 
 /* Makes "skillsandbox-<pid>-<id>" with the limits in place; `id` is of
  * [A-Za-z0-9_-]. `*ret` is new, ended by cgroup_free(). SSB_E_LAYER with the
@@ -53,6 +54,24 @@ uint64_t cgroup_pids_hits(const struct cgroup *cg);
  * where the kernel kills one process and leaves the others. -1 on v2, which
  * ends the whole group by itself, and where it cannot be had. */
 int cgroup_oom_eventfd(const struct cgroup *cg);
+
+/* CPU time of all that was ever in it, in microseconds; false: not known. */
+bool cgroup_cpu_us(const struct cgroup *cg, uint64_t *ret_us);
+
+/* Stops every process in it where it stands, and lets them go on. It takes a
+ * moment: cgroup_is_frozen() says when all of them stand. Only with
+ * limits.governed; -1 with errno. */
+bool cgroup_freezes(const struct cgroup *cg);
+int cgroup_freeze(const struct cgroup *cg, bool frozen);
+bool cgroup_is_frozen(const struct cgroup *cg);
+
+/* In v1 a frozen process does not die before it is thawed. A new fd for
+ * cgroup_thaw(), which whoever ends the processes then needs; -1: none does. */
+int cgroup_thaw_fd(const struct cgroup *cg);
+void cgroup_thaw(int fd);
+/* Ends all that is in a frozen group of v1 before it thaws it; of v2 nothing
+ * is left to do. */
+void cgroup_end_frozen(const struct cgroup *cg);
 
 /* Removes what has no process in it any more, without waiting; the rest is for
  * cgroup_free(). Nothing can be counted afterwards. Accepts NULL. */

@@ -6,10 +6,9 @@
 
 #include "base/own.h"
 
-const char *const CGROUP_NAMES[CGROUP_CONTROLLERS] = {
-	[CGROUP_PIDS] = "pids",
-	[CGROUP_MEMORY] = "memory",
-	[CGROUP_CPU] = "cpu",
+const char *const CGROUP_NAMES[CGROUP_PLACES] = {
+	[CGROUP_PIDS] = "pids",       [CGROUP_MEMORY] = "memory",   [CGROUP_CPU] = "cpu",
+	[CGROUP_FREEZER] = "freezer", [CGROUP_CPUACCT] = "cpuacct",
 };
 
 /* A piece of the text; never NUL-terminated. */

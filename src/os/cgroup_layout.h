@@ -7,10 +7,19 @@
 
 #include "base/limits.h"
 
-/* In the order in which directories are made; see cgroup.c. */
-enum cgroup_controller { CGROUP_PIDS, CGROUP_MEMORY, CGROUP_CPU, CGROUP_CONTROLLERS };
+/* In the order in which directories are made; see cgroup.c. Those behind the
+ * controllers limit nothing: v1 has the freezer and the clock apart. */
+enum cgroup_controller {
+	CGROUP_PIDS,
+	CGROUP_MEMORY,
+	CGROUP_CPU,
+	CGROUP_CONTROLLERS,
+	CGROUP_FREEZER = CGROUP_CONTROLLERS,
+	CGROUP_CPUACCT,
+	CGROUP_PLACES,
+};
 
-extern const char *const CGROUP_NAMES[CGROUP_CONTROLLERS];
+extern const char *const CGROUP_NAMES[CGROUP_PLACES];
 
 /* The caller's own directory in one hierarchy. */
 struct cgroup_place {
@@ -21,7 +30,7 @@ struct cgroup_place {
 
 struct cgroup_layout {
 	struct cgroup_place v2;
-	struct cgroup_place v1[CGROUP_CONTROLLERS];
+	struct cgroup_place v1[CGROUP_PLACES];
 };
 
 /* `mountinfo` is the text of /proc/self/mountinfo, `self` that of

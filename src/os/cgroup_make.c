@@ -13,16 +13,13 @@
  * that hierarchy only. */
 #include "os/cgroup_priv.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/magic.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -30,11 +27,8 @@
 #include "base/own.h"
 #include "os/file.h"
 
-#define MAX_MOUNTINFO      (4u << 20)
-#define MAX_SWEEP_SEEN     512 /* directory entries looked at per start */
-#define MAX_SWEEP_REMOVALS 16
-#define MIN_SWEEP_AGE      30 /* seconds */
-#define REQUIRED           ((1u << CGROUP_MEMORY) | (1u << CGROUP_PIDS))
+#define MAX_MOUNTINFO (4u << 20)
+#define REQUIRED      ((1u << CGROUP_MEMORY) | (1u << CGROUP_PIDS))
 
 enum knob_value { VAL_MEMORY, VAL_PROCESSES, VAL_SHARES, VAL_WEIGHT, VAL_ZERO, VAL_ONE };
 enum knob_need { MUST, MAY, ELSE /* only where the one before is missing */ };
@@ -275,55 +269,31 @@ static int create_v1(struct cgroup *cg, const struct cgroup_layout *at,
 	return 0;
 }
 
-/* ---- what dead supervisors left ---------------------------------------- */
-
-/* The pid in "skillsandbox-<pid>-<id>"; 0 for any other name. */
-static pid_t name_pid(const char *name)
+/* v1: the hierarchies that limit nothing. What cannot be had is done without. */
+static void add_governed(struct cgroup *cg, const struct cgroup_layout *at)
 {
-	size_t prefix = sizeof(CGROUP_PREFIX) - 1;
-	char *end;
+	static const struct cgroup_limits none;
+	struct reason why;
 
-	if (strncmp(name, CGROUP_PREFIX, prefix) != 0 || name[prefix] < '1' || name[prefix] > '9') {
-		return 0;
-	}
-	errno = 0;
-	long pid = strtol(name + prefix, &end, 10);
-	return errno == 0 && *end == '-' && pid <= INT32_MAX ? (pid_t)pid : 0;
-}
-
-/* Only groups without a process can be removed: a wrong guess does no harm. */
-static void sweep(const struct cgroup *cg)
-{
-	struct stat st;
-	unsigned seen = 0;
-	unsigned removed = 0;
-
-	/* Links: itself, ".", and one per child, of which ours is one. */
-	if (fstat(cg->nodes[0].base_fd, &st) < 0 || st.st_nlink <= 3) {
-		return;
-	}
-	int fd = openat(cg->nodes[0].base_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	if (dir == NULL) {
-		own_close(&fd);
-		return;
-	}
-	const struct dirent *e;
-	while (seen++ < MAX_SWEEP_SEEN && removed < MAX_SWEEP_REMOVALS &&
-	       (e = readdir(dir)) != NULL) {
-		pid_t pid = name_pid(e->d_name);
-		/* A young one may belong to a supervisor in another pid namespace. */
-		if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH ||
-		    fstatat(cg->nodes[0].base_fd, e->d_name, &st, 0) != 0 ||
-		    time(NULL) - st.st_mtime < MIN_SWEEP_AGE) {
+	for (unsigned i = CGROUP_CONTROLLERS; i < CGROUP_PLACES; i++) {
+		struct node *with = NULL;
+		for (unsigned k = 0; k < i; k++) {
+			if (at->v1[i].found && at->v1[k].found &&
+			    strcmp(at->v1[i].dir, at->v1[k].dir) == 0) {
+				with = (struct node *)(uintptr_t)cgroup_node(cg, k);
+			}
+		}
+		if (with != NULL) {
+			with->controllers |= 1u << i; /* mounted together */
 			continue;
 		}
-		for (size_t i = cg->n; i > 0; i--) {
-			(void)unlinkat(cg->nodes[i - 1].base_fd, e->d_name, AT_REMOVEDIR);
+		size_t before = cg->n;
+		int base = at->v1[i].found ? open(at->v1[i].dir, O_PATH | O_DIRECTORY | O_CLOEXEC)
+		                           : -1;
+		if (base >= 0 && node_make(cg, base, 1u << i, &none, &why) < 0 && cg->n > before) {
+			cgroup_drop_last(cg);
 		}
-		removed++;
 	}
-	(void)closedir(dir);
 }
 
 /* ---- the object -------------------------------------------------------- */
@@ -406,7 +376,7 @@ static bool locate_usual(const char *self, struct cgroup_layout *ret)
 	}
 	cgroup_layout_parse(mounts.data != NULL ? mounts.data : "", self, ret);
 	bool good = ret->v2.found || ret->v1[CGROUP_PIDS].found;
-	for (size_t i = 0; i < ARRAY_LEN(ret->v1); i++) {
+	for (size_t i = 0; i < CGROUP_CONTROLLERS; i++) {
 		good = good && place_exists(&ret->v1[i]);
 	}
 	return good && place_exists(&ret->v2);
@@ -457,13 +427,18 @@ int cgroup_create(const char *id, const struct cgroup_limits *limits, struct cgr
 	if (cg == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "cgroup", "out of memory");
 	}
-	(void)snprintf(cg->name, sizeof(cg->name), CGROUP_PREFIX "%d-%s", (int)getpid(), id);
+	cg->governed = limits->governed;
+	(void)snprintf(cg->name, sizeof(cg->name), CGROUP_PREFIX "%d-%s%s", (int)getpid(), id,
+	               cg->governed ? CGROUP_GOVERNED : "");
 	if (create_v2(cg, &at, limits, &why2) < 0 && create_v1(cg, &at, limits, &why1) < 0) {
 		cgroup_free(cg);
 		return ssb_fail(err, SSB_E_LAYER, 0, "cgroup", "no cgroup: v2: %s; v1: %s",
 		                why2.text, why1.text);
 	}
-	sweep(cg);
+	if (cg->governed && !cg->v2) {
+		add_governed(cg, &at);
+	}
+	cgroup_sweep(cg);
 	describe(cg);
 	*ret = cg;
 	return 0;

@@ -9,6 +9,7 @@
 #include "os/cgroup_layout.h"
 
 #define CGROUP_PREFIX       "skillsandbox-"
+#define CGROUP_GOVERNED     "-governed" /* how the name of such a group ends */
 #define CGROUP_MAX_ID_BYTES 64
 
 /* One directory; v1 hierarchies that are mounted together share one. */
@@ -21,15 +22,27 @@ struct node {
 
 struct cgroup {
 	bool v2;
+	bool governed;
 	size_t n;
-	struct node nodes[CGROUP_CONTROLLERS];
-	char name[sizeof(CGROUP_PREFIX) + 24 + CGROUP_MAX_ID_BYTES];
+	struct node nodes[CGROUP_PLACES];
+	char name[sizeof(CGROUP_PREFIX) + 36 + CGROUP_MAX_ID_BYTES];
 	char about[48];
 };
+
+/* The directory with that controller, or NULL. */
+const struct node *cgroup_node(const struct cgroup *cg, enum cgroup_controller c);
+
+/* The number after `key` in a file of "key number" lines; 0 if absent. */
+uint64_t cgroup_counter(const struct node *node, const char *file, const char *key);
 
 /* Removes what was made, last made first, and closes everything; `cg` is
  * empty afterwards. */
 void cgroup_undo(struct cgroup *cg);
+/* The same for the last one alone. */
+void cgroup_drop_last(struct cgroup *cg);
+
+/* Removes some of what dead supervisors left beside it. */
+void cgroup_sweep(const struct cgroup *cg);
 
 /* 0, or -1 with errno. */
 int cgroup_write_at(int dir_fd, const char *file, const char *data, size_t len);

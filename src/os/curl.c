@@ -1,12 +1,12 @@
 /* The few constants are part of libcurl's ABI and never change. */
 #include "os/curl.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/own.h"
 #include "os/clock.h"
+#include "os/library.h"
 
 #define MAX_LINE ((size_t)32 * 1024) /* of one header that we send */
 
@@ -31,10 +31,7 @@ enum { INFO_STATUS = 0x200002, PROTOCOL_HTTP = 1, PROTOCOL_HTTPS = 2, GLOBAL_ALL
 
 struct curl_slist;
 
-/* Loaded once, and kept: the connection as well. */
 static struct {
-	void *library;
-	void *handle;
 	int (*global_init)(long flags);
 	void *(*init)(void);
 	int (*setopt)(void *handle, int option, ...);
@@ -46,54 +43,43 @@ static struct {
 	void (*free_all)(struct curl_slist *list);
 } curl;
 
-static bool load_symbols(void)
-{
-	const struct {
-		const char *name;
-		void **to;
-	} symbols[] = {
-		{ "curl_global_init", (void **)&curl.global_init },
-		{ "curl_easy_init", (void **)&curl.init },
-		{ "curl_easy_setopt", (void **)&curl.setopt },
-		{ "curl_easy_perform", (void **)&curl.perform },
-		{ "curl_easy_getinfo", (void **)&curl.getinfo },
-		{ "curl_easy_reset", (void **)&curl.reset },
-		{ "curl_easy_strerror", (void **)&curl.strerror },
-		{ "curl_slist_append", (void **)&curl.append },
-		{ "curl_slist_free_all", (void **)&curl.free_all },
-	};
+static bool loaded;
+static void *handle; /* kept, and its connection with it */
 
-	for (size_t i = 0; i < ARRAY_LEN(symbols); i++) {
-		*symbols[i].to = dlsym(curl.library, symbols[i].name);
-		if (*symbols[i].to == NULL) {
-			return false;
-		}
+#define CALL(name, member)                                                                         \
+	{                                                                                          \
+		name, offsetof(__typeof__(curl), member)                                           \
 	}
-	return true;
-}
+
+static const struct library_call CALLS[] = {
+	CALL("curl_global_init", global_init), CALL("curl_easy_init", init),
+	CALL("curl_easy_setopt", setopt),      CALL("curl_easy_perform", perform),
+	CALL("curl_easy_getinfo", getinfo),    CALL("curl_easy_reset", reset),
+	CALL("curl_easy_strerror", strerror),  CALL("curl_slist_append", append),
+	CALL("curl_slist_free_all", free_all),
+};
 
 static bool load(struct curl_reply *r)
 {
-	static const char *const NAMES[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
+	static const char *const FILES[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
+	struct ssb_error err = { 0 };
 
-	if (curl.handle != NULL) {
-		return true;
+	for (size_t i = 0; i < ARRAY_LEN(FILES) && !loaded; i++) {
+		const struct library l = { FILES[i], "libcurl", "libcurl4", CALLS,
+			                   ARRAY_LEN(CALLS) };
+		(void)library_load(&l, &curl, &loaded, "curl", &err); /* the first word counts */
 	}
-	for (size_t i = 0; i < ARRAY_LEN(NAMES) && curl.library == NULL; i++) {
-		curl.library = dlopen(NAMES[i], RTLD_NOW | RTLD_LOCAL);
-	}
-	if (curl.library == NULL) {
-		snprintf(r->why, sizeof(r->why),
-		         "this needs libcurl.so.4, which cannot be loaded; install libcurl4");
+	if (!loaded) {
+		snprintf(r->why, sizeof(r->why), "%s", err.text);
 		return false;
 	}
-	if (load_symbols() && curl.global_init(GLOBAL_ALL) == 0) {
-		curl.handle = curl.init();
+	if (handle == NULL && curl.global_init(GLOBAL_ALL) == 0) {
+		handle = curl.init();
 	}
-	if (curl.handle == NULL) {
-		snprintf(r->why, sizeof(r->why), "libcurl.so.4 cannot be used");
+	if (handle == NULL) {
+		snprintf(r->why, sizeof(r->why), "libcurl cannot be used");
 	}
-	return curl.handle != NULL;
+	return handle != NULL;
 }
 
 /* Takes all or nothing: nothing ends the transfer. */
@@ -170,11 +156,11 @@ static void set_options(const struct curl_request *q)
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		if (texts[i].value != NULL) {
-			(void)curl.setopt(curl.handle, texts[i].option, texts[i].value);
+			(void)curl.setopt(handle, texts[i].option, texts[i].value);
 		}
 	}
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-		(void)curl.setopt(curl.handle, numbers[i].option, numbers[i].value);
+		(void)curl.setopt(handle, numbers[i].option, numbers[i].value);
 	}
 }
 
@@ -192,12 +178,12 @@ static void perform(struct buf *head, struct buf *body, struct curl_reply *ret)
 	struct head h = { .to = head };
 	long status = 0;
 
-	(void)curl.setopt(curl.handle, OPT_WRITEFUNCTION, take);
-	(void)curl.setopt(curl.handle, OPT_WRITEDATA, body);
-	(void)curl.setopt(curl.handle, OPT_HEADERFUNCTION, take_head);
-	(void)curl.setopt(curl.handle, OPT_HEADERDATA, &h);
-	int code = curl.perform(curl.handle);
-	(void)curl.getinfo(curl.handle, INFO_STATUS, &status);
+	(void)curl.setopt(handle, OPT_WRITEFUNCTION, take);
+	(void)curl.setopt(handle, OPT_WRITEDATA, body);
+	(void)curl.setopt(handle, OPT_HEADERFUNCTION, take_head);
+	(void)curl.setopt(handle, OPT_HEADERDATA, &h);
+	int code = curl.perform(handle);
+	(void)curl.getinfo(handle, INFO_STATUS, &status);
 	if (!h.over || status < 200 || status > 599) {
 		ret->retry = may_pass(code);
 		snprintf(ret->why, sizeof(ret->why), "%s",
@@ -221,14 +207,14 @@ void curl_post(const struct curl_request *q, struct buf *head, struct buf *body,
 		add_header(&lines, &q->headers[i]);
 	}
 	add_line(&lines, "Expect:"); /* no: the body follows at once */
-	curl.reset(curl.handle);
+	curl.reset(handle);
 	set_options(q);
-	(void)curl.setopt(curl.handle, OPT_HTTPHEADER, lines.list);
+	(void)curl.setopt(handle, OPT_HTTPHEADER, lines.list);
 	if (lines.failed) {
 		snprintf(ret->why, sizeof(ret->why), "out of memory");
 	} else {
 		perform(head, body, ret);
 	}
-	(void)curl.setopt(curl.handle, OPT_HTTPHEADER, NULL);
+	(void)curl.setopt(handle, OPT_HTTPHEADER, NULL);
 	curl.free_all(lines.list);
 }

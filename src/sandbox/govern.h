@@ -15,7 +15,8 @@
 
 enum govern_kind {
 	/* to the governor */
-	GOVERN_PLACED,     /* the sandbox is there; the skill starts next */
+	GOVERN_PLACED,     /* the sandbox is there; the skill starts next. A second time where
+	                    * it has to be built again without namespaces */
 	GOVERN_USED,       /* every GOVERN_TICK_MS, if anything has changed */
 	GOVERN_CONNECTION, /* one was opened */
 	GOVERN_VIOLATIONS, /* at the end of the turn in which they were seen */
@@ -55,7 +56,7 @@ struct govern_msg {
 		} violations;
 		struct {
 			int32_t exit_status;
-			int32_t end;                   /* enum ssb_end */
+			int32_t end;                   /* enum ssb_end; -1: the run failed */
 			uint64_t derived[CLASS_COUNT]; /* classes that follow from others: 1 or 0 */
 		} ended;
 		struct {

@@ -1,10 +1,10 @@
 /* init.c - PID 1 of the sandbox once the skill runs.
  *
- * It holds the control socket, /proc, the private tmpfs and nothing else: no
- * environment, no capability but (without cgroups) the one that lets it read
- * how much memory the sandbox uses, a filter of its own, and it is not
- * dumpable, so that the skill sees nothing through /proc/1. When it exits, for
- * any reason, the kernel ends every process of the sandbox. */
+ * It holds the control socket, /proc, the private tmpfs, of a governed run the
+ * freezer's file, and nothing else: no environment, no capability but (without
+ * cgroups) the one that lets it read how much memory the sandbox uses, a filter
+ * of its own, and it is not dumpable, so that the skill sees nothing through /proc/1. When it
+ * exits, for any reason, the kernel ends every process of the sandbox. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -20,21 +20,40 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "os/caps.h"
+#include "os/cgroup.h"
 #include "os/clock.h"
 #include "os/clone.h"
 #include "os/seccomp.h"
 #include "sandbox/fallback.h"
 #include "sandbox/stage.h"
+#include "sandbox/still.h"
 #include "sandbox/watchdog.h"
 
 /* Most runs are over before there is anything to look at. */
 #define FIRST_LOOK_MS 20
 
+/* While all are to stand still: the next look, how many of them may find that
+ * somebody does not, and how long it may take until all do. */
+#define STILL_LOOK_MS 20
+#define STILL_STRIKES 10
+#define STILL_MS      10000
+
 /* What init holds besides the stage. */
 static struct {
 	int sig_fd;
+	int thaw_fd; /* -1: nothing can be frozen by others */
 	struct watchdog dog;
-} init;
+	uint64_t deadline;
+	uint64_t look_at; /* the watchdog's; 0: none */
+
+	bool paused; /* the deadline does not come nearer */
+	uint64_t paused_ms;
+	uint64_t still_at; /* the next look at who moves; 0: others keep them still */
+	uint32_t number;   /* of the pause */
+	unsigned quiet;    /* looks in a row that found nobody moving */
+	unsigned strikes;  /* looks that found somebody, after all stood still */
+	bool told;         /* that all stand still */
+} init = { .thaw_fd = -1 };
 
 /* Moves the fds that stay to 0, 1, 2, ... and closes all others. */
 static int init_keep_fds(int *fds[], int n)
@@ -58,9 +77,10 @@ int init_confine(struct stage *s, int *meet, struct ssb_error *err)
 {
 	sigset_t chld;
 	/* Without a pid namespace it would count the whole host. */
-	int proc_fd = s->namespaces ? open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	bool look = s->namespaces || s->governed;
+	int proc_fd = look ? open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	if (s->namespaces && proc_fd < 0) {
+	if (look && proc_fd < 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "the watchdog cannot see /proc");
 	}
 	sigemptyset(&chld);
@@ -83,16 +103,33 @@ int init_confine(struct stage *s, int *meet, struct ssb_error *err)
 
 int init_unwatched(struct stage *s)
 {
-	own_close(&init.dog.proc_fd);
+	if (!s->governed) {
+		own_close(&init.dog.proc_fd);
+	}
 	own_close(&s->scratch);
 	return s->namespaces ? caps_set(0) : 0;
 }
 
-/* As PID 1 our own end is the end of all; otherwise it takes work. */
+void init_keep_thaw(int fd)
+{
+	init.thaw_fd = fd;
+}
+
+/* As PID 1 our own end is the end of all; otherwise it takes work. Who is
+ * metered is waited for: what he used counts as ours then. Who is frozen cannot
+ * die; who was told to die does nothing more when he thaws. */
 static void init_end_others(const struct stage *s)
 {
+	if (s->governed) {
+		still_signal(&init.dog, s->namespaces, SIGKILL);
+	}
+	if (init.thaw_fd >= 0) {
+		cgroup_thaw(init.thaw_fd);
+	}
 	if (!s->namespaces) {
 		fallback_end_all();
+	}
+	while (s->governed && (waitpid(-1, NULL, 0) > 0 || errno == EINTR)) {
 	}
 }
 
@@ -122,6 +159,56 @@ static void init_reap(const struct stage *s, pid_t skill)
 	}
 }
 
+static void init_pause(const struct stage *s, const struct msg *m)
+{
+	init.paused = true;
+	init.paused_ms = clock_ms();
+	init.number = m->pause.number;
+	init.quiet = init.strikes = 0;
+	init.told = false;
+	if (m->pause.by_signals) {
+		still_signal(&init.dog, s->namespaces, SIGSTOP);
+		init.still_at = init.paused_ms;
+	}
+}
+
+static void init_resume(const struct stage *s)
+{
+	if (!init.paused) {
+		return;
+	}
+	init.deadline += clock_ms() - init.paused_ms;
+	init.paused = false;
+	if (init.still_at != 0) {
+		still_signal(&init.dog, s->namespaces, SIGCONT);
+		init.still_at = 0;
+	}
+}
+
+/* One look at who moves. Who goes on moving has made himself a timer that wakes
+ * him, and means it. */
+static void init_keep_still(const struct stage *s)
+{
+	struct msg m = { .kind = MSG_STANDS, .pause.number = init.number };
+	uint64_t start = clock_ms();
+	bool moving = still_moving(&init.dog, s->namespaces);
+
+	if (moving) {
+		still_signal(&init.dog, s->namespaces, SIGSTOP);
+		init.strikes += init.told;
+	}
+	init.quiet = moving ? 0 : init.quiet + 1;
+	uint64_t now = clock_ms();
+	if (init.strikes > STILL_STRIKES || (!init.told && now - init.paused_ms > STILL_MS)) {
+		init_end(s, 0, CAUSE_RESTLESS, 0);
+	}
+	if (!init.told && init.quiet >= 2) {
+		init.told = true;
+		(void)!write(s->ctl, &m, sizeof(m));
+	}
+	init.still_at = now + (init.told ? STILL_LOOK_MS : 1) + 3 * (now - start);
+}
+
 /* The supervisor spoke, or is gone. */
 static void init_hear(const struct stage *s, pid_t skill)
 {
@@ -135,8 +222,21 @@ static void init_hear(const struct stage *s, pid_t skill)
 		init_end_others(s);
 		_exit(0);
 	}
-	if (m.kind == MSG_SIGNAL) {
+	switch (m.kind) {
+	case MSG_SIGNAL:
 		(void)kill(-skill, m.signal);
+		break;
+	case MSG_TERM:
+		still_signal(&init.dog, s->namespaces, SIGTERM);
+		break;
+	case MSG_PAUSE:
+		init_pause(s, &m);
+		break;
+	case MSG_RESUME:
+		init_resume(s);
+		break;
+	default:
+		break;
 	}
 }
 
@@ -160,23 +260,44 @@ static unsigned init_look(const struct stage *s)
 	}
 }
 
-static int poll_ms(uint64_t ms)
+/* What is due by now. */
+static void init_keep_time(const struct stage *s)
 {
-	return ms < 1000000 ? (int)ms : 1000000;
+	uint64_t now = clock_ms();
+
+	if (!init.paused && now >= init.deadline) {
+		init_end(s, 0, CAUSE_TIME, 0);
+	}
+	if (init.look_at != 0 && now >= init.look_at) {
+		init.look_at = now + init_look(s);
+	}
+	if (init.still_at != 0 && now >= init.still_at) {
+		init_keep_still(s);
+	}
+}
+
+static int init_rest_ms(void)
+{
+	const uint64_t times[] = { init.paused ? 0 : init.deadline, init.look_at, init.still_at };
+	uint64_t now = clock_ms();
+	uint64_t next = now + 1000000;
+
+	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+		next = times[i] != 0 && times[i] < next ? times[i] : next;
+	}
+	return next > now ? (int)(next - now) : 0;
 }
 
 _Noreturn void init_main(struct stage *s, pid_t skill)
 {
 	init_reap(s, skill); /* it may have ended before we listened */
-	uint64_t deadline = clock_ms() + s->plan->res.max_runtime_seconds * 1000;
-	uint64_t look_at = s->watchdog ? clock_ms() + FIRST_LOOK_MS : deadline;
+	init.deadline = clock_ms() + s->plan->res.max_runtime_seconds * 1000;
+	init.look_at = s->watchdog ? clock_ms() + FIRST_LOOK_MS : 0;
 
 	for (;;) {
 		struct pollfd p[2] = { { s->ctl, POLLIN, 0 }, { init.sig_fd, POLLIN, 0 } };
-		uint64_t next = look_at < deadline ? look_at : deadline;
-		uint64_t now = clock_ms();
 
-		(void)poll(p, 2, now < next ? poll_ms(next - now) : 0);
+		(void)poll(p, 2, init_rest_ms());
 		if (p[1].revents != 0) {
 			struct signalfd_siginfo drop;
 			(void)!read(init.sig_fd, &drop, sizeof(drop));
@@ -185,12 +306,6 @@ _Noreturn void init_main(struct stage *s, pid_t skill)
 		if (p[0].revents != 0) {
 			init_hear(s, skill);
 		}
-		now = clock_ms();
-		if (now >= deadline) {
-			init_end(s, 0, CAUSE_TIME, 0);
-		}
-		if (now >= look_at) {
-			look_at = now + init_look(s);
-		}
+		init_keep_time(s);
 	}
 }

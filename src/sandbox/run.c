@@ -1,6 +1,7 @@
 /* run.c - ssb_run: one plan from start to trace. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,11 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "policy/owner.h"
+#include "sandbox/governed.h"
 #include "sandbox/supervise.h"
+
+/* How long an init that has reported may take to be gone. */
+#define LAST_BREATH_MS 2000
 
 /* A terminal that is handed through byte by byte; put back at the end. */
 struct raw_terminal {
@@ -46,6 +51,13 @@ static void terminal_restore(struct raw_terminal *t)
 
 static void fill_end(const struct run *r, struct ssb_result *res)
 {
+	if (governed_killed(r) != NULL) {
+		res->end = SSB_END_SESSION;
+		res->exit_status = 125;
+		snprintf(res->session_reason, sizeof(res->session_reason), "%s",
+		         governed_killed(r));
+		return;
+	}
 	if (r->cause == CAUSE_TIME) {
 		res->end = SSB_END_TIMEOUT;
 		res->exit_status = 124;
@@ -85,6 +97,10 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 			             i == 1 ? "stdout" : "stderr",
 			             (unsigned long long)lim->max_output_bytes);
 		}
+	}
+	if (res->end == SSB_END_SESSION) {
+		trace_eventf(r->trace, EV_SKILL_FAILED, "ended by its session: %s",
+		             res->session_reason);
 	}
 	if (res->end == SSB_END_TIMEOUT) {
 		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT,
@@ -192,6 +208,7 @@ static int open_trace(struct run *r, struct ssb_result *res, struct ssb_error *e
 	}
 	snprintf(res->run_id, sizeof(res->run_id), "%s", trace_id(r->trace));
 	snprintf(res->trace_path, sizeof(res->trace_path), "%s", trace_path(r->trace));
+	governed_traced(r);
 	trace_eventf(r->trace, EV_SKILL_STARTED, "%s %s", r->plan->name, r->plan->version);
 	observer_environment(r->trace, r->plan);
 	return 0;
@@ -205,6 +222,14 @@ static void end_watchers(struct run *r, bool kill)
 	}
 	egress_stop(&r->egress, r->trace);
 	observer_stop(r->observer);
+	if (r->govern != NULL && r->pid > 0 && !r->dead) {
+		/* What is metered is counted to its end. */
+		struct pollfd p = { .fd = r->pidfd, .events = POLLIN };
+		if (poll(&p, 1, LAST_BREATH_MS) <= 0) {
+			run_kill(r);
+		}
+		run_reap(r);
+	}
 }
 
 static int run_supervised(struct run *r, const int stdio[3], int sig_fd, struct ssb_result *res,
@@ -284,6 +309,7 @@ static int run_attempts(struct run *r, const int stdio[3], int sig_fd, struct ss
 		struct run again;
 		run_init(&again, r->plan, r->owner);
 		again.without_namespaces = true;
+		again.govern = r->govern;
 		again.trace = r->trace;
 		again.stage.payload = r->stage.payload;
 		again.stage.payload_arg = r->stage.payload_arg;
@@ -316,12 +342,18 @@ static int run_traced(struct ssb_plan *plan, const struct owner *owner, const in
 {
 	struct ssb_error late = { 0 };
 	struct held_signals held;
+	struct governed *govern;
 	struct run r;
 
+	if (governed_new(plan, &govern, err) != 0) {
+		return -1;
+	}
 	if (hold_signals(&held, err) != 0) {
+		governed_free(govern);
 		return -1;
 	}
 	run_init(&r, plan, owner);
+	r.govern = govern;
 	int failed = run_attempts(&r, stdio, held.fd, res, err);
 	fill_lost(&r, res);
 	if (failed != 0 && r.trace != NULL) {
@@ -338,8 +370,10 @@ static int run_traced(struct ssb_plan *plan, const struct owner *owner, const in
 		*err = late;
 		failed = -1;
 	}
+	governed_ended(&r, failed != 0 ? -1 : (int)res->end, res);
 	run_done(&r);
 	trace_free(r.trace);
+	governed_free(govern);
 	release_signals(&held);
 	return failed;
 }

@@ -265,6 +265,9 @@ static int init_start_skill(struct stage *s, int meet, struct ssb_error *err)
 	/* Without a pid namespace it would count the whole host. */
 	s->watchdog = start.watchdog = go.go.watchdog && s->namespaces;
 	start.nice = go.go.nice;
+	if (go.go.thaw && cgroup.n > 0) {
+		init_keep_thaw(cgroup.v[--cgroup.n]);
+	}
 	memcpy(start.limits.detail, go.go.limits, sizeof(start.limits.detail));
 	if (!s->watchdog && init_unwatched(s) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "init", "cannot drop its privileges");

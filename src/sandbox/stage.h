@@ -52,6 +52,7 @@ struct stage {
 	gid_t outer_gid;
 	bool observe;  /* the supervisor wants to see what the skill tries */
 	bool watchdog; /* no cgroup: init sums the memory */
+	bool governed; /* init may be told to stop every process */
 	bool nice;     /* no cpu controller: the share becomes a nice value */
 	bool unix_sockets;
 	int scratch; /* fd on the private tmpfs, for the watchdog */
@@ -76,14 +77,18 @@ enum msg_kind {
 	MSG_LISTENER,  /* the number of the fd that tells of the sender's calls */
 	MSG_STARTED,   /* the layer reports; execve is next */
 	MSG_ENDED,     /* how the skill's first process ended */
+	MSG_STANDS,    /* every process has stopped, as MSG_PAUSE asked */
 	/* supervisor to child: */
 	MSG_MAPPED, /* id maps are written */
 	MSG_GO,     /* the run record is on disk: the skill may start; carries the
 	             * fds by which the processes join the run's cgroup */
 	MSG_SIGNAL, /* send `signal` to the skill's process group */
+	MSG_TERM,   /* SIGTERM to every process */
+	MSG_PAUSE,  /* the clock stands; `by_signals`: stop every process and say so */
+	MSG_RESUME,
 };
 
-enum end_cause { CAUSE_EXIT, CAUSE_TIME, CAUSE_MEMORY };
+enum end_cause { CAUSE_EXIT, CAUSE_TIME, CAUSE_MEMORY, CAUSE_RESTLESS };
 
 struct msg {
 	enum msg_kind kind;
@@ -98,12 +103,17 @@ struct msg {
 		int signal;
 		int listener;
 		struct {
+			uint32_t number; /* comes back with MSG_STANDS */
+			bool by_signals;
+		} pause;
+		struct {
 			enum listener_kind kinds[MSG_MAX_FDS];
 			bool last;
 		} listeners;
 		struct {
 			bool watchdog;
 			bool nice;
+			bool thaw; /* the last fd is cgroup_thaw_fd(), for init */
 			char limits[sizeof(((struct layer_report *)0)->detail)];
 		} go;
 	};
@@ -161,6 +171,7 @@ _Noreturn void skill_main(struct stage *s, int meet);
  * until init_unwatched says that there is none. */
 int init_confine(struct stage *s, int *meet, struct ssb_error *err);
 int init_unwatched(struct stage *s);
+void init_keep_thaw(int fd); /* takes it: by which frozen processes are let die */
 
 /* PID 1 once the skill runs: reap, forward, watch, report; never returns. */
 _Noreturn void init_main(struct stage *s, pid_t skill);

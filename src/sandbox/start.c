@@ -15,6 +15,7 @@
 #include "base/own.h"
 #include "os/clone.h"
 #include "sandbox/fallback.h"
+#include "sandbox/governed.h"
 #include "sandbox/supervise.h"
 
 /* Started by root, each run has a host uid of its own: one that no account
@@ -25,7 +26,7 @@
 void run_init(struct run *r, struct ssb_plan *plan, const struct owner *owner)
 {
 	*r = (struct run){ .plan = plan, .owner = owner };
-	r->pidfd = r->ctl = r->master = r->oom = r->exec_pipe = r->payload_spare = -1;
+	r->pidfd = r->ctl = r->master = r->oom = r->thaw = r->exec_pipe = r->payload_spare = -1;
 	for (int i = 0; i < 3; i++) {
 		r->pipes[i] = r->stage.stdio[i] = -1;
 	}
@@ -58,6 +59,19 @@ void run_kill(struct run *r)
 		/* It has to end the others first, and does so when we are gone. */
 		(void)shutdown(r->ctl, SHUT_WR);
 	}
+	governed_let_die(r);
+}
+
+void run_reap(struct run *r)
+{
+	siginfo_t how = { 0 };
+
+	(void)waitid(P_PIDFD, (id_t)r->pidfd, &how, WEXITED | (r->govern != NULL ? WNOWAIT : 0));
+	if (r->govern != NULL) {
+		governed_last_look(r); /* it is still to be seen */
+		(void)waitid(P_PIDFD, (id_t)r->pidfd, &how, WEXITED);
+	}
+	r->dead = true;
 }
 
 void run_done(struct run *r)
@@ -75,6 +89,7 @@ void run_done(struct run *r)
 	own_close(&r->ctl);
 	own_close(&r->master);
 	own_close(&r->oom);
+	own_close(&r->thaw);
 	own_close(&r->exec_pipe);
 	own_close(&r->payload_spare);
 	egress_done(&r->egress);
@@ -221,6 +236,7 @@ int run_start(struct run *r, const int stdio[3], struct ssb_error *err)
 	(void)setsockopt(r->ctl, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int));
 	r->stage.observe = r->plan->audit != AUDIT_OFF && !r->without_namespaces;
 	r->stage.pty = tty;
+	r->stage.governed = r->govern != NULL;
 	if ((!tty && make_pipes(r, err) != 0) || make_sources(r, err) != 0) {
 		return -1;
 	}

@@ -10,6 +10,8 @@
 #include "sandbox/sources.h"
 #include "sandbox/stage.h"
 
+struct governed;
+
 /* One run. Zeroed, then run_init; run_done in every case. */
 struct run {
 	struct ssb_plan *plan;
@@ -19,6 +21,7 @@ struct run {
 	struct stage stage;
 	struct egress egress;
 	struct observer *observer; /* NULL: nothing is observed */
+	struct governed *govern;   /* borrowed; NULL: nobody governs (governed.h) */
 	int payload_spare;         /* for a second attempt; -1: none */
 	bool without_namespaces;   /* what --best-effort allows, when nothing else works */
 	struct repos *repos;
@@ -29,6 +32,7 @@ struct run {
 	int ctl;       /* our end */
 	int master;    /* of the pty, or -1 */
 	int oom;       /* eventfd of cgroup v1, or -1 */
+	int thaw;      /* cgroup_thaw_fd(), or -1 */
 	int exec_pipe; /* at its end when the skill has reached execve */
 	int pipes[3];  /* our ends */
 	bool started;  /* all layers on, execve was next */
@@ -52,6 +56,9 @@ void run_done(struct run *r);
 
 /* Ends everything in it; returns at once. */
 void run_kill(struct run *r);
+
+/* Waits for its first process, with which everything is gone. */
+void run_reap(struct run *r);
 
 /* Everything up to the cloned child. */
 int run_start(struct run *r, const int stdio[3], struct ssb_error *err);

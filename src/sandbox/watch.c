@@ -15,6 +15,7 @@
 #include "base/own.h"
 #include "os/clock.h"
 #include "os/clone.h"
+#include "sandbox/governed.h"
 #include "sandbox/share.h"
 #include "sandbox/supervise.h"
 
@@ -32,6 +33,7 @@ enum {
 	AT_EXEC,
 	AT_EGRESS,
 	AT_OBSERVER,
+	AT_GOVERN,
 	AT_PUMPS,
 	AT_COUNT = AT_PUMPS + 3
 };
@@ -57,7 +59,8 @@ static void make_cgroup(struct run *r, struct msg *go, struct msg_fds *ret_fds)
 	const struct resources *res = &r->plan->res;
 	const struct cgroup_limits limits = { .memory_bytes = res->memory_mb << 20,
 		                              .cpu_shares = res->cpu_shares,
-		                              .max_processes = res->max_processes };
+		                              .max_processes = res->max_processes,
+		                              .governed = r->govern != NULL };
 	struct ssb_error why = { 0 };
 
 	if (cgroup_create("run", &limits, &r->cgroup, &why) == 0) {
@@ -65,6 +68,11 @@ static void make_cgroup(struct run *r, struct msg *go, struct msg_fds *ret_fds)
 		         cgroup_describe(r->cgroup), weighs_by_nice(r) ? ", nice value" : "");
 		ret_fds->n = cgroup_join_fds(r->cgroup, ret_fds->v);
 		r->oom = cgroup_oom_eventfd(r->cgroup);
+		r->thaw = cgroup_thaw_fd(r->cgroup);
+	}
+	go->go.thaw = r->thaw >= 0;
+	if (go->go.thaw) {
+		ret_fds->v[ret_fds->n++] = r->thaw;
 	}
 	go->go.watchdog = r->cgroup == NULL;
 	go->go.nice = weighs_by_nice(r);
@@ -82,6 +90,7 @@ static int send_go(struct run *r, struct ssb_error *err)
 	    egress_ready(&r->egress, err) != 0) {
 		return -1;
 	}
+	governed_placed(r);
 	if (msg_send(r->ctl, &m, sizeof(m), &fds) != 0) {
 		/* It is gone, and has said why; or it would wait for ever. */
 		run_kill(r);
@@ -179,12 +188,19 @@ static void hear_child(struct run *r, struct pump pumps[3])
 			trace_layers(r->trace, r->stage.reports);
 		}
 		r->share_at = weighs_by_nice(r) ? clock_ms() + SHARE_RETRY_MS : 0;
+		governed_started(r);
 		break;
 	case MSG_ENDED:
 		r->ended = true;
 		r->wstatus = m.ended.wstatus;
 		r->cause = m.ended.cause;
 		r->memory = m.ended.memory;
+		if (r->cause == CAUSE_RESTLESS) {
+			governed_restless(r);
+		}
+		break;
+	case MSG_STANDS:
+		governed_stands(r, m.pause.number);
 		break;
 	default:
 		break;
@@ -215,7 +231,8 @@ static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uin
 	struct msg m = { .kind = MSG_SIGNAL, .signal = sig };
 	r->canceled = sig;
 	*kill_at = clock_ms() + GRACE_MS;
-	if (!r->started || msg_send(r->ctl, &m, sizeof(m), NULL) != 0) {
+	/* What is paused cannot hear it, and is not to go on. */
+	if (!r->started || governed_stopped(r) || msg_send(r->ctl, &m, sizeof(m), NULL) != 0) {
 		run_kill(r);
 	}
 }
@@ -230,12 +247,6 @@ static void note_exec(struct run *r)
 			trace_eventf(r->trace, EV_PROCESS_SPAWNED, "%s", r->plan->argv.v[0]);
 		}
 	}
-}
-
-static void reap(struct run *r)
-{
-	(void)waitid(P_PIDFD, (id_t)r->pidfd, &(siginfo_t){ 0 }, WEXITED);
-	r->dead = true;
 }
 
 /* A run of which nothing can be written down any more is at its end. */
@@ -314,8 +325,13 @@ static void wait_for_news(struct run *r, struct pump pumps[3], uint64_t kill_at,
 	if (r->trace != NULL) {
 		due = next_due(next_due(due, trace_due(r->trace)), r->digest_at);
 	}
-	due = next_due(due, observer_due(r->observer));
+	due = next_due(next_due(due, observer_due(r->observer)), governed_due(r->govern));
 	(void)poll(p, AT_COUNT, poll_ms(due));
+}
+
+static bool hears_egress(const struct run *r)
+{
+	return r->egress.hear_at == 0 && !governed_full(r->govern);
 }
 
 static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill_at)
@@ -326,9 +342,9 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 		[AT_SIG] = { .fd = sig_fd, .events = POLLIN },
 		[AT_OOM] = { .fd = r->oom, .events = POLLIN },
 		[AT_EXEC] = { .fd = r->exec_pipe, .events = POLLIN },
-		[AT_EGRESS] = { .fd = r->egress.hear_at != 0 ? -1 : r->egress.events,
-		                .events = POLLIN },
+		[AT_EGRESS] = { .fd = hears_egress(r) ? r->egress.events : -1, .events = POLLIN },
 		[AT_OBSERVER] = { .fd = observer_fd(r->observer), .events = POLLIN },
+		[AT_GOVERN] = governed_wants(r->govern),
 	};
 
 	wait_for_news(r, pumps, *kill_at, p);
@@ -362,9 +378,13 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 		pump_turn(&pumps[i], p[AT_PUMPS + i].revents);
 	}
 	if (p[AT_PID].revents != 0) {
-		reap(r);
+		run_reap(r);
+	}
+	if ((p[AT_GOVERN].revents & ~POLLOUT) != 0) {
+		governed_hear(r);
 	}
 	keep_record(r);
+	governed_tick(r);
 }
 
 int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error *err)
@@ -387,6 +407,9 @@ int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error 
 			pumps[0].from = -1;
 			pumps[0].len = 0;
 		}
+	}
+	if (governed_killed(r) != NULL) {
+		return 0; /* whatever followed from it */
 	}
 	if (r->failure.code != SSB_OK) {
 		*err = r->failure;

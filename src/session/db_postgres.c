@@ -74,7 +74,8 @@ static int listen_here(struct pg_db *s, struct ssb_error *err)
 {
 	struct epoll_event e = { .events = EPOLLIN };
 
-	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->link.pq->socket(s->link.conn), &e) < 0) {
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->link.pq->socket(s->link.conn), &e) < 0 &&
+	    errno != EEXIST) {
 		return ssb_fail(err, SSB_E_SYS, errno, DB_WHERE, "listen for news");
 	}
 	return pg_link_exec(&s->link, "LISTEN " CHANNEL, err);
@@ -367,13 +368,17 @@ static int take_number(void *arg, const struct db_value *v, size_t n)
 	return 1;
 }
 
+/* Not by to_regclass(), which may still remember, after the wait for the lock,
+ * that there was no such table. */
 static int postgres_version(struct db *db, int64_t *ret, struct ssb_error *err)
 {
 	int64_t exists = 0;
 	int64_t version = 0;
 
-	if (postgres_run(db, "SELECT to_regclass('schema_version') IS NOT NULL", NULL, 0,
-	                 take_number, &exists, err) != 0) {
+	if (postgres_run(db,
+	                 "SELECT count(*) FROM pg_catalog.pg_tables WHERE tablename ="
+	                 " 'schema_version' AND schemaname = current_schema()",
+	                 NULL, 0, take_number, &exists, err) != 0) {
 		return -1;
 	}
 	if (exists != 0 &&

@@ -51,19 +51,14 @@ static void drop(struct pg_link *l)
 	l->conn = NULL;
 }
 
-/* One line, and nothing of it if the password is in it. */
+/* The first line, and nothing of it if the password is in it. */
 static void copy_message(const struct pg_link *l, const char *from, char *out, size_t size)
 {
 	if (from == NULL || (l->secret[0] != '\0' && strstr(from, l->secret) != NULL)) {
 		from = "";
 	}
 	snprintf(out, size, "%s", from);
-	for (char *c = out; *c != '\0'; c++) {
-		*c = *c == '\n' ? (c[1] != '\0' ? ';' : '\0') : *c;
-		if (*c == '\0') {
-			break;
-		}
-	}
+	out[strcspn(out, "\n")] = '\0';
 }
 
 static int fail_lost(struct pg_link *l, const char *what, struct ssb_error *err)

@@ -12,6 +12,7 @@
 #include "audit/key.h"
 #include "base/error.h"
 #include "base/hex.h"
+#include "session/schema.h"
 #include "session/store.h"
 
 void entry_money(struct json *j, const char *key, micros m)
@@ -89,8 +90,10 @@ static int keep(struct call *c, struct row *row, struct ssb_error *err)
 	}
 	const char *line = r->out.data + r->line;
 	size_t len = r->out.len - r->line;
-	if (db_run(c->ss->db, "INSERT INTO ledger (session, seq, line) VALUES ($1, $2, $3)",
-	           DB_ARGS(DB_I(row->n), DB_I(row->seq), DB_TN(line, len)), NULL, NULL, err) != 0) {
+	if (db_run(c->ss->db, "INSERT INTO ledger (n, session, seq, line) VALUES ($1, $2, $3, $4)",
+	           DB_ARGS(DB_I(SESSION_LINE(row->n, row->seq)), DB_I(row->n), DB_I(row->seq),
+	                   DB_TN(line, len)),
+	           NULL, NULL, err) != 0) {
 		return -1;
 	}
 	if (exports_lines(row)) {

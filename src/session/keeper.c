@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/own.h"
+#include "os/clock.h"
 #include "policy/owner.h"
 #include "session/keeper_priv.h"
 
@@ -72,15 +73,25 @@ static int start(const struct owner *o, const char *id, struct kept *ret, struct
 	return 0;
 }
 
+/* Until it is gone, or closes its end because the store is slow: what it leaves
+ * open there, if anything, is closed by whoever looks next. */
 static void wait_for(struct kept *k, int ms)
 {
-	struct pollfd p = { .fd = k->pidfd, .events = POLLIN };
+	uint64_t until = clock_ms() + (uint64_t)ms;
+	char drop[sizeof(struct govern_msg)];
+	ssize_t n = 1;
 
-	own_close(&k->sock);
-	(void)poll(&p, 1, ms);
-	/* One that is late has not to be waited for: what it leaves open in the
-	 * store is closed by whoever looks next. */
+	(void)shutdown(k->sock, SHUT_WR);
+	for (uint64_t now = clock_ms(); n != 0 && now < until; now = clock_ms()) {
+		struct pollfd p[2] = { { k->sock, POLLIN, 0 }, { k->pidfd, POLLIN, 0 } };
+		(void)poll(p, 2, (int)(until - now));
+		if (p[1].revents != 0) {
+			break;
+		}
+		n = p[0].revents != 0 ? recv(k->sock, drop, sizeof(drop), MSG_DONTWAIT) : 1;
+	}
 	(void)waitpid(k->pid, NULL, WNOHANG);
+	own_close(&k->sock);
 	own_close(&k->pidfd);
 }
 

@@ -18,7 +18,8 @@
 #define LOSS_MS       10000 /* then it is lost */
 #define FORCE_MS      60    /* that the supervisor has to do what it was told */
 #define EXPIRED_MS    2000  /* that the store has to say that the time is over */
-#define LAST_MS       10000 /* for what is to be written down at the end */
+#define CALLER_MS     2000  /* for which the caller waits until the end is written down */
+#define LAST_MS       60000 /* for which that is tried */
 #define SEND_AGAIN_MS 20
 #define HOUR_MS       3600000
 
@@ -45,7 +46,7 @@ static int64_t wall_us(void)
 
 static int tell(const struct keeper *k, const struct govern_msg *m)
 {
-	return k->sup < 0 ? -1 : live_send(k->sup, m, sizeof(*m));
+	return k->sup < 0 || k->silent ? -1 : live_send(k->sup, m, sizeof(*m));
 }
 
 void keeper_kill(struct keeper *k, uint64_t grace_ms, const char *reason)
@@ -147,7 +148,7 @@ static void hear(struct keeper *k, const struct govern_msg *m)
 /* Its end came without a word: what it has left behind is ended here. */
 static void note_gone(struct keeper *k)
 {
-	own_close(&k->sup);
+	k->silent = true;
 	own_close(&k->sup_pid);
 	if (k->init >= 0 && !place_dead(k->init)) {
 		(void)place_end(k->init, k->run.init);
@@ -165,7 +166,7 @@ static void hear_supervisor(struct keeper *k, bool died)
 	ssize_t n = 0;
 
 	for (int i = 0; i < TURN_MESSAGES || died; i++) {
-		if (k->sup < 0 || (tally_full(&k->tally) && !died)) {
+		if (k->silent || (tally_full(&k->tally) && !died)) {
 			return;
 		}
 		n = recv(k->sup, &m, sizeof(m), MSG_DONTWAIT);
@@ -294,10 +295,13 @@ static void keep_time(struct keeper *k)
 	if (k->killing && !k->dead && now >= k->force_at) {
 		if (k->init >= 0) {
 			(void)place_end(k->init, k->run.init);
-		} else if (k->sup < 0) {
+		} else if (k->silent) {
 			note_dead(k); /* nobody is known who could live */
 		}
 		k->force_at = now + FORCE_MS;
+	}
+	if (k->over && now >= k->over_at + CALLER_MS) {
+		own_close(&k->sup); /* the store may take longer than it has patience */
 	}
 	set_pause(k);
 	clients_drop_late(k);
@@ -358,7 +362,8 @@ static void turn(struct keeper *k)
 	/* The store's own fd is the clerk's while that has a task. */
 	int news = k->given || clerk_busy(k->clerk) ? -1 : sessions_news_fd(k->ss);
 	struct pollfd p[AT_FIXED + MAX_LIVE_CLIENTS] = {
-		[AT_SUP] = { .fd = tally_full(&k->tally) ? -1 : k->sup, .events = POLLIN },
+		[AT_SUP] = { .fd = k->silent || tally_full(&k->tally) ? -1 : k->sup,
+		             .events = POLLIN },
 		[AT_SUP_PID] = { .fd = k->sup_pid, .events = POLLIN },
 		[AT_LISTEN] = { .fd = k->listen, .events = POLLIN },
 		[AT_CLERK] = { .fd = clerk_fd(k->clerk), .events = POLLIN },

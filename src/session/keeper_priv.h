@@ -34,7 +34,8 @@ struct keeper {
 	struct clerk *clerk;
 	struct session_run run;
 	struct tally tally;
-	int sup;     /* the supervisor's socket; -1: closed */
+	int sup;     /* the supervisor's socket; open until the caller need not wait any more */
+	bool silent; /* nothing more comes from there */
 	int sup_pid; /* pidfd */
 	int dir;
 	int listen;

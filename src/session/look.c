@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "session/schema.h"
 #include "session/store.h"
 
 #define LEDGER_PAGE  256

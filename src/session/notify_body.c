@@ -316,7 +316,9 @@ static void pager_payload(struct json *j, const struct event *e)
 	json_kstr(j, "severity", e->word->severity);
 	clean_kstr(j, "timestamp", text_of(e, "timestamp"), PAGER_SOURCE);
 	json_kstr(j, "component", "skillsandbox");
-	clean_kstr(j, "class", text_of(e, "code"), PAGER_SOURCE);
+	if (text_of(e, "code")[0] != '\0') {
+		clean_kstr(j, "class", text_of(e, "code"), PAGER_SOURCE);
+	}
 	json_key(j, "custom_details");
 	copy_node(j, &e->doc, e->top);
 	json_close(j, '}');

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -188,7 +189,7 @@ static void request(const struct outbox_item *item, const struct buf *body,
 
 static bool is_http(const char *url)
 {
-	return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+	return strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
 }
 
 void notify_post(const struct outbox_item *item, uint64_t deadline_ms, struct notify_result *ret)

@@ -9,13 +9,14 @@
 const char *const SESSION_SCHEMA[] = {
 	"CREATE TABLE sessions (n SERIAL, id TEXT NOT NULL UNIQUE, parent BIGINT NOT NULL,"
 	" root BIGINT NOT NULL, depth BIGINT NOT NULL, agent TEXT NOT NULL, policy TEXT NOT NULL,"
-	" state BIGINT NOT NULL, alerted BIGINT NOT NULL, paused_by BIGINT NOT NULL,"
-	" reason TEXT NOT NULL, created BIGINT NOT NULL, deadline BIGINT NOT NULL,"
+	" state BIGINT NOT NULL, alerted BIGINT NOT NULL, paused_by BIGINT NOT NULL DEFAULT 0,"
+	" reason TEXT NOT NULL, created BIGINT NOT NULL, deadline BIGINT NOT NULL DEFAULT 0,"
 	" ended BIGINT NOT NULL, spent BIGINT NOT NULL,"
 	" reserved BIGINT NOT NULL, actions BIGINT NOT NULL, violations BIGINT NOT NULL,"
 	" runs BIGINT NOT NULL, cpu_ms BIGINT NOT NULL, wall_ms BIGINT NOT NULL,"
 	" bytes_out BIGINT NOT NULL, bytes_in BIGINT NOT NULL, connections BIGINT NOT NULL,"
-	" domains BIGINT NOT NULL, seq BIGINT NOT NULL, mono BIGINT NOT NULL, hash TEXT NOT NULL)",
+	" domains BIGINT NOT NULL, seq BIGINT NOT NULL, mono BIGINT NOT NULL DEFAULT 0, hash TEXT "
+	"NOT NULL)",
 	"CREATE INDEX sessions_parent ON sessions (parent)",
 	"CREATE INDEX sessions_live ON sessions (deadline) WHERE ended = 0",
 	"CREATE TABLE policies (digest TEXT NOT NULL PRIMARY KEY, source TEXT NOT NULL)",
@@ -32,8 +33,8 @@ const char *const SESSION_SCHEMA[] = {
 	" init BIGINT NOT NULL, init_start BIGINT NOT NULL, begun BIGINT NOT NULL,"
 	" ended BIGINT NOT NULL, exit_status BIGINT NOT NULL, ending TEXT NOT NULL)",
 	"CREATE INDEX runs_live ON runs (session) WHERE ended = 0",
-	"CREATE TABLE ledger (session BIGINT NOT NULL, seq BIGINT NOT NULL, line TEXT NOT NULL,"
-	" PRIMARY KEY (session, seq)) WITHOUT ROWID",
+	"CREATE TABLE ledger (n SERIAL, session BIGINT NOT NULL, seq BIGINT NOT NULL,"
+	" line TEXT NOT NULL)",
 	"CREATE TABLE outbox (n SERIAL, session BIGINT NOT NULL, kind BIGINT NOT NULL,"
 	" url TEXT NOT NULL, secret TEXT NOT NULL, body TEXT NOT NULL, tries BIGINT NOT NULL,"
 	" due BIGINT NOT NULL, leased BIGINT NOT NULL, state BIGINT NOT NULL)",

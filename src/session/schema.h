@@ -8,7 +8,9 @@
  *   domains       (session, name): contacted by its runs
  *   reservations  n, session, action, amount, made, expires, state, actual
  *   runs          n, session, place (session.h), begun, ended, exit status, ending
- *   ledger        (session, seq, line): chained as a trace's record
+ *   ledger        n, session, seq, line: chained as a trace's record. n is
+ *                 SESSION_LINE(): the lines of one lie together, and a new one is a write
+ *                 to one page
  *   outbox        n, session, kind, url, secret, body, tries, due, leased, state
  *
  * A transaction touches few rows, and so few pages: a check is one row of
@@ -16,7 +18,13 @@
 #ifndef SESSION_SCHEMA_H
 #define SESSION_SCHEMA_H
 
+#include <stdint.h>
+
 #define SESSION_SCHEMA_VERSION 1
+
+#define SESSION_LINE(session, seq) (((int64_t)(session) << 32) | (int64_t)(seq))
+#define SESSION_MAX_N              INT32_MAX
+#define SESSION_MAX_LINES          UINT32_MAX
 
 /* One statement after the other, NULL at the end. */
 extern const char *const SESSION_SCHEMA[];

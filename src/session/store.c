@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/utf8.h"
+#include "session/schema.h"
 
 int store_damaged(struct ssb_error *err, const char *what)
 {
@@ -76,7 +77,7 @@ static bool read_head(const struct db_value *v, struct row *r)
 	int64_t seq = 0;
 	int64_t mono = 0;
 
-	if (!store_number(&v[0], 0, INT64_MAX - 1024, &seq) ||
+	if (!store_number(&v[0], 0, SESSION_MAX_LINES - 1024, &seq) ||
 	    !store_number(&v[1], 0, INT64_MAX, &mono) || v[2].type != DB_TEXT ||
 	    hex_decode(v[2].s, v[2].n, r->hash, sizeof(r->hash)) != 0) {
 		return false;
@@ -90,7 +91,7 @@ int row_read(const struct db_value *v, size_t n, struct row *ret, struct ssb_err
 {
 	struct row r = { 0 };
 
-	if (n < ROW_N_COLUMNS || !store_number(&v[0], 1, INT64_MAX, &r.n) ||
+	if (n < ROW_N_COLUMNS || !store_number(&v[0], 1, SESSION_MAX_N, &r.n) ||
 	    !store_text(&v[1], r.s.id, sizeof(r.s.id)) || !session_id_valid(r.s.id)) {
 		return store_damaged(err, "a session has no name");
 	}

@@ -5,6 +5,7 @@
  *   session_bench spend ID N MICROS  N checks of so much, each that is allowed settled
  *   session_bench hold ID N MICROS   the same, and nothing is settled
  *   session_bench settle N MICROS    settles the reservation of that number
+ *   session_bench kill ID            ends it
  *   session_bench show ID            one line: state spent reserved actions
  *   session_bench ledger ID          its lines
  *
@@ -220,6 +221,10 @@ int main(int argc, char **argv)
 		spend(ss, argv[2], n, strtol(argv[4], NULL, 10), what[0] == 's');
 	} else if (strcmp(what, "settle") == 0 && argc == 4) {
 		if (session_settle(ss, strtol(argv[2], NULL, 10), n, &d, &err) != 0) {
+			die(&err);
+		}
+	} else if (strcmp(what, "kill") == 0) {
+		if (session_become(ss, argv[2], SESSION_KILLED, "told so", &d, &err) != 0) {
 			die(&err);
 		}
 	} else if (strcmp(what, "show") == 0) {

@@ -135,7 +135,11 @@ def programs(request, base):
     worker = getattr(request.config, "workerinput", {}).get("workerid", "main")
     out = base / f"progs-{worker}"
     out.mkdir(mode=0o755)
-    flags = {"nolibc": ["-static", "-nostdlib", "-fno-stack-protector", "-fno-pie", "-no-pie"]}
+    flags = {"nolibc": ["-static", "-nostdlib", "-fno-stack-protector", "-fno-pie", "-no-pie"],
+             # With the library and what it keeps to itself.
+             "govern": ["-std=gnu17", "-D_GNU_SOURCE", "-I", harness.REPO / "src",
+                        "-I", harness.REPO / "include",
+                        harness.BUILD / "src/libskillsandbox.a", "-lyaml"]}
 
     def program(name):
         target = out / name

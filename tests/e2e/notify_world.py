@@ -209,3 +209,23 @@ def wait_for(condition, seconds=10):
 
 
 DRIVER = harness.BUILD / "tests/unit/notify-driver"
+STORE = harness.BUILD / "tests/unit/notify-store"
+
+
+class Store:
+    """The real one, by tests/unit/notify_store.c."""
+
+    def __init__(self, runner, program):
+        self.runner, self.program = runner, program
+        runner.write(runner.state / "skillsandbox/empty", "")  # the directory
+
+    def call(self, *args, **env):
+        return self.runner.as_caller([self.program, *args], env=env, timeout=30).ok().text
+
+    def kill(self, policy, *reason, **env):
+        path = self.runner.write(self.runner.work / "session.yaml", policy)
+        return self.call("kill", path, *reason, **env).strip()
+
+    def ledger(self, session, kind="notification"):
+        lines = [json.loads(x) for x in self.call("ledger", session).splitlines()]
+        return [x for x in lines if x["kind"] == kind]

@@ -196,6 +196,7 @@ static int run_listen(struct db *db, char **args)
 			printf("news '%s'\n", id);
 		} else if (rc < 0) {
 			printf("lost: %s\n", err.text);
+			fflush(stdout);
 			/* Until it is back: then listening goes on by itself. */
 			while (clock_ms() < until && db_begin(db, NULL) != 0) {
 				usleep(50000);

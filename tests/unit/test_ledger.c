@@ -257,12 +257,112 @@ static int teardown(void **state)
 	return rmdir(directory);
 }
 
+/* What is carried is known before its connection ends, and the totals of the
+ * trace are the same number. */
+static void moved_bytes_are_known(void **state)
+{
+	struct world w = begin();
+	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
+	struct egress_event moved = { .kind = EGRESS_MOVED, .bytes_out = 700, .bytes_in = 30 };
+	uint64_t out, in;
+
+	(void)state;
+	e.connection = 1;
+	take(&w, e);
+	take(&w, moved);
+	ledger_bytes(w.ledger, &out, &in);
+	assert_int_equal(out, 700);
+	assert_int_equal(in, 30);
+	moved.bytes_out = 5; /* a broker that has lost its mind takes nothing back */
+	take(&w, moved);
+	e.kind = EGRESS_CARRIED;
+	e.bytes_out = 800;
+	e.bytes_in = 20;
+	take(&w, e);
+	ledger_bytes(w.ledger, &out, &in);
+	assert_int_equal(out, 800);
+	assert_int_equal(in, 30);
+	auto_free char *text = end(&w);
+	assert_int_equal(count(text, "\"kind\":\"network_egress_allowed\""), 2);
+	assert_non_null(strstr(text, "\"bytes_out\":800,\"bytes_in\":30}"));
+}
+
+/* Repeats stand in the trace at the end; who counts hears of them at once, and
+ * of each once. */
+static void repeats_are_tallied_at_once(void **state)
+{
+	struct world w = begin();
+	struct trace_tally tally = { 0 };
+	struct egress_event e = event(EGRESS_UNKNOWN, "evil.example", "not_declared");
+
+	(void)state;
+	trace_count(w.trace, &tally);
+	take(&w, e);
+	assert_int_equal(tally.total, 1);
+	take(&w, e);
+	e.count = 5;
+	take(&w, e);
+	assert_int_equal(tally.total, 7);
+	assert_int_equal(tally.kinds[EV_NETWORK_EGRESS_BLOCKED], 7);
+	assert_int_equal(tally.classes[CLASS_DATA_EXFILTRATION], 7);
+	for (int i = 0; i < LEDGER_FACTS + 10; i++) { /* more than are listed */
+		snprintf(e.name, sizeof(e.name), "n%d.example", i);
+		e.count = 3;
+		take(&w, e);
+	}
+	assert_int_equal(tally.total, 7 + 3 * (LEDGER_FACTS + 10));
+	ledger_close(w.ledger, w.trace);
+	assert_int_equal(tally.total, 7 + 3 * (LEDGER_FACTS + 10));
+	assert_int_equal(trace_violations(w.trace), tally.total);
+	free(end(&w));
+}
+
+static void attempts_are_tallied(void **state)
+{
+	struct world w = begin();
+	struct trace_tally tally = { 0 };
+	uint64_t derived[CLASS_COUNT];
+	static const char key[] = "/home/u/.ssh/id_rsa";
+	struct event e = { .kind = EV_FILE_BLOCKED,
+		           .status = STATUS_DENIED,
+		           .violation = true,
+		           .op = "open",
+		           .mode = "read",
+		           .path = { key, sizeof(key) - 1 },
+		           .reason = "credential_store" };
+
+	(void)state;
+	trace_add(w.trace, &e); /* before anybody counts */
+	trace_count(w.trace, &tally);
+	for (int i = 0; i < 4; i++) {
+		trace_add(w.trace, &e); /* folded, all of them */
+	}
+	trace_eventf(w.trace, EV_FILE_READ, "harmless");
+	assert_int_equal(tally.total, 4);
+	assert_int_equal(tally.kinds[EV_FILE_BLOCKED], 4);
+	assert_int_equal(tally.classes[CLASS_CREDENTIAL_HARVESTING], 4);
+	trace_derived(w.trace, derived);
+	assert_int_equal(derived[CLASS_CREDENTIAL_EXFILTRATION], 0);
+	take(&w, event(EGRESS_UNKNOWN, "evil.example", "not_declared"));
+	trace_derived(w.trace, derived);
+	assert_int_equal(derived[CLASS_CREDENTIAL_EXFILTRATION], 1);
+	assert_int_equal(derived[CLASS_SUPPLY_CHAIN_ATTACK], 1);
+	assert_int_equal(derived[CLASS_CREDENTIAL_HARVESTING], 0);
+	free(end(&w));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(connection_has_two_events), cmocka_unit_test(lost_ones_are_told),
-		cmocka_unit_test(repeats_are_counted),       cmocka_unit_test(facts_are_bounded),
-		cmocka_unit_test(lying_broker_is_bounded),   cmocka_unit_test(beyond_is_counted),
+		cmocka_unit_test(moved_bytes_are_known),
+		cmocka_unit_test(repeats_are_tallied_at_once),
+		cmocka_unit_test(attempts_are_tallied),
+		cmocka_unit_test(connection_has_two_events),
+		cmocka_unit_test(lost_ones_are_told),
+		cmocka_unit_test(repeats_are_counted),
+		cmocka_unit_test(facts_are_bounded),
+		cmocka_unit_test(lying_broker_is_bounded),
+		cmocka_unit_test(beyond_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,369 @@
+/* govern.c - what becomes of a run by the word of its governor.
+ *
+ * Nothing here waits for the governor while the run goes on. Pause and kill are
+ * done by whoever can: the control group's freezer, else init (still.h); SIGTERM
+ * by init; SIGKILL by us. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/clock.h"
+#include "os/clone.h"
+#include "sandbox/govern_priv.h"
+
+#define LOOK_MS    2        /* between looks at a group that freezes */
+#define DELIVER_MS 2000     /* for the output of a run that was ended */
+#define LAST_MS    2000     /* for all last words together */
+#define MAX_GRACE  86400000 /* a day */
+
+int governed_new(const struct ssb_plan *plan, struct governed **ret, struct ssb_error *err)
+{
+	struct governed *g = NULL;
+
+	if (plan->govern_fd >= 0) {
+		g = calloc(1, sizeof(*g));
+		if (g == NULL) {
+			return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
+		}
+		g->fd = plan->govern_fd;
+	}
+	*ret = g;
+	return 0;
+}
+
+void governed_free(struct governed *g)
+{
+	if (g != NULL) {
+		free(g->names);
+		free(g);
+	}
+}
+
+/* ---- pause ----------------------------------------------------------------- */
+
+bool governed_stopped(const struct run *r)
+{
+	return r->govern != NULL && r->govern->motion != GOES;
+}
+
+static void stands(struct governed *g)
+{
+	g->motion = STANDS;
+	g->look_at = 0;
+	g->owes_stands = true;
+	g->owes_goes = false;
+}
+
+static void pause_run(struct run *r)
+{
+	struct governed *g = r->govern;
+	struct msg m = { .kind = MSG_PAUSE };
+	uint64_t now = clock_ms();
+
+	if (!r->started || g->killed) {
+		g->wanted = !g->killed;
+		return;
+	}
+	if (g->motion != GOES) {
+		g->owes_stands = g->motion == STANDS;
+		return;
+	}
+	g->since_us = clock_us();
+	g->motion = STOPS;
+	g->time_left = r->deadline > now ? r->deadline - now : 1;
+	r->deadline = 0;
+	if (r->ended || r->dead) {
+		stands(g); /* nothing moves any more */
+		return;
+	}
+	g->by_group = cgroup_freezes(r->cgroup) && cgroup_freeze(r->cgroup, true) == 0;
+	g->look_at = g->by_group ? now + LOOK_MS : 0;
+	m.pause.number = ++g->number;
+	m.pause.by_signals = !g->by_group;
+	(void)msg_send(r->ctl, &m, sizeof(m), NULL);
+}
+
+/* Time goes on, and then so do the processes. */
+static void set_going(struct run *r)
+{
+	struct governed *g = r->govern;
+	struct msg m = { .kind = MSG_RESUME };
+
+	if (g->motion == GOES) {
+		return;
+	}
+	g->paused_us += clock_us() - g->since_us;
+	g->motion = GOES;
+	g->look_at = 0;
+	r->deadline = clock_ms() + g->time_left;
+	if (!r->ended && !r->dead) {
+		(void)msg_send(r->ctl, &m, sizeof(m), NULL);
+	}
+	if (g->by_group) {
+		(void)cgroup_freeze(r->cgroup, false);
+		g->by_group = false;
+	}
+}
+
+static void resume_run(struct run *r)
+{
+	struct governed *g = r->govern;
+
+	g->wanted = false;
+	set_going(r);
+	g->owes_goes = true;
+	g->owes_stands = false;
+}
+
+void governed_stands(struct run *r, uint32_t number)
+{
+	struct governed *g = r->govern;
+
+	if (g != NULL && g->motion == STOPS && !g->by_group && number == g->number) {
+		stands(g);
+	}
+}
+
+/* ---- end -------------------------------------------------------------------- */
+
+const char *governed_killed(const struct run *r)
+{
+	return r->govern != NULL && r->govern->killed ? r->govern->reason : NULL;
+}
+
+void governed_let_die(struct run *r)
+{
+	struct governed *g = r->govern;
+
+	if (g != NULL && g->motion != GOES && g->by_group) {
+		cgroup_end_frozen(r->cgroup);
+	}
+}
+
+/* Now. What is left is its output, and not much time for it. */
+static void kill_now(struct run *r)
+{
+	struct governed *g = r->govern;
+
+	g->killed = true;
+	if (r->ended || r->dead) {
+		r->gave_up = true;
+		g->kill_at = 0;
+		return;
+	}
+	meter_look(&g->meter, r->pid, r->cgroup);
+	run_kill(r);
+	g->kill_at = clock_ms() + DELIVER_MS;
+}
+
+/* A last chance for the processes, and none for their connections. */
+static void ask_to_end(struct run *r)
+{
+	struct msg m = { .kind = MSG_TERM };
+
+	egress_stop(&r->egress, r->trace);
+	(void)msg_send(r->ctl, &m, sizeof(m), NULL);
+	set_going(r);
+}
+
+static void kill_run(struct run *r, uint64_t grace_ms, const char *reason)
+{
+	struct governed *g = r->govern;
+	uint64_t at = clock_ms() + (grace_ms < MAX_GRACE ? grace_ms : MAX_GRACE);
+	bool over = r->ended || r->dead;
+
+	if (g->reason[0] == '\0') {
+		snprintf(g->reason, sizeof(g->reason), "%s",
+		         reason[0] != '\0' ? reason : "no reason was given");
+	}
+	if (grace_ms == 0 || (!r->started && !over)) {
+		kill_now(r);
+		return;
+	}
+	if (!g->killed && !over) {
+		g->killed = true;
+		ask_to_end(r);
+	}
+	if (g->kill_at == 0 || at < g->kill_at) {
+		g->kill_at = at;
+	}
+}
+
+void governed_restless(struct run *r)
+{
+	if (r->govern != NULL) {
+		kill_run(r, 0, "a process would not stand still while the run was paused");
+	}
+}
+
+static void governor_gone(struct run *r)
+{
+	r->govern->gone = true;
+	if (!r->ended && !r->dead) {
+		kill_run(r, 0, "its governor is gone");
+	}
+}
+
+void governed_hear(struct run *r)
+{
+	struct governed *g = r->govern;
+	struct govern_msg m;
+
+	while (g != NULL && !g->gone) {
+		ssize_t n = recv(g->fd, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
+			return;
+		}
+		if (n != (ssize_t)sizeof(m)) {
+			governor_gone(r);
+			return;
+		}
+		switch (m.kind) {
+		case GOVERN_KILL:
+			m.kill.reason[sizeof(m.kill.reason) - 1] = '\0';
+			kill_run(r, m.kill.grace_ms, m.kill.reason);
+			break;
+		case GOVERN_PAUSE:
+			pause_run(r);
+			break;
+		case GOVERN_RESUME:
+			resume_run(r);
+			break;
+		default:
+			governor_gone(r); /* what it says means nothing */
+		}
+	}
+}
+
+/* ---- in the loop -------------------------------------------------------------- */
+
+struct pollfd governed_wants(const struct governed *g)
+{
+	struct pollfd p = { .fd = -1 };
+
+	if (g != NULL && !g->gone) {
+		p.fd = g->fd;
+		p.events = (short)(govern_owes(g) ? POLLIN | POLLOUT : POLLIN);
+	}
+	return p;
+}
+
+bool governed_full(const struct governed *g)
+{
+	return g != NULL && g->n_names > 0;
+}
+
+uint64_t governed_due(const struct governed *g)
+{
+	const uint64_t times[] = { g == NULL ? 0 : g->used_at, g == NULL ? 0 : g->look_at,
+		                   g == NULL ? 0 : g->kill_at };
+	uint64_t due = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+		due = times[i] != 0 && (due == 0 || times[i] < due) ? times[i] : due;
+	}
+	return due;
+}
+
+void governed_tick(struct run *r)
+{
+	struct governed *g = r->govern;
+	uint64_t now = g == NULL ? 0 : clock_ms();
+
+	if (g == NULL) {
+		return;
+	}
+	if (g->look_at != 0 && now >= g->look_at) {
+		g->look_at = now + LOOK_MS;
+		if (r->ended || r->dead || cgroup_is_frozen(r->cgroup)) {
+			stands(g);
+		}
+	}
+	if (g->kill_at != 0 && now >= g->kill_at) {
+		kill_now(r);
+	}
+	(void)govern_tell(g);
+	if (g->used_at != 0 && now >= g->used_at) {
+		govern_look_and_tell(r);
+	}
+}
+
+void governed_traced(struct run *r)
+{
+	if (r->govern != NULL && r->trace != NULL) {
+		trace_count(r->trace, &r->govern->tally);
+	}
+}
+
+void governed_placed(struct run *r)
+{
+	struct governed *g = r->govern;
+	struct govern_msg m = { .kind = GOVERN_PLACED };
+
+	if (g == NULL) {
+		return;
+	}
+	r->egress.opened = govern_keep_name;
+	r->egress.opened_arg = g;
+	g->start_us = clock_us();
+	g->meter = (struct meter){ 0 };
+	g->used_at = clock_ms() + GOVERN_TICK_MS;
+	snprintf(m.placed.run_id, sizeof(m.placed.run_id), "%s",
+	         r->trace != NULL ? trace_id(r->trace) : "");
+	m.placed.init = r->pid;
+	m.placed.init_start = meter_started(r->pid);
+	(void)govern_say(g, &m);
+}
+
+void governed_started(struct run *r)
+{
+	if (r->govern != NULL && r->govern->wanted) {
+		r->govern->wanted = false;
+		pause_run(r);
+	}
+}
+
+void governed_last_look(struct run *r)
+{
+	if (r->govern != NULL) {
+		meter_last(&r->govern->meter, r->pid, r->cgroup);
+	}
+}
+
+/* Here it may take a moment: the run is over. */
+static void wait_for_room(const struct governed *g, uint64_t until)
+{
+	struct pollfd p = { .fd = g->fd, .events = POLLOUT };
+	uint64_t now = clock_ms();
+
+	if (now < until) {
+		(void)poll(&p, 1, (int)(until - now));
+	}
+}
+
+void governed_ended(struct run *r, int end, const struct ssb_result *res)
+{
+	struct governed *g = r->govern;
+	struct govern_msg m = { .kind = GOVERN_ENDED };
+	uint64_t until = clock_ms() + LAST_MS;
+
+	if (g == NULL) {
+		return;
+	}
+	m.ended.exit_status = res->exit_status;
+	m.ended.end = end;
+	if (r->trace != NULL) {
+		trace_derived(r->trace, m.ended.derived);
+	}
+	g->owes_stands = g->owes_goes = false;
+	while (!(govern_tell(g) && govern_tell_used(r) && govern_say(g, &m)) &&
+	       clock_ms() < until) {
+		wait_for_room(g, until);
+	}
+}

@@ -1,0 +1,174 @@
+#include "sandbox/still.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "sandbox/watchdog_priv.h"
+
+#define MAX_DEPTH 4096 /* of descendants; what lies deeper is never taken for still */
+
+/* A stop is on its way to a thread that cannot take it now, as in vfork():
+ * it returns to no code of its own before. */
+static bool stop_pends(const struct watchdog *w, pid_t task)
+{
+	static const char *const SETS[] = { "SigPnd:", "ShdPnd:" };
+	char text[4096];
+
+	if (!watchdog_read(w, task, "status", text, sizeof(text))) {
+		return true; /* it is gone */
+	}
+	for (size_t i = 0; i < ARRAY_LEN(SETS); i++) {
+		const char *at = strstr(text, SETS[i]);
+		if (at != NULL &&
+		    (strtoull(at + strlen(SETS[i]), NULL, 16) >> (SIGSTOP - 1) & 1) != 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* By the letter behind the name, which itself may hold anything. */
+static bool task_moves(const struct watchdog *w, pid_t task)
+{
+	char text[512];
+
+	if (!watchdog_read(w, task, "stat", text, sizeof(text))) {
+		return false; /* it is gone */
+	}
+	const char *p = strrchr(text, ')');
+	char state = p != NULL && strlen(p) > 2 ? p[2] : 'R';
+	if (strchr("TtZXx", state) != NULL) {
+		return false;
+	}
+	return state != 'D' || !stop_pends(w, task);
+}
+
+static bool visit_task(struct watchdog *w, int dir_fd, int task, void *arg)
+{
+	bool *moving = arg;
+
+	(void)dir_fd;
+	*moving = *moving || task_moves(w, task);
+	return !*moving;
+}
+
+static bool process_moves(struct watchdog *w, pid_t pid)
+{
+	bool moving = false;
+
+	if (!watchdog_threaded(w, pid)) {
+		return task_moves(w, pid);
+	}
+	auto_fd tasks = watchdog_open(w, pid, "task", O_DIRECTORY);
+	return tasks >= 0 && (watchdog_each(w, tasks, visit_task, &moving) != 0 || moving);
+}
+
+static bool visit_process(struct watchdog *w, int dir_fd, int pid, void *arg)
+{
+	bool *moving = arg;
+
+	(void)dir_fd;
+	*moving = *moving || (pid != w->self && process_moves(w, pid));
+	return !*moving;
+}
+
+/* ---- without a pid namespace: the tree beneath us ------------------------- */
+
+struct tree {
+	int sig; /* 0: only look */
+	bool moving;
+	int depth;
+};
+
+static void walk_children(struct watchdog *w, pid_t pid, pid_t task, struct tree *t);
+
+static void walk_process(struct watchdog *w, pid_t pid, struct tree *t)
+{
+	if (t->sig != 0) {
+		(void)kill(pid, t->sig);
+	} else {
+		t->moving = t->moving || process_moves(w, pid);
+	}
+	walk_children(w, pid, 0, t);
+}
+
+struct of_process {
+	pid_t pid;
+	struct tree *tree;
+};
+
+static bool visit_children(struct watchdog *w, int dir_fd, int task, void *arg)
+{
+	struct of_process *of = arg;
+
+	(void)dir_fd;
+	walk_children(w, of->pid, task, of->tree);
+	return true;
+}
+
+/* task 0: of all threads, to which children belong. */
+static void walk_children(struct watchdog *w, pid_t pid, pid_t task, struct tree *t)
+{
+	char name[40], text[256];
+	size_t kept = 0;
+	ssize_t n;
+
+	if (task == 0) {
+		struct of_process of = { pid, t };
+		auto_fd tasks = watchdog_open(w, pid, "task", O_DIRECTORY);
+		if (tasks >= 0) {
+			(void)watchdog_each(w, tasks, visit_children, &of);
+		}
+		return;
+	}
+	if (t->depth >= MAX_DEPTH) {
+		t->moving = true;
+		return;
+	}
+	snprintf(name, sizeof(name), "task/%d/children", task);
+	auto_fd fd = watchdog_open(w, pid, name, 0);
+	t->depth++;
+	while (fd >= 0 && (n = read(fd, text + kept, sizeof(text) - 1 - kept)) > 0) {
+		char *p = text, *blank;
+		text[kept + (size_t)n] = '\0';
+		while ((blank = strchr(p, ' ')) != NULL) {
+			walk_process(w, (pid_t)strtol(p, NULL, 10), t);
+			p = blank + 1;
+		}
+		kept = strlen(p);
+		memmove(text, p, kept);
+	}
+	t->depth--;
+}
+
+/* ---- both ------------------------------------------------------------------ */
+
+void still_signal(struct watchdog *w, bool namespaces, int sig)
+{
+	struct tree t = { .sig = sig };
+
+	if (namespaces) {
+		(void)kill(-1, sig); /* all but us, in one step for the kernel */
+	} else {
+		walk_children(w, w->self, 0, &t);
+	}
+}
+
+bool still_moving(struct watchdog *w, bool namespaces)
+{
+	struct tree t = { .sig = 0 };
+	bool moving = false;
+
+	if (!namespaces) {
+		walk_children(w, w->self, 0, &t);
+		return t.moving;
+	}
+	return lseek(w->proc_fd, 0, SEEK_SET) != 0 ||
+	       watchdog_each(w, w->proc_fd, visit_process, &moving) != 0 || moving;
+}

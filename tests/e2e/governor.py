@@ -1,0 +1,96 @@
+"""A governor for tests: progs/govern.c, what it is told to say, what it hears."""
+import json
+import queue
+import threading
+import time
+
+import pytest
+
+
+class Governed:
+    """A run under way, and its governor's ears and mouth."""
+
+    def __init__(self, runner, program, *args, env=None):
+        self.out = runner.write(runner.base / f"out{runner.count}-{time.monotonic_ns()}", "")
+        self.process = runner.popen([program, *args], stdin=-1, stdout=-1, stderr=-1,
+                                    env={"GOVERN_STDOUT": str(self.out), **(env or {})})
+        self.heard = []
+        self.lines = queue.Queue()
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def listen(self):
+        for line in self.process.stdout:
+            self.lines.put(json.loads(line))
+        self.lines.put(None)
+
+    def say(self, words):
+        self.process.stdin.write(words.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def hear(self, word, timeout=20, **fields):
+        """The next `word` with these fields; all that comes before is kept."""
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                m = self.lines.get(timeout=max(0.01, end - time.monotonic()))
+            except queue.Empty:
+                raise AssertionError(f"no '{word}' within {timeout} s: {self.heard[-5:]}") from None
+            assert m is not None, f"ended without '{word}': {self.heard[-5:]} {self.errors()}"
+            self.heard.append(m)
+            if m["word"] == word and all(m.get(k) == v for k, v in fields.items()):
+                return m
+
+    def errors(self):
+        return self.process.stderr.read()
+
+    def all(self, word):
+        return [m for m in self.heard if m["word"] == word]
+
+    def result(self, timeout=30):
+        r = self.hear("result", timeout)
+        assert self.process.wait(timeout=10) == 0
+        return r
+
+    def output(self, text, timeout=20):
+        """Waits until the skill has written `text`."""
+        end = time.monotonic() + timeout
+        while text not in self.out.read_text(errors="replace"):
+            assert time.monotonic() < end, f"no {text!r} in {self.out.read_text()!r} {self.heard}"
+            time.sleep(0.01)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(timeout=10)
+
+
+@pytest.fixture
+def govern(programs):
+    """govern(runner, arguments...): starts; whatever is left is ended."""
+    made = []
+
+    def start(runner, *args, **kw):
+        made.append(Governed(runner, programs("govern"), *args, **kw))
+        return made[-1]
+    yield start
+    for g in made:
+        g.stop()
+
+
+def skill_of(ssb, code, **fields):
+    """A skill with a directory of its own to write to: (skill, directory)."""
+    shared = ssb.mkdir(f"shared{ssb.count}")
+    return ssb.skill(code.replace("SHARED", str(shared)), write=[shared], **fields), shared
+
+
+def grows(path, seconds=0.4):
+    before = path.read_text() if path.exists() else ""
+    time.sleep(seconds)
+    return path.exists() and path.read_text() != before
+
+
+def wait_for(what, timeout=15):
+    end = time.monotonic() + timeout
+    while not what():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)

@@ -1,0 +1,159 @@
+"""The real PostgreSQL of the distribution, for the length of a test.
+
+    with postgres.Server(base, uid, gid) as server:
+        server.url("database")
+
+It runs in a temporary directory of an unprivileged user (it refuses root), on a
+unix socket and a loopback port, with password authentication. It ends with the
+process that started it, also when that is killed: the kernel sends the signal.
+"""
+import ctypes
+import glob
+import os
+import pathlib
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.parse
+
+USER = "ssb"
+PASSWORD = "decoy-pw-" + secrets.token_hex(8)
+START_SECONDS = 60
+
+CONFIGURATION = """
+listen_addresses = '127.0.0.1'
+unix_socket_permissions = 0777
+max_connections = 100
+shared_buffers = 16MB
+dynamic_shared_memory_type = mmap
+max_wal_size = 64MB
+jit = off
+autovacuum = off
+deadlock_timeout = 200ms
+"""
+
+
+def programs():
+    """The directory of the newest server that is installed."""
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"),
+                   key=lambda p: int(p.split("/")[4]))
+    assert found, "there is no PostgreSQL server: run scripts/setup test"
+    return pathlib.Path(found[-1]).parent
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    def __init__(self, base, uid, gid):
+        self.bin, self.uid, self.gid = programs(), uid, gid
+        # Short: the path of a unix socket has 107 bytes.
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="pg-", dir=base))
+        os.chown(self.dir, uid, gid)
+        self.dir.chmod(0o755)
+        self.data = self.dir / "data"
+        self.port = free_port()
+        self.process = None
+
+    def identity(self):
+        return ["setpriv", f"--reuid={self.uid}", f"--regid={self.gid}", "--clear-groups",
+                "--inh-caps=-all", "--"]
+
+    def run(self, *argv, **kw):
+        r = subprocess.run([*self.identity(), *map(str, argv)], cwd=self.dir, timeout=120,
+                           env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8",
+                                "PGPASSWORD": PASSWORD},
+                           capture_output=True, text=True, **kw)
+        assert r.returncode == 0, f"{argv}: {r.stdout}\n{r.stderr}"
+        return r.stdout
+
+    def __enter__(self):
+        try:
+            pwfile = self.dir / "pw"
+            pwfile.write_text(PASSWORD)
+            os.chown(pwfile, self.uid, self.gid)
+            self.run(self.bin / "initdb", "-D", self.data, "-U", USER, "-A", "scram-sha-256",
+                     "--pwfile", pwfile, "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+            with open(self.data / "postgresql.conf", "a", encoding="utf-8") as f:
+                f.write(CONFIGURATION)
+                f.write(f"port = {self.port}\nunix_socket_directories = '{self.dir}'\n")
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stop(signal.SIGQUIT)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def start(self):
+        libc = ctypes.CDLL(None)
+
+        def die_with_parent():
+            libc.prctl(1, signal.SIGQUIT)  # PR_SET_PDEATHSIG
+
+        # Not by setpriv: a change of uid clears the death signal.
+        self.process = subprocess.Popen(
+            [str(self.bin / "postgres"), "-D", str(self.data)], cwd=self.dir,
+            user=self.uid, group=self.gid, extra_groups=[], env={"LC_ALL": "C.UTF-8"},
+            preexec_fn=die_with_parent, stdin=subprocess.DEVNULL,
+            stdout=open(self.dir / "log", "ab"), stderr=subprocess.STDOUT)
+        end = time.monotonic() + START_SECONDS
+        while subprocess.run([str(self.bin / "pg_isready"), "-q", "-h", str(self.dir), "-p",
+                              str(self.port)], timeout=10, check=False).returncode != 0:
+            log = (self.dir / "log").read_text(errors="replace")[-2000:]
+            assert self.process.poll() is None, f"the server ended: {log}"
+            assert time.monotonic() < end, f"the server is not ready: {log}"
+            time.sleep(0.05)
+
+    def stop(self, sig=signal.SIGINT):
+        """SIGKILL ends the server alone; its children notice and follow."""
+        if self.process is None:
+            return
+        self.process.send_signal(signal.SIGCONT)
+        self.process.send_signal(sig)
+        self.process.wait(timeout=60)
+        self.process = None
+
+    def kill(self):
+        """As a crash: every process of it at once, no cleaning up."""
+        family = [self.process.pid, *self.children()]
+        for pid in family:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.process.wait(timeout=60)
+        self.process = None
+        end = time.monotonic() + 30
+        while any(os.path.exists(f"/proc/{p}") for p in family):
+            assert time.monotonic() < end, "the server does not die"
+            time.sleep(0.02)
+
+    def children(self):
+        path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
+        return [int(p) for p in pathlib.Path(path).read_text().split()]
+
+    def sql(self, text, database="postgres"):
+        return self.run(self.bin / "psql", "-qAtX", "-v", "ON_ERROR_STOP=1", "-h", self.dir, "-p",
+                        self.port, "-U", USER, database, "-c", text)
+
+    def database(self, name, encoding="UTF8"):
+        """A new, empty one; returns its URL."""
+        self.sql(f"DROP DATABASE IF EXISTS {name}")
+        self.sql(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+        return self.url(name)
+
+    def url(self, database, *, password=PASSWORD, tcp=False, user=USER):
+        where = f"127.0.0.1:{self.port}" if tcp else ""
+        extra = "" if tcp else f"?host={urllib.parse.quote(str(self.dir), safe='')}" \
+                               f"&port={self.port}"
+        return f"postgresql://{user}:{password}@{where}/{database}{extra}"

@@ -1,0 +1,125 @@
+"""A caller with sessions: starts them, runs in them, and acts on them through
+tests/unit/session_driver.c, which says what became of each run."""
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+import harness
+
+DRIVER = harness.BUILD / "tests/unit/session_driver"
+NUMBERS = itertools.count(1)
+
+
+def proc_args(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]
+    except OSError:
+        return []
+
+
+class Sleeper:
+    """A process inside a sandbox that is known by an odd argument."""
+
+    def __init__(self):
+        self.seconds = f"300.{os.getpid()}{next(NUMBERS):04d}"
+
+    def __str__(self):
+        return f"/bin/sleep {self.seconds}"
+
+    def pids(self):
+        want = [b"sleep", self.seconds.encode()]
+        found = []
+        for d in pathlib.Path("/proc").glob("[0-9]*"):
+            args = proc_args(d.name)
+            if len(args) == 2 and [os.path.basename(args[0]), args[1]] == want:
+                found.append(int(d.name))
+        return found
+
+
+def until(what, seconds=20, every=0.02):
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end, "did not come to pass"
+        time.sleep(every)
+    return found
+
+
+class Run:
+    """One `run --session` under way."""
+
+    def __init__(self, process):
+        self.process = process
+        self.pid = process.pid
+
+    def end(self, timeout=30):
+        out, err = self.process.communicate(timeout=timeout)
+        return harness.Result(["run"], self.process.returncode, out, err)
+
+
+class Sessions:
+    def __init__(self, runner):
+        self.runner = runner
+        self.driver = runner.base / "session_driver"
+        shutil.copy(DRIVER, self.driver)
+        self.driver.chmod(0o755)
+        self.state = runner.state / "skillsandbox"
+        self.running = []
+        (runner.home / ".local").mkdir(exist_ok=True)
+        runner.own(runner.home / ".local")
+
+    def drive(self, *words):
+        return self.runner.as_caller([self.driver, *words])
+
+    def start(self, name, policy=None, parent=None):
+        path = self.runner.base / f"{name}.yaml"
+        self.runner.write(path, harness.yaml_text(policy or {}) + "\n")
+        self.drive("start", name, path, *([parent] if parent else [])).ok()
+        return name
+
+    def act(self, word, name, *more):
+        return self.drive(word, name, *more).ok().json()
+
+    def show(self, name):
+        return self.drive("show", name).ok().json()
+
+    def runs(self, name):
+        """(init, keeper, socket) of the runs that the store believes to live."""
+        return [(int(a), int(b), c) for a, b, c, _ in
+                (line.split() for line in self.drive("runs", name).ok().text.splitlines())]
+
+    def popen(self, *args, session=None, env=None):
+        words = [self.runner.binary, "run", *(["--session", session] if session else []), *args]
+        run = Run(self.runner.popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, env=env))
+        self.running.append(run)
+        return run
+
+    def sleeping(self, session, script=None, flags=()):
+        """A run whose shell executes `script` and then sleeps."""
+        sleeper = Sleeper()
+        run = self.popen(*flags, "--timeout", "200", "--", "/bin/sh", "-c",
+                         f"{script or ''}\nexec {sleeper}", session=session)
+        until(sleeper.pids)
+        until(lambda: self.runs(session) and all(init for init, _, _ in self.runs(session)))
+        return run, sleeper
+
+    def done(self):
+        for run in self.running:
+            if run.process.poll() is None:
+                for sig in (signal.SIGCONT, signal.SIGKILL):
+                    run.process.send_signal(sig)
+            run.process.communicate(timeout=30)
+
+
+@pytest.fixture
+def sessions(ssb):
+    world = Sessions(ssb)
+    yield world
+    world.done()

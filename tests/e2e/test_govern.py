@@ -1,0 +1,622 @@
+"""A governed run: paused, resumed, ended and metered from outside.
+
+progs/govern.c is the governor; what the tests write to it are its words, what
+it prints is what it hears. As root a control group stops the processes (v1 or
+v2, what the machine has), as a user init does.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+import harness
+from governor import govern, grows, skill_of, wait_for  # noqa: F401
+
+COUNTER = """
+import os, time
+n = 0
+while True:
+    n += 1
+    with open({path!r}, 'w') as f:
+        f.write(str(n))
+    time.sleep(0.005)
+"""
+
+
+def counting(ssb, **fields):
+    shared = ssb.mkdir("counter")
+    path = shared / "n"
+    return ssb.skill(COUNTER.format(path=str(path)), write=[shared], **fields), path
+
+
+# ---- pause --------------------------------------------------------------------
+
+
+def test_pause_stands_and_resume_goes(ssb, govern):
+    skill, path = counting(ssb)
+    g = govern(ssb, skill)
+    wait_for(path.exists)
+    wait_for(lambda: grows(path, 0.1))  # control: it counts while nobody pauses it
+    for _ in range(2):
+        g.say("pause")
+        g.hear("stands")
+        assert not grows(path)
+        g.say("resume")
+        g.hear("goes")
+        wait_for(lambda: grows(path, 0.05))
+    g.say("kill 0 enough")
+    assert g.result()["end"] == "session"
+
+
+def test_pause_twice_and_resume_without(ssb, govern):
+    """Each word has its answer, whatever the state."""
+    skill, path = counting(ssb)
+    g = govern(ssb, skill)
+    wait_for(path.exists)
+    g.say("resume")
+    g.hear("goes")
+    for _ in range(2):
+        g.say("pause")
+        g.hear("stands")
+    assert not grows(path)
+    g.say("resume")
+    g.hear("goes")
+    wait_for(lambda: grows(path, 0.05))
+    g.say("kill 0 enough")
+    g.result()
+
+
+def test_pause_before_the_start_holds(ssb, govern):
+    skill, path = counting(ssb)
+    g = govern(ssb, skill)
+    g.say("pause")
+    g.hear("stands")
+    assert not grows(path)
+    g.say("resume")
+    g.hear("goes")
+    wait_for(lambda: grows(path, 0.05))
+    g.say("kill 0 enough")
+    g.result()
+
+
+def test_time_limit_does_not_count_the_pause(ssb, govern):
+    """Two seconds are allowed: a pause of three changes nothing of that."""
+    skill, path = counting(ssb, resources={"max_runtime_seconds": 2})
+    g = govern(ssb, skill)
+    wait_for(path.exists)
+    g.say("pause")
+    g.hear("stands")
+    time.sleep(3)
+    g.say("resume")
+    goes = g.hear("goes")
+    r = g.result()
+    assert r["end"] == "timeout" and r["exit_status"] == 124
+    assert r["at"] - goes["at"] > 1000, "what was left of its time was left to it"
+    used = g.all("used")[-1]
+    assert 1500 < used["wall_ms"] < 2900, "the pause is no time of the run"
+
+
+def test_time_limit_control(ssb, govern):
+    skill, path = counting(ssb, resources={"max_runtime_seconds": 2})
+    g = govern(ssb, skill)
+    placed = g.hear("placed")
+    r = g.result()
+    assert r["end"] == "timeout" and 1500 < r["at"] - placed["at"] < 4500
+
+
+def test_output_is_delivered_while_paused(ssb, govern):
+    code = "import sys, time\nsys.stdout.write('x' * 30000 + 'DONE\\n')\nsys.stdout.flush()\n" \
+           "time.sleep(600)"
+    g = govern(ssb, ssb.skill(code))
+    g.output("DONE")
+    g.say("pause")
+    g.hear("stands")
+    g.say("kill 0 over")
+    assert g.result()["end"] == "session"
+    assert g.out.read_text() == "x" * 30000 + "DONE\n"
+
+
+THREADS = """
+import threading, time
+n = [0] * 4
+def count(i):
+    while True:
+        n[i] += 1
+        with open('SHARED/n%d' % i, 'w') as f:
+            f.write(str(n[i]))
+        time.sleep(0.003)
+for i in range(4):
+    threading.Thread(target=count, args=(i,)).start()
+"""
+
+
+def test_threads_stand_as_well(ssb, govern):
+    skill, shared = skill_of(ssb, THREADS)
+    g = govern(ssb, skill)
+    paths = [shared / f"n{i}" for i in range(4)]
+    wait_for(lambda: all(p.exists() for p in paths))
+    for p in paths:
+        wait_for(lambda path=p: grows(path, 0.1))
+    g.say("pause")
+    g.hear("stands")
+    assert not any(grows(p, 0.1) for p in paths)
+    g.say("kill 0 over")
+    g.result()
+
+
+BOMB = """
+import os, time
+end = time.monotonic() + 60
+def beat(i):
+    n = 0
+    while True:
+        n += 1
+        if n % 20 == 0:
+            with open('SHARED/beat%d' % i, 'w') as f:
+                f.write(str(n))
+        try:
+            if os.fork() == 0:
+                try:
+                    if os.fork() == 0:
+                        time.sleep(0.01)
+                finally:
+                    os._exit(0)
+            os.waitpid(-1, 0)
+        except OSError:
+            time.sleep(0.001)
+for i in range(3):
+    if os.fork() == 0:
+        beat(i)
+beat(3)
+"""
+
+
+def states(init):
+    """The states of all processes beneath init: letters of /proc/PID/stat."""
+    letters, left = "", [init]
+    while left:
+        pid = left.pop()
+        try:
+            letters += pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+            left += map(int, pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        except OSError:
+            continue
+    return letters
+
+
+def test_fifty_pauses_of_a_fork_bomb(ssb, govern):
+    skill, shared = skill_of(ssb, BOMB, resources={"max_processes": 40})
+    g = govern(ssb, skill)
+    init = g.hear("placed")["init"]
+    beats = [shared / f"beat{i}" for i in range(4)]
+    wait_for(lambda: all(b.exists() for b in beats))
+    for i in range(50):
+        g.say("pause")
+        g.hear("stands")
+        if i % 10 == 0:
+            assert not any(grows(b, 0.1) for b in beats)
+        g.say("resume")
+        g.hear("goes")
+    assert "T" not in states(init), "whoever stood goes again"
+    for b in beats:
+        wait_for(lambda path=b: grows(path, 0.1))
+    g.say("kill 0 over")
+    assert g.result()["end"] == "session"
+
+
+RESTLESS = """
+import ctypes, signal, time
+# A timer that sends SIGCONT twenty times a second: who is stopped goes on.
+class Event(ctypes.Structure):
+    _fields_ = [('value', ctypes.c_void_p), ('signo', ctypes.c_int), ('notify', ctypes.c_int),
+                ('pad', ctypes.c_char * 64)]
+signal.signal(signal.SIGCONT, lambda *_: None)  # an ignored one would disarm it
+libc = ctypes.CDLL(None, use_errno=True)
+timer = ctypes.c_void_p()
+event = Event(None, signal.SIGCONT, 0)
+assert libc.timer_create(1, ctypes.byref(event), ctypes.byref(timer)) == 0
+spec = (ctypes.c_long * 4)(0, 50000000, 0, 50000000)
+assert libc.timer_settime(timer, 0, spec, None) == 0
+print('armed', flush=True)
+while True:
+    time.sleep(0.001)
+"""
+
+
+def test_who_wakes_himself_does_not_go_on(ssb, govern):
+    """A freezer holds him; where there are only signals the run ends."""
+    g = govern(ssb, ssb.skill(RESTLESS))
+    g.output("armed")
+    g.say("pause")
+    if ssb.is_root:
+        g.hear("stands")
+        time.sleep(0.5)
+        g.say("kill 0 over")
+    r = g.result()
+    assert r["end"] == "session"
+    assert ("stand still" in r["reason"]) != ssb.is_root
+
+
+def test_ctrl_c_ends_a_paused_run(ssb, govern):
+    skill, path = counting(ssb)
+    g = govern(ssb, skill)
+    init = g.hear("placed")["init"]
+    wait_for(path.exists)
+    g.say("pause")
+    g.hear("stands")
+    supervisor = int(pathlib.Path(f"/proc/{init}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    os.kill(supervisor, 2)
+    r = g.result(timeout=5)
+    assert r["end"] == "canceled" and r["exit_status"] == 130
+    assert not os.path.exists(f"/proc/{init}")
+
+
+def test_death_of_the_supervisor_ends_a_paused_run(ssb, govern):
+    skill, path = counting(ssb)
+    g = govern(ssb, skill)
+    init = g.hear("placed")["init"]
+    wait_for(path.exists)
+    g.say("pause")
+    g.hear("stands")
+    supervisor = int(pathlib.Path(f"/proc/{init}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    os.kill(supervisor, 9)
+    wait_for(lambda: not os.path.exists(f"/proc/{init}"))
+    assert not grows(path, 0.2)
+
+
+# ---- kill -----------------------------------------------------------------------
+
+
+TREE = """
+import os, signal, sys, time
+for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(s, signal.SIG_IGN)
+def child(name):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            while True:
+                with open('SHARED/' + name, 'a') as f:
+                    f.write('x')
+                time.sleep(0.005)
+        os._exit(0)
+child('daemon1')
+child('daemon2')
+def fork_on():
+    while True:
+        try:
+            if os.fork() > 0:
+                os._exit(0)
+        except OSError:
+            pass
+        time.sleep(0.001)
+        with open('SHARED/runner', 'a') as f:
+            f.write('x')
+if os.fork() == 0:
+    fork_on()
+with open('SHARED/started', 'w') as f:
+    f.write('x')
+while True:
+    try:
+        os.wait()
+    except OSError:
+        time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_kill_ends_every_tree_at_once(ssb, govern, paused):
+    skill, shared = skill_of(ssb, TREE, resources={"max_processes": 30})
+    g = govern(ssb, skill)
+    files = [shared / n for n in ("daemon1", "daemon2", "runner")]
+    init = g.hear("placed")["init"]
+    wait_for(lambda: all(f.exists() for f in files))
+    for f in files:  # control: they live
+        wait_for(lambda path=f: grows(path, 0.1))
+    if paused:
+        g.say("pause")
+        g.hear("stands")
+    start = time.monotonic()
+    g.say("kill 0 budget used up")
+    r = g.result()
+    assert time.monotonic() - start < 5
+    assert (r["end"], r["exit_status"], r["reason"]) == ("session", 125, "budget used up")
+    assert not any(grows(f, 0.2) for f in files)
+    assert not os.path.exists(f"/proc/{init}")
+    ended = g.all("ended")[0]
+    assert ended["end"] == "session" and ended["exit_status"] == 125
+    t = ssb.last_trace()
+    assert [e for e in t["events"] if "budget used up" in json.dumps(e)]
+    assert t["exit_code"] == 125 if "exit_code" in t else True
+    assert ssb.last_record()[-2]["end"] == "session"
+
+
+POLITE = """
+import os, signal, time
+def term(*_):
+    os.write(1, b'terminating\\n')
+    time.sleep(0.2)
+    os.write(1, b'cleaned up\\n')
+    os._exit(7)
+signal.signal(signal.SIGTERM, term)
+print('ready', flush=True)
+while True:
+    time.sleep(1)
+"""
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_grace_lets_it_clean_up(ssb, govern, paused):
+    g = govern(ssb, ssb.skill(POLITE))
+    g.output("ready")
+    if paused:
+        g.say("pause")
+        g.hear("stands")
+    g.say("kill 5000 too many violations")
+    start = time.monotonic()
+    r = g.result()
+    assert time.monotonic() - start < 4
+    assert g.out.read_text().splitlines()[-2:] == ["terminating", "cleaned up"]
+    assert (r["end"], r["exit_status"], r["reason"]) == ("session", 125, "too many violations")
+
+
+STUBBORN = """
+import os, signal, time
+signal.signal(signal.SIGTERM, lambda *_: os.write(1, b'no\\n'))
+print('ready', flush=True)
+while True:
+    time.sleep(1)
+"""
+
+
+def test_grace_ends(ssb, govern):
+    g = govern(ssb, ssb.skill(STUBBORN))
+    g.output("ready")
+    start = time.monotonic()
+    g.say("kill 1500 over")
+    g.output("no")
+    r = g.result()
+    assert 1.2 < time.monotonic() - start < 4
+    assert r["end"] == "session"
+
+
+def test_second_kill_shortens_the_grace(ssb, govern):
+    g = govern(ssb, ssb.skill(STUBBORN))
+    g.output("ready")
+    start = time.monotonic()
+    g.say("kill 60000 first")
+    g.output("no")
+    g.say("kill 30000 second")
+    g.say("kill 200 third")
+    r = g.result()
+    assert time.monotonic() - start < 5
+    assert r["reason"] == "first"
+
+
+def test_kill_before_the_start(ssb, govern):
+    skill, path = counting(ssb)
+    g = govern(ssb, skill)
+    g.say("kill 5000 not even begun")
+    r = g.result()
+    assert r["end"] == "session" and r["reason"] == "not even begun"
+
+
+@pytest.mark.parametrize("word", ["close", "die", "garbage", "short"])
+def test_governor_gone_ends_the_run(ssb, govern, word):
+    skill, path = counting(ssb)
+    g = govern(ssb, skill)
+    wait_for(path.exists)
+    wait_for(lambda: grows(path, 0.1))
+    g.say(word)
+    r = g.result(timeout=10)
+    assert (r["end"], r["exit_status"], r["reason"]) == ("session", 125, "its governor is gone")
+    assert not grows(path, 0.1)
+    assert [e for e in ssb.last_trace()["events"] if "governor is gone" in json.dumps(e)]
+
+
+def test_an_ordinary_end_is_its_own(ssb, govern):
+    g = govern(ssb, ssb.skill("import sys\nprint('hi')\nsys.exit(3)"))
+    placed = g.hear("placed")
+    r = g.result()
+    assert (r["end"], r["exit_status"], r["reason"]) == ("exited", 3, "")
+    assert placed["init_start"] > 0 and placed["run_id"] == ssb.last_trace()["run_id"]
+    words = [m["word"] for m in g.heard]
+    assert words[0] == "placed" and words[-2:] == ["ended", "result"]
+    assert g.all("ended")[0]["exit_status"] == 3
+
+
+# ---- without namespaces -----------------------------------------------------------
+
+
+def without_userns(runner, govern, *args):
+    """As in test_fallbacks: a user namespace whose own limit is zero."""
+    script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all ' \
+             '--inh-caps=-all --bounding-set=-all -- "$0" "$@"'
+
+    class Wrapped:
+        def __getattr__(self, name):
+            return getattr(runner, name)
+
+        def popen(self, argv, **kw):
+            return runner.popen(["unshare", "--map-current-user", "--keep-caps", "sh", "-c",
+                                 script, *argv], **kw)
+    return govern(Wrapped(), "--best-effort", "userns", *args)
+
+
+def test_without_namespaces(user, govern):
+    skill, shared = skill_of(user, TREE.replace("if os.fork() == 0:\n    fork_on()", ""))
+    g = without_userns(user, govern, skill)
+    files = [shared / n for n in ("daemon1", "daemon2")]
+    wait_for(lambda: all(f.exists() for f in files))
+    for f in files:
+        wait_for(lambda path=f: grows(path, 0.1))
+    g.say("pause")
+    g.hear("stands")
+    assert not any(grows(f, 0.2) for f in files)
+    g.say("resume")
+    g.hear("goes")
+    for f in files:
+        wait_for(lambda path=f: grows(path, 0.1))
+    g.say("pause")
+    g.hear("stands")
+    g.say("kill 0 over")
+    r = g.result()
+    assert r["end"] == "session" and r["lost"]
+    assert not any(grows(f, 0.2) for f in files)
+
+
+def test_grace_without_namespaces(user, govern):
+    g = without_userns(user, govern, user.skill(POLITE))
+    g.output("ready")
+    g.say("kill 5000 over")
+    assert g.result()["end"] == "session"
+    assert "cleaned up" in g.out.read_text()
+
+
+# ---- what was used ------------------------------------------------------------------
+
+
+BURN = """
+import os, resource, sys, time
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+burn(0.5)
+for _ in range(3):                     # waited for
+    if os.fork() == 0:
+        burn(0.3)
+        os._exit(0)
+    os.wait()
+if os.fork() == 0:                     # waited for by init
+    if os.fork() == 0:
+        burn(0.4)
+        with open('SHARED/daemon', 'w') as f:
+            f.write('x')
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+while not os.path.exists('SHARED/daemon'):
+    time.sleep(0.01)
+print('burnt', flush=True)
+time.sleep(SLEEP)
+"""
+BURNT = 500 + 3 * 300 + 400
+
+
+@pytest.mark.parametrize("end", ["exit", "kill"])
+def test_cpu_is_metered(ssb, govern, end):
+    code = BURN.replace("SLEEP", "0.3" if end == "exit" else "600")
+    skill, _ = skill_of(ssb, code)
+    g = govern(ssb, skill)
+    g.output("burnt")
+    live = g.hear("used")
+    time.sleep(0.3)
+    while not g.lines.empty():
+        g.heard.append(g.lines.get())
+    live = g.all("used")[-1]
+    assert BURNT * 0.9 < live["cpu_ms"] < BURNT * 1.25 + 200, "while it runs"
+    if end == "kill":
+        g.say("kill 0 over")
+    g.result()
+    series = [m["cpu_ms"] for m in g.all("used")]
+    assert series == sorted(series)
+    assert BURNT * 0.95 < series[-1] < BURNT * 1.25 + 200, "at the end"
+    # Start of Python, and all that is not in `burn`, is below a fifth.
+    assert g.all("ended")
+
+
+def test_cpu_of_children_that_nobody_waits_for(ssb, govern):
+    """SIGCHLD ignored: the kernel adds their time to nobody's."""
+    code = BURN.split("burn(0.5)")[0] + """
+import signal
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(3):
+    if os.fork() == 0:
+        burn(0.6)
+        os._exit(0)
+    time.sleep(0.1)
+    try:
+        os.wait()
+    except ChildProcessError:
+        pass
+"""
+    g = govern(ssb, ssb.skill(code))
+    g.result()
+    assert 1800 * 0.75 < g.all("used")[-1]["cpu_ms"] < 1800 * 1.25 + 200
+
+
+VIOLATE = """
+import os
+for _ in range(5):
+    try:
+        open(os.path.expanduser('~/.ssh/id_ed25519'))
+    except OSError:
+        pass
+for p in ('/etc/shadow', '/root/.bashrc'):
+    try:
+        open(p)
+    except OSError:
+        pass
+"""
+
+
+def test_violations_arrive_with_their_class(ssb, govern):
+    g = govern(ssb, ssb.skill(VIOLATE + "print('tried', flush=True)\nimport time\ntime.sleep(1)"))
+    g.output("tried")
+    first = g.hear("violations", timeout=5)
+    assert first["total"] > 0
+    r = g.result()
+    total, kinds, classes = 0, {}, {}
+    for m in g.all("violations"):
+        total += m["total"]
+        for to, of in ((kinds, m["kinds"]), (classes, m["classes"])):
+            for k, v in of.items():
+                to[k] = to.get(k, 0) + v
+    assert total == r["violations"] == sum(kinds.values())
+    assert classes["credential_harvesting"] >= 5, "repeats count"
+    summary = ssb.last_trace()["violation_summary"]
+    assert {c["class"]: c["count"] for c in summary["classifications"]} == classes
+
+
+def test_no_violation_no_message(ssb, govern):
+    g = govern(ssb, ssb.skill("print('good')"))
+    g.result()
+    assert g.all("violations") == [] and g.all("connection") == []
+
+
+def test_a_run_without_a_governor_has_no_group_for_one(root):
+    """Control of the cost: freezer and clock are for governed runs alone."""
+    skill = root.skill("print('up', flush=True)\ninput()")
+    p = root.popen([root.binary, "run", skill], stdin=-1, stdout=-1)
+    try:
+        assert p.stdout.readline() == b"up\n"
+        groups = [d for d in pathlib.Path("/sys/fs/cgroup").glob("*/skillsandbox-*")
+                  if d.name.split("-")[1] == str(p.pid)]
+        assert not [d for d in groups if d.name.endswith("-governed")]
+        assert not [d for d in groups if d.parent.name in ("freezer", "cpuacct")]
+    finally:
+        p.communicate(b"\n", timeout=30)
+
+
+def leftovers():
+    found = subprocess.run(["find", "/sys/fs/cgroup", "-maxdepth", "3", "-name",
+                            "skillsandbox-*-governed"], capture_output=True, text=True,
+                           timeout=30, check=True).stdout.split()
+    return [p for p in found if not os.path.exists("/proc/" + p.rsplit("/", 1)[1].split("-")[1])]
+
+
+def test_nothing_is_left(root, govern):
+    before = set(leftovers())
+    skill, path = counting(root)
+    g = govern(root, skill)
+    wait_for(path.exists)
+    g.say("pause")
+    g.hear("stands")
+    g.say("kill 0 over")
+    g.result()
+    assert set(leftovers()) <= before
+    assert harness.alive_with(str(skill)) == []

@@ -1,0 +1,236 @@
+"""The network of a governed run: metered while it runs, closed when it is to end."""
+import os
+import pathlib
+import signal
+import time
+
+from governor import govern, wait_for  # noqa: F401
+from net_fixtures import GRANT, net, outside, rule  # noqa: F401
+
+ECHO = rule("api.example.test", 7001)
+DATAGRAMS = rule("api.example.test", 7005, protocol="udp")
+
+TALK = """
+import socket, time
+s = socket.create_connection(('api.example.test', 7001), timeout=10)
+def talk(n):
+    sent = got = 0
+    while got < n:
+        if sent < n:
+            sent += s.send(b'x' * min(65536, n - sent))
+        got += len(s.recv(65536))
+talk(300000)
+print('talked', flush=True)
+time.sleep(1)
+talk(5000)
+s.close()
+"""
+
+
+def drain(g):
+    while not g.lines.empty():
+        g.heard.append(g.lines.get())
+
+
+def totals(net):
+    data = [e["data"] for e in net.runner.last_trace()["events"]
+            if e["kind"] == "network_policy_removed"][0]
+    return data["bytes_out"], data["bytes_in"]
+
+
+def test_bytes_are_metered_while_the_connection_is_open(net, govern):
+    net.world.reset()
+    g = govern(net.runner, *GRANT, net.skill(TALK, [ECHO]))
+    g.output("talked")
+    time.sleep(0.4)
+    drain(g)
+    live = g.all("used")[-1]
+    assert live["out"] == live["in"] == 300000, "the connection is still open"
+    assert g.result()["end"] == "exited"
+    last = g.all("used")[-1]
+    assert (last["out"], last["in"]) == totals(net)
+    assert last["out"] == 305000, "what the skill says it sent"
+    assert [m["name"] for m in g.all("connection")] == ["api.example.test"]
+    assert len(net.allowed("api.example.test")) == 1, "no event of the trace for it"
+    for key in ("out", "in"):
+        series = [m[key] for m in g.all("used")]
+        assert series == sorted(series)
+
+
+def test_datagrams_are_metered(net, govern):
+    code = """
+    import socket, time
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.connect((socket.gethostbyname('api.example.test'), 7005))
+    s.settimeout(10)
+    for _ in range(20):
+        s.send(b'y' * 1000)
+        s.recv(2000)
+    print('talked', flush=True)
+    time.sleep(1)
+    """
+    g = govern(net.runner, *GRANT, net.skill(code, [DATAGRAMS]))
+    g.output("talked")
+    time.sleep(0.4)
+    drain(g)
+    assert g.all("used")[-1]["out"] == 20000
+    g.result()
+    last = g.all("used")[-1]
+    assert (last["out"], last["in"]) == totals(net)
+    assert last["out"] == 20000
+    assert [m["name"] for m in g.all("connection")] == ["api.example.test"]
+
+
+MANY = """
+import socket
+for _ in range(120):
+    s = socket.create_connection(('api.example.test', 7001), timeout=10)
+    s.sendall(b'z' * 10)
+    s.recv(10)
+    s.close()
+"""
+
+
+def test_every_connection_is_told(net, govern):
+    g = govern(net.runner, *GRANT, net.skill(MANY, [ECHO]))
+    assert g.result()["end"] == "exited"
+    assert [m["name"] for m in g.all("connection")] == ["api.example.test"] * 120
+    last = g.all("used")[-1]
+    assert (last["out"], last["in"]) == totals(net)
+
+
+def children(pid):
+    return [int(c) for c in
+            pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_governor_that_does_not_listen_loses_nothing(net, govern):
+    """Connections wait where nobody can be told of them; the run lives on."""
+    code = MANY.replace("range(120)", "range(500)") + "print('made', flush=True)\n"
+    g = govern(net.runner, *GRANT, net.skill(code, [ECHO]))
+    init = g.hear("placed")["init"]
+    supervisor = int(pathlib.Path(f"/proc/{init}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    governor = children(supervisor)[0]
+    os.kill(governor, signal.SIGSTOP)
+    time.sleep(3)
+    assert "made" not in g.out.read_text(), "they were held up"
+    os.kill(governor, signal.SIGCONT)
+    assert g.result()["end"] == "exited"
+    assert len(g.all("connection")) == 500
+
+
+def test_a_deaf_governor_does_not_hold_the_caller(net, govern):
+    g = govern(net.runner, *GRANT, net.skill(MANY.replace("range(120)", "range(500)"), [ECHO]))
+    init = g.hear("placed")["init"]
+    supervisor = int(pathlib.Path(f"/proc/{init}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    governor = children(supervisor)[0]
+    os.kill(governor, signal.SIGSTOP)
+    time.sleep(2)
+    os.kill(supervisor, signal.SIGINT)
+    wait_for(lambda: not os.path.exists(f"/proc/{init}"), 10)
+    os.kill(governor, signal.SIGCONT)
+    assert g.result()["end"] in ("canceled", "signaled")
+
+
+GRACE = """
+import os, signal, socket, time
+s = socket.create_connection(('api.example.test', 7001), timeout=10)
+s.sendall(b'a')
+assert s.recv(1) == b'a'
+told = []
+signal.signal(signal.SIGTERM, lambda *_: told.append(1))
+def talk():
+    try:
+        c = socket.create_connection(('api.example.test', 7001), timeout=2)
+        c.sendall(b'a')
+        return c.recv(1) == b'a'
+    except OSError:
+        return False
+def old():
+    try:
+        s.settimeout(2)
+        s.sendall(b'b')
+        return s.recv(1) == b'b'
+    except OSError:
+        return False
+print('before', talk(), old(), flush=True)
+while not told:
+    time.sleep(0.01)
+print('after', talk(), old(), flush=True)
+while True:
+    time.sleep(1)
+"""
+
+
+def test_network_is_closed_during_the_grace(net, govern):
+    g = govern(net.runner, *GRANT, net.skill(GRACE, [ECHO]))
+    g.output("before True True")
+    net.world.reset()
+    g.say("kill 4000 over")
+    g.output("after False False")
+    assert net.seen()["connections"] == [], "nothing more arrived"
+    g.say("kill 0 over")
+    assert g.result()["end"] == "session"
+    last = g.all("used")[-1]
+    assert (last["out"], last["in"]) == totals(net)
+
+
+def test_repeated_denials_arrive_while_it_runs(net, govern):
+    """In the record they stand once and as a number at the end; who is to act
+    on them cannot wait for that."""
+    code = """
+    import socket, time
+    for _ in range(30):
+        try:
+            socket.getaddrinfo('exfil.example.test', 443)
+        except OSError:
+            pass
+    print('tried', flush=True)
+    time.sleep(1)
+    """
+    g = govern(net.runner, *GRANT, net.skill(code, [ECHO]))
+    g.output("tried")
+    time.sleep(0.3)
+    drain(g)
+    live = sum(m["total"] for m in g.all("violations"))
+    assert live >= 30
+    r = g.result()
+    assert sum(m["total"] for m in g.all("violations")) == r["violations"] == live
+    classes = {}
+    for m in g.all("violations"):
+        for k, v in m["classes"].items():
+            classes[k] = classes.get(k, 0) + v
+    summary = net.runner.last_trace()["violation_summary"]
+    assert {c["class"]: c["count"] for c in summary["classifications"]} == classes
+
+
+def test_pause_keeps_a_connection(net, govern):
+    code = """
+    import socket, time
+    s = socket.create_connection(('api.example.test', 7001), timeout=30)
+    for i in range(100000):
+        s.sendall(b'c')
+        assert s.recv(1) == b'c'
+        if i == 50:
+            print('going', flush=True)
+        time.sleep(0.005)
+    """
+    g = govern(net.runner, *GRANT, net.skill(code, [ECHO]))
+    g.output("going")
+    g.say("pause")
+    g.hear("stands")
+    time.sleep(0.5)
+    drain(g)
+    before = g.all("used")[-1]["out"]
+    time.sleep(0.5)
+    drain(g)
+    assert g.all("used")[-1]["out"] == before
+    g.say("resume")
+    g.hear("goes")
+
+    def more():
+        drain(g)
+        return g.all("used")[-1]["out"] > before + 20
+    wait_for(more)
+    g.say("kill 0 over")
+    assert g.result()["end"] == "session"

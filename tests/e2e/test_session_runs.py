@@ -1,0 +1,606 @@
+"""Runs that are part of a session: they die, stand still and go on with it,
+whatever becomes of supervisor and keeper; and what they use ends them."""
+import json
+import os
+import signal
+import socket
+import sqlite3
+import time
+
+import pytest
+
+from net_fixtures import GRANT, net, outside, rule
+from session_world import Sleeper, sessions, until
+
+REASON = "by the driver"
+
+
+def dead(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+            return f.read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def all_dead(*sleepers):
+    return all(not s.pids() for s in sleepers)
+
+
+# ---- kill ------------------------------------------------------------------
+
+def test_kill_ends_every_run(sessions):
+    sessions.start("a")
+    sessions.start("b")
+    tree = [Sleeper() for _ in range(4)]
+    script = f"""
+    ( {tree[0]} & )
+    setsid {tree[1]} &
+    ( ( setsid sh -c 'trap "" TERM HUP INT; {tree[2]} & wait' >/dev/null 2>&1 & ) & )
+    nohup {tree[3]} >/dev/null 2>&1 &
+    sleep 0.2
+    """
+    runs = [sessions.sleeping("a", script), sessions.sleeping("a"), sessions.sleeping("a")]
+    other, others = sessions.sleeping("b")
+    until(lambda: all(s.pids() for s in tree))
+    time.sleep(1.2)  # the control: nobody ends them, the store is asked again and again
+    assert all(s.pids() for s in [*tree, others, *(s for _, s in runs)])
+    report = sessions.act("kill", "a")
+    assert all_dead(*tree, *(s for _, s in runs)), "alive when the command returned"
+    assert (report["runs"], report["left"], report["state"]) == (3, 0, "killed")
+    assert others.pids(), "a run of another session"
+    for run, _ in runs:
+        r = run.end()
+        assert r.code == 125 and REASON in r.errors, repr(r)
+    assert sessions.runs("a") == []
+    assert len(sessions.runs("b")) == 1
+    assert sessions.act("kill", "b")["runs"] == 1
+    assert other.end().code == 125
+
+
+def test_a_killed_session_stays_killed(sessions):
+    sessions.start("a")
+    r = sessions.runner.run("--session", "a", "--", "/bin/echo", "hi")
+    assert (r.code, r.text) == (0, "hi\n")
+    sessions.act("kill", "a")
+    for _ in range(2):
+        r = sessions.runner.run("--session", "a", "--", "/bin/echo", "hi")
+        assert r.code == 125 and r.text == "" and REASON in r.errors, repr(r)
+        # Everything but the store itself is gone, as after a restart.
+        for f in (sessions.state / "live").iterdir():
+            f.unlink()
+        (sessions.state / "live").rmdir()
+    assert sessions.drive("resume", "a").code != 0
+    assert sessions.drive("start", "a").code != 0, "an id is never used twice"
+    assert sessions.runner.run("--", "/bin/echo", "hi").ok().text == "hi\n"
+
+
+def test_an_unknown_session_is_no_session(sessions):
+    for name in ("none", "../x", "", "a b"):
+        r = sessions.runner.run("--session", name, "--", "/bin/echo", "hi")
+        assert r.code in (2, 125) and r.text == "" and "session" in r.errors, repr(r)
+
+
+def test_session_by_environment(sessions):
+    sessions.start("a")
+    env = {"SKILLSANDBOX_SESSION": "a"}
+    r = sessions.runner.run("--", "/usr/bin/env", env=env).ok()
+    assert "SKILLSANDBOX" not in r.text and "HOME=" in r.text
+    assert sessions.show("a")["runs"] == 1
+    sessions.start("b")
+    sessions.runner.run("--session", "b", "--", "/bin/true", env=env).ok()
+    assert (sessions.show("a")["runs"], sessions.show("b")["runs"]) == (1, 1)
+    sessions.act("kill", "a")
+    assert sessions.runner.run("--", "/bin/true", env=env).code == 125
+
+
+@pytest.mark.parametrize("who", ["supervisor", "keeper", "both"])
+def test_kill_reaches_what_is_stopped(sessions, who):
+    sessions.start("a")
+    run, sleeper = sessions.sleeping("a")
+    (init, keeper, _), = sessions.runs("a")
+    pids = {"supervisor": [run.pid], "keeper": [keeper], "both": [run.pid, keeper]}[who]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(0.3)
+    assert sleeper.pids(), "the control: it sleeps on"
+    report = sessions.act("kill", "a")
+    assert all_dead(sleeper) and dead(init)
+    assert report["left"] == 0 and report["took_us"] < 1_000_000, report
+    if who != "supervisor":
+        assert report["forced"] == 1, report
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    assert run.end().code == 125
+    until(lambda: sessions.runs("a") == [])
+
+
+def test_grace(sessions):
+    sessions.start("a")
+    ready = Sleeper()
+    run = sessions.popen("--", "/bin/sh", "-c",
+                         f"trap 'echo bye; exit 3' TERM; {ready} & wait", session="a")
+    until(ready.pids)
+    until(lambda: sessions.runs("a")[0][0])
+    begun = time.monotonic()
+    assert sessions.act("kill", "a", "20000")["left"] == 0
+    assert time.monotonic() - begun < 10, "it was ready sooner"
+    r = run.end()
+    assert (r.code, r.text) == (125, "bye\n"), repr(r)
+    # One that does not listen has its time, and no more.
+    sessions.start("b")
+    run, sleeper = sessions.sleeping("b", "trap '' TERM")
+    begun = time.monotonic()
+    sessions.act("kill", "b", "1000")
+    assert 0.9 < time.monotonic() - begun < 5
+    assert all_dead(sleeper) and run.end().code == 125
+
+
+# ---- when one of the two dies ----------------------------------------------
+
+def test_no_run_without_keeper(sessions):
+    sessions.start("a")
+    run, sleeper = sessions.sleeping("a")
+    (_, keeper, _), = sessions.runs("a")
+    os.kill(keeper, signal.SIGTERM)  # asked politely it stays: the run is not over
+    time.sleep(0.3)
+    assert sleeper.pids() and not dead(keeper)
+    os.kill(keeper, signal.SIGKILL)
+    until(lambda: all_dead(sleeper), 5)
+    assert run.end().code == 125
+    assert len(sessions.runs("a")) == 1, "nobody was left to write it down"
+    sessions.runner.run("--session", "a", "--", "/bin/true").ok()
+    assert sessions.runs("a") == []
+
+
+def test_no_run_without_supervisor(sessions):
+    sessions.start("a")
+    run, sleeper = sessions.sleeping("a")
+    (_, keeper, name), = sessions.runs("a")
+    assert (sessions.state / "live" / name).exists()
+    run.process.kill()
+    until(lambda: all_dead(sleeper) and dead(keeper), 10)
+    assert sessions.runs("a") == []
+    assert not (sessions.state / "live" / name).exists()
+
+
+def test_both_killed_at_once(sessions):
+    sessions.start("a")
+    run, sleeper = sessions.sleeping("a")
+    (_, keeper, _), = sessions.runs("a")
+    for pid in (keeper, run.pid):
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: all_dead(sleeper), 5)
+    assert len(sessions.runs("a")) == 1
+    report = sessions.act("kill", "a")
+    assert report["left"] == 0
+    assert sessions.runs("a") == []
+
+
+def test_keeper_killed_beside_a_stopped_supervisor(sessions):
+    """Nobody is there who would end the run: whoever comes next does."""
+    sessions.start("a")
+    run, sleeper = sessions.sleeping("a")
+    (_, keeper, _), = sessions.runs("a")
+    os.kill(run.pid, signal.SIGSTOP)
+    os.kill(keeper, signal.SIGKILL)
+    time.sleep(0.5)
+    assert sleeper.pids(), "the control: it is still there"
+    sessions.runner.run("--session", "a", "--", "/bin/sleep", "0.3").ok()
+    assert all_dead(sleeper)
+    os.kill(run.pid, signal.SIGCONT)
+    assert run.end().code == 125
+    assert sessions.runs("a") == []
+
+
+def test_interrupt_is_for_the_skill(sessions):
+    """A terminal's signal ends the skill; the keeper writes it down."""
+    sessions.start("a")
+    run, sleeper = sessions.sleeping("a")
+    os.killpg(run.pid, signal.SIGINT)
+    assert run.end().code == 130
+    assert all_dead(sleeper) and sessions.runs("a") == []
+    assert sessions.show("a")["state"] == "active"
+
+
+# ---- pause -----------------------------------------------------------------
+
+TICK = "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); echo $i; sleep 0.02; done"
+
+
+def ticks(path):
+    return len(path.read_bytes().split())
+
+
+def test_pause_and_resume(sessions):
+    sessions.start("a")
+    outs = []
+    for i in range(3):
+        out = sessions.runner.base / f"ticks{i}"
+        with open(out, "wb") as f:
+            process = sessions.runner.popen(
+                [sessions.runner.binary, "run", "--session", "a", "--timeout", "100", "--",
+                 "/bin/sh", "-c", TICK], stdin=-3, stdout=f, stderr=-1)
+        sessions.running.append(type("R", (), {"process": process})())
+        outs.append(out)
+    until(lambda: all(ticks(o) > 5 for o in outs))
+    report = sessions.act("pause", "a")
+    assert (report["runs"], report["reached"], report["left"]) == (3, 3, 0)
+    time.sleep(0.2)  # what was on its way through the pipes
+    before = [ticks(o) for o in outs]
+    time.sleep(2.5)  # long enough for the store to be asked again
+    assert [ticks(o) for o in outs] == before
+    assert sessions.runner.run("--session", "a", "--", "/bin/true").code == 125
+    assert sessions.act("resume", "a")["left"] == 0
+    until(lambda: all(ticks(o) > b + 5 for o, b in zip(outs, before)))
+    assert sessions.runner.run("--session", "a", "--", "/bin/true").code == 0
+    assert sessions.act("kill", "a")["left"] == 0
+    for run in sessions.running:
+        assert run.process.wait(30) == 125
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_kill_of_what_stands_still(sessions, stopped):
+    sessions.start("a")
+    run, sleeper = sessions.sleeping("a")
+    sessions.act("pause", "a")
+    if stopped:
+        os.kill(run.pid, signal.SIGSTOP)
+    report = sessions.act("kill", "a")
+    assert report["left"] == 0, report
+    assert all_dead(sleeper)
+    if stopped:
+        os.kill(run.pid, signal.SIGCONT)
+    assert run.end().code == 125
+
+
+# ---- families --------------------------------------------------------------
+
+def test_parents_and_children(sessions):
+    sessions.start("top")
+    sessions.start("child", parent="top")
+    sessions.start("grandchild", parent="child")
+    runs = {name: sessions.sleeping(name) for name in ("top", "child", "grandchild")}
+    assert sessions.act("pause", "child")["runs"] == 2
+    assert sessions.act("resume", "child")["left"] == 0
+    assert sessions.act("kill", "grandchild")["runs"] == 1
+    assert all_dead(runs["grandchild"][1])
+    assert runs["child"][1].pids() and runs["top"][1].pids()
+    assert sessions.act("kill", "top")["runs"] == 2
+    assert all_dead(runs["child"][1], runs["top"][1])
+    for run, _ in runs.values():
+        assert run.end().code == 125
+    assert sessions.runner.run("--session", "child", "--", "/bin/true").code == 125
+
+
+# ---- what a run uses -------------------------------------------------------
+
+def in_the_middle(run, sleepers, seconds):
+    """It was ended long before it would have ended by itself."""
+    begun = time.monotonic()
+    r = run.end(timeout=60)
+    assert time.monotonic() - begun < seconds
+    assert r.code == 125 and all_dead(*sleepers), repr(r)
+    return r
+
+
+def test_wall_seconds(sessions):
+    sessions.start("a", {"limits": {"wall_seconds": {"max": 1, "on_exceed": "kill"}},
+                         "kill_switch": {"grace_period": "0s"}})
+    run, sleeper = sessions.sleeping("a")
+    assert "wall" in in_the_middle(run, [sleeper], 5).errors
+    got = sessions.show("a")
+    assert got["state"] == "killed" and 1000 < got["wall_seconds"] < 3000
+
+
+def test_cpu_seconds(sessions):
+    sessions.start("a", {"limits": {"cpu_seconds": 1}, "kill_switch": {"grace_period": "0s"}})
+    run = sessions.popen("--timeout", "100", "--", "/bin/sh", "-c", "while :; do :; done",
+                         session="a")
+    assert "cpu" in in_the_middle(run, [], 40).errors
+    assert 1000 < sessions.show("a")["cpu_seconds"] < 3000
+
+
+def test_a_limit_ends_the_others_as_well(sessions):
+    sessions.start("a", {"limits": {"cpu_seconds": 1}, "kill_switch": {"grace_period": "0s"}})
+    idle, sleeper = sessions.sleeping("a")
+    busy = sessions.popen("--timeout", "100", "--", "/bin/sh", "-c", "while :; do :; done",
+                          session="a")
+    assert busy.end(60).code == 125
+    assert "cpu" in in_the_middle(idle, [sleeper], 5).errors
+
+
+def test_block_ends_the_run_alone(sessions):
+    sessions.start("a", {"limits": {"wall_seconds": {"max": 1, "on_exceed": "block"}},
+                         "kill_switch": {"grace_period": "0s"}})
+    run, sleeper = sessions.sleeping("a")
+    in_the_middle(run, [sleeper], 5)
+    assert sessions.show("a")["state"] in ("active", "alert")
+
+
+@pytest.mark.parametrize("act", ["alert", "log"])
+def test_alert_and_log_let_it_go_on(sessions, act):
+    sessions.start("a", {"limits": {"wall_seconds": {"max": 1, "on_exceed": act}}})
+    run = sessions.popen("--", "/bin/sh", "-c", "sleep 2.5; echo done", session="a")
+    r = run.end()
+    assert (r.code, r.text) == (0, "done\n"), repr(r)
+
+
+def test_violations_end_a_run_at_the_count(sessions):
+    sessions.start("a", {"limits": {"violations": {"total": 2}},
+                         "kill_switch": {"grace_period": "0s"}})
+    code = """
+    import os, time
+    for i in range(4):
+        try:
+            open(os.environ['HOME'] + '/.ssh/id_%d' % i)
+        except OSError:
+            pass
+        try:
+            open('/etc/shadow')
+        except OSError:
+            pass
+        print(i, flush=True)
+        time.sleep(1)
+    print('through', flush=True)
+    """
+    skill = sessions.runner.skill(code)
+    r = sessions.popen(str(skill), session="a").end()
+    assert r.code == 125 and "through" not in r.text, repr(r)
+    got = sessions.show("a")
+    assert got["state"] == "killed" and got["violations"] >= 3
+    # The control: nobody counts them.
+    sessions.start("b")
+    r = sessions.popen(str(skill), session="b").end()
+    assert r.code == 0 and "through" in r.text, repr(r)
+    assert sessions.show("b")["violations"] >= 3
+
+
+def test_budget_runs_out_in_the_middle(sessions):
+    sessions.start("a", {"budget": {"max_cost_per_session": 1.0, "max_cost_per_action": 1.0},
+                         "kill_switch": {"grace_period": "0s"}})
+    run, sleeper = sessions.sleeping("a")
+    assert sessions.drive("spend", "a", "0.6").ok().json()["allowed"]
+    assert sleeper.pids()
+    report = sessions.drive("spend", "a", "0.6").ok().json()
+    assert not report["allowed"] and report["state"] == "killed" and report["runs"] == 1
+    in_the_middle(run, [sleeper], 5)
+
+
+def test_max_duration_ends_a_run(sessions):
+    sessions.start("a", {"session": {"max_duration": "3s"}, "kill_switch": {"grace_period": "0s"}})
+    run, sleeper = sessions.sleeping("a")
+    in_the_middle(run, [sleeper], 6)
+    assert sessions.show("a")["state"] == "expired"
+    assert sessions.runner.run("--session", "a", "--", "/bin/true").code == 125
+
+
+def test_a_run_too_many_ends_the_session(sessions):
+    sessions.start("a", {"limits": {"runs": {"max": 1, "on_exceed": "kill"}},
+                         "kill_switch": {"grace_period": "0s"}})
+    run, sleeper = sessions.sleeping("a")
+    r = sessions.runner.run("--session", "a", "--", "/bin/echo", "hi")
+    assert r.code == 125 and r.text == ""
+    in_the_middle(run, [sleeper], 5)
+    assert sessions.show("a")["state"] == "killed"
+
+
+# ---- who may, and who is heard ---------------------------------------------
+
+REACH = """
+import json, os, socket
+top = os.path.join({state!r}, 'skillsandbox')
+got = {{}}
+for name in ('', 'live', 'sessions.db'):
+    path = os.path.join(top, name)
+    try:
+        got[name] = os.listdir(path) if name != 'sessions.db' else len(open(path, 'rb').read())
+    except OSError as e:
+        got[name] = None
+found = []
+for name in got['live'] or []:
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        os.chdir(os.path.join(top, 'live'))
+        s.connect(name)
+        found.append(name)
+    except OSError:
+        pass
+print(json.dumps([bool(got['']), bool(got['live']), bool(got['sessions.db']), bool(found)]))
+"""
+
+
+def test_no_way_from_inside(sessions):
+    sessions.start("a")
+    _, sleeper = sessions.sleeping("a")
+    code = REACH.format(state=str(sessions.runner.state))
+    assert sessions.runner.bare_probe(code) == [True] * 4, "the control"
+    skill = sessions.runner.skill(code)
+    r = sessions.runner.run("--session", "a", skill).ok()
+    assert json.loads(r.text) == [False] * 4
+    # The owner may show it all he has; the sockets answer nobody inside even then,
+    # and to let it write there is refused.
+    r = sessions.runner.run("--session", "a", "--read", sessions.runner.home, skill).ok()
+    assert json.loads(r.text)[3] is False, repr(r)
+    for path in (sessions.runner.home, sessions.state, sessions.state / "live"):
+        r = sessions.runner.run("--session", "a", "--write", path, skill)
+        assert r.code == 125 and r.text == "", repr(r)
+    assert sleeper.pids()
+
+
+def test_silent_clients_do_not_block_it(sessions):
+    sessions.start("a")
+    run, sleeper = sessions.sleeping("a")
+    (_, _, name), = sessions.runs("a")
+    clients = []
+    before = os.getcwd()
+    os.chdir(sessions.state / "live")
+    try:
+        for i in range(60):
+            s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
+            try:
+                s.connect(name)
+                s.send(b"x" * i if i % 3 else b"\x01\x00\x00\x00" + os.urandom(268))
+            except OSError:
+                pass
+            clients.append(s)
+    finally:
+        os.chdir(before)
+    assert sleeper.pids()
+    report = sessions.act("kill", "a")
+    assert report["left"] == 0 and report["took_us"] < 1_000_000, report
+    assert all_dead(sleeper) and run.end().code == 125
+    for s in clients:
+        s.close()
+
+
+def test_the_keeper_gives_up_what_it_does_not_need(sessions):
+    sessions.start("a")
+    run, _ = sessions.sleeping("a")
+    (_, keeper, _), = sessions.runs("a")
+    with open(f"/proc/{keeper}/status", encoding="ascii") as f:
+        status = dict(line.split(":\t", 1) for line in f.read().splitlines() if ":\t" in line)
+    assert status["NoNewPrivs"] == "1"
+    assert int(status["CapEff"], 16) in (0, 1 << 5 | 1 << 1), status["CapEff"]
+    fds = {}
+    for n in os.listdir(f"/proc/{keeper}/fd"):
+        fds[n] = os.readlink(f"/proc/{keeper}/fd/{n}")
+    known = ("socket:", "anon_inode:", "/dev/null", str(sessions.state))
+    assert [v for v in fds.values() if not v.startswith(known)] == [], fds
+    assert os.getsid(keeper) == keeper != os.getsid(run.pid)
+    if not sessions.runner.is_root:
+        # Not dumpable: its memory is its own, also for others of the same user.
+        r = sessions.runner.as_caller(["/bin/cat", f"/proc/{keeper}/environ"])
+        assert r.code != 0 and r.text == ""
+        assert sessions.runner.as_caller(["/bin/cat", f"/proc/{run.pid}/cmdline"]).code == 0
+
+
+def test_stale_sockets_are_removed(sessions):
+    sessions.start("a")
+    run, _ = sessions.sleeping("a")
+    (_, keeper, name), = sessions.runs("a")
+    os.kill(keeper, signal.SIGKILL)
+    run.end()
+    path = sessions.state / "live" / name
+    assert path.exists()
+    os.utime(path, (1, 1))
+    sessions.runner.run("--session", "a", "--", "/bin/sleep", "0.3").ok()
+    assert not path.exists()
+    assert list((sessions.state / "live").iterdir()) == []
+
+
+def test_ps_names_the_session(sessions):
+    assert sessions.runner.ssb("ps", "--json").ok().json() == []
+    sessions.start("a")
+    sessions.sleeping("a")
+    alone = Sleeper()
+    sessions.popen("--", "/bin/sh", "-c", f"exec {alone}")
+    until(alone.pids)
+    got = {r.get("session") for r in sessions.runner.ssb("ps", "--json").ok().json()}
+    assert got == {"a", None}
+    text = sessions.runner.ssb("ps").ok().text
+    assert text.count("(session a)") == 1
+    # A keeper that does not answer is not waited for.
+    (_, keeper, _), = sessions.runs("a")
+    os.kill(keeper, signal.SIGSTOP)
+    begun = time.monotonic()
+    assert len(sessions.runner.ssb("ps", "--json").ok().json()) == 2
+    assert time.monotonic() - begun < 5
+    os.kill(keeper, signal.SIGCONT)
+
+
+# ---- a store that is lost --------------------------------------------------
+
+def test_a_lost_store(sessions):
+    """Held so that nobody else can write: as good as gone."""
+    policies = {"kill": {}, "pause": {"kill_switch": {"on_store_loss": "pause"}},
+                "on": {"kill_switch": {"on_store_loss": "continue"}}}
+    for name, policy in policies.items():
+        sessions.start(name, policy)
+    outs = {}
+    for name in policies:
+        outs[name] = sessions.runner.base / f"out-{name}"
+        with open(outs[name], "wb") as f:
+            process = sessions.runner.popen(
+                [sessions.runner.binary, "run", "--session", name, "--timeout", "100", "--",
+                 "/bin/sh", "-c", TICK], stdin=-3, stdout=f, stderr=-1)
+        sessions.running.append(type("R", (), {"process": process})())
+    until(lambda: all(ticks(o) > 3 for o in outs.values()))
+    db = sqlite3.connect(sessions.state / "sessions.db", isolation_level=None, timeout=20)
+    db.execute("BEGIN IMMEDIATE")
+    begun = time.monotonic()
+    killed, paused, on = (r.process for r in sessions.running)
+    time.sleep(5)
+    assert killed.poll() is None, "the control: a store that is slow is not lost"
+    assert sessions.runner.run("--session", "on", "--", "/bin/echo", "hi").code == 125
+    assert killed.wait(20) == 125
+    assert 9 < time.monotonic() - begun < 20
+    assert b"store" in killed.stderr.read()
+    until(lambda: not grows(outs["pause"]), 10)
+    assert grows(outs["on"])
+    assert paused.poll() is None and on.poll() is None
+    db.execute("ROLLBACK")
+    db.close()
+    until(lambda: grows(outs["pause"]), 20)
+    assert sessions.show("on")["wall_seconds"] > 0
+    for name in ("pause", "on"):
+        assert sessions.act("kill", name)["left"] == 0
+
+
+def grows(path):
+    before = ticks(path)
+    time.sleep(0.5)
+    return ticks(path) > before
+
+
+# ---- the network -----------------------------------------------------------
+
+SEND = """
+import socket, threading, time
+s = socket.create_connection(('api.example.test', 7001), 10)
+threading.Thread(target=lambda: [0 for _ in iter(lambda: s.recv(65536), b'')], daemon=True).start()
+sent = 0
+while sent < 8 << 20:
+    sent += s.send(b'x' * 16384)
+    time.sleep(0.002)
+time.sleep(1)
+show('through')
+"""
+
+
+def test_bytes_end_a_run_in_the_middle(net, sessions):
+    egress = [rule("api.example.test", 7001, protocol="tcp")]
+    sessions.start("a", {"limits": {"bytes_out": "1M"}, "kill_switch": {"grace_period": "0s"}})
+    r = net.inside(SEND, egress, flags=(*GRANT, "--session", "a"))
+    assert r.code == 125 and "through" not in r.text and "bytes_out" in r.errors, repr(r)
+    got = sessions.show("a")
+    assert got["state"] == "killed" and 1 << 20 < got["bytes_out"] < 6 << 20, got
+    sessions.start("b")
+    r = net.inside(SEND, egress, flags=(*GRANT, "--session", "b")).ok()
+    assert "through" in r.text, "the control"
+    assert sessions.show("b")["bytes_out"] >= 8 << 20
+
+
+CONNECT = """
+import socket, time
+for i in range(4):
+    for name in NAMES:
+        socket.create_connection((name, 7001), 10).close()
+    time.sleep(0.7)
+show('through')
+"""
+
+
+@pytest.mark.parametrize("limit, most", [("connections", 3), ("domains", 1)])
+def test_connections_and_domains(net, sessions, limit, most):
+    names = ["api.example.test", "other.example.test"]
+    egress = [rule(n, 7001, protocol="tcp") for n in names]
+    code = f"NAMES = {names!r}\n" + CONNECT
+    sessions.start("a", {"limits": {limit: most}, "kill_switch": {"grace_period": "0s"}})
+    r = net.inside(code, egress, flags=(*GRANT, "--session", "a"))
+    assert r.code == 125 and "through" not in r.text and limit in r.errors, repr(r)
+    assert sessions.show("a")[limit] == most + 1
+    sessions.start("b")
+    net.inside(code, egress, flags=(*GRANT, "--session", "b")).ok()
+    got = sessions.show("b")
+    assert (got["connections"], got["domains"]) == (8, 2)

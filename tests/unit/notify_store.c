@@ -1,0 +1,75 @@
+/* Messages by way of the real store, for tests/e2e/test_session_notify.py.
+ *
+ * notify-store kill POLICY REASON: a session begins and is killed, a herald is
+ * started; the session's id. notify-store kill POLICY: no herald. notify-store
+ * ledger ID. notify-store due: 1 or 0; starts a herald where it is 1. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "policy/owner.h"
+#include "session/notify.h"
+
+static int killed(struct sessions *ss, const struct owner *o, char **argv, struct ssb_error *err)
+{
+	AUTO(session_policy_done) struct session_policy policy = { 0 };
+	struct ssb_diags *diags = ssb_diags_new();
+	struct session_request req = { .policy = &policy };
+	struct decision d = { 0 };
+	char id[SESSION_ID];
+
+	int r = session_policy_load(argv[2], &policy, diags, err);
+	ssb_diags_free(diags);
+	if (r != 0 || session_start(ss, &req, &d, err) != 0) {
+		return -1;
+	}
+	snprintf(id, sizeof(id), "%s", d.session);
+	if (session_violation(ss, id, "pii_blocked", "<a>", &d, err) != 0 ||
+	    session_become(ss, id, SESSION_KILLED, argv[3] != NULL ? argv[3] : "later", &d, err) !=
+	            0) {
+		return -1;
+	}
+	printf("%s\n", id);
+	return argv[3] == NULL || !d.notify ? 0 : notify_start(o, err);
+}
+
+static int line(void *arg, const char *text, size_t len)
+{
+	(void)arg;
+	return fwrite(text, 1, len, stdout) == len ? 0 : -1;
+}
+
+static int due(struct sessions *ss, const struct owner *o, struct ssb_error *err)
+{
+	bool is = false;
+
+	if (notify_due(ss, &is, err) != 0) {
+		return -1;
+	}
+	printf("%d\n", is);
+	return is ? notify_start(o, err) : 0;
+}
+
+int main(int argc, char **argv)
+{
+	AUTO(owner_done) struct owner o = { 0 };
+	struct sessions *ss = NULL;
+	struct ssb_error err = { 0 };
+	int role = notify_role(argv);
+
+	if (role >= 0) {
+		return role;
+	}
+	if (argc < 2 || owner_load(&o, &err) != 0 || sessions_open(&o, &ss, &err) != 0) {
+		fprintf(stderr, "%s: %s\n", err.where, err.text);
+		return 1;
+	}
+	int r = strcmp(argv[1], "kill") == 0     ? killed(ss, &o, argv, &err)
+	        : strcmp(argv[1], "ledger") == 0 ? session_ledger(ss, argv[2], line, NULL, &err)
+	                                         : due(ss, &o, &err);
+	sessions_close(ss);
+	if (r != 0) {
+		fprintf(stderr, "%s: %s\n", err.where, err.text);
+	}
+	return r == 0 ? 0 : 1;
+}

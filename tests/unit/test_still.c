@@ -1,0 +1,218 @@
+/* Processes that stand still by signals, and the CPU time of a tree of them:
+ * real ones, children of this program. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "sandbox/meter.h"
+#include "sandbox/still.h"
+
+#define DEPTH 12
+
+static struct watchdog dog;
+static volatile uint64_t *beats;
+
+static int setup(void **state)
+{
+	(void)state;
+	beats = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	watchdog_init(&dog, 0, open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), -1);
+	return beats == MAP_FAILED || dog.proc_fd < 0 ||
+	       prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0;
+}
+
+static void burn(unsigned ms)
+{
+	struct timespec t;
+
+	do {
+		(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	} while ((uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000 < ms);
+}
+
+/* A chain of processes, each of which counts; the last waits in `leaf`. */
+static pid_t chain(int depth)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (depth > 1) {
+			(void)chain(depth - 1);
+		}
+		for (;;) {
+			beats[depth]++;
+			usleep(1000);
+		}
+	}
+	return pid;
+}
+
+static bool all_beat(void)
+{
+	uint64_t before[DEPTH + 1];
+	bool all = true;
+
+	for (int i = 1; i <= DEPTH; i++) {
+		before[i] = beats[i];
+	}
+	usleep(100000);
+	for (int i = 1; i <= DEPTH; i++) {
+		all = all && beats[i] != before[i];
+	}
+	return all;
+}
+
+static bool none_beats(void)
+{
+	uint64_t sum[2] = { 0 };
+
+	for (int k = 0; k < 2; k++) {
+		for (int i = 1; i <= DEPTH; i++) {
+			sum[k] += beats[i];
+		}
+		usleep(50000);
+	}
+	return sum[0] == sum[1];
+}
+
+static void reap_all(void)
+{
+	still_signal(&dog, false, SIGKILL);
+	while (waitpid(-1, NULL, 0) > 0) {
+		still_signal(&dog, false, SIGKILL);
+	}
+}
+
+static void test_tree_stands(void **state)
+{
+	(void)state;
+	assert_true(chain(DEPTH) > 0);
+	for (int i = 0; i < 100 && !all_beat(); i++) {
+	}
+	assert_true(all_beat());
+	assert_true(still_moving(&dog, false));
+	for (int i = 0; i < 1000 && still_moving(&dog, false); i++) {
+		still_signal(&dog, false, SIGSTOP);
+		usleep(1000);
+	}
+	assert_false(still_moving(&dog, false));
+	assert_true(none_beats());
+	still_signal(&dog, false, SIGCONT);
+	assert_true(all_beat());
+	reap_all();
+	assert_false(still_moving(&dog, false)); /* nobody is left */
+}
+
+/* The parent in vfork() cannot stop before its child, and returns to none of
+ * its own code before it has. */
+static void test_vfork_stands(void **state)
+{
+	(void)state;
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (vfork() == 0) { /* NOLINT: it is about vfork() */
+			for (;;) {
+				(void)pause();
+			}
+		}
+		_exit(0);
+	}
+	usleep(50000);
+	for (int i = 0; i < 1000 && still_moving(&dog, false); i++) {
+		still_signal(&dog, false, SIGSTOP);
+		usleep(1000);
+	}
+	assert_false(still_moving(&dog, false));
+	reap_all();
+}
+
+/* Own, waited for, of a child that lives. */
+static void test_meter_adds_up(void **state)
+{
+	int there[2];
+	char said;
+
+	(void)state;
+	assert_int_equal(pipe(there), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (fork() == 0) {
+			burn(150);
+			_exit(0);
+		}
+		(void)wait(NULL);
+		if (fork() == 0) {
+			burn(200);
+			(void)!write(there[1], "x", 1);
+			(void)pause();
+		}
+		burn(100);
+		(void)pause();
+	}
+	assert_int_equal(read(there[0], &said, 1), 1);
+	usleep(300000);
+	uint64_t us = meter_tree(pid);
+	assert_in_range(us, 420000, 700000);
+	assert_true(meter_started(pid) > 0);
+	reap_all();
+	assert_int_equal(meter_tree(pid), 0);
+	assert_int_equal(meter_started(pid), 0);
+	(void)close(there[0]);
+	(void)close(there[1]);
+}
+
+/* A child of a parent that ignores SIGCHLD takes its time along; once seen it is
+ * kept, and nothing goes backwards. */
+static void test_meter_keeps_what_vanishes(void **state)
+{
+	struct meter m = { 0 };
+	uint64_t last = 0;
+
+	(void)state;
+	pid_t pid = fork();
+	if (pid == 0) {
+		(void)signal(SIGCHLD, SIG_IGN);
+		for (int i = 0; i < 2; i++) {
+			if (fork() == 0) {
+				burn(200);
+				usleep(300000);
+				_exit(0);
+			}
+			while (wait(NULL) > 0) {
+			}
+		}
+		burn(10);
+		usleep(200000);
+		_exit(0);
+	}
+	while (waitpid(pid, NULL, WNOHANG) == 0) {
+		meter_look(&m, pid, NULL);
+		assert_true(m.us >= last);
+		last = m.us;
+		usleep(20000);
+	}
+	assert_in_range(last, 380000, 600000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tree_stands),
+		cmocka_unit_test(test_vfork_stands),
+		cmocka_unit_test(test_meter_adds_up),
+		cmocka_unit_test(test_meter_keeps_what_vanishes),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
