@@ -49,7 +49,8 @@ void db_close(struct db *db); /* accepts NULL */
  * db_run() outside of a transaction.
  *
  * Of errors that are worth another try, sys_errno is EAGAIN (serialization, no
- * connection left), EDEADLK, ETIMEDOUT (a lock) or ECONNRESET (lost). */
+ * connection left), EDEADLK, ETIMEDOUT (a lock), ECONNRESET (lost)
+ * or ENOTCONN (not to be reached). */
 int db_begin(struct db *db, struct ssb_error *err);
 int db_commit(struct db *db, struct ssb_error *err);
 void db_rollback(struct db *db); /* no transaction: nothing */

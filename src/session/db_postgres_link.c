@@ -61,13 +61,13 @@ static void copy_message(const struct pg_link *l, const char *from, char *out, s
 	out[strcspn(out, "\n")] = '\0';
 }
 
-static int fail_lost(struct pg_link *l, const char *what, struct ssb_error *err)
+static int fail_lost(struct pg_link *l, int sys_errno, const char *what, struct ssb_error *err)
 {
 	char message[240];
 
 	copy_message(l, l->pq->errorMessage(l->conn), message, sizeof(message));
 	drop(l);
-	return ssb_fail(err, SSB_E_SYS, ECONNRESET, DB_WHERE, "%s%s%s", what,
+	return ssb_fail(err, SSB_E_SYS, sys_errno, DB_WHERE, "%s%s%s", what,
 	                message[0] != '\0' ? ": " : "", message);
 }
 
@@ -77,7 +77,7 @@ static int fail_state(struct pg_link *l, const struct pg_result *r, struct ssb_e
 	char message[200];
 
 	if (l->pq->status(l->conn) != PG_CONNECTION_OK) {
-		return fail_lost(l, "the connection to PostgreSQL was lost", err);
+		return fail_lost(l, ECONNRESET, "the connection to PostgreSQL was lost", err);
 	}
 	copy_message(l, l->pq->resultErrorField(r, PG_PRIMARY), message, sizeof(message));
 	for (size_t i = 0; state != NULL && i < ARRAY_LEN(STATES); i++) {
@@ -121,12 +121,12 @@ int pg_link_answer(struct pg_link *l, int sent, struct pg_result **ret, struct s
 	struct pg_result *last = NULL;
 
 	if (sent == 0) {
-		return fail_lost(l, "the connection to PostgreSQL was lost", err);
+		return fail_lost(l, ECONNRESET, "the connection to PostgreSQL was lost", err);
 	}
 	for (;;) {
 		if (!wait_answer(l, until)) {
 			l->pq->clear(last);
-			return fail_lost(l, "PostgreSQL does not answer", err);
+			return fail_lost(l, ECONNRESET, "PostgreSQL does not answer", err);
 		}
 		struct pg_result *r = l->pq->getResult(l->conn);
 		if (r == NULL) {
@@ -142,7 +142,7 @@ int pg_link_answer(struct pg_link *l, int sent, struct pg_result **ret, struct s
 	}
 	if (last == NULL || !is_good(l, last)) {
 		int rc = last != NULL ? fail_state(l, last, err)
-		                      : fail_lost(l, "PostgreSQL does not answer", err);
+		                      : fail_lost(l, ECONNRESET, "PostgreSQL does not answer", err);
 		l->pq->clear(last);
 		return rc;
 	}
@@ -168,7 +168,7 @@ int pg_link_heard(struct pg_link *l, struct ssb_error *err)
 		                "there is no connection to PostgreSQL");
 	}
 	if (l->pq->consumeInput(l->conn) == 0 || l->pq->status(l->conn) != PG_CONNECTION_OK) {
-		return fail_lost(l, "the connection to PostgreSQL was lost", err);
+		return fail_lost(l, ECONNRESET, "the connection to PostgreSQL was lost", err);
 	}
 	return 0;
 }
@@ -215,7 +215,7 @@ int pg_link_ready(struct pg_link *l, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_NOMEM, 0, DB_WHERE, "out of memory");
 	}
 	if (l->pq->status(l->conn) != PG_CONNECTION_OK) {
-		return fail_lost(l, "PostgreSQL cannot be reached", err);
+		return fail_lost(l, ENOTCONN, "PostgreSQL cannot be reached", err);
 	}
 	(void)l->pq->setNoticeProcessor(l->conn, quiet, NULL);
 	if (check_server(l, err) != 0 || pg_link_exec(l, SETTINGS, err) != 0) {

@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.parse
 
@@ -34,6 +35,9 @@ max_wal_size = 64MB
 jit = off
 autovacuum = off
 deadlock_timeout = 200ms
+# What the tests kill is the server, not the kernel.
+fsync = off
+full_page_writes = off
 """
 
 
@@ -157,3 +161,49 @@ class Server:
         extra = "" if tcp else f"?host={urllib.parse.quote(str(self.dir), safe='')}" \
                                f"&port={self.port}"
         return f"postgresql://{user}:{password}@{where}/{database}{extra}"
+
+
+class LossyProxy:
+    """A TCP port in front of a server. The first answer to what has `word` in it
+    is dropped, and the connection with it; everything else passes."""
+
+    def __init__(self, server, word):
+        self.server, self.word, self.dropped = server, word, threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+
+    def __enter__(self):
+        threading.Thread(target=self.accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            up = socket.create_connection(("127.0.0.1", self.server.port))
+            heard = threading.Event()
+            threading.Thread(target=self.pump, args=(client, up, heard, None), daemon=True).start()
+            threading.Thread(target=self.pump, args=(up, client, None, heard), daemon=True).start()
+
+    def pump(self, source, target, heard, drop):
+        """One direction: `heard` is set by the word, `drop` ends it when set."""
+        try:
+            while data := source.recv(65536):
+                if heard is not None and self.word in data and not self.dropped.is_set():
+                    heard.set()
+                if drop is not None and drop.is_set():
+                    self.dropped.set()
+                    break
+                target.sendall(data)
+        except OSError:
+            pass
+        for s in (source, target):
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
