@@ -243,10 +243,14 @@ static void add_export(struct ctx *c, const struct ynode *n, struct session_poli
 	    (i.file == NULL && i.otel == NULL)) {
 		return; /* reported */
 	}
-	p->exports[p->n_exports++] = (struct session_export){
-		.kind = i.file != NULL ? EXPORT_FILE : EXPORT_OTEL,
-		.to = i.file != NULL ? steal_ptr(&i.file) : steal_ptr(&i.otel),
-	};
+	struct session_export *to = &p->exports[p->n_exports++];
+	if (i.file != NULL) {
+		to->kind = EXPORT_FILE;
+		to->to = steal_ptr(&i.file);
+	} else {
+		to->kind = EXPORT_OTEL;
+		to->to = steal_ptr(&i.otel);
+	}
 }
 
 /* ---- the lists ----------------------------------------------------------- */
