@@ -7,7 +7,7 @@ _skillsandbox()
 	prev=${COMP_WORDS[COMP_CWORD - 1]}
 	COMPREPLY=()
 
-	local commands='run validate inspect prove doctor ps watch why audit help'
+	local commands='run validate inspect prove doctor ps watch why audit session help'
 	local grants='--read --write --net --allow-private --env --memory --timeout --cpu-shares
 		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
 		--best-effort --unix-sockets --policy'
@@ -24,6 +24,14 @@ _skillsandbox()
 			return
 		fi
 		command="audit ${COMP_WORDS[2]}"
+	fi
+	if [[ $command == session ]]; then
+		if ((COMP_CWORD == 2)); then
+			mapfile -t COMPREPLY < <(compgen -W 'start list show check settle violation
+				pause resume kill complete expire' -- "$cur")
+			return
+		fi
+		command="session ${COMP_WORDS[2]}"
 	fi
 
 	# Behind "--" stands a command with words of its own.
@@ -74,7 +82,7 @@ _skillsandbox()
 			'userns net mounts env limits caps landlock seccomp' -- "$cur")
 		return
 		;;
-	--session | --skill | --since | --until | -n | --limit | --older-than | --keep | --allow-private | -m | --memory | -t | --timeout | --cpu-shares | --max-*)
+	--session | --id | --parent | --agent | --action | --cost | --model | --tokens-in | --tokens-out | --type | --details | --reason | --grace | --skill | --since | --until | -n | --limit | --older-than | --keep | --allow-private | -m | --memory | -t | --timeout | --cpu-shares | --max-*)
 		return
 		;;
 	esac
@@ -92,6 +100,14 @@ _skillsandbox()
 		'audit show') words='--json --verbose --help' ;;
 		'audit verify') words='--key --json --quiet --help' ;;
 		'audit export') words='--output --key --help' ;;
+		'session start') words='--policy --id --parent --agent --json --help' ;;
+		'session list') words='--all --json --help' ;;
+		'session show') words='--ledger --json --help' ;;
+		'session check') words='--action --cost --model --tokens-in --tokens-out --json --help' ;;
+		'session settle') words='--cost --model --tokens-in --tokens-out --release --json --help' ;;
+		'session violation') words='--type --details --json --help' ;;
+		'session kill') words='--grace --reason --json --help' ;;
+		'session '*) words='--reason --json --help' ;;
 		'audit prune') words='--older-than --keep --dry-run --json --quiet --help' ;;
 		esac
 		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cli/options.h"
 #include "skillsandbox.h"
@@ -13,7 +14,7 @@
 enum exit_status {
 	EXIT_FINE = 0,
 	EXIT_FINDINGS = 1,     /* validate: not valid; prove: a probe got through;
-	                        * audit verify: bad */
+	                        * audit verify: bad; session: refused by its policy */
 	EXIT_USAGE = 2,        /* the words on the command line */
 	EXIT_INCOMPLETE = 3,   /* audit verify: good as far as it goes */
 	EXIT_TIMED_OUT = 124,  /* set by the library: max_runtime_seconds */
@@ -42,6 +43,8 @@ enum cli_flag {
 	FLAG_ALL,
 	FLAG_REBUILD,
 	FLAG_VIOLATIONS,
+	FLAG_RELEASE,
+	FLAG_LEDGER,
 	FLAG_SESSION, /* from here on with a value */
 	FLAG_SKILL,
 	FLAG_SINCE,
@@ -52,6 +55,19 @@ enum cli_flag {
 	FLAG_OUTPUT,
 	FLAG_OLDER_THAN,
 	FLAG_KEEP,
+	FLAG_SESSION_POLICY,
+	FLAG_ID,
+	FLAG_PARENT,
+	FLAG_AGENT,
+	FLAG_ACTION,
+	FLAG_COST,
+	FLAG_MODEL,
+	FLAG_TOKENS_IN,
+	FLAG_TOKENS_OUT,
+	FLAG_TYPE,
+	FLAG_DETAILS,
+	FLAG_REASON,
+	FLAG_GRACE,
 	FLAG_END,
 };
 
@@ -60,7 +76,7 @@ enum cli_flag {
 /* One command line, parsed. */
 struct request {
 	const struct command *command;
-	unsigned flags;
+	uint64_t flags;
 	unsigned given;              /* bits of enum ssb_option */
 	struct ssb_options *options; /* NULL for a command without owner's flags */
 	struct operands operands;
@@ -105,8 +121,22 @@ enum command_bit {
 	ON_WATCH = 2048,
 	ON_PS = 4096,
 	ON_WHY = 8192,
+	ON_S_START = 1 << 14,
+	ON_S_LIST = 1 << 15,
+	ON_S_SHOW = 1 << 16,
+	ON_S_CHECK = 1 << 17,
+	ON_S_SETTLE = 1 << 18,
+	ON_S_VIOLATION = 1 << 19,
+	ON_S_PAUSE = 1 << 20,
+	ON_S_RESUME = 1 << 21,
+	ON_S_KILL = 1 << 22,
+	ON_S_COMPLETE = 1 << 23,
+	ON_S_EXPIRE = 1 << 24,
 	ON_PLAN = ON_RUN | ON_INSPECT | ON_PROVE,
-	ON_ALL = 16383,
+	ON_S_BECOME = ON_S_PAUSE | ON_S_RESUME | ON_S_KILL | ON_S_COMPLETE | ON_S_EXPIRE,
+	ON_SESSION = ON_S_START | ON_S_LIST | ON_S_SHOW | ON_S_CHECK | ON_S_SETTLE |
+	             ON_S_VIOLATION | ON_S_BECOME,
+	ON_ALL = (1 << 25) - 1,
 };
 
 extern const struct command COMMANDS[];
@@ -155,6 +185,13 @@ int cmd_prune(struct request *r);
 int cmd_watch(struct request *r);
 int cmd_ps(struct request *r);
 int cmd_why(struct request *r);
+int cmd_session_start(struct request *r);
+int cmd_session_list(struct request *r);
+int cmd_session_show(struct request *r);
+int cmd_session_check(struct request *r);
+int cmd_session_settle(struct request *r);
+int cmd_session_violation(struct request *r);
+int cmd_session_become(struct request *r); /* pause, resume, kill, complete, expire */
 int help_command(const struct command *c);
 int help_usage(void);
 int help_version(void);

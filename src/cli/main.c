@@ -36,6 +36,26 @@ const struct command COMMANDS[] = {
 	{ "audit export", "RUN", "put a record into one file that can be verified elsewhere",
 	  ON_EXPORT, true, false, cmd_export },
 	{ "audit prune", "", "remove old runs", ON_PRUNE, true, false, cmd_prune },
+	{ "session start", "", "begin a session with a policy", ON_S_START, true, false,
+	  cmd_session_start },
+	{ "session list", "", "list sessions", ON_S_LIST, true, false, cmd_session_list },
+	{ "session show", "ID", "show a session: budgets, counts, runs, ledger", ON_S_SHOW, true,
+	  false, cmd_session_show },
+	{ "session check", "ID", "ask whether money may be spent, and reserve it", ON_S_CHECK, true,
+	  false, cmd_session_check },
+	{ "session settle", "RESERVATION", "say what an action cost", ON_S_SETTLE, true, false,
+	  cmd_session_settle },
+	{ "session violation", "ID", "count a violation that a scanner found", ON_S_VIOLATION, true,
+	  false, cmd_session_violation },
+	{ "session pause", "ID", "let every run of a session stand still", ON_S_PAUSE, true, false,
+	  cmd_session_become },
+	{ "session resume", "ID", "let them go on", ON_S_RESUME, true, false, cmd_session_become },
+	{ "session kill", "ID", "end every run of a session, and refuse new ones", ON_S_KILL, true,
+	  false, cmd_session_become },
+	{ "session complete", "ID", "end a session that has done its work", ON_S_COMPLETE, true,
+	  false, cmd_session_become },
+	{ "session expire", "[ID]", "end what has outlived its time", ON_S_EXPIRE, true, false,
+	  cmd_session_become },
 	{ "help", "[COMMAND]", "explain a command", ON_HELP, true, false, cmd_help },
 };
 const size_t N_COMMANDS = ARRAY_LEN(COMMANDS);
@@ -89,27 +109,48 @@ static int dispatch(const struct command *c, char **argv)
 	return c->run(&r);
 }
 
-/* `skillsandbox audit`, or `audit` and a word that is none of its. */
-static int unknown_audit(const char *word)
+/* The second words of the commands that begin with `first`; how many. */
+static size_t second_words(const char *first, const char *ret[], size_t max)
 {
-	const char *const words[] = { "list", "show", "verify", "export", "prune" };
-	const char *near = word == NULL ? NULL
-	                                : suggest(word, strlen(word), words, ARRAY_LEN(words),
-	                                          sizeof(words[0]));
+	size_t len = strlen(first), n = 0;
+
+	for (size_t i = 0; i < N_COMMANDS && n < max; i++) {
+		const char *name = COMMANDS[i].name;
+		if (strncmp(name, first, len) == 0 && name[len] == ' ') {
+			ret[n++] = name + len + 1;
+		}
+	}
+	return n;
+}
+
+/* `skillsandbox audit`, or `audit` and a word that is none of its. */
+static int unknown_second(const char *first, const char *word, const char *const words[], size_t n)
+{
+	const char *near =
+	        word == NULL ? NULL : suggest(word, strlen(word), words, n, sizeof(words[0]));
+	auto_buf list;
 
 	if (near != NULL) {
-		say_errorf("unknown command 'audit %s'; did you mean 'audit %s'?", word, near);
-	} else {
-		say_errorf("audit needs one of: list, show, verify, export, prune");
+		say_errorf("unknown command '%s %s'; did you mean '%s %s'?", first, word, first,
+		           near);
+		return EXIT_USAGE;
 	}
+	buf_init(&list, SAY_MAX);
+	for (size_t i = 0; i < n; i++) {
+		buf_addf(&list, "%s%s", i > 0 ? ", " : "", words[i]);
+	}
+	say_errorf("%s needs one of: %s", first, list.failed ? "" : list.data);
 	return EXIT_USAGE;
 }
 
 static int unknown_command(char *const words[])
 {
 	const char *word = words[0];
-	if (strcmp(word, "audit") == 0) {
-		return unknown_audit(words[1]);
+	const char *second[ARRAY_LEN(COMMANDS)];
+	size_t n = second_words(word, second, ARRAY_LEN(second));
+
+	if (n > 0) {
+		return unknown_second(word, words[1], second, n);
 	}
 	const char *near =
 	        suggest(word, strlen(word), &COMMANDS[0].name, N_COMMANDS, sizeof(COMMANDS[0]));

@@ -30,7 +30,7 @@ static int take_option(void *ctx, const struct option_row *row, const char *valu
 	struct request *r = ctx;
 
 	if (row->id >= FLAG_FIRST) {
-		r->flags |= 1U << (row->id - FLAG_FIRST);
+		r->flags |= UINT64_C(1) << (row->id - FLAG_FIRST);
 		r->values[row->id - FLAG_FIRST] = value;
 		return 0;
 	}

@@ -1,0 +1,261 @@
+/* cmd_session_show.c - how a session stands, and how it came to that. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "audit/stamp.h"
+#include "base/error.h"
+#include "base/own.h"
+#include "cli/render.h"
+#include "cli/say.h"
+#include "cli/session_cli.h"
+#include "cli/session_view.h"
+
+#define FLUSH ((size_t)64 * 1024)
+
+/* Lines of a ledger, one after the other. */
+struct show {
+	const struct session_cli *c;
+	struct session s;
+	struct buf out;
+	struct json j;
+	struct line line;
+	struct session_story *story;
+	size_t rows; /* of the part under way */
+	size_t bad;
+	int status;
+};
+
+static void show_done(struct show *w)
+{
+	session_story_free(w->story);
+	line_done(&w->line);
+	buf_done(&w->out);
+}
+
+/* ---- the ledger ---------------------------------------------------------- */
+
+static int flush(struct show *w)
+{
+	w->status = say_out(STDOUT_FILENO, &w->out);
+	buf_reset(&w->out);
+	return w->status != EXIT_FINE;
+}
+
+static int raw_line(void *arg, const char *line, size_t len)
+{
+	struct show *w = arg;
+
+	render_raw(&w->out, line, len, STDOUT_FILENO);
+	return w->out.len > FLUSH ? flush(w) : 0;
+}
+
+static int short_line(void *arg, const char *line, size_t len)
+{
+	struct show *w = arg;
+	const char *why = NULL;
+
+	if (line_parse(&w->line, line, len, &why) != 0) {
+		w->bad++;
+		return 0;
+	}
+	session_view_line(&w->out, &w->line);
+	return w->out.len > FLUSH ? flush(w) : 0;
+}
+
+static int told_line(void *arg, const char *line, size_t len)
+{
+	struct show *w = arg;
+	const char *why = NULL;
+
+	if (line_parse(&w->line, line, len, &why) != 0) {
+		w->bad++;
+		return 0;
+	}
+	session_story_add(w->story, &w->line);
+	return 0;
+}
+
+static int show_ledger(struct show *w, session_line_fn *fn)
+{
+	struct ssb_error err = { 0 };
+
+	if (session_ledger(w->c->store, w->c->id, fn, w, &err) != 0) {
+		(void)flush(w);
+		return session_cli_fail(w->c, &err);
+	}
+	return w->status != EXIT_FINE ? w->status : (flush(w), w->status);
+}
+
+/* ---- text ---------------------------------------------------------------- */
+
+static void title(struct show *w, const char *text)
+{
+	if (w->rows++ == 0) {
+		buf_addc(&w->out, '\n');
+		say_colour(&w->out, STDOUT_FILENO, SAY_BOLD, text);
+		buf_addc(&w->out, '\n');
+	}
+}
+
+static void field(struct buf *out, const char *name, const char *text)
+{
+	if (text[0] != '\0') {
+		buf_addf(out, "%-8s ", name);
+		say_escape(out, text, false);
+		buf_addc(out, '\n');
+	}
+}
+
+static void time_field(struct buf *out, const char *name, int64_t us)
+{
+	struct stamp stamp = STAMP_NONE;
+	struct timespec t = { .tv_sec = (time_t)(us / 1000000),
+		              .tv_nsec = (long)(us % 1000000) * 1000 };
+
+	if (us > 0) {
+		field(out, name, stamp_text(&stamp, &t));
+	}
+}
+
+static void show_head(struct buf *out, const struct session *s)
+{
+	field(out, "session", s->id);
+	field(out, "agent", s->agent);
+	field(out, "parent", s->parent);
+	buf_addf(out, "%-8s ", "state");
+	say_colour(out, STDOUT_FILENO, session_view_colour(s->state), session_state_name(s->state));
+	buf_addc(out, '\n');
+	field(out, "reason", s->reason);
+	time_field(out, "started", s->created_us);
+	time_field(out, "ended", s->ended_us);
+}
+
+static int count_text(void *arg, const char *name, uint64_t n)
+{
+	struct show *w = arg;
+	const struct session_threshold *t = session_policy_threshold(w->s.policy, name);
+
+	title(w, "violations");
+	buf_addf(&w->out, "  %6" PRIu64 " x  ", n);
+	say_escape(&w->out, name, false);
+	if (t != NULL) {
+		buf_addf(&w->out, " (at %" PRIu64 ": %s)", t->count, session_act_name(t->act));
+	}
+	buf_addc(&w->out, '\n');
+	return 0;
+}
+
+static int run_text(void *arg, const struct session_run *r)
+{
+	struct show *w = arg;
+
+	title(w, "runs that live");
+	buf_addf(&w->out, "  %6" PRId64 "  ", r->n);
+	say_escape(&w->out, r->run_id[0] != '\0' ? r->run_id : "(begins)", false);
+	buf_adds(&w->out, " on ");
+	say_escape(&w->out, r->host, false);
+	if (strcmp(r->session, w->s.id) != 0) {
+		buf_adds(&w->out, " in ");
+		say_escape(&w->out, r->session, false);
+	}
+	buf_addc(&w->out, '\n');
+	return 0;
+}
+
+static int show_text(struct show *w, struct ssb_error *err)
+{
+	show_head(&w->out, &w->s);
+	title(w, "budgets and limits");
+	session_view_bounds(&w->out, &w->s);
+	w->rows = 0;
+	if (session_counts(w->c->store, w->c->id, count_text, w, err) != 0) {
+		return session_cli_fail(w->c, err);
+	}
+	w->rows = 0;
+	if (session_runs(w->c->store, w->c->id, run_text, w, err) != 0) {
+		return session_cli_fail(w->c, err);
+	}
+	w->rows = 0;
+	title(w, "ledger (UTC)");
+	return show_ledger(w, short_line);
+}
+
+/* ---- JSON ---------------------------------------------------------------- */
+
+static int count_json(void *arg, const char *name, uint64_t n)
+{
+	json_kuint(&((struct show *)arg)->j, name, n);
+	return 0;
+}
+
+static int run_json(void *arg, const struct session_run *r)
+{
+	struct json *j = &((struct show *)arg)->j;
+
+	json_open(j, '{');
+	json_kint(j, "run", r->n);
+	json_kstr(j, "run_id", r->run_id[0] != '\0' ? r->run_id : NULL);
+	json_kstr(j, "session_id", r->session);
+	json_kstr(j, "host", r->host);
+	session_json_time(j, "begun_at", r->begun_us);
+	json_close(j, '}');
+	return 0;
+}
+
+static int show_json(struct show *w, struct ssb_error *err)
+{
+	struct json *j = &w->j;
+	const struct session_cli *c = w->c;
+
+	w->story = session_story_new();
+	if (w->story == NULL) {
+		ssb_fail(err, SSB_E_NOMEM, 0, "session", "out of memory");
+		return session_cli_fail(c, err);
+	}
+	json_init(j, &w->out, true);
+	json_open(j, '{');
+	session_json_facts(j, &w->s);
+	session_json_bounds(j, &w->s);
+	json_key(j, "violation_counts");
+	json_open(j, '{');
+	int rc = session_counts(c->store, c->id, count_json, w, err);
+	json_close(j, '}');
+	json_key(j, "runs");
+	json_open(j, '[');
+	rc = rc != 0 ? rc : session_runs(c->store, c->id, run_json, w, err);
+	json_close(j, ']');
+	if (rc != 0 || session_ledger(c->store, c->id, told_line, w, err) != 0) {
+		return session_cli_fail(c, err);
+	}
+	session_story_json(w->story, j);
+	json_close(j, '}');
+	buf_addc(&w->out, '\n');
+	return session_cli_out(&w->out);
+}
+
+int cmd_session_show(struct request *r)
+{
+	AUTO(session_cli_done) struct session_cli c = { 0 };
+	AUTO(show_done) struct show w = { .c = &c };
+	struct ssb_error err = { 0 };
+	int status = session_cli_begin(&c, r);
+
+	if (status != EXIT_FINE) {
+		return status;
+	}
+	buf_init(&w.out, 8 * SAY_MAX);
+	if (session_cli_open(&c, &err) != 0 || session_get(c.store, c.id, &w.s, &err) != 0) {
+		return session_cli_fail(&c, &err);
+	}
+	session_cli_mail(&c);
+	if (request_has(r, FLAG_LEDGER)) {
+		return show_ledger(&w, raw_line);
+	}
+	status = request_has(r, FLAG_JSON) ? show_json(&w, &err) : show_text(&w, &err);
+	if (status == EXIT_FINE && w.bad > 0) {
+		say_errorf("%zu lines of the ledger are damaged; see 'session show --ledger'",
+		           w.bad);
+		return EXIT_SANDBOX;
+	}
+	return status;
+}

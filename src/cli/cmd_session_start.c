@@ -1,0 +1,73 @@
+/* cmd_session_start.c - a session begins; its id is what is printed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "cli/say.h"
+#include "cli/session_cli.h"
+#include "policy/paths.h"
+
+/* --policy, else session.yaml beside policy.yaml, else what an empty one says. */
+static int load_policy(const struct session_cli *c, struct session_policy *ret,
+                       struct ssb_error *err)
+{
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+	const char *file = request_value(c->r, FLAG_SESSION_POLICY);
+	auto_free char *usual = path_join(c->owner.config_dir, "session.yaml");
+
+	if (diags == NULL || usual == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "session", "out of memory");
+	}
+	/* A link that leads nowhere is a mistake to be told of, not a missing file. */
+	if (file == NULL && (faccessat(AT_FDCWD, usual, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
+	                     (errno != ENOENT && errno != ENOTDIR))) {
+		file = usual;
+	}
+	if (session_policy_load(file, ret, diags, err) != 0) {
+		say_diags(diags, SSB_ERROR);
+		return -1;
+	}
+	say_diags(diags, SSB_WARNING);
+	return 0;
+}
+
+static int tell(const struct session_cli *c, const struct decision *d)
+{
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	if (request_has(c->r, FLAG_JSON)) {
+		return session_cli_json(d, &(struct session_told){ .action = "start" });
+	}
+	say_escape(&out, d->session, false);
+	buf_addc(&out, '\n');
+	return say_out(STDOUT_FILENO, &out);
+}
+
+int cmd_session_start(struct request *r)
+{
+	AUTO(session_cli_done) struct session_cli c = { 0 };
+	AUTO(session_policy_done) struct session_policy policy = { 0 };
+	struct decision d = { 0 };
+	struct ssb_error err = { 0 };
+	int status = session_cli_begin(&c, r);
+
+	if (status != EXIT_FINE) {
+		return status;
+	}
+	struct session_request q = {
+		.id = request_value(r, FLAG_ID),
+		.parent = request_value(r, FLAG_PARENT),
+		.agent = request_value(r, FLAG_AGENT),
+		.policy = &policy,
+	};
+	c.id = q.id;
+	if (load_policy(&c, &policy, &err) != 0 || session_cli_open(&c, &err) != 0 ||
+	    session_start(c.store, &q, &d, &err) != 0) {
+		return session_cli_fail(&c, &err);
+	}
+	session_cli_mail(&c);
+	return tell(&c, &d);
+}

@@ -1,0 +1,370 @@
+#include "cli/session_cli.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "audit/stamp.h"
+#include "base/error.h"
+#include "base/names.h"
+#include "base/own.h"
+#include "cli/render.h"
+#include "cli/say.h"
+#include "session/notify.h"
+#include "session/prices.h"
+
+#define MAX_TOKEN_DIGITS 15
+
+/* ---- the store ----------------------------------------------------------- */
+
+/* Errors that have no `where` are about what was asked; others are about a file
+ * or the store. */
+static int fail_status(const struct ssb_error *err)
+{
+	bool asked = err->where[0] == '\0';
+
+	switch (err->code) {
+	case SSB_E_USAGE:
+		return EXIT_USAGE;
+	case SSB_E_NOT_FOUND:
+		return asked ? EXIT_USAGE : EXIT_SANDBOX;
+	case SSB_E_POLICY:
+	case SSB_E_LIMIT:
+		return asked ? EXIT_FINDINGS : EXIT_SANDBOX;
+	default:
+		return EXIT_SANDBOX;
+	}
+}
+
+int session_cli_out(const struct buf *json)
+{
+	auto_buf out;
+
+	buf_init(&out, 64 * SAY_MAX);
+	if (json->failed) {
+		return say_out(STDOUT_FILENO, json);
+	}
+	render_raw(&out, json->data, json->len, STDOUT_FILENO);
+	return say_out(STDOUT_FILENO, &out);
+}
+
+static void fail_json(const struct session_cli *c, const struct ssb_error *err, int status)
+{
+	struct json j;
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	json_init(&j, &out, true);
+	json_open(&j, '{');
+	json_kstr(&j, "session_id", c->r->command->bit == ON_S_SETTLE ? NULL : c->id);
+	json_kbool(&j, "action_allowed", false);
+	json_kstr(&j, "action_taken", "block");
+	json_kstr(&j, "code", status == EXIT_FINDINGS ? "refused" : code_name(err->code));
+	json_kstr(&j, "reason", err->text);
+	json_kint(&j, "exit_status", status);
+	json_close(&j, '}');
+	buf_addc(&out, '\n');
+	(void)session_cli_out(&out);
+}
+
+int session_cli_fail(const struct session_cli *c, const struct ssb_error *err)
+{
+	int status = fail_status(err);
+
+	say_error(err);
+	if (request_has(c->r, FLAG_JSON)) {
+		fail_json(c, err, status);
+	}
+	return status;
+}
+
+static int take_operand(struct session_cli *c, const struct request *r, struct ssb_error *err)
+{
+	const char *wanted = r->command->operands;
+	bool optional = wanted[0] == '[';
+
+	if (wanted[0] == '\0' && r->operands.n > 0) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "%s takes no operand", r->command->name);
+	}
+	if (r->operands.n > 1 || (wanted[0] != '\0' && !optional && r->operands.n == 0)) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "%s needs one %s", r->command->name,
+		                wanted);
+	}
+	c->id = r->operands.n > 0 ? r->operands.v[0] : NULL;
+	return 0;
+}
+
+int session_cli_begin(struct session_cli *c, const struct request *r)
+{
+	struct ssb_error err = { 0 };
+
+	*c = (struct session_cli){ .r = r };
+	if (take_operand(c, r, &err) != 0) {
+		return session_cli_fail(c, &err);
+	}
+	return owner_load(&c->owner, &err) == 0 ? EXIT_FINE : session_cli_fail(c, &err);
+}
+
+int session_cli_open(struct session_cli *c, struct ssb_error *err)
+{
+	if (sessions_open(&c->owner, &c->store, err) == 0) {
+		return 0;
+	}
+	/* What is missing or wrong there is not the caller's word. */
+	err->code = err->code == SSB_E_USAGE ? SSB_E_SYS : err->code;
+	if (err->where[0] == '\0') {
+		snprintf(err->where, sizeof(err->where), "store");
+	}
+	return -1;
+}
+
+void session_cli_done(struct session_cli *c)
+{
+	sessions_close(c->store);
+	owner_done(&c->owner);
+}
+
+/* ---- cost ---------------------------------------------------------------- */
+
+static int parse_tokens(const struct request *r, enum cli_flag flag, const char *name,
+                        uint64_t *ret, struct ssb_error *err)
+{
+	const char *text = request_value(r, flag);
+	size_t digits = text == NULL ? 0 : strspn(text, "0123456789");
+
+	if (text == NULL) {
+		return 0;
+	}
+	if (digits == 0 || digits > MAX_TOKEN_DIGITS || text[digits] != '\0') {
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "%s: '%.40s' is no number of tokens; write one such as 1500", name,
+		                text);
+	}
+	*ret = strtoull(text, NULL, 10);
+	return 0;
+}
+
+static int model_cost(const struct session_cli *c, const char *model, micros *ret,
+                      struct ssb_error *err)
+{
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+	AUTO(prices_done) struct prices prices = { 0 };
+	uint64_t in = 0;
+	uint64_t out = 0;
+
+	if (diags == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "prices", "out of memory");
+	}
+	if (parse_tokens(c->r, FLAG_TOKENS_IN, "--tokens-in", &in, err) != 0 ||
+	    parse_tokens(c->r, FLAG_TOKENS_OUT, "--tokens-out", &out, err) != 0) {
+		return -1;
+	}
+	if (prices_load(&c->owner, &prices, diags, err) != 0) {
+		say_diags(diags, SSB_ERROR);
+		return -1;
+	}
+	if (prices_cost(&prices, model, in, out, ret, err) != 0) {
+		/* The model is a word of the command line. */
+		err->code = err->code == SSB_E_NOT_FOUND ? SSB_E_USAGE : err->code;
+		return -1;
+	}
+	return 0;
+}
+
+int session_cli_cost(const struct session_cli *c, micros *ret, bool *ret_given,
+                     struct ssb_error *err)
+{
+	const char *cost = request_value(c->r, FLAG_COST);
+	const char *model = request_value(c->r, FLAG_MODEL);
+	const char *why = NULL;
+	bool tokens = request_has(c->r, FLAG_TOKENS_IN) || request_has(c->r, FLAG_TOKENS_OUT);
+
+	*ret_given = cost != NULL || model != NULL;
+	if (cost != NULL && (model != NULL || tokens)) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "--cost and --model say the same in two ways: give one of them");
+	}
+	if ((model != NULL) != tokens) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "--model and the tokens go together: --model NAME --tokens-in N "
+		                "--tokens-out N");
+	}
+	if (model != NULL) {
+		return model_cost(c, model, ret, err);
+	}
+	if (cost != NULL && !money_parse(cost, ret, &why)) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "--cost: '%.40s' %s; write for example --cost 0.50", cost, why);
+	}
+	return 0;
+}
+
+/* ---- what follows -------------------------------------------------------- */
+
+static void start_herald(const struct session_cli *c)
+{
+	struct ssb_error err = { 0 };
+
+	if (notify_start(&c->owner, &err) != 0) {
+		say_warningf("messages wait, and nobody sends them: %s", err.text);
+	}
+}
+
+void session_cli_mail(const struct session_cli *c)
+{
+	struct ssb_error err = { 0 };
+	bool due = false;
+
+	if (notify_due(c->store, &due, &err) == 0 && due) {
+		start_herald(c);
+	}
+}
+
+int session_cli_act(const struct session_cli *c, const struct decision *d, struct act_report *ret,
+                    struct ssb_error *err)
+{
+	struct decision runs = *d;
+
+	/* A message that cannot be sent must not look like a run that lives on. */
+	runs.notify = false;
+	int rc = session_act(c->store, &c->owner, &runs, NULL, ret, err);
+	if (d->notify) {
+		start_herald(c);
+	}
+	if (d->warning[0] != '\0') {
+		say_warningf("%s", d->warning);
+	}
+	if (rc == 0 && ret->left > 0) {
+		return ssb_fail(err, SSB_E_SYS, 0, "session",
+		                "%zu of %zu runs could not be %s: see 'skillsandbox ps'", ret->left,
+		                ret->runs, session_is_over(d->state) ? "ended" : "reached");
+	}
+	return rc;
+}
+
+void session_cli_runs(struct buf *out, const struct decision *d, const struct act_report *runs)
+{
+	const char *done = session_is_over(d->state)    ? "ended"
+	                   : d->state == SESSION_PAUSED ? "stopped"
+	                                                : "let go on";
+
+	if (!d->changed || d->state == SESSION_ALERT) {
+		return;
+	}
+	buf_addf(out, "; %zu run%s %s", runs->runs - runs->left,
+	         runs->runs - runs->left == 1 ? "" : "s", done);
+	if (runs->runs > 0) {
+		buf_addf(out, " in %.1f ms", (double)runs->took_us / 1000);
+	}
+	if (runs->forced > 0) {
+		buf_addf(out, ", %zu by force", runs->forced);
+	}
+	if (runs->elsewhere > 0) {
+		buf_addf(out, "; %zu on other machines hear of it from the store", runs->elsewhere);
+	}
+}
+
+/* ---- JSON ---------------------------------------------------------------- */
+
+int64_t session_age_us(const struct session *s)
+{
+	struct timespec t;
+	int64_t until = s->ended_us;
+
+	if (until == 0) {
+		(void)clock_gettime(CLOCK_REALTIME, &t);
+		until = (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+	}
+	return until > s->created_us ? until - s->created_us : 0;
+}
+
+void session_json_money(struct json *j, const char *key, micros m)
+{
+	char text[MONEY_TEXT];
+
+	(void)money_text(m, text);
+	json_key(j, key);
+	json_raw(j, text, strlen(text));
+}
+
+void session_json_seconds(struct json *j, const char *key, int64_t us)
+{
+	char text[40];
+	int n = snprintf(text, sizeof(text), "%" PRId64 ".%06" PRId64, us / 1000000, us % 1000000);
+
+	json_key(j, key);
+	json_raw(j, text, (size_t)n);
+}
+
+void session_json_time(struct json *j, const char *key, int64_t us)
+{
+	struct stamp stamp = STAMP_NONE;
+	struct timespec t = { .tv_sec = (time_t)(us / 1000000),
+		              .tv_nsec = (long)(us % 1000000) * 1000 };
+
+	json_kstr(j, key, us > 0 ? stamp_text(&stamp, &t) : NULL);
+}
+
+static void json_report(struct json *j, const struct act_report *r)
+{
+	json_key(j, "runs");
+	json_open(j, '{');
+	json_kuint(j, "found", r->runs);
+	json_kuint(j, "reached", r->reached);
+	json_kuint(j, "forced", r->forced);
+	json_kuint(j, "elsewhere", r->elsewhere);
+	json_kuint(j, "left", r->left);
+	session_json_seconds(j, "seconds", (int64_t)r->took_us);
+	json_close(j, '}');
+}
+
+static void json_snapshot(struct json *j, const struct decision *d, const char *action)
+{
+	const struct session *s = &d->after;
+
+	json_key(j, "session_state_snapshot");
+	json_open(j, '{');
+	session_json_money(j, "total_cost", s->spent);
+	session_json_money(j, "reserved_cost", s->reserved);
+	json_kuint(j, "action_count", s->actions);
+	json_kuint(j, "violations", s->violations);
+	session_json_seconds(j, "duration_seconds", session_age_us(s));
+	session_json_money(j, "estimated_cost", d->amount);
+	json_kstr(j, "action", action);
+	json_close(j, '}');
+}
+
+int session_cli_json(const struct decision *d, const struct session_told *told)
+{
+	const struct verdict *v = &d->verdict;
+	struct json j;
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	json_init(&j, &out, true);
+	json_open(&j, '{');
+	json_kstr(&j, "session_id", d->session);
+	json_kstr(&j, "state", session_state_name(d->after.state));
+	json_kbool(&j, "action_allowed", v->allowed);
+	json_kstr(&j, "action_taken", session_act_name(v->act));
+	json_kstr(&j, "code", v->code);
+	json_kstr(&j, "reason", v->reason);
+	if (told->type != NULL || !v->allowed) {
+		json_kstr(&j, "violation_type", told->type != NULL ? told->type : v->code);
+	}
+	json_kstr(&j, "decided_by", d->decided);
+	json_kbool(&j, "changed", d->changed);
+	json_key(&j, "reservation");
+	if (d->reservation > 0) {
+		json_int(&j, d->reservation);
+	} else {
+		json_null(&j);
+	}
+	json_snapshot(&j, d, told->action);
+	if (told->runs != NULL && d->changed) {
+		json_report(&j, told->runs);
+	}
+	json_close(&j, '}');
+	buf_addc(&out, '\n');
+	return session_cli_out(&out);
+}

@@ -1,0 +1,62 @@
+/* session_cli.h - what the commands of sessions share: the store, the cost on
+ * the command line, what follows from a decision, and how it is told. */
+#ifndef CLI_SESSION_CLI_H
+#define CLI_SESSION_CLI_H
+
+#include "base/json.h"
+#include "cli/cli.h"
+#include "policy/owner.h"
+#include "session/act.h"
+
+struct session_cli {
+	const struct request *r;
+	struct owner owner;
+	struct sessions *store;
+	const char *id; /* of the session, or number of the reservation: the operand */
+};
+
+/* The operand and the owner. Where the command has no operand `id` is NULL. On
+ * failure the error is said, and the exit status returned; 0 is success. */
+int session_cli_begin(struct session_cli *c, const struct request *r);
+/* The store; after all words were understood. */
+int session_cli_open(struct session_cli *c, struct ssb_error *err);
+void session_cli_done(struct session_cli *c);
+
+/* Says the error, with --json as an object too; the exit status: 1 what a
+ * session refuses, 2 what was asked wrongly, else 125. */
+int session_cli_fail(const struct session_cli *c, const struct ssb_error *err);
+
+/* --cost, or --model with its tokens. *ret is untouched where neither is given,
+ * and *ret_given false. */
+int session_cli_cost(const struct session_cli *c, micros *ret, bool *ret_given,
+                     struct ssb_error *err);
+
+/* What a decision does to the runs that live, and to the owner's mailbox. A
+ * message that cannot be sent is a warning; -1 where a run may live on. */
+int session_cli_act(const struct session_cli *c, const struct decision *d, struct act_report *ret,
+                    struct ssb_error *err);
+/* Messages that wait because of what time alone did. */
+void session_cli_mail(const struct session_cli *c);
+
+/* The decision as JSON on standard output. `action` and `type` (NULL: none) are
+ * the words that were asked with; `runs` (NULL: not acted) what became of them. */
+struct session_told {
+	const char *action;
+	const char *type;
+	const struct act_report *runs;
+};
+int session_cli_json(const struct decision *d, const struct session_told *told);
+/* JSON on standard output; to a terminal with deceptive characters as escapes. */
+int session_cli_out(const struct buf *json);
+/* "2 runs ended in 12.3 ms": on standard error, after everything but the owner's
+ * own commands. */
+void session_cli_runs(struct buf *out, const struct decision *d, const struct act_report *runs);
+
+/* ---- words shared by show, list and the decisions ------------------------ */
+
+int64_t session_age_us(const struct session *s); /* until now, or its end */
+void session_json_money(struct json *j, const char *key, micros m);
+void session_json_seconds(struct json *j, const char *key, int64_t us);
+void session_json_time(struct json *j, const char *key, int64_t us); /* 0: null */
+
+#endif

@@ -1,0 +1,238 @@
+/* session_line.c - one line of a session's ledger, for people. */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "audit/stamp.h"
+#include "base/own.h"
+#include "cli/render.h"
+#include "cli/session_view.h"
+
+typedef void line_fn(struct buf *out, const struct line *l);
+
+static void text_of(struct buf *out, const struct line *l, const char *name)
+{
+	render_text(out, line_get(l, name), "?");
+}
+
+/* A number of dollars, as money is shown. */
+static void money_of(struct buf *out, const struct line *l, const char *name)
+{
+	const struct json_node *n = line_get(l, name);
+	char text[MONEY_TEXT];
+	micros m = 0;
+
+	if (json_is(n, JSON_NUMBER) && money_parse(n->str, &m, NULL)) {
+		buf_adds(out, money_show(m, text));
+	} else {
+		buf_addc(out, '$');
+		render_text(out, n, "?");
+	}
+}
+
+static void because(struct buf *out, const struct line *l, const char *between)
+{
+	const char *reason = line_text(l, "reason");
+
+	if (reason != NULL && reason[0] != '\0') {
+		buf_adds(out, between);
+		text_of(out, l, "reason");
+	}
+}
+
+static bool is_true(const struct line *l, const char *name)
+{
+	return json_is(line_get(l, name), JSON_TRUE);
+}
+
+static void line_created(struct buf *out, const struct line *l)
+{
+	buf_adds(out, "budget ");
+	money_of(out, l, "budget_limit");
+	buf_adds(out, ", agent ");
+	text_of(out, l, "agent_id");
+	if (json_is(line_get(l, "parent"), JSON_STRING)) {
+		buf_adds(out, ", in session ");
+		text_of(out, l, "parent");
+	}
+}
+
+static void line_allowed(struct buf *out, const struct line *l)
+{
+	text_of(out, l, "action");
+	buf_adds(out, ", ");
+	money_of(out, l, "cost_usd");
+	buf_adds(out, " reserved as ");
+	text_of(out, l, "reservation");
+}
+
+static void line_blocked(struct buf *out, const struct line *l)
+{
+	text_of(out, l, "action");
+	if (line_get(l, "cost_usd") != NULL) {
+		buf_adds(out, ", ");
+		money_of(out, l, "cost_usd");
+	}
+	because(out, l, ": ");
+}
+
+static void line_settled(struct buf *out, const struct line *l)
+{
+	text_of(out, l, "action");
+	buf_adds(out, ", ");
+	money_of(out, l, "cost_usd");
+	buf_adds(out, " for reservation ");
+	text_of(out, l, "reservation");
+	buf_adds(out, " of ");
+	money_of(out, l, "estimated_cost_usd");
+	buf_adds(out, is_true(l, "released")    ? " (released)"
+	              : is_true(l, "timed_out") ? " (timed out)"
+	              : is_true(l, "late")      ? " (late)"
+	                                        : "");
+	buf_adds(out, "; spent ");
+	money_of(out, l, "session_total_cost_usd");
+}
+
+static void line_violation(struct buf *out, const struct line *l)
+{
+	text_of(out, l, "violation_type");
+	buf_adds(out, ", number ");
+	text_of(out, l, "cumulative_count");
+	if (json_is(line_get(l, "threshold"), JSON_NUMBER)) {
+		buf_adds(out, " (threshold ");
+		text_of(out, l, "threshold");
+		buf_addc(out, ')');
+	}
+	if (json_is(line_get(l, "details"), JSON_STRING)) {
+		buf_adds(out, ": ");
+		text_of(out, l, "details");
+	}
+}
+
+static void line_reason(struct buf *out, const struct line *l)
+{
+	because(out, l, "");
+}
+
+static void line_begun(struct buf *out, const struct line *l)
+{
+	buf_adds(out, "run ");
+	text_of(out, l, "run");
+	buf_adds(out, " begins on ");
+	text_of(out, l, "host");
+}
+
+static void line_ended(struct buf *out, const struct line *l)
+{
+	buf_adds(out, "run ");
+	text_of(out, l, "run");
+	if (json_is(line_get(l, "run_id"), JSON_STRING)) {
+		buf_adds(out, " (");
+		text_of(out, l, "run_id");
+		buf_addc(out, ')');
+	}
+	buf_adds(out, ": ");
+	text_of(out, l, "end");
+	buf_adds(out, ", exit status ");
+	text_of(out, l, "exit_code");
+}
+
+/* "name 3, other 4" of an object. */
+static const char *members(struct buf *out, const struct line *l, const char *name,
+                           const char *between)
+{
+	const struct json_node *object = line_get(l, name);
+
+	for (const struct json_node *n = json_first(&l->doc, object); n != NULL;
+	     n = json_next(&l->doc, n)) {
+		buf_adds(out, between);
+		say_escape(out, n->key != NULL ? n->key : "?", false);
+		buf_addc(out, ' ');
+		render_text(out, n, "?");
+		between = ", ";
+	}
+	return between;
+}
+
+static void line_usage(struct buf *out, const struct line *l)
+{
+	buf_adds(out, "run ");
+	text_of(out, l, "run");
+	(void)members(out, l, "violations", members(out, l, "used", ": "));
+}
+
+static void line_notification(struct buf *out, const struct line *l)
+{
+	text_of(out, l, "type");
+	buf_addc(out, ' ');
+	render_text(out, line_get(l, "url"), "");
+	buf_adds(out, ": ");
+	text_of(out, l, "status");
+	if (line_get(l, "status_code") != NULL) {
+		buf_addc(out, ' ');
+		text_of(out, l, "status_code");
+	}
+	if (line_get(l, "error") != NULL) {
+		buf_adds(out, ", ");
+		text_of(out, l, "error");
+	}
+}
+
+static void line_signature(struct buf *out, const struct line *l)
+{
+	const char *key = line_text(l, "key");
+
+	buf_adds(out, "with the key ");
+	say_escape_bytes(out, key != NULL ? key : "?", key != NULL ? strnlen(key, 16) : 1, false);
+	buf_adds(out, "...");
+}
+
+static void line_other(struct buf *out, const struct line *l)
+{
+	say_escape(out, l->kind, false);
+	because(out, l, ": ");
+}
+
+static const struct kind {
+	const char *kind;
+	const char *word;
+	enum say_colour colour;
+	line_fn *fn;
+} KINDS[] = {
+	{ "session_created", "STARTED", SAY_BOLD, line_created },
+	{ "action_allowed", "ALLOWED", SAY_PLAIN, line_allowed },
+	{ "action_blocked", "REFUSED", SAY_RED, line_blocked },
+	{ "action_settled", "SETTLED", SAY_PLAIN, line_settled },
+	{ "budget_alert", "ALERT", SAY_YELLOW, line_reason },
+	{ "violation", "VIOLATION", SAY_RED, line_violation },
+	{ "run_begun", "RUN", SAY_PLAIN, line_begun },
+	{ "run_ended", "RUN", SAY_PLAIN, line_ended },
+	{ "usage", "USED", SAY_PLAIN, line_usage },
+	{ "session_paused", "PAUSED", SAY_YELLOW, line_reason },
+	{ "session_resumed", "RESUMED", SAY_GREEN, line_reason },
+	{ "session_killed", "KILLED", SAY_RED, line_reason },
+	{ "session_completed", "COMPLETED", SAY_GREEN, line_reason },
+	{ "session_expired", "EXPIRED", SAY_RED, line_reason },
+	{ "notification", "MESSAGE", SAY_PLAIN, line_notification },
+	{ "signature", "SIGNED", SAY_PLAIN, line_signature },
+};
+
+void session_view_line(struct buf *out, const struct line *l)
+{
+	static const struct kind other = { "", "OTHER", SAY_PLAIN, line_other };
+	const struct kind *k = &other;
+	char word[16];
+	int64_t us = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
+		k = strcmp(KINDS[i].kind, l->kind) == 0 ? &KINDS[i] : k;
+	}
+	/* UTC, as the line itself: parties in many places read one ledger. */
+	buf_addf(out, "  %4" PRId64 " %.12s ", l->seq,
+	         stamp_parse(l->time, &us) ? l->time + 11 : "--:--:--.---");
+	snprintf(word, sizeof(word), "%-9s", k->word);
+	say_colour(out, STDOUT_FILENO, k->colour, word);
+	buf_addc(out, ' ');
+	k->fn(out, l);
+	buf_addc(out, '\n');
+}

@@ -1,0 +1,242 @@
+/* session_story.c - what happened in a session, gathered from its ledger.
+ *
+ * An action is told when it is over: settled, released, refused. One that is
+ * open, or has timed out and may still be billed, waits. Bounded: of a session
+ * with more actions than that the first are told, and the rest counted. */
+#include <string.h>
+
+#include "base/own.h"
+#include "cli/session_cli.h"
+#include "cli/session_view.h"
+
+#define MAX_TOLD    10000
+#define MAX_WAITING 4096
+#define STORY_BYTES ((size_t)64 * 1024 * 1024)
+
+struct waiting {
+	int64_t reservation;
+	struct buf text; /* as JSON, if it stays as it is */
+};
+
+struct session_story {
+	struct buf actions; /* elements of an array, finished */
+	struct buf violations;
+	size_t n_actions;
+	size_t n_violations;
+	size_t left_out;
+	struct waiting *waiting;
+	size_t n_waiting;
+};
+
+struct session_story *session_story_new(void)
+{
+	struct session_story *s = calloc(1, sizeof(*s));
+
+	if (s == NULL || (s->waiting = calloc(MAX_WAITING, sizeof(*s->waiting))) == NULL) {
+		free(s);
+		return NULL;
+	}
+	buf_init(&s->actions, STORY_BYTES);
+	buf_init(&s->violations, STORY_BYTES);
+	return s;
+}
+
+void session_story_free(struct session_story *s)
+{
+	if (s == NULL) {
+		return;
+	}
+	for (size_t i = 0; i < s->n_waiting; i++) {
+		buf_done(&s->waiting[i].text);
+	}
+	free(s->waiting);
+	buf_done(&s->actions);
+	buf_done(&s->violations);
+	free(s);
+}
+
+/* ---- writing ------------------------------------------------------------- */
+
+static void member(struct json *j, const char *key, const struct json_node *n)
+{
+	if (json_is(n, JSON_STRING)) {
+		json_key(j, key);
+		json_strn(j, n->str, n->len);
+	} else if (json_is(n, JSON_NUMBER)) {
+		json_key(j, key);
+		json_raw(j, n->str, n->len);
+	} else {
+		json_kstr(j, key, NULL);
+	}
+}
+
+static bool is_true(const struct line *l, const char *name)
+{
+	return json_is(line_get(l, name), JSON_TRUE);
+}
+
+static const char *outcome(const struct line *l)
+{
+	if (strcmp(l->kind, "action_settled") != 0) {
+		return strcmp(l->kind, "action_blocked") == 0 ? "blocked" : "reserved";
+	}
+	return is_true(l, "released")    ? "released"
+	       : is_true(l, "timed_out") ? "timed_out"
+	                                 : "settled";
+}
+
+static void put_action(struct buf *out, const struct line *l)
+{
+	bool settled = strcmp(l->kind, "action_settled") == 0;
+	bool blocked = strcmp(l->kind, "action_blocked") == 0;
+	struct json j;
+
+	json_init(&j, out, false);
+	json_open(&j, '{');
+	member(&j, "name", line_get(l, "action"));
+	if (settled) {
+		member(&j, "cost", line_get(l, "cost_usd"));
+	} else {
+		session_json_money(&j, "cost", 0); /* nothing is spent yet, or ever */
+	}
+	json_kbool(&j, "blocked", blocked);
+	member(&j, "block_reason", blocked ? line_get(l, "reason") : NULL);
+	json_kstr(&j, "timestamp", l->time);
+	member(&j, "estimated_cost", line_get(l, settled ? "estimated_cost_usd" : "cost_usd"));
+	member(&j, "reservation", line_get(l, "reservation"));
+	json_kstr(&j, "outcome", outcome(l));
+	json_close(&j, '}');
+}
+
+static void keep(struct buf *list, size_t *n, size_t *left_out, const struct buf *one)
+{
+	if (*n == MAX_TOLD || one->failed) {
+		(*left_out)++;
+		return;
+	}
+	buf_adds(list, *n > 0 ? "," : "");
+	buf_add(list, one->data, one->len);
+	(*n)++;
+}
+
+static void put_violation(struct session_story *s, const struct line *l,
+                          const struct json_node *count)
+{
+	struct json j;
+	auto_buf one;
+
+	buf_init(&one, STORY_BYTES);
+	json_init(&j, &one, false);
+	json_open(&j, '{');
+	if (count != NULL) { /* seen in a run */
+		json_kstr(&j, "type", count->key);
+		json_kstr(&j, "timestamp", l->time);
+		json_kstr(&j, "details", NULL);
+		member(&j, "count", count);
+		member(&j, "run", line_get(l, "run"));
+	} else {
+		member(&j, "type", line_get(l, "violation_type"));
+		json_kstr(&j, "timestamp", l->time);
+		member(&j, "details", line_get(l, "details"));
+		json_kint(&j, "count", 1);
+	}
+	json_close(&j, '}');
+	keep(&s->violations, &s->n_violations, &s->left_out, &one);
+}
+
+/* ---- gathering ----------------------------------------------------------- */
+
+static struct waiting *find(struct session_story *s, int64_t reservation)
+{
+	/* Mostly one of the last. */
+	for (size_t i = s->n_waiting; i > 0; i--) {
+		if (s->waiting[i - 1].reservation == reservation) {
+			return &s->waiting[i - 1];
+		}
+	}
+	return NULL;
+}
+
+static void drop(struct session_story *s, struct waiting *w)
+{
+	size_t behind = s->n_waiting - (size_t)(w - s->waiting) - 1;
+
+	buf_done(&w->text);
+	memmove(w, w + 1, behind * sizeof(*w));
+	s->n_waiting--;
+}
+
+static void wait_for(struct session_story *s, const struct line *l, int64_t reservation)
+{
+	struct waiting *w = find(s, reservation);
+
+	if (w != NULL) {
+		drop(s, w);
+	}
+	if (s->n_waiting == MAX_WAITING) {
+		s->left_out++;
+		return;
+	}
+	w = &s->waiting[s->n_waiting++];
+	w->reservation = reservation;
+	buf_init(&w->text, STORY_BYTES);
+	put_action(&w->text, l);
+}
+
+static void add_action(struct session_story *s, const struct line *l)
+{
+	int64_t reservation = json_integer(line_get(l, "reservation"), 0);
+	bool open = strcmp(l->kind, "action_allowed") == 0 || is_true(l, "timed_out");
+	auto_buf one;
+
+	buf_init(&one, STORY_BYTES);
+	if (open) {
+		wait_for(s, l, reservation);
+		return;
+	}
+	struct waiting *w = reservation > 0 ? find(s, reservation) : NULL;
+	if (w != NULL) {
+		drop(s, w);
+	}
+	put_action(&one, l);
+	keep(&s->actions, &s->n_actions, &s->left_out, &one);
+}
+
+void session_story_add(struct session_story *s, const struct line *l)
+{
+	if (strncmp(l->kind, "action_", 7) == 0) {
+		add_action(s, l);
+	} else if (strcmp(l->kind, "violation") == 0) {
+		put_violation(s, l, NULL);
+	} else if (strcmp(l->kind, "usage") == 0) {
+		for (const struct json_node *n = json_first(&l->doc, line_get(l, "violations"));
+		     n != NULL; n = json_next(&l->doc, n)) {
+			put_violation(s, l, n);
+		}
+	}
+}
+
+static void put_list(struct json *j, const char *key, const struct buf *list)
+{
+	auto_buf all;
+
+	buf_init(&all, STORY_BYTES + 2);
+	buf_addc(&all, '[');
+	if (list->len > 0) {
+		buf_add(&all, list->data, list->len);
+	}
+	buf_addc(&all, ']');
+	json_key(j, key);
+	json_raw(j, all.failed ? "null" : all.data, all.failed ? 4 : all.len);
+}
+
+void session_story_json(struct session_story *s, struct json *j)
+{
+	while (s->n_waiting > 0) {
+		keep(&s->actions, &s->n_actions, &s->left_out, &s->waiting[0].text);
+		drop(s, &s->waiting[0]);
+	}
+	put_list(j, "actions", &s->actions);
+	put_list(j, "violations", &s->violations);
+	json_kuint(j, "left_out", s->left_out);
+}

@@ -1,0 +1,237 @@
+#include "cli/session_view.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "cli/render.h"
+#include "cli/session_cli.h"
+
+#define BAR  20
+#define FULL 1000000 /* parts of a whole */
+
+enum say_colour session_view_colour(enum session_state s)
+{
+	static const enum say_colour COLOURS[SESSION_STATES] = {
+		[SESSION_ACTIVE] = SAY_GREEN,    [SESSION_ALERT] = SAY_YELLOW,
+		[SESSION_PAUSED] = SAY_YELLOW,   [SESSION_KILLED] = SAY_RED,
+		[SESSION_COMPLETED] = SAY_PLAIN, [SESSION_EXPIRED] = SAY_RED,
+	};
+
+	return COLOURS[s];
+}
+
+/* ---- JSON ---------------------------------------------------------------- */
+
+void session_json_facts(struct json *j, const struct session *s)
+{
+	json_kstr(j, "session_id", s->id);
+	json_kstr(j, "parent", s->parent[0] != '\0' ? s->parent : NULL);
+	json_kstr(j, "agent_id", s->agent);
+	json_kstr(j, "state", session_state_name(s->state));
+	json_kstr(j, "reason", s->reason);
+	json_kstr(j, "kill_reason",
+	          s->state == SESSION_KILLED || s->state == SESSION_EXPIRED ? s->reason : NULL);
+	session_json_time(j, "created_at", s->created_us);
+	session_json_time(j, "ended_at", s->ended_us);
+	session_json_seconds(j, "duration_seconds", session_age_us(s));
+	session_json_money(j, "total_cost_usd", s->spent);
+	session_json_money(j, "reserved_usd", s->reserved);
+	session_json_money(j, "max_cost_usd", s->policy->max_cost_per_session);
+	json_kuint(j, "action_count", s->actions);
+	json_kuint(j, "violation_count", s->violations);
+}
+
+static bool is_time(enum session_meter m)
+{
+	return m == METER_CPU_MS || m == METER_WALL_MS;
+}
+
+static void json_meter(struct json *j, const char *key, enum session_meter m, uint64_t v)
+{
+	char text[40];
+
+	if (!is_time(m)) {
+		json_kuint(j, key, v);
+		return;
+	}
+	int n = snprintf(text, sizeof(text), "%" PRIu64 ".%03" PRIu64, v / 1000, v % 1000);
+	json_key(j, key);
+	json_raw(j, text, (size_t)n);
+}
+
+static void json_limits(struct json *j, const struct session *s)
+{
+	const struct session_policy *p = s->policy;
+
+	json_key(j, "limits");
+	json_open(j, '{');
+	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
+		if (p->limits[m].max == SESSION_NO_LIMIT) {
+			continue;
+		}
+		json_key(j, session_meter_name(m));
+		json_open(j, '{');
+		json_meter(j, "max", m, p->limits[m].max);
+		json_kstr(j, "on_exceed", session_act_name(p->limits[m].act));
+		json_close(j, '}');
+	}
+	if (p->all_violations.max != SESSION_NO_LIMIT) {
+		json_key(j, "violations");
+		json_open(j, '{');
+		json_kuint(j, "max", p->all_violations.max);
+		json_kstr(j, "on_exceed", session_act_name(p->all_violations.act));
+		json_close(j, '}');
+	}
+	json_close(j, '}');
+}
+
+void session_json_bounds(struct json *j, const struct session *s)
+{
+	const struct session_policy *p = s->policy;
+
+	json_key(j, "budget");
+	json_open(j, '{');
+	session_json_money(j, "max_cost_per_session", p->max_cost_per_session);
+	session_json_money(j, "max_cost_per_action", p->max_cost_per_action);
+	session_json_seconds(j, "alert_at", p->alert_at_ppm); /* a part of one, six places */
+	json_kstr(j, "on_exceed", session_act_name(p->on_exceed));
+	session_json_seconds(j, "max_duration_seconds", (int64_t)p->max_duration_ms * 1000);
+	json_kuint(j, "max_actions", p->max_actions);
+	json_close(j, '}');
+	json_limits(j, s);
+	json_key(j, "thresholds");
+	json_open(j, '{');
+	for (size_t i = 0; i < p->n_thresholds; i++) {
+		json_kuint(j, p->thresholds[i].name, p->thresholds[i].count);
+	}
+	json_close(j, '}');
+	json_key(j, "meters");
+	json_open(j, '{');
+	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
+		json_meter(j, session_meter_name(m), m, s->meters[m]);
+	}
+	json_close(j, '}');
+}
+
+/* ---- bars ---------------------------------------------------------------- */
+
+/* How many of `parts` are `v` of `max`; all where it is more. */
+static uint64_t part(uint64_t v, uint64_t max, uint64_t parts)
+{
+	if (v >= max) {
+		return v == 0 ? 0 : parts;
+	}
+	return (uint64_t)((double)v / (double)max * (double)parts);
+}
+
+/* `used` and `reserved` of `max`: [#####++....] in the colour of how near it is. */
+static void bar(struct buf *out, uint64_t used, uint64_t reserved, uint64_t max, unsigned alert_ppm)
+{
+	char text[BAR + 3];
+	uint64_t both = used + reserved;
+	uint64_t solid = part(used, max, BAR);
+	uint64_t held = part(both, max, BAR) - solid;
+	enum say_colour colour = SAY_GREEN;
+
+	if (both > max) {
+		colour = SAY_RED;
+	} else if (both > 0 && part(both, max, FULL) >= alert_ppm) {
+		colour = SAY_YELLOW;
+	}
+	text[0] = '[';
+	memset(text + 1, '.', BAR);
+	memset(text + 1, '#', solid);
+	memset(text + 1 + solid, '+', held);
+	memcpy(text + 1 + BAR, "]", 2);
+	say_colour(out, STDOUT_FILENO, colour, text);
+}
+
+static void row(struct buf *out, const char *name)
+{
+	buf_addf(out, "  %-13s ", name);
+}
+
+static void cost_row(struct buf *out, const struct session *s)
+{
+	const struct session_policy *p = s->policy;
+	char spent[MONEY_TEXT];
+	char reserved[MONEY_TEXT];
+	char max[MONEY_TEXT];
+
+	row(out, "cost");
+	bar(out, (uint64_t)s->spent, (uint64_t)s->reserved, (uint64_t)p->max_cost_per_session,
+	    p->alert_at_ppm);
+	buf_addf(out, " %s", money_show(s->spent, spent));
+	if (s->reserved > 0) {
+		buf_addf(out, " + %s reserved", money_show(s->reserved, reserved));
+	}
+	buf_addf(out, " of %s (%s)\n", money_show(p->max_cost_per_session, max),
+	         session_act_name(p->on_exceed));
+}
+
+static void amount(struct buf *out, enum session_meter m, uint64_t v)
+{
+	if (is_time(m)) {
+		render_duration(out, (int64_t)(v < INT64_MAX / 1000 ? v * 1000 : INT64_MAX));
+	} else if (m == METER_BYTES_IN || m == METER_BYTES_OUT) {
+		render_bytes(out, v);
+	} else {
+		buf_addf(out, "%" PRIu64, v);
+	}
+}
+
+static void limit_row(struct buf *out, const struct session *s, enum session_meter m)
+{
+	const struct session_limit *l = &s->policy->limits[m];
+
+	if (l->max == SESSION_NO_LIMIT && s->meters[m] == 0) {
+		return;
+	}
+	row(out, session_meter_name(m));
+	if (l->max == SESSION_NO_LIMIT) {
+		buf_addf(out, "%*s ", BAR + 2, "");
+		amount(out, m, s->meters[m]);
+		buf_addc(out, '\n');
+		return;
+	}
+	bar(out, s->meters[m], 0, l->max, s->policy->alert_at_ppm);
+	buf_addc(out, ' ');
+	amount(out, m, s->meters[m]);
+	buf_adds(out, " of ");
+	amount(out, m, l->max);
+	buf_addf(out, " (%s)\n", session_act_name(l->act));
+}
+
+static void count_row(struct buf *out, const char *name, uint64_t v, uint64_t max, unsigned ppm,
+                      enum session_act act)
+{
+	row(out, name);
+	bar(out, v, 0, max, ppm);
+	buf_addf(out, " %" PRIu64 " of %" PRIu64 " (%s)\n", v, max, session_act_name(act));
+}
+
+void session_view_bounds(struct buf *out, const struct session *s)
+{
+	const struct session_policy *p = s->policy;
+	int64_t age = session_age_us(s);
+
+	cost_row(out, s);
+	count_row(out, "actions", s->actions, p->max_actions, p->alert_at_ppm,
+	          p->kill_enabled ? ACT_KILL : ACT_BLOCK);
+	row(out, "time");
+	bar(out, (uint64_t)age / 1000, 0, p->max_duration_ms, FULL);
+	buf_addc(out, ' ');
+	render_duration(out, age);
+	buf_adds(out, " of ");
+	render_duration(out, (int64_t)p->max_duration_ms * 1000);
+	buf_adds(out, " (kill)\n");
+	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
+		limit_row(out, s, m);
+	}
+	if (p->all_violations.max != SESSION_NO_LIMIT) {
+		count_row(out, "violations", s->violations, p->all_violations.max, p->alert_at_ppm,
+		          p->all_violations.act);
+	}
+}
