@@ -11,8 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/own.h"
+#include "os/cgroup.h"
+#include "os/cgroup_layout.h"
+#include "os/file.h"
+#include "sandbox/meter.h"
 
 #define CHILD_ROUNDS 100
 
@@ -56,24 +62,6 @@ bool place_restarted(const struct session_run *run, const struct session_run *he
 	return strcmp(run->host, here->host) == 0 && strcmp(run->boot_id, here->boot_id) != 0;
 }
 
-uint64_t place_start(pid_t pid)
-{
-	char path[32];
-	char text[1024];
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (pid <= 0 || first_line(path, text, sizeof(text)) != 0) {
-		return 0;
-	}
-	/* The second field is a name in brackets that the process chose itself;
-	 * behind the last bracket the third begins. */
-	const char *at = strrchr(text, ')');
-	for (int field = 2; at != NULL && field < 22; field++) {
-		at = strchr(at + 1, ' ');
-	}
-	return at != NULL ? strtoull(at + 1, NULL, 10) : 0;
-}
-
 int place_open(pid_t pid, uint64_t start)
 {
 	if (pid <= 0) {
@@ -86,7 +74,7 @@ int place_open(pid_t pid, uint64_t start)
 	if (fd < 0) {
 		return -1;
 	}
-	if (place_start(pid) != start) {
+	if (meter_started(pid) != start) {
 		errno = ESRCH;
 		return -1;
 	}
@@ -117,17 +105,73 @@ static bool is_first(pid_t pid)
 	return last != NULL && strcmp(last + 1, "1") == 0;
 }
 
+/* "4711 4712 ..." */
+static int read_children(pid_t init, char *out, size_t size)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)init, (int)init);
+	return first_line(path, out, size);
+}
+
+static int read_text(const char *path, struct buf *out)
+{
+	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	buf_init(out, MAX_MOUNTS_BYTES);
+	return fd >= 0 && file_read_all(fd, out) == 0 && out->data != NULL ? 0 : -1;
+}
+
+static bool is_stuck(pid_t pid)
+{
+	char path[32];
+	char text[1024];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (first_line(path, text, sizeof(text)) != 0) {
+		return false;
+	}
+	const char *name_end = strrchr(text, ')');
+	return name_end != NULL && strncmp(name_end, ") D", 3) == 0;
+}
+
+/* All of a run are in one group: the first child tells which. */
+static void thaw(pid_t init)
+{
+	char list[64];
+	char path[MAX_PATH_BYTES + 32];
+	auto_free struct cgroup_layout *at = calloc(1, sizeof(*at));
+	long child = read_children(init, list, sizeof(list)) == 0 ? strtol(list, NULL, 10) : 0;
+
+	if (at == NULL || child <= 0 || !is_stuck((pid_t)child)) {
+		return;
+	}
+	auto_buf mounts;
+	auto_buf groups;
+	snprintf(path, sizeof(path), "/proc/%ld/cgroup", child);
+	int failed = read_text("/proc/self/mountinfo", &mounts);
+	failed |= read_text(path, &groups);
+	if (failed == 0) {
+		cgroup_layout_parse(mounts.data, groups.data, at);
+	}
+	if (at->v1[CGROUP_FREEZER].found) {
+		snprintf(path, sizeof(path), "%s/freezer.state", at->v1[CGROUP_FREEZER].dir);
+		auto_fd fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (fd >= 0) {
+			cgroup_thaw(fd);
+		}
+	}
+}
+
 /* Orphans become children of an init without a namespace, too: again until there
  * are none, or those that are left are dead and it does not reap them. */
 static void end_children(pid_t init)
 {
 	const struct timespec moment = { .tv_nsec = 1000000 };
-	char path[64];
 	char list[4096];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)init, (int)init);
 	for (int i = 0; i < CHILD_ROUNDS; i++) {
-		if (first_line(path, list, sizeof(list)) != 0) {
+		if (read_children(init, list, sizeof(list)) != 0) {
 			return;
 		}
 		for (char *p = list, *end; *p != '\0'; p = end) {
@@ -146,7 +190,11 @@ int place_end(int pidfd, pid_t init)
 	if (!place_dead(pidfd) && !is_first(init)) {
 		end_children(init);
 	}
-	return place_kill(pidfd);
+	if (place_kill(pidfd) != 0) {
+		return -1;
+	}
+	thaw(init); /* told to die, nobody does anything more when he thaws */
+	return 0;
 }
 
 bool place_dead(int pidfd)

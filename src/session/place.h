@@ -12,14 +12,13 @@ bool place_same_host(const struct session_run *a, const struct session_run *b);
 /* Same host, but it has been restarted since. */
 bool place_restarted(const struct session_run *run, const struct session_run *here);
 
-/* Field 22 of its stat; 0: no such process, or none that we may see. */
-uint64_t place_start(pid_t pid);
 /* A new pidfd of exactly that process; -1 with errno, ESRCH where it is gone. */
 int place_open(pid_t pid, uint64_t start);
 int place_kill(int pidfd);
 /* Ends the init of a run, and with it all of the run: the kernel does that where
  * it is the first of a pid namespace, else its descendants are ended before it.
- * -1 with errno. */
+ * Who is frozen by a control group that keeps him from dying (v1) is let go for
+ * it. -1 with errno. */
 int place_end(int pidfd, pid_t init);
 /* The process of a pidfd is dead, and with the first of a namespace all in it. */
 bool place_dead(int pidfd);

@@ -71,6 +71,7 @@ class Sessions:
         self.driver.chmod(0o755)
         self.state = runner.state / "skillsandbox"
         self.running = []
+        self.stopped = []
         (runner.home / ".local").mkdir(exist_ok=True)
         runner.own(runner.home / ".local")
 
@@ -110,7 +111,18 @@ class Sessions:
         until(lambda: self.runs(session) and all(init for init, _, _ in self.runs(session)))
         return run, sleeper
 
+    def stop(self, pid):
+        """SIGSTOP, taken back at the end of the test whatever its outcome."""
+        self.stopped.append(os.pidfd_open(pid))
+        signal.pidfd_send_signal(self.stopped[-1], signal.SIGSTOP)
+
     def done(self):
+        for fd in self.stopped:
+            try:
+                signal.pidfd_send_signal(fd, signal.SIGCONT)
+            except ProcessLookupError:
+                pass
+            os.close(fd)
         for run in self.running:
             if run.process.poll() is None:
                 for sig in (signal.SIGCONT, signal.SIGKILL):

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from net_fixtures import GRANT, net, outside, rule
-from session_world import Sleeper, sessions, until
+from session_world import Sessions, Sleeper, sessions, until
 
 REASON = "by the driver"
 
@@ -101,7 +101,7 @@ def test_kill_reaches_what_is_stopped(sessions, who):
     (init, keeper, _), = sessions.runs("a")
     pids = {"supervisor": [run.pid], "keeper": [keeper], "both": [run.pid, keeper]}[who]
     for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
+        sessions.stop(pid)
     time.sleep(0.3)
     assert sleeper.pids(), "the control: it sleeps on"
     report = sessions.act("kill", "a")
@@ -113,6 +113,37 @@ def test_kill_reaches_what_is_stopped(sessions, who):
         os.kill(pid, signal.SIGCONT)
     assert run.end().code == 125
     until(lambda: sessions.runs("a") == [])
+
+
+NO_USERNS = """echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all \
+--inh-caps=-all --bounding-set=-all -- "$0" "$@"
+"""
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_kill_where_there_are_no_namespaces(user, stopped):
+    """Its init is nobody's first process: with it alone the others would live on."""
+    sessions = Sessions(user)
+    sessions.start("a")
+    sleepers = [Sleeper() for _ in range(3)]
+    script = f"{sleepers[0]} & setsid {sleepers[1]} & ( {sleepers[2]} & ) ; wait; sleep 200"
+    process = user.popen(["unshare", "--map-current-user", "--keep-caps", "sh", "-c", NO_USERNS,
+                          user.binary, "run", "--session", "a", "--best-effort", "userns",
+                          "--timeout", "200", "--", "/bin/sh", "-c", script],
+                         stdin=-3, stdout=-1, stderr=-1)
+    try:
+        until(lambda: all(s.pids() for s in sleepers))
+        until(lambda: sessions.runs("a")[0][0])
+        if stopped:
+            sessions.stop(process.pid)
+        assert sessions.act("kill", "a")["left"] == 0
+        assert all_dead(*sleepers)
+    finally:
+        for pid in [p for s in sleepers for p in s.pids()]:
+            os.kill(pid, signal.SIGKILL)
+        sessions.done()
+        process.communicate(timeout=30)
+    assert process.returncode == 125
 
 
 def test_grace(sessions):
@@ -182,7 +213,7 @@ def test_keeper_killed_beside_a_stopped_supervisor(sessions):
     sessions.start("a")
     run, sleeper = sessions.sleeping("a")
     (_, keeper, _), = sessions.runs("a")
-    os.kill(run.pid, signal.SIGSTOP)
+    sessions.stop(run.pid)
     os.kill(keeper, signal.SIGKILL)
     time.sleep(0.5)
     assert sleeper.pids(), "the control: it is still there"
@@ -245,7 +276,7 @@ def test_kill_of_what_stands_still(sessions, stopped):
     run, sleeper = sessions.sleeping("a")
     sessions.act("pause", "a")
     if stopped:
-        os.kill(run.pid, signal.SIGSTOP)
+        sessions.stop(run.pid)
     report = sessions.act("kill", "a")
     assert report["left"] == 0, report
     assert all_dead(sleeper)
@@ -502,7 +533,7 @@ def test_ps_names_the_session(sessions):
     assert text.count("(session a)") == 1
     # A keeper that does not answer is not waited for.
     (_, keeper, _), = sessions.runs("a")
-    os.kill(keeper, signal.SIGSTOP)
+    sessions.stop(keeper)
     begun = time.monotonic()
     assert len(sessions.runner.ssb("ps", "--json").ok().json()) == 2
     assert time.monotonic() - begun < 5

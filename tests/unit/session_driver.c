@@ -41,10 +41,15 @@ static int show_decision(const struct decision *d)
 	return 0;
 }
 
+static void diags_freep(struct ssb_diags **d)
+{
+	ssb_diags_free(*d);
+}
+
 static int cmd_start(char **argv)
 {
-	struct ssb_diags *diags = ssb_diags_new();
-	struct session_policy policy = { 0 };
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+	AUTO(session_policy_done) struct session_policy policy = { 0 };
 	struct session_request req = { .id = argv[2], .policy = &policy };
 	struct decision d;
 
@@ -146,5 +151,6 @@ int main(int argc, char **argv)
 		rc = cmd_become(word, argv);
 	}
 	sessions_close(ss);
+	owner_done(&owner);
 	return rc;
 }

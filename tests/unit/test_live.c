@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "sandbox/meter.h"
 #include "session/live.h"
 #include "session/place.h"
 
@@ -200,7 +201,7 @@ static void test_a_process_and_its_double(void **state)
 		pause();
 		_exit(0);
 	}
-	uint64_t start = place_start(pid);
+	uint64_t start = meter_started(pid);
 	assert_true(start > 0);
 	/* Another start: another process that got the number. */
 	assert_int_equal(place_open(pid, start + 1), -1);
@@ -213,7 +214,7 @@ static void test_a_process_and_its_double(void **state)
 	assert_int_equal(poll(&p, 1, 5000), 1);
 	assert_true(place_dead(fd));
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_int_equal(place_start(pid), 0);
+	assert_int_equal(meter_started(pid), 0);
 	assert_int_equal(place_open(pid, start), -1);
 	assert_int_equal(errno, ESRCH);
 	close(fd);
