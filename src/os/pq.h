@@ -86,6 +86,7 @@ typedef void pg_notice_fn(void *arg, const char *message);
 
 /* Under their own names without the PQ. */
 struct pq {
+/* A list of parameters is in parentheses already. NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define PQ_CALL(result, name, parameters) result(*name) parameters;
 	PQ_CALLS(PQ_CALL)
 #undef PQ_CALL

@@ -38,7 +38,7 @@
 	X(file_control)
 
 struct sqlite {
-#define SQLITE_CALL(name) __typeof__(sqlite3_##name) *name;
+#define SQLITE_CALL(name) __typeof__(sqlite3_##name) *(name);
 	SQLITE_CALLS(SQLITE_CALL)
 #undef SQLITE_CALL
 };

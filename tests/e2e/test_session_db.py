@@ -152,6 +152,20 @@ def test_kill_of_a_writer_leaves_whole_transactions(store):
 
 # ---- SQLite ------------------------------------------------------------------
 
+def syncs(runner, argv, log):
+    runner.as_caller(["strace", "-f", "-o", log, "-e", "trace=fsync,fdatasync", *argv]).ok()
+    return len(re.findall(r"f(?:data)?sync\(", log.read_text()))
+
+
+def test_one_sync_for_a_commit(root, tools):
+    """Not fewer, or it would not be on the disk; hardly more, for each has its price."""
+    store = root.mkdir("state", 0o700) / "s.db"
+    probe = [tools / "session_db_probe", store, "write"]
+    root.as_caller([*probe, "1", "t"]).ok()
+    few, many = (syncs(root, [*probe, n, "t"], root.work / "log") for n in ("10", "410"))
+    assert 400 <= many - few <= 400 * 1.1, (few, many)
+
+
 def test_full_disk(root, tools):
     """A small file system of the test's own; the same store goes on when there is room."""
     probe = tools / "session_db_probe"
