@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 BUILD  ?= build
 
-.PHONY: all build demo test test-vm lint bench install clean
+.PHONY: all build demo demo-session test test-vm lint bench install clean
 all: build
 
 build: $(BUILD)/build.ninja
@@ -17,6 +17,10 @@ $(BUILD)/build.ninja:
 demo: build
 	@scripts/setup demo
 	@examples/demo $(BUILD)/skillsandbox
+
+demo-session: build
+	@scripts/setup demo
+	@examples/demo-session $(BUILD)/skillsandbox
 
 test:
 	@scripts/setup build demo test

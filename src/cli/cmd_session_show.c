@@ -19,6 +19,7 @@ struct show {
 	struct buf out;
 	struct json j;
 	struct line line;
+	struct buf signature; /* only the last is of interest to people */
 	struct session_story *story;
 	size_t rows; /* of the part under way */
 	size_t bad;
@@ -29,6 +30,7 @@ static void show_done(struct show *w)
 {
 	session_story_free(w->story);
 	line_done(&w->line);
+	buf_done(&w->signature);
 	buf_done(&w->out);
 }
 
@@ -58,7 +60,9 @@ static int short_line(void *arg, const char *line, size_t len)
 		w->bad++;
 		return 0;
 	}
-	session_view_line(&w->out, &w->line);
+	buf_reset(&w->signature);
+	session_view_line(strcmp(w->line.kind, "signature") == 0 ? &w->signature : &w->out,
+	                  &w->line);
 	return w->out.len > FLUSH ? flush(w) : 0;
 }
 
@@ -177,7 +181,9 @@ static int show_text(struct show *w, struct ssb_error *err)
 	}
 	w->rows = 0;
 	title(w, "ledger (UTC)");
-	return show_ledger(w, short_line);
+	int status = show_ledger(w, short_line);
+	return status != EXIT_FINE || w->signature.len == 0 ? status
+	                                                    : say_out(STDOUT_FILENO, &w->signature);
 }
 
 /* ---- JSON ---------------------------------------------------------------- */
@@ -244,6 +250,7 @@ int cmd_session_show(struct request *r)
 		return status;
 	}
 	buf_init(&w.out, 8 * SAY_MAX);
+	buf_init(&w.signature, SAY_MAX);
 	if (session_cli_open(&c, &err) != 0 || session_get(c.store, c.id, &w.s, &err) != 0) {
 		return session_cli_fail(&c, &err);
 	}

@@ -32,20 +32,21 @@ static void say_verdict(const struct decision *d, const struct act_report *runs)
 }
 
 /* Acts, and tells; `line` is what a person, or a script, reads. */
-static int finish(const struct session_cli *c, const struct decision *d, struct session_told *told,
-                  const struct buf *line)
+static int finish(const struct session_cli *c, const struct decision *d,
+                  const struct session_told *words, const struct buf *line)
 {
+	struct session_told told = *words;
 	struct act_report runs = { 0 };
 	struct ssb_error err = { 0 };
 	int acted = session_cli_act(c, d, &runs, &err);
 	int status = EXIT_FINE;
 
-	told->runs = &runs;
+	told.runs = &runs;
 	if (acted != 0) {
 		say_error(&err);
 	}
 	if (request_has(c->r, FLAG_JSON)) {
-		status = session_cli_json(d, told);
+		status = session_cli_json(d, &told);
 	} else {
 		say_verdict(d, &runs);
 		status = d->verdict.allowed ? say_out(STDOUT_FILENO, line) : EXIT_FINE;

@@ -220,11 +220,19 @@ void session_cli_mail(const struct session_cli *c)
 	}
 }
 
+/* Whether runs are concerned: an alert leaves them alone, a resumed session may be
+ * in alert again. */
+static bool reaches_runs(const struct decision *d)
+{
+	return d->changed && d->verdict.act != ACT_ALERT;
+}
+
 int session_cli_act(const struct session_cli *c, const struct decision *d, struct act_report *ret,
                     struct ssb_error *err)
 {
 	struct decision runs = *d;
 
+	runs.changed = reaches_runs(d);
 	/* A message that cannot be sent must not look like a run that lives on. */
 	runs.notify = false;
 	int rc = session_act(c->store, &c->owner, &runs, NULL, ret, err);
@@ -248,7 +256,7 @@ void session_cli_runs(struct buf *out, const struct decision *d, const struct ac
 	                   : d->state == SESSION_PAUSED ? "stopped"
 	                                                : "let go on";
 
-	if (!d->changed || d->state == SESSION_ALERT) {
+	if (!reaches_runs(d)) {
 		return;
 	}
 	buf_addf(out, "; %zu run%s %s", runs->runs - runs->left,
@@ -361,7 +369,7 @@ int session_cli_json(const struct decision *d, const struct session_told *told)
 		json_null(&j);
 	}
 	json_snapshot(&j, d, told->action);
-	if (told->runs != NULL && d->changed) {
+	if (told->runs != NULL && reaches_runs(d)) {
 		json_report(&j, told->runs);
 	}
 	json_close(&j, '}');

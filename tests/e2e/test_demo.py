@@ -83,6 +83,39 @@ def test_demo_fails_when_the_sandbox_does_nothing(ssb, examples):
     assert "SANDBOXED thief got something" in r.errors
 
 
+def test_demo_session(ssb, examples):
+    r = ssb.as_caller([examples / "demo-session", ssb.binary], env={"TMPDIR": str(ssb.work)},
+                      timeout=120)
+    assert r.code == 0, repr(r)
+    said = [line.split(" | ", 1) for line in r.text.splitlines() if " | " in line]
+    told = [text.split(":")[0] for who, text in said if who.strip() == "webhook"]
+    assert told == ["budget_alert", "session_paused", "session_killed"]
+    ledger = [line.split()[2] for line in r.text.split("ledger (UTC)\n")[1].split("\n\n")[0]
+              .splitlines()]
+    story = [word for word in ledger if word in ("ALERT", "PAUSED", "RESUMED", "KILLED")]
+    assert story == ["ALERT", "PAUSED", "RESUMED", "KILLED"]
+    assert ledger.count("MESSAGE") == 3 and ledger[-1] == "SIGNED"
+    assert "complete: " in r.text
+
+
+def test_demo_session_fails_when_nothing_is_held(ssb, examples):
+    """The control: with runs that are part of no session, and of no sandbox."""
+    fake = ssb.write(ssb.base / "fake", f"""\
+        #!/usr/bin/python3
+        import os, sys
+        argv = sys.argv[1:]
+        if argv[0] != 'run':
+            os.execv({str(ssb.binary)!r}, ['skillsandbox', *argv])
+        words = ['2' if w == '600' else w for w in argv[argv.index('--') + 1:]]
+        os.execv('/usr/bin/python3', ['python3', argv[argv.index('--') - 1] + '/main.py', *words])
+        """, 0o755)
+    r = ssb.as_caller([examples / "demo-session", fake], env={"TMPDIR": str(ssb.work)},
+                      timeout=120)
+    assert r.code == 1
+    assert "the SANDBOXED skill found secrets" in r.errors
+    assert "no pause" in r.errors and "the crawler was not killed" in r.errors
+
+
 def test_weather_answers(ssb, examples):
     r = ssb.run(examples / "weather", "--", "Tokyo").ok()
     assert "Tokyo" in r.text and "°C" in r.text
