@@ -36,16 +36,29 @@ static void warn(struct call *c, const char *path, const char *what)
 	store_clean(c->warning);
 }
 
-/* "{session}" in it is the id: a file of its own for each. */
-static bool expand(const char *to, const char *id, char out[PATH_MAX])
+/* "{session}" in it is the id: a file of its own for each. What is not absolute is
+ * beneath the state directory (the policy has no ".."). */
+static bool expand(const struct sessions *ss, const char *to, const char *id, char out[PATH_MAX])
 {
 	static const char WORD[] = "{session}";
 	const char *at = strstr(to, WORD);
-	int n = at == NULL ? snprintf(out, PATH_MAX, "%s", to)
-	                   : snprintf(out, PATH_MAX, "%.*s%s%s", (int)(at - to), to, id,
-	                              at + sizeof(WORD) - 1);
+	int head = at != NULL ? (int)(at - to) : (int)strlen(to);
+	bool absolute = to[0] == '/';
+	int n = snprintf(out, PATH_MAX, "%s%s%.*s%s%s", absolute ? "" : ss->state_dir,
+	                 absolute ? "" : "/exports/", head, to, at != NULL ? id : "",
+	                 at != NULL ? at + sizeof(WORD) - 1 : "");
 
-	return n > 0 && n < PATH_MAX;
+	if (n <= 0 || n >= PATH_MAX) {
+		return false;
+	}
+	if (!absolute) {
+		char *slash = strrchr(out, '/');
+		*slash = '\0';
+		auto_fd dir = file_mkdirs(out); /* where that fails, so does open() */
+		*slash = '/';
+		(void)dir;
+	}
+	return true;
 }
 
 /* Whoever holds the lock is about to write a few lines; a kill does not wait for
@@ -64,7 +77,7 @@ static void open_one(struct call *c, struct exports *e, const struct row *row, c
 	char path[PATH_MAX];
 	struct stat st;
 
-	if (e->n == MAX_OPEN || !expand(to, row->s.id, path)) {
+	if (e->n == MAX_OPEN || !expand(c->ss, to, row->s.id, path)) {
 		warn(c, to, e->n == MAX_OPEN ? "too many files at once" : "the name is too long");
 		return;
 	}

@@ -306,18 +306,17 @@ int session_settle(struct sessions *ss, int64_t reservation, micros actual, stru
 	               take_it(&c, &r, actual, &taken, err) != 0 || !taken)) {
 		return store_damaged(err, "a reservation cannot be settled");
 	}
-	struct verdict before[SESSION_DEPTH];
 	for (size_t i = 0; i < c.n; i++) {
-		before[i] = engine_settle(&c.chain[i].s, 0, 0);
+		c.verdicts[i] = engine_settle(&c.chain[i].s, 0, 0); /* as it was before */
 	}
 	settle_sums(&c, &r, cost);
 	if (call_due(&c, err) != 0) {
 		return -1;
 	}
 	for (size_t i = 0; i < c.n; i++) {
-		c.verdicts[i] = engine_settle(&c.chain[i].s, cost, r.amount);
-		c.news[i] = before[i].act != c.verdicts[i].act ||
-		            strcmp(before[i].code, c.verdicts[i].code) != 0;
+		struct verdict v = engine_settle(&c.chain[i].s, cost, r.amount);
+		c.news[i] = c.verdicts[i].act != v.act || strcmp(c.verdicts[i].code, v.code) != 0;
+		c.verdicts[i] = v;
 	}
 	call_decide(&c);
 	if (put_settle(&c, &r, actual, err) != 0 || call_apply(&c, err) != 0 ||

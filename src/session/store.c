@@ -56,7 +56,7 @@ static bool read_state(const struct db_value *v, struct row *r)
 
 static bool read_totals(const struct db_value *v, struct session *s)
 {
-	int64_t counts[2 + SESSION_METERS];
+	int64_t counts[2 + SESSION_METERS] = { 0 };
 
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
 		if (!store_number(&v[2 + i], 0, INT64_MAX, &counts[i])) {

@@ -258,6 +258,20 @@ static void test_export(void **state)
 	assert_int_equal(st.st_mode & 0777, 0600);
 }
 
+/* Beneath the state directory, whatever directory one is in. */
+static void test_export_relative(void **state)
+{
+	(void)state;
+	char path[192];
+
+	struct decision d =
+	        world_start(&w, "relative", NULL, "audit:\n  export:\n    - file: sub/all.jsonl\n");
+	assert_string_equal(d.warning, "");
+	snprintf(path, sizeof(path), "%s/exports/sub/all.jsonl", w.state_dir);
+	auto_free char *text = slurp(path);
+	assert_non_null(strstr(text, "session_created"));
+}
+
 static void test_export_fails(void **state)
 {
 	(void)state;
@@ -673,6 +687,7 @@ int main(void)
 		cmocka_unit_test(test_ledger_rearranged),
 		cmocka_unit_test(test_kill_without_key),
 		cmocka_unit_test(test_export),
+		cmocka_unit_test(test_export_relative),
 		cmocka_unit_test(test_export_fails),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_usage),
