@@ -71,6 +71,7 @@ static void check_defaults(const struct session_policy *p)
 	assert_int_equal(p->n_thresholds, 0);
 	assert_true(p->kill_enabled);
 	assert_int_equal(p->grace_ms, 5000);
+	assert_int_equal(p->on_store_loss, ACT_KILL);
 	assert_int_equal(p->n_notify, 0);
 	assert_true(p->audit_enabled);
 	assert_int_equal(p->n_exports, 0);
@@ -128,6 +129,7 @@ static void known_schema(void **state)
 	                     "    - webhook: https://hooks.example.com/services/T0/B0/x\n"
 	                     "    - pagerduty: service-key\n"
 	                     "  grace_period: 10\n"
+	                     "  on_store_loss: pause\n"
 	                     "audit:\n"
 	                     "  enabled: false\n"
 	                     "  include: [actions, costs]\n"
@@ -138,6 +140,7 @@ static void known_schema(void **state)
 	(void)state;
 	assert_string_equal(p.version, "2.1");
 	assert_string_equal(p.agent_id, "research-agent");
+	assert_int_equal(p.on_store_loss, ACT_PAUSE);
 	assert_int_equal(p.max_cost_per_session, 500000);
 	assert_int_equal(p.max_cost_per_action, 100000);
 	assert_int_equal(p.alert_at_ppm, 750000);
@@ -301,6 +304,7 @@ static const struct {
 	{ "session: {max_actions: 1000000001}", "1:24", "is out of range", "" },
 	{ "session: {max_actions: \"5\"}", "1:24", "not the text", "" },
 	{ "kill_switch: {grace_period: 2h}", "1:29", "is out of range", "" },
+	{ "kill_switch: {on_store_loss: block}", "1:30", "block", "" },
 	{ "kill_switch: {enabled: yes}", "1:24", "is neither true nor false", "true or false" },
 	{ "kill_switch: {enabled: \"true\"}", "1:24", "is neither true nor false", "" },
 	{ "audit: {enabled: 1}", "1:18", "is neither true nor false", "" },
