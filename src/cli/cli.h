@@ -194,6 +194,7 @@ int cmd_session_violation(struct request *r);
 int cmd_session_become(struct request *r); /* pause, resume, kill, complete, expire */
 int help_command(const struct command *c);
 int help_usage(void);
+int help_group(const char *first); /* -1: no command begins with this word */
 int help_version(void);
 
 /* The plan on standard output, as text or JSON; returns the exit status. */

@@ -14,6 +14,31 @@ int help_version(void)
 	return say_out(STDOUT_FILENO, &out);
 }
 
+/* The commands of which the first word is `first`; all for NULL. How many. */
+static size_t list_commands(struct buf *out, const char *first)
+{
+	size_t len = first != NULL ? strlen(first) : 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		const char *name = COMMANDS[i].name;
+		if (first == NULL || (strncmp(name, first, len) == 0 && name[len] == ' ')) {
+			buf_addf(out, "  %-17s %s\n", name, COMMANDS[i].summary);
+			n++;
+		}
+	}
+	return n;
+}
+
+int help_group(const char *first)
+{
+	auto_buf out;
+	buf_init(&out, SAY_MAX);
+
+	buf_addf(&out, "usage: skillsandbox %s COMMAND [OPTION...] ...\n\n", first);
+	return list_commands(&out, first) > 0 ? say_out(STDOUT_FILENO, &out) : -1;
+}
+
 int help_usage(void)
 {
 	auto_buf out;
@@ -21,9 +46,7 @@ int help_usage(void)
 
 	buf_adds(&out, "Runs an AI agent's skill with only what it declares and you grant.\n\n"
 	               "usage: skillsandbox COMMAND [OPTION...] ...\n\n");
-	for (size_t i = 0; i < N_COMMANDS; i++) {
-		buf_addf(&out, "  %-13s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
-	}
+	(void)list_commands(&out, NULL);
 	buf_adds(&out, "\n'skillsandbox help COMMAND' explains a command; "
 	               "skillsandbox(1) is the manual.\n");
 	return say_out(STDOUT_FILENO, &out);
@@ -57,6 +80,12 @@ int cmd_help(struct request *r)
 	}
 	int n = 0;
 	const struct command *c = command_find(r->operands.v, &n);
+	if (c == NULL && r->operands.n == 1) {
+		int status = help_group(r->operands.v[0]);
+		if (status >= 0) {
+			return status;
+		}
+	}
 	if (c == NULL) {
 		say_errorf("unknown command '%s'; see 'skillsandbox help'", r->operands.v[0]);
 		return EXIT_USAGE;

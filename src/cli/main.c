@@ -149,6 +149,10 @@ static int unknown_command(char *const words[])
 	const char *second[ARRAY_LEN(COMMANDS)];
 	size_t n = second_words(word, second, ARRAY_LEN(second));
 
+	if (n > 0 && words[1] != NULL &&
+	    (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0)) {
+		return help_group(word);
+	}
 	if (n > 0) {
 		return unknown_second(word, words[1], second, n);
 	}

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -14,6 +14,7 @@
 #include "manifest/report.h"
 #include "manifest/yaml_doc.h"
 #include "os/file.h"
+#include "policy/owner.h"
 #include "session/decimal.h"
 #include "session/policy_fields.h"
 
@@ -126,7 +127,7 @@ int session_policy_parse(const char *file, const char *bytes, size_t len,
 
 static int load_bytes(const char *path, struct buf *out, struct ssb_error *err)
 {
-	struct stat st;
+	const struct owner us = { .uid = geteuid() };
 	/* O_NONBLOCK: a FIFO in its place is an error, not a wait. */
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
@@ -135,12 +136,8 @@ static int load_bytes(const char *path, struct buf *out, struct ssb_error *err)
 		        errno == ENOENT || errno == ENOTDIR ? SSB_E_NOT_FOUND : SSB_E_POLICY;
 		return ssb_fail(err, code, errno, path, "open the session policy");
 	}
-	if (fstat(fd, &st) < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, path, "examine the session policy");
-	}
-	if (!S_ISREG(st.st_mode)) {
-		return ssb_fail(err, SSB_E_POLICY, 0, path,
-		                "the session policy is not a regular file");
+	if (owner_file_check(&us, fd, "session policy", path, err) != 0) {
+		return -1;
 	}
 	if (file_read_all(fd, out) < 0) {
 		return ssb_fail(err, SSB_E_POLICY, errno, path, "read the session policy");
