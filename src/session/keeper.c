@@ -138,6 +138,11 @@ int session_run(struct ssb_plan *plan, const char *id, const int stdio[3],
 	if (ssb_plan_refusals(plan) > 0) {
 		return ssb_run(plan, stdio, ret_result, err); /* says why it is none */
 	}
+	if (plan->audit == AUDIT_OFF || (plan->best_effort >> LAYER_AUDIT & 1) != 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "session",
+		                "a session counts what its runs try: no --audit off and no "
+		                "--best-effort audit in it");
+	}
 	return owner_load(&owner, err) != 0 ? -1
 	                                    : run_kept(plan, id, &owner, stdio, ret_result, err);
 }
