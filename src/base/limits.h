@@ -56,6 +56,7 @@
 #define MAX_NOTIFY          16   /* receivers of one policy */
 #define MAX_EXPORTS         16   /* of one ledger */
 #define MAX_NOTIFY_URL      2048 /* bytes, with the NUL */
+#define MAX_OTEL_URL        2032 /* the same; the path of a signal comes behind it */
 #define MAX_ROUTING_KEY     129  /* the same */
 #define MAX_PRICES          1024 /* models of the owner's file */
 

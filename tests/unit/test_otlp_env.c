@@ -10,6 +10,7 @@
 
 #include "audit/otlp_env.h"
 #include "audit/otlp_url.h"
+#include "base/limits.h"
 #include "base/own.h"
 
 #define BASE "OTEL_EXPORTER_OTLP_"
@@ -342,6 +343,9 @@ static void test_at_bad(void **state)
 	assert_int_equal(otel_config_at(&c, &owner, longest, &err), -1);
 	longest[OTLP_MAX_URL - 1] = '\0'; /* fits, but not with the ending */
 	assert_int_equal(otel_config_at(&c, &owner, longest, &err), -1);
+	longest[MAX_OTEL_URL - 1] = '\0'; /* what a policy can have */
+	assert_int_equal(otel_config_at(&c, &owner, longest, &err), 0);
+	otel_config_done(&c);
 	assert_int_equal(otel_config_at(&c, &owner, "ftp://c", &err), -1);
 	assert_int_equal(otel_config_at(&c, &owner, "http://u:p@c", &err), -1);
 }
