@@ -136,10 +136,7 @@ static int do_task(struct clerk *c, const struct clerk_task *t, struct clerk_wor
 	if (used) {
 		decided(&d, w);
 		c->todo = d;
-		/* Its end is a line, too. */
-		c->todo.notify = d.notify || (t->kind == CLERK_END && d.after.policy != NULL &&
-		                              session_policy_sends(d.after.policy));
-		c->has_todo = d.changed || c->todo.notify;
+		c->has_todo = d.changed || d.notify;
 	}
 	return 0;
 }
