@@ -189,7 +189,7 @@ int outbox_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
 	return 0;
 }
 
-static int first_row(void *arg, const struct db_value *v, size_t n)
+int outbox_first(void *arg, const struct db_value *v, size_t n)
 {
 	int64_t *first = arg;
 
@@ -206,7 +206,7 @@ int outbox_wait(struct sessions *ss, int64_t *ret_ms, struct ssb_error *err)
 	if (db_run(ss->db,
 	           "SELECT MIN(CASE WHEN leased > due THEN leased ELSE due END) FROM outbox"
 	           " WHERE state = 0",
-	           NULL, 0, first_row, &first, err) != 0 ||
+	           NULL, 0, outbox_first, &first, err) != 0 ||
 	    send_wait(ss, &sends, err) != 0) {
 		return -1;
 	}

@@ -190,19 +190,17 @@ static int take_line(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
+/* SEND_LINES at a time. */
 static int read_part(struct sessions *ss, const struct next *x, struct part *p,
                      struct ssb_error *err)
 {
 	int64_t from = p->upto;
 
-	if (
-	        db_run(
-	                ss->db,
-	                "SELECT seq, line FROM ledger WHERE n >= $1 AND n < $2 ORDER BY n LIMIT "
-	                "500", /* SEND_LINES */
-	                DB_ARGS(DB_I(SESSION_LINE(x->session, from)),
-	                        DB_I(SESSION_LINE(x->session, x->seq))),
-	                take_line, p, err) != 0) {
+	if (db_run(ss->db,
+	           "SELECT seq, line FROM ledger WHERE n >= $1 AND n < $2 ORDER BY n LIMIT 500",
+	           DB_ARGS(DB_I(SESSION_LINE(x->session, from)),
+	                   DB_I(SESSION_LINE(x->session, x->seq))),
+	           take_line, p, err) != 0) {
 		return -1;
 	}
 	if (p->out.failed) {
@@ -302,14 +300,6 @@ int send_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
 	return 0;
 }
 
-static int first_due(void *arg, const struct db_value *v, size_t n)
-{
-	int64_t *first = arg;
-
-	return n == 1 && (v[0].type == DB_NULL || store_number(&v[0], 0, INT64_MAX, first)) ? 0
-	                                                                                    : -1;
-}
-
 int send_wait(struct sessions *ss, int64_t *ret_due, struct ssb_error *err)
 {
 	int64_t first = -1;
@@ -318,7 +308,7 @@ int send_wait(struct sessions *ss, int64_t *ret_due, struct ssb_error *err)
 	           "SELECT MIN(CASE WHEN e.leased > e.due THEN e.leased ELSE e.due END)"
 	           " FROM sends e JOIN sessions s ON s.n = e.session WHERE e.state = 0"
 	           " AND (e.sent < s.seq OR s.ended <> 0)",
-	           NULL, 0, first_due, &first, err) != 0) {
+	           NULL, 0, outbox_first, &first, err) != 0) {
 		return -1;
 	}
 	*ret_due = first;

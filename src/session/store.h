@@ -173,6 +173,8 @@ int spend_count(struct call *c, const char *name, uint64_t n, uint64_t *ret_coun
 int outbox_put(struct call *c, struct row *row, const char *event, const char *reason,
                struct ssb_error *err);
 
+/* A db_row_fn: an int64_t, untouched where there is none. */
+int outbox_first(void *arg, const struct db_value *v, size_t n);
 /* The line that tells of a try; `status` is for people. */
 int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, const char *error,
                  const char *status, struct ssb_error *err);
