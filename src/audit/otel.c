@@ -182,7 +182,7 @@ static void flush_batch(struct export *e)
 	if (e->in_batch == 0) {
 		return;
 	}
-	otlp_logs_end(&e->writer);
+	otlp_request_end(&e->writer);
 	if (post(e, t, "log records", &r)) {
 		e->sent += e->in_batch;
 	} else {

@@ -124,6 +124,13 @@ void otlp_attr_bool(struct otlp *w, const char *key, bool v)
 	pair_end(w);
 }
 
+void otlp_attr_real(struct otlp *w, const char *key, double v)
+{
+	pair(w, key);
+	w->format->real(w, ANY_DOUBLE, v);
+	pair_end(w);
+}
+
 void otlp_attr_array(struct otlp *w, const char *key)
 {
 	pair(w, key);

@@ -51,6 +51,8 @@ struct otlp_format {
 	void (*int64)(struct otlp *w, struct otlp_field f, int64_t v);
 	void (*uint32)(struct otlp *w, struct otlp_field f, uint32_t v); /* enumerations too */
 	void (*boolean)(struct otlp *w, struct otlp_field f, bool v);
+	/* To the millionth: no number of a record is finer. */
+	void (*real)(struct otlp *w, struct otlp_field f, double v);
 	/* Reads the answer to an export; false: it says nothing of that kind. */
 	bool (*partial)(const char *body, size_t len, struct otlp_partial *ret);
 };
@@ -71,6 +73,7 @@ void otlp_attr_text(struct otlp *w, const char *key, const char *s, size_t len);
 void otlp_attr_str(struct otlp *w, const char *key, const char *s); /* NULL: none */
 void otlp_attr_int(struct otlp *w, const char *key, int64_t v);
 void otlp_attr_bool(struct otlp *w, const char *key, bool v);
+void otlp_attr_real(struct otlp *w, const char *key, double v);
 /* An array of texts: otlp_element() as often as wanted in between. */
 void otlp_attr_array(struct otlp *w, const char *key);
 void otlp_element(struct otlp *w, const char *s, size_t len);

@@ -85,19 +85,13 @@ static void load_timeout(struct otlp_target *t, struct otel_config *c, const str
 	}
 }
 
-static int load_target(struct otlp_target *t, struct otel_config *c, const struct owner *o,
+/* How it is sent; where to is known. */
+static int load_manner(struct otlp_target *t, struct otel_config *c, const struct owner *o,
                        const char *signal, struct ssb_error *err)
 {
-	bool traces = strcmp(signal, "TRACES") == 0;
-	const char *exporter = env(o, traces ? "OTEL_TRACES_EXPORTER" : "OTEL_LOGS_EXPORTER");
-	struct asked url = ask(o, signal, "ENDPOINT");
 	struct asked headers = ask(o, signal, "HEADERS");
 	struct asked compression = ask(o, signal, "COMPRESSION");
 
-	t->on = exporter == NULL || strcmp(exporter, "none") != 0;
-	if (!t->on) {
-		return 0;
-	}
 	if (compression.value != NULL && strcmp(compression.value, "none") != 0) {
 		note(c, compression.var, "asks for compression; it is sent uncompressed");
 	}
@@ -105,15 +99,30 @@ static int load_target(struct otlp_target *t, struct otel_config *c, const struc
 	t->ca = ask(o, signal, "CERTIFICATE").value;
 	t->cert = ask(o, signal, "CLIENT_CERTIFICATE").value;
 	t->key = ask(o, signal, "CLIENT_KEY").value;
-	const char *append = traces ? "/v1/traces" : "/v1/logs";
-	if (load_protocol(t, o, signal, err) != 0 ||
-	    otlp_url_parse(t, url.value != NULL ? url.value : "http://localhost:4318",
-	                   url.own ? "" : append, url.var, err) != 0) {
+	if (load_protocol(t, o, signal, err) != 0) {
 		return -1;
 	}
 	return headers.value == NULL
 	               ? 0
 	               : otlp_pairs_parse(&t->headers, headers.value, true, headers.var, err);
+}
+
+static int load_target(struct otlp_target *t, struct otel_config *c, const struct owner *o,
+                       const char *signal, struct ssb_error *err)
+{
+	bool traces = strcmp(signal, "TRACES") == 0;
+	const char *exporter = env(o, traces ? "OTEL_TRACES_EXPORTER" : "OTEL_LOGS_EXPORTER");
+	struct asked url = ask(o, signal, "ENDPOINT");
+	const char *append = traces ? "/v1/traces" : "/v1/logs";
+
+	t->on = exporter == NULL || strcmp(exporter, "none") != 0;
+	if (!t->on) {
+		return 0;
+	}
+	return otlp_url_parse(t, url.value != NULL ? url.value : "http://localhost:4318",
+	                      url.own ? "" : append, url.var, err) == 0
+	               ? load_manner(t, c, o, signal, err)
+	               : -1;
 }
 
 static bool is_zero(const uint8_t *p, size_t n)
@@ -200,6 +209,25 @@ int otel_config_load(struct otel_config *ret, const struct owner *owner, struct 
 	/* The caller's trace is not kept: nothing of it is, as a sampler would have
 	 * it. What was decided is told all the same. */
 	c.traces.on = c.traces.on && (c.flags & 1) != 0;
+	*ret = c;
+	return 0;
+}
+
+int otel_config_at(struct otel_config *ret, const struct owner *owner, const char *url,
+                   struct ssb_error *err)
+{
+	struct otel_config c = { .flags = 1, .traces.on = true, .logs.on = true };
+	char base[OTLP_MAX_URL];
+
+	if (otlp_url_base(url, base, err) != 0 ||
+	    otlp_url_parse(&c.traces, base, "/v1/traces", "otel", err) != 0 ||
+	    otlp_url_parse(&c.logs, base, "/v1/logs", "otel", err) != 0 ||
+	    load_manner(&c.traces, &c, owner, "TRACES", err) != 0 ||
+	    load_manner(&c.logs, &c, owner, "LOGS", err) != 0) {
+		otel_config_done(&c);
+		return -1;
+	}
+	load_resource(&c, owner);
 	*ret = c;
 	return 0;
 }

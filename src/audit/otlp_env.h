@@ -59,6 +59,12 @@ struct otel_config {
  * the owner wants; nothing is `on` where the owner wants no export. `ret` is to
  * be given to otel_config_done() where it succeeds. */
 int otel_config_load(struct otel_config *ret, const struct owner *owner, struct ssb_error *err);
+/* The same for a place that is named elsewhere: `url` is the base of both signals
+ * (what follows it, /v1/logs or /v1/traces, may stand there already). The
+ * environment says how: headers, protocol, time-out, certificates, the resource;
+ * not where, whether, or within which trace. */
+int otel_config_at(struct otel_config *ret, const struct owner *owner, const char *url,
+                   struct ssb_error *err);
 void otel_config_done(struct otel_config *c);
 
 /* "https://host:4318" for people. */

@@ -1,6 +1,8 @@
 /* otlp_event.c - the names that telemetry has for what a record says. Where
  * OpenTelemetry has one it is taken (process.*, file.*, server.*, network.*,
  * dns.*, security_rule.*); the rest is sandbox.*. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "audit/otlp_limits.h"
@@ -90,6 +92,8 @@ void otlp_attr_node(struct otlp *w, const char *key, const struct json_doc *doc,
 		otlp_attr_text(w, key, n->str, n->len);
 	} else if (json_is(n, JSON_NUMBER) && json_integer(n, INT64_MIN) != INT64_MIN) {
 		otlp_attr_int(w, key, json_integer(n, 0));
+	} else if (json_is(n, JSON_NUMBER) && isfinite(strtod(n->str, NULL))) {
+		otlp_attr_real(w, key, strtod(n->str, NULL));
 	} else if (json_is(n, JSON_TRUE) || json_is(n, JSON_FALSE)) {
 		otlp_attr_bool(w, key, json_is(n, JSON_TRUE));
 	} else if (json_is(n, JSON_ARRAY)) {

@@ -69,6 +69,7 @@ static const struct otlp_field PAIR_VALUE = { 2, "value" };
 static const struct otlp_field ANY_STRING = { 1, "stringValue" };
 static const struct otlp_field ANY_BOOL = { 2, "boolValue" };
 static const struct otlp_field ANY_INT = { 3, "intValue" };
+static const struct otlp_field ANY_DOUBLE = { 4, "doubleValue" };
 static const struct otlp_field ANY_ARRAY = { 5, "arrayValue" };
 static const struct otlp_field ARRAY_VALUES = { 1, "values" };
 

@@ -31,6 +31,10 @@ void otlp_http_post(const struct otlp_target *t, struct otlp_body body, uint64_t
 void otlp_curl_post(const struct otlp_target *t, struct otlp_body body, uint64_t deadline_ms,
                     struct otlp_reply *ret);
 
+/* One of the two, once. */
+void otlp_post(const struct otlp_target *t, struct otlp_body body, uint64_t deadline_ms,
+               struct otlp_reply *ret);
+
 /* Tries again where the specification of OTLP says so: 429, 502, 503, 504, no
  * connection; later and later, or when the server says. True: it was taken. */
 bool otlp_send(const struct otlp_target *t, struct otlp_body body, uint64_t deadline_ms,

@@ -83,6 +83,15 @@ static void json_form_boolean(struct otlp *w, struct otlp_field f, bool v)
 	json_kbool(&w->json, f.name, v);
 }
 
+static void json_form_real(struct otlp *w, struct otlp_field f, double v)
+{
+	char text[340]; /* the largest has 309 digits */
+	int n = snprintf(text, sizeof(text), "%.6f", v);
+
+	json_key(&w->json, f.name);
+	json_raw(&w->json, text, (size_t)n);
+}
+
 /* A number, or (64-bit numbers) a text of one. */
 static int64_t number(const struct json_node *n)
 {
@@ -138,5 +147,6 @@ const struct otlp_format OTLP_JSON = {
 	.int64 = json_form_int64,
 	.uint32 = json_form_uint32,
 	.boolean = json_form_boolean,
+	.real = json_form_real,
 	.partial = json_form_partial,
 };

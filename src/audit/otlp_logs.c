@@ -21,7 +21,7 @@ void otlp_logs_begin(struct otlp *w, const struct otel_config *c)
 	f->list(w, LOG_RECORDS);
 }
 
-void otlp_logs_end(struct otlp *w)
+void otlp_request_end(struct otlp *w)
 {
 	const struct otlp_format *f = w->format;
 
@@ -33,24 +33,48 @@ void otlp_logs_end(struct otlp *w)
 	f->end(w);
 }
 
-static const struct severity {
-	uint32_t number;
-	const char *text;
-} DEBUG = { SEVERITY_DEBUG, "DEBUG" }, INFO = { SEVERITY_INFO, "INFO" },
-  WARN = { SEVERITY_WARN, "WARN" }, ERROR = { SEVERITY_ERROR, "ERROR" };
+void otlp_log_begin(struct otlp *w, const struct otlp_log *log, const struct otel_config *c)
+{
+	static const struct {
+		uint32_t number;
+		const char *text;
+	} SEVERITIES[] = {
+		[OTLP_DEBUG] = { SEVERITY_DEBUG, "DEBUG" },
+		[OTLP_INFO] = { SEVERITY_INFO, "INFO" },
+		[OTLP_WARN] = { SEVERITY_WARN, "WARN" },
+		[OTLP_ERROR] = { SEVERITY_ERROR, "ERROR" },
+	};
+	const struct otlp_format *f = w->format;
+	const char *severity = SEVERITIES[log->severity].text;
+	int64_t wall = 0;
 
-static const struct severity *severity_of(const struct line *l)
+	f->item(w, LOG_RECORDS);
+	f->fixed64(w, LOG_TIME, log->nano);
+	f->uint32(w, LOG_SEVERITY, SEVERITIES[log->severity].number);
+	otlp_text(w, LOG_SEVERITY_TEXT, severity, strlen(severity));
+	if (c->flags != 0) {
+		f->fixed32(w, LOG_FLAGS, c->flags);
+	}
+	f->id(w, LOG_TRACE_ID, log->trace_id, OTLP_TRACE_ID);
+	f->id(w, LOG_SPAN_ID, log->span_id, OTLP_SPAN_ID);
+	if (stamp_parse(log->time, &wall)) {
+		f->fixed64(w, LOG_OBSERVED, (uint64_t)wall * 1000);
+	}
+	otlp_text(w, LOG_EVENT_NAME, log->name, strlen(log->name));
+}
+
+static enum otlp_severity severity_of(const struct line *l)
 {
 	const char *status = line_text(l, "status");
 
 	if (strcmp(l->kind, "skill_failed") == 0) {
-		return &ERROR;
+		return OTLP_ERROR;
 	}
 	if (otlp_is_violation(l) || strcmp(l->kind, "resource_limit_hit") == 0 ||
 	    (status != NULL && strcmp(status, "denied") == 0)) {
-		return &WARN;
+		return OTLP_WARN;
 	}
-	return status != NULL && strcmp(status, "absent") == 0 ? &DEBUG : &INFO;
+	return status != NULL && strcmp(status, "absent") == 0 ? OTLP_DEBUG : OTLP_INFO;
 }
 
 static void write_body(struct otlp *w, const struct line *l)
@@ -84,30 +108,22 @@ static const uint8_t *span_of(const struct otlp_run *run, int64_t mono)
 void otlp_logs_add(struct otlp *w, const struct otlp_run *run, const struct otel_config *c,
                    const struct line *l)
 {
-	const struct otlp_format *f = w->format;
-	const struct severity *s = severity_of(l);
-	const char *name = otlp_event_name(l);
 	int64_t mono = otlp_mono(l);
-	int64_t wall = 0;
+	const struct otlp_log log = {
+		.nano = otlp_nano(run, mono),
+		.severity = severity_of(l),
+		.trace_id = run->trace_id,
+		.span_id = span_of(run, mono),
+		.time = l->time,
+		.name = otlp_event_name(l),
+	};
 
-	f->item(w, LOG_RECORDS);
-	f->fixed64(w, LOG_TIME, otlp_nano(run, mono));
-	f->uint32(w, LOG_SEVERITY, s->number);
-	otlp_text(w, LOG_SEVERITY_TEXT, s->text, strlen(s->text));
+	otlp_log_begin(w, &log, c);
 	write_body(w, l);
 	otlp_attrs(w, LOG_ATTRIBUTES);
 	otlp_attr_str(w, "sandbox.run.id", run->id);
 	otlp_attr_str(w, "sandbox.skill.name", run->skill);
 	otlp_event_attrs(w, l);
 	otlp_attrs_end(w);
-	if (c->flags != 0) {
-		f->fixed32(w, LOG_FLAGS, c->flags);
-	}
-	f->id(w, LOG_TRACE_ID, run->trace_id, sizeof(run->trace_id));
-	f->id(w, LOG_SPAN_ID, span_of(run, mono), OTLP_SPAN_ID);
-	if (stamp_parse(l->time, &wall)) {
-		f->fixed64(w, LOG_OBSERVED, (uint64_t)wall * 1000);
-	}
-	otlp_text(w, LOG_EVENT_NAME, name, strlen(name));
-	f->close(w);
+	w->format->close(w);
 }

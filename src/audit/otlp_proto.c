@@ -128,6 +128,15 @@ static void proto_boolean(struct otlp *w, struct otlp_field f, bool v)
 	proto_uint32(w, f, v);
 }
 
+static void proto_real(struct otlp *w, struct otlp_field f, double v)
+{
+	uint64_t bits = 0;
+
+	static_assert(sizeof(bits) == sizeof(v), "a double of 64 bits");
+	memcpy(&bits, &v, sizeof(bits));
+	proto_fixed64(w, f, bits);
+}
+
 /* ---- the answer -------------------------------------------------------- */
 
 /* What is left to read; nothing here is trusted. */
@@ -242,5 +251,6 @@ const struct otlp_format OTLP_PROTO = {
 	.int64 = proto_int64,
 	.uint32 = proto_uint32,
 	.boolean = proto_boolean,
+	.real = proto_real,
 	.partial = proto_partial,
 };

@@ -63,10 +63,44 @@ void otlp_write_scope(struct otlp *w);
 void otlp_write_spans(struct otlp *w, const struct otlp_run *run, const struct otel_config *c,
                       int fd);
 
-/* A request with log records: begin, as many as wanted, end. */
+/* ---- the parts of requests, whatever they tell of ------------------------ */
+
+/* A request with log records, or spans: begin, as many as wanted, end. */
 void otlp_logs_begin(struct otlp *w, const struct otel_config *c);
+void otlp_spans_begin(struct otlp *w, const struct otel_config *c);
+void otlp_request_end(struct otlp *w);
+
+enum otlp_severity { OTLP_DEBUG, OTLP_INFO, OTLP_WARN, OTLP_ERROR };
+
+/* All borrowed. */
+struct otlp_log {
+	uint64_t nano;
+	enum otlp_severity severity;
+	const uint8_t *trace_id;
+	const uint8_t *span_id;
+	const char *time; /* as the line has it */
+	const char *name;
+};
+
+/* Body and attributes follow, then close. */
+void otlp_log_begin(struct otlp *w, const struct otlp_log *log, const struct otel_config *c);
+
+struct otlp_span {
+	const char *name;
+	const uint8_t *trace_id;
+	const uint8_t *id;
+	const uint8_t *parent; /* NULL: none */
+	bool remote;           /* the parent is another program's */
+	uint64_t from_nano;
+	uint64_t to_nano;
+};
+
+/* Attributes and events follow, those that were left out, the status, then close. */
+void otlp_span_begin(struct otlp *w, const struct otlp_span *s, const struct otel_config *c);
+void otlp_span_dropped(struct otlp *w, uint64_t n);
+void otlp_span_status(struct otlp *w, bool good, const char *message);
+
 void otlp_logs_add(struct otlp *w, const struct otlp_run *run, const struct otel_config *c,
                    const struct line *l);
-void otlp_logs_end(struct otlp *w);
 
 #endif

@@ -109,21 +109,27 @@ static void wait_until(uint64_t ms)
 	}
 }
 
+void otlp_post(const struct otlp_target *t, struct otlp_body body, uint64_t deadline_ms,
+               struct otlp_reply *ret)
+{
+	uint64_t until = clock_ms() + t->timeout_ms;
+
+	*ret = (struct otlp_reply){ .retry_after_ms = -1 };
+	(t->tls ? otlp_curl_post : otlp_http_post)(t, body,
+	                                           until < deadline_ms ? until : deadline_ms, ret);
+}
+
 bool otlp_send(const struct otlp_target *t, struct otlp_body body, uint64_t deadline_ms,
                struct otlp_reply *ret)
 {
 	uint64_t backoff = OTLP_BACKOFF_MS;
 
 	for (;;) {
-		uint64_t now = clock_ms();
-		uint64_t until = now + t->timeout_ms;
-		*ret = (struct otlp_reply){ .retry_after_ms = -1 };
-		(t->tls ? otlp_curl_post
-		        : otlp_http_post)(t, body, until < deadline_ms ? until : deadline_ms, ret);
+		otlp_post(t, body, deadline_ms, ret);
 		if (ret->status / 100 == 2) {
 			return true;
 		}
-		now = clock_ms();
+		uint64_t now = clock_ms();
 		uint64_t wait = ret->retry_after_ms >= 0 ? (uint64_t)ret->retry_after_ms
 		                                         : jitter_ms(backoff);
 		if (!worth_another(ret) || now + wait >= deadline_ms) {

@@ -203,7 +203,15 @@ static bool went_well(const struct otlp_run *run)
 	return run->complete && strcmp(run->end, "exited") == 0 && run->exit_code == 0;
 }
 
-static void write_status(struct otlp *w, bool good, const char *message)
+void otlp_span_dropped(struct otlp *w, uint64_t n)
+{
+	if (n > 0) {
+		w->format->uint32(w, SPAN_EVENTS_DROPPED,
+		                  n < UINT32_MAX ? (uint32_t)n : UINT32_MAX);
+	}
+}
+
+void otlp_span_status(struct otlp *w, bool good, const char *message)
 {
 	w->format->open(w, SPAN_STATUS);
 	if (!good) {
@@ -218,25 +226,15 @@ static void write_run_status(struct otlp *w, const struct otlp_run *run)
 	char text[96];
 
 	snprintf(text, sizeof(text), "%s, exit status %" PRId64, run->end, run->exit_code);
-	write_status(w, went_well(run), run->complete ? text : "the record has no end");
+	otlp_span_status(w, went_well(run), run->complete ? text : "the record has no end");
 }
 
-struct span {
-	const char *name;
-	const uint8_t *id;
-	const uint8_t *parent; /* NULL: none */
-	bool remote;           /* the parent is another program's */
-	int64_t from_us;
-	int64_t to_us;
-};
-
-static void span_begin(struct otlp *w, const struct otlp_run *run, const struct otel_config *c,
-                       const struct span *s)
+void otlp_span_begin(struct otlp *w, const struct otlp_span *s, const struct otel_config *c)
 {
 	const struct otlp_format *f = w->format;
 
 	f->item(w, SPANS);
-	f->id(w, SPAN_TRACE_ID, run->trace_id, sizeof(run->trace_id));
+	f->id(w, SPAN_TRACE_ID, s->trace_id, OTLP_TRACE_ID);
 	f->id(w, SPAN_ID, s->id, OTLP_SPAN_ID);
 	if (c->state != NULL) {
 		otlp_text(w, SPAN_TRACE_STATE, c->state, strlen(c->state));
@@ -246,8 +244,8 @@ static void span_begin(struct otlp *w, const struct otlp_run *run, const struct 
 	}
 	otlp_text(w, SPAN_NAME, s->name, strlen(s->name));
 	f->uint32(w, SPAN_KIND, KIND_INTERNAL);
-	f->fixed64(w, SPAN_START, otlp_nano(run, s->from_us));
-	f->fixed64(w, SPAN_END, otlp_nano(run, s->to_us));
+	f->fixed64(w, SPAN_START, s->from_nano);
+	f->fixed64(w, SPAN_END, s->to_nano);
 	f->fixed32(w, SPAN_FLAGS, c->flags | FLAG_HAS_REMOTE | (s->remote ? FLAG_REMOTE : 0U));
 }
 
@@ -255,14 +253,17 @@ static void write_run_span(struct otlp *w, const struct otlp_run *run, const str
                            int fd)
 {
 	struct denials denials = { w, run, 0 };
-	struct span s = { "skill_execution",
-		          run->span_id,
-		          c->has_parent ? c->parent_id : NULL,
-		          c->has_parent,
-		          0,
-		          run->end_us };
+	const struct otlp_span s = {
+		.name = "skill_execution",
+		.trace_id = run->trace_id,
+		.id = run->span_id,
+		.parent = c->has_parent ? c->parent_id : NULL,
+		.remote = c->has_parent,
+		.from_nano = otlp_nano(run, 0),
+		.to_nano = otlp_nano(run, run->end_us),
+	};
 
-	span_begin(w, run, c, &s);
+	otlp_span_begin(w, &s, c);
 	otlp_attrs(w, SPAN_ATTRIBUTES);
 	otlp_each_line(fd, put_line_attrs, w);
 	if (!went_well(run)) {
@@ -278,11 +279,7 @@ static void write_run_span(struct otlp *w, const struct otlp_run *run, const str
 		otlp_each_line(fd, put_denial, &denials);
 		w->format->list_end(w);
 	}
-	if (run->denied > denials.n) {
-		uint64_t more = run->denied - denials.n;
-		w->format->uint32(w, SPAN_EVENTS_DROPPED,
-		                  more < UINT32_MAX ? (uint32_t)more : UINT32_MAX);
-	}
+	otlp_span_dropped(w, run->denied - denials.n);
 	write_run_status(w, run);
 	w->format->close(w);
 }
@@ -292,12 +289,18 @@ static void write_phase(struct otlp *w, const struct otlp_run *run, const struct
 {
 	static const char *const NAMES[PHASES] = { "sandbox.setup", "sandbox.run",
 		                                   "sandbox.teardown" };
-	struct span s = { NAMES[p], run->phase_id[p], run->span_id,
-		          false,    run->from_us[p],  run->to_us[p] };
+	const struct otlp_span s = {
+		.name = NAMES[p],
+		.trace_id = run->trace_id,
+		.id = run->phase_id[p],
+		.parent = run->span_id,
+		.from_nano = otlp_nano(run, run->from_us[p]),
+		.to_nano = otlp_nano(run, run->to_us[p]),
+	};
 	/* Without a run after it, the set-up is what failed. */
 	bool broken = p == PHASE_SETUP && !run->has[PHASE_RUN];
 
-	span_begin(w, run, c, &s);
+	otlp_span_begin(w, &s, c);
 	otlp_attrs(w, SPAN_ATTRIBUTES);
 	otlp_attr_str(w, "sandbox.run.id", run->id);
 	otlp_attr_str(w, "sandbox.skill.name", run->skill);
@@ -305,13 +308,12 @@ static void write_phase(struct otlp *w, const struct otlp_run *run, const struct
 	if (p == PHASE_RUN) {
 		write_run_status(w, run);
 	} else {
-		write_status(w, !broken, "the skill was not started");
+		otlp_span_status(w, !broken, "the skill was not started");
 	}
 	w->format->close(w);
 }
 
-void otlp_write_spans(struct otlp *w, const struct otlp_run *run, const struct otel_config *c,
-                      int fd)
+void otlp_spans_begin(struct otlp *w, const struct otel_config *c)
 {
 	const struct otlp_format *f = w->format;
 
@@ -323,16 +325,17 @@ void otlp_write_spans(struct otlp *w, const struct otlp_run *run, const struct o
 	f->item(w, SCOPE_SPANS);
 	otlp_write_scope(w);
 	f->list(w, SPANS);
+}
+
+void otlp_write_spans(struct otlp *w, const struct otlp_run *run, const struct otel_config *c,
+                      int fd)
+{
+	otlp_spans_begin(w, c);
 	write_run_span(w, run, c, fd);
 	for (int p = 0; p < PHASES; p++) {
 		if (run->has[p]) {
 			write_phase(w, run, c, (enum otlp_phase)p);
 		}
 	}
-	f->list_end(w);
-	f->close(w);
-	f->list_end(w);
-	f->close(w);
-	f->list_end(w);
-	f->end(w);
+	otlp_request_end(w);
 }

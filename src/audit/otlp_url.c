@@ -91,6 +91,32 @@ int otlp_url_parse(struct otlp_target *ret, const char *url, const char *append,
 	return 0;
 }
 
+int otlp_url_base(const char *url, char ret[OTLP_MAX_URL], struct ssb_error *err)
+{
+	static const char *const ENDINGS[] = { "/v1/logs", "/v1/traces" };
+	const char *host = strstr(url, "://");
+	size_t path = strcspn(url, "?#");
+	size_t keep = path;
+
+	host = host != NULL ? host + 3 : url;
+	size_t begin = (size_t)(host - url) + strcspn(host, "/");
+	if (strlen(url) >= OTLP_MAX_URL) {
+		return bad_url("otel", "too long", err);
+	}
+	while (keep > 0 && url[keep - 1] == '/') {
+		keep--;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(ENDINGS); i++) {
+		size_t n = strlen(ENDINGS[i]);
+		if (keep >= begin + n && strncmp(url + keep - n, ENDINGS[i], n) == 0) {
+			keep -= n;
+			break;
+		}
+	}
+	snprintf(ret, OTLP_MAX_URL, "%.*s%s", (int)keep, url, url + path);
+	return 0;
+}
+
 static int hex_digit(char c)
 {
 	return c >= '0' && c <= '9'         ? c - '0'

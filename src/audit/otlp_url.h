@@ -10,6 +10,9 @@
 int otlp_url_parse(struct otlp_target *ret, const char *url, const char *append, const char *var,
                    struct ssb_error *err);
 
+/* `url` without the ending that one signal would have. */
+int otlp_url_base(const char *url, char ret[OTLP_MAX_URL], struct ssb_error *err);
+
 /* "a=b,c=d", values percent-encoded. Headers must be such as can be sent. */
 int otlp_pairs_parse(struct otlp_pairs *ret, const char *text, bool headers, const char *var,
                      struct ssb_error *err);

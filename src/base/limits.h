@@ -56,6 +56,7 @@
 #define MAX_NOTIFY          16   /* receivers of one policy */
 #define MAX_EXPORTS         16   /* of one ledger */
 #define MAX_NOTIFY_URL      2048 /* bytes, with the NUL */
+#define MAX_OTEL_URL        2032 /* the same; the path of a signal comes behind it */
 #define MAX_ROUTING_KEY     129  /* the same */
 #define MAX_PRICES          1024 /* models of the owner's file */
 
@@ -103,8 +104,9 @@
 #define MAX_NOTIFY_BODY   (256 * 1024)
 #define MAX_NOTIFY_REPLY  (64 * 1024) /* head and body of an answer, each */
 #define MAX_NOTIFY_SECRET 4096
-#define MAX_NOTIFY_HELD   64 /* taken from the outbox and not done with */
-#define MAX_NOTIFY_POSTS  32 /* requests at once, of different receivers */
+#define MAX_NOTIFY_HELD   64           /* taken from the outbox and not done with */
+#define MAX_SEND_BYTES    (256 * 1024) /* lines of a ledger in one request */
+#define MAX_NOTIFY_POSTS  32           /* requests at once, of different receivers */
 
 /* A governed run */
 #define MAX_GOVERN_NAMES 8192 /* of connections that the governor has not heard of yet */

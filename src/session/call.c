@@ -241,6 +241,7 @@ static int save(struct call *c, struct ssb_error *err)
 		struct row *row = call_row(c, i);
 		if ((row->entered && session_is_over(row->s.state) &&
 		     entry_sign(c, row, err) != 0) ||
+		    (row->entered && send_wake(c, row, err) != 0) ||
 		    (row->dirty && row_save(c->ss, row, err) != 0) ||
 		    (row->changed && db_tell(c->ss->db, row->s.id, err) != 0)) {
 			return -1;

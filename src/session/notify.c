@@ -227,7 +227,9 @@ static int collect(struct herald *h, struct ssb_error *err)
 			continue;
 		}
 		post_end(h, m, !there, &r);
-		uint64_t again = notify_retry_ms(&r, m->item.tries + 1);
+		uint64_t again =
+		        (m->item.kind == NOTIFY_OTEL ? notify_otel_retry_ms
+		                                     : notify_retry_ms)(&r, m->item.tries + 1);
 		if (outbox_done(h->ss, &m->item, r.status, r.error[0] != '\0' ? r.error : NULL,
 		                again, err) != 0) {
 			return -1;
@@ -247,7 +249,7 @@ static int turn(struct herald *h, struct ssb_error *err)
 	    (wait == 0 && take_due(h, err) != 0) || start_waiting(h, err) != 0) {
 		return -1;
 	}
-	if (h->n == 0 && (wait < 0 || clock_ms() >= h->deadline_ms)) {
+	if (h->n == 0 && (wait < 0 || clock_ms() + (uint64_t)wait >= h->deadline_ms)) {
 		return 0;
 	}
 	wait = wait <= 0 || wait > LOOK_MS ? LOOK_MS : wait;

@@ -32,6 +32,7 @@
 #define NOTIFY_FACTOR     3     /* the next one is so many times as long */
 #define NOTIFY_MIN_MS     1000  /* what no wait is below or above: */
 #define NOTIFY_MAX_MS     300000
+#define NOTIFY_REST_MS    (30 * 60 * 1000) /* after NOTIFY_TRIES for a collector */
 #define NOTIFY_TOTAL_MS   (15 * 60 * 1000) /* of one herald */
 
 /* What came of one request. */
@@ -55,8 +56,14 @@ int notify_body(const struct outbox_item *item, struct buf *out, struct ssb_erro
  * a regular file of the owner that nobody else can read, and is read anew for
  * every request. Where it cannot be had, nothing is sent. */
 void notify_post(const struct outbox_item *item, uint64_t deadline_ms, struct notify_result *ret);
+/* The same for a part of a ledger, which goes to a collector (ledger_otlp.h); what
+ * the OTEL_* variables say of the manner is done. */
+void notify_otel(const struct outbox_item *item, uint64_t deadline_ms, struct notify_result *ret);
 /* In how long to try again, after `tries` tries with this one; 0: no more. */
 uint64_t notify_retry_ms(const struct notify_result *r, unsigned tries);
+/* The same for a part of a ledger: 0 only where the collector does not want what is
+ * in it. The ledger is kept, and so can wait for a collector that is mended. */
+uint64_t notify_otel_retry_ms(const struct notify_result *r, unsigned tries);
 
 /* What the herald does: until the outbox is empty, or `deadline_ms` (clock_ms()).
  * Receivers do not wait for one another: each request is a child process. */

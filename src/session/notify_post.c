@@ -196,9 +196,13 @@ void notify_post(const struct outbox_item *item, uint64_t deadline_ms, struct no
 {
 	struct signed_words words = { 0 };
 	struct ssb_error err = { 0 };
-	auto_buf body;
+	auto_buf body = { 0 };
 
 	*ret = (struct notify_result){ .retry_after_ms = -1 };
+	if (item->kind == NOTIFY_OTEL) {
+		notify_otel(item, deadline_ms, ret);
+		return;
+	}
 	buf_init(&body, MAX_NOTIFY_BODY);
 	if (!is_http(item->url)) {
 		snprintf(ret->error, sizeof(ret->error), "the receiver's URL is not http(s)://");

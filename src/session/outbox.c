@@ -15,6 +15,7 @@ static const char *const KINDS[] = {
 	[NOTIFY_SLACK] = "slack",
 	[NOTIFY_JSON] = "webhook",
 	[NOTIFY_PAGERDUTY] = "pagerduty",
+	[NOTIFY_OTEL] = "otel",
 };
 
 /* ---- writing ------------------------------------------------------------- */
@@ -181,13 +182,14 @@ int outbox_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
 			t.item = (struct outbox_item){ 0 };
 		}
 		if (got != 0) {
-			return got == 1 ? 1 : 0;
+			/* Messages first: they are few, and somebody waits for them. */
+			return got == 1 ? 1 : send_take(ss, lease_ms, ret, err);
 		}
 	}
 	return 0;
 }
 
-static int first_row(void *arg, const struct db_value *v, size_t n)
+int outbox_first(void *arg, const struct db_value *v, size_t n)
 {
 	int64_t *first = arg;
 
@@ -199,13 +201,16 @@ static int first_row(void *arg, const struct db_value *v, size_t n)
 int outbox_wait(struct sessions *ss, int64_t *ret_ms, struct ssb_error *err)
 {
 	int64_t first = -1;
+	int64_t sends = -1;
 
 	if (db_run(ss->db,
 	           "SELECT MIN(CASE WHEN leased > due THEN leased ELSE due END) FROM outbox"
 	           " WHERE state = 0",
-	           NULL, 0, first_row, &first, err) != 0) {
+	           NULL, 0, outbox_first, &first, err) != 0 ||
+	    send_wait(ss, &sends, err) != 0) {
 		return -1;
 	}
+	first = first < 0 || (sends >= 0 && sends < first) ? sends : first;
 	int64_t now = ss->now();
 	*ret_ms = first < 0 ? -1 : first <= now ? 0 : (first - now) / 1000 + 1;
 	return 0;
@@ -223,8 +228,8 @@ static void put_place(struct json *j, const char *url)
 	json_strn(j, url, len + strcspn(url + len, "/?#"));
 }
 
-static int put_delivery(struct call *c, const struct outbox_item *item, unsigned status,
-                        const char *error, enum outbox_state state, struct ssb_error *err)
+int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, const char *error,
+                 const char *status, struct ssb_error *err)
 {
 	struct row *own = call_own(c);
 	struct json *j = entry_begin(c, own, "notification");
@@ -232,9 +237,13 @@ static int put_delivery(struct call *c, const struct outbox_item *item, unsigned
 
 	json_kstr(j, "type", KINDS[item->kind]);
 	put_place(j, item->url);
-	json_kstr(j, "status", state == DELIVERED ? "sent" : state == WAITING ? "retry" : "failed");
-	if (status != 0) {
-		json_kuint(j, "status_code", status);
+	if (item->kind == NOTIFY_OTEL) {
+		json_kstr(j, "what", item->span ? "span" : "lines");
+		json_kuint(j, "lines", item->lines);
+	}
+	json_kstr(j, "status", status);
+	if (code != 0) {
+		json_kuint(j, "status_code", code);
 	}
 	if (error != NULL && error[0] != '\0') {
 		snprintf(text, sizeof(text), "%s", error);
@@ -247,11 +256,17 @@ static int put_delivery(struct call *c, const struct outbox_item *item, unsigned
 int outbox_done(struct sessions *ss, const struct outbox_item *item, unsigned status,
                 const char *error, uint64_t retry_ms, struct ssb_error *err)
 {
+	static const char *const WORDS[] = {
+		[WAITING] = "retry", [DELIVERED] = "sent", [GIVEN_UP] = "failed"
+	};
 	AUTO(call_done) struct call c = { 0 };
 	enum outbox_state state = status >= 200 && status < 300 ? DELIVERED
 	                          : retry_ms > 0                ? WAITING
 	                                                        : GIVEN_UP;
 
+	if (item->kind == NOTIFY_OTEL) {
+		return send_done(ss, item, status, error, retry_ms, err);
+	}
 	if (call_enter(&c, ss, item->session, err) != 0) {
 		return -1;
 	}
@@ -265,6 +280,7 @@ int outbox_done(struct sessions *ss, const struct outbox_item *item, unsigned st
 	if (db_changes(ss->db) != 1) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "outbox", "this message is done already");
 	}
-	return put_delivery(&c, item, status, error, state, err) == 0 ? call_commit(&c, NULL, err)
-	                                                              : -1;
+	return outbox_entry(&c, item, status, error, WORDS[state], err) == 0
+	               ? call_commit(&c, NULL, err)
+	               : -1;
 }

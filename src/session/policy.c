@@ -178,6 +178,16 @@ const struct session_threshold *session_policy_threshold(const struct session_po
 	return NULL;
 }
 
+bool session_policy_sends(const struct session_policy *p)
+{
+	for (size_t i = 0; p->audit_enabled && i < p->n_exports; i++) {
+		if (p->exports[i].kind == EXPORT_OTEL) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* ---- durations ----------------------------------------------------------- */
 
 static const char *trim(const char *s, size_t *len)

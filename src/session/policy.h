@@ -24,7 +24,12 @@ struct session_threshold {
 	enum session_act act;
 };
 
-enum notify_kind { NOTIFY_SLACK, NOTIFY_JSON, NOTIFY_PAGERDUTY };
+enum notify_kind {
+	NOTIFY_SLACK,
+	NOTIFY_JSON,
+	NOTIFY_PAGERDUTY,
+	NOTIFY_OTEL, /* in an outbox only: a part of the ledger, for audit.export */
+};
 
 struct session_notify {
 	enum notify_kind kind;
@@ -86,6 +91,8 @@ int session_policy_parse(const char *file, const char *bytes, size_t len,
 int session_policy_load(const char *path, struct session_policy *ret, struct ssb_diags *diags,
                         struct ssb_error *err);
 
+/* The ledger goes to a collector. */
+bool session_policy_sends(const struct session_policy *p);
 /* NULL: this kind of violation is only counted. */
 const struct session_threshold *session_policy_threshold(const struct session_policy *p,
                                                          const char *name);

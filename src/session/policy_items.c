@@ -128,7 +128,7 @@ const struct level NOTIFY_LEVEL = LEVEL("an item of kill_switch.notify", NOTIFY_
 
 static const struct field EXPORT_FIELDS[] = {
 	{ "file", read_text, AT(file), .check = check_export },
-	{ "otel", read_url, AT(otel), .max = MAX_NOTIFY_URL },
+	{ "otel", read_url, AT(otel), .max = MAX_OTEL_URL },
 	{ "allow_http", read_flag, AT(allow_http) },
 };
 const struct level EXPORT_LEVEL = LEVEL("an item of audit.export", EXPORT_FIELDS);

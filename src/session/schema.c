@@ -39,5 +39,10 @@ const char *const SESSION_SCHEMA[] = {
 	" url TEXT NOT NULL, secret TEXT NOT NULL, body TEXT NOT NULL, tries BIGINT NOT NULL,"
 	" due BIGINT NOT NULL, leased BIGINT NOT NULL, state BIGINT NOT NULL)",
 	"CREATE INDEX outbox_due ON outbox (due) WHERE state = 0",
+	"CREATE TABLE sends (n SERIAL, session BIGINT NOT NULL, url TEXT NOT NULL,"
+	" sent BIGINT NOT NULL, span BIGINT NOT NULL, tries BIGINT NOT NULL, due BIGINT NOT NULL,"
+	" leased BIGINT NOT NULL, state BIGINT NOT NULL)",
+	"CREATE INDEX sends_open ON sends (session) WHERE state = 0",
+	"CREATE INDEX sends_session ON sends (session)",
 	NULL,
 };

@@ -12,6 +12,10 @@
  *                 SESSION_LINE(): the lines of one lie together, and a new one is a write
  *                 to one page
  *   outbox        n, session, kind, url, secret, body, tries, due, leased, state
+ *   sends         n, session, url, sent, span, tries, due, leased, state: how much of a ledger
+ *                 a collector has. `sent` is the first line that it has not; it is changed
+ *                 when a request was answered, never by the lines: these have their own
+ *                 pages
  *
  * A transaction touches few rows, and so few pages: a check is one row of
  * sessions for it and each ancestor, one reservation, one line. */

@@ -123,13 +123,6 @@ static int check_request(const struct session_request *req, struct ssb_error *er
 			                ids[i].what, SESSION_ID - 1);
 		}
 	}
-	for (size_t i = 0; i < req->policy->n_exports; i++) {
-		if (req->policy->exports[i].kind == EXPORT_OTEL) {
-			return ssb_fail(err, SSB_E_POLICY, 0, "",
-			                "audit.export: a ledger cannot be sent by otel yet; name a "
-			                "file, or leave it out");
-		}
-	}
 	return 0;
 }
 
@@ -241,7 +234,7 @@ int session_start(struct sessions *ss, const struct session_request *req, struct
 	struct row *row = call_own(&c);
 	if (store_keep_policy(ss, req->policy, row->policy, err) != 0 ||
 	    row_policy(ss, row, err) != 0 || insert_row(&c, row, err) != 0 ||
-	    put_created(&c, row, err) != 0) {
+	    send_begin(&c, row, err) != 0 || put_created(&c, row, err) != 0) {
 		return -1;
 	}
 	c.verdict = (struct verdict){ .allowed = true, .act = ACT_LOG, .code = "ok" };

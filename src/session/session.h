@@ -150,6 +150,12 @@ struct outbox_item {
 	char *secret; /* or NULL */
 	char *body;   /* JSON of the event, session_event_json() */
 	unsigned tries;
+	/* NOTIFY_OTEL: what follows. `body` is lines of the ledger. */
+	bool span;        /* the session that is over, as a span; `body`: what its events are */
+	int64_t begun_us; /* the session */
+	uint64_t upto;    /* the first line that is not in it */
+	size_t lines;     /* in it */
+	size_t dropped;   /* for which a span has no room */
 };
 
 /* Takes the next that is due, for `lease_ms` (so that no other process has it at
@@ -160,7 +166,8 @@ int outbox_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
  * empty. Changes nothing. */
 int outbox_wait(struct sessions *ss, int64_t *ret_ms, struct ssb_error *err);
 /* Delivered (status 2xx), or to be tried again in retry_ms (0: given up). Writes
- * a line to the session's ledger. */
+ * a line to the session's ledger; for a part of a ledger only of the first
+ * NOTIFY_TRIES tries that failed. */
 int outbox_done(struct sessions *ss, const struct outbox_item *item, unsigned status,
                 const char *error, uint64_t retry_ms, struct ssb_error *err);
 void outbox_item_done(struct outbox_item *item);

@@ -173,6 +173,25 @@ int spend_count(struct call *c, const char *name, uint64_t n, uint64_t *ret_coun
 int outbox_put(struct call *c, struct row *row, const char *event, const char *reason,
                struct ssb_error *err);
 
+/* A db_row_fn: an int64_t, untouched where there is none. */
+int outbox_first(void *arg, const struct db_value *v, size_t n);
+/* The line that tells of a try; `status` is for people. */
+int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, const char *error,
+                 const char *status, struct ssb_error *err);
+
+/* ---- send.c: the ledger, to the collectors that a policy names ------------ */
+
+/* For a session that begins. */
+int send_begin(struct call *c, const struct row *row, struct ssb_error *err);
+/* The ledger of `row` has grown. */
+int send_wake(struct call *c, const struct row *row, struct ssb_error *err);
+/* As outbox_take(), outbox_wait(), outbox_done(), which call them. */
+int send_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
+              struct ssb_error *err);
+int send_wait(struct sessions *ss, int64_t *ret_due, struct ssb_error *err); /* -1: none */
+int send_done(struct sessions *ss, const struct outbox_item *item, unsigned status,
+              const char *error, uint64_t retry_ms, struct ssb_error *err);
+
 /* ---- export.c ------------------------------------------------------------ */
 
 struct exports;

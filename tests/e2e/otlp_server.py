@@ -100,7 +100,7 @@ def value_of(v):
         values = [value_of(x) for x in v.array_value.values]
         check(len({type(x) for x in values}) <= 1, "an array of several types")
         return values
-    check(which in ("string_value", "bool_value", "int_value"), which)
+    check(which in ("string_value", "bool_value", "int_value", "double_value"), which)
     return getattr(v, which)
 
 

@@ -30,6 +30,7 @@ static void write_some(struct otlp *w)
 	otlp_attrs(w, SPAN_ATTRIBUTES);
 	otlp_attr_int(w, "i", -1);
 	otlp_attr_bool(w, "b", false);
+	otlp_attr_real(w, "r", -0.5);
 	otlp_attr_array(w, "a");
 	otlp_element(w, "x", 1);
 	otlp_element(w, "", 0);
@@ -43,7 +44,7 @@ static void write_some(struct otlp *w)
 static void test_protobuf(void **state)
 {
 	static const uint8_t WANT[] = {
-		0x12, 0x48,                                                 /* spans: 72 bytes */
+		0x12, 0x58,                                                 /* spans: 88 bytes */
 		0x12, 0x08, 0,    1,    2,    0xff, 0,    0,    0,    9,    /* span_id */
 		0x30, 0x01,                                                 /* kind */
 		0x39, 8,    7,    6,    5,    4,    3,    2,    1,          /* start, fixed64 */
@@ -51,6 +52,8 @@ static void test_protobuf(void **state)
 		0x4a, 0x10, 0x0a, 1,    'i',  0x12, 0x0b, 0x18, 0xff, 0xff, /* int: ten bytes */
 		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,             /* ... */
 		0x4a, 0x07, 0x0a, 1,    'b',  0x12, 0x02, 0x10, 0x00,       /* false is said */
+		0x4a, 0x0e, 0x0a, 1,    'r',  0x12, 0x09, 0x21, 0,    0,    /* a double */
+		0,    0,    0,    0,    0xe0, 0xbf,                         /* ... */
 		0x4a, 0x10, 0x0a, 1,    'a',  0x12, 0x0b, 0x2a, 0x09,       /* array */
 		0x0a, 0x03, 0x0a, 1,    'x',  0x0a, 0x02, 0x0a, 0,
 	};
@@ -74,6 +77,7 @@ static void test_json(void **state)
 	        "\"startTimeUnixNano\":\"72623859790382856\",\"flags\":769,\"attributes\":["
 	        "{\"key\":\"i\",\"value\":{\"intValue\":\"-1\"}},"
 	        "{\"key\":\"b\",\"value\":{\"boolValue\":false}},"
+	        "{\"key\":\"r\",\"value\":{\"doubleValue\":-0.500000}},"
 	        "{\"key\":\"a\",\"value\":{\"arrayValue\":{\"values\":[{\"stringValue\":\"x\"},"
 	        "{\"stringValue\":\"\"}]}}}]}]}";
 	struct otlp w;

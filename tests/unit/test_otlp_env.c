@@ -10,6 +10,7 @@
 
 #include "audit/otlp_env.h"
 #include "audit/otlp_url.h"
+#include "base/limits.h"
 #include "base/own.h"
 
 #define BASE "OTEL_EXPORTER_OTLP_"
@@ -285,9 +286,74 @@ static void test_parent(void **state)
 	}
 }
 
+/* A place that something else names: the environment says how, and not where. */
+static void test_at(void **state)
+{
+	static const struct {
+		const char *url;
+		const char *logs;
+		const char *traces;
+	} WANT[] = {
+		{ "http://c:4318", "/v1/logs", "/v1/traces" },
+		{ "http://c:4318/", "/v1/logs", "/v1/traces" },
+		{ "http://c/a/b/", "/a/b/v1/logs", "/a/b/v1/traces" },
+		{ "http://c/v1/logs", "/v1/logs", "/v1/traces" },
+		{ "http://c/a/v1/logs/?k=v", "/a/v1/logs?k=v", "/a/v1/traces?k=v" },
+		{ "http://c/v1/traces", "/v1/logs", "/v1/traces" },
+		{ "http://c/xv1/logs", "/xv1/logs/v1/logs", "/xv1/logs/v1/traces" },
+		{ "http://v1/logs", "/logs/v1/logs", "/logs/v1/traces" },
+	};
+	char *environ[] = { (char[]){ BASE "ENDPOINT=http://elsewhere" },
+		            (char[]){ BASE "LOGS_ENDPOINT=nonsense" },
+		            (char[]){ BASE "HEADERS=a=b" },
+		            (char[]){ BASE "PROTOCOL=http/json" },
+		            (char[]){ "OTEL_SDK_DISABLED=true" },
+		            (char[]){ "OTEL_LOGS_EXPORTER=none" },
+		            (char[]){ "TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-"
+		                      "b7ad6b7169203331-00" },
+		            (char[]){ "OTEL_SERVICE_NAME=s" },
+		            NULL };
+	struct owner owner = { .environ = environ };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(WANT); i++) {
+		struct otel_config c;
+		struct ssb_error err = { 0 };
+		assert_int_equal(otel_config_at(&c, &owner, WANT[i].url, &err), 0);
+		assert_string_equal(c.logs.path, WANT[i].logs);
+		assert_string_equal(c.traces.path, WANT[i].traces);
+		assert_string_not_equal(c.logs.host, "elsewhere");
+		assert_true(c.logs.on && c.traces.on && !c.has_parent && c.flags == 1);
+		assert_ptr_equal(c.logs.format, &OTLP_JSON);
+		assert_string_equal(c.logs.headers.v[0].value, "b");
+		assert_string_equal(c.service, "s");
+		otel_config_done(&c);
+	}
+}
+
+static void test_at_bad(void **state)
+{
+	static char longest[OTLP_MAX_URL + 20] = "http://c/";
+	struct owner owner = { 0 };
+	struct otel_config c;
+	struct ssb_error err = { 0 };
+
+	(void)state;
+	memset(longest + 9, 'a', sizeof(longest) - 10);
+	assert_int_equal(otel_config_at(&c, &owner, longest, &err), -1);
+	longest[OTLP_MAX_URL - 1] = '\0'; /* fits, but not with the ending */
+	assert_int_equal(otel_config_at(&c, &owner, longest, &err), -1);
+	longest[MAX_OTEL_URL - 1] = '\0'; /* what a policy can have */
+	assert_int_equal(otel_config_at(&c, &owner, longest, &err), 0);
+	otel_config_done(&c);
+	assert_int_equal(otel_config_at(&c, &owner, "ftp://c", &err), -1);
+	assert_int_equal(otel_config_at(&c, &owner, "http://u:p@c", &err), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_at),         cmocka_unit_test(test_at_bad),
 		cmocka_unit_test(test_defaults),   cmocka_unit_test(test_endpoints),
 		cmocka_unit_test(test_url_caps),   cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_pairs_caps), cmocka_unit_test(test_signals),

@@ -1,0 +1,366 @@
+#include "session/ledger_otlp.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/otlp_fields.h"
+#include "base/own.h"
+#include "base/sha256.h"
+
+#define NAME_SIZE 96
+
+static const struct kind {
+	const char *name;
+	enum otlp_severity severity;
+	bool of_span;
+} KINDS[] = {
+	{ "session_created", OTLP_INFO, true },  { "session_resumed", OTLP_INFO, true },
+	{ "session_paused", OTLP_WARN, true },   { "session_killed", OTLP_ERROR, true },
+	{ "session_expired", OTLP_ERROR, true }, { "session_completed", OTLP_INFO, true },
+	{ "budget_alert", OTLP_WARN, true },     { "violation", OTLP_WARN, true },
+	{ "action_blocked", OTLP_WARN, false },  { "action_allowed", OTLP_INFO, false },
+	{ "action_settled", OTLP_INFO, false },  { "run_begun", OTLP_INFO, false },
+	{ "run_ended", OTLP_INFO, false },       { "usage", OTLP_INFO, false },
+	{ "notification", OTLP_INFO, false },
+};
+
+static const struct kind *kind_of(const struct line *l)
+{
+	static const struct kind other = { "", OTLP_INFO, false };
+
+	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
+		if (strcmp(KINDS[i].name, l->kind) == 0) {
+			return &KINDS[i];
+		}
+	}
+	return &other;
+}
+
+static bool text_is(const struct line *l, const char *member, const char *text)
+{
+	const char *s = json_string(json_member(&l->doc, l->top, member), NULL);
+
+	return s != NULL && strcmp(s, text) == 0;
+}
+
+/* What a run has used, with violations in it. */
+static bool has_violations(const struct line *l)
+{
+	return strcmp(l->kind, "usage") == 0 &&
+	       json_is(json_member(&l->doc, l->top, "violations"), JSON_OBJECT);
+}
+
+bool ledger_is_told(const struct line *l)
+{
+	return strcmp(l->kind, "signature") != 0 &&
+	       !(strcmp(l->kind, "notification") == 0 && text_is(l, "type", "otel"));
+}
+
+bool ledger_is_of_span(const struct line *l)
+{
+	return kind_of(l)->of_span || has_violations(l);
+}
+
+bool ledger_is_end(const struct line *l)
+{
+	return strcmp(l->kind, "session_killed") == 0 || strcmp(l->kind, "session_expired") == 0 ||
+	       strcmp(l->kind, "session_completed") == 0;
+}
+
+/* "session.killed", "session.violation": all are of one family. */
+static const char *event_name(const char *kind, char out[NAME_SIZE])
+{
+	static const char OWN[] = "session_";
+
+	if (strncmp(kind, OWN, sizeof(OWN) - 1) == 0) {
+		kind += sizeof(OWN) - 1;
+	}
+	snprintf(out, NAME_SIZE, "session.%.80s", kind);
+	return out;
+}
+
+/* The same for every attempt to send it, and for whoever knows the session. Never
+ * all zeros, which would be none. */
+static void make_id(uint8_t *ret, size_t size, const char *what, const char *session)
+{
+	uint8_t hash[SHA256_BYTES];
+	char text[64 + SESSION_ID];
+
+	snprintf(text, sizeof(text), "skillsandbox session %s %s", what, session);
+	sha256(text, strlen(text), hash);
+	memcpy(ret, hash, size);
+	ret[size - 1] |= 1;
+}
+
+struct ids {
+	uint8_t trace[OTLP_TRACE_ID];
+	uint8_t span[OTLP_SPAN_ID];
+};
+
+static void make_ids(struct ids *ret, const char *session)
+{
+	make_id(ret->trace, sizeof(ret->trace), "trace", session);
+	make_id(ret->span, sizeof(ret->span), "span", session);
+}
+
+static uint64_t nano_of(const struct outbox_item *item, int64_t mono_us)
+{
+	return ((uint64_t)item->begun_us + (uint64_t)mono_us) * 1000;
+}
+
+/* ---- attributes ---------------------------------------------------------- */
+
+/* Members of a line that have another name here; NULL: none. */
+static const char *attribute_of(const char *member)
+{
+	static const struct {
+		const char *member;
+		const char *attribute;
+	} NAMES[] = {
+		{ "seq", "session.ledger.seq" },
+		{ "kind", "session.event.kind" },
+		{ "session_id", "session.id" },
+		{ "agent_id", "session.agent" },
+		{ "parent", "session.parent" },
+		{ "run_id", "sandbox.run.id" },
+		{ "time", NULL },
+		{ "mono", NULL },
+		{ "prev", NULL },
+		{ "hash", NULL },
+		{ "snapshot", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+		if (strcmp(NAMES[i].member, member) == 0) {
+			return NAMES[i].attribute;
+		}
+	}
+	return member;
+}
+
+/* {"pii": 3} as the array ["pii=3"]: the names are others', and no keys. */
+static void put_counts(struct otlp *w, const char *key, const struct line *l,
+                       const struct json_node *object)
+{
+	char text[160];
+	size_t n = 0;
+
+	otlp_attr_array(w, key);
+	for (const struct json_node *e = json_first(&l->doc, object);
+	     e != NULL && n < OTLP_MAX_ARRAY; e = json_next(&l->doc, e)) {
+		if (json_is(e, JSON_NUMBER)) {
+			snprintf(text, sizeof(text), "%.100s=%.32s", e->key, e->str);
+			otlp_element(w, text, strlen(text));
+			n++;
+		}
+	}
+	otlp_attr_array_end(w);
+}
+
+/* How the session stood after the line. */
+static void put_snapshot(struct otlp *w, const struct line *l)
+{
+	const struct json_node *snapshot = json_member(&l->doc, l->top, "snapshot");
+	char key[NAME_SIZE];
+
+	if (!json_is(snapshot, JSON_OBJECT)) {
+		return;
+	}
+	for (const struct json_node *n = json_first(&l->doc, snapshot); n != NULL;
+	     n = json_next(&l->doc, n)) {
+		snprintf(key, sizeof(key), "session.%.60s",
+		         strcmp(n->key, "spent_usd") == 0 ? "cost_usd" : n->key);
+		otlp_attr_node(w, key, &l->doc, n);
+	}
+}
+
+/* `event`: also which line it is. */
+static void put_attributes(struct otlp *w, const struct line *l, bool event)
+{
+	for (const struct json_node *n = json_first(&l->doc, l->top); n != NULL;
+	     n = json_next(&l->doc, n)) {
+		const char *key = attribute_of(n->key);
+		if (!event && (strcmp(n->key, "seq") == 0 || strcmp(n->key, "kind") == 0)) {
+			continue;
+		}
+		if (key != NULL && json_is(n, JSON_OBJECT) && n->n > 0) {
+			put_counts(w, key, l, n);
+		} else if (key != NULL) {
+			otlp_attr_node(w, key, &l->doc, n);
+		}
+	}
+	put_snapshot(w, l);
+}
+
+/* ---- lines --------------------------------------------------------------- */
+
+typedef void each_fn(void *arg, const struct line *l);
+
+static void each_line(const char *lines, each_fn *fn, void *arg)
+{
+	AUTO(line_done) struct line l = { 0 };
+	const char *why = NULL;
+
+	while (*lines != '\0') {
+		size_t len = strcspn(lines, "\n");
+		if (line_parse(&l, lines, len, &why) == 0) {
+			fn(arg, &l);
+		}
+		lines += len + (lines[len] == '\n' ? 1 : 0);
+	}
+}
+
+struct writing {
+	struct otlp *w;
+	const struct outbox_item *item;
+	const struct otel_config *c;
+	struct ids ids;
+	/* a span's */
+	int64_t end_us;
+	bool over;  /* its end is known */
+	bool ended; /* the line is past it */
+	bool good;
+	char reason[SESSION_REASON];
+	size_t events;
+};
+
+static void put_body(struct otlp *w, const struct line *l)
+{
+	const char *reason = json_string(json_member(&l->doc, l->top, "reason"), NULL);
+	const char *text = reason != NULL && reason[0] != '\0' ? reason : l->kind;
+
+	w->format->open(w, LOG_BODY);
+	otlp_text(w, ANY_STRING, text, strlen(text));
+	w->format->close(w);
+}
+
+static void put_log(void *arg, const struct line *l)
+{
+	const struct writing *x = arg;
+	char name[NAME_SIZE];
+	const struct otlp_log log = {
+		.nano = nano_of(x->item, otlp_mono(l)),
+		.severity = text_is(l, "status", "failed") ? OTLP_WARN : kind_of(l)->severity,
+		.trace_id = x->ids.trace,
+		.span_id = x->ids.span,
+		.time = l->time,
+		.name = event_name(l->kind, name),
+	};
+
+	if (!ledger_is_told(l)) {
+		return;
+	}
+	otlp_log_begin(x->w, &log, x->c);
+	put_body(x->w, l);
+	otlp_attrs(x->w, LOG_ATTRIBUTES);
+	put_attributes(x->w, l, true);
+	otlp_attrs_end(x->w);
+	x->w->format->close(x->w);
+}
+
+void ledger_write_logs(struct otlp *w, const struct outbox_item *item, const struct otel_config *c)
+{
+	struct writing x = { .w = w, .item = item, .c = c };
+
+	make_ids(&x.ids, item->session);
+	otlp_logs_begin(w, c);
+	each_line(item->body, put_log, &x);
+	otlp_request_end(w);
+}
+
+/* ---- the span ------------------------------------------------------------ */
+
+static bool is_begin(const struct line *l)
+{
+	return strcmp(l->kind, "session_created") == 0;
+}
+
+static void find_end(void *arg, const struct line *l)
+{
+	struct writing *x = arg;
+
+	if (x->over) {
+		return; /* what comes after it, a bill, is no part of the span */
+	}
+	x->end_us = otlp_mono(l);
+	x->over = ledger_is_end(l);
+	if (x->over) {
+		const char *reason = json_string(json_member(&l->doc, l->top, "reason"), NULL);
+		x->good = strcmp(l->kind, "session_completed") == 0;
+		snprintf(x->reason, sizeof(x->reason), "%s", reason != NULL ? reason : "");
+	}
+}
+
+/* Of the first line what the session was to be, of the last what it has been. */
+static void put_facts(void *arg, const struct line *l)
+{
+	static const char *const FIRST[] = { "parent", "policy_version", "policy_digest",
+		                             "budget_limit" };
+	struct writing *x = arg;
+	char name[NAME_SIZE];
+
+	if (x->ended) {
+		return;
+	}
+	for (size_t i = 0; is_begin(l) && i < ARRAY_LEN(FIRST); i++) {
+		otlp_attr_node(x->w, attribute_of(FIRST[i]), &l->doc,
+		               json_member(&l->doc, l->top, FIRST[i]));
+	}
+	if (ledger_is_end(l)) {
+		x->ended = true;
+		put_attributes(x->w, l, false);
+		if (!x->good) {
+			otlp_attr_str(x->w, "error.type", event_name(l->kind, name));
+		}
+	}
+}
+
+static void put_event(void *arg, const struct line *l)
+{
+	struct writing *x = arg;
+	char name[NAME_SIZE];
+	const struct otlp_format *f = x->w->format;
+
+	if (x->ended || !ledger_is_of_span(l) || is_begin(l) ||
+	    strcmp(l->kind, "session_completed") == 0) {
+		return;
+	}
+	x->ended = ledger_is_end(l);
+	(void)event_name(has_violations(l) ? "violation" : l->kind, name);
+	x->events++;
+	f->item(x->w, SPAN_EVENTS);
+	f->fixed64(x->w, EVENT_TIME, nano_of(x->item, otlp_mono(l)));
+	otlp_text(x->w, EVENT_NAME, name, strlen(name));
+	otlp_attrs(x->w, EVENT_ATTRIBUTES);
+	put_attributes(x->w, l, true);
+	otlp_attrs_end(x->w);
+	f->close(x->w);
+}
+
+void ledger_write_span(struct otlp *w, const struct outbox_item *item, const struct otel_config *c)
+{
+	struct writing x = { .w = w, .item = item, .c = c };
+
+	make_ids(&x.ids, item->session);
+	each_line(item->body, find_end, &x);
+	const struct otlp_span span = {
+		.name = "session",
+		.trace_id = x.ids.trace,
+		.id = x.ids.span,
+		.from_nano = nano_of(item, 0),
+		.to_nano = nano_of(item, x.end_us),
+	};
+	otlp_spans_begin(w, c);
+	otlp_span_begin(w, &span, c);
+	otlp_attrs(w, SPAN_ATTRIBUTES);
+	each_line(item->body, put_facts, &x);
+	otlp_attrs_end(w);
+	x.ended = false;
+	w->format->list(w, SPAN_EVENTS);
+	each_line(item->body, put_event, &x);
+	w->format->list_end(w);
+	otlp_span_dropped(w, item->dropped);
+	otlp_span_status(w, x.good, x.reason);
+	w->format->close(w);
+	otlp_request_end(w);
+}

@@ -1,0 +1,357 @@
+/* send.c - ledgers to collectors: how far each has come, and what is next.
+ *
+ * A line costs nothing more for it. A row says up to which line a collector has
+ * the ledger, and whoever delivers compares that with where the ledger is; it moves
+ * in the transaction that writes down that a request was taken. So a herald that
+ * dies sends some lines again, and leaves none out. When the session is over and all
+ * of it is sent, its span goes, and the row is closed; a later line opens it again.
+ *
+ * The line about a delivery is itself no line to deliver, nor is a signature: what
+ * has only these ahead of it moves on without a request. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "session/ledger_otlp.h"
+#include "session/notify.h"
+#include "session/schema.h"
+#include "session/store.h"
+
+#define QUIET_MOST 256                    /* that move on without a request, in one turn */
+#define SEND_LINES 500                    /* of one request; see read_part() */
+#define AGAIN_US   (INT64_C(1000) * 1000) /* between two requests of a session that goes on */
+
+enum send_state { SENDING, ALL_SENT };
+
+/* ---- writing ------------------------------------------------------------- */
+
+int send_begin(struct call *c, const struct row *row, struct ssb_error *err)
+{
+	const struct session_policy *p = row->s.policy;
+
+	for (size_t i = 0; session_policy_sends(p) && i < p->n_exports; i++) {
+		if (p->exports[i].kind == EXPORT_OTEL &&
+		    db_run(c->ss->db,
+		           "INSERT INTO sends (session, url, sent, span, tries, due, leased,"
+		           " state) VALUES ($1, $2, 0, 0, 0, 0, 0, 0)",
+		           DB_ARGS(DB_I(row->n), DB_T(p->exports[i].to)), NULL, NULL, err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int send_wake(struct call *c, const struct row *row, struct ssb_error *err)
+{
+	if (row->s.policy == NULL || !session_policy_sends(row->s.policy)) {
+		return 0;
+	}
+	c->notify = true;
+	if (!session_is_over(row->s.state)) {
+		return 0; /* its rows are open */
+	}
+	return db_run(c->ss->db, "UPDATE sends SET state = 0 WHERE session = $1 AND state = 1",
+	              DB_ARGS(DB_I(row->n)), NULL, NULL, err);
+}
+
+/* ---- what is next -------------------------------------------------------- */
+
+/* A row, and its session. */
+struct next {
+	int64_t n;
+	int64_t root;
+	int64_t session;
+	int64_t sent;
+	int64_t span;
+	int64_t seq;
+	int64_t ended;
+	struct outbox_item item;
+	bool found;
+	bool bad;
+};
+
+static void next_done(struct next *x)
+{
+	outbox_item_done(&x->item);
+}
+
+static int find_row(void *arg, const struct db_value *v, size_t n)
+{
+	struct next *x = arg;
+
+	x->found = n == 2 && store_number(&v[0], 1, INT64_MAX, &x->n) &&
+	           store_number(&v[1], 1, INT64_MAX, &x->root);
+	x->bad = !x->found;
+	return x->bad ? -1 : 0;
+}
+
+static int read_row(void *arg, const struct db_value *v, size_t n)
+{
+	struct next *x = arg;
+	int64_t tries = 0;
+
+	x->found = true;
+	x->bad = n != 9 || !store_text(&v[0], x->item.session, sizeof(x->item.session)) ||
+	         !store_number(&v[1], 1, SESSION_MAX_N, &x->session) ||
+	         !store_number(&v[2], 0, INT64_MAX / 2, &x->item.begun_us) ||
+	         !store_number(&v[3], 0, SESSION_MAX_LINES, &x->seq) ||
+	         !store_number(&v[4], 0, INT64_MAX, &x->ended) || v[5].type != DB_TEXT ||
+	         !store_number(&v[6], 0, SESSION_MAX_LINES, &x->sent) ||
+	         !store_number(&v[7], 0, 1, &x->span) ||
+	         !store_number(&v[8], 0, UINT32_MAX, &tries);
+	if (!x->bad) {
+		x->item.n = x->n;
+		x->item.kind = NOTIFY_OTEL;
+		x->item.tries = (unsigned)tries;
+		x->item.url = strndup(v[5].s, v[5].n);
+		x->bad = x->item.url == NULL;
+	}
+	return x->bad ? -1 : 0;
+}
+
+/* 1: `x` is the next, and its session stays as it is; 0: it was taken meanwhile; 2:
+ * there is none. */
+static int look(struct sessions *ss, int64_t now, struct next *x, struct ssb_error *err)
+{
+	if (db_run(ss->db,
+	           "SELECT e.n, s.root FROM sends e JOIN sessions s ON s.n = e.session"
+	           " WHERE e.state = 0 AND e.due <= $1 AND e.leased <= $1"
+	           " AND (e.sent < s.seq OR s.ended <> 0) ORDER BY e.due LIMIT 1",
+	           DB_ARGS(DB_I(now)), find_row, x, err) != 0 ||
+	    x->bad) {
+		return store_damaged(err, "an export is not valid");
+	}
+	if (!x->found) {
+		return 2;
+	}
+	x->found = false;
+	if (db_lock_tree(ss->db, x->root, err) != 0 ||
+	    db_run(ss->db,
+	           "SELECT s.id, s.n, s.created, s.seq, s.ended, e.url, e.sent, e.span, e.tries"
+	           " FROM sends e JOIN sessions s ON s.n = e.session WHERE e.n = $1"
+	           " AND e.state = 0 AND e.leased <= $2 AND e.due <= $2",
+	           DB_ARGS(DB_I(x->n), DB_I(now)), read_row, x, err) != 0 ||
+	    x->bad) {
+		return store_damaged(err, "an export is not valid");
+	}
+	return x->found ? 1 : 0;
+}
+
+/* ---- the lines ----------------------------------------------------------- */
+
+struct part {
+	bool span;
+	struct buf out;
+	struct line line;
+	int64_t upto;
+	size_t lines;
+	size_t dropped;
+};
+
+static void part_done(struct part *p)
+{
+	buf_done(&p->out);
+	line_done(&p->line);
+}
+
+/* Room for the end is kept: a span without it says nothing. */
+static bool has_room(struct part *p, size_t len)
+{
+	return ledger_is_end(&p->line) ||
+	       (p->lines < OTLP_MAX_EVENTS && p->out.len + len <= MAX_SEND_BYTES);
+}
+
+static int take_line(void *arg, const struct db_value *v, size_t n)
+{
+	struct part *p = arg;
+	int64_t seq = 0;
+	const char *why = NULL;
+
+	if (n != 2 || !store_number(&v[0], p->upto, SESSION_MAX_LINES, &seq) ||
+	    v[1].type != DB_TEXT) {
+		return 0;
+	}
+	/* One that is damaged does not keep the others back; audit verify finds it. */
+	bool good = line_parse(&p->line, v[1].s, v[1].n, &why) == 0;
+	bool wanted = good && (p->span ? ledger_is_of_span : ledger_is_told)(&p->line);
+	if (wanted && p->span && !has_room(p, v[1].n)) {
+		p->dropped++;
+		wanted = false;
+	}
+	if (wanted && !p->span && p->lines > 0 && p->out.len + v[1].n > MAX_SEND_BYTES) {
+		return 1; /* the next request begins with it */
+	}
+	if (wanted) {
+		buf_add(&p->out, v[1].s, v[1].n);
+		p->lines++;
+	}
+	p->upto = seq + 1;
+	return 0;
+}
+
+/* SEND_LINES at a time. */
+static int read_part(struct sessions *ss, const struct next *x, struct part *p,
+                     struct ssb_error *err)
+{
+	int64_t from = p->upto;
+
+	if (db_run(ss->db,
+	           "SELECT seq, line FROM ledger WHERE n >= $1 AND n < $2 ORDER BY n LIMIT 500",
+	           DB_ARGS(DB_I(SESSION_LINE(x->session, from)),
+	                   DB_I(SESSION_LINE(x->session, x->seq))),
+	           take_line, p, err) != 0) {
+		return -1;
+	}
+	if (p->out.failed) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "outbox", "out of memory");
+	}
+	/* Lines that are not there: the store is damaged, and nothing comes of waiting. */
+	p->upto = p->upto == from ? x->seq : p->upto;
+	return 0;
+}
+
+/* Fills the item: lines that were not sent yet; of a session that is over and has
+ * none, what its span is made of. 0 lines: nothing. */
+static int fill(struct sessions *ss, struct next *x, struct ssb_error *err)
+{
+	AUTO(part_done) struct part p = { .upto = x->sent };
+
+	/* The end of a span is behind what it has room for. */
+	buf_init(&p.out, MAX_SEND_BYTES + MAX_RECORD_LINE);
+	p.span = x->sent >= x->seq && x->ended != 0 && x->span == 0;
+	p.upto = p.span ? 0 : x->sent;
+	do {
+		if (p.upto < x->seq && read_part(ss, x, &p, err) != 0) {
+			return -1;
+		}
+	} while (p.upto < x->seq && (p.span || p.lines == 0));
+	x->item.span = p.span;
+	x->item.upto = (uint64_t)p.upto;
+	x->item.lines = p.lines;
+	x->item.dropped = p.dropped;
+	if (p.lines > 0) {
+		x->item.body = buf_steal(&p.out);
+	}
+	return p.lines == 0 || x->item.body != NULL
+	               ? 0
+	               : ssb_fail(err, SSB_E_NOMEM, 0, "outbox", "out of memory");
+}
+
+/* There is nothing to send: on to the span, or the row is closed. */
+static int move_on(struct sessions *ss, const struct next *x, struct ssb_error *err)
+{
+	bool over = x->ended != 0 && (x->span != 0 || x->item.span);
+
+	return db_run(ss->db,
+	              "UPDATE sends SET sent = $1, span = $2, state = $3, leased = 0 WHERE n = $4",
+	              DB_ARGS(DB_I(x->item.upto), DB_I(x->span != 0 || x->item.span),
+	                      DB_I(over ? ALL_SENT : SENDING), DB_I(x->n)),
+	              NULL, NULL, err);
+}
+
+/* As look(); 0 also where it has moved on. */
+static int take_one(struct sessions *ss, int64_t now, uint64_t lease_ms, struct next *x,
+                    struct ssb_error *err)
+{
+	int got = look(ss, now, x, err);
+
+	if (got != 1) {
+		return got;
+	}
+	if (fill(ss, x, err) != 0) {
+		return -1;
+	}
+	if (x->item.lines == 0) {
+		return move_on(ss, x, err);
+	}
+	return db_run(ss->db, "UPDATE sends SET leased = $1 WHERE n = $2",
+	              DB_ARGS(DB_I(now + (int64_t)lease_ms * 1000), DB_I(x->n)), NULL, NULL,
+	              err) == 0
+	               ? 1
+	               : -1;
+}
+
+int send_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
+              struct ssb_error *err)
+{
+	for (int i = 0; i < QUIET_MOST; i++) {
+		AUTO(call_done) struct call c = { 0 };
+		AUTO(next_done) struct next x = { 0 };
+		if (call_begin(&c, ss, err) != 0) {
+			return -1;
+		}
+		int got = take_one(ss, c.now, lease_ms, &x, err);
+		if (got < 0) {
+			return -1;
+		}
+		c.open = false;
+		if (db_commit(ss->db, err) != 0) {
+			return -1;
+		}
+		if (got == 1) {
+			*ret = x.item;
+			x.item = (struct outbox_item){ 0 };
+		}
+		if (got != 0) {
+			return got == 1 ? 1 : 0;
+		}
+	}
+	return 0;
+}
+
+int send_wait(struct sessions *ss, int64_t *ret_due, struct ssb_error *err)
+{
+	int64_t first = -1;
+
+	if (db_run(ss->db,
+	           "SELECT MIN(CASE WHEN e.leased > e.due THEN e.leased ELSE e.due END)"
+	           " FROM sends e JOIN sessions s ON s.n = e.session WHERE e.state = 0"
+	           " AND (e.sent < s.seq OR s.ended <> 0)",
+	           NULL, 0, outbox_first, &first, err) != 0) {
+		return -1;
+	}
+	*ret_due = first;
+	return 0;
+}
+
+/* ---- sent, or not -------------------------------------------------------- */
+
+/* When the next request is due: soon, where somebody reads on. */
+static int64_t next_due(const struct call *c, const struct row *own, const struct outbox_item *item)
+{
+	bool behind = own->seq > item->upto + SEND_LINES;
+
+	return behind || session_is_over(own->s.state) ? c->now : c->now + AGAIN_US;
+}
+
+int send_done(struct sessions *ss, const struct outbox_item *item, unsigned status,
+              const char *error, uint64_t retry_ms, struct ssb_error *err)
+{
+	AUTO(call_done) struct call c = { 0 };
+	bool sent = status >= 200 && status < 300;
+	bool over = sent || retry_ms == 0;
+
+	if (call_enter(&c, ss, item->session, err) != 0) {
+		return -1;
+	}
+	int64_t due = over ? next_due(&c, call_own(&c), item) : c.now + (int64_t)retry_ms * 1000;
+	if (db_run(ss->db,
+	           "UPDATE sends SET sent = CASE WHEN $1 > sent THEN $1 ELSE sent END,"
+	           " span = CASE WHEN $2 > span THEN $2 ELSE span END, tries = $3, due = $4,"
+	           " leased = 0 WHERE n = $5",
+	           DB_ARGS(DB_I(over ? item->upto : 0), DB_I(over && item->span),
+	                   DB_I(over ? 0 : item->tries + 1), DB_I(due), DB_I(item->n)),
+	           NULL, NULL, err) != 0) {
+		return -1;
+	}
+	/* A collector that is away for long is not said again and again. */
+	if ((over || item->tries < NOTIFY_TRIES) && outbox_entry(&c, item, status, error,
+	                                                         sent   ? "sent"
+	                                                         : over ? "failed"
+	                                                                : "retry",
+	                                                         err) != 0) {
+		return -1;
+	}
+	return call_commit(&c, NULL, err);
+}
