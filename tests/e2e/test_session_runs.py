@@ -471,7 +471,7 @@ def test_silent_clients_do_not_block_it(sessions):
             s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
             try:
                 s.connect(name)
-                s.send(b"x" * i if i % 3 else b"\x01\x00\x00\x00" + os.urandom(268))
+                s.send(b"x" * i if i % 3 else b"\x02\x00\x00\x00" + os.urandom(340))
             except OSError:
                 pass
             clients.append(s)

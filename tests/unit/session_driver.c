@@ -16,6 +16,8 @@
 #include "policy/owner.h"
 #include "session/act.h"
 
+#define REASON "by the driver"
+
 static struct sessions *ss;
 static struct owner owner;
 static struct ssb_error err;
@@ -78,12 +80,12 @@ static int cmd_become(const char *word, char **argv)
 
 	for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
 		if (strcmp(word, WORDS[i].word) == 0) {
-			if (session_become(ss, argv[2], WORDS[i].to, "by the driver", &d, &err) !=
-			    0) {
-				return fail();
-			}
-			d.grace_ms = argv[3] != NULL ? strtoull(argv[3], NULL, 10) : 0;
-			return show_decision(&d);
+			uint64_t grace = argv[3] != NULL ? strtoull(argv[3], NULL, 10) : 0;
+			int rc = WORDS[i].to == SESSION_KILLED
+			                 ? session_kill(ss, argv[2], grace, REASON, &d, &err)
+			                 : session_become(ss, argv[2], WORDS[i].to, REASON, &d,
+			                                  &err);
+			return rc != 0 ? fail() : show_decision(&d);
 		}
 	}
 	return 2;
