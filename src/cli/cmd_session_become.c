@@ -249,7 +249,9 @@ static int kill_session(struct session_cli *c, uint64_t grace, const char *reaso
 	struct ssb_error err = { 0 };
 
 	if (!session_id_valid(c->id)) {
-		ssb_fail(&err, SSB_E_USAGE, 0, "", "'%.64s' is no id of a session", c->id);
+		ssb_fail(&err, SSB_E_USAGE, 0, "",
+		         "not the id of a session: letters, digits, '.', '_' and '-', at most %d",
+		         SESSION_ID - 1);
 		return session_cli_fail(c, &err);
 	}
 	(void)pthread_mutex_init(&k.lock, NULL);
