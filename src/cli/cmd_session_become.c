@@ -1,6 +1,9 @@
 /* cmd_session_become.c - what the owner says: pause, resume, kill, complete,
  * expire. */
+#include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/error.h"
@@ -8,7 +11,8 @@
 #include "cli/say.h"
 #include "cli/session_cli.h"
 
-#define OWNER "by the owner" /* where no reason is given */
+#define OWNER      "by the owner" /* where no reason is given */
+#define PATIENCE_S 1              /* with the store, before a kill does without */
 
 static const struct {
 	unsigned bit;
@@ -67,11 +71,115 @@ static int tell(const struct session_cli *c, const struct decision *d, const cha
 	return say_out(STDOUT_FILENO, &out);
 }
 
+/* ---- kill, whatever the store does --------------------------------------- */
+
+/* The store comes first: what it knows to be killed does not begin again. But it may
+ * be locked, full, damaged or far away, and then the runs must not live on. So the
+ * store has a moment; after that every keeper of this machine is asked itself whether
+ * its run is in the session, and ends it, while the store may go on to fail. */
+struct kill {
+	const struct session_cli *c;
+	uint64_t grace;
+	const char *reason;
+	pthread_mutex_t lock;
+	pthread_cond_t answered;
+	bool answer; /* the store's, whichever */
+	bool alone;  /* keepers were asked without it */
+	int failed;
+	struct act_report runs;
+	struct ssb_error err;
+};
+
+static void kill_alone(struct kill *k)
+{
+	struct decision d = { .changed = true, .state = SESSION_KILLED, .grace_ms = k->grace };
+
+	snprintf(d.decided, sizeof(d.decided), "%s", k->c->id);
+	snprintf(d.verdict.reason, sizeof(d.verdict.reason), "%s", k->reason);
+	k->alone = true;
+	k->failed = session_act(NULL, &k->c->owner, &d, NULL, &k->runs, &k->err);
+}
+
+static void *kill_main(void *arg)
+{
+	struct kill *k = arg;
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += PATIENCE_S;
+	pthread_mutex_lock(&k->lock);
+	for (int rc = 0; !k->answer && rc != ETIMEDOUT;) {
+		rc = pthread_cond_clockwait(&k->answered, &k->lock, CLOCK_MONOTONIC, &until);
+	}
+	bool late = !k->answer;
+	pthread_mutex_unlock(&k->lock);
+	if (late) {
+		kill_alone(k);
+	}
+	return NULL;
+}
+
+/* The store, then what the session was killed by; -1: it was not written down. */
+static int kill_stored(struct session_cli *c, const struct kill *k, struct decision *d,
+                       struct ssb_error *err)
+{
+	return session_cli_open(c, err) != 0
+	               ? -1
+	               : session_kill(c->store, c->id, k->grace, k->reason, d, err);
+}
+
+static int kill_both(struct session_cli *c, struct kill *k, struct decision *d,
+                     struct ssb_error *err)
+{
+	pthread_t thread;
+	int none = pthread_create(&thread, NULL, kill_main, k);
+	int rc = kill_stored(c, k, d, err);
+
+	pthread_mutex_lock(&k->lock);
+	k->answer = true;
+	pthread_cond_signal(&k->answered);
+	pthread_mutex_unlock(&k->lock);
+	if (none == 0) {
+		(void)pthread_join(thread, NULL);
+	}
+	return rc;
+}
+
+/* A session that is not there has no runs; one that is over has none that may live.
+ * Anything else means that the kill could not be written down. */
+static bool is_answer(const struct ssb_error *err)
+{
+	return err->where[0] == '\0' && (err->code == SSB_E_POLICY || err->code == SSB_E_USAGE ||
+	                                 err->code == SSB_E_NOT_FOUND);
+}
+
+static void say_unwritten(const struct kill *k)
+{
+	const struct act_report *r = &k->runs;
+	size_t ended = r->runs - r->left;
+
+	say_warningf("THE KILL OF '%s' IS NOT WRITTEN DOWN: the store did not take it. %zu run%s "
+	             "on this machine %s ended; runs on other machines are not, and new ones may "
+	             "begin as soon as the store answers.",
+	             k->c->id, ended, ended == 1 ? "" : "s", ended == 1 ? "is" : "are");
+	if (k->failed != 0) {
+		say_error(&k->err);
+	}
+	if (r->left > 0 || r->silent > 0) {
+		say_warningf("%zu could not be ended, and %zu keeper%s did not say whose run it "
+		             "has: see 'skillsandbox ps', and end those by hand",
+		             r->left, r->silent, r->silent == 1 ? "" : "s");
+	}
+	say_notef("mend the store (see the error above), then run 'skillsandbox session kill %s' "
+	          "once more",
+	          k->c->id);
+}
+
 /* A kill that was cut short is in the store, but not everywhere else: whoever
  * kills once more means it. */
-static int end_what_is_left(const struct session_cli *c, struct ssb_error *err)
+static int end_what_is_left(const struct session_cli *c, uint64_t grace, struct ssb_error *err)
 {
-	struct decision d = { .changed = true, .verdict.act = ACT_KILL };
+	struct decision d = { .changed = true, .verdict.act = ACT_KILL, .grace_ms = grace };
 	struct act_report runs = { 0 };
 	struct session s;
 
@@ -94,30 +202,77 @@ static int end_what_is_left(const struct session_cli *c, struct ssb_error *err)
 	return 0;
 }
 
-static int become(const struct session_cli *c, uint64_t grace)
+static int kill_failed(const struct session_cli *c, struct kill *k, const struct ssb_error *err)
 {
-	size_t word = word_of(c->r);
-	const char *reason = request_value(c->r, FLAG_REASON);
-	struct act_report runs = { 0 };
-	struct decision d = { 0 };
-	struct ssb_error err = { 0 };
 	struct ssb_error why = { 0 };
 
-	if (session_become(c->store, c->id, WORDS[word].to,
-	                   reason != NULL && reason[0] != '\0' ? reason : OWNER, &d, &err) != 0) {
-		if (err.code == SSB_E_POLICY && WORDS[word].to == SESSION_KILLED &&
-		    end_what_is_left(c, &why) != 0) {
+	/* Keepers of a session that no store has any more know it all the same. */
+	if (err->code == SSB_E_NOT_FOUND && !k->alone) {
+		kill_alone(k);
+	}
+	if (is_answer(err) && k->runs.runs == 0) {
+		if (err->code == SSB_E_POLICY && end_what_is_left(c, k->grace, &why) != 0) {
 			return session_cli_fail(c, &why);
 		}
-		return session_cli_fail(c, &err);
+		return session_cli_fail(c, err);
 	}
-	d.grace_ms = grace;
-	int acted = session_cli_act(c, &d, &runs, &err);
+	if (!k->alone) {
+		kill_alone(k);
+	}
+	(void)session_cli_fail(c, err);
+	say_unwritten(k);
+	return EXIT_SANDBOX;
+}
+
+static int act_and_tell(const struct session_cli *c, const struct decision *d, const char *action,
+                        const struct act_report *before)
+{
+	struct act_report runs = { 0 };
+	struct ssb_error err = { 0 };
+	int acted = session_cli_act(c, d, &runs, &err);
+
 	if (acted != 0) {
 		say_error(&err);
 	}
-	int status = tell(c, &d, WORDS[word].action, &runs);
+	runs.runs += before->runs - before->left; /* what was left is found again */
+	runs.reached += before->reached;
+	runs.forced += before->forced;
+	runs.took_us += before->took_us;
+	int status = tell(c, d, action, &runs);
 	return acted != 0 ? EXIT_SANDBOX : status;
+}
+
+static int kill_session(struct session_cli *c, uint64_t grace, const char *reason)
+{
+	struct kill k = { .c = c, .grace = grace, .reason = reason };
+	struct decision d = { 0 };
+	struct ssb_error err = { 0 };
+
+	if (!session_id_valid(c->id)) {
+		ssb_fail(&err, SSB_E_USAGE, 0, "",
+		         "not the id of a session: letters, digits, '.', '_' and '-', at most %d",
+		         SESSION_ID - 1);
+		return session_cli_fail(c, &err);
+	}
+	(void)pthread_mutex_init(&k.lock, NULL);
+	(void)pthread_cond_init(&k.answered, NULL);
+	return kill_both(c, &k, &d, &err) != 0 ? kill_failed(c, &k, &err)
+	                                       : act_and_tell(c, &d, "kill", &k.runs);
+}
+
+/* ---- the other words ----------------------------------------------------- */
+
+static int become(struct session_cli *c, const char *reason)
+{
+	size_t word = word_of(c->r);
+	struct decision d = { 0 };
+	struct ssb_error err = { 0 };
+
+	if (session_cli_open(c, &err) != 0 ||
+	    session_become(c->store, c->id, WORDS[word].to, reason, &d, &err) != 0) {
+		return session_cli_fail(c, &err);
+	}
+	return act_and_tell(c, &d, WORDS[word].action, &(struct act_report){ 0 });
 }
 
 /* ---- all whose time is over ---------------------------------------------- */
@@ -161,7 +316,7 @@ static int64_t now_us(void)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-static int sweep(const struct session_cli *c)
+static int sweep(struct session_cli *c)
 {
 	struct sweep w = { .c = c, .since_us = now_us() };
 	struct ssb_error err = { 0 };
@@ -170,7 +325,8 @@ static int sweep(const struct session_cli *c)
 
 	buf_init(&out, SAY_MAX);
 	/* Listing is what makes them expire; then they are told from the others. */
-	if (sessions_each(c->store, true, sweep_one, &w, &err) != 0) {
+	if (session_cli_open(c, &err) != 0 ||
+	    sessions_each(c->store, true, sweep_one, &w, &err) != 0) {
 		return session_cli_fail(c, &err);
 	}
 	session_cli_mail(c);
@@ -199,8 +355,13 @@ int cmd_session_become(struct request *r)
 	if (status != EXIT_FINE) {
 		return status;
 	}
-	if (parse_words(&c, &grace, &err) != 0 || session_cli_open(&c, &err) != 0) {
+	if (parse_words(&c, &grace, &err) != 0) {
 		return session_cli_fail(&c, &err);
 	}
-	return c.id != NULL ? become(&c, grace) : sweep(&c);
+	if (c.id == NULL) {
+		return sweep(&c);
+	}
+	const char *reason = request_value(r, FLAG_REASON);
+	reason = reason != NULL && reason[0] != '\0' ? reason : OWNER;
+	return r->command->bit == ON_S_KILL ? kill_session(&c, grace, reason) : become(&c, reason);
 }

@@ -1,272 +1,101 @@
 /* act.c - a decision reaches the runs that live.
  *
- * Every keeper is asked at once, and none is waited for alone. A run is dead
- * when its init is (the kernel has ended all others of the namespace before), and
- * a pidfd tells that without anybody's word. So
+ * Every keeper is asked at once, and none is waited for alone (fanout.h). A run is
+ * dead when its init is (the kernel has ended all others of the namespace before),
+ * and a pidfd tells that without anybody's word. So
  *   kill    a keeper that does not even say that it heard forfeits the grace; one
  *           that did, but whose run lives on after it, is helped. Both by SIGKILL
  *           to the init.
  *   pause   what cannot be brought to stand is ended: it would go on unseen.
  *   resume  asks only.
  * A run without keeper and init is one whose machine or keeper died: its end is
- * written down here. */
+ * written down here.
+ *
+ * The store says which runs there are. What it cannot say, because it is lost or
+ * a row of it is damaged, is asked of the keepers themselves: each knows its
+ * session and all above it. */
 #include "session/act.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/clock.h"
-#include "session/live.h"
+#include "session/fanout.h"
 #include "session/notify.h"
 #include "session/place.h"
 
-#define SILENT_MS  75   /* for a keeper to say that it heard */
-#define LATE_MS    60   /* for the run to be dead after its grace */
-#define PAUSE_MS   5000 /* for it to stand still */
-#define GIVE_UP_MS 2000 /* after it was ended by force */
-#define AGAIN_MS   5
-#define WAVE       256 /* runs at a time: each holds two fds */
-
-struct target {
-	struct session_run run;
-	int sock;     /* -1: no keeper, or none that takes another client */
-	int init;     /* pidfd; -1: not known, or gone */
-	bool gone;    /* nobody listens there */
-	bool foreign; /* another owner's, whose keepers hear of it from the store */
-	bool heard;
-	bool done;
-	bool forced;
-	bool lost; /* done, and nobody has written that down */
-};
-
-struct targets {
-	struct target *v;
-	size_t n;
+struct search {
+	struct targets t;
 	struct session_run here;
 	const struct session_run *except;
 	size_t elsewhere;
-	bool full;
 };
 
-static int add_target(void *arg, const struct session_run *r)
+static void search_done(struct search *s)
 {
-	struct targets *t = arg;
+	targets_done(&s->t);
+}
 
-	if (t->except != NULL && r->n == t->except->n) {
+/* ---- which runs ---------------------------------------------------------- */
+
+static int add_run(void *arg, const struct session_run *r)
+{
+	struct search *s = arg;
+
+	if (s->except != NULL && r->n == s->except->n) {
 		return 0;
 	}
-	bool restarted = place_restarted(r, &t->here);
-	if (!place_same_host(r, &t->here) && !restarted) {
-		t->elsewhere++;
+	bool restarted = place_restarted(r, &s->here);
+	if (!place_same(r, &s->here) && !restarted) {
+		s->elsewhere++;
 		return 0;
 	}
-	struct target *more = t->n < MAX_LIVE ? reallocarray(t->v, t->n + 1, sizeof(*more)) : NULL;
-	if (more == NULL) {
-		t->full = true;
-		return 1;
-	}
-	t->v = more;
-	t->v[t->n++] = (struct target){
-		.run = *r, .sock = -1, .init = -1, .done = restarted, .lost = restarted
-	};
-	return 0;
+	const struct target one = { .run = *r, .done = restarted, .lost = restarted };
+	return targets_add(&s->t, &one) ? 0 : 1;
 }
 
-/* ---- one run ------------------------------------------------------------- */
-
-static void ask(struct target *t, int dir, const struct live_request *q)
+/* Those that could be read are there also where it fails. */
+static int find_runs(struct sessions *ss, const char *id, struct search *s, struct ssb_error *err)
 {
-	t->sock = live_connect(dir, t->run.socket);
-	if (t->sock < 0) {
-		t->gone = errno == ECONNREFUSED || errno == ENOENT;
+	if (place_here(&s->here, err) != 0 || session_runs(ss, id, add_run, s, err) != 0) {
+		return -1;
+	}
+	return s->t.full ? ssb_fail(err, SSB_E_LIMIT, 0, "session",
+	                            "more than %d runs: do it once more for the others", MAX_LIVE)
+	                 : 0;
+}
+
+static void add_keeper(void *arg, const char *name)
+{
+	struct search *s = arg;
+	struct target one = { .unsure = true };
+
+	if (s->except != NULL && strcmp(s->except->socket, name) == 0) {
 		return;
 	}
-	if (live_send(t->sock, q, sizeof(*q)) != 0) {
-		own_close(&t->sock);
-	}
-}
-
-static void finish(struct target *t, bool lost)
-{
-	t->done = true;
-	t->lost = lost;
-	own_close(&t->sock);
-	own_close(&t->init);
-}
-
-/* Whom a keeper's socket belongs to, if it is not known where its run is: with
- * the keeper the run ends. */
-static bool kill_keeper(struct target *t)
-{
-	struct ucred who = { 0 };
-	socklen_t len = sizeof(who);
-
-	if (t->sock < 0 || getsockopt(t->sock, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0 ||
-	    who.pid != t->run.keeper) {
-		return false;
-	}
-	auto_fd fd = (int)syscall(SYS_pidfd_open, who.pid, 0U);
-	struct pollfd p = { .fd = t->sock };
-	/* Still connected: the number is still the one of who listens. */
-	return fd >= 0 && poll(&p, 1, 0) == 0 && place_kill(fd) == 0;
-}
-
-static void force(struct target *t)
-{
-	if (t->forced) {
-		return;
-	}
-	if (t->init >= 0) {
-		t->forced = place_end(t->init, t->run.init) == 0;
-	} else if (kill_keeper(t)) {
-		t->forced = true;
-		finish(t, true);
-	}
-}
-
-static void hear_keeper(struct target *t, enum live_op op)
-{
-	struct live_reply r;
-	int got = live_recv(t->sock, &r, sizeof(r));
-
-	if (got < 0) {
-		t->gone = true;
-		own_close(&t->sock);
-	} else if (got > 0 && r.answer == LIVE_HEARD) {
-		t->heard = true;
-		if (t->init < 0 && r.init > 0) {
-			t->run.init = r.init;
-			t->init = place_open(r.init, r.init_start);
-		}
-	} else if (got > 0) {
-		/* Dead is what the init says, where we know it. */
-		own_close(&t->sock);
-		if (op != LIVE_KILL || t->init < 0) {
-			finish(t, false);
+	for (size_t i = 0; i < s->t.n; i++) {
+		if (strcmp(s->t.v[i].run.socket, name) == 0) {
+			return;
 		}
 	}
+	snprintf(one.run.socket, sizeof(one.run.socket), "%s", name);
+	(void)targets_add(&s->t, &one);
 }
 
-/* What is due for it by now; a kill's and a pause's silent ones are forced. */
-static void press(struct target *t, const struct live_request *q, uint64_t waited_ms)
+/* ---- what is done with them ---------------------------------------------- */
+
+static void count(const struct search *s, struct act_report *r)
 {
-	if (t->gone && t->init < 0 && !t->done) {
-		finish(t, !t->heard); /* nothing of it is left */
-		return;
-	}
-	if (q->op == LIVE_RESUME || t->done) {
-		return;
-	}
-	uint64_t patience = q->op == LIVE_PAUSE ? PAUSE_MS
-	                    : t->heard          ? q->grace_ms + LATE_MS
-	                                        : SILENT_MS;
-	if (waited_ms >= patience || (t->gone && !t->heard)) {
-		force(t);
-	}
-}
-
-/* ---- all of them --------------------------------------------------------- */
-
-static size_t wait_for_some(struct target *v, size_t n, struct pollfd *p, int ms)
-{
-	size_t left = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		p[2 * i] = (struct pollfd){ .fd = v[i].done ? -1 : v[i].sock, .events = POLLIN };
-		p[2 * i + 1] =
-		        (struct pollfd){ .fd = v[i].done ? -1 : v[i].init, .events = POLLIN };
-		left += !v[i].done;
-	}
-	if (left > 0) {
-		(void)poll(p, 2 * n, ms);
-	}
-	return left;
-}
-
-static void hear_all(struct target *v, size_t n, const struct pollfd *p, enum live_op op)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].sock >= 0 && p[2 * i].revents != 0) {
-			hear_keeper(&v[i], op);
+	r->elsewhere += s->elsewhere;
+	for (size_t i = 0; i < s->t.n; i++) {
+		const struct target *v = &s->t.v[i];
+		if (v->silent || v->other) {
+			r->silent += v->silent;
+			continue;
 		}
-		if (!v[i].done && v[i].init >= 0 && p[2 * i + 1].revents != 0) {
-			finish(&v[i], v[i].gone && !v[i].heard);
-		}
-	}
-}
-
-/* Its own keeper is asked. Another owner's cannot be; what may be ended all the
- * same is ended, and what is dead is dead. */
-static void approach(struct target *t, int dir, const struct live_request *q)
-{
-	t->init = place_open(t->run.init, t->run.init_start);
-	if (dir >= 0 && live_name_here(dir, t->run.socket)) {
-		ask(t, dir, q);
-		return;
-	}
-	t->gone = true;
-	if (t->init >= 0 && q->op == LIVE_KILL) {
-		force(t);
-	}
-	if (!t->forced) {
-		bool dead = t->init < 0 && t->run.init > 0;
-		t->foreign = !dead;
-		finish(t, dead);
-	}
-}
-
-static uint64_t give_up_ms(const struct live_request *q)
-{
-	return q->op == LIVE_KILL ? q->grace_ms + GIVE_UP_MS : PAUSE_MS + GIVE_UP_MS;
-}
-
-static void act_wave(struct target *v, size_t n, int dir, const struct live_request *q)
-{
-	struct pollfd p[2 * WAVE];
-	uint64_t begun = clock_ms();
-	uint64_t waited = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (!v[i].done) {
-			approach(&v[i], dir, q);
-		}
-	}
-	while (waited < give_up_ms(q)) {
-		for (size_t i = 0; i < n; i++) {
-			if (!v[i].done && v[i].sock < 0 && !v[i].gone && !v[i].heard) {
-				ask(&v[i], dir, q); /* too many wanted something of it */
-			}
-			press(&v[i], q, waited);
-		}
-		if (wait_for_some(v, n, p, AGAIN_MS) == 0) {
-			break;
-		}
-		hear_all(v, n, p, (enum live_op)q->op);
-		waited = clock_ms() - begun;
-	}
-}
-
-static void close_all(struct targets *t)
-{
-	for (size_t i = 0; i < t->n; i++) {
-		own_close(&t->v[i].sock);
-		own_close(&t->v[i].init);
-	}
-	free(t->v);
-}
-
-static void count(const struct targets *t, struct act_report *r)
-{
-	r->elsewhere = t->elsewhere;
-	for (size_t i = 0; i < t->n; i++) {
-		const struct target *v = &t->v[i];
 		r->runs += !v->foreign;
 		r->elsewhere += v->foreign;
 		r->left += !v->done;
@@ -289,22 +118,6 @@ static int close_lost(struct sessions *ss, const struct targets *t, struct ssb_e
 	return failed;
 }
 
-static int find_runs(struct sessions *ss, const char *id, struct targets *t, struct ssb_error *err)
-{
-	if (place_here(&t->here, err) != 0 || session_runs(ss, id, add_target, t, err) != 0) {
-		return -1;
-	}
-	return t->full ? ssb_fail(err, SSB_E_LIMIT, 0, "session", "more than %d runs", MAX_LIVE)
-	               : 0;
-}
-
-static void act_all(struct targets *t, int dir, const struct live_request *q)
-{
-	for (size_t i = 0; i < t->n; i += WAVE) {
-		act_wave(t->v + i, t->n - i < WAVE ? t->n - i : WAVE, dir, q);
-	}
-}
-
 static enum live_op op_of(enum session_state state)
 {
 	return session_is_over(state)    ? LIVE_KILL
@@ -312,39 +125,85 @@ static enum live_op op_of(enum session_state state)
 	                                 : LIVE_RESUME;
 }
 
-static int act_on_runs(struct sessions *ss, const struct owner *o, const struct decision *d,
-                       const struct session_run *except, struct act_report *ret,
-                       struct ssb_error *err)
+/* An alert leaves the runs alone; only the owner lets them go on. */
+static bool concerns_runs(const struct decision *d, enum session_state state)
 {
-	struct live_request q = { .version = LIVE_VERSION, .op = op_of(d->state) };
-	AUTO(close_all) struct targets t = { .except = except };
-	auto_fd dir = -1;
-	uint64_t begun = clock_us();
+	return op_of(state) != LIVE_RESUME ||
+	       (d->verdict.code != NULL && strcmp(d->verdict.code, "owner") == 0);
+}
 
-	q.grace_ms = d->grace_ms;
-	snprintf(q.reason, sizeof(q.reason), "%s", d->verdict.reason);
-	if (find_runs(ss, d->decided, &t, err) != 0) {
+static int act_on_runs(struct sessions *ss, const struct owner *o, const char *id,
+                       const struct live_request *q, const struct session_run *except,
+                       struct act_report *ret, struct ssb_error *err)
+{
+	AUTO(search_done) struct search s = { .except = except };
+	struct ssb_error why = { 0 };
+	auto_fd dir = -1;
+	int rc = ss != NULL ? find_runs(ss, id, &s, err) : 0;
+
+	/* Where there is no such directory, nobody listens in it. */
+	if (live_dir(o->state_dir, false, &dir, &why) != 0 && ss == NULL &&
+	    why.code != SSB_E_NOT_FOUND) {
+		*err = why;
 		return -1;
 	}
-	/* Where there is no such directory, nobody listens in it. */
-	(void)live_dir(o->state_dir, false, &dir, &(struct ssb_error){ 0 });
-	act_all(&t, dir, &q);
-	ret->took_us = clock_us() - begun;
-	count(&t, ret);
-	return close_lost(ss, &t, err);
+	if ((rc != 0 || ss == NULL) && dir >= 0) {
+		live_names(dir, add_keeper, &s);
+	}
+	fanout(&s.t, dir, q);
+	count(&s, ret);
+	if (ss != NULL && close_lost(ss, &s.t, rc == 0 ? err : &(struct ssb_error){ 0 }) != 0) {
+		rc = -1;
+	}
+	return rc;
+}
+
+/* The sessions that are concerned, nearest the root; their descendants are
+ * reached with them. */
+static int act_on_sessions(struct sessions *ss, const struct owner *o, const struct decision *d,
+                           const struct session_run *except, struct act_report *ret,
+                           struct ssb_error *err)
+{
+	size_t n = d->n_acted > 0 ? d->n_acted : 1;
+	struct ssb_error why = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool listed = d->n_acted > 0;
+		const char *id = listed ? d->acted[i].id : d->decided;
+		enum session_state state = listed ? d->acted[i].state : d->state;
+		struct live_request q = { .version = LIVE_VERSION, .op = op_of(state) };
+		if (!concerns_runs(d, state)) {
+			continue;
+		}
+		q.grace_ms = listed ? d->acted[i].grace_ms : d->grace_ms;
+		snprintf(q.session, sizeof(q.session), "%s", id);
+		snprintf(q.reason, sizeof(q.reason), "%s", d->verdict.reason);
+		/* One that cannot be acted on must not save the others. */
+		if (act_on_runs(ss, o, id, &q, except, ret, &why) != 0 && rc == 0) {
+			*err = why;
+			rc = -1;
+		}
+	}
+	return rc;
 }
 
 int session_act(struct sessions *ss, const struct owner *o, const struct decision *d,
                 const struct session_run *except, struct act_report *ret, struct ssb_error *err)
 {
-	struct act_report report = { 0 };
+	uint64_t begun = clock_us();
+	int rc = 0;
 
-	if (d->changed && act_on_runs(ss, o, d, except, &report, err) != 0) {
-		return -1;
+	*ret = (struct act_report){ 0 };
+	if (d->changed || d->n_acted > 0) {
+		rc = act_on_sessions(ss, o, d, except, ret, err);
+		ret->took_us = clock_us() - begun;
 	}
-	*ret = report;
-	return d->notify ? notify_start(o, err) : 0;
+	return d->notify && notify_start(o, rc == 0 ? err : &(struct ssb_error){ 0 }) != 0 ? -1
+	                                                                                   : rc;
 }
+
+/* ---- those that have nobody ---------------------------------------------- */
 
 /* One whose socket takes a connection has a keeper. */
 static bool has_keeper(int dir, const struct target *t)
@@ -358,23 +217,22 @@ int session_close_lost(struct sessions *ss, const struct owner *o, const char *i
                        const struct session_run *except, size_t *ret_closed, struct ssb_error *err)
 {
 	const struct live_request q = { .version = LIVE_VERSION, .op = LIVE_KILL };
-	AUTO(close_all) struct targets t = { .except = except };
+	AUTO(search_done) struct search s = { .except = except };
 	auto_fd dir = -1;
 	size_t closed = 0;
+	int rc = find_runs(ss, id, &s, err);
 
-	if (find_runs(ss, id, &t, err) != 0) {
-		return -1;
-	}
 	(void)live_dir(o->state_dir, false, &dir, &(struct ssb_error){ 0 });
-	for (size_t i = 0; i < t.n; i++) {
-		t.v[i].done = t.v[i].done || dir < 0 || !live_name_here(dir, t.v[i].run.socket) ||
-		              has_keeper(dir, &t.v[i]);
+	for (size_t i = 0; i < s.t.n; i++) {
+		struct target *t = &s.t.v[i];
+		t->done = t->done || dir < 0 || !live_name_here(dir, t->run.socket) ||
+		          has_keeper(dir, t);
 	}
-	act_all(&t, dir, &q);
-	for (size_t i = 0; i < t.n; i++) {
-		closed += t.v[i].lost;
+	fanout(&s.t, dir, &q);
+	for (size_t i = 0; i < s.t.n; i++) {
+		closed += s.t.v[i].lost;
 	}
-	if (close_lost(ss, &t, err) != 0) {
+	if (close_lost(ss, &s.t, rc == 0 ? err : &(struct ssb_error){ 0 }) != 0 || rc != 0) {
 		return -1;
 	}
 	*ret_closed = closed;

@@ -16,13 +16,20 @@ struct act_report {
 	size_t forced;    /* ended by pidfd */
 	size_t elsewhere; /* on other machines: those hear of it from the store */
 	size_t left;      /* neither: still alive when we gave up */
+	size_t silent;    /* keepers that did not say whose run is theirs; only where the store
+	                   * could not say it either */
 	uint64_t took_us; /* until the last process was dead, or stood still */
 };
 
-/* Kills, pauses or resumes the runs of d->decided and its descendants, as the
- * decision says (nothing where it changed nothing), and starts the herald
- * (notify.h). `except` is the run of the caller, which looks after itself; NULL:
- * none. Returns when all are dead, or stopped; waits for no webhook. */
+/* Kills, pauses or resumes the runs of d->acted (d->decided where that has none) and
+ * their descendants, as the decision says (nothing where it changed nothing; an
+ * alert is nothing to a run), and starts the herald (notify.h). `except` is the run
+ * of the caller, which looks after itself; NULL: none. Returns when all are dead, or
+ * stopped; waits for no webhook.
+ *
+ * `ss` NULL: the store is lost. Then, and where the store cannot name all runs,
+ * every keeper of this machine is asked whether its run is one of them. Where it
+ * fails, all that could be reached was: `*ret` says how many in that case, too. */
 int session_act(struct sessions *ss, const struct owner *o, const struct decision *d,
                 const struct session_run *except, struct act_report *ret, struct ssb_error *err);
 

@@ -1,37 +1,72 @@
 #include "session/clerk.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "base/own.h"
 #include "session/act.h"
 
-enum clerk_state { CLERK_IDLE, CLERK_GIVEN, CLERK_ACTS };
+#define TODO      8
+#define HOUR_MS   3600000
+#define SECOND_US 1000000
 
 /* Everything below `lock` is guarded by it. */
 struct clerk {
 	struct sessions *ss;
 	const struct owner *owner;
 	struct session_run run;
-	struct decision todo; /* the thread's own */
-	bool has_todo;
+	int given_fd; /* a task is there */
+	int news_fd;  /* the store's; -1: not yet, or it has none */
+	char chain[SESSION_DEPTH][SESSION_ID];
 	int wake;
 	pthread_mutex_t lock;
-	pthread_cond_t given;
-	enum clerk_state state;
+	bool given;
 	struct clerk_task task;
 	bool has_word;
 	struct clerk_word word;
+	bool news;
+	/* the actor's */
+	pthread_cond_t todo_changed;
+	struct decision todo[TODO];
+	size_t n_todo; /* with the one that is being acted on, the first */
 };
+
+static int64_t wall_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * SECOND_US + t.tv_nsec / 1000;
+}
 
 static uint64_t room_of(const struct session_limit *l, uint64_t used)
 {
-	/* Past it nothing is ahead any more: what follows has followed. */
-	return l->max == SESSION_NO_LIMIT || used > l->max ? SESSION_NO_LIMIT : l->max - used;
+	if (l->max == SESSION_NO_LIMIT) {
+		return SESSION_NO_LIMIT;
+	}
+	if (used <= l->max) {
+		return l->max - used;
+	}
+	/* What refuses goes on to refuse: this run is the next. Of the others nothing is
+	 * ahead any more: what follows has followed. */
+	return l->act == ACT_BLOCK || l->act == ACT_KILL ? 0 : SESSION_NO_LIMIT;
+}
+
+/* What is left of the grace. Clocks of machines differ: never more than it was. */
+static uint64_t grace_left(const struct session *s)
+{
+	int64_t whole = s->until_us - s->ended_us;
+	int64_t left = s->until_us - wall_us();
+
+	left = left < whole ? left : whole;
+	left = left > 0 ? left / 1000 : 0;
+	return left < HOUR_MS ? (uint64_t)left : HOUR_MS;
 }
 
 /* The hardest of what a chain of sessions wants. */
@@ -44,7 +79,10 @@ static void look_at(const struct session *s, struct clerk_word *w)
 
 	if (wish > w->wish) {
 		w->wish = wish;
+		w->grace_ms = wish == WISH_KILL ? grace_left(s) : 0;
 		snprintf(w->reason, sizeof(w->reason), "%s", s->reason);
+	} else if (wish == WISH_KILL && grace_left(s) < w->grace_ms) {
+		w->grace_ms = grace_left(s);
 	}
 	w->deadline_us = deadline < w->deadline_us ? deadline : w->deadline_us;
 	for (size_t i = 0; i < SESSION_METERS; i++) {
@@ -59,7 +97,7 @@ static void look_at(const struct session *s, struct clerk_word *w)
 int clerk_look(struct sessions *ss, const char *id, const struct session *own,
                struct clerk_word *ret, struct ssb_error *err)
 {
-	struct clerk_word w = { .stored = true, .deadline_us = INT64_MAX };
+	struct clerk_word w = { .stored = true, .looked = true, .deadline_us = INT64_MAX };
 	struct session s;
 
 	for (size_t i = 0; i < SESSION_METERS; i++) {
@@ -71,10 +109,10 @@ int clerk_look(struct sessions *ss, const char *id, const struct session *own,
 		return -1;
 	}
 	look_at(&s, &w);
+	memcpy(w.chain[0], s.id, sizeof(s.id));
 	for (int depth = 1; s.parent[0] != '\0' && depth < SESSION_DEPTH; depth++) {
-		char parent[SESSION_ID];
-		memcpy(parent, s.parent, sizeof(parent));
-		if (session_get(ss, parent, &s, err) != 0) {
+		memcpy(w.chain[depth], s.parent, sizeof(s.parent));
+		if (session_get(ss, w.chain[depth], &s, err) != 0) {
 			return -1;
 		}
 		look_at(&s, &w);
@@ -83,34 +121,87 @@ int clerk_look(struct sessions *ss, const char *id, const struct session *own,
 	return 0;
 }
 
-/* What was decided about the usage itself stands before how things stand. */
+static void wish_for(struct clerk_word *w, enum clerk_wish wish, uint64_t grace_ms,
+                     const char *reason)
+{
+	if (wish > w->wish || (wish == WISH_KILL && w->wish == wish && grace_ms < w->grace_ms)) {
+		w->wish = wish;
+		w->grace_ms = grace_ms;
+		snprintf(w->reason, sizeof(w->reason), "%s", reason);
+	}
+}
+
+/* What was decided about the usage itself. */
 static void decided(const struct decision *d, struct clerk_word *w)
 {
-	bool over = session_is_over(d->state);
+	/* Who looked has seen this, and what became of others since. */
+	for (size_t i = 0; !w->looked && i < d->n_acted; i++) {
+		enum session_state state = d->acted[i].state;
+		wish_for(w,
+		         session_is_over(state)    ? WISH_KILL
+		         : state == SESSION_PAUSED ? WISH_PAUSE
+		                                   : WISH_GO,
+		         d->acted[i].grace_ms, d->verdict.reason);
+	}
+	/* The session goes on; what went too far does not. */
+	if (!d->verdict.allowed && d->verdict.act == ACT_BLOCK &&
+	    !session_is_over(d->after.state)) {
+		wish_for(w, WISH_KILL, d->after.policy->grace_ms, d->verdict.reason);
+	}
+}
 
-	if (d->changed && (over || d->state == SESSION_PAUSED)) {
-		w->wish = over ? WISH_KILL : WISH_PAUSE;
-		w->grace_ms = d->grace_ms;
-	} else if (!d->verdict.allowed && d->verdict.act == ACT_BLOCK) {
-		/* The session goes on; what went too far does not. */
-		w->wish = WISH_KILL;
-		w->grace_ms = d->after.policy->grace_ms;
-	} else {
+/* ---- the actor ----------------------------------------------------------- */
+
+/* Others look after themselves where the store tells them; these need not. */
+static void act(struct clerk *c, const struct decision *d)
+{
+	struct sessions *ss = NULL;
+	struct act_report report;
+	struct ssb_error err = { 0 };
+
+	/* Without it those are reached that know whose they are. */
+	(void)sessions_open(c->owner, &ss, &err);
+	(void)session_act(ss, c->owner, d, &c->run, &report, &err);
+	sessions_close(ss);
+}
+
+static void *actor_main(void *arg)
+{
+	struct clerk *c = arg;
+
+	for (;;) {
+		pthread_mutex_lock(&c->lock);
+		while (c->n_todo == 0) {
+			pthread_cond_wait(&c->todo_changed, &c->lock);
+		}
+		struct decision d = c->todo[0];
+		pthread_mutex_unlock(&c->lock);
+		act(c, &d);
+		pthread_mutex_lock(&c->lock);
+		c->n_todo--;
+		memmove(c->todo, c->todo + 1, c->n_todo * sizeof(c->todo[0]));
+		pthread_cond_broadcast(&c->todo_changed);
+		pthread_mutex_unlock(&c->lock);
+		(void)eventfd_write(c->wake, 1);
+	}
+	return NULL;
+}
+
+static void add_todo(struct clerk *c, const struct decision *d)
+{
+	if (!d->changed && d->n_acted == 0 && !d->notify) {
 		return;
 	}
-	snprintf(w->reason, sizeof(w->reason), "%s", d->verdict.reason);
-}
-
-static int take_news(struct clerk *c, struct ssb_error *err)
-{
-	char id[SESSION_ID];
-	int got;
-
-	while ((got = sessions_news(c->ss, id, err)) > 0) {
-		/* Whichever it was: all that concern us are looked at. */
+	pthread_mutex_lock(&c->lock);
+	while (c->n_todo == TODO) {
+		pthread_cond_wait(&c->todo_changed, &c->lock);
 	}
-	return got;
+	c->todo[c->n_todo++] = *d;
+	pthread_cond_broadcast(&c->todo_changed);
+	pthread_mutex_unlock(&c->lock);
 }
+
+/* ---- the clerk ----------------------------------------------------------- */
 
 static int do_task(struct clerk *c, const struct clerk_task *t, struct clerk_word *w,
                    struct ssb_error *err)
@@ -119,7 +210,6 @@ static int do_task(struct clerk *c, const struct clerk_task *t, struct clerk_wor
 	bool used = t->kind != CLERK_LOOK;
 
 	if ((t->placed && session_run_placed(c->ss, &t->run, err) != 0) ||
-	    (t->news && take_news(c, err) != 0) ||
 	    (used && session_run_used(c->ss, &t->run, &t->used, &d, err) != 0)) {
 		return -1;
 	}
@@ -131,12 +221,14 @@ static int do_task(struct clerk *c, const struct clerk_task *t, struct clerk_wor
 		if (!used) {
 			return -1;
 		}
-		*w = (struct clerk_word){ .stored = true, .deadline_us = INT64_MAX };
+		*w = (struct clerk_word){ .stored = true, .err = *err };
 	}
 	if (used) {
 		decided(&d, w);
-		c->todo = d;
-		c->has_todo = d.changed || d.notify;
+		add_todo(c, &d);
+	}
+	if (w->looked) {
+		memcpy(c->chain, w->chain, sizeof(c->chain));
 	}
 	return 0;
 }
@@ -146,46 +238,82 @@ static void say(struct clerk *c, const struct clerk_word *w)
 	pthread_mutex_lock(&c->lock);
 	c->word = *w;
 	c->has_word = true;
-	c->state = CLERK_ACTS;
+	c->given = false;
 	pthread_mutex_unlock(&c->lock);
 	(void)eventfd_write(c->wake, 1);
 }
 
-/* The keeper has heard of it, and looks after its own run. */
-static void act(struct clerk *c)
+/* "": anything may have changed. */
+static bool concerns_us(const struct clerk *c, const char *id)
 {
-	struct act_report report;
-	struct ssb_error err = { 0 };
+	bool ours = id[0] == '\0';
 
-	if (c->has_todo) {
-		(void)session_act(c->ss, c->owner, &c->todo, &c->run, &report, &err);
-		c->has_todo = false;
+	for (size_t i = 0; i < SESSION_DEPTH; i++) {
+		ours = ours || strcmp(c->chain[i], id) == 0;
 	}
+	return ours;
+}
+
+/* False: the store is lost, and nothing is to be heard before it is there again. */
+static bool hear_news(struct clerk *c)
+{
+	char id[SESSION_ID];
+	struct ssb_error err = { 0 };
+	bool ours = false;
+	int got;
+
+	while ((got = sessions_news(c->ss, id, &err)) > 0) {
+		ours = ours || concerns_us(c, id);
+	}
+	if (ours || got < 0) {
+		pthread_mutex_lock(&c->lock);
+		c->news = true;
+		pthread_mutex_unlock(&c->lock);
+		(void)eventfd_write(c->wake, 1);
+	}
+	return got == 0;
+}
+
+/* `there`: the last that was heard of the store was good. Only then it is listened
+ * to: to begin with that waits for its answer. */
+static struct clerk_task wait_for_task(struct clerk *c, bool there)
+{
+	struct clerk_task task;
+	eventfd_t n;
+
+	if (there && c->news_fd < 0) {
+		c->news_fd = sessions_news_fd(c->ss);
+	}
+	for (bool given = false; !given;) {
+		struct pollfd p[2] = { { c->given_fd, POLLIN, 0 },
+			               { there ? c->news_fd : -1, POLLIN, 0 } };
+		(void)poll(p, 2, -1);
+		if (p[1].revents != 0) {
+			there = hear_news(c);
+		}
+		(void)eventfd_read(c->given_fd, &n);
+		pthread_mutex_lock(&c->lock);
+		given = c->given;
+		task = c->task;
+		pthread_mutex_unlock(&c->lock);
+	}
+	return task;
 }
 
 static void *clerk_main(void *arg)
 {
 	struct clerk *c = arg;
 	size_t closed = 0;
+	bool there = true;
 
-	act(c);
 	(void)session_close_lost(c->ss, c->owner, c->run.session, &c->run, &closed,
 	                         &(struct ssb_error){ 0 });
 	for (;;) {
 		struct clerk_word w = { .stored = false };
-		act(c);
-		pthread_mutex_lock(&c->lock);
-		if (c->state == CLERK_ACTS) {
-			c->state = CLERK_IDLE;
-			(void)eventfd_write(c->wake, 1);
-		}
-		while (c->state != CLERK_GIVEN) {
-			pthread_cond_wait(&c->given, &c->lock);
-		}
-		struct clerk_task task = c->task;
-		pthread_mutex_unlock(&c->lock);
+		struct clerk_task task = wait_for_task(c, there);
 		struct ssb_error err = { 0 };
-		if (do_task(c, &task, &w, &err) != 0) {
+		there = do_task(c, &task, &w, &err) == 0;
+		if (!there) {
 			w = (struct clerk_word){ .err = err };
 		}
 		say(c, &w);
@@ -193,28 +321,42 @@ static void *clerk_main(void *arg)
 	return NULL;
 }
 
+/* ---- the keeper's side --------------------------------------------------- */
+
+static int start_threads(struct clerk *c)
+{
+	pthread_t clerk;
+	pthread_t actor;
+	int failed = pthread_mutex_init(&c->lock, NULL);
+
+	failed = failed != 0 ? failed : pthread_cond_init(&c->todo_changed, NULL);
+	failed = failed != 0 ? failed : pthread_create(&actor, NULL, actor_main, c);
+	failed = failed != 0 ? failed : pthread_create(&clerk, NULL, clerk_main, c);
+	if (failed == 0) {
+		(void)pthread_detach(clerk);
+		(void)pthread_detach(actor);
+	}
+	return failed;
+}
+
 int clerk_new(struct sessions *ss, const struct owner *o, const struct session_run *run,
               const struct decision *first, struct clerk **ret, struct ssb_error *err)
 {
-	auto_free struct clerk *c = calloc(1, sizeof(*c));
-	pthread_t thread;
+	struct clerk *c = calloc(1, sizeof(*c));
 
 	if (c == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "session", "out of memory");
 	}
-	*c = (struct clerk){ .ss = ss, .owner = o, .run = *run, .todo = *first };
-	c->has_todo = first->changed || first->notify;
-	c->state = CLERK_ACTS;
+	*c = (struct clerk){ .ss = ss, .owner = o, .run = *run, .news_fd = -1 };
 	c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int failed = c->wake < 0 ? errno : pthread_mutex_init(&c->lock, NULL);
-	failed = failed != 0 ? failed : pthread_cond_init(&c->given, NULL);
-	failed = failed != 0 ? failed : pthread_create(&thread, NULL, clerk_main, c);
+	c->given_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int failed = c->wake < 0 || c->given_fd < 0 ? errno : start_threads(c);
 	if (failed != 0) {
-		own_close(&c->wake);
-		return ssb_fail(err, SSB_E_SYS, failed, "session", "a thread for the store");
+		/* Its keeper ends with it, and one thread may have it already. */
+		return ssb_fail(err, SSB_E_SYS, failed, "session", "threads for the store");
 	}
-	(void)pthread_detach(thread);
-	*ret = steal_ptr(&c);
+	add_todo(c, first);
+	*ret = c;
 	return 0;
 }
 
@@ -226,18 +368,35 @@ int clerk_fd(const struct clerk *c)
 bool clerk_busy(struct clerk *c)
 {
 	pthread_mutex_lock(&c->lock);
-	bool busy = c->state != CLERK_IDLE || c->has_word;
+	bool busy = c->given || c->has_word;
 	pthread_mutex_unlock(&c->lock);
 	return busy;
+}
+
+bool clerk_acts(struct clerk *c)
+{
+	pthread_mutex_lock(&c->lock);
+	bool acts = c->n_todo > 0;
+	pthread_mutex_unlock(&c->lock);
+	return acts;
+}
+
+bool clerk_news(struct clerk *c)
+{
+	pthread_mutex_lock(&c->lock);
+	bool news = c->news;
+	c->news = false;
+	pthread_mutex_unlock(&c->lock);
+	return news;
 }
 
 void clerk_give(struct clerk *c, const struct clerk_task *task)
 {
 	pthread_mutex_lock(&c->lock);
 	c->task = *task;
-	c->state = CLERK_GIVEN;
-	pthread_cond_signal(&c->given);
+	c->given = true;
 	pthread_mutex_unlock(&c->lock);
+	(void)eventfd_write(c->given_fd, 1);
 }
 
 bool clerk_take(struct clerk *c, struct clerk_word *ret)

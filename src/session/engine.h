@@ -15,6 +15,7 @@ struct session {
 	char reason[SESSION_REASON];
 	int64_t created_us; /* wall clock */
 	int64_t ended_us;   /* 0: not over */
+	int64_t until_us;   /* until then its runs may live, when it is over */
 	micros spent;
 	micros reserved;  /* of reservations that are open */
 	uint64_t actions; /* checks that were allowed, settled or not */

@@ -18,20 +18,14 @@
 #define LAST_MS    15000
 #define REFUSED_MS 1000
 
-struct kept {
-	pid_t pid;
-	int sock;
-	int pidfd;
-};
-
 /* Blocks until the run may begin; it is asked before anything is built. */
-static int hear_answer(const struct kept *k, struct ssb_error *err)
+static int hear_answer(int sock, struct ssb_error *err)
 {
 	struct keeper_answer a;
 	ssize_t n;
 
 	do {
-		n = recv(k->sock, &a, sizeof(a), 0);
+		n = recv(sock, &a, sizeof(a), 0);
 	} while (n < 0 && errno == EINTR);
 	if (n != (ssize_t)sizeof(a)) {
 		return ssb_fail(err, SSB_E_SYS, n < 0 ? errno : 0, "session",
@@ -51,78 +45,93 @@ static int hear_answer(const struct kept *k, struct ssb_error *err)
 	return -1;
 }
 
-static int start(const struct owner *o, const char *id, struct kept *ret, struct ssb_error *err)
+/* Nobody's child: it may outlast this call, and a caller who goes on to live would
+ * have it as a zombie then. */
+static _Noreturn void fork_away(const struct owner *o, const char *id, int sock, int caller)
 {
-	pid_t self = getpid();
-	int pair[2];
+	pid_t pid = fork();
 
+	if (pid == 0) {
+		keeper_process(o, id, sock, caller);
+	}
+	_exit(pid < 0 ? errno : 0);
+}
+
+static int start(const struct owner *o, const char *id, int *ret, struct ssb_error *err)
+{
+	auto_fd self = (int)syscall(SYS_pidfd_open, getpid(), 0U);
+	int pair[2];
+	int status = 0;
+
+	if (self < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "session", "pidfd_open");
+	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "session", "socketpair");
 	}
 	auto_fd ours = pair[0], theirs = pair[1];
 	pid_t pid = fork();
 	if (pid == 0) {
-		keeper_process(o, id, theirs, self);
+		fork_away(o, id, theirs, self);
 	}
 	if (pid < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "session", "fork");
 	}
-	*ret = (struct kept){ .pid = pid,
-		              .sock = steal_fd(&ours),
-		              .pidfd = (int)syscall(SYS_pidfd_open, pid, 0U) };
+	/* One who ignores SIGCHLD has nobody to wait for: then the answer tells. */
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+	}
+	if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
+		return ssb_fail(err, SSB_E_SYS, WEXITSTATUS(status), "session", "fork");
+	}
+	*ret = steal_fd(&ours);
 	return 0;
 }
 
-/* Until it is gone, or closes its end because the store is slow: what it leaves
- * open there, if anything, is closed by whoever looks next. */
-static void wait_for(struct kept *k, int ms)
+/* Until it closes its end: when it is gone, or because the store is slow; what it
+ * leaves open there, if anything, is closed by whoever looks next. */
+static void wait_for(int sock, int ms)
 {
 	uint64_t until = clock_ms() + (uint64_t)ms;
 	char drop[sizeof(struct govern_msg)];
 	ssize_t n = 1;
 
-	(void)shutdown(k->sock, SHUT_WR);
+	(void)shutdown(sock, SHUT_WR);
 	for (uint64_t now = clock_ms(); n != 0 && now < until; now = clock_ms()) {
-		struct pollfd p[2] = { { k->sock, POLLIN, 0 }, { k->pidfd, POLLIN, 0 } };
-		(void)poll(p, 2, (int)(until - now));
-		if (p[1].revents != 0) {
-			break;
-		}
-		n = p[0].revents != 0 ? recv(k->sock, drop, sizeof(drop), MSG_DONTWAIT) : 1;
+		struct pollfd p = { sock, POLLIN, 0 };
+		(void)poll(&p, 1, (int)(until - now));
+		n = p.revents != 0 ? recv(sock, drop, sizeof(drop), MSG_DONTWAIT) : 1;
+		n = n < 0 && errno != EAGAIN && errno != EINTR ? 0 : n;
 	}
-	(void)waitpid(k->pid, NULL, WNOHANG);
-	own_close(&k->sock);
-	own_close(&k->pidfd);
 }
 
 /* Otherwise the supervisor has told it how the run ended. */
-static void tell_failure(const struct kept *k)
+static void tell_failure(int sock)
 {
 	struct govern_msg m = { .kind = KEEPER_FAILED };
 
 	m.ended.exit_status = 125;
-	(void)live_send(k->sock, &m, sizeof(m));
+	(void)live_send(sock, &m, sizeof(m));
 }
 
 static int run_kept(struct ssb_plan *plan, const char *id, const struct owner *o,
                     const int stdio[3], struct ssb_result *ret_result, struct ssb_error *err)
 {
-	struct kept k = { .sock = -1, .pidfd = -1 };
+	auto_fd sock = -1;
 
-	if (start(o, id, &k, err) != 0) {
+	if (start(o, id, &sock, err) != 0) {
 		return -1;
 	}
-	if (hear_answer(&k, err) != 0) {
-		wait_for(&k, REFUSED_MS);
+	if (hear_answer(sock, err) != 0) {
+		wait_for(sock, REFUSED_MS);
 		return -1;
 	}
-	plan->govern_fd = k.sock;
+	plan->govern_fd = sock;
 	int failed = ssb_run(plan, stdio, ret_result, err);
 	plan->govern_fd = -1;
 	if (failed != 0) {
-		tell_failure(&k);
+		tell_failure(sock);
 	}
-	wait_for(&k, LAST_MS);
+	wait_for(sock, LAST_MS);
 	return failed;
 }
 

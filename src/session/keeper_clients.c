@@ -64,6 +64,16 @@ void clients_accept(struct keeper *k)
 	}
 }
 
+static bool is_within(const struct keeper *k, const char *session)
+{
+	bool within = session[0] == '\0' || strcmp(k->run.session, session) == 0;
+
+	for (size_t i = 0; i < SESSION_DEPTH; i++) {
+		within = within || strcmp(k->word.chain[i], session) == 0;
+	}
+	return within;
+}
+
 static void begin(struct keeper *k, struct client *c, const struct live_request *q)
 {
 	switch ((enum live_op)q->op) {
@@ -110,6 +120,11 @@ void clients_hear(struct keeper *k, struct client *c)
 		return;
 	}
 	q.reason[sizeof(q.reason) - 1] = '\0';
+	q.session[sizeof(q.session) - 1] = '\0';
+	if (!is_within(k, q.session)) {
+		reply(k, c, LIVE_OTHER, "");
+		return;
+	}
 	c->asked = true;
 	c->op = q.op;
 	reply(k, c, LIVE_HEARD, "");
@@ -136,15 +151,4 @@ void clients_drop_late(struct keeper *k)
 			own_close(&c->fd);
 		}
 	}
-}
-
-bool clients_wait(const struct keeper *k, enum live_op op)
-{
-	for (size_t i = 0; i < MAX_LIVE_CLIENTS; i++) {
-		const struct client *c = &k->clients[i];
-		if (c->fd >= 0 && c->asked && c->op == (uint32_t)op) {
-			return true;
-		}
-	}
-	return false;
 }

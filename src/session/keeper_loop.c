@@ -23,16 +23,7 @@
 #define SEND_AGAIN_MS 20
 #define HOUR_MS       3600000
 
-enum {
-	AT_SUP,
-	AT_SUP_PID,
-	AT_LISTEN,
-	AT_CLERK,
-	AT_NEWS,
-	AT_INIT,
-	AT_CLIENTS,
-	AT_FIXED = AT_CLIENTS
-};
+enum { AT_SUP, AT_SUP_PID, AT_LISTEN, AT_CLERK, AT_INIT, AT_CLIENTS, AT_FIXED = AT_CLIENTS };
 
 static int64_t wall_us(void)
 {
@@ -54,7 +45,7 @@ void keeper_kill(struct keeper *k, uint64_t grace_ms, const char *reason)
 	struct govern_msg m = { .kind = GOVERN_KILL };
 	uint64_t at = clock_ms() + (grace_ms < HOUR_MS ? grace_ms : HOUR_MS) + FORCE_MS;
 
-	if (k->dead || (k->killing && at >= k->force_at)) {
+	if (k->dead || (k->killing && at + FORCE_MS >= k->force_at)) {
 		return; /* told already, and no more patient than this */
 	}
 	m.kill.grace_ms = grace_ms < HOUR_MS ? grace_ms : HOUR_MS;
@@ -197,22 +188,28 @@ static void hear_store(struct keeper *k, const struct clerk_word *w)
 		clients_answer(k, LIVE_RESUME, LIVE_REFUSED, w->err.text);
 		return;
 	}
-	k->lost_at = 0;
-	k->held = false;
 	k->end_stored = w->ended;
-	k->retry_at = w->ended || k->task.kind != CLERK_END ? 0 : clock_ms() + RETRY_MS;
 	k->next_at = clock_ms() + STORE_MS;
-	k->word = *w;
+	k->retry_at = 0;
+	if (w->looked) {
+		k->word = *w;
+		k->lost_at = 0;
+		k->held = false;
+	} else if (!w->ended) {
+		/* Half an answer: deadline, chain and what is to be done on a loss hold. */
+		k->lost_at = k->lost_at != 0 ? k->lost_at : k->given_at;
+		k->retry_at = clock_ms() + RETRY_MS;
+	}
 	if (w->wish == WISH_KILL) {
 		keeper_kill(k, w->grace_ms, w->reason);
 	} else if (w->wish == WISH_PAUSE && !k->paused) {
 		keeper_pause(k);
-	} else if (w->wish == WISH_GO && k->paused && k->given_at > k->paused_at) {
+	} else if (w->looked && w->wish == WISH_GO && k->paused && k->given_at > k->paused_at) {
 		/* Asked after the pause was; what is older knows nothing of it. */
 		k->paused = false;
 	}
-	if (w->wish != WISH_GO) {
-		clients_answer(k, LIVE_RESUME, LIVE_REFUSED, w->reason);
+	if (w->wish != WISH_GO || !w->looked) {
+		clients_answer(k, LIVE_RESUME, LIVE_REFUSED, w->looked ? w->reason : w->err.text);
 	} else if (!k->paused && !k->pause_sent) {
 		clients_answer(k, LIVE_RESUME, LIVE_DONE, "");
 	}
@@ -228,14 +225,13 @@ static void give(struct keeper *k, enum clerk_task_kind kind)
 {
 	k->task = (struct clerk_task){ .kind = kind,
 		                       .placed = k->placed_due,
-		                       .news = k->news_due,
 		                       .run = k->run,
 		                       .exit_status = k->exit_status,
 		                       .ending = k->ending };
 	if (kind != CLERK_LOOK) {
 		tally_take(&k->tally, &k->task.used);
 	}
-	k->placed_due = k->look_due = k->news_due = false;
+	k->placed_due = k->look_due = false;
 	k->given = true;
 	k->given_at = clock_ms();
 	clerk_give(k->clerk, &k->task);
@@ -245,7 +241,8 @@ static void give(struct keeper *k, enum clerk_task_kind kind)
 static void ask_store(struct keeper *k)
 {
 	uint64_t now = clock_ms();
-	bool due = now >= k->next_at || is_expired(k);
+	bool expired = is_expired(k) && !k->killing;
+	bool due = now >= k->next_at || expired;
 
 	if (k->given || now < k->retry_at || clerk_busy(k->clerk)) {
 		return;
@@ -254,10 +251,10 @@ static void ask_store(struct keeper *k)
 		if (!k->end_stored) {
 			give(k, CLERK_END);
 		}
-	} else if (tally_urgent(&k->tally, k->word.room) || (due && !tally_empty(&k->tally)) ||
-	           (is_expired(k) && !k->killing)) {
+	} else if ((!k->killing && tally_urgent(&k->tally, k->word.room)) ||
+	           (due && !tally_empty(&k->tally)) || expired) {
 		give(k, CLERK_USED);
-	} else if (due || k->look_due || k->placed_due || k->news_due) {
+	} else if (due || k->look_due || k->placed_due) {
 		give(k, CLERK_LOOK);
 	}
 }
@@ -319,7 +316,9 @@ static int wait_ms(const struct keeper *k)
 	uint64_t at = now + STORE_MS; /* somebody who has not asked yet, and the like */
 	int64_t left_us = k->word.deadline_us - wall_us();
 
-	at = earlier(at, k->given ? at : k->next_at > k->retry_at ? k->next_at : k->retry_at);
+	if (!k->given && !k->end_stored) {
+		at = earlier(at, k->next_at > k->retry_at ? k->next_at : k->retry_at);
+	}
 	if (k->killing && !k->dead) {
 		at = earlier(at, k->force_at);
 	}
@@ -342,7 +341,7 @@ static bool is_finished(struct keeper *k)
 		return false;
 	}
 	/* The others of the session may still be being ended. */
-	return (k->end_stored && !clerk_busy(k->clerk)) || now >= k->over_at + LAST_MS;
+	return (k->end_stored && !clerk_acts(k->clerk)) || now >= k->over_at + LAST_MS;
 }
 
 static void hear_clients(struct keeper *k, const struct pollfd *p)
@@ -359,15 +358,12 @@ static void hear_clients(struct keeper *k, const struct pollfd *p)
 
 static void turn(struct keeper *k)
 {
-	/* The store's own fd is the clerk's while that has a task. */
-	int news = k->given || clerk_busy(k->clerk) ? -1 : sessions_news_fd(k->ss);
 	struct pollfd p[AT_FIXED + MAX_LIVE_CLIENTS] = {
 		[AT_SUP] = { .fd = k->silent || tally_full(&k->tally) ? -1 : k->sup,
 		             .events = POLLIN },
 		[AT_SUP_PID] = { .fd = k->sup_pid, .events = POLLIN },
 		[AT_LISTEN] = { .fd = k->listen, .events = POLLIN },
 		[AT_CLERK] = { .fd = clerk_fd(k->clerk), .events = POLLIN },
-		[AT_NEWS] = { .fd = news, .events = POLLIN },
 		[AT_INIT] = { .fd = k->init, .events = POLLIN },
 	};
 	struct clerk_word w;
@@ -387,7 +383,7 @@ static void turn(struct keeper *k)
 	if (p[AT_INIT].revents != 0 && k->init >= 0) {
 		note_dead(k);
 	}
-	k->news_due = k->news_due || p[AT_NEWS].revents != 0;
+	k->look_due = clerk_news(k->clerk) || k->look_due;
 	keep_time(k);
 	ask_store(k);
 }

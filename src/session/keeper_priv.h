@@ -5,7 +5,7 @@
  *   keeper_loop.c     hears supervisor, store and clock; tells the supervisor
  *   keeper_clients.c  the control socket
  *
- * One loop that never waits for anybody; the store is a thread's (clerk.h). */
+ * One loop that never waits for anybody; the store is for threads (clerk.h). */
 #ifndef SESSION_KEEPER_PRIV_H
 #define SESSION_KEEPER_PRIV_H
 
@@ -30,7 +30,7 @@ struct client {
 
 struct keeper {
 	const struct owner *owner;
-	struct sessions *ss; /* the clerk's, once there is one */
+	struct sessions *ss; /* the clerk's alone, once there is one */
 	struct clerk *clerk;
 	struct session_run run;
 	struct tally tally;
@@ -51,7 +51,6 @@ struct keeper {
 	uint64_t lost_at;  /* since when it does not answer; 0: it does */
 	bool placed_due;   /* where the run is has still to be written down */
 	bool look_due;
-	bool news_due;
 	/* what is to become of the run */
 	bool paused; /* by the session */
 	uint64_t paused_at;
@@ -70,8 +69,8 @@ struct keeper {
 	bool end_stored;
 };
 
-/* Never returns. `sock` is the caller's other end, `parent` the caller. */
-_Noreturn void keeper_process(const struct owner *o, const char *id, int sock, pid_t parent);
+/* Never returns. `sock` is the caller's other end, `caller` its pidfd. */
+_Noreturn void keeper_process(const struct owner *o, const char *id, int sock, int caller);
 
 /* Until the end of the run is written down. */
 void keeper_loop(struct keeper *k);
@@ -85,6 +84,5 @@ void clients_hear(struct keeper *k, struct client *c);
 /* All that wait for `op` are answered. */
 void clients_answer(struct keeper *k, enum live_op op, enum live_answer answer, const char *why);
 void clients_drop_late(struct keeper *k);
-bool clients_wait(const struct keeper *k, enum live_op op);
 
 #endif

@@ -21,23 +21,25 @@
 #include "session/keeper_priv.h"
 #include "session/place.h"
 
-#define SOCK_FD 3
+#define SOCK_FD   3
+#define CALLER_FD 4
 /* To end a skill that has a uid of its own, and to reach a state directory
  * beneath the home of another; nobody but root has either. */
 #define KEPT_CAPS ((1ULL << CAP_KILL) | (1ULL << CAP_DAC_OVERRIDE))
 
-static int settle_fds(int sock, struct ssb_error *err)
+static int settle_fds(int sock, int caller, struct ssb_error *err)
 {
 	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int moved = fcntl(sock, F_DUPFD_CLOEXEC, SOCK_FD + 1);
+	int socks = fcntl(sock, F_DUPFD_CLOEXEC, CALLER_FD + 1);
+	int callers = fcntl(caller, F_DUPFD_CLOEXEC, CALLER_FD + 1);
 
 	for (int i = 0; i < SOCK_FD; i++) {
 		if (none < 0 || dup2(none, i) < 0) {
 			return ssb_fail(err, SSB_E_SYS, errno, "session", "/dev/null");
 		}
 	}
-	if (moved < 0 || dup3(moved, SOCK_FD, O_CLOEXEC) < 0 ||
-	    close_range(SOCK_FD + 1, ~0U, 0) != 0) {
+	if (socks < 0 || dup3(socks, SOCK_FD, O_CLOEXEC) < 0 || callers < 0 ||
+	    dup3(callers, CALLER_FD, O_CLOEXEC) < 0 || close_range(CALLER_FD + 1, ~0U, 0) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "session", "fds of the keeper");
 	}
 	return 0;
@@ -77,25 +79,14 @@ static int settle_process(struct ssb_error *err)
 	return 0;
 }
 
-/* The caller, by an fd that tells of its death; -1: it is dead. */
-static int open_parent(pid_t parent, struct ssb_error *err)
+static int settle(struct keeper *k, int sock, int caller, struct ssb_error *err)
 {
-	auto_fd fd = (int)syscall(SYS_pidfd_open, parent, 0U);
-
-	if (fd < 0 || getppid() != parent) {
-		return ssb_fail(err, SSB_E_SYS, errno, "session", "the caller is gone");
-	}
-	return steal_fd(&fd);
-}
-
-static int settle(struct keeper *k, int sock, pid_t parent, struct ssb_error *err)
-{
-	if (settle_fds(sock, err) != 0) {
+	if (settle_fds(sock, caller, err) != 0) {
 		return -1;
 	}
 	k->sup = SOCK_FD;
-	k->sup_pid = open_parent(parent, err);
-	return k->sup_pid < 0 || settle_process(err) != 0 ? -1 : 0;
+	k->sup_pid = CALLER_FD;
+	return settle_process(err);
 }
 
 /* The control socket is there before the store knows of the run: whoever finds
@@ -148,7 +139,7 @@ static _Noreturn void refuse(struct keeper *k, const struct decision *d)
 	leave(k, 1);
 }
 
-void keeper_process(const struct owner *o, const char *id, int sock, pid_t parent)
+void keeper_process(const struct owner *o, const char *id, int sock, int caller)
 {
 	struct keeper k = { .owner = o, .sup = -1, .sup_pid = -1 };
 	struct decision first = { 0 };
@@ -156,7 +147,7 @@ void keeper_process(const struct owner *o, const char *id, int sock, pid_t paren
 
 	k.dir = k.listen = k.init = -1;
 	clients_init(&k);
-	if (settle(&k, sock, parent, &err) != 0 || begin(&k, id, &first, &err) != 0) {
+	if (settle(&k, sock, caller, &err) != 0 || begin(&k, id, &first, &err) != 0) {
 		answer(&k, &err);
 		leave(&k, 1);
 	}

@@ -201,6 +201,21 @@ void live_tidy(int dir_fd)
 	}
 }
 
+void live_names(int dir_fd, live_name_fn *fn, void *arg)
+{
+	DIR *d = entries(dir_fd);
+	const struct dirent *e;
+
+	for (size_t n = 0; d != NULL && n < MAX_LIVE && (e = readdir(d)) != NULL; n++) {
+		if (live_name_valid(e->d_name)) {
+			fn(arg, e->d_name);
+		}
+	}
+	if (d != NULL) {
+		(void)closedir(d);
+	}
+}
+
 /* Some keepers at a time: there may be more of them than fds. */
 #define PINGS 64
 

@@ -5,6 +5,7 @@
  *   keeper: LIVE_HEARD            at once: it is there, and has begun
  *           LIVE_DONE             dead; every process stands still; goes on
  *        or LIVE_REFUSED          with why
+ *        or LIVE_OTHER            alone: its run is not in that session
  *
  * The directory is the owner's alone, and only the owner's uid and root are
  * heard. Names are drawn; all that is said of a path is said relative to a held
@@ -17,15 +18,18 @@
 
 #define LIVE_NAME    33 /* 8 hexadecimal digits for the directory, 24 drawn, and the NUL */
 #define LIVE_TAG     8
-#define LIVE_VERSION 1
+#define LIVE_VERSION 2
 
 enum live_op { LIVE_PING, LIVE_KILL, LIVE_PAUSE, LIVE_RESUME, LIVE_OPS };
-enum live_answer { LIVE_HEARD, LIVE_DONE, LIVE_REFUSED };
+enum live_answer { LIVE_HEARD, LIVE_DONE, LIVE_REFUSED, LIVE_OTHER };
 
 struct live_request {
 	uint32_t version;
 	uint32_t op;
 	uint64_t grace_ms; /* kill: SIGTERM first */
+	/* That the run is in, or beneath: the keeper knows its session and all above
+	 * it. "": whichever. */
+	char session[SESSION_ID];
 	char reason[SESSION_REASON];
 };
 
@@ -59,6 +63,9 @@ bool live_name_here(int dir_fd, const char *name);
 /* Removes sockets that nobody listens on any more. */
 void live_tidy(int dir_fd);
 
+/* The names of all that listen, or did. */
+typedef void live_name_fn(void *arg, const char *name);
+void live_names(int dir_fd, live_name_fn *fn, void *arg);
 /* Every keeper that answers within `wait_ms`. */
 typedef void live_fn(void *arg, const struct live_reply *r);
 void live_each(int dir_fd, int wait_ms, live_fn *fn, void *arg);

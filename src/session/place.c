@@ -7,20 +7,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/hex.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "base/sha256.h"
 #include "os/cgroup.h"
 #include "os/cgroup_layout.h"
 #include "os/file.h"
 #include "sandbox/meter.h"
 
 #define CHILD_ROUNDS 100
+#define MARK         16 /* digits of a hash that tell machines apart */
 
 /* The first line of a small file, without its end; -1: none. */
 static int first_line(const char *path, char *out, size_t size)
@@ -36,30 +40,57 @@ static int first_line(const char *path, char *out, size_t size)
 	return 0;
 }
 
+/* Ids of machines are not for others to know: a hash tells them apart as well. */
+static void mark(const char *id, char ret[MARK + 1])
+{
+	uint8_t hash[SHA256_BYTES];
+
+	sha256(id, strlen(id), hash);
+	hex_encode(hash, MARK / 2, ret);
+}
+
 int place_here(struct session_run *run, struct ssb_error *err)
 {
-	char boot[sizeof(run->boot_id)];
-	char host[sizeof(run->host)] = { 0 };
+	char id[64];
+	char boot[MARK + 1];
+	char machine[MARK + 1];
+	char name[65] = { 0 };
+	struct stat ns;
 
-	if (first_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot)) != 0) {
+	if (first_line("/proc/sys/kernel/random/boot_id", id, sizeof(id)) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "session", "this boot has no id");
 	}
-	if (gethostname(host, sizeof(host) - 1) != 0) {
+	mark(id, boot);
+	if (gethostname(name, sizeof(name) - 1) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "session", "this machine has no name");
 	}
-	memcpy(run->boot_id, boot, sizeof(boot));
-	memcpy(run->host, host, sizeof(host));
+	if (stat("/proc/self/ns/pid", &ns) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "session", "this pid namespace has no id");
+	}
+	/* One that has no id (many containers) is never taken for another that was
+	 * restarted: its boot is all that it is known by. */
+	if (first_line("/etc/machine-id", id, sizeof(id)) != 0) {
+		memcpy(machine, boot, sizeof(machine));
+	} else {
+		mark(id, machine);
+	}
+	snprintf(run->host, sizeof(run->host), "%.*s#%s", (int)sizeof(run->host) - MARK - 2, name,
+	         machine);
+	snprintf(run->boot_id, sizeof(run->boot_id), "%s-%llx", boot,
+	         (unsigned long long)ns.st_ino);
 	return 0;
 }
 
-bool place_same_host(const struct session_run *a, const struct session_run *b)
+bool place_same(const struct session_run *a, const struct session_run *b)
 {
 	return strcmp(a->host, b->host) == 0 && strcmp(a->boot_id, b->boot_id) == 0;
 }
 
 bool place_restarted(const struct session_run *run, const struct session_run *here)
 {
-	return strcmp(run->host, here->host) == 0 && strcmp(run->boot_id, here->boot_id) != 0;
+	/* Another pid namespace of the same boot may well be alive. */
+	return strcmp(run->host, here->host) == 0 &&
+	       strncmp(run->boot_id, here->boot_id, MARK) != 0;
 }
 
 int place_open(pid_t pid, uint64_t start)
@@ -163,6 +194,32 @@ static void thaw(pid_t init)
 	}
 }
 
+/* The fourth field of its stat; -1: it is gone. */
+static pid_t parent_of(pid_t pid)
+{
+	char path[32];
+	char text[1024];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (first_line(path, text, sizeof(text)) != 0) {
+		return -1;
+	}
+	const char *name_end = strrchr(text, ')');
+	return name_end != NULL && strlen(name_end) > 4 ? (pid_t)strtol(name_end + 4, NULL, 10)
+	                                                : -1;
+}
+
+/* It may have been reaped since it was listed, and its number given to another: what
+ * the fd holds is ended only if it is still a child. */
+static void end_child(pid_t pid, pid_t init)
+{
+	auto_fd fd = (int)syscall(SYS_pidfd_open, pid, 0U);
+
+	if (fd >= 0 && parent_of(pid) == init) {
+		(void)place_kill(fd);
+	}
+}
+
 /* Orphans become children of an init without a namespace, too: again until there
  * are none, or those that are left are dead and it does not reap them. */
 static void end_children(pid_t init)
@@ -179,7 +236,7 @@ static void end_children(pid_t init)
 			if (end == p || *end == '\0') {
 				break; /* the last one may be cut off */
 			}
-			(void)kill((pid_t)pid, SIGKILL);
+			end_child((pid_t)pid, init);
 		}
 		(void)nanosleep(&moment, NULL);
 	}

@@ -1,15 +1,18 @@
 /* place.h - where a process is, and whether it is still the same one. A number
  * is given to others when its process is gone: a process is known by number and
- * start time within one boot of one machine. */
+ * start time within one pid namespace, in one boot of one machine. A machine's name
+ * is not enough to know it by: many are called alike. */
 #ifndef SESSION_PLACE_H
 #define SESSION_PLACE_H
 
 #include "session/session.h"
 
-/* Fills host and boot_id. */
+/* Fills host ("NAME#" and the beginning of the machine id's hash) and boot_id (that of
+ * the boot id's hash, "-" and the inode of the pid namespace). */
 int place_here(struct session_run *run, struct ssb_error *err);
-bool place_same_host(const struct session_run *a, const struct session_run *b);
-/* Same host, but it has been restarted since. */
+/* Numbers of processes mean the same to both. */
+bool place_same(const struct session_run *a, const struct session_run *b);
+/* The same machine, but it has been restarted since. */
 bool place_restarted(const struct session_run *run, const struct session_run *here);
 
 /* A new pidfd of exactly that process; -1 with errno, ESRCH where it is gone. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "session/store.h"
 
 static const struct {
@@ -53,12 +54,24 @@ static int put_line(struct call *c, struct row *row, const struct row *by, size_
 	return entry_end(c, row, err);
 }
 
+/* A policy's kill leaves the runs its grace, also those that hear of it later. */
+static int64_t runs_until(const struct call *c, const struct row *by)
+{
+	const uint64_t most = MAX_GRACE_SECONDS * 1000;
+	uint64_t grace = c->by_owner            ? c->owner_grace_ms
+	                 : by->s.policy != NULL ? by->s.policy->grace_ms
+	                                        : 0;
+
+	return c->now + (int64_t)(grace < most ? grace : most) * 1000;
+}
+
 static int enter(struct call *c, struct row *row, enum session_state to, const struct row *by,
                  const char *reason, size_t damaged, struct ssb_error *err)
 {
 	row->s.state = to;
 	row->paused_by = to == SESSION_PAUSED ? by->n : 0;
 	row->s.ended_us = session_is_over(to) ? c->now : 0;
+	row->s.until_us = session_is_over(to) ? runs_until(c, by) : 0;
 	snprintf(row->s.reason, sizeof(row->s.reason), "%s", reason);
 	store_clean(row->s.reason);
 	row->dirty = row->restated = row->changed = true;

@@ -2,7 +2,9 @@
  * wall-clock microseconds, money micro-dollars; `n` is the store's own number.
  *
  *   sessions      one row each: totals, state, head of the ledger's chain; `policy` is
- *                 the digest of its policy, `paused_by` the session whose pause it shares
+ *                 the digest of its policy, `paused_by` the session whose pause it shares,
+ *                 `deadline` when its time is over; of one that is, until when its runs
+ *                 may live
  *   policies      (digest, source): apart, so that a row of sessions stays small
  *   counts        (session, name, count): violations by type, kind and class
  *   domains       (session, name): contacted by its runs

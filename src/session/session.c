@@ -273,8 +273,8 @@ static int may_become(struct call *c, enum session_state to, struct ssb_error *e
 	return 0;
 }
 
-int session_become(struct sessions *ss, const char *id, enum session_state to, const char *reason,
-                   struct decision *ret, struct ssb_error *err)
+static int become(struct sessions *ss, const char *id, enum session_state to, uint64_t grace_ms,
+                  const char *reason, struct decision *ret, struct ssb_error *err)
 {
 	static const enum session_act ACTS[SESSION_STATES] = {
 		[SESSION_PAUSED] = ACT_PAUSE,
@@ -298,6 +298,8 @@ int session_become(struct sessions *ss, const char *id, enum session_state to, c
 		(void)call_commit(&c, NULL, &ignored); /* what time has done holds */
 		return -1;
 	}
+	c.by_owner = true;
+	c.owner_grace_ms = grace_ms;
 	if (call_become(&c, own, to, reason != NULL ? reason : "", err) != 0) {
 		return -1;
 	}
@@ -307,8 +309,23 @@ int session_become(struct sessions *ss, const char *id, enum session_state to, c
 	if (call_commit(&c, ret, err) != 0) {
 		return -1;
 	}
-	ret->grace_ms = 0; /* the owner waits for nobody */
+	ret->grace_ms = grace_ms;
+	for (size_t i = 0; i < ret->n_acted; i++) {
+		ret->acted[i].grace_ms = grace_ms;
+	}
 	return 0;
+}
+
+int session_become(struct sessions *ss, const char *id, enum session_state to, const char *reason,
+                   struct decision *ret, struct ssb_error *err)
+{
+	return become(ss, id, to, 0, reason, ret, err); /* the owner waits for nobody */
+}
+
+int session_kill(struct sessions *ss, const char *id, uint64_t grace_ms, const char *reason,
+                 struct decision *ret, struct ssb_error *err)
+{
+	return become(ss, id, SESSION_KILLED, grace_ms, reason, ret, err);
 }
 
 /* ---- what time alone does ------------------------------------------------ */

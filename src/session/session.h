@@ -28,12 +28,20 @@ void sessions_close(struct sessions *ss); /* accepts NULL */
 /* What came of a call. */
 struct decision {
 	struct verdict verdict;
-	char session[SESSION_ID];     /* asked about */
-	char decided[SESSION_ID];     /* the one whose policy decided: it, or an ancestor */
-	struct session after;         /* `session`, as it is now; its policy lives with the store */
-	bool changed;                 /* `decided` entered another state */
-	enum session_state state;     /* of `decided` */
-	uint64_t grace_ms;            /* that its runs have when it was killed */
+	char session[SESSION_ID]; /* asked about */
+	char decided[SESSION_ID]; /* the one whose policy decided: it, or an ancestor */
+	struct session after;     /* `session`, as it is now; its policy lives with the store */
+	bool changed;             /* `decided` entered another state */
+	enum session_state state; /* of `decided` */
+	uint64_t grace_ms;        /* that its runs have when it was killed */
+	/* Every session that entered another state, the nearest to the root first, without
+	 * those beneath another one of them. */
+	struct {
+		char id[SESSION_ID];
+		enum session_state state;
+		uint64_t grace_ms;
+	} acted[4];
+	size_t n_acted;
 	int64_t reservation;          /* of an allowed check; 0: none */
 	micros amount;                /* estimate or actual */
 	bool notify;                  /* something waits in the outbox */
@@ -56,6 +64,10 @@ int session_start(struct sessions *ss, const struct session_request *req, struct
  * descendants; so does pausing. `reason` is for people. */
 int session_become(struct sessions *ss, const char *id, enum session_state to, const char *reason,
                    struct decision *ret, struct ssb_error *err);
+/* session_become() SESSION_KILLED, but runs have `grace_ms` (else none), also those
+ * that hear of it from the store. */
+int session_kill(struct sessions *ss, const char *id, uint64_t grace_ms, const char *reason,
+                 struct decision *ret, struct ssb_error *err);
 /* Sessions whose time is over expire, reservations time out. Every other call
  * does so for the session that it is about. */
 int sessions_sweep(struct sessions *ss, size_t *ret_expired, struct ssb_error *err);

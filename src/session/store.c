@@ -51,6 +51,7 @@ static bool read_state(const struct db_value *v, struct row *r)
 	}
 	r->s.state = (enum session_state)state;
 	r->s.alerted = alerted != 0;
+	r->s.until_us = r->s.ended_us != 0 ? r->deadline : 0;
 	return true;
 }
 
@@ -136,9 +137,10 @@ static int save_state(struct sessions *ss, const struct row *row, struct ssb_err
 
 	return db_run(ss->db,
 	              "UPDATE sessions SET state = $1, alerted = $2, paused_by = $3, reason = $4,"
-	              " ended = $5 WHERE n = $6",
+	              " ended = $5, deadline = $6 WHERE n = $7",
 	              DB_ARGS(DB_I(s->state), DB_I(s->alerted), DB_I(row->paused_by),
-	                      DB_T(s->reason), DB_I(s->ended_us), DB_I(row->n)),
+	                      DB_T(s->reason), DB_I(s->ended_us),
+	                      DB_I(s->ended_us != 0 ? s->until_us : row->deadline), DB_I(row->n)),
 	              NULL, NULL, err);
 }
 

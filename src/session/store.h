@@ -81,6 +81,8 @@ struct call {
 	struct row *decided;
 	struct verdict verdict;
 	struct row *expired; /* its time ended with this call */
+	bool by_owner;       /* whose kill has a grace of its own */
+	uint64_t owner_grace_ms;
 	bool notify;
 	char warning[SESSION_REASON];
 };

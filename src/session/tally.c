@@ -111,6 +111,9 @@ bool tally_urgent(const struct tally *t, const uint64_t room[SESSION_METERS])
 	return urgent;
 }
 
+_Static_assert(EV_COUNT + CLASS_COUNT <= ARRAY_LEN(((struct session_usage *)NULL)->violations),
+               "every kind and every class has its place");
+
 static void put_violation(struct session_usage *u, const char *name, uint64_t n)
 {
 	if (n > 0 && u->n_violations < ARRAY_LEN(u->violations)) {

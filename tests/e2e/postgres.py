@@ -7,6 +7,7 @@ It runs in a temporary directory of an unprivileged user (it refuses root), on a
 unix socket and a loopback port, with password authentication. It ends with the
 process that started it, also when that is killed: the kernel sends the signal.
 """
+import contextlib
 import ctypes
 import glob
 import os
@@ -149,6 +150,23 @@ class Server:
     def sql(self, text, database="postgres"):
         return self.run(self.bin / "psql", "-qAtX", "-v", "ON_ERROR_STOP=1", "-h", self.dir, "-p",
                         self.port, "-U", USER, database, "-c", text)
+
+    @contextlib.contextmanager
+    def session(self, database):
+        """One connection that stays: its function runs SQL and returns when it is done."""
+        p = subprocess.Popen([*self.identity(), str(self.bin / "psql"), "-qAtX", "-h",
+                              str(self.dir), "-p", str(self.port), "-U", USER, database],
+                             cwd=self.dir, env={"PATH": "/usr/bin:/bin", "PGPASSWORD": PASSWORD},
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+        def say(text):
+            p.stdin.write(f"{text}\n\\echo done\n")
+            p.stdin.flush()
+            assert p.stdout.readline() == "done\n"
+        try:
+            yield say
+        finally:
+            p.communicate(timeout=30)
 
     def database(self, name, encoding="UTF8"):
         """A new, empty one; returns its URL."""

@@ -1,17 +1,20 @@
 """A caller with sessions: starts them, runs in them, and acts on them through
 tests/unit/session_driver.c, which says what became of each run."""
+import contextlib
 import itertools
 import json
 import os
 import pathlib
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 
 import pytest
 
 import harness
+import postgres
 
 DRIVER = harness.BUILD / "tests/unit/session_driver"
 NUMBERS = itertools.count(1)
@@ -64,8 +67,16 @@ class Run:
 
 
 class Sessions:
-    def __init__(self, runner):
+    """On SQLite, or on a new database of `server`."""
+
+    def __init__(self, runner, server=None):
         self.runner = runner
+        self.server = server
+        if server is not None:
+            self.database = f"w{time.monotonic_ns()}"
+            url = server.database(self.database)
+            runner.write(runner.home / ".config/skillsandbox/policy.yaml", f'store: "{url}"\n',
+                         0o600)
         self.driver = runner.base / "session_driver"
         shutil.copy(DRIVER, self.driver)
         self.driver.chmod(0o755)
@@ -111,6 +122,29 @@ class Sessions:
         until(lambda: self.runs(session) and all(init for init, _, _ in self.runs(session)))
         return run, sleeper
 
+    def sql(self, text):
+        """A change to the store that no command of ours makes."""
+        if self.server is not None:
+            self.server.sql(text, self.database)
+            return
+        db = sqlite3.connect(self.state / "sessions.db", isolation_level=None, timeout=20)
+        db.execute(text)
+        db.close()
+
+    @contextlib.contextmanager
+    def held(self):
+        """Nobody else can write the store: as good as gone."""
+        if self.server is not None:
+            with self.server.session(self.database) as say:
+                say("BEGIN; LOCK TABLE sessions, runs IN ACCESS EXCLUSIVE MODE;")
+                yield
+            return
+        db = sqlite3.connect(self.state / "sessions.db", isolation_level=None, timeout=20)
+        db.execute("BEGIN IMMEDIATE")
+        yield
+        db.execute("ROLLBACK")
+        db.close()
+
     def stop(self, pid):
         """SIGSTOP, taken back at the end of the test whatever its outcome."""
         self.stopped.append(os.pidfd_open(pid))
@@ -133,5 +167,21 @@ class Sessions:
 @pytest.fixture
 def sessions(ssb):
     world = Sessions(ssb)
+    yield world
+    world.done()
+
+
+@pytest.fixture(scope="module")
+def server(base, user_entry):
+    with postgres.Server(base, user_entry.pw_uid, user_entry.pw_gid) as s:
+        yield s
+
+
+@pytest.fixture(params=["root-sqlite", "user-sqlite", "user-postgres"])
+def either(request):
+    """A caller's sessions, on either store: what they must do on both."""
+    who, store = request.param.split("-")
+    runner = request.getfixturevalue(who)
+    world = Sessions(runner, request.getfixturevalue("server") if store == "postgres" else None)
     yield world
     world.done()

@@ -1,26 +1,21 @@
 """Runs of a session whose store is PostgreSQL: other machines are heard, and a
 server that is gone ends the runs. The other machine is this one by another name."""
+import contextlib
+import os
+import signal
+import subprocess
 import time
 
 import pytest
 
 import harness
-import postgres
-from session_world import Sessions, until
-from test_session_runs import TICK, all_dead, grows, ticks
-
-
-@pytest.fixture(scope="module")
-def server(base, user_entry):
-    with postgres.Server(base, user_entry.pw_uid, user_entry.pw_gid) as s:
-        yield s
+from session_world import Sessions, server, until
+from test_session_runs import all_dead, dead, grows, ticking, ticks
 
 
 @pytest.fixture
 def fleet(ssb, server):
-    url = server.database(f"fleet_{time.monotonic_ns()}")
-    ssb.write(ssb.home / ".config/skillsandbox/policy.yaml", f'store: "{url}"\n', 0o600)
-    world = Sessions(ssb)
+    world = Sessions(ssb, server)
     yield world
     world.done()
 
@@ -31,6 +26,21 @@ def elsewhere(world, *words):
     return harness.execute(["unshare", "--uts", "sh", "-c", 'hostname elsewhere && exec "$@"', "x",
                             *r.identity(), world.driver, *words], env=r.environment(),
                            cwd=r.work).ok().json()
+
+
+NAMESAKE = """
+echo 0123456789abcdef0123456789abcde$1 >"$0/id" && mount --bind "$0/id" /etc/machine-id
+echo 01234567-89ab-cdef-0123-456789abcde$1 >"$0/boot"
+mount --bind "$0/boot" /proc/sys/kernel/random/boot_id
+shift; exec "$@"
+"""
+
+
+def namesake(world, number, *words):
+    """A command on another machine that has the same name."""
+    r = world.runner
+    return harness.execute(["unshare", "--mount", "sh", "-ec", NAMESAKE, r.mkdir("namesake"),
+                            number, *r.identity(), *words], env=r.environment(), cwd=r.work)
 
 
 def test_a_kill_from_elsewhere(fleet):
@@ -51,17 +61,13 @@ def test_a_kill_from_elsewhere(fleet):
 def test_a_pause_from_elsewhere(fleet):
     fleet.start("a")
     out = fleet.runner.base / "ticks"
-    with open(out, "wb") as f:
-        process = fleet.runner.popen(
-            [fleet.runner.binary, "run", "--session", "a", "--timeout", "100", "--", "/bin/sh",
-             "-c", TICK], stdin=-3, stdout=f, stderr=-1)
-    fleet.running.append(type("R", (), {"process": process})())
+    process = ticking(fleet, "a", out)
     until(lambda: ticks(out) > 5)
     elsewhere(fleet, "pause", "a")
     until(lambda: not grows(out), 5)
     elsewhere(fleet, "resume", "a")
     until(lambda: grows(out), 5)
-    assert fleet.act("kill", "a")["runs"] == 1
+    assert fleet.act("kill", "a")["left"] == 0
     assert process.wait(30) == 125
 
 
@@ -82,3 +88,115 @@ def test_a_server_that_is_gone(fleet, server):
     # When it is back, so is the session; what was lost is closed.
     fleet.runner.run("--session", "a", "--", "/bin/sleep", "0.3").ok()
     until(lambda: fleet.runs("a") == [], 70)
+
+
+def test_machines_of_one_name(fleet):
+    """A run on another machine that happens to be called the same is alive, not lost."""
+    fleet.start("a")
+    run, sleeper = fleet.sleeping("a")
+    assert namesake(fleet, 1, fleet.driver, "lost", "a").ok().json() == {"closed": 0}
+    assert len(fleet.runs("a")) == 1 and sleeper.pids()
+    report = namesake(fleet, 1, fleet.driver, "pause", "a").ok().json()
+    assert (report["elsewhere"], report["runs"]) == (1, 0)
+    assert namesake(fleet, 1, fleet.driver, "resume", "a").ok().json()["elsewhere"] == 1
+    time.sleep(1)
+    assert len(fleet.runs("a")) == 1 and sleeper.pids()
+    assert fleet.act("kill", "a")["left"] == 0
+    assert run.end().code == 125 and all_dead(sleeper)
+
+
+def test_another_pid_namespace_is_another_place(fleet):
+    """Numbers of processes there mean others here."""
+    fleet.start("a")
+    run, sleeper = fleet.sleeping("a")
+    r = fleet.runner
+    report = harness.execute(["unshare", "--pid", "--fork", "--mount-proc", *r.identity(),
+                              fleet.driver, "pause", "a"], env=r.environment(),
+                             cwd=r.work).ok().json()
+    assert (report["elsewhere"], report["runs"]) == (1, 0)
+    assert sleeper.pids() and len(fleet.runs("a")) == 1
+    fleet.act("kill", "a")
+    assert run.end().code == 125
+
+
+def test_a_restarted_machine(fleet):
+    """The control: what one machine left before it was restarted is lost, and closed."""
+    fleet.start("a")
+    run, _ = fleet.sleeping("a")
+    (_, keeper, _), = fleet.runs("a")
+    os.kill(keeper, signal.SIGKILL)
+    run.end()
+    fleet.sql("UPDATE runs SET boot = 'before'")
+    assert len(fleet.runs("a")) == 1
+    fleet.runner.run("--session", "a", "--", "/bin/sleep", "0.3").ok()
+    assert fleet.runs("a") == []
+
+
+def test_grace_from_elsewhere(fleet):
+    """Who hears of a kill from the store keeps its grace, too."""
+    fleet.start("a")
+    run, sleeper = fleet.sleeping("a", "trap '' TERM")
+    begun = time.monotonic()
+    elsewhere(fleet, "kill", "a", "3000")
+    until(lambda: all_dead(sleeper), 15)
+    assert time.monotonic() - begun > 2.5
+    assert run.end().code == 125
+
+
+def test_news_while_others_are_acted_on(fleet):
+    """One run pauses its session and waits for another that cannot be brought to stand;
+    meanwhile the parent is killed on another machine."""
+    fleet.start("top")
+    fleet.start("a", {"limits": {"wall_seconds": {"max": 2, "on_exceed": "pause"}}}, parent="top")
+    runs = [fleet.sleeping("a") for _ in range(2)]
+    keepers = {keeper: init for init, keeper, _ in fleet.runs("a")}
+    stuck = fleet.runs("a")[0][1]
+    fleet.stop(stuck)
+    until(lambda: fleet.show("a")["state"] == "paused", 10)
+    (goes,) = set(keepers) - {stuck}
+    time.sleep(0.5)
+    elsewhere(fleet, "kill", "top")
+    begun = time.monotonic()
+    until(lambda: dead(keepers[goes]), 10)
+    assert time.monotonic() - begun < 2, "its keeper did not hear"
+    for pid in fleet.stopped:
+        signal.pidfd_send_signal(pid, signal.SIGCONT)
+    for run, sleeper in runs:
+        assert run.end().code == 125 and all_dead(sleeper)
+
+
+def test_a_kill_while_the_server_hangs(user, server):
+    """It takes connections and says nothing: neither keepers nor the kill wait for it."""
+    fleet = Sessions(user, server)
+    fleet.start("a")
+    run, sleeper = fleet.sleeping("a")
+    family = [server.process.pid, *server.children()]
+    for pid in family:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        killing = fleet.runner.popen([fleet.runner.binary, "session", "kill", "a"], stdin=-3,
+                                     stdout=-1, stderr=-1)
+        begun = time.monotonic()
+        until(lambda: all_dead(sleeper), 8)
+        assert time.monotonic() - begun < 5
+        err = killing.communicate(timeout=60)[1]
+        assert killing.returncode == 125 and b"NOT WRITTEN DOWN" in err, err
+    finally:
+        for pid in family:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+    assert run.end(60).code == 125
+    assert fleet.act("kill", "a")["left"] == 0
+    fleet.done()
+
+
+def test_only_the_clerk_talks_to_the_store():
+    """The keeper's loop never waits: it has no call that could."""
+    objects = list(harness.BUILD.rglob("*session_keeper_loop.c.o")) + \
+        list(harness.BUILD.rglob("*session_keeper_clients.c.o"))
+    assert len(objects) >= 2
+    for path in objects:
+        names = subprocess.run(["nm", "-u", path], check=True, capture_output=True, text=True,
+                               timeout=30).stdout.split()
+        assert "live_send" in names, "the control"
+        assert [n for n in names if n.startswith(("session_", "sessions_", "db_"))] == []

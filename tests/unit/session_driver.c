@@ -4,6 +4,8 @@
  *   session_driver kill|pause|resume|complete|expire ID [GRACE_MS]
  *   session_driver violation ID TYPE
  *   session_driver spend ID DOLLARS
+ *   session_driver settle RESERVATION DOLLARS
+ *   session_driver lost ID          ends and closes runs that have no keeper
  *   session_driver show ID          state, reason, meters
  *   session_driver runs ID          "init keeper socket" of those that live
  * The report is one line of JSON. */
@@ -15,6 +17,8 @@
 #include "base/own.h"
 #include "policy/owner.h"
 #include "session/act.h"
+
+#define REASON "by the driver"
 
 static struct sessions *ss;
 static struct owner owner;
@@ -30,15 +34,13 @@ static int show_decision(const struct decision *d)
 {
 	struct act_report r = { 0 };
 
-	if (session_act(ss, &owner, d, NULL, &r, &err) != 0) {
-		return fail();
-	}
+	int rc = session_act(ss, &owner, d, NULL, &r, &err) != 0 ? fail() : 0;
 	printf("{\"allowed\": %s, \"state\": \"%s\", \"runs\": %zu, \"reached\": %zu, "
 	       "\"forced\": %zu, \"elsewhere\": %zu, \"left\": %zu, \"took_us\": %" PRIu64
 	       ", \"reservation\": %" PRId64 "}\n",
 	       d->verdict.allowed ? "true" : "false", session_state_name(d->state), r.runs,
 	       r.reached, r.forced, r.elsewhere, r.left, r.took_us, d->reservation);
-	return 0;
+	return rc;
 }
 
 static void diags_freep(struct ssb_diags **d)
@@ -78,12 +80,12 @@ static int cmd_become(const char *word, char **argv)
 
 	for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
 		if (strcmp(word, WORDS[i].word) == 0) {
-			if (session_become(ss, argv[2], WORDS[i].to, "by the driver", &d, &err) !=
-			    0) {
-				return fail();
-			}
-			d.grace_ms = argv[3] != NULL ? strtoull(argv[3], NULL, 10) : 0;
-			return show_decision(&d);
+			uint64_t grace = argv[3] != NULL ? strtoull(argv[3], NULL, 10) : 0;
+			int rc = WORDS[i].to == SESSION_KILLED
+			                 ? session_kill(ss, argv[2], grace, REASON, &d, &err)
+			                 : session_become(ss, argv[2], WORDS[i].to, REASON, &d,
+			                                  &err);
+			return rc != 0 ? fail() : show_decision(&d);
 		}
 	}
 	return 2;
@@ -99,10 +101,21 @@ static int cmd_spend(char **argv)
 		fprintf(stderr, "%s\n", why);
 		return 2;
 	}
-	if (session_check(ss, argv[2], "spend", m, &d, &err) != 0) {
+	int rc = strcmp(argv[1], "settle") == 0
+	                 ? session_settle(ss, strtoll(argv[2], NULL, 10), m, &d, &err)
+	                 : session_check(ss, argv[2], "spend", m, &d, &err);
+	return rc != 0 ? fail() : show_decision(&d);
+}
+
+static int cmd_lost(char **argv)
+{
+	size_t n = 0;
+
+	if (session_close_lost(ss, &owner, argv[2], NULL, &n, &err) != 0) {
 		return fail();
 	}
-	return show_decision(&d);
+	printf("{\"closed\": %zu}\n", n);
+	return 0;
 }
 
 static int show_run(void *arg, const struct session_run *r)
@@ -142,7 +155,9 @@ int main(int argc, char **argv)
 		rc = cmd_show(argv);
 	} else if (strcmp(word, "runs") == 0) {
 		rc = session_runs(ss, argv[2], show_run, NULL, &err) != 0 ? fail() : 0;
-	} else if (strcmp(word, "spend") == 0 && argc == 4) {
+	} else if (strcmp(word, "lost") == 0) {
+		rc = cmd_lost(argv);
+	} else if ((strcmp(word, "spend") == 0 || strcmp(word, "settle") == 0) && argc == 4) {
 		rc = cmd_spend(argv);
 	} else if (strcmp(word, "violation") == 0 && argc == 4) {
 		rc = session_violation(ss, argv[2], argv[3], "", &d, &err) != 0 ? fail()

@@ -1,0 +1,291 @@
+/* fanout.c - everybody is asked before anybody is waited for.
+ *
+ * More runs than fds can be had are waited for in waves. Those of later waves are
+ * told first of all, by a word that is not waited for, and asked again when it is
+ * their turn: most of them are dead by then. */
+#include "session/fanout.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/clock.h"
+#include "session/place.h"
+
+#define SILENT_MS  75   /* for a keeper to say that it heard */
+#define UNSURE_MS  1000 /* for one that cannot be forced */
+#define LATE_MS    60   /* for the run to be dead after its grace */
+#define PAUSE_MS   5000 /* for it to stand still */
+#define GIVE_UP_MS 2000 /* after it was ended by force */
+#define AGAIN_MS   5
+#define WAVE       256 /* runs at a time: each holds two fds */
+
+struct wave {
+	struct target *v;
+	size_t n;
+	int dir;
+	const struct live_request *q;
+	uint64_t told;  /* when all were, for the first time */
+	uint64_t begun; /* when those of this wave were asked */
+};
+
+bool targets_add(struct targets *t, const struct target *one)
+{
+	struct target *more = t->n < MAX_LIVE ? reallocarray(t->v, t->n + 1, sizeof(*more)) : NULL;
+
+	if (more == NULL) {
+		t->full = true;
+		return false;
+	}
+	t->v = more;
+	t->v[t->n] = *one;
+	t->v[t->n].sock = t->v[t->n].init = -1;
+	t->n++;
+	return true;
+}
+
+void targets_done(struct targets *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		own_close(&t->v[i].sock);
+		own_close(&t->v[i].init);
+	}
+	free(t->v);
+	t->v = NULL;
+	t->n = 0;
+}
+
+/* ---- one run ------------------------------------------------------------- */
+
+static void ask(struct target *t, const struct wave *w)
+{
+	t->sock = live_connect(w->dir, t->run.socket);
+	if (t->sock < 0) {
+		t->gone = errno == ECONNREFUSED || errno == ENOENT;
+		return;
+	}
+	if (live_send(t->sock, w->q, sizeof(*w->q)) != 0) {
+		own_close(&t->sock);
+	}
+}
+
+static void finish(struct target *t, bool lost)
+{
+	t->done = true;
+	t->lost = lost && !t->unsure;
+	own_close(&t->sock);
+	own_close(&t->init);
+}
+
+/* Whom a keeper's socket belongs to, if it is not known where its run is: with
+ * the keeper the run ends. */
+static bool kill_keeper(struct target *t)
+{
+	struct ucred who = { 0 };
+	socklen_t len = sizeof(who);
+
+	if (t->sock < 0 || getsockopt(t->sock, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0 ||
+	    who.pid != t->run.keeper) {
+		return false;
+	}
+	auto_fd fd = (int)syscall(SYS_pidfd_open, who.pid, 0U);
+	struct pollfd p = { .fd = t->sock };
+	/* Still connected: the number is still the one of who listens. */
+	return fd >= 0 && poll(&p, 1, 0) == 0 && place_kill(fd) == 0;
+}
+
+static void force(struct target *t)
+{
+	if (t->forced) {
+		return;
+	}
+	if (t->init >= 0) {
+		t->forced = place_end(t->init, t->run.init) == 0;
+	} else if (kill_keeper(t)) {
+		t->forced = true;
+		finish(t, true);
+	}
+}
+
+static void hear_keeper(struct target *t, enum live_op op)
+{
+	struct live_reply r;
+	int got = live_recv(t->sock, &r, sizeof(r));
+
+	if (got < 0) {
+		t->gone = true;
+		own_close(&t->sock);
+	} else if (got > 0 && r.answer == LIVE_HEARD) {
+		t->heard = true;
+		if (t->init < 0 && r.init > 0) {
+			t->run.init = r.init;
+			t->init = place_open(r.init, r.init_start);
+		}
+	} else if (got > 0) {
+		/* Dead is what the init says, where we know it. */
+		own_close(&t->sock);
+		t->other = r.answer == LIVE_OTHER;
+		if (op != LIVE_KILL || t->init < 0 || t->other) {
+			finish(t, false);
+		}
+	}
+}
+
+/* Whose run that is nobody has told us: it is left alone. */
+static void press_unsure(struct target *t, uint64_t waited)
+{
+	if (t->gone) {
+		t->other = true;
+		finish(t, false);
+	} else if (waited >= UNSURE_MS) {
+		t->silent = true;
+		finish(t, false);
+	}
+}
+
+/* What is due for it by now; a kill's and a pause's silent ones are forced. */
+static void press(struct target *t, const struct wave *w, uint64_t now)
+{
+	const struct live_request *q = w->q;
+	uint64_t waited = now - w->begun;
+
+	if (t->done) {
+		return;
+	}
+	if (t->unsure && !t->heard) {
+		press_unsure(t, waited);
+		return;
+	}
+	if (t->gone && t->init < 0) {
+		finish(t, !t->heard); /* nothing of it is left */
+		return;
+	}
+	if (q->op == LIVE_RESUME) {
+		return;
+	}
+	/* Its time began when it was told; it may have been asked later. */
+	bool late = q->op == LIVE_PAUSE ? waited >= PAUSE_MS
+	            : t->heard ? now - w->told >= q->grace_ms + LATE_MS && waited >= LATE_MS
+	                       : waited >= SILENT_MS;
+	if (late || (t->gone && !t->heard)) {
+		force(t);
+	}
+}
+
+/* Its own keeper is asked. Another owner's cannot be; what may be ended all the
+ * same is ended, and what is dead is dead. */
+static void approach(struct target *t, const struct wave *w)
+{
+	t->init = place_open(t->run.init, t->run.init_start);
+	if (w->dir >= 0 && (t->unsure || live_name_here(w->dir, t->run.socket))) {
+		ask(t, w);
+		return;
+	}
+	t->gone = true;
+	if (t->init >= 0 && w->q->op == LIVE_KILL) {
+		force(t);
+	}
+	if (!t->forced) {
+		bool dead = t->init < 0 && t->run.init > 0;
+		t->foreign = !dead;
+		finish(t, dead);
+	}
+}
+
+/* ---- all of them --------------------------------------------------------- */
+
+static size_t wait_for_some(const struct wave *w, struct pollfd *p, int ms)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct target *t = &w->v[i];
+		p[2 * i] = (struct pollfd){ .fd = t->done ? -1 : t->sock, .events = POLLIN };
+		p[2 * i + 1] = (struct pollfd){ .fd = t->done ? -1 : t->init, .events = POLLIN };
+		left += !t->done;
+	}
+	if (left > 0) {
+		(void)poll(p, 2 * w->n, ms);
+	}
+	return left;
+}
+
+static void hear_all(const struct wave *w, const struct pollfd *p)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		struct target *t = &w->v[i];
+		if (t->sock >= 0 && p[2 * i].revents != 0) {
+			hear_keeper(t, (enum live_op)w->q->op);
+		}
+		if (!t->done && t->init >= 0 && p[2 * i + 1].revents != 0) {
+			finish(t, t->gone && !t->heard);
+		}
+	}
+}
+
+static uint64_t give_up_at(const struct wave *w)
+{
+	uint64_t since = w->begun + PAUSE_MS;
+
+	if (w->q->op == LIVE_KILL) {
+		uint64_t over = w->told + w->q->grace_ms;
+		since = over > w->begun ? over : w->begun;
+	}
+	return since + GIVE_UP_MS;
+}
+
+static void wave_run(const struct wave *w)
+{
+	struct pollfd p[2 * WAVE];
+	uint64_t now = w->begun;
+
+	for (size_t i = 0; i < w->n; i++) {
+		if (!w->v[i].done) {
+			approach(&w->v[i], w);
+		}
+	}
+	while (now < give_up_at(w)) {
+		for (size_t i = 0; i < w->n; i++) {
+			struct target *t = &w->v[i];
+			if (!t->done && t->sock < 0 && !t->gone && !t->heard) {
+				ask(t, w); /* too many wanted something of it */
+			}
+			press(t, w, now);
+		}
+		if (wait_for_some(w, p, AGAIN_MS) == 0) {
+			break;
+		}
+		hear_all(w, p);
+		now = clock_ms();
+	}
+}
+
+/* It hears what was sent, also from one who does not stay for the answer. */
+static void shout(const struct target *t, int dir, const struct live_request *q)
+{
+	bool here = dir >= 0 && (t->unsure || live_name_here(dir, t->run.socket));
+	auto_fd fd = t->done || !here ? -1 : live_connect(dir, t->run.socket);
+
+	if (fd >= 0) {
+		(void)live_send(fd, q, sizeof(*q));
+	}
+}
+
+void fanout(struct targets *t, int dir, const struct live_request *q)
+{
+	struct wave w = { .dir = dir, .q = q, .told = clock_ms() };
+
+	for (size_t i = WAVE; i < t->n; i++) {
+		shout(&t->v[i], dir, q);
+	}
+	for (size_t i = 0; i < t->n; i += WAVE) {
+		w.v = t->v + i;
+		w.n = t->n - i < WAVE ? t->n - i : WAVE;
+		w.begun = clock_ms();
+		wave_run(&w);
+	}
+}
