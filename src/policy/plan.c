@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "policy/build.h"
+#include "policy/own.h"
 #include "policy/owner.h"
 
 static void build_done(struct build *b)
@@ -171,6 +172,7 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 	ca_build(b);
 	toolchain_build(b);
 	grants_finish(b);
+	covers_build(b);
 	if (env_build(b, err) < 0) {
 		return -1;
 	}
