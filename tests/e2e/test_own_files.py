@@ -263,3 +263,12 @@ def test_without_namespaces(user):
 def test_plan_tells(ssb, own):
     r = ssb.run("--dry-run", "-r", ssb.home, "--", "true", env=own.env).ok()
     assert f"covered   {own.config}" in r.text and str(own.state) in r.text
+
+
+def test_started_in_a_covered_directory(ssb, own):
+    """It is not in the sandbox, so the skill starts at home."""
+    runs = own.state / "runs"
+    r = ssb.run("-r", ssb.home, "--", "pwd", env=own.env, cwd=runs)
+    assert r.ok().text == f"{ssb.home}\n"
+    r = ssb.run("-r", runs, "--", "pwd", env=own.env, cwd=runs)
+    assert r.ok().text == f"{runs}\n", "control"
