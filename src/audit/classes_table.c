@@ -145,6 +145,8 @@ static const struct rule RULES[] = {
 
 	{ CLASS_SANDBOX_EVASION, "T1611", FILES, .reasons = "host_service" },
 	{ CLASS_SANDBOX_EVASION, "T1562", FILES, .access = WRITING, .paths = "/proc /sys" },
+	{ CLASS_SANDBOX_EVASION, "T1562", FILES, .access = WRITING, .reasons = "runtime_files" },
+	{ CLASS_CREDENTIAL_HARVESTING, "T1552.001", FILES, .reasons = "runtime_files" },
 
 	{ CLASS_DISCOVERY, "T1083", FILES, .access = READING, .paths = "=/home =/root =/boot" },
 	{ CLASS_UNAUTHORIZED_FILE_ACCESS, "T1565.001", FILES, .access = WRITING },

@@ -197,6 +197,20 @@ static bool is_held(const struct grant *g, const char *path)
 	return false;
 }
 
+/* In a place of the runtime's own that a grant contains, and in none that the
+ * owner named there. */
+static bool is_covered(const struct ssb_plan *plan, const struct grant *g, const char *path)
+{
+	size_t granted = g != NULL ? strlen(g->target) : 0;
+
+	for (size_t i = 0; i < plan->n_covers; i++) {
+		if (covers(plan->covers[i].target, path) > granted) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Services that would do on the host what the skill cannot. */
 static bool is_host_service(const char *path)
 {
@@ -284,6 +298,10 @@ void observe_judge(struct observer *o, const struct resolved *at, bool write, st
 	} else if (grant == NULL && is_machine(at->path, write)) {
 		refuse(ret, "machine", at->exists ? EACCES : ENOENT, "", at->path);
 		ret->remedy = NULL;
+	} else if ((write || !at->exists) && is_covered(plan, grant, at->path)) {
+		/* To look into the empty directory itself is what every search does. */
+		refuse(ret, "runtime_files", write ? EROFS : ENOENT, "", at->path);
+		ret->remedy = NULL; /* nobody should */
 	} else if (write && is_held(grant, at->path)) {
 		refuse(ret, "protected", EROFS, "--write", at->path);
 	} else if (write && !writable) {

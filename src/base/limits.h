@@ -14,6 +14,7 @@
 
 /* Plans */
 #define MAX_GRANTS       256
+#define MAX_COVERS       64 /* places of the runtime's own in them */
 #define MAX_ENV_VARS     256
 #define MAX_ENV_BYTES    (1024 * 1024)
 #define MAX_ARGS         4096

@@ -24,6 +24,8 @@ static const struct {
 	{ "machine", "the machine's memory, disks and switches are not for a skill", NULL },
 	{ "protected", "the host would execute or obey it; only the owner can grant it by name",
 	  NULL },
+	{ "runtime_files", "the runtime's own records, keys and settings are not for a skill",
+	  NULL },
 	{ "unreadable", "the observer could not read what was asked for, so it was refused", NULL },
 	{ "host_service", "a service that would do on the host what the skill cannot", NULL },
 	{ "not_declared", "no rule declares this name", NULL },

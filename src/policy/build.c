@@ -166,6 +166,11 @@ void ssb_plan_free(struct ssb_plan *p)
 		free(p->egress[i].domain.s);
 		free(p->egress[i].ports);
 	}
+	for (size_t i = 0; i < p->n_covers; i++) {
+		free(p->covers[i].path);
+		free(p->covers[i].target);
+	}
+	free(p->covers);
 	free(p->grants);
 	free(p->refusals);
 	free(p->egress);

@@ -85,6 +85,12 @@ static bool folder_relation(const struct danger *d, const struct place *p, const
 	return false;
 }
 
+/* What a place says of one that holds it, and of others. */
+static bool says(const struct place *p, enum danger_how how)
+{
+	return (p->flags & (how == DANGER_CONTAINS ? DANGER_ITSELF : DANGER_AROUND)) == 0;
+}
+
 /* Which of the directories above is the place; the owner's own home, met on
  * the way up, ends what holds homes. */
 static bool lies_in(const struct danger *d, const struct place *p, const struct chain *c,
@@ -110,16 +116,16 @@ static bool relation(const struct danger *d, const struct place *p, const struct
 	const struct chain *c = &s->chain;
 	bool missing = s->missing != NULL;
 
-	if (!missing && p->exists && object_same(p->id, c->v[0]) &&
+	if (!missing && p->exists && says(p, DANGER_IS) && object_same(p->id, c->v[0]) &&
 	    !((p->flags & DANGER_HOMES) != 0 && object_same(p->id, d->home))) {
 		*ret = DANGER_IS;
 		return true;
 	}
-	if (lies_in(d, p, c, missing ? 0 : 1)) {
+	if (says(p, DANGER_LIES_IN) && lies_in(d, p, c, missing ? 0 : 1)) {
 		*ret = DANGER_LIES_IN;
 		return true;
 	}
-	return folder_relation(d, p, s, c->v[0], ret);
+	return folder_relation(d, p, s, c->v[0], ret) && says(p, *ret);
 }
 
 static void judge_chain(const struct danger *d, const struct subject *s, enum access access,
@@ -266,10 +272,15 @@ static int judge_aliases(const struct danger *d, const struct subject *s, enum a
 	return 0;
 }
 
+const struct mounts *danger_mounts(struct danger *d)
+{
+	return d->mounts.v == NULL && mounts_load(&d->mounts) < 0 ? NULL : &d->mounts;
+}
+
 int danger_judge_mounts(struct danger *d, const struct subject *s, enum access access,
                         struct danger_hits *hits)
 {
-	if (d->mounts.v == NULL && mounts_load(&d->mounts) < 0) {
+	if (danger_mounts(d) == NULL) {
 		return -1;
 	}
 	for (size_t i = 0; i < d->mounts.n; i++) {

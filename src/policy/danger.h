@@ -24,6 +24,9 @@ enum danger_flag {
 	DANGER_SKILLS = 1 << 5,  /* a skill that the owner names may live in it */
 	DANGER_DENIED = 1 << 6,  /* by the owner's policy file */
 	DANGER_LOUD = 1 << 7,    /* the owner is told at every run */
+	DANGER_OWN = 1 << 8,     /* the runtime's: empty in a grant that holds it (own.h) */
+	DANGER_ITSELF = 1 << 9,  /* says nothing of what contains it */
+	DANGER_AROUND = 1 << 10, /* says something of what contains it alone */
 };
 
 struct place {
@@ -75,6 +78,10 @@ int danger_judge(const struct danger *d, const struct subject *s, enum access ac
  * bind mounts show it; adds to `hits`. Only for an existing directory or file. */
 int danger_judge_mounts(struct danger *d, const struct subject *s, enum access access,
                         struct danger_hits *hits);
+
+/* The table of mounts, read once; borrowed. NULL with errno. */
+struct mounts;
+const struct mounts *danger_mounts(struct danger *d);
 
 /* Whether `path` names a place that holds secrets, for an owner whose home is
  * `home`: why it does, or NULL. By its words alone (danger_name.c). */

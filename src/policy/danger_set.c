@@ -188,33 +188,6 @@ static int add_other_homes(struct danger *d, const struct owner *o)
 	return 0;
 }
 
-/* The runtime's own files, wherever they are. */
-static int add_own(struct danger *d, const struct owner *o)
-{
-	const unsigned rw = DANGER_READ | DANGER_WRITE | DANGER_BENEATH;
-	char exe[MAX_PATH_BYTES];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-
-	if (n > 0 && exe[0] == '/') {
-		exe[n] = '\0';
-		if (!path_is_system(exe) &&
-		    danger_add(d, exe, "is the sandbox program itself", DANGER_WRITE) < 0) {
-			return -1;
-		}
-	}
-	if (o->config_dir != NULL &&
-	    danger_add(d, o->config_dir, "holds the owner's policy", rw) < 0) {
-		return -1;
-	}
-	if (o->state_dir != NULL &&
-	    (danger_add(d, o->state_dir, "holds the runtime's records",
-	                DANGER_WRITE | DANGER_BENEATH | DANGER_NEVER) < 0 ||
-	     danger_add(d, o->state_dir, "holds the runtime's records", rw) < 0)) {
-		return -1;
-	}
-	return 0;
-}
-
 static int add_row(struct danger *d, const struct owner *o, const struct danger_row *row,
                    unsigned more, const char *instead)
 {
@@ -259,7 +232,7 @@ struct danger *danger_new(const struct owner *o)
 	}
 	listing_load(&d->listings[0], o->home, "");
 	listing_load(&d->listings[1], o->home, ".config");
-	if (add_rows(d, o) < 0 || add_own(d, o) < 0 || add_other_homes(d, o) < 0) {
+	if (add_rows(d, o) < 0 || danger_add_own(d, o) < 0 || add_other_homes(d, o) < 0) {
 		danger_free(d);
 		return NULL;
 	}

@@ -51,4 +51,7 @@ struct danger {
 	struct listing listings[2];
 };
 
+/* The runtime's own files, wherever they are (danger_own.c). -1 without memory. */
+int danger_add_own(struct danger *d, const struct owner *o);
+
 #endif

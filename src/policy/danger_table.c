@@ -191,9 +191,9 @@ const struct danger_row DANGER_ROWS[] = {
 	{ "~/.xsessionrc", KEYS, "runs at the owner's login" },
 	{ "~/.local/share/applications", CODE, "holds programs that the owner runs" },
 	/* the runtime's own, also where it is not the default place */
-	{ "~/.config/skillsandbox", KEYS, "holds the owner's policy" },
-	{ "~/.local/state/skillsandbox", KEYS, "holds the runtime's records" },
-	{ "~/.local/share/skillsandbox", KEYS, "holds the runtime's records" },
+	{ "~/.config/skillsandbox", KEYS | DANGER_OWN, "holds the owner's policy" },
+	{ "~/.local/state/skillsandbox", KEYS | DANGER_OWN, "holds the runtime's records" },
+	{ "~/.local/share/skillsandbox", KEYS | DANGER_OWN, "holds the runtime's records" },
 };
 
 const size_t DANGER_ROWS_COUNT = ARRAY_LEN(DANGER_ROWS);

@@ -79,6 +79,20 @@ static void json_files(struct json *j, const struct ssb_plan *p)
 	json_close(j, ']');
 }
 
+static void json_covered(struct json *j, const struct ssb_plan *p)
+{
+	json_key(j, "covered");
+	json_open(j, '[');
+	for (size_t i = 0; i < p->n_covers; i++) {
+		json_open(j, '{');
+		json_kstr(j, "path", p->covers[i].path);
+		json_kstr(j, "target", p->covers[i].target);
+		json_kstr(j, "where", p->covers[i].where);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
 static void json_env(struct json *j, const struct ssb_plan *p)
 {
 	json_key(j, "env");
@@ -204,6 +218,7 @@ char *plan_json(const struct ssb_plan *p, bool pretty)
 	json_env(&j, p);
 	json_network(&j, p);
 	json_close(&j, '}');
+	json_covered(&j, p);
 	json_denied(&j, p);
 	json_list(&j, "warnings", &p->warnings);
 	json_list(&j, "env_missing", &p->env_missing);
@@ -297,6 +312,17 @@ static void text_files(struct buf *out, const struct ssb_plan *p)
 	}
 	if (p->n_grants == 0) {
 		buf_adds(out, "files     none of the host's beyond the system directories\n");
+	}
+}
+
+static void text_covered(struct buf *out, const struct ssb_plan *p)
+{
+	for (size_t i = 0; i < p->n_covers; i++) {
+		label(out, "covered", i == 0);
+		put(out, p->covers[i].target);
+		buf_adds(out, ", empty there: the runtime's own  (");
+		put(out, p->covers[i].where);
+		buf_adds(out, ")\n");
 	}
 }
 
@@ -429,6 +455,7 @@ char *ssb_plan_text(const struct ssb_plan *p)
 	buf_init(&out, MAX_EXPLANATION);
 	text_command(&out, p);
 	text_files(&out, p);
+	text_covered(&out, p);
 	text_env(&out, p);
 	text_network(&out, p);
 	text_settings(&out, p);

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "policy/build.h"
+#include "policy/own.h"
 
 void grant_done(struct grant *g)
 {
@@ -65,24 +66,11 @@ const struct grant *grants_cover(const struct ssb_plan *p, const struct chain *c
 	return NULL;
 }
 
-/* Like strcmp, but "/" before every other byte: a directory's contents come
- * directly after it ("/a", "/a/b", "/a-b"). */
-static int compare_paths(const char *a, const char *b)
-{
-	while (*a != '\0' && *a == *b) {
-		a++;
-		b++;
-	}
-	int x = *a == '\0' ? 0 : *a == '/' ? 1 : (unsigned char)*a + 2;
-	int y = *b == '\0' ? 0 : *b == '/' ? 1 : (unsigned char)*b + 2;
-	return x - y;
-}
-
 static int compare_grants(const void *x, const void *y)
 {
 	const struct grant *a = x;
 	const struct grant *b = y;
-	int d = compare_paths(a->target, b->target);
+	int d = path_order(a->target, b->target);
 
 	if (d == 0) {
 		d = (int)b->access - (int)a->access; /* the wider first: it stays */
@@ -91,7 +79,7 @@ static int compare_grants(const void *x, const void *y)
 }
 
 /* Whether `g` adds nothing to the grant that it lies in. */
-static bool included(const struct grant *outer, const struct grant *g)
+static bool included(struct build *b, const struct grant *outer, const struct grant *g)
 {
 	const char *rest = path_beneath(g->target, outer->target);
 
@@ -101,8 +89,9 @@ static bool included(const struct grant *outer, const struct grant *g)
 	if (g->access != outer->access || path_beneath(g->path, outer->path) == NULL) {
 		return false;
 	}
-	/* Each writable directory protects names of its own. */
-	return g->access != ACCESS_WRITE;
+	/* Each writable directory protects names of its own; the runtime's files
+	 * are not shown by what only contains them. */
+	return g->access != ACCESS_WRITE && !own_named(b, g);
 }
 
 void grants_finish(struct build *b)
@@ -120,7 +109,7 @@ void grants_finish(struct build *b)
 		while (up > 0 && path_beneath(g->target, p->grants[up - 1].target) == NULL) {
 			up--;
 		}
-		if (up > 0 && included(&p->grants[up - 1], g)) {
+		if (up > 0 && included(b, &p->grants[up - 1], g)) {
 			grant_done(g);
 			continue;
 		}
@@ -201,5 +190,5 @@ int plan_create_missing(const struct ssb_plan *p, struct ssb_error *err)
 			return -1;
 		}
 	}
-	return 0;
+	return covers_create(p, err);
 }

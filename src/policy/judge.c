@@ -228,7 +228,8 @@ static bool judge_owner(struct build *b, const struct request *r, const struct d
 	for (size_t i = 0; i < hits->n; i++) {
 		const struct place *p = hits->v[i].place;
 		char pretty[MAX_PATH_BYTES];
-		if (!p->exists || (p->flags & DANGER_DENIED) != 0) {
+		bool covered = hits->v[i].how == DANGER_CONTAINS && (p->flags & DANGER_OWN) != 0;
+		if (!p->exists || covered || (p->flags & DANGER_DENIED) != 0) {
 			continue;
 		}
 		path_pretty(b->owner, p->path, pretty, sizeof(pretty));

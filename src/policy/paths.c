@@ -111,6 +111,17 @@ const char *path_beneath(const char *path, const char *dir)
 	return path[len] == '\0' ? path + len : path[len] == '/' ? path + len + 1 : NULL;
 }
 
+int path_order(const char *a, const char *b)
+{
+	while (*a != '\0' && *a == *b) {
+		a++;
+		b++;
+	}
+	int x = *a == '\0' ? 0 : *a == '/' ? 1 : (unsigned char)*a + 2;
+	int y = *b == '\0' ? 0 : *b == '/' ? 1 : (unsigned char)*b + 2;
+	return x - y;
+}
+
 char *path_join(const char *dir, const char *rest)
 {
 	char *path = NULL;

@@ -39,6 +39,9 @@ const char *path_pretty(const struct owner *o, const char *path, char *out, size
 /* What follows `dir` in `path` without its slash; "" if equal; NULL if `path`
  * is neither `dir` nor beneath it. Both absolute and normalised. */
 const char *path_beneath(const char *path, const char *dir);
+/* Like strcmp, but "/" before every other byte: a directory's contents come
+ * directly after it ("/a", "/a/b", "/a-b"). */
+int path_order(const char *a, const char *b);
 char *path_join(const char *dir, const char *rest); /* returns new */
 char *path_parent(const char *path);                /* returns new */
 const char *path_base(const char *path);

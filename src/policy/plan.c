@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "policy/build.h"
+#include "policy/own.h"
 #include "policy/owner.h"
 
 static void build_done(struct build *b)
@@ -94,6 +95,18 @@ static const char *sandbox_home(const struct owner *o)
 	return o->home;
 }
 
+/* Beneath a place of the runtime's own, by a grant that only contains it. */
+static bool is_covered(const struct ssb_plan *p, const struct grant *g, const char *path)
+{
+	for (size_t i = 0; i < p->n_covers; i++) {
+		const char *target = p->covers[i].target;
+		if (path_beneath(path, target) != NULL && path_beneath(g->target, target) == NULL) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The current directory as the sandbox shows it, if a grant includes it. */
 static char *granted_cwd(const struct ssb_plan *p)
 {
@@ -110,7 +123,10 @@ static char *granted_cwd(const struct ssb_plan *p)
 			const struct grant *g = &p->grants[i];
 			if (g->is_dir && !g->create &&
 			    object_same(c.v[up], (struct object){ g->dev, g->ino })) {
-				return path_join(g->target, *tail == '/' ? tail + 1 : tail);
+				auto_free char *dir =
+				        path_join(g->target, *tail == '/' ? tail + 1 : tail);
+				return dir != NULL && !is_covered(p, g, dir) ? steal_ptr(&dir)
+				                                             : NULL;
 			}
 		}
 		while (tail > cwd && *--tail != '/') {
@@ -171,6 +187,7 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 	ca_build(b);
 	toolchain_build(b);
 	grants_finish(b);
+	covers_build(b);
 	if (env_build(b, err) < 0) {
 		return -1;
 	}

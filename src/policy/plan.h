@@ -58,6 +58,15 @@ static inline bool grant_is_work(const struct grant *g)
 	return g->access == ACCESS_WRITE && g->is_dir && g->kind == GRANT_FILES;
 }
 
+/* A place of the runtime's own in a grant: the skill finds nothing there. */
+struct cover {
+	char *path;        /* on the host */
+	char *target;      /* in the sandbox */
+	const char *where; /* the grant's, borrowed */
+	bool is_dir;
+	bool create; /* does not exist yet */
+};
+
 /* A request that is not granted. Any refusal stops a run. */
 struct refusal {
 	char *what; /* "read ~/.ssh" */
@@ -116,6 +125,8 @@ struct ssb_plan {
 	uint8_t manifest_digest[32]; /* SHA-256 of the bytes that were read from there */
 	struct grant *grants;        /* parents before children */
 	size_t n_grants;
+	struct cover *covers;
+	size_t n_covers;
 	struct refusal *refusals;
 	size_t n_refusals;
 	struct string_list warnings;
@@ -151,7 +162,8 @@ char *plan_json(const struct ssb_plan *p, bool pretty);
 
 /* Makes the directories that write grants with `create` name, one by one,
  * following no symlink, and fills their fd, dev and ino. Planning itself
- * changes nothing: the run calls this before it mounts. */
+ * changes nothing: the run calls this before it mounts. Covered places that do
+ * not exist are made as well. */
 int plan_create_missing(const struct ssb_plan *p, struct ssb_error *err);
 
 bool plan_proxied(const struct ssb_plan *p); /* some host may be dialled by a proxy */

@@ -16,6 +16,7 @@
 #include "os/file.h"
 #include "policy/build.h"
 #include "policy/kernel_fs.h"
+#include "policy/own.h"
 
 static void refuse_errno(struct build *b, const struct request *r, int e)
 {
@@ -171,6 +172,8 @@ static void resolve_existing(struct build *b, const struct request *r, const cha
 	}
 	if (strcmp(path, "/") == 0) {
 		resolve_whole(b, r);
+	} else if (resolve_own(b, r, path, &s.chain.v[0])) {
+		return;
 	} else if (!device || device_opens(b, r, &st)) {
 		grant_existing(b, r, path, &fd, &st, false);
 	}

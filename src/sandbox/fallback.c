@@ -90,6 +90,15 @@ int fallback_enter(struct stage *s, struct ssb_error *err)
 		        "held to it; remove the egress, or make user namespaces available "
 		        "(see 'skillsandbox doctor')");
 	}
+	if (s->plan->n_covers > 0) {
+		const struct cover *c = &s->plan->covers[0];
+		return ssb_fail(
+		        err, SSB_E_POLICY, 0, "userns",
+		        "'%.60s' grants a directory that holds '%.100s', the runtime's own, and "
+		        "without user namespaces it cannot be covered there; name the directories "
+		        "that are needed",
+		        c->where, c->path);
+	}
 	if (landlock_abi() == 0) {
 		return ssb_fail(
 		        err, SSB_E_LAYER, 0, "landlock",

@@ -267,7 +267,7 @@ static int grant_protect(const struct stage *s, size_t i, int root_fd, struct ss
 	hide_from_git(root_fd, tree, ".git", tree, i);
 	for (size_t k = 0; s->repos != NULL && k < s->repos->n; k++) {
 		const struct repo *r = &s->repos->v[k];
-		if (r->grant != i) {
+		if (r->grant != s->sources[i].nth) {
 			continue;
 		}
 		auto_fd dir = open_pinned(tree, r->path);
@@ -323,20 +323,37 @@ static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_erro
 	return 0;
 }
 
-/* Hides what a plain mount of the directory above would show. */
-static int mask_attach(const struct grant *g, int root_fd, struct ssb_error *err)
+/* An empty directory that cannot be changed, but for places to mount what was
+ * granted beneath it. */
+static int empty_tree(const struct stage *s, const struct grant *g)
 {
-	static const struct mount_option nothing[] = {
-		{ "size", "4k" }, { "nr_inodes", "1" }, { "mode", "0555" }, { NULL, NULL }
-	};
+	static const struct mount_option nothing[] = { { "size", "4k" },
+		                                       { "mode", "0555" },
+		                                       { NULL, NULL } };
+	auto_fd tree = mount_new("tmpfs", nothing, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	size_t len = strlen(g->target);
+
+	for (size_t i = 0; tree >= 0 && i < s->n_sources; i++) {
+		const struct grant *in = &s->sources[i].grant;
+		if (strncmp(in->target, g->target, len) == 0 && in->target[len] == '/' &&
+		    view_place(tree, in->target + len + 1, in->is_dir) != 0) {
+			return -1;
+		}
+	}
+	return tree >= 0 && mount_restrict(tree, MOUNT_ATTR_RDONLY, -1) == 0 ? steal_fd(&tree) : -1;
+}
+
+/* Hides what a plain mount of the directory above would show. */
+static int mask_attach(const struct stage *s, const struct grant *g, int root_fd,
+                       struct ssb_error *err)
+{
 	const uint64_t attrs = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 	auto_fd target = file_openat2(root_fd, g->target + 1, O_PATH, IN_VIEW);
 
 	if (target < 0) {
 		return errno == ENOENT || errno == EACCES ? 0 : fail(err, g, "cannot mask");
 	}
-	auto_fd tree =
-	        g->is_dir ? mount_new("tmpfs", nothing, attrs) : mount_clone(root_fd, "dev/null");
+	auto_fd tree = g->is_dir ? empty_tree(s, g) : mount_clone(root_fd, "dev/null");
 	if (tree < 0 || (!g->is_dir && mount_restrict(tree, attrs, -1) != 0) ||
 	    mount_attach(tree, target, "") != 0) {
 		return fail(err, g, "cannot mask");
@@ -383,7 +400,7 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 	const char *name = g->target + 1;
 
 	if (s->sources[i].mask) {
-		return mask_attach(g, root_fd, err);
+		return mask_attach(s, g, root_fd, err);
 	}
 	/* Beneath another grant the place exists already, or cannot be made. */
 	(void)view_place(root_fd, name, g->is_dir);

@@ -21,6 +21,7 @@
 #include "os/mount.h"
 #include "policy/kernel_fs.h"
 #include "policy/mounts.h"
+#include "policy/paths.h"
 #include "sandbox/view.h"
 
 /* A user namespace in which uid:gid of a file system is host_uid:host_gid. It
@@ -133,6 +134,18 @@ static const struct grant *grant_above(const struct ssb_plan *plan, const char *
 	return found;
 }
 
+/* What is mounted in a covered place is covered with it, unless it was named. */
+static bool is_covered(const struct ssb_plan *plan, const struct grant *g, const char *point)
+{
+	for (size_t i = 0; i < plan->n_covers; i++) {
+		const char *place = plan->covers[i].path;
+		if (path_beneath(point, place) != NULL && path_beneath(g->path, place) == NULL) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static int submounts_add(struct stage *s, struct ssb_error *err)
 {
 	struct mounts mounts;
@@ -148,7 +161,7 @@ static int submounts_add(struct stage *s, struct ssb_error *err)
 		/* A writable grant, or one of the kernel's own, is the host's
 		 * mounts, submounts included. */
 		if (g != NULL && g->access == ACCESS_READ && g->is_dir && g->kind == GRANT_FILES &&
-		    strcmp(g->path, point) != 0) {
+		    strcmp(g->path, point) != 0 && !is_covered(s->plan, g, point)) {
 			failed = submount_add(s, g, point, err);
 		}
 	}
@@ -156,21 +169,53 @@ static int submounts_add(struct stage *s, struct ssb_error *err)
 	return failed;
 }
 
+static void covers_add(struct stage *s)
+{
+	for (size_t i = 0; i < s->plan->n_covers; i++) {
+		const struct cover *c = &s->plan->covers[i];
+		s->sources[s->n_sources++] = (struct source){
+			.mask = true,
+			.tree = -1,
+			.grant = { .path = c->path,
+			           .target = c->target,
+			           .where = (char *)(uintptr_t)c->where,
+			           .is_dir = c->is_dir,
+			           .fd = -1,
+			           .parent_fd = -1 },
+		};
+	}
+}
+
+/* What is mounted in another source comes after it. */
+static int compare_sources(const void *x, const void *y)
+{
+	const struct source *a = x;
+	const struct source *b = y;
+	int d = path_order(a->grant.target, b->grant.target);
+
+	return d != 0 ? d : (int)a->mask - (int)b->mask;
+}
+
 int sources_init(struct stage *s, struct ssb_error *err)
 {
 	const struct ssb_plan *plan = s->plan;
 	bool reads = false;
 
-	s->sources = calloc(MAX_GRANTS, sizeof(*s->sources));
+	s->sources = calloc(MAX_GRANTS + MAX_COVERS, sizeof(*s->sources));
 	if (s->sources == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "start", "out of memory");
 	}
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		s->sources[s->n_sources++] =
-		        (struct source){ .grant = plan->grants[i], .tree = -1 };
+		        (struct source){ .grant = plan->grants[i], .tree = -1, .nth = i };
 		reads |= plan->grants[i].access == ACCESS_READ && plan->grants[i].is_dir;
 	}
-	return reads ? submounts_add(s, err) : 0;
+	if (reads && submounts_add(s, err) != 0) {
+		return -1;
+	}
+	covers_add(s);
+	qsort(s->sources, s->n_sources, sizeof(*s->sources), compare_sources);
+	return 0;
 }
 
 void sources_close(struct stage *s)

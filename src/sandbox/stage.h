@@ -31,7 +31,8 @@ struct source {
 	bool submount;      /* a mount of the host beneath a read grant: owns path, target, fd */
 	int tree;           /* a prepared (idmapped, snapshot) tree, or -1: clone it in the child */
 	bool ready;         /* the tree is a private copy already: no overlay needed */
-	bool mask;          /* of the kernel, in a part of "/": nothing is shown there */
+	bool mask;          /* the kernel's in a part of "/", or a cover: nothing is shown there */
+	size_t nth;         /* of the plan's grants, unless `submount` or `mask` */
 };
 
 struct stage {

@@ -67,6 +67,17 @@ def test_repository_on_a_mount_beneath_a_grant(ssb):
     assert said() == [], "without the mount it is found and held"
 
 
+def test_a_grant_on_a_mount_beneath_another(ssb):
+    """The outer grant's mount came last and hid it."""
+    d, below, other = ssb.mkdir("d"), ssb.mkdir("d/below"), ssb.mkdir("other")
+    ssb.mkdir("other/out")
+    ssb.write(other / "f", "plain\n")
+    command = ["-r", d, "-w", below / "out", "--", "sh", "-c",
+               f"cat {below}/f; echo kept > {below}/out/f"]
+    r = run_there(ssb, f"mount --bind {other} {below}", *command)
+    assert r.ok().text == "plain\n" and (other / "out/f").read_text() == "kept\n"
+
+
 FIFOS = """
 import json, os
 seen = {}

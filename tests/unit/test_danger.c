@@ -111,6 +111,11 @@ static bool has(const struct danger_hits *h, enum danger_how how, const char *pa
 	return false;
 }
 
+static bool never(const struct danger_hits *h)
+{
+	return h->n > 0 && (h->v[0].place->flags & DANGER_NEVER) != 0;
+}
+
 static void test_relations(void **state)
 {
 	struct danger *d = danger_new(&owner);
@@ -136,6 +141,13 @@ static void test_relations(void **state)
 	assert_int_equal(h.n, 0);
 	h = judge(d, at("elsewhere"), ACCESS_READ, false);
 	assert_true(has(&h, DANGER_CONTAINS, "elsewhere/skillsandbox"));
+	assert_false(never(&h));
+	h = judge(d, at("elsewhere"), ACCESS_WRITE, false); /* another policy in its place */
+	assert_true(has(&h, DANGER_CONTAINS, "elsewhere/skillsandbox"));
+	assert_true(never(&h));
+	h = judge_missing(d, at("elsewhere"), "skillsandbox", ACCESS_WRITE);
+	assert_true(has(&h, DANGER_IS, "elsewhere/skillsandbox"));
+	assert_false(never(&h)); /* named by the owner */
 	danger_free(d);
 }
 
@@ -190,10 +202,9 @@ static void test_system(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
 		struct danger_hits h = judge(d, CASES[i].path, CASES[i].access, false);
-		bool never = h.n > 0 && (h.v[0].place->flags & DANGER_NEVER) != 0;
-		if ((h.n > 0) != CASES[i].dangerous || never != CASES[i].never) {
+		if ((h.n > 0) != CASES[i].dangerous || never(&h) != CASES[i].never) {
 			fail_msg("%s %d: %zu hits, never %d", CASES[i].path, CASES[i].access, h.n,
-			         never);
+			         never(&h));
 		}
 	}
 	danger_free(d);

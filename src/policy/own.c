@@ -1,0 +1,282 @@
+/* own.c - covers. A directory has one name in its file system; what else leads to
+ * it are mounts, and all of those stand in one table. So the names of a place
+ * are computed from that table, compared by device and inode, and every grant
+ * that one of them lies in gets a cover there. */
+#include "policy/own.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "os/file.h"
+#include "policy/danger_set.h"
+
+static bool is_own(const struct place *p)
+{
+	return (p->flags & DANGER_OWN) != 0;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+/* ---- what the owner names --------------------------------------------------- */
+
+/* Not to be shown: a secret, its side file, one in the making (".trace.key..."). */
+static bool is_secret(const char *name)
+{
+	if (name[0] == '.') {
+		return true;
+	}
+	for (size_t i = 0; i < OWN_SECRETS_COUNT; i++) {
+		if (strncmp(name, OWN_SECRETS[i].name, strlen(OWN_SECRETS[i].name)) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void grant_entries(struct build *b, const struct request *r, const char *dir)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *e;
+
+	if (d == NULL) {
+		build_refuse_request(b, r, "it cannot be listed", "name what is needed in it");
+		return;
+	}
+	while (!b->failed && (e = readdir(d)) != NULL) {
+		struct stat st;
+		if (is_secret(e->d_name)) {
+			continue;
+		}
+		auto_free char *path = path_join(dir, e->d_name);
+		auto_fd fd = path != NULL ? file_open_nosymlink(path, O_PATH) : -1;
+		b->failed |= path == NULL;
+		if (fd >= 0 && fstat(fd, &st) == 0 &&
+		    (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))) {
+			grant_existing(b, r, path, &fd, &st, false);
+		}
+	}
+	(void)closedir(d);
+}
+
+bool resolve_own(struct build *b, const struct request *r, const char *path,
+                 const struct object *id)
+{
+	struct stat st;
+
+	if (r->access != ACCESS_READ || b->owner->state_dir == NULL ||
+	    stat(b->owner->state_dir, &st) < 0 ||
+	    !object_same(*id, (struct object){ st.st_dev, st.st_ino })) {
+		return false;
+	}
+	grant_entries(b, r, path);
+	return true;
+}
+
+bool own_named(struct build *b, const struct grant *g)
+{
+	const struct danger *d = build_danger(b);
+	struct chain c;
+
+	if (d == NULL || g->fd < 0 || chain_from(g->fd, g->path, &c) < 0) {
+		return false;
+	}
+	for (size_t i = 0; i < d->n_places; i++) {
+		if (is_own(&d->places[i]) && d->places[i].exists &&
+		    chain_has(&c, d->places[i].id, 0)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- covers ----------------------------------------------------------------- */
+
+static void cover_done(struct cover *c)
+{
+	free(c->path);
+	free(c->target);
+}
+
+/* Takes both texts. */
+static void cover_add(struct build *b, struct cover *c, const struct grant *g)
+{
+	struct ssb_plan *p = b->plan;
+
+	for (size_t i = 0; i < p->n_covers; i++) {
+		if (strcmp(p->covers[i].target, c->target) == 0) {
+			cover_done(c);
+			return;
+		}
+	}
+	struct cover *v = p->n_covers < MAX_COVERS
+	                          ? realloc(p->covers, (p->n_covers + 1) * sizeof(*v))
+	                          : NULL;
+	if (v == NULL) {
+		b->failed |= p->n_covers < MAX_COVERS;
+		if (p->n_covers == MAX_COVERS) {
+			build_refuse(b, g->where, g->path,
+			             "the runtime's own files have too many names in it",
+			             "name the directories in it that are needed");
+		}
+		cover_done(c);
+		return;
+	}
+	p->covers = v;
+	v[p->n_covers++] = *c;
+}
+
+static bool is_target(const struct ssb_plan *p, const char *target)
+{
+	for (size_t i = 0; i < p->n_grants; i++) {
+		if (strcmp(p->grants[i].target, target) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A name of the place on the host: covered in every grant that contains it. */
+static void cover_name(struct build *b, const char *name, bool is_dir, bool create)
+{
+	for (size_t i = 0; i < b->plan->n_grants; i++) {
+		const struct grant *g = &b->plan->grants[i];
+		const char *rest = g->is_dir ? path_beneath(name, g->path) : NULL;
+		if (rest == NULL || *rest == '\0') {
+			continue; /* not in it; or it is what was granted */
+		}
+		struct cover c = { strdup(name), path_join(g->target, rest), g->where, is_dir,
+			           create };
+		if (c.path == NULL || c.target == NULL) {
+			b->failed = true;
+			cover_done(&c);
+		} else if (is_target(b->plan, c.target)) {
+			cover_done(&c);
+		} else {
+			cover_add(b, &c, g);
+		}
+	}
+}
+
+/* What exists of a place, and what would have to be made of it. */
+struct head {
+	const char *path; /* real */
+	const char *tail; /* "" where all of it exists */
+	struct object id;
+};
+
+/* By the mount `m`, which shows the place from `rest` on. */
+static void cover_alias(struct build *b, const struct head *h, const struct mount *m,
+                        const char *rest)
+{
+	auto_free char *name = path_join(m->point, rest);
+	auto_free char *whole = name != NULL ? path_join(name, h->tail) : NULL;
+	struct stat st;
+
+	if (whole == NULL) {
+		b->failed = true;
+	} else if (stat(name, &st) < 0
+	                   ? errno == EACCES
+	                   : object_same(h->id, (struct object){ st.st_dev, st.st_ino })) {
+		cover_name(b, whole, true, *h->tail != '\0');
+	}
+}
+
+static void cover_head(struct build *b, const struct head *h)
+{
+	const struct mounts *all = danger_mounts(b->danger);
+	const struct mount *in = all != NULL ? mounts_of(all, h->path) : NULL;
+	auto_free char *inner =
+	        in != NULL ? path_join(in->root, path_beneath(h->path, in->point)) : NULL;
+
+	if (in == NULL) {
+		build_refuse(b, "covers", h->path,
+		             "it cannot be told by which mounts the runtime's files are reached",
+		             "check that /proc is mounted");
+		return;
+	}
+	if (inner == NULL) {
+		b->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < all->n; i++) {
+		const struct mount *m = &all->v[i];
+		struct stat st;
+		if (strcmp(m->dev, in->dev) != 0) {
+			continue;
+		}
+		const char *rest = path_beneath(inner, m->root);
+		if (rest != NULL) {
+			cover_alias(b, h, m, rest);
+		} else if (*h->tail == '\0' && path_beneath(m->root, inner) != NULL &&
+		           stat(m->point, &st) == 0) {
+			cover_name(b, m->point, S_ISDIR(st.st_mode), false); /* a part of it */
+		}
+	}
+}
+
+/* One that the next command will make has to be covered as well. */
+static void cover_missing(struct build *b, const char *path)
+{
+	auto_free char *real = path_real(path);
+	auto_free char *head = real != NULL ? strdup(real) : NULL;
+	struct stat st;
+
+	while (head != NULL && stat(head, &st) < 0) {
+		char *up = path_parent(head);
+		free(head);
+		head = up;
+	}
+	if (head != NULL) {
+		const char *tail = path_beneath(real, head);
+		cover_head(b, &(struct head){ head, tail, { st.st_dev, st.st_ino } });
+	}
+}
+
+void covers_build(struct build *b)
+{
+	bool dirs = false;
+
+	for (size_t i = 0; i < b->plan->n_grants; i++) {
+		dirs |= b->plan->grants[i].is_dir;
+	}
+	if (!dirs || build_danger(b) == NULL) {
+		return;
+	}
+	for (size_t i = 0; i < b->danger->n_places && !b->failed; i++) {
+		const struct place *p = &b->danger->places[i];
+		if (!is_own(p)) {
+			continue;
+		}
+		if (p->exists) {
+			cover_head(b, &(struct head){ p->path, "", p->id });
+		} else if (same_text(p->path, b->owner->state_dir) ||
+		           same_text(p->path, b->owner->config_dir)) {
+			cover_missing(b, p->path);
+		}
+	}
+}
+
+int covers_create(const struct ssb_plan *p, struct ssb_error *err)
+{
+	for (size_t i = 0; i < p->n_covers; i++) {
+		const struct cover *c = &p->covers[i];
+		auto_fd fd = c->create ? file_mkdirs(c->path) : -1;
+		/* What we may not make, nobody makes with our rights. */
+		if (c->create && fd < 0 && errno != EROFS && errno != EACCES && errno != EPERM) {
+			return ssb_fail(err, SSB_E_SYS, errno, "covers",
+			                "cannot make '%.200s', which has to be covered in '%.60s'",
+			                c->path, c->where);
+		}
+	}
+	return 0;
+}

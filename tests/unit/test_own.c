@@ -1,0 +1,252 @@
+/* The runtime's own directories in grants: covered, named, never shown. */
+#include <sched.h>
+#include <sys/mount.h>
+
+#include "plan_world.h"
+
+#define READ(path)  FLAGS({ SSB_OPT_READ, path })
+#define WRITE(path) FLAGS({ SSB_OPT_WRITE, path })
+
+static const struct cover *covered(const struct ssb_plan *p, const char *target)
+{
+	for (size_t i = 0; i < p->n_covers; i++) {
+		if (strcmp(p->covers[i].target, target) == 0) {
+			return &p->covers[i];
+		}
+	}
+	return NULL;
+}
+
+static void make_state(void)
+{
+	static const char *const FILES_IN[] = {
+		"trace.key",       "trace.pub",        "sessions.db",         "sessions.db-wal",
+		"sessions.db-shm", "sessions.db-lock", ".trace.key.00112233", "otel.log",
+	};
+	static const char *const DIRS_IN[] = { "state", "state/runs", "state/live" };
+
+	for (size_t i = 0; i < ARRAY_LEN(DIRS_IN); i++) {
+		(void)mkdir(at(DIRS_IN[i]), 0700);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(FILES_IN); i++) {
+		char name[64];
+		snprintf(name, sizeof(name), "state/%s", FILES_IN[i]);
+		write_file(at(name), "secret", 0600);
+	}
+}
+
+/* First: the state directory does not exist yet. */
+static void test_covered(void **state)
+{
+	struct ssb_error err = { 0 };
+	struct stat st;
+	(void)state;
+
+	struct ssb_plan *p = command(READ(top), "true");
+	assert_int_equal(p->n_refusals, 0);
+	assert_int_equal(p->n_grants, 1);
+	assert_int_equal(p->n_covers, 2);
+	assert_non_null(covered(p, at("cfg")));
+	assert_false(covered(p, at("cfg"))->create);
+	assert_non_null(covered(p, at("state")));
+	assert_true(covered(p, at("state"))->create);
+	assert_false(warned(p, at("cfg"))); /* it opens nothing of it */
+	assert_int_equal(stat(at("state"), &st), -1);
+	assert_int_equal(plan_create_missing(p, &err), 0);
+	assert_int_equal(stat(at("state"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	char *json = plan_json(p, false);
+	assert_non_null(strstr(json, "\"covered\":[{\"path\":\""));
+	free(json);
+	char *text = ssb_plan_text(p);
+	assert_non_null(strstr(text, "covered   "));
+	free(text);
+	ssb_plan_free(p);
+	/* The control: what does not contain them is as it was. */
+	p = command(READ(at("u/notes")), "true");
+	assert_int_equal(p->n_covers, 0);
+	ssb_plan_free(p);
+	/* What the policy file gives is no different. */
+	char always[128];
+	snprintf(always, sizeof(always), "always: {read: [%s]}\n", top);
+	policy(always);
+	p = command(NULL, "true");
+	assert_int_equal(p->n_refusals, 0);
+	assert_int_equal(p->n_covers, 2);
+	ssb_plan_free(p);
+	policy(NULL);
+}
+
+static void test_named(void **state)
+{
+	(void)state;
+	make_state();
+	struct ssb_plan *p = command(READ(at("cfg")), "true");
+	assert_int_equal(p->n_covers, 0);
+	assert_non_null(granted(p, at("cfg")));
+	assert_true(warned(p, at("cfg")));
+	ssb_plan_free(p);
+	p = command(READ(at("state/runs")), "true");
+	assert_int_equal(p->n_covers, 0);
+	assert_non_null(granted(p, at("state/runs")));
+	assert_true(warned(p, "runtime's records"));
+	ssb_plan_free(p);
+	/* Beside a grant that contains them, in either order. */
+	for (int turn = 0; turn < 2; turn++) {
+		const char *two[] = { top, at("state/runs") };
+		p = command(FLAGS({ SSB_OPT_READ, two[turn] }, { SSB_OPT_READ, two[1 - turn] },
+		                  { SSB_OPT_READ, at("cfg") }),
+		            "true");
+		assert_non_null(granted(p, top));
+		assert_non_null(granted(p, at("state/runs")));
+		assert_non_null(granted(p, at("cfg")));
+		assert_non_null(covered(p, at("state")));
+		assert_int_equal(p->n_covers, 1);
+		ssb_plan_free(p);
+	}
+}
+
+/* The directory itself: what is in it now, but for the secrets. */
+static void test_state_directory(void **state)
+{
+	(void)state;
+	make_state();
+	struct ssb_plan *p = command(READ(at("state")), "true");
+	assert_int_equal(p->n_refusals, 0);
+	assert_null(granted(p, at("state")));
+	assert_non_null(granted(p, at("state/runs")));
+	assert_non_null(granted(p, at("state/trace.pub")));
+	assert_non_null(granted(p, at("state/otel.log")));
+	assert_int_equal(p->n_grants, 3);
+	ssb_plan_free(p);
+}
+
+static void test_secrets(void **state)
+{
+	static const char *const SECRETS[] = {
+		"state/trace.key",       "state/sessions.db", "state/sessions.db-wal",
+		"state/sessions.db-shm", "state/live",        "u/notes/linked"
+	};
+	(void)state;
+
+	make_state();
+	assert_int_equal(link(at("state/trace.key"), at("u/notes/linked")), 0);
+	for (size_t i = 0; i < ARRAY_LEN(SECRETS); i++) {
+		struct ssb_plan *p = command(READ(at(SECRETS[i])), "true");
+		if (p->n_refusals != 1 || strstr(p->refusals[0].remedy, "never") == NULL) {
+			fail_msg("%s: %zu refusals", SECRETS[i], p->n_refusals);
+		}
+		ssb_plan_free(p);
+	}
+	assert_int_equal(unlink(at("u/notes/linked")), 0);
+	write_file(at("u/notes/linked"), "mine", 0600); /* the control */
+	struct ssb_plan *p = command(READ(at("u/notes/linked")), "true");
+	assert_int_equal(p->n_refusals, 0);
+	ssb_plan_free(p);
+}
+
+static void test_writing(void **state)
+{
+	(void)state;
+	make_state();
+	static const char *const NEVER[] = { "", "state", "state/runs" };
+	for (size_t i = 0; i < ARRAY_LEN(NEVER); i++) {
+		struct ssb_plan *p = command(WRITE(*NEVER[i] != '\0' ? at(NEVER[i]) : top), "true");
+		assert_int_equal(p->n_refusals, 1);
+		ssb_plan_free(p);
+	}
+	struct ssb_plan *p = command(WRITE(at("other")), "true");
+	assert_int_equal(p->n_refusals, 0);
+	ssb_plan_free(p);
+}
+
+/* 0: all held; 77: no namespace. */
+static int bind_child(void)
+{
+	if (unshare(getuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount(top, at("other"), NULL, MS_BIND, NULL) < 0 ||
+	    mount(at("state/runs"), at("u/notes/deep"), NULL, MS_BIND, NULL) < 0 ||
+	    mount(at("state/otel.log"), at("u/notes/linked"), NULL, MS_BIND, NULL) < 0) {
+		return 77;
+	}
+	struct ssb_plan *p = command(READ(at("other")), "true");
+	int bad = covered(p, at("other/cfg")) == NULL || covered(p, at("other/state")) == NULL;
+	ssb_plan_free(p);
+	/* A part of one, a directory and a file. */
+	p = command(READ(at("u/notes")), "true");
+	bad |= covered(p, at("u/notes/deep")) == NULL || covered(p, at("u/notes/linked")) == NULL ||
+	       covered(p, at("u/notes/linked"))->is_dir;
+	ssb_plan_free(p);
+	/* A secret by another name, itself and in a grant. */
+	if (mount(at("state/live"), at("u/notes/deep"), NULL, MS_BIND, NULL) < 0) {
+		return 77;
+	}
+	p = command(FLAGS({ SSB_OPT_READ, at("u/notes/deep") }, { SSB_OPT_READ, at("u/notes") }),
+	            "true");
+	bad |= p->n_refusals != 2;
+	ssb_plan_free(p);
+	p = command(WRITE(at("other")), "true");
+	bad |= p->n_refusals != 1;
+	ssb_plan_free(p);
+	return bad;
+}
+
+static void test_bind_mounts(void **state)
+{
+	int status = -1;
+	(void)state;
+
+	make_state();
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		_exit(bind_child());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* XDG_* lead through two symlinks: whoever replaces one of them, says where
+ * the key is. */
+static void test_symlinks(void **state)
+{
+	const char *before = owner.state_dir;
+	(void)state;
+
+	assert_int_equal(mkdir(at("u/proj/first"), 0755), 0);
+	assert_int_equal(mkdir(at("u/second"), 0755), 0);
+	assert_int_equal(mkdir(at("tools/real"), 0755), 0);
+	assert_int_equal(symlink("../../second/link", at("u/proj/first/link")), 0);
+	assert_int_equal(symlink(at("tools/real"), at("u/second/link")), 0);
+	owner.state_dir = strdup(at("u/proj/first/link/skillsandbox"));
+	static const char *const NEVER[] = { "u/proj", "u/second", "tools" };
+	for (int turn = 0; turn < 2; turn++) {
+		for (size_t i = 0; i < ARRAY_LEN(NEVER); i++) {
+			struct ssb_plan *p = command(WRITE(at(NEVER[i])), "true");
+			if (p->n_refusals != 1) {
+				fail_msg("%s %d: %zu refusals", NEVER[i], turn, p->n_refusals);
+			}
+			ssb_plan_free(p);
+		}
+		struct ssb_plan *p = command(READ(at("tools")), "true");
+		assert_non_null(covered(p, at("tools/real/skillsandbox")));
+		assert_int_equal(covered(p, at("tools/real/skillsandbox"))->create, turn == 0);
+		ssb_plan_free(p);
+		(void)mkdir(at("tools/real/skillsandbox"), 0700);
+	}
+	free((void *)(uintptr_t)owner.state_dir);
+	owner.state_dir = before;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_covered),         cmocka_unit_test(test_named),
+		cmocka_unit_test(test_state_directory), cmocka_unit_test(test_secrets),
+		cmocka_unit_test(test_writing),         cmocka_unit_test(test_bind_mounts),
+		cmocka_unit_test(test_symlinks),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
