@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/own.h"
+#include "base/utf8.h"
 #include "cli/say.h"
 #include "cli/session_cli.h"
 
@@ -345,6 +346,31 @@ static int sweep(struct session_cli *c)
 	return w.failed != 0 ? w.failed : status;
 }
 
+/* What was said, as it can be kept: no words of it may stop a kill. What does not
+ * fit is cut, what steers is made visible. */
+static void take_reason(const struct request *r, char ret[SESSION_REASON])
+{
+	const char *said = request_value(r, FLAG_REASON);
+	auto_buf text;
+	size_t at = 0;
+	uint32_t cp;
+
+	buf_init(&text, SAY_MAX);
+	say_escape(&text, said != NULL && said[0] != '\0' ? said : OWNER, false);
+	if (text.failed) {
+		snprintf(ret, SESSION_REASON, "%s", OWNER);
+		return;
+	}
+	for (size_t n; at < text.len; at += n) {
+		n = utf8_decode(text.data + at, text.len - at, &cp);
+		if (n == 0 || at + n >= SESSION_REASON) {
+			break;
+		}
+	}
+	memcpy(ret, text.data, at);
+	ret[at] = '\0';
+}
+
 int cmd_session_become(struct request *r)
 {
 	AUTO(session_cli_done) struct session_cli c = { 0 };
@@ -361,7 +387,7 @@ int cmd_session_become(struct request *r)
 	if (c.id == NULL) {
 		return sweep(&c);
 	}
-	const char *reason = request_value(r, FLAG_REASON);
-	reason = reason != NULL && reason[0] != '\0' ? reason : OWNER;
+	char reason[SESSION_REASON];
+	take_reason(r, reason);
 	return r->command->bit == ON_S_KILL ? kill_session(&c, grace, reason) : become(&c, reason);
 }
