@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "os/clock.h"
 #include "session/db_driver.h"
 #include "session/schema.h"
 
@@ -66,6 +67,22 @@ int db_lock_tree(struct db *db, int64_t root, struct ssb_error *err)
 	int rc = db->driver->lock != NULL ? db->driver->lock(db, root, err) : 0;
 	db->failed = rc != 0;
 	return rc;
+}
+
+int db_time(struct db *db, int64_t *ret, struct ssb_error *err)
+{
+	int64_t now = 0;
+
+	if (db->driver->time == NULL) {
+		*ret = clock_wall_us();
+		return 0;
+	}
+	if (db->driver->time(db, &now, err) != 0) {
+		db->failed = true;
+		return -1;
+	}
+	*ret = now;
+	return 0;
 }
 
 /* PostgreSQL takes neither NUL nor what is not UTF-8: no store does. */

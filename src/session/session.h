@@ -28,12 +28,20 @@ void sessions_close(struct sessions *ss); /* accepts NULL */
 /* What came of a call. */
 struct decision {
 	struct verdict verdict;
-	char session[SESSION_ID];     /* asked about */
-	char decided[SESSION_ID];     /* the one whose policy decided: it, or an ancestor */
-	struct session after;         /* `session`, as it is now; its policy lives with the store */
-	bool changed;                 /* `decided` entered another state */
-	enum session_state state;     /* of `decided` */
-	uint64_t grace_ms;            /* that its runs have when it was killed */
+	char session[SESSION_ID]; /* asked about */
+	char decided[SESSION_ID]; /* the one whose policy decided: it, or an ancestor */
+	struct session after;     /* `session`, as it is now; its policy lives with the store */
+	bool changed;             /* `decided` entered another state */
+	enum session_state state; /* of `decided` */
+	uint64_t grace_ms;        /* that its runs have when it was killed */
+	/* Every session that entered a state of which its runs have to hear, the one nearest
+	 * to the root first; those beneath it hear by it. */
+	struct {
+		char id[SESSION_ID];
+		enum session_state state;
+		uint64_t grace_ms;
+	} acted[4];
+	size_t n_acted;
 	int64_t reservation;          /* of an allowed check; 0: none */
 	micros amount;                /* estimate or actual */
 	bool notify;                  /* something waits in the outbox */
@@ -95,6 +103,9 @@ int session_run_placed(struct sessions *ss, const struct session_run *run, struc
 
 /* What a run has used since the last call. */
 struct session_usage {
+	/* Which report of the run it is, from 1 on: one that is told again, unchanged (for it
+	 * is not known what came of it), counts once. 0: not numbered, counts always. */
+	uint64_t report;
 	uint64_t meters[SESSION_METERS]; /* METER_RUNS and METER_DOMAINS are left alone */
 	struct {
 		const char *name; /* event kind or threat class; static */
