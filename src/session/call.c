@@ -10,7 +10,7 @@ static const struct verdict FINE = { .allowed = true, .act = ACT_LOG, .code = "o
 
 int call_begin(struct call *c, struct sessions *ss, struct ssb_error *err)
 {
-	*c = (struct call){ .ss = ss };
+	c->ss = ss;
 	if (db_begin(ss->db, err) != 0) {
 		return -1;
 	}

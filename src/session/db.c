@@ -91,6 +91,10 @@ static bool text_valid(const char *s, size_t n)
 	uint32_t cp = 0;
 
 	for (size_t i = 0; i < n;) {
+		if (s[i] > 0) {
+			i++; /* most of it is ASCII */
+			continue;
+		}
 		size_t len = utf8_decode(s + i, n - i, &cp);
 		if (len == 0 || cp == 0) {
 			return false;

@@ -135,6 +135,7 @@ uint64_t store_add(uint64_t a, uint64_t b); /* stays within a BIGINT */
 
 /* ---- call.c -------------------------------------------------------------- */
 
+/* `c` is zeroed, done by call_done(). */
 int call_begin(struct call *c, struct sessions *ss, struct ssb_error *err);
 /* Fills c->now, when all locks are had: call_load() does. */
 int call_time(struct call *c, struct ssb_error *err);
