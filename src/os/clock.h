@@ -1,4 +1,4 @@
-/* clock.h - time that only goes forward. */
+/* clock.h - time that only goes forward, and the time of day. */
 #ifndef OS_CLOCK_H
 #define OS_CLOCK_H
 
@@ -15,6 +15,14 @@ static inline uint64_t clock_us(void)
 static inline uint64_t clock_ms(void)
 {
 	return clock_us() / 1000;
+}
+
+/* What people call the time: it may step. */
+static inline int64_t clock_wall_us(void)
+{
+	struct timespec t;
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
 #endif

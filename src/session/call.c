@@ -3,52 +3,74 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "session/schema.h"
 #include "session/store.h"
 
 static const struct verdict FINE = { .allowed = true, .act = ACT_LOG, .code = "ok" };
 
 int call_begin(struct call *c, struct sessions *ss, struct ssb_error *err)
 {
-	*c = (struct call){ .ss = ss };
+	c->ss = ss;
 	if (db_begin(ss->db, err) != 0) {
 		return -1;
 	}
 	c->open = true;
-	c->now = ss->now();
 	return 0;
+}
+
+int call_time(struct call *c, struct ssb_error *err)
+{
+	if (c->ss->now != NULL) {
+		c->now = c->ss->now();
+		return 0;
+	}
+	return db_time(c->ss->db, &c->now, err);
 }
 
 /* ---- the session and its ancestors --------------------------------------- */
 
-static struct store_root *root_slot(struct sessions *ss, const char *id)
+static struct store_place *place_slot(struct sessions *ss, const char *id)
 {
 	uint32_t h = 2166136261U;
 
 	for (; *id != '\0'; id++) {
 		h = (h ^ (uint8_t)*id) * 16777619U;
 	}
-	return &ss->roots[h % ARRAY_LEN(ss->roots)];
+	return &ss->places[h % ARRAY_LEN(ss->places)];
 }
 
-static int find_root(struct call *c, const char *id, int64_t *ret, struct ssb_error *err)
+static int take_place(void *arg, const struct db_value *v, size_t n)
 {
-	struct store_root *slot = root_slot(c->ss, id);
+	struct store_place *p = arg;
 
-	if (strcmp(slot->id, id) != 0) {
-		int64_t root = 0;
-		int found = store_ask(c->ss, "SELECT root FROM sessions WHERE id = $1",
-		                      DB_ARGS(DB_T(id)), &root, err);
-		if (found < 0) {
-			return -1;
-		}
-		if (found == 0) {
-			return ssb_fail(err, SSB_E_NOT_FOUND, 0, "", "there is no session '%s'",
-			                id);
-		}
-		snprintf(slot->id, sizeof(slot->id), "%s", id);
-		slot->root = root;
+	if (n != 2 || !store_number(&v[0], 1, SESSION_MAX_N, &p->n) ||
+	    !store_number(&v[1], 0, INT64_MAX, &p->root)) {
+		p->n = -1;
 	}
-	*ret = slot->root;
+	return 0;
+}
+
+static int find_place(struct call *c, const char *id, struct store_place *ret,
+                      struct ssb_error *err)
+{
+	struct store_place *slot = place_slot(c->ss, id);
+	struct store_place p = { 0 };
+
+	if (strcmp(slot->id, id) == 0) {
+		*ret = *slot;
+		return 0;
+	}
+	if (db_run(c->ss->db, "SELECT n, root FROM sessions WHERE id = $1", DB_ARGS(DB_T(id)),
+	           take_place, &p, err) != 0) {
+		return -1;
+	}
+	if (p.n <= 0) {
+		return p.n < 0 ? store_damaged(err, "a session has no number")
+		               : ssb_fail(err, SSB_E_NOT_FOUND, 0, "", "there is no session '%s'",
+		                          id);
+	}
+	snprintf(p.id, sizeof(p.id), "%s", id);
+	*slot = *ret = p;
 	return 0;
 }
 
@@ -61,32 +83,51 @@ struct load {
 static int load_row(void *arg, const struct db_value *v, size_t n)
 {
 	struct load *l = arg;
-	struct row *row = &l->c->chain[l->c->n];
+	struct call *c = l->c;
+	int64_t due = 0;
 
-	if (l->c->n == SESSION_DEPTH || n != ROW_N_COLUMNS + 1 ||
-	    row_read(v, n, row, l->err) != 0 ||
-	    !store_number(&v[ROW_N_COLUMNS], 0, INT64_MAX, &row->due)) {
+	if (c->n == SESSION_DEPTH || n != ROW_N_COLUMNS + 1 ||
+	    row_read(v, n, &c->chain[c->n], l->err) != 0 ||
+	    !store_number(&v[ROW_N_COLUMNS], 0, 1, &due)) {
 		l->rc = store_damaged(l->err, "the ancestors of a session are not valid");
 		return -1;
 	}
-	l->c->n++;
+	c->due = c->due || due != 0;
+	c->n++;
 	return 0;
 }
 
-static int load_chain(struct call *c, const char *id, int64_t root, struct ssb_error *err)
+#define LOAD_COLUMNS(now)                                                                          \
+	ROW_COLUMNS ", EXISTS (SELECT 1 FROM reservations r WHERE r.root = s.root"                 \
+	            " AND r.state = 0 AND r.expires <= " now ")"
+
+/* Most sessions have no parent: one row, by its number. The others are bounded,
+ * whatever the parents say: damage could make a circle of them. */
+static int read_chain(struct call *c, int64_t n, int64_t root, struct ssb_error *err)
 {
 	struct load l = { .c = c, .err = err };
+	int rc = 0;
 
-	/* Bounded, whatever the parents say: damage could make a circle of them. */
-	if (db_run(c->ss->db,
-	           "WITH RECURSIVE up(n, parent, d) AS (SELECT n, parent, 1 FROM sessions"
-	           " WHERE id = $1 UNION ALL SELECT p.n, p.parent, up.d + 1 FROM sessions p"
-	           " JOIN up ON p.n = up.parent WHERE up.d < 9) SELECT " ROW_COLUMNS ", (SELECT"
-	           " COUNT(*) FROM reservations r WHERE r.session = s.n AND r.state = 0"
-	           " AND r.expires <= $2) FROM up JOIN sessions s ON s.n = up.n"
-	           " ORDER BY up.d DESC",
-	           DB_ARGS(DB_T(id), DB_I(c->now)), load_row, &l, err) != 0 ||
-	    l.rc != 0) {
+	if (n == root) {
+		rc = db_run(c->ss->db,
+		            "SELECT " LOAD_COLUMNS("$1") " FROM sessions s WHERE s.n = $2",
+		            DB_ARGS(DB_I(c->now), DB_I(n)), load_row, &l, err);
+	} else {
+		rc = db_run(c->ss->db,
+		            "WITH RECURSIVE up(n, parent, d) AS (SELECT n, parent, 1 FROM sessions"
+		            " WHERE n = $1 UNION ALL SELECT p.n, p.parent, up.d + 1"
+		            " FROM sessions p JOIN up ON p.n = up.parent WHERE up.d < 9)"
+		            " SELECT " LOAD_COLUMNS("$2") " FROM up JOIN sessions s ON s.n = up.n"
+		                                          " ORDER BY up.d DESC",
+		            DB_ARGS(DB_I(n), DB_I(c->now)), load_row, &l, err);
+	}
+	return rc != 0 ? -1 : l.rc;
+}
+
+int call_load_at(struct call *c, int64_t n, int64_t root, struct ssb_error *err)
+{
+	if (db_lock_tree(c->ss->db, root, err) != 0 || call_time(c, err) != 0 ||
+	    read_chain(c, n, root, err) != 0) {
 		return -1;
 	}
 	for (size_t i = 0; i < c->n; i++) {
@@ -108,7 +149,7 @@ static int load_chain(struct call *c, const char *id, int64_t root, struct ssb_e
 
 int call_load(struct call *c, const char *id, struct ssb_error *err)
 {
-	int64_t root = 0;
+	struct store_place place = { 0 };
 
 	if (!session_id_valid(id)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
@@ -116,20 +157,15 @@ int call_load(struct call *c, const char *id, struct ssb_error *err)
 		                "at most %d",
 		                SESSION_ID - 1);
 	}
-	if (find_root(c, id, &root, err) != 0 || db_lock_tree(c->ss->db, root, err) != 0) {
-		return -1;
-	}
-	return load_chain(c, id, root, err);
+	return find_place(c, id, &place, err) != 0 ? -1 : call_load_at(c, place.n, place.root, err);
 }
 
 int call_due(struct call *c, struct ssb_error *err)
 {
 	char reason[SESSION_REASON];
 
-	for (size_t i = 0; i < c->n; i++) {
-		if (c->chain[i].due > 0 && spend_time_out(c, i, err) != 0) {
-			return -1;
-		}
+	if (c->due && spend_time_out(c, err) != 0) {
+		return -1;
 	}
 	for (size_t i = 0; i < c->n; i++) {
 		struct row *row = &c->chain[i];
@@ -174,8 +210,9 @@ void call_decide(struct call *c)
 	}
 	c->decided = &c->chain[at];
 	c->verdict = c->verdicts[at];
-	/* It is over, but has been only since a moment ago. */
-	if (c->expired != NULL) {
+	/* It is over, but has been only since a moment ago. What ends an ancestor ends it
+	 * too. */
+	if (c->expired != NULL && (c->expired <= c->decided || c->verdict.act < ACT_KILL)) {
 		c->decided = c->expired;
 		c->verdict.code = "max_duration";
 		c->verdict.act = ACT_KILL;
@@ -250,11 +287,37 @@ static int save(struct call *c, struct ssb_error *err)
 	return 0;
 }
 
+static uint64_t grace_of(const struct row *row)
+{
+	bool killed = row->s.state == SESSION_KILLED || row->s.state == SESSION_EXPIRED;
+
+	return killed && row->s.policy != NULL ? row->s.policy->grace_ms : 0;
+}
+
+/* What reaches a session beneath one that is listed is told to that one; but in one
+ * that is paused another may be killed. At most two, for nothing is beneath a kill. */
+static void tell_acted(const struct call *c, struct decision *ret)
+{
+	for (size_t i = 0; i < c->n && ret->n_acted < ARRAY_LEN(ret->acted); i++) {
+		const struct row *row = &c->chain[i];
+		size_t k = 0;
+		while (k < ret->n_acted && !session_is_over(ret->acted[k].state) &&
+		       ret->acted[k].state != row->s.state) {
+			k++;
+		}
+		if (row->acts && k == ret->n_acted) {
+			memcpy(ret->acted[k].id, row->s.id, sizeof(ret->acted[k].id));
+			ret->acted[k].state = row->s.state;
+			ret->acted[k].grace_ms = grace_of(row);
+			ret->n_acted++;
+		}
+	}
+}
+
 static void tell(struct call *c, struct decision *ret)
 {
 	const struct row *own = call_own(c);
 	const struct row *by = c->decided != NULL ? c->decided : own;
-	bool killed = by->changed && c->verdict.act == ACT_KILL && by->s.policy != NULL;
 
 	ret->verdict = c->verdict;
 	memcpy(ret->session, own->s.id, sizeof(ret->session));
@@ -262,7 +325,8 @@ static void tell(struct call *c, struct decision *ret)
 	ret->after = own->s;
 	ret->changed = by->changed;
 	ret->state = by->s.state;
-	ret->grace_ms = killed ? by->s.policy->grace_ms : 0;
+	ret->grace_ms = by->changed ? grace_of(by) : 0;
+	tell_acted(c, ret);
 	ret->notify = c->notify;
 	memcpy(ret->warning, c->warning, sizeof(ret->warning));
 }

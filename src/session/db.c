@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "os/clock.h"
 #include "session/db_driver.h"
 #include "session/schema.h"
 
@@ -68,12 +69,32 @@ int db_lock_tree(struct db *db, int64_t root, struct ssb_error *err)
 	return rc;
 }
 
+int db_time(struct db *db, int64_t *ret, struct ssb_error *err)
+{
+	int64_t now = 0;
+
+	if (db->driver->time == NULL) {
+		*ret = clock_wall_us();
+		return 0;
+	}
+	if (db->driver->time(db, &now, err) != 0) {
+		db->failed = true;
+		return -1;
+	}
+	*ret = now;
+	return 0;
+}
+
 /* PostgreSQL takes neither NUL nor what is not UTF-8: no store does. */
 static bool text_valid(const char *s, size_t n)
 {
 	uint32_t cp = 0;
 
 	for (size_t i = 0; i < n;) {
+		if (s[i] > 0) {
+			i++; /* most of it is ASCII */
+			continue;
+		}
 		size_t len = utf8_decode(s + i, n - i, &cp);
 		if (len == 0 || cp == 0) {
 			return false;

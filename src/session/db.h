@@ -58,6 +58,10 @@ void db_rollback(struct db *db); /* no transaction: nothing */
 /* Within a transaction: nobody else changes the tree of sessions with this root
  * (the store's number) before it ends. SQLite has the whole file already. */
 int db_lock_tree(struct db *db, int64_t root, struct ssb_error *err);
+/* The time of day in microseconds, by the one clock of all that use this store: the
+ * machine's, or the server's. After db_lock_tree(), and until its transaction ends:
+ * when the lock was had. */
+int db_time(struct db *db, int64_t *ret, struct ssb_error *err);
 
 /* `row` (NULL: rows are not wanted) is called for each; not 0 ends it, and is no
  * failure. It may call db_run() in turn. Truths are 0 and 1. PostgreSQL has all

@@ -15,7 +15,8 @@ struct db_word {
 	const char *here; /* what this store says */
 };
 
-/* A NULL of lock, lock_schema, tell, news_fd, news: there is nothing to do. */
+/* A NULL of lock, lock_schema, tell, news_fd, news: there is nothing to do; of time:
+ * this machine's clock is the store's. */
 struct db_driver {
 	struct db_word words[3]; /* until a NULL */
 	void (*close)(struct db *db);
@@ -35,6 +36,7 @@ struct db_driver {
 	/* 0: a store without tables. */
 	int (*version)(struct db *db, int64_t *ret, struct ssb_error *err);
 	int (*set_version)(struct db *db, int64_t version, struct ssb_error *err);
+	int (*time)(struct db *db, int64_t *ret, struct ssb_error *err);
 	int (*tell)(struct db *db, const char *session, struct ssb_error *err);
 	int (*news_fd)(struct db *db);
 	int (*news)(struct db *db, char ret_session[SESSION_ID], struct ssb_error *err);

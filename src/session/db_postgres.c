@@ -32,8 +32,9 @@ struct pg_db {
 	uint64_t known; /* the connection that the rest is about: link.made */
 	struct db_cache cache;
 	bool prepared[DB_STATEMENTS];
-	char xid[24]; /* of the transaction; "": it has taken no lock */
-	int epoll;    /* -1: nobody listens */
+	char xid[24];      /* of the transaction; "": it has taken no lock */
+	int64_t locked_us; /* when it had the lock, by the server's clock; 0: not yet */
+	int epoll;         /* -1: nobody listens */
 	int event;
 	struct pg_notify *next; /* not fetched yet */
 	bool missed;            /* a connection was lost while listening */
@@ -246,6 +247,7 @@ static int postgres_begin(struct db *db, struct ssb_error *err)
 	struct ssb_error first = { 0 };
 
 	s->xid[0] = '\0';
+	s->locked_us = 0;
 	if (postgres_ready(s, err) != 0) {
 		return -1;
 	}
@@ -334,14 +336,27 @@ static int postgres_commit(struct db *db, struct ssb_error *err)
 	return known == 0 ? -1 : ssb_wrap(err, "it is not known whether the change was made");
 }
 
-/* Locks of two numbers, so that those of others in this database are not met. */
+#define SERVER_US "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)"
+
+static int take_lock(void *arg, const struct db_value *v, size_t n)
+{
+	struct pg_db *s = arg;
+
+	if (n == 3 && v[2].type == DB_INT) {
+		s->locked_us = v[2].i;
+	}
+	return take_text(s->xid, v, n);
+}
+
+/* Locks of two numbers, so that those of others in this database are not met. The
+ * time is taken outside of the part that waits for the lock: behind it. */
 static int advisory_lock(struct pg_db *s, int64_t family, int64_t number, struct ssb_error *err)
 {
 	return postgres_run(&s->db,
-	                    "SELECT CAST(pg_current_xact_id() AS text),"
-	                    " CAST(pg_advisory_xact_lock(CAST($1 AS int4), CAST($2 AS int4))"
-	                    " AS text)",
-	                    DB_ARGS(DB_I(family), DB_I(number)), take_text, s->xid, err);
+	                    "SELECT CAST(pg_current_xact_id() AS text), l.held, " SERVER_US
+	                    " FROM (SELECT CAST(pg_advisory_xact_lock(CAST($1 AS int4),"
+	                    " CAST($2 AS int4)) AS text) AS held OFFSET 0) l",
+	                    DB_ARGS(DB_I(family), DB_I(number)), take_lock, s, err);
 }
 
 static int postgres_lock(struct db *db, int64_t root, struct ssb_error *err)
@@ -366,6 +381,17 @@ static int take_number(void *arg, const struct db_value *v, size_t n)
 {
 	*(int64_t *)arg = n == 1 && v[0].type == DB_INT ? v[0].i : 0;
 	return 1;
+}
+
+static int postgres_time(struct db *db, int64_t *ret, struct ssb_error *err)
+{
+	struct pg_db *s = of(db);
+
+	if (db->begun && s->locked_us != 0) {
+		*ret = s->locked_us;
+		return 0;
+	}
+	return postgres_run(db, "SELECT " SERVER_US, NULL, 0, take_number, ret, err);
 }
 
 /* Not by to_regclass(), which may still remember, after the wait for the lock,
@@ -427,6 +453,7 @@ static const struct db_driver POSTGRES_DRIVER = {
 	.exec = postgres_exec,
 	.version = postgres_version,
 	.set_version = postgres_set_version,
+	.time = postgres_time,
 	.tell = postgres_tell,
 	.news_fd = postgres_news_fd,
 	.news = postgres_news,

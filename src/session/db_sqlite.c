@@ -24,7 +24,8 @@
 #include "session/db_sqlite.h"
 
 #define APPLICATION_ID   0x53534273 /* "SSBs", in the file's header */
-#define CHECKPOINT_PAGES "500"
+#define PAGE_BYTES       "2048"
+#define CHECKPOINT_PAGES "1000"
 
 struct sqlite_db {
 	struct db db;
@@ -93,6 +94,46 @@ static int sqlite_exec(struct db *db, const char *sql, struct ssb_error *err)
 
 /* ---- statements --------------------------------------------------------- */
 
+/* "$1" is a name to SQLite, numbered by its first appearance: they are the same
+ * only where statements keep to the rule of db.h. */
+static bool keeps_to_the_rule(const struct sqlite_db *s, sqlite3_stmt *st)
+{
+	int n = s->sql->bind_parameter_count(st);
+	char name[16];
+
+	for (int at = 1; at <= n; at++) {
+		const char *here = s->sql->bind_parameter_name(st, at);
+		snprintf(name, sizeof(name), "$%d", at);
+		if (here == NULL || strcmp(here, name) != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static int bad_parameters(struct ssb_error *err)
+{
+	return ssb_fail(err, SSB_E_USAGE, 0, DB_WHERE,
+	                "a statement has parameters other than $1, $2, ... in this order, or not "
+	                "as many as are given");
+}
+
+static int prepare(struct sqlite_db *s, const char *sql, unsigned flags, sqlite3_stmt **ret,
+                   struct ssb_error *err)
+{
+	sqlite3_stmt *st = NULL;
+
+	if (s->sql->prepare_v3(s->handle, sql, -1, flags, &st, NULL) != SQLITE_OK) {
+		return sqlite_fail(s, s->sql->extended_errcode(s->handle), err);
+	}
+	if (!keeps_to_the_rule(s, st)) {
+		(void)s->sql->finalize(st);
+		return bad_parameters(err);
+	}
+	*ret = st;
+	return 0;
+}
+
 /* A statement that nobody else has now: the one that is kept, or a new one
  * (*ret_place < 0), to be finalized. */
 static int take_statement(struct sqlite_db *s, const char *sql, sqlite3_stmt **ret, int *ret_place,
@@ -104,12 +145,9 @@ static int take_statement(struct sqlite_db *s, const char *sql, sqlite3_stmt **r
 		place = -1;
 	}
 	sqlite3_stmt *st = place >= 0 ? s->statements[place] : NULL;
-	if (st == NULL) {
-		unsigned flags = place >= 0 ? SQLITE_PREPARE_PERSISTENT : 0;
-		int rc = s->sql->prepare_v3(s->handle, sql, -1, flags, &st, NULL);
-		if (rc != SQLITE_OK) {
-			return sqlite_fail(s, s->sql->extended_errcode(s->handle), err);
-		}
+	if (st == NULL &&
+	    prepare(s, sql, place >= 0 ? SQLITE_PREPARE_PERSISTENT : 0, &st, err) != 0) {
+		return -1;
 	}
 	if (place >= 0) {
 		s->statements[place] = st;
@@ -132,8 +170,6 @@ static void give_statement(struct sqlite_db *s, sqlite3_stmt *st, int place)
 	s->busy[place] = false;
 }
 
-/* "$1" is a name to SQLite, numbered by its first appearance: they are the same
- * only where statements keep to the rule of db.h. */
 static int bind(struct sqlite_db *s, sqlite3_stmt *st, const struct db_value *args, size_t n,
                 struct ssb_error *err)
 {
@@ -142,21 +178,14 @@ static int bind(struct sqlite_db *s, sqlite3_stmt *st, const struct db_value *ar
 	for (size_t i = 0; i < n && bad == SQLITE_OK; i++) {
 		const struct db_value *v = &args[i];
 		int at = (int)i + 1;
-		char name[16];
-		snprintf(name, sizeof(name), "$%d", at);
-		const char *here = s->sql->bind_parameter_name(st, at);
-		bad = here == NULL || strcmp(here, name) != 0 ? SQLITE_RANGE
-		      : v->type == DB_INT                     ? s->sql->bind_int64(st, at, v->i)
+		bad = v->type == DB_INT ? s->sql->bind_int64(st, at, v->i)
 		      : v->type == DB_TEXT
 		              ? s->sql->bind_text(st, at, v->s, (int)v->n, SQLITE_STATIC)
 		              : s->sql->bind_null(st, at);
 	}
-	if (bad == SQLITE_RANGE) {
-		return ssb_fail(err, SSB_E_USAGE, 0, DB_WHERE,
-		                "a statement has parameters other than $1 to $%zu in this order",
-		                n);
-	}
-	return bad != SQLITE_OK ? sqlite_fail(s, bad, err) : 0;
+	return bad == SQLITE_RANGE ? bad_parameters(err)
+	       : bad != SQLITE_OK  ? sqlite_fail(s, bad, err)
+	                           : 0;
 }
 
 static int read_row(struct sqlite_db *s, sqlite3_stmt *st, struct db_value *v, size_t n,
@@ -406,12 +435,16 @@ static int attach(struct sqlite_db *s, struct ssb_error *err)
 	}
 	(void)s->sql->busy_handler(s->handle, wait_for_lock, s);
 	(void)s->sql->file_control(s->handle, NULL, SQLITE_FCNTL_PERSIST_WAL, &keep);
-	if (check_ours(s, err) != 0 || enter_wal(s, err) != 0) {
+	/* Of a new file: a transaction changes little in each of a few pages, and every one
+	 * of them is written, checksummed and synced. */
+	if (check_ours(s, err) != 0 ||
+	    sqlite_exec(&s->db, "PRAGMA page_size = " PAGE_BYTES, err) != 0 ||
+	    enter_wal(s, err) != 0) {
 		return -1;
 	}
 	return sqlite_exec(&s->db,
 	                   "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON;"
-	                   "PRAGMA temp_store = MEMORY;"
+	                   "PRAGMA temp_store = MEMORY; PRAGMA secure_delete = OFF;"
 	                   "PRAGMA wal_autocheckpoint = " CHECKPOINT_PAGES,
 	                   err);
 }

@@ -36,7 +36,9 @@ static struct verdict say(enum session_act act, const char *code, const char *fm
 
 static struct verdict all_good(void)
 {
-	return say(ACT_LOG, "ok", "within the policy");
+	return (struct verdict){
+		.allowed = true, .act = ACT_LOG, .code = "ok", .reason = "within the policy"
+	};
 }
 
 static bool is_ok(const struct verdict *v)
@@ -254,9 +256,9 @@ static const char *meter_text(enum session_meter m, uint64_t v, char out[48])
 	return out;
 }
 
-/* A meter that went from `before` to `now`. Its limit acts when it is passed,
- * and later only to kill: a session that was paused by it and that the owner has
- * resumed goes on. */
+/* A meter that went from `before` to `now`. Its limit acts when it is passed, and
+ * where it blocks or kills also later: every other run has to hear of it too. A
+ * session that was paused by it and that the owner has resumed goes on. */
 static struct verdict of_meter(const struct session *s, enum session_meter m, uint64_t before,
                                uint64_t now)
 {
@@ -269,7 +271,7 @@ static struct verdict of_meter(const struct session *s, enum session_meter m, ui
 	if (l->max == SESSION_NO_LIMIT) {
 		return all_good();
 	}
-	if (now > l->max && (before <= l->max || act == ACT_KILL)) {
+	if (now > l->max && (before <= l->max || act == ACT_BLOCK || act == ACT_KILL)) {
 		return say(act, session_meter_name(m), "%s: %s, more than %s",
 		           session_meter_name(m), meter_text(m, now, a), meter_text(m, l->max, b));
 	}

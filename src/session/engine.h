@@ -21,6 +21,7 @@ struct session {
 	uint64_t actions; /* checks that were allowed, settled or not */
 	uint64_t meters[SESSION_METERS];
 	uint64_t violations;
+	uint64_t refused;                    /* since it is over */
 	const struct session_policy *policy; /* borrowed from the store's cache */
 };
 

@@ -51,6 +51,9 @@ void entry_snapshot(struct json *j, const struct session *s)
 			entry_meter(j, m, s->meters[m]);
 		}
 	}
+	if (s->refused > 0) {
+		json_kuint(j, "refused", s->refused);
+	}
 	json_close(j, '}');
 }
 
@@ -90,15 +93,15 @@ static int keep(struct call *c, struct row *row, struct ssb_error *err)
 	}
 	const char *line = r->out.data + r->line;
 	size_t len = r->out.len - r->line;
-	if (db_run(c->ss->db, "INSERT INTO ledger (n, session, seq, line) VALUES ($1, $2, $3, $4)",
-	           DB_ARGS(DB_I(SESSION_LINE(row->n, row->seq)), DB_I(row->n), DB_I(row->seq),
-	                   DB_TN(line, len)),
-	           NULL, NULL, err) != 0) {
+	if (db_run(c->ss->db, "INSERT INTO ledger (n, line) VALUES ($1, $2)",
+	           DB_ARGS(DB_I(SESSION_LINE(row->n, row->seq)), DB_TN(line, len)), NULL, NULL,
+	           err) != 0) {
 		return -1;
 	}
 	if (exports_lines(row)) {
 		if (row->lines.cap == 0) {
 			buf_init(&row->lines, STORE_EXPORT);
+			row->first = row->seq;
 		}
 		buf_add(&row->lines, line, len);
 	}
@@ -115,7 +118,67 @@ int entry_end(struct call *c, struct row *row, struct ssb_error *err)
 	json_key(j, "snapshot");
 	entry_snapshot(j, &row->s);
 	row->entered = true;
+	row->told = row_totals(row);
 	return keep(c, row, err);
+}
+
+static void put_change(struct json *j, const struct totals *was, const struct totals *is)
+{
+	json_key(j, "changed");
+	json_open(j, '{');
+	if (is->spent != was->spent) {
+		entry_money(j, "spent_usd", is->spent - was->spent);
+	}
+	if (is->reserved != was->reserved) {
+		entry_money(j, "reserved_usd", is->reserved - was->reserved);
+	}
+	if (is->actions != was->actions) {
+		json_kuint(j, "actions", is->actions - was->actions);
+	}
+	if (is->violations != was->violations) {
+		json_kuint(j, "violations", is->violations - was->violations);
+	}
+	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
+		if (is->meters[m] != was->meters[m]) {
+			entry_meter(j, m, is->meters[m] - was->meters[m]);
+		}
+	}
+	json_close(j, '}');
+}
+
+int entry_child(struct call *c, struct row *row, const struct row *child, const char *event,
+                struct ssb_error *err)
+{
+	struct totals is = row_totals(row);
+
+	if (memcmp(&is, &row->told, sizeof(is)) == 0) {
+		return 0;
+	}
+	struct json *j = entry_begin(c, row, "child");
+	json_kstr(j, "child", child->s.id);
+	json_kstr(j, "event", event);
+	put_change(j, &row->told, &is);
+	return entry_end(c, row, err);
+}
+
+int entry_ancestors(struct call *c, const char *event, struct ssb_error *err)
+{
+	for (size_t i = 0; i + 1 < c->n; i++) {
+		if (entry_child(c, &c->chain[i], call_own(c), event, err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+bool entry_only_counts(struct row *row)
+{
+	if (!session_is_over(row->s.state)) {
+		return false;
+	}
+	row->s.refused = store_add(row->s.refused, 1);
+	row->dirty = row->restated = true;
+	return row->s.refused > 1;
 }
 
 int entry_sign(struct call *c, struct row *row, struct ssb_error *err)

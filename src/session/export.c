@@ -2,30 +2,36 @@
  *
  * A file is opened and locked while the transaction still holds the session, and
  * written after it is committed: so the lines of one session are there in their
- * order, and none that did not happen. It is a copy: where it fails the call is
- * as good, with a warning; the ledger itself is in the store. */
+ * order, and none that did not happen. Nothing waits for that lock: others may hold
+ * it, and not only processes of ours. Where it is held, or the file cannot be opened,
+ * the store remembers from which line on the copy is behind, and the next call that
+ * can writes those first. It is a copy: where it fails the call is as good, with a
+ * warning; the ledger itself is in the store. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "os/file.h"
+#include "session/schema.h"
 #include "session/store.h"
 
-#define MAX_OPEN     64
-#define LOCK_TRIES   100
-#define LOCK_WAIT_NS 1000000L
+#define MAX_OPEN  64
+#define MAX_LINES 1024 /* that a copy catches up with in one call */
+
+struct copy {
+	int fd;
+	const struct row *row;
+	struct buf late; /* lines that it lacks, to be written first */
+	bool further;    /* there are more of them */
+	char path[PATH_MAX];
+};
 
 struct exports {
-	struct {
-		int fd;
-		const struct row *row;
-		char path[PATH_MAX];
-	} v[MAX_OPEN];
+	struct copy v[MAX_OPEN];
 	size_t n;
 };
 
@@ -61,56 +67,140 @@ static bool expand(const struct sessions *ss, const char *to, const char *id, ch
 	return true;
 }
 
-/* Whoever holds the lock is about to write a few lines; a kill does not wait for
- * more than that. */
-static void lock(int fd)
-{
-	struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };
+/* ---- copies that are behind ----------------------------------------------- */
 
-	for (int i = 0; i < LOCK_TRIES && flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
-		(void)nanosleep(&wait, NULL);
-	}
+/* The first line that the copy lacks; what is new in this call, if that is all. */
+static int64_t first_missing(struct call *c, const struct row *row, size_t item)
+{
+	struct ssb_error why = { 0 };
+	int64_t from = (int64_t)(row->lines.len > 0 ? row->first : row->seq);
+
+	(void)store_ask(c->ss, "SELECT seq FROM copies WHERE session = $1 AND item = $2",
+	                DB_ARGS(DB_I(row->n), DB_I(item)), &from, &why);
+	return from;
 }
 
-static void open_one(struct call *c, struct exports *e, const struct row *row, const char *to)
+static void fall_behind(struct call *c, const struct row *row, size_t item, int64_t from)
 {
-	char path[PATH_MAX];
-	struct stat st;
+	struct ssb_error why = { 0 };
 
-	if (e->n == MAX_OPEN || !expand(c->ss, to, row->s.id, path)) {
-		warn(c, to, e->n == MAX_OPEN ? "too many files at once" : "the name is too long");
+	(void)db_run(c->ss->db,
+	             "INSERT INTO copies (session, item, seq) VALUES ($1, $2, $3)"
+	             " ON CONFLICT (session, item) DO UPDATE SET seq = excluded.seq",
+	             DB_ARGS(DB_I(row->n), DB_I(item), DB_I(from)), NULL, NULL, &why);
+}
+
+struct late {
+	struct buf *out;
+	int64_t n;
+};
+
+static int add_late(void *arg, const struct db_value *v, size_t n)
+{
+	struct late *l = arg;
+
+	if (n == 1 && v[0].type == DB_TEXT) {
+		buf_add(l->out, v[0].s, v[0].n);
+	}
+	l->n++;
+	return 0;
+}
+
+/* Reads what the copy lacks from `from` up to the lines of this call. */
+static void catch_up(struct call *c, struct copy *to, size_t item, int64_t from, int64_t until)
+{
+	struct late l = { .out = &to->late };
+	struct ssb_error why = { 0 };
+
+	buf_init(&to->late, STORE_EXPORT);
+	(void)db_run(c->ss->db,
+	             "SELECT line FROM ledger WHERE n >= $1 AND n < $2 ORDER BY n LIMIT 1024",
+	             DB_ARGS(DB_I(SESSION_LINE(to->row->n, from)),
+	                     DB_I(SESSION_LINE(to->row->n, until))),
+	             add_late, &l, &why);
+	to->further = l.n == MAX_LINES;
+	if (to->further) {
+		fall_behind(c, to->row, item, from + l.n);
 		return;
 	}
-	for (size_t i = 0; i < e->n; i++) {
-		if (strcmp(e->v[i].path, path) == 0) {
-			int again = fcntl(e->v[i].fd, F_DUPFD_CLOEXEC, 3);
-			if (again < 0) {
-				warn(c, path, strerror(errno));
-				return;
-			}
-			e->v[e->n].fd = again; /* the same lock */
-			e->v[e->n].row = row;
-			memcpy(e->v[e->n++].path, path, sizeof(path));
-			return;
-		}
-	}
+	(void)db_run(c->ss->db, "DELETE FROM copies WHERE session = $1 AND item = $2",
+	             DB_ARGS(DB_I(to->row->n), DB_I(item)), NULL, NULL, &why);
+}
+
+/* ---- the files ------------------------------------------------------------ */
+
+/* Never waits. NULL: it is locked; else what is wrong. */
+static const char *open_locked(const char *path, int *ret_fd)
+{
+	struct stat st;
 	/* A FIFO must not hold us up. */
 	auto_fd fd =
 	        open(path,
 	             O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 	             0600);
+
 	if (fd < 0 || fstat(fd, &st) != 0) {
-		warn(c, path, strerror(errno));
-		return;
+		return strerror(errno);
 	}
 	if (!S_ISREG(st.st_mode)) {
-		warn(c, path, "not a regular file");
+		return "not a regular file";
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		return "somebody has locked it";
+	}
+	*ret_fd = steal_fd(&fd);
+	return NULL;
+}
+
+/* The same file for several sessions: the same lock. */
+static const char *open_copy(const struct exports *e, const char *path, int *ret_fd)
+{
+	for (size_t i = 0; i < e->n; i++) {
+		if (strcmp(e->v[i].path, path) == 0) {
+			*ret_fd = fcntl(e->v[i].fd, F_DUPFD_CLOEXEC, 3);
+			return *ret_fd >= 0 ? NULL : strerror(errno);
+		}
+	}
+	return open_locked(path, ret_fd);
+}
+
+static void open_one(struct call *c, struct exports *e, const struct row *row, size_t item)
+{
+	const char *to = row->s.policy->exports[item].to;
+	int64_t until = (int64_t)(row->lines.len > 0 ? row->first : row->seq);
+	int64_t from = first_missing(c, row, item);
+	struct copy *copy = &e->v[e->n];
+	const char *why = NULL;
+
+	if (from >= until && row->lines.len == 0) {
 		return;
 	}
-	lock(fd);
-	e->v[e->n].fd = steal_fd(&fd);
-	e->v[e->n].row = row;
-	memcpy(e->v[e->n++].path, path, sizeof(path));
+	if (e->n == MAX_OPEN) {
+		why = "too many files at once";
+	} else if (!expand(c->ss, to, row->s.id, copy->path)) {
+		why = "the name is too long";
+	} else {
+		why = open_copy(e, copy->path, &copy->fd);
+	}
+	if (why != NULL) {
+		warn(c, to, why);
+		fall_behind(c, row, item, from);
+		return;
+	}
+	copy->row = row;
+	e->n++;
+	if (from < until) {
+		catch_up(c, copy, item, from, until);
+	}
+}
+
+/* Also without a line of this call the session asked about may be behind. */
+static bool is_exported(struct call *c, const struct row *row)
+{
+	const struct session_policy *p = row->s.policy;
+
+	return p != NULL && p->audit_enabled && p->n_exports > 0 &&
+	       (row->lines.len > 0 || row == call_own(c));
 }
 
 struct exports *export_open(struct call *c)
@@ -119,7 +209,7 @@ struct exports *export_open(struct call *c)
 
 	for (size_t i = 0; i < c->n + c->n_others; i++) {
 		const struct row *row = i < c->n ? &c->chain[i] : c->others[i - c->n];
-		if (row->lines.len == 0) {
+		if (!is_exported(c, row)) {
 			continue;
 		}
 		e = e != NULL ? e : calloc(1, sizeof(*e));
@@ -129,7 +219,7 @@ struct exports *export_open(struct call *c)
 		}
 		for (size_t x = 0; x < row->s.policy->n_exports; x++) {
 			if (row->s.policy->exports[x].kind == EXPORT_FILE) {
-				open_one(c, e, row, row->s.policy->exports[x].to);
+				open_one(c, e, row, x);
 			}
 		}
 	}
@@ -137,23 +227,29 @@ struct exports *export_open(struct call *c)
 }
 
 /* A part of a line is cut off again: what follows would not be one either. */
-static void write_one(struct call *c, int fd, const char *path, const struct buf *lines)
+static void write_lines(struct call *c, const struct copy *to, const struct buf *lines)
 {
-	off_t end = lseek(fd, 0, SEEK_END);
+	off_t end = lseek(to->fd, 0, SEEK_END);
 
 	if (lines->failed || end < 0) {
-		warn(c, path, lines->failed ? "too many lines at once" : strerror(errno));
-	} else if (file_write_all(fd, lines->data, lines->len) != 0) {
+		warn(c, to->path, lines->failed ? "too many lines at once" : strerror(errno));
+	} else if (file_write_all(to->fd, lines->data, lines->len) != 0) {
 		int why = errno;
-		(void)!ftruncate(fd, end);
-		warn(c, path, strerror(why));
+		(void)!ftruncate(to->fd, end);
+		warn(c, to->path, strerror(why));
 	}
 }
 
 void export_write(struct call *c, struct exports *e)
 {
 	for (size_t i = 0; e != NULL && i < e->n; i++) {
-		write_one(c, e->v[i].fd, e->v[i].path, &e->v[i].row->lines);
+		struct copy *to = &e->v[i];
+		if (to->late.len > 0 || to->late.failed) {
+			write_lines(c, to, &to->late);
+		}
+		if (!to->further) {
+			write_lines(c, to, &to->row->lines);
+		}
 	}
 	export_drop(e);
 }
@@ -162,6 +258,7 @@ void export_drop(struct exports *e)
 {
 	for (size_t i = 0; e != NULL && i < e->n; i++) {
 		own_close(&e->v[i].fd);
+		buf_done(&e->v[i].late);
 	}
 	free(e);
 }

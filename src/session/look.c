@@ -269,10 +269,9 @@ static int page_load(struct sessions *ss, int64_t session, int64_t from, struct 
 	buf_reset(&p->text);
 	p->n = 0;
 	if (call_begin(&c, ss, err) != 0 ||
-	    db_run(ss->db,
-	           "SELECT line FROM ledger WHERE session = $1 AND seq >= $2 ORDER BY seq LIMIT "
-	           "256",
-	           DB_ARGS(DB_I(session), DB_I(from)), page_add, p, err) != 0) {
+	    db_run(ss->db, "SELECT line FROM ledger WHERE n >= $1 AND n < $2 ORDER BY n LIMIT 256",
+	           DB_ARGS(DB_I(SESSION_LINE(session, from)), DB_I(SESSION_LINE(session + 1, 0))),
+	           page_add, p, err) != 0) {
 		return -1;
 	}
 	return p->text.failed ? store_damaged(err, "a ledger cannot be read") : 0;

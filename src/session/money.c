@@ -53,7 +53,23 @@ const char *money_text(micros m, char out[MONEY_TEXT])
 	uint64_t rest;
 	const char *sign = split(m, &dollars, &rest);
 
-	snprintf(out, MONEY_TEXT, "%s%" PRIu64 ".%06" PRIu64, sign, dollars, rest);
+	char digits[MONEY_TEXT];
+	char *at = digits + sizeof(digits);
+
+	/* By hand: every line of a ledger has half a dozen of them. */
+	for (int i = 0; i < 6; i++, rest /= 10) {
+		*--at = (char)('0' + rest % 10);
+	}
+	*--at = '.';
+	do {
+		*--at = (char)('0' + dollars % 10);
+		dollars /= 10;
+	} while (dollars > 0);
+	size_t n = (size_t)(digits + sizeof(digits) - at);
+	size_t signs = strlen(sign);
+	memcpy(out, sign, signs);
+	memcpy(out + signs, at, n);
+	out[signs + n] = '\0';
 	return out;
 }
 

@@ -152,7 +152,8 @@ static int take_one(struct sessions *ss, int64_t now, uint64_t lease_ms, struct 
 	if (!t->found) {
 		return 2;
 	}
-	if (db_run(ss->db, "UPDATE outbox SET leased = $1 WHERE n = $2 AND leased = $3",
+	if (db_run(ss->db,
+	           "UPDATE outbox SET leased = $1 WHERE n = $2 AND leased = $3 AND state = 0",
 	           DB_ARGS(DB_I(now + (int64_t)lease_ms * 1000), DB_I(t->item.n), DB_I(t->leased)),
 	           NULL, NULL, err) != 0) {
 		return -1;
@@ -166,7 +167,7 @@ int outbox_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
 	for (int i = 0; i < TAKE_TRIES; i++) {
 		AUTO(call_done) struct call c = { 0 };
 		AUTO(taken_done) struct taken t = { 0 };
-		if (call_begin(&c, ss, err) != 0) {
+		if (call_begin(&c, ss, err) != 0 || call_time(&c, err) != 0) {
 			return -1;
 		}
 		int got = take_one(ss, c.now, lease_ms, &t, err);
@@ -200,10 +201,12 @@ int outbox_first(void *arg, const struct db_value *v, size_t n)
 
 int outbox_wait(struct sessions *ss, int64_t *ret_ms, struct ssb_error *err)
 {
+	struct call c = { .ss = ss };
 	int64_t first = -1;
 	int64_t sends = -1;
 
-	if (db_run(ss->db,
+	if (call_time(&c, err) != 0 ||
+	    db_run(ss->db,
 	           "SELECT MIN(CASE WHEN leased > due THEN leased ELSE due END) FROM outbox"
 	           " WHERE state = 0",
 	           NULL, 0, outbox_first, &first, err) != 0 ||
@@ -211,8 +214,7 @@ int outbox_wait(struct sessions *ss, int64_t *ret_ms, struct ssb_error *err)
 		return -1;
 	}
 	first = first < 0 || (sends >= 0 && sends < first) ? sends : first;
-	int64_t now = ss->now();
-	*ret_ms = first < 0 ? -1 : first <= now ? 0 : (first - now) / 1000 + 1;
+	*ret_ms = first < 0 ? -1 : first <= c.now ? 0 : (first - c.now) / 1000 + 1;
 	return 0;
 }
 

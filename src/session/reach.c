@@ -75,6 +75,7 @@ static int enter(struct call *c, struct row *row, enum session_state to, const s
 	snprintf(row->s.reason, sizeof(row->s.reason), "%s", reason);
 	store_clean(row->s.reason);
 	row->dirty = row->restated = row->changed = true;
+	row->acts = row->acts || by == row;
 	if (put_line(c, row, by, damaged, err) != 0) {
 		return -1;
 	}
@@ -91,16 +92,16 @@ struct beneath {
 	bool failed;
 };
 
-static struct row *in_memory(const struct beneath *b, int64_t n)
+static struct row *in_memory(struct call *c, size_t n_others, int64_t n)
 {
-	for (size_t i = 0; i < b->c->n; i++) {
-		if (b->c->chain[i].n == n) {
-			return &b->c->chain[i];
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->chain[i].n == n) {
+			return &c->chain[i];
 		}
 	}
-	for (size_t i = 0; i < b->before; i++) {
-		if (b->c->others[i]->n == n) {
-			return b->c->others[i];
+	for (size_t i = 0; i < n_others; i++) {
+		if (c->others[i]->n == n) {
+			return c->others[i];
 		}
 	}
 	return NULL;
@@ -121,6 +122,31 @@ static int keep_row(struct call *c, const struct row *row)
 	return 0;
 }
 
+static int found_row(void *arg, const struct db_value *v, size_t n)
+{
+	struct ssb_error why = { 0 };
+
+	(void)row_read(v, n, arg, &why);
+	return 0;
+}
+
+struct row *call_find(struct call *c, int64_t n)
+{
+	struct row *known = in_memory(c, c->n_others, n);
+	struct row row = { 0 };
+	struct ssb_error why = { 0 };
+
+	if (known != NULL) {
+		return known;
+	}
+	if (db_run(c->ss->db, "SELECT " ROW_COLUMNS " FROM sessions s WHERE s.n = $1",
+	           DB_ARGS(DB_I(n)), found_row, &row, &why) != 0 ||
+	    row.n != n || row_policy(c->ss, &row, &why) != 0 || keep_row(c, &row) != 0) {
+		return NULL;
+	}
+	return c->others[c->n_others - 1];
+}
+
 static int add_row(void *arg, const struct db_value *v, size_t n)
 {
 	struct beneath *b = arg;
@@ -132,7 +158,7 @@ static int add_row(void *arg, const struct db_value *v, size_t n)
 		b->damaged++;
 		return 0;
 	}
-	struct row *known = in_memory(b, row.n);
+	struct row *known = in_memory(b->c, b->before, row.n);
 	if (known != NULL) {
 		known->beneath = b->of;
 		return 0;

@@ -8,11 +8,14 @@
  *   policies      (digest, source): apart, so that a row of sessions stays small
  *   counts        (session, name, count): violations by type, kind and class
  *   domains       (session, name): contacted by its runs
- *   reservations  n, session, action, amount, made, expires, state, actual
- *   runs          n, session, place (session.h), begun, ended, exit status, ending
- *   ledger        n, session, seq, line: chained as a trace's record. n is
- *                 SESSION_LINE(): the lines of one lie together, and a new one is a write
- *                 to one page
+ *   reservations  n, session, root, action, amount, made, expires, state, actual. n is
+ *                 drawn, not counted: who knows one may settle it
+ *   runs          n, session, place (session.h), begun, ended, exit status, ending, `used`:
+ *                 the last report of usage that was counted
+ *   ledger        n, line: chained as a trace's record. n is SESSION_LINE(): the lines of
+ *                 one lie together, and a new one is a write to one page
+ *   copies        (session, item, seq): copies of the ledger that lack lines, by their place
+ *                 in the policy, and the first line that is not in it
  *   outbox        n, session, kind, url, secret, body, tries, due, leased, state
  *   sends         n, session, url, sent, span, tries, due, leased, state: how much of a ledger
  *                 a collector has. `sent` is the first line that it has not; it is changed

@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "base/diag.h"
 #include "base/error.h"
@@ -15,14 +14,6 @@
 #include "session/store.h"
 
 #define SWEEP_BATCH 256
-
-static int64_t wall_us(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
 
 /* ---- the store ----------------------------------------------------------- */
 
@@ -73,7 +64,6 @@ int sessions_open(const struct owner *o, struct sessions **ret, struct ssb_error
 		return ssb_fail(err, SSB_E_NOMEM, 0, "store", "out of memory");
 	}
 	record_init(&ss->record);
-	ss->now = wall_us;
 	ss->uid = o->uid;
 	ss->state_dir = strdup(o->state_dir);
 	if (ss->state_dir == NULL || open_db(o, &ss->db, err) != 0) {
@@ -219,8 +209,8 @@ int session_start(struct sessions *ss, const struct session_request *req, struct
 	if (check_request(req, err) != 0 || call_begin(&c, ss, err) != 0) {
 		return -1;
 	}
-	if (req->parent != NULL &&
-	    (call_load(&c, req->parent, err) != 0 || call_due(&c, err) != 0)) {
+	if (req->parent == NULL ? call_time(&c, err) != 0
+	                        : call_load(&c, req->parent, err) != 0 || call_due(&c, err) != 0) {
 		return -1;
 	}
 	if (make_row(&c, req, err) != 0) {
@@ -350,7 +340,7 @@ static int find_due(struct sessions *ss, struct ids *ret, struct ssb_error *err)
 	AUTO(call_done) struct call c = { 0 };
 
 	ret->n = 0;
-	if (call_begin(&c, ss, err) != 0 ||
+	if (call_begin(&c, ss, err) != 0 || call_time(&c, err) != 0 ||
 	    db_run(ss->db, "SELECT id FROM sessions WHERE ended = 0 AND deadline < $1 LIMIT 128",
 	           DB_ARGS(DB_I(c.now)), add_id, ret, err) != 0 ||
 	    db_run(ss->db,

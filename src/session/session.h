@@ -34,8 +34,8 @@ struct decision {
 	bool changed;             /* `decided` entered another state */
 	enum session_state state; /* of `decided` */
 	uint64_t grace_ms;        /* that its runs have when it was killed */
-	/* Every session that entered another state, the nearest to the root first, without
-	 * those beneath another one of them. */
+	/* Every session that entered a state of which its runs have to hear, the one nearest
+	 * to the root first; those beneath it hear by it. */
 	struct {
 		char id[SESSION_ID];
 		enum session_state state;
@@ -107,6 +107,9 @@ int session_run_placed(struct sessions *ss, const struct session_run *run, struc
 
 /* What a run has used since the last call. */
 struct session_usage {
+	/* Which report of the run it is, from 1 on: one that is told again, unchanged (for it
+	 * is not known what came of it), counts once. 0: not numbered, counts always. */
+	uint64_t report;
 	uint64_t meters[SESSION_METERS]; /* METER_RUNS and METER_DOMAINS are left alone */
 	struct {
 		const char *name; /* event kind or threat class; static */

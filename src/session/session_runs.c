@@ -60,8 +60,12 @@ static int insert_run(struct call *c, struct session_run *run, struct ssb_error 
 static int put_begin(struct call *c, const struct session_run *run, struct ssb_error *err)
 {
 	struct row *own = call_own(c);
-	struct json *j = entry_begin(c, own, c->verdict.allowed ? "run_begun" : "action_blocked");
+	const char *kind = c->verdict.allowed ? "run_begun" : "action_blocked";
 
+	if (entry_only_counts(own)) {
+		return 0;
+	}
+	struct json *j = entry_begin(c, own, kind);
 	if (c->verdict.allowed) {
 		json_kint(j, "run", run->n);
 		json_kstr(j, "host", run->host);
@@ -76,7 +80,7 @@ static int put_begin(struct call *c, const struct session_run *run, struct ssb_e
 	if (c->decided != own) {
 		json_kstr(j, "decided_by", c->decided->s.id);
 	}
-	return entry_end(c, own, err);
+	return entry_end(c, own, err) == 0 ? entry_ancestors(c, kind, err) : -1;
 }
 
 int session_run_begin(struct sessions *ss, const char *id, struct session_run *run,
@@ -213,22 +217,44 @@ static int put_usage(struct call *c, const struct session_run *run,
 	}
 	json_kstr(j, "code", c->verdict.code);
 	json_kstr(j, "act", session_act_name(c->verdict.act));
-	return entry_end(c, own, err);
+	return entry_end(c, own, err) == 0 ? entry_ancestors(c, "usage", err) : -1;
+}
+
+/* *ret: it is another one than the last that was counted. */
+static int is_new(struct call *c, const struct session_run *run, const struct session_usage *used,
+                  bool *ret, struct ssb_error *err)
+{
+	if (used->report == 0) {
+		*ret = true;
+		return 0;
+	}
+	if (used->report > INT64_MAX ||
+	    db_run(c->ss->db,
+	           "UPDATE runs SET used = $1 WHERE n = $2 AND session = $3 AND used < $1",
+	           DB_ARGS(DB_I(used->report), DB_I(run->n), DB_I(call_own(c)->n)), NULL, NULL,
+	           err) != 0) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "not the number of a report");
+	}
+	*ret = db_changes(c->ss->db) == 1;
+	return 0;
 }
 
 int session_run_used(struct sessions *ss, const struct session_run *run,
                      const struct session_usage *used, struct decision *ret, struct ssb_error *err)
 {
+	static const struct session_usage NOTHING = { 0 };
 	AUTO(call_done) struct call c = { 0 };
 	uint64_t before[SESSION_DEPTH][SESSION_METERS];
 	bool any = false;
+	bool new = false;
 
 	if (used->n_violations > ARRAY_LEN(used->violations)) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "", "too many kinds of violations at once");
 	}
-	if (call_enter(&c, ss, run->session, err) != 0) {
+	if (call_enter(&c, ss, run->session, err) != 0 || is_new(&c, run, used, &new, err) != 0) {
 		return -1;
 	}
+	used = new ? used : &NOTHING;
 	for (size_t i = 0; i < c.n; i++) {
 		memcpy(before[i], c.chain[i].s.meters, sizeof(before[i]));
 	}

@@ -4,8 +4,10 @@
  * ancestors, and replaced by what it did cost. A reservation that nobody settles
  * times out: each session of the chain then charges it or gives it back, as its
  * own policy says. The bill may come later still, and is taken once. */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/error.h"
 #include "session/store.h"
@@ -22,25 +24,13 @@ static micros sum(micros a, micros by)
 struct reservation {
 	int64_t n;
 	int64_t session;
-	char id[SESSION_ID]; /* of the session */
+	int64_t root;
+	int64_t expires;
 	char action[STORE_TEXT];
 	micros amount;
 	int64_t state;
 	bool found;
 };
-
-/* Its amount leaves what is reserved; when it times out it is spent, or not. */
-static void time_out_sums(struct call *c, size_t at, micros amount)
-{
-	for (size_t i = 0; i <= at; i++) {
-		struct row *row = &c->chain[i];
-		row->s.reserved = sum(row->s.reserved, -amount);
-		if (row->s.policy->charge_on_timeout) {
-			row->s.spent = sum(row->s.spent, amount);
-		}
-		row->dirty = true;
-	}
-}
 
 static void settle_sums(struct call *c, const struct reservation *r, micros actual)
 {
@@ -71,9 +61,11 @@ static int take_due(void *arg, const struct db_value *v, size_t n)
 	struct due *d = arg;
 	struct reservation r = { 0 };
 
-	if (n != 3 || !store_number(&v[0], 1, INT64_MAX, &r.n) ||
-	    !store_text(&v[1], r.action, sizeof(r.action)) ||
-	    !store_number(&v[2], 0, MAX_MICROS, &r.amount) || d->n == TIME_OUT_BATCH) {
+	if (n != 5 || !store_number(&v[0], 1, INT64_MAX, &r.n) ||
+	    !store_number(&v[1], 1, INT64_MAX, &r.session) ||
+	    !store_number(&v[2], 0, INT64_MAX, &r.expires) ||
+	    !store_text(&v[3], r.action, sizeof(r.action)) ||
+	    !store_number(&v[4], 0, MAX_MICROS, &r.amount) || d->n == TIME_OUT_BATCH) {
 		d->bad = true;
 		return -1;
 	}
@@ -81,47 +73,93 @@ static int take_due(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-static int time_out_one(struct call *c, size_t at, const struct reservation *r,
+/* The session of a reservation and its ancestors, from it upwards. 0: one of them is
+ * damaged. */
+static size_t find_path(struct call *c, int64_t session, struct row *path[SESSION_DEPTH])
+{
+	size_t n = 0;
+
+	for (int64_t at = session; at != 0 && n < SESSION_DEPTH; at = path[n++]->parent) {
+		path[n] = call_find(c, at);
+		if (path[n] == NULL) {
+			return 0;
+		}
+	}
+	return n;
+}
+
+/* Its amount leaves what is reserved; now it is spent, or not. */
+static void time_out_sums(struct row *row, micros amount)
+{
+	row->s.reserved = sum(row->s.reserved, -amount);
+	if (row->s.policy->charge_on_timeout) {
+		row->s.spent = sum(row->s.spent, amount);
+	}
+	row->dirty = true;
+}
+
+static int put_time_out(struct call *c, struct row *row, const struct reservation *r,
                         struct ssb_error *err)
 {
-	struct row *row = &c->chain[at];
-	bool charge = row->s.policy->charge_on_timeout;
-
-	if (db_run(c->ss->db, "UPDATE reservations SET state = 2 WHERE n = $1", DB_ARGS(DB_I(r->n)),
-	           NULL, NULL, err) != 0) {
-		return -1;
-	}
-	time_out_sums(c, at, r->amount);
 	struct json *j = entry_begin(c, row, "action_settled");
+
 	json_kstr(j, "action", r->action);
 	json_kint(j, "reservation", r->n);
-	entry_money(j, "cost_usd", charge ? r->amount : 0);
+	entry_money(j, "cost_usd", row->s.policy->charge_on_timeout ? r->amount : 0);
 	entry_money(j, "estimated_cost_usd", r->amount);
 	entry_money(j, "session_total_cost_usd", row->s.spent);
 	json_kbool(j, "timed_out", true);
 	return entry_end(c, row, err);
 }
 
-int spend_time_out(struct call *c, size_t at, struct ssb_error *err)
+static int time_out_one(struct call *c, const struct reservation *r, struct ssb_error *err)
 {
+	struct row *path[SESSION_DEPTH];
+	size_t n = find_path(c, r->session, path);
+
+	/* One that is damaged does not hold up the tree; its reservation stays. */
+	if (n == 0) {
+		return 0;
+	}
+	if (db_run(c->ss->db, "UPDATE reservations SET state = 2 WHERE n = $1", DB_ARGS(DB_I(r->n)),
+	           NULL, NULL, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		time_out_sums(path[i], r->amount);
+		if (i == 0 ? put_time_out(c, path[i], r, err) != 0
+		           : entry_child(c, path[i], path[0], "action_settled", err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int spend_time_out(struct call *c, struct ssb_error *err)
+{
+	struct reservation last = { 0 };
 	struct due d;
 
 	do {
 		d = (struct due){ 0 };
 		if (db_run(c->ss->db,
-		           "SELECT n, action, amount FROM reservations WHERE session = $1"
-		           " AND state = 0 AND expires <= $2 ORDER BY expires LIMIT 64",
-		           DB_ARGS(DB_I(c->chain[at].n), DB_I(c->now)), take_due, &d, err) != 0 ||
+		           "SELECT n, session, expires, action, amount FROM reservations"
+		           " WHERE root = $1 AND state = 0 AND expires <= $2"
+		           " AND (expires, n) > ($3, $4) ORDER BY expires, n LIMIT 64",
+		           DB_ARGS(DB_I(call_own(c)->root), DB_I(c->now), DB_I(last.expires),
+		                   DB_I(last.n)),
+		           take_due, &d, err) != 0 ||
 		    d.bad) {
 			return store_damaged(err, "a reservation is not valid");
 		}
 		for (size_t i = 0; i < d.n; i++) {
-			if (time_out_one(c, at, &d.v[i], err) != 0) {
+			if (time_out_one(c, &d.v[i], err) != 0) {
 				return -1;
 			}
+			last = d.v[i];
 		}
 	} while (d.n == TIME_OUT_BATCH);
-	c->chain[at].due = 0;
+	c->due = false;
 	return 0;
 }
 
@@ -135,12 +173,45 @@ static int check_amount(micros m, struct ssb_error *err)
 	                          MAX_MICROS / MICROS_PER_DOLLAR);
 }
 
-static int reserve(struct call *c, const char *action, micros estimate, int64_t *ret,
-                   struct ssb_error *err)
+/* Whoever knows the number may settle: so it cannot be guessed. */
+static int draw_number(int64_t *ret, struct ssb_error *err)
+{
+	uint64_t n = 0;
+
+	do {
+		if (getrandom(&n, sizeof(n), 0) != (ssize_t)sizeof(n)) {
+			return ssb_fail(err, SSB_E_SYS, errno, "session",
+			                "cannot draw the number of a reservation");
+		}
+		n &= INT64_MAX;
+	} while (n == 0);
+	*ret = (int64_t)n;
+	return 0;
+}
+
+static int insert_reservation(struct call *c, const char *action, micros estimate, int64_t *ret,
+                              struct ssb_error *err)
 {
 	struct row *own = call_own(c);
 	int64_t expires = c->now + (int64_t)own->s.policy->reservation_ms * 1000;
+	int64_t n = 0;
 
+	if (draw_number(&n, err) != 0 ||
+	    db_run(c->ss->db,
+	           "INSERT INTO reservations (n, session, root, action, amount, made, expires,"
+	           " state, actual) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0)",
+	           DB_ARGS(DB_I(n), DB_I(own->n), DB_I(own->root), DB_T(action), DB_I(estimate),
+	                   DB_I(c->now), DB_I(expires)),
+	           NULL, NULL, err) != 0) {
+		return -1;
+	}
+	*ret = n;
+	return 0;
+}
+
+static int reserve(struct call *c, const char *action, micros estimate, int64_t *ret,
+                   struct ssb_error *err)
+{
 	for (size_t i = 0; i < c->n; i++) {
 		struct row *row = &c->chain[i];
 		if (row->s.reserved > STORE_MAX_MICROS - estimate) {
@@ -150,13 +221,7 @@ static int reserve(struct call *c, const char *action, micros estimate, int64_t 
 		row->s.actions = store_add(row->s.actions, 1);
 		row->dirty = true;
 	}
-	int found = store_ask(
-	        c->ss,
-	        "INSERT INTO reservations (session, action, amount, made, expires,"
-	        " state, actual) VALUES ($1, $2, $3, $4, $5, 0, 0) RETURNING n",
-	        DB_ARGS(DB_I(own->n), DB_T(action), DB_I(estimate), DB_I(c->now), DB_I(expires)),
-	        ret, err);
-	return found == 1 ? 0 : found < 0 ? -1 : store_damaged(err, "a reservation has no number");
+	return insert_reservation(c, action, estimate, ret, err);
 }
 
 static int put_check(struct call *c, const char *action, micros estimate, int64_t reservation,
@@ -164,8 +229,12 @@ static int put_check(struct call *c, const char *action, micros estimate, int64_
 {
 	struct row *own = call_own(c);
 	bool allowed = c->verdict.allowed;
-	struct json *j = entry_begin(c, own, allowed ? "action_allowed" : "action_blocked");
+	const char *kind = allowed ? "action_allowed" : "action_blocked";
 
+	if (entry_only_counts(own)) {
+		return 0;
+	}
+	struct json *j = entry_begin(c, own, kind);
 	json_kstr(j, "action", action);
 	if (allowed) {
 		json_kint(j, "reservation", reservation);
@@ -180,7 +249,7 @@ static int put_check(struct call *c, const char *action, micros estimate, int64_
 	if (c->decided != own) {
 		json_kstr(j, "decided_by", c->decided->s.id);
 	}
-	return entry_end(c, own, err);
+	return entry_end(c, own, err) == 0 ? entry_ancestors(c, kind, err) : -1;
 }
 
 int session_check(struct sessions *ss, const char *id, const char *action, micros estimate,
@@ -221,11 +290,11 @@ static int take_reservation(void *arg, const struct db_value *v, size_t n)
 {
 	struct reservation *r = arg;
 
-	r->found = n == 5 && store_text(&v[0], r->id, sizeof(r->id)) &&
-	           store_text(&v[1], r->action, sizeof(r->action)) &&
-	           store_number(&v[2], 0, MAX_MICROS, &r->amount) &&
-	           store_number(&v[3], RESERVED, GIVEN_BACK, &r->state) &&
-	           store_number(&v[4], 1, INT64_MAX, &r->session);
+	r->found = n == 5 && store_number(&v[0], 1, INT64_MAX, &r->session) &&
+	           store_number(&v[1], 1, INT64_MAX, &r->root) &&
+	           store_text(&v[2], r->action, sizeof(r->action)) &&
+	           store_number(&v[3], 0, MAX_MICROS, &r->amount) &&
+	           store_number(&v[4], RESERVED, GIVEN_BACK, &r->state);
 	return r->found ? 0 : -1;
 }
 
@@ -235,8 +304,7 @@ static int find_reservation(struct call *c, int64_t n, struct reservation *ret,
 	struct reservation r = { .n = n };
 
 	if (db_run(c->ss->db,
-	           "SELECT s.id, r.action, r.amount, r.state, r.session FROM reservations r"
-	           " JOIN sessions s ON s.n = r.session WHERE r.n = $1",
+	           "SELECT session, root, action, amount, state FROM reservations WHERE n = $1",
 	           DB_ARGS(DB_I(n)), take_reservation, &r, err) != 0) {
 		return -1;
 	}
@@ -285,7 +353,7 @@ static int put_settle(struct call *c, const struct reservation *r, micros actual
 	}
 	json_kstr(j, "code", c->verdict.code);
 	json_kstr(j, "act", session_act_name(c->verdict.act));
-	return entry_end(c, own, err);
+	return entry_end(c, own, err) == 0 ? entry_ancestors(c, "action_settled", err) : -1;
 }
 
 int session_settle(struct sessions *ss, int64_t reservation, micros actual, struct decision *ret,
@@ -297,7 +365,8 @@ int session_settle(struct sessions *ss, int64_t reservation, micros actual, stru
 	bool taken = false;
 
 	if (check_amount(cost, err) != 0 || call_begin(&c, ss, err) != 0 ||
-	    find_reservation(&c, reservation, &r, err) != 0 || call_load(&c, r.id, err) != 0 ||
+	    find_reservation(&c, reservation, &r, err) != 0 ||
+	    call_load_at(&c, r.session, r.root, err) != 0 ||
 	    take_it(&c, &r, actual, &taken, err) != 0) {
 		return -1;
 	}
@@ -309,10 +378,10 @@ int session_settle(struct sessions *ss, int64_t reservation, micros actual, stru
 	for (size_t i = 0; i < c.n; i++) {
 		c.verdicts[i] = engine_settle(&c.chain[i].s, 0, 0); /* as it was before */
 	}
-	settle_sums(&c, &r, cost);
 	if (call_due(&c, err) != 0) {
 		return -1;
 	}
+	settle_sums(&c, &r, cost);
 	for (size_t i = 0; i < c.n; i++) {
 		struct verdict v = engine_settle(&c.chain[i].s, cost, r.amount);
 		c.news[i] = c.verdicts[i].act != v.act || strcmp(c.verdicts[i].code, v.code) != 0;
@@ -393,8 +462,11 @@ static int put_violation(struct call *c, const char *type, const char *details, 
 {
 	struct row *own = call_own(c);
 	const struct session_threshold *t = session_policy_threshold(own->s.policy, type);
-	struct json *j = entry_begin(c, own, "violation");
 
+	if (entry_only_counts(own)) {
+		return 0;
+	}
+	struct json *j = entry_begin(c, own, "violation");
 	json_kstr(j, "violation_type", type);
 	json_kuint(j, "cumulative_count", count);
 	json_key(j, "threshold");
@@ -408,7 +480,7 @@ static int put_violation(struct call *c, const char *type, const char *details, 
 	}
 	json_kstr(j, "code", c->verdict.code);
 	json_kstr(j, "act", session_act_name(c->verdict.act));
-	return entry_end(c, own, err);
+	return entry_end(c, own, err) == 0 ? entry_ancestors(c, "violation", err) : -1;
 }
 
 int session_violation(struct sessions *ss, const char *id, const char *type, const char *details,

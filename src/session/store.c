@@ -91,6 +91,7 @@ static bool read_head(const struct db_value *v, struct row *r)
 int row_read(const struct db_value *v, size_t n, struct row *ret, struct ssb_error *err)
 {
 	struct row r = { 0 };
+	int64_t refused = 0;
 
 	if (n < ROW_N_COLUMNS || !store_number(&v[0], 1, SESSION_MAX_N, &r.n) ||
 	    !store_text(&v[1], r.s.id, sizeof(r.s.id)) || !session_id_valid(r.s.id)) {
@@ -101,13 +102,25 @@ int row_read(const struct db_value *v, size_t n, struct row *ret, struct ssb_err
 	    !store_number(&v[4], 1, SESSION_DEPTH, &r.depth) ||
 	    !store_text(&v[5], r.s.agent, sizeof(r.s.agent)) ||
 	    !store_text(&v[6], r.policy, sizeof(r.policy)) || !read_state(&v[7], &r) ||
-	    !read_totals(&v[14], &r.s) || !read_head(&v[25], &r)) {
+	    !read_totals(&v[14], &r.s) || !read_head(&v[25], &r) ||
+	    !store_number(&v[28], 0, INT64_MAX, &refused)) {
 		return ssb_fail(err, SSB_E_SYS, 0, "store",
 		                "the store is damaged: the row of session '%s' is not valid",
 		                r.s.id);
 	}
+	r.s.refused = (uint64_t)refused;
+	r.told = row_totals(&r);
 	*ret = r;
 	return 0;
+}
+
+struct totals row_totals(const struct row *row)
+{
+	const struct session *s = &row->s;
+	struct totals t = { s->spent, s->reserved, s->actions, s->violations, { 0 } };
+
+	memcpy(t.meters, s->meters, sizeof(t.meters));
+	return t;
 }
 
 /* The sums and the head of the chain: what a check changes, and no index. */
@@ -137,10 +150,11 @@ static int save_state(struct sessions *ss, const struct row *row, struct ssb_err
 
 	return db_run(ss->db,
 	              "UPDATE sessions SET state = $1, alerted = $2, paused_by = $3, reason = $4,"
-	              " ended = $5, deadline = $6 WHERE n = $7",
+	              " ended = $5, deadline = $6, refused = $7 WHERE n = $8",
 	              DB_ARGS(DB_I(s->state), DB_I(s->alerted), DB_I(row->paused_by),
 	                      DB_T(s->reason), DB_I(s->ended_us),
-	                      DB_I(s->ended_us != 0 ? s->until_us : row->deadline), DB_I(row->n)),
+	                      DB_I(s->ended_us != 0 ? s->until_us : row->deadline), DB_I(s->refused),
+	                      DB_I(row->n)),
 	              NULL, NULL, err);
 }
 

@@ -30,10 +30,20 @@ struct store_policy {
 	struct store_policy *next;
 };
 
-/* A session is in one tree for ever: no need to ask which. */
-struct store_root {
+/* A session has one number, and is in one tree for ever: no need to ask again. */
+struct store_place {
 	char id[SESSION_ID];
+	int64_t n;
 	int64_t root;
+};
+
+/* What a ledger has to account for. */
+struct totals {
+	micros spent;
+	micros reserved;
+	uint64_t actions;
+	uint64_t violations;
+	uint64_t meters[SESSION_METERS];
 };
 
 struct sessions {
@@ -42,8 +52,8 @@ struct sessions {
 	uid_t uid;
 	struct record record;          /* the line under way, of any ledger */
 	struct store_policy *policies; /* each is parsed once */
-	struct store_root roots[64];   /* by the hash of the id */
-	int64_t (*now)(void);          /* wall clock; tests have their own */
+	struct store_place places[64]; /* by the hash of the id */
+	int64_t (*now)(void);          /* NULL: the store's clock; tests have their own */
 };
 
 struct row {
@@ -54,23 +64,26 @@ struct row {
 	int64_t paused_by;
 	int64_t deadline;
 	int64_t beneath; /* the session that reached it */
-	int64_t due;     /* reservations of its own that have timed out */
 	char policy[STORE_HEX];
 	struct session s;
-	uint64_t seq; /* of the next line, and what it follows */
+	struct totals told; /* as of the last line of its ledger */
+	uint64_t seq;       /* of the next line, and what it follows */
 	uint64_t mono;
 	uint8_t hash[SHA256_BYTES];
 	struct buf lines; /* for its exports */
+	uint64_t first;   /* the number of the first of them */
 	bool dirty;       /* to be saved */
 	bool entered;     /* its ledger has grown */
 	bool restated;    /* also what it says of its state */
 	bool changed;     /* that is another one */
+	bool acts;        /* by itself, not with an ancestor: runs hear of it */
 };
 
 struct call {
 	struct sessions *ss;
 	bool open;                       /* the transaction */
-	int64_t now;                     /* one time for all that happens in it */
+	int64_t now;                     /* one time for all that happens in it; see call_time() */
+	bool due;                        /* reservations of the tree have timed out */
 	struct row chain[SESSION_DEPTH]; /* the root first, the session asked about last */
 	size_t n;
 	struct row **others; /* descendants that it has reached */
@@ -94,8 +107,8 @@ struct call {
 	"s.n, s.id, s.parent, s.root, s.depth, s.agent, s.policy, s.state, s.alerted,"             \
 	" s.paused_by, s.reason, s.created, s.deadline, s.ended, s.spent, s.reserved, s.actions,"  \
 	" s.violations, s.runs, s.cpu_ms, s.wall_ms, s.bytes_out, s.bytes_in, s.connections,"      \
-	" s.domains, s.seq, s.mono, s.hash"
-#define ROW_N_COLUMNS 28
+	" s.domains, s.seq, s.mono, s.hash, s.refused"
+#define ROW_N_COLUMNS 29
 
 int store_damaged(struct ssb_error *err, const char *what);
 /* False: out of range. */
@@ -103,6 +116,7 @@ bool store_number(const struct db_value *v, int64_t min, int64_t max, int64_t *r
 bool store_text(const struct db_value *v, char *ret, size_t size);
 /* Without its policy and its parent's id. */
 int row_read(const struct db_value *v, size_t n, struct row *ret, struct ssb_error *err);
+struct totals row_totals(const struct row *row);
 int row_policy(struct sessions *ss, struct row *row, struct ssb_error *err);
 int row_save(struct sessions *ss, struct row *row, struct ssb_error *err);
 int store_keep_policy(struct sessions *ss, const struct session_policy *p, char ret[STORE_HEX],
@@ -123,9 +137,14 @@ uint64_t store_add(uint64_t a, uint64_t b); /* stays within a BIGINT */
 
 /* ---- call.c -------------------------------------------------------------- */
 
+/* `c` is zeroed, done by call_done(). */
 int call_begin(struct call *c, struct sessions *ss, struct ssb_error *err);
+/* Fills c->now, when all locks are had: call_load() does. */
+int call_time(struct call *c, struct ssb_error *err);
 /* After call_begin(). */
 int call_load(struct call *c, const char *id, struct ssb_error *err);
+/* The same by its number, where `root` is known. */
+int call_load_at(struct call *c, int64_t n, int64_t root, struct ssb_error *err);
 int call_due(struct call *c, struct ssb_error *err);
 /* All three. */
 int call_enter(struct call *c, struct sessions *ss, const char *id, struct ssb_error *err);
@@ -140,6 +159,9 @@ int call_apply(struct call *c, struct ssb_error *err);
  * that reaches them. */
 int call_become(struct call *c, struct row *row, enum session_state to, const char *reason,
                 struct ssb_error *err);
+/* reach.c: the session with this number, of the same tree, in memory from now on.
+ * NULL: it is gone or damaged. */
+struct row *call_find(struct call *c, int64_t n);
 /* `ret` (may be NULL) is filled from the decision. */
 int call_commit(struct call *c, struct decision *ret, struct ssb_error *err);
 void call_done(struct call *c); /* undoes what was not committed */
@@ -149,6 +171,15 @@ void call_done(struct call *c); /* undoes what was not committed */
 /* Begins a line; members follow, entry_end() adds the snapshot and stores it. */
 struct json *entry_begin(struct call *c, struct row *row, const char *kind);
 int entry_end(struct call *c, struct row *row, struct ssb_error *err);
+/* A line for each ancestor of the session asked about whose totals have changed since
+ * its last one; `event` is the kind of the session's own line. */
+int entry_ancestors(struct call *c, const char *event, struct ssb_error *err);
+/* The same for one. */
+int entry_child(struct call *c, struct row *row, const struct row *child, const char *event,
+                struct ssb_error *err);
+/* Something was refused to a session that is over. True: it is only counted. The
+ * first has a line; one that goes on asking fills no disk. */
+bool entry_only_counts(struct row *row);
 /* The signature of what was added to the ledger of a session that is over. Where
  * there is no key the ledger stays unsigned: `warning` says so. */
 int entry_sign(struct call *c, struct row *row, struct ssb_error *err);
@@ -162,8 +193,9 @@ int entry_counts(struct sessions *ss, int64_t session, struct json *j, struct ss
 
 enum reservation_state { RESERVED, SETTLED, TIMED_OUT, GIVEN_BACK };
 
-/* Those of `row`, which is in the chain, whose time is over. */
-int spend_time_out(struct call *c, size_t at, struct ssb_error *err);
+/* Those of the whole tree whose time is over: what a child has reserved is reserved
+ * in its ancestors as well. */
+int spend_time_out(struct call *c, struct ssb_error *err);
 /* Adds `n` to the count of `name` in each of the chain, and puts the harder verdict
  * into theirs. `*ret_count` is that of the session asked about. */
 int spend_count(struct call *c, const char *name, uint64_t n, uint64_t *ret_count,

@@ -23,6 +23,7 @@
 #include "base/own.h"
 #include "os/clock.h"
 #include "session/db.h"
+#include "session/schema.h"
 
 static struct db *open_store(const char *store, struct ssb_error *err)
 {
@@ -90,12 +91,13 @@ static int one_transaction(struct db *db, int64_t session, struct ssb_error *err
 	                      DB_ARGS(DB_I(session)), take_numbers, &seq, err);
 	rc = rc != 0 ? rc
 	             : db_run(db,
-	                      "INSERT INTO reservations (session, action, amount, made, expires,"
-	                      " state, actual) VALUES ($1, 'llm', 100, $2, 0, 1, 0)",
+	                      "INSERT INTO reservations (session, root, action, amount, made,"
+	                      " expires, state, actual) VALUES ($1, $1, 'llm', 100, $2, 0, 1, 0)",
 	                      DB_ARGS(DB_I(session), DB_I(seq)), NULL, NULL, err);
 	rc = rc != 0 ? rc
-	             : db_run(db, "INSERT INTO ledger (session, seq, line) VALUES ($1, $2, $3)",
-	                      DB_ARGS(DB_I(session), DB_I(seq), DB_T(line)), NULL, NULL, err);
+	             : db_run(db, "INSERT INTO ledger (n, line) VALUES ($1, $2)",
+	                      DB_ARGS(DB_I(SESSION_LINE(session, seq)), DB_T(line)), NULL, NULL,
+	                      err);
 	if (rc != 0) {
 		db_rollback(db);
 		return -1;
@@ -145,7 +147,7 @@ static int run_count(struct db *db, char **args)
 
 	if (db_run(db,
 	           "SELECT s.seq, s.spent / 100, (SELECT count(*) FROM reservations WHERE session ="
-	           " s.n), (SELECT count(*) FROM ledger WHERE session = s.n) FROM sessions s"
+	           " s.n), (SELECT count(*) FROM ledger WHERE n >> 32 = s.n) FROM sessions s"
 	           " WHERE s.id = $1",
 	           DB_ARGS(DB_T(args[0])), take_numbers, v, &err) != 0) {
 		return say(&err);

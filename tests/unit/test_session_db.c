@@ -263,7 +263,7 @@ static void long_texts_have_a_bound(struct store *s)
 {
 	auto_free char *text = malloc(MAX_STORE_TEXT + 2);
 	struct ssb_error err = { 0 };
-	static const char sql[] = "INSERT INTO ledger (session, seq, line) VALUES ($1, 1, $2)";
+	static const char sql[] = "INSERT INTO ledger (n, line) VALUES ($1, $2)";
 
 	memset(text, 'x', MAX_STORE_TEXT + 1);
 	text[MAX_STORE_TEXT + 1] = '\0';

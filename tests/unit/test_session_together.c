@@ -1,0 +1,615 @@
+/* Sessions of one tree, runs of one session, processes and machines that share a
+ * store: what one of them does, as the others find it. On SQLite always, on
+ * PostgreSQL where SSB_TEST_POSTGRES names a server. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "os/file.h"
+#include "session_world.h"
+
+#define USD(x) ((micros)((x)*1000000 + 0.5))
+
+static struct world w;
+static const char *store; /* NULL: SQLite */
+static int64_t clock_fast_s;
+static unsigned sleeps;
+
+/* This process's clock, and only its own. */
+int clock_gettime(clockid_t id, struct timespec *ret)
+{
+	long rc = syscall(SYS_clock_gettime, id, ret);
+
+	if (rc == 0 && id == CLOCK_REALTIME) {
+		ret->tv_sec += clock_fast_s;
+	}
+	return (int)rc;
+}
+
+/* Counted: the machine may be too slow to tell by the clock. */
+int nanosleep(const struct timespec *t, struct timespec *ret_left)
+{
+	sleeps++;
+	return (int)syscall(SYS_nanosleep, t, ret_left);
+}
+
+static struct decision become(const char *name, enum session_state to)
+{
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	if (session_become(w.ss, world_id(&w, name), to, "told so", &d, &err) != 0) {
+		fail_msg("%s", err.text);
+	}
+	return d;
+}
+
+static struct session_run begin(const char *name)
+{
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+	struct session_run run = { .host = "here", .boot_id = "b", .keeper = 7, .socket = "s" };
+
+	if (session_run_begin(w.ss, world_id(&w, name), &run, &d, &err) != 0) {
+		fail_msg("%s", err.text);
+	}
+	assert_true(d.verdict.allowed);
+	return run;
+}
+
+static struct decision used(const struct session_run *run, const struct session_usage *u)
+{
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	if (session_run_used(w.ss, run, u, &d, &err) != 0) {
+		fail_msg("%s", err.text);
+	}
+	return d;
+}
+
+static void sql(const char *text, const char *name)
+{
+	struct ssb_error err = { 0 };
+
+	if (db_begin(w.ss->db, &err) != 0 ||
+	    db_run(w.ss->db, text, DB_ARGS(DB_T(world_id(&w, name))), NULL, NULL, &err) != 0 ||
+	    db_commit(w.ss->db, &err) != 0) {
+		fail_msg("%s", err.text);
+	}
+}
+
+/* ---- reservations of a tree ---------------------------------------------- */
+
+/* What a child has reserved and never settled does not weigh on its parent. */
+static void test_dead_reservation_of_a_child(void **state)
+{
+	(void)state;
+	world_now = 1000 * SECOND;
+	world_start(&w, "dr", NULL,
+	            "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 1\n"
+	            "  on_timeout: release\n");
+	static const char CHILD[] = "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 1\n"
+	                            "  reservation_timeout: 1s\n  on_timeout: release\n";
+	world_start(&w, "dr-c", "dr", CHILD);
+	world_start(&w, "dr-g", "dr-c", CHILD);
+	assert_true(world_check(&w, "dr-g", USD(0.9)).verdict.allowed);
+	assert_int_equal(world_get(&w, "dr").reserved, USD(0.9));
+	world_now += SECOND + SECOND / 2;
+	struct decision d = world_check(&w, "dr", USD(0.5));
+	assert_true(d.verdict.allowed);
+	assert_int_equal(d.after.state, SESSION_ALERT); /* since the child's check */
+	assert_int_equal(d.after.reserved, USD(0.5));
+	assert_int_equal(world_get(&w, "dr-c").reserved, 0);
+	assert_int_equal(world_lines(&w, "dr-g", "action_settled"), 1);
+	auto_free char *text = world_ledger(&w, "dr");
+	assert_non_null(strstr(text, "\"event\":\"action_settled\",\"changed\":{"
+	                             "\"reserved_usd\":-0.900000}"));
+	world_now = 0;
+}
+
+/* Nor does one of a sibling, and each charges by its own policy. */
+static void test_dead_reservation_of_a_sibling(void **state)
+{
+	(void)state;
+	world_now = 1000 * SECOND;
+	world_start(&w, "ds", NULL, "budget:\n  on_timeout: charge\n");
+	world_start(&w, "ds-a", "ds",
+	            "budget:\n  reservation_timeout: 1s\n  on_timeout: release\n");
+	world_start(&w, "ds-b", "ds", "");
+	int64_t r = world_check(&w, "ds-a", USD(0.25)).reservation;
+	world_now += 2 * SECOND;
+	world_check(&w, "ds-b", USD(0.1));
+	assert_int_equal(world_get(&w, "ds").reserved, USD(0.1));
+	assert_int_equal(world_get(&w, "ds").spent, USD(0.25));
+	assert_int_equal(world_get(&w, "ds-a").spent, 0);
+	world_settle(&w, r, USD(0.2));
+	assert_int_equal(world_get(&w, "ds").spent, USD(0.2));
+	assert_int_equal(world_get(&w, "ds-a").spent, USD(0.2));
+	world_now = 0;
+}
+
+/* One that is damaged keeps its reservation, and holds nobody up. */
+static void test_dead_reservation_of_the_damaged(void **state)
+{
+	(void)state;
+	world_now = 1000 * SECOND;
+	world_start(&w, "dd", NULL, "");
+	world_start(&w, "dd-a", "dd", "budget:\n  reservation_timeout: 1s\n");
+	world_start(&w, "dd-b", "dd", "budget:\n  reservation_timeout: 1s\n");
+	world_check(&w, "dd-a", USD(0.25));
+	world_check(&w, "dd-b", USD(0.5));
+	sql("UPDATE sessions SET spent = -1 WHERE id = $1", "dd-a");
+	world_now += 2 * SECOND;
+	assert_true(world_check(&w, "dd", USD(0.1)).verdict.allowed);
+	assert_int_equal(world_get(&w, "dd").spent, USD(0.5));
+	assert_int_equal(world_get(&w, "dd").reserved, USD(0.35));
+	world_now = 0;
+}
+
+/* Whoever has a session has no other one's reservations. */
+static void test_numbers_cannot_be_guessed(void **state)
+{
+	(void)state;
+	int64_t n[8];
+	uint64_t high = 0;
+
+	world_start(&w, "guess", NULL, "");
+	for (size_t i = 0; i < ARRAY_LEN(n); i++) {
+		n[i] = world_check(&w, "guess", 1).reservation;
+		assert_true(n[i] > 0);
+		high |= (uint64_t)n[i];
+		for (size_t k = 0; k < i; k++) {
+			assert_true(llabs(n[i] - n[k]) > 1000000);
+		}
+	}
+	assert_true(high >> 60 != 0); /* all of it is drawn */
+	for (size_t i = 0; i < ARRAY_LEN(n); i++) {
+		world_settle(&w, n[i], 1);
+	}
+	assert_int_equal(world_get(&w, "guess").spent, 8);
+}
+
+/* ---- who has to act on what ---------------------------------------------- */
+
+/* Its own time is over, and what it brings ends its parent as well. */
+static void test_acts_on_the_parent(void **state)
+{
+	(void)state;
+	world_now = 1000 * SECOND;
+	world_start(&w, "ap", NULL,
+	            "budget:\n  max_cost_per_session: 1\nkill_switch:\n  grace_period: 7s\n");
+	world_start(&w, "ap-c", "ap", "session:\n  max_duration: 10s\n");
+	int64_t r = world_check(&w, "ap-c", USD(0.1)).reservation;
+	world_now += 11 * SECOND;
+	struct decision d = world_settle(&w, r, USD(5));
+	assert_string_equal(d.decided, world_id(&w, "ap"));
+	assert_string_equal(d.verdict.code, "max_cost_per_session");
+	assert_int_equal(d.state, SESSION_KILLED);
+	assert_int_equal(d.n_acted, 1);
+	assert_string_equal(d.acted[0].id, world_id(&w, "ap"));
+	assert_int_equal(d.acted[0].state, SESSION_KILLED);
+	assert_int_equal(d.acted[0].grace_ms, 7000);
+	assert_int_equal(world_get(&w, "ap-c").state, SESSION_EXPIRED);
+	world_now = 0;
+}
+
+/* The parent stands still, the child ends: both have to hear of it. */
+static void test_acts_on_both(void **state)
+{
+	(void)state;
+	world_start(&w, "ab", NULL, "budget:\n  max_cost_per_session: 1\n  on_exceed: pause\n");
+	world_start(&w, "ab-m", "ab", "");
+	world_start(&w, "ab-c", "ab-m",
+	            "budget:\n  max_cost_per_session: 0.5\n"
+	            "kill_switch:\n  grace_period: 3s\n");
+	int64_t r = world_check(&w, "ab-c", USD(0.1)).reservation;
+	struct decision d = world_settle(&w, r, USD(5));
+	assert_int_equal(d.n_acted, 2);
+	assert_string_equal(d.acted[0].id, world_id(&w, "ab"));
+	assert_int_equal(d.acted[0].state, SESSION_PAUSED);
+	assert_int_equal(d.acted[0].grace_ms, 0);
+	assert_string_equal(d.acted[1].id, world_id(&w, "ab-c"));
+	assert_int_equal(d.acted[1].state, SESSION_KILLED);
+	assert_int_equal(d.acted[1].grace_ms, 3000);
+	assert_int_equal(world_get(&w, "ab").state, SESSION_PAUSED);
+	assert_int_equal(world_get(&w, "ab-m").state, SESSION_PAUSED);
+	assert_int_equal(world_get(&w, "ab-c").state, SESSION_KILLED);
+}
+
+static void test_acts_of_the_owner(void **state)
+{
+	(void)state;
+	static const enum session_state TO[] = { SESSION_PAUSED, SESSION_ACTIVE, SESSION_KILLED };
+
+	world_start(&w, "ao", NULL, "budget:\n  max_cost_per_session: 1\n");
+	world_start(&w, "ao-c", "ao", "");
+	for (size_t i = 0; i < ARRAY_LEN(TO); i++) {
+		struct decision d = become("ao", TO[i]);
+		assert_int_equal(d.n_acted, 1);
+		assert_string_equal(d.acted[0].id, world_id(&w, "ao"));
+		assert_int_equal(d.acted[0].state, TO[i]);
+		assert_int_equal(d.acted[0].grace_ms, 0);
+	}
+	/* Of an alert no run has to hear. */
+	world_start(&w, "ao-alert", NULL,
+	            "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 1\n");
+	struct decision d = world_check(&w, "ao-alert", USD(0.9));
+	assert_true(d.changed);
+	assert_int_equal(d.state, SESSION_ALERT);
+	assert_int_equal(d.n_acted, 0);
+}
+
+/* ---- what the ledgers say of each other ---------------------------------- */
+
+/* Every change of a parent's totals has a line, with what changed. */
+static void test_parent_accounts(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+	static const char *const WANT[] = {
+		"\"event\":\"action_allowed\",\"changed\":{\"reserved_usd\":0.400000,\"actions\":"
+		"1}",
+		"\"event\":\"action_settled\",\"changed\":{\"spent_usd\":0.300000,"
+		"\"reserved_usd\":-0.400000}",
+		"\"event\":\"violation\",\"changed\":{\"violations\":1}",
+		"\"event\":\"run_begun\",\"changed\":{\"runs\":1}",
+		"\"event\":\"usage\",\"changed\":{\"cpu_seconds\":1.500,\"bytes_out\":700}",
+	};
+
+	world_start(&w, "pa", NULL, "");
+	world_start(&w, "pa-c", "pa", "");
+	world_settle(&w, world_check(&w, "pa-c", USD(0.4)).reservation, USD(0.3));
+	assert_int_equal(session_violation(w.ss, world_id(&w, "pa-c"), "x", NULL, &d, &err), 0);
+	struct session_run run = begin("pa-c");
+	used(&run, &(struct session_usage){
+	                   .meters = { [METER_CPU_MS] = 1500, [METER_BYTES_OUT] = 700 } });
+	/* What is refused changes nothing, and is not told. */
+	assert_false(world_check(&w, "pa-c", USD(0.6)).verdict.allowed);
+	auto_free char *text = world_ledger(&w, "pa");
+	const char *at = text;
+	for (size_t i = 0; i < ARRAY_LEN(WANT); i++) {
+		at = strstr(at, WANT[i]);
+		assert_non_null(at);
+	}
+	char child[96];
+	snprintf(child, sizeof(child), "\"child\":\"%s\"", world_id(&w, "pa-c"));
+	assert_non_null(strstr(text, child));
+	assert_int_equal(world_lines(&w, "pa", "child"), ARRAY_LEN(WANT));
+	assert_int_equal(world_lines(&w, "pa-c", "child"), 0);
+	assert_non_null(strstr(at, "\"snapshot\":{\"state\":\"active\",\"spent_usd\":0.300000,"
+	                           "\"reserved_usd\":0.000000,\"actions\":1,\"violations\":1,"
+	                           "\"runs\":1,\"cpu_seconds\":1.500,\"bytes_out\":700}"));
+}
+
+/* One that is over and goes on asking does not fill the disk. */
+static void test_over_does_not_grow(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	world_start(&w, "og", NULL, "");
+	int64_t r = world_check(&w, "og", USD(0.1)).reservation;
+	become("og", SESSION_KILLED);
+	assert_false(world_check(&w, "og", 1).verdict.allowed);
+	auto_free char *first = world_ledger(&w, "og");
+	for (int i = 0; i < 20; i++) {
+		struct session_run run = { .host = "here", .boot_id = "b", .socket = "s" };
+		assert_false(world_check(&w, "og", 1).verdict.allowed);
+		assert_int_equal(session_violation(w.ss, world_id(&w, "og"), "x", NULL, &d, &err),
+		                 0);
+		assert_int_equal(session_run_begin(w.ss, world_id(&w, "og"), &run, &d, &err), 0);
+		assert_false(d.verdict.allowed);
+	}
+	auto_free char *later = world_ledger(&w, "og");
+	assert_string_equal(first, later);
+	assert_int_equal(world_get(&w, "og").refused, 61);
+	assert_int_equal(world_get(&w, "og").violations, 20);
+	/* A bill is no question: it has its line, which tells of the others. */
+	world_settle(&w, r, USD(0.1));
+	auto_free char *billed = world_ledger(&w, "og");
+	assert_non_null(strstr(billed, "\"refused\":61"));
+}
+
+/* ---- copies that others hold --------------------------------------------- */
+
+static char *slurp(const char *path)
+{
+	struct buf out;
+	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	buf_init(&out, 16 << 20);
+	assert_true(fd >= 0);
+	assert_int_equal(file_read_all(fd, &out), 0);
+	return buf_steal(&out);
+}
+
+/* Nothing waits for a copy that somebody has locked; it has all lines, in their
+ * order, when that is over. */
+static void test_locked_copy(void **state)
+{
+	(void)state;
+	char yaml[320];
+	char path[160];
+	char other[160];
+
+	snprintf(path, sizeof(path), "%s/locked.jsonl", w.dir);
+	snprintf(other, sizeof(other), "%s/free.jsonl", w.dir);
+	snprintf(yaml, sizeof(yaml),
+	         "session:\n  max_actions: 5000\naudit:\n  export:\n    - file: %s\n    - file: "
+	         "%s\n",
+	         path, other);
+	assert_string_equal(world_start(&w, "lc", NULL, yaml).warning, "");
+	auto_fd fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	sleeps = 0;
+	for (int i = 0; i < 20; i++) {
+		struct decision d = world_check(&w, "lc", 1);
+		assert_true(d.verdict.allowed);
+		assert_non_null(strstr(d.warning, "locked"));
+	}
+	assert_int_equal(sleeps, 0);
+	auto_free char *copy = slurp(path);
+	auto_free char *whole = slurp(other);
+	auto_free char *ledger = world_ledger(&w, "lc");
+	assert_string_equal(whole, ledger);
+	assert_true(strlen(copy) < strlen(ledger));
+	assert_int_equal(flock(fd, LOCK_UN), 0);
+	/* To look at it is enough. */
+	world_get(&w, "lc");
+	auto_free char *caught_up = slurp(path);
+	assert_string_equal(caught_up, ledger);
+	/* More than are written at once. */
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	for (int i = 0; i < 1100; i++) {
+		world_check(&w, "lc", 1);
+	}
+	assert_int_equal(flock(fd, LOCK_UN), 0);
+	assert_string_equal(world_check(&w, "lc", 1).warning, "");
+	assert_string_equal(become("lc", SESSION_KILLED).warning, "");
+	auto_free char *last = slurp(path);
+	auto_free char *all = world_ledger(&w, "lc");
+	assert_string_equal(last, all);
+}
+
+/* ---- runs ---------------------------------------------------------------- */
+
+/* Whoever does not know what came of a report tells it again: it counts once. */
+static void test_repeated_report(void **state)
+{
+	(void)state;
+	static const char *const DOMAINS[] = { "a.example" };
+	struct session_usage u = { .report = 1,
+		                   .meters = { [METER_BYTES_OUT] = 700 },
+		                   .violations = { { "file_blocked", 2 } },
+		                   .n_violations = 1,
+		                   .all_violations = 2,
+		                   .domains = DOMAINS,
+		                   .n_domains = 1 };
+
+	world_start(&w, "rr", NULL, "limits:\n  bytes_out:\n    max: 1500\n    on_exceed: block\n");
+	world_start(&w, "rr-c", "rr", "");
+	struct session_run run = begin("rr-c");
+	struct session_run other = begin("rr-c");
+	for (int i = 0; i < 3; i++) {
+		struct decision d = used(&run, &u);
+		assert_true(d.verdict.allowed);
+		assert_int_equal(d.after.meters[METER_BYTES_OUT], 700);
+		assert_int_equal(d.after.violations, 2);
+	}
+	assert_int_equal(world_get(&w, "rr").meters[METER_BYTES_OUT], 700);
+	assert_int_equal(world_lines(&w, "rr-c", "usage"), 1);
+	/* Each run has reports of its own; one without a number always counts. */
+	used(&other, &u);
+	assert_int_equal(world_get(&w, "rr").meters[METER_BYTES_OUT], 1400);
+	u.report = 2;
+	struct decision d = used(&run, &u);
+	assert_false(d.verdict.allowed);
+	assert_int_equal(d.after.meters[METER_BYTES_OUT], 2100);
+	/* Told again, it has the same answer. */
+	d = used(&run, &u);
+	assert_false(d.verdict.allowed);
+	assert_int_equal(d.after.meters[METER_BYTES_OUT], 2100);
+	u.report = 0;
+	d = used(&run, &u);
+	assert_int_equal(d.after.meters[METER_BYTES_OUT], 2800);
+}
+
+/* A limit that blocks ends each run at its next report, not the first one alone. */
+static void test_block_holds_for_all_runs(void **state)
+{
+	(void)state;
+	struct session_usage u = { .meters = { [METER_WALL_MS] = 2000 } };
+	struct session_usage none = { 0 };
+
+	world_start(&w, "bh", NULL, "limits:\n  wall_seconds:\n    max: 3\n    on_exceed: block\n");
+	struct session_run a = begin("bh");
+	struct session_run b = begin("bh");
+	struct session_run c = begin("bh");
+	assert_true(used(&a, &u).verdict.allowed);
+	assert_false(used(&b, &u).verdict.allowed);
+	struct decision d = used(&c, &u);
+	assert_false(d.verdict.allowed);
+	assert_int_equal(d.verdict.act, ACT_BLOCK);
+	assert_string_equal(d.verdict.code, "wall_seconds");
+	assert_int_equal(d.after.state, SESSION_ACTIVE);
+	assert_false(used(&a, &none).verdict.allowed);
+}
+
+/* ---- clocks -------------------------------------------------------------- */
+
+/* A machine whose clock is fast gives back nobody else's reservations. With SQLite
+ * there is one machine, and its clock is the one. */
+static void test_whose_clock(void **state)
+{
+	(void)state;
+	world_start(&w, "wc", NULL,
+	            "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 1\n"
+	            "  on_exceed: block\n  reservation_timeout: 60s\n  on_timeout: release\n"
+	            "session:\n  max_duration: 10h\n");
+	int64_t (*now)(void) = w.ss->now;
+	w.ss->now = NULL;
+	assert_true(world_check(&w, "wc", USD(0.9)).verdict.allowed);
+	clock_fast_s = 3600;
+	bool passed = world_check(&w, "wc", USD(0.9)).verdict.allowed;
+	clock_fast_s = 0;
+	w.ss->now = now;
+	assert_int_equal(passed, store == NULL);
+}
+
+struct waiter {
+	pthread_t thread;
+	struct sessions *ss;
+	struct outbox_item item;
+	struct decision d;
+	const char *id;
+	int rc;
+};
+
+static struct waiter open_waiter(void)
+{
+	struct waiter r = { 0 };
+	struct ssb_error err = { 0 };
+
+	assert_int_equal(sessions_open(&w.owner, &r.ss, &err), 0);
+	return r;
+}
+
+static void nap_ms(long ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+	(void)nanosleep(&t, NULL);
+}
+
+static void *check_there(void *arg)
+{
+	struct waiter *r = arg;
+	struct ssb_error err = { 0 };
+
+	r->rc = session_check(r->ss, r->id, "x", USD(0.9), &r->d, &err);
+	return NULL;
+}
+
+/* It is as late as it is when the tree is ours, not when we began to wait for it. */
+static void test_time_after_the_lock(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct waiter r = open_waiter();
+
+	world_start(&w, "tl", NULL,
+	            "budget:\n  max_cost_per_session: 1\n  max_cost_per_action: 1\n"
+	            "  on_exceed: block\n  reservation_timeout: 1s\n  on_timeout: release\n");
+	w.ss->now = NULL;
+	assert_true(world_check(&w, "tl", USD(0.9)).verdict.allowed);
+	{
+		AUTO(call_done) struct call c = { 0 };
+		r.id = world_id(&w, "tl");
+		assert_int_equal(call_begin(&c, w.ss, &err), 0);
+		assert_int_equal(call_load(&c, r.id, &err), 0);
+		assert_int_equal(pthread_create(&r.thread, NULL, check_there, &r), 0);
+		nap_ms(1300);
+	}
+	assert_int_equal(pthread_join(r.thread, NULL), 0);
+	assert_int_equal(r.rc, 0);
+	assert_true(r.d.verdict.allowed);
+	sessions_close(r.ss);
+	world_reopen(&w);
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+static void *take_there(void *arg)
+{
+	struct waiter *r = arg;
+	struct ssb_error err = { 0 };
+
+	while ((r->rc = outbox_take(r->ss, 60000, &r->item, &err)) == 1 &&
+	       strcmp(r->item.session, r->id) != 0) {
+		outbox_item_done(&r->item); /* of another test: leased, and left */
+	}
+	return NULL;
+}
+
+/* Delivered by another between the look and the lease: it is not taken again. */
+static void test_delivered_is_not_leased(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct waiter r = open_waiter();
+
+	world_start(&w, "dl", NULL,
+	            "kill_switch:\n  notify:\n    - webhook: http://127.0.0.1:1/x\n");
+	become("dl", SESSION_KILLED);
+	r.id = world_id(&w, "dl");
+	assert_int_equal(db_begin(w.ss->db, &err), 0);
+	assert_int_equal(db_run(w.ss->db,
+	                        "UPDATE outbox SET state = 1, leased = 0 WHERE session IN"
+	                        " (SELECT n FROM sessions WHERE id = $1)",
+	                        DB_ARGS(DB_T(r.id)), NULL, NULL, &err),
+	                 0);
+	assert_int_equal(db_changes(w.ss->db), 1);
+	assert_int_equal(pthread_create(&r.thread, NULL, take_there, &r), 0);
+	nap_ms(500);
+	assert_int_equal(db_commit(w.ss->db, &err), 0);
+	assert_int_equal(pthread_join(r.thread, NULL), 0);
+	assert_int_equal(r.rc, 0);
+	sessions_close(r.ss);
+}
+
+static int open_world(void **state)
+{
+	(void)state;
+	world_open(&w, store);
+	return 0;
+}
+
+static int close_world(void **state)
+{
+	(void)state;
+	world_close(&w);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_dead_reservation_of_a_child),
+		cmocka_unit_test(test_dead_reservation_of_a_sibling),
+		cmocka_unit_test(test_dead_reservation_of_the_damaged),
+		cmocka_unit_test(test_numbers_cannot_be_guessed),
+		cmocka_unit_test(test_acts_on_the_parent),
+		cmocka_unit_test(test_acts_on_both),
+		cmocka_unit_test(test_acts_of_the_owner),
+		cmocka_unit_test(test_parent_accounts),
+		cmocka_unit_test(test_over_does_not_grow),
+		cmocka_unit_test(test_locked_copy),
+		cmocka_unit_test(test_repeated_report),
+		cmocka_unit_test(test_block_holds_for_all_runs),
+		cmocka_unit_test(test_whose_clock),
+		cmocka_unit_test(test_time_after_the_lock),
+		cmocka_unit_test(test_delivered_is_not_leased),
+	};
+
+	int failed = cmocka_run_group_tests_name("SQLite", tests, open_world, close_world);
+	store = getenv("SSB_TEST_POSTGRES");
+	if (store != NULL) {
+		failed += cmocka_run_group_tests_name("PostgreSQL", tests, open_world, close_world);
+	}
+	return failed;
+}
