@@ -33,6 +33,7 @@
 
 #define SESSION_LINE(session, seq) (((int64_t)(session) << 32) | (int64_t)(seq))
 #define SESSION_MAX_N              INT32_MAX
+#define SESSION_LINE_SEQ(n)        ((n)&SESSION_MAX_LINES)
 #define SESSION_MAX_LINES          UINT32_MAX
 
 /* One statement after the other, NULL at the end. */

@@ -165,11 +165,11 @@ static bool has_room(struct part *p, size_t len)
 static int take_line(void *arg, const struct db_value *v, size_t n)
 {
 	struct part *p = arg;
-	int64_t seq = 0;
+	int64_t line = 0;
 	const char *why = NULL;
 
-	if (n != 2 || !store_number(&v[0], p->upto, SESSION_MAX_LINES, &seq) ||
-	    v[1].type != DB_TEXT) {
+	if (n != 2 || !store_number(&v[0], 0, INT64_MAX, &line) ||
+	    SESSION_LINE_SEQ(line) < p->upto || v[1].type != DB_TEXT) {
 		return 0;
 	}
 	/* One that is damaged does not keep the others back; audit verify finds it. */
@@ -186,7 +186,7 @@ static int take_line(void *arg, const struct db_value *v, size_t n)
 		buf_add(&p->out, v[1].s, v[1].n);
 		p->lines++;
 	}
-	p->upto = seq + 1;
+	p->upto = SESSION_LINE_SEQ(line) + 1;
 	return 0;
 }
 
@@ -197,7 +197,7 @@ static int read_part(struct sessions *ss, const struct next *x, struct part *p,
 	int64_t from = p->upto;
 
 	if (db_run(ss->db,
-	           "SELECT seq, line FROM ledger WHERE n >= $1 AND n < $2 ORDER BY n LIMIT 500",
+	           "SELECT n, line FROM ledger WHERE n >= $1 AND n < $2 ORDER BY n LIMIT 500",
 	           DB_ARGS(DB_I(SESSION_LINE(x->session, from)),
 	                   DB_I(SESSION_LINE(x->session, x->seq))),
 	           take_line, p, err) != 0) {
