@@ -466,7 +466,7 @@ static void test_manual(void **state)
 		}
 	}
 	policy(NULL);
-	assert_int_equal(n, 2);
+	assert_int_equal(n, 3);
 }
 
 static void test_skill_places(void **state)
