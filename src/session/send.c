@@ -278,7 +278,7 @@ int send_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
 	for (int i = 0; i < QUIET_MOST; i++) {
 		AUTO(call_done) struct call c = { 0 };
 		AUTO(next_done) struct next x = { 0 };
-		if (call_begin(&c, ss, err) != 0) {
+		if (call_begin(&c, ss, err) != 0 || call_time(&c, err) != 0) {
 			return -1;
 		}
 		int got = take_one(ss, c.now, lease_ms, &x, err);
