@@ -130,6 +130,7 @@ static void show_head(struct buf *out, const struct session *s)
 	say_colour(out, STDOUT_FILENO, session_view_colour(s->state), session_state_name(s->state));
 	buf_addc(out, '\n');
 	field(out, "reason", s->reason);
+	field(out, "blocked", s->blocked);
 	time_field(out, "started", s->created_us);
 	time_field(out, "ended", s->ended_us);
 }

@@ -31,6 +31,7 @@ void session_json_facts(struct json *j, const struct session *s)
 	json_kstr(j, "agent_id", s->agent);
 	json_kstr(j, "state", session_state_name(s->state));
 	json_kstr(j, "reason", s->reason);
+	json_kstr(j, "blocked", s->blocked[0] != '\0' ? s->blocked : NULL);
 	json_kstr(j, "kill_reason",
 	          s->state == SESSION_KILLED || s->state == SESSION_EXPIRED ? s->reason : NULL);
 	session_json_time(j, "created_at", s->created_us);

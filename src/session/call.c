@@ -253,6 +253,10 @@ int call_apply(struct call *c, struct ssb_error *err)
 		    alert(c, row, v, c->news[i], err) != 0) {
 			return -1;
 		}
+		if (engine_blocks(v) && row->s.blocked[0] == '\0') {
+			memcpy(row->s.blocked, v->reason, sizeof(row->s.blocked));
+			row->dirty = row->restated = true;
+		}
 		if (v->act == ACT_KILL && strcmp(v->code, "max_duration") == 0) {
 			to = SESSION_EXPIRED;
 		}

@@ -121,6 +121,9 @@ static struct verdict may_begin(const struct session *s, int64_t now_us)
 	if (now_us > engine_deadline(s)) {
 		return time_is_over(s);
 	}
+	if (s->blocked[0] != '\0') {
+		return say(ACT_BLOCK, "threshold", "%s", s->blocked);
+	}
 	if (s->actions >= s->policy->max_actions) {
 		return say(lowered(s, ACT_KILL), "max_actions",
 		           "the session has made its %" PRIu64 " actions", s->policy->max_actions);
@@ -281,6 +284,12 @@ static struct verdict of_meter(const struct session *s, enum session_meter m, ui
 		           meter_text(m, now, a), meter_text(m, l->max, b));
 	}
 	return all_good();
+}
+
+bool engine_blocks(const struct verdict *v)
+{
+	return v->act == ACT_BLOCK &&
+	       (strcmp(v->code, "threshold") == 0 || strcmp(v->code, "violations") == 0);
 }
 
 struct verdict engine_run(const struct session *s, int64_t now_us)

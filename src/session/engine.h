@@ -13,6 +13,7 @@ struct session {
 	enum session_state state;
 	bool alerted; /* a resumed session is alert again, not active */
 	char reason[SESSION_REASON];
+	char blocked[SESSION_REASON]; /* why nothing more is allowed; "": it is */
 	int64_t created_us; /* wall clock */
 	int64_t ended_us;   /* 0: not over */
 	int64_t until_us;   /* until then its runs may live, when it is over */
@@ -53,6 +54,10 @@ struct verdict engine_settle(const struct session *s, micros actual, micros esti
  * total. Where several come at once, each of them is asked for: a threshold acts
  * at its very count. */
 struct verdict engine_violation(const struct session *s, const char *name, uint64_t count);
+
+/* What was refused once is refused from then on: violations that were counted do not
+ * become fewer. (Of money, less may be asked for; meters are looked at each time.) */
+bool engine_blocks(const struct verdict *v);
 
 /* May a run begin? As engine_check without money, then limits.runs. */
 struct verdict engine_run(const struct session *s, int64_t now_us);

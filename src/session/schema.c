@@ -16,7 +16,8 @@ const char *const SESSION_SCHEMA[] = {
 	" runs BIGINT NOT NULL, cpu_ms BIGINT NOT NULL, wall_ms BIGINT NOT NULL,"
 	" bytes_out BIGINT NOT NULL, bytes_in BIGINT NOT NULL, connections BIGINT NOT NULL,"
 	" domains BIGINT NOT NULL, seq BIGINT NOT NULL, mono BIGINT NOT NULL DEFAULT 0,"
-	" hash TEXT NOT NULL, refused BIGINT NOT NULL DEFAULT 0)",
+	" hash TEXT NOT NULL, refused BIGINT NOT NULL DEFAULT 0,"
+	" blocked TEXT NOT NULL DEFAULT '')",
 	"CREATE INDEX sessions_parent ON sessions (parent)",
 	"CREATE INDEX sessions_live ON sessions (deadline) WHERE ended = 0",
 	"CREATE TABLE policies (digest TEXT NOT NULL PRIMARY KEY, source TEXT NOT NULL)",

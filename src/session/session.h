@@ -72,6 +72,10 @@ int session_kill(struct sessions *ss, const char *id, uint64_t grace_ms, const c
  * does so for the session that it is about. */
 int sessions_sweep(struct sessions *ss, size_t *ret_expired, struct ssb_error *err);
 
+/* Reservations have random numbers, so that nobody settles what is another's; exact in
+ * every program that reads JSON. */
+#define MAX_RESERVATION ((INT64_C(1) << 53) - 1)
+
 /* ---- money and violations ----------------------------------------------- */
 
 int session_check(struct sessions *ss, const char *id, const char *action, micros estimate,

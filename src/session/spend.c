@@ -183,7 +183,7 @@ static int draw_number(int64_t *ret, struct ssb_error *err)
 			return ssb_fail(err, SSB_E_SYS, errno, "session",
 			                "cannot draw the number of a reservation");
 		}
-		n &= INT64_MAX;
+		n &= MAX_RESERVATION;
 	} while (n == 0);
 	*ret = (int64_t)n;
 	return 0;

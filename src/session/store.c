@@ -103,7 +103,8 @@ int row_read(const struct db_value *v, size_t n, struct row *ret, struct ssb_err
 	    !store_text(&v[5], r.s.agent, sizeof(r.s.agent)) ||
 	    !store_text(&v[6], r.policy, sizeof(r.policy)) || !read_state(&v[7], &r) ||
 	    !read_totals(&v[14], &r.s) || !read_head(&v[25], &r) ||
-	    !store_number(&v[28], 0, INT64_MAX, &refused)) {
+	    !store_number(&v[28], 0, INT64_MAX, &refused) ||
+	    !store_text(&v[29], r.s.blocked, sizeof(r.s.blocked))) {
 		return ssb_fail(err, SSB_E_SYS, 0, "store",
 		                "the store is damaged: the row of session '%s' is not valid",
 		                r.s.id);
@@ -150,11 +151,11 @@ static int save_state(struct sessions *ss, const struct row *row, struct ssb_err
 
 	return db_run(ss->db,
 	              "UPDATE sessions SET state = $1, alerted = $2, paused_by = $3, reason = $4,"
-	              " ended = $5, deadline = $6, refused = $7 WHERE n = $8",
+	              " ended = $5, deadline = $6, refused = $7, blocked = $8 WHERE n = $9",
 	              DB_ARGS(DB_I(s->state), DB_I(s->alerted), DB_I(row->paused_by),
 	                      DB_T(s->reason), DB_I(s->ended_us),
-	                      DB_I(s->ended_us != 0 ? s->until_us : row->deadline), DB_I(s->refused),
-	                      DB_I(row->n)),
+	                      DB_I(s->ended_us != 0 ? s->until_us : row->deadline),
+	                      DB_I(s->refused), DB_T(s->blocked), DB_I(row->n)),
 	              NULL, NULL, err);
 }
 

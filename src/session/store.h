@@ -107,8 +107,8 @@ struct call {
 	"s.n, s.id, s.parent, s.root, s.depth, s.agent, s.policy, s.state, s.alerted,"             \
 	" s.paused_by, s.reason, s.created, s.deadline, s.ended, s.spent, s.reserved, s.actions,"  \
 	" s.violations, s.runs, s.cpu_ms, s.wall_ms, s.bytes_out, s.bytes_in, s.connections,"      \
-	" s.domains, s.seq, s.mono, s.hash, s.refused"
-#define ROW_N_COLUMNS 29
+	" s.domains, s.seq, s.mono, s.hash, s.refused, s.blocked"
+#define ROW_N_COLUMNS 30
 
 int store_damaged(struct ssb_error *err, const char *what);
 /* False: out of range. */

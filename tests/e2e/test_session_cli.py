@@ -126,8 +126,8 @@ def test_absurd_amounts(local, command):
 def test_the_largest_and_the_smallest_amount(local):
     local.start("--id", "s", budget={"max_cost_per_session": 1000000000,
                                      "max_cost_per_action": 1000000000})
-    local.ok("check", "s", "--cost", "0.000001")
-    local.ok("settle", "1", "--cost", "0.000001")
+    n = local.ok("check", "s", "--cost", "0.000001").strip()
+    local.ok("settle", n, "--cost", "0.000001")
     assert local.show("s")["total_cost_usd"] == 0.000001
     local.ok("check", "s", "--cost", "999999999.999999")
     assert local.show("s")["reserved_usd"] == 999999999.999999
@@ -517,7 +517,7 @@ def test_show_in_text(sessions):
     ledger = text.split("ledger (UTC)\n")[1].splitlines()
     assert [line.split()[2] for line in ledger] == [
         "STARTED", "ALLOWED", "SETTLED", "ALLOWED", "REFUSED", "VIOLATION", "PAUSED"]
-    assert ledger[2].endswith("search, $0.50 for reservation 1 of $0.50; spent $0.50")
+    assert ledger[2].endswith(f"search, $0.50 for reservation {n} of $0.50; spent $0.50")
     assert "big, $0.75: an action of $0.75" in ledger[4]
     assert ledger[5].endswith("pii_blocked, number 1 (threshold 3): a card")
 
@@ -571,8 +571,8 @@ def test_a_store_that_was_written_by_others_cannot_either(local):
     path = local.ssb.state / "skillsandbox/sessions.db"
     for sql in ("UPDATE sessions SET agent = ?", "UPDATE sessions SET reason = ?",
                 "UPDATE counts SET name = ?",
-                "UPDATE ledger SET line = ? WHERE seq = 1",
-                "UPDATE ledger SET line = replace(line, 'violation', ?) WHERE seq = 0",
+                "UPDATE ledger SET line = ? WHERE n % 4294967296 = 1",
+                "UPDATE ledger SET line = replace(line, 'violation', ?) WHERE n % 4294967296 = 0",
                 "UPDATE sessions SET state = ?", "UPDATE sessions SET spent = ?"):
         with contextlib.closing(sqlite3.connect(path)) as db:
             db.execute(sql, (HOSTILE,))
