@@ -1,6 +1,6 @@
-/* The owner's prices.yaml stands over our table: a model of the same name is
- * replaced, others are added. It decides what a budget is worth, and so it must
- * be the owner's like policy.yaml. */
+/* The owner's prices.yaml stands over ours (data/prices.yaml, built in): a model of the same name
+ * is replaced, others are added. It decides what a budget is worth, and so it must be the owner's
+ * like policy.yaml. */
 #include "session/prices.h"
 
 #include <errno.h>
@@ -19,25 +19,10 @@
 #include "os/file.h"
 #include "policy/owner.h"
 #include "policy/paths.h"
+#include "prices_yaml.h"
 #include "session/values.h"
 
 #define PRICED_TOKENS 1000000
-#define CENTS(n)      ((n) * (MICROS_PER_DOLLAR / 100LL))
-
-/* Of a million tokens, in and out. */
-static const struct price OURS[] = {
-	{ "gpt-4o", CENTS(250), CENTS(1000) },
-	{ "gpt-4o-mini", CENTS(15), CENTS(60) },
-	{ "gpt-4.1", CENTS(200), CENTS(800) },
-	{ "gpt-4.1-mini", CENTS(40), CENTS(160) },
-	{ "gpt-4.1-nano", CENTS(10), CENTS(40) },
-	{ "o3", CENTS(200), CENTS(800) },
-	{ "o3-mini", CENTS(110), CENTS(440) },
-	{ "o4-mini", CENTS(110), CENTS(440) },
-	{ "claude-sonnet-4-5-20250514", CENTS(300), CENTS(1500) },
-	{ "claude-haiku-3-5-20241022", CENTS(80), CENTS(400) },
-	{ "claude-opus-4-20250514", CENTS(1500), CENTS(7500) },
-};
 
 static const struct price *find(const struct prices *p, const char *model)
 {
@@ -122,7 +107,7 @@ static void free_diags(struct ssb_diags **d)
 	ssb_diags_free(*d);
 }
 
-static int parse(const char *file, const struct buf *text, struct prices *p,
+static int parse(const char *file, const char *text, size_t len, struct prices *p,
                  struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(free_diags) struct ssb_diags *found = ssb_diags_new();
@@ -133,8 +118,7 @@ static int parse(const char *file, const struct buf *text, struct prices *p,
 		return ssb_fail(err, SSB_E_NOMEM, 0, file, "out of memory");
 	}
 	AUTO(free_root)
-	struct ynode *root =
-	        ydoc_parse(file, text->data != NULL ? text->data : "", text->len, found);
+	struct ynode *root = ydoc_parse(file, text, len, found);
 	if (root != NULL && root->kind == YNODE_MAP) {
 		read_level(&c, root, &TOP_LEVEL, p);
 	} else if (root != NULL && !root->bad && !ynode_is_null(root)) {
@@ -171,7 +155,7 @@ static int load(const struct owner *o, struct prices *p, struct ssb_diags *diags
 	if (file_read_all(fd, &text) < 0) {
 		return ssb_fail(err, SSB_E_POLICY, errno, file, "read the price file");
 	}
-	return parse(file, &text, p, diags, err);
+	return parse(file, text.data != NULL ? text.data : "", text.len, p, diags, err);
 }
 
 /* ---- prices -------------------------------------------------------------- */
@@ -179,14 +163,10 @@ static int load(const struct owner *o, struct prices *p, struct ssb_diags *diags
 int prices_load(const struct owner *o, struct prices *ret, struct ssb_diags *diags,
                 struct ssb_error *err)
 {
-	AUTO(prices_done) struct prices p = { .v = malloc(sizeof(OURS)) };
+	AUTO(prices_done) struct prices p = { 0 };
 
-	if (p.v == NULL) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, "prices", "out of memory");
-	}
-	memcpy(p.v, OURS, sizeof(OURS));
-	p.n = ARRAY_LEN(OURS);
-	if (load(o, &p, diags, err) < 0) {
+	if (parse("data/prices.yaml", PRICES_YAML, sizeof(PRICES_YAML) - 1, &p, diags, err) < 0 ||
+	    load(o, &p, diags, err) < 0) {
 		return -1;
 	}
 	*ret = p;

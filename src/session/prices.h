@@ -1,4 +1,4 @@
-/* prices.h - what a model's tokens cost. A table of ours, and the owner's
+/* prices.h - what a model's tokens cost. A list of ours, and the owner's
  * ~/.config/skillsandbox/prices.yaml over it. */
 #ifndef SESSION_PRICES_H
 #define SESSION_PRICES_H

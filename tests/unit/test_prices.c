@@ -109,6 +109,26 @@ static void ours(void **state)
 	}
 }
 
+/* The file for people says what the library knows: over it, it changes nothing. */
+static void shipped_file(void **state)
+{
+	char path[sizeof(__FILE__) + 32] = __FILE__;
+	struct buf text;
+
+	(void)state;
+	snprintf(strrchr(path, '/'), 32, "/../../data/prices.yaml");
+	buf_init(&text, MAX_YAML_BYTES);
+	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(file_read_all(fd, &text), 0);
+	auto_free char *bytes = buf_steal(&text);
+	auto_prices ours_alone = good(NULL);
+	auto_prices both = good(bytes);
+	assert_int_equal(both.n, ours_alone.n);
+	assert_memory_equal(both.v, ours_alone.v, both.n * sizeof(both.v[0]));
+	assert_false(both.has_default);
+}
+
 static void rounding(void **state)
 {
 	auto_prices p = good("models: {m: {in: 0.000001, out: 2.5}}");
@@ -288,15 +308,11 @@ static void cap(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ours),
-		cmocka_unit_test(rounding),
-		cmocka_unit_test(too_much),
-		cmocka_unit_test(unknown),
-		cmocka_unit_test(owners),
-		cmocka_unit_test(wrong_files),
-		cmocka_unit_test(only_the_owners_file),
-		cmocka_unit_test(cap),
-		cmocka_unit_test(the_manual),
+		cmocka_unit_test(ours),        cmocka_unit_test(shipped_file),
+		cmocka_unit_test(rounding),    cmocka_unit_test(too_much),
+		cmocka_unit_test(unknown),     cmocka_unit_test(owners),
+		cmocka_unit_test(wrong_files), cmocka_unit_test(only_the_owners_file),
+		cmocka_unit_test(cap),         cmocka_unit_test(the_manual),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
