@@ -211,7 +211,7 @@ static int kill_failed(const struct session_cli *c, struct kill *k, const struct
 	if (err->code == SSB_E_NOT_FOUND && !k->alone) {
 		kill_alone(k);
 	}
-	if (is_answer(err) && k->runs.runs == 0) {
+	if (is_answer(err) && (err->code != SSB_E_NOT_FOUND || k->runs.runs == 0)) {
 		if (err->code == SSB_E_POLICY && end_what_is_left(c, k->grace, &why) != 0) {
 			return session_cli_fail(c, &why);
 		}

@@ -25,6 +25,7 @@
 
 #define CHILD_ROUNDS 100
 #define MARK         16 /* digits of a hash that tell machines apart */
+#define MACHINE_ID   32
 
 /* The first line of a small file, without its end; -1: none. */
 static int first_line(const char *path, char *out, size_t size)
@@ -67,9 +68,10 @@ int place_here(struct session_run *run, struct ssb_error *err)
 	if (stat("/proc/self/ns/pid", &ns) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "session", "this pid namespace has no id");
 	}
-	/* One that has no id (many containers) is never taken for another that was
+	/* One that has no id ("uninitialized", many containers) is never taken for another that was
 	 * restarted: its boot is all that it is known by. */
-	if (first_line("/etc/machine-id", id, sizeof(id)) != 0) {
+	if (first_line("/etc/machine-id", id, sizeof(id)) != 0 || strlen(id) != MACHINE_ID ||
+	    strspn(id, "0123456789abcdef") != MACHINE_ID) {
 		memcpy(machine, boot, sizeof(machine));
 	} else {
 		mark(id, machine);

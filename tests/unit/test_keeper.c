@@ -1,0 +1,241 @@
+/* The keeper's loop and its clerk, with a store that answers what the test says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "session/act.h"
+#include "session/keeper_loop.c"
+
+/* ---- the store ----------------------------------------------------------- */
+
+static struct session_policy policy = { .on_store_loss = ACT_KILL };
+static struct session above;
+static bool parent_lost;
+
+static struct session session_of(const char *id, const char *parent)
+{
+	struct session s = { .policy = &policy, .created_us = 1000 };
+
+	for (size_t i = 0; i < SESSION_METERS; i++) {
+		policy.limits[i].max = SESSION_NO_LIMIT;
+	}
+	snprintf(s.id, sizeof(s.id), "%s", id);
+	snprintf(s.parent, sizeof(s.parent), "%s", parent);
+	return s;
+}
+
+int session_run_used(struct sessions *ss, const struct session_run *run,
+                     const struct session_usage *used, struct decision *ret, struct ssb_error *err)
+{
+	(void)ss, (void)run, (void)used, (void)err;
+	*ret = (struct decision){ .after = session_of("child", "top"),
+		                  .verdict = { .allowed = true } };
+	return 0;
+}
+
+int session_get(struct sessions *ss, const char *id, struct session *ret, struct ssb_error *err)
+{
+	(void)ss;
+	if (strcmp(id, "top") == 0 && parent_lost) {
+		return ssb_fail(err, SSB_E_SYS, 0, "store", "lost in between");
+	}
+	*ret = strcmp(id, "top") == 0 ? above : session_of("child", "top");
+	return 0;
+}
+
+int session_run_placed(struct sessions *ss, const struct session_run *run, struct ssb_error *err)
+{
+	(void)ss, (void)run, (void)err;
+	return 0;
+}
+
+int session_run_end(struct sessions *ss, const struct session_run *run, int exit_status,
+                    const char *ending, struct ssb_error *err)
+{
+	(void)ss, (void)run, (void)exit_status, (void)ending, (void)err;
+	return 0;
+}
+
+int sessions_news_fd(const struct sessions *ss)
+{
+	(void)ss;
+	return -1;
+}
+
+int sessions_news(struct sessions *ss, char ret_id[SESSION_ID], struct ssb_error *err)
+{
+	(void)ss, (void)ret_id, (void)err;
+	return 0;
+}
+
+int sessions_open(const struct owner *o, struct sessions **ret, struct ssb_error *err)
+{
+	(void)o, (void)ret;
+	return ssb_fail(err, SSB_E_SYS, 0, "store", "none");
+}
+
+void sessions_close(struct sessions *ss)
+{
+	(void)ss;
+}
+
+int session_act(struct sessions *ss, const struct owner *o, const struct decision *d,
+                const struct session_run *except, struct act_report *ret, struct ssb_error *err)
+{
+	(void)ss, (void)o, (void)d, (void)except, (void)err;
+	*ret = (struct act_report){ 0 };
+	return 0;
+}
+
+int session_close_lost(struct sessions *ss, const struct owner *o, const char *id,
+                       const struct session_run *except, size_t *ret_closed, struct ssb_error *err)
+{
+	(void)ss, (void)o, (void)id, (void)except, (void)err;
+	*ret_closed = 0;
+	return 0;
+}
+
+/* ---- a keeper of no run -------------------------------------------------- */
+
+static void keeper_of(struct keeper *k)
+{
+	*k = (struct keeper){ .sup = -1, .sup_pid = -1, .dir = -1, .listen = -1, .init = -1 };
+	clients_init(k);
+	k->word = (struct clerk_word){
+		.stored = true, .looked = true, .deadline_us = INT64_MAX, .on_loss = ACT_KILL
+	};
+	k->task.kind = CLERK_LOOK;
+	k->given_at = clock_ms();
+}
+
+static struct clerk_word ask_clerk(struct clerk *c, enum clerk_task_kind kind)
+{
+	struct clerk_task task = { .kind = kind, .run = { .session = "child" } };
+	struct clerk_word w;
+
+	clerk_give(c, &task);
+	do {
+		struct pollfd p = { clerk_fd(c), POLLIN, 0 };
+		assert_int_equal(poll(&p, 1, 10000), 1);
+	} while (!clerk_take(c, &w));
+	return w;
+}
+
+/* ---- tests --------------------------------------------------------------- */
+
+static void test_half_an_answer(void **state)
+{
+	const struct session_run run = { .session = "child" };
+	struct decision first = { 0 };
+	struct clerk *c = NULL;
+
+	(void)state;
+	above = session_of("top", "");
+	assert_int_equal(clerk_new(NULL, NULL, &run, &first, &c, NULL), 0);
+	struct clerk_word w = ask_clerk(c, CLERK_USED);
+	assert_true(w.stored && w.looked);
+	assert_string_equal(w.chain[0], "child");
+	assert_string_equal(w.chain[1], "top");
+	assert_string_equal(w.chain[2], "");
+	assert_int_equal(w.on_loss, ACT_KILL);
+	parent_lost = true;
+	w = ask_clerk(c, CLERK_USED);
+	assert_true(w.stored); /* it must not be told again */
+	assert_false(w.looked);
+	w = ask_clerk(c, CLERK_LOOK);
+	assert_false(w.stored);
+	parent_lost = false;
+	assert_true(ask_clerk(c, CLERK_LOOK).looked);
+	/* The clerk is for as long as its process. */
+}
+
+/* What was known of the deadline and of a loss is not forgotten, and it is one. */
+static void test_half_an_answer_is_a_loss(void **state)
+{
+	const struct clerk_word half = { .stored = true };
+	struct keeper k;
+
+	(void)state;
+	keeper_of(&k);
+	k.word.deadline_us = 4711;
+	hear_store(&k, &half);
+	assert_int_equal(k.word.on_loss, ACT_KILL);
+	assert_int_equal(k.word.deadline_us, 4711);
+	assert_int_equal(k.lost_at, k.given_at);
+	lose_store(&k, k.given_at + LOSS_MS - 1);
+	assert_false(k.killing);
+	hear_store(&k, &half);
+	lose_store(&k, k.given_at + LOSS_MS);
+	assert_true(k.killing);
+}
+
+static void test_half_an_answer_resumes_nothing(void **state)
+{
+	struct clerk_word w = { .stored = true };
+	struct keeper k;
+
+	(void)state;
+	keeper_of(&k);
+	k.paused = true;
+	k.given_at += 1;
+	hear_store(&k, &w);
+	assert_true(k.paused);
+	w = (struct clerk_word){ .stored = true, .looked = true, .deadline_us = INT64_MAX };
+	hear_store(&k, &w);
+	assert_false(k.paused);
+}
+
+static void test_it_sleeps_when_all_is_said(void **state)
+{
+	struct keeper k;
+
+	(void)state;
+	keeper_of(&k);
+	k.over = k.dead = k.end_stored = true;
+	assert_in_range(wait_ms(&k), 500, STORE_MS);
+	k.end_stored = false;
+	assert_int_equal(wait_ms(&k), 0);
+}
+
+/* The store's own time counts, not when it was heard of. */
+static void test_grace_that_is_left(void **state)
+{
+	static const struct {
+		int64_t ago_ms, grace_ms;
+		uint64_t least, most;
+	} T[] = {
+		{ 0, 5000, 4900, 5000 }, { 3000, 5000, 1900, 2000 },
+		{ 9000, 5000, 0, 0 },    { -60000, 5000, 5000, 5000 },
+		{ 0, 0, 0, 0 },          { 0, 1LL << 50, 0, HOUR_MS },
+	};
+	struct clerk_word w;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(T); i++) {
+		struct session s = session_of("top", "");
+		s.state = SESSION_KILLED;
+		s.ended_us = wall_us() - T[i].ago_ms * 1000;
+		s.until_us = s.ended_us + T[i].grace_ms * 1000;
+		assert_int_equal(clerk_look(NULL, "top", &s, &w, NULL), 0);
+		assert_int_equal(w.wish, WISH_KILL);
+		assert_in_range(w.grace_ms, T[i].least, T[i].most);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_half_an_answer),
+		cmocka_unit_test(test_half_an_answer_is_a_loss),
+		cmocka_unit_test(test_half_an_answer_resumes_nothing),
+		cmocka_unit_test(test_it_sleeps_when_all_is_said),
+		cmocka_unit_test(test_grace_that_is_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
