@@ -14,4 +14,10 @@ void diag_add(struct ssb_diags *d, enum ssb_severity severity, const char *where
 
 bool diag_has_errors(const struct ssb_diags *d); /* also those not kept */
 
+/* For AUTO(). */
+static inline void diags_freep(struct ssb_diags **d)
+{
+	ssb_diags_free(*d);
+}
+
 #endif

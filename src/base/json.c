@@ -195,6 +195,36 @@ void json_kuint(struct json *j, const char *key, uint64_t v)
 	json_uint(j, v);
 }
 
+/* By hand: every line of a ledger has half a dozen of them. */
+const char *millionths_text(int64_t v, char out[MILLIONTHS_TEXT])
+{
+	uint64_t left = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+	char digits[MILLIONTHS_TEXT];
+	char *at = digits + sizeof(digits);
+
+	*--at = '\0';
+	for (int places = 1; places <= 7 || left > 0; places++, left /= 10) {
+		*--at = (char)('0' + left % 10);
+		if (places == 6) {
+			*--at = '.';
+		}
+	}
+	if (v < 0) {
+		*--at = '-';
+	}
+	memcpy(out, at, (size_t)(digits + sizeof(digits) - at));
+	return out;
+}
+
+void json_kmillionths(struct json *j, const char *key, int64_t v)
+{
+	char text[MILLIONTHS_TEXT];
+
+	(void)millionths_text(v, text);
+	json_key(j, key);
+	json_raw(j, text, strlen(text));
+}
+
 void json_kbool(struct json *j, const char *key, bool v)
 {
 	json_key(j, key);

@@ -37,6 +37,10 @@ void json_raw(struct json *j, const char *text, size_t len); /* one finished JSO
 void json_kstr(struct json *j, const char *key, const char *s);
 void json_kint(struct json *j, const char *key, int64_t v);
 void json_kuint(struct json *j, const char *key, uint64_t v);
+/* So many millionths, with six places: 1500000 is 1.500000. */
+void json_kmillionths(struct json *j, const char *key, int64_t v);
+#define MILLIONTHS_TEXT 32
+const char *millionths_text(int64_t v, char out[MILLIONTHS_TEXT]);
 void json_kbool(struct json *j, const char *key, bool v);
 
 #endif

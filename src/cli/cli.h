@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/diag.h"
 #include "cli/options.h"
 #include "skillsandbox.h"
 
@@ -164,11 +165,6 @@ int request_fail(const struct request *r, const struct ssb_error *err, int statu
 static inline void plan_freep(struct ssb_plan **p)
 {
 	ssb_plan_free(*p);
-}
-
-static inline void diags_freep(struct ssb_diags **d)
-{
-	ssb_diags_free(*d);
 }
 
 int cmd_run(struct request *r);

@@ -1,4 +1,5 @@
 #include "cli/session_cli.h"
+#include "os/clock.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -276,32 +277,9 @@ void session_cli_runs(struct buf *out, const struct decision *d, const struct ac
 
 int64_t session_age_us(const struct session *s)
 {
-	struct timespec t;
-	int64_t until = s->ended_us;
+	int64_t until = s->ended_us != 0 ? s->ended_us : clock_wall_us();
 
-	if (until == 0) {
-		(void)clock_gettime(CLOCK_REALTIME, &t);
-		until = (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-	}
 	return until > s->created_us ? until - s->created_us : 0;
-}
-
-void session_json_money(struct json *j, const char *key, micros m)
-{
-	char text[MONEY_TEXT];
-
-	(void)money_text(m, text);
-	json_key(j, key);
-	json_raw(j, text, strlen(text));
-}
-
-void session_json_seconds(struct json *j, const char *key, int64_t us)
-{
-	char text[40];
-	int n = snprintf(text, sizeof(text), "%" PRId64 ".%06" PRId64, us / 1000000, us % 1000000);
-
-	json_key(j, key);
-	json_raw(j, text, (size_t)n);
 }
 
 void session_json_time(struct json *j, const char *key, int64_t us)
@@ -322,7 +300,7 @@ static void json_report(struct json *j, const struct act_report *r)
 	json_kuint(j, "forced", r->forced);
 	json_kuint(j, "elsewhere", r->elsewhere);
 	json_kuint(j, "left", r->left);
-	session_json_seconds(j, "seconds", (int64_t)r->took_us);
+	json_kmillionths(j, "seconds", (int64_t)r->took_us);
 	json_close(j, '}');
 }
 
@@ -332,12 +310,12 @@ static void json_snapshot(struct json *j, const struct decision *d, const char *
 
 	json_key(j, "session_state_snapshot");
 	json_open(j, '{');
-	session_json_money(j, "total_cost", s->spent);
-	session_json_money(j, "reserved_cost", s->reserved);
+	json_kmillionths(j, "total_cost", s->spent);
+	json_kmillionths(j, "reserved_cost", s->reserved);
 	json_kuint(j, "action_count", s->actions);
 	json_kuint(j, "violations", s->violations);
-	session_json_seconds(j, "duration_seconds", session_age_us(s));
-	session_json_money(j, "estimated_cost", d->amount);
+	json_kmillionths(j, "duration_seconds", session_age_us(s));
+	json_kmillionths(j, "estimated_cost", d->amount);
 	json_kstr(j, "action", action);
 	json_close(j, '}');
 }

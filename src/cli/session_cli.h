@@ -54,9 +54,7 @@ void session_cli_runs(struct buf *out, const struct decision *d, const struct ac
 
 /* ---- words shared by show, list and the decisions ------------------------ */
 
-int64_t session_age_us(const struct session *s); /* until now, or its end */
-void session_json_money(struct json *j, const char *key, micros m);
-void session_json_seconds(struct json *j, const char *key, int64_t us);
+int64_t session_age_us(const struct session *s);                     /* until now, or its end */
 void session_json_time(struct json *j, const char *key, int64_t us); /* 0: null */
 
 #endif

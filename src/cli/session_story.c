@@ -97,7 +97,7 @@ static void put_action(struct buf *out, const struct line *l)
 	if (settled) {
 		member(&j, "cost", line_get(l, "cost_usd"));
 	} else {
-		session_json_money(&j, "cost", 0); /* nothing is spent yet, or ever */
+		json_kmillionths(&j, "cost", 0); /* nothing is spent yet, or ever */
 	}
 	json_kbool(&j, "blocked", blocked);
 	member(&j, "block_reason", blocked ? line_get(l, "reason") : NULL);

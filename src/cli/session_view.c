@@ -36,10 +36,10 @@ void session_json_facts(struct json *j, const struct session *s)
 	          s->state == SESSION_KILLED || s->state == SESSION_EXPIRED ? s->reason : NULL);
 	session_json_time(j, "created_at", s->created_us);
 	session_json_time(j, "ended_at", s->ended_us);
-	session_json_seconds(j, "duration_seconds", session_age_us(s));
-	session_json_money(j, "total_cost_usd", s->spent);
-	session_json_money(j, "reserved_usd", s->reserved);
-	session_json_money(j, "max_cost_usd", s->policy->max_cost_per_session);
+	json_kmillionths(j, "duration_seconds", session_age_us(s));
+	json_kmillionths(j, "total_cost_usd", s->spent);
+	json_kmillionths(j, "reserved_usd", s->reserved);
+	json_kmillionths(j, "max_cost_usd", s->policy->max_cost_per_session);
 	json_kuint(j, "action_count", s->actions);
 	json_kuint(j, "violation_count", s->violations);
 }
@@ -94,11 +94,11 @@ void session_json_bounds(struct json *j, const struct session *s)
 
 	json_key(j, "budget");
 	json_open(j, '{');
-	session_json_money(j, "max_cost_per_session", p->max_cost_per_session);
-	session_json_money(j, "max_cost_per_action", p->max_cost_per_action);
-	session_json_seconds(j, "alert_at", p->alert_at_ppm); /* a part of one, six places */
+	json_kmillionths(j, "max_cost_per_session", p->max_cost_per_session);
+	json_kmillionths(j, "max_cost_per_action", p->max_cost_per_action);
+	json_kmillionths(j, "alert_at", p->alert_at_ppm); /* a part of one, six places */
 	json_kstr(j, "on_exceed", session_act_name(p->on_exceed));
-	session_json_seconds(j, "max_duration_seconds", (int64_t)p->max_duration_ms * 1000);
+	json_kmillionths(j, "max_duration_seconds", (int64_t)p->max_duration_ms * 1000);
 	json_kuint(j, "max_actions", p->max_actions);
 	json_close(j, '}');
 	json_limits(j, s);

@@ -53,11 +53,6 @@ void manifest_free(struct manifest *m)
 	free(m);
 }
 
-static void diags_freep(struct ssb_diags **d)
-{
-	ssb_diags_free(*d);
-}
-
 static void ynode_freep(struct ynode **n)
 {
 	ydoc_free(*n);

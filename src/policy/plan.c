@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/diag.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -222,11 +223,6 @@ static void freep_options(struct ssb_options **o)
 	ssb_options_free(*o);
 }
 
-static void freep_diags(struct ssb_diags **d)
-{
-	ssb_diags_free(*d);
-}
-
 /* With defaults where the caller gave no options or no place for findings. */
 static int with_defaults(struct build *b, struct ssb_options **ret_o, struct ssb_diags **ret_d,
                          struct ssb_error *err)
@@ -247,7 +243,7 @@ int plan_build_command(const struct owner *owner, const struct ssb_options *o, c
                        struct ssb_plan **ret_plan, struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(freep_options) struct ssb_options *own_o = NULL;
-	AUTO(freep_diags) struct ssb_diags *own_d = NULL;
+	AUTO(diags_freep) struct ssb_diags *own_d = NULL;
 	AUTO(build_done) struct build b = { .owner = owner, .opt = o, .diags = diags };
 
 	if (argv == NULL || argv[0] == NULL || argv[0][0] == '\0') {
@@ -287,7 +283,7 @@ int plan_build_skill(const struct owner *owner, const struct ssb_options *o, con
                      struct ssb_error *err)
 {
 	AUTO(freep_options) struct ssb_options *own_o = NULL;
-	AUTO(freep_diags) struct ssb_diags *own_d = NULL;
+	AUTO(diags_freep) struct ssb_diags *own_d = NULL;
 	AUTO(manifest_freep) struct manifest *m = NULL;
 	auto_free char *real = NULL;
 	AUTO(build_done) struct build b = { .owner = owner, .opt = o, .diags = diags };

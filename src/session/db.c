@@ -200,7 +200,7 @@ static int make_tables(struct db *db, struct ssb_error *err)
 
 static int check_version(struct db *db, int64_t *ret, struct ssb_error *err)
 {
-	int64_t version = 0;
+	int64_t version = -1;
 
 	if (db->driver->version(db, &version, err) != 0) {
 		return -1;
@@ -213,6 +213,14 @@ static int check_version(struct db *db, int64_t *ret, struct ssb_error *err)
 	}
 	*ret = version;
 	return 0;
+}
+
+int db_take_number(void *arg, const struct db_value *v, size_t n)
+{
+	if (n == 1 && v[0].type == DB_INT) {
+		*(int64_t *)arg = v[0].i;
+	}
+	return 1;
 }
 
 int db_migrate(struct db *db, struct ssb_error *err)

@@ -50,6 +50,9 @@ struct db {
 	int64_t changes;
 };
 
+/* A db_row_fn: the one number of a row into the int64_t `arg`, which is untouched where
+ * there is none. */
+int db_take_number(void *arg, const struct db_value *v, size_t n);
 /* Makes or migrates the tables where that is due. */
 int db_migrate(struct db *db, struct ssb_error *err);
 

@@ -377,12 +377,6 @@ static int postgres_tell(struct db *db, const char *session, struct ssb_error *e
 
 /* ---- version ------------------------------------------------------------ */
 
-static int take_number(void *arg, const struct db_value *v, size_t n)
-{
-	*(int64_t *)arg = n == 1 && v[0].type == DB_INT ? v[0].i : 0;
-	return 1;
-}
-
 static int postgres_time(struct db *db, int64_t *ret, struct ssb_error *err)
 {
 	struct pg_db *s = of(db);
@@ -391,7 +385,7 @@ static int postgres_time(struct db *db, int64_t *ret, struct ssb_error *err)
 		*ret = s->locked_us;
 		return 0;
 	}
-	return postgres_run(db, "SELECT " SERVER_US, NULL, 0, take_number, ret, err);
+	return postgres_run(db, "SELECT " SERVER_US, NULL, 0, db_take_number, ret, err);
 }
 
 /* Not by to_regclass(), which may still remember, after the wait for the lock,
@@ -404,12 +398,12 @@ static int postgres_version(struct db *db, int64_t *ret, struct ssb_error *err)
 	if (postgres_run(db,
 	                 "SELECT count(*) FROM pg_catalog.pg_tables WHERE tablename ="
 	                 " 'schema_version' AND schemaname = current_schema()",
-	                 NULL, 0, take_number, &exists, err) != 0) {
+	                 NULL, 0, db_take_number, &exists, err) != 0) {
 		return -1;
 	}
 	if (exists != 0 &&
 	    postgres_run(db, "SELECT version FROM schema_version WHERE application = '" CHANNEL "'",
-	                 NULL, 0, take_number, &version, err) != 0) {
+	                 NULL, 0, db_take_number, &version, err) != 0) {
 		return -1;
 	}
 	*ret = version;

@@ -350,15 +350,9 @@ static int sqlite_commit(struct db *db, struct ssb_error *err)
 
 /* ---- version ------------------------------------------------------------ */
 
-static int take_number(void *arg, const struct db_value *v, size_t n)
-{
-	*(int64_t *)arg = n == 1 && v[0].type == DB_INT ? v[0].i : -1;
-	return 1;
-}
-
 static int sqlite_version(struct db *db, int64_t *ret, struct ssb_error *err)
 {
-	return sqlite_run(db, "PRAGMA user_version", NULL, 0, take_number, ret, err);
+	return sqlite_run(db, "PRAGMA user_version", NULL, 0, db_take_number, ret, err);
 }
 
 static int sqlite_set_version(struct db *db, int64_t version, struct ssb_error *err)

@@ -15,15 +15,6 @@
 #include "session/schema.h"
 #include "session/store.h"
 
-void entry_money(struct json *j, const char *key, micros m)
-{
-	char text[MONEY_TEXT];
-
-	(void)money_text(m, text);
-	json_key(j, key);
-	json_raw(j, text, strlen(text));
-}
-
 /* Milliseconds are written as the seconds that their name says. */
 void entry_meter(struct json *j, enum session_meter m, uint64_t v)
 {
@@ -42,8 +33,8 @@ void entry_snapshot(struct json *j, const struct session *s)
 {
 	json_open(j, '{');
 	json_kstr(j, "state", session_state_name(s->state));
-	entry_money(j, "spent_usd", s->spent);
-	entry_money(j, "reserved_usd", s->reserved);
+	json_kmillionths(j, "spent_usd", s->spent);
+	json_kmillionths(j, "reserved_usd", s->reserved);
 	json_kuint(j, "actions", s->actions);
 	json_kuint(j, "violations", s->violations);
 	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
@@ -127,10 +118,10 @@ static void put_change(struct json *j, const struct totals *was, const struct to
 	json_key(j, "changed");
 	json_open(j, '{');
 	if (is->spent != was->spent) {
-		entry_money(j, "spent_usd", is->spent - was->spent);
+		json_kmillionths(j, "spent_usd", is->spent - was->spent);
 	}
 	if (is->reserved != was->reserved) {
-		entry_money(j, "reserved_usd", is->reserved - was->reserved);
+		json_kmillionths(j, "reserved_usd", is->reserved - was->reserved);
 	}
 	if (is->actions != was->actions) {
 		json_kuint(j, "actions", is->actions - was->actions);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "session/decimal.h"
 
 static bool refuse(const char **ret_why, const char *why)
@@ -49,28 +50,7 @@ static const char *split(micros m, uint64_t *ret_dollars, uint64_t *ret_rest)
 
 const char *money_text(micros m, char out[MONEY_TEXT])
 {
-	uint64_t dollars;
-	uint64_t rest;
-	const char *sign = split(m, &dollars, &rest);
-
-	char digits[MONEY_TEXT];
-	char *at = digits + sizeof(digits);
-
-	/* By hand: every line of a ledger has half a dozen of them. */
-	for (int i = 0; i < 6; i++, rest /= 10) {
-		*--at = (char)('0' + rest % 10);
-	}
-	*--at = '.';
-	do {
-		*--at = (char)('0' + dollars % 10);
-		dollars /= 10;
-	} while (dollars > 0);
-	size_t n = (size_t)(digits + sizeof(digits) - at);
-	size_t signs = strlen(sign);
-	memcpy(out, sign, signs);
-	memcpy(out + signs, at, n);
-	out[signs + n] = '\0';
-	return out;
+	return millionths_text(m, out);
 }
 
 const char *money_show(micros m, char out[MONEY_TEXT])
@@ -86,13 +66,4 @@ const char *money_show(micros m, char out[MONEY_TEXT])
 	}
 	snprintf(out, MONEY_TEXT, "%s$%" PRIu64 ".%0*" PRIu64, sign, dollars, places, rest);
 	return out;
-}
-
-bool money_add(micros a, micros b, micros *ret)
-{
-	if (a < 0 || b < 0 || a > MAX_MICROS || b > MAX_MICROS - a) {
-		return false;
-	}
-	*ret = a + b;
-	return true;
 }

@@ -22,7 +22,4 @@ const char *money_text(micros m, char out[MONEY_TEXT]);
 /* "$0.50", "$0.0021": at least two places, no zeros behind them. */
 const char *money_show(micros m, char out[MONEY_TEXT]);
 
-/* a + b; false past MAX_MICROS, or where either is negative. */
-bool money_add(micros a, micros b, micros *ret);
-
 #endif

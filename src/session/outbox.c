@@ -43,8 +43,8 @@ static int put_event(struct call *c, const struct row *row, const char *event, c
 	json_kstr(&j, "state", session_state_name(row->s.state));
 	json_kstr(&j, "reason", reason);
 	put_time(&j, c);
-	entry_money(&j, "session_cost_usd", row->s.spent);
-	entry_money(&j, "budget_usd", row->s.policy->max_cost_per_session);
+	json_kmillionths(&j, "session_cost_usd", row->s.spent);
+	json_kmillionths(&j, "budget_usd", row->s.policy->max_cost_per_session);
 	json_kuint(&j, "action_count", row->s.actions);
 	json_key(&j, "violation_counts");
 	if (entry_counts(c->ss, row->n, &j, err) != 0) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/diag.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -99,16 +100,11 @@ static void free_root(struct ynode **root)
 	ydoc_free(*root);
 }
 
-static void free_diags(struct ssb_diags **d)
-{
-	ssb_diags_free(*d);
-}
-
 int session_policy_parse(const char *file, const char *bytes, size_t len,
                          struct session_policy *ret, struct ssb_diags *diags, struct ssb_error *err)
 {
 	/* A list of our own: the caller's may hold the findings of another file. */
-	AUTO(free_diags) struct ssb_diags *found = ssb_diags_new();
+	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
 	struct report rep = { file, found };
 	struct draft d = { .on_threshold = ACT_KILL };
 	size_t kept = len <= (size_t)MAX_YAML_BYTES ? len : 0; /* more is refused below */

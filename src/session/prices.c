@@ -102,15 +102,10 @@ static void free_root(struct ynode **root)
 	ydoc_free(*root);
 }
 
-static void free_diags(struct ssb_diags **d)
-{
-	ssb_diags_free(*d);
-}
-
 static int parse(const char *file, const char *text, size_t len, struct prices *p,
                  struct ssb_diags *diags, struct ssb_error *err)
 {
-	AUTO(free_diags) struct ssb_diags *found = ssb_diags_new();
+	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
 	struct report rep = { file, found };
 	struct ctx c = { .rep = &rep, .levels = ALL_LEVELS, .n_levels = ARRAY_LEN(ALL_LEVELS) };
 

@@ -20,33 +20,24 @@ static const struct {
 	[SESSION_EXPIRED] = { "session_expired", true },
 };
 
-static void put_duration(struct json *j, int64_t us)
-{
-	char text[32];
-
-	us = us > 0 ? us : 0;
-	int n = snprintf(text, sizeof(text), "%" PRId64 ".%06" PRId64, us / 1000000, us % 1000000);
-	json_key(j, "duration_seconds");
-	json_raw(j, text, (size_t)n);
-}
-
 static int put_line(struct call *c, struct row *row, const struct row *by, size_t damaged,
                     struct ssb_error *err)
 {
 	struct json *j = entry_begin(c, row, STATES[row->s.state].kind);
+	int64_t since = c->now - row->s.created_us;
 
 	json_kstr(j, "reason", row->s.reason);
 	if (by != row) {
 		json_kstr(j, "with", by->s.id);
 	}
-	entry_money(j, "total_cost_usd", row->s.spent);
+	json_kmillionths(j, "total_cost_usd", row->s.spent);
 	json_kuint(j, "action_count", row->s.actions);
 	if (session_is_over(row->s.state)) {
 		json_key(j, "violation_counts");
 		if (entry_counts(c->ss, row->n, j, err) != 0) {
 			return -1;
 		}
-		put_duration(j, c->now - row->s.created_us);
+		json_kmillionths(j, "duration_seconds", since > 0 ? since : 0);
 	}
 	if (damaged > 0) {
 		json_kuint(j, "damaged_descendants", damaged);

@@ -17,15 +17,10 @@
 
 /* ---- the store ----------------------------------------------------------- */
 
-static void diags_free(struct ssb_diags **d)
-{
-	ssb_diags_free(*d);
-}
-
 /* What is wrong in policy.yaml is said by its first finding. */
 static int load_policy(const struct owner *o, struct policy *ret, struct ssb_error *err)
 {
-	AUTO(diags_free) struct ssb_diags *diags = ssb_diags_new();
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 
 	if (diags == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "store", "out of memory");
@@ -195,7 +190,7 @@ static int put_created(struct call *c, struct row *row, struct ssb_error *err)
 	json_kstr(j, "parent", row->s.parent[0] != '\0' ? row->s.parent : NULL);
 	json_kstr(j, "policy_version", p->version);
 	json_kstr(j, "policy_digest", row->policy);
-	entry_money(j, "budget_limit", p->max_cost_per_session);
+	json_kmillionths(j, "budget_limit", p->max_cost_per_session);
 	json_kuint(j, "user", c->ss->uid);
 	json_kstr(j, "version", SSB_VERSION);
 	return entry_end(c, row, err);

@@ -75,7 +75,7 @@ static int put_begin(struct call *c, const struct session_run *run, struct ssb_e
 		json_kstr(j, "code", c->verdict.code);
 		json_kstr(j, "act", session_act_name(c->verdict.act));
 		json_kstr(j, "reason", c->verdict.reason);
-		entry_money(j, "session_total_cost_usd", own->s.spent);
+		json_kmillionths(j, "session_total_cost_usd", own->s.spent);
 	}
 	if (c->decided != own) {
 		json_kstr(j, "decided_by", c->decided->s.id);

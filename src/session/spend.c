@@ -1,4 +1,4 @@
-/* spend.c - money and violations.
+/* spend.c - money.
  *
  * What an action may cost is reserved before it, in the session and in all its
  * ancestors, and replaced by what it did cost. A reservation that nobody settles
@@ -105,9 +105,9 @@ static int put_time_out(struct call *c, struct row *row, const struct reservatio
 
 	json_kstr(j, "action", r->action);
 	json_kint(j, "reservation", r->n);
-	entry_money(j, "cost_usd", row->s.policy->charge_on_timeout ? r->amount : 0);
-	entry_money(j, "estimated_cost_usd", r->amount);
-	entry_money(j, "session_total_cost_usd", row->s.spent);
+	json_kmillionths(j, "cost_usd", row->s.policy->charge_on_timeout ? r->amount : 0);
+	json_kmillionths(j, "estimated_cost_usd", r->amount);
+	json_kmillionths(j, "session_total_cost_usd", row->s.spent);
 	json_kbool(j, "timed_out", true);
 	return entry_end(c, row, err);
 }
@@ -239,8 +239,8 @@ static int put_check(struct call *c, const char *action, micros estimate, int64_
 	if (allowed) {
 		json_kint(j, "reservation", reservation);
 	}
-	entry_money(j, "cost_usd", estimate);
-	entry_money(j, "session_total_cost_usd", own->s.spent);
+	json_kmillionths(j, "cost_usd", estimate);
+	json_kmillionths(j, "session_total_cost_usd", own->s.spent);
 	json_kstr(j, "code", c->verdict.code);
 	json_kstr(j, "act", session_act_name(c->verdict.act));
 	if (strcmp(c->verdict.code, "ok") != 0) {
@@ -342,9 +342,9 @@ static int put_settle(struct call *c, const struct reservation *r, micros actual
 
 	json_kstr(j, "action", r->action);
 	json_kint(j, "reservation", r->n);
-	entry_money(j, "cost_usd", actual < 0 ? 0 : actual);
-	entry_money(j, "estimated_cost_usd", r->amount);
-	entry_money(j, "session_total_cost_usd", own->s.spent);
+	json_kmillionths(j, "cost_usd", actual < 0 ? 0 : actual);
+	json_kmillionths(j, "estimated_cost_usd", r->amount);
+	json_kmillionths(j, "session_total_cost_usd", own->s.spent);
 	if (actual < 0) {
 		json_kbool(j, "released", true);
 	}
@@ -394,122 +394,4 @@ int session_settle(struct sessions *ss, int64_t reservation, micros actual, stru
 	}
 	ret->amount = cost;
 	return 0;
-}
-
-/* ---- violations ---------------------------------------------------------- */
-
-static int count_one(struct call *c, struct row *row, const char *name, uint64_t n,
-                     uint64_t *ret_count, struct ssb_error *err)
-{
-	int64_t count = 0;
-	int64_t kinds = 0;
-	int found = store_ask(c->ss,
-	                      "UPDATE counts SET n = n + $1 WHERE session = $2 AND name = $3"
-	                      " RETURNING n",
-	                      DB_ARGS(DB_I(n), DB_I(row->n), DB_T(name)), &count, err);
-
-	if (found == 0) {
-		found = store_ask(c->ss, "SELECT COUNT(*) FROM counts WHERE session = $1",
-		                  DB_ARGS(DB_I(row->n)), &kinds, err);
-		/* An agent that makes up names fills no store. */
-		if (found == 1 && kinds >= STORE_MAX_COUNTS && strcmp(name, "other") != 0 &&
-		    session_policy_threshold(row->s.policy, name) == NULL) {
-			return count_one(c, row, "other", n, ret_count, err);
-		}
-		found = found < 0 ? -1
-		                  : store_ask(c->ss,
-		                              "INSERT INTO counts (session, name, n)"
-		                              " VALUES ($1, $2, $3) RETURNING n",
-		                              DB_ARGS(DB_I(row->n), DB_T(name), DB_I(n)), &count,
-		                              err);
-	}
-	if (found != 1 || count < 0) {
-		return store_damaged(err, "a violation cannot be counted");
-	}
-	*ret_count = (uint64_t)count;
-	return 0;
-}
-
-int spend_count(struct call *c, const char *name, uint64_t n, uint64_t *ret_count,
-                struct ssb_error *err)
-{
-	/* Sums of a BIGINT; more at once is absurd. */
-	n = n > UINT32_MAX ? UINT32_MAX : n;
-	for (size_t i = 0; i < c->n; i++) {
-		struct row *row = &c->chain[i];
-		const struct session_threshold *t = session_policy_threshold(row->s.policy, name);
-		uint64_t count = 0;
-		if (count_one(c, row, name, n, &count, err) != 0) {
-			return -1;
-		}
-		*ret_count = count;
-		/* Many at once may step over the number at which it acts. */
-		if (t != NULL && count > t->count && count - n < t->count) {
-			count = t->count;
-		}
-		struct verdict v = engine_violation(&row->s, name, count);
-		if (v.act > c->verdicts[i].act || (!v.allowed && c->verdicts[i].allowed)) {
-			c->verdicts[i] = v;
-			c->news[i] = true;
-		}
-		row->dirty = true;
-	}
-	return 0;
-}
-
-static int put_violation(struct call *c, const char *type, const char *details, uint64_t count,
-                         struct ssb_error *err)
-{
-	struct row *own = call_own(c);
-	const struct session_threshold *t = session_policy_threshold(own->s.policy, type);
-
-	if (entry_only_counts(own)) {
-		return 0;
-	}
-	struct json *j = entry_begin(c, own, "violation");
-	json_kstr(j, "violation_type", type);
-	json_kuint(j, "cumulative_count", count);
-	json_key(j, "threshold");
-	if (t != NULL) {
-		json_uint(j, t->count);
-	} else {
-		json_null(j);
-	}
-	if (details != NULL) {
-		json_kstr(j, "details", details);
-	}
-	json_kstr(j, "code", c->verdict.code);
-	json_kstr(j, "act", session_act_name(c->verdict.act));
-	return entry_end(c, own, err) == 0 ? entry_ancestors(c, "violation", err) : -1;
-}
-
-int session_violation(struct sessions *ss, const char *id, const char *type, const char *details,
-                      struct decision *ret, struct ssb_error *err)
-{
-	AUTO(call_done) struct call c = { 0 };
-	uint64_t count = 0;
-
-	if (store_check_text(type, sizeof(((struct session_threshold *)NULL)->name),
-	                     "the type of a violation", err) != 0) {
-		return -1;
-	}
-	if (details != NULL && strnlen(details, STORE_DETAILS) == STORE_DETAILS) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                "the details of a violation have at most %d bytes",
-		                STORE_DETAILS - 1);
-	}
-	if (call_enter(&c, ss, id, err) != 0) {
-		return -1;
-	}
-	for (size_t i = 0; i < c.n; i++) {
-		c.chain[i].s.violations = store_add(c.chain[i].s.violations, 1);
-	}
-	if (spend_count(&c, type, 1, &count, err) != 0) {
-		return -1;
-	}
-	call_decide(&c);
-	if (put_violation(&c, type, details, count, err) != 0 || call_apply(&c, err) != 0) {
-		return -1;
-	}
-	return call_commit(&c, ret, err);
 }

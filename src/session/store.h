@@ -183,7 +183,6 @@ bool entry_only_counts(struct row *row);
 /* The signature of what was added to the ledger of a session that is over. Where
  * there is no key the ledger stays unsigned: `warning` says so. */
 int entry_sign(struct call *c, struct row *row, struct ssb_error *err);
-void entry_money(struct json *j, const char *key, micros m);
 void entry_meter(struct json *j, enum session_meter m, uint64_t v);
 void entry_snapshot(struct json *j, const struct session *s);
 /* {"name":count,...} of the session. */
@@ -196,6 +195,9 @@ enum reservation_state { RESERVED, SETTLED, TIMED_OUT, GIVEN_BACK };
 /* Those of the whole tree whose time is over: what a child has reserved is reserved
  * in its ancestors as well. */
 int spend_time_out(struct call *c, struct ssb_error *err);
+
+/* ---- violations.c ---------------------------------------------------------- */
+
 /* Adds `n` to the count of `name` in each of the chain, and puts the harder verdict
  * into theirs. `*ret_count` is that of the session asked about. */
 int spend_count(struct call *c, const char *name, uint64_t n, uint64_t *ret_count,

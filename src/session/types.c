@@ -36,16 +36,6 @@ static const unsigned NEXT[SESSION_STATES] = {
 	[SESSION_PAUSED] = TO(ACTIVE) | TO(ALERT) | TO(KILLED) | TO(COMPLETED) | TO(EXPIRED),
 };
 
-static int find(const char *s, const char *const *names, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(s, names[i]) == 0) {
-			return (int)i;
-		}
-	}
-	return -1;
-}
-
 const char *session_state_name(enum session_state s)
 {
 	return STATES[s];
@@ -59,21 +49,6 @@ const char *session_act_name(enum session_act a)
 const char *session_meter_name(enum session_meter m)
 {
 	return METERS[m];
-}
-
-int session_state_from(const char *s)
-{
-	return find(s, STATES, ARRAY_LEN(STATES));
-}
-
-int session_act_from(const char *s)
-{
-	return find(s, ACTS, ARRAY_LEN(ACTS));
-}
-
-int session_meter_from(const char *s)
-{
-	return find(s, METERS, ARRAY_LEN(METERS));
 }
 
 bool session_id_valid(const char *s)

@@ -44,9 +44,6 @@ enum session_meter {
 const char *session_state_name(enum session_state s);
 const char *session_act_name(enum session_act a);
 const char *session_meter_name(enum session_meter m); /* "runs", "cpu_seconds", "bytes_out" */
-int session_state_from(const char *s);                /* -1: no such */
-int session_act_from(const char *s);
-int session_meter_from(const char *s);
 
 bool session_id_valid(const char *s);
 /* Runs may begin, money may be spent. */

@@ -14,11 +14,6 @@
 #include "base/own.h"
 #include "manifest/manifest.h"
 
-static void diags_freep(struct ssb_diags **d)
-{
-	ssb_diags_free(*d);
-}
-
 #define auto_diags    AUTO(diags_freep) struct ssb_diags *
 #define auto_manifest AUTO(manifest_freep) struct manifest *
 

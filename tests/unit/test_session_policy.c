@@ -17,11 +17,6 @@
 #include "base/own.h"
 #include "session/policy.h"
 
-static void diags_freep(struct ssb_diags **d)
-{
-	ssb_diags_free(*d);
-}
-
 #define auto_diags  AUTO(diags_freep) struct ssb_diags *
 #define auto_policy AUTO(session_policy_done) struct session_policy
 

@@ -15,11 +15,6 @@
 #include "manifest/report.h"
 #include "manifest/yaml_doc.h"
 
-static void diags_freep(struct ssb_diags **d)
-{
-	ssb_diags_free(*d);
-}
-
 static void ynode_freep(struct ynode **n)
 {
 	ydoc_free(*n);
