@@ -14,9 +14,9 @@ struct session {
 	bool alerted; /* a resumed session is alert again, not active */
 	char reason[SESSION_REASON];
 	char blocked[SESSION_REASON]; /* why nothing more is allowed; "": it is */
-	int64_t created_us; /* wall clock */
-	int64_t ended_us;   /* 0: not over */
-	int64_t until_us;   /* until then its runs may live, when it is over */
+	int64_t created_us;           /* wall clock */
+	int64_t ended_us;             /* 0: not over */
+	int64_t until_us;             /* until then its runs may live, when it is over */
 	micros spent;
 	micros reserved;  /* of reservations that are open */
 	uint64_t actions; /* checks that were allowed, settled or not */
