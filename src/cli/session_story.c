@@ -59,10 +59,10 @@ void session_story_free(struct session_story *s)
 
 static void member(struct json *j, const char *key, const struct json_node *n)
 {
-	if (json_is(n, JSON_STRING)) {
+	if (n != NULL && json_is(n, JSON_STRING)) {
 		json_key(j, key);
 		json_strn(j, n->str, n->len);
-	} else if (json_is(n, JSON_NUMBER)) {
+	} else if (n != NULL && json_is(n, JSON_NUMBER)) {
 		json_key(j, key);
 		json_raw(j, n->str, n->len);
 	} else {

@@ -19,7 +19,7 @@
 #include "os/file.h"
 #include "policy/owner.h"
 #include "policy/paths.h"
-#include "prices_yaml.h"
+#include "session/prices_yaml.h"
 #include "session/values.h"
 
 #define PRICED_TOKENS 1000000
