@@ -161,6 +161,14 @@ static void line_usage(struct buf *out, const struct line *l)
 	(void)members(out, l, "violations", members(out, l, "used", ": "));
 }
 
+static void line_child(struct buf *out, const struct line *l)
+{
+	text_of(out, l, "child");
+	buf_adds(out, ", ");
+	text_of(out, l, "event");
+	(void)members(out, l, "changed", ": ");
+}
+
 static void line_notification(struct buf *out, const struct line *l)
 {
 	text_of(out, l, "type");
@@ -203,6 +211,7 @@ static const struct kind {
 	{ "action_allowed", "ALLOWED", SAY_PLAIN, line_allowed },
 	{ "action_blocked", "REFUSED", SAY_RED, line_blocked },
 	{ "action_settled", "SETTLED", SAY_PLAIN, line_settled },
+	{ "child", "CHILD", SAY_PLAIN, line_child },
 	{ "budget_alert", "ALERT", SAY_YELLOW, line_reason },
 	{ "violation", "VIOLATION", SAY_RED, line_violation },
 	{ "run_begun", "RUN", SAY_PLAIN, line_begun },
