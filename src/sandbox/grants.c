@@ -412,6 +412,10 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 		return fail(err, g, "has no place in the sandbox:");
 	}
 	if (mount_attach(s->sources[i].tree, target, "") != 0) {
+		if (g->of_whole && errno == ENOENT) {
+			s->left_out++; /* removed since it was taken */
+			return 0;
+		}
 		return fail(err, g, "cannot mount");
 	}
 	return grant_is_work(g) ? grant_protect(s, i, root_fd, err) : 0;

@@ -4,6 +4,7 @@ The suite needs root (it makes an unprivileged user, and tests both) and
 working user namespaces. Where they are missing it fails; it never skips.
 """
 import ctypes
+import fcntl
 import os
 import pathlib
 import pwd
@@ -105,6 +106,15 @@ def make_runner(kind, request, user_entry, base):
     uid, gid, name = (0, 0, "root") if kind == "root" else \
         (user_entry.pw_uid, user_entry.pw_gid, user_entry.pw_name)
     return harness.Runner(kind, uid, gid, name, base, request.config.ssb["binary"])
+
+
+@pytest.fixture(scope="module")
+def host_mounts():
+    """For modules that mount on the host, or look at what is mounted there: one at a
+    time."""
+    with open("/tmp/ssb-e2e-mounts.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(params=["root", "user"])

@@ -7,6 +7,8 @@ import pytest
 
 from harness import SECRET
 
+pytestmark = pytest.mark.usefixtures("host_mounts")
+
 CPUS = "/sys/devices/system/cpu/online"
 
 
@@ -250,8 +252,8 @@ def test_proc_that_lies_in_the_whole(ssb, mounts, where):
     d = ssb.mkdir(where)
     mounts("proc", "proc", d)
     script = f"ls {d} 2>&1 | grep -c -e self -e cmdline; ls -d {ssb.base}/other"
-    assert ssb.run("-r", "/", "--", "sh", "-c", script).text.split() == \
-        ["0", str(ssb.base / "other")]
+    r = ssb.run("-r", "/", "--", "sh", "-c", script)
+    assert r.text.split() == ["0", str(ssb.base / "other")], repr(r)
     assert "self" in os.listdir(d), "control: it is mounted"
     r = ssb.run("-r", d, "--", "true")
     assert r.code == 125 and "is refused" in r.errors, "nor is it granted by name"

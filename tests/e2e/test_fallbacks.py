@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("host_mounts")
 
 MS_BIND = 4096
 

@@ -9,6 +9,8 @@ import records
 from test_breaks_mounts import in_namespace
 from test_fallbacks import without_userns
 
+pytestmark = pytest.mark.usefixtures("host_mounts")
+
 KEY = "decoy-key"
 PASSWORD = "decoy-password"
 
