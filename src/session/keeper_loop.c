@@ -249,7 +249,7 @@ static void ask_store(struct keeper *k)
 	}
 	if (k->over && k->dead) {
 		if (!k->end_stored) {
-			give(k, CLERK_END);
+			give(k, tally_repeats(&k->tally) ? CLERK_USED : CLERK_END);
 		}
 	} else if ((!k->killing && tally_urgent(&k->tally, k->word.room)) ||
 	           (due && !tally_empty(&k->tally)) || expired) {

@@ -98,7 +98,13 @@ static bool part_empty(const struct tally_part *p)
 
 bool tally_empty(const struct tally *t)
 {
-	return part_empty(&t->open) && t->n_names == (t->is_taken ? t->taken_names : t->known);
+	return !t->again && part_empty(&t->open) &&
+	       t->n_names == (t->is_taken ? t->taken_names : t->known);
+}
+
+bool tally_repeats(const struct tally *t)
+{
+	return t->again;
 }
 
 bool tally_urgent(const struct tally *t, const uint64_t room[SESSION_METERS])
@@ -122,43 +128,39 @@ static void put_violation(struct session_usage *u, const char *name, uint64_t n)
 	}
 }
 
-void tally_take(struct tally *t, struct session_usage *ret)
+/* What was heard until now becomes the next report. */
+static void close_report(struct tally *t)
 {
-	*ret = (struct session_usage){ .all_violations = t->open.total };
-	memcpy(ret->meters, t->open.meters, sizeof(ret->meters));
-	for (size_t i = 0; i < EV_COUNT; i++) {
-		put_violation(ret, event_kind_name((enum event_kind)i), t->open.kinds[i]);
-	}
-	for (size_t i = 0; i < CLASS_COUNT; i++) {
-		put_violation(ret, CLASSES[i].name, t->open.classes[i]);
-	}
-	for (size_t i = t->known; i < t->n_names; i++) {
-		t->list[ret->n_domains++] = t->names[i];
-	}
-	ret->domains = t->list;
 	t->taken = t->open;
 	t->taken_names = t->n_names;
 	t->open = (struct tally_part){ 0 };
-	t->is_taken = true;
 	t->urgent = false;
+	t->report++;
 }
 
-static void add_all(uint64_t *to, const uint64_t *from, size_t n)
+void tally_take(struct tally *t, struct session_usage *ret)
 {
-	for (size_t i = 0; i < n; i++) {
-		to[i] += from[i];
+	if (!t->again) {
+		close_report(t);
 	}
+	*ret = (struct session_usage){ .report = t->report, .all_violations = t->taken.total };
+	memcpy(ret->meters, t->taken.meters, sizeof(ret->meters));
+	for (size_t i = 0; i < EV_COUNT; i++) {
+		put_violation(ret, event_kind_name((enum event_kind)i), t->taken.kinds[i]);
+	}
+	for (size_t i = 0; i < CLASS_COUNT; i++) {
+		put_violation(ret, CLASSES[i].name, t->taken.classes[i]);
+	}
+	for (size_t i = t->known; i < t->taken_names; i++) {
+		t->list[ret->n_domains++] = t->names[i];
+	}
+	ret->domains = t->list;
+	t->is_taken = true;
 }
 
 void tally_settled(struct tally *t, bool stored)
 {
-	if (stored) {
-		t->known = t->taken_names;
-	} else {
-		add_all(t->open.meters, t->taken.meters, SESSION_METERS);
-		add_all(t->open.kinds, t->taken.kinds, EV_COUNT);
-		add_all(t->open.classes, t->taken.classes, CLASS_COUNT);
-		t->open.total += t->taken.total;
-	}
+	t->known = stored ? t->taken_names : t->known;
+	t->again = !stored;
 	t->is_taken = false;
 }

@@ -1,6 +1,7 @@
 /* tally.h - what a run has used and the store does not know yet. Data in, data
- * out. Numbers are taken out by tally_take(), and are either in the store then,
- * or put back by tally_settled(): nothing is lost, nothing counts twice. */
+ * out. What tally_take() gives is a report with a number. Where nobody knows
+ * whether the store has it, tally_settled(false), the same report is given again,
+ * unchanged: nothing is lost, nothing counts twice. */
 #ifndef SESSION_TALLY_H
 #define SESSION_TALLY_H
 
@@ -26,7 +27,9 @@ struct tally {
 	size_t known;
 	size_t taken_names;
 	bool is_taken;
-	bool urgent; /* must not wait */
+	bool again;      /* `taken` is to be told once more */
+	uint64_t report; /* the number of `taken` */
+	bool urgent;     /* must not wait */
 	const char *list[MAX_TALLY_NAMES];
 };
 
@@ -38,6 +41,8 @@ void tally_hear(struct tally *t, const struct govern_msg *m);
 /* No room for another name: nothing must be heard before the next settled(). */
 bool tally_full(const struct tally *t);
 bool tally_empty(const struct tally *t);
+/* The next report is an old one: what came since is not in it. */
+bool tally_repeats(const struct tally *t);
 /* It must be told at once: a violation, a new name, or half of what `room`
  * leaves for a meter. */
 bool tally_urgent(const struct tally *t, const uint64_t room[SESSION_METERS]);
