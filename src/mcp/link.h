@@ -1,0 +1,71 @@
+/* link.h - between the protocol and its transports.
+ *
+ * A transport cuts bytes into messages, says who sent them (peer) and where the
+ * answers go (out). It knows nothing of methods, and the protocol nothing of fds. */
+#ifndef MCP_LINK_H
+#define MCP_LINK_H
+
+#include "mcp/mcp.h"
+
+/* One message, understood as JSON-RPC and no further. */
+enum mcp_kind { MCP_REQUEST, MCP_NOTIFICATION, MCP_RESPONSE };
+
+struct mcp_message {
+	struct json_doc doc;
+	enum mcp_kind kind;
+	char *id;                       /* as written: 1, "a"; NULL: none */
+	const char *method;             /* in doc; NULL for a response */
+	const struct json_node *params; /* an object, or NULL */
+	const char *version;            /* of _meta: a modern message; NULL: a legacy one */
+	const char *name; /* params.name or params.uri where the method has one; NULL */
+};
+
+/* -1 with a JSON-RPC code in *ret_code and a reason (static) where it is none: no
+ * batches, no null or fractional id, depth and size capped. `m` is zero first, and
+ * done afterwards in any case; an id that could be read is there. */
+int mcp_message_read(struct mcp_message *m, const char *text, size_t len, int *ret_code,
+                     const char **ret_why);
+void mcp_message_done(struct mcp_message *m);
+
+/* Where the messages for one request (HTTP), or for everything (lines), go. */
+struct mcp_out {
+	/* `status` is what HTTP answers with, if nothing has gone out yet: 200, 400, 404.
+	 * Copies what it needs. */
+	void (*send)(struct mcp_out *o, enum mcp_kind kind, int status, const char *json,
+	             size_t len);
+	/* Once for each request that mcp_receive() took: nothing more comes for it, its
+	 * response has been sent, or (canceled) none will be. */
+	void (*end)(struct mcp_out *o);
+};
+
+/* Whoever sends: a connection of lines (a legacy session of its own once it has
+ * initialized, and modern all the time), a legacy session of HTTP, or the holder of
+ * HTTP's token (modern). */
+struct mcp_peer;
+
+/* `principal` is copied. `news` (borrowed, NULL: none yet) takes what belongs to no
+ * request. */
+int mcp_peer_new(struct mcp_server *s, const char *principal, struct mcp_out *news,
+                 struct mcp_peer **ret);
+void mcp_peer_news(struct mcp_peer *p, struct mcp_out *news);
+/* Its calls are canceled, its questions refused, its subscriptions forgotten. */
+void mcp_peer_free(struct mcp_peer *p); /* accepts NULL */
+bool mcp_peer_initialized(const struct mcp_peer *p);
+const char *mcp_peer_version(const struct mcp_peer *p); /* negotiated; "" */
+
+/* Takes the message over (done with it). A request is answered through `out`, which
+ * must stay until its end(); for the others `out` is not used and may be NULL. */
+void mcp_receive(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m);
+/* Whoever waited there is gone: what it asked is canceled. end() is not called for it
+ * any more, and `out` is not used again. */
+void mcp_out_gone(struct mcp_peer *p, struct mcp_out *out);
+
+/* An error that belongs to no call: {"jsonrpc":"2.0","id":ID or null,"error":...}. */
+void mcp_error_text(struct buf *out, const char *id, int code, const char *message);
+
+#define MCP_LATEST        "2026-07-28"
+#define MCP_LATEST_LEGACY "2025-11-25"
+bool mcp_version_known(const char *version);
+bool mcp_version_modern(const char *version);
+
+#endif

@@ -1,0 +1,51 @@
+/* job.h - one run under way: a supervisor forked from this process, its streams and
+ * its record followed by the loop. */
+#ifndef SERVE_JOB_H
+#define SERVE_JOB_H
+
+#include "audit/reader.h"
+#include "serve/serve.h"
+
+struct job;
+
+struct job_end {
+	bool ran;                 /* false: `err` says why not, or what broke */
+	struct ssb_result result; /* run_id and trace_path are filled wherever there is a record */
+	struct ssb_error err;
+	const char *out[2]; /* what was kept of stdout and stderr; not visible text yet */
+	size_t out_len[2];
+	uint64_t out_all[2]; /* bytes there were */
+};
+
+/* All called from the loop, never from inside of job_start(). */
+struct job_watch {
+	/* As it comes, `stream` 1 or 2. May be NULL. */
+	void (*output)(void *arg, int stream, const char *data, size_t len);
+	/* The record has its id; NULL: not wanted. */
+	void (*started)(void *arg, const char *run_id);
+	/* A line of the record as it is written; NULL: the record is not followed. */
+	void (*line)(void *arg, const struct line *l);
+	/* Last of all; the job is gone after it. */
+	void (*ended)(void *arg, const struct job_end *end);
+	void *arg;
+};
+
+struct job_wish {
+	struct ssb_plan *plan;   /* borrowed for the call */
+	const char *session;     /* NULL: none */
+	const char *traceparent; /* parent of our spans; NULL: none */
+	size_t keep;             /* bytes kept of each stream */
+};
+
+/* `*ret` is borrowed until `ended`. */
+int job_start(struct serve *s, const struct job_wish *w, const struct job_watch *watch,
+              struct job **ret, struct ssb_error *err);
+/* Everything in it is dead within 100 ms; `ended` comes as always. */
+void job_cancel(struct job *j);
+const char *job_run_id(const struct job *j); /* "" until there is a record */
+
+int jobs_new(struct serve *s, struct jobs **ret, struct ssb_error *err);
+void jobs_free(struct jobs *j); /* cancels, and waits for all; accepts NULL */
+size_t jobs_count(const struct jobs *j);
+
+#endif

@@ -1,0 +1,40 @@
+/* plans.h - plans of skills, kept while nothing that they were made from changed: the
+ * manifest's bytes, the owner's policy file, the arguments, what was narrowed and what
+ * was approved. */
+#ifndef SERVE_PLANS_H
+#define SERVE_PLANS_H
+
+#include "serve/serve.h"
+#include "serve/skills.h"
+
+/* What a caller may ask for less of. Zero narrows nothing. */
+struct narrow {
+	bool offline;         /* no network */
+	bool read_only;       /* no writable grant outlives the run */
+	uint64_t max_seconds; /* at most; 0: as planned */
+};
+
+/* A grant that the owner gave beyond policy and flags: as on the command line. */
+struct extra_grant {
+	enum ssb_option option; /* SSB_OPT_READ, WRITE, NET, ENV, ALLOW_PRIVATE, UNIX_SOCKETS */
+	const char *value;
+};
+
+struct plan_wish {
+	const struct skill *skill;
+	char *const *args; /* NULL-terminated; NULL: none */
+	struct narrow narrow;
+	const struct extra_grant *extra;
+	size_t n_extra;
+};
+
+int plans_new(struct serve *s, struct plans **ret, struct ssb_error *err);
+void plans_free(struct plans *p); /* accepts NULL */
+/* The plan, borrowed until the next call; with its refusals, which the caller looks
+ * at. `diags` may be NULL. */
+int plans_get(struct plans *p, const struct plan_wish *w, struct ssb_plan **ret,
+              struct ssb_diags *diags, struct ssb_error *err);
+/* Nothing of what it does outlives it, and nothing leaves: for the annotations. */
+bool plan_harmless(const struct ssb_plan *p);
+
+#endif
