@@ -114,6 +114,22 @@
 #define MAX_JOBS          256         /* runs under way at once */
 #define MAX_PLANS         32          /* kept: each holds the fds of its grants */
 #define MAX_RESULT_OUTPUT (64 * 1024) /* of each stream, in the result of a run */
+#define MAX_DENIALS       500         /* told of in one answer */
+#define MAX_TRACE_PAGE    1000        /* lines of a record in one answer */
+#define MAX_TRACE_TEXT    (256 * 1024) /* bytes of them, escaped */
+#define MAX_TRACE_SCAN    (8UL << 20)  /* bytes looked at for them */
+#define MAX_SERVED_RECORD (32UL << 20) /* bytes of a record that is read or checked whole */
+#define MAX_RESOURCE_TEXT (1024 * 1024) /* bytes of a record or an output as a resource */
+#define MAX_LISTED_RUNS   500           /* the newest, as resources */
+#define MAX_RESOURCE_PAGE 100           /* resources in one answer */
+#define MAX_SKILL_PAGE    16            /* skills with all their files in one answer */
+#define MAX_SKILL_FILES   512           /* of one skill that is served as files */
+#define MAX_SKILL_BYTES   (16UL << 20)  /* of all of them */
+#define MAX_SKILL_FILE    (4UL << 20)   /* of one */
+#define MAX_SKILL_DEPTH   32            /* directories in each other */
+#define MAX_COMPLETIONS   100           /* in one answer */
+#define MAX_URI           8192          /* bytes of an address */
+#define MAX_CURSOR        4096          /* bytes of a place in a list */
 
 /* A governed run */
 #define MAX_GOVERN_NAMES 8192 /* of connections that the governor has not heard of yet */
