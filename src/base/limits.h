@@ -118,6 +118,13 @@
 /* A governed run */
 #define MAX_GOVERN_NAMES 8192 /* of connections that the governor has not heard of yet */
 
+/* The protocol server's ways in */
+#define MAX_MCP_MESSAGE (4UL << 20)  /* bytes of one message, either way */
+#define MAX_MCP_NEWS    (256 * 1024) /* waiting for a client: past it, news are dropped */
+#define MAX_MCP_QUEUE   (16UL << 20) /* answers waiting: past it, the client is */
+#define MAX_MCP_CALLS   1024         /* of one connection, under way */
+#define MAX_MCP_CLIENTS 64           /* of the unix socket, at once */
+
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */
 #define MAX_REPO_ENTRIES 20000
