@@ -113,8 +113,9 @@
 #define MAX_GOVERN_NAMES 8192 /* of connections that the governor has not heard of yet */
 
 /* The protocol library */
-#define MAX_MCP_STATE  (16 * 1024) /* bytes of a handler's own in a requestState */
-#define MAX_MCP_STATES 1024        /* that have not come back */
+#define MAX_MCP_STATE    (16 * 1024) /* bytes of a handler's own in a requestState */
+#define MAX_MCP_STATES   1024        /* that have not come back */
+#define MAX_MCP_PROBLEMS 16          /* told of the arguments of one call; more are counted */
 
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */

@@ -97,6 +97,8 @@ struct mcp_call {
 	unsigned rounds;
 	char *state; /* of mcp_wait(); NULL: none yet */
 
+	struct json_doc defaults; /* of the arguments that a tool takes (tools.c) */
+
 	/* Set by mcp_become_task(). Its result goes to task_ended() and not to `out`. */
 	struct task *task;
 };
