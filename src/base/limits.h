@@ -124,6 +124,10 @@
 #define MAX_MCP_QUEUE   (16UL << 20) /* answers waiting: past it, the client is */
 #define MAX_MCP_CALLS   1024         /* of one connection, under way */
 #define MAX_MCP_CLIENTS 64           /* of the unix socket, at once */
+/* The protocol library */
+#define MAX_MCP_STATE    (16 * 1024) /* bytes of a handler's own in a requestState */
+#define MAX_MCP_STATES   1024        /* that have not come back */
+#define MAX_MCP_PROBLEMS 16          /* told of the arguments of one call; more are counted */
 
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */

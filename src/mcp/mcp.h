@@ -75,6 +75,8 @@ int mcp_server_new(struct loop *loop, const struct mcp_app *app, struct mcp_serv
 /* Calls that are under way are canceled, and must be answered all the same before
  * this returns; transports are closed first by their owners. Accepts NULL. */
 void mcp_server_free(struct mcp_server *s);
+/* No more news: each subscription gets its answer. Before the transports are closed. */
+void mcp_server_end(struct mcp_server *s);
 size_t mcp_server_calls(const struct mcp_server *s); /* under way */
 
 /* ---- a call: what was asked ------------------------------------------------- */
