@@ -61,6 +61,12 @@
 #define MAX_ROUTING_KEY     129  /* the same */
 #define MAX_PRICES          1024 /* models of the owner's file */
 
+/* Approvals of the owner */
+#define MAX_APPROVED       1024
+#define MAX_APPROVED_BYTES (1024 * 1024)
+#define MAX_APPROVE_ROUNDS 4  /* questions about one call */
+#define MAX_APPROVE_ITEMS  16 /* things asked for at once */
+
 /* The private tmpfs: inodes beside bytes, for they cost kernel memory too */
 #define SCRATCH_INODES        8192
 #define SCRATCH_INODES_PER_MB 128
