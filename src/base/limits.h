@@ -116,15 +116,17 @@
 #define MAX_NOTIFY_POSTS  32           /* requests at once, of different receivers */
 
 /* The server */
-#define MAX_SKILLS        1024        /* served at once */
-#define MAX_JOBS          256         /* runs under way at once */
-#define MAX_PLANS         32          /* kept: each holds the fds of its grants */
-#define MAX_RESULT_OUTPUT (64 * 1024) /* of each stream, in the result of a run */
-#define MAX_DENIALS       500         /* told of in one answer */
-#define MAX_TRACE_PAGE    1000        /* lines of a record in one answer */
-#define MAX_TRACE_TEXT    (256 * 1024) /* bytes of them, escaped */
-#define MAX_TRACE_SCAN    (8UL << 20)  /* bytes looked at for them */
-#define MAX_SERVED_RECORD (32UL << 20) /* bytes of a record that is read or checked whole */
+#define MAX_SKILLS        1024          /* served at once */
+#define MAX_JOBS          256           /* runs under way at once */
+#define MAX_PLANS         32            /* kept: each holds the fds of its grants */
+#define MAX_RESULT_OUTPUT (64 * 1024)   /* of each stream, in the result of a run */
+#define MAX_RESULT_DENIED 50            /* different things, in the same */
+#define MAX_NEWS_BYTES    4096          /* of each stream in one progress notification */
+#define MAX_DENIALS       500           /* told of in one answer */
+#define MAX_TRACE_PAGE    1000          /* lines of a record in one answer */
+#define MAX_TRACE_TEXT    (256 * 1024)  /* bytes of them, escaped */
+#define MAX_TRACE_SCAN    (8UL << 20)   /* bytes looked at for them */
+#define MAX_SERVED_RECORD (32UL << 20)  /* bytes of a record that is read or checked whole */
 #define MAX_RESOURCE_TEXT (1024 * 1024) /* bytes of a record or an output as a resource */
 #define MAX_LISTED_RUNS   500           /* the newest, as resources */
 #define MAX_RESOURCE_PAGE 100           /* resources in one answer */
