@@ -112,8 +112,22 @@
 /* A governed run */
 #define MAX_GOVERN_NAMES 8192 /* of connections that the governor has not heard of yet */
 
+/* The protocol library: whoever speaks to it may be anybody */
+#define MAX_MCP_MESSAGE    (4UL << 20)  /* bytes of one that comes in */
+#define MAX_MCP_RESULT     (16UL << 20) /* of one that goes out */
+#define MAX_MCP_ID         256          /* bytes of an id or of a token that are echoed */
+#define MAX_MCP_METHOD     128          /* bytes of a method's name */
+#define MAX_MCP_CALLS      256          /* under way at once for one peer */
+#define MAX_MCP_HELD       (64UL << 20) /* bytes of their messages together, as read */
+#define MAX_MCP_ANSWERS    (256 * 1024) /* bytes of all answers to one call */
+#define MAX_MCP_ASKS       16           /* questions of one call */
+#define MAX_MCP_ROUNDS     16           /* times that one call may ask */
+#define MAX_MCP_CLIENT     256          /* bytes of a client's name */
+#define MAX_MCP_EXTENSIONS 4096         /* bytes of the names of a client's extensions */
+#define MAX_MCP_STATE      (16 * 1024)  /* bytes of a handler's own in a requestState */
+#define MAX_MCP_STATES     1024         /* that have not come back */
+
 /* The protocol server's ways in */
-#define MAX_MCP_MESSAGE   (4UL << 20)  /* bytes of one message, either way */
 #define MAX_MCP_NEWS      (256 * 1024) /* waiting for a client: past it, news are dropped */
 #define MAX_MCP_QUEUE     (32UL << 20) /* answers waiting: past it, the client is */
 #define MAX_MCP_CLIENTS   64           /* of the unix socket, at once */
