@@ -142,16 +142,6 @@
 /* A governed run */
 #define MAX_GOVERN_NAMES 8192 /* of connections that the governor has not heard of yet */
 
-/* The protocol server's ways in */
-#define MAX_MCP_MESSAGE (4UL << 20)  /* bytes of one message, either way */
-#define MAX_MCP_NEWS    (256 * 1024) /* waiting for a client: past it, news are dropped */
-#define MAX_MCP_QUEUE   (16UL << 20) /* answers waiting: past it, the client is */
-#define MAX_MCP_CALLS   1024         /* of one connection, under way */
-#define MAX_MCP_CLIENTS 64           /* of the unix socket, at once */
-/* The protocol library */
-#define MAX_MCP_STATE    (16 * 1024) /* bytes of a handler's own in a requestState */
-#define MAX_MCP_STATES   1024        /* that have not come back */
-#define MAX_MCP_PROBLEMS 16          /* told of the arguments of one call; more are counted */
 /* The protocol library: whoever speaks to it may be anybody */
 #define MAX_MCP_MESSAGE    (4UL << 20)  /* bytes of one that comes in */
 #define MAX_MCP_RESULT     (16UL << 20) /* of one that goes out */
@@ -166,6 +156,19 @@
 #define MAX_MCP_EXTENSIONS 4096         /* bytes of the names of a client's extensions */
 #define MAX_MCP_STATE      (16 * 1024)  /* bytes of a handler's own in a requestState */
 #define MAX_MCP_STATES     1024         /* that have not come back */
+#define MAX_MCP_PROBLEMS   16           /* told of the arguments of one call; more are counted */
+
+/* The protocol server's ways in */
+#define MAX_MCP_NEWS      (256 * 1024) /* waiting for a client: past it, news are dropped */
+#define MAX_MCP_QUEUE     (32UL << 20) /* answers waiting: past it, the client is */
+#define MAX_MCP_CLIENTS   64           /* of the unix socket, at once */
+#define MAX_HTTP_CONNS    128          /* at once; the oldest that says nothing makes room */
+#define MAX_HTTP_BODIES   (64UL << 20) /* bytes of all bodies that are coming in */
+#define MAX_HTTP_SESSIONS 256          /* of the legacy era; idle ones make room */
+#define MAX_HTTP_STREAMS  64           /* broken ones of a session, that may be resumed */
+#define MAX_HTTP_REPLAY   (256 * 1024) /* bytes kept of one for that */
+#define MAX_HTTP_KEPT     (64UL << 20) /* of all */
+#define MAX_HTTP_TOKEN    512          /* bytes of the bearer's token */
 
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */
