@@ -17,6 +17,7 @@ struct plans;
 struct jobs;
 struct approvals;
 struct binding;
+struct records;
 
 struct serve_options {
 	char *const *skills; /* directories, as the owner named them */
@@ -41,6 +42,7 @@ struct serve {
 	struct jobs *jobs;
 	struct approvals *approvals;
 	struct binding *binding;
+	struct records *records;
 };
 
 /* Serves until its client is gone (stdio) or it is told to end (SIGTERM, SIGINT):
@@ -59,6 +61,7 @@ mcp_handler tool_session_status, tool_report_violation; /* tool_session.c */
 mcp_handler serve_resources_list, serve_resources_templates, serve_resources_read; /* resources.c */
 mcp_handler serve_prompts_list, serve_prompts_get;                                 /* prompts.c */
 mcp_handler serve_complete;                                                        /* complete.c */
-mcp_handler serve_skills_list, serve_skills_get; /* skill_list.c: the skills extension */
+mcp_handler serve_skills_list, serve_skills_get,
+        serve_directory_read; /* skill_list.c: the skills extension */
 
 #endif
