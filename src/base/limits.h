@@ -141,14 +141,10 @@
 #define MAX_GOVERN_NAMES 8192 /* of connections that the governor has not heard of yet */
 
 /* The protocol server's ways in */
-#define MAX_MCP_MESSAGE (4UL << 20)  /* bytes of one message, either way */
 #define MAX_MCP_NEWS    (256 * 1024) /* waiting for a client: past it, news are dropped */
 #define MAX_MCP_QUEUE   (16UL << 20) /* answers waiting: past it, the client is */
-#define MAX_MCP_CALLS   1024         /* of one connection, under way */
 #define MAX_MCP_CLIENTS 64           /* of the unix socket, at once */
 /* The protocol library */
-#define MAX_MCP_STATE    (16 * 1024) /* bytes of a handler's own in a requestState */
-#define MAX_MCP_STATES   1024        /* that have not come back */
 #define MAX_MCP_PROBLEMS 16          /* told of the arguments of one call; more are counted */
 /* The protocol library: whoever speaks to it may be anybody */
 #define MAX_MCP_MESSAGE    (4UL << 20)  /* bytes of one that comes in */
