@@ -88,12 +88,6 @@ bool approve_askable(const struct refusal *r)
 	return r->value != NULL && approved_option_name(r->option) != NULL;
 }
 
-static bool is_for(const struct approved *g, const struct skill *skill, const struct ssb_plan *p)
-{
-	return strcmp(g->skill, skill->dir) == 0 &&
-	       memcmp(g->manifest, p->manifest_digest, sizeof(g->manifest)) == 0;
-}
-
 /* Adds what was granted before and lifts a refusal of the plan. True: something was. */
 static bool recall(const struct approvals *a, const struct mcp_call *c, const struct skill *skill,
                    const struct ssb_plan *plan, struct approved_for *given)
@@ -107,16 +101,12 @@ static bool recall(const struct approvals *a, const struct mcp_call *c, const st
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		const struct refusal *r = &plan->refusals[i];
 		bool found = false;
-		for (size_t k = 0; approve_askable(r) && k < always.n && !found; k++) {
-			found = is_for(&always.v[k], skill, plan) &&
-			        always.v[k].option == r->option &&
-			        strcmp(always.v[k].value, r->value) == 0;
+		for (size_t k = 0; k < always.n && !found; k++) {
+			found = approved_lifts(&always.v[k], skill->dir, plan, r);
 		}
-		for (size_t k = 0; approve_askable(r) && k < a->n && !found; k++) {
-			found = is_for(&a->v[k].grant, skill, plan) &&
-			        strcmp(a->v[k].principal, mcp_principal(c)) == 0 &&
-			        a->v[k].grant.option == r->option &&
-			        strcmp(a->v[k].grant.value, r->value) == 0;
+		for (size_t k = 0; k < a->n && !found; k++) {
+			found = strcmp(a->v[k].principal, mcp_principal(c)) == 0 &&
+			        approved_lifts(&a->v[k].grant, skill->dir, plan, r);
 		}
 		if (found) {
 			(void)add(given, r->option, r->value);

@@ -315,3 +315,35 @@ int approved_remove(const struct owner *o, const char *skill, size_t *ret_n, str
 	*ret_n = all - kept;
 	return 0;
 }
+
+bool approved_lifts(const struct approved *a, const char *dir, const struct ssb_plan *plan,
+                    const struct refusal *r)
+{
+	return r->value != NULL && a->option == r->option && strcmp(a->value, r->value) == 0 &&
+	       strcmp(a->skill, dir) == 0 &&
+	       memcmp(a->manifest, plan->manifest_digest, sizeof(a->manifest)) == 0;
+}
+
+int approved_apply(const struct owner *o, const char *dir, const struct ssb_plan *plan,
+                   struct ssb_options *options, size_t *ret_n, struct ssb_error *err)
+{
+	AUTO(approved_done) struct approved_list l = { 0 };
+	size_t n = 0;
+
+	if (approved_load(o, &l, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < plan->n_refusals; i++) {
+		bool found = false;
+		for (size_t k = 0; k < l.n && !found; k++) {
+			found = approved_lifts(&l.v[k], dir, plan, &plan->refusals[i]);
+		}
+		if (found && ssb_options_set(options, plan->refusals[i].option,
+		                             plan->refusals[i].value, err) != 0) {
+			return -1;
+		}
+		n += found ? 1 : 0;
+	}
+	*ret_n = n;
+	return 0;
+}

@@ -7,6 +7,7 @@
 #ifndef SERVE_APPROVED_H
 #define SERVE_APPROVED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,14 @@ void approved_done(struct approved_list *l);
 int approved_add(const struct owner *o, const struct approved *v, size_t n, struct ssb_error *err);
 /* Takes back all of a skill; *ret_n is how many there were. */
 int approved_remove(const struct owner *o, const char *skill, size_t *ret_n, struct ssb_error *err);
+
+/* Sets in `o` what was approved of what `plan`, of the skill in `dir`, is refused: the
+ * plan can be made anew then. *ret_n is how many. */
+int approved_apply(const struct owner *o, const char *dir, const struct ssb_plan *plan,
+                   struct ssb_options *options, size_t *ret_n, struct ssb_error *err);
+/* The grant, for this refusal of that plan. */
+bool approved_lifts(const struct approved *a, const char *dir, const struct ssb_plan *plan,
+                    const struct refusal *r);
 
 /* The options that can be approved, and their names: "read". */
 const char *approved_option_name(enum ssb_option option); /* NULL: none of them */
