@@ -42,6 +42,7 @@ struct mcp_peer {
 	struct mcp_out *news; /* borrowed; NULL: nowhere */
 	struct mcp_call *calls;
 	size_t n_calls;
+	uint64_t told; /* the last piece of news (news.c) */
 
 	/* of its legacy session */
 	const char *version; /* static; NULL: it has not initialized */
