@@ -112,15 +112,26 @@
 /* A governed run */
 #define MAX_GOVERN_NAMES 8192 /* of connections that the governor has not heard of yet */
 
-/* The protocol library */
-#define MAX_MCP_STATE     (16 * 1024) /* bytes of a handler's own in a requestState */
-#define MAX_MCP_STATES    1024        /* that have not come back */
-#define MAX_MCP_PROBLEMS  16          /* told of the arguments of one call; more are counted */
-#define MAX_MCP_LISTENS   32          /* subscriptions/listen of one peer, at once */
-#define MAX_MCP_WATCHED   1024        /* resources and tasks that one peer listens to */
-#define MAX_MCP_URI       4096        /* bytes of one of them */
-#define MAX_MCP_TASKS     256         /* kept, under way or not */
-#define MAX_MCP_TASK_TEXT 1024        /* bytes of its status message */
+/* The protocol library: whoever speaks to it may be anybody */
+#define MAX_MCP_MESSAGE    (4UL << 20)  /* bytes of one that comes in */
+#define MAX_MCP_RESULT     (16UL << 20) /* of one that goes out */
+#define MAX_MCP_ID         256          /* bytes of an id or of a token that are echoed */
+#define MAX_MCP_METHOD     128          /* bytes of a method's name */
+#define MAX_MCP_CALLS      256          /* under way at once for one peer */
+#define MAX_MCP_HELD       (64UL << 20) /* bytes of their messages together, as read */
+#define MAX_MCP_ANSWERS    (256 * 1024) /* bytes of all answers to one call */
+#define MAX_MCP_ASKS       16           /* questions of one call */
+#define MAX_MCP_ROUNDS     16           /* times that one call may ask */
+#define MAX_MCP_CLIENT     256          /* bytes of a client's name */
+#define MAX_MCP_EXTENSIONS 4096         /* bytes of the names of a client's extensions */
+#define MAX_MCP_STATE      (16 * 1024)  /* bytes of a handler's own in a requestState */
+#define MAX_MCP_STATES     1024         /* that have not come back */
+#define MAX_MCP_PROBLEMS   16           /* told of the arguments of one call; more are counted */
+#define MAX_MCP_LISTENS    32           /* subscriptions/listen of one peer, at once */
+#define MAX_MCP_WATCHED    1024         /* resources and tasks that one peer listens to */
+#define MAX_MCP_URI        4096         /* bytes of one of them */
+#define MAX_MCP_TASKS      256          /* kept, under way or not */
+#define MAX_MCP_TASK_TEXT  1024         /* bytes of its status message */
 
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */

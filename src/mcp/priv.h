@@ -43,14 +43,14 @@ struct mcp_peer {
 	struct mcp_call *calls;
 	size_t n_calls;
 	uint64_t told; /* the last piece of news (news.c) */
+	size_t weight; /* bytes of their messages */
 
 	/* of its legacy session */
 	const char *version; /* static; NULL: it has not initialized */
-	bool logs;           /* by logging/setLevel, or by our default */
 	enum mcp_level level;
 	unsigned abilities; /* bits 1 << enum mcp_ability */
 	char *client_name;  /* NULL: it did not say */
-	char *extensions;   /* "\na\nb\n"; NULL: none */
+	char *extensions;   /* "a\nb\n"; NULL: none */
 };
 
 /* An answer of the client, or that it refused. */
@@ -78,16 +78,20 @@ struct mcp_call {
 	const char *version;          /* static */
 	const struct mcp_method *row; /* NULL: it was refused before one was found */
 	enum call_phase phase;
-	bool running; /* its handler is on the stack */
-	bool again;   /* it is to be called anew when it has returned */
+	unsigned holds; /* something of it is on the stack */
+	bool running;   /* its handler is */
+	bool again;     /* it is to be called anew when it has returned */
 	bool canceled;
+	bool answered; /* its response is being sent */
+	size_t weight;
 
 	void (*on_cancel)(void *arg);
 	void *on_cancel_arg;
 
 	struct buf text; /* the response */
 	struct json json;
-	size_t result_at;  /* where the result's object begins in it; 0: not begun */
+	size_t body_at;    /* where the object of the result or error begins in it; 0: not begun */
+	bool failed;       /* it is an error */
 	uint64_t progress; /* the last one told */
 	bool progressed;
 
@@ -99,8 +103,10 @@ struct mcp_call {
 	char *state; /* of mcp_wait(); NULL: none yet */
 
 	struct json_doc defaults; /* of the arguments that a tool takes (tools.c) */
+	size_t answer_bytes;      /* of all rounds */
 
-	/* Set by mcp_become_task(). Its result goes to task_ended() and not to `out`. */
+	/* Set by mcp_become_task(), before call_leave(): what would go to `out` goes to
+	 * task_ended() and task_waits(). */
 	struct task *task;
 };
 
@@ -112,8 +118,29 @@ void call_notify(struct mcp_call *c, const char *method, const char *params);
 void peer_notify(struct mcp_peer *p, const char *method, const char *params);
 void out_notify(struct mcp_out *out, const char *method, const char *params);
 
+/* An error response to `id` (NULL: null), with `data`, one finished value, or NULL. */
+void error_text(struct buf *out, const char *id, int code, const char *message, const char *data);
+
+/* ---- servers and peers --------------------------------------------------------- */
+
+void peer_unref(struct mcp_peer *p);
+void server_let_go(struct mcp_server *s); /* one call less; it may be gone after it */
+
+/* Of capabilities as a client declares them: bits 1 << enum mcp_ability. */
+unsigned client_abilities(const struct json_doc *doc, const struct json_node *capabilities);
+
 /* ---- calls ------------------------------------------------------------------- */
 
+/* Linked, and counted; takes the message. NULL: no memory, the message is as it was. */
+struct mcp_call *call_new(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m);
+/* While it is held it is there, over or not. */
+void call_hold(struct mcp_call *c);
+void call_unhold(struct mcp_call *c);
+/* Sends c->text; over. */
+void call_respond(struct mcp_call *c, int status);
+void call_drop(struct mcp_call *c); /* over, with nothing sent */
+/* Over with an error before any handler; HTTP says 400 where nothing else fits. */
+void call_refuse(struct mcp_call *c, enum mcp_code code, const char *why, const char *data);
 /* The handler of a call, for the first time or anew. The call may be gone after it. */
 void call_run(struct mcp_call *c);
 /* Nobody hears it any more: out->end() where there is one, on_cancel told once; one
@@ -126,8 +153,9 @@ void call_resume(struct mcp_call *c);
 void call_leave(struct mcp_call *c, const char *result);
 /* One that is under way and has not been canceled; `id` as in struct mcp_message. */
 struct mcp_call *call_find(struct mcp_peer *p, const char *id);
-/* The members of the result object that the era wants, `type` "complete", ...; the
- * object is open. */
+/* Begins the response in c->text: the result's object is open. */
+struct json *call_result(struct mcp_call *c, const char *type, bool cached);
+/* The members of an open result that the era wants; `type` is "complete", ... */
 void call_result_head(const struct mcp_call *c, struct json *j, const char *type, bool cached);
 
 /* ---- asking ------------------------------------------------------------------ */
@@ -147,6 +175,12 @@ int call_put_answer(struct mcp_call *c, const char *key, const struct json_doc *
 /* {"KEY":{"method":..,"params":..},...} of what has no answer yet. */
 void call_input_requests(const struct mcp_call *c, struct json *j);
 void call_forget_asks(struct mcp_call *c);
+void call_forget_answers(struct mcp_call *c);
+void call_take_back_asks(struct mcp_call *c); /* the client need not answer any more */
+/* Modern: what a retry brings. -1: it was refused, and the call is over. */
+int call_open_state(struct mcp_call *c);
+/* Legacy: a response to one of our questions. */
+void peer_answered(struct mcp_peer *p, const struct mcp_message *m);
 
 /* ---- values (value.c) --------------------------------------------------------- */
 
@@ -165,8 +199,21 @@ struct protocol_method {
 	struct mcp_method m;
 	unsigned needs; /* a feature that the application must have; 0: none */
 };
-/* protocol.c; a row for each method that is answered here. Their `app` is not used. */
-const struct mcp_method *protocol_method(const struct mcp_server *s, const char *name);
+/* A row of protocol.c or of the application; NULL: none in this era. */
+const struct mcp_method *method_find(const struct mcp_server *s, enum mcp_era era,
+                                     const char *name);
+
+/* server/discover and initialize: what the application has, in one era. */
+void server_capabilities(const struct mcp_app *app, enum mcp_era era, struct json *j);
+void server_info(const struct mcp_app *app, struct json *j);
+
+/* An id, or a token that is echoed. */
+bool id_good(const struct json_node *id);
+char *id_text(const struct json_node *id); /* new; NULL: no memory */
+
+const char *version_static(const char *version); /* NULL: unknown */
+const char *version_legacy(const char *wish);    /* what initialize answers */
+void version_list(struct json *j);
 
 extern const char *const MCP_LEVELS[MCP_EMERGENCY + 1];
 int level_parse(const char *word, enum mcp_level *ret); /* -1: there is none */
