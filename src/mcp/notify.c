@@ -62,7 +62,7 @@ bool mcp_wants_progress(const struct mcp_call *c)
 void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const char *message)
 {
 	const struct json_node *token = mcp_meta(c, "progressToken");
-	auto_buf text;
+	auto_buf text = { 0 };
 	struct json j;
 
 	if (c->task != NULL) {
@@ -109,7 +109,7 @@ static bool wants_log(const struct mcp_call *c, enum mcp_level level)
 
 void mcp_log(struct mcp_call *c, enum mcp_level level, const char *logger, const char *data)
 {
-	auto_buf text;
+	auto_buf text = { 0 };
 	struct json j;
 
 	if (!wants_log(c, level)) {

@@ -244,7 +244,7 @@ static struct task *task_make(struct mcp_call *c, const char *message)
 
 bool mcp_become_task(struct mcp_call *c, const char *message)
 {
-	auto_buf text;
+	auto_buf text = { 0 };
 	struct json j;
 
 	if (c->task != NULL) {
