@@ -169,6 +169,11 @@
 #define MAX_HTTP_REPLAY   (256 * 1024) /* bytes kept of one for that */
 #define MAX_HTTP_KEPT     (64UL << 20) /* of all */
 #define MAX_HTTP_TOKEN    512          /* bytes of the bearer's token */
+#define MAX_MCP_LISTENS   32           /* subscriptions/listen of one peer, at once */
+#define MAX_MCP_WATCHED   1024         /* resources and tasks that one peer listens to */
+#define MAX_MCP_URI       4096         /* bytes of one of them */
+#define MAX_MCP_TASKS     256          /* kept, under way or not */
+#define MAX_MCP_TASK_TEXT 1024         /* bytes of its status message */
 
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */

@@ -227,7 +227,7 @@ static bool arguments_good(const struct mcp_tool *t, struct mcp_call *c)
 {
 	const struct json_node *args = mcp_param(c, "arguments");
 	struct json j;
-	auto_buf text;
+	auto_buf text = { 0 };
 
 	if (args != NULL && !json_is(args, JSON_OBJECT)) {
 		mcp_fail(c, MCP_E_PARAMS, "params.arguments is to be an object");
