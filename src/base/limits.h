@@ -61,6 +61,12 @@
 #define MAX_ROUTING_KEY     129  /* the same */
 #define MAX_PRICES          1024 /* models of the owner's file */
 
+/* Approvals of the owner */
+#define MAX_APPROVED       1024
+#define MAX_APPROVED_BYTES (1024 * 1024)
+#define MAX_APPROVE_ROUNDS 4  /* questions about one call */
+#define MAX_APPROVE_ITEMS  16 /* things asked for at once */
+
 /* The private tmpfs: inodes beside bytes, for they cost kernel memory too */
 #define SCRATCH_INODES        8192
 #define SCRATCH_INODES_PER_MB 128
@@ -110,15 +116,17 @@
 #define MAX_NOTIFY_POSTS  32           /* requests at once, of different receivers */
 
 /* The server */
-#define MAX_SKILLS        1024        /* served at once */
-#define MAX_JOBS          256         /* runs under way at once */
-#define MAX_PLANS         32          /* kept: each holds the fds of its grants */
-#define MAX_RESULT_OUTPUT (64 * 1024) /* of each stream, in the result of a run */
-#define MAX_DENIALS       500         /* told of in one answer */
-#define MAX_TRACE_PAGE    1000        /* lines of a record in one answer */
-#define MAX_TRACE_TEXT    (256 * 1024) /* bytes of them, escaped */
-#define MAX_TRACE_SCAN    (8UL << 20)  /* bytes looked at for them */
-#define MAX_SERVED_RECORD (32UL << 20) /* bytes of a record that is read or checked whole */
+#define MAX_SKILLS        1024          /* served at once */
+#define MAX_JOBS          256           /* runs under way at once */
+#define MAX_PLANS         32            /* kept: each holds the fds of its grants */
+#define MAX_RESULT_OUTPUT (64 * 1024)   /* of each stream, in the result of a run */
+#define MAX_RESULT_DENIED 50            /* different things, in the same */
+#define MAX_NEWS_BYTES    4096          /* of each stream in one progress notification */
+#define MAX_DENIALS       500           /* told of in one answer */
+#define MAX_TRACE_PAGE    1000          /* lines of a record in one answer */
+#define MAX_TRACE_TEXT    (256 * 1024)  /* bytes of them, escaped */
+#define MAX_TRACE_SCAN    (8UL << 20)   /* bytes looked at for them */
+#define MAX_SERVED_RECORD (32UL << 20)  /* bytes of a record that is read or checked whole */
 #define MAX_RESOURCE_TEXT (1024 * 1024) /* bytes of a record or an output as a resource */
 #define MAX_LISTED_RUNS   500           /* the newest, as resources */
 #define MAX_RESOURCE_PAGE 100           /* resources in one answer */
@@ -148,6 +156,24 @@
 #define MAX_MCP_EXTENSIONS 4096         /* bytes of the names of a client's extensions */
 #define MAX_MCP_STATE      (16 * 1024)  /* bytes of a handler's own in a requestState */
 #define MAX_MCP_STATES     1024         /* that have not come back */
+#define MAX_MCP_PROBLEMS   16           /* told of the arguments of one call; more are counted */
+
+/* The protocol server's ways in */
+#define MAX_MCP_NEWS      (256 * 1024) /* waiting for a client: past it, news are dropped */
+#define MAX_MCP_QUEUE     (32UL << 20) /* answers waiting: past it, the client is */
+#define MAX_MCP_CLIENTS   64           /* of the unix socket, at once */
+#define MAX_HTTP_CONNS    128          /* at once; the oldest that says nothing makes room */
+#define MAX_HTTP_BODIES   (64UL << 20) /* bytes of all bodies that are coming in */
+#define MAX_HTTP_SESSIONS 256          /* of the legacy era; idle ones make room */
+#define MAX_HTTP_STREAMS  64           /* broken ones of a session, that may be resumed */
+#define MAX_HTTP_REPLAY   (256 * 1024) /* bytes kept of one for that */
+#define MAX_HTTP_KEPT     (64UL << 20) /* of all */
+#define MAX_HTTP_TOKEN    512          /* bytes of the bearer's token */
+#define MAX_MCP_LISTENS   32           /* subscriptions/listen of one peer, at once */
+#define MAX_MCP_WATCHED   1024         /* resources and tasks that one peer listens to */
+#define MAX_MCP_URI       4096         /* bytes of one of them */
+#define MAX_MCP_TASKS     256          /* kept, under way or not */
+#define MAX_MCP_TASK_TEXT 1024         /* bytes of its status message */
 
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */

@@ -46,6 +46,8 @@ enum cli_flag {
 	FLAG_VIOLATIONS,
 	FLAG_RELEASE,
 	FLAG_LEDGER,
+	FLAG_YES,
+	FLAG_REVOKE,
 	FLAG_SESSION, /* from here on with a value */
 	FLAG_SKILL,
 	FLAG_SINCE,
@@ -133,11 +135,13 @@ enum command_bit {
 	ON_S_KILL = 1 << 22,
 	ON_S_COMPLETE = 1 << 23,
 	ON_S_EXPIRE = 1 << 24,
+	ON_APPROVE = 1 << 25,
+	ON_APPROVALS = 1 << 26,
 	ON_PLAN = ON_RUN | ON_INSPECT | ON_PROVE,
 	ON_S_BECOME = ON_S_PAUSE | ON_S_RESUME | ON_S_KILL | ON_S_COMPLETE | ON_S_EXPIRE,
 	ON_SESSION = ON_S_START | ON_S_LIST | ON_S_SHOW | ON_S_CHECK | ON_S_SETTLE |
 	             ON_S_VIOLATION | ON_S_BECOME,
-	ON_ALL = (1 << 25) - 1,
+	ON_ALL = (1 << 27) - 1,
 };
 
 extern const struct command COMMANDS[];
@@ -181,6 +185,8 @@ int cmd_prune(struct request *r);
 int cmd_watch(struct request *r);
 int cmd_ps(struct request *r);
 int cmd_why(struct request *r);
+int cmd_approve(struct request *r);
+int cmd_approvals(struct request *r);
 int cmd_session_start(struct request *r);
 int cmd_session_list(struct request *r);
 int cmd_session_show(struct request *r);

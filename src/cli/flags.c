@@ -32,7 +32,7 @@ const struct option_row FLAGS[] = {
 	  "run although LAYER cannot be applied" },
 	{ "unix-sockets", 0, NULL, SSB_OPT_UNIX_SOCKETS, "yes", ON_PLAN,
 	  "unix sockets although a directory is writable" },
-	{ "policy", 0, "FILE", SSB_OPT_POLICY_FILE, NULL, ON_PLAN,
+	{ "policy", 0, "FILE", SSB_OPT_POLICY_FILE, NULL, ON_PLAN | ON_APPROVE,
 	  "the owner's policy file; empty for none" },
 	{ "trace-output", 0, "FILE", SSB_OPT_TRACE_OUTPUT, NULL, ON_RUN,
 	  "write the trace to FILE" },
@@ -86,9 +86,11 @@ const struct option_row FLAGS[] = {
 	  "SIGTERM first, and so much time: 5s, 1m" },
 	{ "ledger", 0, NULL, FLAG_LEDGER, NULL, ON_S_SHOW,
 	  "the ledger as it stands, for audit verify" },
+	{ "yes", 0, NULL, FLAG_YES, NULL, ON_APPROVE, "do not ask" },
+	{ "revoke", 0, NULL, FLAG_REVOKE, NULL, ON_APPROVE, "take back what was approved" },
 	{ "json", 0, NULL, FLAG_JSON, NULL,
-	  ON_SESSION | ON_PLAN | ON_VALIDATE | ON_DOCTOR | ON_LIST | ON_SHOW | ON_VERIFY | ON_PS |
-	          ON_WATCH | ON_WHY | ON_PRUNE,
+	  ON_APPROVALS | ON_SESSION | ON_PLAN | ON_VALIDATE | ON_DOCTOR | ON_LIST | ON_SHOW |
+	          ON_VERIFY | ON_PS | ON_WATCH | ON_WHY | ON_PRUNE,
 	  "JSON for programs" },
 	{ "verbose", 'v', NULL, FLAG_VERBOSE, NULL, ON_PLAN | ON_VALIDATE | ON_SHOW,
 	  "also warnings, notes and a summary" },

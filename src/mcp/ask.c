@@ -253,7 +253,7 @@ static bool askable(struct mcp_call *c)
 
 static void wait_modern(struct mcp_call *c)
 {
-	auto_buf sealed;
+	auto_buf sealed = { 0 };
 
 	if (!askable(c)) {
 		return;

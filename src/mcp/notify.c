@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp/priv.h"
+#include "mcp/task.h"
 
 const char *const MCP_LEVELS[MCP_EMERGENCY + 1] = { "debug", "info",     "notice", "warning",
 	                                            "error", "critical", "alert",  "emergency" };
@@ -55,15 +56,19 @@ void peer_notify(struct mcp_peer *p, const char *method, const char *params)
 
 bool mcp_wants_progress(const struct mcp_call *c)
 {
-	return c->out != NULL && mcp_meta(c, "progressToken") != NULL;
+	return c->task != NULL || (c->out != NULL && mcp_meta(c, "progressToken") != NULL);
 }
 
 void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const char *message)
 {
 	const struct json_node *token = mcp_meta(c, "progressToken");
-	auto_buf text;
+	auto_buf text = { 0 };
 	struct json j;
 
+	if (c->task != NULL) {
+		task_progress(c, message);
+		return;
+	}
 	/* It must grow with each one that is told. */
 	if (token == NULL || c->out == NULL || (c->progressed && progress <= c->progress)) {
 		return;
@@ -104,7 +109,7 @@ static bool wants_log(const struct mcp_call *c, enum mcp_level level)
 
 void mcp_log(struct mcp_call *c, enum mcp_level level, const char *logger, const char *data)
 {
-	auto_buf text;
+	auto_buf text = { 0 };
 	struct json j;
 
 	if (!wants_log(c, level)) {

@@ -27,8 +27,10 @@ struct serve_options {
 	const char *session_policy; /* each client gets a session of its own by this file; NULL */
 	const char *http;           /* ADDRESS:PORT; NULL: none */
 	const char *socket;         /* path; NULL: none */
-	const char *token;          /* of HTTP; NULL: one is made, and said */
+	const char *token;          /* of HTTP; never NULL with it */
 	bool otel;                  /* export the record of each run */
+	/* Clients can come now, here: an address or a path. Not for stdio. */
+	void (*listening)(const char *where);
 };
 
 /* The server's state; one in a process. */
