@@ -109,6 +109,12 @@
 #define MAX_SEND_BYTES    (256 * 1024) /* lines of a ledger in one request */
 #define MAX_NOTIFY_POSTS  32           /* requests at once, of different receivers */
 
+/* The server */
+#define MAX_SKILLS        1024        /* served at once */
+#define MAX_JOBS          256         /* runs under way at once */
+#define MAX_PLANS         32          /* kept: each holds the fds of its grants */
+#define MAX_RESULT_OUTPUT (64 * 1024) /* of each stream, in the result of a run */
+
 /* A governed run */
 #define MAX_GOVERN_NAMES 8192 /* of connections that the governor has not heard of yet */
 
