@@ -64,13 +64,13 @@ void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const c
 	auto_buf text;
 	struct json j;
 
+	buf_init(&text, MAX_MCP_RESULT);
 	/* It must grow with each one that is told. */
 	if (token == NULL || c->out == NULL || (c->progressed && progress <= c->progress)) {
 		return;
 	}
 	c->progressed = true;
 	c->progress = progress;
-	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_key(&j, "progressToken");
@@ -107,10 +107,10 @@ void mcp_log(struct mcp_call *c, enum mcp_level level, const char *logger, const
 	auto_buf text;
 	struct json j;
 
+	buf_init(&text, MAX_MCP_RESULT);
 	if (!wants_log(c, level)) {
 		return;
 	}
-	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kstr(&j, "level", MCP_LEVELS[level]);
