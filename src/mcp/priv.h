@@ -42,6 +42,7 @@ struct mcp_peer {
 	struct mcp_out *news; /* borrowed; NULL: nowhere */
 	struct mcp_call *calls;
 	size_t n_calls;
+	uint64_t told; /* the last piece of news (news.c) */
 	size_t weight; /* bytes of their messages */
 
 	/* of its legacy session */
@@ -101,9 +102,10 @@ struct mcp_call {
 	unsigned rounds;
 	char *state; /* of mcp_wait(); NULL: none yet */
 
-	size_t answer_bytes; /* of all rounds */
+	struct json_doc defaults; /* of the arguments that a tool takes (tools.c) */
+	size_t answer_bytes;      /* of all rounds */
 
-	/* Set by mcp_become_task(), after call_leave(): what would go to `out` goes to
+	/* Set by mcp_become_task(), before call_leave(): what would go to `out` goes to
 	 * task_ended() and task_waits(). */
 	struct task *task;
 };
