@@ -27,6 +27,8 @@ const struct command COMMANDS[] = {
 	{ "approve", "DIR", "grant a skill for good what it asks for beyond its plan", ON_APPROVE,
 	  true, true, cmd_approve },
 	{ "approvals", "", "list what was approved", ON_APPROVALS, true, false, cmd_approvals },
+	{ "serve", "", "serve skills to agents, over the Model Context Protocol", ON_SERVE, true,
+	  true, cmd_serve },
 	{ "ps", "", "list the runs that live", ON_PS, true, false, cmd_ps },
 	{ "watch", "[RUN]", "show what a run does, as it happens", ON_WATCH, true, false,
 	  cmd_watch },

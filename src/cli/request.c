@@ -30,6 +30,13 @@ static int take_option(void *ctx, const struct option_row *row, const char *valu
 {
 	struct request *r = ctx;
 
+	if (row->id == FLAG_SKILLS) {
+		if (r->n_skills == MAX_SERVED) {
+			return ssb_fail(err, SSB_E_USAGE, 0, "", "more than %d --skills",
+			                MAX_SERVED);
+		}
+		r->skills[r->n_skills++] = (char *)value;
+	}
 	if (row->id >= FLAG_FIRST) {
 		r->flags |= UINT64_C(1) << (row->id - FLAG_FIRST);
 		r->values[row->id - FLAG_FIRST] = value;
