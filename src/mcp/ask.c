@@ -253,8 +253,9 @@ static bool askable(struct mcp_call *c)
 
 static void wait_modern(struct mcp_call *c)
 {
-	auto_buf sealed = { 0 };
+	auto_buf sealed;
 
+	buf_init(&sealed, MAX_MCP_RESULT);
 	if (!askable(c)) {
 		return;
 	}
@@ -263,7 +264,6 @@ static void wait_modern(struct mcp_call *c)
 		task_waits(c);
 		return;
 	}
-	buf_init(&sealed, MAX_MCP_RESULT);
 	if (seal(c, &sealed) < 0) {
 		mcp_fail(c, MCP_E_INTERNAL, "what is to be remembered is too long");
 		return;

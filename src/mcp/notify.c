@@ -62,9 +62,10 @@ bool mcp_wants_progress(const struct mcp_call *c)
 void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const char *message)
 {
 	const struct json_node *token = mcp_meta(c, "progressToken");
-	auto_buf text = { 0 };
+	auto_buf text;
 	struct json j;
 
+	buf_init(&text, MAX_MCP_RESULT);
 	if (c->task != NULL) {
 		task_progress(c, message);
 		return;
@@ -75,7 +76,6 @@ void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const c
 	}
 	c->progressed = true;
 	c->progress = progress;
-	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_key(&j, "progressToken");
@@ -109,13 +109,13 @@ static bool wants_log(const struct mcp_call *c, enum mcp_level level)
 
 void mcp_log(struct mcp_call *c, enum mcp_level level, const char *logger, const char *data)
 {
-	auto_buf text = { 0 };
+	auto_buf text;
 	struct json j;
 
+	buf_init(&text, MAX_MCP_RESULT);
 	if (!wants_log(c, level)) {
 		return;
 	}
-	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kstr(&j, "level", MCP_LEVELS[level]);
