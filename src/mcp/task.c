@@ -283,6 +283,17 @@ bool mcp_become_task(struct mcp_call *c, const char *message)
 	return true;
 }
 
+/* Why it failed is its message. */
+static void task_say_error(struct task *t)
+{
+	struct json_doc doc AUTO(json_doc_done) = { 0 };
+	const char *why = NULL;
+
+	if (json_read(&doc, t->answer, strlen(t->answer), &why) == 0) {
+		task_say(t, json_string(json_member(&doc, json_top(&doc), "message"), NULL));
+	}
+}
+
 /* Nothing comes of the call for it any more. */
 static void task_close(struct mcp_server *s, struct task *t, enum task_end end)
 {
@@ -314,6 +325,9 @@ void task_ended(struct mcp_call *c, bool failed, const char *json, size_t len)
 		t->answer = strdup(lost);
 	}
 	all->bytes += t->answer != NULL ? strlen(t->answer) : 0;
+	if (failed && t->answer != NULL) {
+		task_say_error(t);
+	}
 	task_close(c->server, t, failed ? TASK_FAILED : TASK_COMPLETED);
 }
 

@@ -166,7 +166,7 @@ static void test_created_and_completed(void **state)
 	world_expect(&w.out, "'status':'working'");
 	mcp_fail(tool.held[1], MCP_E_INTERNAL, "broke");
 	ask_task(&w, "get", other, "");
-	world_expect(&w.out, "'status':'failed'");
+	world_expect(&w.out, "'status':'failed','statusMessage':'broke'");
 	world_expect(&w.out, "'error':{'code':-32603,'message':'broke'}}}");
 	assert_int_equal(mcp_server_calls(w.server), 0);
 }
