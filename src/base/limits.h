@@ -130,7 +130,8 @@
 #define MAX_MCP_LISTENS    32           /* subscriptions/listen of one peer, at once */
 #define MAX_MCP_WATCHED    1024         /* resources and tasks that one peer listens to */
 #define MAX_MCP_URI        4096         /* bytes of one of them */
-#define MAX_MCP_TASKS      256          /* kept, under way or not */
+#define MAX_MCP_TASKS      128          /* kept, under way or not */
+#define MAX_MCP_TASK_BYTES (32UL << 20) /* of the answers that are kept, all together */
 #define MAX_MCP_TASK_TEXT  1024         /* bytes of its status message */
 
 /* The protocol server's ways in */
