@@ -126,6 +126,13 @@
 #define MAX_MCP_EXTENSIONS 4096         /* bytes of the names of a client's extensions */
 #define MAX_MCP_STATE      (16 * 1024)  /* bytes of a handler's own in a requestState */
 #define MAX_MCP_STATES     1024         /* that have not come back */
+#define MAX_MCP_PROBLEMS   16           /* told of the arguments of one call; more are counted */
+#define MAX_MCP_LISTENS    32           /* subscriptions/listen of one peer, at once */
+#define MAX_MCP_WATCHED    1024         /* resources and tasks that one peer listens to */
+#define MAX_MCP_URI        4096         /* bytes of one of them */
+#define MAX_MCP_TASKS      128          /* kept, under way or not */
+#define MAX_MCP_TASK_BYTES (32UL << 20) /* of the answers that are kept, all together */
+#define MAX_MCP_TASK_TEXT  1024         /* bytes of its status message */
 
 /* The protocol server's ways in */
 #define MAX_MCP_NEWS      (256 * 1024) /* waiting for a client: past it, news are dropped */

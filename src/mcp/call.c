@@ -49,6 +49,7 @@ static void call_free(struct mcp_call *c)
 	call_forget_asks(c);
 	call_forget_answers(c);
 	mcp_message_done(&c->m);
+	json_doc_done(&c->defaults);
 	buf_done(&c->text);
 	free(c->state);
 	peer_unref(c->peer);

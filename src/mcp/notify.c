@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp/priv.h"
+#include "mcp/task.h"
 
 const char *const MCP_LEVELS[MCP_EMERGENCY + 1] = { "debug", "info",     "notice", "warning",
 	                                            "error", "critical", "alert",  "emergency" };
@@ -55,7 +56,7 @@ void peer_notify(struct mcp_peer *p, const char *method, const char *params)
 
 bool mcp_wants_progress(const struct mcp_call *c)
 {
-	return c->out != NULL && mcp_meta(c, "progressToken") != NULL;
+	return c->task != NULL || (c->out != NULL && mcp_meta(c, "progressToken") != NULL);
 }
 
 void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const char *message)
@@ -64,13 +65,17 @@ void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const c
 	auto_buf text;
 	struct json j;
 
+	buf_init(&text, MAX_MCP_RESULT);
+	if (c->task != NULL) {
+		task_progress(c, message);
+		return;
+	}
 	/* It must grow with each one that is told. */
 	if (token == NULL || c->out == NULL || (c->progressed && progress <= c->progress)) {
 		return;
 	}
 	c->progressed = true;
 	c->progress = progress;
-	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_key(&j, "progressToken");
@@ -107,10 +112,10 @@ void mcp_log(struct mcp_call *c, enum mcp_level level, const char *logger, const
 	auto_buf text;
 	struct json j;
 
+	buf_init(&text, MAX_MCP_RESULT);
 	if (!wants_log(c, level)) {
 		return;
 	}
-	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kstr(&j, "level", MCP_LEVELS[level]);

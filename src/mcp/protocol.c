@@ -94,6 +94,8 @@ static int remember_client(struct mcp_call *c, const char *version)
 	const struct json_node *name = json_member(&c->m.doc, mcp_param(c, "clientInfo"), "name");
 	struct mcp_peer *p = c->peer;
 
+	free(p->client_name);
+	free(p->extensions);
 	p->client_name = strndup(json_string(name, ""), MAX_MCP_CLIENT);
 	p->extensions =
 	        extension_names(&c->m.doc, json_member(&c->m.doc, capabilities, "extensions"));

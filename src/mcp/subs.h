@@ -26,8 +26,7 @@ void subs_forget(struct subs *s, const struct mcp_peer *p);
 /* Answers every subscriptions/listen, gracefully. */
 void subs_end(struct subs *s);
 
-/* To those who listen to the task; `params` is one finished JSON object without _meta,
- * and without its closing brace. */
-void subs_task(struct subs *s, const char *task_id, const char *params);
+/* To those who listen to the task; `object` is finished JSON with at least one member. */
+void subs_task(struct subs *s, const char *task_id, const char *object);
 
 #endif

@@ -32,6 +32,11 @@ void task_ended(struct mcp_call *c, bool failed, const char *json, size_t len);
  * When tasks/update has brought all of it, call_resume(). */
 void task_waits(struct mcp_call *c);
 
+/* Progress becomes the message of its status. */
+void task_progress(struct mcp_call *c, const char *message);
+
+/* Whether the client has declared the extension; false: answered. */
+bool task_allowed(struct mcp_call *c);
 bool task_known(const struct mcp_call *c, const char *task_id); /* to whoever makes `c` */
 
 #endif
