@@ -2,6 +2,7 @@
 that send exactly what they are told, byte by byte."""
 import contextlib
 import http.client
+import io
 import json
 import os
 import select
@@ -113,12 +114,23 @@ def head(port, method="POST", path="/mcp", token=TOKEN, **fields):
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
+class Kept(io.BufferedReader):
+    """What was read too much of one response is the beginning of the next."""
+
+    def makefile(self, *_):
+        return self
+
+    def close(self):
+        pass
+
+
 class Client:
     """One connection."""
 
     def __init__(self, port):
         self.port = port
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
+        self.file = Kept(socket.SocketIO(self.socket, "r"))
 
     def __enter__(self):
         return self
@@ -142,7 +154,7 @@ class Client:
 
     def answer(self, method="POST"):
         """The response, as http.client reads it; its body has not been read."""
-        r = http.client.HTTPResponse(self.socket, method=method)
+        r = http.client.HTTPResponse(self.file, method=method)
         r.begin()
         return r
 
@@ -176,7 +188,8 @@ def modern_fields(message):
 
 class Http(Echo):
     def __init__(self, build, token=TOKEN, hurry=0):
-        super().__init__(build, "--http", "127.0.0.1:0", token, hurry)
+        super().__init__(build, "--http", "127.0.0.1:0",
+                         *([] if token is None else [token, hurry]))
         self.url = self.process.stdout.readline().decode().strip()
         assert self.url, self.process.stderr.read()
         self.port = int(self.url.split(":")[2].split("/")[0])
