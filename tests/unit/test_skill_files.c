@@ -1,0 +1,202 @@
+/* The files of a skill's directory: digests, what is left out, and the bounds. */
+#include "serve_world.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base64.h"
+#include "base/limits.h"
+#include "serve/skill_files.h"
+
+static void put(struct world *w, const char *path, size_t size)
+{
+	auto_free char *full = world_path(w, path);
+	auto_fd fd = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+}
+
+static struct skill skill_at(struct world *w, const char *path)
+{
+	return (struct skill){ .name = strdup("s"), .dir = world_path(w, path) };
+}
+
+static void skill_gone(struct skill *s)
+{
+	free(s->name);
+	free(s->dir);
+}
+
+static const struct skill_file *find(const struct skill_files *f, const char *path)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		if (strcmp(f->v[i].path, path) == 0) {
+			return &f->v[i];
+		}
+	}
+	return NULL;
+}
+
+static void digests_and_what_is_left_out(void **state)
+{
+	struct world *w = *state;
+	AUTO(skill_files_done) struct skill_files f = { 0 };
+	uint8_t empty[SHA256_BYTES];
+
+	world_mkdir(w, "s");
+	world_mkdir(w, "s/sub");
+	world_mkdir(w, "s/.git");
+	put(w, "s/.git/config", 1);
+	put(w, "s/sub/empty", 0);
+	put(w, "s/big", 1000);
+	auto_free char *link = world_path(w, "s/link");
+	auto_free char *fifo = world_path(w, "s/fifo");
+	assert_int_equal(symlink("/etc/passwd", link), 0);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	AUTO(skill_gone) struct skill s = skill_at(w, "s");
+	auto_free char *cache = world_path(w, "");
+
+	assert_int_equal(skill_files_read(&f, &s, cache), 0);
+	assert_null(f.refused);
+	assert_int_equal(f.n_files, 2);
+	assert_int_equal(f.bytes, 1000);
+	assert_true(find(&f, "sub")->is_dir);
+	sha256("", 0, empty);
+	assert_memory_equal(find(&f, "sub/empty")->hash, empty, sizeof(empty));
+	assert_int_equal(find(&f, "big")->size, 1000);
+	assert_null(find(&f, "link"));
+	assert_null(find(&f, ".git/config"));
+	assert_int_equal(f.n_left, 3);
+
+	/* By their names they cannot be had either. */
+	static const char *const not_served[] = { "link",        "fifo",   ".git/config", "..",
+		                                  "../s/big",    "./big",  "/etc/passwd", "",
+		                                  "sub/../big",  "sub//x", "sub",         "nope",
+		                                  "link/passwd", "big/",   "sub/.git/x" };
+	for (size_t i = 0; i < ARRAY_LEN(not_served); i++) {
+		auto_buf out;
+		buf_init(&out, 4096);
+		if (skill_file_content(&s, not_served[i], &out) == 0) {
+			fail_msg("%s can be read", not_served[i]);
+		}
+	}
+	auto_buf out;
+	buf_init(&out, 4096);
+	assert_int_equal(skill_file_content(&s, "big", &out), 0);
+	assert_int_equal(out.len, 1000);
+}
+
+/* One that changes is seen, also with a cache that knows it. */
+static void sees_a_change(void **state)
+{
+	struct world *w = *state;
+	uint8_t before[SHA256_BYTES];
+	auto_free char *cache = world_path(w, "");
+
+	world_mkdir(w, "s");
+	put(w, "s/a", 10);
+	AUTO(skill_gone) struct skill s = skill_at(w, "s");
+	for (int i = 0; i < 2; i++) {
+		AUTO(skill_files_done) struct skill_files f = { 0 };
+		assert_int_equal(skill_files_read(&f, &s, cache), 0);
+		memcpy(before, f.v[0].hash, sizeof(before));
+	}
+	put(w, "s/a", 11);
+	AUTO(skill_files_done) struct skill_files f = { 0 };
+	assert_int_equal(skill_files_read(&f, &s, cache), 0);
+	assert_memory_not_equal(f.v[0].hash, before, sizeof(before));
+}
+
+static const char *refused(struct world *w)
+{
+	AUTO(skill_files_done) struct skill_files f = { 0 };
+	AUTO(skill_gone) struct skill s = skill_at(w, "s");
+
+	assert_int_equal(skill_files_read(&f, &s, NULL), 0);
+	return f.refused;
+}
+
+static void too_many(void **state)
+{
+	struct world *w = *state;
+	char name[64];
+
+	world_mkdir(w, "s");
+	for (int i = 0; i < MAX_SKILL_FILES; i++) {
+		snprintf(name, sizeof(name), "s/%d", i);
+		put(w, name, 0);
+	}
+	assert_null(refused(w));
+	put(w, "s/more", 0);
+	assert_string_equal(refused(w), "it has too many files");
+}
+
+static void too_large(void **state)
+{
+	struct world *w = *state;
+	char name[64];
+
+	world_mkdir(w, "s");
+	put(w, "s/a", MAX_SKILL_FILE);
+	assert_null(refused(w));
+	put(w, "s/a", MAX_SKILL_FILE + 1);
+	assert_string_equal(refused(w), "a file of it is too large");
+	for (size_t i = 0; i < MAX_SKILL_BYTES / MAX_SKILL_FILE; i++) {
+		snprintf(name, sizeof(name), "s/%c", (char)('a' + i));
+		put(w, name, MAX_SKILL_FILE);
+	}
+	assert_null(refused(w));
+	put(w, "s/z", 1);
+	assert_string_equal(refused(w), "its files are too large together");
+}
+
+static void too_deep(void **state)
+{
+	struct world *w = *state;
+	char path[4 * MAX_SKILL_DEPTH] = "s";
+	size_t len = 1;
+
+	world_mkdir(w, path);
+	for (int i = 1; i < MAX_SKILL_DEPTH; i++) {
+		memcpy(path + len, "/d", sizeof("/d"));
+		len += strlen("/d");
+		world_mkdir(w, path);
+	}
+	assert_null(refused(w));
+	memcpy(path + len, "/d", sizeof("/d"));
+	world_mkdir(w, path);
+	assert_string_equal(refused(w), "its directories are too deep");
+}
+
+static void base64(void **state)
+{
+	(void)state;
+	static const char *const cases[][2] = { { "", "" },
+		                                { "f", "Zg==" },
+		                                { "fo", "Zm8=" },
+		                                { "foo", "Zm9v" },
+		                                { "foob", "Zm9vYg==" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		auto_free char *out = base64_encode(cases[i][0], strlen(cases[i][0]));
+		assert_string_equal(out, cases[i][1]);
+	}
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(digests_and_what_is_left_out),
+		T(sees_a_change),
+		T(too_many),
+		T(too_large),
+		T(too_deep),
+		cmocka_unit_test(base64),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
