@@ -86,6 +86,12 @@ const struct option_row FLAGS[] = {
 	  "SIGTERM first, and so much time: 5s, 1m" },
 	{ "ledger", 0, NULL, FLAG_LEDGER, NULL, ON_S_SHOW,
 	  "the ledger as it stands, for audit verify" },
+	{ "skills", 0, "DIR", FLAG_SKILLS, NULL, ON_SETUP, "a skill, or a directory of skills" },
+	{ "write", 'w', NULL, FLAG_WRITE_CONFIG, NULL, ON_SETUP,
+	  "change the file without asking" },
+	{ "remove", 0, NULL, FLAG_REMOVE, NULL, ON_SETUP, "take the server out again" },
+	{ "project", 0, NULL, FLAG_PROJECT, NULL, ON_SETUP,
+	  "in the project in this directory only" },
 	{ "json", 0, NULL, FLAG_JSON, NULL,
 	  ON_SESSION | ON_PLAN | ON_VALIDATE | ON_DOCTOR | ON_LIST | ON_SHOW | ON_VERIFY | ON_PS |
 	          ON_WATCH | ON_WHY | ON_PRUNE,
