@@ -46,8 +46,18 @@ void visible_text(struct buf *out, const char *text, bool keep_lines)
 	visible_bytes(out, text, strlen(text), keep_lines);
 }
 
+/* One selector behind a symbol only chooses between its two pictures, as in most
+ * emoji; behind letters, or many of them, they can spell out a hidden text. */
+static bool picture_selector(uint32_t cp, uint32_t before)
+{
+	return (cp == 0xfe0e || cp == 0xfe0f) &&
+	       ((before >= 0x2190 && before <= 0x2bff) || (before >= 0x1f000 && before <= 0x1faff));
+}
+
 void visible_bytes(struct buf *out, const char *text, size_t len, bool keep_lines)
 {
+	uint32_t before = 0;
+
 	for (size_t i = 0; i < len;) {
 		uint32_t cp = 0;
 		size_t n = utf8_decode(text + i, len - i, &cp);
@@ -60,11 +70,12 @@ void visible_bytes(struct buf *out, const char *text, size_t len, bool keep_line
 			buf_adds(out, "\\n");
 		} else if (cp == '\t') {
 			buf_adds(out, keep_lines ? "\t" : "\\t");
-		} else if (visible_deceptive(cp)) {
+		} else if (visible_deceptive(cp) && !picture_selector(cp, before)) {
 			buf_addf(out, cp < 0x80 ? "\\x%02" PRIx32 : "\\u{%" PRIx32 "}", cp);
 		} else {
 			buf_add(out, text + i, n);
 		}
+		before = cp;
 		i += n;
 	}
 }

@@ -47,6 +47,8 @@ enum cli_flag {
 	FLAG_VIOLATIONS,
 	FLAG_RELEASE,
 	FLAG_LEDGER,
+	FLAG_YES,
+	FLAG_REVOKE,
 	FLAG_WRITE_CONFIG,
 	FLAG_REMOVE,
 	FLAG_PROJECT,
@@ -74,6 +76,8 @@ enum cli_flag {
 	FLAG_REASON,
 	FLAG_GRACE,
 	FLAG_SKILLS, /* again and again: request.skills */
+	FLAG_HTTP,
+	FLAG_SOCKET,
 	FLAG_END,
 };
 
@@ -140,13 +144,17 @@ enum command_bit {
 	ON_S_KILL = 1 << 22,
 	ON_S_COMPLETE = 1 << 23,
 	ON_S_EXPIRE = 1 << 24,
-	ON_SETUP = 1 << 26,
-	ON_HOOK = 1 << 27,
+	ON_APPROVE = 1 << 25,
+	ON_APPROVALS = 1 << 26,
+	ON_SETUP = 1 << 27,
+	ON_HOOK = 1 << 28,
+	ON_SERVE = 1 << 29,
 	ON_PLAN = ON_RUN | ON_INSPECT | ON_PROVE,
+	ON_OWNER = ON_PLAN | ON_SERVE, /* take the owner's word */
 	ON_S_BECOME = ON_S_PAUSE | ON_S_RESUME | ON_S_KILL | ON_S_COMPLETE | ON_S_EXPIRE,
 	ON_SESSION = ON_S_START | ON_S_LIST | ON_S_SHOW | ON_S_CHECK | ON_S_SETTLE |
 	             ON_S_VIOLATION | ON_S_BECOME,
-	ON_ALL = (1 << 28) - 1,
+	ON_ALL = (1 << 30) - 1,
 };
 
 extern const struct command COMMANDS[];
@@ -190,6 +198,9 @@ int cmd_prune(struct request *r);
 int cmd_watch(struct request *r);
 int cmd_ps(struct request *r);
 int cmd_why(struct request *r);
+int cmd_approve(struct request *r);
+int cmd_approvals(struct request *r);
+int cmd_serve(struct request *r);
 int cmd_setup(struct request *r);
 int cmd_hook(struct request *r);
 int cmd_session_start(struct request *r);

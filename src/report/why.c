@@ -1,6 +1,6 @@
 #include "report/why.h"
 
-static void item_json(struct json *j, const struct view_item *i)
+void why_json_item(struct json *j, const struct view_item *i)
 {
 	json_open(j, '{');
 	json_kstr(j, "what", i->text);
@@ -20,7 +20,7 @@ void why_json(struct json *j, const struct view *v)
 	json_open(j, '[');
 	for (size_t n = 0; n < v->n_items; n++) {
 		if (v->items[n].group == GROUP_DENIED) {
-			item_json(j, &v->items[n]);
+			why_json_item(j, &v->items[n]);
 		}
 	}
 	json_close(j, ']');

@@ -8,5 +8,6 @@
 /* An array, an object for each different thing: "reason" is the stable code of
  * the records, "remedy" the smallest change that allows it ("": there is none). */
 void why_json(struct json *j, const struct view *v);
+void why_json_item(struct json *j, const struct view_item *i); /* one of them */
 
 #endif

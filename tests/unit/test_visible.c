@@ -105,10 +105,33 @@ static void test_seen(void **state)
 	}
 }
 
+/* The picture of a symbol may be chosen once; nothing can be spelled by that. */
+static void test_pictures(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *in, *out;
+	} cases[] = {
+		{ "\u2600\ufe0f 21 C", "\u2600\ufe0f 21 C" },
+		{ "\U0001f327\ufe0f", "\U0001f327\ufe0f" },
+		{ "\u2600\ufe0f\ufe0f", "\u2600\ufe0f\\u{fe0f}" },
+		{ "a\ufe0f", "a\\u{fe0f}" },
+		{ "\u2600\ufe01", "\u2600\\u{fe01}" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		auto_buf b;
+		buf_init(&b, 64);
+		visible_text(&b, cases[i].in, true);
+		assert_string_equal(b.data, cases[i].out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_pictures),
 		cmocka_unit_test(test_unseen),
 		cmocka_unit_test(test_seen),
 	};
