@@ -19,6 +19,8 @@
 #include "cli/say.h"
 #include "os/file.h"
 
+#define EVENT        "PreToolUse"
+#define TOOL         "Bash"
 #define HOOK_SECONDS 10 /* directories that do not answer must not hold the agent */
 
 /* One value as it was read. The depth is bounded by the reader. */
@@ -89,7 +91,7 @@ static int answer(enum hook_answer a, const struct json_doc *doc, const struct j
 	json_open(&j, '{');
 	json_key(&j, "hookSpecificOutput");
 	json_open(&j, '{');
-	json_kstr(&j, "hookEventName", "PreToolUse");
+	json_kstr(&j, "hookEventName", EVENT);
 	if (a == HOOK_REWRITE) {
 		put_input(&j, doc, input, text->data);
 	} else {
@@ -111,11 +113,13 @@ static int judge_question(const struct json_doc *doc, char *self)
 	const struct json_node *command = json_member(doc, input, "command");
 	const char *cwd = json_string(json_member(doc, top, "cwd"), NULL);
 
-	if (!json_is(top, JSON_OBJECT) ||
-	    strcmp(json_string(json_member(doc, top, "hook_event_name"), "PreToolUse"),
-	           "PreToolUse") != 0 ||
-	    strcmp(json_string(json_member(doc, top, "tool_name"), "Bash"), "Bash") != 0) {
-		return json_is(top, JSON_OBJECT) ? EXIT_FINE : EXIT_USAGE;
+	if (!json_is(top, JSON_OBJECT)) {
+		say_errorf("hook: standard input is no JSON object");
+		return EXIT_USAGE;
+	}
+	if (strcmp(json_string(json_member(doc, top, "hook_event_name"), EVENT), EVENT) != 0 ||
+	    strcmp(json_string(json_member(doc, top, "tool_name"), TOOL), TOOL) != 0) {
+		return EXIT_FINE; /* not our concern */
 	}
 	if (!json_is(command, JSON_STRING) || cwd == NULL || cwd[0] != '/') {
 		say_errorf("hook: a question about Bash without a command, or without cwd");
