@@ -7,7 +7,7 @@ _skillsandbox()
 	prev=${COMP_WORDS[COMP_CWORD - 1]}
 	COMPREPLY=()
 
-	local commands='run validate inspect prove doctor approve approvals ps watch why audit session setup hook help'
+	local commands='run validate inspect prove doctor approve approvals serve ps watch why audit session setup hook help'
 	local grants='--read --write --net --allow-private --env --memory --timeout --cpu-shares
 		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
 		--best-effort --unix-sockets --policy'
@@ -56,7 +56,7 @@ _skillsandbox()
 		compopt -o filenames
 		return
 		;;
-	-r | --read | -w | --write | --policy | --trace-output | -o | --output | --key)
+	-r | --read | -w | --write | --policy | --session-policy | --socket | --trace-output | -o | --output | --key)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		compopt -o filenames
 		return
@@ -67,6 +67,15 @@ _skillsandbox()
 		;;
 	--net)
 		mapfile -t COMPREPLY < <(compgen -A hostname -- "$cur")
+		return
+		;;
+	--skills)
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		compopt -o filenames
+		return
+		;;
+	--http)
+		mapfile -t COMPREPLY < <(compgen -W '127.0.0.1:8080' -- "$cur")
 		return
 		;;
 	--audit)
@@ -100,6 +109,7 @@ _skillsandbox()
 		case $command in
 		run) words="$grants $output --trace-output --session --tty --no-tty --dry-run --prove --watch --otel" ;;
 		inspect | prove) words="$grants $output" ;;
+		serve) words="$grants --skills --http --socket --session --session-policy --otel --help" ;;
 		validate) words=$output ;;
 		setup) words='--skills --project --write --remove --help' ;;
 		approve) words='--yes --revoke --policy --help' ;;
@@ -125,7 +135,7 @@ _skillsandbox()
 	fi
 
 	case $command in
-	run | inspect | prove | approve)
+	run | inspect | prove | approve | serve)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		compopt -o filenames
 		;;

@@ -271,6 +271,7 @@ static struct table find_table(const char *s, size_t len, const char *name, cons
 		end = line_end(s, len, at);
 		size_t first = at + strspn(s + at, " \t");
 		int kind = header_of(s, at, end, name);
+		bool header = first < end && s[first] == '[';
 		if (kind == 1 && !t.found) {
 			t = (struct table){ .from = marked ? before : at,
 				            .body = end,
@@ -279,14 +280,13 @@ static struct table find_table(const char *s, size_t len, const char *name, cons
 				            .ours = marked,
 				            .strange = t.strange };
 			within = true;
-		} else if (kind != 0) {
+		} else if (kind != 0 || (!header && !within &&
+		                         names_another_way(s + first, end - first, name))) {
 			t.strange = true;
-		} else if (first < end && s[first] == '[') {
+		} else if (header) {
 			within = false;
 			t.strange = t.strange || memmem(s + at, end - at, short_name,
 			                                strlen(short_name)) != NULL;
-		} else if (!within && names_another_way(s + first, end - first, name)) {
-			t.strange = true;
 		}
 		if (within && first < end && s[first] != '\n' && s[first] != '#') {
 			t.to = end;

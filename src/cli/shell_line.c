@@ -235,10 +235,10 @@ void shell_read_list(struct parse *p, char stop, enum shell_join join)
 		}
 		if (c == '#') {
 			skip_comment(p);
-		} else if (shell_one_of(c, " \t")) {
+		} else if (shell_one_of(c, " \t\n")) {
+			/* A new line means nothing after an operator, and after a command
+			 * the next one is joined so already. */
 			p->at++;
-		} else if (c == '\n') {
-			p->at++; /* after an operator it means nothing, after a command it is one */
 		} else if (shell_one_of(c, ";&|") && redirect_length(p) == 0) {
 			join = read_operator(p);
 		} else if (c == '(') {
