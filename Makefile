@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 BUILD  ?= build
 
-.PHONY: all build demo demo-session test test-vm lint bench install clean
+.PHONY: all build demo demo-session test acceptance test-vm lint bench install clean
 all: build
 
 build: $(BUILD)/build.ninja
@@ -26,6 +26,13 @@ test:
 	@scripts/setup build demo test npm
 	@scripts/npm-set mcp
 	@tests/run
+
+# The real Claude Code, Codex and Inspector, without a network: about 1 GB of npm
+# packages, which is why make test does without.
+acceptance: build
+	@scripts/setup demo test npm
+	@scripts/npm-set acceptance
+	@tests/acceptance/run
 
 # Takes an hour where the processor is emulated; see tests/vm/README.md.
 test-vm:

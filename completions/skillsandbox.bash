@@ -7,7 +7,7 @@ _skillsandbox()
 	prev=${COMP_WORDS[COMP_CWORD - 1]}
 	COMPREPLY=()
 
-	local commands='run validate inspect prove doctor approve approvals serve ps watch why audit session help'
+	local commands='run validate inspect prove doctor approve approvals serve ps watch why audit session setup hook help'
 	local grants='--read --write --net --allow-private --env --memory --timeout --cpu-shares
 		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
 		--best-effort --unix-sockets --policy'
@@ -47,7 +47,15 @@ _skillsandbox()
 		fi
 	done
 
+	if [[ $command == setup && ($prev == -w || $prev == --write) ]]; then
+		prev= # takes no value here
+	fi
 	case $prev in
+	--skills)
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		compopt -o filenames
+		return
+		;;
 	-r | --read | -w | --write | --policy | --session-policy | --socket | --trace-output | -o | --output | --key)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		compopt -o filenames
@@ -103,6 +111,7 @@ _skillsandbox()
 		inspect | prove) words="$grants $output" ;;
 		serve) words="$grants --skills --http --socket --session --session-policy --otel --help" ;;
 		validate) words=$output ;;
+		setup) words='--skills --project --write --remove --help' ;;
 		approve) words='--yes --revoke --policy --help' ;;
 		doctor | ps | why | approvals) words='--json --help' ;;
 		watch) words='--all --json --help' ;;
@@ -129,6 +138,12 @@ _skillsandbox()
 	run | inspect | prove | approve | serve)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		compopt -o filenames
+		;;
+	setup)
+		mapfile -t COMPREPLY < <(compgen -W 'claude-code codex openclaw opencode' -- "$cur")
+		;;
+	hook)
+		mapfile -t COMPREPLY < <(compgen -W claude-code -- "$cur")
 		;;
 	validate)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")

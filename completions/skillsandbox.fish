@@ -1,6 +1,6 @@
 # fish completion for skillsandbox(1)
 
-set -l commands run validate inspect prove doctor approve approvals serve ps watch why audit session help
+set -l commands run validate inspect prove doctor approve approvals serve ps watch why audit session setup hook help
 set -l audits list show verify export prune
 set -l sessions start list show check settle violation pause resume kill complete expire
 set -l plans 'run inspect prove serve'
@@ -21,6 +21,8 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a watch
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a why -d 'Explain what a run was denied'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a audit -d 'List, show, verify, export and prune runs'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a session -d 'Hold many runs to one policy, and end them'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a setup -d 'Let an agent use the MCP server'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a hook -d 'Answer an agent that asks before it runs a command'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a help -d 'Explain a command'
 
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -f -a '(__fish_complete_directories)'
@@ -36,6 +38,12 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l session -x -d
 complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l session-policy -r -F -d 'A session for each client'
 complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l otel -d 'Export the runs'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approvals' -f -l json -d 'JSON for programs'
+complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -f -a 'claude-code codex openclaw opencode'
+complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -l skills -r -a '(__fish_complete_directories)' -d 'A skill, or a directory of skills'
+complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -l project -d 'In the project in this directory only'
+complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -s w -l write -d 'Change the file without asking'
+complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -l remove -d 'Take the server out again'
+complete -c skillsandbox -n '__fish_seen_subcommand_from hook' -f -a claude-code
 complete -c skillsandbox -n '__fish_seen_subcommand_from help' -f -a "$commands"
 complete -c skillsandbox -n '__fish_seen_subcommand_from doctor ps' -f
 set -l runs '(echo last; command ls (set -q XDG_STATE_HOME; and echo $XDG_STATE_HOME; or echo ~/.local/state)/skillsandbox/runs 2>/dev/null)'

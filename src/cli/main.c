@@ -61,6 +61,10 @@ const struct command COMMANDS[] = {
 	  false, cmd_session_become },
 	{ "session expire", "[ID]", "end what has outlived its time", ON_S_EXPIRE, true, false,
 	  cmd_session_become },
+	{ "setup", "claude-code|codex|openclaw|opencode", "let an agent use the MCP server",
+	  ON_SETUP, true, false, cmd_setup },
+	{ "hook", "claude-code", "answer an agent that asks before it runs a command", ON_HOOK,
+	  true, false, cmd_hook },
 	{ "help", "[COMMAND]", "explain a command", ON_HELP, true, false, cmd_help },
 };
 const size_t N_COMMANDS = ARRAY_LEN(COMMANDS);

@@ -88,7 +88,7 @@ const char WHY_SCHEMA[] =
 const char TRACE_SCHEMA[] =
         "{\"type\":\"object\",\"properties\":{" RUN_SCHEMA ","
         "\"lines\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
-        "\"next_from\":{\"type\":[\"integer\",\"null\"]},"
+        "\"next_from\":{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"null\"}]},"
         "\"broken\":{\"type\":\"object\",\"properties\":{\"line\":{\"type\":\"integer\"},"
         "\"why\":{\"type\":\"string\"}},\"required\":[\"line\",\"why\"]}},"
         "\"required\":[\"run\",\"verified\",\"lines\",\"next_from\"]}";

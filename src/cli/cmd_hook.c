@@ -1,0 +1,165 @@
+/* cmd_hook.c - answers a coding agent that asks before it uses a tool.
+ *
+ * Claude Code's PreToolUse: a JSON object on standard input; on standard output
+ * nothing (go on as if we were not there) or an answer. What is rewritten is not
+ * allowed by us: the user's own rules decide about the new command. Whatever goes
+ * wrong here ends with a status that blocks the call (2), never with silence. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/json_read.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "cli/cli.h"
+#include "cli/hook_judge.h"
+#include "cli/say.h"
+#include "os/file.h"
+
+#define EVENT        "PreToolUse"
+#define TOOL         "Bash"
+#define HOOK_SECONDS 10 /* directories that do not answer must not hold the agent */
+
+/* One value as it was read. The depth is bounded by the reader. */
+static void copy_value(struct json *j, const struct json_doc *doc, const struct json_node *node)
+{
+	bool object = node->type == JSON_OBJECT;
+
+	switch (node->type) {
+	case JSON_NULL:
+		json_null(j);
+		return;
+	case JSON_FALSE:
+	case JSON_TRUE:
+		json_bool(j, node->type == JSON_TRUE);
+		return;
+	case JSON_NUMBER:
+		json_raw(j, node->str, node->len);
+		return;
+	case JSON_STRING:
+		json_strn(j, node->str, node->len);
+		return;
+	case JSON_ARRAY:
+	case JSON_OBJECT:
+		break;
+	}
+	json_open(j, object ? '{' : '[');
+	for (const struct json_node *n = json_first(doc, node); n != NULL; n = json_next(doc, n)) {
+		if (object) {
+			json_key(j, n->key);
+		}
+		copy_value(j, doc, n);
+	}
+	json_close(j, object ? '}' : ']');
+}
+
+/* The tool's input with another command; all else as it was. */
+static void put_input(struct json *j, const struct json_doc *doc, const struct json_node *input,
+                      const char *command)
+{
+	json_key(j, "updatedInput");
+	json_open(j, '{');
+	for (const struct json_node *n = json_first(doc, input); n != NULL; n = json_next(doc, n)) {
+		json_key(j, n->key);
+		if (strcmp(n->key, "command") == 0) {
+			json_str(j, command);
+		} else {
+			copy_value(j, doc, n);
+		}
+	}
+	json_close(j, '}');
+}
+
+static int answer(enum hook_answer a, const struct json_doc *doc, const struct json_node *input,
+                  const struct buf *text)
+{
+	struct json j;
+	auto_buf out;
+
+	if (a == HOOK_PASS) {
+		return EXIT_FINE;
+	}
+	if (text->failed || text->data == NULL) {
+		say_errorf("hook: out of memory");
+		return EXIT_USAGE;
+	}
+	buf_init(&out, SAY_MAX);
+	json_init(&j, &out, false);
+	json_open(&j, '{');
+	json_key(&j, "hookSpecificOutput");
+	json_open(&j, '{');
+	json_kstr(&j, "hookEventName", EVENT);
+	if (a == HOOK_REWRITE) {
+		put_input(&j, doc, input, text->data);
+	} else {
+		json_kstr(&j, "permissionDecision", a == HOOK_DENY ? "deny" : "ask");
+		json_kstr(&j, "permissionDecisionReason", text->data);
+	}
+	json_close(&j, '}');
+	json_close(&j, '}');
+	buf_addc(&out, '\n');
+	return say_out(STDOUT_FILENO, &out) == EXIT_FINE ? EXIT_FINE : EXIT_USAGE;
+}
+
+/* A question is answered about Bash alone; what we cannot read is no question that
+ * may pass. */
+static int judge_question(const struct json_doc *doc, char *self)
+{
+	const struct json_node *top = json_top(doc);
+	const struct json_node *input = json_member(doc, top, "tool_input");
+	const struct json_node *command = json_member(doc, input, "command");
+	const char *cwd = json_string(json_member(doc, top, "cwd"), NULL);
+
+	if (!json_is(top, JSON_OBJECT)) {
+		say_errorf("hook: standard input is no JSON object");
+		return EXIT_USAGE;
+	}
+	if (strcmp(json_string(json_member(doc, top, "hook_event_name"), EVENT), EVENT) != 0 ||
+	    strcmp(json_string(json_member(doc, top, "tool_name"), TOOL), TOOL) != 0) {
+		return EXIT_FINE; /* not our concern */
+	}
+	if (!json_is(command, JSON_STRING) || cwd == NULL || cwd[0] != '/') {
+		say_errorf("hook: a question about Bash without a command, or without cwd");
+		return EXIT_USAGE;
+	}
+	const struct hook_question q = {
+		.command = command->str,
+		.len = command->len,
+		.cwd = cwd,
+		.home = getenv("HOME"),
+		.project = getenv("CLAUDE_PROJECT_DIR"),
+		.cdpath = getenv("CDPATH") != NULL,
+		.self = self,
+	};
+	auto_buf text;
+	buf_init(&text, SAY_MAX);
+	enum hook_answer a = hook_judge(&q, &text);
+	return answer(a, doc, input, &text);
+}
+
+int cmd_hook(struct request *r)
+{
+	AUTO(json_doc_done) struct json_doc doc = { 0 };
+	const char *why = NULL;
+	auto_buf in;
+
+	buf_init(&in, MAX_HOOK_INPUT);
+	if (r->operands.n != 1 || strcmp(r->operands.v[0], "claude-code") != 0) {
+		say_errorf("hook needs the name of a client: claude-code");
+		return EXIT_USAGE;
+	}
+	(void)alarm(HOOK_SECONDS);
+	auto_free char *self = realpath("/proc/self/exe", NULL);
+	if (self == NULL || file_read_all(STDIN_FILENO, &in) != 0) {
+		say_errorf("hook: %s", strerrordesc_np(errno));
+		return EXIT_USAGE;
+	}
+	if (json_read(&doc, in.data != NULL ? in.data : "", in.len, &why) != 0) {
+		say_errorf("hook: standard input is no JSON: %s", why);
+		return EXIT_USAGE;
+	}
+	return judge_question(&doc, self);
+}

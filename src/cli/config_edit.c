@@ -1,0 +1,397 @@
+/* config_edit.c - see config_edit.h. The JSON was read by the strict reader before
+ * anything is edited, so that the scanner here meets no malformed text. */
+#include "cli/config_edit.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json_read.h"
+#include "base/own.h"
+
+#define INDENT "  "
+#define AROUND 1 /* lines shown beside a change */
+
+/* One member of an object in the text. */
+struct span {
+	size_t key;   /* where its name begins */
+	size_t value; /* where its value begins */
+	size_t end;   /* behind its value */
+};
+
+static size_t skip_blank(const char *s, size_t at)
+{
+	return at + strspn(s + at, " \t\r\n");
+}
+
+/* Behind the string that begins at `at`. */
+static size_t skip_string(const char *s, size_t at)
+{
+	for (at++; s[at] != '"'; at++) {
+		at += s[at] == '\\';
+	}
+	return at + 1;
+}
+
+/* Behind the value that begins at `at`. */
+static size_t skip_value(const char *s, size_t at)
+{
+	size_t deep = 0;
+
+	do {
+		if (s[at] == '"') {
+			at = skip_string(s, at);
+		} else if (s[at] == '{' || s[at] == '[') {
+			deep++;
+			at++;
+		} else if (s[at] == '}' || s[at] == ']') {
+			deep--;
+			at++;
+		} else if (deep > 0) {
+			at++;
+		} else {
+			return at + strcspn(s + at, ",]} \t\r\n");
+		}
+	} while (deep > 0);
+	return at;
+}
+
+/* The member `name` of the object that begins at `object`; *ret_last is the end of
+ * its last member's value, 0 for an empty one. A name that is written with escapes
+ * is not found, and then told by the reader as a duplicate. */
+static bool find_member(const char *s, size_t object, const char *name, struct span *ret,
+                        size_t *ret_last)
+{
+	size_t at = skip_blank(s, object + 1), len = strlen(name);
+	bool found = false;
+
+	*ret_last = 0;
+	while (s[at] == '"') {
+		struct span m = { .key = at };
+		size_t end = skip_string(s, at);
+		m.value = skip_blank(s, skip_blank(s, end) + 1);
+		m.end = skip_value(s, m.value);
+		*ret_last = m.end;
+		if (end - at - 2 == len && memcmp(s + at + 1, name, len) == 0) {
+			*ret = m;
+			found = true;
+		}
+		at = skip_blank(s, m.end);
+		at = s[at] == ',' ? skip_blank(s, at + 1) : at;
+	}
+	return found;
+}
+
+static void put_indent(struct buf *out, size_t deep)
+{
+	buf_addc(out, '\n');
+	for (size_t i = 0; i < deep; i++) {
+		buf_adds(out, INDENT);
+	}
+}
+
+/* `"a": {"b": value}` for the names that are left, each deeper by one. A value of
+ * several lines is moved to where it stands. */
+static void put_members(struct buf *out, const char *const path[], size_t deep, const char *value)
+{
+	size_t n = 0;
+
+	for (; path[n] != NULL; n++) {
+		put_indent(out, deep + n);
+		buf_addf(out, "\"%s\": %s", path[n], path[n + 1] != NULL ? "{" : "");
+	}
+	for (const char *c = value; *c != '\0'; c++) {
+		if (*c == '\n') {
+			put_indent(out, deep + n - 1);
+		} else {
+			buf_addc(out, *c);
+		}
+	}
+	while (--n > 0) {
+		put_indent(out, deep + n - 1);
+		buf_addc(out, '}');
+	}
+}
+
+static int refuse(struct ssb_error *err, const char *why)
+{
+	return ssb_fail(err, SSB_E_POLICY, 0, "", "%s", why);
+}
+
+/* Takes out one member with one comma, and the blank in front of it. */
+static void cut_member(const char *s, size_t len, const struct span *m, struct buf *out)
+{
+	size_t from = m->key, to = m->end;
+	size_t next = skip_blank(s, to);
+
+	while (from > 0 && strchr(" \t\r\n", s[from - 1]) != NULL) {
+		from--;
+	}
+	if (s[next] == ',') {
+		to = next + 1;
+	} else if (s[from - 1] == ',') {
+		from--;
+	}
+	buf_add(out, s, from);
+	/* The last member of all: the brackets close up. */
+	next = skip_blank(s, to);
+	to = s[from - 1] == '{' && s[next] == '}' ? next : to;
+	buf_add(out, s + to, len - to);
+}
+
+static int edit_json(const char *s, size_t len, const char *const path[], const char *value,
+                     struct buf *out, struct ssb_error *err)
+{
+	size_t object = skip_blank(s, 0), last = 0, deep = 1;
+	struct span m = { 0 };
+
+	for (;; path++, deep++) {
+		if (s[object] != '{') {
+			return refuse(err, "what should hold the server is no JSON object");
+		}
+		if (!find_member(s, object, path[0], &m, &last)) {
+			break;
+		}
+		if (path[1] == NULL) {
+			if (value == NULL) {
+				cut_member(s, len, &m, out);
+				return 0;
+			}
+			buf_add(out, s, m.value);
+			for (const char *c = value; *c != '\0'; c++) {
+				if (*c == '\n') {
+					put_indent(out, deep);
+				} else {
+					buf_addc(out, *c);
+				}
+			}
+			buf_add(out, s + m.end, len - m.end);
+			return 0;
+		}
+		object = m.value;
+	}
+	if (value == NULL) {
+		buf_add(out, s, len);
+		return 0;
+	}
+	size_t at = last > 0 ? last : object + 1;
+	buf_add(out, s, at);
+	buf_adds(out, last > 0 ? "," : "");
+	put_members(out, path, deep, value);
+	if (last == 0) {
+		put_indent(out, deep - 1);
+		at = skip_blank(s, at);
+	}
+	buf_add(out, s + at, len - at);
+	return 0;
+}
+
+static int check_json(const char *text, size_t len, struct ssb_error *err)
+{
+	AUTO(json_doc_done) struct json_doc doc = { 0 };
+	const char *why = NULL;
+
+	if (json_read(&doc, text, len, &why) != 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "",
+		                "it is no plain JSON (comments?): %s; add the server by hand", why);
+	}
+	return json_is(json_top(&doc), JSON_OBJECT) ? 0 : refuse(err, "it is no JSON object");
+}
+
+int config_json(const char *text, size_t len, const char *const path[], const char *value,
+                struct buf *out, struct ssb_error *err)
+{
+	bool empty = text == NULL || skip_blank(text, 0) >= len;
+	const char *s = empty ? "{}\n" : text;
+	size_t n = empty ? strlen(s) : len;
+
+	if (empty && value == NULL) {
+		buf_add(out, text != NULL ? text : "", text != NULL ? len : 0);
+		return 0;
+	}
+	if (check_json(s, n, err) != 0 || edit_json(s, n, path, value, out, err) != 0) {
+		return -1;
+	}
+	/* Our own work is held to the same: a name that stood there twice, or was
+	 * written with escapes, shows here. */
+	return out->failed ? ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory")
+	                   : check_json(out->data, out->len, err);
+}
+
+static size_t line_end(const char *s, size_t len, size_t at)
+{
+	const char *nl = memchr(s + at, '\n', len - at);
+
+	return nl != NULL ? (size_t)(nl - s) + 1 : len;
+}
+
+/* Is the line a header "[name]", or of a table beneath it? 1 and 2. */
+static int header_of(const char *s, size_t at, size_t end, const char *name)
+{
+	size_t len = strlen(name);
+
+	at += strspn(s + at, " \t");
+	if (at + len + 2 > end || s[at] != '[' || memcmp(s + at + 1, name, len) != 0) {
+		return 0;
+	}
+	return s[at + 1 + len] == ']' ? 1 : s[at + 1 + len] == '.' ? 2 : 0;
+}
+
+struct table {
+	size_t from; /* of its mark, else of its header */
+	size_t body;
+	size_t to; /* where the next table begins, or what stands before that */
+	bool found;
+	bool ours;
+	bool strange; /* the name is there in a form that is not ours to judge */
+};
+
+/* A key that is the table's, or that of the one above it: server = {...},
+ * "server" = ..., servers.server.command = ... */
+static bool names_another_way(const char *line, size_t len, const char *name)
+{
+	const char *last = strrchr(name, '.') + 1;
+	size_t above = (size_t)(last - name) - 1;
+	size_t quote = len > 0 && (line[0] == '"' || line[0] == '\'');
+
+	return (len > quote + strlen(last) && memcmp(line + quote, last, strlen(last)) == 0) ||
+	       (len > quote + above && memcmp(line + quote, name, above) == 0);
+}
+
+/* Multi-line strings could hold what looks like a header. */
+static struct table find_table(const char *s, size_t len, const char *name, const char *mark)
+{
+	struct table t = { 0 };
+	const char *short_name = strrchr(name, '.') + 1;
+	size_t before = 0;
+	bool marked = false, within = false;
+
+	t.strange = memmem(s, len, "\"\"\"", 3) != NULL || memmem(s, len, "'''", 3) != NULL;
+	for (size_t at = 0, end; at < len; before = at, at = end) {
+		end = line_end(s, len, at);
+		size_t first = at + strspn(s + at, " \t");
+		int kind = header_of(s, at, end, name);
+		bool header = first < end && s[first] == '[';
+		if (kind == 1 && !t.found) {
+			t = (struct table){ .from = marked ? before : at,
+				            .body = end,
+				            .to = end,
+				            .found = true,
+				            .ours = marked,
+				            .strange = t.strange };
+			within = true;
+		} else if (kind != 0 || (!header && !within &&
+		                         names_another_way(s + first, end - first, name))) {
+			t.strange = true;
+		} else if (header) {
+			within = false;
+			t.strange = t.strange || memmem(s + at, end - at, short_name,
+			                                strlen(short_name)) != NULL;
+		}
+		if (within && first < end && s[first] != '\n' && s[first] != '#') {
+			t.to = end;
+		}
+		marked = strncmp(s + at, mark, strlen(mark)) == 0;
+	}
+	return t;
+}
+
+int config_toml(const char *text, size_t len, const char *name, const char *mark, const char *body,
+                struct buf *out, struct ssb_error *err)
+{
+	const char *s = text != NULL ? text : "";
+	struct table t = find_table(s, text != NULL ? len : 0, name, mark);
+	size_t n = text != NULL ? len : 0;
+
+	if (t.found && !t.strange && body != NULL && t.to - t.body == strlen(body) &&
+	    memcmp(s + t.body, body, t.to - t.body) == 0) {
+		buf_add(out, s, n);
+		return 0;
+	}
+	if (t.strange || (t.found && !t.ours)) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "",
+		                t.strange
+		                        ? "%s cannot be told apart in it; change it by hand"
+		                        : "[%s] is there already, and not written by skillsandbox; "
+		                          "change it by hand",
+		                name);
+	}
+	buf_add(out, s, t.found ? t.from : n);
+	if (body != NULL) {
+		if (!t.found && n > 0) {
+			buf_adds(out, s[n - 1] == '\n' ? "\n" : "\n\n");
+		}
+		buf_addf(out, "%s\n[%s]\n%s", mark, name, body);
+	} else if (t.found && out->len > 0 && t.to == n) {
+		/* The empty line that was put before it. */
+		while (out->len > 1 && out->data[out->len - 1] == '\n' &&
+		       out->data[out->len - 2] == '\n') {
+			out->data[--out->len] = '\0';
+		}
+	}
+	if (t.found) {
+		buf_add(out, s + t.to, n - t.to);
+	}
+	return out->failed ? ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory") : 0;
+}
+
+static const char *next_line(const char *s)
+{
+	const char *nl = strchr(s, '\n');
+
+	return nl != NULL ? nl + 1 : s + strlen(s);
+}
+
+static void put_lines(struct buf *out, char sign, const char *from, const char *to)
+{
+	while (from < to) {
+		const char *end = next_line(from);
+		end = end > to ? to : end;
+		buf_addc(out, sign);
+		buf_add(out, from, (size_t)(end - from));
+		if (end[-1] != '\n') {
+			buf_addc(out, '\n');
+		}
+		from = end;
+	}
+}
+
+/* An edit is one place: what both have in common at the beginning and at the end
+ * is not shown but for a few lines. */
+void config_diff(const char *before, const char *after, struct buf *out)
+{
+	const char *a = before, *b = after, *shown = before;
+	size_t lines = 0;
+
+	while (*a != '\0' && next_line(a) - a == next_line(b) - b &&
+	       memcmp(a, b, (size_t)(next_line(a) - a)) == 0) {
+		a = next_line(a);
+		b = next_line(b);
+		if (++lines > AROUND) {
+			shown = next_line(shown);
+		}
+	}
+	const char *a_end = a + strlen(a), *b_end = b + strlen(b);
+	while (a_end > a && b_end > b) {
+		const char *p = a_end - 1, *q = b_end - 1;
+		while (p > a && p[-1] != '\n') {
+			p--;
+		}
+		while (q > b && q[-1] != '\n') {
+			q--;
+		}
+		if (a_end - p != b_end - q || memcmp(p, q, (size_t)(a_end - p)) != 0) {
+			break;
+		}
+		a_end = p;
+		b_end = q;
+	}
+	put_lines(out, ' ', shown, a);
+	put_lines(out, '-', a, a_end);
+	put_lines(out, '+', b, b_end);
+	const char *tail = a_end;
+	for (lines = 0; lines < AROUND && *tail != '\0'; lines++) {
+		tail = next_line(tail);
+	}
+	put_lines(out, ' ', a_end, tail);
+}

@@ -1,0 +1,490 @@
+/* hook_judge.c - see hook_judge.h. The programs that are known stand in tables;
+ * every other one may do anything with what it is given. */
+#include "cli/hook_judge.h"
+
+#include <fnmatch.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "base/visible.h"
+#include "cli/hook_skill.h"
+
+/* Start what they are given, by a name that fnmatch(3) knows. */
+static const char *const INTERPRETERS[] = {
+	"python", "python[0-9]*", "pypy*",      "bash",    "sh",      "dash",   "zsh",  "ksh",
+	"fish",   "busybox",      "node",       "nodejs",  "bun",     "deno",   "ruby", "perl",
+	"php",    "lua",          "lua[0-9j]*", "Rscript", "tclsh*",  "source", ".",    "eval",
+	"exec",   "uv",           "npx",        "tsx",     "ts-node",
+};
+
+/* Only look, or change files without starting any. `unless` (may be NULL): an
+ * argument that begins so makes it anything. */
+static const struct looker {
+	const char *name;
+	const char *unless;
+} LOOKERS[] = {
+	{ "cat", NULL },      { "head", NULL },     { "tail", NULL },      { "wc", NULL },
+	{ "ls", NULL },       { "stat", NULL },     { "file", NULL },      { "grep", NULL },
+	{ "egrep", NULL },    { "fgrep", NULL },    { "rg", "--pre" },     { "diff", NULL },
+	{ "cmp", NULL },      { "md5sum", NULL },   { "sha256sum", NULL }, { "sha1sum", NULL },
+	{ "rm", NULL },       { "rmdir", NULL },    { "mkdir", NULL },     { "touch", NULL },
+	{ "chmod", NULL },    { "chown", NULL },    { "echo", NULL },      { "pwd", NULL },
+	{ "true", NULL },     { "false", NULL },    { "test", NULL },      { "[", NULL },
+	{ "cd", NULL },       { "basename", NULL }, { "dirname", NULL },   { "realpath", NULL },
+	{ "readlink", NULL }, { "du", NULL },       { "tree", NULL },      { "nl", NULL },
+	{ "od", NULL },       { "xxd", NULL },      { "hexdump", NULL },   { "strings", NULL },
+	{ "uniq", NULL },     { "cut", NULL },      { "tr", NULL },        { "jq", NULL },
+	{ "column", NULL },   { "sort", "--co" },   { "find", "-exec" },
+};
+static const char *const FIND_STARTS[] = { "-exec", "-ok", "-fprint", "-fls" };
+static const char *const GIT_LOOKS[] = { "add",   "diff", "log", "show",    "status",
+	                                 "blame", "rm",   "mv",  "ls-files" };
+
+/* May stand before a command and change nothing about what it starts. */
+static const char *const WRAPPERS[] = { "exec", "command", "nohup", "time",
+	                                "nice", "setsid",  "env",   "timeout" };
+
+struct judging {
+	const struct hook_question *q;
+	struct shell_line line;
+	struct hook_places places;
+	char *skill; /* of which a file is named; NULL: none */
+	struct buf *text;
+};
+
+static const char *basename_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+static bool among(const char *name, const char *const v[], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (fnmatch(v[i], name, 0) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_interpreter(const char *word)
+{
+	return among(basename_of(word), INTERPRETERS, ARRAY_LEN(INTERPRETERS));
+}
+
+static bool begins_with_any(const struct shell_command *c, const char *const v[], size_t n)
+{
+	for (size_t i = 1; i < c->n_words; i++) {
+		for (size_t k = 0; k < n; k++) {
+			if (strncmp(c->words[i].text, v[k], strlen(v[k])) == 0) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* sed with anything but "-n 1,20p" may write and start things. */
+static bool only_prints(const struct shell_command *c)
+{
+	return c->n_words >= 3 && strcmp(c->words[1].text, "-n") == 0 &&
+	       c->words[2].text[strspn(c->words[2].text, "0123456789,$p")] == '\0';
+}
+
+static bool looks_only(const struct hook_question *q, const struct shell_command *c)
+{
+	static const char *const USUAL[] = { "/bin/*", "/usr/bin/*" };
+
+	if (c->n_words == 0) {
+		return true; /* a redirection alone */
+	}
+	const struct shell_word *w = &c->words[0];
+	if (!w->plain || shell_assigns(w)) {
+		return false;
+	}
+	const char *name = w->text;
+	if (strcmp(name, "skillsandbox") == 0 || strcmp(name, q->self) == 0) {
+		return true;
+	}
+	if (strchr(name, '/') != NULL) {
+		if (!among(name, USUAL, ARRAY_LEN(USUAL))) {
+			return false;
+		}
+		name = basename_of(name);
+	}
+	if (strcmp(name, "sed") == 0) {
+		return only_prints(c);
+	}
+	if (strcmp(name, "git") == 0) {
+		return c->n_words > 1 && c->words[1].plain &&
+		       among(c->words[1].text, GIT_LOOKS, ARRAY_LEN(GIT_LOOKS)) &&
+		       !begins_with_any(c, (const char *const[]){ "--ext", "--textconv" }, 2);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(LOOKERS); i++) {
+		if (strcmp(LOOKERS[i].name, name) != 0) {
+			continue;
+		}
+		if (strcmp(name, "find") == 0) {
+			return !begins_with_any(c, FIND_STARTS, ARRAY_LEN(FIND_STARTS));
+		}
+		return LOOKERS[i].unless == NULL || !begins_with_any(c, &LOOKERS[i].unless, 1);
+	}
+	return false;
+}
+
+static bool line_looks_only(const struct judging *j)
+{
+	for (size_t i = 0; i < j->line.n_commands; i++) {
+		if (!looks_only(j->q, &j->line.commands[i])) {
+			return false;
+		}
+	}
+	return !j->line.broken;
+}
+
+/* How many words stand before the program: wrappers, with the time of timeout. What
+ * has options of its own, or sets variables, is not skipped. */
+static size_t wrapped(const struct shell_command *c)
+{
+	size_t i = 0;
+
+	while (i + 1 < c->n_words && c->words[i].bare &&
+	       among(c->words[i].text, WRAPPERS, ARRAY_LEN(WRAPPERS))) {
+		const char *next = c->words[i + 1].text;
+		bool timed = strcmp(c->words[i].text, "timeout") == 0;
+		if (timed && (*next == '\0' || next[strspn(next, "0123456789.smhd")] != '\0')) {
+			break;
+		}
+		i += timed ? 2 : 1;
+	}
+	return i;
+}
+
+/* Does this command start what it names? Keywords and what sets variables are passed
+ * over as well: the question here is what it looks like. */
+static bool starts_named(const struct judging *j, const struct shell_command *c)
+{
+	auto_free char *skill = NULL;
+	bool interprets = false;
+
+	for (size_t i = 0; i < c->n_words; i++) {
+		const struct shell_word *w = &c->words[i];
+		bool program = i == wrapped(c) && strchr(w->text, '/') != NULL && !shell_assigns(w);
+		if (hook_word_names(&j->places, w, &skill)) {
+			if (program || interprets) {
+				return true;
+			}
+		}
+		interprets = interprets || is_interpreter(w->text);
+	}
+	if (!interprets) {
+		return false;
+	}
+	for (size_t i = 0; i < c->n_redirects; i++) {
+		if (hook_word_names(&j->places, &c->redirects[i].target, &skill)) {
+			return true;
+		}
+	}
+	return c->join == SHELL_PIPE; /* it is fed by what names the file */
+}
+
+/* Everything that the line names, words first: the raw text has what stands in
+ * comments, defaults of variables and the like. */
+static bool names_a_skill(struct judging *j)
+{
+	bool named = false;
+
+	for (size_t i = 0; i < j->line.n_commands; i++) {
+		const struct shell_command *c = &j->line.commands[i];
+		for (size_t k = 0; k < c->n_words; k++) {
+			named = hook_word_names(&j->places, &c->words[k], &j->skill) || named;
+		}
+		for (size_t k = 0; k < c->n_redirects; k++) {
+			named = hook_word_names(&j->places, &c->redirects[k].target, &j->skill) ||
+			        named;
+		}
+	}
+	return named ||
+	       (j->line.broken && hook_text_names(&j->places, j->q->command, j->q->len, &j->skill));
+}
+
+/* An interpreter within a skill's directory finds the skill's files without their
+ * being named: python3 -m main. */
+static bool interprets_in_skill(struct judging *j)
+{
+	for (size_t i = 0; i < j->line.n_commands; i++) {
+		const struct shell_command *c = &j->line.commands[i];
+		for (size_t k = 0; k < c->n_words && k <= wrapped(c); k++) {
+			if (!is_interpreter(c->words[k].text)) {
+				continue;
+			}
+			for (size_t n = 0; n < j->places.n; n++) {
+				if (hook_skill_of(j->places.v[n], ".", &j->skill)) {
+					return true;
+				}
+			}
+		}
+	}
+	return false;
+}
+
+static bool is_cd(const struct shell_command *c)
+{
+	return c->n_words == 2 && c->n_redirects == 0 && strcmp(c->words[0].text, "cd") == 0 &&
+	       c->words[1].text[0] != '-' && c->words[1].text[0] != '\0';
+}
+
+/* Wherever a word may take the line: `cd`, and what options with a directory do. */
+static void find_places(struct judging *j)
+{
+	hook_places_add(&j->places, j->q->cwd, NULL);
+	for (size_t i = 0; i < j->line.n_commands; i++) {
+		const struct shell_command *c = &j->line.commands[i];
+		for (size_t k = 1; k < c->n_words; k++) {
+			const char *before = c->words[k - 1].text;
+			if (strcmp(before, "cd") != 0 && strcmp(before, "pushd") != 0 &&
+			    strcmp(before, "-C") != 0 && strcmp(before, "--") != 0) {
+				continue;
+			}
+			size_t n = j->places.n;
+			for (size_t p = 0; p < n; p++) {
+				hook_places_add(&j->places, j->places.v[p], &c->words[k]);
+			}
+		}
+	}
+}
+
+static bool all_plain(const struct shell_command *c)
+{
+	static const char *const OPS[] = { "<",  ">",   ">>",  "1>",  "1>>",
+		                           "2>", "2>>", "2>&", "1>&", ">&" };
+
+	for (size_t i = 0; i < c->n_words; i++) {
+		if (!c->words[i].plain) {
+			return false;
+		}
+	}
+	for (size_t i = 0; i < c->n_redirects; i++) {
+		const struct shell_redirect *r = &c->redirects[i];
+		bool copies = strchr(r->op, '&') != NULL;
+		if (!r->target.plain || !among(r->op, OPS, ARRAY_LEN(OPS)) ||
+		    (copies && strcmp(r->target.text, "1") != 0 &&
+		     strcmp(r->target.text, "2") != 0)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The directory of the last command, where all before it are `cd DIR &&` and lead
+ * where their text says. A name with ".." behind a symlink leads a shell elsewhere
+ * than the kernel. */
+static char *certain_place(const struct judging *j)
+{
+	auto_free char *at = realpath(j->q->cwd, NULL);
+
+	for (size_t i = 0; at != NULL && i < j->line.n_commands; i++) {
+		const struct shell_command *c = &j->line.commands[i];
+		if (!all_plain(c) || c->join != (i == 0 ? SHELL_FIRST : SHELL_AND)) {
+			return NULL;
+		}
+		if (i + 1 == j->line.n_commands) {
+			break;
+		}
+		const char *to = is_cd(c) ? c->words[1].text : "..";
+		if (strstr(to, "..") != NULL || (j->q->cdpath && to[0] != '/' && to[0] != '.')) {
+			return NULL;
+		}
+		auto_buf full;
+		buf_init(&full, PATH_MAX);
+		buf_addf(&full, "%s/%s", to[0] == '/' ? "" : at, to);
+		char *next = full.failed ? NULL : realpath(full.data, NULL);
+		free(at);
+		at = next;
+	}
+	return steal_ptr(&at);
+}
+
+struct start {
+	size_t program; /* the word */
+	size_t script;
+	size_t args; /* the first argument behind the script */
+	size_t fixed;
+	char *skill;
+};
+
+static bool options_of_python(const char *interpreter, const char *word)
+{
+	return strncmp(basename_of(interpreter), "python", 6) == 0 &&
+	       (strcmp(word, "-u") == 0 || strcmp(word, "-B") == 0);
+}
+
+static bool find_script(const struct shell_command *c, struct start *s, bool *ret_interpreted)
+{
+	static const char *const NO_SCRIPT[] = { "source", ".",   "eval",   "exec",
+		                                 "uv",     "npx", "busybox" };
+
+	s->program = wrapped(c);
+	if (s->program >= c->n_words) {
+		return false;
+	}
+	const char *program = c->words[s->program].text;
+	s->script = s->program;
+	*ret_interpreted = false;
+	if (strchr(program, '/') == NULL || is_interpreter(program)) {
+		if (!is_interpreter(program) || among(program, NO_SCRIPT, ARRAY_LEN(NO_SCRIPT))) {
+			return false;
+		}
+		*ret_interpreted = true;
+		s->script++;
+		while (s->script < c->n_words &&
+		       options_of_python(program, c->words[s->script].text)) {
+			s->script++;
+		}
+	}
+	s->args = s->script + 1;
+	return s->script < c->n_words && c->words[s->script].text[0] != '-';
+}
+
+/* Is the line the start of a skill, as its manifest has it? */
+static bool is_start(struct judging *j, const char *place, struct start *s)
+{
+	const struct shell_command *c = &j->line.commands[j->line.n_commands - 1];
+	bool interpreted = false;
+	struct stat st;
+
+	if (!find_script(c, s, &interpreted)) {
+		return false;
+	}
+	const char *word = c->words[s->script].text;
+	auto_buf full;
+	buf_init(&full, PATH_MAX);
+	buf_addf(&full, "%s/%s", word[0] == '/' ? "" : place, word);
+	auto_free char *real = full.failed ? NULL : realpath(full.data, NULL);
+	if (real == NULL || stat(real, &st) != 0 || !S_ISREG(st.st_mode) ||
+	    !hook_skill_of("/", real, &s->skill)) {
+		return false;
+	}
+	return hook_is_entry(s->skill, real, interpreted, c->words + s->args, c->n_words - s->args,
+	                     &s->fixed);
+}
+
+/* "PROGRAM run DIR -- ARGS"; nothing of the old text is copied unquoted. */
+static void put_run(const struct judging *j, const char *skill, const struct shell_command *c,
+                    size_t from, struct buf *out)
+{
+	shell_quote(out, j->q->self);
+	buf_adds(out, " run ");
+	shell_quote(out, skill);
+	if (from < c->n_words) {
+		buf_adds(out, " --");
+	}
+	for (size_t i = from; i < c->n_words; i++) {
+		buf_addc(out, ' ');
+		shell_quote(out, c->words[i].text);
+	}
+}
+
+static bool rewrite(struct judging *j)
+{
+	struct start s = { 0 };
+	struct buf *out = j->text;
+
+	if (j->line.broken || j->line.beside || j->line.n_commands == 0 || j->places.too_many) {
+		return false;
+	}
+	auto_free char *place = certain_place(j);
+	bool start = place != NULL && is_start(j, place, &s);
+	auto_free char *skill = s.skill;
+	if (!start) {
+		return false;
+	}
+	const struct shell_command *last = &j->line.commands[j->line.n_commands - 1];
+	for (size_t i = 0; i + 1 < j->line.n_commands; i++) {
+		buf_adds(out, "cd ");
+		shell_quote(out, j->line.commands[i].words[1].text);
+		buf_adds(out, " && ");
+	}
+	for (size_t i = 0; i < s.program; i++) {
+		shell_quote(out, last->words[i].text);
+		buf_addc(out, ' ');
+	}
+	put_run(j, skill, last, s.args + s.fixed, out);
+	for (size_t i = 0; i < last->n_redirects; i++) {
+		buf_addf(out, " %s", last->redirects[i].op);
+		shell_quote(out, last->redirects[i].target.text);
+	}
+	return true;
+}
+
+static void reason(const struct judging *j, const char *what)
+{
+	auto_buf call;
+
+	buf_init(&call, MAX_SHELL_BYTES);
+	shell_quote(&call, j->q->self);
+	buf_adds(&call, " run ");
+	shell_quote(&call, j->skill != NULL ? j->skill : "DIR");
+	buf_addf(j->text, "skillsandbox: %s", what);
+	if (j->skill != NULL) {
+		buf_adds(j->text, " of the skill in ");
+		visible_text(j->text, j->skill, false);
+	}
+	buf_adds(j->text, ". To run the skill, call the tool run_skill, or this command alone: ");
+	visible_text(j->text, call.failed ? "" : call.data, false);
+	buf_adds(j->text, " -- ARGUMENTS");
+}
+
+static enum hook_answer judge_line(struct judging *j)
+{
+	find_places(j);
+	bool within = interprets_in_skill(j);
+	if (!names_a_skill(j) && !within && !j->places.too_many) {
+		return HOOK_PASS;
+	}
+	if (rewrite(j)) {
+		return HOOK_REWRITE;
+	}
+	buf_reset(j->text);
+	for (size_t i = 0; i < j->line.n_commands; i++) {
+		const struct shell_command *c = &j->line.commands[i];
+		if (!looks_only(j->q, c) && starts_named(j, c)) {
+			reason(j, "this would start, outside the sandbox, a file");
+			return HOOK_DENY;
+		}
+	}
+	if (line_looks_only(j) && !j->places.too_many) {
+		return HOOK_PASS;
+	}
+	reason(j, "this names files, and may start some,");
+	return HOOK_ASK;
+}
+
+static void judging_done(struct judging *j)
+{
+	hook_places_done(&j->places);
+	shell_done(&j->line);
+	free(j->skill);
+}
+
+enum hook_answer hook_judge(const struct hook_question *q, struct buf *text)
+{
+	const struct shell_name names[] = { { "HOME", q->home },
+		                            { "PWD", NULL },
+		                            { "CLAUDE_PROJECT_DIR", q->project },
+		                            { NULL, NULL } };
+	AUTO(judging_done)
+	struct judging j = { .q = q, .text = text, .places = { .home = q->home } };
+
+	if (shell_parse(q->command, q->len, names, &j.line) != 0) {
+		buf_adds(text, "skillsandbox: this command is too long to be understood");
+		return HOOK_ASK;
+	}
+	return judge_line(&j);
+}

@@ -1,0 +1,35 @@
+/* hook_judge.h - what is to become of a shell command that an agent wants to run.
+ *
+ *   it names no skill's file               passes as it is
+ *   it only looks at one (cat, grep, ls)   passes
+ *   it starts a skill as its manifest says becomes `skillsandbox run`
+ *   it starts one in any other way         is denied, with what to call instead
+ *   it names one and may do anything       the user is asked
+ *
+ * This keeps a skill that is started by its name from running bare. It is no wall:
+ * who hides the name (in an encoding, a copy made earlier, a program written on the
+ * spot) is not seen here. */
+#ifndef CLI_HOOK_JUDGE_H
+#define CLI_HOOK_JUDGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+enum hook_answer { HOOK_PASS, HOOK_REWRITE, HOOK_ASK, HOOK_DENY };
+
+struct hook_question {
+	const char *command;
+	size_t len;
+	const char *cwd;     /* absolute */
+	const char *home;    /* NULL: not known */
+	const char *project; /* CLAUDE_PROJECT_DIR; NULL: not known */
+	bool cdpath;         /* CDPATH is set: `cd` may lead anywhere */
+	const char *self;    /* our own executable */
+};
+
+/* `text` (initialised) gets the new command, or the reason. */
+enum hook_answer hook_judge(const struct hook_question *q, struct buf *text);
+
+#endif

@@ -1,0 +1,41 @@
+/* hook_skill.h - which skill's file a word of a command line names, and whether it
+ * is what the skill itself would start. Looks at the file system, changes nothing. */
+#ifndef CLI_HOOK_SKILL_H
+#define CLI_HOOK_SKILL_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "cli/shell_words.h"
+#include "skillsandbox.h"
+
+/* Directories that relative names of one command line may start from: where it
+ * begins, and wherever it changes to. Real paths. */
+struct hook_places {
+	char *v[16]; /* MAX_HOOK_PLACES */
+	size_t n;
+	bool too_many;
+	const char *home; /* what "~/" means to a program that is given it; borrowed */
+};
+
+void hook_places_add(struct hook_places *p, const char *dir, const struct shell_word *to);
+void hook_places_done(struct hook_places *p);
+
+/* The nearest directory that holds a manifest, at or above what `path` names (from
+ * `dir` where it is relative): by its real place, else by the place of its name.
+ * *ret is new. False: not of a skill. */
+bool hook_skill_of(const char *dir, const char *path, char **ret);
+
+/* Does the word name, from any of the places, a skill's file or directory: itself, a
+ * part of it, or one of the names that it may stand for? *ret (where not NULL yet)
+ * is the skill's directory, new. */
+bool hook_word_names(const struct hook_places *p, const struct shell_word *w, char **ret);
+/* The same of a text that is no word. */
+bool hook_text_names(const struct hook_places *p, const char *text, size_t len, char **ret);
+
+/* Is `script` (a real path) what the manifest in `skill` starts? *ret_fixed counts the
+ * arguments behind it that the manifest gives; they must lead `args`. */
+bool hook_is_entry(const char *skill, const char *script, bool interpreted,
+                   const struct shell_word *args, size_t n_args, size_t *ret_fixed);
+
+#endif

@@ -1,0 +1,163 @@
+"""skillsandbox setup: into the agent's file and out again, everything else kept."""
+import json
+import os
+import stat
+import tomllib
+
+import pytest
+
+FILES = {"claude-code": ".claude.json", "codex": ".codex/config.toml",
+         "openclaw": ".openclaw/openclaw.json", "opencode": ".config/opencode/opencode.json"}
+BEFORE = {
+    "claude-code": '{"numStartups": 3,\n   "mcpServers": {"other": {"command": "x"}}, "k": [1]}',
+    "codex": '# mine\nmodel = "m"\n\n[mcp_servers.other]\ncommand = "x"\n',
+    "openclaw": '{\n\t"mcp": {"servers": {}},\n\t"k": "\\u00e4"\n}\n',
+    "opencode": '{"$schema": "s"}\n',
+}
+CLIENTS = sorted(FILES)
+
+
+def set_up(ssb, client, *args, **kw):
+    return ssb.ssb("setup", client, *args, **kw)
+
+
+def read(client, path):
+    text = path.read_text()
+    return tomllib.loads(text) if client == "codex" else json.loads(text)
+
+
+def server(client, config):
+    """(command, arguments) of our server, or None."""
+    keys = {"claude-code": ["mcpServers"], "codex": ["mcp_servers"],
+            "openclaw": ["mcp", "servers"], "opencode": ["mcp"]}[client]
+    for k in keys:
+        config = config.get(k, {})
+    s = config.pop("skillsandbox", None)
+    if s is None:
+        return None
+    if client == "opencode":
+        assert s["type"] == "local" and s["enabled"] is True
+        return s["command"][0], s["command"][1:]
+    assert s.get("type", "stdio") == "stdio"
+    return s["command"], s["args"]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_in_and_out_again(ssb, client):
+    skills = ssb.mkdir("my skills")
+    file = ssb.write(ssb.home / FILES[client], BEFORE[client], 0o640)
+    r = set_up(ssb, client, "--skills", skills, "--write").ok()
+    assert "+" in r.text and "skillsandbox" in r.text, "the diff is shown"
+    config = read(client, file)
+    assert server(client, config) == (str(ssb.binary), ["serve", "--skills", str(skills)])
+    file2 = ssb.write(ssb.base / "before", BEFORE[client])
+    before = read(client, file2)
+    if client == "opencode":
+        assert config.pop("mcp") == {}
+    assert config == before, "nothing else has changed"
+    st = file.stat()
+    assert stat.S_IMODE(st.st_mode) == 0o640 and st.st_uid == ssb.uid
+    text = file.read_bytes()
+    assert "nothing to change" in set_up(ssb, client, "--skills", skills, "--write").ok().errors
+    assert file.read_bytes() == text
+    other = ssb.mkdir("other")
+    set_up(ssb, client, "--skills", skills, other, "--write").ok()
+    assert server(client, read(client, file))[1] == ["serve", "--skills", str(skills), "--skills",
+                                                     str(other)]
+    set_up(ssb, client, "--remove", "--write").ok()
+    config = read(client, file)
+    assert server(client, config) is None
+    if client != "opencode":
+        assert config == before
+    assert "nothing to change" in set_up(ssb, client, "--remove", "--write").ok().errors
+    assert not [p for p in file.parent.iterdir() if p.name.startswith(file.name + ".")]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_new_file(ssb, client):
+    file = ssb.home / FILES[client]
+    set_up(ssb, client, "--skills", ssb.base, "--write").ok()
+    assert server(client, read(client, file)) is not None
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_nothing_is_written_without_a_word(ssb):
+    file = ssb.write(ssb.home / ".claude.json", BEFORE["claude-code"])
+    r = set_up(ssb, "claude-code", "--skills", ssb.base)
+    assert r.code == 1 and "--write" in r.errors and "skillsandbox" in r.text
+    assert file.read_text() == BEFORE["claude-code"]
+
+
+def test_own_skills_by_default(ssb):
+    r = set_up(ssb, "claude-code", "--write")
+    assert r.code == 2 and "--skills" in r.errors
+    ssb.write(ssb.home / ".claude/skills/x/SKILL.md", "")
+    set_up(ssb, "claude-code", "--write").ok()
+    assert server("claude-code", read("claude-code", ssb.home / ".claude.json"))[1] == [
+        "serve", "--skills", str(ssb.home / ".claude/skills")]
+
+
+def test_project(ssb):
+    project = ssb.mkdir("project")
+    set_up(ssb, "claude-code", "--project", "--skills", ".", "--write", cwd=project).ok()
+    set_up(ssb, "opencode", "--project", "--skills", ".", "--write", cwd=project).ok()
+    assert server("claude-code", read("claude-code", project / ".mcp.json"))[1][-1] == str(project)
+    assert server("opencode", read("opencode", project / "opencode.json")) is not None
+    assert set_up(ssb, "codex", "--project", "--skills", ".", "--write", cwd=project).code == 2
+    assert not (ssb.home / ".claude.json").exists()
+
+
+@pytest.mark.parametrize("client, variable, name", [
+    ("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"), ("codex", "CODEX_HOME", "config.toml"),
+    ("openclaw", "OPENCLAW_CONFIG_PATH", ""),
+    ("opencode", "XDG_CONFIG_HOME", "opencode/opencode.json")])
+def test_elsewhere(ssb, client, variable, name):
+    there = ssb.base / "there"
+    set_up(ssb, client, "--skills", ssb.base, "--write", env={variable: str(there)}).ok()
+    assert server(client, read(client, there / name if name else there)) is not None
+
+
+@pytest.mark.parametrize("client, text", [
+    ("claude-code", '{ // mine\n "mcpServers": {} }'), ("claude-code", "[]"),
+    ("claude-code", '{"mcpServers": []}'), ("opencode", '{"mcp": {},}'),
+    ("openclaw", "{mcp: {servers: {}}}"), ("claude-code", '{"a": 1'),
+    ("codex", '[mcp_servers.skillsandbox]\ncommand = "mine"\n'),
+    ("codex", 'mcp_servers = { other = { command = "x" } }\n'),
+    ("codex", '[mcp_servers."skillsandbox"]\ncommand = "mine"\n'),
+])
+def test_what_is_not_understood_is_left_alone(ssb, client, text):
+    file = ssb.write(ssb.home / FILES[client], text)
+    r = set_up(ssb, client, "--skills", ssb.base, "--write")
+    assert r.code == 125 and str(file)[:40] in r.errors
+    assert file.read_text() == text
+    assert [p.name for p in file.parent.iterdir() if p.name.startswith(file.name)] == [file.name]
+
+
+def test_a_symlink_stays_one(ssb):
+    real = ssb.write(ssb.base / "dotfiles/claude.json", "{}")
+    (ssb.home / ".claude.json").symlink_to(real)
+    set_up(ssb, "claude-code", "--skills", ssb.base, "--write").ok()
+    assert (ssb.home / ".claude.json").is_symlink()
+    assert server("claude-code", read("claude-code", real)) is not None
+
+
+def test_claude_code_is_not_disturbed(ssb):
+    """It makes a directory while it writes; as long as that is there we do not."""
+    file = ssb.write(ssb.home / ".claude.json", "{}")
+    os.mkdir(ssb.home / ".claude.json.lock")
+    r = set_up(ssb, "claude-code", "--skills", ssb.base, "--write")
+    assert r.code == 125 and file.read_text() == "{}"
+    os.rmdir(ssb.home / ".claude.json.lock")
+    set_up(ssb, "claude-code", "--skills", ssb.base, "--write").ok()
+    assert not (ssb.home / ".claude.json.lock").exists()
+
+
+@pytest.mark.parametrize("args", [[], ["vim"], ["codex", "--skills", "/nonexistent"],
+                                  ["codex", "--skills", "/etc/passwd"]])
+def test_usage(root, args):
+    assert root.ssb("setup", *args, "--write").code == 2
+
+
+def test_a_fifo_does_not_hold_us(root):
+    os.mkfifo(root.home / ".claude.json")
+    assert set_up(root, "claude-code", "--skills", root.base, "--write", timeout=20).code == 125

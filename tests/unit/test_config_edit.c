@@ -1,0 +1,154 @@
+/* Edits of an agent's configuration: what was there stays, byte for byte. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The command line is a program, not part of the library. */
+#include "cli/config_edit.c"
+
+static const char *const PATH[] = { "m", "s", NULL };
+
+static void test_json(void **state)
+{
+	static const struct {
+		const char *before;
+		const char *value; /* NULL: taken out */
+		const char *after; /* NULL: refused */
+	} CASES[] = {
+		{ NULL, "1", "{\n  \"m\": {\n    \"s\": 1\n  }\n}\n" },
+		{ " \n", "1", "{\n  \"m\": {\n    \"s\": 1\n  }\n}\n" },
+		{ "{}", "1", "{\n  \"m\": {\n    \"s\": 1\n  }\n}" },
+		{ "{\"a\":[{\"m\":2}]}", "1",
+		  "{\"a\":[{\"m\":2}],\n  \"m\": {\n    \"s\": 1\n  }}" },
+		{ "{\"m\": {}}", "1", "{\"m\": {\n    \"s\": 1\n  }}" },
+		{ "{\"m\": {\"t\": \"}\\\"\"}, \"z\": 1}\n", "1",
+		  "{\"m\": {\"t\": \"}\\\"\",\n    \"s\": 1}, \"z\": 1}\n" },
+		{ "{\"m\":{\"s\":{\"x\":[1,2]},\"t\":3}}", "1", "{\"m\":{\"s\":1,\"t\":3}}" },
+		{ "{\"m\":{\"s\":0}}", "{\n}", "{\"m\":{\"s\":{\n    }}}" },
+		{ "{\"m\":{\"s\":1,\"t\":3}}", NULL, "{\"m\":{\"t\":3}}" },
+		{ "{\"m\":{\"t\":3, \"s\":1}}", NULL, "{\"m\":{\"t\":3}}" },
+		{ "{\"m\":{ \"s\":1 }}", NULL, "{\"m\":{}}" },
+		{ "{\"m\":{\"t\":3}}", NULL, "{\"m\":{\"t\":3}}" },
+		{ "{\"a\":1}", NULL, "{\"a\":1}" },
+		{ NULL, NULL, "" },
+		{ "{ // comment\n}", "1", NULL },
+		{ "{\"a\":1,}", "1", NULL },
+		{ "{a:1}", "1", NULL },
+		{ "[]", "1", NULL },
+		{ "{\"m\":[]}", "1", NULL },
+		{ "{\"m\":3}", NULL, NULL },
+		{ "{\"\\u006d\":{}}", "1", NULL }, /* the same name, written otherwise */
+		{ "{", "1", NULL },
+		{ "{\"a\":1}{}", "1", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		struct ssb_error err = { 0 };
+		auto_buf out;
+		buf_init(&out, 4096);
+		const char *b = CASES[i].before;
+		int rc =
+		        config_json(b, b != NULL ? strlen(b) : 0, PATH, CASES[i].value, &out, &err);
+		if (CASES[i].after == NULL) {
+			assert_int_equal(rc, -1);
+			assert_int_not_equal(err.code, SSB_OK);
+			continue;
+		}
+		assert_int_equal(rc, 0);
+		assert_string_equal(out.data, CASES[i].after);
+	}
+}
+
+#define MARK "# mark"
+#define OURS "# mark\n[a.b]\nx = 1\n"
+
+static void test_toml(void **state)
+{
+	static const struct {
+		const char *before;
+		const char *body;
+		const char *after; /* NULL: refused */
+	} CASES[] = {
+		{ NULL, "x = 1\n", OURS },
+		{ "k = 1\n", "x = 1\n", "k = 1\n\n" OURS },
+		{ "k = 1", "x = 1\n", "k = 1\n\n" OURS },
+		{ OURS, "x = 1\n", OURS },
+		{ "[a.b]\nx = 1\n", "x = 1\n", "[a.b]\nx = 1\n" },
+		{ OURS, "x = 2\n", "# mark\n[a.b]\nx = 2\n" },
+		{ "k = 1\n\n" OURS "\n# c\n[d]\n", "x = 2\n",
+		  "k = 1\n\n# mark\n[a.b]\nx = 2\n\n# c\n[d]\n" },
+		{ "k = 1\n\n" OURS, NULL, "k = 1\n" },
+		{ OURS, NULL, "" },
+		{ OURS "[d]\n", NULL, "[d]\n" },
+		{ "k = 1\n", NULL, "k = 1\n" },
+		{ "[a.c]\n", "x = 1\n", "[a.c]\n\n" OURS },
+		{ "[a.b]\nx = 3\n", "x = 1\n", NULL }, /* another's */
+		{ "[a.b]\nx = 1\n", NULL, NULL },
+		{ "[ a.b ]\n", "x = 1\n", NULL },
+		{ "[a.\"b\"]\n", "x = 1\n", NULL },
+		{ OURS "[a.b.env]\n", "x = 2\n", NULL },
+		{ "a.b.x = 1\n", "x = 1\n", NULL },
+		{ "a = { b = {} }\n", "x = 1\n", NULL },
+		{ "[a]\nb = {}\n", "x = 1\n", NULL },
+		{ "[a]\n\"b\" = {}\n", "x = 1\n", NULL },
+		{ "k = \"\"\"\n[a.b]\n\"\"\"\n", "x = 1\n", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		struct ssb_error err = { 0 };
+		auto_buf out;
+		buf_init(&out, 4096);
+		const char *b = CASES[i].before;
+		int rc = config_toml(b, b != NULL ? strlen(b) : 0, "a.b", MARK, CASES[i].body, &out,
+		                     &err);
+		if ((rc == 0) != (CASES[i].after != NULL)) {
+			print_error("case %zu\n", i);
+		}
+		if (CASES[i].after == NULL) {
+			assert_int_equal(rc, -1);
+			continue;
+		}
+		assert_int_equal(rc, 0);
+		assert_string_equal(out.data != NULL ? out.data : "", CASES[i].after);
+	}
+}
+
+static void test_diff(void **state)
+{
+	static const struct {
+		const char *before, *after, *want;
+	} CASES[] = {
+		{ "", "a\n", "+a\n" },
+		{ "a\n", "", "-a\n" },
+		{ "a\nb\nc\nd\ne\n", "a\nb\nX\nd\ne\n", " b\n-c\n+X\n d\n" },
+		{ "a\n", "a\nb\n", " a\n+b\n" },
+		{ "{}", "{\n}", "-{}\n+{\n+}\n" },
+		{ "a\na\n", "a\n", " a\n-a\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		auto_buf out;
+		buf_init(&out, 4096);
+		config_diff(CASES[i].before, CASES[i].after, &out);
+		assert_string_equal(out.data, CASES[i].want);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_toml),
+		cmocka_unit_test(test_diff),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
