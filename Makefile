@@ -23,7 +23,8 @@ demo-session: build
 	@examples/demo-session $(BUILD)/skillsandbox
 
 test:
-	@scripts/setup build demo test
+	@scripts/setup build demo test npm
+	@scripts/npm-set mcp
 	@tests/run
 
 # Takes an hour where the processor is emulated; see tests/vm/README.md.
@@ -48,4 +49,4 @@ install: build
 	@meson install -C $(BUILD)
 
 clean:
-	rm -rf $(BUILD) build-asan
+	rm -rf $(BUILD) build-asan build-npm
