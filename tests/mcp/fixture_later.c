@@ -12,10 +12,14 @@ struct later {
 	unsigned step;
 	later_step *fn;
 	char *text;
+	bool *ret_gone; /* told when it is; NULL: nobody asks */
 };
 
 static void later_free(struct later *l)
 {
+	if (l->ret_gone != NULL) {
+		*l->ret_gone = true;
+	}
 	loop_untimer(&l->timer);
 	free(l->text);
 	free(l);
@@ -55,9 +59,13 @@ void later_start(struct fixture *f, struct mcp_call *c, uint64_t ms, later_step 
 		mcp_fail(c, MCP_E_INTERNAL, "no memory");
 		return;
 	}
-	*l = (struct later){ f->loop, c, NULL, ms, 0, fn, copy };
+	bool gone = false; /* it may be canceled already */
+	*l = (struct later){ f->loop, c, NULL, ms, 0, fn, copy, &gone };
 	mcp_on_cancel(c, later_canceled, l);
-	later_go(l);
+	if (!gone) {
+		l->ret_gone = NULL;
+		later_go(l);
+	}
 }
 
 /* Whatever is canceled from here on has nothing left to stop. */
