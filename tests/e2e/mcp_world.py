@@ -59,15 +59,16 @@ def fixture():
 
 
 class Suite:
-    """A run of the suite for one revision, in the background."""
+    """A run of the suite, in the background: what a revision requires, or one scenario."""
 
-    def __init__(self, url, revision, out):
+    def __init__(self, url, revision, out, scenario=None):
+        what = ["--scenario", scenario] if scenario else ["--requirements", revision]
         self.out = pathlib.Path(out)
         self.out.mkdir()
         self.log = open(self.out / "log", "wb+")
         self.process = subprocess.Popen(
-            [NODE, SUITE / "dist/index.js", "server", "--url", url, "--requirements", revision,
-             "-o", self.out], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+            [NODE, SUITE / "dist/index.js", "server", "--url", url, *what, "-o",
+             self.out], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
             env={"PATH": PATH, "HOME": str(self.out)}, cwd=self.out)
 
     def results(self, timeout=120):
@@ -82,6 +83,12 @@ class Suite:
             name = re.fullmatch(r"server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z", path.parent.name)
             found[name.group(1)] = json.loads(path.read_text())
         return found
+
+
+def troubles(checks):
+    """What was checked and is not as it should be, advice included."""
+    return [f"{c['status']} {c['id']}: {c.get('errorMessage') or c['description']}"
+            for c in checks if c["status"] not in ("SUCCESS", "INFO")]
 
 
 def run_client(script, *args, env=None, timeout=60):

@@ -7,7 +7,7 @@ import contextlib
 
 import pytest
 
-from mcp_world import LEGACY, MISSING, MODERN, NODE, Suite, fixture, requirements
+from mcp_world import LEGACY, MISSING, MODERN, NODE, Suite, fixture, requirements, troubles
 
 # Of what is not required: why it does not pass. One that passes must leave the table.
 EXCEPTIONS = {
@@ -32,12 +32,6 @@ def results(tmp_path_factory):
         suites = {r: Suite(stack.enter_context(fixture()), r, place / r)
                   for r in (LEGACY, MODERN)}
         return {r: s.results() for r, s in suites.items()}
-
-
-def troubles(checks):
-    """What was checked and is not as it should be, advice included."""
-    return [f"{c['status']} {c['id']}: {c.get('errorMessage') or c['description']}"
-            for c in checks if c["status"] not in ("SUCCESS", "INFO")]
 
 
 def test_lists_are_there(results):
