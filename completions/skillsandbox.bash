@@ -7,7 +7,7 @@ _skillsandbox()
 	prev=${COMP_WORDS[COMP_CWORD - 1]}
 	COMPREPLY=()
 
-	local commands='run validate inspect prove doctor ps watch why audit session help'
+	local commands='run validate inspect prove doctor approve approvals ps watch why audit session help'
 	local grants='--read --write --net --allow-private --env --memory --timeout --cpu-shares
 		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
 		--best-effort --unix-sockets --policy'
@@ -93,7 +93,8 @@ _skillsandbox()
 		run) words="$grants $output --trace-output --session --tty --no-tty --dry-run --prove --watch --otel" ;;
 		inspect | prove) words="$grants $output" ;;
 		validate) words=$output ;;
-		doctor | ps | why) words='--json --help' ;;
+		approve) words='--yes --revoke --policy --help' ;;
+		doctor | ps | why | approvals) words='--json --help' ;;
 		watch) words='--all --json --help' ;;
 		'audit list') words='--skill --since --until --violations --severity --limit
 			--rebuild --json --help' ;;
@@ -115,7 +116,7 @@ _skillsandbox()
 	fi
 
 	case $command in
-	run | inspect | prove)
+	run | inspect | prove | approve)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		compopt -o filenames
 		;;

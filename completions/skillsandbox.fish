@@ -1,6 +1,6 @@
 # fish completion for skillsandbox(1)
 
-set -l commands run validate inspect prove doctor ps watch why audit session help
+set -l commands run validate inspect prove doctor approve approvals ps watch why audit session help
 set -l audits list show verify export prune
 set -l sessions start list show check settle violation pause resume kill complete expire
 set -l plans 'run inspect prove'
@@ -13,6 +13,8 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a valid
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a inspect -d 'Show what a skill asks for'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a prove -d 'Attack the sandbox from inside'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'Show what this machine offers'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approve -d 'Grant a skill for good what it asks for'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approvals -d 'List what was approved'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a ps -d 'List the runs that live'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a watch -d 'Show what a run does, as it happens'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a why -d 'Explain what a run was denied'
@@ -22,6 +24,11 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a help 
 
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -f -a '(__fish_complete_directories)'
 complete -c skillsandbox -n '__fish_seen_subcommand_from validate' -F
+complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -f -a '(__fish_complete_directories)'
+complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l yes -d 'Do not ask'
+complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l revoke -d 'Take back what was approved'
+complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l policy -r -F -d 'Policy file'
+complete -c skillsandbox -n '__fish_seen_subcommand_from approvals' -f -l json -d 'JSON for programs'
 complete -c skillsandbox -n '__fish_seen_subcommand_from help' -f -a "$commands"
 complete -c skillsandbox -n '__fish_seen_subcommand_from doctor ps' -f
 set -l runs '(echo last; command ls (set -q XDG_STATE_HOME; and echo $XDG_STATE_HOME; or echo ~/.local/state)/skillsandbox/runs 2>/dev/null)'

@@ -61,6 +61,12 @@
 #define MAX_ROUTING_KEY     129  /* the same */
 #define MAX_PRICES          1024 /* models of the owner's file */
 
+/* Approvals of the owner */
+#define MAX_APPROVED       1024
+#define MAX_APPROVED_BYTES (1024 * 1024)
+#define MAX_APPROVE_ROUNDS 4  /* questions about one call */
+#define MAX_APPROVE_ITEMS  16 /* things asked for at once */
+
 /* The private tmpfs: inodes beside bytes, for they cost kernel memory too */
 #define SCRATCH_INODES        8192
 #define SCRATCH_INODES_PER_MB 128
@@ -109,14 +115,82 @@
 #define MAX_SEND_BYTES    (256 * 1024) /* lines of a ledger in one request */
 #define MAX_NOTIFY_POSTS  32           /* requests at once, of different receivers */
 
+/* The server */
+#define MAX_SKILLS        1024          /* served at once */
+#define MAX_JOBS          256           /* runs under way at once */
+#define MAX_PLANS         32            /* kept: each holds the fds of its grants */
+#define MAX_RESULT_OUTPUT (64 * 1024)   /* of each stream, in the result of a run */
+#define MAX_RESULT_DENIED 50            /* different things, in the same */
+#define MAX_NEWS_BYTES    4096          /* of each stream in one progress notification */
+#define MAX_DENIALS       500           /* told of in one answer */
+#define MAX_TRACE_PAGE    1000          /* lines of a record in one answer */
+#define MAX_TRACE_TEXT    (256 * 1024)  /* bytes of them, escaped */
+#define MAX_TRACE_SCAN    (8UL << 20)   /* bytes looked at for them */
+#define MAX_SERVED_RECORD (32UL << 20)  /* bytes of a record that is read or checked whole */
+#define MAX_RESOURCE_TEXT (1024 * 1024) /* bytes of a record or an output as a resource */
+#define MAX_LISTED_RUNS   500           /* the newest, as resources */
+#define MAX_RESOURCE_PAGE 100           /* resources in one answer */
+#define MAX_SKILL_PAGE    16            /* skills with all their files in one answer */
+#define MAX_SKILL_FILES   512           /* of one skill that is served as files */
+#define MAX_SKILL_BYTES   (16UL << 20)  /* of all of them */
+#define MAX_SKILL_FILE    (4UL << 20)   /* of one */
+#define MAX_SKILL_DEPTH   32            /* directories in each other */
+#define MAX_COMPLETIONS   100           /* in one answer */
+#define MAX_URI           8192          /* bytes of an address */
+#define MAX_CURSOR        4096          /* bytes of a place in a list */
+
 /* A governed run */
 #define MAX_GOVERN_NAMES 8192 /* of connections that the governor has not heard of yet */
+
+/* The protocol library: whoever speaks to it may be anybody */
+#define MAX_MCP_MESSAGE    (4UL << 20)  /* bytes of one that comes in */
+#define MAX_MCP_RESULT     (16UL << 20) /* of one that goes out */
+#define MAX_MCP_ID         256          /* bytes of an id or of a token that are echoed */
+#define MAX_MCP_METHOD     128          /* bytes of a method's name */
+#define MAX_MCP_CALLS      256          /* under way at once for one peer */
+#define MAX_MCP_HELD       (64UL << 20) /* bytes of their messages together, as read */
+#define MAX_MCP_ANSWERS    (256 * 1024) /* bytes of all answers to one call */
+#define MAX_MCP_ASKS       16           /* questions of one call */
+#define MAX_MCP_ROUNDS     16           /* times that one call may ask */
+#define MAX_MCP_CLIENT     256          /* bytes of a client's name */
+#define MAX_MCP_EXTENSIONS 4096         /* bytes of the names of a client's extensions */
+#define MAX_MCP_STATE      (16 * 1024)  /* bytes of a handler's own in a requestState */
+#define MAX_MCP_STATES     1024         /* that have not come back */
+#define MAX_MCP_PROBLEMS   16           /* told of the arguments of one call; more are counted */
+
+/* The protocol server's ways in */
+#define MAX_MCP_NEWS      (256 * 1024) /* waiting for a client: past it, news are dropped */
+#define MAX_MCP_QUEUE     (32UL << 20) /* answers waiting: past it, the client is */
+#define MAX_MCP_CLIENTS   64           /* of the unix socket, at once */
+#define MAX_HTTP_CONNS    128          /* at once; the oldest that says nothing makes room */
+#define MAX_HTTP_BODIES   (64UL << 20) /* bytes of all bodies that are coming in */
+#define MAX_HTTP_SESSIONS 256          /* of the legacy era; idle ones make room */
+#define MAX_HTTP_STREAMS  64           /* broken ones of a session, that may be resumed */
+#define MAX_HTTP_REPLAY   (256 * 1024) /* bytes kept of one for that */
+#define MAX_HTTP_KEPT     (64UL << 20) /* of all */
+#define MAX_HTTP_TOKEN    512          /* bytes of the bearer's token */
+#define MAX_MCP_LISTENS   32           /* subscriptions/listen of one peer, at once */
+#define MAX_MCP_WATCHED   1024         /* resources and tasks that one peer listens to */
+#define MAX_MCP_URI       4096         /* bytes of one of them */
+#define MAX_MCP_TASKS     256          /* kept, under way or not */
+#define MAX_MCP_TASK_TEXT 1024         /* bytes of its status message */
 
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */
 #define MAX_REPO_ENTRIES 20000
 #define MAX_REPO_MS      1000 /* for all grants of a run together */
 #define MAX_REPOS        48   /* each holds up to 16 fds of the supervisor */
+
+/* A client's command line, as its hook asks about it */
+#define MAX_SHELL_BYTES    (256 * 1024)
+#define MAX_SHELL_WORDS    16384
+#define MAX_SHELL_COMMANDS 4096
+#define MAX_SHELL_DEPTH    16
+#define MAX_HOOK_INPUT     (4UL << 20) /* of the whole question */
+#define MAX_HOOK_PLACES    16          /* directories that a line may have changed to */
+#define MAX_HOOK_MATCHES   4096        /* names that one pattern may stand for */
+#define MAX_CONFIG_BYTES   (8UL << 20) /* of a client's configuration */
+#define MAX_SERVED         64          /* directories of skills named on one command line */
 
 /* Snapshots of directories that cannot be mapped to the skill's uid */
 #define MAX_SNAPSHOT_BYTES (256ULL << 20)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/diag.h"
+#include "base/limits.h"
 #include "cli/options.h"
 #include "skillsandbox.h"
 
@@ -46,6 +47,11 @@ enum cli_flag {
 	FLAG_VIOLATIONS,
 	FLAG_RELEASE,
 	FLAG_LEDGER,
+	FLAG_YES,
+	FLAG_REVOKE,
+	FLAG_WRITE_CONFIG,
+	FLAG_REMOVE,
+	FLAG_PROJECT,
 	FLAG_SESSION, /* from here on with a value */
 	FLAG_SKILL,
 	FLAG_SINCE,
@@ -69,6 +75,9 @@ enum cli_flag {
 	FLAG_DETAILS,
 	FLAG_REASON,
 	FLAG_GRACE,
+	FLAG_SKILLS, /* again and again: request.skills */
+	FLAG_HTTP,
+	FLAG_SOCKET,
 	FLAG_END,
 };
 
@@ -84,6 +93,8 @@ struct request {
 	const char *values[FLAG_END - FLAG_FIRST]; /* of flags with one; borrowed */
 	const char *best_effort[MAX_BEST_EFFORT];
 	size_t n_best_effort;
+	char *skills[MAX_SERVED]; /* of --skills; borrowed */
+	size_t n_skills;
 };
 
 static inline bool request_has(const struct request *r, enum cli_flag flag)
@@ -133,11 +144,17 @@ enum command_bit {
 	ON_S_KILL = 1 << 22,
 	ON_S_COMPLETE = 1 << 23,
 	ON_S_EXPIRE = 1 << 24,
+	ON_APPROVE = 1 << 25,
+	ON_APPROVALS = 1 << 26,
+	ON_SETUP = 1 << 27,
+	ON_HOOK = 1 << 28,
+	ON_SERVE = 1 << 29,
 	ON_PLAN = ON_RUN | ON_INSPECT | ON_PROVE,
+	ON_OWNER = ON_PLAN | ON_SERVE, /* take the owner's word */
 	ON_S_BECOME = ON_S_PAUSE | ON_S_RESUME | ON_S_KILL | ON_S_COMPLETE | ON_S_EXPIRE,
 	ON_SESSION = ON_S_START | ON_S_LIST | ON_S_SHOW | ON_S_CHECK | ON_S_SETTLE |
 	             ON_S_VIOLATION | ON_S_BECOME,
-	ON_ALL = (1 << 25) - 1,
+	ON_ALL = (1 << 30) - 1,
 };
 
 extern const struct command COMMANDS[];
@@ -181,6 +198,11 @@ int cmd_prune(struct request *r);
 int cmd_watch(struct request *r);
 int cmd_ps(struct request *r);
 int cmd_why(struct request *r);
+int cmd_approve(struct request *r);
+int cmd_approvals(struct request *r);
+int cmd_serve(struct request *r);
+int cmd_setup(struct request *r);
+int cmd_hook(struct request *r);
 int cmd_session_start(struct request *r);
 int cmd_session_list(struct request *r);
 int cmd_session_show(struct request *r);

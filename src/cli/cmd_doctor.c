@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/own.h"
+#include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/say.h"
 
@@ -31,11 +32,11 @@ static void doctor_text(struct buf *out, const struct ssb_check *checks, size_t 
 		say_colour(out, STDOUT_FILENO, c->ok ? SAY_GREEN : SAY_RED,
 		           c->ok ? "ok     " : "missing");
 		buf_addf(out, "  %-14s ", c->name);
-		say_escape(out, c->detail, false);
+		visible_text(out, c->detail, false);
 		buf_addc(out, '\n');
 		if (c->remedy[0] != '\0') {
 			buf_adds(out, "         help: ");
-			say_escape(out, c->remedy, false);
+			visible_text(out, c->remedy, false);
 			buf_addc(out, '\n');
 		}
 	}

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/say.h"
 
@@ -20,7 +21,7 @@ int print_plan(const struct ssb_plan *plan, bool as_json)
 	if (as_json) {
 		buf_adds(&out, text); /* escaped by its writer */
 	} else {
-		say_escape(&out, text, true);
+		visible_text(&out, text, true);
 	}
 	if (out.len > 0 && out.data[out.len - 1] != '\n') {
 		buf_addc(&out, '\n');

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/own.h"
+#include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/say.h"
 
@@ -50,11 +51,11 @@ static void prove_row(struct buf *out, int fd, const struct ssb_probe *p)
 {
 	say_colour(out, fd, OUTCOMES[p->outcome].colour, OUTCOMES[p->outcome].word);
 	buf_addf(out, "  %-22s ", p->name);
-	say_escape(out, p->what, false);
+	visible_text(out, p->what, false);
 	buf_adds(out, "\n            inside: ");
-	say_escape(out, p->inside, false);
+	visible_text(out, p->inside, false);
 	buf_adds(out, "; outside: ");
-	say_escape(out, p->outside, false);
+	visible_text(out, p->outside, false);
 	buf_addc(out, '\n');
 }
 

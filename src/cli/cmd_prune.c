@@ -11,8 +11,8 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "cli/record.h"
-#include "cli/render.h"
 #include "cli/say.h"
+#include "report/render.h"
 
 /* A run takes its lock a moment after it has made its record. */
 #define FRESH_SECONDS 10

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "base/utf8.h"
+#include "base/visible.h"
 #include "cli/say.h"
 #include "cli/session_cli.h"
 
@@ -65,7 +66,7 @@ static int tell(const struct session_cli *c, const struct decision *d, const cha
 		                        &(struct session_told){ .action = action, .runs = runs });
 	}
 	buf_adds(&out, "session '");
-	say_escape(&out, d->session, false);
+	visible_text(&out, d->session, false);
 	buf_addf(&out, "' is %s", session_state_name(d->after.state));
 	session_cli_runs(&out, d, runs);
 	buf_addc(&out, '\n');
@@ -356,7 +357,7 @@ static void take_reason(const struct request *r, char ret[SESSION_REASON])
 	uint32_t cp;
 
 	buf_init(&text, SAY_MAX);
-	say_escape(&text, said != NULL && said[0] != '\0' ? said : OWNER, false);
+	visible_text(&text, said != NULL && said[0] != '\0' ? said : OWNER, false);
 	if (text.failed) {
 		snprintf(ret, SESSION_REASON, "%s", OWNER);
 		return;

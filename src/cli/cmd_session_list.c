@@ -4,10 +4,12 @@
 
 #include "audit/stamp.h"
 #include "base/own.h"
-#include "cli/render.h"
+#include "base/visible.h"
 #include "cli/say.h"
 #include "cli/session_cli.h"
 #include "cli/session_view.h"
+#include "report/render.h"
+#include "report/session_json.h"
 
 struct list {
 	struct buf out;
@@ -37,11 +39,11 @@ static void row_text(struct buf *out, const struct session *s)
 	buf_addf(out, " %10s %12s of %-10s %7" PRIu64 " %10" PRIu64 "  ",
 	         age.data != NULL ? age.data : "", money_show(s->spent, spent),
 	         money_show(s->policy->max_cost_per_session, budget), s->actions, s->violations);
-	say_escape(out, s->id, false);
+	visible_text(out, s->id, false);
 	buf_adds(out, s->parent[0] != '\0' ? " in " : "");
-	say_escape(out, s->parent, false);
+	visible_text(out, s->parent, false);
 	buf_adds(out, "  ");
-	say_escape(out, s->agent, false);
+	visible_text(out, s->agent, false);
 	buf_addc(out, '\n');
 }
 

@@ -5,10 +5,12 @@
 #include "audit/stamp.h"
 #include "base/error.h"
 #include "base/own.h"
-#include "cli/render.h"
+#include "base/visible.h"
+#include "cli/line.h"
 #include "cli/say.h"
 #include "cli/session_cli.h"
 #include "cli/session_view.h"
+#include "report/session_json.h"
 
 #define FLUSH ((size_t)64 * 1024)
 
@@ -105,7 +107,7 @@ static void field(struct buf *out, const char *name, const char *text)
 {
 	if (text[0] != '\0') {
 		buf_addf(out, "%-8s ", name);
-		say_escape(out, text, false);
+		visible_text(out, text, false);
 		buf_addc(out, '\n');
 	}
 }
@@ -142,7 +144,7 @@ static int count_text(void *arg, const char *name, uint64_t n)
 
 	title(w, "violations");
 	buf_addf(&w->out, "  %6" PRIu64 " x  ", n);
-	say_escape(&w->out, name, false);
+	visible_text(&w->out, name, false);
 	if (t != NULL) {
 		buf_addf(&w->out, " (at %" PRIu64 ": %s)", t->count, session_act_name(t->act));
 	}
@@ -156,12 +158,12 @@ static int run_text(void *arg, const struct session_run *r)
 
 	title(w, "runs that live");
 	buf_addf(&w->out, "  %6" PRId64 "  ", r->n);
-	say_escape(&w->out, r->run_id[0] != '\0' ? r->run_id : "(begins)", false);
+	visible_text(&w->out, r->run_id[0] != '\0' ? r->run_id : "(begins)", false);
 	buf_adds(&w->out, " on ");
-	say_escape(&w->out, r->host, false);
+	visible_text(&w->out, r->host, false);
 	if (strcmp(r->session, w->s.id) != 0) {
 		buf_adds(&w->out, " in ");
-		say_escape(&w->out, r->session, false);
+		visible_text(&w->out, r->session, false);
 	}
 	buf_addc(&w->out, '\n');
 	return 0;

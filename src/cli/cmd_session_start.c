@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/own.h"
+#include "base/visible.h"
 #include "cli/say.h"
 #include "cli/session_cli.h"
 #include "policy/paths.h"
@@ -41,7 +42,7 @@ static int tell(const struct session_cli *c, const struct decision *d)
 	if (request_has(c->r, FLAG_JSON)) {
 		return session_cli_json(d, &(struct session_told){ .action = "start" });
 	}
-	say_escape(&out, d->session, false);
+	visible_text(&out, d->session, false);
 	buf_addc(&out, '\n');
 	return say_out(STDOUT_FILENO, &out);
 }

@@ -6,8 +6,11 @@
 
 #include "base/error.h"
 #include "base/own.h"
+#include "base/visible.h"
+#include "cli/line.h"
 #include "cli/record.h"
-#include "cli/view.h"
+#include "cli/say.h"
+#include "report/view.h"
 
 #define SHOWN_ITEMS 20 /* of a group, without -v */
 
@@ -95,16 +98,16 @@ static void show_head(struct buf *out, const struct view *v)
 		return;
 	}
 	buf_adds(out, "run      ");
-	say_escape(out, f->id, false);
+	visible_text(out, f->id, false);
 	buf_adds(out, "\nskill    ");
-	say_escape(out, f->skill, false);
+	visible_text(out, f->skill, false);
 	buf_addc(out, ' ');
-	say_escape(out, f->version, false);
+	visible_text(out, f->version, false);
 	buf_adds(out, "\nstarted  ");
-	say_escape(out, f->started, false);
+	visible_text(out, f->started, false);
 	buf_adds(out, "\nend      ");
 	if (f->state == RUN_ENDED) {
-		say_escape(out, f->end, false);
+		visible_text(out, f->end, false);
 		buf_addf(out, ", exit status %" PRId64 ", after ", f->exit_code);
 		render_duration(out, f->duration_us);
 	} else {

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/own.h"
+#include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/say.h"
 
@@ -56,7 +57,7 @@ static bool validate_one(const char *file, struct json *j, const struct request 
 		say_error(&err);
 	}
 	if (valid && !request_has(r, FLAG_QUIET)) {
-		say_escape(j->out, file, false);
+		visible_text(j->out, file, false);
 		buf_adds(j->out, ": valid\n");
 	}
 	return valid;

@@ -5,6 +5,7 @@
 #include "base/hex.h"
 #include "base/json.h"
 #include "base/own.h"
+#include "base/visible.h"
 #include "cli/record.h"
 #include "cli/say.h"
 
@@ -50,7 +51,7 @@ static void verify_text(struct buf *out, const struct verify_result *v, const ch
 	default:
 		say_colour(out, STDOUT_FILENO, SAY_RED, "bad");
 		buf_addf(out, " at record %" PRIu64 ": ", v->bad_at);
-		say_escape(out, v->why, false);
+		visible_text(out, v->why, false);
 		if (v->signed_end) {
 			buf_addf(out, " (the key is %s)", key);
 		}
@@ -78,7 +79,7 @@ int cmd_verify(struct request *r)
 	if (request_has(r, FLAG_JSON)) {
 		verify_json(&out, &v, key, live);
 	} else if (!request_has(r, FLAG_QUIET)) {
-		say_escape(&out, record_name(&q), false);
+		visible_text(&out, record_name(&q), false);
 		buf_adds(&out, ": ");
 		verify_text(&out, &v, key, live);
 	}

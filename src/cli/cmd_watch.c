@@ -14,8 +14,8 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "cli/line.h"
 #include "cli/record.h"
-#include "cli/render.h"
 #include "cli/say.h"
 #include "os/file.h"
 

@@ -9,8 +9,10 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "cli/record.h"
-#include "cli/remedy.h"
-#include "cli/view.h"
+#include "cli/say.h"
+#include "report/remedy.h"
+#include "report/view.h"
+#include "report/why.h"
 
 #define SUMMARY_ITEMS 5
 
@@ -54,30 +56,12 @@ static void why_item(struct buf *out, size_t number, const struct view_item *i)
 	        or_empty(i->remedy)[0] != '\0' ? i->remedy : "nothing that the owner could say");
 }
 
-static void why_json(struct buf *out, const struct view *v)
+static void why_list(struct buf *out, const struct view *v)
 {
 	struct json j;
 
 	json_init(&j, out, true);
-	json_open(&j, '[');
-	for (size_t n = 0; n < v->n_items; n++) {
-		const struct view_item *i = &v->items[n];
-		if (i->group != GROUP_DENIED) {
-			continue;
-		}
-		json_open(&j, '{');
-		json_kstr(&j, "what", i->text);
-		json_kuint(&j, "count", i->count);
-		json_kstr(&j, "program", i->program);
-		json_kstr(&j, "reason", i->reason);
-		json_kstr(&j, "rule", i->rule);
-		json_kstr(&j, "error", i->error);
-		json_kstr(&j, "remedy", i->remedy);
-		json_kstr(&j, "first", i->first);
-		json_kbool(&j, "prevented", !i->let_through);
-		json_close(&j, '}');
-	}
-	json_close(&j, ']');
+	why_json(&j, v);
 	buf_addc(out, '\n');
 }
 
@@ -111,7 +95,7 @@ int cmd_why(struct request *r)
 	if (view_read(&v, q.file.fd, q.file.id, &err) != 0) {
 		return record_fail(&err);
 	}
-	(request_has(r, FLAG_JSON) ? why_json : why_text)(&out, &v);
+	(request_has(r, FLAG_JSON) ? why_list : why_text)(&out, &v);
 	status = say_out(STDOUT_FILENO, &out);
 	if (v.broken != NULL) {
 		say_errorf("the record is damaged (%s); see 'audit verify'", v.broken);

@@ -9,6 +9,7 @@
 #include "base/names.h"
 #include "base/own.h"
 #include "cli/say.h"
+#include "serve/approved.h"
 
 int exit_from_error(const struct ssb_error *err, bool named_program)
 {
@@ -29,6 +30,13 @@ static int take_option(void *ctx, const struct option_row *row, const char *valu
 {
 	struct request *r = ctx;
 
+	if (row->id == FLAG_SKILLS) {
+		if (r->n_skills == MAX_SERVED) {
+			return ssb_fail(err, SSB_E_USAGE, 0, "", "more than %d --skills",
+			                MAX_SERVED);
+		}
+		r->skills[r->n_skills++] = (char *)value;
+	}
 	if (row->id >= FLAG_FIRST) {
 		r->flags |= UINT64_C(1) << (row->id - FLAG_FIRST);
 		r->values[row->id - FLAG_FIRST] = value;
@@ -124,6 +132,21 @@ static int plan_operands(struct request *r, char *const fallback[], struct ssb_p
 	return ssb_plan_skill(r->options, v[0], args, ret_plan, diags, err);
 }
 
+/* What the owner approved of what the plan lacks becomes part of the owner's word. */
+static size_t apply_approvals(struct request *r, const struct ssb_plan *plan)
+{
+	AUTO(owner_done) struct owner owner = { 0 };
+	auto_free char *dir = realpath(r->operands.v[0], NULL);
+	struct ssb_error err = { 0 };
+	size_t n = 0;
+
+	if (dir != NULL && owner_load(&owner, &err) == 0 &&
+	    approved_apply(&owner, dir, plan, r->options, &n, &err) != 0) {
+		say_error(&err); /* then nothing is approved */
+	}
+	return n;
+}
+
 int request_plan(struct request *r, char *const fallback[], struct ssb_plan **ret_plan,
                  int *ret_status)
 {
@@ -137,6 +160,13 @@ int request_plan(struct request *r, char *const fallback[], struct ssb_plan **re
 		return -1;
 	}
 	int rc = plan_operands(r, fallback, ret_plan, diags, &bare, &err);
+	if (rc == 0 && !bare && ssb_plan_refusals(*ret_plan) > 0 &&
+	    apply_approvals(r, *ret_plan) > 0) {
+		ssb_plan_free(steal_ptr(ret_plan));
+		ssb_diags_free(diags);
+		diags = ssb_diags_new();
+		rc = plan_operands(r, fallback, ret_plan, diags, &bare, &err);
+	}
 	bool shown = rc == 0 && (r->command->bit == ON_INSPECT || request_has(r, FLAG_DRY_RUN));
 	if (request_has(r, FLAG_VERBOSE)) {
 		say_diags(diags, SSB_NOTE);

@@ -5,33 +5,13 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/visible.h"
 #include "cli/cli.h"
-#include "cli/render.h"
 #include "cli/say.h"
+#include "report/render.h"
+#include "report/run_json.h"
 
 #define SHORT_ID 8
-
-static void row_json(struct json *j, const struct run_facts *f)
-{
-	json_open(j, '{');
-	json_kstr(j, "run_id", f->id);
-	json_kstr(j, "started", f->started);
-	json_kstr(j, "skill_name", f->skill);
-	json_kstr(j, "skill_version", f->version);
-	json_kstr(j, "state", run_state_name(f->state));
-	if (f->session[0] != '\0') {
-		json_kstr(j, "session", f->session);
-	}
-	if (f->state == RUN_ENDED) {
-		json_kstr(j, "end", f->end);
-		json_kint(j, "exit_code", f->exit_code);
-		json_kint(j, "duration_us", f->duration_us);
-	}
-	json_kint(j, "events", f->events);
-	json_kint(j, "violations", f->violations);
-	json_kstr(j, "severity", f->severity > 0 ? severity_name(f->severity) : NULL);
-	json_close(j, '}');
-}
 
 static void row_state(struct buf *out, const struct run_facts *f)
 {
@@ -56,7 +36,7 @@ static void row_text(struct buf *out, const struct run_facts *f)
 	char number[32];
 
 	buf_init(&cell, SAY_MAX);
-	say_escape(&cell, f->started, false);
+	visible_text(&cell, f->started, false);
 	buf_addf(out, "%.*s  %.19sZ  ", SHORT_ID, f->id, cell.data != NULL ? cell.data : "");
 	row_state(out, f);
 	buf_reset(&cell);
@@ -67,14 +47,14 @@ static void row_text(struct buf *out, const struct run_facts *f)
 	snprintf(number, sizeof(number), "%10" PRId64, f->violations);
 	say_colour(out, STDOUT_FILENO, f->violations > 0 ? SAY_RED : SAY_PLAIN, number);
 	buf_addf(out, "  %-12s ", f->severity > 0 ? severity_name(f->severity) : "-");
-	say_escape(out, f->skill, false);
+	visible_text(out, f->skill, false);
 	if (f->version[0] != '\0') {
 		buf_addc(out, ' ');
-		say_escape(out, f->version, false);
+		visible_text(out, f->version, false);
 	}
 	if (f->session[0] != '\0') {
 		buf_adds(out, "  (session ");
-		say_escape(out, f->session, false);
+		visible_text(out, f->session, false);
 		buf_addc(out, ')');
 	}
 	buf_addc(out, '\n');
@@ -96,7 +76,7 @@ int run_rows_print(const struct run_facts *runs, size_t n, bool as_json)
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (as_json) {
-			row_json(&j, &runs[i]);
+			run_json(&j, &runs[i]);
 		} else {
 			row_text(&out, &runs[i]);
 		}

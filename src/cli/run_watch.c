@@ -11,7 +11,7 @@
 #include "audit/reader.h"
 #include "audit/runs.h"
 #include "base/own.h"
-#include "cli/render.h"
+#include "cli/line.h"
 #include "cli/say.h"
 
 #define TICK_MS   50

@@ -1,12 +1,11 @@
 #include "cli/say.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/utf8.h"
+#include "base/visible.h"
 #include "cli/cli.h"
 
 static bool quiet_mode;
@@ -14,53 +13,6 @@ static bool quiet_mode;
 void say_quiet(bool quiet)
 {
 	quiet_mode = quiet;
-}
-
-/* Code points that are not shown, or change how their neighbours are. */
-bool say_deceptive(uint32_t cp)
-{
-	static const struct {
-		uint32_t from, to;
-	} ranges[] = {
-		{ 0x00, 0x1f },     { 0x7f, 0x9f },     { 0xad, 0xad },       { 0x61c, 0x61c },
-		{ 0x180e, 0x180e }, { 0x200b, 0x200f }, { 0x2028, 0x202e },   { 0x2060, 0x206f },
-		{ 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f },
-	};
-
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
-		if (cp >= ranges[i].from && cp <= ranges[i].to) {
-			return true;
-		}
-	}
-	return false;
-}
-
-void say_escape(struct buf *out, const char *text, bool keep_lines)
-{
-	say_escape_bytes(out, text, strlen(text), keep_lines);
-}
-
-void say_escape_bytes(struct buf *out, const char *text, size_t len, bool keep_lines)
-{
-	for (size_t i = 0; i < len;) {
-		uint32_t cp = 0;
-		size_t n = utf8_decode(text + i, len - i, &cp);
-		if (n == 0) {
-			buf_addf(out, "\\x%02x", (unsigned)(unsigned char)text[i]);
-			n = 1;
-		} else if (cp == '\n' && keep_lines) {
-			buf_addc(out, '\n');
-		} else if (cp == '\n') {
-			buf_adds(out, "\\n");
-		} else if (cp == '\t') {
-			buf_adds(out, keep_lines ? "\t" : "\\t");
-		} else if (say_deceptive(cp)) {
-			buf_addf(out, cp < 0x80 ? "\\x%02" PRIx32 : "\\u{%" PRIx32 "}", cp);
-		} else {
-			buf_add(out, text + i, n);
-		}
-		i += n;
-	}
 }
 
 static bool wants_colour(int fd)
@@ -132,10 +84,10 @@ static void say_line(enum say_colour colour, const char *label, const char *wher
 		buf_adds(&out, ": ");
 	}
 	if (where[0] != '\0') {
-		say_escape(&out, where, false);
+		visible_text(&out, where, false);
 		buf_adds(&out, ": ");
 	}
-	say_escape(&out, text, false);
+	visible_text(&out, text, false);
 	buf_addc(&out, '\n');
 	(void)say_out(STDERR_FILENO, &out);
 }
@@ -200,17 +152,17 @@ void say_diags(const struct ssb_diags *d, enum ssb_severity least)
 			continue;
 		}
 		if (e->where[0] != '\0') {
-			say_escape(&out, e->where, false);
+			visible_text(&out, e->where, false);
 			buf_adds(&out, ": ");
 		}
 		say_colour(&out, STDERR_FILENO, SEVERITIES[e->severity].colour,
 		           SEVERITIES[e->severity].name);
 		buf_adds(&out, ": ");
-		say_escape(&out, e->text, false);
+		visible_text(&out, e->text, false);
 		buf_addc(&out, '\n');
 		if (e->remedy[0] != '\0') {
 			buf_adds(&out, "  help: ");
-			say_escape(&out, e->remedy, false);
+			visible_text(&out, e->remedy, false);
 			buf_addc(&out, '\n');
 		}
 	}

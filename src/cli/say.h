@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/buf.h"
 #include "skillsandbox.h"
@@ -31,12 +30,6 @@ void say_notef(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_diags(const struct ssb_diags *d, enum ssb_severity least);
 const char *say_severity(enum ssb_severity s);
 
-/* Appends text with control characters, invalid UTF-8 and invisible or
- * direction-changing characters made visible; a newline stays if
- * `keep_lines`. */
-void say_escape(struct buf *out, const char *text, bool keep_lines);
-void say_escape_bytes(struct buf *out, const char *text, size_t len, bool keep_lines);
-bool say_deceptive(uint32_t cp); /* one of those */
 /* Appends text in a colour where fd is a terminal that wants colours. */
 void say_colour(struct buf *out, int fd, enum say_colour colour, const char *text);
 

@@ -1,16 +1,15 @@
 #include "cli/session_cli.h"
-#include "os/clock.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
-#include "audit/stamp.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "base/own.h"
-#include "cli/render.h"
+#include "cli/line.h"
 #include "cli/say.h"
+#include "report/session_json.h"
 #include "session/notify.h"
 #include "session/prices.h"
 
@@ -274,22 +273,6 @@ void session_cli_runs(struct buf *out, const struct decision *d, const struct ac
 }
 
 /* ---- JSON ---------------------------------------------------------------- */
-
-int64_t session_age_us(const struct session *s)
-{
-	int64_t until = s->ended_us != 0 ? s->ended_us : clock_wall_us();
-
-	return until > s->created_us ? until - s->created_us : 0;
-}
-
-void session_json_time(struct json *j, const char *key, int64_t us)
-{
-	struct stamp stamp = STAMP_NONE;
-	struct timespec t = { .tv_sec = (time_t)(us / 1000000),
-		              .tv_nsec = (long)(us % 1000000) * 1000 };
-
-	json_kstr(j, key, us > 0 ? stamp_text(&stamp, &t) : NULL);
-}
 
 static void json_report(struct json *j, const struct act_report *r)
 {

@@ -52,9 +52,4 @@ int session_cli_out(const struct buf *json);
  * own commands. */
 void session_cli_runs(struct buf *out, const struct decision *d, const struct act_report *runs);
 
-/* ---- words shared by show, list and the decisions ------------------------ */
-
-int64_t session_age_us(const struct session *s);                     /* until now, or its end */
-void session_json_time(struct json *j, const char *key, int64_t us); /* 0: null */
-
 #endif

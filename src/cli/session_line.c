@@ -5,8 +5,10 @@
 
 #include "audit/stamp.h"
 #include "base/own.h"
-#include "cli/render.h"
+#include "base/visible.h"
+#include "cli/say.h"
 #include "cli/session_view.h"
+#include "report/render.h"
 
 typedef void line_fn(struct buf *out, const struct line *l);
 
@@ -146,7 +148,7 @@ static const char *members(struct buf *out, const struct line *l, const char *na
 	for (const struct json_node *n = json_first(&l->doc, object); n != NULL;
 	     n = json_next(&l->doc, n)) {
 		buf_adds(out, between);
-		say_escape(out, n->key != NULL ? n->key : "?", false);
+		visible_text(out, n->key != NULL ? n->key : "?", false);
 		buf_addc(out, ' ');
 		render_text(out, n, "?");
 		between = ", ";
@@ -191,13 +193,13 @@ static void line_signature(struct buf *out, const struct line *l)
 	const char *key = line_text(l, "key");
 
 	buf_adds(out, "with the key ");
-	say_escape_bytes(out, key != NULL ? key : "?", key != NULL ? strnlen(key, 16) : 1, false);
+	visible_bytes(out, key != NULL ? key : "?", key != NULL ? strnlen(key, 16) : 1, false);
 	buf_adds(out, "...");
 }
 
 static void line_other(struct buf *out, const struct line *l)
 {
-	say_escape(out, l->kind, false);
+	visible_text(out, l->kind, false);
 	because(out, l, ": ");
 }
 

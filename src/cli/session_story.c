@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "cli/session_cli.h"
 #include "cli/session_view.h"
 
 #define MAX_TOLD    10000

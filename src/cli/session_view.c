@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "cli/render.h"
-#include "cli/session_cli.h"
+#include "cli/say.h"
+#include "report/render.h"
+#include "report/session_json.h"
 
 #define BAR  20
 #define FULL 1000000 /* parts of a whole */
@@ -20,100 +21,6 @@ enum say_colour session_view_colour(enum session_state s)
 	};
 
 	return COLOURS[s];
-}
-
-/* ---- JSON ---------------------------------------------------------------- */
-
-void session_json_facts(struct json *j, const struct session *s)
-{
-	json_kstr(j, "session_id", s->id);
-	json_kstr(j, "parent", s->parent[0] != '\0' ? s->parent : NULL);
-	json_kstr(j, "agent_id", s->agent);
-	json_kstr(j, "state", session_state_name(s->state));
-	json_kstr(j, "reason", s->reason);
-	json_kstr(j, "blocked", s->blocked[0] != '\0' ? s->blocked : NULL);
-	json_kstr(j, "kill_reason",
-	          s->state == SESSION_KILLED || s->state == SESSION_EXPIRED ? s->reason : NULL);
-	session_json_time(j, "created_at", s->created_us);
-	session_json_time(j, "ended_at", s->ended_us);
-	json_kmillionths(j, "duration_seconds", session_age_us(s));
-	json_kmillionths(j, "total_cost_usd", s->spent);
-	json_kmillionths(j, "reserved_usd", s->reserved);
-	json_kmillionths(j, "max_cost_usd", s->policy->max_cost_per_session);
-	json_kuint(j, "action_count", s->actions);
-	json_kuint(j, "violation_count", s->violations);
-}
-
-static bool is_time(enum session_meter m)
-{
-	return m == METER_CPU_MS || m == METER_WALL_MS;
-}
-
-static void json_meter(struct json *j, const char *key, enum session_meter m, uint64_t v)
-{
-	char text[40];
-
-	if (!is_time(m)) {
-		json_kuint(j, key, v);
-		return;
-	}
-	int n = snprintf(text, sizeof(text), "%" PRIu64 ".%03" PRIu64, v / 1000, v % 1000);
-	json_key(j, key);
-	json_raw(j, text, (size_t)n);
-}
-
-static void json_limits(struct json *j, const struct session *s)
-{
-	const struct session_policy *p = s->policy;
-
-	json_key(j, "limits");
-	json_open(j, '{');
-	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
-		if (p->limits[m].max == SESSION_NO_LIMIT) {
-			continue;
-		}
-		json_key(j, session_meter_name(m));
-		json_open(j, '{');
-		json_meter(j, "max", m, p->limits[m].max);
-		json_kstr(j, "on_exceed", session_act_name(p->limits[m].act));
-		json_close(j, '}');
-	}
-	if (p->all_violations.max != SESSION_NO_LIMIT) {
-		json_key(j, "violations");
-		json_open(j, '{');
-		json_kuint(j, "max", p->all_violations.max);
-		json_kstr(j, "on_exceed", session_act_name(p->all_violations.act));
-		json_close(j, '}');
-	}
-	json_close(j, '}');
-}
-
-void session_json_bounds(struct json *j, const struct session *s)
-{
-	const struct session_policy *p = s->policy;
-
-	json_key(j, "budget");
-	json_open(j, '{');
-	json_kmillionths(j, "max_cost_per_session", p->max_cost_per_session);
-	json_kmillionths(j, "max_cost_per_action", p->max_cost_per_action);
-	json_kmillionths(j, "alert_at", p->alert_at_ppm); /* a part of one, six places */
-	json_kstr(j, "on_exceed", session_act_name(p->on_exceed));
-	json_kmillionths(j, "max_duration_seconds", (int64_t)p->max_duration_ms * 1000);
-	json_kuint(j, "max_actions", p->max_actions);
-	json_close(j, '}');
-	json_limits(j, s);
-	json_key(j, "thresholds");
-	json_open(j, '{');
-	for (size_t i = 0; i < p->n_thresholds; i++) {
-		json_kuint(j, p->thresholds[i].name, p->thresholds[i].count);
-	}
-	json_close(j, '}');
-	json_key(j, "meters");
-	json_open(j, '{');
-	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
-		json_meter(j, session_meter_name(m), m, s->meters[m]);
-	}
-	json_close(j, '}');
 }
 
 /* ---- bars ---------------------------------------------------------------- */
@@ -170,6 +77,11 @@ static void cost_row(struct buf *out, const struct session *s)
 	}
 	buf_addf(out, " of %s (%s)\n", money_show(p->max_cost_per_session, max),
 	         session_act_name(p->on_exceed));
+}
+
+static bool is_time(enum session_meter m)
+{
+	return m == METER_CPU_MS || m == METER_WALL_MS;
 }
 
 static void amount(struct buf *out, enum session_meter m, uint64_t v)

@@ -10,11 +10,6 @@
 
 enum say_colour session_view_colour(enum session_state s);
 
-/* id, times, state, totals: the members that list and show have in common. */
-void session_json_facts(struct json *j, const struct session *s);
-/* "budget", "limits", "meters". */
-void session_json_bounds(struct json *j, const struct session *s);
-
 /* A bar for each budget and limit; meters without one as a number. */
 void session_view_bounds(struct buf *out, const struct session *s);
 

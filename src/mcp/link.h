@@ -17,7 +17,7 @@ struct mcp_message {
 	const char *method;             /* in doc; NULL for a response */
 	const struct json_node *params; /* an object, or NULL */
 	const char *version;            /* of _meta: a modern message; NULL: a legacy one */
-	const char *name; /* params.name or params.uri where the method has one; NULL */
+	const char *name; /* params.name, uri or taskId where the method has one; NULL */
 };
 
 /* -1 with a JSON-RPC code in *ret_code and a reason (static) where it is none: no
@@ -44,7 +44,8 @@ struct mcp_out {
 struct mcp_peer;
 
 /* `principal` is copied. `news` (borrowed, NULL: none yet) takes what belongs to no
- * request. */
+ * request. Where it is the `out` of the requests too (lines) modern ones can be canceled
+ * by their id. */
 int mcp_peer_new(struct mcp_server *s, const char *principal, struct mcp_out *news,
                  struct mcp_peer **ret);
 void mcp_peer_news(struct mcp_peer *p, struct mcp_out *news);

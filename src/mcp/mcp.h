@@ -30,6 +30,9 @@ enum mcp_method_flag {
 	MCP_ASKS = 2,   /* its handler may ask the client (mcp_ask) */
 	MCP_MODERN = 4, /* only in the modern era */
 	MCP_LEGACY = 8, /* only in the legacy era */
+	/* Answers are taken without requestState too: who asks then proves nothing by
+	 * mcp_answer() alone. */
+	MCP_UNSEALED = 16,
 };
 
 /* A method that the application answers: tools/list, tools/call, resources/list,
@@ -75,6 +78,8 @@ int mcp_server_new(struct loop *loop, const struct mcp_app *app, struct mcp_serv
 /* Calls that are under way are canceled, and must be answered all the same before
  * this returns; transports are closed first by their owners. Accepts NULL. */
 void mcp_server_free(struct mcp_server *s);
+/* No more news: each subscription gets its answer. Before the transports are closed. */
+void mcp_server_end(struct mcp_server *s);
 size_t mcp_server_calls(const struct mcp_server *s); /* under way */
 
 /* ---- a call: what was asked ------------------------------------------------- */
@@ -96,8 +101,9 @@ enum mcp_ability { MCP_CAN_ELICIT, MCP_CAN_SAMPLE, MCP_CAN_LIST_ROOTS };
 bool mcp_can(const struct mcp_call *c, enum mcp_ability what);
 bool mcp_has_extension(const struct mcp_call *c, const char *name); /* of the client */
 
-/* Told once, where the client canceled the call or is gone. The call still is to be
- * answered, soon; nobody will hear it. NULL takes it back. */
+/* Told once, where the client canceled the call or is gone (at once, where that has
+ * been so already). The call still is to be answered, soon, and may be from inside of
+ * it; nobody will hear it. NULL takes it back, and so does mcp_wait(). */
 void mcp_on_cancel(struct mcp_call *c, void (*fn)(void *arg), void *arg);
 
 /* ---- a call: the answer. Each of these is its end, but mcp_result() ---------- */
@@ -156,7 +162,8 @@ bool mcp_become_task(struct mcp_call *c, const char *message);
  * answers are there, it is called anew from the start: in the legacy era with the
  * same call, in the modern one with the client's retry. So it holds nothing across
  * mcp_wait() but `state`, which is authenticated, bound to the method, its parameters
- * and the principal, good for a short time, and good once. */
+ * and the principal, good for a short time, and good once. The answers of earlier
+ * rounds are there in each later one; one that is canceled in between never comes. */
 
 enum mcp_answer {
 	MCP_UNASKED, /* or asked, and the client has sent no answer to it */
@@ -169,7 +176,8 @@ enum mcp_answer mcp_answer(const struct mcp_call *c, const char *key,
 const char *mcp_state(const struct mcp_call *c); /* of mcp_wait(); NULL: the first time */
 
 /* `method` is elicitation/create, sampling/createMessage or roots/list; `params` one
- * finished JSON object. Only what mcp_can(). */
+ * finished JSON object. Only what mcp_can(): anything else is refused (legacy), or is
+ * the end of the call, MCP_E_CAPABILITY (modern). */
 void mcp_ask(struct mcp_call *c, const char *key, const char *method, const char *params);
 void mcp_wait(struct mcp_call *c, const char *state);
 

@@ -15,7 +15,7 @@ struct mcp_field {
 	int64_t min;                /* of an integer; bytes of a string; items of an array */
 	int64_t max;                /* 0: the bound of the type */
 	const char *const *choices; /* of a string, NULL-terminated; NULL: any */
-	const char *otherwise;      /* the default, as JSON; NULL: none */
+	const char *otherwise;      /* the default, as JSON; NULL: none. Of an array: only [] */
 };
 
 enum mcp_hint {
@@ -32,7 +32,8 @@ struct mcp_tool {
 	const struct mcp_field *fields; /* of the arguments; no others are taken */
 	size_t n_fields;
 	const char *input_schema;  /* instead of fields, as JSON: nothing is checked then */
-	const char *output_schema; /* JSON; NULL: none */
+	const char *output_schema; /* JSON, of an object, without $ref; NULL: none. What
+	                            * mcp_tool_fail() writes need not be in it. */
 	unsigned hints;
 	mcp_handler *handle; /* of a call whose arguments are good */
 };

@@ -1,4 +1,6 @@
-/* transport.h - the three ways in: lines on two fds, a unix socket, HTTP. */
+/* transport.h - the three ways in: lines on two fds, a unix socket, HTTP.
+ *
+ * The program ignores SIGPIPE. None of them is freed from inside of a handler. */
 #ifndef MCP_TRANSPORT_H
 #define MCP_TRANSPORT_H
 
@@ -6,11 +8,15 @@
 
 /* One message a line, UTF-8; nothing else is ever written to `out`. Both fds are
  * borrowed and made non-blocking. `closed` is called once, when the other end is:
- * what was asked before is canceled. */
+ * what was asked before is canceled. It may free the lines.
+ *
+ * A client that does not read is not read from either, and loses news (counted) but
+ * no answers, up to a cap; past that it is cut off. */
 struct mcp_lines;
 int mcp_lines_new(struct mcp_server *s, struct loop *loop, int in, int out, loop_fn *closed,
                   void *arg, struct mcp_lines **ret, struct ssb_error *err);
 void mcp_lines_free(struct mcp_lines *l); /* accepts NULL */
+uint64_t mcp_lines_dropped(const struct mcp_lines *l); /* notifications */
 
 /* The same on each connection to a socket of mode 0600, for the same uid only
  * (SO_PEERCRED). A stale socket there is replaced, a live one is an error. */

@@ -20,13 +20,17 @@ typedef void loop_fn(void *arg);
 int loop_new(struct loop **ret, struct ssb_error *err);
 void loop_free(struct loop *l); /* accepts NULL; watches and timers that are left with it */
 
-/* `fd` is borrowed, and must be let go before it is closed. -1 with errno. */
+/* `fd` is borrowed, and must be let go before it is closed. A regular file is always
+ * ready. -1 with errno. */
 int loop_watch(struct loop *l, int fd, uint32_t events, loop_fd_fn *fn, void *arg,
                struct loop_watch **ret);
 void loop_rewatch(struct loop_watch *w, uint32_t events); /* 0: hangs up and errors only */
 void loop_unwatch(struct loop_watch **w);                 /* accepts NULL in it; NULL after it */
 
-/* Once, after so many milliseconds. -1 with errno. */
+/* Once, after so many milliseconds; 0: when what is happening now is dealt with. Just
+ * before `fn` is called *ret becomes NULL: so it must be the place where the timer is
+ * kept (it does not move), not a variable on the stack. `ret` NULL: it is never taken
+ * back. -1 with errno. */
 int loop_after(struct loop *l, uint64_t ms, loop_fn *fn, void *arg, struct loop_timer **ret);
 void loop_untimer(struct loop_timer **t); /* accepts NULL in it; NULL after it */
 

@@ -52,7 +52,10 @@ void build_refuse(struct build *b, const char *where, const char *what, const ch
                   const char *remedy)
 {
 	struct ssb_plan *p = b->plan;
-	struct refusal r = { strdup(what), strdup(where), strdup(why), strdup(remedy) };
+	struct refusal r = { .what = strdup(what),
+		             .where = strdup(where),
+		             .why = strdup(why),
+		             .remedy = strdup(remedy) };
 	struct refusal *v = realloc(p->refusals, (p->n_refusals + 1) * sizeof(*v));
 
 	diag_add(b->diags, SSB_ERROR, where, remedy, "%s is refused: %s", what, why);
@@ -68,6 +71,17 @@ void build_refuse(struct build *b, const char *where, const char *what, const ch
 		return;
 	}
 	p->refusals[p->n_refusals++] = r;
+}
+
+void build_offer(struct build *b, enum ssb_option option, const char *value)
+{
+	struct ssb_plan *p = b->plan;
+
+	if (!b->failed) {
+		p->refusals[p->n_refusals - 1].option = option;
+		p->refusals[p->n_refusals - 1].value = strdup(value);
+		b->failed = p->refusals[p->n_refusals - 1].value == NULL;
+	}
 }
 
 void build_refuse_request(struct build *b, const struct request *r, const char *why,
@@ -161,6 +175,7 @@ void ssb_plan_free(struct ssb_plan *p)
 		free(p->refusals[i].where);
 		free(p->refusals[i].why);
 		free(p->refusals[i].remedy);
+		free(p->refusals[i].value);
 	}
 	for (size_t i = 0; i < p->n_egress; i++) {
 		free(p->egress[i].domain.s);

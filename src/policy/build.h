@@ -34,6 +34,8 @@ int plan_build_command(const struct owner *owner, const struct ssb_options *o, c
                        struct ssb_plan **ret_plan, struct ssb_diags *diags, struct ssb_error *err);
 
 /* A refusal, a warning: into the plan and into the diags. */
+/* The owner's word that would allow what was refused last. */
+void build_offer(struct build *b, enum ssb_option option, const char *value);
 void build_refuse(struct build *b, const char *where, const char *what, const char *why,
                   const char *remedy);
 void build_warn(struct build *b, const char *where, const char *fmt, ...)

@@ -183,6 +183,7 @@ static void add_declared(struct build *b, const struct mtext *t)
 	bool granted = listed(&b->policy.lists[POLICY_GRANT_ENV], t->s);
 	if (rule != NULL && rule->kind == ENV_REFUSED && !granted) {
 		refuse_env(b, where, t->s, rule->why);
+		build_offer(b, SSB_OPT_ENV, t->s);
 		return;
 	}
 	if (rule != NULL && rule->kind == ENV_USELESS && !granted) {

@@ -29,6 +29,11 @@ static char *explain_hit(struct build *b, const struct danger_hit *h)
 	return build_printf(b, HOW[h->how], pretty, h->place->why);
 }
 
+static enum ssb_option access_option(enum access access)
+{
+	return access == ACCESS_WRITE ? SSB_OPT_WRITE : SSB_OPT_READ;
+}
+
 static void refuse_hit(struct build *b, const struct request *r, const struct danger_hit *h)
 {
 	const char *file =
@@ -55,6 +60,9 @@ static void refuse_hit(struct build *b, const struct request *r, const struct da
 		                      access, path, access, path, file);
 	}
 	build_refuse_request(b, r, why, remedy);
+	if ((h->place->flags & (DANGER_NEVER | DANGER_DENIED)) == 0) {
+		build_offer(b, access_option(r->access), r->text);
+	}
 }
 
 /* The policy file lets manifests have this place, or one that it lies in. */
@@ -118,6 +126,7 @@ static bool judge_protected(struct build *b, const struct request *r, const stru
 	        build_printf(b, "the host later executes or obeys what stands in '%s'", part);
 	auto_free char *remedy = build_printf(b, "the owner can grant it: --write %s", r->text);
 	build_refuse_request(b, r, why, remedy);
+	build_offer(b, SSB_OPT_WRITE, r->text);
 	return false;
 }
 

@@ -100,10 +100,11 @@ static void refuse_literal(struct build *b, const char *where, const char *what,
 {
 	const char *host = rule->domain.s;
 	bool v6 = strchr(host, ':') != NULL;
-	auto_free char *flag = rule->protocol == PROTO_UDP
-	                               ? build_printf(b, "%s", "")
-	                               : build_printf(b, "--net %s%s%s:%u, or ", v6 ? "[" : "",
-	                                              host, v6 ? "]" : "", port);
+	bool udp = rule->protocol == PROTO_UDP; /* which --net is not */
+	auto_free char *place =
+	        build_printf(b, "%s%s%s:%u", v6 ? "[" : "", host, v6 ? "]" : "", port);
+	auto_free char *flag = udp ? build_printf(b, "%s", "")
+	                           : build_printf(b, "--net %s, or ", place != NULL ? place : "");
 	auto_free char *remedy = build_printf(b,
 	                                      "declare a name; or the owner allows it: %s'network: "
 	                                      "{allow_literal_addresses: true}' in the policy file",
@@ -111,6 +112,9 @@ static void refuse_literal(struct build *b, const char *where, const char *what,
 	if (remedy != NULL) {
 		build_refuse(b, where, what, "addresses in place of names need the owner's word",
 		             remedy);
+		if (!udp && place != NULL) {
+			build_offer(b, SSB_OPT_NET, place);
+		}
 	}
 }
 

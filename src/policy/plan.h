@@ -73,6 +73,10 @@ struct refusal {
 	char *where;
 	char *why;
 	char *remedy; /* the exact flag or policy line that would allow it */
+	/* The owner's one word that would: option and its value. NULL: there is none, or
+	 * the policy file says no to it. */
+	enum ssb_option option;
+	char *value;
 };
 
 struct string_list {

@@ -49,6 +49,7 @@ static void set_profile(struct build *b)
 	if (what != NULL && remedy != NULL) {
 		build_refuse(b, b->manifest->file, what,
 		             "the owner does not let manifests choose this profile", remedy);
+		build_offer(b, SSB_OPT_PROFILE, profile_name(wanted));
 	}
 }
 

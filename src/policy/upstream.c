@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "base/address.h"
+#include "base/base64.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "policy/build.h"
@@ -86,25 +87,6 @@ static size_t decode(const char *text, size_t len, char *out, size_t size)
 	return n;
 }
 
-/* Base64 of `len` bytes; new, or NULL. */
-static char *encode(const char *data, size_t len)
-{
-	static const char DIGITS[] =
-	        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	char *out = calloc(1, (len + 2) / 3 * 4 + 1);
-
-	for (size_t i = 0, at = 0; out != NULL && i < len; i += 3) {
-		unsigned v = 0;
-		for (size_t k = 0; k < 3; k++) {
-			v = v << 8 | (i + k < len ? (unsigned char)data[i + k] : 0U);
-		}
-		for (size_t k = 0; k < 4; k++) {
-			out[at++] = i + k <= len ? DIGITS[v >> (18 - 6 * k) & 63] : '=';
-		}
-	}
-	return out;
-}
-
 /* USER or USER:PASSWORD, as basic authentication sends it. */
 static const char *parse_user(const char *text, size_t len, struct upstream *u)
 {
@@ -120,7 +102,7 @@ static const char *parse_user(const char *text, size_t len, struct upstream *u)
 		size_t secret = len - name > 1 ? len - name - 1 : 0;
 		plain[n++] = ':';
 		size_t more = decode(text + len - secret, secret, plain + n, sizeof(plain) - n);
-		u->credentials = more > 0 || secret == 0 ? encode(plain, n + more) : NULL;
+		u->credentials = more > 0 || secret == 0 ? base64_encode(plain, n + more) : NULL;
 		wrong = more == 0 && secret > 0  ? "has a password that cannot be sent"
 		        : u->credentials == NULL ? NO_MEMORY
 		                                 : NULL;

@@ -17,6 +17,7 @@ struct plans;
 struct jobs;
 struct approvals;
 struct binding;
+struct records;
 
 struct serve_options {
 	char *const *skills; /* directories, as the owner named them */
@@ -26,8 +27,10 @@ struct serve_options {
 	const char *session_policy; /* each client gets a session of its own by this file; NULL */
 	const char *http;           /* ADDRESS:PORT; NULL: none */
 	const char *socket;         /* path; NULL: none */
-	const char *token;          /* of HTTP; NULL: one is made, and said */
+	const char *token;          /* of HTTP; never NULL with it */
 	bool otel;                  /* export the record of each run */
+	/* Clients can come now, here: an address or a path. Not for stdio. */
+	void (*listening)(const char *where);
 };
 
 /* The server's state; one in a process. */
@@ -41,6 +44,7 @@ struct serve {
 	struct jobs *jobs;
 	struct approvals *approvals;
 	struct binding *binding;
+	struct records *records;
 };
 
 /* Serves until its client is gone (stdio) or it is told to end (SIGTERM, SIGINT):
@@ -59,6 +63,7 @@ mcp_handler tool_session_status, tool_report_violation; /* tool_session.c */
 mcp_handler serve_resources_list, serve_resources_templates, serve_resources_read; /* resources.c */
 mcp_handler serve_prompts_list, serve_prompts_get;                                 /* prompts.c */
 mcp_handler serve_complete;                                                        /* complete.c */
-mcp_handler serve_skills_list, serve_skills_get; /* skill_list.c: the skills extension */
+mcp_handler serve_skills_list, serve_skills_get,
+        serve_directory_read; /* skill_list.c: the skills extension */
 
 #endif

@@ -10,11 +10,14 @@
 
 #include "audit/verify.h"
 #include "base/json.h"
-#include "cli/remedy.c"
-#include "cli/render.c"
+#include "base/own.h"
+#include "base/utf8.h"
+#include "base/visible.h"
+#include "cli/line.c"
 #include "cli/say.c"
-#include "cli/view.c"
 #include "os/file.h"
+#include "report/remedy.h"
+#include "report/view.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,7 +33,7 @@ static void check_text(const struct buf *b)
 	for (size_t i = 0; i < b->len;) {
 		uint32_t cp = 0;
 		size_t n = utf8_decode(b->data + i, b->len - i, &cp);
-		must(n > 0 && (cp == '\n' || !say_deceptive(cp)));
+		must(n > 0 && (cp == '\n' || !visible_deceptive(cp)));
 		i += n;
 	}
 }

@@ -159,38 +159,6 @@ static void test_suggest(void **state)
 	}
 }
 
-static void test_escape(void **state)
-{
-	(void)state;
-	static const struct {
-		const char *in;
-		const char *line; /* as part of a line */
-		const char *text; /* as text of several lines */
-	} cases[] = {
-		{ "plain gr\xc3\xbc\xc3\x9f", "plain gr\xc3\xbc\xc3\x9f",
-		  "plain gr\xc3\xbc\xc3\x9f" },
-		{ "a\nb\tc", "a\\nb\\tc", "a\nb\tc" },
-		{ "\x1b[2J\r\x07\x7f", "\\x1b[2J\\x0d\\x07\\x7f", "\\x1b[2J\\x0d\\x07\\x7f" },
-		{ "\xc2\x9b"
-		  "1m",
-		  "\\u{9b}1m", "\\u{9b}1m" },
-		{ "\xe2\x80\xae"
-		  "txt",
-		  "\\u{202e}txt", "\\u{202e}txt" },
-		{ "\xff\xc3", "\\xff\\xc3", "\\xff\\xc3" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		auto_buf b;
-		buf_init(&b, 4096);
-		say_escape(&b, cases[i].in, false);
-		assert_string_equal(b.data, cases[i].line);
-		buf_reset(&b);
-		say_escape(&b, cases[i].in, true);
-		assert_string_equal(b.data, cases[i].text);
-	}
-}
-
 static char *slurp(const char *name)
 {
 	const char *source = getenv("SSB_SOURCE");
@@ -251,8 +219,9 @@ static void test_documented(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forms),      cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_suggest),    cmocka_unit_test(test_escape),
+		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_suggest),
 		cmocka_unit_test(test_documented),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

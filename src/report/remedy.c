@@ -1,11 +1,11 @@
-#include "cli/remedy.h"
+#include "report/remedy.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/own.h"
-#include "cli/render.h"
-#include "cli/say.h"
+#include "base/visible.h"
+#include "report/render.h"
 
 static const char REQUEST[] = "the skill must send another request";
 static const char PRIVATE[] = "--allow-private RANGE, or allow_private in the policy file";
@@ -79,8 +79,8 @@ static void put_word(struct buf *out, const char *word, size_t len)
 	                            "0123456789_./+-@:,=%";
 	auto_buf shown;
 
-	buf_init(&shown, SAY_MAX);
-	say_escape_bytes(&shown, word, len, false);
+	buf_init(&shown, RENDER_MAX);
+	visible_bytes(&shown, word, len, false);
 	if (shown.len == 0 || strspn(shown.data, plain) == shown.len) {
 		buf_add(out, shown.data != NULL ? shown.data : "", shown.len);
 		return;
@@ -102,11 +102,11 @@ static void put_given(struct buf *out, const struct json_node *given)
 	const char *space = memchr(given->str, ' ', given->len);
 
 	if (strncmp(given->str, "--", 2) != 0 || space == NULL) {
-		say_escape_bytes(out, given->str, given->len, false);
+		visible_bytes(out, given->str, given->len, false);
 		return;
 	}
 	size_t flag = (size_t)(space - given->str);
-	say_escape_bytes(out, given->str, flag + 1, false);
+	visible_bytes(out, given->str, flag + 1, false);
 	put_word(out, space + 1, given->len - flag - 1);
 }
 
@@ -114,7 +114,7 @@ static void put_network(struct buf *out, const struct json_node *to, int64_t por
 {
 	auto_buf host;
 
-	buf_init(&host, SAY_MAX);
+	buf_init(&host, RENDER_MAX);
 	buf_add(&host, to->str, to->len);
 	if (port > 0 && port != 53) {
 		buf_addf(&host, ":%" PRId64, port);

@@ -1,4 +1,4 @@
-#include "cli/view.h"
+#include "report/view.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,8 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "cli/remedy.h"
+#include "base/visible.h"
+#include "report/remedy.h"
 
 #define TABLE_SIZE  ((size_t)4 * MAX_VIEW_ITEMS) /* a power of two */
 #define TEXT_BYTES  ((size_t)4096)
@@ -68,7 +69,7 @@ static void key_text(struct buf *out, const struct line *l, enum render_group gr
 	if ((group == GROUP_READ || group == GROUP_ABSENT) && json_is(path, JSON_STRING)) {
 		const char *slash = memrchr(path->str, '/', path->len);
 		size_t n = slash != NULL ? (size_t)(slash - path->str) : path->len;
-		say_escape_bytes(out, path->str, n > 0 ? n : path->len, false);
+		visible_bytes(out, path->str, n > 0 ? n : path->len, false);
 	} else if (group == GROUP_OUTPUT) {
 		buf_addf(out, "%s: ", l->kind);
 		render_text(out, line_get(l, "message"), "");
@@ -268,7 +269,7 @@ static void take_layers(struct view *v, const struct line *l)
 		const char *state = json_string(json_member(&l->doc, n, "state"), "on");
 		if (strcmp(state, "on") != 0 && n->key != NULL) {
 			buf_adds(&out, out.len > 0 ? ", " : "");
-			say_escape(&out, n->key, false);
+			visible_text(&out, n->key, false);
 		}
 	}
 	free(v->lost_layers);

@@ -1,13 +1,13 @@
 /* view.h - a whole record, gathered for people: the same things counted
  * together, what was denied first. Bounded whatever the record holds. */
-#ifndef CLI_VIEW_H
-#define CLI_VIEW_H
+#ifndef REPORT_VIEW_H
+#define REPORT_VIEW_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "audit/run_facts.h"
-#include "cli/render.h"
+#include "report/render.h"
 
 /* Texts are escaped already; "" where nothing is known. */
 struct view_item {

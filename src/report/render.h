@@ -1,15 +1,19 @@
-/* render.h - one line of a record, for people.
+/* render.h - one line of a record, in words.
  *
  * What a skill wrote into its paths, arguments and output is escaped here and
- * can neither steer the terminal nor look like a line of ours. */
-#ifndef CLI_RENDER_H
-#define CLI_RENDER_H
+ * can neither steer a terminal nor look like a line of ours. Colours and the
+ * clock are a matter of the terminal (cli/line.h). */
+#ifndef REPORT_RENDER_H
+#define REPORT_RENDER_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "audit/reader.h"
 #include "base/buf.h"
-#include "cli/say.h"
+
+#define RENDER_MAX ((size_t)16 * 1024 * 1024) /* of one text; a line is far below */
 
 enum render_group {
 	GROUP_DENIED,
@@ -26,6 +30,9 @@ enum render_group {
 	GROUP_NONE = GROUP_COUNT, /* how the run went, not what it did */
 };
 
+/* What it means at a glance. */
+enum render_mark { MARK_NONE, MARK_GOOD, MARK_DENIED, MARK_WARN, MARK_STEP };
+
 /* Where a line belongs in a view of the whole. */
 enum render_group render_group(const struct line *l);
 bool render_is_violation(const struct line *l);
@@ -36,19 +43,10 @@ void render_what(struct buf *out, const struct line *l);
 /* A text member, escaped; `otherwise` where there is none. */
 void render_text(struct buf *out, const struct json_node *node, const char *otherwise);
 
-/* [HH:MM:SS.mmm] icon CATEGORY message [TAG] with a newline, in the local time.
- * Nothing for lines that tell people nothing. `who` (may be "") stands before
- * the category: whose line it is, where there are many. */
-struct render_style {
-	int fd;      /* where it goes: decides on colours */
-	bool output; /* also the skill's own output */
-	const char *who;
-};
-void render_line(struct buf *out, const struct line *l, const struct render_style *style);
-
-/* A line as it stands, for programs; to a terminal with deceptive characters
- * as escapes, which mean the same. */
-void render_raw(struct buf *out, const char *line, size_t len, int fd);
+/* The whole message of a line, cut to what fits beside its time and category. */
+void render_message(struct buf *out, const struct line *l);
+const char *render_category(const struct line *l); /* "READ", "NET" */
+enum render_mark render_mark(const struct line *l);
 
 /* "1.2 kB", "0.123 s" */
 void render_bytes(struct buf *out, uint64_t bytes);

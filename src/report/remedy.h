@@ -1,6 +1,6 @@
 /* remedy.h - why something was denied, and the exact change that allows it. */
-#ifndef CLI_REMEDY_H
-#define CLI_REMEDY_H
+#ifndef REPORT_REMEDY_H
+#define REPORT_REMEDY_H
 
 #include "audit/reader.h"
 #include "base/buf.h"

@@ -1,64 +1,50 @@
-#include "cli/render.h"
+#include "report/render.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/own.h"
 #include "base/utf8.h"
+#include "base/visible.h"
 
 #define MESSAGE_CHARS 117
-
-enum icon { ICON_NONE, ICON_GOOD, ICON_DENIED, ICON_WARN, ICON_STEP };
-
-static const struct {
-	const char *utf8;
-	const char *ascii;
-	enum say_colour colour;
-} ICONS[] = {
-	[ICON_NONE] = { "·", ".", SAY_PLAIN }, [ICON_GOOD] = { "✓", "+", SAY_GREEN },
-	[ICON_DENIED] = { "✗", "x", SAY_RED }, [ICON_WARN] = { "!", "!", SAY_YELLOW },
-	[ICON_STEP] = { "▸", ">", SAY_BOLD },
-};
 
 /* What each kind of line is for people. */
 static const struct kind {
 	const char *kind;
 	const char *category;
 	enum render_group group;
-	enum icon icon;
+	enum render_mark mark;
 } KINDS[] = {
-	{ "run", "RUN", GROUP_NONE, ICON_STEP },
-	{ "layers", "LAYERS", GROUP_NONE, ICON_STEP },
-	{ "files", "FILES", GROUP_NONE, ICON_STEP },
-	{ "end", "END", GROUP_NONE, ICON_STEP },
-	{ "skill_started", "START", GROUP_NONE, ICON_STEP },
-	{ "skill_completed", "DONE", GROUP_NONE, ICON_STEP },
-	{ "skill_failed", "FAILED", GROUP_NONE, ICON_WARN },
-	{ "exit_code", "EXIT", GROUP_NONE, ICON_STEP },
-	{ "dns_resolution", "DNS", GROUP_NETWORK, ICON_GOOD },
-	{ "network_policy_applied", "NET", GROUP_NONE, ICON_NONE },
-	{ "network_policy_removed", "NET", GROUP_NONE, ICON_NONE },
-	{ "network_egress_allowed", "NET", GROUP_NETWORK, ICON_GOOD },
-	{ "network_egress_blocked", "NET", GROUP_DENIED, ICON_DENIED },
-	{ "file_read", "READ", GROUP_READ, ICON_GOOD },
-	{ "file_write", "WRITE", GROUP_WRITTEN, ICON_GOOD },
-	{ "file_blocked", "FILE", GROUP_DENIED, ICON_DENIED },
-	{ "env_var_access", "ENV", GROUP_ENV, ICON_NONE },
-	{ "syscall_filtered", "SYSCALL", GROUP_NONE, ICON_NONE },
-	{ "syscall_blocked", "SYSCALL", GROUP_DENIED, ICON_DENIED },
-	{ "process_spawned", "EXEC", GROUP_PROGRAMS, ICON_GOOD },
-	{ "stdout", "STDOUT", GROUP_OUTPUT, ICON_NONE },
-	{ "stderr", "STDERR", GROUP_OUTPUT, ICON_NONE },
-	{ "policy_violation", "POLICY", GROUP_DENIED, ICON_DENIED },
-	{ "resource_limit_hit", "LIMIT", GROUP_LIMITS, ICON_WARN },
+	{ "run", "RUN", GROUP_NONE, MARK_STEP },
+	{ "layers", "LAYERS", GROUP_NONE, MARK_STEP },
+	{ "files", "FILES", GROUP_NONE, MARK_STEP },
+	{ "end", "END", GROUP_NONE, MARK_STEP },
+	{ "skill_started", "START", GROUP_NONE, MARK_STEP },
+	{ "skill_completed", "DONE", GROUP_NONE, MARK_STEP },
+	{ "skill_failed", "FAILED", GROUP_NONE, MARK_WARN },
+	{ "exit_code", "EXIT", GROUP_NONE, MARK_STEP },
+	{ "dns_resolution", "DNS", GROUP_NETWORK, MARK_GOOD },
+	{ "network_policy_applied", "NET", GROUP_NONE, MARK_NONE },
+	{ "network_policy_removed", "NET", GROUP_NONE, MARK_NONE },
+	{ "network_egress_allowed", "NET", GROUP_NETWORK, MARK_GOOD },
+	{ "network_egress_blocked", "NET", GROUP_DENIED, MARK_DENIED },
+	{ "file_read", "READ", GROUP_READ, MARK_GOOD },
+	{ "file_write", "WRITE", GROUP_WRITTEN, MARK_GOOD },
+	{ "file_blocked", "FILE", GROUP_DENIED, MARK_DENIED },
+	{ "env_var_access", "ENV", GROUP_ENV, MARK_NONE },
+	{ "syscall_filtered", "SYSCALL", GROUP_NONE, MARK_NONE },
+	{ "syscall_blocked", "SYSCALL", GROUP_DENIED, MARK_DENIED },
+	{ "process_spawned", "EXEC", GROUP_PROGRAMS, MARK_GOOD },
+	{ "stdout", "STDOUT", GROUP_OUTPUT, MARK_NONE },
+	{ "stderr", "STDERR", GROUP_OUTPUT, MARK_NONE },
+	{ "policy_violation", "POLICY", GROUP_DENIED, MARK_DENIED },
+	{ "resource_limit_hit", "LIMIT", GROUP_LIMITS, MARK_WARN },
 };
 
 static const struct kind *kind_of(const struct line *l)
 {
-	static const struct kind unknown = { "", "EVENT", GROUP_NONE, ICON_NONE };
+	static const struct kind unknown = { "", "EVENT", GROUP_NONE, MARK_NONE };
 
 	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
 		if (strcmp(KINDS[i].kind, l->kind) == 0) {
@@ -99,7 +85,7 @@ enum render_group render_group(const struct line *l)
 void render_text(struct buf *out, const struct json_node *node, const char *otherwise)
 {
 	if (json_is(node, JSON_STRING) || json_is(node, JSON_NUMBER)) {
-		say_escape_bytes(out, node->str, node->len, false);
+		visible_bytes(out, node->str, node->len, false);
 	} else {
 		buf_adds(out, otherwise);
 	}
@@ -134,7 +120,7 @@ static void what_file(struct buf *out, const struct line *l, const char *op)
 		for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
 			op = strcmp(op, verbs[i].op) == 0 ? verbs[i].verb : op;
 		}
-		say_escape(out, op, false);
+		visible_text(out, op, false);
 	}
 	buf_addc(out, ' ');
 	render_text(out, line_get(l, "path"), "?");
@@ -214,7 +200,7 @@ void render_what(struct buf *out, const struct line *l)
 
 	if (strcmp(l->kind, "syscall_blocked") == 0 && op != NULL) {
 		buf_adds(out, "call ");
-		say_escape(out, op, false);
+		visible_text(out, op, false);
 	} else if (group == GROUP_PROGRAMS && json_is(args, JSON_ARRAY) && args->n > 0) {
 		what_program(out, l, args);
 	} else if (op != NULL && line_get(l, "path") != NULL) {
@@ -275,7 +261,7 @@ static void message_layers(struct buf *out, const struct line *l)
 		const char *state = json_string(json_member(&l->doc, n, "state"), "on");
 		if (strcmp(state, "on") != 0) {
 			buf_adds(out, lost ? ", " : "WITHOUT ");
-			say_escape(out, n->key != NULL ? n->key : "?", false);
+			visible_text(out, n->key != NULL ? n->key : "?", false);
 			lost = true;
 		}
 	}
@@ -339,111 +325,30 @@ static void cut_chars(struct buf *text, size_t max)
 	}
 }
 
-/* "2026-11-15T13:20:00.123456Z" in the local time; what is no time is dashes. */
-static void clock_text(char out[16], const char *time)
+void render_message(struct buf *out, const struct line *l)
 {
-	struct tm tm = { 0 };
-	const char *rest = strptime(time, "%Y-%m-%dT%H:%M:%S", &tm);
-	char ms[4] = "000";
-
-	if (rest == NULL) {
-		snprintf(out, 16, "--:--:--.---");
-		return;
-	}
-	for (size_t i = 0; rest[0] == '.' && i < 3 && rest[i + 1] >= '0' && rest[i + 1] <= '9';
-	     i++) {
-		ms[i] = rest[i + 1];
-	}
-	time_t t = timegm(&tm);
-	struct tm local = { 0 };
-	(void)localtime_r(&t, &local);
-	snprintf(out, 16, "%02d:%02d:%02d.%s", local.tm_hour % 100, local.tm_min % 100,
-	         local.tm_sec % 100, ms);
-}
-
-static bool wants_utf8(void)
-{
-	static signed char known;
-
-	if (known == 0) {
-		const char *names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
-		const char *value = NULL;
-		for (size_t i = 0; i < ARRAY_LEN(names) && (value == NULL || *value == '\0'); i++) {
-			value = getenv(names[i]);
-		}
-		known = value != NULL && (strcasestr(value, "utf-8") != NULL ||
-		                          strcasestr(value, "utf8") != NULL)
-		                ? 1
-		                : -1;
-	}
-	return known == 1;
-}
-
-/* Why it was denied, in capitals. */
-static void add_tag(struct buf *out, const struct line *l, int fd)
-{
-	char tag[48];
-	const char *reason = line_text(l, "reason");
-
-	if (reason == NULL || reason[0] == '\0') {
-		reason = render_is_violation(l) ? "violation" : "denied";
-	}
-	snprintf(tag, sizeof(tag), " [%.40s]", reason);
-	for (char *p = tag; *p != '\0'; p++) {
-		*p = *p >= 'a' && *p <= 'z' ? (char)(*p - 32) : *p >= ' ' && *p <= '~' ? *p : '?';
-	}
-	say_colour(out, fd, SAY_RED, tag);
-}
-
-void render_line(struct buf *out, const struct line *l, const struct render_style *style)
-{
-	char clock[16];
 	auto_buf message;
-	const struct kind *k = kind_of(l);
-	enum render_group group = render_group(l);
 
-	buf_init(&message, SAY_MAX);
-	if (strcmp(l->kind, "signature") == 0 || (group == GROUP_OUTPUT && !style->output)) {
-		return;
-	}
-	bool denied = group == GROUP_DENIED || group == GROUP_REFUSED;
-	enum icon icon = denied ? ICON_DENIED : group == GROUP_ABSENT ? ICON_NONE : k->icon;
-	clock_text(clock, l->time);
-	buf_addf(out, "[%s] ", clock);
-	say_colour(out, style->fd, ICONS[icon].colour,
-	           wants_utf8() ? ICONS[icon].utf8 : ICONS[icon].ascii);
-	buf_addf(out, " %s%s%-7s ", style->who, style->who[0] != '\0' ? " " : "", k->category);
+	buf_init(&message, RENDER_MAX);
 	message_of(&message, l);
 	cut_chars(&message, MESSAGE_CHARS);
-	say_colour(out, style->fd, denied ? SAY_RED : SAY_PLAIN,
-	           message.data != NULL ? message.data : "");
-	if (denied) {
-		add_tag(out, l, style->fd);
-	}
-	buf_addc(out, '\n');
+	buf_adds(out, message.data != NULL ? message.data : "");
 }
 
-void render_raw(struct buf *out, const char *line, size_t len, int fd)
+const char *render_category(const struct line *l)
 {
-	if (isatty(fd) != 1) {
-		buf_add(out, line, len);
-		return;
-	}
-	for (size_t i = 0; i < len;) {
-		uint32_t cp = 0;
-		size_t n = utf8_decode(line + i, len - i, &cp);
-		if (n == 0) {
-			buf_addf(out, "\\udc%02x", (unsigned)(unsigned char)line[i]);
-			n = 1;
-		} else if (cp != '\n' && say_deceptive(cp) && cp < 0x10000) {
-			buf_addf(out, "\\u%04" PRIx32, cp);
-		} else if (say_deceptive(cp) && cp != '\n') {
-			buf_addf(out, "\\u%04" PRIx32 "\\u%04" PRIx32,
-			         0xd800 + ((cp - 0x10000) >> 10),
-			         0xdc00 + ((cp - 0x10000) & 0x3ff));
-		} else {
-			buf_add(out, line + i, n);
-		}
-		i += n;
+	return kind_of(l)->category;
+}
+
+enum render_mark render_mark(const struct line *l)
+{
+	switch (render_group(l)) {
+	case GROUP_DENIED:
+	case GROUP_REFUSED:
+		return MARK_DENIED;
+	case GROUP_ABSENT:
+		return MARK_NONE;
+	default:
+		return kind_of(l)->mark;
 	}
 }

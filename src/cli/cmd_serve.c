@@ -1,0 +1,98 @@
+/* cmd_serve.c - serve skills to agents. Standard output is the protocol's: whatever is
+ * for people goes to standard error. */
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "cli/cli.h"
+#include "cli/say.h"
+#include "serve/serve.h"
+
+#define TOKEN_BYTES    32
+#define TOKEN_VARIABLE "SKILLSANDBOX_TOKEN"
+
+static void on_listening(const char *where)
+{
+	say_notef("listening on %s", where);
+}
+
+/* Those after --skills, and those that a shell made of one pattern there. */
+static int take_skills(struct request *r, struct ssb_error *err)
+{
+	for (int i = 0; i < r->operands.n; i++) {
+		if (r->n_skills == 0) {
+			return ssb_fail(err, SSB_E_USAGE, 0, "serve",
+			                "'%.100s' stands alone; name directories with --skills",
+			                r->operands.v[i]);
+		}
+		if (r->n_skills == MAX_SERVED) {
+			return ssb_fail(err, SSB_E_USAGE, 0, "serve", "more than %d --skills",
+			                MAX_SERVED);
+		}
+		r->skills[r->n_skills++] = r->operands.v[i];
+	}
+	if (r->n_skills == 0) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "serve",
+		                "no skills; name their directories with --skills DIR");
+	}
+	return 0;
+}
+
+/* The owner's own, or a new one, which is shown once. The variable is taken away: no
+ * skill may ask for it. */
+static int take_token(char **ret, struct ssb_error *err)
+{
+	const char *given = getenv(TOKEN_VARIABLE);
+	auto_free char *token = given != NULL && given[0] != '\0' ? strdup(given) : NULL;
+	uint8_t bytes[TOKEN_BYTES];
+
+	if (token != NULL || (given != NULL && given[0] != '\0')) {
+		(void)unsetenv(TOKEN_VARIABLE);
+	} else if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+		return ssb_fail(err, SSB_E_SYS, errno, "serve", "getrandom");
+	} else if ((token = malloc(2 * sizeof(bytes) + 1)) != NULL) {
+		hex_encode(bytes, sizeof(bytes), token);
+		say_notef("the token for HTTP is %s", token);
+	}
+	if (token == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "serve", "out of memory");
+	}
+	*ret = steal_ptr(&token);
+	return 0;
+}
+
+int cmd_serve(struct request *r)
+{
+	auto_free char *token = NULL;
+	struct ssb_error err = { 0 };
+
+	if (take_skills(r, &err) != 0 ||
+	    (request_has(r, FLAG_HTTP) && take_token(&token, &err) != 0)) {
+		return request_fail(r, &err, exit_from_error(&err, false));
+	}
+	(void)unsetenv(TOKEN_VARIABLE);
+	for (size_t i = 0; i < r->n_best_effort; i++) {
+		say_warningf("--best-effort %s: where this machine cannot apply that layer, skills "
+		             "run without it",
+		             r->best_effort[i]);
+	}
+	const struct serve_options o = { .skills = r->skills,
+		                         .n_skills = r->n_skills,
+		                         .owner = r->options,
+		                         .session = request_value(r, FLAG_SESSION),
+		                         .session_policy = request_value(r, FLAG_SESSION_POLICY),
+		                         .http = request_value(r, FLAG_HTTP),
+		                         .socket = request_value(r, FLAG_SOCKET),
+		                         .token = token,
+		                         .otel = request_has(r, FLAG_OTEL),
+		                         .listening = on_listening };
+	if (serve_main(&o, &err) != 0) {
+		return request_fail(r, &err, exit_from_error(&err, false));
+	}
+	return EXIT_FINE;
+}

@@ -1,0 +1,25 @@
+/* line.h - one line of a record, on a terminal. */
+#ifndef CLI_LINE_H
+#define CLI_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "audit/reader.h"
+#include "base/buf.h"
+
+/* [HH:MM:SS.mmm] icon CATEGORY message [TAG] with a newline, in the local time.
+ * Nothing for lines that tell people nothing. `who` (may be "") stands before
+ * the category: whose line it is, where there are many. */
+struct render_style {
+	int fd;      /* where it goes: decides on colours */
+	bool output; /* also the skill's own output */
+	const char *who;
+};
+void render_line(struct buf *out, const struct line *l, const struct render_style *style);
+
+/* A line as it stands, for programs; to a terminal with deceptive characters
+ * as escapes, which mean the same. */
+void render_raw(struct buf *out, const char *line, size_t len, int fd);
+
+#endif

@@ -1,0 +1,498 @@
+/* Asking the client.
+ *
+ * Legacy: our questions are requests to it, on the way to the response; the call waits,
+ * and its handler is called anew when all are answered. Modern: the questions are the
+ * response, and the call is over. The client asks again, with the answers and with
+ * requestState, which is sealed (state.h) and holds
+ *
+ *   {"state": of the handler, "asked": [KEY, ...], "answers": {KEY: of earlier rounds}}
+ *
+ * so that the handler finds the same in both eras. Only what was asked is taken. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp/priv.h"
+#include "mcp/state.h"
+#include "mcp/task.h"
+
+static const struct question {
+	const char *method;
+	enum mcp_ability needs;
+	const char *capability;
+} QUESTIONS[] = {
+	{ "elicitation/create", MCP_CAN_ELICIT, "elicitation" },
+	{ "sampling/createMessage", MCP_CAN_SAMPLE, "sampling" },
+	{ "roots/list", MCP_CAN_LIST_ROOTS, "roots" },
+};
+
+static const struct question *question_of(const char *method)
+{
+	for (size_t i = 0; i < ARRAY_LEN(QUESTIONS); i++) {
+		if (strcmp(QUESTIONS[i].method, method) == 0) {
+			return &QUESTIONS[i];
+		}
+	}
+	return NULL;
+}
+
+/* ---- answers ---- */
+
+static struct answer *answer_of(const struct mcp_call *c, const char *key)
+{
+	for (size_t i = 0; i < c->n_answers; i++) {
+		if (strcmp(c->answers[i].key, key) == 0) {
+			return &c->answers[i];
+		}
+	}
+	return NULL;
+}
+
+static void answer_done(struct answer *a)
+{
+	free(a->key);
+	free(a->text);
+}
+
+void call_forget_answers(struct mcp_call *c)
+{
+	for (size_t i = 0; i < c->n_answers; i++) {
+		answer_done(&c->answers[i]);
+	}
+	free(c->answers);
+	c->answers = NULL;
+	c->n_answers = 0;
+}
+
+/* The place of the answer to `key`, a new one where there is none. */
+static int keep_answer(struct mcp_call *c, struct answer *a)
+{
+	struct answer *old = answer_of(c, a->key);
+
+	if (old != NULL) {
+		answer_done(old);
+		*old = *a;
+		return 0;
+	}
+	if (c->n_answers >= (size_t)MAX_MCP_ASKS * MAX_MCP_ROUNDS) {
+		return -1;
+	}
+	struct answer *v = realloc(c->answers, (c->n_answers + 1) * sizeof(*v));
+	if (v == NULL) {
+		return -1;
+	}
+	v[c->n_answers++] = *a;
+	c->answers = v;
+	return 0;
+}
+
+/* A copy of the value with a text of its own, in the call's doc. */
+static int copy_value(struct mcp_call *c, const struct json_doc *doc, const struct json_node *node,
+                      struct answer *a)
+{
+	struct json_doc copy AUTO(json_doc_done) = { 0 };
+	const char *why = NULL;
+	auto_buf text;
+	struct json j;
+
+	buf_init(&text, MAX_MCP_ANSWERS - c->answer_bytes);
+	json_init(&j, &text, false);
+	value_write(&j, doc, node);
+	if (text.failed || json_read(&copy, text.data, text.len, &why) < 0 ||
+	    value_graft(&c->m.doc, &copy, &a->node) < 0) {
+		return -1;
+	}
+	c->answer_bytes += text.len;
+	a->text = steal_ptr(&copy.text);
+	c->m.params = json_member(&c->m.doc, json_top(&c->m.doc), "params");
+	return 0;
+}
+
+int call_put_answer(struct mcp_call *c, const char *key, const struct json_doc *doc,
+                    const struct json_node *node)
+{
+	struct answer a = { .key = strdup(key), .refused = node == NULL };
+
+	if (a.key == NULL || (node != NULL && copy_value(c, doc, node, &a) < 0) ||
+	    keep_answer(c, &a) < 0) {
+		answer_done(&a);
+		return -1;
+	}
+	return 0;
+}
+
+enum mcp_answer mcp_answer(const struct mcp_call *c, const char *key,
+                           const struct json_node **ret_answer)
+{
+	const struct answer *a = answer_of(c, key);
+
+	if (a == NULL) {
+		return MCP_UNASKED;
+	}
+	if (a->refused) {
+		return MCP_REFUSED;
+	}
+	*ret_answer = &c->m.doc.nodes[a->node];
+	return MCP_ANSWERED;
+}
+
+const char *mcp_state(const struct mcp_call *c)
+{
+	return c->state;
+}
+
+/* ---- questions ---- */
+
+void call_forget_asks(struct mcp_call *c)
+{
+	for (size_t i = 0; i < c->n_asks; i++) {
+		free(c->asks[i].key);
+		free(c->asks[i].params);
+	}
+	free(c->asks);
+	c->asks = NULL;
+	c->n_asks = 0;
+}
+
+void mcp_ask(struct mcp_call *c, const char *key, const char *method, const char *params)
+{
+	const struct question *q = question_of(method);
+
+	assert(q != NULL);
+	if (c->n_asks >= MAX_MCP_ASKS) {
+		return; /* it will be missing in the next round, and asked then */
+	}
+	struct ask *v = realloc(c->asks, (c->n_asks + 1) * sizeof(*v));
+	if (v == NULL) {
+		return;
+	}
+	c->asks = v;
+	struct ask a = { .key = strdup(key), .method = q->method, .params = strdup(params) };
+	if (a.key == NULL || a.params == NULL) {
+		free(a.key);
+		free(a.params);
+		return;
+	}
+	v[c->n_asks++] = a;
+}
+
+static void write_request(struct json *j, const struct ask *a)
+{
+	json_kstr(j, "method", a->method);
+	json_key(j, "params");
+	json_raw(j, a->params, strlen(a->params));
+}
+
+void call_input_requests(const struct mcp_call *c, struct json *j)
+{
+	json_open(j, '{');
+	for (size_t i = 0; i < c->n_asks; i++) {
+		if (!c->asks[i].answered) {
+			json_key(j, c->asks[i].key);
+			json_open(j, '{');
+			write_request(j, &c->asks[i]);
+			json_close(j, '}');
+		}
+	}
+	json_close(j, '}');
+}
+
+/* ---- modern ---- */
+
+static int seal(struct mcp_call *c, struct buf *out)
+{
+	struct state_of of = { .method = c->m.method, .principal = c->peer->principal };
+	auto_buf text;
+	struct json j;
+
+	buf_init(&text, MAX_MCP_STATE);
+	json_init(&j, &text, false);
+	json_open(&j, '{');
+	json_kstr(&j, "state", c->state);
+	json_key(&j, "asked");
+	json_open(&j, '[');
+	for (size_t i = 0; i < c->n_asks; i++) {
+		json_str(&j, c->asks[i].key);
+	}
+	json_close(&j, ']');
+	json_key(&j, "answers");
+	json_open(&j, '{');
+	for (size_t i = 0; i < c->n_answers; i++) {
+		json_key(&j, c->answers[i].key);
+		value_write(&j, &c->m.doc, &c->m.doc.nodes[c->answers[i].node]);
+	}
+	json_close(&j, '}');
+	json_close(&j, '}');
+	if (text.failed || value_digest(&c->m.doc, c->m.params, of.params) < 0) {
+		return -1;
+	}
+	return state_seal(c->server->states, &of, text.data, out);
+}
+
+/* Whether the client can answer all that is asked; else the call is over. */
+static bool askable(struct mcp_call *c)
+{
+	char data[64 + sizeof("elicitation")];
+
+	for (size_t i = 0; i < c->n_asks; i++) {
+		const struct question *q = question_of(c->asks[i].method);
+		if (!mcp_can(c, q->needs)) {
+			(void)snprintf(data, sizeof(data), "{\"requiredCapabilities\":{\"%s\":{}}}",
+			               q->capability);
+			mcp_fail_data(c, MCP_E_CAPABILITY, data,
+			              "this needs a client that declares %s", q->capability);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void wait_modern(struct mcp_call *c)
+{
+	auto_buf sealed;
+
+	buf_init(&sealed, MAX_MCP_RESULT);
+	if (!askable(c)) {
+		return;
+	}
+	if (c->task != NULL) {
+		c->phase = CALL_WAITS;
+		task_waits(c);
+		return;
+	}
+	if (seal(c, &sealed) < 0) {
+		mcp_fail(c, MCP_E_INTERNAL, "what is to be remembered is too long");
+		return;
+	}
+	struct json *j = call_result(c, "input_required", false);
+	if (c->n_asks > 0) {
+		json_key(j, "inputRequests");
+		call_input_requests(c, j);
+	}
+	json_kstr(j, "requestState", sealed.data);
+	mcp_done(c);
+}
+
+/* What was asked, of what the client answered: by key, for each answer that is kept
+ * moves the nodes. */
+static int take_answers(struct mcp_call *c, const struct json_doc *asked)
+{
+	const struct json_node *keys = json_member(asked, json_top(asked), "asked");
+
+	for (const struct json_node *k = json_first(asked, keys); k != NULL;
+	     k = json_next(asked, k)) {
+		const struct json_node *all = mcp_param(c, "inputResponses");
+		const struct json_node *a = json_member(&c->m.doc, all, k->str);
+		if (json_is(a, JSON_OBJECT) && call_put_answer(c, k->str, &c->m.doc, a) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int take_state(struct mcp_call *c, const char *text, size_t len)
+{
+	struct json_doc doc AUTO(json_doc_done) = { 0 };
+	const char *why = NULL;
+
+	if (json_read(&doc, text, len, &why) < 0) {
+		return -1;
+	}
+	const struct json_node *old = json_member(&doc, json_top(&doc), "answers");
+	for (const struct json_node *a = json_first(&doc, old); a != NULL; a = json_next(&doc, a)) {
+		if (call_put_answer(c, a->key, &doc, a) < 0) {
+			return -1;
+		}
+	}
+	c->state = strdup(json_string(json_member(&doc, json_top(&doc), "state"), ""));
+	return c->state != NULL ? take_answers(c, &doc) : -1;
+}
+
+/* MCP_UNSEALED: whatever is there was asked. */
+static int take_unsealed(struct mcp_call *c)
+{
+	const struct json_node *all = mcp_param(c, "inputResponses");
+	uint32_t at = all != NULL ? all->first : 0;
+
+	for (size_t i = 0; at != 0 && i < MAX_MCP_ASKS; i++) {
+		const struct json_node *a = &c->m.doc.nodes[at];
+		uint32_t next = a->next;
+		if (a->type == JSON_OBJECT && call_put_answer(c, a->key, &c->m.doc, a) < 0) {
+			return -1;
+		}
+		at = next;
+	}
+	return 0;
+}
+
+static int open_state(struct mcp_call *c, const struct json_node *sealed)
+{
+	struct state_of of = { .method = c->m.method, .principal = c->peer->principal };
+	enum state_verdict verdict = STATE_FORGED;
+	char why[128];
+	auto_buf text;
+
+	buf_init(&text, MAX_MCP_RESULT);
+	if (value_digest(&c->m.doc, c->m.params, of.params) < 0) {
+		verdict = STATE_FAILED;
+	} else if (json_is(sealed, JSON_STRING) && strlen(sealed->str) == sealed->len) {
+		verdict = state_open(c->server->states, &of, sealed->str, &text);
+	}
+	if (verdict != STATE_GOOD) {
+		(void)snprintf(why, sizeof(why), "requestState %s", state_verdict_text(verdict));
+		call_refuse(c, MCP_E_PARAMS, why, NULL);
+		return -1;
+	}
+	if (take_state(c, text.data, text.len) < 0) {
+		call_refuse(c, MCP_E_PARAMS, "the answers are too long", NULL);
+		return -1;
+	}
+	return 0;
+}
+
+int call_open_state(struct mcp_call *c)
+{
+	const struct json_node *sealed = mcp_param(c, "requestState");
+	const struct json_node *all = mcp_param(c, "inputResponses");
+
+	if ((c->row->flags & MCP_ASKS) == 0) {
+		return 0;
+	}
+	if (all != NULL && all->type != JSON_OBJECT) {
+		call_refuse(c, MCP_E_PARAMS, "inputResponses is no object", NULL);
+		return -1;
+	}
+	if (sealed != NULL) {
+		return open_state(c, sealed);
+	}
+	if ((c->row->flags & MCP_UNSEALED) != 0 && take_unsealed(c) < 0) {
+		call_refuse(c, MCP_E_PARAMS, "the answers are too long", NULL);
+		return -1;
+	}
+	return 0;
+}
+
+/* ---- legacy ---- */
+
+static void send_ask(struct mcp_call *c, struct ask *a)
+{
+	auto_buf text;
+	struct json j;
+
+	a->id = ++c->server->last_ask;
+	buf_init(&text, MAX_MCP_RESULT);
+	json_init(&j, &text, false);
+	json_open(&j, '{');
+	json_kstr(&j, "jsonrpc", "2.0");
+	json_kuint(&j, "id", a->id);
+	write_request(&j, a);
+	json_close(&j, '}');
+	if (!text.failed) {
+		c->out->send(c->out, MCP_REQUEST, 200, text.data, text.len);
+	}
+}
+
+static bool all_answered(const struct mcp_call *c)
+{
+	for (size_t i = 0; i < c->n_asks; i++) {
+		if (!c->asks[i].answered) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* What cannot be asked is refused; the rest is sent, and the call waits. */
+static void wait_legacy(struct mcp_call *c)
+{
+	for (size_t i = 0; i < c->n_asks; i++) {
+		if (!mcp_can(c, question_of(c->asks[i].method)->needs)) {
+			c->asks[i].answered = true;
+			(void)call_put_answer(c, c->asks[i].key, NULL, NULL);
+		}
+	}
+	c->phase = CALL_WAITS;
+	for (size_t i = 0; c->phase == CALL_WAITS && i < c->n_asks; i++) {
+		if (!c->asks[i].answered && c->out != NULL) {
+			send_ask(c, &c->asks[i]);
+		}
+	}
+	if (c->phase == CALL_WAITS && all_answered(c)) {
+		call_resume(c);
+	}
+}
+
+void mcp_wait(struct mcp_call *c, const char *state)
+{
+	assert(c->phase == CALL_WORKS && (c->row->flags & MCP_ASKS) != 0);
+	c->on_cancel = NULL;
+	free(c->state);
+	c->state = strdup(state != NULL ? state : "");
+	if (c->canceled) {
+		call_drop(c);
+	} else if (c->state == NULL || ++c->rounds > MAX_MCP_ROUNDS) {
+		mcp_fail(c, MCP_E_INTERNAL, "the client was asked too often");
+	} else if (c->era == MCP_ERA_MODERN) {
+		wait_modern(c);
+	} else {
+		call_hold(c);
+		wait_legacy(c);
+		call_unhold(c);
+	}
+}
+
+void call_take_back_asks(struct mcp_call *c)
+{
+	char params[64];
+
+	if (c->phase != CALL_WAITS || c->era != MCP_ERA_LEGACY || c->peer->gone) {
+		return;
+	}
+	for (size_t i = 0; i < c->n_asks; i++) {
+		if (!c->asks[i].answered) {
+			(void)snprintf(params, sizeof(params), "{\"requestId\":%" PRIu64 "}",
+			               c->asks[i].id);
+			call_notify(c, "notifications/cancelled", params);
+		}
+	}
+}
+
+static struct ask *asked(const struct mcp_peer *p, const char *id, struct mcp_call **ret)
+{
+	char text[24];
+
+	for (struct mcp_call *c = p->calls; c != NULL; c = c->next) {
+		for (size_t i = 0;
+		     c->phase == CALL_WAITS && c->era == MCP_ERA_LEGACY && i < c->n_asks; i++) {
+			(void)snprintf(text, sizeof(text), "%" PRIu64, c->asks[i].id);
+			if (!c->asks[i].answered && strcmp(text, id) == 0) {
+				*ret = c;
+				return &c->asks[i];
+			}
+		}
+	}
+	return NULL;
+}
+
+void peer_answered(struct mcp_peer *p, const struct mcp_message *m)
+{
+	const struct json_node *result = json_member(&m->doc, json_top(&m->doc), "result");
+	struct mcp_call *c = NULL;
+	struct ask *a = m->id != NULL ? asked(p, m->id, &c) : NULL;
+
+	if (a == NULL) {
+		return; /* to nothing that we asked, or a second time */
+	}
+	a->answered = true;
+	/* One that is too long to keep is none. */
+	if (!json_is(result, JSON_OBJECT) || call_put_answer(c, a->key, &m->doc, result) < 0) {
+		(void)call_put_answer(c, a->key, NULL, NULL);
+	}
+	if (all_answered(c)) {
+		call_resume(c);
+	}
+}

@@ -1,0 +1,306 @@
+/* The life of a call, and what a handler sees of it. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp/priv.h"
+#include "mcp/task.h"
+
+static const char NO_MEMORY[] = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":"
+                                "{\"code\":-32603,\"message\":\"out of memory\"}}";
+
+static size_t call_weight(const struct mcp_call *c)
+{
+	return c->m.doc.room_text + c->m.doc.room_nodes * sizeof(struct json_node);
+}
+
+struct mcp_call *call_new(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m)
+{
+	struct mcp_call *c = calloc(1, sizeof(*c));
+
+	if (c == NULL) {
+		return NULL;
+	}
+	c->server = p->server;
+	c->peer = p;
+	c->out = out;
+	c->m = *m;
+	*m = (struct mcp_message){ 0 };
+	buf_init(&c->text, MAX_MCP_RESULT);
+	c->weight = call_weight(c);
+	c->next = p->calls;
+	if (c->next != NULL) {
+		c->next->prev = c;
+	}
+	p->calls = c;
+	p->refs++;
+	p->n_calls++;
+	p->weight += c->weight;
+	p->server->n_calls++;
+	return c;
+}
+
+static void call_free(struct mcp_call *c)
+{
+	struct mcp_server *s = c->server;
+
+	call_forget_asks(c);
+	call_forget_answers(c);
+	mcp_message_done(&c->m);
+	json_doc_done(&c->defaults);
+	buf_done(&c->text);
+	free(c->state);
+	peer_unref(c->peer);
+	free(c);
+	server_let_go(s);
+}
+
+static void call_unlink(struct mcp_call *c)
+{
+	struct mcp_peer *p = c->peer;
+
+	if (c->next != NULL) {
+		c->next->prev = c->prev;
+	}
+	if (c->prev != NULL) {
+		c->prev->next = c->next;
+	} else {
+		p->calls = c->next;
+	}
+	c->prev = NULL;
+	c->next = NULL;
+	p->n_calls--;
+	p->weight -= c->weight;
+}
+
+void call_hold(struct mcp_call *c)
+{
+	c->holds++;
+}
+
+/* Not inlined: the compiler would see two in a row free it twice, and no counter. */
+__attribute__((noinline)) void call_unhold(struct mcp_call *c)
+{
+	if (--c->holds == 0 && c->phase == CALL_OVER) {
+		call_free(c);
+	}
+}
+
+/* Nothing comes after it; what is sent was sent. */
+static void call_over(struct mcp_call *c)
+{
+	struct mcp_out *out = c->out;
+
+	call_hold(c);
+	c->phase = CALL_OVER;
+	c->on_cancel = NULL;
+	c->out = NULL;
+	call_unlink(c);
+	if (out != NULL) {
+		out->end(out);
+	}
+	call_unhold(c);
+}
+
+static void respond_task(struct mcp_call *c)
+{
+	static const char no_memory[] = "{\"code\":-32603,\"message\":\"out of memory\"}";
+
+	if (c->text.failed) {
+		task_ended(c, true, no_memory, strlen(no_memory));
+	} else {
+		task_ended(c, c->failed, c->text.data + c->body_at, c->text.len - c->body_at - 1);
+	}
+}
+
+void call_respond(struct mcp_call *c, int status)
+{
+	assert(c->phase != CALL_OVER);
+	call_hold(c);
+	c->on_cancel = NULL;
+	c->answered = true; /* whoever goes away while it is sent cancels nothing */
+	if (c->task != NULL) {
+		respond_task(c);
+	} else if (c->out != NULL && !c->text.failed) {
+		c->out->send(c->out, MCP_RESPONSE, status, c->text.data, c->text.len);
+	} else if (c->out != NULL) {
+		c->out->send(c->out, MCP_RESPONSE, 500, NO_MEMORY, strlen(NO_MEMORY));
+	}
+	call_over(c);
+	call_unhold(c);
+}
+
+void call_drop(struct mcp_call *c)
+{
+	if (c->task != NULL) {
+		mcp_fail(c, MCP_E_INTERNAL, "canceled"); /* for whoever still keeps it */
+	} else {
+		call_over(c);
+	}
+}
+
+void call_cancel(struct mcp_call *c)
+{
+	if (c->canceled || c->answered || c->phase == CALL_OVER) {
+		return;
+	}
+	call_hold(c);
+	c->canceled = true;
+	call_take_back_asks(c);
+	struct mcp_out *out = steal_ptr(&c->out);
+	if (out != NULL) {
+		out->end(out);
+	}
+	if (c->phase == CALL_WAITS) {
+		call_drop(c);
+	} else if (c->on_cancel != NULL) {
+		void (*fn)(void *arg) = c->on_cancel;
+		c->on_cancel = NULL;
+		fn(c->on_cancel_arg);
+	}
+	call_unhold(c);
+}
+
+void call_leave(struct mcp_call *c, const char *result)
+{
+	auto_buf text;
+	struct json j;
+
+	buf_init(&text, MAX_MCP_RESULT);
+	json_init(&j, &text, false);
+	json_open(&j, '{');
+	json_kstr(&j, "jsonrpc", "2.0");
+	json_key(&j, "id");
+	json_raw(&j, c->m.id, strlen(c->m.id));
+	json_key(&j, "result");
+	json_raw(&j, result, strlen(result));
+	json_close(&j, '}');
+	call_hold(c);
+	if (c->out != NULL) {
+		const char *data = text.failed ? NO_MEMORY : text.data;
+		c->out->send(c->out, MCP_RESPONSE, 200, data, strlen(data));
+	}
+	struct mcp_out *out = steal_ptr(&c->out);
+	if (out != NULL) {
+		out->end(out);
+	}
+	call_unhold(c);
+}
+
+void call_run(struct mcp_call *c)
+{
+	call_hold(c);
+	c->running = true;
+	do {
+		c->again = false;
+		c->phase = CALL_WORKS;
+		c->row->handle(c->server->app->arg, c);
+	} while (c->again && c->phase == CALL_WAITS);
+	c->running = false;
+	call_unhold(c);
+}
+
+void call_resume(struct mcp_call *c)
+{
+	call_forget_asks(c);
+	if (c->running) {
+		c->again = true; /* the handler has still to leave */
+	} else {
+		call_run(c);
+	}
+}
+
+struct mcp_call *call_find(struct mcp_peer *p, const char *id)
+{
+	for (struct mcp_call *c = p->calls; c != NULL; c = c->next) {
+		if (!c->canceled && strcmp(c->m.id, id) == 0) {
+			return c;
+		}
+	}
+	return NULL;
+}
+
+void mcp_on_cancel(struct mcp_call *c, void (*fn)(void *arg), void *arg)
+{
+	if (c->canceled && fn != NULL) {
+		fn(arg);
+		return;
+	}
+	c->on_cancel = fn;
+	c->on_cancel_arg = arg;
+}
+
+/* ---- what was asked ---- */
+
+enum mcp_era mcp_call_era(const struct mcp_call *c)
+{
+	return c->era;
+}
+
+const char *mcp_call_version(const struct mcp_call *c)
+{
+	return c->version;
+}
+
+const struct json_doc *mcp_doc(const struct mcp_call *c)
+{
+	return &c->m.doc;
+}
+
+const struct json_node *mcp_params(const struct mcp_call *c)
+{
+	return c->m.params;
+}
+
+const struct json_node *mcp_param(const struct mcp_call *c, const char *name)
+{
+	return json_member(&c->m.doc, c->m.params, name);
+}
+
+const struct json_node *mcp_meta(const struct mcp_call *c, const char *key)
+{
+	return json_member(&c->m.doc, mcp_param(c, "_meta"), key);
+}
+
+const char *mcp_principal(const struct mcp_call *c)
+{
+	return c->peer->principal;
+}
+
+const char *mcp_client_name(const struct mcp_call *c)
+{
+	if (c->era == MCP_ERA_LEGACY) {
+		return c->peer->client_name != NULL ? c->peer->client_name : "";
+	}
+	return json_string(json_member(&c->m.doc, mcp_meta(c, META_CLIENT), "name"), "");
+}
+
+bool mcp_can(const struct mcp_call *c, enum mcp_ability what)
+{
+	unsigned abilities = c->peer->abilities;
+
+	if (c->era == MCP_ERA_MODERN) {
+		abilities = client_abilities(&c->m.doc, mcp_meta(c, META_CAPABILITIES));
+	}
+	return (abilities >> what & 1) != 0;
+}
+
+bool mcp_has_extension(const struct mcp_call *c, const char *name)
+{
+	if (c->era == MCP_ERA_MODERN) {
+		const struct json_node *all =
+		        json_member(&c->m.doc, mcp_meta(c, META_CAPABILITIES), "extensions");
+		return json_is(json_member(&c->m.doc, all, name), JSON_OBJECT);
+	}
+	size_t len = strlen(name);
+	for (const char *at = c->peer->extensions; at != NULL && *at != '\0';) {
+		const char *end = strchr(at, '\n');
+		if ((size_t)(end - at) == len && memcmp(at, name, len) == 0) {
+			return true;
+		}
+		at = end + 1;
+	}
+	return false;
+}

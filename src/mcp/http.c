@@ -1,0 +1,225 @@
+/* http.c - where it listens, and who comes in. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/address.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp/http_priv.h"
+#include "os/clock.h"
+
+#define WHERE        "mcp http"
+#define PAUSE_MS     100 /* where there are no fds or no memory */
+#define REQUEST_RATE 2000
+#define FAILURE_RATE 10
+
+/* ---- who comes in ------------------------------------------------------------ */
+
+/* The oldest connection that has not asked anything yet makes room. */
+static void make_room(struct mcp_http *h)
+{
+	struct http_conn *oldest = NULL;
+
+	for (struct http_conn *c = h->conns; c != NULL; c = c->next) {
+		if (c->state == CONN_HEAD || c->state == CONN_LINGER) {
+			oldest = c;
+		}
+	}
+	conn_free(oldest);
+}
+
+static void go_on(void *arg)
+{
+	struct mcp_http *h = arg;
+
+	loop_rewatch(h->watch, EPOLLIN);
+}
+
+static void ready(void *arg, uint32_t events)
+{
+	static const char full[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
+	                           "Content-Length: 0\r\nConnection: close\r\n\r\n";
+	struct mcp_http *h = arg;
+	auto_fd fd = accept4(h->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)events;
+	if (fd < 0) {
+		if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) &&
+		    loop_after(h->loop, PAUSE_MS, go_on, h, &h->pause) == 0) {
+			loop_rewatch(h->watch, 0);
+		}
+		return;
+	}
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	if (h->n_conns >= MAX_HTTP_CONNS) {
+		make_room(h);
+	}
+	if (h->n_conns >= MAX_HTTP_CONNS) {
+		(void)send(fd, full, sizeof full - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+		return;
+	}
+	conn_new(h, steal_fd(&fd));
+}
+
+/* ---- where ------------------------------------------------------------------- */
+
+struct place {
+	struct address address;
+	char host[64]; /* as it is written in a URL */
+	uint16_t port;
+};
+
+/* "HOST:PORT", where HOST is a loopback address and nothing else. */
+static int parse(const char *text, struct place *ret, struct ssb_error *err)
+{
+	const char *colon = strrchr(text, ':');
+	struct place p = { 0 };
+	char host[64];
+	char *end = NULL;
+	size_t len = colon != NULL ? (size_t)(colon - text) : 0;
+	unsigned long port = colon != NULL ? strtoul(colon + 1, &end, 10) : 0;
+	struct cidr v4 = { 0 }, v6 = { 0 };
+
+	if (len == 0 || len >= sizeof host || colon[1] < '0' || colon[1] > '9' || *end != '\0' ||
+	    port > UINT16_MAX) {
+		return ssb_fail(err, SSB_E_USAGE, 0, WHERE,
+		                "'%s' is no address: write 127.0.0.1:PORT or [::1]:PORT", text);
+	}
+	(void)snprintf(p.host, sizeof p.host, "%.*s", (int)len, text);
+	(void)snprintf(host, sizeof host, "%s", p.host);
+	if (host[0] == '[' && host[len - 1] == ']') {
+		host[len - 1] = '\0';
+		memmove(host, host + 1, len - 1);
+	}
+	if (strcmp(host, "localhost") == 0) {
+		(void)snprintf(host, sizeof host, "127.0.0.1");
+	}
+	(void)cidr_parse("127.0.0.0/8", &v4);
+	(void)cidr_parse("::1/128", &v6);
+	if (!address_parse(host, &p.address) ||
+	    (!cidr_contains(&v4, &p.address) && !cidr_contains(&v6, &p.address)) ||
+	    (strchr(host, ':') != NULL) != (p.host[0] == '[')) {
+		return ssb_fail(
+		        err, SSB_E_USAGE, 0, WHERE,
+		        "'%s' is not of this machine alone: the server listens on a loopback "
+		        "address only, 127.0.0.1:PORT or [::1]:PORT",
+		        text);
+	}
+	p.port = (uint16_t)port;
+	*ret = p;
+	return 0;
+}
+
+static int listen_there(const struct place *p, int *ret_fd, uint16_t *ret_port)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} at = { 0 };
+	bool v4 = address_is_v4(&p->address);
+	socklen_t len = v4 ? sizeof at.in : sizeof at.in6;
+
+	if (v4) {
+		at.in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(p->port) };
+		memcpy(&at.in.sin_addr, p->address.b + 12, 4);
+	} else {
+		at.in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6,
+			                        .sin6_port = htons(p->port) };
+		memcpy(&at.in6.sin6_addr, p->address.b, 16);
+	}
+	auto_fd fd = socket(at.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) < 0 ||
+	    bind(fd, &at.any, len) < 0 || listen(fd, MAX_HTTP_CONNS) < 0 ||
+	    getsockname(fd, &at.any, &len) < 0) {
+		return -1;
+	}
+	*ret_port = ntohs(v4 ? at.in.sin_port : at.in6.sin6_port);
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+/* ---- beginning and end ------------------------------------------------------- */
+
+static int start(struct mcp_http *h, const struct mcp_http_options *o, struct ssb_error *err)
+{
+	struct place p;
+	uint64_t now = clock_us();
+
+	if (parse(o->address, &p, err) < 0) {
+		return -1;
+	}
+	if (o->token != NULL && (o->token[0] == '\0' || strlen(o->token) > MAX_HTTP_TOKEN)) {
+		return ssb_fail(err, SSB_E_USAGE, 0, WHERE, "a token has 1 to %d bytes",
+		                MAX_HTTP_TOKEN);
+	}
+	if (o->token != NULL) {
+		h->has_token = true;
+		sha256(o->token, strlen(o->token), h->token);
+	}
+	h->origins = o->origins;
+	bucket_init(&h->requests, REQUEST_RATE, 2 * REQUEST_RATE, now);
+	bucket_init(&h->failures, FAILURE_RATE, 2 * FAILURE_RATE, now);
+	if (listen_there(&p, &h->fd, &h->port) < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "listen on %s", o->address);
+	}
+	address_format(&p.address, h->host);
+	(void)snprintf(h->url, sizeof h->url, "http://%s:%u/mcp", p.host, h->port);
+	if (mcp_peer_new(h->server, "http", NULL, &h->modern) < 0 ||
+	    loop_watch(h->loop, h->fd, EPOLLIN, ready, h, &h->watch) < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s", o->address);
+	}
+	return 0;
+}
+
+int mcp_http_new(struct mcp_server *s, struct loop *loop, const struct mcp_http_options *o,
+                 struct mcp_http **ret, struct ssb_error *err)
+{
+	struct mcp_http *h = calloc(1, sizeof *h);
+
+	if (h == NULL) {
+		return ssb_fail(err, SSB_E_SYS, ENOMEM, WHERE, "%s", o->address);
+	}
+	h->server = s;
+	h->loop = loop;
+	h->fd = -1;
+	if (start(h, o, err) < 0) {
+		mcp_http_free(h);
+		return -1;
+	}
+	*ret = h;
+	return 0;
+}
+
+void mcp_http_free(struct mcp_http *h)
+{
+	if (h == NULL) {
+		return;
+	}
+	while (h->sessions != NULL) {
+		session_free(h->sessions);
+	}
+	while (h->conns != NULL) {
+		conn_free(h->conns);
+	}
+	mcp_peer_free(h->modern);
+	loop_unwatch(&h->watch);
+	loop_untimer(&h->pause);
+	loop_untimer(&h->sweep);
+	own_close(&h->fd);
+	free(h);
+}
+
+const char *mcp_http_url(const struct mcp_http *h)
+{
+	return h->url;
+}

@@ -1,0 +1,318 @@
+/* http_check.c - who may ask, and how.
+ *
+ * The order is the security argument: a page in the owner's browser is stopped by Host
+ * and Origin before anything else is looked at, whoever has no token learns nothing but
+ * that, and only then does it matter what was asked for. No body is read before. */
+#include <string.h>
+#include <strings.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp/http_priv.h"
+#include "os/clock.h"
+
+struct check {
+	const struct http_request *r;
+	struct mcp_http *http;
+	const char *why;
+};
+
+const char *http_field(const struct http_request *r, const char *name, char *out, size_t size)
+{
+	const struct span *v = http_request_field(r, name);
+
+	if (v == NULL || v->len >= size) {
+		return NULL;
+	}
+	memcpy(out, v->s, v->len);
+	out[v->len] = '\0';
+	return out;
+}
+
+/* ---- a head ------------------------------------------------------------------ */
+
+static int path(struct check *k)
+{
+	struct span target = k->r->target;
+
+	if (target.len >= 4 && memcmp(target.s, "/mcp", 4) == 0 &&
+	    (target.len == 4 || target.s[4] == '?')) {
+		return 0;
+	}
+	k->why = "nothing is here: the endpoint is /mcp";
+	return 404;
+}
+
+static bool is_loopback(const struct mcp_http *h, const char *host)
+{
+	return strcmp(host, "localhost") == 0 || strcmp(host, "127.0.0.1") == 0 ||
+	       strcmp(host, "::1") == 0 || strcmp(host, h->host) == 0;
+}
+
+static int host(struct check *k)
+{
+	unsigned port = k->r->lines.port != 0 ? k->r->lines.port : 80;
+
+	if (is_loopback(k->http, k->r->lines.host) && port == k->http->port) {
+		return 0;
+	}
+	k->why = "Host is not this server's own";
+	return 403;
+}
+
+static bool is_listed(const struct mcp_http *h, struct span origin)
+{
+	for (const char *const *o = h->origins; o != NULL && *o != NULL; o++) {
+		if (span_is(origin, *o)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* "http://localhost", "https://[::1]:8080": of whatever listens on this machine. */
+static bool is_local_origin(const struct mcp_http *h, struct span origin)
+{
+	static const char *const schemes[] = { "http://", "https://" };
+	char name[64];
+
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
+		size_t skip = strlen(schemes[i]);
+		if (origin.len <= skip || origin.len - skip >= sizeof name ||
+		    strncasecmp(origin.s, schemes[i], skip) != 0) {
+			continue;
+		}
+		struct span rest = { origin.s + skip, origin.len - skip };
+		bool v6 = rest.s[0] == '[';
+		const char *end = memchr(rest.s, v6 ? ']' : ':', rest.len);
+		size_t len = end != NULL ? (size_t)(end - rest.s) : rest.len;
+		size_t port = len + (v6 ? 2 : 1); /* behind "]:" or ":" */
+
+		if (v6 && (end == NULL || (len + 1 < rest.len && rest.s[len + 1] != ':'))) {
+			return false;
+		}
+		for (size_t at = port; at < rest.len; at++) {
+			if (rest.s[at] < '0' || rest.s[at] > '9') {
+				return false;
+			}
+		}
+		(void)snprintf(name, sizeof name, "%.*s", (int)(v6 ? len - 1 : len),
+		               v6 ? rest.s + 1 : rest.s);
+		return is_loopback(h, name);
+	}
+	return false;
+}
+
+static int origin(struct check *k)
+{
+	const struct span *o = http_request_field(k->r, "origin");
+
+	if (o == NULL || is_listed(k->http, *o) || is_local_origin(k->http, *o)) {
+		return 0;
+	}
+	k->why = "this Origin may not use the server";
+	return 403;
+}
+
+/* Of the digests: how long the right one is shows as little as what is in it. */
+static bool is_token(const struct mcp_http *h, struct span given)
+{
+	uint8_t digest[SHA256_BYTES], differ = 0;
+
+	sha256(given.s, given.len, digest);
+	for (size_t i = 0; i < sizeof digest; i++) {
+		differ = (uint8_t)(differ | (digest[i] ^ h->token[i]));
+	}
+	return differ == 0;
+}
+
+static int token(struct check *k)
+{
+	const struct span *a = http_request_field(k->r, "authorization");
+	size_t skip = strlen("Bearer ");
+
+	if (!k->http->has_token) {
+		return 0;
+	}
+	if (a != NULL && a->len > skip && a->len - skip <= MAX_HTTP_TOKEN &&
+	    strncasecmp(a->s, "Bearer ", skip) == 0 &&
+	    is_token(k->http, (struct span){ a->s + skip, a->len - skip })) {
+		return 0;
+	}
+	/* The right one is let in all the same: nobody can lock the owner out. */
+	if (!bucket_take(&k->http->failures, clock_us())) {
+		k->why = "too many wrong tokens";
+		return 429;
+	}
+	k->why = "send the server's token: Authorization: Bearer TOKEN";
+	return 401;
+}
+
+static int rate(struct check *k)
+{
+	if (bucket_take(&k->http->requests, clock_us())) {
+		return 0;
+	}
+	k->why = "too many requests";
+	return 429;
+}
+
+static bool says_modern(const struct http_request *r)
+{
+	char version[32];
+
+	return http_field(r, "mcp-protocol-version", version, sizeof version) != NULL &&
+	       mcp_version_modern(version);
+}
+
+static int method(struct check *k)
+{
+	bool post = span_is(k->r->method, "POST");
+	bool legacy = span_is(k->r->method, "GET") || span_is(k->r->method, "DELETE");
+
+	if (post || (legacy && !says_modern(k->r))) {
+		return 0;
+	}
+	k->why = legacy ? "this revision of the protocol has POST alone"
+	                : "POST, GET and DELETE are taken";
+	return 405;
+}
+
+static int content(struct check *k)
+{
+	const struct span *type = http_request_field(k->r, "content-type");
+	const char json[] = "application/json";
+	size_t len = sizeof json - 1;
+
+	if (!span_is(k->r->method, "POST")) {
+		if (!k->r->lines.chunked && k->r->lines.length == 0) {
+			return 0;
+		}
+		k->why = "GET and DELETE have no body";
+		return 400;
+	}
+	if (type != NULL && type->len >= len && strncasecmp(type->s, json, len) == 0 &&
+	    (type->len == len || strchr("; \t", type->s[len]) != NULL)) {
+		return 0;
+	}
+	k->why = "Content-Type must be application/json";
+	return 415;
+}
+
+static int accept_types(struct check *k)
+{
+	bool stream = http_request_accepts(k->r, "text/event-stream");
+
+	if (span_is(k->r->method, "DELETE") ||
+	    (stream &&
+	     (span_is(k->r->method, "GET") || http_request_accepts(k->r, "application/json")))) {
+		return 0;
+	}
+	k->why = span_is(k->r->method, "GET")
+	                 ? "Accept must allow text/event-stream"
+	                 : "Accept must allow application/json and text/event-stream";
+	return 406;
+}
+
+int http_check_head(struct mcp_http *h, const struct http_request *r, const char **ret_why)
+{
+	static int (*const steps[])(struct check *) = { host, origin, token,   rate,
+		                                        path, method, content, accept_types };
+	struct check k = { .r = r, .http = h };
+
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		int status = steps[i](&k);
+		if (status != 0) {
+			*ret_why = k.why;
+			return status;
+		}
+	}
+	return 0;
+}
+
+/* ---- a modern request: headers that mirror the body --------------------------- */
+
+static int base64_value(char c)
+{
+	static const char digits[] =
+	        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *at = c == '\0' ? NULL : strchr(digits, c);
+
+	return at == NULL ? -1 : (int)(at - digits);
+}
+
+/* Strict: whole groups of four, padded, no bits left over. -1: it is none. */
+static int base64_decode(struct span s, struct buf *out)
+{
+	if (s.len % 4 != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < s.len; i += 4) {
+		bool last = i + 4 == s.len;
+		size_t pad = last && s.s[i + 3] == '=' ? (s.s[i + 2] == '=' ? 2 : 1) : 0;
+		unsigned bits = 0;
+
+		for (size_t k = 0; k < 4; k++) {
+			int v = k >= 4 - pad ? 0 : base64_value(s.s[i + k]);
+			if (v < 0) {
+				return -1;
+			}
+			bits = bits << 6 | (unsigned)v;
+		}
+		if ((bits & (pad == 2 ? 0xffffU : pad == 1 ? 0xffU : 0)) != 0) {
+			return -1;
+		}
+		for (size_t k = 0; k < 3 - pad; k++) {
+			buf_addc(out, (char)(bits >> (16 - 8 * k) & 0xff));
+		}
+	}
+	return out->failed ? -1 : 0;
+}
+
+/* As written, or "=?base64?...?=". */
+static bool mirrors(struct span value, const char *body)
+{
+	static const char before[] = "=?base64?", behind[] = "?=";
+	size_t n_before = sizeof before - 1, n_behind = sizeof behind - 1;
+	auto_buf decoded;
+
+	buf_init(&decoded, HTTP_MAX_HEAD);
+	if (value.len < n_before + n_behind || memcmp(value.s, before, n_before) != 0 ||
+	    memcmp(value.s + value.len - n_behind, behind, n_behind) != 0) {
+		return span_is(value, body);
+	}
+	struct span coded = { value.s + n_before, value.len - n_before - n_behind };
+
+	return base64_decode(coded, &decoded) == 0 && decoded.len == strlen(body) &&
+	       memcmp(decoded.len > 0 ? decoded.data : "", body, decoded.len) == 0;
+}
+
+const char *http_check_mirror(const struct http_request *r, const struct mcp_message *m)
+{
+	const struct span *version = http_request_field(r, "mcp-protocol-version");
+	const struct span *called = http_request_field(r, "mcp-method");
+	const struct span *name = http_request_field(r, "mcp-name");
+
+	if (version == NULL) {
+		return "Header mismatch: MCP-Protocol-Version is missing";
+	}
+	if (!span_is(*version, m->version)) {
+		return "Header mismatch: MCP-Protocol-Version is not that of _meta";
+	}
+	if (m->kind != MCP_REQUEST) {
+		return NULL;
+	}
+	if (called == NULL) {
+		return "Header mismatch: Mcp-Method is missing";
+	}
+	if (!span_is(*called, m->method)) {
+		return "Header mismatch: Mcp-Method is not the method of the body";
+	}
+	if (m->name != NULL && name == NULL) {
+		return "Header mismatch: Mcp-Name is missing";
+	}
+	if (m->name != NULL && !mirrors(*name, m->name)) {
+		return "Header mismatch: Mcp-Name is not the name in the body";
+	}
+	return NULL;
+}

@@ -1,0 +1,466 @@
+/* http_conn.c - one connection: a request in, its answer out, then the next.
+ *
+ * Nothing is read while an answer is under way, so that a second request waits in the
+ * kernel; that the client is gone shows all the same. Each thing that it does has a time
+ * limit: it cannot hold anything by doing it slowly. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp/http_priv.h"
+
+#define HEAD_MS   10000
+#define BODY_MS   30000
+#define IDLE_MS   60000
+#define SLOW_MS   30000 /* in which it reads PROMISED bytes, or all that there are */
+#define LINGER_MS 2000
+#define ALIVE_MS  15000 /* between the signs of life of a stream */
+#define PROMISED  ((size_t)64 * 1024)
+
+static void process(struct http_conn *c);
+static void ready(void *arg, uint32_t events);
+
+static const struct {
+	int status;
+	const char *text;
+	const char *field; /* that belongs to it */
+} STATUS[] = {
+	{ 200, "OK", "" },
+	{ 202, "Accepted", "" },
+	{ 400, "Bad Request", "" },
+	{ 401, "Unauthorized", "WWW-Authenticate: Bearer realm=\"mcp\"\r\n" },
+	{ 403, "Forbidden", "" },
+	{ 404, "Not Found", "" },
+	{ 405, "Method Not Allowed", "Allow: POST, GET, DELETE\r\n" },
+	{ 406, "Not Acceptable", "" },
+	{ 408, "Request Timeout", "" },
+	{ 413, "Content Too Large", "" },
+	{ 415, "Unsupported Media Type", "" },
+	{ 417, "Expectation Failed", "" },
+	{ 429, "Too Many Requests", "Retry-After: 1\r\n" },
+	{ 431, "Request Header Fields Too Large", "" },
+	{ 500, "Internal Server Error", "" },
+	{ 503, "Service Unavailable", "Retry-After: 1\r\n" },
+	{ 505, "HTTP Version Not Supported", "" },
+};
+
+/* ---- timers ------------------------------------------------------------------ */
+
+static void come_back(void *arg)
+{
+	struct http_conn *c = arg;
+
+	if (c->broken) {
+		conn_free(c);
+	} else if (c->state == CONN_HEAD) {
+		process(c);
+	}
+}
+
+static void soon(struct http_conn *c)
+{
+	if (c->later == NULL) {
+		(void)loop_after(c->http->loop, 0, come_back, c, &c->later);
+	}
+}
+
+void conn_break(struct http_conn *c)
+{
+	c->broken = true;
+	soon(c);
+}
+
+static void too_late(void *arg)
+{
+	struct http_conn *c = arg;
+
+	if ((c->state == CONN_HEAD && c->len > 0) || c->state == CONN_BODY) {
+		conn_refuse(c, 408, NULL, MCP_E_REQUEST, "the request took too long");
+	} else {
+		conn_free(c);
+	}
+}
+
+static void phase(struct http_conn *c, uint64_t ms, loop_fn *fn)
+{
+	loop_untimer(&c->phase);
+	if (loop_after(c->http->loop, ms, fn, c, &c->phase) < 0) {
+		conn_break(c);
+	}
+}
+
+static void sign_of_life(void *arg)
+{
+	struct http_conn *c = arg;
+
+	if (queue_left(&c->queue) == 0) {
+		conn_event(c, ":\n\n", 3);
+	}
+	phase(c, ALIVE_MS, sign_of_life);
+}
+
+/* ---- out --------------------------------------------------------------------- */
+
+static void watch_slow(struct http_conn *c);
+
+static void too_slow(void *arg)
+{
+	struct http_conn *c = arg;
+
+	if (c->sent < c->promised) {
+		conn_free(c);
+	} else {
+		watch_slow(c);
+	}
+}
+
+static void watch_slow(struct http_conn *c)
+{
+	size_t left = queue_left(&c->queue);
+
+	c->promised = c->sent + (left < PROMISED ? left : PROMISED);
+	if (loop_after(c->http->loop, SLOW_MS, too_slow, c, &c->slow) < 0) {
+		conn_break(c);
+	}
+}
+
+static uint32_t wanted(const struct http_conn *c)
+{
+	uint32_t out = queue_left(&c->queue) > 0 ? EPOLLOUT : 0;
+
+	switch (c->state) {
+	case CONN_HEAD: /* one after the other: its last answer first */
+	case CONN_LINGER:
+		return out != 0 ? out : EPOLLIN;
+	case CONN_BODY:
+		return EPOLLIN | out;
+	case CONN_WAITS:
+	case CONN_STREAM:
+		break;
+	}
+	return EPOLLRDHUP | out;
+}
+
+static void flush(struct http_conn *c)
+{
+	size_t left = queue_left(&c->queue);
+
+	if (c->broken) {
+		return;
+	}
+	if (queue_flush(&c->queue, c->fd) < 0) {
+		conn_break(c);
+		return;
+	}
+	c->sent += left - queue_left(&c->queue);
+	if (queue_left(&c->queue) == 0) {
+		loop_untimer(&c->slow);
+		if (c->state == CONN_LINGER) {
+			(void)shutdown(c->fd, SHUT_WR);
+		}
+	} else if (c->slow == NULL) {
+		watch_slow(c);
+	}
+	loop_rewatch(c->watch, wanted(c));
+}
+
+static void put(struct http_conn *c, const char *data, size_t len)
+{
+	if (c->broken) {
+		return;
+	}
+	if (len > MAX_MCP_QUEUE || queue_left(&c->queue) > MAX_MCP_QUEUE - len ||
+	    queue_add(&c->queue, data, len) < 0) {
+		conn_break(c);
+	}
+}
+
+static void put_head(struct http_conn *c, int status, const char *more)
+{
+	auto_buf head;
+	size_t i = 0;
+
+	buf_init(&head, HTTP_MAX_HEAD);
+	while (i < ARRAY_LEN(STATUS) - 1 && STATUS[i].status != status) {
+		i++;
+	}
+	buf_addf(&head, "HTTP/1.1 %d %s\r\nCache-Control: no-store\r\n%s%s%s\r\n", status,
+	         STATUS[i].text, STATUS[i].field, c->close ? "Connection: close\r\n" : "", more);
+	if (head.failed) {
+		conn_break(c);
+		return;
+	}
+	put(c, head.data, head.len);
+}
+
+static void forget_body(struct http_conn *c)
+{
+	c->http->body_bytes -= c->body.len;
+	buf_done(&c->body);
+	buf_init(&c->body, MAX_MCP_MESSAGE);
+}
+
+/* The answer is complete: on to the next request, or to the end. */
+static void next(struct http_conn *c)
+{
+	forget_body(c);
+	c->stream = NULL;
+	c->request = (struct http_request){ 0 };
+	c->reading = false;
+	if (c->close) {
+		c->state = CONN_LINGER;
+		c->len = 0;
+		phase(c, LINGER_MS, too_late);
+	} else {
+		c->state = CONN_HEAD;
+		memmove(c->data, c->data + c->tail, c->len - c->tail);
+		c->len -= c->tail;
+		phase(c, IDLE_MS, too_late);
+	}
+	c->tail = 0;
+	flush(c);
+	if (c->len > 0 && queue_left(&c->queue) == 0) {
+		soon(c);
+	}
+}
+
+void conn_answer(struct http_conn *c, int status, const char *fields, const char *json, size_t len)
+{
+	char more[256];
+
+	(void)snprintf(more, sizeof more, "%sContent-Length: %zu\r\n%s",
+	               json != NULL ? "Content-Type: application/json\r\n" : "", len, fields);
+	put_head(c, status, more);
+	if (len > 0) {
+		put(c, json, len);
+	}
+	next(c);
+}
+
+void conn_refuse(struct http_conn *c, int status, const char *id, int code, const char *why)
+{
+	auto_buf text;
+
+	buf_init(&text, MAX_MCP_MESSAGE);
+	mcp_error_text(&text, id, code, why);
+	if (c->state == CONN_HEAD || c->state == CONN_BODY) {
+		c->close = true; /* what is still to come is not read */
+	}
+	conn_answer(c, status, "", text.failed ? NULL : text.data, text.failed ? 0 : text.len);
+}
+
+void conn_stream(struct http_conn *c, const char *fields)
+{
+	char more[256];
+
+	(void)snprintf(more, sizeof more,
+	               "Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"
+	               "X-Accel-Buffering: no\r\n%s",
+	               fields);
+	put_head(c, 200, more);
+	forget_body(c);
+	c->state = CONN_STREAM;
+	phase(c, ALIVE_MS, sign_of_life);
+	flush(c);
+}
+
+void conn_event(struct http_conn *c, const char *text, size_t len)
+{
+	char size[24];
+
+	put(c, size, (size_t)snprintf(size, sizeof size, "%zx\r\n", len));
+	put(c, text, len);
+	put(c, "\r\n", 2);
+	flush(c);
+}
+
+void conn_stream_end(struct http_conn *c)
+{
+	put(c, "0\r\n\r\n", 5);
+	next(c);
+}
+
+/* ---- in ---------------------------------------------------------------------- */
+
+static void take_body(struct http_conn *c)
+{
+	size_t at = c->head_len, used;
+	struct span piece;
+	int verdict;
+
+	while ((verdict = http_body_feed(&c->framing, c->data + at, c->len - at, &used, &piece)) ==
+	       HTTP_PIECE) {
+		buf_add(&c->body, piece.s, piece.len);
+		at += used;
+		if (c->body.failed || c->http->body_bytes + piece.len > MAX_HTTP_BODIES) {
+			verdict = 503;
+			break;
+		}
+		c->http->body_bytes += piece.len;
+	}
+	if (verdict == HTTP_MORE) {
+		c->len = c->head_len;
+	} else if (verdict == HTTP_DONE) {
+		c->tail = at + used;
+		c->state = CONN_WAITS;
+		loop_untimer(&c->phase);
+		loop_rewatch(c->watch, wanted(c));
+		http_dispatch(c);
+	} else {
+		conn_refuse(c, verdict, NULL, MCP_E_REQUEST,
+		            verdict == 413   ? "the message is longer than 4 MiB"
+		            : verdict == 503 ? "too much is coming in at once"
+		                             : "the body is not well-formed");
+	}
+}
+
+static void take_head(struct http_conn *c)
+{
+	const char *why = "this is no HTTP/1.1 request that is understood";
+	int verdict = http_request_head(&c->request, c->data, c->len, &c->head_len);
+
+	if (verdict == HTTP_MORE) {
+		if (!c->reading && c->len > 0) {
+			c->reading = true;
+			phase(c, HEAD_MS, too_late);
+		}
+		return;
+	}
+	if (verdict == HTTP_DONE) {
+		c->close |= c->request.close;
+		verdict = http_check_head(c->http, &c->request, &why);
+	}
+	if (verdict == 0) {
+		verdict = http_body_init(&c->framing, &c->request, MAX_MCP_MESSAGE);
+		why = "the message is longer than 4 MiB";
+	}
+	if (verdict > HTTP_PIECE) {
+		conn_refuse(c, verdict, NULL, MCP_E_REQUEST, why);
+		return;
+	}
+	c->state = CONN_BODY;
+	phase(c, BODY_MS, too_late);
+	if (c->request.expects && c->len == c->head_len && verdict == HTTP_MORE) {
+		put(c, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+		flush(c);
+	}
+	take_body(c);
+}
+
+static void process(struct http_conn *c)
+{
+	if (c->state == CONN_HEAD) {
+		take_head(c);
+	} else if (c->state == CONN_BODY) {
+		take_body(c);
+	}
+}
+
+/* False: the connection is gone. */
+static bool fill(struct http_conn *c)
+{
+	ssize_t n = read(c->fd, c->data + c->len, sizeof c->data - c->len);
+
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+		conn_free(c);
+		return false;
+	}
+	if (n > 0 && c->state != CONN_LINGER) {
+		c->len += (size_t)n;
+	}
+	return true;
+}
+
+static void ready(void *arg, uint32_t events)
+{
+	struct http_conn *c = arg;
+
+	bool gone = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+
+	/* Whoever waits for an answer and closes his side will not hear it. */
+	if (c->broken || (gone && (c->state == CONN_WAITS || c->state == CONN_STREAM))) {
+		conn_free(c);
+		return;
+	}
+	if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
+		flush(c);
+	}
+	if (c->broken) {
+		return; /* it is freed soon */
+	}
+	if ((wanted(c) & EPOLLIN) == 0) {
+		return; /* its answer is not out yet */
+	}
+	if ((events & EPOLLOUT) == 0 || gone || (events & EPOLLIN) != 0) {
+		if (!fill(c)) {
+			return;
+		}
+	}
+	if (c->len > 0) {
+		process(c);
+	}
+}
+
+/* ---- beginning and end ------------------------------------------------------- */
+
+void conn_new(struct mcp_http *h, int fd)
+{
+	struct http_conn *c = malloc(sizeof *c);
+
+	if (c == NULL) {
+		(void)close(fd);
+		return;
+	}
+	memset(c, 0, offsetof(struct http_conn, data));
+	c->http = h;
+	c->fd = fd;
+	buf_init(&c->body, MAX_MCP_MESSAGE);
+	c->next = h->conns;
+	if (h->conns != NULL) {
+		h->conns->prev = c;
+	}
+	h->conns = c;
+	h->n_conns++;
+	if (loop_watch(h->loop, fd, EPOLLIN, ready, c, &c->watch) < 0) {
+		conn_free(c);
+		return;
+	}
+	phase(c, HEAD_MS, too_late);
+}
+
+void conn_free(struct http_conn *c)
+{
+	if (c == NULL) {
+		return;
+	}
+	struct mcp_http *h = c->http;
+	struct http_stream *x = steal_ptr(&c->stream);
+
+	loop_unwatch(&c->watch);
+	loop_untimer(&c->phase);
+	loop_untimer(&c->slow);
+	loop_untimer(&c->later);
+	own_close(&c->fd);
+	if (c->prev != NULL) {
+		c->prev->next = c->next;
+	} else {
+		h->conns = c->next;
+	}
+	if (c->next != NULL) {
+		c->next->prev = c->prev;
+	}
+	h->n_conns--;
+	h->body_bytes -= c->body.len;
+	buf_done(&c->body);
+	queue_done(&c->queue);
+	free(c);
+	if (x != NULL) {
+		x->conn = NULL;
+		stream_lost(x);
+	}
+}

@@ -1,0 +1,201 @@
+/* http_post.c - what is asked, in both eras.
+ *
+ * A message of the modern era says so in its body, and its headers must say the same.
+ * Everything else is legacy: `initialize` makes a session, all others name theirs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp/http_priv.h"
+
+#define VERSION_TEXT 32
+#define EVENT_ID     48
+
+/* A request goes to the protocol with a stream for its answer; all others are taken. */
+static int hand_over(struct http_conn *c, struct http_session *s, struct mcp_message *m)
+{
+	struct mcp_peer *peer = s != NULL ? s->peer : c->http->modern;
+
+	if (m->kind != MCP_REQUEST) {
+		mcp_receive(peer, NULL, m);
+		conn_answer(c, 202, "", NULL, 0);
+		return 0;
+	}
+	struct http_stream *x = stream_new(c, s, false);
+
+	if (x == NULL) {
+		return -1;
+	}
+	x->initialize = s != NULL && strcmp(m->method, "initialize") == 0;
+	mcp_receive(peer, &x->to, m);
+	return 0;
+}
+
+static void refuse(struct http_conn *c, struct mcp_message *m, int status, int code,
+                   const char *why)
+{
+	conn_refuse(c, status, m->id, code, why);
+	mcp_message_done(m);
+}
+
+static void modern(struct http_conn *c, struct mcp_message *m)
+{
+	const char *why = http_check_mirror(&c->request, m);
+
+	if (why != NULL) {
+		refuse(c, m, 400, MCP_E_HEADER, why);
+	} else if (hand_over(c, NULL, m) < 0) {
+		refuse(c, m, 503, MCP_E_INTERNAL, "no memory");
+	}
+}
+
+/* The session that the headers name. NULL: there is none, and it has been said. */
+static struct http_session *named_session(struct http_conn *c, const char *id)
+{
+	char name[SESSION_ID], version[VERSION_TEXT];
+	const struct span *field = http_request_field(&c->request, "mcp-session-id");
+
+	if (http_request_field(&c->request, "mcp-protocol-version") != NULL &&
+	    (http_field(&c->request, "mcp-protocol-version", version, sizeof version) == NULL ||
+	     !mcp_version_known(version))) {
+		conn_refuse(c, 400, id, MCP_E_REQUEST,
+		            "MCP-Protocol-Version is none that is known");
+		return NULL;
+	}
+	if (field == NULL) {
+		conn_refuse(c, 400, id, MCP_E_REQUEST, "Mcp-Session-Id is missing");
+		return NULL;
+	}
+	struct http_session *s = NULL;
+
+	if (http_field(&c->request, "mcp-session-id", name, sizeof name) != NULL) {
+		s = session_find(c->http, name);
+	}
+	if (s == NULL) {
+		conn_refuse(c, 404, id, MCP_E_REQUEST, "there is no such session: initialize anew");
+	}
+	return s;
+}
+
+static bool begins_session(const struct http_conn *c, const struct mcp_message *m)
+{
+	return m->kind == MCP_REQUEST && strcmp(m->method, "initialize") == 0 &&
+	       http_request_field(&c->request, "mcp-session-id") == NULL;
+}
+
+static void legacy(struct http_conn *c, struct mcp_message *m)
+{
+	bool begins = begins_session(c, m);
+	struct http_session *s = begins ? session_new(c->http) : named_session(c, m->id);
+
+	if (s == NULL) {
+		if (begins) {
+			conn_refuse(c, 503, m->id, MCP_E_INTERNAL, "too many sessions");
+		}
+		mcp_message_done(m);
+	} else if (hand_over(c, s, m) < 0) {
+		refuse(c, m, 503, MCP_E_INTERNAL, "no memory");
+		if (begins) {
+			session_free(s);
+		}
+	}
+}
+
+static void post(struct http_conn *c)
+{
+	struct mcp_message m = { 0 };
+	char version[VERSION_TEXT];
+	const char *header =
+	        http_field(&c->request, "mcp-protocol-version", version, sizeof version);
+	const char *why;
+	int code;
+
+	if (mcp_message_read(&m, c->body.len > 0 ? c->body.data : "", c->body.len, &code, &why) <
+	    0) {
+		refuse(c, &m, 400, code, why);
+	} else if (m.version != NULL) {
+		modern(c, &m);
+	} else if (header != NULL && mcp_version_modern(header)) {
+		refuse(c, &m, 400, m.kind == MCP_RESPONSE ? MCP_E_REQUEST : MCP_E_PARAMS,
+		       m.kind == MCP_RESPONSE
+		               ? "in this revision clients send no responses"
+		               : "_meta has no io.modelcontextprotocol/protocolVersion");
+	} else {
+		legacy(c, &m);
+	}
+}
+
+/* "STREAM-EVENT", as it was sent. */
+static bool parse_event(const char *text, uint64_t *ret_stream, uint64_t *ret_event)
+{
+	char *end;
+
+	if (text == NULL || text[0] < '0' || text[0] > '9') {
+		return false;
+	}
+	*ret_stream = strtoull(text, &end, 10);
+	if (end[0] != '-' || end[1] < '0' || end[1] > '9') {
+		return false;
+	}
+	*ret_event = strtoull(end + 1, &end, 10);
+	return *end == '\0';
+}
+
+static void resume(struct http_conn *c, struct http_session *s)
+{
+	char text[EVENT_ID];
+	uint64_t number, event;
+	struct http_stream *x = NULL;
+
+	if (parse_event(http_field(&c->request, "last-event-id", text, sizeof text), &number,
+	                &event)) {
+		x = session_stream(s, number);
+	}
+	if (x == NULL || !x->begun) { /* not 404: that would be the end of the session */
+		conn_refuse(c, 400, NULL, MCP_E_REQUEST, "there is no stream with this event");
+		return;
+	}
+	stream_resume(x, c, event);
+}
+
+static void get(struct http_conn *c)
+{
+	struct http_session *s = named_session(c, NULL);
+
+	if (s == NULL) {
+		return;
+	}
+	if (http_request_field(&c->request, "last-event-id") != NULL) {
+		resume(c, s);
+		return;
+	}
+	struct http_stream *x = stream_new(c, s, true);
+
+	if (x == NULL) {
+		conn_refuse(c, 503, NULL, MCP_E_INTERNAL, "no memory");
+		return;
+	}
+	stream_open(x);
+}
+
+static void delete (struct http_conn *c)
+{
+	struct http_session *s = named_session(c, NULL);
+
+	if (s != NULL) {
+		session_free(s);
+		conn_answer(c, 200, "", NULL, 0);
+	}
+}
+
+void http_dispatch(struct http_conn *c)
+{
+	if (span_is(c->request.method, "POST")) {
+		post(c);
+	} else if (span_is(c->request.method, "GET")) {
+		get(c);
+	} else {
+		delete (c);
+	}
+}

@@ -1,0 +1,199 @@
+/* http_session.c - the sessions of the legacy era: who they are, and when they end. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/hex.h"
+#include "base/limits.h"
+#include "mcp/http_priv.h"
+#include "os/clock.h"
+
+#define IDLE_MS  (60ULL * 60 * 1000)
+#define SWEEP_MS (60ULL * 1000)
+
+/* Somebody is connected, or a call is under way. */
+static bool is_busy(const struct http_session *s)
+{
+	for (const struct http_stream *x = s->streams; x != NULL; x = x->next) {
+		if (x->conn != NULL || (!x->news && !x->over)) {
+			return true;
+		}
+	}
+	return s->later != NULL;
+}
+
+static void sweep(void *arg)
+{
+	struct mcp_http *h = arg;
+	uint64_t now = clock_ms();
+
+	for (struct http_session *s = h->sessions, *next; s != NULL; s = next) {
+		next = s->next;
+		if (is_busy(s)) {
+			s->used_ms = now;
+		} else if (now - s->used_ms > IDLE_MS) {
+			session_free(s);
+		}
+	}
+	if (h->sessions != NULL) {
+		(void)loop_after(h->loop, SWEEP_MS, sweep, h, &h->sweep);
+	}
+}
+
+/* The one that was idle for the longest time. */
+static bool make_room(struct mcp_http *h)
+{
+	struct http_session *oldest = NULL;
+
+	for (struct http_session *s = h->sessions; s != NULL; s = s->next) {
+		if (!is_busy(s) && (oldest == NULL || s->used_ms < oldest->used_ms)) {
+			oldest = s;
+		}
+	}
+	if (oldest != NULL) {
+		session_free(oldest);
+	}
+	return oldest != NULL;
+}
+
+/* What belongs to no request goes to one stream: the newest that is connected, or else
+ * the newest that may be resumed. */
+static void news_send(struct mcp_out *o, enum mcp_kind kind, int status, const char *json,
+                      size_t len)
+{
+	struct http_session *s = (struct http_session *)o;
+	struct http_stream *to = NULL;
+
+	(void)status;
+	for (struct http_stream *x = s->streams; x != NULL; x = x->next) {
+		if (x->news && (to == NULL || (to->conn == NULL && x->conn != NULL))) {
+			to = x;
+		}
+	}
+	if (to != NULL) {
+		stream_put(to, kind, json, len);
+	} else {
+		s->http->dropped++;
+	}
+}
+
+static void news_end(struct mcp_out *o)
+{
+	(void)o; /* of no request */
+}
+
+static int name_it(struct http_session *s)
+{
+	uint8_t id[16];
+	uint64_t who;
+	char principal[32];
+
+	if (getrandom(id, sizeof id, 0) != (ssize_t)sizeof id ||
+	    getrandom(&who, sizeof who, 0) != (ssize_t)sizeof who) {
+		return -1;
+	}
+	hex_encode(id, sizeof id, s->id);
+	s->id[SESSION_ID - 1] = '\0';
+	(void)snprintf(principal, sizeof principal, "session:%016llx", (unsigned long long)who);
+	return mcp_peer_new(s->http->server, principal, &s->news, &s->peer);
+}
+
+struct http_session *session_new(struct mcp_http *h)
+{
+	if (h->n_sessions >= MAX_HTTP_SESSIONS && !make_room(h)) {
+		return NULL;
+	}
+	struct http_session *s = calloc(1, sizeof *s);
+
+	if (s == NULL) {
+		return NULL;
+	}
+	*s = (struct http_session){ .news = { .send = news_send, .end = news_end },
+		                    .http = h,
+		                    .next = h->sessions,
+		                    .used_ms = clock_ms() };
+	if (name_it(s) < 0) {
+		free(s);
+		return NULL;
+	}
+	if (h->sessions != NULL) {
+		h->sessions->prev = s;
+	}
+	h->sessions = s;
+	h->n_sessions++;
+	if (h->sweep == NULL) {
+		(void)loop_after(h->loop, SWEEP_MS, sweep, h, &h->sweep);
+	}
+	return s;
+}
+
+struct http_session *session_find(struct mcp_http *h, const char *id)
+{
+	for (struct http_session *s = h->sessions; s != NULL; s = s->next) {
+		if (strcmp(s->id, id) == 0 && s->later == NULL) {
+			s->used_ms = clock_ms();
+			return s;
+		}
+	}
+	return NULL;
+}
+
+struct http_stream *session_stream(const struct http_session *s, uint64_t number)
+{
+	struct http_stream *x = s->streams;
+
+	while (x != NULL && x->number != number) {
+		x = x->next;
+	}
+	return x;
+}
+
+void session_trim(struct http_session *s)
+{
+	struct http_stream *oldest = NULL;
+	size_t broken = 0;
+
+	for (struct http_stream *x = s->streams; x != NULL; x = x->next) {
+		if (x->conn == NULL) {
+			oldest = x;
+			broken++;
+		}
+	}
+	if (broken > MAX_HTTP_STREAMS) {
+		stream_free(oldest);
+	}
+}
+
+static void end_now(void *arg)
+{
+	session_free(arg);
+}
+
+void session_end_soon(struct http_session *s)
+{
+	if (s->later == NULL) {
+		(void)loop_after(s->http->loop, 0, end_now, s, &s->later);
+	}
+}
+
+void session_free(struct http_session *s)
+{
+	struct mcp_http *h = s->http;
+
+	loop_untimer(&s->later);
+	while (s->streams != NULL) {
+		stream_free(s->streams);
+	}
+	mcp_peer_free(s->peer);
+	if (s->prev != NULL) {
+		s->prev->next = s->next;
+	} else {
+		h->sessions = s->next;
+	}
+	if (s->next != NULL) {
+		s->next->prev = s->prev;
+	}
+	h->n_sessions--;
+	free(s);
+}

@@ -1,0 +1,305 @@
+/* http_stream.c - where the messages for one request, or the news of a session, go.
+ *
+ * A request whose response comes first is answered with that, as JSON. Where anything
+ * comes before it the answer becomes a stream of events. In the legacy era those have
+ * ids, "STREAM-EVENT", and the last of them are kept: a client whose connection broke
+ * comes back with the id of the last event that it has seen. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp/http_priv.h"
+
+#define KEPT_MS  60000 /* a broken stream */
+#define RETRY_MS 1000  /* a client is asked to wait before it comes back */
+#define ID_TEXT  64
+
+static void stream_send(struct mcp_out *o, enum mcp_kind kind, int status, const char *json,
+                        size_t len);
+static void stream_end(struct mcp_out *o);
+
+struct http_stream *stream_new(struct http_conn *c, struct http_session *s, bool news)
+{
+	struct http_stream *x = calloc(1, sizeof *x);
+
+	if (x == NULL) {
+		return NULL;
+	}
+	*x = (struct http_stream){ .to = { .send = stream_send, .end = stream_end },
+		                   .http = c->http,
+		                   .conn = c,
+		                   .session = s,
+		                   .news = news };
+	if (s != NULL) {
+		x->number = ++s->numbers;
+		x->next = s->streams;
+		if (s->streams != NULL) {
+			s->streams->prev = x;
+		}
+		s->streams = x;
+	}
+	c->stream = x;
+	return x;
+}
+
+static void drop_first(struct http_stream *x)
+{
+	struct http_event *e = x->first;
+
+	x->first = e->next;
+	if (x->first == NULL) {
+		x->last = NULL;
+	}
+	x->kept -= e->len;
+	x->http->kept_bytes -= e->len;
+	free(e);
+}
+
+/* The protocol is done with it, and no connection has it. */
+static void dispose(struct http_stream *x)
+{
+	loop_untimer(&x->forget);
+	while (x->first != NULL) {
+		drop_first(x);
+	}
+	if (x->session != NULL) {
+		if (x->prev != NULL) {
+			x->prev->next = x->next;
+		} else {
+			x->session->streams = x->next;
+		}
+		if (x->next != NULL) {
+			x->next->prev = x->prev;
+		}
+	}
+	free(x);
+}
+
+/* Lets go of the connection, which is still there. */
+static struct http_conn *detach(struct http_stream *x)
+{
+	struct http_conn *c = x->conn;
+
+	x->conn = NULL;
+	if (c != NULL) {
+		c->stream = NULL;
+	}
+	return c;
+}
+
+void stream_free(struct http_stream *x)
+{
+	struct http_conn *c = detach(x);
+
+	if (!x->news && !x->over) {
+		mcp_out_gone(x->session != NULL ? x->session->peer : x->http->modern, &x->to);
+	}
+	if (c != NULL && x->begun) {
+		conn_stream_end(c);
+	} else if (c != NULL) {
+		conn_refuse(c, 404, NULL, MCP_E_REQUEST, "the session has ended");
+	}
+	dispose(x);
+}
+
+static void forget(void *arg)
+{
+	stream_free(arg);
+}
+
+/* Nobody listens, but whoever did may come back. */
+static void keep_for_now(struct http_stream *x)
+{
+	if (loop_after(x->http->loop, KEPT_MS, forget, x, &x->forget) < 0) {
+		x->forget = NULL;
+	}
+}
+
+void stream_lost(struct http_stream *x)
+{
+	(void)detach(x);
+	if (x->session == NULL) {
+		stream_free(x);
+		return;
+	}
+	keep_for_now(x);
+	session_trim(x->session);
+}
+
+/* ---- events ------------------------------------------------------------------ */
+
+static const char *session_field(const struct http_stream *x, char out[SESSION_ID + 24])
+{
+	out[0] = '\0';
+	if (x->initialize && mcp_peer_version(x->session->peer)[0] != '\0') {
+		(void)snprintf(out, SESSION_ID + 24, "Mcp-Session-Id: %s\r\n", x->session->id);
+	}
+	return out;
+}
+
+/* A client of 2025-11-25 gets an id at once, to come back with. An empty event is new
+ * there: older ones are only told how long to wait. */
+static void prime(struct http_stream *x)
+{
+	char text[ID_TEXT];
+	bool knows = strcmp(mcp_peer_version(x->session->peer), "2025-11-25") >= 0;
+	int n = knows ? snprintf(text, sizeof text, "id: %llu-0\nretry: %d\ndata: \n\n",
+	                         (unsigned long long)x->number, RETRY_MS)
+	              : snprintf(text, sizeof text, "retry: %d\n\n", RETRY_MS);
+
+	conn_event(x->conn, text, (size_t)n);
+}
+
+void stream_open(struct http_stream *x)
+{
+	char field[SESSION_ID + 24];
+
+	x->begun = true;
+	conn_stream(x->conn, session_field(x, field));
+	if (x->session != NULL) {
+		prime(x);
+	}
+}
+
+/* As it is written. A line feed in a message can only be white space between tokens. */
+static struct http_event *event_new(struct http_stream *x, const char *json, size_t len)
+{
+	char id[ID_TEXT] = "";
+	const char *before = "event: message\ndata: ", *behind = "\n\n";
+	struct http_event *e = malloc(sizeof *e + ID_TEXT + strlen(before) + len + strlen(behind));
+
+	if (e == NULL) {
+		return NULL;
+	}
+	*e = (struct http_event){ .number = ++x->events };
+	if (x->session != NULL) {
+		(void)snprintf(id, sizeof id, "id: %llu-%llu\n", (unsigned long long)x->number,
+		               (unsigned long long)e->number);
+	}
+	char *p = mempcpy(e->text, id, strlen(id));
+
+	p = mempcpy(p, before, strlen(before));
+	memcpy(p, json, len);
+	for (size_t i = 0; i < len; i++) {
+		if (p[i] == '\n' || p[i] == '\r') {
+			p[i] = ' ';
+		}
+	}
+	p = mempcpy(p + len, behind, strlen(behind));
+	e->len = (size_t)(p - e->text);
+	return e;
+}
+
+/* Takes the event. The newest stays whatever its size, for it may be the response; but
+ * all streams together have a bound without exception. */
+static void keep(struct http_stream *x, struct http_event *e)
+{
+	while (x->first != NULL && x->kept + e->len > MAX_HTTP_REPLAY) {
+		drop_first(x);
+	}
+	if (x->http->kept_bytes + e->len > MAX_HTTP_KEPT) {
+		free(e);
+		return;
+	}
+	if (x->last != NULL) {
+		x->last->next = e;
+	} else {
+		x->first = e;
+	}
+	x->last = e;
+	x->kept += e->len;
+	x->http->kept_bytes += e->len;
+}
+
+void stream_put(struct http_stream *x, enum mcp_kind kind, const char *json, size_t len)
+{
+	if (!x->begun && x->conn == NULL) {
+		return; /* it broke before it had an id to come back with */
+	}
+	if (kind == MCP_NOTIFICATION && x->conn != NULL &&
+	    queue_left(&x->conn->queue) + len > MAX_MCP_NEWS) {
+		x->http->dropped++;
+		return;
+	}
+	if (!x->begun) {
+		stream_open(x);
+	}
+	struct http_event *e = event_new(x, json, len);
+
+	if (e == NULL) {
+		if (x->conn != NULL) {
+			conn_break(x->conn);
+		}
+		return;
+	}
+	if (x->conn != NULL) {
+		conn_event(x->conn, e->text, e->len);
+	}
+	if (x->session != NULL) {
+		keep(x, e);
+	} else {
+		free(e);
+	}
+}
+
+static void stream_send(struct mcp_out *o, enum mcp_kind kind, int status, const char *json,
+                        size_t len)
+{
+	struct http_stream *x = (struct http_stream *)o;
+	char field[SESSION_ID + 24];
+
+	if (kind != MCP_RESPONSE || x->begun) {
+		stream_put(x, kind, json, len);
+		return;
+	}
+	x->answered = true;
+	if (x->conn != NULL) {
+		conn_answer(detach(x), status, session_field(x, field), json, len);
+	}
+}
+
+static void stream_end(struct mcp_out *o)
+{
+	struct http_stream *x = (struct http_stream *)o;
+	struct http_conn *c = detach(x);
+
+	x->over = true;
+	if (x->initialize && mcp_peer_version(x->session->peer)[0] == '\0') {
+		session_end_soon(x->session);
+	}
+	if (c != NULL && x->begun) {
+		conn_stream_end(c);
+	} else if (c != NULL && !x->answered) {
+		conn_answer(c, 202, "", NULL, 0); /* canceled: there is no answer */
+	}
+	if (x->session != NULL && x->begun) {
+		loop_untimer(&x->forget);
+		keep_for_now(x);
+	} else {
+		dispose(x);
+	}
+}
+
+void stream_resume(struct http_stream *x, struct http_conn *c, uint64_t after)
+{
+	struct http_conn *old = detach(x);
+
+	if (old != NULL) {
+		conn_stream_end(old);
+	}
+	loop_untimer(&x->forget);
+	x->conn = c;
+	c->stream = x;
+	conn_stream(c, "");
+	for (const struct http_event *e = x->first; e != NULL; e = e->next) {
+		if (e->number > after) {
+			conn_event(c, e->text, e->len);
+		}
+	}
+	if (x->over) {
+		conn_stream_end(detach(x));
+		keep_for_now(x);
+	}
+}

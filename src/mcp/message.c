@@ -1,0 +1,190 @@
+/* One message, understood as JSON-RPC and no further: the text may be anything. */
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp/priv.h"
+
+#define MAX_SAFE_INTEGER 9007199254740991LL /* what a double holds exactly: 2^53 - 1 */
+
+/* What a method is called with, which HTTP repeats in a header. */
+static const struct {
+	const char *method;
+	const char *param;
+} NAMED[] = {
+	{ "tools/call", "name" },  { "prompts/get", "name" },    { "resources/read", "uri" },
+	{ "tasks/get", "taskId" }, { "tasks/update", "taskId" }, { "tasks/cancel", "taskId" },
+};
+
+static int not_good(const char *why, const char **ret_why)
+{
+	*ret_why = why;
+	return -1;
+}
+
+/* Whether it may be echoed at all: a string, or an integer that every client reads
+ * back as it was. */
+bool id_good(const struct json_node *id)
+{
+	if (json_is(id, JSON_STRING)) {
+		return id->len <= MAX_MCP_ID;
+	}
+	int64_t v = json_integer(id, INT64_MAX);
+	return v >= -MAX_SAFE_INTEGER && v <= MAX_SAFE_INTEGER;
+}
+
+char *id_text(const struct json_node *id)
+{
+	auto_buf out;
+	struct json j;
+
+	buf_init(&out, MAX_MCP_ID * 6 + 2); /* each byte escaped, and the quotes */
+	json_init(&j, &out, false);
+	if (id->type == JSON_STRING) {
+		json_strn(&j, id->str, id->len);
+	} else {
+		json_raw(&j, id->str, id->len);
+	}
+	return buf_steal(&out);
+}
+
+static int read_id(struct mcp_message *m, const struct json_node *id, const char **ret_why)
+{
+	if (!id_good(id)) {
+		return not_good("an id is a string of at most 256 bytes or an integer", ret_why);
+	}
+	m->id = id_text(id);
+	return m->id != NULL ? 0 : not_good("out of memory", ret_why);
+}
+
+static int read_response(struct mcp_message *m, const struct json_node *top, const char **ret_why)
+{
+	const struct json_node *result = json_member(&m->doc, top, "result");
+	const struct json_node *error = json_member(&m->doc, top, "error");
+
+	m->kind = MCP_RESPONSE;
+	if ((result != NULL) == (error != NULL)) {
+		return not_good("neither a method nor one of result and error", ret_why);
+	}
+	if (error != NULL && error->type != JSON_OBJECT) {
+		return not_good("the error is no object", ret_why);
+	}
+	if (result != NULL && m->id == NULL) {
+		return not_good("a result has no id", ret_why);
+	}
+	return 0;
+}
+
+static void read_meta(struct mcp_message *m)
+{
+	const struct json_node *meta = json_member(&m->doc, m->params, "_meta");
+	const struct json_node *version = json_member(&m->doc, meta, META_VERSION);
+
+	if (version != NULL) {
+		m->version = json_string(version, "");
+	}
+	for (size_t i = 0; i < ARRAY_LEN(NAMED); i++) {
+		if (strcmp(NAMED[i].method, m->method) == 0) {
+			m->name =
+			        json_string(json_member(&m->doc, m->params, NAMED[i].param), NULL);
+		}
+	}
+}
+
+static int read_call(struct mcp_message *m, const struct json_node *top,
+                     const struct json_node *method, const char **ret_why)
+{
+	m->kind = m->id != NULL ? MCP_REQUEST : MCP_NOTIFICATION;
+	if (method->type != JSON_STRING || method->len == 0 || method->len > MAX_MCP_METHOD ||
+	    strlen(method->str) != method->len) {
+		return not_good("the method is no name", ret_why);
+	}
+	if (json_member(&m->doc, top, "result") != NULL ||
+	    json_member(&m->doc, top, "error") != NULL) {
+		return not_good("a method and a result in one message", ret_why);
+	}
+	m->params = json_member(&m->doc, top, "params");
+	if (m->params != NULL && m->params->type != JSON_OBJECT) {
+		m->params = NULL;
+		return not_good("params is no object", ret_why);
+	}
+	m->method = method->str;
+	read_meta(m);
+	return 0;
+}
+
+static int read_top(struct mcp_message *m, const char **ret_why)
+{
+	const struct json_node *top = json_top(&m->doc);
+	const struct json_node *id = json_member(&m->doc, top, "id");
+	const struct json_node *method = json_member(&m->doc, top, "method");
+	const struct json_node *version = json_member(&m->doc, top, "jsonrpc");
+
+	if (top->type == JSON_ARRAY) {
+		return not_good("batches are not taken: send one message at a time", ret_why);
+	}
+	if (top->type != JSON_OBJECT) {
+		return not_good("a message is an object", ret_why);
+	}
+	/* Somebody else could not read the id of what we sent: the one null there is. */
+	bool nobody = json_is(id, JSON_NULL) && method == NULL;
+	if (id != NULL && !nobody && read_id(m, id, ret_why) < 0) {
+		return -1;
+	}
+	if (strcmp(json_string(version, ""), "2.0") != 0) {
+		return not_good("jsonrpc is not \"2.0\"", ret_why);
+	}
+	return method != NULL ? read_call(m, top, method, ret_why) : read_response(m, top, ret_why);
+}
+
+int mcp_message_read(struct mcp_message *m, const char *text, size_t len, int *ret_code,
+                     const char **ret_why)
+{
+	if (len > MAX_MCP_MESSAGE) {
+		*ret_code = MCP_E_REQUEST;
+		return not_good("the message is too long", ret_why);
+	}
+	if (json_read(&m->doc, text, len, ret_why) < 0) {
+		*ret_code = MCP_E_PARSE;
+		return -1;
+	}
+	if (read_top(m, ret_why) < 0) {
+		*ret_code = MCP_E_REQUEST;
+		return -1;
+	}
+	return 0;
+}
+
+void mcp_message_done(struct mcp_message *m)
+{
+	json_doc_done(&m->doc);
+	free(m->id);
+	*m = (struct mcp_message){ 0 };
+}
+
+void error_text(struct buf *out, const char *id, int code, const char *message, const char *data)
+{
+	struct json j;
+
+	json_init(&j, out, false);
+	json_open(&j, '{');
+	json_kstr(&j, "jsonrpc", "2.0");
+	json_key(&j, "id");
+	id = id != NULL ? id : "null";
+	json_raw(&j, id, strlen(id));
+	json_key(&j, "error");
+	json_open(&j, '{');
+	json_kint(&j, "code", code);
+	json_kstr(&j, "message", message);
+	if (data != NULL) {
+		json_key(&j, "data");
+		json_raw(&j, data, strlen(data));
+	}
+	json_close(&j, '}');
+	json_close(&j, '}');
+}
+
+void mcp_error_text(struct buf *out, const char *id, int code, const char *message)
+{
+	error_text(out, id, code, message, NULL);
+}

@@ -1,0 +1,226 @@
+/* The methods that the protocol answers itself, and what it says of the application. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp/priv.h"
+#include "mcp/subs.h"
+#include "mcp/task.h"
+
+/* ---- what the application has ---- */
+
+/* A capability, with those of its members that are true. */
+static const struct capability {
+	const char *name;
+	unsigned feature;
+	struct {
+		const char *name;
+		unsigned feature;
+	} member[2];
+} CAPABILITIES[] = {
+	{ "tools", MCP_TOOLS, { { "listChanged", MCP_TOOLS_CHANGE } } },
+	{ "resources",
+	  MCP_RESOURCES,
+	  { { "subscribe", MCP_SUBSCRIBE }, { "listChanged", MCP_RESOURCES_CHANGE } } },
+	{ "prompts", MCP_PROMPTS, { { "listChanged", MCP_PROMPTS_CHANGE } } },
+	{ "completions", MCP_COMPLETIONS, { { NULL, 0 } } },
+	{ "logging", MCP_LOGGING, { { NULL, 0 } } },
+};
+
+static void write_extensions(const struct mcp_app *app, enum mcp_era era, struct json *j)
+{
+	bool tasks = era == MCP_ERA_MODERN && (app->features & MCP_TASKS) != 0;
+
+	if (!tasks && app->extensions == NULL) {
+		return;
+	}
+	json_key(j, "extensions");
+	json_open(j, '{');
+	if (tasks) {
+		json_key(j, EXTENSION_TASKS);
+		json_raw(j, "{}", 2);
+	}
+	if (app->extensions != NULL) {
+		json_raw(j, app->extensions, strlen(app->extensions));
+	}
+	json_close(j, '}');
+}
+
+void server_capabilities(const struct mcp_app *app, enum mcp_era era, struct json *j)
+{
+	json_open(j, '{');
+	for (size_t i = 0; i < ARRAY_LEN(CAPABILITIES); i++) {
+		const struct capability *k = &CAPABILITIES[i];
+		if ((app->features & k->feature) == 0) {
+			continue;
+		}
+		json_key(j, k->name);
+		json_open(j, '{');
+		for (size_t m = 0; m < ARRAY_LEN(k->member); m++) {
+			if ((app->features & k->member[m].feature) != 0) {
+				json_kbool(j, k->member[m].name, true);
+			}
+		}
+		json_close(j, '}');
+	}
+	write_extensions(app, era, j);
+	json_close(j, '}');
+}
+
+/* ---- the legacy session ---- */
+
+/* "a\nb\n": of each that is an object. A name with a newline is none. */
+static char *extension_names(const struct json_doc *doc, const struct json_node *all)
+{
+	auto_buf names;
+
+	buf_init(&names, MAX_MCP_EXTENSIONS);
+	for (const struct json_node *e = json_is(all, JSON_OBJECT) ? json_first(doc, all) : NULL;
+	     e != NULL; e = json_next(doc, e)) {
+		size_t more = strlen(e->key) + 1;
+		if (e->type == JSON_OBJECT && strchr(e->key, '\n') == NULL &&
+		    names.len + more <= names.cap) {
+			buf_adds(&names, e->key);
+			buf_addc(&names, '\n');
+		}
+	}
+	return buf_steal(&names);
+}
+
+static int remember_client(struct mcp_call *c, const char *version)
+{
+	const struct json_node *capabilities = mcp_param(c, "capabilities");
+	const struct json_node *name = json_member(&c->m.doc, mcp_param(c, "clientInfo"), "name");
+	struct mcp_peer *p = c->peer;
+
+	free(p->client_name);
+	free(p->extensions);
+	p->client_name = strndup(json_string(name, ""), MAX_MCP_CLIENT);
+	p->extensions =
+	        extension_names(&c->m.doc, json_member(&c->m.doc, capabilities, "extensions"));
+	if (p->client_name == NULL || p->extensions == NULL) {
+		return -1;
+	}
+	p->abilities = client_abilities(&c->m.doc, capabilities);
+	p->version = version;
+	return 0;
+}
+
+static bool object_or_none(const struct json_node *node)
+{
+	return node == NULL || node->type == JSON_OBJECT;
+}
+
+static void do_initialize(void *arg, struct mcp_call *c)
+{
+	const struct mcp_app *app = c->server->app;
+	const char *wish = json_string(mcp_param(c, "protocolVersion"), NULL);
+
+	(void)arg;
+	if (c->peer->version != NULL) {
+		mcp_fail(c, MCP_E_REQUEST, "this session has been initialized already");
+		return;
+	}
+	if (wish == NULL || !object_or_none(mcp_param(c, "capabilities")) ||
+	    !object_or_none(mcp_param(c, "clientInfo"))) {
+		mcp_fail(c, MCP_E_PARAMS,
+		         "initialize needs protocolVersion (a string), capabilities and clientInfo "
+		         "(objects)");
+		return;
+	}
+	if (remember_client(c, version_legacy(wish)) < 0) {
+		mcp_fail(c, MCP_E_INTERNAL, "out of memory");
+		return;
+	}
+	struct json *j = mcp_result(c);
+	json_kstr(j, "protocolVersion", c->peer->version);
+	json_key(j, "capabilities");
+	server_capabilities(app, MCP_ERA_LEGACY, j);
+	json_key(j, "serverInfo");
+	server_info(app, j);
+	if (app->instructions != NULL) {
+		json_kstr(j, "instructions", app->instructions);
+	}
+	mcp_done(c);
+}
+
+static void do_ping(void *arg, struct mcp_call *c)
+{
+	(void)arg;
+	mcp_done(c);
+}
+
+static void do_set_level(void *arg, struct mcp_call *c)
+{
+	const char *word = json_string(mcp_param(c, "level"), "");
+
+	(void)arg;
+	if (level_parse(word, &c->peer->level) < 0) {
+		mcp_fail(c, MCP_E_PARAMS,
+		         "level is one of debug, info, notice, warning, error, "
+		         "critical, alert and emergency");
+		return;
+	}
+	mcp_done(c);
+}
+
+/* ---- the modern introduction ---- */
+
+static void do_discover(void *arg, struct mcp_call *c)
+{
+	const struct mcp_app *app = c->server->app;
+	struct json *j = mcp_result(c);
+
+	(void)arg;
+	json_key(j, "supportedVersions");
+	version_list(j);
+	json_key(j, "capabilities");
+	server_capabilities(app, MCP_ERA_MODERN, j);
+	if (app->instructions != NULL) {
+		json_kstr(j, "instructions", app->instructions);
+	}
+	mcp_done(c);
+}
+
+/* ---- all of them ---- */
+
+static const struct protocol_method METHODS[] = {
+	{ { "initialize", do_initialize, MCP_LEGACY }, 0 },
+	{ { "ping", do_ping, MCP_LEGACY }, 0 },
+	{ { "server/discover", do_discover, MCP_MODERN | MCP_CACHED }, 0 },
+	{ { "logging/setLevel", do_set_level, MCP_LEGACY }, MCP_LOGGING },
+	{ { "resources/subscribe", subs_subscribe, MCP_LEGACY }, MCP_SUBSCRIBE },
+	{ { "resources/unsubscribe", subs_unsubscribe, MCP_LEGACY }, MCP_SUBSCRIBE },
+	{ { "subscriptions/listen", subs_listen, MCP_MODERN },
+	  MCP_SUBSCRIBE | MCP_TOOLS_CHANGE | MCP_RESOURCES_CHANGE | MCP_PROMPTS_CHANGE |
+	          MCP_TASKS },
+	{ { "tasks/get", task_get, MCP_MODERN }, MCP_TASKS },
+	{ { "tasks/update", task_update, MCP_MODERN }, MCP_TASKS },
+	{ { "tasks/cancel", task_cancel, MCP_MODERN }, MCP_TASKS },
+};
+
+static const struct mcp_method *find(const struct mcp_server *s, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(METHODS); i++) {
+		const struct protocol_method *row = &METHODS[i];
+		if (strcmp(row->m.name, name) == 0) {
+			bool has = row->needs == 0 || (s->app->features & row->needs) != 0;
+			return has ? &row->m : NULL;
+		}
+	}
+	for (size_t i = 0; i < s->app->n_methods; i++) {
+		if (strcmp(s->app->methods[i].name, name) == 0) {
+			return &s->app->methods[i];
+		}
+	}
+	return NULL;
+}
+
+const struct mcp_method *method_find(const struct mcp_server *s, enum mcp_era era, const char *name)
+{
+	unsigned not_here = era == MCP_ERA_MODERN ? MCP_LEGACY : MCP_MODERN;
+	const struct mcp_method *row = find(s, name);
+
+	return row != NULL && (row->flags & not_here) == 0 ? row : NULL;
+}

@@ -1,0 +1,222 @@
+/* A message comes in: what era it is of, whether it may be answered at all, and who
+ * answers it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp/priv.h"
+
+/* ---- requests ---- */
+
+static bool same_id(const struct mcp_call *a, const struct mcp_call *b)
+{
+	/* Modern requests of several clients may come to one peer, each with an out of
+	 * its own: there an id says nothing beyond it. */
+	bool one_space = a->out == b->out || (a->era == MCP_ERA_LEGACY && b->era == MCP_ERA_LEGACY);
+
+	return one_space && strcmp(a->m.id, b->m.id) == 0;
+}
+
+static bool is_duplicate(const struct mcp_call *c)
+{
+	for (const struct mcp_call *o = c->peer->calls; o != NULL; o = o->next) {
+		if (o != c && !o->canceled && o->out != NULL && same_id(o, c)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool token_good(const struct json_node *token)
+{
+	return token == NULL || (json_is(token, JSON_STRING) && token->len <= MAX_MCP_ID) ||
+	       (json_is(token, JSON_NUMBER) && token->len <= MAX_MCP_ID);
+}
+
+static void refuse_version(struct mcp_call *c)
+{
+	auto_buf data;
+	struct json j;
+
+	buf_init(&data, MAX_MCP_RESULT);
+	json_init(&j, &data, false);
+	json_open(&j, '{');
+	json_key(&j, "supported");
+	version_list(&j);
+	json_kstr(&j, "requested", c->m.version);
+	json_close(&j, '}');
+	call_refuse(c, MCP_E_VERSION, "unsupported protocol version",
+	            data.failed ? NULL : data.data);
+}
+
+/* Each request says what it is. */
+static int check_modern(struct mcp_call *c)
+{
+	const struct json_node *level = mcp_meta(c, META_LOG_LEVEL);
+	const struct json_node *client = mcp_meta(c, META_CLIENT);
+	enum mcp_level parsed = MCP_DEBUG;
+	const char *why = NULL;
+
+	if (c->m.version[0] == '\0') {
+		why = "_meta: " META_VERSION " is no string";
+	} else if (!mcp_version_modern(c->m.version)) {
+		refuse_version(c);
+		return -1;
+	} else if (!json_is(mcp_meta(c, META_CAPABILITIES), JSON_OBJECT)) {
+		why = "_meta: " META_CAPABILITIES " is missing, or is no object";
+	} else if (client != NULL && client->type != JSON_OBJECT) {
+		why = "_meta: " META_CLIENT " is no object";
+	} else if (level != NULL && level_parse(json_string(level, ""), &parsed) < 0) {
+		why = "_meta: " META_LOG_LEVEL " is no level";
+	}
+	if (why != NULL) {
+		call_refuse(c, MCP_E_PARAMS, why, NULL);
+		return -1;
+	}
+	c->version = version_static(c->m.version);
+	return 0;
+}
+
+static int check_legacy(struct mcp_call *c)
+{
+	static const char *const before[] = { "initialize", "ping" };
+
+	c->version = c->peer->version != NULL ? c->peer->version : MCP_LATEST_LEGACY;
+	if (c->peer->version != NULL) {
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(before); i++) {
+		if (strcmp(before[i], c->m.method) == 0) {
+			return 0;
+		}
+	}
+	call_refuse(c, MCP_E_PARAMS,
+	            "no _meta with " META_VERSION ", and no initialize before this request", NULL);
+	return -1;
+}
+
+static int check_request(struct mcp_call *c)
+{
+	const struct json_node *meta = mcp_param(c, "_meta");
+
+	c->era = c->m.version != NULL ? MCP_ERA_MODERN : MCP_ERA_LEGACY;
+	c->version = MCP_LATEST;
+	if (is_duplicate(c)) {
+		call_refuse(c, MCP_E_REQUEST, "a request with this id is under way", NULL);
+		return -1;
+	}
+	if (c->peer->n_calls > MAX_MCP_CALLS) {
+		call_refuse(c, MCP_E_INTERNAL, "too many requests are under way", NULL);
+		return -1;
+	}
+	if (c->peer->weight > MAX_MCP_HELD && c->peer->n_calls > 1) {
+		call_refuse(c, MCP_E_INTERNAL, "the requests under way are too large", NULL);
+		return -1;
+	}
+	if (meta != NULL && meta->type != JSON_OBJECT) {
+		call_refuse(c, MCP_E_PARAMS, "_meta is no object", NULL);
+		return -1;
+	}
+	if (!token_good(mcp_meta(c, "progressToken"))) {
+		call_refuse(c, MCP_E_PARAMS, "_meta: progressToken is no string or number", NULL);
+		return -1;
+	}
+	return c->era == MCP_ERA_MODERN ? check_modern(c) : check_legacy(c);
+}
+
+static void take_request(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m)
+{
+	struct mcp_call *c = call_new(p, out, m);
+
+	if (c == NULL) {
+		auto_buf text;
+		buf_init(&text, MAX_MCP_RESULT);
+		mcp_error_text(&text, m->id, MCP_E_INTERNAL, "out of memory");
+		if (!text.failed) {
+			out->send(out, MCP_RESPONSE, 500, text.data, text.len);
+		}
+		out->end(out);
+		return;
+	}
+	if (check_request(c) < 0) {
+		return;
+	}
+	c->row = method_find(c->server, c->era, c->m.method);
+	if (c->row == NULL) {
+		mcp_fail(c, MCP_E_METHOD, "no method '%s'", c->m.method);
+		return;
+	}
+	if (c->era == MCP_ERA_MODERN && call_open_state(c) < 0) {
+		return;
+	}
+	call_run(c);
+}
+
+/* ---- notifications ---- */
+
+/* By its id, which says something in a legacy session, and where all requests have
+ * one out; unknown ones are ignored, for they may have been answered meanwhile. */
+static void take_cancel(struct mcp_peer *p, const struct mcp_message *m)
+{
+	const struct json_node *id = json_member(&m->doc, m->params, "requestId");
+
+	if (id == NULL || !id_good(id)) {
+		return;
+	}
+	auto_free char *text = id_text(id);
+	struct mcp_call *c = p->calls;
+	while (c != NULL && text != NULL &&
+	       (c->canceled || c->out == NULL || strcmp(c->m.id, text) != 0 ||
+	        (c->era == MCP_ERA_MODERN && c->out != p->news))) {
+		c = c->next;
+	}
+	if (c != NULL && text != NULL) {
+		call_cancel(c);
+	}
+}
+
+static void take_notification(struct mcp_peer *p, const struct mcp_message *m)
+{
+	if (strcmp(m->method, "notifications/cancelled") == 0) {
+		take_cancel(p, m);
+	}
+	/* initialized, progress, roots/list_changed: nothing here depends on them. */
+}
+
+/* ---- all ---- */
+
+void mcp_receive(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m)
+{
+	p->refs++;
+	switch (m->kind) {
+	case MCP_REQUEST:
+		take_request(p, out, m);
+		break;
+	case MCP_NOTIFICATION:
+		take_notification(p, m);
+		break;
+	case MCP_RESPONSE:
+		peer_answered(p, m);
+		break;
+	}
+	mcp_message_done(m);
+	peer_unref(p);
+}
+
+void mcp_out_gone(struct mcp_peer *p, struct mcp_out *out)
+{
+	struct mcp_call *c = p->calls;
+
+	p->refs++;
+	while (c != NULL) {
+		if (c->out == out) {
+			c->out = NULL;
+			call_cancel(c);
+			c = p->calls; /* whoever was told may have changed the list */
+		} else {
+			c = c->next;
+		}
+	}
+	peer_unref(p);
+}

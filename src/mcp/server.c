@@ -1,0 +1,177 @@
+/* Servers, and the peers that speak to them. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "mcp/priv.h"
+#include "mcp/state.h"
+#include "mcp/subs.h"
+#include "mcp/task.h"
+
+static void server_destroy(struct mcp_server *s)
+{
+	tasks_free(s->tasks);
+	subs_free(s->subs);
+	states_free(s->states);
+	free(s);
+}
+
+int mcp_server_new(struct loop *loop, const struct mcp_app *app, struct mcp_server **ret,
+                   struct ssb_error *err)
+{
+	struct mcp_server *s = calloc(1, sizeof(*s));
+
+	if (s == NULL) {
+		return ssb_fail(err, SSB_E_SYS, ENOMEM, "mcp", "make a server");
+	}
+	s->loop = loop;
+	s->app = app;
+	s->states = states_new(STATE_TTL_MS);
+	s->subs = subs_new();
+	s->tasks = tasks_new(TASK_KEEP_MS);
+	if (s->states == NULL || s->subs == NULL || s->tasks == NULL) {
+		server_destroy(s);
+		return ssb_fail(err, SSB_E_SYS, ENOMEM, "mcp", "make a server");
+	}
+	*ret = s;
+	return 0;
+}
+
+void mcp_server_free(struct mcp_server *s)
+{
+	if (s == NULL) {
+		return;
+	}
+	s->n_calls++; /* the last call is not to take it away under us */
+	subs_end(s->subs);
+	while (s->peers != NULL) {
+		mcp_peer_free(s->peers);
+	}
+	s->freed = true;
+	server_let_go(s);
+}
+
+void server_let_go(struct mcp_server *s)
+{
+	s->n_calls--;
+	if (s->freed && s->n_calls == 0) {
+		server_destroy(s);
+	}
+}
+
+size_t mcp_server_calls(const struct mcp_server *s)
+{
+	return s->n_calls;
+}
+
+int mcp_peer_new(struct mcp_server *s, const char *principal, struct mcp_out *news,
+                 struct mcp_peer **ret)
+{
+	struct mcp_peer *p = calloc(1, sizeof(*p));
+
+	if (p == NULL || (p->principal = strdup(principal)) == NULL) {
+		free(p);
+		return -1;
+	}
+	p->server = s;
+	p->news = news;
+	p->refs = 1;
+	p->level = MCP_INFO;
+	p->next = s->peers;
+	if (p->next != NULL) {
+		p->next->prev = p;
+	}
+	s->peers = p;
+	*ret = p;
+	return 0;
+}
+
+void mcp_peer_news(struct mcp_peer *p, struct mcp_out *news)
+{
+	p->news = news;
+}
+
+void peer_unref(struct mcp_peer *p)
+{
+	if (--p->refs > 0) {
+		return;
+	}
+	free(p->principal);
+	free(p->client_name);
+	free(p->extensions);
+	free(p);
+}
+
+static void peer_unlink(struct mcp_peer *p)
+{
+	if (p->next != NULL) {
+		p->next->prev = p->prev;
+	}
+	if (p->prev != NULL) {
+		p->prev->next = p->next;
+	} else {
+		p->server->peers = p->next;
+	}
+	p->prev = NULL;
+	p->next = NULL;
+}
+
+/* One that has still to be told. What is told may change the list: from its start. */
+static struct mcp_call *untold(const struct mcp_peer *p)
+{
+	struct mcp_call *c = p->calls;
+
+	while (c != NULL && (c->canceled || c->answered)) {
+		c = c->next;
+	}
+	return c;
+}
+
+void mcp_peer_free(struct mcp_peer *p)
+{
+	if (p == NULL) {
+		return;
+	}
+	assert(!p->gone);
+	p->gone = true;
+	p->news = NULL;
+	peer_unlink(p);
+	subs_forget(p->server->subs, p);
+	for (struct mcp_call *c = untold(p); c != NULL; c = untold(p)) {
+		call_cancel(c);
+	}
+	peer_unref(p);
+}
+
+bool mcp_peer_initialized(const struct mcp_peer *p)
+{
+	return p->version != NULL;
+}
+
+const char *mcp_peer_version(const struct mcp_peer *p)
+{
+	return p->version != NULL ? p->version : "";
+}
+
+unsigned client_abilities(const struct json_doc *doc, const struct json_node *capabilities)
+{
+	const struct json_node *elicit = json_member(doc, capabilities, "elicitation");
+	unsigned abilities = 0;
+
+	/* {} is the form; who names only others has it not. */
+	if (json_is(elicit, JSON_OBJECT) &&
+	    (elicit->n == 0 || json_is(json_member(doc, elicit, "form"), JSON_OBJECT) ||
+	     json_member(doc, elicit, "url") == NULL)) {
+		abilities |= 1U << MCP_CAN_ELICIT;
+	}
+	if (json_is(json_member(doc, capabilities, "sampling"), JSON_OBJECT)) {
+		abilities |= 1U << MCP_CAN_SAMPLE;
+	}
+	if (json_is(json_member(doc, capabilities, "roots"), JSON_OBJECT)) {
+		abilities |= 1U << MCP_CAN_LIST_ROOTS;
+	}
+	return abilities;
+}

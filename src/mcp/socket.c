@@ -1,0 +1,210 @@
+/* socket.c - lines on each connection to a unix socket.
+ *
+ * Who may come in is decided twice: by the mode of the socket, and by the kernel's
+ * word on who connected, for not every file system looks at the mode. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp/transport.h"
+
+#define WHERE    "mcp socket"
+#define PAUSE_MS 100 /* where there are no fds or no memory */
+
+struct client {
+	struct mcp_socket *owner;
+	struct client *prev, *next;
+	int fd;
+	struct mcp_lines *lines;
+};
+
+struct mcp_socket {
+	struct mcp_server *server;
+	struct loop *loop;
+	int fd;
+	struct sockaddr_un address;
+	struct stat bound; /* what was made, so that nothing else is unlinked */
+	struct loop_watch *watch;
+	struct loop_timer *pause;
+	struct client *clients;
+	size_t n_clients;
+};
+
+static void client_free(struct client *c)
+{
+	struct mcp_socket *x = c->owner;
+
+	mcp_lines_free(c->lines);
+	own_close(&c->fd);
+	if (c->prev != NULL) {
+		c->prev->next = c->next;
+	} else {
+		x->clients = c->next;
+	}
+	if (c->next != NULL) {
+		c->next->prev = c->prev;
+	}
+	x->n_clients--;
+	free(c);
+}
+
+static void client_closed(void *arg)
+{
+	client_free(arg);
+}
+
+static bool is_ours(int fd)
+{
+	struct ucred who;
+	socklen_t len = sizeof who;
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
+	       (who.uid == geteuid() || who.uid == 0);
+}
+
+static void client_new(struct mcp_socket *x, int fd)
+{
+	struct client *c = calloc(1, sizeof *c);
+
+	if (c == NULL) {
+		(void)close(fd);
+		return;
+	}
+	*c = (struct client){ .owner = x, .fd = fd, .next = x->clients };
+	if (x->clients != NULL) {
+		x->clients->prev = c;
+	}
+	x->clients = c;
+	x->n_clients++;
+	if (mcp_lines_new(x->server, x->loop, fd, fd, client_closed, c, &c->lines, NULL) < 0) {
+		client_free(c);
+	}
+}
+
+static void go_on(void *arg)
+{
+	struct mcp_socket *x = arg;
+
+	loop_rewatch(x->watch, EPOLLIN);
+}
+
+static void ready(void *arg, uint32_t events)
+{
+	struct mcp_socket *x = arg;
+	auto_fd fd = accept4(x->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)events;
+	if (fd < 0) {
+		if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) &&
+		    loop_after(x->loop, PAUSE_MS, go_on, x, &x->pause) == 0) {
+			loop_rewatch(x->watch, 0);
+		}
+		return;
+	}
+	if (is_ours(fd) && x->n_clients < MAX_MCP_CLIENTS) {
+		client_new(x, steal_fd(&fd));
+	}
+}
+
+/* A socket that nobody listens on is a leftover. */
+static int clear(const struct sockaddr_un *a, struct ssb_error *err)
+{
+	struct stat st;
+	auto_fd fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (lstat(a->sun_path, &st) < 0) {
+		return errno == ENOENT
+		               ? 0
+		               : ssb_fail(err, SSB_E_SYS, errno, WHERE, "'%s'", a->sun_path);
+	}
+	if (!S_ISSOCK(st.st_mode)) {
+		return ssb_fail(err, SSB_E_SYS, EEXIST, WHERE, "'%s' is no socket", a->sun_path);
+	}
+	if (fd < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "socket");
+	}
+	if (connect(fd, (const struct sockaddr *)a, sizeof *a) == 0 || errno != ECONNREFUSED) {
+		return ssb_fail(err, SSB_E_SYS, EADDRINUSE, WHERE, "a server listens on '%s'",
+		                a->sun_path);
+	}
+	return unlink(a->sun_path) == 0 || errno == ENOENT
+	               ? 0
+	               : ssb_fail(err, SSB_E_SYS, errno, WHERE, "unlink '%s'", a->sun_path);
+}
+
+static int listen_there(struct mcp_socket *x, struct ssb_error *err)
+{
+	const char *path = x->address.sun_path;
+
+	if (clear(&x->address, err) < 0) {
+		return -1;
+	}
+	x->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (x->fd < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "socket");
+	}
+	/* The mode of the socket is that of the file that bind() makes. */
+	if (fchmod(x->fd, 0600) < 0 ||
+	    bind(x->fd, (struct sockaddr *)&x->address, sizeof x->address) < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "bind '%s'", path);
+	}
+	if (lstat(path, &x->bound) < 0 || (x->bound.st_mode & 0077) != 0) {
+		return ssb_fail(err, SSB_E_SYS, EPERM, WHERE, "'%s' is open to others", path);
+	}
+	if (listen(x->fd, 64) < 0 || loop_watch(x->loop, x->fd, EPOLLIN, ready, x, &x->watch) < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "listen on '%s'", path);
+	}
+	return 0;
+}
+
+int mcp_socket_new(struct mcp_server *s, struct loop *loop, const char *path,
+                   struct mcp_socket **ret, struct ssb_error *err)
+{
+	struct mcp_socket *x = calloc(1, sizeof *x);
+
+	if (x == NULL) {
+		return ssb_fail(err, SSB_E_SYS, ENOMEM, WHERE, "'%s'", path);
+	}
+	*x = (struct mcp_socket){ .server = s, .loop = loop, .fd = -1 };
+	x->address.sun_family = AF_UNIX;
+	if (path[0] == '\0' || strlen(path) >= sizeof x->address.sun_path) {
+		free(x);
+		return ssb_fail(err, SSB_E_SYS, ENAMETOOLONG, WHERE, "'%s': 1 to %zu bytes", path,
+		                sizeof x->address.sun_path - 1);
+	}
+	(void)snprintf(x->address.sun_path, sizeof x->address.sun_path, "%s", path);
+	if (listen_there(x, err) < 0) {
+		mcp_socket_free(x);
+		return -1;
+	}
+	*ret = x;
+	return 0;
+}
+
+void mcp_socket_free(struct mcp_socket *x)
+{
+	struct stat st;
+
+	if (x == NULL) {
+		return;
+	}
+	while (x->clients != NULL) {
+		client_free(x->clients);
+	}
+	loop_unwatch(&x->watch);
+	loop_untimer(&x->pause);
+	own_close(&x->fd);
+	if (x->bound.st_ino != 0 && lstat(x->address.sun_path, &st) == 0 &&
+	    st.st_dev == x->bound.st_dev && st.st_ino == x->bound.st_ino) {
+		(void)unlink(x->address.sun_path);
+	}
+	free(x);
+}

@@ -1,0 +1,198 @@
+#include "mcp/state.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/ct.h"
+#include "base/hex.h"
+#include "base/hmac.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/clock.h"
+
+#define NONCE_BYTES 16
+#define TIME_BYTES  8
+#define MAC_BYTES   SHA256_BYTES
+
+struct head {
+	uint8_t nonce[NONCE_BYTES];
+	uint8_t until[TIME_BYTES]; /* big endian */
+	uint8_t mac[MAC_BYTES];
+};
+_Static_assert(sizeof(struct head) == NONCE_BYTES + TIME_BYTES + MAC_BYTES, "no padding");
+
+struct states {
+	uint8_t key[SHA256_BYTES];
+	uint64_t ttl_ms;
+	/* A ring: the place that is next to be filled holds the oldest. */
+	uint8_t nonces[MAX_MCP_STATES][NONCE_BYTES];
+	bool outstanding[MAX_MCP_STATES];
+	size_t next;
+};
+
+struct states *states_new(uint64_t ttl_ms)
+{
+	struct states *s = calloc(1, sizeof(*s));
+
+	if (s == NULL) {
+		return NULL;
+	}
+	s->ttl_ms = ttl_ms;
+	if (getrandom(s->key, sizeof(s->key), 0) != (ssize_t)sizeof(s->key)) {
+		states_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void states_free(struct states *s)
+{
+	if (s != NULL) {
+		explicit_bzero(s, sizeof(*s));
+		free(s);
+	}
+}
+
+static void put64(uint8_t out[TIME_BYTES], uint64_t v)
+{
+	for (size_t i = 0; i < TIME_BYTES; i++) {
+		out[i] = (uint8_t)(v >> (8 * (TIME_BYTES - 1 - i)));
+	}
+}
+
+static uint64_t get64(const uint8_t in[TIME_BYTES])
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < TIME_BYTES; i++) {
+		v = v << 8 | in[i];
+	}
+	return v;
+}
+
+/* The length first, so that no piece can pass for the beginning of the next. */
+static void mac_piece(struct hmac *h, const void *data, size_t len)
+{
+	uint8_t n[TIME_BYTES];
+
+	put64(n, len);
+	hmac_update(h, n, sizeof(n));
+	hmac_update(h, data, len);
+}
+
+static void state_mac(const struct states *s, const struct state_of *of, const struct head *head,
+                      const void *text, size_t len, uint8_t ret[MAC_BYTES])
+{
+	static const char what[] = "mcp requestState 1";
+	struct hmac h;
+
+	hmac_init(&h, s->key, sizeof(s->key));
+	mac_piece(&h, what, sizeof(what) - 1);
+	mac_piece(&h, of->method, strlen(of->method));
+	mac_piece(&h, of->principal, strlen(of->principal));
+	mac_piece(&h, of->params, sizeof(of->params));
+	mac_piece(&h, head->nonce, sizeof(head->nonce));
+	mac_piece(&h, head->until, sizeof(head->until));
+	mac_piece(&h, text, len);
+	hmac_final(&h, ret);
+}
+
+static void remember(struct states *s, const uint8_t nonce[NONCE_BYTES])
+{
+	memcpy(s->nonces[s->next], nonce, NONCE_BYTES);
+	s->outstanding[s->next] = true;
+	s->next = (s->next + 1) % MAX_MCP_STATES;
+}
+
+/* Whether it was outstanding; now it is not. */
+static bool redeem(struct states *s, const uint8_t nonce[NONCE_BYTES])
+{
+	for (size_t i = 0; i < MAX_MCP_STATES; i++) {
+		if (s->outstanding[i] && memcmp(s->nonces[i], nonce, NONCE_BYTES) == 0) {
+			s->outstanding[i] = false;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void add_hex(struct buf *out, const void *data, size_t len)
+{
+	char digits[2 * 64 + 1];
+
+	for (size_t at = 0; at < len; at += 64) {
+		hex_encode((const char *)data + at, len - at < 64 ? len - at : 64, digits);
+		buf_adds(out, digits);
+	}
+}
+
+int state_seal(struct states *s, const struct state_of *of, const char *text, struct buf *out)
+{
+	struct head head;
+	size_t len = strlen(text);
+
+	if (len > MAX_MCP_STATE ||
+	    getrandom(head.nonce, sizeof(head.nonce), 0) != (ssize_t)sizeof(head.nonce)) {
+		return -1;
+	}
+	put64(head.until, clock_ms() + s->ttl_ms);
+	state_mac(s, of, &head, text, len, head.mac);
+	add_hex(out, &head, sizeof(head));
+	add_hex(out, text, len);
+	if (out->failed) {
+		return -1;
+	}
+	remember(s, head.nonce);
+	return 0;
+}
+
+enum state_verdict state_open(struct states *s, const struct state_of *of, const char *sealed,
+                              struct buf *ret_text)
+{
+	size_t digits = strlen(sealed);
+	size_t bytes = digits / 2;
+	struct head head;
+	uint8_t mac[MAC_BYTES];
+
+	if (bytes < sizeof(head) || bytes - sizeof(head) > MAX_MCP_STATE) {
+		return STATE_FORGED;
+	}
+	auto_free char *raw = malloc(bytes);
+	if (raw == NULL) {
+		return STATE_FAILED;
+	}
+	if (hex_decode(sealed, digits, raw, bytes) < 0) {
+		return STATE_FORGED;
+	}
+	const char *text = raw + sizeof(head);
+	size_t len = bytes - sizeof(head);
+
+	memcpy(&head, raw, sizeof(head));
+	state_mac(s, of, &head, text, len, mac);
+	if (!ct_equal(mac, head.mac, sizeof(mac))) {
+		return STATE_FORGED;
+	}
+	/* Only now: nobody can use up what is another's. */
+	if (!redeem(s, head.nonce)) {
+		return STATE_USED;
+	}
+	if (clock_ms() > get64(head.until)) {
+		return STATE_OLD;
+	}
+	buf_add(ret_text, text, len);
+	return ret_text->failed ? STATE_FAILED : STATE_GOOD;
+}
+
+const char *state_verdict_text(enum state_verdict v)
+{
+	static const char *const TEXTS[] = {
+		[STATE_GOOD] = "is good",
+		[STATE_FORGED] = "was not made here for this method, these parameters and this "
+		                 "client",
+		[STATE_OLD] = "is too old",
+		[STATE_USED] = "has been used already, or is forgotten",
+		[STATE_FAILED] = "could not be read: no memory",
+	};
+
+	return TEXTS[v];
+}

@@ -1,0 +1,358 @@
+#include "mcp/subs.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp/subs_priv.h"
+#include "mcp/task.h"
+
+const struct sub_list SUB_LISTS[N_SUB_LISTS] = {
+	{ MCP_TOOLS, MCP_TOOLS_CHANGE, "toolsListChanged", "notifications/tools/list_changed" },
+	{ MCP_PROMPTS, MCP_PROMPTS_CHANGE, "promptsListChanged",
+	  "notifications/prompts/list_changed" },
+	{ MCP_RESOURCES, MCP_RESOURCES_CHANGE, "resourcesListChanged",
+	  "notifications/resources/list_changed" },
+};
+
+/* ---- who is there -------------------------------------------------------------- */
+
+struct subs *subs_new(void)
+{
+	return calloc(1, sizeof(struct subs));
+}
+
+void subs_free(struct subs *s)
+{
+	if (s == NULL) {
+		return;
+	}
+	while (s->legacies != NULL) {
+		subs_forget(s, s->legacies->peer);
+	}
+	free(s); /* the calls are over: so are those who listened */
+}
+
+void subs_forget(struct subs *s, const struct mcp_peer *p)
+{
+	for (struct legacy **at = &s->legacies; *at != NULL; at = &(*at)->next) {
+		struct legacy *l = *at;
+		if (l->peer == p) {
+			*at = l->next;
+			words_done(&l->uris);
+			free(l);
+			return;
+		}
+	}
+}
+
+static struct legacy *find_legacy(const struct subs *s, const struct mcp_peer *p)
+{
+	struct legacy *l = s->legacies;
+
+	while (l != NULL && l->peer != p) {
+		l = l->next;
+	}
+	return l;
+}
+
+static struct legacy *make_legacy(struct subs *s, struct mcp_peer *p)
+{
+	struct legacy *l = find_legacy(s, p);
+
+	if (l == NULL && (l = calloc(1, sizeof(*l))) != NULL) {
+		l->peer = p;
+		l->next = s->legacies;
+		s->legacies = l;
+	}
+	return l;
+}
+
+static void listen_free(struct subs *s, struct listen *l)
+{
+	if (l->next != NULL) {
+		l->next->prev = l->prev;
+	}
+	if (l->prev != NULL) {
+		l->prev->next = l->next;
+	} else if (s->listens == l) {
+		s->listens = l->next;
+	}
+	words_done(&l->uris);
+	words_done(&l->tasks);
+	free(l);
+}
+
+/* How much one peer has of them; words are counted together. */
+static void count_listens(const struct subs *s, const struct mcp_peer *p, size_t *ret_n,
+                          size_t *ret_words)
+{
+	*ret_n = 0;
+	*ret_words = 0;
+	for (const struct listen *l = s->listens; l != NULL; l = l->next) {
+		if (l->call->peer == p) {
+			*ret_n += 1;
+			*ret_words += l->uris.n + l->tasks.n;
+		}
+	}
+}
+
+/* ---- legacy: resources/subscribe ------------------------------------------------- */
+
+/* params.uri; NULL: answered. */
+static const char *named_uri(struct mcp_call *c)
+{
+	const struct json_node *node = mcp_param(c, "uri");
+	const char *uri = json_string(node, NULL);
+
+	if (uri == NULL || node->len == 0 || strlen(uri) != node->len) {
+		mcp_fail(c, MCP_E_PARAMS, "%s needs params.uri, a string", c->m.method);
+		return NULL;
+	}
+	if (node->len > MAX_MCP_URI) {
+		mcp_fail(c, MCP_E_PARAMS, "params.uri is longer than %d bytes", MAX_MCP_URI);
+		return NULL;
+	}
+	return uri;
+}
+
+void subs_subscribe(void *app, struct mcp_call *c)
+{
+	(void)app;
+	const char *uri = named_uri(c);
+
+	if (uri == NULL) {
+		return;
+	}
+	struct legacy *l = make_legacy(c->server->subs, c->peer);
+	if (l != NULL && l->uris.n >= MAX_MCP_WATCHED && !words_has(&l->uris, uri)) {
+		mcp_fail(c, MCP_E_REQUEST, "too many subscriptions: at most %d at once",
+		         MAX_MCP_WATCHED);
+	} else if (l == NULL || words_add(&l->uris, uri) < 0) {
+		mcp_fail(c, MCP_E_INTERNAL, "no memory");
+	} else {
+		mcp_done(c);
+	}
+}
+
+void subs_unsubscribe(void *app, struct mcp_call *c)
+{
+	(void)app;
+	const char *uri = named_uri(c);
+
+	if (uri == NULL) {
+		return;
+	}
+	struct legacy *l = find_legacy(c->server->subs, c->peer);
+	if (l != NULL) {
+		words_remove(&l->uris, uri);
+	}
+	mcp_done(c);
+}
+
+/* ---- modern: subscriptions/listen ------------------------------------------------ */
+
+/* The strings of one member of the filter. False: answered. */
+static bool take_words(struct mcp_call *c, const struct json_node *list, const char *key,
+                       size_t room, struct words *ret)
+{
+	const struct json_doc *doc = mcp_doc(c);
+
+	if (list == NULL) {
+		return true;
+	}
+	if (!json_is(list, JSON_ARRAY) || list->n > room) {
+		mcp_fail(c, MCP_E_PARAMS,
+		         "params.notifications.%s is to be an array of strings; at most %d are "
+		         "listened to at once",
+		         key, MAX_MCP_WATCHED);
+		return false;
+	}
+	for (const struct json_node *n = json_first(doc, list); n != NULL; n = json_next(doc, n)) {
+		const char *word = json_string(n, NULL);
+		if (word == NULL || strlen(word) != n->len || n->len > MAX_MCP_URI) {
+			mcp_fail(c, MCP_E_PARAMS,
+			         "params.notifications.%s is to hold strings of at most %d bytes",
+			         key, MAX_MCP_URI);
+			return false;
+		}
+		if (words_add(ret, word) < 0) {
+			mcp_fail(c, MCP_E_INTERNAL, "no memory");
+			return false;
+		}
+	}
+	return true;
+}
+
+/* What is asked for and can be had. False: answered. */
+static bool take_lists(struct mcp_call *c, const struct json_node *filter, struct listen *l)
+{
+	for (size_t i = 0; i < N_SUB_LISTS; i++) {
+		const struct json_node *want = json_member(mcp_doc(c), filter, SUB_LISTS[i].key);
+		if (want != NULL && !json_is(want, JSON_TRUE) && !json_is(want, JSON_FALSE)) {
+			mcp_fail(c, MCP_E_PARAMS, "params.notifications.%s is to be true or false",
+			         SUB_LISTS[i].key);
+			return false;
+		}
+		if (json_is(want, JSON_TRUE) &&
+		    (c->server->app->features & SUB_LISTS[i].change) != 0) {
+			l->lists |= SUB_LISTS[i].what;
+		}
+	}
+	return true;
+}
+
+static bool take_tasks(struct mcp_call *c, const struct json_node *list, size_t room,
+                       struct listen *l)
+{
+	struct words all = { 0 };
+
+	if (list == NULL || !task_allowed(c)) {
+		return list == NULL;
+	}
+	bool good = take_words(c, list, "taskIds", room, &all);
+	for (size_t i = 0; good && i < all.n; i++) {
+		if (task_known(c, all.v[i]) && words_add(&l->tasks, all.v[i]) < 0) {
+			mcp_fail(c, MCP_E_INTERNAL, "no memory");
+			good = false;
+		}
+	}
+	words_done(&all);
+	return good;
+}
+
+/* Fills `l` from the parameters. False: answered. */
+static bool take_filter(struct mcp_call *c, struct listen *l)
+{
+	const struct json_doc *doc = mcp_doc(c);
+	const struct json_node *filter = mcp_param(c, "notifications");
+	size_t n = 0;
+	size_t words = 0;
+
+	if (!json_is(filter, JSON_OBJECT)) {
+		mcp_fail(c, MCP_E_PARAMS,
+		         "subscriptions/listen needs params.notifications, an "
+		         "object that says what to tell");
+		return false;
+	}
+	count_listens(c->server->subs, c->peer, &n, &words);
+	if (n >= MAX_MCP_LISTENS) {
+		mcp_fail(c, MCP_E_REQUEST, "too many subscriptions: at most %d at once",
+		         MAX_MCP_LISTENS);
+		return false;
+	}
+	size_t room = words < MAX_MCP_WATCHED ? MAX_MCP_WATCHED - words : 0;
+	if (!take_lists(c, filter, l) ||
+	    !take_words(c, json_member(doc, filter, "resourceSubscriptions"),
+	                "resourceSubscriptions", room, &l->uris) ||
+	    !take_tasks(c, json_member(doc, filter, "taskIds"), room - l->uris.n, l)) {
+		return false;
+	}
+	if ((c->server->app->features & MCP_SUBSCRIBE) == 0) {
+		words_done(&l->uris);
+	}
+	return true;
+}
+
+static void listen_acknowledge(const struct listen *l)
+{
+	auto_buf text;
+	struct json j;
+
+	buf_init(&text, MAX_MCP_RESULT);
+	json_init(&j, &text, false);
+	json_open(&j, '{');
+	json_key(&j, "notifications");
+	json_open(&j, '{');
+	for (size_t i = 0; i < N_SUB_LISTS; i++) {
+		if ((l->lists & SUB_LISTS[i].what) != 0) {
+			json_kbool(&j, SUB_LISTS[i].key, true);
+		}
+	}
+	if (l->uris.n > 0) {
+		words_write(&l->uris, "resourceSubscriptions", &j);
+	}
+	if (l->tasks.n > 0) {
+		words_write(&l->tasks, "taskIds", &j);
+	}
+	json_close(&j, '}');
+	json_close(&j, '}');
+	if (!text.failed) {
+		listen_tell(l, "notifications/subscriptions/acknowledged", text.data);
+	}
+}
+
+/* Its client does not want it any more, or is gone. */
+static void listen_canceled(void *arg)
+{
+	struct listen *l = arg;
+	struct mcp_call *c = l->call;
+
+	listen_free(c->server->subs, l);
+	mcp_done(c);
+}
+
+void subs_listen(void *app, struct mcp_call *c)
+{
+	(void)app;
+	struct subs *s = c->server->subs;
+	struct listen *l = calloc(1, sizeof(*l));
+
+	if (l == NULL) {
+		mcp_fail(c, MCP_E_INTERNAL, "no memory");
+		return;
+	}
+	l->call = c;
+	call_hold(c); /* it may be answered in here */
+	if (take_filter(c, l)) {
+		l->next = s->listens;
+		if (l->next != NULL) {
+			l->next->prev = l;
+		}
+		s->listens = l;
+		mcp_on_cancel(c, listen_canceled, l);
+		listen_acknowledge(l);
+	} else {
+		listen_free(s, l);
+	}
+	call_unhold(c);
+}
+
+/* {"resultType":"complete","_meta":{"...subscriptionId":ID}} */
+static void listen_end(struct subs *s, struct listen *l)
+{
+	struct mcp_call *c = l->call;
+	struct json *j = &c->json;
+
+	listen_free(s, l);
+	mcp_on_cancel(c, NULL, NULL);
+	buf_reset(&c->text);
+	json_init(j, &c->text, false);
+	json_open(j, '{');
+	json_kstr(j, "jsonrpc", "2.0");
+	json_key(j, "id");
+	json_raw(j, c->m.id, strlen(c->m.id));
+	json_key(j, "result");
+	json_open(j, '{');
+	json_kstr(j, "resultType", "complete");
+	json_key(j, "_meta");
+	json_open(j, '{');
+	json_key(j, META_SUBSCRIPTION);
+	json_raw(j, c->m.id, strlen(c->m.id));
+	json_close(j, '}');
+	json_close(j, '}');
+	json_close(j, '}');
+	call_respond(c, 200);
+}
+
+void subs_end(struct subs *s)
+{
+	while (s->listens != NULL) {
+		listen_end(s, s->listens);
+	}
+}
+
+void mcp_server_end(struct mcp_server *s)
+{
+	subs_end(s->subs);
+}

@@ -1,0 +1,449 @@
+#include "mcp/task.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#include "audit/stamp.h"
+#include "base/hex.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp/priv.h"
+#include "mcp/subs.h"
+#include "os/clock.h"
+
+#define ID_BYTES 16
+
+enum task_end { TASK_OPEN, TASK_COMPLETED, TASK_FAILED, TASK_CANCELLED };
+
+struct task {
+	struct task *next; /* the older one */
+	char id[2 * ID_BYTES + 1];
+	char *principal;
+	struct mcp_call *call; /* NULL: it has its answer, or its client wants none */
+	enum task_end end;
+	char *answer; /* the result's object, or the error's; NULL: none */
+	char *message;
+	int64_t created_us; /* time of day */
+	int64_t updated_us;
+	uint64_t began_ms; /* the clock that only goes forward */
+	uint64_t ended_ms;
+	uint64_t told_ms; /* that there was progress */
+};
+
+struct tasks {
+	struct task *newest;
+	size_t n;
+	uint64_t keep_ms;
+};
+
+struct tasks *tasks_new(uint64_t keep_ms)
+{
+	struct tasks *t = calloc(1, sizeof(*t));
+
+	if (t != NULL) {
+		t->keep_ms = keep_ms;
+	}
+	return t;
+}
+
+static void task_free(struct task *t)
+{
+	if (t != NULL) {
+		free(t->principal);
+		free(t->answer);
+		free(t->message);
+		free(t);
+	}
+}
+
+static void task_done(struct task **t)
+{
+	task_free(*t);
+}
+
+void tasks_free(struct tasks *t)
+{
+	if (t == NULL) {
+		return;
+	}
+	while (t->newest != NULL) {
+		struct task *next = t->newest->next;
+		task_free(t->newest);
+		t->newest = next;
+	}
+	free(t);
+}
+
+/* Those whose time is over, and (crowded) the oldest that has ended. */
+static void tasks_sweep(struct tasks *all, bool crowded)
+{
+	uint64_t now = clock_ms();
+	struct task **oldest = NULL;
+
+	for (struct task **at = &all->newest; *at != NULL;) {
+		struct task *t = *at;
+		if (t->call == NULL && now - t->ended_ms > all->keep_ms) {
+			*at = t->next;
+			all->n--;
+			task_free(t);
+			oldest = NULL; /* what it pointed at may be what went */
+			at = &all->newest;
+			continue;
+		}
+		oldest = t->call == NULL ? at : oldest;
+		at = &t->next;
+	}
+	if (crowded && all->n >= MAX_MCP_TASKS && oldest != NULL) {
+		struct task *t = *oldest;
+		*oldest = t->next;
+		all->n--;
+		task_free(t);
+	}
+}
+
+/* Only what the same client made: nobody else learns that there is one. */
+static struct task *tasks_find(const struct mcp_call *c, const char *id)
+{
+	struct tasks *all = c->server->tasks;
+
+	tasks_sweep(all, false);
+	for (struct task *t = all->newest; t != NULL; t = t->next) {
+		if (strcmp(t->id, id) == 0 && strcmp(t->principal, mcp_principal(c)) == 0) {
+			return t;
+		}
+	}
+	return NULL;
+}
+
+bool task_known(const struct mcp_call *c, const char *task_id)
+{
+	return tasks_find(c, task_id) != NULL;
+}
+
+/* ---- what is told of one ---------------------------------------------------------- */
+
+static void write_time(struct json *j, const char *key, int64_t us)
+{
+	struct stamp stamp = STAMP_NONE;
+	struct timespec ts = { .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 };
+
+	json_kstr(j, key, stamp_text(&stamp, &ts));
+}
+
+static const char *status_text(const struct task *t)
+{
+	static const char *const TEXTS[] = {
+		[TASK_OPEN] = "working",
+		[TASK_COMPLETED] = "completed",
+		[TASK_FAILED] = "failed",
+		[TASK_CANCELLED] = "cancelled",
+	};
+
+	return t->call != NULL && t->call->phase == CALL_WAITS ? "input_required" : TEXTS[t->end];
+}
+
+/* The members of a Task; with what belongs to its status, of a DetailedTask. */
+static void task_write(const struct task *t, uint64_t keep_ms, bool detailed, struct json *j)
+{
+	json_kstr(j, "taskId", t->id);
+	json_kstr(j, "status", status_text(t));
+	if (t->message != NULL) {
+		json_kstr(j, "statusMessage", t->message);
+	}
+	write_time(j, "createdAt", t->created_us);
+	write_time(j, "lastUpdatedAt", t->updated_us);
+	json_key(j, "ttlMs");
+	if (t->call == NULL) {
+		json_uint(j, t->ended_ms - t->began_ms + keep_ms);
+	} else {
+		json_null(j); /* while it is under way */
+	}
+	json_kuint(j, "pollIntervalMs", TASK_POLL_MS);
+	if (!detailed) {
+		return;
+	}
+	if (t->answer != NULL) {
+		json_key(j, t->end == TASK_FAILED ? "error" : "result");
+		json_raw(j, t->answer, strlen(t->answer));
+	} else if (t->call != NULL && t->call->phase == CALL_WAITS) {
+		json_key(j, "inputRequests");
+		call_input_requests(t->call, j);
+	}
+}
+
+/* To those who listen. The task may be gone after it. */
+static void task_tell(struct mcp_server *s, struct task *t)
+{
+	char id[sizeof(t->id)];
+	auto_buf text;
+	struct json j;
+
+	memcpy(id, t->id, sizeof(id));
+	t->updated_us = clock_wall_us();
+	buf_init(&text, MAX_MCP_RESULT);
+	json_init(&j, &text, false);
+	json_open(&j, '{');
+	task_write(t, s->tasks->keep_ms, true, &j);
+	json_close(&j, '}');
+	if (!text.failed) {
+		subs_task(s->subs, id, text.data);
+	}
+}
+
+/* A copy, no longer than it may be and not in the midst of a character; NULL: none. */
+static char *short_text(const char *text)
+{
+	size_t len = text != NULL ? strnlen(text, MAX_MCP_TASK_TEXT + 1) : 0;
+
+	if (len > MAX_MCP_TASK_TEXT) {
+		len = MAX_MCP_TASK_TEXT;
+		while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80) {
+			len--;
+		}
+	}
+	return text != NULL ? strndup(text, len) : NULL;
+}
+
+static void task_say(struct task *t, const char *message)
+{
+	char *copy = short_text(message);
+
+	if (copy != NULL) {
+		free(t->message);
+		t->message = copy;
+	}
+}
+
+/* ---- the call ---------------------------------------------------------------------- */
+
+static struct task *task_make(struct mcp_call *c, const char *message)
+{
+	struct tasks *all = c->server->tasks;
+	uint8_t id[ID_BYTES];
+	AUTO(task_done) struct task *t = calloc(1, sizeof(*t));
+
+	tasks_sweep(all, true);
+	if (all->n >= MAX_MCP_TASKS || t == NULL ||
+	    getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id)) {
+		return NULL;
+	}
+	hex_encode(id, sizeof(id), t->id);
+	t->principal = strdup(mcp_principal(c));
+	if (t->principal == NULL) {
+		return NULL;
+	}
+	task_say(t, message);
+	t->call = c;
+	t->created_us = t->updated_us = clock_wall_us();
+	t->began_ms = clock_ms();
+	t->next = all->newest;
+	all->newest = t;
+	all->n++;
+	return steal_ptr(&t);
+}
+
+bool mcp_become_task(struct mcp_call *c, const char *message)
+{
+	auto_buf text = { 0 };
+	struct json j;
+
+	if (c->task != NULL) {
+		task_progress(c, message);
+		return true;
+	}
+	if (c->era != MCP_ERA_MODERN || (c->server->app->features & MCP_TASKS) == 0 ||
+	    c->out == NULL || strcmp(c->m.method, "tools/call") != 0 ||
+	    !mcp_has_extension(c, EXTENSION_TASKS)) {
+		return false;
+	}
+	buf_init(&text, MAX_MCP_RESULT);
+	json_init(&j, &text, false);
+	c->task = task_make(c, message);
+	if (c->task == NULL) {
+		return false;
+	}
+	json_open(&j, '{');
+	call_result_head(c, &j, "task", false);
+	task_write(c->task, c->server->tasks->keep_ms, false, &j);
+	json_close(&j, '}');
+	call_leave(c, text.failed ? "{}" : text.data);
+	return true;
+}
+
+/* Nothing comes of the call for it any more. */
+static void task_close(struct mcp_server *s, struct task *t, enum task_end end)
+{
+	t->call->task = NULL;
+	t->call = NULL;
+	t->end = end;
+	t->ended_ms = clock_ms();
+	task_tell(s, t);
+}
+
+void task_ended(struct mcp_call *c, bool failed, const char *json, size_t len)
+{
+	static const char lost[] = "{\"code\":-32603,\"message\":\"out of memory\"}";
+	struct task *t = c->task;
+
+	if (t == NULL) {
+		return; /* its client has canceled it */
+	}
+	if (c->canceled) {
+		task_close(c->server, t, TASK_CANCELLED);
+		return;
+	}
+	t->answer = json != NULL ? strndup(json, len) : NULL;
+	if (t->answer == NULL) {
+		failed = true;
+		t->answer = strdup(lost);
+	}
+	task_close(c->server, t, failed ? TASK_FAILED : TASK_COMPLETED);
+}
+
+void task_waits(struct mcp_call *c)
+{
+	if (c->task != NULL) {
+		task_tell(c->server, c->task);
+	}
+}
+
+void task_progress(struct mcp_call *c, const char *message)
+{
+	struct task *t = c->task;
+	uint64_t now = clock_ms();
+
+	if (t == NULL || message == NULL) {
+		return;
+	}
+	task_say(t, message);
+	t->updated_us = clock_wall_us();
+	/* The whole of it each time: not more often than they would ask. */
+	if (now - t->told_ms >= TASK_POLL_MS) {
+		t->told_ms = now;
+		task_tell(c->server, t);
+	}
+}
+
+/* ---- methods ----------------------------------------------------------------------- */
+
+bool task_allowed(struct mcp_call *c)
+{
+	if (mcp_has_extension(c, EXTENSION_TASKS)) {
+		return true;
+	}
+	mcp_fail_data(c, MCP_E_CAPABILITY,
+	              "{\"requiredCapabilities\":{\"extensions\":{\"" EXTENSION_TASKS "\":{}}}}",
+	              "the client has not declared the extension " EXTENSION_TASKS);
+	return false;
+}
+
+/* The one that params.taskId names; NULL: answered. */
+static struct task *named_task(struct mcp_call *c)
+{
+	const char *id = json_string(mcp_param(c, "taskId"), NULL);
+
+	if (!task_allowed(c)) {
+		return NULL;
+	}
+	if (id == NULL) {
+		mcp_fail(c, MCP_E_PARAMS, "%s needs params.taskId, a string", c->m.method);
+		return NULL;
+	}
+	struct task *t = tasks_find(c, id);
+	if (t == NULL) {
+		mcp_fail(c, MCP_E_PARAMS,
+		         "no such task: it never was, was another client's, or "
+		         "has expired");
+	}
+	return t;
+}
+
+void task_get(void *app, struct mcp_call *c)
+{
+	(void)app;
+	struct task *t = named_task(c);
+
+	if (t != NULL) {
+		task_write(t, c->server->tasks->keep_ms, true, mcp_result(c));
+		mcp_done(c);
+	}
+}
+
+void task_cancel(void *app, struct mcp_call *c)
+{
+	(void)app;
+	struct task *t = named_task(c);
+
+	if (t == NULL) {
+		return;
+	}
+	struct mcp_call *call = t->call;
+	if (call == NULL) {
+		mcp_done(c);
+		return;
+	}
+	call_hold(call);
+	task_close(c->server, t, TASK_CANCELLED);
+	mcp_done(c);
+	call_cancel(call);
+	call_unhold(call);
+}
+
+/* Answers to what is still asked; anything else is passed over. -1: no memory. */
+static int take_answers(struct mcp_call *call, const struct json_doc *doc,
+                        const struct json_node *answers)
+{
+	for (size_t i = 0; i < call->n_asks; i++) {
+		struct ask *a = &call->asks[i];
+		const struct json_node *node = json_member(doc, answers, a->key);
+		if (node == NULL || a->answered) {
+			continue;
+		}
+		if (call_put_answer(call, a->key, doc, node) < 0) {
+			return -1;
+		}
+		a->answered = true;
+	}
+	return 0;
+}
+
+static bool all_answered(const struct mcp_call *call)
+{
+	for (size_t i = 0; i < call->n_asks; i++) {
+		if (!call->asks[i].answered) {
+			return false;
+		}
+	}
+	return true;
+}
+
+void task_update(void *app, struct mcp_call *c)
+{
+	(void)app;
+	struct task *t = named_task(c);
+	const struct json_node *answers = mcp_param(c, "inputResponses");
+
+	if (t == NULL) {
+		return;
+	}
+	if (!json_is(answers, JSON_OBJECT)) {
+		mcp_fail(c, MCP_E_PARAMS, "tasks/update needs params.inputResponses, an object");
+		return;
+	}
+	struct mcp_call *call = t->call;
+	if (call == NULL || call->phase != CALL_WAITS) {
+		mcp_done(c); /* nothing is asked: nothing is outstanding */
+		return;
+	}
+	if (take_answers(call, mcp_doc(c), answers) < 0) {
+		mcp_fail(c, MCP_E_INTERNAL, "the answers are too many, or there is no memory");
+		return;
+	}
+	t->updated_us = clock_wall_us();
+	call_hold(call);
+	mcp_done(c);
+	if (call->phase == CALL_WAITS && !call->canceled && all_answered(call)) {
+		call_resume(call);
+	}
+	call_unhold(call);
+}

@@ -1,0 +1,348 @@
+#include "mcp/tools_check.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "base/suggest.h"
+#include "base/utf8.h"
+
+#define PIECE_BYTES 1024 /* of one sentence; names and choices are our own */
+
+/* What is found, as it is found: the list for programs, two sentences for the model. */
+struct problems {
+	size_t n;
+	struct json list;
+	struct buf list_text;
+	struct buf message;
+	struct buf fix;
+};
+
+static void problems_init(struct problems *p)
+{
+	*p = (struct problems){ 0 };
+	buf_init(&p->list_text, 64 * PIECE_BYTES);
+	buf_init(&p->message, 32 * PIECE_BYTES);
+	buf_init(&p->fix, 32 * PIECE_BYTES);
+	json_init(&p->list, &p->list_text, false);
+	json_open(&p->list, '[');
+}
+
+static void problems_done(struct problems *p)
+{
+	buf_done(&p->list_text);
+	buf_done(&p->message);
+	buf_done(&p->fix);
+}
+
+static void problem(struct problems *p, const char *name, const char *what, const char *fix)
+{
+	const char *between = p->n == 0 ? "" : "; ";
+
+	if (p->n++ >= MAX_MCP_PROBLEMS) {
+		return;
+	}
+	buf_addf(&p->message, "%s'%s' %s", between, name, what);
+	buf_addf(&p->fix, "%s%s", between, fix);
+	json_open(&p->list, '{');
+	json_kstr(&p->list, "argument", name);
+	json_kstr(&p->list, "problem", what);
+	json_kstr(&p->list, "fix", fix);
+	json_close(&p->list, '}');
+}
+
+static const char *type_text(const struct json_node *node)
+{
+	static const char *const TEXTS[] = {
+		[JSON_NULL] = "null",        [JSON_FALSE] = "a boolean", [JSON_TRUE] = "a boolean",
+		[JSON_NUMBER] = "a number",  [JSON_STRING] = "a string", [JSON_ARRAY] = "an array",
+		[JSON_OBJECT] = "an object",
+	};
+
+	return TEXTS[node->type];
+}
+
+static void add_bounds(struct buf *out, const struct mcp_field *f, const char *unit)
+{
+	if (f->max != 0) {
+		buf_addf(out, " of %" PRId64 " to %" PRId64 "%s", f->min, f->max, unit);
+	} else if (f->min != 0) {
+		buf_addf(out, " of at least %" PRId64 "%s", f->min, unit);
+	}
+}
+
+/* "an integer of 1 to 3600" */
+static void add_wanted(struct buf *out, const struct mcp_field *f)
+{
+	switch (f->type) {
+	case MCP_STRING:
+		if (f->choices != NULL) {
+			for (size_t i = 0; f->choices[i] != NULL; i++) {
+				buf_addf(out, "%s\"%s\"", i == 0 ? "one of " : ", ", f->choices[i]);
+			}
+			return;
+		}
+		buf_adds(out, "a string");
+		add_bounds(out, f, " bytes");
+		return;
+	case MCP_INTEGER:
+		buf_adds(out, "an integer");
+		add_bounds(out, f, "");
+		return;
+	case MCP_BOOLEAN:
+		buf_adds(out, "true or false");
+		return;
+	case MCP_STRINGS:
+		buf_adds(out, "an array of strings");
+		add_bounds(out, f, " items");
+		return;
+	}
+}
+
+/* A problem whose fix is to write what the row says; `note` comes after it. */
+static void problem_wanted(struct problems *p, const struct mcp_field *f, const char *what,
+                           const char *note)
+{
+	auto_buf fix;
+
+	buf_init(&fix, PIECE_BYTES);
+	buf_addf(&fix, "write %s as ", f->name);
+	add_wanted(&fix, f);
+	buf_adds(&fix, note);
+	problem(p, f->name, what, fix.data != NULL ? fix.data : "");
+}
+
+static bool is_type(const struct mcp_field *f, const struct json_node *node)
+{
+	int64_t v = 0;
+
+	switch (f->type) {
+	case MCP_STRING:
+		return json_is(node, JSON_STRING);
+	case MCP_INTEGER:
+		return tool_integer(node, &v) == 0;
+	case MCP_BOOLEAN:
+		return json_is(node, JSON_TRUE) || json_is(node, JSON_FALSE);
+	case MCP_STRINGS:
+		return json_is(node, JSON_ARRAY);
+	}
+	return false;
+}
+
+int tool_integer(const struct json_node *node, int64_t *ret)
+{
+	char *end = NULL;
+
+	if (!json_is(node, JSON_NUMBER)) {
+		return -1;
+	}
+	errno = 0;
+	long long v = strtoll(node->str, &end, 10);
+	if (*end == '.') {
+		end += 1 + strspn(end + 1, "0");
+	}
+	if (errno != 0 || *end != '\0' || v > TOOL_MAX_INTEGER || v < -TOOL_MAX_INTEGER) {
+		return -1;
+	}
+	*ret = v;
+	return 0;
+}
+
+const char *tool_plain(const char *name, char out[TOOL_PLAIN])
+{
+	size_t n = 0;
+
+	for (; name[n] != '\0' && n < 40; n++) {
+		out[n] = (char)(name[n] > ' ' && name[n] <= '~' ? name[n] : '?');
+	}
+	(void)snprintf(out + n, 4, "%s", name[n] != '\0' ? "..." : "");
+	return out;
+}
+
+/* Text that a C string can hold and everybody can read. */
+static bool is_text(const struct json_node *node)
+{
+	for (size_t i = 0; i < node->len;) {
+		uint32_t cp = 0;
+		size_t n = utf8_decode(node->str + i, node->len - i, &cp);
+		if (n == 0 || cp == 0) {
+			return false;
+		}
+		i += n;
+	}
+	return true;
+}
+
+static bool is_within(const struct mcp_field *f, int64_t v)
+{
+	return v >= f->min && (f->max == 0 || v <= f->max);
+}
+
+static void check_type(struct problems *p, const struct mcp_field *f, const struct json_node *node)
+{
+	char what[64];
+	const char *note = "";
+
+	(void)snprintf(what, sizeof(what), "is %s", type_text(node));
+	if (json_is(node, JSON_NULL)) {
+		note = f->required ? "" : ", or leave it out";
+	} else if (f->type == MCP_INTEGER && json_is(node, JSON_NUMBER)) {
+		(void)snprintf(what, sizeof(what), "is no integer, or too large");
+	} else if (f->type != MCP_STRING && json_is(node, JSON_STRING)) {
+		note = ", without quotes around it";
+	}
+	problem_wanted(p, f, what, note);
+}
+
+static void check_choice(struct problems *p, const struct mcp_field *f, const char *word)
+{
+	size_t n = 0;
+	char note[128] = "";
+
+	for (; f->choices[n] != NULL; n++) {
+		if (strcmp(f->choices[n], word) == 0) {
+			return;
+		}
+	}
+	const char *near = suggest(word, strlen(word), f->choices, n, sizeof(f->choices[0]));
+	if (near != NULL) {
+		(void)snprintf(note, sizeof(note), "; did you mean \"%s\"?", near);
+	}
+	problem_wanted(p, f, "is none of the choices", note);
+}
+
+static void check_string(struct problems *p, const struct mcp_field *f,
+                         const struct json_node *node)
+{
+	char what[64];
+
+	if (!is_text(node)) {
+		problem(p, f->name, "is not clean text",
+		        "write it as UTF-8 without NUL characters and lone surrogates");
+	} else if (!is_within(f, (int64_t)node->len)) {
+		(void)snprintf(what, sizeof(what), "has %zu bytes", node->len);
+		problem_wanted(p, f, what, "");
+	} else if (f->choices != NULL) {
+		check_choice(p, f, node->str);
+	}
+}
+
+static void check_strings(struct problems *p, const struct mcp_field *f, const struct json_doc *doc,
+                          const struct json_node *node)
+{
+	char what[64];
+
+	if (!is_within(f, (int64_t)node->n)) {
+		(void)snprintf(what, sizeof(what), "has %zu items", node->n);
+		problem_wanted(p, f, what, "");
+		return;
+	}
+	size_t at = 0;
+	for (const struct json_node *s = json_first(doc, node); s != NULL; s = json_next(doc, s)) {
+		if (!json_is(s, JSON_STRING) || !is_text(s)) {
+			(void)snprintf(what, sizeof(what), "has item %zu, which is %s", at,
+			               json_is(s, JSON_STRING) ? "not clean text" : type_text(s));
+			problem_wanted(p, f, what, "");
+			return; /* one is enough: there may be thousands */
+		}
+		at++;
+	}
+}
+
+static void check_field(struct problems *p, const struct mcp_field *f, const struct json_doc *doc,
+                        const struct json_node *node)
+{
+	char what[64];
+	int64_t v = 0;
+
+	if (node == NULL) {
+		if (f->required) {
+			problem_wanted(p, f, "is missing", "");
+		}
+	} else if (!is_type(f, node)) {
+		check_type(p, f, node);
+	} else if (f->type == MCP_STRING) {
+		check_string(p, f, node);
+	} else if (f->type == MCP_STRINGS) {
+		check_strings(p, f, doc, node);
+	} else if (tool_integer(node, &v) == 0 && !is_within(f, v)) {
+		(void)snprintf(what, sizeof(what), "is %" PRId64, v);
+		problem_wanted(p, f, what, "");
+	}
+}
+
+static void check_unknown(struct problems *p, const struct mcp_tool *t, const char *name)
+{
+	char shown[TOOL_PLAIN];
+	auto_buf fix;
+	const char *near = t->n_fields == 0 ? NULL
+	                                    : suggest(name, strlen(name), &t->fields[0].name,
+	                                              t->n_fields, sizeof(t->fields[0]));
+
+	buf_init(&fix, PIECE_BYTES);
+	if (near != NULL) {
+		buf_addf(&fix, "did you mean %s?", near);
+	} else if (t->n_fields == 0) {
+		buf_addf(&fix, "leave it out: %s takes no arguments", t->name);
+	} else {
+		buf_addf(&fix, "leave it out: %s takes ", t->name);
+		for (size_t i = 0; i < t->n_fields; i++) {
+			buf_addf(&fix, "%s%s", i == 0 ? "" : ", ", t->fields[i].name);
+		}
+	}
+	problem(p, tool_plain(name, shown), "is no argument of this tool",
+	        fix.data != NULL ? fix.data : "");
+}
+
+static bool is_field(const struct mcp_tool *t, const char *name)
+{
+	for (size_t i = 0; i < t->n_fields; i++) {
+		if (strcmp(t->fields[i].name, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void problems_write(struct problems *p, const char *tool, struct json *j)
+{
+	auto_buf message;
+
+	if (p->n > MAX_MCP_PROBLEMS) {
+		buf_addf(&p->message, "; and %zu more", p->n - MAX_MCP_PROBLEMS);
+	}
+	buf_init(&message, 33 * PIECE_BYTES);
+	buf_addf(&message, "%s: %s", tool, p->message.data != NULL ? p->message.data : "");
+	json_close(&p->list, ']');
+	json_kstr(j, "message", message.data != NULL ? message.data : "");
+	json_kstr(j, "fix", p->fix.data != NULL ? p->fix.data : "");
+	json_key(j, "problems");
+	if (p->list_text.failed) {
+		json_raw(j, "[]", 2);
+	} else {
+		json_raw(j, p->list_text.data, p->list_text.len);
+	}
+}
+
+size_t tool_check(const struct mcp_tool *t, const struct json_doc *doc,
+                  const struct json_node *args, struct json *j)
+{
+	AUTO(problems_done) struct problems p;
+
+	problems_init(&p);
+	for (size_t i = 0; i < t->n_fields; i++) {
+		check_field(&p, &t->fields[i], doc, json_member(doc, args, t->fields[i].name));
+	}
+	for (const struct json_node *m = json_first(doc, args); m != NULL; m = json_next(doc, m)) {
+		if (!is_field(t, m->key)) {
+			check_unknown(&p, t, m->key);
+		}
+	}
+	if (p.n > 0) {
+		problems_write(&p, t->name, j);
+	}
+	return p.n;
+}

@@ -1,0 +1,27 @@
+#include "report/why.h"
+
+void why_json_item(struct json *j, const struct view_item *i)
+{
+	json_open(j, '{');
+	json_kstr(j, "what", i->text);
+	json_kuint(j, "count", i->count);
+	json_kstr(j, "program", i->program);
+	json_kstr(j, "reason", i->reason);
+	json_kstr(j, "rule", i->rule);
+	json_kstr(j, "error", i->error);
+	json_kstr(j, "remedy", i->remedy);
+	json_kstr(j, "first", i->first);
+	json_kbool(j, "prevented", !i->let_through);
+	json_close(j, '}');
+}
+
+void why_json(struct json *j, const struct view *v)
+{
+	json_open(j, '[');
+	for (size_t n = 0; n < v->n_items; n++) {
+		if (v->items[n].group == GROUP_DENIED) {
+			why_json_item(j, &v->items[n]);
+		}
+	}
+	json_close(j, ']');
+}

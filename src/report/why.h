@@ -1,0 +1,13 @@
+/* why.h - everything that a run was denied, for programs. */
+#ifndef REPORT_WHY_H
+#define REPORT_WHY_H
+
+#include "base/json.h"
+#include "report/view.h"
+
+/* An array, an object for each different thing: "reason" is the stable code of
+ * the records, "remedy" the smallest change that allows it ("": there is none). */
+void why_json(struct json *j, const struct view *v);
+void why_json_item(struct json *j, const struct view_item *i); /* one of them */
+
+#endif

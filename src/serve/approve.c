@@ -1,0 +1,319 @@
+#include "serve/approve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "serve/approve_priv.h"
+
+/* What was approved for as long as the server lives, for one principal. */
+struct session_grant {
+	char *principal;
+	struct approved grant; /* at and by are NULL */
+};
+
+struct approvals {
+	const struct serve *serve;
+	struct session_grant *v;
+	size_t n;
+};
+
+int approvals_new(struct serve *s, struct approvals **ret, struct ssb_error *err)
+{
+	struct approvals *a = calloc(1, sizeof(*a));
+
+	if (a == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "serve", "out of memory");
+	}
+	a->serve = s;
+	*ret = a;
+	return 0;
+}
+
+void approvals_free(struct approvals *a)
+{
+	for (size_t i = 0; a != NULL && i < a->n; i++) {
+		free(a->v[i].principal);
+		free(a->v[i].grant.skill);
+		free(a->v[i].grant.value);
+	}
+	if (a != NULL) {
+		free(a->v);
+	}
+	free(a);
+}
+
+void approved_for_done(struct approved_for *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		free((char *)(uintptr_t)f->v[i].value);
+	}
+	free(f->v);
+	*f = (struct approved_for){ 0 };
+}
+
+/* ---- what is granted, what is missing ------------------------------------ */
+
+bool approved_for_has(const struct approved_for *f, enum ssb_option option, const char *value)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		if (f->v[i].option == option && strcmp(f->v[i].value, value) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* False without memory. */
+static bool add(struct approved_for *f, enum ssb_option option, const char *value)
+{
+	if (approved_for_has(f, option, value)) {
+		return true;
+	}
+	struct extra_grant *v = f->n < MAX_GRANTS ? realloc(f->v, (f->n + 1) * sizeof(*v)) : NULL;
+	char *copy = v != NULL ? strdup(value) : NULL;
+	f->v = v != NULL ? v : f->v;
+	if (copy == NULL) {
+		return false;
+	}
+	f->v[f->n++] = (struct extra_grant){ option, copy };
+	return true;
+}
+
+bool approve_askable(const struct refusal *r)
+{
+	return r->value != NULL && approved_option_name(r->option) != NULL;
+}
+
+/* Adds what was granted before and lifts a refusal of the plan. True: something was. */
+static bool recall(const struct approvals *a, const struct mcp_call *c, const struct skill *skill,
+                   const struct ssb_plan *plan, struct approved_for *given)
+{
+	AUTO(approved_done) struct approved_list always = { 0 };
+	struct ssb_error err = { 0 };
+	size_t before = given->n;
+
+	/* A file that cannot be read grants nothing: the owner is asked. */
+	(void)approved_load(&a->serve->owner, &always, &err);
+	for (size_t i = 0; i < plan->n_refusals; i++) {
+		const struct refusal *r = &plan->refusals[i];
+		bool found = false;
+		for (size_t k = 0; k < always.n && !found; k++) {
+			found = approved_lifts(&always.v[k], skill->dir, plan, r);
+		}
+		for (size_t k = 0; k < a->n && !found; k++) {
+			found = strcmp(a->v[k].principal, mcp_principal(c)) == 0 &&
+			        approved_lifts(&a->v[k].grant, skill->dir, plan, r);
+		}
+		if (found) {
+			(void)add(given, r->option, r->value);
+		}
+	}
+	return given->n > before;
+}
+
+/* ---- the answer ---------------------------------------------------------- */
+
+static enum choice read_choice(const struct mcp_call *c, unsigned round)
+{
+	const struct json_node *answer = NULL;
+	char key[APPROVE_KEY];
+
+	approve_key(round, key);
+	if (mcp_answer(c, key, &answer) != MCP_ANSWERED) {
+		return CHOICE_DENY;
+	}
+	const struct json_doc *doc = mcp_doc(c);
+	const char *action = json_string(json_member(doc, answer, "action"), "");
+	const struct json_node *content = json_member(doc, answer, "content");
+	const char *word = json_string(json_member(doc, content, "decision"), "");
+	for (int i = 0; i < CHOICE_COUNT; i++) {
+		if (strcmp(action, "accept") == 0 && strcmp(word, CHOICES[i].name) == 0) {
+			return (enum choice)i;
+		}
+	}
+	return CHOICE_DENY;
+}
+
+/* For as long as the server lives. */
+static void remember(struct approvals *a, const char *principal, const struct approved *g)
+{
+	struct session_grant *v =
+	        a->n < MAX_APPROVED ? realloc(a->v, (a->n + 1) * sizeof(*v)) : NULL;
+
+	if (v == NULL) {
+		return; /* it is asked for again */
+	}
+	a->v = v;
+	v[a->n] = (struct session_grant){ strdup(principal), *g };
+	v[a->n].grant.skill = strdup(g->skill);
+	v[a->n].grant.value = strdup(g->value);
+	if (v[a->n].principal != NULL && v[a->n].grant.skill != NULL &&
+	    v[a->n].grant.value != NULL) {
+		a->n++;
+		return;
+	}
+	free(v[a->n].principal);
+	free(v[a->n].grant.skill);
+	free(v[a->n].grant.value);
+}
+
+void approve_state(struct buf *out, const struct ssb_plan *plan, const struct approved_for *given,
+                   const struct approved_for *asked)
+{
+	const struct approved_for *lists[2] = { given, asked };
+	char digest[65];
+	struct json j;
+
+	hex_encode(plan->manifest_digest, sizeof(plan->manifest_digest), digest);
+	json_init(&j, out, false);
+	json_open(&j, '[');
+	json_str(&j, digest);
+	json_uint(&j, given->rounds);
+	for (int l = 0; l < 2; l++) {
+		json_open(&j, '[');
+		for (size_t i = 0; i < lists[l]->n; i++) {
+			json_int(&j, lists[l]->v[i].option);
+			json_str(&j, lists[l]->v[i].value);
+		}
+		json_close(&j, ']');
+	}
+	json_close(&j, ']');
+}
+
+static void read_grants(const struct json_doc *doc, const struct json_node *list,
+                        struct approved_for *ret)
+{
+	for (const struct json_node *n = json_first(doc, list); n != NULL;) {
+		const struct json_node *value = json_next(doc, n);
+		(void)add(ret, (enum ssb_option)json_integer(n, -1), json_string(value, ""));
+		n = json_next(doc, value);
+	}
+}
+
+/* Ours, authenticated: what is not there was never asked. False where the manifest is
+ * another one now. */
+static bool state_read(const char *text, const struct ssb_plan *plan, struct approved_for *given,
+                       struct approved_for *asked)
+{
+	AUTO(json_doc_done) struct json_doc doc = { 0 };
+	const char *why = NULL;
+	char digest[65];
+
+	hex_encode(plan->manifest_digest, sizeof(plan->manifest_digest), digest);
+	if (json_read(&doc, text, strlen(text), &why) != 0) {
+		return false;
+	}
+	const struct json_node *n = json_first(&doc, json_top(&doc));
+	if (strcmp(json_string(n, ""), digest) != 0) {
+		return false;
+	}
+	n = json_next(&doc, n);
+	given->rounds = (unsigned)json_integer(n, MAX_APPROVE_ROUNDS);
+	n = json_next(&doc, n);
+	read_grants(&doc, n, given);
+	read_grants(&doc, json_next(&doc, n), asked);
+	return true;
+}
+
+/* "always": into the owner's file. */
+static int keep(const struct approvals *a, const struct mcp_call *c, const struct skill *skill,
+                const struct ssb_plan *plan, const struct approved_for *asked,
+                struct ssb_error *err)
+{
+	auto_free struct approved *v = calloc(asked->n, sizeof(*v));
+	char by[96];
+
+	if (v == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "approvals", "out of memory");
+	}
+	snprintf(by, sizeof(by), "mcp client %.80s", mcp_client_name(c));
+	for (size_t i = 0; i < asked->n; i++) {
+		v[i] = (struct approved){ .skill = skill->dir,
+			                  .option = asked->v[i].option,
+			                  .value = (char *)(uintptr_t)asked->v[i].value,
+			                  .by = by };
+		memcpy(v[i].manifest, plan->manifest_digest, sizeof(v[i].manifest));
+	}
+	return approved_add(&a->serve->owner, v, asked->n, err);
+}
+
+/* Takes the client's answer. -1: the owner said no, or it could not be kept. */
+static int hear(struct approvals *a, const struct mcp_call *c, const struct skill *skill,
+                const struct ssb_plan *plan, struct approved_for *given, struct ssb_error *err)
+{
+	AUTO(approved_for_done) struct approved_for asked = { 0 };
+
+	given->heard = true;
+	if (mcp_state(c) == NULL || !state_read(mcp_state(c), plan, given, &asked)) {
+		return 0; /* nothing was asked, or of another manifest */
+	}
+	enum choice choice = read_choice(c, given->rounds);
+	if (choice == CHOICE_DENY) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "approval", "the owner did not approve it");
+	}
+	if (choice == CHOICE_ALWAYS && keep(a, c, skill, plan, &asked, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < asked.n; i++) {
+		struct approved g = { .skill = skill->dir,
+			              .option = asked.v[i].option,
+			              .value = (char *)(uintptr_t)asked.v[i].value };
+		memcpy(g.manifest, plan->manifest_digest, sizeof(g.manifest));
+		if (choice == CHOICE_SESSION) {
+			remember(a, mcp_principal(c), &g);
+		}
+		(void)add(given, g.option, g.value);
+	}
+	return 0;
+}
+
+/* What could be asked for and is not given, as much as fits into one question. False:
+ * something else is refused as well, and no answer would make the plan run. */
+static bool missing(const struct ssb_plan *plan, const struct approved_for *given,
+                    struct approved_for *ret)
+{
+	for (size_t i = 0; i < plan->n_refusals; i++) {
+		const struct refusal *r = &plan->refusals[i];
+		if (!approve_askable(r) || approved_for_has(given, r->option, r->value) ||
+		    (ret->n < MAX_APPROVE_ITEMS && !add(ret, r->option, r->value))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+enum approval approval_ask(struct approvals *a, struct mcp_call *c, const struct skill *skill,
+                           const struct ssb_plan *plan, struct approved_for *given)
+{
+	AUTO(approved_for_done) struct approved_for asked = { 0 };
+	struct ssb_error err = { 0 };
+	size_t before = given->n;
+
+	if (plan->n_refusals == 0) {
+		return APPROVAL_NONE;
+	}
+	if (!given->heard && hear(a, c, skill, plan, given, &err) != 0) {
+		return approve_refuse(c, skill, plan, true, err.text);
+	}
+	if (recall(a, c, skill, plan, given) || given->n > before) {
+		return APPROVAL_GIVEN;
+	}
+	if (!missing(plan, given, &asked)) {
+		return approve_refuse(c, skill, plan, false,
+		                      "the skill asks for what no approval can give");
+	}
+	if (!mcp_can(c, MCP_CAN_ELICIT)) {
+		return approve_refuse(
+		        c, skill, plan, true,
+		        "the skill asks for what its owner has not granted, and this client "
+		        "cannot ask the owner");
+	}
+	if (given->rounds >= MAX_APPROVE_ROUNDS) {
+		return approve_refuse(c, skill, plan, true, "the skill asks for more and more");
+	}
+	return approve_put(c, skill, plan, given, &asked);
+}

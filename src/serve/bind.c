@@ -1,0 +1,148 @@
+#include "serve/bind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/own.h"
+#include "base/sha256.h"
+#include "session/session.h"
+
+#define PREFIX "mcp-"
+
+struct binding {
+	const struct serve *serve;
+	struct session_policy policy; /* of --session-policy */
+	char id[SESSION_ID];          /* the one bound last: most clients have but one */
+};
+
+int binding_new(struct serve *s, struct binding **ret, struct ssb_error *err)
+{
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+	struct binding *b = calloc(1, sizeof(*b));
+	const char *id = s->opt->session;
+	const char *file = s->opt->session_policy;
+
+	if (b == NULL || diags == NULL) {
+		free(b);
+		return ssb_fail(err, SSB_E_NOMEM, 0, "serve", "out of memory");
+	}
+	b->serve = s;
+	if (id != NULL && file != NULL) {
+		free(b);
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "give --session or --session-policy, not both: a session has its "
+		                "policy already");
+	}
+	if (id != NULL && !session_id_valid(id)) {
+		free(b);
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "--session: '%.64s' is no id of a session",
+		                id);
+	}
+	if (file != NULL && session_policy_load(file, &b->policy, diags, err) != 0) {
+		if (ssb_diags_count(diags) > 0) {
+			const struct ssb_diag *d = ssb_diags_get(diags, 0);
+			*err = (struct ssb_error){ 0 };
+			ssb_fail(err, SSB_E_POLICY, 0, d->where, "%s", d->text);
+		}
+		binding_free(b);
+		return -1;
+	}
+	*ret = b;
+	return 0;
+}
+
+void binding_free(struct binding *b)
+{
+	if (b != NULL) {
+		session_policy_done(&b->policy);
+	}
+	free(b);
+}
+
+/* Codex says in each call to which of its sessions a turn belongs, as an object or as
+ * the text of one. */
+static const char *meta_session(const struct mcp_call *c, struct json_doc *doc)
+{
+	static const char *const NAMES[] = { "session_id", "thread_id" };
+	const struct json_node *meta = mcp_meta(c, "x-codex-turn-metadata");
+	const struct json_doc *where = mcp_doc(c);
+	const char *why = NULL;
+
+	if (json_is(meta, JSON_STRING)) {
+		meta = json_read(doc, meta->str, meta->len, &why) == 0 ? json_top(doc) : NULL;
+		where = doc;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+		const char *id = json_string(json_member(where, meta, NAMES[i]), "");
+		if (id[0] != '\0') {
+			return id;
+		}
+	}
+	return NULL;
+}
+
+/* "mcp-" and the client's own id where a session can be called so, else its digest. */
+static void name_session(const char *client, char ret[SESSION_ID])
+{
+	uint8_t hash[SHA256_BYTES];
+	char hex[2 * SHA256_BYTES + 1];
+
+	if (strlen(client) < SESSION_ID - sizeof(PREFIX)) {
+		snprintf(ret, SESSION_ID, PREFIX "%s", client);
+		if (session_id_valid(ret)) {
+			return;
+		}
+	}
+	sha256(client, strlen(client), hash);
+	hex_encode(hash, sizeof(hash), hex);
+	snprintf(ret, SESSION_ID, PREFIX "%.32s", hex);
+}
+
+/* Whether it lives or not: one that was ended stays so, and refuses its runs. */
+static int ensure(struct binding *b, const struct mcp_call *c, const char *id,
+                  struct ssb_error *err)
+{
+	struct session_request q = { .id = id, .agent = mcp_client_name(c), .policy = &b->policy };
+	struct ssb_error missing = { 0 };
+	struct sessions *store = NULL;
+	struct session *s = calloc(1, sizeof(*s));
+	struct decision *d = calloc(1, sizeof(*d));
+	int rc = s == NULL || d == NULL ? ssb_fail(err, SSB_E_NOMEM, 0, "serve", "out of memory")
+	                                : sessions_open(&b->serve->owner, &store, err);
+
+	if (rc == 0 && session_get(store, id, s, &missing) != 0) {
+		rc = missing.code == SSB_E_NOT_FOUND ? session_start(store, &q, d, err) : -1;
+		if (missing.code != SSB_E_NOT_FOUND) {
+			*err = missing;
+		}
+	}
+	sessions_close(store);
+	free(s);
+	free(d);
+	return rc;
+}
+
+int binding_of(struct binding *b, const struct mcp_call *c, const char **ret, struct ssb_error *err)
+{
+	AUTO(json_doc_done) struct json_doc doc = { 0 };
+	char id[SESSION_ID];
+
+	if (b->serve->opt->session != NULL || b->serve->opt->session_policy == NULL) {
+		*ret = b->serve->opt->session != NULL ? b->serve->opt->session : "";
+		return 0;
+	}
+	const char *client = owner_getenv(&b->serve->owner, "CLAUDE_CODE_SESSION_ID");
+	client = client == NULL || client[0] == '\0' ? meta_session(c, &doc) : client;
+	name_session(client != NULL ? client : mcp_principal(c), id);
+	if (strcmp(id, b->id) != 0) {
+		if (ensure(b, c, id, err) != 0) {
+			return -1;
+		}
+		snprintf(b->id, sizeof(b->id), "%s", id);
+	}
+	*ret = b->id;
+	return 0;
+}

@@ -1,0 +1,192 @@
+/* job_child.c - the supervisor's side of a run.
+ *
+ * It must not: read or write the protocol's streams; hold a connection, a pipe or a
+ * pidfd of another run; outlive the server by more than it takes to end the skill and
+ * its record. So it keeps the fds of its plan, two pipes and one socket, and nothing
+ * else; and the kernel tells it when the server is gone. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "audit/otel.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/clone.h"
+#include "policy/owner.h"
+#include "policy/plan.h"
+#include "serve/job_priv.h"
+
+/* Those that ssb_run() reads: what comes before it does waits for it. */
+static const int HELD[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+
+static void settle_signals(void)
+{
+	sigset_t held;
+
+	for (int sig = 1; sig < NSIG; sig++) {
+		(void)signal(sig, SIG_DFL);
+	}
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	sigemptyset(&held);
+	for (size_t i = 0; i < ARRAY_LEN(HELD); i++) {
+		sigaddset(&held, HELD[i]);
+	}
+	(void)sigprocmask(SIG_SETMASK, &held, NULL);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Standard error stays: it is where a process says what nobody expected. */
+static int settle_fds(const struct job_child *c)
+{
+	int keep[2 * MAX_GRANTS + 4];
+	size_t n = 0;
+
+	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (none < 0 || dup2(none, STDIN_FILENO) < 0 || dup2(none, STDOUT_FILENO) < 0) {
+		return -1;
+	}
+	keep[n++] = c->out;
+	keep[n++] = c->err;
+	keep[n++] = c->sock;
+	for (size_t i = 0; i < c->plan->n_grants; i++) {
+		const struct grant *g = &c->plan->grants[i];
+		if (n + 2 > ARRAY_LEN(keep)) {
+			return -1;
+		}
+		keep[n++] = g->fd;
+		keep[n++] = g->parent_fd;
+	}
+	qsort(keep, n, sizeof(keep[0]), by_number);
+	unsigned from = STDERR_FILENO + 1;
+	for (size_t i = 0; i < n; i++) {
+		if (keep[i] > (int)from && close_range(from, (unsigned)keep[i] - 1, 0) != 0) {
+			return -1;
+		}
+		if (keep[i] >= (int)from) {
+			from = (unsigned)keep[i] + 1;
+		}
+	}
+	return close_range(from, ~0U, 0);
+}
+
+/* ---- the record ------------------------------------------------------------------ */
+
+struct told {
+	int sock;
+	int record; /* kept for the export; -1: none */
+	bool otel;
+};
+
+/* "…/runs/ID.trace.jsonl", as it is called until it has its directory. */
+static void name_record(struct job_msg *m, int record)
+{
+	struct run_entry e;
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", record);
+	ssize_t n = readlink(link, m->record.path, sizeof(m->record.path) - 1);
+	m->record.path[n > 0 ? n : 0] = '\0';
+	const char *slash = strrchr(m->record.path, '/');
+	if (slash != NULL && run_entry_from_name(&e, slash + 1)) {
+		memcpy(m->record.id, e.id, sizeof(m->record.id));
+	}
+}
+
+/* A description of its own goes out: ours holds the lock that says that the run lives. */
+static void on_record(void *arg, int record)
+{
+	struct told *t = arg;
+	struct job_msg m = { .kind = JOB_RECORD };
+	struct msg_fds fds = { .n = 0 };
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", record);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		fds.v[fds.n++] = fd;
+	}
+	name_record(&m, record);
+	(void)msg_send(t->sock, &m, sizeof(m), &fds);
+	if (t->otel && t->record < 0) {
+		t->record = fd;
+	} else if (fd >= 0) {
+		(void)close(fd);
+	}
+}
+
+static void export_record(const struct told *t)
+{
+	struct owner owner = { 0 };
+	struct otel_config config;
+	struct ssb_error err = { 0 };
+
+	if (t->record < 0 || owner_load(&owner, &err) != 0) {
+		return;
+	}
+	if (otel_config_load(&config, &owner, &err) == 0) {
+		otel_start(t->record, &config, &owner);
+		otel_config_done(&config);
+	}
+	owner_done(&owner);
+}
+
+/* ---- the run ----------------------------------------------------------------------- */
+
+static _Noreturn void supervise(const struct job_child *c)
+{
+	static struct job_msg end; /* not on the stack: it is large */
+	const int stdio[3] = { -1, c->out, c->err };
+	struct told told = { .sock = c->sock, .record = -1, .otel = c->otel };
+	struct ssb_result result = { 0 };
+	struct ssb_error err = { 0 };
+
+	if (c->traceparent != NULL) {
+		(void)setenv("TRACEPARENT", c->traceparent, 1);
+		(void)unsetenv("TRACESTATE");
+	}
+	ssb_plan_on_record(c->plan, on_record, &told);
+	int failed = c->session != NULL
+	                     ? ssb_run_in_session(c->plan, c->session, stdio, &result, &err)
+	                     : ssb_run(c->plan, stdio, &result, &err);
+	end.kind = failed != 0 ? JOB_FAILED : JOB_RESULT;
+	if (failed != 0) {
+		end.err = err;
+	} else {
+		end.result = result;
+	}
+	(void)msg_send(c->sock, &end, sizeof(end), NULL);
+	export_record(&told);
+	_exit(0);
+}
+
+pid_t job_fork(const struct job_child *c)
+{
+	pid_t server = getpid();
+	sigset_t all;
+	sigset_t before;
+
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	pid_t pid = fork();
+	if (pid != 0) {
+		int error = errno;
+		(void)sigprocmask(SIG_SETMASK, &before, NULL);
+		errno = error;
+		return pid;
+	}
+	settle_signals();
+	(void)setsid(); /* a terminal's signals are the server's */
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != server || settle_fds(c) != 0) {
+		_exit(1);
+	}
+	supervise(c);
+}

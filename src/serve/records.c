@@ -1,0 +1,163 @@
+#include "serve/records.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "audit/key.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "report/run_json.h"
+#include "serve/records_priv.h"
+#include "serve/show.h"
+
+#define MIN_WORD 4
+
+static void records_freep(struct records **r)
+{
+	records_free(*r);
+}
+
+int records_new(struct serve *s, struct records **ret, struct ssb_error *err)
+{
+	AUTO(records_freep) struct records *r = calloc(1, sizeof(*r));
+
+	if (r == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "records", "out of memory");
+	}
+	r->serve = s;
+	if (live_new(s, &r->live, err) != 0) {
+		return -1;
+	}
+	*ret = steal_ptr(&r);
+	return 0;
+}
+
+void records_free(struct records *r)
+{
+	if (r != NULL) {
+		live_free(r->live);
+	}
+	free(r);
+}
+
+/* ---- one of them ------------------------------------------------------------ */
+
+static bool word_valid(const char *word)
+{
+	size_t len = strlen(word);
+
+	return strcmp(word, "last") == 0 || (len >= MIN_WORD && len < RUN_ID_SIZE &&
+	                                     strspn(word, "0123456789abcdef-") == len);
+}
+
+int record_open(const struct serve *s, const char *word, struct record *ret, struct ssb_error *err)
+{
+	AUTO(record_done) struct record r = RECORD_NONE;
+	struct stat st;
+
+	/* What it would take for the path of a file must not get there. */
+	if (!word_valid(word)) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "run_id",
+		                "that is no id of a run; write one that run_skill returned, its "
+		                "first %d characters or more, or \"last\"",
+		                MIN_WORD);
+	}
+	if (run_file_open(&r.file, s->owner.state_dir, word, err) != 0) {
+		return -1;
+	}
+	if (fstat(r.file.fd, &st) != 0 || st.st_uid != s->owner.uid) {
+		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "run_id", "there is no run '%s'", word);
+	}
+	r.size = (uint64_t)st.st_size;
+	r.mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	*ret = r;
+	r.file.fd = -1;
+	return 0;
+}
+
+int record_open_id(const struct serve *s, const char *id, struct record *ret, struct ssb_error *err)
+{
+	if (!run_id_valid(id, strlen(id))) {
+		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "run", "that is no id of a run");
+	}
+	return record_open(s, id, ret, err);
+}
+
+void record_done(struct record *r)
+{
+	run_file_done(&r->file);
+}
+
+/* ---- what is known of it ------------------------------------------------------ */
+
+void record_json_run(const struct record *r, struct json *j)
+{
+	struct run_facts facts = { 0 };
+	auto_buf text;
+	struct json raw;
+
+	json_key(j, "run");
+	if (r->size > MAX_SERVED_RECORD || run_facts_read(&facts, r->file.fd, r->file.id) != 0) {
+		json_open(j, '{');
+		json_kstr(j, "run_id", r->file.id);
+		json_kstr(j, "state", run_file_live(r->file.fd) ? "live" : "unreadable");
+		json_close(j, '}');
+		return;
+	}
+	buf_init(&text, MAX_RECORD_LINE);
+	json_init(&raw, &text, false);
+	run_json(&raw, &facts);
+	show_json(j, text.data, text.len);
+}
+
+/* The answer for the record as it is; from before, where nothing has changed. */
+static int check(struct records *k, const struct record *r, struct verify_result *ret)
+{
+	uint8_t key[VERIFY_KEY_BYTES];
+	struct ssb_error err = { 0 };
+
+	if (strcmp(k->checked_id, r->file.id) == 0 && k->checked_size == r->size &&
+	    k->checked_mtime == r->mtime) {
+		*ret = k->checked;
+		return 0;
+	}
+	bool known = trace_key_public(&k->serve->owner, key, &err) == 0;
+	struct verify_ask ask = { .key = known ? key : NULL, .run_id = r->file.id };
+	struct verify_result v = { 0 };
+	if (verify_record(r->file.fd, &ask, &v, &err) != 0) {
+		return -1;
+	}
+	memcpy(k->checked_id, r->file.id, sizeof(k->checked_id));
+	k->checked_size = r->size;
+	k->checked_mtime = r->mtime;
+	k->checked = v;
+	*ret = v;
+	return 0;
+}
+
+void record_json_verified(const struct serve *s, const struct record *r, struct json *j)
+{
+	struct verify_result v = { 0 };
+
+	json_key(j, "verified");
+	json_open(j, '{');
+	if (r->size > MAX_SERVED_RECORD) {
+		json_kstr(j, "state", "unchecked");
+		json_kstr(j, "why", "it is too large to be checked here; 'skillsandbox audit "
+		                    "verify' does");
+	} else if (check(s->records, r, &v) != 0) {
+		json_kstr(j, "state", "unchecked");
+		json_kstr(j, "why", "it could not be read");
+	} else {
+		json_kstr(j, "state", verify_state_name(v.state));
+		json_kuint(j, "records", v.records);
+		if (v.state != VERIFY_COMPLETE) {
+			json_kuint(j, "at", v.bad_at);
+			show_kstr(j, "why", v.why);
+		}
+	}
+	json_kbool(j, "live", run_file_live(r->file.fd));
+	json_close(j, '}');
+}

@@ -1,0 +1,28 @@
+/* records_priv.h - what is remembered between two questions about records. */
+#ifndef SERVE_RECORDS_PRIV_H
+#define SERVE_RECORDS_PRIV_H
+
+#include "serve/records.h"
+
+struct live;
+
+struct records {
+	struct serve *serve;
+	/* The last one that was checked, as it was then: pages of one record come one
+	 * after the other, and each says whether it can be believed. */
+	char checked_id[RUN_ID_SIZE];
+	uint64_t checked_size;
+	int64_t checked_mtime;
+	struct verify_result checked;
+	/* Where the last page of lines ended. */
+	char page_id[RUN_ID_SIZE];
+	uint64_t page_line;
+	uint64_t page_offset;
+	struct live *live;
+};
+
+/* records_live.c */
+int live_new(struct serve *s, struct live **ret, struct ssb_error *err);
+void live_free(struct live *l); /* accepts NULL */
+
+#endif

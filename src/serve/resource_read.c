@@ -1,0 +1,309 @@
+/* resource_read.c - resources/read. All of it is data from skills and records: text is
+ * visible, and what is not text as it stands (files of skills, whose bytes must fit their
+ * digests) goes as base64. */
+#include <string.h>
+
+#include "audit/digest_walk.h"
+#include "base/base64.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "base/visible.h"
+#include "manifest/manifest.h"
+#include "serve/records.h"
+#include "serve/resources.h"
+#include "serve/show.h"
+#include "serve/skill_entry.h"
+#include "serve/uri.h"
+
+struct reading {
+	struct serve *s;
+	struct mcp_call *c;
+	const char *uri; /* as it was asked for */
+	const char *name;
+};
+
+/* Whatever the reason: there is nothing at this address. */
+static void not_found(const struct reading *r)
+{
+	auto_buf data;
+	struct json j;
+
+	buf_init(&data, 6 * MAX_URI + 64);
+	json_init(&j, &data, false);
+	json_open(&j, '{');
+	json_kstr(&j, "uri", strlen(r->uri) <= MAX_URI ? r->uri : NULL);
+	json_close(&j, '}');
+	mcp_fail_data(r->c, MCP_E_RESOURCE, data.data, "there is no such resource");
+}
+
+static struct json *begin(const struct reading *r)
+{
+	struct json *j = mcp_result(r->c);
+
+	json_key(j, "contents");
+	json_open(j, '[');
+	return j;
+}
+
+static void end(const struct reading *r, struct json *j)
+{
+	json_close(j, ']');
+	mcp_done(r->c);
+}
+
+static void put_text(const struct reading *r, struct json *j, const char *fragment,
+                     const char *type, const struct buf *text)
+{
+	auto_buf uri;
+
+	buf_init(&uri, 2 * MAX_URI);
+	buf_addf(&uri, "%s%s", r->uri, fragment);
+	json_open(j, '{');
+	json_kstr(j, "uri", uri.data);
+	json_kstr(j, "mimeType", type);
+	show_ktext(j, "text", text->data != NULL ? text->data : "", text->len);
+	json_close(j, '}');
+}
+
+/* ---- runs ----------------------------------------------------------------------------- */
+
+static void read_run(const struct reading *r, const struct record *rec)
+{
+	auto_buf out;
+	struct json j;
+
+	buf_init(&out, MAX_RESOURCE_TEXT);
+	json_init(&j, &out, false);
+	json_open(&j, '{');
+	record_json_run(rec, &j);
+	record_json_verified(r->s, rec, &j);
+	json_kuint(&j, "bytes", rec->size);
+	json_close(&j, '}');
+	struct json *result = begin(r);
+	put_text(r, result, "", "application/json", &out);
+	end(r, result);
+}
+
+static void add_line(void *arg, const char *json, size_t len)
+{
+	buf_add(arg, json, len);
+	buf_addc(arg, '\n');
+}
+
+static void read_trace(const struct reading *r, const struct record *rec)
+{
+	const struct record_ask ask = { .limit = SIZE_MAX, .room = MAX_RESOURCE_TEXT };
+	struct record_page page = { 0 };
+	struct ssb_error err = { 0 };
+	auto_buf out;
+
+	buf_init(&out, 4UL * MAX_RESOURCE_TEXT);
+	if (record_lines(r->s, rec, &ask, add_line, &out, &page, &err) != 0) {
+		not_found(r);
+		return;
+	}
+	if (page.more || page.broken != NULL) {
+		struct json j;
+		json_init(&j, &out, false);
+		json_open(&j, '{');
+		json_kuint(&j, "next_from", page.next);
+		json_kstr(&j, "why", page.more ? "there is more: ask get_trace" : page.broken);
+		json_close(&j, '}');
+		buf_addc(&out, '\n');
+	}
+	struct json *result = begin(r);
+	put_text(r, result, "", "application/jsonl", &out);
+	end(r, result);
+}
+
+static void read_output(const struct reading *r, const struct record *rec)
+{
+	static const char *const streams[] = { "stdout", "stderr" };
+	struct json *result = begin(r);
+
+	for (size_t i = 0; i < ARRAY_LEN(streams); i++) {
+		auto_buf out;
+		auto_buf fragment;
+		buf_init(&out, MAX_RESOURCE_TEXT);
+		buf_init(&fragment, 64);
+		bool whole = record_output(rec, streams[i], &out);
+		buf_addf(&fragment, "#%s%s", streams[i], whole ? "" : "-beginning");
+		put_text(r, result, fragment.data, "text/plain", &out);
+	}
+	end(r, result);
+}
+
+static void read_record(const struct reading *r, enum uri_kind kind)
+{
+	AUTO(record_done) struct record rec = RECORD_NONE;
+	struct ssb_error err = { 0 };
+
+	if (record_open_id(r->s, r->name, &rec, &err) != 0) {
+		not_found(r);
+	} else if (kind == URI_RUN) {
+		read_run(r, &rec);
+	} else if (kind == URI_TRACE) {
+		read_trace(r, &rec);
+	} else {
+		read_output(r, &rec);
+	}
+}
+
+/* ---- skills ---------------------------------------------------------------------------- */
+
+/* By the name that we gave it, and by nothing else. */
+static const struct skill *skill_named(const struct reading *r, const struct skill **ret_all,
+                                       size_t *ret_n)
+{
+	struct ssb_error err = { 0 };
+
+	if (skills_list(r->s->skills, ret_all, ret_n, &err) != 0) {
+		return NULL;
+	}
+	for (size_t i = 0; i < *ret_n; i++) {
+		if (strcmp((*ret_all)[i].name, r->name) == 0) {
+			return &(*ret_all)[i];
+		}
+	}
+	return NULL;
+}
+
+static void read_manifest(const struct reading *r)
+{
+	const struct skill *all;
+	size_t n;
+	const struct skill *skill = skill_named(r, &all, &n);
+	auto_buf text;
+
+	buf_init(&text, MAX_YAML_BYTES);
+	if (skill == NULL || skill_file_content(skill, MANIFEST_FILE, &text) != 0) {
+		not_found(r);
+		return;
+	}
+	struct json *j = begin(r);
+	put_text(r, j, "", "application/yaml", &text);
+	end(r, j);
+}
+
+static void files_json(struct json *j, const struct skill_files *f)
+{
+	json_key(j, "files");
+	json_open(j, '[');
+	for (size_t i = 0; i < f->n; i++) {
+		if (!f->v[i].is_dir) {
+			json_open(j, '{');
+			show_kstr(j, "path", f->v[i].path);
+			digest_put(j, "digest", f->v[i].hash);
+			json_kuint(j, "size", f->v[i].size);
+			json_close(j, '}');
+		}
+	}
+	json_close(j, ']');
+	json_key(j, "left_out");
+	json_open(j, '[');
+	for (size_t i = 0; i < f->n_left && i < MAX_SKILL_LEFT; i++) {
+		json_open(j, '{');
+		show_kstr(j, "path", f->left[i].path);
+		json_kstr(j, "why", f->left[i].why);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	json_kuint(j, "left_out_count", f->n_left);
+}
+
+static void read_files(const struct reading *r)
+{
+	AUTO(skill_entry_done) struct skill_entry e = { 0 };
+	AUTO(skill_files_done) struct skill_files f = { 0 };
+	const struct skill *all;
+	const char *why = NULL;
+	size_t n;
+	const struct skill *skill = skill_named(r, &all, &n);
+	auto_buf out;
+	struct json j;
+
+	buf_init(&out, MAX_MCP_RESULT / 4);
+	json_init(&j, &out, false);
+	if (skill == NULL || skill_files_read(&f, skill, r->s->owner.state_dir) != 0) {
+		not_found(r);
+		return;
+	}
+	bool served = skill_entry_read(&e, skill, all, n, &why) == 0 && f.refused == NULL;
+	json_open(&j, '{');
+	show_kstr(&j, "skill", skill->name);
+	json_kbool(&j, "served", served);
+	if (!served) {
+		json_kstr(&j, "why", why != NULL ? why : f.refused);
+	}
+	files_json(&j, &f);
+	json_close(&j, '}');
+	struct json *result = begin(r);
+	put_text(r, result, "", "application/json", &out);
+	end(r, result);
+}
+
+static void read_skill_file(const struct reading *r)
+{
+	AUTO(skill_entry_done) struct skill_entry e = { 0 };
+	auto_free char *path = NULL;
+	auto_free char *blob = NULL;
+	const char *why = NULL;
+	auto_buf content;
+
+	buf_init(&content, MAX_SKILL_FILE);
+	if (skill_entry_find(r->s, r->name, &e, &path, &why) != 0 ||
+	    skill_entry_content(&e, path, &content) != 0) {
+		not_found(r);
+		return;
+	}
+	bool text = show_plain(content.data, content.len, true);
+	const char *type = skill_mime(path);
+	if (!text && (blob = base64_encode(content.data, content.len)) == NULL) {
+		mcp_fail(r->c, MCP_E_INTERNAL, "out of memory");
+		return;
+	}
+	struct json *j = begin(r);
+	json_open(j, '{');
+	json_kstr(j, "uri", r->uri);
+	json_kstr(j, "mimeType",
+	          type != NULL ? type : text ? "text/plain" : "application/octet-stream");
+	if (text) {
+		json_key(j, "text");
+		json_strn(j, content.data, content.len);
+	} else {
+		json_kstr(j, "blob", blob);
+	}
+	json_close(j, '}');
+	end(r, j);
+}
+
+void serve_resources_read(void *app, struct mcp_call *c)
+{
+	AUTO(uri_done) struct uri u = { 0 };
+	struct reading r = { .s = app, .c = c, .uri = json_string(mcp_param(c, "uri"), NULL) };
+
+	if (r.uri == NULL) {
+		mcp_fail(c, MCP_E_PARAMS, "uri is missing");
+		return;
+	}
+	uri_read(&u, r.uri);
+	r.name = u.name;
+	switch (u.kind) {
+	case URI_RUN:
+	case URI_TRACE:
+	case URI_OUTPUT:
+		read_record(&r, u.kind);
+		break;
+	case URI_MANIFEST:
+		read_manifest(&r);
+		break;
+	case URI_FILES:
+		read_files(&r);
+		break;
+	case URI_SKILL_FILE:
+		read_skill_file(&r);
+		break;
+	default:
+		not_found(&r);
+	}
+}

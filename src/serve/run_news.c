@@ -1,0 +1,122 @@
+#include "serve/run_news.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "base/visible.h"
+#include "report/render.h"
+
+#define TELL_MS 50 /* at most 20 notifications a second */
+
+struct run_news {
+	struct loop *loop;
+	struct mcp_call *call;
+	struct loop_timer *timer;
+	struct buf raw[2]; /* of the streams: what is not told yet */
+	struct buf text;   /* visible already: what was denied */
+	uint64_t left_out; /* bytes */
+	uint64_t told;
+};
+
+struct run_news *run_news_new(struct loop *l, struct mcp_call *c)
+{
+	struct run_news *n = mcp_wants_progress(c) ? calloc(1, sizeof(*n)) : NULL;
+
+	if (n != NULL) {
+		n->loop = l;
+		n->call = c;
+		buf_init(&n->raw[0], MAX_NEWS_BYTES);
+		buf_init(&n->raw[1], MAX_NEWS_BYTES);
+		buf_init(&n->text, MAX_NEWS_BYTES);
+	}
+	return n;
+}
+
+void run_news_free(struct run_news *n)
+{
+	if (n != NULL) {
+		loop_untimer(&n->timer);
+		buf_done(&n->raw[0]);
+		buf_done(&n->raw[1]);
+		buf_done(&n->text);
+		free(n);
+	}
+}
+
+/* Whole lines; what has no end yet waits, unless there is much of it. */
+static void take_lines(struct buf *out, struct buf *raw)
+{
+	const char *last = raw->len > 0 ? memrchr(raw->data, '\n', raw->len) : NULL;
+	size_t n = last != NULL                     ? (size_t)(last - raw->data) + 1
+	           : raw->len >= MAX_NEWS_BYTES / 2 ? raw->len
+	                                            : 0;
+
+	if (n > 0) {
+		visible_bytes(out, raw->data, n, true);
+		memmove(raw->data, raw->data + n, raw->len - n);
+		raw->len -= n;
+	}
+}
+
+static void on_tell(void *arg)
+{
+	struct run_news *n = arg;
+	auto_buf out;
+
+	buf_init(&out, (size_t)16 * MAX_NEWS_BYTES);
+	take_lines(&out, &n->raw[0]);
+	take_lines(&out, &n->raw[1]);
+	buf_add(&out, n->text.data, n->text.len);
+	buf_reset(&n->text);
+	if (n->left_out > 0) {
+		buf_addf(&out, "[%llu more bytes; the result has them]\n",
+		         (unsigned long long)n->left_out);
+		n->left_out = 0;
+	}
+	while (out.len > 0 && out.data[out.len - 1] == '\n') {
+		out.data[--out.len] = '\0';
+	}
+	if (!out.failed && out.len > 0) {
+		mcp_progress(n->call, ++n->told, 0, out.data);
+	}
+}
+
+/* Together with what comes until then. */
+static void tell_soon(struct run_news *n)
+{
+	if (n->timer == NULL) {
+		(void)loop_after(n->loop, TELL_MS, on_tell, n, &n->timer);
+	}
+}
+
+void run_news_output(struct run_news *n, int stream, const char *data, size_t len)
+{
+	if (n == NULL) {
+		return;
+	}
+	struct buf *raw = &n->raw[stream == 2];
+	size_t room = MAX_NEWS_BYTES / 2 -
+	              (raw->len < MAX_NEWS_BYTES / 2 ? raw->len : MAX_NEWS_BYTES / 2);
+	size_t take = len < room ? len : room;
+	buf_add(raw, data, take);
+	n->left_out += len - take;
+	tell_soon(n);
+}
+
+void run_news_line(struct run_news *n, const struct line *l)
+{
+	if (n == NULL || !render_is_violation(l)) {
+		return;
+	}
+	auto_buf one;
+	buf_init(&one, MAX_NEWS_BYTES);
+	buf_adds(&one, "denied: ");
+	render_what(&one, l);
+	buf_addc(&one, '\n');
+	if (!one.failed && n->text.len + one.len < MAX_NEWS_BYTES) {
+		buf_add(&n->text, one.data, one.len);
+	}
+	tell_soon(n);
+}

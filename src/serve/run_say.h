@@ -1,0 +1,21 @@
+/* run_say.h - what a call of run_skill is answered with. */
+#ifndef SERVE_RUN_SAY_H
+#define SERVE_RUN_SAY_H
+
+#include "serve/job.h"
+
+/* A run that has ended by itself or by us: the whole answer. `name` is the skill's. */
+void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
+                    const struct job_end *end);
+/* One that did not come about: an error that says what to do. */
+void run_say_error(struct mcp_call *c, const struct ssb_error *err);
+/* The plan, and nothing was run. */
+void run_say_plan(struct mcp_call *c, const char *name, const struct ssb_plan *plan);
+
+/* "refusals":[{"what","where","why","fix"}] */
+void run_json_refusals(struct json *j, const struct ssb_plan *plan);
+
+/* Of what run_say_result() answers. */
+extern const char RUN_OUTPUT_SCHEMA[];
+
+#endif

@@ -1,0 +1,108 @@
+#include "serve/show.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/own.h"
+#include "base/utf8.h"
+#include "base/visible.h"
+
+#define ESCAPED 4 /* bytes at most for one: \xff */
+
+static void show_bytes(struct json *j, const char *text, size_t len, bool keep_lines)
+{
+	auto_buf out;
+
+	if (show_plain(text, len, keep_lines)) {
+		json_strn(j, text, len);
+		return;
+	}
+	buf_init(&out, ESCAPED * len + 1);
+	visible_bytes(&out, text, len, keep_lines);
+	json_strn(j, out.failed ? "" : out.data, out.failed ? 0 : out.len);
+}
+
+void show_str(struct json *j, const char *text)
+{
+	if (text == NULL) {
+		json_null(j);
+	} else {
+		show_bytes(j, text, strlen(text), false);
+	}
+}
+
+void show_kstr(struct json *j, const char *key, const char *text)
+{
+	json_key(j, key);
+	show_str(j, text);
+}
+
+void show_ktext(struct json *j, const char *key, const char *text, size_t len)
+{
+	json_key(j, key);
+	show_bytes(j, text, len, true);
+}
+
+static void show_members(struct json *j, const struct json_doc *doc, const struct json_node *node)
+{
+	bool object = node->type == JSON_OBJECT;
+
+	json_open(j, object ? '{' : '[');
+	for (const struct json_node *n = json_first(doc, node); n != NULL; n = json_next(doc, n)) {
+		if (object && !show_plain(n->key, strlen(n->key), false)) {
+			continue;
+		}
+		if (object) {
+			json_key(j, n->key);
+		}
+		show_value(j, doc, n); /* as deep as MAX_JSON_DEPTH */
+	}
+	json_close(j, object ? '}' : ']');
+}
+
+void show_value(struct json *j, const struct json_doc *doc, const struct json_node *node)
+{
+	switch (node->type) {
+	case JSON_NULL:
+		json_null(j);
+		break;
+	case JSON_FALSE:
+	case JSON_TRUE:
+		json_bool(j, node->type == JSON_TRUE);
+		break;
+	case JSON_NUMBER:
+		json_raw(j, node->str, node->len);
+		break;
+	case JSON_STRING:
+		show_bytes(j, node->str, node->len, false);
+		break;
+	default:
+		show_members(j, doc, node);
+	}
+}
+
+void show_json(struct json *j, const char *text, size_t len)
+{
+	AUTO(json_doc_done) struct json_doc doc = { 0 };
+	const char *why = NULL;
+
+	if (text == NULL || json_read(&doc, text, len, &why) != 0) {
+		json_null(j);
+	} else {
+		show_value(j, &doc, json_top(&doc));
+	}
+}
+
+bool show_plain(const char *text, size_t len, bool keep_lines)
+{
+	for (size_t i = 0; i < len;) {
+		uint32_t cp = 0;
+		size_t n = utf8_decode(text + i, len - i, &cp);
+		bool stays = keep_lines && (cp == '\n' || cp == '\t');
+		if (n == 0 || (visible_deceptive(cp) && !stays)) {
+			return false;
+		}
+		i += n;
+	}
+	return true;
+}

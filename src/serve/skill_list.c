@@ -1,0 +1,257 @@
+/* skill_list.c - the skills extension (io.modelcontextprotocol/skills): skills/list,
+ * skills/get and resources/directory/read. The files themselves are resources.
+ *
+ * A skill that cannot be served this way is left out of the list, and the log says why;
+ * whoever asks for it by its address is told. */
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "serve/serve.h"
+#include "serve/show.h"
+#include "serve/skill_entry.h"
+#include "serve/uri.h"
+
+/* *ret_after is new, "" at the beginning. -1: the call was answered. */
+static int read_cursor(struct mcp_call *c, char **ret_after)
+{
+	const struct json_node *cursor = mcp_param(c, "cursor");
+	char *after = cursor == NULL                    ? strdup("")
+	              : json_is(cursor, JSON_STRING) ? cursor_read(cursor->str)
+	                                                : NULL;
+
+	if (after == NULL) {
+		mcp_fail(c, MCP_E_PARAMS, "that cursor is none of ours; begin without one");
+		return -1;
+	}
+	*ret_after = after;
+	return 0;
+}
+
+static void put_cursor(struct json *j, const char *after)
+{
+	auto_buf cursor;
+
+	buf_init(&cursor, 2 * MAX_CURSOR + 1);
+	cursor_write(&cursor, after);
+	if (!cursor.failed) {
+		json_kstr(j, "nextCursor", cursor.data);
+	}
+}
+
+/* The address that was asked for, without its scheme; NULL: the call was answered. */
+static const char *read_uri(struct mcp_call *c, const char *what)
+{
+	const char *uri = json_string(mcp_param(c, "uri"), NULL);
+	size_t n = strlen(URI_SKILL);
+
+	if (uri == NULL || strncmp(uri, URI_SKILL, n) != 0 || strlen(uri) > MAX_URI) {
+		mcp_fail(c, MCP_E_PARAMS, "uri must be the address of %s: skill://...", what);
+		return NULL;
+	}
+	return uri + n;
+}
+
+/* ---- skills/list -------------------------------------------------------------------- */
+
+struct listing {
+	struct serve *s;
+	struct json *j;
+	struct json left; /* out of the list */
+	size_t n;
+	uint64_t bytes;
+};
+
+static void list_one(struct listing *l, const struct skill *v, size_t i, size_t n)
+{
+	AUTO(skill_entry_done) struct skill_entry e = { 0 };
+	const char *why = NULL;
+	uint64_t bytes = 0;
+
+	if (skill_entry_read(&e, &v[i], v, n, &why) == 0 &&
+	    skill_entry_json(l->s, &e, l->j, &bytes, &why) == 0) {
+		l->n++;
+	} else {
+		json_open(&l->left, '{');
+		show_kstr(&l->left, "skill", v[i].name);
+		json_kstr(&l->left, "why", why);
+		json_close(&l->left, '}');
+	}
+	l->bytes += bytes;
+}
+
+static void list_page(struct listing *l, const struct skill *v, size_t n, const char *after)
+{
+	size_t i = 0;
+
+	while (i < n && after[0] != '\0' && strcmp(v[i].name, after) <= 0) {
+		i++;
+	}
+	json_key(l->j, "skills");
+	json_open(l->j, '[');
+	/* Digests are not for nothing: what a page may cost is bounded. */
+	for (size_t first = i; i < n && i - first < 4 * (size_t)MAX_SKILL_PAGE &&
+	                       l->n < MAX_SKILL_PAGE && l->bytes < MAX_SKILL_BYTES;
+	     i++) {
+		list_one(l, v, i, n);
+	}
+	json_close(l->j, ']');
+	if (i > 0 && i < n) {
+		put_cursor(l->j, v[i - 1].name);
+	}
+}
+
+void serve_skills_list(void *app, struct mcp_call *c)
+{
+	struct serve *s = app;
+	auto_free char *after = NULL;
+	const struct skill *v;
+	struct ssb_error err = { 0 };
+	auto_buf left;
+	size_t n;
+
+	buf_init(&left, MAX_TRACE_TEXT);
+	if (read_cursor(c, &after) != 0) {
+		return;
+	}
+	if (skills_list(s->skills, &v, &n, &err) != 0) {
+		mcp_fail(c, MCP_E_INTERNAL, "the skills cannot be listed");
+		return;
+	}
+	struct listing l = { .s = s, .j = mcp_result(c) };
+	json_init(&l.left, &left, false);
+	json_open(&l.left, '[');
+	list_page(&l, v, n, after);
+	json_close(&l.left, ']');
+	if (left.len > strlen("[]") && !left.failed) {
+		mcp_log(c, MCP_NOTICE, "skills", left.data);
+	}
+	mcp_done(c);
+}
+
+/* ---- skills/get ---------------------------------------------------------------------- */
+
+void serve_skills_get(void *app, struct mcp_call *c)
+{
+	struct serve *s = app;
+	AUTO(skill_entry_done) struct skill_entry e = { 0 };
+	auto_free char *rest = NULL;
+	const char *why = NULL;
+	const char *address = read_uri(c, "a SKILL.md");
+	uint64_t bytes;
+	struct json j;
+	auto_buf out;
+
+	buf_init(&out, MAX_MCP_RESULT);
+	json_init(&j, &out, false);
+	if (address == NULL) {
+		return;
+	}
+	if (skill_entry_find(s, address, &e, &rest, &why) != 0 || strcmp(rest, SKILL_FILE) != 0) {
+		mcp_fail(c, MCP_E_PARAMS, "no skill is served at this address: %s",
+		         rest != NULL ? "it is not that of a SKILL.md" : why);
+		return;
+	}
+	if (skill_entry_json(s, &e, &j, &bytes, &why) != 0) {
+		mcp_fail(c, MCP_E_PARAMS, "the skill is not served as files: %s", why);
+		return;
+	}
+	struct json *result = mcp_result(c);
+	json_key(result, "skill");
+	json_raw(result, out.data, out.len);
+	mcp_done(c);
+}
+
+/* ---- resources/directory/read --------------------------------------------------------- */
+
+static void put_child(struct json *j, const struct skill_entry *e, const char *path, bool is_dir)
+{
+	auto_buf uri;
+	const char *slash = strrchr(path, '/');
+	const char *type = is_dir ? "inode/directory" : skill_mime(path);
+
+	buf_init(&uri, 4 * MAX_URI);
+	skill_entry_uri(&uri, e, path);
+	json_open(j, '{');
+	json_kstr(j, "uri", uri.failed ? "" : uri.data);
+	show_kstr(j, "name", slash != NULL ? slash + 1 : path);
+	if (type != NULL) {
+		json_kstr(j, "mimeType", type);
+	}
+	json_close(j, '}');
+}
+
+static bool is_child(const char *path, const char *dir)
+{
+	size_t len = strlen(dir);
+
+	if (len > 0 && (strncmp(path, dir, len) != 0 || path[len] != '/')) {
+		return false;
+	}
+	return strchr(path + len + (len > 0), '/') == NULL;
+}
+
+static bool has_directory(const struct skill_files *f, const char *dir)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		if (f->v[i].is_dir && strcmp(f->v[i].path, dir) == 0) {
+			return true;
+		}
+	}
+	return dir[0] == '\0';
+}
+
+static void put_children(struct json *j, const struct skill_entry *e, const struct skill_files *f,
+                         const char *dir, const char *after)
+{
+	const char *last = NULL;
+	bool more = false;
+	size_t n = 0;
+
+	json_key(j, "resources");
+	json_open(j, '[');
+	if (e->made != NULL && dir[0] == '\0' && after[0] == '\0') {
+		put_child(j, e, SKILL_FILE, false);
+	}
+	for (size_t i = 0; i < f->n && !more; i++) {
+		const struct skill_file *x = &f->v[i];
+		if (!is_child(x->path, dir) || (after[0] != '\0' && strcmp(x->path, after) <= 0)) {
+			continue;
+		}
+		more = n >= MAX_RESOURCE_PAGE;
+		if (!more) {
+			put_child(j, e, x->path, x->is_dir);
+			last = x->path;
+			n++;
+		}
+	}
+	json_close(j, ']');
+	if (more) {
+		put_cursor(j, last);
+	}
+}
+
+void serve_directory_read(void *app, struct mcp_call *c)
+{
+	AUTO(skill_entry_done) struct skill_entry e = { 0 };
+	AUTO(skill_files_done) struct skill_files f = { 0 };
+	auto_free char *after = NULL;
+	auto_free char *dir = NULL;
+	const char *why = NULL;
+	const char *address = read_uri(c, "a directory");
+
+	if (address == NULL || read_cursor(c, &after) != 0) {
+		return;
+	}
+	if (skill_entry_find(app, address, &e, &dir, &why) != 0) {
+		mcp_fail(c, MCP_E_PARAMS, "there is no directory at this address: %s", why);
+		return;
+	}
+	if (skill_files_read(&f, e.skill, NULL) != 0 || f.refused != NULL || !has_directory(&f, dir)) {
+		mcp_fail(c, MCP_E_PARAMS, "there is no directory at this address: %s",
+		         f.refused != NULL ? f.refused : "it is not one");
+		return;
+	}
+	put_children(mcp_result(c), &e, &f, dir, after);
+	mcp_done(c);
+}

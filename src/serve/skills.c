@@ -1,0 +1,287 @@
+/* skills.c - what is served. Looked up anew each time: skills are installed and
+ * removed while a server lives, and what is looked at is what is there.
+ *
+ * A path is judged by where it really leads. What lies outside is answered alike
+ * whether it exists or not: a client is not to learn of the owner's files here. */
+#include "serve/skills.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "manifest/manifest.h"
+#include "policy/paths.h"
+
+struct skills {
+	char **roots; /* real */
+	size_t n_roots;
+	struct skill *v;
+	size_t n;
+};
+
+static int no_memory(struct ssb_error *err)
+{
+	return ssb_fail(err, SSB_E_NOMEM, 0, "skills", "out of memory");
+}
+
+/* ---- roots ---------------------------------------------------------------- */
+
+static int add_root(struct skills *s, const char *dir, struct ssb_error *err)
+{
+	auto_free char *real = realpath(dir, NULL);
+	struct stat st;
+
+	if (real == NULL || stat(real, &st) != 0) {
+		return ssb_fail(err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, errno,
+		                "--skills", "'%.200s'", dir);
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "--skills",
+		                "'%.200s' is not a directory; name a skill's, or one of skills",
+		                dir);
+	}
+	for (size_t i = 0; i < s->n_roots; i++) {
+		if (strcmp(s->roots[i], real) == 0) {
+			return 0;
+		}
+	}
+	s->roots[s->n_roots++] = steal_ptr(&real);
+	return 0;
+}
+
+static void forget(struct skills *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		free(s->v[i].name);
+		free(s->v[i].dir);
+	}
+	free(s->v);
+	s->v = NULL;
+	s->n = 0;
+}
+
+void skills_free(struct skills *s)
+{
+	if (s == NULL) {
+		return;
+	}
+	forget(s);
+	for (size_t i = 0; i < s->n_roots; i++) {
+		free(s->roots[i]);
+	}
+	free(s->roots);
+	free(s);
+}
+
+static void freep_skills(struct skills **s)
+{
+	skills_free(*s);
+}
+
+int skills_new(char *const dirs[], size_t n, struct skills **ret, struct ssb_error *err)
+{
+	AUTO(freep_skills) struct skills *s = calloc(1, sizeof(*s));
+
+	if (s == NULL || (s->roots = calloc(n + 1, sizeof(*s->roots))) == NULL) {
+		return no_memory(err);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (add_root(s, dirs[i], err) != 0) {
+			return -1;
+		}
+	}
+	*ret = steal_ptr(&s);
+	return 0;
+}
+
+/* ---- the list -------------------------------------------------------------- */
+
+static bool has_manifest(const char *dir)
+{
+	auto_free char *file = path_join(dir, MANIFEST_FILE);
+	struct stat st;
+
+	return file != NULL && stat(file, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static bool is_served(const struct skills *s, const char *real)
+{
+	for (size_t i = 0; i < s->n_roots; i++) {
+		if (path_beneath(real, s->roots[i]) != NULL) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Takes `dir`. */
+static int add_skill(struct skills *s, char *dir, struct ssb_error *err)
+{
+	auto_free char *real = dir;
+
+	for (size_t i = 0; i < s->n; i++) {
+		if (strcmp(s->v[i].dir, real) == 0) {
+			return 0;
+		}
+	}
+	if (s->n >= MAX_SKILLS) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, "--skills", "there are more than %d skills",
+		                MAX_SKILLS);
+	}
+	struct skill *v = realloc(s->v, (s->n + 1) * sizeof(*v));
+	if (v == NULL) {
+		return no_memory(err);
+	}
+	s->v = v;
+	v[s->n] = (struct skill){ strdup(path_base(real)), NULL };
+	if (v[s->n].name == NULL) {
+		return no_memory(err);
+	}
+	v[s->n++].dir = steal_ptr(&real);
+	return 0;
+}
+
+/* Its own directories, and links to what is served anyway. */
+static int add_children(struct skills *s, const char *root, struct ssb_error *err)
+{
+	DIR *dir = opendir(root);
+	int failed = 0;
+
+	/* It was there once: to be gone, or closed to us, is to have no skills. */
+	for (struct dirent *d; dir != NULL && failed == 0 && (d = readdir(dir)) != NULL;) {
+		auto_free char *path = d->d_name[0] == '.' ? NULL : path_join(root, d->d_name);
+		auto_free char *real = path == NULL ? NULL : realpath(path, NULL);
+		if (real != NULL && is_served(s, real) && has_manifest(real)) {
+			failed = add_skill(s, steal_ptr(&real), err);
+		}
+	}
+	if (dir != NULL) {
+		(void)closedir(dir);
+	}
+	return failed;
+}
+
+/* "tools/weather" for one of two that are called "weather"; the whole path where that
+ * is not enough. */
+static int name_apart(struct skill *v, const struct skill *other)
+{
+	size_t len = strlen(v->dir);
+	size_t same = 0;
+
+	for (int slashes = 0; same < len && slashes < 2; same++) {
+		slashes += v->dir[len - 1 - same] == '/';
+	}
+	size_t other_len = strlen(other->dir);
+	bool alike = other_len >= same &&
+	             strcmp(other->dir + other_len - same, v->dir + len - same) == 0;
+	char *name = strdup(alike ? v->dir : v->dir + len - same + (same < len ? 1 : 0));
+	if (name == NULL) {
+		return -1;
+	}
+	free(v->name);
+	v->name = name;
+	return 0;
+}
+
+static int make_unique(struct skills *s, struct ssb_error *err)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		for (size_t k = 0; k < s->n; k++) {
+			const char *base = path_base(s->v[k].dir);
+			if (k != i && strcmp(path_base(s->v[i].dir), base) == 0 &&
+			    name_apart(&s->v[i], &s->v[k]) != 0) {
+				return no_memory(err);
+			}
+		}
+	}
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct skill *)a)->name, ((const struct skill *)b)->name);
+}
+
+int skills_list(struct skills *s, const struct skill **ret, size_t *ret_n, struct ssb_error *err)
+{
+	forget(s);
+	for (size_t i = 0; i < s->n_roots; i++) {
+		if (has_manifest(s->roots[i])) {
+			char *copy = strdup(s->roots[i]);
+			if (copy == NULL || add_skill(s, copy, err) != 0) {
+				return copy == NULL ? no_memory(err) : -1;
+			}
+		} else if (add_children(s, s->roots[i], err) != 0) {
+			return -1;
+		}
+	}
+	if (make_unique(s, err) != 0) {
+		return -1;
+	}
+	if (s->n > 1) {
+		qsort(s->v, s->n, sizeof(*s->v), by_name);
+	}
+	*ret = s->v;
+	*ret_n = s->n;
+	return 0;
+}
+
+/* ---- one of them ------------------------------------------------------------ */
+
+static const struct skill *by_word(const struct skills *s, const char *word)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		if (strcmp(s->v[i].name, word) == 0) {
+			return &s->v[i];
+		}
+	}
+	return NULL;
+}
+
+/* Where the path really leads; the directory, where a manifest was named. NULL: it does
+ * not exist, or is not ours to look at. */
+static char *real_directory(const char *word)
+{
+	char *real = realpath(word, NULL);
+	char *slash = real == NULL ? NULL : strrchr(real, '/');
+
+	if (slash != NULL && slash != real && strcmp(slash + 1, MANIFEST_FILE) == 0) {
+		*slash = '\0';
+	}
+	return real;
+}
+
+int skills_find(struct skills *s, const char *word, const struct skill **ret, struct ssb_error *err)
+{
+	const struct skill *v;
+	size_t n;
+
+	if (skills_list(s, &v, &n, err) != 0) {
+		return -1;
+	}
+	const struct skill *found = by_word(s, word);
+	bool is_path = strchr(word, '/') != NULL || word[0] == '.' || word[0] == '~';
+	auto_free char *real = found == NULL && is_path ? real_directory(word) : NULL;
+
+	for (size_t i = 0; found == NULL && real != NULL && i < n; i++) {
+		found = strcmp(v[i].dir, real) == 0 ? &v[i] : NULL;
+	}
+	if (found != NULL) {
+		*ret = found;
+		return 0;
+	}
+	if (is_path && (real == NULL || !is_served(s, real))) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "skill",
+		                "'%.200s' is not served here; list_skills names what is, and only "
+		                "the owner can serve more (skillsandbox serve --skills DIR)",
+		                word);
+	}
+	return ssb_fail(err, SSB_E_NOT_FOUND, 0, "skill",
+	                "there is no skill '%.200s' here; list_skills names those that are", word);
+}

@@ -1,0 +1,226 @@
+/* tool_run.c - run_skill: from a call to a run, and from its end to an answer.
+ *
+ *   skill   by skills.h: what is served, and nothing else
+ *   plan    by plans.h: what the owner gives, less what the caller does without
+ *   asked   by approve.h: what is missing, of the owner. The handler may be called anew
+ *           from the start; nothing has happened until the run begins.
+ *   run     by job.h; its news as progress, its end as the result */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "serve/approve.h"
+#include "serve/bind.h"
+#include "serve/job.h"
+#include "serve/run_news.h"
+#include "serve/run_say.h"
+
+/* How long a client waits before a call becomes a task, where it knows of them. */
+#define TASK_MS 5000
+
+struct run_call {
+	struct serve *serve;
+	struct mcp_call *call;
+	char *name; /* of the skill */
+	struct job *job;
+	struct run_news *news;
+	struct loop_timer *task;
+};
+
+static void run_call_free(struct run_call *r)
+{
+	if (r != NULL) {
+		loop_untimer(&r->task);
+		run_news_free(r->news);
+		free(r->name);
+		free(r);
+	}
+}
+
+static void run_call_freep(struct run_call **r)
+{
+	run_call_free(*r);
+}
+
+/* ---- while it runs ------------------------------------------------------------- */
+
+static void on_output(void *arg, int stream, const char *data, size_t len)
+{
+	struct run_call *r = arg;
+
+	run_news_output(r->news, stream, data, len);
+}
+
+static void on_line(void *arg, const struct line *l)
+{
+	struct run_call *r = arg;
+
+	run_news_line(r->news, l);
+}
+
+static void on_cancel(void *arg)
+{
+	struct run_call *r = arg;
+
+	job_cancel(r->job);
+}
+
+static void on_task(void *arg)
+{
+	struct run_call *r = arg;
+
+	(void)mcp_become_task(r->call, "the skill is running");
+}
+
+static void on_ended(void *arg, const struct job_end *end)
+{
+	AUTO(run_call_freep) struct run_call *r = arg;
+	struct mcp_call *c = r->call;
+
+	mcp_on_cancel(c, NULL, NULL);
+	run_news_free(r->news); /* before the call that it tells of is gone */
+	r->news = NULL;
+	loop_untimer(&r->task);
+	if (end->ran) {
+		run_say_result(r->serve, c, r->name, end);
+	} else {
+		run_say_error(c, &end->err);
+	}
+}
+
+/* ---- its start --------------------------------------------------------------------- */
+
+/* W3C trace context: "00-32 hex-16 hex-2 hex"; anything else is as if it were not there. */
+static const char *traceparent_of(const struct mcp_call *c)
+{
+	const char *s = json_string(mcp_meta(c, "traceparent"), NULL);
+	static const size_t DASHES[] = { 2, 35, 52 };
+
+	if (s == NULL || strlen(s) != 55 || strspn(s, "0123456789abcdef-") != 55) {
+		return NULL;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(DASHES); i++) {
+		if (s[DASHES[i]] != '-') {
+			return NULL;
+		}
+	}
+	return s;
+}
+
+static int start(struct serve *s, struct mcp_call *c, const char *name, struct ssb_plan *plan,
+                 struct ssb_error *err)
+{
+	AUTO(run_call_freep) struct run_call *r = calloc(1, sizeof(*r));
+	const char *session = "";
+
+	if (r == NULL || (r->name = strdup(name)) == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
+	}
+	if (binding_of(s->binding, c, &session, err) != 0) {
+		return -1;
+	}
+	r->serve = s;
+	r->call = c;
+	r->news = run_news_new(s->loop, c);
+	const struct job_wish wish = { .plan = plan,
+		                       .session = session[0] != '\0' ? session : NULL,
+		                       .traceparent = traceparent_of(c),
+		                       .keep = MAX_RESULT_OUTPUT };
+	const struct job_watch watch = { .output = r->news != NULL ? on_output : NULL,
+		                         .line = r->news != NULL ? on_line : NULL,
+		                         .ended = on_ended,
+		                         .arg = r };
+	if (job_start(s, &wish, &watch, &r->job, err) != 0) {
+		return -1;
+	}
+	(void)loop_after(s->loop, TASK_MS, on_task, r, &r->task);
+	mcp_on_cancel(c, on_cancel, r);
+	(void)steal_ptr(&r);
+	return 0;
+}
+
+/* ---- what was asked ------------------------------------------------------------------ */
+
+/* The strings stay the call's; *ret is new. */
+static int take_args(const struct mcp_call *c, char ***ret, struct ssb_error *err)
+{
+	const struct json_node *list = mcp_arg(c, "args");
+	auto_free char **v = calloc((list != NULL ? list->n : 0) + 1, sizeof(*v));
+	size_t n = 0;
+
+	if (v == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "args", "out of memory");
+	}
+	for (const struct json_node *i = json_first(mcp_doc(c), list); i != NULL;
+	     i = json_next(mcp_doc(c), i)) {
+		if (strlen(i->str) != i->len) {
+			return ssb_fail(err, SSB_E_USAGE, 0, "args",
+			                "argument %zu has a NUL in it; a program cannot be given "
+			                "one",
+			                n + 1);
+		}
+		v[n++] = (char *)i->str;
+	}
+	*ret = steal_ptr(&v);
+	return 0;
+}
+
+static struct narrow take_narrow(const struct mcp_call *c)
+{
+	return (struct narrow){
+		.offline = !mcp_arg_boolean(c, "network", true),
+		.read_only = mcp_arg_boolean(c, "read_only", false),
+		.max_seconds = (uint64_t)mcp_arg_integer(c, "timeout_seconds", 0),
+	};
+}
+
+/* The plan, with all that it needs. 1: the call is answered, or waits for its client. */
+static int agree(struct serve *s, struct mcp_call *c, struct plan_wish *w,
+                 struct approved_for *given, struct ssb_plan **ret, struct ssb_error *err)
+{
+	enum approval a = APPROVAL_GIVEN;
+
+	while (a == APPROVAL_GIVEN) {
+		w->extra = given->v;
+		w->n_extra = given->n;
+		if (plans_get(s->plans, w, ret, NULL, err) != 0) {
+			return -1;
+		}
+		a = approval_ask(s->approvals, c, w->skill, *ret, given);
+	}
+	return a == APPROVAL_NONE ? 0 : 1;
+}
+
+static int run(struct serve *s, struct mcp_call *c, struct ssb_error *err)
+{
+	AUTO(approved_for_done) struct approved_for given = { 0 };
+	auto_free char **args = NULL;
+	struct ssb_plan *plan = NULL;
+	struct plan_wish w = { .narrow = take_narrow(c) };
+
+	if (skills_find(s->skills, mcp_arg_string(c, "skill_dir"), &w.skill, err) != 0 ||
+	    take_args(c, &args, err) != 0) {
+		return -1;
+	}
+	w.args = args;
+	if (mcp_arg_boolean(c, "dry_run", false)) {
+		if (plans_get(s->plans, &w, &plan, NULL, err) != 0) {
+			return -1;
+		}
+		run_say_plan(c, w.skill->name, plan);
+		return 0;
+	}
+	int agreed = agree(s, c, &w, &given, &plan, err);
+	return agreed == 0 ? start(s, c, w.skill->name, plan, err) : agreed < 0 ? -1 : 0;
+}
+
+void tool_run_skill(void *app, struct mcp_call *c)
+{
+	struct ssb_error err = { 0 };
+
+	if (run(app, c, &err) != 0) {
+		run_say_error(c, &err);
+	}
+}

@@ -1,0 +1,230 @@
+/* tool_skills.c - looking at skills without running them: list, validate, inspect. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/error.h"
+#include "base/own.h"
+#include "base/visible.h"
+#include "manifest/manifest.h"
+#include "policy/paths.h"
+#include "serve/plans.h"
+#include "serve/risk.h"
+#include "serve/run_say.h"
+#include "serve/show.h"
+
+#define SAY_BYTES ((size_t)2 << 20)
+
+/* Both forms of an answer, in the making. */
+struct answer {
+	struct buf text;
+	struct buf structured;
+	struct json j;
+};
+
+static void answer_begin(struct answer *a)
+{
+	buf_init(&a->text, SAY_BYTES);
+	buf_init(&a->structured, SAY_BYTES);
+	json_init(&a->j, &a->structured, false);
+	json_open(&a->j, '{');
+}
+
+static void answer_done(struct answer *a)
+{
+	buf_done(&a->text);
+	buf_done(&a->structured);
+}
+
+static void answer_send(struct answer *a, struct mcp_call *c)
+{
+	json_close(&a->j, '}');
+	if (a->text.failed || a->structured.failed) {
+		mcp_tool_fail(c, "limit", "the answer is too large to be told", "ask for less");
+		return;
+	}
+	mcp_tool_done(c, a->text.len > 0 ? a->text.data : "", a->structured.data, false);
+}
+
+/* ---- list_skills -------------------------------------------------------------------- */
+
+static void list_one(struct answer *a, const struct skill *skill)
+{
+	AUTO(manifest_freep) struct manifest *m = NULL;
+	struct ssb_error err = { 0 };
+	bool valid = manifest_load(skill->dir, &m, NULL, &err) == 0;
+
+	json_open(&a->j, '{');
+	show_kstr(&a->j, "name", skill->name);
+	show_kstr(&a->j, "path", skill->dir);
+	json_kbool(&a->j, "valid", valid);
+	visible_text(&a->text, skill->name, false);
+	if (valid) {
+		show_kstr(&a->j, "version", m->version);
+		show_kstr(&a->j, "description", m->description);
+		buf_adds(&a->text, " ");
+		visible_text(&a->text, m->version, false);
+		if (m->description[0] != '\0') {
+			buf_adds(&a->text, ": ");
+			visible_text(&a->text, m->description, false);
+		}
+	} else {
+		show_kstr(&a->j, "problem", err.text);
+		buf_adds(&a->text, ": not valid: ");
+		visible_text(&a->text, err.text, false);
+	}
+	buf_addc(&a->text, '\n');
+	json_close(&a->j, '}');
+}
+
+/* Where it really is, if that is among what is served. */
+static int take_directory(const char *word, const struct skill *v, size_t n, char **ret,
+                          struct ssb_error *err)
+{
+	auto_free char *real = word == NULL ? NULL : realpath(word, NULL);
+	bool served = false;
+
+	for (size_t i = 0; real != NULL && i < n; i++) {
+		served |= path_beneath(v[i].dir, real) != NULL;
+	}
+	if (word != NULL && !served) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "directory",
+		                "no skill that is served lies in '%.200s'; without a directory all "
+		                "are listed, and only the owner can serve more (skillsandbox serve "
+		                "--skills DIR)",
+		                word);
+	}
+	*ret = steal_ptr(&real);
+	return 0;
+}
+
+void tool_list_skills(void *app, struct mcp_call *c)
+{
+	struct serve *s = app;
+	AUTO(answer_done) struct answer a = { 0 };
+	auto_free char *within = NULL;
+	const struct skill *v = NULL;
+	struct ssb_error err = { 0 };
+	size_t n = 0;
+
+	if (skills_list(s->skills, &v, &n, &err) != 0 ||
+	    take_directory(mcp_arg_string(c, "directory"), v, n, &within, &err) != 0) {
+		run_say_error(c, &err);
+		return;
+	}
+	answer_begin(&a);
+	json_key(&a.j, "skills");
+	json_open(&a.j, '[');
+	for (size_t i = 0; i < n; i++) {
+		if (within == NULL || path_beneath(v[i].dir, within) != NULL) {
+			list_one(&a, &v[i]);
+		}
+	}
+	json_close(&a.j, ']');
+	if (a.text.len == 0) {
+		buf_adds(&a.text, "no skills are here: the owner names directories with "
+		                  "skillsandbox serve --skills DIR\n");
+	}
+	answer_send(&a, c);
+}
+
+/* ---- validate_skill ------------------------------------------------------------------- */
+
+static const char *severity_name(enum ssb_severity severity)
+{
+	static const char *const NAMES[] = {
+		[SSB_NOTE] = "note",
+		[SSB_WARNING] = "warning",
+		[SSB_ALARM] = "alarm",
+		[SSB_ERROR] = "error",
+	};
+
+	return NAMES[severity];
+}
+
+static void say_finding(struct answer *a, const struct ssb_diag *d)
+{
+	json_open(&a->j, '{');
+	json_kstr(&a->j, "severity", severity_name(d->severity));
+	show_kstr(&a->j, "where", d->where);
+	show_kstr(&a->j, "text", d->text);
+	show_kstr(&a->j, "fix", d->remedy);
+	json_close(&a->j, '}');
+	buf_addf(&a->text, "%s: ", severity_name(d->severity));
+	visible_text(&a->text, d->where, false);
+	buf_adds(&a->text, ": ");
+	visible_text(&a->text, d->text, false);
+	if (d->remedy[0] != '\0') {
+		buf_adds(&a->text, "; ");
+		visible_text(&a->text, d->remedy, false);
+	}
+	buf_addc(&a->text, '\n');
+}
+
+void tool_validate_skill(void *app, struct mcp_call *c)
+{
+	struct serve *s = app;
+	AUTO(answer_done) struct answer a = { 0 };
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+	const struct skill *skill = NULL;
+	struct ssb_error err = { 0 };
+
+	if (diags == NULL || skills_find(s->skills, mcp_arg_string(c, "path"), &skill, &err) != 0) {
+		run_say_error(c, &err);
+		return;
+	}
+	bool valid = ssb_validate(skill->dir, diags, &err) == 0;
+	answer_begin(&a);
+	show_kstr(&a.j, "name", skill->name);
+	json_kbool(&a.j, "valid", valid);
+	visible_text(&a.text, skill->name, false);
+	buf_adds(&a.text, valid ? ": the manifest is valid\n" : ": the manifest is NOT valid\n");
+	json_key(&a.j, "findings");
+	json_open(&a.j, '[');
+	for (size_t i = 0; i < ssb_diags_count(diags); i++) {
+		say_finding(&a, ssb_diags_get(diags, i));
+	}
+	json_close(&a.j, ']');
+	answer_send(&a, c);
+}
+
+/* ---- inspect_skill ---------------------------------------------------------------------- */
+
+static int inspect(struct serve *s, struct mcp_call *c, struct answer *a, struct ssb_error *err)
+{
+	struct plan_wish w = { 0 };
+	struct ssb_plan *plan = NULL;
+
+	if (skills_find(s->skills, mcp_arg_string(c, "skill_dir"), &w.skill, err) != 0 ||
+	    plans_get(s->plans, &w, &plan, NULL, err) != 0) {
+		return -1;
+	}
+	auto_free char *words = ssb_plan_text(plan);
+	auto_free char *json = plan_json(plan, false);
+	if (words == NULL || json == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
+	}
+	answer_begin(a);
+	show_kstr(&a->j, "name", w.skill->name);
+	json_kbool(&a->j, "runs", plan->n_refusals == 0);
+	risk_json(&a->j, plan);
+	run_json_refusals(&a->j, plan);
+	json_key(&a->j, "plan");
+	show_json(&a->j, json, strlen(json));
+	visible_text(&a->text, words, true);
+	buf_addc(&a->text, '\n');
+	risk_text(&a->text, plan);
+	return 0;
+}
+
+void tool_inspect_skill(void *app, struct mcp_call *c)
+{
+	AUTO(answer_done) struct answer a = { 0 };
+	struct ssb_error err = { 0 };
+
+	if (inspect(app, c, &a, &err) != 0) {
+		run_say_error(c, &err);
+	} else {
+		answer_send(&a, c);
+	}
+}

@@ -1,0 +1,139 @@
+#include "serve/uri.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/runs.h"
+#include "base/hex.h"
+#include "base/limits.h"
+#include "base/own.h"
+
+static const struct {
+	const char *prefix;
+	const char *suffix;
+	enum uri_kind kind;
+} FORMS[] = {
+	{ URI_RUNS, "/trace", URI_TRACE },     { URI_RUNS, "/output", URI_OUTPUT },
+	{ URI_RUNS, "", URI_RUN },             { URI_SKILLS, "/files", URI_FILES },
+	{ URI_SKILLS, "", URI_MANIFEST },      { URI_SKILL, "", URI_SKILL_FILE },
+};
+
+static bool is_literal(unsigned char c, bool path)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       (c != '\0' && strchr("-._~", c) != NULL) || (path && c == '/');
+}
+
+void uri_encode(struct buf *out, const char *text, bool path)
+{
+	for (; *text != '\0'; text++) {
+		unsigned char c = (unsigned char)*text;
+		if (is_literal(c, path)) {
+			buf_addc(out, *text);
+		} else {
+			buf_addf(out, "%%%02X", (unsigned)c);
+		}
+	}
+}
+
+static int digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+char *uri_decode(const char *text, bool path)
+{
+	size_t len = strlen(text);
+	auto_free char *out = len <= MAX_URI ? malloc(len + 1) : NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; out != NULL && i < len; i++) {
+		int c = (unsigned char)text[i];
+		if (c == '%' && i + 2 < len && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0) {
+			c = digit(text[i + 1]) * 16 + digit(text[i + 2]);
+			i += 2;
+			if (c == 0 || is_literal((unsigned char)c, path)) {
+				return NULL;
+			}
+		} else if (!is_literal((unsigned char)c, path)) {
+			return NULL;
+		}
+		out[n++] = (char)c;
+	}
+	if (out != NULL) {
+		out[n] = '\0';
+	}
+	return steal_ptr(&out);
+}
+
+/* What is between them; NULL: it has not both. */
+static char *between(const char *text, const char *prefix, const char *suffix)
+{
+	size_t len = strlen(text);
+	size_t front = strlen(prefix);
+	size_t back = strlen(suffix);
+
+	if (len <= front + back || strncmp(text, prefix, front) != 0 ||
+	    strcmp(text + len - back, suffix) != 0) {
+		return NULL;
+	}
+	return strndup(text + front, len - front - back);
+}
+
+void uri_read(struct uri *ret, const char *text)
+{
+	*ret = (struct uri){ URI_NONE, NULL };
+	if (strlen(text) > MAX_URI) {
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
+		auto_free char *part = between(text, FORMS[i].prefix, FORMS[i].suffix);
+		if (part == NULL) {
+			continue;
+		}
+		switch (FORMS[i].kind) {
+		case URI_SKILL_FILE:
+			ret->name = steal_ptr(&part);
+			break;
+		case URI_MANIFEST:
+		case URI_FILES:
+			ret->name = uri_decode(part, false);
+			break;
+		default:
+			ret->name = run_id_valid(part, strlen(part)) ? steal_ptr(&part) : NULL;
+		}
+		ret->kind = ret->name != NULL ? FORMS[i].kind : URI_NONE;
+		return;
+	}
+}
+
+void uri_done(struct uri *u)
+{
+	free(u->name);
+	*u = (struct uri){ URI_NONE, NULL };
+}
+
+void cursor_write(struct buf *out, const char *place)
+{
+	size_t len = strlen(place);
+	auto_free char *hex = malloc(2 * len + 1);
+
+	if (hex == NULL || len > MAX_CURSOR) {
+		out->failed = true;
+		return;
+	}
+	hex_encode(place, len, hex);
+	buf_adds(out, hex);
+}
+
+char *cursor_read(const char *cursor)
+{
+	size_t len = strlen(cursor);
+	auto_free char *place = len <= 2 * MAX_CURSOR ? calloc(1, len / 2 + 1) : NULL;
+
+	if (place == NULL || len == 0 || hex_decode(cursor, len, place, len / 2) != 0 ||
+	    strlen(place) != len / 2) {
+		return NULL;
+	}
+	return steal_ptr(&place);
+}

@@ -1,0 +1,112 @@
+/* serve_world.h - skills in a directory of the test's own, and an owner who has nothing
+ * else. */
+#ifndef TESTS_UNIT_SERVE_WORLD_H
+#define TESTS_UNIT_SERVE_WORLD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/own.h"
+#include "policy/owner.h"
+#include "serve/serve.h"
+#include "serve/skills.h"
+
+struct world {
+	char top[64]; /* real */
+	struct serve_options opt;
+	struct serve serve;
+};
+
+static inline char *world_path(const struct world *w, const char *name)
+{
+	char *path = NULL;
+
+	assert_true(asprintf(&path, "%s/%s", w->top, name) > 0);
+	return path;
+}
+
+static inline void world_mkdir(const struct world *w, const char *name)
+{
+	auto_free char *path = world_path(w, name);
+
+	assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static inline void world_file(const struct world *w, const char *name, const char *text)
+{
+	auto_free char *path = world_path(w, name);
+	auto_file f = fopen(path, "we");
+
+	assert_non_null(f);
+	assert_int_equal(fputs(text, f) < 0, 0);
+}
+
+/* A skill that runs `sh -c SCRIPT`; `permissions` as it stands in the manifest. */
+static inline void world_skill(const struct world *w, const char *name, const char *permissions,
+                               const char *script)
+{
+	auto_free char *file = NULL;
+	auto_free char *text = NULL;
+
+	assert_true(asprintf(&file, "%s/skillsandbox.yaml", name) > 0);
+	assert_true(asprintf(&text,
+	                     "skill: {name: t, version: '1'}\npermissions: %s\n"
+	                     "entrypoint: {command: /bin/sh, args: ['-c', '%s', sh]}\n",
+	                     permissions, script) > 0);
+	auto_free char *dir = world_path(w, name);
+	(void)mkdir(dir, 0755);
+	world_file(w, file, text);
+}
+
+static int world_remove(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
+static inline int world_setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct ssb_error err = { 0 };
+
+	assert_non_null(w);
+	snprintf(w->top, sizeof(w->top), "/tmp/ssb-serve-XXXXXX");
+	assert_non_null(mkdtemp(w->top));
+	world_mkdir(w, "home");
+	world_mkdir(w, "skills");
+	auto_free char *home = world_path(w, "home");
+	assert_int_equal(setenv("HOME", home, 1), 0);
+	assert_int_equal(unsetenv("XDG_CONFIG_HOME"), 0);
+	assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
+	assert_int_equal(owner_load(&w->serve.owner, &err), 0);
+	w->serve.opt = &w->opt;
+	*state = w;
+	return 0;
+}
+
+static inline int world_teardown(void **state)
+{
+	struct world *w = *state;
+
+	owner_done(&w->serve.owner);
+	assert_int_equal(nftw(w->top, world_remove, 16, FTW_DEPTH | FTW_PHYS), 0);
+	free(w);
+	return 0;
+}
+
+#endif

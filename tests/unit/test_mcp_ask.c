@@ -1,0 +1,434 @@
+/* Asking the client, in both eras: the same handler, the same answers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp_world.h"
+
+#define CAN "{'elicitation':{}}"
+
+/* ---- legacy ---- */
+
+static uint64_t asked_id(const struct world_out *o, size_t i)
+{
+	unsigned long long id = 0;
+
+	assert_true(i < o->n_sent && o->kinds[i] == MCP_REQUEST);
+	assert_int_equal(sscanf(o->sent[i], "{\"jsonrpc\":\"2.0\",\"id\":%llu,", &id), 1);
+	return id;
+}
+
+static void answer(struct world *w, uint64_t id, const char *result)
+{
+	world_say(w, "{'jsonrpc':'2.0','id':%llu,%s}", (unsigned long long)id, result);
+}
+
+static void legacy_one(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, CAN);
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'n'}}");
+	assert_int_equal(w.out.n_sent, 1);
+	world_expect(&w.out, "'method':'elicitation/create','params':{'message':'?'");
+	answer(&w, asked_id(&w.out, 0) + 1, "'result':{'action':'accept'}"); /* not asked */
+	assert_int_equal(w.n_handled, 1);
+	answer(&w, asked_id(&w.out, 0), "'result':{'action':'accept','content':{'a':[1,{}]}}");
+	assert_int_equal(w.n_handled, 2);
+	world_expect(&w.out, "'id':1,'result':{'state':'one','first':'accept','second':'none',"
+	                     "'a':1,'b':0,'name':'n'}");
+	answer(&w, asked_id(&w.out, 0), "'result':{'action':'accept'}"); /* once more */
+	assert_int_equal(w.n_handled, 2);
+	assert_int_equal(w.out.n_ended, 1);
+	world_done(&w);
+}
+
+static void legacy_rounds(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, CAN);
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'twice':1}}");
+	answer(&w, asked_id(&w.out, 0), "'result':{'action':'decline'}");
+	assert_int_equal(w.out.n_sent, 2);
+	answer(&w, asked_id(&w.out, 1), "'result':{'action':'cancel'}");
+	world_expect(&w.out, "'state':'two','first':'decline','second':'cancel'");
+	assert_int_equal(w.n_handled, 3);
+	world_done(&w);
+}
+
+/* Both are needed, in whatever order they come. */
+static void legacy_both(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, CAN);
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'both':1}}");
+	assert_int_equal(w.out.n_sent, 2);
+	answer(&w, asked_id(&w.out, 1), "'result':{'action':'b'}");
+	answer(&w, asked_id(&w.out, 1), "'result':{'action':'c'}");
+	assert_int_equal(w.n_handled, 1);
+	answer(&w, asked_id(&w.out, 0), "'result':{'action':'a'}");
+	world_expect(&w.out, "'first':'a','second':'b'");
+	world_done(&w);
+}
+
+static void legacy_refused(void **state)
+{
+	static const char *const rows[] = { "'error':{'code':-1,'message':'no'}", "'result':7" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+		world_init(&w);
+		world_initialize(&w, CAN);
+		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
+		answer(&w, asked_id(&w.out, 0), rows[i]);
+		world_expect(&w.out, "'first':'none','second':'none','a':2");
+		world_done(&w);
+	}
+}
+
+/* Too long to be kept: as good as none. */
+static void legacy_answers_are_capped(void **state)
+{
+	(void)state;
+	for (size_t past = 0; past < 2; past++) {
+		size_t fill = MAX_MCP_ANSWERS - strlen("{\"action\":\"\"}") + past;
+		auto_free char *text = malloc(MAX_MCP_ANSWERS + 64);
+		struct world w;
+		assert_non_null(text);
+		char *at = stpcpy(text, "'result':{'action':'");
+		memset(at, 'a', fill);
+		(void)stpcpy(at + fill, "'}");
+		world_init(&w);
+		world_initialize(&w, CAN);
+		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
+		answer(&w, asked_id(&w.out, 0), text);
+		world_expect(&w.out, past == 0 ? "'first':'aaaa" : "'first':'none'");
+		world_expect(&w.out, past == 0 ? "'a':1" : "'a':2");
+		world_done(&w);
+	}
+}
+
+/* The client cannot be asked: refused at once, and nothing is sent. */
+static void legacy_unable(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, "{}");
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'twice':1}}");
+	assert_int_equal(w.out.n_sent, 1);
+	world_expect(&w.out, "'state':'two','first':'none','second':'none','a':2,'b':2");
+	world_done(&w);
+}
+
+/* A handler that is never content ends all the same. */
+static void rounds_are_capped(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, "{}");
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/nag'}");
+	world_expect(&w.out, "'code':-32603");
+	assert_int_equal(w.n_handled, MAX_MCP_ROUNDS + 1);
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	world_done(&w);
+}
+
+static void legacy_canceled_while_it_waits(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, CAN);
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
+	uint64_t id = asked_id(&w.out, 0);
+	world_say(&w, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+	              "'requestId':1}}");
+	assert_int_equal(w.out.n_sent, 2); /* our question is taken back */
+	world_expect(&w.out, "'method':'notifications/cancelled','params':{'requestId':");
+	assert_int_equal(w.out.n_ended, 1);
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	answer(&w, id, "'result':{'action':'accept'}");
+	assert_int_equal(w.n_handled, 1);
+
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
+	mcp_out_gone(w.peer, &w.out.out);
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.out.n_sent, 3);
+
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
+	mcp_peer_free(steal_ptr(&w.peer));
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.out.n_sent, 4);
+	world_done(&w);
+}
+
+/* Nobody else's answer. */
+static void legacy_answers_of_another(void **state)
+{
+	struct mcp_peer *other = NULL;
+	struct world w;
+	char text[128];
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, CAN);
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
+	uint64_t id = asked_id(&w.out, 0);
+	assert_int_equal(mcp_peer_new(w.server, "other", NULL, &other), 0);
+	(void)snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':%llu,'result':{'action':'x'}}",
+	               (unsigned long long)id);
+	world_say_to(other, NULL, text);
+	(void)snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':'%llu','result':{'action':'x'}}",
+	               (unsigned long long)id);
+	world_say(&w, "%s", text);
+	assert_int_equal(w.n_handled, 1);
+	mcp_peer_free(other);
+	answer(&w, id, "'result':{'action':'accept'}");
+	assert_int_equal(w.n_handled, 2);
+	world_done(&w);
+}
+
+/* ---- modern ---- */
+
+/* requestState of the last message, new. */
+static char *state_of(const struct world_out *o)
+{
+	const char *at = strstr(world_last(o), "\"requestState\":\"");
+
+	assert_non_null(at);
+	at += strlen("\"requestState\":\"");
+	return strndup(at, strcspn(at, "\""));
+}
+
+static void call(struct world *w, const char *method, const char *params)
+{
+	world_say(w, "{'jsonrpc':'2.0','id':1,'method':'%s','params':{" MODERN_WITH(CAN) "%s}}",
+	          method, params);
+}
+
+static void retry(struct world *w, const char *params, const char *responses, const char *sealed)
+{
+	world_say(w,
+	          "{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{"
+	          "'requestState':'%s','inputResponses':%s," MODERN_WITH(CAN) "%s}}",
+	          sealed, responses, params);
+}
+
+static void modern_one(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	call(&w, "tools/call", ",'name':'n'");
+	world_expect(&w.out, "'id':1,'result':{'resultType':'input_required','_meta':");
+	world_expect(&w.out, "'inputRequests':{'first':{'method':'elicitation/create','params':{");
+	assert_int_equal(w.out.n_ended, 1);
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	auto_free char *sealed = state_of(&w.out);
+	retry(&w, ",'name':'n'", "{'first':{'action':'accept'},'other':{'action':'x'}}", sealed);
+	world_expect(&w.out, "'resultType':'complete'");
+	world_expect(&w.out,
+	             "'state':'one','first':'accept','second':'none','a':1,'b':0,'name':'n'");
+
+	retry(&w, ",'name':'n'", "{'first':{'action':'accept'}}", sealed); /* good once */
+	world_expect(&w.out, "'code':-32602,'message':'requestState ");
+	assert_int_equal(world_last_status(&w.out), 400);
+	assert_int_equal(w.n_handled, 2);
+	world_done(&w);
+}
+
+static void modern_rounds(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	call(&w, "tools/call", ",'twice':1");
+	auto_free char *one = state_of(&w.out);
+	/* What was not asked yet is not taken. */
+	retry(&w, ",'twice':1", "{'first':{'action':'a'},'second':{'action':'early'}}", one);
+	world_expect(&w.out, "'inputRequests':{'second':");
+	auto_free char *two = state_of(&w.out);
+	retry(&w, ",'twice':1", "{'first':{'action':'changed'},'second':{'action':'b'}}", two);
+	world_expect(&w.out, "'state':'two','first':'a','second':'b','a':1,'b':1");
+	world_done(&w);
+}
+
+/* What is missing, or is none, is asked for again. */
+static void modern_missing(void **state)
+{
+	static const char *const rows[] = { "{}", "{'other':{}}", "{'first':7}", "{'first':null}" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+		world_init(&w);
+		call(&w, "tools/call", "");
+		auto_free char *one = state_of(&w.out);
+		retry(&w, "", rows[i], one);
+		world_expect(&w.out, "'resultType':'input_required'");
+		world_expect(&w.out, "'inputRequests':{'first':");
+		world_done(&w);
+	}
+}
+
+static void modern_bound(void **state)
+{
+	struct mcp_peer *other = NULL;
+	struct world w;
+	char text[4096];
+
+	(void)state;
+	world_init(&w);
+	call(&w, "tools/call", ",'name':'n'");
+	auto_free char *sealed = state_of(&w.out);
+	retry(&w, ",'name':'m'", "{'first':{'action':'accept'}}", sealed);
+	world_expect(&w.out, "'code':-32602,'message':'requestState ");
+	retry(&w, ",'name':'n','more':1", "{}", sealed);
+	world_expect(&w.out, "'code':-32602,'message':'requestState ");
+	(void)snprintf(text, sizeof(text), ",'name':'n','requestState':'%s'", sealed);
+	call(&w, "prompts/get", text);
+	world_expect(&w.out, "'code':-32602,'message':'requestState ");
+	(void)snprintf(text, sizeof(text), "%s00", sealed);
+	retry(&w, ",'name':'n'", "{}", text);
+	world_expect(&w.out, "'code':-32602,'message':'requestState ");
+	retry(&w, ",'name':'n'", "{}", "");
+	world_expect(&w.out, "'code':-32602,'message':'requestState ");
+	call(&w, "tools/call", ",'name':'n','requestState':7");
+	world_expect(&w.out, "'code':-32602,'message':'requestState ");
+
+	assert_int_equal(mcp_peer_new(w.server, "other", NULL, &other), 0);
+	(void)snprintf(text, sizeof(text),
+	               "{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{"
+	               "'requestState':'%s','inputResponses':{'first':{'action':'accept'}},"
+	               "'name':'n'," MODERN_WITH(CAN) "}}",
+	               sealed);
+	world_say_to(other, &w.out.out, text);
+	world_expect(&w.out, "'code':-32602,'message':'requestState ");
+	mcp_peer_free(other);
+	assert_int_equal(w.n_handled, 1);
+	retry(&w, ",'name':'n'", "{'first':{'action':'accept'}}", sealed); /* still good */
+	world_expect(&w.out, "'first':'accept'");
+	world_done(&w);
+}
+
+static void modern_unable(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{" MODERN "}}");
+	world_expect(&w.out, "'code':-32021,");
+	world_expect(&w.out, "'data':{'requiredCapabilities':{'elicitation':{}}}");
+	assert_int_equal(world_last_status(&w.out), 400);
+	world_done(&w);
+}
+
+static void modern_without_state(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	call(&w, "tools/call", ",'inputResponses':{'first':{'action':'accept'}}");
+	world_expect(&w.out, "'resultType':'input_required'");
+	call(&w, "tools/call", ",'inputResponses':null");
+	world_expect(&w.out, "'code':-32602");
+	call(&w, "prompts/get", ",'inputResponses':{'first':{'action':'accept'},'x':{},'y':7}");
+	world_expect(&w.out, "'state':null,'first':'accept'");
+	world_done(&w);
+}
+
+/* More than may be remembered is an error, not a lie. */
+static void modern_too_much(void **state)
+{
+	auto_free char *text = malloc(MAX_MCP_STATE * 2 + 64);
+	struct world w;
+
+	(void)state;
+	assert_non_null(text);
+	world_init(&w);
+	call(&w, "tools/call", ",'twice':1");
+	auto_free char *one = state_of(&w.out);
+	char *at = stpcpy(text, "{'first':{'action':'");
+	memset(at, 'a', (size_t)MAX_MCP_STATE * 2);
+	(void)stpcpy(at + (size_t)MAX_MCP_STATE * 2, "'}}");
+	retry(&w, ",'twice':1", text, one);
+	world_expect(&w.out, "'code':-32603");
+	world_done(&w);
+}
+
+/* Canceled while its handler works: its questions go nowhere. */
+static void asks_when_canceled(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, CAN);
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/later'}");
+	world_say(&w, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+	              "'requestId':1}}");
+	mcp_ask(w.held, "k", "elicitation/create", "{}");
+	mcp_wait(w.held, NULL);
+	assert_int_equal(w.out.n_sent, 0);
+	assert_int_equal(mcp_server_calls(w.server), 0);
+
+	/* And one that asks later, from outside of its handler. */
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/later'}");
+	mcp_ask(w.held, "k", "elicitation/create", "{}");
+	mcp_wait(w.held, NULL);
+	answer(&w, asked_id(&w.out, 0), "'result':{}");
+	assert_int_equal(w.n_handled, 3);
+	mcp_done(w.held);
+	world_expect(&w.out, "{'jsonrpc':'2.0','id':1,'result':{}}");
+	world_done(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(legacy_one),
+		cmocka_unit_test(legacy_rounds),
+		cmocka_unit_test(legacy_both),
+		cmocka_unit_test(legacy_refused),
+		cmocka_unit_test(legacy_answers_are_capped),
+		cmocka_unit_test(legacy_unable),
+		cmocka_unit_test(rounds_are_capped),
+		cmocka_unit_test(legacy_canceled_while_it_waits),
+		cmocka_unit_test(legacy_answers_of_another),
+		cmocka_unit_test(modern_one),
+		cmocka_unit_test(modern_rounds),
+		cmocka_unit_test(modern_missing),
+		cmocka_unit_test(modern_bound),
+		cmocka_unit_test(modern_unable),
+		cmocka_unit_test(modern_without_state),
+		cmocka_unit_test(modern_too_much),
+		cmocka_unit_test(asks_when_canceled),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

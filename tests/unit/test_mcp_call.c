@@ -1,0 +1,360 @@
+/* Who lives how long: calls, clients that go away, servers that end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp_world.h"
+
+#define HOLD_LEGACY "{'jsonrpc':'2.0','id':'h','method':'test/hold'}"
+#define HOLD_MODERN "{'jsonrpc':'2.0','id':'h','method':'test/hold','params':{" MODERN "}}"
+#define CANCEL      "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':'h'}}"
+
+static void answered_later(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, "{}");
+	world_say(&w, HOLD_LEGACY);
+	assert_int_equal(w.out.n_sent + w.out.n_ended, 0);
+	assert_int_equal(mcp_server_calls(w.server), 1);
+	world_say(&w, "{'jsonrpc':'2.0','id':2,'method':'tools/list'}"); /* overtakes it */
+	world_expect(&w.out, "'id':2");
+	mcp_done(w.held);
+	world_expect(&w.out, "{'jsonrpc':'2.0','id':'h','result':{}}");
+	assert_int_equal(w.out.n_ended, 2);
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	world_say(&w, CANCEL); /* too late */
+	assert_int_equal(w.n_canceled, 0);
+	world_done(&w);
+}
+
+/* By the client, in both eras: told once, ended once, and the answer is not sent. */
+static void canceled_by_id(void **state)
+{
+	static const char *const rows[] = { HOLD_LEGACY, HOLD_MODERN };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+		world_init(&w);
+		world_initialize(&w, "{}");
+		world_say(&w, "%s", rows[i]);
+		world_say(&w, CANCEL);
+		world_say(&w, CANCEL);
+		assert_int_equal(w.n_canceled, 1);
+		assert_int_equal(w.out.n_ended, 1);
+		assert_int_equal(mcp_server_calls(w.server), 1);
+		mcp_progress(w.held, 1, 2, "not heard");
+		mcp_log(w.held, MCP_ALERT, NULL, "1");
+		assert_false(mcp_wants_progress(w.held));
+		assert_string_equal(mcp_principal(w.held), "tester");
+		(void)mcp_result(w.held);
+		mcp_done(w.held);
+		assert_int_equal(w.out.n_sent, 0);
+		assert_int_equal(w.out.n_ended, 1);
+		assert_int_equal(mcp_server_calls(w.server), 0);
+		world_done(&w);
+	}
+}
+
+/* A call that answers from inside of being told. */
+static void answers_when_canceled(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	w.answers_on_cancel = true;
+	world_initialize(&w, "{}");
+	world_say(&w, HOLD_LEGACY);
+	world_say(&w, CANCEL);
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	world_say(&w, HOLD_LEGACY);
+	mcp_out_gone(w.peer, &w.out.out);
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	world_say(&w, HOLD_LEGACY);
+	mcp_peer_free(steal_ptr(&w.peer));
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.n_canceled, 3);
+	assert_int_equal(w.out.n_sent, 0);
+	assert_int_equal(w.out.n_ended, 2);
+	world_done(&w);
+}
+
+/* Where several clients share a peer, each with outs of its own, an id is nobody's. */
+static void modern_ids_are_of_one_out(void **state)
+{
+	struct world_out one;
+	struct world_out two;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_out_init(&one);
+	world_out_init(&two);
+	world_say_to(w.peer, &one.out, HOLD_MODERN);
+	struct mcp_call *first = w.held;
+	world_say_to(w.peer, &two.out, HOLD_MODERN);
+	assert_int_equal(w.n_handled, 2);
+	world_say(&w, CANCEL);
+	assert_int_equal(w.n_canceled, 0);
+	mcp_out_gone(w.peer, &one.out);
+	assert_int_equal(w.n_canceled, 1);
+	mcp_done(w.held);
+	mcp_done(first);
+	assert_int_equal(one.n_sent + one.n_ended, 0);
+	assert_int_equal(two.n_sent, 1);
+	assert_int_equal(two.n_ended, 1);
+	world_out_done(&one);
+	world_out_done(&two);
+	world_done(&w);
+}
+
+static void duplicates_are_refused(void **state)
+{
+	static const char *const rows[] = { HOLD_LEGACY, HOLD_MODERN };
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct world w;
+		world_init(&w);
+		world_initialize(&w, "{}");
+		world_say(&w, "%s", rows[i / 2]);
+		world_say(&w, "%s", rows[i % 2]);
+		world_expect(&w.out, "'id':'h','error':{'code':-32600");
+		assert_int_equal(w.n_handled, 1);
+		assert_int_equal(w.out.n_ended, 1);
+		world_say(&w, CANCEL); /* now the id is free, though its call is not answered */
+		struct mcp_call *first = w.held;
+		world_say(&w, "%s", rows[i % 2]);
+		assert_int_equal(w.n_handled, 2);
+		mcp_done(w.held);
+		world_expect(&w.out, "'id':'h','result':");
+		mcp_done(first);
+		world_done(&w);
+	}
+}
+
+/* In one legacy session also where each request has an out of its own. */
+static void duplicates_of_a_session(void **state)
+{
+	struct world_out one;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, "{}");
+	world_out_init(&one);
+	world_say(&w, HOLD_LEGACY);
+	world_say_to(w.peer, &one.out, HOLD_LEGACY);
+	world_expect(&one, "'code':-32600");
+	mcp_done(w.held);
+	world_say_to(w.peer, &one.out, HOLD_LEGACY);
+	world_say(&w, CANCEL);
+	assert_int_equal(w.n_canceled, 1);
+	mcp_done(w.held);
+	world_out_done(&one);
+	world_done(&w);
+}
+
+static void calls_are_capped(void **state)
+{
+	struct mcp_call *held[MAX_MCP_CALLS];
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, "{}");
+	for (int i = 0; i < MAX_MCP_CALLS; i++) {
+		world_say(&w, "{'jsonrpc':'2.0','id':%d,'method':'test/keep'}", i);
+		held[i] = w.held;
+	}
+	assert_int_equal(mcp_server_calls(w.server), MAX_MCP_CALLS);
+	assert_int_equal(w.out.n_sent, 0);
+	world_say(&w, "{'jsonrpc':'2.0','id':'more','method':'tools/list'}");
+	world_expect(&w.out, "'id':'more','error':{'code':-32603");
+	/* Canceled ones count until they are answered: what they do is still done. */
+	world_say(&w, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+	              "'requestId':0}}");
+	world_say(&w, "{'jsonrpc':'2.0','id':'more','method':'tools/list'}");
+	world_expect(&w.out, "'id':'more','error':{'code':-32603");
+	mcp_done(held[0]);
+	world_say(&w, "{'jsonrpc':'2.0','id':'more','method':'tools/list'}");
+	world_expect(&w.out, "'id':'more','result':");
+	for (int i = 1; i < MAX_MCP_CALLS; i++) {
+		mcp_done(held[i]);
+	}
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	world_done(&w);
+}
+
+/* And so are the bytes that they hold. */
+static void weight_is_capped(void **state)
+{
+	size_t fill = MAX_MCP_MESSAGE - 200;
+	auto_free char *text = malloc(MAX_MCP_MESSAGE + 1);
+	struct mcp_call *held[MAX_MCP_CALLS];
+	struct world w;
+	int n = 0;
+
+	(void)state;
+	assert_non_null(text);
+	world_init(&w);
+	world_initialize(&w, "{}");
+	while (w.out.n_sent == 0 && n < MAX_MCP_CALLS) {
+		int at = snprintf(text, MAX_MCP_MESSAGE,
+		                  "{'jsonrpc':'2.0','id':%d,'method':'test/keep','params':{'x':'",
+		                  n);
+		memset(text + at, 'x', fill);
+		(void)stpcpy(text + at + fill, "'}}");
+		world_say(&w, "%s", text);
+		held[n++] = w.held;
+	}
+	world_expect(&w.out, "'code':-32603,'message':'the requests under way are too large'");
+	assert_in_range(n, MAX_MCP_HELD / MAX_MCP_MESSAGE - 1, MAX_MCP_HELD / MAX_MCP_MESSAGE + 1);
+	for (int i = 0; i < n - 1; i++) {
+		mcp_done(held[i]);
+	}
+	world_forget(&w.out);
+	world_say(&w, "%s", text);
+	assert_int_equal(w.out.n_sent, 0);
+	mcp_done(w.held);
+	world_done(&w);
+}
+
+/* The client is gone, the handler works on, and answers to nobody. */
+static void peer_gone_while_a_handler_works(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, "{'elicitation':{}}");
+	world_say(&w, HOLD_LEGACY);
+	mcp_peer_free(steal_ptr(&w.peer));
+	assert_int_equal(w.n_canceled, 1);
+	assert_int_equal(w.out.n_ended, 1);
+	assert_int_equal(mcp_server_calls(w.server), 1);
+	assert_string_equal(mcp_principal(w.held), "tester");
+	assert_string_equal(mcp_client_name(w.held), "tester");
+	assert_true(mcp_can(w.held, MCP_CAN_ELICIT));
+	mcp_fail(w.held, MCP_E_INTERNAL, "to nobody");
+	assert_int_equal(w.out.n_sent, 0);
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	world_done(&w);
+}
+
+static void out_gone(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, "{}");
+	world_say(&w, HOLD_LEGACY);
+	mcp_out_gone(w.peer, &w.out.out);
+	mcp_out_gone(w.peer, &w.out.out);
+	assert_int_equal(w.n_canceled, 1);
+	mcp_done(w.held);
+	assert_int_equal(w.out.n_sent + w.out.n_ended, 0);
+	world_done(&w);
+}
+
+/* The server goes first: it lives on for what is still to be answered. */
+static void server_gone_while_a_handler_works(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, "{}");
+	world_say(&w, HOLD_MODERN);
+	mcp_server_free(steal_ptr(&w.server)); /* and its peer with it */
+	w.peer = NULL;
+	assert_int_equal(w.n_canceled, 1);
+	struct json *j = mcp_result(w.held);
+	json_kstr(j, "x", "y");
+	mcp_done(w.held);
+	assert_int_equal(w.out.n_sent, 0);
+	world_done(&w);
+}
+
+/* Told of it later than it happened. */
+static void told_at_once_where_it_has_been(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, "{}");
+	world_say(&w, HOLD_LEGACY);
+	void (*fn)(void *arg) = w.held->on_cancel;
+	mcp_on_cancel(w.held, NULL, NULL);
+	world_say(&w, CANCEL);
+	assert_int_equal(w.n_canceled, 0);
+	mcp_on_cancel(w.held, fn, &w);
+	assert_int_equal(w.n_canceled, 1);
+	mcp_done(w.held);
+	world_done(&w);
+}
+
+/* A transport that finds out while it sends. */
+static void gone_in_the_middle_of_an_answer(void **state)
+{
+	static const char *const rows[] = {
+		"{'jsonrpc':'2.0','id':1,'method':'tools/list'}",
+		"{'jsonrpc':'2.0','id':1,'method':'nothing'}",
+		"{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{"
+		"'progressToken':1}}}",
+		"{'jsonrpc':'2.0','id':1,'method':'tools/call'}", /* asks */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows) * 2; i++) {
+		struct world w;
+		world_init(&w);
+		world_initialize(&w, "{'elicitation':{}}");
+		if (i % 2 == 0) {
+			w.out.gone_in_send = w.peer;
+		} else {
+			w.out.free_in_send = w.peer;
+		}
+		struct mcp_peer *p = w.peer;
+		w.peer = i % 2 == 0 ? w.peer : NULL;
+		world_say_to(p, &w.out.out, rows[i / 2]);
+		assert_int_equal(w.out.n_sent, 1);
+		assert_int_equal(w.out.n_ended, i % 2);
+		assert_int_equal(mcp_server_calls(w.server), 0);
+		world_done(&w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answered_later),
+		cmocka_unit_test(canceled_by_id),
+		cmocka_unit_test(answers_when_canceled),
+		cmocka_unit_test(modern_ids_are_of_one_out),
+		cmocka_unit_test(duplicates_are_refused),
+		cmocka_unit_test(duplicates_of_a_session),
+		cmocka_unit_test(calls_are_capped),
+		cmocka_unit_test(weight_is_capped),
+		cmocka_unit_test(peer_gone_while_a_handler_works),
+		cmocka_unit_test(out_gone),
+		cmocka_unit_test(server_gone_while_a_handler_works),
+		cmocka_unit_test(told_at_once_where_it_has_been),
+		cmocka_unit_test(gone_in_the_middle_of_an_answer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

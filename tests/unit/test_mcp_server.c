@@ -1,0 +1,432 @@
+/* What each method of the protocol answers, in both eras, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp_world.h"
+
+#define META(members) "'params':{'_meta':{" members "}}"
+#define V(version)    "'io.modelcontextprotocol/protocolVersion':" version
+#define CAPS          "'io.modelcontextprotocol/clientCapabilities':{}"
+
+static void initialize_in_each_revision(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "2024-11-05", "2024-11-05" }, { "2025-03-26", "2025-03-26" },
+		{ "2025-06-18", "2025-06-18" }, { "2025-11-25", "2025-11-25" },
+		{ "2026-07-28", "2025-11-25" }, { "1999-01-01", "2025-11-25" },
+		{ "", "2025-11-25" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+		char want[64];
+		world_init(&w);
+		assert_false(mcp_peer_initialized(w.peer));
+		assert_string_equal(mcp_peer_version(w.peer), "");
+		world_say(&w,
+		          "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{"
+		          "'protocolVersion':'%s','capabilities':{},"
+		          "'clientInfo':{'name':'c','version':'1'}}}",
+		          rows[i][0]);
+		(void)snprintf(want, sizeof(want), "'protocolVersion':'%s'", rows[i][1]);
+		world_expect(&w.out, want);
+		world_expect(&w.out, "'id':0,");
+		world_expect(&w.out,
+		             "'serverInfo':{'name':'world','title':'A world','version':'1'}");
+		world_expect(&w.out, "'instructions':'Be kind.'");
+		world_expect(&w.out, "'tools':{'listChanged':true}");
+		world_expect(&w.out, "'resources':{'subscribe':true}");
+		world_expect(&w.out, "'prompts':{},'completions':{},'logging':{}");
+		world_expect(&w.out, "'extensions':{'com.example/y':{}}");
+		assert_null(strstr(world_last(&w.out), "resultType"));
+		assert_int_equal(world_last_status(&w.out), 200);
+		assert_int_equal(w.out.n_ended, 1);
+		assert_true(mcp_peer_initialized(w.peer));
+		assert_string_equal(mcp_peer_version(w.peer), rows[i][1]);
+		world_done(&w);
+	}
+}
+
+static void initialize_is_checked(void **state)
+{
+	static const char *const bad[] = {
+		"{'jsonrpc':'2.0','id':0,'method':'initialize'}",
+		"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{}}",
+		"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':7}}",
+		"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{"
+		"'protocolVersion':'2025-11-25','capabilities':[]}}",
+		"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{"
+		"'protocolVersion':'2025-11-25','clientInfo':'me'}}",
+	};
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		world_say(&w, "%s", bad[i]);
+		world_expect(&w.out, "'code':-32602");
+		assert_false(mcp_peer_initialized(w.peer));
+	}
+	world_initialize(&w, "{}");
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'initialize','params':{"
+	              "'protocolVersion':'2024-11-05'}}");
+	world_expect(&w.out, "'code':-32600");
+	assert_string_equal(mcp_peer_version(w.peer), "2025-11-25");
+	world_done(&w);
+}
+
+static void nothing_before_initialize_but_ping(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'ping'}");
+	world_expect(&w.out, "{'jsonrpc':'2.0','id':1,'result':{}}");
+	world_say(&w, "{'jsonrpc':'2.0','id':2,'method':'tools/list'}");
+	world_expect(&w.out, "'id':2,'error':{'code':-32602");
+	assert_int_equal(world_last_status(&w.out), 400);
+	assert_int_equal(w.n_handled, 0);
+	world_initialize(&w, "{}");
+	world_say(&w, "{'jsonrpc':'2.0','id':2,'method':'tools/list'}");
+	world_expect(&w.out, "{'jsonrpc':'2.0','id':2,'result':{'tools':[]}}");
+	assert_int_equal(w.n_handled, 1);
+	world_done(&w);
+}
+
+static void discover(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_say(&w,
+	          "{'jsonrpc':'2.0','id':'d','method':'server/discover','params':{" MODERN "}}");
+	world_expect(&w.out, "'id':'d','result':{'resultType':'complete','ttlMs':5000,"
+	                     "'cacheScope':'private','_meta':{"
+	                     "'io.modelcontextprotocol/serverInfo':{'name':'world'");
+	world_expect(&w.out, "'supportedVersions':['2026-07-28','2025-11-25',");
+	world_expect(&w.out,
+	             "'extensions':{'io.modelcontextprotocol/tasks':{},'com.example/y':{}}");
+	world_expect(&w.out, "'instructions':'Be kind.'");
+	assert_int_equal(world_last_status(&w.out), 200);
+	assert_int_equal(w.out.n_ended, 1);
+	assert_false(mcp_peer_initialized(w.peer));
+	world_done(&w);
+}
+
+/* A modern request on the same connection changes nothing for the legacy session. */
+static void eras_side_by_side(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, "{'roots':{}}");
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/who','params':{" MODERN_WITH(
+	                      "{'sampling':{},'extensions':{'com.example/x':{}}}") "}}");
+	world_expect(&w.out, "'client':'','version':'2026-07-28','modern':true,'elicit':false,"
+	                     "'sample':true,'roots':false,'ext':true");
+	world_say(&w, "{'jsonrpc':'2.0','id':2,'method':'test/who'}");
+	world_expect(&w.out, "'principal':'tester','client':'tester','version':'2025-11-25',"
+	                     "'modern':false,'elicit':false,'sample':false,'roots':true,"
+	                     "'ext':false");
+	world_say(&w, "{'jsonrpc':'2.0','id':3,'method':'tools/list','params':{" MODERN "}}");
+	world_expect(&w.out, "'resultType':'complete','ttlMs':5000,'cacheScope':'private'");
+	world_say(&w, "{'jsonrpc':'2.0','id':4,'method':'test/who','params':{" MODERN "}}");
+	assert_null(strstr(world_last(&w.out), "ttlMs"));
+	world_done(&w);
+}
+
+static void abilities(void **state)
+{
+	static const struct {
+		const char *caps;
+		const char *want;
+	} rows[] = {
+		{ "{}", "'elicit':false,'sample':false,'roots':false,'ext':false" },
+		{ "{'elicitation':{}}", "'elicit':true," },
+		{ "{'elicitation':{'form':{}}}", "'elicit':true," },
+		{ "{'elicitation':{'form':{},'url':{}}}", "'elicit':true," },
+		{ "{'elicitation':{'url':{}}}", "'elicit':false," },
+		{ "{'elicitation':true}", "'elicit':false," },
+		{ "{'sampling':{},'roots':{'listChanged':true}}", "'sample':true,'roots':true" },
+		{ "{'extensions':{'com.example/x':{}}}", "'ext':true" },
+		{ "{'extensions':{'com.example/w':{},'com.example/x':{}}}", "'ext':true" },
+		{ "{'extensions':{'com.example/x':1,'com.example/xx':{}}}", "'ext':false" },
+		{ "{'extensions':[]}", "'ext':false" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+		world_init(&w);
+		world_initialize(&w, rows[i].caps);
+		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/who'}");
+		world_expect(&w.out, rows[i].want);
+		world_say(&w,
+		          "{'jsonrpc':'2.0','id':1,'method':'test/who','params':{'_meta':{" V(
+		                  "'2026-07-28'") ","
+		                                  "'io.modelcontextprotocol/clientCapabilities':%s,"
+		                                  "'io.modelcontextprotocol/"
+		                                  "clientInfo':{'name':'m'}}}}",
+		          rows[i].caps);
+		world_expect(&w.out, rows[i].want);
+		world_expect(&w.out, "'client':'m'");
+		world_done(&w);
+	}
+}
+
+static void modern_requests_are_checked(void **state)
+{
+	static const struct {
+		const char *params;
+		const char *want;
+	} rows[] = {
+		{ META(V("'2026-07-28'")), "'code':-32602" },
+		{ META(V("'2026-07-28'") ",'io.modelcontextprotocol/clientCapabilities':[]"),
+		  "'code':-32602" },
+		{ META(V("7") "," CAPS), "'code':-32602" },
+		{ META(V("'2026-07-28'") "," CAPS ",'io.modelcontextprotocol/logLevel':'loud'"),
+		  "'code':-32602" },
+		{ META(V("'2026-07-28'") "," CAPS ",'io.modelcontextprotocol/clientInfo':7"),
+		  "'code':-32602" },
+		{ META(V("'2026-07-28'") "," CAPS ",'progressToken':{}"), "'code':-32602" },
+		{ META(V("'1900-01-01'") "," CAPS),
+		  "'code':-32022,'message':'unsupported protocol version','data':{'supported':["
+		  "'2026-07-28','2025-11-25','2025-06-18','2025-03-26','2024-11-05'],"
+		  "'requested':'1900-01-01'}" },
+		{ META(V("'2025-11-25'") "," CAPS), "'code':-32022" },
+		{ META(CAPS), "'code':-32602" },
+		{ "'params':{'_meta':7}", "'code':-32602" },
+	};
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		world_say(&w, "{'jsonrpc':'2.0','id':'x','method':'tools/list',%s}",
+		          rows[i].params);
+		world_expect(&w.out, rows[i].want);
+		world_expect(&w.out, "'id':'x'");
+		assert_int_equal(world_last_status(&w.out), 400);
+		assert_int_equal(w.out.n_ended, i + 1);
+	}
+	assert_int_equal(w.n_handled, 0);
+	world_say(&w, "{'jsonrpc':'2.0','id':'x','method':'tools/list'," META(
+	                      V("'2026-07-28'") "," CAPS) "}");
+	assert_int_equal(w.n_handled, 1);
+	world_done(&w);
+}
+
+static void methods_of_the_other_era(void **state)
+{
+	static const struct {
+		const char *method;
+		bool legacy;
+		bool modern;
+	} rows[] = {
+		{ "initialize", true, false },
+		{ "ping", true, false },
+		{ "logging/setLevel", true, false },
+		{ "resources/subscribe", true, false },
+		{ "resources/unsubscribe", true, false },
+		{ "server/discover", false, true },
+		{ "test/legacy", true, false },
+		{ "test/modern", false, true },
+		{ "tools/list", true, true },
+		{ "nothing/at-all", false, false },
+		{ "notifications/cancelled", false, false },
+	};
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, "{}");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'%s','params':{}}", rows[i].method);
+		assert_int_equal(strstr(world_last(&w.out), "-32601") == NULL, rows[i].legacy);
+		assert_int_equal(world_last_status(&w.out), 200);
+		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'%s','params':{" MODERN "}}",
+		          rows[i].method);
+		assert_int_equal(strstr(world_last(&w.out), "-32601") == NULL, rows[i].modern);
+		assert_int_equal(world_last_status(&w.out), rows[i].modern ? 200 : 404);
+	}
+	world_done(&w);
+}
+
+/* What the application has not is not there. */
+static void features_decide(void **state)
+{
+	static const char *const methods[] = { "logging/setLevel", "resources/subscribe",
+		                               "subscriptions/listen", "tasks/get" };
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	w.app.features = MCP_TOOLS;
+	w.app.extensions = NULL;
+	w.app.instructions = NULL;
+	world_initialize(&w, "{}");
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'%s','params':{}}", methods[i]);
+		world_expect(&w.out, "'code':-32601");
+		world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'%s','params':{" MODERN "}}",
+		          methods[i]);
+		world_expect(&w.out, "'code':-32601");
+	}
+	world_say(&w,
+	          "{'jsonrpc':'2.0','id':'d','method':'server/discover','params':{" MODERN "}}");
+	world_expect(&w.out, "'capabilities':{'tools':{}}}}");
+	world_done(&w);
+}
+
+static void errors(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, "{}");
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/fail'}");
+	world_expect(&w.out, "{'jsonrpc':'2.0','id':1,'error':{'code':-32002,"
+	                     "'message':'no resource','data':{'uri':'x'}}}");
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/fail','params':{" MODERN "}}");
+	world_expect(&w.out, "'code':-32602,'message':'no resource','data':{'uri':'x'}");
+	assert_int_equal(world_last_status(&w.out), 200);
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/big'}");
+	world_expect(&w.out, "'code':-32603,'message':'the result is too long'");
+	assert_int_equal(w.out.n_ended, 3);
+	world_done(&w);
+}
+
+static size_t told(const struct world_out *o, const char *method)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->n_sent; i++) {
+		n += o->kinds[i] == MCP_NOTIFICATION && strstr(o->sent[i], method) != NULL;
+	}
+	return n;
+}
+
+static void progress(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, "{}");
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
+	assert_int_equal(told(&w.out, "notifications/progress"), 0);
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{"
+	              "'progressToken':'t\\u0001'}}}");
+	assert_int_equal(told(&w.out, "notifications/progress"), 2);
+	assert_non_null(strstr(w.out.sent[2], "\"params\":{\"progressToken\":\"t\\u0001\","
+	                                      "\"progress\":1,\"total\":10,\"message\":\"one\"}"));
+	assert_non_null(strstr(w.out.sent[3], "\"progress\":5}"));
+	world_forget(&w.out);
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{" V(
+	                      "'2026-07-28'") "," CAPS ",'progressToken':12}}}");
+	assert_int_equal(told(&w.out, "\"progressToken\":12"), 2);
+	world_expect(&w.out, "'resultType':'complete'"); /* the last of all */
+	world_done(&w);
+}
+
+static void logging(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, "{}");
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
+	assert_int_equal(told(&w.out, "notifications/message"), 1);
+	assert_non_null(strstr(w.out.sent[0], "{\"level\":\"warning\",\"logger\":\"test\","
+	                                      "\"data\":{\"high\":1}}"));
+	world_forget(&w.out);
+	world_say(&w,
+	          "{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{'level':'x'}}");
+	world_expect(&w.out, "'code':-32602");
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{"
+	              "'level':'debug'}}");
+	world_expect(&w.out, "'result':{}");
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
+	assert_int_equal(told(&w.out, "notifications/message"), 2);
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{"
+	              "'level':'emergency'}}");
+	world_forget(&w.out);
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell'}");
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{" MODERN "}}");
+	assert_int_equal(told(&w.out, "notifications/message"), 0);
+	world_say(&w,
+	          "{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{" V(
+	                  "'2026-07-28'") "," CAPS ",'io.modelcontextprotocol/logLevel':'info'}}}");
+	assert_int_equal(told(&w.out, "notifications/message"), 1);
+	w.app.features &= ~(unsigned)MCP_LOGGING;
+	world_say(&w,
+	          "{'jsonrpc':'2.0','id':1,'method':'test/tell','params':{'_meta':{" V(
+	                  "'2026-07-28'") "," CAPS ",'io.modelcontextprotocol/logLevel':'info'}}}");
+	assert_int_equal(told(&w.out, "notifications/message"), 1);
+	world_done(&w);
+}
+
+/* Nothing is said to them, whatever they are. */
+static void notifications_and_stray_responses(void **state)
+{
+	static const char *const rows[] = {
+		"{'jsonrpc':'2.0','method':'notifications/initialized'}",
+		"{'jsonrpc':'2.0','method':'notifications/roots/list_changed'}",
+		"{'jsonrpc':'2.0','method':'notifications/progress','params':{'progressToken':1,"
+		"'progress':1}}",
+		"{'jsonrpc':'2.0','method':'notifications/nothing'}",
+		"{'jsonrpc':'2.0','method':'tools/list'}",
+		"{'jsonrpc':'2.0','method':'initialize'}",
+		"{'jsonrpc':'2.0','method':'notifications/cancelled'}",
+		"{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':null}}",
+		"{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':77}}",
+		"{'jsonrpc':'2.0','id':1,'result':{}}",
+		"{'jsonrpc':'2.0','id':'x','error':{}}",
+		"{'jsonrpc':'2.0','error':{}}",
+	};
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		world_say(&w, "%s", rows[i]);
+	}
+	assert_int_equal(w.out.n_sent + w.out.n_ended + w.n_handled, 0);
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	world_done(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(initialize_in_each_revision),
+		cmocka_unit_test(initialize_is_checked),
+		cmocka_unit_test(nothing_before_initialize_but_ping),
+		cmocka_unit_test(discover),
+		cmocka_unit_test(eras_side_by_side),
+		cmocka_unit_test(abilities),
+		cmocka_unit_test(modern_requests_are_checked),
+		cmocka_unit_test(methods_of_the_other_era),
+		cmocka_unit_test(features_decide),
+		cmocka_unit_test(errors),
+		cmocka_unit_test(progress),
+		cmocka_unit_test(logging),
+		cmocka_unit_test(notifications_and_stray_responses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+/* Sealed states: good once, for what they were made for, for a while. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/ct.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp/state.h"
+
+static const struct state_of OF = { "tools/call", "token", { 1, 2, 3 } };
+
+static void states_done(struct states **s)
+{
+	states_free(*s);
+}
+
+static char *seal(struct states *s, const struct state_of *of, const char *text)
+{
+	struct buf out;
+
+	buf_init(&out, 1 << 20);
+	assert_int_equal(state_seal(s, of, text, &out), 0);
+	return buf_steal(&out);
+}
+
+/* What it says; the text has to be there or not accordingly. */
+static enum state_verdict opened(struct states *s, const struct state_of *of, const char *sealed,
+                                 const char *text)
+{
+	auto_buf ret;
+
+	buf_init(&ret, 1 << 20);
+	enum state_verdict v = state_open(s, of, sealed, &ret);
+	if (v == STATE_GOOD) {
+		assert_string_equal(ret.data != NULL ? ret.data : "", text);
+	} else {
+		assert_int_equal(ret.len, 0);
+	}
+	return v;
+}
+
+static void test_round_trip_once(void **state)
+{
+	(void)state;
+	static const char *const TEXTS[] = { "", "x", "{\"asked\":[\"network\"]}", "\xff\n\x01" };
+	AUTO(states_done) struct states *s = states_new(STATE_TTL_MS);
+
+	for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
+		auto_free char *one = seal(s, &OF, TEXTS[i]);
+		auto_free char *two = seal(s, &OF, TEXTS[i]);
+		assert_string_not_equal(one, two);
+		assert_int_equal(opened(s, &OF, one, TEXTS[i]), STATE_GOOD);
+		assert_int_equal(opened(s, &OF, one, TEXTS[i]), STATE_USED);
+		assert_int_equal(opened(s, &OF, two, TEXTS[i]), STATE_GOOD);
+		assert_int_equal(opened(s, &OF, two, TEXTS[i]), STATE_USED);
+	}
+}
+
+static void test_every_byte_counts(void **state)
+{
+	(void)state;
+	AUTO(states_done) struct states *s = states_new(STATE_TTL_MS);
+	auto_free char *sealed = seal(s, &OF, "allowed: nothing");
+	size_t len = strlen(sealed);
+
+	for (size_t i = 0; i < len; i++) {
+		char was = sealed[i];
+		for (const char *c = "0f9aAF -\n\x80"; *c != '\0'; c++) {
+			sealed[i] = *c;
+			if (*c != was) {
+				assert_int_equal(opened(s, &OF, sealed, ""), STATE_FORGED);
+			}
+		}
+		sealed[i] = '\0';
+		assert_int_equal(opened(s, &OF, sealed, ""), STATE_FORGED);
+		sealed[i] = was;
+	}
+	auto_free char *longer = calloc(1, len + 3);
+	memcpy(longer, sealed, len);
+	memcpy(longer + len, "00", 2);
+	assert_int_equal(opened(s, &OF, longer, ""), STATE_FORGED);
+	/* None of that has used it up. */
+	assert_int_equal(opened(s, &OF, sealed, "allowed: nothing"), STATE_GOOD);
+}
+
+static void test_bound_to_what_it_was_made_for(void **state)
+{
+	(void)state;
+	static const struct state_of OTHERS[] = {
+		{ "tools/lis", "token", { 1, 2, 3 } },   { "tools/call", "token2", { 1, 2, 3 } },
+		{ "tools/call", "", { 1, 2, 3 } },       { "tools/call", "token", { 1, 2, 4 } },
+		{ "tools/callt", "oken", { 1, 2, 3 } },  { "", "tools/calltoken", { 1, 2, 3 } },
+		{ "tools/call", "token", { [31] = 1 } },
+	};
+	AUTO(states_done) struct states *s = states_new(STATE_TTL_MS);
+	auto_free char *sealed = seal(s, &OF, "t");
+
+	for (size_t i = 0; i < ARRAY_LEN(OTHERS); i++) {
+		assert_int_equal(opened(s, &OTHERS[i], sealed, ""), STATE_FORGED);
+	}
+	AUTO(states_done) struct states *other = states_new(STATE_TTL_MS);
+	assert_int_equal(opened(other, &OF, sealed, ""), STATE_FORGED);
+	assert_int_equal(opened(s, &OF, sealed, "t"), STATE_GOOD);
+}
+
+static void test_expires(void **state)
+{
+	(void)state;
+	AUTO(states_done) struct states *s = states_new(20);
+	auto_free char *early = seal(s, &OF, "t");
+	auto_free char *late = seal(s, &OF, "t");
+
+	assert_int_equal(opened(s, &OF, early, "t"), STATE_GOOD);
+	(void)usleep(40000);
+	assert_int_equal(opened(s, &OF, late, "t"), STATE_OLD);
+	assert_int_equal(opened(s, &OF, late, "t"), STATE_USED);
+}
+
+static void test_oldest_is_forgotten(void **state)
+{
+	(void)state;
+	AUTO(states_done) struct states *s = states_new(STATE_TTL_MS);
+	auto_free char *first = seal(s, &OF, "1");
+	auto_free char *second = seal(s, &OF, "2");
+
+	for (size_t i = 2; i < MAX_MCP_STATES; i++) {
+		free(seal(s, &OF, "x"));
+	}
+	auto_free char *past = seal(s, &OF, "past the cap");
+	assert_int_equal(opened(s, &OF, first, ""), STATE_USED);
+	assert_int_equal(opened(s, &OF, second, "2"), STATE_GOOD);
+	assert_int_equal(opened(s, &OF, past, "past the cap"), STATE_GOOD);
+}
+
+static void test_caps(void **state)
+{
+	(void)state;
+	AUTO(states_done) struct states *s = states_new(STATE_TTL_MS);
+	auto_free char *text = calloc(1, MAX_MCP_STATE + 2);
+	auto_buf out;
+
+	memset(text, 'x', MAX_MCP_STATE);
+	auto_free char *sealed = seal(s, &OF, text);
+	assert_int_equal(opened(s, &OF, sealed, text), STATE_GOOD);
+	text[MAX_MCP_STATE] = 'x';
+	buf_init(&out, 1 << 20);
+	assert_int_equal(state_seal(s, &OF, text, &out), -1);
+	assert_int_equal(out.len, 0);
+	/* A buffer that is too small is no success. */
+	buf_done(&out);
+	buf_init(&out, 32);
+	assert_int_equal(state_seal(s, &OF, "x", &out), -1);
+	states_free(NULL);
+}
+
+static void test_equal(void **state)
+{
+	(void)state;
+	assert_true(ct_equal("", "x", 0));
+	assert_true(ct_equal("abc", "abd", 2));
+	assert_false(ct_equal("abc", "abd", 3));
+	assert_false(ct_equal("\x80", "\0", 1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip_once),
+		cmocka_unit_test(test_every_byte_counts),
+		cmocka_unit_test(test_bound_to_what_it_was_made_for),
+		cmocka_unit_test(test_expires),
+		cmocka_unit_test(test_oldest_is_forgotten),
+		cmocka_unit_test(test_caps),
+		cmocka_unit_test(test_equal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

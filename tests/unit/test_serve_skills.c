@@ -1,0 +1,202 @@
+/* Which skills are served: by name, by path, and what is not. */
+#include "serve_world.h"
+
+#include "base/limits.h"
+
+static struct skills *open_skills(struct world *w, const char *a, const char *b)
+{
+	auto_free char *one = world_path(w, a);
+	auto_free char *two = world_path(w, b != NULL ? b : a);
+	char *dirs[] = { one, two };
+	struct skills *s = NULL;
+	struct ssb_error err = { 0 };
+
+	assert_int_equal(skills_new(dirs, b != NULL ? 2 : 1, &s, &err), 0);
+	return s;
+}
+
+static void found(struct skills *s, const char *word, const char *name)
+{
+	const struct skill *k = NULL;
+	struct ssb_error err = { 0 };
+
+	if (skills_find(s, word, &k, &err) != 0) {
+		fail_msg("%s: %s", word, err.text);
+	}
+	assert_string_equal(k->name, name);
+}
+
+static void refused(struct skills *s, const char *word, enum ssb_code code)
+{
+	const struct skill *k = NULL;
+	struct ssb_error err = { 0 };
+
+	assert_int_equal(skills_find(s, word, &k, &err), -1);
+	assert_null(k);
+	if (err.code != code) {
+		fail_msg("%s: %d: %s", word, err.code, err.text);
+	}
+}
+
+static void lists_one_level(void **state)
+{
+	struct world *w = *state;
+	const struct skill *v = NULL;
+	struct ssb_error err = { 0 };
+	size_t n = 0;
+
+	world_skill(w, "skills/b", "{}", "true");
+	world_skill(w, "skills/a", "{}", "true");
+	world_mkdir(w, "skills/empty");
+	world_skill(w, "skills/empty/deep", "{}", "true");
+	world_skill(w, "skills/.hidden", "{}", "true");
+	struct skills *s = open_skills(w, "skills", NULL);
+	assert_int_equal(skills_list(s, &v, &n, &err), 0);
+	assert_int_equal(n, 2);
+	assert_string_equal(v[0].name, "a");
+	assert_string_equal(v[1].name, "b");
+
+	/* They come and go. */
+	world_skill(w, "skills/c", "{}", "true");
+	auto_free char *gone = world_path(w, "skills/a/skillsandbox.yaml");
+	assert_int_equal(unlink(gone), 0);
+	assert_int_equal(skills_list(s, &v, &n, &err), 0);
+	assert_int_equal(n, 2);
+	assert_string_equal(v[1].name, "c");
+	skills_free(s);
+}
+
+static void finds_by_name_and_path(void **state)
+{
+	struct world *w = *state;
+
+	world_skill(w, "skills/a", "{}", "true");
+	struct skills *s = open_skills(w, "skills", NULL);
+	auto_free char *path = world_path(w, "skills/a");
+	auto_free char *slash = world_path(w, "skills/a/");
+	auto_free char *odd = world_path(w, "skills/../skills/./a");
+	auto_free char *file = world_path(w, "skills/a/skillsandbox.yaml");
+
+	found(s, "a", "a");
+	found(s, path, "a");
+	found(s, slash, "a");
+	found(s, odd, "a");
+	found(s, file, "a");
+	refused(s, "b", SSB_E_NOT_FOUND);
+	refused(s, "", SSB_E_NOT_FOUND);
+	skills_free(s);
+	/* A skill that is named itself. */
+	s = open_skills(w, "skills/a", NULL);
+	found(s, "a", "a");
+	found(s, path, "a");
+	skills_free(s);
+}
+
+static void refuses_what_is_outside(void **state)
+{
+	struct world *w = *state;
+
+	world_skill(w, "skills/a", "{}", "true");
+	world_skill(w, "outside", "{}", "true");
+	world_skill(w, "skills-too", "{}", "true");
+	struct skills *s = open_skills(w, "skills", NULL);
+	auto_free char *outside = world_path(w, "outside");
+	auto_free char *dots = world_path(w, "skills/../outside");
+	auto_free char *prefix = world_path(w, "skills-too");
+	auto_free char *absent = world_path(w, "nothing");
+	auto_free char *link = world_path(w, "skills/link");
+	auto_free char *inner = world_path(w, "skills/inner");
+	auto_free char *a = world_path(w, "skills/a");
+
+	assert_int_equal(symlink(outside, link), 0);
+	assert_int_equal(symlink(a, inner), 0);
+	refused(s, outside, SSB_E_POLICY);
+	refused(s, dots, SSB_E_POLICY);
+	refused(s, prefix, SSB_E_POLICY);
+	refused(s, absent, SSB_E_POLICY); /* whether it exists is not told */
+	refused(s, link, SSB_E_POLICY);
+	refused(s, "link", SSB_E_NOT_FOUND);
+	refused(s, "/etc/passwd", SSB_E_POLICY);
+	refused(s, "../outside", SSB_E_POLICY);
+	found(s, inner, "a"); /* leads to what is served */
+	/* The control: it is a skill like the other. */
+	skills_free(s);
+	s = open_skills(w, "skills", "outside");
+	found(s, outside, "outside");
+	found(s, link, "outside");
+	skills_free(s);
+}
+
+static void tells_apart_what_has_one_name(void **state)
+{
+	struct world *w = *state;
+	const struct skill *v = NULL;
+	struct ssb_error err = { 0 };
+	size_t n = 0;
+
+	world_mkdir(w, "more");
+	world_skill(w, "skills/a", "{}", "true");
+	world_skill(w, "more/a", "{}", "true");
+	struct skills *s = open_skills(w, "skills", "more");
+	assert_int_equal(skills_list(s, &v, &n, &err), 0);
+	assert_int_equal(n, 2);
+	assert_string_equal(v[0].name, "more/a");
+	assert_string_equal(v[1].name, "skills/a");
+	found(s, "more/a", "more/a");
+	refused(s, "a", SSB_E_NOT_FOUND);
+	skills_free(s);
+	/* Twice the same is once. */
+	s = open_skills(w, "skills", "skills");
+	found(s, "a", "a");
+	skills_free(s);
+}
+
+static void roots_must_be_directories(void **state)
+{
+	struct world *w = *state;
+	auto_free char *file = world_path(w, "file");
+	auto_free char *none = world_path(w, "none");
+	struct skills *s = NULL;
+	struct ssb_error err = { 0 };
+
+	world_file(w, "file", "x");
+	assert_int_equal(skills_new(&file, 1, &s, &err), -1);
+	assert_int_equal(err.code, SSB_E_USAGE);
+	err = (struct ssb_error){ 0 };
+	assert_int_equal(skills_new(&none, 1, &s, &err), -1);
+	assert_int_equal(err.code, SSB_E_NOT_FOUND);
+	assert_null(s);
+}
+
+static void has_a_bound(void **state)
+{
+	struct world *w = *state;
+	const struct skill *v = NULL;
+	struct ssb_error err = { 0 };
+	size_t n = 0;
+	char name[64];
+
+	for (int i = 0; i < MAX_SKILLS; i++) {
+		snprintf(name, sizeof(name), "skills/s%04d", i);
+		world_skill(w, name, "{}", "true");
+	}
+	struct skills *s = open_skills(w, "skills", NULL);
+	assert_int_equal(skills_list(s, &v, &n, &err), 0);
+	assert_int_equal(n, MAX_SKILLS);
+	world_skill(w, "skills/one-more", "{}", "true");
+	assert_int_equal(skills_list(s, &v, &n, &err), -1);
+	assert_int_equal(err.code, SSB_E_LIMIT);
+	skills_free(s);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(lists_one_level),           T(finds_by_name_and_path),
+		T(refuses_what_is_outside),   T(tells_apart_what_has_one_name),
+		T(roots_must_be_directories), T(has_a_bound),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
