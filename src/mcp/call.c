@@ -212,7 +212,7 @@ void call_resume(struct mcp_call *c)
 	}
 }
 
-struct mcp_call *call_find(struct mcp_peer *p, const char *id)
+struct mcp_call *call_by_id(struct mcp_peer *p, const char *id)
 {
 	for (struct mcp_call *c = p->calls; c != NULL; c = c->next) {
 		if (!c->canceled && strcmp(c->m.id, id) == 0) {

@@ -99,7 +99,7 @@ static void sign_of_life(void *arg)
 	struct http_conn *c = arg;
 
 	if (queue_left(&c->queue) == 0) {
-		conn_event(c, ":\n\n", 3);
+		conn_ready(c, ":\n\n", 3);
 	}
 	phase(c, ALIVE_MS, sign_of_life);
 }
@@ -269,7 +269,7 @@ void conn_stream(struct http_conn *c, const char *fields)
 	flush(c);
 }
 
-void conn_event(struct http_conn *c, const char *text, size_t len)
+void conn_ready(struct http_conn *c, const char *text, size_t len)
 {
 	char size[24];
 
@@ -457,7 +457,7 @@ void conn_free(struct http_conn *c)
 	h->n_conns--;
 	h->body_bytes -= c->body.len;
 	buf_done(&c->body);
-	queue_done(&c->queue);
+	queue_clear(&c->queue);
 	free(c);
 	if (x != NULL) {
 		x->conn = NULL;

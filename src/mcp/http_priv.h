@@ -96,7 +96,7 @@ void conn_answer(struct http_conn *c, int status, const char *fields, const char
 /* An error that is none of a call: with an id where it is known. */
 void conn_refuse(struct http_conn *c, int status, const char *id, int code, const char *why);
 void conn_stream(struct http_conn *c, const char *fields); /* the head of a stream of events */
-void conn_event(struct http_conn *c, const char *text, size_t len); /* one, as it is written */
+void conn_ready(struct http_conn *c, const char *text, size_t len); /* one, as it is written */
 void conn_stream_end(struct http_conn *c);
 void conn_break(struct http_conn *c); /* to be freed soon */
 

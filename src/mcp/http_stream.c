@@ -149,7 +149,7 @@ static void prime(struct http_stream *x)
 	                         (unsigned long long)x->number, RETRY_MS)
 	              : snprintf(text, sizeof text, "retry: %d\n\n", RETRY_MS);
 
-	conn_event(x->conn, text, (size_t)n);
+	conn_ready(x->conn, text, (size_t)n);
 }
 
 void stream_open(struct http_stream *x)
@@ -235,7 +235,7 @@ void stream_put(struct http_stream *x, enum mcp_kind kind, const char *json, siz
 		return;
 	}
 	if (x->conn != NULL) {
-		conn_event(x->conn, e->text, e->len);
+		conn_ready(x->conn, e->text, e->len);
 	}
 	if (x->session != NULL) {
 		keep(x, e);
@@ -295,7 +295,7 @@ void stream_resume(struct http_stream *x, struct http_conn *c, uint64_t after)
 	conn_stream(c, "");
 	for (const struct http_event *e = x->first; e != NULL; e = e->next) {
 		if (e->number > after) {
-			conn_event(c, e->text, e->len);
+			conn_ready(c, e->text, e->len);
 		}
 	}
 	if (x->over) {

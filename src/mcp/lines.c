@@ -404,7 +404,7 @@ void mcp_lines_free(struct mcp_lines *l)
 	restore(l->out, l->out_flags);
 	restore(l->in, l->in_flags);
 	own_close(&l->out_dup);
-	queue_done(&l->queue);
+	queue_clear(&l->queue);
 	free(l->data);
 	free(l);
 }

@@ -152,7 +152,7 @@ void call_resume(struct mcp_call *c);
  * without `out`. For mcp_become_task(). */
 void call_leave(struct mcp_call *c, const char *result);
 /* One that is under way and has not been canceled; `id` as in struct mcp_message. */
-struct mcp_call *call_find(struct mcp_peer *p, const char *id);
+struct mcp_call *call_by_id(struct mcp_peer *p, const char *id);
 /* Begins the response in c->text: the result's object is open. */
 struct json *call_result(struct mcp_call *c, const char *type, bool cached);
 /* The members of an open result that the era wants; `type` is "complete", ... */

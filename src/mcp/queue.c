@@ -64,12 +64,12 @@ int queue_flush(struct queue *q, int fd)
 	}
 	q->at = q->len = 0;
 	if (q->room > KEPT_ROOM) {
-		queue_done(q);
+		queue_clear(q);
 	}
 	return 0;
 }
 
-void queue_done(struct queue *q)
+void queue_clear(struct queue *q)
 {
 	free(q->data);
 	*q = (struct queue){ 0 };

@@ -21,6 +21,6 @@ int queue_add(struct queue *q, const void *data, size_t len); /* -1: no memory *
 /* Writes what goes. 0, also where something is left; -1 with errno: the other end is
  * gone. */
 int queue_flush(struct queue *q, int fd);
-void queue_done(struct queue *q); /* accepts a zeroed one, and leaves one */
+void queue_clear(struct queue *q); /* accepts a zeroed one, and leaves one */
 
 #endif

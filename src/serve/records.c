@@ -54,7 +54,7 @@ static bool word_valid(const char *word)
 
 int record_open(const struct serve *s, const char *word, struct record *ret, struct ssb_error *err)
 {
-	AUTO(record_done) struct record r = RECORD_NONE;
+	AUTO(record_close) struct record r = RECORD_NONE;
 	struct stat st;
 
 	/* What it would take for the path of a file must not get there. */
@@ -85,7 +85,7 @@ int record_open_id(const struct serve *s, const char *id, struct record *ret, st
 	return record_open(s, id, ret, err);
 }
 
-void record_done(struct record *r)
+void record_close(struct record *r)
 {
 	run_file_done(&r->file);
 }

@@ -34,7 +34,7 @@ int record_open(const struct serve *s, const char *word, struct record *ret, str
 /* The same for a whole id alone. */
 int record_open_id(const struct serve *s, const char *id, struct record *ret,
                    struct ssb_error *err);
-void record_done(struct record *r);
+void record_close(struct record *r);
 
 /* "run":{...}, "verified":{"state":...}: whose run it is, and whether the record can be
  * believed. What is too large to be checked on the way says so. */

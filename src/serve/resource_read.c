@@ -135,7 +135,7 @@ static void read_output(const struct reading *r, const struct record *rec)
 
 static void read_record(const struct reading *r, enum uri_kind kind)
 {
-	AUTO(record_done) struct record rec = RECORD_NONE;
+	AUTO(record_close) struct record rec = RECORD_NONE;
 	struct ssb_error err = { 0 };
 
 	if (record_open_id(r->s, r->name, &rec, &err) != 0) {

@@ -177,7 +177,7 @@ void tool_why_denied(void *app, struct mcp_call *c)
 {
 	const struct serve *s = app;
 	size_t limit = (size_t)mcp_arg_integer(c, "limit", atoi(DENIALS));
-	AUTO(record_done) struct record r = RECORD_NONE;
+	AUTO(record_close) struct record r = RECORD_NONE;
 	AUTO(view_done) struct view v = { 0 };
 	struct ssb_error err = { 0 };
 	auto_buf out;
@@ -245,7 +245,7 @@ void tool_get_trace(void *app, struct mcp_call *c)
 		.violations = mcp_arg_boolean(c, "violations_only", false),
 		.room = MAX_TRACE_TEXT,
 	};
-	AUTO(record_done) struct record r = RECORD_NONE;
+	AUTO(record_close) struct record r = RECORD_NONE;
 	struct record_page page = { 0 };
 	struct ssb_error err = { 0 };
 	auto_buf out;
