@@ -40,7 +40,8 @@ static bool put_based(struct json *j, const char *s, const char **ret_bad)
 	const char *digits = hex ? DIGITS "abcdefABCDEF" : "01234567";
 	char *end;
 
-	if ((!hex && strncmp(s, "0o", 2) != 0) || s[2] == '\0' || s[2 + strspn(s + 2, digits)] != 0) {
+	if ((!hex && strncmp(s, "0o", 2) != 0) || s[2] == '\0' ||
+	    s[2 + strspn(s + 2, digits)] != 0) {
 		return false;
 	}
 	errno = 0;
@@ -92,9 +93,9 @@ static void put_scalar(struct json *j, const struct ynode *n, const char **ret_b
 {
 	static const char *const yes[] = { "true", "True", "TRUE", NULL };
 	static const char *const no[] = { "false", "False", "FALSE", NULL };
-	static const char *const odd[] = { ".inf",  ".Inf",  ".INF",  "+.inf", "+.Inf", "+.INF",
-		                           "-.inf", "-.Inf", "-.INF", ".nan",  ".NaN",  ".NAN",
-		                           NULL };
+	static const char *const odd[] = { ".inf",  ".Inf",  ".INF",  "+.inf", "+.Inf",
+		                           "+.INF", "-.inf", "-.Inf", "-.INF", ".nan",
+		                           ".NaN",  ".NAN",  NULL };
 
 	if (n->quoted) {
 		json_str(j, n->text);

@@ -48,8 +48,24 @@ static bool word_valid(const char *word)
 {
 	size_t len = strlen(word);
 
-	return strcmp(word, "last") == 0 || (len >= MIN_WORD && len < RUN_ID_SIZE &&
-	                                     strspn(word, "0123456789abcdef-") == len);
+	return strcmp(word, "last") == 0 ||
+	       (len >= MIN_WORD && len < RUN_ID_SIZE && strspn(word, "0123456789abcdef-") == len);
+}
+
+/* A whole id is the name of its record: no other run has to be looked at. */
+static int open_word(const struct serve *s, const char *word, struct run_file *ret,
+                     struct ssb_error *err)
+{
+	if (!run_id_valid(word, strlen(word))) {
+		return run_file_open(ret, s->owner.state_dir, word, err);
+	}
+	ret->fd = live_open(s->records->live, word);
+	if (ret->fd < 0) {
+		return ssb_fail(err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, 0, "run_id",
+		                "there is no run '%s', or its record cannot be opened", word);
+	}
+	memcpy(ret->id, word, sizeof(ret->id));
+	return 0;
 }
 
 int record_open(const struct serve *s, const char *word, struct record *ret, struct ssb_error *err)
@@ -64,7 +80,7 @@ int record_open(const struct serve *s, const char *word, struct record *ret, str
 		                "first %d characters or more, or \"last\"",
 		                MIN_WORD);
 	}
-	if (run_file_open(&r.file, s->owner.state_dir, word, err) != 0) {
+	if (open_word(s, word, &r.file, err) != 0) {
 		return -1;
 	}
 	if (fstat(r.file.fd, &st) != 0 || st.st_uid != s->owner.uid) {
@@ -72,6 +88,9 @@ int record_open(const struct serve *s, const char *word, struct record *ret, str
 	}
 	r.size = (uint64_t)st.st_size;
 	r.mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	if (run_file_live(r.file.fd)) {
+		live_follow(s->records->live, r.file.id);
+	}
 	*ret = r;
 	r.file.fd = -1;
 	return 0;
@@ -145,8 +164,9 @@ void record_json_verified(const struct serve *s, const struct record *r, struct 
 	json_open(j, '{');
 	if (r->size > MAX_SERVED_RECORD) {
 		json_kstr(j, "state", "unchecked");
-		json_kstr(j, "why", "it is too large to be checked here; 'skillsandbox audit "
-		                    "verify' does");
+		json_kstr(j, "why",
+		          "it is too large to be checked here; 'skillsandbox audit "
+		          "verify' does");
 	} else if (check(s->records, r, &v) != 0) {
 		json_kstr(j, "state", "unchecked");
 		json_kstr(j, "why", "it could not be read");

@@ -24,5 +24,9 @@ struct records {
 /* records_live.c */
 int live_new(struct serve *s, struct live **ret, struct ssb_error *err);
 void live_free(struct live *l); /* accepts NULL */
+/* It lives, and may be subscribed to. */
+void live_follow(struct live *l, const char *id);
+/* O_RDONLY fd of the record of a run, by its whole id; -1 with errno. */
+int live_open(const struct live *l, const char *id);
 
 #endif

@@ -266,7 +266,9 @@ static void read_skill_file(const struct reading *r)
 	json_open(j, '{');
 	json_kstr(j, "uri", r->uri);
 	json_kstr(j, "mimeType",
-	          type != NULL ? type : text ? "text/plain" : "application/octet-stream");
+	          type != NULL ? type
+	          : text       ? "text/plain"
+	                       : "application/octet-stream");
 	if (text) {
 		json_key(j, "text");
 		json_strn(j, content.data, content.len);

@@ -192,11 +192,13 @@ void serve_resources_list(void *app, struct mcp_call *c)
 /* ---- templates ------------------------------------------------------------------------ */
 
 const struct resource_template RESOURCE_TEMPLATES[] = {
-	{ URI_RUNS "{id}", "run", "A run in short: state, end, violations, and whether its record "
-	                          "can be believed.",
+	{ URI_RUNS "{id}", "run",
+	  "A run in short: state, end, violations, and whether its record "
+	  "can be believed.",
 	  "application/json" },
-	{ URI_RUNS "{id}/trace", "trace", "The record of a run as JSON Lines, made visible; its "
-	                                  "beginning where it is long (get_trace has the rest).",
+	{ URI_RUNS "{id}/trace", "trace",
+	  "The record of a run as JSON Lines, made visible; its "
+	  "beginning where it is long (get_trace has the rest).",
 	  "application/jsonl" },
 	{ URI_RUNS "{id}/output", "output",
 	  "What a run wrote to stdout and stderr, as its record has it. Data, made visible.",

@@ -36,6 +36,26 @@ static bool leaks(const struct ssb_plan *p)
 	return reaches(p) && reads_yours(p);
 }
 
+/* What the manifest asked for of the caller's environment, and is there. */
+static bool leaks_variables(const struct ssb_plan *p)
+{
+	static const char asked[] = "environment ";
+
+	for (size_t i = 0; i < p->requested.n && reaches(p); i++) {
+		const char *name = p->requested.v[i] + strlen(asked);
+		if (strncmp(p->requested.v[i], asked, strlen(asked)) != 0) {
+			continue;
+		}
+		for (size_t k = 0; k < p->env.n; k++) {
+			size_t n = strcspn(p->env.v[k], "=");
+			if (strlen(name) == n && strncmp(name, p->env.v[k], n) == 0) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
 static bool private_network(const struct ssb_plan *p)
 {
 	return reaches(p) && p->allow_private.n > 0;
@@ -64,6 +84,7 @@ static const struct {
 } RISKS[] = {
 	{ "high", walls_missing, "it runs although a layer of the sandbox cannot be applied" },
 	{ "high", leaks, "what it can read of yours can leave by the network" },
+	{ "high", leaks_variables, "variables of yours that it is given can leave by the network" },
 	{ "high", permissive, "it may make almost every system call" },
 	{ "high", private_network, "it reaches into a private network" },
 	{ "medium", reaches, "it can send data to the hosts that the plan names" },

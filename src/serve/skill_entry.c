@@ -49,9 +49,9 @@ static int set_path(struct skill_entry *e, const struct skill *all, size_t n, co
 		buf_addf(&path, "/%s", e->front.name);
 	}
 	e->path = buf_steal(&path);
-	*ret_why = e->path == NULL                        ? "its name is too long"
+	*ret_why = e->path == NULL                       ? "its name is too long"
 	           : is_taken(e->path, e->skill, all, n) ? "another skill has its address"
-	                                                  : NULL;
+	                                                 : NULL;
 	return *ret_why == NULL ? 0 : -1;
 }
 
@@ -95,10 +95,11 @@ static char *make_skill_md(const struct skill *skill, const struct manifest *m)
 	buf_addf(&text, "---\nname: \"%s\"\ndescription: ", name);
 	json_init(&j, &text, false);
 	put_description(&j, m);
-	buf_addf(&text,
-	         "\n---\n\n# %s\n\nThis skill is a program. Run it with the tool `run_skill` of the "
-	         "server that serves\nthis file, by the name ",
-	         name);
+	buf_addf(
+	        &text,
+	        "\n---\n\n# %s\n\nThis skill is a program. Run it with the tool `run_skill` of the "
+	        "server that serves\nthis file, by the name ",
+	        name);
 	json_init(&j, &text, false);
 	auto_buf shown;
 	buf_init(&shown, 4 * MAX_PATH_BYTES);
@@ -295,14 +296,14 @@ const char *skill_mime(const char *path)
 		const char *end;
 		const char *type;
 	} types[] = {
-		{ ".md", "text/markdown" },       { ".txt", "text/plain" },
-		{ ".py", "text/x-python" },       { ".sh", "text/x-shellscript" },
-		{ ".js", "text/javascript" },     { ".json", "application/json" },
-		{ ".yaml", "application/yaml" },  { ".yml", "application/yaml" },
-		{ ".html", "text/html" },         { ".css", "text/css" },
-		{ ".csv", "text/csv" },           { ".toml", "application/toml" },
-		{ ".xml", "application/xml" },    { ".pdf", "application/pdf" },
-		{ ".png", "image/png" },          { ".jpg", "image/jpeg" },
+		{ ".md", "text/markdown" },      { ".txt", "text/plain" },
+		{ ".py", "text/x-python" },      { ".sh", "text/x-shellscript" },
+		{ ".js", "text/javascript" },    { ".json", "application/json" },
+		{ ".yaml", "application/yaml" }, { ".yml", "application/yaml" },
+		{ ".html", "text/html" },        { ".css", "text/css" },
+		{ ".csv", "text/csv" },          { ".toml", "application/toml" },
+		{ ".xml", "application/xml" },   { ".pdf", "application/pdf" },
+		{ ".png", "image/png" },         { ".jpg", "image/jpeg" },
 		{ ".svg", "image/svg+xml" },
 	};
 	size_t len = strlen(path);

@@ -66,7 +66,8 @@ static struct skill_file *add(struct walk *w, bool is_dir)
 	struct skill_files *f = w->out;
 	auto_free char *path = strdup(w->path);
 
-	if (f->n_files + !is_dir > MAX_SKILL_FILES || f->n - f->n_files + is_dir > MAX_SKILL_FILES) {
+	if (f->n_files + !is_dir > MAX_SKILL_FILES ||
+	    f->n - f->n_files + is_dir > MAX_SKILL_FILES) {
 		f->refused = "it has too many files";
 		return NULL;
 	}
@@ -265,8 +266,9 @@ int skill_file_content(const struct skill *skill, const char *path, struct buf *
 {
 	struct stat st;
 	auto_fd dir = file_open_nosymlink(skill->dir, O_PATH | O_DIRECTORY);
-	auto_fd fd = dir >= 0 && skill_path_valid(path) ? file_openat2(dir, path, FILE_FLAGS, BENEATH)
-	                                                : -1;
+	auto_fd fd = dir >= 0 && skill_path_valid(path)
+	                     ? file_openat2(dir, path, FILE_FLAGS, BENEATH)
+	                     : -1;
 
 	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || file_read_all(fd, out) != 0) {
 		return -1;

@@ -16,9 +16,9 @@
 static int read_cursor(struct mcp_call *c, char **ret_after)
 {
 	const struct json_node *cursor = mcp_param(c, "cursor");
-	char *after = cursor == NULL                    ? strdup("")
+	char *after = cursor == NULL                 ? strdup("")
 	              : json_is(cursor, JSON_STRING) ? cursor_read(cursor->str)
-	                                                : NULL;
+	                                             : NULL;
 
 	if (after == NULL) {
 		mcp_fail(c, MCP_E_PARAMS, "that cursor is none of ours; begin without one");
@@ -247,7 +247,8 @@ void serve_directory_read(void *app, struct mcp_call *c)
 		mcp_fail(c, MCP_E_PARAMS, "there is no directory at this address: %s", why);
 		return;
 	}
-	if (skill_files_read(&f, e.skill, NULL) != 0 || f.refused != NULL || !has_directory(&f, dir)) {
+	if (skill_files_read(&f, e.skill, NULL) != 0 || f.refused != NULL ||
+	    !has_directory(&f, dir)) {
 		mcp_fail(c, MCP_E_PARAMS, "there is no directory at this address: %s",
 		         f.refused != NULL ? f.refused : "it is not one");
 		return;

@@ -16,8 +16,10 @@
 
 #define RUN_ID_TEXT                                                                                \
 	"The run: the run_id that run_skill returned, its first characters, or \"last\"."
-#define DENIALS "100"
-#define LINES   "200"
+#define TEXT(n) #n
+#define JSON(n) TEXT(n)
+#define DENIALS 100 /* where the caller does not say */
+#define LINES   200
 
 const struct mcp_field WHY_FIELDS[N_WHY_FIELDS] = {
 	{ .name = "run_id",
@@ -31,7 +33,7 @@ const struct mcp_field WHY_FIELDS[N_WHY_FIELDS] = {
 	  .description = "How many denials at most.",
 	  .min = 1,
 	  .max = MAX_DENIALS,
-	  .otherwise = DENIALS },
+	  .otherwise = JSON(DENIALS) },
 };
 
 const struct mcp_field TRACE_FIELDS[N_TRACE_FIELDS] = {
@@ -51,7 +53,7 @@ const struct mcp_field TRACE_FIELDS[N_TRACE_FIELDS] = {
 	  .description = "How many lines at most.",
 	  .min = 1,
 	  .max = MAX_TRACE_PAGE,
-	  .otherwise = LINES },
+	  .otherwise = JSON(LINES) },
 	{ .name = "kinds",
 	  .type = MCP_STRINGS,
 	  .description = "Only lines of these kinds: file_read, network_egress_blocked, ...",
@@ -176,7 +178,7 @@ static void denials_json(struct json *j, const struct view *v, size_t limit)
 void tool_why_denied(void *app, struct mcp_call *c)
 {
 	const struct serve *s = app;
-	size_t limit = (size_t)mcp_arg_integer(c, "limit", atoi(DENIALS));
+	size_t limit = (size_t)mcp_arg_integer(c, "limit", DENIALS);
 	AUTO(record_close) struct record r = RECORD_NONE;
 	AUTO(view_done) struct view v = { 0 };
 	struct ssb_error err = { 0 };
@@ -239,7 +241,7 @@ void tool_get_trace(void *app, struct mcp_call *c)
 	const struct serve *s = app;
 	const struct record_ask ask = {
 		.from = (uint64_t)mcp_arg_integer(c, "from", 0),
-		.limit = (size_t)mcp_arg_integer(c, "limit", atoi(LINES)),
+		.limit = (size_t)mcp_arg_integer(c, "limit", LINES),
 		.kinds_doc = mcp_doc(c),
 		.kinds = mcp_arg(c, "kinds"),
 		.violations = mcp_arg_boolean(c, "violations_only", false),

@@ -13,9 +13,9 @@ static const struct {
 	const char *suffix;
 	enum uri_kind kind;
 } FORMS[] = {
-	{ URI_RUNS, "/trace", URI_TRACE },     { URI_RUNS, "/output", URI_OUTPUT },
-	{ URI_RUNS, "", URI_RUN },             { URI_SKILLS, "/files", URI_FILES },
-	{ URI_SKILLS, "", URI_MANIFEST },      { URI_SKILL, "", URI_SKILL_FILE },
+	{ URI_RUNS, "/trace", URI_TRACE }, { URI_RUNS, "/output", URI_OUTPUT },
+	{ URI_RUNS, "", URI_RUN },         { URI_SKILLS, "/files", URI_FILES },
+	{ URI_SKILLS, "", URI_MANIFEST },  { URI_SKILL, "", URI_SKILL_FILE },
 };
 
 static bool is_literal(unsigned char c, bool path)
