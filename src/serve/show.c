@@ -13,11 +13,11 @@ static void show_bytes(struct json *j, const char *text, size_t len, bool keep_l
 {
 	auto_buf out;
 
+	buf_init(&out, ESCAPED * len + 1);
 	if (show_plain(text, len, keep_lines)) {
 		json_strn(j, text, len);
 		return;
 	}
-	buf_init(&out, ESCAPED * len + 1);
 	visible_bytes(&out, text, len, keep_lines);
 	json_strn(j, out.failed ? "" : out.data, out.failed ? 0 : out.len);
 }
