@@ -4,6 +4,7 @@ import contextlib
 import json
 import pathlib
 import re
+import select
 import signal
 import subprocess
 
@@ -29,17 +30,16 @@ def requirements(revision):
 
 
 @contextlib.contextmanager
-def told(process, what):
-    """The first line that a server says, and its end: it must be a clean one."""
+def told(process, stream, what):
+    """The URL on the first line that a server says, and its end: it must be a clean one."""
     try:
-        line = process.stdout.readline().decode().strip()
-        assert line, f"{what} did not start: {process.communicate(timeout=10)[1].decode()}"
-        yield line
-        assert process.poll() is None, \
-            f"{what} ended by itself: {process.communicate(timeout=10)[1].decode()}"
+        ready = select.select([stream], [], [], 30)[0]
+        line = stream.readline().decode() if ready else "nothing in 30 s"
+        assert "http://" in line, f"{what} did not start: {line}"
+        yield re.search(r"http://\S+", line).group()
+        assert process.poll() is None, f"{what} ended by itself: exit {process.returncode}"
     finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
         try:
             errors = process.communicate(timeout=30)[1].decode()
         except subprocess.TimeoutExpired:
@@ -54,7 +54,8 @@ def fixture():
     env = {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "halt_on_error=1"}
     with subprocess.Popen([ASAN_BUILD / "tests/mcp/mcp-fixture", "--http", "127.0.0.1:0"],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, env=env) as p, told(p, "the fixture") as url:
+                          stderr=subprocess.PIPE, env=env) as p, \
+            told(p, p.stdout, "the fixture") as url:
         yield url
 
 
@@ -106,5 +107,5 @@ def serve_http(ssb, skills, token, *flags):
     p = ssb.popen([ssb.binary, "serve", "--skills", skills, "--http", "127.0.0.1:0", *flags],
                   env={"SKILLSANDBOX_TOKEN": token}, stdin=subprocess.DEVNULL,
                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    with p, told(p, "serve") as line:
-        yield re.search(r"http://\S+", line).group()
+    with p, told(p, p.stderr, "serve") as url:
+        yield url
