@@ -201,6 +201,7 @@ static int make_options(const struct serve *s, const struct plan_wish *w, struct
 	return 0;
 }
 
+/* What is not asked for any more need not be allowed: "connect to x", "write ~/x". */
 static void drop_refusals(struct ssb_plan *p, const char *prefix)
 {
 	size_t n = 0;
@@ -215,6 +216,7 @@ static void drop_refusals(struct ssb_plan *p, const char *prefix)
 		free(f->where);
 		free(f->why);
 		free(f->remedy);
+		free(f->value);
 	}
 	p->n_refusals = n;
 }

@@ -1,0 +1,468 @@
+"""`skillsandbox serve` over stdio: what it serves, what it runs, and what ends with it."""
+import json
+import os
+import pathlib
+import signal
+import time
+
+import pytest
+
+import mcp_client
+from harness import SECRET, alive_with, manifest
+from mcp_client import ERAS, LEGACY, MODERN, failure, structured
+
+HELLO = "print('hello')"
+
+
+def skill(ssb, name, code, **fields):
+    """A skill in the one directory that is served."""
+    d = ssb.mkdir("skills") / name
+    ssb.write(d / "main.py", code)
+    ssb.write(d / "skillsandbox.yaml", manifest(name=name, **fields))
+    return d
+
+
+def served(ssb, *flags, **kw):
+    return mcp_client.serve(ssb, [ssb.mkdir("skills")], *flags, **kw)
+
+
+def gone(marker, seconds):
+    """How long it took until no process holds `marker` in its command line."""
+    begin = time.monotonic()
+    while alive_with(marker):
+        assert time.monotonic() - begin < seconds, alive_with(marker)
+        time.sleep(0.005)
+    return time.monotonic() - begin
+
+
+# ---- what is there ------------------------------------------------------------------
+
+@pytest.mark.parametrize("era", ERAS)
+def test_lists_its_tools(ssb, era):
+    skill(ssb, "hello", HELLO)
+    with served(ssb, era=era) as client:
+        tools = {t["name"]: t for t in client.call("tools/list")["tools"]}
+    assert {"run_skill", "validate_skill", "list_skills", "inspect_skill", "why_denied",
+            "get_trace", "session_status", "report_violation"} <= set(tools)
+    for tool in tools.values():
+        assert tool["title"] and tool["description"] and tool["inputSchema"]["type"] == "object"
+    run = tools["run_skill"]
+    assert set(run["inputSchema"]["properties"]) == {
+        "skill_dir", "args", "dry_run", "timeout_seconds", "network", "read_only"}
+    assert run["inputSchema"]["required"] == ["skill_dir"]
+
+
+def test_annotations_tell_the_truth(ssb):
+    def hints():
+        with served(ssb) as client:
+            return next(t["annotations"] for t in client.call("tools/list")["tools"]
+                        if t["name"] == "run_skill")
+    skill(ssb, "hello", HELLO)
+    harmless = hints()
+    assert harmless["readOnlyHint"] and not harmless.get("openWorldHint", True)
+    skill(ssb, "writes", HELLO, write=[ssb.mkdir("out")])
+    harmful = hints()
+    assert not harmful["readOnlyHint"]
+    assert harmful["destructiveHint"] and harmful["openWorldHint"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_lists_and_inspects_skills(ssb, era):
+    skill(ssb, "hello", HELLO)
+    skill(ssb, "keys", HELLO, read=["~/.ssh"])
+    ssb.write(ssb.mkdir("skills") / "broken/skillsandbox.yaml", "skill: [\n")
+    with served(ssb, era=era) as client:
+        listed = {s["name"]: s for s in structured(client.tool("list_skills"))["skills"]}
+        assert set(listed) == {"hello", "keys", "broken"}
+        assert listed["hello"]["valid"] and not listed["broken"]["valid"]
+        within = client.tool("list_skills", directory=str(ssb.mkdir("skills")))
+        assert len(structured(within)["skills"]) == 3
+        assert failure(client.tool("list_skills", directory="/etc"))["code"] == "policy"
+
+        assert structured(client.tool("validate_skill", path="hello"))["valid"]
+        bad = structured(client.tool("validate_skill", path="broken"))
+        assert not bad["valid"] and bad["findings"][0]["severity"] == "error"
+
+        plain = structured(client.tool("inspect_skill", skill_dir="hello"))
+        assert plain["runs"] and plain["risk"]["level"] == "low" and plain["refusals"] == []
+        keys = structured(client.tool("inspect_skill", skill_dir="keys"))
+        assert not keys["runs"]
+        assert "--read" in keys["refusals"][0]["fix"]
+
+
+# ---- a run --------------------------------------------------------------------------
+
+@pytest.mark.parametrize("era", ERAS)
+def test_runs_a_skill(ssb, era):
+    skill(ssb, "echo", """
+        import sys
+        print(sys.argv[1:])
+        print('oops', file=sys.stderr)
+        sys.exit(int(sys.argv[1]))
+        """)
+    with served(ssb, era=era) as client:
+        good = client.tool("run_skill", skill_dir="echo", args=["0", "a b", "$(id)", ""])
+        bad = client.tool("run_skill", skill_dir="echo", args=["3"])
+    r = structured(good)
+    assert r["stdout"] == "['0', 'a b', '$(id)', '']\n" and r["stderr"] == "oops\n"
+    assert (r["exit_code"], r["end"], r["violations"]) == (0, "exited", [])
+    assert not r["stdout_truncated"] and not r["stderr_truncated"]
+    assert r["trace"] == f"skillsandbox://runs/{r['run_id']}/trace"
+    assert (ssb.state / "skillsandbox/runs" / r["run_id"] / "trace.jsonl").exists()
+    assert "a b" in good["content"][0]["text"]
+    assert bad["isError"] and bad["structuredContent"]["exit_code"] == 3
+
+
+STEAL = """
+import os, pathlib
+for p in ('.ssh/id_ed25519', '.aws/credentials'):
+    try:
+        print(pathlib.Path(os.environ['HOME'], p).read_text())
+    except OSError as e:
+        print('denied', p)
+"""
+
+
+def test_tells_what_was_denied(ssb):
+    skill(ssb, "steal", STEAL)
+    with served(ssb) as client:
+        result = client.tool("run_skill", skill_dir="steal")
+    r = structured(result)
+    assert SECRET not in json.dumps(result)
+    assert SECRET in ssb.bare(STEAL).ok().text  # the control
+    assert r["violation_count"] >= 2 and r["severity"] and r["classes"]
+    first = next(v for v in r["violations"] if ".ssh" in v["what"])
+    assert first["code"] == "credential_store" and first["count"] >= 1
+    assert "--read" in first["fix"] and ".ssh" in first["fix"]
+    text = result["content"][0]["text"]
+    assert "denied by the sandbox" in text and "credential_store" in text
+
+
+def test_dry_run_runs_nothing(ssb):
+    out = ssb.mkdir("out")
+    skill(ssb, "touch", f"open('{out}/touched', 'w')", write=[out])
+    with served(ssb) as client:
+        r = structured(client.tool("run_skill", skill_dir="touch", dry_run=True))
+        assert r["end"] == "not_run" and r["plan"]["granted"]["files"]
+        assert not (out / "touched").exists()
+        structured(client.tool("run_skill", skill_dir="touch"))
+        assert (out / "touched").exists()
+
+
+def test_bad_arguments_say_what_to_write(ssb):
+    skill(ssb, "hello", HELLO)
+    with served(ssb) as client:
+        for arguments in ({}, {"skill_dir": 3}, {"skill_dir": "hello", "args": "x"},
+                          {"skill_dir": "hello", "timeout_seconds": 0},
+                          {"skill_dir": "hello", "write": "/etc"},
+                          {"skill_dir": "hello", "args": ["a\0b"]}, {"skill_dir": ""},
+                          {"skill_dir": "nothing"}):
+            assert failure(client.tool("run_skill", **arguments))["message"], arguments
+        structured(client.tool("run_skill", skill_dir="hello"))
+
+
+# ---- roots of trust ----------------------------------------------------------------
+
+def test_arguments_only_narrow(ssb):
+    out = ssb.mkdir("out")
+    skill(ssb, "wide", f"""
+        import json, pathlib, socket
+        seen = {{}}
+        try:
+            pathlib.Path('{out}/x').write_text('x')
+            seen['write'] = True
+        except OSError:
+            seen['write'] = False
+        try:
+            socket.getaddrinfo('example.com', 443)
+            seen['name'] = True
+        except OSError:
+            seen['name'] = False
+        print(json.dumps(seen))
+        """, write=[out], egress=[{"domain": "example.com"}])
+    skill(ssb, "sleeps", "import time; time.sleep(30)", resources={"max_runtime_seconds": 2})
+
+    def seen(client, **more):
+        return json.loads(structured(client.tool("run_skill", skill_dir="wide", **more))["stdout"])
+    with served(ssb) as client:
+        assert seen(client) == {"write": True, "name": True}
+        assert seen(client, network=True, read_only=False, timeout_seconds=3600) == \
+            {"write": True, "name": True}
+        assert seen(client, network=False) == {"write": True, "name": False}
+        assert seen(client, read_only=True) == {"write": False, "name": True}
+        assert seen(client) == {"write": True, "name": True}
+        for limit, at_most in ((1, 2000), (3600, 4500)):
+            r = client.tool("run_skill", skill_dir="sleeps", timeout_seconds=limit)
+            r = r["structuredContent"]
+            assert r["end"] == "timeout" and r["exit_code"] == 124
+            assert r["duration_ms"] < at_most
+
+
+def test_only_what_is_served(ssb):
+    inside = skill(ssb, "hello", HELLO)
+    outside = ssb.skill(HELLO)
+    (ssb.mkdir("skills") / "link").symlink_to(outside)
+    words = [outside, inside / "../../" / outside.name, ssb.mkdir("skills") / "link", "/etc",
+             f"../{outside.name}", "/", ".", "~/x", outside / "skillsandbox.yaml",
+             "/nonexistent/skill"]
+    with served(ssb) as client:
+        for word in words:
+            for tool, key in (("run_skill", "skill_dir"), ("inspect_skill", "skill_dir"),
+                              ("validate_skill", "path")):
+                assert failure(client.tool(tool, **{key: str(word)}))["code"] == "policy", word
+        assert failure(client.tool("run_skill", skill_dir="link"))["code"] == "not_found"
+        structured(client.tool("run_skill", skill_dir=str(inside)))
+        structured(client.tool("run_skill", skill_dir=str(inside / "../hello/")))
+    with mcp_client.serve(ssb, [outside]) as client:  # the control
+        structured(client.tool("run_skill", skill_dir=str(outside)))
+
+
+def test_the_owners_flags_hold(ssb):
+    notes = ssb.mkdir("notes")
+    ssb.write(notes / "x", "noted")
+    skill(ssb, "reads", f"print(open('{notes}/x').read())")
+    with served(ssb) as client:
+        assert client.tool("run_skill", skill_dir="reads")["isError"]
+    with served(ssb, "--read", str(notes), "--timeout", "7") as client:
+        r = structured(client.tool("run_skill", skill_dir="reads"))
+        assert r["stdout"] == "noted\n"
+        plan = structured(client.tool("run_skill", skill_dir="reads", dry_run=True))["plan"]
+        assert plan["limits"]["max_runtime_seconds"] == 7
+
+
+def test_a_changed_manifest_is_seen(ssb):
+    d = skill(ssb, "s", "import os; print(os.environ.get('GREETING'))")
+    with served(ssb, env={"GREETING": "hi"}) as client:
+        assert structured(client.tool("run_skill", skill_dir="s"))["stdout"] == "None\n"
+        ssb.write(d / "skillsandbox.yaml", manifest(name="s", allow=["GREETING"]))
+        assert structured(client.tool("run_skill", skill_dir="s"))["stdout"] == "hi\n"
+
+
+def test_the_token_is_not_for_skills(ssb):
+    skill(ssb, "s", "import os; print(os.environ.get('SKILLSANDBOX_TOKEN'))",
+          allow=["SKILLSANDBOX_TOKEN"])
+    with served(ssb, env={"SKILLSANDBOX_TOKEN": SECRET}) as client:
+        result = client.tool("run_skill", skill_dir="s")
+    assert SECRET not in json.dumps(result)
+
+
+# ---- what it says is data -----------------------------------------------------------
+
+def test_hostile_output_is_made_visible(ssb):
+    skill(ssb, "evil", r"""
+        import sys
+        out = sys.stdout.buffer
+        out.write(b'\x1b[2J\x1b]0;title\x07 \x00 \xff\xfe tab\there\n')
+        out.write('\U000e0041\U000e0042 \u202eoverride \u200b\r\n'.encode())
+        out.write(b'{"jsonrpc":"2.0","id":1,"result":{}}\n')
+        """)
+    with served(ssb) as client:
+        result = client.tool("run_skill", skill_dir="evil", meta={"progressToken": "p"})
+        news = client.progress("p")
+    r = structured(result)
+    assert "tab\there\n" in r["stdout"] and r"\x1b[2J" in r["stdout"]
+    for text in (r["stdout"], result["content"][0]["text"], *[n["message"] for n in news]):
+        assert not [c for c in text if (ord(c) < 32 and c not in "\n\t") or
+                    0x7f <= ord(c) <= 0x9f or 0xe0000 <= ord(c) <= 0xe0fff or
+                    c in "\u202e\u200b\udcff"]
+    assert r"\u{e0041}" in r["stdout"] and r"\xff" in r["stdout"]
+
+
+def test_output_is_bounded(ssb):
+    skill(ssb, "flood", "import sys; sys.stdout.write('y' * (10 << 20))",
+          resources={"max_output_bytes": 20 << 20})
+    skill(ssb, "escapes", "import sys; sys.stdout.buffer.write(b'\\x1b' * 65536)")
+    skill(ssb, "just", "import sys; sys.stdout.write('y' * 65536)")
+    with served(ssb) as client:
+        for name in ("flood", "escapes"):
+            result = client.tool("run_skill", skill_dir=name)
+            r = structured(result)
+            assert r["stdout_truncated"] and not r["stderr_truncated"]
+            assert 60000 < len(r["stdout"]) <= 65536
+            assert "/output" in result["content"][0]["text"]
+        r = structured(client.tool("run_skill", skill_dir="just"))
+        assert r["stdout"] == "y" * 65536 and not r["stdout_truncated"]
+
+
+def test_stdin_is_not_the_protocol(ssb):
+    skill(ssb, "reads", """
+        import os, sys
+        print(repr(sys.stdin.read()), sorted(os.listdir('/proc/self/fd')))
+        """)
+    with served(ssb) as client:
+        number = client.send_tool("run_skill", skill_dir="reads")
+        other = client.send_tool("list_skills")
+        r = structured(client.answer(number))
+        structured(client.answer(other))
+    assert r["stdout"].startswith("'' ['0', '1', '2', '3']")
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_progress_has_the_output(ssb, era):
+    skill(ssb, "talks", """
+        import time
+        for i in range(3):
+            print('step', i, flush=True)
+            time.sleep(0.3)
+        try:
+            open('/etc/shadow')
+        except OSError:
+            pass
+        time.sleep(0.5)
+        """)
+    with served(ssb, era=era) as client:
+        number = client.send_tool("run_skill", {"progressToken": "t"}, skill_dir="talks")
+        client.until(lambda: any("step 0" in p["message"] for p in (
+            n["params"] for n in client.news if n["method"] == "notifications/progress")))
+        assert number not in client.answers  # while it runs
+        structured(client.answer(number))
+        news = client.progress("t")
+    text = "\n".join(p["message"] for p in news)
+    assert text.index("step 0") < text.index("step 1") < text.index("step 2")
+    assert "denied: read /etc/shadow" in text
+    assert [p["progress"] for p in news] == sorted({p["progress"] for p in news})
+
+
+def test_news_come_at_a_bounded_rate(ssb):
+    skill(ssb, "chatty", """
+        import time
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            print('x' * 50, flush=True)
+        """, resources={"max_output_bytes": 1 << 30})
+    with served(ssb, "--audit", "violations") as client:
+        structured(client.tool("run_skill", skill_dir="chatty", meta={"progressToken": 1}))
+        news = client.progress(1)
+    assert 5 < len(news) <= 60
+    assert max(len(n["message"]) for n in news) < 20000
+
+
+# ---- many, and their end -------------------------------------------------------------
+
+def test_twenty_at_once(ssb):
+    skill(ssb, "waits", "import sys, time; time.sleep(1); print(sys.argv[1])")
+    with served(ssb) as client:
+        begin = time.monotonic()
+        numbers = {client.send_tool("run_skill", skill_dir="waits", args=[str(i)]): i
+                   for i in range(20)}
+        results = {i: structured(client.answer(n)) for n, i in numbers.items()}
+        took = time.monotonic() - begin
+    assert all(r["stdout"] == f"{i}\n" for i, r in results.items())
+    assert len({r["run_id"] for r in results.values()}) == 20
+    assert took < 15  # one after the other is 20 s and more
+
+
+STUBBORN = """
+import os, signal, subprocess, sys, time
+for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(s, signal.SIG_IGN)
+subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)', sys.argv[1]],
+                 start_new_session=True)
+print('up', flush=True)
+time.sleep(99)
+"""
+
+
+def begin_stubborn(ssb, client, marker):
+    """The id of the call, when skill and grandchild run."""
+    skill(ssb, "stubborn", STUBBORN)
+    number = client.send_tool("run_skill", {"progressToken": marker}, skill_dir="stubborn",
+                              args=[marker])
+    client.until(lambda: any(n["method"] == "notifications/progress" for n in client.news))
+    assert len(alive_with(marker)) >= 2  # the control
+    return number
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_cancel_ends_the_run(ssb, era):
+    marker = f"cancel-{ssb.kind}-{os.getpid()}-{era}"
+    with served(ssb, era=era) as client:
+        number = begin_stubborn(ssb, client, marker)
+        client.cancel(number)
+        took = gone(marker, 1.5)  # 100 ms on an idle machine; the grace would be 2 s
+        structured(client.tool("list_skills"))
+        assert number not in client.answers
+    print(f"{took * 1000:.0f} ms")
+    records = list((ssb.state / "skillsandbox/runs").glob("*/trace.jsonl"))
+    assert len(records) == 1 and '"signature"' in records[0].read_text()
+
+
+def test_a_client_that_goes_ends_its_runs(ssb):
+    marker = f"client-{ssb.kind}-{os.getpid()}"
+    with served(ssb) as client:
+        begin_stubborn(ssb, client, marker)
+        client.close()  # the server ends well, and has waited for its runs
+    assert not alive_with(marker)
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+def test_a_told_server_ends_its_runs(ssb, sig):
+    marker = f"told-{ssb.kind}-{os.getpid()}-{int(sig)}"
+    with served(ssb) as client:
+        begin_stubborn(ssb, client, marker)
+        os.kill(client.process.pid, sig)
+        assert client.process.wait(20) == 0
+    assert not alive_with(marker)
+
+
+def test_a_killed_server_leaves_nothing(ssb):
+    marker = f"killed-{ssb.kind}-{os.getpid()}"
+    with served(ssb) as client:
+        begin_stubborn(ssb, client, marker)
+        os.kill(client.process.pid, signal.SIGKILL)
+        client.process.wait(20)
+        gone(marker, 10)
+
+
+def test_a_killed_supervisor_is_an_error(ssb):
+    marker = f"super-{ssb.kind}-{os.getpid()}"
+    with served(ssb) as client:
+        number = begin_stubborn(ssb, client, marker)
+        pid = client.process.pid
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        assert len(children) == 1
+        os.kill(int(children[0]), signal.SIGKILL)
+        error = failure(client.answer(number))
+        assert error["code"] == "system" and "signal 9" in error["message"]
+        gone(marker, 10)
+        structured(client.tool("list_skills"))
+
+
+def test_needs_to_know_what_to_serve(ssb):
+    assert "--skills" in ssb.ssb("serve").errors
+    r = ssb.ssb("serve", "--skills", "/nonexistent")
+    assert r.code != 0 and r.out == b"" and "/nonexistent" in r.errors
+    assert ssb.ssb("serve", "/tmp").code == 2
+
+
+def test_a_socket_for_its_owner(ssb):
+    import socket
+    path = ssb.mkdir("run") / "mcp"
+    skill(ssb, "hello", HELLO)
+    process = mcp_client.start(ssb, [ssb.mkdir("skills")], "--socket", str(path))
+    try:
+        assert str(path).encode() in process.stderr.readline()
+        assert path.stat().st_mode & 0o777 == 0o600
+        if not ssb.is_root:
+            return  # another uid is not heard
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(str(path))
+            s.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode() + b"\n")
+            assert json.loads(s.makefile().readline())["id"] == 1
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+    assert not path.exists()
+
+
+def test_a_token_is_made_and_said_once(ssb):
+    skill(ssb, "hello", HELLO)
+    for env, shown in (({}, True), ({"SKILLSANDBOX_TOKEN": "t" * 40}, False)):
+        process = mcp_client.start(ssb, [ssb.mkdir("skills")], "--http", "127.0.0.1:0", env=env)
+        lines = [process.stderr.readline().decode() for _ in range(2 if shown else 1)]
+        process.terminate()
+        out, err = process.communicate(timeout=20)
+        assert process.returncode == 0 and out == b""
+        text = "".join(lines) + err.decode()
+        assert text.count("token") == (1 if shown else 0), text
+        assert "http://127.0.0.1:" in text and "t" * 40 not in text
