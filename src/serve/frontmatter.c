@@ -60,6 +60,7 @@ static bool put_decimal(struct json *j, const char *s)
 	auto_buf out = { 0 };
 	bool minus = *s == '-';
 
+	buf_init(&out, MAX_SCALAR_BYTES + 8);
 	s += *s == '-' || *s == '+';
 	size_t whole = strspn(s, DIGITS);
 	const char *dot = s[whole] == '.' ? s + whole + 1 : NULL;
@@ -77,7 +78,6 @@ static bool put_decimal(struct json *j, const char *s)
 		s++;
 		whole--;
 	}
-	buf_init(&out, MAX_SCALAR_BYTES + 8);
 	buf_addf(&out, "%s%.*s", minus ? "-" : "", whole > 0 ? (int)whole : 1, whole > 0 ? s : "0");
 	if (part > 0) {
 		buf_addf(&out, ".%.*s", (int)part, dot);

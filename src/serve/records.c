@@ -117,6 +117,7 @@ void record_json_run(const struct record *r, struct json *j)
 	auto_buf text = { 0 };
 	struct json raw;
 
+	buf_init(&text, MAX_RECORD_LINE);
 	json_key(j, "run");
 	if (r->size > MAX_SERVED_RECORD || run_facts_read(&facts, r->file.fd, r->file.id) != 0) {
 		json_open(j, '{');
@@ -125,7 +126,6 @@ void record_json_run(const struct record *r, struct json *j)
 		json_close(j, '}');
 		return;
 	}
-	buf_init(&text, MAX_RECORD_LINE);
 	json_init(&raw, &text, false);
 	run_json(&raw, &facts);
 	show_json(j, text.data, text.len);

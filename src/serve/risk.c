@@ -36,19 +36,28 @@ static bool leaks(const struct ssb_plan *p)
 	return reaches(p) && reads_yours(p);
 }
 
-/* What the manifest asked for of the caller's environment, and is there. */
+static bool is_variable(const char *entry, const char *name)
+{
+	size_t n = strcspn(entry, "=");
+
+	return strlen(name) == n && strncmp(name, entry, n) == 0;
+}
+
+/* What the manifest asked for of the caller's environment, and gets: a key, say. */
 static bool leaks_variables(const struct ssb_plan *p)
 {
 	static const char asked[] = "environment ";
+	static const char *const dull[] = { "LANG", "LC_ALL", "LC_CTYPE", "TZ",
+		                            "TERM", "PATH",   "HOME" };
 
 	for (size_t i = 0; i < p->requested.n && reaches(p); i++) {
 		const char *name = p->requested.v[i] + strlen(asked);
-		if (strncmp(p->requested.v[i], asked, strlen(asked)) != 0) {
-			continue;
+		bool counts = strncmp(p->requested.v[i], asked, strlen(asked)) == 0;
+		for (size_t k = 0; counts && k < ARRAY_LEN(dull); k++) {
+			counts = strcmp(dull[k], name) != 0;
 		}
-		for (size_t k = 0; k < p->env.n; k++) {
-			size_t n = strcspn(p->env.v[k], "=");
-			if (strlen(name) == n && strncmp(name, p->env.v[k], n) == 0) {
+		for (size_t k = 0; counts && k < p->env.n; k++) {
+			if (is_variable(p->env.v[k], name)) {
 				return true;
 			}
 		}
@@ -84,10 +93,11 @@ static const struct {
 } RISKS[] = {
 	{ "high", walls_missing, "it runs although a layer of the sandbox cannot be applied" },
 	{ "high", leaks, "what it can read of yours can leave by the network" },
-	{ "high", leaks_variables, "variables of yours that it is given can leave by the network" },
 	{ "high", permissive, "it may make almost every system call" },
 	{ "high", private_network, "it reaches into a private network" },
 	{ "medium", reaches, "it can send data to the hosts that the plan names" },
+	{ "medium", leaks_variables,
+	  "variables of yours that it is given (a key, say) can leave by the network" },
 	{ "medium", writes, "it can change files that stay when it has ended" },
 	{ "medium", unseen, "nothing of what it does is recorded" },
 	{ "medium", reads_yours, "it can read files of yours, and cannot send them" },

@@ -130,7 +130,7 @@ static void say_item(struct buf *text, const struct view_item *i)
 		buf_addf(text, "\n  rule: %s", i->rule);
 	}
 	buf_addf(text, "\n  to allow it: %s",
-	         i->remedy[0] != '\0' ? i->remedy : "there is no way; it is never granted");
+	         i->remedy[0] != '\0' ? i->remedy : "nothing that the owner could say");
 }
 
 static void say_denials(struct buf *text, const struct view *v, const struct record *r,
