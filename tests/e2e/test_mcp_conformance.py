@@ -7,7 +7,7 @@ import contextlib
 
 import pytest
 
-from mcp_world import LEGACY, MISSING, MODERN, NODE, Suite, fixture, requirements, troubles
+from mcp_npm import LEGACY, MISSING, MODERN, NODE, Suite, fixture, requirements, troubles
 
 # Of what is not required: why it does not pass. One that passes must leave the table.
 EXCEPTIONS = {

@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from mcp_proxy import with_token
-from mcp_world import LEGACY, MISSING, MODERN, NODE, Suite, serve_http, troubles
+from mcp_npm import LEGACY, MISSING, MODERN, NODE, Suite, serve_http, troubles
 
 SCENARIOS = {
     LEGACY: ["server-initialize", "server-session-lifecycle", "logging-set-level", "ping",

@@ -11,7 +11,7 @@ import pytest
 
 import harness
 from harness import SECRET
-from mcp_world import LEGACY, MODERN, run_client, serve_http
+from mcp_npm import LEGACY, MODERN, run_client, serve_http
 
 # name: SDK, era, transport, who
 WAYS = {
