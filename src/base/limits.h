@@ -157,6 +157,12 @@
 #define MAX_MCP_STATE      (16 * 1024)  /* bytes of a handler's own in a requestState */
 #define MAX_MCP_STATES     1024         /* that have not come back */
 #define MAX_MCP_PROBLEMS   16           /* told of the arguments of one call; more are counted */
+#define MAX_MCP_LISTENS    32           /* subscriptions/listen of one peer, at once */
+#define MAX_MCP_WATCHED    1024         /* resources and tasks that one peer listens to */
+#define MAX_MCP_URI        4096         /* bytes of one of them */
+#define MAX_MCP_TASKS      128          /* kept, under way or not */
+#define MAX_MCP_TASK_BYTES (32UL << 20) /* of the answers that are kept, all together */
+#define MAX_MCP_TASK_TEXT  1024         /* bytes of its status message */
 
 /* The protocol server's ways in */
 #define MAX_MCP_NEWS      (256 * 1024) /* waiting for a client: past it, news are dropped */
@@ -169,11 +175,6 @@
 #define MAX_HTTP_REPLAY   (256 * 1024) /* bytes kept of one for that */
 #define MAX_HTTP_KEPT     (64UL << 20) /* of all */
 #define MAX_HTTP_TOKEN    512          /* bytes of the bearer's token */
-#define MAX_MCP_LISTENS   32           /* subscriptions/listen of one peer, at once */
-#define MAX_MCP_WATCHED   1024         /* resources and tasks that one peer listens to */
-#define MAX_MCP_URI       4096         /* bytes of one of them */
-#define MAX_MCP_TASKS     256          /* kept, under way or not */
-#define MAX_MCP_TASK_TEXT 1024         /* bytes of its status message */
 
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */

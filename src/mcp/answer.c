@@ -146,5 +146,6 @@ void call_refuse(struct mcp_call *c, enum mcp_code code, const char *why, const 
 	bool plain = c->era == MCP_ERA_LEGACY && c->peer->version != NULL;
 
 	write_error(c, code, why, data);
-	call_respond(c, plain ? 200 : code == MCP_E_METHOD ? 404 : 400);
+	/* To a 400 that it does not understand a client would try the other era. */
+	call_respond(c, plain ? 200 : code == MCP_E_INTERNAL ? 503 : 400);
 }

@@ -39,6 +39,7 @@ struct mcp_http {
 	bool has_token;
 	uint8_t token[SHA256_BYTES]; /* digest of it */
 	const char *const *origins;  /* borrowed; NULL: none */
+	unsigned hurry;              /* times that the time limits are shorter; 1 */
 	struct loop_watch *watch;
 	struct loop_timer *pause, *sweep;
 	struct http_conn *conns; /* the newest first */

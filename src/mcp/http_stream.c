@@ -112,7 +112,7 @@ static void forget(void *arg)
 /* Nobody listens, but whoever did may come back. */
 static void keep_for_now(struct http_stream *x)
 {
-	if (loop_after(x->http->loop, KEPT_MS, forget, x, &x->forget) < 0) {
+	if (loop_after(x->http->loop, KEPT_MS / x->http->hurry, forget, x, &x->forget) < 0) {
 		x->forget = NULL;
 	}
 }

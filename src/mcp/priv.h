@@ -139,7 +139,7 @@ void call_unhold(struct mcp_call *c);
 /* Sends c->text; over. */
 void call_respond(struct mcp_call *c, int status);
 void call_drop(struct mcp_call *c); /* over, with nothing sent */
-/* Over with an error before any handler; HTTP says 400 where nothing else fits. */
+/* Over with an error before any handler: 400 on HTTP, 503 where it is too much. */
 void call_refuse(struct mcp_call *c, enum mcp_code code, const char *why, const char *data);
 /* The handler of a call, for the first time or anew. The call may be gone after it. */
 void call_run(struct mcp_call *c);
@@ -177,6 +177,8 @@ void call_input_requests(const struct mcp_call *c, struct json *j);
 void call_forget_asks(struct mcp_call *c);
 void call_forget_answers(struct mcp_call *c);
 void call_take_back_asks(struct mcp_call *c); /* the client need not answer any more */
+/* Modern: over, with what it asks for the response. */
+void call_leave_questions(struct mcp_call *c);
 /* Modern: what a retry brings. -1: it was refused, and the call is over. */
 int call_open_state(struct mcp_call *c);
 /* Legacy: a response to one of our questions. */

@@ -187,8 +187,7 @@ const char *state_verdict_text(enum state_verdict v)
 {
 	static const char *const TEXTS[] = {
 		[STATE_GOOD] = "is good",
-		[STATE_FORGED] = "was not made here for this method, these parameters and this "
-		                 "client",
+		[STATE_FORGED] = "was not made here for this client and this request",
 		[STATE_OLD] = "is too old",
 		[STATE_USED] = "has been used already, or is forgotten",
 		[STATE_FAILED] = "could not be read: no memory",

@@ -33,6 +33,7 @@ struct task {
 struct tasks {
 	struct task *newest;
 	size_t n;
+	size_t bytes; /* of the answers */
 	uint64_t keep_ms;
 };
 
@@ -74,31 +75,43 @@ void tasks_free(struct tasks *t)
 	free(t);
 }
 
-/* Those whose time is over, and (crowded) the oldest that has ended. */
-static void tasks_sweep(struct tasks *all, bool crowded)
+static void tasks_drop(struct tasks *all, struct task **at)
+{
+	struct task *t = *at;
+
+	*at = t->next;
+	all->n--;
+	all->bytes -= t->answer != NULL ? strlen(t->answer) : 0;
+	task_free(t);
+}
+
+/* Those whose time is over. */
+static void tasks_expire(struct tasks *all)
 {
 	uint64_t now = clock_ms();
-	struct task **oldest = NULL;
 
 	for (struct task **at = &all->newest; *at != NULL;) {
-		struct task *t = *at;
-		if (t->call == NULL && now - t->ended_ms > all->keep_ms) {
-			*at = t->next;
-			all->n--;
-			task_free(t);
-			oldest = NULL; /* what it pointed at may be what went */
-			at = &all->newest;
-			continue;
+		if ((*at)->call == NULL && now - (*at)->ended_ms > all->keep_ms) {
+			tasks_drop(all, at);
+		} else {
+			at = &(*at)->next;
 		}
-		oldest = t->call == NULL ? at : oldest;
-		at = &t->next;
 	}
-	if (crowded && all->n >= MAX_MCP_TASKS && oldest != NULL) {
-		struct task *t = *oldest;
-		*oldest = t->next;
-		all->n--;
-		task_free(t);
+}
+
+/* The oldest that has ended, to make room. -1: all are under way. */
+static int tasks_drop_oldest(struct tasks *all)
+{
+	struct task **oldest = NULL;
+
+	for (struct task **at = &all->newest; *at != NULL; at = &(*at)->next) {
+		oldest = (*at)->call == NULL ? at : oldest;
 	}
+	if (oldest == NULL) {
+		return -1;
+	}
+	tasks_drop(all, oldest);
+	return 0;
 }
 
 /* Only what the same client made: nobody else learns that there is one. */
@@ -106,7 +119,7 @@ static struct task *tasks_find(const struct mcp_call *c, const char *id)
 {
 	struct tasks *all = c->server->tasks;
 
-	tasks_sweep(all, false);
+	tasks_expire(all);
 	for (struct task *t = all->newest; t != NULL; t = t->next) {
 		if (strcmp(t->id, id) == 0 && strcmp(t->principal, mcp_principal(c)) == 0) {
 			return t;
@@ -222,8 +235,8 @@ static struct task *task_make(struct mcp_call *c, const char *message)
 	uint8_t id[ID_BYTES];
 	AUTO(task_done) struct task *t = calloc(1, sizeof(*t));
 
-	tasks_sweep(all, true);
-	if (all->n >= MAX_MCP_TASKS || t == NULL ||
+	tasks_expire(all);
+	if ((all->n >= MAX_MCP_TASKS && tasks_drop_oldest(all) < 0) || t == NULL ||
 	    getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id)) {
 		return NULL;
 	}
@@ -270,6 +283,17 @@ bool mcp_become_task(struct mcp_call *c, const char *message)
 	return true;
 }
 
+/* Why it failed is its message. */
+static void task_say_error(struct task *t)
+{
+	struct json_doc doc AUTO(json_doc_done) = { 0 };
+	const char *why = NULL;
+
+	if (json_read(&doc, t->answer, strlen(t->answer), &why) == 0) {
+		task_say(t, json_string(json_member(&doc, json_top(&doc), "message"), NULL));
+	}
+}
+
 /* Nothing comes of the call for it any more. */
 static void task_close(struct mcp_server *s, struct task *t, enum task_end end)
 {
@@ -283,6 +307,7 @@ static void task_close(struct mcp_server *s, struct task *t, enum task_end end)
 void task_ended(struct mcp_call *c, bool failed, const char *json, size_t len)
 {
 	static const char lost[] = "{\"code\":-32603,\"message\":\"out of memory\"}";
+	struct tasks *all = c->server->tasks;
 	struct task *t = c->task;
 
 	if (t == NULL) {
@@ -292,10 +317,16 @@ void task_ended(struct mcp_call *c, bool failed, const char *json, size_t len)
 		task_close(c->server, t, TASK_CANCELLED);
 		return;
 	}
+	while (all->bytes + len > MAX_MCP_TASK_BYTES && tasks_drop_oldest(all) == 0) {
+	}
 	t->answer = json != NULL ? strndup(json, len) : NULL;
 	if (t->answer == NULL) {
 		failed = true;
 		t->answer = strdup(lost);
+	}
+	all->bytes += t->answer != NULL ? strlen(t->answer) : 0;
+	if (failed && t->answer != NULL) {
+		task_say_error(t);
 	}
 	task_close(c->server, t, failed ? TASK_FAILED : TASK_COMPLETED);
 }
@@ -396,7 +427,7 @@ static int take_answers(struct mcp_call *call, const struct json_doc *doc,
 	for (size_t i = 0; i < call->n_asks; i++) {
 		struct ask *a = &call->asks[i];
 		const struct json_node *node = json_member(doc, answers, a->key);
-		if (node == NULL || a->answered) {
+		if (!json_is(node, JSON_OBJECT) || a->answered) {
 			continue;
 		}
 		if (call_put_answer(call, a->key, doc, node) < 0) {

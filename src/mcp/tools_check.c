@@ -155,7 +155,7 @@ const char *tool_plain(const char *name, char out[TOOL_PLAIN])
 {
 	size_t n = 0;
 
-	for (; name[n] != '\0' && n < 40; n++) {
+	for (; n < 40 && name[n] != '\0'; n++) {
 		out[n] = (char)(name[n] > ' ' && name[n] <= '~' ? name[n] : '?');
 	}
 	(void)snprintf(out + n, 4, "%s", name[n] != '\0' ? "..." : "");

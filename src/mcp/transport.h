@@ -15,7 +15,7 @@
 struct mcp_lines;
 int mcp_lines_new(struct mcp_server *s, struct loop *loop, int in, int out, loop_fn *closed,
                   void *arg, struct mcp_lines **ret, struct ssb_error *err);
-void mcp_lines_free(struct mcp_lines *l); /* accepts NULL */
+void mcp_lines_free(struct mcp_lines *l);              /* accepts NULL */
 uint64_t mcp_lines_dropped(const struct mcp_lines *l); /* notifications */
 
 /* The same on each connection to a socket of mode 0600, for the same uid only
@@ -30,7 +30,9 @@ void mcp_socket_free(struct mcp_socket *x); /* unlinks it; accepts NULL */
 struct mcp_http_options {
 	const char *address; /* "127.0.0.1:PORT", "[::1]:PORT", "localhost:PORT"; port 0: any */
 	const char *token;   /* NULL: none is asked for (tests) */
-	const char *const *origins; /* further ones that are allowed, NULL-terminated; NULL: none */
+	const char *const *origins; /* further ones that are allowed, NULL-terminated; NULL: none.
+	                             * Borrowed for the life of the server */
+	unsigned hurry; /* tests: all time limits are so many times shorter; 0: they are not */
 };
 struct mcp_http;
 int mcp_http_new(struct mcp_server *s, struct loop *loop, const struct mcp_http_options *o,

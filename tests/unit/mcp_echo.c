@@ -1,10 +1,11 @@
-/* mcp_echo --lines | --socket PATH | --http ADDRESS [TOKEN] - a small server on the
+/* mcp_echo --lines | --socket PATH | --http ADDRESS [TOKEN [HURRY]] - a small server on the
  * protocol library, for tests/e2e/test_mcp_lines.py and test_mcp_http.py. It ends with
  * its standard input (--lines) or when that is closed (the others), so that a sanitizer
  * can look for what was left.
  *
  *   echo  {"text"}                       the same
- *   sleep {"ms"[, "every"]}              answers after that; a notification every so often
+ *   sleep {"ms"[, "every"][, "bytes"]}   answers after that, with so many bytes; a
+ *                                        notification every so often
  *   flood {"n", "bytes"}                 so many notifications, then the answer
  *   big   {"bytes"}                      an answer of that size
  *   news                                 the list of tools has changed
@@ -32,6 +33,7 @@ struct sleeper {
 	struct loop_timer *timer;
 	uint64_t left, every;
 	uint64_t told;
+	size_t bytes;
 };
 
 static int64_t number(const struct mcp_call *c, const char *name, int64_t otherwise)
@@ -55,6 +57,18 @@ static void say(struct mcp_call *c, const char *text)
 	mcp_done(c);
 }
 
+static void say_bytes(struct mcp_call *c, size_t bytes)
+{
+	auto_free char *text = malloc(bytes + 1);
+
+	if (text == NULL) {
+		abort();
+	}
+	memset(text, 'x', bytes);
+	text[bytes] = '\0';
+	say(c, text);
+}
+
 static void on_echo(struct mcp_call *c)
 {
 	const struct json_node *args = mcp_param(c, "arguments");
@@ -69,7 +83,7 @@ static void wake(void *arg)
 
 	if (s->left == 0) {
 		echo.asleep--;
-		say(s->call, "slept");
+		say_bytes(s->call, s->bytes);
 		free(s);
 		return;
 	}
@@ -102,7 +116,8 @@ static void on_sleep(struct mcp_call *c)
 	}
 	*s = (struct sleeper){ .call = c,
 		               .left = (uint64_t)number(c, "ms", 0),
-		               .every = (uint64_t)number(c, "every", 0) };
+		               .every = (uint64_t)number(c, "every", 0),
+		               .bytes = (size_t)number(c, "bytes", 5) };
 	echo.asleep++;
 	mcp_on_cancel(c, canceled, s);
 	wake(s);
@@ -126,15 +141,7 @@ static void on_flood(struct mcp_call *c)
 
 static void on_big(struct mcp_call *c)
 {
-	size_t bytes = (size_t)number(c, "bytes", 0);
-	auto_free char *text = malloc(bytes + 1);
-
-	if (text == NULL) {
-		abort();
-	}
-	memset(text, 'x', bytes);
-	text[bytes] = '\0';
-	say(c, text);
+	say_bytes(c, (size_t)number(c, "bytes", 0));
 }
 
 static void on_news(struct mcp_call *c)
@@ -237,7 +244,8 @@ static int open_way(struct ways *w, int argc, char **argv, struct ssb_error *err
 	static const char *const origins[] = { "https://listed.example", NULL };
 	struct mcp_http_options o = { .address = argc > 2 ? argv[2] : "",
 		                      .token = argc > 3 ? argv[3] : NULL,
-		                      .origins = origins };
+		                      .origins = origins,
+		                      .hurry = argc > 4 ? (unsigned)atoi(argv[4]) : 0 };
 
 	return mcp_http_new(echo.server, echo.loop, &o, &w->http, err);
 }

@@ -61,6 +61,27 @@ static const struct {
 	  MCP_REQUEST, "1", "tools/call", NULL, NULL },
 };
 
+/* Valid JSON, though our records never have it. */
+static void reads_a_raw_del(void **state)
+{
+	struct mcp_message m = { 0 };
+	int code = 0;
+
+	(void)state;
+	assert_int_equal(
+	        read_text(&m, "{\"jsonrpc\":\"2.0\",\"id\":\"\\\\\x7f\",\"method\":\"a\"}", &code),
+	        0);
+	assert_string_equal(json_string(json_member(&m.doc, json_top(&m.doc), "id"), ""), "\\\x7f");
+	mcp_message_done(&m);
+	assert_int_equal(
+	        read_text(&m, "{\"jsonrpc\":\"2.0\",\"id\":\"\\\x7f\",\"method\":\"a\"}", &code),
+	        -1);
+	mcp_message_done(&m);
+	assert_int_equal(
+	        read_text(&m, "{\x7f\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}", &code), -1);
+	mcp_message_done(&m);
+}
+
 static bool same(const char *a, const char *b)
 {
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
@@ -298,13 +319,10 @@ static void digests_know_what_matters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_what_is_good),
-		cmocka_unit_test(refuses_what_is_not),
-		cmocka_unit_test(caps),
-		cmocka_unit_test(depth_is_capped),
-		cmocka_unit_test(ids_are_echoed),
-		cmocka_unit_test(errors_without_a_call),
-		cmocka_unit_test(versions),
+		cmocka_unit_test(reads_what_is_good),        cmocka_unit_test(reads_a_raw_del),
+		cmocka_unit_test(refuses_what_is_not),       cmocka_unit_test(caps),
+		cmocka_unit_test(depth_is_capped),           cmocka_unit_test(ids_are_echoed),
+		cmocka_unit_test(errors_without_a_call),     cmocka_unit_test(versions),
 		cmocka_unit_test(digests_know_what_matters),
 	};
 

@@ -1,0 +1,159 @@
+/* Questions and answers of the modern era. The questions are the response, and the call
+ * is over. The client asks again, with the answers and with requestState, which is sealed
+ * (state.h) and holds
+ *
+ *   {"state": of the handler, "asked": [KEY, ...], "answers": {KEY: of earlier rounds}}
+ *
+ * so that the handler finds the same in both eras. Only what was asked is taken. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp/priv.h"
+#include "mcp/state.h"
+
+static int seal(struct mcp_call *c, struct buf *out)
+{
+	struct state_of of = { .method = c->m.method, .principal = c->peer->principal };
+	auto_buf text;
+	struct json j;
+
+	buf_init(&text, MAX_MCP_STATE);
+	json_init(&j, &text, false);
+	json_open(&j, '{');
+	json_kstr(&j, "state", c->state);
+	json_key(&j, "asked");
+	json_open(&j, '[');
+	for (size_t i = 0; i < c->n_asks; i++) {
+		json_str(&j, c->asks[i].key);
+	}
+	json_close(&j, ']');
+	json_key(&j, "answers");
+	json_open(&j, '{');
+	for (size_t i = 0; i < c->n_answers; i++) {
+		json_key(&j, c->answers[i].key);
+		value_write(&j, &c->m.doc, &c->m.doc.nodes[c->answers[i].node]);
+	}
+	json_close(&j, '}');
+	json_close(&j, '}');
+	if (text.failed || value_digest(&c->m.doc, c->m.params, of.params) < 0) {
+		return -1;
+	}
+	return state_seal(c->server->states, &of, text.data, out);
+}
+
+void call_leave_questions(struct mcp_call *c)
+{
+	auto_buf sealed;
+
+	buf_init(&sealed, MAX_MCP_RESULT);
+	if (seal(c, &sealed) < 0) {
+		mcp_fail(c, MCP_E_INTERNAL, "what is to be remembered is too long");
+		return;
+	}
+	struct json *j = call_result(c, "input_required", false);
+	if (c->n_asks > 0) {
+		json_key(j, "inputRequests");
+		call_input_requests(c, j);
+	}
+	json_kstr(j, "requestState", sealed.data);
+	mcp_done(c);
+}
+
+/* What was asked, of what the client answered: by key, for each answer that is kept
+ * moves the nodes. */
+static int take_answers(struct mcp_call *c, const struct json_doc *asked)
+{
+	const struct json_node *keys = json_member(asked, json_top(asked), "asked");
+
+	for (const struct json_node *k = json_first(asked, keys); k != NULL;
+	     k = json_next(asked, k)) {
+		const struct json_node *all = mcp_param(c, "inputResponses");
+		const struct json_node *a = json_member(&c->m.doc, all, k->str);
+		if (json_is(a, JSON_OBJECT) && call_put_answer(c, k->str, &c->m.doc, a) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int take_state(struct mcp_call *c, const char *text, size_t len)
+{
+	struct json_doc doc AUTO(json_doc_done) = { 0 };
+	const char *why = NULL;
+
+	if (json_read(&doc, text, len, &why) < 0) {
+		return -1;
+	}
+	const struct json_node *old = json_member(&doc, json_top(&doc), "answers");
+	for (const struct json_node *a = json_first(&doc, old); a != NULL; a = json_next(&doc, a)) {
+		if (call_put_answer(c, a->key, &doc, a) < 0) {
+			return -1;
+		}
+	}
+	c->state = strdup(json_string(json_member(&doc, json_top(&doc), "state"), ""));
+	return c->state != NULL ? take_answers(c, &doc) : -1;
+}
+
+/* MCP_UNSEALED: whatever is there was asked. */
+static int take_unsealed(struct mcp_call *c)
+{
+	const struct json_node *all = mcp_param(c, "inputResponses");
+	uint32_t at = all != NULL ? all->first : 0;
+
+	for (size_t i = 0; at != 0 && i < MAX_MCP_ASKS; i++) {
+		const struct json_node *a = &c->m.doc.nodes[at];
+		uint32_t next = a->next;
+		if (a->type == JSON_OBJECT && call_put_answer(c, a->key, &c->m.doc, a) < 0) {
+			return -1;
+		}
+		at = next;
+	}
+	return 0;
+}
+
+static int open_state(struct mcp_call *c, const struct json_node *sealed)
+{
+	struct state_of of = { .method = c->m.method, .principal = c->peer->principal };
+	enum state_verdict verdict = STATE_FORGED;
+	auto_buf text;
+
+	buf_init(&text, MAX_MCP_RESULT);
+	if (value_digest(&c->m.doc, c->m.params, of.params) < 0) {
+		verdict = STATE_FAILED;
+	} else if (json_is(sealed, JSON_STRING) && strlen(sealed->str) == sealed->len) {
+		verdict = state_open(c->server->states, &of, sealed->str, &text);
+	}
+	if (verdict != STATE_GOOD) {
+		mcp_fail(c, MCP_E_PARAMS, "requestState %s", state_verdict_text(verdict));
+		return -1;
+	}
+	if (take_state(c, text.data, text.len) < 0) {
+		mcp_fail(c, MCP_E_PARAMS, "the answers are too long");
+		return -1;
+	}
+	return 0;
+}
+
+int call_open_state(struct mcp_call *c)
+{
+	const struct json_node *sealed = mcp_param(c, "requestState");
+	const struct json_node *all = mcp_param(c, "inputResponses");
+
+	if ((c->row->flags & MCP_ASKS) == 0) {
+		return 0;
+	}
+	if (all != NULL && all->type != JSON_OBJECT) {
+		mcp_fail(c, MCP_E_PARAMS, "inputResponses is no object");
+		return -1;
+	}
+	if (sealed != NULL) {
+		return open_state(c, sealed);
+	}
+	if ((c->row->flags & MCP_UNSEALED) != 0 && take_unsealed(c) < 0) {
+		mcp_fail(c, MCP_E_PARAMS, "the answers are too long");
+		return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,235 @@
+"""Streamable HTTP with clients that are slow, silent, broken or hostile: the server
+lives, its memory is bounded, and nobody else waits for them. Time limits are 20 times
+shorter here: a head within 0.5 s, a body within 1.5 s, an answer read within 1.5 s."""
+import json
+import random
+import socket
+import time
+
+import pytest
+
+from mcp_world import (BUILDS, TOKEN, Client, call, eventually, head, http_server, initialize,
+                       modern_fields, request)
+
+CONNECTIONS = 128
+SESSIONS = 256
+LIST = request("p", "tools/list", modern=True)
+
+
+@pytest.fixture(params=BUILDS)
+def server(request):
+    with http_server(BUILDS[request.param], hurry=20) as h:
+        yield h
+
+
+@pytest.fixture
+def normal():
+    """Where memory is measured: a sanitizer needs more."""
+    with http_server(BUILDS["normal"], hurry=20) as h:
+        yield h
+
+
+def quick(server):
+    """Somebody else is served at once."""
+    start = time.monotonic()
+    assert server.modern("echo", text="hi") == "hi"
+    return time.monotonic() - start < 1
+
+
+def status_of(client):
+    """What it was told in the end, if anything."""
+    client.socket.settimeout(10)
+    try:
+        return client.answer().status
+    except OSError:
+        return None
+
+
+@pytest.mark.parametrize("what", ["nothing", "head", "body", "chunks"])
+def test_slow_requests_run_out_of_time(server, what):
+    full = head(server.port, Content_Length=1000, **modern_fields(LIST))
+    begun = {"nothing": b"", "head": full[:-10], "body": full + b"{",
+             "chunks": head(server.port, Transfer_Encoding="chunked") + b"5\r\n"}[what]
+    start = time.monotonic()
+    with server.client() as c:
+        c.raw(begun)
+        assert quick(server)
+        while time.monotonic() - start < 10:  # a byte now and then does not help
+            try:
+                c.raw(b"a" if what != "nothing" else b"")
+                if c.socket.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK) is not None:
+                    break
+            except BlockingIOError:
+                time.sleep(0.1)
+            except (BrokenPipeError, ConnectionResetError):
+                break
+        assert time.monotonic() - start < 8
+        assert status_of(c) == (None if what == "nothing" else 408)
+
+
+def test_many_slow_clients_keep_nobody_out(server):
+    slow = [server.client().raw(b"POST /mcp HT") for _ in range(CONNECTIONS + 70)]
+    for _ in range(10):
+        assert quick(server)
+    for c in slow:
+        c.close()
+
+
+def test_connections_are_capped_and_idle_ones_make_room(server):
+    before = server.fds()
+    idle = []
+    for _ in range(CONNECTIONS + 50):
+        idle.append(server.client())
+        idle[-1].send(body=LIST, **modern_fields(LIST))
+        assert idle[-1].answer().read()
+    assert server.fds() - before <= CONNECTIONS
+    assert quick(server)
+    for c in idle:
+        c.close()
+
+
+def test_busy_connections_are_not_taken_away(normal):
+    message = call(1, "sleep", modern=True, ms=2500)
+    busy = [normal.client().send(body=message, **modern_fields(message))
+            for _ in range(CONNECTIONS)]
+    time.sleep(0.5)  # nobody can ask whether all of them are asleep
+    with normal.client() as c:
+        c.send(body=LIST, **modern_fields(LIST))
+        assert status_of(c) in (503, None)
+    assert [c.answer().status for c in busy] == [200] * CONNECTIONS
+    for c in busy:
+        c.close()
+    assert eventually(lambda: quick(normal))
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_whoever_does_not_read_is_dropped(normal, streams):
+    before = normal.rss()
+    message = (call(1, "flood", modern=True, progress="t", n=20000, bytes=2000) if streams
+               else call(1, "big", modern=True, bytes=15 << 20))
+    deaf = []
+    for _ in range(4):
+        c = normal.client()
+        c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.append(c.send(body=message, **modern_fields(message)))
+        assert eventually(lambda: quick(normal))
+    assert normal.rss() - before < (32 if streams else 150) << 20
+    fds = normal.fds()
+    assert eventually(lambda: normal.fds() <= fds - len(deaf)), "they are still there"
+    assert normal.rss() - before < 48 << 20
+    for c in deaf:
+        c.close()
+
+
+def test_a_slow_reader_that_does_read_is_not_dropped(normal):
+    message = call(1, "big", modern=True, bytes=8 << 20)
+    with normal.client() as c:
+        c.send(body=message, **modern_fields(message))
+        r = c.answer()
+        size = 0
+        while piece := r.read(256 << 10):
+            size += len(piece)
+            time.sleep(0.1)
+        assert size > 8 << 20
+
+
+def test_clients_that_die_in_the_middle(server):
+    message = call(1, "sleep", modern=True, progress="t", ms=60000, every=20)
+    for i in range(60):
+        with server.client() as c:
+            data = head(c.port, Content_Length=len(json.dumps(message)), **modern_fields(message))
+            data += json.dumps(message).encode()
+            c.raw(data[:len(data) * (i % 4 + 1) // 4])
+            if i % 8 == 3:
+                c.answer().readline()
+            if i % 2:  # with a reset
+                c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    assert eventually(lambda: server.modern("count").endswith("asleep 0"))
+    assert quick(server)
+
+
+def test_half_open_streams(server):
+    """Nobody says that a client is gone: what it does not read says so."""
+    fields = server.session()
+    clients = [server.client().send("GET", **fields) for _ in range(20)]
+    for c in clients:
+        assert c.answer().status == 200
+        c.socket.shutdown(socket.SHUT_WR)
+    assert all(c.gone() for c in clients)
+    assert server.once(body=request(3, "ping"), **fields)[0] == 200
+
+
+def broken(rng, port, fields):
+    """A request with something wrong in it, or only a part of one."""
+    body = json.dumps(rng.choice([LIST, initialize(), call(1, "echo", text="x"), [], 5])).encode()
+    whole = bytearray(head(port, rng.choice(["POST", "GET", "DELETE", "PATCH"]),
+                           Content_Length=len(body) + rng.choice([0, 0, -3, 5]), **fields) + body)
+    for _ in range(rng.randrange(1, 6)):
+        at = rng.randrange(len(whole))
+        what = rng.randrange(5)
+        if what == 0:
+            whole[at] = rng.randrange(256)
+        elif what == 1:
+            del whole[at:at + rng.randrange(40)]
+        elif what == 2:
+            whole[at:at] = bytes(rng.randrange(256) for _ in range(rng.randrange(20)))
+        elif what == 3:
+            whole[at:at] = whole[:rng.randrange(len(whole))]
+        else:
+            whole[at:at] = rng.choice([b"\r\n\r\n", b"\0", b"Transfer-Encoding: chunked\r\n",
+                                       b"\xff" * 9, b"0\r\n\r\n", b"Host: x\r\n"])
+        if not whole:
+            return b"\r\n"
+    return bytes(whole)
+
+
+def test_a_thousand_malformed_requests(server):
+    rng = random.Random(6)
+    fields = server.session()
+    fields_of = [fields, modern_fields(LIST), {}, {"token": None}]
+    for i in range(1000):
+        with Client(server.port) as c:
+            c.raw(broken(rng, server.port, rng.choice(fields_of)))
+            if i % 3 == 0:
+                c.socket.shutdown(socket.SHUT_WR)
+                c.socket.settimeout(3)
+                try:
+                    said = c.socket.recv(65536)
+                    assert said == b"" or said.startswith(b"HTTP/1.1 ")
+                except (ConnectionResetError, TimeoutError):
+                    pass
+    assert quick(server)
+    with server.client() as c:
+        assert c.ask(body=LIST, **modern_fields(LIST))[0] == 200
+
+
+def test_sessions_are_capped_and_the_oldest_idle_one_makes_room(server):
+    first = server.session()
+    held = server.session()
+    with server.client() as c:
+        c.send("GET", **held)
+        assert c.answer().status == 200
+        for _ in range(SESSIONS):
+            server.session()
+        assert server.once(body=request(3, "ping"), **first)[0] == 404
+        assert server.once(body=request(3, "ping"), **held)[0] == 200
+
+
+def test_broken_streams_are_bounded(normal):
+    fields = normal.session()
+    before = normal.rss()
+    for i in range(100):
+        with normal.client() as c:
+            c.send(body=call(i, "flood", progress="t", n=400, bytes=4000), **fields)
+            c.answer().readline()
+    assert normal.rss() - before < 64 << 20
+    assert quick(normal)
+
+
+def test_memory_does_not_grow(normal):
+    for _ in range(300):
+        assert normal.once(body=LIST, **modern_fields(LIST))[0] == 200
+    before = normal.rss()
+    for _ in range(2000):
+        normal.once(body=LIST, token=TOKEN, **modern_fields(LIST))
+    assert normal.rss() - before < 2 << 20

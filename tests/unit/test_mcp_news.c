@@ -1,0 +1,303 @@
+/* Subscriptions of both eras: who hears what, how much of it, and until when. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp_world.h"
+
+#define URI "skillsandbox://runs/1"
+
+static void begin(struct world *w)
+{
+	world_init(w);
+	w->app.features |= MCP_RESOURCES_CHANGE;
+}
+
+static void subscribe(struct world *w, const char *verb, const char *uri)
+{
+	world_say(w, "{'jsonrpc':'2.0','id':1,'method':'resources/%s','params':{'uri':%s}}", verb,
+	          uri);
+}
+
+static void listen_to(struct world *w, struct world_out *o, const char *id, const char *filter)
+{
+	auto_free char *text = NULL;
+
+	assert_true(asprintf(&text,
+	                     "{'jsonrpc':'2.0','id':%s,'method':'subscriptions/listen','params':{"
+	                     "%s,'notifications':%s}}",
+	                     id, MODERN, filter) > 0);
+	world_say_to(w->peer, &o->out, text);
+}
+
+static void test_legacy(void **state)
+{
+	(void)state;
+	struct world w AUTO(world_done);
+
+	begin(&w);
+	world_initialize(&w, "{}");
+	subscribe(&w, "subscribe", "'" URI "'");
+	subscribe(&w, "subscribe", "'" URI "'"); /* once, however often */
+	world_expect(&w.out, "'result':{}");
+	assert_true(mcp_resource_wanted(w.server, URI));
+	assert_false(mcp_resource_wanted(w.server, URI "/x"));
+	world_forget(&w.out);
+	mcp_resource_updated(w.server, URI "/x");
+	assert_int_equal(w.out.n_sent, 0);
+	mcp_resource_updated(w.server, URI);
+	assert_int_equal(w.out.n_sent, 1);
+	assert_int_equal(w.out.kinds[0], MCP_NOTIFICATION);
+	assert_string_equal(world_last(&w.out),
+	                    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\","
+	                    "\"params\":{\"uri\":\"" URI "\"}}");
+	subscribe(&w, "unsubscribe", "'" URI "'");
+	subscribe(&w, "unsubscribe", "'" URI "'");
+	world_expect(&w.out, "'result':{}");
+	assert_false(mcp_resource_wanted(w.server, URI));
+	world_forget(&w.out);
+	mcp_resource_updated(w.server, URI);
+	assert_int_equal(w.out.n_sent, 0);
+}
+
+static void test_legacy_bad(void **state)
+{
+	(void)state;
+	static const char *const URIS[] = { "7", "''", "null", "'a\\u0000b'" };
+	struct world w AUTO(world_done);
+	char uri[MAX_MCP_URI + 8];
+
+	begin(&w);
+	world_initialize(&w, "{}");
+	for (size_t i = 0; i < ARRAY_LEN(URIS); i++) {
+		subscribe(&w, "subscribe", URIS[i]);
+		world_expect(&w.out, "'code':-32602");
+	}
+	memset(uri, 'u', sizeof(uri));
+	uri[0] = '\'';
+	(void)snprintf(uri + 1 + MAX_MCP_URI, 2, "'");
+	subscribe(&w, "subscribe", uri);
+	world_expect(&w.out, "'result':{}");
+	uri[1 + MAX_MCP_URI] = 'u';
+	(void)snprintf(uri + 2 + MAX_MCP_URI, 2, "'");
+	subscribe(&w, "subscribe", uri);
+	world_expect(&w.out, "'code':-32602");
+	for (size_t i = 1; i < MAX_MCP_WATCHED; i++) {
+		(void)snprintf(uri, sizeof(uri), "'u%zu'", i);
+		subscribe(&w, "subscribe", uri);
+		world_expect(&w.out, "'result':{}");
+	}
+	subscribe(&w, "subscribe", "'one-more'");
+	world_expect(&w.out, "too many subscriptions");
+	subscribe(&w, "subscribe", "'u1'"); /* is there already */
+	world_expect(&w.out, "'result':{}");
+	/* Its peer is gone, and all that with it. */
+	mcp_peer_free(steal_ptr(&w.peer));
+	assert_false(mcp_resource_wanted(w.server, "u1"));
+	mcp_resource_updated(w.server, "u1");
+}
+
+static void test_lists(void **state)
+{
+	(void)state;
+	struct world w AUTO(world_done);
+
+	begin(&w);
+	mcp_list_changed(w.server, MCP_TOOLS); /* it has not initialized: it knows nothing of it */
+	assert_int_equal(w.out.n_sent, 0);
+	world_initialize(&w, "{}");
+	mcp_list_changed(w.server, MCP_PROMPTS); /* never declared */
+	assert_int_equal(w.out.n_sent, 0);
+	mcp_list_changed(w.server, MCP_TOOLS);
+	assert_string_equal(world_last(&w.out), "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+	                                        "tools/list_changed\"}");
+	mcp_list_changed(w.server, MCP_RESOURCES);
+	world_expect(&w.out, "notifications/resources/list_changed");
+	assert_int_equal(w.out.n_sent, 2);
+}
+
+static void test_listen(void **state)
+{
+	(void)state;
+	struct world w AUTO(world_done);
+	struct world_out a AUTO(world_out_done);
+	struct world_out b AUTO(world_out_done);
+
+	begin(&w);
+	world_out_init(&a);
+	world_out_init(&b);
+	listen_to(&w, &a, "7",
+	          "{'toolsListChanged':true,'promptsListChanged':true,"
+	          "'resourcesListChanged':false,'resourceSubscriptions':['" URI "','other','" URI
+	          "'],'unknown':{}}");
+	listen_to(&w, &b, "'x'", "{'resourcesListChanged':true}");
+	/* First, and with what is honoured: of the lists only those that can change. */
+	assert_int_equal(a.n_sent, 1);
+	assert_string_equal(world_last(&a),
+	                    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/"
+	                    "acknowledged\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/"
+	                    "subscriptionId\":7},\"notifications\":{\"toolsListChanged\":true,"
+	                    "\"resourceSubscriptions\":[\"" URI "\",\"other\"]}}}");
+	world_expect(&b, "'params':{'_meta':{'io.modelcontextprotocol/subscriptionId':'x'},"
+	                 "'notifications':{'resourcesListChanged':true}}");
+	assert_true(mcp_resource_wanted(w.server, "other"));
+	mcp_resource_updated(w.server, URI);
+	world_expect(&a, "'method':'notifications/resources/updated','params':{'_meta':{"
+	                 "'io.modelcontextprotocol/subscriptionId':7},'uri':'" URI "'}}");
+	mcp_list_changed(w.server, MCP_TOOLS);
+	world_expect(&a, "'method':'notifications/tools/list_changed','params':{'_meta':{"
+	                 "'io.modelcontextprotocol/subscriptionId':7}}}");
+	assert_int_equal(a.n_sent, 3);
+	assert_int_equal(b.n_sent, 1);
+	mcp_list_changed(w.server, MCP_RESOURCES);
+	assert_int_equal(a.n_sent, 3);
+	assert_int_equal(b.n_sent, 2);
+	/* Nothing goes to the news of a peer that has not initialized. */
+	assert_int_equal(w.out.n_sent, 0);
+	/* The stream is closed: canceled, and not heard of again. */
+	mcp_out_gone(w.peer, &a.out);
+	assert_false(mcp_resource_wanted(w.server, "other"));
+	mcp_resource_updated(w.server, URI);
+	assert_int_equal(a.n_sent, 3);
+	assert_int_equal(mcp_server_calls(w.server), 1);
+	/* The server ends: a result with the id, and the end of the stream. */
+	mcp_server_end(w.server);
+	assert_string_equal(world_last(&b),
+	                    "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":{\"resultType\":"
+	                    "\"complete\",\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":"
+	                    "\"x\"}}}");
+	assert_int_equal(b.kinds[b.n_sent - 1], MCP_RESPONSE);
+	assert_int_equal(b.n_ended, 1);
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	mcp_list_changed(w.server, MCP_RESOURCES);
+	assert_int_equal(b.n_sent, 3);
+}
+
+static void test_listen_canceled_by_id(void **state)
+{
+	(void)state;
+	struct world w AUTO(world_done);
+
+	begin(&w);
+	listen_to(&w, &w.out, "7", "{'toolsListChanged':true}");
+	listen_to(&w, &w.out, "8", "{'toolsListChanged':true}");
+	world_say(&w, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+	              "'requestId':7}}");
+	world_forget(&w.out);
+	mcp_list_changed(w.server, MCP_TOOLS);
+	assert_int_equal(w.out.n_sent, 1);
+	world_expect(&w.out, "subscriptionId':8");
+	assert_int_equal(mcp_server_calls(w.server), 1);
+}
+
+static void test_listen_bad(void **state)
+{
+	(void)state;
+	static const char *const FILTERS[] = {
+		"7",
+		"[]",
+		"null",
+		"{'toolsListChanged':1}",
+		"{'resourceSubscriptions':'x'}",
+		"{'resourceSubscriptions':[1]}",
+		"{'resourceSubscriptions':['a\\u0000']}",
+	};
+	struct world w AUTO(world_done);
+	auto_buf many;
+
+	begin(&w);
+	for (size_t i = 0; i < ARRAY_LEN(FILTERS); i++) {
+		listen_to(&w, &w.out, "1", FILTERS[i]);
+		world_expect(&w.out, "'code':-32602");
+	}
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	/* The number of resources is bounded, for all of a peer together. */
+	buf_init(&many, 1 << 20);
+	buf_adds(&many, "{'resourceSubscriptions':['u'");
+	for (size_t i = 1; i < MAX_MCP_WATCHED; i++) {
+		buf_addf(&many, ",'u%zu'", i);
+	}
+	buf_adds(&many, "]}");
+	listen_to(&w, &w.out, "1", many.data);
+	world_expect(&w.out, "acknowledged");
+	listen_to(&w, &w.out, "2", "{'resourceSubscriptions':['u']}");
+	world_expect(&w.out, "'code':-32602");
+	/* And that of subscriptions. */
+	for (size_t i = 1; i < MAX_MCP_LISTENS; i++) {
+		char id[16];
+		(void)snprintf(id, sizeof(id), "%zu", 10 + i);
+		listen_to(&w, &w.out, id, "{}");
+		world_expect(&w.out, "'notifications':{}}}");
+	}
+	listen_to(&w, &w.out, "3", "{}");
+	world_expect(&w.out, "too many subscriptions");
+	assert_int_equal(mcp_server_calls(w.server), MAX_MCP_LISTENS);
+	/* Of what the application has not, nothing is acknowledged. */
+	mcp_out_gone(w.peer, &w.out.out);
+	w.app.features &= ~(unsigned)MCP_SUBSCRIBE;
+	listen_to(&w, &w.out, "4", "{'resourceSubscriptions':['u'],'toolsListChanged':true}");
+	world_expect(&w.out, "'notifications':{'toolsListChanged':true}}}");
+	assert_false(mcp_resource_wanted(w.server, "u"));
+}
+
+/* Whoever is told may be gone by that, with all that it had. */
+static void test_gone_while_told(void **state)
+{
+	(void)state;
+	struct world w AUTO(world_done);
+	struct world_out a AUTO(world_out_done);
+	struct world_out b AUTO(world_out_done);
+	struct mcp_peer *second = NULL;
+
+	begin(&w);
+	world_out_init(&a);
+	world_out_init(&b);
+	world_initialize(&w, "{}");
+	assert_int_equal(mcp_peer_new(w.server, "second", NULL, &second), 0);
+	subscribe(&w, "subscribe", "'u'");
+	listen_to(&w, &a, "1", "{'resourceSubscriptions':['u']}");
+	struct mcp_peer *first = w.peer;
+	w.peer = second;
+	listen_to(&w, &b, "1", "{'resourceSubscriptions':['u']}");
+	w.out.free_in_send = first;
+	mcp_resource_updated(w.server, "u");
+	assert_int_equal(a.n_sent, 1); /* the acknowledgment: its peer went before its turn */
+	assert_int_equal(b.n_sent, 2);
+	b.gone_in_send = second;
+	mcp_resource_updated(w.server, "u");
+	assert_int_equal(b.n_sent, 3);
+	mcp_resource_updated(w.server, "u");
+	assert_int_equal(b.n_sent, 3);
+	/* While it is acknowledged. */
+	b.gone_in_send = second;
+	listen_to(&w, &b, "2", "{'resourceSubscriptions':['u']}");
+	assert_false(mcp_resource_wanted(w.server, "u"));
+	b.free_in_send = second;
+	listen_to(&w, &b, "3", "{'resourceSubscriptions':['u']}");
+	w.peer = NULL;
+	assert_false(mcp_resource_wanted(w.server, "u"));
+	assert_int_equal(mcp_server_calls(w.server), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_legacy),
+		cmocka_unit_test(test_legacy_bad),
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_listen),
+		cmocka_unit_test(test_listen_canceled_by_id),
+		cmocka_unit_test(test_listen_bad),
+		cmocka_unit_test(test_gone_while_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

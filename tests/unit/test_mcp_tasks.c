@@ -1,0 +1,537 @@
+/* Tasks: calls whose client does not wait for them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp/task.h"
+#include "mcp/tools.h"
+#include "mcp_world.h"
+
+#define KNOWS MODERN_WITH("{'extensions':{'io.modelcontextprotocol/tasks':{}},'elicitation':{}}")
+
+/* The calls that the tool has, newest last, and what became of them. */
+static struct {
+	struct mcp_call *held[MAX_MCP_TASKS + 8];
+	size_t n;
+	size_t canceled;
+	bool answers; /* as soon as it is canceled */
+} tool;
+
+static void tool_canceled(void *arg)
+{
+	tool.canceled++;
+	if (tool.answers) {
+		mcp_done(arg);
+	}
+}
+
+static void do_slow(struct mcp_call *c)
+{
+	tool.held[tool.n++] = c;
+	mcp_on_cancel(c, tool_canceled, c);
+}
+
+/* A task at once; then it asks for two things, and says what came. */
+static void do_asking(struct mcp_call *c)
+{
+	const struct json_node *a = NULL;
+	const struct json_node *b = NULL;
+
+	assert_true(mcp_become_task(c, "begins"));
+	if (mcp_answer(c, "a", &a) == MCP_UNASKED || mcp_answer(c, "b", &b) == MCP_UNASKED) {
+		mcp_ask(c, "a", "elicitation/create", "{\"message\":\"A?\"}");
+		mcp_ask(c, "b", "elicitation/create", "{\"message\":\"B?\"}");
+		mcp_wait(c, "s");
+		return;
+	}
+	struct json *j = mcp_result(c);
+	json_kstr(j, "a", json_string(json_member(mcp_doc(c), a, "action"), "none"));
+	json_kstr(j, "b", json_string(json_member(mcp_doc(c), b, "action"), "none"));
+	json_kstr(j, "state", mcp_state(c));
+	mcp_done(c);
+}
+
+static void do_call(void *app, struct mcp_call *c)
+{
+	(void)app;
+	if (strcmp(mcp_arg_string(c, "x") != NULL ? mcp_arg_string(c, "x") : "", "ask") == 0) {
+		do_asking(c);
+	} else {
+		do_slow(c);
+	}
+}
+
+static void do_other(void *app, struct mcp_call *c)
+{
+	(void)app;
+	do_slow(c);
+}
+
+static const struct mcp_method METHODS[] = {
+	{ "tools/call", do_call, MCP_ASKS },
+	{ "test/other", do_other, 0 },
+};
+
+static void begin(struct world *w)
+{
+	world_init(w);
+	w->app.methods = METHODS;
+	w->app.n_methods = ARRAY_LEN(METHODS);
+	memset(&tool, 0, sizeof(tool));
+}
+
+static void call_tool(struct world *w, const char *meta, const char *x)
+{
+	world_say(w,
+	          "{'jsonrpc':'2.0','id':'call','method':'tools/call','params':{%s,'name':'t',"
+	          "'arguments':{'x':'%s'}}}",
+	          meta, x);
+}
+
+/* The id of the task that the last message speaks of. */
+static void task_id(const struct world *w, char id[33])
+{
+	const char *at = strstr(world_last(&w->out), "\"taskId\":\"");
+
+	assert_non_null(at);
+	at += strlen("\"taskId\":\"");
+	assert_int_equal(strspn(at, "0123456789abcdef"), 32);
+	(void)snprintf(id, 33, "%.32s", at);
+}
+
+static void ask_task(struct world *w, const char *verb, const char *id, const char *more)
+{
+	world_say(w,
+	          "{'jsonrpc':'2.0','id':'%s','method':'tasks/%s','params':{%s,'taskId':'%s'%s}}",
+	          verb, verb, KNOWS, id, more);
+}
+
+/* A call that has become a task. */
+static void begin_task(struct world *w, char id[33])
+{
+	call_tool(w, KNOWS, "");
+	assert_true(mcp_become_task(tool.held[tool.n - 1], "runs"));
+	task_id(w, id);
+}
+
+static void test_created_and_completed(void **state)
+{
+	(void)state;
+	struct world w AUTO(world_done);
+	char id[33];
+	char other[33];
+
+	begin(&w);
+	call_tool(&w, KNOWS, "");
+	assert_int_equal(w.out.n_sent, 0);
+	assert_true(mcp_become_task(tool.held[0], "still runs"));
+	assert_int_equal(w.out.n_sent, 1);
+	assert_int_equal(w.out.n_ended, 1);
+	assert_int_equal(w.out.kinds[0], MCP_RESPONSE);
+	world_expect(&w.out, "'id':'call','result':{'resultType':'task',");
+	world_expect(&w.out, "'status':'working','statusMessage':'still runs','createdAt':'20");
+	world_expect(&w.out, "'ttlMs':null,'pollIntervalMs':1000");
+	task_id(&w, id);
+	assert_true(mcp_become_task(tool.held[0], "twice")); /* is one, and stays one */
+	assert_int_equal(w.out.n_sent, 1);
+
+	ask_task(&w, "get", id, "");
+	world_expect(&w.out, "'resultType':'complete',");
+	world_expect(&w.out, "'status':'working','statusMessage':'twice'");
+	assert_null(strstr(world_last(&w.out), "\"result\":{}"));
+	assert_true(mcp_wants_progress(tool.held[0]));
+	mcp_progress(tool.held[0], 1, 2, "half");
+	ask_task(&w, "get", id, "");
+	world_expect(&w.out, "'statusMessage':'half'");
+
+	/* Its id may be used again: the request is answered. */
+	begin_task(&w, other);
+	assert_string_not_equal(id, other);
+
+	mcp_tool_done(tool.held[0], "done", "{\"n\":1}", true);
+	ask_task(&w, "get", id, "");
+	world_expect(&w.out, "'status':'completed'");
+	world_expect(&w.out, "'structuredContent':{'n':1},'isError':true}}}");
+	assert_null(strstr(world_last(&w.out), "\"ttlMs\":null"));
+	ask_task(&w, "get", other, "");
+	world_expect(&w.out, "'status':'working'");
+	mcp_fail(tool.held[1], MCP_E_INTERNAL, "broke");
+	ask_task(&w, "get", other, "");
+	world_expect(&w.out, "'status':'failed','statusMessage':'broke'");
+	world_expect(&w.out, "'error':{'code':-32603,'message':'broke'}}}");
+	assert_int_equal(mcp_server_calls(w.server), 0);
+}
+
+static void test_only_where_it_may_be(void **state)
+{
+	(void)state;
+	struct world w AUTO(world_done);
+
+	begin(&w);
+	call_tool(&w, MODERN, ""); /* the client knows nothing of tasks */
+	assert_false(mcp_become_task(tool.held[0], NULL));
+	world_say(&w, "{'jsonrpc':'2.0','id':2,'method':'test/other','params':{" KNOWS "}}");
+	assert_false(mcp_become_task(tool.held[1], NULL));
+	world_initialize(&w, "{'extensions':{'io.modelcontextprotocol/tasks':{}}}");
+	world_say(&w, "{'jsonrpc':'2.0','id':3,'method':'tools/call','params':{'name':'t'}}");
+	assert_false(mcp_become_task(tool.held[2], NULL)); /* legacy: not defined there */
+	assert_int_equal(w.out.n_sent, 0);
+	for (size_t i = 0; i < 3; i++) {
+		mcp_done(tool.held[i]);
+		assert_int_equal(w.out.n_sent, i + 1);
+	}
+	w.app.features &= ~(unsigned)MCP_TASKS;
+	call_tool(&w, KNOWS, "");
+	assert_false(mcp_become_task(tool.held[3], NULL));
+	mcp_done(tool.held[3]);
+	ask_task(&w, "get", "x", "");
+	world_expect(&w.out, "'code':-32601");
+}
+
+static void test_whose_it_is(void **state)
+{
+	(void)state;
+	static const char *const VERBS[] = { "get", "update", "cancel" };
+	struct world w AUTO(world_done);
+	struct world_out o AUTO(world_out_done);
+	struct mcp_peer *other = NULL;
+	struct mcp_peer *same = NULL;
+	char id[33];
+
+	begin(&w);
+	world_out_init(&o);
+	begin_task(&w, id);
+	assert_int_equal(mcp_peer_new(w.server, "other", NULL, &other), 0);
+	assert_int_equal(mcp_peer_new(w.server, "tester", NULL, &same), 0);
+	for (size_t i = 0; i < ARRAY_LEN(VERBS); i++) {
+		auto_free char *text = NULL;
+		assert_true(asprintf(&text,
+		                     "{'jsonrpc':'2.0','id':1,'method':'tasks/%s','params':{" KNOWS
+		                     ",'taskId':'%s','inputResponses':{}}}",
+		                     VERBS[i], id) > 0);
+		world_say_to(other, &o.out, text);
+		world_expect(&o, "'code':-32602");
+		ask_task(&w, VERBS[i], "0123456789abcdef0123456789abcdef", "");
+		world_expect(&w.out, "'code':-32602");
+		world_say(&w,
+		          "{'jsonrpc':'2.0','id':1,'method':'tasks/%s','params':{%s,'taskId':7}}",
+		          VERBS[i], KNOWS);
+		world_expect(&w.out, "'code':-32602");
+		world_say(
+		        &w,
+		        "{'jsonrpc':'2.0','id':1,'method':'tasks/%s','params':{%s,'taskId':'%s'}}",
+		        VERBS[i], MODERN, id);
+		world_expect(&w.out, "'code':-32021");
+		world_expect(&w.out, "'data':{'requiredCapabilities':{'extensions':{"
+		                     "'io.modelcontextprotocol/tasks':{}}}}");
+	}
+	assert_int_equal(tool.canceled, 0);
+	/* The control: the same from the one whose it is, on another connection too. */
+	auto_free char *text = NULL;
+	assert_true(asprintf(&text,
+	                     "{'jsonrpc':'2.0','id':1,'method':'tasks/get','params':{" KNOWS
+	                     ",'taskId':'%s'}}",
+	                     id) > 0);
+	world_say_to(same, &o.out, text);
+	world_expect(&o, "'status':'working'");
+	mcp_done(tool.held[0]);
+	mcp_peer_free(other);
+	mcp_peer_free(same);
+}
+
+static void test_cancel(void **state)
+{
+	(void)state;
+	struct world w AUTO(world_done);
+	char id[33];
+
+	begin(&w);
+	begin_task(&w, id);
+	/* By its request it is not canceled, which has its answer. */
+	world_say(&w, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+	              "'requestId':'call'}}");
+	mcp_out_gone(w.peer, &w.out.out);
+	assert_int_equal(tool.canceled, 0);
+	ask_task(&w, "cancel", id, "");
+	world_expect(&w.out, "'id':'cancel','result':{'resultType':'complete'");
+	assert_int_equal(tool.canceled, 1);
+	ask_task(&w, "get", id, "");
+	world_expect(&w.out, "'status':'cancelled'");
+	assert_int_equal(mcp_server_calls(w.server), 1);
+	mcp_tool_done(tool.held[0], "too late", NULL, false);
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	ask_task(&w, "cancel", id, ""); /* once more */
+	world_expect(&w.out, "'id':'cancel','result':{'resultType':'complete'");
+	ask_task(&w, "get", id, "");
+	world_expect(&w.out, "'status':'cancelled'");
+	assert_null(strstr(world_last(&w.out), "too late"));
+	/* One that answers as soon as it is told. */
+	tool.answers = true;
+	begin_task(&w, id);
+	ask_task(&w, "cancel", id, "");
+	world_expect(&w.out, "'id':'cancel','result':{'resultType':'complete'");
+	assert_int_equal(mcp_server_calls(w.server), 0);
+}
+
+static void test_input(void **state)
+{
+	(void)state;
+	struct world w AUTO(world_done);
+	char id[33];
+
+	begin(&w);
+	call_tool(&w, KNOWS, "ask");
+	world_expect(&w.out, "'resultType':'task'");
+	task_id(&w, id);
+	ask_task(&w, "get", id, "");
+	world_expect(&w.out, "'status':'input_required'");
+	world_expect(&w.out, "'inputRequests':{'a':{'method':'elicitation/create','params':{"
+	                     "'message':'A?'}},'b':{'method':'elicitation/create',");
+	ask_task(&w, "update", id, "");
+	world_expect(&w.out, "'code':-32602");
+	ask_task(&w, "update", id, ",'inputResponses':{'c':{},'b':{'action':'accept'}}");
+	world_expect(&w.out, "'id':'update','result':{'resultType':'complete'");
+	ask_task(&w, "get", id, "");
+	world_expect(&w.out, "'status':'input_required'");
+	world_expect(&w.out, "'inputRequests':{'a':{'method'");
+	assert_null(strstr(world_last(&w.out), "\"b\":{"));
+	/* The first answer to b counts; a is the last that was missing. */
+	ask_task(&w, "update", id,
+	         ",'inputResponses':{'b':{'action':'cancel'},'a':{'action':'decline'}}");
+	world_expect(&w.out, "'id':'update','result':{'resultType':'complete'");
+	ask_task(&w, "get", id, "");
+	world_expect(&w.out, "'status':'completed'");
+	world_expect(&w.out, "'a':'decline','b':'accept','state':'s'}");
+	ask_task(&w, "update", id,
+	         ",'inputResponses':{'a':{}}"); /* nothing is asked: passed over */
+	world_expect(&w.out, "'id':'update','result':{'resultType':'complete'");
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	/* Canceled while it waits. */
+	call_tool(&w, KNOWS, "ask");
+	task_id(&w, id);
+	ask_task(&w, "cancel", id, "");
+	ask_task(&w, "get", id, "");
+	world_expect(&w.out, "'status':'cancelled'");
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	/* Its client is gone while it waits. */
+	call_tool(&w, KNOWS, "ask");
+	mcp_peer_free(steal_ptr(&w.peer));
+	assert_int_equal(mcp_server_calls(w.server), 0);
+}
+
+static void test_answers_that_are_none(void **state)
+{
+	(void)state;
+	static const char *const ANSWERS[] = { "null", "7", "'accept'", "[]" };
+	struct world w AUTO(world_done);
+	char more[128];
+	char id[33];
+
+	begin(&w);
+	call_tool(&w, KNOWS, "ask");
+	task_id(&w, id);
+	for (size_t i = 0; i < ARRAY_LEN(ANSWERS); i++) {
+		(void)snprintf(more, sizeof(more), ",'inputResponses':{'a':%s,'b':%s}", ANSWERS[i],
+		               ANSWERS[i]);
+		ask_task(&w, "update", id, more);
+		ask_task(&w, "get", id, "");
+		world_expect(&w.out, "'status':'input_required'");
+		world_expect(&w.out, "'inputRequests':{'a':{");
+	}
+}
+
+static void test_listened_to(void **state)
+{
+	(void)state;
+	struct world w AUTO(world_done);
+	struct world_out o AUTO(world_out_done);
+	auto_free char *text = NULL;
+	char id[33];
+
+	begin(&w);
+	world_out_init(&o);
+	begin_task(&w, id);
+	world_say(&w,
+	          "{'jsonrpc':'2.0','id':5,'method':'subscriptions/listen','params':{" MODERN
+	          ",'notifications':{'taskIds':['%s']}}}",
+	          id);
+	world_expect(&w.out, "'code':-32021");
+	/* Only what is there, and is the client's own. */
+	assert_true(asprintf(&text,
+	                     "{'jsonrpc':'2.0','id':5,'method':'subscriptions/listen','params':{%s,"
+	                     "'notifications':{'taskIds':['%s','nobody']}}}",
+	                     KNOWS, id) > 0);
+	world_say_to(w.peer, &o.out, text);
+	assert_non_null(strstr(world_last(&o), "/acknowledged\""));
+	assert_non_null(strstr(world_last(&o), id));
+	assert_null(strstr(world_last(&o), "nobody"));
+	mcp_progress(tool.held[0], 1, 0, "first");
+	assert_int_equal(o.n_sent, 2);
+	mcp_progress(tool.held[0], 2, 0, "second"); /* so soon: only for tasks/get */
+	assert_int_equal(o.n_sent, 2);
+	world_expect(&o, "'method':'notifications/tasks','params':{'_meta':{"
+	                 "'io.modelcontextprotocol/subscriptionId':5},'taskId':'");
+	world_expect(&o, "'status':'working','statusMessage':'first'");
+	mcp_tool_done(tool.held[0], "done", NULL, false);
+	assert_int_equal(o.n_sent, 3);
+	world_expect(&o, "'status':'completed'");
+	world_expect(&o, "'text':'done'");
+	/* Another's is not told of. */
+	begin_task(&w, id);
+	mcp_done(tool.held[1]);
+	assert_int_equal(o.n_sent, 3);
+}
+
+static void test_gone_while_it_is_told(void **state)
+{
+	(void)state;
+	struct world w AUTO(world_done);
+
+	begin(&w);
+	tool.answers = true;
+	call_tool(&w, KNOWS, "");
+	w.out.free_in_send = steal_ptr(&w.peer);
+	assert_true(mcp_become_task(tool.held[0], NULL));
+	assert_int_equal(tool.canceled, 1);
+	assert_int_equal(mcp_server_calls(w.server), 0);
+}
+
+static void test_number_is_bounded(void **state)
+{
+	(void)state;
+	struct world w AUTO(world_done);
+	char oldest[33];
+	char second[33];
+	char id[33];
+
+	begin(&w);
+	begin_task(&w, oldest);
+	mcp_done(tool.held[0]);
+	begin_task(&w, second);
+	mcp_done(tool.held[1]);
+	for (size_t i = 2; i < MAX_MCP_TASKS; i++) {
+		begin_task(&w, id);
+	}
+	ask_task(&w, "get", oldest, "");
+	world_expect(&w.out, "'status':'completed'");
+	/* The oldest answer makes room, and then the next; then no call becomes one. */
+	begin_task(&w, id);
+	ask_task(&w, "get", oldest, "");
+	world_expect(&w.out, "'code':-32602");
+	ask_task(&w, "get", second, "");
+	world_expect(&w.out, "'status':'completed'");
+	begin_task(&w, id);
+	call_tool(&w, KNOWS, "");
+	world_forget(&w.out);
+	assert_false(mcp_become_task(tool.held[tool.n - 1], NULL));
+	assert_int_equal(w.out.n_sent, 0);
+	mcp_done(tool.held[tool.n - 1]); /* as if nothing had been said */
+	assert_int_equal(w.out.n_sent, 1);
+	tool.answers = true;
+	mcp_peer_free(steal_ptr(&w.peer));
+	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(tool.canceled, MAX_MCP_TASKS);
+}
+
+static void test_bytes_are_bounded(void **state)
+{
+	(void)state;
+	struct world w AUTO(world_done);
+	size_t big = MAX_MCP_RESULT / 4;
+	auto_free char *text = calloc(1, big + 1);
+	char first[33];
+	char id[33];
+
+	begin(&w);
+	memset(text, 'x', big);
+	begin_task(&w, first);
+	mcp_tool_done(tool.held[0], text, NULL, false);
+	for (size_t bytes = 2 * (big + 256); bytes <= MAX_MCP_TASK_BYTES; bytes += big + 256) {
+		begin_task(&w, id);
+		mcp_tool_done(tool.held[tool.n - 1], text, NULL, false);
+	}
+	ask_task(&w, "get", first, "");
+	world_expect(&w.out, "'status':'completed'");
+	begin_task(&w, id);
+	mcp_tool_done(tool.held[tool.n - 1], text, NULL, false);
+	ask_task(&w, "get", first, "");
+	world_expect(&w.out, "'code':-32602");
+	ask_task(&w, "get", id, "");
+	world_expect(&w.out, "'status':'completed'");
+}
+
+static void test_expires(void **state)
+{
+	(void)state;
+	struct world w AUTO(world_done);
+	char under_way[33];
+	char id[33];
+
+	begin(&w);
+	tasks_free(w.server->tasks);
+	w.server->tasks = tasks_new(20);
+	begin_task(&w, under_way);
+	begin_task(&w, id);
+	mcp_done(tool.held[1]);
+	ask_task(&w, "get", id, "");
+	world_expect(&w.out, "'status':'completed'");
+	(void)usleep(50000);
+	ask_task(&w, "get", id, "");
+	world_expect(&w.out, "'code':-32602");
+	ask_task(&w, "get", under_way, "");
+	world_expect(&w.out, "'status':'working'");
+	mcp_done(tool.held[0]);
+}
+
+static void test_message_is_bounded(void **state)
+{
+	(void)state;
+	struct world w AUTO(world_done);
+	char text[MAX_MCP_TASK_TEXT + 8];
+	char id[33];
+
+	begin(&w);
+	begin_task(&w, id);
+	/* Two bytes for a character: the cap is in the midst of one. */
+	text[0] = 'x';
+	for (size_t i = 1; i + 2 < sizeof(text); i += 2) {
+		memcpy(text + i, "\xc3\xa9", 3);
+	}
+	mcp_progress(tool.held[0], 1, 0, text);
+	ask_task(&w, "get", id, "");
+	const char *at = strstr(world_last(&w.out), "\"statusMessage\":\"x");
+	assert_non_null(at);
+	at += strlen("\"statusMessage\":\"");
+	assert_int_equal(strchr(at, '"') - at, MAX_MCP_TASK_TEXT - 1);
+	assert_null(strstr(world_last(&w.out), "udc"));
+	mcp_done(tool.held[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_created_and_completed),
+		cmocka_unit_test(test_only_where_it_may_be),
+		cmocka_unit_test(test_whose_it_is),
+		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_input),
+		cmocka_unit_test(test_answers_that_are_none),
+		cmocka_unit_test(test_listened_to),
+		cmocka_unit_test(test_gone_while_it_is_told),
+		cmocka_unit_test(test_number_is_bounded),
+		cmocka_unit_test(test_bytes_are_bounded),
+		cmocka_unit_test(test_expires),
+		cmocka_unit_test(test_message_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
