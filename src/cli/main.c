@@ -137,7 +137,7 @@ static int unknown_second(const char *first, const char *word, const char *const
 {
 	const char *near =
 	        word == NULL ? NULL : suggest(word, strlen(word), words, n, sizeof(words[0]));
-	auto_buf list;
+	auto_buf list = { 0 };
 
 	if (near != NULL) {
 		say_errorf("unknown command '%s %s'; did you mean '%s %s'?", first, word, first,

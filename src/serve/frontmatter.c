@@ -57,7 +57,7 @@ static bool put_based(struct json *j, const char *s, const char **ret_bad)
  * as JSON wants it, so that no digit is lost. */
 static bool put_decimal(struct json *j, const char *s)
 {
-	auto_buf out;
+	auto_buf out = { 0 };
 	bool minus = *s == '-';
 
 	buf_init(&out, MAX_SCALAR_BYTES + 8);

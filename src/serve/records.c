@@ -114,7 +114,7 @@ void record_close(struct record *r)
 void record_json_run(const struct record *r, struct json *j)
 {
 	struct run_facts facts = { 0 };
-	auto_buf text;
+	auto_buf text = { 0 };
 	struct json raw;
 
 	buf_init(&text, MAX_RECORD_LINE);

@@ -1,0 +1,111 @@
+"""What the tests of the MCP server share: the pinned npm packages, the fixture program
+and the conformance suite, `skillsandbox serve` on HTTP."""
+import contextlib
+import json
+import pathlib
+import re
+import select
+import signal
+import subprocess
+
+import yaml
+
+from harness import ASAN_BUILD, PATH, REPO, execute
+
+NPM = REPO / "build-npm/mcp"
+NODE = NPM / "node_modules/.bin/node"
+SUITE = NPM / "node_modules/@modelcontextprotocol/conformance"
+CLIENTS = REPO / "tests/mcp"
+LEGACY, MODERN = "2025-11-25", "2026-07-28"
+MISSING = "the npm packages of the tests are not installed; run: scripts/npm-set mcp"
+
+
+def requirements(revision):
+    """(scored, not scored): the server's scenarios by the suite's own list of them."""
+    path = SUITE / f"requirements/{revision}.yaml"
+    if not path.exists():
+        return [], []
+    doc = yaml.safe_load(path.read_text())
+    return doc["server"], [e["scenario"] for e in doc["not_scored"] if e["leg"] == "server"]
+
+
+@contextlib.contextmanager
+def told(process, stream, what):
+    """The URL on the first line that a server says, and its end: it must be a clean one."""
+    try:
+        ready = select.select([stream], [], [], 30)[0]
+        line = stream.readline().decode() if ready else "nothing in 30 s"
+        assert "http://" in line, f"{what} did not start: {line}"
+        yield re.search(r"http://\S+", line).group()
+        assert process.poll() is None, f"{what} ended by itself: exit {process.returncode}"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            errors = process.communicate(timeout=30)[1].decode()
+        except subprocess.TimeoutExpired:
+            process.kill()
+            errors = f"{what} did not end on SIGTERM"
+    assert process.returncode == 0 and not errors, f"exit {process.returncode}: {errors}"
+
+
+@contextlib.contextmanager
+def fixture():
+    """The URL of a fixture of its own, under the sanitizers."""
+    env = {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "halt_on_error=1"}
+    with subprocess.Popen([ASAN_BUILD / "tests/mcp/mcp-fixture", "--http", "127.0.0.1:0"],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, env=env) as p, \
+            told(p, p.stdout, "the fixture") as url:
+        yield url
+
+
+class Suite:
+    """A run of the suite, in the background: what a revision requires, or one scenario."""
+
+    def __init__(self, url, revision, out, scenario=None):
+        what = ["--scenario", scenario] if scenario else ["--requirements", revision]
+        self.out = pathlib.Path(out)
+        self.out.mkdir()
+        self.log = open(self.out / "log", "wb+")
+        self.process = subprocess.Popen(
+            [NODE, SUITE / "dist/index.js", "server", "--url", url, *what, "-o",
+             self.out], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+            env={"PATH": PATH, "HOME": str(self.out)}, cwd=self.out)
+
+    def results(self, timeout=120):
+        """{scenario: its checks}, of those that ran."""
+        try:
+            self.process.wait(timeout)
+        finally:
+            self.process.kill()
+            self.log.close()
+        found = {}
+        for path in self.out.glob("server-*/checks.json"):
+            name = re.fullmatch(r"server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z", path.parent.name)
+            found[name.group(1)] = json.loads(path.read_text())
+        return found
+
+
+def troubles(checks):
+    """What was checked and is not as it should be, advice included."""
+    return [f"{c['status']} {c['id']}: {c.get('errorMessage') or c['description']}"
+            for c in checks if c["status"] not in ("SUCCESS", "INFO")]
+
+
+def run_client(script, *args, env=None, timeout=60):
+    """One of the programs in tests/mcp, with a client of the official SDKs; it answers
+    with one JSON object."""
+    assert NODE.exists(), MISSING
+    r = execute([NODE, CLIENTS / script, NPM, *args], timeout=timeout,
+                env={"PATH": PATH, "HOME": "/nonexistent", **(env or {})})
+    return r.ok().json()
+
+
+@contextlib.contextmanager
+def serve_http(ssb, skills, token, *flags):
+    """The URL of `skillsandbox serve` on HTTP."""
+    p = ssb.popen([ssb.binary, "serve", "--skills", skills, "--http", "127.0.0.1:0", *flags],
+                  env={"SKILLSANDBOX_TOKEN": token}, stdin=subprocess.DEVNULL,
+                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with p, told(p, p.stderr, "serve") as url:
+        yield url

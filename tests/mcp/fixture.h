@@ -1,0 +1,58 @@
+/* fixture.h - a server for the tests alone: what the conformance suite of the protocol
+ * wants to find at one, on the protocol library and nothing else of ours. The names and
+ * texts of its tools, prompts and resources are the suite's. */
+#ifndef TESTS_MCP_FIXTURE_H
+#define TESTS_MCP_FIXTURE_H
+
+#include "mcp/tools.h"
+
+struct fixture {
+	struct loop *loop;
+	struct mcp_server *mcp;
+};
+
+#define TASKS_EXTENSION "io.modelcontextprotocol/tasks"
+
+/* One pixel, and one sample. */
+#define PNG                                                                                        \
+	"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSu" \
+	"QmCC"                                                                                     \
+	"pLvAAAAAElFTkSuQmCC"
+#define WAV "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA=="
+
+extern const struct mcp_tools FIXTURE_TOOLS; /* fixture_tools.c */
+
+mcp_handler fixture_resources, fixture_templates, fixture_read;    /* fixture_data.c */
+mcp_handler fixture_prompts, fixture_prompt, fixture_complete;     /* fixture_prompts.c */
+mcp_handler tool_logging, tool_logging_once, tool_progress;        /* fixture_later.c */
+mcp_handler tool_slow, tool_failing, tool_breaking, tool_streamed; /* the same */
+mcp_handler tool_asks;                                             /* fixture_ask.c */
+mcp_handler tool_elicits, tool_samples, tool_rounds;               /* the same */
+mcp_handler tool_asks_in_task, tool_asks_then_task;                /* the same */
+
+/* ---- what takes its time (fixture_later.c) ----------------------------------- */
+
+/* Step 0 at once, the others each `ms` after it. False: it has answered the call. */
+typedef bool later_step(struct mcp_call *c, unsigned step, const char *text);
+/* `text` is copied; NULL: none. A call that is canceled is answered at once. */
+void later_start(struct fixture *f, struct mcp_call *c, uint64_t ms, later_step *fn,
+                 const char *text);
+later_step later_text; /* answers with `text` in step 1 */
+
+/* ---- asking (fixture_ask.c) --------------------------------------------------- */
+
+struct question {
+	const char *key;
+	enum mcp_ability needs;
+	const char *params;
+};
+
+/* True: all of them are answered. False: the call has been answered, or waits with
+ * `state`; the handler leaves. Those that the client cannot be asked are left out if
+ * `optional`, and an error if not. */
+bool fixture_ask(struct mcp_call *c, const struct question *q, size_t n, const char *state,
+                 bool optional);
+/* Of an answer: a member of its content (or of itself, for NULL), as a string. */
+const char *fixture_answer(const struct mcp_call *c, const char *key, const char *member);
+
+#endif
