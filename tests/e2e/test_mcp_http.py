@@ -242,6 +242,43 @@ def test_names_that_no_header_can_hold(server):
     assert answer["error"]["code"] == -32602, (status, answer)  # no such tool: it was compared
 
 
+@pytest.fixture(scope="module")
+def mirror():
+    """Where two arguments are repeated in headers."""
+    with http_server(BUILDS["asan"], mirror=True) as h:
+        yield h
+
+
+MIRRORED = [  # tool, arguments, headers, whether they fit
+    ("echo", {"text": "hi"}, {"Mcp_Param_Text": "hi"}, True),
+    ("echo", {"text": "hi"}, {"Mcp_Param_Text": "=?base64?aGk=?="}, True),
+    ("echo", {"text": "=?base64?aGk="}, {"Mcp_Param_Text": "=?base64?aGk="}, True),
+    ("echo", {"text": "hi"}, {"Mcp_Param_Text": "=?base64?aGk?="}, False),
+    ("echo", {"text": "hi"}, {"Mcp_Param_Text": "=?base64?a!k=?="}, False),
+    ("echo", {"text": "hi"}, {"Mcp_Param_Text": "Hi"}, False),
+    ("echo", {"text": "hi"}, {}, False),
+    ("echo", {}, {}, True),
+    ("echo", {"text": None}, {}, True),
+    ("echo", {}, {"Mcp_Param_Text": "hi"}, False),
+    ("echo", {"text": "hi"}, {"Mcp_Param_Text": "hi", "Mcp_Param_Other": "x"}, True),
+    ("big", {"bytes": 5}, {"Mcp_Param_Bytes": "5"}, True),
+    ("big", {"bytes": 5}, {"Mcp_Param_Bytes": "5.0"}, True),
+    ("big", {"bytes": 5}, {"Mcp_Param_Bytes": "6"}, False),
+    ("big", {"bytes": 5}, {"Mcp_Param_Bytes": "5x"}, False),
+    ("count", {"text": "hi"}, {}, True),
+]
+
+
+@pytest.mark.parametrize("tool,arguments,headers,fits", MIRRORED, ids=str)
+def test_arguments_in_headers(mirror, tool, arguments, headers, fits):
+    message = call(5, tool, modern=True, **arguments)
+    status, _, answer = mirror.once(body=message, **dict(modern_fields(message), **headers))
+    if fits:
+        assert status == 200 and "result" in answer
+    else:
+        assert status == 400 and answer["error"]["code"] == -32020
+
+
 def test_modern_errors_have_their_status(server):
     for method, status, code in (("no/such", 404, -32601), ("initialize", 404, -32601)):
         message = request(9, method, modern=True)
@@ -372,6 +409,20 @@ def test_a_broken_stream_is_resumed(server):
     with server.client() as c:  # it is over, and can be heard again
         c.send("GET", Last_Event_ID=rest[-2][0], **fields)
         assert [m["id"] for m in messages(c.answer())] == [2]
+
+
+def test_a_server_that_hangs_up(server):
+    fields = server.session()
+    with server.client() as c:
+        c.send(body=call(2, "leave", ms=300), **fields)
+        found = list(events(c.answer()))
+        assert [(d, r is not None) for _, d, r in found] == [("", True)]
+        c.send("GET", Last_Event_ID=found[0][0], **fields)  # on the same connection
+        assert [m["id"] for m in messages(c.answer())] == [2]
+    old = server.session("2025-06-18")  # would not come back
+    assert text_of(server.once(body=call(2, "leave", ms=30), **old)[2]) == "xxxxx"
+    message = call(2, "leave", modern=True, ms=30)
+    assert server.once(body=message, **modern_fields(message))[0] == 200
 
 
 def test_resuming_what_is_not_there(server):
