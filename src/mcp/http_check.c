@@ -3,6 +3,7 @@
  * The order is the security argument: a page in the owner's browser is stopped by Host
  * and Origin before anything else is looked at, whoever has no token learns nothing but
  * that, and only then does it matter what was asked for. No body is read before. */
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -269,25 +270,96 @@ static int base64_decode(struct span s, struct buf *out)
 	return out->failed ? -1 : 0;
 }
 
-/* As written, or "=?base64?...?=". */
-static bool mirrors(struct span value, const char *body)
+/* What a field says: as written, or decoded from "=?base64?...?=". -1: it is malformed. */
+static int field_text(struct span value, struct buf *out)
 {
 	static const char before[] = "=?base64?", behind[] = "?=";
 	size_t n_before = sizeof before - 1, n_behind = sizeof behind - 1;
-	auto_buf decoded;
 
-	buf_init(&decoded, HTTP_MAX_HEAD);
 	if (value.len < n_before + n_behind || memcmp(value.s, before, n_before) != 0 ||
 	    memcmp(value.s + value.len - n_behind, behind, n_behind) != 0) {
-		return span_is(value, body);
+		buf_add(out, value.s, value.len);
+		return out->failed ? -1 : 0;
 	}
-	struct span coded = { value.s + n_before, value.len - n_before - n_behind };
-
-	return base64_decode(coded, &decoded) == 0 && decoded.len == strlen(body) &&
-	       memcmp(decoded.len > 0 ? decoded.data : "", body, decoded.len) == 0;
+	return base64_decode((struct span){ value.s + n_before, value.len - n_before - n_behind },
+	                     out);
 }
 
-const char *http_check_mirror(const struct http_request *r, const struct mcp_message *m)
+static bool repeats(struct span value, const char *body, size_t len)
+{
+	auto_buf text;
+
+	buf_init(&text, HTTP_MAX_HEAD);
+	return field_text(value, &text) == 0 && text.len == len &&
+	       memcmp(len > 0 ? text.data : "", body, len) == 0;
+}
+
+static bool same_number(struct span value, const char *body)
+{
+	char text[64];
+	char *end = NULL;
+
+	if (value.len == 0 || value.len >= sizeof text) {
+		return false;
+	}
+	memcpy(text, value.s, value.len);
+	text[value.len] = '\0';
+	double given = strtod(text, &end), wanted = strtod(body, NULL);
+
+	return *end == '\0' && given <= wanted && given >= wanted;
+}
+
+static bool repeats_node(struct span value, const struct json_node *node)
+{
+	switch (node->type) {
+	case JSON_STRING:
+		return repeats(value, node->str, node->len);
+	case JSON_NUMBER:
+		return same_number(value, node->str);
+	case JSON_TRUE:
+		return span_is(value, "true");
+	case JSON_FALSE:
+		return span_is(value, "false");
+	case JSON_NULL:
+	case JSON_ARRAY:
+	case JSON_OBJECT:
+		break;
+	}
+	return false;
+}
+
+static const char *check_arguments(const struct mcp_http *h, const struct http_request *r,
+                                   const struct mcp_message *m)
+{
+	const struct json_node *arguments = json_member(&m->doc, m->params, "arguments");
+
+	if (m->name == NULL || strcmp(m->method, "tools/call") != 0) {
+		return NULL;
+	}
+	for (const struct mcp_mirror *i = h->mirrors; i != NULL && i->tool != NULL; i++) {
+		char name[128];
+		const struct json_node *node = json_member(&m->doc, arguments, i->argument);
+
+		if (strcmp(i->tool, m->name) != 0) {
+			continue;
+		}
+		(void)snprintf(name, sizeof name, "mcp-param-%s", i->header);
+		const struct span *field = http_request_field(r, name);
+		bool said = node != NULL && node->type != JSON_NULL;
+
+		if (said && field == NULL) {
+			return "Header mismatch: an Mcp-Param header is missing";
+		}
+		if (field != NULL && (!said || !repeats_node(*field, node))) {
+			return "Header mismatch: an Mcp-Param header is not the argument in the "
+			       "body";
+		}
+	}
+	return NULL;
+}
+
+const char *http_check_mirror(const struct mcp_http *h, const struct http_request *r,
+                              const struct mcp_message *m)
 {
 	const struct span *version = http_request_field(r, "mcp-protocol-version");
 	const struct span *called = http_request_field(r, "mcp-method");
@@ -311,8 +383,8 @@ const char *http_check_mirror(const struct http_request *r, const struct mcp_mes
 	if (m->name != NULL && name == NULL) {
 		return "Header mismatch: Mcp-Name is missing";
 	}
-	if (m->name != NULL && !mirrors(*name, m->name)) {
+	if (m->name != NULL && !repeats(*name, m->name, strlen(m->name))) {
 		return "Header mismatch: Mcp-Name is not the name in the body";
 	}
-	return NULL;
+	return check_arguments(h, r, m);
 }

@@ -19,6 +19,7 @@
 static void stream_send(struct mcp_out *o, enum mcp_kind kind, int status, const char *json,
                         size_t len);
 static void stream_end(struct mcp_out *o);
+static void stream_hang_up(struct mcp_out *o);
 
 struct http_stream *stream_new(struct http_conn *c, struct http_session *s, bool news)
 {
@@ -27,11 +28,13 @@ struct http_stream *stream_new(struct http_conn *c, struct http_session *s, bool
 	if (x == NULL) {
 		return NULL;
 	}
-	*x = (struct http_stream){ .to = { .send = stream_send, .end = stream_end },
-		                   .http = c->http,
-		                   .conn = c,
-		                   .session = s,
-		                   .news = news };
+	*x = (struct http_stream){
+		.to = { .send = stream_send, .end = stream_end, .hang_up = stream_hang_up },
+		.http = c->http,
+		.conn = c,
+		.session = s,
+		.news = news
+	};
 	if (s != NULL) {
 		x->number = ++s->numbers;
 		x->next = s->streams;
@@ -139,12 +142,18 @@ static const char *session_field(const struct http_stream *x, char out[SESSION_I
 	return out;
 }
 
-/* A client of 2025-11-25 gets an id at once, to come back with. An empty event is new
- * there: older ones are only told how long to wait. */
+/* Clients of 2025-11-25 come back of themselves for a stream that was not at its end. */
+static bool comes_back(const struct http_stream *x)
+{
+	return x->session != NULL && strcmp(mcp_peer_version(x->session->peer), "2025-11-25") >= 0;
+}
+
+/* They get an id at once, to come back with. An empty event is new there: older ones
+ * are only told how long to wait. */
 static void prime(struct http_stream *x)
 {
 	char text[ID_TEXT];
-	bool knows = strcmp(mcp_peer_version(x->session->peer), "2025-11-25") >= 0;
+	bool knows = comes_back(x);
 	int n = knows ? snprintf(text, sizeof text, "id: %llu-0\nretry: %d\ndata: \n\n",
 	                         (unsigned long long)x->number, RETRY_MS)
 	              : snprintf(text, sizeof text, "retry: %d\n\n", RETRY_MS);
@@ -302,4 +311,18 @@ void stream_resume(struct http_stream *x, struct http_conn *c, uint64_t after)
 		conn_stream_end(detach(x));
 		keep_for_now(x);
 	}
+}
+
+static void stream_hang_up(struct mcp_out *o)
+{
+	struct http_stream *x = (struct http_stream *)o;
+
+	if (x->conn == NULL || !comes_back(x)) {
+		return;
+	}
+	if (!x->begun) {
+		stream_open(x);
+	}
+	conn_stream_end(detach(x));
+	keep_for_now(x);
 }

@@ -137,6 +137,10 @@ void mcp_fail_data(struct mcp_call *c, enum mcp_code code, const char *data, con
 bool mcp_wants_progress(const struct mcp_call *c);
 void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const char *message);
 
+/* A call that takes long need not hold a connection: where the client can come back for
+ * the rest (a legacy one over HTTP) it is let go; elsewhere this does nothing. */
+void mcp_hang_up(struct mcp_call *c);
+
 enum mcp_level {
 	MCP_DEBUG,
 	MCP_INFO,

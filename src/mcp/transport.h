@@ -27,11 +27,18 @@ void mcp_socket_free(struct mcp_socket *x); /* unlinks it; accepts NULL */
 
 /* Streamable HTTP at /mcp: POST, GET and DELETE of the legacy era, POST of the modern
  * one. Loopback only; Host and Origin are checked, and the token. */
+struct mcp_mirror {
+	const char *tool, *argument;
+	const char *header; /* its x-mcp-header: of Mcp-Param-NAME, the NAME */
+};
 struct mcp_http_options {
 	const char *address; /* "127.0.0.1:PORT", "[::1]:PORT", "localhost:PORT"; port 0: any */
 	const char *token;   /* NULL: none is asked for (tests) */
 	const char *const *origins; /* further ones that are allowed, NULL-terminated; NULL: none.
 	                             * Borrowed for the life of the server */
+	/* Arguments that the headers of a modern tools/call must repeat, ended by a row
+	 * without a tool; NULL: none. Borrowed in the same way. */
+	const struct mcp_mirror *mirrors;
 	unsigned hurry; /* tests: all time limits are so many times shorter; 0: they are not */
 };
 struct mcp_http;

@@ -1,13 +1,14 @@
-/* mcp_echo --lines | --socket PATH | --http ADDRESS [TOKEN [HURRY]] - a small server on the
- * protocol library, for tests/e2e/test_mcp_lines.py and test_mcp_http.py. It ends with
- * its standard input (--lines) or when that is closed (the others), so that a sanitizer
- * can look for what was left.
+/* mcp_echo --lines | --socket PATH | --http ADDRESS [TOKEN [HURRY [mirror]]] - a small server on
+ * the protocol library, for tests/e2e/test_mcp_lines.py and test_mcp_http.py. It ends with its
+ * standard input (--lines) or when that is closed (the others), so that a sanitizer can look for
+ * what was left.
  *
  *   echo  {"text"}                       the same
  *   sleep {"ms"[, "every"][, "bytes"]}   answers after that, with so many bytes; a
  *                                        notification every so often
  *   flood {"n", "bytes"}                 so many notifications, then the answer
  *   big   {"bytes"}                      an answer of that size
+ *   leave {"ms"}                         hangs up, and answers after that
  *   news                                 the list of tools has changed
  *   count                                calls that were canceled, that are under way */
 #include <signal.h>
@@ -123,6 +124,12 @@ static void on_sleep(struct mcp_call *c)
 	wake(s);
 }
 
+static void on_leave(struct mcp_call *c)
+{
+	mcp_hang_up(c);
+	on_sleep(c);
+}
+
 static void on_flood(struct mcp_call *c)
 {
 	size_t bytes = (size_t)number(c, "bytes", 100);
@@ -175,8 +182,9 @@ static void on_call(void *app, struct mcp_call *c)
 		const char *name;
 		void (*handle)(struct mcp_call *c);
 	} tools[] = {
-		{ "echo", on_echo }, { "sleep", on_sleep }, { "flood", on_flood },
-		{ "big", on_big },   { "news", on_news },   { "count", on_count },
+		{ "echo", on_echo },   { "sleep", on_sleep }, { "flood", on_flood },
+		{ "big", on_big },     { "news", on_news },   { "count", on_count },
+		{ "leave", on_leave },
 	};
 	const char *name = json_string(mcp_param(c, "name"), "");
 
@@ -241,10 +249,14 @@ static int open_way(struct ways *w, int argc, char **argv, struct ssb_error *err
 	if (argc == 3 && strcmp(argv[1], "--socket") == 0) {
 		return mcp_socket_new(echo.server, echo.loop, argv[2], &w->socket, err);
 	}
+	static const struct mcp_mirror mirrors[] = { { "echo", "text", "Text" },
+		                                     { "big", "bytes", "Bytes" },
+		                                     { NULL, NULL, NULL } };
 	static const char *const origins[] = { "https://listed.example", NULL };
 	struct mcp_http_options o = { .address = argc > 2 ? argv[2] : "",
 		                      .token = argc > 3 ? argv[3] : NULL,
 		                      .origins = origins,
+		                      .mirrors = argc > 5 ? mirrors : NULL,
 		                      .hurry = argc > 4 ? (unsigned)atoi(argv[4]) : 0 };
 
 	return mcp_http_new(echo.server, echo.loop, &o, &w->http, err);
