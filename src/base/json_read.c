@@ -274,6 +274,30 @@ static bool parse_word(struct parse *s, uint32_t *ret)
 	return parse_number(s, ret);
 }
 
+/* Keys of one object: a bit that is not set says that the key is new, and most are. To
+ * look through all others for each would take a second for a hostile text of a few MB. */
+#define SEEN_BITS 8192
+struct seen {
+	uint64_t bits[SEEN_BITS / 64];
+};
+
+/* Whether it may have been there; it has now. The address is there so that nobody
+ * knows beforehand which keys share a bit. */
+static bool was_seen(struct seen *seen, const struct parse *s, const char *key, size_t len)
+{
+	uint64_t h = 14695981039346656037ULL ^ (uintptr_t)s->doc->text; /* FNV-1a */
+
+	for (size_t i = 0; i < len; i++) {
+		h = (h ^ (unsigned char)key[i]) * 1099511628211ULL;
+	}
+	h ^= h >> 32;
+	uint64_t *word = &seen->bits[h % SEEN_BITS / 64];
+	uint64_t bit = 1ULL << h % 64;
+	bool was = (*word & bit) != 0;
+	*word |= bit;
+	return was;
+}
+
 static bool has_key(const struct json_doc *d, uint32_t object, const char *key)
 {
 	for (uint32_t i = d->nodes[object].first; i != 0; i = d->nodes[i].next) {
@@ -285,7 +309,7 @@ static bool has_key(const struct json_doc *d, uint32_t object, const char *key)
 }
 
 /* "key": of a member of `object`. */
-static bool parse_key(struct parse *s, uint32_t object, const char **ret)
+static bool parse_key(struct parse *s, uint32_t object, struct seen *seen, const char **ret)
 {
 	const char *key = NULL;
 	size_t len = 0;
@@ -302,7 +326,7 @@ static bool parse_key(struct parse *s, uint32_t object, const char **ret)
 	if (s->doc->nodes[object].n >= MAX_JSON_MEMBERS) {
 		return fail(s, "too many members");
 	}
-	if (has_key(s->doc, object, key)) {
+	if (was_seen(seen, s, key, len) && has_key(s->doc, object, key)) {
 		return fail(s, "a key twice");
 	}
 	if (!take(s, ':')) {
@@ -312,11 +336,52 @@ static bool parse_key(struct parse *s, uint32_t object, const char **ret)
 	return true;
 }
 
+static bool parse_item(struct parse *s, uint32_t list, struct seen *seen, uint32_t *ret)
+{
+	const char *key = NULL;
+
+	if ((seen != NULL && !parse_key(s, list, seen, &key)) || !parse_value(s, ret)) {
+		return false;
+	}
+	s->doc->nodes[*ret].key = key;
+	s->doc->nodes[list].n++;
+	return true;
+}
+
+/* After the opening bracket; `seen` is NULL for an array. */
+static bool parse_items(struct parse *s, uint32_t list, struct seen *seen)
+{
+	uint32_t last = 0;
+
+	s->depth++;
+	do {
+		uint32_t at = 0;
+		if (!parse_item(s, list, seen, &at)) {
+			return false;
+		}
+		struct json_node *nodes = s->doc->nodes;
+		if (last == 0) {
+			nodes[list].first = at;
+		} else {
+			nodes[last].next = at;
+		}
+		last = at;
+	} while (take(s, ','));
+	s->depth--;
+	return true;
+}
+
+static bool parse_members(struct parse *s, uint32_t object)
+{
+	struct seen seen = { { 0 } };
+
+	return parse_items(s, object, &seen);
+}
+
 /* After the opening bracket. */
 static bool parse_list(struct parse *s, enum json_type type, uint32_t *ret)
 {
 	char close = type == JSON_OBJECT ? '}' : ']';
-	uint32_t last = 0;
 
 	if (s->depth >= MAX_JSON_DEPTH) {
 		return fail(s, "nested too deeply");
@@ -327,24 +392,9 @@ static bool parse_list(struct parse *s, enum json_type type, uint32_t *ret)
 	if (take(s, close)) {
 		return true;
 	}
-	s->depth++;
-	do {
-		const char *key = NULL;
-		uint32_t at = 0;
-		if ((type == JSON_OBJECT && !parse_key(s, *ret, &key)) || !parse_value(s, &at)) {
-			return false;
-		}
-		struct json_node *nodes = s->doc->nodes;
-		nodes[at].key = key;
-		nodes[*ret].n++;
-		if (last == 0) {
-			nodes[*ret].first = at;
-		} else {
-			nodes[last].next = at;
-		}
-		last = at;
-	} while (take(s, ','));
-	s->depth--;
+	if (!(type == JSON_OBJECT ? parse_members(s, *ret) : parse_items(s, *ret, NULL))) {
+		return false;
+	}
 	return take(s, close) || fail(s, "a comma or a closing bracket is expected");
 }
 

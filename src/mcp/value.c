@@ -81,7 +81,7 @@ static int hash_object(struct sha256 *s, const struct json_doc *doc, const struc
 			v[n++] = m;
 		}
 	}
-	qsort(v, n, sizeof(v[0]), by_key);
+	qsort(v, n, sizeof(const struct json_node *), by_key);
 	sha256_update(s, &n, sizeof(n));
 	for (size_t i = 0; i < n; i++) {
 		hash_bytes(s, v[i]->key, strlen(v[i]->key));

@@ -111,6 +111,24 @@ static void test_refuses(void **state)
 	}
 }
 
+/* Wherever it stands, and however many others there are. */
+static void test_keys_twice(void **state)
+{
+	static const int at[] = { 0, 1, 500, MAX_JSON_MEMBERS - 2, -1 };
+	AUTO(json_doc_done) struct json_doc doc = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(at); i++) {
+		auto_buf text;
+		buf_init(&text, MAX_RECORD_LINE);
+		for (int k = 0; k < MAX_JSON_MEMBERS - 1; k++) {
+			buf_addf(&text, "%s\"k%d\":{\"k%d\":1}", k == 0 ? "{" : ",", k, k);
+		}
+		buf_addf(&text, ",\"k%d\":1}", at[i]);
+		assert_int_equal(read_text(&doc, text.data), at[i] < 0 ? 0 : -1);
+	}
+}
+
 static void test_finds(void **state)
 {
 	(void)state;
@@ -200,9 +218,9 @@ static void test_caps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_takes), cmocka_unit_test(test_refuses),
-		cmocka_unit_test(test_finds), cmocka_unit_test(test_round),
-		cmocka_unit_test(test_caps),
+		cmocka_unit_test(test_takes),      cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_keys_twice), cmocka_unit_test(test_finds),
+		cmocka_unit_test(test_round),      cmocka_unit_test(test_caps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
