@@ -112,6 +112,23 @@ static const char INSPECT_OUTPUT[] =
         "\"plan\":{\"type\":\"object\"}},"
         "\"required\":[\"name\",\"runs\",\"risk\",\"refusals\",\"plan\"]}";
 
+#define A_SESSION                                                                                  \
+	"{\"type\":\"object\",\"properties\":{\"session_id\":{\"type\":\"string\"},"               \
+	"\"state\":{\"type\":\"string\"},\"reason\":{\"type\":\"string\"},"                        \
+	"\"total_cost_usd\":{\"type\":\"number\"},\"max_cost_usd\":{\"type\":\"number\"},"         \
+	"\"action_count\":{\"type\":\"integer\"},\"violation_count\":{\"type\":\"integer\"}},"     \
+	"\"required\":[\"session_id\",\"state\"]}"
+
+static const char SESSION_OUTPUT[] =
+        "{\"type\":\"object\",\"properties\":{\"session\":" A_SESSION "},"
+        "\"required\":[\"session\"]}";
+
+static const char VIOLATION_OUTPUT[] =
+        "{\"type\":\"object\",\"properties\":{\"allowed\":{\"type\":\"boolean\",\"description\":"
+        "\"the session goes on\"},\"action_taken\":{\"type\":\"string\"},"
+        "\"reason\":{\"type\":\"string\"},\"session\":" A_SESSION "},"
+        "\"required\":[\"allowed\",\"action_taken\",\"reason\",\"session\"]}";
+
 static const struct mcp_tool TOOLS[] = {
 	{ .name = "run_skill",
 	  .title = "Run a skill in its sandbox",
@@ -176,6 +193,7 @@ static const struct mcp_tool TOOLS[] = {
 	{ .name = "session_status",
 	  .title = "Show the session's budgets and counts",
 	  .description = "Shows the session that runs are part of: state, budgets, what was used.",
+	  .output_schema = SESSION_OUTPUT,
 	  .hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	  .handle = tool_session_status },
 	{ .name = "report_violation",
@@ -184,6 +202,7 @@ static const struct mcp_tool TOOLS[] = {
 	                 "the session; its policy may pause or end it.",
 	  .fields = VIOLATION_FIELDS,
 	  .n_fields = ARRAY_LEN(VIOLATION_FIELDS),
+	  .output_schema = VIOLATION_OUTPUT,
 	  .hints = MCP_DESTRUCTIVE,
 	  .handle = tool_report_violation },
 };

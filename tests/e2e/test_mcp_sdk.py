@@ -171,7 +171,11 @@ def test_tool_errors(report, step, word):
 @pytest.mark.parametrize("step, codes", [("unknown_tool", [-32602]), ("unknown_method", [-32601]),
                                          ("unknown_resource", [-32002, -32602])])
 def test_protocol_errors(report, step, codes):
-    assert report.refused(step)["code"] in codes
+    code = report.refused(step)["code"]
+    if (report.era, report.transport, step) == ("modern", "http", "unknown_method"):
+        # It answers 404 there, as it must, and that is all that this client tells of it.
+        codes = ["CLIENT_HTTP_NOT_IMPLEMENTED"]
+    assert code in codes
 
 
 def test_progress(report):

@@ -31,8 +31,9 @@ const SDKS = {
     stdio: () => need('@modelcontextprotocol/client/stdio').StdioClientTransport,
     onElicit: (client, fn) => client.setRequestHandler('elicitation/create', fn),
     call: (client, params, options) => client.callTool(params, options),
-    request: (client, method, params) => client.request({ method, params },
-      need('@modelcontextprotocol/client').EmptyResultSchema),
+    request: (client, method, params) => client.request({ method, params }, {
+      '~standard': { version: 1, vendor: 'tests', validate: (value) => ({ value }) },
+    }),
   },
 };
 const sdk = SDKS[spec.sdk];
@@ -147,13 +148,7 @@ const STEPS = {
     const ms = await untilGone(spec.marker);
     return { before, ms, error: String((await failed)?.message), after: await run('echo', []) };
   },
-  // In this order: a decline first, so that nothing is remembered.
-  decline: async () => asked({ action: 'decline' }, 'asker'),
-  dismiss: async () => asked({ action: 'cancel' }, 'asker'),
-  accept: async () => asked({ action: 'accept', word: 'once' }, 'asker'),
-  accept_once: async () => asked({ action: 'decline' }, 'asker'),
-  accept_session: async () => asked({ action: 'accept', word: 'session' }, 'asker'),
-  remembered: async () => asked({ action: 'decline' }, 'asker'),
+  // In this order: what is approved for the session is so for whoever holds the token.
   unasked: async () => {
     const other = await connect({});
     try {
@@ -163,6 +158,12 @@ const STEPS = {
       await other.close();
     }
   },
+  decline: async () => asked({ action: 'decline' }, 'asker'),
+  dismiss: async () => asked({ action: 'cancel' }, 'asker'),
+  accept: async () => asked({ action: 'accept', word: 'once' }, 'asker'),
+  accept_once: async () => asked({ action: 'decline' }, 'asker'),
+  accept_session: async () => asked({ action: 'accept', word: 'session' }, 'asker'),
+  remembered: async () => asked({ action: 'decline' }, 'asker'),
   resources: async () => {
     const done = await run('echo', []);
     const { resources } = await client.listResources();
