@@ -43,6 +43,7 @@ bench: build
 	@tests/bench/trace $(BUILD)
 	@tests/bench/session $(BUILD)
 	@tests/bench/kill $(BUILD)
+	@tests/bench/serve $(BUILD)
 
 install: build
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))

@@ -7,7 +7,7 @@ _skillsandbox()
 	prev=${COMP_WORDS[COMP_CWORD - 1]}
 	COMPREPLY=()
 
-	local commands='run validate inspect prove doctor approve approvals ps watch why audit session help'
+	local commands='run validate inspect prove doctor approve approvals serve ps watch why audit session help'
 	local grants='--read --write --net --allow-private --env --memory --timeout --cpu-shares
 		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
 		--best-effort --unix-sockets --policy'
@@ -48,7 +48,7 @@ _skillsandbox()
 	done
 
 	case $prev in
-	-r | --read | -w | --write | --policy | --trace-output | -o | --output | --key)
+	-r | --read | -w | --write | --policy | --session-policy | --socket | --trace-output | -o | --output | --key)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		compopt -o filenames
 		return
@@ -59,6 +59,15 @@ _skillsandbox()
 		;;
 	--net)
 		mapfile -t COMPREPLY < <(compgen -A hostname -- "$cur")
+		return
+		;;
+	--skills)
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		compopt -o filenames
+		return
+		;;
+	--http)
+		mapfile -t COMPREPLY < <(compgen -W '127.0.0.1:8080' -- "$cur")
 		return
 		;;
 	--audit)
@@ -92,6 +101,7 @@ _skillsandbox()
 		case $command in
 		run) words="$grants $output --trace-output --session --tty --no-tty --dry-run --prove --watch --otel" ;;
 		inspect | prove) words="$grants $output" ;;
+		serve) words="$grants --skills --http --socket --session --session-policy --otel --help" ;;
 		validate) words=$output ;;
 		approve) words='--yes --revoke --policy --help' ;;
 		doctor | ps | why | approvals) words='--json --help' ;;
@@ -116,7 +126,7 @@ _skillsandbox()
 	fi
 
 	case $command in
-	run | inspect | prove | approve)
+	run | inspect | prove | approve | serve)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		compopt -o filenames
 		;;

@@ -1,9 +1,9 @@
 # fish completion for skillsandbox(1)
 
-set -l commands run validate inspect prove doctor approve approvals ps watch why audit session help
+set -l commands run validate inspect prove doctor approve approvals serve ps watch why audit session help
 set -l audits list show verify export prune
 set -l sessions start list show check settle violation pause resume kill complete expire
-set -l plans 'run inspect prove'
+set -l plans 'run inspect prove serve'
 
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -f
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -l version -d 'Show the version'
@@ -15,6 +15,7 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a prove
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'Show what this machine offers'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approve -d 'Grant a skill for good what it asks for'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approvals -d 'List what was approved'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a serve -d 'Serve skills to agents'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a ps -d 'List the runs that live'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a watch -d 'Show what a run does, as it happens'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a why -d 'Explain what a run was denied'
@@ -28,6 +29,12 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -f -a '(__fish
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l yes -d 'Do not ask'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l revoke -d 'Take back what was approved'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l policy -r -F -d 'Policy file'
+complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l skills -x -a '(__fish_complete_directories)' -d 'A skill, or a directory of skills'
+complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l http -x -a '127.0.0.1:8080' -d 'HTTP on this loopback address'
+complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l socket -r -F -d 'A unix socket'
+complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l session -x -d 'Run as part of this session'
+complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l session-policy -r -F -d 'A session for each client'
+complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l otel -d 'Export the runs'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approvals' -f -l json -d 'JSON for programs'
 complete -c skillsandbox -n '__fish_seen_subcommand_from help' -f -a "$commands"
 complete -c skillsandbox -n '__fish_seen_subcommand_from doctor ps' -f

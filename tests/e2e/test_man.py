@@ -7,7 +7,7 @@ import pytest
 import harness
 
 MAN = harness.REPO / "man"
-PAGES = ["skillsandbox.1", "skillsandbox-manifest.5", "skillsandbox-policy.5",
+PAGES = ["skillsandbox.1", "skillsandbox-serve.1", "skillsandbox-manifest.5", "skillsandbox-policy.5",
          "skillsandbox-session.5", "skillsandbox-trace.5"]
 
 
@@ -60,7 +60,7 @@ def examples(page):
 
 
 def test_examples_run_as_shown(ssb):
-    shown = examples("skillsandbox.1")
+    shown = examples("skillsandbox.1") + examples("skillsandbox-serve.1")
     assert len(shown) >= 5
     path = {"PATH": f"{ssb.binary.rsplit('/', 1)[0]}:{harness.PATH}"}
     for command, output in shown:
