@@ -196,9 +196,11 @@ def test_no_other_word_opens_a_record(ssb, state, tool):
     record = Record()
     path = state.put(record)
     outside = ssb.write(ssb.mkdir("outside") / "trace.jsonl", record.text())
+    ssb.write(ssb.work / "x.jsonl", record.text())  # short enough, and where the server is
+    ssb.ssb("audit", "show", "./x.jsonl").ok()  # it is one
     with served(ssb) as client:
         structured(client.tool(tool, run_id=record.id))  # the control
-        for word in [*WORDS, str(path), str(outside), os.path.relpath(outside), record.id.upper(),
+        for word in [*WORDS, "x.jsonl", "./x.jsonl", str(path), str(outside), os.path.relpath(outside), record.id.upper(),
                      record.id + "/trace.jsonl", str(uuid.uuid4())]:
             answer = client.tool(tool, run_id=word)
             assert answer["isError"], (word, answer)
