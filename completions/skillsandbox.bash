@@ -51,11 +51,6 @@ _skillsandbox()
 		prev= # takes no value here
 	fi
 	case $prev in
-	--skills)
-		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
-		compopt -o filenames
-		return
-		;;
 	-r | --read | -w | --write | --policy | --session-policy | --socket | --trace-output | -o | --output | --key)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		compopt -o filenames

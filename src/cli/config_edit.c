@@ -2,6 +2,7 @@
  * anything is edited, so that the scanner here meets no malformed text. */
 #include "cli/config_edit.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -246,16 +247,22 @@ struct table {
 	bool strange; /* the name is there in a form that is not ours to judge */
 };
 
+static bool is_key(const char *line, size_t len, const char *key, size_t n)
+{
+	return len >= n && memcmp(line, key, n) == 0 &&
+	       (len == n ||
+	        (isalnum((unsigned char)line[n]) == 0 && line[n] != '_' && line[n] != '-'));
+}
+
 /* A key that is the table's, or that of the one above it: server = {...},
  * "server" = ..., servers.server.command = ... */
 static bool names_another_way(const char *line, size_t len, const char *name)
 {
 	const char *last = strrchr(name, '.') + 1;
-	size_t above = (size_t)(last - name) - 1;
 	size_t quote = len > 0 && (line[0] == '"' || line[0] == '\'');
 
-	return (len > quote + strlen(last) && memcmp(line + quote, last, strlen(last)) == 0) ||
-	       (len > quote + above && memcmp(line + quote, name, above) == 0);
+	return is_key(line + quote, len - quote, last, strlen(last)) ||
+	       is_key(line + quote, len - quote, name, (size_t)(last - name) - 1);
 }
 
 /* Multi-line strings could hold what looks like a header. */

@@ -1,0 +1,81 @@
+/* A shell command line of arbitrary bytes. Where the reader says that a command is
+ * plain, its words quoted anew must be read as the same words. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The command line is a program, not part of the library. */
+#include "cli/shell_line.c"
+#include "cli/shell_words.c"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const struct shell_name NAMES[] = { { "HOME", "/home/me" },
+	                                   { "ODD", "a 'b" },
+	                                   { NULL, NULL } };
+
+static void must(int truth)
+{
+	if (!truth) {
+		abort();
+	}
+}
+
+static bool is_plain(const struct shell_command *c)
+{
+	for (size_t i = 0; i < c->n_words; i++) {
+		if (!c->words[i].plain || strlen(c->words[i].pattern) < strlen(c->words[i].text)) {
+			return false;
+		}
+	}
+	return c->n_words > 0;
+}
+
+static void read_back(const struct shell_command *c)
+{
+	struct shell_line again = { 0 };
+	auto_buf text;
+
+	/* "x" first: what stands there could be a keyword. */
+	buf_init(&text, (size_t)64 << 20);
+	buf_adds(&text, "x");
+	for (size_t i = 0; i < c->n_words; i++) {
+		buf_addc(&text, ' ');
+		shell_quote(&text, c->words[i].text);
+	}
+	if (text.failed || text.len > MAX_SHELL_BYTES || c->n_words + 1 > MAX_SHELL_WORDS) {
+		return;
+	}
+	must(shell_parse(text.data, text.len, NAMES, &again) == 0);
+	must(!again.broken && !again.beside && again.n_commands == 1);
+	must(again.commands[0].n_words == c->n_words + 1 && again.commands[0].n_redirects == 0);
+	for (size_t i = 0; i < c->n_words; i++) {
+		must(again.commands[0].words[i + 1].plain);
+		must(strcmp(again.commands[0].words[i + 1].text, c->words[i].text) == 0);
+	}
+	shell_done(&again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct shell_line line = { 0 };
+	char *exact = malloc(size + (size == 0));
+
+	must(exact != NULL);
+	memcpy(exact, data, size);
+	if (shell_parse(exact, size, NAMES, &line) == 0) {
+		for (size_t i = 0; i < line.n_commands; i++) {
+			if (line.commands[i].n_words > 0) {
+				(void)shell_assigns(&line.commands[i].words[0]);
+			}
+			if (is_plain(&line.commands[i])) {
+				read_back(&line.commands[i]);
+			}
+		}
+		must(memchr(exact, '\0', size) == NULL || line.broken);
+	}
+	shell_done(&line);
+	free(exact);
+	return 0;
+}
