@@ -115,10 +115,40 @@ static int read_chain(struct call *c, int64_t n, int64_t root, struct ssb_error 
 	return rc != 0 ? -1 : l.rc;
 }
 
+/* The next call on a session often comes from the same process, and nobody has been
+ * there in between. Only what a check or a settle changes is as good in memory as it
+ * would be read. */
+static bool may_keep(const struct call *c)
+{
+	return c->n == 1 && c->n_others == 0 && !c->due && !c->chain[0].restated;
+}
+
+static void keep(struct call *c)
+{
+	struct row *kept = &c->ss->kept;
+
+	*kept = c->chain[0];
+	kept->told = row_totals(kept);
+	kept->lines = (struct buf){ 0 };
+	kept->entered = false;
+	c->ss->kept_version = db_version(c->ss->db);
+}
+
+static bool take_kept(struct call *c, int64_t n)
+{
+	const struct sessions *ss = c->ss;
+
+	if (ss->kept.n != n || ss->kept_version == 0 || ss->kept_version != db_version(ss->db)) {
+		return false;
+	}
+	c->chain[c->n++] = ss->kept;
+	return true;
+}
+
 int call_load_at(struct call *c, int64_t n, int64_t root, struct ssb_error *err)
 {
 	if (db_lock_tree(c->ss->db, root, err) != 0 || call_time(c, err) != 0 ||
-	    read_chain(c, n, root, err) != 0) {
+	    (!take_kept(c, n) && read_chain(c, n, root, err) != 0)) {
 		return -1;
 	}
 	c->due = c->chain[0].due != 0 && c->chain[0].due <= c->now;
@@ -329,6 +359,8 @@ static void tell(struct call *c, struct decision *ret)
 
 int call_commit(struct call *c, struct decision *ret, struct ssb_error *err)
 {
+	bool keeps = may_keep(c);
+
 	if (save(c, err) != 0) {
 		return -1;
 	}
@@ -337,6 +369,10 @@ int call_commit(struct call *c, struct decision *ret, struct ssb_error *err)
 	if (db_commit(c->ss->db, err) != 0) {
 		export_drop(e);
 		return -1;
+	}
+	c->ss->kept.n = 0;
+	if (keeps) {
+		keep(c);
 	}
 	export_write(c, e);
 	if (ret != NULL) {

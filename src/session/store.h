@@ -46,16 +46,6 @@ struct totals {
 	uint64_t meters[SESSION_METERS];
 };
 
-struct sessions {
-	struct db *db;
-	char *state_dir; /* where the key is */
-	uid_t uid;
-	struct record record;          /* the line under way, of any ledger */
-	struct store_policy *policies; /* each is parsed once */
-	struct store_place places[64]; /* by the hash of the id */
-	int64_t (*now)(void);          /* NULL: the store's clock; tests have their own */
-};
-
 struct row {
 	int64_t n;
 	int64_t parent; /* 0: none */
@@ -78,6 +68,18 @@ struct row {
 	bool restated;    /* also what it says of its state */
 	bool changed;     /* that is another one */
 	bool acts;        /* by itself, not with an ancestor: runs hear of it */
+};
+
+struct sessions {
+	struct db *db;
+	char *state_dir; /* where the key is */
+	uid_t uid;
+	struct record record;          /* the line under way, of any ledger */
+	struct store_policy *policies; /* each is parsed once */
+	struct store_place places[64]; /* by the hash of the id */
+	struct row kept;               /* the session of the last call, where it has no parent */
+	uint64_t kept_version;         /* of the store; once that is another one, it is stale */
+	int64_t (*now)(void);          /* NULL: the store's clock; tests have their own */
 };
 
 struct call {
