@@ -84,22 +84,14 @@ static int load_row(void *arg, const struct db_value *v, size_t n)
 {
 	struct load *l = arg;
 	struct call *c = l->c;
-	int64_t due = 0;
 
-	if (c->n == SESSION_DEPTH || n != ROW_N_COLUMNS + 1 ||
-	    row_read(v, n, &c->chain[c->n], l->err) != 0 ||
-	    !store_number(&v[ROW_N_COLUMNS], 0, 1, &due)) {
+	if (c->n == SESSION_DEPTH || row_read(v, n, &c->chain[c->n], l->err) != 0) {
 		l->rc = store_damaged(l->err, "the ancestors of a session are not valid");
 		return -1;
 	}
-	c->due = c->due || due != 0;
 	c->n++;
 	return 0;
 }
-
-#define LOAD_COLUMNS(now)                                                                          \
-	ROW_COLUMNS ", EXISTS (SELECT 1 FROM reservations r WHERE r.root = s.root"                 \
-	            " AND r.state = 0 AND r.expires <= " now ")"
 
 /* Most sessions have no parent: one row, by its number. The others are bounded,
  * whatever the parents say: damage could make a circle of them. */
@@ -109,27 +101,57 @@ static int read_chain(struct call *c, int64_t n, int64_t root, struct ssb_error 
 	int rc = 0;
 
 	if (n == root) {
-		rc = db_run(c->ss->db,
-		            "SELECT " LOAD_COLUMNS("$1") " FROM sessions s WHERE s.n = $2",
-		            DB_ARGS(DB_I(c->now), DB_I(n)), load_row, &l, err);
+		rc = db_run(c->ss->db, "SELECT " ROW_COLUMNS " FROM sessions s WHERE s.n = $1",
+		            DB_ARGS(DB_I(n)), load_row, &l, err);
 	} else {
 		rc = db_run(c->ss->db,
 		            "WITH RECURSIVE up(n, parent, d) AS (SELECT n, parent, 1 FROM sessions"
 		            " WHERE n = $1 UNION ALL SELECT p.n, p.parent, up.d + 1"
 		            " FROM sessions p JOIN up ON p.n = up.parent WHERE up.d < 9)"
-		            " SELECT " LOAD_COLUMNS("$2") " FROM up JOIN sessions s ON s.n = up.n"
-		                                          " ORDER BY up.d DESC",
-		            DB_ARGS(DB_I(n), DB_I(c->now)), load_row, &l, err);
+		            " SELECT " ROW_COLUMNS " FROM up JOIN sessions s ON s.n = up.n"
+		            " ORDER BY up.d DESC",
+		            DB_ARGS(DB_I(n)), load_row, &l, err);
 	}
 	return rc != 0 ? -1 : l.rc;
+}
+
+/* The next call on a session often comes from the same process, and nobody has been
+ * there in between. Only what a check or a settle changes is as good in memory as it
+ * would be read. */
+static bool may_keep(const struct call *c)
+{
+	return c->n == 1 && c->n_others == 0 && !c->due && !c->chain[0].restated;
+}
+
+static void keep(struct call *c)
+{
+	struct row *kept = &c->ss->kept;
+
+	*kept = c->chain[0];
+	kept->told = row_totals(kept);
+	kept->lines = (struct buf){ 0 };
+	kept->entered = false;
+	c->ss->kept_version = db_version(c->ss->db);
+}
+
+static bool take_kept(struct call *c, int64_t n)
+{
+	const struct sessions *ss = c->ss;
+
+	if (ss->kept.n != n || ss->kept_version == 0 || ss->kept_version != db_version(ss->db)) {
+		return false;
+	}
+	c->chain[c->n++] = ss->kept;
+	return true;
 }
 
 int call_load_at(struct call *c, int64_t n, int64_t root, struct ssb_error *err)
 {
 	if (db_lock_tree(c->ss->db, root, err) != 0 || call_time(c, err) != 0 ||
-	    read_chain(c, n, root, err) != 0) {
+	    (!take_kept(c, n) && read_chain(c, n, root, err) != 0)) {
 		return -1;
 	}
+	c->due = c->chain[0].due != 0 && c->chain[0].due <= c->now;
 	for (size_t i = 0; i < c->n; i++) {
 		struct row *row = &c->chain[i];
 		c->verdicts[i] = FINE;
@@ -337,6 +359,8 @@ static void tell(struct call *c, struct decision *ret)
 
 int call_commit(struct call *c, struct decision *ret, struct ssb_error *err)
 {
+	bool keeps = may_keep(c);
+
 	if (save(c, err) != 0) {
 		return -1;
 	}
@@ -345,6 +369,10 @@ int call_commit(struct call *c, struct decision *ret, struct ssb_error *err)
 	if (db_commit(c->ss->db, err) != 0) {
 		export_drop(e);
 		return -1;
+	}
+	c->ss->kept.n = 0;
+	if (keeps) {
+		keep(c);
 	}
 	export_write(c, e);
 	if (ret != NULL) {

@@ -145,6 +145,11 @@ int64_t db_changes(const struct db *db)
 	return db->changes;
 }
 
+uint64_t db_version(struct db *db)
+{
+	return db->driver->changed != NULL ? db->driver->changed(db) : 0;
+}
+
 int db_tell(struct db *db, const char *session, struct ssb_error *err)
 {
 	if (strlen(session) >= SESSION_ID) {

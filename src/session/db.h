@@ -72,6 +72,9 @@ int db_run(struct db *db, const char *sql, const struct db_value *args, size_t n
            db_row_fn *row, void *arg, struct ssb_error *err);
 /* How many rows the last statement changed. */
 int64_t db_changes(const struct db *db);
+/* Another number whenever anything in the store was changed, by whomever: as of the
+ * transaction, or of the last one where none is. 0: that is not known here. */
+uint64_t db_version(struct db *db);
 
 /* Tells other machines, when the transaction is committed, that a session
  * changed. SQLite: nothing. */

@@ -16,7 +16,7 @@ struct db_word {
 };
 
 /* A NULL of lock, lock_schema, tell, news_fd, news: there is nothing to do; of time:
- * this machine's clock is the store's. */
+ * this machine's clock is the store's; of changed: that is not known. */
 struct db_driver {
 	struct db_word words[3]; /* until a NULL */
 	void (*close)(struct db *db);
@@ -36,6 +36,8 @@ struct db_driver {
 	/* 0: a store without tables. */
 	int (*version)(struct db *db, int64_t *ret, struct ssb_error *err);
 	int (*set_version)(struct db *db, int64_t version, struct ssb_error *err);
+	/* As db_version(). */
+	uint64_t (*changed)(struct db *db);
 	int (*time)(struct db *db, int64_t *ret, struct ssb_error *err);
 	int (*tell)(struct db *db, const char *session, struct ssb_error *err);
 	int (*news_fd)(struct db *db);

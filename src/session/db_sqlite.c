@@ -348,6 +348,19 @@ static int sqlite_commit(struct db *db, struct ssb_error *err)
 	return rc;
 }
 
+/* What SQLite itself goes by when it keeps its pages, and what this connection did. */
+static uint64_t sqlite_changed(struct db *db)
+{
+	struct sqlite_db *s = of(db);
+	unsigned others = 0;
+
+	if (s->sql->file_control(s->handle, NULL, SQLITE_FCNTL_DATA_VERSION, &others) !=
+	    SQLITE_OK) {
+		return 0;
+	}
+	return (uint64_t)others << 32 | (unsigned)s->sql->total_changes(s->handle);
+}
+
 /* ---- version ------------------------------------------------------------ */
 
 static int sqlite_version(struct db *db, int64_t *ret, struct ssb_error *err)
@@ -464,6 +477,7 @@ static const struct db_driver SQLITE_DRIVER = {
 	.rollback = sqlite_rollback,
 	.run = sqlite_run,
 	.exec = sqlite_exec,
+	.changed = sqlite_changed,
 	.version = sqlite_version,
 	.set_version = sqlite_set_version,
 };

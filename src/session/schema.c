@@ -17,9 +17,10 @@ const char *const SESSION_SCHEMA[] = {
 	" bytes_out BIGINT NOT NULL, bytes_in BIGINT NOT NULL, connections BIGINT NOT NULL,"
 	" domains BIGINT NOT NULL, seq BIGINT NOT NULL, mono BIGINT NOT NULL DEFAULT 0,"
 	" hash TEXT NOT NULL, refused BIGINT NOT NULL DEFAULT 0,"
-	" blocked TEXT NOT NULL DEFAULT '')",
+	" blocked TEXT NOT NULL DEFAULT '', due BIGINT NOT NULL DEFAULT 0)",
 	"CREATE INDEX sessions_parent ON sessions (parent)",
 	"CREATE INDEX sessions_live ON sessions (deadline) WHERE ended = 0",
+	"CREATE INDEX sessions_due ON sessions (due) WHERE due > 0",
 	"CREATE TABLE policies (digest TEXT NOT NULL PRIMARY KEY, source TEXT NOT NULL)",
 	"CREATE TABLE counts (session BIGINT NOT NULL, name TEXT NOT NULL, n BIGINT NOT NULL,"
 	" PRIMARY KEY (session, name)) WITHOUT ROWID",
@@ -28,8 +29,7 @@ const char *const SESSION_SCHEMA[] = {
 	"CREATE TABLE reservations (n SERIAL, session BIGINT NOT NULL, root BIGINT NOT NULL,"
 	" action TEXT NOT NULL, amount BIGINT NOT NULL, made BIGINT NOT NULL, expires BIGINT NOT "
 	"NULL,"
-	" state BIGINT NOT NULL, actual BIGINT NOT NULL)",
-	"CREATE INDEX reservations_open ON reservations (root, expires) WHERE state = 0",
+	" state BIGINT NOT NULL)",
 	"CREATE TABLE runs (n SERIAL, session BIGINT NOT NULL, run_id TEXT NOT NULL,"
 	" host TEXT NOT NULL, boot TEXT NOT NULL, keeper BIGINT NOT NULL, socket TEXT NOT NULL,"
 	" init BIGINT NOT NULL, init_start BIGINT NOT NULL, begun BIGINT NOT NULL,"

@@ -4,12 +4,16 @@
  *   sessions      one row each: totals, state, head of the ledger's chain; `policy` is
  *                 the digest of its policy, `paused_by` the session whose pause it shares,
  *                 `deadline` when its time is over; of one that is, until when its runs
- *                 may live
+ *                 may live; `due`, of a root, before when no reservation of its tree times
+ *                 out, 0: none is open. It changes seldom, and spares an index that each
+ *                 check and each settle would write to
  *   policies      (digest, source): apart, so that a row of sessions stays small
  *   counts        (session, name, count): violations by type, kind and class
  *   domains       (session, name): contacted by its runs
- *   reservations  n, session, root, action, amount, made, expires, state, actual. n is
- *                 drawn, not counted: who knows one may settle it
+ *   reservations  n, session, root, action, amount, made, expires, state: those that are
+ *                 open, and those that timed out, whose bill may still come. What is settled
+ *                 is gone, so that they stay few and lie on few pages: the ledger tells of
+ *                 it. n is drawn, not counted: who knows one may settle it
  *   runs          n, session, place (session.h), begun, ended, exit status, ending, `used`:
  *                 the last report of usage that was counted
  *   ledger        n, line: chained as a trace's record. n is SESSION_LINE(): the lines of

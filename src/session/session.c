@@ -338,9 +338,7 @@ static int find_due(struct sessions *ss, struct ids *ret, struct ssb_error *err)
 	if (call_begin(&c, ss, err) != 0 || call_time(&c, err) != 0 ||
 	    db_run(ss->db, "SELECT id FROM sessions WHERE ended = 0 AND deadline < $1 LIMIT 128",
 	           DB_ARGS(DB_I(c.now)), add_id, ret, err) != 0 ||
-	    db_run(ss->db,
-	           "SELECT DISTINCT s.id FROM reservations r JOIN sessions s ON s.n = r.session"
-	           " WHERE r.state = 0 AND r.expires <= $1 LIMIT 128",
+	    db_run(ss->db, "SELECT id FROM sessions WHERE due > 0 AND due <= $1 LIMIT 128",
 	           DB_ARGS(DB_I(c.now)), add_id, ret, err) != 0) {
 		return -1;
 	}

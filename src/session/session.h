@@ -82,7 +82,7 @@ int session_check(struct sessions *ss, const char *id, const char *action, micro
                   struct decision *ret, struct ssb_error *err);
 /* actual < 0: the action did not happen; everything is given back. Also for a
  * session that is over, and once for a reservation that timed out: money that
- * was spent is never lost. A second settle is SSB_E_USAGE. */
+ * was spent is never lost. What is settled is gone: a second one is SSB_E_NOT_FOUND. */
 int session_settle(struct sessions *ss, int64_t reservation, micros actual, struct decision *ret,
                    struct ssb_error *err);
 int session_violation(struct sessions *ss, const char *id, const char *type, const char *details,

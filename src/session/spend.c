@@ -25,7 +25,6 @@ struct reservation {
 	int64_t n;
 	int64_t session;
 	int64_t root;
-	int64_t expires;
 	char action[STORE_TEXT];
 	micros amount;
 	int64_t state;
@@ -46,6 +45,19 @@ static void settle_sums(struct call *c, const struct reservation *r, micros actu
 	}
 }
 
+/* Where it is another one: it has an index. */
+static int save_due(struct call *c, int64_t due, struct ssb_error *err)
+{
+	struct row *root = &c->chain[0];
+
+	if (due == root->due) {
+		return 0;
+	}
+	root->due = due;
+	return db_run(c->ss->db, "UPDATE sessions SET due = $1 WHERE n = $2",
+	              DB_ARGS(DB_I(due), DB_I(root->n)), NULL, NULL, err);
+}
+
 /* ---- reservations that time out ------------------------------------------ */
 
 #define TIME_OUT_BATCH 64
@@ -61,11 +73,10 @@ static int take_due(void *arg, const struct db_value *v, size_t n)
 	struct due *d = arg;
 	struct reservation r = { 0 };
 
-	if (n != 5 || !store_number(&v[0], 1, INT64_MAX, &r.n) ||
+	if (n != 4 || !store_number(&v[0], 1, INT64_MAX, &r.n) ||
 	    !store_number(&v[1], 1, INT64_MAX, &r.session) ||
-	    !store_number(&v[2], 0, INT64_MAX, &r.expires) ||
-	    !store_text(&v[3], r.action, sizeof(r.action)) ||
-	    !store_number(&v[4], 0, MAX_MICROS, &r.amount) || d->n == TIME_OUT_BATCH) {
+	    !store_text(&v[2], r.action, sizeof(r.action)) ||
+	    !store_number(&v[3], 0, MAX_MICROS, &r.amount) || d->n == TIME_OUT_BATCH) {
 		d->bad = true;
 		return -1;
 	}
@@ -121,7 +132,7 @@ static int time_out_one(struct call *c, const struct reservation *r, struct ssb_
 	if (n == 0) {
 		return 0;
 	}
-	if (db_run(c->ss->db, "UPDATE reservations SET state = 2 WHERE n = $1", DB_ARGS(DB_I(r->n)),
+	if (db_run(c->ss->db, "UPDATE reservations SET state = 1 WHERE n = $1", DB_ARGS(DB_I(r->n)),
 	           NULL, NULL, err) != 0) {
 		return -1;
 	}
@@ -137,18 +148,18 @@ static int time_out_one(struct call *c, const struct reservation *r, struct ssb_
 
 int spend_time_out(struct call *c, struct ssb_error *err)
 {
-	struct reservation last = { 0 };
+	int64_t root = call_own(c)->root;
+	int64_t last = 0;
+	int64_t next = 0;
 	struct due d;
 
 	do {
 		d = (struct due){ 0 };
 		if (db_run(c->ss->db,
-		           "SELECT n, session, expires, action, amount FROM reservations"
-		           " WHERE root = $1 AND state = 0 AND expires <= $2"
-		           " AND (expires, n) > ($3, $4) ORDER BY expires, n LIMIT 64",
-		           DB_ARGS(DB_I(call_own(c)->root), DB_I(c->now), DB_I(last.expires),
-		                   DB_I(last.n)),
-		           take_due, &d, err) != 0 ||
+		           "SELECT n, session, action, amount FROM reservations"
+		           " WHERE root = $1 AND state = 0 AND expires <= $2 AND n > $3"
+		           " ORDER BY n LIMIT 64",
+		           DB_ARGS(DB_I(root), DB_I(c->now), DB_I(last)), take_due, &d, err) != 0 ||
 		    d.bad) {
 			return store_damaged(err, "a reservation is not valid");
 		}
@@ -156,11 +167,14 @@ int spend_time_out(struct call *c, struct ssb_error *err)
 			if (time_out_one(c, &d.v[i], err) != 0) {
 				return -1;
 			}
-			last = d.v[i];
+			last = d.v[i].n;
 		}
 	} while (d.n == TIME_OUT_BATCH);
-	c->due = false;
-	return 0;
+	if (store_ask(c->ss, "SELECT min(expires) FROM reservations WHERE root = $1 AND state = 0",
+	              DB_ARGS(DB_I(root)), &next, err) < 0) {
+		return -1;
+	}
+	return save_due(c, next, err);
 }
 
 /* ---- check --------------------------------------------------------------- */
@@ -199,10 +213,14 @@ static int insert_reservation(struct call *c, const char *action, micros estimat
 	if (draw_number(&n, err) != 0 ||
 	    db_run(c->ss->db,
 	           "INSERT INTO reservations (n, session, root, action, amount, made, expires,"
-	           " state, actual) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0)",
+	           " state) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)",
 	           DB_ARGS(DB_I(n), DB_I(own->n), DB_I(own->root), DB_T(action), DB_I(estimate),
 	                   DB_I(c->now), DB_I(expires)),
 	           NULL, NULL, err) != 0) {
+		return -1;
+	}
+	int64_t due = c->chain[0].due;
+	if (save_due(c, due == 0 || expires < due ? expires : due, err) != 0) {
 		return -1;
 	}
 	*ret = n;
@@ -294,7 +312,7 @@ static int take_reservation(void *arg, const struct db_value *v, size_t n)
 	           store_number(&v[1], 1, INT64_MAX, &r->root) &&
 	           store_text(&v[2], r->action, sizeof(r->action)) &&
 	           store_number(&v[3], 0, MAX_MICROS, &r->amount) &&
-	           store_number(&v[4], RESERVED, GIVEN_BACK, &r->state);
+	           store_number(&v[4], RESERVED, TIMED_OUT, &r->state);
 	return r->found ? 0 : -1;
 }
 
@@ -309,25 +327,18 @@ static int find_reservation(struct call *c, int64_t n, struct reservation *ret,
 		return -1;
 	}
 	if (!r.found) {
-		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "", "there is no reservation %" PRId64, n);
+		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "",
+		                "there is no reservation %" PRId64 ", or it is settled already", n);
 	}
 	*ret = r;
 	return 0;
 }
 
 /* Of two that settle at once only one finds it as it was. */
-static int take_it(struct call *c, const struct reservation *r, micros actual, bool *ret,
-                   struct ssb_error *err)
+static int take_it(struct call *c, const struct reservation *r, bool *ret, struct ssb_error *err)
 {
-	if (r->state != RESERVED && r->state != TIMED_OUT) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                "reservation %" PRId64 " is settled already", r->n);
-	}
-	if (db_run(c->ss->db,
-	           "UPDATE reservations SET state = $1, actual = $2 WHERE n = $3 AND state = $4",
-	           DB_ARGS(DB_I(actual < 0 ? GIVEN_BACK : SETTLED), DB_I(actual < 0 ? 0 : actual),
-	                   DB_I(r->n), DB_I(r->state)),
-	           NULL, NULL, err) != 0) {
+	if (db_run(c->ss->db, "DELETE FROM reservations WHERE n = $1 AND state = $2",
+	           DB_ARGS(DB_I(r->n), DB_I(r->state)), NULL, NULL, err) != 0) {
 		return -1;
 	}
 	*ret = db_changes(c->ss->db) == 1;
@@ -366,13 +377,12 @@ int session_settle(struct sessions *ss, int64_t reservation, micros actual, stru
 
 	if (check_amount(cost, err) != 0 || call_begin(&c, ss, err) != 0 ||
 	    find_reservation(&c, reservation, &r, err) != 0 ||
-	    call_load_at(&c, r.session, r.root, err) != 0 ||
-	    take_it(&c, &r, actual, &taken, err) != 0) {
+	    call_load_at(&c, r.session, r.root, err) != 0 || take_it(&c, &r, &taken, err) != 0) {
 		return -1;
 	}
 	/* It changed before the tree was ours; now it cannot any more. */
 	if (!taken && (find_reservation(&c, reservation, &r, err) != 0 ||
-	               take_it(&c, &r, actual, &taken, err) != 0 || !taken)) {
+	               take_it(&c, &r, &taken, err) != 0 || !taken)) {
 		return store_damaged(err, "a reservation cannot be settled");
 	}
 	for (size_t i = 0; i < c.n; i++) {

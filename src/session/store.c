@@ -104,7 +104,8 @@ int row_read(const struct db_value *v, size_t n, struct row *ret, struct ssb_err
 	    !store_text(&v[6], r.policy, sizeof(r.policy)) || !read_state(&v[7], &r) ||
 	    !read_totals(&v[14], &r.s) || !read_head(&v[25], &r) ||
 	    !store_number(&v[28], 0, INT64_MAX, &refused) ||
-	    !store_text(&v[29], r.s.blocked, sizeof(r.s.blocked))) {
+	    !store_text(&v[29], r.s.blocked, sizeof(r.s.blocked)) ||
+	    !store_number(&v[30], 0, INT64_MAX, &r.due)) {
 		return ssb_fail(err, SSB_E_SYS, 0, "store",
 		                "the store is damaged: the row of session '%s' is not valid",
 		                r.s.id);

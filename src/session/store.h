@@ -46,16 +46,6 @@ struct totals {
 	uint64_t meters[SESSION_METERS];
 };
 
-struct sessions {
-	struct db *db;
-	char *state_dir; /* where the key is */
-	uid_t uid;
-	struct record record;          /* the line under way, of any ledger */
-	struct store_policy *policies; /* each is parsed once */
-	struct store_place places[64]; /* by the hash of the id */
-	int64_t (*now)(void);          /* NULL: the store's clock; tests have their own */
-};
-
 struct row {
 	int64_t n;
 	int64_t parent; /* 0: none */
@@ -63,6 +53,7 @@ struct row {
 	int64_t depth; /* of a root: 1 */
 	int64_t paused_by;
 	int64_t deadline;
+	int64_t due;     /* of a root: no reservation of its tree times out before; 0: none will */
 	int64_t beneath; /* the session that reached it */
 	char policy[STORE_HEX];
 	struct session s;
@@ -77,6 +68,18 @@ struct row {
 	bool restated;    /* also what it says of its state */
 	bool changed;     /* that is another one */
 	bool acts;        /* by itself, not with an ancestor: runs hear of it */
+};
+
+struct sessions {
+	struct db *db;
+	char *state_dir; /* where the key is */
+	uid_t uid;
+	struct record record;          /* the line under way, of any ledger */
+	struct store_policy *policies; /* each is parsed once */
+	struct store_place places[64]; /* by the hash of the id */
+	struct row kept;               /* the session of the last call, where it has no parent */
+	uint64_t kept_version;         /* of the store; once that is another one, it is stale */
+	int64_t (*now)(void);          /* NULL: the store's clock; tests have their own */
 };
 
 struct call {
@@ -107,8 +110,8 @@ struct call {
 	"s.n, s.id, s.parent, s.root, s.depth, s.agent, s.policy, s.state, s.alerted,"             \
 	" s.paused_by, s.reason, s.created, s.deadline, s.ended, s.spent, s.reserved, s.actions,"  \
 	" s.violations, s.runs, s.cpu_ms, s.wall_ms, s.bytes_out, s.bytes_in, s.connections,"      \
-	" s.domains, s.seq, s.mono, s.hash, s.refused, s.blocked"
-#define ROW_N_COLUMNS 30
+	" s.domains, s.seq, s.mono, s.hash, s.refused, s.blocked, s.due"
+#define ROW_N_COLUMNS 31
 
 int store_damaged(struct ssb_error *err, const char *what);
 /* False: out of range. */
@@ -190,7 +193,7 @@ int entry_counts(struct sessions *ss, int64_t session, struct json *j, struct ss
 
 /* ---- spend.c ------------------------------------------------------------- */
 
-enum reservation_state { RESERVED, SETTLED, TIMED_OUT, GIVEN_BACK };
+enum reservation_state { RESERVED, TIMED_OUT };
 
 /* Those of the whole tree whose time is over: what a child has reserved is reserved
  * in its ancestors as well. */

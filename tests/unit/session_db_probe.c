@@ -92,7 +92,7 @@ static int one_transaction(struct db *db, int64_t session, struct ssb_error *err
 	rc = rc != 0 ? rc
 	             : db_run(db,
 	                      "INSERT INTO reservations (session, root, action, amount, made,"
-	                      " expires, state, actual) VALUES ($1, $1, 'llm', 100, $2, 0, 1, 0)",
+	                      " expires, state) VALUES ($1, $1, 'llm', 100, $2, 0, 1)",
 	                      DB_ARGS(DB_I(session), DB_I(seq)), NULL, NULL, err);
 	rc = rc != 0 ? rc
 	             : db_run(db, "INSERT INTO ledger (n, line) VALUES ($1, $2)",

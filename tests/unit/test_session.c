@@ -354,7 +354,7 @@ static void test_cost_in_flight(void **state)
 	assert_int_equal(d.after.reserved, 0);
 	assert_int_equal(d.after.state, SESSION_KILLED);
 	assert_int_equal(session_settle(w.ss, r, USD(0.1), &d, &err), -1);
-	assert_int_equal(err.code, SSB_E_USAGE);
+	assert_int_equal(err.code, SSB_E_NOT_FOUND);
 	assert_int_equal(world_get(&w, "flight").spent, USD(0.35));
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(session_settle(w.ss, INT64_MAX, 1, &d, &err), -1);
@@ -416,7 +416,7 @@ static void test_time_out(void **state)
 		assert_int_equal(d.after.spent, CASES[i].late);
 		assert_int_equal(d.after.reserved, 0);
 		assert_int_equal(session_settle(w.ss, r, USD(0.2), &d, &err), -1);
-		assert_int_equal(err.code, SSB_E_USAGE);
+		assert_int_equal(err.code, SSB_E_NOT_FOUND);
 	}
 	world_now = 0;
 }
@@ -454,6 +454,33 @@ static void test_many_time_out(void **state)
 	assert_int_equal(sessions_sweep(w.ss, &expired, &err), 0);
 	assert_int_equal(world_get(&w, "many").spent, 130 * 1000);
 	assert_int_equal(world_get(&w, "many").reserved, 0);
+	world_now = 0;
+}
+
+/* The tree is looked through when the first of them is due, whoever made it, and again
+ * for those that are left. */
+static void test_each_times_out_in_its_time(void **state)
+{
+	(void)state;
+	world_now = 8700 * SECOND;
+	world_start(&w, "slow", NULL, "budget:\n  reservation_timeout: 60s\n");
+	world_start(&w, "quick", "slow", "budget:\n  reservation_timeout: 10s\n");
+	assert_true(world_check(&w, "slow", USD(0.1)).verdict.allowed);
+	assert_true(world_check(&w, "quick", USD(0.2)).verdict.allowed);
+	world_now += 5 * SECOND;
+	assert_true(world_check(&w, "slow", USD(0.4)).verdict.allowed);
+	static const struct {
+		int64_t at; /* seconds after the first */
+		micros reserved;
+	} CASES[] = { { 9, USD(0.7) },  { 10, USD(0.5) }, { 59, USD(0.5) }, { 60, USD(0.4) },
+		      { 64, USD(0.4) }, { 65, 0 },        { 200, 0 } };
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		world_now = (8700 + CASES[i].at) * SECOND;
+		assert_int_equal(world_get(&w, "slow").reserved, CASES[i].reserved);
+	}
+	assert_true(world_check(&w, "slow", USD(0.1)).verdict.allowed);
+	world_now += 60 * SECOND;
+	assert_int_equal(world_get(&w, "slow").reserved, 0);
 	world_now = 0;
 }
 
@@ -697,6 +724,7 @@ int main(void)
 		cmocka_unit_test(test_time_out),
 		cmocka_unit_test(test_late_but_first),
 		cmocka_unit_test(test_many_time_out),
+		cmocka_unit_test(test_each_times_out_in_its_time),
 		cmocka_unit_test(test_given_back),
 		cmocka_unit_test(test_states),
 		cmocka_unit_test(test_resume_is_alert_again),

@@ -489,6 +489,34 @@ static struct waiter open_waiter(void)
 	return r;
 }
 
+/* What is still known of a session from the last call is known no more when somebody
+ * else, or a child, has been there. */
+static void test_two_take_turns(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct waiter other = open_waiter();
+	struct decision d = { 0 };
+
+	world_start(&w, "tt", NULL, "budget:\n  max_cost_per_session: 10\n  on_exceed: block\n");
+	world_start(&w, "tt-child", "tt", "budget:\n  max_cost_per_session: 1\n");
+	for (int i = 1; i <= 3; i++) {
+		assert_true(world_check(&w, "tt", USD(0.1)).verdict.allowed);
+		assert_int_equal(
+		        session_check(other.ss, world_id(&w, "tt"), "there", USD(0.2), &d, &err),
+		        0);
+		assert_true(world_check(&w, "tt-child", USD(0.3)).verdict.allowed);
+		d = world_check(&w, "tt", USD(0.4));
+		assert_int_equal(d.after.spent + d.after.reserved, i * USD(1));
+		d = world_settle(&w, d.reservation, USD(0.4));
+		assert_int_equal(d.after.spent + d.after.reserved, i * USD(1));
+	}
+	assert_int_equal(
+	        session_become(other.ss, world_id(&w, "tt"), SESSION_KILLED, "there", &d, &err), 0);
+	assert_false(world_check(&w, "tt", 1).verdict.allowed);
+	sessions_close(other.ss);
+}
+
 static void nap_ms(long ms)
 {
 	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
@@ -602,6 +630,7 @@ int main(void)
 		cmocka_unit_test(test_repeated_report),
 		cmocka_unit_test(test_block_holds_for_all_runs),
 		cmocka_unit_test(test_whose_clock),
+		cmocka_unit_test(test_two_take_turns),
 		cmocka_unit_test(test_time_after_the_lock),
 		cmocka_unit_test(test_delivered_is_not_leased),
 	};
