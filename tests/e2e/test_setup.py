@@ -1,6 +1,7 @@
 """skillsandbox setup: into the agent's file and out again, everything else kept."""
 import json
 import os
+import pty
 import stat
 import tomllib
 
@@ -161,3 +162,39 @@ def test_usage(root, args):
 def test_a_fifo_does_not_hold_us(root):
     os.mkfifo(root.home / ".claude.json")
     assert set_up(root, "claude-code", "--skills", root.base, "--write", timeout=20).code == 125
+
+
+def at_a_terminal(ssb, answer, before_answer=lambda: None):
+    """setup claude-code with a person: what is said before `answer`, and the status."""
+    ours, theirs = pty.openpty()
+    p = ssb.popen([ssb.binary, "setup", "claude-code", "--skills", ssb.base], stdin=theirs,
+                  stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    while b"[y/N]" not in said:
+        said += os.read(ours, 4096)
+    before_answer()
+    os.write(ours, answer)
+    try:
+        code = p.wait(20)
+    finally:
+        p.kill()
+        os.close(ours)
+    return said.decode(), code
+
+
+@pytest.mark.parametrize("answer, written", [(b"y\n", True), (b"\n", False), (b"no\n", False),
+                                             (b"\x04", False)])
+def test_a_person_is_asked(ssb, answer, written):
+    file = ssb.write(ssb.home / ".claude.json", "{}")
+    said, code = at_a_terminal(ssb, answer)
+    assert "skillsandbox" in said, "the diff comes first"
+    assert (server("claude-code", read("claude-code", file)) is not None) == written
+    assert code == (0 if written else 1)
+
+
+def test_what_changes_meanwhile_is_not_overwritten(ssb):
+    file = ssb.write(ssb.home / ".claude.json", "{}")
+    _, code = at_a_terminal(ssb, b"y\n", lambda: file.write_text('{"new": 1}'))
+    assert code == 125 and file.read_text() == '{"new": 1}'
+    assert not (ssb.home / ".claude.json.lock").exists()
