@@ -13,7 +13,7 @@
 
 #include "audit/otlp_http.h"
 #include "audit/otlp_record.h"
-#include "audit/stamp.h"
+#include "base/stamp.h"
 #include "base/own.h"
 #include "os/clock.h"
 #include "os/detach.h"

@@ -5,7 +5,7 @@
 
 #include "audit/otlp_fields.h"
 #include "audit/otlp_record.h"
-#include "audit/stamp.h"
+#include "base/stamp.h"
 
 void otlp_logs_begin(struct otlp *w, const struct otel_config *c)
 {

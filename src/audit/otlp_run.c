@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "audit/otlp_record.h"
-#include "audit/stamp.h"
+#include "base/stamp.h"
 #include "base/hex.h"
 #include "base/own.h"
 #include "base/sha256.h"

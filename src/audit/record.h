@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "audit/stamp.h"
+#include "base/stamp.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/sha256.h"

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "audit/stamp.h"
+#include "base/stamp.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "base/visible.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/stamp.h"
+#include "base/stamp.h"
 #include "base/own.h"
 #include "base/visible.h"
 #include "cli/say.h"

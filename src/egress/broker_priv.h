@@ -7,7 +7,7 @@
 
 #include "base/limits.h"
 #include "egress/broker.h"
-#include "egress/bucket.h"
+#include "base/bucket.h"
 #include "egress/dial.h"
 #include "egress/event.h"
 #include "egress/splice.h"

@@ -16,7 +16,7 @@
 
 #include "base/buf.h"
 #include "base/sha256.h"
-#include "egress/bucket.h"
+#include "base/bucket.h"
 #include "mcp/link.h"
 #include "mcp/queue.h"
 #include "mcp/transport.h"

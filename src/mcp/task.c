@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "audit/stamp.h"
+#include "base/stamp.h"
 #include "base/hex.h"
 #include "base/limits.h"
 #include "base/own.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "audit/stamp.h"
+#include "base/stamp.h"
 #include "os/clock.h"
 
 int64_t session_age_us(const struct session *s)

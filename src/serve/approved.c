@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "audit/stamp.h"
+#include "base/stamp.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/json.h"

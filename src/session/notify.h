@@ -11,7 +11,7 @@
  *   agent_id          text
  *   reason            text, for people
  *   code              text, of the verdict: "max_cost_per_session", ...
- *   timestamp         text, RFC 3339 (audit/stamp.h)
+ *   timestamp         text, RFC 3339 (base/stamp.h)
  *   state             text, session_state_name()
  *   session_cost_usd  number with six places, money_text()
  *   budget_usd        number with six places

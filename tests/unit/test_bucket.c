@@ -1,4 +1,4 @@
-#include "egress/bucket.h"
+#include "base/bucket.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -12,7 +12,7 @@
 #include "audit/otlp_fields.h"
 #include "audit/otlp_http.h"
 #include "audit/otlp_limits.h"
-#include "audit/stamp.h"
+#include "base/stamp.h"
 #include "base/own.h"
 
 static void write_some(struct otlp *w)

@@ -1,6 +1,6 @@
 /* bucket.h - so many a second, and at once what was not used of the last one. */
-#ifndef EGRESS_BUCKET_H
-#define EGRESS_BUCKET_H
+#ifndef BASE_BUCKET_H
+#define BASE_BUCKET_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* stamp.h - the time of a line, as text. */
-#ifndef AUDIT_STAMP_H
-#define AUDIT_STAMP_H
+#ifndef BASE_STAMP_H
+#define BASE_STAMP_H
 
 #include <stdbool.h>
 #include <stdint.h>

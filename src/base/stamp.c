@@ -1,4 +1,4 @@
-#include "audit/stamp.h"
+#include "base/stamp.h"
 
 #define LAST_SECOND 253402300799LL /* of the year 9999 */
 

@@ -1,4 +1,4 @@
-#include "egress/bucket.h"
+#include "base/bucket.h"
 
 #define SECOND 1000000
 
