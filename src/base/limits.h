@@ -165,16 +165,17 @@
 #define MAX_MCP_TASK_TEXT  1024         /* bytes of its status message */
 
 /* The protocol server's ways in */
-#define MAX_MCP_NEWS      (256 * 1024) /* waiting for a client: past it, news are dropped */
-#define MAX_MCP_QUEUE     (32UL << 20) /* answers waiting: past it, the client is */
-#define MAX_MCP_CLIENTS   64           /* of the unix socket, at once */
-#define MAX_HTTP_CONNS    128          /* at once; the oldest that says nothing makes room */
-#define MAX_HTTP_BODIES   (64UL << 20) /* bytes of all bodies that are coming in */
-#define MAX_HTTP_SESSIONS 256          /* of the legacy era; idle ones make room */
-#define MAX_HTTP_STREAMS  64           /* broken ones of a session, that may be resumed */
-#define MAX_HTTP_REPLAY   (256 * 1024) /* bytes kept of one for that */
-#define MAX_HTTP_KEPT     (64UL << 20) /* of all */
-#define MAX_HTTP_TOKEN    512          /* bytes of the bearer's token */
+#define MAX_MCP_NEWS      (256 * 1024)  /* waiting for a client: past it, news are dropped */
+#define MAX_MCP_QUEUE     (32UL << 20)  /* answers waiting: past it, the client is */
+#define MAX_MCP_CLIENTS   64            /* of the unix socket, at once */
+#define MAX_HTTP_CONNS    128           /* at once; the oldest that says nothing makes room */
+#define MAX_HTTP_BODIES   (64UL << 20)  /* bytes of all bodies that are coming in */
+#define MAX_HTTP_QUEUED   (256UL << 20) /* of all answers that wait for clients */
+#define MAX_HTTP_SESSIONS 256           /* of the legacy era; idle ones make room */
+#define MAX_HTTP_STREAMS  64            /* broken ones of a session, that may be resumed */
+#define MAX_HTTP_REPLAY   (256 * 1024)  /* bytes kept of one for that */
+#define MAX_HTTP_KEPT     (64UL << 20)  /* of all */
+#define MAX_HTTP_TOKEN    512           /* bytes of the bearer's token */
 
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */

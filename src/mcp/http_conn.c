@@ -169,13 +169,24 @@ static void flush(struct http_conn *c)
 	loop_rewatch(c->watch, wanted(c));
 }
 
+/* One client may have a queue of MAX_MCP_QUEUE, but not all of them. */
+static bool too_much_waits(const struct mcp_http *h, size_t len)
+{
+	size_t sum = len;
+
+	for (const struct http_conn *c = h->conns; c != NULL && len >= PROMISED; c = c->next) {
+		sum += queue_left(&c->queue);
+	}
+	return sum > MAX_HTTP_QUEUED;
+}
+
 static void put(struct http_conn *c, const char *data, size_t len)
 {
 	if (c->broken) {
 		return;
 	}
 	if (len > MAX_MCP_QUEUE || queue_left(&c->queue) > MAX_MCP_QUEUE - len ||
-	    queue_add(&c->queue, data, len) < 0) {
+	    too_much_waits(c->http, len) || queue_add(&c->queue, data, len) < 0) {
 		conn_break(c);
 	}
 }

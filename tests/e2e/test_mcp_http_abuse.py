@@ -67,6 +67,14 @@ def test_slow_requests_run_out_of_time(server, what):
         assert status_of(c) == (None if what == "nothing" else 408)
 
 
+def test_a_second_request_has_no_more_time(server):
+    with server.client() as c:
+        assert c.ask(body=LIST, **modern_fields(LIST))[0] == 200
+        start = time.monotonic()
+        assert c.raw(b"POST /mcp HT").answer().status == 408
+        assert time.monotonic() - start < 2  # and not the 3 s that it may be idle
+
+
 def test_many_slow_clients_keep_nobody_out(server):
     slow = [server.client().raw(b"POST /mcp HT") for _ in range(CONNECTIONS + 70)]
     for _ in range(10):
@@ -107,16 +115,31 @@ def test_whoever_does_not_read_is_dropped(normal, streams):
     before = normal.rss()
     message = (call(1, "flood", modern=True, progress="t", n=20000, bytes=2000) if streams
                else call(1, "big", modern=True, bytes=15 << 20))
+    for _ in range(3):  # what the first ones took is used again
+        deaf = []
+        for _ in range(4):
+            c = normal.client()
+            c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf.append(c.send(body=message, **modern_fields(message)))
+            assert eventually(lambda: quick(normal))
+        assert normal.rss() - before < (32 if streams else 200) << 20
+        fds = normal.fds()
+        assert eventually(lambda: normal.fds() <= fds - len(deaf)), "they are still there"
+        for c in deaf:
+            c.close()
+
+
+def test_what_waits_for_all_together_is_bounded(normal):
+    message = call(1, "big", modern=True, bytes=15 << 20)
     deaf = []
-    for _ in range(4):
+    for i in range(40):
         c = normal.client()
         c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.append(c.send(body=message, **modern_fields(message)))
-        assert eventually(lambda: quick(normal))
-    assert normal.rss() - before < (32 if streams else 150) << 20
-    fds = normal.fds()
-    assert eventually(lambda: normal.fds() <= fds - len(deaf)), "they are still there"
-    assert normal.rss() - before < 48 << 20
+        if i < 10:
+            assert c.socket.recv(12) == b"HTTP/1.1 200"
+    assert eventually(lambda: quick(normal))
+    assert normal.rss() < 340 << 20
     for c in deaf:
         c.close()
 
