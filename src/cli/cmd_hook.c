@@ -77,7 +77,7 @@ static int answer(enum hook_answer a, const struct json_doc *doc, const struct j
                   const struct buf *text)
 {
 	struct json j;
-	auto_buf out;
+	auto_buf out = { 0 };
 
 	if (a == HOOK_PASS) {
 		return EXIT_FINE;
