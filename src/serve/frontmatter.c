@@ -97,16 +97,16 @@ static void put_scalar(struct json *j, const struct ynode *n, const char **ret_b
 		                           "+.INF", "-.inf", "-.Inf", "-.INF", ".nan",
 		                           ".NaN",  ".NAN",  NULL };
 
-	if (n->quoted) {
-		json_str(j, n->text);
-	} else if (ynode_is_null(n)) {
+	/* In quotes it is a text, whatever it looks like. */
+	const char *plain = n->quoted ? "text" : n->text;
+
+	if (ynode_is_null(n) || is_word(plain, odd)) {
 		json_null(j);
-	} else if (is_word(n->text, yes) || is_word(n->text, no)) {
-		json_bool(j, is_word(n->text, yes));
-	} else if (is_word(n->text, odd)) {
-		*ret_bad = "its frontmatter has a number that JSON cannot say";
-		json_null(j);
-	} else if (!put_based(j, n->text, ret_bad) && !put_decimal(j, n->text)) {
+		*ret_bad = ynode_is_null(n) ? *ret_bad
+		                            : "its frontmatter has a number that JSON cannot say";
+	} else if (is_word(plain, yes) || is_word(plain, no)) {
+		json_bool(j, is_word(plain, yes));
+	} else if (!put_based(j, plain, ret_bad) && !put_decimal(j, plain)) {
 		json_str(j, n->text);
 	}
 }

@@ -165,7 +165,7 @@ bool record_output(const struct record *r, const char *kind, struct buf *out)
 			return false;
 		}
 		message = strcmp(l.kind, kind) == 0 ? line_get(&l, "message") : NULL;
-		if (!json_is(message, JSON_STRING)) {
+		if (message == NULL || message->type != JSON_STRING) {
 			continue;
 		}
 		if (out->len + message->len + 1 > out->cap) {

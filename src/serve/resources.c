@@ -5,8 +5,10 @@
  * runs that appear meanwhile are not told twice. */
 #include "serve/resources.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "audit/run_facts.h"
@@ -114,6 +116,25 @@ static void list_run(struct list *l, const struct runs *runs, const struct run_e
 	snprintf(l->last, sizeof(l->last), "r%" PRId64 ":%s", e->mtime, e->id);
 }
 
+/* rMTIME:ID; false: it is no place of a run. */
+static bool read_place(const char *place, int64_t *ret_mtime, const char **ret_id)
+{
+	char *end = NULL;
+
+	if (place[0] != 'r') {
+		return false;
+	}
+	errno = 0;
+	int64_t mtime = strtoll(place + 1, &end, 10);
+	if (errno != 0 || end == place + 1 || *end != ':' ||
+	    !run_id_valid(end + 1, strlen(end + 1))) {
+		return false;
+	}
+	*ret_mtime = mtime;
+	*ret_id = end + 1;
+	return true;
+}
+
 /* Behind the place of the cursor, in the order of runs_stat(). */
 static bool is_behind(const struct run_entry *e, int64_t mtime, const char *id)
 {
@@ -126,11 +147,9 @@ static int list_runs(struct list *l, const char *after)
 	AUTO(runs_done) struct runs runs = RUNS_NONE;
 	struct ssb_error err = { 0 };
 	int64_t mtime = INT64_MAX;
-	char id[RUN_ID_SIZE] = "";
+	const char *id = "";
 
-	if (after[0] == 'r') {
-		(void)sscanf(after, "r%" SCNd64 ":%36s", &mtime, id);
-	}
+	(void)read_place(after, &mtime, &id);
 	if (runs_open_some(&runs, l->s->owner.state_dir, &err) != 0) {
 		return 0;
 	}
@@ -150,10 +169,9 @@ static int list_runs(struct list *l, const char *after)
 static bool place_valid(const char *place)
 {
 	int64_t mtime;
-	char id[RUN_ID_SIZE] = "";
+	const char *id;
 
-	return place[0] == 's' || (sscanf(place, "r%" SCNd64 ":%36s", &mtime, id) == 2 &&
-	                           run_id_valid(id, strlen(id)));
+	return place[0] == 's' || read_place(place, &mtime, &id);
 }
 
 void serve_resources_list(void *app, struct mcp_call *c)
