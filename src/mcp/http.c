@@ -152,7 +152,7 @@ static int listen_there(const struct place *p, int *ret_fd, uint16_t *ret_port)
 
 static int start(struct mcp_http *h, const struct mcp_http_options *o, struct ssb_error *err)
 {
-	struct place p;
+	struct place p = { 0 };
 	uint64_t now = clock_us();
 
 	if (parse(o->address, &p, err) < 0) {

@@ -49,6 +49,16 @@ class Echo:
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
             return next(int(line.split()[1]) for line in f if line.startswith("VmRSS")) * 1024
 
+    def rests(self):
+        """It has nothing to do."""
+        def ticks():
+            with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as f:
+                fields = f.read().rpartition(")")[2].split()
+                return fields[0], int(fields[11]) + int(fields[12])
+        before = ticks()
+        time.sleep(0.3)
+        return before == ticks() and before[0] == "S"
+
     def fds(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 

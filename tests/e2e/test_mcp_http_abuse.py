@@ -1,6 +1,7 @@
 """Streamable HTTP with clients that are slow, silent, broken or hostile: the server
 lives, its memory is bounded, and nobody else waits for them. Time limits are 20 times
 shorter here: a head within 0.5 s, a body within 1.5 s, an answer read within 1.5 s."""
+import http.client
 import json
 import random
 import socket
@@ -129,19 +130,32 @@ def test_whoever_does_not_read_is_dropped(normal, streams):
             c.close()
 
 
-def test_what_waits_for_all_together_is_bounded(normal):
+def length(client):
+    """Bytes of its answer, as far as it comes."""
+    r = client.answer()
+    try:
+        return sum(len(piece) for piece in iter(lambda: r.read(1 << 20), b""))
+    except (ConnectionResetError, http.client.IncompleteRead):
+        return 0
+
+
+def test_what_waits_for_all_together_is_bounded():
     message = call(1, "big", modern=True, bytes=15 << 20)
-    deaf = []
-    for i in range(40):
-        c = normal.client()
-        c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        deaf.append(c.send(body=message, **modern_fields(message)))
-        if i < 10:
-            assert c.socket.recv(12) == b"HTTP/1.1 200"
-    assert eventually(lambda: quick(normal))
-    assert normal.rss() < 340 << 20
-    for c in deaf:
-        c.close()
+    with http_server(BUILDS["normal"]) as h:
+        deaf = []
+        for _ in range(40):
+            c = h.client()
+            c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+            deaf.append(c.send(body=message, **modern_fields(message)))
+        assert eventually(lambda: quick(h))
+        whole = 0
+        for c in deaf:
+            try:
+                whole += length(c) > 15 << 20
+            except (ConnectionResetError, http.client.RemoteDisconnected):
+                pass
+            c.close()
+        assert 10 <= whole < 40
 
 
 def test_a_slow_reader_that_does_read_is_not_dropped(normal):

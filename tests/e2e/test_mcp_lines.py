@@ -156,6 +156,7 @@ def test_news_are_dropped_and_counted_but_no_answers(build):
         client = start(lines_of(e.process))
         client.send(call(2, "flood", progress="p", n=3000, bytes=1000))
         client.send(request(3, "ping"))
+        assert eventually(e.rests)
         seen = 0
         while (m := client.take()).get("id") != 2:
             assert m["method"] == "notifications/progress"
