@@ -222,7 +222,7 @@ static int heap_room(struct loop *l)
 		return 0;
 	}
 	size_t room = l->room == 0 ? 16 : l->room * 2;
-	struct loop_timer **heap = reallocarray(l->heap, room, sizeof *heap);
+	struct loop_timer **heap = reallocarray(l->heap, room, sizeof(void *));
 
 	if (heap == NULL) {
 		return -1;
