@@ -155,7 +155,7 @@ static int start(struct mcp_http *h, const struct mcp_http_options *o, struct ss
 	struct place p = { 0 };
 	uint64_t now = clock_us();
 
-	if (parse(o->address, &p, err) < 0) {
+	if (parse(o->address, &p, err) != 0) {
 		return -1;
 	}
 	if (o->token != NULL && (o->token[0] == '\0' || strlen(o->token) > MAX_HTTP_TOKEN)) {
@@ -194,7 +194,7 @@ int mcp_http_new(struct mcp_server *s, struct loop *loop, const struct mcp_http_
 	h->server = s;
 	h->loop = loop;
 	h->fd = -1;
-	if (start(h, o, err) < 0) {
+	if (start(h, o, err) != 0) {
 		mcp_http_free(h);
 		return -1;
 	}
