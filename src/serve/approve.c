@@ -224,7 +224,7 @@ static int keep(const struct approvals *a, const struct mcp_call *c, const struc
                 const struct ssb_plan *plan, const struct approved_for *asked,
                 struct ssb_error *err)
 {
-	auto_free struct approved *v = calloc(asked->n, sizeof(*v));
+	auto_free struct approved *v = calloc(asked->n + 1, sizeof(*v));
 	char by[96];
 
 	if (v == NULL) {

@@ -1,8 +1,9 @@
 /* skills.c - what is served. Looked up anew each time: skills are installed and
  * removed while a server lives, and what is looked at is what is there.
  *
- * A path is judged by where it really leads. What lies outside is answered alike
- * whether it exists or not: a client is not to learn of the owner's files here. */
+ * A path is judged by its text first, and then by where it really leads. What lies
+ * outside is answered alike whether it exists or not, and is not even looked at: a
+ * client is not to learn of the owner's files here. */
 #include "serve/skills.h"
 
 #include <dirent.h>
@@ -11,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -20,6 +23,7 @@
 
 struct skills {
 	char **roots; /* real */
+	char **named; /* the same, as the owner wrote them; absolute */
 	size_t n_roots;
 	struct skill *v;
 	size_t n;
@@ -32,9 +36,41 @@ static int no_memory(struct ssb_error *err)
 
 /* ---- roots ---------------------------------------------------------------- */
 
+/* An absolute path without "." and empty parts, by its text alone. NULL: it has ".."
+ * in it, or is too long. Returns new. */
+static char *path_plain(const char *word)
+{
+	char cwd[MAX_PATH_BYTES];
+	auto_buf out;
+
+	buf_init(&out, MAX_PATH_BYTES);
+	if (word[0] != '/') {
+		if (getcwd(cwd, sizeof(cwd)) == NULL || cwd[0] != '/') {
+			return NULL;
+		}
+		buf_adds(&out, strcmp(cwd, "/") == 0 ? "" : cwd);
+	}
+	for (const char *p = word; *p != '\0';) {
+		size_t len = strcspn(p, "/");
+		if (len == 2 && p[0] == '.' && p[1] == '.') {
+			return NULL;
+		}
+		if (len > 0 && !(len == 1 && p[0] == '.')) {
+			buf_addc(&out, '/');
+			buf_add(&out, p, len);
+		}
+		p += len + (p[len] == '/' ? 1 : 0);
+	}
+	if (out.len == 0) {
+		buf_addc(&out, '/');
+	}
+	return buf_steal(&out);
+}
+
 static int add_root(struct skills *s, const char *dir, struct ssb_error *err)
 {
 	auto_free char *real = realpath(dir, NULL);
+	auto_free char *named = path_plain(dir);
 	struct stat st;
 
 	if (real == NULL || stat(real, &st) != 0) {
@@ -50,6 +86,10 @@ static int add_root(struct skills *s, const char *dir, struct ssb_error *err)
 		if (strcmp(s->roots[i], real) == 0) {
 			return 0;
 		}
+	}
+	s->named[s->n_roots] = named != NULL ? steal_ptr(&named) : strdup(real);
+	if (s->named[s->n_roots] == NULL) {
+		return no_memory(err);
 	}
 	s->roots[s->n_roots++] = steal_ptr(&real);
 	return 0;
@@ -74,8 +114,10 @@ void skills_free(struct skills *s)
 	forget(s);
 	for (size_t i = 0; i < s->n_roots; i++) {
 		free(s->roots[i]);
+		free(s->named[i]);
 	}
 	free(s->roots);
+	free(s->named);
 	free(s);
 }
 
@@ -88,7 +130,8 @@ int skills_new(char *const dirs[], size_t n, struct skills **ret, struct ssb_err
 {
 	AUTO(freep_skills) struct skills *s = calloc(1, sizeof(*s));
 
-	if (s == NULL || (s->roots = calloc(n + 1, sizeof(*s->roots))) == NULL) {
+	if (s == NULL || (s->roots = calloc(n + 1, sizeof(*s->roots))) == NULL ||
+	    (s->named = calloc(n + 1, sizeof(*s->named))) == NULL) {
 		return no_memory(err);
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -244,11 +287,25 @@ static const struct skill *by_word(const struct skills *s, const char *word)
 	return NULL;
 }
 
+/* By its text it lies in what is served. */
+static bool reads_served(const struct skills *s, const char *word)
+{
+	auto_free char *plain = path_plain(word);
+
+	for (size_t i = 0; plain != NULL && i < s->n_roots; i++) {
+		if (path_beneath(plain, s->roots[i]) != NULL ||
+		    path_beneath(plain, s->named[i]) != NULL) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Where the path really leads; the directory, where a manifest was named. NULL: it does
  * not exist, or is not ours to look at. */
-static char *real_directory(const char *word)
+static char *real_directory(const struct skills *s, const char *word)
 {
-	char *real = realpath(word, NULL);
+	char *real = reads_served(s, word) ? realpath(word, NULL) : NULL;
 	char *slash = real == NULL ? NULL : strrchr(real, '/');
 
 	if (slash != NULL && slash != real && strcmp(slash + 1, MANIFEST_FILE) == 0) {
@@ -267,7 +324,7 @@ int skills_find(struct skills *s, const char *word, const struct skill **ret, st
 	}
 	const struct skill *found = by_word(s, word);
 	bool is_path = strchr(word, '/') != NULL || word[0] == '.' || word[0] == '~';
-	auto_free char *real = found == NULL && is_path ? real_directory(word) : NULL;
+	auto_free char *real = found == NULL && is_path ? real_directory(s, word) : NULL;
 
 	for (size_t i = 0; found == NULL && real != NULL && i < n; i++) {
 		found = strcmp(v[i].dir, real) == 0 ? &v[i] : NULL;

@@ -74,7 +74,7 @@ static void finds_by_name_and_path(void **state)
 	struct skills *s = open_skills(w, "skills", NULL);
 	auto_free char *path = world_path(w, "skills/a");
 	auto_free char *slash = world_path(w, "skills/a/");
-	auto_free char *odd = world_path(w, "skills/../skills/./a");
+	auto_free char *odd = world_path(w, "skills/.//./a");
 	auto_free char *file = world_path(w, "skills/a/skillsandbox.yaml");
 
 	found(s, "a", "a");
@@ -84,6 +84,16 @@ static void finds_by_name_and_path(void **state)
 	found(s, file, "a");
 	refused(s, "b", SSB_E_NOT_FOUND);
 	refused(s, "", SSB_E_NOT_FOUND);
+	/* By the name that the owner used for it, too. */
+	auto_free char *alias = world_path(w, "alias");
+	auto_free char *by_alias = world_path(w, "alias/a");
+	auto_free char *skills = world_path(w, "skills");
+	assert_int_equal(symlink(skills, alias), 0);
+	refused(s, by_alias, SSB_E_POLICY);
+	skills_free(s);
+	s = open_skills(w, "alias", NULL);
+	found(s, by_alias, "a");
+	found(s, path, "a");
 	skills_free(s);
 	/* A skill that is named itself. */
 	s = open_skills(w, "skills/a", NULL);
@@ -119,6 +129,13 @@ static void refuses_what_is_outside(void **state)
 	refused(s, "/etc/passwd", SSB_E_POLICY);
 	refused(s, "../outside", SSB_E_POLICY);
 	found(s, inner, "a"); /* leads to what is served */
+	/* What is on the way is not told of either: both lead to what is served, one by
+	 * what exists. */
+	auto_free char *oracle = world_path(w, "outside/../skills/a");
+	auto_free char *no_oracle = world_path(w, "nothing/../skills/a");
+	refused(s, oracle, SSB_E_POLICY);
+	refused(s, no_oracle, SSB_E_POLICY);
+	refused(s, "/proc/self/root/../a", SSB_E_POLICY);
 	/* The control: it is a skill like the other. */
 	skills_free(s);
 	s = open_skills(w, "skills", "outside");
