@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 import mcp_world
-from mcp_client import structured
+from mcp_client import failure, structured
 from serve_world import TOKEN, http_served, skill
 
 SPY = """
@@ -77,13 +77,24 @@ def test_the_token_stays_with_its_owner(ssb, given):
     skill(ssb, "plain", "import os; print(os.environ.get('GREETING'))", allow=["GREETING"])
     with http_served(ssb, token=TOKEN if given else None, env={"GREETING": "hi"}) as h:
         assert structured(h.tool("run_skill", skill_dir="plain"))["stdout"] == "hi\n"  # control
-        for more in ({}, {"dry_run": True}):
-            result = h.tool("run_skill", skill_dir="spy", **more)
-            assert h.token not in json.dumps(result)
-            if not more:
-                assert json.loads(structured(result)["stdout"]) == {"own": None, "others": 0}
-        assert h.token not in json.dumps(h.tool("inspect_skill", skill_dir="spy"))
+        assert failure(h.tool("run_skill", skill_dir="spy"))["code"] == "approval_required"
+        ssb.write(ssb.home / ".config/skillsandbox/policy.yaml",
+                  "grants: {env: [SKILLSANDBOX_TOKEN]}\n", 0o600)
+        result = h.tool("run_skill", skill_dir="spy")
+        assert json.loads(structured(result)["stdout"]) == {"own": None, "others": 0}
+        said = [result, h.tool("run_skill", skill_dir="spy", dry_run=True),
+                h.tool("inspect_skill", skill_dir="spy")]
+        assert h.token not in json.dumps(said)
         inside = h.token
     assert (inside in h.errors) != given  # what is given is not said
     for path in (ssb.state / "skillsandbox/runs").glob("*/*"):
         assert inside.encode() not in path.read_bytes(), path
+
+
+def test_not_even_the_owner_gives_it_away(ssb):
+    """--env names it: what is passed is what the environment has, and it has none."""
+    skill(ssb, "spy", SPY)
+    with http_served(ssb, "--env", "SKILLSANDBOX_TOKEN") as h:
+        result = h.tool("run_skill", skill_dir="spy")
+        assert TOKEN not in json.dumps(result)
+        assert TOKEN not in json.dumps(h.tool("inspect_skill", skill_dir="spy"))
