@@ -212,7 +212,10 @@ def test_only_what_is_served(ssb):
                 assert failure(client.tool(tool, **{key: str(word)}))["code"] == "policy", word
         assert failure(client.tool("run_skill", skill_dir="link"))["code"] == "not_found"
         structured(client.tool("run_skill", skill_dir=str(inside)))
-        structured(client.tool("run_skill", skill_dir=str(inside / "../hello/")))
+        structured(client.tool("run_skill", skill_dir=f"{inside}/./"))
+        # A way out and back in would tell what exists there.
+        r = client.tool("run_skill", skill_dir=f"{inside}/../hello")
+        assert failure(r)["code"] == "policy"
     with mcp_client.serve(ssb, [outside]) as client:  # the control
         structured(client.tool("run_skill", skill_dir=str(outside)))
 
