@@ -220,9 +220,11 @@ int skill_entry_find(struct serve *s, const char *address, struct skill_entry *r
 		return -1;
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (try_skill(v, i, n, address, ret, ret_rest, ret_why) == 0) {
+		const char *why = NULL;
+		if (try_skill(v, i, n, address, ret, ret_rest, &why) == 0) {
 			return 0;
 		}
+		*ret_why = why != NULL ? why : *ret_why;
 	}
 	return -1;
 }

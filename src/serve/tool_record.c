@@ -195,7 +195,7 @@ void tool_why_denied(void *app, struct mcp_call *c)
 	if (r.size > MAX_SERVED_RECORD) {
 		mcp_tool_fail(c, "too_large", "the record is too large to be gathered here",
 		              "ask get_trace with violations_only, or the owner for "
-		              "'skillsandbox audit why'");
+		              "'skillsandbox why'");
 		return;
 	}
 	if (view_read(&v, r.file.fd, r.file.id, &err) != 0) {
