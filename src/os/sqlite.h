@@ -35,9 +35,7 @@
 	X(busy_timeout)                                                                            \
 	X(busy_handler)                                                                            \
 	X(db_config)                                                                               \
-	X(file_control)                                                                            \
-	X(vfs_find)                                                                                \
-	X(vfs_register)
+	X(file_control)
 
 struct sqlite {
 #define SQLITE_CALL(name) __typeof__(sqlite3_##name) *(name);

@@ -354,9 +354,11 @@ static uint64_t sqlite_changed(struct db *db)
 	struct sqlite_db *s = of(db);
 	unsigned others = 0;
 
-	(void)s->sql->file_control(s->handle, NULL, SQLITE_FCNTL_DATA_VERSION, &others);
-	return others != 0 ? (uint64_t)others << 32 | (unsigned)s->sql->total_changes(s->handle)
-	                   : 0;
+	if (s->sql->file_control(s->handle, NULL, SQLITE_FCNTL_DATA_VERSION, &others) !=
+	    SQLITE_OK) {
+		return 0;
+	}
+	return (uint64_t)others << 32 | (unsigned)s->sql->total_changes(s->handle);
 }
 
 /* ---- version ------------------------------------------------------------ */
@@ -429,7 +431,7 @@ static int attach(struct sqlite_db *s, struct ssb_error *err)
 		{ SQLITE_DBCONFIG_DQS_DDL, 0 },
 	};
 	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX;
-	int rc = s->sql->open_v2(s->path, &s->handle, flags, db_sqlite_log(s->sql));
+	int rc = s->sql->open_v2(s->path, &s->handle, flags, NULL);
 	int keep = 1;
 
 	if (rc != SQLITE_OK) {

@@ -1,10 +1,9 @@
-/* db_sqlite.h - the files of a store: where they may lie, how the log is written. */
+/* db_sqlite.h - where the file of a store may lie. */
 #ifndef SESSION_DB_SQLITE_H
 #define SESSION_DB_SQLITE_H
 
 #include <limits.h>
 
-#include "os/sqlite.h"
 #include "skillsandbox.h"
 
 /* Makes the file, empty, where there is none, 0600; refuses a file or directory
@@ -12,9 +11,5 @@
  * symlinks of its directories resolved, for SQLite is to follow none. *ret_queue
  * is an fd of <path>-lock. */
 int db_sqlite_place(const char *path, char ret[PATH_MAX], int *ret_queue, struct ssb_error *err);
-
-/* The name of SQLite's file system with a log that is written once for each commit;
- * for connections with synchronous = FULL. NULL: there is none, and its own will do. */
-const char *db_sqlite_log(const struct sqlite *sql);
 
 #endif

@@ -492,43 +492,6 @@ static void news_come(struct store *s)
 	db_close(other);
 }
 
-#define LARGE_ROWS 1500
-
-static void put_large(struct db *db)
-{
-	static char text[4096];
-
-	memset(text, 'x', sizeof(text));
-	for (int i = 0; i < LARGE_ROWS; i++) {
-		run(db, "INSERT INTO ledger (n, line) VALUES ($1, $2)",
-		    DB_ARGS(DB_I(i + 1), DB_TN(text, sizeof(text))));
-	}
-	run(db, "UPDATE ledger SET line = 'first' WHERE n <= 10", NULL, 0);
-}
-
-/* More than is held in memory is written, read and written over before its end. */
-static void a_large_transaction(struct store *s)
-{
-	static const char LENGTH[] = "SELECT SUM(LENGTH(line)) FROM ledger";
-	const int64_t whole = (LARGE_ROWS - 10) * INT64_C(4096) + 10 * 5;
-	struct ssb_error err = { 0 };
-	struct db *other = NULL;
-
-	must(open_again(s, &other, &err), &err);
-	must(db_begin(s->db, &err), &err);
-	put_large(s->db);
-	assert_int_equal(number(s->db, LENGTH), whole);
-	db_rollback(s->db);
-	assert_int_equal(number(s->db, "SELECT COUNT(*) FROM ledger"), 0);
-	must(db_begin(s->db, &err), &err);
-	put_large(s->db);
-	assert_int_equal(number(s->db, LENGTH), whole);
-	assert_int_equal(number(other, "SELECT COUNT(*) FROM ledger"), 0);
-	must(db_commit(s->db, &err), &err);
-	assert_int_equal(number(other, LENGTH), whole);
-	db_close(other);
-}
-
 static void bad_statements_are_errors(struct store *s)
 {
 	static const char *const BAD[] = { "SELEC 1", "SELECT * FROM nowhere",
@@ -567,7 +530,6 @@ static const struct {
 	CASE(many_statements),
 	CASE(it_is_kept),
 	CASE(a_reader_sees_what_is_committed),
-	CASE(a_large_transaction),
 	CASE(many_first_openers),
 	CASE(a_later_version_is_refused),
 	CASE(the_lock_of_a_tree_holds),
