@@ -23,7 +23,7 @@
 #include "serve/records.h"
 #include "serve/skills.h"
 
-#define LAST_MS 30000 /* for runs that are canceled: job.c kills what is not gone by then */
+#define ENDING_MS 30000 /* for runs that are canceled: job.c kills what is not gone by then */
 #define TTL_MS  5000  /* skills come and go */
 
 static const char INSTRUCTIONS[] =
@@ -174,7 +174,7 @@ static void on_tick(void *arg)
 {
 	struct ending *e = arg;
 
-	if (jobs_count(e->serve->jobs) == 0 || ++e->ticks > LAST_MS / 50 ||
+	if (jobs_count(e->serve->jobs) == 0 || ++e->ticks > ENDING_MS / 50 ||
 	    loop_after(e->serve->loop, 50, on_tick, e, &e->again) != 0) {
 		loop_stop(e->serve->loop);
 	}
