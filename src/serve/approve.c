@@ -115,6 +115,22 @@ static bool recall(const struct approvals *a, const struct mcp_call *c, const st
 	return given->n > before;
 }
 
+int approval_recall(const struct approvals *a, const struct mcp_call *c, struct plan_wish *w,
+                    struct approved_for *given, struct ssb_plan **ret, struct ssb_error *err)
+{
+	struct ssb_plan *plan = NULL;
+
+	do {
+		w->extra = given->v;
+		w->n_extra = given->n;
+		if (plans_get(a->serve->plans, w, &plan, NULL, err) != 0) {
+			return -1;
+		}
+	} while (recall(a, c, w->skill, plan, given));
+	*ret = plan;
+	return 0;
+}
+
 /* ---- the answer ---------------------------------------------------------- */
 
 static enum choice read_choice(const struct mcp_call *c, unsigned round)

@@ -16,6 +16,7 @@
 #include "base/own.h"
 #include "mcp/transport.h"
 #include "policy/owner.h"
+#include "serve/act.h"
 #include "serve/approve.h"
 #include "serve/bind.h"
 #include "serve/job.h"
@@ -151,6 +152,7 @@ static int open_parts(struct serve *s, const struct mcp_app *app, struct ssb_err
 static void close_parts(struct serve *s)
 {
 	jobs_free(s->jobs);
+	act_leave_all(s);
 	records_free(s->records);
 	mcp_server_free(s->mcp);
 	binding_free(s->binding);

@@ -8,6 +8,7 @@
 #include "base/visible.h"
 #include "manifest/manifest.h"
 #include "policy/paths.h"
+#include "serve/approve.h"
 #include "serve/plans.h"
 #include "serve/risk.h"
 #include "serve/run_say.h"
@@ -192,11 +193,12 @@ void tool_validate_skill(void *app, struct mcp_call *c)
 
 static int inspect(struct serve *s, struct mcp_call *c, struct reply *a, struct ssb_error *err)
 {
+	AUTO(approved_for_done) struct approved_for given = { 0 };
 	struct plan_wish w = { 0 };
 	struct ssb_plan *plan = NULL;
 
 	if (skills_find(s->skills, mcp_arg_string(c, "skill_dir"), &w.skill, err) != 0 ||
-	    plans_get(s->plans, &w, &plan, NULL, err) != 0) {
+	    approval_recall(s->approvals, c, &w, &given, &plan, err) != 0) {
 		return -1;
 	}
 	auto_free char *words = ssb_plan_text(plan);
