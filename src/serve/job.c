@@ -86,11 +86,6 @@ size_t jobs_count(const struct jobs *j)
 	return j->n;
 }
 
-const char *job_run_id(const struct job *j)
-{
-	return j->end.result.run_id;
-}
-
 static void job_free(struct job *j)
 {
 	if (j == NULL) {
