@@ -29,7 +29,7 @@ struct serve_options {
 	const char *session_policy; /* each client gets a session of its own by this file; NULL */
 	const char *http;           /* ADDRESS:PORT; NULL: none */
 	const char *socket;         /* path; NULL: none */
-	const char *token;          /* of HTTP; never NULL with it */
+	char *token;                /* of HTTP; never NULL with it; wiped once it is known */
 	bool otel;                  /* export the record of each run */
 	/* Clients can come now, here: an address or a path. Not for stdio. */
 	void (*listening)(const char *where);
