@@ -26,17 +26,13 @@
 
 #define READ_BYTES   65536
 #define NICE         5 /* the loop goes first */
-#define AFTER_MS     15000
 #define STATUS_LARGE 2
 #define STATUS_AFTER 3
-
-#define TEXT(n)    #n
-#define SECONDS(n) TEXT(n)
 
 static const char *const WHY[ERRAND_FATES] = {
 	[ERRAND_CANCELED] = "it was canceled",
 	[ERRAND_UNSTARTED] = "no process could be started for it",
-	[ERRAND_LATE] = "it took longer than " SECONDS(MAX_ERRAND_TIME) " seconds",
+	[ERRAND_LATE] = "it took too long",
 	[ERRAND_LARGE] = "the answer is too large",
 	[ERRAND_CRASHED] = "the process that did it ended without an answer",
 	[ERRAND_UNDONE] = "it was begun, and could not be brought to its end",
@@ -274,7 +270,9 @@ static int abandon(struct errand *e)
 static int launch(struct errand *e)
 {
 	struct loop *l = e->all->serve->loop;
-	uint64_t ms = e->wish.after != NULL ? AFTER_MS : MAX_ERRAND_TIME * 1000UL;
+	uint64_t ms = e->wish.limit_ms != 0   ? e->wish.limit_ms
+	              : e->wish.after != NULL ? MAX_ERRAND_TIME * 500UL
+	                                      : MAX_ERRAND_TIME * 1000UL;
 	pid_t server = getpid();
 	auto_fd theirs = -1;
 	int p[2];

@@ -25,7 +25,7 @@ enum errand_fate {
 
 struct errand_end {
 	enum errand_fate fate;
-	const char *why; /* for people: "it took longer than 30 seconds" */
+	const char *why; /* for people: "it took too long" */
 	const char *data;
 	size_t len;
 };
@@ -36,6 +36,7 @@ struct errand_wish {
 	int (*after)(void *arg);                 /* there too, see below; NULL: nothing */
 	void (*ended)(void *arg, const struct errand_end *end); /* from the loop, once */
 	void *arg;
+	unsigned limit_ms; /* 0: MAX_ERRAND_TIME, with `after` half of it */
 };
 
 /* `ended` comes in any case, never from inside of this. With `after` the bytes are sent
