@@ -37,5 +37,7 @@ int approval_recall(const struct approvals *a, const struct mcp_call *c, struct 
 
 int approvals_new(struct serve *s, struct approvals **ret, struct ssb_error *err);
 void approvals_free(struct approvals *a); /* accepts NULL */
+/* It is gone: what was approved for it as long as it is there. */
+void approvals_forget(struct approvals *a, const char *principal);
 
 #endif
