@@ -2,7 +2,9 @@
  * word of those that grow (records_live.c).
  *
  * A run is known by its id, by the first characters of it, or as "last", and is looked
- * for in the owner's state directory: no other word opens anything. */
+ * for in the owner's state directory: no other word opens anything. Only runs of skills
+ * that are served, and those that this server started, are there for its clients, unless
+ * the owner opens all (record_owner.c). */
 #ifndef SERVE_RECORDS_H
 #define SERVE_RECORDS_H
 
@@ -17,6 +19,16 @@ struct records;
 
 int records_new(struct serve *s, struct records **ret, struct ssb_error *err);
 void records_free(struct records *r); /* accepts NULL */
+
+/* One of this server's own: it may be told of, whatever becomes of its skill. */
+void records_started(struct records *r, const char *id);
+
+/* Calls `fn` for each run that may be told of and whose id begins so, the newest first,
+ * with its record open, until it returns false. Runs are looked for among the newest
+ * MAX_LISTED_RUNS whose id begins so. */
+typedef bool record_each_fn(void *arg, const struct run_entry *e, int fd);
+int records_each(const struct serve *s, const char *begin, record_each_fn *fn, void *arg,
+                 struct ssb_error *err);
 
 /* What a process that was forked to look at records needs of the server (an fd; -1: none),
  * and what it found out on the way: put behind `out` there, taken from the end of it

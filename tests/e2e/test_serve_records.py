@@ -34,6 +34,11 @@ def skill(ssb, name, **fields):
 
 
 def served(ssb, *flags, **kw):
+    """All runs are told of: most records here are of no skill that there is."""
+    return mcp_client.serve(ssb, [ssb.mkdir("skills")], "--all-runs", *flags, **kw)
+
+
+def served_plain(ssb, *flags, **kw):
     return mcp_client.serve(ssb, [ssb.mkdir("skills")], *flags, **kw)
 
 
@@ -229,6 +234,96 @@ def test_links_pipes_and_other_owners(ssb, state):
             assert failure(client.tool("get_trace", run_id=run))["code"] in (
                 "run_not_found", "record_unreadable"), run
             assert refused(client, "resources/read", {"uri": RUNS + run})["code"] == -32002
+
+
+# ---- whose runs ---------------------------------------------------------------------
+
+def told(client):
+    """The runs that a client can find, by each of the ways."""
+    listed = [r["uri"][len(RUNS):] for r in client.call("resources/list")["resources"]
+              if r["uri"].startswith(RUNS)]
+    ref = {"type": "ref/resource", "uri": RUNS + "{id}"}
+    done = client.call("completion/complete", {
+        "ref": ref, "argument": {"name": "id", "value": ""}})["completion"]
+    assert done["values"] == listed and done["total"] == len(listed)
+    return listed
+
+
+def opens(client, run):
+    """Whether its record can be read, which all ways must agree on."""
+    seen = set()
+    for word in (run, run[:8]):
+        for name in ("why_denied", "get_trace"):
+            r = client.tool(name, run_id=word)
+            seen.add(not r.get("isError"))
+            assert not r.get("isError") or failure(r)["code"] == "run_not_found"
+    for end in ("", "/trace", "/output"):
+        try:
+            seen.add(len(read(client, RUNS + run + end)) > 0)
+        except Refused:
+            seen.add(False)
+    assert len(seen) == 1, run
+    return seen.pop()
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_only_runs_of_what_is_served(ssb, state, era):
+    here, there = skill(ssb, "here"), ssb.skill("print('theirs')")
+    now = time.time()
+
+    def put(directory, age):
+        manifest_of = None if directory is None else str(directory / "skillsandbox.yaml")
+        return state.put(Record(manifest=manifest_of), mtime=now - age).parent.name
+    ours, served_too = put(here, 5), ssb.run(here).ok() and put(here, 6)
+    beside = put(here.parent / "here2", 1)
+    others = [put(there, 0), beside, put(None, 2), put(here.parent, 3), put(here / "x", 4)]
+    broken = Record(manifest=str(here / "skillsandbox.yaml"))
+    state.put(broken, text=b"x\n" + broken.text())
+    empty = Record()
+    state.put(empty, text=b"")
+    with served_plain(ssb, era=era) as client:
+        by_hand, *rest = told(client)
+        assert rest == [ours, served_too] and by_hand not in others
+        assert all(opens(client, run) for run in (by_hand, ours, served_too))
+        assert not any(opens(client, run) for run in [*others, broken.id, empty.id])
+        # The newest is theirs; the last one is the newest of what there is.
+        last = structured(client.tool("why_denied"))["run"]["run_id"]
+        assert last == by_hand
+        # What this server started it tells of, also when the skill is gone.
+        own = structured(client.tool("run_skill", skill_dir="here"))["run_id"]
+        os.rename(here, ssb.mkdir("away") / "here")
+        assert told(client) == [own] and opens(client, own) and not opens(client, ours)
+        # No word of what one may not read.
+        missing = failure(client.tool("get_trace", run_id=str(uuid.uuid4())))["message"]
+        hidden = failure(client.tool("get_trace", run_id=others[0]))["message"]
+        assert missing[-30:] == hidden[-30:]
+    with served_plain(ssb, era=era) as client:  # another server started it
+        assert told(client) == [] and not opens(client, own)
+    with served(ssb, era=era) as client:  # the control
+        assert set(told(client)) == {by_hand, own, ours, served_too, broken.id, empty.id, *others}
+        assert all(opens(client, run) for run in [ours, *others])
+
+
+def test_no_word_of_a_run_of_others(ssb, state):
+    here = skill(ssb, "here")
+    theirs, ours = Record(), Record(manifest=str(here / "skillsandbox.yaml"))
+    with served_plain(ssb) as client:
+        client.call("ping")  # it watches
+        lives = [Live(state, theirs), Live(state, ours)]
+        for live in lives:
+            live.write(2)
+        client.until(lambda: any(n["method"] == "notifications/resources/list_changed"
+                                 for n in client.news))
+        for record in (theirs, ours):
+            subscribe(client, RUNS + record.id)
+        for _ in range(3):
+            before = updated(client, RUNS + ours.id)
+            for live in lives:
+                live.write(1)
+            client.until(lambda n=before: updated(client, RUNS + ours.id) > n, 10)
+        assert updated(client, RUNS + theirs.id) == 0
+    for live in lives:
+        live.close()
 
 
 # ---- much of it ---------------------------------------------------------------------
