@@ -71,6 +71,8 @@ struct mcp_app {
 	size_t n_methods;
 	uint64_t ttl_ms; /* of what may be kept */
 	void *arg;       /* for the handlers */
+	/* Whoever was this principal is gone for good; NULL: not wanted. */
+	void (*gone)(void *arg, const char *principal);
 };
 
 int mcp_server_new(struct loop *loop, const struct mcp_app *app, struct mcp_server **ret,

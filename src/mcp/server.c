@@ -143,6 +143,9 @@ void mcp_peer_free(struct mcp_peer *p)
 	for (struct mcp_call *c = untold(p); c != NULL; c = untold(p)) {
 		call_cancel(c);
 	}
+	if (p->server->app->gone != NULL) {
+		p->server->app->gone(p->server->app->arg, p->principal);
+	}
 	peer_unref(p);
 }
 

@@ -101,11 +101,32 @@ static void name_session(const char *client, char ret[SESSION_ID])
 	snprintf(ret, SESSION_ID, PREFIX "%.32s", hex);
 }
 
+/* A client calls itself what it likes, an agent's id has only letters and a few signs:
+ * "Claude Desktop" is Claude-Desktop. NULL: nothing is left, and it is the policy's. */
+static const char *name_agent(const char *client, char ret[SESSION_ID])
+{
+	size_t n = 0;
+
+	for (const char *at = client; *at != '\0' && n < SESSION_ID - 1; at++) {
+		bool letter = (*at >= '0' && *at <= '9') || (*at >= 'A' && *at <= 'Z') ||
+		              (*at >= 'a' && *at <= 'z');
+		bool sign = *at == '.' || *at == '_' || *at == '-';
+		if (letter || n > 0) {
+			ret[n++] = letter || sign ? *at : '-';
+		}
+	}
+	ret[n] = '\0';
+	return n > 0 ? ret : NULL;
+}
+
 /* Whether it lives or not: one that was ended stays so, and refuses its runs. */
 static int ensure(struct binding *b, const struct mcp_call *c, const char *id,
                   struct ssb_error *err)
 {
-	struct session_request q = { .id = id, .agent = mcp_client_name(c), .policy = &b->policy };
+	char agent[SESSION_ID];
+	struct session_request q = { .id = id,
+		                     .agent = name_agent(mcp_client_name(c), agent),
+		                     .policy = &b->policy };
 	struct ssb_error missing = { 0 };
 	struct sessions *store = NULL;
 	struct session *s = calloc(1, sizeof(*s));

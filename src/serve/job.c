@@ -28,7 +28,7 @@
 
 #define FOLLOW_MS 50
 /* A canceled supervisor still has to finish its record, and its session's. */
-#define LAST_MS    20000
+#define FINISH_MS  20000
 #define READ_BYTES 65536
 
 struct stream {
@@ -84,11 +84,6 @@ int jobs_new(struct serve *s, struct jobs **ret, struct ssb_error *err)
 size_t jobs_count(const struct jobs *j)
 {
 	return j->n;
-}
-
-const char *job_run_id(const struct job *j)
-{
-	return j->end.result.run_id;
 }
 
 static void job_free(struct job *j)
@@ -317,7 +312,7 @@ void job_cancel(struct job *j)
 	j->canceled = true;
 	send_signal(j, SIGINT);
 	send_signal(j, SIGTERM);
-	(void)loop_after(j->jobs->serve->loop, LAST_MS, on_kill, j, &j->kill);
+	(void)loop_after(j->jobs->serve->loop, FINISH_MS, on_kill, j, &j->kill);
 }
 
 void jobs_free(struct jobs *jobs)
@@ -330,7 +325,7 @@ void jobs_free(struct jobs *jobs)
 	}
 	while (jobs->first != NULL) {
 		struct pollfd p = { .fd = jobs->first->pidfd, .events = POLLIN };
-		if (poll(&p, 1, LAST_MS) == 0) {
+		if (poll(&p, 1, FINISH_MS) == 0) {
 			send_signal(jobs->first, SIGKILL);
 		}
 		finish(jobs->first);

@@ -42,7 +42,6 @@ int job_start(struct serve *s, const struct job_wish *w, const struct job_watch 
               struct job **ret, struct ssb_error *err);
 /* Everything in it is dead within 100 ms; `ended` comes as always. */
 void job_cancel(struct job *j);
-const char *job_run_id(const struct job *j); /* "" until there is a record */
 
 int jobs_new(struct serve *s, struct jobs **ret, struct ssb_error *err);
 void jobs_free(struct jobs *j); /* cancels, and waits for all; accepts NULL */

@@ -206,7 +206,7 @@ static int run(struct serve *s, struct mcp_call *c, struct ssb_error *err)
 	}
 	w.args = args;
 	if (mcp_arg_boolean(c, "dry_run", false)) {
-		if (plans_get(s->plans, &w, &plan, NULL, err) != 0) {
+		if (approval_recall(s->approvals, c, &w, &given, &plan, err) != 0) {
 			return -1;
 		}
 		run_say_plan(c, w.skill->name, plan);

@@ -6,8 +6,8 @@
 
 #include "base/own.h"
 #include "report/session_json.h"
+#include "serve/act.h"
 #include "serve/bind.h"
-#include "session/act.h"
 #include "session/session.h"
 
 #define MAX_TEXT (1024UL * 1024)
@@ -36,13 +36,13 @@ static void fail(struct mcp_call *c, const struct ssb_error *err)
 	              err->text, "the owner looks at it with 'skillsandbox session show'");
 }
 
-static void answer(struct mcp_call *c, const struct session *s, const struct decision *d)
+/* While the store is open: what a session says of its policy is in it. */
+static void write_answer(struct buf *out, const struct session *s, const struct decision *d)
 {
-	auto_buf data;
 	struct json j;
 
-	buf_init(&data, MAX_TEXT);
-	json_init(&j, &data, false);
+	buf_init(out, MAX_TEXT);
+	json_init(&j, out, false);
 	json_open(&j, '{');
 	if (d != NULL) {
 		json_kbool(&j, "allowed", d->verdict.allowed);
@@ -55,11 +55,15 @@ static void answer(struct mcp_call *c, const struct session *s, const struct dec
 	session_json_bounds(&j, s);
 	json_close(&j, '}');
 	json_close(&j, '}');
-	if (data.failed) {
+}
+
+static void answer(struct mcp_call *c, const struct buf *text)
+{
+	if (text->failed) {
 		mcp_fail(c, MCP_E_INTERNAL, "the session is too large to be told");
 		return;
 	}
-	mcp_tool_done(c, NULL, data.data, false);
+	mcp_tool_done(c, NULL, text->data, false);
 }
 
 void tool_session_status(void *app, struct mcp_call *c)
@@ -68,6 +72,7 @@ void tool_session_status(void *app, struct mcp_call *c)
 	struct sessions *store = NULL;
 	struct ssb_error err = { 0 };
 	const char *id = NULL;
+	auto_buf text = { 0 };
 	auto_free struct session *found = calloc(1, sizeof(*found));
 
 	if (found == NULL) {
@@ -77,38 +82,88 @@ void tool_session_status(void *app, struct mcp_call *c)
 	if (session_of(s, c, &id) != 0) {
 		return;
 	}
-	if (sessions_open(&s->owner, &store, &err) == 0 &&
-	    session_get(store, id, found, &err) == 0) {
-		answer(c, found, NULL);
+	bool there = sessions_open(&s->owner, &store, &err) == 0 &&
+	             session_get(store, id, found, &err) == 0;
+	if (there) {
+		write_answer(&text, found, NULL);
+	}
+	sessions_close(store);
+	if (there) {
+		answer(c, &text);
 	} else {
 		fail(c, &err);
 	}
+}
+
+/* ---- report_violation -------------------------------------------------------------- */
+
+struct report {
+	struct mcp_call *call;
+	struct decision d;
+	struct buf text;
+};
+
+static void report_freep(struct report **r)
+{
+	if (*r != NULL) {
+		buf_done(&(*r)->text);
+	}
+	free(*r);
+}
+
+static void on_acted(void *arg, bool reached)
+{
+	AUTO(report_freep) struct report *r = arg;
+
+	if (reached) {
+		answer(r->call, &r->text);
+		return;
+	}
+	mcp_tool_fail(r->call, "session_unavailable",
+	              "it was counted, but not every run of the session could be reached",
+	              "the owner looks at it with 'skillsandbox session show'");
+}
+
+/* Counts it. The store is closed again before anything else happens: no process that is
+ * forked from here has it open. */
+static int count(const struct serve *s, const char *id, struct report *r, struct ssb_error *err)
+{
+	struct sessions *store = NULL;
+
+	if (sessions_open(&s->owner, &store, err) != 0) {
+		return -1;
+	}
+	int rc = session_violation(store, id, mcp_arg_string(r->call, "type"),
+	                           mcp_arg_string(r->call, "details"), &r->d, err);
+	if (rc == 0) {
+		write_answer(&r->text, &r->d.after, &r->d);
+	}
 	sessions_close(store);
+	return rc;
 }
 
 void tool_report_violation(void *app, struct mcp_call *c)
 {
 	struct serve *s = app;
-	struct sessions *store = NULL;
-	struct act_report acted = { 0 };
 	struct ssb_error err = { 0 };
 	const char *id = NULL;
-	auto_free struct decision *d = calloc(1, sizeof(*d));
+	AUTO(report_freep) struct report *r = calloc(1, sizeof(*r));
 
-	if (d == NULL) {
+	if (r == NULL) {
 		mcp_fail(c, MCP_E_INTERNAL, "out of memory");
 		return;
 	}
 	if (session_of(s, c, &id) != 0) {
 		return;
 	}
-	if (sessions_open(&s->owner, &store, &err) == 0 &&
-	    session_violation(store, id, mcp_arg_string(c, "type"), mcp_arg_string(c, "details"), d,
-	                      &err) == 0 &&
-	    session_act(store, &s->owner, d, NULL, &acted, &err) == 0) {
-		answer(c, &d->after, d);
-	} else {
+	r->call = c;
+	if (count(s, id, r, &err) != 0) {
 		fail(c, &err);
+	} else if (!r->d.changed && r->d.n_acted == 0 && !r->d.notify) {
+		answer(c, &r->text);
+	} else if (act_start(s, &r->d, on_acted, r, &err) != 0) {
+		fail(c, &err);
+	} else {
+		(void)steal_ptr(&r);
 	}
-	sessions_close(store);
 }

@@ -410,6 +410,29 @@ static void notifications_and_stray_responses(void **state)
 	world_done(&w);
 }
 
+static void was_gone(void *arg, const char *principal)
+{
+	struct world *w = arg;
+
+	w->n_canceled++;
+	assert_string_equal(principal, "tester");
+}
+
+/* The application hears that a client is gone, once. */
+static void a_client_that_is_gone(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	w.app.gone = was_gone;
+	assert_int_equal(w.n_canceled, 0);
+	mcp_peer_free(steal_ptr(&w.peer));
+	assert_int_equal(w.n_canceled, 1);
+	world_done(&w);
+	assert_int_equal(w.n_canceled, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -426,6 +449,7 @@ int main(void)
 		cmocka_unit_test(progress),
 		cmocka_unit_test(logging),
 		cmocka_unit_test(notifications_and_stray_responses),
+		cmocka_unit_test(a_client_that_is_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
