@@ -30,6 +30,9 @@
 /* A canceled supervisor still has to finish its record, and its session's. */
 #define FINISH_MS  20000
 #define READ_BYTES 65536
+/* Of a record at one time: others wait too. What a run tells faster than that is told
+ * later, or not at all once it has ended. */
+#define FOLLOW_BYTES ((size_t)1 << 20)
 
 struct stream {
 	struct job *job;
@@ -173,10 +176,13 @@ static void follow(struct job *j)
 	const char *text = NULL;
 	const char *why = NULL;
 	size_t len = 0;
+	size_t all = 0;
 
-	while (j->record >= 0 && reader_next(&j->reader, &text, &len) == READER_LINE &&
+	while (j->record >= 0 && all < FOLLOW_BYTES &&
+	       reader_next(&j->reader, &text, &len) == READER_LINE &&
 	       line_parse(&j->line, text, len, &why) == 0) {
 		j->watch.line(j->watch.arg, &j->line);
+		all += len;
 	}
 }
 
@@ -398,6 +404,8 @@ static int start(struct job *j, const struct job_wish *w, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_SYS, errno, "run", "fcntl");
 	}
 	const struct job_child child = { .plan = w->plan,
+		                         .prepare = w->prepare,
+		                         .prepare_arg = w->prepare_arg,
 		                         .session = w->session,
 		                         .traceparent = w->traceparent,
 		                         .otel = j->jobs->serve->opt->otel,

@@ -31,8 +31,12 @@ struct job_watch {
 };
 
 struct job_wish {
-	struct ssb_plan *plan;   /* borrowed for the call */
-	const char *session;     /* NULL: none */
+	struct ssb_plan *plan; /* borrowed for the call */
+	const char *session;   /* NULL: none */
+	/* In the supervisor, first of all: it may wait for others. Where it fails there is
+	 * no run. NULL: nothing is to be done. */
+	int (*prepare)(const void *arg, struct ssb_error *err);
+	const void *prepare_arg; /* borrowed for the call */
 	const char *traceparent; /* parent of our spans; NULL: none */
 	size_t keep;             /* bytes kept of each stream */
 };

@@ -16,9 +16,9 @@
 #include "base/own.h"
 #include "mcp/transport.h"
 #include "policy/owner.h"
-#include "serve/act.h"
 #include "serve/approve.h"
 #include "serve/bind.h"
+#include "serve/errand.h"
 #include "serve/job.h"
 #include "serve/plans.h"
 #include "serve/records.h"
@@ -143,7 +143,8 @@ static int open_parts(struct serve *s, const struct mcp_app *app, struct ssb_err
 	if (owner_load(&s->owner, err) != 0 || loop_new(&s->loop, err) != 0 ||
 	    skills_new(o->skills, o->n_skills, &s->skills, err) != 0 ||
 	    plans_new(s, &s->plans, err) != 0 || jobs_new(s, &s->jobs, err) != 0 ||
-	    approvals_new(s, &s->approvals, err) != 0 || binding_new(s, &s->binding, err) != 0) {
+	    errands_new(s, &s->errands, err) != 0 || approvals_new(s, &s->approvals, err) != 0 ||
+	    binding_new(s, &s->binding, err) != 0) {
 		return -1;
 	}
 	return mcp_server_new(s->loop, app, &s->mcp, err) != 0 ? -1
@@ -153,7 +154,7 @@ static int open_parts(struct serve *s, const struct mcp_app *app, struct ssb_err
 static void close_parts(struct serve *s)
 {
 	jobs_free(s->jobs);
-	act_leave_all(s);
+	errands_free(s->errands); /* runs that ended may have left some */
 	records_free(s->records);
 	mcp_server_free(s->mcp);
 	binding_free(s->binding);

@@ -3,8 +3,8 @@
  * The owner's flags, policy file and session decide; whoever speaks to the server
  * can ask for less, never for more. Files: skills (what is served), plans (what a
  * skill may do), job (one run under way), approve (what the owner is asked),
- * bind (which session a run is part of), act (what a session decided), tool_*.c, resources,
- * prompts, skill_list. */
+ * bind (which session a run is part of), errand (what the loop must not wait for),
+ * tool_*.c, resources, prompts, skill_list. */
 #ifndef SERVE_SERVE_H
 #define SERVE_SERVE_H
 
@@ -19,7 +19,7 @@ struct jobs;
 struct approvals;
 struct binding;
 struct records;
-struct act;
+struct errands;
 
 struct serve_options {
 	char *const *skills; /* directories, as the owner named them */
@@ -47,7 +47,7 @@ struct serve {
 	struct approvals *approvals;
 	struct binding *binding;
 	struct records *records;
-	struct act *acts; /* under way */
+	struct errands *errands;
 };
 
 /* Serves until its client is gone (stdio) or it is told to end (SIGTERM, SIGINT):
