@@ -331,23 +331,3 @@ bool shell_assigns(const struct shell_word *w)
 	       (w->text[n] == '=' || w->text[n] == '[' ||
 	        (w->text[n] == '+' && w->text[n + 1] == '='));
 }
-
-void shell_quote(struct buf *out, const char *text)
-{
-	static const char SAFE[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	                           "0123456789_-./:,@%+";
-
-	if (*text != '\0' && text[strspn(text, SAFE)] == '\0') {
-		buf_adds(out, text);
-		return;
-	}
-	buf_addc(out, '\'');
-	for (; *text != '\0'; text++) {
-		if (*text == '\'') {
-			buf_adds(out, "'\\''");
-		} else {
-			buf_addc(out, *text);
-		}
-	}
-	buf_addc(out, '\'');
-}

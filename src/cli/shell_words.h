@@ -65,7 +65,5 @@ void shell_done(struct shell_line *line);
 
 /* NAME=... or NAME+=... before a command. */
 bool shell_assigns(const struct shell_word *w);
-/* Appends the word so that a shell reads it back as it is. */
-void shell_quote(struct buf *out, const char *text);
 
 #endif

@@ -10,8 +10,8 @@
 #include "base/names.h"
 #include "base/own.h"
 #include "base/visible.h"
-#include "report/remedy.h"
 #include "report/view.h"
+#include "report/why.h"
 #include "serve/records.h"
 #include "serve/show.h"
 
@@ -107,11 +107,11 @@ static void json_violations(struct json *j, const struct view *v)
 		}
 		n++;
 		json_open(j, '{');
-		json_kstr(j, "code", or_empty(item->reason));
-		json_kstr(j, "what", or_empty(item->text));
+		json_kstr(j, "code", item->reason);
+		json_kstr(j, "what", item->text);
 		json_kuint(j, "count", item->count);
-		json_kstr(j, "rule", or_empty(item->rule));
-		json_kstr(j, "fix", or_empty(item->remedy));
+		json_kstr(j, "rule", item->rule);
+		json_kstr(j, "fix", item->remedy);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -119,21 +119,18 @@ static void json_violations(struct json *j, const struct view *v)
 
 static void say_violation(struct buf *out, const struct view_item *i, size_t number)
 {
-	const char *reason = remedy_reason(or_empty(i->reason));
-
-	buf_addf(out, "%zu. %s", number, or_empty(i->text));
+	buf_addf(out, "%zu. %s", number, i->text);
 	if (i->count > 1) {
 		buf_addf(out, " (%llu times)", (unsigned long long)i->count);
 	}
-	buf_addf(out, "\n   denied: %s", reason != NULL ? reason : "outside of the plan");
-	if (or_empty(i->reason)[0] != '\0') {
+	buf_addf(out, "\n   denied: %s", why_reason(i));
+	if (i->reason[0] != '\0') {
 		buf_addf(out, " [%s]", i->reason);
 	}
-	if (or_empty(i->rule)[0] != '\0') {
+	if (i->rule[0] != '\0') {
 		buf_addf(out, "; rule: %s", i->rule);
 	}
-	buf_addf(out, "\n   to allow: %s\n",
-	         or_empty(i->remedy)[0] != '\0' ? i->remedy : "nothing that the owner could say");
+	buf_addf(out, "\n   to allow: %s\n", why_remedy(i));
 }
 
 static void say_violations(struct buf *out, const struct ssb_result *r, const struct view *v,
