@@ -62,11 +62,6 @@ void server_let_go(struct mcp_server *s)
 	}
 }
 
-size_t mcp_server_calls(const struct mcp_server *s)
-{
-	return s->n_calls;
-}
-
 int mcp_peer_new(struct mcp_server *s, const char *principal, struct mcp_out *news,
                  struct mcp_peer **ret)
 {
@@ -144,6 +139,21 @@ void mcp_peer_free(struct mcp_peer *p)
 		call_cancel(c);
 	}
 	peer_unref(p);
+}
+
+void mcp_peer_leave(struct mcp_peer *p, struct mcp_peer *heir)
+{
+	if (p == NULL) {
+		return;
+	}
+	assert(strcmp(p->principal, heir->principal) == 0);
+	for (struct mcp_call *c = p->calls, *next; c != NULL; c = next) {
+		next = c->next;
+		if (c->task != NULL) {
+			call_move(c, heir);
+		}
+	}
+	mcp_peer_free(p);
 }
 
 bool mcp_peer_initialized(const struct mcp_peer *p)

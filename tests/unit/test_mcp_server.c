@@ -406,7 +406,7 @@ static void notifications_and_stray_responses(void **state)
 		world_say(&w, "%s", rows[i]);
 	}
 	assert_int_equal(w.out.n_sent + w.out.n_ended + w.n_handled, 0);
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	world_done(&w);
 }
 
