@@ -23,13 +23,15 @@
 
 /* ---- who comes in ------------------------------------------------------------ */
 
-/* The oldest connection that has not asked anything yet makes room. */
+/* The oldest connection that has asked nothing, and has all its answers, makes room:
+ * anybody can connect, and shall not cut off whoever is served. */
 static void make_room(struct mcp_http *h)
 {
 	struct http_conn *oldest = NULL;
 
 	for (struct http_conn *c = h->conns; c != NULL; c = c->next) {
-		if (c->state == CONN_HEAD || c->state == CONN_LINGER) {
+		if ((c->state == CONN_HEAD || c->state == CONN_LINGER) &&
+		    queue_left(&c->queue) == 0) {
 			oldest = c;
 		}
 	}
@@ -176,7 +178,7 @@ static int start(struct mcp_http *h, const struct mcp_http_options *o, struct ss
 	}
 	address_format(&p.address, h->host);
 	(void)snprintf(h->url, sizeof h->url, "http://%s:%u/mcp", p.host, h->port);
-	if (mcp_peer_new(h->server, "http", NULL, &h->modern) < 0 ||
+	if (mcp_peer_new(h->server, HTTP_PRINCIPAL, NULL, &h->modern) < 0 ||
 	    loop_watch(h->loop, h->fd, EPOLLIN, ready, h, &h->watch) < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s", o->address);
 	}
