@@ -118,6 +118,10 @@
 /* The server */
 #define MAX_SKILLS        1024          /* served at once */
 #define MAX_JOBS          256           /* runs under way at once */
+#define MAX_ERRANDS       8             /* processes that look at something, at once */
+#define MAX_ERRANDS_EACH  4             /* for one client */
+#define MAX_ERRAND_TIME   30            /* seconds that one takes */
+#define MAX_ERRAND_BYTES  (17UL << 20)  /* that it brings back: a result and a little more */
 #define MAX_PLANS         32            /* kept: each holds the fds of its grants */
 #define MAX_RESULT_OUTPUT (64 * 1024)   /* of each stream, in the result of a run */
 #define MAX_RESULT_DENIED 50            /* different things, in the same */

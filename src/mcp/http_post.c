@@ -16,7 +16,7 @@
 static int hand_over(struct http_conn *c, struct http_session *s, struct mcp_message *m)
 {
 	if (s == NULL && c->peer == NULL &&
-	    mcp_peer_new(c->http->server, HTTP_PRINCIPAL, NULL, &c->peer) < 0) {
+	    mcp_peer_new(c->http->server, c->http->principal, NULL, &c->peer) < 0) {
 		return -1;
 	}
 	struct mcp_peer *peer = s != NULL ? s->peer : c->peer;

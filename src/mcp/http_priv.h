@@ -38,6 +38,7 @@ struct mcp_http {
 	uint16_t port;
 	bool has_token;
 	uint8_t token[SHA256_BYTES];      /* digest of it */
+	char principal[32];               /* of the modern era: whoever has the token */
 	const char *const *origins;       /* borrowed; NULL: none */
 	const struct mcp_mirror *mirrors; /* borrowed; NULL: none */
 	unsigned hurry;                   /* times that the time limits are shorter; 1 */
@@ -116,8 +117,6 @@ const char *http_field(const struct http_request *r, const char *name, char *out
 /* ---- requests ---------------------------------------------------------------- */
 
 void http_dispatch(struct http_conn *c); /* a request is complete, and may be asked */
-
-#define HTTP_PRINCIPAL "http" /* of the modern era: whoever has the token */
 
 /* ---- streams ----------------------------------------------------------------- */
 

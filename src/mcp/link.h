@@ -54,8 +54,8 @@ int mcp_peer_new(struct mcp_server *s, const char *principal, struct mcp_out *ne
 void mcp_peer_news(struct mcp_peer *p, struct mcp_out *news);
 /* Its calls are canceled, its questions refused, its subscriptions forgotten. */
 void mcp_peer_free(struct mcp_peer *p); /* accepts NULL */
-/* The same, but the calls that became tasks go on: they are `heir`'s from now on, which
- * has the same principal. */
+/* The same, but its principal lives on in `heir`, which has the same: the calls that
+ * became tasks are `heir`'s from now on. */
 void mcp_peer_leave(struct mcp_peer *p, struct mcp_peer *heir);
 bool mcp_peer_initialized(const struct mcp_peer *p);
 const char *mcp_peer_version(const struct mcp_peer *p); /* negotiated; "" */

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/json.h"
 #include "base/json_read.h"
 #include "os/loop.h"
@@ -71,6 +72,8 @@ struct mcp_app {
 	size_t n_methods;
 	uint64_t ttl_ms; /* of what may be kept */
 	void *arg;       /* for the handlers */
+	/* Whoever was this principal is gone for good; NULL: not wanted. */
+	void (*gone)(void *arg, const char *principal);
 };
 
 int mcp_server_new(struct loop *loop, const struct mcp_app *app, struct mcp_server **ret,
@@ -183,6 +186,17 @@ const char *mcp_state(const struct mcp_call *c); /* of mcp_wait(); NULL: the fir
  * the end of the call, MCP_E_CAPABILITY (modern). */
 void mcp_ask(struct mcp_call *c, const char *key, const char *method, const char *params);
 void mcp_wait(struct mcp_call *c, const char *state);
+
+/* ---- elsewhere --------------------------------------------------------------- *
+ *
+ * What takes long can be answered in a process that is forked from the server for it.
+ * There mcp_call_away() comes first: the answer, and what is told on the way, then go to
+ * `to` (borrowed) and to nobody else. Here mcp_call_back() is the end of the call, with
+ * these bytes. Such a handler asks the client nothing. */
+
+void mcp_call_away(struct mcp_call *c, struct buf *to);
+/* -1: they are no answer; the call is as it was. */
+int mcp_call_back(struct mcp_call *c, const char *data, size_t len);
 
 /* ---- news -------------------------------------------------------------------- */
 

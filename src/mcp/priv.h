@@ -196,6 +196,9 @@ int value_digest(const struct json_doc *doc, const struct json_node *object,
  * the index of its top in `to`. Pointers into `to` are stale after it. */
 int value_graft(struct json_doc *to, const struct json_doc *from, uint32_t *ret_node);
 
+/* A copy of at most so many bytes, not cut in the midst of a character; NULL: no memory. */
+char *text_cut(const char *text, size_t max);
+
 /* ---- methods of the protocol -------------------------------------------------- */
 
 struct protocol_method {

@@ -125,11 +125,9 @@ static struct mcp_call *untold(const struct mcp_peer *p)
 	return c;
 }
 
-void mcp_peer_free(struct mcp_peer *p)
+/* All but its last reference. */
+static void peer_end(struct mcp_peer *p)
 {
-	if (p == NULL) {
-		return;
-	}
 	assert(!p->gone);
 	p->gone = true;
 	p->news = NULL;
@@ -137,6 +135,17 @@ void mcp_peer_free(struct mcp_peer *p)
 	subs_forget(p->server->subs, p);
 	for (struct mcp_call *c = untold(p); c != NULL; c = untold(p)) {
 		call_cancel(c);
+	}
+}
+
+void mcp_peer_free(struct mcp_peer *p)
+{
+	if (p == NULL) {
+		return;
+	}
+	peer_end(p);
+	if (p->server->app->gone != NULL) {
+		p->server->app->gone(p->server->app->arg, p->principal);
 	}
 	peer_unref(p);
 }
@@ -153,7 +162,8 @@ void mcp_peer_leave(struct mcp_peer *p, struct mcp_peer *heir)
 			call_move(c, heir);
 		}
 	}
-	mcp_peer_free(p);
+	peer_end(p); /* its principal is not gone */
+	peer_unref(p);
 }
 
 bool mcp_peer_initialized(const struct mcp_peer *p)

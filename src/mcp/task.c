@@ -203,23 +203,9 @@ static void task_tell(struct mcp_server *s, struct task *t)
 	}
 }
 
-/* A copy, no longer than it may be and not in the midst of a character; NULL: none. */
-static char *short_text(const char *text)
-{
-	size_t len = text != NULL ? strnlen(text, MAX_MCP_TASK_TEXT + 1) : 0;
-
-	if (len > MAX_MCP_TASK_TEXT) {
-		len = MAX_MCP_TASK_TEXT;
-		while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80) {
-			len--;
-		}
-	}
-	return text != NULL ? strndup(text, len) : NULL;
-}
-
 static void task_say(struct task *t, const char *message)
 {
-	char *copy = short_text(message);
+	char *copy = message != NULL ? text_cut(message, MAX_MCP_TASK_TEXT) : NULL;
 
 	if (copy != NULL) {
 		free(t->message);

@@ -124,3 +124,16 @@ int value_graft(struct json_doc *to, const struct json_doc *from, uint32_t *ret_
 	*ret_node = shift;
 	return 0;
 }
+
+char *text_cut(const char *text, size_t max)
+{
+	size_t len = strnlen(text, max + 1);
+
+	if (len > max) {
+		len = max;
+		while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80) {
+			len--;
+		}
+	}
+	return strndup(text, len);
+}

@@ -288,7 +288,7 @@ static void refuse_variable(struct build *b, const char *name, const char *wrong
 		}
 	}
 	if (what != NULL && why != NULL) {
-		build_refuse(b, name, what, why,
+		build_refuse(b, REFUSAL_NETWORK, name, what, why,
 		             "write " UPSTREAM_FORM "; or 'network: {upstream_proxy: none}' in the "
 		             "policy file, to dial without it");
 	}

@@ -101,9 +101,9 @@ static enum reader_line skip(const struct records *k, struct reader *in, const s
 	size_t len;
 	uint64_t line = 0;
 
-	if (strcmp(k->page_id, r->file.id) == 0 && k->page_line <= from) {
-		in->offset = k->page_offset;
-		line = k->page_line;
+	if (strcmp(k->memo.page_id, r->file.id) == 0 && k->memo.page_line <= from) {
+		in->offset = k->memo.page_offset;
+		line = k->memo.page_line;
 	}
 	while (line < from && (got = reader_next(in, &text, &len)) == READER_LINE) {
 		line++;
@@ -140,9 +140,9 @@ int record_lines(const struct serve *s, const struct record *r, const struct rec
 	}
 	page.more = got == READER_LINE && page.broken == NULL;
 	if (page.more) {
-		memcpy(s->records->page_id, r->file.id, sizeof(s->records->page_id));
-		s->records->page_line = page.next;
-		s->records->page_offset = offset;
+		memcpy(s->records->memo.page_id, r->file.id, sizeof(s->records->memo.page_id));
+		s->records->memo.page_line = page.next;
+		s->records->memo.page_offset = offset;
 	}
 	*ret = page;
 	return 0;

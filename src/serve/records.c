@@ -42,6 +42,29 @@ void records_free(struct records *r)
 	free(r);
 }
 
+int records_fd(const struct records *r)
+{
+	return r != NULL ? live_fd(r->live) : -1;
+}
+
+void records_note(const struct records *r, struct buf *out)
+{
+	buf_add(out, &r->memo, sizeof(r->memo));
+}
+
+size_t records_take_note(struct records *r, const char *data, size_t len)
+{
+	if (len < sizeof(r->memo)) {
+		return len;
+	}
+	memcpy(&r->memo, data + len - sizeof(r->memo), sizeof(r->memo));
+	if (r->memo.live_id[0] != '\0') {
+		live_follow(r->live, r->memo.live_id);
+		r->memo.live_id[0] = '\0';
+	}
+	return len - sizeof(r->memo);
+}
+
 /* ---- one of them ------------------------------------------------------------ */
 
 static bool word_valid(const char *word)
@@ -90,6 +113,7 @@ int record_open(const struct serve *s, const char *word, struct record *ret, str
 	r.mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 	if (run_file_live(r.file.fd)) {
 		live_follow(s->records->live, r.file.id);
+		memcpy(s->records->memo.live_id, r.file.id, sizeof(r.file.id));
 	}
 	*ret = r;
 	r.file.fd = -1;
@@ -137,9 +161,9 @@ static int check(struct records *k, const struct record *r, struct verify_result
 	uint8_t key[VERIFY_KEY_BYTES];
 	struct ssb_error err = { 0 };
 
-	if (strcmp(k->checked_id, r->file.id) == 0 && k->checked_size == r->size &&
-	    k->checked_mtime == r->mtime) {
-		*ret = k->checked;
+	if (strcmp(k->memo.checked_id, r->file.id) == 0 && k->memo.checked_size == r->size &&
+	    k->memo.checked_mtime == r->mtime) {
+		*ret = k->memo.checked;
 		return 0;
 	}
 	bool known = trace_key_public(&k->serve->owner, key, &err) == 0;
@@ -148,10 +172,10 @@ static int check(struct records *k, const struct record *r, struct verify_result
 	if (verify_record(r->file.fd, &ask, &v, &err) != 0) {
 		return -1;
 	}
-	memcpy(k->checked_id, r->file.id, sizeof(k->checked_id));
-	k->checked_size = r->size;
-	k->checked_mtime = r->mtime;
-	k->checked = v;
+	memcpy(k->memo.checked_id, r->file.id, sizeof(k->memo.checked_id));
+	k->memo.checked_size = r->size;
+	k->memo.checked_mtime = r->mtime;
+	k->memo.checked = v;
 	*ret = v;
 	return 0;
 }

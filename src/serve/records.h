@@ -18,6 +18,13 @@ struct records;
 int records_new(struct serve *s, struct records **ret, struct ssb_error *err);
 void records_free(struct records *r); /* accepts NULL */
 
+/* What a process that was forked to look at records needs of the server (an fd; -1: none),
+ * and what it found out on the way: put behind `out` there, taken from the end of it
+ * here. Returns what is left of `len`. */
+int records_fd(const struct records *r); /* accepts NULL */
+void records_note(const struct records *r, struct buf *out);
+size_t records_take_note(struct records *r, const char *data, size_t len);
+
 struct record {
 	struct run_file file;
 	uint64_t size; /* when it was opened */

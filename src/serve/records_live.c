@@ -233,6 +233,11 @@ void live_free(struct live *l)
 	free(l);
 }
 
+int live_fd(const struct live *l)
+{
+	return l->dir.fd;
+}
+
 int live_open(const struct live *l, const char *id)
 {
 	struct run_entry e = { .has_dir = true, .has_flat = true };

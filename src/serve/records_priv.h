@@ -6,8 +6,8 @@
 
 struct live;
 
-struct records {
-	struct serve *serve;
+/* It outlives the process that looked: see records_note(). */
+struct memo {
 	/* The last one that was checked, as it was then: pages of one record come one
 	 * after the other, and each says whether it can be believed. */
 	char checked_id[RUN_ID_SIZE];
@@ -18,6 +18,12 @@ struct records {
 	char page_id[RUN_ID_SIZE];
 	uint64_t page_line;
 	uint64_t page_offset;
+	char live_id[RUN_ID_SIZE]; /* of the last that was opened, if it lives */
+};
+
+struct records {
+	struct serve *serve;
+	struct memo memo;
 	struct live *live;
 };
 
@@ -28,5 +34,6 @@ void live_free(struct live *l); /* accepts NULL */
 void live_follow(struct live *l, const char *id);
 /* O_RDONLY fd of the record of a run, by its whole id; -1 with errno. */
 int live_open(const struct live *l, const char *id);
+int live_fd(const struct live *l); /* of the directory of the runs; -1: none */
 
 #endif

@@ -201,6 +201,31 @@ static void do_nag(void *app, struct mcp_call *c)
 	mcp_wait(c, NULL);
 }
 
+/* Asks for `n` things, `each` at once, and says how many it has. */
+static void do_many(void *app, struct mcp_call *c)
+{
+	int64_t n = json_integer(mcp_param(c, "n"), 0);
+	int64_t each = json_integer(mcp_param(c, "each"), 0);
+	int64_t asked = 0;
+
+	((struct world *)app)->n_handled++;
+	for (int64_t i = 0; i < n && asked < each; i++) {
+		const struct json_node *answer = NULL;
+		char key[16];
+		(void)snprintf(key, sizeof(key), "k%d", (int)i);
+		if (mcp_answer(c, key, &answer) == MCP_UNASKED) {
+			mcp_ask(c, key, "elicitation/create", "{}");
+			asked++;
+		}
+	}
+	if (asked > 0) {
+		mcp_wait(c, "many");
+		return;
+	}
+	json_kint(mcp_result(c), "answers", n);
+	mcp_done(c);
+}
+
 static void do_fail(void *app, struct mcp_call *c)
 {
 	((struct world *)app)->n_handled++;
@@ -235,6 +260,7 @@ static const struct mcp_method METHODS[] = {
 	{ "prompts/get", do_ask, MCP_ASKS | MCP_UNSEALED },
 	{ "test/nag", do_nag, MCP_ASKS },
 	{ "test/much", do_ask_much, MCP_ASKS },
+	{ "test/many", do_many, MCP_ASKS },
 	{ "test/later", do_keep, MCP_ASKS },
 	{ "test/modern", do_list, MCP_MODERN },
 	{ "test/legacy", do_list, MCP_LEGACY },
