@@ -38,18 +38,23 @@ static void question_text(struct buf *out, const struct skill *skill, const stru
 {
 	size_t number = 0;
 
-	buf_adds(out, "The skill in ");
+	buf_adds(out, "A skill asks for what you have not granted. Its directory and its words "
+	              "stand behind a bar:\n| ");
 	quote(out, skill->dir);
-	buf_adds(out, " asks for what you have not granted:\n");
+	buf_addc(out, '\n');
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		const struct refusal *r = &plan->refusals[i];
 		if (approve_askable(r) && approved_for_has(asked, r->option, r->value)) {
 			buf_addf(out, "%zu. ", ++number);
-			quote(out, r->what);
-			buf_adds(out, ": ");
 			quote(out, r->why);
+			buf_adds(out, "\n| ");
+			quote(out, r->what);
 			buf_addc(out, '\n');
 		}
+	}
+	if (number < plan->n_refusals) {
+		buf_addf(out, "It asks for %zu more, about which you are asked next.\n",
+		         plan->n_refusals - number);
 	}
 	buf_adds(out, "Nothing of it is allowed unless you say so.");
 }

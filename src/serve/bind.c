@@ -1,7 +1,9 @@
 #include "serve/bind.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/diag.h"
 #include "base/error.h"
@@ -15,7 +17,31 @@
 struct binding {
 	const struct serve *serve;
 	struct session_policy policy; /* of --session-policy */
+	char anybody[SESSION_ID];     /* whoever says nothing: no new budget by a new connection */
 };
+
+/* The session of those who have no id of their own: of the token's holder, who is the
+ * same for another server, or else of this server. */
+static int name_anybody(struct binding *b, struct ssb_error *err)
+{
+	static const char SALT[] = "skillsandbox session of a token";
+	const char *token = b->serve->opt->http != NULL ? b->serve->opt->token : NULL;
+	uint8_t bytes[SHA256_BYTES];
+	char hex[2 * SHA256_BYTES + 1];
+	struct sha256 h;
+
+	if (token != NULL) {
+		sha256_init(&h);
+		sha256_update(&h, SALT, sizeof(SALT));
+		sha256_update(&h, token, strlen(token));
+		sha256_final(&h, bytes);
+	} else if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+		return ssb_fail(err, SSB_E_SYS, errno, "serve", "getrandom");
+	}
+	hex_encode(bytes, sizeof(bytes), hex);
+	snprintf(b->anybody, sizeof(b->anybody), PREFIX "%.32s", hex);
+	return 0;
+}
 
 int binding_new(struct serve *s, struct binding **ret, struct ssb_error *err)
 {
@@ -46,6 +72,10 @@ int binding_new(struct serve *s, struct binding **ret, struct ssb_error *err)
 			*err = (struct ssb_error){ 0 };
 			ssb_fail(err, SSB_E_POLICY, 0, d->where, "%s", d->text);
 		}
+		binding_free(b);
+		return -1;
+	}
+	if (name_anybody(b, err) != 0) {
 		binding_free(b);
 		return -1;
 	}
@@ -171,8 +201,17 @@ void binding_of(const struct binding *b, const struct mcp_call *c, struct bound 
 		snprintf(ret->id, sizeof(ret->id), "%s", o->session != NULL ? o->session : "");
 		return;
 	}
+	/* On standard input there is the program that started us, whose word on itself
+	 * counts; whoever comes over a socket could say another one with each call. */
+	bool started_us = o->http == NULL && o->socket == NULL;
 	const char *client = owner_getenv(&b->serve->owner, "CLAUDE_CODE_SESSION_ID");
-	client = client == NULL || client[0] == '\0' ? meta_session(c, &doc) : client;
-	name_session(client != NULL ? client : mcp_principal(c), ret->id);
+	if ((client == NULL || client[0] == '\0') && started_us) {
+		client = meta_session(c, &doc);
+	}
+	if (client != NULL && client[0] != '\0') {
+		name_session(client, ret->id);
+	} else {
+		snprintf(ret->id, sizeof(ret->id), "%s", b->anybody);
+	}
 	name_agent(mcp_client_name(c), ret->agent);
 }

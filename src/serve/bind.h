@@ -17,7 +17,8 @@ struct bound {
 };
 
 /* The session that this call's runs belong to. The client's own id comes from
- * CLAUDE_CODE_SESSION_ID, from _meta of the call, or else is the principal. */
+ * CLAUDE_CODE_SESSION_ID, or from _meta of the call where the client started us; all
+ * others share one, that of the token, or else of this server. */
 void binding_of(const struct binding *b, const struct mcp_call *c, struct bound *ret);
 /* It is there after it, started where it is new. Opens the store and waits for its lock:
  * for a process of its own, never for the loop. `arg` is a struct bound. */

@@ -99,10 +99,8 @@ static void quote(struct buf *out, const struct buf *bytes)
 
 	buf_init(&text, (size_t)4 * MAX_YAML_BYTES + 1);
 	visible_bytes(&text, bytes->data, bytes->len, true);
-	for (const char *at = text.failed ? "" : text.data; at != NULL && *at != '\0';) {
-		size_t n = strcspn(at, "\n");
-		buf_addf(out, "| %.*s\n", (int)n, at);
-		at += n + (at[n] == '\n');
+	if (!text.failed) {
+		show_barred(out, text.data, text.len);
 	}
 }
 

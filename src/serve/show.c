@@ -106,3 +106,15 @@ bool show_plain(const char *text, size_t len, bool keep_lines)
 	}
 	return true;
 }
+
+void show_barred(struct buf *out, const char *visible, size_t len)
+{
+	for (size_t at = 0; at < len;) {
+		const char *end = memchr(visible + at, '\n', len - at);
+		size_t n = end != NULL ? (size_t)(end - (visible + at)) : len - at;
+		buf_adds(out, "| ");
+		buf_add(out, visible + at, n);
+		buf_addc(out, '\n');
+		at += n + 1;
+	}
+}

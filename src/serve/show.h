@@ -14,6 +14,10 @@ void show_kstr(struct json *j, const char *key, const char *text);
 /* Text of several lines, which stay. */
 void show_ktext(struct json *j, const char *key, const char *text, size_t len);
 
+/* Text of others inside of text of ours: each line behind a bar, so that nothing in it
+ * can look like ours. */
+void show_barred(struct buf *out, const char *visible, size_t len);
+
 /* A parsed value. A member whose name is not what it seems is left out: two of them
  * could become one. */
 void show_value(struct json *j, const struct json_doc *doc, const struct json_node *node);
