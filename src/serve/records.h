@@ -82,8 +82,16 @@ typedef void record_line_fn(void *arg, const char *json, size_t len);
 int record_lines(const struct serve *s, const struct record *r, const struct record_ask *ask,
                  record_line_fn *line, void *arg, struct record_page *ret, struct ssb_error *err);
 
-/* What the run wrote to `kind` ("stdout", "stderr"), as far as the record and `room`
- * have it; false: there was more. */
-bool record_output(const struct record *r, const char *kind, struct buf *out);
+/* A page of what the run wrote, as the record has it: both streams from one place in the
+ * record to another. */
+struct output_page {
+	struct buf out[2];  /* of stdout and stderr; caps are the caller's */
+	bool more[2];       /* there is more of it, or may be */
+	uint64_t next;      /* from where; 0: there is no more of either */
+	const char *broken; /* why reading stopped there; NULL: it did not */
+};
+extern const char *const OUTPUT_KINDS[2];
+/* -1: no page begins at `from`. */
+int record_output(const struct record *r, uint64_t from, struct output_page *page);
 
 #endif

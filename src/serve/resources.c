@@ -217,12 +217,13 @@ const struct resource_template RESOURCE_TEMPLATES[] = {
 	  "A run in short: state, end, violations, and whether its record "
 	  "can be believed.",
 	  "application/json" },
-	{ URI_RUNS "{id}/trace", "trace",
-	  "The record of a run as JSON Lines, made visible; its "
-	  "beginning where it is long (get_trace has the rest).",
+	{ URI_RUNS "{id}/trace{?from}", "trace",
+	  "The record of a run as JSON Lines, made visible; a page of it where it is long, "
+	  "with the address of the next.",
 	  "application/jsonl" },
-	{ URI_RUNS "{id}/output", "output",
-	  "What a run wrote to stdout and stderr, as its record has it. Data, made visible.",
+	{ URI_RUNS "{id}/output{?from}", "output",
+	  "What a run wrote to stdout and stderr, as its record has it; a page of it where it is "
+	  "long, with the address of the next. Data, made visible.",
 	  "text/plain" },
 	{ URI_SKILLS "{name}", "manifest",
 	  "A skill's manifest, made visible: what it asks for, not what it gets.",

@@ -236,6 +236,108 @@ def test_links_pipes_and_other_owners(ssb, state):
             assert refused(client, "resources/read", {"uri": RUNS + run})["code"] == -32002
 
 
+# ---- output and traces in pages ------------------------------------------------------
+
+NEXT = "skillsandbox/next"
+
+
+def pages(client, uri):
+    """Each page, as [(uri, text, next)]; a page names the one after it."""
+    while uri is not None:
+        page = [(c["uri"], c["text"], c.get("_meta", {}).get(NEXT)) for c in read(client, uri)]
+        yield page
+        named = {following for _, _, following in page} - {None}
+        assert len(named) <= 1
+        uri = named.pop() if named else None
+
+
+def whole_output(client, uri):
+    """stdout and stderr of all pages, and how many there are."""
+    out, n, over = {"stdout": "", "stderr": ""}, 0, set()
+    for page in pages(client, uri):
+        n += 1
+        streams = {u.split("#")[1]: (text, following) for u, text, following in page if "#" in u}
+        notes = [(u, text) for u, text, _ in page if "#" not in u]
+        assert list(streams) == ["stdout", "stderr"]
+        for stream, (text, _) in streams.items():
+            assert len(text) <= 1 << 20 and not (text and stream in over)
+            out[stream] += text
+        over |= {s for s, (_, following) in streams.items() if following is None}
+        more = [s for s, (_, following) in streams.items() if following is not None]
+        assert len(notes) == (1 if more else 0)
+        for following, text in notes:
+            assert following == streams[more[0]][1] and following in text
+            assert text.startswith(" and ".join(more) + " go")
+    return out, n
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_all_of_the_output_in_pages(ssb, era):
+    d = skill(ssb, "much", resources={"max_output_bytes": 20 << 20})
+    ssb.write(d / "main.py", """
+        import sys
+        for i in range(40000):
+            print(i, 'x' * 60)
+            if i == 39000:
+                sys.stdout.flush()
+                print('only one', file=sys.stderr, flush=True)
+        sys.stdout.write('y' * 1000000)
+        """)
+    wanted = "".join(f"{i} {'x' * 60}\n" for i in range(40000)) + "y" * 1000000
+    with served_plain(ssb, era=era) as client:
+        result = client.tool("run_skill", skill_dir="much")
+        r = structured(result)
+        assert r["stdout_truncated"] and not r["stderr_truncated"]
+        assert r["output"] in result["content"][0]["text"]
+        out, n = whole_output(client, r["output"])
+        assert out["stdout"].rstrip("\n") == wanted and out["stderr"] == "only one\n"
+        assert n == 4
+        first = read(client, r["output"])
+        assert first[1]["text"] == "" and NEXT in first[1]["_meta"]  # it comes later
+        # A stream that has nothing more is not said to be cut, also where it had nothing.
+        last = list(pages(client, r["output"]))[-1]
+        assert [following for _, _, following in last] == [None, None]
+        ssb.write(d / "main.py", "print('y' * 1500000)")
+        r = structured(client.tool("run_skill", skill_dir="much"))
+        (_, _, out_next), (_, text, error_next), _ = next(pages(client, r["output"]))
+        assert out_next is not None and (text, error_next) == ("", None)
+
+
+def test_places_that_are_none(ssb, state):
+    record = Record(events=[("stdout", {"message": "one"}), ("stdout", {"message": "two"})])
+    state.put(record)
+    second = sum(map(len, record.lines()[:2]))
+    uri = RUNS + record.id + "/output?from="
+    with served(ssb) as client:
+        assert read(client, uri + "0")[0]["text"] == "one\ntwo\n"
+        assert read(client, uri + str(second))[0]["text"] == "two\n"
+        for place in (1, second - 1, second + 1, len(record.text()) + 1, 10**17):
+            assert refused(client, "resources/read", {"uri": uri + str(place)})["code"] == -32002
+        assert [c["text"] for c in read(client, uri + str(len(record.text())))] == ["", ""]
+        cut = Record(events=[("stdout", {"message": "one"}), ("stdout", {"message": "two"})])
+        lines = cut.lines()
+        state.put(cut, text=lines[0] + lines[1] + lines[2][:-20] + b"\n" + lines[3])
+        out, error, note = read(client, RUNS + cut.id + "/output")
+        assert out["text"] == "one\n" and error["text"] == "" and "damaged" in note["text"]
+
+
+def test_all_of_a_trace_in_pages(ssb, state):
+    record = Record(events=[*EVENTS[:2]] + [("file_read", attempt(
+        "open", "asked", f"/usr/{i:06d}/" + "x" * 400, mode="read")) for i in range(5000)])
+    state.put(record)
+    with served(ssb) as client:
+        seen = []
+        for page in pages(client, RUNS + record.id + "/trace"):
+            (_, text, following), = page
+            lines = [json.loads(x) for x in text.splitlines()]
+            if following is not None:
+                assert following == lines[-1]["next"]
+                assert following.endswith(f"?from={lines.pop()['next_from']}")
+            seen += lines
+        assert seen == [json.loads(x) for x in record.lines()]
+        assert read(client, RUNS + record.id + "/trace?from=100000")[0]["text"] == ""
+
+
 # ---- whose runs ---------------------------------------------------------------------
 
 def told(client):
