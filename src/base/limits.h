@@ -132,7 +132,8 @@
 #define MAX_TRACE_SCAN    (8UL << 20)   /* bytes looked at for them */
 #define MAX_SERVED_RECORD (32UL << 20)  /* bytes of a record that is read or checked whole */
 #define MAX_RESOURCE_TEXT (1024 * 1024) /* bytes of a record or an output as a resource */
-#define MAX_LISTED_RUNS   500           /* the newest, as resources */
+#define MAX_LISTED_RUNS   500           /* the newest, looked at to be told of */
+#define MAX_STARTED       1024          /* runs that the server remembers as its own */
 #define MAX_RESOURCE_PAGE 100           /* resources in one answer */
 #define MAX_SKILL_PAGE    16            /* skills with all their files in one answer */
 #define MAX_SKILL_FILES   512           /* of one skill that is served as files */
