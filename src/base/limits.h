@@ -154,6 +154,8 @@
 #define MAX_MCP_METHOD     128          /* bytes of a method's name */
 #define MAX_MCP_CALLS      256          /* under way at once for one peer */
 #define MAX_MCP_HELD       (64UL << 20) /* bytes of their messages together, as read */
+#define MAX_MCP_HELD_ALL   (1UL << 28)  /* of all peers, but for small ones */
+#define MAX_MCP_SMALL      (64 * 1024)  /* bytes of such a one */
 #define MAX_MCP_ANSWERS    (256 * 1024) /* bytes of all answers to one call */
 #define MAX_MCP_ASKS       16           /* questions of one call */
 #define MAX_MCP_ROUNDS     16           /* times that one call may ask */
