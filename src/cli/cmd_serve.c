@@ -116,6 +116,7 @@ int cmd_serve(struct request *r)
 		                         .socket = request_value(r, FLAG_SOCKET),
 		                         .token = token,
 		                         .otel = request_has(r, FLAG_OTEL),
+		                         .all_runs = request_has(r, FLAG_ALL_RUNS),
 		                         .listening = on_listening };
 	if (serve_main(&o, &err) != 0) {
 		return request_fail(r, &err, exit_from_error(&err, false));

@@ -24,13 +24,15 @@
 
 /* ---- who comes in ------------------------------------------------------------ */
 
-/* The oldest connection that has not asked anything yet makes room. */
+/* The oldest connection that has asked nothing, and has all its answers, makes room:
+ * anybody can connect, and shall not cut off whoever is served. */
 static void make_room(struct mcp_http *h)
 {
 	struct http_conn *oldest = NULL;
 
 	for (struct http_conn *c = h->conns; c != NULL; c = c->next) {
-		if (c->state == CONN_HEAD || c->state == CONN_LINGER) {
+		if ((c->state == CONN_HEAD || c->state == CONN_LINGER) &&
+		    queue_left(&c->queue) == 0) {
 			oldest = c;
 		}
 	}
@@ -154,15 +156,14 @@ static int listen_there(const struct place *p, int *ret_fd, uint16_t *ret_port)
 static int make_modern(struct mcp_http *h)
 {
 	uint8_t digest[SHA256_BYTES];
-	char name[sizeof "http:" + 16] = "http";
-	char hex[17];
+	char hex[17] = "";
 
 	if (h->has_token) {
 		sha256(h->token, sizeof h->token, digest);
 		hex_encode(digest, 8, hex);
-		(void)snprintf(name, sizeof name, "http:%s", hex);
 	}
-	return mcp_peer_new(h->server, name, NULL, &h->modern);
+	(void)snprintf(h->principal, sizeof h->principal, "http%s%s", h->has_token ? ":" : "", hex);
+	return mcp_peer_new(h->server, h->principal, NULL, &h->modern);
 }
 
 /* ---- beginning and end ------------------------------------------------------- */

@@ -424,16 +424,6 @@ static int take_answers(struct mcp_call *call, const struct json_doc *doc,
 	return 0;
 }
 
-static bool all_answered(const struct mcp_call *call)
-{
-	for (size_t i = 0; i < call->n_asks; i++) {
-		if (!call->asks[i].answered) {
-			return false;
-		}
-	}
-	return true;
-}
-
 void task_update(void *app, struct mcp_call *c)
 {
 	(void)app;
@@ -459,7 +449,7 @@ void task_update(void *app, struct mcp_call *c)
 	t->updated_us = clock_wall_us();
 	call_hold(call);
 	mcp_done(c);
-	if (call->phase == CALL_WAITS && !call->canceled && all_answered(call)) {
+	if (call->phase == CALL_WAITS && !call->canceled && call_all_answered(call)) {
 		call_resume(call);
 	}
 	call_unhold(call);

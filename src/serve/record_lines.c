@@ -1,4 +1,4 @@
-/* record_lines.c - pages of a record, and what it has of a run's output.
+/* record_lines.c - pages of a record.
  *
  * Whoever may write there may have forged it: a line that is none ends the page and is
  * said, a line that is too long for the page is told by its number. */
@@ -9,7 +9,6 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "report/render.h"
-#include "sandbox/relay.h"
 #include "serve/records_priv.h"
 #include "serve/show.h"
 
@@ -146,36 +145,4 @@ int record_lines(const struct serve *s, const struct record *r, const struct rec
 	}
 	*ret = page;
 	return 0;
-}
-
-bool record_output(const struct record *r, const char *kind, struct buf *out)
-{
-	AUTO(reader_done) struct reader in;
-	AUTO(line_done) struct line l = { 0 };
-	const char *text;
-	const char *why;
-	size_t len;
-	size_t looked = 0;
-
-	reader_init(&in, r->file.fd, 0);
-	while (reader_next(&in, &text, &len) == READER_LINE) {
-		const struct json_node *message;
-		looked += len;
-		if (looked > MAX_SERVED_RECORD || line_parse(&l, text, len, &why) != 0) {
-			return false;
-		}
-		message = strcmp(l.kind, kind) == 0 ? line_get(&l, "message") : NULL;
-		if (message == NULL || message->type != JSON_STRING) {
-			continue;
-		}
-		if (out->len + message->len + 1 > out->cap) {
-			return false;
-		}
-		buf_add(out, message->str, message->len);
-		/* A piece of this very length is the beginning of a longer line. */
-		if (message->len != LINE_BYTES) {
-			buf_addc(out, '\n');
-		}
-	}
-	return !out->failed;
 }

@@ -75,20 +75,30 @@ static bool word_valid(const char *word)
 	       (len >= MIN_WORD && len < RUN_ID_SIZE && strspn(word, "0123456789abcdef-") == len);
 }
 
+static int no_run(const char *word, struct ssb_error *err)
+{
+	return ssb_fail(err, SSB_E_NOT_FOUND, 0, "run_id",
+	                "there is no run '%s' of a skill that is served here", word);
+}
+
 /* A whole id is the name of its record: no other run has to be looked at. */
 static int open_word(const struct serve *s, const char *word, struct run_file *ret,
                      struct ssb_error *err)
 {
-	if (!run_id_valid(word, strlen(word))) {
-		return run_file_open(ret, s->owner.state_dir, word, err);
+	char id[RUN_ID_SIZE];
+
+	if (run_id_valid(word, strlen(word))) {
+		memcpy(id, word, sizeof(id));
+	} else if (record_find(s, word, id, err) != 0) {
+		return -1;
 	}
-	ret->fd = live_open(s->records->live, word);
-	if (ret->fd < 0) {
-		return ssb_fail(err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, 0, "run_id",
-		                "there is no run '%s', or its record cannot be opened", word);
+	ret->fd = live_open(s->records->live, id);
+	if (ret->fd < 0 && errno != ENOENT) {
+		return ssb_fail(err, SSB_E_SYS, 0, "run_id",
+		                "the record of the run '%s' cannot be opened", word);
 	}
-	memcpy(ret->id, word, sizeof(ret->id));
-	return 0;
+	memcpy(ret->id, id, sizeof(ret->id));
+	return ret->fd < 0 ? no_run(word, err) : 0;
 }
 
 int record_open(const struct serve *s, const char *word, struct record *ret, struct ssb_error *err)
@@ -106,8 +116,9 @@ int record_open(const struct serve *s, const char *word, struct record *ret, str
 	if (open_word(s, word, &r.file, err) != 0) {
 		return -1;
 	}
-	if (fstat(r.file.fd, &st) != 0 || st.st_uid != s->owner.uid) {
-		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "run_id", "there is no run '%s'", word);
+	if (fstat(r.file.fd, &st) != 0 || st.st_uid != s->owner.uid ||
+	    !record_told(s, r.file.fd, r.file.id)) {
+		return no_run(word, err);
 	}
 	r.size = (uint64_t)st.st_size;
 	r.mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;

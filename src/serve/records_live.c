@@ -89,6 +89,7 @@ static bool look_at(struct live *l, struct followed *f, bool wanted)
 	}
 	/* Asked before the size is used: what comes between is seen the next time. */
 	bool lives = run_file_live(fd);
+	wanted = wanted && record_told(l->serve, fd, id);
 	if (wanted && (uint64_t)st.st_size != f->size) {
 		f->size = (uint64_t)st.st_size;
 		tell(l, id);

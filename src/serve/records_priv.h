@@ -2,6 +2,7 @@
 #ifndef SERVE_RECORDS_PRIV_H
 #define SERVE_RECORDS_PRIV_H
 
+#include "base/limits.h"
 #include "serve/records.h"
 
 struct live;
@@ -25,7 +26,17 @@ struct records {
 	struct serve *serve;
 	struct memo memo;
 	struct live *live;
+	/* Those that this server started, the oldest overwritten. */
+	char started[MAX_STARTED][RUN_ID_SIZE];
+	size_t n_started;
 };
+
+/* record_owner.c */
+/* The run may be told of. The record is open. */
+bool record_told(const struct serve *s, int fd, const char *id);
+/* "last", or the first characters of an id, among those that may. */
+int record_find(const struct serve *s, const char *word, char ret_id[RUN_ID_SIZE],
+                struct ssb_error *err);
 
 /* records_live.c */
 int live_new(struct serve *s, struct live **ret, struct ssb_error *err);

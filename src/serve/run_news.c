@@ -77,7 +77,7 @@ static void on_tell(void *arg)
 	buf_add(&out, n->text.data, n->text.len);
 	buf_reset(&n->text);
 	if (n->left_out > 0) {
-		buf_addf(&out, "[%llu more bytes; the result has them]\n",
+		buf_addf(&out, "[%llu more bytes that are not told here]\n",
 		         (unsigned long long)n->left_out);
 		n->left_out = 0;
 	}

@@ -41,7 +41,8 @@ const char RUN_OUTPUT_SCHEMA[] =
         "\"classes\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
         "\"duration_ms\":{\"type\":\"integer\"},"
         "\"trace\":{\"type\":\"string\",\"description\":\"resource: the record\"},"
-        "\"output\":{\"type\":\"string\",\"description\":\"resource: all of the output\"},"
+        "\"output\":{\"type\":\"string\",\"description\":\"resource: what the record has of the "
+        "output, in pages\"},"
         "\"session_reason\":{\"type\":\"string\"},\"plan\":{\"type\":\"object\"},"
         "\"refusals\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}},"
         "\"required\":[\"end\"]}";

@@ -31,6 +31,7 @@ struct serve_options {
 	const char *socket;         /* path; NULL: none */
 	char *token;                /* of HTTP; never NULL with it; wiped once it is known */
 	bool otel;                  /* export the record of each run */
+	bool all_runs;              /* clients are told of every run of the owner */
 	/* Clients can come now, here: an address or a path. Not for stdio. */
 	void (*listening)(const char *where);
 };

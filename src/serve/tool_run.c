@@ -15,6 +15,7 @@
 #include "serve/bind.h"
 #include "serve/errand.h"
 #include "serve/job.h"
+#include "serve/records.h"
 #include "serve/run_news.h"
 #include "serve/run_say.h"
 
@@ -55,6 +56,13 @@ static void on_output(void *arg, int stream, const char *data, size_t len)
 	struct run_call *r = arg;
 
 	run_news_output(r->news, stream, data, len);
+}
+
+static void on_started(void *arg, const char *run_id)
+{
+	struct run_call *r = arg;
+
+	records_started(r->serve->records, run_id);
 }
 
 static void on_line(void *arg, const struct line *l)
@@ -176,6 +184,7 @@ static int start(struct serve *s, struct mcp_call *c, const char *name, struct s
 		                       .traceparent = traceparent_of(c),
 		                       .keep = MAX_RESULT_OUTPUT };
 	const struct job_watch watch = { .output = r->news != NULL ? on_output : NULL,
+		                         .started = on_started,
 		                         .line = r->news != NULL ? on_line : NULL,
 		                         .ended = on_ended,
 		                         .arg = r };

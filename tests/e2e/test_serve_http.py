@@ -91,6 +91,34 @@ def test_the_token_stays_with_its_owner(ssb, given):
         assert inside.encode() not in path.read_bytes(), path
 
 
+def memory_has(pid, *texts):
+    """Which of them stand in what the process can write to."""
+    found = set()
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps, \
+            open(f"/proc/{pid}/mem", "rb", buffering=0) as mem:
+        for line in maps:
+            where, mode = line.split()[:2]
+            begin, end = (int(x, 16) for x in where.split("-"))
+            if mode.startswith("rw"):
+                mem.seek(begin)
+                data = mem.read(end - begin)
+                found |= {t for t in texts if t.encode() in data}
+    return found
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_no_memory_of_the_token(ssb, given):
+    """What is forked from the server has its memory: a digest is all that is there. Clients
+    bring it again, so that none may have come."""
+    skill(ssb, "hello", "print('hello')")
+    with http_served(ssb, token=TOKEN if given else None, env={"GREETING": "a-greeting"}) as h:
+        pid = h.process.pid
+        assert memory_has(pid, h.token, h.token[8:], "a-greeting") == {"a-greeting"}
+        environ = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+        assert b"a-greeting" in environ and h.token[8:].encode() not in environ
+        assert ask(h) == 200
+
+
 def test_not_even_the_owner_gives_it_away(ssb):
     """--env names it: what is passed is what the environment has, and it has none."""
     skill(ssb, "spy", SPY)

@@ -74,6 +74,24 @@ def test_a_long_run_becomes_a_task(ssb):
             client.call("tasks/get", {"taskId": ids["long"]}, meta={CAPABILITIES: {}})
 
 
+def test_a_task_says_what_its_run_does(user):
+    skill(user, "talks", """
+        import time
+        time.sleep(5.5)
+        for i in range(200):
+            print('step', i, flush=True)
+            time.sleep(0.1)
+        """)
+    with served(user, era=MODERN, capabilities=TASKS) as client:
+        task = client.tool("run_skill", skill_dir="talks")  # without a progressToken
+        assert task["resultType"] == "task"
+        seen = set()
+        assert mcp_world.eventually(lambda: seen.add(client.call(
+            "tasks/get", {"taskId": task["taskId"]})["statusMessage"]) or len(seen) > 3), seen
+        assert sum("step" in message for message in seen) > 1, seen
+        client.call("tasks/cancel", {"taskId": task["taskId"]})
+
+
 # ---- canceled ----------------------------------------------------------------------------
 
 TIMES = 10  # as root and as the user: 20

@@ -286,6 +286,7 @@ static void so_many_at_once(void **state)
 	auto_fd cue = hold(w);
 
 	assert_non_null(s);
+	n_wanted = 1 + EACH * CLIENTS;
 	for (size_t i = 0; i < EACH; i++) {
 		struct errand_wish wish = { .run = open_and_wait, .who = "a" };
 		begin_wish(w, &s[i], &wish);
@@ -308,7 +309,6 @@ static void so_many_at_once(void **state)
 	assert_int_equal(late.fate, ERRAND_CANCELED);
 	assert_int_equal(late.ended, 1);
 
-	n_wanted = 1 + EACH * CLIENTS;
 	assert_int_equal(flock(cue, LOCK_UN), 0);
 	assert_int_equal(loop_run(w->serve.loop), 0);
 	for (size_t i = 0; i < (size_t)EACH * CLIENTS; i++) {

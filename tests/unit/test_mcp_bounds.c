@@ -39,7 +39,7 @@ static void expect_answers(const struct world *w, size_t n)
 
 	(void)snprintf(want, sizeof(want), "'answers':%zu}", n);
 	world_expect(&w->out, want);
-	assert_int_equal(mcp_server_calls(w->server), 0);
+	assert_int_equal(w->server->n_calls, 0);
 }
 
 /* One more than fit into a round is asked in the next. */
@@ -78,7 +78,7 @@ static void rounds(void **state)
 			expect_answers(&w, MAX_MCP_ROUNDS);
 		} else {
 			world_expect(&w.out, "'id':1,'error':{'code':-32603");
-			assert_int_equal(mcp_server_calls(w.server), 0);
+			assert_int_equal(w.server->n_calls, 0);
 		}
 		world_done(&w);
 	}

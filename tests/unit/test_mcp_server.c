@@ -406,7 +406,7 @@ static void notifications_and_stray_responses(void **state)
 		world_say(&w, "%s", rows[i]);
 	}
 	assert_int_equal(w.out.n_sent + w.out.n_ended + w.n_handled, 0);
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	world_done(&w);
 }
 
@@ -433,6 +433,23 @@ static void a_client_that_is_gone(void **state)
 	assert_int_equal(w.n_canceled, 1);
 }
 
+/* But not where another peer is still the same client. */
+static void a_connection_that_is_gone(void **state)
+{
+	struct mcp_peer *other = NULL;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	w.app.gone = was_gone;
+	assert_int_equal(mcp_peer_new(w.server, "tester", NULL, &other), 0);
+	mcp_peer_leave(other, w.peer);
+	assert_int_equal(w.n_canceled, 0);
+	mcp_peer_free(steal_ptr(&w.peer));
+	assert_int_equal(w.n_canceled, 1);
+	world_done(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -450,6 +467,7 @@ int main(void)
 		cmocka_unit_test(logging),
 		cmocka_unit_test(notifications_and_stray_responses),
 		cmocka_unit_test(a_client_that_is_gone),
+		cmocka_unit_test(a_connection_that_is_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
