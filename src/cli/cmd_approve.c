@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "base/visible.h"
+#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/say.h"
 #include "serve/approved.h"
@@ -41,24 +42,18 @@ static size_t gather(const struct ssb_plan *plan, char *dir, struct approved *re
 	return n;
 }
 
-/* A person at a terminal, in so many letters; anything else is no. */
 static bool confirmed(const struct request *r)
 {
-	char answer[8] = "";
-
 	if (request_has(r, FLAG_YES)) {
 		return true;
 	}
-	if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
+	enum asked a = ask_yes("grant this for good, while the manifest stays as it is?");
+	if (a == ASKED_NOBODY) {
 		say_errorf("approving needs a terminal, or --yes");
-		return false;
-	}
-	say_notef("grant this for good, while the manifest stays as it is? Type yes:");
-	if (fgets(answer, sizeof(answer), stdin) == NULL || strcmp(answer, "yes\n") != 0) {
+	} else if (a == ASKED_NO) {
 		say_notef("nothing was granted");
-		return false;
 	}
-	return true;
+	return a == ASKED_YES;
 }
 
 static int take_back(const struct owner *owner, const char *dir)

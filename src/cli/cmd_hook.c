@@ -5,6 +5,7 @@
  * allowed by us: the user's own rules decide about the new command. Whatever goes
  * wrong here ends with a status that blocks the call (2), never with silence. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -140,6 +141,28 @@ static int judge_question(const struct json_doc *doc, char *self)
 	return answer(a, doc, input, &text);
 }
 
+/* Death by the signal would be another status than the one that blocks. */
+static void too_late(int signo)
+{
+	static const char TEXT[] = "skillsandbox: hook: no answer in time\n";
+
+	(void)signo;
+	(void)!write(STDERR_FILENO, TEXT, sizeof(TEXT) - 1);
+	_exit(EXIT_USAGE);
+}
+
+static void limit_time(void)
+{
+	const struct sigaction sa = { .sa_handler = too_late };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	(void)sigaction(SIGALRM, &sa, NULL);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL); /* whatever the agent has left blocked */
+	(void)alarm(HOOK_SECONDS);
+}
+
 int cmd_hook(struct request *r)
 {
 	AUTO(json_doc_done) struct json_doc doc = { 0 };
@@ -151,7 +174,7 @@ int cmd_hook(struct request *r)
 		say_errorf("hook needs the name of a client: claude-code");
 		return EXIT_USAGE;
 	}
-	(void)alarm(HOOK_SECONDS);
+	limit_time();
 	auto_free char *self = realpath("/proc/self/exe", NULL);
 	if (self == NULL || file_read_all(STDIN_FILENO, &in) != 0) {
 		say_errorf("hook: %s", strerrordesc_np(errno));

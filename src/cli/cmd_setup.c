@@ -17,6 +17,7 @@
 #include "base/own.h"
 #include "base/utf8.h"
 #include "base/visible.h"
+#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/config_edit.h"
 #include "cli/say.h"
@@ -114,16 +115,6 @@ static const struct client *find_client(const char *name)
 	return NULL;
 }
 
-/* "A/B", new; NULL: too long. */
-static char *beneath(const char *dir, const char *name)
-{
-	auto_buf out;
-
-	buf_init(&out, PATH_MAX);
-	buf_addf(&out, "%s/%s", dir, name);
-	return buf_steal(&out);
-}
-
 /* Is the file (a real path) beneath the directory? */
 static bool stands_in(const char *file, const char *dir)
 {
@@ -145,11 +136,11 @@ static int find_file(struct setup *s, bool project, struct ssb_error *err)
 		                c->name);
 	}
 	if (project) {
-		path = cwd != NULL ? beneath(cwd, c->project) : NULL;
+		path = cwd != NULL ? path_join(cwd, c->project) : NULL;
 	} else if (dir != NULL && dir[0] == '/') {
-		path = c->name_there != NULL ? beneath(dir, c->name_there) : strdup(dir);
+		path = c->name_there != NULL ? path_join(dir, c->name_there) : strdup(dir);
 	} else if (home != NULL && home[0] == '/') {
-		path = beneath(home, c->otherwise);
+		path = path_join(home, c->otherwise);
 	} else {
 		return ssb_fail(err, SSB_E_USAGE, 0, "", "HOME is not set");
 	}
@@ -241,7 +232,7 @@ static int find_skills(struct setup *s, const struct request *r, struct ssb_erro
 		return 0;
 	}
 	const char *home = getenv("HOME");
-	auto_free char *dir = home != NULL ? beneath(home, s->client->skills) : NULL;
+	auto_free char *dir = home != NULL ? path_join(home, s->client->skills) : NULL;
 	if (dir == NULL || add_skills(s, dir, err) != 0) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "name the skills to serve: --skills DIR (there is no ~/%s)",
@@ -413,17 +404,15 @@ static int replace_file(const struct setup *s, struct ssb_error *err)
 
 static int write_config(const struct setup *s, struct ssb_error *err)
 {
-	auto_free char *dir = strdup(s->file);
+	auto_free char *dir = path_parent(s->file);
 	auto_free char *held = NULL;
+	struct stat st;
 
 	if (dir == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
 	}
-	char *slash = strrchr(dir, '/');
-	*slash = '\0';
-	struct stat st;
-	auto_fd made = slash == dir || stat(dir, &st) == 0 ? -1 : file_mkdirs(dir);
-	if (made < 0 && slash != dir && stat(dir, &st) != 0) {
+	auto_fd made = stat(dir, &st) == 0 ? -1 : file_mkdirs(dir);
+	if (made < 0 && stat(dir, &st) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, dir, "cannot be made");
 	}
 	if (lock(s, &held, err) != 0) {
@@ -450,17 +439,6 @@ static int show_diff(const struct setup *s)
 		visible_text(&out, diff.data, true);
 	}
 	return say_out(STDOUT_FILENO, &out);
-}
-
-static bool agreed(void)
-{
-	char line[16] = "";
-
-	if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
-		return false;
-	}
-	say_notef("change it? [y/N]");
-	return fgets(line, sizeof(line), stdin) != NULL && (line[0] == 'y' || line[0] == 'Y');
 }
 
 static int run_setup(struct setup *s, const struct request *r, struct ssb_error *err)
@@ -504,7 +482,7 @@ int cmd_setup(struct request *r)
 	if (status != EXIT_FINE) {
 		return status;
 	}
-	if (!request_has(r, FLAG_WRITE_CONFIG) && !agreed()) {
+	if (!request_has(r, FLAG_WRITE_CONFIG) && ask_yes("change it?") != ASKED_YES) {
 		say_notef("nothing was changed; --write changes it");
 		return EXIT_FINDINGS;
 	}

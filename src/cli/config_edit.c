@@ -14,7 +14,7 @@
 #define AROUND 1 /* lines shown beside a change */
 
 /* One member of an object in the text. */
-struct span {
+struct member {
 	size_t key;   /* where its name begins */
 	size_t value; /* where its value begins */
 	size_t end;   /* behind its value */
@@ -60,7 +60,7 @@ static size_t skip_value(const char *s, size_t at)
 /* The member `name` of the object that begins at `object`; *ret_last is the end of
  * its last member's value, 0 for an empty one. A name that is written with escapes
  * is not found, and then told by the reader as a duplicate. */
-static bool find_member(const char *s, size_t object, const char *name, struct span *ret,
+static bool find_member(const char *s, size_t object, const char *name, struct member *ret,
                         size_t *ret_last)
 {
 	size_t at = skip_blank(s, object + 1), len = strlen(name);
@@ -68,7 +68,7 @@ static bool find_member(const char *s, size_t object, const char *name, struct s
 
 	*ret_last = 0;
 	while (s[at] == '"') {
-		struct span m = { .key = at };
+		struct member m = { .key = at };
 		size_t end = skip_string(s, at);
 		m.value = skip_blank(s, skip_blank(s, end) + 1);
 		m.end = skip_value(s, m.value);
@@ -120,7 +120,7 @@ static int refuse(struct ssb_error *err, const char *why)
 }
 
 /* Takes out one member with one comma, and the blank in front of it. */
-static void cut_member(const char *s, size_t len, const struct span *m, struct buf *out)
+static void cut_member(const char *s, size_t len, const struct member *m, struct buf *out)
 {
 	size_t from = m->key, to = m->end;
 	size_t next = skip_blank(s, to);
@@ -144,7 +144,7 @@ static int edit_json(const char *s, size_t len, const char *const path[], const 
                      struct buf *out, struct ssb_error *err)
 {
 	size_t object = skip_blank(s, 0), last = 0, deep = 1;
-	struct span m = { 0 };
+	struct member m = { 0 };
 
 	for (;; path++, deep++) {
 		if (s[object] != '{') {

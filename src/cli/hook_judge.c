@@ -1,8 +1,6 @@
-/* hook_judge.c - see hook_judge.h. The programs that are known stand in tables;
- * every other one may do anything with what it is given. */
+/* hook_judge.c - see hook_judge.h. */
 #include "cli/hook_judge.h"
 
-#include <fnmatch.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,43 +8,11 @@
 
 #include "base/limits.h"
 #include "base/own.h"
+#include "base/shell_quote.h"
 #include "base/visible.h"
+#include "cli/hook_programs.h"
 #include "cli/hook_skill.h"
-
-/* Start what they are given, by a name that fnmatch(3) knows. */
-static const char *const INTERPRETERS[] = {
-	"python", "python[0-9]*", "pypy*",      "bash",    "sh",      "dash",   "zsh",  "ksh",
-	"fish",   "busybox",      "node",       "nodejs",  "bun",     "deno",   "ruby", "perl",
-	"php",    "lua",          "lua[0-9j]*", "Rscript", "tclsh*",  "source", ".",    "eval",
-	"exec",   "uv",           "npx",        "tsx",     "ts-node",
-};
-
-/* Only look, or change files without starting any. `unless` (may be NULL): an
- * argument that begins so makes it anything. */
-static const struct looker {
-	const char *name;
-	const char *unless;
-} LOOKERS[] = {
-	{ "cat", NULL },      { "head", NULL },     { "tail", NULL },      { "wc", NULL },
-	{ "ls", NULL },       { "stat", NULL },     { "file", NULL },      { "grep", NULL },
-	{ "egrep", NULL },    { "fgrep", NULL },    { "rg", "--pre" },     { "diff", NULL },
-	{ "cmp", NULL },      { "md5sum", NULL },   { "sha256sum", NULL }, { "sha1sum", NULL },
-	{ "rm", NULL },       { "rmdir", NULL },    { "mkdir", NULL },     { "touch", NULL },
-	{ "chmod", NULL },    { "chown", NULL },    { "echo", NULL },      { "pwd", NULL },
-	{ "true", NULL },     { "false", NULL },    { "test", NULL },      { "[", NULL },
-	{ "cd", NULL },       { "basename", NULL }, { "dirname", NULL },   { "realpath", NULL },
-	{ "readlink", NULL }, { "du", NULL },       { "tree", NULL },      { "nl", NULL },
-	{ "od", NULL },       { "xxd", NULL },      { "hexdump", NULL },   { "strings", NULL },
-	{ "uniq", NULL },     { "cut", NULL },      { "tr", NULL },        { "jq", NULL },
-	{ "column", NULL },   { "sort", "--co" },   { "find", "-exec" },
-};
-static const char *const FIND_STARTS[] = { "-exec", "-ok", "-fprint", "-fls" };
-static const char *const GIT_LOOKS[] = { "add",   "diff", "log", "show",    "status",
-	                                 "blame", "rm",   "mv",  "ls-files" };
-
-/* May stand before a command and change nothing about what it starts. */
-static const char *const WRAPPERS[] = { "exec", "command", "nohup", "time",
-	                                "nice", "setsid",  "env",   "timeout" };
+#include "policy/paths.h"
 
 struct judging {
 	const struct hook_question *q;
@@ -56,114 +22,14 @@ struct judging {
 	struct buf *text;
 };
 
-static const char *basename_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
-static bool among(const char *name, const char *const v[], size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (fnmatch(v[i], name, 0) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool is_interpreter(const char *word)
-{
-	return among(basename_of(word), INTERPRETERS, ARRAY_LEN(INTERPRETERS));
-}
-
-static bool begins_with_any(const struct shell_command *c, const char *const v[], size_t n)
-{
-	for (size_t i = 1; i < c->n_words; i++) {
-		for (size_t k = 0; k < n; k++) {
-			if (strncmp(c->words[i].text, v[k], strlen(v[k])) == 0) {
-				return true;
-			}
-		}
-	}
-	return false;
-}
-
-/* sed with anything but "-n 1,20p" may write and start things. */
-static bool only_prints(const struct shell_command *c)
-{
-	return c->n_words >= 3 && strcmp(c->words[1].text, "-n") == 0 &&
-	       c->words[2].text[strspn(c->words[2].text, "0123456789,$p")] == '\0';
-}
-
-static bool looks_only(const struct hook_question *q, const struct shell_command *c)
-{
-	static const char *const USUAL[] = { "/bin/*", "/usr/bin/*" };
-
-	if (c->n_words == 0) {
-		return true; /* a redirection alone */
-	}
-	const struct shell_word *w = &c->words[0];
-	if (!w->plain || shell_assigns(w)) {
-		return false;
-	}
-	const char *name = w->text;
-	if (strcmp(name, "skillsandbox") == 0 || strcmp(name, q->self) == 0) {
-		return true;
-	}
-	if (strchr(name, '/') != NULL) {
-		if (!among(name, USUAL, ARRAY_LEN(USUAL))) {
-			return false;
-		}
-		name = basename_of(name);
-	}
-	if (strcmp(name, "sed") == 0) {
-		return only_prints(c);
-	}
-	if (strcmp(name, "git") == 0) {
-		return c->n_words > 1 && c->words[1].plain &&
-		       among(c->words[1].text, GIT_LOOKS, ARRAY_LEN(GIT_LOOKS)) &&
-		       !begins_with_any(c, (const char *const[]){ "--ext", "--textconv" }, 2);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(LOOKERS); i++) {
-		if (strcmp(LOOKERS[i].name, name) != 0) {
-			continue;
-		}
-		if (strcmp(name, "find") == 0) {
-			return !begins_with_any(c, FIND_STARTS, ARRAY_LEN(FIND_STARTS));
-		}
-		return LOOKERS[i].unless == NULL || !begins_with_any(c, &LOOKERS[i].unless, 1);
-	}
-	return false;
-}
-
 static bool line_looks_only(const struct judging *j)
 {
 	for (size_t i = 0; i < j->line.n_commands; i++) {
-		if (!looks_only(j->q, &j->line.commands[i])) {
+		if (!program_looks(&j->line.commands[i], j->q->self)) {
 			return false;
 		}
 	}
 	return !j->line.broken;
-}
-
-/* How many words stand before the program: wrappers, with the time of timeout. What
- * has options of its own, or sets variables, is not skipped. */
-static size_t wrapped(const struct shell_command *c)
-{
-	size_t i = 0;
-
-	while (i + 1 < c->n_words && c->words[i].bare &&
-	       among(c->words[i].text, WRAPPERS, ARRAY_LEN(WRAPPERS))) {
-		const char *next = c->words[i + 1].text;
-		bool timed = strcmp(c->words[i].text, "timeout") == 0;
-		if (timed && (*next == '\0' || next[strspn(next, "0123456789.smhd")] != '\0')) {
-			break;
-		}
-		i += timed ? 2 : 1;
-	}
-	return i;
 }
 
 /* Does this command start what it names? Keywords and what sets variables are passed
@@ -175,13 +41,14 @@ static bool starts_named(const struct judging *j, const struct shell_command *c)
 
 	for (size_t i = 0; i < c->n_words; i++) {
 		const struct shell_word *w = &c->words[i];
-		bool program = i == wrapped(c) && strchr(w->text, '/') != NULL && !shell_assigns(w);
+		bool program =
+		        i == program_word(c) && strchr(w->text, '/') != NULL && !shell_assigns(w);
 		if (hook_word_names(&j->places, w, &skill)) {
 			if (program || interprets) {
 				return true;
 			}
 		}
-		interprets = interprets || is_interpreter(w->text);
+		interprets = interprets || program_interprets(w->text);
 	}
 	if (!interprets) {
 		return false;
@@ -220,8 +87,8 @@ static bool interprets_in_skill(struct judging *j)
 {
 	for (size_t i = 0; i < j->line.n_commands; i++) {
 		const struct shell_command *c = &j->line.commands[i];
-		for (size_t k = 0; k < c->n_words && k <= wrapped(c); k++) {
-			if (!is_interpreter(c->words[k].text)) {
+		for (size_t k = 0; k < c->n_words && k <= program_word(c); k++) {
+			if (!program_interprets(c->words[k].text)) {
 				continue;
 			}
 			for (size_t n = 0; n < j->places.n; n++) {
@@ -273,7 +140,7 @@ static bool all_plain(const struct shell_command *c)
 	for (size_t i = 0; i < c->n_redirects; i++) {
 		const struct shell_redirect *r = &c->redirects[i];
 		bool copies = strchr(r->op, '&') != NULL;
-		if (!r->target.plain || !among(r->op, OPS, ARRAY_LEN(OPS)) ||
+		if (!r->target.plain || !program_among(r->op, OPS, ARRAY_LEN(OPS)) ||
 		    (copies && strcmp(r->target.text, "1") != 0 &&
 		     strcmp(r->target.text, "2") != 0)) {
 			return false;
@@ -301,10 +168,8 @@ static char *certain_place(const struct judging *j)
 		if (strstr(to, "..") != NULL || (j->q->cdpath && to[0] != '/' && to[0] != '.')) {
 			return NULL;
 		}
-		auto_buf full;
-		buf_init(&full, PATH_MAX);
-		buf_addf(&full, "%s/%s", to[0] == '/' ? "" : at, to);
-		char *next = full.failed ? NULL : realpath(full.data, NULL);
+		auto_free char *full = path_from(at, to);
+		char *next = full == NULL ? NULL : realpath(full, NULL);
 		free(at);
 		at = next;
 	}
@@ -321,7 +186,7 @@ struct start {
 
 static bool options_of_python(const char *interpreter, const char *word)
 {
-	return strncmp(basename_of(interpreter), "python", 6) == 0 &&
+	return strncmp(path_base(interpreter), "python", 6) == 0 &&
 	       (strcmp(word, "-u") == 0 || strcmp(word, "-B") == 0);
 }
 
@@ -330,15 +195,16 @@ static bool find_script(const struct shell_command *c, struct start *s, bool *re
 	static const char *const NO_SCRIPT[] = { "source", ".",   "eval",   "exec",
 		                                 "uv",     "npx", "busybox" };
 
-	s->program = wrapped(c);
+	s->program = program_word(c);
 	if (s->program >= c->n_words) {
 		return false;
 	}
 	const char *program = c->words[s->program].text;
 	s->script = s->program;
 	*ret_interpreted = false;
-	if (strchr(program, '/') == NULL || is_interpreter(program)) {
-		if (!is_interpreter(program) || among(program, NO_SCRIPT, ARRAY_LEN(NO_SCRIPT))) {
+	if (strchr(program, '/') == NULL || program_interprets(program)) {
+		if (!program_interprets(program) ||
+		    program_among(program, NO_SCRIPT, ARRAY_LEN(NO_SCRIPT))) {
 			return false;
 		}
 		*ret_interpreted = true;
@@ -362,11 +228,8 @@ static bool is_start(struct judging *j, const char *place, struct start *s)
 	if (!find_script(c, s, &interpreted)) {
 		return false;
 	}
-	const char *word = c->words[s->script].text;
-	auto_buf full;
-	buf_init(&full, PATH_MAX);
-	buf_addf(&full, "%s/%s", word[0] == '/' ? "" : place, word);
-	auto_free char *real = full.failed ? NULL : realpath(full.data, NULL);
+	auto_free char *full = path_from(place, c->words[s->script].text);
+	auto_free char *real = full == NULL ? NULL : realpath(full, NULL);
 	if (real == NULL || stat(real, &st) != 0 || !S_ISREG(st.st_mode) ||
 	    !hook_skill_of("/", real, &s->skill)) {
 		return false;
@@ -441,9 +304,19 @@ static void reason(const struct judging *j, const char *what)
 	buf_adds(j->text, " -- ARGUMENTS");
 }
 
-static enum hook_answer judge_line(struct judging *j)
+/* To pass it on in silence would let an agent approve for its owner. */
+static bool is_for_the_owner(const struct judging *j)
 {
-	find_places(j);
+	for (size_t i = 0; i < j->line.n_commands; i++) {
+		if (program_decides(&j->line.commands[i], j->q->self)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static enum hook_answer judge_rest(struct judging *j)
+{
 	bool within = interprets_in_skill(j);
 	if (!names_a_skill(j) && !within && !j->places.too_many) {
 		return HOOK_PASS;
@@ -454,7 +327,7 @@ static enum hook_answer judge_line(struct judging *j)
 	buf_reset(j->text);
 	for (size_t i = 0; i < j->line.n_commands; i++) {
 		const struct shell_command *c = &j->line.commands[i];
-		if (!looks_only(j->q, c) && starts_named(j, c)) {
+		if (!program_looks(c, j->q->self) && starts_named(j, c)) {
 			reason(j, "this would start, outside the sandbox, a file");
 			return HOOK_DENY;
 		}
@@ -463,6 +336,19 @@ static enum hook_answer judge_line(struct judging *j)
 		return HOOK_PASS;
 	}
 	reason(j, "this names files, and may start some,");
+	return HOOK_ASK;
+}
+
+static enum hook_answer judge_line(struct judging *j)
+{
+	find_places(j);
+	enum hook_answer a = judge_rest(j);
+	if (a != HOOK_PASS || !is_for_the_owner(j)) {
+		return a;
+	}
+	buf_reset(j->text);
+	buf_adds(j->text, "skillsandbox: this changes what skills and agents may do, which is "
+	                  "for their owner to decide");
 	return HOOK_ASK;
 }
 

@@ -15,25 +15,11 @@
 
 #define MAX_WILD_PARTS 3 /* of a pattern: more could keep us looking for minutes */
 
-/* `path` from `dir`; NULL: too long. */
-static char *join(const char *dir, const char *path)
-{
-	auto_buf out;
-
-	buf_init(&out, PATH_MAX);
-	if (path[0] != '/') {
-		buf_adds(&out, dir);
-		buf_addc(&out, '/');
-	}
-	buf_adds(&out, path);
-	return buf_steal(&out);
-}
-
 /* Cuts `dir` (real) down to the nearest directory with a manifest. */
 static bool climb(char *dir)
 {
 	for (;;) {
-		auto_free char *file = join(dir, MANIFEST_FILE);
+		auto_free char *file = path_from(dir, MANIFEST_FILE);
 		struct stat st;
 		if (file != NULL && lstat(file, &st) == 0) {
 			return true;
@@ -46,22 +32,9 @@ static bool climb(char *dir)
 	}
 }
 
-/* By the directory in which the name stands, whatever it leads to. */
-static char *place_of_name(const char *full)
-{
-	auto_free char *copy = strdup(full);
-	char *slash = copy != NULL ? strrchr(copy, '/') : NULL;
-
-	if (slash == NULL) {
-		return NULL;
-	}
-	slash[slash == copy] = '\0';
-	return realpath(copy, NULL);
-}
-
 bool hook_skill_of(const char *dir, const char *path, char **ret)
 {
-	auto_free char *full = path[0] != '\0' ? join(dir, path) : NULL;
+	auto_free char *full = path[0] != '\0' ? path_from(dir, path) : NULL;
 	auto_free char *real = full != NULL ? realpath(full, NULL) : NULL;
 
 	if (full == NULL) {
@@ -76,7 +49,9 @@ bool hook_skill_of(const char *dir, const char *path, char **ret)
 	if (lstat(full, &st) != 0 && strchr(path, '/') == NULL) {
 		return false;
 	}
-	auto_free char *place = place_of_name(full);
+	/* By the directory in which the name stands, whatever it leads to. */
+	auto_free char *above = path_parent(full);
+	auto_free char *place = above != NULL ? realpath(above, NULL) : NULL;
 	if (place == NULL || !climb(place)) {
 		return false;
 	}
@@ -97,7 +72,7 @@ void hook_places_add(struct hook_places *p, const char *dir, const struct shell_
 {
 	_Static_assert(ARRAY_LEN(p->v) == MAX_HOOK_PLACES, "the cap of limits.h");
 	const char *text = to == NULL ? "." : to->plain ? to->text : known_tail(to->text);
-	auto_free char *full = join(dir, text);
+	auto_free char *full = path_from(dir, text);
 	auto_free char *real = full != NULL ? realpath(full, NULL) : NULL;
 
 	for (size_t i = 0; real != NULL && i < p->n; i++) {
@@ -156,7 +131,7 @@ bool hook_text_names(const struct hook_places *p, const char *text, size_t len, 
 			memcpy(part, text + at, n);
 			part[n] = '\0';
 			bool of_home = part[0] == '~' && part[1] == '/' && p->home != NULL;
-			auto_free char *full = of_home ? join(p->home, part + 2) : NULL;
+			auto_free char *full = of_home ? path_from(p->home, part + 2) : NULL;
 			if (names_from_any(p, full != NULL ? full : part, ret)) {
 				return true;
 			}
@@ -243,7 +218,7 @@ bool hook_word_names(const struct hook_places *p, const struct shell_word *w, ch
 /* Where the manifest's word leads, on this side of the sandbox; NULL: nowhere. */
 static char *entry_file(const struct manifest *m, const char *skill, const char *word)
 {
-	auto_free char *inside = join(m->workdir, word);
+	auto_free char *inside = path_from(m->workdir, word);
 	const char *below = inside != NULL ? path_beneath(inside, "/skill") : NULL;
 
 	if (below == NULL) {
@@ -252,7 +227,7 @@ static char *entry_file(const struct manifest *m, const char *skill, const char 
 	while (*below == '/') {
 		below++;
 	}
-	auto_free char *full = join(skill, below);
+	auto_free char *full = path_from(skill, below);
 	return full != NULL ? realpath(full, NULL) : NULL;
 }
 

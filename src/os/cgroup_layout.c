@@ -12,21 +12,21 @@ const char *const CGROUP_NAMES[CGROUP_PLACES] = {
 };
 
 /* A piece of the text; never NUL-terminated. */
-struct span {
+struct piece {
 	const char *p;
 	size_t n;
 };
 
-static bool span_is(struct span s, const char *word)
+static bool piece_is(struct piece s, const char *word)
 {
 	return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
 }
 
 /* Cuts the text up to `sep` off the front of *rest. At the end of the text
  * the result has p == NULL. */
-static struct span span_cut(struct span *rest, char sep)
+static struct piece piece_cut(struct piece *rest, char sep)
 {
-	struct span out = { NULL, 0 };
+	struct piece out = { NULL, 0 };
 
 	if (rest->p == NULL) {
 		return out;
@@ -35,7 +35,7 @@ static struct span span_cut(struct span *rest, char sep)
 	out.p = rest->p;
 	if (end == NULL) {
 		out.n = rest->n;
-		*rest = (struct span){ NULL, 0 };
+		*rest = (struct piece){ NULL, 0 };
 	} else {
 		out.n = (size_t)(end - rest->p);
 		rest->p = end + 1;
@@ -44,10 +44,10 @@ static struct span span_cut(struct span *rest, char sep)
 	return out;
 }
 
-static bool span_list_has(struct span list, char sep, const char *name)
+static bool piece_list_has(struct piece list, char sep, const char *name)
 {
 	while (list.p != NULL) {
-		if (span_is(span_cut(&list, sep), name)) {
+		if (piece_is(piece_cut(&list, sep), name)) {
 			return true;
 		}
 	}
@@ -56,11 +56,11 @@ static bool span_list_has(struct span list, char sep, const char *name)
 
 bool cgroup_list_has(const char *list, const char *name)
 {
-	return span_list_has((struct span){ list, strcspn(list, "\n") }, ' ', name);
+	return piece_list_has((struct piece){ list, strcspn(list, "\n") }, ' ', name);
 }
 
 /* mountinfo writes blanks, tabs, newlines and backslashes as \ooo. */
-static bool unescape(struct span in, char *out, size_t size)
+static bool unescape(struct piece in, char *out, size_t size)
 {
 	size_t n = 0;
 
@@ -84,58 +84,58 @@ static bool unescape(struct span in, char *out, size_t size)
 }
 
 struct mount_line {
-	struct span root; /* still escaped */
-	struct span point;
-	struct span options; /* of the super block: v1 names its controllers there */
+	struct piece root; /* still escaped */
+	struct piece point;
+	struct piece options; /* of the super block: v1 names its controllers there */
 	bool v2;
 };
 
-static bool mount_line_parse(struct span line, struct mount_line *ret)
+static bool mount_line_parse(struct piece line, struct mount_line *ret)
 {
 	struct mount_line m = { 0 };
 
 	for (int i = 0; i < 3; i++) {
-		(void)span_cut(&line, ' '); /* id, parent, device */
+		(void)piece_cut(&line, ' '); /* id, parent, device */
 	}
-	m.root = span_cut(&line, ' ');
-	m.point = span_cut(&line, ' ');
-	struct span field;
+	m.root = piece_cut(&line, ' ');
+	m.point = piece_cut(&line, ' ');
+	struct piece field;
 	do { /* mount options, then any number of optional fields, then "-" */
-		field = span_cut(&line, ' ');
-	} while (field.p != NULL && !span_is(field, "-"));
-	struct span type = span_cut(&line, ' ');
-	m.v2 = span_is(type, "cgroup2");
-	if (!m.v2 && !span_is(type, "cgroup")) {
+		field = piece_cut(&line, ' ');
+	} while (field.p != NULL && !piece_is(field, "-"));
+	struct piece type = piece_cut(&line, ' ');
+	m.v2 = piece_is(type, "cgroup2");
+	if (!m.v2 && !piece_is(type, "cgroup")) {
 		return false;
 	}
-	(void)span_cut(&line, ' '); /* source */
-	m.options = span_cut(&line, ' ');
+	(void)piece_cut(&line, ' '); /* source */
+	m.options = piece_cut(&line, ' ');
 	*ret = m;
 	return m.options.p != NULL;
 }
 
 /* The line "ID:controllers:path" of the hierarchy that has `name`, or with
  * NULL that of v2, whose list is empty. */
-static struct span self_path(const char *self, const char *name)
+static struct piece self_path(const char *self, const char *name)
 {
-	struct span text = { self, strlen(self) };
+	struct piece text = { self, strlen(self) };
 
 	while (text.p != NULL) {
-		struct span line = span_cut(&text, '\n');
-		struct span id = span_cut(&line, ':');
-		struct span list = span_cut(&line, ':');
+		struct piece line = piece_cut(&text, '\n');
+		struct piece id = piece_cut(&line, ':');
+		struct piece list = piece_cut(&line, ':');
 		if (line.p == NULL) {
 			continue;
 		}
-		if (name == NULL ? (span_is(id, "0") && list.n == 0)
-		                 : span_list_has(list, ',', name)) {
+		if (name == NULL ? (piece_is(id, "0") && list.n == 0)
+		                 : piece_list_has(list, ',', name)) {
 			return line;
 		}
 	}
-	return (struct span){ NULL, 0 };
+	return (struct piece){ NULL, 0 };
 }
 
-static void place_set(struct cgroup_place *place, const struct mount_line *m, struct span path)
+static void place_set(struct cgroup_place *place, const struct mount_line *m, struct piece path)
 {
 	char root[MAX_PATH_BYTES];
 	char point[MAX_PATH_BYTES];
@@ -167,7 +167,7 @@ static void place_set(struct cgroup_place *place, const struct mount_line *m, st
 
 void cgroup_layout_parse(const char *mountinfo, const char *self, struct cgroup_layout *ret)
 {
-	struct span text = { mountinfo, strlen(mountinfo) };
+	struct piece text = { mountinfo, strlen(mountinfo) };
 
 	ret->v2.found = false;
 	for (size_t i = 0; i < ARRAY_LEN(ret->v1); i++) {
@@ -175,7 +175,7 @@ void cgroup_layout_parse(const char *mountinfo, const char *self, struct cgroup_
 	}
 	while (text.p != NULL) {
 		struct mount_line m;
-		if (!mount_line_parse(span_cut(&text, '\n'), &m)) {
+		if (!mount_line_parse(piece_cut(&text, '\n'), &m)) {
 			continue;
 		}
 		if (m.v2) {
@@ -183,7 +183,7 @@ void cgroup_layout_parse(const char *mountinfo, const char *self, struct cgroup_
 			continue;
 		}
 		for (size_t i = 0; i < ARRAY_LEN(ret->v1); i++) {
-			if (span_list_has(m.options, ',', CGROUP_NAMES[i])) {
+			if (piece_list_has(m.options, ',', CGROUP_NAMES[i])) {
 				place_set(&ret->v1[i], &m, self_path(self, CGROUP_NAMES[i]));
 			}
 		}

@@ -132,6 +132,11 @@ char *path_join(const char *dir, const char *rest)
 	return asprintf(&path, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, rest) < 0 ? NULL : path;
 }
 
+char *path_from(const char *dir, const char *path)
+{
+	return path[0] == '/' ? strdup(path) : path_join(dir, path);
+}
+
 char *path_parent(const char *path)
 {
 	const char *slash = strrchr(path, '/');

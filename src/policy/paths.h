@@ -43,7 +43,9 @@ const char *path_beneath(const char *path, const char *dir);
  * directly after it ("/a", "/a/b", "/a-b"). */
 int path_order(const char *a, const char *b);
 char *path_join(const char *dir, const char *rest); /* returns new */
-char *path_parent(const char *path);                /* returns new */
+/* `path` itself where it is absolute. Returns new. */
+char *path_from(const char *dir, const char *path);
+char *path_parent(const char *path); /* returns new */
 const char *path_base(const char *path);
 
 /* Resolves symlinks as far as the path exists; the rest is appended as it

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "base/shell_quote.h"
 #include "base/visible.h"
 #include "report/render.h"
 
@@ -72,28 +73,14 @@ static const char *fixed_remedy(const char *code)
 	return NULL;
 }
 
-/* A word for a shell. */
+/* A word for a shell, of which nothing is hidden. */
 static void put_word(struct buf *out, const char *word, size_t len)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	                            "0123456789_./+-@:,=%";
 	auto_buf shown;
 
 	buf_init(&shown, RENDER_MAX);
 	visible_bytes(&shown, word, len, false);
-	if (shown.len == 0 || strspn(shown.data, plain) == shown.len) {
-		buf_add(out, shown.data != NULL ? shown.data : "", shown.len);
-		return;
-	}
-	buf_addc(out, '\'');
-	for (size_t i = 0; i < shown.len; i++) {
-		if (shown.data[i] == '\'') {
-			buf_adds(out, "'\\''");
-		} else {
-			buf_addc(out, shown.data[i]);
-		}
-	}
-	buf_addc(out, '\'');
+	shell_quote(out, shown.failed || shown.data == NULL ? "" : shown.data);
 }
 
 /* "--read /a path": the rest behind the flag is one word. */

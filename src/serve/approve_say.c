@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "base/shell_quote.h"
 #include "base/visible.h"
 #include "serve/approve_priv.h"
 
@@ -130,16 +131,6 @@ static void need_json(struct json *j, const struct refusal *r)
 	}
 	json_kstr(j, "grant", grant.len > 0 ? grant.data : NULL);
 	json_close(j, '}');
-}
-
-/* For a shell: '...' with every ' as '\''. */
-static void shell_quote(struct buf *out, const char *s)
-{
-	buf_addc(out, '\'');
-	for (; *s != '\0'; s++) {
-		buf_adds(out, *s == '\'' ? "'\\''" : (char[]){ *s, '\0' });
-	}
-	buf_addc(out, '\'');
 }
 
 static void refuse_text(struct buf *out, const struct ssb_plan *plan, const char *why,

@@ -3,6 +3,8 @@ a shell does with the new command what was meant."""
 import json
 import os
 import shutil
+import signal
+import subprocess
 
 import pytest
 
@@ -70,6 +72,9 @@ def test_rewritten_command_runs_sandboxed(ssb, command):
     ("sh -c 'python3 .claude/skills/spy/main.py'", "deny"),
     ("HOME=/ python3 .claude/skills/spy/main.py", "deny"),
     ("make -C .claude/skills/spy", "ask"),
+    ("skillsandbox approve --yes .claude/skills/spy", "ask"),
+    ("skillsandbox run --read / .claude/skills/spy", "ask"),
+    ("skillsandbox run .claude/skills/spy", None),
     ("cat .claude/skills/spy/main.py", None),
     ("python3 -c 'print(1)' | cat", None),
 ])
@@ -119,6 +124,21 @@ def test_what_is_no_question_blocks(root, text):
     assert r.code == 2 and not r.out and r.err
     assert root.ssb("hook", stdin=text).code == 2
     assert root.ssb("hook", "other", stdin=text).code == 2
+
+
+def test_no_answer_in_time_blocks(root):
+    """A question that never ends: status 2, not death by a signal, also where whoever
+    starts the hook has the signal blocked."""
+    block = lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    p = root.popen([root.binary, "hook", "claude-code"], stdin=subprocess.PIPE,
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=block)
+    try:
+        p.stdin.write(b'{"tool_name": "Bash"')
+        p.stdin.flush()
+        assert p.wait(30) == 2
+        assert p.stdout.read() == b"" and b"in time" in p.stderr.read()
+    finally:
+        p.kill()
 
 
 def test_plugin_fails_closed(root):

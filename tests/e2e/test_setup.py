@@ -223,7 +223,7 @@ def at_a_terminal(ssb, answer, before_answer=lambda: None):
                   stdout=theirs, stderr=theirs)
     os.close(theirs)
     said = b""
-    while b"[y/N]" not in said:
+    while b"Type yes" not in said:
         said += os.read(ours, 4096)
     before_answer()
     os.write(ours, answer)
@@ -235,8 +235,8 @@ def at_a_terminal(ssb, answer, before_answer=lambda: None):
     return said.decode(), code
 
 
-@pytest.mark.parametrize("answer, written", [(b"y\n", True), (b"\n", False), (b"no\n", False),
-                                             (b"\x04", False)])
+@pytest.mark.parametrize("answer, written", [(b"yes\n", True), (b"y\n", False), (b"\n", False),
+                                             (b"no\n", False), (b"\x04", False)])
 def test_a_person_is_asked(ssb, answer, written):
     file = ssb.write(ssb.home / ".claude.json", "{}")
     said, code = at_a_terminal(ssb, answer)
@@ -247,6 +247,6 @@ def test_a_person_is_asked(ssb, answer, written):
 
 def test_what_changes_meanwhile_is_not_overwritten(ssb):
     file = ssb.write(ssb.home / ".claude.json", "{}")
-    _, code = at_a_terminal(ssb, b"y\n", lambda: file.write_text('{"new": 1}'))
+    _, code = at_a_terminal(ssb, b"yes\n", lambda: file.write_text('{"new": 1}'))
     assert code == 125 and file.read_text() == '{"new": 1}'
     assert not (ssb.home / ".claude.json.lock").exists()

@@ -6,6 +6,7 @@
 #include <string.h>
 
 /* The command line is a program, not part of the library. */
+#include "base/shell_quote.h"
 #include "cli/shell_line.c"
 #include "cli/shell_words.c"
 

@@ -16,6 +16,11 @@
 
 #include "cli/hook_skill.c"
 
+#include "cli/flags.c"
+#include "cli/options.c"
+
+#include "cli/hook_programs.c"
+
 #include "cli/hook_judge.c"
 
 static const char MANIFEST[] =
@@ -31,7 +36,7 @@ static char world[PATH_MAX]; /* the project: skills/{x,f,d}, tools/, out -> skil
 
 static void put(const char *path, const char *text)
 {
-	auto_free char *full = join(world, path);
+	auto_free char *full = path_from(world, path);
 	auto_file f = fopen(full, "we");
 	assert_non_null(f);
 	assert_true(fputs(text, f) >= 0);
@@ -47,7 +52,7 @@ static int make_world(void **state)
 	auto_free char *real = realpath(mkdtemp(template), NULL);
 	snprintf(world, sizeof(world), "%s", real);
 	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
-		auto_free char *d = join(world, DIRS[i]);
+		auto_free char *d = path_from(world, DIRS[i]);
 		assert_int_equal(mkdir(d, 0755), 0);
 	}
 	put("skills/x/skillsandbox.yaml", MANIFEST);
@@ -61,8 +66,9 @@ static int make_world(void **state)
 	put("skills/bad/skillsandbox.yaml", ":");
 	put("skills/bad/main.py", "");
 	put("tools/tool.py", "");
-	auto_free char *out = join(world, "out"), *in = join(world, "skills/x/outside.py");
-	auto_free char *dir = join(world, "by");
+	auto_free char *out = path_from(world, "out"),
+	               *in = path_from(world, "skills/x/outside.py");
+	auto_free char *dir = path_from(world, "by");
 	assert_int_equal(symlink("skills/x/main.py", out), 0);
 	assert_int_equal(symlink("../../tools/tool.py", in), 0);
 	return symlink("skills", dir);
@@ -98,7 +104,7 @@ static enum hook_answer ask(const char *command, const char *cwd, bool cdpath, s
 	buf_init(&text, 1 << 20);
 	buf_init(ret, 1 << 20);
 	expand(command, &text);
-	auto_free char *dir = join(world, cwd);
+	auto_free char *dir = path_from(world, cwd);
 	const struct hook_question q = { .command = text.data != NULL ? text.data : "",
 		                         .len = text.len,
 		                         .cwd = dir,
@@ -176,7 +182,7 @@ static void each_is(const char *const commands[], size_t n, enum hook_answer wan
 
 static void test_denied(void **state)
 {
-	static const char *const COMMANDS[] = {
+	static const char *const LINES[] = {
 		"python3 skills/x/main.py | head",
 		"cat skills/x/main.py | python3",
 		"python3 < skills/x/main.py",
@@ -248,13 +254,30 @@ static void test_denied(void **state)
 	};
 
 	(void)state;
-	each_is(COMMANDS, ARRAY_LEN(COMMANDS), HOOK_DENY);
+	each_is(LINES, ARRAY_LEN(LINES), HOOK_DENY);
 }
 
 static void test_asked(void **state)
 {
-	static const char *const COMMANDS[] = {
+	static const char *const LINES[] = {
 		"make -C skills/x",
+		"skillsandbox approve --yes skills/x",
+		"cd skills/x && skillsandbox approve --yes .",
+		"skillsandbox approve --yes $X",
+		"nohup /usr/bin/skillsandbox approve $X",
+		"./skillsandbox 'approve' --revoke y",
+		"skillsandbox setup codex -w",
+		"skillsandbox audit prune --keep 0",
+		"skillsandbox session resume s",
+		"skillsandbox serve --skills skills/x",
+		"skillsandbox audit export last -o skills/x/main.py",
+		"skillsandbox run --read / skills/x",
+		"skillsandbox run -qr/ skills/x",
+		"skillsandbox run --policy '' skills/x",
+		"skillsandbox run $X skills/x",
+		"skillsandbox run --watch $X skills/x",
+		"skillsandbox run --nonsense skills/x",
+		"skillsandbox run -- skills/x/main.py",
 		"echo `echo \\`python3 skills/x/main.py\\``",
 		"cp skills/x/main.py /tmp/a.py",
 		"ln -s skills/x/main.py b",
@@ -279,11 +302,11 @@ static void test_asked(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(COMMANDS); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(LINES); i++) {
 		auto_buf text;
-		enum hook_answer a = ask(COMMANDS[i], ".", false, &text);
+		enum hook_answer a = ask(LINES[i], ".", false, &text);
 		if (a != HOOK_ASK) {
-			print_error("%s: %d\n", COMMANDS[i], a);
+			print_error("%s: %d\n", LINES[i], a);
 		}
 		assert_int_equal(a, HOOK_ASK);
 	}
@@ -291,7 +314,7 @@ static void test_asked(void **state)
 
 static void test_passed(void **state)
 {
-	static const char *const COMMANDS[] = {
+	static const char *const LINES[] = {
 		"",
 		"ls",
 		"python3 tools/tool.py",
@@ -308,6 +331,12 @@ static void test_passed(void **state)
 		"rm -f skills/x/other.py.bak skills/x/sub",
 		"skillsandbox run skills/x -- Paris",
 		"/usr/bin/skillsandbox run skills/x -- Paris | head -3",
+		"skillsandbox run --watch --session s -q skills/x $CITY --read /",
+		"skillsandbox inspect --read / skills/x",
+		"skillsandbox validate skills/x && skillsandbox why last",
+		"skillsandbox audit show skills/x/trace.jsonl",
+		"skillsandbox session check s --action a --cost 1",
+		"ls skillsandbox approve",
 		"echo 'python3 skills/x/main.py'",
 		"for i in a b; do echo $i/q; done",
 		"python3 -c 'print(1)'",
@@ -317,7 +346,7 @@ static void test_passed(void **state)
 	};
 
 	(void)state;
-	each_is(COMMANDS, ARRAY_LEN(COMMANDS), HOOK_PASS);
+	each_is(LINES, ARRAY_LEN(LINES), HOOK_PASS);
 }
 
 /* Within the skill's directory nothing has to be named. */
@@ -365,7 +394,7 @@ static void test_caps(void **state)
 		auto_free char *dir = NULL;
 		char name[32];
 		snprintf(name, sizeof(name), "d%zu", i);
-		dir = join(world, name);
+		dir = path_from(world, name);
 		assert_int_equal(mkdir(dir, 0755), 0);
 		buf_addf(&line, "cd @/%s;", name);
 		auto_buf text;

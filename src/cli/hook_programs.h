@@ -1,0 +1,30 @@
+/* hook_programs.h - what the program of a simple command would do with what it is
+ * given, as far as its name tells. The known ones stand in tables; every other one may
+ * do anything. */
+#ifndef CLI_HOOK_PROGRAMS_H
+#define CLI_HOOK_PROGRAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/shell_words.h"
+
+/* One of `v`, which are patterns of fnmatch(3). */
+bool program_among(const char *name, const char *const v[], size_t n);
+
+/* Which word is the program: behind `nohup`, `timeout 9` and the like. What has options
+ * of its own, or sets variables, is not skipped. */
+size_t program_word(const struct shell_command *c);
+
+/* Starts what it is given. */
+bool program_interprets(const char *word);
+
+/* Only looks, or changes files without starting any; also `skillsandbox run` (`self`
+ * is our executable), unless it has an option with which the owner grants more. */
+bool program_looks(const struct shell_command *c, const char *self);
+
+/* A command of ours that is for the owner to give: with it an agent would grant or
+ * change what it is held to. */
+bool program_decides(const struct shell_command *c, const char *self);
+
+#endif
