@@ -95,7 +95,7 @@ static bool ends_elsewhere(const char *s, size_t len)
 	for (size_t i = 0; i < len; i++) {
 		single += s[i] == '\'';
 		twice += s[i] == '"';
-		if (shell_one_of((unsigned char)s[i], "\\`(")) {
+		if (shell_one_of((unsigned char)s[i], "\\`()")) {
 			return true;
 		}
 	}
@@ -124,26 +124,33 @@ static bool find_body(const struct parse *p, size_t from, const char *end, bool 
 	return false;
 }
 
+/* Are there commands in what the shell replaces in it? */
+static bool has_commands(const char *body, size_t len)
+{
+	return memchr(body, '`', len) != NULL || memmem(body, len, "$(", 2) != NULL;
+}
+
 /* A here document stands behind the line that asks for it, and behind those that the
- * line asked for before. What the shell replaces in it is not followed. */
+ * line asked for before. One with commands in it is left there, to be read as such. */
 static void read_body(struct parse *p, struct shell_redirect *r)
 {
 	const char *nl = p->at < p->len ? memchr(p->s + p->at, '\n', p->len - p->at) : NULL;
 	size_t line_end = nl != NULL ? (size_t)(nl - p->s) : 0, len = 0, next = 0;
-	bool more = p->line_end != 0 && p->line_end == line_end;
+	bool more = p->waiting && p->line_end == line_end;
 	size_t from = more ? p->bodies_end : line_end + 1;
 
-	if (nl == NULL || !r->target.plain || ends_elsewhere(p->s + p->at, line_end - p->at) ||
-	    !find_body(p, from, r->target.text, strstr(r->op, "<<-") != NULL, &len, &next)) {
+	if (nl == NULL || !r->target.plain || (p->waiting && !more) ||
+	    ends_elsewhere(p->s + p->at, line_end - p->at) ||
+	    !find_body(p, from, r->target.text, strstr(r->op, "<<-") != NULL, &len, &next) ||
+	    (r->target.bare && has_commands(p->s + from, len))) {
 		p->line->broken = true;
 		return;
 	}
 	p->line_end = line_end;
 	p->bodies_end = next;
+	p->waiting = true;
 	r->body = strndup(p->s + from, len);
 	p->failed = p->failed || r->body == NULL;
-	p->line->broken = p->line->broken ||
-	                  (r->target.bare && r->body != NULL && strpbrk(r->body, "`$") != NULL);
 }
 
 static void add_redirect(struct parse *p, struct shell_command *c, size_t len, char stop)
@@ -187,8 +194,8 @@ static void substitute_process(struct parse *p, struct shell_command *c)
 	buf_init(&m.text, 8);
 	buf_init(&m.pattern, 8);
 	shell_read_within(p, &m, ')');
-	c->words[c->n_words] =
-	        (struct shell_word){ buf_steal(&m.text), buf_steal(&m.pattern), false, false, true };
+	c->words[c->n_words] = (struct shell_word){ buf_steal(&m.text), buf_steal(&m.pattern),
+		                                    false, false, true };
 	c->n_words++;
 	p->failed = p->failed || c->words[c->n_words - 1].text == NULL ||
 	            c->words[c->n_words - 1].pattern == NULL;
@@ -286,6 +293,17 @@ static void read_subshell(struct parse *p)
 	making_done(&m);
 }
 
+/* One blank, or the end of a line with the here documents behind it. */
+static void skip_blank(struct parse *p)
+{
+	if (p->waiting && p->at == p->line_end) {
+		p->at = p->bodies_end;
+		p->waiting = false;
+	} else {
+		p->at++;
+	}
+}
+
 void shell_read_list(struct parse *p, char stop, enum shell_join join)
 {
 	while (!p->failed && shell_look(p, 0) >= 0) {
@@ -298,8 +316,7 @@ void shell_read_list(struct parse *p, char stop, enum shell_join join)
 		} else if (shell_one_of(c, " \t\n")) {
 			/* A new line means nothing after an operator, and after a command
 			 * the next one is joined so already. */
-			p->at = c == '\n' && p->at == p->line_end && p->at > 0 ? p->bodies_end
-			                                                       : p->at + 1;
+			skip_blank(p);
 		} else if (shell_one_of(c, ";&|") && redirect_length(p) == 0) {
 			join = read_operator(p);
 		} else if (c == '(') {
@@ -326,6 +343,7 @@ int shell_parse(const char *text, size_t len, const struct shell_name names[],
 	}
 	line.broken = memchr(text, '\0', len) != NULL;
 	shell_read_list(&p, '\0', SHELL_FIRST);
+	line.broken = line.broken || p.waiting; /* that end of line was within something */
 	if (p.failed) {
 		shell_done(&line);
 		return -1;

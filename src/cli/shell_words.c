@@ -276,8 +276,7 @@ static void read_other(struct parse *p, struct making *m)
 		return;
 	}
 	/* What a shell would replace, and control characters, which no name has. */
-	if (shell_one_of(c, "*?[{") || (c == '=' && first) || c < ' ' ||
-	    c == 127) {
+	if (shell_one_of(c, "*?[{") || (c == '=' && first) || c < ' ' || c == 127) {
 		m->plain = false;
 	}
 	put_char(m, (char)c, false);
