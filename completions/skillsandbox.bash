@@ -104,7 +104,7 @@ _skillsandbox()
 		case $command in
 		run) words="$grants $output --trace-output --session --tty --no-tty --dry-run --prove --watch --otel" ;;
 		inspect | prove) words="$grants $output" ;;
-		serve) words="$grants --skills --http --socket --session --session-policy --otel --help" ;;
+		serve) words="$grants --skills --http --socket --session --session-policy --all-runs --otel --help" ;;
 		validate) words=$output ;;
 		setup) words='--skills --project --write --remove --help' ;;
 		approve) words='--yes --revoke --policy --help' ;;

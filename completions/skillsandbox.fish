@@ -36,6 +36,7 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l http -x -a '1
 complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l socket -r -F -d 'A unix socket'
 complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l session -x -d 'Run as part of this session'
 complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l session-policy -r -F -d 'A session for each client'
+complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l all-runs -d 'Tell of every run of yours'
 complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l otel -d 'Export the runs'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approvals' -f -l json -d 'JSON for programs'
 complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -f -a 'claude-code codex openclaw opencode'

@@ -1,11 +1,11 @@
 #include "audit/otlp_url.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/error.h"
+#include "base/hex.h"
 #include "base/own.h"
 #include "wire/http1_head.h"
 
@@ -115,13 +115,6 @@ int otlp_url_base(const char *url, char ret[OTLP_MAX_URL], struct ssb_error *err
 	}
 	snprintf(ret, OTLP_MAX_URL, "%.*s%s", (int)keep, url, url + path);
 	return 0;
-}
-
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9'         ? c - '0'
-	       : isxdigit((unsigned char)c) ? (c | 0x20) - 'a' + 10
-	                                    : -1;
 }
 
 /* In place; false: a percent sign that is none, or a NUL. */

@@ -130,3 +130,8 @@ const char *line_text(const struct line *r, const char *name)
 {
 	return json_string(line_get(r, name), NULL);
 }
+
+bool line_true(const struct line *r, const char *name)
+{
+	return json_is(line_get(r, name), JSON_TRUE);
+}

@@ -54,5 +54,6 @@ void line_done(struct line *r);
 const struct json_node *line_get(const struct line *r, const char *name);
 /* The same as text; NULL where it is none. */
 const char *line_text(const struct line *r, const char *name);
+bool line_true(const struct line *r, const char *name); /* it is there, and true */
 
 #endif

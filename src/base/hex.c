@@ -2,7 +2,7 @@
 
 #include <stdint.h>
 
-static char hex_digit(unsigned v)
+static char digit_of(unsigned v)
 {
 	/* 'a' - '0' - 10 is added where v > 9. */
 	return (char)('0' + v + (((9U - v) >> 8) & ('a' - '0' - 10U)));
@@ -13,8 +13,8 @@ void hex_encode(const void *data, size_t len, char *ret)
 	const uint8_t *p = data;
 
 	for (size_t i = 0; i < len; i++) {
-		ret[2 * i] = hex_digit(p[i] >> 4);
-		ret[2 * i + 1] = hex_digit(p[i] & 15U);
+		ret[2 * i] = digit_of(p[i] >> 4);
+		ret[2 * i + 1] = digit_of(p[i] & 15U);
 	}
 	ret[2 * len] = '\0';
 }
@@ -50,4 +50,12 @@ int hex_decode(const char *hex, size_t len, void *ret, size_t size)
 		p[i] = (uint8_t)(hex_value(hex[2 * i]) << 4 | hex_value(hex[2 * i + 1]));
 	}
 	return 0;
+}
+
+int hex_digit(char c)
+{
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
+	                              : -1;
 }

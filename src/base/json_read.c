@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 
@@ -60,14 +61,6 @@ static bool new_node(struct parse *s, enum json_type type, uint32_t *ret)
 	d->nodes[d->n_nodes] = (struct json_node){ .type = type };
 	*ret = (uint32_t)d->n_nodes++;
 	return true;
-}
-
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9'   ? c - '0'
-	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
-	                              : -1;
 }
 
 /* Four hexadecimal digits at s->p. */

@@ -118,6 +118,10 @@
 /* The server */
 #define MAX_SKILLS        1024          /* served at once */
 #define MAX_JOBS          256           /* runs under way at once */
+#define MAX_ERRANDS       8             /* processes that look at something, at once */
+#define MAX_ERRANDS_EACH  4             /* for one client */
+#define MAX_ERRAND_TIME   30            /* seconds that one takes */
+#define MAX_ERRAND_BYTES  (17UL << 20)  /* that it brings back: a result and a little more */
 #define MAX_PLANS         32            /* kept: each holds the fds of its grants */
 #define MAX_RESULT_OUTPUT (64 * 1024)   /* of each stream, in the result of a run */
 #define MAX_RESULT_DENIED 50            /* different things, in the same */
@@ -128,7 +132,8 @@
 #define MAX_TRACE_SCAN    (8UL << 20)   /* bytes looked at for them */
 #define MAX_SERVED_RECORD (32UL << 20)  /* bytes of a record that is read or checked whole */
 #define MAX_RESOURCE_TEXT (1024 * 1024) /* bytes of a record or an output as a resource */
-#define MAX_LISTED_RUNS   500           /* the newest, as resources */
+#define MAX_LISTED_RUNS   500           /* the newest, looked at to be told of */
+#define MAX_STARTED       1024          /* runs that the server remembers as its own */
 #define MAX_RESOURCE_PAGE 100           /* resources in one answer */
 #define MAX_SKILL_PAGE    16            /* skills with all their files in one answer */
 #define MAX_SKILL_FILES   512           /* of one skill that is served as files */
@@ -149,6 +154,8 @@
 #define MAX_MCP_METHOD     128          /* bytes of a method's name */
 #define MAX_MCP_CALLS      256          /* under way at once for one peer */
 #define MAX_MCP_HELD       (64UL << 20) /* bytes of their messages together, as read */
+#define MAX_MCP_HELD_ALL   (1UL << 28)  /* of all peers, but for small ones */
+#define MAX_MCP_SMALL      (64 * 1024)  /* bytes of such a one */
 #define MAX_MCP_ANSWERS    (256 * 1024) /* bytes of all answers to one call */
 #define MAX_MCP_ASKS       16           /* questions of one call */
 #define MAX_MCP_ROUNDS     16           /* times that one call may ask */

@@ -22,6 +22,13 @@ static const char *const CODES[] = {
 	[SSB_E_NOMEM] = "no_memory",
 };
 
+static const char *const SEVERITIES[] = {
+	[SSB_NOTE] = "note",
+	[SSB_WARNING] = "warning",
+	[SSB_ALARM] = "alarm",
+	[SSB_ERROR] = "error",
+};
+
 const char *end_name(enum ssb_end end)
 {
 	return ENDS[end];
@@ -30,4 +37,9 @@ const char *end_name(enum ssb_end end)
 const char *code_name(enum ssb_code code)
 {
 	return CODES[code];
+}
+
+const char *finding_name(enum ssb_severity severity)
+{
+	return SEVERITIES[severity];
 }

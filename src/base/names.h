@@ -4,7 +4,8 @@
 
 #include "skillsandbox.h"
 
-const char *end_name(enum ssb_end end);    /* "exited", "timeout", ... */
-const char *code_name(enum ssb_code code); /* "usage", "policy", ... */
+const char *end_name(enum ssb_end end);               /* "exited", "timeout", ... */
+const char *code_name(enum ssb_code code);            /* "usage", "policy", ... */
+const char *finding_name(enum ssb_severity severity); /* "note", "warning", ... */
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/json_copy.h"
 #include "base/json_read.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -24,39 +25,6 @@
 #define TOOL         "Bash"
 #define HOOK_SECONDS 10 /* directories that do not answer must not hold the agent */
 
-/* One value as it was read. The depth is bounded by the reader. */
-static void copy_value(struct json *j, const struct json_doc *doc, const struct json_node *node)
-{
-	bool object = node->type == JSON_OBJECT;
-
-	switch (node->type) {
-	case JSON_NULL:
-		json_null(j);
-		return;
-	case JSON_FALSE:
-	case JSON_TRUE:
-		json_bool(j, node->type == JSON_TRUE);
-		return;
-	case JSON_NUMBER:
-		json_raw(j, node->str, node->len);
-		return;
-	case JSON_STRING:
-		json_strn(j, node->str, node->len);
-		return;
-	case JSON_ARRAY:
-	case JSON_OBJECT:
-		break;
-	}
-	json_open(j, object ? '{' : '[');
-	for (const struct json_node *n = json_first(doc, node); n != NULL; n = json_next(doc, n)) {
-		if (object) {
-			json_key(j, n->key);
-		}
-		copy_value(j, doc, n);
-	}
-	json_close(j, object ? '}' : ']');
-}
-
 /* The tool's input with another command; all else as it was. */
 static void put_input(struct json *j, const struct json_doc *doc, const struct json_node *input,
                       const char *command)
@@ -68,7 +36,7 @@ static void put_input(struct json *j, const struct json_doc *doc, const struct j
 		if (strcmp(n->key, "command") == 0) {
 			json_str(j, command);
 		} else {
-			copy_value(j, doc, n);
+			json_copy(j, doc, n);
 		}
 	}
 	json_close(j, '}');

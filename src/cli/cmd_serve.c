@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -43,24 +44,49 @@ static int take_skills(struct request *r, struct ssb_error *err)
 	return 0;
 }
 
-/* The owner's own, or a new one, which is shown once. The variable is taken away: no
- * skill may ask for it. */
+/* The variable is taken away, and wiped where it stood: no skill may ask for it, and
+ * /proc/PID/environ shows the bytes that the process began with. */
+static void forget_variable(void)
+{
+	char *given = getenv(TOKEN_VARIABLE);
+
+	if (given != NULL) {
+		explicit_bzero(given, strlen(given));
+		(void)unsetenv(TOKEN_VARIABLE);
+	}
+}
+
+/* Past the buffers of say.h, which would keep it. */
+static void show_token(char *token)
+{
+	static char before[] = "skillsandbox: the token for HTTP is ";
+	static char after[] = "\n";
+	const struct iovec v[] = { { before, strlen(before) },
+		                   { token, strlen(token) },
+		                   { after, strlen(after) } };
+
+	(void)!writev(STDERR_FILENO, v, ARRAY_LEN(v));
+}
+
+/* The owner's own, or a new one, which is shown once. */
 static int take_token(char **ret, struct ssb_error *err)
 {
 	const char *given = getenv(TOKEN_VARIABLE);
-	auto_free char *token = given != NULL && given[0] != '\0' ? strdup(given) : NULL;
+	bool is_given = given != NULL && given[0] != '\0';
+	auto_free char *token = is_given ? strdup(given) : malloc(2 * TOKEN_BYTES + 1);
 	uint8_t bytes[TOKEN_BYTES];
 
-	if (token != NULL || (given != NULL && given[0] != '\0')) {
-		(void)unsetenv(TOKEN_VARIABLE);
-	} else if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
-		return ssb_fail(err, SSB_E_SYS, errno, "serve", "getrandom");
-	} else if ((token = malloc(2 * sizeof(bytes) + 1)) != NULL) {
-		hex_encode(bytes, sizeof(bytes), token);
-		say_notef("the token for HTTP is %s", token);
-	}
+	forget_variable();
 	if (token == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "serve", "out of memory");
+	}
+	if (!is_given) {
+		if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+			return ssb_fail(err, SSB_E_SYS, errno, "serve", "getrandom");
+		}
+		hex_encode(bytes, sizeof(bytes), token);
+		explicit_bzero(bytes, sizeof(bytes));
+		show_token(token);
 	}
 	*ret = steal_ptr(&token);
 	return 0;
@@ -75,7 +101,7 @@ int cmd_serve(struct request *r)
 	    (request_has(r, FLAG_HTTP) && take_token(&token, &err) != 0)) {
 		return request_fail(r, &err, exit_from_error(&err, false));
 	}
-	(void)unsetenv(TOKEN_VARIABLE);
+	forget_variable();
 	for (size_t i = 0; i < r->n_best_effort; i++) {
 		say_warningf("--best-effort %s: where this machine cannot apply that layer, skills "
 		             "run without it",
@@ -90,6 +116,7 @@ int cmd_serve(struct request *r)
 		                         .socket = request_value(r, FLAG_SOCKET),
 		                         .token = token,
 		                         .otel = request_has(r, FLAG_OTEL),
+		                         .all_runs = request_has(r, FLAG_ALL_RUNS),
 		                         .listening = on_listening };
 	if (serve_main(&o, &err) != 0) {
 		return request_fail(r, &err, exit_from_error(&err, false));

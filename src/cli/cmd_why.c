@@ -10,16 +10,10 @@
 #include "base/own.h"
 #include "cli/record.h"
 #include "cli/say.h"
-#include "report/remedy.h"
 #include "report/view.h"
 #include "report/why.h"
 
 #define SUMMARY_ITEMS 5
-
-static const char *or_empty(const char *s)
-{
-	return s != NULL ? s : "";
-}
 
 static void why_row(struct buf *out, const char *name, const char *text)
 {
@@ -30,7 +24,6 @@ static void why_row(struct buf *out, const char *name, const char *text)
 
 static void why_item(struct buf *out, size_t number, const struct view_item *i)
 {
-	const char *reason = remedy_reason(or_empty(i->reason));
 	char times[48];
 
 	buf_addf(out, "%zu. ", number);
@@ -39,12 +32,11 @@ static void why_item(struct buf *out, size_t number, const struct view_item *i)
 	snprintf(times, sizeof(times), "%" PRIu64 " time%s", i->count, i->count == 1 ? "" : "s");
 	why_row(out, "tried", times);
 	why_row(out, "by", i->program);
-	buf_adds(out, "   denied   ");
-	buf_adds(out, reason != NULL ? reason : "outside of the plan");
-	if (or_empty(i->reason)[0] != '\0') {
+	buf_addf(out, "   denied   %s", why_reason(i));
+	if (i->reason[0] != '\0') {
 		buf_addf(out, " (%s)", i->reason);
 	}
-	if (or_empty(i->error)[0] != '\0') {
+	if (i->error[0] != '\0') {
 		buf_addf(out, "; the program got %s", i->error);
 	}
 	buf_addc(out, '\n');
@@ -52,8 +44,7 @@ static void why_item(struct buf *out, size_t number, const struct view_item *i)
 	if (i->let_through) {
 		why_row(out, "but", "it was NOT prevented");
 	}
-	why_row(out, "to allow",
-	        or_empty(i->remedy)[0] != '\0' ? i->remedy : "nothing that the owner could say");
+	why_row(out, "to allow", why_remedy(i));
 }
 
 static void why_list(struct buf *out, const struct view *v)
@@ -116,11 +107,11 @@ static void summary_items(struct buf *out, const struct view *v)
 		}
 		buf_addf(out, "  %" PRIu64 " x ", i->count);
 		say_colour(out, STDERR_FILENO, SAY_RED, i->text);
-		if (or_empty(i->reason)[0] != '\0') {
+		if (i->reason[0] != '\0') {
 			buf_addf(out, " [%s]", i->reason);
 		}
 		buf_addf(out, "%s\n", i->let_through ? " NOT PREVENTED" : "");
-		if (or_empty(i->remedy)[0] != '\0') {
+		if (i->remedy[0] != '\0') {
 			buf_addf(out, "      to allow: %s\n", i->remedy);
 		}
 		shown++;

@@ -101,6 +101,8 @@ const struct option_row FLAGS[] = {
 	  "a unix socket here, instead of stdin and stdout" },
 	{ "session-policy", 0, "FILE", FLAG_SESSION_POLICY, NULL, ON_SERVE,
 	  "a session by this policy for each client" },
+	{ "all-runs", 0, NULL, FLAG_ALL_RUNS, NULL, ON_SERVE,
+	  "tell of every run of yours, not of the served skills' alone" },
 	{ "write", 'w', NULL, FLAG_WRITE_CONFIG, NULL, ON_SETUP, "change the file without asking" },
 	{ "remove", 0, NULL, FLAG_REMOVE, NULL, ON_SETUP, "take the server out again" },
 	{ "project", 0, NULL, FLAG_PROJECT, NULL, ON_SETUP,

@@ -136,11 +136,6 @@ static const struct {
 	[SSB_ERROR] = { "error", SAY_RED },
 };
 
-const char *say_severity(enum ssb_severity s)
-{
-	return SEVERITIES[s].name;
-}
-
 void say_diags(const struct ssb_diags *d, enum ssb_severity least)
 {
 	auto_buf out;

@@ -28,7 +28,6 @@ void say_notef(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* "where: error: text" and "  help: remedy" for each finding that is at least
  * as severe. */
 void say_diags(const struct ssb_diags *d, enum ssb_severity least);
-const char *say_severity(enum ssb_severity s);
 
 /* Appends text in a colour where fd is a terminal that wants colours. */
 void say_colour(struct buf *out, int fd, enum say_colour colour, const char *text);

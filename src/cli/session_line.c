@@ -42,11 +42,6 @@ static void because(struct buf *out, const struct line *l, const char *between)
 	}
 }
 
-static bool is_true(const struct line *l, const char *name)
-{
-	return json_is(line_get(l, name), JSON_TRUE);
-}
-
 static void line_created(struct buf *out, const struct line *l)
 {
 	buf_adds(out, "budget ");
@@ -87,10 +82,10 @@ static void line_settled(struct buf *out, const struct line *l)
 	text_of(out, l, "reservation");
 	buf_adds(out, " of ");
 	money_of(out, l, "estimated_cost_usd");
-	buf_adds(out, is_true(l, "released")    ? " (released)"
-	              : is_true(l, "timed_out") ? " (timed out)"
-	              : is_true(l, "late")      ? " (late)"
-	                                        : "");
+	buf_adds(out, line_true(l, "released")    ? " (released)"
+	              : line_true(l, "timed_out") ? " (timed out)"
+	              : line_true(l, "late")      ? " (late)"
+	                                          : "");
 	buf_adds(out, "; spent ");
 	money_of(out, l, "session_total_cost_usd");
 }

@@ -69,19 +69,14 @@ static void member(struct json *j, const char *key, const struct json_node *n)
 	}
 }
 
-static bool is_true(const struct line *l, const char *name)
-{
-	return json_is(line_get(l, name), JSON_TRUE);
-}
-
 static const char *outcome(const struct line *l)
 {
 	if (strcmp(l->kind, "action_settled") != 0) {
 		return strcmp(l->kind, "action_blocked") == 0 ? "blocked" : "reserved";
 	}
-	return is_true(l, "released")    ? "released"
-	       : is_true(l, "timed_out") ? "timed_out"
-	                                 : "settled";
+	return line_true(l, "released")    ? "released"
+	       : line_true(l, "timed_out") ? "timed_out"
+	                                   : "settled";
 }
 
 static void put_action(struct buf *out, const struct line *l)
@@ -185,7 +180,7 @@ static void wait_for(struct session_story *s, const struct line *l, int64_t rese
 static void add_action(struct session_story *s, const struct line *l)
 {
 	int64_t reservation = json_integer(line_get(l, "reservation"), 0);
-	bool open = strcmp(l->kind, "action_allowed") == 0 || is_true(l, "timed_out");
+	bool open = strcmp(l->kind, "action_allowed") == 0 || line_true(l, "timed_out");
 	auto_buf one;
 
 	buf_init(&one, STORY_BYTES);

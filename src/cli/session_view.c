@@ -79,14 +79,9 @@ static void cost_row(struct buf *out, const struct session *s)
 	         session_act_name(p->on_exceed));
 }
 
-static bool is_time(enum session_meter m)
-{
-	return m == METER_CPU_MS || m == METER_WALL_MS;
-}
-
 static void amount(struct buf *out, enum session_meter m, uint64_t v)
 {
-	if (is_time(m)) {
+	if (session_meter_is_time(m)) {
 		render_duration(out, (int64_t)(v < INT64_MAX / 1000 ? v * 1000 : INT64_MAX));
 	} else if (m == METER_BYTES_IN || m == METER_BYTES_OUT) {
 		render_bytes(out, v);

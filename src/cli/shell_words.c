@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/limits.h"
 #include "base/own.h"
 
@@ -113,11 +114,6 @@ static void read_braced(struct parse *p, struct making *m, bool quoted)
 	}
 }
 
-static int hex_value(int c)
-{
-	return isdigit(c) ? c - '0' : isxdigit(c) ? tolower(c) - 'a' + 10 : -1;
-}
-
 /* One escape of $'...'; we stand behind the backslash. */
 static void read_ansi_escape(struct parse *p, struct making *m)
 {
@@ -133,8 +129,9 @@ static void read_ansi_escape(struct parse *p, struct making *m)
 		return;
 	}
 	if (c == 'x') {
-		for (; n < 2 && hex_value(shell_look(p, 0)) >= 0; n++, p->at++) {
-			value = value * 16 + (unsigned)hex_value(shell_look(p, 0));
+		for (int digit; n < 2 && (digit = hex_digit((char)shell_look(p, 0))) >= 0;
+		     n++, p->at++) {
+			value = value * 16 + (unsigned)digit;
 		}
 	} else if (c >= '0' && c <= '7') {
 		value = (unsigned)(c - '0');

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_copy.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp/priv.h"
@@ -35,7 +36,7 @@ static const struct question *question_of(const char *method)
 
 /* ---- answers ---- */
 
-static struct answer *answer_of(const struct mcp_call *c, const char *key)
+static struct kept_answer *answer_of(const struct mcp_call *c, const char *key)
 {
 	for (size_t i = 0; i < c->n_answers; i++) {
 		if (strcmp(c->answers[i].key, key) == 0) {
@@ -45,7 +46,7 @@ static struct answer *answer_of(const struct mcp_call *c, const char *key)
 	return NULL;
 }
 
-static void answer_done(struct answer *a)
+static void answer_done(struct kept_answer *a)
 {
 	free(a->key);
 	free(a->text);
@@ -62,9 +63,9 @@ void call_forget_answers(struct mcp_call *c)
 }
 
 /* The place of the answer to `key`, a new one where there is none. */
-static int keep_answer(struct mcp_call *c, struct answer *a)
+static int keep_answer(struct mcp_call *c, struct kept_answer *a)
 {
-	struct answer *old = answer_of(c, a->key);
+	struct kept_answer *old = answer_of(c, a->key);
 
 	if (old != NULL) {
 		answer_done(old);
@@ -74,7 +75,7 @@ static int keep_answer(struct mcp_call *c, struct answer *a)
 	if (c->n_answers >= (size_t)MAX_MCP_ASKS * MAX_MCP_ROUNDS) {
 		return -1;
 	}
-	struct answer *v = realloc(c->answers, (c->n_answers + 1) * sizeof(*v));
+	struct kept_answer *v = realloc(c->answers, (c->n_answers + 1) * sizeof(*v));
 	if (v == NULL) {
 		return -1;
 	}
@@ -85,7 +86,7 @@ static int keep_answer(struct mcp_call *c, struct answer *a)
 
 /* A copy of the value with a text of its own, in the call's doc. */
 static int copy_value(struct mcp_call *c, const struct json_doc *doc, const struct json_node *node,
-                      struct answer *a)
+                      struct kept_answer *a)
 {
 	struct json_doc copy AUTO(json_doc_done) = { 0 };
 	const char *why = NULL;
@@ -94,7 +95,7 @@ static int copy_value(struct mcp_call *c, const struct json_doc *doc, const stru
 
 	buf_init(&text, MAX_MCP_ANSWERS - c->answer_bytes);
 	json_init(&j, &text, false);
-	value_write(&j, doc, node);
+	json_copy(&j, doc, node);
 	if (text.failed || json_read(&copy, text.data, text.len, &why) < 0 ||
 	    value_graft(&c->m.doc, &copy, &a->node) < 0) {
 		return -1;
@@ -108,7 +109,7 @@ static int copy_value(struct mcp_call *c, const struct json_doc *doc, const stru
 int call_put_answer(struct mcp_call *c, const char *key, const struct json_doc *doc,
                     const struct json_node *node)
 {
-	struct answer a = { .key = strdup(key), .refused = node == NULL };
+	struct kept_answer a = { .key = strdup(key), .refused = node == NULL };
 
 	if (a.key == NULL || (node != NULL && copy_value(c, doc, node, &a) < 0) ||
 	    keep_answer(c, &a) < 0) {
@@ -121,7 +122,7 @@ int call_put_answer(struct mcp_call *c, const char *key, const struct json_doc *
 enum mcp_answer mcp_answer(const struct mcp_call *c, const char *key,
                            const struct json_node **ret_answer)
 {
-	const struct answer *a = answer_of(c, key);
+	const struct kept_answer *a = answer_of(c, key);
 
 	if (a == NULL) {
 		return MCP_UNASKED;
@@ -229,6 +230,12 @@ static void wait_modern(struct mcp_call *c)
 
 /* ---- legacy ---- */
 
+static void refuse_ask(struct mcp_call *c, struct ask *a)
+{
+	a->answered = true;
+	(void)call_put_answer(c, a->key, NULL, NULL);
+}
+
 static void send_ask(struct mcp_call *c, struct ask *a)
 {
 	auto_buf text;
@@ -242,12 +249,14 @@ static void send_ask(struct mcp_call *c, struct ask *a)
 	json_kuint(&j, "id", a->id);
 	write_request(&j, a);
 	json_close(&j, '}');
-	if (!text.failed) {
+	if (text.failed) {
+		refuse_ask(c, a); /* nobody would ever answer it */
+	} else {
 		c->out->send(c->out, MCP_REQUEST, 200, text.data, text.len);
 	}
 }
 
-static bool all_answered(const struct mcp_call *c)
+bool call_all_answered(const struct mcp_call *c)
 {
 	for (size_t i = 0; i < c->n_asks; i++) {
 		if (!c->asks[i].answered) {
@@ -262,8 +271,7 @@ static void wait_legacy(struct mcp_call *c)
 {
 	for (size_t i = 0; i < c->n_asks; i++) {
 		if (!mcp_can(c, question_of(c->asks[i].method)->needs)) {
-			c->asks[i].answered = true;
-			(void)call_put_answer(c, c->asks[i].key, NULL, NULL);
+			refuse_ask(c, &c->asks[i]);
 		}
 	}
 	c->phase = CALL_WAITS;
@@ -272,7 +280,7 @@ static void wait_legacy(struct mcp_call *c)
 			send_ask(c, &c->asks[i]);
 		}
 	}
-	if (c->phase == CALL_WAITS && all_answered(c)) {
+	if (c->phase == CALL_WAITS && call_all_answered(c)) {
 		call_resume(c);
 	}
 }
@@ -343,7 +351,7 @@ void peer_answered(struct mcp_peer *p, const struct mcp_message *m)
 	if (!json_is(result, JSON_OBJECT) || call_put_answer(c, a->key, &m->doc, result) < 0) {
 		(void)call_put_answer(c, a->key, NULL, NULL);
 	}
-	if (all_answered(c)) {
+	if (call_all_answered(c)) {
 		call_resume(c);
 	}
 }

@@ -1,5 +1,6 @@
 /* The life of a call, and what a handler sees of it. */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,12 +9,34 @@
 #include "mcp/priv.h"
 #include "mcp/task.h"
 
-static const char NO_MEMORY[] = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":"
-                                "{\"code\":-32603,\"message\":\"out of memory\"}}";
+#define NO_MEMORY "{\"code\":-32603,\"message\":\"out of memory\"}"
+
+/* Without the heap: there may be nothing left of it. */
+static void send_no_memory(struct mcp_call *c, int status)
+{
+	static const char format[] = "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":" NO_MEMORY "}";
+	char text[sizeof(format) + MESSAGE_ID];
+
+	(void)snprintf(text, sizeof(text), format, c->m.id);
+	c->out->send(c->out, MCP_RESPONSE, status, text, strlen(text));
+}
 
 static size_t call_weight(const struct mcp_call *c)
 {
 	return c->m.doc.room_text + c->m.doc.room_nodes * sizeof(struct json_node);
+}
+
+static void call_link(struct mcp_call *c, struct mcp_peer *p)
+{
+	c->peer = p;
+	c->next = p->calls;
+	if (c->next != NULL) {
+		c->next->prev = c;
+	}
+	p->calls = c;
+	p->refs++;
+	p->n_calls++;
+	p->weight += c->weight;
 }
 
 struct mcp_call *call_new(struct mcp_peer *p, struct mcp_out *out, struct mcp_message *m)
@@ -24,21 +47,14 @@ struct mcp_call *call_new(struct mcp_peer *p, struct mcp_out *out, struct mcp_me
 		return NULL;
 	}
 	c->server = p->server;
-	c->peer = p;
 	c->out = out;
 	c->m = *m;
 	*m = (struct mcp_message){ 0 };
 	buf_init(&c->text, MAX_MCP_RESULT);
 	c->weight = call_weight(c);
-	c->next = p->calls;
-	if (c->next != NULL) {
-		c->next->prev = c;
-	}
-	p->calls = c;
-	p->refs++;
-	p->n_calls++;
-	p->weight += c->weight;
+	call_link(c, p);
 	p->server->n_calls++;
+	p->server->weight += c->weight;
 	return c;
 }
 
@@ -46,6 +62,7 @@ static void call_free(struct mcp_call *c)
 {
 	struct mcp_server *s = c->server;
 
+	s->weight -= c->weight;
 	call_forget_asks(c);
 	call_forget_answers(c);
 	mcp_message_done(&c->m);
@@ -73,6 +90,15 @@ static void call_unlink(struct mcp_call *c)
 	c->next = NULL;
 	p->n_calls--;
 	p->weight -= c->weight;
+}
+
+void call_move(struct mcp_call *c, struct mcp_peer *heir)
+{
+	struct mcp_peer *p = c->peer;
+
+	call_unlink(c);
+	call_link(c, heir);
+	peer_unref(p);
 }
 
 void call_hold(struct mcp_call *c)
@@ -106,10 +132,8 @@ static void call_over(struct mcp_call *c)
 
 static void respond_task(struct mcp_call *c)
 {
-	static const char no_memory[] = "{\"code\":-32603,\"message\":\"out of memory\"}";
-
 	if (c->text.failed) {
-		task_ended(c, true, no_memory, strlen(no_memory));
+		task_ended(c, true, NO_MEMORY, strlen(NO_MEMORY));
 	} else {
 		task_ended(c, c->failed, c->text.data + c->body_at, c->text.len - c->body_at - 1);
 	}
@@ -126,7 +150,7 @@ void call_respond(struct mcp_call *c, int status)
 	} else if (c->out != NULL && !c->text.failed) {
 		c->out->send(c->out, MCP_RESPONSE, status, c->text.data, c->text.len);
 	} else if (c->out != NULL) {
-		c->out->send(c->out, MCP_RESPONSE, 500, NO_MEMORY, strlen(NO_MEMORY));
+		send_no_memory(c, 500);
 	}
 	call_over(c);
 	call_unhold(c);
@@ -178,9 +202,10 @@ void call_leave(struct mcp_call *c, const char *result)
 	json_raw(&j, result, strlen(result));
 	json_close(&j, '}');
 	call_hold(c);
-	if (c->out != NULL) {
-		const char *data = text.failed ? NO_MEMORY : text.data;
-		c->out->send(c->out, MCP_RESPONSE, 200, data, strlen(data));
+	if (c->out != NULL && text.failed) {
+		send_no_memory(c, 200);
+	} else if (c->out != NULL) {
+		c->out->send(c->out, MCP_RESPONSE, 200, text.data, text.len);
 	}
 	struct mcp_out *out = steal_ptr(&c->out);
 	if (out != NULL) {
@@ -212,16 +237,6 @@ void call_resume(struct mcp_call *c)
 	}
 }
 
-struct mcp_call *call_by_id(struct mcp_peer *p, const char *id)
-{
-	for (struct mcp_call *c = p->calls; c != NULL; c = c->next) {
-		if (!c->canceled && strcmp(c->m.id, id) == 0) {
-			return c;
-		}
-	}
-	return NULL;
-}
-
 void mcp_on_cancel(struct mcp_call *c, void (*fn)(void *arg), void *arg)
 {
 	if (c->canceled && fn != NULL) {
@@ -233,16 +248,6 @@ void mcp_on_cancel(struct mcp_call *c, void (*fn)(void *arg), void *arg)
 }
 
 /* ---- what was asked ---- */
-
-enum mcp_era mcp_call_era(const struct mcp_call *c)
-{
-	return c->era;
-}
-
-const char *mcp_call_version(const struct mcp_call *c)
-{
-	return c->version;
-}
 
 const struct json_doc *mcp_doc(const struct mcp_call *c)
 {

@@ -11,6 +11,7 @@
 
 #include "base/address.h"
 #include "base/error.h"
+#include "base/hex.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp/http_priv.h"
@@ -23,13 +24,15 @@
 
 /* ---- who comes in ------------------------------------------------------------ */
 
-/* The oldest connection that has not asked anything yet makes room. */
+/* The oldest connection that has asked nothing, and has all its answers, makes room:
+ * anybody can connect, and shall not cut off whoever is served. */
 static void make_room(struct mcp_http *h)
 {
 	struct http_conn *oldest = NULL;
 
 	for (struct http_conn *c = h->conns; c != NULL; c = c->next) {
-		if (c->state == CONN_HEAD || c->state == CONN_LINGER) {
+		if ((c->state == CONN_HEAD || c->state == CONN_LINGER) &&
+		    queue_left(&c->queue) == 0) {
 			oldest = c;
 		}
 	}
@@ -148,6 +151,21 @@ static int listen_there(const struct place *p, int *ret_fd, uint16_t *ret_port)
 	return 0;
 }
 
+/* Whoever has the same token is the same client, also of another server; who has another
+ * is not. It cannot be had back from the name: a digest of its digest. */
+static int make_modern(struct mcp_http *h)
+{
+	uint8_t digest[SHA256_BYTES];
+	char hex[17] = "";
+
+	if (h->has_token) {
+		sha256(h->token, sizeof h->token, digest);
+		hex_encode(digest, 8, hex);
+	}
+	(void)snprintf(h->principal, sizeof h->principal, "http%s%s", h->has_token ? ":" : "", hex);
+	return mcp_peer_new(h->server, h->principal, NULL, &h->modern);
+}
+
 /* ---- beginning and end ------------------------------------------------------- */
 
 static int start(struct mcp_http *h, const struct mcp_http_options *o, struct ssb_error *err)
@@ -176,8 +194,7 @@ static int start(struct mcp_http *h, const struct mcp_http_options *o, struct ss
 	}
 	address_format(&p.address, h->host);
 	(void)snprintf(h->url, sizeof h->url, "http://%s:%u/mcp", p.host, h->port);
-	if (mcp_peer_new(h->server, "http", NULL, &h->modern) < 0 ||
-	    loop_watch(h->loop, h->fd, EPOLLIN, ready, h, &h->watch) < 0) {
+	if (make_modern(h) < 0 || loop_watch(h->loop, h->fd, EPOLLIN, ready, h, &h->watch) < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s", o->address);
 	}
 	return 0;

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/base64.h"
+#include "base/ct.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp/http_priv.h"
@@ -118,13 +120,10 @@ static int origin(struct check *k)
 /* Of the digests: how long the right one is shows as little as what is in it. */
 static bool is_token(const struct mcp_http *h, struct span given)
 {
-	uint8_t digest[SHA256_BYTES], differ = 0;
+	uint8_t digest[SHA256_BYTES];
 
 	sha256(given.s, given.len, digest);
-	for (size_t i = 0; i < sizeof digest; i++) {
-		differ = (uint8_t)(differ | (digest[i] ^ h->token[i]));
-	}
-	return differ == 0;
+	return ct_equal(digest, h->token, sizeof digest);
 }
 
 static int token(struct check *k)
@@ -233,43 +232,6 @@ int http_check_head(struct mcp_http *h, const struct http_request *r, const char
 
 /* ---- a modern request: headers that mirror the body --------------------------- */
 
-static int base64_value(char c)
-{
-	static const char digits[] =
-	        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c == '\0' ? NULL : strchr(digits, c);
-
-	return at == NULL ? -1 : (int)(at - digits);
-}
-
-/* Strict: whole groups of four, padded, no bits left over. -1: it is none. */
-static int base64_decode(struct span s, struct buf *out)
-{
-	if (s.len % 4 != 0) {
-		return -1;
-	}
-	for (size_t i = 0; i < s.len; i += 4) {
-		bool last = i + 4 == s.len;
-		size_t pad = last && s.s[i + 3] == '=' ? (s.s[i + 2] == '=' ? 2 : 1) : 0;
-		unsigned bits = 0;
-
-		for (size_t k = 0; k < 4; k++) {
-			int v = k >= 4 - pad ? 0 : base64_value(s.s[i + k]);
-			if (v < 0) {
-				return -1;
-			}
-			bits = bits << 6 | (unsigned)v;
-		}
-		if ((bits & (pad == 2 ? 0xffffU : pad == 1 ? 0xffU : 0)) != 0) {
-			return -1;
-		}
-		for (size_t k = 0; k < 3 - pad; k++) {
-			buf_addc(out, (char)(bits >> (16 - 8 * k) & 0xff));
-		}
-	}
-	return out->failed ? -1 : 0;
-}
-
 /* What a field says: as written, or decoded from "=?base64?...?=". -1: it is malformed. */
 static int field_text(struct span value, struct buf *out)
 {
@@ -281,8 +243,7 @@ static int field_text(struct span value, struct buf *out)
 		buf_add(out, value.s, value.len);
 		return out->failed ? -1 : 0;
 	}
-	return base64_decode((struct span){ value.s + n_before, value.len - n_before - n_behind },
-	                     out);
+	return base64_decode(value.s + n_before, value.len - n_before - n_behind, out);
 }
 
 static bool repeats(struct span value, const char *body, size_t len)

@@ -209,7 +209,7 @@ static void put_head(struct http_conn *c, int status, const char *more)
 	put(c, head.data, head.len);
 }
 
-static void forget_body(struct http_conn *c)
+void conn_forget_body(struct http_conn *c)
 {
 	c->http->body_bytes -= c->body.len;
 	buf_done(&c->body);
@@ -219,7 +219,7 @@ static void forget_body(struct http_conn *c)
 /* The answer is complete: on to the next request, or to the end. */
 static void next(struct http_conn *c)
 {
-	forget_body(c);
+	conn_forget_body(c);
 	c->stream = NULL;
 	c->request = (struct http_request){ 0 };
 	c->reading = false;
@@ -274,7 +274,7 @@ void conn_stream(struct http_conn *c, const char *fields)
 	               "X-Accel-Buffering: no\r\n%s",
 	               fields);
 	put_head(c, 200, more);
-	forget_body(c);
+	conn_forget_body(c);
 	c->state = CONN_STREAM;
 	phase(c, ALIVE_MS, sign_of_life);
 	flush(c);
@@ -298,6 +298,20 @@ void conn_stream_end(struct http_conn *c)
 
 /* ---- in ---------------------------------------------------------------------- */
 
+/* What is counted is what is in the body, at any time: conn_forget_body() goes by it. */
+static bool add_body(struct http_conn *c, struct span piece)
+{
+	if (piece.len > MAX_HTTP_BODIES - c->http->body_bytes) {
+		return false;
+	}
+	buf_add(&c->body, piece.s, piece.len);
+	if (c->body.failed) {
+		return false;
+	}
+	c->http->body_bytes += piece.len;
+	return true;
+}
+
 static void take_body(struct http_conn *c)
 {
 	size_t at = c->head_len, used;
@@ -306,13 +320,11 @@ static void take_body(struct http_conn *c)
 
 	while ((verdict = http_body_feed(&c->framing, c->data + at, c->len - at, &used, &piece)) ==
 	       HTTP_PIECE) {
-		buf_add(&c->body, piece.s, piece.len);
-		at += used;
-		if (c->body.failed || c->http->body_bytes + piece.len > MAX_HTTP_BODIES) {
+		if (!add_body(c, piece)) {
 			verdict = 503;
 			break;
 		}
-		c->http->body_bytes += piece.len;
+		at += used;
 	}
 	if (verdict == HTTP_MORE) {
 		c->len = c->head_len;
@@ -451,6 +463,7 @@ void conn_free(struct http_conn *c)
 	}
 	struct mcp_http *h = c->http;
 	struct http_stream *x = steal_ptr(&c->stream);
+	struct mcp_peer *peer = c->peer;
 
 	loop_unwatch(&c->watch);
 	loop_untimer(&c->phase);
@@ -466,12 +479,12 @@ void conn_free(struct http_conn *c)
 		c->next->prev = c->prev;
 	}
 	h->n_conns--;
-	h->body_bytes -= c->body.len;
-	buf_done(&c->body);
+	conn_forget_body(c);
 	queue_clear(&c->queue);
 	free(c);
 	if (x != NULL) {
 		x->conn = NULL;
 		stream_lost(x);
 	}
+	mcp_peer_leave(peer, h->modern);
 }

@@ -15,7 +15,11 @@
 /* A request goes to the protocol with a stream for its answer; all others are taken. */
 static int hand_over(struct http_conn *c, struct http_session *s, struct mcp_message *m)
 {
-	struct mcp_peer *peer = s != NULL ? s->peer : c->http->modern;
+	if (s == NULL && c->peer == NULL &&
+	    mcp_peer_new(c->http->server, c->http->principal, NULL, &c->peer) < 0) {
+		return -1;
+	}
+	struct mcp_peer *peer = s != NULL ? s->peer : c->peer;
 
 	if (m->kind != MCP_REQUEST) {
 		mcp_receive(peer, NULL, m);
@@ -53,7 +57,7 @@ static void modern(struct http_conn *c, struct mcp_message *m)
 /* The session that the headers name. NULL: there is none, and it has been said. */
 static struct http_session *named_session(struct http_conn *c, const char *id)
 {
-	char name[SESSION_ID], version[VERSION_TEXT];
+	char name[HTTP_SESSION_ID], version[VERSION_TEXT];
 	const struct span *field = http_request_field(&c->request, "mcp-session-id");
 
 	if (http_request_field(&c->request, "mcp-protocol-version") != NULL &&
@@ -110,9 +114,11 @@ static void post(struct http_conn *c)
 	        http_field(&c->request, "mcp-protocol-version", version, sizeof version);
 	const char *why;
 	int code;
+	int rc =
+	        mcp_message_read(&m, c->body.len > 0 ? c->body.data : "", c->body.len, &code, &why);
 
-	if (mcp_message_read(&m, c->body.len > 0 ? c->body.data : "", c->body.len, &code, &why) <
-	    0) {
+	conn_forget_body(c); /* however long the answer takes */
+	if (rc < 0) {
 		refuse(c, &m, 400, code, why);
 	} else if (m.version != NULL) {
 		modern(c, &m);
@@ -154,6 +160,12 @@ static void resume(struct http_conn *c, struct http_session *s)
 	}
 	if (x == NULL || !x->begun) { /* not 404: that would be the end of the session */
 		conn_refuse(c, 400, NULL, MCP_E_REQUEST, "there is no stream with this event");
+		return;
+	}
+	if (x->lost > event) { /* nothing ends such a call for the client but this */
+		session_end_soon(s);
+		conn_refuse(c, 404, NULL, MCP_E_REQUEST,
+		            "an answer was not kept, for there was no room: initialize anew");
 		return;
 	}
 	stream_resume(x, c, event);

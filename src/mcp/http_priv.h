@@ -38,6 +38,7 @@ struct mcp_http {
 	uint16_t port;
 	bool has_token;
 	uint8_t token[SHA256_BYTES];      /* digest of it */
+	char principal[32];               /* of the modern era: whoever has the token */
 	const char *const *origins;       /* borrowed; NULL: none */
 	const struct mcp_mirror *mirrors; /* borrowed; NULL: none */
 	unsigned hurry;                   /* times that the time limits are shorter; 1 */
@@ -47,12 +48,11 @@ struct mcp_http {
 	size_t n_conns;
 	struct http_session *sessions;
 	size_t n_sessions;
-	struct mcp_peer *modern; /* whoever has the token */
+	struct mcp_peer *modern; /* has the tasks whose connection is gone */
 	struct bucket requests;  /* how many may come */
 	struct bucket failures;  /* how many wrong tokens are answered as such */
 	size_t body_bytes;       /* of all bodies that are coming in */
 	size_t kept_bytes;       /* of all events that are kept */
-	uint64_t dropped;        /* notifications for clients that do not read */
 };
 
 /* ---- connections ------------------------------------------------------------- */
@@ -84,6 +84,7 @@ struct http_conn {
 	uint64_t sent;              /* bytes, so far */
 	uint64_t promised;          /* so many of them when `slow` comes */
 	struct http_stream *stream; /* that it carries; NULL: none */
+	struct mcp_peer *peer;      /* of its modern requests; NULL: none yet */
 	struct loop_timer *phase;   /* what it is doing takes too long; or a sign of life is due */
 	struct loop_timer *slow;    /* it does not read */
 	struct loop_timer *later;
@@ -100,7 +101,8 @@ void conn_refuse(struct http_conn *c, int status, const char *id, int code, cons
 void conn_stream(struct http_conn *c, const char *fields); /* the head of a stream of events */
 void conn_ready(struct http_conn *c, const char *text, size_t len); /* one, as it is written */
 void conn_stream_end(struct http_conn *c);
-void conn_break(struct http_conn *c); /* to be freed soon */
+void conn_break(struct http_conn *c);       /* to be freed soon */
+void conn_forget_body(struct http_conn *c); /* it has been read */
 
 /* ---- checks ------------------------------------------------------------------ */
 
@@ -129,10 +131,12 @@ struct http_stream {
 	struct mcp_out to; /* first */
 	struct mcp_http *http;
 	struct http_conn *conn;          /* NULL: it broke */
+	struct mcp_peer *peer;           /* the session's, or the connection's */
 	struct http_session *session;    /* NULL: modern */
 	struct http_stream *prev, *next; /* of the session; the newest first */
 	uint64_t number;                 /* in the session */
 	uint64_t events;                 /* so far */
+	uint64_t lost;                   /* the last that should have been kept; 0: none */
 	bool news;                       /* of a GET: what belongs to no request */
 	bool initialize;                 /* its response begins a session */
 	bool begun;                      /* as a stream: events have gone out */
@@ -143,7 +147,7 @@ struct http_stream {
 	struct loop_timer *forget;
 };
 
-/* On `c`, for a request (session NULL: modern), or for news. NULL: no memory. */
+/* On `c`, for a request (session NULL: modern, of c->peer), or for news. NULL: no memory. */
 struct http_stream *stream_new(struct http_conn *c, struct http_session *s, bool news);
 void stream_open(struct http_stream *x); /* as a stream, at once */
 void stream_put(struct http_stream *x, enum mcp_kind kind, const char *json, size_t len);
@@ -156,13 +160,13 @@ void stream_free(struct http_stream *x);
 
 /* ---- sessions ---------------------------------------------------------------- */
 
-#define SESSION_ID 33 /* with NUL */
+#define HTTP_SESSION_ID 33 /* with NUL */
 
 struct http_session {
 	struct mcp_out news; /* first */
 	struct mcp_http *http;
 	struct http_session *prev, *next;
-	char id[SESSION_ID];
+	char id[HTTP_SESSION_ID];
 	struct mcp_peer *peer;
 	struct http_stream *streams;
 	uint64_t numbers; /* of streams */

@@ -73,8 +73,6 @@ static void news_send(struct mcp_out *o, enum mcp_kind kind, int status, const c
 	}
 	if (to != NULL) {
 		stream_put(to, kind, json, len);
-	} else {
-		s->http->dropped++;
 	}
 }
 
@@ -94,7 +92,7 @@ static int name_it(struct http_session *s)
 		return -1;
 	}
 	hex_encode(id, sizeof id, s->id);
-	s->id[SESSION_ID - 1] = '\0';
+	s->id[HTTP_SESSION_ID - 1] = '\0';
 	(void)snprintf(principal, sizeof principal, "session:%016llx", (unsigned long long)who);
 	return mcp_peer_new(s->http->server, principal, &s->news, &s->peer);
 }

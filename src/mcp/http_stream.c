@@ -32,6 +32,7 @@ struct http_stream *stream_new(struct http_conn *c, struct http_session *s, bool
 		.to = { .send = stream_send, .end = stream_end, .hang_up = stream_hang_up },
 		.http = c->http,
 		.conn = c,
+		.peer = s != NULL ? s->peer : c->peer,
 		.session = s,
 		.news = news
 	};
@@ -97,7 +98,7 @@ void stream_free(struct http_stream *x)
 	struct http_conn *c = detach(x);
 
 	if (!x->news && !x->over) {
-		mcp_out_gone(x->session != NULL ? x->session->peer : x->http->modern, &x->to);
+		mcp_out_gone(x->peer, &x->to);
 	}
 	if (c != NULL && x->begun) {
 		conn_stream_end(c);
@@ -133,11 +134,11 @@ void stream_lost(struct http_stream *x)
 
 /* ---- events ------------------------------------------------------------------ */
 
-static const char *session_field(const struct http_stream *x, char out[SESSION_ID + 24])
+static const char *session_field(const struct http_stream *x, char out[HTTP_SESSION_ID + 24])
 {
 	out[0] = '\0';
 	if (x->initialize && mcp_peer_version(x->session->peer)[0] != '\0') {
-		(void)snprintf(out, SESSION_ID + 24, "Mcp-Session-Id: %s\r\n", x->session->id);
+		(void)snprintf(out, HTTP_SESSION_ID + 24, "Mcp-Session-Id: %s\r\n", x->session->id);
 	}
 	return out;
 }
@@ -163,7 +164,7 @@ static void prime(struct http_stream *x)
 
 void stream_open(struct http_stream *x)
 {
-	char field[SESSION_ID + 24];
+	char field[HTTP_SESSION_ID + 24];
 
 	x->begun = true;
 	conn_stream(x->conn, session_field(x, field));
@@ -179,10 +180,11 @@ static struct http_event *event_new(struct http_stream *x, const char *json, siz
 	const char *before = "event: message\ndata: ", *behind = "\n\n";
 	struct http_event *e = malloc(sizeof *e + ID_TEXT + strlen(before) + len + strlen(behind));
 
+	x->events++;
 	if (e == NULL) {
 		return NULL;
 	}
-	*e = (struct http_event){ .number = ++x->events };
+	*e = (struct http_event){ .number = x->events };
 	if (x->session != NULL) {
 		(void)snprintf(id, sizeof id, "id: %llu-%llu\n", (unsigned long long)x->number,
 		               (unsigned long long)e->number);
@@ -202,13 +204,15 @@ static struct http_event *event_new(struct http_stream *x, const char *json, siz
 }
 
 /* Takes the event. The newest stays whatever its size, for it may be the response; but
- * all streams together have a bound without exception. */
-static void keep(struct http_stream *x, struct http_event *e)
+ * all streams together have a bound without exception. Who comes back for what is not
+ * there, and is no mere news, must not wait for it: see http_post.c. */
+static void keep(struct http_stream *x, enum mcp_kind kind, struct http_event *e)
 {
 	while (x->first != NULL && x->kept + e->len > MAX_HTTP_REPLAY) {
 		drop_first(x);
 	}
 	if (x->http->kept_bytes + e->len > MAX_HTTP_KEPT) {
+		x->lost = kind != MCP_NOTIFICATION ? e->number : x->lost;
 		free(e);
 		return;
 	}
@@ -229,8 +233,7 @@ void stream_put(struct http_stream *x, enum mcp_kind kind, const char *json, siz
 	}
 	if (kind == MCP_NOTIFICATION && x->conn != NULL &&
 	    queue_left(&x->conn->queue) + len > MAX_MCP_NEWS) {
-		x->http->dropped++;
-		return;
+		return; /* news for somebody who does not read */
 	}
 	if (!x->begun) {
 		stream_open(x);
@@ -238,6 +241,7 @@ void stream_put(struct http_stream *x, enum mcp_kind kind, const char *json, siz
 	struct http_event *e = event_new(x, json, len);
 
 	if (e == NULL) {
+		x->lost = kind != MCP_NOTIFICATION ? x->events : x->lost;
 		if (x->conn != NULL) {
 			conn_break(x->conn);
 		}
@@ -247,7 +251,7 @@ void stream_put(struct http_stream *x, enum mcp_kind kind, const char *json, siz
 		conn_ready(x->conn, e->text, e->len);
 	}
 	if (x->session != NULL) {
-		keep(x, e);
+		keep(x, kind, e);
 	} else {
 		free(e);
 	}
@@ -257,7 +261,7 @@ static void stream_send(struct mcp_out *o, enum mcp_kind kind, int status, const
                         size_t len)
 {
 	struct http_stream *x = (struct http_stream *)o;
-	char field[SESSION_ID + 24];
+	char field[HTTP_SESSION_ID + 24];
 
 	if (kind != MCP_RESPONSE || x->begun) {
 		stream_put(x, kind, json, len);

@@ -41,8 +41,9 @@ struct mcp_out {
 };
 
 /* Whoever sends: a connection of lines (a legacy session of its own once it has
- * initialized, and modern all the time), a legacy session of HTTP, or the holder of
- * HTTP's token (modern). */
+ * initialized, and modern all the time), a legacy session of HTTP, or a connection of
+ * HTTP (modern). What one peer may have under way is bounded for it alone. Those of
+ * HTTP's connections have one principal, for all that they show is the token. */
 struct mcp_peer;
 
 /* `principal` is copied. `news` (borrowed, NULL: none yet) takes what belongs to no
@@ -53,6 +54,9 @@ int mcp_peer_new(struct mcp_server *s, const char *principal, struct mcp_out *ne
 void mcp_peer_news(struct mcp_peer *p, struct mcp_out *news);
 /* Its calls are canceled, its questions refused, its subscriptions forgotten. */
 void mcp_peer_free(struct mcp_peer *p); /* accepts NULL */
+/* The same, but its principal lives on in `heir`, which has the same: the calls that
+ * became tasks are `heir`'s from now on. */
+void mcp_peer_leave(struct mcp_peer *p, struct mcp_peer *heir);
 bool mcp_peer_initialized(const struct mcp_peer *p);
 const char *mcp_peer_version(const struct mcp_peer *p); /* negotiated; "" */
 

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/json.h"
 #include "base/json_read.h"
 #include "os/loop.h"
@@ -31,7 +32,7 @@ enum mcp_method_flag {
 	MCP_MODERN = 4, /* only in the modern era */
 	MCP_LEGACY = 8, /* only in the legacy era */
 	/* Answers are taken without requestState too: who asks then proves nothing by
-	 * mcp_answer() alone. */
+	 * mcp_answer() alone. Only for the fixture of the conformance suite, and tests. */
 	MCP_UNSEALED = 16,
 };
 
@@ -71,6 +72,8 @@ struct mcp_app {
 	size_t n_methods;
 	uint64_t ttl_ms; /* of what may be kept */
 	void *arg;       /* for the handlers */
+	/* Whoever was this principal is gone for good; NULL: not wanted. */
+	void (*gone)(void *arg, const char *principal);
 };
 
 int mcp_server_new(struct loop *loop, const struct mcp_app *app, struct mcp_server **ret,
@@ -80,20 +83,18 @@ int mcp_server_new(struct loop *loop, const struct mcp_app *app, struct mcp_serv
 void mcp_server_free(struct mcp_server *s);
 /* No more news: each subscription gets its answer. Before the transports are closed. */
 void mcp_server_end(struct mcp_server *s);
-size_t mcp_server_calls(const struct mcp_server *s); /* under way */
 
 /* ---- a call: what was asked ------------------------------------------------- */
 
 enum mcp_era { MCP_ERA_LEGACY, MCP_ERA_MODERN };
 
-enum mcp_era mcp_call_era(const struct mcp_call *c);
-const char *mcp_call_version(const struct mcp_call *c); /* "2025-11-25" */
 const struct json_doc *mcp_doc(const struct mcp_call *c);
 const struct json_node *mcp_params(const struct mcp_call *c);                /* NULL: none */
 const struct json_node *mcp_param(const struct mcp_call *c, const char *);   /* a member; NULL */
 const struct json_node *mcp_meta(const struct mcp_call *c, const char *key); /* of _meta; NULL */
 /* Who asks, for what is bound to one client: the connection, the legacy session, or
- * whoever holds the token. Stable for the life of that; never NULL. */
+ * (modern, HTTP) whoever holds the token, be they one client or many. Stable for the
+ * life of that; never NULL. */
 const char *mcp_principal(const struct mcp_call *c);
 const char *mcp_client_name(const struct mcp_call *c); /* as it says itself; "" */
 
@@ -138,7 +139,8 @@ bool mcp_wants_progress(const struct mcp_call *c);
 void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const char *message);
 
 /* A call that takes long need not hold a connection: where the client can come back for
- * the rest (a legacy one over HTTP) it is let go; elsewhere this does nothing. */
+ * the rest (a legacy one over HTTP) it is let go; elsewhere this does nothing. Not used
+ * by `skillsandbox serve`, whose clients keep theirs; the fixture and the tests do. */
 void mcp_hang_up(struct mcp_call *c);
 
 enum mcp_level {
@@ -184,6 +186,17 @@ const char *mcp_state(const struct mcp_call *c); /* of mcp_wait(); NULL: the fir
  * the end of the call, MCP_E_CAPABILITY (modern). */
 void mcp_ask(struct mcp_call *c, const char *key, const char *method, const char *params);
 void mcp_wait(struct mcp_call *c, const char *state);
+
+/* ---- elsewhere --------------------------------------------------------------- *
+ *
+ * What takes long can be answered in a process that is forked from the server for it.
+ * There mcp_call_away() comes first: the answer, and what is told on the way, then go to
+ * `to` (borrowed) and to nobody else. Here mcp_call_back() is the end of the call, with
+ * these bytes. Such a handler asks the client nothing. */
+
+void mcp_call_away(struct mcp_call *c, struct buf *to);
+/* -1: they are no answer; the call is as it was. */
+int mcp_call_back(struct mcp_call *c, const char *data, size_t len);
 
 /* ---- news -------------------------------------------------------------------- */
 

@@ -38,7 +38,7 @@ char *id_text(const struct json_node *id)
 	auto_buf out;
 	struct json j;
 
-	buf_init(&out, MAX_MCP_ID * 6 + 2); /* each byte escaped, and the quotes */
+	buf_init(&out, MESSAGE_ID - 1);
 	json_init(&j, &out, false);
 	if (id->type == JSON_STRING) {
 		json_strn(&j, id->str, id->len);

@@ -1,6 +1,7 @@
 /* What is told on the way: progress, log messages, and notifications at large. */
 #include <string.h>
 
+#include "base/json_copy.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp/priv.h"
@@ -79,7 +80,7 @@ void mcp_progress(struct mcp_call *c, uint64_t progress, uint64_t total, const c
 	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_key(&j, "progressToken");
-	value_write(&j, &c->m.doc, token);
+	json_copy(&j, &c->m.doc, token);
 	json_kuint(&j, "progress", progress);
 	if (total > 0) {
 		json_kuint(&j, "total", total);

@@ -25,6 +25,7 @@ struct mcp_server {
 	const struct mcp_app *app;
 	struct mcp_peer *peers;
 	size_t n_calls;    /* of all peers, also of those that are gone */
+	size_t weight;     /* bytes of their messages */
 	bool freed;        /* by its owner: goes with the last call */
 	uint64_t last_ask; /* ids of our own requests */
 	struct states *states;
@@ -54,7 +55,7 @@ struct mcp_peer {
 };
 
 /* An answer of the client, or that it refused. */
-struct answer {
+struct kept_answer {
 	char *key;
 	bool refused;
 	uint32_t node; /* in the call's doc */
@@ -97,7 +98,7 @@ struct mcp_call {
 
 	struct ask *asks; /* of this round */
 	size_t n_asks;
-	struct answer *answers;
+	struct kept_answer *answers;
 	size_t n_answers;
 	unsigned rounds;
 	char *state; /* of mcp_wait(); NULL: none yet */
@@ -139,6 +140,8 @@ void call_unhold(struct mcp_call *c);
 /* Sends c->text; over. */
 void call_respond(struct mcp_call *c, int status);
 void call_drop(struct mcp_call *c); /* over, with nothing sent */
+/* One that no connection waits for goes on as another peer's. */
+void call_move(struct mcp_call *c, struct mcp_peer *heir);
 /* Over with an error before any handler: 400 on HTTP, 503 where it is too much. */
 void call_refuse(struct mcp_call *c, enum mcp_code code, const char *why, const char *data);
 /* The handler of a call, for the first time or anew. The call may be gone after it. */
@@ -151,8 +154,6 @@ void call_resume(struct mcp_call *c);
 /* A response that is finished already: {"resultType":"task",...}; the call goes on
  * without `out`. For mcp_become_task(). */
 void call_leave(struct mcp_call *c, const char *result);
-/* One that is under way and has not been canceled; `id` as in struct mcp_message. */
-struct mcp_call *call_by_id(struct mcp_peer *p, const char *id);
 /* Begins the response in c->text: the result's object is open. */
 struct json *call_result(struct mcp_call *c, const char *type, bool cached);
 /* The members of an open result that the era wants; `type` is "complete", ... */
@@ -174,6 +175,7 @@ int call_put_answer(struct mcp_call *c, const char *key, const struct json_doc *
                     const struct json_node *node);
 /* {"KEY":{"method":..,"params":..},...} of what has no answer yet. */
 void call_input_requests(const struct mcp_call *c, struct json *j);
+bool call_all_answered(const struct mcp_call *c); /* that was asked in this round */
 void call_forget_asks(struct mcp_call *c);
 void call_forget_answers(struct mcp_call *c);
 void call_take_back_asks(struct mcp_call *c); /* the client need not answer any more */
@@ -186,7 +188,6 @@ void peer_answered(struct mcp_peer *p, const struct mcp_message *m);
 
 /* ---- values (value.c) --------------------------------------------------------- */
 
-void value_write(struct json *j, const struct json_doc *doc, const struct json_node *node);
 /* Of the members of `object` (NULL: none) but _meta, inputResponses and requestState,
  * in whatever order they come. */
 int value_digest(const struct json_doc *doc, const struct json_node *object,
@@ -194,6 +195,9 @@ int value_digest(const struct json_doc *doc, const struct json_node *object,
 /* A copy of `from` at the end of `to`, which points into `from`'s text: *ret_node is
  * the index of its top in `to`. Pointers into `to` are stale after it. */
 int value_graft(struct json_doc *to, const struct json_doc *from, uint32_t *ret_node);
+
+/* A copy of at most so many bytes, not cut in the midst of a character; NULL: no memory. */
+char *text_cut(const char *text, size_t max);
 
 /* ---- methods of the protocol -------------------------------------------------- */
 
@@ -209,6 +213,7 @@ const struct mcp_method *method_find(const struct mcp_server *s, enum mcp_era er
 void server_capabilities(const struct mcp_app *app, enum mcp_era era, struct json *j);
 void server_info(const struct mcp_app *app, struct json *j);
 
+#define MESSAGE_ID (MAX_MCP_ID * 6 + 3) /* as text: each byte escaped, the quotes, the NUL */
 /* An id, or a token that is echoed. */
 bool id_good(const struct json_node *id);
 char *id_text(const struct json_node *id); /* new; NULL: no memory */

@@ -96,7 +96,7 @@ static int remember_client(struct mcp_call *c, const char *version)
 
 	free(p->client_name);
 	free(p->extensions);
-	p->client_name = strndup(json_string(name, ""), MAX_MCP_CLIENT);
+	p->client_name = text_cut(json_string(name, ""), MAX_MCP_CLIENT);
 	p->extensions =
 	        extension_names(&c->m.doc, json_member(&c->m.doc, capabilities, "extensions"));
 	if (p->client_name == NULL || p->extensions == NULL) {

@@ -110,7 +110,9 @@ static int check_request(struct mcp_call *c)
 		call_refuse(c, MCP_E_INTERNAL, "too many requests are under way", NULL);
 		return -1;
 	}
-	if (c->peer->weight > MAX_MCP_HELD && c->peer->n_calls > 1) {
+	/* One peer cannot take it all; where many have, the small ones still find room. */
+	if ((c->peer->weight > MAX_MCP_HELD && c->peer->n_calls > 1) ||
+	    (c->server->weight > MAX_MCP_HELD_ALL && c->weight > MAX_MCP_SMALL)) {
 		call_refuse(c, MCP_E_INTERNAL, "the requests under way are too large", NULL);
 		return -1;
 	}

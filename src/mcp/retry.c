@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_copy.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp/priv.h"
@@ -32,8 +33,10 @@ static int seal(struct mcp_call *c, struct buf *out)
 	json_key(&j, "answers");
 	json_open(&j, '{');
 	for (size_t i = 0; i < c->n_answers; i++) {
-		json_key(&j, c->answers[i].key);
-		value_write(&j, &c->m.doc, &c->m.doc.nodes[c->answers[i].node]);
+		if (!c->answers[i].refused) { /* there is no node of one that was */
+			json_key(&j, c->answers[i].key);
+			json_copy(&j, &c->m.doc, &c->m.doc.nodes[c->answers[i].node]);
+		}
 	}
 	json_close(&j, '}');
 	json_close(&j, '}');

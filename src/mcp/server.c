@@ -62,11 +62,6 @@ void server_let_go(struct mcp_server *s)
 	}
 }
 
-size_t mcp_server_calls(const struct mcp_server *s)
-{
-	return s->n_calls;
-}
-
 int mcp_peer_new(struct mcp_server *s, const char *principal, struct mcp_out *news,
                  struct mcp_peer **ret)
 {
@@ -130,11 +125,9 @@ static struct mcp_call *untold(const struct mcp_peer *p)
 	return c;
 }
 
-void mcp_peer_free(struct mcp_peer *p)
+/* All but its last reference. */
+static void peer_end(struct mcp_peer *p)
 {
-	if (p == NULL) {
-		return;
-	}
 	assert(!p->gone);
 	p->gone = true;
 	p->news = NULL;
@@ -143,6 +136,33 @@ void mcp_peer_free(struct mcp_peer *p)
 	for (struct mcp_call *c = untold(p); c != NULL; c = untold(p)) {
 		call_cancel(c);
 	}
+}
+
+void mcp_peer_free(struct mcp_peer *p)
+{
+	if (p == NULL) {
+		return;
+	}
+	peer_end(p);
+	if (p->server->app->gone != NULL) {
+		p->server->app->gone(p->server->app->arg, p->principal);
+	}
+	peer_unref(p);
+}
+
+void mcp_peer_leave(struct mcp_peer *p, struct mcp_peer *heir)
+{
+	if (p == NULL) {
+		return;
+	}
+	assert(strcmp(p->principal, heir->principal) == 0);
+	for (struct mcp_call *c = p->calls, *next; c != NULL; c = next) {
+		next = c->next;
+		if (c->task != NULL) {
+			call_move(c, heir);
+		}
+	}
+	peer_end(p); /* its principal is not gone */
 	peer_unref(p);
 }
 

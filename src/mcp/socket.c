@@ -61,6 +61,7 @@ static void client_closed(void *arg)
 	client_free(arg);
 }
 
+/* Root as well: it could become this user, or look into this process. */
 static bool is_ours(int fd)
 {
 	struct ucred who;

@@ -203,23 +203,9 @@ static void task_tell(struct mcp_server *s, struct task *t)
 	}
 }
 
-/* A copy, no longer than it may be and not in the midst of a character; NULL: none. */
-static char *short_text(const char *text)
-{
-	size_t len = text != NULL ? strnlen(text, MAX_MCP_TASK_TEXT + 1) : 0;
-
-	if (len > MAX_MCP_TASK_TEXT) {
-		len = MAX_MCP_TASK_TEXT;
-		while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80) {
-			len--;
-		}
-	}
-	return text != NULL ? strndup(text, len) : NULL;
-}
-
 static void task_say(struct task *t, const char *message)
 {
-	char *copy = short_text(message);
+	char *copy = message != NULL ? text_cut(message, MAX_MCP_TASK_TEXT) : NULL;
 
 	if (copy != NULL) {
 		free(t->message);
@@ -438,16 +424,6 @@ static int take_answers(struct mcp_call *call, const struct json_doc *doc,
 	return 0;
 }
 
-static bool all_answered(const struct mcp_call *call)
-{
-	for (size_t i = 0; i < call->n_asks; i++) {
-		if (!call->asks[i].answered) {
-			return false;
-		}
-	}
-	return true;
-}
-
 void task_update(void *app, struct mcp_call *c)
 {
 	(void)app;
@@ -473,7 +449,7 @@ void task_update(void *app, struct mcp_call *c)
 	t->updated_us = clock_wall_us();
 	call_hold(call);
 	mcp_done(c);
-	if (call->phase == CALL_WAITS && !call->canceled && all_answered(call)) {
+	if (call->phase == CALL_WAITS && !call->canceled && call_all_answered(call)) {
 		call_resume(call);
 	}
 	call_unhold(call);

@@ -16,10 +16,11 @@ struct mcp_lines;
 int mcp_lines_new(struct mcp_server *s, struct loop *loop, int in, int out, loop_fn *closed,
                   void *arg, struct mcp_lines **ret, struct ssb_error *err);
 void mcp_lines_free(struct mcp_lines *l);              /* accepts NULL */
-uint64_t mcp_lines_dropped(const struct mcp_lines *l); /* notifications */
+uint64_t mcp_lines_dropped(const struct mcp_lines *l); /* notifications; for tests */
 
-/* The same on each connection to a socket of mode 0600, for the same uid only
- * (SO_PEERCRED). A stale socket there is replaced, a live one is an error. */
+/* The same on each connection to a socket of mode 0600, for the same uid, or root
+ * (SO_PEERCRED), which could become that uid. A stale socket there is replaced, a live
+ * one is an error. */
 struct mcp_socket;
 int mcp_socket_new(struct mcp_server *s, struct loop *loop, const char *path,
                    struct mcp_socket **ret, struct ssb_error *err);
@@ -34,6 +35,9 @@ struct mcp_mirror {
 struct mcp_http_options {
 	const char *address; /* "127.0.0.1:PORT", "[::1]:PORT", "localhost:PORT"; port 0: any */
 	const char *token;   /* NULL: none is asked for (tests) */
+	/* The next two are the protocol's, and not used by `skillsandbox serve`: it takes no
+	 * foreign origin, and no tool of it has an x-mcp-header. The fixture of the
+	 * conformance suite and the tests have them. */
 	const char *const *origins; /* further ones that are allowed, NULL-terminated; NULL: none.
 	                             * Borrowed for the life of the server */
 	/* Arguments that the headers of a modern tools/call must repeat, ended by a row

@@ -1,41 +1,9 @@
-/* Values of JSON as they were read: written again, hashed, put together. */
+/* Values of JSON as they were read: hashed, put together. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/own.h"
 #include "mcp/priv.h"
-
-/* Depth is that of the reader (MAX_JSON_DEPTH). */
-void value_write(struct json *j, const struct json_doc *doc, const struct json_node *node)
-{
-	switch (node->type) {
-	case JSON_NULL:
-		json_null(j);
-		break;
-	case JSON_FALSE:
-	case JSON_TRUE:
-		json_bool(j, node->type == JSON_TRUE);
-		break;
-	case JSON_NUMBER:
-		json_raw(j, node->str, node->len);
-		break;
-	case JSON_STRING:
-		json_strn(j, node->str, node->len);
-		break;
-	case JSON_ARRAY:
-	case JSON_OBJECT:
-		json_open(j, node->type == JSON_OBJECT ? '{' : '[');
-		for (const struct json_node *n = json_first(doc, node); n != NULL;
-		     n = json_next(doc, n)) {
-			if (n->key != NULL) {
-				json_key(j, n->key);
-			}
-			value_write(j, doc, n);
-		}
-		json_close(j, node->type == JSON_OBJECT ? '}' : ']');
-		break;
-	}
-}
 
 static int hash_value(struct sha256 *s, const struct json_doc *doc, const struct json_node *node);
 
@@ -155,4 +123,17 @@ int value_graft(struct json_doc *to, const struct json_doc *from, uint32_t *ret_
 	to->n_nodes = n;
 	*ret_node = shift;
 	return 0;
+}
+
+char *text_cut(const char *text, size_t max)
+{
+	size_t len = strnlen(text, max + 1);
+
+	if (len > max) {
+		len = max;
+		while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80) {
+			len--;
+		}
+	}
+	return strndup(text, len);
 }

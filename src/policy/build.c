@@ -48,11 +48,22 @@ void build_add(struct build *b, struct string_list *l, const char *s, size_t max
 	}
 }
 
-void build_refuse(struct build *b, const char *where, const char *what, const char *why,
-                  const char *remedy)
+void refusal_done(struct refusal *r)
+{
+	free(r->what);
+	free(r->where);
+	free(r->why);
+	free(r->remedy);
+	free(r->value);
+	*r = (struct refusal){ 0 };
+}
+
+void build_refuse(struct build *b, enum refusal_kind kind, const char *where, const char *what,
+                  const char *why, const char *remedy)
 {
 	struct ssb_plan *p = b->plan;
-	struct refusal r = { .what = strdup(what),
+	struct refusal r = { .kind = kind,
+		             .what = strdup(what),
 		             .where = strdup(where),
 		             .why = strdup(why),
 		             .remedy = strdup(remedy) };
@@ -64,10 +75,7 @@ void build_refuse(struct build *b, const char *where, const char *what, const ch
 	}
 	if (v == NULL || r.what == NULL || r.where == NULL || r.why == NULL || r.remedy == NULL) {
 		b->failed = true;
-		free(r.what);
-		free(r.where);
-		free(r.why);
-		free(r.remedy);
+		refusal_done(&r);
 		return;
 	}
 	p->refusals[p->n_refusals++] = r;
@@ -93,7 +101,8 @@ void build_refuse_request(struct build *b, const struct request *r, const char *
 		b->failed = true;
 		return;
 	}
-	build_refuse(b, r->where, what, why, remedy);
+	build_refuse(b, r->access == ACCESS_WRITE ? REFUSAL_WRITE : REFUSAL_READ, r->where, what,
+	             why, remedy);
 }
 
 void build_warn(struct build *b, const char *where, const char *fmt, ...)
@@ -171,11 +180,7 @@ void ssb_plan_free(struct ssb_plan *p)
 		grant_done(&p->grants[i]);
 	}
 	for (size_t i = 0; i < p->n_refusals; i++) {
-		free(p->refusals[i].what);
-		free(p->refusals[i].where);
-		free(p->refusals[i].why);
-		free(p->refusals[i].remedy);
-		free(p->refusals[i].value);
+		refusal_done(&p->refusals[i]);
 	}
 	for (size_t i = 0; i < p->n_egress; i++) {
 		free(p->egress[i].domain.s);

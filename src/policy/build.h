@@ -34,10 +34,10 @@ int plan_build_command(const struct owner *owner, const struct ssb_options *o, c
                        struct ssb_plan **ret_plan, struct ssb_diags *diags, struct ssb_error *err);
 
 /* A refusal, a warning: into the plan and into the diags. */
+void build_refuse(struct build *b, enum refusal_kind kind, const char *where, const char *what,
+                  const char *why, const char *remedy);
 /* The owner's word that would allow what was refused last. */
 void build_offer(struct build *b, enum ssb_option option, const char *value);
-void build_refuse(struct build *b, const char *where, const char *what, const char *why,
-                  const char *remedy);
 void build_warn(struct build *b, const char *where, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 /* A warning that is shown at every run. */
@@ -56,6 +56,9 @@ struct request {
 	enum access access;
 	enum grant_origin origin;
 	const char *where;
+	/* Where the symlink in a manifest's path leads; NULL: there is none. The owner's
+	 * word for such a path would not lift its refusal. */
+	const char *real;
 };
 /* "read ~/.ssh" is refused; NULL texts (no memory) mark the build failed. */
 void build_refuse_request(struct build *b, const struct request *r, const char *why,

@@ -158,7 +158,7 @@ static void refuse_env(struct build *b, const char *where, const char *name, con
 	                                      "'grants: {env: [%s]}' in the policy file",
 	                                      name, name);
 	if (what != NULL && remedy != NULL) {
-		build_refuse(b, where, what, why, remedy);
+		build_refuse(b, REFUSAL_OTHER, where, what, why, remedy);
 	}
 }
 

@@ -34,7 +34,8 @@ void grants_add(struct build *b, struct grant *g)
 		return;
 	}
 	if (p->n_grants == MAX_GRANTS) {
-		build_refuse(b, g->where, g->path, "there are too many paths in this plan",
+		build_refuse(b, REFUSAL_OTHER, g->where, g->path,
+		             "there are too many paths in this plan",
 		             "name a common parent directory instead");
 		grant_done(g);
 		return;

@@ -50,6 +50,8 @@ static void refuse_hit(struct build *b, const struct request *r, const struct da
 		        h->place->instead != NULL && h->how != DANGER_CONTAINS ? h->place->instead
 		        : h->how == DANGER_CONTAINS ? "name the directories in it that are needed"
 		                                    : "use another place");
+	} else if (r->real != NULL) {
+		remedy = build_printf(b, "declare the real path: %s", r->real);
 	} else if ((h->place->flags & DANGER_DENIED) != 0) {
 		remedy = build_printf(b, "the owner can grant it for one run: --%s %s", access,
 		                      path);
@@ -60,7 +62,7 @@ static void refuse_hit(struct build *b, const struct request *r, const struct da
 		                      access, path, access, path, file);
 	}
 	build_refuse_request(b, r, why, remedy);
-	if ((h->place->flags & (DANGER_NEVER | DANGER_DENIED)) == 0) {
+	if ((h->place->flags & (DANGER_NEVER | DANGER_DENIED)) == 0 && r->real == NULL) {
 		build_offer(b, access_option(r->access), r->text);
 	}
 }
@@ -124,9 +126,13 @@ static bool judge_protected(struct build *b, const struct request *r, const stru
 	}
 	auto_free char *why =
 	        build_printf(b, "the host later executes or obeys what stands in '%s'", part);
-	auto_free char *remedy = build_printf(b, "the owner can grant it: --write %s", r->text);
+	auto_free char *remedy =
+	        r->real != NULL ? build_printf(b, "declare the real path: %s", r->real)
+	                        : build_printf(b, "the owner can grant it: --write %s", r->text);
 	build_refuse_request(b, r, why, remedy);
-	build_offer(b, SSB_OPT_WRITE, r->text);
+	if (r->real == NULL) {
+		build_offer(b, SSB_OPT_WRITE, r->text);
+	}
 	return false;
 }
 

@@ -90,7 +90,7 @@ static bool judge_range(struct build *b, const char *where, const char *what,
 	const char *why = rule->kind == HOST_CIDR ? range_problem(rule, &remedy) : NULL;
 
 	if (why != NULL) {
-		build_refuse(b, where, what, why, remedy);
+		build_refuse(b, REFUSAL_NETWORK, where, what, why, remedy);
 	}
 	return why == NULL;
 }
@@ -110,8 +110,8 @@ static void refuse_literal(struct build *b, const char *where, const char *what,
 	                                      "{allow_literal_addresses: true}' in the policy file",
 	                                      flag != NULL ? flag : "");
 	if (remedy != NULL) {
-		build_refuse(b, where, what, "addresses in place of names need the owner's word",
-		             remedy);
+		build_refuse(b, REFUSAL_NETWORK, where, what,
+		             "addresses in place of names need the owner's word", remedy);
 		if (!udp && place != NULL) {
 			build_offer(b, SSB_OPT_NET, place);
 		}

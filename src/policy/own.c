@@ -124,7 +124,7 @@ static void cover_add(struct build *b, struct cover *c, const struct grant *g)
 	if (v == NULL) {
 		b->failed |= p->n_covers < MAX_COVERS;
 		if (p->n_covers == MAX_COVERS) {
-			build_refuse(b, g->where, g->path,
+			build_refuse(b, REFUSAL_OTHER, g->where, g->path,
 			             "the runtime's own files have too many names in it",
 			             "name the directories in it that are needed");
 		}
@@ -199,7 +199,7 @@ static void cover_head(struct build *b, const struct head *h)
 	        in != NULL ? path_join(in->root, path_beneath(h->path, in->point)) : NULL;
 
 	if (in == NULL) {
-		build_refuse(b, "covers", h->path,
+		build_refuse(b, REFUSAL_OTHER, "covers", h->path,
 		             "it cannot be told by which mounts the runtime's files are reached",
 		             "check that /proc is mounted");
 		return;

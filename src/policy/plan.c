@@ -35,7 +35,7 @@ static void add_flags(struct build *b, const struct string_list *l, enum access 
 	const char *where = option_flag(access == ACCESS_WRITE ? SSB_OPT_WRITE : SSB_OPT_READ);
 
 	for (size_t i = 0; i < l->n; i++) {
-		resolve_request(b, &(struct request){ l->v[i], access, ORIGIN_FLAG, where });
+		resolve_request(b, &(struct request){ l->v[i], access, ORIGIN_FLAG, where, NULL });
 	}
 }
 
@@ -46,7 +46,8 @@ static void add_always(struct build *b, enum policy_list list, enum access acces
 
 	for (size_t i = 0; i < l->n; i++) {
 		policy_where(&b->policy, &l->v[i], where, sizeof(where));
-		resolve_request(b, &(struct request){ l->v[i].s, access, ORIGIN_POLICY, where });
+		resolve_request(b,
+		                &(struct request){ l->v[i].s, access, ORIGIN_POLICY, where, NULL });
 	}
 }
 
@@ -60,7 +61,8 @@ static void add_declared(struct build *b, const struct mtext_list *l, enum acces
 		if (what != NULL) {
 			build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
 		}
-		resolve_request(b, &(struct request){ l->v[i].s, access, ORIGIN_MANIFEST, where });
+		resolve_request(
+		        b, &(struct request){ l->v[i].s, access, ORIGIN_MANIFEST, where, NULL });
 	}
 }
 

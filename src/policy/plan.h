@@ -67,8 +67,12 @@ struct cover {
 	bool create; /* does not exist yet */
 };
 
+/* What kind of thing was asked for: whoever does without it needs no leave for it. */
+enum refusal_kind { REFUSAL_OTHER, REFUSAL_READ, REFUSAL_WRITE, REFUSAL_NETWORK };
+
 /* A request that is not granted. Any refusal stops a run. */
 struct refusal {
+	enum refusal_kind kind;
 	char *what; /* "read ~/.ssh" */
 	char *where;
 	char *why;
@@ -78,6 +82,8 @@ struct refusal {
 	enum ssb_option option;
 	char *value;
 };
+
+void refusal_done(struct refusal *r);
 
 struct string_list {
 	char **v; /* NULL-terminated once non-empty */

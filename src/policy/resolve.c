@@ -51,9 +51,11 @@ static size_t first_symlink(const char *path)
 static bool leads_to_danger(struct build *b, const struct request *r, const char *real)
 {
 	auto_fd fd = real != NULL ? file_open_nosymlink(real, O_PATH) : -1;
+	struct request led = *r;
 	struct subject s;
 
-	return fd >= 0 && subject_init(&s, fd, real, NULL) == 0 && !judge_request(b, r, &s);
+	led.real = real;
+	return fd >= 0 && subject_init(&s, fd, real, NULL) == 0 && !judge_request(b, &led, &s);
 }
 
 /* A manifest could point anywhere through a symlink in a place that others
@@ -314,7 +316,8 @@ static bool skill_allowed(struct build *b, const struct subject *s)
 
 	if (build_danger(b) == NULL || danger_judge(b->danger, s, ACCESS_READ, &hits) < 0) {
 		b->failed |= b->danger == NULL;
-		build_refuse(b, "skill", s->path, "the skill's directory cannot be examined",
+		build_refuse(b, REFUSAL_OTHER, "skill", s->path,
+		             "the skill's directory cannot be examined",
 		             "name a directory that you may enter");
 		return false;
 	}
@@ -327,7 +330,7 @@ static bool skill_allowed(struct build *b, const struct subject *s)
 		auto_free char *why = build_printf(
 		        b, "as a skill's directory it would show %s, which %s", p->path, p->why);
 		if (why != NULL) {
-			build_refuse(b, "skill", s->path, why,
+			build_refuse(b, REFUSAL_OTHER, "skill", s->path, why,
 			             "put the skill into a directory of its own");
 		}
 		return false;
@@ -342,7 +345,8 @@ void resolve_skill(struct build *b)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || subject_init(&s, fd, b->skill_dir, NULL) < 0) {
-		build_refuse(b, "skill", b->skill_dir, "the skill's directory cannot be opened",
+		build_refuse(b, REFUSAL_OTHER, "skill", b->skill_dir,
+		             "the skill's directory cannot be opened",
 		             "name a directory that you may enter");
 		return;
 	}

@@ -47,7 +47,7 @@ static void set_profile(struct build *b)
 	        b, "the owner can allow it: --profile %s, or the policy file's 'profiles:'",
 	        profile_name(wanted));
 	if (what != NULL && remedy != NULL) {
-		build_refuse(b, b->manifest->file, what,
+		build_refuse(b, REFUSAL_OTHER, b->manifest->file, what,
 		             "the owner does not let manifests choose this profile", remedy);
 		build_offer(b, SSB_OPT_PROFILE, profile_name(wanted));
 	}

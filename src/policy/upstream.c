@@ -12,6 +12,7 @@
 
 #include "base/address.h"
 #include "base/base64.h"
+#include "base/hex.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "policy/build.h"
@@ -55,14 +56,6 @@ bool upstream_copy(const struct upstream *from, const char *where, struct upstre
 	return true;
 }
 
-static int hex(char c)
-{
-	return c >= '0' && c <= '9'   ? c - '0'
-	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
-	                              : -1;
-}
-
 /* "%40" is "@". Returns the length, or 0: not a text that can be sent. */
 static size_t decode(const char *text, size_t len, char *out, size_t size)
 {
@@ -71,8 +64,8 @@ static size_t decode(const char *text, size_t len, char *out, size_t size)
 	for (size_t i = 0; i < len; i++) {
 		int c = (unsigned char)text[i];
 		if (c == '%') {
-			int high = len - i > 2 ? hex(text[i + 1]) : -1;
-			int low = len - i > 2 ? hex(text[i + 2]) : -1;
+			int high = len - i > 2 ? hex_digit(text[i + 1]) : -1;
+			int low = len - i > 2 ? hex_digit(text[i + 2]) : -1;
 			if (high < 0 || low < 0) {
 				return 0;
 			}
@@ -295,7 +288,7 @@ static void refuse_variable(struct build *b, const char *name, const char *wrong
 		}
 	}
 	if (what != NULL && why != NULL) {
-		build_refuse(b, name, what, why,
+		build_refuse(b, REFUSAL_NETWORK, name, what, why,
 		             "write " UPSTREAM_FORM "; or 'network: {upstream_proxy: none}' in the "
 		             "policy file, to dial without it");
 	}

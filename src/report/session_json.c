@@ -43,16 +43,11 @@ void session_json_facts(struct json *j, const struct session *s)
 	json_kuint(j, "violation_count", s->violations);
 }
 
-static bool is_time(enum session_meter m)
-{
-	return m == METER_CPU_MS || m == METER_WALL_MS;
-}
-
 static void json_meter(struct json *j, const char *key, enum session_meter m, uint64_t v)
 {
 	char text[40];
 
-	if (!is_time(m)) {
+	if (!session_meter_is_time(m)) {
 		json_kuint(j, key, v);
 		return;
 	}

@@ -92,7 +92,18 @@ static struct view_item *find_slot(struct view *v, uint64_t hash, const char *te
 	return NULL;
 }
 
-static void fill_denied(struct view_item *i, const struct line *l)
+static void item_done(struct view_item *i)
+{
+	free(i->text);
+	free(i->program);
+	free(i->reason);
+	free(i->rule);
+	free(i->error);
+	free(i->remedy);
+	free(i->first);
+}
+
+static bool fill_denied(struct view_item *i, const struct line *l)
 {
 	const char *status = line_text(l, "status");
 
@@ -103,6 +114,8 @@ static void fill_denied(struct view_item *i, const struct line *l)
 	i->remedy = remedy_of(l);
 	i->first = text_of(l, "time");
 	i->let_through = status != NULL && strcmp(status, "denied") != 0;
+	return i->program != NULL && i->reason != NULL && i->rule != NULL && i->error != NULL &&
+	       i->remedy != NULL && i->first != NULL;
 }
 
 /* To what is kept of it, at a whole character. */
@@ -143,11 +156,10 @@ static struct view_item *item_for(struct view *v, const struct line *l, enum ren
 	}
 	i = &v->items[v->n_items];
 	*i = (struct view_item){ .group = group, .hash = hash, .text = strdup(text.data) };
-	if (i->text == NULL) {
+	bool denied = group == GROUP_DENIED || group == GROUP_REFUSED;
+	if (i->text == NULL || (denied && !fill_denied(i, l))) {
+		item_done(i);
 		return NULL;
-	}
-	if (group == GROUP_DENIED || group == GROUP_REFUSED) {
-		fill_denied(i, l);
 	}
 	v->table[at] = (uint32_t)++v->n_items;
 	return i;
@@ -324,14 +336,7 @@ int view_read(struct view *v, int fd, const char *id, struct ssb_error *err)
 void view_done(struct view *v)
 {
 	for (size_t i = 0; i < v->n_items; i++) {
-		struct view_item *x = &v->items[i];
-		free(x->text);
-		free(x->program);
-		free(x->reason);
-		free(x->rule);
-		free(x->error);
-		free(x->remedy);
-		free(x->first);
+		item_done(&v->items[i]);
 	}
 	for (size_t i = 0; i < v->n_classes; i++) {
 		free(v->classes[i].name);

@@ -17,7 +17,7 @@ struct view_item {
 	uint64_t count;
 	uint64_t bytes_out;
 	uint64_t bytes_in;
-	/* of what was denied: */
+	/* of what was denied; none of them is NULL there: */
 	char *program;
 	char *reason;
 	char *rule;

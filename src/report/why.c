@@ -1,5 +1,19 @@
 #include "report/why.h"
 
+#include "report/remedy.h"
+
+const char *why_reason(const struct view_item *i)
+{
+	const char *words = remedy_reason(i->reason);
+
+	return words != NULL ? words : "outside of the plan";
+}
+
+const char *why_remedy(const struct view_item *i)
+{
+	return i->remedy[0] != '\0' ? i->remedy : "nothing that the owner could say";
+}
+
 void why_json_item(struct json *j, const struct view_item *i)
 {
 	json_open(j, '{');

@@ -1,4 +1,4 @@
-/* why.h - everything that a run was denied, for programs. */
+/* why.h - what a run was denied: in words, and all of it for programs. */
 #ifndef REPORT_WHY_H
 #define REPORT_WHY_H
 
@@ -9,5 +9,9 @@
  * the records, "remedy" the smallest change that allows it ("": there is none). */
 void why_json(struct json *j, const struct view *v);
 void why_json_item(struct json *j, const struct view_item *i); /* one of them */
+
+/* Words for one of them; never NULL, never empty. */
+const char *why_reason(const struct view_item *i);
+const char *why_remedy(const struct view_item *i);
 
 #endif

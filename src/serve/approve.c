@@ -9,7 +9,7 @@
 #include "base/own.h"
 #include "serve/approve_priv.h"
 
-/* What was approved for as long as the server lives, for one principal. */
+/* What was approved for one principal, for as long as that and the server live. */
 struct session_grant {
 	char *principal;
 	struct approved grant; /* at and by are NULL */
@@ -33,17 +33,36 @@ int approvals_new(struct serve *s, struct approvals **ret, struct ssb_error *err
 	return 0;
 }
 
+static void session_grant_done(struct session_grant *g)
+{
+	free(g->principal);
+	free(g->grant.skill);
+	free(g->grant.value);
+}
+
 void approvals_free(struct approvals *a)
 {
 	for (size_t i = 0; a != NULL && i < a->n; i++) {
-		free(a->v[i].principal);
-		free(a->v[i].grant.skill);
-		free(a->v[i].grant.value);
+		session_grant_done(&a->v[i]);
 	}
 	if (a != NULL) {
 		free(a->v);
 	}
 	free(a);
+}
+
+void approvals_forget(struct approvals *a, const char *principal)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		if (strcmp(a->v[i].principal, principal) == 0) {
+			session_grant_done(&a->v[i]);
+		} else {
+			a->v[n++] = a->v[i];
+		}
+	}
+	a->n = n;
 }
 
 void approved_for_done(struct approved_for *f)
@@ -115,6 +134,22 @@ static bool recall(const struct approvals *a, const struct mcp_call *c, const st
 	return given->n > before;
 }
 
+int approval_recall(const struct approvals *a, const struct mcp_call *c, struct plan_wish *w,
+                    struct approved_for *given, struct ssb_plan **ret, struct ssb_error *err)
+{
+	struct ssb_plan *plan = NULL;
+
+	do {
+		w->extra = given->v;
+		w->n_extra = given->n;
+		if (plans_get(a->serve->plans, w, &plan, NULL, err) != 0) {
+			return -1;
+		}
+	} while (recall(a, c, w->skill, plan, given));
+	*ret = plan;
+	return 0;
+}
+
 /* ---- the answer ---------------------------------------------------------- */
 
 static enum choice read_choice(const struct mcp_call *c, unsigned round)
@@ -138,27 +173,27 @@ static enum choice read_choice(const struct mcp_call *c, unsigned round)
 	return CHOICE_DENY;
 }
 
-/* For as long as the server lives. */
+/* Where there are too many, the oldest is asked for again. */
 static void remember(struct approvals *a, const char *principal, const struct approved *g)
 {
-	struct session_grant *v =
-	        a->n < MAX_APPROVED ? realloc(a->v, (a->n + 1) * sizeof(*v)) : NULL;
-
+	if (a->n == MAX_APPROVED) {
+		session_grant_done(&a->v[0]);
+		memmove(a->v, a->v + 1, --a->n * sizeof(*a->v));
+	}
+	struct session_grant *v = realloc(a->v, (a->n + 1) * sizeof(*v));
 	if (v == NULL) {
-		return; /* it is asked for again */
+		return; /* so is this one */
 	}
 	a->v = v;
-	v[a->n] = (struct session_grant){ strdup(principal), *g };
-	v[a->n].grant.skill = strdup(g->skill);
-	v[a->n].grant.value = strdup(g->value);
-	if (v[a->n].principal != NULL && v[a->n].grant.skill != NULL &&
-	    v[a->n].grant.value != NULL) {
+	struct session_grant *last = &v[a->n];
+	*last = (struct session_grant){ strdup(principal), *g };
+	last->grant.skill = strdup(g->skill);
+	last->grant.value = strdup(g->value);
+	if (last->principal != NULL && last->grant.skill != NULL && last->grant.value != NULL) {
 		a->n++;
-		return;
+	} else {
+		session_grant_done(last);
 	}
-	free(v[a->n].principal);
-	free(v[a->n].grant.skill);
-	free(v[a->n].grant.value);
 }
 
 void approve_state(struct buf *out, const struct ssb_plan *plan, const struct approved_for *given,
@@ -297,23 +332,24 @@ enum approval approval_ask(struct approvals *a, struct mcp_call *c, const struct
 		return APPROVAL_NONE;
 	}
 	if (!given->heard && hear(a, c, skill, plan, given, &err) != 0) {
-		return approve_refuse(c, skill, plan, true, err.text);
+		return approve_refuse(a->serve, c, skill, plan, true, err.text);
 	}
 	if (recall(a, c, skill, plan, given) || given->n > before) {
 		return APPROVAL_GIVEN;
 	}
 	if (!missing(plan, given, &asked)) {
-		return approve_refuse(c, skill, plan, false,
+		return approve_refuse(a->serve, c, skill, plan, false,
 		                      "the skill asks for what no approval can give");
 	}
 	if (!mcp_can(c, MCP_CAN_ELICIT)) {
 		return approve_refuse(
-		        c, skill, plan, true,
+		        a->serve, c, skill, plan, true,
 		        "the skill asks for what its owner has not granted, and this client "
 		        "cannot ask the owner");
 	}
 	if (given->rounds >= MAX_APPROVE_ROUNDS) {
-		return approve_refuse(c, skill, plan, true, "the skill asks for more and more");
+		return approve_refuse(a->serve, c, skill, plan, true,
+		                      "the skill asks for more and more");
 	}
 	return approve_put(c, skill, plan, given, &asked);
 }

@@ -30,7 +30,14 @@ enum approval {
 enum approval approval_ask(struct approvals *a, struct mcp_call *c, const struct skill *skill,
                            const struct ssb_plan *plan, struct approved_for *given);
 
+/* The plan with all that was granted before, to be looked at: nobody is asked. w->extra
+ * is of *given after it. */
+int approval_recall(const struct approvals *a, const struct mcp_call *c, struct plan_wish *w,
+                    struct approved_for *given, struct ssb_plan **ret, struct ssb_error *err);
+
 int approvals_new(struct serve *s, struct approvals **ret, struct ssb_error *err);
 void approvals_free(struct approvals *a); /* accepts NULL */
+/* It is gone: what was approved for it as long as it is there. */
+void approvals_forget(struct approvals *a, const char *principal);
 
 #endif

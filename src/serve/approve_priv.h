@@ -30,7 +30,7 @@ enum approval approve_put(struct mcp_call *c, const struct skill *skill,
                           const struct ssb_plan *plan, struct approved_for *given,
                           const struct approved_for *asked);
 /* Answers the call. `can_approve`: a command of the owner's would help. */
-enum approval approve_refuse(struct mcp_call *c, const struct skill *skill,
+enum approval approve_refuse(const struct serve *s, struct mcp_call *c, const struct skill *skill,
                              const struct ssb_plan *plan, bool can_approve, const char *why);
 
 #endif

@@ -1,4 +1,5 @@
 /* approve_say.c - the words of a question to the owner, and of a refusal. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/own.h"
@@ -12,7 +13,8 @@
 const struct choice_row CHOICES[CHOICE_COUNT] = {
 	[CHOICE_DENY] = { "deny", "Deny" },
 	[CHOICE_ONCE] = { "once", "Allow for this run" },
-	[CHOICE_SESSION] = { "session", "Allow until this server ends" },
+	[CHOICE_SESSION] = { "session",
+	                     "Allow for this session: until the client or the server ends" },
 	[CHOICE_ALWAYS] = { "always", "Always allow, while the skill's manifest stays as it is" },
 };
 
@@ -153,7 +155,22 @@ static void refuse_text(struct buf *out, const struct ssb_plan *plan, const char
 	}
 }
 
-enum approval approve_refuse(struct mcp_call *c, const struct skill *skill,
+/* By the policy file that refused: another one may ask for something else. */
+static void approve_command(struct buf *out, const struct serve *s, const struct skill *skill)
+{
+	const char *named = s->opt->owner != NULL ? s->opt->owner->policy_file : NULL;
+	auto_free char *real = named != NULL && named[0] != '\0' ? realpath(named, NULL) : NULL;
+
+	buf_adds(out, "skillsandbox approve ");
+	if (named != NULL) {
+		buf_adds(out, "--policy ");
+		shell_quote(out, real != NULL ? real : named);
+		buf_addc(out, ' ');
+	}
+	shell_quote(out, skill->dir);
+}
+
+enum approval approve_refuse(const struct serve *s, struct mcp_call *c, const struct skill *skill,
                              const struct ssb_plan *plan, bool can_approve, const char *why)
 {
 	auto_buf text, data, command;
@@ -163,8 +180,7 @@ enum approval approve_refuse(struct mcp_call *c, const struct skill *skill,
 	buf_init(&data, 16 * MAX_TEXT);
 	buf_init(&command, MAX_TEXT);
 	if (can_approve) {
-		buf_adds(&command, "skillsandbox approve ");
-		shell_quote(&command, skill->dir);
+		approve_command(&command, s, skill);
 	}
 	refuse_text(&text, plan, why, can_approve ? command.data : NULL);
 	json_init(&j, &data, false);

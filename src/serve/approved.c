@@ -23,6 +23,9 @@
 #define LOCK_NAME "approvals.lock"
 #define DIGEST    "sha256:"
 
+#define LOCK_TRIES    10
+#define LOCK_PAUSE_MS 20
+
 static const struct {
 	enum ssb_option option;
 	const char *name;
@@ -240,6 +243,25 @@ static int store_at(int dir, const struct approved_list *l, struct ssb_error *er
 	return 0;
 }
 
+/* Whoever holds it does so for as long as a file is written. It may be a process that
+ * stands still: nobody waits for that. */
+static int take_lock(int lock)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_MS * 1000000L };
+
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
+			return 0;
+		}
+		if (errno != EWOULDBLOCK && errno != EINTR) {
+			return -1;
+		}
+		(void)nanosleep(&pause, NULL);
+	}
+	errno = EWOULDBLOCK;
+	return -1;
+}
+
 /* The state directory, and the right to change the file until *ret_lock is closed. */
 static int begin(const struct owner *o, int *ret_dir, int *ret_lock, struct approved_list *ret,
                  struct ssb_error *err)
@@ -250,7 +272,13 @@ static int begin(const struct owner *o, int *ret_dir, int *ret_lock, struct appr
 	        dir >= 0 ? openat(dir, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)
 	                 : -1;
 
-	if (lock < 0 || flock(lock, LOCK_EX) != 0) {
+	int got = lock < 0 ? -1 : take_lock(lock);
+	if (got != 0 && lock >= 0 && errno == EWOULDBLOCK) {
+		return ssb_fail(err, SSB_E_SYS, 0, "approvals",
+		                "another process holds %s/%s: try again, or end it", o->state_dir,
+		                LOCK_NAME);
+	}
+	if (got != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "approvals", "%s", o->state_dir);
 	}
 	if (load_at(o, dir, ret, err) != 0) {

@@ -15,7 +15,6 @@
 struct binding {
 	const struct serve *serve;
 	struct session_policy policy; /* of --session-policy */
-	char id[SESSION_ID];          /* the one bound last: most clients have but one */
 };
 
 int binding_new(struct serve *s, struct binding **ret, struct ssb_error *err)
@@ -101,48 +100,79 @@ static void name_session(const char *client, char ret[SESSION_ID])
 	snprintf(ret, SESSION_ID, PREFIX "%.32s", hex);
 }
 
-/* Whether it lives or not: one that was ended stays so, and refuses its runs. */
-static int ensure(struct binding *b, const struct mcp_call *c, const char *id,
-                  struct ssb_error *err)
+/* A client calls itself what it likes, an agent's id has only letters and a few signs:
+ * "Claude Desktop" is Claude-Desktop. "": nothing is left, and it is the policy's. */
+static void name_agent(const char *client, char ret[SESSION_ID])
 {
-	struct session_request q = { .id = id, .agent = mcp_client_name(c), .policy = &b->policy };
-	struct ssb_error missing = { 0 };
-	struct sessions *store = NULL;
-	struct session *s = calloc(1, sizeof(*s));
-	struct decision *d = calloc(1, sizeof(*d));
-	int rc = s == NULL || d == NULL ? ssb_fail(err, SSB_E_NOMEM, 0, "serve", "out of memory")
-	                                : sessions_open(&b->serve->owner, &store, err);
+	size_t n = 0;
 
-	if (rc == 0 && session_get(store, id, s, &missing) != 0) {
-		rc = missing.code == SSB_E_NOT_FOUND ? session_start(store, &q, d, err) : -1;
-		if (missing.code != SSB_E_NOT_FOUND) {
-			*err = missing;
+	for (const char *at = client; *at != '\0' && n < SESSION_ID - 1; at++) {
+		bool letter = (*at >= '0' && *at <= '9') || (*at >= 'A' && *at <= 'Z') ||
+		              (*at >= 'a' && *at <= 'z');
+		bool sign = *at == '.' || *at == '_' || *at == '-';
+		if (letter || n > 0) {
+			ret[n++] = letter || sign ? *at : '-';
 		}
 	}
+	ret[n] = '\0';
+}
+
+/* Whether it lives or not: one that was ended stays so, and refuses its runs. */
+static int ensure_in(struct sessions *store, const struct bound *x, struct session *s,
+                     struct decision *d, struct ssb_error *err)
+{
+	struct session_request q = { .id = x->id,
+		                     .agent = x->agent[0] != '\0' ? x->agent : NULL,
+		                     .policy = &x->binding->policy };
+	struct ssb_error again = { 0 };
+
+	if (session_get(store, x->id, s, err) == 0) {
+		return 0;
+	}
+	if (err->code != SSB_E_NOT_FOUND) {
+		return -1;
+	}
+	*err = (struct ssb_error){ 0 };
+	/* Another of its calls may have been quicker. */
+	return session_start(store, &q, d, err) == 0 || session_get(store, x->id, s, &again) == 0
+	               ? 0
+	               : -1;
+}
+
+int binding_ensure(const void *arg, struct ssb_error *err)
+{
+	const struct bound *x = arg;
+	struct sessions *store = NULL;
+	auto_free struct session *s = calloc(1, sizeof(*s));
+	auto_free struct decision *d = calloc(1, sizeof(*d));
+
+	if (!x->own) {
+		return 0;
+	}
+	if (s == NULL || d == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "serve", "out of memory");
+	}
+	if (sessions_open(&x->binding->serve->owner, &store, err) != 0) {
+		return -1;
+	}
+	int rc = ensure_in(store, x, s, d, err);
 	sessions_close(store);
-	free(s);
-	free(d);
 	return rc;
 }
 
-int binding_of(struct binding *b, const struct mcp_call *c, const char **ret, struct ssb_error *err)
+void binding_of(const struct binding *b, const struct mcp_call *c, struct bound *ret)
 {
+	const struct serve_options *o = b->serve->opt;
 	AUTO(json_doc_done) struct json_doc doc = { 0 };
-	char id[SESSION_ID];
 
-	if (b->serve->opt->session != NULL || b->serve->opt->session_policy == NULL) {
-		*ret = b->serve->opt->session != NULL ? b->serve->opt->session : "";
-		return 0;
+	*ret = (struct bound){ .binding = b,
+		               .own = o->session == NULL && o->session_policy != NULL };
+	if (!ret->own) {
+		snprintf(ret->id, sizeof(ret->id), "%s", o->session != NULL ? o->session : "");
+		return;
 	}
 	const char *client = owner_getenv(&b->serve->owner, "CLAUDE_CODE_SESSION_ID");
 	client = client == NULL || client[0] == '\0' ? meta_session(c, &doc) : client;
-	name_session(client != NULL ? client : mcp_principal(c), id);
-	if (strcmp(id, b->id) != 0) {
-		if (ensure(b, c, id, err) != 0) {
-			return -1;
-		}
-		snprintf(b->id, sizeof(b->id), "%s", id);
-	}
-	*ret = b->id;
-	return 0;
+	name_session(client != NULL ? client : mcp_principal(c), ret->id);
+	name_agent(mcp_client_name(c), ret->agent);
 }

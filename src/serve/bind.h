@@ -4,15 +4,23 @@
 #define SERVE_BIND_H
 
 #include "serve/serve.h"
+#include "session/types.h"
 
 int binding_new(struct serve *s, struct binding **ret, struct ssb_error *err);
 void binding_free(struct binding *b); /* accepts NULL */
 
-/* The id of the session that this call's runs belong to, started where it is new; ""
- * where the owner configured none. *ret is borrowed until the next call. The client's
- * own id comes from CLAUDE_CODE_SESSION_ID, from _meta of the call, or else is the
- * principal. */
-int binding_of(struct binding *b, const struct mcp_call *c, const char **ret,
-               struct ssb_error *err);
+struct bound {
+	const struct binding *binding;
+	bool own;               /* of the client: it begins with its first call */
+	char id[SESSION_ID];    /* "": the owner configured none */
+	char agent[SESSION_ID]; /* "": as the policy says */
+};
+
+/* The session that this call's runs belong to. The client's own id comes from
+ * CLAUDE_CODE_SESSION_ID, from _meta of the call, or else is the principal. */
+void binding_of(const struct binding *b, const struct mcp_call *c, struct bound *ret);
+/* It is there after it, started where it is new. Opens the store and waits for its lock:
+ * for a process of its own, never for the loop. `arg` is a struct bound. */
+int binding_ensure(const void *arg, struct ssb_error *err);
 
 #endif

@@ -1,9 +1,9 @@
 /* complete.c - completion/complete: names of skills, and ids of runs, the newest first. */
 #include <string.h>
 
-#include "audit/runs.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "serve/records.h"
 #include "serve/resources.h"
 #include "serve/show.h"
 #include "serve/skills.h"
@@ -41,17 +41,18 @@ static void offer_skills(struct completion *k)
 	}
 }
 
+static bool offer_run(void *arg, const struct run_entry *e, int fd)
+{
+	(void)fd;
+	offer(arg, e->id);
+	return true;
+}
+
 static void offer_runs(struct completion *k)
 {
-	AUTO(runs_done) struct runs runs = RUNS_NONE;
 	struct ssb_error err = { 0 };
 
-	if (runs_open_some(&runs, k->s->owner.state_dir, &err) == 0) {
-		runs_stat(&runs);
-		for (size_t i = 0; i < runs.n; i++) {
-			offer(k, runs.v[i].id);
-		}
-	}
+	(void)records_each(k->s, k->value, offer_run, k, &err);
 }
 
 /* What is asked for: NULL where nothing is offered for it. */

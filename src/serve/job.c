@@ -28,8 +28,11 @@
 
 #define FOLLOW_MS 50
 /* A canceled supervisor still has to finish its record, and its session's. */
-#define LAST_MS    20000
+#define FINISH_MS  20000
 #define READ_BYTES 65536
+/* Of a record at one time: others wait too. What a run tells faster than that is told
+ * later, or not at all once it has ended. */
+#define FOLLOW_BYTES ((size_t)1 << 20)
 
 struct stream {
 	struct job *job;
@@ -84,11 +87,6 @@ int jobs_new(struct serve *s, struct jobs **ret, struct ssb_error *err)
 size_t jobs_count(const struct jobs *j)
 {
 	return j->n;
-}
-
-const char *job_run_id(const struct job *j)
-{
-	return j->end.result.run_id;
 }
 
 static void job_free(struct job *j)
@@ -178,10 +176,13 @@ static void follow(struct job *j)
 	const char *text = NULL;
 	const char *why = NULL;
 	size_t len = 0;
+	size_t all = 0;
 
-	while (j->record >= 0 && reader_next(&j->reader, &text, &len) == READER_LINE &&
+	while (j->record >= 0 && all < FOLLOW_BYTES &&
+	       reader_next(&j->reader, &text, &len) == READER_LINE &&
 	       line_parse(&j->line, text, len, &why) == 0) {
 		j->watch.line(j->watch.arg, &j->line);
+		all += len;
 	}
 }
 
@@ -317,7 +318,7 @@ void job_cancel(struct job *j)
 	j->canceled = true;
 	send_signal(j, SIGINT);
 	send_signal(j, SIGTERM);
-	(void)loop_after(j->jobs->serve->loop, LAST_MS, on_kill, j, &j->kill);
+	(void)loop_after(j->jobs->serve->loop, FINISH_MS, on_kill, j, &j->kill);
 }
 
 void jobs_free(struct jobs *jobs)
@@ -330,7 +331,7 @@ void jobs_free(struct jobs *jobs)
 	}
 	while (jobs->first != NULL) {
 		struct pollfd p = { .fd = jobs->first->pidfd, .events = POLLIN };
-		if (poll(&p, 1, LAST_MS) == 0) {
+		if (poll(&p, 1, FINISH_MS) == 0) {
 			send_signal(jobs->first, SIGKILL);
 		}
 		finish(jobs->first);
@@ -403,6 +404,8 @@ static int start(struct job *j, const struct job_wish *w, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_SYS, errno, "run", "fcntl");
 	}
 	const struct job_child child = { .plan = w->plan,
+		                         .prepare = w->prepare,
+		                         .prepare_arg = w->prepare_arg,
 		                         .session = w->session,
 		                         .traceparent = w->traceparent,
 		                         .otel = j->jobs->serve->opt->otel,

@@ -31,8 +31,12 @@ struct job_watch {
 };
 
 struct job_wish {
-	struct ssb_plan *plan;   /* borrowed for the call */
-	const char *session;     /* NULL: none */
+	struct ssb_plan *plan; /* borrowed for the call */
+	const char *session;   /* NULL: none */
+	/* In the supervisor, first of all: it may wait for others. Where it fails there is
+	 * no run. NULL: nothing is to be done. */
+	int (*prepare)(const void *arg, struct ssb_error *err);
+	const void *prepare_arg; /* borrowed for the call */
 	const char *traceparent; /* parent of our spans; NULL: none */
 	size_t keep;             /* bytes kept of each stream */
 };
@@ -42,7 +46,6 @@ int job_start(struct serve *s, const struct job_wish *w, const struct job_watch 
               struct job **ret, struct ssb_error *err);
 /* Everything in it is dead within 100 ms; `ended` comes as always. */
 void job_cancel(struct job *j);
-const char *job_run_id(const struct job *j); /* "" until there is a record */
 
 int jobs_new(struct serve *s, struct jobs **ret, struct ssb_error *err);
 void jobs_free(struct jobs *j); /* cancels, and waits for all; accepts NULL */

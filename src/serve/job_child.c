@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "audit/otel.h"
@@ -18,42 +17,17 @@
 #include "os/clone.h"
 #include "policy/owner.h"
 #include "policy/plan.h"
+#include "serve/child.h"
 #include "serve/job_priv.h"
 
 /* Those that ssb_run() reads: what comes before it does waits for it. */
 static const int HELD[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
-static void settle_signals(void)
-{
-	sigset_t held;
-
-	for (int sig = 1; sig < NSIG; sig++) {
-		(void)signal(sig, SIG_DFL);
-	}
-	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGXFSZ, SIG_IGN);
-	sigemptyset(&held);
-	for (size_t i = 0; i < ARRAY_LEN(HELD); i++) {
-		sigaddset(&held, HELD[i]);
-	}
-	(void)sigprocmask(SIG_SETMASK, &held, NULL);
-}
-
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
-/* Standard error stays: it is where a process says what nobody expected. */
-static int settle_fds(const struct job_child *c)
+static int settle(const struct job_child *c, pid_t server)
 {
 	int keep[2 * MAX_GRANTS + 4];
 	size_t n = 0;
 
-	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (none < 0 || dup2(none, STDIN_FILENO) < 0 || dup2(none, STDOUT_FILENO) < 0) {
-		return -1;
-	}
 	keep[n++] = c->out;
 	keep[n++] = c->err;
 	keep[n++] = c->sock;
@@ -65,17 +39,13 @@ static int settle_fds(const struct job_child *c)
 		keep[n++] = g->fd;
 		keep[n++] = g->parent_fd;
 	}
-	qsort(keep, n, sizeof(keep[0]), by_number);
-	unsigned from = STDERR_FILENO + 1;
-	for (size_t i = 0; i < n; i++) {
-		if (keep[i] > (int)from && close_range(from, (unsigned)keep[i] - 1, 0) != 0) {
-			return -1;
-		}
-		if (keep[i] >= (int)from) {
-			from = (unsigned)keep[i] + 1;
-		}
-	}
-	return close_range(from, ~0U, 0);
+	const struct child child = { .server = server,
+		                     .goes_with_it = SIGTERM,
+		                     .held = HELD,
+		                     .n_held = ARRAY_LEN(HELD),
+		                     .keep = keep,
+		                     .n_keep = n };
+	return child_settle(&child);
 }
 
 /* ---- the record ------------------------------------------------------------------ */
@@ -154,9 +124,12 @@ static _Noreturn void supervise(const struct job_child *c)
 		(void)unsetenv("TRACESTATE");
 	}
 	ssb_plan_on_record(c->plan, on_record, &told);
-	int failed = c->session != NULL
-	                     ? ssb_run_in_session(c->plan, c->session, stdio, &result, &err)
-	                     : ssb_run(c->plan, stdio, &result, &err);
+	int failed = c->prepare != NULL ? c->prepare(c->prepare_arg, &err) : 0;
+	if (failed == 0) {
+		failed = c->session != NULL
+		                 ? ssb_run_in_session(c->plan, c->session, stdio, &result, &err)
+		                 : ssb_run(c->plan, stdio, &result, &err);
+	}
 	end.kind = failed != 0 ? JOB_FAILED : JOB_RESULT;
 	if (failed != 0) {
 		end.err = err;
@@ -171,23 +144,12 @@ static _Noreturn void supervise(const struct job_child *c)
 pid_t job_fork(const struct job_child *c)
 {
 	pid_t server = getpid();
-	sigset_t all;
-	sigset_t before;
+	pid_t pid = child_fork();
 
-	sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	pid_t pid = fork();
 	if (pid != 0) {
-		int error = errno;
-		(void)sigprocmask(SIG_SETMASK, &before, NULL);
-		errno = error;
 		return pid;
 	}
-	settle_signals();
-	/* A terminal's signals are the server's. No session of its own: where the kernel groups
-	 * by sessions, to make one costs milliseconds on a busy machine. */
-	(void)setpgid(0, 0);
-	if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != server || settle_fds(c) != 0) {
+	if (settle(c, server) != 0) {
 		_exit(1);
 	}
 	supervise(c);

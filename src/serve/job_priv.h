@@ -26,6 +26,8 @@ struct job_msg {
 /* What the supervisor has of its server; all borrowed. */
 struct job_child {
 	struct ssb_plan *plan;
+	int (*prepare)(const void *arg, struct ssb_error *err);
+	const void *prepare_arg;
 	const char *session;
 	const char *traceparent;
 	bool otel;

@@ -201,22 +201,18 @@ static int make_options(const struct serve *s, const struct plan_wish *w, struct
 	return 0;
 }
 
-/* What is not asked for any more need not be allowed: "connect to x", "write ~/x". */
-static void drop_refusals(struct ssb_plan *p, const char *prefix)
+/* What is not asked for any more need not be allowed. */
+static void drop_refusals(struct ssb_plan *p, enum refusal_kind kind)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n_refusals; i++) {
 		struct refusal *f = &p->refusals[i];
-		if (strncmp(f->what, prefix, strlen(prefix)) != 0) {
+		if (f->kind != kind) {
 			p->refusals[n++] = *f;
-			continue;
+		} else {
+			refusal_done(f);
 		}
-		free(f->what);
-		free(f->where);
-		free(f->why);
-		free(f->remedy);
-		free(f->value);
 	}
 	p->n_refusals = n;
 }
@@ -228,7 +224,7 @@ static void drop_network(struct ssb_plan *p)
 		free(p->egress[i].ports);
 	}
 	p->n_egress = 0;
-	drop_refusals(p, "connect to ");
+	drop_refusals(p, REFUSAL_NETWORK);
 }
 
 /* A directory that would be made first is left out; a cover in it covers nothing. */
@@ -260,7 +256,7 @@ static void drop_writes(struct ssb_plan *p)
 			g->access = ACCESS_READ;
 		}
 	}
-	drop_refusals(p, "write ");
+	drop_refusals(p, REFUSAL_WRITE);
 }
 
 /* Takes away from a finished plan: nothing that is done here can add to it. */

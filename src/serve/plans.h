@@ -16,7 +16,7 @@ struct narrow {
 
 /* A grant that the owner gave beyond policy and flags: as on the command line. */
 struct extra_grant {
-	enum ssb_option option; /* SSB_OPT_READ, WRITE, NET, ENV, ALLOW_PRIVATE, UNIX_SOCKETS */
+	enum ssb_option option; /* SSB_OPT_READ, WRITE, NET, ENV, PROFILE */
 	const char *value;
 };
 

@@ -1,4 +1,4 @@
-/* record_lines.c - pages of a record, and what it has of a run's output.
+/* record_lines.c - pages of a record.
  *
  * Whoever may write there may have forged it: a line that is none ends the page and is
  * said, a line that is too long for the page is told by its number. */
@@ -9,7 +9,6 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "report/render.h"
-#include "sandbox/relay.h"
 #include "serve/records_priv.h"
 #include "serve/show.h"
 
@@ -101,9 +100,9 @@ static enum reader_line skip(const struct records *k, struct reader *in, const s
 	size_t len;
 	uint64_t line = 0;
 
-	if (strcmp(k->page_id, r->file.id) == 0 && k->page_line <= from) {
-		in->offset = k->page_offset;
-		line = k->page_line;
+	if (strcmp(k->memo.page_id, r->file.id) == 0 && k->memo.page_line <= from) {
+		in->offset = k->memo.page_offset;
+		line = k->memo.page_line;
 	}
 	while (line < from && (got = reader_next(in, &text, &len)) == READER_LINE) {
 		line++;
@@ -140,42 +139,10 @@ int record_lines(const struct serve *s, const struct record *r, const struct rec
 	}
 	page.more = got == READER_LINE && page.broken == NULL;
 	if (page.more) {
-		memcpy(s->records->page_id, r->file.id, sizeof(s->records->page_id));
-		s->records->page_line = page.next;
-		s->records->page_offset = offset;
+		memcpy(s->records->memo.page_id, r->file.id, sizeof(s->records->memo.page_id));
+		s->records->memo.page_line = page.next;
+		s->records->memo.page_offset = offset;
 	}
 	*ret = page;
 	return 0;
-}
-
-bool record_output(const struct record *r, const char *kind, struct buf *out)
-{
-	AUTO(reader_done) struct reader in;
-	AUTO(line_done) struct line l = { 0 };
-	const char *text;
-	const char *why;
-	size_t len;
-	size_t looked = 0;
-
-	reader_init(&in, r->file.fd, 0);
-	while (reader_next(&in, &text, &len) == READER_LINE) {
-		const struct json_node *message;
-		looked += len;
-		if (looked > MAX_SERVED_RECORD || line_parse(&l, text, len, &why) != 0) {
-			return false;
-		}
-		message = strcmp(l.kind, kind) == 0 ? line_get(&l, "message") : NULL;
-		if (message == NULL || message->type != JSON_STRING) {
-			continue;
-		}
-		if (out->len + message->len + 1 > out->cap) {
-			return false;
-		}
-		buf_add(out, message->str, message->len);
-		/* A piece of this very length is the beginning of a longer line. */
-		if (message->len != LINE_BYTES) {
-			buf_addc(out, '\n');
-		}
-	}
-	return !out->failed;
 }

@@ -42,6 +42,29 @@ void records_free(struct records *r)
 	free(r);
 }
 
+int records_fd(const struct records *r)
+{
+	return r != NULL ? live_fd(r->live) : -1;
+}
+
+void records_note(const struct records *r, struct buf *out)
+{
+	buf_add(out, &r->memo, sizeof(r->memo));
+}
+
+size_t records_take_note(struct records *r, const char *data, size_t len)
+{
+	if (len < sizeof(r->memo)) {
+		return len;
+	}
+	memcpy(&r->memo, data + len - sizeof(r->memo), sizeof(r->memo));
+	if (r->memo.live_id[0] != '\0') {
+		live_follow(r->live, r->memo.live_id);
+		r->memo.live_id[0] = '\0';
+	}
+	return len - sizeof(r->memo);
+}
+
 /* ---- one of them ------------------------------------------------------------ */
 
 static bool word_valid(const char *word)
@@ -52,20 +75,30 @@ static bool word_valid(const char *word)
 	       (len >= MIN_WORD && len < RUN_ID_SIZE && strspn(word, "0123456789abcdef-") == len);
 }
 
+static int no_run(const char *word, struct ssb_error *err)
+{
+	return ssb_fail(err, SSB_E_NOT_FOUND, 0, "run_id",
+	                "there is no run '%s' of a skill that is served here", word);
+}
+
 /* A whole id is the name of its record: no other run has to be looked at. */
 static int open_word(const struct serve *s, const char *word, struct run_file *ret,
                      struct ssb_error *err)
 {
-	if (!run_id_valid(word, strlen(word))) {
-		return run_file_open(ret, s->owner.state_dir, word, err);
+	char id[RUN_ID_SIZE];
+
+	if (run_id_valid(word, strlen(word))) {
+		memcpy(id, word, sizeof(id));
+	} else if (record_find(s, word, id, err) != 0) {
+		return -1;
 	}
-	ret->fd = live_open(s->records->live, word);
-	if (ret->fd < 0) {
-		return ssb_fail(err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, 0, "run_id",
-		                "there is no run '%s', or its record cannot be opened", word);
+	ret->fd = live_open(s->records->live, id);
+	if (ret->fd < 0 && errno != ENOENT) {
+		return ssb_fail(err, SSB_E_SYS, 0, "run_id",
+		                "the record of the run '%s' cannot be opened", word);
 	}
-	memcpy(ret->id, word, sizeof(ret->id));
-	return 0;
+	memcpy(ret->id, id, sizeof(ret->id));
+	return ret->fd < 0 ? no_run(word, err) : 0;
 }
 
 int record_open(const struct serve *s, const char *word, struct record *ret, struct ssb_error *err)
@@ -83,13 +116,15 @@ int record_open(const struct serve *s, const char *word, struct record *ret, str
 	if (open_word(s, word, &r.file, err) != 0) {
 		return -1;
 	}
-	if (fstat(r.file.fd, &st) != 0 || st.st_uid != s->owner.uid) {
-		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "run_id", "there is no run '%s'", word);
+	if (fstat(r.file.fd, &st) != 0 || st.st_uid != s->owner.uid ||
+	    !record_told(s, r.file.fd, r.file.id)) {
+		return no_run(word, err);
 	}
 	r.size = (uint64_t)st.st_size;
 	r.mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 	if (run_file_live(r.file.fd)) {
 		live_follow(s->records->live, r.file.id);
+		memcpy(s->records->memo.live_id, r.file.id, sizeof(r.file.id));
 	}
 	*ret = r;
 	r.file.fd = -1;
@@ -137,9 +172,9 @@ static int check(struct records *k, const struct record *r, struct verify_result
 	uint8_t key[VERIFY_KEY_BYTES];
 	struct ssb_error err = { 0 };
 
-	if (strcmp(k->checked_id, r->file.id) == 0 && k->checked_size == r->size &&
-	    k->checked_mtime == r->mtime) {
-		*ret = k->checked;
+	if (strcmp(k->memo.checked_id, r->file.id) == 0 && k->memo.checked_size == r->size &&
+	    k->memo.checked_mtime == r->mtime) {
+		*ret = k->memo.checked;
 		return 0;
 	}
 	bool known = trace_key_public(&k->serve->owner, key, &err) == 0;
@@ -148,10 +183,10 @@ static int check(struct records *k, const struct record *r, struct verify_result
 	if (verify_record(r->file.fd, &ask, &v, &err) != 0) {
 		return -1;
 	}
-	memcpy(k->checked_id, r->file.id, sizeof(k->checked_id));
-	k->checked_size = r->size;
-	k->checked_mtime = r->mtime;
-	k->checked = v;
+	memcpy(k->memo.checked_id, r->file.id, sizeof(k->memo.checked_id));
+	k->memo.checked_size = r->size;
+	k->memo.checked_mtime = r->mtime;
+	k->memo.checked = v;
 	*ret = v;
 	return 0;
 }

@@ -2,7 +2,9 @@
  * word of those that grow (records_live.c).
  *
  * A run is known by its id, by the first characters of it, or as "last", and is looked
- * for in the owner's state directory: no other word opens anything. */
+ * for in the owner's state directory: no other word opens anything. Only runs of skills
+ * that are served, and those that this server started, are there for its clients, unless
+ * the owner opens all (record_owner.c). */
 #ifndef SERVE_RECORDS_H
 #define SERVE_RECORDS_H
 
@@ -17,6 +19,23 @@ struct records;
 
 int records_new(struct serve *s, struct records **ret, struct ssb_error *err);
 void records_free(struct records *r); /* accepts NULL */
+
+/* One of this server's own: it may be told of, whatever becomes of its skill. */
+void records_started(struct records *r, const char *id);
+
+/* Calls `fn` for each run that may be told of and whose id begins so, the newest first,
+ * with its record open, until it returns false. Runs are looked for among the newest
+ * MAX_LISTED_RUNS whose id begins so. */
+typedef bool record_each_fn(void *arg, const struct run_entry *e, int fd);
+int records_each(const struct serve *s, const char *begin, record_each_fn *fn, void *arg,
+                 struct ssb_error *err);
+
+/* What a process that was forked to look at records needs of the server (an fd; -1: none),
+ * and what it found out on the way: put behind `out` there, taken from the end of it
+ * here. Returns what is left of `len`. */
+int records_fd(const struct records *r); /* accepts NULL */
+void records_note(const struct records *r, struct buf *out);
+size_t records_take_note(struct records *r, const char *data, size_t len);
 
 struct record {
 	struct run_file file;
@@ -63,8 +82,16 @@ typedef void record_line_fn(void *arg, const char *json, size_t len);
 int record_lines(const struct serve *s, const struct record *r, const struct record_ask *ask,
                  record_line_fn *line, void *arg, struct record_page *ret, struct ssb_error *err);
 
-/* What the run wrote to `kind` ("stdout", "stderr"), as far as the record and `room`
- * have it; false: there was more. */
-bool record_output(const struct record *r, const char *kind, struct buf *out);
+/* A page of what the run wrote, as the record has it: both streams from one place in the
+ * record to another. */
+struct output_page {
+	struct buf out[2];  /* of stdout and stderr; caps are the caller's */
+	bool more[2];       /* there is more of it, or may be */
+	uint64_t next;      /* from where; 0: there is no more of either */
+	const char *broken; /* why reading stopped there; NULL: it did not */
+};
+extern const char *const OUTPUT_KINDS[2];
+/* -1: no page begins at `from`. */
+int record_output(const struct record *r, uint64_t from, struct output_page *page);
 
 #endif

@@ -89,6 +89,7 @@ static bool look_at(struct live *l, struct followed *f, bool wanted)
 	}
 	/* Asked before the size is used: what comes between is seen the next time. */
 	bool lives = run_file_live(fd);
+	wanted = wanted && record_told(l->serve, fd, id);
 	if (wanted && (uint64_t)st.st_size != f->size) {
 		f->size = (uint64_t)st.st_size;
 		tell(l, id);
@@ -231,6 +232,11 @@ void live_free(struct live *l)
 	own_close(&l->fd);
 	own_close(&l->dir.fd);
 	free(l);
+}
+
+int live_fd(const struct live *l)
+{
+	return l->dir.fd;
 }
 
 int live_open(const struct live *l, const char *id)

@@ -1,6 +1,8 @@
 /* resource_read.c - resources/read. All of it is data from skills and records: text is
  * visible, and what is not text as it stands (files of skills, whose bytes must fit their
  * digests) goes as base64. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "audit/digest_walk.h"
@@ -15,11 +17,15 @@
 #include "serve/skill_entry.h"
 #include "serve/uri.h"
 
+#define NEXT_KEY "skillsandbox/next" /* of _meta */
+#define PAGE_URI (sizeof(URI_RUNS) + RUN_ID_SIZE + sizeof("/output?from=") + 20)
+
 struct reading {
 	struct serve *s;
 	struct mcp_call *c;
 	const char *uri; /* as it was asked for */
 	const char *name;
+	uint64_t from; /* of a page */
 };
 
 /* Whatever the reason: there is nothing at this address. */
@@ -51,8 +57,9 @@ static void end(const struct reading *r, struct json *j)
 	mcp_done(r->c);
 }
 
-static void put_text(const struct reading *r, struct json *j, const char *fragment,
-                     const char *type, const struct buf *text)
+/* `next` is the address of the page that goes on with it; NULL: it is all. */
+static void put_page(const struct reading *r, struct json *j, const char *fragment,
+                     const char *type, const struct buf *text, const char *next)
 {
 	auto_buf uri;
 
@@ -62,7 +69,24 @@ static void put_text(const struct reading *r, struct json *j, const char *fragme
 	json_kstr(j, "uri", uri.data);
 	json_kstr(j, "mimeType", type);
 	show_ktext(j, "text", text->data != NULL ? text->data : "", text->len);
+	if (next != NULL) {
+		json_key(j, "_meta");
+		json_open(j, '{');
+		json_kstr(j, NEXT_KEY, next);
+		json_close(j, '}');
+	}
 	json_close(j, '}');
+}
+
+static void put_text(const struct reading *r, struct json *j, const char *fragment,
+                     const char *type, const struct buf *text)
+{
+	put_page(r, j, fragment, type, text, NULL);
+}
+
+static void page_uri(const struct reading *r, const char *what, uint64_t from, char ret[PAGE_URI])
+{
+	snprintf(ret, PAGE_URI, URI_RUNS "%s/%s?from=%" PRIu64, r->name, what, from);
 }
 
 /* ---- runs ----------------------------------------------------------------------------- */
@@ -92,7 +116,9 @@ static void add_line(void *arg, const char *json, size_t len)
 
 static void read_trace(const struct reading *r, const struct record *rec)
 {
-	const struct record_ask ask = { .limit = SIZE_MAX, .room = MAX_RESOURCE_TEXT };
+	const struct record_ask ask = { .from = r->from,
+		                        .limit = SIZE_MAX,
+		                        .room = MAX_RESOURCE_TEXT };
 	struct record_page page = { 0 };
 	struct ssb_error err = { 0 };
 	auto_buf out;
@@ -102,33 +128,93 @@ static void read_trace(const struct reading *r, const struct record *rec)
 		not_found(r);
 		return;
 	}
+	char next[PAGE_URI] = "";
 	if (page.more || page.broken != NULL) {
 		struct json j;
 		json_init(&j, &out, false);
 		json_open(&j, '{');
-		json_kuint(&j, "next_from", page.next);
-		json_kstr(&j, "why", page.more ? "there is more: ask get_trace" : page.broken);
+		json_kuint(&j, page.more ? "next_from" : "broken_at", page.next);
+		if (page.more) {
+			page_uri(r, "trace", page.next, next);
+			json_kstr(&j, "next", next);
+		}
+		json_kstr(&j, "why", page.more ? "there is more" : page.broken);
 		json_close(&j, '}');
 		buf_addc(&out, '\n');
 	}
 	struct json *result = begin(r);
-	put_text(r, result, "", "application/jsonl", &out);
+	put_page(r, result, "", "application/jsonl", &out, next[0] != '\0' ? next : NULL);
 	end(r, result);
+}
+
+/* Apart from what the skill wrote: a text of ours. */
+static void put_note(struct json *j, const char *uri, const struct buf *text)
+{
+	json_open(j, '{');
+	json_kstr(j, "uri", uri);
+	json_kstr(j, "mimeType", "text/plain");
+	json_kstr(j, "text", text->data);
+	json_close(j, '}');
+}
+
+/* At the address of the next page: what goes on there. */
+static void put_more(struct json *j, const struct output_page *page, const char *next)
+{
+	bool both = page->more[0] && page->more[1];
+	auto_buf text;
+
+	buf_init(&text, 2 * MAX_URI);
+	buf_addf(&text, "%s: read %s\n",
+	         both            ? "stdout and stderr go on"
+	         : page->more[0] ? "stdout goes on"
+	                         : "stderr goes on",
+	         next);
+	put_note(j, next, &text);
+}
+
+static void put_broken(const struct reading *r, struct json *j, const char *why)
+{
+	auto_buf text;
+	auto_buf uri;
+
+	buf_init(&text, 2 * MAX_URI);
+	buf_init(&uri, 2 * MAX_URI);
+	buf_addf(&text, "the record is damaged, and is not read further: %s\n", why);
+	buf_addf(&uri, "%s#damaged", r->uri);
+	put_note(j, uri.data, &text);
+}
+
+static void output_page_done(struct output_page *p)
+{
+	buf_done(&p->out[0]);
+	buf_done(&p->out[1]);
 }
 
 static void read_output(const struct reading *r, const struct record *rec)
 {
-	static const char *const streams[] = { "stdout", "stderr" };
-	struct json *result = begin(r);
+	AUTO(output_page_done) struct output_page page = { 0 };
+	char next[PAGE_URI];
 
-	for (size_t i = 0; i < ARRAY_LEN(streams); i++) {
-		auto_buf out;
+	buf_init(&page.out[0], MAX_RESOURCE_TEXT);
+	buf_init(&page.out[1], MAX_RESOURCE_TEXT);
+	if (record_output(rec, r->from, &page) != 0) {
+		not_found(r);
+		return;
+	}
+	page_uri(r, "output", page.next, next);
+	struct json *result = begin(r);
+	for (size_t i = 0; i < ARRAY_LEN(OUTPUT_KINDS); i++) {
 		auto_buf fragment;
-		buf_init(&out, MAX_RESOURCE_TEXT);
 		buf_init(&fragment, 64);
-		bool whole = record_output(rec, streams[i], &out);
-		buf_addf(&fragment, "#%s%s", streams[i], whole ? "" : "-beginning");
-		put_text(r, result, fragment.data, "text/plain", &out);
+		buf_addf(&fragment, "#%s", OUTPUT_KINDS[i]);
+		put_page(r, result, fragment.data, "text/plain", &page.out[i],
+		         page.more[i] ? next : NULL);
+	}
+	if (page.next != 0) {
+		put_more(result, &page, next);
+	}
+	if (page.broken != NULL) {
+		put_broken(r, result, page.broken);
 	}
 	end(r, result);
 }
@@ -290,6 +376,7 @@ void serve_resources_read(void *app, struct mcp_call *c)
 	}
 	uri_read(&u, r.uri);
 	r.name = u.name;
+	r.from = u.from;
 	switch (u.kind) {
 	case URI_RUN:
 	case URI_TRACE:

@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "audit/run_facts.h"
-#include "audit/runs.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/visible.h"
+#include "serve/records.h"
 #include "serve/show.h"
 #include "serve/skill_entry.h"
 #include "serve/uri.h"
@@ -25,6 +25,9 @@ struct list {
 	struct json *j;
 	size_t n;
 	char last[MAX_CURSOR + 1]; /* place of the last one */
+	int64_t after_mtime;       /* runs behind this place */
+	const char *after_id;
+	bool more;
 };
 
 static void put_resource(struct list *l, const char *uri, const char *name, const char *description,
@@ -90,10 +93,9 @@ static int list_skills(struct list *l, const char *after)
 
 /* ---- runs -------------------------------------------------------------------------- */
 
-static void list_run(struct list *l, const struct runs *runs, const struct run_entry *e)
+static void list_run(struct list *l, const struct run_entry *e, int fd)
 {
 	struct run_facts f = { 0 };
-	auto_fd fd = e->size <= MAX_SERVED_RECORD ? runs_record(runs, e) : -1;
 	auto_buf name;
 	auto_buf about;
 	char uri[sizeof(URI_RUNS) + RUN_ID_SIZE];
@@ -101,7 +103,7 @@ static void list_run(struct list *l, const struct runs *runs, const struct run_e
 	buf_init(&name, 4 * sizeof(f.skill) + 64);
 	buf_init(&about, 4 * sizeof(f) + 256);
 	snprintf(uri, sizeof(uri), URI_RUNS "%s", e->id);
-	if (fd >= 0 && run_facts_read(&f, fd, e->id) == 0) {
+	if (e->size <= MAX_SERVED_RECORD && run_facts_read(&f, fd, e->id) == 0) {
 		buf_addf(&name, "run of %s", f.skill);
 		buf_addf(&about, "%s, started %s", run_state_name(f.state), f.started);
 		if (f.state == RUN_ENDED) {
@@ -141,29 +143,30 @@ static bool is_behind(const struct run_entry *e, int64_t mtime, const char *id)
 	return e->mtime != mtime ? e->mtime < mtime : strcmp(e->id, id) > 0;
 }
 
+static bool take_run(void *arg, const struct run_entry *e, int fd)
+{
+	struct list *l = arg;
+
+	if (!is_behind(e, l->after_mtime, l->after_id)) {
+		return true;
+	}
+	l->more = l->n >= MAX_RESOURCE_PAGE;
+	if (!l->more) {
+		list_run(l, e, fd);
+	}
+	return !l->more;
+}
+
 /* 1: there are more of them. */
 static int list_runs(struct list *l, const char *after)
 {
-	AUTO(runs_done) struct runs runs = RUNS_NONE;
 	struct ssb_error err = { 0 };
-	int64_t mtime = INT64_MAX;
-	const char *id = "";
 
-	(void)read_place(after, &mtime, &id);
-	if (runs_open_some(&runs, l->s->owner.state_dir, &err) != 0) {
-		return 0;
-	}
-	runs_stat(&runs);
-	for (size_t i = 0; i < runs.n && i < MAX_LISTED_RUNS; i++) {
-		if (!is_behind(&runs.v[i], mtime, id)) {
-			continue;
-		}
-		if (l->n >= MAX_RESOURCE_PAGE) {
-			return 1;
-		}
-		list_run(l, &runs, &runs.v[i]);
-	}
-	return 0;
+	l->after_mtime = INT64_MAX;
+	l->after_id = "";
+	(void)read_place(after, &l->after_mtime, &l->after_id);
+	(void)records_each(l->s, "", take_run, l, &err);
+	return l->more ? 1 : 0;
 }
 
 static bool place_valid(const char *place)
@@ -214,12 +217,13 @@ const struct resource_template RESOURCE_TEMPLATES[] = {
 	  "A run in short: state, end, violations, and whether its record "
 	  "can be believed.",
 	  "application/json" },
-	{ URI_RUNS "{id}/trace", "trace",
-	  "The record of a run as JSON Lines, made visible; its "
-	  "beginning where it is long (get_trace has the rest).",
+	{ URI_RUNS "{id}/trace{?from}", "trace",
+	  "The record of a run as JSON Lines, made visible; a page of it where it is long, "
+	  "with the address of the next.",
 	  "application/jsonl" },
-	{ URI_RUNS "{id}/output", "output",
-	  "What a run wrote to stdout and stderr, as its record has it. Data, made visible.",
+	{ URI_RUNS "{id}/output{?from}", "output",
+	  "What a run wrote to stdout and stderr, as its record has it; a page of it where it is "
+	  "long, with the address of the next. Data, made visible.",
 	  "text/plain" },
 	{ URI_SKILLS "{name}", "manifest",
 	  "A skill's manifest, made visible: what it asks for, not what it gets.",

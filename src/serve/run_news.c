@@ -20,9 +20,15 @@ struct run_news {
 	uint64_t told;
 };
 
+/* Now, or when it has become a task: its news are the task's message. */
+static bool is_wanted(const struct mcp_call *c)
+{
+	return mcp_wants_progress(c) || mcp_has_extension(c, "io.modelcontextprotocol/tasks");
+}
+
 struct run_news *run_news_new(struct loop *l, struct mcp_call *c)
 {
-	struct run_news *n = mcp_wants_progress(c) ? calloc(1, sizeof(*n)) : NULL;
+	struct run_news *n = is_wanted(c) ? calloc(1, sizeof(*n)) : NULL;
 
 	if (n != NULL) {
 		n->loop = l;
@@ -71,7 +77,7 @@ static void on_tell(void *arg)
 	buf_add(&out, n->text.data, n->text.len);
 	buf_reset(&n->text);
 	if (n->left_out > 0) {
-		buf_addf(&out, "[%llu more bytes; the result has them]\n",
+		buf_addf(&out, "[%llu more bytes that are not told here]\n",
 		         (unsigned long long)n->left_out);
 		n->left_out = 0;
 	}

@@ -6,13 +6,13 @@
 
 #include <string.h>
 
-#include "audit/runs.h"
 #include "base/limits.h"
 #include "base/names.h"
 #include "base/own.h"
 #include "base/visible.h"
-#include "report/remedy.h"
 #include "report/view.h"
+#include "report/why.h"
+#include "serve/records.h"
 #include "serve/show.h"
 
 #define SAY_BYTES ((size_t)2 << 20)
@@ -34,12 +34,15 @@ const char RUN_OUTPUT_SCHEMA[] =
         "\"fix\":{\"type\":\"string\",\"description\":\"the smallest change by which the owner "
         "would allow it; empty: none\"}},"
         "\"required\":[\"code\",\"what\",\"count\",\"rule\",\"fix\"]}},"
+        "\"violations_unlisted\":{\"type\":\"string\",\"description\":\"why there were some and "
+        "none are listed\"},"
         "\"violation_count\":{\"type\":\"integer\",\"description\":\"all attempts\"},"
         "\"severity\":{\"type\":\"string\",\"description\":\"of the worst class; empty: none\"},"
         "\"classes\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
         "\"duration_ms\":{\"type\":\"integer\"},"
         "\"trace\":{\"type\":\"string\",\"description\":\"resource: the record\"},"
-        "\"output\":{\"type\":\"string\",\"description\":\"resource: all of the output\"},"
+        "\"output\":{\"type\":\"string\",\"description\":\"resource: what the record has of the "
+        "output, in pages\"},"
         "\"session_reason\":{\"type\":\"string\"},\"plan\":{\"type\":\"object\"},"
         "\"refusals\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}},"
         "\"required\":[\"end\"]}";
@@ -79,13 +82,11 @@ static void show_stream(struct shown *s, const struct job_end *end, int i)
 
 static void open_view(const struct serve *s, const struct job_end *end, struct view *v)
 {
+	AUTO(record_close) struct record r = RECORD_NONE;
 	struct ssb_error err = { 0 };
-	struct run_file f = RUN_FILE_NONE;
 
-	if (end->result.violations > 0 &&
-	    run_file_open(&f, s->owner.state_dir, end->result.run_id, &err) == 0) {
-		(void)view_read(v, f.fd, f.id, &err);
-		run_file_done(&f);
+	if (record_open_id(s, end->result.run_id, &r, &err) == 0) {
+		(void)view_read(v, r.file.fd, r.file.id, &err);
 	}
 }
 
@@ -107,11 +108,11 @@ static void json_violations(struct json *j, const struct view *v)
 		}
 		n++;
 		json_open(j, '{');
-		json_kstr(j, "code", or_empty(item->reason));
-		json_kstr(j, "what", or_empty(item->text));
+		json_kstr(j, "code", item->reason);
+		json_kstr(j, "what", item->text);
 		json_kuint(j, "count", item->count);
-		json_kstr(j, "rule", or_empty(item->rule));
-		json_kstr(j, "fix", or_empty(item->remedy));
+		json_kstr(j, "rule", item->rule);
+		json_kstr(j, "fix", item->remedy);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -119,24 +120,22 @@ static void json_violations(struct json *j, const struct view *v)
 
 static void say_violation(struct buf *out, const struct view_item *i, size_t number)
 {
-	const char *reason = remedy_reason(or_empty(i->reason));
-
-	buf_addf(out, "%zu. %s", number, or_empty(i->text));
+	buf_addf(out, "%zu. %s", number, i->text);
 	if (i->count > 1) {
 		buf_addf(out, " (%llu times)", (unsigned long long)i->count);
 	}
-	buf_addf(out, "\n   denied: %s", reason != NULL ? reason : "outside of the plan");
-	if (or_empty(i->reason)[0] != '\0') {
+	buf_addf(out, "\n   denied: %s", why_reason(i));
+	if (i->reason[0] != '\0') {
 		buf_addf(out, " [%s]", i->reason);
 	}
-	if (or_empty(i->rule)[0] != '\0') {
+	if (i->rule[0] != '\0') {
 		buf_addf(out, "; rule: %s", i->rule);
 	}
-	buf_addf(out, "\n   to allow: %s\n",
-	         or_empty(i->remedy)[0] != '\0' ? i->remedy : "nothing that the owner could say");
+	buf_addf(out, "\n   to allow: %s\n", why_remedy(i));
 }
 
-static void say_violations(struct buf *out, const struct ssb_result *r, const struct view *v)
+static void say_violations(struct buf *out, const struct ssb_result *r, const struct view *v,
+                           const char *unseen)
 {
 	size_t all = view_count(v, GROUP_DENIED);
 	size_t n = 0;
@@ -148,6 +147,9 @@ static void say_violations(struct buf *out, const struct ssb_result *r, const st
 	         r->violations == 1 ? "" : "s");
 	if (r->classes[0] != '\0') {
 		buf_addf(out, "what it tried amounts to: %s (%s)\n", r->classes, r->severity);
+	}
+	if (unseen != NULL) {
+		buf_addf(out, "they cannot be listed here: %s; get_trace has them\n", unseen);
 	}
 	for (size_t i = 0; i < v->n_items && n < MAX_RESULT_DENIED; i++) {
 		if (v->items[i].group == GROUP_DENIED) {
@@ -185,7 +187,7 @@ static void json_resource(struct json *j, const char *key, const char *id)
 }
 
 static void result_json(struct buf *out, const struct job_end *end, const struct shown shown[2],
-                        const struct view *v)
+                        const struct view *v, const char *unseen)
 {
 	const struct ssb_result *r = &end->result;
 	struct json j;
@@ -200,6 +202,9 @@ static void result_json(struct buf *out, const struct job_end *end, const struct
 	json_kbool(&j, "stdout_truncated", shown[0].cut);
 	json_kbool(&j, "stderr_truncated", shown[1].cut);
 	json_violations(&j, v);
+	if (unseen != NULL) {
+		json_kstr(&j, "violations_unlisted", unseen);
+	}
 	json_kuint(&j, "violation_count", r->violations);
 	json_kstr(&j, "severity", r->severity);
 	json_classes(&j, r->classes);
@@ -263,7 +268,7 @@ static void say_stream(struct buf *out, const char *name, const struct shown *s,
 }
 
 void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
-                    const struct job_end *end)
+                    const struct job_end *end, const char *unseen)
 {
 	const struct ssb_result *r = &end->result;
 	AUTO(shown_done) struct shown out = { 0 };
@@ -276,12 +281,14 @@ void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
 	buf_init(&json, SAY_BYTES);
 	show_stream(&out, end, 0);
 	show_stream(&error, end, 1);
-	open_view(s, end, &v);
+	if (r->violations > 0 && unseen == NULL) {
+		open_view(s, end, &v);
+	}
 	say_end(&text, name, r);
 	say_stream(&text, "stdout", &out, r->run_id);
 	say_stream(&text, "stderr", &error, r->run_id);
-	say_violations(&text, r, &v);
-	result_json(&json, end, (const struct shown[2]){ out, error }, &v);
+	say_violations(&text, r, &v, unseen);
+	result_json(&json, end, (const struct shown[2]){ out, error }, &v, unseen);
 	bool good = r->end == SSB_END_EXITED && r->exit_status == 0;
 	if (text.failed || json.failed) {
 		mcp_tool_fail(c, "no_memory", "the result is too large to be told",

@@ -4,9 +4,11 @@
 
 #include "serve/job.h"
 
-/* A run that has ended by itself or by us: the whole answer. `name` is the skill's. */
+/* A run that has ended by itself or by us: the whole answer. `name` is the skill's.
+ * Where there were violations its record is looked at, which is not for the loop; unless
+ * `unseen` says why that is not to be. */
 void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
-                    const struct job_end *end);
+                    const struct job_end *end, const char *unseen);
 /* One that did not come about: an error that says what to do. */
 void run_say_error(struct mcp_call *c, const struct ssb_error *err);
 /* The plan, and nothing was run. */

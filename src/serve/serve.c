@@ -18,13 +18,14 @@
 #include "policy/owner.h"
 #include "serve/approve.h"
 #include "serve/bind.h"
+#include "serve/errand.h"
 #include "serve/job.h"
 #include "serve/plans.h"
 #include "serve/records.h"
 #include "serve/skills.h"
 
-#define LAST_MS 30000 /* for runs that are canceled: job.c kills what is not gone by then */
-#define TTL_MS  5000  /* skills come and go */
+#define ENDING_MS 30000 /* for runs that are canceled: job.c kills what is not gone by then */
+#define TTL_MS    5000  /* skills come and go */
 
 static const char INSTRUCTIONS[] =
         "SkillSandbox runs skills of its owner in a sandbox that gives each only what its "
@@ -74,6 +75,7 @@ static int open_ways(struct serve *s, struct ways_in *w, struct ssb_error *err)
 		if (mcp_http_new(s->mcp, s->loop, &http, &w->http, err) != 0) {
 			return -1;
 		}
+		explicit_bzero(o->token, strlen(o->token)); /* supervisors are forked from us */
 		o->listening(mcp_http_url(w->http));
 	}
 	return 0;
@@ -141,7 +143,8 @@ static int open_parts(struct serve *s, const struct mcp_app *app, struct ssb_err
 	if (owner_load(&s->owner, err) != 0 || loop_new(&s->loop, err) != 0 ||
 	    skills_new(o->skills, o->n_skills, &s->skills, err) != 0 ||
 	    plans_new(s, &s->plans, err) != 0 || jobs_new(s, &s->jobs, err) != 0 ||
-	    approvals_new(s, &s->approvals, err) != 0 || binding_new(s, &s->binding, err) != 0) {
+	    errands_new(s, &s->errands, err) != 0 || approvals_new(s, &s->approvals, err) != 0 ||
+	    binding_new(s, &s->binding, err) != 0) {
 		return -1;
 	}
 	return mcp_server_new(s->loop, app, &s->mcp, err) != 0 ? -1
@@ -151,6 +154,7 @@ static int open_parts(struct serve *s, const struct mcp_app *app, struct ssb_err
 static void close_parts(struct serve *s)
 {
 	jobs_free(s->jobs);
+	errands_free(s->errands); /* runs that ended may have left some */
 	records_free(s->records);
 	mcp_server_free(s->mcp);
 	binding_free(s->binding);
@@ -159,6 +163,13 @@ static void close_parts(struct serve *s)
 	skills_free(s->skills);
 	loop_free(s->loop);
 	owner_done(&s->owner);
+}
+
+static void on_gone(void *arg, const char *principal)
+{
+	struct serve *s = arg;
+
+	approvals_forget(s->approvals, principal);
 }
 
 /* ---- the whole ----------------------------------------------------------------------- */
@@ -174,7 +185,7 @@ static void on_tick(void *arg)
 {
 	struct ending *e = arg;
 
-	if (jobs_count(e->serve->jobs) == 0 || ++e->ticks > LAST_MS / 50 ||
+	if (jobs_count(e->serve->jobs) == 0 || ++e->ticks > ENDING_MS / 50 ||
 	    loop_after(e->serve->loop, 50, on_tick, e, &e->again) != 0) {
 		loop_stop(e->serve->loop);
 	}
@@ -206,7 +217,8 @@ int serve_main(const struct serve_options *o, struct ssb_error *err)
 		                     .methods = SERVE_METHODS,
 		                     .n_methods = N_SERVE_METHODS,
 		                     .ttl_ms = TTL_MS,
-		                     .arg = &s };
+		                     .arg = &s,
+		                     .gone = on_gone };
 	struct signals signals = { .fd = -1 };
 	struct ways_in ways = { 0 };
 

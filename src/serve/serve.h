@@ -3,7 +3,8 @@
  * The owner's flags, policy file and session decide; whoever speaks to the server
  * can ask for less, never for more. Files: skills (what is served), plans (what a
  * skill may do), job (one run under way), approve (what the owner is asked),
- * bind (which session a run is part of), tool_*.c, resources, prompts, skill_list. */
+ * bind (which session a run is part of), errand (what the loop must not wait for),
+ * tool_*.c, resources, prompts, skill_list. */
 #ifndef SERVE_SERVE_H
 #define SERVE_SERVE_H
 
@@ -18,6 +19,7 @@ struct jobs;
 struct approvals;
 struct binding;
 struct records;
+struct errands;
 
 struct serve_options {
 	char *const *skills; /* directories, as the owner named them */
@@ -27,8 +29,9 @@ struct serve_options {
 	const char *session_policy; /* each client gets a session of its own by this file; NULL */
 	const char *http;           /* ADDRESS:PORT; NULL: none */
 	const char *socket;         /* path; NULL: none */
-	const char *token;          /* of HTTP; never NULL with it */
+	char *token;                /* of HTTP; never NULL with it; wiped once it is known */
 	bool otel;                  /* export the record of each run */
+	bool all_runs;              /* clients are told of every run of the owner */
 	/* Clients can come now, here: an address or a path. Not for stdio. */
 	void (*listening)(const char *where);
 };
@@ -45,6 +48,7 @@ struct serve {
 	struct approvals *approvals;
 	struct binding *binding;
 	struct records *records;
+	struct errands *errands;
 };
 
 /* Serves until its client is gone (stdio) or it is told to end (SIGTERM, SIGINT):

@@ -1,6 +1,7 @@
 /* tables.c - the methods and tools of the server, and what is said of them. */
 #include "base/limits.h"
 #include "base/own.h"
+#include "serve/errand.h"
 #include "serve/plans.h"
 #include "serve/run_say.h"
 #include "serve/serve.h"
@@ -129,6 +130,23 @@ static const char VIOLATION_OUTPUT[] =
         "\"reason\":{\"type\":\"string\"},\"session\":" A_SESSION "},"
         "\"required\":[\"allowed\",\"action_taken\",\"reason\",\"session\"]}";
 
+/* What reads as much as somebody else wrote, or waits for others, is not for the loop. */
+#define IN_ERRAND(how, handler)                                                                    \
+	static void handler##_away(void *app, struct mcp_call *c)                                  \
+	{                                                                                          \
+		how(app, c, handler);                                                              \
+	}
+IN_ERRAND(errand_tool, tool_list_skills)
+IN_ERRAND(errand_tool, tool_why_denied)
+IN_ERRAND(errand_tool, tool_get_trace)
+IN_ERRAND(errand_tool, tool_session_status)
+IN_ERRAND(errand_method, serve_resources_list)
+IN_ERRAND(errand_method, serve_resources_read)
+IN_ERRAND(errand_method, serve_directory_read)
+IN_ERRAND(errand_method, serve_complete)
+IN_ERRAND(errand_method, serve_skills_list)
+IN_ERRAND(errand_method, serve_skills_get)
+
 static const struct mcp_tool TOOLS[] = {
 	{ .name = "run_skill",
 	  .title = "Run a skill in its sandbox",
@@ -150,7 +168,7 @@ static const struct mcp_tool TOOLS[] = {
 	  .n_fields = ARRAY_LEN(LIST_FIELDS),
 	  .output_schema = LIST_OUTPUT,
 	  .hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
-	  .handle = tool_list_skills },
+	  .handle = tool_list_skills_away },
 	{ .name = "validate_skill",
 	  .title = "Check a skill's manifest",
 	  .description = "Checks a skill's manifest and says every finding. Executes nothing.",
@@ -178,7 +196,7 @@ static const struct mcp_tool TOOLS[] = {
 	  .n_fields = N_WHY_FIELDS,
 	  .output_schema = WHY_SCHEMA,
 	  .hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
-	  .handle = tool_why_denied },
+	  .handle = tool_why_denied_away },
 	{ .name = "get_trace",
 	  .title = "Read the record of a run",
 	  .description =
@@ -189,13 +207,13 @@ static const struct mcp_tool TOOLS[] = {
 	  .n_fields = N_TRACE_FIELDS,
 	  .output_schema = TRACE_SCHEMA,
 	  .hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
-	  .handle = tool_get_trace },
+	  .handle = tool_get_trace_away },
 	{ .name = "session_status",
 	  .title = "Show the session's budgets and counts",
 	  .description = "Shows the session that runs are part of: state, budgets, what was used.",
 	  .output_schema = SESSION_OUTPUT,
 	  .hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
-	  .handle = tool_session_status },
+	  .handle = tool_session_status_away },
 	{ .name = "report_violation",
 	  .title = "Report a violation to the session",
 	  .description = "Counts something that should not have happened (found in output, say) in "
@@ -255,14 +273,14 @@ static void tools_call(void *app, struct mcp_call *c)
 const struct mcp_method SERVE_METHODS[] = {
 	{ "tools/list", tools_list, MCP_CACHED },
 	{ "tools/call", tools_call, MCP_ASKS },
-	{ "resources/list", serve_resources_list, MCP_CACHED },
+	{ "resources/list", serve_resources_list_away, MCP_CACHED },
 	{ "resources/templates/list", serve_resources_templates, MCP_CACHED },
-	{ "resources/read", serve_resources_read, MCP_CACHED },
-	{ "resources/directory/read", serve_directory_read, 0 },
+	{ "resources/read", serve_resources_read_away, MCP_CACHED },
+	{ "resources/directory/read", serve_directory_read_away, 0 },
 	{ "prompts/list", serve_prompts_list, MCP_CACHED },
 	{ "prompts/get", serve_prompts_get, 0 },
-	{ "completion/complete", serve_complete, 0 },
-	{ "skills/list", serve_skills_list, MCP_CACHED },
-	{ "skills/get", serve_skills_get, MCP_CACHED },
+	{ "completion/complete", serve_complete_away, 0 },
+	{ "skills/list", serve_skills_list_away, MCP_CACHED },
+	{ "skills/get", serve_skills_get_away, MCP_CACHED },
 };
 const size_t N_SERVE_METHODS = ARRAY_LEN(SERVE_METHODS);

@@ -8,7 +8,6 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/visible.h"
-#include "report/remedy.h"
 #include "report/view.h"
 #include "report/why.h"
 #include "serve/records.h"
@@ -118,19 +117,15 @@ static void answer(struct mcp_call *c, const struct buf *text, const struct buf 
 
 static void say_item(struct buf *text, const struct view_item *i)
 {
-	const char *why = remedy_reason(i->reason);
-
 	buf_addf(text, "\n- %s: %s", i->let_through ? "NOT PREVENTED" : "denied", i->text);
 	if (i->count > 1) {
 		buf_addf(text, " (%" PRIu64 " times)", i->count);
 	}
-	buf_addf(text, "\n  code: %s", i->reason);
-	buf_addf(text, "%s%s", why != NULL ? ": " : "", why != NULL ? why : "");
+	buf_addf(text, "\n  code: %s: %s", i->reason, why_reason(i));
 	if (i->rule[0] != '\0') {
 		buf_addf(text, "\n  rule: %s", i->rule);
 	}
-	buf_addf(text, "\n  to allow it: %s",
-	         i->remedy[0] != '\0' ? i->remedy : "nothing that the owner could say");
+	buf_addf(text, "\n  to allow it: %s", why_remedy(i));
 }
 
 static void say_denials(struct buf *text, const struct view *v, const struct record *r,

@@ -13,7 +13,9 @@
 #include "base/own.h"
 #include "serve/approve.h"
 #include "serve/bind.h"
+#include "serve/errand.h"
 #include "serve/job.h"
+#include "serve/records.h"
 #include "serve/run_news.h"
 #include "serve/run_say.h"
 
@@ -27,6 +29,7 @@ struct run_call {
 	struct job *job;
 	struct run_news *news;
 	struct loop_timer *task;
+	struct job_end end; /* of one whose record has to be looked at; it owns what it kept */
 };
 
 static void run_call_free(struct run_call *r)
@@ -34,6 +37,8 @@ static void run_call_free(struct run_call *r)
 	if (r != NULL) {
 		loop_untimer(&r->task);
 		run_news_free(r->news);
+		free((char *)(uintptr_t)r->end.out[0]);
+		free((char *)(uintptr_t)r->end.out[1]);
 		free(r->name);
 		free(r);
 	}
@@ -51,6 +56,13 @@ static void on_output(void *arg, int stream, const char *data, size_t len)
 	struct run_call *r = arg;
 
 	run_news_output(r->news, stream, data, len);
+}
+
+static void on_started(void *arg, const char *run_id)
+{
+	struct run_call *r = arg;
+
+	records_started(r->serve->records, run_id);
 }
 
 static void on_line(void *arg, const struct line *l)
@@ -74,6 +86,47 @@ static void on_task(void *arg)
 	(void)mcp_become_task(r->call, "the skill is running");
 }
 
+/* ---- its end -------------------------------------------------------------------------- */
+
+/* In an errand: what it tried is in its record, which is as large as the skill likes. */
+static void say_tried(void *arg, struct mcp_call *c)
+{
+	const struct run_call *r = arg;
+
+	run_say_result(r->serve, c, r->name, &r->end, NULL);
+}
+
+static void say_without(void *arg, struct mcp_call *c, const struct errand_end *end)
+{
+	const struct run_call *r = arg;
+
+	run_say_result(r->serve, c, r->name, &r->end, end->why);
+}
+
+static void free_call(void *arg)
+{
+	run_call_free(arg);
+}
+
+/* Takes `r`. What is borrowed of the end is gone when the record has been looked at. */
+static void look_at_record(struct run_call *r, const struct job_end *end)
+{
+	const struct errand_answer w = {
+		.answer = say_tried, .failed = say_without, .free = free_call, .arg = r
+	};
+
+	r->end = *end;
+	for (size_t i = 0; i < ARRAY_LEN(end->out); i++) {
+		char *copy = malloc(end->out_len[i] + 1);
+		if (copy != NULL && end->out_len[i] > 0) {
+			memcpy(copy, end->out[i], end->out_len[i]);
+		}
+		r->end.out[i] = copy;
+		r->end.out_len[i] = copy != NULL ? end->out_len[i] : 0;
+	}
+	errand_answer(r->serve, r->call, &w);
+}
+
 static void on_ended(void *arg, const struct job_end *end)
 {
 	AUTO(run_call_freep) struct run_call *r = arg;
@@ -83,8 +136,10 @@ static void on_ended(void *arg, const struct job_end *end)
 	run_news_free(r->news); /* before the call that it tells of is gone */
 	r->news = NULL;
 	loop_untimer(&r->task);
-	if (end->ran) {
-		run_say_result(r->serve, c, r->name, end);
+	if (end->ran && end->result.violations > 0) {
+		look_at_record(steal_ptr(&r), end);
+	} else if (end->ran) {
+		run_say_result(r->serve, c, r->name, end, NULL);
 	} else {
 		run_say_error(c, &end->err);
 	}
@@ -113,22 +168,23 @@ static int start(struct serve *s, struct mcp_call *c, const char *name, struct s
                  struct ssb_error *err)
 {
 	AUTO(run_call_freep) struct run_call *r = calloc(1, sizeof(*r));
-	const char *session = "";
+	struct bound bound;
 
 	if (r == NULL || (r->name = strdup(name)) == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
-	if (binding_of(s->binding, c, &session, err) != 0) {
-		return -1;
-	}
+	binding_of(s->binding, c, &bound);
 	r->serve = s;
 	r->call = c;
 	r->news = run_news_new(s->loop, c);
 	const struct job_wish wish = { .plan = plan,
-		                       .session = session[0] != '\0' ? session : NULL,
+		                       .session = bound.id[0] != '\0' ? bound.id : NULL,
+		                       .prepare = bound.own ? binding_ensure : NULL,
+		                       .prepare_arg = &bound,
 		                       .traceparent = traceparent_of(c),
 		                       .keep = MAX_RESULT_OUTPUT };
 	const struct job_watch watch = { .output = r->news != NULL ? on_output : NULL,
+		                         .started = on_started,
 		                         .line = r->news != NULL ? on_line : NULL,
 		                         .ended = on_ended,
 		                         .arg = r };
@@ -206,7 +262,7 @@ static int run(struct serve *s, struct mcp_call *c, struct ssb_error *err)
 	}
 	w.args = args;
 	if (mcp_arg_boolean(c, "dry_run", false)) {
-		if (plans_get(s->plans, &w, &plan, NULL, err) != 0) {
+		if (approval_recall(s->approvals, c, &w, &given, &plan, err) != 0) {
 			return -1;
 		}
 		run_say_plan(c, w.skill->name, plan);

@@ -1,5 +1,9 @@
 /* tool_session.c - session_status and report_violation: the session that the client's
- * runs are part of. It can be looked at and blamed from here, never loosened. */
+ * runs are part of. It can be looked at and blamed from here, never loosened.
+ *
+ * Both in errands: the store has a lock, and to reach the runs of a session takes as long
+ * as its policy leaves them to end. The store is opened and closed there: no process of a
+ * run has it. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,33 +11,36 @@
 #include "base/own.h"
 #include "report/session_json.h"
 #include "serve/bind.h"
+#include "serve/errand.h"
 #include "session/act.h"
 #include "session/session.h"
 
 #define MAX_TEXT (1024UL * 1024)
-
-/* The session, or the call is answered. */
-static int session_of(struct serve *s, struct mcp_call *c, const char **ret)
-{
-	struct ssb_error err = { 0 };
-
-	if (binding_of(s->binding, c, ret, &err) != 0) {
-		mcp_tool_fail(c, "session_unavailable", err.text,
-		              "the owner looks at it with 'skillsandbox session list'");
-		return -1;
-	}
-	if ((*ret)[0] == '\0') {
-		mcp_tool_fail(c, "no_session", "runs of this server are part of no session",
-		              "the owner starts it with --session ID or --session-policy FILE");
-		return -1;
-	}
-	return 0;
-}
+#define LOOK     "the owner looks at it with 'skillsandbox session show'"
 
 static void fail(struct mcp_call *c, const struct ssb_error *err)
 {
 	mcp_tool_fail(c, err->code == SSB_E_POLICY ? "session_refused" : "session_unavailable",
-	              err->text, "the owner looks at it with 'skillsandbox session show'");
+	              err->text, LOOK);
+}
+
+/* Its store, with the session in it; or the call is answered. */
+static int open_session(const struct serve *s, struct mcp_call *c, struct bound *ret,
+                        struct sessions **ret_store)
+{
+	struct ssb_error err = { 0 };
+
+	binding_of(s->binding, c, ret);
+	if (ret->id[0] == '\0') {
+		mcp_tool_fail(c, "no_session", "runs of this server are part of no session",
+		              "the owner starts it with --session ID or --session-policy FILE");
+		return -1;
+	}
+	if (binding_ensure(ret, &err) != 0 || sessions_open(&s->owner, ret_store, &err) != 0) {
+		fail(c, &err);
+		return -1;
+	}
+	return 0;
 }
 
 static void answer(struct mcp_call *c, const struct session *s, const struct decision *d)
@@ -64,21 +71,20 @@ static void answer(struct mcp_call *c, const struct session *s, const struct dec
 
 void tool_session_status(void *app, struct mcp_call *c)
 {
-	struct serve *s = app;
+	const struct serve *s = app;
 	struct sessions *store = NULL;
 	struct ssb_error err = { 0 };
-	const char *id = NULL;
+	struct bound bound;
 	auto_free struct session *found = calloc(1, sizeof(*found));
 
 	if (found == NULL) {
 		mcp_fail(c, MCP_E_INTERNAL, "out of memory");
 		return;
 	}
-	if (session_of(s, c, &id) != 0) {
+	if (open_session(s, c, &bound, &store) != 0) {
 		return;
 	}
-	if (sessions_open(&s->owner, &store, &err) == 0 &&
-	    session_get(store, id, found, &err) == 0) {
+	if (session_get(store, bound.id, found, &err) == 0) {
 		answer(c, found, NULL);
 	} else {
 		fail(c, &err);
@@ -86,29 +92,70 @@ void tool_session_status(void *app, struct mcp_call *c)
 	sessions_close(store);
 }
 
-void tool_report_violation(void *app, struct mcp_call *c)
-{
-	struct serve *s = app;
-	struct sessions *store = NULL;
-	struct act_report acted = { 0 };
-	struct ssb_error err = { 0 };
-	const char *id = NULL;
-	auto_free struct decision *d = calloc(1, sizeof(*d));
+/* ---- report_violation -------------------------------------------------------------- */
 
-	if (d == NULL) {
-		mcp_fail(c, MCP_E_INTERNAL, "out of memory");
+struct report {
+	struct serve *serve;
+	/* of the errand alone: */
+	struct sessions *store;
+	struct decision d;
+	bool counted;
+};
+
+static void count(void *arg, struct mcp_call *c)
+{
+	struct report *r = arg;
+	struct ssb_error err = { 0 };
+	struct bound bound;
+
+	if (open_session(r->serve, c, &bound, &r->store) != 0) {
 		return;
 	}
-	if (session_of(s, c, &id) != 0) {
-		return;
-	}
-	if (sessions_open(&s->owner, &store, &err) == 0 &&
-	    session_violation(store, id, mcp_arg_string(c, "type"), mcp_arg_string(c, "details"), d,
-	                      &err) == 0 &&
-	    session_act(store, &s->owner, d, NULL, &acted, &err) == 0) {
-		answer(c, &d->after, d);
+	r->counted = session_violation(r->store, bound.id, mcp_arg_string(c, "type"),
+	                               mcp_arg_string(c, "details"), &r->d, &err) == 0;
+	if (r->counted) {
+		answer(c, &r->d.after, &r->d);
 	} else {
 		fail(c, &err);
 	}
-	sessions_close(store);
+}
+
+/* What was counted has its consequences, whether anybody waits for them or not. */
+static int reach(void *arg)
+{
+	struct report *r = arg;
+	struct act_report acted = { 0 };
+	struct ssb_error err = { 0 };
+	int rc =
+	        r->counted ? session_act(r->store, &r->serve->owner, &r->d, NULL, &acted, &err) : 0;
+
+	sessions_close(r->store);
+	return rc;
+}
+
+static void not_reached(void *arg, struct mcp_call *c, const struct errand_end *end)
+{
+	(void)arg;
+	mcp_tool_fail(c, "session_unavailable",
+	              end->fate == ERRAND_UNDONE
+	                      ? "it was counted, but not every run of the session could be reached"
+	              : end->fate == ERRAND_LATE ? "the store of sessions is busy: it is not known "
+	                                           "yet whether it was counted"
+	                                         : end->why,
+	              LOOK);
+}
+
+void tool_report_violation(void *app, struct mcp_call *c)
+{
+	struct report *r = calloc(1, sizeof(*r));
+	const struct errand_answer w = {
+		.answer = count, .after = reach, .failed = not_reached, .free = free, .arg = r
+	};
+
+	if (r == NULL) {
+		mcp_fail(c, MCP_E_INTERNAL, "out of memory");
+		return;
+	}
+	r->serve = app;
+	errand_answer(app, c, &w);
 }

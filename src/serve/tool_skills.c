@@ -4,10 +4,12 @@
 
 #include "base/diag.h"
 #include "base/error.h"
+#include "base/names.h"
 #include "base/own.h"
 #include "base/visible.h"
 #include "manifest/manifest.h"
 #include "policy/paths.h"
+#include "serve/approve.h"
 #include "serve/plans.h"
 #include "serve/risk.h"
 #include "serve/run_say.h"
@@ -16,13 +18,13 @@
 #define SAY_BYTES ((size_t)2 << 20)
 
 /* Both forms of an answer, in the making. */
-struct answer {
+struct reply {
 	struct buf text;
 	struct buf structured;
 	struct json j;
 };
 
-static void answer_begin(struct answer *a)
+static void reply_begin(struct reply *a)
 {
 	buf_init(&a->text, SAY_BYTES);
 	buf_init(&a->structured, SAY_BYTES);
@@ -30,13 +32,13 @@ static void answer_begin(struct answer *a)
 	json_open(&a->j, '{');
 }
 
-static void answer_done(struct answer *a)
+static void reply_done(struct reply *a)
 {
 	buf_done(&a->text);
 	buf_done(&a->structured);
 }
 
-static void answer_send(struct answer *a, struct mcp_call *c)
+static void reply_send(struct reply *a, struct mcp_call *c)
 {
 	json_close(&a->j, '}');
 	if (a->text.failed || a->structured.failed) {
@@ -48,7 +50,7 @@ static void answer_send(struct answer *a, struct mcp_call *c)
 
 /* ---- list_skills -------------------------------------------------------------------- */
 
-static void list_one(struct answer *a, const struct skill *skill)
+static void list_one(struct reply *a, const struct skill *skill)
 {
 	AUTO(manifest_freep) struct manifest *m = NULL;
 	struct ssb_error err = { 0 };
@@ -101,7 +103,7 @@ static int take_directory(const char *word, const struct skill *v, size_t n, cha
 void tool_list_skills(void *app, struct mcp_call *c)
 {
 	struct serve *s = app;
-	AUTO(answer_done) struct answer a = { 0 };
+	AUTO(reply_done) struct reply a = { 0 };
 	auto_free char *within = NULL;
 	const struct skill *v = NULL;
 	struct ssb_error err = { 0 };
@@ -112,7 +114,7 @@ void tool_list_skills(void *app, struct mcp_call *c)
 		run_say_error(c, &err);
 		return;
 	}
-	answer_begin(&a);
+	reply_begin(&a);
 	json_key(&a.j, "skills");
 	json_open(&a.j, '[');
 	for (size_t i = 0; i < n; i++) {
@@ -125,32 +127,20 @@ void tool_list_skills(void *app, struct mcp_call *c)
 		buf_adds(&a.text, "no skills are here: the owner names directories with "
 		                  "skillsandbox serve --skills DIR\n");
 	}
-	answer_send(&a, c);
+	reply_send(&a, c);
 }
 
 /* ---- validate_skill ------------------------------------------------------------------- */
 
-static const char *severity_name(enum ssb_severity severity)
-{
-	static const char *const NAMES[] = {
-		[SSB_NOTE] = "note",
-		[SSB_WARNING] = "warning",
-		[SSB_ALARM] = "alarm",
-		[SSB_ERROR] = "error",
-	};
-
-	return NAMES[severity];
-}
-
-static void say_finding(struct answer *a, const struct ssb_diag *d)
+static void say_finding(struct reply *a, const struct ssb_diag *d)
 {
 	json_open(&a->j, '{');
-	json_kstr(&a->j, "severity", severity_name(d->severity));
+	json_kstr(&a->j, "severity", finding_name(d->severity));
 	show_kstr(&a->j, "where", d->where);
 	show_kstr(&a->j, "text", d->text);
 	show_kstr(&a->j, "fix", d->remedy);
 	json_close(&a->j, '}');
-	buf_addf(&a->text, "%s: ", severity_name(d->severity));
+	buf_addf(&a->text, "%s: ", finding_name(d->severity));
 	visible_text(&a->text, d->where, false);
 	buf_adds(&a->text, ": ");
 	visible_text(&a->text, d->text, false);
@@ -164,7 +154,7 @@ static void say_finding(struct answer *a, const struct ssb_diag *d)
 void tool_validate_skill(void *app, struct mcp_call *c)
 {
 	struct serve *s = app;
-	AUTO(answer_done) struct answer a = { 0 };
+	AUTO(reply_done) struct reply a = { 0 };
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	const struct skill *skill = NULL;
 	struct ssb_error err = { 0 };
@@ -174,7 +164,7 @@ void tool_validate_skill(void *app, struct mcp_call *c)
 		return;
 	}
 	bool valid = ssb_validate(skill->dir, diags, &err) == 0;
-	answer_begin(&a);
+	reply_begin(&a);
 	show_kstr(&a.j, "name", skill->name);
 	json_kbool(&a.j, "valid", valid);
 	visible_text(&a.text, skill->name, false);
@@ -185,18 +175,19 @@ void tool_validate_skill(void *app, struct mcp_call *c)
 		say_finding(&a, ssb_diags_get(diags, i));
 	}
 	json_close(&a.j, ']');
-	answer_send(&a, c);
+	reply_send(&a, c);
 }
 
 /* ---- inspect_skill ---------------------------------------------------------------------- */
 
-static int inspect(struct serve *s, struct mcp_call *c, struct answer *a, struct ssb_error *err)
+static int inspect(struct serve *s, struct mcp_call *c, struct reply *a, struct ssb_error *err)
 {
+	AUTO(approved_for_done) struct approved_for given = { 0 };
 	struct plan_wish w = { 0 };
 	struct ssb_plan *plan = NULL;
 
 	if (skills_find(s->skills, mcp_arg_string(c, "skill_dir"), &w.skill, err) != 0 ||
-	    plans_get(s->plans, &w, &plan, NULL, err) != 0) {
+	    approval_recall(s->approvals, c, &w, &given, &plan, err) != 0) {
 		return -1;
 	}
 	auto_free char *words = ssb_plan_text(plan);
@@ -204,7 +195,7 @@ static int inspect(struct serve *s, struct mcp_call *c, struct answer *a, struct
 	if (words == NULL || json == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
-	answer_begin(a);
+	reply_begin(a);
 	show_kstr(&a->j, "name", w.skill->name);
 	json_kbool(&a->j, "runs", plan->n_refusals == 0);
 	risk_json(&a->j, plan);
@@ -219,12 +210,12 @@ static int inspect(struct serve *s, struct mcp_call *c, struct answer *a, struct
 
 void tool_inspect_skill(void *app, struct mcp_call *c)
 {
-	AUTO(answer_done) struct answer a = { 0 };
+	AUTO(reply_done) struct reply a = { 0 };
 	struct ssb_error err = { 0 };
 
 	if (inspect(app, c, &a, &err) != 0) {
 		run_say_error(c, &err);
 	} else {
-		answer_send(&a, c);
+		reply_send(&a, c);
 	}
 }

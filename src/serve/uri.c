@@ -80,12 +80,27 @@ static char *between(const char *text, const char *prefix, const char *suffix)
 	return strndup(text + front, len - front - back);
 }
 
-void uri_read(struct uri *ret, const char *text)
+/* "?from=N"; false: it is something else, or N has another spelling. */
+static bool read_query(const char *query, uint64_t *ret)
 {
-	*ret = (struct uri){ URI_NONE, NULL };
-	if (strlen(text) > MAX_URI) {
-		return;
+	static const char before[] = "?from=";
+	const char *digits = query + strlen(before);
+	size_t len = strlen(query);
+
+	if (strncmp(query, before, strlen(before)) != 0) {
+		return false;
 	}
+	len -= strlen(before);
+	if (len == 0 || len > 18 || strspn(digits, "0123456789") != len ||
+	    (digits[0] == '0' && len > 1)) {
+		return false;
+	}
+	*ret = strtoull(digits, NULL, 10);
+	return true;
+}
+
+static void read_path(struct uri *ret, const char *text)
+{
 	for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
 		auto_free char *part = between(text, FORMS[i].prefix, FORMS[i].suffix);
 		if (part == NULL) {
@@ -107,10 +122,31 @@ void uri_read(struct uri *ret, const char *text)
 	}
 }
 
+void uri_read(struct uri *ret, const char *text)
+{
+	const char *query = strchr(text, '?');
+
+	*ret = (struct uri){ .kind = URI_NONE };
+	if (strlen(text) > MAX_URI) {
+		return;
+	}
+	if (query == NULL) {
+		read_path(ret, text);
+		return;
+	}
+	auto_free char *path = strndup(text, (size_t)(query - text));
+	if (path != NULL) {
+		read_path(ret, path);
+	}
+	if ((ret->kind != URI_TRACE && ret->kind != URI_OUTPUT) || !read_query(query, &ret->from)) {
+		uri_done(ret);
+	}
+}
+
 void uri_done(struct uri *u)
 {
 	free(u->name);
-	*u = (struct uri){ URI_NONE, NULL };
+	*u = (struct uri){ .kind = URI_NONE };
 }
 
 void cursor_write(struct buf *out, const char *place)

@@ -3,6 +3,7 @@
  *   skillsandbox://runs/ID            a run in short
  *   skillsandbox://runs/ID/trace      its record
  *   skillsandbox://runs/ID/output     what it wrote
+ *   ...?from=N                        of these two: a later page, as one before named it
  *   skillsandbox://skills/NAME        a manifest
  *   skillsandbox://skills/NAME/files  a skill's files, and what of them is not served
  *   skill://PATH/FILE                 a file of a skill (skill_entry.h)
@@ -13,6 +14,7 @@
 #define SERVE_URI_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 
@@ -32,7 +34,8 @@ enum uri_kind {
 
 struct uri {
 	enum uri_kind kind;
-	char *name; /* new: the id, the skill's name decoded, or what follows skill:// */
+	char *name;    /* new: the id, the skill's name decoded, or what follows skill:// */
+	uint64_t from; /* of a page */
 };
 
 /* URI_NONE where it is none of ours; `ret` is done with uri_done() in any case. */

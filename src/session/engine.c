@@ -251,7 +251,7 @@ struct verdict engine_violation(const struct session *s, const char *name, uint6
 
 static const char *meter_text(enum session_meter m, uint64_t v, char out[48])
 {
-	if (m == METER_CPU_MS || m == METER_WALL_MS) {
+	if (session_meter_is_time(m)) {
 		snprintf(out, 48, "%" PRIu64 ".%03u", v / 1000, (unsigned)(v % 1000));
 	} else {
 		snprintf(out, 48, "%" PRIu64, v);

@@ -44,6 +44,11 @@ enum session_meter {
 const char *session_state_name(enum session_state s);
 const char *session_act_name(enum session_act a);
 const char *session_meter_name(enum session_meter m); /* "runs", "cpu_seconds", "bytes_out" */
+/* Counted in milliseconds, told in seconds. */
+static inline bool session_meter_is_time(enum session_meter m)
+{
+	return m == METER_CPU_MS || m == METER_WALL_MS;
+}
 
 bool session_id_valid(const char *s);
 /* Runs may begin, money may be spent. */

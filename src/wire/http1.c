@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/own.h"
 #include "wire/http1_head.h"
 
@@ -200,14 +201,6 @@ static size_t step_chunk(struct http1 *h, struct span data)
 	return pass_left(h, data, CHUNK_END);
 }
 
-static int hex_value(char c)
-{
-	static const char DIGITS[] = "0123456789abcdef0123456789ABCDEF";
-	const char *at = c != '\0' ? strchr(DIGITS, c) : NULL;
-
-	return at != NULL ? (int)((at - DIGITS) % 16) : -1;
-}
-
 /* Digits, then nothing or ';' and printable ASCII. Nothing else has one
  * meaning: not "0x5", not "+5", not "5 ". */
 static bool parse_chunk_line(struct span line, uint64_t *ret_size)
@@ -215,8 +208,8 @@ static bool parse_chunk_line(struct span line, uint64_t *ret_size)
 	uint64_t size = 0;
 	size_t i = 0;
 
-	for (; i < line.len && hex_value(line.s[i]) >= 0; i++) {
-		size = size * 16 + (uint64_t)hex_value(line.s[i]);
+	for (; i < line.len && hex_digit(line.s[i]) >= 0; i++) {
+		size = size * 16 + (uint64_t)hex_digit(line.s[i]);
 		if (i >= MAX_CHUNK_DIGITS) {
 			return false;
 		}

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hex.h"
 #include "base/own.h"
 
 #define MAX_CHUNK_DIGITS 8
@@ -284,25 +285,16 @@ static int take(struct http_body *b, const char *data, size_t len, size_t *ret_u
 	return HTTP_PIECE;
 }
 
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9') {
-		return c - '0';
-	}
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static int size_byte(struct http_body *b, char c)
 {
 	if (c == '\r' && b->digits > 0) {
 		b->state = BODY_SIZE_LF;
 		return b->left > b->max - b->got ? 413 : HTTP_MORE;
 	}
-	if (hex(c) < 0 || b->digits == MAX_CHUNK_DIGITS) {
+	if (hex_digit(c) < 0 || b->digits == MAX_CHUNK_DIGITS) {
 		return 400;
 	}
-	b->left = b->left * 16 + (uint64_t)hex(c);
+	b->left = b->left * 16 + (uint64_t)hex_digit(c);
 	b->digits++;
 	return HTTP_MORE;
 }

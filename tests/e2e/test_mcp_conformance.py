@@ -11,10 +11,6 @@ from mcp_npm import LEGACY, MISSING, MODERN, NODE, Suite, fixture, requirements,
 
 # Of what is not required: why it does not pass. One that passes must leave the table.
 EXCEPTIONS = {
-    (LEGACY, "server-sse-polling"):
-        "wants a tool that cuts its own stream in the middle; ours leave streams alone",
-    (MODERN, "http-custom-header-server-validation"):
-        "wants a tool with arguments that are mirrored in headers; we have none",
     (MODERN, "tasks-status-notifications"):
         "the suite itself skips it",
 }

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from mcp_world import (BUILDS, TOKEN, Client, call, eventually, head, http_server, initialize,
-                       modern_fields, request)
+from mcp_world import (BUILDS, TOKEN, Client, call, eventually, events, head, http_server,
+                       initialize, modern_fields, request)
 
 CONNECTIONS = 128
 SESSIONS = 256
@@ -34,6 +34,12 @@ def quick(server):
     start = time.monotonic()
     assert server.modern("echo", text="hi") == "hi"
     return time.monotonic() - start < 1
+
+
+def messages_of(response, n):
+    """The data of the next so many events."""
+    found = (data for _, data, _ in events(response) if data)
+    return [next(found) for _ in range(n)]
 
 
 def status_of(client):
@@ -108,6 +114,68 @@ def test_busy_connections_are_not_taken_away(normal):
     for c in busy:
         c.close()
     assert eventually(lambda: quick(normal))
+
+
+def test_strangers_do_not_cut_off_an_answer():
+    """Without a token, without a word: who waits for the rest of an answer stays."""
+    size = 15 << 20
+    message = call(1, "big", modern=True, bytes=size)
+    with http_server(BUILDS["normal"]) as h, h.client() as c:
+        c.send(body=message, **modern_fields(message))
+        assert c.socket.recv(12, socket.MSG_PEEK) == b"HTTP/1.1 200"
+        strangers = [h.client() for _ in range(2 * CONNECTIONS)]
+        assert quick(h)
+        assert strangers[0].gone()  # the control: it made room
+        assert len(c.answer().read()) > size
+        for s in strangers:
+            s.close()
+
+
+def begun(server, size):
+    """A request with all of its body but the last byte."""
+    c = server.client().raw(head(server.port, Content_Length=size, **modern_fields(LIST)))
+    try:
+        c.raw(b" " * (size - 1))
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # it has been refused on the way
+    return c
+
+
+def test_bodies_that_come_in_are_bounded_and_service_returns():
+    """64 MiB together; whoever is past it hears so, and the others are served again."""
+    with http_server(BUILDS["normal"]) as h:
+        for _ in range(3):
+            held = [begun(h, 4 << 20) for _ in range(16)]  # 16 bytes are left
+            time.sleep(0.5)
+            for c in held:
+                c.socket.setblocking(False)
+                with pytest.raises(BlockingIOError):
+                    c.socket.recv(1)
+            more = [begun(h, 4 << 20) for _ in range(6)]
+            assert [status_of(c) for c in more].count(503) >= 4, "a reset may swallow some"
+            for c in held + more:
+                c.close()
+            assert eventually(lambda: h.once(body=LIST, **modern_fields(LIST))[0] == 200)
+        assert quick(h)
+
+
+def test_what_one_client_has_under_way_is_not_anothers(normal):
+    """More at once than one peer of lines may have: subscriptions, and bytes of calls."""
+    listen = request("l", "subscriptions/listen",
+                     {"notifications": {"toolsListChanged": True}}, modern=True)
+    ears = [normal.client().send(body=listen, **modern_fields(listen)) for _ in range(40)]
+    streams = [c.answer() for c in ears]
+    assert [r.status for r in streams] == [200] * len(ears)
+    assert all("acknowledged" in messages_of(r, 1)[0] for r in streams)
+    long = call(1, "sleep", modern=True, ms=3000, pad="x" * (4000 << 10))
+    busy = [normal.client().send(body=long, **modern_fields(long)) for _ in range(20)]
+    assert eventually(lambda: normal.modern("count").endswith("asleep 20"), 3)
+    assert normal.modern("echo", text="y" * (1 << 20)) == "y" * (1 << 20)
+    assert normal.modern("news") == "told"
+    assert all("list_changed" in messages_of(r, 1)[0] for r in streams)
+    assert [c.answer().status for c in busy] == [200] * len(busy)
+    for c in ears + busy:
+        c.close()
 
 
 @pytest.mark.parametrize("streams", [True, False])

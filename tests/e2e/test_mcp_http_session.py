@@ -127,6 +127,28 @@ def test_a_server_that_hangs_up(server):
     assert server.once(body=message, **modern_fields(message))[0] == 200
 
 
+def test_an_answer_that_could_not_be_kept():
+    """64 MiB are, of all streams together. Who comes back for what is not there learns
+    that it never comes, and does not wait for it."""
+    size = 15 << 20
+    with http_server(BUILDS["normal"]) as h:
+        sessions = [h.session() for _ in range(5)]
+        last = []
+        for i, fields in enumerate(sessions):
+            message = call(i, "sleep", progress="t", ms=300, every=200, bytes=size)
+            with h.client() as c:
+                c.send(body=message, **fields)
+                last.append(next(events(c.answer()))[0])
+        assert eventually(lambda: h.modern("count").endswith("asleep 0"))
+        for i, fields in enumerate(sessions[:4]):  # the control: these were
+            with h.client() as c:
+                c.send("GET", Last_Event_ID=last[i], **fields)
+                assert len(messages(c.answer())[-1]["result"]["content"][0]["text"]) == size
+        assert h.once("GET", Last_Event_ID=last[4], **sessions[4])[0] == 404
+        assert h.once(body=request(3, "ping"), **sessions[4])[0] == 404
+        assert h.once(body=request(3, "ping"), **sessions[0])[0] == 200
+
+
 def test_resuming_what_is_not_there(server):
     fields, other = server.session(), server.session()
     with server.client() as c:

@@ -297,6 +297,20 @@ def test_others_are_refused_by_the_mode_and_by_their_uid(build, base_dir):
     e.end()
 
 
+def test_root_may_speak_to_a_users_server(build, base_dir):
+    """And that user may, but no other, whatever the mode says."""
+    owner, other = 65533, 65534
+    harness.os.chown(base_dir, owner, owner)
+    path = base_dir / "mcp.socket"
+    e = served(build, path, user=owner, group=owner, extra_groups=[])
+    path.chmod(0o666)
+    for uid in (0, owner):
+        assert '"id":7' in ping_as(path, uid).stdout
+    refused = ping_as(path, other)
+    assert '"id":7' not in refused.stdout and "PermissionError" not in refused.stderr
+    e.end()
+
+
 @pytest.fixture
 def base_dir(request):
     """A directory that everybody can reach."""

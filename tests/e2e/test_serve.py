@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import signal
+import subprocess
 import time
 
 import pytest
@@ -239,11 +240,18 @@ def test_a_changed_manifest_is_seen(ssb):
 
 
 def test_the_token_is_not_for_skills(ssb):
-    skill(ssb, "s", "import os; print(os.environ.get('SKILLSANDBOX_TOKEN'))",
-          allow=["SKILLSANDBOX_TOKEN"])
-    with served(ssb, env={"SKILLSANDBOX_TOKEN": SECRET}) as client:
+    """Also where HTTP does not need it, and the owner lets manifests have it; another
+    variable arrives. Over HTTP: test_serve_http.py."""
+    names = ["SKILLSANDBOX_TOKEN", "OTHER_TOKEN"]
+    skill(ssb, "s", f"import os; print([os.environ.get(n) for n in {names}])", allow=names)
+    ssb.write(ssb.home / ".config/skillsandbox/policy.yaml", f"grants: {{env: {names}}}\n", 0o600)
+    with served(ssb, env={n: SECRET + n for n in names}) as client:
         result = client.tool("run_skill", skill_dir="s")
-    assert SECRET not in json.dumps(result)
+        pid = client.process.pid
+        environ = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+    assert structured(result)["stdout"] == f"[None, '{SECRET}OTHER_TOKEN']\n"
+    assert f"{SECRET}OTHER_TOKEN".encode() in environ
+    assert f"{SECRET}SKILLSANDBOX".encode() not in environ
 
 
 # ---- what it says is data -----------------------------------------------------------
@@ -435,20 +443,41 @@ def test_needs_to_know_what_to_serve(ssb):
     assert ssb.ssb("serve", "/tmp").code == 2
 
 
+PINGS = """
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(20)
+try:
+    s.connect(sys.argv[1])
+    s.sendall(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\\n')
+    print('heard' if b'"id":1' in s.recv(4096) else 'closed')
+except PermissionError:
+    print('denied')
+except (BrokenPipeError, ConnectionResetError):
+    print('closed')
+"""
+STRANGER = 54321  # nobody's uid
+
+
+def ping_as(uid, path):
+    return subprocess.run(["/usr/bin/python3", "-I", "-c", PINGS, path], user=uid, group=uid,
+                          extra_groups=[], env={}, cwd="/", stdout=subprocess.PIPE, text=True,
+                          timeout=60, check=True).stdout.strip()
+
+
 def test_a_socket_for_its_owner(ssb):
-    import socket
     path = ssb.mkdir("run") / "mcp"
     skill(ssb, "hello", HELLO)
     process = mcp_client.start(ssb, [ssb.mkdir("skills")], "--socket", str(path))
     try:
         assert str(path).encode() in process.stderr.readline()
         assert path.stat().st_mode & 0o777 == 0o600
-        if not ssb.is_root:
-            return  # another uid is not heard
-        with socket.socket(socket.AF_UNIX) as s:
-            s.connect(str(path))
-            s.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode() + b"\n")
-            assert json.loads(s.makefile().readline())["id"] == 1
+        assert ping_as(ssb.uid, path) == "heard" and ping_as(0, path) == "heard"
+        assert ping_as(STRANGER, path) == "denied"
+        # Whoever comes is looked at, also where the mode of the file would let them.
+        path.chmod(0o666)
+        assert ping_as(STRANGER, path) == "closed"
+        assert ping_as(ssb.uid, path) == "heard"
     finally:
         process.terminate()
         assert process.wait(20) == 0

@@ -34,6 +34,11 @@ def skill(ssb, name, **fields):
 
 
 def served(ssb, *flags, **kw):
+    """All runs are told of: most records here are of no skill that there is."""
+    return mcp_client.serve(ssb, [ssb.mkdir("skills")], "--all-runs", *flags, **kw)
+
+
+def served_plain(ssb, *flags, **kw):
     return mcp_client.serve(ssb, [ssb.mkdir("skills")], *flags, **kw)
 
 
@@ -229,6 +234,198 @@ def test_links_pipes_and_other_owners(ssb, state):
             assert failure(client.tool("get_trace", run_id=run))["code"] in (
                 "run_not_found", "record_unreadable"), run
             assert refused(client, "resources/read", {"uri": RUNS + run})["code"] == -32002
+
+
+# ---- output and traces in pages ------------------------------------------------------
+
+NEXT = "skillsandbox/next"
+
+
+def pages(client, uri):
+    """Each page, as [(uri, text, next)]; a page names the one after it."""
+    while uri is not None:
+        page = [(c["uri"], c["text"], c.get("_meta", {}).get(NEXT)) for c in read(client, uri)]
+        yield page
+        named = {following for _, _, following in page} - {None}
+        assert len(named) <= 1
+        uri = named.pop() if named else None
+
+
+def whole_output(client, uri):
+    """stdout and stderr of all pages, and how many there are."""
+    out, n, over = {"stdout": "", "stderr": ""}, 0, set()
+    for page in pages(client, uri):
+        n += 1
+        streams = {u.split("#")[1]: (text, following) for u, text, following in page if "#" in u}
+        notes = [(u, text) for u, text, _ in page if "#" not in u]
+        assert list(streams) == ["stdout", "stderr"]
+        for stream, (text, _) in streams.items():
+            assert len(text) <= 1 << 20 and not (text and stream in over)
+            out[stream] += text
+        over |= {s for s, (_, following) in streams.items() if following is None}
+        more = [s for s, (_, following) in streams.items() if following is not None]
+        assert len(notes) == (1 if more else 0)
+        for following, text in notes:
+            assert following == streams[more[0]][1] and following in text
+            assert text.startswith(" and ".join(more) + " go")
+    return out, n
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_all_of_the_output_in_pages(ssb, era):
+    d = skill(ssb, "much", resources={"max_output_bytes": 20 << 20})
+    ssb.write(d / "main.py", """
+        import sys
+        for i in range(40000):
+            print(i, 'x' * 60)
+            if i == 39000:
+                sys.stdout.flush()
+                print('only one', file=sys.stderr, flush=True)
+        sys.stdout.write('y' * 1000000)
+        """)
+    wanted = "".join(f"{i} {'x' * 60}\n" for i in range(40000)) + "y" * 1000000
+    with served_plain(ssb, era=era) as client:
+        result = client.tool("run_skill", skill_dir="much")
+        r = structured(result)
+        assert r["stdout_truncated"] and not r["stderr_truncated"]
+        assert r["output"] in result["content"][0]["text"]
+        out, n = whole_output(client, r["output"])
+        assert out["stdout"].rstrip("\n") == wanted and out["stderr"] == "only one\n"
+        assert n == 4
+        first = read(client, r["output"])
+        assert first[1]["text"] == "" and NEXT in first[1]["_meta"]  # it comes later
+        # A stream that has nothing more is not said to be cut, also where it had nothing.
+        last = list(pages(client, r["output"]))[-1]
+        assert [following for _, _, following in last] == [None, None]
+        ssb.write(d / "main.py", "print('y' * 1500000)")
+        r = structured(client.tool("run_skill", skill_dir="much"))
+        (_, _, out_next), (_, text, error_next), _ = next(pages(client, r["output"]))
+        assert out_next is not None and (text, error_next) == ("", None)
+
+
+def test_places_that_are_none(ssb, state):
+    record = Record(events=[("stdout", {"message": "one"}), ("stdout", {"message": "two"})])
+    state.put(record)
+    second = sum(map(len, record.lines()[:2]))
+    uri = RUNS + record.id + "/output?from="
+    with served(ssb) as client:
+        assert read(client, uri + "0")[0]["text"] == "one\ntwo\n"
+        assert read(client, uri + str(second))[0]["text"] == "two\n"
+        for place in (1, second - 1, second + 1, len(record.text()) + 1, 10**17):
+            assert refused(client, "resources/read", {"uri": uri + str(place)})["code"] == -32002
+        assert [c["text"] for c in read(client, uri + str(len(record.text())))] == ["", ""]
+        cut = Record(events=[("stdout", {"message": "one"}), ("stdout", {"message": "two"})])
+        lines = cut.lines()
+        state.put(cut, text=lines[0] + lines[1] + lines[2][:-20] + b"\n" + lines[3])
+        out, error, note = read(client, RUNS + cut.id + "/output")
+        assert out["text"] == "one\n" and error["text"] == "" and "damaged" in note["text"]
+
+
+def test_all_of_a_trace_in_pages(ssb, state):
+    record = Record(events=[*EVENTS[:2]] + [("file_read", attempt(
+        "open", "asked", f"/usr/{i:06d}/" + "x" * 400, mode="read")) for i in range(5000)])
+    state.put(record)
+    with served(ssb) as client:
+        seen = []
+        for page in pages(client, RUNS + record.id + "/trace"):
+            (_, text, following), = page
+            lines = [json.loads(x) for x in text.splitlines()]
+            if following is not None:
+                assert following == lines[-1]["next"]
+                assert following.endswith(f"?from={lines.pop()['next_from']}")
+            seen += lines
+        assert seen == [json.loads(x) for x in record.lines()]
+        assert read(client, RUNS + record.id + "/trace?from=100000")[0]["text"] == ""
+
+
+# ---- whose runs ---------------------------------------------------------------------
+
+def told(client):
+    """The runs that a client can find, by each of the ways."""
+    listed = [r["uri"][len(RUNS):] for r in client.call("resources/list")["resources"]
+              if r["uri"].startswith(RUNS)]
+    ref = {"type": "ref/resource", "uri": RUNS + "{id}"}
+    done = client.call("completion/complete", {
+        "ref": ref, "argument": {"name": "id", "value": ""}})["completion"]
+    assert done["values"] == listed and done["total"] == len(listed)
+    return listed
+
+
+def opens(client, run):
+    """Whether its record can be read, which all ways must agree on."""
+    seen = set()
+    for word in (run, run[:8]):
+        for name in ("why_denied", "get_trace"):
+            r = client.tool(name, run_id=word)
+            seen.add(not r.get("isError"))
+            assert not r.get("isError") or failure(r)["code"] == "run_not_found"
+    for end in ("", "/trace", "/output"):
+        try:
+            seen.add(len(read(client, RUNS + run + end)) > 0)
+        except Refused:
+            seen.add(False)
+    assert len(seen) == 1, run
+    return seen.pop()
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_only_runs_of_what_is_served(ssb, state, era):
+    here, there = skill(ssb, "here"), ssb.skill("print('theirs')")
+    now = time.time()
+
+    def put(directory, age):
+        manifest_of = None if directory is None else str(directory / "skillsandbox.yaml")
+        return state.put(Record(manifest=manifest_of), mtime=now - age).parent.name
+    ours, served_too = put(here, 5), ssb.run(here).ok() and put(here, 6)
+    beside = put(here.parent / "here2", 1)
+    others = [put(there, 0), beside, put(None, 2), put(here.parent, 3), put(here / "x", 4)]
+    broken = Record(manifest=str(here / "skillsandbox.yaml"))
+    state.put(broken, text=b"x\n" + broken.text())
+    empty = Record()
+    state.put(empty, text=b"")
+    with served_plain(ssb, era=era) as client:
+        by_hand, *rest = told(client)
+        assert rest == [ours, served_too] and by_hand not in others
+        assert all(opens(client, run) for run in (by_hand, ours, served_too))
+        assert not any(opens(client, run) for run in [*others, broken.id, empty.id])
+        # The newest is theirs; the last one is the newest of what there is.
+        last = structured(client.tool("why_denied"))["run"]["run_id"]
+        assert last == by_hand
+        # What this server started it tells of, also when the skill is gone.
+        own = structured(client.tool("run_skill", skill_dir="here"))["run_id"]
+        os.rename(here, ssb.mkdir("away") / "here")
+        assert told(client) == [own] and opens(client, own) and not opens(client, ours)
+        # No word of what one may not read.
+        missing = failure(client.tool("get_trace", run_id=str(uuid.uuid4())))["message"]
+        hidden = failure(client.tool("get_trace", run_id=others[0]))["message"]
+        assert missing[-30:] == hidden[-30:]
+    with served_plain(ssb, era=era) as client:  # another server started it
+        assert told(client) == [] and not opens(client, own)
+    with served(ssb, era=era) as client:  # the control
+        assert set(told(client)) == {by_hand, own, ours, served_too, broken.id, empty.id, *others}
+        assert all(opens(client, run) for run in [ours, *others])
+
+
+def test_no_word_of_a_run_of_others(ssb, state):
+    here = skill(ssb, "here")
+    theirs, ours = Record(), Record(manifest=str(here / "skillsandbox.yaml"))
+    with served_plain(ssb) as client:
+        client.call("ping")  # it watches
+        lives = [Live(state, theirs), Live(state, ours)]
+        for live in lives:
+            live.write(2)
+        client.until(lambda: any(n["method"] == "notifications/resources/list_changed"
+                                 for n in client.news))
+        for record in (theirs, ours):
+            subscribe(client, RUNS + record.id)
+        for _ in range(3):
+            before = updated(client, RUNS + ours.id)
+            for live in lives:
+                live.write(1)
+            client.until(lambda n=before: updated(client, RUNS + ours.id) > n, 10)
+        assert updated(client, RUNS + theirs.id) == 0
+    for live in lives:
+        live.close()
 
 
 # ---- much of it ---------------------------------------------------------------------

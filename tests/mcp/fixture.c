@@ -56,7 +56,8 @@ static int serve(struct fixture *f, const char *http)
 	struct ssb_error err = { 0 };
 	struct mcp_http *h = NULL;
 	struct mcp_lines *l = NULL;
-	struct mcp_http_options o = { .address = http };
+	/* No token, for the suite has none. */
+	struct mcp_http_options o = { .address = http, .mirrors = FIXTURE_MIRRORS };
 	int rc = http != NULL ? mcp_http_new(f->mcp, f->loop, &o, &h, &err)
 	                      : mcp_lines_new(f->mcp, f->loop, STDIN_FILENO, STDOUT_FILENO, stop,
 	                                      f->loop, &l, &err);

@@ -5,6 +5,7 @@
 #define TESTS_MCP_FIXTURE_H
 
 #include "mcp/tools.h"
+#include "mcp/transport.h"
 
 struct fixture {
 	struct loop *loop;
@@ -21,11 +22,13 @@ struct fixture {
 #define WAV "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA=="
 
 extern const struct mcp_tools FIXTURE_TOOLS; /* fixture_tools.c */
+extern const struct mcp_mirror FIXTURE_MIRRORS[];
 
 mcp_handler fixture_resources, fixture_templates, fixture_read;    /* fixture_data.c */
 mcp_handler fixture_prompts, fixture_prompt, fixture_complete;     /* fixture_prompts.c */
 mcp_handler tool_logging, tool_logging_once, tool_progress;        /* fixture_later.c */
 mcp_handler tool_slow, tool_failing, tool_breaking, tool_streamed; /* the same */
+mcp_handler tool_reconnection;                                     /* the same */
 mcp_handler tool_asks;                                             /* fixture_ask.c */
 mcp_handler tool_elicits, tool_samples, tool_rounds;               /* the same */
 mcp_handler tool_asks_in_task, tool_asks_then_task;                /* the same */

@@ -118,6 +118,13 @@ void tool_streamed(void *app, struct mcp_call *c)
 	later_start(app, c, 50, progress_step, "Streaming complete");
 }
 
+/* Lets its client go, who comes back for the answer. */
+void tool_reconnection(void *app, struct mcp_call *c)
+{
+	mcp_hang_up(c);
+	later_start(app, c, 100, later_text, "Reconnection test completed successfully");
+}
+
 void tool_slow(void *app, struct mcp_call *c)
 {
 	int64_t seconds = mcp_arg_integer(c, "seconds", 0);

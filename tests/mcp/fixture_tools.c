@@ -147,6 +147,16 @@ static const char SCHEMA_2020_12[] =
         "\"required\":[\"contactMethod\"]},\"then\":{\"required\":[\"phone\"]},"
         "\"else\":{\"required\":[\"email\"]},\"additionalProperties\":false}";
 
+/* One argument is in a header as well. */
+static const char SCHEMA_MIRRORED[] =
+        "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\","
+        "\"x-mcp-header\":\"Region\"}},\"additionalProperties\":false}";
+
+const struct mcp_mirror FIXTURE_MIRRORS[] = {
+	{ "test_mirrored", "region", "Region" },
+	{ NULL, NULL, NULL },
+};
+
 #define PLAIN(n, fn)                                                                               \
 	{                                                                                          \
 		.name = (n), .title = (n), .description = "for the conformance suite",             \
@@ -169,6 +179,7 @@ static const struct mcp_tool TOOLS[] = {
 	PLAIN("test_logging_tool", tool_logging_once),
 	PLAIN("test_tool_with_progress", tool_progress),
 	PLAIN("test_streaming_elicitation", tool_streamed),
+	PLAIN("test_reconnection", tool_reconnection),
 	PLAIN("test_trigger_tool_change", tool_change_tools),
 	PLAIN("test_trigger_prompt_change", tool_change_prompts),
 	WITH("test_sampling", PROMPT, tool_samples),
@@ -195,6 +206,11 @@ static const struct mcp_tool TOOLS[] = {
 	  .title = "json_schema_2020_12_tool",
 	  .description = "for the conformance suite",
 	  .input_schema = SCHEMA_2020_12,
+	  .handle = tool_text },
+	{ .name = "test_mirrored",
+	  .title = "test_mirrored",
+	  .description = "for the conformance suite",
+	  .input_schema = SCHEMA_MIRRORED,
 	  .handle = tool_text },
 };
 

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/limits.h"
 #include "base/own.h"
 
 /* ---- where messages go ---- */
@@ -113,8 +114,8 @@ static void do_who(void *app, struct mcp_call *c)
 	((struct world *)app)->n_handled++;
 	json_kstr(j, "principal", mcp_principal(c));
 	json_kstr(j, "client", mcp_client_name(c));
-	json_kstr(j, "version", mcp_call_version(c));
-	json_kbool(j, "modern", mcp_call_era(c) == MCP_ERA_MODERN);
+	json_kstr(j, "version", c->version);
+	json_kbool(j, "modern", c->era == MCP_ERA_MODERN);
 	json_kbool(j, "elicit", mcp_can(c, MCP_CAN_ELICIT));
 	json_kbool(j, "sample", mcp_can(c, MCP_CAN_SAMPLE));
 	json_kbool(j, "roots", mcp_can(c, MCP_CAN_LIST_ROOTS));
@@ -169,12 +170,60 @@ static void do_ask(void *app, struct mcp_call *c)
 	mcp_done(c);
 }
 
+/* What is too long to be sent. */
+static void do_ask_much(void *app, struct mcp_call *c)
+{
+	const struct json_node *answer = NULL;
+	size_t len = MAX_MCP_RESULT;
+
+	((struct world *)app)->n_handled++;
+	enum mcp_answer a = mcp_answer(c, "much", &answer);
+	if (a == MCP_UNASKED) {
+		auto_free char *params = malloc(len + 3);
+		assert_non_null(params);
+		memset(params, ' ', len + 2);
+		params[0] = '{';
+		params[len + 1] = '}';
+		params[len + 2] = '\0';
+		mcp_ask(c, "much", "elicitation/create", params);
+		mcp_wait(c, NULL);
+		return;
+	}
+	json_kint(mcp_result(c), "much", a);
+	mcp_done(c);
+}
+
 /* Never content. */
 static void do_nag(void *app, struct mcp_call *c)
 {
 	((struct world *)app)->n_handled++;
 	mcp_ask(c, "k", "sampling/createMessage", "{}");
 	mcp_wait(c, NULL);
+}
+
+/* Asks for `n` things, `each` at once, and says how many it has. */
+static void do_many(void *app, struct mcp_call *c)
+{
+	int64_t n = json_integer(mcp_param(c, "n"), 0);
+	int64_t each = json_integer(mcp_param(c, "each"), 0);
+	int64_t asked = 0;
+
+	((struct world *)app)->n_handled++;
+	for (int64_t i = 0; i < n && asked < each; i++) {
+		const struct json_node *answer = NULL;
+		char key[16];
+		(void)snprintf(key, sizeof(key), "k%d", (int)i);
+		if (mcp_answer(c, key, &answer) == MCP_UNASKED) {
+			mcp_ask(c, key, "elicitation/create", "{}");
+			asked++;
+		}
+	}
+	if (asked > 0) {
+		mcp_wait(c, "many");
+		return;
+	}
+	json_kint(mcp_result(c), "answers", n);
+	mcp_done(c);
 }
 
 static void do_fail(void *app, struct mcp_call *c)
@@ -210,6 +259,8 @@ static const struct mcp_method METHODS[] = {
 	{ "tools/call", do_ask, MCP_ASKS },
 	{ "prompts/get", do_ask, MCP_ASKS | MCP_UNSEALED },
 	{ "test/nag", do_nag, MCP_ASKS },
+	{ "test/much", do_ask_much, MCP_ASKS },
+	{ "test/many", do_many, MCP_ASKS },
 	{ "test/later", do_keep, MCP_ASKS },
 	{ "test/modern", do_list, MCP_MODERN },
 	{ "test/legacy", do_list, MCP_LEGACY },

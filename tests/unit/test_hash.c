@@ -1,4 +1,4 @@
-/* SHA-256, SHA-512 and hex: the standards' own vectors, every way to split
+/* SHA-256, SHA-512, hex and base64: the standards' own vectors, every way to split
  * the input, every way to compute it, and OpenSSL's word. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "base/base64.h"
+#include "base/buf.h"
 #include "base/hex.h"
 #include "base/own.h"
 #include "base/sha256.h"
@@ -247,6 +249,55 @@ static void hex_is_strict(void **state)
 	assert_int_equal(back[1], 2);
 }
 
+/* Where no secret is: either case. */
+static void hex_digits(void **state)
+{
+	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+
+	(void)state;
+	for (int c = -128; c < 128; c++) {
+		const char *at = c == 0 ? NULL : strchr(digits, c);
+		assert_int_equal(hex_digit((char)c), at == NULL ? -1 : (at - digits) % 16);
+	}
+}
+
+static void base64_there_and_back(void **state)
+{
+	uint8_t bytes[256];
+
+	(void)state;
+	for (unsigned i = 0; i < 256; i++) {
+		bytes[i] = (uint8_t)(i * 7);
+	}
+	for (size_t len = 0; len <= sizeof(bytes); len++) {
+		auto_free char *text = base64_encode(bytes, len);
+		auto_buf back;
+		buf_init(&back, sizeof(bytes));
+		assert_non_null(text);
+		assert_int_equal(base64_decode(text, strlen(text), &back), 0);
+		assert_int_equal(back.len, len);
+		assert_memory_equal(len > 0 ? back.data : "", bytes, len);
+	}
+}
+
+static void base64_is_strict(void **state)
+{
+	static const char *const bad[] = { "A",        "AA",   "AAA",  "A===", "====",
+		                           "AA=A",     "AB==", "AAB=", "AA-_", "AA==AAAA",
+		                           "AAA=AAAA", "AA A", "AAA ", "AAAAA" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		auto_buf back;
+		buf_init(&back, 64);
+		assert_int_equal(base64_decode(bad[i], strlen(bad[i]), &back), -1);
+	}
+	auto_buf none; /* without room */
+	buf_init(&none, 2);
+	assert_int_equal(base64_decode("AAAA", 4, &none), -1);
+	assert_int_equal(base64_decode("AA\0A", 4, &none), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -257,6 +308,9 @@ int main(void)
 		cmocka_unit_test(openssl_agrees),
 		cmocka_unit_test(hex_there_and_back),
 		cmocka_unit_test(hex_is_strict),
+		cmocka_unit_test(hex_digits),
+		cmocka_unit_test(base64_there_and_back),
+		cmocka_unit_test(base64_is_strict),
 	};
 	return cmocka_run_group_tests(tests, setup, NULL);
 }

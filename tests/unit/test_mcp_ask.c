@@ -138,6 +138,21 @@ static void legacy_unable(void **state)
 	world_done(&w);
 }
 
+/* A question that cannot be built is refused: nobody would ever answer it. */
+static void legacy_too_long_to_ask(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, CAN);
+	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/much'}");
+	assert_int_equal(w.out.n_sent, 1);
+	world_expect(&w.out, "'result':{'much':2}"); /* MCP_REFUSED */
+	assert_int_equal(w.server->n_calls, 0);
+	world_done(&w);
+}
+
 /* A handler that is never content ends all the same. */
 static void rounds_are_capped(void **state)
 {
@@ -149,7 +164,7 @@ static void rounds_are_capped(void **state)
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/nag'}");
 	world_expect(&w.out, "'code':-32603");
 	assert_int_equal(w.n_handled, MAX_MCP_ROUNDS + 1);
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	world_done(&w);
 }
 
@@ -167,18 +182,18 @@ static void legacy_canceled_while_it_waits(void **state)
 	assert_int_equal(w.out.n_sent, 2); /* our question is taken back */
 	world_expect(&w.out, "'method':'notifications/cancelled','params':{'requestId':");
 	assert_int_equal(w.out.n_ended, 1);
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	answer(&w, id, "'result':{'action':'accept'}");
 	assert_int_equal(w.n_handled, 1);
 
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
 	mcp_out_gone(w.peer, &w.out.out);
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	assert_int_equal(w.out.n_sent, 3);
 
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'tools/call'}");
 	mcp_peer_free(steal_ptr(&w.peer));
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	assert_int_equal(w.out.n_sent, 4);
 	world_done(&w);
 }
@@ -235,6 +250,31 @@ static void retry(struct world *w, const char *params, const char *responses, co
 	          sealed, responses, params);
 }
 
+/* A refusal has no value to seal: it is not the whole request instead. */
+static void modern_refused_is_not_sealed(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	call(&w, "test/later", ",'name':'n'");
+	struct mcp_call *c = w.held;
+	assert_int_equal(call_put_answer(c, "second", NULL, NULL), 0);
+	mcp_ask(c, "first", "elicitation/create", "{}");
+	mcp_wait(c, "one");
+	auto_free char *sealed = state_of(&w.out);
+	world_say(&w,
+	          "{'jsonrpc':'2.0','id':2,'method':'test/later','params':{'name':'n',"
+	          "'requestState':'%s','inputResponses':{'first':{'action':'accept'}}," MODERN_WITH(
+	                  CAN) "}}",
+	          sealed);
+	const struct json_node *answer = NULL;
+	assert_int_equal(mcp_answer(w.held, "first", &answer), MCP_ANSWERED);
+	assert_int_equal(mcp_answer(w.held, "second", &answer), MCP_UNASKED);
+	mcp_done(w.held);
+	world_done(&w);
+}
+
 static void modern_one(void **state)
 {
 	struct world w;
@@ -245,7 +285,7 @@ static void modern_one(void **state)
 	world_expect(&w.out, "'id':1,'result':{'resultType':'input_required','_meta':");
 	world_expect(&w.out, "'inputRequests':{'first':{'method':'elicitation/create','params':{");
 	assert_int_equal(w.out.n_ended, 1);
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	auto_free char *sealed = state_of(&w.out);
 	retry(&w, ",'name':'n'", "{'first':{'action':'accept'},'other':{'action':'x'}}", sealed);
 	world_expect(&w.out, "'resultType':'complete'");
@@ -395,7 +435,7 @@ static void asks_when_canceled(void **state)
 	mcp_ask(w.held, "k", "elicitation/create", "{}");
 	mcp_wait(w.held, NULL);
 	assert_int_equal(w.out.n_sent, 0);
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 
 	/* And one that asks later, from outside of its handler. */
 	world_say(&w, "{'jsonrpc':'2.0','id':1,'method':'test/later'}");
@@ -417,6 +457,8 @@ int main(void)
 		cmocka_unit_test(legacy_refused),
 		cmocka_unit_test(legacy_answers_are_capped),
 		cmocka_unit_test(legacy_unable),
+		cmocka_unit_test(legacy_too_long_to_ask),
+		cmocka_unit_test(modern_refused_is_not_sealed),
 		cmocka_unit_test(rounds_are_capped),
 		cmocka_unit_test(legacy_canceled_while_it_waits),
 		cmocka_unit_test(legacy_answers_of_another),

@@ -25,13 +25,13 @@ static void answered_later(void **state)
 	world_initialize(&w, "{}");
 	world_say(&w, HOLD_LEGACY);
 	assert_int_equal(w.out.n_sent + w.out.n_ended, 0);
-	assert_int_equal(mcp_server_calls(w.server), 1);
+	assert_int_equal(w.server->n_calls, 1);
 	world_say(&w, "{'jsonrpc':'2.0','id':2,'method':'tools/list'}"); /* overtakes it */
 	world_expect(&w.out, "'id':2");
 	mcp_done(w.held);
 	world_expect(&w.out, "{'jsonrpc':'2.0','id':'h','result':{}}");
 	assert_int_equal(w.out.n_ended, 2);
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	world_say(&w, CANCEL); /* too late */
 	assert_int_equal(w.n_canceled, 0);
 	world_done(&w);
@@ -52,7 +52,7 @@ static void canceled_by_id(void **state)
 		world_say(&w, CANCEL);
 		assert_int_equal(w.n_canceled, 1);
 		assert_int_equal(w.out.n_ended, 1);
-		assert_int_equal(mcp_server_calls(w.server), 1);
+		assert_int_equal(w.server->n_calls, 1);
 		mcp_progress(w.held, 1, 2, "not heard");
 		mcp_log(w.held, MCP_ALERT, NULL, "1");
 		assert_false(mcp_wants_progress(w.held));
@@ -61,7 +61,7 @@ static void canceled_by_id(void **state)
 		mcp_done(w.held);
 		assert_int_equal(w.out.n_sent, 0);
 		assert_int_equal(w.out.n_ended, 1);
-		assert_int_equal(mcp_server_calls(w.server), 0);
+		assert_int_equal(w.server->n_calls, 0);
 		world_done(&w);
 	}
 }
@@ -77,13 +77,13 @@ static void answers_when_canceled(void **state)
 	world_initialize(&w, "{}");
 	world_say(&w, HOLD_LEGACY);
 	world_say(&w, CANCEL);
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	world_say(&w, HOLD_LEGACY);
 	mcp_out_gone(w.peer, &w.out.out);
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	world_say(&w, HOLD_LEGACY);
 	mcp_peer_free(steal_ptr(&w.peer));
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	assert_int_equal(w.n_canceled, 3);
 	assert_int_equal(w.out.n_sent, 0);
 	assert_int_equal(w.out.n_ended, 2);
@@ -178,7 +178,7 @@ static void calls_are_capped(void **state)
 		world_say(&w, "{'jsonrpc':'2.0','id':%d,'method':'test/keep'}", i);
 		held[i] = w.held;
 	}
-	assert_int_equal(mcp_server_calls(w.server), MAX_MCP_CALLS);
+	assert_int_equal(w.server->n_calls, MAX_MCP_CALLS);
 	assert_int_equal(w.out.n_sent, 0);
 	world_say(&w, "{'jsonrpc':'2.0','id':'more','method':'tools/list'}");
 	world_expect(&w.out, "'id':'more','error':{'code':-32603");
@@ -193,7 +193,7 @@ static void calls_are_capped(void **state)
 	for (int i = 1; i < MAX_MCP_CALLS; i++) {
 		mcp_done(held[i]);
 	}
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	world_done(&w);
 }
 
@@ -231,6 +231,94 @@ static void weight_is_capped(void **state)
 	world_done(&w);
 }
 
+#define MOST (MAX_MCP_HELD_ALL / MAX_MCP_MESSAGE + 80)
+
+/* Calls that are held, each of a peer of its own. */
+struct many {
+	struct mcp_peer *peers[MOST];
+	struct mcp_call *calls[MOST];
+	size_t n;
+};
+
+/* One more, with a message of `len` bytes. False: it was refused. */
+static bool hold_one(struct world *w, struct many *m, struct world_out *o, size_t len)
+{
+	static char text[MAX_MCP_MESSAGE + 1];
+	size_t at = (size_t)snprintf(
+	        text, 128, "{'jsonrpc':'2.0','id':1,'method':'test/keep','params':{'x':'");
+
+	assert_in_range(m->n, 0, MOST - 1);
+	memset(text + at, 'x', len - at);
+	(void)stpcpy(text + len - 3, "'}}");
+	assert_int_equal(mcp_peer_new(w->server, "p", NULL, &m->peers[m->n]), 0);
+	m->peers[m->n]->version = MCP_LATEST_LEGACY;
+	w->held = NULL;
+	world_say_to(m->peers[m->n], &o->out, text);
+	if (w->held == NULL) {
+		mcp_peer_free(m->peers[m->n]);
+		return false;
+	}
+	m->calls[m->n++] = w->held;
+	return true;
+}
+
+static void let_go(struct many *m, size_t i)
+{
+	mcp_done(m->calls[i]);
+	mcp_peer_free(m->peers[i]);
+}
+
+/* And of all peers together; then the small ones still find room. */
+static void weight_of_all_is_capped(void **state)
+{
+	static const char full[] = "'code':-32603,'message':'the requests under way are too large'";
+	size_t large = MAX_MCP_MESSAGE - 100;
+	struct many m = { 0 };
+	struct world_out o;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_out_init(&o);
+	while (hold_one(&w, &m, &o, large)) {
+	}
+	world_expect(&o, full);
+	assert_in_range(m.n, MAX_MCP_HELD_ALL / MAX_MCP_MESSAGE - 1,
+	                MAX_MCP_HELD_ALL / MAX_MCP_MESSAGE);
+	while (hold_one(&w, &m, &o, 2UL * MAX_MCP_SMALL)) {
+	}
+	world_expect(&o, full);
+	for (int i = 0; i < 8; i++) {
+		assert_true(hold_one(&w, &m, &o, MAX_MCP_SMALL / 2));
+	}
+	assert_true(w.server->weight > MAX_MCP_HELD_ALL);
+	let_go(&m, 0);
+	assert_true(hold_one(&w, &m, &o, large - MAX_MCP_MESSAGE / 4));
+	for (size_t i = 1; i < m.n; i++) {
+		let_go(&m, i);
+	}
+	assert_int_equal(w.server->weight, 0);
+	world_out_done(&o);
+	world_done(&w);
+}
+
+/* There is no memory for the answer: whoever asked is still told, by its id. */
+static void no_memory_for_the_answer(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, "{}");
+	world_say(&w, "{'jsonrpc':'2.0','id':'%0*d','method':'test/keep'}", MAX_MCP_ID, 7);
+	(void)mcp_result(w.held);
+	w.held->text.failed = true;
+	call_respond(w.held, 200);
+	world_expect(&w.out, "7','error':{'code':-32603,'message':'out of memory'}}");
+	assert_int_equal(world_last_status(&w.out), 500);
+	world_done(&w);
+}
+
 /* The client is gone, the handler works on, and answers to nobody. */
 static void peer_gone_while_a_handler_works(void **state)
 {
@@ -243,13 +331,13 @@ static void peer_gone_while_a_handler_works(void **state)
 	mcp_peer_free(steal_ptr(&w.peer));
 	assert_int_equal(w.n_canceled, 1);
 	assert_int_equal(w.out.n_ended, 1);
-	assert_int_equal(mcp_server_calls(w.server), 1);
+	assert_int_equal(w.server->n_calls, 1);
 	assert_string_equal(mcp_principal(w.held), "tester");
 	assert_string_equal(mcp_client_name(w.held), "tester");
 	assert_true(mcp_can(w.held, MCP_CAN_ELICIT));
 	mcp_fail(w.held, MCP_E_INTERNAL, "to nobody");
 	assert_int_equal(w.out.n_sent, 0);
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	world_done(&w);
 }
 
@@ -333,7 +421,7 @@ static void gone_in_the_middle_of_an_answer(void **state)
 		world_say_to(p, &w.out.out, rows[i / 2]);
 		assert_int_equal(w.out.n_sent, 1);
 		assert_int_equal(w.out.n_ended, i % 2);
-		assert_int_equal(mcp_server_calls(w.server), 0);
+		assert_int_equal(w.server->n_calls, 0);
 		world_done(&w);
 	}
 }
@@ -349,6 +437,8 @@ int main(void)
 		cmocka_unit_test(duplicates_of_a_session),
 		cmocka_unit_test(calls_are_capped),
 		cmocka_unit_test(weight_is_capped),
+		cmocka_unit_test(weight_of_all_is_capped),
+		cmocka_unit_test(no_memory_for_the_answer),
 		cmocka_unit_test(peer_gone_while_a_handler_works),
 		cmocka_unit_test(out_gone),
 		cmocka_unit_test(server_gone_while_a_handler_works),

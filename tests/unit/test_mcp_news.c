@@ -167,7 +167,7 @@ static void test_listen(void **state)
 	assert_false(mcp_resource_wanted(w.server, "other"));
 	mcp_resource_updated(w.server, URI);
 	assert_int_equal(a.n_sent, 3);
-	assert_int_equal(mcp_server_calls(w.server), 1);
+	assert_int_equal(w.server->n_calls, 1);
 	/* The server ends: a result with the id, and the end of the stream. */
 	mcp_server_end(w.server);
 	assert_string_equal(world_last(&b),
@@ -176,7 +176,7 @@ static void test_listen(void **state)
 	                    "\"x\"}}}");
 	assert_int_equal(b.kinds[b.n_sent - 1], MCP_RESPONSE);
 	assert_int_equal(b.n_ended, 1);
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	mcp_list_changed(w.server, MCP_RESOURCES);
 	assert_int_equal(b.n_sent, 3);
 }
@@ -195,7 +195,7 @@ static void test_listen_canceled_by_id(void **state)
 	mcp_list_changed(w.server, MCP_TOOLS);
 	assert_int_equal(w.out.n_sent, 1);
 	world_expect(&w.out, "subscriptionId':8");
-	assert_int_equal(mcp_server_calls(w.server), 1);
+	assert_int_equal(w.server->n_calls, 1);
 }
 
 static void test_listen_bad(void **state)
@@ -218,7 +218,7 @@ static void test_listen_bad(void **state)
 		listen_to(&w, &w.out, "1", FILTERS[i]);
 		world_expect(&w.out, "'code':-32602");
 	}
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	/* The number of resources is bounded, for all of a peer together. */
 	buf_init(&many, 1 << 20);
 	buf_adds(&many, "{'resourceSubscriptions':['u'");
@@ -239,7 +239,7 @@ static void test_listen_bad(void **state)
 	}
 	listen_to(&w, &w.out, "3", "{}");
 	world_expect(&w.out, "too many subscriptions");
-	assert_int_equal(mcp_server_calls(w.server), MAX_MCP_LISTENS);
+	assert_int_equal(w.server->n_calls, MAX_MCP_LISTENS);
 	/* Of what the application has not, nothing is acknowledged. */
 	mcp_out_gone(w.peer, &w.out.out);
 	w.app.features &= ~(unsigned)MCP_SUBSCRIBE;
@@ -284,7 +284,7 @@ static void test_gone_while_told(void **state)
 	listen_to(&w, &b, "3", "{'resourceSubscriptions':['u']}");
 	w.peer = NULL;
 	assert_false(mcp_resource_wanted(w.server, "u"));
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 }
 
 int main(void)

@@ -406,7 +406,47 @@ static void notifications_and_stray_responses(void **state)
 		world_say(&w, "%s", rows[i]);
 	}
 	assert_int_equal(w.out.n_sent + w.out.n_ended + w.n_handled, 0);
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
+	world_done(&w);
+}
+
+static void was_gone(void *arg, const char *principal)
+{
+	struct world *w = arg;
+
+	w->n_canceled++;
+	assert_string_equal(principal, "tester");
+}
+
+/* The application hears that a client is gone, once. */
+static void a_client_that_is_gone(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	w.app.gone = was_gone;
+	assert_int_equal(w.n_canceled, 0);
+	mcp_peer_free(steal_ptr(&w.peer));
+	assert_int_equal(w.n_canceled, 1);
+	world_done(&w);
+	assert_int_equal(w.n_canceled, 1);
+}
+
+/* But not where another peer is still the same client. */
+static void a_connection_that_is_gone(void **state)
+{
+	struct mcp_peer *other = NULL;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	w.app.gone = was_gone;
+	assert_int_equal(mcp_peer_new(w.server, "tester", NULL, &other), 0);
+	mcp_peer_leave(other, w.peer);
+	assert_int_equal(w.n_canceled, 0);
+	mcp_peer_free(steal_ptr(&w.peer));
+	assert_int_equal(w.n_canceled, 1);
 	world_done(&w);
 }
 
@@ -426,6 +466,8 @@ int main(void)
 		cmocka_unit_test(progress),
 		cmocka_unit_test(logging),
 		cmocka_unit_test(notifications_and_stray_responses),
+		cmocka_unit_test(a_client_that_is_gone),
+		cmocka_unit_test(a_connection_that_is_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,7 +168,7 @@ static void test_created_and_completed(void **state)
 	ask_task(&w, "get", other, "");
 	world_expect(&w.out, "'status':'failed','statusMessage':'broke'");
 	world_expect(&w.out, "'error':{'code':-32603,'message':'broke'}}}");
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 }
 
 static void test_only_where_it_may_be(void **state)
@@ -266,9 +266,9 @@ static void test_cancel(void **state)
 	assert_int_equal(tool.canceled, 1);
 	ask_task(&w, "get", id, "");
 	world_expect(&w.out, "'status':'cancelled'");
-	assert_int_equal(mcp_server_calls(w.server), 1);
+	assert_int_equal(w.server->n_calls, 1);
 	mcp_tool_done(tool.held[0], "too late", NULL, false);
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	ask_task(&w, "cancel", id, ""); /* once more */
 	world_expect(&w.out, "'id':'cancel','result':{'resultType':'complete'");
 	ask_task(&w, "get", id, "");
@@ -279,7 +279,41 @@ static void test_cancel(void **state)
 	begin_task(&w, id);
 	ask_task(&w, "cancel", id, "");
 	world_expect(&w.out, "'id':'cancel','result':{'resultType':'complete'");
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
+}
+
+/* Its connection ends: it goes on as another's of the same principal, the rest does not. */
+static void test_leave(void **state)
+{
+	(void)state;
+	struct world w AUTO(world_done);
+	struct world_out o AUTO(world_out_done);
+	struct mcp_peer *heir = NULL;
+	struct mcp_peer *old;
+	char id[33];
+
+	begin(&w);
+	world_out_init(&o);
+	begin_task(&w, id);
+	call_tool(&w, KNOWS, "slow"); /* one that is no task */
+	assert_int_equal(tool.n, 2);
+	tool.answers = true;
+	assert_int_equal(mcp_peer_new(w.server, "tester", NULL, &heir), 0);
+	old = w.peer;
+	w.peer = heir;
+	mcp_out_gone(old, &w.out.out);
+	mcp_peer_leave(old, heir);
+	assert_int_equal(tool.canceled, 1);
+	assert_int_equal(heir->n_calls, 1);
+	ask_task(&w, "get", id, "");
+	world_expect(&w.out, "'status':'working'");
+	mcp_tool_done(tool.held[0], "late", NULL, false);
+	ask_task(&w, "get", id, "");
+	world_expect(&w.out, "'status':'completed'");
+	begin_task(&w, id); /* that of the heir ends with it */
+	mcp_peer_free(steal_ptr(&w.peer));
+	assert_int_equal(tool.canceled, 2);
+	assert_int_equal(w.server->n_calls, 0);
 }
 
 static void test_input(void **state)
@@ -314,18 +348,18 @@ static void test_input(void **state)
 	ask_task(&w, "update", id,
 	         ",'inputResponses':{'a':{}}"); /* nothing is asked: passed over */
 	world_expect(&w.out, "'id':'update','result':{'resultType':'complete'");
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	/* Canceled while it waits. */
 	call_tool(&w, KNOWS, "ask");
 	task_id(&w, id);
 	ask_task(&w, "cancel", id, "");
 	ask_task(&w, "get", id, "");
 	world_expect(&w.out, "'status':'cancelled'");
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	/* Its client is gone while it waits. */
 	call_tool(&w, KNOWS, "ask");
 	mcp_peer_free(steal_ptr(&w.peer));
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 }
 
 static void test_answers_that_are_none(void **state)
@@ -402,7 +436,7 @@ static void test_gone_while_it_is_told(void **state)
 	w.out.free_in_send = steal_ptr(&w.peer);
 	assert_true(mcp_become_task(tool.held[0], NULL));
 	assert_int_equal(tool.canceled, 1);
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 }
 
 static void test_number_is_bounded(void **state)
@@ -438,7 +472,7 @@ static void test_number_is_bounded(void **state)
 	assert_int_equal(w.out.n_sent, 1);
 	tool.answers = true;
 	mcp_peer_free(steal_ptr(&w.peer));
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 	assert_int_equal(tool.canceled, MAX_MCP_TASKS);
 }
 
@@ -523,6 +557,7 @@ int main(void)
 		cmocka_unit_test(test_only_where_it_may_be),
 		cmocka_unit_test(test_whose_it_is),
 		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_leave),
 		cmocka_unit_test(test_input),
 		cmocka_unit_test(test_answers_that_are_none),
 		cmocka_unit_test(test_listened_to),

@@ -297,7 +297,7 @@ static void test_calls_that_are_none(void **state)
 		world_expect(&w.out, ROWS[i][1]);
 	}
 	assert_int_equal(handled, 0);
-	assert_int_equal(mcp_server_calls(w.server), 0);
+	assert_int_equal(w.server->n_calls, 0);
 }
 
 static void test_results(void **state)

@@ -119,6 +119,43 @@ static void test_dangerous_requests(void **state)
 	ssb_plan_free(p);
 }
 
+/* An offer is a word that would lift the refusal: for a path through a symlink there is
+ * none, since the manifest's path is refused as before. */
+static void test_offers(void **state)
+{
+	(void)state;
+	policy(NULL);
+	assert_int_equal(symlink(".ssh", at("u/keys")), 0);
+	assert_int_equal(symlink("proj", at("u/work")), 0);
+	struct ssb_plan *p =
+	        skill(FILES("read: [~/.ssh, ~/keys], write: [~/keys, ~/proj/.git/hooks,"
+	                    " ~/work/.git/hooks]"),
+	              NULL);
+	assert_string_equal(refused(p, "read ~/.ssh")->value, "~/.ssh");
+	assert_int_equal(refused(p, "read ~/.ssh")->kind, REFUSAL_READ);
+	assert_string_equal(refused(p, "write ~/proj/.git/hooks")->value, "~/proj/.git/hooks");
+	static const char *const LED[] = { "read ~/keys", "write ~/keys",
+		                           "write ~/work/.git/hooks" };
+	for (size_t i = 0; i < ARRAY_LEN(LED); i++) {
+		const struct refusal *r = refused(p, LED[i]);
+		assert_null(r->value);
+		assert_non_null(strstr(r->remedy, "declare the real path: /"));
+		assert_int_equal(r->kind, LED[i][0] == 'w' ? REFUSAL_WRITE : REFUSAL_READ);
+	}
+	ssb_plan_free(p);
+	p = skill(FILES("read: [~/keys]"), FLAGS({ SSB_OPT_READ, "~/keys" }));
+	assert_non_null(refused(p, "read ~/keys"));
+	ssb_plan_free(p);
+	p = skill("permissions: {network: {egress: [{domain: 10.0.0.1}]}, env_vars: "
+	          "{allow: [LD_PRELOAD]}}\n",
+	          NULL);
+	assert_int_equal(refused(p, "connect to 10.0.0.1")->kind, REFUSAL_NETWORK);
+	assert_int_equal(refused(p, "environment LD_PRELOAD")->kind, REFUSAL_OTHER);
+	ssb_plan_free(p);
+	assert_int_equal(unlink(at("u/keys")), 0);
+	assert_int_equal(unlink(at("u/work")), 0);
+}
+
 static void test_owner_grants(void **state)
 {
 	policy(NULL);
@@ -699,6 +736,7 @@ int main(void)
 		cmocka_unit_test(test_skill_and_order),
 		cmocka_unit_test(test_nested_grants),
 		cmocka_unit_test(test_dangerous_requests),
+		cmocka_unit_test(test_offers),
 		cmocka_unit_test(test_owner_grants),
 		cmocka_unit_test(test_never),
 		cmocka_unit_test(test_kernel_and_devices),

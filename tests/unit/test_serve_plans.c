@@ -169,6 +169,16 @@ static void less_needs_no_approval(void **state)
 	            "true");
 	assert_int_equal(ssb_plan_refusals(get(w, &all)), 2);
 	assert_int_equal(ssb_plan_refusals(get(w, &less)), 0);
+
+	/* What is no less needed stays refused. */
+	world_skill(w, "s",
+	            "{network: {egress: [{domain: 10.0.0.1}]}, filesystem: {read: [~/.ssh], write: "
+	            "[~/.ssh]}, env_vars: {allow: [LD_PRELOAD]}}",
+	            "true");
+	const struct ssb_plan *p = get(w, &less);
+	assert_int_equal(p->n_refusals, 2);
+	assert_int_equal(p->refusals[0].kind, REFUSAL_READ);
+	assert_int_equal(p->refusals[1].kind, REFUSAL_OTHER);
 }
 
 static void has_what_the_owner_gave(void **state)

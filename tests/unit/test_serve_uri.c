@@ -27,7 +27,24 @@ static void test_addresses(void **state)
 		{ "skillsandbox://runs/" ID, URI_RUN, ID },
 		{ "skillsandbox://runs/" ID "/trace", URI_TRACE, ID },
 		{ "skillsandbox://runs/" ID "/output", URI_OUTPUT, ID },
+		{ "skillsandbox://runs/" ID "/output?from=0", URI_OUTPUT, ID },
+		{ "skillsandbox://runs/" ID "/output?from=999999999999999999", URI_OUTPUT, ID },
+		{ "skillsandbox://runs/" ID "/trace?from=17", URI_TRACE, ID },
 		{ "skillsandbox://skills/weather", URI_MANIFEST, "weather" },
+		/* Pages of what has some, in one spelling. */
+		{ "skillsandbox://runs/" ID "?from=1", URI_NONE, NULL },
+		{ "skillsandbox://skills/weather?from=1", URI_NONE, NULL },
+		{ "skill://weather/SKILL.md?from=1", URI_NONE, NULL },
+		{ "skillsandbox://runs/" ID "/output?", URI_NONE, NULL },
+		{ "skillsandbox://runs/" ID "/output?from=", URI_NONE, NULL },
+		{ "skillsandbox://runs/" ID "/output?from=01", URI_NONE, NULL },
+		{ "skillsandbox://runs/" ID "/output?from=-1", URI_NONE, NULL },
+		{ "skillsandbox://runs/" ID "/output?from=+1", URI_NONE, NULL },
+		{ "skillsandbox://runs/" ID "/output?from=1x", URI_NONE, NULL },
+		{ "skillsandbox://runs/" ID "/output?from=1000000000000000000", URI_NONE, NULL },
+		{ "skillsandbox://runs/" ID "/output?to=1", URI_NONE, NULL },
+		{ "skillsandbox://runs/" ID "/output?from=1&from=2", URI_NONE, NULL },
+		{ "skillsandbox://runs/" ID "/output?from=1?from=2", URI_NONE, NULL },
 		{ "skillsandbox://skills/weather/files", URI_FILES, "weather" },
 		{ "skillsandbox://skills/files", URI_MANIFEST, "files" },
 		{ "skillsandbox://skills/tools%2Fweather", URI_MANIFEST, "tools/weather" },
@@ -67,6 +84,18 @@ static void test_addresses(void **state)
 			assert_null(u.name);
 		}
 	}
+}
+
+static void test_page(void **state)
+{
+	(void)state;
+	AUTO(uri_done) struct uri later = { 0 };
+	AUTO(uri_done) struct uri first = { 0 };
+
+	uri_read(&later, "skillsandbox://runs/" ID "/output?from=1048577");
+	assert_int_equal(later.from, 1048577);
+	uri_read(&first, "skillsandbox://runs/" ID "/output");
+	assert_int_equal(first.from, 0);
 }
 
 static void test_address_cap(void **state)
@@ -170,9 +199,10 @@ static void test_plain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_addresses),      cmocka_unit_test(test_address_cap),
-		cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_cursors),
-		cmocka_unit_test(test_shown),          cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_addresses),   cmocka_unit_test(test_page),
+		cmocka_unit_test(test_address_cap), cmocka_unit_test(test_there_and_back),
+		cmocka_unit_test(test_cursors),     cmocka_unit_test(test_shown),
+		cmocka_unit_test(test_plain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

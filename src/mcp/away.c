@@ -1,0 +1,113 @@
+/* away.c - a call whose answer is made in another process: gathered there, sent here as if
+ * it had been made here. Between the two: a head for each message, then the message. */
+#include <string.h>
+
+#include "base/limits.h"
+#include "mcp/priv.h"
+
+struct head {
+	uint32_t kind; /* enum mcp_kind */
+	int32_t status;
+	uint64_t len;
+	uint64_t body_at; /* of a response, as in struct mcp_call */
+	bool failed;
+};
+
+/* ---- there ------------------------------------------------------------------- */
+
+/* The process has no other call than this. */
+static struct {
+	struct mcp_out out;
+	struct mcp_call *call;
+	struct buf *to;
+} away;
+
+static void away_send(struct mcp_out *o, enum mcp_kind kind, int status, const char *json,
+                      size_t len)
+{
+	struct head h;
+
+	(void)o;
+	memset(&h, 0, sizeof(h)); /* its gaps too: they are written */
+	h.kind = (uint32_t)kind;
+	h.status = status;
+	h.len = len;
+	if (kind == MCP_RESPONSE) {
+		h.body_at = away.call->body_at;
+		h.failed = away.call->failed;
+		away.to->failed = away.to->failed || away.call->text.failed;
+	}
+	buf_add(away.to, &h, sizeof(h));
+	buf_add(away.to, json, len);
+}
+
+static void away_end(struct mcp_out *o)
+{
+	(void)o;
+}
+
+void mcp_call_away(struct mcp_call *c, struct buf *to)
+{
+	away.out = (struct mcp_out){ .send = away_send, .end = away_end };
+	away.call = c;
+	away.to = to;
+	c->out = &away.out;
+	c->task = NULL; /* the server's word */
+	c->on_cancel = NULL;
+}
+
+/* ---- here -------------------------------------------------------------------- */
+
+/* The next message; false: there is none, or it is not one of ours. */
+static bool next(const char **data, size_t *len, struct head *h, const char **ret)
+{
+	if (*len < sizeof(*h)) {
+		return false;
+	}
+	memcpy(h, *data, sizeof(*h));
+	if (h->len > *len - sizeof(*h) ||
+	    (h->kind != MCP_NOTIFICATION && (h->kind != MCP_RESPONSE || h->body_at >= h->len))) {
+		return false;
+	}
+	*ret = *data + sizeof(*h);
+	*data = *ret + h->len;
+	*len -= sizeof(*h) + h->len;
+	return true;
+}
+
+/* Any number of notifications, then one response, and nothing more. */
+static bool is_whole(const char *data, size_t len)
+{
+	const char *text;
+	struct head h = { .kind = MCP_NOTIFICATION };
+
+	while (h.kind == MCP_NOTIFICATION) {
+		if (!next(&data, &len, &h, &text)) {
+			return false;
+		}
+	}
+	return len == 0;
+}
+
+int mcp_call_back(struct mcp_call *c, const char *data, size_t len)
+{
+	const char *text = NULL;
+	struct head h = { 0 };
+
+	if (!is_whole(data, len)) {
+		return -1;
+	}
+	call_hold(c);
+	while (next(&data, &len, &h, &text) && h.kind == MCP_NOTIFICATION) {
+		if (c->out != NULL) {
+			c->out->send(c->out, MCP_NOTIFICATION, h.status, text, h.len);
+		}
+	}
+	buf_reset(&c->text);
+	buf_add(&c->text, text, h.len);
+	c->body_at = h.body_at;
+	c->failed = h.failed;
+	call_respond(c, h.status);
+	call_unhold(c);
+	return 0;
+}

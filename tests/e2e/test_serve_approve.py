@@ -1,0 +1,182 @@
+"""Approvals through a client of `skillsandbox serve`: "always" is kept for that manifest
+and no other, and the answer of an owner is good once, for what it was given to."""
+import json
+import shlex
+import socket
+
+import pytest
+
+import mcp_client
+from harness import SECRET
+from mcp_client import ERAS, LEGACY, MODERN, Refused, failure, structured
+from mcp_world import META, Lines
+from serve_world import served, skill
+
+ASKS = {"elicitation": {}}
+CODE = "import sys; print(sys.argv[1:], open('/HOME/.ssh/id_ed25519').read())"
+
+
+@pytest.fixture
+def keys(ssb):
+    """A skill that wants the owner's keys."""
+    return skill(ssb, "keys", CODE.replace("/HOME", str(ssb.home)), read=["~/.ssh"])
+
+
+def accept(decision):
+    return {"action": "accept", "content": {"decision": decision}}
+
+
+def answered(client, decision, **arguments):
+    """The result, and the messages of what was asked on the way."""
+    messages = []
+    if client.era == MODERN:
+        result = client.tool("run_skill", **arguments)
+        if result["resultType"] == "input_required":
+            (key, question), = result["inputRequests"].items()
+            messages.append(question["params"]["message"])
+            result = retry(client, result["requestState"], {key: accept(decision)}, **arguments)
+        return result, messages
+    number = client.send_tool("run_skill", **arguments)
+    client.until(lambda: client.asked or number in client.answers)
+    for question in client.asked:
+        messages.append(question["params"]["message"])
+        client.answer_server(question, accept(decision))
+    client.asked.clear()
+    return client.answer(number), messages
+
+
+def retry(client, state, answers, tool="run_skill", **arguments):
+    return client.call("tools/call", {"name": tool, "arguments": arguments,
+                                      "inputResponses": answers, "requestState": state})
+
+
+def rows(ssb):
+    return [(r["skill"], r["option"], r["value"], r["by"]) for r in
+            json.loads(ssb.ssb("approvals", "--json").ok().text)]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_always_is_kept_while_the_manifest_is(ssb, keys, era):
+    kept = [(str(keys), "read", "~/.ssh", "mcp client test")]
+    with served(ssb, era=era) as client:  # the control: nothing is granted yet
+        assert failure(client.tool("run_skill", skill_dir="keys"))["code"] == "approval_required"
+    assert rows(ssb) == []
+    with served(ssb, era=era, capabilities=ASKS) as client:
+        result, asked = answered(client, "always", skill_dir="keys")
+        assert SECRET in structured(result)["stdout"]
+        assert len(asked) == 1 and "read ~/.ssh" in asked[0]
+        assert rows(ssb) == kept
+        result, asked = answered(client, "deny", skill_dir="keys")
+        assert SECRET in structured(result)["stdout"] and asked == []
+    assert SECRET in ssb.run(keys).ok().text  # the command line has it too
+    other = next(e for e in ERAS if e != era)
+    with served(ssb, era=other) as client:  # another server, a client that cannot be asked
+        assert SECRET in structured(client.tool("run_skill", skill_dir="keys"))["stdout"]
+        with open(keys / "skillsandbox.yaml", "a", encoding="utf-8") as f:
+            f.write("# one more byte\n")
+        assert failure(client.tool("run_skill", skill_dir="keys"))["code"] == "approval_required"
+    with served(ssb, era=era, capabilities=ASKS) as client:
+        result, asked = answered(client, "deny", skill_dir="keys")
+        assert failure(result)["code"] == "approval_required" and len(asked) == 1
+        assert SECRET not in json.dumps(result)
+        result, asked = answered(client, "session", skill_dir="keys")
+        assert SECRET in structured(result)["stdout"] and len(asked) == 1
+    assert rows(ssb) == kept  # what was for a session is not written down
+    with served(ssb, era=era) as client:
+        assert failure(client.tool("run_skill", skill_dir="keys"))["code"] == "approval_required"
+
+
+def question(client, **arguments):
+    """(key, requestState) of what a modern client is asked."""
+    result = client.tool("run_skill", **arguments)
+    assert result["resultType"] == "input_required"
+    key, = result["inputRequests"]
+    return key, result["requestState"]
+
+
+def spoiled(state):
+    """The same with one character changed, in many places, cut, and longer."""
+    for i in {0, 1, len(state) // 3, len(state) // 2, len(state) - 2, len(state) - 1}:
+        yield state[:i] + ("A" if state[i] != "A" else "B") + state[i + 1:]
+    yield from (state[:-1], state[: len(state) // 2], state + "A", state * 2, "", "A" * 64)
+
+
+def test_an_answer_is_good_for_what_it_was_asked(ssb, keys):
+    skill(ssb, "keys2", (keys / "main.py").read_text(), read=["~/.ssh"])
+
+    def no(state, **more):
+        with pytest.raises(Refused) as e:
+            retry(client, state, {key: accept("once")}, **{"skill_dir": "keys", "args": ["a"],
+                                                           **more})
+        assert e.value.code == -32602 and SECRET not in json.dumps(e.value.error)
+    with served(ssb, era=MODERN, capabilities=ASKS) as other, \
+            served(ssb, era=MODERN, capabilities=ASKS) as client:
+        key, state = question(client, skill_dir="keys", args=["a"])
+        for bad in spoiled(state):
+            no(bad)
+        no(state, args=["b"])
+        no(state, args=[])
+        no(state, skill_dir="keys2")
+        no(state, network=False)
+        no(state, tool="inspect_skill")
+        no(state, tool="list_skills")
+        _, theirs = question(other, skill_dir="keys", args=["a"])
+        no(theirs)
+        # An answer that nobody asked for is none: the owner is asked.
+        alone = client.call("tools/call", {
+            "name": "run_skill", "arguments": {"skill_dir": "keys", "args": ["a"]},
+            "inputResponses": {key: accept("always")}})
+        assert alone["resultType"] == "input_required"
+        assert not ssb.runs()
+        # The control: it is good all the same, and good once.
+        result = retry(client, state, {key: accept("once")}, skill_dir="keys", args=["a"])
+        assert SECRET in structured(result)["stdout"] and "['a']" in result["content"][0]["text"]
+        no(state)
+        assert len(ssb.runs()) == 1
+    assert rows(ssb) == []
+
+
+def test_an_answer_is_good_for_whom_it_was_asked(root):
+    """Two clients of one server."""
+    ssb = root
+    skill(ssb, "keys", CODE.replace("/HOME", str(ssb.home)), read=["~/.ssh"])
+    path = ssb.mkdir("run") / "mcp"
+    process = mcp_client.start(ssb, [ssb.mkdir("skills")], "--socket", str(path))
+
+    def message(number, **more):
+        meta = {**META, "io.modelcontextprotocol/clientCapabilities": ASKS}
+        return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {
+            "name": "run_skill", "arguments": {"skill_dir": "keys"}, "_meta": meta, **more}}
+    try:
+        assert str(path).encode() in process.stderr.readline()
+        with socket.socket(socket.AF_UNIX) as a, socket.socket(socket.AF_UNIX) as b:
+            a.connect(str(path))
+            b.connect(str(path))
+            one, two = Lines(a.fileno(), a.fileno()), Lines(b.fileno(), b.fileno())
+            asked = one.ask(message(1))["result"]
+            key, = asked["inputRequests"]
+            again = {"requestState": asked["requestState"], "inputResponses": {key: accept("once")}}
+            assert two.ask(message(1, **again))["error"]["code"] == -32602
+            good = one.ask(message(2, **again))["result"]  # the control
+            assert SECRET in structured(good)["stdout"]
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize("named", ["a policy.yaml", ""])
+def test_the_command_that_approves_helps(ssb, keys, named):
+    """It names the policy file by which the server refuses, wherever it is run."""
+    flags = ["--policy", named]
+    if named:
+        ssb.write(ssb.work / named, "limits: {memory_mb: 99}\n", 0o600)
+    with served(ssb, *flags) as client:
+        command = shlex.split(failure(client.tool("run_skill", skill_dir="keys"))["command"])
+        assert command == ["skillsandbox", "approve", "--policy",
+                           str(ssb.work / named) if named else "", str(keys)]
+        ssb.ssb("approve", "--yes", *command[2:], cwd="/").ok()
+        assert SECRET in structured(client.tool("run_skill", skill_dir="keys"))["stdout"]
+    with served(ssb, era=LEGACY) as client:
+        ssb.ssb("approve", "--revoke", keys).ok()
+        command = shlex.split(failure(client.tool("run_skill", skill_dir="keys"))["command"])
+        assert command == ["skillsandbox", "approve", str(keys)]

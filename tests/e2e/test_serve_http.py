@@ -1,0 +1,128 @@
+"""`skillsandbox serve --http`: who is let in, and what is told of the token."""
+import json
+import pathlib
+
+import pytest
+
+import mcp_world
+from mcp_client import failure, structured
+from serve_world import TOKEN, http_served, skill
+
+SPY = """
+import json, os, pathlib
+seen = {'own': os.environ.get('SKILLSANDBOX_TOKEN'), 'others': 0}
+for p in pathlib.Path('/proc').glob('[0-9]*/environ'):
+    try:
+        seen['others'] += b'SKILLSANDBOX_TOKEN' in p.read_bytes()
+    except OSError:
+        pass
+print(json.dumps(seen))
+"""
+
+
+def ask(h, **fields):
+    """The status of a call that would be answered with 200 as it is."""
+    message = h.message("list_skills", {})
+    return h.once(body=message, **{**mcp_world.modern_fields(message), **fields})[0]
+
+
+def test_who_is_let_in(ssb):
+    skill(ssb, "hello", "print('hello')")
+    with http_served(ssb) as h:
+        port = h.port
+        assert ask(h) == 200  # the control
+        for token in (None, "", "x", TOKEN[:-1], TOKEN + "x", TOKEN.upper()):
+            assert ask(h, token=token) == 401, token
+        assert ask(h, token=None, Authorization=f"Basic {TOKEN}") == 401
+        for host in ("example.com", f"example.com:{port}", f"127.0.0.1:{port + 1}",
+                     f"127.0.0.1.example.com:{port}", None):
+            assert ask(h, Host=host) in (400, 403, 421), host
+        for host in (f"localhost:{port}", f"127.0.0.1:{port}"):
+            assert ask(h, Host=host) == 200
+        for origin in ("http://example.com", "null", f"http://127.0.0.1.example.com:{port}",
+                       "file://", f"https://example.com:{port}"):
+            assert ask(h, Origin=origin) == 403, origin
+        assert ask(h, Origin=f"http://127.0.0.1:{port}") == 200
+        # Neither is enough without the token.
+        assert ask(h, token="x", Origin="http://example.com") in (401, 403)
+        assert structured(h.tool("run_skill", skill_dir="hello"))["stdout"] == "hello\n"
+
+
+def test_wrong_tokens_wait_their_turn(user):
+    """A flood of them is turned away; whoever has the right one is served."""
+    skill(user, "hello", "print('hello')")
+    with http_served(user) as h:
+        seen = [ask(h, token=f"guess{i}") for i in range(60)]
+        assert set(seen) == {401, 429}, seen
+        assert ask(h) == 200
+
+
+def test_a_token_that_is_made_is_said_once(ssb):
+    skill(ssb, "hello", "print('hello')")
+    with http_served(ssb, token=None) as h:
+        assert len(h.token) == 64 and set(h.token) <= set("0123456789abcdef")
+        assert ask(h) == 200 and ask(h, token=TOKEN) == 401
+        first = h.token
+        pid = h.process.pid
+        for name in ("cmdline", "environ"):
+            assert first.encode() not in pathlib.Path(f"/proc/{pid}/{name}").read_bytes()
+    assert h.errors.count(first) == 1
+    with http_served(ssb, token=None) as h:
+        assert h.token != first
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_the_token_stays_with_its_owner(ssb, given):
+    skill(ssb, "spy", SPY, allow=["SKILLSANDBOX_TOKEN", "GREETING"])
+    skill(ssb, "plain", "import os; print(os.environ.get('GREETING'))", allow=["GREETING"])
+    with http_served(ssb, token=TOKEN if given else None, env={"GREETING": "hi"}) as h:
+        assert structured(h.tool("run_skill", skill_dir="plain"))["stdout"] == "hi\n"  # control
+        assert failure(h.tool("run_skill", skill_dir="spy"))["code"] == "approval_required"
+        ssb.write(ssb.home / ".config/skillsandbox/policy.yaml",
+                  "grants: {env: [SKILLSANDBOX_TOKEN]}\n", 0o600)
+        result = h.tool("run_skill", skill_dir="spy")
+        assert json.loads(structured(result)["stdout"]) == {"own": None, "others": 0}
+        said = [result, h.tool("run_skill", skill_dir="spy", dry_run=True),
+                h.tool("inspect_skill", skill_dir="spy")]
+        assert h.token not in json.dumps(said)
+        inside = h.token
+    assert (inside in h.errors) != given  # what is given is not said
+    for path in (ssb.state / "skillsandbox/runs").glob("*/*"):
+        assert inside.encode() not in path.read_bytes(), path
+
+
+def memory_has(pid, *texts):
+    """Which of them stand in what the process can write to."""
+    found = set()
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps, \
+            open(f"/proc/{pid}/mem", "rb", buffering=0) as mem:
+        for line in maps:
+            where, mode = line.split()[:2]
+            begin, end = (int(x, 16) for x in where.split("-"))
+            if mode.startswith("rw"):
+                mem.seek(begin)
+                data = mem.read(end - begin)
+                found |= {t for t in texts if t.encode() in data}
+    return found
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_no_memory_of_the_token(ssb, given):
+    """What is forked from the server has its memory: a digest is all that is there. Clients
+    bring it again, so that none may have come."""
+    skill(ssb, "hello", "print('hello')")
+    with http_served(ssb, token=TOKEN if given else None, env={"GREETING": "a-greeting"}) as h:
+        pid = h.process.pid
+        assert memory_has(pid, h.token, h.token[8:], "a-greeting") == {"a-greeting"}
+        environ = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+        assert b"a-greeting" in environ and h.token[8:].encode() not in environ
+        assert ask(h) == 200
+
+
+def test_not_even_the_owner_gives_it_away(ssb):
+    """--env names it: what is passed is what the environment has, and it has none."""
+    skill(ssb, "spy", SPY)
+    with http_served(ssb, "--env", "SKILLSANDBOX_TOKEN") as h:
+        result = h.tool("run_skill", skill_dir="spy")
+        assert TOKEN not in json.dumps(result)
+        assert TOKEN not in json.dumps(h.tool("inspect_skill", skill_dir="spy"))

@@ -1,0 +1,192 @@
+"""One client, one lock or one large record holds up nobody else: `skillsandbox serve`
+answers others meanwhile."""
+import contextlib
+import fcntl
+import os
+import select
+import sqlite3
+import time
+
+import pytest
+
+import mcp_world
+from harness import SECRET
+from mcp_client import MODERN, failure, structured
+from serve_world import children, served, skill
+from session_cli import Sessions, end_heralds
+
+HELLO = "print('hello')"
+QUICK = 0.5  # seconds, on a machine with other work; what stood still stood for seconds
+CLAUDE = {"CLAUDE_CODE_SESSION_ID": "7b1f-claude"}
+ELICIT = {"elicitation": {"form": {}}}
+
+
+def state(ssb):
+    return ssb.home / ".local/state/skillsandbox"
+
+
+def pings(client, until, seconds=60):
+    """How long each took, of those that were sent until `until()`; five more than none."""
+    took = []
+    end = time.monotonic() + seconds
+    while len(took) < 5 or not until():
+        begin = time.monotonic()
+        assert begin < end, "it never came"
+        client.call("prompts/list")  # in both eras, and nothing has to be looked at for it
+        took.append(time.monotonic() - begin)
+        time.sleep(0.02)
+    return took
+
+
+def is_quick(took):
+    """One of them may have met somebody else's work."""
+    return sorted(took)[-2] < QUICK and max(took) < 4 * QUICK
+
+
+@contextlib.contextmanager
+def store_held(ssb):
+    """As another process of the owner does that stands still in a transaction."""
+    db = sqlite3.connect(state(ssb) / "sessions.db", isolation_level=None, timeout=20)
+    try:
+        db.execute("BEGIN EXCLUSIVE")
+        yield
+        with contextlib.suppress(sqlite3.OperationalError):
+            db.execute("ROLLBACK")
+    finally:
+        db.close()
+
+
+@pytest.fixture
+def sessions(user):
+    yield Sessions(user)
+    end_heralds(user)
+
+
+def test_the_store_is_held(user, sessions):
+    skill(user, "hello", HELLO)
+    with served(user, "--session-policy", sessions.policy(), env=CLAUDE) as client:
+        structured(client.tool("session_status"))
+        with store_held(user):
+            asked = [client.send_tool("run_skill", skill_dir="hello"),
+                     client.send_tool("report_violation", type="odd")]
+            begin = time.monotonic()
+            took = pings(client, lambda: time.monotonic() - begin > 1.5)
+            assert not client.answers, client.answers  # the control: they do wait
+        assert is_quick(took), took
+        run, report = (client.answer(n) for n in asked)
+        assert structured(run)["stdout"] == "hello\n"
+        assert structured(report)["session"]["violation_count"] == 1
+
+
+def test_a_new_session_where_the_store_is_held(user, sessions):
+    """Many first calls of a client at once: one session, whoever makes it."""
+    skill(user, "hello", HELLO)
+    with served(user, "--session-policy", sessions.policy(), env=CLAUDE) as client:
+        sessions.start("--id", "other")  # the store is there
+        with store_held(user):
+            runs = [client.send_tool("run_skill", skill_dir="hello") for _ in range(4)]
+            runs.append(client.send_tool("session_status"))
+            begin = time.monotonic()
+            took = pings(client, lambda: time.monotonic() - begin > 1)
+            assert not client.answers, client.answers
+        assert is_quick(took), took
+        for n in runs:
+            structured(client.answer(n))
+        assert structured(client.tool("session_status"))["session"]["meters"]["runs"] == 4
+
+
+def test_a_refused_session_is_an_error_of_the_run(user, sessions):
+    skill(user, "hello", HELLO)
+    user.write(state(user) / "sessions.db", "this is no store", 0o600)
+    with served(user, "--session-policy", sessions.policy(), env=CLAUDE) as client:
+        assert failure(client.tool("run_skill", skill_dir="hello"))["message"]
+        assert failure(client.tool("session_status"))["code"] == "session_unavailable"
+
+
+def test_canceled_leaves_no_process(user, sessions):
+    with served(user, "--session-policy", sessions.policy(), env=CLAUDE) as client:
+        structured(client.tool("session_status"))
+        assert children(client.process) == []
+        with store_held(user):
+            asked = [client.send_tool("session_status") for _ in range(6)]
+            there = mcp_world.eventually(lambda: len(children(client.process)) == 4)
+            assert there, children(client.process)  # so many for one client
+            for n in asked:
+                client.cancel(n)
+            assert mcp_world.eventually(lambda: children(client.process) == [])
+            client.call("ping")
+            assert not client.answers
+            # And with the server: its input ends, and it does not wait.
+            client.send_tool("session_status")
+            mcp_world.eventually(lambda: len(children(client.process)) == 1)
+            (left,) = [os.pidfd_open(int(pid)) for pid in children(client.process)]
+            begin = time.monotonic()
+            client.close(20)
+            assert time.monotonic() - begin < 5
+            assert select.select([left], [], [], 0)[0], "it lives"
+            os.close(left)
+
+
+# A record of more than 100 MB: each attempt is a line with its path in it, several times.
+GREEDY = """
+import os, sys
+long = '/'.join(['x' * 250] * 15)
+for i in range(int(sys.argv[1])):
+    try:
+        os.open('/root/%d/%s' % (i, long), os.O_RDONLY)
+    except OSError:
+        pass
+print('tried')
+"""
+
+
+def test_a_large_record(user):
+    skill(user, "greedy", GREEDY, resources={"max_runtime_seconds": 110})
+    skill(user, "hello", HELLO)
+    with served(user) as client:
+        # The control: what the loop looks at is told.
+        few = client.tool("run_skill", skill_dir="greedy", args=["3"])["structuredContent"]
+        assert few["violation_count"] == len(few["violations"]) == 3, few
+        run = client.send_tool("run_skill", skill_dir="greedy", args=["14000"])
+        took = pings(client, lambda: run in client.answers, 120)
+        assert is_quick(took), sorted(took)[-5:]
+        ran = client.answer(run)["structuredContent"]
+        assert ran["stdout"] == "tried\n" and ran["violation_count"] > 10000
+        assert len(ran["violations"]) == 50 or ran["violations_unlisted"]
+        trace = next((state(user) / "runs" / ran["run_id"]).glob("trace.jsonl"))
+        assert trace.stat().st_size > 100 << 20
+        looks = [client.send_tool("why_denied"),
+                 client.send_tool("get_trace", run_id=ran["run_id"], **{"from": 10**9}),
+                 client.send_tool("get_trace", violations_only=True, kinds=["none"]),
+                 client.send("resources/read",
+                             {"uri": f"skillsandbox://runs/{ran['run_id']}/output"}),
+                 client.send("resources/list")]
+        took = pings(client, lambda: all(n in client.answers for n in looks))
+        assert is_quick(took), sorted(took)[-5:]
+        structured(client.tool("run_skill", skill_dir="hello"))
+
+
+def test_the_approvals_are_held(user):
+    skill(user, "keys", f"print(open('{user.home}/.ssh/id_ed25519').read())", read=["~/.ssh"])
+    lock = user.write(state(user) / "approvals.lock", "", 0o600)
+    with served(user, capabilities=ELICIT, era=MODERN) as client:
+        def approve():
+            asked = client.tool("run_skill", skill_dir="keys")
+            assert asked["resultType"] == "input_required", asked
+            key = next(iter(asked["inputRequests"]))
+            return client.send("tools/call", {
+                "name": "run_skill", "arguments": {"skill_dir": "keys"},
+                "requestState": asked["requestState"],
+                "inputResponses": {key: {"action": "accept", "content": {"decision": "always"}}}})
+
+        with open(lock, "r+b") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            number = approve()
+            took = pings(client, lambda: number in client.answers)
+            assert is_quick(took), took
+            refused = failure(client.answer(number))
+            assert refused["code"] == "approval_required", refused
+            assert "approvals.lock" in refused["message"], refused
+        done = client.answer(approve())  # the control
+        assert SECRET in structured(done)["stdout"]
+        structured(client.tool("run_skill", skill_dir="keys"))

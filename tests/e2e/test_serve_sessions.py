@@ -1,0 +1,200 @@
+"""Sessions over `skillsandbox serve`: whose session a run is part of, what is told of it,
+what ends it, and that nobody who speaks to the server gets out of it."""
+import json
+import os
+import time
+
+import pytest
+
+from mcp_client import LEGACY, MODERN, failure, structured
+from serve_world import STUBBORN, Processes, http_served, served, skill
+from session_cli import Sessions, end_heralds
+
+HELLO = "print('hello')"
+KILLS = {"violations": {"thresholds": {"leak": 1}}, "kill_switch": {"grace_period": "0s"}}
+CLAUDE = {"CLAUDE_CODE_SESSION_ID": "7b1f-claude"}
+
+
+@pytest.fixture
+def sessions(ssb):
+    yield Sessions(ssb)
+    end_heralds(ssb)
+
+
+def status(client, **kw):
+    return structured(client.tool("session_status", **kw))["session"]
+
+
+def codex(value):
+    return {"x-codex-turn-metadata": value}
+
+
+# ---- whose it is -----------------------------------------------------------------------
+
+def test_runs_are_part_of_the_session_that_is_named(ssb, sessions):
+    skill(ssb, "hello", HELLO)
+    sessions.start("--id", "named", limits={"runs": {"max": 2, "on_exceed": "block"}})
+    with served(ssb, "--session", "named") as client:
+        assert status(client)["session_id"] == "named"
+        for n in (1, 2):
+            structured(client.tool("run_skill", skill_dir="hello"))
+            assert status(client)["meters"]["runs"] == n
+        refused = failure(client.tool("run_skill", skill_dir="hello"))
+        assert refused["code"] == "policy" and "runs" in refused["message"], refused
+        # A dry run is no run, and nothing that a caller says makes it another session's.
+        structured(client.tool("run_skill", skill_dir="hello", dry_run=True))
+        for name in ("session", "session_id", "max_runs", "budget"):
+            assert failure(client.tool("run_skill", skill_dir="hello", **{name: "other"}))
+            assert failure(client.tool("session_status", **{name: "other"}))
+        for meta in (codex({"session_id": "other"}), {"session": "other"}):
+            assert failure(client.tool("run_skill", skill_dir="hello", meta=meta))
+            assert status(client, meta=meta)["session_id"] == "named"
+    assert sessions.show("named")["meters"]["runs"] == 2
+
+
+def test_a_session_that_is_not_there(ssb, sessions):
+    skill(ssb, "hello", HELLO)
+    with served(ssb, "--session", "nowhere") as client:
+        assert failure(client.tool("session_status"))["code"] == "session_unavailable"
+        assert "nowhere" in failure(client.tool("run_skill", skill_dir="hello"))["message"]
+    with served(ssb) as client:
+        assert failure(client.tool("session_status"))["code"] == "no_session"
+        assert failure(client.tool("report_violation", type="leak"))["code"] == "no_session"
+        structured(client.tool("run_skill", skill_dir="hello"))
+    both = ssb.ssb("serve", "--skills", ssb.mkdir("skills"), "--session", "a",
+                   "--session-policy", sessions.policy())
+    assert both.code == 2 and "not both" in both.errors
+
+
+@pytest.mark.parametrize("era", [LEGACY, MODERN])
+def test_each_client_has_its_own(ssb, sessions, era):
+    skill(ssb, "hello", HELLO)
+    policy = sessions.policy(agent_id="mine")
+    with served(ssb, "--session-policy", policy, era=era) as client:
+        own = status(client)["session_id"]
+        assert own.startswith("mcp-")
+        ids = {}
+        for name, meta in (("object", codex({"session_id": "turn-1", "thread_id": "t"})),
+                           ("text", codex(json.dumps({"thread_id": "turn-2"}))),
+                           ("odd", codex({"session_id": "../x y" * 40}))):
+            ids[name] = status(client, meta=meta)["session_id"]
+            structured(client.tool("run_skill", skill_dir="hello", meta=meta))
+            assert status(client, meta=meta)["meters"]["runs"] == 1
+        assert ids["object"] == "mcp-turn-1" and ids["text"] == "mcp-turn-2"
+        assert ids["odd"].startswith("mcp-") and len(set(ids.values()) | {own}) == 4
+        # What is none is as if it were not there.
+        for bad in (7, None, [], {}, {"session_id": 3}, "{", "[]", {"session_id": ""}):
+            assert status(client, meta=codex(bad))["session_id"] == own, bad
+        assert status(client)["meters"]["runs"] == 0
+    with served(ssb, "--session-policy", policy, era=era, env=CLAUDE) as client:
+        assert status(client)["session_id"] == "mcp-7b1f-claude"
+        # The owner's environment goes before what a message says.
+        assert status(client, meta=codex({"session_id": "x"}))["session_id"] == "mcp-7b1f-claude"
+
+
+@pytest.mark.parametrize("name, agent", [
+    ("claude-code", "claude-code"), ("Claude Desktop", "Claude-Desktop"), ("", "mine"),
+    ("\u202e<script>", "script-"), ("n" * 300, "n" * 64)])
+def test_a_client_may_call_itself_anything(user, name, agent):
+    sessions = Sessions(user)
+    skill(user, "hello", HELLO)
+    policy = sessions.policy(agent_id="mine")
+    with served(user, "--session-policy", policy, era=MODERN, env=CLAUDE) as client:
+        client.name = name
+        structured(client.tool("run_skill", skill_dir="hello"))
+        assert status(client)["agent_id"] == agent
+
+
+# ---- its end ---------------------------------------------------------------------------
+
+def test_a_violation_ends_it_for_good(ssb, sessions):
+    skill(ssb, "hello", HELLO)
+    skill(ssb, "stubborn", STUBBORN)
+    policy = sessions.policy(**KILLS)
+    marker = f"violation-{ssb.kind}-{os.getpid()}"
+    with served(ssb, "--session-policy", policy, env=CLAUDE) as client:
+        other = structured(client.tool("report_violation", type="odd", details="seen"))
+        assert other["allowed"] and other["session"]["state"] == "active"
+        run = client.send_tool("run_skill", skill_dir="stubborn", args=[marker])
+        there = Processes(marker)
+        told = structured(client.tool("report_violation", type="leak", details="a\x1b[2Jb"))
+        there.gone(5)
+        assert not told["allowed"] and told["action_taken"] == "kill"
+        assert told["session"]["state"] == "killed" and told["session"]["violation_count"] == 2
+        ended = client.answer(run)
+        assert ended["isError"] and ended["structuredContent"]["end"] == "session"
+        assert "leak" in ended["structuredContent"]["session_reason"]
+        refused = failure(client.tool("run_skill", skill_dir="hello"))
+        assert refused["code"] == "policy" and "leak" in refused["message"], refused
+        assert status(client)["state"] == "killed"
+        # Nothing that a client can call raises it again.
+        again = structured(client.tool("report_violation", type="odd"))
+        assert not again["allowed"] and again["session"]["state"] == "killed"
+    # Another server, the same client.
+    with served(ssb, "--session-policy", policy, env=CLAUDE) as client:
+        refused = failure(client.tool("run_skill", skill_dir="hello"))
+        assert refused["code"] == "policy" and "leak" in refused["message"]
+    # A more generous policy is none for a session that has one.
+    with served(ssb, "--session-policy", sessions.policy(), env=CLAUDE) as client:
+        assert failure(client.tool("run_skill", skill_dir="hello"))
+    with served(ssb, "--session-policy", policy,
+                env={"CLAUDE_CODE_SESSION_ID": "another"}) as client:  # the control
+        structured(client.tool("run_skill", skill_dir="hello"))
+
+
+def test_the_token_is_the_client(ssb, sessions):
+    """Over HTTP, where a message need not say whose it is."""
+    skill(ssb, "hello", HELLO)
+    policy = sessions.policy(**KILLS)
+    with http_served(ssb, "--session-policy", policy) as h:
+        structured(h.tool("run_skill", skill_dir="hello"))
+        own = structured(h.tool("session_status"))["session"]["session_id"]
+        other = h.tool("session_status", more=codex({"session_id": "turn"}))
+        assert structured(other)["session"]["session_id"] == "mcp-turn" != own
+        assert not structured(h.tool("report_violation", type="leak"))["allowed"]
+        assert failure(h.tool("run_skill", skill_dir="hello"))["code"] == "policy"
+    with http_served(ssb, "--session-policy", policy) as h:
+        assert structured(h.tool("session_status"))["session"]["session_id"] == own
+        assert failure(h.tool("run_skill", skill_dir="hello"))["code"] == "policy"
+    with http_served(ssb, "--session-policy", policy, token="another-token-of-theirs") as h:
+        structured(h.tool("run_skill", skill_dir="hello"))
+
+
+def test_nobody_waits_for_the_grace(user):
+    """A run has an hour to end: the others are served meanwhile."""
+    sessions = Sessions(user)
+    skill(user, "stubborn", STUBBORN)
+    policy = sessions.policy(violations={"thresholds": {"leak": 1}},
+                             kill_switch={"grace_period": "1h"})
+    marker = f"grace-{os.getpid()}"
+    with served(user, "--session-policy", policy, env=CLAUDE) as client:
+        run = client.send_tool("run_skill", skill_dir="stubborn", args=[marker])
+        there = Processes(marker)
+        report = client.send_tool("report_violation", type="leak")
+        begin = time.monotonic()
+        structured(client.tool("list_skills"))
+        client.until(lambda: sessions.state("mcp-7b1f-claude") == "killed", 10)
+        structured(client.tool("list_skills"))
+        assert time.monotonic() - begin < 8 and report not in client.answers
+        client.cancel(run)
+        there.gone(5)
+        structured(client.answer(report, 10))
+    end_heralds(user)
+
+
+def test_the_store_is_closed_when_a_run_begins(ssb, sessions):
+    """No process of a run holds it: what is open in two processes loses its locks."""
+    skill(ssb, "stubborn", STUBBORN)
+    marker = f"store-{ssb.kind}-{os.getpid()}"
+    with served(ssb, "--session-policy", sessions.policy(), env=CLAUDE) as client:
+        status(client)
+        run = client.send_tool("run_skill", skill_dir="stubborn", args=[marker])
+        there = Processes(marker)
+        for _ in range(3):
+            structured(client.tool("report_violation", type="odd"))
+            status(client)
+            fds = f"/proc/{client.process.pid}/fd"
+            held = [os.readlink(f"{fds}/{fd}") for fd in os.listdir(fds)]
+            assert not [x for x in held if "sessions.db" in x], held
+        client.cancel(run)
+        there.gone()

@@ -1,0 +1,481 @@
+/* Errands: what they bring, how they end, how many there are, and that none is left. */
+#include "serve_world.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "base/limits.h"
+#include "os/clock.h"
+#include "os/loop.h"
+#include "serve/errand.h"
+
+struct seen {
+	struct world *w;
+	struct errand *errand;
+	int ended;
+	enum errand_fate fate;
+	char why[128];
+	char data[64];
+	size_t len;
+	size_t bytes; /* to bring */
+	int fd;       /* of this test */
+};
+
+static int n_ended;
+static int n_wanted;
+
+static int setup(void **state)
+{
+	struct ssb_error err = { 0 };
+
+	n_ended = 0;
+	n_wanted = 1;
+	world_setup(state);
+	struct world *w = *state;
+	assert_int_equal(loop_new(&w->serve.loop, &err), 0);
+	return errands_new(&w->serve, &w->serve.errands, &err);
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	errands_free(w->serve.errands);
+	loop_free(w->serve.loop);
+	return world_teardown(state);
+}
+
+static void on_ended(void *arg, const struct errand_end *end)
+{
+	struct seen *s = arg;
+
+	s->ended++;
+	s->fate = end->fate;
+	s->len = end->len;
+	snprintf(s->why, sizeof(s->why), "%s", end->why != NULL ? end->why : "");
+	memcpy(s->data, end->data != NULL ? end->data : "",
+	       end->len < sizeof(s->data) ? end->len : sizeof(s->data) - 1);
+	if (++n_ended == n_wanted) {
+		loop_stop(s->w->serve.loop);
+	}
+}
+
+static void begin_wish(struct world *w, struct seen *s, struct errand_wish *wish)
+{
+	struct ssb_error err = { 0 };
+
+	s->w = w;
+	wish->ended = on_ended;
+	wish->arg = s;
+	wish->who = wish->who != NULL ? wish->who : "a";
+	assert_int_equal(errand_start(&w->serve, wish, &s->errand, &err), 0);
+	assert_int_equal(s->ended, 0); /* never from inside */
+}
+
+static void run(struct world *w, struct seen *s, void (*fn)(void *arg, struct buf *out))
+{
+	struct errand_wish wish = { .run = fn };
+
+	begin_wish(w, s, &wish);
+	assert_int_equal(loop_run(w->serve.loop), 0);
+	assert_int_equal(s->ended, 1);
+}
+
+/* Processes of this test that live, or are not reaped. */
+static int children(void)
+{
+	char path[64];
+	int n = 0;
+	int c;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	auto_file f = fopen(path, "re");
+	while (f != NULL && (c = fgetc(f)) != EOF) {
+		n += c == ' ';
+	}
+	return n;
+}
+
+static void stop(void *arg)
+{
+	loop_stop(arg);
+}
+
+static void turn(struct world *w, uint64_t ms)
+{
+	assert_int_equal(loop_after(w->serve.loop, ms, stop, w->serve.loop, NULL), 0);
+	assert_int_equal(loop_run(w->serve.loop), 0);
+}
+
+static void say_hello(void *arg, struct buf *out)
+{
+	(void)arg;
+	buf_adds(out, "hello");
+}
+
+static void sleep_long(void *arg, struct buf *out)
+{
+	(void)arg;
+	(void)out;
+	sleep(60);
+}
+
+/* ---- what it brings ------------------------------------------------------------------ */
+
+static void brings_bytes(void **state)
+{
+	struct seen s = { 0 };
+
+	run(*state, &s, say_hello);
+	assert_int_equal(s.fate, ERRAND_DONE);
+	assert_string_equal(s.data, "hello");
+	assert_int_equal(children(), 0);
+}
+
+static void bring_many(void *arg, struct buf *out)
+{
+	const struct seen *s = arg;
+	static const char block[4096];
+
+	for (size_t left = s->bytes; left > 0;) {
+		size_t n = left < sizeof(block) ? left : sizeof(block);
+		buf_add(out, block, n);
+		left -= n;
+	}
+}
+
+static void brings_no_more_than_it_may(void **state)
+{
+	struct seen at = { .bytes = MAX_ERRAND_BYTES - 1 }; /* a buffer keeps one for its NUL */
+	struct seen past = { .bytes = MAX_ERRAND_BYTES + 1 };
+
+	run(*state, &at, bring_many);
+	assert_int_equal(at.fate, ERRAND_DONE);
+	assert_int_equal(at.len, at.bytes);
+	n_wanted++;
+	run(*state, &past, bring_many);
+	assert_int_equal(past.fate, ERRAND_LARGE);
+	assert_non_null(strstr(past.why, "too large"));
+}
+
+/* Neither the server's fds nor its input are there. */
+static void look_around(void *arg, struct buf *out)
+{
+	const struct seen *s = arg;
+	char byte;
+
+	buf_addc(out, fcntl(s->fd, F_GETFD) < 0 ? 'n' : 'y');
+	buf_addc(out, read(STDIN_FILENO, &byte, 1) == 0 ? 'n' : 'y');
+	buf_addf(out, " %d", getpriority(PRIO_PROCESS, 0) > 0);
+}
+
+static void has_nothing_of_the_server(void **state)
+{
+	struct seen s = { 0 };
+	int p[2];
+
+	assert_int_equal(pipe(p), 0);
+	assert_int_equal(write(p[1], "x", 1), 1);
+	int before = dup(STDIN_FILENO);
+	assert_true(dup2(p[0], STDIN_FILENO) >= 0);
+	s.fd = p[1];
+	assert_true(fcntl(s.fd, F_GETFD) >= 0); /* the control */
+	run(*state, &s, look_around);
+	assert_true(dup2(before, STDIN_FILENO) >= 0);
+	assert_string_equal(s.data, "nn 1");
+	close(before);
+	close(p[0]);
+	close(p[1]);
+}
+
+/* ---- how it ends ----------------------------------------------------------------------- */
+
+static void crash(void *arg, struct buf *out)
+{
+	(void)arg;
+	buf_adds(out, "half");
+	(void)raise(SIGKILL);
+}
+
+static void leave(void *arg, struct buf *out)
+{
+	(void)arg;
+	(void)out;
+	_exit(1);
+}
+
+static void a_crash_is_an_error(void **state)
+{
+	struct seen s = { 0 };
+
+	run(*state, &s, crash);
+	assert_int_equal(s.fate, ERRAND_CRASHED);
+	assert_int_equal(s.len, 0);
+	assert_true(s.why[0] != '\0');
+	n_wanted++;
+	s = (struct seen){ 0 };
+	run(*state, &s, leave);
+	assert_int_equal(s.fate, ERRAND_CRASHED);
+}
+
+static void too_long_is_an_error(void **state)
+{
+	struct world *w = *state;
+	struct seen s = { 0 };
+	struct errand_wish wish = { .run = sleep_long, .limit_ms = 100 };
+	uint64_t begin = clock_ms();
+
+	begin_wish(w, &s, &wish);
+	assert_int_equal(loop_run(w->serve.loop), 0);
+	assert_int_equal(s.fate, ERRAND_LATE);
+	assert_non_null(strstr(s.why, "too long"));
+	assert_true(clock_ms() - begin < 30000);
+	assert_int_equal(children(), 0);
+}
+
+static void canceled_leaves_nothing(void **state)
+{
+	struct world *w = *state;
+	struct seen s = { 0 };
+	struct errand_wish wish = { .run = sleep_long };
+
+	begin_wish(w, &s, &wish);
+	turn(w, 100);
+	assert_int_equal(children(), 1); /* the control */
+	errand_cancel(s.errand);
+	assert_int_equal(s.ended, 0);
+	assert_int_equal(loop_run(w->serve.loop), 0);
+	assert_int_equal(s.fate, ERRAND_CANCELED);
+	assert_int_equal(children(), 0);
+}
+
+/* ---- how many ---------------------------------------------------------------------------- */
+
+/* The lock is of a description that only the test has: errands open the file anew. */
+static int hold(const struct world *w)
+{
+	auto_free char *path = world_path(w, "cue");
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	return fd;
+}
+
+static void open_and_wait(void *arg, struct buf *out)
+{
+	const struct seen *s = arg;
+	auto_free char *path = world_path(s->w, "cue");
+
+	/* Until the test gives the word. */
+	(void)flock(open(path, O_RDONLY | O_CLOEXEC), LOCK_SH);
+	buf_adds(out, "went");
+}
+
+static void so_many_at_once(void **state)
+{
+	struct world *w = *state;
+	enum { EACH = MAX_ERRANDS_EACH + 3, CLIENTS = 4 };
+	static const char *const WHO[CLIENTS] = { "a", "b", "c", "d" };
+	auto_free struct seen *s = calloc((size_t)EACH * CLIENTS, sizeof(*s));
+	struct seen late = { 0 };
+	auto_fd cue = hold(w);
+
+	assert_non_null(s);
+	n_wanted = 1 + EACH * CLIENTS;
+	for (size_t i = 0; i < EACH; i++) {
+		struct errand_wish wish = { .run = open_and_wait, .who = "a" };
+		begin_wish(w, &s[i], &wish);
+	}
+	turn(w, 200);
+	assert_int_equal(children(), MAX_ERRANDS_EACH); /* there is room for another */
+	for (size_t i = EACH; i < (size_t)EACH * CLIENTS; i++) {
+		struct errand_wish wish = { .run = open_and_wait, .who = WHO[i / EACH] };
+		begin_wish(w, &s[i], &wish);
+	}
+	turn(w, 200);
+	assert_int_equal(children(), MAX_ERRANDS);
+	assert_int_equal(n_ended, 0);
+
+	/* One that waits is canceled without having been begun. */
+	struct errand_wish wish = { .run = open_and_wait, .who = "e" };
+	begin_wish(w, &late, &wish);
+	errand_cancel(late.errand);
+	turn(w, 50);
+	assert_int_equal(late.fate, ERRAND_CANCELED);
+	assert_int_equal(late.ended, 1);
+
+	assert_int_equal(flock(cue, LOCK_UN), 0);
+	assert_int_equal(loop_run(w->serve.loop), 0);
+	for (size_t i = 0; i < (size_t)EACH * CLIENTS; i++) {
+		assert_int_equal(s[i].ended, 1);
+		assert_string_equal(s[i].data, "went");
+	}
+	assert_int_equal(children(), 0);
+}
+
+static void the_end_ends_all(void **state)
+{
+	struct world *w = *state;
+	enum { N = MAX_ERRANDS_EACH + 2 };
+	struct seen s[N] = { 0 };
+	struct ssb_error err = { 0 };
+
+	n_wanted = -1;
+	for (int i = 0; i < N; i++) {
+		struct errand_wish wish = { .run = sleep_long };
+		begin_wish(w, &s[i], &wish);
+	}
+	turn(w, 100);
+	assert_int_equal(children(), MAX_ERRANDS_EACH);
+	errands_free(w->serve.errands);
+	assert_int_equal(errands_new(&w->serve, &w->serve.errands, &err), 0);
+	for (int i = 0; i < N; i++) {
+		assert_int_equal(s[i].ended, 1);
+		assert_int_equal(s[i].fate, ERRAND_CANCELED);
+	}
+	assert_int_equal(children(), 0);
+}
+
+/* The server is killed, and its errand goes with it: the pipe that it holds ends. */
+static void dies_with_the_server(void **state)
+{
+	struct world *w = *state;
+	int life[2];
+	char byte;
+
+	assert_int_equal(pipe(life), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct seen s = { 0 };
+		struct errand_wish wish = { .run = sleep_long };
+		/* Standard error stays in an errand: it is how this one is seen. */
+		(void)dup2(life[1], STDERR_FILENO);
+		close(life[0]);
+		close(life[1]);
+		begin_wish(w, &s, &wish);
+		turn(w, 200);
+		(void)!write(STDERR_FILENO, children() == 1 ? "x" : "?", 1);
+		(void)raise(SIGKILL);
+	}
+	close(life[1]);
+	assert_int_equal(read(life[0], &byte, 1), 1);
+	assert_int_equal(byte, 'x'); /* the control */
+	struct pollfd p = { .fd = life[0], .events = POLLIN };
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	assert_int_equal(read(life[0], &byte, 1), 0);
+	close(life[0]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* ---- what is brought to its end ------------------------------------------------------------ */
+
+static int write_mark(void *arg)
+{
+	const struct seen *s = arg;
+
+	usleep(500000);
+	world_file(s->w, "mark", "done");
+	return 0;
+}
+
+static int fail_after(void *arg)
+{
+	(void)arg;
+	return -1;
+}
+
+static bool marked(const struct world *w)
+{
+	auto_free char *path = world_path(w, "mark");
+
+	for (int i = 0; i < 200; i++) {
+		if (access(path, F_OK) == 0) {
+			return true;
+		}
+		usleep(50000);
+	}
+	return false;
+}
+
+static void once_begun_it_is_finished(void **state)
+{
+	struct world *w = *state;
+	struct seen s = { 0 };
+	struct errand_wish wish = { .run = say_hello, .after = write_mark };
+
+	begin_wish(w, &s, &wish);
+	turn(w, 100);
+	errand_cancel(s.errand);
+	assert_int_equal(loop_run(w->serve.loop), 0);
+	assert_int_equal(s.fate, ERRAND_DONE);
+	assert_string_equal(s.data, "hello");
+	assert_true(marked(w));
+
+	s = (struct seen){ 0 };
+	n_wanted++;
+	wish = (struct errand_wish){ .run = say_hello, .after = fail_after };
+	begin_wish(w, &s, &wish);
+	assert_int_equal(loop_run(w->serve.loop), 0);
+	assert_int_equal(s.fate, ERRAND_UNDONE);
+}
+
+static void nobody_waits_for_what_follows(void **state)
+{
+	struct world *w = *state;
+	struct seen s = { 0 };
+	struct errand_wish wish = { .run = say_hello, .after = write_mark, .limit_ms = 100 };
+
+	begin_wish(w, &s, &wish);
+	assert_int_equal(loop_run(w->serve.loop), 0);
+	assert_int_equal(s.fate, ERRAND_DONE);
+	assert_string_equal(s.data, "hello");
+	assert_int_equal(children(), 1);
+	assert_true(marked(w));
+	turn(w, 500);
+	assert_int_equal(s.ended, 1);
+	assert_int_equal(children(), 0);
+}
+
+/* It outlives the server that is told to end. */
+static void what_follows_outlives_the_server(void **state)
+{
+	struct world *w = *state;
+	struct seen s = { 0 };
+	struct ssb_error err = { 0 };
+	struct errand_wish wish = { .run = say_hello, .after = write_mark };
+
+	begin_wish(w, &s, &wish);
+	turn(w, 100);
+	errands_free(w->serve.errands);
+	assert_int_equal(errands_new(&w->serve, &w->serve.errands, &err), 0);
+	assert_int_equal(s.ended, 1);
+	assert_int_equal(s.fate, ERRAND_CANCELED);
+	assert_true(marked(w));
+	assert_true(waitpid(-1, NULL, 0) > 0);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(brings_bytes),
+		T(brings_no_more_than_it_may),
+		T(has_nothing_of_the_server),
+		T(a_crash_is_an_error),
+		T(too_long_is_an_error),
+		T(canceled_leaves_nothing),
+		T(so_many_at_once),
+		T(the_end_ends_all),
+		T(dies_with_the_server),
+		T(once_begun_it_is_finished),
+		T(nobody_waits_for_what_follows),
+		T(what_follows_outlives_the_server),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,222 @@
+/* What a client may make the protocol keep or ask: at the cap, and one more. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "mcp_world.h"
+
+#define CAN "{'elicitation':{}}"
+
+/* ---- questions ---- */
+
+static void answer(struct world *w, size_t i)
+{
+	unsigned long long id = 0;
+
+	assert_true(i < w->out.n_sent && w->out.kinds[i] == MCP_REQUEST);
+	assert_int_equal(sscanf(w->out.sent[i], "{\"jsonrpc\":\"2.0\",\"id\":%llu,", &id), 1);
+	world_say(w, "{'jsonrpc':'2.0','id':%llu,'result':{'action':'accept'}}", id);
+}
+
+static void ask(struct world *w, size_t n, size_t each)
+{
+	world_init(w);
+	world_initialize(w, CAN);
+	world_say(w, "{'jsonrpc':'2.0','id':1,'method':'test/many','params':{'n':%zu,'each':%zu}}",
+	          n, each);
+}
+
+static void expect_answers(const struct world *w, size_t n)
+{
+	char want[32];
+
+	(void)snprintf(want, sizeof(want), "'answers':%zu}", n);
+	world_expect(&w->out, want);
+	assert_int_equal(w->server->n_calls, 0);
+}
+
+/* One more than fit into a round is asked in the next. */
+static void questions(void **state)
+{
+	(void)state;
+	for (size_t past = 0; past < 2; past++) {
+		struct world w;
+		ask(&w, MAX_MCP_ASKS + past, 100);
+		assert_int_equal(w.out.n_sent, MAX_MCP_ASKS);
+		for (size_t i = 0; i < MAX_MCP_ASKS; i++) {
+			assert_int_equal(w.n_handled, 1);
+			answer(&w, i);
+		}
+		assert_int_equal(w.n_handled, 2);
+		assert_int_equal(w.out.n_sent, MAX_MCP_ASKS + 1);
+		if (past > 0) {
+			answer(&w, MAX_MCP_ASKS);
+		}
+		expect_answers(&w, MAX_MCP_ASKS + past);
+		world_done(&w);
+	}
+}
+
+static void rounds(void **state)
+{
+	(void)state;
+	for (size_t past = 0; past < 2; past++) {
+		struct world w;
+		ask(&w, MAX_MCP_ROUNDS + past, 1);
+		for (size_t i = 0; i < MAX_MCP_ROUNDS; i++) {
+			assert_int_equal(w.out.n_sent, i + 1);
+			answer(&w, i);
+		}
+		if (past == 0) {
+			expect_answers(&w, MAX_MCP_ROUNDS);
+		} else {
+			world_expect(&w.out, "'id':1,'error':{'code':-32603");
+			assert_int_equal(w.server->n_calls, 0);
+		}
+		world_done(&w);
+	}
+}
+
+/* requestState of the last message, new. */
+static char *state_of(const struct world_out *o)
+{
+	const char *at = strstr(world_last(o), "\"requestState\":\"");
+
+	assert_non_null(at);
+	at += strlen("\"requestState\":\"");
+	return strndup(at, strcspn(at, "\""));
+}
+
+static void retry(struct world *w, const char *sealed, const char *responses)
+{
+	world_say(w,
+	          "{'jsonrpc':'2.0','id':2,'method':'test/many','params':{'requestState':'%s',"
+	          "'inputResponses':{%s},'n':%d,'each':100," MODERN_WITH(CAN) "}}",
+	          sealed, responses, MAX_MCP_ASKS + 1);
+}
+
+static void modern_questions(void **state)
+{
+	char last[16];
+	char answers[64];
+	struct world w;
+	auto_buf all;
+
+	(void)state;
+	world_init(&w);
+	buf_init(&all, 4096);
+	world_say(&w,
+	          "{'jsonrpc':'2.0','id':1,'method':'test/"
+	          "many','params':{'n':%d,'each':100," MODERN_WITH(CAN) "}}",
+	          MAX_MCP_ASKS + 1);
+	(void)snprintf(last, sizeof(last), "\"k%d\":", MAX_MCP_ASKS - 1);
+	assert_non_null(strstr(world_last(&w.out), last));
+	(void)snprintf(last, sizeof(last), "\"k%d\":", MAX_MCP_ASKS);
+	assert_null(strstr(world_last(&w.out), last));
+	auto_free char *one = state_of(&w.out);
+	for (int i = 0; i <= MAX_MCP_ASKS; i++) { /* the last was not asked, and is not taken */
+		buf_addf(&all, "%s'k%d':{'action':'accept'}", i > 0 ? "," : "", i);
+	}
+	retry(&w, one, all.data);
+	assert_non_null(strstr(world_last(&w.out), last));
+	assert_null(strstr(world_last(&w.out), "\"k0\":"));
+	auto_free char *two = state_of(&w.out);
+	(void)snprintf(answers, sizeof(answers), "'k%d':{'action':'accept'}", MAX_MCP_ASKS);
+	retry(&w, two, answers);
+	expect_answers(&w, MAX_MCP_ASKS + 1);
+	world_done(&w);
+}
+
+/* ---- what is kept of a client ---- */
+
+static void initialize(struct world *w, const char *name, const char *extensions)
+{
+	world_init(w);
+	world_say(w,
+	          "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{"
+	          "'protocolVersion':'2025-11-25','capabilities':{'extensions':{%s}},"
+	          "'clientInfo':{'name':'%s','version':'1'}}}",
+	          extensions, name);
+	world_say(w, "{'jsonrpc':'2.0','method':'notifications/initialized'}");
+	world_say(w, "{'jsonrpc':'2.0','id':1,'method':'test/who'}");
+}
+
+static void fill(char *to, size_t n, const char *tail)
+{
+	memset(to, 'n', n);
+	(void)stpcpy(to + n, tail);
+}
+
+/* Longer ones are cut, between two characters. */
+static void names(void **state)
+{
+	static const struct {
+		size_t fill;
+		const char *tail;
+		size_t kept;
+	} rows[] = {
+		{ MAX_MCP_CLIENT, "", MAX_MCP_CLIENT },
+		{ MAX_MCP_CLIENT + 1, "", MAX_MCP_CLIENT },
+		{ MAX_MCP_CLIENT - 2, "\u00e9", MAX_MCP_CLIENT },
+		{ MAX_MCP_CLIENT - 1, "\u00e9", MAX_MCP_CLIENT - 1 },
+		{ MAX_MCP_CLIENT - 3, "\U0001f600", MAX_MCP_CLIENT - 3 },
+		{ 10000, "", MAX_MCP_CLIENT },
+	};
+	static char name[10016];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+		fill(name, rows[i].fill, rows[i].tail);
+		initialize(&w, name, "");
+		const char *at = strstr(world_last(&w.out), "\"client\":\"");
+		assert_non_null(at);
+		at += strlen("\"client\":\"");
+		assert_int_equal(strcspn(at, "\""), rows[i].kept);
+		assert_memory_equal(at, name, rows[i].kept);
+		world_done(&w);
+	}
+}
+
+/* As many as fit; the others are as if they had not been declared. */
+static void extensions(void **state)
+{
+	static const char last[] = "com.example/x";
+	static char text[3 * MAX_MCP_EXTENSIONS];
+	static char name[2 * MAX_MCP_EXTENSIONS];
+
+	(void)state;
+	for (size_t past = 0; past < 2; past++) {
+		struct world w;
+		fill(name, MAX_MCP_EXTENSIONS - sizeof(last) - 1 + past, "");
+		(void)snprintf(text, sizeof(text), "'%s':{},'%s':{}", name, last);
+		initialize(&w, "c", text);
+		world_expect(&w.out, past == 0 ? "'ext':true" : "'ext':false");
+		world_done(&w);
+
+		/* One that does not fit keeps out no other. */
+		fill(name, MAX_MCP_EXTENSIONS - 1 + past, "");
+		(void)snprintf(text, sizeof(text), "'%s':{},'%s':{}", name, last);
+		initialize(&w, "c", text);
+		world_expect(&w.out, past == 0 ? "'ext':false" : "'ext':true");
+		world_done(&w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(questions),        cmocka_unit_test(rounds),
+		cmocka_unit_test(modern_questions), cmocka_unit_test(names),
+		cmocka_unit_test(extensions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
