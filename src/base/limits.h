@@ -191,15 +191,17 @@
 #define MAX_REPOS        48   /* each holds up to 16 fds of the supervisor */
 
 /* A client's command line, as its hook asks about it */
-#define MAX_SHELL_BYTES    (256 * 1024)
-#define MAX_SHELL_WORDS    16384
-#define MAX_SHELL_COMMANDS 4096
-#define MAX_SHELL_DEPTH    16
-#define MAX_HOOK_INPUT     (4UL << 20) /* of the whole question */
-#define MAX_HOOK_PLACES    16          /* directories that a line may have changed to */
-#define MAX_HOOK_MATCHES   4096        /* names that one pattern may stand for */
-#define MAX_CONFIG_BYTES   (8UL << 20) /* of a client's configuration */
-#define MAX_SERVED         64          /* directories of skills named on one command line */
+#define MAX_SHELL_BYTES     (256 * 1024)
+#define MAX_SHELL_WORDS     16384
+#define MAX_SHELL_COMMANDS  4096
+#define MAX_SHELL_DEPTH     16
+#define MAX_HOOK_INPUT      (4UL << 20) /* of the whole question */
+#define MAX_HOOK_PLACES     16          /* directories that a line may have changed to */
+#define MAX_HOOK_MATCHES    4096        /* names that one pattern may stand for */
+#define MAX_HOOK_EXPANSIONS 256         /* that its braces make of it */
+#define MAX_HOOK_WALK       50000       /* entries of directories looked at for skills */
+#define MAX_CONFIG_BYTES    (8UL << 20) /* of a client's configuration */
+#define MAX_SERVED          64          /* directories of skills named on one command line */
 
 /* Snapshots of directories that cannot be mapped to the skill's uid */
 #define MAX_SNAPSHOT_BYTES (256ULL << 20)

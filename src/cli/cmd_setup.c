@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/json_read.h"
 #include "base/own.h"
 #include "base/utf8.h"
 #include "base/visible.h"
@@ -114,6 +115,14 @@ static const struct client *find_client(const char *name)
 	return NULL;
 }
 
+/* Is the file (a real path) beneath the directory? */
+static bool stands_in(const char *file, const char *dir)
+{
+	auto_free char *real = realpath(dir, NULL);
+
+	return real != NULL && path_beneath(file, real) != NULL;
+}
+
 static int find_file(struct setup *s, bool project, struct ssb_error *err)
 {
 	const struct client *c = s->client;
@@ -145,6 +154,10 @@ static int find_file(struct setup *s, bool project, struct ssb_error *err)
 	}
 	if (s->file == NULL) {
 		s->file = steal_ptr(&path);
+	} else if (project && !stands_in(s->file, cwd)) {
+		/* A project is others' work: its symlinks do not say which file to change. */
+		return ssb_fail(err, SSB_E_POLICY, 0, path,
+		                "it is a symlink that leads out of the project");
 	}
 	return 0;
 }
@@ -277,12 +290,48 @@ static void put_server(const struct setup *s, struct buf *out)
 	json_close(&j, '}');
 }
 
+/* Is the server of our name in a JSON text (which may be malformed: that is told
+ * later) one that we have written: this program with "serve"? */
+static bool is_ours(const struct setup *s)
+{
+	AUTO(json_doc_done) struct json_doc doc = { 0 };
+	const char *why = NULL;
+
+	if (s->client->form == FORM_TOML || s->before.len == 0 ||
+	    json_read(&doc, s->before.data, s->before.len, &why) != 0) {
+		return true;
+	}
+	const struct json_node *node = json_top(&doc);
+	for (const char *const *name = s->client->path; *name != NULL; name++) {
+		node = json_member(&doc, node, *name);
+	}
+	if (node == NULL) {
+		return true;
+	}
+	const struct json_node *command = json_member(&doc, node, "command");
+	const struct json_node *args = json_member(&doc, node, "args");
+	if (s->client->form == FORM_OPENCODE) {
+		command = json_first(&doc, command);
+		args = command != NULL ? json_next(&doc, command) : NULL;
+	} else {
+		args = json_first(&doc, args);
+	}
+	const char *program = json_string(command, "");
+	return (strcmp(program, s->self) == 0 || strcmp(program, SERVER) == 0) &&
+	       strcmp(json_string(args, ""), "serve") == 0;
+}
+
 static int edit(struct setup *s, bool removing, struct ssb_error *err)
 {
 	const char *text = s->existed ? (s->before.data != NULL ? s->before.data : "") : NULL;
 	auto_buf server;
 
 	buf_init(&server, MAX_CONFIG_BYTES);
+	if (!is_ours(s)) {
+		return ssb_fail(err, SSB_E_POLICY, 0, s->file,
+		                "the server " SERVER " in it is not this program; "
+		                "change it by hand");
+	}
 	if (!removing) {
 		put_server(s, &server);
 		if (server.failed) {

@@ -10,7 +10,9 @@
 #include "base/own.h"
 #include "base/shell_quote.h"
 #include "base/visible.h"
+#include "cli/hook_nest.h"
 #include "cli/hook_programs.h"
+#include "cli/hook_reach.h"
 #include "cli/hook_skill.h"
 #include "policy/paths.h"
 
@@ -20,6 +22,7 @@ struct judging {
 	struct hook_places places;
 	char *skill; /* of which a file is named; NULL: none */
 	struct buf *text;
+	bool lost; /* a `cd` leads nobody knows where */
 };
 
 static bool line_looks_only(const struct judging *j)
@@ -32,29 +35,60 @@ static bool line_looks_only(const struct judging *j)
 	return !j->line.broken;
 }
 
+/* The first interpreter among the words; their number: none. Not one that only compiles
+ * or checks what it is given. */
+static size_t interpreter_of(const struct shell_command *c)
+{
+	size_t i = 0;
+
+	while (i < c->n_words && (!program_interprets(c->words[i].text) || program_checks(c, i))) {
+		i++;
+	}
+	return i;
+}
+
+static bool word_names(const struct judging *j, const struct shell_word *w, bool interpreted,
+                       char **ret)
+{
+	return hook_word_names(&j->places, w, ret) ||
+	       (interpreted && hook_module_names(&j->places, w->text, ret));
+}
+
+/* What the command is given on standard input counts where it is not only looked at. */
+static bool redirect_names(const struct judging *j, const struct shell_command *c, size_t at,
+                           char **ret)
+{
+	const struct shell_redirect *r = &c->redirects[at];
+
+	if (r->body != NULL || strstr(r->op, "<<<") != NULL) {
+		const char *text = r->body != NULL ? r->body : r->target.text;
+		return !program_looks(c, j->q->self) &&
+		       (hook_text_names(&j->places, text, strlen(text), ret) ||
+		        (interpreter_of(c) < c->n_words &&
+		         hook_module_names(&j->places, text, ret)));
+	}
+	return hook_word_names(&j->places, &r->target, ret);
+}
+
 /* Does this command start what it names? Keywords and what sets variables are passed
  * over as well: the question here is what it looks like. */
 static bool starts_named(const struct judging *j, const struct shell_command *c)
 {
 	auto_free char *skill = NULL;
-	bool interprets = false;
+	size_t interpreter = interpreter_of(c), started = program_word(c);
 
 	for (size_t i = 0; i < c->n_words; i++) {
 		const struct shell_word *w = &c->words[i];
-		bool program =
-		        i == program_word(c) && strchr(w->text, '/') != NULL && !shell_assigns(w);
-		if (hook_word_names(&j->places, w, &skill)) {
-			if (program || interprets) {
-				return true;
-			}
+		bool program = i == started && strchr(w->text, '/') != NULL && !shell_assigns(w);
+		if ((program || i > interpreter) && word_names(j, w, i > interpreter, &skill)) {
+			return true;
 		}
-		interprets = interprets || program_interprets(w->text);
 	}
-	if (!interprets) {
+	if (interpreter == c->n_words) {
 		return false;
 	}
 	for (size_t i = 0; i < c->n_redirects; i++) {
-		if (hook_word_names(&j->places, &c->redirects[i].target, &skill)) {
+		if (redirect_names(j, c, i, &skill)) {
 			return true;
 		}
 	}
@@ -69,12 +103,12 @@ static bool names_a_skill(struct judging *j)
 
 	for (size_t i = 0; i < j->line.n_commands; i++) {
 		const struct shell_command *c = &j->line.commands[i];
+		size_t interpreter = interpreter_of(c);
 		for (size_t k = 0; k < c->n_words; k++) {
-			named = hook_word_names(&j->places, &c->words[k], &j->skill) || named;
+			named = word_names(j, &c->words[k], k > interpreter, &j->skill) || named;
 		}
 		for (size_t k = 0; k < c->n_redirects; k++) {
-			named = hook_word_names(&j->places, &c->redirects[k].target, &j->skill) ||
-			        named;
+			named = redirect_names(j, c, k, &j->skill) || named;
 		}
 	}
 	return named ||
@@ -107,21 +141,48 @@ static bool is_cd(const struct shell_command *c)
 	       c->words[1].text[0] != '-' && c->words[1].text[0] != '\0';
 }
 
-/* Wherever a word may take the line: `cd`, and what options with a directory do. */
+static void add_place(struct judging *j, const struct shell_word *to)
+{
+	size_t n = j->places.n;
+
+	for (size_t p = 0; p < n; p++) {
+		hook_places_add(&j->places, j->places.v[p], to);
+	}
+}
+
+/* CDPATH=a:b, PYTHONPATH=a:b: names are looked for there too. */
+static void add_listed(struct judging *j, const struct shell_word *w)
+{
+	const char *value = strchr(w->text, '=');
+
+	while (value != NULL && *value != '\0') {
+		size_t len = strcspn(++value, ":");
+		auto_free char *part = strndup(value, len);
+		struct shell_word to = { .text = part, .plain = w->plain };
+		if (part != NULL && len > 0) {
+			add_place(j, &to);
+		}
+		value += len;
+	}
+}
+
+/* Wherever a word may take the line: `cd`, what options with a directory do, and
+ * variables that lead there. */
 static void find_places(struct judging *j)
 {
 	hook_places_add(&j->places, j->q->cwd, NULL);
 	for (size_t i = 0; i < j->line.n_commands; i++) {
 		const struct shell_command *c = &j->line.commands[i];
-		for (size_t k = 1; k < c->n_words; k++) {
-			const char *before = c->words[k - 1].text;
-			if (strcmp(before, "cd") != 0 && strcmp(before, "pushd") != 0 &&
-			    strcmp(before, "-C") != 0 && strcmp(before, "--") != 0) {
-				continue;
+		for (size_t k = 0; k < c->n_words; k++) {
+			const char *before = k > 0 ? c->words[k - 1].text : "";
+			bool moves = strcmp(before, "cd") == 0 || strcmp(before, "pushd") == 0;
+			if (moves || strcmp(before, "-C") == 0 || strcmp(before, "--") == 0) {
+				add_place(j, &c->words[k]);
 			}
-			size_t n = j->places.n;
-			for (size_t p = 0; p < n; p++) {
-				hook_places_add(&j->places, j->places.v[p], &c->words[k]);
+			j->lost = j->lost || (moves && c->words[k].unknown);
+			if (strncmp(c->words[k].text, "CDPATH=", 7) == 0 ||
+			    strncmp(c->words[k].text, "PYTHONPATH=", 11) == 0) {
+				add_listed(j, &c->words[k]);
 			}
 		}
 	}
@@ -190,7 +251,8 @@ static bool options_of_python(const char *interpreter, const char *word)
 	       (strcmp(word, "-u") == 0 || strcmp(word, "-B") == 0);
 }
 
-static bool find_script(const struct shell_command *c, struct start *s, bool *ret_interpreted)
+static bool find_script(const struct shell_command *c, struct start *s,
+                        const char **ret_interpreter)
 {
 	static const char *const NO_SCRIPT[] = { "source", ".",   "eval",   "exec",
 		                                 "uv",     "npx", "busybox" };
@@ -201,13 +263,13 @@ static bool find_script(const struct shell_command *c, struct start *s, bool *re
 	}
 	const char *program = c->words[s->program].text;
 	s->script = s->program;
-	*ret_interpreted = false;
+	*ret_interpreter = NULL;
 	if (strchr(program, '/') == NULL || program_interprets(program)) {
 		if (!program_interprets(program) ||
 		    program_among(program, NO_SCRIPT, ARRAY_LEN(NO_SCRIPT))) {
 			return false;
 		}
-		*ret_interpreted = true;
+		*ret_interpreter = program;
 		s->script++;
 		while (s->script < c->n_words &&
 		       options_of_python(program, c->words[s->script].text)) {
@@ -222,10 +284,10 @@ static bool find_script(const struct shell_command *c, struct start *s, bool *re
 static bool is_start(struct judging *j, const char *place, struct start *s)
 {
 	const struct shell_command *c = &j->line.commands[j->line.n_commands - 1];
-	bool interpreted = false;
+	const char *interpreter = NULL;
 	struct stat st;
 
-	if (!find_script(c, s, &interpreted)) {
+	if (!find_script(c, s, &interpreter)) {
 		return false;
 	}
 	auto_free char *full = path_from(place, c->words[s->script].text);
@@ -234,7 +296,7 @@ static bool is_start(struct judging *j, const char *place, struct start *s)
 	    !hook_skill_of("/", real, &s->skill)) {
 		return false;
 	}
-	return hook_is_entry(s->skill, real, interpreted, c->words + s->args, c->n_words - s->args,
+	return hook_is_entry(s->skill, real, interpreter, c->words + s->args, c->n_words - s->args,
 	                     &s->fixed);
 }
 
@@ -315,11 +377,25 @@ static bool is_for_the_owner(const struct judging *j)
 	return false;
 }
 
+/* Where no file is named: may one be started all the same? */
+static enum hook_answer judge_reach(struct judging *j)
+{
+	struct hook_reach r = { .places = &j->places, .self = j->q->self, .lost = j->lost };
+
+	for (size_t i = 0; i < j->line.n_commands; i++) {
+		if (hook_reaches(&r, &j->line.commands[i], &j->skill)) {
+			reason(j, "this starts files that it does not name, perhaps one");
+			return HOOK_ASK;
+		}
+	}
+	return HOOK_PASS;
+}
+
 static enum hook_answer judge_rest(struct judging *j)
 {
 	bool within = interprets_in_skill(j);
 	if (!names_a_skill(j) && !within && !j->places.too_many) {
-		return HOOK_PASS;
+		return judge_reach(j);
 	}
 	if (rewrite(j)) {
 		return HOOK_REWRITE;
@@ -361,14 +437,18 @@ static void judging_done(struct judging *j)
 
 enum hook_answer hook_judge(const struct hook_question *q, struct buf *text)
 {
-	const struct shell_name names[] = { { "HOME", q->home },
-		                            { "PWD", NULL },
-		                            { "CLAUDE_PROJECT_DIR", q->project },
-		                            { NULL, NULL } };
+	const struct shell_name variables[] = {
+		{ .name = "HOME", .value = q->home },
+		{ .name = "CLAUDE_PROJECT_DIR", .value = q->project },
+		/* So that more can be added to it. */
+		{ .name = "PATH", .value = "/usr/bin:/bin", .about = true },
+		{ .name = NULL },
+	};
 	AUTO(judging_done)
 	struct judging j = { .q = q, .text = text, .places = { .home = q->home } };
 
-	if (shell_parse(q->command, q->len, names, &j.line) != 0) {
+	if (shell_parse(q->command, q->len, variables, &j.line) != 0 ||
+	    hook_unfold(&j.line, variables, q->self) != 0) {
 		buf_adds(text, "skillsandbox: this command is too long to be understood");
 		return HOOK_ASK;
 	}

@@ -36,11 +36,17 @@ static const struct looker {
 	{ "readlink", NULL }, { "du", NULL },       { "tree", NULL },      { "nl", NULL },
 	{ "od", NULL },       { "xxd", NULL },      { "hexdump", NULL },   { "strings", NULL },
 	{ "uniq", NULL },     { "cut", NULL },      { "tr", NULL },        { "jq", NULL },
-	{ "column", NULL },   { "sort", "--co" },   { "find", "-exec" },
+	{ "less", NULL },     { "more", NULL },     { "column", NULL },    { "sort", "--co" },
+	{ "find", "-exec" },
 };
 static const char *const FIND_STARTS[] = { "-exec", "-ok", "-fprint", "-fls" };
-static const char *const GIT_LOOKS[] = { "add",   "diff", "log", "show",    "status",
-	                                 "blame", "rm",   "mv",  "ls-files" };
+static const char *const GIT_LOOKS[] = { "add",   "diff",   "log",   "show",     "status",
+	                                 "blame", "rm",     "mv",    "ls-files", "commit",
+	                                 "tag",   "branch", "stash", "restore" };
+
+/* Modules of Python that read what they are given, and write beside it at most. */
+static const char *const CHECKERS[] = { "py_compile", "compileall", "tokenize", "ast",
+	                                "dis",        "tabnanny",   "json.tool" };
 
 /* Ours. `second` may be NULL. */
 struct own_command {
@@ -77,6 +83,13 @@ bool program_among(const char *name, const char *const v[], size_t n)
 bool program_interprets(const char *word)
 {
 	return program_among(path_base(word), INTERPRETERS, ARRAY_LEN(INTERPRETERS));
+}
+
+bool program_checks(const struct shell_command *c, size_t at)
+{
+	return fnmatch("python*", path_base(c->words[at].text), 0) == 0 && at + 2 < c->n_words &&
+	       strcmp(c->words[at + 1].text, "-m") == 0 && c->words[at + 2].plain &&
+	       program_among(c->words[at + 2].text, CHECKERS, ARRAY_LEN(CHECKERS));
 }
 
 static bool begins_with_any(const struct shell_command *c, const char *const v[], size_t n)
@@ -161,12 +174,16 @@ static bool ours_looks(const struct shell_command *c)
 
 bool program_decides(const struct shell_command *c, const char *self)
 {
+	static const struct own_command RUN = { "run", NULL };
 	size_t at = program_word(c);
 
-	return at < c->n_words &&
-	       (strcmp(path_base(c->words[at].text), NAME) == 0 ||
-	        strcmp(c->words[at].text, self) == 0) &&
-	       has_words(c, at, OURS_DECIDE, ARRAY_LEN(OURS_DECIDE));
+	if (at >= c->n_words || (strcmp(path_base(c->words[at].text), NAME) != 0 &&
+	                         strcmp(c->words[at].text, self) != 0)) {
+		return false;
+	}
+	const struct shell_command ours = { .words = c->words + at, .n_words = c->n_words - at };
+	return has_words(c, at, OURS_DECIDE, ARRAY_LEN(OURS_DECIDE)) ||
+	       (has_words(c, at, &RUN, 1) && !runs_as_declared(&ours));
 }
 
 bool program_looks(const struct shell_command *c, const char *self)
@@ -177,7 +194,8 @@ bool program_looks(const struct shell_command *c, const char *self)
 		return true; /* a redirection alone */
 	}
 	const struct shell_word *w = &c->words[0];
-	if (!w->plain || shell_assigns(w)) {
+	/* "[" is a pattern to the reader, and a program when it stands alone. */
+	if ((!w->plain && strcmp(w->text, "[") != 0) || shell_assigns(w)) {
 		return false;
 	}
 	const char *name = w->text;

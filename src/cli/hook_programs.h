@@ -19,6 +19,9 @@ size_t program_word(const struct shell_command *c);
 /* Starts what it is given. */
 bool program_interprets(const char *word);
 
+/* The interpreter that is word `at` only compiles or checks: python3 -m py_compile. */
+bool program_checks(const struct shell_command *c, size_t at);
+
 /* Only looks, or changes files without starting any; also `skillsandbox run` (`self`
  * is our executable), unless it has an option with which the owner grants more. */
 bool program_looks(const struct shell_command *c, const char *self);

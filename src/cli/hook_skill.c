@@ -1,6 +1,7 @@
 /* hook_skill.c - see hook_skill.h. */
 #include "cli/hook_skill.h"
 
+#include <ctype.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 #include "manifest/manifest.h"
 #include "policy/paths.h"
 
-#define MAX_WILD_PARTS 3 /* of a pattern: more could keep us looking for minutes */
+#define MAX_BRACE_DEPTH 16
+#define MAX_WILD_PARTS  3 /* of a pattern: more could keep us looking for minutes */
 
 /* Cuts `dir` (real) down to the nearest directory with a manifest. */
 static bool climb(char *dir)
@@ -141,6 +143,29 @@ bool hook_text_names(const struct hook_places *p, const char *text, size_t len, 
 	return false;
 }
 
+bool hook_module_names(const struct hook_places *p, const char *text, char **ret)
+{
+	while (*text != '\0') {
+		size_t n = 0;
+		while (isalnum((unsigned char)text[n]) != 0 || text[n] == '_' || text[n] == '.') {
+			n++;
+		}
+		char path[PATH_MAX];
+		if (n > 0 && n + sizeof(".py") < sizeof(path) && memchr(text, '.', n) != NULL) {
+			memcpy(path, text, n);
+			path[n] = '\0';
+			for (char *dot = path; (dot = strchr(dot, '.')) != NULL;) {
+				*dot = '/';
+			}
+			if (path[0] != '/' && names_from_any(p, path, ret)) {
+				return true;
+			}
+		}
+		text += n + (text[n] != '\0');
+	}
+	return false;
+}
+
 static size_t wild_parts(const char *pattern)
 {
 	size_t n = 0;
@@ -163,6 +188,49 @@ static void put_escaped(struct buf *out, const char *text)
 	}
 }
 
+/* How many names the braces make of a pattern, at most: of nested ones it counts more
+ * than there are. Stops past the cap. */
+static size_t expansions(const char *pattern)
+{
+	size_t n = 1, deep = 0, choices[MAX_BRACE_DEPTH] = { 0 };
+
+	for (; *pattern != '\0' && n <= MAX_HOOK_EXPANSIONS; pattern++) {
+		if (*pattern == '\\' && pattern[1] != '\0') {
+			pattern++;
+		} else if (*pattern == '{' && deep == MAX_BRACE_DEPTH) {
+			return MAX_HOOK_EXPANSIONS + 1;
+		} else if (*pattern == '{') {
+			choices[deep++] = 1;
+		} else if (*pattern == ',' && deep > 0) {
+			choices[deep - 1]++;
+		} else if (*pattern == '}' && deep > 0) {
+			n *= choices[--deep];
+		}
+	}
+	while (deep > 0) {
+		deep--; /* never closed: glob(3) is not asked to make sense of it */
+		n = n * choices[deep] > n ? MAX_HOOK_EXPANSIONS + 1 : n;
+	}
+	return n;
+}
+
+/* "{a..z}" is a "*" to us: glob(3) does not know it. */
+static void put_pattern(struct buf *out, const char *pattern)
+{
+	while (*pattern != '\0') {
+		size_t n = strcspn(pattern, "{},\\");
+		size_t len = *pattern == '{' ? 1 + strcspn(pattern + 1, "{},\\") : 0;
+		if (len > 0 && pattern[len] == '}' && memmem(pattern, len, "..", 2) != NULL) {
+			buf_addc(out, '*');
+			pattern += len + 1;
+			continue;
+		}
+		n = n > 0 ? n : *pattern == '\\' && pattern[1] != '\0' ? 2 : 1;
+		buf_add(out, pattern, n);
+		pattern += n;
+	}
+}
+
 /* All that a pattern may become, from one place. */
 static bool pattern_names(const char *dir, const char *pattern, char **ret)
 {
@@ -175,7 +243,7 @@ static bool pattern_names(const char *dir, const char *pattern, char **ret)
 		put_escaped(&full, dir);
 		buf_addc(&full, '/');
 	}
-	buf_adds(&full, pattern);
+	put_pattern(&full, pattern);
 	if (full.failed || glob(full.data, GLOB_NOSORT | GLOB_BRACE, NULL, &found) != 0) {
 		globfree(&found);
 		return full.failed;
@@ -203,6 +271,12 @@ bool hook_word_names(const struct hook_places *p, const struct shell_word *w, ch
 	if (hook_text_names(p, w->text, strlen(w->text), ret) ||
 	    names_from_any(p, known_tail(w->text), ret)) {
 		return true;
+	}
+	if (w->unknown && w->text[strspn(w->text, "*")] == '\0') {
+		return false; /* anything at all names nothing */
+	}
+	if (expansions(w->pattern) > MAX_HOOK_EXPANSIONS) {
+		return true; /* nobody can say what it is */
 	}
 	if (wild_parts(w->pattern) > MAX_WILD_PARTS || strlen(w->pattern) >= PATH_MAX) {
 		return strchr(w->pattern, '/') != NULL && wild_parts(w->pattern) > MAX_WILD_PARTS;
@@ -246,7 +320,38 @@ static bool leads(const struct manifest *m, size_t from, const struct shell_word
 	return true;
 }
 
-bool hook_is_entry(const char *skill, const char *script, bool interpreted,
+/* The file of a program that the system has; NULL: of another place, or none. */
+static char *system_program(const char *word)
+{
+	static const char *const DIRS[] = { "/usr/local/bin", "/usr/bin", "/bin" };
+
+	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
+		const char *name = strchr(word, '/') == NULL ? word : path_beneath(word, DIRS[i]);
+		if (name == NULL || strchr(name, '/') != NULL) {
+			continue;
+		}
+		auto_free char *full = path_from(DIRS[i], name);
+		char *real = full != NULL && *name != '\0' ? realpath(full, NULL) : NULL;
+		if (real != NULL) {
+			return real;
+		}
+	}
+	return NULL;
+}
+
+/* One in a virtual environment leads to the same file, and is another. */
+static bool same_program(const char *a, const char *b)
+{
+	auto_free char *file_a = system_program(a), *file_b = system_program(b);
+
+	if (strcmp(a, b) == 0 && strchr(a, '/') == NULL) {
+		return true;
+	}
+	return file_a != NULL && file_b != NULL &&
+	       (strcmp(file_a, file_b) == 0 || strcmp(path_base(a), path_base(b)) == 0);
+}
+
+bool hook_is_entry(const char *skill, const char *script, const char *interpreter,
                    const struct shell_word *args, size_t n_args, size_t *ret_fixed)
 {
 	AUTO(manifest_freep) struct manifest *m = NULL;
@@ -257,13 +362,17 @@ bool hook_is_entry(const char *skill, const char *script, bool interpreted,
 		return false;
 	}
 	auto_free char *program = entry_file(m, skill, m->command.s);
-	if (program != NULL && strcmp(program, script) == 0) {
-		return leads(m, 0, args, n_args, ret_fixed);
+	if (program != NULL) {
+		return interpreter == NULL && strcmp(program, script) == 0 &&
+		       leads(m, 0, args, n_args, ret_fixed);
+	}
+	if (interpreter != NULL && !same_program(interpreter, m->command.s)) {
+		return false;
 	}
 	while (at < m->args.n && m->args.v[at].s[0] == '-') {
 		at++;
 	}
-	if (at == m->args.n || (!interpreted && at > 0) || program != NULL) {
+	if (at == m->args.n || (interpreter == NULL && at > 0)) {
 		return false;
 	}
 	auto_free char *first = entry_file(m, skill, m->args.v[at].s);

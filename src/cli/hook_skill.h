@@ -33,9 +33,13 @@ bool hook_word_names(const struct hook_places *p, const struct shell_word *w, ch
 /* The same of a text that is no word. */
 bool hook_text_names(const struct hook_places *p, const char *text, size_t len, char **ret);
 
-/* Is `script` (a real path) what the manifest in `skill` starts? *ret_fixed counts the
+/* Does a text name a skill's file in the way of Python, with dots: skills.x.main? */
+bool hook_module_names(const struct hook_places *p, const char *text, char **ret);
+
+/* Is `script` (a real path), given to `interpreter` (NULL: started itself), what the
+ * manifest in `skill` starts, and the interpreter the same? *ret_fixed counts the
  * arguments behind it that the manifest gives; they must lead `args`. */
-bool hook_is_entry(const char *skill, const char *script, bool interpreted,
+bool hook_is_entry(const char *skill, const char *script, const char *interpreter,
                    const struct shell_word *args, size_t n_args, size_t *ret_fixed);
 
 #endif

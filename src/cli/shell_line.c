@@ -29,6 +29,7 @@ static void command_done(struct shell_command *c)
 	}
 	for (size_t i = 0; i < c->n_redirects; i++) {
 		word_done(&c->redirects[i].target);
+		free(c->redirects[i].body);
 	}
 	free(c->words);
 	free(c->redirects);
@@ -86,6 +87,72 @@ static void add_word(struct parse *p, struct shell_command *c, char stop)
 	c->n_words += shell_read_word(p, stop, &c->words[c->n_words]);
 }
 
+/* Can the line from here on have its end within quotes or a substitution? */
+static bool ends_elsewhere(const char *s, size_t len)
+{
+	size_t single = 0, twice = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		single += s[i] == '\'';
+		twice += s[i] == '"';
+		if (shell_one_of((unsigned char)s[i], "\\`()")) {
+			return true;
+		}
+	}
+	return single % 2 != 0 || twice % 2 != 0;
+}
+
+/* The length of the body at `from`, without the line that ends it; *ret_next is behind
+ * that one. False: nothing ends it. */
+static bool find_body(const struct parse *p, size_t from, const char *end, bool tabs,
+                      size_t *ret_len, size_t *ret_next)
+{
+	for (size_t at = from; at < p->len;) {
+		const char *nl = memchr(p->s + at, '\n', p->len - at);
+		size_t next = nl != NULL ? (size_t)(nl - p->s) + 1 : p->len;
+		size_t line = at, stop = nl != NULL ? next - 1 : next;
+		while (tabs && line < stop && p->s[line] == '\t') {
+			line++;
+		}
+		if (stop - line == strlen(end) && memcmp(p->s + line, end, stop - line) == 0) {
+			*ret_len = at - from;
+			*ret_next = next;
+			return true;
+		}
+		at = next;
+	}
+	return false;
+}
+
+/* Are there commands in what the shell replaces in it? */
+static bool has_commands(const char *body, size_t len)
+{
+	return memchr(body, '`', len) != NULL || memmem(body, len, "$(", 2) != NULL;
+}
+
+/* A here document stands behind the line that asks for it, and behind those that the
+ * line asked for before. One with commands in it is left there, to be read as such. */
+static void read_body(struct parse *p, struct shell_redirect *r)
+{
+	const char *nl = p->at < p->len ? memchr(p->s + p->at, '\n', p->len - p->at) : NULL;
+	size_t line_end = nl != NULL ? (size_t)(nl - p->s) : 0, len = 0, next = 0;
+	bool more = p->waiting && p->line_end == line_end;
+	size_t from = more ? p->bodies_end : line_end + 1;
+
+	if (nl == NULL || !r->target.plain || (p->waiting && !more) ||
+	    ends_elsewhere(p->s + p->at, line_end - p->at) ||
+	    !find_body(p, from, r->target.text, strstr(r->op, "<<-") != NULL, &len, &next) ||
+	    (r->target.bare && has_commands(p->s + from, len))) {
+		p->line->broken = true;
+		return;
+	}
+	p->line_end = line_end;
+	p->bodies_end = next;
+	p->waiting = true;
+	r->body = strndup(p->s + from, len);
+	p->failed = p->failed || r->body == NULL;
+}
+
 static void add_redirect(struct parse *p, struct shell_command *c, size_t len, char stop)
 {
 	struct shell_redirect r = { 0 };
@@ -98,9 +165,6 @@ static void add_redirect(struct parse *p, struct shell_command *c, size_t len, c
 	c->redirects = v;
 	memcpy(r.op, p->s + p->at, len);
 	p->at += len;
-	if (strstr(r.op, "<<") != NULL) {
-		p->line->broken = true;
-	}
 	while (shell_one_of(shell_look(p, 0), " \t")) {
 		p->at++;
 	}
@@ -109,6 +173,9 @@ static void add_redirect(struct parse *p, struct shell_command *c, size_t len, c
 		return;
 	}
 	if (shell_read_word(p, stop, &r.target)) {
+		if (strstr(r.op, "<<") != NULL && strstr(r.op, "<<<") == NULL) {
+			read_body(p, &r);
+		}
 		c->redirects[c->n_redirects++] = r;
 	}
 }
@@ -127,8 +194,8 @@ static void substitute_process(struct parse *p, struct shell_command *c)
 	buf_init(&m.text, 8);
 	buf_init(&m.pattern, 8);
 	shell_read_within(p, &m, ')');
-	c->words[c->n_words] =
-	        (struct shell_word){ buf_steal(&m.text), buf_steal(&m.pattern), false, false };
+	c->words[c->n_words] = (struct shell_word){ buf_steal(&m.text), buf_steal(&m.pattern),
+		                                    false, false, true };
 	c->n_words++;
 	p->failed = p->failed || c->words[c->n_words - 1].text == NULL ||
 	            c->words[c->n_words - 1].pattern == NULL;
@@ -226,6 +293,17 @@ static void read_subshell(struct parse *p)
 	making_done(&m);
 }
 
+/* One blank, or the end of a line with the here documents behind it. */
+static void skip_blank(struct parse *p)
+{
+	if (p->waiting && p->at == p->line_end) {
+		p->at = p->bodies_end;
+		p->waiting = false;
+	} else {
+		p->at++;
+	}
+}
+
 void shell_read_list(struct parse *p, char stop, enum shell_join join)
 {
 	while (!p->failed && shell_look(p, 0) >= 0) {
@@ -238,7 +316,7 @@ void shell_read_list(struct parse *p, char stop, enum shell_join join)
 		} else if (shell_one_of(c, " \t\n")) {
 			/* A new line means nothing after an operator, and after a command
 			 * the next one is joined so already. */
-			p->at++;
+			skip_blank(p);
 		} else if (shell_one_of(c, ";&|") && redirect_length(p) == 0) {
 			join = read_operator(p);
 		} else if (c == '(') {
@@ -265,6 +343,7 @@ int shell_parse(const char *text, size_t len, const struct shell_name names[],
 	}
 	line.broken = memchr(text, '\0', len) != NULL;
 	shell_read_list(&p, '\0', SHELL_FIRST);
+	line.broken = line.broken || p.waiting; /* that end of line was within something */
 	if (p.failed) {
 		shell_done(&line);
 		return -1;

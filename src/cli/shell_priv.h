@@ -13,6 +13,9 @@ struct parse {
 	struct shell_line *line;
 	unsigned depth;
 	size_t n_words;
+	size_t line_end;   /* of the line with here documents that are read already; 0: none */
+	size_t bodies_end; /* where the text goes on behind it */
+	bool waiting;      /* for that end of line */
 	bool failed;
 };
 
@@ -22,6 +25,7 @@ struct making {
 	struct buf pattern;
 	bool plain;
 	bool bare;
+	bool unknown;
 	bool begun; /* also by an empty pair of quotes */
 };
 

@@ -36,6 +36,7 @@ static void put_unknown(struct making *m)
 	buf_addc(&m->text, '*');
 	buf_addc(&m->pattern, '*');
 	m->plain = false;
+	m->unknown = true;
 	m->begun = true;
 }
 
@@ -59,19 +60,18 @@ void shell_read_within(struct parse *p, struct making *m, char stop)
 	p->at++;
 }
 
-static const char *known(const struct parse *p, const char *name, size_t len)
+/* A value without quotes around it is split and globbed. */
+static void put_variable(const struct parse *p, struct making *m, const char *name, size_t len,
+                         bool quoted)
 {
+	const char *value = NULL;
+
 	for (const struct shell_name *n = p->names; n->name != NULL; n++) {
 		if (strlen(n->name) == len && memcmp(n->name, name, len) == 0) {
-			return n->value;
+			value = n->value;
+			m->plain = m->plain && !n->about;
 		}
 	}
-	return NULL;
-}
-
-/* A value without quotes around it is split and globbed. */
-static void put_value(struct making *m, const char *value, bool quoted)
-{
 	if (value == NULL || (!quoted && value[strcspn(value, " \t\n*?[\\")] != '\0')) {
 		put_unknown(m);
 		return;
@@ -97,7 +97,7 @@ static void read_braced(struct parse *p, struct making *m, bool quoted)
 	size_t n = name_length(p, 2);
 
 	if (n > 0 && shell_look(p, 2 + n) == '}') {
-		put_value(m, known(p, p->s + p->at + 2, n), quoted);
+		put_variable(p, m, p->s + p->at + 2, n, quoted);
 		p->at += n + 3;
 		return;
 	}
@@ -184,7 +184,7 @@ static void read_dollar(struct parse *p, struct making *m, bool quoted)
 		p->at++; /* translated: the quotes follow */
 		m->plain = false;
 	} else if (n > 0 && isdigit(c) == 0) {
-		put_value(m, known(p, p->s + p->at + 1, n), quoted);
+		put_variable(p, m, p->s + p->at + 1, n, quoted);
 		p->at += n + 1;
 	} else if (shell_one_of(c, "@*#?-$!0123456789[")) {
 		put_unknown(m);
@@ -247,21 +247,33 @@ static void read_escape(struct parse *p, struct making *m)
 	}
 }
 
+/* "~" is the home; of "~+", "~-", "~1", "~you" only the shell knows what they are. */
+static void read_tilde(struct parse *p, struct making *m)
+{
+	size_t n = 1;
+
+	while (isalnum(shell_look(p, n)) != 0 || shell_one_of(shell_look(p, n), "+-._")) {
+		n++;
+	}
+	if (n == 1) {
+		put_variable(p, m, "HOME", 4, true);
+	} else {
+		put_unknown(m);
+	}
+	p->at += n;
+}
+
 static void read_other(struct parse *p, struct making *m)
 {
 	int c = shell_look(p, 0);
 	bool first = !m->begun;
 
-	if (c == '~' && first &&
-	    (shell_look(p, 1) == '/' || shell_one_of(shell_look(p, 1), " \t\n;&|<>") ||
-	     shell_look(p, 1) < 0)) {
-		put_value(m, known(p, "HOME", 4), true);
-		p->at++;
+	if (c == '~' && first) {
+		read_tilde(p, m);
 		return;
 	}
 	/* What a shell would replace, and control characters, which no name has. */
-	if (shell_one_of(c, "*?[{") || (c == '~' && first) || (c == '=' && first) || c < ' ' ||
-	    c == 127) {
+	if (shell_one_of(c, "*?[{") || (c == '=' && first) || c < ' ' || c == 127) {
 		m->plain = false;
 	}
 	put_char(m, (char)c, false);
@@ -306,7 +318,8 @@ bool shell_read_word(struct parse *p, char stop, struct shell_word *ret)
 			read_other(p, &m);
 		}
 	}
-	struct shell_word w = { buf_steal(&m.text), buf_steal(&m.pattern), m.plain, m.bare };
+	struct shell_word w = { buf_steal(&m.text), buf_steal(&m.pattern), m.plain, m.bare,
+		                m.unknown };
 	if (w.text == NULL || w.pattern == NULL || ++p->n_words > MAX_SHELL_WORDS) {
 		free(w.text);
 		free(w.pattern);

@@ -4,7 +4,7 @@
  * stand: in a list, a pipeline, a subshell, a substitution. What depends on
  * anything but the text (a variable, a substitution) becomes a "*" in its word,
  * and the word is not plain. Where the structure itself is beyond this reader
- * (compound commands, here documents, what has no end) the line is `broken`: its
+ * (compound commands, what has no end) the line is `broken`: its
  * commands are then what could be made out, and must not be taken for all. */
 #ifndef CLI_SHELL_WORDS_H
 #define CLI_SHELL_WORDS_H
@@ -29,11 +29,13 @@ struct shell_word {
 	char *pattern; /* the same for glob(3): what was quoted is escaped */
 	bool plain;    /* text is exactly what the program gets */
 	bool bare;     /* nothing was quoted: it can be a keyword or an assignment */
+	bool unknown;  /* a "*" in it stands for anything, slashes too */
 };
 
 struct shell_redirect {
 	char op[8]; /* "2>", ">>", "2>&" */
 	struct shell_word target;
+	char *body; /* of a here document; else NULL */
 };
 
 struct shell_command {
@@ -55,6 +57,7 @@ struct shell_line {
 struct shell_name {
 	const char *name;
 	const char *value; /* NULL: not known after all */
+	bool about;        /* good enough to judge by: the word is not plain */
 };
 
 /* Fills `ret`, also where the line is broken. -1: out of memory, or past a cap of

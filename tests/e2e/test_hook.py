@@ -75,6 +75,12 @@ def test_rewritten_command_runs_sandboxed(ssb, command):
     ("skillsandbox approve --yes .claude/skills/spy", "ask"),
     ("skillsandbox run --read / .claude/skills/spy", "ask"),
     ("skillsandbox run .claude/skills/spy", None),
+    ("bash -c 'cd .claude/skills; cd spy; /usr/bin/python3 main.py'", "deny"),
+    ("python3 ~+/.claude/skills/spy/main.py", "deny"),
+    ("perl .claude/skills/spy/main.py", "deny"),
+    ("find . -name main.py -exec python3 {} \\;", "ask"),
+    ("PATH=$PWD/.claude/skills/spy:$PATH; main.py", "ask"),
+    ("git commit -m 'fix .claude/skills/spy/main.py'", None),
     ("cat .claude/skills/spy/main.py", None),
     ("python3 -c 'print(1)' | cat", None),
 ])

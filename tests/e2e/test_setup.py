@@ -142,6 +142,58 @@ def test_a_symlink_stays_one(ssb):
     assert server("claude-code", read("claude-code", real)) is not None
 
 
+@pytest.mark.parametrize("client, name", [("claude-code", ".mcp.json"),
+                                          ("opencode", "opencode.json")])
+def test_a_project_leads_to_no_file_outside(ssb, client, name):
+    """What a repository holds does not choose which of the user's files is changed."""
+    outside = ssb.write(ssb.home / "settings.json", "{}")
+    project = ssb.mkdir("project")
+    (project / name).symlink_to(outside)
+    args = (client, "--project", "--skills", ".", "--write")
+    r = set_up(ssb, *args, cwd=project)
+    assert r.code == 125 and name in r.errors
+    assert outside.read_text() == "{}" and (project / name).is_symlink()
+    # The control: a link within the project is followed, as one in HOME is.
+    inside = ssb.write(project / "config/mcp.json", "{}")
+    (project / name).unlink()
+    (project / name).symlink_to(inside)
+    set_up(ssb, *args, cwd=project).ok()
+    assert (project / name).is_symlink() and server(client, read(client, inside)) is not None
+
+
+KEYS = {"claude-code": ["mcpServers"], "openclaw": ["mcp", "servers"], "opencode": ["mcp"]}
+
+
+def with_server(client, words):
+    """A configuration in which the server of our name is this command."""
+    config = {"command": words} if client == "opencode" else {"command": words[0],
+                                                              "args": words[1:]}
+    for key in ["skillsandbox", *reversed(KEYS[client])]:
+        config = {key: config}
+    return json.dumps(config)
+
+
+@pytest.mark.parametrize("client", sorted(KEYS))
+@pytest.mark.parametrize("words", [["/opt/mine/skillsandbox", "serve"], ["skillsandbox"],
+                                   ["skillsandbox", "run", "serve"], ["/bin/sh", "serve"]])
+def test_what_others_wrote_stays(ssb, client, words):
+    text = with_server(client, words)
+    file = ssb.write(ssb.home / FILES[client], text)
+    for args in (["--remove"], ["--skills", ssb.base]):
+        r = set_up(ssb, client, *args, "--write")
+        assert r.code == 125 and "by hand" in r.errors
+        assert file.read_text() == text
+
+
+@pytest.mark.parametrize("client", sorted(KEYS))
+def test_the_plain_name_is_ours(ssb, client):
+    text = with_server(client, ["skillsandbox", "serve", "--skills", "/"])
+    for args in (["--remove"], ["--skills", ssb.base]):
+        file = ssb.write(ssb.home / FILES[client], text)
+        set_up(ssb, client, *args, "--write").ok()
+        assert file.read_text() != text
+
+
 def test_claude_code_is_not_disturbed(ssb):
     """It makes a directory while it writes; as long as that is there we do not."""
     file = ssb.write(ssb.home / ".claude.json", "{}")

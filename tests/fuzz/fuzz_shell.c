@@ -12,9 +12,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct shell_name NAMES[] = { { "HOME", "/home/me" },
-	                                   { "ODD", "a 'b" },
-	                                   { NULL, NULL } };
+static const struct shell_name NAMES[] = { { "HOME", "/home/me", false },
+	                                   { "ODD", "a 'b", false },
+	                                   { NULL, NULL, false } };
 
 static void must(int truth)
 {

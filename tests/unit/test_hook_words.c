@@ -15,7 +15,8 @@
 #include "cli/shell_words.c"
 
 static const struct shell_name NAMES[] = {
-	{ "HOME", "/home/me" }, { "ODD", "a b" }, { "NONE", NULL }, { NULL, NULL }
+	{ "HOME", "/home/me", false }, { "ODD", "a b", false }, { "NONE", NULL, false },
+	{ "NEAR", "/bin", true },      { NULL, NULL, false },
 };
 
 static const char *const JOINS[] = { "", " && ", " || ", " ; ", " | ", " & ", " ( " };
@@ -31,6 +32,9 @@ static void show(const struct shell_line *line, struct buf *out)
 		}
 		for (size_t k = 0; k < c->n_redirects; k++) {
 			buf_addf(out, "%s[%s]", c->redirects[k].op, c->redirects[k].target.text);
+			if (c->redirects[k].body != NULL) {
+				buf_addf(out, "=%s", c->redirects[k].body);
+			}
 		}
 	}
 	buf_adds(out, line->beside ? "&" : "");
@@ -75,11 +79,22 @@ static void test_lines(void **state)
 		{ "a 2 >x", "<a><2>>[x]" },
 		{ "a2>x", "<a2>>[x]" },
 		{ "12345>x a", "!<12345><a>>[x]" },
-		{ "a <<E\nb\nE", "!<a><<[E] ; <b> ; <E>" },
-		{ "a <<<b", "!<a><<<[b]" },
+		{ "a <<E\nb\nE", "<a><<[E]=b\n" },
+		{ "a <<E\n$b\nE", "<a><<[E]=$b\n" },
+		{ "a <<E\n$(b)\nE", "!<a><<[E] ( <b> ; ~<*> ; <E>" },
+		{ "a <<'E'\n$b\nE\nc", "<a><<[E]=$b\n ; <c>" },
+		{ "a <<\\E >f; b <<-F\n`x`\nE\n\tG\n\tF\nc",
+		  "<a><<[E]=`x`\n>[f] ; <b><<-[F]=\tG\n ; <c>" },
+		{ "a \"$(b <<'E'\nit's\nE\n)\" c", " ( <b><<[E]=it's\n<a>~<*><c>" },
+		{ "a <<E\nb", "!<a><<[E] ; <b>" },
+		{ "a <<E 'x\nE\n'", "!<a><x\nE\n><<[E]" },
+		{ "a <<E \"'\" '\nE\n'", "!<a><'><\nE\n><<[E]=" },
+		{ "a <<$X\nb\n*\n", "!<a><<[*] ; <b> ; ~<*>" },
+		{ "a <<<b", "<a><<<[b]" },
 		{ "a >", "!<a>" },
 		{ "~/x", "</home/me/x>" },
-		{ "a ~ ~/b x~ ~you", "<a></home/me></home/me/b><x~>~<~you>" },
+		{ "a ~ ~/b x~ ~you", "<a></home/me></home/me/b><x~>~<*>" },
+		{ "a ~+/b ~-/c ~1 $NEAR", "<a>~<*/b>~<*/c>~<*>~</bin>" },
 		{ "$HOME/x \"${HOME}/y\" '$HOME'", "</home/me/x></home/me/y><$HOME>" },
 		{ "$NONE/x $OTHER \"$ODD\" $ODD", "~<*/x>~<*><a b>~<*>" },
 		{ "a $ $1 $? $@x", "<a><$>~<*>~<*>~<*x>" },

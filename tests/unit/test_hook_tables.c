@@ -1,0 +1,327 @@
+/* The two kinds of commands: what must not pass, and what must. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "hook_world.h"
+
+static void each_is(const char *const commands[], size_t n, enum hook_answer want)
+{
+	for (size_t i = 0; i < n; i++) {
+		auto_buf text;
+		enum hook_answer a = ask(commands[i], ".", false, &text);
+		if (a != want) {
+			print_error("%s: %d instead of %d\n", commands[i], a, want);
+		}
+		assert_int_equal(a, want);
+		if (want != HOOK_PASS) {
+			assert_non_null(strstr(text.data, "run_skill"));
+			assert_non_null(strstr(text.data, RUN));
+		}
+	}
+}
+
+static void test_denied(void **state)
+{
+	static const char *const LINES[] = {
+		"python3 skills/x/main.py | head",
+		"cat skills/x/main.py | python3",
+		"python3 < skills/x/main.py",
+		"python3 skills/x/main.py; rm x",
+		"python3 skills/x/main.py && ls",
+		"python3 skills/x/main.py &",
+		"python3 skills/x/main.py || true",
+		"(python3 skills/x/main.py)",
+		"echo $(python3 skills/x/main.py)",
+		"echo `python3 skills/x/main.py`",
+		"echo \"$(python3 \"skills/x/main.py\")\"",
+		"sh -c 'python3 skills/x/main.py'",
+		"bash -lc \"cd skills/x && python3 main.py\"",
+		"eval 'python3 skills/x/main.py'",
+		"eval python3 skills/x/main.py",
+		"source skills/x/main.py",
+		". skills/x/main.py",
+		"A=1 python3 skills/x/main.py",
+		"LD_PRELOAD=/tmp/x.so python3 skills/x/main.py",
+		"XDG_CONFIG_HOME=/tmp python3 skills/x/main.py",
+		"env A=1 python3 skills/x/main.py",
+		"env -i python3 skills/x/main.py",
+		"sudo python3 skills/x/main.py",
+		"nice -n 5 python3 skills/x/main.py",
+		"python3 skills/x/other.py",
+		"python3 skills/x/sub/deep.py",
+		"python3 skills/x/outside.py",
+		"python3 skills/x",
+		"python3 -m skills/x/main",
+		"python3 -c 'exec(open(\"skills/x/main.py\").read())'",
+		"python3 -c \"exec(open('skills'+'/x/main.py').read())\" skills/x/main.py",
+		"python3 -i skills/x/main.py",
+		"python3 -X dev skills/x/main.py",
+		"python3 skills/bad/main.py",
+		"bash skills/f/run.sh",
+		"bash skills/f/run.sh --slow",
+		"./skills/f/run.sh --fast extra $HOME/$X",
+		"python3 skills/x/main.py $CITY",
+		"python3 skills/x/main.py *",
+		"python3 skills/*/main.py",
+		"python3 sk?lls/x/main.py",
+		"python3 {skills,tools}/x/main.py",
+		"python3 $D/x/main.py",
+		"D=skills; python3 $D/x/main.py",
+		"python3 $(echo skills)/x/main.py",
+		"python3 $'\\x73kills/x/main.py'",
+		"python3 sk\\ills/x/mai\\\nn.py | cat",
+		"py\"thon\"3 skills/x/main.py | cat",
+		"'python3' 'skills/x/main.py' | cat",
+		"if true; then python3 skills/x/main.py; fi",
+		"for i in 1; do python3 skills/x/main.py; done",
+		"f() { python3 skills/x/main.py; }; f",
+		"true\npython3 skills/x/main.py",
+		"cd skills/x; python3 main.py",
+		"cd skills/x || python3 main.py",
+		"cd skills/../skills/x && python3 main.py", /* a shell may go elsewhere */
+		"cd $X/skills/x && python3 main.py",
+		"pushd skills/x && python3 main.py",
+		"python3 <<E\nexec(open('skills/x/main.py').read())\nE",
+		"xargs python3 skills/x/main.py",
+		"find skills -name main.py -exec python3 skills/x/main.py ';'",
+		"cp tools/tool.py skills/x/new.py && python3 skills/x/new.py",
+		"python3 skills/x/main.py 3>&1",
+		"python3 skills/x/main.py &> o",
+		"busybox sh skills/f/run.sh",
+		"uv run skills/x/main.py",
+		"node skills/x/main.py 'x",
+		/* another interpreter than the manifest's */
+		"perl skills/x/main.py",
+		"./venv/bin/python3 skills/x/main.py",
+		"bash skills/d/run",
+		"/tmp/python3 skills/x/main.py",
+		/* names that only the shell completes */
+		"python3 ~+/skills/x/main.py",
+		"python3 ~-/skills/x/main.py",
+		"cd ~+/skills/x && ./main.py",
+		"python3 skills/{w..y}/main.py",
+		/* what another shell is given */
+		"sh -c 'cd skills && cd x && ./main.py'",
+		"bash -c \"cd skills; python3 x/main.py\"",
+		"bash -o pipefail -ec 'cd skills; python3 x/main.py'",
+		"sudo sh -c \"sh -c 'cd skills; python3 x/main.py'\"",
+		"bash <<< 'cd skills; python3 x/main.py'",
+		"cat <<E\n$(python3 skills/x/main.py)\nE",
+		"bash <<E\ncd skills\npython3 x/main.py\nE",
+		"bash <<'E'\ncd skills\npython3 x/main.py\nE",
+		"echo 'cd skills; python3 x/main.py' | bash",
+		"printf 'cd skills\\npython3 x/main.py\\n' | sh -s",
+		"eval cd skills '&&' python3 x/main.py",
+		"eval 'cd skills'; python3 x/main.py",
+		"watch 'cd skills; python3 x/main.py'",
+		"su -c 'cd skills; python3 x/main.py'",
+		/* names with dots, and lists of directories */
+		"python3 -m skills.x.main",
+		"cd skills && python3 -m x.main",
+		"python3 -c 'import skills.x.main'",
+		"python3 -c 'from skills.x import main as m'",
+		"python3 <<'E'\nimport skills.x.main\nE",
+		"CDPATH=skills; cd x && python3 main.py",
+		"PYTHONPATH=skills python3 -c 'import x.main'",
+		"PYTHONPATH=/tmp:skills python3 -m x.main",
+	};
+
+	(void)state;
+	each_is(LINES, ARRAY_LEN(LINES), HOOK_DENY);
+}
+
+static void test_asked(void **state)
+{
+	static const char *const LINES[] = {
+		"make -C skills/x",
+		"bash <(cat skills/x/main.py)",
+		"skillsandbox approve --yes skills/x",
+		"cd skills/x && skillsandbox approve --yes .",
+		"skillsandbox approve --yes $X",
+		"nohup /usr/bin/skillsandbox approve $X",
+		"./skillsandbox 'approve' --revoke y",
+		"skillsandbox setup codex -w",
+		"skillsandbox audit prune --keep 0",
+		"skillsandbox session resume s",
+		"skillsandbox serve --skills skills/x",
+		"skillsandbox audit export last -o skills/x/main.py",
+		"skillsandbox run --read / skills/x",
+		"skillsandbox run -qr/ skills/x",
+		"skillsandbox run --policy '' skills/x",
+		"skillsandbox run $X skills/x",
+		"skillsandbox run --watch $X skills/x",
+		"skillsandbox run --nonsense skills/x",
+		"skillsandbox run -- skills/x/main.py",
+		"echo `echo \\`python3 skills/x/main.py\\``",
+		"cp skills/x/main.py /tmp/a.py",
+		"ln -s skills/x/main.py b",
+		"pytest skills/x/main.py",
+		"cd skills/x && npm test",
+		"find skills/x -exec cat '{}' ';'",
+		"sort --compress-program=skills/d/run x",
+		"git -c core.pager=skills/d/run log",
+		"rg --pre skills/d/run y",
+		"sed e skills/x/main.py",
+		"A=skills/x/main.py",
+		"A=1 cat skills/x/main.py",
+		"cat skills/x/main.py; ./a",
+		"for f in skills/x/main.py; do cat $f; done",
+		"cat skills/x/main.py 'x",
+		"./cat skills/x/main.py",
+		"$CAT skills/x/main.py",
+		"PYTHONPATH=skills/x ./tools/other",
+		"tar xf a.tar -C skills/x",
+		"xdg-open */*/*/*/*/y",
+		"python3 -m py_compile skills/x/main.py",
+		"python3 -m json.tool skills/x/main.py",
+		"PATH=$PWD/skills/x:$PATH; main.py",
+		"PATH=$X:$PATH y",
+		"export PATH=\"$(y):$PATH\"",
+		"CDPATH=$X; cd x && make",
+		"NODE_PATH=skills node a.js",
+		"BASH_ENV=$X bash -c y",
+		"find skills -name main.py -exec python3 {} \\;",
+		"find . -name main.py -execdir ./y {} +",
+		"find -name main.py -ok python3 {} \\;",
+		"find $X -type f -exec python3 {} \\;",
+		"fd main.py -x python3",
+		"fd main.py skills --exec-batch python3",
+		"ls skills | xargs -I{} python3 skills/{}/main.py",
+		"find . -name main.py | xargs -n 1 python3",
+		"find . -name main.py | while read f; do python3 $f; done",
+		"for f in $(find . -name main.py); do \"$f\"; done",
+		"python3 $F",
+		"$F a",
+		"./$D/main.py",
+		"bash -c \"$C\"",
+		"bash -c \"cd tools; $C\"",
+		"cd $X && python3 main.py",
+		"cd \"$(y)\" && ./x/main.py",
+		"git commit -m x && ./skills/../y skills/x",
+		"skillsandbox run --read / $X",
+		"nohup skillsandbox run --best-effort $X",
+		"y {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(LINES); i++) {
+		auto_buf text;
+		enum hook_answer a = ask(LINES[i], ".", false, &text);
+		if (a != HOOK_ASK) {
+			print_error("%s: %d\n", LINES[i], a);
+		}
+		assert_int_equal(a, HOOK_ASK);
+	}
+}
+
+static void test_passed(void **state)
+{
+	static const char *const LINES[] = {
+		"",
+		"ls",
+		"python3 tools/tool.py",
+		"cd tools && python3 tool.py | tee x; ./y $(z)/q",
+		"cat skills/x/main.py",
+		"cat skills/x/main.py | grep -n . | head -5 > o",
+		"/bin/cat skills/*/main.py",
+		"cd skills/x && ls -la && cat main.py",
+		"ls $(dirname skills/x/main.py)",
+		"sed -n 1,20p skills/x/main.py",
+		"git diff skills/x/main.py",
+		"git add skills/x && git status",
+		"find skills/x -name '*.py' -newer skills/x/main.py",
+		"rm -f skills/x/other.py.bak skills/x/sub",
+		"skillsandbox run skills/x -- Paris",
+		"/usr/bin/skillsandbox run skills/x -- Paris | head -3",
+		"skillsandbox run --watch --session s -q skills/x $CITY --read /",
+		"skillsandbox inspect --read / skills/x",
+		"skillsandbox validate skills/x && skillsandbox why last",
+		"skillsandbox audit show skills/x/trace.jsonl",
+		"skillsandbox session check s --action a --cost 1",
+		"ls skillsandbox approve",
+		"echo 'python3 skills/x/main.py'",
+		"for i in a b; do echo $i/q; done",
+		"python3 -c 'print(1)'",
+		"sh -c 'echo hi' 'unterminated",
+		"cat > tools/new.py <<'E'\nprint(1)\nE",
+		"python3 Paris",
+		/* looks, or only speaks of a file */
+		"cat <<'E' > README\nsee `skills/x/main.py`\nE",
+		"cat <<E\nsee skills/x/main.py\nE",
+		"git commit -m \"fix skills/x/main.py\"",
+		"git commit -m \"$(cat <<'E'\nfix skills/x/main.py: it's slow\nE\n)\"",
+		"[ -f skills/x/main.py ]",
+		"[ -f skills/x/main.py ] && cat skills/x/main.py | less",
+		"test -x skills/x/main.py || echo skills/x",
+		/* what one does all day, also beside skills */
+		"git status && git log --oneline -5",
+		"make -j4 test",
+		"npm test -- --watch=false",
+		"npm run build 2>&1 | tail -5",
+		"pytest -x -q tools",
+		"python3 -m pytest -x tools",
+		"python3 -m venv .venv && . .venv/bin/activate && pip install -r a.txt",
+		"python3 -c 'import os.path, sys; print(sys.argv)' $X",
+		"python3 tools/tool.py $ARGS",
+		"PATH=/usr/local/go/bin:$PATH go build ./...",
+		"export PATH=\"$HOME/bin:$PATH\"",
+		"PYTHONPATH=. python3 tools/tool.py",
+		"find . -name '*.c' -exec grep -l foo {} +",
+		"git ls-files | xargs wc -l",
+		"git ls-files -z | xargs -0 -n 10 grep foo",
+		"cd \"$(git rev-parse --show-toplevel)\" && python3 tools/tool.py",
+		"bash -c 'cd tools && python3 tool.py'",
+		"echo 'make test' | bash",
+		"for i in 1 2; do make T=$i; done",
+		"docker run -v \"$PWD:/w\" image make",
+		"mkdir -p src/{a,b}/{c,d}",
+		"cp a{,.bak}",
+		"curl -s localhost:8080/x | jq .",
+	};
+
+	(void)state;
+	each_is(LINES, ARRAY_LEN(LINES), HOOK_PASS);
+}
+
+/* Where no skill lies, what cannot be followed is not our concern. */
+static void test_elsewhere(void **state)
+{
+	static const char *const LINES[] = {
+		"python3 $F",
+		"find . -name '*.py' -exec python3 {} \\;",
+		"ls | xargs -n 1 python3",
+		"fd -e py -x python3",
+		"PATH=$X:$PATH y",
+		"CDPATH=$X; cd y && make",
+		"bash -c \"$C\"",
+		"cd $X && python3 main.py",
+		"eval \"$(ssh-agent -s)\"",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(LINES); i++) {
+		auto_buf text;
+		enum hook_answer a = ask(LINES[i], "tools", false, &text);
+		if (a != HOOK_PASS) {
+			print_error("%s: %d\n", LINES[i], a);
+		}
+		assert_int_equal(a, HOOK_PASS);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_denied),
+		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_passed),
+		cmocka_unit_test(test_elsewhere),
+	};
+
+	return cmocka_run_group_tests(tests, make_world, drop_world);
+}
