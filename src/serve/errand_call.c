@@ -60,13 +60,13 @@ static void ended(void *arg, const struct errand_end *end)
 {
 	AUTO(call_freep) struct errand_call *x = arg;
 	struct errand_end e = *end;
-	size_t len = records_take_note(x->serve->records, end->data, end->len);
 
 	mcp_on_cancel(x->call, NULL, NULL);
-	if (e.fate == ERRAND_DONE && mcp_call_back(x->call, end->data, len) == 0) {
-		return;
-	}
 	if (e.fate == ERRAND_DONE) {
+		size_t len = records_take_note(x->serve->records, end->data, end->len);
+		if (mcp_call_back(x->call, end->data, len) == 0) {
+			return;
+		}
 		e.fate = ERRAND_CRASHED;
 		e.why = "the process that did it gave no answer";
 	}

@@ -99,7 +99,9 @@ class Http:
 
     def tool(self, tool, more=None, **arguments):
         message = self.message(tool, arguments, more)
-        status, _, answer = self.once(body=message, **mcp_world.modern_fields(message))
+        status = 429
+        while status == 429:  # whoever came before it came too fast
+            status, _, answer = self.once(body=message, **mcp_world.modern_fields(message))
         assert status == 200, answer
         return answer["result"]
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -34,6 +36,52 @@ static void answered_later(void **state)
 	assert_int_equal(w.server->n_calls, 0);
 	world_say(&w, CANCEL); /* too late */
 	assert_int_equal(w.n_canceled, 0);
+	world_done(&w);
+}
+
+/* Made in another process, and sent here as if it had been made here. */
+static void answered_elsewhere(void **state)
+{
+	struct world w;
+	struct buf away;
+	int p[2];
+	char data[4096];
+
+	(void)state;
+	world_init(&w);
+	world_initialize(&w, "{}");
+	world_say(&w, HOLD_LEGACY);
+	assert_int_equal(pipe(p), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		buf_init(&away, sizeof(data));
+		mcp_call_away(w.held, &away);
+		mcp_log(w.held, MCP_ALERT, NULL, "\"on the way\"");
+		json_kstr(mcp_result(w.held), "from", "there");
+		mcp_done(w.held);
+		_exit(away.failed || write(p[1], away.data, away.len) != (ssize_t)away.len ||
+		      w.out.n_sent != 0);
+	}
+	int status = 1;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	ssize_t len = read(p[0], data, sizeof(data));
+	assert_true(len > 0);
+	close(p[0]);
+	close(p[1]);
+
+	/* Anything less, or more, is none, and nothing of it is sent. */
+	for (size_t n = 0; n < (size_t)len; n++) {
+		assert_int_equal(mcp_call_back(w.held, data, n), -1);
+	}
+	assert_int_equal(mcp_call_back(w.held, data, (size_t)len + 1), -1);
+	assert_int_equal(w.out.n_sent, 0);
+	assert_int_equal(mcp_call_back(w.held, data, (size_t)len), 0);
+	assert_int_equal(w.out.n_sent, 2);
+	assert_non_null(strstr(w.out.sent[0], "on the way"));
+	world_expect(&w.out, "{'jsonrpc':'2.0','id':'h','result':{'from':'there'}}");
+	assert_int_equal(w.out.n_ended, 1);
+	assert_int_equal(w.server->n_calls, 0);
 	world_done(&w);
 }
 
@@ -430,6 +478,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answered_later),
+		cmocka_unit_test(answered_elsewhere),
 		cmocka_unit_test(canceled_by_id),
 		cmocka_unit_test(answers_when_canceled),
 		cmocka_unit_test(modern_ids_are_of_one_out),
