@@ -303,7 +303,8 @@ def test_ten_thousand_bad_messages(ssb):
         assert mcp_world.eventually(lambda: not children(client.process))
         structured(client.tool("run_skill", skill_dir="hello"))
         assert rss(client.process) < before + (16 << 20), (before, rss(client.process))
-        assert not children(client.process)
+        # Some were good enough for an errand, which may come late.
+        assert mcp_world.eventually(lambda: not children(client.process))
 
 
 def put(c, h, body, fields):
