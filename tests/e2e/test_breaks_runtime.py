@@ -49,9 +49,9 @@ def test_reader_that_never_reads_an_ended_skill(ssb):
         start = time.monotonic()
         for _ in range(2):
             p.send_signal(signal.SIGTERM)
-            if ends_within(p, 1) is not None:
+            if ends_within(p, 3) is not None:
                 break
-        assert p.poll() is not None and time.monotonic() - start < 2.5
+        assert p.poll() is not None and time.monotonic() - start < 10, "of the 60 that it has"
     finally:
         p.kill()
         p.communicate()
