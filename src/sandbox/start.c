@@ -53,6 +53,7 @@ void run_kill(struct run *r)
 	if (r->dead) {
 		return;
 	}
+	r->killed = true;
 	if (r->stage.namespaces) {
 		(void)kill(r->pid, SIGKILL);
 	} else {

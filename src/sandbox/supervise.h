@@ -38,6 +38,7 @@ struct run {
 	bool started;  /* all layers on, execve was next */
 	bool ended;    /* the skill's first process is gone */
 	bool dead;     /* so is everything */
+	bool killed;   /* or will be: nothing more is begun */
 	int wstatus;
 	enum end_cause cause;
 	uint64_t memory;

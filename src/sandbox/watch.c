@@ -107,6 +107,9 @@ static void take_listeners(struct run *r, const struct msg *m, struct msg_fds *f
 {
 	struct listeners *l = &r->egress.listeners;
 
+	if (r->killed) {
+		return;
+	}
 	for (size_t i = 0; i < fds->n && l->n < MAX_LISTENERS; i++) {
 		l->kind[l->n] = m->listeners.kinds[i];
 		l->fd[l->n++] = steal_fd(&fds->v[i]);
@@ -139,6 +142,9 @@ static void take_listener(struct run *r, const struct msg *m, pid_t from)
 		                              .filter = stage_filter(&r->stage),
 		                              .net = { is_answered, is_known, r } };
 
+	if (r->killed) {
+		return; /* it said so before it died */
+	}
 	if (r->observer != NULL || observer_new(&setup, &r->observer, &r->failure) != 0 ||
 	    observer_attach(r->observer, from, m->listener, &r->failure) != 0) {
 		run_kill(r);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/json_copy.h"
 #include "base/buf.h"
 #include "base/own.h"
 #include "base/utf8.h"
@@ -62,22 +63,12 @@ static void show_members(struct json *j, const struct json_doc *doc, const struc
 
 void show_value(struct json *j, const struct json_doc *doc, const struct json_node *node)
 {
-	switch (node->type) {
-	case JSON_NULL:
-		json_null(j);
-		break;
-	case JSON_FALSE:
-	case JSON_TRUE:
-		json_bool(j, node->type == JSON_TRUE);
-		break;
-	case JSON_NUMBER:
-		json_raw(j, node->str, node->len);
-		break;
-	case JSON_STRING:
+	if (node->type == JSON_STRING) {
 		show_bytes(j, node->str, node->len, false);
-		break;
-	default:
+	} else if (node->type == JSON_ARRAY || node->type == JSON_OBJECT) {
 		show_members(j, doc, node);
+	} else {
+		json_copy(j, doc, node); /* nothing in it can deceive */
 	}
 }
 

@@ -13,20 +13,21 @@
 #include "serve/records.h"
 #include "serve/show.h"
 
-#define RUN_ID_TEXT                                                                                \
-	"The run: the run_id that run_skill returned, its first characters, or \"last\"."
+/* Of both tools. */
+#define RUN_FIELD                                                                                  \
+	{                                                                                          \
+		.name = "run_id", .type = MCP_STRING,                                              \
+		.description = "The run: the run_id that run_skill returned, its first "           \
+		               "characters, or \"last\".",                                         \
+		.min = 1, .max = RUN_ID_SIZE - 1, .otherwise = "\"last\""                          \
+	}
 #define TEXT(n) #n
 #define JSON(n) TEXT(n)
 #define DENIALS 100 /* where the caller does not say */
 #define LINES   200
 
 const struct mcp_field WHY_FIELDS[N_WHY_FIELDS] = {
-	{ .name = "run_id",
-	  .type = MCP_STRING,
-	  .description = RUN_ID_TEXT,
-	  .min = 1,
-	  .max = RUN_ID_SIZE - 1,
-	  .otherwise = "\"last\"" },
+	RUN_FIELD,
 	{ .name = "limit",
 	  .type = MCP_INTEGER,
 	  .description = "How many denials at most.",
@@ -36,12 +37,7 @@ const struct mcp_field WHY_FIELDS[N_WHY_FIELDS] = {
 };
 
 const struct mcp_field TRACE_FIELDS[N_TRACE_FIELDS] = {
-	{ .name = "run_id",
-	  .type = MCP_STRING,
-	  .description = RUN_ID_TEXT,
-	  .min = 1,
-	  .max = RUN_ID_SIZE - 1,
-	  .otherwise = "\"last\"" },
+	RUN_FIELD,
 	{ .name = "from",
 	  .type = MCP_INTEGER,
 	  .description = "The first line, from 0; next_from of the page before.",

@@ -398,3 +398,19 @@ void call_done(struct call *c)
 	c->others = NULL;
 	c->n = c->n_others = 0;
 }
+
+int call_take(struct sessions *ss, call_take_fn *take, uint64_t lease_ms, void *arg,
+              struct ssb_error *err)
+{
+	AUTO(call_done) struct call c = { 0 };
+
+	if (call_begin(&c, ss, err) != 0 || call_time(&c, err) != 0) {
+		return -1;
+	}
+	int got = take(ss, c.now, lease_ms, arg, err);
+	if (got < 0) {
+		return -1;
+	}
+	c.open = false;
+	return db_commit(ss->db, err) == 0 ? got : -1;
+}

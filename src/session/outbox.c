@@ -138,9 +138,11 @@ static void taken_done(struct taken *t)
 }
 
 /* 1: `t` is ours; 0: another was faster; 2: there is none. */
-static int take_one(struct sessions *ss, int64_t now, uint64_t lease_ms, struct taken *t,
+static int take_one(struct sessions *ss, int64_t now, uint64_t lease_ms, void *arg,
                     struct ssb_error *err)
 {
+	struct taken *t = arg;
+
 	if (db_run(ss->db,
 	           "SELECT o.n, s.id, o.kind, o.url, o.secret, o.body, o.tries, o.leased"
 	           " FROM outbox o JOIN sessions s ON s.n = o.session WHERE o.state = 0"
@@ -165,17 +167,9 @@ int outbox_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
                 struct ssb_error *err)
 {
 	for (int i = 0; i < TAKE_TRIES; i++) {
-		AUTO(call_done) struct call c = { 0 };
 		AUTO(taken_done) struct taken t = { 0 };
-		if (call_begin(&c, ss, err) != 0 || call_time(&c, err) != 0) {
-			return -1;
-		}
-		int got = take_one(ss, c.now, lease_ms, &t, err);
+		int got = call_take(ss, take_one, lease_ms, &t, err);
 		if (got < 0) {
-			return -1;
-		}
-		c.open = false;
-		if (db_commit(ss->db, err) != 0) {
 			return -1;
 		}
 		if (got == 1) {

@@ -251,9 +251,10 @@ static int move_on(struct sessions *ss, const struct next *x, struct ssb_error *
 }
 
 /* As look(); 0 also where it has moved on. */
-static int take_one(struct sessions *ss, int64_t now, uint64_t lease_ms, struct next *x,
+static int take_one(struct sessions *ss, int64_t now, uint64_t lease_ms, void *arg,
                     struct ssb_error *err)
 {
+	struct next *x = arg;
 	int got = look(ss, now, x, err);
 
 	if (got != 1) {
@@ -276,17 +277,9 @@ int send_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
               struct ssb_error *err)
 {
 	for (int i = 0; i < QUIET_MOST; i++) {
-		AUTO(call_done) struct call c = { 0 };
 		AUTO(next_done) struct next x = { 0 };
-		if (call_begin(&c, ss, err) != 0 || call_time(&c, err) != 0) {
-			return -1;
-		}
-		int got = take_one(ss, c.now, lease_ms, &x, err);
+		int got = call_take(ss, take_one, lease_ms, &x, err);
 		if (got < 0) {
-			return -1;
-		}
-		c.open = false;
-		if (db_commit(ss->db, err) != 0) {
 			return -1;
 		}
 		if (got == 1) {

@@ -144,6 +144,12 @@ uint64_t store_add(uint64_t a, uint64_t b); /* stays within a BIGINT */
 int call_begin(struct call *c, struct sessions *ss, struct ssb_error *err);
 /* Fills c->now, when all locks are had: call_load() does. */
 int call_time(struct call *c, struct ssb_error *err);
+/* A whole transaction: `take`, with one time for it, and the commit. What it says, or
+ * -1; what it says below 0 commits nothing. */
+typedef int call_take_fn(struct sessions *ss, int64_t now, uint64_t lease_ms, void *arg,
+                         struct ssb_error *err);
+int call_take(struct sessions *ss, call_take_fn *take, uint64_t lease_ms, void *arg,
+              struct ssb_error *err);
 /* After call_begin(). */
 int call_load(struct call *c, const char *id, struct ssb_error *err);
 /* The same by its number, where `root` is known. */

@@ -277,9 +277,9 @@ def test_interrupt_during_the_set_up_leaves_nothing(ssb):
     ssb.write(d / "file", "mine\n")
     before = tree(d)
     argv = [ssb.binary, "run", "-w", d, "--", "sleep", "20"]
-    for i in range(30):
+    for i in range(60):
         p = ssb.popen(argv, stdin=-3, stdout=-3, stderr=-1)
-        time.sleep(0.02 * i / 29)
+        time.sleep(0.02 * i / 59)
         p.send_signal(signal.SIGINT)
         _, err = p.communicate(timeout=10)
         assert p.returncode in (130, -signal.SIGINT), (i, p.returncode, err)
