@@ -113,12 +113,13 @@ struct command {
 	const char *name;     /* one word, or two: "audit show" */
 	const char *operands; /* as help shows them */
 	const char *summary;
-	unsigned bit;
+	uint64_t bit;
 	bool mixed;                    /* options may follow operands */
 	bool owner;                    /* takes the owner's flags: gets request.options */
 	int (*run)(struct request *r); /* returns the exit status */
 };
 
+/* More than an int has: the enumeration is as wide as it needs (GNU C). */
 enum command_bit {
 	ON_RUN = 1,
 	ON_VALIDATE = 2,
@@ -150,12 +151,18 @@ enum command_bit {
 	ON_SETUP = 1 << 27,
 	ON_HOOK = 1 << 28,
 	ON_SERVE = 1 << 29,
+	ON_INIT = 1 << 30,
+	ON_LEARN = INT64_C(1) << 31,
+	ON_SHRINK = INT64_C(1) << 32,
+	ON_CHECK = INT64_C(1) << 33,
+	ON_LINT = INT64_C(1) << 34,
+	ON_DIFF = INT64_C(1) << 35,
 	ON_PLAN = ON_RUN | ON_INSPECT | ON_PROVE,
 	ON_OWNER = ON_PLAN | ON_SERVE, /* take the owner's word */
 	ON_S_BECOME = ON_S_PAUSE | ON_S_RESUME | ON_S_KILL | ON_S_COMPLETE | ON_S_EXPIRE,
 	ON_SESSION = ON_S_START | ON_S_LIST | ON_S_SHOW | ON_S_CHECK | ON_S_SETTLE |
 	             ON_S_VIOLATION | ON_S_BECOME,
-	ON_ALL = (1 << 30) - 1,
+	ON_ALL = (INT64_C(1) << 36) - 1,
 };
 
 extern const struct command COMMANDS[];

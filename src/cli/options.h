@@ -16,7 +16,7 @@ struct option_row {
 	const char *arg;   /* how help names the value; NULL: takes none */
 	int id;            /* what it means to the handler */
 	const char *value; /* the value of an option that takes none */
-	unsigned commands; /* bits of the commands that know it */
+	uint64_t commands; /* bits of the commands that know it */
 	const char *help;
 };
 
@@ -27,7 +27,7 @@ typedef int option_handler(void *ctx, const struct option_row *row, const char *
 struct option_parse {
 	const struct option_row *rows;
 	size_t n_rows;
-	unsigned command; /* only rows with this bit exist */
+	uint64_t command; /* only rows with this bit exist */
 	bool mixed;       /* options may follow operands */
 	option_handler *handler;
 	void *ctx;

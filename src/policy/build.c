@@ -204,6 +204,11 @@ void ssb_plan_free(struct ssb_plan *p)
 	for (int i = 0; i < UPSTREAM_USES; i++) {
 		upstream_done(&p->upstream[i]);
 	}
+	for (size_t i = 0; i < p->n_withheld; i++) {
+		refusal_done(&p->withheld[i]);
+	}
+	free(p->withheld);
+	free(p->skill_dir);
 	free(p->name);
 	free(p->version);
 	free(p->manifest);

@@ -118,6 +118,8 @@ void ssb_options_free(struct ssb_options *o)
 	string_list_done(&o->net);
 	string_list_done(&o->env);
 	string_list_done(&o->allow_private);
+	string_list_done(&o->withhold);
+	free(o->skill_source);
 	free(o->policy_file);
 	free(o->trace_output);
 	free(o);

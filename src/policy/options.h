@@ -23,6 +23,10 @@ struct ssb_options {
 	char *trace_output;
 	enum tty_mode tty;
 	int audit; /* enum audit_level; -1 until given */
+	/* What the skill asks for and the owner took out: items of plan->requested. */
+	struct string_list withhold;
+	/* A copy of the skill's directory, to be read and shown in its stead; or NULL. */
+	char *skill_source;
 };
 
 /* SSB_OPT_TOOLCHAIN also takes "default": auto, unless the policy file says

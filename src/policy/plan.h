@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "manifest/manifest.h"
+#include "skill/skill.h"
 #include "skillsandbox.h"
 
 enum access { ACCESS_READ, ACCESS_WRITE };
@@ -139,6 +140,12 @@ struct ssb_plan {
 	size_t n_covers;
 	struct refusal *refusals;
 	size_t n_refusals;
+	/* Asked for, and left out without stopping the run: what a derived manifest asks of
+	 * the environment, and what the owner took out. */
+	struct refusal *withheld;
+	size_t n_withheld;
+	enum skill_format format; /* of a skill */
+	char *skill_dir;          /* real, absolute; NULL for a bare command */
 	struct string_list warnings;
 	struct string_list requested;   /* what the manifest asks, for people: "read ~/notes" */
 	struct string_list env;         /* "NAME=VALUE", HOME, TMPDIR, PATH, LANG included */

@@ -1,0 +1,90 @@
+/* lock.h - what the owner approved of one skill, pinned to the bytes that it had then.
+ *
+ * state_dir/approvals/<hash of the skill's directory>.json: one file for each skill, of
+ * the owner's own, where no skill and no project reaches (policy/own.h). A file that is
+ * not understood is an error, and approves nothing. */
+#ifndef CONSENT_LOCK_H
+#define CONSENT_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sha256.h"
+#include "policy/plan.h"
+
+/* A file of the skill; directories have none of their own. Nothing but regular files
+ * and symlinks that stay inside can be approved. */
+struct pinned_file {
+	char *path; /* from the skill's directory on */
+	char *link; /* of a symlink: where to; else NULL */
+	uint64_t size;
+	unsigned mode; /* permission bits: what is executable matters */
+	uint8_t sha256[SHA256_BYTES];
+};
+
+struct pinned {
+	struct pinned_file *v; /* in order of their paths */
+	size_t n;
+	uint64_t bytes;
+	uint8_t tree[SHA256_BYTES]; /* of all the above */
+};
+
+/* The owner's word for what a plan was refused, or that was withheld. */
+struct lock_grant {
+	enum ssb_option option;
+	char *value;
+};
+
+struct lock {
+	char *skill;  /* its directory, real and absolute */
+	char *name;   /* the skill's own, for people */
+	char *format; /* skill_format_name() */
+	struct pinned files;
+	uint8_t manifest[SHA256_BYTES]; /* plan->manifest_digest; of a sidecar the owner's file */
+	struct string_list asked;       /* plan->requested, as it was shown */
+	struct string_list declined;    /* those of them that the owner took out */
+	struct lock_grant *grants;
+	size_t n_grants;
+	char *at;        /* RFC 3339 */
+	char *by;        /* "root on terminal", "MCP client claude-code" */
+	int64_t expires; /* seconds since the epoch; 0: never */
+	int64_t uses;    /* runs that are left; -1: any number */
+	bool snapshot;   /* the bytes are kept: snapshot_path() */
+};
+
+void lock_done(struct lock *l);
+
+/* SSB_E_NOT_FOUND where nothing was approved. */
+int lock_load(const struct owner *o, const char *skill, struct lock *ret, struct ssb_error *err);
+/* Puts it in the place of what was there. */
+int lock_store(const struct owner *o, const struct lock *l, struct ssb_error *err);
+int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct ssb_error *err);
+
+struct lock_list {
+	struct lock *v;
+	size_t n;
+};
+/* All, in order of their directories. */
+int lock_list(const struct owner *o, struct lock_list *ret, struct ssb_error *err);
+void lock_list_done(struct lock_list *l);
+
+/* Takes one use away, in one step with all others who do. -1: none was left
+ * (SSB_E_POLICY). */
+int lock_use(const struct owner *o, const char *skill, struct ssb_error *err);
+
+/* ---- the bytes ---- */
+
+/* Every file beneath the directory, hashed. A FIFO, a device, a socket, a sparse file, a
+ * symlink that leads out, too many files or bytes: SSB_E_POLICY, with its name. */
+int pinned_read(const char *dir, struct pinned *ret, struct ssb_error *err);
+void pinned_done(struct pinned *p);
+
+/* Copies what `p` names from `dir` to the owner's state directory, checking each byte
+ * against its hash as it goes. Above SNAPSHOT_BYTES nothing is kept: *ret_kept. */
+int snapshot_make(const struct owner *o, const char *dir, const struct pinned *p, bool *ret_kept,
+                  struct ssb_error *err);
+char *snapshot_path(const struct owner *o, const struct pinned *p); /* returns new */
+/* Removes those that no lock names any more. */
+int snapshot_sweep(const struct owner *o, struct ssb_error *err);
+
+#endif

@@ -1,0 +1,48 @@
+/* skill.h - what a directory says that its skill needs, in whatever format.
+ *
+ * In this order: skillsandbox.yaml in the directory; the owner's own word for a skill
+ * of that name, config_dir/skills/NAME.yaml, where NAME is the directory's; else a
+ * manifest that is derived from SKILL.md (Agent Skills and its dialects), or from
+ * manifest.yaml and skill.py (Skillware). What is derived asks for little: no network,
+ * no file, and the environment only as a request that the owner has to grant. */
+#ifndef SKILL_SKILL_H
+#define SKILL_SKILL_H
+
+#include <stdbool.h>
+
+#include "manifest/manifest.h"
+
+enum skill_format {
+	SKILL_DECLARED,  /* skillsandbox.yaml */
+	SKILL_SIDECAR,   /* the owner's file */
+	SKILL_MARKDOWN,  /* derived from SKILL.md */
+	SKILL_SKILLWARE, /* derived from manifest.yaml */
+};
+
+/* For people and records: "skillsandbox.yaml", "sidecar", "SKILL.md", "skillware". */
+const char *skill_format_name(enum skill_format f);
+/* What it asks of the environment is withheld until the owner grants it. */
+static inline bool skill_format_derived(enum skill_format f)
+{
+	return f == SKILL_MARKDOWN || f == SKILL_SKILLWARE;
+}
+
+struct skill_found {
+	enum skill_format format;
+	struct manifest *manifest; /* as strictly checked as any */
+	char *file;                /* the file that it comes from, absolute */
+	char *text;                /* derived: the manifest it amounts to; else NULL */
+	size_t used;               /* how many of the arguments named the script */
+};
+
+/* `dir` is real and absolute; `config_dir` may be NULL: no sidecar. `args` (may be
+ * NULL) are the caller's: the first names the script of a SKILL.md skill. What is odd in
+ * a file that is read leniently is a warning in `diags`. */
+int skill_find(const char *dir, const char *config_dir, char *const args[], struct skill_found *ret,
+               struct ssb_diags *diags, struct ssb_error *err);
+void skill_found_done(struct skill_found *f);
+
+/* Is it the directory of a skill, of any format? Opens nothing. */
+bool skill_is_one(const char *dir);
+
+#endif
