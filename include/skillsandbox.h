@@ -86,7 +86,8 @@ enum ssb_option {
 	SSB_OPT_TRACE_OUTPUT,  /* file for trace.json, instead of the state directory */
 	SSB_OPT_TTY,           /* "auto" | "yes" | "no": a pty of its own */
 	SSB_OPT_ALLOW_PRIVATE, /* CIDR: names may lead into this private range; many */
-	SSB_OPT_AUDIT, /* "full", "violations" or "off": what is observed and written down */
+	SSB_OPT_AUDIT,  /* "full", "violations" or "off": what is observed and written down */
+	SSB_OPT_ROOTFS, /* directory: a root file system, instead of the host's /usr, /lib, ... */
 };
 
 struct ssb_options;

@@ -35,6 +35,8 @@ const struct option_row FLAGS[] = {
 	  "run although LAYER cannot be applied" },
 	{ "unix-sockets", 0, NULL, SSB_OPT_UNIX_SOCKETS, "yes", ON_OWNER,
 	  "unix sockets although a directory is writable" },
+	{ "rootfs", 0, "DIR", SSB_OPT_ROOTFS, NULL, ON_PLAN,
+	  "show DIR as the system, instead of the host's /usr and the like" },
 	{ "policy", 0, "FILE", SSB_OPT_POLICY_FILE, NULL, ON_OWNER | ON_APPROVE,
 	  "the owner's policy file; empty for none" },
 	{ "trace-output", 0, "FILE", SSB_OPT_TRACE_OUTPUT, NULL, ON_RUN,

@@ -79,6 +79,14 @@ static void json_files(struct json *j, const struct ssb_plan *p)
 	json_close(j, ']');
 }
 
+/* Where the sandbox's system directories come from; nothing: from the host. */
+static void json_rootfs(struct json *j, const struct ssb_plan *p)
+{
+	if (p->rootfs.path != NULL) {
+		json_kstr(j, "rootfs", p->rootfs.path);
+	}
+}
+
 static void json_covered(struct json *j, const struct ssb_plan *p)
 {
 	json_key(j, "covered");
@@ -218,6 +226,7 @@ char *plan_json(const struct ssb_plan *p, bool pretty)
 	json_env(&j, p);
 	json_network(&j, p);
 	json_close(&j, '}');
+	json_rootfs(&j, p);
 	json_covered(&j, p);
 	json_denied(&j, p);
 	json_list(&j, "warnings", &p->warnings);
@@ -297,6 +306,11 @@ static void text_command(struct buf *out, const struct ssb_plan *p)
 
 static void text_files(struct buf *out, const struct ssb_plan *p)
 {
+	if (p->rootfs.path != NULL) {
+		label(out, "root", true);
+		put(out, p->rootfs.path);
+		buf_adds(out, " instead of the host's system directories\n");
+	}
 	for (size_t i = 0; i < p->n_grants; i++) {
 		const struct grant *g = &p->grants[i];
 		label(out, "files", i == 0);

@@ -94,10 +94,9 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-/* Puts the read-only overlay over it in the place of *tree; -1 with errno
- * where there is none, and *tree is as loose as before. An overlay without an
- * upper layer wants two lower ones: /run is empty yet, and stays. */
-static int overlay_over(int root_fd, int *tree)
+/* An overlay without an upper layer wants two lower ones: /run is empty yet,
+ * and stays. */
+int view_overlay(int root_fd, int *tree)
 {
 	static const struct mount_option options[] = { { "lowerdir", "/.lower:/run" },
 		                                       { NULL, NULL } };
@@ -311,7 +310,7 @@ static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_erro
 	    g->kind == GRANT_KERNEL) {
 		return 0;
 	}
-	if (g->kind == GRANT_FILES && overlay_over(root_fd, &src->tree) == 0) {
+	if (g->kind == GRANT_FILES && view_overlay(root_fd, &src->tree) == 0) {
 		return 0;
 	}
 	if (g->kind == GRANT_FILES && beneath_private(s->plan, g->target)) {
