@@ -79,6 +79,7 @@ enum cli_flag {
 	FLAG_SKILLS, /* again and again: request.skills */
 	FLAG_HTTP,
 	FLAG_SOCKET,
+	FLAG_IMAGE,
 	FLAG_END,
 };
 

@@ -37,6 +37,8 @@ const struct option_row FLAGS[] = {
 	  "unix sockets although a directory is writable" },
 	{ "rootfs", 0, "DIR", SSB_OPT_ROOTFS, NULL, ON_PLAN,
 	  "show DIR as the system, instead of the host's /usr and the like" },
+	{ "image", 0, "DIR[:REF]", FLAG_IMAGE, NULL, ON_PLAN,
+	  "the same from an OCI image layout, unpacked once" },
 	{ "policy", 0, "FILE", SSB_OPT_POLICY_FILE, NULL, ON_OWNER | ON_APPROVE,
 	  "the owner's policy file; empty for none" },
 	{ "trace-output", 0, "FILE", SSB_OPT_TRACE_OUTPUT, NULL, ON_RUN,

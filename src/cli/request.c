@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/names.h"
 #include "base/own.h"
+#include "cli/image_option.h"
 #include "cli/say.h"
 #include "serve/approved.h"
 
@@ -159,7 +160,8 @@ int request_plan(struct request *r, char *const fallback[], struct ssb_plan **re
 		*ret_status = EXIT_SANDBOX;
 		return -1;
 	}
-	int rc = plan_operands(r, fallback, ret_plan, diags, &bare, &err);
+	int rc = image_option(r, &err);
+	rc = rc != 0 ? rc : plan_operands(r, fallback, ret_plan, diags, &bare, &err);
 	if (rc == 0 && !bare && ssb_plan_refusals(*ret_plan) > 0 &&
 	    apply_approvals(r, *ret_plan) > 0) {
 		ssb_plan_free(steal_ptr(ret_plan));
