@@ -14,8 +14,9 @@ from ._errors import (SessionError, SessionKilled, SessionRefused, SkillCrashed,
                       SkillWithheld, TrustWarning)
 from ._proxy import SkillProxy
 from .loader import SkillLoader
+from .session import Reservation, Session
 
-__all__ = ["SessionError", "SessionKilled", "SessionRefused", "SkillCrashed", "SkillDenied",
+__all__ = ["Reservation", "Session", "SessionError", "SessionKilled", "SessionRefused", "SkillCrashed", "SkillDenied",
            "SkillError", "SkillLoader", "SkillManifestError", "SkillNotFound", "SkillNotStarted",
            "SkillProxy", "SkillSandboxError", "SkillTimeout", "SkillWithheld",
            "SkillwareParamValidationError", "TrustWarning"]

@@ -20,11 +20,13 @@ class SkillError(SkillSandboxError):
     """The skill raised an exception. Its own object stayed in the sandbox: here are
     its type's name, its message, and the text of its traceback."""
 
-    def __init__(self, type_: str, message: str, traceback: str = "") -> None:
+    def __init__(self, type_: str, message: str, traceback: str = "",
+                 system: bool = False) -> None:
         super().__init__(f"{type_}: {message}" if message else type_)
         self.type = type_
         self.message = message
         self.traceback = traceback
+        self.system = system    # the operating system refused it something
 
 
 class SkillwareParamValidationError(SkillError, ValueError):
@@ -37,12 +39,12 @@ class SkillDenied(SkillError):
 
     def __init__(self, type_: str, message: str, traceback: str,
                  denials: Sequence[Mapping[str, Any]], run_id: str) -> None:
-        super().__init__(type_, message, traceback)
+        super().__init__(type_, message, traceback, True)
         self.denials: List[Mapping[str, Any]] = list(denials)
         self.run_id = run_id
 
     def __str__(self) -> str:
-        what = "; ".join(str(d.get("text", "")) for d in self.denials[:5])
+        what = "; ".join(str(d.get("what", "")) for d in self.denials[:5])
         return f"{super().__str__()} (denied by the sandbox: {what}; see skillsandbox why " \
                f"{self.run_id})"
 

@@ -328,7 +328,16 @@ def error_of(e):
     while tb is not None and tb.tb_frame.f_code.co_filename == __file__:
         tb = tb.tb_next
     text = "".join(traceback.format_exception(type(e), e, tb))
-    return {"type": type(e).__name__, "message": message[:MAX_TEXT], "traceback": text[-MAX_TEXT:]}
+    return {"type": type(e).__name__, "message": message[:MAX_TEXT],
+            "traceback": text[-MAX_TEXT:], "system": of_system(e)}
+
+
+def of_system(e):
+    """Does it come of something that the system refused?"""
+    seen = 0
+    while e is not None and seen < 16 and not isinstance(e, OSError):
+        e, seen = e.__cause__ or e.__context__, seen + 1
+    return isinstance(e, OSError)
 
 
 def answer_line(answer):

@@ -67,9 +67,9 @@ class SkillLoader:
     def __init__(self, tier: str = "process", *, env: Union[Iterable[str], bool] = (),
                  net: Iterable[str] = (), allow_private: Iterable[str] = (),
                  read: Iterable[PathOrId] = (), write: Iterable[PathOrId] = (),
-                 timeout: Optional[float] = 300.0, memory: str = "1G", lifetime: str = "24h",
-                 session: str = "", policy: Optional[str] = None, python: str = "",
-                 binary: Optional[str] = None, trust_remote_code: bool = False,
+                 timeout: Optional[float] = 300.0, memory: str = "1G", disk: str = "512M",
+                 lifetime: str = "24h", session: str = "", policy: Optional[str] = None,
+                 python: str = "", binary: Optional[str] = None, trust_remote_code: bool = False,
                  **more: Any) -> None:
         self.tier = tier
         self._worker = worker_class(tier)
@@ -79,7 +79,7 @@ class SkillLoader:
             "python": python, "read": [os.fspath(p) for p in read],
             "write": [os.fspath(p) for p in write], "net": list(net),
             "allow_private": list(allow_private),
-            "env": [] if isinstance(env, bool) else list(env), "memory": memory,
+            "env": [] if isinstance(env, bool) else list(env), "memory": memory, "disk": disk,
             "lifetime": lifetime, "timeout": timeout, "session": session, "policy": policy,
             "trust": trust_remote_code, "more": more}
 

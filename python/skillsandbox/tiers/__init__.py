@@ -31,6 +31,5 @@ def worker_class(tier: str) -> Type[Worker]:
     if tier not in TIERS:
         raise ValueError(f"no tier '{tier}'; there are: {', '.join(TIERS)}")
     module, name = TIERS[tier]
-    found = getattr(importlib.import_module(f"{__name__}.{module}"), name)
-    assert issubclass(found, Worker)
+    found: Type[Worker] = getattr(importlib.import_module(f"{__name__}.{module}"), name)
     return found

@@ -32,6 +32,7 @@ class Options:
     allow_private: Sequence[str] = ()
     env: Sequence[str] = ()             # names of our environment, where the skill asks for them
     memory: str = "1G"
+    disk: str = "512M"                  # private: data/ and the files of calls are there
     lifetime: str = "24h"               # of a worker
     timeout: Optional[float] = 300.0    # of a call, in seconds; None: as long as it takes
     session: str = ""
@@ -208,7 +209,8 @@ class Worker(abc.ABC):
         if answer.get("id") != number or not isinstance(answer.get("ok"), bool):
             raise self._crash("it answered what was not asked")
         if not answer["ok"]:
-            raise self.denied(skill_error(answer.get("error")), began)
+            error = skill_error(answer.get("error"))
+            raise self.denied(error, began) if error.system else error
         if files is not None:
             self._take(files, answer.get("files", []), deadline, seconds)
         return answer.get("result")
@@ -246,21 +248,24 @@ class Worker(abc.ABC):
             except ProcessLookupError:
                 return
 
+    def _end(self, process: "subprocess.Popen[bytes]") -> None:
+        self._signal(process)
+        try:
+            process.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
     def _stop(self, grace: float) -> None:
         """It, and all that it held."""
         process, channel, err = self.process, self._channel, self._stderr
         if process is None or channel is None or err is None:
             return
         channel.end_input()
-        for wait, act in ((grace, self._signal), (GRACE_SECONDS, subprocess.Popen.kill),
-                          (GRACE_SECONDS, subprocess.Popen.kill)):
-            try:
-                process.wait(wait)
-                break
-            except subprocess.TimeoutExpired:
-                act(process)
-        else:
-            process.wait()
+        try:
+            process.wait(grace)
+        except subprocess.TimeoutExpired:
+            self._end(process)
         channel.close()
         err.join()
         self._channel = None
@@ -272,4 +277,4 @@ def skill_error(error: Any) -> SkillError:
     kind, message, text = (str(fields.get(k, ""))[:16384]
                            for k in ("type", "message", "traceback"))
     cls = SkillwareParamValidationError if kind == "SkillwareParamValidationError" else SkillError
-    return cls(kind or "Exception", message, text)
+    return cls(kind or "Exception", message, text, fields.get("system") is True)

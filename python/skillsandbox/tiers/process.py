@@ -6,6 +6,8 @@ import os
 import secrets
 import subprocess
 import sys
+import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Optional
 
@@ -15,6 +17,7 @@ from .base import End, Launch, Worker
 WORKER = str(Path(__file__).resolve().parent.parent / "_worker.py")
 MOST_OUTPUT = "1099511627776"   # every answer of a long life goes through it
 RECENT = 64                     # runs that are looked through for ours
+WRITTEN_AFTER = (0.0, 0.12)     # seconds until the record has what was denied just now
 FIRST_LINE = 1 << 20            # of a record
 
 
@@ -35,7 +38,7 @@ class ProcessWorker(Worker):
         """`skillsandbox run` with every grant, up to what is run."""
         o = self.options
         argv = [o.binary, "run", "--quiet", "--json", "--no-tty", "--max-output", MOST_OUTPUT,
-                "--timeout", o.lifetime, "--memory", o.memory]
+                "--timeout", o.lifetime, "--memory", o.memory, "--max-disk", o.disk]
         for flag, values in (("--read", [WORKER, str(self.skill.path), *self.prefixes(), *o.read]),
                              ("--write", o.write), ("--net", o.net),
                              ("--allow-private", o.allow_private),
@@ -82,11 +85,13 @@ class ProcessWorker(Worker):
         return End(code, words, end, str(said.get("run_id", "")), str(said.get("trace", "")))
 
     def denied(self, error: SkillError, since: float) -> SkillError:
-        run_id = self.run_id()
-        found = self._why(run_id, since) if run_id else []
-        if not found or type(error) is not SkillError:
-            return error
-        return SkillDenied(error.type, error.message, error.traceback, found, run_id)
+        for wait in WRITTEN_AFTER if type(error) is SkillError else ():
+            time.sleep(wait)
+            run_id = self.run_id()
+            found = self._why(run_id, since, error.message) if run_id else []
+            if found:
+                return SkillDenied(error.type, error.message, error.traceback, found, run_id)
+        return error
 
     def run_id(self) -> str:
         """Of the worker that lives; "" where its record is not found."""
@@ -109,14 +114,16 @@ class ProcessWorker(Worker):
                 continue
         return ""
 
-    def _why(self, run_id: str, since: float) -> List[Dict[str, Any]]:
+    def _why(self, run_id: str, since: float, message: str) -> List[Dict[str, Any]]:
         done = subprocess.run([self.options.binary, "why", "--json", run_id], check=False,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
         try:
             said = json.loads(done.stdout)
         except ValueError:
             return []
-        return [d for d in said.get("denied", []) if _seconds(d.get("last")) >= since]
+        # What is denied again is not written again before the end: the message tells.
+        return [d for d in said if isinstance(d, dict) and
+                (_seconds(d.get("first")) >= since or _about(d) in message)]
 
 
 def state_dir() -> Path:
@@ -136,6 +143,11 @@ def _last_object(text: str) -> Dict[str, Any]:
     return {}
 
 
+def _about(denial: Dict[str, Any]) -> str:
+    """The path or host."""
+    return str(denial.get("what", "")).rpartition(" ")[2] or "\0"
+
+
 def _words(error: Any) -> str:
     if isinstance(error, dict):
         return str(error.get("message") or error.get("text") or error)
@@ -143,7 +155,6 @@ def _words(error: Any) -> str:
 
 
 def _seconds(when: Optional[str]) -> float:
-    from datetime import datetime
     try:
         return datetime.fromisoformat(str(when).replace("Z", "+00:00")).timestamp()
     except ValueError:
