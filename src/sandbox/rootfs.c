@@ -2,8 +2,9 @@
  *
  * The root of the sandbox stays its own tmpfs, with its own /proc, /dev, /tmp, home and
  * files of /etc. What the root file system has at its top is mounted into it, one by one
- * and read-only: a directory in which something of the sandbox's own lies is gone through
- * in the same way, and the sandbox's own wins everywhere. So nothing that the files say
+ * and read-only: a directory in which something of the sandbox's own lies, or in which a
+ * grant has no place yet, is gone through in the same way, and the sandbox's own wins
+ * everywhere. So nothing that the files say
  * (a symlink in the place of /etc, say) changes what is ours.
  *
  * It is taken through an overlay, as grants to read are: a socket or FIFO in it is a
@@ -94,6 +95,26 @@ static bool is_own(const struct stage *s, const char *name)
 	return strcmp(name, s->plan->home + 1) == 0;
 }
 
+/* A grant is to be mounted in it, where it has nothing yet to be mounted on. */
+static bool leads_to_grant(const struct parts *p, const char *name)
+{
+	char at[PATH_MAX];
+	struct stat st;
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < p->stage->n_sources; i++) {
+		const char *target = p->stage->sources[i].grant.target + 1;
+		if (strncmp(target, name, len) != 0 || target[len] != '/') {
+			continue;
+		}
+		if (snprintf(at, sizeof(at), PLACE "/%s", target) < (int)sizeof(at) &&
+		    fstatat(p->root, at, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static int part_link(const struct parts *p, const char *from, const char *name,
                      struct ssb_error *err)
 {
@@ -136,6 +157,11 @@ static int part(struct parts *p, const char *name, struct ssb_error *err)
 	if (fstatat(p->root, name, &ours, AT_SYMLINK_NOFOLLOW) == 0) {
 		bool both = S_ISDIR(st.st_mode) && S_ISDIR(ours.st_mode);
 		return both ? parts_of(p, name, err) : 0;
+	}
+	if (S_ISDIR(st.st_mode) && leads_to_grant(p, name)) {
+		return view_place(p->root, name, true) != 0
+		               ? fail(p->stage, err, "cannot make", name)
+		               : parts_of(p, name, err);
 	}
 	if (++p->n > MAX_ROOTFS_PARTS) {
 		errno = E2BIG;

@@ -1,7 +1,9 @@
 // The inside of the tier `wasm`: Python in WebAssembly (Pyodide), which runs the same
 // _worker.py as the other tiers. Started by wasm.py, in the sandbox, as
 //
-//     node wasm_runner.mjs PYODIDE WORKER SKILL [PACKAGES...]
+//     node wasm_runner.mjs PYODIDE WORKER SKILL TAG [PACKAGES...]
+//
+// (TAG is for the record of the run.)
 //
 // Pyodide is no boundary (its Python can reach everything that Node can): the sandbox
 // around it is. It is here for those who want the skill's Python to have no system calls
@@ -11,7 +13,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [pyodide, worker, skill, ...packages] = process.argv.slice(2);
+const [pyodide, worker, skill, , ...packages] = process.argv.slice(2);
 const CHUNK = 64 * 1024;
 
 function wait() {
