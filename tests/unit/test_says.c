@@ -131,6 +131,8 @@ static void test_markdown(void **state)
 		{ FRONT("metadata: {\"openclaw\": {\n\"requires\": {\"env\": [\"A\"]}\n}}\n"),
 		  "env=A", NULL },
 		{ FRONT("metadata: {openclaw: {requires: {env: A}}}\n"), "env=A", NULL },
+		{ FRONT("metadata: {openclaw: {requires: {env: ['NO', 'null', 'on']}}}\n"),
+		  "env=NO,null,on", NULL },
 		{ FRONT("metadata: {openclaw: {requires: {env: 'A, B C'}}}\n"), "env=A,B,C", NULL },
 		{ FRONT("metadata: {openclaw: {requires: {env: {A: x, B: y}}}}\n"), "env=A,B",
 		  NULL },
