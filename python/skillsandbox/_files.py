@@ -36,10 +36,10 @@ class _File:
             if self.mode == "r":
                 raise
             return None
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise ValueError(f"{self.named}: only regular files can go with a call")
         with open(fd, "rb") as f:
-            what = os.fstat(fd)
-            if not stat.S_ISREG(what.st_mode):
-                raise ValueError(f"{self.named}: only regular files can go with a call")
             data = f.read(MAX_FILE + 1)
         if len(data) > MAX_FILE:
             raise ValueError(f"{self.named}: more than {MAX_FILE} bytes")

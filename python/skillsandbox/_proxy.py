@@ -47,7 +47,7 @@ class SkillProxy:
                        read: Iterable[Path] = (), write: Iterable[Path] = (),
                        timeout: Optional[float] = None) -> Any:
         """The same with aexecute(). A task that is cancelled ends the worker."""
-        work = asyncio.get_running_loop().run_in_executor(
+        work: "asyncio.Future[Any]" = asyncio.get_running_loop().run_in_executor(
             None, lambda: self._call("aexecute", params, read, write, timeout))
         try:
             return await asyncio.shield(work)

@@ -82,9 +82,10 @@ def _text(directory: Path, name: str) -> Optional[str]:
         fd = os.open(directory / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise SkillManifestError(f"{directory / name}: not a regular file")
     with open(fd, "rb") as f:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise SkillManifestError(f"{directory / name}: not a regular file")
         data = f.read(MAX_TEXT + 1)
     if len(data) > MAX_TEXT:
         raise SkillManifestError(f"{directory / name}: more than {MAX_TEXT} bytes")

@@ -211,6 +211,8 @@ class Worker(abc.ABC):
         if not answer["ok"]:
             error = skill_error(answer.get("error"))
             raise self.denied(error, began) if error.system else error
+        if files is None and "files" in answer:
+            raise self._crash("it answered what was not asked")
         if files is not None:
             self._take(files, answer.get("files", []), deadline, seconds)
         return answer.get("result")
