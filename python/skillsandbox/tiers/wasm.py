@@ -4,11 +4,15 @@ pure Python; it has no network, no threads and no other programs. Pyodide is not
 downloaded: it is what npm installed (`npm install pyodide`)."""
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import shutil
+import subprocess
+import tempfile
 from pathlib import Path
-from typing import ClassVar, Iterator, List
+from typing import Any, ClassVar, Iterator, List, Optional
 
 from .._errors import SkillNotStarted
 from .base import Launch
@@ -17,6 +21,8 @@ from .process import WORKER, ProcessWorker
 RUNNER = str(Path(__file__).resolve().parent / "wasm_runner.mjs")
 PARTS = ("pyodide.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
 NATIVE = (".so", ".pyd", ".dylib")
+MOST_SNAPSHOT = "256M"
+MAKE_SECONDS = 300
 NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
@@ -26,19 +32,29 @@ class WasmWorker(ProcessWorker):
     (directories with pure Python packages)."""
 
     tier: ClassVar[str] = "wasm"
+    _snapshot: Optional[str] = None
 
     def launch(self) -> Launch:
         if self.options.net:
             raise SkillNotStarted("tier 'wasm' has no network; use tier 'process' for this skill")
         self._check_requirements()
+        self._snapshot = self.snapshot()
         launch = super().launch()
         head = launch.argv[:launch.argv.index("--") + 1]
-        return Launch([*head, self.node(), RUNNER, self.pyodide(), WORKER,
-                       str(self.skill.path), self._tag, *self.packages()], launch.env)
+        return Launch([*head, *self._runner(worker=WORKER, skill=str(self.skill.path),
+                                            packages=self.packages(), snapshot=self._snapshot),
+                       self._tag], launch.env)
+
+    def _runner(self, **told: Any) -> List[str]:
+        return [self.node(), RUNNER, json.dumps({"pyodide": self.pyodide(), **told})]
 
     def prefixes(self) -> List[str]:
         """Beside what every tier shows."""
-        return [RUNNER, self.pyodide(), *self.packages(), *self._node_home()]
+        snapshot = [os.path.dirname(self._snapshot)] if self._snapshot else []
+        return [*self._own(), *self.packages(), *snapshot]
+
+    def _own(self) -> List[str]:
+        return [RUNNER, self.pyodide(), *self._node_home()]
 
     def node(self) -> str:
         found = shutil.which(str(self.options.more.get("node") or "node"))
@@ -70,6 +86,40 @@ class WasmWorker(ProcessWorker):
 
     def packages(self) -> List[str]:
         return [os.path.realpath(p) for p in self.options.more.get("packages") or ()]
+
+    # ---- how Python starts quickly ----
+
+    def snapshot(self) -> Optional[str]:
+        """Python's memory after its start, made once for each Pyodide; None where it cannot
+        be had: then every start takes as long as the first."""
+        if self.options.more.get("snapshot") is False:
+            return None
+        parts = [os.stat(os.path.join(self.pyodide(), p)) for p in PARTS]
+        key = hashlib.sha256(repr([(p.st_ino, p.st_size, p.st_mtime_ns) for p in parts]).encode()
+                             + Path(RUNNER).read_bytes()).hexdigest()[:32]
+        path = cache_dir() / "pyodide" / f"{key}.snapshot"
+        try:
+            if not path.is_file():
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._make_snapshot(path)
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return str(path)
+
+    def _make_snapshot(self, path: Path) -> None:
+        """In the sandbox, of which nothing but its output comes."""
+        argv = [self.options.binary, "run", "--quiet", "--no-tty", "--max-output", MOST_SNAPSHOT,
+                "--memory", self.options.memory, "--timeout", str(MAKE_SECONDS)]
+        for place in self._own():
+            argv += ["--read", place]
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-") as new:
+            subprocess.run([*argv, "--", *self._runner(make=True)], check=True, stdout=new,
+                           stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                           timeout=MAKE_SECONDS)
+            new.flush()
+            os.fsync(new.fileno())
+            os.link(new.name, f"{new.name}.done")
+        os.replace(f"{new.name}.done", path)
 
     # ---- what cannot run here is said before anything runs ----
 
@@ -112,3 +162,8 @@ class WasmWorker(ProcessWorker):
                 for name in names:
                     if name.endswith(NATIVE) or ".so." in name:
                         yield os.path.join(directory, name)
+
+
+def cache_dir() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "skillsandbox"
