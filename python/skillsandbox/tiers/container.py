@@ -57,7 +57,7 @@ class ContainerWorker(ProcessWorker):
     def _podman(self) -> Launch:
         found = podman.find()
         plan = self._plan([self.python(), "-B", WORKER, "--serve", str(self.skill.path)])
-        return Launch(podman.arguments(found, plan, self.files()), dict(os.environ))
+        return Launch(podman.arguments(found, plan, self.files(), os.geteuid()), dict(os.environ))
 
     def _plan(self, argv: List[str]) -> Dict[str, Any]:
         """What the same grants come to, decided by the same rules."""

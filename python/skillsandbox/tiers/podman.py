@@ -8,6 +8,9 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 from .._errors import SkillNotStarted
 
+NOBODY = 65534
+MOST_PROCESSES = 32768
+
 
 def find() -> str:
     found = shutil.which("podman")
@@ -45,6 +48,8 @@ def _limits(limits: Mapping[str, int]) -> List[str]:
             "--cpu-shares", str(limits["cpu_shares"]),
             "--timeout", str(limits["max_runtime_seconds"]),
             "--ulimit", f"nofile={limits['max_open_files']}:{limits['max_open_files']}",
+            # pids-limit is the one that counts; podman's own value is more than some hosts allow.
+            "--ulimit", f"nproc={MOST_PROCESSES}:{MOST_PROCESSES}",
             "--ulimit", "core=0:0"]
 
 
@@ -58,14 +63,17 @@ def _image(files: Sequence[str]) -> List[str]:
     return [f"oci:{os.path.abspath(directory)}" + (f":{ref}" if ref else "")]
 
 
-def arguments(podman: str, plan: Mapping[str, Any], files: Sequence[str]) -> List[str]:
+def arguments(podman: str, plan: Mapping[str, Any], files: Sequence[str],
+              uid: int) -> List[str]:
     """The command line for a plan (`skillsandbox inspect --json`). `files` is --rootfs DIR
-    or --image DIR[:REF]. Of variables only the names are in it."""
+    or --image DIR[:REF], `uid` who runs podman. Of variables only the names are in it."""
     _refuse(plan)
+    # Root's containers have root's uid, and nobody's is less.
+    who = "--userns=keep-id" if uid != 0 else f"--user={NOBODY}:{NOBODY}"
     own: Dict[str, str] = {"HOME": plan["home"], "TMPDIR": "/tmp"}
     flags = [podman, "run", "--rm", "--interactive", "--pull=never", "--read-only",
              "--network=none", "--cap-drop=all", "--security-opt=no-new-privileges",
-             "--userns=keep-id", "--ipc=private", "--pid=private", "--uts=private",
+             who, "--ipc=private", "--pid=private", "--uts=private",
              "--log-driver=none", "--entrypoint=", "--workdir", plan["workdir"]]
     for name in plan["granted"]["env"]:
         if name not in ("PATH", "LANG"):
