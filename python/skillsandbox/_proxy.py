@@ -30,12 +30,12 @@ class SkillProxy:
         self.config: Dict[str, Any] = dict(config or {})
         self.worker = type(self)._make(self._skill, self.config, self._class_name)
         self._finalizer = weakref.finalize(self, self.worker.close)
-        self._warn_withheld()
         try:
             self.worker.start()
         except BaseException:
             self._finalizer()
             raise
+        self._warn_withheld()
 
     def execute(self, params: Optional[Mapping[str, Any]] = None, *, read: Iterable[Path] = (),
                 write: Iterable[Path] = (), timeout: Optional[float] = None) -> Any:
@@ -88,15 +88,15 @@ class SkillProxy:
                f"({self.worker.tier})>"
 
     def _warn_withheld(self) -> None:
-        """What it asks for, and would find if it were not in a sandbox."""
-        if self.worker.tier == "trust":
-            return
+        """What it asks for, would find if it were not in a sandbox, and did not get: by
+        our options, or because the owner approved it."""
         names = [n for n in self._skill.env_names if n in os.environ and n not in self.config
-                 and n not in self.worker.options.env]
+                 and n not in self.worker.delivered]
         if names:
             warnings.warn(f"skill '{self._skill.registry_id}' asks for {', '.join(names)}; grant "
-                          f"it with SkillLoader(env={names!r}), or in its config",
-                          SkillWithheld, stacklevel=4)
+                          f"it with SkillLoader(env={names!r}), in its config, or with "
+                          f"'skillsandbox approve {self._skill.path}'", SkillWithheld,
+                          stacklevel=3)
 
 
 def _json_ready(value: Any) -> Any:

@@ -403,7 +403,8 @@ def tell(out, answer, files):
 def begin(skill_dir, params):
     skill = Skill(skill_dir, with_credentials(params), params.get("manifest"),
                   params.get("class"))
-    return skill, {"class": skill.name}
+    return skill, {"class": skill.name,
+                   "env": [n for n in params.get("env") or [] if n in os.environ]}
 
 
 def with_credentials(params):

@@ -3,6 +3,7 @@ writes files, and what is said to models and sessions."""
 import importlib.util
 import json
 import os
+import random
 import sys
 import time
 
@@ -131,6 +132,25 @@ def test_yaml_takes_no_longer_than_it_is_long(text):
 def test_what_is_not_the_protocol(line):
     with pytest.raises(_wire.ProtocolError):
         _wire.decode(line)
+
+
+def test_readers_fail_in_one_way_only():
+    """Mutations of good input: understood, or refused with the reader's own error."""
+    chance = random.Random(7)
+    seeds = [*YAML_SAME, '{"id":1,"ok":true,"result":{"a":[1,2.5,null,"\\ud83d\\ude00"]}}']
+    known = 0
+    for _ in range(6000):
+        text = list(chance.choice(seeds))
+        for _ in range(chance.randint(1, 5)):
+            text[chance.randrange(len(text))] = chance.choice("\n\t :-[]{}\"'#|>&*!a1,\\\0\u2028")
+        for read, error in ((_yaml.load, _yaml.YamlError),
+                            (lambda t: _wire.decode(t.encode()), _wire.ProtocolError)):
+            try:
+                read("".join(text))
+                known += 1
+            except error:
+                pass
+    assert 500 < known < 11000
 
 
 def test_what_is_the_protocol():

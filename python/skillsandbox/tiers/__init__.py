@@ -20,7 +20,7 @@ __all__ = ["End", "Launch", "Options", "TIERS", "Worker", "worker_class"]
 
 # Name -> (module, class). Imported on use.
 TIERS: Dict[str, Tuple[str, str]] = {
-    "process": ("process", "ProcessWorker"),
+    "process": ("process", "PlannedWorker"),
     "trust": ("trust", "TrustWorker"),
     "wasm": ("wasm", "WasmWorker"),
     "container": ("container", "ContainerWorker"),

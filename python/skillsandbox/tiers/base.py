@@ -78,6 +78,7 @@ class Worker(abc.ABC):
         self._channel: Optional[Channel] = None
         self._stderr: Optional[Stderr] = None
         self._lock = threading.Lock()
+        self.delivered: List[str] = []      # variables that the skill has
         self._next_id = 0
         self._closed = False
 
@@ -167,10 +168,12 @@ class Worker(abc.ABC):
             hello = self._receive(START_SECONDS)
             if hello.get("protocol") != 1:
                 raise self._crash("it does not speak the protocol")
-            self._exchange("init", params, None, START_SECONDS)
+            said = self._exchange("init", params, None, START_SECONDS)
         except SkillError:
             self._stop(0)   # it has no instance that could be called
             raise
+        names = said.get("env") if isinstance(said, dict) else None
+        self.delivered = [n for n in names if isinstance(n, str)] if isinstance(names, list) else []
 
     def _receive(self, seconds: Optional[float]) -> Dict[str, Any]:
         assert self._channel is not None

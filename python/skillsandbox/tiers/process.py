@@ -1,4 +1,10 @@
-"""The sandbox of this machine: namespaces, Landlock, seccomp, a record of the run."""
+"""The sandbox of this machine: namespaces, Landlock, seccomp, a record of the run.
+
+The tier is PlannedWorker: `skillsandbox run DIR`, so that what holds for that holds here:
+the plan that is derived from the skill, or that its manifest or the owner's sidecar says,
+the owner's policy and approvals, and the bytes that were approved. ProcessWorker runs a
+command of its own with the same grants, for tiers that bring another Python.
+"""
 from __future__ import annotations
 
 import json
@@ -16,6 +22,7 @@ from .base import End, Launch, Worker
 
 WORKER = str(Path(__file__).resolve().parent.parent / "_worker.py")
 MOST_OUTPUT = "1099511627776"   # every answer of a long life goes through it
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 RECENT = 64                     # runs that are looked through for ours
 WRITTEN_AFTER = (0.0, 0.12)     # seconds until the record has what was denied just now
 FIRST_LINE = 1 << 20            # of a record
@@ -28,8 +35,15 @@ class ProcessWorker(Worker):
         # Known from the record, so that the record can be found by it.
         self._tag = f"--tag={secrets.token_hex(16)}"
         self._run_id = ""
-        return Launch([*self.command(), "--", self.python(), "-B", WORKER, "--serve",
-                       str(self.skill.path), self._tag], dict(os.environ))
+        return Launch([*self.command(), *self.target(), self._tag], dict(os.environ))
+
+    def target(self) -> List[str]:
+        """What is run, and by what words it serves many calls."""
+        return ["--", self.python(), "-B", WORKER, "--serve", str(self.skill.path)]
+
+    def reads(self) -> List[str]:
+        """What it cannot do without."""
+        return [WORKER, str(self.skill.path), *self.prefixes()]
 
     def python(self) -> str:
         return self.options.python or sys.executable
@@ -39,7 +53,7 @@ class ProcessWorker(Worker):
         o = self.options
         argv = [o.binary, "run", "--quiet", "--json", "--no-tty", "--max-output", MOST_OUTPUT,
                 "--timeout", o.lifetime, "--memory", o.memory, "--max-disk", o.disk]
-        for flag, values in (("--read", [WORKER, str(self.skill.path), *self.prefixes(), *o.read]),
+        for flag, values in (("--read", [*self.reads(), *o.read]),
                              ("--write", o.write), ("--net", o.net),
                              ("--allow-private", o.allow_private),
                              ("--env", self.granted_env())):
@@ -59,10 +73,8 @@ class ProcessWorker(Worker):
 
     def prefixes(self) -> List[str]:
         """Where the interpreter and what is installed for it are, beside the system."""
-        if self.options.python:
-            return []
         found: List[str] = []
-        for p in (sys.prefix, sys.base_prefix):
+        for p in (sys.prefix, sys.base_prefix) if not self.options.python else ():
             real = os.path.realpath(p)
             if real not in found and real != "/usr" and not real.startswith("/usr/"):
                 found.append(real)
@@ -124,6 +136,23 @@ class ProcessWorker(Worker):
         # What is denied again is not written again before the end: the message tells.
         return [d for d in said if isinstance(d, dict) and
                 (_seconds(d.get("first")) >= since or _about(d) in message)]
+
+
+class PlannedWorker(ProcessWorker):
+    """The worker's program is the sandbox's own, the one that was built into it."""
+
+    def target(self) -> List[str]:
+        return [str(self.skill.path), "--serve"]
+
+    def reads(self) -> List[str]:
+        return self.prefixes()
+
+    def command(self) -> List[str]:
+        """The plan names python3: it is the first on this PATH."""
+        directory = os.path.dirname(self.python())
+        if directory in SYSTEM_PATH.split(":"):
+            return super().command()
+        return [*super().command(), "--env", f"PATH={directory}:{SYSTEM_PATH}"]
 
 
 def state_dir() -> Path:
