@@ -99,7 +99,7 @@ def python_root(directory, python="/usr/bin/python3"):
                          capture_output=True, text=True, check=True, timeout=30).stdout.strip()
     _copy(root, python)
     shutil.copytree(lib, str(root) + lib, ignore=shutil.ignore_patterns(
-        "__pycache__", "test", "config-*", "*-packages", "ensurepip", "idlelib", "tkinter",
+        "test", "config-*", "*-packages", "ensurepip", "idlelib", "tkinter",
         "lib2to3", "sitecustomize.py", "pydoc_data", "unittest", "distutils"))
     native = [str(p) for p in pathlib.Path(lib, "lib-dynload").glob("*.so")]
     said = subprocess.run(["ldd", os.path.realpath(python), *native], capture_output=True,

@@ -8,10 +8,10 @@ import os
 import subprocess
 from typing import Any, ClassVar, Dict, List
 
-from .._errors import SkillNotStarted
+from .._errors import SkillError, SkillNotStarted
 from . import podman
 from .base import End, Launch, Worker
-from .process import WORKER, ProcessWorker
+from .process import ProcessWorker
 
 PYTHON = "python3"      # the image's, by its PATH
 ENGINES = ("", "podman")
@@ -56,16 +56,16 @@ class ContainerWorker(ProcessWorker):
 
     def _podman(self) -> Launch:
         found = podman.find()
-        plan = self._plan([self.python(), "-B", WORKER, "--serve", str(self.skill.path)])
+        plan = self._plan()
         return Launch(podman.arguments(found, plan, self.files(), os.geteuid()), dict(os.environ))
 
-    def _plan(self, argv: List[str]) -> Dict[str, Any]:
+    def _plan(self) -> Dict[str, Any]:
         """What the same grants come to, decided by the same rules."""
         command = [w for w in self.command() if w not in ("--no-tty", "--quiet")]
         command[1] = "inspect"
         if "--session" in command:
             raise SkillNotStarted("podman knows nothing of sessions")
-        done = subprocess.run([*command, "--", *argv], check=False, capture_output=True,
+        done = subprocess.run([*command, *self.target()], check=False, capture_output=True,
                               stdin=subprocess.DEVNULL, timeout=600)
         try:
             plan = json.loads(done.stdout)
@@ -77,6 +77,9 @@ class ContainerWorker(ProcessWorker):
                                   + "; ".join(str(d["what"]) for d in plan["denied"]))
         found: Dict[str, Any] = plan
         return found
+
+    def denied(self, error: SkillError, since: float) -> SkillError:
+        return error if self.engine == "podman" else super().denied(error, since)
 
     def ended(self, status: int, stderr: str) -> End:
         if self.engine == "podman":

@@ -37,8 +37,8 @@ def _files(plan: Mapping[str, Any]) -> List[str]:
         mode = "rw" if f["access"] == "write" else "ro"
         flags += ["--volume", f"{f['path']}:{f['target']}:{mode},nosuid,nodev"]
     disk = plan["limits"]["max_disk_mb"]
-    for place, mode in (("/tmp", "1777"), ("/var/tmp", "1777"), (plan["home"], "0700")):
-        flags += ["--tmpfs", f"{place}:rw,nosuid,nodev,size={disk}m,mode={mode}"]
+    for place in ("/tmp", "/var/tmp", plan["home"]):    # root's, and there is one other
+        flags += ["--tmpfs", f"{place}:rw,nosuid,nodev,size={disk}m,mode=1777"]
     return flags
 
 

@@ -39,11 +39,11 @@ class WasmWorker(ProcessWorker):
             raise SkillNotStarted("tier 'wasm' has no network; use tier 'process' for this skill")
         self._check_requirements()
         self._snapshot = self.snapshot()
-        launch = super().launch()
-        head = launch.argv[:launch.argv.index("--") + 1]
-        return Launch([*head, *self._runner(worker=WORKER, skill=str(self.skill.path),
-                                            packages=self.packages(), snapshot=self._snapshot),
-                       self._tag], launch.env)
+        return super().launch()
+
+    def target(self) -> List[str]:
+        return ["--", *self._runner(worker=WORKER, skill=str(self.skill.path),
+                                    packages=self.packages(), snapshot=self._snapshot)]
 
     def _runner(self, **told: Any) -> List[str]:
         return [self.node(), RUNNER, json.dumps({"pyodide": self.pyodide(), **told})]
