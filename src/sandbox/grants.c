@@ -393,6 +393,35 @@ static int pin_way(const struct stage *s, int root_fd, const char *target)
 	return 0;
 }
 
+/* A root file system brings symlinks of its author's: the place of a grant would be made
+ * where they lead, and until the old root is gone that can be on the host. */
+static int way_is_plain(const struct stage *s, const struct grant *g, int root_fd,
+                        struct ssb_error *err)
+{
+	char part[PATH_MAX];
+
+	for (size_t i = 1; s->plan->rootfs.path != NULL; i++) {
+		if (g->target[i] != '/' && g->target[i] != '\0') {
+			continue;
+		}
+		snprintf(part, sizeof(part), "%.*s", (int)i, g->target);
+		auto_fd at = file_openat2(root_fd, part + 1, O_PATH, IN_VIEW);
+		if (at < 0 && errno == ENOENT) {
+			return 0; /* the rest of it will be ours */
+		}
+		if (at < 0) {
+			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+			                "the root file system has a symlink or no directory at "
+			                "'%.120s', where '%.120s' (%.40s) is to be shown",
+			                part, g->path, g->where);
+		}
+		if (g->target[i] == '\0') {
+			return 0;
+		}
+	}
+	return 0;
+}
+
 static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error *err)
 {
 	const struct grant *g = &s->sources[i].grant;
@@ -400,6 +429,9 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 
 	if (s->sources[i].mask) {
 		return mask_attach(s, g, root_fd, err);
+	}
+	if (way_is_plain(s, g, root_fd, err) != 0) {
+		return -1;
 	}
 	/* Beneath another grant the place exists already, or cannot be made. */
 	(void)view_place(root_fd, name, g->is_dir);

@@ -2,6 +2,8 @@
 import json
 import os
 import pathlib
+import shutil
+import tempfile
 
 import pytest
 
@@ -201,3 +203,30 @@ def test_unpacking_that_was_killed(user):
 def test_image_or_rootfs(user):
     r = user.run("--image", layout(user), "--rootfs", user.base, "--", "sh")
     assert r.code == 2 and "--rootfs" in r.errors, repr(r)
+
+
+@pytest.fixture
+def elsewhere(ssb):
+    """A directory that nothing of the caller's lies in."""
+    place = pathlib.Path(tempfile.mkdtemp(prefix="ssb-e2e-", dir="/opt"))
+    place.chmod(0o755)
+    yield ssb.own(place)
+    shutil.rmtree(place)
+
+
+def test_no_symlink_of_a_root_file_system_is_on_the_way_to_a_grant(ssb, root_fs, elsewhere):
+    """The place of a grant would be made where it leads, be that on the host."""
+    bait = ssb.mkdir("bait")
+    ssb.write(elsewhere / "g", "granted\n")
+    words = ("--rootfs", root_fs, "--read", elsewhere, "--", "cat", elsewhere / "g")
+    for to in (f"..{bait}", f"/..{bait}", f"/../..{bait}", "bin", "/tmp"):
+        (root_fs / "opt").symlink_to(to)
+        r = ssb.run(*words)
+        assert not list(bait.iterdir()), to
+        assert r.code == 125 and "symlink" in r.errors and "/opt" in r.errors, (to, r)
+        (root_fs / "opt").unlink()
+    (root_fs / "opt").mkdir()
+    (root_fs / "opt" / elsewhere.name).symlink_to(f"../..{bait}")    # further on
+    assert ssb.run(*words).code == 125 and not list(bait.iterdir())
+    (root_fs / "opt" / elsewhere.name).unlink()
+    assert ssb.run(*words).text == "granted\n"
