@@ -274,5 +274,5 @@ def test_workdir_by_a_symlink_waits_for_the_end_of_the_host(user):
         if there is None:
             assert r.code == 0 and r.text.strip().isdigit(), repr(r)    # control
         else:
-            assert r.text.strip() != str(there.stat().st_ino) and r.code == 125, repr(r)
+            assert r.text.strip() != str(there.stat().st_ino) and r.code == 127, repr(r)
         (skill / "out").unlink()
