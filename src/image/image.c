@@ -143,8 +143,9 @@ int image_use(const struct owner *o, const char *word, struct image *ret, struct
 	if (rootfs == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "image", "out of memory");
 	}
-	*ret = (struct image){ steal_ptr(&rootfs), steal_ptr(&image.path),
-		               steal_ptr(&image.workdir) };
+	ret->rootfs = steal_ptr(&rootfs);
+	ret->path = steal_ptr(&image.path);
+	ret->workdir = steal_ptr(&image.workdir);
 	return 0;
 }
 
