@@ -64,6 +64,12 @@ THING = """
             time.sleep(0.4)
             return [began, time.monotonic()]
 
+        def busy(self, params):
+            import signal
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            while True:
+                pass
+
         async def aexecute(self, params):
             await asyncio.sleep(0)
             return {"async": params["what"]}
@@ -288,15 +294,20 @@ def test_a_worker_ends_with_its_host(world):
         make = SkillLoader.load_skill(SKILL)["class"]
         s = make(); gone = s.worker.process; del s; gc.collect()
         kept = make()
+        if os.fork() == 0:  # what is forked has no part in it, and its end ends nothing
+            sys.exit(0 if "forked" in caught(kept.execute, {})["text"] else 1)
+        forked = os.wait()[1]
         if os.fork() == 0:
             os.execv(sys.executable, [sys.executable, "-c", "import os, signal, sys; "
                      "from skillsandbox import SkillLoader; "
-                     "s = SkillLoader.load_skill(sys.argv[1])['class'](); "
-                     "os.kill(os.getpid(), signal.SIGKILL)", SKILL])
+                     "make = SkillLoader.load_skill(sys.argv[1])['class']; "
+                     "idle, busy = make(), make(); import threading, time; "
+                     "threading.Thread(target=busy.execute, args=({'what': 'busy'},)).start(); "
+                     "time.sleep(0.3); os.kill(os.getpid(), signal.SIGKILL)", SKILL])
         killed = os.waitstatus_to_exitcode(os.wait()[1])
-        out(gone=gone.poll(), kept=kept.execute({"what": "threads", "n": 1}), killed=killed)
+        out(gone=gone.poll(), kept=kept.execute({"what": "threads", "n": 1}), killed=killed, forked=forked)
     """)
-    assert found == {"gone": 0, "kept": [0], "killed": -9}
+    assert found == {"gone": 0, "kept": [0], "killed": -9, "forked": 0}
     for _ in range(100):
         left = [line for pid, line in harness.alive_with(str(skill))]
         if not left:
