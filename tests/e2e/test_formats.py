@@ -1,6 +1,7 @@
 """Skills in the formats that there are, with and without their mistakes: each runs confined
 and does its job; what it asks of the environment it gets from its owner alone."""
 import json
+import re
 import shutil
 
 import mcp_client
@@ -121,6 +122,16 @@ def test_the_owners_sidecar(ssb):
     side.chmod(0o620)
     r = ssb.run(top / "notes-sync", env=PLANTED)
     assert r.code == 125 and "others can write the sidecar" in r.errors, r
+
+
+def test_the_manuals_example(user):
+    page = (REPO / "man/skillsandbox-manifest.5").read_text()
+    section = page.split("SKILLS WITHOUT A MANIFEST\n")[1].split("\n.Sh ")[0]
+    text, said = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", section, re.M | re.S)
+    user.write(user.work / "notes/SKILL.md", text)
+    r = user.ssb("inspect", "notes", env={"NOTES_TOKEN": "x"}).ok()
+    for line in said.splitlines():
+        assert line in r.text, f"{line}\n{r.text}"
 
 
 def test_served(user):
