@@ -206,6 +206,12 @@ def test_what_goes_wrong_is_told(world):
             began = time.monotonic()
             told["hang"] = caught(s.execute, {"what": "hang"}, timeout=0.3)
             took = time.monotonic() - began
+            async def cancelled():
+                task = asyncio.create_task(s.aexecute({"what": "hang"}))
+                await asyncio.sleep(0.2)
+                task.cancel()
+                return (await asyncio.gather(task, return_exceptions=True))[0]
+            told["cancelled"] = type(asyncio.run(cancelled())).__name__
             told["again"] = caught(s.execute, {"what": "fine"})
             other = s.worker.process.pid
             for what in ("abort", "junk", "forged", "endless"):
@@ -220,6 +226,7 @@ def test_what_goes_wrong_is_told(world):
     """, timeout=90)
     told = found["told"]
     assert told["fine"] == told["again"] == told["last"] == {"result": "fine"}
+    assert told["cancelled"] == "CancelledError"
     assert told["raise"]["raised"] == "SkillError" and told["raise"]["type"] == "KeyError"
     assert "in execute" in told["raise"]["traceback"]
     assert told["exit"]["type"] == "SystemExit"
@@ -234,6 +241,26 @@ def test_what_goes_wrong_is_told(world):
     assert told["memory"]["raised"] in ("SkillCrashed", "SkillError"), told["memory"]
     assert "closed" in told["closed"]["text"]
     assert "\x1b" not in done.errors
+
+
+# Neither extends BaseSkill nor takes a configuration: seen as well.
+PLAIN = """
+    class Plain:
+        def __init__(self):
+            self.n = 1
+
+        async def execute(self, params):
+            return self.n + params["n"]
+"""
+
+
+def test_a_plain_class_will_do(root):
+    world = python_world.World(root)
+    found, _ = world.program(world.skill(PLAIN), """
+        with SkillLoader.load_skill(SKILL)["class"]() as s:
+            out(two=s.execute({"n": 1}), name=type(s).__name__)
+    """)
+    assert found == {"two": 2, "name": "Plain"}
 
 
 PAYLOAD = """
