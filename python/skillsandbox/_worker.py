@@ -14,6 +14,7 @@ import atexit
 import importlib.util
 import json
 import os
+import re
 import sys
 
 # What not every skill needs is imported where it is used: a cold start is paid each time.
@@ -40,11 +41,6 @@ def _is(kind, value):
             "integer": number and float(value).is_integer()}.get(kind, True)
 
 
-def _matches(pattern, value):
-    import re
-    return re.search(pattern, value) is not None
-
-
 # Keyword -> (which values it is about, what it demands of them).
 CHECKS = {
     "enum": (object, lambda v, a: v in a),
@@ -55,7 +51,7 @@ CHECKS = {
     "exclusiveMaximum": ((int, float), lambda v, a: v < a),
     "minLength": (str, lambda v, a: len(v) >= a),
     "maxLength": (str, lambda v, a: len(v) <= a),
-    "pattern": (str, lambda v, a: _matches(a, v)),
+    "pattern": (str, lambda v, a: re.search(a, v) is not None),
     "minItems": (list, lambda v, a: len(v) >= a),
     "maxItems": (list, lambda v, a: len(v) <= a),
 }
