@@ -32,6 +32,15 @@ static uint64_t process_count(const struct stage *s)
 	return s->plan->res.max_processes + beside;
 }
 
+/* Down only: who was started with less than the plan's share keeps to that, and no user
+ * may go up again. */
+static int lower_priority(int nice)
+{
+	int now = getpriority(PRIO_PROCESS, 0);
+
+	return now >= nice ? 0 : setpriority(PRIO_PROCESS, 0, nice);
+}
+
 int layer_limits(struct stage *s, struct ssb_error *err)
 {
 	const struct resources *res = &s->plan->res;
@@ -45,7 +54,7 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 	    (s->watchdog && limit(RLIMIT_DATA, data) != 0)) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
 	}
-	if (s->nice && setpriority(PRIO_PROCESS, 0, share_to_nice(res->cpu_shares)) != 0) {
+	if (s->nice && lower_priority(share_to_nice(res->cpu_shares)) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setpriority");
 	}
 	if (!s->namespaces && (limit(RLIMIT_DATA, res->memory_mb << 20) != 0 ||

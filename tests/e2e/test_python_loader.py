@@ -64,6 +64,12 @@ THING = """
             time.sleep(0.4)
             return [began, time.monotonic()]
 
+        def busy(self, params):
+            import signal
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            while True:
+                pass
+
         async def aexecute(self, params):
             await asyncio.sleep(0)
             return {"async": params["what"]}
@@ -200,6 +206,12 @@ def test_what_goes_wrong_is_told(world):
             began = time.monotonic()
             told["hang"] = caught(s.execute, {"what": "hang"}, timeout=0.3)
             took = time.monotonic() - began
+            async def cancelled():
+                task = asyncio.create_task(s.aexecute({"what": "hang"}))
+                await asyncio.sleep(0.2)
+                task.cancel()
+                return (await asyncio.gather(task, return_exceptions=True))[0]
+            told["cancelled"] = type(asyncio.run(cancelled())).__name__
             told["again"] = caught(s.execute, {"what": "fine"})
             other = s.worker.process.pid
             for what in ("abort", "junk", "forged", "endless"):
@@ -214,6 +226,7 @@ def test_what_goes_wrong_is_told(world):
     """, timeout=90)
     told = found["told"]
     assert told["fine"] == told["again"] == told["last"] == {"result": "fine"}
+    assert told["cancelled"] == "CancelledError"
     assert told["raise"]["raised"] == "SkillError" and told["raise"]["type"] == "KeyError"
     assert "in execute" in told["raise"]["traceback"]
     assert told["exit"]["type"] == "SystemExit"
@@ -228,6 +241,26 @@ def test_what_goes_wrong_is_told(world):
     assert told["memory"]["raised"] in ("SkillCrashed", "SkillError"), told["memory"]
     assert "closed" in told["closed"]["text"]
     assert "\x1b" not in done.errors
+
+
+# Neither extends BaseSkill nor takes a configuration: seen as well.
+PLAIN = """
+    class Plain:
+        def __init__(self):
+            self.n = 1
+
+        async def execute(self, params):
+            return self.n + params["n"]
+"""
+
+
+def test_a_plain_class_will_do(root):
+    world = python_world.World(root)
+    found, _ = world.program(world.skill(PLAIN), """
+        with SkillLoader.load_skill(SKILL)["class"]() as s:
+            out(two=s.execute({"n": 1}), name=type(s).__name__)
+    """)
+    assert found == {"two": 2, "name": "Plain"}
 
 
 PAYLOAD = """
@@ -288,15 +321,20 @@ def test_a_worker_ends_with_its_host(world):
         make = SkillLoader.load_skill(SKILL)["class"]
         s = make(); gone = s.worker.process; del s; gc.collect()
         kept = make()
+        if os.fork() == 0:  # what is forked has no part in it, and its end ends nothing
+            sys.exit(0 if "forked" in caught(kept.execute, {})["text"] else 1)
+        forked = os.wait()[1]
         if os.fork() == 0:
             os.execv(sys.executable, [sys.executable, "-c", "import os, signal, sys; "
                      "from skillsandbox import SkillLoader; "
-                     "s = SkillLoader.load_skill(sys.argv[1])['class'](); "
-                     "os.kill(os.getpid(), signal.SIGKILL)", SKILL])
+                     "make = SkillLoader.load_skill(sys.argv[1])['class']; "
+                     "idle, busy = make(), make(); import threading, time; "
+                     "threading.Thread(target=busy.execute, args=({'what': 'busy'},)).start(); "
+                     "time.sleep(0.3); os.kill(os.getpid(), signal.SIGKILL)", SKILL])
         killed = os.waitstatus_to_exitcode(os.wait()[1])
-        out(gone=gone.poll(), kept=kept.execute({"what": "threads", "n": 1}), killed=killed)
+        out(gone=gone.poll(), kept=kept.execute({"what": "threads", "n": 1}), killed=killed, forked=forked)
     """)
-    assert found == {"gone": 0, "kept": [0], "killed": -9}
+    assert found == {"gone": 0, "kept": [0], "killed": -9, "forked": 0}
     for _ in range(100):
         left = [line for pid, line in harness.alive_with(str(skill))]
         if not left:

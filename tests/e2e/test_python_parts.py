@@ -19,6 +19,7 @@ from skillsandbox import (SessionError, SessionKilled, SessionRefused, SkillLoad
 from skillsandbox import langchain as lc  # noqa: E402
 from skillsandbox._stderr import visible  # noqa: E402
 from skillsandbox.session import Session  # noqa: E402
+from skillsandbox.tiers import Options, worker_class  # noqa: E402
 
 
 def brief(value):
@@ -298,6 +299,28 @@ def test_requirements_are_looked_for_and_not_imported(tmp_path, monkeypatch):
     SkillLoader.check_requirements({"requirements": ["pyyaml>=5", "evil", "evil.deep", "json"]})
     with pytest.raises(ImportError, match="nowhere_at_all>=1"):
         SkillLoader.check_requirements({"requirements": ["pyyaml", "nowhere_at_all>=1"]})
+
+
+@pytest.mark.parametrize("prefix, base, shown", [
+    ("/usr", "/usr", []), ("/usr/local", "/usr/local", []),
+    ("/opt/py", "/opt/py", ["/opt/py"]), ("/work/venv", "/usr", ["/work/venv"]),
+    ("/work/venv", "/opt/py", ["/work/venv", "/opt/py"])])
+def test_a_worker_has_the_python_of_its_host(tmp_path, monkeypatch, prefix, base, shown):
+    """A virtual environment too; and no value of a variable is in the command."""
+    monkeypatch.setattr(sys, "prefix", prefix)
+    monkeypatch.setattr(sys, "base_prefix", base)
+    monkeypatch.setattr(sys, "executable", f"{prefix}/bin/python3")
+    monkeypatch.setenv("A_KEY", "value-of-a")
+    monkeypatch.setenv("B_KEY", "value-of-b")
+    skill = _skill.read(make_skill(tmp_path / "s", "env_vars: {A_KEY: {}}\n"))
+    options = Options(env=["A_KEY", "B_KEY"], net=["x.example"])
+    argv = worker_class("process")(skill, options).launch().argv
+    pairs = list(zip(argv, argv[1:]))
+    assert [v for f, v in pairs if f == "--read"] == shown
+    assert [v for f, v in pairs if f == "--env" and not v.startswith("PATH=")] == ["A_KEY"]
+    assert (f"PATH={prefix}/bin:/usr/local/bin:/usr/bin:/bin" in argv) == bool(shown)
+    assert ("--net", "x.example") in pairs and "value-of" not in " ".join(argv)
+    assert argv[-3:-1] == [str(skill.path), "--serve"]
 
 
 def test_tools_of_models():

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence
 from .._errors import (SkillCrashed, SkillError, SkillNotStarted, SkillTimeout,
                        SkillwareParamValidationError)
 from .._files import Files
+from .._reaper import REAPER
 from .._skill import Skill
 from .._stderr import Stderr
 from .._wire import Channel, Ended, Late, ProtocolError, encode
@@ -81,6 +82,7 @@ class Worker(abc.ABC):
         self.delivered: List[str] = []      # variables that the skill has
         self._next_id = 0
         self._closed = False
+        self._owner = os.getpid()   # a child that was forked has no part in it
 
     # ---- what a tier says ----
 
@@ -122,6 +124,8 @@ class Worker(abc.ABC):
     def close(self) -> None:
         """Lets it end, and sees that it does. A call under way is ended."""
         self._closed = True
+        if self._owner != os.getpid():
+            return
         if not self._lock.acquire(timeout=0):
             self.kill()
             self._lock.acquire()
@@ -140,6 +144,8 @@ class Worker(abc.ABC):
     def _start(self) -> None:
         if self._closed:
             raise SkillCrashed("the skill was closed")
+        if self._owner != os.getpid():
+            raise SkillCrashed("the skill belongs to the process that this one was forked from")
         if self.process is not None and self.process.poll() is None:
             return
         self._stop(0)
@@ -151,6 +157,7 @@ class Worker(abc.ABC):
                 bufsize=0)
         except OSError as e:
             raise SkillNotStarted(f"{launch.argv[0]}: {e.strerror}") from e
+        REAPER.add(self.process.pid)
         assert self.process.stdin and self.process.stdout and self.process.stderr
         # The pipes are ours from here on.
         self._channel = Channel(os.dup(self.process.stdin.fileno()),
@@ -271,6 +278,7 @@ class Worker(abc.ABC):
             process.wait(grace)
         except subprocess.TimeoutExpired:
             self._end(process)
+        REAPER.remove(process.pid)
         channel.close()
         err.join()
         self._channel = None
