@@ -94,13 +94,13 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-/* An overlay without an upper layer wants two lower ones: /run is empty yet,
- * and stays. */
-int view_overlay(int root_fd, int *tree)
+/* An overlay without an upper layer wants two lower ones, and shows what is in both. */
+int view_overlay(int root_fd, int empty, int *tree)
 {
-	static const struct mount_option options[] = { { "lowerdir", "/.lower:/run" },
-		                                       { NULL, NULL } };
+	char lower[64];
+	const struct mount_option options[] = { { "lowerdir", lower }, { NULL, NULL } };
 
+	snprintf(lower, sizeof(lower), "/.lower:/proc/self/fd/%d", empty);
 	if (view_place(root_fd, ".lower", true) != 0 ||
 	    mount_attach(*tree, root_fd, ".lower") != 0) {
 		return -1;
@@ -310,7 +310,7 @@ static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_erro
 	    g->kind == GRANT_KERNEL) {
 		return 0;
 	}
-	if (g->kind == GRANT_FILES && view_overlay(root_fd, &src->tree) == 0) {
+	if (g->kind == GRANT_FILES && view_overlay(root_fd, s->empty, &src->tree) == 0) {
 		return 0;
 	}
 	if (g->kind == GRANT_FILES && beneath_private(s->plan, g->target)) {

@@ -99,6 +99,7 @@ struct view {
 	int root; /* the new root, attached */
 	int proc; /* detached */
 	int pts;
+	int empty;                           /* beneath /proc: nobody can put anything there */
 	mode_t modes[ARRAY_LEN(VIEW_HOST)];  /* 0: absent */
 	int from_host[ARRAY_LEN(VIEW_HOST)]; /* detached; unless a link or absent */
 	int devices[ARRAY_LEN(VIEW_DEVICES)];
@@ -301,7 +302,8 @@ static int view_fill(struct view *v, int host, const struct stage *s, struct ssb
 			return fail(err, "cannot mount", VIEW_DEVICES[i]);
 		}
 	}
-	if (mount_attach(v->proc, v->root, "proc") != 0 ||
+	v->empty = openat(v->root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (v->empty < 0 || mount_attach(v->proc, v->root, "proc") != 0 ||
 	    mount_attach(v->pts, v->root, "dev/pts") != 0) {
 		return fail(err, "cannot mount", "/proc and /dev/pts");
 	}
@@ -331,7 +333,7 @@ int mounts_seal(struct ssb_error *err)
 
 int layer_mounts(struct stage *s, struct ssb_error *err)
 {
-	struct view v = { .root = -1, .proc = -1, .pts = -1 };
+	struct view v = { .root = -1, .proc = -1, .pts = -1, .empty = -1 };
 	auto_fd host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	/* The fds of the view are CLOEXEC and closed wholesale by init. */
@@ -340,6 +342,7 @@ int layer_mounts(struct stage *s, struct ssb_error *err)
 	    view_root(&v, s->plan, err) != 0 || view_fill(&v, host, s, err) != 0) {
 		return host < 0 ? fail(err, "cannot open", "/") : -1;
 	}
+	s->empty = v.empty;
 	if (mount_pivot(v.root) != 0) {
 		return fail(err, "cannot change the root to", "tmpfs");
 	}

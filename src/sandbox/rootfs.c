@@ -214,7 +214,7 @@ int rootfs_attach(struct stage *s, int root_fd, struct ssb_error *err)
 	if (s->plan->rootfs.path == NULL) {
 		return 0;
 	}
-	if (view_overlay(root_fd, &s->rootfs) != 0) {
+	if (view_overlay(root_fd, s->empty, &s->rootfs) != 0) {
 		return fail(s, err, "no read-only overlay (Linux 5.11) can be had over", "/");
 	}
 	if (view_place(root_fd, PLACE, true) != 0 || mount_attach(s->rootfs, root_fd, PLACE) != 0) {

@@ -38,6 +38,7 @@ struct source {
 struct stage {
 	const struct ssb_plan *plan;
 	const struct egress_table *egress; /* NULL: none is declared */
+	int empty;              /* a directory of the view in which nothing ever is, or -1 */
 	int rootfs;             /* a tree of plan->rootfs, where there is one; else -1 */
 	struct source *sources; /* what is mounted: the plan's grants and their submounts */
 	size_t n_sources;

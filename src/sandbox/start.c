@@ -31,7 +31,7 @@ void run_init(struct run *r, struct ssb_plan *plan, const struct owner *owner)
 		r->pipes[i] = r->stage.stdio[i] = -1;
 	}
 	r->stage.ctl = r->stage.scratch = r->stage.payload_fd = r->stage.exec_fd = -1;
-	r->stage.rootfs = -1;
+	r->stage.rootfs = r->stage.empty = -1;
 	r->stage.plan = plan;
 	egress_init(&r->egress);
 	r->stage.unix_sockets = plan->unix_sockets;
