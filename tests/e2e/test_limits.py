@@ -339,3 +339,9 @@ def test_cpu_shares_weigh(ssb):
                        stdin=subprocess.DEVNULL, stdout=-1, stderr=-1) for s in skills]
     heavy, light = [float(p.communicate(timeout=40)[0]) for p in procs]
     assert heavy > 2 * light, (heavy, light)
+
+
+def test_started_at_a_low_priority(ssb):
+    r = ssb.as_caller(["nice", "-n", "15", ssb.binary, "run", "--cpu-shares", "512", "--", "nice"]).ok()
+    assert int(r.text) >= 15, "it does not climb"
+    assert int(ssb.run("--cpu-shares", "512", "--", "nice").ok().text) < 15, "control"
