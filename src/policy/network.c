@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "manifest/resources.h"
@@ -118,10 +119,30 @@ static void refuse_literal(struct build *b, const char *where, const char *what,
 	}
 }
 
+/* "connect to HOST", and the ports where they are not the usual one: a rule that opens
+ * another port is another request. */
+static char *what_rule(struct build *b, const struct egress_rule *rule)
+{
+	bool udp = rule->protocol == PROTO_UDP;
+	bool usual = rule->n_ports == 1 && rule->ports[0] == 443 && !udp;
+	bool v6 = strchr(rule->domain.s, ':') != NULL && !usual;
+	auto_buf out;
+
+	buf_init(&out, MAX_SCALAR_BYTES + 8UL * MAX_LIST_ITEMS);
+	buf_addf(&out, "connect to %s%s%s", v6 ? "[" : "", rule->domain.s, v6 ? "]" : "");
+	for (size_t i = 0; i < rule->n_ports && !usual; i++) {
+		buf_addf(&out, "%c%u", i == 0 ? ':' : ',', (unsigned)rule->ports[i]);
+	}
+	buf_adds(&out, udp ? "/udp" : "");
+	char *what = buf_steal(&out);
+	b->failed |= what == NULL;
+	return what;
+}
+
 static void add_declared_egress(struct build *b, const struct egress_rule *rule, size_t n_owner)
 {
 	bool literal = rule->kind == HOST_ADDRESS || rule->kind == HOST_CIDR;
-	auto_free char *what = build_printf(b, "connect to %s", rule->domain.s);
+	auto_free char *what = what_rule(b, rule);
 	char where[192];
 
 	if (what == NULL) {
