@@ -129,17 +129,8 @@ int record_doubt(const struct request *r, const struct record_request *q)
 
 int when_seconds(const char *text, int64_t *ret, struct ssb_error *err)
 {
-	static const struct {
-		char unit;
-		int64_t seconds;
-	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 }, { 'w', 604800 } };
-	size_t digits = strspn(text, "0123456789");
-
-	for (size_t i = 0; digits > 0 && digits < 8 && i < ARRAY_LEN(units); i++) {
-		if (text[digits] == units[i].unit && text[digits + 1] == '\0') {
-			*ret = strtoll(text, NULL, 10) * units[i].seconds;
-			return 0;
-		}
+	if (span_seconds(text, ret)) {
+		return 0;
 	}
 	return ssb_fail(err, SSB_E_USAGE, 0, "",
 	                "'%s' is no time span; write 90s, 15m, 2h, 7d or 4w", text);

@@ -171,6 +171,16 @@ struct danger *build_danger(struct build *b)
 	return b->danger = d;
 }
 
+void approval_free(struct approval *a)
+{
+	if (a != NULL) {
+		free(a->by);
+		free(a->at);
+		free(a->tree);
+	}
+	free(a);
+}
+
 void ssb_plan_free(struct ssb_plan *p)
 {
 	if (p == NULL) {
@@ -208,6 +218,7 @@ void ssb_plan_free(struct ssb_plan *p)
 		refusal_done(&p->withheld[i]);
 	}
 	free(p->withheld);
+	approval_free(p->approved);
 	free(p->skill_dir);
 	free(p->name);
 	free(p->version);

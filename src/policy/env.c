@@ -190,7 +190,8 @@ static void add_declared(struct build *b, const struct mtext *t)
 	if (what != NULL) {
 		build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
 	}
-	if (owner_word(b, t->s) != NULL) {
+	if (owner_word(b, t->s) != NULL ||
+	    (what != NULL && build_taken_out(b, REFUSAL_OTHER, where, what))) {
 		return;
 	}
 	if (listed(&b->policy.lists[POLICY_DENY_ENV], t->s)) {

@@ -145,7 +145,8 @@ static void add_declared_egress(struct build *b, const struct egress_rule *rule,
 	}
 	build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
 	build_where(b, &rule->domain, where, sizeof(where));
-	if (!judge_range(b, where, what, rule)) {
+	if (build_taken_out(b, REFUSAL_NETWORK, where, what) ||
+	    !judge_range(b, where, what, rule)) {
 		return;
 	}
 	bool refused = false;

@@ -57,6 +57,7 @@ static const char *const FLAGS[] = {
 	[SSB_OPT_TTY] = "--tty",
 	[SSB_OPT_ALLOW_PRIVATE] = "--allow-private",
 	[SSB_OPT_AUDIT] = "--audit",
+	[SSB_OPT_WITHHOLD] = "--without",
 };
 
 const char *option_flag(enum ssb_option what)
@@ -226,6 +227,11 @@ static const char *check_item(enum ssb_option what, const char *value, char **re
 	if (what == SSB_OPT_ALLOW_PRIVATE) {
 		return option_cidr(value, ret);
 	}
+	if (what == SSB_OPT_WITHHOLD) {
+		return *value == '\0'                       ? "there is nothing in it"
+		       : strlen(value) > 2 * MAX_PATH_BYTES ? "it is too long"
+		                                            : NULL;
+	}
 	if (what == SSB_OPT_READ || what == SSB_OPT_WRITE) {
 		return *value == '\0'                    ? "the path is empty"
 		       : strlen(value) >= MAX_PATH_BYTES ? "the path is too long"
@@ -254,6 +260,7 @@ static int set_item(struct ssb_options *o, enum ssb_option what, const char *val
 	                        : what == SSB_OPT_WRITE         ? &o->write
 	                        : what == SSB_OPT_NET           ? &o->net
 	                        : what == SSB_OPT_ALLOW_PRIVATE ? &o->allow_private
+	                        : what == SSB_OPT_WITHHOLD      ? &o->withhold
 	                                                        : &o->env;
 	size_t max = MAX_GRANTS;
 	auto_free char *form = NULL;
@@ -384,6 +391,7 @@ int ssb_options_set(struct ssb_options *o, enum ssb_option what, const char *val
 	case SSB_OPT_NET:
 	case SSB_OPT_ENV:
 	case SSB_OPT_ALLOW_PRIVATE:
+	case SSB_OPT_WITHHOLD:
 		return set_item(o, what, value, err);
 	case SSB_OPT_PROFILE:
 	case SSB_OPT_TOOLCHAIN:

@@ -61,6 +61,11 @@ static void add_declared(struct build *b, const struct mtext_list *l, enum acces
 		if (what != NULL) {
 			build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
 		}
+		if (what == NULL ||
+		    build_taken_out(b, access == ACCESS_WRITE ? REFUSAL_WRITE : REFUSAL_READ, where,
+		                    what)) {
+			continue;
+		}
 		resolve_request(
 		        b, &(struct request){ l->v[i].s, access, ORIGIN_MANIFEST, where, NULL });
 	}
@@ -151,6 +156,7 @@ static void set_simple(struct build *b)
 		p->trace_output = build_printf(b, "%s", b->opt->trace_output);
 	}
 	p->home = build_printf(b, "%s", sandbox_home(b->owner));
+	p->consent = b->policy.consent;
 }
 
 /* ---- the two ways in -------------------------------------------------------- */
@@ -195,6 +201,7 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 		return -1;
 	}
 	settings_build(b);
+	withhold_finish(b);
 	if (b->manifest == NULL) {
 		b->plan->workdir = granted_cwd(b->plan);
 	}
@@ -291,11 +298,13 @@ int plan_build_skill(const struct owner *owner, const struct ssb_options *o, con
 	AUTO(build_done) struct build b = { .owner = owner, .opt = o, .diags = diags };
 
 	if (skill_directory(dir, &real, err) < 0 || with_defaults(&b, &own_o, &own_d, err) < 0 ||
-	    manifest_load(dir, &m, b.diags, err) < 0) {
+	    manifest_load(b.opt->skill_source != NULL ? b.opt->skill_source : dir, &m, b.diags,
+	                  err) < 0) {
 		return -1;
 	}
 	b.manifest = m;
 	b.skill_dir = real;
+	b.plan->skill_dir = build_printf(&b, "%s", real);
 	b.plan->name = build_printf(&b, "%s", m->name);
 	b.plan->version = build_printf(&b, "%s", m->version);
 	b.plan->manifest = path_join(real, MANIFEST_FILE);

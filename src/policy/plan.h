@@ -129,6 +129,21 @@ enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
 enum audit_level { AUDIT_FULL, AUDIT_VIOLATIONS, AUDIT_OFF };
 const char *audit_name(enum audit_level level);
 
+/* The owner's approval that a plan was made by, for its record. */
+struct approval {
+	char *by;
+	char *at;
+	char *tree;    /* "sha256:HEX" of all files */
+	bool snapshot; /* it runs from the bytes that were approved */
+};
+void approval_free(struct approval *a); /* accepts NULL */
+
+/* What the policy file says of skills that nobody approved. */
+struct consent_policy {
+	bool refuse;     /* none of them runs */
+	int64_t expires; /* seconds that an approval holds; 0: until it is taken back */
+};
+
 struct ssb_plan {
 	char *name;                  /* skill.name, or the command's base name */
 	char *version;               /* "" for a bare command */
@@ -144,8 +159,13 @@ struct ssb_plan {
 	 * the environment, and what the owner took out. */
 	struct refusal *withheld;
 	size_t n_withheld;
-	enum skill_format format; /* of a skill */
-	char *skill_dir;          /* real, absolute; NULL for a bare command */
+	enum skill_format format;  /* of a skill */
+	char *skill_dir;           /* real, absolute; NULL for a bare command */
+	struct approval *approved; /* NULL: none */
+	/* Of an approved skill that runs from its own directory: are its files those that
+	 * were approved? Asked right before it starts, and at its end. NULL: no need. */
+	int (*still)(const struct ssb_plan *p, struct ssb_error *err);
+	struct consent_policy consent;
 	struct string_list warnings;
 	struct string_list requested;   /* what the manifest asks, for people: "read ~/notes" */
 	struct string_list env;         /* "NAME=VALUE", HOME, TMPDIR, PATH, LANG included */

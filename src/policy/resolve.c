@@ -353,8 +353,19 @@ void resolve_skill(struct build *b)
 	if (!skill_allowed(b, &s)) {
 		return;
 	}
+	/* Judged is the skill's directory; what is shown may be the copy that was approved. */
+	const char *shown = b->opt->skill_source != NULL ? b->opt->skill_source : b->skill_dir;
+	if (b->opt->skill_source != NULL) {
+		own_close(&fd);
+		fd = file_open_nosymlink(shown, O_PATH | O_DIRECTORY);
+	}
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		build_refuse(b, REFUSAL_OTHER, "skill", shown, "the approved copy cannot be opened",
+		             "approve the skill again");
+		return;
+	}
 	struct grant g = {
-		.path = strdup(b->skill_dir),
+		.path = strdup(shown),
 		.target = strdup("/skill"),
 		.access = ACCESS_READ,
 		.origin = ORIGIN_SKILL,
