@@ -75,6 +75,15 @@
 #define MAX_APPROVE_ROUNDS 4             /* questions about one call */
 #define MAX_APPROVE_ITEMS  16            /* things asked for at once */
 
+/* Questions at the terminal, and what they show */
+#define MAX_WORD_BYTES  200         /* of one text of a skill's; its middle is left out */
+#define MAX_SHOWN_ITEMS 12          /* things that are not dangerous; more are counted */
+#define MAX_SHOWN_FILES 20          /* changed files; more are counted */
+#define MAX_DIFF_BYTES  (64 * 1024) /* of a file whose lines are compared */
+#define MAX_DIFF_LINES  4096        /* of the same */
+#define MAX_DIFF_EDITS  512         /* lines of it that differ */
+#define MAX_DIFF_SHOWN  60          /* lines shown of one file */
+
 /* The private tmpfs: inodes beside bytes, for they cost kernel memory too */
 #define SCRATCH_INODES        8192
 #define SCRATCH_INODES_PER_MB 128

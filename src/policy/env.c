@@ -86,6 +86,23 @@ static const struct env_rule *find_rule(const char *name)
 	return NULL;
 }
 
+const char *danger_variable(const char *name)
+{
+	static const char *const WORDS[] = { "TOKEN",  "SECRET",     "PASSW",       "API_KEY",
+		                             "APIKEY", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY" };
+	const struct env_rule *rule = find_rule(name);
+
+	if (rule != NULL && rule->kind == ENV_CREDENTIAL) {
+		return rule->why;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
+		if (strcasestr(name, WORDS[i]) != NULL) {
+			return "";
+		}
+	}
+	return NULL;
+}
+
 static bool listed(const struct mtext_list *l, const char *name)
 {
 	for (size_t i = 0; i < l->n; i++) {

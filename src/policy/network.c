@@ -65,22 +65,17 @@ static bool host_within(const struct egress_rule *owner, const struct egress_rul
 	       outer.bits <= inner.bits && cidr_contains(&outer, &inner.base);
 }
 
-/* The first port of a declared address or range that the owner's own rules,
- * which are TCP, do not open there; 0 if there is none. */
-static unsigned uncovered_port(const struct ssb_plan *p, size_t n_owner,
-                               const struct egress_rule *rule)
+/* Does one of the owner's own rules, which are TCP, open the port of a declared address or
+ * range there? */
+static bool port_covered(const struct ssb_plan *p, size_t n_owner, const struct egress_rule *rule,
+                         uint16_t port)
 {
-	for (size_t k = 0; k < rule->n_ports; k++) {
-		bool found = false;
-		for (size_t i = 0; i < n_owner && rule->protocol != PROTO_UDP; i++) {
-			found |= host_within(&p->egress[i], rule) &&
-			         has_port(&p->egress[i], rule->ports[k]);
-		}
-		if (!found) {
-			return rule->ports[k];
-		}
+	bool found = false;
+
+	for (size_t i = 0; i < n_owner && rule->protocol != PROTO_UDP; i++) {
+		found |= host_within(&p->egress[i], rule) && has_port(&p->egress[i], port);
 	}
-	return 0;
+	return found;
 }
 
 /* False: it is a range that cannot be carried, and refused. */
@@ -154,13 +149,15 @@ static void add_declared_egress(struct build *b, const struct egress_rule *rule,
 	    !judge_range(b, where, what, rule)) {
 		return;
 	}
-	unsigned port = literal && !b->policy.literal_addresses
-	                        ? uncovered_port(b->plan, n_owner, rule)
-	                        : 0;
-	if (port == 0) {
+	bool refused = false;
+	for (size_t i = 0; literal && !b->policy.literal_addresses && i < rule->n_ports; i++) {
+		if (!port_covered(b->plan, n_owner, rule, rule->ports[i])) {
+			refuse_literal(b, where, what, rule, rule->ports[i]);
+			refused = true;
+		}
+	}
+	if (!refused) {
 		add_egress(b, rule);
-	} else {
-		refuse_literal(b, where, what, rule, port);
 	}
 }
 

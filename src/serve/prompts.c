@@ -10,7 +10,7 @@
 #include "base/visible.h"
 #include "manifest/manifest.h"
 #include "serve/plans.h"
-#include "serve/risk.h"
+#include "consent/risk.h"
 #include "serve/serve.h"
 #include "serve/show.h"
 #include "serve/skill_files.h"

@@ -75,6 +75,11 @@ static void test_literal_ports(void **state)
 	assert_non_null(strstr(r->remedy, "--net [2001:db8::1]:80,"));
 	assert_int_equal(p->n_egress, 2); /* the owner's own */
 	ssb_plan_free(p);
+	p = skill(EGRESS("{domain: '2001:db8::1', ports: [22, 80]}"), NULL);
+	assert_int_equal(p->n_refusals, 2); /* each with the word that would lift it */
+	assert_string_equal(p->refusals[0].value, "[2001:db8::1]:22");
+	assert_string_equal(p->refusals[1].value, "[2001:db8::1]:80");
+	ssb_plan_free(p);
 	p = skill(EGRESS("{domain: '2001:db8::1', ports: [443], protocol: udp}"), ssh);
 	assert_non_null(refused(p, "connect to [2001:db8::1]:443/udp"));
 	assert_null(strstr(refused(p, "connect to [2001:db8::1]:443/udp")->remedy, "--net"));
