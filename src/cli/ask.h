@@ -17,8 +17,8 @@ enum asked {
 
 enum asked ask_yes(const char *question);
 
-bool ask_terminal(void);    /* is there somebody to ask? */
-size_t ask_columns(void);   /* of that terminal; 0: not known */
+bool ask_terminal(void);  /* is there somebody to ask? */
+size_t ask_columns(void); /* of that terminal; 0: not known */
 
 /* Shows `prompt` (ours) as it is, and reads a line, which is stored without its end. False:
  * nobody is there, the input ended, or the line is longer than `size` - 1. */

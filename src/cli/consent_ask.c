@@ -21,8 +21,8 @@ static const struct {
 	const char *text;
 	enum word word;
 } WORDS[] = {
-	{ "o", WORD_ONCE },       { "once", WORD_ONCE },     { "a", WORD_ALWAYS },
-	{ "always", WORD_ALWAYS }, { "c", WORD_CHOOSE },     { "choose", WORD_CHOOSE },
+	{ "o", WORD_ONCE },        { "once", WORD_ONCE }, { "a", WORD_ALWAYS },
+	{ "always", WORD_ALWAYS }, { "c", WORD_CHOOSE },  { "choose", WORD_CHOOSE },
 };
 
 static const char *const TITLES[] = {
@@ -142,9 +142,8 @@ static int choose(struct consent_view *v)
 
 	say_notef("it runs without what you take out:");
 	consent_show_abilities(v, true);
-	if (out == NULL ||
-	    !ask_line("skillsandbox: numbers to take out (an empty line for none): ", answer,
-	              sizeof(answer))) {
+	if (out == NULL || !ask_line("skillsandbox: numbers to take out (an empty line for none): ",
+	                             answer, sizeof(answer))) {
 		return -1;
 	}
 	if (!read_numbers(answer, v->abilities.n, out)) {
@@ -167,17 +166,18 @@ static enum word ask_word(const struct consent_view *v)
 	size_t never = consent_view_never(v);
 	const char *prompt =
 	        never > 0 ? "skillsandbox: run it? [c]hoose what to take out, [N]o: "
-	        : v->abilities.n == 0 && v->pinned ? "skillsandbox: run it? [o]nce, [a]lways, [N]o: "
-	        : v->abilities.n == 0              ? "skillsandbox: run it? [o]nce, [N]o: "
-	        : v->pinned
-	                ? "skillsandbox: run it? [o]nce, [a]lways, [c]hoose what to take out, [N]o: "
-	                : "skillsandbox: run it? [o]nce, [c]hoose what to take out, [N]o: ";
+	        : v->abilities.n == 0 && v->pinned
+	                ? "skillsandbox: run it? [o]nce, [a]lways, [N]o: "
+	        : v->abilities.n == 0 ? "skillsandbox: run it? [o]nce, [N]o: "
+	        : v->pinned ? "skillsandbox: run it? [o]nce, [a]lways, [c]hoose what to take out, "
+	                      "[N]o: "
+	                    : "skillsandbox: run it? [o]nce, [c]hoose what to take out, [N]o: ";
 
 	if (!ask_line(prompt, answer, sizeof(answer))) {
 		return WORD_NO;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
-		bool offered = WORDS[i].word == WORD_CHOOSE ? v->abilities.n > 0
+		bool offered = WORDS[i].word == WORD_CHOOSE   ? v->abilities.n > 0
 		               : WORDS[i].word == WORD_ALWAYS ? v->pinned && never == 0
 		                                              : never == 0;
 		if (offered && strcmp(WORDS[i].text, answer) == 0) {

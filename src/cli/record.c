@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/own.h"
+#include "base/stamp.h"
 #include "cli/say.h"
 #include "os/file.h"
 
