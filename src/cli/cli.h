@@ -210,6 +210,9 @@ int cmd_ps(struct request *r);
 int cmd_why(struct request *r);
 int cmd_approve(struct request *r);
 int cmd_approvals(struct request *r);
+/* Takes an approval back, and says so; the exit status. */
+struct owner;
+int approvals_revoke(const struct owner *o, const char *dir);
 int cmd_diff(struct request *r);
 int cmd_serve(struct request *r);
 int cmd_setup(struct request *r);

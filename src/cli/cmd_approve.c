@@ -15,20 +15,6 @@
 #include "consent/risk.h"
 #include "policy/options.h"
 #include "policy/owner.h"
-#include "policy/paths.h"
-
-static int take_back(const struct owner *owner, const char *dir)
-{
-	struct ssb_error err = { 0 };
-	bool was = false;
-
-	if (consent_revoke(owner, dir, &was, &err) != 0) {
-		say_error(&err);
-		return EXIT_SANDBOX;
-	}
-	say_notef(was ? "the approval was taken back" : "it was not approved");
-	return EXIT_FINE;
-}
 
 static bool confirmed(const struct request *r)
 {
@@ -196,13 +182,13 @@ int cmd_approve(struct request *r)
 		say_error(&err);
 		return EXIT_SANDBOX;
 	}
-	/* What is gone can still be taken back. */
-	bool revoke = request_has(r, FLAG_REVOKE);
-	auto_free char *dir =
-	        revoke ? path_real(r->operands.v[0]) : realpath(r->operands.v[0], NULL);
+	if (request_has(r, FLAG_REVOKE)) {
+		return approvals_revoke(&owner, r->operands.v[0]);
+	}
+	auto_free char *dir = realpath(r->operands.v[0], NULL);
 	if (dir == NULL) {
 		say_errorf("%s: there is no such directory", r->operands.v[0]);
 		return EXIT_USAGE;
 	}
-	return revoke ? take_back(&owner, dir) : approve(r, &owner, dir);
+	return approve(r, &owner, dir);
 }

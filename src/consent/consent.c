@@ -137,14 +137,15 @@ int consent_hold(struct consent_found *f, struct ssb_plan *plan, struct ssb_erro
 		f->state = CONSENT_CHANGED;
 		return 0;
 	}
-	struct approval *a = calloc(1, sizeof(*a));
-	approval_free(plan->approved); /* of a plan that was kept */
+	struct plan_approval *a = calloc(1, sizeof(*a));
+	plan_approval_free(plan->approved); /* of a plan that was kept */
 	plan->approved = a;
 	if (a != NULL) {
 		a->by = strdup(f->lock.by);
 		a->at = strdup(f->lock.at);
 		a->tree = strdup(digest_text(f->lock.files.tree, text));
 		a->snapshot = f->lock.snapshot;
+		a->counted = f->lock.uses >= 0;
 	}
 	if (a == NULL || a->by == NULL || a->at == NULL || a->tree == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
@@ -153,11 +154,11 @@ int consent_hold(struct consent_found *f, struct ssb_plan *plan, struct ssb_erro
 	return 0;
 }
 
-int consent_use(const struct owner *o, const struct consent_found *f, struct ssb_error *err)
+int consent_use(const struct owner *o, const struct ssb_plan *plan, struct ssb_error *err)
 {
-	return f->state != CONSENT_HOLDS || f->lock.uses < 0
+	return plan->approved == NULL || !plan->approved->counted
 	               ? 0
-	               : lock_use(o, f->lock.skill, f->lock.files.tree, err);
+	               : lock_use(o, plan->skill_dir, plan->approved->tree, err);
 }
 
 /* ---- giving it ------------------------------------------------------------------ */

@@ -39,7 +39,7 @@ int consent_apply(const struct owner *o, const struct consent_found *f, struct s
  * when it does; if not, f->state changes. */
 int consent_hold(struct consent_found *f, struct ssb_plan *plan, struct ssb_error *err);
 /* It is about to run: one run less is left. -1: there is none any more. */
-int consent_use(const struct owner *o, const struct consent_found *f, struct ssb_error *err);
+int consent_use(const struct owner *o, const struct ssb_plan *plan, struct ssb_error *err);
 
 /* A lock for `plan`, made from the directory as it is now; `declined`, `by`, `expires` and
  * `uses` are the caller's. The plan's refusals and what was withheld become grants,

@@ -355,9 +355,9 @@ int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct 
 	return 0;
 }
 
-int lock_use(const struct owner *o, const char *skill, const uint8_t tree[SHA256_BYTES],
-             struct ssb_error *err)
+int lock_use(const struct owner *o, const char *skill, const char *tree, struct ssb_error *err)
 {
+	char now[DIGEST_TEXT];
 	AUTO(lock_done) struct lock l = { 0 };
 	auto_fd dir = -1;
 	auto_fd lock = -1;
@@ -365,7 +365,7 @@ int lock_use(const struct owner *o, const char *skill, const uint8_t tree[SHA256
 	if (begin(o, &dir, &lock, err) != 0 || read_skill(o, dir, skill, &l, err) != 0) {
 		return -1;
 	}
-	if (memcmp(l.files.tree, tree, SHA256_BYTES) != 0) {
+	if (strcmp(digest_text(l.files.tree, now), tree) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
 		                "it was approved anew meanwhile; try again");
 	}

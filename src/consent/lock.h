@@ -78,9 +78,8 @@ int lock_list(const struct owner *o, struct lock_list *ret, struct ssb_error *er
 void lock_list_done(struct lock_list *l);
 
 /* Takes one use away, in one step with all others who do. -1: none was left, or it is
- * of another tree by now (SSB_E_POLICY). */
-int lock_use(const struct owner *o, const char *skill, const uint8_t tree[SHA256_BYTES],
-             struct ssb_error *err);
+ * of another tree ("sha256:HEX") by now (SSB_E_POLICY). */
+int lock_use(const struct owner *o, const char *skill, const char *tree, struct ssb_error *err);
 
 /* ---- the bytes ---- */
 

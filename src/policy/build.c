@@ -171,7 +171,7 @@ struct danger *build_danger(struct build *b)
 	return b->danger = d;
 }
 
-void approval_free(struct approval *a)
+void plan_approval_free(struct plan_approval *a)
 {
 	if (a != NULL) {
 		free(a->by);
@@ -218,7 +218,7 @@ void ssb_plan_free(struct ssb_plan *p)
 		refusal_done(&p->withheld[i]);
 	}
 	free(p->withheld);
-	approval_free(p->approved);
+	plan_approval_free(p->approved);
 	free(p->skill_dir);
 	free(p->name);
 	free(p->version);

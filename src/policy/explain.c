@@ -202,7 +202,7 @@ static void json_settings(struct json *j, const struct ssb_plan *p)
 
 static void json_approved(struct json *j, const struct ssb_plan *p)
 {
-	const struct approval *a = p->approved;
+	const struct plan_approval *a = p->approved;
 
 	if (a != NULL) {
 		json_key(j, "approved");

@@ -126,6 +126,32 @@ void ssb_options_free(struct ssb_options *o)
 	free(o);
 }
 
+struct options_mark options_mark(const struct ssb_options *o)
+{
+	return (struct options_mark){ o->read.n, o->write.n,    o->net.n,
+		                      o->env.n,  o->withhold.n, o->profile };
+}
+
+static void rewind_list(struct string_list *l, size_t n)
+{
+	while (l->n > n) {
+		free(l->v[--l->n]);
+		l->v[l->n] = NULL;
+	}
+}
+
+void options_rewind(struct ssb_options *o, const struct options_mark *m)
+{
+	rewind_list(&o->read, m->read);
+	rewind_list(&o->write, m->write);
+	rewind_list(&o->net, m->net);
+	rewind_list(&o->env, m->env);
+	rewind_list(&o->withhold, m->withhold);
+	o->profile = m->profile;
+	free(o->skill_source);
+	o->skill_source = NULL;
+}
+
 static const struct resource *resource_for(enum ssb_option what)
 {
 	for (size_t i = 0; i < ARRAY_LEN(NUMBERS); i++) {

@@ -130,13 +130,14 @@ enum audit_level { AUDIT_FULL, AUDIT_VIOLATIONS, AUDIT_OFF };
 const char *audit_name(enum audit_level level);
 
 /* The owner's approval that a plan was made by, for its record. */
-struct approval {
+struct plan_approval {
 	char *by;
 	char *at;
 	char *tree;    /* "sha256:HEX" of all files */
 	bool snapshot; /* it runs from the bytes that were approved */
+	bool counted;  /* for so many runs */
 };
-void approval_free(struct approval *a); /* accepts NULL */
+void plan_approval_free(struct plan_approval *a); /* accepts NULL */
 
 /* What the policy file says of skills that nobody approved. */
 struct consent_policy {
@@ -159,9 +160,9 @@ struct ssb_plan {
 	 * the environment, and what the owner took out. */
 	struct refusal *withheld;
 	size_t n_withheld;
-	enum skill_format format;  /* of a skill */
-	char *skill_dir;           /* real, absolute; NULL for a bare command */
-	struct approval *approved; /* NULL: none */
+	enum skill_format format;       /* of a skill */
+	char *skill_dir;                /* real, absolute; NULL for a bare command */
+	struct plan_approval *approved; /* NULL: none */
 	/* Of an approved skill that runs from its own directory: are its files those that
 	 * were approved? Asked right before it starts, and at its end. NULL: no need. */
 	int (*still)(const struct ssb_plan *p, struct ssb_error *err);
