@@ -27,7 +27,9 @@ def thief(ssb, **fields):
 
 def approved(ssb, d):
     """May it run where nobody can be asked?"""
-    return ssb.run(d).code == 0
+    r = ssb.run(d)
+    assert r.code == 0 or "not granted" in r.errors, r
+    return r.code == 0
 
 
 def test_approve_takes_yes_alone(ssb):
@@ -55,13 +57,13 @@ def test_run_asks(ssb):
     t = Terminal(ssb, "run", d, ahead=b"a\na\na\n").wait_for(ASK).type("n")
     assert t.end() == 125 and SECRET not in t.text, t.text
     t = Terminal(ssb, "run", d).wait_for(ASK).type("o")
-    assert t.end() == 0 and f"GOT {SECRET}" in t.text, t.text
+    assert t.end() == 0 and SECRET in t.text, t.text
     assert not approved(ssb, d)  # that was for once
     t = Terminal(ssb, "run", d).wait_for(ASK).type("a")
-    assert t.end() == 0 and f"GOT {SECRET}" in t.text, t.text
+    assert t.end() == 0 and SECRET in t.text, t.text
     t = Terminal(ssb, "run", d)  # and that for good
-    assert t.end() == 0 and ASK not in t.text and f"GOT {SECRET}" in t.text, t.text
-    assert f"GOT {SECRET}" in ssb.run(d).ok().text
+    assert t.end() == 0 and ASK not in t.text and SECRET in t.text, t.text
+    assert SECRET in ssb.run(d).ok().text
     rows = json.loads(ssb.ssb("approvals", "--json").ok().text)
     assert [x["by"] for x in rows] == [f"{ssb.name} on terminal"], rows
 
@@ -80,7 +82,7 @@ def test_run_without_what_is_taken_out(ssb):
     assert r.code == 2 and "read ~/.ssh" in r.errors, r.errors
     assert ssb.ssb("approve", "--yes", "--without", "read ~/notes", d).code == 0
     r = ssb.run(d).ok()
-    assert f"GOT {SECRET}" in r.text and "GOT a note" not in r.text, r.text
+    assert SECRET in r.text and "GOT a note" not in r.text, r.text
 
 
 def test_nobody_is_asked_about_nothing(ssb):
@@ -125,14 +127,14 @@ def test_no_text_of_a_skill_looks_like_ours(ssb):
     ssb.write(d / ("f" + evil), "1")
     ssb.write(d / "skillsandbox.yaml", manifest(read=["~/.ssh", "~/notes", "~/a" + " " * 70 + "skillsandbox: fine"]))
     ours = re.compile(r"(skillsandbox: |  |When it runs|The worst|What is marked|It asks|It does not|"
-                      r"\d+ files? ha|GOT|NOT|$)")
+                      r"\d+ files? ha|$)")
     for columns in (80, 40):
         t = Terminal(ssb, "run", d, columns=columns).wait_for(ASK).type("n")
         assert t.end() == 125, t.text
         assert not controls(t.text), controls(t.text)
         for line in t.lines():
             assert ours.match(line) and not line.startswith("skillsandbox: fine"), t.text
-            assert line.startswith("skillsandbox: ") or len(line) < columns or "sha256:" in line, line
+            assert not line.startswith("  ") or len(line) < columns or "sha256:" in line, line
     assert ssb.ssb("approve", "--yes", d).code == 0
     ssb.write(d / ("f" + evil), "2")
     r = ssb.ssb("diff", d)
