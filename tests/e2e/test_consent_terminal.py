@@ -70,6 +70,8 @@ def test_run_asks(ssb):
 
 def test_run_without_what_is_taken_out(ssb):
     d = thief(ssb)
+    t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("for none): ").type("1").wait_for(ASK).type("o")
+    assert t.end() == 0 and SECRET not in t.text and "GOT a note" in t.text, t.text
     t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("for none): ").type("1, 9")
     t.wait_for(ASK).type("c").wait_for("for none): ").type("1").wait_for(ASK).type("a")
     assert t.end() == 0, t.text
