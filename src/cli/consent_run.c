@@ -30,6 +30,18 @@ static void asking_done(struct asking *a)
 
 /* ---- planning ------------------------------------------------------------------- */
 
+static int forget_diags(const struct asking *a)
+{
+	struct ssb_diags *none = ssb_diags_new();
+
+	if (none == NULL) {
+		return -1;
+	}
+	ssb_diags_free(a->p->diags);
+	a->p->diags = none;
+	return 0;
+}
+
 static int plan_once(struct asking *a, struct ssb_error *err)
 {
 	char **v = a->r->operands.v;
@@ -39,9 +51,7 @@ static int plan_once(struct asking *a, struct ssb_error *err)
 		args++;
 	}
 	ssb_plan_free(steal_ptr(&a->p->plan));
-	ssb_diags_free(a->p->diags);
-	a->p->diags = ssb_diags_new();
-	if (a->p->diags == NULL) {
+	if (forget_diags(a) != 0) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
 	return ssb_plan_skill(a->r->options, v[0], args, &a->p->plan, a->p->diags, err);
@@ -124,9 +134,7 @@ static int decide_alone(const struct asking *a, struct ssb_error *err)
 	const struct ssb_plan *plan = a->p->plan;
 
 	if (a->found.state != CONSENT_NONE || plan->consent.refuse) {
-		/* What the plan lacks is not why it stops. */
-		ssb_diags_free(a->p->diags);
-		a->p->diags = ssb_diags_new();
+		(void)forget_diags(a); /* what the plan lacks is not why it stops */
 		return stop(a, err);
 	}
 	if (plan->n_refusals == 0) {
