@@ -10,7 +10,6 @@
 #include "cli/consent_show.h"
 #include "cli/say.h"
 #include "policy/options.h"
-#include "policy/owner.h"
 
 #define MAX_ANSWER 512
 #define BY         "on terminal"
@@ -187,24 +186,6 @@ static enum word ask_word(const struct consent_view *v)
 	return WORD_NO;
 }
 
-static int set_all(const struct owner *o, const struct consent_view *v, const struct refusal *list,
-                   size_t n, struct ssb_options *options, struct ssb_error *err)
-{
-	for (size_t i = 0; i < n; i++) {
-		bool out = list[i].value == NULL;
-		for (size_t k = 0; k < v->declined.n; k++) {
-			out |= strcmp(v->declined.v[k], list[i].what) == 0;
-		}
-		/* A variable that is not there cannot be passed on. */
-		out |= list[i].option == SSB_OPT_ENV && !out &&
-		       owner_getenv(o, list[i].value) == NULL;
-		if (!out && ssb_options_set(options, list[i].option, list[i].value, err) != 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
 /* What was shown, and nothing that took its place meanwhile. */
 static bool still_shown(const struct consent_view *v, struct ssb_error *err)
 {
@@ -228,15 +209,9 @@ static bool still_shown(const struct consent_view *v, struct ssb_error *err)
 
 static enum answer once(struct request *r, const struct owner *o, const struct consent_view *v)
 {
-	const struct ssb_plan *p = v->plan;
 	struct ssb_error err = { 0 };
-	int failed = set_all(o, v, p->refusals, p->n_refusals, r->options, &err) != 0 ||
-	             set_all(o, v, p->withheld, p->n_withheld, r->options, &err) != 0;
 
-	for (size_t i = 0; i < v->declined.n && !failed; i++) {
-		failed = ssb_options_set(r->options, SSB_OPT_WITHHOLD, v->declined.v[i], &err) != 0;
-	}
-	if (failed || !still_shown(v, &err)) {
+	if (consent_view_apply(v, o, r->options, &err) != 0 || !still_shown(v, &err)) {
 		say_error(&err);
 		return ANSWER_NO;
 	}
@@ -283,7 +258,6 @@ enum answer consent_ask(struct request *r, const struct owner *o, const char *di
 		if (word == WORD_ONCE || word == WORD_ALWAYS) {
 			return word == WORD_ONCE ? once(r, o, &v) : always(o, &v);
 		}
-		say_errorf("nothing was run");
 		return ANSWER_NO;
 	}
 }

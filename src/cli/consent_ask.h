@@ -12,7 +12,7 @@
 
 enum answer {
 	ANSWER_NOBODY, /* there is no terminal: the policy file decides */
-	ANSWER_NO,     /* said so; nothing is to run */
+	ANSWER_NO,     /* nothing is to run */
 	ANSWER_ONCE,   /* r->options have what was granted and taken out: plan anew */
 	ANSWER_ALWAYS, /* it is stored: look and plan anew */
 };

@@ -9,8 +9,8 @@
 #include "cli/ask.h"
 #include "cli/say.h"
 #include "consent/diff.h"
-#include "consent/risk.h"
 #include "policy/options.h"
+#include "policy/owner.h"
 #include "report/render.h"
 
 void consent_view_done(struct consent_view *v)
@@ -32,6 +32,41 @@ int consent_view_decline(struct consent_view *v, size_t i)
 	return string_list_add(&v->declined, v->abilities.v[i].asked, 4UL * MAX_LIST_ITEMS) == 0
 	               ? abilities_drop(&v->abilities, i)
 	               : -1;
+}
+
+static int set_all(const struct consent_view *v, const struct owner *o, const struct refusal *list,
+                   size_t n, struct ssb_options *options, struct ssb_error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		bool out = list[i].value == NULL;
+		for (size_t k = 0; k < v->declined.n; k++) {
+			out |= strcmp(v->declined.v[k], list[i].what) == 0;
+		}
+		/* A variable that is not there cannot be passed on. */
+		out |= list[i].option == SSB_OPT_ENV && !out &&
+		       owner_getenv(o, list[i].value) == NULL;
+		if (!out && ssb_options_set(options, list[i].option, list[i].value, err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int consent_view_apply(const struct consent_view *v, const struct owner *o,
+                       struct ssb_options *options, struct ssb_error *err)
+{
+	const struct ssb_plan *p = v->plan;
+
+	if (set_all(v, o, p->refusals, p->n_refusals, options, err) != 0 ||
+	    set_all(v, o, p->withheld, p->n_withheld, options, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < v->declined.n; i++) {
+		if (ssb_options_set(options, SSB_OPT_WITHHOLD, v->declined.v[i], err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
 }
 
 size_t consent_view_never(const struct consent_view *v)

@@ -24,6 +24,9 @@ void consent_view_done(struct consent_view *v);
 
 /* Takes the ability out. -1 without memory. */
 int consent_view_decline(struct consent_view *v, size_t i);
+/* Puts into `options` what the plan lacks and is not taken out, and what is. */
+int consent_view_apply(const struct consent_view *v, const struct owner *o,
+                       struct ssb_options *options, struct ssb_error *err);
 size_t consent_view_never(const struct consent_view *v); /* how many cannot be granted */
 
 /* On standard error. `title` is ours: "was not approved yet". */

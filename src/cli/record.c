@@ -234,3 +234,25 @@ int when_parse(const char *text, char ret[WHEN_SIZE], struct ssb_error *err)
 	when_format(v, ret);
 	return 0;
 }
+
+int when_until(const char *text, int64_t *ret, struct ssb_error *err)
+{
+	int64_t now = (int64_t)time(NULL);
+	int64_t v = 0;
+
+	if (span_seconds(text, &v)) {
+		v += now;
+	} else if (parse_time(text, &v)) {
+		v /= 1000000;
+	} else {
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "'%s' is no time; write 2h or 30d (from now), 2026-11-15, or "
+		                "2026-11-15T13:20:00Z",
+		                text);
+	}
+	if (v <= now) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "'%s' is over already", text);
+	}
+	*ret = v;
+	return 0;
+}

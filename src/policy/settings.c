@@ -38,12 +38,13 @@ static void set_profile(struct build *b)
 
 	if (what != NULL && wanted == PROFILE_PERMISSIVE) {
 		build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
-		if (build_taken_out(b, REFUSAL_OTHER, b->manifest->file, what)) {
-			return;
-		}
 	}
 	if (b->opt->profile >= 0) {
 		b->plan->profile = (enum profile)b->opt->profile;
+		return;
+	}
+	if (b->manifest != NULL && what != NULL && wanted == PROFILE_PERMISSIVE &&
+	    build_taken_out(b, REFUSAL_OTHER, b->manifest->file, what)) {
 		return;
 	}
 	if (b->manifest == NULL || (b->policy.profiles & 1U << wanted) != 0) {
