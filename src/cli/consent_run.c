@@ -185,7 +185,9 @@ int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err
 	if (owner_load(&a.owner, err) != 0 || plan_by_lock(&a, err) != 0) {
 		return -1;
 	}
-	bool runs = r->command->bit == ON_RUN && !request_has(r, FLAG_DRY_RUN);
+	/* Where no script was named nothing will run, and that is said first. */
+	bool runs = r->command->bit == ON_RUN && !request_has(r, FLAG_DRY_RUN) &&
+	            inout->plan->no_entry == NULL;
 	if (!runs && (a.found.state == CONSENT_CHANGED || a.found.state == CONSENT_OVER)) {
 		say_notef("the approval of this skill does not hold any more (%s)",
 		          consent_name(a.found.state));
