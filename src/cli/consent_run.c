@@ -30,6 +30,18 @@ static void asking_done(struct asking *a)
 
 /* ---- planning ------------------------------------------------------------------- */
 
+static int forget_diags(const struct asking *a)
+{
+	struct ssb_diags *none = ssb_diags_new();
+
+	if (none == NULL) {
+		return -1;
+	}
+	ssb_diags_free(a->p->diags);
+	a->p->diags = none;
+	return 0;
+}
+
 static int plan_once(struct asking *a, struct ssb_error *err)
 {
 	char **v = a->r->operands.v;
@@ -39,9 +51,7 @@ static int plan_once(struct asking *a, struct ssb_error *err)
 		args++;
 	}
 	ssb_plan_free(steal_ptr(&a->p->plan));
-	ssb_diags_free(a->p->diags);
-	a->p->diags = ssb_diags_new();
-	if (a->p->diags == NULL) {
+	if (forget_diags(a) != 0) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
 	return ssb_plan_skill(a->r->options, v[0], args, &a->p->plan, a->p->diags, err);
@@ -124,9 +134,7 @@ static int decide_alone(const struct asking *a, struct ssb_error *err)
 	const struct ssb_plan *plan = a->p->plan;
 
 	if (a->found.state != CONSENT_NONE || plan->consent.refuse) {
-		/* What the plan lacks is not why it stops. */
-		ssb_diags_free(a->p->diags);
-		a->p->diags = ssb_diags_new();
+		(void)forget_diags(a); /* what the plan lacks is not why it stops */
 		return stop(a, err);
 	}
 	if (plan->n_refusals == 0) {
@@ -194,7 +202,9 @@ int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err
 	if (owner_load(&a.owner, err) != 0 || plan_by_lock(&a, err) != 0) {
 		return -1;
 	}
-	bool runs = r->command->bit == ON_RUN && !request_has(r, FLAG_DRY_RUN);
+	/* Where no script was named nothing will run, and that is said first. */
+	bool runs = r->command->bit == ON_RUN && !request_has(r, FLAG_DRY_RUN) &&
+	            inout->plan->no_entry == NULL;
 	if (!runs && (a.found.state == CONSENT_CHANGED || a.found.state == CONSENT_OVER)) {
 		say_notef("the approval of this skill does not hold any more (%s)",
 		          consent_name(a.found.state));

@@ -148,7 +148,7 @@ struct consent_policy {
 struct ssb_plan {
 	char *name;                  /* skill.name, or the command's base name */
 	char *version;               /* "" for a bare command */
-	char *manifest;              /* path of the manifest; NULL for a bare command */
+	char *manifest;              /* the file that it comes from; NULL for a bare command */
 	uint8_t manifest_digest[32]; /* SHA-256 of the bytes that were read from there */
 	struct grant *grants;        /* parents before children */
 	size_t n_grants;
@@ -160,8 +160,11 @@ struct ssb_plan {
 	 * the environment, and what the owner took out. */
 	struct refusal *withheld;
 	size_t n_withheld;
-	enum skill_format format;       /* of a skill */
-	char *skill_dir;                /* real, absolute; NULL for a bare command */
+	enum skill_format format; /* of a skill */
+	char *skill_dir;          /* real, absolute; NULL for a bare command */
+	/* A script of the skill has to be named, and none was: `argv` is empty, and this says
+	 * what there is. NULL: there is something to run. */
+	char *no_entry;
 	struct plan_approval *approved; /* NULL: none */
 	/* Of an approved skill that runs from its own directory: are its files those that
 	 * were approved? Asked right before it starts, and at its end. NULL: no need. */

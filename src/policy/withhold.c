@@ -7,29 +7,6 @@
 #include "base/own.h"
 #include "policy/build.h"
 
-void build_withhold(struct build *b, const struct refusal *r)
-{
-	struct ssb_plan *p = b->plan;
-	struct refusal copy = { .kind = r->kind,
-		                .what = strdup(r->what),
-		                .where = strdup(r->where),
-		                .why = strdup(r->why),
-		                .remedy = strdup(r->remedy),
-		                .option = r->option,
-		                .value = r->value != NULL ? strdup(r->value) : NULL };
-	struct refusal *v = realloc(p->withheld, (p->n_withheld + 1) * sizeof(*v));
-
-	p->withheld = v != NULL ? v : p->withheld;
-	if (v == NULL || copy.what == NULL || copy.where == NULL || copy.why == NULL ||
-	    copy.remedy == NULL || (r->value != NULL && copy.value == NULL)) {
-		b->failed = true;
-		refusal_done(&copy);
-		return;
-	}
-	diag_add(b->diags, SSB_NOTE, r->where, r->remedy, "%s is withheld: %s", r->what, r->why);
-	p->withheld[p->n_withheld++] = copy;
-}
-
 bool build_taken_out(struct build *b, enum refusal_kind kind, const char *where, const char *what)
 {
 	const struct string_list *l = &b->opt->withhold;

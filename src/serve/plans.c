@@ -152,8 +152,10 @@ static bool same_grants(const struct ssb_plan *plan)
 static bool is_fresh(const struct kept *k, const struct skill *skill,
                      const uint8_t policy[SHA256_BYTES])
 {
-	return clock_ms() - k->made_ms < FRESH_MS && memcmp(k->policy, policy, SHA256_BYTES) == 0 &&
-	       same_manifest(skill, k->plan) && same_grants(k->plan);
+	/* Another format is read from several files: it is looked at anew. */
+	return k->plan->format == SKILL_DECLARED && clock_ms() - k->made_ms < FRESH_MS &&
+	       memcmp(k->policy, policy, SHA256_BYTES) == 0 && same_manifest(skill, k->plan) &&
+	       same_grants(k->plan);
 }
 
 /* ---- making one --------------------------------------------------------------- */
