@@ -39,6 +39,8 @@ def test_approve_takes_yes_alone(ssb):
         t = Terminal(ssb, "approve", d).wait_for(TYPE).type(answer)
         assert t.end() == code, (answer, t.text)
         assert not approved(ssb, d), answer
+    r = ssb.ssb("approve", d)  # nobody is there
+    assert r.code == 1 and "--yes" in r.errors and not approved(ssb, d), r
     # typed before the question stood there: it answers nothing
     t = Terminal(ssb, "approve", d, ahead=b"yes\n").wait_for(TYPE).type(CTRL_D)
     assert t.end() == 1 and not approved(ssb, d), t.text
