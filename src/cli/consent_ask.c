@@ -157,6 +157,20 @@ static int choose(struct consent_view *v)
 	return 0;
 }
 
+/* What was taken out when it was approved stays out, whatever has changed since. */
+static int stay_out(struct consent_view *v, const struct lock *before)
+{
+	for (size_t k = 0; k < before->declined.n; k++) {
+		for (size_t i = v->abilities.n; i > 0; i--) {
+			if (strcmp(v->abilities.v[i - 1].asked, before->declined.v[k]) == 0 &&
+			    consent_view_decline(v, i - 1) != 0) {
+				return -1;
+			}
+		}
+	}
+	return 0;
+}
+
 /* ---- the answer ----------------------------------------------------------------- */
 
 static enum word ask_word(const struct consent_view *v)
@@ -242,7 +256,7 @@ enum answer consent_ask(struct request *r, const struct owner *o, const char *di
 	if (!ask_terminal()) {
 		return ANSWER_NOBODY;
 	}
-	if (consent_view_make(dir, plan, &v) != 0) {
+	if (consent_view_make(dir, plan, &v) != 0 || stay_out(&v, &f->lock) != 0) {
 		say_errorf("out of memory");
 		return ANSWER_NO;
 	}

@@ -81,6 +81,10 @@ def test_run_without_what_is_taken_out(ssb):
     assert 'taken out) "read ~/.ssh"' in t.text, t.text
     r = ssb.run(d).ok()
     assert SECRET not in r.text and "GOT a note" in r.text, r.text
+    # it stays out when something else changes
+    ssb.write(d / "more", "")
+    t = Terminal(ssb, "run", d).wait_for('taken out) "read ~/.ssh"').wait_for(ASK).type("a")
+    assert t.end() == 0 and SECRET not in t.text and "GOT a note" in t.text, t.text
     # the same on the command line; a word that takes nothing out is none
     r = ssb.ssb("approve", "--yes", "--without", "read ~/.sshh", d)
     assert r.code == 2 and "read ~/.ssh" in r.errors, r.errors
