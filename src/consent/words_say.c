@@ -264,26 +264,25 @@ static int say_other(const char *value, struct ability *a, struct buf *text, str
 
 int words_say(const struct ssb_plan *p, const struct refusal *r, struct ability *a)
 {
-	const char *value = NULL;
 	auto_buf text, thing;
 	int rc = -1;
 
 	buf_init(&text, MAX_SENTENCE);
 	buf_init(&thing, MAX_SENTENCE);
-	a->kind = kind_of(a->asked, &value);
+	a->kind = kind_of(a->asked, &a->value);
 	switch (a->kind) {
 	case ABILITY_NETWORK:
-		rc = say_network(value, &text, &thing);
+		rc = say_network(a->value, &text, &thing);
 		break;
 	case ABILITY_READ:
 	case ABILITY_WRITE:
-		rc = say_files(p, value, a, &text, &thing);
+		rc = say_files(p, a->value, a, &text, &thing);
 		break;
 	case ABILITY_ENV:
-		rc = say_env(value, a, &text, &thing);
+		rc = say_env(a->value, a, &text, &thing);
 		break;
 	case ABILITY_OTHER:
-		rc = say_other(value, a, &text, &thing);
+		rc = say_other(a->value, a, &text, &thing);
 		break;
 	}
 	if (rc == 0 && a->why == NULL && r != NULL) {

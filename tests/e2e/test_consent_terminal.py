@@ -34,7 +34,7 @@ def approved(ssb, d):
 
 def test_approve_takes_yes_alone(ssb):
     d = thief(ssb)
-    for answer, code in ((b"y\n", 1), (b"\n", 1), (b"no\n", 1), (b"yes yes\n", 1), (CTRL_D, 1),
+    for answer, code in ((b"y\n", 1), (b"\n", 1), (b"yes yes\n", 1), (CTRL_D, 1),
                          (CTRL_C, -signal.SIGINT)):
         t = Terminal(ssb, "approve", d).wait_for(TYPE).type(answer)
         assert t.end() == code, (answer, t.text)
@@ -53,7 +53,7 @@ def test_approve_takes_yes_alone(ssb):
 
 def test_run_asks(ssb):
     d = thief(ssb)
-    for answer in (b"n\n", b"\n", b"yes\n", b"oo\n", b" a\n", CTRL_D, b"x" * 600 + b"\n"):
+    for answer in (b"\n", b"yes\n", b" a\n", CTRL_D, b"x" * 600 + b"\n"):
         t = Terminal(ssb, "run", d).wait_for(ASK).type(answer)
         assert t.end() == 125 and SECRET not in t.text and "nothing was run" in t.text, (answer, t.text)
     t = Terminal(ssb, "run", d, ahead=b"a\na\na\n").wait_for(ASK).type("n")
@@ -97,9 +97,28 @@ def test_nobody_is_asked_about_nothing(ssb):
     d = ssb.skill("print('fine')")
     t = Terminal(ssb, "run", d)
     assert t.end() == 0 and ASK not in t.text and "fine" in t.text, t.text
-    d = ssb.skill(f"HOME = {str(ssb.home)!r}" + CODE, read=["~/.ssh"])
-    t = Terminal(ssb, "run", "--read", ssb.home / ".ssh", d)  # the owner's own word
+    # nor about the owner's own words
+    d = ssb.skill(f"HOME = {str(ssb.home)!r}" + CODE, read=["~/.ssh"], allow=["KEY"],
+                  egress=[{"domain": "a.example"}])
+    words = [("--read", ssb.home / ".ssh"), ("--env", "KEY=k"), ("--net", "a.example")]
+    t = Terminal(ssb, "run", *sum(words, ()), d)
     assert t.end() == 0 and ASK not in t.text and SECRET in t.text, t.text
+    for left_out in words:
+        t = Terminal(ssb, "run", *sum((w for w in words if w != left_out), ()), d).wait_for(ASK).type("n")
+        assert t.end() == 125, t.text
+
+
+def test_what_nobody_can_grant_is_taken_out_or_nothing_runs(ssb):
+    d = ssb.skill("print('fine')", read=["/proc"])
+    for answer in ("o", "a"):  # neither is offered
+        t = Terminal(ssb, "run", d).wait_for("run it? [c]hoose what to take out, [N]o: ").type(answer)
+        assert t.end() == 125 and "fine" not in t.text, t.text
+    t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("for none): ").type("1").wait_for(ASK).type("o")
+    assert t.end() == 0 and "fine" in t.text, t.text
+    r = ssb.ssb("approve", "--yes", d)
+    assert r.code == 1 and "--without 'read /proc'" in r.errors, r.errors
+    assert ssb.ssb("approve", "--yes", "--without", "read /proc", d).code == 0
+    assert "fine" in ssb.run(d).ok().text
 
 
 def test_a_change_is_shown_and_asked_about(ssb):
