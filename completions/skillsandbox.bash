@@ -10,7 +10,7 @@ _skillsandbox()
 	local commands='run validate inspect prove doctor approve diff approvals serve ps watch why audit session setup hook help'
 	local grants='--read --write --net --allow-private --env --memory --timeout --cpu-shares
 		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
-		--best-effort --unix-sockets --policy'
+		--best-effort --unix-sockets --without --policy'
 	local output='--json --verbose --quiet --help'
 
 	if ((COMP_CWORD == 1)); then
@@ -109,7 +109,8 @@ _skillsandbox()
 		setup) words='--skills --project --write --remove --help' ;;
 		approve) words='--yes --once --expires --without --revoke --policy --help' ;;
 		diff) words='--policy --json --help' ;;
-		doctor | ps | why | approvals) words='--json --help' ;;
+		doctor | ps | why) words='--json --help' ;;
+		approvals) words='--json --revoke --help' ;;
 		watch) words='--all --json --help' ;;
 		'audit list') words='--skill --since --until --violations --severity --limit
 			--rebuild --json --help' ;;
@@ -131,7 +132,7 @@ _skillsandbox()
 	fi
 
 	case $command in
-	run | inspect | prove | approve | diff | serve)
+	run | inspect | prove | approve | approvals | diff | serve)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		compopt -o filenames
 		;;

@@ -46,6 +46,7 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l session-polic
 complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l all-runs -d 'Tell of every run of yours'
 complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l otel -d 'Export the runs'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approvals' -f -l json -d 'JSON for programs'
+complete -c skillsandbox -n '__fish_seen_subcommand_from approvals' -l revoke -r -a '(__fish_complete_directories)' -d 'Take back what was approved'
 complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -f -a 'claude-code codex openclaw opencode'
 complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -l skills -r -a '(__fish_complete_directories)' -d 'A skill, or a directory of skills'
 complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -l project -d 'In the project in this directory only'
@@ -79,6 +80,7 @@ complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l profile -x -
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l toolchain -x -a 'auto off' -d 'Grant an interpreter outside /usr'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l best-effort -x -a 'userns net mounts env limits caps landlock seccomp' -d 'Run although a layer cannot be applied'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l unix-sockets -d 'Unix sockets although a directory is writable'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l without -x -d 'Leave out what the skill asks for'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l policy -r -F -d 'Policy file'
 
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l trace-output -r -F -d 'Write the trace to a file'

@@ -35,7 +35,7 @@ const struct option_row FLAGS[] = {
 	  "run although LAYER cannot be applied" },
 	{ "unix-sockets", 0, NULL, SSB_OPT_UNIX_SOCKETS, "yes", ON_OWNER,
 	  "unix sockets although a directory is writable" },
-	{ "without", 0, "REQUEST", SSB_OPT_WITHHOLD, NULL, ON_PLAN | ON_APPROVE,
+	{ "without", 0, "REQUEST", SSB_OPT_WITHHOLD, NULL, ON_OWNER | ON_APPROVE,
 	  "leave out what the skill asks for: 'read ~/notes'" },
 	{ "policy", 0, "FILE", SSB_OPT_POLICY_FILE, NULL, ON_OWNER | ON_APPROVE | ON_DIFF,
 	  "the owner's policy file; empty for none" },

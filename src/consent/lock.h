@@ -61,6 +61,7 @@ const char *lock_option_name(enum ssb_option option);
 /* "sha256:HEX" */
 #define DIGEST_TEXT (sizeof("sha256:") + 2 * (size_t)SHA256_BYTES)
 const char *digest_text(const uint8_t hash[SHA256_BYTES], char out[DIGEST_TEXT]);
+bool digest_parse(const char *text, uint8_t ret[SHA256_BYTES]);
 
 /* SSB_E_NOT_FOUND where nothing was approved. */
 int lock_load(const struct owner *o, const char *skill, struct lock *ret, struct ssb_error *err);

@@ -53,6 +53,14 @@ const char *digest_text(const uint8_t hash[SHA256_BYTES], char out[DIGEST_TEXT])
 	return out;
 }
 
+bool digest_parse(const char *text, uint8_t ret[SHA256_BYTES])
+{
+	size_t head = strlen(DIGEST);
+
+	return strncmp(text, DIGEST, head) == 0 &&
+	       hex_decode(text + head, strlen(text + head), ret, SHA256_BYTES) == 0;
+}
+
 static void put_digest(struct json *j, const char *key, const uint8_t hash[SHA256_BYTES])
 {
 	char text[DIGEST_TEXT];
@@ -176,10 +184,8 @@ static void take_digest(struct reader *r, const struct json_node *n, const char 
                         uint8_t ret[SHA256_BYTES])
 {
 	const char *s = text_of(r, n, what);
-	size_t head = strlen(DIGEST);
 
-	if (s != NULL && (strncmp(s, DIGEST, head) != 0 ||
-	                  hex_decode(s + head, strlen(s + head), ret, SHA256_BYTES) != 0)) {
+	if (s != NULL && !digest_parse(s, ret)) {
 		r->wrong = what;
 	}
 }

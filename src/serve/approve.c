@@ -69,12 +69,18 @@ void approvals_forget(struct approvals *a, const char *principal)
 	a->n = n;
 }
 
+static void grants_free(struct extra_grant *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free((char *)(uintptr_t)v[i].value);
+	}
+	free(v);
+}
+
 void approved_for_done(struct approved_for *f)
 {
-	for (size_t i = 0; i < f->n; i++) {
-		free((char *)(uintptr_t)f->v[i].value);
-	}
-	free(f->v);
+	grants_free(f->v, f->n);
+	grants_free(f->keep, f->n_keep);
 	*f = (struct approved_for){ 0 };
 }
 
@@ -283,31 +289,8 @@ static bool state_read(const char *text, const struct ssb_plan *plan, struct app
 	return true;
 }
 
-/* "always": the skill as it is, with these grants. */
-static int keep(const struct approvals *a, const struct approve_case *k,
-                const struct approved_for *asked, struct ssb_error *err)
-{
-	auto_free struct lock_grant *v = calloc(asked->n + 1, sizeof(*v));
-	struct consent_terms terms = { .uses = -1, .some = true, .grants = v };
-	char by[96];
-
-	if (v == NULL) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, "approvals", "out of memory");
-	}
-	snprintf(by, sizeof(by), "MCP client %.80s", mcp_client_name(k->call));
-	terms.by = by;
-	for (size_t i = 0; i < asked->n; i++) {
-		if (asked->v[i].option != AS_IT_IS) {
-			v[terms.n_grants++] =
-			        (struct lock_grant){ asked->v[i].option,
-				                     (char *)(uintptr_t)asked->v[i].value };
-		}
-	}
-	return consent_give(&a->serve->owner, k->skill->dir, k->plan,
-	                    k->tree[0] != '\0' ? &k->found->now : NULL, &terms, err);
-}
-
-/* Takes the client's answer. -1: the owner said no, or it could not be kept. */
+/* Takes the client's answer. -1: the owner said no, or it could not be kept; 1: it is to
+ * be kept first. */
 static int hear(struct approvals *a, const struct approve_case *k, struct approved_for *given,
                 struct ssb_error *err)
 {
@@ -326,8 +309,14 @@ static int hear(struct approvals *a, const struct approve_case *k, struct approv
 	if (choice == CHOICE_DENY) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "approval", "the owner did not approve it");
 	}
-	if (choice == CHOICE_ALWAYS && keep(a, k, &asked, err) != 0) {
-		return -1;
+	if (choice == CHOICE_ALWAYS && !given->kept) {
+		given->keep = steal_ptr(&asked.v);
+		given->n_keep = asked.n;
+		asked.n = 0;
+		return 1;
+	}
+	if (choice == CHOICE_ALWAYS && given->kept_why != NULL) {
+		return ssb_fail(err, SSB_E_SYS, 0, "approval", "%s", given->kept_why);
 	}
 	for (size_t i = 0; i < asked.n; i++) {
 		if (choice == CHOICE_SESSION) {
@@ -422,8 +411,9 @@ enum approval approval_ask(struct approvals *a, struct mcp_call *c, const struct
 	    (k.tree[0] == '\0' || approved_for_has(given, AS_IT_IS, k.tree))) {
 		return APPROVAL_NONE;
 	}
-	if (!given->heard && hear(a, &k, given, &err) != 0) {
-		return approve_refuse(a->serve, &k, true, err.text);
+	int heard = given->heard ? 0 : hear(a, &k, given, &err);
+	if (heard != 0) {
+		return heard > 0 ? APPROVAL_KEEP : approve_refuse(a->serve, &k, true, err.text);
 	}
 	if (recall(a, &k, given) || given->n > before) {
 		return APPROVAL_GIVEN;

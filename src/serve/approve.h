@@ -14,12 +14,18 @@ struct approved_for {
 	size_t n;
 	unsigned rounds;
 	bool heard; /* the client's last answer was taken */
+	/* What is to be approved always; it is tried once for a call (keep.h). */
+	struct extra_grant *keep; /* values owned */
+	size_t n_keep;
+	bool kept;            /* it was tried; */
+	const char *kept_why; /* and could not be done: borrowed */
 };
 void approved_for_done(struct approved_for *f);
 
 enum approval {
 	APPROVAL_NONE,   /* the plan needs nothing more */
 	APPROVAL_GIVEN,  /* make the plan anew, with what is in *given, and ask again */
+	APPROVAL_KEEP,   /* what is in given->keep is to be kept first */
 	APPROVAL_WAIT,   /* the client was asked, mcp_wait() was called: the handler leaves */
 	APPROVAL_DENIED, /* the call was answered: the handler leaves */
 };
