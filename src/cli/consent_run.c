@@ -70,7 +70,11 @@ static int plan_by_lock(struct asking *a, struct ssb_error *err)
 		return plan_once(a, err);
 	}
 	if (consent_apply(&a->owner, &a->found, a->r->options, err) != 0 ||
-	    plan_once(a, err) != 0 || consent_hold(&a->found, a->p->plan, err) != 0) {
+	    plan_once(a, err) != 0 ||
+	    (a->found.lock.n_grants > 0 &&
+	     (consent_lift(&a->owner, &a->found, a->p->plan, a->r->options, err) != 0 ||
+	      plan_once(a, err) != 0)) ||
+	    consent_hold(&a->found, a->p->plan, err) != 0) {
 		return -1;
 	}
 	if (a->found.state == CONSENT_HOLDS) {

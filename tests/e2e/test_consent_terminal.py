@@ -108,6 +108,27 @@ def test_nobody_is_asked_about_nothing(ssb):
         assert t.end() == 125, t.text
 
 
+def test_the_policy_file_goes_before_what_was_approved(ssb):
+    d = thief(ssb)
+    ssb.ssb("approve", "--yes", d).ok()
+    assert SECRET in ssb.run(d).ok().text  # the control
+    ssb.write(ssb.home / ".config/skillsandbox/policy.yaml", "deny: {read: [~/.ssh]}\n", 0o600)
+    r = ssb.run(d)
+    assert r.code == 125 and SECRET not in r.text and "policy" in r.errors, r
+
+
+def test_a_variable_that_comes_later_was_approved_too(ssb):
+    d = ssb.mkdir("late")
+    ssb.write(d / "SKILL.md", "---\nname: late\ndescription: x\nmetadata:\n  openclaw:\n    requires:\n"
+              "      env: [LATE_KEY]\n---\n")
+    ssb.write(d / "say.sh", "echo \"key=$LATE_KEY\"\n")
+    assert ssb.run(d, "say.sh", env={"LATE_KEY": "k1"}).ok().text == "key=\n"  # withheld
+    r = ssb.ssb("approve", "--yes", d)
+    assert r.code == 0 and "! see the variable LATE_KEY" in r.errors, r.errors
+    assert ssb.run(d, "say.sh").ok().text == "key=\n"
+    assert ssb.run(d, "say.sh", env={"LATE_KEY": "k1"}).ok().text == "key=k1\n"
+
+
 def test_what_nobody_can_grant_is_taken_out_or_nothing_runs(ssb):
     d = ssb.skill("print('fine')", read=["/proc"])
     for answer in ("o", "a"):  # neither is offered
