@@ -414,6 +414,7 @@ static const struct {
 	{ "\"path\": \"SKILL.md\"", "\"path\": \"SKILL.mD\"" }, /* the tree knows */
 	{ "\"path\": \"SKILL.md\"", "\"path\": \"../SKILL.md\"" },
 	{ "\"path\": \"SKILL.md\"", "\"path\": \"/SKILL.md\"" },
+	{ "\"path\": \"SKILL.md\"", "\"path\": null" },
 	{ "\"mode\": \"0644\"", "\"mode\": \"0755\"" },
 	{ "\"mode\": \"0644\"", "\"mode\": \"644\"" },
 	{ "\"mode\": \"0644\"", "\"mode\": 420" },
