@@ -317,8 +317,11 @@ static void take_files(struct reader *r, const struct json_node *list)
 	     n = json_next(&r->doc, n)) {
 		take_file(r, n);
 	}
+	if (r->wrong != NULL) {
+		return; /* the last one may have no name */
+	}
 	pinned_tree(p, tree);
-	if (r->wrong == NULL && memcmp(tree, p->tree, sizeof(tree)) != 0) {
+	if (memcmp(tree, p->tree, sizeof(tree)) != 0) {
 		r->wrong = "its tree is not that of its files";
 	}
 }

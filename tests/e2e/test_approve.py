@@ -161,6 +161,7 @@ def test_the_policy_for_what_nobody_approved(ssb):
     assert ssb.run(d).code == 0
     ssb.write(ssb.home / POLICY, "consent: {unapproved: refuse}\n", 0o600)
     stops(ssb, d, "nobody approved the skill")
+    stops(ssb, ssb.skill("print('started')"), "nobody approved the skill")  # although it asks for nothing
     assert ssb.run("--", "true").code == 0  # a command is the owner's own word
     approve(ssb, d)
     assert ssb.run(d).code == 0
