@@ -1,0 +1,200 @@
+#include "consent/lint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "base/visible.h"
+#include "consent/lint_priv.h"
+
+#define MAX_TEXT ((size_t)8 * MAX_SCALAR_BYTES) /* of one finding, made visible */
+
+/* ---- findings --------------------------------------------------------------------- */
+
+static size_t count_of(const struct lint *l, enum lint_id id, const char *file)
+{
+	size_t n = 0;
+
+	/* Those of one file stand together, at the end. */
+	for (size_t i = l->n; i > 0 && strcmp(l->v[i - 1].file, file) == 0; i--) {
+		n += l->v[i - 1].id == id;
+	}
+	return n;
+}
+
+static void keep(struct lint *l, struct lint_finding f)
+{
+	struct lint_finding *v =
+	        l->n < MAX_LINT_FINDINGS ? reallocarray(l->v, l->n + 1, sizeof(*v)) : NULL;
+
+	l->grade = f.grade > l->grade ? f.grade : l->grade;
+	l->v = v != NULL ? v : l->v;
+	if (v == NULL || f.file == NULL || f.text == NULL) {
+		free(f.file);
+		free(f.text);
+		l->cut = true;
+		return;
+	}
+	v[l->n++] = f;
+}
+
+static void add(struct lint *l, struct lint_finding f, const char *file, const char *text)
+{
+	auto_buf seen;
+
+	buf_init(&seen, MAX_TEXT);
+	if (count_of(l, f.id, file) >= MAX_LINT_SAME) {
+		return;
+	}
+	visible_text(&seen, text, false);
+	f.file = strdup(file);
+	f.text = buf_steal(&seen);
+	keep(l, f);
+}
+
+void lint_add(struct lint *l, enum lint_id id, const char *file, unsigned line, const char *fmt,
+              ...)
+{
+	const struct lint_rule *r = &LINT_RULES[id];
+	struct lint_finding f = { .id = id, .level = r->level, .grade = r->grade, .line = line };
+	auto_free char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0) {
+		text = NULL;
+	}
+	va_end(ap);
+	add(l, f, file, text != NULL ? text : r->text);
+}
+
+void lint_add_prose(struct lint *l, enum lint_id id, const char *file, unsigned line,
+                    const char *text)
+{
+	const struct lint_rule *r = &LINT_RULES[id];
+	struct lint_finding f = { .id = id,
+		                  .level = r->level > LINT_WARNING ? LINT_WARNING : r->level,
+		                  .grade = r->grade > 'D' ? 'D' : r->grade,
+		                  .line = line };
+
+	add(l, f, file, text);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct lint_finding *x = a, *y = b;
+	int order = strcmp(x->file, y->file);
+
+	if (order == 0) {
+		order = x->line < y->line ? -1 : x->line > y->line;
+	}
+	if (order == 0) {
+		order = x->id < y->id ? -1 : x->id > y->id;
+	}
+	return order != 0 ? order : strcmp(x->text, y->text);
+}
+
+/* ---- the skill -------------------------------------------------------------------- */
+
+/* Of "file:line:column"; 0: it names none. */
+static unsigned line_of(const char *where)
+{
+	const char *last = strrchr(where, ':');
+	const char *s = last;
+
+	while (s != NULL && s > where && s[-1] != ':') {
+		s--;
+	}
+	return s != NULL && s > where ? (unsigned)strtoul(s, NULL, 10) : 0;
+}
+
+static void not_valid(struct lint *l, const struct ssb_diags *diags, const struct ssb_error *err)
+{
+	size_t before = l->n;
+
+	for (size_t i = 0; i < ssb_diags_count(diags); i++) {
+		const struct ssb_diag *d = ssb_diags_get(diags, i);
+		if (d->severity == SSB_ERROR) {
+			lint_add(l, LINT_MANIFEST, MANIFEST_FILE, line_of(d->where), "%s", d->text);
+		}
+	}
+	if (l->n == before) {
+		lint_add(l, LINT_MANIFEST, MANIFEST_FILE, 0, "%s", err->text);
+	}
+}
+
+static int look(struct lint *l, const char *dir, int fd, struct ssb_error *err)
+{
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+	AUTO(manifest_freep) struct manifest *m = NULL;
+
+	if (diags == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "lint", "out of memory");
+	}
+	if (manifest_load(dir, &m, diags, err) == 0) {
+		l->name = strdup(m->name);
+		lint_manifest(l, m, MANIFEST_FILE);
+		lint_entrypoint(l, m, MANIFEST_FILE, fd);
+	} else if (err->code == SSB_E_MANIFEST || err->code == SSB_E_LIMIT) {
+		not_valid(l, diags, err);
+		*err = (struct ssb_error){ 0 };
+	} else {
+		return -1;
+	}
+	lint_files(l, fd);
+	return 0;
+}
+
+int lint_skill(const char *dir, struct lint *ret, struct ssb_error *err)
+{
+	AUTO(lint_done) struct lint l = { .dir = strdup(dir), .grade = 'A' };
+	auto_fd fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0) {
+		return ssb_fail(err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, errno, "lint",
+		                "'%.200s'", dir);
+	}
+	if (look(&l, dir, fd, err) != 0) {
+		return -1;
+	}
+	if (l.n > 0) {
+		qsort(l.v, l.n, sizeof(*l.v), by_place);
+	}
+	if (l.cut) {
+		lint_add(&l, LINT_INCOMPLETE, ".", 0, "there is more to be said than is kept");
+		l.grade = l.grade < 'D' ? 'D' : l.grade;
+	}
+	*ret = l;
+	l = (struct lint){ 0 };
+	return 0;
+}
+
+void lint_done(struct lint *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		free(l->v[i].file);
+		free(l->v[i].text);
+	}
+	free(l->v);
+	free(l->dir);
+	free(l->name);
+	*l = (struct lint){ 0 };
+}
+
+enum lint_level lint_worst(const struct lint *l, bool *ret_any)
+{
+	enum lint_level worst = LINT_NOTE;
+
+	*ret_any = l->n > 0;
+	for (size_t i = 0; i < l->n; i++) {
+		worst = l->v[i].level > worst ? l->v[i].level : worst;
+	}
+	return worst;
+}
