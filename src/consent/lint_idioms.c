@@ -32,7 +32,9 @@
 	"rot13'" OR "rot13\"" OR "rot_13'" OR "rot_13\"" OR "atob(" OR ",'base64')" OR             \
 	",\"base64\")" OR ",'hex')" OR ",\"hex\")" OR "base64_decode(" OR "gzinflate(" OR          \
 	"str_rot13(" OR "decode_base64("
-#define EXECUTES "^exec(" OR "^eval(" OR "newfunction(" OR "^execscript("
+#define EXECUTES                                                                                   \
+	"^exec(" OR "^eval(" OR "newfunction(" OR "getattr(__builtins__" OR "getattr(builtins" OR  \
+	"builtins.exec(" OR "builtins.eval("
 #define SUBSTITUTES                                                                                \
 	"sh -c \"$(" OR "sh -c $(" OR "sh -c \"`" OR "bash -c \"$(" OR "bash -c $(" OR             \
 	"bash -c \"`" OR "zsh -c \"$(" OR "eval \"$(" OR "eval $(" OR "eval \"`" OR "eval `" OR    \
@@ -215,15 +217,18 @@ struct scan {
 	struct lint *out;
 	const char *file;
 	enum lint_kind kind;
-	unsigned first[FACTS]; /* line; 0: not true */
-	bool said[LINT_IDS];
-	char *low; /* MAX_LINT_LINE */
+	unsigned first[FACTS];   /* line; 0: not true */
+	unsigned said[LINT_IDS]; /* the line where it was said last; 0: not */
+	char *low;               /* MAX_LINT_LINE */
 	char *tight;
 };
 
 static void tell(struct scan *s, enum lint_id id, unsigned line, const char *text)
 {
-	s->said[id] = true;
+	if (s->said[id] == line) {
+		return; /* two ways to find the same thing */
+	}
+	s->said[id] = line;
 	if (s->kind == LINT_CODE) {
 		lint_add(s->out, id, s->file, line, "%s", text);
 	} else {
@@ -386,7 +391,7 @@ static void read_lines(struct scan *s, const char *bytes, size_t len)
 static void look_at_whole(struct scan *s)
 {
 	for (size_t i = 0; i < ARRAY_LEN(TOGETHER); i++) {
-		bool all = !s->said[TOGETHER[i].unless];
+		bool all = s->said[TOGETHER[i].unless] == 0;
 		for (size_t f = 0; all && f < FACTS; f++) {
 			all = (TOGETHER[i].facts & HAS(f)) == 0 || s->first[f] != 0;
 		}

@@ -32,6 +32,14 @@ static uint64_t process_count(const struct stage *s)
 	return s->plan->res.max_processes + beside;
 }
 
+/* Only down here too: who started us with less keeps it. */
+static int be_nice(int value)
+{
+	int now = getpriority(PRIO_PROCESS, 0); /* -1 is a value as any */
+
+	return now >= value ? 0 : setpriority(PRIO_PROCESS, 0, value);
+}
+
 int layer_limits(struct stage *s, struct ssb_error *err)
 {
 	const struct resources *res = &s->plan->res;
@@ -45,7 +53,7 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 	    (s->watchdog && limit(RLIMIT_DATA, data) != 0)) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
 	}
-	if (s->nice && setpriority(PRIO_PROCESS, 0, share_to_nice(res->cpu_shares)) != 0) {
+	if (s->nice && be_nice(share_to_nice(res->cpu_shares)) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setpriority");
 	}
 	if (!s->namespaces && (limit(RLIMIT_DATA, res->memory_mb << 20) != 0 ||
