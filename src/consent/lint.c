@@ -75,13 +75,18 @@ void lint_add(struct lint *l, enum lint_id id, const char *file, unsigned line, 
 	add(l, f, file, text != NULL ? text : r->text);
 }
 
+static char softer(char grade)
+{
+	return grade == 'F' ? 'D' : grade == 'D' ? 'C' : grade;
+}
+
 void lint_add_prose(struct lint *l, enum lint_id id, const char *file, unsigned line,
                     const char *text)
 {
 	const struct lint_rule *r = &LINT_RULES[id];
 	struct lint_finding f = { .id = id,
 		                  .level = r->level > LINT_WARNING ? LINT_WARNING : r->level,
-		                  .grade = r->grade > 'D' ? 'D' : r->grade,
+		                  .grade = softer(r->grade),
 		                  .line = line };
 
 	add(l, f, file, text);

@@ -1,11 +1,7 @@
-/* lint_idioms.c - what is done in a text, line by line: tables of words in order.
- *
- * Lines that a shell takes for one are one here. What is a comment in code does nothing,
- * and is passed over. A list of words is no parser: who wants to hide can; these are the
- * forms in which it is done every day. */
+/* lint_idioms.c - what is done in a text, line by line: tables of words in order. A list of words
+ * is no parser: who wants to hide can; these are the forms in which it is done every day. */
 #include <ctype.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -51,12 +47,13 @@
 static const struct idiom {
 	enum lint_id id;
 	unsigned kinds;
-	bool tight; /* of the line without blanks */
-	bool piped; /* and a pipe from there leads into an interpreter */
+	bool tight;  /* of the line without blanks */
+	bool piped;  /* and a pipe from there leads into an interpreter */
+	bool argued; /* it is told what to fetch: else it is only spoken of */
 	const char *steps[STEPS];
 	const char *text;
 } IDIOMS[] = {
-	{ LINT_FETCHED, IN_BOTH, .piped = true, .steps = { FETCHERS },
+	{ LINT_FETCHED, IN_BOTH, .piped = true, .argued = true, .steps = { FETCHERS },
 	  .text = "what is downloaded goes into an interpreter" },
 	{ LINT_FETCHED, IN_BOTH, .steps = { SUBSTITUTES, FETCHERS },
 	  .text = "what is downloaded is executed by a shell" },
@@ -98,7 +95,9 @@ static const struct idiom {
 	{ LINT_SHELL_OUT, IN_BOTH, .steps = { "^socat", "exec:" OR "system:", "sh" OR "bash" },
 	  .text = "a shell is given to whoever is connected" },
 
-	{ LINT_STAYS, IN_CODE, .steps = { "| crontab" OR "|crontab" OR "crontab -" OR "crontab /" },
+	{ LINT_STAYS, IN_CODE,
+	  .steps = { "| crontab" OR "|crontab" OR "crontab /" OR "crontab $" OR "crontab \"$" OR
+	             "crontab <" },
 	  .text = "the table of scheduled commands is changed" },
 	{ LINT_STAYS, IN_CODE,
 	  .steps = { ">> ~/." OR ">>~/." OR ">> $home/." OR ">>$home/." OR ">> \"$home/." OR
@@ -126,7 +125,8 @@ static const struct idiom {
 	             "base64" OR "curl" OR "nc" OR "wget" OR "xxd" OR "/dev/tcp/" OR "gzip" },
 	  .text = "the whole environment is sent on" },
 	{ LINT_METADATA, IN_CODE,
-	  .steps = { "169.254.169.254" OR "metadata.google.internal" OR "fd00:ec2::254" },
+	  .steps = { "//169.254.169.254" OR "169.254.169.254/" OR "//metadata.google.internal" OR
+	             "//[fd00:ec2::254]" },
 	  .text = "it names the address at which clouds hand out credentials" },
 
 	{ LINT_BOMB, IN_BOTH, true, .steps = { ":(){:|:&};:" },
@@ -218,6 +218,7 @@ struct scan {
 	const char *file;
 	enum lint_kind kind;
 	unsigned first[FACTS];   /* line; 0: not true */
+	bool payload;            /* the line has more in it than words */
 	unsigned said[LINT_IDS]; /* the line where it was said last; 0: not */
 	char *low;               /* MAX_LINT_LINE */
 	char *tight;
@@ -229,14 +230,50 @@ static void tell(struct scan *s, enum lint_id id, unsigned line, const char *tex
 		return; /* two ways to find the same thing */
 	}
 	s->said[id] = line;
-	if (s->kind == LINT_CODE) {
+	if (s->kind == LINT_CODE || (id == LINT_DECODED && s->payload)) {
 		lint_add(s->out, id, s->file, line, "%s", text);
 	} else {
 		lint_add_prose(s->out, id, s->file, line, text);
 	}
 }
 
-static bool matches(const struct idiom *d, const struct lint_line *l)
+static bool is_quoted(const char *text, size_t at)
+{
+	char open = '\0';
+
+	for (size_t i = 0; i < at; i++) {
+		if (text[i] == '\\') {
+			i++;
+		} else if (open == '\0' && (text[i] == '"' || text[i] == '\'')) {
+			open = text[i];
+		} else if (text[i] == open) {
+			open = '\0';
+		}
+	}
+	return open != '\0';
+}
+
+/* `echo "curl ... | sh"` tells people what to do, and does nothing. */
+static bool only_said(const char *text, size_t len, size_t at)
+{
+	static const char *const words[] = { "echo", "print", "printf", "log",    "console.",
+		                             "info", "warn",  "error",  "usage",  "say",
+		                             "fail", "die",   "logger", "logging" };
+	size_t first = 0;
+
+	while (first < len && (text[first] == ' ' || text[first] == '\t')) {
+		first++;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		size_t n = strlen(words[i]);
+		if (len - first > n && memcmp(text + first, words[i], n) == 0) {
+			return is_quoted(text, at);
+		}
+	}
+	return false;
+}
+
+static bool matches(const struct scan *s, const struct idiom *d, const struct lint_line *l)
 {
 	const char *text = d->tight ? l->tight : l->low;
 	size_t len = d->tight ? l->tight_len : l->len;
@@ -248,7 +285,21 @@ static bool matches(const struct idiom *d, const struct lint_line *l)
 			return false;
 		}
 	}
-	return !d->piped || lint_piped(text, len, at);
+	if (s->kind == LINT_CODE && only_said(text, len, at)) {
+		return false;
+	}
+	if (d->argued && lint_next(text, len, at) == '|') {
+		return false;
+	}
+	return !d->piped || (!lint_is_row(text, len) && lint_piped(text, len, at));
+}
+
+/* A list of words that something else looks for, not a place that is read. */
+static bool is_pattern(const struct lint_line *l)
+{
+	return lint_find(l->low, l->len, 0,
+	                 "grep" OR "(?i)" OR "\\." OR "regex" OR "pattern" OR "patterns" OR
+	                 "re.compile(" OR "r\"" OR "r'") != SIZE_MAX;
 }
 
 /* The same host again: waiting for a service of one's own is what it is for. */
@@ -257,7 +308,7 @@ static void look_at_tcp(struct scan *s, const struct lint_line *l)
 	static const char *const own[] = { "localhost", "127.", "$", "\"$", "{", "::1", "[::1" };
 	size_t at = lint_find(l->low, l->len, 0, "/dev/tcp/" OR "/dev/udp/");
 
-	if (at == SIZE_MAX || s->kind != LINT_CODE) {
+	if (at == SIZE_MAX || s->kind != LINT_CODE || is_pattern(l)) {
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(own); i++) {
@@ -274,117 +325,43 @@ static bool is_base64(char c)
 	return isalnum((unsigned char)c) != 0 || c == '+' || c == '/' || c == '=';
 }
 
-static void look_for_blob(struct scan *s, const struct lint_line *l)
+/* The longest run without a break of what could be encoded. */
+static size_t longest_run(const struct lint_line *l)
 {
-	size_t run = 0;
+	size_t run = 0, longest = 0;
 
-	for (size_t i = 0; s->kind == LINT_CODE && i < l->len; i++) {
+	for (size_t i = 0; i < l->len; i++) {
 		run = is_base64(l->low[i]) ? run + 1 : 0;
-		if (run == LINT_BLOB_BYTES) {
-			tell(s, LINT_BLOB, l->no, "a long encoded text");
-			return;
-		}
+		longest = run > longest ? run : longest;
 	}
+	return longest;
 }
 
-static void look_at_line(struct scan *s, const struct lint_line *l)
+static void look_at_line(void *arg, const struct lint_line *l)
 {
+	struct scan *s = arg;
+	size_t run = longest_run(l);
+
+	s->payload = run >= LINT_PAYLOAD_BYTES;
 	for (size_t i = 0; i < ARRAY_LEN(IDIOMS); i++) {
 		const struct idiom *d = &IDIOMS[i];
-		if ((d->kinds >> s->kind & 1) != 0 && matches(d, l)) {
+		if ((d->kinds >> s->kind & 1) != 0 && matches(s, d, l)) {
 			tell(s, d->id, l->no, d->text);
 		}
 	}
 	for (size_t f = 0; f < FACTS && s->kind == LINT_CODE; f++) {
 		const char *text = FACT_WORDS[f].tight ? l->tight : l->low;
 		size_t len = FACT_WORDS[f].tight ? l->tight_len : l->len;
+		if (f == FACT_KEYS && is_pattern(l)) {
+			continue;
+		}
 		if (s->first[f] == 0 && lint_find(text, len, 0, FACT_WORDS[f].words) != SIZE_MAX) {
 			s->first[f] = l->no;
 		}
 	}
 	look_at_tcp(s, l);
-	look_for_blob(s, l);
-}
-
-/* ---- lines ------------------------------------------------------------------------ */
-
-static bool is_comment(const char *line, size_t len)
-{
-	size_t at = 0;
-
-	while (at < len && (line[at] == ' ' || line[at] == '\t')) {
-		at++;
-	}
-	return at < len &&
-	       (line[at] == '#' || (at + 1 < len && line[at] == '/' && line[at + 1] == '/'));
-}
-
-/* Does the command go on in the next line? *inout_len becomes what counts of this. */
-static bool goes_on(const char *line, size_t *inout_len)
-{
-	size_t n = *inout_len;
-
-	while (n > 0 && (line[n - 1] == ' ' || line[n - 1] == '\t' || line[n - 1] == '\r')) {
-		n--;
-	}
-	if (n > 0 && line[n - 1] == '\\') {
-		*inout_len = n - 1;
-		return true;
-	}
-	return n > 0 && line[n - 1] == '|';
-}
-
-/* Appends, as far as there is room. */
-static void append(struct scan *s, struct lint_line *l, const char *line, size_t len)
-{
-	for (size_t i = 0; i < len && l->len < MAX_LINT_LINE; i++) {
-		char c = (char)tolower((unsigned char)line[i]);
-		s->low[l->len++] = c;
-		if (c != ' ' && c != '\t' && c != '\r') {
-			s->tight[l->tight_len++] = c;
-		}
-	}
-}
-
-/* What is too long for one piece is looked at in pieces that overlap. */
-static void look_at_long(struct scan *s, const char *line, size_t len, unsigned no)
-{
-	for (size_t at = 0; at < len; at += MAX_LINT_LINE - LINT_OVERLAP) {
-		struct lint_line l = { .low = s->low, .tight = s->tight, .no = no };
-		append(s, &l, line + at, len - at);
-		look_at_line(s, &l);
-	}
-}
-
-static void read_lines(struct scan *s, const char *bytes, size_t len)
-{
-	struct lint_line l = { .low = s->low, .tight = s->tight };
-	unsigned no = 1;
-
-	for (size_t at = 0; at < len; no++) {
-		const char *line = bytes + at;
-		const char *newline = memchr(line, '\n', len - at);
-		size_t n = newline != NULL ? (size_t)(newline - line) : len - at;
-		at += n + 1;
-		l.no = l.len == 0 ? no : l.no;
-		if (s->kind == LINT_CODE && is_comment(line, n)) {
-			continue;
-		}
-		if (n > MAX_LINT_LINE) {
-			look_at_long(s, line, n, no);
-			continue;
-		}
-		bool more = goes_on(line, &n);
-		append(s, &l, line, n);
-		if (more && at < len && l.len < MAX_LINT_LINE) {
-			append(s, &l, " ", 1);
-			continue;
-		}
-		look_at_line(s, &l);
-		l.len = l.tight_len = 0;
-	}
-	if (l.len > 0) {
-		look_at_line(s, &l);
+	if (s->kind == LINT_CODE && run >= LINT_BLOB_BYTES) {
+		tell(s, LINT_BLOB, l->no, "a long encoded text");
 	}
 }
 
@@ -404,14 +381,13 @@ static void look_at_whole(struct scan *s)
 void lint_idioms(struct lint *l, const char *file, enum lint_kind kind, const char *bytes,
                  size_t len)
 {
-	auto_free char *low = malloc(MAX_LINT_LINE);
-	auto_free char *tight = malloc(MAX_LINT_LINE);
-	struct scan s = { .out = l, .file = file, .kind = kind, .low = low, .tight = tight };
+	struct scan s = { .out = l, .file = file, .kind = kind };
 
-	if (low == NULL || tight == NULL || kind == LINT_DATA) {
-		l->cut = l->cut || kind != LINT_DATA;
+	if (kind == LINT_DATA) {
 		return;
 	}
-	read_lines(&s, bytes, len);
+	if (!lint_lines(bytes, len, kind, look_at_line, &s)) {
+		l->cut = true;
+	}
 	look_at_whole(&s);
 }

@@ -48,6 +48,15 @@ struct lint_line {
 	unsigned no; /* of its first line */
 };
 
+/* Calls `fn` for each; one that is too long comes in pieces that overlap. False: there is
+ * no memory. */
+typedef void lint_line_fn(void *arg, const struct lint_line *l);
+bool lint_lines(const char *bytes, size_t len, enum lint_kind kind, lint_line_fn *fn, void *arg);
+/* The first byte that is no blank, at or behind `at`; '\0': there is none. */
+char lint_next(const char *line, size_t len, size_t at);
+/* A row of a table in prose: its bars are no pipes. */
+bool lint_is_row(const char *line, size_t len);
+
 /* Where the first of the alternatives (separated by newlines) ends that stands at or
  * behind `from`; SIZE_MAX: none does. One that begins or ends with a letter, digit or
  * "_" is a whole word there; one with "^" in front is no member and no part of a path

@@ -22,10 +22,9 @@ static bool has_ending(const char *file, const char *const endings[], size_t n)
 
 enum lint_kind lint_kind_of(const char *file, bool executable, const char *bytes, size_t len)
 {
-	static const char *const code[] = { "py",  "sh",   "bash", "zsh", "js", "mjs", "cjs",
-		                            "ts",  "tsx",  "jsx",  "rb",  "pl", "pm",  "php",
-		                            "ps1", "lua",  "go",   "rs",  "c",  "cc",  "java",
-		                            "pyw", "fish", "awk",  "tcl", "r",  "mk" };
+	static const char *const code[] = { "py",  "sh",  "bash", "zsh", "js",  "mjs", "cjs", "ts",
+		                            "tsx", "jsx", "rb",   "pl",  "pm",  "php", "ps1", "lua",
+		                            "go",  "pyw", "fish", "awk", "tcl", "r",   "mk" };
 	static const char *const prose[] = { "md",   "markdown", "txt", "rst",
 		                             "adoc", "html",     "htm", "mdx" };
 
