@@ -34,13 +34,27 @@ static size_t find_one(const char *text, size_t len, size_t from, const char *wh
 	return SIZE_MAX;
 }
 
-size_t lint_find(const char *text, size_t len, size_t from, const char *alternatives)
+/* Mostly some letter of a word is nowhere in the line, and nobody has to look. */
+static bool may_have(const struct lint_line *l, const char *what, size_t n)
 {
+	for (size_t i = what[0] == '^'; i < n; i++) {
+		unsigned char c = (unsigned char)what[i];
+		if ((l->has[c >> 6] >> (c & 63) & 1) == 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+size_t lint_find(const struct lint_line *l, bool tight, size_t from, const char *alternatives)
+{
+	const char *text = tight ? l->tight : l->low;
+	size_t len = tight ? l->tight_len : l->len;
 	size_t best = SIZE_MAX;
 
 	for (const char *s = alternatives;;) {
 		size_t n = strcspn(s, "\n");
-		size_t end = find_one(text, len, from, s, n);
+		size_t end = may_have(l, s, n) ? find_one(text, len, from, s, n) : SIZE_MAX;
 		best = end < best ? end : best;
 		if (s[n] == '\0') {
 			return best;

@@ -273,18 +273,18 @@ static bool only_said(const char *text, size_t len, size_t at)
 	return false;
 }
 
-static bool matches(const struct scan *s, const struct idiom *d, const struct lint_line *l)
+/* Where the words in order end, from `at` on; SIZE_MAX: they are not there. */
+static size_t find_steps(const struct idiom *d, const struct lint_line *l, size_t at)
 {
-	const char *text = d->tight ? l->tight : l->low;
-	size_t len = d->tight ? l->tight_len : l->len;
-	size_t at = 0;
-
-	for (size_t i = 0; i < STEPS && d->steps[i] != NULL; i++) {
-		at = lint_find(text, len, at, d->steps[i]);
-		if (at == SIZE_MAX) {
-			return false;
-		}
+	for (size_t i = 0; i < STEPS && d->steps[i] != NULL && at != SIZE_MAX; i++) {
+		at = lint_find(l, d->tight, at, d->steps[i]);
 	}
+	return at;
+}
+
+static bool counts(const struct scan *s, const struct idiom *d, const char *text, size_t len,
+                   size_t at)
+{
 	if (s->kind == LINT_CODE && only_said(text, len, at)) {
 		return false;
 	}
@@ -294,10 +294,29 @@ static bool matches(const struct scan *s, const struct idiom *d, const struct li
 	return !d->piped || (!lint_is_row(text, len) && lint_piped(text, len, at));
 }
 
+/* What does not count the first time may count the next. */
+static bool matches(struct scan *s, const struct idiom *d, const struct lint_line *l)
+{
+	const char *text = d->tight ? l->tight : l->low;
+	size_t len = d->tight ? l->tight_len : l->len;
+	size_t at = find_steps(d, l, 0);
+
+	for (int i = 0; i < MAX_LINT_TRIES && at != SIZE_MAX; i++) {
+		if (counts(s, d, text, len, at)) {
+			return true;
+		}
+		at = find_steps(d, l, at);
+	}
+	if (at != SIZE_MAX) {
+		tell(s, LINT_INCOMPLETE, l->no, "the line says one thing too often");
+	}
+	return false;
+}
+
 /* A list of words that something else looks for, not a place that is read. */
 static bool is_pattern(const struct lint_line *l)
 {
-	return lint_find(l->low, l->len, 0,
+	return lint_find(l, false, 0,
 	                 "grep" OR "(?i)" OR "\\." OR "regex" OR "pattern" OR "patterns" OR
 	                 "re.compile(" OR "r\"" OR "r'") != SIZE_MAX;
 }
@@ -306,7 +325,7 @@ static bool is_pattern(const struct lint_line *l)
 static void look_at_tcp(struct scan *s, const struct lint_line *l)
 {
 	static const char *const own[] = { "localhost", "127.", "$", "\"$", "{", "::1", "[::1" };
-	size_t at = lint_find(l->low, l->len, 0, "/dev/tcp/" OR "/dev/udp/");
+	size_t at = lint_find(l, false, 0, "/dev/tcp/" OR "/dev/udp/");
 
 	if (at == SIZE_MAX || s->kind != LINT_CODE || is_pattern(l)) {
 		return;
@@ -350,12 +369,11 @@ static void look_at_line(void *arg, const struct lint_line *l)
 		}
 	}
 	for (size_t f = 0; f < FACTS && s->kind == LINT_CODE; f++) {
-		const char *text = FACT_WORDS[f].tight ? l->tight : l->low;
-		size_t len = FACT_WORDS[f].tight ? l->tight_len : l->len;
 		if (f == FACT_KEYS && is_pattern(l)) {
 			continue;
 		}
-		if (s->first[f] == 0 && lint_find(text, len, 0, FACT_WORDS[f].words) != SIZE_MAX) {
+		if (s->first[f] == 0 &&
+		    lint_find(l, FACT_WORDS[f].tight, 0, FACT_WORDS[f].words) != SIZE_MAX) {
 			s->first[f] = l->no;
 		}
 	}

@@ -63,6 +63,7 @@ static void append(struct reader *r, struct lint_line *l, const char *line, size
 	for (size_t i = 0; i < len && l->len < MAX_LINT_LINE; i++) {
 		char c = (char)tolower((unsigned char)line[i]);
 		r->low[l->len++] = c;
+		l->has[(unsigned char)c >> 6] |= UINT64_C(1) << ((unsigned char)c & 63);
 		if (c != ' ' && c != '\t' && c != '\r') {
 			r->tight[l->tight_len++] = c;
 		}
@@ -79,6 +80,12 @@ static void look_at_long(struct reader *r, const char *line, size_t len, unsigne
 	}
 }
 
+static void flush(struct reader *r, struct lint_line *l)
+{
+	r->fn(r->arg, l);
+	*l = (struct lint_line){ .low = r->low, .tight = r->tight };
+}
+
 static void read_lines(struct reader *r, const char *bytes, size_t len)
 {
 	struct lint_line l = { .low = r->low, .tight = r->tight };
@@ -89,6 +96,9 @@ static void read_lines(struct reader *r, const char *bytes, size_t len)
 		const char *newline = memchr(line, '\n', len - at);
 		size_t n = newline != NULL ? (size_t)(newline - line) : len - at;
 		at += n + 1;
+		if (l.len > 0 && l.len + n > MAX_LINT_LINE) {
+			flush(r, &l);
+		}
 		l.no = l.len == 0 ? no : l.no;
 		if (r->kind == LINT_CODE && is_comment(line, n)) {
 			continue;
@@ -104,11 +114,10 @@ static void read_lines(struct reader *r, const char *bytes, size_t len)
 			append(r, &l, " ", 1);
 			continue;
 		}
-		r->fn(r->arg, &l);
-		l.len = l.tight_len = 0;
+		flush(r, &l);
 	}
 	if (l.len > 0) {
-		r->fn(r->arg, &l);
+		flush(r, &l);
 	}
 }
 

@@ -165,9 +165,6 @@ static void look_at_path(struct lint *l, const struct mtext *t, bool write, cons
 		            strncmp(t->s, "/home", 5) == 0 || strcmp(t->s, "/root") == 0;
 		lint_add(l, LINT_WHOLE, file, t->line, "it asks to %s the whole of '%s'", word,
 		         t->s);
-	} else if (write && runs_later(t->s)) {
-		lint_add(l, LINT_EXECUTED, file, t->line,
-		         "it asks to change '%s', which tools execute or obey later", t->s);
 	} else if ((why = danger_of(t->s, DANGER_READ, false)) != NULL) {
 		a->stores = true;
 		lint_add(l, LINT_STORE, file, t->line, "it asks to %s '%s', which %s", word, t->s,
@@ -175,6 +172,9 @@ static void look_at_path(struct lint *l, const struct mtext *t, bool write, cons
 	} else if (write && (why = danger_of(t->s, DANGER_WRITE, true)) != NULL) {
 		lint_add(l, LINT_CODE_DIR, file, t->line, "it asks to change '%s', which %s", t->s,
 		         why);
+	} else if (write && runs_later(t->s)) {
+		lint_add(l, LINT_EXECUTED, file, t->line,
+		         "it asks to change '%s', which tools execute or obey later", t->s);
 	} else {
 		lint_add(l, write ? LINT_WRITES : LINT_READS, file, t->line, "it can %s '%s'", word,
 		         t->s);

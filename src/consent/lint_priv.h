@@ -45,7 +45,8 @@ struct lint_line {
 	size_t len;
 	const char *tight; /* the same without blanks */
 	size_t tight_len;
-	unsigned no; /* of its first line */
+	uint64_t has[4]; /* the bytes that are in it, a bit for each */
+	unsigned no;     /* of its first line */
 };
 
 /* Calls `fn` for each; one that is too long comes in pieces that overlap. False: there is
@@ -61,7 +62,7 @@ bool lint_is_row(const char *line, size_t len);
  * behind `from`; SIZE_MAX: none does. One that begins or ends with a letter, digit or
  * "_" is a whole word there; one with "^" in front is no member and no part of a path
  * either. */
-size_t lint_find(const char *text, size_t len, size_t from, const char *alternatives);
+size_t lint_find(const struct lint_line *l, bool tight, size_t from, const char *alternatives);
 /* A pipe that goes on from `from` leads into an interpreter that runs what comes. */
 bool lint_piped(const char *text, size_t len, size_t from);
 
