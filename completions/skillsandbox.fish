@@ -1,6 +1,6 @@
 # fish completion for skillsandbox(1)
 
-set -l commands run validate inspect prove doctor approve approvals serve ps watch why audit session setup hook help
+set -l commands run validate inspect prove doctor approve diff approvals serve ps watch why audit session setup hook help
 set -l audits list show verify export prune
 set -l sessions start list show check settle violation pause resume kill complete expire
 set -l plans 'run inspect prove serve'
@@ -13,7 +13,8 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a valid
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a inspect -d 'Show what a skill asks for'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a prove -d 'Attack the sandbox from inside'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'Show what this machine offers'
-complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approve -d 'Grant a skill for good what it asks for'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approve -d 'Show what a skill could do, and approve it'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a diff -d 'Show what changed since it was approved'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approvals -d 'List what was approved'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a serve -d 'Serve skills to agents'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a ps -d 'List the runs that live'
@@ -29,6 +30,12 @@ complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -f -a '(__fish_
 complete -c skillsandbox -n '__fish_seen_subcommand_from validate' -F
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -f -a '(__fish_complete_directories)'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l yes -d 'Do not ask'
+complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l once -d 'For one run'
+complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l expires -x -d 'Until then'
+complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l without -x -d 'Leave out what the skill asks for'
+complete -c skillsandbox -n '__fish_seen_subcommand_from diff' -f -a '(__fish_complete_directories)'
+complete -c skillsandbox -n '__fish_seen_subcommand_from diff' -l json -d 'JSON for programs'
+complete -c skillsandbox -n '__fish_seen_subcommand_from diff' -l policy -r -F -d 'Policy file'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l revoke -d 'Take back what was approved'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l policy -r -F -d 'Policy file'
 complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l skills -x -a '(__fish_complete_directories)' -d 'A skill, or a directory of skills'

@@ -86,7 +86,8 @@ enum ssb_option {
 	SSB_OPT_TRACE_OUTPUT,  /* file for trace.json, instead of the state directory */
 	SSB_OPT_TTY,           /* "auto" | "yes" | "no": a pty of its own */
 	SSB_OPT_ALLOW_PRIVATE, /* CIDR: names may lead into this private range; many */
-	SSB_OPT_AUDIT, /* "full", "violations" or "off": what is observed and written down */
+	SSB_OPT_AUDIT,    /* "full", "violations" or "off": what is observed and written down */
+	SSB_OPT_WITHHOLD, /* a request of the manifest that is left out: "read ~/notes"; many */
 };
 
 struct ssb_options;

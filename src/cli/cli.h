@@ -80,6 +80,8 @@ enum cli_flag {
 	FLAG_SKILLS, /* again and again: request.skills */
 	FLAG_HTTP,
 	FLAG_SOCKET,
+	FLAG_EXPIRES,
+	FLAG_ONCE,
 	FLAG_END,
 };
 
@@ -210,6 +212,10 @@ int cmd_ps(struct request *r);
 int cmd_why(struct request *r);
 int cmd_approve(struct request *r);
 int cmd_approvals(struct request *r);
+/* Takes an approval back, and says so; the exit status. */
+struct owner;
+int approvals_revoke(const struct owner *o, const char *dir);
+int cmd_diff(struct request *r);
 int cmd_serve(struct request *r);
 int cmd_setup(struct request *r);
 int cmd_hook(struct request *r);

@@ -89,6 +89,10 @@ static void wish_key(const struct plan_wish *w, uint8_t ret[SHA256_BYTES])
 	for (size_t i = 0; w->args != NULL && w->args[i] != NULL; i++) {
 		mix(&h, w->args[i]);
 	}
+	if (w->consent != NULL) {
+		sha256_update(&h, w->consent->lock.files.tree, SHA256_BYTES);
+		mix(&h, w->consent->lock.at);
+	}
 	sha256_final(&h, ret);
 }
 
@@ -148,8 +152,10 @@ static bool same_grants(const struct ssb_plan *plan)
 static bool is_fresh(const struct kept *k, const struct skill *skill,
                      const uint8_t policy[SHA256_BYTES])
 {
-	return clock_ms() - k->made_ms < FRESH_MS && memcmp(k->policy, policy, SHA256_BYTES) == 0 &&
-	       same_manifest(skill, k->plan) && same_grants(k->plan);
+	/* Another format is read from several files: it is looked at anew. */
+	return k->plan->format == SKILL_DECLARED && clock_ms() - k->made_ms < FRESH_MS &&
+	       memcmp(k->policy, policy, SHA256_BYTES) == 0 && same_manifest(skill, k->plan) &&
+	       same_grants(k->plan);
 }
 
 /* ---- making one --------------------------------------------------------------- */
@@ -181,8 +187,8 @@ static int make_options(const struct serve *s, const struct plan_wish *w, struct
 	if (o != NULL && from != NULL) {
 		const struct string_list none = { 0 };
 		*o = *from;
-		o->read = o->write = o->net = o->env = o->allow_private = none;
-		o->policy_file = o->trace_output = NULL;
+		o->read = o->write = o->net = o->env = o->allow_private = o->withhold = none;
+		o->policy_file = o->trace_output = o->skill_source = NULL;
 		o->tty = TTY_NO;
 	}
 	if (o == NULL ||
@@ -190,15 +196,17 @@ static int make_options(const struct serve *s, const struct plan_wish *w, struct
 	     (copy_list(&o->read, &from->read) != 0 || copy_list(&o->write, &from->write) != 0 ||
 	      copy_list(&o->net, &from->net) != 0 || copy_list(&o->env, &from->env) != 0 ||
 	      copy_list(&o->allow_private, &from->allow_private) != 0 ||
+	      copy_list(&o->withhold, &from->withhold) != 0 ||
 	      copy_text(&o->policy_file, from->policy_file) != 0))) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
 	for (size_t i = 0; i < w->n_extra; i++) {
-		if (ssb_options_set(o, w->extra[i].option, w->extra[i].value, err) != 0) {
+		if (w->extra[i].option != AS_IT_IS &&
+		    ssb_options_set(o, w->extra[i].option, w->extra[i].value, err) != 0) {
 			return -1;
 		}
 	}
-	return 0;
+	return w->consent == NULL ? 0 : consent_apply(&s->owner, w->consent, o, err);
 }
 
 /* What is not asked for any more need not be allowed. */
@@ -276,14 +284,10 @@ static void narrow(struct ssb_plan *p, const struct narrow *n)
 /* The directory was found to be served; it may have become a link to another since. */
 static int check_place(const struct ssb_plan *p, const struct skill *skill, struct ssb_error *err)
 {
-	for (size_t i = 0; i < p->n_grants; i++) {
-		if (p->grants[i].origin == ORIGIN_SKILL &&
-		    strcmp(p->grants[i].path, skill->dir) != 0) {
-			return ssb_fail(err, SSB_E_POLICY, 0, "skill",
-			                "'%.200s' was moved while it was looked at", skill->name);
-		}
-	}
-	return 0;
+	return strcmp(p->skill_dir, skill->dir) == 0
+	               ? 0
+	               : ssb_fail(err, SSB_E_POLICY, 0, "skill",
+	                          "'%.200s' was moved while it was looked at", skill->name);
 }
 
 static void freep_options(struct ssb_options **o)
@@ -304,8 +308,14 @@ static int make(struct plans *p, const struct plan_wish *w, struct ssb_plan **re
 
 	if (make_options(p->serve, w, &o, err) != 0 ||
 	    plan_build_skill(&p->serve->owner, o, w->skill->dir, w->args, &plan, diags, err) != 0 ||
-	    check_place(plan, w->skill, err) != 0) {
+	    check_place(plan, w->skill, err) != 0 ||
+	    (w->consent != NULL && consent_hold(w->consent, plan, err) != 0)) {
 		return -1;
+	}
+	if (w->consent != NULL && w->consent->state != CONSENT_HOLDS) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "approval",
+		                "the owner's manifest of the skill is not the one that was "
+		                "approved; approve it again: skillsandbox approve DIR");
 	}
 	narrow(plan, &w->narrow);
 	*ret = steal_ptr(&plan);

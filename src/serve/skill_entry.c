@@ -11,10 +11,10 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/visible.h"
-#include "manifest/manifest.h"
 #include "os/file.h"
 #include "policy/paths.h"
 #include "serve/uri.h"
+#include "skill/skill.h"
 
 #define DESCRIPTION_BYTES 1000 /* Agent Skills allow 1024 characters */
 
@@ -113,14 +113,14 @@ static char *make_skill_md(const struct skill *skill, const struct manifest *m)
 
 static int make_front(struct skill_entry *e, const char **ret_why)
 {
-	AUTO(manifest_freep) struct manifest *m = NULL;
+	AUTO(skill_found_done) struct skill_found found = { 0 };
 	struct ssb_error err = { 0 };
 
-	if (manifest_load(e->skill->dir, &m, NULL, &err) != 0) {
+	if (skill_find(e->skill->dir, NULL, NULL, &found, NULL, &err) != 0) {
 		*ret_why = "it has no SKILL.md, and its manifest is not valid";
 		return -1;
 	}
-	e->made = make_skill_md(e->skill, m);
+	e->made = make_skill_md(e->skill, found.manifest);
 	if (e->made == NULL) {
 		*ret_why = "out of memory";
 		return -1;
@@ -169,6 +169,22 @@ int skill_entry_content(const struct skill_entry *e, const char *path, struct bu
 		return 0;
 	}
 	return skill_file_content(e->skill, path, out);
+}
+
+int skill_manifest_text(const struct skill *skill, struct buf *out)
+{
+	AUTO(skill_found_done) struct skill_found found = { 0 };
+	struct ssb_error err = { 0 };
+
+	if (skill_file_content(skill, MANIFEST_FILE, out) == 0) {
+		return 0;
+	}
+	buf_reset(out);
+	if (skill_find(skill->dir, NULL, NULL, &found, NULL, &err) != 0 || found.text == NULL) {
+		return -1;
+	}
+	buf_adds(out, found.text);
+	return 0;
 }
 
 /* ---- by its address ------------------------------------------------------------------ */

@@ -236,17 +236,20 @@ static struct narrow take_narrow(const struct mcp_call *c)
 static int agree(struct serve *s, struct mcp_call *c, struct plan_wish *w,
                  struct approved_for *given, struct ssb_plan **ret, struct ssb_error *err)
 {
+	AUTO(consent_found_done) struct consent_found found = { 0 };
 	enum approval a = APPROVAL_GIVEN;
 
 	while (a == APPROVAL_GIVEN) {
 		w->extra = given->v;
 		w->n_extra = given->n;
-		if (plans_get(s->plans, w, ret, NULL, err) != 0) {
+		if (approval_look(s, w, &found, err) != 0 ||
+		    plans_get(s->plans, w, ret, NULL, err) != 0) {
 			return -1;
 		}
-		a = approval_ask(s->approvals, c, w->skill, *ret, given);
+		a = approval_ask(s->approvals, c, w->skill, *ret, &found, given);
 	}
-	return a == APPROVAL_NONE ? 0 : 1;
+	w->consent = NULL; /* it goes with this call */
+	return a != APPROVAL_NONE ? 1 : consent_use(&s->owner, *ret, err);
 }
 
 static int run(struct serve *s, struct mcp_call *c, struct ssb_error *err)
