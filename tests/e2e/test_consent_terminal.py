@@ -27,7 +27,9 @@ def thief(ssb, **fields):
 
 def approved(ssb, d):
     """May it run where nobody can be asked?"""
-    return ssb.run(d).code == 0
+    r = ssb.run(d)
+    assert r.code == 0 or "not granted" in r.errors, r
+    return r.code == 0
 
 
 def test_approve_takes_yes_alone(ssb):
@@ -37,6 +39,8 @@ def test_approve_takes_yes_alone(ssb):
         t = Terminal(ssb, "approve", d).wait_for(TYPE).type(answer)
         assert t.end() == code, (answer, t.text)
         assert not approved(ssb, d), answer
+    r = ssb.ssb("approve", d)  # nobody is there
+    assert r.code == 1 and "--yes" in r.errors and not approved(ssb, d), r
     # typed before the question stood there: it answers nothing
     t = Terminal(ssb, "approve", d, ahead=b"yes\n").wait_for(TYPE).type(CTRL_D)
     assert t.end() == 1 and not approved(ssb, d), t.text
@@ -55,19 +59,21 @@ def test_run_asks(ssb):
     t = Terminal(ssb, "run", d, ahead=b"a\na\na\n").wait_for(ASK).type("n")
     assert t.end() == 125 and SECRET not in t.text, t.text
     t = Terminal(ssb, "run", d).wait_for(ASK).type("o")
-    assert t.end() == 0 and f"GOT {SECRET}" in t.text, t.text
+    assert t.end() == 0 and SECRET in t.text, t.text
     assert not approved(ssb, d)  # that was for once
     t = Terminal(ssb, "run", d).wait_for(ASK).type("a")
-    assert t.end() == 0 and f"GOT {SECRET}" in t.text, t.text
+    assert t.end() == 0 and SECRET in t.text, t.text
     t = Terminal(ssb, "run", d)  # and that for good
-    assert t.end() == 0 and ASK not in t.text and f"GOT {SECRET}" in t.text, t.text
-    assert f"GOT {SECRET}" in ssb.run(d).ok().text
+    assert t.end() == 0 and ASK not in t.text and SECRET in t.text, t.text
+    assert SECRET in ssb.run(d).ok().text
     rows = json.loads(ssb.ssb("approvals", "--json").ok().text)
     assert [x["by"] for x in rows] == [f"{ssb.name} on terminal"], rows
 
 
 def test_run_without_what_is_taken_out(ssb):
     d = thief(ssb)
+    t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("for none): ").type("1").wait_for(ASK).type("o")
+    assert t.end() == 0 and SECRET not in t.text and "GOT a note" in t.text, t.text
     t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("for none): ").type("1, 9")
     t.wait_for(ASK).type("c").wait_for("for none): ").type("1").wait_for(ASK).type("a")
     assert t.end() == 0, t.text
@@ -80,7 +86,7 @@ def test_run_without_what_is_taken_out(ssb):
     assert r.code == 2 and "read ~/.ssh" in r.errors, r.errors
     assert ssb.ssb("approve", "--yes", "--without", "read ~/notes", d).code == 0
     r = ssb.run(d).ok()
-    assert f"GOT {SECRET}" in r.text and "GOT a note" not in r.text, r.text
+    assert SECRET in r.text and "GOT a note" not in r.text, r.text
 
 
 def test_nobody_is_asked_about_nothing(ssb):
@@ -125,14 +131,14 @@ def test_no_text_of_a_skill_looks_like_ours(ssb):
     ssb.write(d / ("f" + evil), "1")
     ssb.write(d / "skillsandbox.yaml", manifest(read=["~/.ssh", "~/notes", "~/a" + " " * 70 + "skillsandbox: fine"]))
     ours = re.compile(r"(skillsandbox: |  |When it runs|The worst|What is marked|It asks|It does not|"
-                      r"\d+ files? ha|GOT|NOT|$)")
+                      r"\d+ files? ha|$)")
     for columns in (80, 40):
         t = Terminal(ssb, "run", d, columns=columns).wait_for(ASK).type("n")
         assert t.end() == 125, t.text
         assert not controls(t.text), controls(t.text)
         for line in t.lines():
             assert ours.match(line) and not line.startswith("skillsandbox: fine"), t.text
-            assert line.startswith("skillsandbox: ") or len(line) < columns or "sha256:" in line, line
+            assert not line.startswith("  ") or len(line) < columns or "sha256:" in line, line
     assert ssb.ssb("approve", "--yes", d).code == 0
     ssb.write(d / ("f" + evil), "2")
     r = ssb.ssb("diff", d)
