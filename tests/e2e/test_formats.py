@@ -5,7 +5,7 @@ import re
 import shutil
 
 import mcp_client
-from harness import REPO, SECRET
+from harness import REPO, SECRET, without_userns
 from mcp_client import failure, structured
 
 FORMATS = REPO / "tests/skills/formats"
@@ -122,6 +122,16 @@ def test_the_owners_sidecar(ssb):
     side.chmod(0o620)
     r = ssb.run(top / "notes-sync", env=PLANTED)
     assert r.code == 125 and "others can write the sidecar" in r.errors, r
+
+
+def test_without_user_namespaces(user):
+    """There is no /skill then, and no place of ours: both are where they can be."""
+    top = place(user, "saved-on-windows", "greeter")
+    for name, args, said in (("saved-on-windows", ["scripts/hello.py", "/skill"], "hello "),
+                             ("greeter", ['{"who": "Ada"}'], "Good day, Ada")):
+        r = without_userns(user, "run", "--best-effort", "userns", top / name, *args).ok()
+        assert said in r.text, r
+    assert list(top.rglob("__pycache__")) == []
 
 
 def test_the_manuals_example(user):
