@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 #include "base/own.h"
 #include "base/visible.h"
 #include "consent/lint_priv.h"
+#include "policy/paths.h"
+#include "skill/skill.h"
 
 #define MAX_TEXT ((size_t)8 * MAX_SCALAR_BYTES) /* of one finding, made visible */
 
@@ -120,33 +123,62 @@ static unsigned line_of(const char *where)
 	return s != NULL && s > where ? (unsigned)strtoul(s, NULL, 10) : 0;
 }
 
+/* The name of the file in "dir/file:line:column". */
+static const char *file_of(const char *where, char *out, size_t size)
+{
+	const char *base = path_base(where);
+	size_t n = strcspn(base, ":");
+
+	snprintf(out, size, "%.*s", (int)(n < size ? n : size - 1), base);
+	return n > 0 && where[0] != '\0' ? out : MANIFEST_FILE;
+}
+
 static void not_valid(struct lint *l, const struct ssb_diags *diags, const struct ssb_error *err)
 {
 	size_t before = l->n;
+	char file[NAME_MAX + 1];
 
 	for (size_t i = 0; i < ssb_diags_count(diags); i++) {
 		const struct ssb_diag *d = ssb_diags_get(diags, i);
 		if (d->severity == SSB_ERROR) {
-			lint_add(l, LINT_MANIFEST, MANIFEST_FILE, line_of(d->where), "%s", d->text);
+			lint_add(l, LINT_MANIFEST, file_of(d->where, file, sizeof(file)),
+			         line_of(d->where), "%s", d->text);
 		}
 	}
 	if (l->n == before) {
-		lint_add(l, LINT_MANIFEST, MANIFEST_FILE, 0, "%s", err->text);
+		lint_add(l, LINT_MANIFEST, file_of(err->where, file, sizeof(file)),
+		         line_of(err->where), "%s", err->text);
 	}
 }
 
+/* The lines of a manifest that was derived are nowhere to be seen. */
+static void look_at_found(struct lint *l, const struct skill_found *f, int fd)
+{
+	const char *file = path_base(f->file);
+	size_t before = l->n;
+
+	l->name = strdup(f->manifest->name);
+	lint_manifest(l, f->manifest, file);
+	if (!skill_format_derived(f->format)) {
+		lint_entrypoint(l, f->manifest, file, fd);
+		return;
+	}
+	for (size_t i = before; i < l->n; i++) {
+		l->v[i].line = 0;
+	}
+}
+
+/* The owner's own file about the skill is no part of it. */
 static int look(struct lint *l, const char *dir, int fd, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
-	AUTO(manifest_freep) struct manifest *m = NULL;
+	AUTO(skill_found_done) struct skill_found found = { 0 };
 
 	if (diags == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "lint", "out of memory");
 	}
-	if (manifest_load(dir, &m, diags, err) == 0) {
-		l->name = strdup(m->name);
-		lint_manifest(l, m, MANIFEST_FILE);
-		lint_entrypoint(l, m, MANIFEST_FILE, fd);
+	if (skill_find(dir, NULL, NULL, &found, diags, err) == 0) {
+		look_at_found(l, &found, fd);
 	} else if (err->code == SSB_E_MANIFEST || err->code == SSB_E_LIMIT) {
 		not_valid(l, diags, err);
 		*err = (struct ssb_error){ 0 };
