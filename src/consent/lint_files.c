@@ -51,7 +51,6 @@ static void read_file(struct walk *w, const struct tree_entry *e)
 		lint_add(w->out, LINT_INCOMPLETE, e->path, 0, "only its beginning was looked at");
 	}
 	w->left -= bytes.len < w->left ? bytes.len : w->left;
-	w->cut = w->cut || w->left == 0;
 	if (bytes.len > 0) {
 		lint_bytes(w->out, e->path, (st.st_mode & 0111) != 0, bytes.data, bytes.len);
 	}
@@ -88,6 +87,8 @@ static bool look_at(void *arg, const struct tree_entry *e)
 	}
 	if (S_ISREG(mode) && w->left > 0) {
 		read_file(w, e);
+	} else if (S_ISREG(mode) && e->st.st_size > 0) {
+		w->cut = true;
 	}
 	return true;
 }

@@ -10,6 +10,8 @@
 #include "base/own.h"
 #include "consent/lint_priv.h"
 
+#define SHORTEST 4 /* line that says anything */
+
 struct reader {
 	enum lint_kind kind;
 	lint_line_fn *fn;
@@ -82,7 +84,9 @@ static void look_at_long(struct reader *r, const char *line, size_t len, unsigne
 
 static void flush(struct reader *r, struct lint_line *l)
 {
-	r->fn(r->arg, l);
+	if (l->tight_len >= SHORTEST) {
+		r->fn(r->arg, l);
+	}
 	*l = (struct lint_line){ .low = r->low, .tight = r->tight };
 }
 

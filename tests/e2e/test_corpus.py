@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import subprocess
 import time
+import zlib
 
 import pytest
 
@@ -99,6 +100,17 @@ STEALS = ({"credential_harvesting", "command_and_control", "supply_chain_attack"
           (".ssh/id_ed25519", corpus_sink.ADDRESS))
 SHELLS = ({"command_and_control"}, (corpus_sink.ADDRESS,))
 
+# What an agent's own process does with such a skill.
+SKILLWARE = """
+import sys, types
+for name in ("skillware", "skillware.core", "skillware.core.base_skill"):
+    sys.modules[name] = types.ModuleType(name)
+sys.modules["skillware.core.base_skill"].BaseSkill = object
+sys.path.insert(0, ".")
+import skill
+skill.WordCount().execute({"text": "a b"})
+"""
+
 # name: arguments of run behind the skill, what starts it unconfined, the classes that the
 # record has to name, words of what was denied
 HOSTILE = {
@@ -116,6 +128,11 @@ HOSTILE = {
     "proc-tricks": ([], [harness.PYTHON, "main.py"],
                     {"credential_harvesting", "command_and_control"},
                     ("/environ", corpus_sink.ADDRESS)),
+    # The other formats: SKILL.md, and Skillware, whose worker stands in for the host.
+    "layered-encodings": (["scripts/tidy.py"], [harness.PYTHON, "scripts/tidy.py"], *STEALS),
+    "shell-decoder": (["scripts/setup.sh"], ["scripts/setup.sh"], *STEALS),
+    "skillware-stealer": (['{"text": "a b"}'], [harness.PYTHON, "-c", SKILLWARE],
+                          {"credential_harvesting"}, (".ssh/id_ed25519",)),
 }
 
 
@@ -171,7 +188,7 @@ def test_sleeper(world):
     assert world.run("-q", skill, timeout=30).code == 124
     assert time.monotonic() - start < 10
     assert classes(world.last_trace()) == {"resource_abuse"}
-    control = unconfined(world, ["sh", "main.sh"], skill, 1.5)
+    control = unconfined(world, ["sh", "main.sh"], skill, 1.2)
     assert control.code == 137 and control.text == "waiting\n", "it ended by itself"
 
 
@@ -181,3 +198,52 @@ def test_fork_bomb(world):
     assert r.code == 124 and r.text == "", repr(r)
     assert "resource_abuse" in classes(world.last_trace())
     assert unconfined(world, [harness.PYTHON, "main.py"], skill).ok().text == "300\n"
+
+
+# ---- those that do their work
+
+def pdf(text):
+    stream = zlib.compress(f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode())
+    return (b"%%PDF-1.4\n1 0 obj\n<< /Length %d /Filter /FlateDecode >>\nstream\n" % len(stream)
+            + stream + b"\nendstream\nendobj\n%%EOF\n")
+
+
+# name: arguments, what comes in, what comes out
+LEGIT = {
+    "pdf-text": (["scripts/extract.py"], pdf("Invoice \\(paid\\)"), "Invoice (paid)\n"),
+    "csv-summary": (["scripts/summary.py"], b"city,celsius\nOslo,-3\nRome,15\n",
+                    '{"rows": 2, "columns": {"city": {"different": 2}, "celsius": '
+                    '{"min": -3.0, "max": 15.0, "mean": 6.0}}}\n'),
+    "with-server": (["scripts/with_server.py"], b"", "ok\n"),
+    "markdown-toc": (["toc.mjs"], b"# A\n## B c\n```\n# no\n```\n## B c\n",
+                     "- [A](#a)\n  - [B c](#b-c)\n  - [B c](#b-c-1)\n"),
+    "timer": (["3"], b"", "3\n2\n1\ndone\n"),
+    "invoice": ([], b'{"items": [{"price": 10, "count": 2}, {"price": 1.5}]}',
+                '{"ok":true,"result":{"total":25.59}}'),
+}
+
+
+def test_legitimate_ones_do_their_work(ssb):
+    for name, (args, stdin, out) in LEGIT.items():
+        r = ssb.run(place(ssb, "legit", name), *args, stdin=stdin).ok()
+        assert r.text.strip() == out.strip(), f"{name}: {r!r}"
+        assert ssb.last_trace()["policy_violations"] == [], name
+    assert set(LEGIT) | {"git-summary"} == {d.name for d in (SKILLS / "legit").iterdir()}
+
+
+def test_with_a_grant_of_its_owner(ssb):
+    repo = ssb.mkdir("repo")
+    git = ["git", "-C", repo, "-c", "user.name=Ada", "-c", "user.email=a@example.com"]
+    for argv in (["git", "init", "-q", repo],
+                 [*git, "commit", "-q", "--allow-empty", "-m", "first"]):
+        ssb.as_caller(argv).ok()
+    skill = place(ssb, "legit", "git-summary")
+    r = ssb.run("--read", repo, skill, repo).ok()
+    assert r.text == "     1\tAda\nlast: first\n"
+    # Without it there is nothing to read.
+    assert ssb.run("-q", skill, repo).code != 0
+
+
+def test_every_hostile_one_was_tried():
+    alone = {"persistence", "self-modifying", "sleeper", "fork-bomb"}
+    assert set(HOSTILE) | alone == {d.name for d in (SKILLS / "hostile").iterdir()}

