@@ -152,3 +152,11 @@ def test_tells_them_apart(root, kind):
         # Nothing in their words tells these from honest ones: the run has to.
         quiet = {"fork-bomb", "self-modifying", "sleeper", "proc-tricks"}
         assert {n for n, g in grades.items() if g < "C"} == quiet, grades
+
+
+def test_the_manual_has_every_rule():
+    table = (harness.REPO / "src/consent/lint_rules.c").read_text()
+    page = (harness.REPO / "man/skillsandbox.1").read_text()
+    rows = re.findall(r'"(SSB\d{3})", "([a-z-]+)", (NOTE|WARNING|ERROR),\s*\'([A-F])\'', table)
+    shown = re.findall(r"^\.It (SSB\d{3}) ([a-z-]+) \((\w+), ([A-F])\)$", page, re.M)
+    assert [(i, n, level.lower(), g) for i, n, level, g in rows] == shown and len(rows) > 40
