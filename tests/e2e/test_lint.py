@@ -123,15 +123,15 @@ def test_too_much(ssb):
     assert r.code == 1 and rules(r) == {"SSB002", "SSB308"}
     deep = ssb.skill("", files={"d" + "/d" * 31 + "/x": b""})
     assert "SSB308" in rules(ssb.ssb("lint", "--json", deep))
-    # All files together: one byte is left for the last, or none.
+    # All files together: one byte is left for the last.
     used = sum(p.stat().st_size for p in (ssb.skill("")).iterdir())
-    for more, expected in ((0, {"SSB002"}), (1, {"SSB002", "SSB308"})):
-        skill = ssb.skill("")
+    for last, expected in (({"zz": b"x"}, {"SSB002"}), ({"zz": b"xx"}, {"SSB002", "SSB308"}),
+                           ({"zz": b"x", "zzz": b"x"}, {"SSB002", "SSB308"})):
+        skill = ssb.skill("", files=last)
         for i in range(15):
             os.truncate(ssb.write(skill / f"{i:02}.bin", b""), 1 << 20)
         os.truncate(ssb.write(skill / "15.bin", b""), (1 << 20) - used - 1)
-        ssb.write(skill / "zz", b"x" * (1 + more))
-        assert rules(ssb.ssb("lint", "--json", skill)) == expected, more
+        assert rules(ssb.ssb("lint", "--json", skill)) == expected, last
 
 
 @pytest.mark.parametrize("kind", ["examples", "hostile", "legit"])
