@@ -61,7 +61,7 @@ def test_environment_is_withheld_until_it_is_granted(ssb):
     top = place(ssb, "notes-sync", "greeter")
     plan = ssb.ssb("inspect", "--json", top / "notes-sync", env=PLANTED).ok().json()
     assert [w["what"] for w in plan["withheld"]] == \
-        ["environment NOTES_TOKEN", "environment NOTES_USER"]
+        [f"environment NOTES_{name}" for name in ("TOKEN", "HOST", "USER")]
     assert plan["denied"] == [] and plan["argv"] == [] and plan["env_missing"] == ["NOTES_HOST"]
     assert all("SKILL.md:4:" in w["where"] and "--env" in w["remedy"] for w in plan["withheld"])
     seen = ssb.run("--env", "NOTES_TOKEN", top / "notes-sync", "sync.py", env=PLANTED).ok().json()
