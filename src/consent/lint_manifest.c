@@ -183,35 +183,6 @@ static void look_at_path(struct lint *l, const struct mtext *t, bool write, cons
 
 /* ---- the environment -------------------------------------------------------------- */
 
-/* A part of a name, between underscores. */
-static bool has_part(const char *name, const char *part)
-{
-	size_t n = strlen(part);
-
-	for (const char *s = strstr(name, part); s != NULL; s = strstr(s + 1, part)) {
-		if ((s == name || s[-1] == '_') && (s[n] == '\0' || s[n] == '_')) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool is_secret(const char *name)
-{
-	static const char *const parts[] = {
-		"KEY",  "APIKEY",   "TOKEN",      "SECRET",      "PASSWORD", "PASSWD",
-		"PASS", "PAT",      "CREDENTIAL", "CREDENTIALS", "COOKIE",   "PRIVATE",
-		"AUTH", "MNEMONIC", "BEARER",     "PASSPHRASE",  "DSN",
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-		if (has_part(name, parts[i])) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static void look_at_secrets(struct lint *l, const struct manifest *m, const char *file)
 {
 	bool wide = m->n_egress > FEW_HOSTS;
@@ -221,7 +192,7 @@ static void look_at_secrets(struct lint *l, const struct manifest *m, const char
 	}
 	for (size_t i = 0; i < m->env.n; i++) {
 		const struct mtext *t = &m->env.v[i];
-		if (!is_secret(t->s)) {
+		if (danger_variable(t->s) == NULL) {
 			continue;
 		}
 		if (m->n_egress == 0) {
