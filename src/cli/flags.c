@@ -68,7 +68,9 @@ const struct option_row FLAGS[] = {
 	{ "rebuild", 0, NULL, FLAG_REBUILD, NULL, ON_LIST, "make the index anew from the records" },
 	{ "key", 0, "HEX|FILE", FLAG_KEY, NULL, ON_VERIFY | ON_EXPORT,
 	  "the public key to trust instead of the owner's" },
-	{ "output", 'o', "FILE", FLAG_OUTPUT, NULL, ON_EXPORT, "where to; - for standard output" },
+	{ "sarif", 0, NULL, FLAG_SARIF, NULL, ON_LINT, "SARIF 2.1.0, for code scanning" },
+	{ "output", 'o', "FILE", FLAG_OUTPUT, NULL, ON_EXPORT | ON_LINT,
+	  "where to; - for standard output" },
 	{ "older-than", 0, "TIME", FLAG_OLDER_THAN, NULL, ON_PRUNE,
 	  "runs that were last written before: 12h, 30d" },
 	{ "keep", 0, "N", FLAG_KEEP, NULL, ON_PRUNE, "all but the newest N" },
@@ -114,8 +116,8 @@ const struct option_row FLAGS[] = {
 	{ "project", 0, NULL, FLAG_PROJECT, NULL, ON_SETUP,
 	  "in the project in this directory only" },
 	{ "json", 0, NULL, FLAG_JSON, NULL,
-	  ON_APPROVALS | ON_DIFF | ON_SESSION | ON_PLAN | ON_VALIDATE | ON_DOCTOR | ON_LIST |
-	          ON_SHOW | ON_VERIFY | ON_PS | ON_WATCH | ON_WHY | ON_PRUNE,
+	  ON_LINT | ON_APPROVALS | ON_DIFF | ON_SESSION | ON_PLAN | ON_VALIDATE | ON_DOCTOR |
+	          ON_LIST | ON_SHOW | ON_VERIFY | ON_PS | ON_WATCH | ON_WHY | ON_PRUNE,
 	  "JSON for programs" },
 	{ "verbose", 'v', NULL, FLAG_VERBOSE, NULL, ON_PLAN | ON_VALIDATE | ON_SHOW,
 	  "also warnings, notes and a summary" },
