@@ -7,10 +7,10 @@ _skillsandbox()
 	prev=${COMP_WORDS[COMP_CWORD - 1]}
 	COMPREPLY=()
 
-	local commands='run validate inspect prove doctor approve approvals serve ps watch why audit session setup hook help'
+	local commands='run validate lint inspect prove doctor approve diff approvals serve ps watch why audit session setup hook help'
 	local grants='--read --write --net --allow-private --env --memory --timeout --cpu-shares
 		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
-		--best-effort --unix-sockets --policy'
+		--best-effort --unix-sockets --without --policy'
 	local files='--rootfs --image'
 	local output='--json --verbose --quiet --help'
 
@@ -95,7 +95,7 @@ _skillsandbox()
 			'userns net mounts env limits caps landlock seccomp' -- "$cur")
 		return
 		;;
-	--session | --id | --parent | --agent | --action | --cost | --model | --tokens-in | --tokens-out | --type | --details | --reason | --grace | --skill | --since | --until | -n | --limit | --older-than | --keep | --allow-private | -m | --memory | -t | --timeout | --cpu-shares | --max-*)
+	--session | --expires | --without | --id | --parent | --agent | --action | --cost | --model | --tokens-in | --tokens-out | --type | --details | --reason | --grace | --skill | --since | --until | -n | --limit | --older-than | --keep | --allow-private | -m | --memory | -t | --timeout | --cpu-shares | --max-*)
 		return
 		;;
 	esac
@@ -107,9 +107,12 @@ _skillsandbox()
 		inspect | prove) words="$grants $files $output" ;;
 		serve) words="$grants --skills --http --socket --session --session-policy --all-runs --otel --help" ;;
 		validate) words=$output ;;
+		lint) words='--sarif --output --json --help' ;;
 		setup) words='--skills --project --write --remove --help' ;;
-		approve) words='--yes --revoke --policy --help' ;;
-		doctor | ps | why | approvals) words='--json --help' ;;
+		approve) words='--yes --once --expires --without --revoke --policy --help' ;;
+		diff) words='--policy --json --help' ;;
+		doctor | ps | why) words='--json --help' ;;
+		approvals) words='--json --revoke --help' ;;
 		watch) words='--all --json --help' ;;
 		'audit list') words='--skill --since --until --violations --severity --limit
 			--rebuild --json --help' ;;
@@ -131,7 +134,7 @@ _skillsandbox()
 	fi
 
 	case $command in
-	run | inspect | prove | approve | serve)
+	run | lint | inspect | prove | approve | approvals | diff | serve)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		compopt -o filenames
 		;;

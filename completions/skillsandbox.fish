@@ -1,6 +1,6 @@
 # fish completion for skillsandbox(1)
 
-set -l commands run validate inspect prove doctor approve approvals serve ps watch why audit session setup hook help
+set -l commands run validate lint inspect prove doctor approve diff approvals serve ps watch why audit session setup hook help
 set -l audits list show verify export prune
 set -l sessions start list show check settle violation pause resume kill complete expire
 set -l plans 'run inspect prove serve'
@@ -10,10 +10,12 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -l versi
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -s h -l help -d 'Show the commands'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a run -d 'Run a skill, or a bare command, in a sandbox'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a validate -d 'Check manifests; execute nothing'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a lint -d 'Look for what is risky in skills'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a inspect -d 'Show what a skill asks for'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a prove -d 'Attack the sandbox from inside'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'Show what this machine offers'
-complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approve -d 'Grant a skill for good what it asks for'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approve -d 'Show what a skill could do, and approve it'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a diff -d 'Show what changed since it was approved'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approvals -d 'List what was approved'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a serve -d 'Serve skills to agents'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a ps -d 'List the runs that live'
@@ -27,8 +29,18 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a help 
 
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -f -a '(__fish_complete_directories)'
 complete -c skillsandbox -n '__fish_seen_subcommand_from validate' -F
+complete -c skillsandbox -n '__fish_seen_subcommand_from lint' -f -a '(__fish_complete_directories)'
+complete -c skillsandbox -n '__fish_seen_subcommand_from lint' -l sarif -d 'SARIF 2.1.0, for code scanning'
+complete -c skillsandbox -n '__fish_seen_subcommand_from lint' -l json -d 'JSON for programs'
+complete -c skillsandbox -n '__fish_seen_subcommand_from lint' -s o -l output -r -F -d 'Where to'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -f -a '(__fish_complete_directories)'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l yes -d 'Do not ask'
+complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l once -d 'For one run'
+complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l expires -x -d 'Until then'
+complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l without -x -d 'Leave out what the skill asks for'
+complete -c skillsandbox -n '__fish_seen_subcommand_from diff' -f -a '(__fish_complete_directories)'
+complete -c skillsandbox -n '__fish_seen_subcommand_from diff' -l json -d 'JSON for programs'
+complete -c skillsandbox -n '__fish_seen_subcommand_from diff' -l policy -r -F -d 'Policy file'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l revoke -d 'Take back what was approved'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l policy -r -F -d 'Policy file'
 complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l skills -x -a '(__fish_complete_directories)' -d 'A skill, or a directory of skills'
@@ -39,6 +51,7 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l session-polic
 complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l all-runs -d 'Tell of every run of yours'
 complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l otel -d 'Export the runs'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approvals' -f -l json -d 'JSON for programs'
+complete -c skillsandbox -n '__fish_seen_subcommand_from approvals' -l revoke -r -a '(__fish_complete_directories)' -d 'Take back what was approved'
 complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -f -a 'claude-code codex openclaw opencode'
 complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -l skills -r -a '(__fish_complete_directories)' -d 'A skill, or a directory of skills'
 complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -l project -d 'In the project in this directory only'
@@ -72,6 +85,7 @@ complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l profile -x -
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l toolchain -x -a 'auto off' -d 'Grant an interpreter outside /usr'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l best-effort -x -a 'userns net mounts env limits caps landlock seccomp' -d 'Run although a layer cannot be applied'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l unix-sockets -d 'Unix sockets although a directory is writable'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l without -x -d 'Leave out what the skill asks for'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l policy -r -F -d 'Policy file'
 complete -c skillsandbox -n '__fish_seen_subcommand_from run inspect prove' -l rootfs -x -a '(__fish_complete_directories)' -d 'A root file system instead of the host'
 complete -c skillsandbox -n '__fish_seen_subcommand_from run inspect prove' -l image -x -a '(__fish_complete_directories)' -d 'The same from an OCI image layout'

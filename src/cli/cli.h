@@ -52,6 +52,7 @@ enum cli_flag {
 	FLAG_WRITE_CONFIG,
 	FLAG_REMOVE,
 	FLAG_PROJECT,
+	FLAG_SARIF,
 	FLAG_SESSION, /* from here on with a value */
 	FLAG_SKILL,
 	FLAG_SINCE,
@@ -80,6 +81,8 @@ enum cli_flag {
 	FLAG_HTTP,
 	FLAG_SOCKET,
 	FLAG_IMAGE,
+	FLAG_EXPIRES,
+	FLAG_ONCE,
 	FLAG_END,
 };
 
@@ -195,6 +198,7 @@ static inline void plan_freep(struct ssb_plan **p)
 
 int cmd_run(struct request *r);
 int cmd_validate(struct request *r);
+int cmd_lint(struct request *r);
 int cmd_inspect(struct request *r);
 int cmd_doctor(struct request *r);
 int cmd_prove(struct request *r);
@@ -209,6 +213,10 @@ int cmd_ps(struct request *r);
 int cmd_why(struct request *r);
 int cmd_approve(struct request *r);
 int cmd_approvals(struct request *r);
+/* Takes an approval back, and says so; the exit status. */
+struct owner;
+int approvals_revoke(const struct owner *o, const char *dir);
+int cmd_diff(struct request *r);
 int cmd_serve(struct request *r);
 int cmd_setup(struct request *r);
 int cmd_hook(struct request *r);

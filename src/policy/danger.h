@@ -86,5 +86,8 @@ const struct mounts *danger_mounts(struct danger *d);
 /* Whether `path` names a place that holds secrets, for an owner whose home is
  * `home`: why it does, or NULL. By its words alone (danger_name.c). */
 const char *danger_named(const char *home, const char *path);
+/* Whether a variable of that name holds a secret: what it opens ("AWS"), "" where only
+ * its name sounds like one, NULL if it does not (env.c). */
+const char *danger_variable(const char *name);
 
 #endif

@@ -31,6 +31,14 @@ struct ssb_options {
 	char *skill_source;
 };
 
+/* What was said so far, to go back to. */
+struct options_mark {
+	size_t read, write, net, env, withhold;
+	int profile;
+};
+struct options_mark options_mark(const struct ssb_options *o);
+void options_rewind(struct ssb_options *o, const struct options_mark *m); /* no skill_source */
+
 /* SSB_OPT_TOOLCHAIN also takes "default": auto, unless the policy file says
  * off. It is what the command line means on a terminal without the flag. */
 

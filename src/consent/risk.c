@@ -1,0 +1,145 @@
+#include "consent/risk.h"
+
+#include <string.h>
+
+#include "base/own.h"
+
+static bool reads_yours(const struct ssb_plan *p)
+{
+	for (size_t i = 0; i < p->n_grants; i++) {
+		enum grant_origin o = p->grants[i].origin;
+		if (o != ORIGIN_SKILL && o != ORIGIN_TOOLCHAIN) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool writes(const struct ssb_plan *p)
+{
+	for (size_t i = 0; i < p->n_grants; i++) {
+		if (p->grants[i].access == ACCESS_WRITE) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool reaches(const struct ssb_plan *p)
+{
+	return p->n_egress > 0;
+}
+
+static bool leaks(const struct ssb_plan *p)
+{
+	return reaches(p) && reads_yours(p);
+}
+
+static bool is_variable(const char *entry, const char *name)
+{
+	size_t n = strcspn(entry, "=");
+
+	return strlen(name) == n && strncmp(name, entry, n) == 0;
+}
+
+/* What the manifest asked for of the caller's environment, and gets: a key, say. */
+static bool leaks_variables(const struct ssb_plan *p)
+{
+	static const char asked[] = "environment ";
+	static const char *const dull[] = { "LANG", "LC_ALL", "LC_CTYPE", "TZ",
+		                            "TERM", "PATH",   "HOME" };
+
+	for (size_t i = 0; i < p->requested.n && reaches(p); i++) {
+		const char *name = p->requested.v[i] + strlen(asked);
+		bool counts = strncmp(p->requested.v[i], asked, strlen(asked)) == 0;
+		for (size_t k = 0; counts && k < ARRAY_LEN(dull); k++) {
+			counts = strcmp(dull[k], name) != 0;
+		}
+		for (size_t k = 0; counts && k < p->env.n; k++) {
+			if (is_variable(p->env.v[k], name)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static bool private_network(const struct ssb_plan *p)
+{
+	return reaches(p) && p->allow_private.n > 0;
+}
+
+static bool permissive(const struct ssb_plan *p)
+{
+	return p->profile == PROFILE_PERMISSIVE;
+}
+
+static bool walls_missing(const struct ssb_plan *p)
+{
+	return p->best_effort != 0;
+}
+
+static bool unseen(const struct ssb_plan *p)
+{
+	return p->audit == AUDIT_OFF;
+}
+
+/* In order: the worst first. */
+static const struct {
+	const char *level;
+	bool (*is)(const struct ssb_plan *p);
+	const char *reason;
+} RISKS[] = {
+	{ "high", walls_missing, "it runs although a layer of the sandbox cannot be applied" },
+	{ "high", leaks, "what it can read of yours can leave by the network" },
+	{ "high", permissive, "it may make almost every system call" },
+	{ "high", private_network, "it reaches into a private network" },
+	{ "medium", reaches, "it can send data to the hosts that the plan names" },
+	{ "medium", leaks_variables,
+	  "variables of yours that it is given (a key, say) can leave by the network" },
+	{ "medium", writes, "it can change files that stay when it has ended" },
+	{ "medium", unseen, "nothing of what it does is recorded" },
+	{ "medium", reads_yours, "it can read files of yours, and cannot send them" },
+};
+
+const char *risk_level(const struct ssb_plan *p)
+{
+	for (size_t i = 0; i < ARRAY_LEN(RISKS); i++) {
+		if (RISKS[i].is(p)) {
+			return RISKS[i].level;
+		}
+	}
+	return "low";
+}
+
+/* What is true is not said twice in a weaker form. */
+static bool applies(size_t i, const struct ssb_plan *p)
+{
+	return RISKS[i].is(p) && !(RISKS[i].is == reads_yours && reaches(p));
+}
+
+void risk_json(struct json *j, const struct ssb_plan *p)
+{
+	json_key(j, "risk");
+	json_open(j, '{');
+	json_kstr(j, "level", risk_level(p));
+	json_key(j, "reasons");
+	json_open(j, '[');
+	for (size_t i = 0; i < ARRAY_LEN(RISKS); i++) {
+		if (applies(i, p)) {
+			json_str(j, RISKS[i].reason);
+		}
+	}
+	json_close(j, ']');
+	json_close(j, '}');
+}
+
+void risk_text(struct buf *out, const struct ssb_plan *p)
+{
+	buf_addf(out, "risk: %s\n", risk_level(p));
+	for (size_t i = 0; i < ARRAY_LEN(RISKS); i++) {
+		if (applies(i, p)) {
+			buf_addf(out, "  %s\n", RISKS[i].reason);
+		}
+	}
+}
