@@ -141,6 +141,7 @@ int request_plan(struct request *r, char *const fallback[], struct ssb_plan **re
 		return -1;
 	}
 	int rc = image_option(r, &err);
+	bool program = rc == 0 && bare; /* it is what was not found, and not the image */
 	rc = rc != 0 ? rc : bare ? plan_bare(r, fallback, &p, &err) : consent_plan(r, &p, &err);
 	bool shown = rc == 0 && (r->command->bit == ON_INSPECT || request_has(r, FLAG_DRY_RUN));
 	if (request_has(r, FLAG_VERBOSE)) {
@@ -149,7 +150,7 @@ int request_plan(struct request *r, char *const fallback[], struct ssb_plan **re
 		say_diags(p.diags, SSB_ALARM); /* otherwise they stand in the printed plan */
 	}
 	if (rc != 0) {
-		*ret_status = request_fail(r, &err, exit_from_error(&err, bare));
+		*ret_status = request_fail(r, &err, exit_from_error(&err, program));
 		return -1;
 	}
 	*ret_plan = steal_ptr(&p.plan);
