@@ -222,8 +222,30 @@ static void set_net_limits(struct build *b)
 	}
 }
 
+/* Every name, so that the one that is asked for shows itself. Where addresses are
+ * private, nobody is let through: the owner was not asked about any host yet. */
+static void learn_network(struct build *b)
+{
+	const struct learn_options *l = &b->opt->learn;
+	char every[] = "*";
+	struct egress_rule rule = { .domain = { .s = every },
+		                    .kind = HOST_WILDCARD,
+		                    .protocol = PROTO_TCP,
+		                    .ports = (uint16_t *)(uintptr_t)l->ports,
+		                    .n_ports = l->n_ports };
+
+	b->plan->learning = l->mode;
+	memcpy(b->plan->canary, l->canary, sizeof(b->plan->canary));
+	add_egress(b, &rule);
+	set_net_limits(b);
+}
+
 void network_build(struct build *b)
 {
+	if (b->opt->learn.mode != LEARNING_NOT) {
+		learn_network(b);
+		return;
+	}
 	for (size_t i = 0; i < b->opt->net.n; i++) {
 		add_owner_egress(b, b->opt->net.v[i]);
 	}
