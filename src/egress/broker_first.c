@@ -69,11 +69,13 @@ static bool holds_canary(const struct broker *b, const struct conn *c)
  * lets it go on; but not with what was planted for it. */
 static void conn_passes(struct broker *b, struct conn *c)
 {
-	enum learning learning = b->c->table->plan->learning;
+	const struct ssb_plan *plan = b->c->table->plan;
+	enum learning learning = plan->learning;
 
 	if (learning != LEARNING_NOT && holds_canary(b, c)) {
 		conn_deny(b, c, "canary", "");
-	} else if (learning == LEARNING_CLOSED) {
+	} else if (learning == LEARNING_CLOSED &&
+	           strcmp(plan->egress[c->rule].domain.s, LEARNING_ANY) == 0) {
 		conn_deny(b, c, "learning", "");
 	} else {
 		conn_dial(b, c);

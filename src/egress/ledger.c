@@ -116,7 +116,7 @@ static void put_data(struct json *j, void *arg)
 	}
 	if (e->kind == EGRESS_RESOLVED || e->kind == EGRESS_UNKNOWN) {
 		json_kuint(j, "qtype", e->qtype);
-		put_address(j, "address", &e->asked);
+		put_address(j, "address_asked", &e->asked);
 	} else if (e->kind != EGRESS_LIMITED && e->kind != EGRESS_MALFORMED) {
 		put_connection(j, d);
 	}

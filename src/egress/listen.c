@@ -159,16 +159,18 @@ static int make_slot(struct maker *m, const struct slot *s, bool wide, struct ss
 	return 0;
 }
 
-/* A learning run has one rule for every name, and many names: each port is taken
- * whole. */
+/* A learning run has a rule for every name, and many names: each port is taken whole. */
 static int make_learning(struct maker *m, struct ssb_error *err)
 {
-	const struct egress_rule *r = &m->t->plan->egress[0];
+	const struct ssb_plan *p = m->t->plan;
 
-	for (size_t i = 0; i < r->n_ports; i++) {
-		if (take_port(m, false, r->ports[i], err) != 0 ||
-		    (m->t->v6 && take_port(m, true, r->ports[i], err) != 0)) {
-			return -1;
+	for (size_t r = 0; r < p->n_egress; r++) {
+		for (size_t i = 0; i < p->egress[r].n_ports; i++) {
+			uint16_t port = p->egress[r].ports[i];
+			if (take_port(m, false, port, err) != 0 ||
+			    (m->t->v6 && take_port(m, true, port, err) != 0)) {
+				return -1;
+			}
 		}
 	}
 	return 0;

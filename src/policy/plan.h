@@ -36,9 +36,11 @@ enum grant_kind {
  * whoever connects there is heard as far as its first bytes. */
 enum learning {
 	LEARNING_NOT,
-	LEARNING_CLOSED,  /* nothing leaves the machine */
+	LEARNING_CLOSED,  /* nothing leaves the machine, but for hosts that the owner names */
 	LEARNING_CONNECT, /* public hosts are really reached */
 };
+
+#define LEARNING_ANY "*" /* the domain of the rule that a name has which nobody declared */
 
 #define CANARY_BYTES 25 /* lower case, with the NUL: it must survive as a host's name */
 
