@@ -52,6 +52,9 @@ enum cli_flag {
 	FLAG_WRITE_CONFIG,
 	FLAG_REMOVE,
 	FLAG_PROJECT,
+	FLAG_CONNECT,
+	FLAG_INTERACTIVE,
+	FLAG_SIDECAR,
 	FLAG_SESSION, /* from here on with a value */
 	FLAG_SKILL,
 	FLAG_SINCE,
@@ -208,6 +211,7 @@ int cmd_ps(struct request *r);
 int cmd_why(struct request *r);
 int cmd_approve(struct request *r);
 int cmd_approvals(struct request *r);
+int cmd_learn(struct request *r);
 int cmd_serve(struct request *r);
 int cmd_setup(struct request *r);
 int cmd_hook(struct request *r);

@@ -24,6 +24,8 @@ const struct command COMMANDS[] = {
 	  ON_PROVE, true, true, cmd_prove },
 	{ "doctor", "", "show what this machine offers for the sandbox", ON_DOCTOR, true, false,
 	  cmd_doctor },
+	{ "learn", "DIR [ARG...]", "run a skill with decoys, and write the manifest that it needs",
+	  ON_LEARN, false, true, cmd_learn },
 	{ "approve", "DIR", "grant a skill for good what it asks for beyond its plan", ON_APPROVE,
 	  true, true, cmd_approve },
 	{ "approvals", "", "list what was approved", ON_APPROVALS, true, false, cmd_approvals },
