@@ -202,11 +202,11 @@ static bool is_covered(const struct draft *d, const struct need *n)
 
 /* ---- files and variables ------------------------------------------------------------ */
 
+/* What there is no room for is told of at the end (add_rest()). */
 static void add_item(struct draft *d, struct mtext_list *l, const struct need *n, char *value,
                      const char *why)
 {
 	if (l->n >= MAX_LIST_ITEMS) {
-		set_aside(d, n, "a list has no room for more");
 		return;
 	}
 	d->why[list_of(n)][l->n] = why;
@@ -329,7 +329,6 @@ static struct egress_rule *rule_for(struct draft *d, const struct need *n, enum 
 		}
 	}
 	if (d->m.n_egress >= MAX_LIST_ITEMS) {
-		set_aside(d, n, "a list has no room for more");
 		return NULL;
 	}
 	struct egress_rule *r = &d->m.egress[d->m.n_egress];
@@ -380,7 +379,8 @@ static void add_rest(struct draft *d)
 		} else if (n->kind == NEED_SYSCALL && n->danger == NULL && n->profile >= 0) {
 			d->m.profile = (enum profile)n->profile;
 		} else if (n->kind != NEED_PROGRAM && !is_covered(d, n)) {
-			set_aside(d, n, n->danger != NULL ? n->danger : "left out");
+			set_aside(d, n,
+			          n->danger != NULL ? n->danger : "the list has no room for more");
 		}
 	}
 	tell_left(d);
