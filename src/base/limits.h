@@ -12,6 +12,16 @@
 #define MAX_LIST_ITEMS   256 /* any list of the manifest */
 #define MAX_DIAGS        64  /* findings kept of one file */
 
+/* Skills without a manifest: what is read of them, leniently */
+#define MAX_LOOSE_ENTRIES 256 /* of a frontmatter that is read entry by entry */
+#define MAX_BLANK_LINES   64  /* before it */
+#define MAX_WISHES        256 /* names of one kind */
+#define MAX_SHEBANG_BYTES 512
+#define MAX_SHEBANG_WORDS 8
+#define MAX_SCRIPT_NAMES  256  /* told of */
+#define MAX_SCRIPT_WALK   4096 /* entries of directories looked at for them */
+#define MAX_SCRIPT_DEPTH  4
+
 /* Plans */
 #define MAX_GRANTS       256
 #define MAX_COVERS       64 /* places of the runtime's own in them */

@@ -137,6 +137,15 @@ static int refuse(const struct request *r, size_t refusals)
 	return request_fail(r, &err, EXIT_SANDBOX);
 }
 
+/* Said before anything is asked of the owner. */
+static int no_entry(const struct request *r, const struct ssb_plan *plan)
+{
+	struct ssb_error err = { .code = SSB_E_USAGE, .where = "script" };
+
+	snprintf(err.text, sizeof(err.text), "%s", plan->no_entry);
+	return request_fail(r, &err, EXIT_USAGE);
+}
+
 int cmd_run(struct request *r)
 {
 	AUTO(plan_freep) struct ssb_plan *plan = NULL;
@@ -150,6 +159,9 @@ int cmd_run(struct request *r)
 	}
 	if (status == EXIT_FINE && ssb_plan_refusals(plan) > 0) {
 		return refuse(r, ssb_plan_refusals(plan));
+	}
+	if (status == EXIT_FINE && !request_has(r, FLAG_DRY_RUN) && plan->no_entry != NULL) {
+		return no_entry(r, plan);
 	}
 	if (status != EXIT_FINE || request_has(r, FLAG_DRY_RUN)) {
 		return status;

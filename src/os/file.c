@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/own.h"
 
 int file_openat2(int dir_fd, const char *path, int flags, uint64_t resolve)
@@ -45,6 +46,28 @@ int file_read_all(int fd, struct buf *out)
 			return -1;
 		}
 	}
+}
+
+int file_check_owned(int fd, uid_t uid, const char *what, const char *file, struct ssb_error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, file, "examine the %s", what);
+	}
+	if (!S_ISREG(st.st_mode)) {
+		return ssb_fail(err, SSB_E_POLICY, 0, file, "the %s is not a regular file", what);
+	}
+	if (st.st_uid != uid && st.st_uid != 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, file,
+		                "the %s belongs to uid %u; it must be yours or root's", what,
+		                (unsigned)st.st_uid);
+	}
+	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, file,
+		                "others can write the %s; run: chmod go-w '%s'", what, file);
+	}
+	return 0;
 }
 
 int file_write_all(int fd, const void *data, size_t len)

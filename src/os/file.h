@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "skillsandbox.h"
 
 /* All return 0 (or an fd) on success and -1 with errno; no policy here. */
 
@@ -20,6 +21,10 @@ int file_open_nosymlink(const char *path, int flags);
 /* Appends everything readable from fd, until EOF. EFBIG past the cap of the
  * buffer. */
 int file_read_all(int fd, struct buf *out);
+
+/* An open file (borrowed) by which its owner decides: regular, of `uid` or root, and
+ * nobody else may write it. `what` is "policy file", `file` its name. Fills `err`. */
+int file_check_owned(int fd, uid_t uid, const char *what, const char *file, struct ssb_error *err);
 
 int file_write_all(int fd, const void *data, size_t len);
 

@@ -58,27 +58,44 @@ void refusal_done(struct refusal *r)
 	*r = (struct refusal){ 0 };
 }
 
-void build_refuse(struct build *b, enum refusal_kind kind, const char *where, const char *what,
-                  const char *why, const char *remedy)
+static void add_refusal(struct build *b, struct refusal **list, size_t *n, struct refusal r)
 {
-	struct ssb_plan *p = b->plan;
-	struct refusal r = { .kind = kind,
-		             .what = strdup(what),
-		             .where = strdup(where),
-		             .why = strdup(why),
-		             .remedy = strdup(remedy) };
-	struct refusal *v = realloc(p->refusals, (p->n_refusals + 1) * sizeof(*v));
+	struct refusal *v = realloc(*list, (*n + 1) * sizeof(*v));
 
-	diag_add(b->diags, SSB_ERROR, where, remedy, "%s is refused: %s", what, why);
 	if (v != NULL) {
-		p->refusals = v;
+		*list = v;
 	}
 	if (v == NULL || r.what == NULL || r.where == NULL || r.why == NULL || r.remedy == NULL) {
 		b->failed = true;
 		refusal_done(&r);
 		return;
 	}
-	p->refusals[p->n_refusals++] = r;
+	v[(*n)++] = r;
+}
+
+void build_refuse(struct build *b, enum refusal_kind kind, const char *where, const char *what,
+                  const char *why, const char *remedy)
+{
+	diag_add(b->diags, SSB_ERROR, where, remedy, "%s is refused: %s", what, why);
+	add_refusal(b, &b->plan->refusals, &b->plan->n_refusals,
+	            (struct refusal){ .kind = kind,
+	                              .what = strdup(what),
+	                              .where = strdup(where),
+	                              .why = strdup(why),
+	                              .remedy = strdup(remedy) });
+}
+
+void build_withhold(struct build *b, const struct refusal *r)
+{
+	diag_add(b->diags, SSB_WARNING, r->where, r->remedy, "%s is withheld: %s", r->what, r->why);
+	add_refusal(b, &b->plan->withheld, &b->plan->n_withheld,
+	            (struct refusal){ .kind = r->kind,
+	                              .what = strdup(r->what),
+	                              .where = strdup(r->where),
+	                              .why = strdup(r->why),
+	                              .remedy = strdup(r->remedy),
+	                              .option = r->option,
+	                              .value = r->value != NULL ? strdup(r->value) : NULL });
 }
 
 void build_offer(struct build *b, enum ssb_option option, const char *value)
@@ -209,6 +226,7 @@ void ssb_plan_free(struct ssb_plan *p)
 	}
 	free(p->withheld);
 	free(p->skill_dir);
+	free(p->no_entry);
 	free(p->name);
 	free(p->version);
 	free(p->manifest);

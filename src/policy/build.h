@@ -15,6 +15,7 @@ struct build {
 	const struct ssb_options *opt;
 	const struct manifest *manifest; /* NULL: a bare command */
 	const char *skill_dir;           /* real path; NULL: a bare command */
+	const char *skill_source;        /* where its files are: the same, or a copy of it */
 	struct policy policy;
 	struct danger *danger; /* looked up when the first path is judged */
 	struct ssb_plan *plan;
@@ -36,6 +37,8 @@ int plan_build_command(const struct owner *owner, const struct ssb_options *o, c
 /* A refusal, a warning: into the plan and into the diags. */
 void build_refuse(struct build *b, enum refusal_kind kind, const char *where, const char *what,
                   const char *why, const char *remedy);
+/* Left out, and the run goes on; what `r` points to is copied. */
+void build_withhold(struct build *b, const struct refusal *r);
 /* The owner's word that would allow what was refused last. */
 void build_offer(struct build *b, enum ssb_option option, const char *value);
 void build_warn(struct build *b, const char *where, const char *fmt, ...)

@@ -10,6 +10,7 @@
 #include "policy/asks.h"
 #include "policy/build.h"
 #include "policy/owner.h"
+#include "skill/programs.h"
 
 enum env_kind {
 	ENV_REFUSED,    /* steers the loader or the runtime */
@@ -71,8 +72,6 @@ static const struct env_rule {
 	{ "VAULT_TOKEN", ENV_CREDENTIAL, "Vault" },
 	{ "HF_TOKEN", ENV_CREDENTIAL, "Hugging Face" },
 };
-
-#define SYSTEM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 static const struct env_rule *find_rule(const char *name)
 {
@@ -173,10 +172,39 @@ static void refuse_env(struct build *b, const char *where, const char *name, con
 	}
 }
 
+/* Asked for by a file that was not written for us: only the owner's word gives it. */
+static void withhold_env(struct build *b, const char *where, const char *name,
+                         const struct env_rule *rule)
+{
+	bool denied = listed(&b->policy.lists[POLICY_DENY_ENV], name);
+	auto_free char *what = build_printf(b, "environment %s", name);
+	auto_free char *why =
+	        denied ? build_printf(b, "the policy file denies it")
+	               : build_printf(b, "%s asks for it, and nobody granted it%s%s%s%s",
+	                              path_base(b->manifest->file), rule != NULL ? " (" : "",
+	                              rule == NULL                   ? ""
+	                              : rule->kind == ENV_CREDENTIAL ? "a credential: "
+	                                                             : "",
+	                              rule != NULL ? rule->why : "", rule != NULL ? ")" : "");
+	auto_free char *remedy = build_printf(
+	        b, "pass it with --env %s, or approve the skill: skillsandbox approve DIR", name);
+
+	if (what != NULL && why != NULL && remedy != NULL) {
+		build_withhold(
+		        b, &(struct refusal){ .what = what,
+		                              .where = (char *)(uintptr_t)where,
+		                              .why = why,
+		                              .remedy = remedy,
+		                              .option = SSB_OPT_ENV,
+		                              .value = denied ? NULL : (char *)(uintptr_t)name });
+	}
+}
+
 static void add_declared(struct build *b, const struct mtext *t)
 {
 	const struct env_rule *rule = find_rule(t->s);
 	const char *value = owner_getenv(b->owner, t->s);
+	bool derived = skill_format_derived(b->plan->format);
 	char where[192];
 
 	build_where(b, t, where, sizeof(where));
@@ -187,12 +215,12 @@ static void add_declared(struct build *b, const struct mtext *t)
 	if (owner_word(b, t->s) != NULL) {
 		return;
 	}
-	if (listed(&b->policy.lists[POLICY_DENY_ENV], t->s)) {
+	if (!derived && listed(&b->policy.lists[POLICY_DENY_ENV], t->s)) {
 		refuse_env(b, where, t->s, "the policy file denies it");
 		return;
 	}
 	bool granted = listed(&b->policy.lists[POLICY_GRANT_ENV], t->s);
-	if (rule != NULL && rule->kind == ENV_REFUSED && !granted) {
+	if (!derived && rule != NULL && rule->kind == ENV_REFUSED && !granted) {
 		refuse_env(b, where, t->s, rule->why);
 		build_offer(b, SSB_OPT_ENV, t->s);
 		return;
@@ -203,6 +231,10 @@ static void add_declared(struct build *b, const struct mtext *t)
 	}
 	if (value == NULL) {
 		build_add(b, &b->plan->env_missing, t->s, MAX_ENV_VARS);
+		return;
+	}
+	if (derived && !granted) {
+		withhold_env(b, where, t->s, rule);
 		return;
 	}
 	if (rule != NULL && rule->kind == ENV_CREDENTIAL) {

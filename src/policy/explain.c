@@ -18,10 +18,12 @@
 static const char *rule_where(const struct ssb_plan *p, const struct egress_rule *r, char *out,
                               size_t size)
 {
-	if (r->domain.line == 0 || p->manifest == NULL) {
+	const char *slash = p->manifest != NULL ? strrchr(p->manifest, '/') : NULL;
+
+	if (r->domain.line == 0 || slash == NULL) {
 		snprintf(out, size, "%s", option_flag(SSB_OPT_NET));
 	} else {
-		snprintf(out, size, MANIFEST_FILE ":%u:%u", r->domain.line, r->domain.col);
+		snprintf(out, size, "%.60s:%u:%u", slash + 1, r->domain.line, r->domain.col);
 	}
 	return out;
 }
@@ -159,12 +161,12 @@ static void json_network(struct json *j, const struct ssb_plan *p)
 	json_proxy(j, p);
 }
 
-static void json_denied(struct json *j, const struct ssb_plan *p)
+static void json_refusals(struct json *j, const char *key, const struct refusal *v, size_t n)
 {
-	json_key(j, "denied");
+	json_key(j, key);
 	json_open(j, '[');
-	for (size_t i = 0; i < p->n_refusals; i++) {
-		const struct refusal *r = &p->refusals[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct refusal *r = &v[i];
 		json_open(j, '{');
 		json_kstr(j, "what", r->what);
 		json_kstr(j, "where", r->where);
@@ -211,6 +213,8 @@ char *plan_json(const struct ssb_plan *p, bool pretty)
 	json_kstr(&j, "name", p->name);
 	json_kstr(&j, "version", p->version);
 	json_kstr(&j, "manifest", p->manifest);
+	json_kstr(&j, "skill_dir", p->skill_dir);
+	json_kstr(&j, "format", p->skill_dir != NULL ? skill_format_name(p->format) : NULL);
 	json_list(&j, "requested", &p->requested);
 	json_key(&j, "granted");
 	json_open(&j, '{');
@@ -219,7 +223,8 @@ char *plan_json(const struct ssb_plan *p, bool pretty)
 	json_network(&j, p);
 	json_close(&j, '}');
 	json_covered(&j, p);
-	json_denied(&j, p);
+	json_refusals(&j, "denied", p->refusals, p->n_refusals);
+	json_refusals(&j, "withheld", p->withheld, p->n_withheld);
 	json_list(&j, "warnings", &p->warnings);
 	json_list(&j, "env_missing", &p->env_missing);
 	json_kuint(&j, "env_withheld", p->env_withheld);
@@ -281,7 +286,14 @@ static void text_command(struct buf *out, const struct ssb_plan *p)
 		put(out, p->version);
 	}
 	buf_addc(out, '\n');
+	if (p->skill_dir != NULL && p->format != SKILL_DECLARED) {
+		label(out, "format", true);
+		buf_addf(out, "%s  (", skill_format_name(p->format));
+		put(out, p->manifest);
+		buf_adds(out, skill_format_derived(p->format) ? ", read leniently)\n" : ")\n");
+	}
 	label(out, "runs", true);
+	put(out, p->no_entry != NULL ? p->no_entry : "");
 	for (size_t i = 0; i < p->argv.n; i++) {
 		if (i > 0) {
 			buf_addc(out, ' ');
@@ -427,11 +439,11 @@ static void text_settings(struct buf *out, const struct ssb_plan *p)
 	}
 }
 
-static void text_denied(struct buf *out, const struct ssb_plan *p)
+static void text_refusals(struct buf *out, const char *head, const struct refusal *v, size_t n)
 {
-	for (size_t i = 0; i < p->n_refusals; i++) {
-		const struct refusal *r = &p->refusals[i];
-		label(out, "DENIED", i == 0);
+	for (size_t i = 0; i < n; i++) {
+		const struct refusal *r = &v[i];
+		label(out, head, i == 0);
 		put(out, r->what);
 		buf_adds(out, ": ");
 		put(out, r->why);
@@ -441,6 +453,12 @@ static void text_denied(struct buf *out, const struct ssb_plan *p)
 		put(out, r->remedy);
 		buf_addc(out, '\n');
 	}
+}
+
+static void text_denied(struct buf *out, const struct ssb_plan *p)
+{
+	text_refusals(out, "DENIED", p->refusals, p->n_refusals);
+	text_refusals(out, "withheld", p->withheld, p->n_withheld);
 	for (size_t i = 0; i < p->warnings.n; i++) {
 		label(out, "warnings", i == 0);
 		put(out, p->warnings.v[i]);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/own.h"
+#include "os/file.h"
 
 extern char **environ;
 
@@ -110,22 +111,5 @@ void owner_done(struct owner *o)
 int owner_file_check(const struct owner *o, int fd, const char *what, const char *file,
                      struct ssb_error *err)
 {
-	struct stat st;
-
-	if (fstat(fd, &st) < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, file, "examine the %s", what);
-	}
-	if (!S_ISREG(st.st_mode)) {
-		return ssb_fail(err, SSB_E_POLICY, 0, file, "the %s is not a regular file", what);
-	}
-	if (st.st_uid != o->uid && st.st_uid != 0) {
-		return ssb_fail(err, SSB_E_POLICY, 0, file,
-		                "the %s belongs to uid %u; it must be yours or root's", what,
-		                (unsigned)st.st_uid);
-	}
-	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-		return ssb_fail(err, SSB_E_POLICY, 0, file,
-		                "others can write the %s; run: chmod go-w '%s'", what, file);
-	}
-	return 0;
+	return file_check_owned(fd, o->uid, what, file, err);
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/diag.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -18,6 +19,8 @@
 #include "policy/build.h"
 #include "policy/own.h"
 #include "policy/owner.h"
+
+#define NO_ENTRY_NAMES 160 /* bytes: the rest is counted, so that a message holds it */
 
 static void build_done(struct build *b)
 {
@@ -195,7 +198,7 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 		return -1;
 	}
 	settings_build(b);
-	if (b->manifest == NULL) {
+	if (b->manifest == NULL || skill_format_derived(b->plan->format)) {
 		b->plan->workdir = granted_cwd(b->plan);
 	}
 	if (b->plan->workdir == NULL) {
@@ -274,10 +277,64 @@ static int skill_directory(const char *dir, char **ret, struct ssb_error *err)
 	if (!S_ISDIR(st.st_mode)) {
 		return ssb_fail(
 		        err, SSB_E_USAGE, 0, "skill",
-		        "'%.200s' is not a directory; name the one that holds " MANIFEST_FILE, dir);
+		        "'%.200s' is not a directory; name the skill's, which holds its manifest",
+		        dir);
 	}
 	*ret = steal_ptr(&real);
 	return 0;
+}
+
+/* What was odd in a file that is read leniently stands in the plan as well. */
+static void tell_findings(struct build *b, const struct ssb_diags *found, bool in_plan)
+{
+	for (size_t i = 0; i < ssb_diags_count(found); i++) {
+		const struct ssb_diag *d = ssb_diags_get(found, i);
+		diag_add(b->diags, d->severity, d->where, d->remedy, "%s", d->text);
+		if (in_plan && d->severity == SSB_WARNING) {
+			build_add(b, &b->plan->warnings, d->text, 8UL * MAX_GRANTS);
+		}
+	}
+}
+
+static int find_skill(struct build *b, const char *dir, char *const args[], struct skill_found *ret,
+                      struct ssb_error *err)
+{
+	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
+
+	if (found == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
+	}
+	int failed = skill_find_in(dir, b->opt->skill_source, b->owner->config_dir, args, ret,
+	                           found, err);
+	tell_findings(b, found, failed == 0 && skill_format_derived(ret->format));
+	return failed;
+}
+
+/* A script has to be named: which are there? */
+static void set_no_entry(struct build *b)
+{
+	auto_buf names;
+
+	buf_init(&names, NO_ENTRY_NAMES);
+	skill_scripts(b->skill_source, &names);
+	b->plan->no_entry =
+	        build_printf(b, "name the script to run: skillsandbox run DIR SCRIPT; %s%s",
+	                     names.len > 0 ? "there is: " : "the skill has none",
+	                     names.len > 0 ? names.data : "");
+}
+
+static void set_entry(struct build *b, const struct skill_found *found)
+{
+	const struct manifest *m = b->manifest;
+
+	if (found->no_entry) {
+		set_no_entry(b);
+		return;
+	}
+	build_add(b, &b->plan->argv, m->command.s, MAX_ARGS);
+	for (size_t i = 0; i < m->args.n; i++) {
+		build_add(b, &b->plan->argv, m->args.v[i].s, MAX_ARGS);
+	}
 }
 
 int plan_build_skill(const struct owner *owner, const struct ssb_options *o, const char *dir,
@@ -286,25 +343,25 @@ int plan_build_skill(const struct owner *owner, const struct ssb_options *o, con
 {
 	AUTO(freep_options) struct ssb_options *own_o = NULL;
 	AUTO(diags_freep) struct ssb_diags *own_d = NULL;
-	AUTO(manifest_freep) struct manifest *m = NULL;
+	AUTO(skill_found_done) struct skill_found found = { 0 };
 	auto_free char *real = NULL;
 	AUTO(build_done) struct build b = { .owner = owner, .opt = o, .diags = diags };
 
 	if (skill_directory(dir, &real, err) < 0 || with_defaults(&b, &own_o, &own_d, err) < 0 ||
-	    manifest_load(dir, &m, b.diags, err) < 0) {
+	    find_skill(&b, dir, args, &found, err) < 0) {
 		return -1;
 	}
-	b.manifest = m;
+	b.manifest = found.manifest;
 	b.skill_dir = real;
-	b.plan->name = build_printf(&b, "%s", m->name);
-	b.plan->version = build_printf(&b, "%s", m->version);
-	b.plan->manifest = path_join(real, MANIFEST_FILE);
-	memcpy(b.plan->manifest_digest, m->digest, sizeof(m->digest));
-	build_add(&b, &b.plan->argv, m->command.s, MAX_ARGS);
-	for (size_t i = 0; i < m->args.n; i++) {
-		build_add(&b, &b.plan->argv, m->args.v[i].s, MAX_ARGS);
-	}
-	if (add_arguments(&b, args, err) < 0) {
+	b.skill_source = b.opt->skill_source != NULL ? b.opt->skill_source : real;
+	b.plan->name = build_printf(&b, "%s", found.manifest->name);
+	b.plan->version = build_printf(&b, "%s", found.manifest->version);
+	b.plan->manifest = build_printf(&b, "%s", found.file);
+	b.plan->skill_dir = build_printf(&b, "%s", real);
+	b.plan->format = found.format;
+	memcpy(b.plan->manifest_digest, found.manifest->digest, sizeof(found.manifest->digest));
+	set_entry(&b, &found);
+	if (add_arguments(&b, args != NULL ? args + found.used : NULL, err) < 0) {
 		return -1;
 	}
 	return build_plan(&b, ret_plan, err);

@@ -132,7 +132,7 @@ const char *audit_name(enum audit_level level);
 struct ssb_plan {
 	char *name;                  /* skill.name, or the command's base name */
 	char *version;               /* "" for a bare command */
-	char *manifest;              /* path of the manifest; NULL for a bare command */
+	char *manifest;              /* the file that it comes from; NULL for a bare command */
 	uint8_t manifest_digest[32]; /* SHA-256 of the bytes that were read from there */
 	struct grant *grants;        /* parents before children */
 	size_t n_grants;
@@ -146,6 +146,9 @@ struct ssb_plan {
 	size_t n_withheld;
 	enum skill_format format; /* of a skill */
 	char *skill_dir;          /* real, absolute; NULL for a bare command */
+	/* A script of the skill has to be named, and none was: `argv` is empty, and this says
+	 * what there is. NULL: there is something to run. */
+	char *no_entry;
 	struct string_list warnings;
 	struct string_list requested;   /* what the manifest asks, for people: "read ~/notes" */
 	struct string_list env;         /* "NAME=VALUE", HOME, TMPDIR, PATH, LANG included */

@@ -338,23 +338,31 @@ static bool skill_allowed(struct build *b, const struct subject *s)
 	return true;
 }
 
+static void no_directory(struct build *b)
+{
+	build_refuse(b, REFUSAL_OTHER, "skill", b->skill_dir,
+	             "the skill's directory cannot be opened",
+	             "name a directory that you may enter");
+}
+
+/* A copy of it is the owner's own (the state directory): what is judged is the skill. */
 void resolve_skill(struct build *b)
 {
-	auto_fd fd = file_open_nosymlink(b->skill_dir, O_PATH | O_DIRECTORY);
+	auto_fd own = file_open_nosymlink(b->skill_dir, O_PATH | O_DIRECTORY);
+	auto_fd fd = file_open_nosymlink(b->skill_source, O_PATH | O_DIRECTORY);
 	struct subject s;
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || subject_init(&s, fd, b->skill_dir, NULL) < 0) {
-		build_refuse(b, REFUSAL_OTHER, "skill", b->skill_dir,
-		             "the skill's directory cannot be opened",
-		             "name a directory that you may enter");
+	if (own < 0 || fd < 0 || fstat(fd, &st) < 0 ||
+	    subject_init(&s, own, b->skill_dir, NULL) < 0) {
+		no_directory(b);
 		return;
 	}
 	if (!skill_allowed(b, &s)) {
 		return;
 	}
 	struct grant g = {
-		.path = strdup(b->skill_dir),
+		.path = strdup(b->skill_source),
 		.target = strdup("/skill"),
 		.access = ACCESS_READ,
 		.origin = ORIGIN_SKILL,

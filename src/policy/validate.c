@@ -1,14 +1,28 @@
-/* validate.c - the public door to the manifest checker. */
-#include "manifest/manifest.h"
+/* validate.c - the public door to the checker of manifests, and of skills without one. */
+#include <sys/stat.h>
+
+#include "base/own.h"
+#include "policy/owner.h"
+#include "skill/skill.h"
 #include "skillsandbox.h"
+
+static int validate_skill(const char *dir, struct ssb_diags *diags, struct ssb_error *err)
+{
+	AUTO(owner_done) struct owner owner = { 0 };
+	AUTO(skill_found_done) struct skill_found found = { 0 };
+
+	return owner_load(&owner, err) < 0
+	               ? -1
+	               : skill_find(dir, owner.config_dir, NULL, &found, diags, err);
+}
 
 int ssb_validate(const char *path, struct ssb_diags *diags, struct ssb_error *err)
 {
-	struct manifest *m = NULL;
+	AUTO(manifest_freep) struct manifest *m = NULL;
+	struct stat st;
 
-	if (manifest_load(path, &m, diags, err) < 0) {
-		return -1;
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+		return validate_skill(path, diags, err);
 	}
-	manifest_free(m);
-	return 0;
+	return manifest_load(path, &m, diags, err);
 }

@@ -22,6 +22,7 @@
 #include "os/mount.h"
 #include "sandbox/stage.h"
 #include "sandbox/view.h"
+#include "sandbox/worker_py.h"
 
 #define RO_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
@@ -84,6 +85,7 @@ const struct view_rule VIEW_RULES[] = {
 	{ "/lib64", LL_READ | LL_EXEC },
 	{ "/libx32", LL_READ | LL_EXEC },
 	{ "/etc", LL_READ },
+	{ "/run/skillsandbox", LL_READ },
 	/* Files of its own processes only: the kernel's are root's. */
 	{ "/proc", LL_READ | LL_WRITE },
 	{ "/dev", LL_READ | LL_WRITE },
@@ -208,6 +210,21 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
+/* The program that runs a Skillware skill, where the plan names it. */
+static int view_worker(int root, const struct ssb_plan *plan, struct ssb_error *err)
+{
+	bool named = false;
+
+	for (size_t i = 0; i < plan->argv.n; i++) {
+		named |= strcmp(plan->argv.v[i], SKILL_WORKER) == 0;
+	}
+	if (named && (mkdirat(root, "run/skillsandbox", 0755) != 0 ||
+	              write_file(root, SKILL_WORKER + 1, WORKER_PY) != 0)) {
+		return fail(err, "cannot write", SKILL_WORKER);
+	}
+	return 0;
+}
+
 /* Something to mount on; mostly its parent is there. */
 static int make_point(int root, const char *name, bool dir)
 {
@@ -280,7 +297,8 @@ static int view_fill(struct view *v, int host, const struct stage *s, struct ssb
 			return fail(err, "cannot link", LINKS[i].name);
 		}
 	}
-	if (view_etc(v->root, s, err) != 0 || view_from_host(v, host, err) != 0) {
+	if (view_etc(v->root, s, err) != 0 || view_worker(v->root, s->plan, err) != 0 ||
+	    view_from_host(v, host, err) != 0) {
 		return -1;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(VIEW_DEVICES); i++) {

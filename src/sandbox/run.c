@@ -385,6 +385,10 @@ static int plan_runnable(const struct ssb_plan *plan, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_POLICY, 0, f->where, "%.150s is refused: %.100s; %.120s",
 		                f->what, f->why, f->remedy);
 	}
+	if (plan->argv.n == 0) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "script", "%s",
+		                plan->no_entry != NULL ? plan->no_entry : "nothing to run");
+	}
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "base/own.h"
 #include "manifest/yaml_doc.h"
 #include "serve/show.h"
+#include "skill/block.h"
 
 #define DIGITS "0123456789"
 
@@ -135,36 +136,6 @@ static void put_node(struct json *j, const struct ynode *n, const char **ret_bad
 
 /* ---- the block ------------------------------------------------------------------ */
 
-/* A line of three hyphens at `text`, with its end: how long; 0: it is none. */
-static size_t fence(const char *text, size_t len)
-{
-	size_t n = 3;
-
-	if (len < 3 || memcmp(text, "---", 3) != 0) {
-		return 0;
-	}
-	while (n < len && (text[n] == ' ' || text[n] == '\t' || text[n] == '\r')) {
-		n++;
-	}
-	return n == len ? n : text[n] == '\n' ? n + 1 : 0;
-}
-
-/* The lines between the fences, with plain ends. */
-static int block_of(struct buf *out, const char *text, size_t len)
-{
-	size_t at = fence(text, len);
-
-	while (at > 0 && at < len && fence(text + at, len - at) == 0) {
-		const char *end = memchr(text + at, '\n', len - at);
-		size_t n = end != NULL ? (size_t)(end - text) - at : len - at;
-		size_t cut = n > 0 && text[at + n - 1] == '\r' ? 1 : 0;
-		buf_add(out, text + at, n - cut);
-		buf_addc(out, '\n');
-		at += n + (end != NULL ? 1 : 0);
-	}
-	return at > 0 && at < len && !out->failed ? 0 : -1;
-}
-
 static char *text_member(struct ynode *root, const char *key)
 {
 	struct ynode *n = ynode_get(root, key);
@@ -216,7 +187,7 @@ int frontmatter_read(struct frontmatter *ret, const char *text, size_t len, cons
 	auto_buf block;
 
 	buf_init(&block, MAX_YAML_BYTES);
-	if (block_of(&block, text, len) != 0) {
+	if (block_read(&block, text, len) != 0) {
 		*ret_why = "its SKILL.md does not begin with frontmatter";
 		return -1;
 	}

@@ -148,8 +148,10 @@ static bool same_grants(const struct ssb_plan *plan)
 static bool is_fresh(const struct kept *k, const struct skill *skill,
                      const uint8_t policy[SHA256_BYTES])
 {
-	return clock_ms() - k->made_ms < FRESH_MS && memcmp(k->policy, policy, SHA256_BYTES) == 0 &&
-	       same_manifest(skill, k->plan) && same_grants(k->plan);
+	/* Another format is read from several files: it is looked at anew. */
+	return k->plan->format == SKILL_DECLARED && clock_ms() - k->made_ms < FRESH_MS &&
+	       memcmp(k->policy, policy, SHA256_BYTES) == 0 && same_manifest(skill, k->plan) &&
+	       same_grants(k->plan);
 }
 
 /* ---- making one --------------------------------------------------------------- */
@@ -276,14 +278,10 @@ static void narrow(struct ssb_plan *p, const struct narrow *n)
 /* The directory was found to be served; it may have become a link to another since. */
 static int check_place(const struct ssb_plan *p, const struct skill *skill, struct ssb_error *err)
 {
-	for (size_t i = 0; i < p->n_grants; i++) {
-		if (p->grants[i].origin == ORIGIN_SKILL &&
-		    strcmp(p->grants[i].path, skill->dir) != 0) {
-			return ssb_fail(err, SSB_E_POLICY, 0, "skill",
-			                "'%.200s' was moved while it was looked at", skill->name);
-		}
-	}
-	return 0;
+	return strcmp(p->skill_dir, skill->dir) == 0
+	               ? 0
+	               : ssb_fail(err, SSB_E_POLICY, 0, "skill",
+	                          "'%.200s' was moved while it was looked at", skill->name);
 }
 
 static void freep_options(struct ssb_options **o)

@@ -10,10 +10,10 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/visible.h"
-#include "manifest/manifest.h"
 #include "os/file.h"
 #include "policy/paths.h"
 #include "serve/uri.h"
+#include "skill/skill.h"
 
 #define DESCRIPTION_BYTES 1000 /* Agent Skills allow 1024 characters */
 
@@ -112,14 +112,14 @@ static char *make_skill_md(const struct skill *skill, const struct manifest *m)
 
 static int make_front(struct skill_entry *e, const char **ret_why)
 {
-	AUTO(manifest_freep) struct manifest *m = NULL;
+	AUTO(skill_found_done) struct skill_found found = { 0 };
 	struct ssb_error err = { 0 };
 
-	if (manifest_load(e->skill->dir, &m, NULL, &err) != 0) {
+	if (skill_find(e->skill->dir, NULL, NULL, &found, NULL, &err) != 0) {
 		*ret_why = "it has no SKILL.md, and its manifest is not valid";
 		return -1;
 	}
-	e->made = make_skill_md(e->skill, m);
+	e->made = make_skill_md(e->skill, found.manifest);
 	if (e->made == NULL) {
 		*ret_why = "out of memory";
 		return -1;

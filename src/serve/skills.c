@@ -18,8 +18,8 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "manifest/manifest.h"
 #include "policy/paths.h"
+#include "skill/skill.h"
 
 struct skills {
 	char **roots; /* real */
@@ -145,14 +145,6 @@ int skills_new(char *const dirs[], size_t n, struct skills **ret, struct ssb_err
 
 /* ---- the list -------------------------------------------------------------- */
 
-static bool has_manifest(const char *dir)
-{
-	auto_free char *file = path_join(dir, MANIFEST_FILE);
-	struct stat st;
-
-	return file != NULL && stat(file, &st) == 0 && S_ISREG(st.st_mode);
-}
-
 static bool is_served(const struct skills *s, const char *real)
 {
 	for (size_t i = 0; i < s->n_roots; i++) {
@@ -200,7 +192,7 @@ static int add_children(struct skills *s, const char *root, struct ssb_error *er
 	for (struct dirent *d; dir != NULL && failed == 0 && (d = readdir(dir)) != NULL;) {
 		auto_free char *path = d->d_name[0] == '.' ? NULL : path_join(root, d->d_name);
 		auto_free char *real = path == NULL ? NULL : realpath(path, NULL);
-		if (real != NULL && is_served(s, real) && has_manifest(real)) {
+		if (real != NULL && is_served(s, real) && skill_is_one(real)) {
 			failed = add_skill(s, steal_ptr(&real), err);
 		}
 	}
@@ -255,7 +247,7 @@ int skills_list(struct skills *s, const struct skill **ret, size_t *ret_n, struc
 {
 	forget(s);
 	for (size_t i = 0; i < s->n_roots; i++) {
-		if (has_manifest(s->roots[i])) {
+		if (skill_is_one(s->roots[i])) {
 			char *copy = strdup(s->roots[i]);
 			if (copy == NULL || add_skill(s, copy, err) != 0) {
 				return copy == NULL ? no_memory(err) : -1;
@@ -308,7 +300,7 @@ static char *real_directory(const struct skills *s, const char *word)
 	char *real = reads_served(s, word) ? realpath(word, NULL) : NULL;
 	char *slash = real == NULL ? NULL : strrchr(real, '/');
 
-	if (slash != NULL && slash != real && strcmp(slash + 1, MANIFEST_FILE) == 0) {
+	if (slash != NULL && slash != real && skill_file_names_one(slash + 1)) {
 		*slash = '\0';
 	}
 	return real;

@@ -13,7 +13,7 @@ struct skill {
 
 struct skills;
 
-/* A named directory is a skill itself (it has a manifest), or a directory of skills,
+/* A named directory is a skill itself (of any format), or a directory of skills,
  * one level deep. Both must exist. */
 int skills_new(char *const dirs[], size_t n, struct skills **ret, struct ssb_error *err);
 void skills_free(struct skills *s); /* accepts NULL */

@@ -18,7 +18,9 @@ static const struct mcp_field RUN_FIELDS[] = {
 	  .max = MAX_PATH_BYTES - 1 },
 	{ .name = "args",
 	  .type = MCP_STRINGS,
-	  .description = "arguments for the skill's program, one by one; no shell sees them",
+	  .description =
+	          "arguments for the skill's program, one by one; no shell sees them. Of a skill "
+	          "whose format is SKILL.md the first is the script, by its path in the skill",
 	  .max = MAX_ARGS,
 	  .otherwise = "[]" },
 	{ .name = "dry_run",
@@ -53,7 +55,7 @@ static const struct mcp_field VALIDATE_FIELDS[] = {
 	{ .name = "path",
 	  .type = MCP_STRING,
 	  .required = true,
-	  .description = SKILL_WORD ", or of its skillsandbox.yaml",
+	  .description = SKILL_WORD ", or of its manifest",
 	  .min = 1,
 	  .max = MAX_PATH_BYTES - 1 },
 };

@@ -7,13 +7,13 @@
 #include "base/names.h"
 #include "base/own.h"
 #include "base/visible.h"
-#include "manifest/manifest.h"
 #include "policy/paths.h"
 #include "serve/approve.h"
 #include "serve/plans.h"
 #include "serve/risk.h"
 #include "serve/run_say.h"
 #include "serve/show.h"
+#include "skill/skill.h"
 
 #define SAY_BYTES ((size_t)2 << 20)
 
@@ -50,11 +50,12 @@ static void reply_send(struct reply *a, struct mcp_call *c)
 
 /* ---- list_skills -------------------------------------------------------------------- */
 
-static void list_one(struct reply *a, const struct skill *skill)
+static void list_one(struct reply *a, const struct serve *s, const struct skill *skill)
 {
-	AUTO(manifest_freep) struct manifest *m = NULL;
+	AUTO(skill_found_done) struct skill_found found = { 0 };
 	struct ssb_error err = { 0 };
-	bool valid = manifest_load(skill->dir, &m, NULL, &err) == 0;
+	bool valid = skill_find(skill->dir, s->owner.config_dir, NULL, &found, NULL, &err) == 0;
+	const struct manifest *m = found.manifest;
 
 	json_open(&a->j, '{');
 	show_kstr(&a->j, "name", skill->name);
@@ -62,6 +63,7 @@ static void list_one(struct reply *a, const struct skill *skill)
 	json_kbool(&a->j, "valid", valid);
 	visible_text(&a->text, skill->name, false);
 	if (valid) {
+		json_kstr(&a->j, "format", skill_format_name(found.format));
 		show_kstr(&a->j, "version", m->version);
 		show_kstr(&a->j, "description", m->description);
 		buf_adds(&a->text, " ");
@@ -119,7 +121,7 @@ void tool_list_skills(void *app, struct mcp_call *c)
 	json_open(&a.j, '[');
 	for (size_t i = 0; i < n; i++) {
 		if (within == NULL || path_beneath(v[i].dir, within) != NULL) {
-			list_one(&a, &v[i]);
+			list_one(&a, s, &v[i]);
 		}
 	}
 	json_close(&a.j, ']');

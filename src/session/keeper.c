@@ -144,7 +144,7 @@ int session_run(struct ssb_plan *plan, const char *id, const int stdio[3],
 		return ssb_fail(err, SSB_E_USAGE, 0, "session",
 		                "'%.64s' is no id of a session; see skillsandbox session list", id);
 	}
-	if (ssb_plan_refusals(plan) > 0) {
+	if (ssb_plan_refusals(plan) > 0 || plan->argv.n == 0) {
 		return ssb_run(plan, stdio, ret_result, err); /* says why it is none */
 	}
 	if (plan->audit == AUDIT_OFF || (plan->best_effort >> LAYER_AUDIT & 1) != 0) {

@@ -10,7 +10,11 @@
 
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "manifest/manifest.h"
+
+/* The program that runs a Skillware skill: the sandbox shows it there. */
+#define SKILL_WORKER "/run/skillsandbox/worker.py"
 
 enum skill_format {
 	SKILL_DECLARED,  /* skillsandbox.yaml */
@@ -33,16 +37,24 @@ struct skill_found {
 	char *file;                /* the file that it comes from, absolute */
 	char *text;                /* derived: the manifest it amounts to; else NULL */
 	size_t used;               /* how many of the arguments named the script */
+	bool no_entry;             /* a script has to be named, and none was: do not run it */
 };
 
-/* `dir` is real and absolute; `config_dir` may be NULL: no sidecar. `args` (may be
- * NULL) are the caller's: the first names the script of a SKILL.md skill. What is odd in
- * a file that is read leniently is a warning in `diags`. */
+/* `config_dir` may be NULL: no sidecar. `args` (may be NULL) are the caller's: the first
+ * names the script of a SKILL.md skill; without one it can be looked at, and not be run.
+ * What is odd in a file that is read leniently is a warning in `diags`. */
 int skill_find(const char *dir, const char *config_dir, char *const args[], struct skill_found *ret,
                struct ssb_diags *diags, struct ssb_error *err);
+/* The same, with all of the skill's files read from `source` (NULL: from `dir`). */
+int skill_find_in(const char *dir, const char *source, const char *config_dir, char *const args[],
+                  struct skill_found *ret, struct ssb_diags *diags, struct ssb_error *err);
 void skill_found_done(struct skill_found *f);
+/* The scripts in it, for people: "scripts/a.py, scripts/b.sh", as many as fit. */
+void skill_scripts(const char *dir, struct buf *out);
 
 /* Is it the directory of a skill, of any format? Opens nothing. */
 bool skill_is_one(const char *dir);
+/* The name of a file by which a skill is known: "SKILL.md". */
+bool skill_file_names_one(const char *name);
 
 #endif

@@ -1,0 +1,459 @@
+"""The inside of the sandbox: loads a Skillware skill and answers calls to it.
+
+    _worker.py --once DIR [PARAMS]   PARAMS, or standard input, is one JSON object; one line
+                                     of JSON comes out: {"ok":true,"result":...} or
+                                     {"ok":false,"error":{"type","message","traceback"}}
+    _worker.py --serve DIR           lines of JSON until standard input ends: see serve()
+
+One file and the standard library only: it is shown alone in a sandbox. It guards
+nothing (the skill is in this very process); it keeps what the skill prints apart from
+what it answers, and makes the skill feel at home: its directory is sys.path[0] and a
+private copy of its data/ can be written.
+"""
+import asyncio
+import atexit
+import base64
+import importlib.util
+import inspect
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import traceback
+import types
+
+PROTOCOL = 1
+CHUNK = 512 * 1024              # of a file, in one line
+MAX_DATA = 64 * 1024 * 1024     # of data/ that is copied
+MAX_TEXT = 16 * 1024            # of a message, and of a traceback
+MODULE = "skill_module"         # what the original loader calls it
+MODES = ("--once", "--serve")
+
+
+class SkillwareParamValidationError(ValueError):
+    """The parameters are not what the manifest asks for."""
+
+
+# ---- a stand-in for skillware, where there is none ----
+
+def _is(kind, value):
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return {"object": isinstance(value, dict), "array": isinstance(value, list),
+            "string": isinstance(value, str), "boolean": isinstance(value, bool),
+            "null": value is None, "number": number,
+            "integer": number and float(value).is_integer()}.get(kind, True)
+
+
+# Keyword -> (which values it is about, what it demands of them).
+CHECKS = {
+    "enum": (object, lambda v, a: v in a),
+    "const": (object, lambda v, a: v == a),
+    "minimum": ((int, float), lambda v, a: v >= a),
+    "maximum": ((int, float), lambda v, a: v <= a),
+    "exclusiveMinimum": ((int, float), lambda v, a: v > a),
+    "exclusiveMaximum": ((int, float), lambda v, a: v < a),
+    "minLength": (str, lambda v, a: len(v) >= a),
+    "maxLength": (str, lambda v, a: len(v) <= a),
+    "pattern": (str, lambda v, a: re.search(a, v) is not None),
+    "minItems": (list, lambda v, a: len(v) >= a),
+    "maxItems": (list, lambda v, a: len(v) <= a),
+}
+
+
+def check_schema(value, schema, where="params"):
+    """The subset of JSON Schema that manifests use; raises with the place."""
+    if not isinstance(schema, dict):
+        return
+    kinds = schema.get("type", [])
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    if kinds and not any(_is(k, value) for k in kinds):
+        raise SkillwareParamValidationError(f"{where}: is not of type {' or '.join(kinds)}")
+    for keyword, (about, holds) in CHECKS.items():
+        if keyword in schema and isinstance(value, about) and not holds(value, schema[keyword]):
+            raise SkillwareParamValidationError(f"{where}: {keyword} {schema[keyword]!r} "
+                                                "does not hold")
+    if isinstance(value, dict):
+        _check_object(value, schema, where)
+    if isinstance(value, list):
+        for i, v in enumerate(value):
+            check_schema(v, schema.get("items"), f"{where}[{i}]")
+
+
+def _check_object(value, schema, where):
+    known = schema.get("properties") or {}
+    for name in schema.get("required") or []:
+        if name not in value:
+            raise SkillwareParamValidationError(f"{where}: '{name}' is missing")
+    for name, v in value.items():
+        if name in known:
+            check_schema(v, known[name], f"{where}.{name}")
+        elif schema.get("additionalProperties") is False:
+            raise SkillwareParamValidationError(f"{where}: '{name}' is not known")
+        else:
+            check_schema(v, schema.get("additionalProperties"), f"{where}.{name}")
+
+
+def validate(params, manifest):
+    schema = (manifest or {}).get("parameters")
+    if not isinstance(schema, dict):
+        return
+    try:
+        import jsonschema
+    except ImportError:
+        check_schema(params, schema)
+        return
+    try:
+        jsonschema.validate(params, schema)
+    except jsonschema.ValidationError as e:
+        raise SkillwareParamValidationError(e.message) from None
+
+
+class BaseSkill:
+    """As skillware.core.base_skill has it."""
+
+    _declared = {}
+
+    def __init__(self, config=None):
+        self.config = dict(config or {})
+
+    @property
+    def manifest(self):
+        return dict(self._declared)
+
+    def execute(self, params):
+        if type(self).aexecute is BaseSkill.aexecute:
+            raise NotImplementedError("a skill has execute() or aexecute()")
+        return asyncio.run(self.aexecute(params))
+
+    async def aexecute(self, params):
+        if type(self).execute is BaseSkill.execute:
+            raise NotImplementedError("a skill has execute() or aexecute()")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(None, self.execute, params)
+
+    def validate_params(self, params):
+        validate(params, self.manifest)
+
+    def credential(self, key):
+        value = (getattr(self, "config", None) or {}).get(key)
+        return value if value is not None else os.environ.get(key)
+
+
+def base_skill():
+    """The real BaseSkill, or ours in its place."""
+    try:
+        from skillware.core.base_skill import BaseSkill as real
+        return real
+    except ImportError:
+        pass
+    for name in ("skillware", "skillware.core", "skillware.core.base_skill"):
+        module = types.ModuleType(name)
+        module.BaseSkill = BaseSkill
+        module.SkillwareParamValidationError = SkillwareParamValidationError
+        module.__path__ = []
+        sys.modules[name] = module
+    sys.modules["skillware"].core = sys.modules["skillware.core"]
+    sys.modules["skillware.core"].base_skill = sys.modules["skillware.core.base_skill"]
+    return BaseSkill
+
+
+# ---- the skill ----
+
+def tree_size(top):
+    return sum(os.lstat(os.path.join(d, f)).st_size
+               for d, _, files in os.walk(top) for f in files)
+
+
+def at_home(skill_dir):
+    """Where the skill is run from. One with a data/ gets a place of its own in which
+    that, and the files beside it, are copies; other directories lead to the real ones."""
+    data = os.path.join(skill_dir, "data")
+    if not os.path.isdir(data) or os.access(data, os.W_OK):
+        return skill_dir
+    if tree_size(data) > MAX_DATA:
+        raise OSError(f"data/ of the skill has more than {MAX_DATA} bytes, too many to copy")
+    place = tempfile.mkdtemp(prefix="skill-")
+    for entry in os.scandir(skill_dir):
+        target = os.path.join(place, entry.name)
+        if entry.name == "data":
+            shutil.copytree(entry.path, target)
+        elif entry.is_file() and entry.stat().st_size <= MAX_DATA:
+            shutil.copyfile(entry.path, target)
+        else:
+            os.symlink(entry.path, target)
+    for d, _, files in os.walk(os.path.join(place, "data")):
+        os.chmod(d, 0o700)
+        for f in files:
+            os.chmod(os.path.join(d, f), 0o600)
+    return place
+
+
+def load_module(skill_dir):
+    path = os.path.join(skill_dir, "skill.py")
+    sys.path[0] = skill_dir
+    spec = importlib.util.spec_from_file_location(MODULE, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[MODULE] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def find_class(module, base, name):
+    """The one named; else the one subclass of BaseSkill that no other one extends."""
+    own = [c for c in vars(module).values()
+           if inspect.isclass(c) and c.__module__ == MODULE]
+    if name is not None:
+        found = [c for c in own if c.__name__ == name]
+    else:
+        found = [c for c in own if issubclass(c, base)] or \
+            [c for c in own if hasattr(c, "execute") or hasattr(c, "aexecute")]
+        found = [c for c in found if not any(c is not d and issubclass(d, c) for d in found)]
+    if len(found) != 1:
+        names = ", ".join(c.__name__ for c in found) or "none"
+        raise ImportError(f"skill.py has to have one class that extends BaseSkill; found {names}")
+    return found[0]
+
+
+class Skill:
+    """One instance, and what can be asked of it."""
+
+    def __init__(self, skill_dir, config=None, manifest=None, name=None):
+        base = base_skill()
+        BaseSkill._declared = manifest or {}
+        skill_dir = at_home(skill_dir)
+        self.loop = asyncio.new_event_loop()
+        self.declared = manifest
+        cls = find_class(load_module(skill_dir), base, name)
+        self.name = cls.__name__
+        self.it = self._construct(cls, config or {})
+
+    @staticmethod
+    def _construct(cls, config):
+        try:
+            inspect.signature(cls).bind(config)
+        except TypeError:
+            return cls()
+        except ValueError:
+            pass
+        return cls(config)
+
+    def _finish(self, result):
+        return self.loop.run_until_complete(result) if inspect.isawaitable(result) else result
+
+    def execute(self, params):
+        return self._finish(self.it.execute(params))
+
+    def aexecute(self, params):
+        run = getattr(self.it, "aexecute", None) or self.it.execute
+        return self._finish(run(params))
+
+    def manifest(self, _params):
+        it = getattr(self.it, "manifest", self.declared)
+        return it() if callable(it) else it
+
+    def validate_params(self, params):
+        if hasattr(self.it, "validate_params"):
+            return self._finish(self.it.validate_params(params))
+        return validate(params, self.declared)
+
+
+CALLS = {"execute": Skill.execute, "aexecute": Skill.aexecute, "manifest": Skill.manifest,
+         "validate_params": Skill.validate_params}
+
+
+# ---- files that go with a call ----
+
+def each_text(value, change):
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {k: each_text(v, change) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [each_text(v, change) for v in value]
+    return value
+
+
+class Files:
+    """Copies in a private directory; whoever asks for a file by the name that the caller
+    gave it gets the copy, and the caller sees its own name in what comes back."""
+
+    def __init__(self, listed, inp):
+        self.listed = listed
+        self.place = tempfile.mkdtemp(prefix="call-") if listed else None
+        self.inside = {}
+        for i, f in enumerate(listed):
+            directory = os.path.join(self.place, str(i))
+            os.mkdir(directory)
+            path = os.path.join(directory, os.path.basename(f["path"]))
+            self.inside[f["path"]] = path
+            if f["parts"] is not None:
+                with open(path, "wb") as out:
+                    for _ in range(f["parts"]):
+                        out.write(base64.b64decode(json.loads(inp.readline())["data"]))
+
+    def go_in(self, params):
+        return each_text(params, lambda s: self.inside.get(s, s))
+
+    def come_out(self, value):
+        def back(text):
+            for host, inside in self.inside.items():
+                text = text.replace(inside, host)
+            return text
+        return each_text(value, back) if self.listed else value
+
+    def results(self):
+        """(number, opened file, parts) of what may be written and is there."""
+        for i, f in enumerate(self.listed):
+            path = self.inside[f["path"]]
+            if f["mode"] == "w" and os.path.isfile(path):
+                size = os.path.getsize(path)
+                yield i, path, (size + CHUNK - 1) // CHUNK
+
+    def done(self):
+        if self.place:
+            shutil.rmtree(self.place, ignore_errors=True)
+
+
+# ---- the protocol ----
+
+def error_of(e):
+    """What the other side is told of an exception."""
+    try:
+        message = str(e)
+    except Exception:  # pylint: disable=broad-except
+        message = ""
+    tb = e.__traceback__
+    while tb is not None and tb.tb_frame.f_code.co_filename == __file__:
+        tb = tb.tb_next
+    text = "".join(traceback.format_exception(type(e), e, tb))
+    return {"type": type(e).__name__, "message": message[:MAX_TEXT], "traceback": text[-MAX_TEXT:]}
+
+
+def answer_line(answer):
+    """One line; an answer that is not JSON is an error of the skill's."""
+    try:
+        text = json.dumps(answer, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as e:
+        bad = {"type": "TypeError", "message": f"the result is not JSON: {e}"[:MAX_TEXT],
+               "traceback": ""}
+        text = json.dumps({**{k: answer[k] for k in ("id",) if k in answer},
+                           "ok": False, "error": bad})
+    return text.encode("ascii") + b"\n"
+
+
+def attempt(call, *args):
+    try:
+        return {"ok": True, "result": call(*args)}
+    except BaseException as e:  # pylint: disable=broad-except
+        return {"ok": False, "error": error_of(e)}
+
+
+def take_streams():
+    """What the skill and its children print goes to standard error, and they read
+    nothing: the protocol's streams are out of their way."""
+    inp, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)
+    sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace", buffering=1,
+                      closefd=False)
+    return inp, out
+
+
+def say(out, answer):
+    out.write(answer_line(answer))
+    out.flush()
+
+
+def tell(out, answer, files):
+    answer = {**answer, **{k: files.come_out(answer[k]) for k in ("result", "error")
+                           if k in answer}}
+    written = list(files.results()) if answer["ok"] else []
+    if written:
+        answer["files"] = [{"n": i, "parts": parts} for i, _, parts in written]
+    say(out, answer)
+    for _, path, parts in written:
+        with open(path, "rb") as f:
+            for _ in range(parts):
+                say(out, {"data": base64.b64encode(f.read(CHUNK)).decode("ascii")})
+
+
+def begin(skill_dir, params):
+    skill = Skill(skill_dir, with_credentials(params), params.get("manifest"),
+                  params.get("class"))
+    return skill, {"class": skill.name}
+
+
+def with_credentials(params):
+    """A credential is both in the configuration and in the environment."""
+    config = dict(params.get("config") or {})
+    for name in params.get("env") or []:
+        if name in config and isinstance(config[name], str):
+            os.environ.setdefault(name, config[name])
+        elif name in os.environ:
+            config[name] = os.environ[name]
+    return config
+
+
+def serve(skill_dir, inp, out):
+    """We say {"protocol":1}. Then requests, each {"id","call","params"} and perhaps
+    "files", one at a time and in turn; the first call is "init". An answer has the
+    request's id and is as that of --once; files follow it in lines of {"data"}."""
+    skill = None
+    say(out, {"protocol": PROTOCOL})
+    for line in inp:
+        request = json.loads(line)
+        call, params = request["call"], request.get("params")
+        if call == "init":
+            answer = attempt(begin, skill_dir, params or {})
+            if answer["ok"]:
+                skill, answer["result"] = answer["result"]
+            say(out, {"id": request["id"], **answer})
+        elif call not in CALLS or skill is None:
+            say(out, {"id": request["id"], "ok": False,
+                      "error": {"type": "LookupError", "message": f"no call '{call}'",
+                                "traceback": ""}})
+        else:
+            files = Files(request.get("files") or [], inp)
+            answer = attempt(CALLS[call], skill, files.go_in(params))
+            tell(out, {"id": request["id"], **answer}, files)
+            files.done()
+
+
+def once(skill_dir, inp, out, words):
+    def run():
+        params = json.loads(words[0] if words else inp.read() or b"{}")
+        if not isinstance(params, dict):
+            raise SkillwareParamValidationError("the parameters are not an object")
+        return Skill(skill_dir).execute(params)
+    answer = attempt(run)
+    say(out, answer)
+    return 0 if answer["ok"] else 1
+
+
+def main(argv):
+    modes = [a for a in argv if a in MODES]
+    words = [a for a in argv if a not in MODES]
+    if not modes or not words:
+        print("usage: _worker.py --once DIR [PARAMS] | --serve DIR", file=sys.stderr)
+        return 2
+    inp, out = take_streams()
+    skill_dir = os.path.abspath(words[0])
+    # The last word counts: what serves one call is made to serve many by one more word.
+    if modes[-1] == "--serve":
+        serve(skill_dir, inp, out)
+        return 0
+    return once(skill_dir, inp, out, words[1:])
+
+
+if __name__ == "__main__":
+    status = main(sys.argv[1:])
+    # Threads of the skill do not keep a worker alive that nobody talks to.
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)

@@ -1,0 +1,32 @@
+#include "skill/block.h"
+
+#include <string.h>
+
+/* A line of three hyphens at `text`, with its end: how long; 0: it is none. */
+static size_t fence(const char *text, size_t len)
+{
+	size_t n = 3;
+
+	if (len < 3 || memcmp(text, "---", 3) != 0) {
+		return 0;
+	}
+	while (n < len && (text[n] == ' ' || text[n] == '\t' || text[n] == '\r')) {
+		n++;
+	}
+	return n == len ? n : text[n] == '\n' ? n + 1 : 0;
+}
+
+int block_read(struct buf *out, const char *text, size_t len)
+{
+	size_t at = fence(text, len);
+
+	while (at > 0 && at < len && fence(text + at, len - at) == 0) {
+		const char *end = memchr(text + at, '\n', len - at);
+		size_t n = end != NULL ? (size_t)(end - text) - at : len - at;
+		size_t cut = n > 0 && text[at + n - 1] == '\r' ? 1 : 0;
+		buf_add(out, text + at, n - cut);
+		buf_addc(out, '\n');
+		at += n + (end != NULL ? 1 : 0);
+	}
+	return at > 0 && at < len && !out->failed ? 0 : -1;
+}

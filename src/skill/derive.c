@@ -1,0 +1,75 @@
+#include "skill/derive.h"
+
+#include "base/json.h"
+
+/* What is JSON in quotes is YAML too. */
+static void quoted(struct buf *out, const char *text)
+{
+	struct json j;
+
+	json_init(&j, out, false);
+	json_str(&j, text);
+}
+
+static void put_skill(struct buf *out, const struct derived *d)
+{
+	const struct says *s = d->says;
+
+	buf_adds(out, "skill:\n  name: ");
+	quoted(out, s->name != NULL ? s->name : d->name);
+	if (s->name == NULL) {
+		buf_adds(out, " # its directory's: it gives itself none");
+	}
+	buf_adds(out, "\n  version: ");
+	quoted(out, s->version != NULL ? s->version : "0");
+	if (s->version == NULL) {
+		buf_adds(out, " # it says none");
+	}
+	buf_adds(out, "\n  description: ");
+	quoted(out, s->description != NULL ? s->description : "");
+	buf_adds(out, "\n\n");
+}
+
+static void put_permissions(struct buf *out, const struct derived *d)
+{
+	const struct wish_list *env = &d->says->wishes[WISH_ENV];
+
+	buf_adds(out, "# No network, and no files but its own directory: a skill without a\n"
+	              "# manifest is given neither.\n");
+	if (env->n == 0) {
+		buf_adds(out, "permissions: {}\n\n");
+		return;
+	}
+	buf_adds(out, "permissions:\n  env_vars:\n    # Asked for, and withheld until the owner "
+	              "grants them.\n    allow:\n");
+	for (size_t i = 0; i < env->n; i++) {
+		buf_addf(out, "      - %s # %s:%u, %s\n", env->v[i].name, d->from, env->v[i].line,
+		         env->v[i].key);
+	}
+	buf_addc(out, '\n');
+}
+
+static void put_entry(struct buf *out, const struct derived *d)
+{
+	buf_adds(out, "entrypoint:\n  command: ");
+	if (d->argv == NULL || d->argv[0] == NULL) {
+		buf_adds(out, "\"false\" # a script is named at each run: skillsandbox run DIR "
+		              "SCRIPT\n");
+		return;
+	}
+	quoted(out, d->argv[0]);
+	buf_adds(out, "\n  args: [");
+	for (size_t i = 1; d->argv[i] != NULL; i++) {
+		buf_adds(out, i > 1 ? ", " : "");
+		quoted(out, d->argv[i]);
+	}
+	buf_adds(out, "]\n");
+}
+
+void derive_manifest(struct buf *out, const struct derived *d)
+{
+	buf_addf(out, "# What %s amounts to.\n", d->from);
+	put_skill(out, d);
+	put_permissions(out, d);
+	put_entry(out, d);
+}

@@ -1,0 +1,305 @@
+#include "skill/loose.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "base/utf8.h"
+#include "manifest/report.h"
+#include "manifest/yaml_text.h"
+
+struct loose {
+	struct report rep;
+	struct ynode *root;
+	size_t entries;
+	bool nomem;
+};
+
+static void ydoc_freep(struct ynode **n)
+{
+	ydoc_free(*n);
+}
+
+static struct ynode *new_node(enum ynode_kind kind, unsigned line)
+{
+	struct ynode *n = calloc(1, sizeof(*n));
+
+	if (n != NULL) {
+		n->kind = kind;
+		n->line = line;
+		n->col = 1;
+	}
+	return n;
+}
+
+bool loose_plain(const char *text)
+{
+	for (size_t len = strlen(text); len > 0;) {
+		uint32_t cp = 0;
+		size_t n = utf8_decode(text, len, &cp);
+		if (n == 0 || yaml_char_problem(cp) != NULL) {
+			return false;
+		}
+		text += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* ---- the bytes --------------------------------------------------------------- */
+
+/* Without what a YAML file may not hold, and without tabs that indent. True: all of it. */
+static bool clean(struct buf *out, const char *text, size_t len)
+{
+	bool whole = true;
+	bool indent = true;
+
+	while (len > 0) {
+		uint32_t cp = 0;
+		size_t n = utf8_decode(text, len, &cp);
+		bool line_end = n == 1 && cp == '\r' && len > 1 && text[1] == '\n';
+		if (n == 0 || (yaml_char_problem(cp) != NULL && !line_end)) {
+			whole = false;
+		} else if (indent && cp == '\t') {
+			buf_adds(out, "  ");
+			whole = false;
+		} else if (!line_end) {
+			buf_add(out, text, n);
+		}
+		indent = cp == '\n' || (indent && (cp == ' ' || cp == '\t'));
+		n = n > 0 ? n : 1;
+		text += n;
+		len -= n;
+	}
+	return whole;
+}
+
+static void shift(struct ynode *n, unsigned lines)
+{
+	for (; n != NULL; n = n->next) {
+		n->line += lines;
+		n->key_line += lines;
+		shift(n->first, lines); /* as deep as MAX_YAML_DEPTH */
+	}
+}
+
+static void warn(const struct loose *l, unsigned line, const char *text)
+{
+	report_add(&l->rep, SSB_WARNING, line, 1, "", "%s", text);
+}
+
+/* What the strict reader found is a warning here. Returns new, or NULL. */
+static struct ynode *parse(const struct loose *l, const char *text, size_t len, unsigned lines,
+                           bool tell)
+{
+	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
+	struct ynode *root = ydoc_parse(l->rep.file, text, len, found);
+
+	shift(root, lines);
+	for (size_t i = 0; tell && found != NULL && i < ssb_diags_count(found); i++) {
+		const struct ssb_diag *d = ssb_diags_get(found, i);
+		diag_add(l->rep.diags, SSB_WARNING, d->where, d->remedy, "%s", d->text);
+	}
+	return root;
+}
+
+/* ---- piece by piece ---------------------------------------------------------- */
+
+/* "key:" at the beginning of a line: how long the key is; 0: it is none. */
+static size_t key_length(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len &&
+	       (isalnum((unsigned char)text[n]) != 0 || text[n] == '_' || text[n] == '-')) {
+		n++;
+	}
+	return n > 0 && n < len && text[n] == ':' &&
+	                       (n + 1 == len || strchr(" \t\n", text[n + 1]) != NULL)
+	               ? n
+	               : 0;
+}
+
+static size_t line_length(const char *text, size_t len)
+{
+	const char *end = memchr(text, '\n', len);
+
+	return end != NULL ? (size_t)(end - text) + 1 : len;
+}
+
+/* Takes the entries of `from` that are not there yet. */
+static void adopt(struct loose *l, struct ynode *from)
+{
+	struct ynode **tail = &l->root->first;
+
+	while (*tail != NULL) {
+		tail = &(*tail)->next;
+	}
+	while (from->first != NULL) {
+		struct ynode *n = from->first;
+		from->first = n->next;
+		n->next = NULL;
+		if (ynode_get(l->root, n->key) != NULL) {
+			warn(l, n->line, "the same key a second time: only the first counts");
+			ydoc_free(n);
+			continue;
+		}
+		*tail = n;
+		tail = &n->next;
+	}
+}
+
+/* An entry that is no YAML may still be a text for people: all of its first line. */
+static struct ynode *as_text(struct loose *l, const char *text, size_t len, size_t key)
+{
+	AUTO(ydoc_freep) struct ynode *map = new_node(YNODE_MAP, 1);
+	AUTO(ydoc_freep) struct ynode *n = new_node(YNODE_SCALAR, 1);
+	size_t end = line_length(text, len);
+	size_t at = key + 1;
+
+	while (at < end && isspace((unsigned char)text[at]) != 0) {
+		at++;
+	}
+	while (end > at && isspace((unsigned char)text[end - 1]) != 0) {
+		end--;
+	}
+	if (end - at > 1 && (text[at] == '"' || text[at] == '\'') && text[end - 1] == text[at]) {
+		at++;
+		end--;
+	}
+	if (map == NULL || n == NULL || (n->key = strndup(text, key)) == NULL ||
+	    (n->text = strndup(text + at, end - at)) == NULL) {
+		l->nomem = true;
+		return NULL;
+	}
+	n->quoted = true;
+	map->first = steal_ptr(&n);
+	return steal_ptr(&map);
+}
+
+static void read_entry(struct loose *l, const char *text, size_t len, unsigned line)
+{
+	static const char *const TEXTS[] = { "name", "description", "version" };
+	AUTO(ydoc_freep) struct ynode *map = parse(l, text, len, line - 1, false);
+	size_t key = key_length(text, len);
+
+	for (size_t i = 0; map == NULL && i < ARRAY_LEN(TEXTS); i++) {
+		if (strlen(TEXTS[i]) == key && memcmp(TEXTS[i], text, key) == 0) {
+			map = as_text(l, text, len, key);
+			shift(map, line - 1);
+		}
+	}
+	if (map != NULL && map->kind == YNODE_MAP) {
+		adopt(l, map);
+	} else {
+		warn(l, line, "this entry is not valid YAML, and is left out");
+	}
+}
+
+/* An entry is a line that begins with its key, and all up to the next of them. */
+static void read_entries(struct loose *l, const char *text, size_t len)
+{
+	unsigned line = 1;
+
+	while (len > 0) {
+		unsigned first = line;
+		size_t n = line_length(text, len);
+		bool keyed = key_length(text, n) > 0;
+		line++;
+		while (keyed && n < len && key_length(text + n, len - n) == 0) {
+			n += line_length(text + n, len - n);
+			line++;
+		}
+		if (keyed && l->entries++ == MAX_LOOSE_ENTRIES) {
+			warn(l, first, "too many entries; the rest is left out");
+			return;
+		}
+		if (keyed) {
+			read_entry(l, text, n, first);
+		}
+		text += n;
+		len -= n;
+	}
+}
+
+struct ynode *loose_read(const char *file, const char *text, size_t len, unsigned line,
+                         struct ssb_diags *diags)
+{
+	struct loose l = { .rep = { file, diags } };
+	AUTO(ydoc_freep) struct ynode *root = NULL;
+	auto_buf plain;
+
+	buf_init(&plain, MAX_YAML_BYTES);
+	for (unsigned i = 1; i < line; i++) {
+		buf_addc(&plain, '\n'); /* so that every place is that in the file */
+	}
+	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+		text += 3;
+		len -= 3;
+	}
+	if (len < MAX_YAML_BYTES && !clean(&plain, text, len)) {
+		warn(&l, line,
+		     "it has tabs that indent, or bytes that are no text; they are "
+		     "read as spaces, or left out");
+	}
+	if (plain.failed || len >= MAX_YAML_BYTES) {
+		warn(&l, line, "it is too large, and is left out");
+		buf_reset(&plain);
+	}
+	root = parse(&l, plain.data != NULL ? plain.data : "", plain.len, 0, true);
+	if (root != NULL && root->kind == YNODE_MAP) {
+		return steal_ptr(&root);
+	}
+	l.root = new_node(YNODE_MAP, line);
+	if (l.root != NULL && root == NULL) {
+		read_entries(&l, plain.data != NULL ? plain.data : "", plain.len);
+	} else if (l.root != NULL && !ynode_is_null(root)) {
+		warn(&l, line, "it is no list of names and values, and is left out");
+	}
+	if (l.nomem) {
+		ydoc_free(l.root);
+		return NULL;
+	}
+	return l.root;
+}
+
+/* ---- looking up --------------------------------------------------------------- */
+
+/* JSON is YAML: a text that holds some becomes what it says. */
+static void unfold(struct ynode *n)
+{
+	const char *text = n->text != NULL ? n->text + strspn(n->text, " \t\r\n") : "";
+
+	if (n->kind != YNODE_SCALAR || n->bad || (*text != '{' && *text != '[')) {
+		return;
+	}
+	const struct loose l = { .rep = { "", NULL } };
+	AUTO(ydoc_freep) struct ynode *root = parse(&l, text, strlen(text), n->line - 1, false);
+	if (root != NULL && root->kind != YNODE_SCALAR) {
+		n->kind = root->kind;
+		n->first = steal_ptr(&root->first);
+	}
+}
+
+struct ynode *loose_at(struct ynode *map, const char *path)
+{
+	struct ynode *n = map;
+
+	while (n != NULL) {
+		size_t len = strcspn(path, ".");
+		auto_free char *key = strndup(path, len);
+		n = key != NULL ? ynode_get(n, key) : NULL;
+		if (n != NULL) {
+			unfold(n);
+		}
+		if (path[len] == '\0') {
+			break;
+		}
+		path += len + 1;
+	}
+	return n != NULL && !n->bad ? n : NULL;
+}

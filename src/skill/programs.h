@@ -1,0 +1,12 @@
+/* programs.h - the programs that every sandbox has: those of the system. */
+#ifndef SKILL_PROGRAMS_H
+#define SKILL_PROGRAMS_H
+
+#include <stdbool.h>
+
+#define SYSTEM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+/* A name, or an absolute path: is there such a program? */
+bool program_exists(const char *name);
+
+#endif

@@ -1,0 +1,284 @@
+#include "skill/says.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "manifest/check.h"
+#include "manifest/manifest.h"
+#include "manifest/report.h"
+#include "skill/block.h"
+#include "skill/loose.h"
+
+#define MAX_DESCRIPTION 1024 /* bytes; more is cut */
+
+struct reading {
+	struct says *says;
+	struct report rep;
+	bool nomem;
+};
+
+/* Where wishes stand. */
+struct place {
+	const char *path;
+	enum wishes kind;
+};
+
+/* clang-format off */
+#define DIALECT(name) \
+	{ "metadata." name ".requires.env", WISH_ENV }, \
+	{ "metadata." name ".primaryEnv", WISH_ENV }, \
+	{ "metadata." name ".envVars", WISH_ENV }, \
+	{ "metadata." name ".requires.bins", WISH_BINS }, \
+	{ "metadata." name ".requires.anyBins", WISH_ANY_BINS }, \
+	{ "metadata." name ".os", WISH_OS }
+/* clang-format on */
+
+static const struct place MARKDOWN[] = {
+	DIALECT("openclaw"),
+	DIALECT("clawdbot"),
+	DIALECT("clawdis"),
+	DIALECT("moltbot"),
+};
+
+static const struct place SKILLWARE[] = {
+	{ "env_vars", WISH_ENV },
+	{ "requirements", WISH_PACKAGES },
+};
+
+static void ydoc_freep(struct ynode **n)
+{
+	ydoc_free(*n);
+}
+
+void says_done(struct says *s)
+{
+	for (size_t i = 0; i < WISH_KINDS; i++) {
+		for (size_t k = 0; k < s->wishes[i].n; k++) {
+			free(s->wishes[i].v[k].name);
+		}
+		free(s->wishes[i].v);
+	}
+	free(s->name);
+	free(s->version);
+	free(s->description);
+	*s = (struct says){ 0 };
+}
+
+/* ---- wishes ------------------------------------------------------------------- */
+
+/* Why a name cannot be wished for; NULL: it can. */
+static const char *name_problem(enum wishes kind, const char *name)
+{
+	if (kind == WISH_ENV) {
+		return check_env_name(name);
+	}
+	if (strlen(name) > MAX_NAME_BYTES) {
+		return "is too long";
+	}
+	return kind == WISH_BINS || kind == WISH_ANY_BINS
+	               ? (strpbrk(name, "/ \t\n") != NULL ? "is no program's name" : NULL)
+	               : NULL;
+}
+
+static void wish_add(struct reading *r, const struct place *p, const char *text, size_t len,
+                     const struct ynode *at)
+{
+	struct wish_list *l = &r->says->wishes[p->kind];
+	auto_free char *name = strndup(text, len);
+	char quoted[QUOTE_SIZE];
+
+	if (name == NULL) {
+		r->nomem = true;
+		return;
+	}
+	const char *problem = name_problem(p->kind, name);
+	if (problem != NULL || l->n == MAX_WISHES) {
+		report_add(&r->rep, SSB_WARNING, at->line, at->col, "", "%s: %s %.*s; left out",
+		           p->path, report_quote(quoted, name),
+		           problem != NULL ? (int)strcspn(problem, ";") : 99,
+		           problem != NULL ? problem : "is one too many");
+		return;
+	}
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->v[i].name, name) == 0) {
+			return;
+		}
+	}
+	struct wish *v = realloc(l->v, (l->n + 1) * sizeof(*v));
+	if (v == NULL) {
+		r->nomem = true;
+		return;
+	}
+	l->v = v;
+	v[l->n++] = (struct wish){ steal_ptr(&name), p->path, at->line, at->col };
+}
+
+/* "A, B C": words. */
+static void words_add(struct reading *r, const struct place *p, const struct ynode *n)
+{
+	static const char BETWEEN[] = ", \t\r\n";
+	const char *s = n->text;
+
+	while (!n->bad && !ynode_is_null(n) && *(s += strspn(s, BETWEEN)) != '\0') {
+		size_t len = strcspn(s, BETWEEN);
+		wish_add(r, p, s, len, n);
+		s += len;
+	}
+}
+
+/* A name, a list of names, {name: ..} in a list, or a map by names: all are seen. */
+static void wishes_add(struct reading *r, const struct place *p, struct ynode *n)
+{
+	if (n->kind == YNODE_SCALAR) {
+		words_add(r, p, n);
+		return;
+	}
+	for (struct ynode *c = n->first; c != NULL; c = c->next) {
+		const struct ynode *name = c->kind == YNODE_MAP ? ynode_get(c, "name") : c;
+		if (n->kind == YNODE_MAP) {
+			wish_add(r, p, c->key, strlen(c->key), c);
+		} else if (name != NULL && name->kind == YNODE_SCALAR) {
+			words_add(r, p, name);
+		}
+	}
+}
+
+/* ---- texts ---------------------------------------------------------------------- */
+
+/* New, or NULL. What a manifest would not take is left out. */
+static char *text_at(struct reading *r, struct ynode *root, const char *path,
+                     const char *(*check)(const char *s, char **ret))
+{
+	const struct ynode *n = loose_at(root, path);
+	char *text = NULL;
+
+	if (n == NULL || n->kind != YNODE_SCALAR || ynode_is_null(n)) {
+		return NULL;
+	}
+	const char *problem =
+	        loose_plain(n->text) ? check(n->text, &text) : "has characters that are not seen";
+	if (problem != NULL) {
+		report_add(&r->rep, SSB_WARNING, n->line, n->col, "", "%s %.*s; left out", path,
+		           (int)strcspn(problem, ";"), problem);
+		return NULL;
+	}
+	return text;
+}
+
+static void cut(char *text, size_t most)
+{
+	if (text == NULL || strlen(text) <= most) {
+		return;
+	}
+	while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80) {
+		most--;
+	}
+	text[most] = '\0';
+}
+
+static void texts_read(struct reading *r, struct ynode *root)
+{
+	r->says->name = text_at(r, root, "name", check_name);
+	r->says->version = text_at(r, root, "version", check_version);
+	if (r->says->version == NULL) {
+		r->says->version = text_at(r, root, "metadata.version", check_version);
+	}
+	r->says->description = text_at(r, root, "description", check_text);
+	cut(r->says->description, MAX_DESCRIPTION);
+}
+
+/* ---- the two formats --------------------------------------------------------------- */
+
+static void places_read(struct reading *r, struct ynode *root, const struct place *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct ynode *at = loose_at(root, v[i].path);
+		if (at != NULL) {
+			wishes_add(r, &v[i], at);
+		}
+	}
+}
+
+/* What people take for permissions, and what is none here. */
+static void notes_read(struct reading *r, struct ynode *root)
+{
+	const struct ynode *tools = ynode_get(root, "allowed-tools");
+	const struct ynode *meta = loose_at(root, "metadata");
+
+	if (tools != NULL) {
+		report_add(&r->rep, SSB_NOTE, tools->key_line, tools->key_col, "",
+		           "allowed-tools is for the agent; it allows nothing here");
+	}
+	if (meta != NULL && meta->kind == YNODE_SCALAR && !ynode_is_null(meta)) {
+		report_add(&r->rep, SSB_WARNING, meta->line, meta->col, "",
+		           "metadata is no list of names and values; it asks for nothing");
+	}
+}
+
+/* Empty lines and a byte order mark before the first fence. */
+static size_t before_fence(const char *text, size_t len, unsigned *ret_lines)
+{
+	size_t at = len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+
+	while (at < len && (text[at] == '\n' || text[at] == '\r') && *ret_lines < MAX_BLANK_LINES) {
+		*ret_lines += text[at++] == '\n';
+	}
+	return at;
+}
+
+static int no_front(struct reading *r, const char *why)
+{
+	report_add(&r->rep, SSB_WARNING, 0, 0, "", "%s; it asks for nothing", why);
+	return 0;
+}
+
+int says_markdown(struct says *ret, const char *file, const char *text, size_t len,
+                  struct ssb_diags *diags)
+{
+	struct reading r = { .says = ret, .rep = { file, diags } };
+	AUTO(ydoc_freep) struct ynode *root = NULL;
+	unsigned blank = 0;
+	auto_buf block;
+
+	*ret = (struct says){ 0 };
+	buf_init(&block, MAX_YAML_BYTES);
+	size_t at = before_fence(text, len, &blank);
+	if (block_read(&block, text + at, len - at) != 0) {
+		return no_front(&r, len - at >= 3 && memcmp(text + at, "---", 3) == 0
+		                            ? "its frontmatter does not end, or is too large"
+		                            : "it has no frontmatter");
+	}
+	root = loose_read(file, block.data != NULL ? block.data : "", block.len, blank + 2, diags);
+	if (root == NULL) {
+		return -1;
+	}
+	texts_read(&r, root);
+	places_read(&r, root, MARKDOWN, ARRAY_LEN(MARKDOWN));
+	notes_read(&r, root);
+	return r.nomem ? -1 : 0;
+}
+
+int says_skillware(struct says *ret, const char *file, const char *text, size_t len,
+                   struct ssb_diags *diags)
+{
+	struct reading r = { .says = ret, .rep = { file, diags } };
+	AUTO(ydoc_freep) struct ynode *root = loose_read(file, text, len, 1, diags);
+
+	*ret = (struct says){ 0 };
+	if (root == NULL) {
+		return -1;
+	}
+	/* "category/skill": what follows the slash is its own name. */
+	struct ynode *name = ynode_get(root, "name");
+	const char *slash =
+	        name != NULL && name->kind == YNODE_SCALAR ? strrchr(name->text, '/') : NULL;
+	if (slash != NULL) {
+		memmove(name->text, slash + 1, strlen(slash + 1) + 1);
+	}
+	texts_read(&r, root);
+	places_read(&r, root, SKILLWARE, ARRAY_LEN(SKILLWARE));
+	return r.nomem ? -1 : 0;
+}
