@@ -221,6 +221,15 @@
 #define MAX_CONFIG_BYTES    (8UL << 20) /* of a client's configuration */
 #define MAX_SERVED          64          /* directories of skills named on one command line */
 
+/* What a skill needs, from its records and its files */
+#define MAX_NEEDS         4096          /* different ones; what comes after them is left out */
+#define MAX_NEED_REPEATS  (1 << 18)     /* lines of a record that count others again */
+#define MAX_NEED_NAMES    1024          /* hosts by whose address a record speaks of them */
+#define MAX_PROPOSED_NOTE 64            /* comments of each list of a proposed manifest */
+#define MAX_HINT_FILES    512           /* of a skill, looked at */
+#define MAX_HINT_BYTES    (1024 * 1024) /* of one of them */
+#define MAX_HINT_DEPTH    8             /* directories in each other */
+
 /* Snapshots of directories that cannot be mapped to the skill's uid */
 #define MAX_SNAPSHOT_BYTES (256ULL << 20)
 #define MAX_SNAPSHOT_FILES 20000
