@@ -18,10 +18,12 @@ static int propose(const struct request *r, const struct owner *owner, const cha
                    const struct learned *l, struct ssb_error *err)
 {
 	auto_buf text;
+	const char *head = "Learned by 'skillsandbox learn': what it asked for, and no more.";
 
 	buf_init(&text, MAX_YAML_BYTES);
-	if (propose_manifest(l->base.manifest, &l->needs, &text) != 0) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, "learn", "out of memory");
+	if (propose_manifest(l->base.manifest, &l->needs, head, &text) != 0) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, "learn",
+		                "it asks for more than a manifest can hold");
 	}
 	return proposal_put(r, owner, dir, &text, err);
 }

@@ -12,7 +12,7 @@
 #include "cli/say.h"
 
 #define BAR         "  | "
-#define SHOWN_LINES 40 /* of a round's output */
+#define SHOWN_LINES 40 /* of a round's output, and of any list */
 
 /* ---- the skill's output ----------------------------------------------------- */
 
@@ -64,18 +64,32 @@ static void add_need(struct buf *out, const struct need *n)
 	buf_addc(out, '\n');
 }
 
+/* A program that every sandbox shows is no news. */
+static bool is_told(const struct need *n, bool danger)
+{
+	return (n->danger != NULL) == danger && (!n->hint || n->kind == NEED_ENV) &&
+	       (n->kind != NEED_PROGRAM || danger);
+}
+
 void learn_told(void *talk, const struct learn_round *r)
 {
 	struct learn_talk *t = talk;
 	auto_buf out;
 
+	size_t count = 0;
+
 	buf_init(&out, SAY_MAX);
-	say_notef("round %u: exit status %d, %.1f s, %s", r->number, r->result->exit_status,
-	          (double)r->result->duration_us / 1e6,
-	          r->n_fresh > 0 ? "it asked for" : "nothing new");
 	for (size_t i = 0; i < r->n_fresh; i++) {
-		add_need(&out, &r->needs->v[r->fresh[i]]);
+		const struct need *n = &r->needs->v[r->fresh[i]];
+		if (is_told(n, n->danger != NULL) && ++count <= SHOWN_LINES) {
+			add_need(&out, n);
+		}
 	}
+	if (count > SHOWN_LINES) {
+		buf_addf(&out, "  ... and %zu more\n", count - SHOWN_LINES);
+	}
+	say_notef("round %u: exit status %d, %.1f s, %s", r->number, r->result->exit_status,
+	          (double)r->result->duration_us / 1e6, count > 0 ? "it asked for" : "nothing new");
 	(void)say_out(STDERR_FILENO, &out);
 	keep_output(t, r);
 	if (t->all) {
@@ -121,29 +135,44 @@ enum learn_word learn_asked(void *talk, const struct need *n, bool can_be_real)
 
 /* ---- the end ------------------------------------------------------------------------ */
 
-/* Those that were tried, or are variables; dangerous ones, or the others. */
-static size_t add_needs(struct buf *out, const struct needs *s, bool danger)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < s->n; i++) {
-		const struct need *n = &s->v[i];
-		if ((n->danger != NULL) == danger && (!n->hint || n->kind == NEED_ENV)) {
-			add_need(out, n);
-			count++;
-		}
-	}
-	return count;
-}
-
 static void say_needs(const struct learned *l, bool danger, const char *head)
 {
+	size_t count = 0;
 	auto_buf out;
 
 	buf_init(&out, SAY_MAX);
-	if (add_needs(&out, &l->needs, danger) > 0) {
+	for (size_t i = 0; i < l->needs.n; i++) {
+		const struct need *n = &l->needs.v[i];
+		if (is_told(n, danger) && ++count <= SHOWN_LINES) {
+			add_need(&out, n);
+		}
+	}
+	if (count > SHOWN_LINES) {
+		buf_addf(&out, "  ... and %zu more\n", count - SHOWN_LINES);
+	}
+	if (count > 0) {
 		say_notef("%s", head);
 		(void)say_out(STDERR_FILENO, &out);
+	}
+}
+
+/* Whoever it talks to could get what it reads; in which of its connections it would have
+ * gone, encrypted ones do not show. */
+static void warn_of_both(const struct learned *l)
+{
+	size_t secrets = 0;
+	size_t hosts = 0;
+
+	for (size_t i = 0; i < l->needs.n; i++) {
+		const struct need *n = &l->needs.v[i];
+		secrets += n->kind == NEED_READ && n->danger != NULL && !n->hint;
+		hosts += n->kind == NEED_NETWORK && n->port != 0 && !n->hint;
+	}
+	if (secrets > 0 && hosts > 0) {
+		say_warningf(
+		        "it looked for secrets (%zu), and it connects (%zu): read its code before "
+		        "you approve it",
+		        secrets, hosts);
 	}
 }
 
@@ -171,6 +200,7 @@ void learn_summary(const struct learn_talk *t, const struct learned *l)
 	}
 	say_needs(l, false, "it needs:");
 	say_needs(l, true, "dangerous, and left out (a comment in the manifest says what it was):");
+	warn_of_both(l);
 }
 
 void learn_talk_done(struct learn_talk *t)

@@ -181,18 +181,48 @@ static int answer(struct learner *t, struct need *n, struct ssb_error *err)
 
 /* ---- what a round showed -------------------------------------------------------- */
 
-/* A host that stands only in a value of ours. */
+/* A variable that we set, or a host that stands only in a value of ours. */
 static bool is_ours(const struct need *n)
 {
 	size_t len = strlen(n->value);
 
-	return n->kind == NEED_NETWORK && len >= 8 && strcmp(n->value + len - 8, ".invalid") == 0;
+	return n->kind == NEED_ENV ||
+	       (n->kind == NEED_NETWORK && len >= 8 && strcmp(n->value + len - 8, ".invalid") == 0);
+}
+
+/* Every name had an address, and nobody connected there. */
+static bool is_mere_question(const struct need *n)
+{
+	return n->kind == NEED_NETWORK && n->port == 0;
+}
+
+/* The name was asked for, and then connected to: that says more. */
+static bool is_less(const struct needs *s, const struct need *n)
+{
+	for (size_t i = 0; is_mere_question(n) && i < s->n; i++) {
+		if (s->v[i].kind == n->kind && s->v[i].port != 0 && !s->v[i].hint &&
+		    strcmp(s->v[i].value, n->value) == 0) {
+			return true;
+		}
+	}
+	return false;
 }
 
 static bool same(const struct need *a, const struct need *b)
 {
 	return a->kind == b->kind && a->port == b->port && a->protocol == b->protocol &&
 	       strcmp(a->value, b->value) == 0;
+}
+
+static int take_need(struct needs *all, const struct need *n)
+{
+	struct need copy = *n;
+
+	if (is_mere_question(n)) {
+		copy.danger = "it was only asked for, and never connected to: a name can carry "
+		              "something out";
+	}
+	return needs_add(all, &copy);
 }
 
 /* Was it tried before? */
@@ -211,19 +241,22 @@ static bool is_in(const struct needs *s, const struct need *n)
 static int take_needs(struct learner *t, const struct needs *round, struct ssb_error *err)
 {
 	struct needs *all = &t->l->needs;
+	auto_free bool *taken = calloc(round->n + 1, sizeof(*taken));
 	auto_free bool *fresh = calloc(round->n + 1, sizeof(*fresh));
 
 	free(t->fresh);
 	t->n_fresh = 0;
 	t->fresh = calloc(round->n + 1, sizeof(*t->fresh));
-	if (fresh == NULL || t->fresh == NULL) {
+	if (taken == NULL || fresh == NULL || t->fresh == NULL) {
 		return no_memory(err);
 	}
 	for (size_t i = 0; i < round->n; i++) {
-		fresh[i] = !is_ours(&round->v[i]) && !is_in(all, &round->v[i]);
+		const struct need *n = &round->v[i];
+		taken[i] = !is_ours(n) && !is_less(round, n) && !is_less(all, n);
+		fresh[i] = taken[i] && !is_mere_question(n) && !is_in(all, n);
 	}
 	for (size_t i = 0; i < round->n; i++) {
-		if (!is_ours(&round->v[i]) && needs_add(all, &round->v[i]) != 0) {
+		if (taken[i] && take_need(all, &round->v[i]) != 0) {
 			return no_memory(err);
 		}
 	}
@@ -377,12 +410,14 @@ static int give_hinted(struct learner *t, struct ssb_error *err)
 		return -1;
 	}
 	for (size_t i = 0; i < hints.n; i++) {
-		if (hints.v[i].kind == NEED_ENV && !has_variable(t, hints.v[i].value)) {
-			if (answer(t, &hints.v[i], err) != 0) {
-				return -1;
-			}
+		struct need *n = &hints.v[i];
+		if (n->kind != NEED_ENV || has_variable(t, n->value)) {
+			continue; /* of other things it is seen whether they are needed */
 		}
-		if (needs_add(&t->l->needs, &hints.v[i]) != 0) {
+		if (answer(t, n, err) != 0) {
+			return -1;
+		}
+		if (needs_add(&t->l->needs, n) != 0) {
 			return no_memory(err);
 		}
 	}
