@@ -20,11 +20,14 @@
  * observer, and heard in the next round. */
 static const uint16_t PORTS[] = { 22, 25, 80, 443, 465, 587, 993, 8443 };
 
+static char SEEN[] = "seen by learn";
+
 struct learner {
 	const struct learn_setup *s;
 	struct learned *l;
 	struct decoys decoys;
 	struct string_list variables; /* that have a value */
+	struct needs declined;        /* with the owner's no as their danger */
 	size_t *fresh;
 	size_t n_fresh;
 };
@@ -38,6 +41,7 @@ static void learner_done(struct learner *t)
 {
 	decoys_end(&t->decoys);
 	string_list_done(&t->variables);
+	needs_done(&t->declined);
 	free(t->fresh);
 	/* They point into what is gone. */
 	t->s->options->learn = (struct learn_options){ 0 };
@@ -136,16 +140,16 @@ static int hear_port(struct learner *t, uint16_t port)
 }
 
 /* The owner's no is a reason like any other why it stays a comment. */
-static int decline(struct need *n, struct ssb_error *err)
+static int decline(struct learner *t, struct need *n, struct ssb_error *err)
 {
-	char *why = strdup("the owner said no to it while it was learned");
+	char *why = strdup("you said no to it while it was learned");
 
 	if (why == NULL) {
 		return no_memory(err);
 	}
 	free((void *)(uintptr_t)n->danger);
 	n->danger = why;
-	return 0;
+	return needs_add(&t->declined, n) != 0 ? no_memory(err) : 0;
 }
 
 static int answer(struct learner *t, struct need *n, struct ssb_error *err)
@@ -158,7 +162,7 @@ static int answer(struct learner *t, struct need *n, struct ssb_error *err)
 	if (word == LEARN_NO) {
 		return n->kind == NEED_ENV && give_variable(t, n->value, true, err) != 0
 		               ? -1
-		               : decline(n, err);
+		               : decline(t, n, err);
 	}
 	if (word == LEARN_REAL && real) {
 		return give_real(t, n, err);
@@ -214,17 +218,6 @@ static bool same(const struct need *a, const struct need *b)
 	       strcmp(a->value, b->value) == 0;
 }
 
-static int take_need(struct needs *all, const struct need *n)
-{
-	struct need copy = *n;
-
-	if (is_mere_question(n)) {
-		copy.danger = "it was only asked for, and never connected to: a name can carry "
-		              "something out";
-	}
-	return needs_add(all, &copy);
-}
-
 /* Was it tried before? */
 static bool is_in(const struct needs *s, const struct need *n)
 {
@@ -235,6 +228,27 @@ static bool is_in(const struct needs *s, const struct need *n)
 		}
 	}
 	return false;
+}
+
+static const char *danger_of(const struct learner *t, const struct need *n)
+{
+	for (size_t i = 0; i < t->declined.n; i++) {
+		if (same(&t->declined.v[i], n)) {
+			return t->declined.v[i].danger;
+		}
+	}
+	return is_mere_question(n) ? "it was only asked for, and never connected to: a name can "
+	                             "carry something out"
+	                           : n->danger;
+}
+
+static int take_need(struct learner *t, const struct need *n)
+{
+	struct need copy = *n;
+
+	copy.danger = danger_of(t, n);
+	copy.why = SEEN; /* the same each time, so that a second proposal differs in its needs */
+	return needs_add(&t->l->needs, &copy);
 }
 
 /* Adds what is new, and remembers which it is. */
@@ -256,7 +270,7 @@ static int take_needs(struct learner *t, const struct needs *round, struct ssb_e
 		fresh[i] = taken[i] && !is_mere_question(n) && !is_in(all, n);
 	}
 	for (size_t i = 0; i < round->n; i++) {
-		if (taken[i] && take_need(all, &round->v[i]) != 0) {
+		if (taken[i] && take_need(t, &round->v[i]) != 0) {
 			return no_memory(err);
 		}
 	}
