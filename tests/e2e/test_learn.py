@@ -104,10 +104,10 @@ def test_weather_in_three_commands(net):
 
 def approve(ssb, d):
     t = Terminal(ssb, "approve", d)
-    if "nothing that it may not" in t.until("?", "nothing that it may not"):
-        return
-    t.type("yes\n")
-    assert t.end() in (0, 1), t.seen
+    if t.until("Type yes", "nothing that it may not") == "Type yes":
+        time.sleep(0.1)  # what is typed ahead answers nothing
+        t.type("yes\n")
+    assert t.end() == 0, t.seen
 
 
 THIEF = """
@@ -210,7 +210,7 @@ def test_a_second_time_adds_to_the_first(user):
     first = manifest_of(d)
     assert "one.example" in declared(first)
     r = user.ssb("learn", d, "two.example").ok()
-    assert re.search(r"^\+.*two\.example", r.text, re.M) and not re.search("^-.*domain", r.text, re.M)
+    assert re.search(r"^\+.*two\.example", r.text, re.M) and "one.example" in r.text
     assert manifest_of(d) == first and "--write" in r.errors
     user.ssb("learn", "--write", d, "two.example").ok()
     both = declared(manifest_of(d))
