@@ -228,6 +228,8 @@
 #define MAX_PROPOSED_NOTE 64            /* comments of each list of a proposed manifest */
 #define MAX_HINT_FILES    512           /* of a skill, looked at */
 #define MAX_HINT_BYTES    (1024 * 1024) /* of one of them */
+#define MAX_HINT_TOTAL    (8UL << 20)   /* of all */
+#define MAX_HINT_LOOKS    256           /* variables of one script that are looked up in it */
 #define MAX_HINT_DEPTH    8             /* directories in each other */
 
 /* Snapshots of directories that cannot be mapped to the skill's uid */

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "learn/decoy.h"
+#include "learn/start.h"
 #include "os/clock.h"
 #include "policy/build.h"
 #include "policy/danger.h"
@@ -24,6 +25,8 @@ static char SEEN[] = "seen by learn";
 
 struct learner {
 	const struct learn_setup *s;
+	char *const *args; /* the setup's, or `entry` */
+	char *entry[2];    /* the script of a directory that says nothing of itself */
 	struct learned *l;
 	struct decoys decoys;
 	struct string_list variables; /* that have a value */
@@ -322,8 +325,7 @@ static int make_plan(struct learner *t, struct ssb_plan **ret, struct ssb_error 
 	o->stand_ins = t->decoys.v;
 	o->n_stand_ins = t->decoys.n;
 	memcpy(o->canary, t->decoys.canary, sizeof(o->canary));
-	if (plan_build_skill(t->s->owner, t->s->options, t->s->dir, t->s->args, ret, NULL, err) !=
-	    0) {
+	if (plan_build_skill(t->s->owner, t->s->options, t->s->dir, t->args, ret, NULL, err) != 0) {
 		return -1;
 	}
 	if ((*ret)->n_refusals > 0) {
@@ -414,19 +416,18 @@ static int give_declared(struct learner *t, struct ssb_error *err)
 	return 0;
 }
 
-/* What a program asks of its environment nobody sees: its files have to say it. */
-static int give_hinted(struct learner *t, struct ssb_error *err)
+/* What a program asks of its environment nobody sees: its files have to say it. Of other
+ * things it is seen whether they are needed. */
+static int give_hinted(struct learner *t, struct needs *hints, struct ssb_error *err)
 {
-	AUTO(needs_done) struct needs hints = { 0 };
-
-	if (hints_scan(t->s->dir, &hints, err) != 0 ||
-	    needs_judge(t->s->owner, t->s->dir, &hints, err) != 0) {
+	if (hints_scan(t->s->dir, hints, err) != 0 ||
+	    needs_judge(t->s->owner, t->s->dir, hints, err) != 0) {
 		return -1;
 	}
-	for (size_t i = 0; i < hints.n; i++) {
-		struct need *n = &hints.v[i];
+	for (size_t i = 0; i < hints->n; i++) {
+		struct need *n = &hints->v[i];
 		if (n->kind != NEED_ENV || has_variable(t, n->value)) {
-			continue; /* of other things it is seen whether they are needed */
+			continue;
 		}
 		if (answer(t, n, err) != 0) {
 			return -1;
@@ -456,22 +457,53 @@ static int give_arguments(struct learner *t, struct ssb_error *err)
 	return 0;
 }
 
-int learn(const struct learn_setup *s, struct learned *ret, struct ssb_error *err)
+/* Where the entry was guessed, it is named for each round. */
+static int name_entry(struct learner *t, struct ssb_error *err)
 {
-	AUTO(learner_done) struct learner t = { .s = s, .l = ret };
+	const struct skill_found *base = &t->l->base;
+	const struct manifest *m = base->manifest;
+	const char *script = m->args.n > 0 ? m->args.v[m->args.n - 1].s : m->command.s;
+
+	if (base->no_entry) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "learn",
+		                "name the script to run: skillsandbox learn DIR SCRIPT");
+	}
+	if (base->file != NULL || (t->args != NULL && t->args[0] != NULL)) {
+		return 0;
+	}
+	const char *name = path_beneath(script, "/skill");
+	t->entry[0] = (char *)(uintptr_t)name;
+	t->args = t->entry;
+	return 0;
+}
+
+static int begin(struct learner *t, struct needs *hints, struct ssb_error *err)
+{
+	const struct learn_setup *s = t->s;
 	struct learn_options *o = &s->options->learn;
 
-	*ret = (struct learned){ 0 };
 	memcpy(o->ports, PORTS, sizeof(PORTS));
 	o->n_ports = ARRAY_LEN(PORTS);
-	if (skill_find(s->dir, s->owner->config_dir, s->args, &ret->base, NULL, err) != 0 ||
-	    decoys_begin(s->owner, &t.decoys, err) != 0 ||
-	    ssb_options_set(s->options, SSB_OPT_TTY, "no", err) != 0 ||
-	    ssb_options_set(s->options, SSB_OPT_AUDIT, "full", err) != 0) {
+	if (start_find(s->dir, s->owner->config_dir, s->args, hints, &t->l->base, NULL, err) != 0 ||
+	    name_entry(t, err) != 0) {
 		return -1;
 	}
-	return give_arguments(&t, err) != 0 || give_declared(&t, err) != 0 ||
-	                       give_hinted(&t, err) != 0
+	return decoys_begin(s->owner, &t->decoys, err) != 0 ||
+	                       ssb_options_set(s->options, SSB_OPT_TTY, "no", err) != 0 ||
+	                       ssb_options_set(s->options, SSB_OPT_AUDIT, "full", err) != 0
 	               ? -1
-	               : rounds(&t, err);
+	               : 0;
+}
+
+int learn(const struct learn_setup *s, struct learned *ret, struct ssb_error *err)
+{
+	AUTO(learner_done) struct learner t = { .s = s, .args = s->args, .l = ret };
+	AUTO(needs_done) struct needs hints = { 0 };
+
+	*ret = (struct learned){ 0 };
+	if (begin(&t, &hints, err) != 0 || give_arguments(&t, err) != 0 ||
+	    give_declared(&t, err) != 0 || give_hinted(&t, &hints, err) != 0) {
+		return -1;
+	}
+	return rounds(&t, err);
 }

@@ -137,21 +137,32 @@ static void tell_left(struct draft *d)
 
 /* ---- what the base has ------------------------------------------------------------ */
 
+/* Where it stood. */
+static const char *declared(struct draft *d, const struct mtext *at)
+{
+	char *text = NULL;
+
+	if (asprintf(&text, "%s:%u", path_base(d->m.file), at->line) < 0) {
+		text = NULL;
+	}
+	return own(d, text);
+}
+
 /* Why a line is there that was declared before: who was seen to use it. */
-static const char *seen(const struct draft *d, const struct mtext *path,
-                        const struct egress_rule *rule, enum need_kind kind)
+static const char *seen(struct draft *d, const struct mtext *at, const struct egress_rule *rule,
+                        enum need_kind kind)
 {
 	for (size_t i = 0; i < d->needs->n; i++) {
 		const struct need *n = &d->needs->v[i];
 		bool file = n->kind == kind || (n->kind == NEED_READ && kind == NEED_WRITE);
 		bool used = rule != NULL       ? rule_covers(rule, n)
-		            : kind == NEED_ENV ? n->kind == kind && strcmp(path->s, n->value) == 0
-		                               : file && path_covers(path->s, d->needs->home, n);
+		            : kind == NEED_ENV ? n->kind == kind && strcmp(at->s, n->value) == 0
+		                               : file && path_covers(at->s, d->needs->home, n);
 		if (used && n->why != NULL) {
 			return n->why;
 		}
 	}
-	return "declared before";
+	return declared(d, at);
 }
 
 static bool copy_list(struct draft *d, struct mtext_list *to, const struct mtext_list *from,
@@ -178,7 +189,7 @@ static bool copy_rules(struct draft *d, const struct manifest *base)
 			return false;
 		}
 		memcpy(r->ports, base->egress[i].ports, r->n_ports * sizeof(r->ports[0]));
-		d->why[WRITE_EGRESS][d->m.n_egress++] = seen(d, NULL, r, NEED_NETWORK);
+		d->why[WRITE_EGRESS][d->m.n_egress++] = seen(d, &r->domain, r, NEED_NETWORK);
 	}
 	return d->m.egress != NULL;
 }
