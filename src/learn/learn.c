@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "learn/decoy.h"
+#include "learn/learn_priv.h"
 #include "learn/start.h"
 #include "os/clock.h"
 #include "policy/build.h"
@@ -21,30 +21,11 @@
  * observer, and heard in the next round. */
 static const uint16_t PORTS[] = { 22, 25, 80, 443, 465, 587, 993, 8443 };
 
-static char SEEN[] = "seen by learn";
-
-struct learner {
-	const struct learn_setup *s;
-	char *const *args; /* the setup's, or `entry` */
-	char *entry[2];    /* the script of a directory that says nothing of itself */
-	struct learned *l;
-	struct decoys decoys;
-	struct string_list variables; /* that have a value */
-	struct needs declined;        /* with the owner's no as their danger */
-	size_t *fresh;
-	size_t n_fresh;
-};
-
-static int no_memory(struct ssb_error *err)
-{
-	return ssb_fail(err, SSB_E_NOMEM, 0, "learn", "out of memory");
-}
-
 static void learner_done(struct learner *t)
 {
 	decoys_end(&t->decoys);
 	string_list_done(&t->variables);
-	needs_done(&t->declined);
+	needs_done(&t->barred);
 	free(t->fresh);
 	/* They point into what is gone. */
 	t->s->options->learn = (struct learn_options){ 0 };
@@ -80,7 +61,7 @@ static int give_variable(struct learner *t, const char *name, bool empty, struct
 	buf_addf(&pair, "%s=", name);
 	bool made = decoy_variable(&t->decoys, name, &pair);
 	if (pair.failed || string_list_add(&t->variables, name, MAX_ENV_VARS) != 0) {
-		return pair.failed ? no_memory(err) : 0; /* past the cap: it has none */
+		return pair.failed ? learn_no_memory(err) : 0; /* past the cap: it has none */
 	}
 	if (!made || empty) {
 		return 0;
@@ -95,7 +76,7 @@ static int give_path(struct learner *t, const char *asked, enum access access,
 	bool fresh = false;
 
 	if (path == NULL) {
-		return no_memory(err);
+		return learn_no_memory(err);
 	}
 	return path[0] == '/' ? decoys_add(&t->decoys, t->s->owner, path, access, &fresh, err) : 0;
 }
@@ -109,7 +90,7 @@ static int give_real(struct learner *t, const struct need *n, struct ssb_error *
 	}
 	if (asprintf(&host, "%s:%u", n->value, n->port != 0 ? n->port : 443U) < 0) {
 		host = NULL;
-		return no_memory(err);
+		return learn_no_memory(err);
 	}
 	return ssb_options_set(t->s->options, SSB_OPT_NET, host, err);
 }
@@ -148,11 +129,11 @@ static int decline(struct learner *t, struct need *n, struct ssb_error *err)
 	char *why = strdup("you said no to it while it was learned");
 
 	if (why == NULL) {
-		return no_memory(err);
+		return learn_no_memory(err);
 	}
 	free((void *)(uintptr_t)n->danger);
 	n->danger = why;
-	return needs_add(&t->declined, n) != 0 ? no_memory(err) : 0;
+	return needs_add(&t->barred, n) != 0 ? learn_no_memory(err) : 0;
 }
 
 static int answer(struct learner *t, struct need *n, struct ssb_error *err)
@@ -186,107 +167,7 @@ static int answer(struct learner *t, struct need *n, struct ssb_error *err)
 	return 0;
 }
 
-/* ---- what a round showed -------------------------------------------------------- */
-
-/* A variable that we set, or a host that stands only in a value of ours. */
-static bool is_ours(const struct need *n)
-{
-	size_t len = strlen(n->value);
-
-	return n->kind == NEED_ENV ||
-	       (n->kind == NEED_NETWORK && len >= 8 && strcmp(n->value + len - 8, ".invalid") == 0);
-}
-
-/* Every name had an address, and nobody connected there. */
-static bool is_mere_question(const struct need *n)
-{
-	return n->kind == NEED_NETWORK && n->port == 0;
-}
-
-/* The name was asked for, and then connected to: that says more. */
-static bool is_less(const struct needs *s, const struct need *n)
-{
-	for (size_t i = 0; is_mere_question(n) && i < s->n; i++) {
-		if (s->v[i].kind == n->kind && s->v[i].port != 0 && !s->v[i].hint &&
-		    strcmp(s->v[i].value, n->value) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool same(const struct need *a, const struct need *b)
-{
-	return a->kind == b->kind && a->port == b->port && a->protocol == b->protocol &&
-	       strcmp(a->value, b->value) == 0;
-}
-
-/* Was it tried before? */
-static bool is_in(const struct needs *s, const struct need *n)
-{
-	for (size_t i = 0; i < s->n; i++) {
-		const struct need *have = &s->v[i];
-		if (!have->hint && same(have, n)) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static const char *danger_of(const struct learner *t, const struct need *n)
-{
-	for (size_t i = 0; i < t->declined.n; i++) {
-		if (same(&t->declined.v[i], n)) {
-			return t->declined.v[i].danger;
-		}
-	}
-	return is_mere_question(n) ? "it was only asked for, and never connected to: a name can "
-	                             "carry something out"
-	                           : n->danger;
-}
-
-static int take_need(struct learner *t, const struct need *n)
-{
-	struct need copy = *n;
-
-	copy.danger = danger_of(t, n);
-	copy.why = SEEN; /* the same each time, so that a second proposal differs in its needs */
-	return needs_add(&t->l->needs, &copy);
-}
-
-/* Adds what is new, and remembers which it is. */
-static int take_needs(struct learner *t, const struct needs *round, struct ssb_error *err)
-{
-	struct needs *all = &t->l->needs;
-	auto_free bool *taken = calloc(round->n + 1, sizeof(*taken));
-	auto_free bool *fresh = calloc(round->n + 1, sizeof(*fresh));
-
-	free(t->fresh);
-	t->n_fresh = 0;
-	t->fresh = calloc(round->n + 1, sizeof(*t->fresh));
-	if (taken == NULL || fresh == NULL || t->fresh == NULL) {
-		return no_memory(err);
-	}
-	for (size_t i = 0; i < round->n; i++) {
-		const struct need *n = &round->v[i];
-		taken[i] = !is_ours(n) && !is_less(round, n) && !is_less(all, n);
-		fresh[i] = taken[i] && !is_mere_question(n) && !is_in(all, n);
-	}
-	for (size_t i = 0; i < round->n; i++) {
-		if (taken[i] && take_need(t, &round->v[i]) != 0) {
-			return no_memory(err);
-		}
-	}
-	all->cut |= round->cut;
-	for (size_t i = 0; i < round->n; i++) {
-		for (size_t k = 0; fresh[i] && k < all->n; k++) {
-			if (same(&all->v[k], &round->v[i])) {
-				t->fresh[t->n_fresh++] = k;
-			}
-		}
-	}
-	return 0;
-}
+/* ---- a round ---------------------------------------------------------------------- */
 
 static void tell(struct learner *t, const struct ssb_result *result, int out)
 {
@@ -309,8 +190,6 @@ static void tell(struct learner *t, const struct ssb_result *result, int out)
 		t->s->told(t->s->arg, &r);
 	}
 }
-
-/* ---- a round ---------------------------------------------------------------------- */
 
 static void plan_freep(struct ssb_plan **p)
 {
@@ -354,7 +233,7 @@ static int play(struct learner *t, struct ssb_error *err)
 	t->l->exit_status = result.exit_status;
 	t->l->canceled = result.end == SSB_END_CANCELED;
 	if (needs_from_run(t->s->owner, result.run_id, &round, err) != 0 ||
-	    take_needs(t, &round, err) != 0) {
+	    learn_take(t, &round, err) != 0) {
 		return -1;
 	}
 	tell(t, &result, out);
@@ -433,7 +312,7 @@ static int give_hinted(struct learner *t, struct needs *hints, struct ssb_error 
 			return -1;
 		}
 		if (needs_add(&t->l->needs, n) != 0) {
-			return no_memory(err);
+			return learn_no_memory(err);
 		}
 	}
 	return 0;
