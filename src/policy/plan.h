@@ -54,6 +54,7 @@ struct grant {
 	char *where; /* "skillsandbox.yaml:12:7", "--read", "policy.yaml:3:5" */
 	enum grant_kind kind;
 	bool of_whole; /* one part of "/": left out where it cannot be shown */
+	bool scratch;  /* a file system of the run's own stands there, and goes with it */
 	bool is_dir;
 	int fd; /* O_PATH, owned; the object that was judged; -1: `create` */
 	dev_t dev;
@@ -65,10 +66,10 @@ struct grant {
 	char *missing; /* create: the path from there, "a/b"; or NULL */
 };
 
-/* A directory in which the skill makes files. */
+/* A directory of the host in which the skill makes files. */
 static inline bool grant_is_work(const struct grant *g)
 {
-	return g->access == ACCESS_WRITE && g->is_dir && g->kind == GRANT_FILES;
+	return g->access == ACCESS_WRITE && g->is_dir && g->kind == GRANT_FILES && !g->scratch;
 }
 
 /* A place of the runtime's own in a grant: the skill finds nothing there. */
