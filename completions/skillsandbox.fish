@@ -1,6 +1,6 @@
 # fish completion for skillsandbox(1)
 
-set -l commands run validate inspect prove doctor approve approvals serve ps watch why audit session setup hook help
+set -l commands run validate inspect prove doctor learn approve approvals serve ps watch why audit session setup hook help
 set -l audits list show verify export prune
 set -l sessions start list show check settle violation pause resume kill complete expire
 set -l plans 'run inspect prove serve'
@@ -13,6 +13,7 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a valid
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a inspect -d 'Show what a skill asks for'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a prove -d 'Attack the sandbox from inside'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'Show what this machine offers'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a learn -d 'Run a skill with decoys, and write the manifest that it needs'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approve -d 'Grant a skill for good what it asks for'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approvals -d 'List what was approved'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a serve -d 'Serve skills to agents'
@@ -27,6 +28,13 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a help 
 
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -f -a '(__fish_complete_directories)'
 complete -c skillsandbox -n '__fish_seen_subcommand_from validate' -F
+complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -f -a '(__fish_complete_directories)'
+complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -l connect -d 'Really reach the public hosts that it asks for'
+complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -s i -l interactive -d 'Ask about each new thing'
+complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -l sidecar -d 'Write among your settings, not into the skill'
+complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -s w -l write -d 'Put the new manifest in the place of the old'
+complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -s o -l output -r -F -d 'Where to; - for standard output'
+complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -s v -l verbose -d 'The output of every round'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -f -a '(__fish_complete_directories)'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l yes -d 'Do not ask'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l revoke -d 'Take back what was approved'

@@ -77,6 +77,12 @@
 #define MAX_APPROVE_ROUNDS 4  /* questions about one call */
 #define MAX_APPROVE_ITEMS  16 /* things asked for at once */
 
+/* Learning */
+#define MAX_LEARN_ROUNDS  8
+#define MAX_LEARN_SECONDS 600        /* after which no further round begins */
+#define MAX_LEARN_OUTPUT  (64 * 1024) /* bytes of a round's output that are looked at */
+#define MAX_DECOYS        64
+
 /* The private tmpfs: inodes beside bytes, for they cost kernel memory too */
 #define SCRATCH_INODES        8192
 #define SCRATCH_INODES_PER_MB 128
@@ -97,6 +103,8 @@
 
 /* Egress */
 #define EGRESS_POOL        32   /* names in use at once beneath one wildcard */
+#define LEARN_POOL         256  /* the same in a run that is to show what a skill needs */
+#define MAX_LEARN_PORTS    64   /* that such a run answers on */
 #define MAX_EGRESS_SLOTS   4096 /* names with an address of their own */
 #define MAX_DIALS          64   /* resolved and connected at once */
 #define MAX_DIAL_ADDRESSES 16   /* tried of one name */

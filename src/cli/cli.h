@@ -52,6 +52,8 @@ enum cli_flag {
 	FLAG_WRITE_CONFIG,
 	FLAG_REMOVE,
 	FLAG_PROJECT,
+	FLAG_CONNECT,
+	FLAG_INTERACTIVE,
 	FLAG_SIDECAR,
 	FLAG_SESSION, /* from here on with a value */
 	FLAG_SKILL,
@@ -213,6 +215,7 @@ int cmd_shrink(struct request *r);
 int cmd_check(struct request *r);
 int cmd_approve(struct request *r);
 int cmd_approvals(struct request *r);
+int cmd_learn(struct request *r);
 int cmd_serve(struct request *r);
 int cmd_setup(struct request *r);
 int cmd_hook(struct request *r);

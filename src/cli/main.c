@@ -26,6 +26,8 @@ const struct command COMMANDS[] = {
 	  cmd_doctor },
 	{ "init", "DIR [SCRIPT]", "write a first manifest, from what a skill's files say", ON_INIT,
 	  true, false, cmd_init },
+	{ "learn", "DIR [ARG...]", "run a skill with decoys, and write the manifest that it needs",
+	  ON_LEARN, false, true, cmd_learn },
 	{ "shrink", "DIR", "show as a patch what a skill declares and never used", ON_SHRINK, true,
 	  false, cmd_shrink },
 	{ "check", "DIR|FILE [RUN...]", "ask whether a manifest would have allowed recorded runs",

@@ -16,6 +16,7 @@
 #include "wire/http1.h"
 #include "wire/tls_hello.h"
 
+#define SILENT_MS      1000   /* learning: then the server is expected to speak first */
 #define FIRST_BYTES_MS 10000  /* for a ClientHello or a request */
 #define IDLE_MS        600000 /* a connection on which nothing moves */
 #define HEAD_BYTES     TLS_HELLO_MAX
@@ -55,6 +56,7 @@ struct conn {
 	int rule;
 	uint16_t port;
 	enum first_bytes first;
+	bool unsure; /* learning: its first bytes are to show what it speaks */
 	struct address asked;
 	struct address dialled;
 	uint8_t via_proxy;
@@ -175,6 +177,8 @@ void conn_drop_head(struct broker *b, struct conn *c);
 /* NULL: this request is for the declared name and port. */
 const char *conn_http_wrong(struct conn *c);
 void conn_first(struct broker *b, struct conn *c); /* reads and judges its first bytes */
+/* Learning: it says nothing, so that the server has to; frees it, or dials. */
+void conn_silent(struct broker *b, struct conn *c);
 
 /* conn.c */
 void conn_dialled(struct broker *b, const struct dial_reply *r, int fd);

@@ -32,6 +32,18 @@ enum grant_kind {
 	GRANT_KERNEL,  /* a kernel file system: as it is, and only to be read */
 };
 
+/* A run that is to show what a skill needs (src/learn): every name has an address, and
+ * whoever connects there is heard as far as its first bytes. */
+enum learning {
+	LEARNING_NOT,
+	LEARNING_CLOSED,  /* nothing leaves the machine, but for hosts that the owner names */
+	LEARNING_CONNECT, /* public hosts are really reached */
+};
+
+#define LEARNING_ANY "*" /* the domain of the rule that a name has which nobody declared */
+
+#define CANARY_BYTES 25 /* lower case, with the NUL: it must survive as a host's name */
+
 /* A host file or directory that appears in the sandbox. */
 struct grant {
 	char *path;   /* on the host: absolute, no symlink in it */
@@ -164,6 +176,8 @@ struct ssb_plan {
 	struct upstream upstream[UPSTREAM_USES];
 	struct string_list no_proxy; /* dialled directly all the same: "*", ranges, domains */
 	bool udp_direct;             /* datagrams go past the proxy */
+	enum learning learning;
+	char canary[CANARY_BYTES]; /* learning: it is in every decoy; "" none */
 	enum profile profile;
 	bool unix_sockets; /* AF_UNIX sockets may be made */
 	struct resources res;
