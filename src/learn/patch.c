@@ -167,9 +167,8 @@ static size_t token_end(const char *s, size_t at)
 		return at + strcspn(s + at, ",]}\n");
 	}
 	for (at++; s[at] != '\0' && s[at] != '\n'; at++) {
-		if (s[at] == '\\' && quote == '"' && s[at + 1] != '\0') {
-			at++;
-		} else if (s[at] == quote && quote == '\'' && s[at + 1] == quote) {
+		bool escape = quote == '"' ? s[at] == '\\' : s[at] == quote && s[at + 1] == quote;
+		if (escape && s[at + 1] != '\0') {
 			at++;
 		} else if (s[at] == quote) {
 			return at + 1;

@@ -241,6 +241,29 @@ static void as_much_as_is_read(void **state)
 	assert_true(cut);
 }
 
+static void as_much_of_all_as_is_read(void **state)
+{
+	auto_free char *text = malloc(MAX_HINT_BYTES);
+	char name[32];
+	bool cut = true;
+	(void)state;
+
+	assert_non_null(text);
+	memset(text, '\n', MAX_HINT_BYTES);
+	for (unsigned i = 0; i < MAX_HINT_TOTAL / MAX_HINT_BYTES; i++) {
+		snprintf(name, sizeof(name), "f%u.py", i);
+		put(name, text, MAX_HINT_BYTES);
+	}
+	put("z.py", HOST("a"), strlen(HOST("a")));
+	auto_free char *at = scan(&cut);
+	assert_string_equal(at, "network a.example.com:443");
+	assert_false(cut);
+	put("y.py", "\n", 1);
+	auto_free char *past = scan(&cut);
+	assert_string_equal(past, "");
+	assert_true(cut);
+}
+
 static void as_many_files_as_are_read(void **state)
 {
 	char name[32];
@@ -308,6 +331,7 @@ int main(void)
 		cmocka_unit_test(place_and_line),
 		cmocka_unit_test_setup_teardown(only_its_own_text, setup, teardown),
 		cmocka_unit_test_setup_teardown(as_much_as_is_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(as_much_of_all_as_is_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(as_many_files_as_are_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(as_deep_as_is_read, setup, teardown),
 		cmocka_unit_test(a_script_of_dollars),
