@@ -7,7 +7,7 @@ _skillsandbox()
 	prev=${COMP_WORDS[COMP_CWORD - 1]}
 	COMPREPLY=()
 
-	local commands='run validate inspect prove doctor learn approve approvals serve ps watch why audit session setup hook help'
+	local commands='run validate inspect prove doctor init shrink check learn approve approvals serve ps watch why audit session setup hook help'
 	local grants='--read --write --net --allow-private --env --memory --timeout --cpu-shares
 		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
 		--best-effort --unix-sockets --policy'
@@ -107,6 +107,9 @@ _skillsandbox()
 		serve) words="$grants --skills --http --socket --session --session-policy --all-runs --otel --help" ;;
 		validate) words=$output ;;
 		setup) words='--skills --project --write --remove --help' ;;
+		init) words='--output --sidecar --help' ;;
+		shrink) words='--json --help' ;;
+		check) words='--against --json --help' ;;
 		learn) words='--read --net --memory --timeout --cpu-shares --max-output --max-processes --max-files --max-disk --toolchain --best-effort --policy --connect --interactive --sidecar --write --output --verbose --help' ;;
 		approve) words='--yes --revoke --policy --help' ;;
 		doctor | ps | why | approvals) words='--json --help' ;;
@@ -131,7 +134,7 @@ _skillsandbox()
 	fi
 
 	case $command in
-	run | inspect | prove | learn | approve | serve)
+	run | inspect | prove | init | shrink | learn | approve | serve)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		compopt -o filenames
 		;;

@@ -298,7 +298,8 @@ static void find_behind(struct scan *s, const char *line, const char *end, const
 			auto_free char *word = begins && opens ? quoted_word(s, p + n, end) : NULL;
 			if (word != NULL && kind == NEED_ENV) {
 				add_variable(s, word);
-			} else if (word != NULL && word[strspn(word, "-./")] != '\0' &&
+			} else if (word != NULL && word[0] != '-' &&
+			           word[strspn(word, "./")] != '\0' &&
 			           strpbrk(word, "{}$%*<>|;&") == NULL) {
 				add_name(s, kind, word);
 			}

@@ -94,14 +94,22 @@ static char *line_text(struct cut *c, size_t at)
 
 static void put_empty(struct cut *c, size_t item);
 
-/* The lines of the item that begins at `at`. */
+/* The lines of the item that begins at `at`, with the comments between them. */
 static void remove_lines(struct cut *c, size_t at)
 {
 	size_t dash = indent_of(&c->v[at]);
+	size_t last = at;
 
-	c->v[at].gone = true;
-	for (size_t i = at + 1; i < c->n && !is_blank(&c->v[i]) && indent_of(&c->v[i]) > dash;
-	     i++) {
+	for (size_t i = at + 1; i < c->n; i++) {
+		if (is_blank(&c->v[i])) {
+			continue;
+		}
+		if (indent_of(&c->v[i]) <= dash) {
+			break;
+		}
+		last = i;
+	}
+	for (size_t i = at; i <= last; i++) {
 		c->v[i].gone = true;
 	}
 	put_empty(c, at);
@@ -159,9 +167,8 @@ static size_t token_end(const char *s, size_t at)
 		return at + strcspn(s + at, ",]}\n");
 	}
 	for (at++; s[at] != '\0' && s[at] != '\n'; at++) {
-		if (s[at] == '\\' && quote == '"' && s[at + 1] != '\0') {
-			at++;
-		} else if (s[at] == quote && quote == '\'' && s[at + 1] == quote) {
+		bool escape = quote == '"' ? s[at] == '\\' : s[at] == quote && s[at + 1] == quote;
+		if (escape && s[at + 1] != '\0') {
 			at++;
 		} else if (s[at] == quote) {
 			return at + 1;
@@ -188,6 +195,18 @@ static void remove_token(char *s, size_t from)
 	memmove(s + from, s + end, strlen(s + end) + 1);
 }
 
+/* Columns count characters. */
+static size_t byte_of(const char *s, unsigned col)
+{
+	size_t at = 0;
+
+	while (s[at] != '\0' && col > 1) {
+		at++;
+		col -= ((unsigned char)s[at] & 0xc0) != 0x80;
+	}
+	return at;
+}
+
 static void remove_text(struct cut *c, unsigned line, unsigned col)
 {
 	struct text_line *l = line > 0 && line <= c->n ? &c->v[line - 1] : NULL;
@@ -201,8 +220,8 @@ static void remove_text(struct cut *c, unsigned line, unsigned col)
 		return;
 	}
 	char *text = line_text(c, line - 1);
-	if (text != NULL && col > 0 && col <= strlen(text)) {
-		remove_token(text, col - 1);
+	if (text != NULL) {
+		remove_token(text, byte_of(text, col));
 	}
 }
 

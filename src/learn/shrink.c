@@ -78,7 +78,7 @@ static bool shrink_ports(struct shrink *s, const struct egress_rule *from, struc
 	for (size_t i = 0; i < from->n_ports; i++) {
 		used += rule_used(from, seen, from->ports[i]);
 	}
-	to->ports = calloc(from->n_ports, sizeof(to->ports[0]));
+	to->ports = calloc(from->n_ports + 1, sizeof(to->ports[0]));
 	to->n_ports = 0;
 	for (size_t i = 0; to->ports != NULL && i < from->n_ports; i++) {
 		if (used == 0 || rule_used(from, seen, from->ports[i])) {
