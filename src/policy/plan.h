@@ -142,6 +142,22 @@ enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
 enum audit_level { AUDIT_FULL, AUDIT_VIOLATIONS, AUDIT_OFF };
 const char *audit_name(enum audit_level level);
 
+/* The owner's approval that a plan was made by, for its record. */
+struct plan_approval {
+	char *by;
+	char *at;
+	char *tree;    /* "sha256:HEX" of all files */
+	bool snapshot; /* it runs from the bytes that were approved */
+	bool counted;  /* for so many runs */
+};
+void plan_approval_free(struct plan_approval *a); /* accepts NULL */
+
+/* What the policy file says of skills that nobody approved. */
+struct consent_policy {
+	bool refuse;     /* none of them runs */
+	int64_t expires; /* seconds that an approval holds; 0: until it is taken back */
+};
+
 struct ssb_plan {
 	char *name;                  /* skill.name, or the command's base name */
 	char *version;               /* "" for a bare command */
@@ -162,6 +178,11 @@ struct ssb_plan {
 	/* A script of the skill has to be named, and none was: `argv` is empty, and this says
 	 * what there is. NULL: there is something to run. */
 	char *no_entry;
+	struct plan_approval *approved; /* NULL: none */
+	/* Of an approved skill that runs from its own directory: are its files those that
+	 * were approved? Asked right before it starts, and at its end. NULL: no need. */
+	int (*still)(const struct ssb_plan *p, struct ssb_error *err);
+	struct consent_policy consent;
 	struct string_list warnings;
 	struct string_list requested;   /* what the manifest asks, for people: "read ~/notes" */
 	struct string_list env;         /* "NAME=VALUE", HOME, TMPDIR, PATH, LANG included */
