@@ -1,13 +1,10 @@
 """learn: a manifest that writes itself, from runs that see nothing of the owner's."""
-import os
-import pty
 import re
-import select
-import time
 
 import harness
 from harness import SECRET
 from net_fixtures import Net, net, outside
+from terminal import CTRL_D, Terminal, controls
 
 KEY = {"OPENWEATHER_API_KEY": "the-real-key"}
 
@@ -36,50 +33,6 @@ def no_stand_in_is_left(ssb):
     return not any((ssb.state / "skillsandbox/learn").iterdir())
 
 
-class Terminal:
-    """A person at a pseudo-terminal."""
-
-    def __init__(self, ssb, *argv, env=None):
-        self.fd, theirs = pty.openpty()
-        self.process = ssb.popen([ssb.binary, *argv], env=env, stdin=theirs, stdout=theirs,
-                                 stderr=theirs)
-        os.close(theirs)
-        self.seen = ""
-
-    def until(self, *words, timeout=30):
-        """Which of the words came; the rest is for the next time."""
-        end = time.monotonic() + timeout
-        while True:
-            for word in words:
-                if word in self.seen:
-                    self.seen = self.seen.split(word, 1)[1]
-                    return word
-            assert select.select([self.fd], [], [], end - time.monotonic())[0], self.seen
-            try:
-                more = os.read(self.fd, 65536)
-            except OSError:
-                more = b""
-            assert more, f"it ended; {words} did not come: {self.seen}"
-            self.seen += more.decode("utf-8", "replace")
-
-    def type(self, text):
-        os.write(self.fd, text.encode())
-
-    def end(self):
-        """All that is still said, and the exit status."""
-        try:
-            while select.select([self.fd], [], [], 30)[0]:
-                more = os.read(self.fd, 65536)
-                if not more:
-                    break
-                self.seen += more.decode("utf-8", "replace")
-        except OSError:
-            pass
-        code = self.process.wait(timeout=30)
-        os.close(self.fd)
-        return code
-
-
 def test_weather_in_three_commands(net):
     ssb = net.runner
     d = bare_skill(ssb)
@@ -93,18 +46,11 @@ def test_weather_in_three_commands(net):
         env_vars: allow: - OPENWEATHER_API_KEY
         entrypoint: command: python3 args: - /skill/main.py""".split()
     ssb.ssb("validate", d).ok()
-    approve(ssb, d)
+    t = Terminal(ssb, "approve", d).wait_for("Type yes: ").type("yes")
+    assert t.end() == 0 and "api.openweathermap.org" in t.text, t.text
     r = ssb.run(d, "Tokyo", env=KEY).ok()
     assert "Tokyo: 21.5 °C, as the server says" in r.text
     assert "appid=the-real-key" in net.seen()["connections"][0]["requests"][0][2]
-
-
-def approve(ssb, d):
-    t = Terminal(ssb, "approve", d)
-    if t.until("Type yes", "nothing that it may not") == "Type yes":
-        time.sleep(0.1)  # what is typed ahead answers nothing
-        t.type("yes\n")
-    assert t.end() == 0, t.seen
 
 
 THIEF = """
@@ -249,21 +195,21 @@ def test_interactive(user):
     notes = user.write(user.work / "notes.txt", "my own notes")
     diary = user.write(user.work / "diary.txt", "my diary")
     d = bare_skill(user, ASKS.replace("@NOTES@", str(notes)).replace("@DIARY@", str(diary)))
-    t = Terminal(user, "learn", "--interactive", d, "main.py")
-    t.type("real\nreal\nreal\nreal\n")  # typed ahead: it answers nothing
-    for _ in range(3):
-        word = t.until("notes.txt? decoy, real", "diary.txt? decoy, real", "one.example:443 (tls)? ")
-        assert "\x1b" not in t.seen
-        t.until("or no: ")
-        time.sleep(0.1)
-        t.type({"n": "real\n", "d": "no\n", "o": "decoy\n"}[word[0]])
-    code = t.end()
-    assert code == 0, t.seen
-    assert "| GOT my own notes" in t.seen and "my diary" not in t.seen
-    assert "| skillsandbox: read /etc/shadow?" in t.seen, "behind a bar"
-    asked = declared(manifest_of(d))
-    assert str(notes) in asked and "one.example" in asked and str(diary) not in asked
-    assert str(diary) in manifest_of(d)
+    t = Terminal(user, "learn", "--interactive", d, "main.py", ahead=b"real\nreal\nreal\nreal\n")
+    t.wait_for("one.example:443 (tls)? decoy, real (in this learning), or no: ").type("decoy")
+    t.wait_for("diary.txt? decoy, real (in this learning), or no: ").type("no")
+    t.wait_for("notes.txt? decoy, real (in this learning), or no: ").type("real")
+    assert t.end() == 0, t.text
+    assert "| GOT my own notes" in t.text and "my diary" not in t.text, t.text
+    assert "| skillsandbox: read /etc/shadow?" in t.text and not controls(t.text), "behind a bar"
+    text = manifest_of(d)
+    asked = declared(text)
+    assert str(notes) in asked and "one.example" in asked
+    assert str(diary) in text and str(diary) not in asked
+    # The end of the input is a no to all that is left.
+    t = Terminal(user, "learn", "-i", "-w", bare_skill(user, FETCH), "main.py", "one.example")
+    t.wait_for("or no: ").type(CTRL_D)
+    assert t.end() == 0 and "you said no to it" in t.text, t.text
     r = user.ssb("learn", "-i", d)
     assert r.code == 2 and "terminal" in r.errors
 
