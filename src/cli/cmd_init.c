@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "cli/cli.h"
+#include "cli/proposal.h"
 #include "cli/say.h"
 #include "learn/propose.h"
 #include "learn/start.h"
@@ -24,35 +25,6 @@ static const char HEAD[] =
         "skillsandbox validate DIR   checks it\n"
         "skillsandbox inspect DIR    shows what it comes to\n"
         "skillsandbox learn DIR      adds what a run needs\n";
-
-/* Where it goes (new); NULL: to standard output. */
-static int find_target(const struct request *r, const struct owner *o, const char *dir, char **ret,
-                       struct ssb_error *err)
-{
-	const char *word = request_value(r, FLAG_OUTPUT);
-	char *path = NULL;
-	int n = 0;
-
-	if (word != NULL && request_has(r, FLAG_SIDECAR)) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "init", "--output or --sidecar, not both");
-	}
-	if (word != NULL && strcmp(word, "-") == 0) {
-		*ret = NULL;
-		return 0;
-	}
-	if (word != NULL) {
-		n = asprintf(&path, "%s", word);
-	} else if (request_has(r, FLAG_SIDECAR)) {
-		n = asprintf(&path, "%s/skills/%s.yaml", o->config_dir, path_base(dir));
-	} else {
-		n = asprintf(&path, "%s/%s", dir, MANIFEST_FILE);
-	}
-	if (n < 0) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, "init", "out of memory");
-	}
-	*ret = path;
-	return 0;
-}
 
 static int fail_exists(const char *path, struct ssb_error *err)
 {
@@ -146,7 +118,7 @@ int cmd_init(struct request *r)
 		say_errorf("'%s': %s", r->operands.v[0], strerror(errno));
 		return EXIT_SANDBOX;
 	}
-	if (owner_load(&owner, &err) != 0 || find_target(r, &owner, dir, &target, &err) != 0 ||
+	if (owner_load(&owner, &err) != 0 || proposal_place(r, &owner, dir, &target, &err) != 0 ||
 	    (target != NULL && access(target, F_OK) == 0 && fail_exists(target, &err) != 0) ||
 	    make_text(&owner, dir, r->operands.v + 1, &text, &found, &cut, &err) != 0 ||
 	    (target != NULL && write_new(target, request_has(r, FLAG_SIDECAR), &text, &err) != 0)) {

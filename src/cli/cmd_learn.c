@@ -73,7 +73,10 @@ int cmd_learn(struct request *r)
 		say_errorf("%s: there is no such directory", r->operands.v[0]);
 		return EXIT_USAGE;
 	}
-	if (owner_load(&owner, &err) != 0 || learn_and_say(r, &owner, dir, &err) != 0) {
+	/* Before anything runs: can it be written where it is to go? */
+	auto_free char *place = NULL;
+	if (owner_load(&owner, &err) != 0 || proposal_place(r, &owner, dir, &place, &err) != 0 ||
+	    learn_and_say(r, &owner, dir, &err) != 0) {
 		say_error(&err);
 		return exit_from_error(&err, false);
 	}

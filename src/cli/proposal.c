@@ -16,22 +16,33 @@
 #include "os/file.h"
 #include "policy/paths.h"
 
-/* Returns new; NULL: no memory. */
-static char *sidecar_file(const struct owner *o, const char *dir)
+int proposal_place(const struct request *r, const struct owner *o, const char *dir, char **ret,
+                   struct ssb_error *err)
 {
-	char *file = NULL;
+	const char *word = request_value(r, FLAG_OUTPUT);
+	char *path = NULL;
+	int n = 0;
 
-	return asprintf(&file, "%s/skills/%s.yaml", o->config_dir, path_base(dir)) < 0 ? NULL
-	                                                                               : file;
-}
-
-static char *place_of(const struct request *r, const struct owner *o, const char *dir)
-{
-	const char *output = request_value(r, FLAG_OUTPUT);
-
-	return output != NULL                 ? path_real(output)
-	       : request_has(r, FLAG_SIDECAR) ? sidecar_file(o, dir)
-	                                      : path_join(dir, MANIFEST_FILE);
+	if (word != NULL && request_has(r, FLAG_SIDECAR)) {
+		return ssb_fail(err, SSB_E_USAGE, 0, r->command->name,
+		                "--output or --sidecar, not both");
+	}
+	if (word != NULL && strcmp(word, "-") == 0) {
+		*ret = NULL;
+		return 0;
+	}
+	if (word != NULL) {
+		n = asprintf(&path, "%s", word);
+	} else if (request_has(r, FLAG_SIDECAR)) {
+		n = asprintf(&path, "%s/skills/%s.yaml", o->config_dir, path_base(dir));
+	} else {
+		n = asprintf(&path, "%s/%s", dir, MANIFEST_FILE);
+	}
+	if (n < 0) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, r->command->name, "out of memory");
+	}
+	*ret = path;
+	return 0;
 }
 
 /* What is there now, and is to be compared: never through a symlink, for a skill's
@@ -52,9 +63,12 @@ static int read_before(const char *file, struct buf *out, bool *ret_there, struc
 
 static int put(const char *file, const struct buf *text, bool sidecar, struct ssb_error *err)
 {
-	auto_free char *dir = path_parent(file);
-	auto_fd made = sidecar && dir != NULL ? file_mkdirs(dir) : -1;
+	auto_free char *dir = sidecar ? path_parent(file) : NULL;
+	auto_fd made = dir != NULL ? file_mkdirs(dir) : -1;
 
+	if (sidecar && made < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, file, "its directory cannot be made");
+	}
 	return file_replace(file, text->data, text->len, sidecar ? 0600 : 0644) != 0
 	               ? ssb_fail(err, SSB_E_SYS, errno, file, "cannot be written")
 	               : 0;
@@ -90,20 +104,18 @@ static void say_next(const char *dir)
 int proposal_put(const struct request *r, const struct owner *o, const char *dir,
                  const struct buf *text, struct ssb_error *err)
 {
-	const char *output = request_value(r, FLAG_OUTPUT);
 	bool there = false;
+	auto_free char *file = NULL;
 	auto_buf before;
 
 	buf_init(&before, MAX_YAML_BYTES);
-	if (output != NULL && strcmp(output, "-") == 0) {
+	if (proposal_place(r, o, dir, &file, err) != 0) {
+		return -1;
+	}
+	if (file == NULL) {
 		return say_out(STDOUT_FILENO, text) == EXIT_FINE
 		               ? 0
 		               : ssb_fail(err, SSB_E_SYS, errno, "output", "cannot be written");
-	}
-	auto_free char *file = place_of(r, o, dir);
-	if (file == NULL) {
-		return ssb_fail(err, SSB_E_SYS, errno, output != NULL ? output : dir,
-		                "cannot be named");
 	}
 	if (read_before(file, &before, &there, err) != 0) {
 		return -1;
@@ -119,7 +131,7 @@ int proposal_put(const struct request *r, const struct owner *o, const char *dir
 		say_notef("nothing was written; --write puts the new manifest in its place");
 		return 0;
 	}
-	if (put(file, text, output == NULL && request_has(r, FLAG_SIDECAR), err) != 0) {
+	if (put(file, text, request_has(r, FLAG_SIDECAR), err) != 0) {
 		return -1;
 	}
 	say_notef("written: %s", file);

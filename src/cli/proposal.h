@@ -10,7 +10,10 @@
 #include "cli/cli.h"
 #include "policy/plan.h"
 
-/* `dir` is the skill's: real, absolute. */
+/* Where it goes (new); NULL: to standard output. `dir` is the skill's: real, absolute. */
+int proposal_place(const struct request *r, const struct owner *o, const char *dir, char **ret,
+                   struct ssb_error *err);
+
 int proposal_put(const struct request *r, const struct owner *o, const char *dir,
                  const struct buf *text, struct ssb_error *err);
 

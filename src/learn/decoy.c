@@ -1,11 +1,13 @@
 #include "learn/decoy.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,22 +44,6 @@ static int new_canary(char out[CANARY_BYTES], struct ssb_error *err)
 	return 0;
 }
 
-int decoys_begin(const struct owner *o, struct decoys *ret, struct ssb_error *err)
-{
-	auto_free char *home = path_join(o->state_dir, "learn");
-	auto_free char *top = home != NULL ? path_join(home, "XXXXXX") : NULL;
-
-	if (top == NULL) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, "learn", "out of memory");
-	}
-	auto_fd dir = file_mkdirs(home);
-	if (dir < 0 || mkdtemp(top) == NULL) {
-		return fail(err, "cannot make a directory in", home);
-	}
-	*ret = (struct decoys){ .top = steal_ptr(&top) };
-	return new_canary(ret->canary, err);
-}
-
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
 	(void)st;
@@ -77,11 +63,64 @@ static int open_up(const char *path, const struct stat *st, int kind, struct FTW
 	return 0;
 }
 
+static void remove_tree(const char *top)
+{
+	(void)nftw(top, open_up, 16, FTW_PHYS);
+	(void)nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* The fd of a tree that nobody holds, and that is held now; -1: somebody does. */
+static int hold(const char *top)
+{
+	auto_fd fd = open(top, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? steal_fd(&fd) : -1;
+}
+
+static void sweep(const char *home)
+{
+	DIR *dir = opendir(home);
+
+	for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+		auto_free char *top = e->d_name[0] != '.' ? path_join(home, e->d_name) : NULL;
+		auto_fd held = top != NULL ? hold(top) : -1;
+		if (held >= 0) {
+			remove_tree(top);
+		}
+	}
+	if (dir != NULL) {
+		(void)closedir(dir);
+	}
+}
+
+int decoys_begin(const struct owner *o, struct decoys *ret, struct ssb_error *err)
+{
+	auto_free char *home = path_join(o->state_dir, "learn");
+	auto_free char *top = home != NULL ? path_join(home, "XXXXXX") : NULL;
+
+	if (top == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "learn", "out of memory");
+	}
+	auto_fd made = file_mkdirs(home);
+	auto_fd all = open(home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	/* One at a time: a tree that was just made is not held yet. */
+	if (made < 0 || all < 0 || flock(all, LOCK_EX) != 0) {
+		return fail(err, "cannot make", home);
+	}
+	sweep(home);
+	auto_fd lock = mkdtemp(top) != NULL ? hold(top) : -1;
+	if (lock < 0) {
+		return fail(err, "cannot make a directory in", home);
+	}
+	*ret = (struct decoys){ .top = steal_ptr(&top), .lock = steal_fd(&lock) };
+	return new_canary(ret->canary, err);
+}
+
 void decoys_end(struct decoys *d)
 {
 	if (d->top != NULL) {
-		(void)nftw(d->top, open_up, 16, FTW_PHYS);
-		(void)nftw(d->top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+		remove_tree(d->top);
+		own_close(&d->lock);
 	}
 	for (size_t i = 0; i < d->n; i++) {
 		free(d->v[i].path);

@@ -13,11 +13,13 @@
 
 struct decoys {
 	char *top; /* NULL: not begun */
+	int lock;  /* of it: nobody else removes what lives */
 	char canary[CANARY_BYTES];
 	struct stand_in *v;
 	size_t n;
 };
 
+/* What learnings left that were killed is removed first. */
 int decoys_begin(const struct owner *o, struct decoys *ret, struct ssb_error *err);
 void decoys_end(struct decoys *d); /* with the tree; accepts a zeroed one */
 

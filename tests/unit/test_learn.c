@@ -1,6 +1,8 @@
 /* A learning run before it begins: what is planned for it, and what it is shown. */
 #include "plan_world.h"
 
+#include <dirent.h>
+
 #include "base/buf.h"
 #include "egress/table.h"
 #include "learn/decoy.h"
@@ -154,6 +156,37 @@ static void test_nothing_is_left(void **state)
 	assert_int_equal(access(home, F_OK), 0); /* no link was followed */
 	assert_int_equal(unlink(at("to-home")), 0);
 	decoys_end(&decoys); /* and once more does nothing */
+}
+
+/* Who was killed left it; who lives is left alone. */
+static void test_what_others_left(void **state)
+{
+	struct decoys other = { 0 };
+	struct ssb_error err = { 0 };
+	int status = -1;
+
+	(void)state;
+	pid_t pid = fork();
+	if (pid == 0) {
+		_exit(decoys_begin(&owner, &other, &err) == 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	auto_free char *all = path_join(owner.state_dir, "learn");
+	struct dirent **names = NULL;
+	assert_int_equal(scandir(all, &names, NULL, NULL), 4); /* ours, the child's, . and .. */
+	for (int i = 0; i < 4; i++) {
+		free(names[i]);
+	}
+	free(names);
+	assert_int_equal(decoys_begin(&owner, &other, &err), 0);
+	decoys_end(&other);
+	assert_int_equal(scandir(all, &names, NULL, NULL), 3);
+	for (int i = 0; i < 3; i++) {
+		free(names[i]);
+	}
+	free(names);
+	assert_int_equal(access(decoys.top, F_OK), 0);
 }
 
 static void test_texts(void **state)
@@ -331,6 +364,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_the_sandbox_has, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_more_than_so_many, begin, end),
 		cmocka_unit_test_setup_teardown(test_nothing_is_left, begin, end),
+		cmocka_unit_test_setup_teardown(test_what_others_left, begin, end),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test_setup_teardown(test_variables, begin, end),
 		cmocka_unit_test_setup_teardown(test_canaries, begin, end),
