@@ -1,6 +1,6 @@
 # fish completion for skillsandbox(1)
 
-set -l commands run validate inspect prove doctor init shrink check learn approve diff approvals serve ps watch why audit session setup hook help
+set -l commands run validate lint inspect prove doctor init shrink check learn approve diff approvals serve ps watch why audit session setup hook help
 set -l audits list show verify export prune
 set -l sessions start list show check settle violation pause resume kill complete expire
 set -l plans 'run inspect prove serve'
@@ -10,6 +10,7 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -l versi
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -s h -l help -d 'Show the commands'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a run -d 'Run a skill, or a bare command, in a sandbox'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a validate -d 'Check manifests; execute nothing'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a lint -d 'Look for what is risky in skills'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a inspect -d 'Show what a skill asks for'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a prove -d 'Attack the sandbox from inside'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'Show what this machine offers'
@@ -43,6 +44,10 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -l sidecar -d 'W
 complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -s w -l write -d 'Put the new manifest in the place of the old'
 complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -s o -l output -r -F -d 'Where to; - for standard output'
 complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -s v -l verbose -d 'The output of every round'
+complete -c skillsandbox -n '__fish_seen_subcommand_from lint' -f -a '(__fish_complete_directories)'
+complete -c skillsandbox -n '__fish_seen_subcommand_from lint' -l sarif -d 'SARIF 2.1.0, for code scanning'
+complete -c skillsandbox -n '__fish_seen_subcommand_from lint' -l json -d 'JSON for programs'
+complete -c skillsandbox -n '__fish_seen_subcommand_from lint' -s o -l output -r -F -d 'Where to'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -f -a '(__fish_complete_directories)'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l yes -d 'Do not ask'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l once -d 'For one run'

@@ -96,9 +96,21 @@
 
 /* Learning */
 #define MAX_LEARN_ROUNDS  8
-#define MAX_LEARN_SECONDS 600        /* after which no further round begins */
+#define MAX_LEARN_SECONDS 600         /* after which no further round begins */
 #define MAX_LEARN_OUTPUT  (64 * 1024) /* bytes of a round's output that are looked at */
 #define MAX_DECOYS        64
+
+/* A skill that is looked through: past these it is said not to have been */
+#define MAX_LINT_FILES     4096
+#define MAX_LINT_BYTES     (16UL << 20) /* of all files */
+#define MAX_LINT_FILE      (1UL << 20)  /* of one */
+#define MAX_LINT_LINE      16384        /* bytes; longer ones in pieces */
+#define LINT_OVERLAP       1024         /* bytes that two of them share */
+#define LINT_BLOB_BYTES    512          /* without a break: no text for people */
+#define LINT_PAYLOAD_BYTES 40           /* the same, in a line that decodes it */
+#define MAX_LINT_TRIES     32           /* of one idiom in one line */
+#define MAX_LINT_FINDINGS  2048
+#define MAX_LINT_SAME      8 /* of one rule in one file */
 
 /* The private tmpfs: inodes beside bytes, for they cost kernel memory too */
 #define SCRATCH_INODES        8192

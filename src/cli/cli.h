@@ -55,6 +55,7 @@ enum cli_flag {
 	FLAG_CONNECT,
 	FLAG_INTERACTIVE,
 	FLAG_SIDECAR,
+	FLAG_SARIF,
 	FLAG_SESSION, /* from here on with a value */
 	FLAG_SKILL,
 	FLAG_SINCE,
@@ -200,6 +201,7 @@ static inline void plan_freep(struct ssb_plan **p)
 
 int cmd_run(struct request *r);
 int cmd_validate(struct request *r);
+int cmd_lint(struct request *r);
 int cmd_inspect(struct request *r);
 int cmd_doctor(struct request *r);
 int cmd_prove(struct request *r);

@@ -69,7 +69,8 @@ const struct option_row FLAGS[] = {
 	{ "rebuild", 0, NULL, FLAG_REBUILD, NULL, ON_LIST, "make the index anew from the records" },
 	{ "key", 0, "HEX|FILE", FLAG_KEY, NULL, ON_VERIFY | ON_EXPORT,
 	  "the public key to trust instead of the owner's" },
-	{ "output", 'o', "FILE", FLAG_OUTPUT, NULL, ON_EXPORT | ON_INIT | ON_LEARN,
+	{ "sarif", 0, NULL, FLAG_SARIF, NULL, ON_LINT, "SARIF 2.1.0, for code scanning" },
+	{ "output", 'o', "FILE", FLAG_OUTPUT, NULL, ON_EXPORT | ON_LINT | ON_INIT | ON_LEARN,
 	  "where to; - for standard output" },
 	{ "older-than", 0, "TIME", FLAG_OLDER_THAN, NULL, ON_PRUNE,
 	  "runs that were last written before: 12h, 30d" },
@@ -125,8 +126,9 @@ const struct option_row FLAGS[] = {
 	  "write the owner's own manifest for it, not the skill's" },
 	{ "against", 0, "RUN", FLAG_AGAINST, NULL, ON_CHECK, "a recorded run, or its file" },
 	{ "json", 0, NULL, FLAG_JSON, NULL,
-	  ON_CHECK | ON_SHRINK | ON_APPROVALS | ON_DIFF | ON_SESSION | ON_PLAN | ON_VALIDATE |
-	          ON_DOCTOR | ON_LIST | ON_SHOW | ON_VERIFY | ON_PS | ON_WATCH | ON_WHY | ON_PRUNE,
+	  ON_LINT | ON_CHECK | ON_SHRINK | ON_APPROVALS | ON_DIFF | ON_SESSION | ON_PLAN |
+	          ON_VALIDATE | ON_DOCTOR | ON_LIST | ON_SHOW | ON_VERIFY | ON_PS | ON_WATCH |
+	          ON_WHY | ON_PRUNE,
 	  "JSON for programs" },
 	{ "verbose", 'v', NULL, FLAG_VERBOSE, NULL, ON_PLAN | ON_VALIDATE | ON_SHOW | ON_LEARN,
 	  "also warnings, notes and a summary" },

@@ -18,6 +18,8 @@ const struct command COMMANDS[] = {
 	  ON_RUN, false, true, cmd_run },
 	{ "validate", "DIR|FILE...", "check manifests; execute nothing", ON_VALIDATE, true, false,
 	  cmd_validate },
+	{ "lint", "DIR...", "look for what is risky in skills, and grade them", ON_LINT, true,
+	  false, cmd_lint },
 	{ "inspect", "DIR", "show what a skill asks for, and what it would get", ON_INSPECT, true,
 	  true, cmd_inspect },
 	{ "prove", "[DIR | -- CMD [ARG...]]", "attack the sandbox from inside; show what holds",

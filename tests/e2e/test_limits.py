@@ -202,6 +202,14 @@ print(json.dumps(kids))
 """
 
 
+def test_a_caller_with_less_priority(ssb):
+    """Who is nice already cannot be less so, and need not be."""
+    code = "import json, os; print(json.dumps(os.nice(0)))"
+    r = ssb.as_caller(["nice", "-n", "15", ssb.binary, "run", ssb.skill(code)]).ok()
+    assert r.json() == 15
+    assert ssb.probe(code) < 15
+
+
 def test_process_limit(ssb):
     kids = ssb.probe(FORKS, resources={"max_processes": 20})
     assert 5 <= kids <= 20
@@ -321,6 +329,13 @@ def test_limits_hit_are_in_the_trace(ssb):
     ssb.inside("print('x')")
     kinds = [e["kind"] for e in ssb.last_trace()["events"]]
     assert "resource_limit_hit" not in kinds
+
+
+def test_a_caller_that_is_nice_stays_so(ssb):
+    """Nobody may go up again, and nothing of the run tries."""
+    for start, least in ((0, 0), (10, 10)):
+        r = ssb.as_caller(["nice", "-n", str(start), ssb.binary, "run", "--", "/usr/bin/nice"])
+        assert int(r.ok().text) >= least
 
 
 def test_cpu_shares_weigh(ssb):
