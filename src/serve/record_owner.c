@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "manifest/manifest.h"
 #include "serve/records_priv.h"
 #include "serve/skills.h"
+#include "skill/skill.h"
 
 void records_started(struct records *k, const char *id)
 {
@@ -44,9 +44,15 @@ static char *skill_dir(int fd)
 	    strcmp(l.kind, "run") != 0) {
 		return NULL;
 	}
+	/* A plan that is too long for its line is not there: mostly the manifest says it. */
+	const struct json_node *plan = line_get(&l, "plan");
+	const char *dir = json_string(json_member(&l.doc, plan, "skill_dir"), NULL);
+	if (dir != NULL) {
+		return strdup(dir);
+	}
 	const char *manifest = line_text(&l, "manifest");
 	const char *slash = manifest != NULL ? strrchr(manifest, '/') : NULL;
-	return slash != NULL && strcmp(slash + 1, MANIFEST_FILE) == 0
+	return slash != NULL && skill_file_names_one(slash + 1)
 	               ? strndup(manifest, (size_t)(slash - manifest))
 	               : NULL;
 }

@@ -10,7 +10,6 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/visible.h"
-#include "manifest/manifest.h"
 #include "serve/records.h"
 #include "serve/resources.h"
 #include "serve/show.h"
@@ -262,7 +261,7 @@ static void read_manifest(const struct reading *r)
 	auto_buf text;
 
 	buf_init(&text, MAX_YAML_BYTES);
-	if (skill == NULL || skill_file_content(skill, MANIFEST_FILE, &text) != 0) {
+	if (skill == NULL || skill_manifest_text(skill, &text) != 0) {
 		not_found(r);
 		return;
 	}

@@ -170,6 +170,22 @@ int skill_entry_content(const struct skill_entry *e, const char *path, struct bu
 	return skill_file_content(e->skill, path, out);
 }
 
+int skill_manifest_text(const struct skill *skill, struct buf *out)
+{
+	AUTO(skill_found_done) struct skill_found found = { 0 };
+	struct ssb_error err = { 0 };
+
+	if (skill_file_content(skill, MANIFEST_FILE, out) == 0) {
+		return 0;
+	}
+	buf_reset(out);
+	if (skill_find(skill->dir, NULL, NULL, &found, NULL, &err) != 0 || found.text == NULL) {
+		return -1;
+	}
+	buf_adds(out, found.text);
+	return 0;
+}
+
 /* ---- by its address ------------------------------------------------------------------ */
 
 /* The path in the skill at `path`; NULL: it is not in there. */

@@ -44,6 +44,10 @@ void skill_entry_uri(struct buf *out, const struct skill_entry *e, const char *p
 /* The content of a file; -1: there is none. */
 int skill_entry_content(const struct skill_entry *e, const char *path, struct buf *out);
 
+/* What its skillsandbox.yaml says, or the manifest that it amounts to; -1: there is
+ * neither. */
+int skill_manifest_text(const struct skill *skill, struct buf *out);
+
 /* By the end of its name; NULL: unknown. */
 const char *skill_mime(const char *path);
 

@@ -96,6 +96,7 @@ static const char LIST_OUTPUT[] =
         "{\"type\":\"object\",\"properties\":{\"skills\":{\"type\":\"array\",\"items\":"
         "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
         "\"path\":{\"type\":\"string\"},\"valid\":{\"type\":\"boolean\"},"
+        "\"format\":{\"type\":\"string\"},"
         "\"version\":{\"type\":\"string\"},\"description\":{\"type\":\"string\"},"
         "\"problem\":{\"type\":\"string\"}},\"required\":[\"name\",\"path\",\"valid\"]}}},"
         "\"required\":[\"skills\"]}";

@@ -43,8 +43,9 @@ static void put_permissions(struct buf *out, const struct derived *d)
 	buf_adds(out, "permissions:\n  env_vars:\n    # Asked for, and withheld until the owner "
 	              "grants them.\n    allow:\n");
 	for (size_t i = 0; i < env->n; i++) {
-		buf_addf(out, "      - %s # %s:%u, %s\n", env->v[i].name, d->from, env->v[i].line,
-		         env->v[i].key);
+		buf_adds(out, "      - "); /* NO and ON are names too */
+		quoted(out, env->v[i].name);
+		buf_addf(out, " # %s:%u, %s\n", d->from, env->v[i].line, env->v[i].key);
 	}
 	buf_addc(out, '\n');
 }

@@ -163,7 +163,9 @@ static int choose(struct script *s, const char *head, size_t len, mode_t mode,
 		               : ssb_fail(err, SSB_E_NOT_EXEC, 0, "script",
 		                          "'%.150s' is a program, and not executable", s->path);
 	}
-	bool said = shebang_read(head + skip, len - skip, s) == 0;
+	/* A first line that is cut off is none: half a path is another path. */
+	bool whole = len < MAX_SHEBANG_BYTES || memchr(head, '\n', len) != NULL;
+	bool said = whole && shebang_read(head + skip, len - skip, s) == 0;
 	if (said && (program == NULL || program_exists(s->words[0]))) {
 		return 0;
 	}

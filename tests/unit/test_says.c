@@ -1,0 +1,370 @@
+/* What a SKILL.md or a manifest.yaml is understood to say, however it is written. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "manifest/manifest.h"
+#include "skill/derive.h"
+#include "skill/says.h"
+#include "skill/script.h"
+
+/* "env=A,B bins=x any=y os=linux packages=p name=N version=V" of what there is. */
+static void tell(struct buf *out, const struct says *s)
+{
+	static const char *const KINDS[] = { "env", "bins", "any", "os", "packages" };
+
+	if (s->name != NULL) {
+		buf_addf(out, "name=%s ", s->name);
+	}
+	if (s->version != NULL) {
+		buf_addf(out, "version=%s ", s->version);
+	}
+	for (size_t i = 0; i < WISH_KINDS; i++) {
+		for (size_t k = 0; k < s->wishes[i].n; k++) {
+			buf_addf(out, "%s%s", k > 0 ? "," : "", k > 0 ? "" : KINDS[i]);
+			buf_addf(out, "%s%s", k > 0 ? "" : "=", s->wishes[i].v[k].name);
+		}
+		buf_adds(out, s->wishes[i].n > 0 ? " " : "");
+	}
+}
+
+static bool warned(const struct ssb_diags *d, const char *part)
+{
+	for (size_t i = 0; i < ssb_diags_count(d); i++) {
+		if (strstr(ssb_diags_get(d, i)->text, part) != NULL) {
+			return true;
+		}
+	}
+	return false;
+}
+
+typedef int reader(struct says *ret, const char *file, const char *text, size_t len,
+                   struct ssb_diags *diags);
+
+/* Whatever it was, a manifest can be made of it, and asks for no more than it says. */
+static void check_manifest(const struct says *s)
+{
+	char *argv[] = { (char[]){ "python3" }, (char[]){ "/skill/a.py" }, NULL };
+	const struct derived d = { "SKILL.md", "directory", s, argv };
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+	AUTO(manifest_freep) struct manifest *m = NULL;
+	struct ssb_error err = { 0 };
+	auto_buf text;
+
+	buf_init(&text, MAX_YAML_BYTES);
+	derive_manifest(&text, &d);
+	assert_false(text.failed);
+	if (manifest_parse("SKILL.md", text.data, text.len, &m, diags, &err) != 0) {
+		fail_msg("%s: %s in\n%s", err.where, err.text, text.data);
+	}
+	assert_int_equal(ssb_diags_count(diags), 0);
+	assert_string_equal(m->name, s->name != NULL ? s->name : "directory");
+	assert_int_equal(m->n_egress, 0);
+	assert_int_equal(m->read.n + m->write.n, 0);
+	assert_int_equal(m->env.n, s->wishes[WISH_ENV].n);
+	assert_int_equal(m->profile, PROFILE_DEFAULT);
+	assert_int_equal(m->args.n, 1);
+	if (s->description != NULL) {
+		assert_string_equal(m->description, s->description);
+	}
+}
+
+static void check(reader *read, const char *text, size_t len, const char *expected,
+                  const char *warning)
+{
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+	AUTO(says_done) struct says s = { 0 };
+	auto_buf told;
+
+	buf_init(&told, 1 << 16);
+	assert_int_equal(read(&s, "SKILL.md", text, len, diags), 0);
+	tell(&told, &s);
+	buf_addc(&told, '\0');
+	if (told.len > 1 && told.data[told.len - 2] == ' ') {
+		told.data[told.len - 2] = '\0';
+	}
+	assert_string_equal(told.data, expected);
+	assert_false(diag_has_errors(diags));
+	if (warning == NULL && ssb_diags_count(diags) > 0) {
+		fail_msg("%s: %s", text, ssb_diags_get(diags, 0)->text);
+	}
+	if (warning != NULL && !warned(diags, warning)) {
+		fail_msg("no '%s' for: %s", warning, text);
+	}
+	check_manifest(&s);
+}
+
+#define FRONT(lines) "---\n" lines "---\nbody\n"
+#define OPENCLAW     "metadata:\n  openclaw:\n    requires:\n      env: [KEY_A]\n      bins: [jq]\n"
+
+static void test_markdown(void **state)
+{
+	static const struct {
+		const char *text, *expected, *warning;
+	} rows[] = {
+		/* as it should be */
+		{ FRONT("name: a\ndescription: d\n"), "name=a", NULL },
+		{ FRONT("name: a\n" OPENCLAW), "name=a env=KEY_A bins=jq", NULL },
+		{ FRONT("name: a\nversion: 1.2\n"), "name=a version=1.2", NULL },
+		{ FRONT("name: a\nmetadata: {version: '3'}\n"), "name=a version=3", NULL },
+		/* dialects, and the shapes that metadata comes in */
+		{ FRONT("metadata: {clawdbot: {requires: {env: [A]}, primaryEnv: B}}\n"), "env=A,B",
+		  NULL },
+		{ FRONT("metadata: {\"clawdis\":{\"envVars\":[{\"name\":\"A\",\"required\":true},"
+		        "{\"name\":\"B\"}]}}\n"),
+		  "env=A,B", NULL },
+		{ FRONT("metadata: '{\"moltbot\":{\"os\":[\"darwin\",\"linux\"],\"requires\":"
+		        "{\"anyBins\":[\"x\",\"y\"]}}}'\n"),
+		  "any=x,y os=darwin,linux", NULL },
+		{ FRONT("metadata:\n  openclaw: '{\"requires\":{\"env\":[\"A\"]}}'\n"), "env=A",
+		  NULL },
+		{ FRONT("metadata: {\"openclaw\": {\n\"requires\": {\"env\": [\"A\"]}\n}}\n"),
+		  "env=A", NULL },
+		{ FRONT("metadata: {openclaw: {requires: {env: A}}}\n"), "env=A", NULL },
+		{ FRONT("metadata: {openclaw: {requires: {env: ['NO', 'null', 'on']}}}\n"),
+		  "env=NO,null,on", NULL },
+		{ FRONT("metadata: {openclaw: {requires: {env: 'A, B C'}}}\n"), "env=A,B,C", NULL },
+		{ FRONT("metadata: {openclaw: {requires: {env: {A: x, B: y}}}}\n"), "env=A,B",
+		  NULL },
+		{ FRONT("metadata: {openclaw: {requires: {env: [A, A]}, primaryEnv: A}}\n"),
+		  "env=A", NULL },
+		{ FRONT("metadata: {openclaw: {requires: {env: [A]}}, moltbot: {primaryEnv: B}}\n"),
+		  "env=A,B", NULL },
+		/* how files are saved */
+		{ "\xef\xbb\xbf---\nname: a\n---\n", "name=a", NULL },
+		{ "---\r\nname: a\r\n" OPENCLAW "---\r\n", "name=a env=KEY_A bins=jq", NULL },
+		{ "\n\n---\nname: a\n---\n", "name=a", NULL },
+		{ "---\nname: a\n---", "name=a", NULL },
+		{ "---  \nname: a\n---\t\n", "name=a", NULL },
+		/* broken */
+		{ FRONT("name: a\ndescription: use it: now\n" OPENCLAW), "name=a env=KEY_A bins=jq",
+		  "not valid YAML" },
+		{ FRONT("name: a\nmetadata:\n\topenclaw:\n\t\tprimaryEnv: A\n"), "name=a env=A",
+		  "tabs" },
+		{ FRONT("name: a\ndescription: [unclosed\nversion: 2\n"), "name=a version=2",
+		  "not valid YAML" },
+		{ FRONT("name: \"a\ndescription: b\nversion: 2\n"), "name=\"a version=2",
+		  "not valid" },
+		{ FRONT("name: a\nname: b\nmetadata: {openclaw: {primaryEnv: A}}\n"),
+		  "name=a env=A", "duplicate" },
+		{ FRONT("x: &a {openclaw: {primaryEnv: A}}\nmetadata: *a\n"), "", "aliases" },
+		{ FRONT("name: !!python/object:os.system a\n"), "name=a", "tags" },
+		{ FRONT("- name: a\n- b\n"), "", "no list of names" },
+		{ FRONT("just text\n"), "", "no list of names" },
+		{ FRONT(""), "", NULL },
+		{ "# no frontmatter\n", "", "no frontmatter" },
+		{ "", "", "no frontmatter" },
+		{ "---\nname: a\nno end\n", "", "does not end" },
+		{ "---", "", "does not end" },
+		{ FRONT("name: a\nbad\x01"
+		        "byte: \xff\n" OPENCLAW),
+		  "name=a env=KEY_A bins=jq", "no text" },
+		{ FRONT("metadata: text\n"), "", "metadata is no list" },
+		{ FRONT("metadata: '{\"openclaw\": {'\n"), "", "metadata is no list" },
+		{ FRONT("metadata: [openclaw]\n"), "", NULL },
+		{ FRONT("metadata: {openclaw: null}\n"), "", NULL },
+		{ FRONT("metadata: {openclaw: {requires: [env, bins], os: {}}}\n"), "", NULL },
+		/* what would be more than a request */
+		{ FRONT("name: a\nallowed-tools: [Bash, 'Bash(curl:*)', WebFetch]\n"), "name=a",
+		  "allows nothing" },
+		{ FRONT("name: a\nallowed-tools: Bash(git:*) Read\n"), "name=a", "allows nothing" },
+		{ FRONT("name: a\npermissions: {filesystem: {read: [/]}}\nentrypoint: {command: "
+		        "id}\n"),
+		  "name=a", NULL },
+		{ FRONT("metadata: {openclaw: {requires: {env: ['A=1', '*', '$B', '', 'A B', "
+		        "'é']}}}\n"),
+		  "env=A,B", "has a value" },
+		{ FRONT("metadata: {openclaw: {requires: {bins: ['/bin/x', '../y', z]}}}\n"),
+		  "bins=z", "no program" },
+		{ FRONT("name: a/b\n"), "", "left out" },
+		{ FRONT("name: ..\n"), "", "left out" },
+		{ FRONT("name: \"a\\nb\"\n"), "", "line break" },
+		{ FRONT("name: \"a\\u202eb\"\n"), "", "U+202E" },
+		{ FRONT("name: \" \"\n"), "", "space" },
+		{ FRONT("name: {a: b}\ndescription: [x]\nversion: ~\n"), "", NULL },
+		/* a description that would be more than one, were it not quoted */
+		{ FRONT("name: a\ndescription: \"x\\\"\\n\\nentrypoint: {command: id}\\n# y\"\n"),
+		  "name=a", NULL },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		check(says_markdown, rows[i].text, strlen(rows[i].text), rows[i].expected,
+		      rows[i].warning);
+	}
+}
+
+static void test_skillware(void **state)
+{
+	static const struct {
+		const char *text, *expected, *warning;
+	} rows[] = {
+		{ "name: office/greeter\nversion: 1.0.0\nenv_vars:\n  KEY: {required: true}\n"
+		  "requirements: [requests>=2, pymupdf]\n",
+		  "name=greeter version=1.0.0 env=KEY packages=requests>=2,pymupdf", NULL },
+		{ "name: greeter\nenv_vars: [A, B]\n", "name=greeter env=A,B", NULL },
+		{ "name: a/\n", "", NULL },
+		{ "name: x\ndescription: a: b\nenv_vars: {A: {}}\n", "name=x env=A", "not valid" },
+		{ "", "", NULL },
+		{ "[1, 2]", "", "no list of names" },
+		{ "env_vars: {LD_PRELOAD: {}, 'x y': {}}\n", "env=LD_PRELOAD", "left out" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		check(says_skillware, rows[i].text, strlen(rows[i].text), rows[i].expected,
+		      rows[i].warning);
+	}
+}
+
+static void test_places(void **state)
+{
+	static const char TEXT[] = "\n---\nname: a\ndescription: x: y\n" OPENCLAW "---\n";
+	AUTO(says_done) struct says s = { 0 };
+	(void)state;
+
+	/* Also where it was read entry by entry. */
+	assert_int_equal(says_markdown(&s, "f", TEXT, strlen(TEXT), NULL), 0);
+	assert_int_equal(s.wishes[WISH_ENV].n, 1);
+	assert_int_equal(s.wishes[WISH_ENV].v[0].line, 8);
+	assert_string_equal(s.wishes[WISH_ENV].v[0].key, "metadata.openclaw.requires.env");
+	assert_string_equal(s.description, "x: y");
+}
+
+/* At each cap, and past it. */
+static void test_caps(void **state)
+{
+	(void)state;
+	for (size_t past = 0; past < 2; past++) {
+		AUTO(says_done) struct says s = { 0 };
+		AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+		auto_buf text;
+		buf_init(&text, 1 << 20);
+		buf_adds(&text, "---\nmetadata: {openclaw: {requires: {env: [");
+		for (size_t i = 0; i < MAX_WISHES + past; i++) {
+			buf_addf(&text, "%sV%zu", i > 0 ? "," : "", i);
+		}
+		buf_adds(&text, "]}}}\n---\n");
+		assert_int_equal(says_markdown(&s, "f", text.data, text.len, diags), 0);
+		assert_int_equal(s.wishes[WISH_ENV].n, MAX_WISHES);
+		assert_int_equal(warned(diags, "one too many"), past);
+		check_manifest(&s);
+	}
+	for (size_t past = 0; past < 2; past++) {
+		AUTO(says_done) struct says s = { 0 };
+		AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+		auto_buf text;
+		buf_init(&text, 1 << 20);
+		buf_adds(&text, "---\nbroken: [\n");
+		for (size_t i = 0; i < MAX_LOOSE_ENTRIES - 2 + past; i++) {
+			buf_addf(&text, "k%zu: v\n", i);
+		}
+		buf_adds(&text, "name: a\n---\n");
+		assert_int_equal(says_markdown(&s, "f", text.data, text.len, diags), 0);
+		assert_int_equal(s.name != NULL, past == 0);
+		assert_int_equal(warned(diags, "too many entries"), past);
+	}
+	for (size_t past = 0; past < 2; past++) {
+		AUTO(says_done) struct says s = { 0 };
+		auto_buf text;
+		buf_init(&text, 1 << 20);
+		for (size_t i = 0; i < MAX_BLANK_LINES + past; i++) {
+			buf_addc(&text, '\n');
+		}
+		buf_adds(&text, "---\nname: a\n---\n");
+		assert_int_equal(says_markdown(&s, "f", text.data, text.len, NULL), 0);
+		assert_int_equal(s.name != NULL, past == 0);
+	}
+}
+
+static void test_large(void **state)
+{
+	AUTO(says_done) struct says s = { 0 };
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+	auto_buf text;
+	(void)state;
+
+	buf_init(&text, 1 << 20);
+	buf_adds(&text, "---\nname: a\nx: ");
+	while (text.len < MAX_YAML_BYTES + 10) {
+		buf_adds(&text, "y");
+	}
+	buf_adds(&text, "\n---\n");
+	assert_int_equal(says_markdown(&s, "f", text.data, text.len, diags), 0);
+	assert_null(s.name);
+	assert_true(warned(diags, "too large"));
+	/* A description is cut, and not in the middle of a character. */
+	says_done(&s);
+	buf_reset(&text);
+	buf_adds(&text, "---\ndescription: ");
+	for (size_t i = 0; i < 800; i++) {
+		buf_adds(&text, "€");
+	}
+	buf_adds(&text, "\n---\n");
+	assert_int_equal(says_markdown(&s, "f", text.data, text.len, NULL), 0);
+	assert_int_equal(strlen(s.description), 1023);
+	check_manifest(&s);
+}
+
+static void test_shebang(void **state)
+{
+	static const struct {
+		const char *line, *expected; /* NULL: none */
+	} rows[] = {
+		{ "#!/bin/sh\n", "/bin/sh" },
+		{ "#! /usr/bin/perl -w\nx", "/usr/bin/perl -w" },
+		{ "#!/usr/bin/env python3\r\nx", "python3" },
+		{ "#!/usr/bin/env -S python3 -u\n", "python3 -u" },
+		{ "#!/usr/bin/env -Spython3 -u", "python3 -u" },
+		{ "#!/usr/bin/env -S A=1 python3\n", "/usr/bin/env A=1 python3" },
+		{ "#!/usr/bin/env -i sh\n", "/usr/bin/env -i sh" },
+		{ "#!/usr/bin/env\n", "/usr/bin/env" },
+		{ "#!/usr/bin/env -S\n", "/usr/bin/env" },
+		{ "#!a b c d e f g h", "a b c d e f g h" },
+		{ "#!a b c d e f g h i", NULL },
+		{ "#!", NULL },
+		{ "#!\n/bin/sh", NULL },
+		{ "#! \t\r\n", NULL },
+		{ "#", NULL },
+		{ "", NULL },
+		{ "echo\n#!/bin/sh\n", NULL },
+		{ "#!/bin/\x01sh\n", NULL },
+		{ "#!/bin/\xffsh\n", NULL },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO(script_done) struct script s = { 0 };
+		auto_buf words;
+		buf_init(&words, 1024);
+		int rc = shebang_read(rows[i].line, strlen(rows[i].line), &s);
+		for (size_t k = 0; k < s.n; k++) {
+			buf_addf(&words, "%s%s", k > 0 ? " " : "", s.words[k]);
+		}
+		assert_int_equal(rc, rows[i].expected != NULL ? 0 : -1);
+		if (rows[i].expected != NULL) {
+			assert_string_equal(words.data, rows[i].expected);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_markdown), cmocka_unit_test(test_skillware),
+		cmocka_unit_test(test_places),   cmocka_unit_test(test_caps),
+		cmocka_unit_test(test_large),    cmocka_unit_test(test_shebang),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
