@@ -7,10 +7,10 @@ _skillsandbox()
 	prev=${COMP_WORDS[COMP_CWORD - 1]}
 	COMPREPLY=()
 
-	local commands='run validate inspect prove doctor init shrink check learn approve approvals serve ps watch why audit session setup hook help'
+	local commands='run validate inspect prove doctor init shrink check learn approve diff approvals serve ps watch why audit session setup hook help'
 	local grants='--read --write --net --allow-private --env --memory --timeout --cpu-shares
 		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
-		--best-effort --unix-sockets --policy'
+		--best-effort --unix-sockets --without --policy'
 	local output='--json --verbose --quiet --help'
 
 	if ((COMP_CWORD == 1)); then
@@ -94,7 +94,7 @@ _skillsandbox()
 			'userns net mounts env limits caps landlock seccomp' -- "$cur")
 		return
 		;;
-	--session | --id | --parent | --agent | --action | --cost | --model | --tokens-in | --tokens-out | --type | --details | --reason | --grace | --skill | --since | --until | -n | --limit | --older-than | --keep | --allow-private | -m | --memory | -t | --timeout | --cpu-shares | --max-*)
+	--session | --expires | --without | --id | --parent | --agent | --action | --cost | --model | --tokens-in | --tokens-out | --type | --details | --reason | --grace | --skill | --since | --until | -n | --limit | --older-than | --keep | --allow-private | -m | --memory | -t | --timeout | --cpu-shares | --max-*)
 		return
 		;;
 	esac
@@ -111,8 +111,10 @@ _skillsandbox()
 		shrink) words='--json --help' ;;
 		check) words='--against --json --help' ;;
 		learn) words='--read --net --memory --timeout --cpu-shares --max-output --max-processes --max-files --max-disk --toolchain --best-effort --policy --connect --interactive --sidecar --write --output --verbose --help' ;;
-		approve) words='--yes --revoke --policy --help' ;;
-		doctor | ps | why | approvals) words='--json --help' ;;
+		approve) words='--yes --once --expires --without --revoke --policy --help' ;;
+		diff) words='--policy --json --help' ;;
+		doctor | ps | why) words='--json --help' ;;
+		approvals) words='--json --revoke --help' ;;
 		watch) words='--all --json --help' ;;
 		'audit list') words='--skill --since --until --violations --severity --limit
 			--rebuild --json --help' ;;
@@ -134,7 +136,7 @@ _skillsandbox()
 	fi
 
 	case $command in
-	run | inspect | prove | init | shrink | learn | approve | serve)
+	run | inspect | prove | init | shrink | learn | approve | approvals | diff | serve)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		compopt -o filenames
 		;;

@@ -1,6 +1,6 @@
 # fish completion for skillsandbox(1)
 
-set -l commands run validate inspect prove doctor init shrink check learn approve approvals serve ps watch why audit session setup hook help
+set -l commands run validate inspect prove doctor init shrink check learn approve diff approvals serve ps watch why audit session setup hook help
 set -l audits list show verify export prune
 set -l sessions start list show check settle violation pause resume kill complete expire
 set -l plans 'run inspect prove serve'
@@ -17,7 +17,8 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a init 
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a shrink -d 'Show what a skill declares and never used'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a check -d 'Hold a manifest against recorded runs'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a learn -d 'Run a skill with decoys, and write the manifest that it needs'
-complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approve -d 'Grant a skill for good what it asks for'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approve -d 'Show what a skill could do, and approve it'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a diff -d 'Show what changed since it was approved'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approvals -d 'List what was approved'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a serve -d 'Serve skills to agents'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a ps -d 'List the runs that live'
@@ -44,6 +45,12 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -s o -l output -
 complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -s v -l verbose -d 'The output of every round'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -f -a '(__fish_complete_directories)'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l yes -d 'Do not ask'
+complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l once -d 'For one run'
+complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l expires -x -d 'Until then'
+complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l without -x -d 'Leave out what the skill asks for'
+complete -c skillsandbox -n '__fish_seen_subcommand_from diff' -f -a '(__fish_complete_directories)'
+complete -c skillsandbox -n '__fish_seen_subcommand_from diff' -l json -d 'JSON for programs'
+complete -c skillsandbox -n '__fish_seen_subcommand_from diff' -l policy -r -F -d 'Policy file'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l revoke -d 'Take back what was approved'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l policy -r -F -d 'Policy file'
 complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l skills -x -a '(__fish_complete_directories)' -d 'A skill, or a directory of skills'
@@ -54,6 +61,7 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l session-polic
 complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l all-runs -d 'Tell of every run of yours'
 complete -c skillsandbox -n '__fish_seen_subcommand_from serve' -l otel -d 'Export the runs'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approvals' -f -l json -d 'JSON for programs'
+complete -c skillsandbox -n '__fish_seen_subcommand_from approvals' -l revoke -r -a '(__fish_complete_directories)' -d 'Take back what was approved'
 complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -f -a 'claude-code codex openclaw opencode'
 complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -l skills -r -a '(__fish_complete_directories)' -d 'A skill, or a directory of skills'
 complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -l project -d 'In the project in this directory only'
@@ -87,6 +95,7 @@ complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l profile -x -
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l toolchain -x -a 'auto off' -d 'Grant an interpreter outside /usr'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l best-effort -x -a 'userns net mounts env limits caps landlock seccomp' -d 'Run although a layer cannot be applied'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l unix-sockets -d 'Unix sockets although a directory is writable'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l without -x -d 'Leave out what the skill asks for'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l policy -r -F -d 'Policy file'
 
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l trace-output -r -F -d 'Write the trace to a file'

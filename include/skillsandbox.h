@@ -61,7 +61,7 @@ struct ssb_diags;
 
 SSB_API struct ssb_diags *ssb_diags_new(void);    /* returns new, or NULL */
 SSB_API void ssb_diags_free(struct ssb_diags *d); /* accepts NULL */
-SSB_API size_t ssb_diags_count(const struct ssb_diags *d);
+SSB_API size_t ssb_diags_count(const struct ssb_diags *d); /* accepts NULL */
 SSB_API const struct ssb_diag *ssb_diags_get(const struct ssb_diags *d, size_t i); /* borrows */
 
 /* ---- the owner's word ------------------------------------------------- */
@@ -86,7 +86,8 @@ enum ssb_option {
 	SSB_OPT_TRACE_OUTPUT,  /* file for trace.json, instead of the state directory */
 	SSB_OPT_TTY,           /* "auto" | "yes" | "no": a pty of its own */
 	SSB_OPT_ALLOW_PRIVATE, /* CIDR: names may lead into this private range; many */
-	SSB_OPT_AUDIT, /* "full", "violations" or "off": what is observed and written down */
+	SSB_OPT_AUDIT,    /* "full", "violations" or "off": what is observed and written down */
+	SSB_OPT_WITHHOLD, /* a request of the manifest that is left out: "read ~/notes"; many */
 };
 
 struct ssb_options;

@@ -72,10 +72,27 @@
 #define MAX_PRICES          1024 /* models of the owner's file */
 
 /* Approvals of the owner */
-#define MAX_APPROVED       1024
-#define MAX_APPROVED_BYTES (1024 * 1024)
-#define MAX_APPROVE_ROUNDS 4  /* questions about one call */
-#define MAX_APPROVE_ITEMS  16 /* things asked for at once */
+#define MAX_APPROVED       1024         /* skills; and grants of one client's session */
+#define MAX_LOCK_BYTES     (16UL << 20) /* of one skill's approval, as written */
+#define MAX_LOCK_TEXT      4096         /* bytes of one word in it */
+#define MAX_PINNED_FILES   20000        /* of a skill that can be approved */
+#define MAX_PINNED_BYTES   (1024UL << 20)
+#define MAX_PINNED_PATHS   (2UL << 20) /* bytes of their names and links together */
+#define MAX_PINNED_DEPTH   64          /* directories in each other */
+#define MAX_PINNED_DIRS    20000
+#define MAX_PINNED_HOLES   (64UL * 1024) /* bytes that a file has only on paper */
+#define SNAPSHOT_BYTES     (64UL << 20)  /* past it no copy is kept: checked at each run */
+#define MAX_APPROVE_ROUNDS 4             /* questions about one call */
+#define MAX_APPROVE_ITEMS  16            /* things asked for at once */
+
+/* Questions at the terminal, and what they show */
+#define MAX_WORD_BYTES  200         /* of one text of a skill's; its middle is left out */
+#define MAX_SHOWN_ITEMS 12          /* things that are not dangerous; more are counted */
+#define MAX_SHOWN_FILES 20          /* changed files; more are counted */
+#define MAX_DIFF_BYTES  (64 * 1024) /* of a file whose lines are compared */
+#define MAX_DIFF_LINES  4096        /* of the same */
+#define MAX_DIFF_EDITS  512         /* lines of it that differ */
+#define MAX_DIFF_SHOWN  60          /* lines shown of one file */
 
 /* Learning */
 #define MAX_LEARN_ROUNDS  8

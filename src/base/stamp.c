@@ -1,5 +1,10 @@
 #include "base/stamp.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+
 #define LAST_SECOND 253402300799LL /* of the year 9999 */
 
 /* `n` digits of v, right to left. */
@@ -84,4 +89,21 @@ bool stamp_parse(const char *text, int64_t *ret_us)
 	*ret_us = ((day_of(v[0], v[1], v[2]) * 24 + v[3]) * 60 + v[4]) * 60000000 + v[5] * 1000000 +
 	          v[6];
 	return true;
+}
+
+bool span_seconds(const char *text, int64_t *ret)
+{
+	static const struct {
+		char unit;
+		int64_t seconds;
+	} UNITS[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 }, { 'w', 604800 } };
+	size_t digits = strspn(text, "0123456789");
+
+	for (size_t i = 0; digits > 0 && digits < 8 && i < ARRAY_LEN(UNITS); i++) {
+		if (text[digits] == UNITS[i].unit && text[digits + 1] == '\0') {
+			*ret = strtoll(text, NULL, 10) * UNITS[i].seconds;
+			return true;
+		}
+	}
+	return false;
 }

@@ -26,4 +26,7 @@ const char *stamp_text(struct stamp *s, const struct timespec *ts);
 /* Back, from exactly that form; in microseconds since 1970. */
 bool stamp_parse(const char *text, int64_t *ret_us);
 
+/* "90s", "15m", "2h", "7d", "4w"; false: it is none. */
+bool span_seconds(const char *text, int64_t *ret);
+
 #endif

@@ -1,20 +1,90 @@
 #include "cli/ask.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/say.h"
 
+/* A paste that follows the command may still be on its way; nobody reads a question and
+ * answers it in so short a time. */
+#define SETTLE_MS 120
+
+bool ask_terminal(void)
+{
+	if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
+		return false;
+	}
+	/* In the background a question would only stop us, unseen. */
+	pid_t front = tcgetpgrp(STDIN_FILENO);
+	return front < 0 || front == getpgrp();
+}
+
+size_t ask_columns(void)
+{
+	struct winsize w = { 0 };
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
+}
+
+/* One line, whatever the terminal's mode; what is behind it stays unread. */
+static bool read_line(char *ret, size_t size)
+{
+	for (size_t n = 0; n < size;) {
+		ssize_t got = read(STDIN_FILENO, ret + n, 1);
+		if (got < 0 && errno == EINTR) {
+			continue;
+		}
+		if (got <= 0) {
+			return false;
+		}
+		if (ret[n] == '\n' || ret[n] == '\r') {
+			ret[n] = '\0';
+			return true;
+		}
+		n++;
+	}
+	(void)tcflush(STDIN_FILENO, TCIFLUSH); /* the rest of it is no answer either */
+	return false;
+}
+
+bool ask_line(const char *prompt, char *ret, size_t size)
+{
+	const struct timespec settle = { .tv_nsec = SETTLE_MS * 1000000L };
+	auto_buf text;
+
+	buf_init(&text, SAY_MAX);
+	if (!ask_terminal()) {
+		return false;
+	}
+	buf_adds(&text, prompt);
+	(void)nanosleep(&settle, NULL);
+	if (tcflush(STDIN_FILENO, TCIFLUSH) != 0 || say_out(STDERR_FILENO, &text) != 0) {
+		return false;
+	}
+	if (!read_line(ret, size)) {
+		(void)!write(STDERR_FILENO, "\n", 1); /* no line of ours begins behind the prompt */
+		return false;
+	}
+	return true;
+}
+
 enum asked ask_yes(const char *question)
 {
 	char answer[8] = "";
+	auto_buf prompt;
 
-	if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
+	buf_init(&prompt, SAY_MAX);
+	if (!ask_terminal()) {
 		return ASKED_NOBODY;
 	}
-	say_notef("%s Type yes:", question);
-	return fgets(answer, sizeof(answer), stdin) != NULL && strcmp(answer, "yes\n") == 0
+	buf_addf(&prompt, "skillsandbox: %s Type yes: ", question);
+	return !prompt.failed && ask_line(prompt.data, answer, sizeof(answer)) &&
+	                       strcmp(answer, "yes") == 0
 	               ? ASKED_YES
 	               : ASKED_NO;
 }

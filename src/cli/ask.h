@@ -1,6 +1,13 @@
-/* ask.h - the word of a person at the terminal. */
+/* ask.h - the word of a person at the terminal.
+ *
+ * Standard input and standard error are a terminal, and we are in its foreground: nobody
+ * else is asked. What was typed before the question stood there is thrown away, so that
+ * nothing that was pasted or typed ahead answers it. An answer is a whole line. */
 #ifndef CLI_ASK_H
 #define CLI_ASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
 
 enum asked {
 	ASKED_NOBODY, /* there is no terminal */
@@ -9,5 +16,12 @@ enum asked {
 };
 
 enum asked ask_yes(const char *question);
+
+bool ask_terminal(void);  /* is there somebody to ask? */
+size_t ask_columns(void); /* of that terminal; 0: not known */
+
+/* Shows `prompt` (ours) as it is, and reads a line, which is stored without its end. False:
+ * nobody is there, the input ended, or the line is longer than `size` - 1. */
+bool ask_line(const char *prompt, char *ret, size_t size);
 
 #endif

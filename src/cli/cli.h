@@ -83,6 +83,8 @@ enum cli_flag {
 	FLAG_AGAINST, /* the same */
 	FLAG_HTTP,
 	FLAG_SOCKET,
+	FLAG_EXPIRES,
+	FLAG_ONCE,
 	FLAG_END,
 };
 
@@ -216,6 +218,10 @@ int cmd_check(struct request *r);
 int cmd_approve(struct request *r);
 int cmd_approvals(struct request *r);
 int cmd_learn(struct request *r);
+/* Takes an approval back, and says so; the exit status. */
+struct owner;
+int approvals_revoke(const struct owner *o, const char *dir);
+int cmd_diff(struct request *r);
 int cmd_serve(struct request *r);
 int cmd_setup(struct request *r);
 int cmd_hook(struct request *r);

@@ -1,107 +1,172 @@
-/* cmd_approve.c - what a skill asks for beyond what it may have, granted by its owner
- * for good; and the list of what was granted so. */
+/* cmd_approve.c - the owner's yes to one skill: what it could do is shown in plain words,
+ * and what is approved is pinned to the bytes that it has now. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/hex.h"
-#include "base/json.h"
 #include "base/own.h"
-#include "base/visible.h"
+#include "base/shell_quote.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
+#include "cli/consent_show.h"
+#include "cli/record.h"
 #include "cli/say.h"
-#include "serve/approved.h"
-
-#define BY "command line"
-
-/* What the plan lacks and can be approved; the rest is said to stay refused. */
-static size_t gather(const struct ssb_plan *plan, char *dir, struct approved *ret)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < plan->n_refusals; i++) {
-		const struct refusal *r = &plan->refusals[i];
-		auto_buf line;
-		buf_init(&line, SAY_MAX);
-		bool can = r->value != NULL && approved_option_name(r->option) != NULL;
-		buf_adds(&line, can ? "  " : "  (cannot be approved) ");
-		visible_text(&line, r->what, false);
-		buf_adds(&line, ": ");
-		visible_text(&line, can ? r->why : r->remedy, false);
-		buf_addc(&line, '\n');
-		(void)say_out(STDERR_FILENO, &line);
-		if (can) {
-			ret[n] = (struct approved){
-				.skill = dir, .option = r->option, .value = r->value, .by = BY
-			};
-			memcpy(ret[n++].manifest, plan->manifest_digest, sizeof(ret->manifest));
-		}
-	}
-	return n;
-}
+#include "consent/risk.h"
+#include "policy/options.h"
+#include "policy/owner.h"
 
 static bool confirmed(const struct request *r)
 {
 	if (request_has(r, FLAG_YES)) {
 		return true;
 	}
-	enum asked a = ask_yes("grant this for good, while the manifest stays as it is?");
+	enum asked a = ask_yes(request_has(r, FLAG_ONCE)
+	                               ? "approve this for one run?"
+	                               : "approve this, for as long as nothing in it changes?");
 	if (a == ASKED_NOBODY) {
 		say_errorf("approving needs a terminal, or --yes");
 	} else if (a == ASKED_NO) {
-		say_notef("nothing was granted");
+		say_notef("nothing was approved");
 	}
 	return a == ASKED_YES;
 }
 
-static int take_back(const struct owner *owner, const char *dir)
+/* What is taken out on the command line is no ability; a word that takes nothing out is a
+ * wrong one, and what was meant would be approved. */
+static int take_out(struct consent_view *v, const struct ssb_options *o)
 {
-	struct ssb_error err = { 0 };
-	size_t n = 0;
+	const struct ssb_plan *p = v->plan;
 
-	if (approved_remove(owner, dir, &n, &err) != 0) {
-		say_error(&err);
-		return EXIT_SANDBOX;
+	for (size_t i = 0; i < o->withhold.n; i++) {
+		bool found = false;
+		for (size_t k = 0; k < p->n_withheld && !found; k++) {
+			found = strcmp(p->withheld[k].what, o->withhold.v[i]) == 0;
+		}
+		if (!found) {
+			say_errorf("--without '%s': it does not ask for that; it asks for:",
+			           o->withhold.v[i]);
+			for (size_t k = 0; k < p->requested.n; k++) {
+				say_errorf("  '%s'", p->requested.v[k]);
+			}
+			return EXIT_USAGE;
+		}
+		if (string_list_add(&v->declined, o->withhold.v[i], 4UL * MAX_LIST_ITEMS) != 0) {
+			say_errorf("too much is taken out");
+			return EXIT_SANDBOX;
+		}
 	}
-	say_notef("%zu approval%s taken back", n, n == 1 ? " was" : "s were");
 	return EXIT_FINE;
 }
 
-static int approve(struct request *r, const struct owner *owner, char *dir)
+/* What no word of the owner's allows stops a run: it is no use to approve the rest. */
+static int refuse_never(const struct consent_view *v)
+{
+	for (size_t i = 0; i < v->abilities.n; i++) {
+		if (v->abilities.v[i].never) {
+			auto_buf item;
+			buf_init(&item, SAY_MAX);
+			shell_quote(&item, v->abilities.v[i].asked);
+			say_errorf("this cannot be approved; it can be taken out: --without %s",
+			           item.failed ? "" : item.data);
+		}
+	}
+	return EXIT_FINDINGS;
+}
+
+/* The plan as it would be: how bad it is, and whether anything would still be refused. */
+static int judge(struct request *r, const struct owner *owner, const struct consent_view *v)
 {
 	AUTO(plan_freep) struct ssb_plan *plan = NULL;
 	struct ssb_error err = { 0 };
 
-	if (ssb_plan_skill(r->options, dir, NULL, &plan, NULL, &err) != 0) {
+	if (consent_view_apply(v, owner, r->options, &err) != 0 ||
+	    ssb_plan_skill(r->options, v->dir, NULL, &plan, NULL, &err) != 0) {
 		say_error(&err);
 		return exit_from_error(&err, false);
 	}
-	if (plan->n_refusals == 0) {
-		say_notef("it asks for nothing that it may not have already");
-		return EXIT_FINE;
+	for (size_t i = 0; i < plan->n_refusals; i++) {
+		say_errorf("this cannot be approved: %s: %s", plan->refusals[i].what,
+		           plan->refusals[i].why);
 	}
-	auto_free struct approved *v = calloc(plan->n_refusals, sizeof(*v));
-	if (v == NULL) {
-		say_errorf("out of memory");
-		return EXIT_SANDBOX;
-	}
-	say_notef("the skill asks for what it may not have:");
-	size_t n = gather(plan, dir, v);
-	if (n == 0) {
-		say_errorf("none of it can be approved");
+	if (plan->n_refusals > 0) {
 		return EXIT_FINDINGS;
 	}
-	if (!confirmed(r)) {
-		return EXIT_FINDINGS;
-	}
-	if (approved_add(owner, v, n, &err) != 0) {
+	say_notef("risk: %s", risk_level(plan));
+	return EXIT_FINE;
+}
+
+static int give(const struct request *r, const struct owner *owner, const struct consent_view *v,
+                int64_t expires)
+{
+	char by[128];
+	struct ssb_error err = { 0 };
+	struct consent_terms terms = {
+		.declined = &v->declined,
+		.by = consent_by(owner, request_has(r, FLAG_YES) ? "by --yes" : "on terminal", by,
+		                 sizeof(by)),
+		.expires = expires,
+		.uses = request_has(r, FLAG_ONCE) ? 1 : -1,
+	};
+
+	if (consent_give(owner, v->dir, v->plan, &v->files, &terms, &err) != 0) {
 		say_error(&err);
 		return EXIT_SANDBOX;
 	}
-	say_notef("granted; 'skillsandbox approve --revoke' takes it back");
+	say_notef("approved; 'skillsandbox approve --revoke' takes it back");
 	return EXIT_FINE;
+}
+
+/* What was approved before, and is not any more what is there. */
+static void show_changes(const struct owner *owner, const char *dir, const struct ssb_plan *plan)
+{
+	AUTO(consent_found_done) struct consent_found f = { 0 };
+	struct ssb_error err = { 0 };
+
+	if (consent_look(owner, dir, &f, &err) == 0 && f.state == CONSENT_CHANGED) {
+		consent_show_changes(&f, plan);
+	}
+}
+
+static int ask_and_give(struct request *r, const struct owner *owner, struct consent_view *v,
+                        int64_t expires)
+{
+	int status = take_out(v, r->options);
+
+	if (status != EXIT_FINE) {
+		return status;
+	}
+	if (!v->pinned) {
+		say_error(&v->no_pin);
+		return EXIT_SANDBOX;
+	}
+	show_changes(owner, v->dir, v->plan);
+	consent_show(v, "asks for your approval.");
+	status = consent_view_never(v) > 0 ? refuse_never(v) : judge(r, owner, v);
+	if (status != EXIT_FINE) {
+		return status;
+	}
+	return confirmed(r) ? give(r, owner, v, expires) : EXIT_FINDINGS;
+}
+
+static int approve(struct request *r, const struct owner *owner, const char *dir)
+{
+	AUTO(plan_freep) struct ssb_plan *plan = NULL;
+	AUTO(consent_view_done) struct consent_view v = { 0 };
+	const char *until = request_value(r, FLAG_EXPIRES);
+	struct ssb_error err = { 0 };
+	int64_t expires = 0;
+
+	if ((until != NULL && when_until(until, &expires, &err) != 0) ||
+	    ssb_plan_skill(r->options, dir, NULL, &plan, NULL, &err) != 0) {
+		say_error(&err);
+		return exit_from_error(&err, false);
+	}
+	if (consent_view_make(dir, plan, &v) != 0) {
+		say_errorf("out of memory");
+		return EXIT_SANDBOX;
+	}
+	return ask_and_give(r, owner, &v, expires);
 }
 
 int cmd_approve(struct request *r)
@@ -117,67 +182,13 @@ int cmd_approve(struct request *r)
 		say_error(&err);
 		return EXIT_SANDBOX;
 	}
+	if (request_has(r, FLAG_REVOKE)) {
+		return approvals_revoke(&owner, r->operands.v[0]);
+	}
 	auto_free char *dir = realpath(r->operands.v[0], NULL);
 	if (dir == NULL) {
 		say_errorf("%s: there is no such directory", r->operands.v[0]);
 		return EXIT_USAGE;
 	}
-	return request_has(r, FLAG_REVOKE) ? take_back(&owner, dir) : approve(r, &owner, dir);
-}
-
-static void row_json(struct json *j, const struct approved *a)
-{
-	char digest[65];
-
-	hex_encode(a->manifest, sizeof(a->manifest), digest);
-	json_open(j, '{');
-	json_kstr(j, "skill", a->skill);
-	json_kstr(j, "option", approved_option_name(a->option));
-	json_kstr(j, "value", a->value);
-	json_kstr(j, "manifest_sha256", digest);
-	json_kstr(j, "at", a->at);
-	json_kstr(j, "by", a->by);
-	json_close(j, '}');
-}
-
-static void row_text(struct buf *out, const struct approved *a)
-{
-	visible_text(out, a->skill, false);
-	buf_addf(out, ": --%s ", approved_option_name(a->option));
-	visible_text(out, a->value, false);
-	buf_addf(out, "  (%.19s, ", a->at);
-	visible_text(out, a->by, false);
-	buf_adds(out, ")\n");
-}
-
-int cmd_approvals(struct request *r)
-{
-	AUTO(approved_done) struct approved_list l = { 0 };
-	AUTO(owner_done) struct owner owner = { 0 };
-	bool as_json = request_has(r, FLAG_JSON);
-	struct ssb_error err = { 0 };
-	struct json j;
-	auto_buf out;
-
-	buf_init(&out, SAY_MAX);
-	if (owner_load(&owner, &err) != 0 || approved_load(&owner, &l, &err) != 0) {
-		say_error(&err);
-		return EXIT_SANDBOX;
-	}
-	if (as_json) {
-		json_init(&j, &out, true);
-		json_open(&j, '[');
-	}
-	for (size_t i = 0; i < l.n; i++) {
-		if (as_json) {
-			row_json(&j, &l.v[i]);
-		} else {
-			row_text(&out, &l.v[i]);
-		}
-	}
-	if (as_json) {
-		json_close(&j, ']');
-		buf_addc(&out, '\n');
-	}
-	return say_out(STDOUT_FILENO, &out);
+	return approve(r, &owner, dir);
 }

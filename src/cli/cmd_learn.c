@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "base/visible.h"
+#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/learn_talk.h"
 #include "cli/proposal.h"
@@ -63,8 +64,7 @@ int cmd_learn(struct request *r)
 		say_errorf("learn needs a DIR");
 		return EXIT_USAGE;
 	}
-	if (request_has(r, FLAG_INTERACTIVE) &&
-	    (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)) {
+	if (request_has(r, FLAG_INTERACTIVE) && !ask_terminal()) {
 		say_errorf("learn --interactive needs a terminal");
 		return EXIT_USAGE;
 	}

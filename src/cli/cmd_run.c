@@ -10,6 +10,8 @@
 #include "cli/run_otel.h"
 #include "cli/run_watch.h"
 #include "cli/say.h"
+#include "consent/consent.h"
+#include "policy/owner.h"
 
 /* One line, the last on standard error: the streams are the skill's. */
 static void result_json(const struct ssb_result *r)
@@ -137,6 +139,19 @@ static int refuse(const struct request *r, size_t refusals)
 	return request_fail(r, &err, EXIT_SANDBOX);
 }
 
+/* Of an approval that is for so many runs. */
+static int spend_use(const struct request *r, const struct ssb_plan *plan)
+{
+	AUTO(owner_done) struct owner owner = { 0 };
+	struct ssb_error err = { 0 };
+
+	return plan->approved == NULL || !plan->approved->counted ||
+	                       (owner_load(&owner, &err) == 0 &&
+	                        consent_use(&owner, plan, &err) == 0)
+	               ? EXIT_FINE
+	               : request_fail(r, &err, EXIT_SANDBOX);
+}
+
 /* Said before anything is asked of the owner. */
 static int no_entry(const struct request *r, const struct ssb_plan *plan)
 {
@@ -177,5 +192,6 @@ int cmd_run(struct request *r)
 			                 .text = "the sandbox does not hold; nothing was run" };
 		return request_fail(r, &err, EXIT_SANDBOX);
 	}
-	return run_plan(r, plan);
+	status = spend_use(r, plan);
+	return status == EXIT_FINE ? run_plan(r, plan) : status;
 }

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/own.h"
 #include "base/visible.h"
+#include "cli/ask.h"
 #include "cli/say.h"
 
 #define BAR         "  | "
@@ -99,27 +99,16 @@ void learn_told(void *talk, const struct learn_round *r)
 
 /* ---- questions ------------------------------------------------------------------- */
 
-/* The first letter of a line, which must hold no more than its word; 0: none. */
-static char read_answer(void)
-{
-	char line[32] = "";
-
-	(void)tcflush(STDIN_FILENO, TCIFLUSH);
-	if (fgets(line, sizeof(line), stdin) == NULL || strchr(line, '\n') == NULL) {
-		return '\0';
-	}
-	line[strcspn(line, "\n")] = '\0';
-	static const char *const WORDS[] = { "decoy", "real", "no" };
-	for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
-		if (strcmp(line, WORDS[i]) == 0 || (line[0] == WORDS[i][0] && line[1] == '\0')) {
-			return WORDS[i][0];
-		}
-	}
-	return '\0';
-}
-
 enum learn_word learn_asked(void *talk, const struct need *n, bool can_be_real)
 {
+	static const struct {
+		const char *word;
+		enum learn_word means;
+	} WORDS[] = { { "decoy", LEARN_DECOY },
+		      { "d", LEARN_DECOY },
+		      { "real", LEARN_REAL },
+		      { "r", LEARN_REAL } };
+	char line[32] = "";
 	auto_buf out;
 
 	(void)talk;
@@ -128,9 +117,16 @@ enum learn_word learn_asked(void *talk, const struct need *n, bool can_be_real)
 	need_text(&out, n);
 	buf_adds(&out,
 	         can_be_real ? "? decoy, real (in this learning), or no: " : "? decoy, or no: ");
-	(void)say_out(STDERR_FILENO, &out);
-	char c = read_answer();
-	return c == 'd' ? LEARN_DECOY : c == 'r' && can_be_real ? LEARN_REAL : LEARN_NO;
+	if (out.failed || !ask_line(out.data, line, sizeof(line))) {
+		return LEARN_NO;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
+		if (strcmp(line, WORDS[i].word) == 0) {
+			return WORDS[i].means == LEARN_REAL && !can_be_real ? LEARN_NO
+			                                                    : WORDS[i].means;
+		}
+	}
+	return LEARN_NO;
 }
 
 /* ---- the end ------------------------------------------------------------------------ */

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/own.h"
+#include "base/stamp.h"
 #include "cli/say.h"
 #include "os/file.h"
 
@@ -129,17 +130,8 @@ int record_doubt(const struct request *r, const struct record_request *q)
 
 int when_seconds(const char *text, int64_t *ret, struct ssb_error *err)
 {
-	static const struct {
-		char unit;
-		int64_t seconds;
-	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 }, { 'w', 604800 } };
-	size_t digits = strspn(text, "0123456789");
-
-	for (size_t i = 0; digits > 0 && digits < 8 && i < ARRAY_LEN(units); i++) {
-		if (text[digits] == units[i].unit && text[digits + 1] == '\0') {
-			*ret = strtoll(text, NULL, 10) * units[i].seconds;
-			return 0;
-		}
+	if (span_seconds(text, ret)) {
+		return 0;
 	}
 	return ssb_fail(err, SSB_E_USAGE, 0, "",
 	                "'%s' is no time span; write 90s, 15m, 2h, 7d or 4w", text);
@@ -240,5 +232,27 @@ int when_parse(const char *text, char ret[WHEN_SIZE], struct ssb_error *err)
 		                text);
 	}
 	when_format(v, ret);
+	return 0;
+}
+
+int when_until(const char *text, int64_t *ret, struct ssb_error *err)
+{
+	int64_t now = (int64_t)time(NULL);
+	int64_t v = 0;
+
+	if (span_seconds(text, &v)) {
+		v += now;
+	} else if (parse_time(text, &v)) {
+		v /= 1000000;
+	} else {
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "'%s' is no time; write 2h or 30d (from now), 2026-11-15, or "
+		                "2026-11-15T13:20:00Z",
+		                text);
+	}
+	if (v <= now) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "'%s' is over already", text);
+	}
+	*ret = v;
 	return 0;
 }

@@ -41,6 +41,8 @@ int record_doubt(const struct request *r, const struct record_request *q);
 /* "2h", "7d" (before now), a date, or RFC 3339, as the records write it. */
 #define WHEN_SIZE 40
 int when_parse(const char *text, char ret[WHEN_SIZE], struct ssb_error *err);
+/* "30d" (from now), a date, or RFC 3339: a time to come, in seconds since 1970. */
+int when_until(const char *text, int64_t *ret, struct ssb_error *err);
 /* "30d" as seconds. */
 int when_seconds(const char *text, int64_t *ret, struct ssb_error *err);
 

@@ -1,15 +1,14 @@
 /* request.c - from the words of one command line to a plan. */
 #include "cli/cli.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "base/names.h"
 #include "base/own.h"
+#include "cli/consent_run.h"
 #include "cli/say.h"
-#include "serve/approved.h"
 
 int exit_from_error(const struct ssb_error *err, bool named_program)
 {
@@ -110,71 +109,47 @@ int request_fail(const struct request *r, const struct ssb_error *err, int statu
 	return status;
 }
 
-static int plan_operands(struct request *r, char *const fallback[], struct ssb_plan **ret_plan,
-                         struct ssb_diags *diags, bool *ret_bare, struct ssb_error *err)
+static int plan_bare(struct request *r, char *const fallback[], struct planned *p,
+                     struct ssb_error *err)
 {
-	char **v = r->operands.v;
+	char *const *argv = r->operands.n > 0 ? r->operands.v : fallback;
 
-	*ret_bare = r->operands.dashes || r->operands.n == 0;
-	if (*ret_bare) {
-		char *const *argv = r->operands.n > 0 ? v : fallback;
-		if (argv == NULL) {
-			return ssb_fail(err, SSB_E_USAGE, 0, "", "%s needs %s", r->command->name,
-			                r->operands.dashes ? "a command after --"
-			                                   : "a DIR, or -- CMD");
-		}
-		return ssb_plan_command(r->options, argv, ret_plan, diags, err);
+	if (argv == NULL) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "%s needs %s", r->command->name,
+		                r->operands.dashes ? "a command after --" : "a DIR, or -- CMD");
 	}
-	char **args = v + 1;
-	if (args[0] != NULL && strcmp(args[0], "--") == 0) {
-		args++;
-	}
-	return ssb_plan_skill(r->options, v[0], args, ret_plan, diags, err);
+	return ssb_plan_command(r->options, argv, &p->plan, p->diags, err);
 }
 
-/* What the owner approved of what the plan lacks becomes part of the owner's word. */
-static size_t apply_approvals(struct request *r, const struct ssb_plan *plan)
+static void planned_done(struct planned *p)
 {
-	AUTO(owner_done) struct owner owner = { 0 };
-	auto_free char *dir = realpath(r->operands.v[0], NULL);
-	struct ssb_error err = { 0 };
-	size_t n = 0;
-
-	if (dir != NULL && owner_load(&owner, &err) == 0 &&
-	    approved_apply(&owner, dir, plan, r->options, &n, &err) != 0) {
-		say_error(&err); /* then nothing is approved */
-	}
-	return n;
+	ssb_plan_free(p->plan);
+	ssb_diags_free(p->diags);
 }
 
 int request_plan(struct request *r, char *const fallback[], struct ssb_plan **ret_plan,
                  int *ret_status)
 {
+	AUTO(planned_done) struct planned p = { .diags = ssb_diags_new() };
+	bool bare = r->operands.dashes || r->operands.n == 0;
 	struct ssb_error err = { 0 };
-	bool bare = false;
-	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 
-	if (diags == NULL) {
+	if (p.diags == NULL) {
 		say_errorf("out of memory");
 		*ret_status = EXIT_SANDBOX;
 		return -1;
 	}
-	int rc = plan_operands(r, fallback, ret_plan, diags, &bare, &err);
-	if (rc == 0 && !bare && ssb_plan_refusals(*ret_plan) > 0 &&
-	    apply_approvals(r, *ret_plan) > 0) {
-		ssb_plan_free(steal_ptr(ret_plan));
-		ssb_diags_free(diags);
-		diags = ssb_diags_new();
-		rc = plan_operands(r, fallback, ret_plan, diags, &bare, &err);
-	}
+	int rc = bare ? plan_bare(r, fallback, &p, &err) : consent_plan(r, &p, &err);
 	bool shown = rc == 0 && (r->command->bit == ON_INSPECT || request_has(r, FLAG_DRY_RUN));
 	if (request_has(r, FLAG_VERBOSE)) {
-		say_diags(diags, SSB_NOTE);
+		say_diags(p.diags, SSB_NOTE);
 	} else if (!shown) {
-		say_diags(diags, SSB_ALARM); /* otherwise they stand in the printed plan */
+		say_diags(p.diags, SSB_ALARM); /* otherwise they stand in the printed plan */
 	}
 	if (rc != 0) {
 		*ret_status = request_fail(r, &err, exit_from_error(&err, bare));
+		return -1;
 	}
-	return rc;
+	*ret_plan = steal_ptr(&p.plan);
+	return 0;
 }

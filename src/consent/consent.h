@@ -2,7 +2,11 @@
  *
  *   nothing was approved    the owner is asked, or the policy file decides
  *   approved, unchanged     it runs, from the bytes that were approved, without a question
- *   anything changed        it does not run before it is approved again */
+ *   anything changed        it does not run before it is approved again
+ *
+ * In this order: consent_look(), and where it holds consent_apply() to the options, a
+ * plan, consent_lift() of what that lacks, the plan, consent_hold() of that; consent_use()
+ * when it is to run. */
 #ifndef CONSENT_CONSENT_H
 #define CONSENT_CONSENT_H
 
@@ -14,6 +18,7 @@ enum consent {
 	CONSENT_CHANGED, /* a byte, a name, a mode: see diff.h */
 	CONSENT_OVER,    /* expired, or used up */
 };
+const char *consent_name(enum consent c); /* "none", "holds", "changed", "over" */
 
 struct consent_found {
 	enum consent state;
@@ -21,14 +26,26 @@ struct consent_found {
 	struct pinned now; /* the skill's files as they are; where there is a lock */
 };
 
-/* Looks only. */
+/* Looks only. `dir` is real and absolute. An approval that is not understood is an error:
+ * nothing is known of it then. */
 int consent_look(const struct owner *o, const char *dir, struct consent_found *ret,
                  struct ssb_error *err);
 void consent_found_done(struct consent_found *f);
-/* CONSENT_HOLDS: puts into `options` what was granted and declined, and the bytes to run
- * from (ssb_options.skill_source). */
+/* CONSENT_HOLDS: puts into `options` what was declined, and the bytes to run from
+ * (ssb_options.skill_source). */
 int consent_apply(const struct owner *o, const struct consent_found *f, struct ssb_options *options,
                   struct ssb_error *err);
+/* Puts into `options` what was granted of what `plan`, made so, lacks. What is not lacked
+ * needs no grant, what the policy file denies gets none, and a variable that the owner does
+ * not have cannot be passed on. */
+int consent_lift(const struct owner *o, const struct consent_found *f, const struct ssb_plan *plan,
+                 struct ssb_options *options, struct ssb_error *err);
+/* The plan that was made so: is it of the manifest that was approved? One of the owner's
+ * own is not among the skill's files. If so the plan says by what it runs, and is checked
+ * when it does; if not, f->state changes. */
+int consent_hold(struct consent_found *f, struct ssb_plan *plan, struct ssb_error *err);
+/* It is about to run: one run less is left. -1: there is none any more. */
+int consent_use(const struct owner *o, const struct ssb_plan *plan, struct ssb_error *err);
 
 /* A lock for `plan`, made from the directory as it is now; `declined`, `by`, `expires` and
  * `uses` are the caller's. The plan's refusals and what was withheld become grants,
@@ -36,11 +53,20 @@ int consent_apply(const struct owner *o, const struct consent_found *f, struct s
 struct consent_terms {
 	const struct string_list *declined; /* may be NULL */
 	const char *by;
-	int64_t expires;
-	int64_t uses;
+	int64_t expires; /* seconds since the epoch; 0: as the policy file says */
+	int64_t uses;    /* -1: any number */
+	/* Not all that the plan lacks, but these: added to what was granted for the same
+	 * bytes before. */
+	bool some;
+	const struct lock_grant *grants;
+	size_t n_grants;
 };
+/* `shown` are the files that the owner looked at: NULL, as they are now. Where they are
+ * others meanwhile: SSB_E_POLICY. */
 int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *plan,
                  const struct pinned *shown, const struct consent_terms *terms,
                  struct ssb_error *err);
+/* Takes it back; *ret_was: there was one. */
+int consent_revoke(const struct owner *o, const char *dir, bool *ret_was, struct ssb_error *err);
 
 #endif

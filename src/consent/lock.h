@@ -1,8 +1,8 @@
 /* lock.h - what the owner approved of one skill, pinned to the bytes that it had then.
  *
- * state_dir/approvals/<hash of the skill's directory>.json: one file for each skill, of
- * the owner's own, where no skill and no project reaches (policy/own.h). A file that is
- * not understood is an error, and approves nothing. */
+ * state_dir/approvals/<hash of the skill's directory>.json (lock_json.h): one file for
+ * each skill, of the owner's own, where no skill and no project reaches (policy/own.h).
+ * A file that is not understood is an error, and approves nothing. */
 #ifndef CONSENT_LOCK_H
 #define CONSENT_LOCK_H
 
@@ -53,11 +53,21 @@ struct lock {
 };
 
 void lock_done(struct lock *l);
+/* A copy, once; -1 without memory, or past MAX_GRANTS. */
+int lock_grant_add(struct lock *l, enum ssb_option option, const char *value);
+/* The options that can be approved, and their names: "read". NULL: none of them. */
+const char *lock_option_name(enum ssb_option option);
+
+/* "sha256:HEX" */
+#define DIGEST_TEXT (sizeof("sha256:") + 2 * (size_t)SHA256_BYTES)
+const char *digest_text(const uint8_t hash[SHA256_BYTES], char out[DIGEST_TEXT]);
+bool digest_parse(const char *text, uint8_t ret[SHA256_BYTES]);
 
 /* SSB_E_NOT_FOUND where nothing was approved. */
 int lock_load(const struct owner *o, const char *skill, struct lock *ret, struct ssb_error *err);
 /* Puts it in the place of what was there. */
 int lock_store(const struct owner *o, const struct lock *l, struct ssb_error *err);
+/* Also one that is not understood. */
 int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct ssb_error *err);
 
 struct lock_list {
@@ -68,15 +78,19 @@ struct lock_list {
 int lock_list(const struct owner *o, struct lock_list *ret, struct ssb_error *err);
 void lock_list_done(struct lock_list *l);
 
-/* Takes one use away, in one step with all others who do. -1: none was left
- * (SSB_E_POLICY). */
-int lock_use(const struct owner *o, const char *skill, struct ssb_error *err);
+/* Takes one use away, in one step with all others who do. -1: none was left, or it is
+ * of another tree ("sha256:HEX") by now (SSB_E_POLICY). */
+int lock_use(const struct owner *o, const char *skill, const char *tree, struct ssb_error *err);
 
 /* ---- the bytes ---- */
 
 /* Every file beneath the directory, hashed. A FIFO, a device, a socket, a sparse file, a
  * symlink that leads out, too many files or bytes: SSB_E_POLICY, with its name. */
 int pinned_read(const char *dir, struct pinned *ret, struct ssb_error *err);
+/* The same by what is known of files that have not changed (audit/digest_cache.h): good
+ * to see that something changed, not to decide what it is that runs. */
+int pinned_look(const struct owner *o, const char *dir, struct pinned *ret, struct ssb_error *err);
+void pinned_tree(const struct pinned *p, uint8_t ret[SHA256_BYTES]); /* of its files */
 void pinned_done(struct pinned *p);
 
 /* Copies what `p` names from `dir` to the owner's state directory, checking each byte
@@ -84,7 +98,9 @@ void pinned_done(struct pinned *p);
 int snapshot_make(const struct owner *o, const char *dir, const struct pinned *p, bool *ret_kept,
                   struct ssb_error *err);
 char *snapshot_path(const struct owner *o, const struct pinned *p); /* returns new */
-/* Removes those that no lock names any more. */
+/* And it is in use: the next sweep leaves it alone. */
+bool snapshot_there(const struct owner *o, const struct pinned *p);
+/* Removes those that no lock names any more, and no run has used for a day. */
 int snapshot_sweep(const struct owner *o, struct ssb_error *err);
 
 #endif

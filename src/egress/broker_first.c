@@ -65,6 +65,13 @@ static bool holds_canary(const struct broker *b, const struct conn *c)
 	       memmem(c->head, c->head_len, canary, strlen(canary)) != NULL;
 }
 
+/* What is posted may come after its head. */
+static bool has_more(const struct conn *c)
+{
+	return c->first == FIRST_HTTP && c->head[0] == 'P' && !c->client_eof &&
+	       c->head_len < HEAD_BYTES && !c->heard;
+}
+
 /* Its first bytes are in order. A learning run has heard enough then, unless its owner
  * lets it go on; but not with what was planted for it. */
 static void conn_passes(struct broker *b, struct conn *c)
@@ -74,6 +81,8 @@ static void conn_passes(struct broker *b, struct conn *c)
 
 	if (learning != LEARNING_NOT && holds_canary(b, c)) {
 		conn_deny(b, c, "canary", "");
+	} else if (learning != LEARNING_NOT && has_more(c)) {
+		c->lingers = true;
 	} else if (learning == LEARNING_CLOSED &&
 	           strcmp(plan->egress[c->rule].domain.s, LEARNING_ANY) == 0) {
 		conn_deny(b, c, "learning", "");
@@ -151,8 +160,9 @@ static void sniff(struct conn *c)
 
 void conn_silent(struct broker *b, struct conn *c)
 {
-	c->unsure = false;
-	c->first = FIRST_RAW;
+	c->first = c->unsure ? FIRST_RAW : c->first;
+	c->unsure = c->lingers = false;
+	c->heard = true;
 	conn_passes(b, c);
 }
 

@@ -259,7 +259,7 @@ static int rounds(struct learner *t, struct ssb_error *err)
 			return -1;
 		}
 		if (t->n_fresh == 0 || t->l->canceled) {
-			t->l->settled = t->n_fresh == 0 && !t->l->canceled;
+			t->l->settled = t->n_fresh == 0 && !t->l->canceled && !t->l->needs.cut;
 			return 0;
 		}
 		if (answer_all(t, err) != 0) {

@@ -188,6 +188,16 @@ struct danger *build_danger(struct build *b)
 	return b->danger = d;
 }
 
+void plan_approval_free(struct plan_approval *a)
+{
+	if (a != NULL) {
+		free(a->by);
+		free(a->at);
+		free(a->tree);
+	}
+	free(a);
+}
+
 void ssb_plan_free(struct ssb_plan *p)
 {
 	if (p == NULL) {
@@ -225,6 +235,7 @@ void ssb_plan_free(struct ssb_plan *p)
 		refusal_done(&p->withheld[i]);
 	}
 	free(p->withheld);
+	plan_approval_free(p->approved);
 	free(p->skill_dir);
 	free(p->no_entry);
 	free(p->name);

@@ -41,6 +41,8 @@ void build_refuse(struct build *b, enum refusal_kind kind, const char *where, co
 void build_withhold(struct build *b, const struct refusal *r);
 /* The owner's word that would allow what was refused last. */
 void build_offer(struct build *b, enum ssb_option option, const char *value);
+/* The owner took this request out: it is recorded, and not to be looked at further. */
+bool build_taken_out(struct build *b, enum refusal_kind kind, const char *where, const char *what);
 void build_warn(struct build *b, const char *where, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 /* A warning that is shown at every run. */
@@ -98,6 +100,7 @@ void network_build(struct build *b);
 void upstream_build(struct build *b); /* after the network */
 void ca_build(struct build *b);       /* after the network */
 void settings_build(struct build *b); /* limits, profile, sockets */
+void withhold_finish(struct build *b);
 /* Brings a limit down to the policy file's, with a warning. */
 void build_lower(struct build *b, const char *name, uint64_t *v, uint64_t most);
 

@@ -96,6 +96,23 @@ const char *asks_env(const char *name)
 	return rule->kind == ENV_CREDENTIAL ? "it is a credential of the owner's" : rule->why;
 }
 
+const char *danger_variable(const char *name)
+{
+	static const char *const WORDS[] = { "TOKEN",      "SECRET", "PASSW", "PASSPHRASE",
+		                             "CREDENTIAL", "APIKEY", "_KEY" };
+	const struct env_rule *rule = find_rule(name);
+
+	if (rule != NULL && rule->kind == ENV_CREDENTIAL) {
+		return rule->why;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
+		if (strcasestr(name, WORDS[i]) != NULL) {
+			return "";
+		}
+	}
+	return NULL;
+}
+
 static bool listed(const struct mtext_list *l, const char *name)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -212,7 +229,8 @@ static void add_declared(struct build *b, const struct mtext *t)
 	if (what != NULL) {
 		build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
 	}
-	if (owner_word(b, t->s) != NULL) {
+	if (owner_word(b, t->s) != NULL ||
+	    (what != NULL && build_taken_out(b, REFUSAL_OTHER, where, what))) {
 		return;
 	}
 	if (!derived && listed(&b->policy.lists[POLICY_DENY_ENV], t->s)) {

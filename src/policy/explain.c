@@ -205,6 +205,21 @@ static void json_settings(struct json *j, const struct ssb_plan *p)
 	json_close(j, ']');
 }
 
+static void json_approved(struct json *j, const struct ssb_plan *p)
+{
+	const struct plan_approval *a = p->approved;
+
+	if (a != NULL) {
+		json_key(j, "approved");
+		json_open(j, '{');
+		json_kstr(j, "by", a->by);
+		json_kstr(j, "at", a->at);
+		json_kstr(j, "tree", a->tree);
+		json_kbool(j, "snapshot", a->snapshot);
+		json_close(j, '}');
+	}
+}
+
 char *plan_json(const struct ssb_plan *p, bool pretty)
 {
 	auto_buf out;
@@ -232,6 +247,7 @@ char *plan_json(const struct ssb_plan *p, bool pretty)
 	json_list(&j, "env_missing", &p->env_missing);
 	json_kuint(&j, "env_withheld", p->env_withheld);
 	json_settings(&j, p);
+	json_approved(&j, p);
 	json_close(&j, '}');
 	if (pretty) {
 		buf_addc(&out, '\n');
@@ -308,6 +324,16 @@ static void text_command(struct buf *out, const struct ssb_plan *p)
 	buf_adds(out, ", home ");
 	put(out, p->home);
 	buf_addc(out, '\n');
+}
+
+static void text_approved(struct buf *out, const struct ssb_plan *p)
+{
+	if (p->approved != NULL) {
+		label(out, "approved", true);
+		buf_addf(out, "%.19sZ by ", p->approved->at);
+		put(out, p->approved->by);
+		buf_addf(out, ", %.19s...\n", p->approved->tree);
+	}
 }
 
 static void text_files(struct buf *out, const struct ssb_plan *p)
@@ -475,6 +501,7 @@ char *ssb_plan_text(const struct ssb_plan *p)
 
 	buf_init(&out, MAX_EXPLANATION);
 	text_command(&out, p);
+	text_approved(&out, p);
 	text_files(&out, p);
 	text_covered(&out, p);
 	text_env(&out, p);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "manifest/resources.h"
@@ -64,22 +65,17 @@ static bool host_within(const struct egress_rule *owner, const struct egress_rul
 	       outer.bits <= inner.bits && cidr_contains(&outer, &inner.base);
 }
 
-/* The first port of a declared address or range that the owner's own rules,
- * which are TCP, do not open there; 0 if there is none. */
-static unsigned uncovered_port(const struct ssb_plan *p, size_t n_owner,
-                               const struct egress_rule *rule)
+/* Does one of the owner's own rules, which are TCP, open the port of a declared address or
+ * range there? */
+static bool port_covered(const struct ssb_plan *p, size_t n_owner, const struct egress_rule *rule,
+                         uint16_t port)
 {
-	for (size_t k = 0; k < rule->n_ports; k++) {
-		bool found = false;
-		for (size_t i = 0; i < n_owner && rule->protocol != PROTO_UDP; i++) {
-			found |= host_within(&p->egress[i], rule) &&
-			         has_port(&p->egress[i], rule->ports[k]);
-		}
-		if (!found) {
-			return rule->ports[k];
-		}
+	bool found = false;
+
+	for (size_t i = 0; i < n_owner && rule->protocol != PROTO_UDP; i++) {
+		found |= host_within(&p->egress[i], rule) && has_port(&p->egress[i], port);
 	}
-	return 0;
+	return found;
 }
 
 /* False: it is a range that cannot be carried, and refused. */
@@ -118,10 +114,30 @@ static void refuse_literal(struct build *b, const char *where, const char *what,
 	}
 }
 
+/* "connect to HOST", and the ports where they are not the usual one: a rule that opens
+ * another port is another request. */
+static char *what_rule(struct build *b, const struct egress_rule *rule)
+{
+	bool udp = rule->protocol == PROTO_UDP;
+	bool usual = rule->n_ports == 1 && rule->ports[0] == 443 && !udp;
+	bool v6 = strchr(rule->domain.s, ':') != NULL && !usual;
+	auto_buf out;
+
+	buf_init(&out, MAX_SCALAR_BYTES + 8UL * MAX_LIST_ITEMS);
+	buf_addf(&out, "connect to %s%s%s", v6 ? "[" : "", rule->domain.s, v6 ? "]" : "");
+	for (size_t i = 0; i < rule->n_ports && !usual; i++) {
+		buf_addf(&out, "%c%u", i == 0 ? ':' : ',', (unsigned)rule->ports[i]);
+	}
+	buf_adds(&out, udp ? "/udp" : "");
+	char *what = buf_steal(&out);
+	b->failed |= what == NULL;
+	return what;
+}
+
 static void add_declared_egress(struct build *b, const struct egress_rule *rule, size_t n_owner)
 {
 	bool literal = rule->kind == HOST_ADDRESS || rule->kind == HOST_CIDR;
-	auto_free char *what = build_printf(b, "connect to %s", rule->domain.s);
+	auto_free char *what = what_rule(b, rule);
 	char where[192];
 
 	if (what == NULL) {
@@ -129,16 +145,19 @@ static void add_declared_egress(struct build *b, const struct egress_rule *rule,
 	}
 	build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
 	build_where(b, &rule->domain, where, sizeof(where));
-	if (!judge_range(b, where, what, rule)) {
+	if (build_taken_out(b, REFUSAL_NETWORK, where, what) ||
+	    !judge_range(b, where, what, rule)) {
 		return;
 	}
-	unsigned port = literal && !b->policy.literal_addresses
-	                        ? uncovered_port(b->plan, n_owner, rule)
-	                        : 0;
-	if (port == 0) {
+	bool refused = false;
+	for (size_t i = 0; literal && !b->policy.literal_addresses && i < rule->n_ports; i++) {
+		if (!port_covered(b->plan, n_owner, rule, rule->ports[i])) {
+			refuse_literal(b, where, what, rule, rule->ports[i]);
+			refused = true;
+		}
+	}
+	if (!refused) {
 		add_egress(b, rule);
-	} else {
-		refuse_literal(b, where, what, rule, port);
 	}
 }
 

@@ -57,6 +57,7 @@ static const char *const FLAGS[] = {
 	[SSB_OPT_TTY] = "--tty",
 	[SSB_OPT_ALLOW_PRIVATE] = "--allow-private",
 	[SSB_OPT_AUDIT] = "--audit",
+	[SSB_OPT_WITHHOLD] = "--without",
 };
 
 const char *option_flag(enum ssb_option what)
@@ -123,6 +124,32 @@ void ssb_options_free(struct ssb_options *o)
 	free(o->policy_file);
 	free(o->trace_output);
 	free(o);
+}
+
+struct options_mark options_mark(const struct ssb_options *o)
+{
+	return (struct options_mark){ o->read.n, o->write.n,    o->net.n,
+		                      o->env.n,  o->withhold.n, o->profile };
+}
+
+static void rewind_list(struct string_list *l, size_t n)
+{
+	while (l->n > n) {
+		free(l->v[--l->n]);
+		l->v[l->n] = NULL;
+	}
+}
+
+void options_rewind(struct ssb_options *o, const struct options_mark *m)
+{
+	rewind_list(&o->read, m->read);
+	rewind_list(&o->write, m->write);
+	rewind_list(&o->net, m->net);
+	rewind_list(&o->env, m->env);
+	rewind_list(&o->withhold, m->withhold);
+	o->profile = m->profile;
+	free(o->skill_source);
+	o->skill_source = NULL;
 }
 
 static const struct resource *resource_for(enum ssb_option what)
@@ -226,6 +253,11 @@ static const char *check_item(enum ssb_option what, const char *value, char **re
 	if (what == SSB_OPT_ALLOW_PRIVATE) {
 		return option_cidr(value, ret);
 	}
+	if (what == SSB_OPT_WITHHOLD) {
+		return *value == '\0'                       ? "there is nothing in it"
+		       : strlen(value) > 2 * MAX_PATH_BYTES ? "it is too long"
+		                                            : NULL;
+	}
 	if (what == SSB_OPT_READ || what == SSB_OPT_WRITE) {
 		return *value == '\0'                    ? "the path is empty"
 		       : strlen(value) >= MAX_PATH_BYTES ? "the path is too long"
@@ -254,8 +286,9 @@ static int set_item(struct ssb_options *o, enum ssb_option what, const char *val
 	                        : what == SSB_OPT_WRITE         ? &o->write
 	                        : what == SSB_OPT_NET           ? &o->net
 	                        : what == SSB_OPT_ALLOW_PRIVATE ? &o->allow_private
+	                        : what == SSB_OPT_WITHHOLD      ? &o->withhold
 	                                                        : &o->env;
-	size_t max = MAX_GRANTS;
+	size_t max = what == SSB_OPT_WITHHOLD ? 4UL * MAX_LIST_ITEMS : MAX_GRANTS;
 	auto_free char *form = NULL;
 	const char *wrong = check_item(what, value, &form);
 
@@ -384,6 +417,7 @@ int ssb_options_set(struct ssb_options *o, enum ssb_option what, const char *val
 	case SSB_OPT_NET:
 	case SSB_OPT_ENV:
 	case SSB_OPT_ALLOW_PRIVATE:
+	case SSB_OPT_WITHHOLD:
 		return set_item(o, what, value, err);
 	case SSB_OPT_PROFILE:
 	case SSB_OPT_TOOLCHAIN:

@@ -49,6 +49,14 @@ struct ssb_options {
 	struct learn_options learn;
 };
 
+/* What was said so far, to go back to. */
+struct options_mark {
+	size_t read, write, net, env, withhold;
+	int profile;
+};
+struct options_mark options_mark(const struct ssb_options *o);
+void options_rewind(struct ssb_options *o, const struct options_mark *m); /* no skill_source */
+
 /* SSB_OPT_TOOLCHAIN also takes "default": auto, unless the policy file says
  * off. It is what the command line means on a terminal without the flag. */
 

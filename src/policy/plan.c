@@ -64,6 +64,11 @@ static void add_declared(struct build *b, const struct mtext_list *l, enum acces
 		if (what != NULL) {
 			build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
 		}
+		if (what == NULL ||
+		    build_taken_out(b, access == ACCESS_WRITE ? REFUSAL_WRITE : REFUSAL_READ, where,
+		                    what)) {
+			continue;
+		}
 		if (b->opt->learn.mode == LEARNING_NOT) {
 			resolve_request(b, &(struct request){ l->v[i].s, access, ORIGIN_MANIFEST,
 			                                      where, NULL });
@@ -159,6 +164,7 @@ static void set_simple(struct build *b)
 		p->trace_output = build_printf(b, "%s", b->opt->trace_output);
 	}
 	p->home = build_printf(b, "%s", sandbox_home(b->owner));
+	p->consent = b->policy.consent;
 }
 
 /* ---- the two ways in -------------------------------------------------------- */
@@ -203,6 +209,7 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 		return -1;
 	}
 	settings_build(b);
+	withhold_finish(b);
 	if (b->manifest == NULL || skill_format_derived(b->plan->format)) {
 		b->plan->workdir = granted_cwd(b->plan);
 	}

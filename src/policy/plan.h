@@ -54,6 +54,7 @@ struct grant {
 	char *where; /* "skillsandbox.yaml:12:7", "--read", "policy.yaml:3:5" */
 	enum grant_kind kind;
 	bool of_whole; /* one part of "/": left out where it cannot be shown */
+	bool scratch;  /* a file system of the run's own stands there, and goes with it */
 	bool is_dir;
 	int fd; /* O_PATH, owned; the object that was judged; -1: `create` */
 	dev_t dev;
@@ -65,10 +66,10 @@ struct grant {
 	char *missing; /* create: the path from there, "a/b"; or NULL */
 };
 
-/* A directory in which the skill makes files. */
+/* A directory of the host in which the skill makes files. */
 static inline bool grant_is_work(const struct grant *g)
 {
-	return g->access == ACCESS_WRITE && g->is_dir && g->kind == GRANT_FILES;
+	return g->access == ACCESS_WRITE && g->is_dir && g->kind == GRANT_FILES && !g->scratch;
 }
 
 /* A place of the runtime's own in a grant: the skill finds nothing there. */
@@ -141,6 +142,22 @@ enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
 enum audit_level { AUDIT_FULL, AUDIT_VIOLATIONS, AUDIT_OFF };
 const char *audit_name(enum audit_level level);
 
+/* The owner's approval that a plan was made by, for its record. */
+struct plan_approval {
+	char *by;
+	char *at;
+	char *tree;    /* "sha256:HEX" of all files */
+	bool snapshot; /* it runs from the bytes that were approved */
+	bool counted;  /* for so many runs */
+};
+void plan_approval_free(struct plan_approval *a); /* accepts NULL */
+
+/* What the policy file says of skills that nobody approved. */
+struct consent_policy {
+	bool refuse;     /* none of them runs */
+	int64_t expires; /* seconds that an approval holds; 0: until it is taken back */
+};
+
 struct ssb_plan {
 	char *name;                  /* skill.name, or the command's base name */
 	char *version;               /* "" for a bare command */
@@ -161,6 +178,11 @@ struct ssb_plan {
 	/* A script of the skill has to be named, and none was: `argv` is empty, and this says
 	 * what there is. NULL: there is something to run. */
 	char *no_entry;
+	struct plan_approval *approved; /* NULL: none */
+	/* Of an approved skill that runs from its own directory: are its files those that
+	 * were approved? Asked right before it starts, and at its end. NULL: no need. */
+	int (*still)(const struct ssb_plan *p, struct ssb_error *err);
+	struct consent_policy consent;
 	struct string_list warnings;
 	struct string_list requested;   /* what the manifest asks, for people: "read ~/notes" */
 	struct string_list env;         /* "NAME=VALUE", HOME, TMPDIR, PATH, LANG included */

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "base/stamp.h"
 #include "manifest/resources.h"
 #include "manifest/yaml_doc.h"
 #include "os/file.h"
@@ -33,6 +34,8 @@ enum value {
 	VALUE_WORDS,
 	VALUE_WORD,
 	VALUE_STORE,
+	VALUE_UNAPPROVED,
+	VALUE_SPAN,
 };
 
 struct reader {
@@ -68,6 +71,10 @@ static const struct key KEYS[] = {
 	{ "", "unix_sockets", VALUE_BOOL, 0, 0, 0 },
 	{ "", "toolchain", VALUE_WORD, 0, 0, 0 },
 	{ "", "store", VALUE_STORE, 0, 0, 0 },
+	{ "", "consent", VALUE_MAP, 0, 0, 0 },
+	{ "consent", "unapproved", VALUE_UNAPPROVED, 0, 0, 0 },
+	{ "consent", "expires", VALUE_SPAN, offsetof(struct policy, consent.expires), 1,
+	  MAX_SESSION_SECONDS },
 	{ "grants", "read", VALUE_PATHS, POLICY_GRANT_READ, 0, 0 },
 	{ "grants", "write", VALUE_PATHS, POLICY_GRANT_WRITE, 0, 0 },
 	{ "grants", "env", VALUE_ENV, POLICY_GRANT_ENV, 0, 0 },
@@ -278,6 +285,29 @@ static void read_toolchain(const struct reader *r, const struct ynode *n)
 	}
 }
 
+static void read_unapproved(const struct reader *r, const struct ynode *n)
+{
+	bool refuse = n->kind == YNODE_SCALAR && strcmp(n->text, "refuse") == 0;
+
+	if (!refuse && (n->kind != YNODE_SCALAR || strcmp(n->text, "safe") != 0)) {
+		wrong_value(r, n, "write safe or refuse");
+		return;
+	}
+	r->policy->consent.refuse = refuse;
+}
+
+static void read_span(const struct reader *r, const struct key *k, const struct ynode *n)
+{
+	int64_t v = 0;
+
+	if (n->kind != YNODE_SCALAR || !span_seconds(n->text, &v) || (uint64_t)v < k->min ||
+	    (uint64_t)v > k->max) {
+		wrong_value(r, n, "write a time span such as 12h, 30d or 4w; a year at most");
+		return;
+	}
+	*(int64_t *)(void *)((char *)r->policy + k->at) = v;
+}
+
 static bool store_url_valid(const char *s)
 {
 	static const char *const SCHEMES[] = { "postgresql://", "postgres://" };
@@ -375,6 +405,12 @@ static void read_value(const struct reader *r, const struct key *k, const struct
 		break;
 	case VALUE_STORE:
 		read_store(r, n);
+		break;
+	case VALUE_UNAPPROVED:
+		read_unapproved(r, n);
+		break;
+	case VALUE_SPAN:
+		read_span(r, k, n);
 		break;
 	}
 }

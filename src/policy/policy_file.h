@@ -38,6 +38,7 @@ struct policy {
 	int unix_sockets;     /* -1: not said */
 	int toolchain;        /* -1: not said; 0 off; 1 auto */
 	unsigned best_effort; /* 1 << enum layer_id */
+	struct consent_policy consent;
 	char *store; /* of sessions: a PostgreSQL URL, a password may be in it; NULL: SQLite */
 };
 

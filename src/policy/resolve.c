@@ -394,6 +394,7 @@ void resolve_stand_in(struct build *b, const struct stand_in *s)
 		.access = s->access,
 		.origin = ORIGIN_FLAG,
 		.where = strdup("learn"),
+		.scratch = s->access == ACCESS_WRITE,
 		.is_dir = S_ISDIR(st.st_mode),
 		.fd = steal_fd(&fd),
 		.dev = st.st_dev,

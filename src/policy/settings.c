@@ -1,4 +1,5 @@
 /* settings.c - limits, profile and sockets of a plan. */
+#include "base/limits.h"
 #include "base/own.h"
 #include "manifest/resources.h"
 #include "policy/build.h"
@@ -33,16 +34,23 @@ static void set_limits(struct build *b)
 static void set_profile(struct build *b)
 {
 	enum profile wanted = b->manifest != NULL ? b->manifest->profile : PROFILE_DEFAULT;
+	auto_free char *what = build_printf(b, "profile %s", profile_name(wanted));
 
+	if (what != NULL && wanted == PROFILE_PERMISSIVE) {
+		build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
+	}
 	if (b->opt->profile >= 0) {
 		b->plan->profile = (enum profile)b->opt->profile;
+		return;
+	}
+	if (b->manifest != NULL && what != NULL && wanted == PROFILE_PERMISSIVE &&
+	    build_taken_out(b, REFUSAL_OTHER, b->manifest->file, what)) {
 		return;
 	}
 	if (b->manifest == NULL || (b->policy.profiles & 1U << wanted) != 0) {
 		b->plan->profile = wanted;
 		return;
 	}
-	auto_free char *what = build_printf(b, "profile %s", profile_name(wanted));
 	auto_free char *remedy = build_printf(
 	        b, "the owner can allow it: --profile %s, or the policy file's 'profiles:'",
 	        profile_name(wanted));

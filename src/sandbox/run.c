@@ -127,9 +127,21 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 	}
 }
 
+/* It ran from its own directory, since it is too large to be copied. */
+static void record_still(const struct run *r)
+{
+	struct ssb_error err = { 0 };
+
+	if (r->plan->still != NULL && r->plan->still(r->plan, &err) != 0) {
+		trace_violation(r->trace, EV_POLICY_VIOLATION,
+		                "the skill's files changed while it ran: %s", err.text);
+	}
+}
+
 static void record_end(const struct run *r, const struct pump pumps[3], struct ssb_result *res)
 {
 	record_limits(r, pumps, res);
+	record_still(r);
 	trace_eventf(r->trace, EV_EXIT_CODE, "%d", res->exit_status);
 	bool good = res->end == SSB_END_EXITED && res->exit_status == 0;
 	trace_eventf(r->trace, good ? EV_SKILL_COMPLETED : EV_SKILL_FAILED,

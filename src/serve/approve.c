@@ -9,10 +9,14 @@
 #include "base/own.h"
 #include "serve/approve_priv.h"
 
-/* What was approved for one principal, for as long as that and the server live. */
+/* What was approved for one principal, for as long as that and the server live: to a
+ * skill, with this manifest. */
 struct session_grant {
 	char *principal;
-	struct approved grant; /* at and by are NULL */
+	char *skill;
+	uint8_t manifest[SHA256_BYTES];
+	enum ssb_option option;
+	char *value;
 };
 
 struct approvals {
@@ -36,8 +40,8 @@ int approvals_new(struct serve *s, struct approvals **ret, struct ssb_error *err
 static void session_grant_done(struct session_grant *g)
 {
 	free(g->principal);
-	free(g->grant.skill);
-	free(g->grant.value);
+	free(g->skill);
+	free(g->value);
 }
 
 void approvals_free(struct approvals *a)
@@ -65,12 +69,18 @@ void approvals_forget(struct approvals *a, const char *principal)
 	a->n = n;
 }
 
+static void grants_free(struct extra_grant *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free((char *)(uintptr_t)v[i].value);
+	}
+	free(v);
+}
+
 void approved_for_done(struct approved_for *f)
 {
-	for (size_t i = 0; i < f->n; i++) {
-		free((char *)(uintptr_t)f->v[i].value);
-	}
-	free(f->v);
+	grants_free(f->v, f->n);
+	grants_free(f->keep, f->n_keep);
 	*f = (struct approved_for){ 0 };
 }
 
@@ -104,48 +114,71 @@ static bool add(struct approved_for *f, enum ssb_option option, const char *valu
 
 bool approve_askable(const struct refusal *r)
 {
-	return r->value != NULL && approved_option_name(r->option) != NULL;
+	return r->value != NULL && lock_option_name(r->option) != NULL;
 }
 
-/* Adds what was granted before and lifts a refusal of the plan. True: something was. */
-static bool recall(const struct approvals *a, const struct mcp_call *c, const struct skill *skill,
-                   const struct ssb_plan *plan, struct approved_for *given)
+static bool remembered(const struct approvals *a, const struct approve_case *k,
+                       enum ssb_option option, const char *value)
 {
-	AUTO(approved_done) struct approved_list always = { 0 };
-	struct ssb_error err = { 0 };
+	for (size_t i = 0; i < a->n; i++) {
+		const struct session_grant *g = &a->v[i];
+		if (strcmp(g->principal, mcp_principal(k->call)) == 0 && g->option == option &&
+		    strcmp(g->value, value) == 0 && strcmp(g->skill, k->skill->dir) == 0 &&
+		    memcmp(g->manifest, k->plan->manifest_digest, sizeof(g->manifest)) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Adds what was granted for the session and lifts a refusal. True: something was. */
+static bool recall(const struct approvals *a, const struct approve_case *k,
+                   struct approved_for *given)
+{
 	size_t before = given->n;
 
-	/* A file that cannot be read grants nothing: the owner is asked. */
-	(void)approved_load(&a->serve->owner, &always, &err);
-	for (size_t i = 0; i < plan->n_refusals; i++) {
-		const struct refusal *r = &plan->refusals[i];
-		bool found = false;
-		for (size_t k = 0; k < always.n && !found; k++) {
-			found = approved_lifts(&always.v[k], skill->dir, plan, r);
-		}
-		for (size_t k = 0; k < a->n && !found; k++) {
-			found = strcmp(a->v[k].principal, mcp_principal(c)) == 0 &&
-			        approved_lifts(&a->v[k].grant, skill->dir, plan, r);
-		}
-		if (found) {
+	for (size_t i = 0; i < k->plan->n_refusals; i++) {
+		const struct refusal *r = &k->plan->refusals[i];
+		if (r->value != NULL && remembered(a, k, r->option, r->value)) {
 			(void)add(given, r->option, r->value);
 		}
+	}
+	if (k->tree[0] != '\0' && remembered(a, k, AS_IT_IS, k->tree)) {
+		(void)add(given, AS_IT_IS, k->tree);
 	}
 	return given->n > before;
 }
 
-int approval_recall(const struct approvals *a, const struct mcp_call *c, struct plan_wish *w,
+int approval_look(const struct serve *s, struct plan_wish *w, struct consent_found *found,
+                  struct ssb_error *err)
+{
+	consent_found_done(found);
+	w->consent = NULL;
+	if (consent_look(&s->owner, w->skill->dir, found, err) != 0) {
+		return -1;
+	}
+	w->consent = found->state == CONSENT_HOLDS ? found : NULL;
+	return 0;
+}
+
+int approval_recall(const struct approvals *a, struct mcp_call *c, struct plan_wish *w,
                     struct approved_for *given, struct ssb_plan **ret, struct ssb_error *err)
 {
+	AUTO(consent_found_done) struct consent_found found = { 0 };
+	struct approve_case k = { .call = c, .skill = w->skill, .found = &found, .tree = "" };
 	struct ssb_plan *plan = NULL;
 
 	do {
 		w->extra = given->v;
 		w->n_extra = given->n;
-		if (plans_get(a->serve->plans, w, &plan, NULL, err) != 0) {
+		if (approval_look(a->serve, w, &found, err) != 0 ||
+		    plans_get(a->serve->plans, w, &plan, NULL, err) != 0) {
+			w->consent = NULL;
 			return -1;
 		}
-	} while (recall(a, c, w->skill, plan, given));
+		k.plan = plan;
+	} while (recall(a, &k, given));
+	w->consent = NULL; /* it goes with this call */
 	*ret = plan;
 	return 0;
 }
@@ -174,7 +207,7 @@ static enum choice read_choice(const struct mcp_call *c, unsigned round)
 }
 
 /* Where there are too many, the oldest is asked for again. */
-static void remember(struct approvals *a, const char *principal, const struct approved *g)
+static void remember(struct approvals *a, const struct approve_case *k, const struct extra_grant *g)
 {
 	if (a->n == MAX_APPROVED) {
 		session_grant_done(&a->v[0]);
@@ -186,10 +219,12 @@ static void remember(struct approvals *a, const char *principal, const struct ap
 	}
 	a->v = v;
 	struct session_grant *last = &v[a->n];
-	*last = (struct session_grant){ strdup(principal), *g };
-	last->grant.skill = strdup(g->skill);
-	last->grant.value = strdup(g->value);
-	if (last->principal != NULL && last->grant.skill != NULL && last->grant.value != NULL) {
+	*last = (struct session_grant){ .principal = strdup(mcp_principal(k->call)),
+		                        .skill = strdup(k->skill->dir),
+		                        .option = g->option,
+		                        .value = strdup(g->value) };
+	memcpy(last->manifest, k->plan->manifest_digest, sizeof(last->manifest));
+	if (last->principal != NULL && last->skill != NULL && last->value != NULL) {
 		a->n++;
 	} else {
 		session_grant_done(last);
@@ -254,63 +289,55 @@ static bool state_read(const char *text, const struct ssb_plan *plan, struct app
 	return true;
 }
 
-/* "always": into the owner's file. */
-static int keep(const struct approvals *a, const struct mcp_call *c, const struct skill *skill,
-                const struct ssb_plan *plan, const struct approved_for *asked,
+/* Takes the client's answer. -1: the owner said no, or it could not be kept; 1: it is to
+ * be kept first. */
+static int hear(struct approvals *a, const struct approve_case *k, struct approved_for *given,
                 struct ssb_error *err)
 {
-	auto_free struct approved *v = calloc(asked->n + 1, sizeof(*v));
-	char by[96];
-
-	if (v == NULL) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, "approvals", "out of memory");
-	}
-	snprintf(by, sizeof(by), "mcp client %.80s", mcp_client_name(c));
-	for (size_t i = 0; i < asked->n; i++) {
-		v[i] = (struct approved){ .skill = skill->dir,
-			                  .option = asked->v[i].option,
-			                  .value = (char *)(uintptr_t)asked->v[i].value,
-			                  .by = by };
-		memcpy(v[i].manifest, plan->manifest_digest, sizeof(v[i].manifest));
-	}
-	return approved_add(&a->serve->owner, v, asked->n, err);
-}
-
-/* Takes the client's answer. -1: the owner said no, or it could not be kept. */
-static int hear(struct approvals *a, const struct mcp_call *c, const struct skill *skill,
-                const struct ssb_plan *plan, struct approved_for *given, struct ssb_error *err)
-{
 	AUTO(approved_for_done) struct approved_for asked = { 0 };
+	const char *state = mcp_state(k->call);
 
 	given->heard = true;
-	if (mcp_state(c) == NULL || !state_read(mcp_state(c), plan, given, &asked)) {
+	if (state == NULL || !state_read(state, k->plan, given, &asked)) {
 		return 0; /* nothing was asked, or of another manifest */
 	}
-	enum choice choice = read_choice(c, given->rounds);
+	if (k->tree[0] != '\0' && !approved_for_has(&asked, AS_IT_IS, k->tree) &&
+	    !approved_for_has(given, AS_IT_IS, k->tree)) {
+		return 0; /* its files are others than those that were asked about */
+	}
+	enum choice choice = read_choice(k->call, given->rounds);
 	if (choice == CHOICE_DENY) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "approval", "the owner did not approve it");
 	}
-	if (choice == CHOICE_ALWAYS && keep(a, c, skill, plan, &asked, err) != 0) {
-		return -1;
+	if (choice == CHOICE_ALWAYS && !given->kept) {
+		given->keep = steal_ptr(&asked.v);
+		given->n_keep = asked.n;
+		asked.n = 0;
+		return 1;
+	}
+	if (choice == CHOICE_ALWAYS && given->kept_why != NULL) {
+		return ssb_fail(err, SSB_E_SYS, 0, "approval", "%s", given->kept_why);
 	}
 	for (size_t i = 0; i < asked.n; i++) {
-		struct approved g = { .skill = skill->dir,
-			              .option = asked.v[i].option,
-			              .value = (char *)(uintptr_t)asked.v[i].value };
-		memcpy(g.manifest, plan->manifest_digest, sizeof(g.manifest));
 		if (choice == CHOICE_SESSION) {
-			remember(a, mcp_principal(c), &g);
+			remember(a, k, &asked.v[i]);
 		}
-		(void)add(given, g.option, g.value);
+		(void)add(given, asked.v[i].option, asked.v[i].value);
 	}
 	return 0;
 }
 
 /* What could be asked for and is not given, as much as fits into one question. False:
  * something else is refused as well, and no answer would make the plan run. */
-static bool missing(const struct ssb_plan *plan, const struct approved_for *given,
+static bool missing(const struct approve_case *k, const struct approved_for *given,
                     struct approved_for *ret)
 {
+	const struct ssb_plan *plan = k->plan;
+
+	if (k->tree[0] != '\0' && !approved_for_has(given, AS_IT_IS, k->tree) &&
+	    !add(ret, AS_IT_IS, k->tree)) {
+		return false;
+	}
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		const struct refusal *r = &plan->refusals[i];
 		if (!approve_askable(r) || approved_for_has(given, r->option, r->value) ||
@@ -321,35 +348,75 @@ static bool missing(const struct ssb_plan *plan, const struct approved_for *give
 	return true;
 }
 
-enum approval approval_ask(struct approvals *a, struct mcp_call *c, const struct skill *skill,
-                           const struct ssb_plan *plan, struct approved_for *given)
+/* The digest of its files, where nothing but the owner's word lets it run as it is. */
+static int needs_word(const struct serve *s, struct approve_case *k, struct consent_found *found,
+                      struct ssb_error *err)
+{
+	bool open = found->state == CONSENT_CHANGED || found->state == CONSENT_OVER ||
+	            (found->state == CONSENT_NONE && k->plan->consent.refuse);
+
+	if (open && found->state == CONSENT_NONE && found->now.v == NULL &&
+	    pinned_look(&s->owner, k->skill->dir, &found->now, err) != 0) {
+		return -1;
+	}
+	if (open) {
+		(void)digest_text(found->now.tree, k->tree);
+	}
+	return 0;
+}
+
+static const char *why_asked(const struct approve_case *k)
+{
+	return k->tree[0] == '\0' ? "the skill asks for what its owner has not granted"
+	       : k->found->state == CONSENT_CHANGED ? "the skill changed since it was approved"
+	       : k->found->state == CONSENT_OVER    ? "the approval of the skill is over"
+	                                            : "nobody approved the skill";
+}
+
+static enum approval put(struct approvals *a, const struct approve_case *k,
+                         struct approved_for *given)
 {
 	AUTO(approved_for_done) struct approved_for asked = { 0 };
+	char why[128];
+
+	if (!missing(k, given, &asked)) {
+		return approve_refuse(a->serve, k, false,
+		                      "the skill asks for what no approval can give");
+	}
+	if (!mcp_can(k->call, MCP_CAN_ELICIT)) {
+		snprintf(why, sizeof(why), "%s, and this client cannot ask the owner",
+		         why_asked(k));
+		return approve_refuse(a->serve, k, true, why);
+	}
+	if (given->rounds >= MAX_APPROVE_ROUNDS) {
+		return approve_refuse(a->serve, k, true, "the skill asks for more and more");
+	}
+	return approve_put(k, given, &asked);
+}
+
+enum approval approval_ask(struct approvals *a, struct mcp_call *c, const struct skill *skill,
+                           const struct ssb_plan *plan, struct consent_found *found,
+                           struct approved_for *given)
+{
+	struct approve_case k = {
+		.call = c, .skill = skill, .plan = plan, .found = found, .tree = ""
+	};
 	struct ssb_error err = { 0 };
 	size_t before = given->n;
 
-	if (plan->n_refusals == 0) {
+	if (needs_word(a->serve, &k, found, &err) != 0) {
+		return approve_refuse(a->serve, &k, true, err.text);
+	}
+	if (plan->n_refusals == 0 &&
+	    (k.tree[0] == '\0' || approved_for_has(given, AS_IT_IS, k.tree))) {
 		return APPROVAL_NONE;
 	}
-	if (!given->heard && hear(a, c, skill, plan, given, &err) != 0) {
-		return approve_refuse(a->serve, c, skill, plan, true, err.text);
+	int heard = given->heard ? 0 : hear(a, &k, given, &err);
+	if (heard != 0) {
+		return heard > 0 ? APPROVAL_KEEP : approve_refuse(a->serve, &k, true, err.text);
 	}
-	if (recall(a, c, skill, plan, given) || given->n > before) {
+	if (recall(a, &k, given) || given->n > before) {
 		return APPROVAL_GIVEN;
 	}
-	if (!missing(plan, given, &asked)) {
-		return approve_refuse(a->serve, c, skill, plan, false,
-		                      "the skill asks for what no approval can give");
-	}
-	if (!mcp_can(c, MCP_CAN_ELICIT)) {
-		return approve_refuse(
-		        a->serve, c, skill, plan, true,
-		        "the skill asks for what its owner has not granted, and this client "
-		        "cannot ask the owner");
-	}
-	if (given->rounds >= MAX_APPROVE_ROUNDS) {
-		return approve_refuse(a->serve, c, skill, plan, true,
-		                      "the skill asks for more and more");
-	}
-	return approve_put(c, skill, plan, given, &asked);
+	return put(a, &k, given);
 }

@@ -14,25 +14,38 @@ struct approved_for {
 	size_t n;
 	unsigned rounds;
 	bool heard; /* the client's last answer was taken */
+	/* What is to be approved always; it is tried once for a call (keep.h). */
+	struct extra_grant *keep; /* values owned */
+	size_t n_keep;
+	bool kept;            /* it was tried; */
+	const char *kept_why; /* and could not be done: borrowed */
 };
 void approved_for_done(struct approved_for *f);
 
 enum approval {
 	APPROVAL_NONE,   /* the plan needs nothing more */
 	APPROVAL_GIVEN,  /* make the plan anew, with what is in *given, and ask again */
+	APPROVAL_KEEP,   /* what is in given->keep is to be kept first */
 	APPROVAL_WAIT,   /* the client was asked, mcp_wait() was called: the handler leaves */
 	APPROVAL_DENIED, /* the call was answered: the handler leaves */
 };
 
-/* Looks at the refusals of `plan`, which was made with *given. Where the client cannot
+/* What was approved of the skill; w->consent is set where that holds, and borrows *found. */
+int approval_look(const struct serve *s, struct plan_wish *w, struct consent_found *found,
+                  struct ssb_error *err);
+
+/* Looks at the refusals of `plan`, which was made with *given and *found. Where the client cannot
  * be asked, or the owner said no, the call is answered with `approval_required` and
- * the command that would approve. Grants hold for the manifest as it is in `plan`. */
+ * the command that would approve. Grants for a session hold for the manifest as it is in
+ * `plan`; what is approved always, for the skill's files as they are. A skill that is not
+ * what was approved needs the owner's word even if it asks for nothing. */
 enum approval approval_ask(struct approvals *a, struct mcp_call *c, const struct skill *skill,
-                           const struct ssb_plan *plan, struct approved_for *given);
+                           const struct ssb_plan *plan, struct consent_found *found,
+                           struct approved_for *given);
 
 /* The plan with all that was granted before, to be looked at: nobody is asked. w->extra
  * is of *given after it. */
-int approval_recall(const struct approvals *a, const struct mcp_call *c, struct plan_wish *w,
+int approval_recall(const struct approvals *a, struct mcp_call *c, struct plan_wish *w,
                     struct approved_for *given, struct ssb_plan **ret, struct ssb_error *err);
 
 int approvals_new(struct serve *s, struct approvals **ret, struct ssb_error *err);

@@ -3,7 +3,7 @@
 #define SERVE_APPROVE_PRIV_H
 
 #include "serve/approve.h"
-#include "serve/approved.h"
+#include "consent/consent.h"
 
 enum choice { CHOICE_DENY, CHOICE_ONCE, CHOICE_SESSION, CHOICE_ALWAYS, CHOICE_COUNT };
 
@@ -17,6 +17,15 @@ extern const struct choice_row CHOICES[CHOICE_COUNT];
 #define APPROVE_KEY 24
 void approve_key(unsigned round, char ret[APPROVE_KEY]);
 
+/* What a question is about. */
+struct approve_case {
+	struct mcp_call *call;
+	const struct skill *skill;
+	const struct ssb_plan *plan;
+	const struct consent_found *found;
+	char tree[DIGEST_TEXT]; /* "": it may run as it is; else the files to be agreed to */
+};
+
 bool approved_for_has(const struct approved_for *f, enum ssb_option option, const char *value);
 /* A word of the owner's would lift the refusal. */
 bool approve_askable(const struct refusal *r);
@@ -26,11 +35,10 @@ void approve_state(struct buf *out, const struct ssb_plan *plan, const struct ap
                    const struct approved_for *asked);
 
 /* Asks. */
-enum approval approve_put(struct mcp_call *c, const struct skill *skill,
-                          const struct ssb_plan *plan, struct approved_for *given,
+enum approval approve_put(const struct approve_case *k, struct approved_for *given,
                           const struct approved_for *asked);
 /* Answers the call. `can_approve`: a command of the owner's would help. */
-enum approval approve_refuse(const struct serve *s, struct mcp_call *c, const struct skill *skill,
-                             const struct ssb_plan *plan, bool can_approve, const char *why);
+enum approval approve_refuse(const struct serve *s, const struct approve_case *k, bool can_approve,
+                             const char *why);
 
 #endif

@@ -5,17 +5,19 @@
 #include "base/own.h"
 #include "base/shell_quote.h"
 #include "base/visible.h"
+#include "consent/diff.h"
 #include "serve/approve_priv.h"
 
-#define MAX_TEXT   (64UL * 1024)
-#define MAX_QUOTED 200 /* bytes of a manifest's word in a question */
+#define MAX_TEXT    (64UL * 1024)
+#define MAX_QUOTED  200 /* bytes of a manifest's word in a question */
+#define MAX_CHANGES 24  /* lines of what changed, in the same */
 
 const struct choice_row CHOICES[CHOICE_COUNT] = {
 	[CHOICE_DENY] = { "deny", "Deny" },
 	[CHOICE_ONCE] = { "once", "Allow for this run" },
 	[CHOICE_SESSION] = { "session",
 	                     "Allow for this session: until the client or the server ends" },
-	[CHOICE_ALWAYS] = { "always", "Always allow, while the skill's manifest stays as it is" },
+	[CHOICE_ALWAYS] = { "always", "Always allow, while the skill stays as it is" },
 };
 
 void approve_key(unsigned round, char ret[APPROVE_KEY])
@@ -33,15 +35,47 @@ static void quote(struct buf *out, const char *text)
 	buf_adds(out, len > MAX_QUOTED ? "..." : "");
 }
 
-static void question_text(struct buf *out, const struct skill *skill, const struct ssb_plan *plan,
+/* Line by line behind a bar: there are names of its files in them. */
+static void put_changes(struct buf *out, const struct approve_case *k)
+{
+	AUTO(diff_done) struct diff d = { 0 };
+	auto_buf text;
+
+	buf_init(&text, MAX_TEXT);
+	if (k->found->state != CONSENT_CHANGED ||
+	    diff_make(&k->found->lock, &k->found->now, &k->plan->requested, &d) != 0) {
+		return;
+	}
+	diff_text(&text, &d, false);
+	const char *line = text.data != NULL ? text.data : "";
+	for (size_t i = 0; i < MAX_CHANGES && *line != '\0'; i++) {
+		size_t n = strcspn(line, "\n");
+		buf_adds(out, "| ");
+		visible_bytes(out, line, n < MAX_QUOTED ? n : MAX_QUOTED, false);
+		buf_addc(out, '\n');
+		line += n + (line[n] == '\n');
+	}
+	buf_adds(out, *line != '\0' ? "There is more: skillsandbox diff DIR.\n" : "");
+}
+
+static const char *title(const struct approve_case *k)
+{
+	return k->tree[0] == '\0'                   ? "A skill asks for what you have not granted."
+	       : k->found->state == CONSENT_CHANGED ? "A skill is not any more what you approved."
+	       : k->found->state == CONSENT_OVER    ? "Your approval of a skill is over."
+	                                            : "You have not approved this skill.";
+}
+
+static void question_text(struct buf *out, const struct approve_case *k,
                           const struct approved_for *asked)
 {
+	const struct ssb_plan *plan = k->plan;
 	size_t number = 0;
 
-	buf_adds(out, "A skill asks for what you have not granted. Its directory and its words "
-	              "stand behind a bar:\n| ");
-	quote(out, skill->dir);
+	buf_addf(out, "%s Its directory and its words stand behind a bar:\n| ", title(k));
+	quote(out, k->skill->dir);
 	buf_addc(out, '\n');
+	put_changes(out, k);
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		const struct refusal *r = &plan->refusals[i];
 		if (approve_askable(r) && approved_for_has(asked, r->option, r->value)) {
@@ -91,10 +125,10 @@ static void question_schema(struct json *j)
 	json_close(j, '}');
 }
 
-enum approval approve_put(struct mcp_call *c, const struct skill *skill,
-                          const struct ssb_plan *plan, struct approved_for *given,
+enum approval approve_put(const struct approve_case *k, struct approved_for *given,
                           const struct approved_for *asked)
 {
+	struct mcp_call *c = k->call;
 	auto_buf text, params, state;
 	char key[APPROVE_KEY];
 	struct json j;
@@ -102,7 +136,7 @@ enum approval approve_put(struct mcp_call *c, const struct skill *skill,
 	buf_init(&text, MAX_TEXT);
 	buf_init(&params, MAX_TEXT);
 	buf_init(&state, MAX_TEXT);
-	question_text(&text, skill, plan, asked);
+	question_text(&text, k, asked);
 	json_init(&j, &params, false);
 	json_open(&j, '{');
 	json_kstr(&j, "message", text.failed ? "The skill asks for more." : text.data);
@@ -110,7 +144,7 @@ enum approval approve_put(struct mcp_call *c, const struct skill *skill,
 	question_schema(&j);
 	json_close(&j, '}');
 	given->rounds++;
-	approve_state(&state, plan, given, asked);
+	approve_state(&state, k->plan, given, asked);
 	if (params.failed || state.failed) {
 		mcp_fail(c, MCP_E_INTERNAL, "the question is too long");
 		return APPROVAL_DENIED;
@@ -134,16 +168,19 @@ static void need_json(struct json *j, const struct refusal *r)
 	json_kstr(j, "where", r->where);
 	json_kstr(j, "fix", r->remedy);
 	if (approve_askable(r)) {
-		buf_addf(&grant, "--%s %s", approved_option_name(r->option), r->value);
+		buf_addf(&grant, "--%s %s", lock_option_name(r->option), r->value);
 	}
 	json_kstr(j, "grant", grant.len > 0 ? grant.data : NULL);
 	json_close(j, '}');
 }
 
-static void refuse_text(struct buf *out, const struct ssb_plan *plan, const char *why,
+static void refuse_text(struct buf *out, const struct approve_case *k, const char *why,
                         const char *command)
 {
+	const struct ssb_plan *plan = k->plan;
+
 	buf_addf(out, "approval_required: %s. Nothing was run.\n", why);
+	put_changes(out, k);
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		buf_adds(out, "- ");
 		quote(out, plan->refusals[i].what);
@@ -175,9 +212,11 @@ static void approve_command(struct buf *out, const struct serve *s, const struct
 	shell_quote(out, skill->dir);
 }
 
-enum approval approve_refuse(const struct serve *s, struct mcp_call *c, const struct skill *skill,
-                             const struct ssb_plan *plan, bool can_approve, const char *why)
+enum approval approve_refuse(const struct serve *s, const struct approve_case *k, bool can_approve,
+                             const char *why)
 {
+	const struct ssb_plan *plan = k->plan;
+	struct mcp_call *c = k->call;
 	auto_buf text, data, command;
 	struct json j;
 
@@ -185,9 +224,9 @@ enum approval approve_refuse(const struct serve *s, struct mcp_call *c, const st
 	buf_init(&data, 16 * MAX_TEXT);
 	buf_init(&command, MAX_TEXT);
 	if (can_approve) {
-		approve_command(&command, s, skill);
+		approve_command(&command, s, k->skill);
 	}
-	refuse_text(&text, plan, why, can_approve ? command.data : NULL);
+	refuse_text(&text, k, why, can_approve ? command.data : NULL);
 	json_init(&j, &data, false);
 	json_open(&j, '{');
 	json_key(&j, "error");

@@ -89,6 +89,10 @@ static void wish_key(const struct plan_wish *w, uint8_t ret[SHA256_BYTES])
 	for (size_t i = 0; w->args != NULL && w->args[i] != NULL; i++) {
 		mix(&h, w->args[i]);
 	}
+	if (w->consent != NULL) {
+		sha256_update(&h, w->consent->lock.files.tree, SHA256_BYTES);
+		mix(&h, w->consent->lock.at);
+	}
 	sha256_final(&h, ret);
 }
 
@@ -183,8 +187,8 @@ static int make_options(const struct serve *s, const struct plan_wish *w, struct
 	if (o != NULL && from != NULL) {
 		const struct string_list none = { 0 };
 		*o = *from;
-		o->read = o->write = o->net = o->env = o->allow_private = none;
-		o->policy_file = o->trace_output = NULL;
+		o->read = o->write = o->net = o->env = o->allow_private = o->withhold = none;
+		o->policy_file = o->trace_output = o->skill_source = NULL;
 		o->tty = TTY_NO;
 	}
 	if (o == NULL ||
@@ -192,15 +196,17 @@ static int make_options(const struct serve *s, const struct plan_wish *w, struct
 	     (copy_list(&o->read, &from->read) != 0 || copy_list(&o->write, &from->write) != 0 ||
 	      copy_list(&o->net, &from->net) != 0 || copy_list(&o->env, &from->env) != 0 ||
 	      copy_list(&o->allow_private, &from->allow_private) != 0 ||
+	      copy_list(&o->withhold, &from->withhold) != 0 ||
 	      copy_text(&o->policy_file, from->policy_file) != 0))) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
 	for (size_t i = 0; i < w->n_extra; i++) {
-		if (ssb_options_set(o, w->extra[i].option, w->extra[i].value, err) != 0) {
+		if (w->extra[i].option != AS_IT_IS &&
+		    ssb_options_set(o, w->extra[i].option, w->extra[i].value, err) != 0) {
 			return -1;
 		}
 	}
-	return 0;
+	return w->consent == NULL ? 0 : consent_apply(&s->owner, w->consent, o, err);
 }
 
 /* What is not asked for any more need not be allowed. */
@@ -294,16 +300,37 @@ static void freep_plan(struct ssb_plan **p)
 	ssb_plan_free(*p);
 }
 
+/* What was approved of what it lacks. */
+static int lift(struct plans *p, const struct plan_wish *w, struct ssb_options *o,
+                struct ssb_error *err)
+{
+	AUTO(freep_plan) struct ssb_plan *without = NULL;
+
+	if (w->consent == NULL || w->consent->lock.n_grants == 0) {
+		return 0;
+	}
+	return plan_build_skill(&p->serve->owner, o, w->skill->dir, w->args, &without, NULL, err) !=
+	                       0
+	               ? -1
+	               : consent_lift(&p->serve->owner, w->consent, without, o, err);
+}
+
 static int make(struct plans *p, const struct plan_wish *w, struct ssb_plan **ret,
                 struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(freep_options) struct ssb_options *o = NULL;
 	AUTO(freep_plan) struct ssb_plan *plan = NULL;
 
-	if (make_options(p->serve, w, &o, err) != 0 ||
+	if (make_options(p->serve, w, &o, err) != 0 || lift(p, w, o, err) != 0 ||
 	    plan_build_skill(&p->serve->owner, o, w->skill->dir, w->args, &plan, diags, err) != 0 ||
-	    check_place(plan, w->skill, err) != 0) {
+	    check_place(plan, w->skill, err) != 0 ||
+	    (w->consent != NULL && consent_hold(w->consent, plan, err) != 0)) {
 		return -1;
+	}
+	if (w->consent != NULL && w->consent->state != CONSENT_HOLDS) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "approval",
+		                "the owner's manifest of the skill is not the one that was "
+		                "approved; approve it again: skillsandbox approve DIR");
 	}
 	narrow(plan, &w->narrow);
 	*ret = steal_ptr(&plan);

@@ -4,6 +4,7 @@
 #ifndef SERVE_PLANS_H
 #define SERVE_PLANS_H
 
+#include "consent/consent.h"
 #include "serve/serve.h"
 #include "serve/skills.h"
 
@@ -16,9 +17,12 @@ struct narrow {
 
 /* A grant that the owner gave beyond policy and flags: as on the command line. */
 struct extra_grant {
-	enum ssb_option option; /* SSB_OPT_READ, WRITE, NET, ENV, PROFILE */
+	enum ssb_option option; /* SSB_OPT_READ, WRITE, NET, ENV, PROFILE; or AS_IT_IS */
 	const char *value;
 };
+/* No option: the skill may run although its approval does not hold for it; the value is
+ * the digest of its files. */
+#define AS_IT_IS ((enum ssb_option)1000)
 
 struct plan_wish {
 	const struct skill *skill;
@@ -26,6 +30,7 @@ struct plan_wish {
 	struct narrow narrow;
 	const struct extra_grant *extra;
 	size_t n_extra;
+	struct consent_found *consent; /* of an approval that holds; NULL: none */
 };
 
 int plans_new(struct serve *s, struct plans **ret, struct ssb_error *err);

@@ -9,7 +9,7 @@
 #include "base/sha256.h"
 #include "base/visible.h"
 #include "serve/plans.h"
-#include "serve/risk.h"
+#include "consent/risk.h"
 #include "serve/serve.h"
 #include "serve/show.h"
 #include "serve/skill_entry.h"

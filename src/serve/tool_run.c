@@ -15,6 +15,7 @@
 #include "serve/bind.h"
 #include "serve/errand.h"
 #include "serve/job.h"
+#include "serve/keep.h"
 #include "serve/records.h"
 #include "serve/run_news.h"
 #include "serve/run_say.h"
@@ -232,26 +233,40 @@ static struct narrow take_narrow(const struct mcp_call *c)
 	};
 }
 
+/* "Always" was tried in this call. */
+struct kept {
+	bool tried;
+	const char *why; /* it could not be done; NULL: it is */
+};
+static keep_then go_on;
+
 /* The plan, with all that it needs. 1: the call is answered, or waits for its client. */
 static int agree(struct serve *s, struct mcp_call *c, struct plan_wish *w,
                  struct approved_for *given, struct ssb_plan **ret, struct ssb_error *err)
 {
+	AUTO(consent_found_done) struct consent_found found = { 0 };
 	enum approval a = APPROVAL_GIVEN;
 
 	while (a == APPROVAL_GIVEN) {
 		w->extra = given->v;
 		w->n_extra = given->n;
-		if (plans_get(s->plans, w, ret, NULL, err) != 0) {
+		if (approval_look(s, w, &found, err) != 0 ||
+		    plans_get(s->plans, w, ret, NULL, err) != 0) {
 			return -1;
 		}
-		a = approval_ask(s->approvals, c, w->skill, *ret, given);
+		a = approval_ask(s->approvals, c, w->skill, *ret, &found, given);
 	}
-	return a == APPROVAL_NONE ? 0 : 1;
+	w->consent = NULL; /* it goes with this call */
+	if (a == APPROVAL_KEEP) {
+		return keep_start(s, c, w->skill, *ret, given, go_on, err) == 0 ? 1 : -1;
+	}
+	return a == APPROVAL_NONE ? consent_use(&s->owner, *ret, err) : 1;
 }
 
-static int run(struct serve *s, struct mcp_call *c, struct ssb_error *err)
+static int run(struct serve *s, struct mcp_call *c, const struct kept *kept, struct ssb_error *err)
 {
-	AUTO(approved_for_done) struct approved_for given = { 0 };
+	AUTO(approved_for_done)
+	struct approved_for given = { .kept = kept->tried, .kept_why = kept->why };
 	auto_free char **args = NULL;
 	struct ssb_plan *plan = NULL;
 	struct plan_wish w = { .narrow = take_narrow(c) };
@@ -272,11 +287,22 @@ static int run(struct serve *s, struct mcp_call *c, struct ssb_error *err)
 	return agreed == 0 ? start(s, c, w.skill->name, plan, err) : agreed < 0 ? -1 : 0;
 }
 
-void tool_run_skill(void *app, struct mcp_call *c)
+static void go_on(struct serve *s, struct mcp_call *c, const char *why)
 {
+	const struct kept kept = { .tried = true, .why = why };
 	struct ssb_error err = { 0 };
 
-	if (run(app, c, &err) != 0) {
+	if (run(s, c, &kept, &err) != 0) {
+		run_say_error(c, &err);
+	}
+}
+
+void tool_run_skill(void *app, struct mcp_call *c)
+{
+	const struct kept kept = { 0 };
+	struct ssb_error err = { 0 };
+
+	if (run(app, c, &kept, &err) != 0) {
 		run_say_error(c, &err);
 	}
 }

@@ -10,7 +10,7 @@
 #include "policy/paths.h"
 #include "serve/approve.h"
 #include "serve/plans.h"
-#include "serve/risk.h"
+#include "consent/risk.h"
 #include "serve/run_say.h"
 #include "serve/show.h"
 #include "skill/skill.h"

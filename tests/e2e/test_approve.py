@@ -1,13 +1,17 @@
-"""Approvals: what the owner grants to one skill for good, and what does not count."""
+"""Approvals: what the owner granted to one skill, for the bytes that it had, and what does not
+count. At a terminal: test_consent_terminal.py."""
+import concurrent.futures
 import json
 import os
-import pty
+import pathlib
+import time
 
 import pytest
 
 from harness import SECRET
 
-CODE = "print(open('/HOME/.ssh/id_ed25519').read())"
+CODE = "VERSION = 1\nprint(VERSION, open('/HOME/.ssh/id_ed25519').read())"
+POLICY = ".config/skillsandbox/policy.yaml"
 
 
 @pytest.fixture
@@ -16,103 +20,236 @@ def asks(ssb):
     return ssb.skill(CODE.replace("/HOME", str(ssb.home)), read=["~/.ssh"])
 
 
+def approve(ssb, d, *flags):
+    ssb.ssb("approve", "--yes", *flags, d).ok()
+
+
+def rows(ssb):
+    return json.loads(ssb.ssb("approvals", "--json").ok().text)
+
+
+def locks(ssb):
+    return sorted((ssb.state / "skillsandbox/approvals").glob("*.json"))
+
+
+def stops(ssb, d, *words):
+    """It does not run, and says why in these words."""
+    r = ssb.run(d)
+    assert r.code == 125 and SECRET not in r.text, r
+    for word in words:
+        assert word in r.errors, r.errors
+    return r
+
+
 def test_refused_until_approved(ssb, asks):
     assert ssb.run(asks).code == 125
     r = ssb.ssb("approve", "--yes", asks)
     assert r.code == 0 and "~/.ssh" in r.errors, r.errors
     assert SECRET in ssb.run(asks).ok().text
-    rows = json.loads(ssb.ssb("approvals", "--json").ok().text)
-    assert [(x["skill"], x["option"], x["value"], x["by"]) for x in rows] == [
-        (str(asks), "read", "~/.ssh", "command line")]
+    plan = ssb.last_trace()["plan"]
+    (row,) = rows(ssb)
+    assert (row["skill"], row["state"], row["by"]) == (str(asks), "holds", f"{ssb.name} by --yes")
+    assert row["grants"] == [{"option": "read", "value": "~/.ssh"}] and row["uses"] is None
+    # The record says by what it ran; the lock is the owner's alone.
+    assert plan["approved"] == {"by": row["by"], "at": row["at"], "tree": row["tree"],
+                                "snapshot": True}
+    (lock,) = locks(ssb)
+    assert lock.stat().st_mode & 0o777 == 0o600 and json.loads(lock.read_text())["skill"] == str(asks)
     assert ssb.ssb("approve", "--revoke", asks).code == 0
-    r = ssb.run(asks)
-    assert r.code == 125 and SECRET not in r.text
+    stops(ssb, asks)
+    assert rows(ssb) == []
 
 
-def test_another_manifest_is_another_skill(ssb, asks):
-    assert ssb.ssb("approve", "--yes", asks).code == 0
+def test_any_change_stops_it(ssb, asks):
+    """A byte, a mode, a file, a request: each is said, and approved anew it runs."""
+    def edit(name, old, new):
+        text = (asks / name).read_text()
+        assert old in text
+        (asks / name).write_text(text.replace(old, new))
+    changes = [
+        (lambda: edit("main.py", "VERSION = 1", "VERSION = 2"), ["main.py: changed"]),
+        (lambda: (asks / "main.py").chmod(0o755), ["mode 644 to 755", "can be executed"]),
+        (lambda: ssb.write(asks / "extra.py", ""), ["extra.py: new"]),
+        (lambda: (asks / "extra.py").unlink(), ["extra.py: removed"]),
+        (lambda: edit("skillsandbox.yaml", "permissions:", "permissions:\n  network:\n    egress:\n"
+                      "    - {domain: evil.example, ports: [443], protocol: tls}"),
+         ["skillsandbox.yaml: changed", "connect to evil.example"]),
+    ]
+    approve(ssb, asks)
+    for change, words in changes:
+        assert SECRET in ssb.run(asks).ok().text
+        change()
+        stops(ssb, asks, *words, "changed since it was approved", f"skillsandbox diff {asks}",
+              f"skillsandbox approve {asks}")
+        assert [r["state"] for r in rows(ssb)] == ["changed"]
+        approve(ssb, asks)
+    assert ssb.run(asks).ok().text.startswith("2 ")
+    # Another directory is another skill, whatever is in it.
+    other = ssb.work / "copy"
+    ssb.as_caller(["cp", "-a", str(asks), str(other)]).ok()
+    stops(ssb, other)
+
+
+def test_what_runs_is_what_was_approved(ssb):
+    """The file that it reads is replaced while it runs: it has the old bytes. The control is
+    not approved, and has the new ones."""
+    code = """
+        import sys, time
+        print('ready', flush=True)
+        sys.stdin.readline()
+        print(open('/skill/data').read())
+    """
+    seen = {}
+    for kind in ("approved", "plain"):
+        d = ssb.skill(code, files={"data": "old bytes"})
+        if kind == "approved":
+            approve(ssb, d)
+        p = ssb.popen([ssb.binary, "run", d], stdin=-1, stdout=-1, stderr=-1)
+        assert p.stdout.readline() == b"ready\n"
+        (d / "data").write_text("new bytes")
+        out, err = p.communicate(b"\n", timeout=30)
+        assert p.returncode == 0, err
+        seen[kind] = out.decode().strip()
+    assert seen == {"approved": "old bytes", "plain": "new bytes"}
+
+
+def test_too_large_to_be_copied(ssb):
+    """Past the snapshot's size it runs from its own directory: checked before, and after."""
+    d = ssb.skill("import sys\nprint('ready', flush=True)\nsys.stdin.readline()")
+    ssb.write(d / "big", "")
+    with open(d / "big", "wb") as f:
+        os.posix_fallocate(f.fileno(), 0, 65 << 20)
+    approve(ssb, d)
+    (row,) = rows(ssb)
+    assert row["snapshot"] is False
+    ssb.ssb("run", d, stdin=b"\n").ok()
+    assert ssb.last_trace()["plan"]["approved"]["snapshot"] is False
+    assert not ssb.last_trace()["policy_violations"]
+    p = ssb.popen([ssb.binary, "run", d], stdin=-1, stdout=-1, stderr=-1)
+    assert p.stdout.readline() == b"ready\n"
+    ssb.write(d / "more", "x")
+    p.communicate(b"\n", timeout=60)
+    (violation,) = ssb.last_trace()["policy_violations"]
+    assert "changed while it ran" in violation["message"]
+    stops(ssb, d, "more: new")
+
+
+def test_so_many_runs(ssb, asks):
+    approve(ssb, asks, "--once")
+    assert ssb.ssb("run", "--dry-run", asks).code == 0  # which is no run
     assert SECRET in ssb.run(asks).ok().text
-    with open(asks / "skillsandbox.yaml", "a", encoding="utf-8") as f:
-        f.write("# one more byte\n")
-    r = ssb.run(asks)
-    assert r.code == 125 and SECRET not in r.text
+    stops(ssb, asks, "which are made")
+    assert [r["state"] for r in rows(ssb)] == ["used"]
+    # Many at once: one of them has it.
+    approve(ssb, asks, "--once")
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        codes = sorted(r.code for r in pool.map(ssb.run, [asks] * 8))
+    assert codes == [0] + [125] * 7
+    # Until a time.
+    approve(ssb, asks, "--expires", "1s")
+    time.sleep(1.1)
+    stops(ssb, asks, "has expired")
+    assert [r["state"] for r in rows(ssb)] == ["expired"]
+    ssb.write(ssb.home / POLICY, "consent: {expires: 4w}\n", 0o600)
+    approve(ssb, asks)
+    assert SECRET in ssb.run(asks).ok().text and rows(ssb)[0]["expires"] > rows(ssb)[0]["at"]
 
 
-def test_another_directory_is_another_skill(ssb, asks):
-    assert ssb.ssb("approve", "--yes", asks).code == 0
-    other = ssb.skill(CODE.replace("/HOME", str(ssb.home)), read=["~/.ssh"])
-    assert (other / "skillsandbox.yaml").read_bytes() == (asks / "skillsandbox.yaml").read_bytes()
-    r = ssb.run(other)
-    assert r.code == 125 and SECRET not in r.text
+def test_the_policy_for_what_nobody_approved(ssb):
+    ssb.write(ssb.work / "data/x", "data")
+    d = ssb.skill("print('started')", read=[ssb.work / "data"])
+    assert ssb.run(d).code == 0
+    ssb.write(ssb.home / POLICY, "consent: {unapproved: refuse}\n", 0o600)
+    stops(ssb, d, "nobody approved the skill")
+    stops(ssb, ssb.skill("print('started')"), "nobody approved the skill")  # although it asks for nothing
+    assert ssb.run("--", "true").code == 0  # a command is the owner's own word
+    approve(ssb, d)
+    assert ssb.run(d).code == 0
+    ssb.write(ssb.home / POLICY, "consent: {unapproved: perhaps}\n", 0o600)
+    assert "write safe or refuse" in ssb.run(d).errors
+    ssb.write(ssb.home / POLICY, "", 0o600)
+    ssb.ssb("approve", "--revoke", d).ok()
+    assert ssb.run(d).code == 0
 
 
-def test_without_a_terminal_nobody_is_asked(ssb, asks):
-    r = ssb.ssb("approve", asks)
-    assert r.code == 1 and "--yes" in r.errors, r.errors
-    assert ssb.run(asks).code == 125
+def test_without_a_request(ssb):
+    ssb.write(ssb.work / "data/x", "data")
+    d = ssb.skill(f"import os\nprint(os.path.exists('{ssb.work}/data/x'), 'WANTED' in os.environ)",
+                  read=[ssb.work / "data"], allow=["WANTED"])
+    env = {"WANTED": "x"}
+    assert ssb.run(d, env=env).ok().text == "True True\n"
+    what = f"read {ssb.work}/data"
+    r = ssb.run("--without", what, "--without", "environment WANTED", d, env=env).ok()
+    assert r.text == "False False\n"
+    plan = json.loads(ssb.ssb("inspect", "--json", "--without", what, d).ok().text)
+    assert [(w["what"], w["why"]) for w in plan["withheld"]] == [(what, "the owner took it out")]
 
 
-@pytest.mark.parametrize("answer,code", [(b"yes\n", 0), (b"y\n", 1), (b"\n", 1), (b"no\n", 1)])
-def test_on_a_terminal(ssb, asks, answer, code):
-    ours, theirs = pty.openpty()
-    p = ssb.popen([ssb.binary, "approve", asks], stdin=theirs, stdout=theirs, stderr=theirs)
-    os.close(theirs)
-    seen = b""
-    while b"Type yes" not in seen:
-        seen += os.read(ours, 4096)
-    os.write(ours, answer)
-    assert p.wait(timeout=20) == code
-    os.close(ours)
-    assert b".ssh" in seen
-    assert ssb.run(asks).code == (0 if code == 0 else 125)
-
-
-def test_what_is_never_granted_cannot_be_approved(ssb):
+def test_what_cannot_be_approved(ssb):
     d = ssb.skill("print('started')", read=["/proc"])
     r = ssb.ssb("approve", "--yes", d)
     assert r.code == 1 and "cannot be approved" in r.errors, r.errors
     assert ssb.run(d).code == 125
-
-
-def test_what_the_policy_denies_cannot_be_approved(ssb):
     ssb.write(ssb.work / "data/x", "data")
     d = ssb.skill("print('started')", read=[ssb.work / "data"])
     assert ssb.run(d).code == 0
-    ssb.write(ssb.home / ".config/skillsandbox/policy.yaml", f"deny: {{read: [{ssb.work}/data]}}\n", 0o600)
+    ssb.write(ssb.home / POLICY, f"deny: {{read: [{ssb.work}/data]}}\n", 0o600)
     r = ssb.ssb("approve", "--yes", d)
     assert r.code == 1 and "cannot be approved" in r.errors, r.errors
     assert ssb.run(d).code == 125
+    # Nor a file that has no bytes of its own.
+    ssb.write(ssb.home / POLICY, "", 0o600)
+    os.mkfifo(d / "pipe")
+    ssb.own(d / "pipe")
+    r = ssb.ssb("approve", "--yes", d)
+    assert r.code == 125 and "'pipe' is a FIFO" in r.errors, r.errors
+    (d / "pipe").unlink()
+    approve(ssb, d)
 
 
-def test_a_forged_file_grants_nothing(ssb, asks):
-    assert ssb.ssb("approve", "--yes", asks).code == 0
-    file = ssb.state / "skillsandbox/approvals.jsonl"
-    os.chmod(file, 0o666)
-    r = ssb.run(asks)
-    assert r.code == 125 and SECRET not in r.text
-    os.chmod(file, 0o600)
+def test_a_forged_lock_grants_nothing(ssb, asks):
+    approve(ssb, asks)
+    (lock,) = locks(ssb)
+    good = lock.read_text()
+    lock.chmod(0o666)
+    stops(ssb, asks, "others can write")
+    lock.chmod(0o600)
+    lock.write_text(good.replace('"version": 1', '"version": 7'))
+    stops(ssb, asks, "is no approval", "approve --revoke")
+    assert ssb.ssb("approvals").code == 125
+    lock.write_text(good)
     assert SECRET in ssb.run(asks).ok().text
-    file.write_text(file.read_text() + "{}\n")
-    r = ssb.run(asks)
-    assert r.code == 125 and "approvals" in r.errors, r.errors
+    ssb.ssb("approvals", "--revoke", asks).ok()
+    # One that the skill or the project brings along is nobody's.
+    for place in (asks / "approvals", asks / ".local/state/skillsandbox/approvals",
+                  asks / "skillsandbox.lock"):
+        ssb.write(place / lock.name, good, 0o600)
+        r = ssb.ssb("run", asks, cwd=asks)
+        assert r.code == 125 and SECRET not in r.text
+
+
+def test_gone_and_taken_back(ssb, asks):
+    approve(ssb, asks)
+    ssb.as_caller(["mv", str(asks), str(ssb.work / "elsewhere")]).ok()
+    assert [r["state"] for r in rows(ssb)] == ["gone"]
+    assert f"{asks}: gone" in ssb.ssb("approvals").ok().text
+    ssb.ssb("approvals", "--revoke", asks).ok()
+    assert rows(ssb) == []
 
 
 def test_a_skill_cannot_reach_it(ssb, asks):
-    assert ssb.ssb("approve", "--yes", asks).code == 0
-    file = ssb.state / "skillsandbox/approvals.jsonl"
-    assert "ssh" in file.read_text()
+    approve(ssb, asks)
+    (lock,) = locks(ssb)
+    (snapshot,) = pathlib.Path(ssb.state / "skillsandbox/snapshots").iterdir()
     code = f"""
-    import os
-    for name in ({str(file)!r},):
-        try:
-            print('LEAK', open(name).read())
-        except OSError as e:
-            print('denied', e.errno)
-        try:
-            open(name, 'a').write('x')
-            print('WRITTEN')
-        except OSError as e:
-            print('denied', e.errno)
+    for name in ({str(lock)!r}, {str(snapshot / 'main.py')!r}):
+        for mode in 'ra':
+            try:
+                open(name, mode).close()
+                print('OPENED', name, mode)
+            except OSError as e:
+                print('denied', e.errno)
     """
+    assert ssb.bare(code).text.count("OPENED") >= 3  # the control; the copy is read-only
     r = ssb.inside(code, flags=["--read", ssb.state.parent])
-    assert "LEAK" not in r.text and "WRITTEN" not in r.text, r.text
+    assert "OPENED" not in r.text and r.text.count("denied") == 4, r.text

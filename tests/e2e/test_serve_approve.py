@@ -1,4 +1,4 @@
-"""Approvals through a client of `skillsandbox serve`: "always" is kept for that manifest
+"""Approvals through a client of `skillsandbox serve`: "always" is kept for the skill as it is
 and no other, and the answer of an owner is good once, for what it was given to."""
 import json
 import shlex
@@ -51,13 +51,13 @@ def retry(client, state, answers, tool="run_skill", **arguments):
 
 
 def rows(ssb):
-    return [(r["skill"], r["option"], r["value"], r["by"]) for r in
-            json.loads(ssb.ssb("approvals", "--json").ok().text)]
+    return [(r["skill"], g["option"], g["value"], r["by"]) for r in
+            json.loads(ssb.ssb("approvals", "--json").ok().text) for g in r["grants"]]
 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_always_is_kept_while_the_manifest_is(ssb, keys, era):
-    kept = [(str(keys), "read", "~/.ssh", "mcp client test")]
+    kept = [(str(keys), "read", "~/.ssh", "MCP client test")]
     with served(ssb, era=era) as client:  # the control: nothing is granted yet
         assert failure(client.tool("run_skill", skill_dir="keys"))["code"] == "approval_required"
     assert rows(ssb) == []
@@ -180,3 +180,28 @@ def test_the_command_that_approves_helps(ssb, keys, named):
         ssb.ssb("approve", "--revoke", keys).ok()
         command = shlex.split(failure(client.tool("run_skill", skill_dir="keys"))["command"])
         assert command == ["skillsandbox", "approve", str(keys)]
+
+
+def test_what_changed_needs_the_owners_word(ssb):
+    """Although it asks for nothing that it may not have; a single run is one here too."""
+    d = skill(ssb, "plain", "print('one')")
+    ssb.ssb("approve", "--yes", d).ok()
+    with served(ssb, era=MODERN) as mute, served(ssb, era=MODERN, capabilities=ASKS) as client:
+        assert structured(mute.tool("run_skill", skill_dir="plain"))["stdout"] == "one\n"
+        ssb.write(d / "main.py", "print('two')")
+        refused = mute.tool("run_skill", skill_dir="plain")
+        assert failure(refused)["code"] == "approval_required"
+        assert "changed since it was approved" in failure(refused)["message"]
+        assert "main.py" in refused["content"][0]["text"]
+        result, asked = answered(client, "deny", skill_dir="plain")
+        assert failure(result)["code"] == "approval_required"
+        assert "not any more what you approved" in asked[0] and "main.py" in asked[0]
+        result, asked = answered(client, "once", skill_dir="plain")
+        assert structured(result)["stdout"] == "two\n" and len(asked) == 1
+        assert failure(mute.tool("run_skill", skill_dir="plain"))["code"] == "approval_required"
+        result, asked = answered(client, "always", skill_dir="plain")
+        assert structured(result)["stdout"] == "two\n" and len(asked) == 1
+        assert structured(mute.tool("run_skill", skill_dir="plain"))["stdout"] == "two\n"
+        ssb.ssb("approve", "--yes", "--once", d).ok()
+        assert structured(mute.tool("run_skill", skill_dir="plain"))["stdout"] == "two\n"
+        assert "is over" in failure(mute.tool("run_skill", skill_dir="plain"))["message"]

@@ -74,6 +74,7 @@ static struct skill the_skill = { (char[]){ "s" }, (char[]){ "/skills/s" } };
 static enum approval ask(const struct world *w, struct mcp_call *c, char *path)
 {
 	AUTO(approved_for_done) struct approved_for given = { 0 };
+	struct consent_found found = { 0 };
 	struct refusal r = { .kind = REFUSAL_READ,
 		             .what = (char[]){ "read" },
 		             .where = (char[]){ "x" },
@@ -83,7 +84,7 @@ static enum approval ask(const struct world *w, struct mcp_call *c, char *path)
 		             .value = path };
 	const struct ssb_plan plan = { .refusals = &r, .n_refusals = 1 };
 
-	return approval_ask(w->serve.approvals, c, &the_skill, &plan, &given);
+	return approval_ask(w->serve.approvals, c, &the_skill, &plan, &found, &given);
 }
 
 /* The owner says "session" to it. */

@@ -108,6 +108,7 @@ static void test_bad_values(void **state)
 		{ SSB_OPT_UNIX_SOCKETS, "true" },
 		{ SSB_OPT_TTY, "maybe" },
 		{ SSB_OPT_READ, "" },
+		{ SSB_OPT_WITHHOLD, "" },
 		{ SSB_OPT_TRACE_OUTPUT, "" },
 		{ SSB_OPT_NET, "*" },
 		{ SSB_OPT_NET, "example.com:0" },
@@ -163,6 +164,13 @@ static void test_lists_are_bounded(void **state)
 	assert_int_equal(err.code, SSB_E_LIMIT);
 	assert_int_equal(o->read.n, MAX_GRANTS);
 	assert_null(o->read.v[MAX_GRANTS]);
+
+	/* As many as a manifest can ask for. */
+	for (size_t i = 0; i < 4UL * MAX_LIST_ITEMS; i++) {
+		assert_int_equal(set(o, SSB_OPT_WITHHOLD, "read /x", &err), 0);
+	}
+	assert_int_equal(set(o, SSB_OPT_WITHHOLD, "read /x", &err), -1);
+	assert_int_equal(err.code, SSB_E_LIMIT);
 
 	char *path = malloc(MAX_PATH_BYTES + 1);
 	memset(path, 'a', MAX_PATH_BYTES);

@@ -339,6 +339,79 @@ static void test_env(void **state)
 	ssb_options_free(o);
 }
 
+static const struct refusal *withheld(const struct ssb_plan *p, const char *what)
+{
+	for (size_t i = 0; i < p->n_withheld; i++) {
+		if (strcmp(p->withheld[i].what, what) == 0) {
+			return &p->withheld[i];
+		}
+	}
+	return NULL;
+}
+
+/* What the owner takes out is gone, whether it would have been granted or refused. */
+static void test_withhold(void **state)
+{
+	static const char MANIFEST[] =
+	        "permissions:\n  filesystem: {read: [~/notes, ~/.ssh], write: [~/proj]}\n"
+	        "  network: {egress: [{domain: a.example, ports: [443], protocol: tls}]}\n"
+	        "  env_vars: {allow: [API_KEY, LD_PRELOAD]}\n";
+	static const char *const ALL[] = { "read ~/notes",        "read ~/.ssh",
+		                           "write ~/proj",        "connect to a.example",
+		                           "environment API_KEY", "environment LD_PRELOAD" };
+	policy(NULL);
+	struct ssb_plan *p = skill(MANIFEST, NULL); /* the control */
+	(void)state;
+
+	assert_int_equal(p->n_refusals, 2);
+	assert_true(p->n_withheld == 0 && p->n_egress == 1 && env(p, "API_KEY") != NULL);
+	assert_true(granted(p, at("u/notes")) != NULL && granted(p, at("u/proj")) != NULL);
+	ssb_plan_free(p);
+	p = skill(MANIFEST, FLAGS({ SSB_OPT_WITHHOLD, ALL[0] }, { SSB_OPT_WITHHOLD, ALL[1] },
+	                          { SSB_OPT_WITHHOLD, ALL[2] }, { SSB_OPT_WITHHOLD, ALL[3] },
+	                          { SSB_OPT_WITHHOLD, ALL[4] }, { SSB_OPT_WITHHOLD, ALL[5] },
+	                          { SSB_OPT_WITHHOLD, "read ~/note" }));
+	assert_true(p->n_refusals == 0 && p->n_egress == 0 && p->n_withheld == ARRAY_LEN(ALL));
+	assert_true(env(p, "API_KEY") == NULL && env(p, "LD_PRELOAD") == NULL);
+	assert_true(granted(p, at("u/notes")) == NULL && granted(p, at("u/proj")) == NULL);
+	for (size_t i = 0; i < ARRAY_LEN(ALL); i++) {
+		assert_string_equal(withheld(p, ALL[i])->why, "the owner took it out");
+	}
+	assert_int_equal(p->requested.n, ARRAY_LEN(ALL)); /* it was asked for all the same */
+	assert_true(warned(p, "'read ~/note' is nothing that it asks for"));
+	ssb_plan_free(p);
+	/* The owner's own word beside it stands. */
+	p = skill(MANIFEST, FLAGS({ SSB_OPT_WITHHOLD, ALL[0] }, { SSB_OPT_READ, "~/notes" },
+	                          { SSB_OPT_READ, "~/.ssh" }, { SSB_OPT_ENV, "LD_PRELOAD" }));
+	assert_int_equal(granted(p, at("u/notes"))->origin, ORIGIN_FLAG);
+	ssb_plan_free(p);
+}
+
+static void test_consent_policy(void **state)
+{
+	static const struct {
+		const char *text;
+		struct consent_policy is;
+	} GOOD[] = {
+		{ "", { false, 0 } },
+		{ "consent: {unapproved: safe}\n", { false, 0 } },
+		{ "consent: {unapproved: refuse, expires: 30d}\n", { true, 30L * 86400 } },
+		{ "consent: {expires: 90s}\n", { false, 90 } },
+		{ "consent: {expires: 52w}\n", { false, 364L * 86400 } },
+		{ "consent: {expires: 366d}\n", { false, 366L * 86400 } },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
+		policy(GOOD[i].text);
+		struct ssb_plan *p = command(NULL, "true");
+		assert_int_equal(p->consent.refuse, GOOD[i].is.refuse);
+		assert_int_equal(p->consent.expires, GOOD[i].is.expires);
+		ssb_plan_free(p);
+	}
+	policy(NULL);
+}
+
 static void test_limits(void **state)
 {
 	policy("limits: {memory_mb: 100, max_processes: 1000}\n");
@@ -437,6 +510,14 @@ static void test_policy_errors(void **state)
 		{ "grants: {env: ['A*']}\n", 0600, "policy.yaml:1:16" },
 		{ "toolchain: maybe\n", 0600, "policy.yaml:1:12" },
 		{ "unix_sockets: 1\n", 0600, "policy.yaml:1:15" },
+		{ "consent: safe\n", 0600, "policy.yaml:1:10" },
+		{ "consent: {unapproved: ask}\n", 0600, "policy.yaml:1:23" },
+		{ "consent: {unapproved: [safe]}\n", 0600, "policy.yaml:1:23" },
+		{ "consent: {expires: 30}\n", 0600, "policy.yaml:1:20" },
+		{ "consent: {expires: 0d}\n", 0600, "policy.yaml:1:20" },
+		{ "consent: {expires: 367d}\n", 0600, "policy.yaml:1:20" },
+		{ "consent: {expires: -1d}\n", 0600, "policy.yaml:1:20" },
+		{ "consent: {once: true}\n", 0600, "policy.yaml:1:11" },
 		{ "profiles: [loose]\n", 0600, "policy.yaml:1:12" },
 		{ "best_effort: userns\n", 0600, "policy.yaml:1:14" },
 		{ "- a\n", 0600, "policy.yaml:1:1" },
@@ -744,6 +825,8 @@ int main(void)
 		cmocka_unit_test(test_cannot_be_granted),
 		cmocka_unit_test(test_create_missing),
 		cmocka_unit_test(test_env),
+		cmocka_unit_test(test_withhold),
+		cmocka_unit_test(test_consent_policy),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_profile),
 		cmocka_unit_test(test_policy_grants_and_denials),

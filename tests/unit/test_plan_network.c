@@ -26,6 +26,9 @@ static void test_names(void **state)
 	assert_int_equal(p->egress[1].n_ports, 2);
 	assert_int_equal(p->egress[2].kind, HOST_WILDCARD);
 	assert_int_equal(p->egress[2].protocol, PROTO_UDP);
+	assert_int_equal(p->requested.n, 2); /* another port is another request */
+	assert_string_equal(p->requested.v[0], "connect to api.example.com:443,8443");
+	assert_string_equal(p->requested.v[1], "connect to *.example.org:443/udp");
 	ssb_plan_free(p);
 	p = skill(NOTHING, NULL);
 	assert_int_equal(p->n_egress, 0);
@@ -67,14 +70,19 @@ static void test_literal_ports(void **state)
 	assert_int_equal(p->n_refusals, 0);
 	ssb_plan_free(p);
 	p = skill(EGRESS("{domain: '2001:db8::1', ports: [22, 80]}"), ssh);
-	const struct refusal *r = refused(p, "connect to 2001:db8::1");
+	const struct refusal *r = refused(p, "connect to [2001:db8::1]:22,80");
 	assert_non_null(r);
 	assert_non_null(strstr(r->remedy, "--net [2001:db8::1]:80,"));
 	assert_int_equal(p->n_egress, 2); /* the owner's own */
 	ssb_plan_free(p);
+	p = skill(EGRESS("{domain: '2001:db8::1', ports: [22, 80]}"), NULL);
+	assert_int_equal(p->n_refusals, 2); /* each with the word that would lift it */
+	assert_string_equal(p->refusals[0].value, "[2001:db8::1]:22");
+	assert_string_equal(p->refusals[1].value, "[2001:db8::1]:80");
+	ssb_plan_free(p);
 	p = skill(EGRESS("{domain: '2001:db8::1', ports: [443], protocol: udp}"), ssh);
-	assert_non_null(refused(p, "connect to 2001:db8::1"));
-	assert_null(strstr(refused(p, "connect to 2001:db8::1")->remedy, "--net"));
+	assert_non_null(refused(p, "connect to [2001:db8::1]:443/udp"));
+	assert_null(strstr(refused(p, "connect to [2001:db8::1]:443/udp")->remedy, "--net"));
 	ssb_plan_free(p);
 }
 
@@ -88,7 +96,7 @@ static void test_ranges(void **state)
 
 	policy(NULL);
 	struct ssb_plan *p = skill(ASKS, NULL);
-	const struct refusal *r = refused(p, "connect to 192.0.2.0/28");
+	const struct refusal *r = refused(p, "connect to 192.0.2.0/28:80");
 	assert_non_null(r);
 	assert_non_null(strstr(r->remedy, "--net 192.0.2.0/28:80,"));
 	assert_non_null(strstr(r->where, "skillsandbox.yaml:3:"));

@@ -3,8 +3,8 @@
  *   low     nothing of what it does outlives it, and nothing leaves
  *   medium  something does
  *   high    what it can read can also leave, or a wall is missing */
-#ifndef SERVE_RISK_H
-#define SERVE_RISK_H
+#ifndef CONSENT_RISK_H
+#define CONSENT_RISK_H
 
 #include "base/json.h"
 #include "policy/plan.h"

@@ -1,9 +1,8 @@
-#include "serve/risk.h"
+#include "consent/risk.h"
 
 #include <string.h>
 
 #include "base/own.h"
-#include "serve/plans.h"
 
 static bool reads_yours(const struct ssb_plan *p)
 {

@@ -1,0 +1,191 @@
+#include "base/line_diff.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+
+struct text_line {
+	const char *s;
+	size_t len;
+};
+
+struct lines {
+	struct text_line *v;
+	size_t n;
+};
+
+static void lines_done(struct lines *l)
+{
+	free(l->v);
+}
+
+static int split(const char *s, size_t len, struct lines *ret)
+{
+	struct text_line *v = calloc(MAX_DIFF_LINES, sizeof(*v));
+	size_t n = 0;
+
+	while (v != NULL && len > 0) {
+		const char *end = memchr(s, '\n', len);
+		size_t here = end != NULL ? (size_t)(end - s) : len;
+		size_t step = here + (end != NULL ? 1 : 0);
+		if (n == MAX_DIFF_LINES) {
+			free(v);
+			errno = E2BIG;
+			return -1;
+		}
+		v[n++] = (struct text_line){ s, here };
+		s += step;
+		len -= step;
+	}
+	*ret = (struct lines){ v, n };
+	return v != NULL ? 0 : -1;
+}
+
+static bool same(const struct text_line *a, const struct text_line *b)
+{
+	return a->len == b->len && (a->len == 0 || memcmp(a->s, b->s, a->len) == 0);
+}
+
+/* ---- the way ------------------------------------------------------------- */
+
+/* After d differences, on diagonal k (x - y) of -d, -d + 2 .. d: the furthest x. Each
+ * step's row is kept, for the way back. */
+struct search {
+	const struct lines *a;
+	const struct lines *b;
+	int rows[MAX_DIFF_EDITS + 1][2 * MAX_DIFF_EDITS + 3];
+};
+
+#define AT(s, d, k) ((s)->rows[d][(k) + MAX_DIFF_EDITS + 1])
+
+/* Did the step to diagonal k come from k + 1 (a line put in), or from k - 1? */
+static bool from_above(const struct search *s, int d, int k)
+{
+	return k == -d || (k != d && AT(s, d - 1, k - 1) < AT(s, d - 1, k + 1));
+}
+
+static int furthest(struct search *s, int d, int k)
+{
+	int x = d == 0 ? 0 : from_above(s, d, k) ? AT(s, d - 1, k + 1) : AT(s, d - 1, k - 1) + 1;
+	int y = x - k;
+
+	while (x >= 0 && y >= 0 && (size_t)x < s->a->n && (size_t)y < s->b->n &&
+	       same(&s->a->v[x], &s->b->v[y])) {
+		x++;
+		y++;
+	}
+	AT(s, d, k) = x;
+	return x;
+}
+
+/* How many differences there are; -1: more than the most. */
+static int walk(struct search *s)
+{
+	for (int d = 0; d <= MAX_DIFF_EDITS; d++) {
+		for (int k = -d; k <= d; k += 2) {
+			int x = furthest(s, d, k);
+			if ((size_t)x >= s->a->n && x - k >= (int)s->b->n) {
+				return d;
+			}
+		}
+	}
+	errno = E2BIG;
+	return -1;
+}
+
+/* Back from the end, so that the last line comes first. */
+static void trace_back(const struct search *s, int d, struct line_edits *all)
+{
+	int x = (int)s->a->n, y = (int)s->b->n;
+
+	for (; d >= 0; d--) {
+		int k = x - y;
+		bool above = d > 0 && from_above(s, d, k);
+		int start = d == 0 ? 0 : above ? AT(s, d - 1, k + 1) : AT(s, d - 1, k - 1) + 1;
+		for (; x > start; x--, y--) {
+			all->v[all->n++] =
+			        (struct line_edit){ ' ', s->a->v[x - 1].s, s->a->v[x - 1].len,
+				                    (size_t)x, (size_t)y };
+		}
+		if (above) {
+			all->v[all->n++] =
+			        (struct line_edit){ '+', s->b->v[y - 1].s, s->b->v[y - 1].len,
+				                    (size_t)x + 1, (size_t)y };
+			y--;
+		} else if (d > 0) {
+			all->v[all->n++] =
+			        (struct line_edit){ '-', s->a->v[x - 1].s, s->a->v[x - 1].len,
+				                    (size_t)x, (size_t)y + 1 };
+			x--;
+		}
+	}
+}
+
+/* ---- what is shown of it ------------------------------------------------- */
+
+static bool near_change(const struct line_edits *all, size_t i, size_t context)
+{
+	size_t from = i > context ? i - context : 0;
+
+	for (size_t k = from; k <= i + context && k < all->n; k++) {
+		if (all->v[k].op != ' ') {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* `all` is from the last line to the first. */
+static int choose(const struct line_edits *all, size_t context, struct line_edits *ret)
+{
+	struct line_edit *v = calloc(2 * all->n + 1, sizeof(*v));
+	bool gap = false;
+	size_t n = 0;
+
+	for (size_t i = all->n; v != NULL && i > 0; i--) {
+		const struct line_edit *e = &all->v[i - 1];
+		if (!near_change(all, i - 1, context)) {
+			gap = true;
+			continue;
+		}
+		if (gap || n == 0) {
+			v[n++] = (struct line_edit){ '@', "", 0, e->before, e->now };
+		}
+		gap = false;
+		v[n++] = *e;
+	}
+	*ret = (struct line_edits){ v, n };
+	return v != NULL ? 0 : -1;
+}
+
+int line_diff(const char *before, size_t before_len, const char *now, size_t now_len,
+              size_t context, struct line_edits *ret)
+{
+	AUTO(line_edits_done) struct line_edits all = { 0 };
+	AUTO(lines_done) struct lines a = { 0 };
+	AUTO(lines_done) struct lines b = { 0 };
+	auto_free struct search *s = calloc(1, sizeof(*s));
+
+	if (s == NULL || split(before, before_len, &a) != 0 || split(now, now_len, &b) != 0) {
+		return -1;
+	}
+	s->a = &a;
+	s->b = &b;
+	all.v = calloc(a.n + b.n + 1, sizeof(*all.v));
+	int d = all.v != NULL ? walk(s) : -1;
+	if (d < 0) {
+		return -1;
+	}
+	trace_back(s, d, &all);
+	return choose(&all, context, ret);
+}
+
+void line_edits_done(struct line_edits *e)
+{
+	free(e->v);
+	*e = (struct line_edits){ 0 };
+}

@@ -1,0 +1,206 @@
+/* cmd_approvals.c - what the owner approved, and whether it still holds; and taking it
+ * back, also of a skill that is not there any more. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/own.h"
+#include "base/stamp.h"
+#include "base/visible.h"
+#include "cli/cli.h"
+#include "cli/say.h"
+#include "consent/consent.h"
+#include "policy/owner.h"
+#include "policy/paths.h"
+
+struct row {
+	const struct lock *lock;
+	const char *state; /* "holds", "changed", "expired", "used", "gone", "unreadable" */
+	const char *why;   /* of "unreadable"; else "" */
+	struct ssb_error err;
+};
+
+static const char *state_of(const struct owner *o, struct row *r)
+{
+	AUTO(consent_found_done) struct consent_found f = { 0 };
+	struct stat st;
+
+	r->why = "";
+	if (lstat(r->lock->skill, &st) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+		return "gone";
+	}
+	if (consent_look(o, r->lock->skill, &f, &r->err) != 0) {
+		r->why = r->err.text;
+		return "unreadable";
+	}
+	return f.state == CONSENT_OVER ? (r->lock->uses == 0 ? "used" : "expired")
+	                               : consent_name(f.state);
+}
+
+/* ---- JSON ----------------------------------------------------------------------- */
+
+static void json_strings(struct json *j, const char *key, const struct string_list *l)
+{
+	json_key(j, key);
+	json_open(j, '[');
+	for (size_t i = 0; i < l->n; i++) {
+		json_str(j, l->v[i]);
+	}
+	json_close(j, ']');
+}
+
+static const char *when_text(int64_t seconds, struct stamp *stamp)
+{
+	const struct timespec ts = { .tv_sec = (time_t)seconds };
+
+	return seconds > 0 ? stamp_text(stamp, &ts) : NULL;
+}
+
+static void row_json(struct json *j, const struct row *r)
+{
+	const struct lock *l = r->lock;
+	struct stamp stamp = STAMP_NONE;
+	char digest[DIGEST_TEXT];
+
+	json_open(j, '{');
+	json_kstr(j, "skill", l->skill);
+	json_kstr(j, "name", l->name);
+	json_kstr(j, "format", l->format);
+	json_kstr(j, "state", r->state);
+	json_kstr(j, "at", l->at);
+	json_kstr(j, "by", l->by);
+	json_kstr(j, "expires", when_text(l->expires, &stamp));
+	json_key(j, "uses");
+	if (l->uses >= 0) {
+		json_int(j, l->uses);
+	} else {
+		json_null(j);
+	}
+	json_strings(j, "asked", &l->asked);
+	json_strings(j, "declined", &l->declined);
+	json_key(j, "grants");
+	json_open(j, '[');
+	for (size_t i = 0; i < l->n_grants; i++) {
+		json_open(j, '{');
+		json_kstr(j, "option", lock_option_name(l->grants[i].option));
+		json_kstr(j, "value", l->grants[i].value);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	json_kstr(j, "tree", digest_text(l->files.tree, digest));
+	json_kuint(j, "files", l->files.n);
+	json_kuint(j, "bytes", l->files.bytes);
+	json_kbool(j, "snapshot", l->snapshot);
+	json_close(j, '}');
+}
+
+/* ---- text ----------------------------------------------------------------------- */
+
+static void text_words(struct buf *out, const char *label, const char *flag, const char *word)
+{
+	buf_addf(out, "  %-9s %s", label, flag);
+	visible_text(out, word, false);
+	buf_addc(out, '\n');
+}
+
+static void row_text(struct buf *out, const struct row *r)
+{
+	const struct lock *l = r->lock;
+	struct stamp stamp = STAMP_NONE;
+	char flag[32];
+
+	visible_text(out, l->skill, false);
+	buf_addf(out, ": %s%s", r->state, r->why[0] != '\0' ? ": " : "");
+	visible_text(out, r->why, false);
+	buf_addf(out, "\n  approved  %.10s %.5s by ", l->at, l->at + 11);
+	visible_text(out, l->by, false);
+	if (l->expires > 0) {
+		buf_addf(out, ", until %.10s", when_text(l->expires, &stamp));
+	}
+	if (l->uses >= 0) {
+		buf_addf(out, ", %lld run%s left", (long long)l->uses, l->uses == 1 ? "" : "s");
+	}
+	buf_addf(out, "\n  files     %zu, %llu bytes\n", l->files.n,
+	         (unsigned long long)l->files.bytes);
+	for (size_t i = 0; i < l->n_grants; i++) {
+		snprintf(flag, sizeof(flag), "--%s ", lock_option_name(l->grants[i].option));
+		text_words(out, "granted", flag, l->grants[i].value);
+	}
+	for (size_t i = 0; i < l->declined.n; i++) {
+		text_words(out, "declined", "", l->declined.v[i]);
+	}
+}
+
+static int list(const struct owner *o, bool as_json)
+{
+	AUTO(lock_list_done) struct lock_list l = { 0 };
+	struct ssb_error err = { 0 };
+	struct json j;
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	if (lock_list(o, &l, &err) != 0) {
+		say_error(&err);
+		return EXIT_SANDBOX;
+	}
+	json_init(&j, &out, true);
+	if (as_json) {
+		json_open(&j, '[');
+	}
+	for (size_t i = 0; i < l.n; i++) {
+		struct row r = { .lock = &l.v[i] };
+		r.state = state_of(o, &r);
+		if (as_json) {
+			row_json(&j, &r);
+		} else {
+			row_text(&out, &r);
+		}
+	}
+	if (as_json) {
+		json_close(&j, ']');
+		buf_addc(&out, '\n');
+	}
+	return say_out(STDOUT_FILENO, &out);
+}
+
+int approvals_revoke(const struct owner *o, const char *word)
+{
+	auto_free char *dir = path_real(word); /* it may be gone */
+	struct ssb_error err = { 0 };
+	bool was = false;
+
+	if (dir == NULL) {
+		say_errorf("%s: there is no such directory", word);
+		return EXIT_USAGE;
+	}
+	if (consent_revoke(o, dir, &was, &err) != 0) {
+		say_error(&err);
+		return EXIT_SANDBOX;
+	}
+	say_notef(was ? "the approval was taken back" : "it was not approved");
+	return EXIT_FINE;
+}
+
+int cmd_approvals(struct request *r)
+{
+	AUTO(owner_done) struct owner owner = { 0 };
+	bool revoke = request_has(r, FLAG_REVOKE);
+	struct ssb_error err = { 0 };
+
+	if (r->operands.n != (revoke ? 1 : 0) || r->operands.dashes) {
+		say_errorf(revoke ? "approvals --revoke needs one DIR"
+		                  : "approvals takes no DIR but with --revoke");
+		return EXIT_USAGE;
+	}
+	if (owner_load(&owner, &err) != 0) {
+		say_error(&err);
+		return EXIT_SANDBOX;
+	}
+	return revoke ? approvals_revoke(&owner, r->operands.v[0])
+	              : list(&owner, request_has(r, FLAG_JSON));
+}

@@ -1,0 +1,118 @@
+/* cmd_diff.c - what changed in a skill since it was approved: its files, their lines, and
+ * what it asks for. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/own.h"
+#include "cli/cli.h"
+#include "cli/diff_lines.h"
+#include "cli/say.h"
+#include "consent/consent.h"
+#include "policy/owner.h"
+
+#define MAX_FILES_SHOWN 8 /* of which the lines are shown too */
+
+/* A manifest of the owner's own is not among the skill's files. */
+static bool other_manifest(const struct lock *l, const struct ssb_plan *p)
+{
+	return p != NULL && (strcmp(l->format, skill_format_name(p->format)) != 0 ||
+	                     (p->format == SKILL_SIDECAR &&
+	                      memcmp(l->manifest, p->manifest_digest, sizeof(l->manifest)) != 0));
+}
+
+static void put_lines(struct buf *out, const struct owner *o, const struct consent_found *f,
+                      const struct diff *d)
+{
+	auto_free char *kept = snapshot_path(o, &f->lock.files);
+	size_t shown = 0;
+
+	if (kept == NULL || !f->lock.snapshot) {
+		return;
+	}
+	for (size_t i = 0; i < d->n_files && shown < MAX_FILES_SHOWN; i++) {
+		size_t before = out->len;
+		if (d->files[i].change == CHANGE_CONTENT && shown == 0) {
+			buf_adds(out, "Lines:\n");
+		}
+		diff_lines(out, kept, f->lock.skill, &d->files[i]);
+		shown += out->len > before ? 1 : 0;
+	}
+}
+
+static int print_text(const struct owner *o, const struct consent_found *f, const struct diff *d,
+                      bool manifest)
+{
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	if (manifest) {
+		buf_adds(&out, "It has another manifest than when it was approved.\n");
+	}
+	if (!manifest || !d->same) {
+		diff_text(&out, d, say_coloured(STDOUT_FILENO));
+	}
+	put_lines(&out, o, f, d);
+	if (f->state == CONSENT_OVER) {
+		buf_adds(&out, "The approval is over: it has expired, or was used up.\n");
+	}
+	return say_out(STDOUT_FILENO, &out);
+}
+
+static int print_json(const struct diff *d)
+{
+	struct json j;
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	json_init(&j, &out, true);
+	diff_json(&j, d);
+	buf_addc(&out, '\n');
+	return say_out(STDOUT_FILENO, &out);
+}
+
+static int compare(const struct request *r, const struct owner *o, const struct consent_found *f)
+{
+	AUTO(plan_freep) struct ssb_plan *plan = NULL;
+	AUTO(diff_done) struct diff d = { 0 };
+	struct ssb_error err = { 0 };
+
+	if (ssb_plan_skill(r->options, f->lock.skill, NULL, &plan, NULL, &err) != 0) {
+		say_error(&err); /* its files can be compared all the same */
+	}
+	if (diff_make(&f->lock, &f->now, plan != NULL ? &plan->requested : NULL, &d) != 0) {
+		say_errorf("out of memory");
+		return EXIT_SANDBOX;
+	}
+	bool manifest = other_manifest(&f->lock, plan);
+	d.same = d.same && !manifest;
+	int status = request_has(r, FLAG_JSON) ? print_json(&d) : print_text(o, f, &d, manifest);
+	return status != EXIT_FINE ? status : d.same ? EXIT_FINE : EXIT_FINDINGS;
+}
+
+int cmd_diff(struct request *r)
+{
+	AUTO(consent_found_done) struct consent_found f = { 0 };
+	AUTO(owner_done) struct owner owner = { 0 };
+	struct ssb_error err = { 0 };
+
+	if (r->operands.n != 1 || r->operands.dashes) {
+		say_errorf("diff needs one DIR");
+		return EXIT_USAGE;
+	}
+	auto_free char *dir = realpath(r->operands.v[0], NULL);
+	if (dir == NULL) {
+		say_errorf("%s: there is no such directory", r->operands.v[0]);
+		return EXIT_USAGE;
+	}
+	if (owner_load(&owner, &err) != 0 || consent_look(&owner, dir, &f, &err) != 0) {
+		say_error(&err);
+		return EXIT_SANDBOX;
+	}
+	if (f.state == CONSENT_NONE) {
+		say_errorf("it was not approved: 'skillsandbox approve' shows what it could do");
+		return EXIT_SANDBOX;
+	}
+	return compare(r, &owner, &f);
+}

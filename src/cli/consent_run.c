@@ -1,0 +1,217 @@
+#include "cli/consent_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "base/shell_quote.h"
+#include "cli/consent_ask.h"
+#include "cli/consent_show.h"
+#include "cli/say.h"
+#include "policy/options.h"
+#include "policy/owner.h"
+
+struct asking {
+	struct request *r;
+	struct owner owner;
+	char *dir; /* real */
+	struct consent_found found;
+	struct planned *p;
+};
+
+static void asking_done(struct asking *a)
+{
+	owner_done(&a->owner);
+	free(a->dir);
+	consent_found_done(&a->found);
+}
+
+/* ---- planning ------------------------------------------------------------------- */
+
+static int forget_diags(const struct asking *a)
+{
+	struct ssb_diags *none = ssb_diags_new();
+
+	if (none == NULL) {
+		return -1;
+	}
+	ssb_diags_free(a->p->diags);
+	a->p->diags = none;
+	return 0;
+}
+
+static int plan_once(struct asking *a, struct ssb_error *err)
+{
+	char **v = a->r->operands.v;
+	char **args = v + 1;
+
+	if (args[0] != NULL && strcmp(args[0], "--") == 0) {
+		args++;
+	}
+	ssb_plan_free(steal_ptr(&a->p->plan));
+	if (forget_diags(a) != 0) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
+	}
+	return ssb_plan_skill(a->r->options, v[0], args, &a->p->plan, a->p->diags, err);
+}
+
+/* By the approval, where there is one that holds. */
+static int plan_by_lock(struct asking *a, struct ssb_error *err)
+{
+	const struct options_mark mark = options_mark(a->r->options);
+
+	consent_found_done(&a->found);
+	if (consent_look(&a->owner, a->dir, &a->found, err) != 0) {
+		return -1;
+	}
+	if (a->found.state != CONSENT_HOLDS) {
+		return plan_once(a, err);
+	}
+	if (consent_apply(&a->owner, &a->found, a->r->options, err) != 0 ||
+	    plan_once(a, err) != 0 ||
+	    (a->found.lock.n_grants > 0 &&
+	     (consent_lift(&a->owner, &a->found, a->p->plan, a->r->options, err) != 0 ||
+	      plan_once(a, err) != 0)) ||
+	    consent_hold(&a->found, a->p->plan, err) != 0) {
+		return -1;
+	}
+	if (a->found.state == CONSENT_HOLDS) {
+		return 0;
+	}
+	options_rewind(a->r->options, &mark); /* the owner's own manifest is another one now */
+	return plan_once(a, err);
+}
+
+/* ---- saying --------------------------------------------------------------------- */
+
+/* What to type is said with what changed. */
+static void say_changes(const struct asking *a)
+{
+	auto_buf out;
+
+	consent_show_changes(&a->found, a->p->plan);
+	buf_init(&out, SAY_MAX);
+	buf_adds(&out, "  to see more:    skillsandbox diff ");
+	shell_quote(&out, a->dir);
+	buf_adds(&out, "\n  to approve it:  skillsandbox approve ");
+	shell_quote(&out, a->dir);
+	buf_addc(&out, '\n');
+	(void)say_out(STDERR_FILENO, &out);
+}
+
+static void say_withheld(const struct ssb_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_withheld; i++) {
+		const struct refusal *w = &plan->withheld[i];
+		say_notef("withheld: %s: %s%s%s", w->what, w->why, w->remedy[0] != '\0' ? "; " : "",
+		          w->remedy);
+	}
+}
+
+static int stop(const struct asking *a, struct ssb_error *err)
+{
+	switch (a->found.state) {
+	case CONSENT_CHANGED:
+		say_changes(a);
+		return ssb_fail(err, SSB_E_POLICY, 0, "approval",
+		                "the skill changed since it was approved; nothing was run");
+	case CONSENT_OVER:
+		return ssb_fail(err, SSB_E_POLICY, 0, "approval",
+		                "the approval of the skill %s; nothing was run. Approve it again: "
+		                "skillsandbox approve DIR",
+		                a->found.lock.uses == 0 ? "was for so many runs, which are made"
+		                                        : "has expired");
+	default:
+		return ssb_fail(err, SSB_E_POLICY, 0, "approval",
+		                "nobody approved the skill, and by the policy file no such skill "
+		                "runs; approve it: skillsandbox approve DIR");
+	}
+}
+
+/* ---- deciding ------------------------------------------------------------------- */
+
+/* Off a terminal: the policy file's word. */
+static int decide_alone(const struct asking *a, struct ssb_error *err)
+{
+	const struct ssb_plan *plan = a->p->plan;
+
+	if (a->found.state != CONSENT_NONE || plan->consent.refuse) {
+		(void)forget_diags(a); /* what the plan lacks is not why it stops */
+		return stop(a, err);
+	}
+	if (plan->n_refusals == 0) {
+		say_withheld(plan);
+	}
+	return 0;
+}
+
+/* The plan anew, of the manifest that the owner was shown. */
+static int plan_shown(struct asking *a, struct ssb_error *err)
+{
+	uint8_t shown[sizeof(a->p->plan->manifest_digest)];
+
+	memcpy(shown, a->p->plan->manifest_digest, sizeof(shown));
+	if (plan_once(a, err) != 0) {
+		return -1;
+	}
+	return memcmp(shown, a->p->plan->manifest_digest, sizeof(shown)) == 0
+	               ? 0
+	               : ssb_fail(err, SSB_E_POLICY, 0, "approval",
+	                          "the skill changed while you looked at it; nothing was run");
+}
+
+static int decide(struct asking *a, struct ssb_error *err)
+{
+	switch (consent_ask(a->r, &a->owner, a->dir, &a->found, a->p->plan)) {
+	case ANSWER_ONCE:
+		return plan_shown(a, err);
+	case ANSWER_ALWAYS:
+		return plan_by_lock(a, err);
+	case ANSWER_NO:
+		/* What it lacks has been shown. */
+		ssb_diags_free(steal_ptr(&a->p->diags));
+		return ssb_fail(err, SSB_E_POLICY, 0, "approval",
+		                "the skill was not approved; nothing was run");
+	case ANSWER_NOBODY:
+		break;
+	}
+	return decide_alone(a, err);
+}
+
+/* Has anybody to say anything about it before it runs? */
+static bool is_open(const struct asking *a)
+{
+	const struct ssb_plan *plan = a->p->plan;
+
+	switch (a->found.state) {
+	case CONSENT_HOLDS:
+		return false;
+	case CONSENT_NONE:
+		return plan->consent.refuse || consent_needed(a->r, plan);
+	default:
+		return true;
+	}
+}
+
+int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err)
+{
+	AUTO(asking_done) struct asking a = { .r = r, .p = inout };
+
+	a.dir = realpath(r->operands.v[0], NULL);
+	if (a.dir == NULL) {
+		return plan_once(&a, err); /* which says what is wrong with it */
+	}
+	if (owner_load(&a.owner, err) != 0 || plan_by_lock(&a, err) != 0) {
+		return -1;
+	}
+	/* Where no script was named nothing will run, and that is said first. */
+	bool runs = r->command->bit == ON_RUN && !request_has(r, FLAG_DRY_RUN) &&
+	            inout->plan->no_entry == NULL;
+	if (!runs && (a.found.state == CONSENT_CHANGED || a.found.state == CONSENT_OVER)) {
+		say_notef("the approval of this skill does not hold any more (%s)",
+		          consent_name(a.found.state));
+	}
+	return runs && is_open(&a) ? decide(&a, err) : 0;
+}

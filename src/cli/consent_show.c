@@ -1,0 +1,190 @@
+#include "cli/consent_show.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "cli/ask.h"
+#include "cli/say.h"
+#include "consent/diff.h"
+#include "policy/options.h"
+#include "policy/owner.h"
+#include "report/render.h"
+
+void consent_view_done(struct consent_view *v)
+{
+	abilities_done(&v->abilities);
+	string_list_done(&v->declined);
+	pinned_done(&v->files);
+}
+
+int consent_view_make(const char *dir, const struct ssb_plan *plan, struct consent_view *ret)
+{
+	*ret = (struct consent_view){ .dir = dir, .plan = plan };
+	ret->pinned = pinned_read(dir, &ret->files, &ret->no_pin) == 0;
+	return abilities_of(plan, &ret->abilities);
+}
+
+int consent_view_decline(struct consent_view *v, size_t i)
+{
+	return string_list_add(&v->declined, v->abilities.v[i].asked, 4UL * MAX_LIST_ITEMS) == 0
+	               ? abilities_drop(&v->abilities, i)
+	               : -1;
+}
+
+static int set_all(const struct consent_view *v, const struct owner *o, const struct refusal *list,
+                   size_t n, struct ssb_options *options, struct ssb_error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		bool out = list[i].value == NULL;
+		for (size_t k = 0; k < v->declined.n; k++) {
+			out |= strcmp(v->declined.v[k], list[i].what) == 0;
+		}
+		/* A variable that is not there cannot be passed on. */
+		out |= list[i].option == SSB_OPT_ENV && !out &&
+		       owner_getenv(o, list[i].value) == NULL;
+		if (!out && ssb_options_set(options, list[i].option, list[i].value, err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int consent_view_apply(const struct consent_view *v, const struct owner *o,
+                       struct ssb_options *options, struct ssb_error *err)
+{
+	const struct ssb_plan *p = v->plan;
+
+	if (set_all(v, o, p->refusals, p->n_refusals, options, err) != 0 ||
+	    set_all(v, o, p->withheld, p->n_withheld, options, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < v->declined.n; i++) {
+		if (ssb_options_set(options, SSB_OPT_WITHHOLD, v->declined.v[i], err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+size_t consent_view_never(const struct consent_view *v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->abilities.n; i++) {
+		n += v->abilities.v[i].never ? 1 : 0;
+	}
+	return n;
+}
+
+static size_t columns(void)
+{
+	size_t n = ask_columns();
+
+	return n > 0 && n < WORDS_COLUMNS ? n : WORDS_COLUMNS;
+}
+
+/* "first TEXT", where the text is of others. */
+static void put_quoted(struct buf *out, const char *first, const char *text, const char *after)
+{
+	auto_buf quoted;
+
+	buf_init(&quoted, 16UL * MAX_WORD_BYTES);
+	words_quote(&quoted, text);
+	buf_adds(&quoted, after);
+	out->failed |= quoted.failed;
+	if (!out->failed) {
+		words_fold(out, first, quoted.data, columns());
+	}
+}
+
+static void put_files(struct buf *out, const struct consent_view *v)
+{
+	char digest[DIGEST_TEXT];
+
+	if (!v->pinned) {
+		auto_buf why;
+		buf_init(&why, SAY_MAX);
+		words_plain(&why, v->no_pin.text);
+		words_fold(out, "  files: ", why.failed ? "" : why.data, columns());
+		return;
+	}
+	buf_addf(out, "  files: %zu, ", v->files.n);
+	render_bytes(out, v->files.bytes);
+	buf_addf(out, "\n  %s\n", digest_text(v->files.tree, digest));
+}
+
+static void put_worst(struct buf *out, const struct consent_view *v)
+{
+	bool bad = abilities_dangerous(&v->abilities) > 0;
+
+	if (v->abilities.worst != NULL) {
+		say_colour(out, STDERR_FILENO, bad ? SAY_RED : SAY_BOLD, "The worst of it:");
+		buf_addc(out, '\n');
+		words_fold(out, "  ", v->abilities.worst, columns());
+	}
+	if (bad) {
+		buf_adds(out, "What is marked with ! it gets by your word alone.\n");
+	}
+}
+
+static void put_abilities(struct buf *out, const struct consent_view *v, bool numbered)
+{
+	struct words_look look = { .color = say_coloured(STDERR_FILENO),
+		                   .numbered = numbered,
+		                   .columns = columns(),
+		                   .most = numbered ? 0 : MAX_SHOWN_ITEMS };
+
+	abilities_lines(out, &v->abilities, &look);
+	if (!numbered && v->abilities.n > abilities_dangerous(&v->abilities) + MAX_SHOWN_ITEMS) {
+		buf_adds(out, "    (skillsandbox inspect shows all)\n");
+	}
+	for (size_t i = 0; i < v->declined.n; i++) {
+		put_quoted(out, "  (taken out) ", v->declined.v[i], "");
+	}
+}
+
+void consent_show_abilities(const struct consent_view *v, bool numbered)
+{
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	put_abilities(&out, v, numbered);
+	(void)say_out(STDERR_FILENO, &out);
+}
+
+void consent_show(const struct consent_view *v, const char *title)
+{
+	auto_buf out, after;
+
+	buf_init(&out, SAY_MAX);
+	buf_init(&after, 256);
+	buf_addf(&after, " %s", title);
+	put_quoted(&out, "skillsandbox: the skill ", v->plan->name, after.failed ? "" : after.data);
+	put_quoted(&out, "  in ", v->dir, "");
+	put_files(&out, v);
+	buf_adds(&out, "When it runs, it can:\n");
+	put_abilities(&out, v, false);
+	put_worst(&out, v);
+	(void)say_out(STDERR_FILENO, &out);
+}
+
+void consent_show_changes(const struct consent_found *f, const struct ssb_plan *plan)
+{
+	AUTO(diff_done) struct diff d = { 0 };
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	if (diff_make(&f->lock, &f->now, plan != NULL ? &plan->requested : NULL, &d) == 0) {
+		diff_text(&out, &d, say_coloured(STDERR_FILENO));
+		(void)say_out(STDERR_FILENO, &out);
+	}
+}
+
+const char *consent_by(const struct owner *o, const char *through, char *out, size_t size)
+{
+	snprintf(out, size, "%s %s", o->user != NULL ? o->user : "owner", through);
+	return out;
+}

@@ -1,0 +1,347 @@
+#include "consent/consent.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "base/stamp.h"
+#include "policy/options.h"
+#include "policy/owner.h"
+#include "skill/skill.h"
+
+#define WHERE "approval"
+
+const char *consent_name(enum consent c)
+{
+	static const char *const NAMES[] = { "none", "holds", "changed", "over" };
+
+	return (size_t)c < ARRAY_LEN(NAMES) ? NAMES[c] : "?";
+}
+
+void consent_found_done(struct consent_found *f)
+{
+	lock_done(&f->lock);
+	pinned_done(&f->now);
+	*f = (struct consent_found){ 0 };
+}
+
+static bool same_tree(const struct pinned *a, const struct pinned *b)
+{
+	return memcmp(a->tree, b->tree, sizeof(a->tree)) == 0;
+}
+
+static bool is_over(const struct lock *l)
+{
+	return l->uses == 0 || (l->expires > 0 && l->expires <= (int64_t)time(NULL));
+}
+
+int consent_look(const struct owner *o, const char *dir, struct consent_found *ret,
+                 struct ssb_error *err)
+{
+	AUTO(consent_found_done) struct consent_found f = { 0 };
+	struct ssb_error why = { 0 };
+
+	if (lock_load(o, dir, &f.lock, &why) != 0) {
+		if (why.code != SSB_E_NOT_FOUND) {
+			*err = why;
+			return -1;
+		}
+	} else if (pinned_look(o, dir, &f.now, err) != 0) {
+		return -1;
+	} else {
+		f.state = !same_tree(&f.lock.files, &f.now) ? CONSENT_CHANGED
+		          : is_over(&f.lock)                ? CONSENT_OVER
+		                                            : CONSENT_HOLDS;
+	}
+	*ret = f;
+	f = (struct consent_found){ 0 };
+	return 0;
+}
+
+/* ---- by it ---------------------------------------------------------------------- */
+
+int consent_apply(const struct owner *o, const struct consent_found *f, struct ssb_options *options,
+                  struct ssb_error *err)
+{
+	const struct lock *l = &f->lock;
+	bool kept = l->snapshot;
+
+	for (size_t i = 0; i < l->declined.n; i++) {
+		if (ssb_options_set(options, SSB_OPT_WITHHOLD, l->declined.v[i], err) != 0) {
+			return -1;
+		}
+	}
+	if (!kept) {
+		return 0;
+	}
+	/* Gone, by whatever hand: the files are the same, so it can be made again. */
+	if (!snapshot_there(o, &l->files) &&
+	    snapshot_make(o, l->skill, &l->files, &kept, err) != 0) {
+		return -1;
+	}
+	free(options->skill_source);
+	options->skill_source = snapshot_path(o, &l->files);
+	return options->skill_source != NULL
+	               ? 0
+	               : ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
+}
+
+/* A refusal that no word of the owner's lifts any more has no value: the policy file denies
+ * it by now, and goes before what was said once. */
+static bool lifts(const struct lock_grant *g, const struct refusal *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].value != NULL && v[i].option == g->option &&
+		    strcmp(v[i].value, g->value) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int consent_lift(const struct owner *o, const struct consent_found *f, const struct ssb_plan *plan,
+                 struct ssb_options *options, struct ssb_error *err)
+{
+	for (size_t i = 0; i < f->lock.n_grants; i++) {
+		const struct lock_grant *g = &f->lock.grants[i];
+		bool there = g->option != SSB_OPT_ENV || owner_getenv(o, g->value) != NULL;
+		if (there &&
+		    (lifts(g, plan->refusals, plan->n_refusals) ||
+		     lifts(g, plan->withheld, plan->n_withheld)) &&
+		    ssb_options_set(options, g->option, g->value, err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* All is read: this decides what runs. */
+static int still_same(const struct ssb_plan *plan, struct ssb_error *err)
+{
+	AUTO(pinned_done) struct pinned now = { 0 };
+	char text[DIGEST_TEXT];
+
+	if (pinned_read(plan->skill_dir, &now, err) != 0) {
+		return -1;
+	}
+	if (strcmp(digest_text(now.tree, text), plan->approved->tree) != 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+		                "its files are not those that were approved");
+	}
+	return 0;
+}
+
+/* Of a manifest among the skill's files its digest has been compared already. */
+static bool same_manifest(const struct lock *l, const struct ssb_plan *plan)
+{
+	return strcmp(l->format, skill_format_name(plan->format)) == 0 &&
+	       (plan->format != SKILL_SIDECAR ||
+	        memcmp(l->manifest, plan->manifest_digest, sizeof(l->manifest)) == 0);
+}
+
+int consent_hold(struct consent_found *f, struct ssb_plan *plan, struct ssb_error *err)
+{
+	char text[DIGEST_TEXT];
+
+	if (!same_manifest(&f->lock, plan)) {
+		f->state = CONSENT_CHANGED;
+		return 0;
+	}
+	struct plan_approval *a = calloc(1, sizeof(*a));
+	plan_approval_free(plan->approved); /* of a plan that was kept */
+	plan->approved = a;
+	if (a != NULL) {
+		a->by = strdup(f->lock.by);
+		a->at = strdup(f->lock.at);
+		a->tree = strdup(digest_text(f->lock.files.tree, text));
+		a->snapshot = f->lock.snapshot;
+		a->counted = f->lock.uses >= 0;
+	}
+	if (a == NULL || a->by == NULL || a->at == NULL || a->tree == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
+	}
+	plan->still = a->snapshot ? NULL : still_same;
+	return 0;
+}
+
+int consent_use(const struct owner *o, const struct ssb_plan *plan, struct ssb_error *err)
+{
+	return plan->approved == NULL || !plan->approved->counted
+	               ? 0
+	               : lock_use(o, plan->skill_dir, plan->approved->tree, err);
+}
+
+/* ---- giving it ------------------------------------------------------------------ */
+
+static bool listed(const struct string_list *l, const char *s)
+{
+	for (size_t i = 0; l != NULL && i < l->n; i++) {
+		if (strcmp(l->v[i], s) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int copy_list(struct string_list *to, const struct string_list *from)
+{
+	for (size_t i = 0; from != NULL && i < from->n; i++) {
+		if (!listed(to, from->v[i]) &&
+		    string_list_add(to, from->v[i], 4UL * MAX_LIST_ITEMS) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int grant_all(struct lock *l, const struct refusal *v, size_t n,
+                     const struct string_list *declined)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].value != NULL && lock_option_name(v[i].option) != NULL &&
+		    !listed(declined, v[i].what) &&
+		    lock_grant_add(l, v[i].option, v[i].value) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* What a derived manifest asks of the environment, and the owner does not have now: it was
+ * shown with the rest, and would be withheld when it is there. */
+static int grant_missing(struct lock *l, const struct ssb_plan *plan,
+                         const struct string_list *declined)
+{
+	for (size_t i = 0; skill_format_derived(plan->format) && i < plan->env_missing.n; i++) {
+		char what[sizeof("environment ") + MAX_SCALAR_BYTES];
+		snprintf(what, sizeof(what), "environment %s", plan->env_missing.v[i]);
+		if (!listed(declined, what) &&
+		    lock_grant_add(l, SSB_OPT_ENV, plan->env_missing.v[i]) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* What was granted of the same bytes before stays. */
+static int grant_some(struct lock *l, const struct consent_terms *terms, const struct lock *before)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < before->n_grants && failed == 0; i++) {
+		failed = lock_grant_add(l, before->grants[i].option, before->grants[i].value);
+	}
+	for (size_t i = 0; i < terms->n_grants && failed == 0; i++) {
+		failed = lock_grant_add(l, terms->grants[i].option, terms->grants[i].value);
+	}
+	return failed != 0 ? -1 : copy_list(&l->declined, &before->declined);
+}
+
+static int fill_words(struct lock *l, const struct ssb_plan *plan,
+                      const struct consent_terms *terms)
+{
+	struct stamp stamp = STAMP_NONE;
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	l->skill = strdup(plan->skill_dir);
+	l->name = strdup(plan->name);
+	l->format = strdup(skill_format_name(plan->format));
+	l->at = strdup(stamp_text(&stamp, &now));
+	l->by = strdup(terms->by);
+	memcpy(l->manifest, plan->manifest_digest, sizeof(l->manifest));
+	l->uses = terms->uses;
+	l->expires = terms->expires > 0          ? terms->expires
+	             : plan->consent.expires > 0 ? (int64_t)now.tv_sec + plan->consent.expires
+	                                         : 0;
+	return l->skill == NULL || l->name == NULL || l->format == NULL || l->at == NULL ||
+	                       l->by == NULL || copy_list(&l->asked, &plan->requested) != 0 ||
+	                       copy_list(&l->declined, terms->declined) != 0
+	               ? -1
+	               : 0;
+}
+
+/* The plan was made of the manifest that is pinned: nobody changed it in between. */
+static bool of_these_files(const struct ssb_plan *plan, const struct pinned *p)
+{
+	if (plan->format != SKILL_DECLARED) {
+		return true;
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		if (strcmp(p->v[i].path, MANIFEST_FILE) == 0) {
+			return memcmp(p->v[i].sha256, plan->manifest_digest, SHA256_BYTES) == 0;
+		}
+	}
+	return false;
+}
+
+/* The approval of the same bytes that is there already; zero: there is none. */
+static void look_before(const struct owner *o, const char *dir, const struct pinned *files,
+                        struct lock *ret)
+{
+	AUTO(lock_done) struct lock l = { 0 };
+	struct ssb_error none = { 0 };
+
+	if (lock_load(o, dir, &l, &none) == 0 && same_tree(&l.files, files) && !is_over(&l)) {
+		*ret = l;
+		l = (struct lock){ 0 };
+	}
+}
+
+static int fill_lock(const struct owner *o, struct lock *l, const struct ssb_plan *plan,
+                     const struct consent_terms *terms, struct ssb_error *err)
+{
+	AUTO(lock_done) struct lock before = { 0 };
+
+	if (terms->some) {
+		look_before(o, plan->skill_dir, &l->files, &before);
+	}
+	int failed = fill_words(l, plan, terms);
+	if (failed == 0 && terms->some) {
+		failed = grant_some(l, terms, &before);
+	} else if (failed == 0) {
+		failed = grant_all(l, plan->refusals, plan->n_refusals, terms->declined) != 0 ||
+		         grant_all(l, plan->withheld, plan->n_withheld, terms->declined) != 0 ||
+		         grant_missing(l, plan, terms->declined) != 0;
+	}
+	return failed == 0 ? 0
+	                   : ssb_fail(err, SSB_E_LIMIT, 0, WHERE,
+	                              "it asks for more than can be approved at once");
+}
+
+int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *plan,
+                 const struct pinned *shown, const struct consent_terms *terms,
+                 struct ssb_error *err)
+{
+	AUTO(lock_done) struct lock l = { 0 };
+	struct ssb_error unswept = { 0 };
+
+	if (pinned_read(dir, &l.files, err) != 0) {
+		return -1;
+	}
+	if ((shown != NULL && !same_tree(shown, &l.files)) || !of_these_files(plan, &l.files)) {
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+		                "the skill changed while you looked at it; look again");
+	}
+	if (fill_lock(o, &l, plan, terms, err) != 0 ||
+	    snapshot_make(o, dir, &l.files, &l.snapshot, err) != 0 || lock_store(o, &l, err) != 0) {
+		return -1;
+	}
+	(void)snapshot_sweep(o, &unswept); /* the next one will */
+	return 0;
+}
+
+int consent_revoke(const struct owner *o, const char *dir, bool *ret_was, struct ssb_error *err)
+{
+	struct ssb_error unswept = { 0 };
+
+	if (lock_remove(o, dir, ret_was, err) != 0) {
+		return -1;
+	}
+	(void)snapshot_sweep(o, &unswept);
+	return 0;
+}

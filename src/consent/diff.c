@@ -1,0 +1,240 @@
+#include "consent/diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "consent/words.h"
+#include "policy/options.h"
+
+#define MAX_ITEMS ((size_t)8 * MAX_LIST_ITEMS)
+
+static const struct {
+	const char *name; /* in JSON */
+	const char *mark;
+	const char *words;
+} CHANGES[] = {
+	[CHANGE_ADDED] = { "added", "  + ", "new" },
+	[CHANGE_REMOVED] = { "removed", "  - ", "removed" },
+	[CHANGE_CONTENT] = { "content", "  ~ ", "changed" },
+	[CHANGE_MODE] = { "mode", "  ~ ", "its mode changed" },
+};
+
+void diff_done(struct diff *d)
+{
+	free(d->files);
+	string_list_done(&d->more);
+	string_list_done(&d->less);
+	*d = (struct diff){ 0 };
+}
+
+static bool same_link(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static bool same_bytes(const struct pinned_file *a, const struct pinned_file *b)
+{
+	return a->size == b->size && same_link(a->link, b->link) &&
+	       memcmp(a->sha256, b->sha256, sizeof(a->sha256)) == 0;
+}
+
+static void add_file(struct diff *d, const struct pinned_file *before,
+                     const struct pinned_file *now)
+{
+	enum change c = before == NULL             ? CHANGE_ADDED
+	                : now == NULL              ? CHANGE_REMOVED
+	                : !same_bytes(before, now) ? CHANGE_CONTENT
+	                                           : CHANGE_MODE;
+
+	if (c != CHANGE_MODE || before->mode != now->mode) {
+		d->files[d->n_files++] = (struct file_change){ c, before, now };
+	}
+}
+
+/* Both are in order of their paths. */
+static int compare_files(struct diff *d, const struct pinned *before, const struct pinned *now)
+{
+	size_t i = 0, k = 0;
+
+	d->files = calloc(before->n + now->n + 1, sizeof(*d->files));
+	while (d->files != NULL && (i < before->n || k < now->n)) {
+		int order = i == before->n ? 1
+		            : k == now->n  ? -1
+		                           : strcmp(before->v[i].path, now->v[k].path);
+		const struct pinned_file *old = order <= 0 ? &before->v[i++] : NULL;
+		const struct pinned_file *new = order >= 0 ? &now->v[k++] : NULL;
+		add_file(d, old, new);
+	}
+	return d->files != NULL ? 0 : -1;
+}
+
+static bool listed(const struct string_list *l, const char *s)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->v[i], s) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Adds to *ret what is in `from` and not in `in`. */
+static int compare_items(struct string_list *ret, const struct string_list *from,
+                         const struct string_list *in)
+{
+	for (size_t i = 0; i < from->n; i++) {
+		if (!listed(in, from->v[i]) && !listed(ret, from->v[i]) &&
+		    string_list_add(ret, from->v[i], MAX_ITEMS) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int diff_make(const struct lock *before, const struct pinned *now, const struct string_list *asked,
+              struct diff *ret)
+{
+	AUTO(diff_done) struct diff d = { 0 };
+
+	if (compare_files(&d, &before->files, now) != 0 ||
+	    (asked != NULL && (compare_items(&d.more, asked, &before->asked) != 0 ||
+	                       compare_items(&d.less, &before->asked, asked) != 0))) {
+		return -1;
+	}
+	d.same = d.n_files == 0 && d.more.n == 0 && d.less.n == 0;
+	*ret = d;
+	d = (struct diff){ 0 };
+	return 0;
+}
+
+/* ---- text ---------------------------------------------------------------- */
+
+static void color_line(struct buf *out, bool color, const char *code, const char *mark,
+                       const struct buf *text)
+{
+	out->failed |= text->failed;
+	if (!out->failed) {
+		buf_adds(out, color ? code : "");
+		words_fold(out, mark, text->data, WORDS_COLUMNS);
+		buf_adds(out, color ? "\033[0m" : "");
+	}
+}
+
+static void file_line(struct buf *out, const struct file_change *f, bool color)
+{
+	const struct pinned_file *any = f->now != NULL ? f->now : f->before;
+	auto_buf text;
+
+	buf_init(&text, 16UL * MAX_WORD_BYTES);
+	words_quote(&text, any->path);
+	buf_addf(&text, ": %s", CHANGES[f->change].words);
+	if (f->change == CHANGE_CONTENT) {
+		buf_addf(&text, ", %ju to %ju bytes", (uintmax_t)f->before->size,
+		         (uintmax_t)f->now->size);
+	}
+	if (f->before != NULL && f->now != NULL && f->before->mode != f->now->mode) {
+		buf_addf(&text, ", mode %03o to %03o", f->before->mode, f->now->mode);
+	}
+	if (f->now != NULL && f->now->link != NULL) {
+		buf_adds(&text, ", a link to ");
+		words_quote(&text, f->now->link);
+	} else if (f->now != NULL && (f->now->mode & 0111) != 0 &&
+	           (f->before == NULL || (f->before->mode & 0111) == 0)) {
+		buf_adds(&text, ", can be executed");
+	}
+	color_line(out, color, "\033[33m", CHANGES[f->change].mark, &text);
+}
+
+static void items(struct buf *out, const char *mark, const struct string_list *l, bool color,
+                  const char *code)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		auto_buf text;
+		buf_init(&text, 16UL * MAX_WORD_BYTES);
+		words_plain(&text, l->v[i]);
+		color_line(out, color, code, mark, &text);
+	}
+}
+
+/* What it asks for comes first: it is never cut. */
+void diff_text(struct buf *out, const struct diff *d, bool color)
+{
+	if (d->same) {
+		buf_adds(out, "Nothing has changed since it was approved.\n");
+		return;
+	}
+	if (d->more.n > 0) {
+		buf_adds(out, "It asks for more than was approved:\n");
+		items(out, "  + ", &d->more, color, "\033[31m");
+	}
+	if (d->less.n > 0) {
+		buf_adds(out, "It does not ask any more for:\n");
+		items(out, "  - ", &d->less, color, "\033[32m");
+	}
+	if (d->n_files > 0) {
+		buf_addf(out, "%zu file%s changed since it was approved:\n", d->n_files,
+		         d->n_files == 1 ? " has" : "s have");
+	}
+	for (size_t i = 0; i < d->n_files && i < MAX_SHOWN_FILES; i++) {
+		file_line(out, &d->files[i], color);
+	}
+	if (d->n_files > MAX_SHOWN_FILES) {
+		buf_addf(out, "  and %zu more\n", d->n_files - MAX_SHOWN_FILES);
+	}
+}
+
+/* ---- JSON ---------------------------------------------------------------- */
+
+static void side_json(struct json *j, const char *key, const struct pinned_file *f)
+{
+	char digest[sizeof("sha256:") + 2 * SHA256_BYTES] = "sha256:";
+	char mode[8];
+
+	json_key(j, key);
+	if (f == NULL) {
+		json_null(j);
+		return;
+	}
+	hex_encode(f->sha256, sizeof(f->sha256), digest + strlen(digest));
+	snprintf(mode, sizeof(mode), "%04o", f->mode & 07777);
+	json_open(j, '{');
+	json_kuint(j, "size", f->size);
+	json_kstr(j, "mode", mode);
+	json_kstr(j, "digest", f->link == NULL ? digest : NULL);
+	json_kstr(j, "link", f->link);
+	json_close(j, '}');
+}
+
+static void list_json(struct json *j, const char *key, const struct string_list *l)
+{
+	json_key(j, key);
+	json_open(j, '[');
+	for (size_t i = 0; i < l->n; i++) {
+		json_str(j, l->v[i]);
+	}
+	json_close(j, ']');
+}
+
+void diff_json(struct json *j, const struct diff *d)
+{
+	json_open(j, '{');
+	json_kbool(j, "same", d->same);
+	list_json(j, "more", &d->more);
+	list_json(j, "less", &d->less);
+	json_key(j, "files");
+	json_open(j, '[');
+	for (size_t i = 0; i < d->n_files; i++) {
+		const struct file_change *f = &d->files[i];
+		json_open(j, '{');
+		json_kstr(j, "path", f->now != NULL ? f->now->path : f->before->path);
+		json_kstr(j, "change", CHANGES[f->change].name);
+		side_json(j, "before", f->before);
+		side_json(j, "now", f->now);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	json_close(j, '}');
+}

@@ -1,0 +1,381 @@
+/* lock.c - the store of approvals: one file for a skill, replaced whole.
+ *
+ * Whoever changes one holds approvals.lock meanwhile; readers need not, since a file is
+ * put in place by a rename. */
+#include "consent/lock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "consent/lock_json.h"
+#include "os/file.h"
+#include "policy/options.h"
+#include "policy/owner.h"
+
+#define DIR_NAME  "approvals"
+#define LOCK_NAME "approvals.lock"
+#define ENDING    ".json"
+#define NAME_SIZE (2 * SHA256_BYTES + sizeof(ENDING))
+#define WHERE     "approvals"
+
+#define LOCK_TRIES    10
+#define LOCK_PAUSE_MS 20
+
+void lock_done(struct lock *l)
+{
+	free(l->skill);
+	free(l->name);
+	free(l->format);
+	pinned_done(&l->files);
+	string_list_done(&l->asked);
+	string_list_done(&l->declined);
+	for (size_t i = 0; i < l->n_grants; i++) {
+		free(l->grants[i].value);
+	}
+	free(l->grants);
+	free(l->at);
+	free(l->by);
+	*l = (struct lock){ 0 };
+}
+
+int lock_grant_add(struct lock *l, enum ssb_option option, const char *value)
+{
+	for (size_t i = 0; i < l->n_grants; i++) {
+		if (l->grants[i].option == option && strcmp(l->grants[i].value, value) == 0) {
+			return 0;
+		}
+	}
+	struct lock_grant *v = l->n_grants < MAX_GRANTS
+	                               ? reallocarray(l->grants, l->n_grants + 1, sizeof(*v))
+	                               : NULL;
+	char *copy = v != NULL ? strdup(value) : NULL;
+	l->grants = v != NULL ? v : l->grants;
+	if (copy == NULL) {
+		return -1;
+	}
+	l->grants[l->n_grants++] = (struct lock_grant){ option, copy };
+	return 0;
+}
+
+static void file_name(const char *skill, char ret[NAME_SIZE])
+{
+	uint8_t hash[SHA256_BYTES];
+
+	sha256(skill, strlen(skill), hash);
+	hex_encode(hash, sizeof(hash), ret);
+	memcpy(ret + 2 * sizeof(hash), ENDING, sizeof(ENDING));
+}
+
+/* ---- reading -------------------------------------------------------------------- */
+
+static int open_dir(const struct owner *o, struct ssb_error *err)
+{
+	auto_fd state = open(o->state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = state < 0
+	                 ? -1
+	                 : openat(state, DIR_NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+		return ssb_fail(err, SSB_E_NOT_FOUND, 0, WHERE, "nothing was approved");
+	}
+	return fd >= 0 ? fd
+	               : ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s/%s", o->state_dir, DIR_NAME);
+}
+
+static int read_at(const struct owner *o, int dir, const char *name, struct lock *ret,
+                   struct ssb_error *err)
+{
+	auto_fd fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	auto_buf text;
+
+	buf_init(&text, MAX_LOCK_BYTES);
+	if (fd < 0 && errno == ENOENT) {
+		return ssb_fail(err, SSB_E_NOT_FOUND, 0, WHERE, "it was not approved");
+	}
+	if (fd < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s/%s/%s", o->state_dir, DIR_NAME,
+		                name);
+	}
+	if (owner_file_check(o, fd, "approval", name, err) != 0) {
+		return -1;
+	}
+	const char *why = file_read_all(fd, &text) != 0
+	                          ? "it cannot be read, or is too large"
+	                          : lock_parse(text.data != NULL ? text.data : "", text.len, ret);
+	if (why != NULL) {
+		return ssb_fail(
+		        err, SSB_E_POLICY, 0, WHERE,
+		        "%s/%s/%.70s is no approval (%s): nothing is approved by it; take "
+		        "it back with 'skillsandbox approve --revoke DIR', and approve anew",
+		        o->state_dir, DIR_NAME, name, why);
+	}
+	return 0;
+}
+
+/* The file may have been moved here from another skill's name. */
+static int read_skill(const struct owner *o, int dir, const char *skill, struct lock *ret,
+                      struct ssb_error *err)
+{
+	AUTO(lock_done) struct lock l = { 0 };
+	char name[NAME_SIZE];
+
+	file_name(skill, name);
+	if (read_at(o, dir, name, &l, err) != 0) {
+		return -1;
+	}
+	if (strcmp(l.skill, skill) != 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+		                "%s/%s/%s is the approval of another skill: nothing is approved by "
+		                "it; take it back with 'skillsandbox approve --revoke DIR'",
+		                o->state_dir, DIR_NAME, name);
+	}
+	*ret = l;
+	l = (struct lock){ 0 };
+	return 0;
+}
+
+int lock_load(const struct owner *o, const char *skill, struct lock *ret, struct ssb_error *err)
+{
+	auto_fd dir = open_dir(o, err);
+
+	return dir < 0 ? -1 : read_skill(o, dir, skill, ret, err);
+}
+
+/* ---- the list ------------------------------------------------------------------- */
+
+static bool is_lock_name(const char *name)
+{
+	size_t hex = strspn(name, "0123456789abcdef");
+
+	return hex == 2 * SHA256_BYTES && strcmp(name + hex, ENDING) == 0;
+}
+
+static int by_skill(const void *a, const void *b)
+{
+	return strcmp(((const struct lock *)a)->skill, ((const struct lock *)b)->skill);
+}
+
+void lock_list_done(struct lock_list *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		lock_done(&l->v[i]);
+	}
+	free(l->v);
+	*l = (struct lock_list){ 0 };
+}
+
+static int list_add(const struct owner *o, int dir, const char *name, struct lock_list *l,
+                    struct ssb_error *err)
+{
+	struct lock *v = l->n < MAX_APPROVED ? reallocarray(l->v, l->n + 1, sizeof(*v)) : NULL;
+
+	if (v == NULL) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, WHERE,
+		                "there are too many; take some back with 'approve --revoke'");
+	}
+	l->v = v;
+	v[l->n] = (struct lock){ 0 };
+	if (read_at(o, dir, name, &v[l->n], err) != 0) {
+		return -1;
+	}
+	l->n++;
+	return 0;
+}
+
+static int list_dir(const struct owner *o, DIR *dir, struct lock_list *l, struct ssb_error *err)
+{
+	for (const struct dirent *d = readdir(dir); d != NULL; d = readdir(dir)) {
+		if (is_lock_name(d->d_name) && list_add(o, dirfd(dir), d->d_name, l, err) != 0) {
+			return -1;
+		}
+	}
+	if (l->n > 0) {
+		qsort(l->v, l->n, sizeof(*l->v), by_skill);
+	}
+	return 0;
+}
+
+int lock_list(const struct owner *o, struct lock_list *ret, struct ssb_error *err)
+{
+	AUTO(lock_list_done) struct lock_list l = { 0 };
+	struct ssb_error none = { 0 };
+	auto_fd fd = open_dir(o, &none);
+
+	if (fd < 0 && none.code == SSB_E_NOT_FOUND) {
+		*ret = l;
+		return 0;
+	}
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (dir == NULL) {
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s/%s", o->state_dir, DIR_NAME);
+	}
+	(void)steal_fd(&fd);
+	int failed = list_dir(o, dir, &l, err);
+	(void)closedir(dir);
+	if (failed != 0) {
+		return -1;
+	}
+	*ret = l;
+	l = (struct lock_list){ 0 };
+	return 0;
+}
+
+/* ---- writing -------------------------------------------------------------------- */
+
+/* Whoever holds it does so for as long as a file is written. It may be a process that
+ * stands still: nobody waits for that. */
+static int take_lock(int lock)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_MS * 1000000L };
+
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
+			return 0;
+		}
+		if (errno != EWOULDBLOCK && errno != EINTR) {
+			return -1;
+		}
+		(void)nanosleep(&pause, NULL);
+	}
+	errno = EWOULDBLOCK;
+	return -1;
+}
+
+/* The directory, and the right to change what is in it until *ret_lock is closed. */
+static int begin(const struct owner *o, int *ret_dir, int *ret_lock, struct ssb_error *err)
+{
+	auto_fd state = file_mkdirs(o->state_dir);
+	auto_fd lock = state >= 0 ? openat(state, LOCK_NAME,
+	                                   O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)
+	                          : -1;
+	int got = lock < 0 ? -1 : take_lock(lock);
+
+	if (got != 0 && lock >= 0 && errno == EWOULDBLOCK) {
+		return ssb_fail(err, SSB_E_SYS, 0, WHERE,
+		                "another process holds %s/%s: try again, or end it", o->state_dir,
+		                LOCK_NAME);
+	}
+	if (got != 0 || (mkdirat(state, DIR_NAME, 0700) != 0 && errno != EEXIST)) {
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s", o->state_dir);
+	}
+	auto_fd dir = open_dir(o, err);
+	if (dir < 0) {
+		return -1;
+	}
+	*ret_dir = steal_fd(&dir);
+	*ret_lock = steal_fd(&lock);
+	return 0;
+}
+
+/* One that is not on the disk yet when the machine stops approves nothing. */
+static int store_at(int dir, const struct lock *l, bool on_disk, struct ssb_error *err)
+{
+	char name[NAME_SIZE];
+	char part[NAME_SIZE + 8];
+	auto_buf text;
+
+	buf_init(&text, MAX_LOCK_BYTES);
+	lock_write(&text, l);
+	if (text.failed) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, WHERE,
+		                "the names of its files are too long together to be approved");
+	}
+	file_name(l->skill, name);
+	snprintf(part, sizeof(part), "%s.part", name);
+	auto_fd fd = openat(dir, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || file_write_all(fd, text.data, text.len) != 0 || (on_disk && fsync(fd) != 0) ||
+	    renameat(dir, part, dir, name) != 0 || (on_disk && fsync(dir) != 0)) {
+		int why = errno;
+		(void)unlinkat(dir, part, 0);
+		return ssb_fail(err, SSB_E_SYS, why, WHERE, "writing the approval");
+	}
+	return 0;
+}
+
+/* What is there is replaced whatever it is; a new one has to find room. */
+static int has_room(int dir, const char *skill, struct ssb_error *err)
+{
+	char name[NAME_SIZE];
+	size_t n = 0;
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (d == NULL) {
+		own_close(&fd);
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "list the approvals");
+	}
+	file_name(skill, name);
+	for (const struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
+		n += is_lock_name(e->d_name) && strcmp(e->d_name, name) != 0;
+	}
+	(void)closedir(d);
+	return n < MAX_APPROVED ? 0
+	                        : ssb_fail(err, SSB_E_LIMIT, 0, WHERE,
+	                                   "there are too many; take some back with 'approve "
+	                                   "--revoke'");
+}
+
+int lock_store(const struct owner *o, const struct lock *l, struct ssb_error *err)
+{
+	auto_fd dir = -1;
+	auto_fd lock = -1;
+
+	return begin(o, &dir, &lock, err) != 0 || has_room(dir, l->skill, err) != 0
+	               ? -1
+	               : store_at(dir, l, true, err);
+}
+
+int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct ssb_error *err)
+{
+	char name[NAME_SIZE];
+	auto_fd dir = -1;
+	auto_fd lock = -1;
+
+	if (begin(o, &dir, &lock, err) != 0) {
+		return -1;
+	}
+	file_name(skill, name);
+	bool was = unlinkat(dir, name, 0) == 0;
+	if (!was && errno != ENOENT) {
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s/%s/%s", o->state_dir, DIR_NAME,
+		                name);
+	}
+	*ret_was = was;
+	return 0;
+}
+
+int lock_use(const struct owner *o, const char *skill, const char *tree, struct ssb_error *err)
+{
+	char now[DIGEST_TEXT];
+	AUTO(lock_done) struct lock l = { 0 };
+	auto_fd dir = -1;
+	auto_fd lock = -1;
+
+	if (begin(o, &dir, &lock, err) != 0 || read_skill(o, dir, skill, &l, err) != 0) {
+		return -1;
+	}
+	if (strcmp(digest_text(l.files.tree, now), tree) != 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+		                "it was approved anew meanwhile; try again");
+	}
+	if (l.uses == 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+		                "every run that was approved has been made; approve it again");
+	}
+	if (l.uses < 0) {
+		return 0;
+	}
+	l.uses--;
+	return store_at(dir, &l, false, err);
+}

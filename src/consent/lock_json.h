@@ -1,0 +1,25 @@
+/* lock_json.h - an approval as text, and back. Pure.
+ *
+ *   { "version": 1,
+ *     "skill": "/home/me/skills/weather", "name": "weather", "format": "SKILL.md",
+ *     "at": RFC 3339, "by": "me on terminal",
+ *     "expires": RFC 3339 or null, "uses": runs that are left or null: any number,
+ *     "manifest": "sha256:HEX", "asked": [...], "declined": [...],
+ *     "grants": [{"option": "read", "value": "~/.ssh"}],
+ *     "snapshot": true, "tree": "sha256:HEX",
+ *     "files": [{"path": "a", "sha256": "sha256:HEX", "size": 7, "mode": "0644"},
+ *               {"path": "b", "link": "a"}] }
+ *
+ * Every member is there, no other, and the tree is that of the files: what does not say
+ * all of this in this way says nothing. */
+#ifndef CONSENT_LOCK_JSON_H
+#define CONSENT_LOCK_JSON_H
+
+#include "base/buf.h"
+#include "consent/lock.h"
+
+void lock_write(struct buf *out, const struct lock *l);
+/* NULL, or what is wrong with it; `ret` is untouched then. */
+const char *lock_parse(const char *text, size_t len, struct lock *ret);
+
+#endif

@@ -1,0 +1,391 @@
+/* pinned.c - every file of a skill, by its digest.
+ *
+ * Names are opened one by one beneath a held directory, and no symlink is followed; where
+ * one leads is asked of the kernel, from the skill's directory on. What has no content
+ * that could be pinned (a FIFO, a device, a socket) and what would cost more than it says
+ * (a sparse file) is refused with its name: an approval is of all files or of none.
+ *
+ * The digest of all is the SHA-256 of one entry per file, in the order of their names as
+ * bytes:
+ *
+ *   <kind><mode> <hex> <name> NUL     kind: 'f' a file, 'l' a symlink (of its text)
+ *
+ * Hard links are files like others: what counts is what was read. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "audit/digest_cache.h"
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "consent/lock.h"
+#include "os/file.h"
+
+#define READ_BYTES ((size_t)128 * 1024)
+#define FILE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+#define WHERE      "skill"
+
+struct walk {
+	struct pinned *out;
+	size_t room;
+	size_t dirs;
+	size_t names; /* bytes */
+	int root;
+	char *chunk;
+	struct digest_cache *cache; /* NULL: everything is read */
+	char path[MAX_PATH_BYTES];  /* of what is looked at, from the directory on */
+	struct ssb_error *err;
+};
+
+static int refuse(const struct walk *w, const char *why)
+{
+	return ssb_fail(w->err, SSB_E_POLICY, 0, WHERE, "'%.200s' %s", w->path, why);
+}
+
+static void file_done(struct pinned_file *f)
+{
+	free(f->path);
+	free(f->link);
+	*f = (struct pinned_file){ 0 };
+}
+
+void pinned_done(struct pinned *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		file_done(&p->v[i]);
+	}
+	free(p->v);
+	*p = (struct pinned){ 0 };
+}
+
+static struct pinned_file *add(struct walk *w, const struct stat *st, const char *link)
+{
+	struct pinned *p = w->out;
+
+	w->names += strlen(w->path) + (link != NULL ? strlen(link) : 0);
+	if (p->n == MAX_PINNED_FILES || w->names > MAX_PINNED_PATHS) {
+		(void)ssb_fail(
+		        w->err, SSB_E_LIMIT, 0, WHERE,
+		        "it has more files than can be approved: %d, with %lu bytes of names",
+		        MAX_PINNED_FILES, MAX_PINNED_PATHS);
+		return NULL;
+	}
+	if (p->n == w->room) {
+		size_t room = w->room < 64 ? 64 : w->room * 2;
+		struct pinned_file *v = reallocarray(p->v, room, sizeof(*v));
+		if (v == NULL) {
+			(void)ssb_fail(w->err, SSB_E_NOMEM, 0, WHERE, "out of memory");
+			return NULL;
+		}
+		p->v = v;
+		w->room = room;
+	}
+	struct pinned_file *f = &p->v[p->n];
+	*f = (struct pinned_file){ .path = strdup(w->path),
+		                   .link = link != NULL ? strdup(link) : NULL,
+		                   .mode = st->st_mode & 07777 };
+	if (f->path == NULL || (link != NULL && f->link == NULL)) {
+		file_done(f);
+		(void)ssb_fail(w->err, SSB_E_NOMEM, 0, WHERE, "out of memory");
+		return NULL;
+	}
+	p->n++;
+	return f;
+}
+
+/* ---- a file --------------------------------------------------------------------- */
+
+/* Holes cost the author nothing and whoever copies them everything. A few of a page are in
+ * what linkers write; where blocks are compressed there are none. */
+static bool is_sparse(int fd, const struct stat *st)
+{
+	uint64_t there = (uint64_t)st->st_blocks * 512 + MAX_PINNED_HOLES;
+
+	return there < (uint64_t)st->st_size && lseek(fd, 0, SEEK_HOLE) < st->st_size;
+}
+
+/* What there was when it was opened, and not a byte more. */
+static int hash_content(struct walk *w, int fd, uint64_t size, uint8_t ret[SHA256_BYTES])
+{
+	struct sha256 s;
+	uint64_t done = 0;
+
+	sha256_init(&s);
+	for (;;) {
+		ssize_t n = read(fd, w->chunk, READ_BYTES);
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n < 0) {
+			return ssb_fail(w->err, SSB_E_SYS, errno, WHERE, "read '%.200s'", w->path);
+		}
+		done += (uint64_t)n;
+		if (n == 0 || done > size) {
+			break;
+		}
+		sha256_update(&s, w->chunk, (size_t)n);
+	}
+	if (done != size) {
+		return refuse(w, "changed while it was read; try again");
+	}
+	sha256_final(&s, ret);
+	return 0;
+}
+
+static bool same_record(const struct digest_record *a, const struct digest_record *b)
+{
+	return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+}
+
+static int hash_file(struct walk *w, int fd, struct digest_record *r)
+{
+	struct stat after;
+
+	if (lseek(fd, 0, SEEK_SET) != 0 || hash_content(w, fd, r->size, r->hash) != 0 ||
+	    fstat(fd, &after) != 0) {
+		return ssb_fail(w->err, SSB_E_SYS, errno, WHERE, "read '%.200s'", w->path);
+	}
+	struct digest_record then = digest_record_of(&after);
+	if (!same_record(r, &then)) {
+		return refuse(w, "changed while it was read; try again");
+	}
+	if (w->cache != NULL) {
+		digest_cache_add(w->cache, r, true);
+	}
+	return 0;
+}
+
+static int take_file(struct walk *w, int dir, const char *name)
+{
+	struct stat st;
+	auto_fd fd = openat(dir, name, FILE_FLAGS);
+
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		return ssb_fail(w->err, SSB_E_SYS, errno, WHERE, "'%.200s'", w->path);
+	}
+	if (!S_ISREG(st.st_mode)) {
+		return refuse(w, "changed while it was read; try again");
+	}
+	if (is_sparse(fd, &st)) {
+		return refuse(w, "is a sparse file; a skill with such a file cannot be approved");
+	}
+	struct digest_record r = digest_record_of(&st);
+	if (r.size > MAX_PINNED_BYTES - w->out->bytes) {
+		return ssb_fail(w->err, SSB_E_LIMIT, 0, WHERE,
+		                "its files are larger together than can be approved: %lu MiB",
+		                MAX_PINNED_BYTES >> 20);
+	}
+	if (w->cache != NULL && digest_cache_find(w->cache, &r)) {
+		digest_cache_add(w->cache, &r, false);
+	} else if (hash_file(w, fd, &r) != 0) {
+		return -1;
+	}
+	struct pinned_file *f = add(w, &st, NULL);
+	if (f == NULL) {
+		return -1;
+	}
+	memcpy(f->sha256, r.hash, sizeof(f->sha256));
+	f->size = r.size;
+	w->out->bytes += r.size;
+	return 0;
+}
+
+/* The kernel walks it as it would for the skill, and stops where it leaves. */
+static bool stays_inside(const struct walk *w)
+{
+	auto_fd fd =
+	        file_openat2(w->root, w->path, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+
+	return fd >= 0 || errno == ENOENT;
+}
+
+static int take_symlink(struct walk *w, int dir, const char *name, struct stat *st)
+{
+	char text[MAX_PATH_BYTES];
+	ssize_t n = readlinkat(dir, name, text, sizeof(text) - 1);
+
+	if (n < 0) {
+		return ssb_fail(w->err, SSB_E_SYS, errno, WHERE, "'%.200s'", w->path);
+	}
+	text[n] = '\0';
+	if (!stays_inside(w)) {
+		return refuse(w, "is a symlink that leads out of the skill's directory; such a "
+		                 "skill cannot be approved");
+	}
+	st->st_mode = S_IFLNK | 0777; /* no file system means anything else by it */
+	struct pinned_file *f = add(w, st, text);
+	if (f == NULL) {
+		return -1;
+	}
+	sha256(text, (size_t)n, f->sha256);
+	return 0;
+}
+
+/* ---- directories ---------------------------------------------------------------- */
+
+static int take_directory(struct walk *w, int parent, const char *name, size_t len, int depth);
+
+static const char *no_content(mode_t mode)
+{
+	return S_ISFIFO(mode)   ? "is a FIFO; a skill with one cannot be approved"
+	       : S_ISSOCK(mode) ? "is a socket; a skill with one cannot be approved"
+	                        : "is a device; a skill with one cannot be approved";
+}
+
+static int take_name(struct walk *w, int dir, const char *name, size_t len, int depth)
+{
+	struct stat st;
+	size_t n = strlen(name);
+
+	if (len + n + 2 > sizeof(w->path)) {
+		return ssb_fail(w->err, SSB_E_LIMIT, 0, WHERE, "a path in it is too long");
+	}
+	if (len > 0) {
+		w->path[len++] = '/';
+	}
+	memcpy(w->path + len, name, n + 1);
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+		return ssb_fail(w->err, SSB_E_SYS, errno, WHERE, "'%.200s'", w->path);
+	}
+	if (S_ISREG(st.st_mode)) {
+		return take_file(w, dir, name);
+	}
+	if (S_ISLNK(st.st_mode)) {
+		return take_symlink(w, dir, name, &st);
+	}
+	if (S_ISDIR(st.st_mode)) {
+		return take_directory(w, dir, name, len + n, depth + 1);
+	}
+	return refuse(w, no_content(st.st_mode));
+}
+
+static int take_entries(struct walk *w, DIR *dir, size_t len, int depth)
+{
+	int failed = 0;
+
+	errno = 0;
+	for (const struct dirent *d = readdir(dir); d != NULL && failed == 0; d = readdir(dir)) {
+		if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0) {
+			failed = take_name(w, dirfd(dir), d->d_name, len, depth);
+		}
+		errno = 0;
+	}
+	w->path[len] = '\0';
+	return failed == 0 && errno != 0
+	               ? ssb_fail(w->err, SSB_E_SYS, errno, WHERE, "list '%.200s'", w->path)
+	               : failed;
+}
+
+static int take_directory(struct walk *w, int parent, const char *name, size_t len, int depth)
+{
+	if (depth >= MAX_PINNED_DEPTH || ++w->dirs > MAX_PINNED_DIRS) {
+		return ssb_fail(w->err, SSB_E_LIMIT, 0, WHERE,
+		                "it has more directories than can be approved: %d deep, %d in all",
+		                MAX_PINNED_DEPTH, MAX_PINNED_DIRS);
+	}
+	auto_fd fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (dir == NULL) {
+		return ssb_fail(w->err, SSB_E_SYS, errno, WHERE, "'%.200s'",
+		                len > 0 ? w->path : ".");
+	}
+	(void)steal_fd(&fd);
+	int failed = take_entries(w, dir, len, depth);
+	(void)closedir(dir);
+	return failed;
+}
+
+/* ---- all ------------------------------------------------------------------------ */
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct pinned_file *)a)->path, ((const struct pinned_file *)b)->path);
+}
+
+void pinned_tree(const struct pinned *p, uint8_t ret[SHA256_BYTES])
+{
+	struct sha256 s;
+	char head[2 * SHA256_BYTES + 16];
+	char hex[2 * SHA256_BYTES + 1];
+
+	sha256_init(&s);
+	for (size_t i = 0; i < p->n; i++) {
+		const struct pinned_file *f = &p->v[i];
+		hex_encode(f->sha256, sizeof(f->sha256), hex);
+		int n = snprintf(head, sizeof(head), "%c%04o %s ", f->link != NULL ? 'l' : 'f',
+		                 f->mode & 07777, hex);
+		sha256_update(&s, head, (size_t)n);
+		sha256_update(&s, f->path, strlen(f->path) + 1);
+	}
+	sha256_final(&s, ret);
+}
+
+static int walk_all(struct walk *w, const char *dir)
+{
+	AUTO(pinned_done) struct pinned p = { 0 };
+	auto_free char *chunk = malloc(READ_BYTES);
+	auto_fd root = file_open_nosymlink(dir, O_PATH | O_DIRECTORY);
+	struct pinned *ret = w->out;
+
+	if (chunk == NULL) {
+		return ssb_fail(w->err, SSB_E_NOMEM, 0, WHERE, "out of memory");
+	}
+	if (root < 0) {
+		return ssb_fail(w->err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, errno, WHERE,
+		                "'%.200s'", dir);
+	}
+	w->out = &p;
+	w->chunk = chunk;
+	w->root = root;
+	if (take_directory(w, root, ".", 0, 0) != 0) {
+		return -1;
+	}
+	if (p.n > 0) {
+		qsort(p.v, p.n, sizeof(*p.v), by_path);
+	}
+	pinned_tree(&p, p.tree);
+	*ret = p;
+	p = (struct pinned){ 0 };
+	return 0;
+}
+
+int pinned_read(const char *dir, struct pinned *ret, struct ssb_error *err)
+{
+	auto_free struct walk *w = calloc(1, sizeof(*w));
+
+	if (w == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
+	}
+	w->out = ret;
+	w->err = err;
+	return walk_all(w, dir);
+}
+
+int pinned_look(const struct owner *o, const char *dir, struct pinned *ret, struct ssb_error *err)
+{
+	auto_free struct walk *w = calloc(1, sizeof(*w));
+	auto_fd state = open(o->state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct digest_cache cache = { 0 };
+	struct stat st;
+
+	if (w == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
+	}
+	w->out = ret;
+	w->err = err;
+	if (state < 0 || stat(dir, &st) != 0) {
+		return walk_all(w, dir);
+	}
+	digest_cache_load(&cache, state, &st);
+	w->cache = &cache;
+	int failed = walk_all(w, dir);
+	digest_cache_store(&cache, state, true);
+	digest_cache_done(&cache);
+	return failed;
+}

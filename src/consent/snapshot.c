@@ -1,0 +1,327 @@
+/* snapshot.c - the bytes that were approved, kept: state_dir/snapshots/<tree>.
+ *
+ * Written under another name, checked against their digests on the way, put on the disk,
+ * and renamed: a snapshot is whole or not there. Nobody may write in it, not even its
+ * owner by accident; and no skill can reach it but as its own /skill, read-only. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "consent/lock.h"
+#include "os/file.h"
+#include "policy/options.h"
+#include "policy/paths.h"
+
+#define DIR_NAME   "snapshots"
+#define HEX_BYTES  (2 * (size_t)SHA256_BYTES)
+#define COPY_BYTES ((size_t)128 * 1024)
+#define BENEATH    (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+#define WHERE      "snapshot"
+
+/* A run may still show one whose approval is gone. */
+#define IDLE_SECONDS (24 * 3600)
+
+struct copy {
+	int from;
+	int to;
+	char *chunk;
+	const struct pinned_file *file;
+	struct ssb_error *err;
+};
+
+char *snapshot_path(const struct owner *o, const struct pinned *p)
+{
+	char name[sizeof(DIR_NAME "/") + HEX_BYTES] = DIR_NAME "/";
+
+	hex_encode(p->tree, sizeof(p->tree), name + strlen(name));
+	return path_join(o->state_dir, name);
+}
+
+/* ---- one file ------------------------------------------------------------------- */
+
+static int changed(const struct copy *c)
+{
+	return ssb_fail(c->err, SSB_E_POLICY, 0, "skill",
+	                "'%.200s' changed while it was copied; look at it again", c->file->path);
+}
+
+/* Makes the directories of a path; the fd of the last, or -1. */
+static int open_parent(int root, const char *path, const char **ret_name)
+{
+	auto_fd dir = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char part[NAME_MAX + 1];
+
+	for (const char *end = strchr(path, '/'); dir >= 0 && end != NULL;
+	     end = strchr(path, '/')) {
+		size_t n = (size_t)(end - path);
+		if (n >= sizeof(part)) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		memcpy(part, path, n);
+		part[n] = '\0';
+		if (mkdirat(dir, part, 0700) != 0 && errno != EEXIST) {
+			return -1;
+		}
+		int next = openat(dir, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		own_close(&dir);
+		dir = next;
+		path = end + 1;
+	}
+	*ret_name = path;
+	return steal_fd(&dir);
+}
+
+/* Every byte is hashed as it is written: what is kept is what was approved. */
+static int copy_bytes(const struct copy *c, int in, int out)
+{
+	uint8_t hash[SHA256_BYTES];
+	uint64_t done = 0;
+	struct sha256 s;
+
+	sha256_init(&s);
+	for (;;) {
+		ssize_t n = read(in, c->chunk, COPY_BYTES);
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n < 0) {
+			return ssb_fail(c->err, SSB_E_SYS, errno, WHERE, "read '%.200s'",
+			                c->file->path);
+		}
+		done += (uint64_t)n;
+		if (n == 0 || done > c->file->size) {
+			break;
+		}
+		sha256_update(&s, c->chunk, (size_t)n);
+		if (file_write_all(out, c->chunk, (size_t)n) != 0) {
+			return ssb_fail(c->err, SSB_E_SYS, errno, WHERE, "write '%.200s'",
+			                c->file->path);
+		}
+	}
+	sha256_final(&s, hash);
+	return done == c->file->size && memcmp(hash, c->file->sha256, sizeof(hash)) == 0
+	               ? 0
+	               : changed(c);
+}
+
+static int copy_regular(const struct copy *c, int parent, const char *name)
+{
+	auto_fd in =
+	        file_openat2(c->from, c->file->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, BENEATH);
+	struct stat st;
+
+	if (in < 0 || fstat(in, &st) != 0 || !S_ISREG(st.st_mode)) {
+		return changed(c);
+	}
+	auto_fd out =
+	        openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (out < 0) {
+		return ssb_fail(c->err, SSB_E_SYS, errno, WHERE, "make '%.200s'", c->file->path);
+	}
+	if (copy_bytes(c, in, out) != 0) {
+		return -1;
+	}
+	return fchmod(out, (c->file->mode & 0555) | 0400) == 0
+	               ? 0
+	               : ssb_fail(c->err, SSB_E_SYS, errno, WHERE, "'%.200s'", c->file->path);
+}
+
+static int copy_one(const struct copy *c)
+{
+	const char *name = NULL;
+	auto_fd parent = open_parent(c->to, c->file->path, &name);
+
+	if (parent < 0 || (c->file->link != NULL && symlinkat(c->file->link, parent, name) != 0)) {
+		return ssb_fail(c->err, SSB_E_SYS, errno, WHERE, "make '%.200s'", c->file->path);
+	}
+	return c->file->link != NULL ? 0 : copy_regular(c, parent, name);
+}
+
+/* ---- directories ---------------------------------------------------------------- */
+
+/* All beneath `fd`, and itself: made unwritable, or removed. */
+static int each_directory(int fd_in, bool removing, int depth)
+{
+	auto_fd fd = fd_in;
+	DIR *dir = depth < MAX_PINNED_DEPTH + 2 ? fdopendir(fd) : NULL;
+	int failed = dir == NULL || (removing && fchmod(fd, 0700) != 0) ? -1 : 0;
+
+	if (dir == NULL) {
+		return -1;
+	}
+	for (const struct dirent *d = readdir(dir); d != NULL && failed == 0; d = readdir(dir)) {
+		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0) {
+			continue;
+		}
+		int sub = openat(fd, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		bool is_dir = sub >= 0;
+		failed = is_dir ? each_directory(sub, removing, depth + 1) : 0;
+		if (removing && failed == 0) {
+			failed = unlinkat(fd, d->d_name, is_dir ? AT_REMOVEDIR : 0);
+		}
+	}
+	if (!removing && failed == 0) {
+		failed = fchmod(fd, 0555);
+	}
+	(void)steal_fd(&fd);
+	(void)closedir(dir);
+	return failed;
+}
+
+static int remove_tree(int parent, const char *name)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 || each_directory(fd, true, 0) != 0 ? -1
+	                                                  : unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+static int fill(const char *dir, const struct pinned *p, int to, struct ssb_error *err)
+{
+	auto_free char *chunk = malloc(COPY_BYTES);
+	auto_fd from = file_open_nosymlink(dir, O_PATH | O_DIRECTORY);
+	struct copy c = { .from = from, .to = to, .chunk = chunk, .err = err };
+
+	if (chunk == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
+	}
+	if (from < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "'%.200s'", dir);
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		c.file = &p->v[i];
+		if (copy_one(&c) != 0) {
+			return -1;
+		}
+	}
+	int again = openat(to, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (again < 0 || each_directory(again, false, 0) != 0 || syncfs(to) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "keeping the copy");
+	}
+	return 0;
+}
+
+/* ---- all ------------------------------------------------------------------------ */
+
+static int open_all(const struct owner *o, struct ssb_error *err)
+{
+	auto_free char *path = path_join(o->state_dir, DIR_NAME);
+	auto_fd at = path != NULL ? file_mkdirs(path) : -1;
+	int fd = at >= 0 ? openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	return fd >= 0 ? fd : ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s/" DIR_NAME, o->state_dir);
+}
+
+/* In use: see snapshot_sweep(). */
+static bool touch(int all, const char *name)
+{
+	auto_fd fd = openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() && futimens(fd, NULL) == 0;
+}
+
+static int make(int all, const char *dir, const struct pinned *p, const char *name,
+                struct ssb_error *err)
+{
+	char part[HEX_BYTES + 32];
+
+	snprintf(part, sizeof(part), ".new-%d-%.16s", (int)getpid(), name);
+	(void)remove_tree(all, part);
+	auto_fd to = mkdirat(all, part, 0700) == 0
+	                     ? openat(all, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+	                     : -1;
+	if (to < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "make a copy of the skill");
+	}
+	int failed = fill(dir, p, to, err);
+	if (failed == 0 && renameat(all, part, all, name) != 0 && errno != EEXIST &&
+	    errno != ENOTEMPTY) {
+		failed = ssb_fail(err, SSB_E_SYS, errno, WHERE, "put the copy in place");
+	}
+	(void)remove_tree(all, part); /* what failed, or what another one made meanwhile */
+	return failed;
+}
+
+int snapshot_make(const struct owner *o, const char *dir, const struct pinned *p, bool *ret_kept,
+                  struct ssb_error *err)
+{
+	char name[HEX_BYTES + 1];
+
+	if (p->bytes > SNAPSHOT_BYTES) {
+		*ret_kept = false;
+		return 0;
+	}
+	auto_fd all = open_all(o, err);
+	hex_encode(p->tree, sizeof(p->tree), name);
+	if (all < 0 || (!touch(all, name) && make(all, dir, p, name, err) != 0)) {
+		return -1;
+	}
+	*ret_kept = true;
+	return 0;
+}
+
+bool snapshot_there(const struct owner *o, const struct pinned *p)
+{
+	char name[HEX_BYTES + 1];
+	struct ssb_error none = { 0 };
+	auto_fd all = open_all(o, &none);
+
+	hex_encode(p->tree, sizeof(p->tree), name);
+	return all >= 0 && touch(all, name);
+}
+
+/* ---- the sweep ------------------------------------------------------------------ */
+
+static bool is_idle(int all, const char *name, const struct lock_list *locks)
+{
+	char hex[HEX_BYTES + 1];
+	struct stat st;
+
+	if (strncmp(name, ".new-", 5) != 0 &&
+	    (strlen(name) != HEX_BYTES || strspn(name, "0123456789abcdef") != HEX_BYTES)) {
+		return false; /* none of ours */
+	}
+	for (size_t i = 0; i < locks->n; i++) {
+		hex_encode(locks->v[i].files.tree, SHA256_BYTES, hex);
+		if (strcmp(hex, name) == 0) {
+			return false;
+		}
+	}
+	return fstatat(all, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+	       st.st_mtim.tv_sec < time(NULL) - IDLE_SECONDS;
+}
+
+int snapshot_sweep(const struct owner *o, struct ssb_error *err)
+{
+	AUTO(lock_list_done) struct lock_list locks = { 0 };
+	auto_fd all = open_all(o, err);
+
+	/* Where one approval is not understood, nobody knows what it names. */
+	if (all < 0 || lock_list(o, &locks, err) != 0) {
+		return -1;
+	}
+	DIR *dir = fdopendir(all);
+	if (dir == NULL) {
+		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "list the copies");
+	}
+	int fd = steal_fd(&all);
+	for (const struct dirent *d = readdir(dir); d != NULL; d = readdir(dir)) {
+		if (is_idle(fd, d->d_name, &locks)) {
+			(void)remove_tree(fd, d->d_name);
+		}
+	}
+	(void)closedir(dir);
+	return 0;
+}

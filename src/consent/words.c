@@ -1,0 +1,242 @@
+#include "consent/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "consent/words_priv.h"
+
+static void ability_done(struct ability *a)
+{
+	free(a->asked);
+	free(a->text);
+	free(a->thing);
+	free(a->why);
+	*a = (struct ability){ 0 };
+}
+
+void abilities_done(struct abilities *a)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		ability_done(&a->v[i]);
+	}
+	free(a->v);
+	free(a->worst);
+	*a = (struct abilities){ 0 };
+}
+
+static const struct refusal *find(const struct refusal *v, size_t n, const char *what)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(v[i].what, what) == 0) {
+			return &v[i];
+		}
+	}
+	return NULL;
+}
+
+static bool listed(const struct string_list *l, const char *s)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->v[i], s) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool known(const struct abilities *a, const char *asked)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		if (strcmp(a->v[i].asked, asked) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Several refusals may be about one request: one that nobody can lift decides. */
+static bool lifted_by_nobody(const struct ssb_plan *p, const char *what)
+{
+	for (size_t i = 0; i < p->n_refusals; i++) {
+		if (strcmp(p->refusals[i].what, what) == 0 && p->refusals[i].value == NULL) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A variable that is not set now, and would be withheld if it were. */
+static bool waits(const struct ssb_plan *p, const char *asked)
+{
+	size_t n = strlen("environment ");
+
+	return skill_format_derived(p->format) && strncmp(asked, "environment ", n) == 0 &&
+	       listed(&p->env_missing, asked + n);
+}
+
+static int add(struct abilities *a, const struct ssb_plan *p, const char *asked,
+               const struct refusal *r)
+{
+	struct ability *v = realloc(a->v, (a->n + 1) * sizeof(*v));
+
+	if (v == NULL) {
+		return -1;
+	}
+	a->v = v;
+	v[a->n] = (struct ability){ .asked = strdup(asked),
+		                    .dangerous = r != NULL || waits(p, asked),
+		                    .never = lifted_by_nobody(p, asked) };
+	if (v[a->n].asked == NULL || words_say(p, r, &v[a->n]) != 0) {
+		ability_done(&v[a->n]);
+		return -1;
+	}
+	a->n++;
+	return 0;
+}
+
+/* What is asked, and what became of it. */
+static int add_requested(struct abilities *a, const struct ssb_plan *p)
+{
+	for (size_t i = 0; i < p->requested.n; i++) {
+		const char *asked = p->requested.v[i];
+		const struct refusal *out = find(p->withheld, p->n_withheld, asked);
+		if (known(a, asked) || (out != NULL && out->value == NULL)) {
+			continue; /* the owner took it out: it is not there */
+		}
+		const struct refusal *r = find(p->refusals, p->n_refusals, asked);
+		if (add(a, p, asked, r != NULL ? r : out) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* What is refused and stands in no list of the manifest: a profile, say. */
+static int add_others(struct abilities *a, const struct ssb_plan *p)
+{
+	const struct refusal *v[] = { p->refusals, p->withheld };
+	const size_t n[] = { p->n_refusals, p->n_withheld };
+
+	for (size_t k = 0; k < ARRAY_LEN(v); k++) {
+		for (size_t i = 0; i < n[k]; i++) {
+			bool out = k == 1 && v[k][i].value == NULL;
+			if (!out && !known(a, v[k][i].what) &&
+			    add(a, p, v[k][i].what, &v[k][i]) != 0) {
+				return -1;
+			}
+		}
+	}
+	return 0;
+}
+
+/* The dangerous first, otherwise as they were asked. */
+static int sort(struct abilities *a)
+{
+	struct ability *v = calloc(a->n + 1, sizeof(*v));
+	size_t n = 0;
+
+	if (v == NULL) {
+		return -1;
+	}
+	for (int turn = 0; turn < 2; turn++) {
+		for (size_t i = 0; i < a->n; i++) {
+			if (a->v[i].dangerous == (turn == 0)) {
+				v[n++] = a->v[i];
+			}
+		}
+	}
+	free(a->v);
+	a->v = v;
+	return 0;
+}
+
+int abilities_of(const struct ssb_plan *p, struct abilities *ret)
+{
+	AUTO(abilities_done) struct abilities a = { 0 };
+
+	if (add_requested(&a, p) != 0 || add_others(&a, p) != 0 || sort(&a) != 0 ||
+	    words_worst(&a) != 0) {
+		return -1;
+	}
+	*ret = a;
+	a = (struct abilities){ 0 };
+	return 0;
+}
+
+int abilities_drop(struct abilities *a, size_t i)
+{
+	ability_done(&a->v[i]);
+	memmove(a->v + i, a->v + i + 1, (--a->n - i) * sizeof(*a->v));
+	return words_worst(a);
+}
+
+size_t abilities_dangerous(const struct abilities *a)
+{
+	size_t n = 0;
+
+	while (n < a->n && a->v[n].dangerous) {
+		n++;
+	}
+	return n;
+}
+
+/* ---- lines --------------------------------------------------------------- */
+
+static void mark(struct buf *out, const struct ability *a, size_t number,
+                 const struct words_look *look)
+{
+	if (look->numbered) {
+		buf_addf(out, "%s%3zu. ", a->dangerous ? "!" : " ", number);
+	} else {
+		buf_adds(out, a->dangerous ? "  ! " : "  - ");
+	}
+}
+
+static void line(struct buf *out, const struct ability *a, size_t number,
+                 const struct words_look *look)
+{
+	auto_buf text, first;
+	bool red = look->color && a->dangerous;
+
+	buf_init(&text, MAX_SCALAR_BYTES * 4UL);
+	buf_init(&first, 64);
+	mark(&first, a, number, look);
+	buf_adds(&text, a->text);
+	if (a->why != NULL) {
+		buf_addf(&text, " - %s", a->why);
+	}
+	if (a->never) {
+		buf_adds(&text, " (this cannot be approved)");
+	}
+	out->failed |= text.failed || first.failed;
+	buf_adds(out, red ? "\033[31m" : "");
+	words_fold(out, out->failed ? "" : first.data, out->failed ? "" : text.data,
+	           look->columns > 0 ? look->columns : WORDS_COLUMNS);
+	buf_adds(out, red ? "\033[0m" : "");
+}
+
+void abilities_lines(struct buf *out, const struct abilities *a, const struct words_look *look)
+{
+	size_t dull = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		dull += a->v[i].dangerous ? 0 : 1;
+		if (look->most == 0 || dull <= look->most) {
+			line(out, &a->v[i], i + 1, look);
+		}
+	}
+	if (look->most > 0 && dull > look->most) {
+		buf_addf(out, "  - and %zu more, none of which is dangerous by itself\n",
+		         dull - look->most);
+	}
+	if (a->n == 0) {
+		buf_adds(out, "  - nothing beyond its own directory\n");
+	}
+}
+
+void abilities_text(struct buf *out, const struct abilities *a, bool color)
+{
+	abilities_lines(out, a, &(struct words_look){ .color = color });
+}

@@ -1,0 +1,113 @@
+/* words_fold.c - texts from others in lines of ours.
+ *
+ * A terminal folds a long line by itself, and what comes next then begins a line of the
+ * screen: with enough spaces a name could put a sentence there that looks like ours. So
+ * each line is folded here, before the terminal's edge, and goes on behind a bar. */
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "base/visible.h"
+#include "consent/words.h"
+
+#define PLAIN   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~/+@:*,-"
+#define BAR     "    | "
+#define NARROW  24 /* columns of the narrowest terminal that is believed */
+#define KEPT_AT 3  /* of four parts of a cut text, its head */
+
+/* Not in the middle of a character. */
+static size_t boundary(const char *s, size_t at)
+{
+	while (at > 0 && ((unsigned char)s[at] & 0xc0) == 0x80) {
+		at--;
+	}
+	return at;
+}
+
+static void quote_part(struct buf *out, const char *s, size_t len)
+{
+	for (size_t n = 0; len > 0; s += n, len -= n) {
+		n = 0;
+		while (n < len && s[n] != '"' && s[n] != '\\') {
+			n++;
+		}
+		visible_bytes(out, s, n, false);
+		if (n < len) {
+			buf_addc(out, '\\');
+			buf_addc(out, s[n++]);
+		}
+	}
+}
+
+void words_quote(struct buf *out, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (len > 0 && len <= MAX_WORD_BYTES && strspn(text, PLAIN) == len) {
+		buf_adds(out, text);
+		return;
+	}
+	buf_addc(out, '"');
+	if (len <= MAX_WORD_BYTES) {
+		quote_part(out, text, len);
+	} else {
+		size_t head = boundary(text, MAX_WORD_BYTES * KEPT_AT / 4);
+		size_t tail = boundary(text, len - (MAX_WORD_BYTES - head));
+		quote_part(out, text, head);
+		buf_addf(out, "\" (%zu bytes are left out) \"", tail - head);
+		quote_part(out, text + tail, len - tail);
+	}
+	buf_addc(out, '"');
+}
+
+void words_plain(struct buf *out, const char *text)
+{
+	size_t len = strlen(text);
+	size_t most = 2UL * MAX_WORD_BYTES;
+
+	visible_bytes(out, text, len <= most ? len : boundary(text, most), false);
+	buf_adds(out, len <= most ? "" : "...");
+}
+
+/* Columns of the character at s, at most: what is not ASCII may be wide. */
+static size_t width_at(const char *s, size_t *ret_bytes)
+{
+	uint32_t cp = 0;
+	size_t n = utf8_decode(s, strlen(s), &cp);
+
+	*ret_bytes = n > 0 ? n : 1;
+	return cp < 0x80 ? 1 : 2;
+}
+
+/* How many bytes of s go into a line; at a space where there is one. */
+static size_t fits(const char *s, size_t columns)
+{
+	size_t at = 0, used = 0, space = 0;
+
+	while (s[at] != '\0') {
+		size_t n = 0;
+		used += width_at(s + at, &n);
+		if (used > columns) {
+			return space > at / 2 ? space : at;
+		}
+		at += n;
+		space = s[at - 1] == ' ' ? at : space;
+	}
+	return at;
+}
+
+void words_fold(struct buf *out, const char *first, const char *text, size_t columns)
+{
+	size_t most = columns > NARROW ? columns : NARROW;
+	const char *before = first;
+
+	do {
+		/* One column stays free: a full line makes some terminals begin a new one. */
+		size_t n = fits(text, most - strlen(before) - 1);
+		buf_adds(out, before);
+		buf_add(out, text, n);
+		buf_addc(out, '\n');
+		text += n;
+		before = BAR;
+	} while (*text != '\0');
+}

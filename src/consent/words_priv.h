@@ -1,0 +1,13 @@
+/* words_priv.h - the words themselves (words_say.c), for words.c. */
+#ifndef CONSENT_WORDS_PRIV_H
+#define CONSENT_WORDS_PRIV_H
+
+#include "consent/words.h"
+
+/* Fills all but `asked`, `dangerous` and `never`, which are there. `r` is the refusal, or
+ * what was withheld; NULL: it is granted. */
+int words_say(const struct ssb_plan *p, const struct refusal *r, struct ability *a);
+/* Fills `worst` anew. */
+int words_worst(struct abilities *a);
+
+#endif

@@ -1,0 +1,391 @@
+/* words_say.c - what each request means, and what the worst combination comes to.
+ *
+ * For somebody who has never seen a manifest: what it could do, to what, and what could
+ * come of it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "consent/words_priv.h"
+#include "policy/danger.h"
+
+#define MAX_SENTENCE (16UL * 1024)
+
+static const struct {
+	const char *before; /* of an item of plan->requested */
+	enum ability_kind kind;
+} KINDS[] = {
+	{ "connect to ", ABILITY_NETWORK },
+	{ "read ", ABILITY_READ },
+	{ "write ", ABILITY_WRITE },
+	{ "environment ", ABILITY_ENV },
+};
+
+/* Places that everybody should know what they are worth. What lies in one is one. */
+static const struct {
+	const char *path;
+	const char *name;
+	const char *why;
+} PLACES[] = {
+	{ "~/.ssh", "your SSH keys", "whoever has them can log in as you" },
+	{ "~/.gnupg", "your PGP keys", "whoever has them can sign and decrypt as you" },
+	{ "~/.aws", "your AWS credentials", "whoever has them can use your account and money" },
+	{ "~/.azure", "your Azure credentials", "whoever has them can use your account and money" },
+	{ "~/.config/gcloud", "your Google Cloud credentials",
+	  "whoever has them can use your account and money" },
+	{ "~/.kube", "your Kubernetes credentials", "whoever has them commands your cluster" },
+	{ "~/.docker", "your registry credentials", "whoever has them can publish images as you" },
+	{ "~/.npmrc", "your npm token", "whoever has it can publish packages as you" },
+	{ "~/.pypirc", "your PyPI token", "whoever has it can publish packages as you" },
+	{ "~/.netrc", "your passwords", "whoever has them can log in as you" },
+	{ "~/.git-credentials", "your git passwords", "whoever has them can push as you" },
+	{ "~/.config/gh", "your GitHub token", "whoever has it acts as you on GitHub" },
+	{ "~/.password-store", "your passwords", "whoever has them can log in as you" },
+	{ "~/.mozilla", "your browser's cookies and passwords",
+	  "whoever has them is logged in as you" },
+	{ "~/.config/google-chrome", "your browser's cookies and passwords",
+	  "whoever has them is logged in as you" },
+	{ "~/.config/chromium", "your browser's cookies and passwords",
+	  "whoever has them is logged in as you" },
+	{ "/etc/shadow", "the password hashes of this machine",
+	  "whoever has them can try passwords on them" },
+};
+
+static enum ability_kind kind_of(const char *asked, const char **ret_value)
+{
+	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
+		size_t n = strlen(KINDS[i].before);
+		if (strncmp(asked, KINDS[i].before, n) == 0) {
+			*ret_value = asked + n;
+			return KINDS[i].kind;
+		}
+	}
+	*ret_value = asked;
+	return ABILITY_OTHER;
+}
+
+/* What a refusal says of itself is ours, but for the paths in it. */
+static char *visible_why(const struct refusal *r)
+{
+	auto_buf out;
+
+	buf_init(&out, MAX_SENTENCE);
+	words_plain(&out, r->why);
+	return buf_steal(&out);
+}
+
+/* ---- the network --------------------------------------------------------- */
+
+/* "HOST", "HOST:80,443", "[ADDR]:80/udp" */
+struct endpoint {
+	char *host;  /* new */
+	char *ports; /* new; "443" where none is said */
+	bool udp;
+};
+
+static void endpoint_done(struct endpoint *p)
+{
+	free(p->host);
+	free(p->ports);
+}
+
+/* Where the host ends. An address of the sixth version is in brackets, or alone. */
+static const char *host_end(const char *value)
+{
+	const char *colon = strchr(value, ':');
+	const char *bracket = value[0] == '[' ? strchr(value, ']') : NULL;
+	bool address = colon != NULL && strchr(colon + 1, ':') != NULL;
+
+	return bracket != NULL ? bracket : colon != NULL && !address ? colon : strchr(value, '\0');
+}
+
+static int endpoint_parse(const char *value, struct endpoint *ret)
+{
+	const char *end = host_end(value);
+	const char *host = value + (*end == ']' ? 1 : 0);
+	const char *ports = end + (*end == ']' ? 1 : 0);
+	size_t len = strlen(value);
+
+	ports = *ports == ':' ? ports + 1 : "443";
+	*ret = (struct endpoint){
+		.host = strndup(host, (size_t)(end - host)),
+		.ports = strndup(ports, strspn(ports, "0123456789,")),
+		.udp = len > 4 && strcmp(value + len - 4, "/udp") == 0,
+	};
+	return ret->host == NULL || ret->ports == NULL ? -1 : 0;
+}
+
+static const char *protocol_words(const struct endpoint *at)
+{
+	static const struct {
+		const char *ports;
+		const char *words;
+	} KNOWN[] = { { "443", " (TLS)" },
+		      { "80", " (HTTP)" },
+		      { "22", " (SSH)" },
+		      { "25", " (mail)" },
+		      { "53", " (DNS)" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(KNOWN) && !at->udp; i++) {
+		if (strcmp(KNOWN[i].ports, at->ports) == 0) {
+			return KNOWN[i].words;
+		}
+	}
+	return at->udp ? " (UDP)" : "";
+}
+
+static int say_network(const char *value, struct buf *text, struct buf *thing)
+{
+	AUTO(endpoint_done) struct endpoint at = { 0 };
+
+	if (endpoint_parse(value, &at) != 0) {
+		return -1;
+	}
+	bool wild = strncmp(at.host, "*.", 2) == 0;
+	bool range = strchr(at.host, '/') != NULL;
+	buf_adds(thing, wild ? "every host beneath " : range ? "every address in " : "");
+	words_quote(thing, wild ? at.host + 2 : at.host);
+	if (thing->failed) {
+		return -1;
+	}
+	buf_addf(text, "connect to %s, port%s ", thing->data,
+	         strchr(at.ports, ',') != NULL ? "s" : "");
+	for (const char *p = at.ports; *p != '\0'; p++) {
+		buf_addc(text, *p);
+		buf_adds(text, *p == ',' ? " " : "");
+	}
+	buf_adds(text, protocol_words(&at));
+	return 0;
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+static bool beneath(const char *path, const char *place)
+{
+	size_t n = strlen(place);
+
+	return strncmp(path, place, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+/* The host path of a grant that the request became; NULL: none, or behind a symlink. */
+static const struct grant *grant_of(const struct ssb_plan *p, const char *value)
+{
+	bool home = value[0] == '~' && p->home != NULL;
+	size_t n = home ? strlen(p->home) : 0;
+
+	for (size_t i = 0; i < p->n_grants; i++) {
+		const char *path = p->grants[i].path;
+		if (home ? strncmp(path, p->home, n) == 0 && strcmp(path + n, value + 1) == 0
+		         : strcmp(path, value) == 0) {
+			return &p->grants[i];
+		}
+	}
+	return NULL;
+}
+
+static void say_where(const struct ssb_plan *p, const char *value, struct buf *text,
+                      const char *thing)
+{
+	const struct grant *g = grant_of(p, value);
+
+	buf_addf(text, "%s%s",
+	         g == NULL   ? "what is in "
+	         : g->is_dir ? "every file in "
+	                     : "the file ",
+	         thing);
+}
+
+static int say_files(const struct ssb_plan *p, const char *value, struct ability *a,
+                     struct buf *text, struct buf *thing)
+{
+	const char *verb = a->kind == ABILITY_WRITE ? "read, change and delete " : "read ";
+	auto_buf path;
+
+	buf_init(&path, MAX_SENTENCE);
+	words_quote(&path, value);
+	if (path.failed) {
+		return -1;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(PLACES); i++) {
+		if (beneath(value, PLACES[i].path)) {
+			a->secret = true;
+			a->why = strdup(PLACES[i].why);
+			buf_addf(thing, "%s (%s)", PLACES[i].name, path.data);
+			buf_addf(text, "%s%s (%s)", verb, PLACES[i].name, path.data);
+			return a->why != NULL ? 0 : -1;
+		}
+	}
+	buf_adds(thing, strcmp(value, "~") == 0 || strcmp(value, "~/") == 0
+	                        ? "your whole home directory"
+	                : strcmp(value, "/") == 0 ? "the whole machine"
+	                                          : path.data);
+	buf_adds(text, verb);
+	if (!thing->failed) {
+		say_where(p, value, text, thing->data);
+	}
+	return 0;
+}
+
+/* ---- the rest ------------------------------------------------------------ */
+
+static int say_env(const char *value, struct ability *a, struct buf *text, struct buf *thing)
+{
+	const char *opens = danger_variable(value);
+
+	buf_adds(thing, "the variable ");
+	words_quote(thing, value);
+	buf_adds(text, "see the variable ");
+	words_quote(text, value);
+	if (opens != NULL) {
+		auto_buf why;
+		buf_init(&why, 256);
+		buf_addf(&why, "a key%s%s: whoever has it can use it as you",
+		         opens[0] != '\0' ? " to " : " or a password, by its name", opens);
+		a->secret = true;
+		a->why = buf_steal(&why);
+		return a->why != NULL ? 0 : -1;
+	}
+	return 0;
+}
+
+static int say_other(const char *value, struct ability *a, struct buf *text, struct buf *thing)
+{
+	if (strcmp(value, "profile permissive") == 0) {
+		buf_adds(text, "make almost every system call");
+		buf_adds(thing, "almost every system call");
+		a->why = strdup("more of the kernel can be attacked");
+		return a->why != NULL ? 0 : -1;
+	}
+	words_plain(text, value);
+	words_plain(thing, value);
+	return 0;
+}
+
+int words_say(const struct ssb_plan *p, const struct refusal *r, struct ability *a)
+{
+	auto_buf text, thing;
+	int rc = -1;
+
+	buf_init(&text, MAX_SENTENCE);
+	buf_init(&thing, MAX_SENTENCE);
+	a->kind = kind_of(a->asked, &a->value);
+	switch (a->kind) {
+	case ABILITY_NETWORK:
+		rc = say_network(a->value, &text, &thing);
+		break;
+	case ABILITY_READ:
+	case ABILITY_WRITE:
+		rc = say_files(p, a->value, a, &text, &thing);
+		break;
+	case ABILITY_ENV:
+		rc = say_env(a->value, a, &text, &thing);
+		break;
+	case ABILITY_OTHER:
+		rc = say_other(a->value, a, &text, &thing);
+		break;
+	}
+	if (rc == 0 && a->why == NULL && a->dangerous) {
+		a->why = r != NULL ? visible_why(r) : strdup("it is not set now");
+		rc = a->why != NULL ? 0 : -1;
+	}
+	a->text = rc == 0 ? buf_steal(&text) : NULL;
+	a->thing = rc == 0 ? buf_steal(&thing) : NULL;
+	return a->text != NULL && a->thing != NULL ? 0 : -1;
+}
+
+/* ---- the worst of it ----------------------------------------------------- */
+
+/* The first of a kind; of several, a secret before all others. */
+static const struct ability *pick(const struct abilities *a, enum ability_kind kind, bool secret)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		if (a->v[i].kind == kind && a->v[i].secret == secret && !a->v[i].never) {
+			return &a->v[i];
+		}
+	}
+	return NULL;
+}
+
+static const struct ability *pick_any(const struct abilities *a, enum ability_kind kind)
+{
+	const struct ability *found = pick(a, kind, true);
+
+	return found != NULL ? found : pick(a, kind, false);
+}
+
+/* "api.example, and 2 more" */
+static void add_hosts(struct buf *out, const struct abilities *a, const struct ability *first)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		n += a->v[i].kind == ABILITY_NETWORK ? 1 : 0;
+	}
+	buf_adds(out, first->thing);
+	if (n > 1) {
+		buf_addf(out, " (and %zu more)", n - 1);
+	}
+}
+
+static void worst_with_network(struct buf *out, const struct abilities *a,
+                               const struct ability *host)
+{
+	const struct ability *secret = pick(a, ABILITY_READ, true);
+	secret = secret != NULL ? secret : pick(a, ABILITY_WRITE, true);
+	const struct ability *key = pick(a, ABILITY_ENV, true);
+	const struct ability *read = pick(a, ABILITY_READ, false);
+	const struct ability *write = pick_any(a, ABILITY_WRITE);
+	read = read != NULL ? read : pick(a, ABILITY_WRITE, false);
+
+	if (secret != NULL) {
+		buf_addf(out, "it can read %s and send them to ", secret->thing);
+	} else if (key != NULL) {
+		buf_addf(out, "it can send what is in %s to ", key->thing);
+	} else if (read != NULL) {
+		buf_addf(out, "it can read %s and send what it reads to ", read->thing);
+	} else {
+		buf_adds(out, "it can send what you give it to ");
+	}
+	add_hosts(out, a, host);
+	if (write != NULL) {
+		buf_addf(out, ", and leave what it gets from there in %s", write->thing);
+	}
+}
+
+static void worst_alone(struct buf *out, const struct abilities *a)
+{
+	const struct ability *write = pick_any(a, ABILITY_WRITE);
+	const struct ability *read = pick_any(a, ABILITY_READ);
+	const struct ability *other = pick_any(a, ABILITY_OTHER);
+	other = other != NULL ? other : pick_any(a, ABILITY_ENV);
+
+	if (write != NULL) {
+		buf_addf(out, "it can change or delete %s; it cannot send anything anywhere",
+		         write->thing);
+	} else if (read != NULL) {
+		buf_addf(out, "it can read %s; it cannot send anything anywhere", read->thing);
+	} else if (other != NULL) {
+		buf_addf(out, "it can use %s; it cannot send anything anywhere", other->thing);
+	}
+}
+
+int words_worst(struct abilities *a)
+{
+	const struct ability *host = pick_any(a, ABILITY_NETWORK);
+	auto_buf out;
+
+	buf_init(&out, MAX_SENTENCE);
+	if (host != NULL) {
+		worst_with_network(&out, a, host);
+	} else {
+		worst_alone(&out, a);
+	}
+	free(a->worst);
+	a->worst = NULL;
+	if (out.len == 0 && !out.failed) {
+		return 0;
+	}
+	a->worst = buf_steal(&out);
+	return a->worst != NULL ? 0 : -1;
+}

@@ -1,0 +1,45 @@
+/* withhold.c - what is asked for and left out, without stopping the run: what the owner
+ * took out (--without, or when it was approved). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/own.h"
+#include "policy/build.h"
+
+bool build_taken_out(struct build *b, enum refusal_kind kind, const char *where, const char *what)
+{
+	const struct string_list *l = &b->opt->withhold;
+
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->v[i], what) == 0) {
+			const struct refusal r = { .kind = kind,
+				                   .what = (char *)(uintptr_t)what,
+				                   .where = (char *)(uintptr_t)where,
+				                   .why = (char[]){ "the owner took it out" },
+				                   .remedy = (char[]){ "" } };
+			build_withhold(b, &r);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A word that takes nothing out is most likely a wrong one. */
+void withhold_finish(struct build *b)
+{
+	const struct string_list *l = &b->opt->withhold;
+
+	for (size_t i = 0; i < l->n; i++) {
+		bool found = false;
+		for (size_t k = 0; k < b->plan->n_withheld && !found; k++) {
+			found = strcmp(b->plan->withheld[k].what, l->v[i]) == 0;
+		}
+		if (!found) {
+			build_warn(b, option_flag(SSB_OPT_WITHHOLD),
+			           "'%.200s' is nothing that it asks for; 'skillsandbox inspect "
+			           "--json' has the list (requested)",
+			           l->v[i]);
+		}
+	}
+}

@@ -1,0 +1,76 @@
+"""A person at a terminal: a pseudo-terminal that is the controlling one of what runs on it."""
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import time
+
+CTRL_C, CTRL_D = b"\x03", b"\x04"
+
+
+class Terminal:
+    """One command of a caller on a terminal of its own; everything shown is in `seen`."""
+
+    def __init__(self, caller, *argv, columns=80, ahead=b"", env=None):
+        self.ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        self.seen = b""
+        if ahead:
+            os.write(self.ours, ahead)
+        self.process = caller.popen([caller.binary, *argv], stdin=theirs, stdout=theirs, stderr=theirs,
+                                    env={"TERM": "dumb", **(env or {})},
+                                    preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(theirs)
+
+    def _read(self, seconds):
+        if not select.select([self.ours], [], [], seconds)[0]:
+            return False
+        try:
+            data = os.read(self.ours, 65536)
+        except OSError:  # the other side is gone
+            data = b""
+        self.seen += data
+        return data != b""
+
+    def wait_for(self, text, seconds=20):
+        """Until `text` is shown behind all that was waited for before."""
+        start, end = getattr(self, "at", 0), time.monotonic() + seconds
+        while text.encode() not in self.seen[start:]:
+            left = end - time.monotonic()
+            assert left > 0 and self._read(left), f"no {text!r} in:\n{self.text}"
+        self.at = start + self.seen[start:].index(text.encode()) + len(text)
+        return self
+
+    def type(self, data):
+        os.write(self.ours, data if isinstance(data, bytes) else data.encode() + b"\n")
+        return self
+
+    def end(self, seconds=30):
+        """The exit status."""
+        end = time.monotonic() + seconds
+        while self._read(max(0, end - time.monotonic())):
+            pass
+        try:
+            code = self.process.wait(timeout=max(1, end - time.monotonic()))
+        except Exception:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            raise
+        os.close(self.ours)
+        return code
+
+    @property
+    def text(self):
+        return self.seen.decode(errors="replace").replace("\r\n", "\n")
+
+    def lines(self):
+        return self.text.split("\n")
+
+
+def controls(text):
+    """What would steer a terminal, or hide in it."""
+    return re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]", text)

@@ -1,0 +1,172 @@
+/* What changed since a skill was approved. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "consent/diff.h"
+
+#define FILE_OF(p, c, m)                                                                           \
+	{                                                                                          \
+		.path = (char *)(uintptr_t)(p), .size = 1, .mode = (m), .sha256 = { c }            \
+	}
+
+static struct string_list items(char **v)
+{
+	size_t n = 0;
+
+	while (v[n] != NULL) {
+		n++;
+	}
+	return (struct string_list){ v, n };
+}
+
+static char *text_of(const struct diff *d)
+{
+	struct buf out;
+
+	buf_init(&out, 1UL << 20);
+	diff_text(&out, d, false);
+	return buf_steal(&out);
+}
+
+static void test_files(void **state)
+{
+	struct pinned_file old[] = { FILE_OF("a", 1, 0644), FILE_OF("b", 1, 0644),
+		                     FILE_OF("c", 1, 0644), FILE_OF("e", 1, 0644) };
+	struct pinned_file new[] = { FILE_OF("a", 1, 0644), FILE_OF("b", 2, 0644),
+		                     FILE_OF("c", 1, 0755), FILE_OF("d\nx", 1, 0755) };
+	struct lock lock = { .files = { .v = old, .n = 4 } };
+	struct pinned now = { .v = new, .n = 4 };
+	AUTO(diff_done) struct diff d = { 0 };
+	(void)state;
+
+	assert_int_equal(diff_make(&lock, &now, NULL, &d), 0);
+	assert_false(d.same);
+	assert_int_equal(d.n_files, 4);
+	assert_int_equal(d.files[0].change, CHANGE_CONTENT);
+	assert_int_equal(d.files[1].change, CHANGE_MODE);
+	assert_int_equal(d.files[2].change, CHANGE_ADDED);
+	assert_int_equal(d.files[3].change, CHANGE_REMOVED);
+	auto_free char *text = text_of(&d);
+	assert_string_equal(text, "4 files have changed since it was approved:\n"
+	                          "  ~ b: changed, 1 to 1 bytes\n"
+	                          "  ~ c: its mode changed, mode 644 to 755, can be executed\n"
+	                          "  + \"d\\nx\": new, can be executed\n"
+	                          "  - e: removed\n");
+}
+
+/* A link that leads elsewhere, or is none any more, is other content. */
+static void test_links(void **state)
+{
+	struct pinned_file old[] = { FILE_OF("a", 1, 0777) };
+	struct pinned_file new[] = { FILE_OF("a", 1, 0777) };
+	struct lock lock = { .files = { .v = old, .n = 1 } };
+	struct pinned now = { .v = new, .n = 1 };
+	static char x[] = "x", y[] = "y";
+	static char *const cases[][2] = { { x, y }, { x, NULL }, { NULL, y } };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO(diff_done) struct diff d = { 0 };
+		old[0].link = cases[i][0];
+		new[0].link = cases[i][1];
+		assert_int_equal(diff_make(&lock, &now, NULL, &d), 0);
+		assert_int_equal(d.n_files, 1);
+		assert_int_equal(d.files[0].change, CHANGE_CONTENT);
+	}
+}
+
+static void test_asked(void **state)
+{
+	char *before[] = { (char[]){ "connect to a" }, (char[]){ "read ~/x" }, NULL };
+	char *after[] = { (char[]){ "read ~/x" }, (char[]){ "connect to b" },
+		          (char[]){ "connect to b" }, (char[]){ "read /\033[2J\ny" }, NULL };
+	struct lock lock = { .asked = items(before) };
+	struct pinned now = { 0 };
+	struct string_list asked = items(after);
+	AUTO(diff_done) struct diff d = { 0 };
+	(void)state;
+
+	assert_int_equal(diff_make(&lock, &now, &asked, &d), 0);
+	auto_free char *text = text_of(&d);
+	assert_string_equal(text, "It asks for more than was approved:\n"
+	                          "  + connect to b\n"
+	                          "  + read /\\x1b[2J\\ny\n"
+	                          "It does not ask any more for:\n"
+	                          "  - connect to a\n");
+	auto_buf out;
+	struct json j;
+	buf_init(&out, 4096);
+	json_init(&j, &out, false);
+	diff_json(&j, &d);
+	assert_string_equal(out.data, "{\"same\":false,\"more\":[\"connect to b\",\"read "
+	                              "/\\u001b[2J\\ny\"],\"less\":[\"connect to a\"],"
+	                              "\"files\":[]}");
+}
+
+static void test_same(void **state)
+{
+	struct pinned_file v[] = { FILE_OF("a", 1, 0644) };
+	char *asked_v[] = { (char[]){ "read ~/x" }, NULL };
+	struct string_list asked = items(asked_v);
+	struct lock lock = { .files = { .v = v, .n = 1 }, .asked = asked };
+	AUTO(diff_done) struct diff d = { 0 };
+	(void)state;
+
+	assert_int_equal(diff_make(&lock, &lock.files, &asked, &d), 0);
+	assert_true(d.same);
+	auto_free char *text = text_of(&d);
+	assert_string_equal(text, "Nothing has changed since it was approved.\n");
+}
+
+/* Files are shown up to a number; what is asked is never cut. */
+static void many(size_t n, bool cut)
+{
+	static char names[MAX_SHOWN_FILES + 1][16];
+	static struct pinned_file v[MAX_SHOWN_FILES + 1];
+	static char *asked_v[MAX_SHOWN_FILES + 2];
+	struct lock lock = { 0 };
+	AUTO(diff_done) struct diff d = { 0 };
+	size_t lines = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		snprintf(names[i], sizeof(names[i]), "f%03zu", i);
+		v[i] = (struct pinned_file){ .path = names[i], .mode = 0644 };
+		asked_v[i] = names[i];
+	}
+	asked_v[n] = NULL;
+	struct pinned now = { .v = v, .n = n };
+	struct string_list asked = items(asked_v);
+	assert_int_equal(diff_make(&lock, &now, &asked, &d), 0);
+	auto_free char *text = text_of(&d);
+	for (const char *s = text; (s = strstr(s, "\n  + ")) != NULL; s++) {
+		lines++;
+	}
+	assert_int_equal(lines, n + (cut ? MAX_SHOWN_FILES : n));
+	assert_int_equal(strstr(text, "  and 1 more\n") != NULL, cut);
+}
+
+static void test_cap(void **state)
+{
+	(void)state;
+	many(MAX_SHOWN_FILES, false);
+	many(MAX_SHOWN_FILES + 1, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_files), cmocka_unit_test(test_links),
+		cmocka_unit_test(test_asked), cmocka_unit_test(test_same),
+		cmocka_unit_test(test_cap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,338 @@
+/* What a plan comes to in words, and that no text of a skill's can pass for ours. */
+#include "plan_world.h"
+
+#include "consent/risk.h"
+#include "consent/words.h"
+
+static char *render(const struct abilities *a, const struct words_look *look)
+{
+	struct buf out;
+
+	buf_init(&out, 1UL << 20);
+	abilities_lines(&out, a, look);
+	return buf_steal(&out);
+}
+
+static const struct ability *about(const struct abilities *a, const char *asked)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		if (strcmp(a->v[i].asked, asked) == 0) {
+			return &a->v[i];
+		}
+	}
+	fail_msg("nothing is said of '%s'", asked);
+	return NULL;
+}
+
+#define EGRESS(rules)  "permissions: {network: {egress: [" rules "]}}\n"
+#define ENV_VARS(list) "permissions: {env_vars: {allow: [" list "]}}\n"
+
+static const struct {
+	const char *manifest;
+	const char *asked;
+	const char *text;
+	const char *why; /* a part of it; NULL: none */
+	bool dangerous, secret;
+} ROWS[] = {
+	{ EGRESS("{domain: api.weather.example}"), "connect to api.weather.example",
+	  "connect to api.weather.example, port 443 (TLS)", NULL, false, false },
+	{ EGRESS("{domain: a.example, ports: [80, 8080]}"), "connect to a.example:80,8080",
+	  "connect to a.example, ports 80, 8080", NULL, false, false },
+	{ EGRESS("{domain: a.example, ports: [53], protocol: udp}"), "connect to a.example:53/udp",
+	  "connect to a.example, port 53 (UDP)", NULL, false, false },
+	{ EGRESS("{domain: '*.a.example'}"), "connect to *.a.example",
+	  "connect to every host beneath a.example, port 443 (TLS)", NULL, false, false },
+	{ EGRESS("{domain: '2001:db8::1', ports: [22]}"), "connect to [2001:db8::1]:22",
+	  "connect to 2001:db8::1, port 22 (SSH)", "owner's word", true, false },
+	{ EGRESS("{domain: '2001:db8::1'}"), "connect to 2001:db8::1",
+	  "connect to 2001:db8::1, port 443 (TLS)", "owner's word", true, false },
+	{ EGRESS("{domain: 192.0.2.0/28, ports: [80]}"), "connect to 192.0.2.0/28:80",
+	  "connect to every address in 192.0.2.0/28, port 80 (HTTP)", "owner's word", true, false },
+	{ FILES("read: [~/notes]"), "read ~/notes", "read every file in ~/notes", NULL, false,
+	  false },
+	{ FILES("write: [~/notes]"), "write ~/notes",
+	  "read, change and delete every file in ~/notes", NULL, false, false },
+	{ FILES("read: [~/.ssh]"), "read ~/.ssh", "read your SSH keys (~/.ssh)",
+	  "whoever has them can log in as you", true, true },
+	{ FILES("read: [~/]"), "read ~", "read what is in your whole home directory", "home", true,
+	  false },
+	{ FILES("read: ['~/a b']"), "read ~/a b", "read what is in \"~/a b\"", NULL, false, false },
+	{ ENV_VARS("LANG"), "environment LANG", "see the variable LANG", NULL, false, false },
+	{ ENV_VARS("GITHUB_TOKEN"), "environment GITHUB_TOKEN", "see the variable GITHUB_TOKEN",
+	  "a key to GitHub", false, true },
+	{ ENV_VARS("MY_API_KEY"), "environment MY_API_KEY", "see the variable MY_API_KEY",
+	  "by its name", false, true },
+	{ ENV_VARS("LD_PRELOAD"), "environment LD_PRELOAD", "see the variable LD_PRELOAD", "loader",
+	  true, false },
+	{ "permissions: {syscalls: {profile: permissive}}\n", "profile permissive",
+	  "make almost every system call", "kernel", true, false },
+};
+
+static void test_rows(void **state)
+{
+	(void)state;
+	policy(NULL);
+	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+		struct ssb_plan *p = skill(ROWS[i].manifest, NULL);
+		AUTO(abilities_done) struct abilities a = { 0 };
+		assert_int_equal(abilities_of(p, &a), 0);
+		const struct ability *v = about(&a, ROWS[i].asked);
+		assert_string_equal(v->text, ROWS[i].text);
+		assert_int_equal(v->dangerous, ROWS[i].dangerous);
+		assert_int_equal(v->secret, ROWS[i].secret);
+		if (ROWS[i].why == NULL) {
+			assert_null(v->why);
+		} else {
+			assert_non_null(v->why);
+			assert_non_null(strstr(v->why, ROWS[i].why));
+		}
+		ssb_plan_free(p);
+	}
+}
+
+static const struct {
+	const char *manifest;
+	const char *worst; /* NULL: nothing */
+} WORST[] = {
+	{ NOTHING, NULL },
+	{ "permissions: {network: {egress: [{domain: api.example}]}, filesystem: {read: "
+	  "[~/notes]}}\n",
+	  "it can read ~/notes and send what it reads to api.example" },
+	{ "permissions: {network: {egress: [{domain: api.example}, {domain: b.example}]}, "
+	  "filesystem: {read: [~/notes, ~/.ssh]}, env_vars: {allow: [GITHUB_TOKEN]}}\n",
+	  "it can read your SSH keys (~/.ssh) and send them to api.example (and 1 more)" },
+	{ "permissions: {network: {egress: [{domain: api.example}]}, env_vars: {allow: "
+	  "[GITHUB_TOKEN]}}\n",
+	  "it can send what is in the variable GITHUB_TOKEN to api.example" },
+	{ EGRESS("{domain: api.example}"), "it can send what you give it to api.example" },
+	{ "permissions: {network: {egress: [{domain: api.example}]}, filesystem: {write: "
+	  "[~/notes]}}\n",
+	  "it can read ~/notes and send what it reads to api.example, and leave what it gets from "
+	  "there in ~/notes" },
+	{ FILES("write: [~/notes]"),
+	  "it can change or delete ~/notes; it cannot send anything anywhere" },
+	{ FILES("read: [~/notes]"), "it can read ~/notes; it cannot send anything anywhere" },
+};
+
+static void test_worst(void **state)
+{
+	(void)state;
+	policy(NULL);
+	for (size_t i = 0; i < ARRAY_LEN(WORST); i++) {
+		struct ssb_plan *p = skill(WORST[i].manifest, NULL);
+		AUTO(abilities_done) struct abilities a = { 0 };
+		assert_int_equal(abilities_of(p, &a), 0);
+		if (WORST[i].worst == NULL) {
+			assert_null(a.worst);
+		} else {
+			assert_string_equal(a.worst, WORST[i].worst);
+		}
+		ssb_plan_free(p);
+	}
+}
+
+/* Taken out, it is no part of the worst any more. */
+static void test_drop(void **state)
+{
+	struct ssb_plan *p = skill("permissions: {network: {egress: [{domain: api.example}]}, "
+	                           "filesystem: {read: [~/notes, ~/.ssh]}}\n",
+	                           NULL);
+	AUTO(abilities_done) struct abilities a = { 0 };
+	(void)state;
+
+	assert_int_equal(abilities_of(p, &a), 0);
+	assert_int_equal(a.n, 3);
+	assert_int_equal(abilities_dangerous(&a), 1);
+	assert_string_equal(a.v[0].asked, "read ~/.ssh"); /* the dangerous first */
+	assert_int_equal(abilities_drop(&a, 0), 0);
+	assert_int_equal(abilities_dangerous(&a), 0);
+	assert_string_equal(a.worst, "it can read ~/notes and send what it reads to api.example");
+	while (a.n > 0) {
+		assert_int_equal(abilities_drop(&a, a.n - 1), 0);
+	}
+	assert_null(a.worst);
+	ssb_plan_free(p);
+}
+
+/* What nobody can grant is said to be so, and is no part of the worst. */
+static void test_never(void **state)
+{
+	struct ssb_plan *p = skill(FILES("read: [/proc]"), NULL);
+	AUTO(abilities_done) struct abilities a = { 0 };
+	(void)state;
+
+	assert_int_equal(abilities_of(p, &a), 0);
+	assert_true(about(&a, "read /proc")->never);
+	assert_null(a.worst);
+	auto_free char *text = render(&a, &(struct words_look){ 0 });
+	assert_non_null(strstr(text, "this cannot be approved"));
+	ssb_plan_free(p);
+}
+
+/* What the owner took out is no ability; what waits for the owner's word is one. */
+static void test_withheld(void **state)
+{
+	struct ssb_plan *p = skill(FILES("read: [~/notes]"), NULL);
+	struct refusal v[] = {
+		{ .what = (char[]){ "read ~/notes" }, .why = (char[]){ "taken out" } },
+		{ .what = (char[]){ "environment X" },
+		  .why = (char[]){ "waits" },
+		  .option = SSB_OPT_ENV,
+		  .value = (char[]){ "X" } },
+	};
+	AUTO(abilities_done) struct abilities a = { 0 };
+	(void)state;
+
+	p->withheld = v;
+	p->n_withheld = 2;
+	assert_int_equal(abilities_of(p, &a), 0);
+	p->withheld = NULL;
+	p->n_withheld = 0;
+	assert_int_equal(a.n, 1);
+	assert_string_equal(a.v[0].asked, "environment X");
+	assert_true(a.v[0].dangerous && !a.v[0].never);
+	ssb_plan_free(p);
+}
+
+/* ---- texts of others ----------------------------------------------------- */
+
+static const struct {
+	const char *text;
+	const char *quoted;
+} QUOTED[] = {
+	{ "~/notes-1.txt", "~/notes-1.txt" },
+	{ "", "\"\"" },
+	{ "a b", "\"a b\"" },
+	{ "x\n[a]lways", "\"x\\n[a]lways\"" },
+	{ "\033[2Jx", "\"\\x1b[2Jx\"" },
+	{ "\"): done", "\"\\\"): done\"" },
+	{ "a\\n", "\"a\\\\n\"" },
+	{ "\u202eevil", "\"\\u{202e}evil\"" },
+	{ "a\u200bb", "\"a\\u{200b}b\"" },
+	{ "gr\u00fcn", "\"gr\u00fcn\"" },
+	{ "\xff", "\"\\xff\"" },
+};
+
+static void test_quote(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(QUOTED); i++) {
+		auto_buf out;
+		buf_init(&out, 4096);
+		words_quote(&out, QUOTED[i].text);
+		assert_string_equal(out.data, QUOTED[i].quoted);
+	}
+}
+
+/* At the cap all is there; past it the head and the tail, and how much is not. */
+static void test_quote_cap(void **state)
+{
+	char text[MAX_WORD_BYTES + 2];
+	auto_buf out;
+	(void)state;
+
+	memset(text, 'a', sizeof(text));
+	text[MAX_WORD_BYTES] = '\0';
+	buf_init(&out, 4096);
+	words_quote(&out, text);
+	assert_string_equal(out.data, text);
+	text[MAX_WORD_BYTES] = 'z';
+	text[MAX_WORD_BYTES + 1] = '\0';
+	buf_reset(&out);
+	words_quote(&out, text);
+	assert_non_null(strstr(out.data, "\" (1 bytes are left out) \""));
+	assert_string_equal(out.data + out.len - 2, "z\"");
+}
+
+/* No line is longer than the terminal, and none begins but with ours or a bar. */
+static void test_fold(void **state)
+{
+	static const char *const TEXTS[] = {
+		"short",
+		"a name with                                                                      "
+		"skillsandbox: approved",
+		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+		"x",
+		"\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d"
+		"\u4e2d"
+		"\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d"
+		"\u4e2d",
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
+		for (size_t columns = 24; columns < 90; columns += 13) {
+			auto_buf out, joined;
+			buf_init(&out, 4096);
+			buf_init(&joined, 4096);
+			words_fold(&out, "  - ", TEXTS[i], columns);
+			bool first = true;
+			for (char *l = strtok(out.data, "\n"); l != NULL; l = strtok(NULL, "\n")) {
+				const char *head = first ? "  - " : "    | ";
+				assert_int_equal(strncmp(l, head, strlen(head)), 0);
+				/* three bytes of such a character are two columns */
+				size_t wide = 0;
+				for (const char *c = l; *c != '\0'; c++) {
+					wide += (unsigned char)*c < 0x80             ? 1
+					        : ((unsigned char)*c & 0xc0) != 0x80 ? 2
+					                                             : 0;
+				}
+				assert_true(wide < columns);
+				buf_adds(&joined, l + strlen(head));
+				first = false;
+			}
+			assert_string_equal(joined.data, TEXTS[i]); /* nothing is lost */
+		}
+	}
+}
+
+/* The dangerous are shown all, others up to a number. */
+static void test_many(void **state)
+{
+	struct ssb_plan *p = skill(NOTHING, NULL);
+	static struct refusal v[40];
+	static char why[] = "w", value[] = "V";
+	AUTO(abilities_done) struct abilities a = { 0 };
+	size_t marked = 0, dull = 0;
+	(void)state;
+
+	for (size_t i = 0; i < 40; i++) {
+		char text[32];
+		snprintf(text, sizeof(text), "environment V%zu", i);
+		v[i] = (struct refusal){
+			.what = strdup(text), .why = why, .option = SSB_OPT_ENV, .value = value
+		};
+		snprintf(text, sizeof(text), "connect to h%zu.example", i);
+		assert_int_equal(string_list_add(&p->requested, text, 100), 0);
+	}
+	p->withheld = v;
+	p->n_withheld = 40;
+	assert_int_equal(abilities_of(p, &a), 0);
+	p->withheld = NULL;
+	p->n_withheld = 0;
+	auto_free char *text = render(&a, &(struct words_look){ .most = 5 });
+	assert_non_null(strstr(text, "  - and 35 more"));
+	for (char *l = strtok(text, "\n"); l != NULL; l = strtok(NULL, "\n")) {
+		marked += strncmp(l, "  ! ", 4) == 0;
+		dull += strncmp(l, "  - ", 4) == 0;
+	}
+	assert_int_equal(marked, 40);
+	assert_int_equal(dull, 6);
+	for (size_t i = 0; i < 40; i++) {
+		free(v[i].what);
+	}
+	ssb_plan_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows),      cmocka_unit_test(test_worst),
+		cmocka_unit_test(test_drop),      cmocka_unit_test(test_never),
+		cmocka_unit_test(test_withheld),  cmocka_unit_test(test_quote),
+		cmocka_unit_test(test_quote_cap), cmocka_unit_test(test_fold),
+		cmocka_unit_test(test_many),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
