@@ -70,6 +70,8 @@ void build_refuse_request(struct build *b, const struct request *r, const char *
                           const char *remedy);
 void resolve_request(struct build *b, const struct request *r);
 void resolve_skill(struct build *b);
+/* Ours, and made for this run: not judged. */
+void resolve_stand_in(struct build *b, const struct stand_in *s);
 /* A directory that is shown whole, as `what` ("a skill's directory"): it is no dangerous
  * place and holds none. A refusal is recorded. */
 bool resolve_shown(struct build *b, const struct subject *s, const char *where, const char *what);

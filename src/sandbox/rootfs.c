@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -27,6 +28,7 @@
 #include "sandbox/stage.h"
 #include "sandbox/view.h"
 
+#define PLAIN (RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 #define PLACE ".rootfs" /* while its parts are taken */
 
 /* The sandbox's own, whole: beside the home. */
@@ -225,6 +227,32 @@ int rootfs_attach(struct stage *s, int root_fd, struct ssb_error *err)
 	}
 	if (umount2("/" PLACE, MNT_DETACH) != 0 || unlinkat(root_fd, PLACE, AT_REMOVEDIR) != 0) {
 		return fail(s, err, "cannot put away", "/");
+	}
+	return 0;
+}
+
+int rootfs_way(const struct stage *s, const struct grant *g, int root_fd, struct ssb_error *err)
+{
+	char part[PATH_MAX];
+
+	for (size_t i = 1; s->plan->rootfs.path != NULL; i++) {
+		if (g->target[i] != '/' && g->target[i] != '\0') {
+			continue;
+		}
+		snprintf(part, sizeof(part), "%.*s", (int)i, g->target);
+		auto_fd at = file_openat2(root_fd, part + 1, O_PATH, PLAIN);
+		if (at < 0 && errno == ENOENT) {
+			return 0; /* the rest of it will be ours */
+		}
+		if (at < 0) {
+			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+			                "the root file system has a symlink or no directory at "
+			                "'%.120s', where '%.120s' (%.40s) is to be shown",
+			                part, g->path, g->where);
+		}
+		if (g->target[i] == '\0') {
+			return 0;
+		}
 	}
 	return 0;
 }

@@ -211,6 +211,9 @@ const struct seccomp_blob *stage_filter(const struct stage *s);
 int rootfs_take(struct stage *s, struct ssb_error *err);
 int rootfs_collect(struct stage *s, struct ssb_error *err);
 int rootfs_attach(struct stage *s, int root_fd, struct ssb_error *err);
+/* It brings symlinks of its author's: the place of a grant would be made where they lead,
+ * and until the old root is gone that can be on the host. Fails where one is on the way. */
+int rootfs_way(const struct stage *s, const struct grant *g, int root_fd, struct ssb_error *err);
 
 /* The grants of the plan as mounts (grants.c). grants_collect before the old
  * root is gone, grants_attach when the new one is in place. */
