@@ -331,13 +331,6 @@ def test_limits_hit_are_in_the_trace(ssb):
     assert "resource_limit_hit" not in kinds
 
 
-def test_a_caller_that_is_nice_stays_so(ssb):
-    """Nobody may go up again, and nothing of the run tries."""
-    for start, least in ((0, 0), (10, 10)):
-        r = ssb.as_caller(["nice", "-n", str(start), ssb.binary, "run", "--", "/usr/bin/nice"])
-        assert int(r.ok().text) >= least
-
-
 def test_cpu_shares_weigh(ssb):
     """Two busy runs on one processor, until the same moment: the heavier gets
     more. With a cgroup by its weight, without by a nice value."""

@@ -101,6 +101,9 @@ static const struct {
 	{ EVENT("file_read", READ "\"absent\",\"path\":\"@/link\",\"rule\":\"private\""), "" },
 	/* refused */
 	{ DENIED("file_blocked",
+	         READ "\"denied\",\"path\":\"/srv/u/k\",\"reason\":\"credential_store\""),
+	  "!no read /srv/u/k" }, /* a record of another owner */
+	{ DENIED("file_blocked",
 	         READ "\"denied\",\"path\":\"/srv/x/y\",\"reason\":\"outside_plan\""),
 	  "no read /srv/x/y" },
 	{ DENIED("file_blocked",
