@@ -24,7 +24,7 @@ demo-session: build
 
 test:
 	@scripts/setup build demo test npm
-	@scripts/npm-set mcp
+	@scripts/npm-set mcp pyodide
 	@tests/run
 
 # The real Claude Code, Codex and Inspector, without a network: about 1 GB of npm

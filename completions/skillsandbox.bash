@@ -11,6 +11,7 @@ _skillsandbox()
 	local grants='--read --write --net --allow-private --env --memory --timeout --cpu-shares
 		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
 		--best-effort --unix-sockets --without --policy'
+	local files='--rootfs --image'
 	local output='--json --verbose --quiet --help'
 
 	if ((COMP_CWORD == 1)); then
@@ -51,7 +52,7 @@ _skillsandbox()
 		prev= # takes no value here
 	fi
 	case $prev in
-	-r | --read | -w | --write | --policy | --session-policy | --socket | --trace-output | -o | --output | --key)
+	-r | --read | -w | --write | --rootfs | --image | --policy | --session-policy | --socket | --trace-output | -o | --output | --key)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		compopt -o filenames
 		return
@@ -102,8 +103,8 @@ _skillsandbox()
 	if [[ $cur == -* ]]; then
 		local words=--help
 		case $command in
-		run) words="$grants $output --trace-output --session --tty --no-tty --dry-run --prove --watch --otel" ;;
-		inspect | prove) words="$grants $output" ;;
+		run) words="$grants $files $output --trace-output --session --tty --no-tty --dry-run --prove --watch --otel" ;;
+		inspect | prove) words="$grants $files $output" ;;
 		serve) words="$grants --skills --http --socket --session --session-policy --all-runs --otel --help" ;;
 		validate) words=$output ;;
 		lint) words='--sarif --output --json --help' ;;

@@ -102,6 +102,8 @@ complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l best-effort 
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l unix-sockets -d 'Unix sockets although a directory is writable'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l without -x -d 'Leave out what the skill asks for'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l policy -r -F -d 'Policy file'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run inspect prove' -l rootfs -x -a '(__fish_complete_directories)' -d 'A root file system instead of the host'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run inspect prove' -l image -x -a '(__fish_complete_directories)' -d 'The same from an OCI image layout'
 
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l trace-output -r -F -d 'Write the trace to a file'
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l tty -d 'Give the skill a terminal of its own'

@@ -88,6 +88,7 @@ enum ssb_option {
 	SSB_OPT_ALLOW_PRIVATE, /* CIDR: names may lead into this private range; many */
 	SSB_OPT_AUDIT,    /* "full", "violations" or "off": what is observed and written down */
 	SSB_OPT_WITHHOLD, /* a request of the manifest that is left out: "read ~/notes"; many */
+	SSB_OPT_ROOTFS,   /* directory: a root file system, instead of the host's /usr, /lib, ... */
 };
 
 struct ssb_options;

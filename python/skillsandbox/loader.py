@@ -14,6 +14,8 @@ from ._proxy import ModuleProxy, proxy_class
 from ._skill import PathOrId, Skill
 from .tiers import Options, Worker, worker_class
 
+# Tiers that have a Python of their own.
+OTHER_PYTHON = ("container", "wasm")
 Bundle = Dict[str, Any]
 
 # Where what is installed and what is imported have different names.
@@ -96,7 +98,7 @@ class SkillLoader:
         a directory `skills` here or above. Its code runs when the class is called, in a
         worker. Raises SkillNotFound, SkillManifestError, ImportError (requirements)."""
         skill = _skill.read(path_or_id)
-        if check_requirements and not self._options["python"] and self.tier != "wasm":
+        if check_requirements and not self._options["python"] and self.tier not in OTHER_PYTHON:
             self.check_requirements(skill.manifest)
         return {"module": ModuleProxy(skill, self._make) if execute_module else None,
                 "class": proxy_class(skill, self._make, None) if execute_module else None,

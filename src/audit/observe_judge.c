@@ -68,6 +68,14 @@ static enum zone zone_of(const struct ssb_plan *plan, const char *path, const ch
 			*ret_rule = ZONE_RULES[zone];
 		}
 	}
+	for (size_t i = 0; i < plan->rootfs_places.n; i++) {
+		size_t n = covers(plan->rootfs_places.v[i], path);
+		if (n > best) {
+			best = n;
+			zone = ZONE_SYSTEM;
+			*ret_rule = "rootfs";
+		}
+	}
 	size_t home = covers(plan->home, path);
 	if (home > best) {
 		best = home;

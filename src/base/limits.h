@@ -33,6 +33,15 @@
 #define MAX_PATH_DEPTH   128         /* directories above a granted path */
 #define MAX_MOUNTS_BYTES (4UL << 20) /* of /proc/self/mountinfo */
 
+/* Root file systems and the images that they are unpacked from */
+#define IMAGES_DIR       "images" /* in the state directory */
+#define MAX_ROOTFS_PARTS 1024     /* mounts and links at its top, in /etc and in /var */
+#define MAX_IMAGE_JSON   ((size_t)4 * 1024 * 1024)
+#define MAX_IMAGE_LAYERS 128
+#define MAX_IMAGE_FILES  UINT64_C(1000000)
+#define MAX_IMAGE_BYTES  (UINT64_C(16) << 30) /* unpacked */
+#define MAX_IMAGE_DEPTH  64                   /* directories in each other */
+
 /* Resources: what may be asked for at all */
 #define MIN_MEMORY_MB        4
 #define MAX_MEMORY_MB        (1024 * 1024)

@@ -8,6 +8,7 @@
 #include "base/names.h"
 #include "base/own.h"
 #include "cli/consent_run.h"
+#include "cli/image_option.h"
 #include "cli/say.h"
 
 int exit_from_error(const struct ssb_error *err, bool named_program)
@@ -139,7 +140,9 @@ int request_plan(struct request *r, char *const fallback[], struct ssb_plan **re
 		*ret_status = EXIT_SANDBOX;
 		return -1;
 	}
-	int rc = bare ? plan_bare(r, fallback, &p, &err) : consent_plan(r, &p, &err);
+	int rc = image_option(r, &err);
+	bool program = rc == 0 && bare; /* it is what was not found, and not the image */
+	rc = rc != 0 ? rc : bare ? plan_bare(r, fallback, &p, &err) : consent_plan(r, &p, &err);
 	bool shown = rc == 0 && (r->command->bit == ON_INSPECT || request_has(r, FLAG_DRY_RUN));
 	if (request_has(r, FLAG_VERBOSE)) {
 		say_diags(p.diags, SSB_NOTE);
@@ -147,7 +150,7 @@ int request_plan(struct request *r, char *const fallback[], struct ssb_plan **re
 		say_diags(p.diags, SSB_ALARM); /* otherwise they stand in the printed plan */
 	}
 	if (rc != 0) {
-		*ret_status = request_fail(r, &err, exit_from_error(&err, bare));
+		*ret_status = request_fail(r, &err, exit_from_error(&err, program));
 		return -1;
 	}
 	*ret_plan = steal_ptr(&p.plan);

@@ -213,6 +213,8 @@ void ssb_plan_free(struct ssb_plan *p)
 		free(p->egress[i].domain.s);
 		free(p->egress[i].ports);
 	}
+	grant_done(&p->rootfs);
+	string_list_done(&p->rootfs_places);
 	for (size_t i = 0; i < p->n_covers; i++) {
 		free(p->covers[i].path);
 		free(p->covers[i].target);

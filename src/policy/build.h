@@ -72,6 +72,12 @@ void resolve_request(struct build *b, const struct request *r);
 void resolve_skill(struct build *b);
 /* Ours, and made for this run: not judged. */
 void resolve_stand_in(struct build *b, const struct stand_in *s);
+/* A directory that is shown whole, as `what` ("a skill's directory"): it is no dangerous
+ * place and holds none. A refusal is recorded. */
+bool resolve_shown(struct build *b, const struct subject *s, const char *where, const char *what);
+
+/* rootfs.c: the owner's root file system, judged and held; nothing where none is given. */
+void rootfs_build(struct build *b);
 /* Grants an object that was judged; takes the fd. */
 void grant_existing(struct build *b, const struct request *r, const char *path, int *fd,
                     const struct stat *st, bool of_whole);

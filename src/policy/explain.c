@@ -81,6 +81,14 @@ static void json_files(struct json *j, const struct ssb_plan *p)
 	json_close(j, ']');
 }
 
+/* Where the sandbox's system directories come from; nothing: from the host. */
+static void json_rootfs(struct json *j, const struct ssb_plan *p)
+{
+	if (p->rootfs.path != NULL) {
+		json_kstr(j, "rootfs", p->rootfs.path);
+	}
+}
+
 static void json_covered(struct json *j, const struct ssb_plan *p)
 {
 	json_key(j, "covered");
@@ -240,6 +248,7 @@ char *plan_json(const struct ssb_plan *p, bool pretty)
 	json_env(&j, p);
 	json_network(&j, p);
 	json_close(&j, '}');
+	json_rootfs(&j, p);
 	json_covered(&j, p);
 	json_refusals(&j, "denied", p->refusals, p->n_refusals);
 	json_refusals(&j, "withheld", p->withheld, p->n_withheld);
@@ -338,6 +347,11 @@ static void text_approved(struct buf *out, const struct ssb_plan *p)
 
 static void text_files(struct buf *out, const struct ssb_plan *p)
 {
+	if (p->rootfs.path != NULL) {
+		label(out, "root", true);
+		put(out, p->rootfs.path);
+		buf_adds(out, " instead of the host's system directories\n");
+	}
 	for (size_t i = 0; i < p->n_grants; i++) {
 		const struct grant *g = &p->grants[i];
 		label(out, "files", i == 0);

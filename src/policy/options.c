@@ -58,6 +58,7 @@ static const char *const FLAGS[] = {
 	[SSB_OPT_ALLOW_PRIVATE] = "--allow-private",
 	[SSB_OPT_AUDIT] = "--audit",
 	[SSB_OPT_WITHHOLD] = "--without",
+	[SSB_OPT_ROOTFS] = "--rootfs",
 };
 
 const char *option_flag(enum ssb_option what)
@@ -123,6 +124,8 @@ void ssb_options_free(struct ssb_options *o)
 	free(o->skill_source);
 	free(o->policy_file);
 	free(o->trace_output);
+	free(o->rootfs);
+	free(o->workdir);
 	free(o);
 }
 
@@ -387,9 +390,11 @@ static int set_word(struct ssb_options *o, enum ssb_option what, const char *val
 static int set_file(struct ssb_options *o, enum ssb_option what, const char *value,
                     struct ssb_error *err)
 {
-	char **slot = what == SSB_OPT_POLICY_FILE ? &o->policy_file : &o->trace_output;
+	char **slot = what == SSB_OPT_POLICY_FILE ? &o->policy_file
+	              : what == SSB_OPT_ROOTFS    ? &o->rootfs
+	                                          : &o->trace_output;
 
-	if (what == SSB_OPT_TRACE_OUTPUT && *value == '\0') {
+	if (what != SSB_OPT_POLICY_FILE && *value == '\0') {
 		return ssb_fail(err, SSB_E_USAGE, 0, option_flag(what), "the file name is empty");
 	}
 	if (strlen(value) >= MAX_PATH_BYTES) {
@@ -428,6 +433,7 @@ int ssb_options_set(struct ssb_options *o, enum ssb_option what, const char *val
 		return set_word(o, what, value, err);
 	case SSB_OPT_POLICY_FILE:
 	case SSB_OPT_TRACE_OUTPUT:
+	case SSB_OPT_ROOTFS:
 		return set_file(o, what, value, err);
 	case SSB_OPT_MEMORY:
 	case SSB_OPT_TIMEOUT:

@@ -40,6 +40,8 @@ struct ssb_options {
 	unsigned best_effort;
 	char *policy_file; /* NULL: the default place; "": none */
 	char *trace_output;
+	char *rootfs;  /* NULL: the host's system directories */
+	char *workdir; /* of a bare command that is given no other, as its image asks; or NULL */
 	enum tty_mode tty;
 	int audit; /* enum audit_level; -1 until given */
 	/* What the skill asks for and the owner took out: items of plan->requested. */

@@ -198,11 +198,14 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 	if (b->failed) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
+	rootfs_build(b);
 	add_paths(b);
 	network_build(b);
 	upstream_build(b);
-	ca_build(b);
-	toolchain_build(b);
+	if (b->opt->rootfs == NULL) { /* the host's, by the host's names */
+		ca_build(b);
+		toolchain_build(b);
+	}
 	grants_finish(b);
 	covers_build(b);
 	if (env_build(b, err) < 0) {
@@ -214,8 +217,10 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 		b->plan->workdir = granted_cwd(b->plan);
 	}
 	if (b->plan->workdir == NULL) {
-		b->plan->workdir = build_printf(
-		        b, "%s", b->manifest != NULL ? b->manifest->workdir : b->plan->home);
+		b->plan->workdir = build_printf(b, "%s",
+		                                b->manifest != NULL       ? b->manifest->workdir
+		                                : b->opt->workdir != NULL ? b->opt->workdir
+		                                                          : b->plan->home);
 	}
 	if (b->failed) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
@@ -232,6 +237,7 @@ static int begin(struct build *b, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
 	b->plan->govern_fd = -1;
+	b->plan->rootfs.fd = b->plan->rootfs.parent_fd = -1;
 	return policy_load(b->owner, b->opt, &b->policy, b->diags, err);
 }
 

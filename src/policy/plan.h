@@ -165,6 +165,10 @@ struct ssb_plan {
 	uint8_t manifest_digest[32]; /* SHA-256 of the bytes that were read from there */
 	struct grant *grants;        /* parents before children */
 	size_t n_grants;
+	/* A root file system that is shown instead of the host's system directories: held
+	 * and mounted as a grant is. path NULL: there is none. */
+	struct grant rootfs;
+	struct string_list rootfs_places; /* what it has that no host has: "/app" */
 	struct cover *covers;
 	size_t n_covers;
 	struct refusal *refusals;

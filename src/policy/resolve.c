@@ -25,6 +25,12 @@ static void refuse_errno(struct build *b, const struct request *r, int e)
 	build_refuse_request(b, r, why, "name an existing file or directory that you may enter");
 }
 
+/* In every sandbox, but for one with a root file system of its own. */
+static bool is_shown(const struct build *b, const char *path)
+{
+	return b->opt->rootfs == NULL && path_is_system(path);
+}
+
 /* The first component of `path` that is a symlink: its length; 0 if none. */
 static size_t first_symlink(const char *path)
 {
@@ -64,7 +70,7 @@ static void refuse_symlink(struct build *b, const struct request *r, const char 
 {
 	auto_free char *real = realpath(path, NULL);
 
-	if (real != NULL && r->access == ACCESS_READ && path_is_system(real)) {
+	if (real != NULL && r->access == ACCESS_READ && is_shown(b, real)) {
 		diag_add(b->diags, SSB_NOTE, r->where, "", "read %s: visible in every sandbox",
 		         r->text);
 		return;
@@ -151,7 +157,7 @@ static void resolve_existing(struct build *b, const struct request *r, const cha
 		                     "sockets and FIFOs cannot be granted, devices only in /dev");
 		return;
 	}
-	if (r->access == ACCESS_READ && path_is_system(path)) {
+	if (r->access == ACCESS_READ && is_shown(b, path)) {
 		diag_add(b->diags, SSB_NOTE, r->where, "", "read %s: visible in every sandbox",
 		         r->text);
 		return;
@@ -310,15 +316,17 @@ void resolve_request(struct build *b, const struct request *r)
 
 /* Named by the owner, so it may lie in another person's home or among the
  * agent's own skills; but not be a dangerous place, nor hold one. */
-static bool skill_allowed(struct build *b, const struct subject *s)
+bool resolve_shown(struct build *b, const struct subject *s, const char *where, const char *what)
 {
 	struct danger_hits hits;
 
 	if (build_danger(b) == NULL || danger_judge(b->danger, s, ACCESS_READ, &hits) < 0) {
 		b->failed |= b->danger == NULL;
-		build_refuse(b, REFUSAL_OTHER, "skill", s->path,
-		             "the skill's directory cannot be examined",
-		             "name a directory that you may enter");
+		auto_free char *why = build_printf(b, "%s cannot be examined", what);
+		if (why != NULL) {
+			build_refuse(b, REFUSAL_OTHER, where, s->path, why,
+			             "name a directory that you may enter");
+		}
 		return false;
 	}
 	for (size_t i = 0; i < hits.n; i++) {
@@ -327,11 +335,13 @@ static bool skill_allowed(struct build *b, const struct subject *s)
 		    (p->flags & (DANGER_HOMES | DANGER_SKILLS)) != 0) {
 			continue;
 		}
-		auto_free char *why = build_printf(
-		        b, "as a skill's directory it would show %s, which %s", p->path, p->why);
-		if (why != NULL) {
-			build_refuse(b, REFUSAL_OTHER, "skill", s->path, why,
-			             "put the skill into a directory of its own");
+		auto_free char *why =
+		        build_printf(b, "as %s it would show %s, which %s", what, p->path, p->why);
+		auto_free char *remedy =
+		        build_printf(b, "put the %s into a directory of its own",
+		                     strcmp(where, "skill") == 0 ? where : "files");
+		if (why != NULL && remedy != NULL) {
+			build_refuse(b, REFUSAL_OTHER, where, s->path, why, remedy);
 		}
 		return false;
 	}
@@ -358,7 +368,7 @@ void resolve_skill(struct build *b)
 		no_directory(b);
 		return;
 	}
-	if (!skill_allowed(b, &s)) {
+	if (!resolve_shown(b, &s, "skill", "a skill's directory")) {
 		return;
 	}
 	struct grant g = {

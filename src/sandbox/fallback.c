@@ -126,6 +126,12 @@ int fallback_enter(struct stage *s, struct ssb_error *err)
 		        "held to it; remove the egress, or make user namespaces available "
 		        "(see 'skillsandbox doctor')");
 	}
+	if (s->plan->rootfs.path != NULL) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "userns",
+		                "--rootfs shows other files than the host's, and without user "
+		                "namespaces the host's are all there are; make user namespaces "
+		                "available (see 'skillsandbox doctor')");
+	}
 	if (s->plan->n_covers > 0) {
 		const struct cover *c = &s->plan->covers[0];
 		return ssb_fail(

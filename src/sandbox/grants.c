@@ -95,14 +95,13 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-/* Puts the read-only overlay over it in the place of *tree; -1 with errno
- * where there is none, and *tree is as loose as before. An overlay without an
- * upper layer wants two lower ones: /run is empty yet, and stays. */
-static int overlay_over(int root_fd, int *tree)
+/* An overlay without an upper layer wants two lower ones, and shows what is in both. */
+int view_overlay(int root_fd, int empty, int *tree)
 {
-	static const struct mount_option options[] = { { "lowerdir", "/.lower:/run" },
-		                                       { NULL, NULL } };
+	char lower[64];
+	const struct mount_option options[] = { { "lowerdir", lower }, { NULL, NULL } };
 
+	snprintf(lower, sizeof(lower), "/.lower:/proc/self/fd/%d", empty);
 	if (view_place(root_fd, ".lower", true) != 0 ||
 	    mount_attach(*tree, root_fd, ".lower") != 0) {
 		return -1;
@@ -312,7 +311,7 @@ static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_erro
 	    g->kind == GRANT_KERNEL) {
 		return 0;
 	}
-	if (g->kind == GRANT_FILES && overlay_over(root_fd, &src->tree) == 0) {
+	if (g->kind == GRANT_FILES && view_overlay(root_fd, s->empty, &src->tree) == 0) {
 		return 0;
 	}
 	if (g->kind == GRANT_FILES && beneath_private(s->plan, g->target)) {
@@ -420,6 +419,9 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 
 	if (s->sources[i].mask) {
 		return mask_attach(s, g, root_fd, err);
+	}
+	if (rootfs_way(s, g, root_fd, err) != 0) {
+		return -1;
 	}
 	if (g->scratch && (s->sources[i].tree = scratch_tree(s)) < 0) {
 		return fail(err, g, "cannot make a file system for");

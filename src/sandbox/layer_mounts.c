@@ -4,7 +4,8 @@
  * the four private places /tmp, /var/tmp, /dev/shm and $HOME, which are
  * mounts of their own on the same tmpfs so that the rest of it can be made
  * read-only and their common size is max_disk_mb. System directories are
- * read-only copies of the host's mounts. Host objects are taken as detached
+ * read-only copies of the host's mounts, or come from the owner's root file
+ * system (rootfs.c). Host objects are taken as detached
  * trees before the new root covers anything, and attached when it stands. */
 #include <errno.h>
 #include <fcntl.h>
@@ -98,6 +99,7 @@ struct view {
 	int root; /* the new root, attached */
 	int proc; /* detached */
 	int pts;
+	int empty;                           /* beneath /proc: nobody can put anything there */
 	mode_t modes[ARRAY_LEN(VIEW_HOST)];  /* 0: absent */
 	int from_host[ARRAY_LEN(VIEW_HOST)]; /* detached; unless a link or absent */
 	int devices[ARRAY_LEN(VIEW_DEVICES)];
@@ -109,9 +111,9 @@ static int fail(struct ssb_error *err, const char *what, const char *name)
 }
 
 /* The parts that must be taken while the host's root is still in sight. */
-static int view_collect(struct view *v, int host, struct ssb_error *err)
+static int view_collect(struct view *v, int host, bool whole, struct ssb_error *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(VIEW_HOST); i++) {
+	for (size_t i = 0; whole && i < ARRAY_LEN(VIEW_HOST); i++) {
 		struct stat st;
 		bool there = fstatat(host, VIEW_HOST[i], &st, AT_SYMLINK_NOFOLLOW) == 0;
 		v->modes[i] = there ? st.st_mode : 0;
@@ -300,7 +302,8 @@ static int view_fill(struct view *v, int host, const struct stage *s, struct ssb
 			return fail(err, "cannot mount", VIEW_DEVICES[i]);
 		}
 	}
-	if (mount_attach(v->proc, v->root, "proc") != 0 ||
+	v->empty = openat(v->root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (v->empty < 0 || mount_attach(v->proc, v->root, "proc") != 0 ||
 	    mount_attach(v->pts, v->root, "dev/pts") != 0) {
 		return fail(err, "cannot mount", "/proc and /dev/pts");
 	}
@@ -330,18 +333,20 @@ int mounts_seal(struct ssb_error *err)
 
 int layer_mounts(struct stage *s, struct ssb_error *err)
 {
-	struct view v = { .root = -1, .proc = -1, .pts = -1 };
+	struct view v = { .root = -1, .proc = -1, .pts = -1, .empty = -1 };
 	auto_fd host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	/* The fds of the view are CLOEXEC and closed wholesale by init. */
-	if (host < 0 || view_collect(&v, host, err) != 0 || grants_collect(s, err) != 0 ||
+	if (host < 0 || view_collect(&v, host, s->plan->rootfs.path == NULL, err) != 0 ||
+	    rootfs_collect(s, err) != 0 || grants_collect(s, err) != 0 ||
 	    view_root(&v, s->plan, err) != 0 || view_fill(&v, host, s, err) != 0) {
 		return host < 0 ? fail(err, "cannot open", "/") : -1;
 	}
+	s->empty = v.empty;
 	if (mount_pivot(v.root) != 0) {
 		return fail(err, "cannot change the root to", "tmpfs");
 	}
-	if (grants_attach(s, v.root, err) != 0) {
+	if (rootfs_attach(s, v.root, err) != 0 || grants_attach(s, v.root, err) != 0) {
 		return -1;
 	}
 	s->scratch = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -354,7 +359,8 @@ int layer_mounts(struct stage *s, struct ssb_error *err)
 		         s->left_out);
 	}
 	snprintf(s->reports[LAYER_MOUNTS].detail, sizeof(s->reports[LAYER_MOUNTS].detail),
-	         "new root; %zu granted%s, %llu MB of private tmpfs", s->plan->n_grants, left_out,
+	         "new root%s; %zu granted%s, %llu MB of private tmpfs",
+	         s->plan->rootfs.path != NULL ? " of the owner's" : "", s->plan->n_grants, left_out,
 	         (unsigned long long)s->plan->res.max_disk_mb);
 	return 0;
 }

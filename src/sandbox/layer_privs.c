@@ -107,6 +107,14 @@ static bool grants_devices(const struct ssb_plan *plan)
 	return false;
 }
 
+/* A root file system has directories of its own choice. */
+static unsigned view_rights(const struct ssb_plan *plan, const struct view_rule *v)
+{
+	bool top = plan->rootfs.path != NULL && v->path[1] == '\0';
+
+	return private_rights(plan, v->path, v->may) | (top ? LL_READ | LL_EXEC : 0);
+}
+
 static int landlock_rules(const struct stage *s, int rules, int abi)
 {
 	bool devices = grants_devices(s->plan);
@@ -115,8 +123,7 @@ static int landlock_rules(const struct stage *s, int rules, int abi)
 		const struct view_rule *v = &VIEW_RULES[i];
 		int failed = devices && strcmp(v->path, "/dev") == 0
 		                     ? landlock_devices(rules, abi)
-		                     : landlock_path(rules, abi, v->path,
-		                                     private_rights(s->plan, v->path, v->may));
+		                     : landlock_path(rules, abi, v->path, view_rights(s->plan, v));
 		if (failed != 0) {
 			return -1;
 		}

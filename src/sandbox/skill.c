@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "base/own.h"
 #include "os/caps.h"
 #include "os/clone.h"
+#include "os/file.h"
 
 static void skill_must_hold(const struct stage *s, const char *leak)
 {
@@ -188,17 +190,32 @@ static void skill_may_start(struct stage *s, int meet)
 	stage_layers(s, AT_LAST);
 }
 
+static const char *workdir_of(const struct stage *s)
+{
+	return s->namespaces ? s->plan->workdir : s->workdir;
+}
+
+/* False: a symlink is on the way, of the skill's or of an image. The host's root still lies
+ * over ours, one ".." away, and "/../home" leads there: that has to wait. */
+static bool skill_enter_plain(const struct stage *s)
+{
+	auto_fd dir = file_openat2(AT_FDCWD, workdir_of(s), O_PATH | O_DIRECTORY,
+	                           RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+
+	return dir >= 0 && fchdir(dir) == 0;
+}
+
+/* When the host's root is gone. */
 static void skill_enter_workdir(const struct stage *s)
 {
 	struct ssb_error err = { 0 };
-	const char *workdir = s->namespaces ? s->plan->workdir : s->workdir;
+	const char *workdir = workdir_of(s);
 
 	if (chdir(workdir) != 0) {
 		ssb_fail(&err, SSB_E_NOT_FOUND, errno, "workdir", "'%.200s' is not in the sandbox",
 		         workdir);
 		stage_die(s, &err);
 	}
-	umask(022);
 }
 
 static void skill_default_signals(void)
@@ -247,11 +264,15 @@ _Noreturn void skill_main(struct stage *s, int meet)
 		skill_pty(s);
 		skill_stdio(s);
 	}
-	skill_enter_workdir(s);
+	umask(022);
+	bool entered = skill_enter_plain(s);
 	stage_layers(s, IN_VIEW);
 	skill_try_walls(s);
 	stage_layers(s, FILTERED);
 	skill_may_start(s, meet);
+	if (!entered) {
+		skill_enter_workdir(s);
+	}
 	skill_try_filter(s);
 	skill_report(s);
 	if (s->payload != NULL) {

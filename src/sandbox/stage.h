@@ -38,6 +38,8 @@ struct source {
 struct stage {
 	const struct ssb_plan *plan;
 	const struct egress_table *egress; /* NULL: none is declared */
+	int empty;              /* a directory of the view in which nothing ever is, or -1 */
+	int rootfs;             /* a tree of plan->rootfs, where there is one; else -1 */
 	struct source *sources; /* what is mounted: the plan's grants and their submounts */
 	size_t n_sources;
 	size_t left_out;           /* of them: parts of "/" that cannot be shown */
@@ -203,6 +205,15 @@ int layer_landlock(struct stage *s, struct ssb_error *err);
 int layer_seccomp(struct stage *s, struct ssb_error *err);
 /* The filter by which calls are decided, observed or not. */
 const struct seccomp_blob *stage_filter(const struct stage *s);
+
+/* The plan's root file system (rootfs.c), nothing where there is none: taken by root
+ * before the clone, or collected by the child; then attached, before the grants. */
+int rootfs_take(struct stage *s, struct ssb_error *err);
+int rootfs_collect(struct stage *s, struct ssb_error *err);
+int rootfs_attach(struct stage *s, int root_fd, struct ssb_error *err);
+/* It brings symlinks of its author's: the place of a grant would be made where they lead,
+ * and until the old root is gone that can be on the host. Fails where one is on the way. */
+int rootfs_way(const struct stage *s, const struct grant *g, int root_fd, struct ssb_error *err);
 
 /* The grants of the plan as mounts (grants.c). grants_collect before the old
  * root is gone, grants_attach when the new one is in place. */

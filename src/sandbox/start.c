@@ -31,6 +31,7 @@ void run_init(struct run *r, struct ssb_plan *plan, const struct owner *owner)
 		r->pipes[i] = r->stage.stdio[i] = -1;
 	}
 	r->stage.ctl = r->stage.scratch = r->stage.payload_fd = r->stage.exec_fd = -1;
+	r->stage.rootfs = r->stage.empty = -1;
 	r->stage.plan = plan;
 	egress_init(&r->egress);
 	r->stage.unix_sockets = plan->unix_sockets;
@@ -45,6 +46,7 @@ static void close_child_ends(struct run *r)
 	own_close(&r->stage.ctl);
 	own_close(&r->stage.payload_fd);
 	own_close(&r->stage.exec_fd);
+	own_close(&r->stage.rootfs);
 	sources_close(&r->stage);
 }
 
@@ -156,7 +158,11 @@ static int make_sources(struct run *r, struct ssb_error *err)
 		return -1;
 	}
 	r->stage.repos = r->repos;
-	return root ? sources_idmap(&r->stage, host_id, host_id, err) : 0;
+	if (!root) {
+		return 0;
+	}
+	return rootfs_take(&r->stage, err) != 0 ? -1
+	                                        : sources_idmap(&r->stage, host_id, host_id, err);
 }
 
 /* Root writes the maps of the child: it is a host uid of its own. */

@@ -32,6 +32,12 @@ unsigned grant_rights(const struct grant *g);
 /* The attributes of a grant's mounts (MOUNT_ATTR_*). */
 uint64_t grant_attrs(const struct grant *g);
 
+/* Puts a read-only overlay in the place of the loose tree *tree, in the new root: other
+ * inodes, and nothing of what is mounted in it. `empty` (borrowed) is a directory in which
+ * nothing ever is. -1 with errno where there is none, and *tree is as loose as before
+ * (grants.c). */
+int view_overlay(int root_fd, int empty, int *tree);
+
 /* Makes the parents of `path` (relative to root) and the thing itself, unless
  * they exist. -1 with errno. */
 int view_place(int root, const char *path, bool dir);

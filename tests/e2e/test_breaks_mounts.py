@@ -252,3 +252,27 @@ def test_private_keys_of_the_host(ssb):
     assert len(lines) > lines.index("certs") + 1, "certificates are there"
     control = in_namespace(ssb, plant, *look).ok()
     assert SECRET in control.text and "private" in control.text.splitlines()
+
+
+def test_workdir_by_a_symlink_waits_for_the_end_of_the_host(user):
+    """Until the old root is gone it lies one ".." away: a skill whose working directory is a
+    symlink to /../PLACE must not start there. The kernel's calls are slowed to make sure
+    that there is time for it."""
+    place = user.mkdir("place")
+    skill = user.mkdir("skill")
+    user.write(skill / "skillsandbox.yaml", f"""\
+        skill: {{name: workdir, version: 1.0.0}}
+        permissions: {{}}
+        entrypoint: {{command: {PYTHON}, args: ["-c", "import os; print(os.stat('.').st_ino)"], workdir: /skill/out}}
+        """)
+    for to, there in ((f"/..{place}", place), (f"..{place}", place), ("/tmp", None)):
+        (skill / "out").symlink_to(to)
+        r = user.as_caller(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pivot_root,umount2",
+                            "-e", "inject=pivot_root:delay_exit=100000",
+                            "-e", "inject=umount2:delay_enter=200000",
+                            user.binary, "run", "--audit", "off", skill])
+        if there is None:
+            assert r.code == 0 and r.text.strip().isdigit(), repr(r)    # control
+        else:
+            assert r.text.strip() != str(there.stat().st_ino) and r.code == 127, repr(r)
+        (skill / "out").unlink()

@@ -1,4 +1,7 @@
 """The file view: what is declared is there, with its permission; nothing else is."""
+import pathlib
+import shutil
+import tempfile
 import json
 import os
 
@@ -407,3 +410,17 @@ def test_tilde_paths(ssb):
     got = ssb.probe(READ_ALL, env=paths_env([ssb.home / "notes/a.txt"]),
                     flags=["--env", "PATHS"], read=["~/notes"])
     assert list(got.values()) == ["note"]
+
+
+def test_what_is_granted_in_run_is_nowhere_else(ssb):
+    """A grant to read shows its directory, and not the names of other grants."""
+    place = pathlib.Path(tempfile.mkdtemp(prefix="ssb-e2e-", dir="/run"))
+    try:
+        place.chmod(0o755)
+        (place / "x").touch()
+        notes = ssb.mkdir("notes")
+        ssb.write(notes / "n", "x")
+        r = ssb.run("--read", ssb.own(place), "--read", notes, "--", "ls", notes, place).ok()
+    finally:
+        shutil.rmtree(place)
+    assert sorted(r.text.split()) == sorted([f"{notes}:", "n", f"{place}:", "x"]), repr(r)

@@ -1,0 +1,82 @@
+"""A plan in the words of podman. It is the plan's files, variables and limits, with no
+network; what podman has no words for is refused, never left out."""
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any, Dict, List, Mapping, Sequence
+
+from .._errors import SkillNotStarted
+
+NOBODY = 65534
+MOST_PROCESSES = 32768
+
+
+def find() -> str:
+    found = shutil.which("podman")
+    if found is None:
+        raise SkillNotStarted("engine 'podman' is not installed; install the package podman, or "
+                              "leave engine out: rootfs= and image= need no engine")
+    return found
+
+
+def _refuse(plan: Mapping[str, Any]) -> None:
+    if plan["granted"]["network"]:
+        raise SkillNotStarted("podman cannot hold a skill to the names that it may connect to; "
+                              "leave engine out for a skill with a network")
+    for f in plan["granted"]["files"]:
+        if any(c in f["path"] + f["target"] for c in ":,"):
+            raise SkillNotStarted(f"podman has no way to mount a path with ':' or ',': {f['path']}")
+        if f["create"]:
+            raise SkillNotStarted(f"podman mounts only what exists: {f['path']}")
+
+
+def _files(plan: Mapping[str, Any]) -> List[str]:
+    flags: List[str] = []
+    for f in plan["granted"]["files"]:
+        mode = "rw" if f["access"] == "write" else "ro"
+        flags += ["--volume", f"{f['path']}:{f['target']}:{mode},nosuid,nodev"]
+    disk = plan["limits"]["max_disk_mb"]
+    for place in ("/tmp", "/var/tmp", plan["home"]):    # root's, and there is one other
+        flags += ["--tmpfs", f"{place}:rw,nosuid,nodev,size={disk}m,mode=1777"]
+    return flags
+
+
+def _limits(limits: Mapping[str, int]) -> List[str]:
+    return ["--memory", f"{limits['memory_mb']}m", "--memory-swap", f"{limits['memory_mb']}m",
+            "--pids-limit", str(limits["max_processes"]),
+            "--cpu-shares", str(limits["cpu_shares"]),
+            "--timeout", str(limits["max_runtime_seconds"]),
+            "--ulimit", f"nofile={limits['max_open_files']}:{limits['max_open_files']}",
+            # pids-limit is the one that counts; podman's own value is more than some hosts allow.
+            "--ulimit", f"nproc={MOST_PROCESSES}:{MOST_PROCESSES}",
+            "--ulimit", "core=0:0"]
+
+
+def _image(files: Sequence[str]) -> List[str]:
+    """--rootfs, or the image; both after every flag."""
+    kind, value = files
+    if kind == "--rootfs":
+        return ["--rootfs", os.path.abspath(value)]
+    head, colon, ref = value.rpartition(":")
+    directory, ref = (head, ref) if colon and not os.path.isdir(value) else (value, "")
+    return [f"oci:{os.path.abspath(directory)}" + (f":{ref}" if ref else "")]
+
+
+def arguments(podman: str, plan: Mapping[str, Any], files: Sequence[str],
+              uid: int) -> List[str]:
+    """The command line for a plan (`skillsandbox inspect --json`). `files` is --rootfs DIR
+    or --image DIR[:REF], `uid` who runs podman. Of variables only the names are in it."""
+    _refuse(plan)
+    # Root's containers have root's uid, and nobody's is less.
+    who = "--userns=keep-id" if uid != 0 else f"--user={NOBODY}:{NOBODY}"
+    own: Dict[str, str] = {"HOME": plan["home"], "TMPDIR": "/tmp"}
+    flags = [podman, "run", "--rm", "--interactive", "--pull=never", "--read-only",
+             "--network=none", "--cap-drop=all", "--security-opt=no-new-privileges",
+             who, "--ipc=private", "--pid=private", "--uts=private",
+             "--log-driver=none", "--entrypoint=", "--workdir", plan["workdir"]]
+    for name in plan["granted"]["env"]:
+        if name not in ("PATH", "LANG"):
+            flags += ["--env", f"{name}={own[name]}" if name in own else name]
+    flags += _files(plan) + _limits(plan["limits"]) + _image(files)
+    return [*flags, *plan["argv"]]

@@ -1,0 +1,393 @@
+/* layer.c - the reader of a layer, and the conversation with it. */
+#include "image/layer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "egress/confine.h"
+#include "os/file.h"
+#include "os/zlib.h"
+#include "wire/tar.h"
+
+#define CHUNK     ((size_t)64 * 1024)
+#define MAX_EXTRA ((size_t)64 * 1024) /* of one extended header */
+#define IN        0
+#define OUT       1
+
+/* ---- the reader ------------------------------------------------------------- */
+
+struct reader {
+	enum layer_pass pass;
+	uint64_t most; /* unpacked bytes that are still read */
+	struct gunzip *gunzip;
+	uint8_t packed[CHUNK];
+	size_t packed_at, packed_len;
+	bool packed_end;
+	bool ended; /* gzip's stream is */
+	uint8_t chunk[CHUNK];
+	struct tar_over over;
+	struct tar_member member;
+};
+
+static void say(const void *data, size_t len)
+{
+	if (file_write_all(OUT, data, len) != 0) {
+		_exit(1); /* the writer has had enough */
+	}
+}
+
+static void say_step(enum step_kind kind, const char *name, const char *link, uint64_t size,
+                     bool executable)
+{
+	struct step s = { .kind = kind,
+		          .executable = executable,
+		          .size = size,
+		          .name_len = (uint32_t)strlen(name),
+		          .link_len = (uint32_t)strlen(link) };
+
+	say(&s, sizeof(s));
+	say(name, s.name_len);
+	say(link, s.link_len);
+}
+
+static _Noreturn void wrong(const char *why)
+{
+	say_step(STEP_WRONG, why, "", 0, false);
+	_exit(0);
+}
+
+static void refill(struct reader *r)
+{
+	if (r->packed_at < r->packed_len || r->packed_end) {
+		return;
+	}
+	ssize_t n = 0;
+	do {
+		n = read(IN, r->packed, sizeof(r->packed));
+	} while (n < 0 && errno == EINTR);
+	if (n < 0) {
+		wrong("it cannot be read");
+	}
+	r->packed_at = 0;
+	r->packed_len = (size_t)n;
+	r->packed_end = n == 0;
+}
+
+static size_t plain(struct reader *r, uint8_t *out, size_t len)
+{
+	size_t n = r->packed_len - r->packed_at;
+
+	n = n < len ? n : len;
+	memcpy(out, r->packed + r->packed_at, n);
+	r->packed_at += n;
+	return n;
+}
+
+static size_t unpacked(struct reader *r, uint8_t *out, size_t len)
+{
+	size_t in = r->packed_len - r->packed_at;
+	int rc = gunzip_more(r->gunzip, r->packed + r->packed_at, &in, out, &len);
+
+	if (rc < 0) {
+		wrong("it is no gzip, or damaged");
+	}
+	r->ended = rc == 1;
+	r->packed_at += in;
+	return len;
+}
+
+/* Exactly so many bytes; false: it ends before the first. */
+static bool take(struct reader *r, uint8_t *out, size_t len)
+{
+	size_t got = 0;
+
+	while (got < len) {
+		refill(r);
+		size_t n = r->gunzip != NULL ? unpacked(r, out + got, len - got)
+		                             : plain(r, out + got, len - got);
+		got += n;
+		if (n == 0 && r->packed_end && r->packed_at == r->packed_len) {
+			if (got == 0 && (r->gunzip == NULL || r->ended)) {
+				return false;
+			}
+			wrong("it ends in the middle");
+		}
+	}
+	if (r->most < len) {
+		wrong("it is larger than an image may be");
+	}
+	r->most -= len;
+	return true;
+}
+
+static void take_all(struct reader *r, uint8_t *out, size_t len)
+{
+	if (len > 0 && !take(r, out, len)) {
+		wrong("it ends in the middle");
+	}
+}
+
+/* The bytes of a member, to the writer or to nobody, and what fills its last block. */
+static void pass_data(struct reader *r, uint64_t size, bool wanted)
+{
+	uint64_t fill = tar_padded(size) - size;
+
+	while (size > 0) {
+		size_t n = size < sizeof(r->chunk) ? (size_t)size : sizeof(r->chunk);
+		take_all(r, r->chunk, n);
+		if (wanted) {
+			say(r->chunk, n);
+		}
+		size -= n;
+	}
+	take_all(r, r->chunk, (size_t)fill);
+}
+
+static void take_extra(struct reader *r)
+{
+	const struct tar_member *m = &r->member;
+	const char *why = NULL;
+
+	if (m->size > MAX_EXTRA) {
+		wrong("an extended header is too large");
+	}
+	take_all(r, r->chunk, (size_t)tar_padded(m->size));
+	if (tar_extra(m->type, (const char *)r->chunk, (size_t)m->size, &r->over, &why) != 0) {
+		wrong(why);
+	}
+}
+
+/* "./a//b/" is "a/b"; "" is the directory itself. The writer judges what is left. */
+static void tidy(char *name)
+{
+	char *out = name;
+
+	if (name[0] == '/') {
+		wrong("it holds an absolute path");
+	}
+	for (const char *in = name; *in != '\0';) {
+		size_t n = strcspn(in, "/");
+		if (n == 2 && memcmp(in, "..", 2) == 0) {
+			wrong("it holds a path with '..'");
+		}
+		if (n > 0 && !(n == 1 && *in == '.')) {
+			if (out > name) {
+				*out++ = '/';
+			}
+			memmove(out, in, n);
+			out += n;
+		}
+		in += n;
+		in += *in == '/';
+	}
+	*out = '\0';
+}
+
+/* ".wh.NAME" takes NAME of the layers below away, ".wh..wh..opq" all that they have in
+ * its directory. */
+static bool is_whiteout(struct reader *r)
+{
+	char *name = r->member.name;
+	char *slash = strrchr(name, '/');
+	char *base = slash != NULL ? slash + 1 : name;
+
+	if (strncmp(base, ".wh.", 4) != 0) {
+		return false;
+	}
+	bool all = strcmp(base, ".wh..wh..opq") == 0;
+	if (!all && strncmp(base, ".wh..wh.", 8) == 0) {
+		return true; /* aufs's own bookkeeping */
+	}
+	if (all) {
+		*(slash != NULL ? slash : base) = '\0';
+	} else {
+		memmove(base, base + 4, strlen(base + 4) + 1);
+		if (*base == '\0' || strcmp(base, ".") == 0 || strcmp(base, "..") == 0) {
+			wrong("it takes away something without a name");
+		}
+	}
+	if (r->pass == PASS_REMOVE) {
+		say_step(all ? STEP_EMPTY : STEP_REMOVE, name, "", 0, false);
+	}
+	return true;
+}
+
+static void add_member(struct reader *r)
+{
+	struct tar_member *m = &r->member;
+
+	switch (m->type) {
+	case TAR_FILE:
+		say_step(STEP_FILE, m->name, "", m->size, (m->mode & 0111) != 0);
+		break;
+	case TAR_DIR:
+		say_step(STEP_DIR, m->name, "", 0, false);
+		break;
+	case TAR_SYMLINK:
+		say_step(STEP_LINK, m->name, m->link, 0, false);
+		break;
+	case TAR_HARDLINK:
+		tidy(m->link);
+		say_step(STEP_HARD, m->name, m->link, 0, false);
+		break;
+	default:
+		break; /* a device or FIFO: the sandbox has its own */
+	}
+}
+
+static void take_member(struct reader *r)
+{
+	struct tar_member *m = &r->member;
+	const char *why = NULL;
+
+	if (m->type == TAR_PAX_GLOBAL) {
+		pass_data(r, m->size, false);
+		return;
+	}
+	if (m->type >= TAR_PAX) {
+		take_extra(r);
+		return;
+	}
+	if (tar_apply(&r->over, m, &why) != 0) {
+		wrong(why);
+	}
+	tidy(m->name);
+	bool wanted = !is_whiteout(r) && m->name[0] != '\0' && r->pass == PASS_ADD;
+	if (wanted) {
+		add_member(r);
+	}
+	pass_data(r, m->size, wanted && m->type == TAR_FILE);
+}
+
+static void find_packing(struct reader *r)
+{
+	refill(r);
+	if (r->packed_len >= 2 && r->packed[0] == 0x1f && r->packed[1] == 0x8b) {
+		r->gunzip = gunzip_new();
+		if (r->gunzip == NULL) {
+			wrong("out of memory");
+		}
+	}
+	if (r->packed_len >= 4 && memcmp(r->packed, "\x28\xb5\x2f\xfd", 4) == 0) {
+		wrong("it is packed with zstd, which is not understood; pack it with gzip "
+		      "(skopeo copy --dest-compress-format gzip)");
+	}
+}
+
+_Noreturn void layer_reader(enum layer_pass pass, uint64_t most_bytes)
+{
+	static struct reader r; /* too large for the stack */
+	uint8_t block[TAR_BLOCK];
+	const char *why = NULL;
+	int rc = 0;
+
+	r = (struct reader){ .pass = pass, .most = most_bytes };
+	find_packing(&r);
+	while (take(&r, block, sizeof(block)) && (rc = tar_header(block, &r.member, &why)) == 1) {
+		take_member(&r);
+	}
+	if (rc < 0) {
+		wrong(why);
+	}
+	say_step(STEP_END, "", "", 0, false);
+	_exit(0);
+}
+
+/* ---- the writer's side of the conversation ------------------------------------ */
+
+static int hear(int from, void *data, size_t len)
+{
+	for (size_t got = 0; got < len;) {
+		ssize_t n = read(from, (char *)data + got, len - got);
+		if (n <= 0 && !(n < 0 && errno == EINTR)) {
+			return -1;
+		}
+		got += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+static int hear_name(int from, char out[PATH_MAX], uint32_t len)
+{
+	if (len >= PATH_MAX || hear(from, out, len) != 0 || memchr(out, '\0', len) != NULL) {
+		return -1;
+	}
+	out[len] = '\0';
+	return 0;
+}
+
+/* 1: there is more to come. */
+static int next_step(int root_fd, int from, const char *layer, struct unpack_left *left,
+                     struct ssb_error *err)
+{
+	char name[PATH_MAX], link[PATH_MAX];
+	struct step s;
+
+	if (hear(from, &s, sizeof(s)) != 0 || hear_name(from, name, s.name_len) != 0 ||
+	    hear_name(from, link, s.link_len) != 0) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, "image", "layer %.20s: it could not be read",
+		                layer);
+	}
+	if (s.kind == STEP_END) {
+		return 0;
+	}
+	if (s.kind == STEP_WRONG) {
+		return ssb_fail(err, SSB_E_MANIFEST, 0, "image", "layer %.20s: %.200s", layer,
+		                name);
+	}
+	return unpack_step(root_fd, &s, name, link, from, left, err) != 0 ? -1 : 1;
+}
+
+/* All it keeps is the layer and the pipe; the owner's environment is wiped. */
+static _Noreturn void reader_main(int blob, int out, enum layer_pass pass, uint64_t most)
+{
+	if (dup2(blob, 10) < 0 || dup2(out, 11) < 0 || dup2(10, IN) < 0 || dup2(11, OUT) < 0 ||
+	    close_range(2, ~0U, 0) != 0) {
+		_exit(1);
+	}
+	for (char **e = environ; e != NULL && *e != NULL; e++) {
+		explicit_bzero(*e, strlen(*e));
+	}
+	confine_or_exit(confine_broker, -1);
+	layer_reader(pass, most);
+}
+
+int layer_unpack(int root_fd, int blob, const char *name, enum layer_pass pass,
+                 struct unpack_left *left, struct ssb_error *err)
+{
+	int ends[2];
+	int more = 1;
+
+	if (gunzip_load(err) != 0) {
+		return -1;
+	}
+	if (lseek(blob, 0, SEEK_SET) != 0 || pipe2(ends, O_CLOEXEC) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "image", "layer %.20s", name);
+	}
+	auto_fd from = ends[0];
+	auto_fd to = ends[1];
+	pid_t pid = fork();
+	if (pid == 0) {
+		/* Headers and padding beside what the files hold. */
+		reader_main(blob, to, pass, MAX_IMAGE_BYTES + MAX_IMAGE_FILES * 2 * TAR_BLOCK);
+	}
+	own_close(&to);
+	if (pid < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "image", "fork");
+	}
+	while (more == 1) {
+		more = next_step(root_fd, from, name, left, err);
+	}
+	own_close(&from); /* a reader that still speaks ends by it */
+	(void)waitpid(pid, NULL, 0);
+	return more;
+}

@@ -1,0 +1,57 @@
+/* layer.h - a layer of an image on its way into a directory.
+ *
+ * Two processes. The reader parses what the image's author wrote (gzip, tar) and has no
+ * authority: no files but the layer, no programs, no sockets. What it finds it says in
+ * steps, one struct after the other. The writer believes none of them: it checks each
+ * name, follows symlinks beneath the directory only, counts, and keeps no setuid bit. */
+#ifndef IMAGE_LAYER_H
+#define IMAGE_LAYER_H
+
+#include <stdint.h>
+
+#include "skillsandbox.h"
+
+enum step_kind {
+	STEP_END,
+	STEP_WRONG,  /* the reader gives up: the reason as the name */
+	STEP_DIR,    /* also where it is there already */
+	STEP_FILE,   /* `size` bytes follow */
+	STEP_LINK,   /* symbolic, to `link` as it stands */
+	STEP_HARD,   /* another name of the file `link` */
+	STEP_REMOVE, /* what an earlier layer put there */
+	STEP_EMPTY,  /* what an earlier layer put into this directory */
+};
+
+/* Then name_len bytes of the name, link_len of the link, and the file. */
+struct step {
+	uint32_t kind;
+	uint32_t executable; /* of STEP_FILE */
+	uint64_t size;
+	uint32_t name_len;
+	uint32_t link_len;
+};
+
+/* A layer takes away first what earlier ones have, wherever that stands in it. */
+enum layer_pass { PASS_REMOVE, PASS_ADD };
+
+/* Reads the layer from fd 0 and says it to fd 1; does not return. gunzip_load() was
+ * called. */
+_Noreturn void layer_reader(enum layer_pass pass, uint64_t most_bytes);
+
+/* What may still be unpacked. */
+struct unpack_left {
+	uint64_t files;
+	uint64_t bytes;
+};
+
+/* Unpacks the layer in `blob` (at its start; borrowed) into the directory root_fd. `name`
+ * is for messages. Forks: the caller is single-threaded. */
+int layer_unpack(int root_fd, int blob, const char *name, enum layer_pass pass,
+                 struct unpack_left *left, struct ssb_error *err);
+
+/* What the writer does with one step (unpack.c); `from` is where a file's bytes are read.
+ * `name` and `link` are not NULL. */
+int unpack_step(int root_fd, const struct step *step, const char *name, const char *link, int from,
+                struct unpack_left *left, struct ssb_error *err);
+
+#endif

@@ -1,0 +1,307 @@
+#include "image/oci.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/json_read.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "base/sha256.h"
+#include "os/file.h"
+
+#define REF_NAME "org.opencontainers.image.ref.name"
+#define MAX_NEST 3 /* an index in an index */
+
+#if defined(__x86_64__)
+#define ARCHITECTURE "amd64"
+#elif defined(__aarch64__)
+#define ARCHITECTURE "arm64"
+#else
+#define ARCHITECTURE "unknown"
+#endif
+
+static int fail(struct ssb_error *err, const char *what, const char *name)
+{
+	return ssb_fail(err, SSB_E_MANIFEST, 0, "image", "%.200s: %s", name, what);
+}
+
+/* Beneath the layout, and no symlink on the way. */
+static int open_in(int layout, const char *name, struct ssb_error *err)
+{
+	auto_fd fd = file_openat2(layout, name, O_RDONLY | O_NONBLOCK,
+	                          RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		return ssb_fail(err, SSB_E_NOT_FOUND, errno, "image",
+		                "'%.120s' of the layout cannot be opened; is it a directory in the "
+		                "OCI image layout (skopeo copy ... oci:DIR)?",
+		                name);
+	}
+	if (!S_ISREG(st.st_mode)) {
+		return fail(err, "it is no regular file", name);
+	}
+	return steal_fd(&fd);
+}
+
+static int open_blob(int layout, const struct oci_blob *b, struct ssb_error *err)
+{
+	char name[32 + OCI_HEX];
+
+	snprintf(name, sizeof(name), "blobs/sha256/%s", b->hex);
+	return open_in(layout, name, err);
+}
+
+static int check_digest(struct sha256 *s, uint64_t got, const struct oci_blob *b,
+                        struct ssb_error *err)
+{
+	uint8_t digest[SHA256_BYTES];
+	char hex[OCI_HEX];
+
+	sha256_final(s, digest);
+	hex_encode(digest, sizeof(digest), hex);
+	if (strcmp(hex, b->hex) != 0 || got != b->size) {
+		return fail(err, "the blob is not what its digest and size say", b->hex);
+	}
+	return 0;
+}
+
+int oci_copy(const struct oci_image *i, const struct oci_blob *b, int fd, struct ssb_error *err)
+{
+	auto_fd from = open_blob(i->layout, b, err);
+	struct sha256 sha;
+	char chunk[64 * 1024];
+	uint64_t got = 0;
+	ssize_t n = 0;
+
+	if (from < 0) {
+		return -1;
+	}
+	sha256_init(&sha);
+	(void)sha256_accelerate();
+	while (got <= b->size && (n = read(from, chunk, sizeof(chunk))) > 0) {
+		got += (uint64_t)n;
+		sha256_update(&sha, chunk, (size_t)n);
+		if (file_write_all(fd, chunk, (size_t)n) != 0) {
+			return ssb_fail(err, SSB_E_SYS, errno, "image", "cannot copy the layer");
+		}
+	}
+	if (n < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "image", "cannot read the layer");
+	}
+	return check_digest(&sha, got, b, err);
+}
+
+/* ---- JSON ------------------------------------------------------------------- */
+
+static int parse(struct json_doc *doc, int fd, const struct oci_blob *b, const char *name,
+                 struct ssb_error *err)
+{
+	auto_buf text = { 0 };
+	const char *why = NULL;
+
+	buf_init(&text, MAX_IMAGE_JSON);
+	if (file_read_all(fd, &text) != 0 || text.data == NULL) {
+		return fail(err, "it is empty or too large", name);
+	}
+	if (b != NULL) {
+		struct sha256 sha;
+		sha256_init(&sha);
+		sha256_update(&sha, text.data, text.len);
+		if (check_digest(&sha, text.len, b, err) != 0) {
+			return -1;
+		}
+	}
+	return json_read(doc, text.data, text.len, &why) != 0 ? fail(err, why, name) : 0;
+}
+
+static int parse_blob(int layout, const struct oci_blob *b, struct json_doc *doc,
+                      struct ssb_error *err)
+{
+	auto_fd fd = open_blob(layout, b, err);
+
+	return fd < 0 ? -1 : parse(doc, fd, b, b->hex, err);
+}
+
+/* "sha256:" and 64 digits, and a size. */
+static int descriptor(const struct json_doc *doc, const struct json_node *node,
+                      struct oci_blob *ret, struct ssb_error *err)
+{
+	const char *digest = json_string(json_member(doc, node, "digest"), "");
+	int64_t size = json_integer(json_member(doc, node, "size"), -1);
+	uint8_t raw[SHA256_BYTES];
+
+	if (strncmp(digest, "sha256:", 7) != 0 ||
+	    hex_decode(digest + 7, strlen(digest + 7), raw, sizeof(raw)) != 0 || size < 0) {
+		return fail(err, "a digest is not sha256 with 64 digits, or a size is missing",
+		            digest);
+	}
+	memcpy(ret->hex, digest + 7, OCI_HEX);
+	ret->size = (uint64_t)size;
+	return 0;
+}
+
+/* Of this machine, or of none in particular. */
+static bool fits(const struct json_doc *doc, const struct json_node *m)
+{
+	const struct json_node *p = json_member(doc, m, "platform");
+
+	return p == NULL ||
+	       (strcmp(json_string(json_member(doc, p, "os"), "linux"), "linux") == 0 &&
+	        strcmp(json_string(json_member(doc, p, "architecture"), ""), ARCHITECTURE) == 0);
+}
+
+/* The one manifest of an index that is meant. */
+static const struct json_node *choose(const struct json_doc *doc, const char *ref,
+                                      struct ssb_error *err)
+{
+	const struct json_node *list = json_member(doc, json_top(doc), "manifests");
+	const struct json_node *found = NULL;
+	size_t n = 0;
+
+	for (const struct json_node *m = json_first(doc, list); m != NULL; m = json_next(doc, m)) {
+		const struct json_node *notes = json_member(doc, m, "annotations");
+		const char *name = json_string(json_member(doc, notes, REF_NAME), NULL);
+		if (fits(doc, m) && (ref == NULL || (name != NULL && strcmp(name, ref) == 0))) {
+			found = m;
+			n++;
+		}
+	}
+	if (n != 1) {
+		(void)ssb_fail(
+		        err, SSB_E_NOT_FOUND, 0, "image",
+		        n == 0 ? "the layout has no image '%.60s' for linux/" ARCHITECTURE
+		               : "the layout has several images%.0s; name one: --image DIR:REF",
+		        ref != NULL ? ref : "");
+		return NULL;
+	}
+	return found;
+}
+
+static bool is_index(const struct json_doc *doc)
+{
+	return json_is(json_member(doc, json_top(doc), "manifests"), JSON_ARRAY);
+}
+
+/* From index.json down to a manifest, which is in `doc` then. */
+static int find_manifest(struct oci_image *i, const char *ref, struct json_doc *doc,
+                         struct ssb_error *err)
+{
+	auto_fd index = open_in(i->layout, "index.json", err);
+	struct oci_blob b = { 0 };
+
+	if (index < 0 || parse(doc, index, NULL, "index.json", err) != 0) {
+		return -1;
+	}
+	for (int depth = 0; is_index(doc); depth++) {
+		const struct json_node *m =
+		        depth < MAX_NEST ? choose(doc, depth == 0 ? ref : NULL, err) : NULL;
+		if (m == NULL) {
+			return depth < MAX_NEST ? -1 : fail(err, "nested too deep", "index.json");
+		}
+		if (descriptor(doc, m, &b, err) != 0 || parse_blob(i->layout, &b, doc, err) != 0) {
+			return -1;
+		}
+	}
+	memcpy(i->hex, b.hex, OCI_HEX);
+	return i->hex[0] == '\0' ? fail(err, "it lists no manifests", "index.json") : 0;
+}
+
+static int take_layers(struct oci_image *i, const struct json_doc *doc, struct ssb_error *err)
+{
+	const struct json_node *list = json_member(doc, json_top(doc), "layers");
+
+	if (!json_is(list, JSON_ARRAY) || list->n == 0 || list->n > MAX_IMAGE_LAYERS) {
+		return fail(err, "the manifest has no layers, or too many", i->hex);
+	}
+	i->layers = calloc(list->n, sizeof(*i->layers));
+	if (i->layers == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "image", "out of memory");
+	}
+	for (const struct json_node *l = json_first(doc, list); l != NULL; l = json_next(doc, l)) {
+		if (descriptor(doc, l, &i->layers[i->n_layers++], err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* Absolute, and nothing in it that has to be looked up to be understood. */
+static bool is_clean(const char *path)
+{
+	return path[0] == '/' && strlen(path) < MAX_PATH_BYTES && strstr(path, "/..") == NULL &&
+	       strstr(path, "//") == NULL && strstr(path, "/./") == NULL;
+}
+
+/* Of what the image asks for its process only where programs are found and where it
+ * starts: nothing that the owner would have to grant. */
+static int take_config(struct oci_image *i, const struct json_doc *doc, struct ssb_error *err)
+{
+	const struct json_node *config = json_member(doc, json_top(doc), "config");
+	const struct json_node *env = json_member(doc, config, "Env");
+	const char *workdir = json_string(json_member(doc, config, "WorkingDir"), "");
+	bool failed = false;
+
+	for (const struct json_node *e = json_first(doc, env); e != NULL; e = json_next(doc, e)) {
+		const char *word = json_string(e, "");
+		if (strncmp(word, "PATH=", 5) == 0 && word[5] != '\0' &&
+		    strlen(word) < MAX_PATH_BYTES && i->path == NULL) {
+			i->path = strdup(word + 5);
+			failed |= i->path == NULL;
+		}
+	}
+	if (is_clean(workdir)) {
+		i->workdir = strdup(workdir);
+		failed |= i->workdir == NULL;
+	}
+	return failed ? ssb_fail(err, SSB_E_NOMEM, 0, "image", "out of memory") : 0;
+}
+
+static int load(struct oci_image *i, const char *ref, struct json_doc *doc, struct ssb_error *err)
+{
+	struct oci_blob config;
+
+	if (find_manifest(i, ref, doc, err) != 0 || take_layers(i, doc, err) != 0 ||
+	    descriptor(doc, json_member(doc, json_top(doc), "config"), &config, err) != 0) {
+		return -1;
+	}
+	return parse_blob(i->layout, &config, doc, err) != 0 ? -1 : take_config(i, doc, err);
+}
+
+int oci_open(const char *dir, const char *ref, struct oci_image *ret, struct ssb_error *err)
+{
+	AUTO(json_doc_done) struct json_doc doc = { 0 };
+	AUTO(oci_done)
+	struct oci_image i = {
+		.layout = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC),
+	};
+
+	if (i.layout < 0) {
+		return ssb_fail(err, SSB_E_NOT_FOUND, errno, "--image", "'%.200s' cannot be opened",
+		                dir);
+	}
+	if (load(&i, ref, &doc, err) != 0) {
+		return -1;
+	}
+	*ret = i;
+	i = (struct oci_image){ .layout = -1 };
+	return 0;
+}
+
+void oci_done(struct oci_image *i)
+{
+	own_close(&i->layout);
+	free(i->layers);
+	free(i->path);
+	free(i->workdir);
+	*i = (struct oci_image){ .layout = -1 };
+}

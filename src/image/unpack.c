@@ -1,0 +1,233 @@
+/* unpack.c - what the reader of a layer says, done: the writer. The reader may be in the
+ * image's hands. Every name is walked by the kernel as if the directory were the root
+ * (RESOLVE_IN_ROOT), so that no symlink leads out of it, and nothing is opened or made
+ * but plain files, directories and symlinks. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "image/layer.h"
+#include "image/tree.h"
+#include "os/file.h"
+
+#define IN_ROOT (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
+
+static int fail(struct ssb_error *err, const char *what, const char *name)
+{
+	return ssb_fail(err, SSB_E_SYS, errno, "image", "%s '%.200s'", what, name);
+}
+
+static int refuse(struct ssb_error *err, const char *why, const char *name)
+{
+	return ssb_fail(err, SSB_E_MANIFEST, 0, "image", "the image holds '%.200s', %s", name, why);
+}
+
+/* "a/b": no empty part, no "." and no "..". */
+static bool is_clean(const char *name)
+{
+	unsigned depth = 0;
+
+	do {
+		size_t n = strcspn(name, "/");
+		if (n == 0 || n > NAME_MAX || (n == 1 && name[0] == '.') ||
+		    (n == 2 && name[0] == '.' && name[1] == '.') || ++depth > MAX_IMAGE_DEPTH) {
+			return false;
+		}
+		name += n;
+	} while (*name++ == '/');
+	return true;
+}
+
+/* The directory of `name`, with those on the way to it; an fd. */
+static int parent_of(int root_fd, const char *name, bool make)
+{
+	const char *slash = strrchr(name, '/');
+	char part[PATH_MAX] = ".";
+
+	if (slash != NULL) {
+		snprintf(part, sizeof(part), "%.*s", (int)(slash - name), name);
+	}
+	int fd = file_openat2(root_fd, part, O_PATH | O_DIRECTORY, IN_ROOT);
+	if (fd >= 0 || errno != ENOENT || !make) {
+		return fd;
+	}
+	auto_fd up = parent_of(root_fd, part, true);
+	const char *base = strrchr(part, '/');
+	if (up < 0 || (mkdirat(up, base != NULL ? base + 1 : part, 0755) != 0)) {
+		return -1;
+	}
+	return file_openat2(root_fd, part, O_PATH | O_DIRECTORY, IN_ROOT);
+}
+
+/* Symlinks may have led deeper than the name says; what is too deep could not be removed
+ * again. */
+static bool is_deep(int root_fd, int fd)
+{
+	char link[64], root[PATH_MAX], at[PATH_MAX];
+	unsigned depth = 0;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", root_fd);
+	ssize_t n = readlink(link, root, sizeof(root) - 1);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t m = readlink(link, at, sizeof(at) - 1);
+	if (n < 0 || m < n) {
+		return true; /* longer than any path */
+	}
+	for (ssize_t i = n; i < m; i++) {
+		depth += at[i] == '/';
+	}
+	return depth > MAX_IMAGE_DEPTH;
+}
+
+static const char *base_of(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash != NULL ? slash + 1 : name;
+}
+
+static int make_dir(int parent, const char *base, const char *name, struct ssb_error *err)
+{
+	struct stat st;
+
+	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (S_ISDIR(st.st_mode)) {
+			return 0;
+		}
+		if (unlinkat(parent, base, 0) != 0) {
+			return fail(err, "cannot replace", name);
+		}
+	}
+	return mkdirat(parent, base, 0755) != 0 ? fail(err, "cannot make", name) : 0;
+}
+
+static int copy_bytes(int from, int to, uint64_t size)
+{
+	char chunk[16 * 1024];
+
+	while (size > 0) {
+		size_t n = size < sizeof(chunk) ? (size_t)size : sizeof(chunk);
+		ssize_t got = read(from, chunk, n);
+		if (got <= 0) {
+			if (got < 0 && errno == EINTR) {
+				continue;
+			}
+			errno = got == 0 ? EIO : errno;
+			return -1;
+		}
+		if (file_write_all(to, chunk, (size_t)got) != 0) {
+			return -1;
+		}
+		size -= (uint64_t)got;
+	}
+	return 0;
+}
+
+static int make_file(int parent, const struct step *s, const char *base, const char *name, int from,
+                     struct unpack_left *left, struct ssb_error *err)
+{
+	if (s->size > left->bytes) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, "image",
+		                "the image is too large: more than %llu MiB unpacked",
+		                (unsigned long long)(MAX_IMAGE_BYTES >> 20));
+	}
+	left->bytes -= s->size;
+	auto_fd fd =
+	        openat(parent, base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || copy_bytes(from, fd, s->size) != 0 ||
+	    fchmod(fd, s->executable != 0 ? 0755 : 0644) != 0) {
+		return fail(err, "cannot write", name);
+	}
+	return 0;
+}
+
+static int make_hard(int root_fd, int parent, const char *base, const char *name, const char *to,
+                     struct ssb_error *err)
+{
+	struct stat st;
+
+	if (!is_clean(to)) {
+		return refuse(err, "a hard link to a name that leads out of it", name);
+	}
+	auto_fd dir = parent_of(root_fd, to, false);
+	if (dir < 0 || fstatat(dir, base_of(to), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    !S_ISREG(st.st_mode)) {
+		return refuse(err, "a hard link to what is no file of it", name);
+	}
+	return linkat(dir, base_of(to), parent, base, 0) != 0 ? fail(err, "cannot link", name) : 0;
+}
+
+static int take_away(int root_fd, const struct step *s, const char *name, struct ssb_error *err)
+{
+	if (s->kind == STEP_EMPTY) {
+		auto_fd dir = file_openat2(root_fd, *name != '\0' ? name : ".",
+		                           O_RDONLY | O_DIRECTORY, IN_ROOT);
+		return dir >= 0 && tree_empty(dir) != 0 ? fail(err, "cannot empty", name) : 0;
+	}
+	auto_fd parent = parent_of(root_fd, name, false);
+	return parent >= 0 && tree_remove(parent, base_of(name)) != 0
+	               ? fail(err, "cannot remove", name)
+	               : 0;
+}
+
+static int make_one(int root_fd, const struct step *s, const char *name, const char *link, int from,
+                    struct unpack_left *left, struct ssb_error *err)
+{
+	const char *base = base_of(name);
+	auto_fd parent = parent_of(root_fd, name, true);
+
+	if (parent < 0) {
+		return fail(err, "cannot make the directory of", name);
+	}
+	if (is_deep(root_fd, parent)) {
+		return refuse(err, "which lies too deep", name);
+	}
+	if (s->kind == STEP_DIR) {
+		return make_dir(parent, base, name, err);
+	}
+	if (s->kind == STEP_HARD && strcmp(name, link) == 0) {
+		return 0;
+	}
+	if (tree_remove(parent, base) != 0) {
+		return fail(err, "cannot replace", name);
+	}
+	if (s->kind == STEP_FILE) {
+		return make_file(parent, s, base, name, from, left, err);
+	}
+	if (s->kind == STEP_HARD) {
+		return make_hard(root_fd, parent, base, name, link, err);
+	}
+	return *link == '\0'                        ? refuse(err, "a symlink to nothing", name)
+	       : symlinkat(link, parent, base) != 0 ? fail(err, "cannot link", name)
+	                                            : 0;
+}
+
+int unpack_step(int root_fd, const struct step *step, const char *name, const char *link, int from,
+                struct unpack_left *left, struct ssb_error *err)
+{
+	bool top = step->kind == STEP_EMPTY && *name == '\0';
+
+	if (step->kind < STEP_DIR || step->kind > STEP_EMPTY || (!top && !is_clean(name))) {
+		return refuse(err, "a name that leads out of it, or too deep", name);
+	}
+	if (step->kind == STEP_REMOVE || step->kind == STEP_EMPTY) {
+		return take_away(root_fd, step, name, err);
+	}
+	if (left->files == 0) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, "image",
+		                "the image holds too many files: more than %llu",
+		                (unsigned long long)MAX_IMAGE_FILES);
+	}
+	left->files--;
+	return make_one(root_fd, step, name, link, from, left, err);
+}

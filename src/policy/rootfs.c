@@ -1,0 +1,103 @@
+/* rootfs.c - the root file system that the owner named: judged once, and held.
+ *
+ * All of it is shown, so it may neither be a dangerous place nor hold one. Those that
+ * were unpacked from images lie among the runtime's own files and are shown all the
+ * same: no skill can write there. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/file.h"
+#include "policy/build.h"
+
+static void refuse(struct build *b, const char *path, const char *why)
+{
+	build_refuse(b, REFUSAL_OTHER, option_flag(SSB_OPT_ROOTFS), path, why,
+	             "name a directory with an unpacked root file system: usr, bin, lib, etc");
+}
+
+static bool is_unpacked_image(const struct build *b, const char *path)
+{
+	auto_free char *state =
+	        b->owner->state_dir != NULL ? realpath(b->owner->state_dir, NULL) : NULL;
+	auto_free char *images = state != NULL ? path_join(state, IMAGES_DIR) : NULL;
+	const char *rest = images != NULL ? path_beneath(path, images) : NULL;
+
+	return rest != NULL && *rest != '\0';
+}
+
+/* Names that every observer knows, and the homes of people, are no places of its own. */
+static bool is_known(const char *name)
+{
+	static const char *const KNOWN[] = { "proc", "sys", "dev",  "tmp",  "run",  "skill",
+		                             "etc",  "var", "home", "root", "mnt",  "media",
+		                             "usr",  "bin", "sbin", "lib",  "lib64" };
+
+	for (size_t i = 0; i < ARRAY_LEN(KNOWN); i++) {
+		if (strcmp(name, KNOWN[i]) == 0) {
+			return true;
+		}
+	}
+	return name[0] == '.';
+}
+
+static void find_places(struct build *b, const char *path)
+{
+	DIR *d = opendir(path);
+	const struct dirent *e;
+
+	while (d != NULL && !b->failed && (e = readdir(d)) != NULL) {
+		auto_free char *place = is_known(e->d_name) ? NULL : path_join("/", e->d_name);
+		if (place != NULL && b->plan->rootfs_places.n < MAX_LIST_ITEMS) {
+			build_add(b, &b->plan->rootfs_places, place, MAX_LIST_ITEMS);
+		}
+	}
+	if (d != NULL) {
+		(void)closedir(d);
+	}
+}
+
+/* Takes the fd. */
+static void hold(struct build *b, const char *path, int *fd, const struct stat *st)
+{
+	b->plan->rootfs = (struct grant){
+		.path = strdup(path),
+		.target = strdup("/"),
+		.access = ACCESS_READ,
+		.origin = ORIGIN_FLAG,
+		.where = strdup(option_flag(SSB_OPT_ROOTFS)),
+		.is_dir = true,
+		.fd = steal_fd(fd),
+		.dev = st->st_dev,
+		.ino = st->st_ino,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.parent_fd = -1,
+	};
+	b->failed |= b->plan->rootfs.path == NULL || b->plan->rootfs.target == NULL ||
+	             b->plan->rootfs.where == NULL;
+	find_places(b, path);
+}
+
+void rootfs_build(struct build *b)
+{
+	if (b->opt->rootfs == NULL) {
+		return;
+	}
+	auto_free char *text = path_expand(b->owner, b->opt->rootfs);
+	auto_free char *path = text != NULL ? realpath(text, NULL) : NULL;
+	auto_fd fd = path != NULL ? file_open_nosymlink(path, O_PATH | O_DIRECTORY) : -1;
+	struct subject s;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || subject_init(&s, fd, path, NULL) < 0) {
+		refuse(b, b->opt->rootfs, "it is no directory that can be opened");
+	} else if (is_unpacked_image(b, path) ||
+	           resolve_shown(b, &s, option_flag(SSB_OPT_ROOTFS), "a root file system")) {
+		hold(b, path, &fd, &st);
+	}
+}

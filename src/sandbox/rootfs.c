@@ -1,0 +1,258 @@
+/* rootfs.c - an unpacked root file system in the place of the host's.
+ *
+ * The root of the sandbox stays its own tmpfs, with its own /proc, /dev, /tmp, home and
+ * files of /etc. What the root file system has at its top is mounted into it, one by one
+ * and read-only: a directory in which something of the sandbox's own lies, or in which a
+ * grant has no place yet, is gone through in the same way, and the sandbox's own wins
+ * everywhere. So nothing that the files say
+ * (a symlink in the place of /etc, say) changes what is ours.
+ *
+ * It is taken through an overlay, as grants to read are: a socket or FIFO in it is a
+ * dead name, and what is mounted in it is not shown. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/file.h"
+#include "os/mount.h"
+#include "sandbox/stage.h"
+#include "sandbox/view.h"
+
+#define PLAIN (RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+#define PLACE ".rootfs" /* while its parts are taken */
+
+/* The sandbox's own, whole: beside the home. */
+static const char *const OWN[] = { "proc", "sys", "dev", "tmp", "run", "skill", "var/tmp" };
+
+struct parts {
+	const struct stage *stage;
+	int root;
+	unsigned n;
+};
+
+static int fail(const struct stage *s, struct ssb_error *err, const char *what, const char *name)
+{
+	return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+	                "%s '%.100s' of the root file system '%.160s'", what, name,
+	                s->plan->rootfs.path);
+}
+
+static int restrict_tree(struct stage *s, int *tree, struct ssb_error *err)
+{
+	if (*tree < 0 || mount_restrict(*tree, grant_attrs(&s->plan->rootfs), -1) != 0) {
+		return fail(s, err, "cannot take", "/");
+	}
+	s->rootfs = steal_fd(tree);
+	return 0;
+}
+
+/* The skill's own uid could not get there. */
+int rootfs_take(struct stage *s, struct ssb_error *err)
+{
+	if (s->plan->rootfs.path == NULL) {
+		return 0;
+	}
+	auto_fd tree = mount_clone_one(s->plan->rootfs.fd);
+	return restrict_tree(s, &tree, err);
+}
+
+int rootfs_collect(struct stage *s, struct ssb_error *err)
+{
+	const struct grant *g = &s->plan->rootfs;
+	struct stat st;
+
+	if (g->path == NULL || s->rootfs >= 0) {
+		return 0;
+	}
+	/* As with grants: opened again, and the same object. */
+	auto_fd fd = file_open_nosymlink(g->path, O_PATH | O_DIRECTORY);
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		return fail(s, err, "cannot open", "/");
+	}
+	if (st.st_dev != g->dev || st.st_ino != g->ino) {
+		errno = ESTALE;
+		return fail(s, err, "replaced while the sandbox was built:", "/");
+	}
+	auto_fd tree = mount_clone(fd, "");
+	return restrict_tree(s, &tree, err);
+}
+
+static bool is_own(const struct stage *s, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(OWN); i++) {
+		if (strcmp(name, OWN[i]) == 0) {
+			return true;
+		}
+	}
+	return strcmp(name, s->plan->home + 1) == 0;
+}
+
+/* A grant is to be mounted in it, where it has nothing yet to be mounted on. */
+static bool leads_to_grant(const struct parts *p, const char *name)
+{
+	char at[PATH_MAX];
+	struct stat st;
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < p->stage->n_sources; i++) {
+		const char *target = p->stage->sources[i].grant.target + 1;
+		if (strncmp(target, name, len) != 0 || target[len] != '/') {
+			continue;
+		}
+		if (snprintf(at, sizeof(at), PLACE "/%s", target) < (int)sizeof(at) &&
+		    fstatat(p->root, at, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int part_link(const struct parts *p, const char *from, const char *name,
+                     struct ssb_error *err)
+{
+	char to[PATH_MAX];
+	ssize_t n = readlinkat(p->root, from, to, sizeof(to) - 1);
+
+	if (n < 0) {
+		return fail(p->stage, err, "cannot read the link", name);
+	}
+	to[n] = '\0';
+	return symlinkat(to, p->root, name) != 0 ? fail(p->stage, err, "cannot link", name) : 0;
+}
+
+static int part_mount(const struct parts *p, const char *from, const char *name, bool dir,
+                      struct ssb_error *err)
+{
+	auto_fd tree = mount_clone(p->root, from);
+
+	if (tree < 0 || view_place(p->root, name, dir) != 0 ||
+	    mount_attach(tree, p->root, name) != 0) {
+		return fail(p->stage, err, "cannot mount", name);
+	}
+	return 0;
+}
+
+static int parts_of(struct parts *p, const char *name, struct ssb_error *err);
+
+static int part(struct parts *p, const char *name, struct ssb_error *err)
+{
+	char from[PATH_MAX];
+	struct stat st, ours;
+
+	if (is_own(p->stage, name)) {
+		return 0;
+	}
+	snprintf(from, sizeof(from), PLACE "/%s", name);
+	if (fstatat(p->root, from, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+		return errno == ENOENT ? 0 : fail(p->stage, err, "cannot examine", name);
+	}
+	if (fstatat(p->root, name, &ours, AT_SYMLINK_NOFOLLOW) == 0) {
+		bool both = S_ISDIR(st.st_mode) && S_ISDIR(ours.st_mode);
+		return both ? parts_of(p, name, err) : 0;
+	}
+	if (S_ISDIR(st.st_mode) && leads_to_grant(p, name)) {
+		return view_place(p->root, name, true) != 0
+		               ? fail(p->stage, err, "cannot make", name)
+		               : parts_of(p, name, err);
+	}
+	if (++p->n > MAX_ROOTFS_PARTS) {
+		errno = E2BIG;
+		return fail(p->stage, err, "too many names at the top, or in /etc or /var, with",
+		            name);
+	}
+	return S_ISLNK(st.st_mode) ? part_link(p, from, name, err)
+	       : S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)
+	               ? part_mount(p, from, name, S_ISDIR(st.st_mode), err)
+	               : 0;
+}
+
+static void close_dir(DIR **d)
+{
+	if (*d != NULL) {
+		(void)closedir(*d);
+	}
+}
+
+/* As deep as the sandbox's own places lie; `name` is "" at the top. */
+static int parts_of(struct parts *p, const char *name, struct ssb_error *err)
+{
+	char from[PATH_MAX], below[PATH_MAX];
+
+	snprintf(from, sizeof(from), PLACE "/%s", name);
+	int fd = openat(p->root, from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO(close_dir) DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	if (d == NULL) {
+		own_close(&fd);
+		return errno == EACCES ? 0 : fail(p->stage, err, "cannot list", name);
+	}
+	for (const struct dirent *e; (e = readdir(d)) != NULL;) {
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
+			continue;
+		}
+		int n = snprintf(below, sizeof(below), "%s%s%s", name, *name != '\0' ? "/" : "",
+		                 e->d_name);
+		if (n >= (int)(sizeof(below) - sizeof(PLACE)) || part(p, below, err) != 0) {
+			errno = ENAMETOOLONG;
+			return err->code != SSB_OK ? -1 : fail(p->stage, err, "a name in", name);
+		}
+	}
+	return 0;
+}
+
+int rootfs_attach(struct stage *s, int root_fd, struct ssb_error *err)
+{
+	struct parts parts = { s, root_fd, 0 };
+
+	if (s->plan->rootfs.path == NULL) {
+		return 0;
+	}
+	if (view_overlay(root_fd, s->empty, &s->rootfs) != 0) {
+		return fail(s, err, "no read-only overlay (Linux 5.11) can be had over", "/");
+	}
+	if (view_place(root_fd, PLACE, true) != 0 || mount_attach(s->rootfs, root_fd, PLACE) != 0) {
+		return fail(s, err, "cannot mount", "/");
+	}
+	if (parts_of(&parts, "", err) != 0) {
+		return -1;
+	}
+	if (umount2("/" PLACE, MNT_DETACH) != 0 || unlinkat(root_fd, PLACE, AT_REMOVEDIR) != 0) {
+		return fail(s, err, "cannot put away", "/");
+	}
+	return 0;
+}
+
+int rootfs_way(const struct stage *s, const struct grant *g, int root_fd, struct ssb_error *err)
+{
+	char part[PATH_MAX];
+
+	for (size_t i = 1; s->plan->rootfs.path != NULL; i++) {
+		if (g->target[i] != '/' && g->target[i] != '\0') {
+			continue;
+		}
+		snprintf(part, sizeof(part), "%.*s", (int)i, g->target);
+		auto_fd at = file_openat2(root_fd, part + 1, O_PATH, PLAIN);
+		if (at < 0 && errno == ENOENT) {
+			return 0; /* the rest of it will be ours */
+		}
+		if (at < 0) {
+			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+			                "the root file system has a symlink or no directory at "
+			                "'%.120s', where '%.120s' (%.40s) is to be shown",
+			                part, g->path, g->where);
+		}
+		if (g->target[i] == '\0') {
+			return 0;
+		}
+	}
+	return 0;
+}
