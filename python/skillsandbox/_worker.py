@@ -10,19 +10,13 @@ nothing (the skill is in this very process); it keeps what the skill prints apar
 what it answers, and makes the skill feel at home: its directory is sys.path[0] and a
 private copy of its data/ can be written.
 """
-import asyncio
 import atexit
-import base64
 import importlib.util
-import inspect
 import json
 import os
-import re
-import shutil
 import sys
-import tempfile
-import traceback
-import types
+
+# What not every skill needs is imported where it is used: a cold start is paid each time.
 
 PROTOCOL = 1
 CHUNK = 512 * 1024              # of a file, in one line
@@ -46,6 +40,11 @@ def _is(kind, value):
             "integer": number and float(value).is_integer()}.get(kind, True)
 
 
+def _matches(pattern, value):
+    import re
+    return re.search(pattern, value) is not None
+
+
 # Keyword -> (which values it is about, what it demands of them).
 CHECKS = {
     "enum": (object, lambda v, a: v in a),
@@ -56,7 +55,7 @@ CHECKS = {
     "exclusiveMaximum": ((int, float), lambda v, a: v < a),
     "minLength": (str, lambda v, a: len(v) >= a),
     "maxLength": (str, lambda v, a: len(v) <= a),
-    "pattern": (str, lambda v, a: re.search(a, v) is not None),
+    "pattern": (str, lambda v, a: _matches(a, v)),
     "minItems": (list, lambda v, a: len(v) >= a),
     "maxItems": (list, lambda v, a: len(v) <= a),
 }
@@ -125,11 +124,13 @@ class BaseSkill:
     def execute(self, params):
         if type(self).aexecute is BaseSkill.aexecute:
             raise NotImplementedError("a skill has execute() or aexecute()")
+        import asyncio
         return asyncio.run(self.aexecute(params))
 
     async def aexecute(self, params):
         if type(self).execute is BaseSkill.execute:
             raise NotImplementedError("a skill has execute() or aexecute()")
+        import asyncio
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(None, self.execute, params)
 
@@ -149,7 +150,7 @@ def base_skill():
     except ImportError:
         pass
     for name in ("skillware", "skillware.core", "skillware.core.base_skill"):
-        module = types.ModuleType(name)
+        module = type(sys)(name)
         module.BaseSkill = BaseSkill
         module.SkillwareParamValidationError = SkillwareParamValidationError
         module.__path__ = []
@@ -172,6 +173,8 @@ def at_home(skill_dir):
     data = os.path.join(skill_dir, "data")
     if not os.path.isdir(data) or os.access(data, os.W_OK):
         return skill_dir
+    import shutil
+    import tempfile
     if tree_size(data) > MAX_DATA:
         raise OSError(f"data/ of the skill has more than {MAX_DATA} bytes, too many to copy")
     place = tempfile.mkdtemp(prefix="skill-")
@@ -203,7 +206,7 @@ def load_module(skill_dir):
 def find_class(module, base, name):
     """The one named; else the one subclass of BaseSkill that no other one extends."""
     own = [c for c in vars(module).values()
-           if inspect.isclass(c) and c.__module__ == MODULE]
+           if isinstance(c, type) and c.__module__ == MODULE]
     if name is not None:
         found = [c for c in own if c.__name__ == name]
     else:
@@ -223,7 +226,7 @@ class Skill:
         base = base_skill()
         BaseSkill._declared = manifest or {}
         skill_dir = at_home(skill_dir)
-        self.loop = asyncio.new_event_loop()
+        self.loop = None    # one for all calls, made by the first that needs it
         self.declared = manifest
         cls = find_class(load_module(skill_dir), base, name)
         self.name = cls.__name__
@@ -231,16 +234,18 @@ class Skill:
 
     @staticmethod
     def _construct(cls, config):
-        try:
-            inspect.signature(cls).bind(config)
-        except TypeError:
-            return cls()
-        except ValueError:
-            pass
-        return cls(config)
+        """With the configuration, unless its __init__ takes nothing."""
+        code = getattr(cls.__init__, "__code__", None)
+        takes = code is None or code.co_argcount > 1 or code.co_flags & 0x04
+        return cls(config) if takes else cls()
 
     def _finish(self, result):
-        return self.loop.run_until_complete(result) if inspect.isawaitable(result) else result
+        if not hasattr(result, "__await__"):
+            return result
+        if self.loop is None:
+            import asyncio
+            self.loop = asyncio.new_event_loop()
+        return self.loop.run_until_complete(result)
 
     def execute(self, params):
         return self._finish(self.it.execute(params))
@@ -280,8 +285,10 @@ class Files:
     gave it gets the copy, and the caller sees its own name in what comes back."""
 
     def __init__(self, listed, inp):
+        import base64
+        import tempfile
         self.listed = listed
-        self.place = tempfile.mkdtemp(prefix="call-") if listed else None
+        self.place = tempfile.mkdtemp(prefix="call-")
         self.inside = {}
         for i, f in enumerate(listed):
             directory = os.path.join(self.place, str(i))
@@ -301,7 +308,7 @@ class Files:
             for host, inside in self.inside.items():
                 text = text.replace(inside, host)
             return text
-        return each_text(value, back) if self.listed else value
+        return each_text(value, back)
 
     def results(self):
         """(number, opened file, parts) of what may be written and is there."""
@@ -312,8 +319,8 @@ class Files:
                 yield i, path, (size + CHUNK - 1) // CHUNK
 
     def done(self):
-        if self.place:
-            shutil.rmtree(self.place, ignore_errors=True)
+        import shutil
+        shutil.rmtree(self.place, ignore_errors=True)
 
 
 # ---- the protocol ----
@@ -324,11 +331,21 @@ def error_of(e):
         message = str(e)
     except Exception:  # pylint: disable=broad-except
         message = ""
+    import traceback
     tb = e.__traceback__
     while tb is not None and tb.tb_frame.f_code.co_filename == __file__:
         tb = tb.tb_next
     text = "".join(traceback.format_exception(type(e), e, tb))
-    return {"type": type(e).__name__, "message": message[:MAX_TEXT], "traceback": text[-MAX_TEXT:]}
+    return {"type": type(e).__name__, "message": message[:MAX_TEXT],
+            "traceback": text[-MAX_TEXT:], "system": of_system(e)}
+
+
+def of_system(e):
+    """Does it come of something that the system refused?"""
+    seen = 0
+    while e is not None and seen < 16 and not isinstance(e, OSError):
+        e, seen = e.__cause__ or e.__context__, seen + 1
+    return isinstance(e, OSError)
 
 
 def answer_line(answer):
@@ -370,6 +387,7 @@ def say(out, answer):
 
 
 def tell(out, answer, files):
+    import base64
     answer = {**answer, **{k: files.come_out(answer[k]) for k in ("result", "error")
                            if k in answer}}
     written = list(files.results()) if answer["ok"] else []
@@ -385,7 +403,8 @@ def tell(out, answer, files):
 def begin(skill_dir, params):
     skill = Skill(skill_dir, with_credentials(params), params.get("manifest"),
                   params.get("class"))
-    return skill, {"class": skill.name}
+    return skill, {"class": skill.name,
+                   "env": [n for n in params.get("env") or [] if n in os.environ]}
 
 
 def with_credentials(params):
@@ -393,10 +412,20 @@ def with_credentials(params):
     config = dict(params.get("config") or {})
     for name in params.get("env") or []:
         if name in config and isinstance(config[name], str):
-            os.environ.setdefault(name, config[name])
+            os.environ[name] = config[name]
         elif name in os.environ:
             config[name] = os.environ[name]
     return config
+
+
+def answer_call(out, inp, request, call, skill):
+    if not request.get("files"):
+        say(out, {"id": request["id"], **attempt(call, skill, request.get("params"))})
+        return
+    files = Files(request["files"], inp)
+    answer = attempt(call, skill, files.go_in(request.get("params")))
+    tell(out, {"id": request["id"], **answer}, files)
+    files.done()
 
 
 def serve(skill_dir, inp, out):
@@ -418,10 +447,7 @@ def serve(skill_dir, inp, out):
                       "error": {"type": "LookupError", "message": f"no call '{call}'",
                                 "traceback": ""}})
         else:
-            files = Files(request.get("files") or [], inp)
-            answer = attempt(CALLS[call], skill, files.go_in(params))
-            tell(out, {"id": request["id"], **answer}, files)
-            files.done()
+            answer_call(out, inp, request, CALLS[call], skill)
 
 
 def once(skill_dir, inp, out, words):
@@ -437,7 +463,7 @@ def once(skill_dir, inp, out, words):
 
 def main(argv):
     modes = [a for a in argv if a in MODES]
-    words = [a for a in argv if a not in MODES]
+    words = [a for a in argv if a not in MODES and not a.startswith("--tag=")]  # see the loader
     if not modes or not words:
         print("usage: _worker.py --once DIR [PARAMS] | --serve DIR", file=sys.stderr)
         return 2

@@ -236,12 +236,14 @@ static void add_declared(struct build *b, const struct mtext *t)
 		build_warn(b, where, "environment %s is not passed: %s", t->s, rule->why);
 		return;
 	}
+	if (derived && !granted) {
+		withhold_env(b, where, t->s, rule); /* set or not: what is approved holds later */
+	}
 	if (value == NULL) {
 		build_add(b, &b->plan->env_missing, t->s, MAX_ENV_VARS);
 		return;
 	}
 	if (derived && !granted) {
-		withhold_env(b, where, t->s, rule);
 		return;
 	}
 	if (rule != NULL && rule->kind == ENV_CREDENTIAL) {

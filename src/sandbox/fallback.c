@@ -16,6 +16,8 @@
 #include "os/landlock.h"
 #include "sandbox/view.h"
 
+#define WORKER_NAME "worker.py"
+
 static int private_dir(struct stage *s, struct ssb_error *err)
 {
 	static const char *const parts[] = { "", "/home", "/tmp" };
@@ -59,26 +61,60 @@ static int private_env(struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-/* "/skill" is a place of the view; here it is where the skill really lies. */
-static int host_workdir(struct stage *s, struct ssb_error *err)
+static int no_memory(struct ssb_error *err)
 {
-	const char *workdir = s->plan->workdir;
+	return ssb_fail(err, SSB_E_NOMEM, 0, "userns", "out of memory");
+}
+
+/* Where a path of the view really lies, by the grant that shows it: "/skill" is none of
+ * the host's. New; a copy of `otherwise` where no grant shows it. NULL: without memory. */
+static char *host_path(const struct stage *s, const char *path, const char *otherwise)
+{
+	char *real = NULL;
 
 	for (size_t i = 0; i < s->plan->n_grants; i++) {
 		const struct grant *g = &s->plan->grants[i];
 		size_t len = strlen(g->target);
-		if (strncmp(workdir, g->target, len) == 0 &&
-		    (workdir[len] == '/' || workdir[len] == '\0')) {
-			if (asprintf(&s->workdir, "%s%s", g->path, workdir + len) < 0) {
-				s->workdir = NULL;
-			}
-			return s->workdir == NULL
-			               ? ssb_fail(err, SSB_E_NOMEM, 0, "userns", "out of memory")
-			               : 0;
+		if (strncmp(path, g->target, len) == 0 && (path[len] == '/' || path[len] == '\0')) {
+			return asprintf(&real, "%s%s", g->path, path + len) < 0 ? NULL : real;
 		}
 	}
-	s->workdir = strdup(s->env_home + strlen("HOME="));
-	return s->workdir == NULL ? ssb_fail(err, SSB_E_NOMEM, 0, "userns", "out of memory") : 0;
+	return strdup(otherwise);
+}
+
+static int host_workdir(struct stage *s, struct ssb_error *err)
+{
+	s->workdir = host_path(s, s->plan->workdir, s->env_home + strlen("HOME="));
+	return s->workdir == NULL ? no_memory(err) : 0;
+}
+
+/* The worker is a file of the view as well. */
+static int host_worker(struct stage *s, struct ssb_error *err)
+{
+	auto_fd dir = open(s->private_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (worker_named(s->plan) && view_file(dir, WORKER_NAME, WORKER_TEXT) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "userns", "cannot write " WORKER_NAME);
+	}
+	return 0;
+}
+
+static int host_argv(struct stage *s, struct ssb_error *err)
+{
+	const struct string_list *argv = &s->plan->argv;
+	char worker[64];
+
+	snprintf(worker, sizeof(worker), "%s/" WORKER_NAME, s->private_dir);
+	s->argv = calloc(argv->n + 1, sizeof(*s->argv));
+	for (size_t i = 0; s->argv != NULL && i < argv->n; i++) {
+		const char *word = argv->v[i];
+		bool is_worker = strcmp(word, SKILL_WORKER) == 0;
+		s->argv[i] = is_worker ? strdup(worker) : host_path(s, word, word);
+		if (s->argv[i] == NULL) {
+			return no_memory(err);
+		}
+	}
+	return s->argv == NULL ? no_memory(err) : host_worker(s, err);
 }
 
 int fallback_enter(struct stage *s, struct ssb_error *err)
@@ -107,7 +143,8 @@ int fallback_enter(struct stage *s, struct ssb_error *err)
 	}
 	s->namespaces = false;
 	s->unix_sockets = false;
-	return private_dir(s, err) != 0 || private_env(s, err) != 0 || host_workdir(s, err) != 0
+	return private_dir(s, err) != 0 || private_env(s, err) != 0 || host_workdir(s, err) != 0 ||
+	                       host_argv(s, err) != 0
 	               ? -1
 	               : 0;
 }
@@ -127,8 +164,13 @@ void fallback_leave(struct stage *s)
 		(void)nftw(s->private_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 		s->private_dir[0] = '\0';
 	}
+	for (size_t i = 0; s->argv != NULL && s->argv[i] != NULL; i++) {
+		free(s->argv[i]);
+	}
+	free(s->argv);
 	free(s->env);
 	free(s->workdir);
+	s->argv = NULL;
 	s->env = NULL;
 	s->workdir = NULL;
 }

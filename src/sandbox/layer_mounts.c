@@ -22,7 +22,6 @@
 #include "os/mount.h"
 #include "sandbox/stage.h"
 #include "sandbox/view.h"
-#include "sandbox/worker_py.h"
 
 #define RO_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
@@ -170,7 +169,7 @@ static int view_root(struct view *v, const struct ssb_plan *plan, struct ssb_err
 	return 0;
 }
 
-static int write_file(int root, const char *name, const char *text)
+int view_file(int root, const char *name, const char *text)
 {
 	auto_fd fd = openat(root, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	return fd < 0 ? -1 : file_write_all(fd, text, strlen(text));
@@ -203,23 +202,17 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		if (write_file(root, files[i].name, files[i].text) != 0) {
+		if (view_file(root, files[i].name, files[i].text) != 0) {
 			return fail(err, "cannot write", files[i].name);
 		}
 	}
 	return 0;
 }
 
-/* The program that runs a Skillware skill, where the plan names it. */
 static int view_worker(int root, const struct ssb_plan *plan, struct ssb_error *err)
 {
-	bool named = false;
-
-	for (size_t i = 0; i < plan->argv.n; i++) {
-		named |= strcmp(plan->argv.v[i], SKILL_WORKER) == 0;
-	}
-	if (named && (mkdirat(root, "run/skillsandbox", 0755) != 0 ||
-	              write_file(root, SKILL_WORKER + 1, WORKER_PY) != 0)) {
+	if (worker_named(plan) && (mkdirat(root, "run/skillsandbox", 0755) != 0 ||
+	                           view_file(root, SKILL_WORKER + 1, WORKER_TEXT) != 0)) {
 		return fail(err, "cannot write", SKILL_WORKER);
 	}
 	return 0;

@@ -397,11 +397,16 @@ static int plan_runnable(const struct ssb_plan *plan, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_POLICY, 0, f->where, "%.150s is refused: %.100s; %.120s",
 		                f->what, f->why, f->remedy);
 	}
-	if (plan->argv.n == 0) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "script", "%s",
-		                plan->no_entry != NULL ? plan->no_entry : "nothing to run");
-	}
 	return 0;
+}
+
+/* A payload of ours needs no entry. */
+static int plan_has_entry(const struct ssb_plan *plan, struct ssb_error *err)
+{
+	return plan->argv.n > 0
+	               ? 0
+	               : ssb_fail(err, SSB_E_USAGE, 0, "script", "%s",
+	                          plan->no_entry != NULL ? plan->no_entry : "nothing to run");
 }
 
 int ssb_run(struct ssb_plan *plan, const int stdio[3], struct ssb_result *ret_result,
@@ -413,7 +418,8 @@ int ssb_run(struct ssb_plan *plan, const int stdio[3], struct ssb_result *ret_re
 	if (res == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
-	if (plan_runnable(plan, err) != 0 || owner_load(&owner, err) != 0) {
+	if (plan_runnable(plan, err) != 0 || plan_has_entry(plan, err) != 0 ||
+	    owner_load(&owner, err) != 0) {
 		return -1;
 	}
 	int failed = plan_create_missing(plan, err);

@@ -88,7 +88,7 @@ static void skill_stdio(struct stage *s)
 /* execvp, but with the plan's PATH and inside the sandbox's view. */
 static void skill_exec(struct stage *s, struct ssb_error *err)
 {
-	char **argv = s->plan->argv.v;
+	char **argv = s->namespaces ? s->plan->argv.v : s->argv;
 	char **env = s->namespaces ? s->plan->env.v : s->env;
 	const char *path = "/usr/local/bin:/usr/bin:/bin";
 	int denied = 0;

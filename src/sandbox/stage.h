@@ -62,6 +62,7 @@ struct stage {
 	char env_home[48];
 	char env_tmp[48];
 	char **env;
+	char **argv; /* and each word of it */
 	char *workdir;
 	struct layer_report reports[LAYER_COUNT];
 	sandbox_payload payload; /* NULL: execve the plan's argv */

@@ -35,5 +35,12 @@ uint64_t grant_attrs(const struct grant *g);
 /* Makes the parents of `path` (relative to root) and the thing itself, unless
  * they exist. -1 with errno. */
 int view_place(int root, const char *path, bool dir);
+/* Makes a file with this text. -1 with errno. */
+int view_file(int root, const char *name, const char *text);
+
+/* The program that runs a Skillware skill (SKILL_WORKER); it is shown where the plan names
+ * it. */
+extern const char *const WORKER_TEXT;
+bool worker_named(const struct ssb_plan *plan);
 
 #endif

@@ -122,6 +122,8 @@ static void policy_key(const struct serve *s, uint8_t ret[SHA256_BYTES])
 	file_key(fd, ret);
 }
 
+/* A skill of another format has none, and so is looked at anew each time: it is read from
+ * several files. */
 static bool same_manifest(const struct skill *skill, const struct ssb_plan *plan)
 {
 	uint8_t now[SHA256_BYTES];
@@ -152,10 +154,8 @@ static bool same_grants(const struct ssb_plan *plan)
 static bool is_fresh(const struct kept *k, const struct skill *skill,
                      const uint8_t policy[SHA256_BYTES])
 {
-	/* Another format is read from several files: it is looked at anew. */
-	return k->plan->format == SKILL_DECLARED && clock_ms() - k->made_ms < FRESH_MS &&
-	       memcmp(k->policy, policy, SHA256_BYTES) == 0 && same_manifest(skill, k->plan) &&
-	       same_grants(k->plan);
+	return clock_ms() - k->made_ms < FRESH_MS && memcmp(k->policy, policy, SHA256_BYTES) == 0 &&
+	       same_manifest(skill, k->plan) && same_grants(k->plan);
 }
 
 /* ---- making one --------------------------------------------------------------- */

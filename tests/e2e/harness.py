@@ -257,6 +257,15 @@ class Runner:
         shutil.rmtree(self.base, ignore_errors=True)
 
 
+def without_userns(runner, *args, **kw):
+    """The product where no further user namespace can be made: a user
+    namespace of the test whose own limit is zero. The caller is a user there."""
+    script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all ' \
+             '--inh-caps=-all --bounding-set=-all -- "$0" "$@"'
+    return runner.as_caller(["unshare", "--map-current-user", "--keep-caps", "sh", "-c", script,
+                             runner.binary, *args], **kw)
+
+
 def alive_with(marker):
     """Processes of the host whose command line holds `marker`."""
     found = []

@@ -109,10 +109,11 @@ class Net:
         return self.world.seen()
 
     def nothing_arrived(self):
-        """No connection, no question, no datagram; not even a try."""
+        """No connection, no question, no datagram; not even a try. The kernel counts
+        for all: a server may still be writing down what an earlier test sent."""
         got = self.seen()
-        return not any((got["connections"], got["queries"], got["datagrams"],
-                        got["kernel"]["connects"], got["kernel"]["datagrams"]))
+        assert not any(got["kernel"].values()), got
+        return True
 
     def events(self, kind, *words):
         """Events of the newest trace of this kind that hold all these words."""

@@ -4,18 +4,11 @@ import os
 
 import pytest
 
+from harness import without_userns
+
 pytestmark = pytest.mark.usefixtures("host_mounts")
 
 MS_BIND = 4096
-
-
-def without_userns(runner, *args, **kw):
-    """The product where no further user namespace can be made: a user
-    namespace of the test whose own limit is zero. The caller is a user there."""
-    script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all ' \
-             '--inh-caps=-all --bounding-set=-all -- "$0" "$@"'
-    return runner.as_caller(["unshare", "--map-current-user", "--keep-caps", "sh", "-c", script,
-                             runner.binary, *args], **kw)
 
 
 def test_no_user_namespaces_stops_the_run(user):

@@ -5,7 +5,7 @@ import re
 import shutil
 
 import mcp_client
-from harness import REPO, SECRET
+from harness import REPO, SECRET, without_userns
 from mcp_client import failure, structured
 
 FORMATS = REPO / "tests/skills/formats"
@@ -61,7 +61,7 @@ def test_environment_is_withheld_until_it_is_granted(ssb):
     top = place(ssb, "notes-sync", "greeter")
     plan = ssb.ssb("inspect", "--json", top / "notes-sync", env=PLANTED).ok().json()
     assert [w["what"] for w in plan["withheld"]] == \
-        ["environment NOTES_TOKEN", "environment NOTES_USER"]
+        [f"environment NOTES_{name}" for name in ("TOKEN", "HOST", "USER")]
     assert plan["denied"] == [] and plan["argv"] == [] and plan["env_missing"] == ["NOTES_HOST"]
     assert all("SKILL.md:4:" in w["where"] and "--env" in w["remedy"] for w in plan["withheld"])
     seen = ssb.run("--env", "NOTES_TOKEN", top / "notes-sync", "sync.py", env=PLANTED).ok().json()
@@ -122,6 +122,16 @@ def test_the_owners_sidecar(ssb):
     side.chmod(0o620)
     r = ssb.run(top / "notes-sync", env=PLANTED)
     assert r.code == 125 and "others can write the sidecar" in r.errors, r
+
+
+def test_without_user_namespaces(user):
+    """There is no /skill then, and no place of ours: both are where they can be."""
+    top = place(user, "saved-on-windows", "greeter")
+    for name, args, said in (("saved-on-windows", ["scripts/hello.py", "/skill"], "hello "),
+                             ("greeter", ['{"who": "Ada"}'], "Good day, Ada")):
+        r = without_userns(user, "run", "--best-effort", "userns", top / name, *args).ok()
+        assert said in r.text, r
+    assert list(top.rglob("__pycache__")) == []
 
 
 def test_the_manuals_example(user):

@@ -112,7 +112,8 @@ def test_every_number_is_in_the_schema():
 def man_examples():
     """The literal blocks of the manual page, in order."""
     page = (ROOT / "man" / "skillsandbox-manifest.5").read_text()
-    return re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", page, re.S | re.M)
+    return re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", page.split("\n.Sh EXAMPLES\n")[1],
+                      re.S | re.M)
 
 
 def test_examples_of_the_manual(tmp_path):

@@ -50,7 +50,7 @@ def test_a_kill_from_elsewhere(fleet):
     assert sleeper.pids(), "the control"
     begun = time.monotonic()
     report = elsewhere(fleet, "kill", "a")
-    assert (report["elsewhere"], report["runs"]) == (1, 0)
+    assert report["runs"] == 0 and report["elsewhere"] <= 1, "0: it was quicker than the count"
     until(lambda: all_dead(sleeper), 5)
     assert time.monotonic() - begun < 2
     assert run.end().code == 125

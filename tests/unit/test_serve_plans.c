@@ -85,6 +85,24 @@ static void sees_a_change(void **state)
 	assert_int_equal(get(w, &wish)->res.memory_mb, 33);
 }
 
+/* What is derived comes from more than one file, and the owner may have a word for it. */
+static void derives_anew(void **state)
+{
+	struct world *w = *state;
+	AUTO(skill_done) struct skill skill = skill_at(w, "d");
+	char *args[] = { "run", NULL };
+	const struct plan_wish wish = { .skill = &skill, .args = args };
+
+	world_mkdir(w, "d");
+	world_file(w, "d/SKILL.md", "---\nname: d\n---\n");
+	world_file(w, "d/run", "#!/bin/sh\n");
+	assert_string_equal(get(w, &wish)->argv.v[0], "/bin/sh");
+	world_file(w, "d/run", "#!/usr/bin/env python3\n");
+	assert_string_equal(get(w, &wish)->argv.v[0], "python3");
+	world_skill(w, "d", "{}", "true");
+	assert_int_equal(get(w, &wish)->format, SKILL_DECLARED);
+}
+
 static void sees_another_object(void **state)
 {
 	struct world *w = *state;
@@ -245,6 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(is_kept),
 		T(sees_a_change),
+		T(derives_anew),
 		T(sees_another_object),
 		T(narrows),
 		T(cannot_widen),

@@ -176,7 +176,7 @@ static void test_environment(void **state)
 	policy(NULL);
 	struct ssb_plan *p = plan_of(dir, args, NULL);
 	assert_int_equal(p->n_refusals, 0);
-	assert_int_equal(p->n_withheld, 3);
+	assert_int_equal(p->n_withheld, 4);
 	assert_int_equal(p->requested.n, 4);
 	assert_null(env(p, "API_KEY"));
 	assert_null(env(p, "LD_PRELOAD"));
@@ -201,7 +201,7 @@ static void test_environment(void **state)
 	            FLAGS({ SSB_OPT_ENV, "API_KEY" }, { SSB_OPT_ENV, "GITHUB_TOKEN=2" }));
 	assert_string_equal(env(p, "API_KEY"), "k");
 	assert_string_equal(env(p, "GITHUB_TOKEN"), "2");
-	assert_int_equal(p->n_withheld, 1);
+	assert_int_equal(p->n_withheld, 2);
 	ssb_plan_free(p);
 
 	policy("grants: {env: [API_KEY]}\ndeny: {env: [GITHUB_TOKEN]}\n");
@@ -337,7 +337,7 @@ static void test_no_script(void **state)
 	struct ssb_plan *p = plan_of(dir, NO_ARGS, NULL);
 	assert_int_equal(p->argv.n, 0);
 	assert_non_null(strstr(p->no_entry, "the skill has none"));
-	assert_int_equal(p->n_withheld, 3); /* it can be looked at all the same */
+	assert_int_equal(p->n_withheld, 4); /* it can be looked at all the same */
 	assert_int_equal(ssb_run(p, (const int[3]){ 0, 1, 2 }, NULL, &err), -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
 	ssb_plan_free(p);
@@ -358,6 +358,64 @@ static void test_no_script(void **state)
 	assert_non_null(strstr(p->no_entry, " more"));
 	assert_true(strlen(p->no_entry) < sizeof(err.text));
 	ssb_plan_free(p);
+}
+
+static size_t names_of(const char *dir)
+{
+	size_t n = 1;
+	auto_buf out;
+
+	buf_init(&out, 1 << 20);
+	skill_scripts(at(dir), &out);
+	for (const char *p = out.data; p != NULL && (p = strstr(p, ", ")) != NULL; p++) {
+		n++;
+	}
+	return out.len == 0 ? 0 : n;
+}
+
+/* At each cap, and past it: what is deeper, or later, is not told of. */
+static void test_script_caps(void **state)
+{
+	const char *dir = fresh();
+	char path[256];
+	(void)state;
+
+	snprintf(path, sizeof(path), "%s", dir);
+	for (size_t depth = 0; depth <= MAX_SCRIPT_DEPTH + 1; depth++) {
+		put(path, "x.py", "", 0644);
+		strncat(path, "/d", sizeof(path) - strlen(path) - 1);
+		assert_int_equal(mkdir(at(path), 0755), 0);
+	}
+	assert_int_equal(names_of(dir), MAX_SCRIPT_DEPTH + 1);
+	dir = fresh();
+	for (size_t i = 0; i < MAX_SCRIPT_NAMES + 1; i++) {
+		assert_int_equal(names_of(dir), i);
+		snprintf(path, sizeof(path), "%zu.sh", i);
+		put(dir, path, "", 0644);
+	}
+	assert_int_equal(names_of(dir), MAX_SCRIPT_NAMES);
+	/* "." and ".." are looked at too. */
+	dir = fresh();
+	for (size_t i = 0; i < MAX_SCRIPT_WALK - 3; i++) {
+		snprintf(path, sizeof(path), ".%zu", i);
+		put(dir, path, "", 0644);
+	}
+	put(dir, "a.sh", "", 0644);
+	assert_int_equal(names_of(dir), 1);
+	/* Past it some are not seen, in whatever order a directory is read. */
+	for (size_t i = 0; i < 2; i++) {
+		char *sub = at("many");
+		(void)mkdir(sub, 0755);
+		for (size_t k = 0; k < 100; k++) {
+			snprintf(path, sizeof(path), "%zu-%zu.sh", i, k);
+			put("many", path, "", 0644);
+		}
+		for (size_t k = 0; i == 0 && k < MAX_SCRIPT_WALK; k++) {
+			snprintf(path, sizeof(path), ".%zu", k);
+			put("many", path, "", 0644);
+		}
+	}
+	assert_true(names_of("many") < 200);
 }
 
 /* A copy is read and shown in the skill's stead; whose it is does not change. */
@@ -435,8 +493,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),       cmocka_unit_test(test_sidecar_is_the_owners),
 		cmocka_unit_test(test_environment), cmocka_unit_test(test_scripts),
-		cmocka_unit_test(test_no_script),   cmocka_unit_test(test_source),
-		cmocka_unit_test(test_danger),      cmocka_unit_test(test_warnings),
+		cmocka_unit_test(test_no_script),   cmocka_unit_test(test_script_caps),
+		cmocka_unit_test(test_source),      cmocka_unit_test(test_danger),
+		cmocka_unit_test(test_warnings),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

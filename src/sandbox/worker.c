@@ -1,0 +1,17 @@
+/* worker.c - the bytes of python/skillsandbox/_worker.py, and who wants them. */
+#include <string.h>
+
+#include "sandbox/view.h"
+#include "sandbox/worker_py.h"
+
+const char *const WORKER_TEXT = WORKER_PY;
+
+bool worker_named(const struct ssb_plan *plan)
+{
+	for (size_t i = 0; i < plan->argv.n; i++) {
+		if (strcmp(plan->argv.v[i], SKILL_WORKER) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
