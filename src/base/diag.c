@@ -38,7 +38,7 @@ void ssb_diags_free(struct ssb_diags *d)
 
 size_t ssb_diags_count(const struct ssb_diags *d)
 {
-	return d->count;
+	return d == NULL ? 0 : d->count;
 }
 
 const struct ssb_diag *ssb_diags_get(const struct ssb_diags *d, size_t i)

@@ -57,10 +57,10 @@ bool ask_line(const char *prompt, char *ret, size_t size)
 	const struct timespec settle = { .tv_nsec = SETTLE_MS * 1000000L };
 	auto_buf text;
 
+	buf_init(&text, SAY_MAX);
 	if (!ask_terminal()) {
 		return false;
 	}
-	buf_init(&text, SAY_MAX);
 	buf_adds(&text, prompt);
 	(void)nanosleep(&settle, NULL);
 	if (tcflush(STDIN_FILENO, TCIFLUSH) != 0 || say_out(STDERR_FILENO, &text) != 0) {
@@ -78,10 +78,10 @@ enum asked ask_yes(const char *question)
 	char answer[8] = "";
 	auto_buf prompt;
 
+	buf_init(&prompt, SAY_MAX);
 	if (!ask_terminal()) {
 		return ASKED_NOBODY;
 	}
-	buf_init(&prompt, SAY_MAX);
 	buf_addf(&prompt, "skillsandbox: %s Type yes: ", question);
 	return !prompt.failed && ask_line(prompt.data, answer, sizeof(answer)) &&
 	                       strcmp(answer, "yes") == 0

@@ -51,7 +51,7 @@ static int print_text(const struct owner *o, const struct consent_found *f, cons
 		buf_adds(&out, "It has another manifest than when it was approved.\n");
 	}
 	if (!manifest || !d->same) {
-		diff_text(&out, d, isatty(STDOUT_FILENO) == 1 && getenv("NO_COLOR") == NULL);
+		diff_text(&out, d, say_coloured(STDOUT_FILENO));
 	}
 	put_lines(&out, o, f, d);
 	if (f->state == CONSENT_OVER) {

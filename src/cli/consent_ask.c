@@ -77,20 +77,16 @@ static bool says_host(const struct string_list *l, const char *host)
 static bool is_said(const struct request *r, const struct ssb_plan *p, const struct ability *a)
 {
 	const struct ssb_options *o = r->options;
-	const char *space = strrchr(a->asked, ' ');
-	const char *value = a->kind == ABILITY_READ || a->kind == ABILITY_WRITE
-	                            ? strchr(a->asked, ' ') + 1
-	                            : space + 1;
 
 	switch (a->kind) {
 	case ABILITY_NETWORK:
-		return says_host(&o->net, value);
+		return says_host(&o->net, a->value);
 	case ABILITY_READ:
-		return says_path(p, &o->read, value) || says_path(p, &o->write, value);
+		return says_path(p, &o->read, a->value) || says_path(p, &o->write, a->value);
 	case ABILITY_WRITE:
-		return says_path(p, &o->write, value);
+		return says_path(p, &o->write, a->value);
 	case ABILITY_ENV:
-		return says_variable(&o->env, value);
+		return says_variable(&o->env, a->value);
 	case ABILITY_OTHER:
 		break;
 	}
@@ -157,29 +153,54 @@ static int choose(struct consent_view *v)
 	return 0;
 }
 
+/* What was taken out when it was approved stays out, whatever has changed since. */
+static int stay_out(struct consent_view *v, const struct lock *before)
+{
+	for (size_t k = 0; k < before->declined.n; k++) {
+		for (size_t i = v->abilities.n; i > 0; i--) {
+			if (strcmp(v->abilities.v[i - 1].asked, before->declined.v[k]) == 0 &&
+			    consent_view_decline(v, i - 1) != 0) {
+				return -1;
+			}
+		}
+	}
+	return 0;
+}
+
 /* ---- the answer ----------------------------------------------------------------- */
+
+/* What is offered: the rest of the words mean no. */
+static bool is_offered(const struct consent_view *v, enum word word)
+{
+	switch (word) {
+	case WORD_ALWAYS:
+		return v->pinned && consent_view_never(v) == 0;
+	case WORD_ONCE:
+		return consent_view_never(v) == 0;
+	case WORD_CHOOSE:
+		return v->abilities.n > 0;
+	case WORD_NO:
+		break;
+	}
+	return true;
+}
 
 static enum word ask_word(const struct consent_view *v)
 {
 	char answer[MAX_ANSWER];
-	size_t never = consent_view_never(v);
-	const char *prompt =
-	        never > 0 ? "skillsandbox: run it? [c]hoose what to take out, [N]o: "
-	        : v->abilities.n == 0 && v->pinned
-	                ? "skillsandbox: run it? [o]nce, [a]lways, [N]o: "
-	        : v->abilities.n == 0 ? "skillsandbox: run it? [o]nce, [N]o: "
-	        : v->pinned ? "skillsandbox: run it? [o]nce, [a]lways, [c]hoose what to take out, "
-	                      "[N]o: "
-	                    : "skillsandbox: run it? [o]nce, [c]hoose what to take out, [N]o: ";
+	auto_buf prompt;
 
-	if (!ask_line(prompt, answer, sizeof(answer))) {
+	buf_init(&prompt, SAY_MAX);
+	buf_adds(&prompt, "skillsandbox: run it? ");
+	buf_adds(&prompt, is_offered(v, WORD_ONCE) ? "[o]nce, " : "");
+	buf_adds(&prompt, is_offered(v, WORD_ALWAYS) ? "[a]lways, " : "");
+	buf_adds(&prompt, is_offered(v, WORD_CHOOSE) ? "[c]hoose what to take out, " : "");
+	buf_adds(&prompt, "[N]o: ");
+	if (prompt.failed || !ask_line(prompt.data, answer, sizeof(answer))) {
 		return WORD_NO;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
-		bool offered = WORDS[i].word == WORD_CHOOSE   ? v->abilities.n > 0
-		               : WORDS[i].word == WORD_ALWAYS ? v->pinned && never == 0
-		                                              : never == 0;
-		if (offered && strcmp(WORDS[i].text, answer) == 0) {
+		if (strcmp(WORDS[i].text, answer) == 0 && is_offered(v, WORDS[i].word)) {
 			return WORDS[i].word;
 		}
 	}
@@ -242,7 +263,7 @@ enum answer consent_ask(struct request *r, const struct owner *o, const char *di
 	if (!ask_terminal()) {
 		return ANSWER_NOBODY;
 	}
-	if (consent_view_make(dir, plan, &v) != 0) {
+	if (consent_view_make(dir, plan, &v) != 0 || stay_out(&v, &f->lock) != 0) {
 		say_errorf("out of memory");
 		return ANSWER_NO;
 	}

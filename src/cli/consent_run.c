@@ -70,7 +70,11 @@ static int plan_by_lock(struct asking *a, struct ssb_error *err)
 		return plan_once(a, err);
 	}
 	if (consent_apply(&a->owner, &a->found, a->r->options, err) != 0 ||
-	    plan_once(a, err) != 0 || consent_hold(&a->found, a->p->plan, err) != 0) {
+	    plan_once(a, err) != 0 ||
+	    (a->found.lock.n_grants > 0 &&
+	     (consent_lift(&a->owner, &a->found, a->p->plan, a->r->options, err) != 0 ||
+	      plan_once(a, err) != 0)) ||
+	    consent_hold(&a->found, a->p->plan, err) != 0) {
 		return -1;
 	}
 	if (a->found.state == CONSENT_HOLDS) {
@@ -143,14 +147,31 @@ static int decide_alone(const struct asking *a, struct ssb_error *err)
 	return 0;
 }
 
+/* The plan anew, of the manifest that the owner was shown. */
+static int plan_shown(struct asking *a, struct ssb_error *err)
+{
+	uint8_t shown[sizeof(a->p->plan->manifest_digest)];
+
+	memcpy(shown, a->p->plan->manifest_digest, sizeof(shown));
+	if (plan_once(a, err) != 0) {
+		return -1;
+	}
+	return memcmp(shown, a->p->plan->manifest_digest, sizeof(shown)) == 0
+	               ? 0
+	               : ssb_fail(err, SSB_E_POLICY, 0, "approval",
+	                          "the skill changed while you looked at it; nothing was run");
+}
+
 static int decide(struct asking *a, struct ssb_error *err)
 {
 	switch (consent_ask(a->r, &a->owner, a->dir, &a->found, a->p->plan)) {
 	case ANSWER_ONCE:
-		return plan_once(a, err);
+		return plan_shown(a, err);
 	case ANSWER_ALWAYS:
 		return plan_by_lock(a, err);
 	case ANSWER_NO:
+		/* What it lacks has been shown. */
+		ssb_diags_free(steal_ptr(&a->p->diags));
 		return ssb_fail(err, SSB_E_POLICY, 0, "approval",
 		                "the skill was not approved; nothing was run");
 	case ANSWER_NOBODY:

@@ -132,7 +132,8 @@ static void put_worst(struct buf *out, const struct consent_view *v)
 
 static void put_abilities(struct buf *out, const struct consent_view *v, bool numbered)
 {
-	struct words_look look = { .numbered = numbered,
+	struct words_look look = { .color = say_coloured(STDERR_FILENO),
+		                   .numbered = numbered,
 		                   .columns = columns(),
 		                   .most = numbered ? 0 : MAX_SHOWN_ITEMS };
 
@@ -177,7 +178,7 @@ void consent_show_changes(const struct consent_found *f, const struct ssb_plan *
 
 	buf_init(&out, SAY_MAX);
 	if (diff_make(&f->lock, &f->now, plan != NULL ? &plan->requested : NULL, &d) == 0) {
-		diff_text(&out, &d, false);
+		diff_text(&out, &d, say_coloured(STDERR_FILENO));
 		(void)say_out(STDERR_FILENO, &out);
 	}
 }

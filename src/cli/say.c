@@ -15,7 +15,7 @@ void say_quiet(bool quiet)
 	quiet_mode = quiet;
 }
 
-static bool wants_colour(int fd)
+bool say_coloured(int fd)
 {
 	static signed char known[3]; /* 0: not asked yet; 1: yes; -1: no */
 	if (fd < 0 || fd > 2) {
@@ -34,7 +34,7 @@ static bool wants_colour(int fd)
 void say_colour(struct buf *out, int fd, enum say_colour colour, const char *text)
 {
 	static const char *const codes[] = { "", "\033[1m", "\033[31m", "\033[32m", "\033[33m" };
-	bool on = colour != SAY_PLAIN && wants_colour(fd);
+	bool on = colour != SAY_PLAIN && say_coloured(fd);
 
 	if (on) {
 		buf_adds(out, codes[colour]);

@@ -1,5 +1,6 @@
 #include "consent/consent.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -63,28 +64,12 @@ int consent_look(const struct owner *o, const char *dir, struct consent_found *r
 
 /* ---- by it ---------------------------------------------------------------------- */
 
-/* The owner's word on the command line goes before what was said once. */
-static bool is_needed(const struct owner *o, const struct ssb_options *options,
-                      const struct lock_grant *g)
-{
-	if (g->option == SSB_OPT_ENV) {
-		return owner_getenv(o, g->value) != NULL;
-	}
-	return g->option != SSB_OPT_PROFILE || options->profile < 0;
-}
-
 int consent_apply(const struct owner *o, const struct consent_found *f, struct ssb_options *options,
                   struct ssb_error *err)
 {
 	const struct lock *l = &f->lock;
 	bool kept = l->snapshot;
 
-	for (size_t i = 0; i < l->n_grants; i++) {
-		if (is_needed(o, options, &l->grants[i]) &&
-		    ssb_options_set(options, l->grants[i].option, l->grants[i].value, err) != 0) {
-			return -1;
-		}
-	}
 	for (size_t i = 0; i < l->declined.n; i++) {
 		if (ssb_options_set(options, SSB_OPT_WITHHOLD, l->declined.v[i], err) != 0) {
 			return -1;
@@ -103,6 +88,35 @@ int consent_apply(const struct owner *o, const struct consent_found *f, struct s
 	return options->skill_source != NULL
 	               ? 0
 	               : ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
+}
+
+/* A refusal that no word of the owner's lifts any more has no value: the policy file denies
+ * it by now, and goes before what was said once. */
+static bool lifts(const struct lock_grant *g, const struct refusal *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].value != NULL && v[i].option == g->option &&
+		    strcmp(v[i].value, g->value) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int consent_lift(const struct owner *o, const struct consent_found *f, const struct ssb_plan *plan,
+                 struct ssb_options *options, struct ssb_error *err)
+{
+	for (size_t i = 0; i < f->lock.n_grants; i++) {
+		const struct lock_grant *g = &f->lock.grants[i];
+		bool there = g->option != SSB_OPT_ENV || owner_getenv(o, g->value) != NULL;
+		if (there &&
+		    (lifts(g, plan->refusals, plan->n_refusals) ||
+		     lifts(g, plan->withheld, plan->n_withheld)) &&
+		    ssb_options_set(options, g->option, g->value, err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
 }
 
 /* All is read: this decides what runs. */
@@ -197,6 +211,22 @@ static int grant_all(struct lock *l, const struct refusal *v, size_t n,
 	return 0;
 }
 
+/* What a derived manifest asks of the environment, and the owner does not have now: it was
+ * shown with the rest, and would be withheld when it is there. */
+static int grant_missing(struct lock *l, const struct ssb_plan *plan,
+                         const struct string_list *declined)
+{
+	for (size_t i = 0; skill_format_derived(plan->format) && i < plan->env_missing.n; i++) {
+		char what[sizeof("environment ") + MAX_SCALAR_BYTES];
+		snprintf(what, sizeof(what), "environment %s", plan->env_missing.v[i]);
+		if (!listed(declined, what) &&
+		    lock_grant_add(l, SSB_OPT_ENV, plan->env_missing.v[i]) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
 /* What was granted of the same bytes before stays. */
 static int grant_some(struct lock *l, const struct consent_terms *terms, const struct lock *before)
 {
@@ -275,7 +305,8 @@ static int fill_lock(const struct owner *o, struct lock *l, const struct ssb_pla
 		failed = grant_some(l, terms, &before);
 	} else if (failed == 0) {
 		failed = grant_all(l, plan->refusals, plan->n_refusals, terms->declined) != 0 ||
-		         grant_all(l, plan->withheld, plan->n_withheld, terms->declined) != 0;
+		         grant_all(l, plan->withheld, plan->n_withheld, terms->declined) != 0 ||
+		         grant_missing(l, plan, terms->declined) != 0;
 	}
 	return failed == 0 ? 0
 	                   : ssb_fail(err, SSB_E_LIMIT, 0, WHERE,

@@ -4,8 +4,9 @@
  *   approved, unchanged     it runs, from the bytes that were approved, without a question
  *   anything changed        it does not run before it is approved again
  *
- * In this order: consent_look(), and where it holds consent_apply() to the options, the
- * plan, consent_hold() of that plan; consent_use() when it is to run. */
+ * In this order: consent_look(), and where it holds consent_apply() to the options, a
+ * plan, consent_lift() of what that lacks, the plan, consent_hold() of that; consent_use()
+ * when it is to run. */
 #ifndef CONSENT_CONSENT_H
 #define CONSENT_CONSENT_H
 
@@ -30,10 +31,15 @@ struct consent_found {
 int consent_look(const struct owner *o, const char *dir, struct consent_found *ret,
                  struct ssb_error *err);
 void consent_found_done(struct consent_found *f);
-/* CONSENT_HOLDS: puts into `options` what was granted and declined, and the bytes to run
- * from (ssb_options.skill_source). A variable that the owner does not have is left out. */
+/* CONSENT_HOLDS: puts into `options` what was declined, and the bytes to run from
+ * (ssb_options.skill_source). */
 int consent_apply(const struct owner *o, const struct consent_found *f, struct ssb_options *options,
                   struct ssb_error *err);
+/* Puts into `options` what was granted of what `plan`, made so, lacks. What is not lacked
+ * needs no grant, what the policy file denies gets none, and a variable that the owner does
+ * not have cannot be passed on. */
+int consent_lift(const struct owner *o, const struct consent_found *f, const struct ssb_plan *plan,
+                 struct ssb_options *options, struct ssb_error *err);
 /* The plan that was made so: is it of the manifest that was approved? One of the owner's
  * own is not among the skill's files. If so the plan says by what it runs, and is checked
  * when it does; if not, f->state changes. */

@@ -15,13 +15,14 @@ enum ability_kind { ABILITY_NETWORK, ABILITY_READ, ABILITY_WRITE, ABILITY_ENV, A
 /* One thing that it could do, of those that can be taken out. */
 struct ability {
 	enum ability_kind kind;
-	char *asked;    /* its item of plan->requested, or of a refusal: "read ~/notes" */
-	char *text;     /* "read every file in ~/notes" */
-	char *thing;    /* what it is about, in words: "your SSH keys (~/.ssh)" */
-	bool dangerous; /* refused, or withheld: it needs the owner's word */
-	bool never;     /* dangerous, and no word of the owner's allows it */
-	bool secret;    /* keys, passwords and the like */
-	char *why;      /* dangerous or secret: what could come of it; else NULL */
+	char *asked;       /* its item of plan->requested, or of a refusal: "read ~/notes" */
+	const char *value; /* the part of it that is not ours: "~/notes" */
+	char *text;        /* "read every file in ~/notes" */
+	char *thing;       /* what it is about, in words: "your SSH keys (~/.ssh)" */
+	bool dangerous;    /* refused, or withheld: it needs the owner's word */
+	bool never;        /* dangerous, and no word of the owner's allows it */
+	bool secret;       /* keys, passwords and the like */
+	char *why;         /* dangerous or secret: what could come of it; else NULL */
 };
 
 struct abilities {

@@ -264,30 +264,29 @@ static int say_other(const char *value, struct ability *a, struct buf *text, str
 
 int words_say(const struct ssb_plan *p, const struct refusal *r, struct ability *a)
 {
-	const char *value = NULL;
 	auto_buf text, thing;
 	int rc = -1;
 
 	buf_init(&text, MAX_SENTENCE);
 	buf_init(&thing, MAX_SENTENCE);
-	a->kind = kind_of(a->asked, &value);
+	a->kind = kind_of(a->asked, &a->value);
 	switch (a->kind) {
 	case ABILITY_NETWORK:
-		rc = say_network(value, &text, &thing);
+		rc = say_network(a->value, &text, &thing);
 		break;
 	case ABILITY_READ:
 	case ABILITY_WRITE:
-		rc = say_files(p, value, a, &text, &thing);
+		rc = say_files(p, a->value, a, &text, &thing);
 		break;
 	case ABILITY_ENV:
-		rc = say_env(value, a, &text, &thing);
+		rc = say_env(a->value, a, &text, &thing);
 		break;
 	case ABILITY_OTHER:
-		rc = say_other(value, a, &text, &thing);
+		rc = say_other(a->value, a, &text, &thing);
 		break;
 	}
-	if (rc == 0 && a->why == NULL && r != NULL) {
-		a->why = visible_why(r);
+	if (rc == 0 && a->why == NULL && a->dangerous) {
+		a->why = r != NULL ? visible_why(r) : strdup("it is not set now");
 		rc = a->why != NULL ? 0 : -1;
 	}
 	a->text = rc == 0 ? buf_steal(&text) : NULL;
@@ -358,14 +357,16 @@ static void worst_alone(struct buf *out, const struct abilities *a)
 {
 	const struct ability *write = pick_any(a, ABILITY_WRITE);
 	const struct ability *read = pick_any(a, ABILITY_READ);
+	const struct ability *other = pick_any(a, ABILITY_OTHER);
+	other = other != NULL ? other : pick_any(a, ABILITY_ENV);
 
 	if (write != NULL) {
 		buf_addf(out, "it can change or delete %s; it cannot send anything anywhere",
 		         write->thing);
 	} else if (read != NULL) {
 		buf_addf(out, "it can read %s; it cannot send anything anywhere", read->thing);
-	} else if (a->n > 0 && !a->v[0].never) {
-		buf_addf(out, "it can use %s; it cannot send anything anywhere", a->v[0].thing);
+	} else if (other != NULL) {
+		buf_addf(out, "it can use %s; it cannot send anything anywhere", other->thing);
 	}
 }
 

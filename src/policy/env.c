@@ -87,8 +87,8 @@ static const struct env_rule *find_rule(const char *name)
 
 const char *danger_variable(const char *name)
 {
-	static const char *const WORDS[] = { "TOKEN",  "SECRET",     "PASSW",       "API_KEY",
-		                             "APIKEY", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY" };
+	static const char *const WORDS[] = { "TOKEN",      "SECRET", "PASSW", "PASSPHRASE",
+		                             "CREDENTIAL", "APIKEY", "_KEY" };
 	const struct env_rule *rule = find_rule(name);
 
 	if (rule != NULL && rule->kind == ENV_CREDENTIAL) {

@@ -300,13 +300,28 @@ static void freep_plan(struct ssb_plan **p)
 	ssb_plan_free(*p);
 }
 
+/* What was approved of what it lacks. */
+static int lift(struct plans *p, const struct plan_wish *w, struct ssb_options *o,
+                struct ssb_error *err)
+{
+	AUTO(freep_plan) struct ssb_plan *without = NULL;
+
+	if (w->consent == NULL || w->consent->lock.n_grants == 0) {
+		return 0;
+	}
+	return plan_build_skill(&p->serve->owner, o, w->skill->dir, w->args, &without, NULL, err) !=
+	                       0
+	               ? -1
+	               : consent_lift(&p->serve->owner, w->consent, without, o, err);
+}
+
 static int make(struct plans *p, const struct plan_wish *w, struct ssb_plan **ret,
                 struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(freep_options) struct ssb_options *o = NULL;
 	AUTO(freep_plan) struct ssb_plan *plan = NULL;
 
-	if (make_options(p->serve, w, &o, err) != 0 ||
+	if (make_options(p->serve, w, &o, err) != 0 || lift(p, w, o, err) != 0 ||
 	    plan_build_skill(&p->serve->owner, o, w->skill->dir, w->args, &plan, diags, err) != 0 ||
 	    check_place(plan, w->skill, err) != 0 ||
 	    (w->consent != NULL && consent_hold(w->consent, plan, err) != 0)) {

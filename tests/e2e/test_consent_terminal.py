@@ -27,16 +27,20 @@ def thief(ssb, **fields):
 
 def approved(ssb, d):
     """May it run where nobody can be asked?"""
-    return ssb.run(d).code == 0
+    r = ssb.run(d)
+    assert r.code == 0 or "not granted" in r.errors, r
+    return r.code == 0
 
 
 def test_approve_takes_yes_alone(ssb):
     d = thief(ssb)
-    for answer, code in ((b"y\n", 1), (b"\n", 1), (b"no\n", 1), (b"yes yes\n", 1), (CTRL_D, 1),
+    for answer, code in ((b"y\n", 1), (b"\n", 1), (b"yes yes\n", 1), (CTRL_D, 1),
                          (CTRL_C, -signal.SIGINT)):
         t = Terminal(ssb, "approve", d).wait_for(TYPE).type(answer)
         assert t.end() == code, (answer, t.text)
         assert not approved(ssb, d), answer
+    r = ssb.ssb("approve", d)  # nobody is there
+    assert r.code == 1 and "--yes" in r.errors and not approved(ssb, d), r
     # typed before the question stood there: it answers nothing
     t = Terminal(ssb, "approve", d, ahead=b"yes\n").wait_for(TYPE).type(CTRL_D)
     assert t.end() == 1 and not approved(ssb, d), t.text
@@ -49,25 +53,27 @@ def test_approve_takes_yes_alone(ssb):
 
 def test_run_asks(ssb):
     d = thief(ssb)
-    for answer in (b"n\n", b"\n", b"yes\n", b"oo\n", b" a\n", CTRL_D, b"x" * 600 + b"\n"):
+    for answer in (b"\n", b"yes\n", b" a\n", CTRL_D, b"x" * 600 + b"\n"):
         t = Terminal(ssb, "run", d).wait_for(ASK).type(answer)
         assert t.end() == 125 and SECRET not in t.text and "nothing was run" in t.text, (answer, t.text)
     t = Terminal(ssb, "run", d, ahead=b"a\na\na\n").wait_for(ASK).type("n")
     assert t.end() == 125 and SECRET not in t.text, t.text
     t = Terminal(ssb, "run", d).wait_for(ASK).type("o")
-    assert t.end() == 0 and f"GOT {SECRET}" in t.text, t.text
+    assert t.end() == 0 and SECRET in t.text, t.text
     assert not approved(ssb, d)  # that was for once
     t = Terminal(ssb, "run", d).wait_for(ASK).type("a")
-    assert t.end() == 0 and f"GOT {SECRET}" in t.text, t.text
+    assert t.end() == 0 and SECRET in t.text, t.text
     t = Terminal(ssb, "run", d)  # and that for good
-    assert t.end() == 0 and ASK not in t.text and f"GOT {SECRET}" in t.text, t.text
-    assert f"GOT {SECRET}" in ssb.run(d).ok().text
+    assert t.end() == 0 and ASK not in t.text and SECRET in t.text, t.text
+    assert SECRET in ssb.run(d).ok().text
     rows = json.loads(ssb.ssb("approvals", "--json").ok().text)
     assert [x["by"] for x in rows] == [f"{ssb.name} on terminal"], rows
 
 
 def test_run_without_what_is_taken_out(ssb):
     d = thief(ssb)
+    t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("for none): ").type("1").wait_for(ASK).type("o")
+    assert t.end() == 0 and SECRET not in t.text and "GOT a note" in t.text, t.text
     t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("for none): ").type("1, 9")
     t.wait_for(ASK).type("c").wait_for("for none): ").type("1").wait_for(ASK).type("a")
     assert t.end() == 0, t.text
@@ -75,21 +81,65 @@ def test_run_without_what_is_taken_out(ssb):
     assert 'taken out) "read ~/.ssh"' in t.text, t.text
     r = ssb.run(d).ok()
     assert SECRET not in r.text and "GOT a note" in r.text, r.text
+    # it stays out when something else changes
+    ssb.write(d / "more", "")
+    t = Terminal(ssb, "run", d).wait_for('taken out) "read ~/.ssh"').wait_for(ASK).type("a")
+    assert t.end() == 0 and SECRET not in t.text and "GOT a note" in t.text, t.text
     # the same on the command line; a word that takes nothing out is none
     r = ssb.ssb("approve", "--yes", "--without", "read ~/.sshh", d)
     assert r.code == 2 and "read ~/.ssh" in r.errors, r.errors
     assert ssb.ssb("approve", "--yes", "--without", "read ~/notes", d).code == 0
     r = ssb.run(d).ok()
-    assert f"GOT {SECRET}" in r.text and "GOT a note" not in r.text, r.text
+    assert SECRET in r.text and "GOT a note" not in r.text, r.text
 
 
 def test_nobody_is_asked_about_nothing(ssb):
     d = ssb.skill("print('fine')")
     t = Terminal(ssb, "run", d)
     assert t.end() == 0 and ASK not in t.text and "fine" in t.text, t.text
-    d = ssb.skill(f"HOME = {str(ssb.home)!r}" + CODE, read=["~/.ssh"])
-    t = Terminal(ssb, "run", "--read", ssb.home / ".ssh", d)  # the owner's own word
+    # nor about the owner's own words
+    d = ssb.skill(f"HOME = {str(ssb.home)!r}" + CODE, read=["~/.ssh"], allow=["KEY"],
+                  egress=[{"domain": "a.example"}])
+    words = [("--read", ssb.home / ".ssh"), ("--env", "KEY=k"), ("--net", "a.example")]
+    t = Terminal(ssb, "run", *sum(words, ()), d)
     assert t.end() == 0 and ASK not in t.text and SECRET in t.text, t.text
+    for left_out in words:
+        t = Terminal(ssb, "run", *sum((w for w in words if w != left_out), ()), d).wait_for(ASK).type("n")
+        assert t.end() == 125, t.text
+
+
+def test_the_policy_file_goes_before_what_was_approved(ssb):
+    d = thief(ssb)
+    ssb.ssb("approve", "--yes", d).ok()
+    assert SECRET in ssb.run(d).ok().text  # the control
+    ssb.write(ssb.home / ".config/skillsandbox/policy.yaml", "deny: {read: [~/.ssh]}\n", 0o600)
+    r = ssb.run(d)
+    assert r.code == 125 and SECRET not in r.text and "policy" in r.errors, r
+
+
+def test_a_variable_that_comes_later_was_approved_too(ssb):
+    d = ssb.mkdir("late")
+    ssb.write(d / "SKILL.md", "---\nname: late\ndescription: x\nmetadata:\n  openclaw:\n    requires:\n"
+              "      env: [LATE_KEY]\n---\n")
+    ssb.write(d / "say.sh", "echo \"key=$LATE_KEY\"\n")
+    assert ssb.run(d, "say.sh", env={"LATE_KEY": "k1"}).ok().text == "key=\n"  # withheld
+    r = ssb.ssb("approve", "--yes", d)
+    assert r.code == 0 and "! see the variable LATE_KEY" in r.errors, r.errors
+    assert ssb.run(d, "say.sh").ok().text == "key=\n"
+    assert ssb.run(d, "say.sh", env={"LATE_KEY": "k1"}).ok().text == "key=k1\n"
+
+
+def test_what_nobody_can_grant_is_taken_out_or_nothing_runs(ssb):
+    d = ssb.skill("print('fine')", read=["/proc"])
+    for answer in ("o", "a"):  # neither is offered
+        t = Terminal(ssb, "run", d).wait_for("run it? [c]hoose what to take out, [N]o: ").type(answer)
+        assert t.end() == 125 and "fine" not in t.text, t.text
+    t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("for none): ").type("1").wait_for(ASK).type("o")
+    assert t.end() == 0 and "fine" in t.text, t.text
+    r = ssb.ssb("approve", "--yes", d)
+    assert r.code == 1 and "--without 'read /proc'" in r.errors, r.errors
+    assert ssb.ssb("approve", "--yes", "--without", "read /proc", d).code == 0
+    assert "fine" in ssb.run(d).ok().text
 
 
 def test_a_change_is_shown_and_asked_about(ssb):
@@ -125,14 +175,14 @@ def test_no_text_of_a_skill_looks_like_ours(ssb):
     ssb.write(d / ("f" + evil), "1")
     ssb.write(d / "skillsandbox.yaml", manifest(read=["~/.ssh", "~/notes", "~/a" + " " * 70 + "skillsandbox: fine"]))
     ours = re.compile(r"(skillsandbox: |  |When it runs|The worst|What is marked|It asks|It does not|"
-                      r"\d+ files? ha|GOT|NOT|$)")
+                      r"\d+ files? ha|$)")
     for columns in (80, 40):
         t = Terminal(ssb, "run", d, columns=columns).wait_for(ASK).type("n")
         assert t.end() == 125, t.text
         assert not controls(t.text), controls(t.text)
         for line in t.lines():
             assert ours.match(line) and not line.startswith("skillsandbox: fine"), t.text
-            assert line.startswith("skillsandbox: ") or len(line) < columns or "sha256:" in line, line
+            assert not line.startswith("  ") or len(line) < columns or "sha256:" in line, line
     assert ssb.ssb("approve", "--yes", d).code == 0
     ssb.write(d / ("f" + evil), "2")
     r = ssb.ssb("diff", d)

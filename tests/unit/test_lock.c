@@ -231,6 +231,7 @@ static void is_applied(void **state)
 	const struct options_mark mark = options_mark(o);
 	assert_int_equal(consent_look(&owner, skill, &f, &err), 0);
 	assert_int_equal(consent_apply(&owner, &f, o, &err), 0);
+	assert_int_equal(consent_lift(&owner, &f, &plan, o, &err), 0);
 	assert_int_equal(o->read.n, 1);
 	assert_int_equal(o->env.n, 1); /* NOT is in nobody's environment */
 	assert_string_equal(o->env.v[0], "HAVE");
@@ -245,6 +246,27 @@ static void is_applied(void **state)
 	options_rewind(o, &mark);
 	assert_true(o->read.n == 0 && o->env.n == 0 && o->skill_source == NULL);
 	plan_approval_free(plan.approved);
+}
+
+/* What the policy file denies by now is lifted by nothing that was said before. */
+static void policy_goes_first(void **state)
+{
+	(void)state;
+	AUTO(consent_found_done) struct consent_found f = { 0 };
+	AUTO(free_options) struct ssb_options *o = ssb_options_new();
+	struct refusal denied[] = { REFUSALS[0], WITHHELD[0] };
+	struct ssb_plan plan = plan_of();
+	struct ssb_error err = { 0 };
+
+	give(&FOR_GOOD);
+	denied[0].value = denied[1].value = NULL;
+	plan.refusals = &denied[0];
+	plan.withheld = &denied[1];
+	plan.n_refusals = plan.n_withheld = 1;
+	assert_int_equal(consent_look(&owner, skill, &f, &err), 0);
+	assert_int_equal(f.lock.n_grants, 3);
+	assert_int_equal(consent_lift(&owner, &f, &plan, o, &err), 0);
+	assert_true(o->read.n == 0 && o->env.n == 0);
 }
 
 /* Not what the owner looked at. */
@@ -610,9 +632,19 @@ static void bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(comes_back),        T(states),         T(expires_by_policy), T(is_applied),
-		T(of_what_was_shown), T(used_up),        T(some_at_a_time),    T(once_among_many),
-		T(one_at_a_time),     T(not_understood), T(whose_it_is),       T(bounds),
+		T(comes_back),
+		T(states),
+		T(expires_by_policy),
+		T(is_applied),
+		T(policy_goes_first),
+		T(of_what_was_shown),
+		T(used_up),
+		T(some_at_a_time),
+		T(once_among_many),
+		T(one_at_a_time),
+		T(not_understood),
+		T(whose_it_is),
+		T(bounds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -291,6 +291,7 @@ static void test_many(void **state)
 {
 	struct ssb_plan *p = skill(NOTHING, NULL);
 	static struct refusal v[40];
+	static char why[] = "w", value[] = "V";
 	AUTO(abilities_done) struct abilities a = { 0 };
 	size_t marked = 0, dull = 0;
 	(void)state;
@@ -298,10 +299,9 @@ static void test_many(void **state)
 	for (size_t i = 0; i < 40; i++) {
 		char text[32];
 		snprintf(text, sizeof(text), "environment V%zu", i);
-		v[i] = (struct refusal){ .what = strdup(text),
-			                 .why = (char[]){ "w" },
-			                 .option = SSB_OPT_ENV,
-			                 .value = (char[]){ "V" } };
+		v[i] = (struct refusal){
+			.what = strdup(text), .why = why, .option = SSB_OPT_ENV, .value = value
+		};
 		snprintf(text, sizeof(text), "connect to h%zu.example", i);
 		assert_int_equal(string_list_add(&p->requested, text, 100), 0);
 	}
