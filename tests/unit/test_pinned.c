@@ -395,6 +395,7 @@ static void copy_is_the_same(void **state)
 	assert_string_equal(copy.v[1].link, "a/x");
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0555);
+	pinned_done(&copy);
 	make_copy(&copy, &kept); /* again: it is there */
 }
 
