@@ -627,6 +627,37 @@ static void bounds(void **state)
 	assert_int_equal(err.code, SSB_E_LIMIT);
 }
 
+/* The longest word, and the longest file. */
+static void bounds_of_one(void **state)
+{
+	(void)state;
+	auto_free char *word = malloc(MAX_LOCK_TEXT + 2);
+	struct lock l = lock_of("/long");
+	struct ssb_error err = { 0 };
+	struct ssb_error past = { 0 };
+	auto_buf good;
+
+	memset(word, 'x', MAX_LOCK_TEXT + 1);
+	word[MAX_LOCK_TEXT + 1] = '\0';
+	l.by = word;
+	assert_int_equal(lock_store(&owner, &l, &past), -1);
+	assert_int_equal(past.code, SSB_E_LIMIT);
+	word[MAX_LOCK_TEXT] = '\0';
+	assert_int_equal(lock_store(&owner, &l, &err), 0);
+	give(&FOR_GOOD);
+	read_good(&good);
+	while (good.len < MAX_LOCK_BYTES && !good.failed) {
+		buf_addc(&good, ' ');
+	}
+	write_lock(good.data, good.len, 0600);
+	assert_int_equal(load_code(), SSB_OK);
+	auto_free char *more = malloc(good.len + 1);
+	memcpy(more, good.data, good.len);
+	more[good.len] = ' ';
+	write_lock(more, good.len + 1, 0600);
+	assert_int_equal(load_code(), SSB_E_POLICY);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -645,6 +676,7 @@ int main(void)
 		T(not_understood),
 		T(whose_it_is),
 		T(bounds),
+		T(bounds_of_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
