@@ -51,6 +51,7 @@ bench: build
 	@tests/bench/session $(BUILD)
 	@tests/bench/kill $(BUILD)
 	@tests/bench/serve $(BUILD)
+	@tests/bench/python $(BUILD)
 
 install: build
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))

@@ -7,7 +7,7 @@ _skillsandbox()
 	prev=${COMP_WORDS[COMP_CWORD - 1]}
 	COMPREPLY=()
 
-	local commands='run validate inspect prove doctor approve diff approvals serve ps watch why audit session setup hook help'
+	local commands='run validate lint inspect prove doctor init shrink check learn approve diff approvals serve ps watch why audit session setup hook help'
 	local grants='--read --write --net --allow-private --env --memory --timeout --cpu-shares
 		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
 		--best-effort --unix-sockets --without --policy'
@@ -106,7 +106,12 @@ _skillsandbox()
 		inspect | prove) words="$grants $output" ;;
 		serve) words="$grants --skills --http --socket --session --session-policy --all-runs --otel --help" ;;
 		validate) words=$output ;;
+		lint) words='--sarif --output --json --help' ;;
 		setup) words='--skills --project --write --remove --help' ;;
+		init) words='--output --sidecar --help' ;;
+		shrink) words='--json --help' ;;
+		check) words='--against --json --help' ;;
+		learn) words='--read --net --memory --timeout --cpu-shares --max-output --max-processes --max-files --max-disk --toolchain --best-effort --policy --connect --interactive --sidecar --write --output --verbose --help' ;;
 		approve) words='--yes --once --expires --without --revoke --policy --help' ;;
 		diff) words='--policy --json --help' ;;
 		doctor | ps | why) words='--json --help' ;;
@@ -132,7 +137,7 @@ _skillsandbox()
 	fi
 
 	case $command in
-	run | inspect | prove | approve | approvals | diff | serve)
+	run | lint | inspect | prove | init | shrink | learn | approve | approvals | diff | serve)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		compopt -o filenames
 		;;

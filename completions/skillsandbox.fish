@@ -1,6 +1,6 @@
 # fish completion for skillsandbox(1)
 
-set -l commands run validate inspect prove doctor approve diff approvals serve ps watch why audit session setup hook help
+set -l commands run validate lint inspect prove doctor init shrink check learn approve diff approvals serve ps watch why audit session setup hook help
 set -l audits list show verify export prune
 set -l sessions start list show check settle violation pause resume kill complete expire
 set -l plans 'run inspect prove serve'
@@ -10,9 +10,14 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -l versi
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -s h -l help -d 'Show the commands'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a run -d 'Run a skill, or a bare command, in a sandbox'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a validate -d 'Check manifests; execute nothing'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a lint -d 'Look for what is risky in skills'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a inspect -d 'Show what a skill asks for'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a prove -d 'Attack the sandbox from inside'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'Show what this machine offers'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a init -d 'Write a first manifest'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a shrink -d 'Show what a skill declares and never used'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a check -d 'Hold a manifest against recorded runs'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a learn -d 'Run a skill with decoys, and write the manifest that it needs'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approve -d 'Show what a skill could do, and approve it'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a diff -d 'Show what changed since it was approved'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approvals -d 'List what was approved'
@@ -28,6 +33,21 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a help 
 
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -f -a '(__fish_complete_directories)'
 complete -c skillsandbox -n '__fish_seen_subcommand_from validate' -F
+complete -c skillsandbox -n '__fish_seen_subcommand_from init shrink' -f -a '(__fish_complete_directories)'
+complete -c skillsandbox -n '__fish_seen_subcommand_from init' -s o -l output -r -F -d 'Where to; - for standard output'
+complete -c skillsandbox -n '__fish_seen_subcommand_from init' -l sidecar -d 'Write among your settings, not into the skill'
+complete -c skillsandbox -n '__fish_seen_subcommand_from check; and not __fish_seen_subcommand_from session' -l against -r -F -d 'A recorded run, or its file'
+complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -f -a '(__fish_complete_directories)'
+complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -l connect -d 'Really reach the public hosts that it asks for'
+complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -s i -l interactive -d 'Ask about each new thing'
+complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -l sidecar -d 'Write among your settings, not into the skill'
+complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -s w -l write -d 'Put the new manifest in the place of the old'
+complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -s o -l output -r -F -d 'Where to; - for standard output'
+complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -s v -l verbose -d 'The output of every round'
+complete -c skillsandbox -n '__fish_seen_subcommand_from lint' -f -a '(__fish_complete_directories)'
+complete -c skillsandbox -n '__fish_seen_subcommand_from lint' -l sarif -d 'SARIF 2.1.0, for code scanning'
+complete -c skillsandbox -n '__fish_seen_subcommand_from lint' -l json -d 'JSON for programs'
+complete -c skillsandbox -n '__fish_seen_subcommand_from lint' -s o -l output -r -F -d 'Where to'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -f -a '(__fish_complete_directories)'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l yes -d 'Do not ask'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l once -d 'For one run'
@@ -123,7 +143,7 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from session; and __fish_see
 complete -c skillsandbox -n '__fish_seen_subcommand_from session; and __fish_seen_subcommand_from pause resume kill complete expire' -l reason -x -d 'Why'
 complete -c skillsandbox -n '__fish_seen_subcommand_from session; and __fish_seen_subcommand_from kill' -l grace -x -d 'SIGTERM first, and so much time'
 complete -c skillsandbox -n "__fish_seen_subcommand_from session; and __fish_seen_subcommand_from $sessions" -l json -d 'JSON for programs'
-complete -c skillsandbox -n "__fish_seen_subcommand_from $plans validate doctor ps watch why list show verify prune" -l json -d 'JSON for programs'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans validate shrink check doctor ps watch why list show verify prune" -l json -d 'JSON for programs'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans validate show" -s v -l verbose -d 'Also warnings, notes and a summary'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans validate verify prune" -s q -l quiet -d 'No messages but errors'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $commands" -s h -l help -d 'Explain the command'

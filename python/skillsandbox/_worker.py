@@ -14,6 +14,7 @@ import atexit
 import importlib.util
 import json
 import os
+import re
 import sys
 
 # What not every skill needs is imported where it is used: a cold start is paid each time.
@@ -40,11 +41,6 @@ def _is(kind, value):
             "integer": number and float(value).is_integer()}.get(kind, True)
 
 
-def _matches(pattern, value):
-    import re
-    return re.search(pattern, value) is not None
-
-
 # Keyword -> (which values it is about, what it demands of them).
 CHECKS = {
     "enum": (object, lambda v, a: v in a),
@@ -55,7 +51,7 @@ CHECKS = {
     "exclusiveMaximum": ((int, float), lambda v, a: v < a),
     "minLength": (str, lambda v, a: len(v) >= a),
     "maxLength": (str, lambda v, a: len(v) <= a),
-    "pattern": (str, lambda v, a: _matches(a, v)),
+    "pattern": (str, lambda v, a: re.search(a, v) is not None),
     "minItems": (list, lambda v, a: len(v) >= a),
     "maxItems": (list, lambda v, a: len(v) <= a),
 }
@@ -112,14 +108,17 @@ def validate(params, manifest):
 class BaseSkill:
     """As skillware.core.base_skill has it."""
 
-    _declared = {}
+    _declared = None    # what the loader has read
+    _file = ""          # else: where it is
 
     def __init__(self, config=None):
         self.config = dict(config or {})
 
     @property
     def manifest(self):
-        return dict(self._declared)
+        if BaseSkill._declared is None:
+            BaseSkill._declared = read_manifest(BaseSkill._file)
+        return dict(BaseSkill._declared)
 
     def execute(self, params):
         if type(self).aexecute is BaseSkill.aexecute:
@@ -140,6 +139,17 @@ class BaseSkill:
     def credential(self, key):
         value = (getattr(self, "config", None) or {}).get(key)
         return value if value is not None else os.environ.get(key)
+
+
+def read_manifest(path):
+    """Empty where Python has no YAML, or it is none."""
+    try:
+        import yaml
+        with open(path, encoding="utf-8") as f:
+            found = yaml.safe_load(f)
+    except Exception:  # pylint: disable=broad-except
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def base_skill():
@@ -224,7 +234,8 @@ class Skill:
 
     def __init__(self, skill_dir, config=None, manifest=None, name=None):
         base = base_skill()
-        BaseSkill._declared = manifest or {}
+        BaseSkill._declared = manifest
+        BaseSkill._file = os.path.join(skill_dir, "manifest.yaml")
         skill_dir = at_home(skill_dir)
         self.loop = None    # one for all calls, made by the first that needs it
         self.declared = manifest
@@ -236,6 +247,8 @@ class Skill:
     def _construct(cls, config):
         """With the configuration, unless its __init__ takes nothing."""
         code = getattr(cls.__init__, "__code__", None)
+        if cls.__init__ is object.__init__:
+            return cls()
         takes = code is None or code.co_argcount > 1 or code.co_flags & 0x04
         return cls(config) if takes else cls()
 
@@ -261,7 +274,7 @@ class Skill:
     def validate_params(self, params):
         if hasattr(self.it, "validate_params"):
             return self._finish(self.it.validate_params(params))
-        return validate(params, self.declared)
+        return validate(params, self.declared or read_manifest(BaseSkill._file))
 
 
 CALLS = {"execute": Skill.execute, "aexecute": Skill.aexecute, "manifest": Skill.manifest,

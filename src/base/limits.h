@@ -94,6 +94,24 @@
 #define MAX_DIFF_EDITS  512         /* lines of it that differ */
 #define MAX_DIFF_SHOWN  60          /* lines shown of one file */
 
+/* Learning */
+#define MAX_LEARN_ROUNDS  8
+#define MAX_LEARN_SECONDS 600         /* after which no further round begins */
+#define MAX_LEARN_OUTPUT  (64 * 1024) /* bytes of a round's output that are looked at */
+#define MAX_DECOYS        64
+
+/* A skill that is looked through: past these it is said not to have been */
+#define MAX_LINT_FILES     4096
+#define MAX_LINT_BYTES     (16UL << 20) /* of all files */
+#define MAX_LINT_FILE      (1UL << 20)  /* of one */
+#define MAX_LINT_LINE      16384        /* bytes; longer ones in pieces */
+#define LINT_OVERLAP       1024         /* bytes that two of them share */
+#define LINT_BLOB_BYTES    512          /* without a break: no text for people */
+#define LINT_PAYLOAD_BYTES 40           /* the same, in a line that decodes it */
+#define MAX_LINT_TRIES     32           /* of one idiom in one line */
+#define MAX_LINT_FINDINGS  2048
+#define MAX_LINT_SAME      8 /* of one rule in one file */
+
 /* The private tmpfs: inodes beside bytes, for they cost kernel memory too */
 #define SCRATCH_INODES        8192
 #define SCRATCH_INODES_PER_MB 128
@@ -114,6 +132,8 @@
 
 /* Egress */
 #define EGRESS_POOL        32   /* names in use at once beneath one wildcard */
+#define LEARN_POOL         256  /* the same in a run that is to show what a skill needs */
+#define MAX_LEARN_PORTS    64   /* that such a run answers on */
 #define MAX_EGRESS_SLOTS   4096 /* names with an address of their own */
 #define MAX_DIALS          64   /* resolved and connected at once */
 #define MAX_DIAL_ADDRESSES 16   /* tried of one name */
@@ -229,6 +249,17 @@
 #define MAX_HOOK_WALK       50000       /* entries of directories looked at for skills */
 #define MAX_CONFIG_BYTES    (8UL << 20) /* of a client's configuration */
 #define MAX_SERVED          64          /* directories of skills named on one command line */
+
+/* What a skill needs, from its records and its files */
+#define MAX_NEEDS         4096          /* different ones; what comes after them is left out */
+#define MAX_NEED_REPEATS  (1 << 18)     /* lines of a record that count others again */
+#define MAX_NEED_NAMES    1024          /* hosts by whose address a record speaks of them */
+#define MAX_PROPOSED_NOTE 64            /* comments of each list of a proposed manifest */
+#define MAX_HINT_FILES    512           /* of a skill, looked at */
+#define MAX_HINT_BYTES    (1024 * 1024) /* of one of them */
+#define MAX_HINT_TOTAL    (8UL << 20)   /* of all */
+#define MAX_HINT_LOOKS    256           /* variables of one script that are looked up in it */
+#define MAX_HINT_DEPTH    8             /* directories in each other */
 
 /* Snapshots of directories that cannot be mapped to the skill's uid */
 #define MAX_SNAPSHOT_BYTES (256ULL << 20)

@@ -52,6 +52,10 @@ enum cli_flag {
 	FLAG_WRITE_CONFIG,
 	FLAG_REMOVE,
 	FLAG_PROJECT,
+	FLAG_CONNECT,
+	FLAG_INTERACTIVE,
+	FLAG_SIDECAR,
+	FLAG_SARIF,
 	FLAG_SESSION, /* from here on with a value */
 	FLAG_SKILL,
 	FLAG_SINCE,
@@ -76,7 +80,8 @@ enum cli_flag {
 	FLAG_DETAILS,
 	FLAG_REASON,
 	FLAG_GRACE,
-	FLAG_SKILLS, /* again and again: request.skills */
+	FLAG_SKILLS,  /* again and again: request.skills */
+	FLAG_AGAINST, /* the same */
 	FLAG_HTTP,
 	FLAG_SOCKET,
 	FLAG_EXPIRES,
@@ -96,7 +101,7 @@ struct request {
 	const char *values[FLAG_END - FLAG_FIRST]; /* of flags with one; borrowed */
 	const char *best_effort[MAX_BEST_EFFORT];
 	size_t n_best_effort;
-	char *skills[MAX_SERVED]; /* of --skills; borrowed */
+	char *skills[MAX_SERVED]; /* of --skills, --against; borrowed */
 	size_t n_skills;
 };
 
@@ -196,6 +201,7 @@ static inline void plan_freep(struct ssb_plan **p)
 
 int cmd_run(struct request *r);
 int cmd_validate(struct request *r);
+int cmd_lint(struct request *r);
 int cmd_inspect(struct request *r);
 int cmd_doctor(struct request *r);
 int cmd_prove(struct request *r);
@@ -208,8 +214,12 @@ int cmd_prune(struct request *r);
 int cmd_watch(struct request *r);
 int cmd_ps(struct request *r);
 int cmd_why(struct request *r);
+int cmd_init(struct request *r);
+int cmd_shrink(struct request *r);
+int cmd_check(struct request *r);
 int cmd_approve(struct request *r);
 int cmd_approvals(struct request *r);
+int cmd_learn(struct request *r);
 /* Takes an approval back, and says so; the exit status. */
 struct owner;
 int approvals_revoke(const struct owner *o, const char *dir);

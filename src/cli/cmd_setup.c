@@ -374,11 +374,10 @@ static int lock(const struct setup *s, char **ret_lock, struct ssb_error *err)
 
 static int replace_file(const struct setup *s, struct ssb_error *err)
 {
-	auto_buf temp, now;
+	auto_buf now;
 	bool exists = false;
 	mode_t mode = 0;
 
-	buf_init(&temp, PATH_MAX);
 	buf_init(&now, MAX_CONFIG_BYTES);
 	if (read_file(s->file, &now, &exists, &mode, err) != 0) {
 		return -1;
@@ -388,18 +387,9 @@ static int replace_file(const struct setup *s, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_POLICY, 0, s->file,
 		                "it was changed meanwhile; try again");
 	}
-	buf_addf(&temp, "%s.XXXXXX", s->file);
-	auto_fd fd = temp.failed ? -1 : mkostemp(temp.data, O_CLOEXEC);
-	if (fd < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, s->file, "cannot write beside it");
-	}
-	if (file_write_all(fd, s->after.data, s->after.len) != 0 || fchmod(fd, s->mode) != 0 ||
-	    fsync(fd) != 0 || rename(temp.data, s->file) != 0) {
-		int e = errno;
-		(void)unlink(temp.data);
-		return ssb_fail(err, SSB_E_SYS, e, s->file, "cannot be replaced");
-	}
-	return 0;
+	return file_replace(s->file, s->after.data, s->after.len, s->mode) != 0
+	               ? ssb_fail(err, SSB_E_SYS, errno, s->file, "cannot be replaced")
+	               : 0;
 }
 
 static int write_config(const struct setup *s, struct ssb_error *err)

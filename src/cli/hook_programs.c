@@ -54,10 +54,11 @@ struct own_command {
 	const char *second;
 };
 static const struct own_command OURS_LOOK[] = {
-	{ "inspect", NULL }, { "diff", NULL },      { "validate", NULL },  { "why", NULL },
-	{ "ps", NULL },      { "watch", NULL },     { "doctor", NULL },    { "approvals", NULL },
-	{ "help", NULL },    { "--help", NULL },    { "--version", NULL }, { "audit", "list" },
-	{ "audit", "show" }, { "audit", "verify" }, { "session", "list" }, { "session", "show" },
+	{ "inspect", NULL },   { "lint", NULL },    { "diff", NULL },      { "validate", NULL },
+	{ "why", NULL },       { "ps", NULL },      { "watch", NULL },     { "doctor", NULL },
+	{ "approvals", NULL }, { "help", NULL },    { "--help", NULL },    { "--version", NULL },
+	{ "audit", "list" },   { "audit", "show" }, { "audit", "verify" }, { "session", "list" },
+	{ "session", "show" },
 };
 static const struct own_command OURS_DECIDE[] = {
 	{ "approve", NULL },

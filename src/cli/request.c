@@ -29,10 +29,10 @@ static int take_option(void *ctx, const struct option_row *row, const char *valu
 {
 	struct request *r = ctx;
 
-	if (row->id == FLAG_SKILLS) {
+	if (row->id == FLAG_SKILLS || row->id == FLAG_AGAINST) {
 		if (r->n_skills == MAX_SERVED) {
-			return ssb_fail(err, SSB_E_USAGE, 0, "", "more than %d --skills",
-			                MAX_SERVED);
+			return ssb_fail(err, SSB_E_USAGE, 0, "", "more than %d --%s", MAX_SERVED,
+			                row->name);
 		}
 		r->skills[r->n_skills++] = (char *)value;
 	}

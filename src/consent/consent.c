@@ -1,6 +1,5 @@
 #include "consent/consent.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -211,22 +210,6 @@ static int grant_all(struct lock *l, const struct refusal *v, size_t n,
 	return 0;
 }
 
-/* What a derived manifest asks of the environment, and the owner does not have now: it was
- * shown with the rest, and would be withheld when it is there. */
-static int grant_missing(struct lock *l, const struct ssb_plan *plan,
-                         const struct string_list *declined)
-{
-	for (size_t i = 0; skill_format_derived(plan->format) && i < plan->env_missing.n; i++) {
-		char what[sizeof("environment ") + MAX_SCALAR_BYTES];
-		snprintf(what, sizeof(what), "environment %s", plan->env_missing.v[i]);
-		if (!listed(declined, what) &&
-		    lock_grant_add(l, SSB_OPT_ENV, plan->env_missing.v[i]) != 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
 /* What was granted of the same bytes before stays. */
 static int grant_some(struct lock *l, const struct consent_terms *terms, const struct lock *before)
 {
@@ -305,8 +288,7 @@ static int fill_lock(const struct owner *o, struct lock *l, const struct ssb_pla
 		failed = grant_some(l, terms, &before);
 	} else if (failed == 0) {
 		failed = grant_all(l, plan->refusals, plan->n_refusals, terms->declined) != 0 ||
-		         grant_all(l, plan->withheld, plan->n_withheld, terms->declined) != 0 ||
-		         grant_missing(l, plan, terms->declined) != 0;
+		         grant_all(l, plan->withheld, plan->n_withheld, terms->declined) != 0;
 	}
 	return failed == 0 ? 0
 	                   : ssb_fail(err, SSB_E_LIMIT, 0, WHERE,

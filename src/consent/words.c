@@ -36,16 +36,6 @@ static const struct refusal *find(const struct refusal *v, size_t n, const char 
 	return NULL;
 }
 
-static bool listed(const struct string_list *l, const char *s)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		if (strcmp(l->v[i], s) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool known(const struct abilities *a, const char *asked)
 {
 	for (size_t i = 0; i < a->n; i++) {
@@ -67,15 +57,6 @@ static bool lifted_by_nobody(const struct ssb_plan *p, const char *what)
 	return false;
 }
 
-/* A variable that is not set now, and would be withheld if it were. */
-static bool waits(const struct ssb_plan *p, const char *asked)
-{
-	size_t n = strlen("environment ");
-
-	return skill_format_derived(p->format) && strncmp(asked, "environment ", n) == 0 &&
-	       listed(&p->env_missing, asked + n);
-}
-
 static int add(struct abilities *a, const struct ssb_plan *p, const char *asked,
                const struct refusal *r)
 {
@@ -86,7 +67,7 @@ static int add(struct abilities *a, const struct ssb_plan *p, const char *asked,
 	}
 	a->v = v;
 	v[a->n] = (struct ability){ .asked = strdup(asked),
-		                    .dangerous = r != NULL || waits(p, asked),
+		                    .dangerous = r != NULL,
 		                    .never = lifted_by_nobody(p, asked) };
 	if (v[a->n].asked == NULL || words_say(p, r, &v[a->n]) != 0) {
 		ability_done(&v[a->n]);

@@ -285,8 +285,8 @@ int words_say(const struct ssb_plan *p, const struct refusal *r, struct ability 
 		rc = say_other(a->value, a, &text, &thing);
 		break;
 	}
-	if (rc == 0 && a->why == NULL && a->dangerous) {
-		a->why = r != NULL ? visible_why(r) : strdup("it is not set now");
+	if (rc == 0 && a->why == NULL && r != NULL) {
+		a->why = visible_why(r);
 		rc = a->why != NULL ? 0 : -1;
 	}
 	a->text = rc == 0 ? buf_steal(&text) : NULL;

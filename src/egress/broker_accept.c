@@ -115,8 +115,9 @@ static void conn_link(struct broker *b, struct conn *c)
 static void conn_begin(struct broker *b, struct conn *c)
 {
 	c->first = egress_first_bytes(&b->c->table->plan->egress[c->rule], c->port);
+	c->unsure = b->c->table->plan->learning != LEARNING_NOT;
 	http1_init(&c->http);
-	if (c->first == FIRST_RAW) {
+	if (c->first == FIRST_RAW && !c->unsure) {
 		conn_dial(b, c);
 	} else {
 		conn_first(b, c);

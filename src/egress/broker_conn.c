@@ -136,7 +136,10 @@ void conn_tick(struct broker *b, uint64_t now_ms)
 {
 	for (struct conn *c = b->conns, *next; c != NULL; c = next) {
 		next = c->next;
-		if (c->state == CONN_FIRST && now_ms - c->moved_ms > FIRST_BYTES_MS) {
+		if (c->state == CONN_FIRST && (c->unsure || c->lingers) &&
+		    now_ms - c->moved_ms > SILENT_MS) {
+			conn_silent(b, c);
+		} else if (c->state == CONN_FIRST && now_ms - c->moved_ms > FIRST_BYTES_MS) {
 			conn_close(b, c, "no_first_bytes");
 		} else if (c->state == CONN_WAIT && now_ms - c->moved_ms > WAIT_MS) {
 			conn_close(b, c, "busy");

@@ -24,6 +24,19 @@ struct dns_client {
 	uint8_t buf[2 + DNS_MAX_MESSAGE];
 };
 
+static struct address address_given(const struct dns_question *q, const struct slot *slot)
+{
+	struct address a = { 0 };
+
+	if (q->type == DNS_AAAA) {
+		memcpy(a.b, slot->v6, sizeof(slot->v6));
+	} else {
+		a.b[10] = a.b[11] = 0xff;
+		memcpy(a.b + 12, slot->v4, sizeof(slot->v4));
+	}
+	return a;
+}
+
 static void report(struct broker *b, const struct dns_question *q, const struct slot *slot,
                    const char *reason)
 {
@@ -33,9 +46,20 @@ static void report(struct broker *b, const struct dns_question *q, const struct 
 		                  .qtype = q->qtype,
 		                  .protocol = "dns" };
 
+	if (slot != NULL && b->c->table->plan->learning != LEARNING_NOT) {
+		e.asked = address_given(q, slot); /* who dials it on another port means this name */
+	}
 	snprintf(e.name, sizeof(e.name), "%s", q->name);
 	snprintf(e.reason, sizeof(e.reason), "%s", reason);
 	broker_report(b, &e);
+}
+
+/* What was planted for a learning run, as a name: it is on its way out. */
+static bool holds_canary(const struct broker *b, const struct dns_question *q)
+{
+	const char *canary = b->c->table->plan->canary;
+
+	return canary[0] != '\0' && strstr(q->name, canary) != NULL;
 }
 
 /* Returns the length of the answer, 0 for none. Of a message longer than
@@ -63,6 +87,10 @@ static size_t answer(struct broker *b, const uint8_t *msg, size_t len, bool udp,
 	}
 	if (v == DNS_REFUSE) {
 		return dns_answer(msg, &q, q.rcode, NULL, 0, 0, out, room);
+	}
+	if (holds_canary(b, &q)) {
+		report(b, &q, NULL, "canary");
+		return dns_answer(msg, &q, RCODE_NXDOMAIN, NULL, 0, 0, out, room);
 	}
 	const struct slot *slot = egress_by_name(b->c->table, q.name, &full);
 	if (slot == NULL) {

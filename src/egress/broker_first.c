@@ -57,6 +57,40 @@ static bool is_name(const struct conn *c, const char *name)
 	return strcmp(name, egress_name(c->slot, &c->asked, text)) == 0;
 }
 
+static bool holds_canary(const struct broker *b, const struct conn *c)
+{
+	const char *canary = b->c->table->plan->canary;
+
+	return canary[0] != '\0' && c->head_len > 0 &&
+	       memmem(c->head, c->head_len, canary, strlen(canary)) != NULL;
+}
+
+/* What is posted may come after its head. */
+static bool has_more(const struct conn *c)
+{
+	return c->first == FIRST_HTTP && c->head[0] == 'P' && !c->client_eof &&
+	       c->head_len < HEAD_BYTES && !c->heard;
+}
+
+/* Its first bytes are in order. A learning run has heard enough then, unless its owner
+ * lets it go on; but not with what was planted for it. */
+static void conn_passes(struct broker *b, struct conn *c)
+{
+	const struct ssb_plan *plan = b->c->table->plan;
+	enum learning learning = plan->learning;
+
+	if (learning != LEARNING_NOT && holds_canary(b, c)) {
+		conn_deny(b, c, "canary", "");
+	} else if (learning != LEARNING_NOT && has_more(c)) {
+		c->lingers = true;
+	} else if (learning == LEARNING_CLOSED &&
+	           strcmp(plan->egress[c->rule].domain.s, LEARNING_ANY) == 0) {
+		conn_deny(b, c, "learning", "");
+	} else {
+		conn_dial(b, c);
+	}
+}
+
 static void first_tls(struct broker *b, struct conn *c)
 {
 	static const char *const WHY[] = { [TLS_NO_NAME] = "no_sni",
@@ -75,7 +109,7 @@ static void first_tls(struct broker *b, struct conn *c)
 	} else if (!is_name(c, c->shown)) {
 		conn_deny(b, c, "other_sni", "");
 	} else {
-		conn_dial(b, c);
+		conn_passes(b, c);
 	}
 }
 
@@ -100,19 +134,53 @@ static void first_http(struct broker *b, struct conn *c)
 			conn_deny(b, c, wrong, "");
 			return;
 		}
-		conn_dial(b, c); /* the request is fed again, and allowed, when it can go */
+		conn_passes(b, c); /* the request is fed again, and allowed, when it can go */
 	} else if (c->client_eof) {
 		conn_deny(b, c, "no_first_bytes", "");
 	}
 }
 
+/* TLS begins with a handshake record, HTTP with a method; whatever else is taken as it
+ * is. */
+static void sniff(struct conn *c)
+{
+	size_t letters = 0;
+
+	while (letters < c->head_len && c->head[letters] >= 'A' && c->head[letters] <= 'Z') {
+		letters++;
+	}
+	bool request = letters >= 3 && (letters == c->head_len || c->head[letters] == ' ');
+	c->first = c->head_len > 0 && c->head[0] == 0x16 ? FIRST_TLS
+	           : request                             ? FIRST_HTTP
+	                                                 : FIRST_RAW;
+	/* Fewer letters than a method has: more may come. */
+	c->unsure =
+	        !c->client_eof && c->first != FIRST_TLS && letters == c->head_len && letters < 8;
+}
+
+void conn_silent(struct broker *b, struct conn *c)
+{
+	c->first = c->unsure ? FIRST_RAW : c->first;
+	c->unsure = c->lingers = false;
+	c->heard = true;
+	conn_passes(b, c);
+}
+
 void conn_first(struct broker *b, struct conn *c)
 {
 	while (c->state == CONN_FIRST && conn_fill_head(b, c)) {
+		if (c->unsure) {
+			sniff(c);
+		}
+		if (c->unsure) {
+			continue;
+		}
 		if (c->first == FIRST_TLS) {
 			first_tls(b, c);
-		} else {
+		} else if (c->first == FIRST_HTTP) {
 			first_http(b, c);
+		} else {
+			conn_passes(b, c);
 		}
 	}
 }

@@ -16,6 +16,7 @@
 #include "wire/http1.h"
 #include "wire/tls_hello.h"
 
+#define SILENT_MS      500    /* learning: then it is the server's turn to speak */
 #define FIRST_BYTES_MS 10000  /* for a ClientHello or a request */
 #define IDLE_MS        600000 /* a connection on which nothing moves */
 #define HEAD_BYTES     TLS_HELLO_MAX
@@ -55,6 +56,9 @@ struct conn {
 	int rule;
 	uint16_t port;
 	enum first_bytes first;
+	bool unsure;  /* learning: its first bytes are to show what it speaks, */
+	bool lingers; /* or they were in order, and more is to be heard; */
+	bool heard;   /* and now it was silent for a while */
 	struct address asked;
 	struct address dialled;
 	uint8_t via_proxy;
@@ -175,6 +179,8 @@ void conn_drop_head(struct broker *b, struct conn *c);
 /* NULL: this request is for the declared name and port. */
 const char *conn_http_wrong(struct conn *c);
 void conn_first(struct broker *b, struct conn *c); /* reads and judges its first bytes */
+/* Learning: it says nothing more. Frees it, or dials. */
+void conn_silent(struct broker *b, struct conn *c);
 
 /* conn.c */
 void conn_dialled(struct broker *b, const struct dial_reply *r, int fd);

@@ -116,6 +116,7 @@ static void put_data(struct json *j, void *arg)
 	}
 	if (e->kind == EGRESS_RESOLVED || e->kind == EGRESS_UNKNOWN) {
 		json_kuint(j, "qtype", e->qtype);
+		put_address(j, "address_asked", &e->asked);
 	} else if (e->kind != EGRESS_LIMITED && e->kind != EGRESS_MALFORMED) {
 		put_connection(j, d);
 	}
@@ -130,8 +131,8 @@ static void put_data(struct json *j, void *arg)
 static bool is_misfortune(const char *reason)
 {
 	static const char *const REASONS[] = {
-		"no_name", "unreachable",    "timeout",   "busy",
-		"idle",    "no_first_bytes", "run_ended", "no_memory"
+		"no_name",        "unreachable", "timeout",   "busy",     "idle",
+		"no_first_bytes", "run_ended",   "no_memory", "learning",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(REASONS); i++) {

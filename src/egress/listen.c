@@ -87,12 +87,11 @@ static bool is_taken(const struct maker *m, bool v6, uint16_t port)
 	return (m->taken[v6][port / 8] >> port % 8 & 1) != 0;
 }
 
-/* One socket for the port on all addresses of the range's family: which one was
- * asked for is told by each connection. */
-static int take_port(struct maker *m, const struct slot *s, uint16_t port, struct ssb_error *err)
+/* One socket for the port on all addresses of the family: which one was asked for is
+ * told by each connection. */
+static int take_port(struct maker *m, bool v6, uint16_t port, struct ssb_error *err)
 {
 	static const uint8_t ANY[16];
-	bool v6 = s->literal6;
 
 	if (is_taken(m, v6, port)) {
 		return 0;
@@ -150,9 +149,26 @@ static int make_slot(struct maker *m, const struct slot *s, bool wide, struct ss
 			if (egress_rule_for(m->t, s, port, udp) != (int)r) {
 				continue; /* another rule's */
 			}
-			if ((wide ? take_port(m, s, port, err)
+			if ((wide ? take_port(m, s->literal6, port, err)
 			          : make_port(m, s, udp ? LISTEN_UDP : LISTEN_TCP, port, err)) !=
 			    0) {
+				return -1;
+			}
+		}
+	}
+	return 0;
+}
+
+/* A learning run has a rule for every name, and many names: each port is taken whole. */
+static int make_learning(struct maker *m, struct ssb_error *err)
+{
+	const struct ssb_plan *p = m->t->plan;
+
+	for (size_t r = 0; r < p->n_egress; r++) {
+		for (size_t i = 0; i < p->egress[r].n_ports; i++) {
+			uint16_t port = p->egress[r].ports[i];
+			if (take_port(m, false, port, err) != 0 ||
+			    (m->t->v6 && take_port(m, true, port, err) != 0)) {
 				return -1;
 			}
 		}
@@ -167,6 +183,9 @@ int listeners_make(const struct egress_table *t, struct listeners *l, struct ssb
 	l->n = 0;
 	if (make_routes(t, err) != 0 || make_dns(&m, err) != 0) {
 		return -1;
+	}
+	if (t->plan->learning != LEARNING_NOT) {
+		return make_learning(&m, err);
 	}
 	for (size_t i = 0; i < t->n_slots; i++) {
 		if (t->slots[i].wide && make_slot(&m, &t->slots[i], true, err) != 0) {

@@ -325,10 +325,17 @@ static int literal_add(struct egress_table *t, size_t rule, struct ssb_error *er
 	return 0;
 }
 
+static size_t slots_for(const struct ssb_plan *plan, const struct egress_rule *r)
+{
+	size_t pool = plan->learning != LEARNING_NOT ? LEARN_POOL : EGRESS_POOL;
+
+	return r->kind == HOST_WILDCARD ? pool : 1;
+}
+
 static int rule_add(struct egress_table *t, size_t rule, struct ssb_error *err)
 {
 	const struct egress_rule *r = &t->plan->egress[rule];
-	size_t need = r->kind == HOST_WILDCARD ? EGRESS_POOL : 1;
+	size_t need = slots_for(t->plan, r);
 
 	if (strlen(r->domain.s) >= NAME_BYTES) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "egress", "a domain is longer than 253 bytes");
@@ -364,7 +371,7 @@ static size_t slots_at_most(const struct ssb_plan *plan)
 	size_t n = 0;
 
 	for (size_t i = 0; i < plan->n_egress && n < MAX_EGRESS_SLOTS; i++) {
-		n += plan->egress[i].kind == HOST_WILDCARD ? EGRESS_POOL : 1;
+		n += slots_for(plan, &plan->egress[i]);
 	}
 	return n < MAX_EGRESS_SLOTS ? n : MAX_EGRESS_SLOTS;
 }

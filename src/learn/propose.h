@@ -7,11 +7,24 @@
 #include "learn/needs.h"
 #include "manifest/manifest.h"
 
-/* `base` gives name, version, description, entrypoint, limits, and what it declares
- * already; it is kept. NULL paths of needs that `base` covers are not said twice. */
-int propose_manifest(const struct manifest *base, const struct needs *n, struct buf *out);
+/* So many files of one directory, and the directory is proposed instead. */
+#define PROPOSE_SIBLINGS 8
 
-/* Which of the needs would a manifest not cover? Appends their indices to *ret (new). */
+/* Appends the text, which manifest_parse() takes. `base` gives name, version,
+ * description, entrypoint, limits, and what it declares already: all of it is kept, and
+ * what it covers is not said twice. `head` (may be NULL) are the first lines of the
+ * file. -1 without memory, and where it is more than a manifest can be. */
+int propose_manifest(const struct manifest *base, const struct needs *n, const char *head,
+                     struct buf *out);
+
+/* Which of the needs would a manifest not cover? Their indices (*ret is new). Whether
+ * the owner would grant what it declares is not asked. */
 int propose_uncovered(const struct manifest *m, const struct needs *n, size_t **ret, size_t *ret_n);
+
+/* Is it this line of the manifest that covers the need? The parts of the above. `home`:
+ * what "~" is; NULL where it is not known. */
+bool rule_covers(const struct egress_rule *r, const struct need *n);
+bool path_covers(const char *declared, const char *home, const struct need *n);
+bool manifest_covers(const struct manifest *m, const char *home, const struct need *n);
 
 #endif

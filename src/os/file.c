@@ -141,3 +141,26 @@ int file_mkdirs(const char *path)
 	}
 	return -1;
 }
+
+int file_replace(const char *path, const void *data, size_t len, mode_t mode)
+{
+	auto_free char *part = NULL;
+
+	if (asprintf(&part, "%s.XXXXXX", path) < 0) {
+		part = NULL;
+		errno = ENOMEM;
+		return -1;
+	}
+	auto_fd fd = mkostemp(part, O_CLOEXEC);
+	if (fd < 0) {
+		return -1;
+	}
+	if (file_write_all(fd, data, len) != 0 || fchmod(fd, mode) != 0 || fsync(fd) != 0 ||
+	    rename(part, path) != 0) {
+		int e = errno;
+		(void)unlink(part);
+		errno = e;
+		return -1;
+	}
+	return 0;
+}

@@ -28,6 +28,10 @@ int file_check_owned(int fd, uid_t uid, const char *what, const char *file, stru
 
 int file_write_all(int fd, const void *data, size_t len);
 
+/* Puts a file with this content and mode in the place of `path`, in one step; a symlink
+ * there is replaced, not followed. */
+int file_replace(const char *path, const void *data, size_t len, mode_t mode);
+
 /* Creates `path` (absolute) and its missing parents, mode 0700, following no
  * symlink below the first existing directory; returns an O_PATH|O_DIRECTORY
  * fd. */

@@ -70,6 +70,8 @@ void build_refuse_request(struct build *b, const struct request *r, const char *
                           const char *remedy);
 void resolve_request(struct build *b, const struct request *r);
 void resolve_skill(struct build *b);
+/* Ours, and made for this run: not judged. */
+void resolve_stand_in(struct build *b, const struct stand_in *s);
 /* Grants an object that was judged; takes the fd. */
 void grant_existing(struct build *b, const struct request *r, const char *path, int *fd,
                     const struct stat *st, bool of_whole);

@@ -86,6 +86,10 @@ const struct mounts *danger_mounts(struct danger *d);
 /* Whether `path` names a place that holds secrets, for an owner whose home is
  * `home`: why it does, or NULL. By its words alone (danger_name.c). */
 const char *danger_named(const char *home, const char *path);
+/* Whether `path`, as a manifest writes it, names a dangerous place, one that would hold
+ * such a place, or lies in one: why, or NULL. By its words alone, on any machine. */
+const char *danger_around(const char *path, enum access access);
+
 /* Whether a variable of that name holds a secret: what it opens ("AWS"), "" where only
  * its name sounds like one, NULL if it does not (env.c). */
 const char *danger_variable(const char *name);

@@ -25,6 +25,32 @@ static bool is_or_beneath(const char *path, const char *place)
 	return place[n] == '\0' && (path[n] == '\0' || path[n] == '/');
 }
 
+static bool is_around(const struct danger_row *row, const char *path, unsigned flag)
+{
+	bool holds = (row->flags & DANGER_ITSELF) == 0 && is_or_beneath(row->path, path);
+
+	return (row->flags & flag) != 0 &&
+	       (holds || strcmp(row->path, path) == 0 ||
+	        ((row->flags & DANGER_BENEATH) != 0 && is_or_beneath(path, row->path)));
+}
+
+const char *danger_around(const char *path, enum access access)
+{
+	unsigned flag = access == ACCESS_WRITE ? DANGER_WRITE : DANGER_READ;
+
+	for (size_t i = 0; i < NEVER_ROWS_COUNT; i++) {
+		if (is_around(&NEVER_ROWS[i].row, path, flag)) {
+			return NEVER_ROWS[i].row.why;
+		}
+	}
+	for (size_t i = 0; i < DANGER_ROWS_COUNT; i++) {
+		if (is_around(&DANGER_ROWS[i], path, flag)) {
+			return DANGER_ROWS[i].why;
+		}
+	}
+	return NULL;
+}
+
 const char *danger_named(const char *home, const char *path)
 {
 	size_t n = strlen(home);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "policy/asks.h"
 #include "policy/build.h"
 #include "policy/owner.h"
 #include "skill/programs.h"
@@ -83,6 +84,16 @@ static const struct env_rule *find_rule(const char *name)
 		}
 	}
 	return NULL;
+}
+
+const char *asks_env(const char *name)
+{
+	const struct env_rule *rule = find_rule(name);
+
+	if (rule == NULL) {
+		return NULL;
+	}
+	return rule->kind == ENV_CREDENTIAL ? "it is a credential of the owner's" : rule->why;
 }
 
 const char *danger_variable(const char *name)

@@ -158,6 +158,9 @@ static void json_network(struct json *j, const struct ssb_plan *p)
 	}
 	json_close(j, '}');
 	json_list(j, "allow_private", &p->allow_private);
+	if (p->learning != LEARNING_NOT) {
+		json_kstr(j, "learning", p->learning == LEARNING_CONNECT ? "connect" : "closed");
+	}
 	json_proxy(j, p);
 }
 

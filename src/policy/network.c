@@ -241,8 +241,33 @@ static void set_net_limits(struct build *b)
 	}
 }
 
+/* Hosts of the owner's are reached. And every name is heard, so that the one that is
+ * asked for shows itself. Private addresses are open to none of them. */
+static void learn_network(struct build *b)
+{
+	const struct learn_options *l = &b->opt->learn;
+	char every[] = LEARNING_ANY;
+	struct egress_rule rule = { .domain = { .s = every },
+		                    .kind = HOST_WILDCARD,
+		                    .protocol = PROTO_TCP,
+		                    .ports = (uint16_t *)(uintptr_t)l->ports,
+		                    .n_ports = l->n_ports };
+
+	b->plan->learning = l->mode;
+	memcpy(b->plan->canary, l->canary, sizeof(b->plan->canary));
+	for (size_t i = 0; i < b->opt->net.n; i++) {
+		add_owner_egress(b, b->opt->net.v[i]);
+	}
+	add_egress(b, &rule);
+	set_net_limits(b);
+}
+
 void network_build(struct build *b)
 {
+	if (b->opt->learn.mode != LEARNING_NOT) {
+		learn_network(b);
+		return;
+	}
 	for (size_t i = 0; i < b->opt->net.n; i++) {
 		add_owner_egress(b, b->opt->net.v[i]);
 	}

@@ -2,10 +2,29 @@
 #ifndef POLICY_OPTIONS_H
 #define POLICY_OPTIONS_H
 
+#include "base/limits.h"
 #include "policy/plan.h"
 
 /* A resource that was not given is OPTION_UNSET. */
 #define OPTION_UNSET UINT64_MAX
+
+/* A file or directory of ours, shown in the place of one that a skill asks for. */
+struct stand_in {
+	char *path;
+	char *target;
+	enum access access;
+};
+
+/* How a learning run is planned: what the manifest asks of files and hosts is neither
+ * granted nor refused. Stand-ins are shown, and any name can be asked for. */
+struct learn_options {
+	enum learning mode; /* LEARNING_NOT: the rest means nothing */
+	uint16_t ports[MAX_LEARN_PORTS];
+	size_t n_ports;
+	char canary[CANARY_BYTES];
+	const struct stand_in *stand_ins; /* borrowed */
+	size_t n_stand_ins;
+};
 
 struct ssb_options {
 	struct string_list read;
@@ -27,6 +46,7 @@ struct ssb_options {
 	struct string_list withhold;
 	/* A copy of the skill's directory, to be read and shown in its stead; or NULL. */
 	char *skill_source;
+	struct learn_options learn;
 };
 
 /* What was said so far, to go back to. */

@@ -69,8 +69,10 @@ static void add_declared(struct build *b, const struct mtext_list *l, enum acces
 		                    what)) {
 			continue;
 		}
-		resolve_request(
-		        b, &(struct request){ l->v[i].s, access, ORIGIN_MANIFEST, where, NULL });
+		if (b->opt->learn.mode == LEARNING_NOT) {
+			resolve_request(b, &(struct request){ l->v[i].s, access, ORIGIN_MANIFEST,
+			                                      where, NULL });
+		}
 	}
 }
 
@@ -85,6 +87,9 @@ static void add_paths(struct build *b)
 		add_declared(b, &b->manifest->write, ACCESS_WRITE);
 		add_declared(b, &b->manifest->read, ACCESS_READ);
 		resolve_skill(b);
+	}
+	for (size_t i = 0; i < b->opt->learn.n_stand_ins; i++) {
+		resolve_stand_in(b, &b->opt->learn.stand_ins[i]);
 	}
 }
 

@@ -32,6 +32,18 @@ enum grant_kind {
 	GRANT_KERNEL,  /* a kernel file system: as it is, and only to be read */
 };
 
+/* A run that is to show what a skill needs (src/learn): every name has an address, and
+ * whoever connects there is heard as far as its first bytes. */
+enum learning {
+	LEARNING_NOT,
+	LEARNING_CLOSED,  /* nothing leaves the machine, but for hosts that the owner names */
+	LEARNING_CONNECT, /* public hosts are really reached */
+};
+
+#define LEARNING_ANY "*" /* the domain of the rule that a name has which nobody declared */
+
+#define CANARY_BYTES 25 /* lower case, with the NUL: it must survive as a host's name */
+
 /* A host file or directory that appears in the sandbox. */
 struct grant {
 	char *path;   /* on the host: absolute, no symlink in it */
@@ -42,6 +54,7 @@ struct grant {
 	char *where; /* "skillsandbox.yaml:12:7", "--read", "policy.yaml:3:5" */
 	enum grant_kind kind;
 	bool of_whole; /* one part of "/": left out where it cannot be shown */
+	bool scratch;  /* a file system of the run's own stands there, and goes with it */
 	bool is_dir;
 	int fd; /* O_PATH, owned; the object that was judged; -1: `create` */
 	dev_t dev;
@@ -53,10 +66,10 @@ struct grant {
 	char *missing; /* create: the path from there, "a/b"; or NULL */
 };
 
-/* A directory in which the skill makes files. */
+/* A directory of the host in which the skill makes files. */
 static inline bool grant_is_work(const struct grant *g)
 {
-	return g->access == ACCESS_WRITE && g->is_dir && g->kind == GRANT_FILES;
+	return g->access == ACCESS_WRITE && g->is_dir && g->kind == GRANT_FILES && !g->scratch;
 }
 
 /* A place of the runtime's own in a grant: the skill finds nothing there. */
@@ -185,6 +198,8 @@ struct ssb_plan {
 	struct upstream upstream[UPSTREAM_USES];
 	struct string_list no_proxy; /* dialled directly all the same: "*", ranges, domains */
 	bool udp_direct;             /* datagrams go past the proxy */
+	enum learning learning;
+	char canary[CANARY_BYTES]; /* learning: it is in every decoy; "" none */
 	enum profile profile;
 	bool unix_sockets; /* AF_UNIX sockets may be made */
 	struct resources res;

@@ -377,3 +377,31 @@ void resolve_skill(struct build *b)
 	};
 	grants_add(b, &g);
 }
+
+void resolve_stand_in(struct build *b, const struct stand_in *s)
+{
+	auto_fd fd = file_open_nosymlink(s->path, O_PATH);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		build_refuse(b, REFUSAL_OTHER, "learn", s->target,
+		             "what was to be shown in its place cannot be opened", "learn again");
+		return;
+	}
+	struct grant g = {
+		.path = strdup(s->path),
+		.target = strdup(s->target),
+		.access = s->access,
+		.origin = ORIGIN_FLAG,
+		.where = strdup("learn"),
+		.scratch = s->access == ACCESS_WRITE,
+		.is_dir = S_ISDIR(st.st_mode),
+		.fd = steal_fd(&fd),
+		.dev = st.st_dev,
+		.ino = st.st_ino,
+		.uid = st.st_uid,
+		.gid = st.st_gid,
+		.parent_fd = -1,
+	};
+	grants_add(b, &g);
+}

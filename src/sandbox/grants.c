@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/own.h"
 #include "os/file.h"
 #include "os/mount.h"
@@ -67,7 +68,7 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 		const struct grant *g = &s->sources[i].grant;
 		struct stat st;
 
-		if (s->sources[i].tree >= 0 || s->sources[i].mask) {
+		if (s->sources[i].tree >= 0 || s->sources[i].mask || g->scratch) {
 			continue;
 		}
 		/* The plan's fd belongs to the host's mount namespace and cannot be
@@ -394,6 +395,24 @@ static int pin_way(const struct stage *s, int root_fd, const char *target)
 	return 0;
 }
 
+/* All of them together hold no more than the private places do. */
+static int scratch_tree(const struct stage *s)
+{
+	unsigned long long share = s->plan->res.max_disk_mb * 1024;
+	size_t n = 0;
+	char size[32], inodes[32];
+
+	for (size_t i = 0; i < s->plan->n_grants; i++) {
+		n += s->plan->grants[i].scratch;
+	}
+	snprintf(size, sizeof(size), "%lluk", n > 0 ? share / n : share);
+	snprintf(inodes, sizeof(inodes), "%d", SCRATCH_INODES);
+	const struct mount_option options[] = {
+		{ "size", size }, { "nr_inodes", inodes }, { "mode", "0777" }, { NULL, NULL }
+	};
+	return mount_new("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+}
+
 static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error *err)
 {
 	const struct grant *g = &s->sources[i].grant;
@@ -401,6 +420,9 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 
 	if (s->sources[i].mask) {
 		return mask_attach(s, g, root_fd, err);
+	}
+	if (g->scratch && (s->sources[i].tree = scratch_tree(s)) < 0) {
+		return fail(err, g, "cannot make a file system for");
 	}
 	/* Beneath another grant the place exists already, or cannot be made. */
 	(void)view_place(root_fd, name, g->is_dir);

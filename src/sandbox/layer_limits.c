@@ -45,7 +45,10 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 	    (s->watchdog && limit(RLIMIT_DATA, data) != 0)) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
 	}
-	if (s->nice && setpriority(PRIO_PROCESS, 0, share_to_nice(res->cpu_shares)) != 0) {
+	/* Never quicker than whoever started it: only root may go up again. */
+	int now = getpriority(PRIO_PROCESS, 0);
+	int nice = share_to_nice(res->cpu_shares);
+	if (s->nice && nice > now && setpriority(PRIO_PROCESS, 0, nice) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setpriority");
 	}
 	if (!s->namespaces && (limit(RLIMIT_DATA, res->memory_mb << 20) != 0 ||

@@ -263,7 +263,7 @@ int sources_idmap(struct stage *s, uid_t host_uid, gid_t host_gid, struct ssb_er
 	for (size_t i = 0; i < s->n_sources; i++) {
 		const struct grant *g = &s->sources[i].grant;
 
-		if (s->sources[i].mask) {
+		if (s->sources[i].mask || g->scratch) {
 			continue;
 		}
 		if (g->kind != GRANT_FILES) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/percent.h"
 #include "audit/run_facts.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -60,7 +61,7 @@ static void list_skill(struct list *l, const struct skill *v, size_t i, size_t n
 	}
 	buf_reset(&uri);
 	buf_adds(&uri, URI_SKILLS);
-	uri_encode(&uri, v[i].name, false);
+	percent_encode(&uri, v[i].name, false);
 	if (!uri.failed) {
 		put_resource(l, uri.data, v[i].name,
 		             "The skill's manifest: what it asks for, not what it gets.",

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/percent.h"
 #include "audit/digest_walk.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -22,7 +23,7 @@
 /* NAME as it stands in addresses. */
 static void name_path(struct buf *out, const struct skill *skill)
 {
-	uri_encode(out, skill->name + strspn(skill->name, "/"), true);
+	percent_encode(out, skill->name + strspn(skill->name, "/"), true);
 }
 
 static bool is_taken(const char *path, const struct skill *skill, const struct skill *all, size_t n)
@@ -58,7 +59,7 @@ static int set_path(struct skill_entry *e, const struct skill *all, size_t n, co
 void skill_entry_uri(struct buf *out, const struct skill_entry *e, const char *path)
 {
 	buf_addf(out, URI_SKILL "%s%s", e->path, path[0] != '\0' ? "/" : "");
-	uri_encode(out, path, true);
+	percent_encode(out, path, true);
 }
 
 /* ---- SKILL.md ---------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "base/hex.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "base/percent.h"
 
 static const struct {
 	const char *prefix;
@@ -17,24 +18,6 @@ static const struct {
 	{ URI_RUNS, "", URI_RUN },         { URI_SKILLS, "/files", URI_FILES },
 	{ URI_SKILLS, "", URI_MANIFEST },  { URI_SKILL, "", URI_SKILL_FILE },
 };
-
-static bool is_literal(unsigned char c, bool path)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       (c != '\0' && strchr("-._~", c) != NULL) || (path && c == '/');
-}
-
-void uri_encode(struct buf *out, const char *text, bool path)
-{
-	for (; *text != '\0'; text++) {
-		unsigned char c = (unsigned char)*text;
-		if (is_literal(c, path)) {
-			buf_addc(out, *text);
-		} else {
-			buf_addf(out, "%%%02X", (unsigned)c);
-		}
-	}
-}
 
 static int digit(char c)
 {
@@ -52,10 +35,10 @@ char *uri_decode(const char *text, bool path)
 		if (c == '%' && i + 2 < len && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0) {
 			c = digit(text[i + 1]) * 16 + digit(text[i + 2]);
 			i += 2;
-			if (c == 0 || is_literal((unsigned char)c, path)) {
+			if (c == 0 || percent_literal((unsigned char)c, path)) {
 				return NULL;
 			}
-		} else if (!is_literal((unsigned char)c, path)) {
+		} else if (!percent_literal((unsigned char)c, path)) {
 			return NULL;
 		}
 		out[n++] = (char)c;

@@ -42,9 +42,8 @@ struct uri {
 void uri_read(struct uri *ret, const char *text);
 void uri_done(struct uri *u);
 
-/* Percent-encoded, as a URI template does it; slashes stay if `path`. */
-void uri_encode(struct buf *out, const char *text, bool path);
-/* NULL where it is not the one spelling of anything, or has a NUL in it; else new. */
+/* What percent_encode() made of it; NULL where it is not the one spelling of anything, or has a NUL
+ * in it; else new. */
 char *uri_decode(const char *text, bool path);
 
 /* A place in a list, for whoever asks for the next page: opaque, and checked when it

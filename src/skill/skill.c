@@ -37,10 +37,9 @@ struct search {
 const char *skill_format_name(enum skill_format f)
 {
 	static const char *const NAMES[] = {
-		[SKILL_DECLARED] = MANIFEST_FILE,
-		[SKILL_SIDECAR] = "sidecar",
-		[SKILL_MARKDOWN] = "SKILL.md",
-		[SKILL_SKILLWARE] = "skillware",
+		[SKILL_DECLARED] = MANIFEST_FILE, [SKILL_SIDECAR] = "sidecar",
+		[SKILL_MARKDOWN] = "SKILL.md",    [SKILL_SKILLWARE] = "skillware",
+		[SKILL_SCRIPT] = "script",
 	};
 
 	return (size_t)f < ARRAY_LEN(NAMES) ? NAMES[f] : "?";
@@ -347,6 +346,32 @@ static int find_skillware(const struct search *s, struct skill_found *ret, struc
 	return take_derived(s, &d, &head, ret, err);
 }
 
+/* A directory that says nothing of itself, and a script in it that the caller names. */
+static int find_script(const struct search *s, struct skill_found *ret, struct ssb_error *err)
+{
+	AUTO(script_done) struct script script = { 0 };
+	const struct says nothing = { 0 };
+	char *argv[MAX_SHEBANG_WORDS + 2] = { NULL };
+	auto_buf head;
+
+	buf_init(&head, MAX_YAML_BYTES);
+	if (script_find(s->fd, s->dir, s->args[0], &script, s->diags, err) != 0 ||
+	    read_head(s, script.path, &head, err) != 0 || script_argv(&script, argv, err) != 0) {
+		return -1;
+	}
+	auto_free char *last = argv[script.n];
+	ret->format = SKILL_SCRIPT;
+	ret->used = 1;
+	const struct derived d = { script.path, fallback_name(s), &nothing, argv };
+	return take_derived(s, &d, &head, ret, err);
+}
+
+static bool names_script(const struct search *s)
+{
+	return s->args != NULL && s->args[0] != NULL && s->args[0][0] != '/' &&
+	       has(s->fd, s->args[0]);
+}
+
 /* ---- the order ---------------------------------------------------------------------- */
 
 static int find(const struct search *s, struct skill_found *ret, struct ssb_error *err)
@@ -375,7 +400,9 @@ static int find(const struct search *s, struct skill_found *ret, struct ssb_erro
 	if (markdown != NULL) {
 		return find_markdown(s, markdown, ret, err);
 	}
-	return is_skillware(s->fd) ? find_skillware(s, ret, err) : find_declared(s, ret, err);
+	return is_skillware(s->fd) ? find_skillware(s, ret, err)
+	       : names_script(s)   ? find_script(s, ret, err)
+	                           : find_declared(s, ret, err);
 }
 
 int skill_find_in(const char *dir, const char *source, const char *config_dir, char *const args[],

@@ -21,14 +21,15 @@ enum skill_format {
 	SKILL_SIDECAR,   /* the owner's file */
 	SKILL_MARKDOWN,  /* derived from SKILL.md */
 	SKILL_SKILLWARE, /* derived from manifest.yaml */
+	SKILL_SCRIPT,    /* a script that the caller names, in a directory without any of these */
 };
 
-/* For people and records: "skillsandbox.yaml", "sidecar", "SKILL.md", "skillware". */
+/* For people and records: "skillsandbox.yaml", "sidecar", "SKILL.md", "skillware", "script". */
 const char *skill_format_name(enum skill_format f);
 /* What it asks of the environment is withheld until the owner grants it. */
 static inline bool skill_format_derived(enum skill_format f)
 {
-	return f == SKILL_MARKDOWN || f == SKILL_SKILLWARE;
+	return f == SKILL_MARKDOWN || f == SKILL_SKILLWARE || f == SKILL_SCRIPT;
 }
 
 struct skill_found {

@@ -31,6 +31,7 @@ import harness
 LOCAL = "127.0.0.1"
 PRIVATE = "10.77.0.1"         # on lo, and never granted unless a test says so
 PRIVATE6 = "fd77::1"
+PUBLIC = "93.184.215.14"      # on lo: what is no private address can be reached without a grant
 METADATA = "169.254.169.254"  # on lo: a server really answers there
 IPV6_FREEBIND = 78
 RANGES = ("10.78.0.0/15", "fd78::/47")  # on lo, every address of them
@@ -40,6 +41,7 @@ HOSTS = {
     LOCAL: "localhost api.example.test other.example.test api.example.test.evil.test "
            "evilapi.example.test evil.test sub.wild.test deep.sub.wild.test wild.test",
     PRIVATE: "private.example.test",
+    PUBLIC: "public.example.test api.openweathermap.org",
     METADATA: "metadata.example.test",
 }
 # Records of the resolver: name -> type -> answers, in turn, the last for ever.
@@ -56,7 +58,7 @@ ZONE = {
     "slow.example.test": None,  # never answered
 }
 GOOD = ["api.example.test", "*.example.test", "*.wild.test", "*.sub.wild.test", "wild.test",
-        "localhost"]
+        "localhost", "api.openweathermap.org"]
 EVIL = ["evil.test", "*.evil.test", "api.example.test.evil.test"]
 
 
@@ -144,7 +146,7 @@ class Counted:
 
 
 class Web(http.server.BaseHTTPRequestHandler):
-    """JSON of what was asked; /bytes/N, /redirect?to=URL, /ws, /git/*; a POST
+    """JSON of what was asked; /bytes/N, /redirect?to=URL, /ws, /git/*, the weather; a POST
     is answered with its length and SHA-256."""
     protocol_version = "HTTP/1.1"
     timeout = 20
@@ -180,6 +182,9 @@ class Web(http.server.BaseHTTPRequestHandler):
             self.reply(302, b"", Location=urllib.parse.parse_qs(url.query)["to"][0])
         elif url.path == "/ws" and self.headers.get("Upgrade"):
             self.upgrade()
+        elif url.path == "/data/2.5/weather":
+            self.reply(200, json.dumps({"main": {"temp": 21.5}, "weather": [
+                {"description": "as the server says"}]}).encode())
         elif url.path.startswith("/git/"):
             self.file(url.path[5:])
         else:
@@ -380,6 +385,7 @@ def set_up(top):
     """The namespaces' own loopback addresses and files of /etc."""
     for argv in (["link", "set", "lo", "up"], ["addr", "add", PRIVATE + "/32", "dev", "lo"],
                  ["addr", "add", METADATA + "/32", "dev", "lo"],
+                 ["addr", "add", PUBLIC + "/32", "dev", "lo"],
                  ["-6", "addr", "add", PRIVATE6 + "/128", "dev", "lo", "nodad"]):
         subprocess.run(["ip", *argv], check=True, timeout=10)
     for r in RANGES:

@@ -202,6 +202,14 @@ print(json.dumps(kids))
 """
 
 
+def test_a_caller_with_less_priority(ssb):
+    """Who is nice already cannot be less so, and need not be."""
+    code = "import json, os; print(json.dumps(os.nice(0)))"
+    r = ssb.as_caller(["nice", "-n", "15", ssb.binary, "run", ssb.skill(code)]).ok()
+    assert r.json() == 15
+    assert ssb.probe(code) < 15
+
+
 def test_process_limit(ssb):
     kids = ssb.probe(FORKS, resources={"max_processes": 20})
     assert 5 <= kids <= 20

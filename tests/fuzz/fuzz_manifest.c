@@ -7,7 +7,9 @@
 
 #include "base/diag.h"
 #include "base/limits.h"
+#include "base/own.h"
 #include "manifest/manifest.h"
+#include "manifest/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -49,6 +51,31 @@ static void check_promises(const struct manifest *m)
 	must(m->resources.max_disk_mb >= 1);
 }
 
+/* Written, it is read as the same again. */
+static void check_written(const struct manifest *m)
+{
+	struct manifest *again = NULL;
+	auto_buf text, twice;
+
+	buf_init(&text, (size_t)4 * MAX_YAML_BYTES);
+	buf_init(&twice, (size_t)4 * MAX_YAML_BYTES);
+	manifest_write(&text, m, NULL);
+	must(!text.failed);
+	if (text.len > MAX_YAML_BYTES) {
+		return; /* indented, it can be longer than it was */
+	}
+	must(manifest_parse("again", text.data, text.len, &again, NULL, NULL) == 0);
+	manifest_write(&twice, again, NULL);
+	must(twice.len == text.len && memcmp(twice.data, text.data, text.len) == 0);
+	must(again->n_egress == m->n_egress && again->read.n == m->read.n &&
+	     again->write.n == m->write.n && again->env.n == m->env.n);
+	for (size_t i = 0; i < m->args.n; i++) {
+		must(again->args.n == m->args.n && strcmp(again->args.v[i].s, m->args.v[i].s) == 0);
+	}
+	must(strcmp(again->description, m->description) == 0);
+	manifest_free(again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ssb_diags *diags = ssb_diags_new();
@@ -58,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (manifest_parse("fuzz.yaml", (const char *)data, size, &m, diags, &err) == 0) {
 		must(err.code == SSB_OK && !diag_has_errors(diags));
 		check_promises(m);
+		check_written(m);
 		manifest_free(m);
 	} else {
 		must(m == NULL && err.code == SSB_E_MANIFEST && diag_has_errors(diags));

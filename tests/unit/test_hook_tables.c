@@ -240,6 +240,7 @@ static void test_passed(void **state)
 		"/usr/bin/skillsandbox run skills/x -- Paris | head -3",
 		"skillsandbox run --watch --session s -q skills/x $CITY --read /",
 		"skillsandbox inspect --read / skills/x",
+		"skillsandbox lint --sarif skills/x",
 		"skillsandbox validate skills/x && skillsandbox why last",
 		"skillsandbox audit show skills/x/trace.jsonl",
 		"skillsandbox session check s --action a --cost 1",

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "base/percent.h"
 #include "serve/show.h"
 #include "serve/uri.h"
 
@@ -125,7 +126,7 @@ static void test_there_and_back(void **state)
 	for (int path = 0; path < 2; path++) {
 		auto_buf out;
 		buf_init(&out, 1024);
-		uri_encode(&out, all, path != 0);
+		percent_encode(&out, all, path != 0);
 		assert_true(show_plain(out.data, out.len, false));
 		auto_free char *back = uri_decode(out.data, path != 0);
 		assert_non_null(back);

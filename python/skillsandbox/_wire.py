@@ -1,0 +1,158 @@
+"""Lines of JSON to and from a worker, whose every byte may be hostile.
+
+Nothing that it says is executed, unpickled or believed: a line has a greatest length,
+is strict JSON of bounded depth and of numbers that are cheap to read, and an answer
+counts only if it has the id that was asked.
+"""
+from __future__ import annotations
+
+import json
+import os
+import select
+import time
+from typing import Any, Dict, List, Optional
+
+MAX_LINE = 16 * 1024 * 1024     # of a request, and of an answer
+MAX_DIGITS = 400                # of a number
+CHUNK = 512 * 1024              # of a file, in one line
+MAX_FILE = 64 * 1024 * 1024     # that goes in or comes out with a call
+MAX_FILES = 32                  # of one call
+
+
+class ProtocolError(Exception):
+    """What came is not the protocol."""
+
+
+class Ended(Exception):
+    """Nothing more will come."""
+
+
+class Late(Exception):
+    """The time is over."""
+
+
+def _integer(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise ProtocolError("a number without end")
+    return int(text)
+
+
+def _constant(text: str) -> Any:
+    raise ProtocolError(f"{text} is not JSON")
+
+
+def decode(line: bytes) -> Dict[str, Any]:
+    """The object in a line."""
+    try:
+        value = json.loads(line.decode("utf-8"), parse_int=_integer, parse_constant=_constant)
+        if b"\\ud" in line or b"\\uD" in line:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")  # half a character
+    except ProtocolError:
+        raise
+    except (ValueError, RecursionError) as e:
+        raise ProtocolError(f"not JSON: {type(e).__name__}") from None
+    if not isinstance(value, dict):
+        raise ProtocolError("not an object")
+    return value
+
+
+def encode(value: Dict[str, Any]) -> bytes:
+    """A line; ValueError and TypeError where it cannot be one."""
+    line = json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
+    if len(line) > MAX_LINE:
+        raise ValueError(f"more than {MAX_LINE} bytes of parameters")
+    return line
+
+
+class Channel:
+    """Two pipes. Owns them. For one thread at a time."""
+
+    def __init__(self, to_worker: int, from_worker: int) -> None:
+        self._out, self._in = to_worker, from_worker
+        os.set_blocking(self._out, False)
+        os.set_blocking(self._in, False)
+        self._got = bytearray()
+        self._seen = 0      # bytes of _got in which there is no end of line
+        self._pending: List[memoryview] = []
+
+    def send(self, line: bytes) -> None:
+        """Sent while answers are waited for: neither side can block the other."""
+        self._pending.append(memoryview(line))
+
+    def receive(self, deadline: Optional[float]) -> Dict[str, Any]:
+        """The next object."""
+        while True:
+            line = self._line()
+            if line is not None:
+                return decode(line)
+            self._move(deadline)
+
+    def quiet(self) -> bool:
+        """Nothing came that was not asked for."""
+        return not self._got
+
+    def close(self) -> None:
+        for fd in (self._out, self._in):
+            if fd >= 0:
+                os.close(fd)
+        self._out = self._in = -1
+
+    def end_input(self) -> None:
+        """Tells the worker that there is nothing more to do."""
+        self._pending.clear()
+        if self._out >= 0:
+            os.close(self._out)
+            self._out = -1
+
+    def _line(self) -> Optional[bytes]:
+        end = self._got.find(b"\n", self._seen)
+        if end < 0:
+            self._seen = len(self._got)
+            if self._seen > MAX_LINE:
+                raise ProtocolError("a line without end")
+            return None
+        if end > MAX_LINE:
+            raise ProtocolError("a line without end")
+        line = bytes(self._got[:end])
+        del self._got[:end + 1]
+        self._seen = 0
+        return line
+
+    def _move(self, deadline: Optional[float]) -> None:
+        """Waits, then reads or writes what goes."""
+        poll = select.poll()
+        poll.register(self._in, select.POLLIN)
+        if self._pending and self._out >= 0:
+            poll.register(self._out, select.POLLOUT)
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        ready = poll.poll(None if left is None else left * 1000 + 1)
+        if not ready:
+            raise Late()
+        for fd, _ in ready:
+            if fd == self._in:
+                self._read()
+            else:
+                self._write()
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._in, 1 << 18)
+        except BlockingIOError:
+            return
+        if not data:
+            raise Ended()
+        self._got += data
+
+    def _write(self) -> None:
+        first = self._pending[0]
+        try:
+            n = os.write(self._out, first[:1 << 18])
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self._pending.clear()  # what it still says is read; then comes the end
+            return
+        if n == len(first):
+            self._pending.pop(0)
+        else:
+            self._pending[0] = first[n:]

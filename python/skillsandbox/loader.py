@@ -1,0 +1,141 @@
+"""SkillLoader: as Skillware's, but that no skill runs in this process."""
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import sys
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Protocol, Union
+
+from . import _skill, adapters
+from ._errors import SkillNotStarted
+from ._proxy import ModuleProxy, proxy_class
+from ._skill import PathOrId, Skill
+from .tiers import Options, Worker, worker_class
+
+Bundle = Dict[str, Any]
+
+# Where what is installed and what is imported have different names.
+IMPORTED_AS = {"pymupdf": "fitz", "beautifulsoup4": "bs4", "pyyaml": "yaml", "pillow": "PIL",
+               "google-genai": "google.genai", "opencv-python": "cv2",
+               "scikit-learn": "sklearn", "python-dotenv": "dotenv"}
+
+
+class LoadSkill(Protocol):
+    def __call__(self, path_or_id: PathOrId, check_requirements: bool = True,
+                 execute_module: bool = True) -> Bundle: ...
+
+
+class _OfClassOrInstance:
+    """SkillLoader.load_skill(...) is that of a loader with nothing granted."""
+
+    def __init__(self, function: Callable[..., Bundle]) -> None:
+        self._function = function
+        self.__doc__ = function.__doc__
+
+    def __get__(self, it: Optional["SkillLoader"], owner: Callable[[], "SkillLoader"]) \
+            -> LoadSkill:
+        loader = it if it is not None else owner()
+
+        def load_skill(path_or_id: PathOrId, check_requirements: bool = True,
+                       execute_module: bool = True) -> Bundle:
+            return self._function(loader, path_or_id, check_requirements, execute_module)
+        load_skill.__doc__ = self.__doc__
+        return load_skill
+
+
+def find_binary() -> str:
+    """SKILLSANDBOX_BINARY, or the one on the PATH."""
+    found = os.environ.get("SKILLSANDBOX_BINARY") or shutil.which("skillsandbox")
+    if not found:
+        raise SkillNotStarted("the program skillsandbox is not on the PATH; install it, or name "
+                              "it with SKILLSANDBOX_BINARY")
+    return found
+
+
+class SkillLoader:
+    """Loads skills; what is granted here is granted to all that it loads.
+
+    tier       process (default), container, wasm, or trust: see skillsandbox.tiers
+    env        names of variables that skills get where they ask for them (True: all that
+               they ask for); without it only what is in an instance's config
+    net        hosts, as HOST or HOST:PORT
+    read/write paths that are there in every call
+    timeout    of a call, in seconds"""
+
+    def __init__(self, tier: str = "process", *, env: Union[Iterable[str], bool] = (),
+                 net: Iterable[str] = (), allow_private: Iterable[str] = (),
+                 read: Iterable[PathOrId] = (), write: Iterable[PathOrId] = (),
+                 timeout: Optional[float] = 300.0, memory: str = "1G", disk: str = "512M",
+                 lifetime: str = "24h", session: str = "", policy: Optional[str] = None,
+                 python: str = "", binary: Optional[str] = None, trust_remote_code: bool = False,
+                 **more: Any) -> None:
+        self.tier = tier
+        self._worker = worker_class(tier)
+        self._all_env = env is True
+        self._binary = binary
+        self._options: Dict[str, Any] = {
+            "python": python, "read": [os.fspath(p) for p in read],
+            "write": [os.fspath(p) for p in write], "net": list(net),
+            "allow_private": list(allow_private),
+            "env": [] if isinstance(env, bool) else list(env), "memory": memory, "disk": disk,
+            "lifetime": lifetime, "timeout": timeout, "session": session, "policy": policy,
+            "trust": trust_remote_code, "more": more}
+
+    def _make(self, skill: Skill, config: Mapping[str, Any], name: Optional[str]) -> Worker:
+        options = dict(self._options)
+        if self._all_env:
+            options["env"] = skill.env_names
+        binary = "" if self.tier == "trust" else self._binary or find_binary()
+        return self._worker(skill, Options(binary=binary, **options), config, name)
+
+    def _load(self, path_or_id: PathOrId, check_requirements: bool = True,
+              execute_module: bool = True) -> Bundle:
+        """The bundle of a skill: by its path, or by its id beneath SKILLWARE_SKILL_PATH or
+        a directory `skills` here or above. Its code runs when the class is called, in a
+        worker. Raises SkillNotFound, SkillManifestError, ImportError (requirements)."""
+        skill = _skill.read(path_or_id)
+        if check_requirements and not self._options["python"] and self.tier != "wasm":
+            self.check_requirements(skill.manifest)
+        return {"module": ModuleProxy(skill, self._make) if execute_module else None,
+                "class": proxy_class(skill, self._make, None) if execute_module else None,
+                "manifest": skill.manifest, "instructions": skill.instructions,
+                "card": skill.card, "registry_id": skill.registry_id}
+
+    load_skill = _OfClassOrInstance(_load)
+
+    @staticmethod
+    def check_requirements(manifest: Mapping[str, Any]) -> None:
+        """ImportError with what is not installed for this interpreter."""
+        wanted = manifest.get("requirements")
+        missing: List[str] = []
+        for spec in wanted if isinstance(wanted, list) else []:
+            match = re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)", str(spec))
+            if match and not _importable(match.group(1)):
+                missing.append(str(spec))
+        if missing:
+            raise ImportError(f"the skill requires {', '.join(missing)}; install with: "
+                              f"{sys.executable} -m pip install ...")
+
+    to_gemini_tool = staticmethod(adapters.to_gemini_tool)
+    to_claude_tool = staticmethod(adapters.to_claude_tool)
+    to_openai_tool = staticmethod(adapters.to_openai_tool)
+    to_deepseek_tool = staticmethod(adapters.to_deepseek_tool)
+    to_ollama_prompt = staticmethod(adapters.to_ollama_prompt)
+
+
+def _importable(package: str) -> bool:
+    """Looks only: a dotted name would import its parents, so only its first part counts,
+    and only names that are in our own table have a second."""
+    name = IMPORTED_AS.get(package.lower(), package.replace("-", "_"))
+    top = name.split(".")[0]
+    if not top.isidentifier():
+        return True     # not a name that could be looked for
+    for candidate in (top, top.lower()):
+        try:
+            if importlib.util.find_spec(candidate) is not None:
+                return True
+        except (ImportError, ValueError):
+            continue
+    return False

@@ -1,0 +1,166 @@
+"""Sessions: a budget for an agent, kept by `skillsandbox session`.
+
+    session = Session.start(policy="session.yaml")
+    with session.check("llm_call", model="gpt-4o", tokens_in=900, tokens_out=500) as paid:
+        answer = ask_the_model()
+        paid.settle(model="gpt-4o", tokens_in=912, tokens_out=377)
+
+What cannot be asked is not allowed: every failure of the command is an exception.
+"""
+from __future__ import annotations
+
+import json
+import subprocess
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Type
+
+from ._errors import SessionError, SessionKilled, SessionRefused
+from .loader import find_binary
+
+SECONDS = 60.0      # for a command that normally takes milliseconds
+OVER = ("killed", "expired", "completed")
+
+
+def _amount(cost: Optional[Any], model: str, tokens_in: Optional[int],
+            tokens_out: Optional[int]) -> List[str]:
+    """The options that say how much. Whether it makes sense, the program judges."""
+    if cost is not None and model:
+        raise ValueError("a cost, or a model and tokens, not both")
+    if cost is not None:
+        return ["--cost", cost if isinstance(cost, str) else f"{cost:.6f}"]
+    if not model:
+        return []
+    return ["--model", model, "--tokens-in", str(tokens_in or 0),
+            "--tokens-out", str(tokens_out or 0)]
+
+
+class Reservation:
+    """What a check has reserved, until it is settled or released. Once."""
+
+    def __init__(self, session: "Session", decision: Mapping[str, Any], amount: List[str]) -> None:
+        self.session = session
+        self.decision = dict(decision)
+        self.number = decision.get("reservation")
+        self._amount = amount
+        self.settled = False
+
+    def settle(self, cost: Optional[Any] = None, *, model: str = "",
+               tokens_in: Optional[int] = None, tokens_out: Optional[int] = None) \
+            -> Dict[str, Any]:
+        """Says what it has cost; without an amount, what was reserved. Never refused, but
+        raises SessionKilled where that was the end of the session."""
+        return self._once(_amount(cost, model, tokens_in, tokens_out) or self._amount
+                          or ["--cost", "0"])
+
+    def release(self) -> Dict[str, Any]:
+        """It did not happen."""
+        return self._once(["--release"])
+
+    def _once(self, words: List[str]) -> Dict[str, Any]:
+        if self.settled:
+            raise SessionError("settled already")
+        if self.number is None:
+            raise SessionError("nothing was reserved")
+        self.settled = True
+        decision = self.session.judge(self.session.ask("settle", *words, str(self.number)))
+        if decision.get("state") in OVER:
+            raise SessionKilled(decision)   # what it cost is written down all the same
+        return decision
+
+    def __enter__(self) -> "Reservation":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], *_: object) -> None:
+        if self.settled:
+            return
+        if kind is None:
+            self.settle()
+            return
+        try:
+            self.release()
+        except SessionError:
+            pass    # the exception that is under way says more
+
+
+class Session:
+    """One that exists; start() makes a new one."""
+
+    def __init__(self, session_id: str, *, binary: Optional[str] = None) -> None:
+        self.id = session_id
+        self._binary = binary or find_binary()
+
+    @classmethod
+    def start(cls, *, policy: Optional[str] = None, id: str = "", parent: str = "",
+              agent: str = "", binary: Optional[str] = None) -> "Session":
+        session = cls(id, binary=binary)
+        words: List[str] = []
+        for flag, value in (("--policy", policy), ("--id", id), ("--parent", parent),
+                            ("--agent", agent)):
+            words += [flag, value] if value else []
+        decision = session.judge(session.ask("start", *words))
+        session.id = str(decision["session_id"])
+        return session
+
+    def check(self, action: str, cost: Optional[Any] = None, *, model: str = "",
+              tokens_in: Optional[int] = None, tokens_out: Optional[int] = None) -> Reservation:
+        """Reserves, or raises SessionRefused or SessionKilled. As a context manager it
+        settles at the end of the block, with what was reserved unless the block said
+        more; an exception releases."""
+        amount = _amount(cost, model, tokens_in, tokens_out)
+        decision = self.judge(self.ask("check", "--action", action, *amount, self.id))
+        return Reservation(self, decision, amount)
+
+    def violation(self, type_: str, details: str = "") -> Dict[str, Any]:
+        """Counts one. Raises SessionKilled or SessionRefused where it was one too many."""
+        words = ["--type", type_] + (["--details", details[:4000]] if details else [])
+        return self.judge(self.ask("violation", *words, self.id))
+
+    @contextmanager
+    def violations(self, type_: str, *exceptions: Type[BaseException]) -> Iterator[None]:
+        """Counts one for each of these exceptions (any, if none is named) that leaves the
+        block; it goes on its way, unless that was one too many."""
+        try:
+            yield
+        except exceptions or (Exception,) as e:
+            self.violation(type_, f"{type(e).__name__}: {e}")
+            raise
+
+    def show(self) -> Dict[str, Any]:
+        return self.ask("show", self.id)
+
+    def kill(self, reason: str = "") -> Dict[str, Any]:
+        return self.ask("kill", *(["--reason", reason] if reason else []), self.id)
+
+    def complete(self, reason: str = "") -> Dict[str, Any]:
+        return self.ask("complete", *(["--reason", reason] if reason else []), self.id)
+
+    # ---- the program ----
+
+    def ask(self, *words: str) -> Dict[str, Any]:
+        """What `skillsandbox session WORDS --json` answers."""
+        argv = [self._binary, "session", words[0], "--json", *words[1:]]
+        try:
+            done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True,
+                                  timeout=SECONDS, check=False)
+            answer = json.loads(done.stdout)
+        except (OSError, ValueError, subprocess.TimeoutExpired) as e:
+            raise SessionError(f"the session cannot be asked: {e}") from e
+        if not isinstance(answer, dict):
+            raise SessionError("the session gave no answer")
+        if done.returncode not in (0, 1):
+            raise SessionError(str(answer.get("reason") or f"exit status {done.returncode}"))
+        if done.returncode == 1 and answer.get("action_allowed") is not False:
+            raise SessionError("the session contradicts itself")
+        return answer
+
+    @staticmethod
+    def judge(decision: Dict[str, Any]) -> Dict[str, Any]:
+        """The decision, if it is a yes."""
+        if decision.get("action_allowed") is True:
+            return decision
+        if decision.get("state") in OVER:
+            raise SessionKilled(decision)
+        raise SessionRefused(decision)
+
+
+__all__ = ["Reservation", "Session", "SessionError", "SessionKilled", "SessionRefused"]

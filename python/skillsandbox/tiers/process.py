@@ -1,0 +1,190 @@
+"""The sandbox of this machine: namespaces, Landlock, seccomp, a record of the run.
+
+The tier is PlannedWorker: `skillsandbox run DIR`, so that what holds for that holds here:
+the plan that is derived from the skill, or that its manifest or the owner's sidecar says,
+the owner's policy and approvals, and the bytes that were approved. ProcessWorker runs a
+command of its own with the same grants, for tiers that bring another Python.
+"""
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any, ClassVar, Dict, List, Optional
+
+from .._errors import SkillDenied, SkillError
+from .base import End, Launch, Worker
+
+WORKER = str(Path(__file__).resolve().parent.parent / "_worker.py")
+MOST_OUTPUT = "1099511627776"   # every answer of a long life goes through it
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+RECENT = 64                     # runs that are looked through for ours
+WRITTEN_AFTER = (0.0, 0.12)     # seconds until the record has what was denied just now
+FIRST_LINE = 1 << 20            # of a record
+
+
+class ProcessWorker(Worker):
+    tier: ClassVar[str] = "process"
+
+    def launch(self) -> Launch:
+        # Known from the record, so that the record can be found by it.
+        self._tag = f"--tag={secrets.token_hex(16)}"
+        self._run_id = ""
+        return Launch([*self.command(), *self.target(), self._tag], dict(os.environ))
+
+    def target(self) -> List[str]:
+        """What is run, and by what words it serves many calls."""
+        return ["--", self.python(), "-B", WORKER, "--serve", str(self.skill.path)]
+
+    def reads(self) -> List[str]:
+        """What it cannot do without."""
+        return [WORKER, str(self.skill.path), *self.prefixes()]
+
+    def python(self) -> str:
+        return self.options.python or sys.executable
+
+    def command(self) -> List[str]:
+        """`skillsandbox run` with every grant, up to what is run."""
+        o = self.options
+        argv = [o.binary, "run", "--quiet", "--json", "--no-tty", "--max-output", MOST_OUTPUT,
+                "--timeout", o.lifetime, "--memory", o.memory, "--max-disk", o.disk]
+        for flag, values in (("--read", [*self.reads(), *o.read]),
+                             ("--write", o.write), ("--net", o.net),
+                             ("--allow-private", o.allow_private),
+                             ("--env", self.granted_env())):
+            for value in values:
+                argv += [flag, os.fspath(value)]
+        if o.session:
+            argv += ["--session", o.session]
+        if o.policy is not None:
+            argv += ["--policy", o.policy]
+        return argv
+
+    def granted_env(self) -> List[str]:
+        """Names that the skill asks for and the application grants. Values go by the
+        environment: an argument would show them to everybody on the machine."""
+        return [n for n in self.skill.env_names
+                if n in self.options.env and n in os.environ and n not in self.config]
+
+    def prefixes(self) -> List[str]:
+        """Where the interpreter and what is installed for it are, beside the system."""
+        found: List[str] = []
+        for p in (sys.prefix, sys.base_prefix) if not self.options.python else ():
+            real = os.path.realpath(p)
+            if real not in found and real != "/usr" and not real.startswith("/usr/"):
+                found.append(real)
+        return found
+
+    # ---- what the record says ----
+
+    def ended(self, status: int, stderr: str) -> End:
+        said = _last_object(stderr)
+        end = str(said.get("end", ""))
+        if "error" in said:
+            return End(status, "not started", "refused",
+                       not_started=f"the sandbox was not started: {_words(said['error'])}")
+        code = said.get("exit_status")
+        code = code if isinstance(code, int) else status
+        words = {"timeout": "the time of the worker was over", "memory": "out of memory",
+                 "session": "ended by its session"}.get(end) or \
+            (f"ended by signal {said['signal']}" if said.get("signal")
+             else f"ended with status {code}")
+        return End(code, words, end, str(said.get("run_id", "")), str(said.get("trace", "")))
+
+    def denied(self, error: SkillError, since: float) -> SkillError:
+        for wait in WRITTEN_AFTER if type(error) is SkillError else ():
+            time.sleep(wait)
+            run_id = self.run_id()
+            found = self._why(run_id, since, error.message) if run_id else []
+            if found:
+                return SkillDenied(error.type, error.message, error.traceback, found, run_id)
+        return error
+
+    def run_id(self) -> str:
+        """Of the worker that lives; "" where its record is not found."""
+        if not self._run_id:
+            self._run_id = self._find_run()
+        return self._run_id
+
+    def _find_run(self) -> str:
+        runs = state_dir() / "runs"
+        try:
+            recent = sorted(os.scandir(runs), key=lambda e: e.stat().st_mtime, reverse=True)
+        except OSError:
+            return ""
+        for entry in recent[:RECENT]:
+            try:
+                with open(os.path.join(entry.path, "trace.jsonl"), "rb") as f:
+                    if self._tag.encode() in f.readline(FIRST_LINE) + f.readline(FIRST_LINE):
+                        return entry.name
+            except OSError:
+                continue
+        return ""
+
+    def _why(self, run_id: str, since: float, message: str) -> List[Dict[str, Any]]:
+        done = subprocess.run([self.options.binary, "why", "--json", run_id], check=False,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
+        try:
+            said = json.loads(done.stdout)
+        except ValueError:
+            return []
+        # What is denied again is not written again before the end: the message tells.
+        return [d for d in said if isinstance(d, dict) and
+                (_seconds(d.get("first")) >= since or _about(d) in message)]
+
+
+class PlannedWorker(ProcessWorker):
+    """The worker's program is the sandbox's own, the one that was built into it."""
+
+    def target(self) -> List[str]:
+        return [str(self.skill.path), "--serve"]
+
+    def reads(self) -> List[str]:
+        return self.prefixes()
+
+    def command(self) -> List[str]:
+        """The plan names python3: it is the first on this PATH."""
+        directory = os.path.dirname(self.python())
+        if directory in SYSTEM_PATH.split(":"):
+            return super().command()
+        return [*super().command(), "--env", f"PATH={directory}:{SYSTEM_PATH}"]
+
+
+def state_dir() -> Path:
+    """Where the owner's records are."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".local/state") / "skillsandbox"
+
+
+def _last_object(text: str) -> Dict[str, Any]:
+    """The last line is the sandbox's, whatever the skill wrote before it."""
+    for line in reversed(text.strip().split("\n")):
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        return value if isinstance(value, dict) else {}
+    return {}
+
+
+def _about(denial: Dict[str, Any]) -> str:
+    """The path or host."""
+    return str(denial.get("what", "")).rpartition(" ")[2] or "\0"
+
+
+def _words(error: Any) -> str:
+    if isinstance(error, dict):
+        return str(error.get("message") or error.get("text") or error)
+    return str(error)
+
+
+def _seconds(when: Optional[str]) -> float:
+    try:
+        return datetime.fromisoformat(str(when).replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        return float("inf")     # not known: it may have been now

@@ -1,0 +1,108 @@
+/* cmd_check.c - would this manifest have allowed what recorded runs did? */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/own.h"
+#include "base/visible.h"
+#include "cli/cli.h"
+#include "cli/needs_view.h"
+#include "cli/say.h"
+#include "learn/propose.h"
+#include "policy/owner.h"
+
+/* What a run asked for and nobody had is missed by no one. */
+static size_t drop_absent(const struct needs *n, size_t *v, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!n->v[v[i]].absent) {
+			v[kept++] = v[i];
+		}
+	}
+	return kept;
+}
+
+static int print(const struct request *r, const struct needs *n, const size_t *denied,
+                 size_t n_denied, size_t runs)
+{
+	struct json j;
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	if (request_has(r, FLAG_JSON)) {
+		json_init(&j, &out, true);
+		json_open(&j, '{');
+		json_kuint(&j, "runs", runs);
+		json_kbool(&j, "allowed", n_denied == 0);
+		json_kbool(&j, "incomplete", n->cut);
+		json_key(&j, "denied");
+		json_open(&j, '[');
+		for (size_t i = 0; i < n_denied; i++) {
+			need_json(&j, &n->v[denied[i]]);
+		}
+		json_close(&j, ']');
+		json_close(&j, '}');
+		buf_addc(&out, '\n');
+	} else {
+		buf_addf(&out,
+		         n_denied == 0 ? "all that %zu run%s did would have been allowed\n"
+		                       : "of what %zu run%s did, this would have been denied:\n",
+		         runs, runs == 1 ? "" : "s");
+		for (size_t i = 0; i < n_denied; i++) {
+			need_line(&out, &n->v[denied[i]]);
+		}
+	}
+	int status = say_out(STDOUT_FILENO, &out);
+	return status != EXIT_FINE ? status : n_denied == 0 ? EXIT_FINE : EXIT_FINDINGS;
+}
+
+static int check(const struct request *r, struct owner *o, struct ssb_error *err)
+{
+	AUTO(skill_found_done) struct skill_found skill = { 0 };
+	AUTO(needs_done) struct needs needs = { 0 };
+	auto_free size_t *denied = NULL;
+	size_t n = 0;
+	size_t runs = 0;
+
+	if (needs_skill(o, r->operands.v[0], &skill, err) != 0) {
+		return request_fail(r, err, exit_from_error(err, false));
+	}
+	for (size_t i = 0; i < r->n_skills; i++, runs++) {
+		if (needs_from_run(o, r->skills[i], &needs, err) != 0) {
+			return request_fail(r, err, exit_from_error(err, false));
+		}
+	}
+	for (int i = 1; i < r->operands.n; i++, runs++) {
+		if (needs_from_run(o, r->operands.v[i], &needs, err) != 0) {
+			return request_fail(r, err, exit_from_error(err, false));
+		}
+	}
+	if (propose_uncovered(skill.manifest, &needs, &denied, &n) != 0) {
+		say_errorf("out of memory");
+		return EXIT_SANDBOX;
+	}
+	if (needs.cut) {
+		say_warningf("not all that was done stands in the records");
+	}
+	return print(r, &needs, denied, drop_absent(&needs, denied, n), runs);
+}
+
+int cmd_check(struct request *r)
+{
+	AUTO(owner_done) struct owner owner = { 0 };
+	struct ssb_error err = { 0 };
+
+	if (r->operands.n < 1 || (r->n_skills == 0 && r->operands.n < 2)) {
+		say_errorf("check needs a DIR or FILE, and --against RUN: an id from 'skillsandbox "
+		           "audit list', 'last', or a file");
+		return EXIT_USAGE;
+	}
+	if (owner_load(&owner, &err) != 0) {
+		return request_fail(r, &err, exit_from_error(&err, false));
+	}
+	return check(r, &owner, &err);
+}

@@ -1,0 +1,129 @@
+/* cmd_init.c - a first manifest, from what a skill says of itself and what its files
+ * speak of. Nothing is executed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "cli/cli.h"
+#include "cli/proposal.h"
+#include "cli/say.h"
+#include "learn/propose.h"
+#include "learn/start.h"
+#include "os/file.h"
+#include "policy/owner.h"
+#include "policy/paths.h"
+
+static const char HEAD[] =
+        "A first manifest, from what the files of this skill speak of; nothing was run.\n"
+        "The reason of each line stands behind it. Take out what is not needed; what is a\n"
+        "comment is dangerous, or only spoken of. See skillsandbox-manifest(5).\n"
+        "\n"
+        "skillsandbox validate DIR   checks it\n"
+        "skillsandbox inspect DIR    shows what it comes to\n"
+        "skillsandbox learn DIR      adds what a run needs\n";
+
+static int fail_exists(const char *path, struct ssb_error *err)
+{
+	return ssb_fail(err, SSB_E_USAGE, 0, "init",
+	                "'%.200s' is there already, and is never replaced; to see what would be "
+	                "written: -o -",
+	                path);
+}
+
+/* A file that is not there yet, in no place that a symlink of the skill's chose. */
+static int write_new(const char *path, bool sidecar, const struct buf *text, struct ssb_error *err)
+{
+	auto_free char *parent = path_parent(path);
+
+	if (sidecar && parent != NULL) {
+		auto_fd made = file_mkdirs(parent);
+		if (made < 0) {
+			return ssb_fail(err, SSB_E_SYS, errno, "init", "cannot make '%.200s'",
+			                parent);
+		}
+	}
+	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, sidecar ? 0600 : 0644);
+	if (fd < 0) {
+		return errno == EEXIST ? fail_exists(path, err)
+		                       : ssb_fail(err, SSB_E_SYS, errno, "init",
+		                                  "cannot create '%.200s'", path);
+	}
+	if (file_write_all(fd, text->data, text->len) != 0 || fsync(fd) != 0) {
+		(void)ssb_fail(err, SSB_E_SYS, errno, "init", "cannot write '%.200s'", path);
+		(void)unlink(path);
+		return -1;
+	}
+	return 0;
+}
+
+/* The text; what is said of it, by `found` and `cut`. */
+static int make_text(const struct owner *o, const char *dir, char *const args[], struct buf *out,
+                     struct skill_found *found, bool *ret_cut, struct ssb_error *err)
+{
+	AUTO(needs_done) struct needs needs = { 0 };
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+	AUTO(manifest_freep) struct manifest *again = NULL;
+
+	int rc = start_find(dir, o->config_dir, args, &needs, found, diags, err);
+	if (diags != NULL) {
+		say_diags(diags, SSB_WARNING);
+	}
+	if (rc != 0 || hints_scan(dir, &needs, err) != 0 || needs_judge(o, dir, &needs, err) != 0) {
+		return -1;
+	}
+	*ret_cut = needs.cut;
+	if (propose_manifest(found->manifest, &needs, HEAD, out) != 0) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, "init",
+		                "what the files speak of is more than a manifest can hold");
+	}
+	/* What we write is valid, or we do not write it. */
+	return manifest_parse(MANIFEST_FILE, out->data, out->len, &again, NULL, err);
+}
+
+static void tell(const struct skill_found *found, const char *target, bool cut)
+{
+	if (cut) {
+		say_notef("the skill has more text than is looked at; some of it was not");
+	}
+	if (found->no_entry) {
+		say_warningf("which script is to run is not known: name it as SCRIPT, or write it "
+		             "under entrypoint");
+	}
+	if (target != NULL) {
+		say_notef("wrote %s", target);
+	}
+}
+
+int cmd_init(struct request *r)
+{
+	AUTO(owner_done) struct owner owner = { 0 };
+	AUTO(skill_found_done) struct skill_found found = { 0 };
+	struct ssb_error err = { 0 };
+	auto_free char *dir = NULL;
+	auto_free char *target = NULL;
+	bool cut = false;
+	auto_buf text;
+
+	buf_init(&text, MAX_YAML_BYTES);
+	if (r->operands.n < 1 || r->operands.n > 2) {
+		say_errorf("init needs a DIR, and perhaps the SCRIPT in it that is to run");
+		return EXIT_USAGE;
+	}
+	dir = realpath(r->operands.v[0], NULL);
+	if (dir == NULL) {
+		say_errorf("'%s': %s", r->operands.v[0], strerror(errno));
+		return EXIT_SANDBOX;
+	}
+	if (owner_load(&owner, &err) != 0 || proposal_place(r, &owner, dir, &target, &err) != 0 ||
+	    (target != NULL && access(target, F_OK) == 0 && fail_exists(target, &err) != 0) ||
+	    make_text(&owner, dir, r->operands.v + 1, &text, &found, &cut, &err) != 0 ||
+	    (target != NULL && write_new(target, request_has(r, FLAG_SIDECAR), &text, &err) != 0)) {
+		return request_fail(r, &err, exit_from_error(&err, false));
+	}
+	tell(&found, target, cut);
+	return target != NULL ? EXIT_FINE : say_out(STDOUT_FILENO, &text);
+}

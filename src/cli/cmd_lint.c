@@ -1,0 +1,104 @@
+/* cmd_lint.c - what in a skill deserves a second look, and a grade for it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "cli/cli.h"
+#include "cli/say.h"
+#include "consent/lint.h"
+#include "consent/sarif.h"
+#include "os/file.h"
+
+static void write_json(struct buf *out, const struct lint v[], size_t n)
+{
+	struct json j;
+
+	json_init(&j, out, true);
+	json_open(&j, '[');
+	for (size_t i = 0; i < n; i++) {
+		lint_json(&j, &v[i]);
+	}
+	json_close(&j, ']');
+	buf_addc(out, '\n');
+}
+
+static void write_text(struct buf *out, const struct lint v[], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		lint_text(out, &v[i]);
+	}
+}
+
+static int write_out(const char *path, const struct buf *out)
+{
+	struct ssb_error err = { 0 };
+
+	if (path == NULL || strcmp(path, "-") == 0) {
+		return say_out(STDOUT_FILENO, out);
+	}
+	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (out->failed || fd < 0 || file_write_all(fd, out->data, out->len) != 0) {
+		ssb_fail(&err, SSB_E_SYS, out->failed ? ENOMEM : errno, "lint", "cannot write '%s'",
+		         path);
+		say_error(&err);
+		return EXIT_SANDBOX;
+	}
+	return EXIT_FINE;
+}
+
+static int report(const struct request *r, const struct lint v[], size_t n)
+{
+	bool found = false, any = false;
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	for (size_t i = 0; i < n; i++) {
+		found = lint_worst(&v[i], &any) >= LINT_WARNING || found;
+	}
+	if (request_has(r, FLAG_SARIF)) {
+		sarif_write(&out, v, n);
+	} else if (request_has(r, FLAG_JSON)) {
+		write_json(&out, v, n);
+	} else {
+		write_text(&out, v, n);
+	}
+	int status = write_out(request_value(r, FLAG_OUTPUT), &out);
+	return status != EXIT_FINE ? status : found ? EXIT_FINDINGS : EXIT_FINE;
+}
+
+int cmd_lint(struct request *r)
+{
+	struct ssb_error err = { 0 };
+	size_t n = (size_t)r->operands.n, done = 0;
+
+	if (n == 0) {
+		say_errorf("lint needs a DIR");
+		return EXIT_USAGE;
+	}
+	if (request_has(r, FLAG_SARIF) && request_has(r, FLAG_JSON)) {
+		say_errorf("lint writes either --sarif or --json");
+		return EXIT_USAGE;
+	}
+	auto_free struct lint *v = calloc(n, sizeof(*v));
+	while (v != NULL && done < n && lint_skill(r->operands.v[done], &v[done], &err) == 0) {
+		done++;
+	}
+	int status = EXIT_SANDBOX;
+	if (done == n) {
+		status = report(r, v, n);
+	} else {
+		if (v == NULL) {
+			ssb_fail(&err, SSB_E_NOMEM, 0, "lint", "out of memory");
+		}
+		say_error(&err);
+		status = exit_from_error(&err, false);
+	}
+	for (size_t i = 0; i < done; i++) {
+		lint_done(&v[i]);
+	}
+	return status;
+}

@@ -1,0 +1,189 @@
+/* cmd_shrink.c - what a skill declares and no recorded run of it ever used, as a patch of
+ * its manifest. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/own.h"
+#include "cli/cli.h"
+#include "cli/needs_view.h"
+#include "cli/say.h"
+#include "learn/shrink.h"
+#include "os/file.h"
+#include "policy/options.h"
+#include "policy/owner.h"
+#include "policy/paths.h"
+
+/* The manifest and its text, which is read once. */
+struct subject_file {
+	struct manifest *manifest;
+	char *file;
+	struct buf text;
+};
+
+static void subject_file_done(struct subject_file *f)
+{
+	manifest_free(f->manifest);
+	free(f->file);
+	buf_done(&f->text);
+}
+
+static int load(const struct owner *o, const char *dir, struct subject_file *ret,
+                struct ssb_error *err)
+{
+	AUTO(skill_found_done) struct skill_found found = { 0 };
+
+	buf_init(&ret->text, MAX_YAML_BYTES);
+	if (needs_skill(o, dir, &found, err) != 0) {
+		return -1;
+	}
+	ret->file = steal_ptr(&found.file);
+	if (skill_format_derived(found.format)) {
+		return ssb_fail(err, SSB_E_MANIFEST, 0, ret->file,
+		                "the skill has no manifest to shrink; 'skillsandbox init' writes "
+		                "one");
+	}
+	/* Parsed from the very bytes that are patched. */
+	auto_fd fd = open(ret->file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || file_read_all(fd, &ret->text) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, ret->file, "cannot read the manifest");
+	}
+	return manifest_parse(ret->file, ret->text.data != NULL ? ret->text.data : "",
+	                      ret->text.len, &ret->manifest, NULL, err);
+}
+
+static int read_runs(const struct owner *o, const char *dir, struct needs *seen, size_t *ret_runs,
+                     struct ssb_error *err)
+{
+	AUTO(string_list_done) struct string_list ids = { 0 };
+	size_t part = 0;
+
+	if (needs_runs_of(o, dir, true, &ids, &part, err) != 0) {
+		return -1;
+	}
+	if (ids.n == 0) {
+		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "shrink",
+		                "no run of this skill is recorded%s; run it first",
+		                part > 0 ? " in full" : "");
+	}
+	for (size_t i = 0; i < ids.n; i++) {
+		if (needs_from_run(o, ids.v[i], seen, err) != 0) {
+			return -1;
+		}
+	}
+	if (part > 0) {
+		say_notef("%zu more were not recorded in full, and say nothing", part);
+	}
+	*ret_runs = ids.n;
+	return 0;
+}
+
+static void unused_text(struct buf *out, const struct unused *u)
+{
+	struct need n = { .kind = u->kind, .value = (char *)(uintptr_t)u->value };
+
+	need_text(out, &n);
+	if (u->port != 0) {
+		buf_addf(out, ", port %u", (unsigned)u->port);
+	}
+}
+
+static void put_json(struct buf *out, const struct shrink *s, const char *file,
+                     const struct buf *patch, size_t runs)
+{
+	struct json j;
+
+	json_init(&j, out, true);
+	json_open(&j, '{');
+	json_kuint(&j, "runs", runs);
+	json_kstr(&j, "manifest", file);
+	json_key(&j, "unused");
+	json_open(&j, '[');
+	for (size_t i = 0; i < s->n; i++) {
+		json_open(&j, '{');
+		json_kstr(&j, "kind", need_kind_name(s->v[i].kind));
+		json_kstr(&j, "value", s->v[i].value);
+		if (s->v[i].port != 0) {
+			json_kuint(&j, "port", s->v[i].port);
+		}
+		json_kuint(&j, "line", s->v[i].line);
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
+	json_kstr(&j, "patch", s->n > 0 ? patch->data : "");
+	json_close(&j, '}');
+	buf_addc(out, '\n');
+}
+
+/* To standard error: the patch alone goes to the other. */
+static void tell(const struct shrink *s, size_t runs)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		auto_buf text;
+		buf_init(&text, SAY_MAX);
+		unused_text(&text, &s->v[i]);
+		say_notef("never used in %zu run%s: %s", runs, runs == 1 ? "" : "s",
+		          text.data != NULL ? text.data : "");
+	}
+	if (s->n == 0) {
+		say_notef("all that it declares was used in %zu run%s", runs, runs == 1 ? "" : "s");
+	}
+}
+
+static int print(const struct request *r, const struct subject_file *f, const struct shrink *s,
+                 size_t runs)
+{
+	auto_buf patch, out;
+
+	buf_init(&patch, SAY_MAX);
+	buf_init(&out, SAY_MAX);
+	if (s->n > 0 && shrink_patch(f->manifest, s, path_base(f->file), f->text.data, f->text.len,
+	                             &patch) != 0) {
+		say_errorf("out of memory");
+		return EXIT_SANDBOX;
+	}
+	if (request_has(r, FLAG_JSON)) {
+		put_json(&out, s, f->file, &patch, runs);
+		return say_out(STDOUT_FILENO, &out);
+	}
+	tell(s, runs);
+	return s->n > 0 ? say_out(STDOUT_FILENO, &patch) : EXIT_FINE;
+}
+
+int cmd_shrink(struct request *r)
+{
+	AUTO(owner_done) struct owner owner = { 0 };
+	AUTO(subject_file_done) struct subject_file file = { 0 };
+	AUTO(needs_done) struct needs seen = { 0 };
+	AUTO(shrink_done) struct shrink s = { 0 };
+	struct ssb_error err = { 0 };
+	size_t runs = 0;
+
+	if (r->operands.n != 1) {
+		say_errorf("shrink needs one DIR");
+		return EXIT_USAGE;
+	}
+	auto_free char *dir = realpath(r->operands.v[0], NULL);
+	if (dir == NULL) {
+		say_errorf("'%s': %s", r->operands.v[0], strerror(errno));
+		return EXIT_SANDBOX;
+	}
+	if (owner_load(&owner, &err) != 0 || load(&owner, dir, &file, &err) != 0 ||
+	    read_runs(&owner, dir, &seen, &runs, &err) != 0) {
+		return request_fail(r, &err, exit_from_error(&err, false));
+	}
+	if (seen.cut) {
+		say_errorf("not all that the runs did is known: too much for the records, or too "
+		           "many different things; nothing is called unused");
+		return EXIT_SANDBOX;
+	}
+	if (shrink_find(file.manifest, &seen, &s) != 0) {
+		say_errorf("out of memory");
+		return EXIT_SANDBOX;
+	}
+	return print(r, &file, &s, runs);
+}

@@ -1,0 +1,206 @@
+#include "cli/learn_talk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/own.h"
+#include "base/visible.h"
+#include "cli/ask.h"
+#include "cli/say.h"
+
+#define BAR         "  | "
+#define SHOWN_LINES 40 /* of a round's output, and of any list */
+
+/* ---- the skill's output ----------------------------------------------------- */
+
+static void show_output(const char *text, size_t len, bool cut)
+{
+	size_t lines = 0;
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	while (len > 0 && lines < SHOWN_LINES) {
+		const char *end = memchr(text, '\n', len);
+		size_t n = end != NULL ? (size_t)(end - text) : len;
+		buf_adds(&out, BAR);
+		visible_bytes(&out, text, n, false);
+		buf_addc(&out, '\n');
+		n += end != NULL;
+		text += n;
+		len -= n;
+		lines++;
+	}
+	if (len > 0 || cut) {
+		buf_adds(&out, BAR "...\n");
+	}
+	(void)say_out(STDERR_FILENO, &out);
+}
+
+static void keep_output(struct learn_talk *t, const struct learn_round *r)
+{
+	free(t->output);
+	t->output = r->output_len > 0 ? malloc(r->output_len) : NULL;
+	t->output_len = t->output != NULL ? r->output_len : 0;
+	t->output_cut = r->output_cut;
+	if (t->output != NULL) {
+		memcpy(t->output, r->output, r->output_len);
+	}
+	t->canary |= r->canary;
+}
+
+/* ---- needs --------------------------------------------------------------------- */
+
+static void add_need(struct buf *out, const struct need *n)
+{
+	buf_adds(out, "  ");
+	need_text(out, n);
+	if (n->danger != NULL) {
+		buf_adds(out, ": ");
+		visible_text(out, n->danger, false);
+	}
+	buf_addc(out, '\n');
+}
+
+/* A program that every sandbox shows is no news. */
+static bool is_told(const struct need *n, bool danger)
+{
+	return (n->danger != NULL) == danger && (!n->hint || n->kind == NEED_ENV) &&
+	       (n->kind != NEED_PROGRAM || danger);
+}
+
+void learn_told(void *talk, const struct learn_round *r)
+{
+	struct learn_talk *t = talk;
+	auto_buf out;
+
+	size_t count = 0;
+
+	buf_init(&out, SAY_MAX);
+	for (size_t i = 0; i < r->n_fresh; i++) {
+		const struct need *n = &r->needs->v[r->fresh[i]];
+		if (is_told(n, n->danger != NULL) && ++count <= SHOWN_LINES) {
+			add_need(&out, n);
+		}
+	}
+	if (count > SHOWN_LINES) {
+		buf_addf(&out, "  ... and %zu more\n", count - SHOWN_LINES);
+	}
+	say_notef("round %u: exit status %d, %.1f s, %s", r->number, r->result->exit_status,
+	          (double)r->result->duration_us / 1e6, count > 0 ? "it asked for" : "nothing new");
+	(void)say_out(STDERR_FILENO, &out);
+	keep_output(t, r);
+	if (t->all) {
+		show_output(r->output, r->output_len, r->output_cut);
+	}
+}
+
+/* ---- questions ------------------------------------------------------------------- */
+
+enum learn_word learn_asked(void *talk, const struct need *n, bool can_be_real)
+{
+	static const struct {
+		const char *word;
+		enum learn_word means;
+	} WORDS[] = { { "decoy", LEARN_DECOY },
+		      { "d", LEARN_DECOY },
+		      { "real", LEARN_REAL },
+		      { "r", LEARN_REAL } };
+	char line[32] = "";
+	auto_buf out;
+
+	(void)talk;
+	buf_init(&out, SAY_MAX);
+	buf_adds(&out, "skillsandbox: ");
+	need_text(&out, n);
+	buf_adds(&out,
+	         can_be_real ? "? decoy, real (in this learning), or no: " : "? decoy, or no: ");
+	if (out.failed || !ask_line(out.data, line, sizeof(line))) {
+		return LEARN_NO;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
+		if (strcmp(line, WORDS[i].word) == 0) {
+			return WORDS[i].means == LEARN_REAL && !can_be_real ? LEARN_NO
+			                                                    : WORDS[i].means;
+		}
+	}
+	return LEARN_NO;
+}
+
+/* ---- the end ------------------------------------------------------------------------ */
+
+static void say_needs(const struct learned *l, bool danger, const char *head)
+{
+	size_t count = 0;
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	for (size_t i = 0; i < l->needs.n; i++) {
+		const struct need *n = &l->needs.v[i];
+		if (is_told(n, danger) && ++count <= SHOWN_LINES) {
+			add_need(&out, n);
+		}
+	}
+	if (count > SHOWN_LINES) {
+		buf_addf(&out, "  ... and %zu more\n", count - SHOWN_LINES);
+	}
+	if (count > 0) {
+		say_notef("%s", head);
+		(void)say_out(STDERR_FILENO, &out);
+	}
+}
+
+/* Whoever it talks to could get what it reads; in which of its connections it would have
+ * gone, encrypted ones do not show. */
+static void warn_of_both(const struct learned *l)
+{
+	size_t secrets = 0;
+	size_t hosts = 0;
+
+	for (size_t i = 0; i < l->needs.n; i++) {
+		const struct need *n = &l->needs.v[i];
+		secrets += n->kind == NEED_READ && n->danger != NULL && !n->hint;
+		hosts += n->kind == NEED_NETWORK && n->port != 0 && !n->hint;
+	}
+	if (secrets > 0 && hosts > 0) {
+		say_warningf(
+		        "it looked for secrets (%zu), and it connects (%zu): read its code before "
+		        "you approve it",
+		        secrets, hosts);
+	}
+}
+
+void learn_summary(const struct learn_talk *t, const struct learned *l)
+{
+	if (!t->all) {
+		show_output(t->output, t->output_len, t->output_cut);
+	}
+	if (l->canceled) {
+		say_warningf("it was ended; what it would have asked for later is not known");
+	} else if (!l->settled) {
+		say_warningf("after %u rounds it still asked for new things; learn again to go on",
+		             l->rounds);
+	}
+	if (l->exit_status != 0) {
+		say_warningf("its last round ended with exit status %d, so it may need more than "
+		             "it showed",
+		             l->exit_status);
+	}
+	if (l->needs.cut) {
+		say_warningf("it asked for more than is kept");
+	}
+	if (t->canary) {
+		say_warningf("its output held what was in a decoy: it reads secrets");
+	}
+	say_needs(l, false, "it needs:");
+	say_needs(l, true, "dangerous, and left out (a comment in the manifest says what it was):");
+	warn_of_both(l);
+}
+
+void learn_talk_done(struct learn_talk *t)
+{
+	free(t->output);
+	*t = (struct learn_talk){ 0 };
+}

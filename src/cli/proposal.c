@@ -1,0 +1,140 @@
+#include "cli/proposal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "base/visible.h"
+#include "cli/config_edit.h"
+#include "cli/say.h"
+#include "manifest/manifest.h"
+#include "os/file.h"
+#include "policy/paths.h"
+
+int proposal_place(const struct request *r, const struct owner *o, const char *dir, char **ret,
+                   struct ssb_error *err)
+{
+	const char *word = request_value(r, FLAG_OUTPUT);
+	char *path = NULL;
+	int n = 0;
+
+	if (word != NULL && request_has(r, FLAG_SIDECAR)) {
+		return ssb_fail(err, SSB_E_USAGE, 0, r->command->name,
+		                "--output or --sidecar, not both");
+	}
+	if (word != NULL && strcmp(word, "-") == 0) {
+		*ret = NULL;
+		return 0;
+	}
+	if (word != NULL) {
+		n = asprintf(&path, "%s", word);
+	} else if (request_has(r, FLAG_SIDECAR)) {
+		n = asprintf(&path, "%s/skills/%s.yaml", o->config_dir, path_base(dir));
+	} else {
+		n = asprintf(&path, "%s/%s", dir, MANIFEST_FILE);
+	}
+	if (n < 0) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, r->command->name, "out of memory");
+	}
+	*ret = path;
+	return 0;
+}
+
+/* What is there now, and is to be compared: never through a symlink, for a skill's
+ * directory may hold one that leads anywhere. */
+static int read_before(const char *file, struct buf *out, bool *ret_there, struct ssb_error *err)
+{
+	auto_fd fd = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	*ret_there = fd >= 0 || errno != ENOENT;
+	if (fd < 0 && *ret_there) {
+		return ssb_fail(err, SSB_E_SYS, errno, file, "cannot be read");
+	}
+	if (fd >= 0 && file_read_all(fd, out) != 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, file, "cannot be read");
+	}
+	return 0;
+}
+
+static int put(const char *file, const struct buf *text, bool sidecar, struct ssb_error *err)
+{
+	auto_free char *dir = sidecar ? path_parent(file) : NULL;
+	auto_fd made = dir != NULL ? file_mkdirs(dir) : -1;
+
+	if (sidecar && made < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, file, "its directory cannot be made");
+	}
+	return file_replace(file, text->data, text->len, sidecar ? 0600 : 0644) != 0
+	               ? ssb_fail(err, SSB_E_SYS, errno, file, "cannot be written")
+	               : 0;
+}
+
+static int show_diff(const char *file, const struct buf *before, const struct buf *text)
+{
+	auto_buf diff, out;
+
+	buf_init(&diff, SAY_MAX);
+	buf_init(&out, SAY_MAX);
+	config_diff(before->data != NULL ? before->data : "", text->data, &diff);
+	buf_adds(&out, "--- ");
+	visible_text(&out, file, false);
+	buf_addc(&out, '\n');
+	if (diff.data != NULL) {
+		visible_text(&out, diff.data, true);
+	}
+	return say_out(STDOUT_FILENO, &out);
+}
+
+static void say_next(const char *dir)
+{
+	auto_buf out;
+
+	buf_init(&out, SAY_MAX);
+	buf_adds(&out, "next: skillsandbox approve ");
+	visible_text(&out, dir, false);
+	buf_addc(&out, '\n');
+	(void)say_out(STDERR_FILENO, &out);
+}
+
+int proposal_put(const struct request *r, const struct owner *o, const char *dir,
+                 const struct buf *text, struct ssb_error *err)
+{
+	bool there = false;
+	auto_free char *file = NULL;
+	auto_buf before;
+
+	buf_init(&before, MAX_YAML_BYTES);
+	if (proposal_place(r, o, dir, &file, err) != 0) {
+		return -1;
+	}
+	if (file == NULL) {
+		return say_out(STDOUT_FILENO, text) == EXIT_FINE
+		               ? 0
+		               : ssb_fail(err, SSB_E_SYS, errno, "output", "cannot be written");
+	}
+	if (read_before(file, &before, &there, err) != 0) {
+		return -1;
+	}
+	if (there && before.len == text->len && memcmp(before.data, text->data, text->len) == 0) {
+		say_notef("%s: nothing to change", file);
+		return 0;
+	}
+	if (there && show_diff(file, &before, text) != EXIT_FINE) {
+		return ssb_fail(err, SSB_E_SYS, errno, "output", "cannot be written");
+	}
+	if (there && !request_has(r, FLAG_WRITE_CONFIG)) {
+		say_notef("nothing was written; --write puts the new manifest in its place");
+		return 0;
+	}
+	if (put(file, text, request_has(r, FLAG_SIDECAR), err) != 0) {
+		return -1;
+	}
+	say_notef("written: %s", file);
+	say_next(dir);
+	return 0;
+}

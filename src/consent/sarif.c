@@ -1,0 +1,158 @@
+#include "consent/sarif.h"
+
+#include <string.h>
+
+#include "base/own.h"
+#include "base/percent.h"
+
+#define SCHEMA "https://json.schemastore.org/sarif-2.1.0.json"
+
+/* {"text": ...} */
+static void message(struct json *j, const char *key, const char *text)
+{
+	json_key(j, key);
+	json_open(j, '{');
+	json_kstr(j, "text", text);
+	json_close(j, '}');
+}
+
+/* As code scanning sorts them: the higher the worse, up to 10. */
+static const char *severity(const struct lint_rule *r)
+{
+	switch (r->grade) {
+	case 'F':
+		return "9.0";
+	case 'D':
+		return "7.5";
+	case 'C':
+		return "5.0";
+	case 'B':
+		return "2.0";
+	default:
+		return "0.0";
+	}
+}
+
+static void rule(struct json *j, const struct lint_rule *r)
+{
+	json_open(j, '{');
+	json_kstr(j, "id", r->id);
+	json_kstr(j, "name", r->name);
+	message(j, "shortDescription", r->text);
+	message(j, "help", r->remedy);
+	json_key(j, "defaultConfiguration");
+	json_open(j, '{');
+	json_kstr(j, "level", lint_level_name(r->level));
+	json_close(j, '}');
+	json_key(j, "properties");
+	json_open(j, '{');
+	json_kstr(j, "security-severity", severity(r));
+	json_key(j, "tags");
+	json_open(j, '[');
+	json_str(j, "security");
+	json_close(j, ']');
+	json_close(j, '}');
+	json_close(j, '}');
+}
+
+static void place(struct json *j, const struct lint *l, const struct lint_finding *f)
+{
+	auto_buf path, uri;
+
+	buf_init(&path, j->out->cap);
+	buf_init(&uri, j->out->cap);
+	lint_path(&path, l, f);
+	buf_adds(&uri, l->dir[0] == '/' ? "file://" : "");
+	percent_encode(&uri, path.data != NULL ? path.data : "", true);
+	json_key(j, "locations");
+	json_open(j, '[');
+	json_open(j, '{');
+	json_key(j, "physicalLocation");
+	json_open(j, '{');
+	json_key(j, "artifactLocation");
+	json_open(j, '{');
+	json_kstr(j, "uri", uri.data != NULL ? uri.data : "");
+	json_close(j, '}');
+	json_key(j, "region");
+	json_open(j, '{');
+	json_kuint(j, "startLine", f->line > 0 ? f->line : 1);
+	json_close(j, '}');
+	json_close(j, '}');
+	json_close(j, '}');
+	json_close(j, ']');
+}
+
+static void result(struct json *j, const struct lint *l, const struct lint_finding *f)
+{
+	json_open(j, '{');
+	json_kstr(j, "ruleId", LINT_RULES[f->id].id);
+	json_kuint(j, "ruleIndex", f->id);
+	json_kstr(j, "level", lint_level_name(f->level));
+	message(j, "message", f->text);
+	place(j, l, f);
+	json_close(j, '}');
+}
+
+static void driver(struct json *j)
+{
+	json_key(j, "tool");
+	json_open(j, '{');
+	json_key(j, "driver");
+	json_open(j, '{');
+	json_kstr(j, "name", "skillsandbox");
+	json_kstr(j, "semanticVersion", SSB_VERSION);
+	json_key(j, "rules");
+	json_open(j, '[');
+	for (size_t i = 0; i < LINT_IDS; i++) {
+		rule(j, &LINT_RULES[i]);
+	}
+	json_close(j, ']');
+	json_close(j, '}');
+	json_close(j, '}');
+}
+
+/* What SARIF has no word for. */
+static void grades(struct json *j, const struct lint skills[], size_t n)
+{
+	json_key(j, "properties");
+	json_open(j, '{');
+	json_key(j, "grades");
+	json_open(j, '[');
+	for (size_t i = 0; i < n; i++) {
+		char grade[] = { skills[i].grade, '\0' };
+		json_open(j, '{');
+		json_kstr(j, "dir", skills[i].dir);
+		json_kstr(j, "grade", grade);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	json_close(j, '}');
+}
+
+void sarif_write(struct buf *out, const struct lint skills[], size_t n)
+{
+	struct json j;
+
+	json_init(&j, out, true);
+	json_open(&j, '{');
+	json_kstr(&j, "$schema", SCHEMA);
+	json_kstr(&j, "version", "2.1.0");
+	json_key(&j, "runs");
+	json_open(&j, '[');
+	json_open(&j, '{');
+	driver(&j);
+	json_kstr(&j, "columnKind", "utf16CodeUnits");
+	json_key(&j, "results");
+	json_open(&j, '[');
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < skills[i].n; k++) {
+			result(&j, &skills[i], &skills[i].v[k]);
+		}
+	}
+	json_close(&j, ']');
+	grades(&j, skills, n);
+	json_close(&j, '}');
+	json_close(&j, ']');
+	json_close(&j, '}');
+	buf_addc(out, '\n');
+}

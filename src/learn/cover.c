@@ -1,0 +1,124 @@
+/* cover.c - does a manifest ask for this? */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "egress/table.h"
+#include "learn/propose.h"
+#include "policy/paths.h"
+
+static bool has_port(const struct egress_rule *r, uint16_t port)
+{
+	for (size_t i = 0; i < r->n_ports; i++) {
+		if (r->ports[i] == port) {
+			return true;
+		}
+	}
+	return port == 0; /* it was only looked up */
+}
+
+/* A rule for TCP looks at nothing that is said. */
+static bool carries(enum protocol rule, enum protocol need)
+{
+	return rule == need || (rule == PROTO_TCP && need != PROTO_UDP);
+}
+
+bool rule_covers(const struct egress_rule *r, const struct need *n)
+{
+	return n->kind == NEED_NETWORK && has_port(r, n->port) &&
+	       (n->port == 0 || carries(r->protocol, n->protocol)) &&
+	       egress_name_matches(r, n->value);
+}
+
+/* The text behind "~", where both are in the home. */
+static const char *in_home(const char *path, const char *home)
+{
+	if (path[0] == '~') {
+		return path + 1;
+	}
+	size_t len = home != NULL && strcmp(home, "/") != 0 ? strlen(home) : 0;
+	return len > 0 && strncmp(path, home, len) == 0 && (path[len] == '/' || path[len] == '\0')
+	               ? path + len
+	               : NULL;
+}
+
+bool path_covers(const char *declared, const char *home, const struct need *n)
+{
+	const char *a = in_home(declared, home);
+	const char *b = in_home(n->value, home);
+
+	if (a != NULL && b != NULL) {
+		size_t len = strlen(a);
+		return strncmp(a, b, len) == 0 && (b[len] == '/' || b[len] == '\0');
+	}
+	return a == NULL && b == NULL && path_beneath(n->value, declared) != NULL;
+}
+
+static bool list_covers(const struct mtext_list *l, const char *home, const struct need *n)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (path_covers(l->v[i].s, home, n)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool list_has(const struct mtext_list *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->v[i].s, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool network_covers(const struct manifest *m, const struct need *n)
+{
+	for (size_t i = 0; i < m->n_egress; i++) {
+		if (rule_covers(&m->egress[i], n)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool manifest_covers(const struct manifest *m, const char *home, const struct need *n)
+{
+	switch (n->kind) {
+	case NEED_NETWORK:
+		return network_covers(m, n);
+	case NEED_READ:
+		return path_is_system(n->value) || list_covers(&m->read, home, n) ||
+		       list_covers(&m->write, home, n);
+	case NEED_WRITE:
+		return list_covers(&m->write, home, n);
+	case NEED_ENV:
+		return list_has(&m->env, n->value);
+	case NEED_PROGRAM:
+		return true; /* nothing in a manifest is about programs */
+	case NEED_SYSCALL:
+		return n->profile == PROFILE_DEFAULT ? m->profile != PROFILE_STRICT
+		                                     : (int)m->profile == n->profile;
+	}
+	return false;
+}
+
+int propose_uncovered(const struct manifest *m, const struct needs *n, size_t **ret, size_t *ret_n)
+{
+	size_t *v = calloc(n->n + 1, sizeof(*v));
+	size_t found = 0;
+
+	if (v == NULL) {
+		return -1;
+	}
+	for (size_t i = 0; i < n->n; i++) {
+		if (!manifest_covers(m, n->home, &n->v[i])) {
+			v[found++] = i;
+		}
+	}
+	*ret = v;
+	*ret_n = found;
+	return 0;
+}

@@ -1,0 +1,286 @@
+#include "learn/decoy.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "learn/decoy_text.h"
+#include "os/file.h"
+#include "policy/danger.h"
+#include "policy/paths.h"
+
+#define CANARY_HEAD "ssbcanary"
+
+static int fail(struct ssb_error *err, const char *what, const char *path)
+{
+	return ssb_fail(err, SSB_E_SYS, errno, "learn", "%s '%.200s'", what, path);
+}
+
+/* ---- the tree ------------------------------------------------------------- */
+
+static int new_canary(char out[CANARY_BYTES], struct ssb_error *err)
+{
+	uint8_t raw[(CANARY_BYTES - sizeof(CANARY_HEAD)) / 2 + 1] = { 0 };
+	char hex[2 * sizeof(raw) + 1];
+
+	if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw)) {
+		return ssb_fail(err, SSB_E_SYS, errno, "learn", "getrandom");
+	}
+	hex_encode(raw, sizeof(raw), hex);
+	(void)snprintf(out, CANARY_BYTES, CANARY_HEAD "%.*s",
+	               (int)(CANARY_BYTES - sizeof(CANARY_HEAD)), hex);
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st;
+	(void)kind;
+	(void)at;
+	(void)remove(path);
+	return 0;
+}
+
+/* A skill that wrote there may have taken its own rights away. */
+static int open_up(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)at;
+	if (kind == FTW_D || kind == FTW_DNR) {
+		(void)chmod(path, st->st_mode | S_IRWXU);
+	}
+	return 0;
+}
+
+static void remove_tree(const char *top)
+{
+	(void)nftw(top, open_up, 16, FTW_PHYS);
+	(void)nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* The fd of a tree that nobody holds, and that is held now; -1: somebody does. */
+static int hold(const char *top)
+{
+	auto_fd fd = open(top, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? steal_fd(&fd) : -1;
+}
+
+static void sweep(const char *home)
+{
+	DIR *dir = opendir(home);
+
+	for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+		auto_free char *top = e->d_name[0] != '.' ? path_join(home, e->d_name) : NULL;
+		auto_fd held = top != NULL ? hold(top) : -1;
+		if (held >= 0) {
+			remove_tree(top);
+		}
+	}
+	if (dir != NULL) {
+		(void)closedir(dir);
+	}
+}
+
+int decoys_begin(const struct owner *o, struct decoys *ret, struct ssb_error *err)
+{
+	auto_free char *home = path_join(o->state_dir, "learn");
+	auto_free char *top = home != NULL ? path_join(home, "XXXXXX") : NULL;
+
+	if (top == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "learn", "out of memory");
+	}
+	auto_fd made = file_mkdirs(home);
+	auto_fd all = open(home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	/* One at a time: a tree that was just made is not held yet. */
+	if (made < 0 || all < 0 || flock(all, LOCK_EX) != 0) {
+		return fail(err, "cannot make", home);
+	}
+	sweep(home);
+	auto_fd lock = mkdtemp(top) != NULL ? hold(top) : -1;
+	if (lock < 0) {
+		return fail(err, "cannot make a directory in", home);
+	}
+	*ret = (struct decoys){ .top = steal_ptr(&top), .lock = steal_fd(&lock) };
+	return new_canary(ret->canary, err);
+}
+
+void decoys_end(struct decoys *d)
+{
+	if (d->top != NULL) {
+		remove_tree(d->top);
+		own_close(&d->lock);
+	}
+	for (size_t i = 0; i < d->n; i++) {
+		free(d->v[i].path);
+		free(d->v[i].target);
+	}
+	free(d->v);
+	free(d->top);
+	*d = (struct decoys){ 0 };
+}
+
+/* The directories above `path`, and itself with `whole`. */
+static int make_dirs(const char *path, bool whole)
+{
+	auto_free char *dir = whole ? strdup(path) : path_parent(path);
+	auto_fd fd = dir != NULL ? file_mkdirs(dir) : -1;
+
+	return fd >= 0 ? 0 : -1;
+}
+
+static int make_file(const char *path, const struct buf *text)
+{
+	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+
+	if (fd < 0) {
+		return errno == EEXIST ? 0 : -1;
+	}
+	return text != NULL && text->len > 0 ? file_write_all(fd, text->data, text->len) : 0;
+}
+
+/* A secret of the kind that its name says. */
+static int make_secret(const struct decoys *d, const char *path)
+{
+	auto_buf text;
+
+	buf_init(&text, MAX_SCALAR_BYTES);
+	decoy_text(&text, path, d->canary);
+	return text.failed || make_dirs(path, false) != 0 ? -1 : make_file(path, &text);
+}
+
+static int make_secrets(const struct decoys *d, const char *path, const char *const *names)
+{
+	if (make_dirs(path, true) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; names[i] != NULL; i++) {
+		auto_free char *file = path_join(path, names[i]);
+		if (file == NULL || make_secret(d, file) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* ---- what stands in for what ------------------------------------------------- */
+
+/* Where the sandbox has its own, or the kernel has. */
+static bool is_taken(const char *path)
+{
+	static const char *const PLACES[] = { "/etc", "/proc", "/sys", "/dev", "/run", "/skill" };
+	static const char *const THEMSELVES[] = { "/", "/tmp", "/var", "/var/tmp", "/home" };
+
+	for (size_t i = 0; i < ARRAY_LEN(PLACES); i++) {
+		if (path_beneath(path, PLACES[i]) != NULL) {
+			return true;
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(THEMSELVES); i++) {
+		if (strcmp(path, THEMSELVES[i]) == 0) {
+			return true;
+		}
+	}
+	return path_is_system(path);
+}
+
+static bool is_known(const struct decoys *d, const char *target, enum access access)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		if (strcmp(d->v[i].target, target) == 0 && d->v[i].access >= access) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int stand_in_add(struct decoys *d, const char *path, const char *target, enum access access,
+                        struct ssb_error *err)
+{
+	struct stand_in s = { .path = strdup(path), .target = strdup(target), .access = access };
+	struct stand_in *v = realloc(d->v, (d->n + 1) * sizeof(*v));
+
+	if (v != NULL) {
+		d->v = v;
+	}
+	if (v == NULL || s.path == NULL || s.target == NULL) {
+		free(s.path);
+		free(s.target);
+		return ssb_fail(err, SSB_E_NOMEM, 0, "learn", "out of memory");
+	}
+	v[d->n++] = s;
+	return 0;
+}
+
+/* What is written: a directory as it is, a file by the one that it lies in. Returns new. */
+static char *work_place(const struct owner *o, const char *path, bool is_dir)
+{
+	auto_free char *parent = path_parent(path);
+
+	if (is_dir || parent == NULL || is_taken(parent) || strcmp(parent, o->home) == 0) {
+		return parent != NULL ? strdup(path) : NULL;
+	}
+	return steal_ptr(&parent);
+}
+
+static int make_one(const struct decoys *d, const struct owner *o, const char *target,
+                    const char *path, enum access access, const struct stat *st)
+{
+	const char *const *names = decoy_names(target);
+	bool secret = danger_named(o->home, target) != NULL;
+
+	if (access == ACCESS_WRITE) {
+		return make_dirs(path, true);
+	}
+	if (secret && names != NULL) {
+		return make_secrets(d, path, names);
+	}
+	if (st != NULL && S_ISDIR(st->st_mode)) {
+		return make_dirs(path, true);
+	}
+	if (secret) {
+		return make_secret(d, path);
+	}
+	return make_dirs(path, false) != 0 ? -1 : make_file(path, NULL);
+}
+
+int decoys_add(struct decoys *d, const struct owner *o, const char *asked, enum access access,
+               bool *ret_new, struct ssb_error *err)
+{
+	struct stat st;
+	bool there = lstat(asked, &st) == 0 && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode));
+	bool secret = danger_named(o->home, asked) != NULL;
+	auto_free char *target = access == ACCESS_WRITE
+	                                 ? work_place(o, asked, there && S_ISDIR(st.st_mode))
+	                                 : strdup(asked);
+	auto_free char *path = target != NULL ? path_join(d->top, target + 1) : NULL;
+
+	if (path == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "learn", "out of memory");
+	}
+	bool of_use = !is_taken(target) && strcmp(target, o->home) != 0 &&
+	              (access == ACCESS_WRITE || secret || there);
+	if (!of_use || is_known(d, target, access) || d->n == MAX_DECOYS) {
+		*ret_new = false;
+		return 0;
+	}
+	if (make_one(d, o, target, path, access, there ? &st : NULL) != 0) {
+		return fail(err, "cannot make a stand-in for", target);
+	}
+	if (stand_in_add(d, path, target, access, err) != 0) {
+		return -1;
+	}
+	*ret_new = true;
+	return 0;
+}

@@ -1,0 +1,490 @@
+/* hints.c - what the text of a skill speaks of: hosts, variables, programs, files.
+ *
+ * Nothing is understood here, only recognised: a few ways of writing that people use in
+ * many languages. What is missed is learnt from a run; what is found too much is a line
+ * that the author takes out. Text between code (Markdown, comments, data) says what a
+ * skill is about rather than what it does: what stands there becomes a comment alone.
+ *
+ * The text is the skill's: every look ahead is bounded by its line. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "learn/needs.h"
+#include "policy/danger.h"
+
+#define MAX_LINE 4096 /* bytes of a line that are looked at */
+#define PROSE    "it is only spoken of"
+
+enum text_kind { TEXT_CODE, TEXT_SHELL, TEXT_PROSE, TEXT_MARKDOWN, TEXT_SKIPPED };
+
+struct scan {
+	const char *file;
+	struct needs *out;
+	enum text_kind kind;
+	bool python;
+	bool fenced;    /* Markdown: between ``` */
+	bool docstring; /* Python: between """ */
+	const char *text;
+	size_t len;
+	unsigned line;
+	unsigned looked; /* times that the whole text was searched */
+	bool prose;      /* this line */
+	bool nomem;
+};
+
+static bool is_name_char(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
+}
+
+static void add(struct scan *s, struct need *n)
+{
+	char *why = NULL;
+
+	if (asprintf(&why, "%s:%u", s->file, s->line) < 0) {
+		s->nomem = true;
+		return;
+	}
+	n->why = why;
+	n->hint = true;
+	if (n->danger == NULL && s->prose) {
+		n->danger = PROSE;
+	}
+	s->nomem |= needs_add(s->out, n) != 0;
+	free(why);
+}
+
+/* ---- files by their names ------------------------------------------------------ */
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t a = strlen(s);
+	size_t b = strlen(end);
+
+	return a >= b && strcasecmp(s + a - b, end) == 0;
+}
+
+static const struct {
+	const char *end;
+	enum text_kind kind;
+} KINDS[] = {
+	{ ".md", TEXT_MARKDOWN },
+	{ ".markdown", TEXT_MARKDOWN },
+	{ ".sh", TEXT_SHELL },
+	{ ".bash", TEXT_SHELL },
+	{ ".zsh", TEXT_SHELL },
+	{ ".txt", TEXT_PROSE },
+	{ ".rst", TEXT_PROSE },
+	{ ".html", TEXT_PROSE },
+	{ ".xml", TEXT_PROSE },
+	{ ".svg", TEXT_PROSE },
+	{ ".css", TEXT_PROSE },
+	{ ".json", TEXT_PROSE },
+	{ ".yaml", TEXT_PROSE },
+	{ ".yml", TEXT_PROSE },
+	{ ".toml", TEXT_PROSE },
+	{ ".csv", TEXT_PROSE },
+	{ ".lock", TEXT_SKIPPED },
+	{ "license", TEXT_SKIPPED },
+	{ "licence", TEXT_SKIPPED },
+	{ "license.txt", TEXT_SKIPPED },
+	{ "license.md", TEXT_SKIPPED },
+	{ "copying", TEXT_SKIPPED },
+	{ "notice", TEXT_SKIPPED },
+	{ "changelog.md", TEXT_SKIPPED },
+	{ "package-lock.json", TEXT_SKIPPED },
+	{ "skillsandbox.yaml", TEXT_SKIPPED },
+};
+
+static enum text_kind kind_of(const char *file, const char *text, size_t len)
+{
+	enum text_kind kind = TEXT_CODE;
+
+	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
+		if (ends_with(file, KINDS[i].end)) {
+			kind = KINDS[i].kind; /* the last row that fits */
+		}
+	}
+	const char *newline = memchr(text, '\n', len);
+	size_t first = newline != NULL ? (size_t)(newline - text) : len;
+	if (kind == TEXT_CODE && first > 2 && memcmp(text, "#!", 2) == 0 &&
+	    memmem(text, first, "sh", 2) != NULL) {
+		kind = TEXT_SHELL;
+	}
+	return kind;
+}
+
+/* ---- hosts ------------------------------------------------------------------------ */
+
+static const struct {
+	const char *scheme;
+	uint16_t port;
+	enum protocol protocol;
+} SCHEMES[] = {
+	{ "https", 443, PROTO_TLS },
+	{ "http", 80, PROTO_HTTP },
+	{ "wss", 443, PROTO_TLS },
+	{ "ws", 80, PROTO_HTTP },
+};
+
+/* The port behind a host; false: it is none. Without one `*port` stays. */
+static bool take_port(const char *p, const char *end, uint16_t *port)
+{
+	unsigned long v = 0;
+
+	if (p == end || *p != ':') {
+		return true;
+	}
+	const char *digits = ++p;
+	while (p < end && *p >= '0' && *p <= '9' && v <= UINT16_MAX) {
+		v = v * 10 + (unsigned long)(*p++ - '0');
+	}
+	if (p == digits || v == 0 || v > UINT16_MAX) {
+		return false;
+	}
+	*port = (uint16_t)v;
+	return true;
+}
+
+/* A name with a dot in it, and not the sandbox's own. */
+static bool is_host(const char *host, enum host_kind kind)
+{
+	return kind == HOST_ADDRESS ? strncmp(host, "127.", 4) != 0 && strcmp(host, "0.0.0.0") != 0
+	                            : kind == HOST_EXACT && strchr(host, '.') != NULL;
+}
+
+/* `p` is behind "://". */
+static void take_host(struct scan *s, const char *p, const char *end, size_t scheme)
+{
+	uint16_t port = SCHEMES[scheme].port;
+	enum host_kind kind = HOST_EXACT;
+	auto_free char *host = NULL;
+	const char *q = p;
+
+	while (q < end && (is_name_char(*q) || *q == '.' || *q == '-')) {
+		q++;
+	}
+	/* "user@", "{host}", "$HOST", "*": no name, or not all of it */
+	if (q == p || q - p > 253 || (q < end && strchr("@{}$*%<", *q) != NULL) ||
+	    !take_port(q, end, &port)) {
+		return;
+	}
+	auto_free char *text = strndup(p, (size_t)(q - p));
+	if (text == NULL) {
+		s->nomem = true;
+		return;
+	}
+	/* A sentence ends behind it. */
+	for (size_t n = (size_t)(q - p); n > 0 && text[n - 1] == '.'; n--) {
+		text[n - 1] = '\0';
+	}
+	if (check_domain(text, &host, &kind) == NULL && is_host(host, kind)) {
+		struct need n = { .kind = NEED_NETWORK,
+			          .value = host,
+			          .port = port,
+			          .protocol = SCHEMES[scheme].protocol };
+		add(s, &n);
+	}
+}
+
+static void find_hosts(struct scan *s, const char *line, const char *end)
+{
+	for (const char *p = line; (p = memmem(p, (size_t)(end - p), "://", 3)) != NULL; p += 3) {
+		for (size_t i = 0; i < ARRAY_LEN(SCHEMES); i++) {
+			size_t n = strlen(SCHEMES[i].scheme);
+			if ((size_t)(p - line) >= n &&
+			    strncasecmp(p - n, SCHEMES[i].scheme, n) == 0 &&
+			    ((size_t)(p - line) == n || !is_name_char(p[-(long)n - 1]))) {
+				take_host(s, p + 3, end, i);
+				break;
+			}
+		}
+	}
+}
+
+/* ---- words in quotes behind a word ----------------------------------------------- */
+
+/* The text in quotes that begins at `p`, perhaps behind blanks and brackets, up to the
+ * end of its first word. Returns new; NULL: there is none. */
+static char *quoted_word(struct scan *s, const char *p, const char *end)
+{
+	while (p < end && (*p == ' ' || *p == '(' || *p == '[')) {
+		p++;
+	}
+	if (p == end || (*p != '"' && *p != '\'')) {
+		return NULL;
+	}
+	char quote = *p++;
+	const char *q = p;
+	while (q < end && *q != quote && *q != ' ') {
+		q++;
+	}
+	char *word = q < end && q > p ? strndup(p, (size_t)(q - p)) : NULL;
+	s->nomem |= q < end && q > p && word == NULL;
+	return word;
+}
+
+static void add_name(struct scan *s, enum need_kind kind, const char *name)
+{
+	struct need n = { .kind = kind, .value = (char *)(uintptr_t)name };
+
+	add(s, &n);
+}
+
+/* Every sandbox has these, or a shell makes them. */
+static bool is_usual(const char *name)
+{
+	static const char *const USUAL[] = {
+		"HOME",       "PATH",    "PWD",      "OLDPWD", "USER",    "LOGNAME", "SHELL",
+		"TMPDIR",     "TMP",     "TEMP",     "LANG",   "LC_ALL",  "TERM",    "IFS",
+		"RANDOM",     "SECONDS", "LINENO",   "UID",    "EUID",    "PPID",    "OPTARG",
+		"OPTIND",     "REPLY",   "HOSTNAME", "OSTYPE", "COLUMNS", "LINES",   "FUNCNAME",
+		"PIPESTATUS", "EDITOR",  "NODE_ENV",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(USUAL); i++) {
+		if (strcmp(name, USUAL[i]) == 0) {
+			return true;
+		}
+	}
+	return strncmp(name, "BASH", 4) == 0;
+}
+
+static void add_variable(struct scan *s, const char *name)
+{
+	if (check_env_name(name) == NULL && strlen(name) > 1 && !is_usual(name)) {
+		add_name(s, NEED_ENV, name);
+	}
+}
+
+/* Behind these stands the name of a variable, in brackets and quotes. */
+static const char *const ENV_WORDS[] = { "environ",   "environ.get", "environ.setdefault", "getenv",
+	                                 "Getenv",    "LookupEnv",   "env::var",           "ENV",
+	                                 "ENV.fetch", "process.env" };
+/* Behind these, that of a program. */
+static const char *const PROGRAM_WORDS[] = {
+	"subprocess.run",
+	"subprocess.call",
+	"subprocess.Popen",
+	"subprocess.check_output",
+	"subprocess.check_call",
+	"shutil.which",
+	"os.system",
+	"os.popen",
+	"create_subprocess_exec",
+	"create_subprocess_shell",
+	"spawn",
+	"spawnSync",
+	"execFile",
+	"execFileSync",
+	"execSync",
+	"exec.Command",
+	"Command::new",
+	"os.execvp",
+};
+
+static void find_behind(struct scan *s, const char *line, const char *end, const char *const *words,
+                        size_t n_words, enum need_kind kind)
+{
+	for (size_t i = 0; i < n_words; i++) {
+		size_t n = strlen(words[i]);
+		const char *p = line;
+		for (; (p = memmem(p, (size_t)(end - p), words[i], n)) != NULL; p += n) {
+			bool begins = p == line || !is_name_char(p[-1]);
+			bool opens = p + n < end && (p[n] == '(' || p[n] == '[');
+			auto_free char *word = begins && opens ? quoted_word(s, p + n, end) : NULL;
+			if (word != NULL && kind == NEED_ENV) {
+				add_variable(s, word);
+			} else if (word != NULL && word[0] != '-' &&
+			           word[strspn(word, "./")] != '\0' &&
+			           strpbrk(word, "{}$%*<>|;&") == NULL) {
+				add_name(s, kind, word);
+			}
+		}
+	}
+}
+
+/* process.env.NAME */
+static void find_members(struct scan *s, const char *line, const char *end)
+{
+	static const char WORD[] = "process.env.";
+	const size_t n = sizeof(WORD) - 1;
+
+	for (const char *p = line; (p = memmem(p, (size_t)(end - p), WORD, n)) != NULL; p += n) {
+		const char *q = p + n;
+		while (q < end && is_name_char(*q)) {
+			q++;
+		}
+		auto_free char *name = strndup(p + n, (size_t)(q - p) - n);
+		if (name == NULL) {
+			s->nomem = true;
+			return;
+		}
+		add_variable(s, name);
+	}
+}
+
+/* ---- shells -------------------------------------------------------------------------- */
+
+/* The file itself gives it a value: "NAME=", "for NAME", "read NAME". */
+static bool is_assigned(struct scan *s, const char *name, size_t n)
+{
+	const char *end = s->text + s->len;
+
+	if (s->looked++ >= MAX_HINT_LOOKS) {
+		s->out->cut = true;
+		return true; /* not worth more of our time */
+	}
+	for (const char *p = s->text; (p = memmem(p, (size_t)(end - p), name, n)) != NULL; p += n) {
+		const char *before = p;
+		if (p + n < end && is_name_char(p[n])) {
+			continue;
+		}
+		if (p + n < end && p[n] == '=' &&
+		    (p == s->text || strchr(" \t\n;(", p[-1]) != NULL)) {
+			return true;
+		}
+		before -= p - s->text >= 5 && memcmp(p - 5, "read ", 5) == 0  ? 5
+		          : p - s->text >= 4 && memcmp(p - 4, "for ", 4) == 0 ? 4
+		                                                              : 0;
+		if (before < p) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* $NAME and ${NAME...}, in capitals, as variables of the environment are written. */
+static void find_dollars(struct scan *s, const char *line, const char *end)
+{
+	for (const char *p = line; (p = memchr(p, '$', (size_t)(end - p))) != NULL;) {
+		bool brace = ++p < end && *p == '{';
+		const char *from = p += brace;
+		while (p < end &&
+		       ((*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || *p == '_')) {
+			p++;
+		}
+		size_t n = (size_t)(p - from);
+		/* "${NAME:-x}" asks for what may come from outside, also where it is set. */
+		bool asks = brace && p + 1 < end && *p == ':' && strchr("-?=+", p[1]) != NULL;
+		if (n < 2 || n > 128 || (p < end && is_name_char(*p)) ||
+		    (!asks && is_assigned(s, from, n))) {
+			continue;
+		}
+		auto_free char *name = strndup(from, n);
+		if (name == NULL) {
+			s->nomem = true;
+			return;
+		}
+		add_variable(s, name);
+	}
+}
+
+/* ---- files ------------------------------------------------------------------------------ */
+
+/* "~/..." in quotes. Written, if the rest of the line speaks of it. */
+static void find_paths(struct scan *s, const char *line, const char *end)
+{
+	static const char *const WRITES[] = { "\"w", "'w", "\"a", "'a", "write", "mkdir" };
+
+	for (const char *p = line; (p = memmem(p, (size_t)(end - p), "~/", 2)) != NULL; p += 2) {
+		char quote = p > line ? p[-1] : '\0';
+		const char *q =
+		        quote == '"' || quote == '\'' ? memchr(p, quote, (size_t)(end - p)) : NULL;
+		if (q == NULL || q - p < 3) {
+			continue;
+		}
+		auto_free char *text = strndup(p, (size_t)(q - p));
+		auto_free char *path = NULL;
+		bool write = false;
+		for (size_t i = 0; i < ARRAY_LEN(WRITES); i++) {
+			write |= memmem(q + 1, (size_t)(end - q) - 1, WRITES[i],
+			                strlen(WRITES[i])) != NULL;
+		}
+		if (text == NULL || strpbrk(text, "{}$*%<>") != NULL ||
+		    check_path(text, &path) != NULL) {
+			s->nomem |= text == NULL;
+			continue;
+		}
+		struct need n = { .kind = write ? NEED_WRITE : NEED_READ,
+			          .value = path,
+			          .danger =
+			                  danger_around(path, write ? ACCESS_WRITE : ACCESS_READ) };
+		add(s, &n);
+	}
+}
+
+/* ---- lines -------------------------------------------------------------------------------- */
+
+static bool begins_with(const char *p, const char *end, const char *with)
+{
+	size_t n = strlen(with);
+
+	return (size_t)(end - p) >= n && memcmp(p, with, n) == 0;
+}
+
+/* Is the line said rather than done? Also follows where code begins and ends. */
+static bool is_prose(struct scan *s, const char *line, const char *end)
+{
+	const char *p = line;
+	size_t quotes = 0;
+
+	while (p < end && (*p == ' ' || *p == '\t')) {
+		p++;
+	}
+	if (s->kind == TEXT_MARKDOWN) {
+		if (begins_with(p, end, "```") || begins_with(p, end, "~~~")) {
+			s->fenced = !s->fenced;
+			return true;
+		}
+		return !s->fenced || *p == '#';
+	}
+	bool within = s->docstring;
+	for (const char *q = line;
+	     s->python && (q = memmem(q, (size_t)(end - q), "\"\"\"", 3)) != NULL; q += 3) {
+		quotes++;
+	}
+	s->docstring ^= quotes % 2 != 0;
+	return s->kind == TEXT_PROSE || within || begins_with(p, end, "\"\"\"") ||
+	       begins_with(p, end, "#") || begins_with(p, end, "//") || begins_with(p, end, "/*") ||
+	       begins_with(p, end, "* ") || begins_with(p, end, "-- ");
+}
+
+static void scan_line(struct scan *s, const char *line, const char *end)
+{
+	s->prose = is_prose(s, line, end);
+	find_hosts(s, line, end);
+	if (s->prose) {
+		return; /* words in a sentence are no names of variables */
+	}
+	find_behind(s, line, end, ENV_WORDS, ARRAY_LEN(ENV_WORDS), NEED_ENV);
+	find_behind(s, line, end, PROGRAM_WORDS, ARRAY_LEN(PROGRAM_WORDS), NEED_PROGRAM);
+	find_members(s, line, end);
+	find_paths(s, line, end);
+	if (s->kind == TEXT_SHELL || s->kind == TEXT_MARKDOWN) {
+		find_dollars(s, line, end);
+	}
+}
+
+int hints_text(const char *file, const char *text, size_t len, struct needs *inout)
+{
+	struct scan s = { .file = file, .out = inout, .text = text, .len = len };
+	const char *end = text + len;
+
+	if (len == 0 || memchr(text, '\0', len) != NULL) {
+		return 0; /* not a text */
+	}
+	s.kind = kind_of(file, text, len);
+	s.python = ends_with(file, ".py");
+	for (const char *line = text; line < end && s.kind != TEXT_SKIPPED && !s.nomem;) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		const char *stop = newline != NULL ? newline : end;
+		s.line++;
+		scan_line(&s, line, stop - line > MAX_LINE ? line + MAX_LINE : stop);
+		line = stop + (newline != NULL);
+	}
+	return s.nomem ? -1 : 0;
+}

@@ -1,0 +1,388 @@
+#include "learn/learn.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "learn/learn_priv.h"
+#include "learn/start.h"
+#include "os/clock.h"
+#include "policy/build.h"
+#include "policy/danger.h"
+#include "policy/paths.h"
+
+/* Ports of services that answer by name. What is dialled on others is seen by the
+ * observer, and heard in the next round. */
+static const uint16_t PORTS[] = { 22, 25, 80, 443, 465, 587, 993, 8443 };
+
+static void learner_done(struct learner *t)
+{
+	decoys_end(&t->decoys);
+	string_list_done(&t->variables);
+	needs_done(&t->barred);
+	free(t->fresh);
+	/* They point into what is gone. */
+	t->s->options->learn = (struct learn_options){ 0 };
+}
+
+void learned_done(struct learned *l)
+{
+	skill_found_done(&l->base);
+	needs_done(&l->needs);
+}
+
+/* ---- stand-ins --------------------------------------------------------------- */
+
+static bool has_variable(const struct learner *t, const char *name)
+{
+	for (size_t i = 0; i < t->variables.n; i++) {
+		if (strcmp(t->variables.v[i], name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The caller's own value is never passed: the name has one of ours, or none. */
+static int give_variable(struct learner *t, const char *name, bool empty, struct ssb_error *err)
+{
+	auto_buf pair;
+
+	buf_init(&pair, MAX_SCALAR_BYTES);
+	if (has_variable(t, name) || check_env_name(name) != NULL) {
+		return 0;
+	}
+	buf_addf(&pair, "%s=", name);
+	bool made = decoy_variable(&t->decoys, name, &pair);
+	if (pair.failed || string_list_add(&t->variables, name, MAX_ENV_VARS) != 0) {
+		return pair.failed ? learn_no_memory(err) : 0; /* past the cap: it has none */
+	}
+	if (!made || empty) {
+		return 0;
+	}
+	return ssb_options_set(t->s->options, SSB_OPT_ENV, pair.data, err);
+}
+
+static int give_path(struct learner *t, const char *asked, enum access access,
+                     struct ssb_error *err)
+{
+	auto_free char *path = path_expand(t->s->owner, asked);
+	bool fresh = false;
+
+	if (path == NULL) {
+		return learn_no_memory(err);
+	}
+	return path[0] == '/' ? decoys_add(&t->decoys, t->s->owner, path, access, &fresh, err) : 0;
+}
+
+static int give_real(struct learner *t, const struct need *n, struct ssb_error *err)
+{
+	auto_free char *host = NULL;
+
+	if (n->kind == NEED_READ) {
+		return ssb_options_set(t->s->options, SSB_OPT_READ, n->value, err);
+	}
+	if (asprintf(&host, "%s:%u", n->value, n->port != 0 ? n->port : 443U) < 0) {
+		host = NULL;
+		return learn_no_memory(err);
+	}
+	return ssb_options_set(t->s->options, SSB_OPT_NET, host, err);
+}
+
+/* May the thing itself be shown, once? Never a secret, and nothing to be written. */
+static bool can_be_real(const struct learner *t, const struct need *n)
+{
+	auto_free char *path = path_expand(t->s->owner, n->value);
+
+	if (n->danger != NULL) {
+		return false;
+	}
+	return n->kind == NEED_NETWORK ||
+	       (n->kind == NEED_READ && path != NULL && access(path, R_OK) == 0 &&
+	        danger_named(t->s->owner->home, path) == NULL);
+}
+
+static int hear_port(struct learner *t, uint16_t port)
+{
+	struct learn_options *o = &t->s->options->learn;
+
+	for (size_t i = 0; i < o->n_ports; i++) {
+		if (o->ports[i] == port) {
+			return 0;
+		}
+	}
+	if (port != 0 && o->n_ports < MAX_LEARN_PORTS) {
+		o->ports[o->n_ports++] = port;
+	}
+	return 0;
+}
+
+/* The owner's no is a reason like any other why it stays a comment. */
+static int decline(struct learner *t, struct need *n, struct ssb_error *err)
+{
+	char *why = strdup("you said no to it while it was learned");
+
+	if (why == NULL) {
+		return learn_no_memory(err);
+	}
+	free((void *)(uintptr_t)n->danger);
+	n->danger = why;
+	return needs_add(&t->barred, n) != 0 ? learn_no_memory(err) : 0;
+}
+
+static int answer(struct learner *t, struct need *n, struct ssb_error *err)
+{
+	const struct learn_setup *s = t->s;
+	bool real = can_be_real(t, n);
+	bool asked = s->ask != NULL && n->kind != NEED_PROGRAM && n->kind != NEED_SYSCALL;
+	enum learn_word word = asked ? s->ask(s->arg, n, real) : LEARN_DECOY;
+
+	if (word == LEARN_NO) {
+		return n->kind == NEED_ENV && give_variable(t, n->value, true, err) != 0
+		               ? -1
+		               : decline(t, n, err);
+	}
+	if (word == LEARN_REAL && real) {
+		return give_real(t, n, err);
+	}
+	switch (n->kind) {
+	case NEED_READ:
+	case NEED_WRITE:
+		return give_path(t, n->value, n->kind == NEED_WRITE ? ACCESS_WRITE : ACCESS_READ,
+		                 err);
+	case NEED_ENV:
+		return give_variable(t, n->value, false, err);
+	case NEED_NETWORK:
+		return hear_port(t, n->port);
+	case NEED_PROGRAM:
+	case NEED_SYSCALL:
+		break;
+	}
+	return 0;
+}
+
+/* ---- a round ---------------------------------------------------------------------- */
+
+static void tell(struct learner *t, const struct ssb_result *result, int out)
+{
+	auto_free char *text = malloc(MAX_LEARN_OUTPUT);
+	ssize_t n = text != NULL ? pread(out, text, MAX_LEARN_OUTPUT, 0) : 0;
+	const struct learn_round r = {
+		.number = t->l->rounds,
+		.result = result,
+		.needs = &t->l->needs,
+		.fresh = t->fresh,
+		.n_fresh = t->n_fresh,
+		.output = text,
+		.output_len = n > 0 ? (size_t)n : 0,
+		.output_cut = lseek(out, 0, SEEK_END) > MAX_LEARN_OUTPUT,
+		.canary = n > 0 && memmem(text, (size_t)n, t->decoys.canary,
+		                          strlen(t->decoys.canary)) != NULL,
+	};
+
+	if (t->s->told != NULL) {
+		t->s->told(t->s->arg, &r);
+	}
+}
+
+static void plan_freep(struct ssb_plan **p)
+{
+	ssb_plan_free(*p);
+}
+
+static int make_plan(struct learner *t, struct ssb_plan **ret, struct ssb_error *err)
+{
+	struct learn_options *o = &t->s->options->learn;
+
+	o->mode = t->s->connect ? LEARNING_CONNECT : LEARNING_CLOSED;
+	o->stand_ins = t->decoys.v;
+	o->n_stand_ins = t->decoys.n;
+	memcpy(o->canary, t->decoys.canary, sizeof(o->canary));
+	if (plan_build_skill(t->s->owner, t->s->options, t->s->dir, t->args, ret, NULL, err) != 0) {
+		return -1;
+	}
+	if ((*ret)->n_refusals > 0) {
+		const struct refusal *r = &(*ret)->refusals[0];
+		return ssb_fail(err, SSB_E_POLICY, 0, r->where, "%.100s is refused: %.200s",
+		                r->what, r->why);
+	}
+	return 0;
+}
+
+static int play(struct learner *t, struct ssb_error *err)
+{
+	AUTO(plan_freep) struct ssb_plan *plan = NULL;
+	AUTO(needs_done) struct needs round = { 0 };
+	auto_fd out = memfd_create("learn", MFD_CLOEXEC);
+	const int stdio[3] = { -1, out, out };
+	struct ssb_result result = { 0 };
+
+	if (out < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "learn", "memfd_create");
+	}
+	if (make_plan(t, &plan, err) != 0 || ssb_run(plan, stdio, &result, err) != 0) {
+		return -1;
+	}
+	t->l->rounds++;
+	t->l->exit_status = result.exit_status;
+	t->l->canceled = result.end == SSB_END_CANCELED;
+	if (needs_from_run(t->s->owner, result.run_id, &round, err) != 0 ||
+	    learn_take(t, &round, err) != 0) {
+		return -1;
+	}
+	tell(t, &result, out);
+	return 0;
+}
+
+static int answer_all(struct learner *t, struct ssb_error *err)
+{
+	for (size_t i = 0; i < t->n_fresh; i++) {
+		if (answer(t, &t->l->needs.v[t->fresh[i]], err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int rounds(struct learner *t, struct ssb_error *err)
+{
+	uint64_t until = clock_ms() + MAX_LEARN_SECONDS * 1000ULL;
+
+	while (t->l->rounds < MAX_LEARN_ROUNDS && clock_ms() < until) {
+		if (play(t, err) != 0) {
+			return -1;
+		}
+		if (t->n_fresh == 0 || t->l->canceled) {
+			t->l->settled = t->n_fresh == 0 && !t->l->canceled && !t->l->needs.cut;
+			return 0;
+		}
+		if (answer_all(t, err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* ---- before the first -------------------------------------------------------------- */
+
+static int give_declared(struct learner *t, struct ssb_error *err)
+{
+	const struct manifest *m = t->l->base.manifest;
+
+	for (size_t i = 0; i < m->env.n; i++) {
+		if (give_variable(t, m->env.v[i].s, false, err) != 0) {
+			return -1;
+		}
+	}
+	for (size_t i = 0; i < m->read.n + m->write.n; i++) {
+		bool write = i >= m->read.n;
+		const char *path = write ? m->write.v[i - m->read.n].s : m->read.v[i].s;
+		if (give_path(t, path, write ? ACCESS_WRITE : ACCESS_READ, err) != 0) {
+			return -1;
+		}
+	}
+	for (size_t i = 0; i < m->n_egress; i++) {
+		for (size_t k = 0; k < m->egress[i].n_ports; k++) {
+			(void)hear_port(t, m->egress[i].ports[k]);
+		}
+	}
+	return 0;
+}
+
+/* What a program asks of its environment nobody sees: its files have to say it. Of other
+ * things it is seen whether they are needed. */
+static int give_hinted(struct learner *t, struct needs *hints, struct ssb_error *err)
+{
+	if (hints_scan(t->s->dir, hints, err) != 0 ||
+	    needs_judge(t->s->owner, t->s->dir, hints, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < hints->n; i++) {
+		struct need *n = &hints->v[i];
+		if (n->kind != NEED_ENV || has_variable(t, n->value)) {
+			continue;
+		}
+		if (answer(t, n, err) != 0) {
+			return -1;
+		}
+		if (needs_add(&t->l->needs, n) != 0) {
+			return learn_no_memory(err);
+		}
+	}
+	return 0;
+}
+
+/* Files that the caller named for the skill, where they are nobody's secret. */
+static int give_arguments(struct learner *t, struct ssb_error *err)
+{
+	char *const *args = t->s->args;
+
+	for (size_t i = 0; args != NULL && args[i] != NULL; i++) {
+		/* Relative to the skill's directory, nothing else is meant. */
+		auto_free char *path = args[i][0] == '/' ? path_real(args[i]) : NULL;
+		if (path != NULL && access(path, R_OK) == 0 && !path_is_system(path) &&
+		    path_beneath(path, t->s->dir) == NULL &&
+		    danger_named(t->s->owner->home, path) == NULL &&
+		    ssb_options_set(t->s->options, SSB_OPT_READ, path, err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* Where the entry was guessed, it is named for each round. */
+static int name_entry(struct learner *t, struct ssb_error *err)
+{
+	const struct skill_found *base = &t->l->base;
+	const struct manifest *m = base->manifest;
+	const char *script = m->args.n > 0 ? m->args.v[m->args.n - 1].s : m->command.s;
+
+	if (base->no_entry) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "learn",
+		                "name the script to run: skillsandbox learn DIR SCRIPT");
+	}
+	if (base->file != NULL || (t->args != NULL && t->args[0] != NULL)) {
+		return 0;
+	}
+	const char *name = path_beneath(script, "/skill");
+	t->entry[0] = (char *)(uintptr_t)name;
+	t->args = t->entry;
+	return 0;
+}
+
+static int begin(struct learner *t, struct needs *hints, struct ssb_error *err)
+{
+	const struct learn_setup *s = t->s;
+	struct learn_options *o = &s->options->learn;
+
+	memcpy(o->ports, PORTS, sizeof(PORTS));
+	o->n_ports = ARRAY_LEN(PORTS);
+	if (start_find(s->dir, s->owner->config_dir, s->args, hints, &t->l->base, NULL, err) != 0 ||
+	    name_entry(t, err) != 0) {
+		return -1;
+	}
+	return decoys_begin(s->owner, &t->decoys, err) != 0 ||
+	                       ssb_options_set(s->options, SSB_OPT_TTY, "no", err) != 0 ||
+	                       ssb_options_set(s->options, SSB_OPT_AUDIT, "full", err) != 0
+	               ? -1
+	               : 0;
+}
+
+int learn(const struct learn_setup *s, struct learned *ret, struct ssb_error *err)
+{
+	AUTO(learner_done) struct learner t = { .s = s, .args = s->args, .l = ret };
+	AUTO(needs_done) struct needs hints = { 0 };
+
+	*ret = (struct learned){ 0 };
+	if (begin(&t, &hints, err) != 0 || give_arguments(&t, err) != 0 ||
+	    give_declared(&t, err) != 0 || give_hinted(&t, &hints, err) != 0) {
+		return -1;
+	}
+	return rounds(&t, err);
+}

@@ -1,0 +1,134 @@
+/* learn_take.c - what a round showed: which of it is new, and which of it is no need. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "learn/learn_priv.h"
+#include "report/remedy.h"
+
+static char SEEN[] = "seen by learn";
+
+/* A variable that we set, or a host that stands only in a value of ours. */
+static bool is_ours(const struct need *n)
+{
+	size_t len = strlen(n->value);
+
+	return n->kind == NEED_ENV ||
+	       (n->kind == NEED_NETWORK && len >= 8 && strcmp(n->value + len - 8, ".invalid") == 0);
+}
+
+/* Every name had an address, and nobody connected there. */
+static bool is_mere_question(const struct need *n)
+{
+	return n->kind == NEED_NETWORK && n->port == 0;
+}
+
+/* The name was asked for, and then connected to: that says more. */
+static bool is_less(const struct needs *s, const struct need *n)
+{
+	for (size_t i = 0; is_mere_question(n) && i < s->n; i++) {
+		if (s->v[i].kind == n->kind && s->v[i].port != 0 && !s->v[i].hint &&
+		    strcmp(s->v[i].value, n->value) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool same(const struct need *a, const struct need *b)
+{
+	return a->kind == b->kind && a->port == b->port && a->protocol == b->protocol &&
+	       strcmp(a->value, b->value) == 0;
+}
+
+/* Was it tried before? */
+static bool is_in(const struct needs *s, const struct need *n)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		const struct need *have = &s->v[i];
+		if (!have->hint && same(have, n)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static const char *danger_of(const struct learner *t, const struct need *n)
+{
+	for (size_t i = 0; i < t->barred.n; i++) {
+		if (same(&t->barred.v[i], n)) {
+			return t->barred.v[i].danger;
+		}
+	}
+	return is_mere_question(n) ? "it was only asked for, and never connected to: a name can "
+	                             "carry something out"
+	                           : n->danger;
+}
+
+/* Whoever was sent a decoy's content once is not proposed, whatever else he was sent. */
+static int bar_thieves(struct learner *t, const struct needs *round)
+{
+	const char *canary = remedy_reason("canary");
+
+	for (size_t i = 0; i < round->n; i++) {
+		const struct need *n = &round->v[i];
+		if (n->danger == NULL || strcmp(n->danger, canary) != 0) {
+			continue;
+		}
+		if (needs_add(&t->barred, n) != 0) {
+			return -1;
+		}
+		for (size_t k = 0; k < t->l->needs.n; k++) {
+			if (same(&t->l->needs.v[k], n) && t->l->needs.v[k].danger == NULL &&
+			    (t->l->needs.v[k].danger = strdup(canary)) == NULL) {
+				return -1;
+			}
+		}
+	}
+	return 0;
+}
+
+static int take_need(struct learner *t, const struct need *n)
+{
+	struct need copy = *n;
+
+	copy.danger = danger_of(t, n);
+	copy.why = SEEN; /* the same each time, so that a second proposal differs in its needs */
+	return needs_add(&t->l->needs, &copy);
+}
+
+int learn_take(struct learner *t, const struct needs *round, struct ssb_error *err)
+{
+	struct needs *all = &t->l->needs;
+	auto_free bool *taken = calloc(round->n + 1, sizeof(*taken));
+	auto_free bool *fresh = calloc(round->n + 1, sizeof(*fresh));
+
+	free(t->fresh);
+	t->n_fresh = 0;
+	t->fresh = calloc(round->n + 1, sizeof(*t->fresh));
+	if (taken == NULL || fresh == NULL || t->fresh == NULL) {
+		return learn_no_memory(err);
+	}
+	if (bar_thieves(t, round) != 0) {
+		return learn_no_memory(err);
+	}
+	for (size_t i = 0; i < round->n; i++) {
+		const struct need *n = &round->v[i];
+		taken[i] = !is_ours(n) && !is_less(round, n) && !is_less(all, n);
+		fresh[i] = taken[i] && !is_mere_question(n) && !is_in(all, n);
+	}
+	for (size_t i = 0; i < round->n; i++) {
+		if (taken[i] && take_need(t, &round->v[i]) != 0) {
+			return learn_no_memory(err);
+		}
+	}
+	all->cut |= round->cut;
+	for (size_t i = 0; i < round->n; i++) {
+		for (size_t k = 0; fresh[i] && k < all->n; k++) {
+			if (same(&all->v[k], &round->v[i])) {
+				t->fresh[t->n_fresh++] = k;
+			}
+		}
+	}
+	return 0;
+}

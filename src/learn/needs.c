@@ -1,0 +1,278 @@
+#include "learn/needs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "base/visible.h"
+#include "manifest/write.h"
+#include "policy/asks.h"
+#include "policy/paths.h"
+
+const char *need_kind_name(enum need_kind kind)
+{
+	static const char *const NAMES[] = {
+		[NEED_NETWORK] = "network", [NEED_READ] = "read",
+		[NEED_WRITE] = "write",     [NEED_ENV] = "environment",
+		[NEED_PROGRAM] = "program", [NEED_SYSCALL] = "system call",
+	};
+
+	return NAMES[kind];
+}
+
+void need_text(struct buf *out, const struct need *n)
+{
+	static const char *const VERBS[] = {
+		[NEED_NETWORK] = "connect to", [NEED_READ] = "read",   [NEED_WRITE] = "write",
+		[NEED_ENV] = "environment",    [NEED_PROGRAM] = "run", [NEED_SYSCALL] = "call",
+	};
+
+	buf_addf(out, "%s ", VERBS[n->kind]);
+	visible_text(out, n->value, false);
+	if (n->kind == NEED_NETWORK && n->port != 0) {
+		buf_addf(out, ":%u (%s)", (unsigned)n->port, protocol_name(n->protocol));
+	}
+}
+
+/* ---- the set --------------------------------------------------------------- */
+
+static int order(const struct need *a, const struct need *b)
+{
+	if (a->kind != b->kind) {
+		return a->kind < b->kind ? -1 : 1;
+	}
+	int by_value = a->kind == NEED_READ || a->kind == NEED_WRITE
+	                       ? path_order(a->value, b->value)
+	                       : strcmp(a->value, b->value);
+	if (by_value != 0) {
+		return by_value;
+	}
+	if (a->port != b->port) {
+		return a->port < b->port ? -1 : 1;
+	}
+	return a->protocol == b->protocol ? 0 : a->protocol < b->protocol ? -1 : 1;
+}
+
+/* Its place; true: it is there. */
+static bool find(const struct needs *s, const struct need *n, size_t *ret_at)
+{
+	size_t low = 0;
+	size_t high = s->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int way = order(&s->v[mid], n);
+		if (way == 0) {
+			*ret_at = mid;
+			return true;
+		}
+		if (way < 0) {
+			low = mid + 1;
+		} else {
+			high = mid;
+		}
+	}
+	*ret_at = low;
+	return false;
+}
+
+static void need_done(struct need *n)
+{
+	free(n->value);
+	free(n->why);
+	free((void *)(uintptr_t)n->danger);
+	*n = (struct need){ 0 };
+}
+
+static bool replace(char **text, const char *with)
+{
+	char *copy = with != NULL ? strdup(with) : NULL;
+
+	if (with != NULL && copy == NULL) {
+		return false;
+	}
+	free(*text);
+	*text = copy;
+	return true;
+}
+
+static uint64_t times(const struct need *n)
+{
+	return n->count > 0 ? n->count : 1;
+}
+
+static int merge(struct need *into, const struct need *n)
+{
+	if (into->hint && !n->hint && !replace(&into->why, n->why)) {
+		return -1;
+	}
+	if (n->danger == NULL) {
+		free((void *)(uintptr_t)into->danger);
+		into->danger = NULL;
+	}
+	if (n->profile < 0 || (into->profile >= 0 && n->profile > into->profile)) {
+		into->profile = n->profile;
+	}
+	into->absent &= n->absent;
+	into->denied |= n->denied;
+	into->hint &= n->hint;
+	into->count += times(n);
+	return 0;
+}
+
+static int insert(struct needs *s, size_t at, const struct need *n)
+{
+	struct need copy = *n;
+
+	copy.value = strdup(n->value);
+	copy.why = n->why != NULL ? strdup(n->why) : NULL;
+	copy.danger = n->danger != NULL ? strdup(n->danger) : NULL;
+	copy.count = times(n);
+	/* Room for 16, 32, 64 ... */
+	bool full = s->n == 0 || (s->n >= 16 && (s->n & (s->n - 1)) == 0);
+	size_t room = s->n == 0 ? 16 : 2 * s->n;
+	struct need *v = full ? realloc(s->v, room * sizeof(*v)) : s->v;
+	if (v == NULL || copy.value == NULL || (n->why != NULL && copy.why == NULL) ||
+	    (n->danger != NULL && copy.danger == NULL)) {
+		s->v = v != NULL ? v : s->v;
+		need_done(&copy);
+		return -1;
+	}
+	s->v = v;
+	memmove(v + at + 1, v + at, (s->n - at) * sizeof(*v));
+	v[at] = copy;
+	s->n++;
+	return 0;
+}
+
+int needs_add(struct needs *s, const struct need *n)
+{
+	size_t at = 0;
+
+	if (find(s, n, &at)) {
+		return merge(&s->v[at], n);
+	}
+	if (s->n >= MAX_NEEDS) {
+		s->cut = true;
+		return 0;
+	}
+	return insert(s, at, n);
+}
+
+void needs_done(struct needs *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		need_done(&s->v[i]);
+	}
+	free(s->v);
+	free(s->home);
+	*s = (struct needs){ 0 };
+}
+
+/* ---- what is dangerous ------------------------------------------------------- */
+
+/* Whose secret a name speaks of is seldom said by its end alone: a skill's own key for
+ * its own service is what it has a manifest for. These are not for any skill. */
+static const char *const SECRET_PARTS[] = { "PASSWORD",    "PASSWD",     "PASSPHRASE",
+	                                    "PRIVATE_KEY", "CREDENTIAL", "SECRET" };
+static const char *const SECRET_OWNERS[] = { "AWS_",    "AZURE_",  "GCP_",    "GOOGLE_",
+	                                     "GITHUB_", "GITLAB_", "SSH_",    "GPG_",
+	                                     "NPM_",    "PYPI_",   "DOCKER_", "KUBE" };
+static const char *const SECRET_WORDS[] = { "TOKEN", "KEY", "AUTH" };
+
+static bool has_any(const char *name, const char *const *words, size_t n, bool first)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *at = strstr(name, words[i]);
+		if (at != NULL && (!first || at == name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static const char *judge_env(const char *name)
+{
+	const char *why = asks_env(name);
+	bool owners = has_any(name, SECRET_OWNERS, ARRAY_LEN(SECRET_OWNERS), true) &&
+	              has_any(name, SECRET_WORDS, ARRAY_LEN(SECRET_WORDS), false);
+
+	if (why == NULL &&
+	    (owners || has_any(name, SECRET_PARTS, ARRAY_LEN(SECRET_PARTS), false))) {
+		why = "it looks like a secret of the owner's";
+	}
+	return why;
+}
+
+static const char *judge_host(const char *host)
+{
+	enum host_kind kind = HOST_EXACT;
+	auto_free char *domain = NULL;
+
+	if (check_domain(host, &domain, &kind) != NULL) {
+		return "it is no name that a manifest can declare";
+	}
+	return kind == HOST_ADDRESS || kind == HOST_CIDR
+	               ? "an address in place of a name needs the owner's word"
+	               : NULL;
+}
+
+static int judge_path(struct asks *a, const struct need *n, char **ret)
+{
+	auto_free char *path = NULL;
+
+	if (!manifest_can_say(n->value) || check_path(n->value, &path) != NULL) {
+		*ret = strdup("no manifest can hold this name");
+		return *ret != NULL ? 0 : -1;
+	}
+	return asks_path(a, n->value, n->kind == NEED_WRITE ? ACCESS_WRITE : ACCESS_READ, ret);
+}
+
+static int judge(struct asks *a, struct need *n)
+{
+	const char *why = NULL;
+	char *found = NULL;
+
+	if (n->kind == NEED_READ || n->kind == NEED_WRITE) {
+		if (judge_path(a, n, &found) != 0) {
+			return -1;
+		}
+		n->danger = found;
+		return 0;
+	}
+	if (n->kind == NEED_ENV) {
+		why = check_env_name(n->value) != NULL ? "it is no variable's name"
+		                                       : judge_env(n->value);
+	} else if (n->kind == NEED_NETWORK) {
+		why = judge_host(n->value);
+	}
+	n->danger = why != NULL ? strdup(why) : NULL;
+	return why != NULL && n->danger == NULL ? -1 : 0;
+}
+
+static void asks_freep(struct asks **a)
+{
+	asks_free(*a);
+}
+
+int needs_judge(const struct owner *o, const char *skill_dir, struct needs *s,
+                struct ssb_error *err)
+{
+	AUTO(asks_freep) struct asks *a = NULL;
+
+	if (s->home == NULL && (s->home = strdup(o->home)) == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
+	}
+	if (s->n > 0 && asks_new(o, skill_dir, &a, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->v[i].danger == NULL && judge(a, &s->v[i]) != 0) {
+			return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
+		}
+	}
+	return 0;
+}

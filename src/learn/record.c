@@ -1,0 +1,293 @@
+/* record.c - from the lines of a record to needs.
+ *
+ * It is read twice: first for what stands at its end and belongs to earlier lines (how
+ * often each was repeated, the names behind the addresses that a run is shown), then
+ * line by line. All of it may be forged; what comes out is judged like any request. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/runs.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "learn/record_priv.h"
+
+static void reading_done(struct reading *r)
+{
+	for (size_t i = 0; i < r->n_names; i++) {
+		free(r->names[i].address);
+		free(r->names[i].name);
+	}
+	for (size_t i = 0; i < r->n_places; i++) {
+		free(r->places[i].target);
+	}
+	for (size_t i = 0; i < r->asked.n; i++) {
+		free(r->asked.v[i]);
+	}
+	free(r->asked.v);
+	free(r->names);
+	free(r->places);
+	free(r->repeats);
+	free(r->home);
+}
+
+const char *reading_value(const struct json_node *n)
+{
+	return json_is(n, JSON_STRING) && n->len > 0 && n->len < MAX_PATH_BYTES &&
+	                       strlen(n->str) == n->len
+	               ? n->str
+	               : NULL;
+}
+
+const char *reading_text(const struct line *l, const char *name)
+{
+	const char *text = reading_value(line_get(l, name));
+
+	return text != NULL ? text : "";
+}
+
+/* ---- what belongs to earlier lines --------------------------------------------- */
+
+/* One more item of `size` bytes at the end of *v; NULL past `max`. */
+static void *grow(struct reading *r, void *v, size_t n, size_t max, size_t size)
+{
+	if (n >= max) {
+		r->out->cut = true;
+		return NULL;
+	}
+	if ((n & (n - 1)) != 0) { /* room for a power of two */
+		return *(void **)v;
+	}
+	void *more = realloc(*(void **)v, (n == 0 ? 1 : 2 * n) * size);
+	if (more == NULL) {
+		r->nomem = true;
+		return NULL;
+	}
+	*(void **)v = more;
+	return more;
+}
+
+static void take_repeat(struct reading *r, int64_t of, int64_t count)
+{
+	if (count > 0 &&
+	    grow(r, &r->repeats, r->n_repeats, MAX_NEED_REPEATS, sizeof(r->repeats[0])) != NULL) {
+		r->repeats[r->n_repeats++] = (struct repeat){ of, (uint64_t)count };
+	}
+}
+
+const char *reading_name(const struct reading *r, const char *address)
+{
+	for (size_t i = 0; i < r->n_names; i++) {
+		if (strcmp(r->names[i].address, address) == 0) {
+			return r->names[i].name;
+		}
+	}
+	return NULL;
+}
+
+static void take_name(struct reading *r, const struct line *l)
+{
+	const char *address = reading_text(l, "address_asked");
+	const char *name = reading_text(l, "name");
+
+	if (address[0] == '\0' || name[0] == '\0' || reading_name(r, address) != NULL ||
+	    grow(r, &r->names, r->n_names, MAX_NEED_NAMES, sizeof(r->names[0])) == NULL) {
+		return;
+	}
+	struct shown_name n = { strdup(address), strdup(name) };
+	r->nomem |= n.address == NULL || n.name == NULL;
+	r->names[r->n_names++] = n;
+}
+
+static void look_ahead(struct reading *r, const struct line *l)
+{
+	int64_t of = json_integer(line_get(l, "repeat_of"), -1);
+
+	if (of >= 0) {
+		take_repeat(r, of, json_integer(line_get(l, "count"), 0));
+	} else if (strcmp(l->kind, "end") == 0) {
+		const struct json_node *counters = line_get(l, "counters");
+		r->out->cut |= json_integer(json_member(&l->doc, counters, "dropped"), 0) > 0;
+	} else {
+		take_name(r, l);
+	}
+}
+
+static int by_first(const void *a, const void *b)
+{
+	int64_t x = ((const struct repeat *)a)->of;
+	int64_t y = ((const struct repeat *)b)->of;
+
+	return x < y ? -1 : x > y;
+}
+
+/* One for each first line. */
+static void sort_repeats(struct reading *r)
+{
+	size_t n = 0;
+
+	if (r->n_repeats == 0) {
+		return;
+	}
+	qsort(r->repeats, r->n_repeats, sizeof(r->repeats[0]), by_first);
+	for (size_t i = 1; i < r->n_repeats; i++) {
+		if (r->repeats[i].of == r->repeats[n].of) {
+			r->repeats[n].count += r->repeats[i].count;
+		} else {
+			r->repeats[++n] = r->repeats[i];
+		}
+	}
+	r->n_repeats = n + 1;
+}
+
+/* A count with a first time has one of them in a line of its own already. */
+uint64_t reading_times(const struct reading *r, const struct line *l)
+{
+	const struct repeat key = { .of = l->seq };
+	int64_t count = json_integer(line_get(l, "count"), 1);
+	uint64_t here = count < 2 ? 1 : (uint64_t)count - (line_get(l, "first") != NULL);
+	const struct repeat *found = NULL;
+
+	if (r->n_repeats > 0) {
+		found = bsearch(&key, r->repeats, r->n_repeats, sizeof(key), by_first);
+	}
+	return here + (found != NULL ? found->count : 0);
+}
+
+/* ---- the first line ------------------------------------------------------------- */
+
+static void take_place(struct reading *r, const struct line *l, const struct json_node *n)
+{
+	const char *target = reading_value(json_member(&l->doc, n, "target"));
+	const char *origin = json_string(json_member(&l->doc, n, "origin"), "");
+
+	if (target != NULL &&
+	    grow(r, &r->places, r->n_places, 4UL * MAX_GRANTS, sizeof(r->places[0])) != NULL) {
+		char *copy = strdup(target);
+		r->nomem |= copy == NULL;
+		r->places[r->n_places] =
+		        (struct shown_place){ copy, strcmp(origin, "skill") == 0 ||
+			                                    strcmp(origin, "toolchain") == 0 };
+		r->n_places += copy != NULL;
+	}
+}
+
+static void take_asked(struct reading *r, const char *item)
+{
+	static const char PREFIX[] = "environment ";
+
+	if (strncmp(item, PREFIX, sizeof(PREFIX) - 1) == 0 &&
+	    grow(r, &r->asked.v, r->asked.n, MAX_LIST_ITEMS, sizeof(r->asked.v[0])) != NULL) {
+		r->asked.v[r->asked.n] = strdup(item + sizeof(PREFIX) - 1);
+		r->nomem |= r->asked.v[r->asked.n] == NULL;
+		r->asked.n += r->asked.v[r->asked.n] != NULL;
+	}
+}
+
+static void take_run(struct reading *r, const struct line *l)
+{
+	const struct json_node *plan = line_get(l, "plan");
+	const struct json_node *files =
+	        json_member(&l->doc, json_member(&l->doc, plan, "granted"), "files");
+	const char *home = reading_value(json_member(&l->doc, plan, "home"));
+
+	for (const struct json_node *n = json_first(&l->doc, files); n != NULL;
+	     n = json_next(&l->doc, n)) {
+		take_place(r, l, n);
+	}
+	for (const struct json_node *n =
+	             json_first(&l->doc, json_member(&l->doc, plan, "requested"));
+	     n != NULL; n = json_next(&l->doc, n)) {
+		const char *item = reading_value(n);
+		if (item != NULL) {
+			take_asked(r, item);
+		}
+	}
+	if (r->home == NULL) {
+		r->home = strdup(home != NULL && home[0] == '/' ? home : r->owner->home);
+		r->nomem |= r->home == NULL;
+	}
+	r->begun = true;
+}
+
+/* ---- the whole ------------------------------------------------------------------- */
+
+static void take_line(struct reading *r, const struct line *l)
+{
+	if (strcmp(l->kind, "run") == 0) {
+		take_run(r, l);
+	} else if (line_get(l, "repeat_of") == NULL) {
+		reading_event(r, l);
+	}
+}
+
+static int each_line(struct reading *r, int fd, void (*take)(struct reading *, const struct line *),
+                     struct ssb_error *err)
+{
+	AUTO(reader_done) struct reader in;
+	AUTO(line_done) struct line l = { 0 };
+	const char *text = NULL;
+	const char *why = NULL;
+	size_t len = 0;
+	enum reader_line got;
+
+	reader_init(&in, fd, 0);
+	for (uint64_t at = 1; (got = reader_next(&in, &text, &len)) == READER_LINE; at++) {
+		if (at == 1 && reader_is_header(text, len)) {
+			continue;
+		}
+		if (line_parse(&l, text, len, &why) != 0) {
+			return ssb_fail(err, SSB_E_MANIFEST, 0, "record",
+			                "%s: line %llu is no record (%s); see 'audit verify'",
+			                r->why, (unsigned long long)at, why);
+		}
+		take(r, &l);
+		if (r->nomem) {
+			return ssb_fail(err, SSB_E_NOMEM, 0, "record", "out of memory");
+		}
+	}
+	if (got == READER_FAIL) {
+		return ssb_fail(err, SSB_E_SYS, errno, "record", "cannot read the record");
+	}
+	return got != READER_LONG
+	               ? 0
+	               : ssb_fail(err, SSB_E_LIMIT, 0, "record", "%s: a line is too long", r->why);
+}
+
+int needs_from_record(const struct owner *o, int fd, const char *why, struct needs *inout,
+                      struct ssb_error *err)
+{
+	AUTO(reading_done) struct reading r = { .owner = o, .out = inout, .why = why };
+
+	if (each_line(&r, fd, look_ahead, err) != 0) {
+		return -1;
+	}
+	sort_repeats(&r);
+	if (each_line(&r, fd, take_line, err) != 0) {
+		return -1;
+	}
+	if (!r.begun) {
+		return ssb_fail(err, SSB_E_MANIFEST, 0, "record", "%s: this is no record of a run",
+		                why);
+	}
+	return needs_judge(o, NULL, inout, err);
+}
+
+int needs_from_run(const struct owner *o, const char *word, struct needs *inout,
+                   struct ssb_error *err)
+{
+	AUTO(run_file_done) struct run_file file = RUN_FILE_NONE;
+	auto_free char *why = NULL;
+
+	if (run_file_open(&file, o->state_dir, word, err) != 0) {
+		return -1;
+	}
+	int n = file.id[0] != '\0' ? asprintf(&why, "run %.8s", file.id)
+	                           : asprintf(&why, "%s", file.path);
+	if (n < 0) {
+		why = NULL;
+		return ssb_fail(err, SSB_E_NOMEM, 0, "record", "out of memory");
+	}
+	return needs_from_record(o, file.fd, why, inout, err);
+}

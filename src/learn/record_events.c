@@ -1,0 +1,318 @@
+/* record_events.c - what an event of a record says of needs. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "learn/record_priv.h"
+#include "policy/paths.h"
+#include "report/remedy.h"
+
+static bool is_one_of(const char *s, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(s, words[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- events ------------------------------------------------------------------------ */
+
+static void add(struct reading *r, const struct line *l, struct need *n)
+{
+	n->why = (char *)(uintptr_t)r->why;
+	n->count = reading_times(r, l);
+	r->nomem |= needs_add(r->out, n) != 0;
+}
+
+/* Of things that nobody should get, what they are. */
+static const char *danger_of(const char *reason)
+{
+	static const char *const GRANTABLE[] = { "",
+		                                 "outside_plan",
+		                                 "read_only",
+		                                 "not_declared",
+		                                 "undeclared_address",
+		                                 "undeclared_port",
+		                                 "profile",
+		                                 "no_network",
+		                                 "not_tls",
+		                                 "not_http" };
+
+	return is_one_of(reason, GRANTABLE, ARRAY_LEN(GRANTABLE)) ? NULL : remedy_reason(reason);
+}
+
+/* The nearest granted place around it; NULL: none. */
+static const struct shown_place *place_of(const struct reading *r, const char *path)
+{
+	const struct shown_place *best = NULL;
+	size_t longest = 0;
+
+	for (size_t i = 0; i < r->n_places; i++) {
+		size_t n = strlen(r->places[i].target);
+		if (path_beneath(path, r->places[i].target) != NULL && n >= longest) {
+			best = &r->places[i];
+			longest = n;
+		}
+	}
+	return best;
+}
+
+/* "~/x" of what lies in the home of the sandbox. Returns new. */
+static char *as_value(const struct reading *r, const char *path)
+{
+	const char *rest =
+	        r->home != NULL && strcmp(r->home, "/") != 0 ? path_beneath(path, r->home) : NULL;
+	char *value = NULL;
+
+	if (rest == NULL) {
+		return strdup(path);
+	}
+	return asprintf(&value, "~%s%s", *rest != '\0' ? "/" : "", rest) < 0 ? NULL : value;
+}
+
+/* What the owner has there; 0: nothing. */
+static mode_t on_host(const struct reading *r, const char *value)
+{
+	auto_free char *path = path_expand(r->owner, value);
+	struct stat st;
+
+	return path != NULL && lstat(path, &st) == 0 ? st.st_mode & S_IFMT : 0;
+}
+
+/* A new file needs its directory, but that is not worth all that is in "/srv". */
+static bool is_top(const char *dir)
+{
+	return strchr(dir + 1, '/') == NULL;
+}
+
+static void add_path(struct reading *r, const struct line *l, const char *path, bool write,
+                     bool whole_dir, bool denied)
+{
+	auto_free char *dir = whole_dir ? path_parent(path) : NULL;
+	auto_free char *value = as_value(r, whole_dir && dir != NULL ? dir : path);
+
+	if (value == NULL) {
+		r->nomem = true;
+		return;
+	}
+	struct need n = { .kind = write ? NEED_WRITE : NEED_READ,
+		          .value = value,
+		          .denied = denied,
+		          .danger = denied ? danger_of(reading_text(l, "reason")) : NULL };
+	if (denied && dir != NULL && n.danger == NULL && is_top(dir)) {
+		n.danger = "to make a file there needs all of it";
+	}
+	add(r, l, &n);
+}
+
+/* To make or remove a name needs the directory that it stands in; so does a file that
+ * is still to be made, for a grant of what is not there makes a directory. */
+static bool needs_dir(const struct reading *r, const struct line *l, const char *path)
+{
+	static const char *const NAMES[] = { "unlink",  "rmdir", "rename", "link",
+		                             "symlink", "mkdir", "mknod" };
+
+	if (is_one_of(reading_text(l, "op"), NAMES, ARRAY_LEN(NAMES))) {
+		return true;
+	}
+	auto_free char *value = as_value(r, path);
+	return strcmp(reading_text(l, "mode"), "create") == 0 && value != NULL &&
+	       on_host(r, value) != S_IFREG;
+}
+
+static bool is_read(const struct line *l)
+{
+	static const char *const READS[] = { "open", "exec", "connect", "send" };
+	const char *mode = reading_text(l, "mode");
+
+	return mode[0] != '\0' ? strcmp(mode, "read") == 0
+	                       : is_one_of(reading_text(l, "op"), READS, ARRAY_LEN(READS));
+}
+
+/* What it looked for in its home, and would have found in the owner's. Tools look for
+ * files of their own there, which begin with a dot, and do without. */
+static bool is_missed(const struct reading *r, const char *path)
+{
+	auto_free char *value = as_value(r, path);
+
+	if (value == NULL || strncmp(value, "~/", 2) != 0 || value[2] == '.') {
+		return false;
+	}
+	mode_t there = on_host(r, value);
+	return there == S_IFREG || there == S_IFDIR;
+}
+
+static void take_one_path(struct reading *r, const struct line *l, const char *path)
+{
+	static const char *const FIXED[] = { "system", "private", "kernel", "skill", "view" };
+	bool denied = line_true(l, "violation");
+	const char *status = reading_text(l, "status");
+	bool fixed = is_one_of(reading_text(l, "rule"), FIXED, ARRAY_LEN(FIXED));
+	const struct shown_place *place = place_of(r, path);
+	bool write = !is_read(l);
+
+	if (path[0] != '/') {
+		return;
+	}
+	if (denied) {
+		/* Whole directories are not asked for by what was refused in them alone,
+		 * but to write a file that is not there nothing less will do. */
+		add_path(r, l, path, write, write && needs_dir(r, l, path), true);
+	} else if (strcmp(status, "absent") == 0 && !write && is_missed(r, path) && place == NULL) {
+		add_path(r, l, path, false, false, true);
+	} else if (strcmp(status, "denied") != 0 && !fixed && place != NULL && !place->own) {
+		add_path(r, l, path, write, write && needs_dir(r, l, path), false);
+	}
+}
+
+static void take_file(struct reading *r, const struct line *l)
+{
+	const char *path = reading_text(l, "path");
+	const char *other = reading_text(l, "path2");
+
+	take_one_path(r, l, path);
+	if (other[0] != '\0') {
+		take_one_path(r, l, other);
+	}
+}
+
+static enum protocol protocol_of(const char *name, const char *reason, uint16_t port)
+{
+	int known = protocol_from_name(name);
+
+	if (strcmp(reason, "not_tls") == 0 || strcmp(reason, "not_http") == 0) {
+		return PROTO_TCP;
+	}
+	if (known >= 0 && known != PROTO_TCP) {
+		return (enum protocol)known;
+	}
+	/* Who was refused before a word was said has said nothing. */
+	bool said = known == PROTO_TCP && reason[0] != '\0' && strcmp(reason, "ok") == 0;
+	return said                       ? PROTO_TCP
+	       : port == 443 || port == 0 ? PROTO_TLS
+	       : port == 80               ? PROTO_HTTP
+	                                  : PROTO_TCP;
+}
+
+static void take_network(struct reading *r, const struct line *l)
+{
+	const char *name = reading_text(l, "name");
+	const char *address = reading_text(l, "address");
+	const char *reason = reading_text(l, "reason");
+	int64_t port = json_integer(line_get(l, "port"), 0);
+	bool question = strcmp(reading_text(l, "protocol"), "dns") == 0;
+	bool denied = line_true(l, "violation");
+
+	if (name[0] == '\0' && address[0] != '\0') {
+		name = reading_name(r, address) != NULL ? reading_name(r, address) : address;
+	}
+	if (name[0] == '\0' || port < 0 || port > UINT16_MAX ||
+	    strcmp(reading_text(l, "protocol"), "unix") == 0) {
+		return;
+	}
+	enum host_kind kind = HOST_EXACT;
+	auto_free char *domain = NULL;
+	if (check_domain(name, &domain, &kind) == NULL) {
+		name = domain; /* in the one form that rules have */
+	}
+	uint16_t at = question ? 0 : (uint16_t)port;
+	struct need n = { .kind = NEED_NETWORK,
+		          .value = (char *)(uintptr_t)name,
+		          .port = at,
+		          .protocol = protocol_of(reading_text(l, "protocol"),
+		                                  denied ? reason : "ok", at),
+		          .denied = denied,
+		          .danger = denied ? danger_of(reason) : NULL };
+	add(r, l, &n);
+}
+
+/* Every sandbox sets these, whether they are asked for or not. */
+static bool is_given(const struct reading *r, const char *name)
+{
+	static const char *const GIVEN[] = { "HOME", "TMPDIR",        "PATH",
+		                             "LANG", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS" };
+
+	return is_one_of(name, GIVEN, ARRAY_LEN(GIVEN)) &&
+	       !is_one_of(name, (const char *const *)r->asked.v, r->asked.n);
+}
+
+static void take_variables(struct reading *r, const struct line *l, const char *list, bool absent)
+{
+	const struct json_node *names = line_get(l, list);
+
+	for (const struct json_node *n = json_first(&l->doc, names); n != NULL;
+	     n = json_next(&l->doc, n)) {
+		const char *name = reading_value(n);
+		if (name != NULL && !is_given(r, name)) {
+			struct need need = { .kind = NEED_ENV,
+				             .value = (char *)(uintptr_t)name,
+				             .absent = absent };
+			add(r, l, &need);
+		}
+	}
+}
+
+static void take_environment(struct reading *r, const struct line *l)
+{
+	take_variables(r, l, "granted", false);
+	take_variables(r, l, "absent", true);
+}
+
+static void take_program(struct reading *r, const struct line *l)
+{
+	const char *path = reading_text(l, "path");
+
+	if (path[0] == '/') {
+		struct need n = { .kind = NEED_PROGRAM, .value = (char *)(uintptr_t)path };
+		add(r, l, &n);
+		take_one_path(r, l, path);
+	}
+}
+
+static void take_call(struct reading *r, const struct line *l)
+{
+	const char *op = reading_text(l, "op");
+	const char *reason = reading_text(l, "reason");
+
+	if (op[0] != '\0' && line_true(l, "violation")) {
+		struct need n = { .kind = NEED_SYSCALL,
+			          .value = (char *)(uintptr_t)op,
+			          .profile = strcmp(reason, "no_network") == 0 ? PROFILE_DEFAULT
+			                     : strcmp(reason, "profile") == 0  ? PROFILE_PERMISSIVE
+			                                                       : -1,
+			          .denied = true };
+		n.danger = n.profile == PROFILE_PERMISSIVE
+		                   ? "only the profile permissive has it, which has many more"
+		                   : danger_of(reason);
+		add(r, l, &n);
+	}
+}
+
+void reading_event(struct reading *r, const struct line *l)
+{
+	static const struct {
+		const char *kind;
+		void (*take)(struct reading *r, const struct line *l);
+	} KINDS[] = {
+		{ "file_read", take_file },
+		{ "file_write", take_file },
+		{ "file_blocked", take_file },
+		{ "dns_resolution", take_network },
+		{ "network_egress_allowed", take_network },
+		{ "network_egress_blocked", take_network },
+		{ "env_var_access", take_environment },
+		{ "process_spawned", take_program },
+		{ "syscall_blocked", take_call },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
+		if (strcmp(l->kind, KINDS[i].kind) == 0) {
+			KINDS[i].take(r, l);
+			return;
+		}
+	}
+}

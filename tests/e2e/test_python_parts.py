@@ -1,0 +1,464 @@
+"""The parts of the Python package that need no sandbox: what reads hostile bytes, what
+writes files, and what is said to models and sessions."""
+import importlib.util
+import json
+import os
+import random
+import sys
+import time
+
+import harness
+import jsonschema
+import pytest
+import yaml
+
+sys.path.insert(0, str(harness.REPO / "python"))
+
+from skillsandbox import (SessionError, SessionKilled, SessionRefused, SkillLoader,  # noqa: E402
+                          SkillManifestError, SkillNotFound, _files, _skill, _wire, _yaml)
+from skillsandbox import langchain as lc  # noqa: E402
+from skillsandbox._stderr import visible  # noqa: E402
+from skillsandbox.session import Session  # noqa: E402
+from skillsandbox.tiers import Options, worker_class  # noqa: E402
+
+
+def brief(value):
+    return ascii(value[:12])
+
+
+# ---- YAML ----
+
+MANIFEST = """\
+# As they are written in the wild.
+name: office/pdf
+version: 1.0
+description: >
+  Fills a form
+  in PDF.
+
+  Next paragraph.
+    more
+  back
+short_description: "a: b # c"
+issuer: {name: X, email: "a@b.c", n: 3}
+parameters:
+  type: object
+  properties:
+    input_path:
+      type: string
+      description: where it is; see docs   # comment
+      enum: [a, b,
+        "c d"]
+    n: {type: integer, minimum: 0}
+  required:
+  - input_path
+  - n
+requirements:
+  - pymupdf>=1.2
+  - "google-genai"
+env_vars:
+  API_KEY:
+    description: 'it''s a key'
+    required: true
+constitution: |
+  1. one
+  2. two: x
+
+      deep
+empty:
+maps:
+  - a: 1
+    b: 2
+  - a: 3
+    c:
+      - x
+      - - y
+        - z
+multi: this is
+  a long plain
+  value
+
+  in parts
+folded: "a
+  quote
+
+  here"
+url: http://x.y/z
+numbers: [-5, 1.5, 0, 1e5, 0x1f]
+words: [yes, no, ~, null, True, on, maybe]
+"""
+YAML_SAME = [MANIFEST, "{}", "- a\n- b: c\n  d: e\n-\n  - x\n", "a: |+\n  x\n\n\nb: >-\n  x\n  y\n",
+             "a: |2\n   x\n  y\n", "---\na: b\n...\n", "a:\n- 1\n- 2\nb: c\n", "'a b': c\n",
+             "a: {\"x\":1, y: [1, 2, {z: w}]}\n", "a: b:c\n", "a: >\n\n  lead\n  x\n",
+             "a: [a#b, c d ,\"x\"]  # hi\n", "a: 'x\n  y'\nb: 1\n", "a: \"  x\n\n\n  y  \"\n",
+             "a: >\n  x\n\n\n  y\n   z\n\n  w\n", "a: \"\\u0041\\x42\\n\\t\\\"\"\n", "a:\r\n  b: c\r\n"]
+
+
+@pytest.mark.parametrize("text", YAML_SAME, ids=brief)
+def test_yaml_means_what_it_means_elsewhere(text):
+    known = yaml.safe_load(text)
+    if isinstance(known, dict) and "numbers" in known:
+        known["numbers"][4] = "0x1f"  # text to us: no manifest counts in hexadecimal
+    assert _yaml.load(text) == known
+
+
+@pytest.mark.parametrize("text", [
+    "a: &x b", "a: *x", "a: !t b", "a: b\na: c", "<<: {a: b}", "a: b: c", "a: [b", 'a: "b',
+    "\ta: b", "a:\n   b: c\n  d: e", "- a\nb: c", "a: }", "a: {b: c", "a\nb: c", "[" * 60,
+    "- " * 60 + "a", "a: b\n---\nc: d", "a: [b] c", "{a: b, a: c}", "{[a]: b}", "'", '"\\',
+    'a: "\\ud800"', 'a: "\\q"', "%YAML 1.1\n---\na: b", "a: b\0"], ids=brief)
+def test_yaml_that_is_refused(text):
+    with pytest.raises(_yaml.YamlError):
+        _yaml.load(text)
+
+
+@pytest.mark.parametrize("text", [
+    "[\n" * 100000, "a" + " " * 250000, '"' + "\n" * 200000, "a: '" + "''" * 100000, "- " * 100000,
+    "{a: " * 50000, "a:\n " * 50000, "a: b\n" + "  c\n" * 60000, "x" * 250000 + ": y"], ids=brief)
+def test_yaml_takes_no_longer_than_it_is_long(text):
+    began = time.process_time()
+    try:
+        _yaml.load(text)
+    except _yaml.YamlError:
+        pass
+    assert time.process_time() - began < 3
+
+
+# ---- the protocol ----
+
+@pytest.mark.parametrize("line", [
+    b"", b"[]", b"3", b'"x"', b"{", b'{"a":NaN}', b'{"a":Infinity}', b'{"a":' + b"9" * 500 + b"}",
+    b'{"a":"\xff"}', b'{"a":"\\ud800"}', b'{"a":' + b"[" * 99999 + b"]" * 99999 + b"}",
+    b"cos\nsystem\n(S'id'\ntR.", b"__import__('os')"], ids=brief)
+def test_what_is_not_the_protocol(line):
+    with pytest.raises(_wire.ProtocolError):
+        _wire.decode(line)
+
+
+def test_readers_fail_in_one_way_only():
+    """Mutations of good input: understood, or refused with the reader's own error."""
+    chance = random.Random(7)
+    seeds = [*YAML_SAME, '{"id":1,"ok":true,"result":{"a":[1,2.5,null,"\\ud83d\\ude00"]}}']
+    known = 0
+    for _ in range(6000):
+        text = list(chance.choice(seeds))
+        for _ in range(chance.randint(1, 5)):
+            text[chance.randrange(len(text))] = chance.choice("\n\t :-[]{}\"'#|>&*!a1,\\\0\u2028")
+        for read, error in ((_yaml.load, _yaml.YamlError),
+                            (lambda t: _wire.decode(t.encode()), _wire.ProtocolError)):
+            try:
+                read("".join(text))
+                known += 1
+            except error:
+                pass
+    assert 500 < known < 11000
+
+
+def test_what_is_the_protocol():
+    line = '{"a":[1,-2.5,null,true,"\\ud83d\\ude00 é"],"n":' + "9" * 400 + "}"
+    assert _wire.decode(line.encode()) == json.loads(line)
+
+
+@pytest.mark.parametrize("extra, fits", [(0, True), (1, False)])
+def test_a_line_has_a_greatest_length(monkeypatch, extra, fits):
+    monkeypatch.setattr(_wire, "MAX_LINE", 100)
+    theirs, ours = os.pipe(), os.pipe()
+    channel = _wire.Channel(os.dup(theirs[1]), ours[0])
+    text = b'{"a":"' + b"x" * (100 - 8 + extra) + b'"}'
+    os.write(ours[1], text + b"\n")
+    if fits:
+        assert len(channel.receive(time.monotonic() + 5)["a"]) == 92
+    else:
+        with pytest.raises(_wire.ProtocolError):
+            channel.receive(time.monotonic() + 5)
+        os.write(ours[1], b"x" * 101)  # nor is its end waited for
+    with pytest.raises(_wire.Late if fits else _wire.ProtocolError):
+        channel.receive(time.monotonic() + 0.05)
+    os.close(ours[1])
+    if fits:
+        with pytest.raises(_wire.Ended):
+            channel.receive(None)
+    channel.close()
+    for fd in theirs:
+        os.close(fd)
+
+
+def test_what_is_shown_is_harmless():
+    assert visible("a\x1b[31m\u202e\rb\tc\u00e9") == "a\\x1b[31m\\u202e\\rb\tc\u00e9"
+
+
+# ---- files of a call ----
+
+def test_files_go_in_and_come_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(_files, "CHUNK", 4)
+    source, target, link = tmp_path / "in", tmp_path / "out", tmp_path / "link"
+    source.write_bytes(b"0123456789")
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    files = _files.Files([source], [link])
+    assert [f["parts"] for f in files.listed()] == [3, 1]
+    assert len(list(files.parts())) == 4
+    assert files.expect([{"n": 1, "parts": 2}]) == [(1, 2)]
+    files.take(1, {"data": "bmV3"})
+    assert target.read_bytes() == b"old"
+    files.take(1, {"data": "ZXI="})
+    files.store()
+    assert target.read_bytes() == b"newer" and target.stat().st_mode & 0o777 == 0o640
+    assert link.is_symlink() and sorted(p.name for p in tmp_path.iterdir()) == ["in", "link", "out"]
+
+
+@pytest.mark.parametrize("listed", [
+    None, {}, [3], [{"n": 0, "parts": 1}], [{"n": 2, "parts": 1}], [{"n": -1, "parts": 1}],
+    [{"n": True, "parts": 1}], [{"n": 1, "parts": 1.0}], [{"n": 1, "parts": -1}],
+    [{"n": 1, "parts": 10 ** 9}], [{"n": 1, "parts": 1}, {"n": 1, "parts": 1}]])
+def test_files_that_were_not_asked_for(tmp_path, listed):
+    (tmp_path / "in").write_bytes(b"x")
+    files = _files.Files([tmp_path / "in"], [tmp_path / "out"])
+    with pytest.raises(_wire.ProtocolError):
+        files.expect(listed)
+
+
+def test_files_have_caps(tmp_path, monkeypatch):
+    monkeypatch.setattr(_files, "MAX_FILE", 10)
+    monkeypatch.setattr(_files, "MAX_FILES", 2)
+    ten, eleven = tmp_path / "10", tmp_path / "11"
+    ten.write_bytes(b"x" * 10)
+    eleven.write_bytes(b"x" * 11)
+    files = _files.Files([ten], [tmp_path / "out"])
+    files.expect([{"n": 1, "parts": 1}])
+    files.take(1, {"data": "eHh4eHh4eHh4eA=="})
+    with pytest.raises(_wire.ProtocolError):
+        files.take(1, {"data": "eA=="})
+    with pytest.raises(_wire.ProtocolError):
+        files.take(1, {"data": "*"})
+    os.mkfifo(tmp_path / "fifo")
+    for read, write, error in (([eleven], [], ValueError), ([ten] * 3, [], ValueError),
+                               ([tmp_path / "fifo"], [], ValueError), ([tmp_path], [], ValueError),
+                               ([tmp_path / "none"], [], FileNotFoundError),
+                               ([], [tmp_path / "no/dir"], FileNotFoundError)):
+        with pytest.raises(error):
+            _files.Files(read, write)
+
+
+# ---- finding and reading ----
+
+def make_skill(directory, manifest="name: test/thing\n", code="class A: pass\n"):
+    directory.mkdir(parents=True)
+    (directory / "manifest.yaml").write_text(manifest)
+    (directory / "skill.py").write_text(code)
+    return directory
+
+
+def test_where_skills_are_looked_for(tmp_path, monkeypatch):
+    """A path, then SKILLWARE_SKILL_PATH, then skills/ here and up to six above."""
+    deep = tmp_path / "1/2/3/4/5/6/7"
+    deep.mkdir(parents=True)
+    top = make_skill(tmp_path / "skills/a/b")
+    near = make_skill(tmp_path / "1/skills/a/b")
+    other = make_skill(tmp_path / "other/a/b")
+    monkeypatch.chdir(deep)
+    monkeypatch.delenv("SKILLWARE_SKILL_PATH", raising=False)
+    assert _skill.resolve("a/b") == (near, "a/b")
+    monkeypatch.chdir(deep.parent)
+    near.rename(near.parent / "c")
+    assert _skill.resolve("a/b") == (top, "a/b")
+    monkeypatch.chdir(deep)
+    with pytest.raises(SkillNotFound):
+        _skill.resolve("a/b")
+    monkeypatch.setenv("SKILLWARE_SKILL_PATH", f"{tmp_path}/none:{tmp_path}/other")
+    assert _skill.resolve("a/b") == (other, "a/b")
+    assert _skill.resolve(str(top)) == (top, None)
+    with pytest.raises(SkillNotFound):
+        _skill.resolve("../../no/b")
+
+
+def test_what_a_directory_says(tmp_path):
+    code = "class Base: pass\nclass Real(BaseSkill):\n  class Inner: pass\n'''\nclass Text:\n'''\n"
+    skill = make_skill(tmp_path / "s", "env_vars: {A_KEY: {}, 'bad name': {}, LD=X: {}}\n", code)
+    found = _skill.read(skill)
+    assert found.classes[0] == "Real" and "Inner" not in found.classes
+    assert found.env_names == ["A_KEY"]
+    bundle = SkillLoader.load_skill(skill, execute_module=False)
+    assert bundle["module"] is None and bundle["class"] is None
+    digest = found.digest()
+    (skill / "x").write_text("x")
+    assert found.digest() != digest
+    for name, data in (("manifest.yaml", "a: &x b"), ("manifest.yaml", "- a"),
+                       ("card.json", "[" * 9999), ("instructions.md", "x" * 300000)):
+        other = make_skill(tmp_path / f"bad-{name}-{len(data)}")
+        (other / name).write_text(data)
+        with pytest.raises(SkillManifestError):
+            _skill.read(other)
+
+
+def test_requirements_are_looked_for_and_not_imported(tmp_path, monkeypatch):
+    (tmp_path / "evil").mkdir()
+    (tmp_path / "evil/__init__.py").write_text("raise SystemExit('imported')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    SkillLoader.check_requirements({"requirements": ["pyyaml>=5", "evil", "evil.deep", "json"]})
+    with pytest.raises(ImportError, match="nowhere_at_all>=1"):
+        SkillLoader.check_requirements({"requirements": ["pyyaml", "nowhere_at_all>=1"]})
+
+
+@pytest.mark.parametrize("prefix, base, shown", [
+    ("/usr", "/usr", []), ("/usr/local", "/usr/local", []),
+    ("/opt/py", "/opt/py", ["/opt/py"]), ("/work/venv", "/usr", ["/work/venv"]),
+    ("/work/venv", "/opt/py", ["/work/venv", "/opt/py"])])
+def test_a_worker_has_the_python_of_its_host(tmp_path, monkeypatch, prefix, base, shown):
+    """A virtual environment too; and no value of a variable is in the command."""
+    monkeypatch.setattr(sys, "prefix", prefix)
+    monkeypatch.setattr(sys, "base_prefix", base)
+    monkeypatch.setattr(sys, "executable", f"{prefix}/bin/python3")
+    monkeypatch.setenv("A_KEY", "value-of-a")
+    monkeypatch.setenv("B_KEY", "value-of-b")
+    skill = _skill.read(make_skill(tmp_path / "s", "env_vars: {A_KEY: {}}\n"))
+    options = Options(env=["A_KEY", "B_KEY"], net=["x.example"])
+    argv = worker_class("process")(skill, options).launch().argv
+    pairs = list(zip(argv, argv[1:]))
+    assert [v for f, v in pairs if f == "--read"] == shown
+    assert [v for f, v in pairs if f == "--env" and not v.startswith("PATH=")] == ["A_KEY"]
+    assert (f"PATH={prefix}/bin:/usr/local/bin:/usr/bin:/bin" in argv) == bool(shown)
+    assert ("--net", "x.example") in pairs and "value-of" not in " ".join(argv)
+    assert argv[-3:-1] == [str(skill.path), "--serve"]
+
+
+def test_tools_of_models():
+    bundle = {"manifest": {"name": "office/pdf.x", "description": " Fills. ", "parameters": {
+        "type": "object", "properties": {"type": {"type": "string"}, "n": {
+            "type": "array", "items": {"type": "integer"}}}, "required": ["n"]}},
+        "instructions": "Be nice.", "registry_id": "office/pdf"}
+    schema = bundle["manifest"]["parameters"]
+    assert SkillLoader.to_claude_tool(bundle) == {
+        "name": "office_pdf_x", "description": "Fills.", "input_schema": schema}
+    assert SkillLoader.to_openai_tool(bundle) == SkillLoader.to_deepseek_tool(bundle) == {
+        "type": "function", "function": {"name": "office_pdf_x", "description": "Fills.",
+                                         "parameters": schema}}
+    assert SkillLoader.to_gemini_tool(bundle)["parameters"] == {
+        "type": "OBJECT", "properties": {"type": {"type": "STRING"}, "n": {
+            "type": "ARRAY", "items": {"type": "INTEGER"}}}, "required": ["n"]}
+    prompt = SkillLoader.to_ollama_prompt(bundle)
+    assert "`n` (array, required)" in prompt and "Be nice." in prompt
+    assert len(SkillLoader.to_claude_tool({"manifest": {"name": "x" * 99}})["name"]) == 64
+
+
+# ---- the stand-in's schemas ----
+
+def load_worker():
+    spec = importlib.util.spec_from_file_location(
+        "worker_under_test", harness.REPO / "python/skillsandbox/_worker.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+SCHEMA = {"type": "object", "required": ["a"], "additionalProperties": False, "properties": {
+    "a": {"type": ["string", "null"], "minLength": 2, "maxLength": 3, "pattern": "^x"},
+    "b": {"type": "integer", "minimum": 0, "exclusiveMaximum": 5},
+    "c": {"type": "array", "items": {"enum": [1, "two"]}, "minItems": 1, "maxItems": 2},
+    "d": {"const": {"k": 1}}, "e": {"type": "number"}, "f": {"type": "boolean"}}}
+
+
+@pytest.mark.parametrize("params", [
+    {"a": "xy"}, {"a": None}, {}, {"a": 1}, {"a": "x"}, {"a": "xyzz"}, {"a": "yx"},
+    {"a": "xy", "z": 1}, {"a": "xy", "b": 4}, {"a": "xy", "b": 5}, {"a": "xy", "b": -1},
+    {"a": "xy", "b": True}, {"a": "xy", "b": 2.0}, {"a": "xy", "b": 2.5}, {"a": "xy", "c": [1]},
+    {"a": "xy", "c": []}, {"a": "xy", "c": [1, "two"]}, {"a": "xy", "c": [3]},
+    {"a": "xy", "c": [1, 1, 1]}, {"a": "xy", "d": {"k": 1}}, {"a": "xy", "d": {}},
+    {"a": "xy", "e": 1.5}, {"a": "xy", "e": "1"}, {"a": "xy", "f": True}, {"a": "xy", "f": 0}, []])
+def test_our_schemas_judge_as_the_library_does(params):
+    worker = load_worker()
+    good = jsonschema.Draft7Validator(SCHEMA).is_valid(params)
+    try:
+        worker.check_schema(params, SCHEMA)
+        assert good
+    except worker.SkillwareParamValidationError:
+        assert not good
+
+
+# ---- LangChain, without LangChain ----
+
+class FakeSession(Session):
+    """Answers from a list; `asked` is what it was asked."""
+
+    def __init__(self, *answers):
+        self.id, self.asked, self.answers = "s", [], list(answers)
+
+    def ask(self, *words):
+        self.asked.append(words)
+        answer = self.answers.pop(0) if self.answers else {}
+        if isinstance(answer, Exception):
+            raise answer
+        return {"action_allowed": True, "state": "active", "reservation": len(self.asked),
+                **answer}
+
+
+class Said:
+    def __init__(self, **fields):
+        self.__dict__.update(fields)
+
+
+def test_models_and_tools_are_checked_and_settled():
+    session = FakeSession()
+    h = lc.SessionCallbackHandler(session)
+    params = {"invocation_params": {"model": "gpt-4o", "max_tokens": 50}}
+    h.on_llm_start({}, ["x" * 300], run_id=1, **params)
+    h.on_llm_end(Said(llm_output={"token_usage": {"prompt_tokens": 90, "completion_tokens": 7}},
+                      generations=[]), run_id=1)
+    h.on_chat_model_start({}, [[Said(content="y" * 30)]], run_id=2, **params)
+    message = Said(usage_metadata={"input_tokens": 11, "output_tokens": 5}, response_metadata={})
+    h.on_llm_end(Said(llm_output=None, generations=[[Said(message=message)]]), run_id=2)
+    h.on_llm_start({}, ["z"], run_id=3, **params)
+    h.on_llm_error(ValueError(), run_id=3)
+    h.on_tool_start({"name": "sh"}, "ls", run_id=4)
+    h.on_tool_end("out", run_id=4)
+    h.on_tool_start({"name": "sh"}, "ls", run_id=5)
+    h.on_tool_error(ValueError(), run_id=5)
+    assert session.asked == [
+        ("check", "--action", "llm_call", "--model", "gpt-4o", "--tokens-in", "101",
+         "--tokens-out", "50", "s"),
+        ("settle", "--model", "gpt-4o", "--tokens-in", "90", "--tokens-out", "7", "1"),
+        ("check", "--action", "llm_call", "--model", "gpt-4o", "--tokens-in", "11",
+         "--tokens-out", "50", "s"),
+        ("settle", "--model", "gpt-4o", "--tokens-in", "11", "--tokens-out", "5", "3"),
+        ("check", "--action", "llm_call", "--model", "gpt-4o", "--tokens-in", "1",
+         "--tokens-out", "50", "s"),
+        ("settle", "--model", "gpt-4o", "--tokens-in", "1", "--tokens-out", "50", "5"),
+        ("check", "--action", "tool:sh", "--cost", "0.001", "s"),
+        ("settle", "--cost", "0.001", "7"),
+        ("check", "--action", "tool:sh", "--cost", "0.001", "s"),
+        ("settle", "--cost", "0.001", "9")]
+
+
+def test_a_handler_fails_closed():
+    refused = {"action_allowed": False, "state": "active", "reason": "no"}
+    for answer, error in ((refused, SessionRefused), ({**refused, "state": "killed"}, SessionKilled),
+                          (SessionError("down"), SessionError)):
+        h = lc.SessionCallbackHandler(FakeSession(answer))
+        assert h.raise_error is True
+        with pytest.raises(error):
+            h.on_tool_start({"name": "sh"}, "ls", run_id=1)
+    h = lc.SessionCallbackHandler(FakeSession())
+    with pytest.raises(SessionError, match="model"):
+        h.on_llm_start({}, ["x"], run_id=1)
+    with pytest.raises(SessionError, match="never checked"):
+        h.on_tool_end("x", run_id=1)
+    h.on_tool_start({}, "x", run_id=1)
+    with pytest.raises(SessionError, match="twice"):
+        h.on_tool_start({}, "x", run_id=1)
+    killed = lc.SessionCallbackHandler(FakeSession({}, {"state": "killed"}))
+    killed.on_tool_start({}, "x", run_id=1)
+    with pytest.raises(SessionKilled):
+        killed.on_tool_end("x", run_id=1)
+
+
+@pytest.mark.parametrize("response, known", [
+    (None, None), (Said(llm_output={}, generations=[]), None),
+    (Said(llm_output={"token_usage": {"prompt_tokens": -5, "completion_tokens": 1}}), None),
+    (Said(llm_output={"token_usage": {"prompt_tokens": True, "completion_tokens": 1}}), None),
+    (Said(llm_output={"usage": {"input_tokens": 3, "output_tokens": 4}}), (3, 4)),
+    (Said(llm_output=None, generations=[[Said(message=Said(
+        usage_metadata=None, response_metadata={"token_usage": {
+            "prompt_tokens": 5, "completion_tokens": 6}}))]] * 2), (10, 12))])
+def test_where_usage_is_said(response, known):
+    assert lc.usage(response) == known

@@ -1,0 +1,341 @@
+/* What is recognised in a skill's text, and what is not; and that a skill's directory is
+ * looked at within bounds. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "learn/needs.h"
+
+/* "kind value[:port]" of each, with "!" before what is a comment alone. */
+static char *list(const struct needs *s)
+{
+	auto_buf out;
+
+	buf_init(&out, 1 << 20);
+	buf_adds(&out, "");
+	for (size_t i = 0; i < s->n; i++) {
+		const struct need *n = &s->v[i];
+		buf_addf(&out, "%s%s%s %s", i > 0 ? ", " : "", n->danger != NULL ? "!" : "",
+		         need_kind_name(n->kind), n->value);
+		if (n->port != 0) {
+			buf_addf(&out, ":%u", (unsigned)n->port);
+		}
+		assert_true(n->hint);
+	}
+	return out.len > 0 ? buf_steal(&out) : strdup("");
+}
+
+static const struct {
+	const char *file;
+	const char *text;
+	const char *found;
+} CASES[] = {
+	/* hosts */
+	{ "a.py", "u = 'https://api.example.com/v1'", "network api.example.com:443" },
+	{ "a.py", "u = 'http://Api.Example.com:8080/'", "network api.example.com:8080" },
+	{ "a.js", "new WebSocket('wss://s.example.com')", "network s.example.com:443" },
+	{ "a.py", "x('ws://s.example.com.')", "network s.example.com:80" },
+	{ "a.py", "# see https://docs.example.com/x", "!network docs.example.com:443" },
+	{ "a.js", "// https://docs.example.com", "!network docs.example.com:443" },
+	{ "a.py", "\"\"\"\nhttps://d.example.com\n\"\"\"\nf('https://e.example.com')",
+	  "!network d.example.com:443, network e.example.com:443" },
+	{ "SKILL.md", "See https://d.example.com.\n```sh\ncurl https://e.example.com\n```\n",
+	  "!network d.example.com:443, network e.example.com:443" },
+	{ "a.py", "# https://x.example.com\nget('https://x.example.com')",
+	  "network x.example.com:443" },
+	{ "a.json", "{\"home\": \"https://h.example.com\"}", "!network h.example.com:443" },
+	{ "a.py", "f'https://{host}/x' 'https://$HOST' 'https://*.example.com'", "" },
+	{ "a.py", "'https://user@example.com' 'https://localhost/' 'http://127.0.0.1:80'", "" },
+	{ "a.py", "'ftp://x.example.com' 'xhttps://y.example.com' 'https://'", "" },
+	{ "a.py", "'https://x.example.com:0/' 'https://x.example.com:99999/' '://a.b'", "" },
+	{ "a.py", "'https://x.example.com:x/' 'https://-.example.com'", "" },
+	{ "a.py", "'http://203.0.113.9/'", "network 203.0.113.9:80" },
+	{ "LICENSE", "https://www.gnu.org", "" },
+	{ "package-lock.json", "https://registry.npmjs.org", "" },
+	{ "a.bin", "\0https://x.example.com", "" },
+	/* variables */
+	{ "a.py", "os.environ['TOWN'] os.environ.get(\"KEY_A\") os.getenv( 'KEY_B')",
+	  "environment KEY_A, environment KEY_B, environment TOWN" },
+	{ "a.js", "process.env.KEY_A; process.env['KEY_B']",
+	  "environment KEY_A, environment KEY_B" },
+	{ "a.rb", "ENV['A_B'] ENV.fetch('C_D')", "environment A_B, environment C_D" },
+	{ "a.go", "os.Getenv(\"A_B\")", "environment A_B" },
+	{ "a.rs", "env::var(\"A_B\")", "environment A_B" },
+	{ "a.py", "os.environ['HOME'] os.environ['x y'] os.environ[name] myenviron['AA']", "" },
+	{ "a.py", "# os.environ['TOWN']", "" },
+	{ "a.sh", "curl $TOKEN_A ${KEY_B} ${KEY_C:-x} $HOME $1 $$ $lower $X",
+	  "environment KEY_B, environment KEY_C, environment TOKEN_A" },
+	{ "a.sh",
+	  "OUT=x\necho $OUT\nfor ITEM in a; do echo $ITEM; done; read LINE_A; echo $LINE_A\n", "" },
+	{ "a.sh", "export KEY_C=${KEY_C:?missing}", "environment KEY_C" },
+	{ "run", "#!/bin/sh\necho $TOWN", "environment TOWN" },
+	{ "a.py", "echo $TOWN", "" },
+	{ "SKILL.md", "set $TOWN\n```\necho $PLACE\n```", "environment PLACE" },
+	/* programs */
+	{ "a.py", "subprocess.run(['git', 'log'])", "program git" },
+	{ "a.py", "subprocess.check_output(\"jq . x\", shell=True)", "program jq" },
+	{ "a.py", "os.system('curl x | sh')", "program curl" },
+	{ "a.js", "spawn('ffmpeg', args); execSync(`x`)", "program ffmpeg" },
+	{ "a.py", "subprocess.run(cmd) subprocess.run(['--x']) respawn('x') spawn('$X')", "" },
+	/* files */
+	{ "a.py", "open(os.path.expanduser('~/notes/a.txt'))", "read ~/notes/a.txt" },
+	{ "a.py", "open(\"~/out//x\", 'w')", "write ~/out/x" },
+	{ "a.py", "p = '~/.ssh/id_rsa'", "!read ~/.ssh/id_rsa" },
+	{ "a.py", "p = '~/.config'", "!read ~/.config" },
+	{ "a.py", "p = '~/a/../b' + '~/{x}' + ~/y + '~/", "" },
+	/* hostile */
+	{ "a.py", "'https://", "" },
+	{ "a.sh", "$", "" },
+	{ "a.sh", "${", "" },
+	{ "a.py", "os.environ[", "" },
+	{ "a.py", "os.environ['", "" },
+	{ "a.py", "subprocess.run(['", "" },
+	{ "a.py", "'~/'", "" },
+	{ "a.py", "process.env.", "" },
+	{ "", "", "" },
+};
+
+static void texts(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		struct needs s = { 0 };
+		const char *text = CASES[i].text;
+		size_t len = strlen(text) + (text[0] == '\0' && CASES[i].file[0] != '\0' ? 22 : 0);
+		/* exactly as long as it is, for the sanitizer */
+		auto_free char *exact = malloc(len + (len == 0));
+		assert_non_null(exact);
+		memcpy(exact, text, len);
+		assert_int_equal(hints_text(CASES[i].file, exact, len, &s), 0);
+		auto_free char *found = list(&s);
+		if (strcmp(found, CASES[i].found) != 0) {
+			fail_msg("%s: %s\n  found: %s\n  not:   %s", CASES[i].file, text, found,
+			         CASES[i].found);
+		}
+		needs_done(&s);
+	}
+}
+
+static void place_and_line(void **state)
+{
+	static const char text[] = "\n\nf('https://x.example.com')\n";
+	struct needs s = { 0 };
+	(void)state;
+
+	assert_int_equal(hints_text("scripts/a.py", text, sizeof(text) - 1, &s), 0);
+	assert_string_equal(s.v[0].why, "scripts/a.py:3");
+	needs_done(&s);
+}
+
+/* ---- directories ----------------------------------------------------------------- */
+
+static char top[64];
+
+static void put(const char *name, const char *text, size_t len)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", top, name);
+	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, len), (ssize_t)len);
+}
+
+static void make(const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", top, name);
+	assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(top, sizeof(top), "/tmp/ssb-hints-XXXXXX");
+	return mkdtemp(top) != NULL ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	int status = -1;
+	(void)state;
+
+	pid_t pid = fork();
+	if (pid == 0) {
+		execl("/bin/rm", "rm", "-rf", top, (char *)NULL);
+		_exit(127);
+	}
+	return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
+}
+
+static char *scan(bool *ret_cut)
+{
+	struct needs s = { 0 };
+	struct ssb_error err = { 0 };
+
+	assert_int_equal(hints_scan(top, &s, &err), 0);
+	*ret_cut = s.cut;
+	char *found = list(&s);
+	needs_done(&s);
+	return found;
+}
+
+#define HOST(name) "f('https://" name ".example.com')\n"
+
+static void only_its_own_text(void **state)
+{
+	char path[512];
+	bool cut = true;
+	(void)state;
+
+	make("scripts");
+	make("node_modules");
+	put("scripts/a.py", HOST("a"), strlen(HOST("a")));
+	put("node_modules/b.js", HOST("b"), strlen(HOST("b")));
+	/* a link out, a FIFO that nobody writes to, and bytes */
+	snprintf(path, sizeof(path), "%s.outside.py", top);
+	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_int_equal(write(fd, HOST("c"), strlen(HOST("c"))), (ssize_t)strlen(HOST("c")));
+	char link[512];
+	snprintf(link, sizeof(link), "%s/c.py", top);
+	assert_int_equal(symlink(path, link), 0);
+	snprintf(link, sizeof(link), "%s/d.py", top);
+	assert_int_equal(mkfifo(link, 0644), 0);
+	put("e.py", "\0" HOST("e"), strlen(HOST("e")) + 1);
+	auto_free char *found = scan(&cut);
+	(void)unlink(path);
+	assert_string_equal(found, "network a.example.com:443");
+	assert_false(cut);
+}
+
+static void as_much_as_is_read(void **state)
+{
+	static const char line[] = HOST("a");
+	auto_free char *text = malloc(MAX_HINT_BYTES + 1);
+	bool cut = true;
+	(void)state;
+
+	assert_non_null(text);
+	memset(text, '\n', MAX_HINT_BYTES + 1);
+	memcpy(text + MAX_HINT_BYTES - sizeof(line), line, sizeof(line) - 1);
+	put("a.py", text, MAX_HINT_BYTES);
+	auto_free char *at = scan(&cut);
+	assert_string_equal(at, "network a.example.com:443");
+	assert_false(cut);
+	put("a.py", text, MAX_HINT_BYTES + 1);
+	auto_free char *past = scan(&cut);
+	assert_string_equal(past, "");
+	assert_true(cut);
+}
+
+static void as_much_of_all_as_is_read(void **state)
+{
+	auto_free char *text = malloc(MAX_HINT_BYTES);
+	char name[32];
+	bool cut = true;
+	(void)state;
+
+	assert_non_null(text);
+	memset(text, '\n', MAX_HINT_BYTES);
+	for (unsigned i = 0; i < MAX_HINT_TOTAL / MAX_HINT_BYTES; i++) {
+		snprintf(name, sizeof(name), "f%u.py", i);
+		put(name, text, MAX_HINT_BYTES);
+	}
+	put("z.py", HOST("a"), strlen(HOST("a")));
+	auto_free char *at = scan(&cut);
+	assert_string_equal(at, "network a.example.com:443");
+	assert_false(cut);
+	put("y.py", "\n", 1);
+	auto_free char *past = scan(&cut);
+	assert_string_equal(past, "");
+	assert_true(cut);
+}
+
+static void as_many_files_as_are_read(void **state)
+{
+	char name[32];
+	bool cut = true;
+	(void)state;
+
+	for (unsigned i = 0; i < MAX_HINT_FILES; i++) {
+		snprintf(name, sizeof(name), "f%04u.py", i);
+		put(name, "\n", 1);
+	}
+	put("f0511.py", HOST("a"), strlen(HOST("a")));
+	auto_free char *at = scan(&cut);
+	assert_string_equal(at, "network a.example.com:443");
+	assert_false(cut);
+	put("f0510x.py", "\n", 1); /* before it */
+	auto_free char *past = scan(&cut);
+	assert_string_equal(past, "");
+	assert_true(cut);
+}
+
+static void as_deep_as_is_read(void **state)
+{
+	char path[256] = "";
+	bool cut = true;
+	(void)state;
+
+	for (int i = 1; i < MAX_HINT_DEPTH; i++) {
+		strncat(path, "d", 2);
+		make(path);
+		strncat(path, "/", 2);
+	}
+	char file[300];
+	snprintf(file, sizeof(file), "%sa.py", path);
+	put(file, HOST("a"), strlen(HOST("a")));
+	auto_free char *at = scan(&cut);
+	assert_string_equal(at, "network a.example.com:443");
+	assert_false(cut);
+	strncat(path, "d", 2);
+	make(path);
+	auto_free char *past = scan(&cut);
+	assert_true(cut);
+}
+
+static void a_script_of_dollars(void **state)
+{
+	struct needs s = { 0 };
+	auto_buf text;
+	(void)state;
+
+	buf_init(&text, MAX_HINT_BYTES);
+	for (int i = 0; i <= MAX_HINT_LOOKS; i++) {
+		assert_false(s.cut);
+		buf_addf(&text, "echo $AA%d\n", i);
+	}
+	assert_int_equal(hints_text("a.sh", text.data, text.len, &s), 0);
+	assert_int_equal(s.n, MAX_HINT_LOOKS);
+	assert_true(s.cut);
+	needs_done(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(texts),
+		cmocka_unit_test(place_and_line),
+		cmocka_unit_test_setup_teardown(only_its_own_text, setup, teardown),
+		cmocka_unit_test_setup_teardown(as_much_as_is_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(as_much_of_all_as_is_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(as_many_files_as_are_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(as_deep_as_is_read, setup, teardown),
+		cmocka_unit_test(a_script_of_dollars),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,376 @@
+/* A learning run before it begins: what is planned for it, and what it is shown. */
+#include "plan_world.h"
+
+#include <dirent.h>
+
+#include "base/buf.h"
+#include "egress/table.h"
+#include "learn/decoy.h"
+#include "learn/decoy_text.h"
+#include "os/file.h"
+
+static struct decoys decoys;
+
+static int begin(void **state)
+{
+	struct ssb_error err = { 0 };
+
+	(void)state;
+	if (decoys_begin(&owner, &decoys, &err) != 0) {
+		fail_msg("%s", err.text);
+	}
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	decoys_end(&decoys);
+	return 0;
+}
+
+static bool add(const char *path, enum access access)
+{
+	struct ssb_error err = { 0 };
+	bool fresh = false;
+
+	if (decoys_add(&decoys, &owner, path, access, &fresh, &err) != 0) {
+		fail_msg("%s: %s", path, err.text);
+	}
+	return fresh;
+}
+
+/* Returns new. */
+static char *content(const char *path)
+{
+	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+	auto_buf text;
+
+	buf_init(&text, 65536);
+	assert_true(fd >= 0);
+	assert_int_equal(file_read_all(fd, &text), 0);
+	return text.data != NULL ? buf_steal(&text) : strdup("");
+}
+
+static const struct stand_in *last(void)
+{
+	return decoys.n > 0 ? &decoys.v[decoys.n - 1] : NULL;
+}
+
+/* ---- decoys --------------------------------------------------------------------- */
+
+static void test_secrets_are_made_up(void **state)
+{
+	(void)state;
+	write_file(at("u/.ssh/id_rsa"), "the real key", 0600);
+	assert_true(add(at("u/.ssh/id_rsa"), ACCESS_READ));
+	auto_free char *text = content(last()->path);
+	assert_non_null(strstr(text, "PRIVATE KEY"));
+	assert_non_null(strstr(text, decoys.canary));
+	assert_null(strstr(text, "the real key"));
+	assert_string_equal(last()->target, at("u/.ssh/id_rsa"));
+	assert_false(add(at("u/.ssh/id_rsa"), ACCESS_READ)); /* it is there */
+	/* One that the owner does not have would be carried off as well. */
+	assert_true(add(at("u/.aws/credentials"), ACCESS_READ));
+	auto_free char *aws = content(last()->path);
+	assert_non_null(strstr(aws, decoys.canary));
+	assert_true(add(at("u/.aws"), ACCESS_READ));
+	auto_free char *in_it = path_join(last()->path, "credentials");
+	assert_int_equal(access(in_it, R_OK), 0);
+}
+
+static void test_other_files_are_empty(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	write_file(at("u/notes/diary.txt"), "dear diary", 0600);
+	assert_true(add(at("u/notes/diary.txt"), ACCESS_READ));
+	auto_free char *text = content(last()->path);
+	assert_string_equal(text, "");
+	assert_true(add(at("u/proj"), ACCESS_READ));
+	assert_int_equal(stat(last()->path, &st), 0);
+	assert_true(S_ISDIR(st.st_mode));
+	auto_free char *git = path_join(last()->path, ".git");
+	assert_int_equal(access(git, F_OK), -1);
+	/* In earnest there would be nothing either. */
+	assert_false(add(at("u/notes/absent.txt"), ACCESS_READ));
+}
+
+static void test_writes_stay_with_us(void **state)
+{
+	(void)state;
+	assert_true(add(at("other"), ACCESS_WRITE));
+	assert_string_equal(last()->target, at("other"));
+	assert_true(add(at("new/out.txt"), ACCESS_WRITE));
+	assert_string_equal(last()->target, at("new"));
+	assert_non_null(path_beneath(last()->path, owner.state_dir));
+	assert_int_equal(access(at("new"), F_OK), -1);
+	assert_int_equal(last()->access, ACCESS_WRITE);
+}
+
+static void test_what_the_sandbox_has(void **state)
+{
+	static const char *const PLACES[] = { "/etc/shadow", "/usr/lib/x", "/proc/1/mem", "/",
+		                              "/dev/sda",    "/tmp",       "/skill/x" };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(PLACES); i++) {
+		assert_false(add(PLACES[i], ACCESS_READ));
+		assert_false(add(PLACES[i], ACCESS_WRITE));
+	}
+	assert_false(add("/new", ACCESS_READ));
+	assert_false(add(home, ACCESS_READ));
+}
+
+static void test_no_more_than_so_many(void **state)
+{
+	char path[600];
+
+	(void)state;
+	for (size_t i = 0; i < MAX_DECOYS; i++) {
+		snprintf(path, sizeof(path), "%s/.ssh/key-%zu", home, i);
+		assert_true(add(path, ACCESS_READ));
+	}
+	assert_int_equal(decoys.n, MAX_DECOYS);
+	snprintf(path, sizeof(path), "%s/.ssh/one-more", home);
+	assert_false(add(path, ACCESS_READ));
+}
+
+/* Whatever the skill left there. */
+static void test_nothing_is_left(void **state)
+{
+	(void)state;
+	assert_true(add(at("other"), ACCESS_WRITE));
+	auto_free char *top_dir = strdup(decoys.top);
+	auto_free char *shut = path_join(last()->path, "shut");
+	auto_free char *in_it = path_join(shut, "file");
+	assert_int_equal(mkdir(shut, 0755), 0);
+	write_file(in_it, "x", 0400);
+	assert_int_equal(symlink(home, at("to-home")), 0);
+	auto_free char *link = path_join(last()->path, "home");
+	assert_int_equal(symlink(home, link), 0);
+	assert_int_equal(chmod(shut, 0), 0);
+	decoys_end(&decoys);
+	assert_int_equal(access(top_dir, F_OK), -1);
+	assert_int_equal(access(home, F_OK), 0); /* no link was followed */
+	assert_int_equal(unlink(at("to-home")), 0);
+	decoys_end(&decoys); /* and once more does nothing */
+}
+
+/* Who was killed left it; who lives is left alone. */
+static void test_what_others_left(void **state)
+{
+	struct decoys other = { 0 };
+	struct ssb_error err = { 0 };
+	int status = -1;
+
+	(void)state;
+	pid_t pid = fork();
+	if (pid == 0) {
+		_exit(decoys_begin(&owner, &other, &err) == 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	auto_free char *all = path_join(owner.state_dir, "learn");
+	struct dirent **names = NULL;
+	assert_int_equal(scandir(all, &names, NULL, NULL), 4); /* ours, the child's, . and .. */
+	for (int i = 0; i < 4; i++) {
+		free(names[i]);
+	}
+	free(names);
+	assert_int_equal(decoys_begin(&owner, &other, &err), 0);
+	decoys_end(&other);
+	assert_int_equal(scandir(all, &names, NULL, NULL), 3);
+	for (int i = 0; i < 3; i++) {
+		free(names[i]);
+	}
+	free(names);
+	assert_int_equal(access(decoys.top, F_OK), 0);
+}
+
+static void test_texts(void **state)
+{
+	static const char *const FILES[] = { "/h/.ssh/id_rsa",
+		                             "/h/.ssh/x.pub",
+		                             "/h/.aws/credentials",
+		                             "/h/.netrc",
+		                             "/h/p/.env",
+		                             "/h/p/.env.local",
+		                             "/h/.npmrc",
+		                             "/h/.kube/config",
+		                             "/h/.config/gh/hosts.yml",
+		                             "/h/.bash_history",
+		                             "/h/key.json",
+		                             "/h/.mozilla/x/cookies.sqlite",
+		                             "/h/.docker/config.json" };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
+		auto_buf text;
+		buf_init(&text, 4096);
+		decoy_text(&text, FILES[i], "CANARY");
+		assert_non_null(strstr(text.data, "CANARY"));
+		assert_null(strchr(text.data, '%'));
+	}
+}
+
+static void test_variables(void **state)
+{
+	static const struct {
+		const char *name;
+		const char *value; /* begins so; NULL: it has none */
+	} ROWS[] = {
+		{ "PATH", NULL },
+		{ "LD_PRELOAD", NULL },
+		{ "PYTHONSTARTUP", NULL },
+		{ "https_proxy", NULL },
+		{ "HTTPS_PROXY", NULL },
+		{ "SSL_CERT_FILE", NULL },
+		{ "DEBUG", NULL },
+		{ "GITHUB_TOKEN", "ghp_ssbcanary" },
+		{ "OPENWEATHER_API_KEY", "ssbcanary" },
+		{ "SECRET", "ssbcanary" },
+		{ "AWS_ACCESS_KEY_ID", "AKIA" },
+		{ "SERVICE_URL", "https://decoy.invalid/" },
+		{ "DATABASE_URL", "postgres://" },
+		{ "SMTP_PORT", "443" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+		auto_buf text;
+		buf_init(&text, 4096);
+		assert_int_equal(decoy_variable(&decoys, ROWS[i].name, &text),
+		                 ROWS[i].value != NULL);
+		if (ROWS[i].value != NULL) {
+			assert_ptr_equal(strstr(text.data, ROWS[i].value), text.data);
+		} else {
+			assert_int_equal(text.len, 0);
+		}
+	}
+}
+
+/* Two of them have nothing in common. */
+static void test_canaries(void **state)
+{
+	struct decoys other = { 0 };
+	struct ssb_error err = { 0 };
+
+	(void)state;
+	assert_int_equal(decoys_begin(&owner, &other, &err), 0);
+	assert_int_equal(strlen(other.canary), CANARY_BYTES - 1);
+	assert_string_not_equal(other.canary, decoys.canary);
+	assert_int_equal(other.canary[strspn(other.canary, "abcdefghijklmnopqrstuvwxyz0123456789")],
+	                 '\0');
+	decoys_end(&other);
+}
+
+/* ---- the plan ------------------------------------------------------------------------ */
+
+static struct ssb_plan *learning_plan(const char *rest, const struct flag *flags)
+{
+	struct ssb_options *o = options(flags);
+	struct ssb_error err = { 0 };
+	struct ssb_plan *p = NULL;
+	char text[4096];
+
+	snprintf(text, sizeof(text), HEAD "%s", rest);
+	write_file(at("skill/skillsandbox.yaml"), text, 0644);
+	o->learn.mode = LEARNING_CLOSED;
+	o->learn.ports[0] = 443;
+	o->learn.n_ports = 1;
+	memcpy(o->learn.canary, decoys.canary, sizeof(o->learn.canary));
+	o->learn.stand_ins = decoys.v;
+	o->learn.n_stand_ins = decoys.n;
+	if (plan_build_skill(&owner, o, at("skill"), NULL, &p, NULL, &err) != 0) {
+		fail_msg("%s", err.text);
+	}
+	ssb_options_free(o);
+	return p;
+}
+
+/* What it asks for is neither granted nor refused; without learning both are. */
+static void test_a_plan_without_its_wishes(void **state)
+{
+	static const char ASKS[] = "permissions:\n"
+	                           "  network: {egress: [{domain: api.example.com}]}\n"
+	                           "  filesystem: {read: ['~/.ssh', '~/notes'], write: "
+	                           "['~/proj']}\n";
+	(void)state;
+
+	policy("network: {allow_private: [10.0.0.0/8]}\n");
+	struct ssb_plan *p = skill(ASKS, NULL);
+	assert_int_equal(p->n_refusals, 1);
+	assert_int_equal(p->allow_private.n, 1);
+	assert_string_equal(p->egress[0].domain.s, "api.example.com");
+	ssb_plan_free(p);
+	assert_true(add(at("u/.ssh/id_rsa"), ACCESS_READ));
+	p = learning_plan(ASKS, FLAGS({ SSB_OPT_NET, "own.example.com:443" }));
+	assert_int_equal(p->n_refusals, 0);
+	assert_int_equal(p->allow_private.n, 0);
+	assert_int_equal(p->n_egress, 2);
+	assert_string_equal(p->egress[0].domain.s, "own.example.com");
+	assert_string_equal(p->egress[1].domain.s, LEARNING_ANY);
+	assert_int_equal(p->learning, LEARNING_CLOSED);
+	for (size_t i = 0; i < p->n_grants; i++) {
+		assert_true(p->grants[i].origin == ORIGIN_SKILL ||
+		            path_beneath(p->grants[i].path, owner.state_dir) != NULL);
+	}
+	assert_int_equal(p->n_grants, 2);
+	ssb_plan_free(p);
+	policy(NULL);
+}
+
+/* ---- names ----------------------------------------------------------------------------- */
+
+static void test_every_name_has_an_address(void **state)
+{
+	uint16_t ports[] = { 443 };
+	struct egress_rule rule = { .domain = { .s = (char[]){ LEARNING_ANY } },
+		                    .kind = HOST_WILDCARD,
+		                    .protocol = PROTO_TCP,
+		                    .ports = ports,
+		                    .n_ports = 1 };
+	struct ssb_plan plan = { .egress = &rule, .n_egress = 1, .learning = LEARNING_CLOSED };
+	struct egress_table *t = NULL;
+	struct ssb_error err = { 0 };
+	char name[64];
+	bool full = false;
+	(void)state;
+
+	assert_int_equal(egress_table_new(&plan, &t, &err), 0);
+	for (size_t i = 0; i < LEARN_POOL; i++) {
+		snprintf(name, sizeof(name), "n%zu.example.com", i);
+		const struct slot *s = egress_by_name(t, name, &full);
+		assert_non_null(s);
+		assert_string_equal(s->name, name);
+		assert_ptr_equal(egress_by_name(t, name, &full), s);
+		assert_int_equal(egress_rule_for(t, s, 443, false), 0);
+		assert_int_equal(egress_rule_for(t, s, 444, false), -1);
+	}
+	assert_null(egress_by_name(t, "one.more.example.com", &full));
+	assert_true(full);
+	assert_null(egress_by_name(t, "not a name", &full));
+	egress_table_free(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_secrets_are_made_up, begin, end),
+		cmocka_unit_test_setup_teardown(test_other_files_are_empty, begin, end),
+		cmocka_unit_test_setup_teardown(test_writes_stay_with_us, begin, end),
+		cmocka_unit_test_setup_teardown(test_what_the_sandbox_has, begin, end),
+		cmocka_unit_test_setup_teardown(test_no_more_than_so_many, begin, end),
+		cmocka_unit_test_setup_teardown(test_nothing_is_left, begin, end),
+		cmocka_unit_test_setup_teardown(test_what_others_left, begin, end),
+		cmocka_unit_test(test_texts),
+		cmocka_unit_test_setup_teardown(test_variables, begin, end),
+		cmocka_unit_test_setup_teardown(test_canaries, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_plan_without_its_wishes, begin, end),
+		cmocka_unit_test(test_every_name_has_an_address),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

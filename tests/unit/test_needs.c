@@ -1,0 +1,300 @@
+/* Records, read for what a run needed. */
+#include "plan_world.h"
+
+#include <sys/mman.h>
+
+#include "base/buf.h"
+#include "learn/needs.h"
+#include "os/file.h"
+
+#define LINE(seq, kind, rest) "{\"seq\":" seq ",\"time\":\"t\",\"kind\":\"" kind "\"," rest "}\n"
+#define EVENT(kind, data)     LINE("7", kind, "\"data\":{" data "}")
+#define DENIED(kind, data)    LINE("7", kind, "\"violation\":true,\"data\":{" data "}")
+#define GRANT(path, origin)   "{\"target\":\"" path "\",\"origin\":\"" origin "\"}"
+
+/* The first line, with a home that is the owner's. */
+static void put_run(struct buf *out)
+{
+	buf_addf(
+	        out,
+	        "{\"seq\":0,\"time\":\"t\",\"kind\":\"run\",\"plan\":{\"home\":\"%s\","
+	        "\"requested\":[\"environment LANG\"],\"granted\":{\"files\":[" GRANT(
+	                "/skill",
+	                "skill") "," GRANT("/opt/tool",
+	                                   "toolchain") "," GRANT("/srv/in",
+	                                                          "manifest") "," GRANT("%s/notes/"
+	                                                                                "deep",
+	                                                                                "flag") "]}"
+	                                                                                        "}}"
+	                                                                                        "\n",
+	        home, home);
+}
+
+/* Reads the lines behind the first; the errors are the caller's. */
+static int read_lines(const char *lines, struct needs *s, struct ssb_error *err)
+{
+	auto_fd fd = memfd_create("record", MFD_CLOEXEC);
+	auto_buf text;
+
+	buf_init(&text, 64UL << 20);
+	put_run(&text);
+	buf_adds(&text, lines);
+	assert_true(fd >= 0 && !text.failed);
+	assert_int_equal(file_write_all(fd, text.data, text.len), 0);
+	return needs_from_record(&owner, fd, "run 1", s, err);
+}
+
+static char *list(const struct needs *s)
+{
+	auto_buf out;
+
+	buf_init(&out, 1 << 20);
+	buf_adds(&out, "");
+	for (size_t i = 0; i < s->n; i++) {
+		const struct need *n = &s->v[i];
+		buf_addf(&out, "%s%s%s", i > 0 ? ", " : "", n->danger != NULL ? "!" : "",
+		         n->denied   ? "no "
+		         : n->absent ? "absent "
+		                     : "");
+		need_text(&out, n);
+		if (n->count > 1) {
+			buf_addf(&out, " x%llu", (unsigned long long)n->count);
+		}
+	}
+	return out.len > 0 ? buf_steal(&out) : strdup("");
+}
+
+#define READ   "\"op\":\"open\",\"mode\":\"read\",\"status\":"
+#define CREATE "\"op\":\"open\",\"mode\":\"create\",\"status\":"
+
+/* "@" is the home; its own files are those of plan_world.h. */
+static const struct {
+	const char *lines;
+	const char *found;
+} CASES[] = {
+	/* what every sandbox shows, and what is the skill's */
+	{ EVENT("file_read", READ "\"asked\",\"path\":\"/usr/lib/x\",\"rule\":\"system\""), "" },
+	{ EVENT("file_read", READ "\"asked\",\"path\":\"/skill/x\",\"rule\":\"skill\""), "" },
+	{ EVENT("file_read", READ "\"asked\",\"path\":\"/opt/tool/x\",\"rule\":\"toolchain\""),
+	  "" },
+	{ EVENT("file_write", CREATE "\"asked\",\"path\":\"/tmp/x\",\"rule\":\"private\""), "" },
+	{ EVENT("file_write", CREATE "\"asked\",\"path\":\"@/x\",\"rule\":\"private\""), "" },
+	{ EVENT("file_read", READ "\"absent\",\"path\":\"/etc/x\",\"rule\":\"system\""), "" },
+	/* granted, and used */
+	{ EVENT("file_read", READ "\"asked\",\"path\":\"/srv/in/x\",\"rule\":\"m:1:1\""),
+	  "read /srv/in/x" },
+	{ EVENT("file_read", READ "\"absent\",\"path\":\"/srv/in/x\",\"rule\":\"m:1:1\""),
+	  "read /srv/in/x" },
+	{ EVENT("file_write", CREATE "\"asked\",\"path\":\"/srv/in/d/x\",\"rule\":\"m:1:1\""),
+	  "write /srv/in/d" },
+	{ EVENT("file_write",
+	        "\"op\":\"rename\",\"path\":\"/srv/in/a/x\",\"path2\":\"/srv/in/b/y\","
+	        "\"rule\":\"m\""),
+	  "write /srv/in/a, write /srv/in/b" },
+	{ EVENT("file_read", READ "\"asked\",\"path\":\"@/notes/deep/a\",\"rule\":\"--read\""),
+	  "read ~/notes/deep/a" },
+	/* looked for in the private home: there at the owner's, or not, or a tool's habit */
+	{ EVENT("file_read", READ "\"absent\",\"path\":\"@/notes\",\"rule\":\"private\""),
+	  "no read ~/notes" },
+	{ EVENT("file_read", READ "\"absent\",\"path\":\"@/missing\",\"rule\":\"private\""), "" },
+	{ EVENT("file_read", READ "\"absent\",\"path\":\"@/.config\",\"rule\":\"private\""), "" },
+	{ EVENT("file_read", READ "\"absent\",\"path\":\"@/link\",\"rule\":\"private\""), "" },
+	/* refused */
+	{ DENIED("file_blocked",
+	         READ "\"denied\",\"path\":\"/srv/u/k\",\"reason\":\"credential_store\""),
+	  "!no read /srv/u/k" }, /* a record of another owner */
+	{ DENIED("file_blocked",
+	         READ "\"denied\",\"path\":\"/srv/x/y\",\"reason\":\"outside_plan\""),
+	  "no read /srv/x/y" },
+	{ DENIED("file_blocked",
+	         READ "\"denied\",\"path\":\"@/.ssh/id\",\"reason\":\"credential_store\""),
+	  "!no read ~/.ssh/id" },
+	{ DENIED("file_blocked",
+	         READ "\"denied\",\"path\":\"@/.ssh/id\",\"reason\":\"outside_plan\""),
+	  "!no read ~/.ssh/id" },
+	{ DENIED("file_blocked",
+	         CREATE "\"denied\",\"path\":\"/srv/x/y\",\"reason\":\"outside_plan\""),
+	  "no write /srv/x" },
+	{ DENIED("file_blocked",
+	         CREATE "\"denied\",\"path\":\"/srv/y\",\"reason\":\"outside_plan\""),
+	  "!no write /srv" },
+	{ DENIED("file_blocked",
+	         CREATE "\"denied\",\"path\":\"/skill/y\",\"reason\":\"read_only\""),
+	  "!no write /skill" },
+	{ DENIED("file_blocked",
+	         READ "\"denied\",\"path\":\"/proc/1/mem\",\"reason\":\"other_process\""),
+	  "!no read /proc/1/mem" },
+	{ EVENT("file_blocked",
+	        CREATE "\"denied\",\"path\":\"/skill/x.pyc\",\"reason\":\"read_only\""),
+	  "" },
+	{ DENIED("file_blocked",
+	         READ "\"denied\",\"path\":\"/srv/a\\nb\",\"reason\":\"outside_plan\""),
+	  "!no read /srv/a\\nb" },
+	{ DENIED("file_blocked",
+	         READ "\"denied\",\"path\":\"/srv/\\udcff\",\"reason\":\"outside_plan\""),
+	  "!no read /srv/\\xff" },
+	{ DENIED("file_blocked",
+	         READ "\"denied\",\"path\":\"/srv/a\\u0000b\",\"reason\":\"outside_plan\""),
+	  "" },
+	/* hosts */
+	{ DENIED("network_egress_blocked",
+	         "\"op\":\"resolve\",\"name\":\"X.example.com\",\"port\":53,"
+	         "\"protocol\":\"dns\",\"reason\":\"not_declared\""),
+	  "no connect to x.example.com" },
+	{ EVENT("network_egress_allowed",
+	        "\"name\":\"a.example\",\"port\":443,\"protocol\":\"tls\","
+	        "\"reason\":\"ok\""),
+	  "connect to a.example:443 (tls)" },
+	{ EVENT("network_egress_blocked",
+	        "\"name\":\"a.example\",\"port\":443,\"protocol\":\"tls\","
+	        "\"reason\":\"no_name\",\"address_asked\":\"198.18.1.1\"")
+	          DENIED("network_egress_blocked",
+	                 "\"address\":\"198.18.1.1\",\"port\":8080,"
+	                 "\"protocol\":\"tcp\",\"reason\":\"undeclared_port\""),
+	  "connect to a.example:443 (tls), no connect to a.example:8080 (tcp)" },
+	{ DENIED("network_egress_blocked",
+	         "\"address\":\"203.0.113.1\",\"port\":9,\"protocol\":\"udp\","
+	         "\"reason\":\"undeclared_address\""),
+	  "!no connect to 203.0.113.1:9 (udp)" },
+	{ DENIED("network_egress_blocked",
+	         "\"name\":\"a.example\",\"port\":443,\"protocol\":\"tls\","
+	         "\"reason\":\"guarded\""),
+	  "!no connect to a.example:443 (tls)" },
+	{ DENIED("network_egress_blocked",
+	         "\"name\":\"a.example\",\"port\":25,\"protocol\":\"tls\","
+	         "\"reason\":\"not_tls\""),
+	  "no connect to a.example:25 (tcp)" },
+	/* variables */
+	{ EVENT("env_var_access",
+	        "\"granted\":[\"HOME\",\"PATH\",\"LANG\",\"KEY_A\",\"GITHUB_TOKEN\","
+	        "\"MY_PASSWORD\",\"TOWN_API_KEY\"],\"absent\":[\"GONE\"]"),
+	  "!environment GITHUB_TOKEN, absent environment GONE, environment KEY_A, environment "
+	  "LANG, "
+	  "!environment MY_PASSWORD, environment TOWN_API_KEY" },
+	/* programs and calls */
+	{ EVENT("process_spawned", "\"op\":\"exec\",\"status\":\"fact\",\"path\":\"/srv/in/tool\""),
+	  "read /srv/in/tool, run /srv/in/tool" },
+	{ DENIED("syscall_blocked", "\"op\":\"ptrace\",\"reason\":\"attack\""), "!no call ptrace" },
+	{ EVENT("syscall_blocked", "\"op\":\"socket\",\"reason\":\"profile\""), "" },
+	/* repeats */
+	{ EVENT("file_read", READ "\"asked\",\"path\":\"/srv/in/x\",\"rule\":\"m:1:1\"")
+	          LINE("8", "file_read", "\"repeat_of\":7,\"count\":4")
+	                  LINE("9", "file_read", "\"repeat_of\":7,\"count\":5"),
+	  "read /srv/in/x x10" },
+};
+
+static char *at_home(const char *text)
+{
+	auto_buf out;
+
+	buf_init(&out, 1 << 20);
+	for (; *text != '\0'; text++) {
+		if (*text == '@') {
+			buf_adds(&out, home);
+		} else {
+			buf_addc(&out, *text);
+		}
+	}
+	return buf_steal(&out);
+}
+
+static void records(void **state)
+{
+	(void)state;
+	policy(NULL);
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		struct needs s = { 0 };
+		struct ssb_error err = { 0 };
+		auto_free char *lines = at_home(CASES[i].lines);
+		if (read_lines(lines, &s, &err) != 0) {
+			fail_msg("%s", err.text);
+		}
+		auto_free char *found = list(&s);
+		if (strcmp(found, CASES[i].found) != 0) {
+			fail_msg("%s\n  found: %s\n  not:   %s", lines, found, CASES[i].found);
+		}
+		needs_done(&s);
+	}
+}
+
+/* What the owner's policy file grants is no danger; what it denies is one. */
+static void as_the_plan_would(void **state)
+{
+	static const char *const TEXTS[] = { NULL, "grants: {read: [~/.ssh]}\n",
+		                             "deny: {read: [/srv]}\n" };
+	static const char *const FOUND[] = { "no read /srv/x/y, !no read ~/.ssh/id",
+		                             "no read /srv/x/y, no read ~/.ssh/id",
+		                             "!no read /srv/x/y, !no read ~/.ssh/id" };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
+		struct needs s = { 0 };
+		struct ssb_error err = { 0 };
+		auto_free char *lines = at_home(
+		        DENIED("file_blocked", READ "\"denied\",\"path\":\"@/.ssh/id\","
+		                                    "\"reason\":\"outside_plan\"")
+		                DENIED("file_blocked", READ "\"denied\",\"path\":\"/srv/x/y\","
+		                                            "\"reason\":\"outside_plan\""));
+		policy(TEXTS[i]);
+		if (read_lines(lines, &s, &err) != 0) {
+			fail_msg("%s", err.text);
+		}
+		auto_free char *found = list(&s);
+		assert_string_equal(found, FOUND[i]);
+		needs_done(&s);
+	}
+	policy(NULL);
+}
+
+static void damaged(void **state)
+{
+	static const char *const LINES[] = { "{\"seq\":1\n", "x\n", "{}\n" };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(LINES); i++) {
+		struct needs s = { 0 };
+		struct ssb_error err = { 0 };
+		assert_int_equal(read_lines(LINES[i], &s, &err), -1);
+		assert_non_null(strstr(err.text, "line 2 is no record"));
+		needs_done(&s);
+	}
+}
+
+/* As many as are remembered, and one more. */
+static void names_and_repeats(void **state)
+{
+	(void)state;
+	for (int past = 0; past < 2; past++) {
+		struct needs s = { 0 };
+		struct ssb_error err = { 0 };
+		auto_buf text;
+		buf_init(&text, 64UL << 20);
+		for (int i = 0; i < MAX_NEED_NAMES + past; i++) {
+			buf_addf(&text,
+			         EVENT("x", "\"name\":\"a\",\"address_asked\":\"198.18.%d.%d\""),
+			         i / 256, i % 256);
+		}
+		assert_int_equal(read_lines(text.data, &s, &err), 0);
+		assert_int_equal(s.cut, past);
+		needs_done(&s);
+		buf_reset(&text);
+		for (int i = 0; i < MAX_NEED_REPEATS + past; i++) {
+			buf_addf(&text, LINE("8", "x", "\"repeat_of\":%d,\"count\":1"), i);
+		}
+		assert_int_equal(read_lines(text.data, &s, &err), 0);
+		assert_int_equal(s.cut, past);
+		needs_done(&s);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(records),
+		cmocka_unit_test(as_the_plan_would),
+		cmocka_unit_test(damaged),
+		cmocka_unit_test(names_and_repeats),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
