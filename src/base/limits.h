@@ -83,7 +83,7 @@
 /* Approvals of the owner */
 #define MAX_APPROVED       1024         /* skills; and grants of one client's session */
 #define MAX_LOCK_BYTES     (16UL << 20) /* of one skill's approval, as written */
-#define MAX_LOCK_TEXT      4096         /* bytes of one word in it */
+#define MAX_LOCK_TEXT      8192         /* bytes of one word in it */
 #define MAX_PINNED_FILES   20000        /* of a skill that can be approved */
 #define MAX_PINNED_BYTES   (1024UL << 20)
 #define MAX_PINNED_PATHS   (2UL << 20) /* bytes of their names and links together */

@@ -171,7 +171,7 @@ static int decide(struct asking *a, struct ssb_error *err)
 		return plan_by_lock(a, err);
 	case ANSWER_NO:
 		/* What it lacks has been shown. */
-		ssb_diags_free(steal_ptr(&a->p->diags));
+		(void)forget_diags(a);
 		return ssb_fail(err, SSB_E_POLICY, 0, "approval",
 		                "the skill was not approved; nothing was run");
 	case ANSWER_NOBODY:

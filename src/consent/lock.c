@@ -283,22 +283,25 @@ static int store_at(int dir, const struct lock *l, bool on_disk, struct ssb_erro
 {
 	char name[NAME_SIZE];
 	char part[NAME_SIZE + 8];
+	AUTO(lock_done) struct lock again = { 0 };
 	auto_buf text;
 
 	buf_init(&text, MAX_LOCK_BYTES);
 	lock_write(&text, l);
-	if (text.failed) {
+	/* What could not be read again would stop every run to come. */
+	const char *why = text.failed ? "it is too large" : lock_parse(text.data, text.len, &again);
+	if (why != NULL) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, WHERE,
-		                "the names of its files are too long together to be approved");
+		                "the approval cannot be written down (%s)", why);
 	}
 	file_name(l->skill, name);
 	snprintf(part, sizeof(part), "%s.part", name);
 	auto_fd fd = openat(dir, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 || file_write_all(fd, text.data, text.len) != 0 || (on_disk && fsync(fd) != 0) ||
 	    renameat(dir, part, dir, name) != 0 || (on_disk && fsync(dir) != 0)) {
-		int why = errno;
+		int failed = errno;
 		(void)unlinkat(dir, part, 0);
-		return ssb_fail(err, SSB_E_SYS, why, WHERE, "writing the approval");
+		return ssb_fail(err, SSB_E_SYS, failed, WHERE, "writing the approval");
 	}
 	return 0;
 }

@@ -172,14 +172,14 @@ static int take_file(struct walk *w, int dir, const char *name)
 	if (!S_ISREG(st.st_mode)) {
 		return refuse(w, "changed while it was read; try again");
 	}
-	if (is_sparse(fd, &st)) {
-		return refuse(w, "is a sparse file; a skill with such a file cannot be approved");
-	}
 	struct digest_record r = digest_record_of(&st);
 	if (r.size > MAX_PINNED_BYTES - w->out->bytes) {
 		return ssb_fail(w->err, SSB_E_LIMIT, 0, WHERE,
 		                "its files are larger together than can be approved: %lu MiB",
 		                MAX_PINNED_BYTES >> 20);
+	}
+	if (is_sparse(fd, &st)) {
+		return refuse(w, "is a sparse file; a skill with such a file cannot be approved");
 	}
 	if (w->cache != NULL && digest_cache_find(w->cache, &r)) {
 		digest_cache_add(w->cache, &r, false);

@@ -9,6 +9,7 @@
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -397,6 +398,31 @@ static void once_among_many(void **state)
 	}
 }
 
+/* Whoever changes the store is alone. */
+static void one_at_a_time(void **state)
+{
+	(void)state;
+	AUTO(lock_done) struct lock l = { 0 };
+	struct consent_terms terms = FOR_GOOD;
+	struct ssb_error err = { 0 };
+	struct ssb_error held = { 0 };
+	struct ssb_error fine = { 0 };
+	char path[96];
+	char tree[DIGEST_TEXT];
+
+	terms.uses = 1;
+	give(&terms);
+	assert_int_equal(lock_load(&owner, skill, &l, &err), 0);
+	(void)digest_text(l.files.tree, tree);
+	snprintf(path, sizeof(path), "%s/approvals.lock", top);
+	auto_fd fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	assert_int_equal(lock_use(&owner, skill, tree, &held), -1);
+	assert_non_null(strstr(held.text, "approvals.lock"));
+	own_close(&fd);
+	assert_int_equal(lock_use(&owner, skill, tree, &fine), 0);
+}
+
 /* ---- what is none ---------------------------------------------------------------- */
 
 static void path_of(const char *named, char ret[256])
@@ -601,17 +627,56 @@ static void bounds(void **state)
 	assert_int_equal(err.code, SSB_E_LIMIT);
 }
 
+/* The longest word, and the longest file. */
+static void bounds_of_one(void **state)
+{
+	(void)state;
+	auto_free char *word = malloc(MAX_LOCK_TEXT + 2);
+	struct lock l = lock_of("/long");
+	struct ssb_error err = { 0 };
+	struct ssb_error past = { 0 };
+	auto_buf good;
+
+	memset(word, 'x', MAX_LOCK_TEXT + 1);
+	word[MAX_LOCK_TEXT + 1] = '\0';
+	l.by = word;
+	assert_int_equal(lock_store(&owner, &l, &past), -1);
+	assert_int_equal(past.code, SSB_E_LIMIT);
+	word[MAX_LOCK_TEXT] = '\0';
+	assert_int_equal(lock_store(&owner, &l, &err), 0);
+	give(&FOR_GOOD);
+	read_good(&good);
+	while (good.len < MAX_LOCK_BYTES && !good.failed) {
+		buf_addc(&good, ' ');
+	}
+	write_lock(good.data, good.len, 0600);
+	assert_int_equal(load_code(), SSB_OK);
+	auto_free char *more = malloc(good.len + 1);
+	memcpy(more, good.data, good.len);
+	more[good.len] = ' ';
+	write_lock(more, good.len + 1, 0600);
+	assert_int_equal(load_code(), SSB_E_POLICY);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(comes_back),        T(states),
-		T(expires_by_policy), T(is_applied),
-		T(policy_goes_first), T(of_what_was_shown),
-		T(used_up),           T(some_at_a_time),
-		T(once_among_many),   T(not_understood),
-		T(whose_it_is),       T(bounds),
+		T(comes_back),
+		T(states),
+		T(expires_by_policy),
+		T(is_applied),
+		T(policy_goes_first),
+		T(of_what_was_shown),
+		T(used_up),
+		T(some_at_a_time),
+		T(once_among_many),
+		T(one_at_a_time),
+		T(not_understood),
+		T(whose_it_is),
+		T(bounds),
+		T(bounds_of_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

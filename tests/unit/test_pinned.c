@@ -59,7 +59,9 @@ static int open_up(const char *path, const struct stat *st, int flag, struct FTW
 static int setup(void **state)
 {
 	(void)state;
-	snprintf(top, sizeof(top), "/tmp/ssb-pinned-XXXXXX");
+	/* Many files: in memory where there is such a place. */
+	snprintf(top, sizeof(top), "%s/ssb-pinned-XXXXXX",
+	         access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	assert_non_null(mkdtemp(top));
 	snprintf(skill, sizeof(skill), "%s/skill", top);
 	assert_int_equal(mkdir(skill, 0755), 0);
@@ -77,7 +79,7 @@ static int teardown(void **state)
 
 static const char *in_skill(const char *name)
 {
-	static char path[256];
+	static char path[512];
 
 	snprintf(path, sizeof(path), "%s/%s", skill, name);
 	return path;
@@ -347,17 +349,54 @@ static void bounds_files(void **state)
 	assert_int_equal(try_read("more files than can be approved"), SSB_E_LIMIT);
 }
 
-/* The room is on the disk, but nothing has to be written to it. */
+/* A byte more is too large; at the cap the next thing is said of it. */
 static void bounds_bytes(void **state)
 {
 	(void)state;
 	auto_fd fd = open(in_skill("big"), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 
 	assert_int_equal(ftruncate(fd, (off_t)MAX_PINNED_BYTES + 1), 0);
-	assert_int_equal(try_read("sparse"), SSB_E_POLICY); /* said first: it is one */
-	assert_int_equal(ftruncate(fd, 0), 0);
-	assert_int_equal(posix_fallocate(fd, 0, (off_t)SNAPSHOT_BYTES + 1), 0);
+	assert_int_equal(try_read("larger together"), SSB_E_LIMIT);
+	assert_int_equal(ftruncate(fd, (off_t)MAX_PINNED_BYTES), 0);
+	assert_int_equal(try_read("sparse"), SSB_E_POLICY);
+	put("a", "x"); /* together they are past it */
+	assert_int_equal(try_read(NULL), SSB_E_LIMIT);
+}
+
+static void bounds_directories(void **state)
+{
+	(void)state;
+	char name[32];
+
+	for (int i = 1; i < MAX_PINNED_DIRS; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		assert_int_equal(mkdir(in_skill(name), 0755), 0);
+	}
 	assert_int_equal(try_read(NULL), SSB_OK);
+	assert_int_equal(mkdir(in_skill("one more"), 0755), 0);
+	assert_int_equal(try_read("more directories"), SSB_E_LIMIT);
+}
+
+#define LONG 200
+
+static void bounds_names(void **state)
+{
+	(void)state;
+	char name[LONG + 1];
+	size_t left = MAX_PINNED_PATHS;
+
+	for (unsigned i = 0; left > 0; i++) {
+		size_t n = left < LONG ? left : LONG;
+		memset(name, 'a', n);
+		name[n] = '\0';
+		int digits = snprintf(name, sizeof(name), "%u", i);
+		name[digits] = 'a';
+		put(name, "");
+		left -= n;
+	}
+	assert_int_equal(try_read(NULL), SSB_OK);
+	put("x", "");
+	assert_int_equal(try_read("bytes of names"), SSB_E_LIMIT);
 }
 
 /* ---- the copy ------------------------------------------------------------------- */
@@ -395,6 +434,7 @@ static void copy_is_the_same(void **state)
 	assert_string_equal(copy.v[1].link, "a/x");
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0555);
+	pinned_done(&copy);
 	make_copy(&copy, &kept); /* again: it is there */
 }
 
@@ -490,11 +530,12 @@ static void swept_when_idle(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(in_order_and_whole), T(every_change_shows),   T(has_no_bytes_of_its_own),
-		T(links_that_stay),    T(small_holes_are_none), T(changed_while_read),
-		T(bounds_depth),       T(bounds_files),         T(bounds_bytes),
-		T(copy_is_the_same),   T(copy_of_other_bytes),  T(copy_through_a_link),
-		T(copy_has_a_cap),     T(swept_when_idle),
+		T(in_order_and_whole),  T(every_change_shows),   T(has_no_bytes_of_its_own),
+		T(links_that_stay),     T(small_holes_are_none), T(changed_while_read),
+		T(bounds_depth),        T(bounds_files),         T(bounds_bytes),
+		T(bounds_directories),  T(bounds_names),         T(copy_is_the_same),
+		T(copy_of_other_bytes), T(copy_through_a_link),  T(copy_has_a_cap),
+		T(swept_when_idle),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
