@@ -339,9 +339,17 @@ static void worst_with_network(struct buf *out, const struct abilities *a,
 	read = read != NULL ? read : pick(a, ABILITY_WRITE, false);
 
 	if (secret != NULL) {
-		buf_addf(out, "it can read %s and send them to ", secret->thing);
+		buf_addf(out, "it can read %s and send them", secret->thing);
+		if (key != NULL) {
+			buf_addf(out, ", with what is in %s,", key->thing);
+		}
+		buf_adds(out, " to ");
 	} else if (key != NULL) {
-		buf_addf(out, "it can send what is in %s to ", key->thing);
+		buf_addf(out, "it can send what is in %s", key->thing);
+		if (read != NULL) {
+			buf_addf(out, ", and what it reads in %s,", read->thing);
+		}
+		buf_adds(out, " to ");
 	} else if (read != NULL) {
 		buf_addf(out, "it can read %s and send what it reads to ", read->thing);
 	} else {

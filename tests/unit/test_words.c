@@ -100,7 +100,12 @@ static const struct {
 	  "it can read ~/notes and send what it reads to api.example" },
 	{ "permissions: {network: {egress: [{domain: api.example}, {domain: b.example}]}, "
 	  "filesystem: {read: [~/notes, ~/.ssh]}, env_vars: {allow: [GITHUB_TOKEN]}}\n",
-	  "it can read your SSH keys (~/.ssh) and send them to api.example (and 1 more)" },
+	  "it can read your SSH keys (~/.ssh) and send them, with what is in the variable "
+	  "GITHUB_TOKEN, to api.example (and 1 more)" },
+	{ "permissions: {network: {egress: [{domain: api.example}]}, filesystem: {read: "
+	  "[~/notes]}, env_vars: {allow: [GITHUB_TOKEN]}}\n",
+	  "it can send what is in the variable GITHUB_TOKEN, and what it reads in ~/notes, to "
+	  "api.example" },
 	{ "permissions: {network: {egress: [{domain: api.example}]}, env_vars: {allow: "
 	  "[GITHUB_TOKEN]}}\n",
 	  "it can send what is in the variable GITHUB_TOKEN to api.example" },
