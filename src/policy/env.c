@@ -184,12 +184,43 @@ static void withhold_env(struct build *b, const char *where, const char *name, c
 	}
 }
 
+/* They say nothing of the owner but where and how they read. */
+static bool is_harmless(const char *name, const char *value)
+{
+	static const char *const NAMES[] = {
+		"LANG",        "LC_ALL",       "LC_CTYPE",       "LC_COLLATE",        "LC_MESSAGES",
+		"LC_MONETARY", "LC_NUMERIC",   "LC_TIME",        "LC_PAPER",          "LC_NAME",
+		"LC_ADDRESS",  "LC_TELEPHONE", "LC_MEASUREMENT", "LC_IDENTIFICATION", "TZ",
+		"TERM"
+	};
+	bool named = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(NAMES) && !named; i++) {
+		named = strcmp(name, NAMES[i]) == 0;
+	}
+	return named && strlen(value) <= 64 &&
+	       value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	                           "0123456789_.@/:+-")] == '\0';
+}
+
+/* What the caller's environment gives to a name that the manifest declares. While it is
+ * learned a skill sees stand-ins, which are the options'; whatever has none, has no value:
+ * also what the policy file grants. */
+static const char *value_of(const struct build *b, const char *name)
+{
+	const char *value = owner_getenv(b->owner, name);
+
+	return b->opt->learn.mode == LEARNING_NOT || (value != NULL && is_harmless(name, value))
+	               ? value
+	               : NULL;
+}
+
 static void add_declared(struct build *b, const struct mtext *t)
 {
 	const struct env_rule *rule = find_rule(t->s);
 	const char *opens = NULL;
 	bool credential = secret_of(t->s, &opens) == SECRET_CREDENTIAL;
-	const char *value = owner_getenv(b->owner, t->s);
+	const char *value = value_of(b, t->s);
 	bool derived = skill_format_derived(b->plan->format);
 	char where[192];
 
