@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/sha256.h"
+#include "manifest/yaml_text.h"
 #include "os/file.h"
 #include "skill/derive.h"
 #include "skill/loose.h"
@@ -241,7 +242,7 @@ static const char *fallback_name(const struct search *s)
 	size_t len = strlen(base);
 
 	return len > 0 && len <= MAX_NAME_BYTES && strpbrk(base, "/\t\n") == NULL &&
-	                       base[0] != ' ' && base[len - 1] != ' ' && loose_plain(base)
+	                       base[0] != ' ' && base[len - 1] != ' ' && yaml_can_hold(base)
 	               ? base
 	               : "skill";
 }
