@@ -290,6 +290,9 @@ static void put_skill(const struct writer *w)
 	if (m->author[0] != '\0') {
 		put_pair(w->out, 2, "author", m->author);
 	}
+	if (m->directory.s != NULL) {
+		put_pair(w->out, 2, "directory", m->directory.s);
+	}
 }
 
 static void put_entry(const struct writer *w)

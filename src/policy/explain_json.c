@@ -171,6 +171,14 @@ static void json_approved(struct json *j, const struct ssb_plan *p)
 		json_kbool(j, "snapshot", a->snapshot);
 		json_close(j, '}');
 	}
+	if (p->consent_state != NULL) {
+		json_key(j, "consent");
+		json_open(j, '{');
+		json_kstr(j, "state", p->consent_state);
+		json_kbool(j, "refuse_unapproved", p->consent.refuse);
+		json_kbool(j, "counted", a != NULL && a->counted);
+		json_close(j, '}');
+	}
 }
 
 char *plan_json(const struct ssb_plan *p, bool pretty)
