@@ -27,6 +27,7 @@ struct run_call {
 	struct serve *serve;
 	struct mcp_call *call;
 	char *name; /* of the skill */
+	struct string_list withheld;
 	struct job *job;
 	struct run_news *news;
 	struct loop_timer *task;
@@ -41,6 +42,7 @@ static void run_call_free(struct run_call *r)
 		free((char *)(uintptr_t)r->end.out[0]);
 		free((char *)(uintptr_t)r->end.out[1]);
 		free(r->name);
+		string_list_done(&r->withheld);
 		free(r);
 	}
 }
@@ -94,14 +96,14 @@ static void say_tried(void *arg, struct mcp_call *c)
 {
 	const struct run_call *r = arg;
 
-	run_say_result(r->serve, c, r->name, &r->end, NULL);
+	run_say_result(r->serve, c, r->name, &r->withheld, &r->end, NULL);
 }
 
 static void say_without(void *arg, struct mcp_call *c, const struct errand_end *end)
 {
 	const struct run_call *r = arg;
 
-	run_say_result(r->serve, c, r->name, &r->end, end->why);
+	run_say_result(r->serve, c, r->name, &r->withheld, &r->end, end->why);
 }
 
 static void free_call(void *arg)
@@ -140,7 +142,7 @@ static void on_ended(void *arg, const struct job_end *end)
 	if (end->ran && end->result.violations > 0) {
 		look_at_record(steal_ptr(&r), end);
 	} else if (end->ran) {
-		run_say_result(r->serve, c, r->name, end, NULL);
+		run_say_result(r->serve, c, r->name, &r->withheld, end, NULL);
 	} else {
 		run_say_error(c, &end->err);
 	}
@@ -171,7 +173,8 @@ static int start(struct serve *s, struct mcp_call *c, const char *name, struct s
 	AUTO(run_call_freep) struct run_call *r = calloc(1, sizeof(*r));
 	struct bound bound;
 
-	if (r == NULL || (r->name = strdup(name)) == NULL) {
+	if (r == NULL || (r->name = strdup(name)) == NULL ||
+	    run_withheld(plan, &r->withheld) != 0) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
 	binding_of(s->binding, c, &bound);

@@ -164,6 +164,40 @@ def test_an_answer_is_good_for_whom_it_was_asked(root):
         assert process.wait(20) == 0
 
 
+def test_always_is_for_what_was_asked(user):
+    """A credential is no question of a client's: the approval is without, and run says so."""
+    code = CODE.replace("/HOME", str(user.home)) + "; import os; print('GITHUB_TOKEN' in os.environ)"
+    d = skill(user, "both", code, read=["~/.ssh"], allow=["GITHUB_TOKEN"])
+    env = {"GITHUB_TOKEN": SECRET}
+    with served(user, env=env, capabilities=ASKS) as client:
+        ran = structured(answered(client, "always", skill_dir="both")[0])
+        assert SECRET in ran["stdout"] and "False" in ran["stdout"] and len(ran["withheld"]) == 1
+    r = user.run(d, env=env).ok()
+    assert "False" in r.text and "withheld: environment GITHUB_TOKEN: " in r.errors
+    user.ssb("approve", "--yes", d, env=env).ok()
+    r = user.run(d, env=env).ok()  # the control
+    assert "True" in r.text and "withheld" not in r.errors
+
+
+def test_no_manifest_gives_a_credential(user):
+    code = "import os; print(os.environ.get('GITHUB_TOKEN'), os.environ.get('TOWN_KEY'))"
+    d = skill(user, "town", code, allow=["GITHUB_TOKEN", "TOWN_KEY"])
+    env = {"GITHUB_TOKEN": SECRET, "TOWN_KEY": "own"}
+    with served(user, env=env) as client:
+        ran = client.tool("run_skill", skill_dir="town")
+        assert structured(ran)["stdout"] == "None own\n"
+        (withheld,) = structured(ran)["withheld"]
+        assert withheld.startswith("environment GITHUB_TOKEN: ") and "--env" in withheld
+        assert withheld in ran["content"][0]["text"]
+        user.ssb("approve", "--yes", d, env=env).ok()
+        ran = structured(client.tool("run_skill", skill_dir="town"))
+        assert ran["stdout"] == f"{SECRET} own\n" and ran["withheld"] == []
+    user.ssb("approve", "--revoke", d).ok()
+    with served(user, "--env", "GITHUB_TOKEN", env=env) as client:
+        ran = structured(client.tool("run_skill", skill_dir="town"))
+        assert ran["stdout"] == f"{SECRET} own\n" and ran["withheld"] == []
+
+
 @pytest.mark.parametrize("named", ["a policy.yaml", ""])
 def test_the_command_that_approves_helps(ssb, keys, named):
     """It names the policy file by which the server refuses, wherever it is run."""
