@@ -154,10 +154,12 @@ int approval_look(const struct serve *s, struct plan_wish *w, struct consent_fou
 {
 	consent_found_done(found);
 	w->consent = NULL;
+	w->before = NULL;
 	if (consent_look(&s->owner, w->skill->dir, found, err) != 0) {
 		return -1;
 	}
 	w->consent = found->state == CONSENT_HOLDS ? found : NULL;
+	w->before = w->consent == NULL && found->state != CONSENT_NONE ? &found->lock : NULL;
 	return 0;
 }
 
@@ -174,11 +176,13 @@ int approval_recall(const struct approvals *a, struct mcp_call *c, struct plan_w
 		if (approval_look(a->serve, w, &found, err) != 0 ||
 		    plans_get(a->serve->plans, w, &plan, NULL, err) != 0) {
 			w->consent = NULL;
+			w->before = NULL;
 			return -1;
 		}
 		k.plan = plan;
 	} while (recall(a, &k, given));
 	w->consent = NULL; /* it goes with this call */
+	w->before = NULL;
 	*ret = plan;
 	return 0;
 }

@@ -93,6 +93,9 @@ static void wish_key(const struct plan_wish *w, uint8_t ret[SHA256_BYTES])
 		sha256_update(&h, w->consent->lock.files.tree, SHA256_BYTES);
 		mix(&h, w->consent->lock.at);
 	}
+	for (size_t i = 0; w->before != NULL && i < w->before->declined.n; i++) {
+		mix(&h, w->before->declined.v[i]);
+	}
 	sha256_final(&h, ret);
 }
 
@@ -205,6 +208,9 @@ static int make_options(const struct serve *s, const struct plan_wish *w, struct
 		    ssb_options_set(o, w->extra[i].option, w->extra[i].value, err) != 0) {
 			return -1;
 		}
+	}
+	if (w->before != NULL && consent_stay_out(w->before, NULL, o, NULL, err) != 0) {
+		return -1;
 	}
 	return w->consent == NULL ? 0 : consent_apply(&s->owner, w->consent, o, err);
 }

@@ -31,6 +31,7 @@ struct plan_wish {
 	const struct extra_grant *extra;
 	size_t n_extra;
 	struct consent_found *consent; /* of an approval that holds; NULL: none */
+	const struct lock *before;     /* one that does not hold any more; NULL: none */
 };
 
 int plans_new(struct serve *s, struct plans **ret, struct ssb_error *err);

@@ -260,6 +260,7 @@ static int agree(struct serve *s, struct mcp_call *c, struct plan_wish *w,
 		a = approval_ask(s->approvals, c, w->skill, *ret, &found, given);
 	}
 	w->consent = NULL; /* it goes with this call */
+	w->before = NULL;
 	if (a == APPROVAL_KEEP) {
 		return keep_start(s, c, w->skill, *ret, given, go_on, err) == 0 ? 1 : -1;
 	}
@@ -287,7 +288,15 @@ static int run(struct serve *s, struct mcp_call *c, const struct kept *kept, str
 		return 0;
 	}
 	int agreed = agree(s, c, &w, &given, &plan, err);
-	return agreed == 0 ? start(s, c, w.skill->name, plan, err) : agreed < 0 ? -1 : 0;
+	if (agreed != 0) {
+		return agreed < 0 ? -1 : 0;
+	}
+	if (start(s, c, w.skill->name, plan, err) != 0) {
+		struct ssb_error lost = { 0 };
+		(void)consent_unuse(&s->owner, plan, &lost); /* why it did not start is said */
+		return -1;
+	}
+	return 0;
 }
 
 static void go_on(struct serve *s, struct mcp_call *c, const char *why)

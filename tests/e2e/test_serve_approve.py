@@ -239,3 +239,21 @@ def test_what_changed_needs_the_owners_word(ssb):
         ssb.ssb("approve", "--yes", "--once", d).ok()
         assert structured(mute.tool("run_skill", skill_dir="plain"))["stdout"] == "two\n"
         assert "is over" in failure(mute.tool("run_skill", skill_dir="plain"))["message"]
+
+
+def test_what_was_declined_stays_out(ssb):
+    """Also here, when it changes; the control is a skill of which nothing was taken out."""
+    ssb.write(ssb.home / "notes/n", "")
+    code = f"import os; print(os.path.exists({str(ssb.home / 'notes/n')!r}))"
+    seen = {}
+    with served(ssb, era=MODERN, capabilities=ASKS) as client:
+        for name, flags in (("less", ["--without", "read ~/notes"]), ("all", [])):
+            d = skill(ssb, name, code, read=["~/notes"])
+            ssb.ssb("approve", "--yes", *flags, d).ok()
+            for decision in ("once", "always"):
+                ssb.write(d / "more", decision)
+                result, asked = answered(client, decision, skill_dir=name)
+                assert len(asked) == 1, result
+                seen[name, decision] = structured(result)["stdout"].strip()
+    assert seen == {("less", "once"): "False", ("less", "always"): "False",
+                    ("all", "once"): "True", ("all", "always"): "True"}
