@@ -385,8 +385,10 @@ static int find(const struct search *s, struct skill_found *ret, struct ssb_erro
 	/* Whatever bears the manifest's name decides, be it what it may. */
 	if (fstatat(s->fd, MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (owners) {
-			diag_add(s->diags, SSB_NOTE, file, "remove one of them",
-			         "the skill has a " MANIFEST_FILE " of its own, which counts");
+			diag_add(s->diags, SSB_ALARM, file, "remove one of them",
+			         "the skill has a " MANIFEST_FILE
+			         " of its own, which counts in place of what you wrote in %s",
+			         file);
 		}
 		return find_declared(s, ret, err);
 	}
