@@ -119,6 +119,14 @@ def test_the_owners_sidecar(ssb):
         """, 0o600)
     assert ssb.run(top / "notes-sync", env=PLANTED).ok().json() == {"NOTES_USER": "me"}
     assert ssb.last_record()[0]["plan"]["format"] == "sidecar"
+    own = ssb.write(top / "notes-sync/skillsandbox.yaml", """\
+        skill: {name: hers, version: "1"}
+        permissions: {}
+        entrypoint: {command: python3, args: [sync.py]}
+        """)
+    for r in (ssb.run(top / "notes-sync", env=PLANTED), ssb.ssb("inspect", top / "notes-sync")):
+        assert "in place of what you wrote" in r.ok().text + r.errors, r  # never in silence
+    own.unlink()
     side.chmod(0o620)
     r = ssb.run(top / "notes-sync", env=PLANTED)
     assert r.code == 125 and "others can write the sidecar" in r.errors, r
