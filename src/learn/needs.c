@@ -174,39 +174,6 @@ void needs_done(struct needs *s)
 
 /* ---- what is dangerous ------------------------------------------------------- */
 
-/* Whose secret a name speaks of is seldom said by its end alone: a skill's own key for
- * its own service is what it has a manifest for. These are not for any skill. */
-static const char *const SECRET_PARTS[] = { "PASSWORD",    "PASSWD",     "PASSPHRASE",
-	                                    "PRIVATE_KEY", "CREDENTIAL", "SECRET" };
-static const char *const SECRET_OWNERS[] = { "AWS_",    "AZURE_",  "GCP_",    "GOOGLE_",
-	                                     "GITHUB_", "GITLAB_", "SSH_",    "GPG_",
-	                                     "NPM_",    "PYPI_",   "DOCKER_", "KUBE" };
-static const char *const SECRET_WORDS[] = { "TOKEN", "KEY", "AUTH" };
-
-static bool has_any(const char *name, const char *const *words, size_t n, bool first)
-{
-	for (size_t i = 0; i < n; i++) {
-		const char *at = strstr(name, words[i]);
-		if (at != NULL && (!first || at == name)) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static const char *judge_env(const char *name)
-{
-	const char *why = asks_env(name);
-	bool owners = has_any(name, SECRET_OWNERS, ARRAY_LEN(SECRET_OWNERS), true) &&
-	              has_any(name, SECRET_WORDS, ARRAY_LEN(SECRET_WORDS), false);
-
-	if (why == NULL &&
-	    (owners || has_any(name, SECRET_PARTS, ARRAY_LEN(SECRET_PARTS), false))) {
-		why = "it looks like a secret of the owner's";
-	}
-	return why;
-}
-
 static const char *judge_host(const char *host)
 {
 	enum host_kind kind = HOST_EXACT;
@@ -245,7 +212,7 @@ static int judge(struct asks *a, struct need *n)
 	}
 	if (n->kind == NEED_ENV) {
 		why = check_env_name(n->value) != NULL ? "it is no variable's name"
-		                                       : judge_env(n->value);
+		                                       : asks_env(n->value);
 	} else if (n->kind == NEED_NETWORK) {
 		why = judge_host(n->value);
 	}

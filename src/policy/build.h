@@ -35,6 +35,9 @@ int plan_build_skill(const struct owner *owner, const struct ssb_options *o, con
 int plan_build_command(const struct owner *owner, const struct ssb_options *o, char *const argv[],
                        struct ssb_plan **ret_plan, struct ssb_diags *diags, struct ssb_error *err);
 
+/* An empty one, which holds no fd: 0 is one. NULL: no memory. */
+struct ssb_plan *plan_new(void);
+
 /* A refusal, a warning: into the plan and into the diags. */
 void build_refuse(struct build *b, enum refusal_kind kind, const char *where, const char *what,
                   const char *why, const char *remedy);

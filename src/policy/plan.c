@@ -232,12 +232,10 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 static int begin(struct build *b, struct ssb_error *err)
 {
 	policy_init(&b->policy);
-	b->plan = calloc(1, sizeof(*b->plan));
+	b->plan = plan_new();
 	if (b->plan == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
-	b->plan->govern_fd = -1;
-	b->plan->rootfs.fd = b->plan->rootfs.parent_fd = -1;
 	return policy_load(b->owner, b->opt, &b->policy, b->diags, err);
 }
 

@@ -37,20 +37,43 @@ def test_weather_in_three_commands(net):
     ssb = net.runner
     d = bare_skill(ssb)
     net.world.reset()
-    r = ssb.ssb("learn", d, "--", "main.py", "Tokyo", env=KEY).ok()
+    t = Terminal(ssb, "learn", d, "--", "main.py", "Tokyo", env=KEY)
+    assert t.end() == 0, t.text
     assert net.nothing_arrived(), "not even a question"
-    assert "connect to api.openweathermap.org:443 (tls)" in r.errors
-    assert "the-real-key" not in r.errors + r.text
+    assert "connect to api.openweathermap.org:443 (tls)" in t.text
+    assert "the-real-key" not in t.text
+    assert manifest_of(d).endswith("/skill/main.py\n")
     assert declared(manifest_of(d)).split("permissions:")[1].split() == """
         network: egress: - domain: api.openweathermap.org ports: [443] protocol: tls
         env_vars: allow: - OPENWEATHER_API_KEY
         entrypoint: command: python3 args: - /skill/main.py""".split()
-    ssb.ssb("validate", d).ok()
     t = Terminal(ssb, "approve", d).wait_for("Type yes: ").type("yes")
     assert t.end() == 0 and "api.openweathermap.org" in t.text, t.text
-    r = ssb.run(d, "Tokyo", env=KEY).ok()
-    assert "Tokyo: 21.5 °C, as the server says" in r.text
+    t = Terminal(ssb, "run", d, "Tokyo", env=KEY)
+    assert t.end() == 0 and "Tokyo: 21.5 °C, as the server says" in t.text, t.text
+    assert "once, always" not in t.text, "it is approved"
     assert "appid=the-real-key" in net.seen()["connections"][0]["requests"][0][2]
+
+
+STEERS = """
+import json, os
+print('SEEN', json.dumps(dict(os.environ)))
+"""
+
+
+def test_nothing_of_the_callers_environment(user):
+    """Names for which nothing is made up have no value, granted by the policy or not."""
+    names = ["NODE_AUTH_TOKEN", "APP_DEBUG_TOKEN", "XDG_TOKEN", "TOWN_KEY", "GITHUB_TOKEN"]
+    env = {**dict.fromkeys(names, SECRET), "TZ": "Europe/Berlin"}
+    d = user.skill(STEERS, allow=[*names, "TZ"])
+    policy = user.write(user.home / ".config/skillsandbox/policy.yaml",
+                        "grants: {env: [GITHUB_TOKEN, XDG_TOKEN, NODE_AUTH_TOKEN]}\n", 0o600)
+    r = user.ssb("learn", "-v", "--output", "-", d, env=env).ok()
+    assert SECRET not in r.text + r.errors and "Europe/Berlin" in r.errors, r.errors
+    assert '"TOWN_KEY": "ssbcanary' in r.errors, r.errors
+    control = user.run(d, env=env).ok().text
+    assert control.count(SECRET) == len(names), control
+    policy.unlink()
 
 
 THIEF = """

@@ -287,6 +287,28 @@ static void names_and_repeats(void **state)
 	}
 }
 
+/* The lowest fd is a fd: whoever frees a plan that was not made whole closes it. */
+static void stdin_is_left_alone(void **state)
+{
+	struct needs s = { 0 };
+	struct ssb_error err = { 0 };
+	struct stat before, after;
+	auto_fd mine = memfd_create("stdin", MFD_CLOEXEC);
+	auto_fd kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	(void)state;
+
+	assert_true(mine >= 0 && dup2(mine, STDIN_FILENO) == STDIN_FILENO);
+	assert_int_equal(fstat(STDIN_FILENO, &before), 0);
+	assert_int_equal(
+	        needs_add(&s, &(struct need){ .kind = NEED_READ, .value = (char[]){ "/srv/x" } }),
+	        0);
+	assert_int_equal(needs_judge(&owner, NULL, &s, &err), 0);
+	assert_int_equal(fstat(STDIN_FILENO, &after), 0);
+	assert_true(before.st_dev == after.st_dev && before.st_ino == after.st_ino);
+	needs_done(&s);
+	assert_true(kept < 0 ? close(STDIN_FILENO) == 0 : dup2(kept, STDIN_FILENO) == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +316,7 @@ int main(void)
 		cmocka_unit_test(as_the_plan_would),
 		cmocka_unit_test(damaged),
 		cmocka_unit_test(names_and_repeats),
+		cmocka_unit_test(stdin_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
