@@ -103,7 +103,7 @@ static bool is_said(const struct request *r, const struct ssb_plan *p, const str
 	case ABILITY_ENV:
 		return says_variable(&o->env, a->value);
 	case ABILITY_PROGRAMS:
-		return o->toolchain_given && o->toolchain_auto;
+		return o->toolchain_given || !p->toolchain_auto;
 	case ABILITY_LIMIT:
 		return says_limit(o, a->value);
 	case ABILITY_OTHER:

@@ -223,7 +223,7 @@ static bool is_declined(const struct search *s, const char *real)
 	auto_free char *what = build_printf(b, TOOLCHAIN_ASKS "%s",
 	                                    path_pretty(b->owner, real, place, sizeof(place)));
 
-	if (what == NULL || !s->asks) {
+	if (what == NULL || !s->asks || (!b->plan->toolchain_auto && b->policy.toolchain == 0)) {
 		return what == NULL;
 	}
 	build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
@@ -250,7 +250,7 @@ static bool need_directory(const struct search *s, const char *dir)
 		           s->command, dir, dir);
 		return false;
 	}
-	if (!b->plan->toolchain_auto) {
+	if (!b->plan->toolchain_auto && !s->asks) {
 		build_warn(b, "toolchain",
 		           "%s lives in %s, which is not in the sandbox: add --toolchain auto, "
 		           "or --read %s",
@@ -354,6 +354,23 @@ static void follow(const struct search *s, const char *file, unsigned scripts)
 	}
 }
 
+/* What a skill asks for is the same on a terminal and off it, where nothing is granted: so
+ * it is looked for all the same, and taken back. */
+static void take_back(struct build *b, size_t n_before, const char *command)
+{
+	struct ssb_plan *p = b->plan;
+
+	if (p->n_grants > n_before) {
+		build_warn(b, "toolchain",
+		           "%s lives in %s, which is not in the sandbox: add --toolchain auto, or "
+		           "--read %s",
+		           command, p->grants[n_before].target, p->grants[n_before].target);
+	}
+	while (p->n_grants > n_before) {
+		grant_done(&p->grants[--p->n_grants]);
+	}
+}
+
 void toolchain_build(struct build *b)
 {
 	const char *command = b->plan->argv.n > 0 ? b->plan->argv.v[0] : "";
@@ -369,7 +386,11 @@ void toolchain_build(struct build *b)
 		free(file);
 		file = real;
 	}
+	size_t n_before = b->plan->n_grants;
 	follow(&s, file, 0);
+	if (!b->plan->toolchain_auto) {
+		take_back(b, n_before, command);
+	}
 	auto_free char *dir = path_parent(file);
 	if (dir != NULL && command[0] != '/' && !path_is_system(dir) && already_shown(b, dir)) {
 		b->tool_bin = steal_ptr(&dir);

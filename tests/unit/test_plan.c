@@ -737,6 +737,18 @@ static void test_toolchain_of_a_skill(void **state)
 		assert_false(asked(p, item));
 		ssb_plan_free(p);
 	}
+	/* It asks for the same where nothing is granted, but where the owner said so for good. */
+	struct ssb_plan *off = skill_by("python3", NULL);
+	assert_int_equal(count_toolchain(off), 0);
+	assert_true(asked(off, item) && warned(off, "--toolchain auto"));
+	assert_null(strstr(env(off, "PATH"), at("tools")));
+	ssb_plan_free(off);
+	policy("toolchain: off\n");
+	off = skill_by("python3", FLAGS({ SSB_OPT_TOOLCHAIN, "default" }));
+	assert_int_equal(count_toolchain(off), 0);
+	assert_false(asked(off, item));
+	ssb_plan_free(off);
+	policy(NULL);
 	/* It can be taken out, and the owner can show any directory. */
 	struct ssb_plan *p = skill_by(
 	        "python3", FLAGS({ SSB_OPT_TOOLCHAIN, "default" }, { SSB_OPT_WITHHOLD, item }));
