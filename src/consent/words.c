@@ -249,8 +249,3 @@ size_t abilities_lines(struct buf *out, const struct abilities *a, const struct 
 	}
 	return left;
 }
-
-void abilities_text(struct buf *out, const struct abilities *a, bool color)
-{
-	(void)abilities_lines(out, a, &(struct words_look){ .color = color });
-}

@@ -109,14 +109,21 @@ static int merge(struct need *into, const struct need *n)
 	if (into->hint && !n->hint && !replace(&into->why, n->why)) {
 		return -1;
 	}
-	if (n->danger == NULL) {
-		free((void *)(uintptr_t)into->danger);
-		into->danger = NULL;
+	/* Whatever else he was sent, a thief stays one. */
+	if (n->thief || (n->danger == NULL && !into->thief)) {
+		char *danger = (char *)(uintptr_t)into->danger;
+		if (!replace(&danger, n->danger)) {
+			return -1;
+		}
+		into->danger = danger;
 	}
+	into->thief |= n->thief;
 	if (n->profile < 0 || (into->profile >= 0 && n->profile > into->profile)) {
 		into->profile = n->profile;
 	}
 	into->absent &= n->absent;
+	into->missing &= n->missing;
+	into->in_small_dir |= n->in_small_dir;
 	into->denied |= n->denied;
 	into->hint &= n->hint;
 	into->count += times(n);
@@ -174,6 +181,28 @@ void needs_done(struct needs *s)
 
 /* ---- what is dangerous ------------------------------------------------------- */
 
+/* Names that mean another host at each place, or none: special-use names (RFC 6761,
+ * 6762 with its appendix G, 7686, 8375) and those that clouds and homes give. */
+static const char *const LOCAL_NAMES[] = { "localhost", "local",       "internal", "intranet",
+	                                   "private",   "lan",         "home",     "corp",
+	                                   "arpa",      "localdomain", "onion",    "alt",
+	                                   "invalid" };
+
+/* In the form that check_domain() gives. */
+static bool is_local_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < ARRAY_LEN(LOCAL_NAMES); i++) {
+		size_t n = strlen(LOCAL_NAMES[i]);
+		if (len > n && name[len - n - 1] == '.' &&
+		    strcmp(name + len - n, LOCAL_NAMES[i]) == 0) {
+			return true;
+		}
+	}
+	return strchr(name, '.') == NULL;
+}
+
 static const char *judge_host(const char *host)
 {
 	enum host_kind kind = HOST_EXACT;
@@ -182,9 +211,10 @@ static const char *judge_host(const char *host)
 	if (check_domain(host, &domain, &kind) != NULL) {
 		return "it is no name that a manifest can declare";
 	}
-	return kind == HOST_ADDRESS || kind == HOST_CIDR
-	               ? "an address in place of a name needs the owner's word"
-	               : NULL;
+	if (kind == HOST_ADDRESS || kind == HOST_CIDR) {
+		return "an address in place of a name needs the owner's word";
+	}
+	return is_local_name(domain) ? "no public name: it is another host in each network" : NULL;
 }
 
 static int judge_path(struct asks *a, const struct need *n, char **ret)
