@@ -227,6 +227,9 @@ int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err
 		say_notef("the approval of this skill does not hold any more (%s)",
 		          consent_name(a.found.state));
 	}
+	if (!runs) { /* for who runs it by other means: python/ */
+		inout->plan->consent_state = consent_name(a.found.state);
+	}
 	if (runs && a.found.state == CONSENT_HOLDS) {
 		say_left_out(&a);
 	}

@@ -165,13 +165,18 @@ static void withhold_env(struct build *b, const char *where, const char *name, c
 	bool denied = listed(&b->policy.lists[POLICY_DENY_ENV], name);
 	auto_free char *what = build_printf(b, "environment %s", name);
 	auto_free char *why =
-	        denied ? build_printf(b, "the policy file denies it")
-	               : build_printf(b, "%s asks for it, and nobody granted it%s%s%s%s",
-	                              path_base(b->manifest->file), more != NULL ? " (" : "",
-	                              opens != NULL ? "a credential: " : "",
-	                              more != NULL ? more : "", more != NULL ? ")" : "");
-	auto_free char *remedy = build_printf(
-	        b, "pass it with --env %s, or approve the skill: skillsandbox approve DIR", name);
+	        denied       ? build_printf(b, "the policy file denies it")
+	        : b->unbound ? build_printf(b, "%s", UNBOUND)
+	                     : build_printf(b, "%s asks for it, and nobody granted it%s%s%s%s",
+	                                    path_base(b->manifest->file), more != NULL ? " (" : "",
+	                                    opens != NULL ? "a credential: " : "",
+	                                    more != NULL ? more : "", more != NULL ? ")" : "");
+	auto_free char *remedy =
+	        b->unbound ? build_printf(b, "%s", UNBOUND_REMEDY)
+	                   : build_printf(b,
+	                                  "pass it with --env %s, or approve the skill: "
+	                                  "skillsandbox approve DIR",
+	                                  name);
 
 	if (what != NULL && why != NULL && remedy != NULL) {
 		build_withhold(
@@ -221,7 +226,7 @@ static void add_declared(struct build *b, const struct mtext *t)
 	const char *opens = NULL;
 	bool credential = secret_of(t->s, &opens) == SECRET_CREDENTIAL;
 	const char *value = value_of(b, t->s);
-	bool derived = skill_format_derived(b->plan->format);
+	bool derived = skill_format_derived(b->plan->format) || b->unbound;
 	char where[192];
 
 	build_where(b, t, where, sizeof(where));

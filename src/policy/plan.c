@@ -69,6 +69,9 @@ static void add_declared(struct build *b, const struct mtext_list *l, enum acces
 		                    what)) {
 			continue;
 		}
+		if (access == ACCESS_WRITE && build_unbound(b, where, what, l->v[i].s)) {
+			continue;
+		}
 		if (b->opt->learn.mode == LEARNING_NOT) {
 			resolve_request(b, &(struct request){ l->v[i].s, access, ORIGIN_MANIFEST,
 			                                      where, NULL });
@@ -368,6 +371,7 @@ int plan_build_skill(const struct owner *owner, const struct ssb_options *o, con
 		return -1;
 	}
 	b.manifest = found.manifest;
+	b.unbound = found.unbound;
 	b.skill_dir = real;
 	b.skill_source = b.opt->skill_source != NULL ? b.opt->skill_source : real;
 	b.plan->name = build_printf(&b, "%s", found.manifest->name);

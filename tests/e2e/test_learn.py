@@ -198,6 +198,7 @@ def test_a_script_of_a_bundle(user):
     user.ssb("learn", "--sidecar", d, "--", "scripts/fetch.py", "one.example").ok()
     assert sorted(x.name for x in d.iterdir()) == ["SKILL.md", "scripts"]
     asked = declared((user.home / ".config/skillsandbox/skills/bundle.yaml").read_text())
+    assert f"directory: {d}" in asked
     assert "fetcher" in asked and "/skill/scripts/fetch.py" in asked and "one.example" in asked
     assert "two.example" in user.run(d, "two.example").ok().text
 

@@ -793,11 +793,11 @@ static void test_explained(void **state)
 	assert_null(strstr(text, "do-not-show"));
 	ssb_plan_free(p);
 
-	assert_int_equal(mkdir(at("u/a\033[31mb"), 0755), 0);
-	p = command(FLAGS({ SSB_OPT_READ, at("u/a\033[31mb") }), "true");
+	assert_int_equal(mkdir(at("u/a\033[31mb\u200b"), 0755), 0);
+	p = command(FLAGS({ SSB_OPT_READ, at("u/a\033[31mb\u200b") }), "true");
 	auto_free char *escaped = ssb_plan_text(p);
 	assert_null(strchr(escaped, '\033'));
-	assert_non_null(strstr(escaped, "\\x1b[31mb"));
+	assert_non_null(strstr(escaped, "\\x1b[31mb\\u{200b}"));
 	ssb_plan_free(p);
 }
 

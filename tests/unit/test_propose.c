@@ -1,30 +1,13 @@
 /* The smallest manifest: valid, complete, with no line too many, and with nothing
  * dangerous but in comments. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "manifest_world.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/limits.h"
 #include "base/own.h"
 #include "learn/propose.h"
-
-#define HEAD "skill: {name: s, version: '1'}\nentrypoint: {command: sh}\n"
-
-static struct manifest *parse(const char *text)
-{
-	struct ssb_error err = { 0 };
-	struct manifest *m = NULL;
-
-	if (manifest_parse("t.yaml", text, strlen(text), &m, NULL, &err) != 0) {
-		fail_msg("%s: %s\n%s", err.where, err.text, text);
-	}
-	return m;
-}
 
 static void add(struct needs *s, enum need_kind kind, const char *value, unsigned port,
                 enum protocol protocol, const char *danger)
