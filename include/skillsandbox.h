@@ -59,8 +59,8 @@ struct ssb_diag {
 
 struct ssb_diags;
 
-SSB_API struct ssb_diags *ssb_diags_new(void);    /* returns new, or NULL */
-SSB_API void ssb_diags_free(struct ssb_diags *d); /* accepts NULL */
+SSB_API struct ssb_diags *ssb_diags_new(void);             /* returns new, or NULL */
+SSB_API void ssb_diags_free(struct ssb_diags *d);          /* accepts NULL */
 SSB_API size_t ssb_diags_count(const struct ssb_diags *d); /* accepts NULL */
 SSB_API const struct ssb_diag *ssb_diags_get(const struct ssb_diags *d, size_t i); /* borrows */
 

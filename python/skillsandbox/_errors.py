@@ -3,6 +3,17 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping, Optional, Sequence
 
+from ._stderr import visible
+
+
+MAX_SHOWN = 2000    # characters of what a skill says, in a message
+
+
+def shown(text: str) -> str:
+    """In one line that a terminal and a log can take, and no longer than that."""
+    text = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + " ..."
+    return visible(text)
+
 
 class SkillSandboxError(Exception):
     """All that this package raises on its own account."""
@@ -18,11 +29,12 @@ class SkillManifestError(SkillSandboxError, ValueError):
 
 class SkillError(SkillSandboxError):
     """The skill raised an exception. Its own object stayed in the sandbox: here are
-    its type's name, its message, and the text of its traceback."""
+    its type's name, its message, and the text of its traceback, as it says them. What is
+    printed of it, str(), is cut and made visible."""
 
     def __init__(self, type_: str, message: str, traceback: str = "",
                  system: bool = False) -> None:
-        super().__init__(f"{type_}: {message}" if message else type_)
+        super().__init__(shown(f"{type_}: {message}" if message else type_))
         self.type = type_
         self.message = message
         self.traceback = traceback
@@ -44,7 +56,7 @@ class SkillDenied(SkillError):
         self.run_id = run_id
 
     def __str__(self) -> str:
-        what = "; ".join(str(d.get("what", "")) for d in self.denials[:5])
+        what = shown("; ".join(str(d.get("what", "")) for d in self.denials[:5]))
         return f"{super().__str__()} (denied by the sandbox: {what}; see skillsandbox why " \
                f"{self.run_id})"
 
@@ -58,7 +70,7 @@ class SkillCrashed(SkillSandboxError):
 
     def __init__(self, message: str, *, exit_status: Optional[int] = None, end: str = "",
                  run_id: str = "", trace: str = "", stderr: str = "") -> None:
-        super().__init__(message)
+        super().__init__(shown(message))
         self.exit_status = exit_status
         self.end = end          # how the sandbox says it ended: exited, signal, memory, ...
         self.run_id = run_id

@@ -3,7 +3,7 @@
 A sandbox that lives cannot be given new files, so they are passed through: what may be
 read is sent along as it is when the call begins; what may be written comes back when
 the call has succeeded, and replaces the named file in one step. A failed call writes
-nothing.
+nothing, and one that leaves anything but a file in a file's place has failed.
 """
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import secrets
 import stat
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
+from ._errors import SkillError
 from ._wire import CHUNK, MAX_FILE, MAX_FILES, ProtocolError
 
 Path = Union[str, "os.PathLike[str]"]
@@ -114,6 +115,10 @@ class Files:
             raise ProtocolError(f"more than {MAX_FILE} bytes of a file")
 
     def store(self) -> None:
+        """What was sent along has to have come back."""
+        for f in self._files:
+            if f.mode == "w" and f.content is not None and f.result is None:
+                raise SkillError("ValueError", f"{f.named}: it did not come back from the skill")
         for f in self._files:
             if f.result is not None:
                 f.store()

@@ -8,7 +8,7 @@ import warnings
 import weakref
 from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Type
 
-from ._errors import SkillWithheld
+from ._errors import SkillWithheld, shown
 from ._files import Files, Path
 from ._skill import Skill
 from .tiers import Worker
@@ -84,7 +84,7 @@ class SkillProxy:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._skill.registry_id} in a worker " \
+        return f"<{type(self).__name__} of {shown(self._skill.registry_id)} in a worker " \
                f"({self.worker.tier})>"
 
     def _warn_withheld(self) -> None:
@@ -93,7 +93,7 @@ class SkillProxy:
         names = [n for n in self._skill.env_names if n in os.environ and n not in self.config
                  and n not in self.worker.delivered]
         if names:
-            warnings.warn(f"skill '{self._skill.registry_id}' asks for {', '.join(names)}; grant "
+            warnings.warn(f"skill '{shown(self._skill.registry_id)}' asks for {', '.join(names)}; grant "
                           f"it with SkillLoader(env={names!r}), in its config, or with "
                           f"'skillsandbox approve {self._skill.path}'", SkillWithheld,
                           stacklevel=3)

@@ -76,15 +76,33 @@ def resolve(path_or_id: PathOrId) -> Tuple[Path, Optional[str]]:
                         "SKILLWARE_SKILL_PATH or a directory 'skills' here or above")
 
 
+def _open(directory: Path, name: str) -> int:
+    """A regular file of the skill's own. A symlink may lead to one; what it leads to is
+    held, and looked at where it is, before it is opened."""
+    top = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        held = os.open(name, os.O_PATH | os.O_CLOEXEC, dir_fd=top)
+        try:
+            if not stat.S_ISREG(os.fstat(held).st_mode):
+                raise SkillManifestError(f"{directory / name}: not a regular file")
+            inside = os.path.join(os.readlink(f"/proc/self/fd/{top}"), "")
+            if not os.readlink(f"/proc/self/fd/{held}").startswith(inside):
+                raise SkillManifestError(f"{directory / name}: leads out of the skill")
+            return os.open(f"/proc/self/fd/{held}", os.O_RDONLY | os.O_CLOEXEC)
+        finally:
+            os.close(held)
+    finally:
+        os.close(top)
+
+
 def _text(directory: Path, name: str) -> Optional[str]:
     """None where it is not there."""
     try:
-        fd = os.open(directory / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        fd = _open(directory, name)
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise SkillManifestError(f"{directory / name}: not a regular file")
+    except OSError as e:
+        raise SkillManifestError(f"{directory / name}: {e.strerror}") from None
     with open(fd, "rb") as f:
         data = f.read(MAX_TEXT + 1)
     if len(data) > MAX_TEXT:

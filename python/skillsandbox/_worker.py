@@ -324,12 +324,16 @@ class Files:
         return each_text(value, back)
 
     def results(self):
-        """(number, opened file, parts) of what may be written and is there."""
+        """[number, path, parts] of what may be written and is there."""
+        found = []
         for i, f in enumerate(self.listed):
             path = self.inside[f["path"]]
-            if f["mode"] == "w" and os.path.isfile(path):
-                size = os.path.getsize(path)
-                yield i, path, (size + CHUNK - 1) // CHUNK
+            if f["mode"] != "w" or (f["parts"] is None and not os.path.lexists(path)):
+                continue
+            if os.path.islink(path) or not os.path.isfile(path):
+                raise ValueError(f"{f['path']}: the skill left no regular file there")
+            found.append((i, path, (os.path.getsize(path) + CHUNK - 1) // CHUNK))
+        return found
 
     def done(self):
         import shutil
@@ -401,9 +405,12 @@ def say(out, answer):
 
 def tell(out, answer, files):
     import base64
+    written = attempt(files.results) if answer["ok"] else {"ok": True, "result": []}
+    if not written["ok"]:
+        answer = {"id": answer["id"], **written}
+    written = written.get("result", [])
     answer = {**answer, **{k: files.come_out(answer[k]) for k in ("result", "error")
                            if k in answer}}
-    written = list(files.results()) if answer["ok"] else []
     if written:
         answer["files"] = [{"n": i, "parts": parts} for i, _, parts in written]
     say(out, answer)

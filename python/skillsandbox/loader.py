@@ -9,7 +9,7 @@ import sys
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Protocol, Union
 
 from . import _skill, adapters
-from ._errors import SkillNotStarted
+from ._errors import SkillNotStarted, shown
 from ._proxy import ModuleProxy, proxy_class
 from ._skill import PathOrId, Skill
 from .tiers import Options, Worker, worker_class
@@ -117,7 +117,7 @@ class SkillLoader:
             if match and not _importable(match.group(1)):
                 missing.append(str(spec))
         if missing:
-            raise ImportError(f"the skill requires {', '.join(missing)}; install with: "
+            raise ImportError(f"the skill requires {shown(', '.join(missing))}; install with: "
                               f"{sys.executable} -m pip install ...")
 
     to_gemini_tool = staticmethod(adapters.to_gemini_tool)

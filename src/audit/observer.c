@@ -206,12 +206,7 @@ static void env_members(struct json *j, void *arg)
 		json_strn(j, name, strcspn(name, "="));
 	}
 	json_close(j, ']');
-	json_key(j, "absent");
-	json_open(j, '[');
-	for (size_t i = 0; i < plan->env_missing.n; i++) {
-		json_str(j, plan->env_missing.v[i]);
-	}
-	json_close(j, ']');
+	json_kstrs(j, "absent", plan->env_missing.v, plan->env_missing.n);
 	json_kuint(j, "withheld", plan->env_withheld);
 }
 

@@ -183,6 +183,16 @@ void json_kstr(struct json *j, const char *key, const char *s)
 	json_str(j, s);
 }
 
+void json_kstrs(struct json *j, const char *key, char *const *v, size_t n)
+{
+	json_key(j, key);
+	json_open(j, '[');
+	for (size_t i = 0; i < n; i++) {
+		json_str(j, v[i]);
+	}
+	json_close(j, ']');
+}
+
 void json_kint(struct json *j, const char *key, int64_t v)
 {
 	json_key(j, key);

@@ -35,6 +35,7 @@ void json_raw(struct json *j, const char *text, size_t len); /* one finished JSO
 
 /* key and value at once */
 void json_kstr(struct json *j, const char *key, const char *s);
+void json_kstrs(struct json *j, const char *key, char *const *v, size_t n); /* an array */
 void json_kint(struct json *j, const char *key, int64_t v);
 void json_kuint(struct json *j, const char *key, uint64_t v);
 /* So many millionths, with six places: 1500000 is 1.500000. */

@@ -44,16 +44,6 @@ static const char *state_of(const struct owner *o, struct row *r)
 
 /* ---- JSON ----------------------------------------------------------------------- */
 
-static void json_strings(struct json *j, const char *key, const struct string_list *l)
-{
-	json_key(j, key);
-	json_open(j, '[');
-	for (size_t i = 0; i < l->n; i++) {
-		json_str(j, l->v[i]);
-	}
-	json_close(j, ']');
-}
-
 static const char *when_text(int64_t seconds, struct stamp *stamp)
 {
 	const struct timespec ts = { .tv_sec = (time_t)seconds };
@@ -81,8 +71,8 @@ static void row_json(struct json *j, const struct row *r)
 	} else {
 		json_null(j);
 	}
-	json_strings(j, "asked", &l->asked);
-	json_strings(j, "declined", &l->declined);
+	json_kstrs(j, "asked", l->asked.v, l->asked.n);
+	json_kstrs(j, "declined", l->declined.v, l->declined.n);
 	json_key(j, "grants");
 	json_open(j, '[');
 	for (size_t i = 0; i < l->n_grants; i++) {

@@ -61,18 +61,20 @@ static int write_new(const char *path, bool sidecar, const struct buf *text, str
 }
 
 /* The text; what is said of it, by `found` and `cut`. */
-static int make_text(const struct owner *o, const char *dir, char *const args[], struct buf *out,
-                     struct skill_found *found, bool *ret_cut, struct ssb_error *err)
+static int make_text(const struct request *r, const struct owner *o, const char *dir,
+                     struct buf *out, struct skill_found *found, bool *ret_cut,
+                     struct ssb_error *err)
 {
 	AUTO(needs_done) struct needs needs = { 0 };
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	AUTO(manifest_freep) struct manifest *again = NULL;
 
-	int rc = start_find(dir, o->config_dir, args, &needs, found, diags, err);
+	int rc = start_find(dir, o->config_dir, r->operands.v + 1, &needs, found, diags, err);
 	if (diags != NULL) {
 		say_diags(diags, SSB_WARNING);
 	}
-	if (rc != 0 || hints_scan(dir, &needs, err) != 0 || needs_judge(o, dir, &needs, err) != 0) {
+	if (rc != 0 || hints_scan(dir, &needs, err) != 0 || needs_judge(o, dir, &needs, err) != 0 ||
+	    proposal_name(r, dir, found->manifest, err) != 0) {
 		return -1;
 	}
 	*ret_cut = needs.cut;
@@ -120,7 +122,7 @@ int cmd_init(struct request *r)
 	}
 	if (owner_load(&owner, &err) != 0 || proposal_place(r, &owner, dir, &target, &err) != 0 ||
 	    (target != NULL && access(target, F_OK) == 0 && fail_exists(target, &err) != 0) ||
-	    make_text(&owner, dir, r->operands.v + 1, &text, &found, &cut, &err) != 0 ||
+	    make_text(r, &owner, dir, &text, &found, &cut, &err) != 0 ||
 	    (target != NULL && write_new(target, request_has(r, FLAG_SIDECAR), &text, &err) != 0)) {
 		return request_fail(r, &err, exit_from_error(&err, false));
 	}

@@ -16,12 +16,15 @@
 #include "policy/owner.h"
 
 static int propose(const struct request *r, const struct owner *owner, const char *dir,
-                   const struct learned *l, struct ssb_error *err)
+                   struct learned *l, struct ssb_error *err)
 {
 	auto_buf text;
 	const char *head = "Learned by 'skillsandbox learn': what it asked for, and no more.";
 
 	buf_init(&text, MAX_YAML_BYTES);
+	if (proposal_name(r, dir, l->base.manifest, err) != 0) {
+		return -1;
+	}
 	if (propose_manifest(l->base.manifest, &l->needs, head, &text) != 0) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "learn",
 		                "it asks for more than a manifest can hold");

@@ -110,6 +110,20 @@ static void say_withheld(const struct ssb_plan *plan)
 	}
 }
 
+/* Approved without it, by a client of the server say: it is not there, and that is said. */
+static void say_left_out(const struct asking *a)
+{
+	const struct ssb_plan *plan = a->p->plan;
+
+	for (size_t i = 0; i < plan->n_withheld; i++) {
+		const struct refusal *w = &plan->withheld[i];
+		if (w->value != NULL && owner_getenv(&a->owner, w->value) != NULL) {
+			say_notef("withheld: %s: it is no part of the approval; %s", w->what,
+			          w->remedy);
+		}
+	}
+}
+
 static int stop(const struct asking *a, struct ssb_error *err)
 {
 	switch (a->found.state) {
@@ -212,6 +226,12 @@ int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err
 	if (!runs && (a.found.state == CONSENT_CHANGED || a.found.state == CONSENT_OVER)) {
 		say_notef("the approval of this skill does not hold any more (%s)",
 		          consent_name(a.found.state));
+	}
+	if (!runs) { /* for who runs it by other means: python/ */
+		inout->plan->consent_state = consent_name(a.found.state);
+	}
+	if (runs && a.found.state == CONSENT_HOLDS) {
+		say_left_out(&a);
 	}
 	return runs && is_open(&a) ? decide(&a, err) : 0;
 }

@@ -65,10 +65,18 @@ static void add_need(struct buf *out, const struct need *n)
 }
 
 /* A program that every sandbox shows is no news. */
-static bool is_told(const struct need *n, bool danger)
+static bool is_told(const struct need *n)
 {
-	return (n->danger != NULL) == danger && (!n->hint || n->kind == NEED_ENV) &&
-	       (n->kind != NEED_PROGRAM || danger);
+	return (!n->hint || n->kind == NEED_ENV) && (n->kind != NEED_PROGRAM || n->danger != NULL);
+}
+
+enum group { NEEDED, IN_VAIN, DANGEROUS };
+
+static enum group group_of(const struct need *n)
+{
+	return n->danger != NULL                    ? DANGEROUS
+	       : n->kind == NEED_READ && n->missing ? IN_VAIN
+	                                            : NEEDED;
 }
 
 void learn_told(void *talk, const struct learn_round *r)
@@ -81,7 +89,7 @@ void learn_told(void *talk, const struct learn_round *r)
 	buf_init(&out, SAY_MAX);
 	for (size_t i = 0; i < r->n_fresh; i++) {
 		const struct need *n = &r->needs->v[r->fresh[i]];
-		if (is_told(n, n->danger != NULL) && ++count <= SHOWN_LINES) {
+		if (is_told(n) && ++count <= SHOWN_LINES) {
 			add_need(&out, n);
 		}
 	}
@@ -131,7 +139,7 @@ enum learn_word learn_asked(void *talk, const struct need *n, bool can_be_real)
 
 /* ---- the end ------------------------------------------------------------------------ */
 
-static void say_needs(const struct learned *l, bool danger, const char *head)
+static void say_needs(const struct learned *l, enum group group, const char *head)
 {
 	size_t count = 0;
 	auto_buf out;
@@ -139,7 +147,7 @@ static void say_needs(const struct learned *l, bool danger, const char *head)
 	buf_init(&out, SAY_MAX);
 	for (size_t i = 0; i < l->needs.n; i++) {
 		const struct need *n = &l->needs.v[i];
-		if (is_told(n, danger) && ++count <= SHOWN_LINES) {
+		if (is_told(n) && group_of(n) == group && ++count <= SHOWN_LINES) {
 			add_need(&out, n);
 		}
 	}
@@ -194,8 +202,10 @@ void learn_summary(const struct learn_talk *t, const struct learned *l)
 	if (t->canary) {
 		say_warningf("its output held what was in a decoy: it reads secrets");
 	}
-	say_needs(l, false, "it needs:");
-	say_needs(l, true, "dangerous, and left out (a comment in the manifest says what it was):");
+	say_needs(l, NEEDED, "it needs:");
+	say_needs(l, IN_VAIN, "it looked for what is not there (a comment in the manifest):");
+	say_needs(l, DANGEROUS,
+	          "dangerous, and left out (a comment in the manifest says what it was):");
 	warn_of_both(l);
 }
 

@@ -12,7 +12,7 @@
 #include "base/visible.h"
 #include "cli/config_edit.h"
 #include "cli/say.h"
-#include "manifest/manifest.h"
+#include "manifest/write.h"
 #include "os/file.h"
 #include "policy/paths.h"
 
@@ -43,6 +43,19 @@ int proposal_place(const struct request *r, const struct owner *o, const char *d
 	}
 	*ret = path;
 	return 0;
+}
+
+int proposal_name(const struct request *r, const char *dir, struct manifest *inout,
+                  struct ssb_error *err)
+{
+	/* Of one that no manifest can say, what matters is withheld until it is approved. */
+	bool says = request_has(r, FLAG_SIDECAR) && manifest_can_say(dir);
+
+	free(inout->directory.s);
+	inout->directory = (struct mtext){ .s = says ? strdup(dir) : NULL };
+	return says && inout->directory.s == NULL
+	               ? ssb_fail(err, SSB_E_NOMEM, 0, r->command->name, "out of memory")
+	               : 0;
 }
 
 /* What is there now, and is to be compared: never through a symlink, for a skill's

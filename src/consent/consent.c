@@ -38,18 +38,23 @@ static bool is_over(const struct lock *l)
 	return l->uses == 0 || (l->expires > 0 && l->expires <= (int64_t)time(NULL));
 }
 
-int consent_look(const struct owner *o, const char *dir, struct consent_found *ret,
-                 struct ssb_error *err)
+/* NULL `tree`: they are to be looked at. */
+static int look(const struct owner *o, const char *dir, const uint8_t *tree,
+                struct consent_found *ret, struct ssb_error *err)
 {
 	AUTO(consent_found_done) struct consent_found f = { 0 };
 	struct ssb_error why = { 0 };
+
+	if (tree != NULL) {
+		memcpy(f.now.tree, tree, sizeof(f.now.tree));
+	}
 
 	if (lock_load(o, dir, &f.lock, &why) != 0) {
 		if (why.code != SSB_E_NOT_FOUND) {
 			*err = why;
 			return -1;
 		}
-	} else if (pinned_look(o, dir, &f.now, err) != 0) {
+	} else if (tree == NULL && pinned_look(o, dir, &f.now, err) != 0) {
 		return -1;
 	} else {
 		f.state = !same_tree(&f.lock.files, &f.now) ? CONSENT_CHANGED
@@ -59,6 +64,18 @@ int consent_look(const struct owner *o, const char *dir, struct consent_found *r
 	*ret = f;
 	f = (struct consent_found){ 0 };
 	return 0;
+}
+
+int consent_look(const struct owner *o, const char *dir, struct consent_found *ret,
+                 struct ssb_error *err)
+{
+	return look(o, dir, NULL, ret, err);
+}
+
+int consent_look_known(const struct owner *o, const char *dir, const uint8_t tree[SHA256_BYTES],
+                       struct consent_found *ret, struct ssb_error *err)
+{
+	return look(o, dir, tree, ret, err);
 }
 
 /* ---- by it ---------------------------------------------------------------------- */
@@ -163,29 +180,54 @@ static bool same_manifest(const struct lock *l, const struct ssb_plan *plan)
 	        memcmp(l->manifest, plan->manifest_digest, sizeof(l->manifest)) == 0);
 }
 
-int consent_hold(struct consent_found *f, struct ssb_plan *plan, struct ssb_error *err)
+static int say_approval(struct ssb_plan *plan, const struct plan_approval *of,
+                        const struct pinned *files, struct ssb_error *err)
 {
 	char text[DIGEST_TEXT];
-
-	if (!same_manifest(&f->lock, plan)) {
-		f->state = CONSENT_CHANGED;
-		return 0;
-	}
 	struct plan_approval *a = calloc(1, sizeof(*a));
+
 	plan_approval_free(plan->approved); /* of a plan that was kept */
 	plan->approved = a;
 	if (a != NULL) {
-		a->by = strdup(f->lock.by);
-		a->at = strdup(f->lock.at);
-		a->tree = strdup(digest_text(f->lock.files.tree, text));
-		a->snapshot = f->lock.snapshot;
-		a->counted = f->lock.uses >= 0;
+		*a = (struct plan_approval){ .snapshot = of->snapshot, .counted = of->counted };
+		a->by = strdup(of->by);
+		a->at = strdup(of->at);
+		a->tree = strdup(digest_text(files->tree, text));
 	}
 	if (a == NULL || a->by == NULL || a->at == NULL || a->tree == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
 	}
 	plan->still = a->snapshot ? NULL : still_same;
 	return 0;
+}
+
+int consent_hold(struct consent_found *f, struct ssb_plan *plan, struct ssb_error *err)
+{
+	const struct lock *l = &f->lock;
+	const struct plan_approval of = {
+		.by = l->by, .at = l->at, .snapshot = l->snapshot, .counted = l->uses >= 0
+	};
+
+	if (!same_manifest(l, plan)) {
+		f->state = CONSENT_CHANGED;
+		return 0;
+	}
+	return say_approval(plan, &of, &l->files, err);
+}
+
+int consent_shown(struct ssb_plan *plan, const char *tree, const char *by, struct ssb_error *err)
+{
+	struct stamp stamp = STAMP_NONE;
+	struct pinned files = { 0 };
+	struct timespec now;
+
+	if (!digest_parse(tree, files.tree)) {
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE, "nobody knows what was shown");
+	}
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	const struct plan_approval of = { .by = (char *)(uintptr_t)by,
+		                          .at = (char *)(uintptr_t)stamp_text(&stamp, &now) };
+	return say_approval(plan, &of, &files, err);
 }
 
 int consent_use(const struct owner *o, const struct ssb_plan *plan, struct ssb_error *err)

@@ -30,6 +30,10 @@ struct consent_found {
  * nothing is known of it then. */
 int consent_look(const struct owner *o, const char *dir, struct consent_found *ret,
                  struct ssb_error *err);
+/* The same of files that were looked at already, and have this digest: ret->now has no
+ * more than that. */
+int consent_look_known(const struct owner *o, const char *dir, const uint8_t tree[SHA256_BYTES],
+                       struct consent_found *ret, struct ssb_error *err);
 void consent_found_done(struct consent_found *f);
 /* CONSENT_HOLDS: puts into `options` what was declined, and the bytes to run from
  * (ssb_options.skill_source). */
@@ -44,6 +48,9 @@ int consent_lift(const struct owner *o, const struct consent_found *f, const str
  * own is not among the skill's files. If so the plan says by what it runs, and is checked
  * when it does; if not, f->state changes. */
 int consent_hold(struct consent_found *f, struct ssb_plan *plan, struct ssb_error *err);
+/* A plan that runs by the owner's word alone, not by a lock: of the files that the owner was
+ * shown ("sha256:HEX") and no others, which is checked when it runs. */
+int consent_shown(struct ssb_plan *plan, const char *tree, const char *by, struct ssb_error *err);
 /* It is about to run: one run less is left. -1: there is none any more. */
 int consent_use(const struct owner *o, const struct ssb_plan *plan, struct ssb_error *err);
 

@@ -50,6 +50,7 @@ enum lint_id {
 	LINT_READS_OUT,
 	LINT_STORE_OUT,
 	LINT_EXECUTED,
+	LINT_CREDENTIAL_OUT,
 	/* its files */
 	LINT_SETUID,
 	LINT_WORLD,

@@ -10,6 +10,7 @@
 #include "policy/danger_set.h"
 #include "policy/paths.h"
 #include "policy/protect.h"
+#include "policy/secrets.h"
 
 #define FEW_PORTS 4
 #define FEW_HOSTS 1 /* that a secret can be for */
@@ -192,15 +193,19 @@ static void look_at_secrets(struct lint *l, const struct manifest *m, const char
 	}
 	for (size_t i = 0; i < m->env.n; i++) {
 		const struct mtext *t = &m->env.v[i];
-		if (danger_variable(t->s) == NULL) {
+		enum secret kind = secret_of(t->s, NULL);
+		if (kind == SECRET_NOT) {
 			continue;
 		}
 		if (m->n_egress == 0) {
 			lint_add(l, LINT_SECRET, file, t->line, "it asks for '%s'", t->s);
 		} else {
-			lint_add(l, wide ? LINT_SECRET_WIDE : LINT_SECRET_OUT, file, t->line,
-			         "'%s' can leave to '%s'%s", t->s, m->egress[0].domain.s,
-			         m->n_egress > 1 ? " and other places" : "");
+			lint_add(l,
+			         wide                    ? LINT_SECRET_WIDE
+			         : kind >= SECRET_OWNERS ? LINT_CREDENTIAL_OUT
+			                                 : LINT_SECRET_OUT,
+			         file, t->line, "'%s' can leave to '%s'%s", t->s,
+			         m->egress[0].domain.s, m->n_egress > 1 ? " and other places" : "");
 		}
 	}
 }

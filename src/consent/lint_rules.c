@@ -75,6 +75,10 @@ const struct lint_rule LINT_RULES[LINT_IDS] = {
 	[LINT_EXECUTED] = { "SSB205", "write-what-runs-later", WARNING, 'D',
 	                    "The skill asks by name to change what tools execute or obey later.",
 	                    "leave it out: people make such changes themselves" },
+	[LINT_CREDENTIAL_OUT] = { "SSB206", "credential-and-network", WARNING, 'C',
+	                          "A credential of the owner's, which is not for this skill "
+	                          "alone, can leave by the network.",
+	                          "ask for a key that was made for this skill" },
 
 	[LINT_SETUID] = { "SSB301", "setuid-file", ERROR, 'D',
 	                  "A file of the skill runs with the rights of its owner or group.",

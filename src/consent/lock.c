@@ -152,6 +152,19 @@ int lock_load(const struct owner *o, const char *skill, struct lock *ret, struct
 	return dir < 0 ? -1 : read_skill(o, dir, skill, ret, err);
 }
 
+bool lock_there(const struct owner *o, const char *skill)
+{
+	struct ssb_error err = { 0 };
+	char name[NAME_SIZE];
+	auto_fd dir = open_dir(o, &err);
+
+	if (dir < 0) {
+		return err.code != SSB_E_NOT_FOUND;
+	}
+	file_name(skill, name);
+	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
 /* ---- the list ------------------------------------------------------------------- */
 
 static bool is_lock_name(const char *name)

@@ -65,6 +65,8 @@ bool digest_parse(const char *text, uint8_t ret[SHA256_BYTES]);
 
 /* SSB_E_NOT_FOUND where nothing was approved. */
 int lock_load(const struct owner *o, const char *skill, struct lock *ret, struct ssb_error *err);
+/* False where nothing was approved; what is there may still be damaged. Costs nothing. */
+bool lock_there(const struct owner *o, const char *skill);
 /* Puts it in the place of what was there. */
 int lock_store(const struct owner *o, const struct lock *l, struct ssb_error *err);
 /* Also one that is not understood. */

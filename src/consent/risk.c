@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "policy/secrets.h"
 
 static bool reads_yours(const struct ssb_plan *p)
 {
@@ -42,10 +43,36 @@ static bool is_variable(const char *entry, const char *name)
 	return strlen(name) == n && strncmp(name, entry, n) == 0;
 }
 
+#define ASKED_ENV "environment "
+
+/* What waits for the owner's word is asked for; what the owner took out is not. */
+static bool taken_out(const struct ssb_plan *p, const char *what)
+{
+	for (size_t i = 0; i < p->n_withheld; i++) {
+		if (p->withheld[i].value == NULL && strcmp(p->withheld[i].what, what) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool leaks_credentials(const struct ssb_plan *p)
+{
+	for (size_t i = 0; i < p->requested.n && reaches(p); i++) {
+		const char *what = p->requested.v[i];
+		if (strncmp(what, ASKED_ENV, strlen(ASKED_ENV)) == 0 &&
+		    secret_of(what + strlen(ASKED_ENV), NULL) >= SECRET_OWNERS &&
+		    !taken_out(p, what)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* What the manifest asked for of the caller's environment, and gets: a key, say. */
 static bool leaks_variables(const struct ssb_plan *p)
 {
-	static const char asked[] = "environment ";
+	static const char asked[] = ASKED_ENV;
 	static const char *const dull[] = { "LANG", "LC_ALL", "LC_CTYPE", "TZ",
 		                            "TERM", "PATH",   "HOME" };
 
@@ -92,6 +119,8 @@ static const struct {
 } RISKS[] = {
 	{ "high", walls_missing, "it runs although a layer of the sandbox cannot be applied" },
 	{ "high", leaks, "what it can read of yours can leave by the network" },
+	{ "high", leaks_credentials,
+	  "a credential of yours that it asks for can leave by the network" },
 	{ "high", permissive, "it may make almost every system call" },
 	{ "high", private_network, "it reaches into a private network" },
 	{ "medium", reaches, "it can send data to the hosts that the plan names" },

@@ -19,6 +19,7 @@
 #include "base/own.h"
 #include "consent/lock.h"
 #include "os/file.h"
+#include "os/tree.h"
 #include "policy/options.h"
 #include "policy/paths.h"
 
@@ -150,12 +151,12 @@ static int copy_one(const struct copy *c)
 
 /* ---- directories ---------------------------------------------------------------- */
 
-/* All beneath `fd`, and itself: made unwritable, or removed. */
-static int each_directory(int fd_in, bool removing, int depth)
+/* All beneath `fd`, and itself, unwritable. */
+static int protect(int fd_in, int depth)
 {
 	auto_fd fd = fd_in;
 	DIR *dir = depth < MAX_PINNED_DEPTH + 2 ? fdopendir(fd) : NULL;
-	int failed = dir == NULL || (removing && fchmod(fd, 0700) != 0) ? -1 : 0;
+	int failed = 0;
 
 	if (dir == NULL) {
 		return -1;
@@ -165,26 +166,14 @@ static int each_directory(int fd_in, bool removing, int depth)
 			continue;
 		}
 		int sub = openat(fd, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		bool is_dir = sub >= 0;
-		failed = is_dir ? each_directory(sub, removing, depth + 1) : 0;
-		if (removing && failed == 0) {
-			failed = unlinkat(fd, d->d_name, is_dir ? AT_REMOVEDIR : 0);
-		}
+		failed = sub >= 0 ? protect(sub, depth + 1) : 0;
 	}
-	if (!removing && failed == 0) {
+	if (failed == 0) {
 		failed = fchmod(fd, 0555);
 	}
 	(void)steal_fd(&fd);
 	(void)closedir(dir);
 	return failed;
-}
-
-static int remove_tree(int parent, const char *name)
-{
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	return fd < 0 || each_directory(fd, true, 0) != 0 ? -1
-	                                                  : unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 static int fill(const char *dir, const struct pinned *p, int to, struct ssb_error *err)
@@ -206,7 +195,7 @@ static int fill(const char *dir, const struct pinned *p, int to, struct ssb_erro
 		}
 	}
 	int again = openat(to, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (again < 0 || each_directory(again, false, 0) != 0 || syncfs(to) != 0) {
+	if (again < 0 || protect(again, 0) != 0 || syncfs(to) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "keeping the copy");
 	}
 	return 0;
@@ -238,7 +227,7 @@ static int make(int all, const char *dir, const struct pinned *p, const char *na
 	char part[HEX_BYTES + 32];
 
 	snprintf(part, sizeof(part), ".new-%d-%.16s", (int)getpid(), name);
-	(void)remove_tree(all, part);
+	(void)tree_remove(all, part);
 	auto_fd to = mkdirat(all, part, 0700) == 0
 	                     ? openat(all, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 	                     : -1;
@@ -250,7 +239,7 @@ static int make(int all, const char *dir, const struct pinned *p, const char *na
 	    errno != ENOTEMPTY) {
 		failed = ssb_fail(err, SSB_E_SYS, errno, WHERE, "put the copy in place");
 	}
-	(void)remove_tree(all, part); /* what failed, or what another one made meanwhile */
+	(void)tree_remove(all, part); /* what failed, or what another one made meanwhile */
 	return failed;
 }
 
@@ -324,7 +313,7 @@ int snapshot_sweep(const struct owner *o, struct ssb_error *err)
 	int fd = steal_fd(&all);
 	for (const struct dirent *d = readdir(dir); d != NULL; d = readdir(dir)) {
 		if (is_idle(fd, d->d_name, &locks)) {
-			(void)remove_tree(fd, d->d_name);
+			(void)tree_remove(fd, d->d_name);
 		}
 	}
 	(void)closedir(dir);

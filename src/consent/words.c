@@ -216,8 +216,3 @@ void abilities_lines(struct buf *out, const struct abilities *a, const struct wo
 		buf_adds(out, "  - nothing beyond its own directory\n");
 	}
 }
-
-void abilities_text(struct buf *out, const struct abilities *a, bool color)
-{
-	abilities_lines(out, a, &(struct words_look){ .color = color });
-}

@@ -49,7 +49,6 @@ struct words_look {
 
 /* All of it as lines, each "  - text"; the dangerous first, marked "  ! ". */
 void abilities_lines(struct buf *out, const struct abilities *a, const struct words_look *look);
-void abilities_text(struct buf *out, const struct abilities *a, bool color);
 
 /* A text from others: made visible, at most MAX_WORD_BYTES of it (head and tail), in quotes
  * unless it is made of letters, digits and what stands in plain paths. */

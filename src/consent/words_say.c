@@ -9,6 +9,7 @@
 #include "base/own.h"
 #include "consent/words_priv.h"
 #include "policy/danger.h"
+#include "policy/secrets.h"
 
 #define MAX_SENTENCE (16UL * 1024)
 
@@ -22,7 +23,8 @@ static const struct {
 	{ "environment ", ABILITY_ENV },
 };
 
-/* Places that everybody should know what they are worth. What lies in one is one. */
+/* What some of the places that hold secrets (danger_named()) are called, and are worth, for
+ * everybody. What lies in one is one. */
 static const struct {
 	const char *path;
 	const char *name;
@@ -207,23 +209,23 @@ static int say_files(const struct ssb_plan *p, const char *value, struct ability
 	if (path.failed) {
 		return -1;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(PLACES); i++) {
+	a->secret = danger_named("~", value) != NULL ||
+	            (p->home != NULL && danger_named(p->home, value) != NULL);
+	for (size_t i = 0; i < ARRAY_LEN(PLACES) && a->secret; i++) {
 		if (beneath(value, PLACES[i].path)) {
-			a->secret = true;
 			a->why = strdup(PLACES[i].why);
 			buf_addf(thing, "%s (%s)", PLACES[i].name, path.data);
 			buf_addf(text, "%s%s (%s)", verb, PLACES[i].name, path.data);
 			return a->why != NULL ? 0 : -1;
 		}
 	}
-	buf_adds(thing, strcmp(value, "~") == 0 || strcmp(value, "~/") == 0
-	                        ? "your whole home directory"
-	                : strcmp(value, "/") == 0 ? "the whole machine"
-	                                          : path.data);
+	const char *name = strcmp(value, "~") == 0 || strcmp(value, "~/") == 0
+	                           ? "your whole home directory"
+	                   : strcmp(value, "/") == 0 ? "the whole machine"
+	                                             : path.data;
+	buf_addf(thing, "%s%s", a->secret ? "the secrets in " : "", name);
 	buf_adds(text, verb);
-	if (!thing->failed) {
-		say_where(p, value, text, thing->data);
-	}
+	say_where(p, value, text, name);
 	return 0;
 }
 
@@ -231,17 +233,19 @@ static int say_files(const struct ssb_plan *p, const char *value, struct ability
 
 static int say_env(const char *value, struct ability *a, struct buf *text, struct buf *thing)
 {
-	const char *opens = danger_variable(value);
+	const char *opens = NULL;
+	enum secret kind = secret_of(value, &opens);
 
 	buf_adds(thing, "the variable ");
 	words_quote(thing, value);
 	buf_adds(text, "see the variable ");
 	words_quote(text, value);
-	if (opens != NULL) {
+	if (kind != SECRET_NOT) {
 		auto_buf why;
 		buf_init(&why, 256);
 		buf_addf(&why, "a key%s%s: whoever has it can use it as you",
-		         opens[0] != '\0' ? " to " : " or a password, by its name", opens);
+		         opens != NULL ? " to " : " or a password, by its name",
+		         opens != NULL ? opens : "");
 		a->secret = true;
 		a->why = buf_steal(&why);
 		return a->why != NULL ? 0 : -1;

@@ -57,6 +57,7 @@ static bool is_name(const struct conn *c, const char *name)
 	return strcmp(name, egress_name(c->slot, &c->asked, text)) == 0;
 }
 
+/* What was planted for a learning run; others have none. */
 static bool holds_canary(const struct broker *b, const struct conn *c)
 {
 	const char *canary = b->c->table->plan->canary;
@@ -73,15 +74,13 @@ static bool has_more(const struct conn *c)
 }
 
 /* Its first bytes are in order. A learning run has heard enough then, unless its owner
- * lets it go on; but not with what was planted for it. */
+ * lets it go on. */
 static void conn_passes(struct broker *b, struct conn *c)
 {
 	const struct ssb_plan *plan = b->c->table->plan;
 	enum learning learning = plan->learning;
 
-	if (learning != LEARNING_NOT && holds_canary(b, c)) {
-		conn_deny(b, c, "canary", "");
-	} else if (learning != LEARNING_NOT && has_more(c)) {
+	if (learning != LEARNING_NOT && has_more(c)) {
 		c->lingers = true;
 	} else if (learning == LEARNING_CLOSED &&
 	           strcmp(plan->egress[c->rule].domain.s, LEARNING_ANY) == 0) {
@@ -172,10 +171,12 @@ void conn_first(struct broker *b, struct conn *c)
 		if (c->unsure) {
 			sniff(c);
 		}
-		if (c->unsure) {
+		/* Before anything else is found wrong: that would be all that is known. */
+		if (holds_canary(b, c)) {
+			conn_deny(b, c, "canary", "");
+		} else if (c->unsure) {
 			continue;
-		}
-		if (c->first == FIRST_TLS) {
+		} else if (c->first == FIRST_TLS) {
 			first_tls(b, c);
 		} else if (c->first == FIRST_HTTP) {
 			first_http(b, c);

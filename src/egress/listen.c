@@ -15,6 +15,7 @@ static const uint8_t RANGE4[4] = { 198, 18, 0, 0 };
 static const uint8_t RANGE6[16] = { 0xfd, 0x53, 0x73, 0x73, 0x62, 0x73 };
 #define RANGE4_BITS 15
 #define RANGE6_BITS 48
+#define DNS_PORT    53
 
 static int fail(struct ssb_error *err, const char *what)
 {
@@ -40,7 +41,9 @@ static int add(struct maker *m, enum listener_kind kind, int family, const uint8
 		                MAX_LISTENERS);
 	}
 	bool datagrams = kind == LISTEN_DNS_UDP || kind == LISTEN_UDP;
-	int fd = net_listen(family, datagrams ? SOCK_DGRAM : SOCK_STREAM, address, port);
+	/* A learning run hears a port on all addresses, and the resolver has its own. */
+	bool shared = !datagrams && port == DNS_PORT && m->t->plan->learning != LEARNING_NOT;
+	int fd = net_listen(family, datagrams ? SOCK_DGRAM : SOCK_STREAM, address, port, shared);
 	if (fd < 0) {
 		return fail(err, "listen");
 	}
@@ -72,12 +75,12 @@ static int make_dns(struct maker *m, struct ssb_error *err)
 
 	(void)inet_pton(AF_INET, EGRESS_DNS4, v4);
 	(void)inet_pton(AF_INET6, EGRESS_DNS6, v6);
-	if (add(m, LISTEN_DNS_UDP, AF_INET, v4, 53, err) != 0 ||
-	    add(m, LISTEN_DNS_TCP, AF_INET, v4, 53, err) != 0) {
+	if (add(m, LISTEN_DNS_UDP, AF_INET, v4, DNS_PORT, err) != 0 ||
+	    add(m, LISTEN_DNS_TCP, AF_INET, v4, DNS_PORT, err) != 0) {
 		return -1;
 	}
-	return m->t->v6 && (add(m, LISTEN_DNS_UDP, AF_INET6, v6, 53, err) != 0 ||
-	                    add(m, LISTEN_DNS_TCP, AF_INET6, v6, 53, err) != 0)
+	return m->t->v6 && (add(m, LISTEN_DNS_UDP, AF_INET6, v6, DNS_PORT, err) != 0 ||
+	                    add(m, LISTEN_DNS_TCP, AF_INET6, v6, DNS_PORT, err) != 0)
 	               ? -1
 	               : 0;
 }

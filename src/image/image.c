@@ -15,8 +15,8 @@
 #include "base/own.h"
 #include "image/layer.h"
 #include "image/oci.h"
-#include "image/tree.h"
 #include "os/file.h"
+#include "os/tree.h"
 #include "policy/paths.h"
 
 #define NEW ".new-"

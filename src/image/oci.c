@@ -80,16 +80,24 @@ int oci_copy(const struct oci_image *i, const struct oci_blob *b, int fd, struct
 	auto_fd from = open_blob(i->layout, b, err);
 	struct sha256 sha;
 	char chunk[64 * 1024];
+	struct stat st;
 	uint64_t got = 0;
 	ssize_t n = 0;
 
 	if (from < 0) {
 		return -1;
 	}
+	/* Not a byte of one that is larger than was said, and counted, goes to the disk. */
+	if (fstat(from, &st) != 0 || (uint64_t)st.st_size != b->size) {
+		return fail(err, "the blob is not what its digest and size say", b->hex);
+	}
 	sha256_init(&sha);
 	(void)sha256_accelerate();
-	while (got <= b->size && (n = read(from, chunk, sizeof(chunk))) > 0) {
+	while (got <= b->size && (n = TEMP_FAILURE_RETRY(read(from, chunk, sizeof(chunk)))) > 0) {
 		got += (uint64_t)n;
+		if (got > b->size) {
+			break; /* it grows under us */
+		}
 		sha256_update(&sha, chunk, (size_t)n);
 		if (file_write_all(fd, chunk, (size_t)n) != 0) {
 			return ssb_fail(err, SSB_E_SYS, errno, "image", "cannot copy the layer");
@@ -216,6 +224,22 @@ static int find_manifest(struct oci_image *i, const char *ref, struct json_doc *
 	return i->hex[0] == '\0' ? fail(err, "it lists no manifests", "index.json") : 0;
 }
 
+/* Packed they are no larger than what may come of them. */
+static int check_sizes(const struct oci_image *i, struct ssb_error *err)
+{
+	uint64_t left = MAX_IMAGE_BYTES;
+
+	for (size_t k = 0; k < i->n_layers; k++) {
+		if (i->layers[k].size > left) {
+			return ssb_fail(err, SSB_E_LIMIT, 0, "image",
+			                "its layers are larger than %llu MB, packed as they are",
+			                (unsigned long long)(MAX_IMAGE_BYTES >> 20));
+		}
+		left -= i->layers[k].size;
+	}
+	return 0;
+}
+
 static int take_layers(struct oci_image *i, const struct json_doc *doc, struct ssb_error *err)
 {
 	const struct json_node *list = json_member(doc, json_top(doc), "layers");
@@ -232,7 +256,7 @@ static int take_layers(struct oci_image *i, const struct json_doc *doc, struct s
 			return -1;
 		}
 	}
-	return 0;
+	return check_sizes(i, err);
 }
 
 /* Absolute, and nothing in it that has to be looked up to be understood. */

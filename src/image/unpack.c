@@ -17,8 +17,8 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "image/layer.h"
-#include "image/tree.h"
 #include "os/file.h"
+#include "os/tree.h"
 
 #define IN_ROOT (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
 

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "base/own.h"
 #include "learn/decoy_text.h"
 #include "os/file.h"
+#include "os/tree.h"
 #include "policy/danger.h"
 #include "policy/paths.h"
 
@@ -44,31 +44,6 @@ static int new_canary(char out[CANARY_BYTES], struct ssb_error *err)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	(void)st;
-	(void)kind;
-	(void)at;
-	(void)remove(path);
-	return 0;
-}
-
-/* A skill that wrote there may have taken its own rights away. */
-static int open_up(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	(void)at;
-	if (kind == FTW_D || kind == FTW_DNR) {
-		(void)chmod(path, st->st_mode | S_IRWXU);
-	}
-	return 0;
-}
-
-static void remove_tree(const char *top)
-{
-	(void)nftw(top, open_up, 16, FTW_PHYS);
-	(void)nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
 /* The fd of a tree that nobody holds, and that is held now; -1: somebody does. */
 static int hold(const char *top)
 {
@@ -85,7 +60,7 @@ static void sweep(const char *home)
 		auto_free char *top = e->d_name[0] != '.' ? path_join(home, e->d_name) : NULL;
 		auto_fd held = top != NULL ? hold(top) : -1;
 		if (held >= 0) {
-			remove_tree(top);
+			(void)tree_remove(AT_FDCWD, top);
 		}
 	}
 	if (dir != NULL) {
@@ -119,7 +94,7 @@ int decoys_begin(const struct owner *o, struct decoys *ret, struct ssb_error *er
 void decoys_end(struct decoys *d)
 {
 	if (d->top != NULL) {
-		remove_tree(d->top);
+		(void)tree_remove(AT_FDCWD, d->top);
 		own_close(&d->lock);
 	}
 	for (size_t i = 0; i < d->n; i++) {

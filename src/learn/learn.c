@@ -384,5 +384,5 @@ int learn(const struct learn_setup *s, struct learned *ret, struct ssb_error *er
 	    give_declared(&t, err) != 0 || give_hinted(&t, &hints, err) != 0) {
 		return -1;
 	}
-	return rounds(&t, err);
+	return rounds(&t, err) != 0 ? -1 : needs_weigh(s->owner, s->dir, &ret->needs, err);
 }

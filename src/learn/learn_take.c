@@ -4,7 +4,6 @@
 
 #include "base/own.h"
 #include "learn/learn_priv.h"
-#include "report/remedy.h"
 
 static char SEEN[] = "seen by learn";
 
@@ -53,10 +52,18 @@ static bool is_in(const struct needs *s, const struct need *n)
 	return false;
 }
 
+/* What a host may not have on one port it may not have in another protocol; of one that
+ * is barred without a port nothing is proposed. */
+static bool bars(const struct need *barred, const struct need *n)
+{
+	return barred->kind == n->kind && strcmp(barred->value, n->value) == 0 &&
+	       (barred->port == 0 || barred->port == n->port);
+}
+
 static const char *danger_of(const struct learner *t, const struct need *n)
 {
 	for (size_t i = 0; i < t->barred.n; i++) {
-		if (same(&t->barred.v[i], n)) {
+		if (bars(&t->barred.v[i], n)) {
 			return t->barred.v[i].danger;
 		}
 	}
@@ -65,22 +72,25 @@ static const char *danger_of(const struct learner *t, const struct need *n)
 	                           : n->danger;
 }
 
-/* Whoever was sent a decoy's content once is not proposed, whatever else he was sent. */
-static int bar_thieves(struct learner *t, const struct needs *round)
+/* Whoever was sent a decoy's content once is not proposed, whatever else he was sent; and
+ * what was dangerous in one protocol would be let through by a rule for another. */
+static int bar(struct learner *t, const struct needs *round)
 {
-	const char *canary = remedy_reason("canary");
+	struct needs *all = &t->l->needs;
 
 	for (size_t i = 0; i < round->n; i++) {
-		const struct need *n = &round->v[i];
-		if (n->danger == NULL || strcmp(n->danger, canary) != 0) {
+		struct need n = round->v[i];
+		if (n.kind != NEED_NETWORK || n.danger == NULL || !n.denied ||
+		    (is_mere_question(&n) && !n.thief)) {
 			continue;
 		}
-		if (needs_add(&t->barred, n) != 0) {
+		n.port = n.thief ? 0 : n.port;
+		if (needs_add(&t->barred, &n) != 0) {
 			return -1;
 		}
-		for (size_t k = 0; k < t->l->needs.n; k++) {
-			if (same(&t->l->needs.v[k], n) && t->l->needs.v[k].danger == NULL &&
-			    (t->l->needs.v[k].danger = strdup(canary)) == NULL) {
+		for (size_t k = 0; k < all->n; k++) {
+			if (bars(&n, &all->v[k]) && all->v[k].danger == NULL &&
+			    (all->v[k].danger = strdup(n.danger)) == NULL) {
 				return -1;
 			}
 		}
@@ -109,7 +119,7 @@ int learn_take(struct learner *t, const struct needs *round, struct ssb_error *e
 	if (taken == NULL || fresh == NULL || t->fresh == NULL) {
 		return learn_no_memory(err);
 	}
-	if (bar_thieves(t, round) != 0) {
+	if (bar(t, round) != 0) {
 		return learn_no_memory(err);
 	}
 	for (size_t i = 0; i < round->n; i++) {

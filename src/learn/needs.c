@@ -109,14 +109,21 @@ static int merge(struct need *into, const struct need *n)
 	if (into->hint && !n->hint && !replace(&into->why, n->why)) {
 		return -1;
 	}
-	if (n->danger == NULL) {
-		free((void *)(uintptr_t)into->danger);
-		into->danger = NULL;
+	/* Whatever else he was sent, a thief stays one. */
+	if (n->thief || (n->danger == NULL && !into->thief)) {
+		char *danger = (char *)(uintptr_t)into->danger;
+		if (!replace(&danger, n->danger)) {
+			return -1;
+		}
+		into->danger = danger;
 	}
+	into->thief |= n->thief;
 	if (n->profile < 0 || (into->profile >= 0 && n->profile > into->profile)) {
 		into->profile = n->profile;
 	}
 	into->absent &= n->absent;
+	into->missing &= n->missing;
+	into->in_small_dir |= n->in_small_dir;
 	into->denied |= n->denied;
 	into->hint &= n->hint;
 	into->count += times(n);
@@ -174,37 +181,26 @@ void needs_done(struct needs *s)
 
 /* ---- what is dangerous ------------------------------------------------------- */
 
-/* Whose secret a name speaks of is seldom said by its end alone: a skill's own key for
- * its own service is what it has a manifest for. These are not for any skill. */
-static const char *const SECRET_PARTS[] = { "PASSWORD",    "PASSWD",     "PASSPHRASE",
-	                                    "PRIVATE_KEY", "CREDENTIAL", "SECRET" };
-static const char *const SECRET_OWNERS[] = { "AWS_",    "AZURE_",  "GCP_",    "GOOGLE_",
-	                                     "GITHUB_", "GITLAB_", "SSH_",    "GPG_",
-	                                     "NPM_",    "PYPI_",   "DOCKER_", "KUBE" };
-static const char *const SECRET_WORDS[] = { "TOKEN", "KEY", "AUTH" };
+/* Names that mean another host at each place, or none: special-use names (RFC 6761,
+ * 6762 with its appendix G, 7686, 8375) and those that clouds and homes give. */
+static const char *const LOCAL_NAMES[] = { "localhost", "local",       "internal", "intranet",
+	                                   "private",   "lan",         "home",     "corp",
+	                                   "arpa",      "localdomain", "onion",    "alt",
+	                                   "invalid" };
 
-static bool has_any(const char *name, const char *const *words, size_t n, bool first)
+/* In the form that check_domain() gives. */
+static bool is_local_name(const char *name)
 {
-	for (size_t i = 0; i < n; i++) {
-		const char *at = strstr(name, words[i]);
-		if (at != NULL && (!first || at == name)) {
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < ARRAY_LEN(LOCAL_NAMES); i++) {
+		size_t n = strlen(LOCAL_NAMES[i]);
+		if (len > n && name[len - n - 1] == '.' &&
+		    strcmp(name + len - n, LOCAL_NAMES[i]) == 0) {
 			return true;
 		}
 	}
-	return false;
-}
-
-static const char *judge_env(const char *name)
-{
-	const char *why = asks_env(name);
-	bool owners = has_any(name, SECRET_OWNERS, ARRAY_LEN(SECRET_OWNERS), true) &&
-	              has_any(name, SECRET_WORDS, ARRAY_LEN(SECRET_WORDS), false);
-
-	if (why == NULL &&
-	    (owners || has_any(name, SECRET_PARTS, ARRAY_LEN(SECRET_PARTS), false))) {
-		why = "it looks like a secret of the owner's";
-	}
-	return why;
+	return strchr(name, '.') == NULL;
 }
 
 static const char *judge_host(const char *host)
@@ -215,9 +211,10 @@ static const char *judge_host(const char *host)
 	if (check_domain(host, &domain, &kind) != NULL) {
 		return "it is no name that a manifest can declare";
 	}
-	return kind == HOST_ADDRESS || kind == HOST_CIDR
-	               ? "an address in place of a name needs the owner's word"
-	               : NULL;
+	if (kind == HOST_ADDRESS || kind == HOST_CIDR) {
+		return "an address in place of a name needs the owner's word";
+	}
+	return is_local_name(domain) ? "no public name: it is another host in each network" : NULL;
 }
 
 static int judge_path(struct asks *a, const struct need *n, char **ret)
@@ -245,7 +242,7 @@ static int judge(struct asks *a, struct need *n)
 	}
 	if (n->kind == NEED_ENV) {
 		why = check_env_name(n->value) != NULL ? "it is no variable's name"
-		                                       : judge_env(n->value);
+		                                       : asks_env(n->value);
 	} else if (n->kind == NEED_NETWORK) {
 		why = judge_host(n->value);
 	}

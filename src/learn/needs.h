@@ -26,6 +26,9 @@ struct need {
 	bool absent;            /* NEED_ENV: it was asked for, and in no run set */
 	bool denied;            /* it was tried, and refused, at least once */
 	bool hint;              /* nobody tried: the files only speak of it */
+	bool thief;             /* NEED_NETWORK: it was sent what was planted, at least once */
+	bool missing;           /* a path; the owner has nothing there (needs_weigh()) */
+	bool in_small_dir;      /* a path; its directory may stand for it (the same) */
 	uint64_t count;         /* 0 counts as one */
 	char *why;              /* the first reason: "run 01HX…", "scripts/fetch.py:12" */
 	const char *danger;     /* why it is proposed as a comment alone; NULL: it is not */
@@ -39,7 +42,7 @@ struct needs {
 };
 
 /* Adds a copy, or counts where it is there already: then a try stands over a hint, and
- * what was once no danger is none. -1 without memory. */
+ * what was once no danger is none, but for a thief. -1 without memory. */
 int needs_add(struct needs *s, const struct need *n);
 void needs_done(struct needs *s);
 
@@ -47,6 +50,20 @@ void needs_done(struct needs *s);
  * skill's own. `skill_dir` may be NULL. */
 int needs_judge(const struct owner *o, const char *skill_dir, struct needs *s,
                 struct ssb_error *err);
+
+/* So many files of one directory, and the directory is proposed instead; unless it holds
+ * more than so many times what was asked for in it. */
+#define PROPOSE_SIBLINGS 8
+#define PROPOSE_EXCESS   8
+
+/* Looks which paths are there, and which directories may stand for what was asked for in
+ * them: none that a plan would refuse, and none that holds much else. To be called when
+ * all needs are known. */
+int needs_weigh(const struct owner *o, const char *skill_dir, struct needs *s,
+                struct ssb_error *err);
+/* How many different ones of its kind are in the same directory, itself among them:
+ * without danger, and there. */
+size_t needs_siblings(const struct needs *s, const struct need *n);
 
 /* What one recorded run asked for; `word` as run_file_open() has it. Paths that every
  * sandbox shows, its own directory, /tmp and its private home are no needs; but what it

@@ -224,41 +224,17 @@ static void add_item(struct draft *d, struct mtext_list *l, const struct need *n
 	l->v[l->n++] = (struct mtext){ .s = value };
 }
 
-static size_t parent_len(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? (size_t)(slash - path) : 0;
-}
-
-/* How many different ones of the kind stand in the same directory. */
-static size_t count_siblings(const struct draft *d, const struct need *n)
-{
-	size_t len = parent_len(n->value);
-	size_t found = 0;
-
-	for (size_t i = 0; i < d->needs->n; i++) {
-		const struct need *other = &d->needs->v[i];
-		found += other->kind == n->kind && other->danger == NULL &&
-		         parent_len(other->value) == len &&
-		         strncmp(other->value, n->value, len) == 0;
-	}
-	return found;
-}
-
 /* The directory of so many files that it is the smaller thing to say; NULL: it is not,
- * or it is dangerous. */
+ * or it lies directly in "/" or is dangerous. */
 static char *shared_dir(struct draft *d, const struct need *n)
 {
-	size_t len = parent_len(n->value);
-	size_t siblings = len > 1 ? count_siblings(d, n) : 0;
 	enum access access = n->kind == NEED_WRITE ? ACCESS_WRITE : ACCESS_READ;
 
-	if (siblings < PROPOSE_SIBLINGS) {
+	if (!n->in_small_dir || needs_siblings(d->needs, n) < PROPOSE_SIBLINGS) {
 		return NULL;
 	}
-	char *dir = own(d, strndup(n->value, len));
-	return dir != NULL && danger_around(dir, access) == NULL ? dir : NULL;
+	char *dir = own(d, path_parent(n->value));
+	return dir != NULL && !path_is_top(dir) && danger_around(dir, access) == NULL ? dir : NULL;
 }
 
 static void add_shared(struct draft *d, struct mtext_list *l, const struct need *n, char *dir)
@@ -266,13 +242,19 @@ static void add_shared(struct draft *d, struct mtext_list *l, const struct need 
 	char *why = NULL;
 
 	if (asprintf(&why, "%s, and %zu more in it", n->why != NULL ? n->why : "",
-	             count_siblings(d, n) - 1) < 0) {
+	             needs_siblings(d->needs, n) - 1) < 0) {
 		why = NULL;
 	}
 	const char *kept = own(d, why);
 	if (kept != NULL) {
 		add_item(d, l, n, dir, kept);
 	}
+}
+
+/* To read what is not there needs nothing. */
+static bool is_vain(const struct need *n)
+{
+	return n->kind == NEED_READ && n->missing;
 }
 
 /* In order of the paths, so that a directory comes before what lies in it; but the
@@ -284,7 +266,8 @@ static void add_paths(struct draft *d, enum need_kind kind)
 	for (int shared = 1; shared >= 0; shared--) {
 		for (size_t i = 0; i < d->needs->n && !d->nomem; i++) {
 			const struct need *n = &d->needs->v[i];
-			if (n->kind != kind || n->danger != NULL || is_covered(d, n)) {
+			if (n->kind != kind || n->danger != NULL || is_vain(n) ||
+			    is_covered(d, n)) {
 				continue;
 			}
 			char *dir = shared != 0 ? shared_dir(d, n) : NULL;
@@ -391,7 +374,9 @@ static void add_rest(struct draft *d)
 			d->m.profile = (enum profile)n->profile;
 		} else if (n->kind != NEED_PROGRAM && !is_covered(d, n)) {
 			set_aside(d, n,
-			          n->danger != NULL ? n->danger : "the list has no room for more");
+			          n->danger != NULL ? n->danger
+			          : is_vain(n)      ? "it is not there"
+			                            : "the list has no room for more");
 		}
 	}
 	tell_left(d);

@@ -1,14 +1,11 @@
 /* propose.h - the smallest manifest that covers what is needed, as text: each line with
- * its reason, and what is dangerous as a comment alone. Pure. */
+ * its reason, and what is dangerous, or not there to be read, as a comment alone. Pure. */
 #ifndef LEARN_PROPOSE_H
 #define LEARN_PROPOSE_H
 
 #include "base/buf.h"
 #include "learn/needs.h"
 #include "manifest/manifest.h"
-
-/* So many files of one directory, and the directory is proposed instead. */
-#define PROPOSE_SIBLINGS 8
 
 /* Appends the text, which manifest_parse() takes. `base` gives name, version,
  * description, entrypoint, limits, and what it declares already: all of it is kept, and

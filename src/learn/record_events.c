@@ -83,12 +83,6 @@ static mode_t on_host(const struct reading *r, const char *value)
 	return path != NULL && lstat(path, &st) == 0 ? st.st_mode & S_IFMT : 0;
 }
 
-/* A new file needs its directory, but that is not worth all that is in "/srv". */
-static bool is_top(const char *dir)
-{
-	return strchr(dir + 1, '/') == NULL;
-}
-
 static void add_path(struct reading *r, const struct line *l, const char *path, bool write,
                      bool whole_dir, bool denied)
 {
@@ -103,7 +97,8 @@ static void add_path(struct reading *r, const struct line *l, const char *path, 
 		          .value = value,
 		          .denied = denied,
 		          .danger = denied ? danger_of(reading_text(l, "reason")) : NULL };
-	if (denied && dir != NULL && n.danger == NULL && is_top(dir)) {
+	/* A new file needs its directory, but that is not worth all that is in "/srv". */
+	if (denied && dir != NULL && n.danger == NULL && path_is_top(dir)) {
 		n.danger = "to make a file there needs all of it";
 	}
 	add(r, l, &n);
@@ -226,6 +221,7 @@ static void take_network(struct reading *r, const struct line *l)
 		          .protocol = protocol_of(reading_text(l, "protocol"),
 		                                  denied ? reason : "ok", at),
 		          .denied = denied,
+		          .thief = denied && strcmp(reason, "canary") == 0,
 		          .danger = denied ? danger_of(reason) : NULL };
 	add(r, l, &n);
 }

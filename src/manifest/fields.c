@@ -177,6 +177,7 @@ static const struct field SKILL_FIELDS[] = {
 	{ "version", read_text, AT(version), "write \"version: 1.0.0\"", .check = check_version },
 	{ "description", read_text, AT(description), .check = check_text },
 	{ "author", read_text, AT(author), .check = check_line },
+	{ "directory", read_mtext, AT(directory), .check = check_workdir },
 };
 static const struct level SKILL_LEVEL = LEVEL("skill", SKILL_FIELDS);
 

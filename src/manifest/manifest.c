@@ -49,6 +49,7 @@ void manifest_free(struct manifest *m)
 	free(m->version);
 	free(m->description);
 	free(m->author);
+	free(m->directory.s);
 	free(m->workdir);
 	free(m);
 }
@@ -216,6 +217,20 @@ static char *file_in(const char *dir)
 	return asprintf(&s, "%.*s%s%s", (int)len, dir, between, MANIFEST_FILE) < 0 ? NULL : s;
 }
 
+/* Whose a manifest is, is told by where it lies; only the owner's, which lies elsewhere,
+ * has to say it. */
+static int refuse_directory(const struct manifest *m, const char *file, struct ssb_diags *diags,
+                            struct ssb_error *err)
+{
+	static const char what[] = "skill.directory is for a manifest of the owner's, which does "
+	                           "not lie in the skill";
+	char where[WHERE_SIZE];
+
+	report_where(where, sizeof(where), file, m->directory.line, m->directory.col);
+	diag_add(diags, SSB_ERROR, where, "remove the key", "%s", what);
+	return ssb_fail(err, SSB_E_MANIFEST, 0, where, "%s; remove the key", what);
+}
+
 int manifest_load(const char *path, struct manifest **ret, struct ssb_diags *diags,
                   struct ssb_error *err)
 {
@@ -254,6 +269,14 @@ int manifest_load(const char *path, struct manifest **ret, struct ssb_diags *dia
 	if (read_beneath(dir, name, file, &bytes, diags, err) < 0) {
 		return -1;
 	}
-	return manifest_parse(file, bytes.data != NULL ? bytes.data : "", bytes.len, ret, diags,
-	                      err);
+	AUTO(manifest_freep) struct manifest *m = NULL;
+	if (manifest_parse(file, bytes.data != NULL ? bytes.data : "", bytes.len, &m, diags, err) !=
+	    0) {
+		return -1;
+	}
+	if (m->directory.s != NULL && strcmp(name, MANIFEST_FILE) == 0) {
+		return refuse_directory(m, file, diags, err);
+	}
+	*ret = steal_ptr(&m);
+	return 0;
 }

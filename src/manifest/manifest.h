@@ -64,6 +64,7 @@ struct manifest {
 	char *version;
 	char *description;
 	char *author;
+	struct mtext directory; /* a sidecar's: whose it is; NULL: it names none */
 	struct egress_rule *egress;
 	size_t n_egress;
 	struct net_limits net;
@@ -83,7 +84,8 @@ struct manifest {
 int manifest_load(const char *path, struct manifest **ret, struct ssb_diags *diags,
                   struct ssb_error *err);
 
-/* The same for bytes in memory; `file` names them in messages. */
+/* The same for bytes in memory; `file` names them in messages. They may name a directory,
+ * which a skill's own file may not. */
 int manifest_parse(const char *file, const char *bytes, size_t len, struct manifest **ret,
                    struct ssb_diags *diags, struct ssb_error *err);
 

@@ -14,20 +14,7 @@
 
 bool manifest_can_say(const char *s)
 {
-	size_t len = strlen(s);
-
-	if (len > MAX_SCALAR_BYTES) {
-		return false;
-	}
-	for (size_t i = 0; i < len;) {
-		uint32_t cp = 0;
-		size_t n = utf8_decode(s + i, len - i, &cp);
-		if (n == 0 || yaml_char_problem(cp) != NULL) {
-			return false;
-		}
-		i += n;
-	}
-	return true;
+	return strlen(s) <= MAX_SCALAR_BYTES && yaml_can_hold(s);
 }
 
 static bool is_letter(char c)
@@ -53,7 +40,7 @@ static bool is_plain(const char *s)
 	return true;
 }
 
-static void put_text(struct buf *out, const char *s)
+void manifest_put_text(struct buf *out, const char *s)
 {
 	if (!manifest_can_say(s)) {
 		out->failed = true;
@@ -84,8 +71,7 @@ static void put_text(struct buf *out, const char *s)
 	buf_addc(out, '"');
 }
 
-/* Never more than the rest of its line, whatever is in it. */
-static void put_visible(struct buf *out, const char *s)
+void manifest_put_comment(struct buf *out, const char *s)
 {
 	auto_buf shown;
 
@@ -113,7 +99,7 @@ static void put_pair(struct buf *out, unsigned indent, const char *key, const ch
 {
 	put_pad(out, indent);
 	buf_addf(out, "%s: ", key);
-	put_text(out, value);
+	manifest_put_text(out, value);
 	buf_addc(out, '\n');
 }
 
@@ -125,7 +111,7 @@ static void put_head(struct buf *out, const char *head)
 		buf_init(&line, MAX_YAML_BYTES);
 		buf_add(&line, head, n);
 		buf_adds(out, n > 0 ? "# " : "#");
-		put_visible(out, line.data != NULL ? line.data : "");
+		manifest_put_comment(out, line.data != NULL ? line.data : "");
 		buf_addc(out, '\n');
 		head += n + (head[n] == '\n');
 	}
@@ -158,9 +144,9 @@ static void put_asides(const struct writer *w, enum write_list list, unsigned in
 		}
 		put_pad(w->out, indent);
 		buf_adds(w->out, list == WRITE_OTHER ? "# " : "# - ");
-		put_visible(w->out, a->text);
+		manifest_put_comment(w->out, a->text);
 		buf_adds(w->out, "  # ");
-		put_visible(w->out, a->why);
+		manifest_put_comment(w->out, a->why);
 		buf_addc(w->out, '\n');
 	}
 }
@@ -172,7 +158,7 @@ static void put_why(const struct writer *w, enum write_list list, size_t item)
 
 	if (why != NULL && why[item] != NULL) {
 		buf_adds(w->out, "  # ");
-		put_visible(w->out, why[item]);
+		manifest_put_comment(w->out, why[item]);
 	}
 	buf_addc(w->out, '\n');
 }
@@ -194,7 +180,7 @@ static void put_list(const struct writer *w, unsigned indent, const char *key,
 	for (size_t i = 0; i < l->n; i++) {
 		put_pad(w->out, indent + 2);
 		buf_adds(w->out, "- ");
-		put_text(w->out, l->v[i].s);
+		manifest_put_text(w->out, l->v[i].s);
 		put_why(w, list, i);
 	}
 	put_asides(w, list, indent + 2);
@@ -205,7 +191,7 @@ static void put_rule(const struct writer *w, size_t at)
 	const struct egress_rule *r = &w->m->egress[at];
 
 	buf_adds(w->out, "      - domain: ");
-	put_text(w->out, r->domain.s);
+	manifest_put_text(w->out, r->domain.s);
 	put_why(w, WRITE_EGRESS, at);
 	buf_adds(w->out, "        ports: [");
 	for (size_t i = 0; i < r->n_ports; i++) {
@@ -303,6 +289,9 @@ static void put_skill(const struct writer *w)
 	}
 	if (m->author[0] != '\0') {
 		put_pair(w->out, 2, "author", m->author);
+	}
+	if (m->directory.s != NULL) {
+		put_pair(w->out, 2, "directory", m->directory.s);
 	}
 }
 

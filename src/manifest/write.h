@@ -33,4 +33,11 @@ void manifest_write(struct buf *out, const struct manifest *m, const struct writ
  * direction of what is read. */
 bool manifest_can_say(const char *s);
 
+/* Appends one text as a value: in quotes where YAML would take it for something else. The
+ * buffer has failed where it cannot be said. */
+void manifest_put_text(struct buf *out, const char *s);
+
+/* Appends to a comment: never more than the rest of its line, whatever is in it. */
+void manifest_put_comment(struct buf *out, const char *s);
+
 #endif

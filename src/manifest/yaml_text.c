@@ -4,6 +4,8 @@
  * parsers break lines at, and those that turn the direction of the text. */
 #include "manifest/yaml_text.h"
 
+#include <string.h>
+
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/utf8.h"
@@ -32,6 +34,20 @@ const char *yaml_char_problem(uint32_t cp)
 		}
 	}
 	return NULL;
+}
+
+bool yaml_can_hold(const char *text)
+{
+	for (size_t len = strlen(text); len > 0;) {
+		uint32_t cp = 0;
+		size_t n = utf8_decode(text, len, &cp);
+		if (n == 0 || yaml_char_problem(cp) != NULL) {
+			return false;
+		}
+		text += n;
+		len -= n;
+	}
+	return true;
 }
 
 bool yaml_bytes_ok(const struct report *rep, const char *bytes, size_t len)

@@ -12,6 +12,9 @@
  * are fine here; a carriage return is not. */
 const char *yaml_char_problem(uint32_t cp);
 
+/* UTF-8, with none of those in it. */
+bool yaml_can_hold(const char *text);
+
 /* Checks the raw bytes of a file; reports each bad place. */
 bool yaml_bytes_ok(const struct report *rep, const char *bytes, size_t len);
 

@@ -57,10 +57,5 @@ void words_done(struct words *w)
 
 void words_write(const struct words *w, const char *key, struct json *j)
 {
-	json_key(j, key);
-	json_open(j, '[');
-	for (size_t i = 0; i < w->n; i++) {
-		json_str(j, w->v[i]);
-	}
-	json_close(j, ']');
+	json_kstrs(j, key, w->v, w->n);
 }

@@ -86,7 +86,7 @@ int net_local_range(int family, const uint8_t *address, unsigned bits)
 	return errno == 0 || errno == EEXIST ? 0 : -1;
 }
 
-int net_listen(int family, int type, const uint8_t *address, uint16_t port)
+int net_listen(int family, int type, const uint8_t *address, uint16_t port, bool shared)
 {
 	union {
 		struct sockaddr any;
@@ -110,6 +110,9 @@ int net_listen(int family, int type, const uint8_t *address, uint16_t port)
 	if (fd < 0 || (family == AF_INET6 &&
 	               (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0 ||
 	                setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &on, sizeof(on)) != 0))) {
+		return -1;
+	}
+	if (shared && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) != 0) {
 		return -1;
 	}
 	if (bind(fd, &at.any, len) != 0 || (type == SOCK_STREAM && listen(fd, BACKLOG) != 0)) {

@@ -2,6 +2,7 @@
 #ifndef OS_NET_H
 #define OS_NET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -11,7 +12,8 @@ int net_loopback_up(void); /* 127.0.0.1 and ::1 */
  * listened on and connected to. `address` has 4 or 16 bytes. */
 int net_local_range(int family, const uint8_t *address, unsigned bits);
 
-/* A bound socket (listening, for SOCK_STREAM), CLOEXEC and non-blocking. */
-int net_listen(int family, int type, const uint8_t *address, uint16_t port);
+/* A bound socket (listening, for SOCK_STREAM), CLOEXEC and non-blocking. Two that are
+ * `shared` can have the same port, one on an address of its own and one on all others. */
+int net_listen(int family, int type, const uint8_t *address, uint16_t port, bool shared);
 
 #endif

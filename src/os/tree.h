@@ -26,4 +26,10 @@ struct tree_caps {
  * was too much of it, or since a directory could not be read. */
 bool tree_walk(int dir_fd, const struct tree_caps *caps, tree_fn *fn, void *arg);
 
+/* Gone with all that is in it, however deep and whatever rights its directories have;
+ * what is mounted there stays. No symlink is followed. Both 0, also where nothing is
+ * there; -1 with errno: something is left, and all else is gone. */
+int tree_remove(int parent_fd, const char *name);
+int tree_empty(int dir_fd); /* borrows a directory that can be listed */
+
 #endif

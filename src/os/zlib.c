@@ -30,7 +30,6 @@ static struct {
 	int (*init)(struct stream *s, int window, const char *version, int size);
 	int (*inflate)(struct stream *s, int flush);
 	int (*reset)(struct stream *s);
-	int (*end)(struct stream *s);
 } zlib;
 static bool loaded;
 
@@ -45,7 +44,6 @@ int gunzip_load(struct ssb_error *err)
 		CALL("inflateInit2_", init),
 		CALL("inflate", inflate),
 		CALL("inflateReset", reset),
-		CALL("inflateEnd", end),
 	};
 	static const struct library library = { "libz.so.1", "zlib, which unpacks gzip", "zlib1g",
 		                                calls, ARRAY_LEN(calls) };
@@ -68,14 +66,6 @@ struct gunzip *gunzip_new(void)
 		z = NULL;
 	}
 	return z;
-}
-
-void gunzip_free(struct gunzip *z)
-{
-	if (z != NULL) {
-		(void)zlib.end(&z->stream);
-		free(z);
-	}
 }
 
 int gunzip_more(struct gunzip *z, const uint8_t *in, size_t *in_len, uint8_t *out, size_t *out_len)

@@ -11,8 +11,7 @@
 struct gunzip; /* one stream; members that follow each other are one */
 
 int gunzip_load(struct ssb_error *err); /* the library; before any of the others */
-struct gunzip *gunzip_new(void);        /* returns new, or NULL */
-void gunzip_free(struct gunzip *z);     /* accepts NULL */
+struct gunzip *gunzip_new(void);        /* for the rest of the process; or NULL */
 
 /* From `in` as much as fits into `out`; both lengths become what was used. 1: the
  * stream is at an end for now, 0: there is more to come, -1: it is damaged. */

@@ -46,11 +46,10 @@ int asks_new(const struct owner *o, const char *skill_dir, struct asks **ret, st
 	a->b.manifest = &a->manifest;
 	a->b.skill_dir = skill_dir;
 	a->b.diags = ssb_diags_new();
-	a->b.plan = calloc(1, sizeof(*a->b.plan));
+	a->b.plan = plan_new();
 	if (a->options == NULL || a->b.diags == NULL || a->b.plan == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
-	a->b.plan->govern_fd = -1;
 	if (policy_load(o, a->options, &a->b.policy, a->b.diags, err) != 0) {
 		return -1;
 	}

@@ -198,6 +198,17 @@ void plan_approval_free(struct plan_approval *a)
 	free(a);
 }
 
+struct ssb_plan *plan_new(void)
+{
+	struct ssb_plan *p = calloc(1, sizeof(*p));
+
+	if (p != NULL) {
+		p->govern_fd = -1;
+		p->rootfs.fd = p->rootfs.parent_fd = -1;
+	}
+	return p;
+}
+
 void ssb_plan_free(struct ssb_plan *p)
 {
 	if (p == NULL) {

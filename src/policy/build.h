@@ -15,6 +15,7 @@ struct build {
 	const struct ssb_options *opt;
 	const struct manifest *manifest; /* NULL: a bare command */
 	const char *skill_dir;           /* real path; NULL: a bare command */
+	bool unbound;                    /* it is a sidecar that names no directory */
 	const char *skill_source;        /* where its files are: the same, or a copy of it */
 	struct policy policy;
 	struct danger *danger; /* looked up when the first path is judged */
@@ -25,6 +26,10 @@ struct build {
 	bool failed;               /* without memory: the plan must not be used */
 };
 
+#define UNBOUND "the sidecar does not say for which directory it is"
+#define UNBOUND_REMEDY                                                                             \
+	"write 'directory:' under 'skill:' in it, or approve the skill: skillsandbox approve DIR"
+
 /* The whole way, for a given owner: ssb_plan_skill() and ssb_plan_command()
  * are these with the caller as owner. They change nothing on disk and execute
  * nothing. */
@@ -33,6 +38,9 @@ int plan_build_skill(const struct owner *owner, const struct ssb_options *o, con
                      struct ssb_error *err);
 int plan_build_command(const struct owner *owner, const struct ssb_options *o, char *const argv[],
                        struct ssb_plan **ret_plan, struct ssb_diags *diags, struct ssb_error *err);
+
+/* An empty one, which holds no fd: 0 is one. NULL: no memory. */
+struct ssb_plan *plan_new(void);
 
 /* A refusal, a warning: into the plan and into the diags. */
 void build_refuse(struct build *b, enum refusal_kind kind, const char *where, const char *what,
@@ -43,6 +51,9 @@ void build_withhold(struct build *b, const struct refusal *r);
 void build_offer(struct build *b, enum ssb_option option, const char *value);
 /* The owner took this request out: it is recorded, and not to be looked at further. */
 bool build_taken_out(struct build *b, enum refusal_kind kind, const char *where, const char *what);
+/* A sidecar for any directory of its name asks to write `path`, and the owner did not say
+ * so for this one: withheld. */
+bool build_unbound(struct build *b, const char *where, const char *what, const char *path);
 void build_warn(struct build *b, const char *where, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 /* A warning that is shown at every run. */

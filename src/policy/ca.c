@@ -98,7 +98,10 @@ static void add_bundle(struct build *b, const char *name, const char *value)
 
 void ca_build(struct build *b)
 {
-	for (size_t i = 0; b->plan->n_egress > 0 && i < ARRAY_LEN(VARIABLES); i++) {
+	/* While it is learned nobody answers, unless it may connect. */
+	bool answered = b->plan->n_egress > 0 && b->opt->learn.mode != LEARNING_CLOSED;
+
+	for (size_t i = 0; answered && i < ARRAY_LEN(VARIABLES); i++) {
 		const char *value = owner_getenv(b->owner, VARIABLES[i]);
 		if (value != NULL && *value != '\0' && !env_is_decided(b, VARIABLES[i])) {
 			add_bundle(b, VARIABLES[i], value);

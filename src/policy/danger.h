@@ -90,8 +90,4 @@ const char *danger_named(const char *home, const char *path);
  * such a place, or lies in one: why, or NULL. By its words alone, on any machine. */
 const char *danger_around(const char *path, enum access access);
 
-/* Whether a variable of that name holds a secret: what it opens ("AWS"), "" where only
- * its name sounds like one, NULL if it does not (env.c). */
-const char *danger_variable(const char *name);
-
 #endif

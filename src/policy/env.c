@@ -10,17 +10,17 @@
 #include "policy/asks.h"
 #include "policy/build.h"
 #include "policy/owner.h"
+#include "policy/secrets.h"
 #include "skill/programs.h"
 
 enum env_kind {
-	ENV_REFUSED,    /* steers the loader or the runtime */
-	ENV_USELESS,    /* names something that is not in the sandbox */
-	ENV_CREDENTIAL, /* passes as declared, but the owner should see it */
+	ENV_REFUSED, /* steers the loader or the runtime */
+	ENV_USELESS, /* names something that is not in the sandbox */
 };
 
 #define BY_US "hosts are dialled from outside, through your proxy; the skill cannot reach it"
 
-/* A final '_' makes a name a prefix. */
+/* A final '_' makes a name a prefix. What is a credential stands in secrets.c. */
 static const struct env_rule {
 	const char *name;
 	enum env_kind kind;
@@ -47,30 +47,6 @@ static const struct env_rule {
 	{ "HTTPS_PROXY", ENV_USELESS, BY_US },
 	{ "ALL_PROXY", ENV_USELESS, BY_US },
 	{ "NO_PROXY", ENV_USELESS, BY_US },
-	{ "AWS_ACCESS_KEY_ID", ENV_CREDENTIAL, "AWS" },
-	{ "AWS_SECRET_ACCESS_KEY", ENV_CREDENTIAL, "AWS" },
-	{ "AWS_SESSION_TOKEN", ENV_CREDENTIAL, "AWS" },
-	{ "AZURE_CLIENT_SECRET", ENV_CREDENTIAL, "Azure" },
-	{ "GOOGLE_APPLICATION_CREDENTIALS", ENV_CREDENTIAL, "Google Cloud" },
-	{ "DIGITALOCEAN_ACCESS_TOKEN", ENV_CREDENTIAL, "DigitalOcean" },
-	{ "CLOUDFLARE_API_TOKEN", ENV_CREDENTIAL, "Cloudflare" },
-	{ "GITHUB_TOKEN", ENV_CREDENTIAL, "GitHub" },
-	{ "GH_TOKEN", ENV_CREDENTIAL, "GitHub" },
-	{ "GITLAB_TOKEN", ENV_CREDENTIAL, "GitLab" },
-	{ "NPM_TOKEN", ENV_CREDENTIAL, "package publishing" },
-	{ "PYPI_TOKEN", ENV_CREDENTIAL, "package publishing" },
-	{ "TWINE_PASSWORD", ENV_CREDENTIAL, "package publishing" },
-	{ "CARGO_REGISTRY_TOKEN", ENV_CREDENTIAL, "package publishing" },
-	{ "DOCKER_PASSWORD", ENV_CREDENTIAL, "image publishing" },
-	{ "OPENAI_API_KEY", ENV_CREDENTIAL, "OpenAI" },
-	{ "ANTHROPIC_API_KEY", ENV_CREDENTIAL, "Anthropic" },
-	{ "STRIPE_SECRET_KEY", ENV_CREDENTIAL, "Stripe" },
-	{ "SLACK_TOKEN", ENV_CREDENTIAL, "Slack" },
-	{ "DATABASE_URL", ENV_CREDENTIAL, "a database" },
-	{ "POSTGRES_PASSWORD", ENV_CREDENTIAL, "a database" },
-	{ "MYSQL_PASSWORD", ENV_CREDENTIAL, "a database" },
-	{ "VAULT_TOKEN", ENV_CREDENTIAL, "Vault" },
-	{ "HF_TOKEN", ENV_CREDENTIAL, "Hugging Face" },
 };
 
 static const struct env_rule *find_rule(const char *name)
@@ -90,25 +66,17 @@ const char *asks_env(const char *name)
 {
 	const struct env_rule *rule = find_rule(name);
 
-	if (rule == NULL) {
-		return NULL;
-	}
-	return rule->kind == ENV_CREDENTIAL ? "it is a credential of the owner's" : rule->why;
-}
-
-const char *danger_variable(const char *name)
-{
-	static const char *const WORDS[] = { "TOKEN",      "SECRET", "PASSW", "PASSPHRASE",
-		                             "CREDENTIAL", "APIKEY", "_KEY" };
-	const struct env_rule *rule = find_rule(name);
-
-	if (rule != NULL && rule->kind == ENV_CREDENTIAL) {
+	if (rule != NULL) {
 		return rule->why;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
-		if (strcasestr(name, WORDS[i]) != NULL) {
-			return "";
-		}
+	switch (secret_of(name, NULL)) {
+	case SECRET_CREDENTIAL:
+		return "it is a credential of the owner's";
+	case SECRET_OWNERS:
+		return "it looks like a secret of the owner's";
+	case SECRET_SOUNDS: /* a skill's own key for its own service */
+	case SECRET_NOT:
+		break;
 	}
 	return NULL;
 }
@@ -189,22 +157,26 @@ static void refuse_env(struct build *b, const char *where, const char *name, con
 	}
 }
 
-/* Asked for by a file that was not written for us: only the owner's word gives it. */
-static void withhold_env(struct build *b, const char *where, const char *name,
-                         const struct env_rule *rule)
+/* Only the owner's word gives it. `opens` is what it is a credential of, or NULL. */
+static void withhold_env(struct build *b, const char *where, const char *name, const char *opens)
 {
+	const struct env_rule *rule = find_rule(name);
+	const char *more = opens != NULL ? opens : rule != NULL ? rule->why : NULL;
 	bool denied = listed(&b->policy.lists[POLICY_DENY_ENV], name);
 	auto_free char *what = build_printf(b, "environment %s", name);
 	auto_free char *why =
-	        denied ? build_printf(b, "the policy file denies it")
-	               : build_printf(b, "%s asks for it, and nobody granted it%s%s%s%s",
-	                              path_base(b->manifest->file), rule != NULL ? " (" : "",
-	                              rule == NULL                   ? ""
-	                              : rule->kind == ENV_CREDENTIAL ? "a credential: "
-	                                                             : "",
-	                              rule != NULL ? rule->why : "", rule != NULL ? ")" : "");
-	auto_free char *remedy = build_printf(
-	        b, "pass it with --env %s, or approve the skill: skillsandbox approve DIR", name);
+	        denied       ? build_printf(b, "the policy file denies it")
+	        : b->unbound ? build_printf(b, "%s", UNBOUND)
+	                     : build_printf(b, "%s asks for it, and nobody granted it%s%s%s%s",
+	                                    path_base(b->manifest->file), more != NULL ? " (" : "",
+	                                    opens != NULL ? "a credential: " : "",
+	                                    more != NULL ? more : "", more != NULL ? ")" : "");
+	auto_free char *remedy =
+	        b->unbound ? build_printf(b, "%s", UNBOUND_REMEDY)
+	                   : build_printf(b,
+	                                  "pass it with --env %s, or approve the skill: "
+	                                  "skillsandbox approve DIR",
+	                                  name);
 
 	if (what != NULL && why != NULL && remedy != NULL) {
 		build_withhold(
@@ -217,11 +189,44 @@ static void withhold_env(struct build *b, const char *where, const char *name,
 	}
 }
 
+/* They say nothing of the owner but where and how they read. */
+static bool is_harmless(const char *name, const char *value)
+{
+	static const char *const NAMES[] = {
+		"LANG",        "LC_ALL",       "LC_CTYPE",       "LC_COLLATE",        "LC_MESSAGES",
+		"LC_MONETARY", "LC_NUMERIC",   "LC_TIME",        "LC_PAPER",          "LC_NAME",
+		"LC_ADDRESS",  "LC_TELEPHONE", "LC_MEASUREMENT", "LC_IDENTIFICATION", "TZ",
+		"TERM"
+	};
+	bool named = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(NAMES) && !named; i++) {
+		named = strcmp(name, NAMES[i]) == 0;
+	}
+	return named && strlen(value) <= 64 &&
+	       value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	                           "0123456789_.@/:+-")] == '\0';
+}
+
+/* What the caller's environment gives to a name that the manifest declares. While it is
+ * learned a skill sees stand-ins, which are the options'; whatever has none, has no value:
+ * also what the policy file grants. */
+static const char *value_of(const struct build *b, const char *name)
+{
+	const char *value = owner_getenv(b->owner, name);
+
+	return b->opt->learn.mode == LEARNING_NOT || (value != NULL && is_harmless(name, value))
+	               ? value
+	               : NULL;
+}
+
 static void add_declared(struct build *b, const struct mtext *t)
 {
 	const struct env_rule *rule = find_rule(t->s);
-	const char *value = owner_getenv(b->owner, t->s);
-	bool derived = skill_format_derived(b->plan->format);
+	const char *opens = NULL;
+	bool credential = secret_of(t->s, &opens) == SECRET_CREDENTIAL;
+	const char *value = value_of(b, t->s);
+	bool derived = skill_format_derived(b->plan->format) || b->unbound;
 	char where[192];
 
 	build_where(b, t, where, sizeof(where));
@@ -247,20 +252,24 @@ static void add_declared(struct build *b, const struct mtext *t)
 		build_warn(b, where, "environment %s is not passed: %s", t->s, rule->why);
 		return;
 	}
-	if (derived && !granted) {
-		withhold_env(b, where, t->s, rule); /* set or not: what is approved holds later */
+	/* A file that was not written for us decides nothing; nor does a skill's own manifest
+	 * about the keys to what is the owner's. */
+	bool held = (derived || credential) && !granted;
+	if (held) {
+		/* Set or not: what is approved holds later. */
+		withhold_env(b, where, t->s, credential ? opens : NULL);
 	}
 	if (value == NULL) {
 		build_add(b, &b->plan->env_missing, t->s, MAX_ENV_VARS);
 		return;
 	}
-	if (derived && !granted) {
+	if (held) {
 		return;
 	}
-	if (rule != NULL && rule->kind == ENV_CREDENTIAL) {
+	if (credential) {
 		build_warn(b, where,
 		           "environment %s is a credential (%s), and the manifest asks for it",
-		           t->s, rule->why);
+		           t->s, opens);
 	}
 	set(b, t->s, value);
 }

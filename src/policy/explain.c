@@ -1,22 +1,17 @@
-/* explain.c - the plan for programs (JSON) and for people (text): what is
- * asked, what is granted, what is denied, why, and what would allow it.
- * Values of variables are never shown. */
-#include <stdlib.h>
+/* explain.c - the plan for people: what is asked, what is granted, what is denied, why,
+ * and what would allow it. Values of variables are never shown. */
+#include "policy/explain.h"
+
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/json.h"
-#include "base/own.h"
-#include "base/utf8.h"
+#include "base/visible.h"
 #include "manifest/resources.h"
 #include "policy/options.h"
-#include "policy/plan.h"
 
-#define MAX_EXPLANATION (1UL << 24)
-
-/* Where a rule comes from: the manifest's line, or the owner's flag. */
-static const char *rule_where(const struct ssb_plan *p, const struct egress_rule *r, char *out,
-                              size_t size)
+const char *explain_rule_where(const struct ssb_plan *p, const struct egress_rule *r, char *out,
+                               size_t size)
 {
 	const char *slash = p->manifest != NULL ? strrchr(p->manifest, '/') : NULL;
 
@@ -28,9 +23,7 @@ static const char *rule_where(const struct ssb_plan *p, const struct egress_rule
 	return out;
 }
 
-/* What a proxy is used for: "http", "other", or "all" if it is one for both;
- * NULL: there is none, or the first stands for it. */
-static const char *proxy_for_what(const struct ssb_plan *p, int use)
+const char *explain_proxy_use(const struct ssb_plan *p, int use)
 {
 	const struct upstream *u = p->upstream;
 
@@ -41,8 +34,7 @@ static const char *proxy_for_what(const struct ssb_plan *p, int use)
 	return !same ? (use == UPSTREAM_HTTP ? "http" : "other") : use == 0 ? "all" : NULL;
 }
 
-/* Without its credentials. */
-static const char *proxy_url(const struct upstream *u, char *out, size_t size)
+const char *explain_proxy_url(const struct upstream *u, char *out, size_t size)
 {
 	bool v6 = strchr(u->host, ':') != NULL;
 
@@ -51,252 +43,10 @@ static const char *proxy_url(const struct upstream *u, char *out, size_t size)
 	return out;
 }
 
-/* ---- JSON ------------------------------------------------------------------ */
-
-static void json_list(struct json *j, const char *key, const struct string_list *l)
-{
-	json_key(j, key);
-	json_open(j, '[');
-	for (size_t i = 0; i < l->n; i++) {
-		json_str(j, l->v[i]);
-	}
-	json_close(j, ']');
-}
-
-static void json_files(struct json *j, const struct ssb_plan *p)
-{
-	json_key(j, "files");
-	json_open(j, '[');
-	for (size_t i = 0; i < p->n_grants; i++) {
-		const struct grant *g = &p->grants[i];
-		json_open(j, '{');
-		json_kstr(j, "path", g->path);
-		json_kstr(j, "target", g->target);
-		json_kstr(j, "access", access_name(g->access));
-		json_kstr(j, "origin", origin_name(g->origin));
-		json_kstr(j, "where", g->where);
-		json_kbool(j, "create", g->create);
-		json_close(j, '}');
-	}
-	json_close(j, ']');
-}
-
-/* Where the sandbox's system directories come from; nothing: from the host. */
-static void json_rootfs(struct json *j, const struct ssb_plan *p)
-{
-	if (p->rootfs.path != NULL) {
-		json_kstr(j, "rootfs", p->rootfs.path);
-	}
-}
-
-static void json_covered(struct json *j, const struct ssb_plan *p)
-{
-	json_key(j, "covered");
-	json_open(j, '[');
-	for (size_t i = 0; i < p->n_covers; i++) {
-		json_open(j, '{');
-		json_kstr(j, "path", p->covers[i].path);
-		json_kstr(j, "target", p->covers[i].target);
-		json_kstr(j, "where", p->covers[i].where);
-		json_close(j, '}');
-	}
-	json_close(j, ']');
-}
-
-static void json_env(struct json *j, const struct ssb_plan *p)
-{
-	json_key(j, "env");
-	json_open(j, '[');
-	for (size_t i = 0; i < p->env.n; i++) {
-		json_strn(j, p->env.v[i], strcspn(p->env.v[i], "="));
-	}
-	json_close(j, ']');
-}
-
-static void json_proxy(struct json *j, const struct ssb_plan *p)
-{
-	char url[320];
-
-	if (!plan_proxied(p)) {
-		return;
-	}
-	json_key(j, "upstream_proxy");
-	json_open(j, '[');
-	for (int i = 0; i < UPSTREAM_USES; i++) {
-		const struct upstream *u = &p->upstream[i];
-		if (proxy_for_what(p, i) != NULL) {
-			json_open(j, '{');
-			json_kstr(j, "for", proxy_for_what(p, i));
-			json_kstr(j, "url", proxy_url(u, url, sizeof(url)));
-			json_kbool(j, "credentials", u->credentials != NULL);
-			json_kstr(j, "where", u->where);
-			json_close(j, '}');
-		}
-	}
-	json_close(j, ']');
-	json_list(j, "no_proxy", &p->no_proxy);
-	json_kbool(j, "udp_direct", p->udp_direct);
-}
-
-static void json_network(struct json *j, const struct ssb_plan *p)
-{
-	char where[96];
-
-	json_key(j, "network");
-	json_open(j, '[');
-	for (size_t i = 0; i < p->n_egress; i++) {
-		const struct egress_rule *r = &p->egress[i];
-		json_open(j, '{');
-		json_kstr(j, "domain", r->domain.s);
-		json_key(j, "ports");
-		json_open(j, '[');
-		for (size_t k = 0; k < r->n_ports; k++) {
-			json_uint(j, r->ports[k]);
-		}
-		json_close(j, ']');
-		json_kstr(j, "protocol", protocol_name(r->protocol));
-		json_kstr(j, "where", rule_where(p, r, where, sizeof(where)));
-		json_close(j, '}');
-	}
-	json_close(j, ']');
-	json_key(j, "network_limits");
-	json_open(j, '{');
-	for (size_t i = 0; i < NET_LIMIT_COUNT; i++) {
-		json_kuint(j, NET_LIMITS[i].name, resource_of(&p->net, &NET_LIMITS[i]));
-	}
-	json_close(j, '}');
-	json_list(j, "allow_private", &p->allow_private);
-	if (p->learning != LEARNING_NOT) {
-		json_kstr(j, "learning", p->learning == LEARNING_CONNECT ? "connect" : "closed");
-	}
-	json_proxy(j, p);
-}
-
-static void json_refusals(struct json *j, const char *key, const struct refusal *v, size_t n)
-{
-	json_key(j, key);
-	json_open(j, '[');
-	for (size_t i = 0; i < n; i++) {
-		const struct refusal *r = &v[i];
-		json_open(j, '{');
-		json_kstr(j, "what", r->what);
-		json_kstr(j, "where", r->where);
-		json_kstr(j, "why", r->why);
-		json_kstr(j, "remedy", r->remedy);
-		json_close(j, '}');
-	}
-	json_close(j, ']');
-}
-
-static void json_settings(struct json *j, const struct ssb_plan *p)
-{
-	json_key(j, "limits");
-	json_open(j, '{');
-	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
-		json_kuint(j, RESOURCES[i].name, resource_of(&p->res, &RESOURCES[i]));
-	}
-	json_close(j, '}');
-	json_kstr(j, "profile", profile_name(p->profile));
-	json_kbool(j, "unix_sockets", p->unix_sockets);
-	json_kstr(j, "audit", audit_name(p->audit));
-	json_list(j, "argv", &p->argv);
-	json_kstr(j, "workdir", p->workdir);
-	json_kstr(j, "home", p->home);
-	json_kbool(j, "toolchain_auto", p->toolchain_auto);
-	json_key(j, "best_effort");
-	json_open(j, '[');
-	for (int i = 0; i < LAYER_COUNT; i++) {
-		if ((p->best_effort & 1U << i) != 0) {
-			json_str(j, layer_name((enum layer_id)i));
-		}
-	}
-	json_close(j, ']');
-}
-
-static void json_approved(struct json *j, const struct ssb_plan *p)
-{
-	const struct plan_approval *a = p->approved;
-
-	if (a != NULL) {
-		json_key(j, "approved");
-		json_open(j, '{');
-		json_kstr(j, "by", a->by);
-		json_kstr(j, "at", a->at);
-		json_kstr(j, "tree", a->tree);
-		json_kbool(j, "snapshot", a->snapshot);
-		json_close(j, '}');
-	}
-}
-
-char *plan_json(const struct ssb_plan *p, bool pretty)
-{
-	auto_buf out;
-	struct json j;
-
-	buf_init(&out, MAX_EXPLANATION);
-	json_init(&j, &out, pretty);
-	json_open(&j, '{');
-	json_kstr(&j, "name", p->name);
-	json_kstr(&j, "version", p->version);
-	json_kstr(&j, "manifest", p->manifest);
-	json_kstr(&j, "skill_dir", p->skill_dir);
-	json_kstr(&j, "format", p->skill_dir != NULL ? skill_format_name(p->format) : NULL);
-	json_list(&j, "requested", &p->requested);
-	json_key(&j, "granted");
-	json_open(&j, '{');
-	json_files(&j, p);
-	json_env(&j, p);
-	json_network(&j, p);
-	json_close(&j, '}');
-	json_rootfs(&j, p);
-	json_covered(&j, p);
-	json_refusals(&j, "denied", p->refusals, p->n_refusals);
-	json_refusals(&j, "withheld", p->withheld, p->n_withheld);
-	json_list(&j, "warnings", &p->warnings);
-	json_list(&j, "env_missing", &p->env_missing);
-	json_kuint(&j, "env_withheld", p->env_withheld);
-	json_settings(&j, p);
-	json_approved(&j, p);
-	json_close(&j, '}');
-	if (pretty) {
-		buf_addc(&out, '\n');
-	}
-	return buf_steal(&out);
-}
-
-char *ssb_plan_json(const struct ssb_plan *p)
-{
-	return plan_json(p, true);
-}
-
-/* ---- text ------------------------------------------------------------------ */
-
-/* Characters that would move the cursor, recolour or reorder a terminal. */
-static bool unprintable(uint32_t cp)
-{
-	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || (cp >= 0x200e && cp <= 0x200f) ||
-	       (cp >= 0x2028 && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069);
-}
-
 /* Names come from manifests and file systems: only what prints is printed. */
 static void put(struct buf *out, const char *s)
 {
-	size_t len = strlen(s);
-
-	while (len > 0) {
-		uint32_t cp = 0;
-		size_t n = utf8_decode(s, len, &cp);
-		size_t step = n > 0 ? n : 1;
-		if (n > 0 && !unprintable(cp)) {
-			buf_add(out, s, n);
-		} else {
-			for (size_t i = 0; i < step; i++) {
-				buf_addf(out, "\\x%02x", (unsigned char)s[i]);
-			}
-		}
-		s += step;
-		len -= step;
-	}
+	visible_text(out, s, false);
 }
 
 /* "label     " on the first line of a group, blank below. */
@@ -419,12 +169,12 @@ static void text_proxy(struct buf *out, const struct ssb_plan *p)
 
 	for (int i = 0; i < UPSTREAM_USES; i++) {
 		const struct upstream *u = &p->upstream[i];
-		const char *what = proxy_for_what(p, i);
+		const char *what = explain_proxy_use(p, i);
 		if (what != NULL) {
 			label(out, "", false);
 			buf_addf(out, "%s by the proxy ",
 			         strcmp(what, "all") == 0 ? what : WHAT[i]);
-			put(out, proxy_url(u, url, sizeof(url)));
+			put(out, explain_proxy_url(u, url, sizeof(url)));
 			buf_adds(out, u->credentials != NULL ? ", with credentials  (" : "  (");
 			put(out, u->where);
 			buf_adds(out, ")\n");
@@ -455,7 +205,7 @@ static void text_network(struct buf *out, const struct ssb_plan *p)
 		for (size_t k = 0; k < r->n_ports; k++) {
 			buf_addf(out, "%s%u", k > 0 ? "," : "", (unsigned)r->ports[k]);
 		}
-		buf_addf(out, "  (%s)\n", rule_where(p, r, where, sizeof(where)));
+		buf_addf(out, "  (%s)\n", explain_rule_where(p, r, where, sizeof(where)));
 	}
 	text_network_limits(out, p);
 	text_proxy(out, p);

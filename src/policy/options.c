@@ -110,23 +110,77 @@ struct ssb_options *ssb_options_new(void)
 	return o;
 }
 
+/* What options own; the rest is copied as it is. */
+static const size_t LISTS[] = {
+	offsetof(struct ssb_options, read),     offsetof(struct ssb_options, write),
+	offsetof(struct ssb_options, net),      offsetof(struct ssb_options, env),
+	offsetof(struct ssb_options, withhold), offsetof(struct ssb_options, allow_private),
+};
+static const size_t TEXTS[] = {
+	offsetof(struct ssb_options, policy_file),  offsetof(struct ssb_options, trace_output),
+	offsetof(struct ssb_options, rootfs),       offsetof(struct ssb_options, workdir),
+	offsetof(struct ssb_options, skill_source),
+};
+
+static struct string_list *list_at(const struct ssb_options *o, size_t at)
+{
+	return (struct string_list *)((uintptr_t)o + at);
+}
+
+static char **text_at(const struct ssb_options *o, size_t at)
+{
+	return (char **)((uintptr_t)o + at);
+}
+
 void ssb_options_free(struct ssb_options *o)
 {
-	if (o == NULL) {
-		return;
+	for (size_t i = 0; o != NULL && i < ARRAY_LEN(LISTS); i++) {
+		string_list_done(list_at(o, LISTS[i]));
 	}
-	string_list_done(&o->read);
-	string_list_done(&o->write);
-	string_list_done(&o->net);
-	string_list_done(&o->env);
-	string_list_done(&o->allow_private);
-	string_list_done(&o->withhold);
-	free(o->skill_source);
-	free(o->policy_file);
-	free(o->trace_output);
-	free(o->rootfs);
-	free(o->workdir);
+	for (size_t i = 0; o != NULL && i < ARRAY_LEN(TEXTS); i++) {
+		free(*text_at(o, TEXTS[i]));
+	}
 	free(o);
+}
+
+static int copy_list(struct string_list *to, const struct string_list *from)
+{
+	for (size_t i = 0; i < from->n; i++) {
+		if (string_list_add(to, from->v[i], SIZE_MAX) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+struct ssb_options *options_copy(const struct ssb_options *from)
+{
+	struct ssb_options *o = calloc(1, sizeof(*o));
+	int failed = o == NULL ? -1 : 0;
+
+	if (failed == 0) {
+		*o = *from;
+	}
+	for (size_t i = 0; failed == 0 && i < ARRAY_LEN(LISTS); i++) {
+		*list_at(o, LISTS[i]) = (struct string_list){ 0 };
+	}
+	for (size_t i = 0; failed == 0 && i < ARRAY_LEN(TEXTS); i++) {
+		*text_at(o, TEXTS[i]) = NULL;
+	}
+	for (size_t i = 0; failed == 0 && i < ARRAY_LEN(LISTS); i++) {
+		failed = copy_list(list_at(o, LISTS[i]), list_at(from, LISTS[i]));
+	}
+	for (size_t i = 0; failed == 0 && i < ARRAY_LEN(TEXTS); i++) {
+		const char *text = *text_at(from, TEXTS[i]);
+		char *copy = text != NULL ? strdup(text) : NULL;
+		*text_at(o, TEXTS[i]) = copy;
+		failed = text != NULL && copy == NULL ? -1 : 0;
+	}
+	if (failed != 0) {
+		ssb_options_free(o);
+		return NULL;
+	}
+	return o;
 }
 
 struct options_mark options_mark(const struct ssb_options *o)

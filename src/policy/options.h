@@ -51,6 +51,9 @@ struct ssb_options {
 	struct learn_options learn;
 };
 
+/* Returns new; NULL without memory. What learn.stand_ins borrows stays borrowed. */
+struct ssb_options *options_copy(const struct ssb_options *from);
+
 /* What was said so far, to go back to. */
 struct options_mark {
 	size_t read, write, net, env, withhold;

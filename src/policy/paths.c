@@ -144,6 +144,11 @@ char *path_parent(const char *path)
 	return slash == NULL || slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
+bool path_is_top(const char *dir)
+{
+	return dir[0] == '\0' || strchr(dir + 1, '/') == NULL;
+}
+
 const char *path_base(const char *path)
 {
 	const char *slash = strrchr(path, '/');

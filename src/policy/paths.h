@@ -46,6 +46,7 @@ char *path_join(const char *dir, const char *rest); /* returns new */
 /* `path` itself where it is absolute. Returns new. */
 char *path_from(const char *dir, const char *path);
 char *path_parent(const char *path); /* returns new */
+bool path_is_top(const char *dir);   /* "/", "/srv", "~"; not "~/notes" */
 const char *path_base(const char *path);
 
 /* Resolves symlinks as far as the path exists; the rest is appended as it

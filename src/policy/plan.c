@@ -69,6 +69,9 @@ static void add_declared(struct build *b, const struct mtext_list *l, enum acces
 		                    what)) {
 			continue;
 		}
+		if (access == ACCESS_WRITE && build_unbound(b, where, what, l->v[i].s)) {
+			continue;
+		}
 		if (b->opt->learn.mode == LEARNING_NOT) {
 			resolve_request(b, &(struct request){ l->v[i].s, access, ORIGIN_MANIFEST,
 			                                      where, NULL });
@@ -232,12 +235,10 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 static int begin(struct build *b, struct ssb_error *err)
 {
 	policy_init(&b->policy);
-	b->plan = calloc(1, sizeof(*b->plan));
+	b->plan = plan_new();
 	if (b->plan == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
-	b->plan->govern_fd = -1;
-	b->plan->rootfs.fd = b->plan->rootfs.parent_fd = -1;
 	return policy_load(b->owner, b->opt, &b->policy, b->diags, err);
 }
 
@@ -370,6 +371,7 @@ int plan_build_skill(const struct owner *owner, const struct ssb_options *o, con
 		return -1;
 	}
 	b.manifest = found.manifest;
+	b.unbound = found.unbound;
 	b.skill_dir = real;
 	b.skill_source = b.opt->skill_source != NULL ? b.opt->skill_source : real;
 	b.plan->name = build_printf(&b, "%s", found.manifest->name);

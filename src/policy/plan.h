@@ -189,6 +189,9 @@ struct ssb_plan {
 	 * with those at its end: was nothing changed meanwhile? NULL: no need. */
 	int (*still)(const struct ssb_plan *p, struct marks *seen, struct ssb_error *err);
 	struct consent_policy consent;
+	/* Of a plan that is only looked at: how it stands with the approval ("none", "holds",
+	 * "changed", "over"; static). NULL: nobody looked. */
+	const char *consent_state;
 	struct string_list warnings;
 	struct string_list requested;   /* what the manifest asks, for people: "read ~/notes" */
 	struct string_list env;         /* "NAME=VALUE", HOME, TMPDIR, PATH, LANG included */

@@ -3,11 +3,8 @@
  * a map is a path of keys ("grants.read"). */
 #include "policy/policy_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/diag.h"
 #include "base/error.h"
@@ -16,9 +13,6 @@
 #include "base/stamp.h"
 #include "manifest/resources.h"
 #include "manifest/yaml_doc.h"
-#include "os/file.h"
-#include "policy/owner.h"
-#include "policy/paths.h"
 #include "policy/upstream.h"
 
 enum value {
@@ -464,46 +458,4 @@ int policy_parse(const char *file, const char *bytes, size_t len, struct policy 
 		         "%s must be a map at the top", "the policy");
 	}
 	return diag_has_errors(diags) ? fail_with_first(diags, from, file, err) : 0;
-}
-
-int policy_load(const struct owner *o, const struct ssb_options *opt, struct policy *ret,
-                struct ssb_diags *diags, struct ssb_error *err)
-{
-	const char *named = opt != NULL ? opt->policy_file : NULL;
-
-	if (named != NULL && *named == '\0') {
-		return 0;
-	}
-	auto_free char *file =
-	        named != NULL ? strdup(named) : path_join(o->config_dir, "policy.yaml");
-	if (file == NULL) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, "policy", "out of memory");
-	}
-	/* O_NONBLOCK: a FIFO in its place is an error, not a wait. */
-	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 && named == NULL && (errno == ENOENT || errno == ENOTDIR)) {
-		return 0;
-	}
-	if (fd < 0) {
-		return ssb_fail(err, SSB_E_POLICY, errno, file, "open the policy file");
-	}
-	auto_buf text;
-	buf_init(&text, MAX_YAML_BYTES);
-	/* Whoever can write this file decides what skills get. */
-	if (owner_file_check(o, fd, "policy file", file, err) < 0) {
-		return -1;
-	}
-	if (file_read_all(fd, &text) < 0) {
-		return ssb_fail(err, SSB_E_POLICY, errno, file, "read the policy file");
-	}
-	int failed =
-	        policy_parse(file, text.data != NULL ? text.data : "", text.len, ret, diags, err);
-	if (text.data != NULL) {
-		explicit_bzero(text.data, text.size); /* passwords may be in it */
-	}
-	if (failed != 0) {
-		return -1;
-	}
-	ret->file = steal_ptr(&file);
-	return 0;
 }

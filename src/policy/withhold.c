@@ -1,5 +1,6 @@
 /* withhold.c - what is asked for and left out, without stopping the run: what the owner
- * took out (--without, or when it was approved). */
+ * took out (--without, or when it was approved), and what his own manifest asks for any
+ * skill of its name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,26 @@ bool build_taken_out(struct build *b, enum refusal_kind kind, const char *where,
 		}
 	}
 	return false;
+}
+
+bool build_unbound(struct build *b, const char *where, const char *what, const char *path)
+{
+	if (!b->unbound) {
+		return false;
+	}
+	for (size_t i = 0; i < b->opt->write.n; i++) {
+		if (strcmp(b->opt->write.v[i], path) == 0) {
+			return false;
+		}
+	}
+	build_withhold(b, &(struct refusal){ .kind = REFUSAL_WRITE,
+	                                     .what = (char *)(uintptr_t)what,
+	                                     .where = (char *)(uintptr_t)where,
+	                                     .why = (char[]){ UNBOUND },
+	                                     .remedy = (char[]){ UNBOUND_REMEDY },
+	                                     .option = SSB_OPT_WRITE,
+	                                     .value = (char *)(uintptr_t)path });
+	return true;
 }
 
 /* A word that takes nothing out is most likely a wrong one. */

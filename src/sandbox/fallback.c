@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "os/landlock.h"
+#include "os/tree.h"
 #include "sandbox/view.h"
 
 #define WORKER_NAME "worker.py"
@@ -155,19 +155,10 @@ int fallback_enter(struct stage *s, struct ssb_error *err)
 	               : 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)ftw;
-	(void)(type == FTW_DP ? rmdir(path) : unlink(path));
-	return 0;
-}
-
 void fallback_leave(struct stage *s)
 {
 	if (s->private_dir[0] != '\0') {
-		/* Physical walk: a symlink in it is removed, never followed. */
-		(void)nftw(s->private_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+		(void)tree_remove(AT_FDCWD, s->private_dir);
 		s->private_dir[0] = '\0';
 	}
 	for (size_t i = 0; s->argv != NULL && s->argv[i] != NULL; i++) {

@@ -51,6 +51,7 @@ struct run {
 	int canceled;      /* the signal that told us to stop */
 	struct marks seen; /* plan->still */
 	struct ssb_error failure;
+	bool follows; /* the failure is of one that was gone: why is still to be heard */
 };
 
 void run_init(struct run *r, struct ssb_plan *plan, const struct owner *owner);

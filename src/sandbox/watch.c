@@ -148,6 +148,7 @@ static void take_listener(struct run *r, const struct msg *m, pid_t from)
 	}
 	if (r->observer != NULL || observer_new(&setup, &r->observer, &r->failure) != 0 ||
 	    observer_attach(r->observer, from, m->listener, &r->failure) != 0) {
+		r->follows = r->failure.sys_errno == ESRCH || r->failure.sys_errno == ENOENT;
 		run_kill(r);
 	}
 }
@@ -171,8 +172,9 @@ static void hear_child(struct run *r, struct pump pumps[3])
 	switch (m.kind) {
 	case MSG_FAILED:
 		/* The first is the cause, others follow from it. */
-		if (r->failure.code == SSB_OK) {
+		if (r->failure.code == SSB_OK || r->follows) {
 			r->failure = m.error;
+			r->follows = false;
 		}
 		break;
 	case MSG_PTY:

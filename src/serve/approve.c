@@ -10,11 +10,12 @@
 #include "serve/approve_priv.h"
 
 /* What was approved for one principal, for as long as that and the server live: to a
- * skill, with this manifest. */
+ * skill, with this manifest and these files. */
 struct session_grant {
 	char *principal;
 	char *skill;
 	uint8_t manifest[SHA256_BYTES];
+	uint8_t tree[SHA256_BYTES]; /* of its files */
 	enum ssb_option option;
 	char *value;
 };
@@ -124,6 +125,7 @@ static bool remembered(const struct approvals *a, const struct approve_case *k,
 		const struct session_grant *g = &a->v[i];
 		if (strcmp(g->principal, mcp_principal(k->call)) == 0 && g->option == option &&
 		    strcmp(g->value, value) == 0 && strcmp(g->skill, k->skill->dir) == 0 &&
+		    memcmp(g->tree, k->looked->found.now.tree, sizeof(g->tree)) == 0 &&
 		    memcmp(g->manifest, k->plan->manifest_digest, sizeof(g->manifest)) == 0) {
 			return true;
 		}
@@ -143,42 +145,51 @@ static bool recall(const struct approvals *a, const struct approve_case *k,
 			(void)add(given, r->option, r->value);
 		}
 	}
-	if (k->tree[0] != '\0' && remembered(a, k, AS_IT_IS, k->tree)) {
-		(void)add(given, AS_IT_IS, k->tree);
+	if (k->word && remembered(a, k, AS_IT_IS, k->looked->tree)) {
+		(void)add(given, AS_IT_IS, k->looked->tree);
 	}
 	return given->n > before;
 }
 
-int approval_look(const struct serve *s, struct plan_wish *w, struct consent_found *found,
-                  struct ssb_error *err)
+void approval_wish(struct looked *looked, const struct approved_for *given, struct plan_wish *w)
 {
-	consent_found_done(found);
-	w->consent = NULL;
-	if (consent_look(&s->owner, w->skill->dir, found, err) != 0) {
-		return -1;
-	}
-	w->consent = found->state == CONSENT_HOLDS ? found : NULL;
-	return 0;
+	struct consent_found *f = &looked->found;
+
+	w->extra = given->v;
+	w->n_extra = given->n;
+	w->consent = f->state == CONSENT_HOLDS ? f : NULL;
+	w->copied = looked->copied;
+	w->shown = given->n > 0 ? looked->tree : NULL;
+	w->without =
+	        f->state == CONSENT_CHANGED || f->state == CONSENT_OVER ? &f->lock.declined : NULL;
+}
+
+/* Nothing but the owner's word lets it run as it is. */
+static bool needs_word(const struct looked *l, const struct ssb_plan *plan)
+{
+	return l->found.state == CONSENT_CHANGED || l->found.state == CONSENT_OVER ||
+	       (l->found.state == CONSENT_NONE && plan->consent.refuse);
 }
 
 int approval_recall(const struct approvals *a, struct mcp_call *c, struct plan_wish *w,
                     struct approved_for *given, struct ssb_plan **ret, struct ssb_error *err)
 {
-	AUTO(consent_found_done) struct consent_found found = { 0 };
-	struct approve_case k = { .call = c, .skill = w->skill, .found = &found, .tree = "" };
+	AUTO(looked_done) struct looked looked = { 0 };
+	struct approve_case k = { .call = c, .skill = w->skill, .looked = &looked };
+	struct plan_wish wish = *w;
 	struct ssb_plan *plan = NULL;
 
+	if (look_here(a->serve, w->skill, &looked, err) != 0) {
+		return -1;
+	}
 	do {
-		w->extra = given->v;
-		w->n_extra = given->n;
-		if (approval_look(a->serve, w, &found, err) != 0 ||
-		    plans_get(a->serve->plans, w, &plan, NULL, err) != 0) {
-			w->consent = NULL;
+		approval_wish(&looked, given, &wish);
+		if (plans_get(a->serve->plans, &wish, &plan, NULL, err) != 0) {
 			return -1;
 		}
 		k.plan = plan;
-	} while (recall(a, &k, given));
-	w->consent = NULL; /* it goes with this call */
+		k.word = needs_word(&looked, plan);
+	} while (looked.known && recall(a, &k, given));
 	*ret = plan;
 	return 0;
 }
@@ -224,6 +235,7 @@ static void remember(struct approvals *a, const struct approve_case *k, const st
 		                        .option = g->option,
 		                        .value = strdup(g->value) };
 	memcpy(last->manifest, k->plan->manifest_digest, sizeof(last->manifest));
+	memcpy(last->tree, k->looked->found.now.tree, sizeof(last->tree));
 	if (last->principal != NULL && last->skill != NULL && last->value != NULL) {
 		a->n++;
 	} else {
@@ -231,9 +243,10 @@ static void remember(struct approvals *a, const struct approve_case *k, const st
 	}
 }
 
-void approve_state(struct buf *out, const struct ssb_plan *plan, const struct approved_for *given,
+void approve_state(struct buf *out, const struct approve_case *k, const struct approved_for *given,
                    const struct approved_for *asked)
 {
+	const struct ssb_plan *plan = k->plan;
 	const struct approved_for *lists[2] = { given, asked };
 	char digest[65];
 	struct json j;
@@ -242,6 +255,7 @@ void approve_state(struct buf *out, const struct ssb_plan *plan, const struct ap
 	json_init(&j, out, false);
 	json_open(&j, '[');
 	json_str(&j, digest);
+	json_str(&j, k->looked->tree);
 	json_uint(&j, given->rounds);
 	for (int l = 0; l < 2; l++) {
 		json_open(&j, '[');
@@ -265,10 +279,11 @@ static void read_grants(const struct json_doc *doc, const struct json_node *list
 }
 
 /* Ours, authenticated: what is not there was never asked. False where the manifest is
- * another one now. */
-static bool state_read(const char *text, const struct ssb_plan *plan, struct approved_for *given,
+ * another one now, or the files are others. */
+static bool state_read(const char *text, const struct approve_case *k, struct approved_for *given,
                        struct approved_for *asked)
 {
+	const struct ssb_plan *plan = k->plan;
 	AUTO(json_doc_done) struct json_doc doc = { 0 };
 	const char *why = NULL;
 	char digest[65];
@@ -279,6 +294,10 @@ static bool state_read(const char *text, const struct ssb_plan *plan, struct app
 	}
 	const struct json_node *n = json_first(&doc, json_top(&doc));
 	if (strcmp(json_string(n, ""), digest) != 0) {
+		return false;
+	}
+	n = json_next(&doc, n);
+	if (strcmp(json_string(n, ""), k->looked->tree) != 0) {
 		return false;
 	}
 	n = json_next(&doc, n);
@@ -298,12 +317,12 @@ static int hear(struct approvals *a, const struct approve_case *k, struct approv
 	const char *state = mcp_state(k->call);
 
 	given->heard = true;
-	if (state == NULL || !state_read(state, k->plan, given, &asked)) {
-		return 0; /* nothing was asked, or of another manifest */
+	if (state == NULL || !state_read(state, k, given, &asked)) {
+		return 0; /* nothing was asked, or of what is not there any more */
 	}
-	if (k->tree[0] != '\0' && !approved_for_has(&asked, AS_IT_IS, k->tree) &&
-	    !approved_for_has(given, AS_IT_IS, k->tree)) {
-		return 0; /* its files are others than those that were asked about */
+	if (k->word && !approved_for_has(&asked, AS_IT_IS, k->looked->tree) &&
+	    !approved_for_has(given, AS_IT_IS, k->looked->tree)) {
+		return 0; /* its approval held when it was asked */
 	}
 	enum choice choice = read_choice(k->call, given->rounds);
 	if (choice == CHOICE_DENY) {
@@ -333,44 +352,30 @@ static bool missing(const struct approve_case *k, const struct approved_for *giv
                     struct approved_for *ret)
 {
 	const struct ssb_plan *plan = k->plan;
+	size_t most = MAX_APPROVE_ITEMS + (k->word ? 1 : 0);
 
-	if (k->tree[0] != '\0' && !approved_for_has(given, AS_IT_IS, k->tree) &&
-	    !add(ret, AS_IT_IS, k->tree)) {
+	if (k->word && !approved_for_has(given, AS_IT_IS, k->looked->tree) &&
+	    !add(ret, AS_IT_IS, k->looked->tree)) {
 		return false;
 	}
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		const struct refusal *r = &plan->refusals[i];
 		if (!approve_askable(r) || approved_for_has(given, r->option, r->value) ||
-		    (ret->n < MAX_APPROVE_ITEMS && !add(ret, r->option, r->value))) {
+		    (ret->n < most && !add(ret, r->option, r->value))) {
 			return false;
 		}
 	}
 	return true;
 }
 
-/* The digest of its files, where nothing but the owner's word lets it run as it is. */
-static int needs_word(const struct serve *s, struct approve_case *k, struct consent_found *found,
-                      struct ssb_error *err)
-{
-	bool open = found->state == CONSENT_CHANGED || found->state == CONSENT_OVER ||
-	            (found->state == CONSENT_NONE && k->plan->consent.refuse);
-
-	if (open && found->state == CONSENT_NONE && found->now.v == NULL &&
-	    pinned_look(&s->owner, k->skill->dir, &found->now, err) != 0) {
-		return -1;
-	}
-	if (open) {
-		(void)digest_text(found->now.tree, k->tree);
-	}
-	return 0;
-}
-
 static const char *why_asked(const struct approve_case *k)
 {
-	return k->tree[0] == '\0' ? "the skill asks for what its owner has not granted"
-	       : k->found->state == CONSENT_CHANGED ? "the skill changed since it was approved"
-	       : k->found->state == CONSENT_OVER    ? "the approval of the skill is over"
-	                                            : "nobody approved the skill";
+	const enum consent state = k->looked->found.state;
+
+	return !k->word                   ? "the skill asks for what its owner has not granted"
+	       : state == CONSENT_CHANGED ? "the skill changed since it was approved"
+	       : state == CONSENT_OVER    ? "the approval of the skill is over"
+	                                  : "nobody approved the skill";
 }
 
 static enum approval put(struct approvals *a, const struct approve_case *k,
@@ -391,25 +396,27 @@ static enum approval put(struct approvals *a, const struct approve_case *k,
 	if (given->rounds >= MAX_APPROVE_ROUNDS) {
 		return approve_refuse(a->serve, k, true, "the skill asks for more and more");
 	}
-	return approve_put(k, given, &asked);
+	return approve_put(a->serve, k, given, &asked);
 }
 
 enum approval approval_ask(struct approvals *a, struct mcp_call *c, const struct skill *skill,
-                           const struct ssb_plan *plan, struct consent_found *found,
+                           const struct ssb_plan *plan, const struct looked *looked,
                            struct approved_for *given)
 {
-	struct approve_case k = {
-		.call = c, .skill = skill, .plan = plan, .found = found, .tree = ""
-	};
+	const struct approve_case k = { .call = c,
+		                        .skill = skill,
+		                        .plan = plan,
+		                        .looked = looked,
+		                        .word = needs_word(looked, plan) };
 	struct ssb_error err = { 0 };
 	size_t before = given->n;
 
-	if (needs_word(a->serve, &k, found, &err) != 0) {
-		return approve_refuse(a->serve, &k, true, err.text);
-	}
-	if (plan->n_refusals == 0 &&
-	    (k.tree[0] == '\0' || approved_for_has(given, AS_IT_IS, k.tree))) {
+	if (plan->n_refusals == 0 && (!k.word || approved_for_has(given, AS_IT_IS, looked->tree))) {
 		return APPROVAL_NONE;
+	}
+	if (!looked->known) { /* nobody could say what it is that is agreed to */
+		return approve_refuse(a->serve, &k, true,
+		                      looked->why != NULL ? looked->why : "out of memory");
 	}
 	int heard = given->heard ? 0 : hear(a, &k, given, &err);
 	if (heard != 0) {

@@ -6,7 +6,7 @@
 #ifndef SERVE_APPROVE_H
 #define SERVE_APPROVE_H
 
-#include "serve/plans.h"
+#include "serve/look.h"
 
 /* What was granted to one call so far. Zero is empty. */
 struct approved_for {
@@ -30,21 +30,20 @@ enum approval {
 	APPROVAL_DENIED, /* the call was answered: the handler leaves */
 };
 
-/* What was approved of the skill; w->consent is set where that holds, and borrows *found. */
-int approval_look(const struct serve *s, struct plan_wish *w, struct consent_found *found,
-                  struct ssb_error *err);
+/* What the call has so far, for a plan; borrows *looked and *given. */
+void approval_wish(struct looked *looked, const struct approved_for *given, struct plan_wish *w);
 
-/* Looks at the refusals of `plan`, which was made with *given and *found. Where the client cannot
+/* Looks at the refusals of `plan`, which was made with *given and *looked. Where the client cannot
  * be asked, or the owner said no, the call is answered with `approval_required` and
- * the command that would approve. Grants for a session hold for the manifest as it is in
- * `plan`; what is approved always, for the skill's files as they are. A skill that is not
+ * the command that would approve. What is granted holds for the manifest as it is in
+ * `plan` and for the skill's files as they were shown. A skill that is not
  * what was approved needs the owner's word even if it asks for nothing. */
 enum approval approval_ask(struct approvals *a, struct mcp_call *c, const struct skill *skill,
-                           const struct ssb_plan *plan, struct consent_found *found,
+                           const struct ssb_plan *plan, const struct looked *looked,
                            struct approved_for *given);
 
-/* The plan with all that was granted before, to be looked at: nobody is asked. w->extra
- * is of *given after it. */
+/* The plan with all that was granted before, to be looked at: nobody is asked. Reads all
+ * of the skill: for errands. */
 int approval_recall(const struct approvals *a, struct mcp_call *c, struct plan_wish *w,
                     struct approved_for *given, struct ssb_plan **ret, struct ssb_error *err);
 

@@ -2,15 +2,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/own.h"
 #include "base/shell_quote.h"
 #include "base/visible.h"
 #include "consent/diff.h"
+#include "consent/words.h"
 #include "serve/approve_priv.h"
 
 #define MAX_TEXT    (64UL * 1024)
 #define MAX_QUOTED  200 /* bytes of a manifest's word in a question */
 #define MAX_CHANGES 24  /* lines of what changed, in the same */
+#define MAX_DIFF    (16UL << 20)
 
 const struct choice_row CHOICES[CHOICE_COUNT] = {
 	[CHOICE_DENY] = { "deny", "Deny" },
@@ -36,14 +39,14 @@ static void quote(struct buf *out, const char *text)
 }
 
 /* Line by line behind a bar: there are names of its files in them. */
-static void put_changes(struct buf *out, const struct approve_case *k)
+void approve_changes(struct buf *out, const struct consent_found *f, const struct ssb_plan *plan)
 {
 	AUTO(diff_done) struct diff d = { 0 };
 	auto_buf text;
 
-	buf_init(&text, MAX_TEXT);
-	if (k->found->state != CONSENT_CHANGED ||
-	    diff_make(&k->found->lock, &k->found->now, &k->plan->requested, &d) != 0) {
+	buf_init(&text, MAX_DIFF);
+	if (f->state != CONSENT_CHANGED ||
+	    diff_make(&f->lock, &f->now, plan != NULL ? &plan->requested : NULL, &d) != 0) {
 		return;
 	}
 	diff_text(&text, &d, false);
@@ -58,12 +61,50 @@ static void put_changes(struct buf *out, const struct approve_case *k)
 	buf_adds(out, *line != '\0' ? "There is more: skillsandbox diff DIR.\n" : "");
 }
 
+static void put_changes(struct buf *out, const struct approve_case *k)
+{
+	if (k->looked->found.state == CONSENT_CHANGED && k->looked->changes != NULL) {
+		buf_adds(out, k->looked->changes);
+	}
+}
+
+/* All that it could do, in words, as at a terminal: what is dangerous is never left out. */
+static void put_abilities(struct buf *out, const struct approve_case *k)
+{
+	const struct string_list *without = &k->looked->found.lock.declined;
+	AUTO(abilities_done) struct abilities a = { 0 };
+
+	if (k->looked->found.state == CONSENT_HOLDS) {
+		return; /* that was agreed to */
+	}
+	if (abilities_of(k->plan, &a) != 0) {
+		out->failed = true;
+		return;
+	}
+	buf_adds(out, "When it runs, it can:\n");
+	abilities_lines(out, &a, &(struct words_look){ .most = MAX_SHOWN_ITEMS });
+	for (size_t i = 0; i < without->n; i++) {
+		buf_adds(out, "  (taken out) ");
+		words_quote(out, without->v[i]);
+		buf_addc(out, '\n');
+	}
+	if (a.worst != NULL) {
+		buf_adds(out, "The worst of it:\n");
+		words_fold(out, "  ", a.worst, WORDS_COLUMNS);
+	}
+	if (abilities_dangerous(&a) > 0) {
+		buf_adds(out, "What is marked with ! it gets by your word alone.\n");
+	}
+}
+
 static const char *title(const struct approve_case *k)
 {
-	return k->tree[0] == '\0'                   ? "A skill asks for what you have not granted."
-	       : k->found->state == CONSENT_CHANGED ? "A skill is not any more what you approved."
-	       : k->found->state == CONSENT_OVER    ? "Your approval of a skill is over."
-	                                            : "You have not approved this skill.";
+	const enum consent state = k->looked->found.state;
+
+	return !k->word                   ? "A skill asks for what you have not granted."
+	       : state == CONSENT_CHANGED ? "A skill is not any more what you approved."
+	       : state == CONSENT_OVER    ? "Your approval of a skill is over."
+	                                  : "You have not approved this skill.";
 }
 
 static void question_text(struct buf *out, const struct approve_case *k,
@@ -77,6 +118,7 @@ static void question_text(struct buf *out, const struct approve_case *k,
 	buf_addc(out, '\n');
 	put_changes(out, k);
 	buf_adds(out, snapshot_fits(&k->found->now) ? "" : SNAPSHOT_TOO_LARGE "\n");
+	put_abilities(out, k);
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		const struct refusal *r = &plan->refusals[i];
 		if (approve_askable(r) && approved_for_has(asked, r->option, r->value)) {
@@ -126,8 +168,8 @@ static void question_schema(struct json *j)
 	json_close(j, '}');
 }
 
-enum approval approve_put(const struct approve_case *k, struct approved_for *given,
-                          const struct approved_for *asked)
+enum approval approve_put(const struct serve *s, const struct approve_case *k,
+                          struct approved_for *given, const struct approved_for *asked)
 {
 	struct mcp_call *c = k->call;
 	auto_buf text, params, state;
@@ -135,20 +177,20 @@ enum approval approve_put(const struct approve_case *k, struct approved_for *giv
 	struct json j;
 
 	buf_init(&text, MAX_TEXT);
-	buf_init(&params, MAX_TEXT);
+	buf_init(&params, 8 * MAX_TEXT);
 	buf_init(&state, MAX_TEXT);
 	question_text(&text, k, asked);
 	json_init(&j, &params, false);
 	json_open(&j, '{');
-	json_kstr(&j, "message", text.failed ? "The skill asks for more." : text.data);
+	json_kstr(&j, "message", text.failed ? "" : text.data);
 	json_key(&j, "requestedSchema");
 	question_schema(&j);
 	json_close(&j, '}');
 	given->rounds++;
-	approve_state(&state, k->plan, given, asked);
-	if (params.failed || state.failed) {
-		mcp_fail(c, MCP_E_INTERNAL, "the question is too long");
-		return APPROVAL_DENIED;
+	approve_state(&state, k, given, asked);
+	if (text.failed || params.failed || state.failed) {
+		/* Half a question would be agreed to unseen. */
+		return approve_refuse(s, k, true, "the skill asks for more than a question holds");
 	}
 	approve_key(given->rounds, key);
 	mcp_ask(c, key, "elicitation/create", params.data);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/own.h"
+#include "policy/options.h"
 #include "serve/errand.h"
 
 struct keep {
@@ -14,9 +15,8 @@ struct keep {
 	struct errand *errand;
 	char *skill; /* its name */
 	uint8_t manifest[SHA256_BYTES];
-	struct lock lock; /* the grants alone */
-	bool pinned;      /* the files were asked about, and are these: */
-	struct pinned shown;
+	struct lock lock;    /* the grants, and what was taken out */
+	struct pinned shown; /* its digest alone: the files that were asked about */
 };
 
 static void keep_free(struct keep *k)
@@ -37,10 +37,12 @@ static void keep_freep(struct keep **k)
 
 static int give(const struct keep *k, struct ssb_error *err)
 {
-	struct consent_terms terms = {
-		.uses = -1, .some = true, .grants = k->lock.grants, .n_grants = k->lock.n_grants
-	};
-	struct plan_wish w = { 0 };
+	struct consent_terms terms = { .uses = -1,
+		                       .some = true,
+		                       .grants = k->lock.grants,
+		                       .n_grants = k->lock.n_grants,
+		                       .declined = &k->lock.declined };
+	struct plan_wish w = { .without = &k->lock.declined };
 	struct ssb_plan *plan = NULL;
 	char by[96];
 
@@ -54,8 +56,7 @@ static int give(const struct keep *k, struct ssb_error *err)
 	}
 	snprintf(by, sizeof(by), "MCP client %.80s", mcp_client_name(k->call));
 	terms.by = by;
-	return consent_give(&k->serve->owner, w.skill->dir, plan, k->pinned ? &k->shown : NULL,
-	                    &terms, err);
+	return consent_give(&k->serve->owner, w.skill->dir, plan, &k->shown, &terms, err);
 }
 
 /* Brings back why not; nothing where it is kept. */
@@ -90,22 +91,27 @@ static void on_cancel(void *arg)
 	errand_cancel(k->errand);
 }
 
-static int fill(struct keep *k, const struct approved_for *given)
+static int fill(struct keep *k, const struct approved_for *given, const struct looked *looked)
 {
+	const struct string_list *out = &looked->found.lock.declined;
+	int failed = 0;
+
+	memcpy(k->shown.tree, looked->found.now.tree, sizeof(k->shown.tree));
+	for (size_t i = 0; i < out->n && failed == 0; i++) {
+		failed = string_list_add(&k->lock.declined, out->v[i], out->n);
+	}
 	for (size_t i = 0; i < given->n_keep; i++) {
 		const struct extra_grant *g = &given->keep[i];
-		if (g->option == AS_IT_IS) {
-			k->pinned = digest_parse(g->value, k->shown.tree);
-		} else if (lock_grant_add(&k->lock, g->option, g->value) != 0) {
-			return -1;
+		if (g->option != AS_IT_IS && failed == 0) {
+			failed = lock_grant_add(&k->lock, g->option, g->value);
 		}
 	}
-	return k->skill != NULL ? 0 : -1;
+	return k->skill != NULL ? failed : -1;
 }
 
 int keep_start(struct serve *s, struct mcp_call *c, const struct skill *skill,
-               const struct ssb_plan *plan, const struct approved_for *given, keep_then *then,
-               struct ssb_error *err)
+               const struct ssb_plan *plan, const struct approved_for *given,
+               const struct looked *looked, keep_then *then, struct ssb_error *err)
 {
 	AUTO(keep_freep) struct keep *k = calloc(1, sizeof(*k));
 
@@ -117,7 +123,7 @@ int keep_start(struct serve *s, struct mcp_call *c, const struct skill *skill,
 	k->then = then;
 	k->skill = strdup(skill->name);
 	memcpy(k->manifest, plan->manifest_digest, sizeof(k->manifest));
-	if (fill(k, given) != 0) {
+	if (fill(k, given, looked) != 0) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "approval", "out of memory");
 	}
 	const struct errand_wish wish = {

@@ -6,10 +6,11 @@
 #include "serve/approve.h"
 
 /* `then` comes in any case unless -1 is returned, never from inside of this; `why` is
- * NULL, or why it could not be kept. Copies what it needs of `given` and `plan`. */
+ * NULL, or why it could not be kept: also where the files are others than in `looked`.
+ * Copies what it needs. */
 typedef void keep_then(struct serve *s, struct mcp_call *c, const char *why);
 int keep_start(struct serve *s, struct mcp_call *c, const struct skill *skill,
-               const struct ssb_plan *plan, const struct approved_for *given, keep_then *then,
-               struct ssb_error *err);
+               const struct ssb_plan *plan, const struct approved_for *given,
+               const struct looked *looked, keep_then *then, struct ssb_error *err);
 
 #endif

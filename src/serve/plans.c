@@ -22,9 +22,11 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "policy/build.h"
+#include "policy/options.h"
 #include "policy/paths.h"
 
 #define FRESH_MS 2000
+#define BY       "MCP client, for a run or a session"
 
 struct kept {
 	uint8_t key[SHA256_BYTES];    /* of what was wished */
@@ -93,6 +95,10 @@ static void wish_key(const struct plan_wish *w, uint8_t ret[SHA256_BYTES])
 		sha256_update(&h, w->consent->lock.files.tree, SHA256_BYTES);
 		mix(&h, w->consent->lock.at);
 	}
+	mix(&h, w->shown != NULL ? w->shown : "");
+	for (size_t i = 0; w->without != NULL && i < w->without->n; i++) {
+		mix(&h, w->without->v[i]);
+	}
 	sha256_final(&h, ret);
 }
 
@@ -160,20 +166,28 @@ static bool is_fresh(const struct kept *k, const struct skill *skill,
 
 /* ---- making one --------------------------------------------------------------- */
 
-static int copy_list(struct string_list *to, const struct string_list *from)
+static int take_out(struct ssb_options *o, const struct string_list *l, struct ssb_error *err)
 {
-	for (size_t i = 0; i < from->n; i++) {
-		if (string_list_add(to, from->v[i], SIZE_MAX) != 0) {
+	for (size_t i = 0; l != NULL && i < l->n; i++) {
+		if (ssb_options_set(o, SSB_OPT_WITHHOLD, l->v[i], err) != 0) {
 			return -1;
 		}
 	}
 	return 0;
 }
 
-static int copy_text(char **to, const char *from)
+/* As consent_apply() does, of a copy that was found whole, or made, in an errand: to look at
+ * each of its files again is not for the loop. */
+static int apply_copied(const struct serve *s, const struct consent_found *f, struct ssb_options *o,
+                        struct ssb_error *err)
 {
-	*to = from == NULL ? NULL : strdup(from);
-	return from != NULL && *to == NULL ? -1 : 0;
+	if (f->lock.snapshot) {
+		o->skill_source = snapshot_path(&s->owner, &f->lock.files);
+		if (o->skill_source == NULL) {
+			return ssb_fail(err, SSB_E_NOMEM, 0, "approval", "out of memory");
+		}
+	}
+	return take_out(o, &f->lock.declined, err);
 }
 
 /* The owner's flags, and what the owner gave since. */
@@ -181,24 +195,17 @@ static int make_options(const struct serve *s, const struct plan_wish *w, struct
                         struct ssb_error *err)
 {
 	const struct ssb_options *from = s->opt->owner;
-	struct ssb_options *o = ssb_options_new();
+	struct ssb_options *o = from != NULL ? options_copy(from) : ssb_options_new();
 
 	*ret = o;
-	if (o != NULL && from != NULL) {
-		const struct string_list none = { 0 };
-		*o = *from;
-		o->read = o->write = o->net = o->env = o->allow_private = o->withhold = none;
-		o->policy_file = o->trace_output = o->skill_source = NULL;
-		o->tty = TTY_NO;
-	}
-	if (o == NULL ||
-	    (from != NULL &&
-	     (copy_list(&o->read, &from->read) != 0 || copy_list(&o->write, &from->write) != 0 ||
-	      copy_list(&o->net, &from->net) != 0 || copy_list(&o->env, &from->env) != 0 ||
-	      copy_list(&o->allow_private, &from->allow_private) != 0 ||
-	      copy_list(&o->withhold, &from->withhold) != 0 ||
-	      copy_text(&o->policy_file, from->policy_file) != 0))) {
+	if (o == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
+	}
+	if (from != NULL) {
+		free(o->trace_output); /* each run has its own record */
+		free(o->skill_source);
+		o->trace_output = o->skill_source = NULL;
+		o->tty = TTY_NO;
 	}
 	for (size_t i = 0; i < w->n_extra; i++) {
 		if (w->extra[i].option != AS_IT_IS &&
@@ -206,7 +213,9 @@ static int make_options(const struct serve *s, const struct plan_wish *w, struct
 			return -1;
 		}
 	}
-	return w->consent == NULL ? 0 : consent_apply(&s->owner, w->consent, o, err);
+	return w->consent == NULL ? take_out(o, w->without, err)
+	       : w->copied        ? apply_copied(s, w->consent, o, err)
+	                          : consent_apply(&s->owner, w->consent, o, err);
 }
 
 /* What is not asked for any more need not be allowed. */
@@ -331,6 +340,9 @@ static int make(struct plans *p, const struct plan_wish *w, struct ssb_plan **re
 		return ssb_fail(err, SSB_E_POLICY, 0, "approval",
 		                "the owner's manifest of the skill is not the one that was "
 		                "approved; approve it again: skillsandbox approve DIR");
+	}
+	if (w->consent == NULL && w->shown != NULL && consent_shown(plan, w->shown, BY, err) != 0) {
+		return -1;
 	}
 	narrow(plan, &w->narrow);
 	*ret = steal_ptr(&plan);

@@ -31,6 +31,11 @@ struct plan_wish {
 	const struct extra_grant *extra;
 	size_t n_extra;
 	struct consent_found *consent; /* of an approval that holds; NULL: none */
+	bool copied;                   /* and its copy is there (look.h) */
+	/* Where none holds: the files that the owner was shown when something was granted for
+	 * a run or a session, as "sha256:HEX"; it runs of them alone. */
+	const char *shown;
+	const struct string_list *without; /* taken out when it was approved once; NULL: nothing */
 };
 
 int plans_new(struct serve *s, struct plans **ret, struct ssb_error *err);

@@ -37,6 +37,8 @@ const char RUN_OUTPUT_SCHEMA[] =
         "\"violations_unlisted\":{\"type\":\"string\",\"description\":\"why there were some and "
         "none are listed\"},"
         "\"violation_count\":{\"type\":\"integer\",\"description\":\"all attempts\"},"
+        "\"withheld\":{\"type\":\"array\",\"description\":\"what it asked for and ran without, "
+        "until the owner grants it\",\"items\":{\"type\":\"string\"}},"
         "\"severity\":{\"type\":\"string\",\"description\":\"of the worst class; empty: none\"},"
         "\"classes\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
         "\"duration_ms\":{\"type\":\"integer\"},"
@@ -161,6 +163,43 @@ static void say_violations(struct buf *out, const struct ssb_result *r, const st
 	}
 }
 
+/* ---- what it ran without --------------------------------------------------------- */
+
+/* What the owner took out is not told at every run. */
+int run_withheld(const struct ssb_plan *plan, struct string_list *ret)
+{
+	for (size_t i = 0; i < plan->n_withheld; i++) {
+		const struct refusal *w = &plan->withheld[i];
+		auto_buf text;
+		buf_init(&text, SAY_BYTES);
+		buf_addf(&text, "%s: %s; %s", w->what, w->why, w->remedy);
+		if (w->value != NULL &&
+		    (text.failed || string_list_add(ret, text.data, SIZE_MAX) != 0)) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static void json_withheld(struct json *j, const struct string_list *withheld)
+{
+	json_key(j, "withheld");
+	json_open(j, '[');
+	for (size_t i = 0; i < withheld->n; i++) {
+		show_str(j, withheld->v[i]);
+	}
+	json_close(j, ']');
+}
+
+static void say_withheld(struct buf *out, const struct string_list *withheld)
+{
+	for (size_t i = 0; i < withheld->n; i++) {
+		buf_adds(out, i == 0 ? "\n--- withheld from the skill ---\n" : "");
+		visible_text(out, withheld->v[i], false);
+		buf_addc(out, '\n');
+	}
+}
+
 /* ---- the whole --------------------------------------------------------------------- */
 
 static void json_classes(struct json *j, const char *classes)
@@ -187,7 +226,8 @@ static void json_resource(struct json *j, const char *key, const char *id)
 }
 
 static void result_json(struct buf *out, const struct job_end *end, const struct shown shown[2],
-                        const struct view *v, const char *unseen)
+                        const struct view *v, const struct string_list *withheld,
+                        const char *unseen)
 {
 	const struct ssb_result *r = &end->result;
 	struct json j;
@@ -206,6 +246,7 @@ static void result_json(struct buf *out, const struct job_end *end, const struct
 		json_kstr(&j, "violations_unlisted", unseen);
 	}
 	json_kuint(&j, "violation_count", r->violations);
+	json_withheld(&j, withheld);
 	json_kstr(&j, "severity", r->severity);
 	json_classes(&j, r->classes);
 	json_kuint(&j, "duration_ms", r->duration_us / 1000);
@@ -265,7 +306,8 @@ static void say_stream(struct buf *out, const char *name, const struct shown *s,
 }
 
 void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
-                    const struct job_end *end, const char *unseen)
+                    const struct string_list *withheld, const struct job_end *end,
+                    const char *unseen)
 {
 	const struct ssb_result *r = &end->result;
 	AUTO(shown_done) struct shown out = { 0 };
@@ -285,7 +327,8 @@ void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
 	say_stream(&text, "stdout", &out, r->run_id);
 	say_stream(&text, "stderr", &error, r->run_id);
 	say_violations(&text, r, &v, unseen);
-	result_json(&json, end, (const struct shown[2]){ out, error }, &v, unseen);
+	say_withheld(&text, withheld);
+	result_json(&json, end, (const struct shown[2]){ out, error }, &v, withheld, unseen);
 	bool good = r->end == SSB_END_EXITED && r->exit_status == 0;
 	if (text.failed || json.failed) {
 		mcp_tool_fail(c, "no_memory", "the result is too large to be told",

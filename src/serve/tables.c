@@ -140,6 +140,7 @@ static const char VIOLATION_OUTPUT[] =
 		how(app, c, handler);                                                              \
 	}
 IN_ERRAND(errand_tool, tool_list_skills)
+IN_ERRAND(errand_tool, tool_inspect_skill)
 IN_ERRAND(errand_tool, tool_why_denied)
 IN_ERRAND(errand_tool, tool_get_trace)
 IN_ERRAND(errand_tool, tool_session_status)
@@ -189,7 +190,7 @@ static const struct mcp_tool TOOLS[] = {
 	  .n_fields = ARRAY_LEN(INSPECT_FIELDS),
 	  .output_schema = INSPECT_OUTPUT,
 	  .hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
-	  .handle = tool_inspect_skill },
+	  .handle = tool_inspect_skill_away },
 	{ .name = "why_denied",
 	  .title = "Explain what a run was denied",
 	  .description =

@@ -2,6 +2,7 @@
  *
  *   skill   by skills.h: what is served, and nothing else
  *   plan    by plans.h: what the owner gives, less what the caller does without
+ *   look    by look.h: at all its files, where something was approved or has to be
  *   asked   by approve.h: what is missing, of the owner. The handler may be called anew
  *           from the start; nothing has happened until the run begins.
  *   run     by job.h; its news as progress, its end as the result */
@@ -27,6 +28,7 @@ struct run_call {
 	struct serve *serve;
 	struct mcp_call *call;
 	char *name; /* of the skill */
+	struct string_list withheld;
 	struct job *job;
 	struct run_news *news;
 	struct loop_timer *task;
@@ -41,6 +43,7 @@ static void run_call_free(struct run_call *r)
 		free((char *)(uintptr_t)r->end.out[0]);
 		free((char *)(uintptr_t)r->end.out[1]);
 		free(r->name);
+		string_list_done(&r->withheld);
 		free(r);
 	}
 }
@@ -94,14 +97,14 @@ static void say_tried(void *arg, struct mcp_call *c)
 {
 	const struct run_call *r = arg;
 
-	run_say_result(r->serve, c, r->name, &r->end, NULL);
+	run_say_result(r->serve, c, r->name, &r->withheld, &r->end, NULL);
 }
 
 static void say_without(void *arg, struct mcp_call *c, const struct errand_end *end)
 {
 	const struct run_call *r = arg;
 
-	run_say_result(r->serve, c, r->name, &r->end, end->why);
+	run_say_result(r->serve, c, r->name, &r->withheld, &r->end, end->why);
 }
 
 static void free_call(void *arg)
@@ -140,7 +143,7 @@ static void on_ended(void *arg, const struct job_end *end)
 	if (end->ran && end->result.violations > 0) {
 		look_at_record(steal_ptr(&r), end);
 	} else if (end->ran) {
-		run_say_result(r->serve, c, r->name, end, NULL);
+		run_say_result(r->serve, c, r->name, &r->withheld, end, NULL);
 	} else {
 		run_say_error(c, &end->err);
 	}
@@ -171,7 +174,8 @@ static int start(struct serve *s, struct mcp_call *c, const char *name, struct s
 	AUTO(run_call_freep) struct run_call *r = calloc(1, sizeof(*r));
 	struct bound bound;
 
-	if (r == NULL || (r->name = strdup(name)) == NULL) {
+	if (r == NULL || (r->name = strdup(name)) == NULL ||
+	    run_withheld(plan, &r->withheld) != 0) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
 	binding_of(s->binding, c, &bound);
@@ -233,40 +237,60 @@ static struct narrow take_narrow(const struct mcp_call *c)
 	};
 }
 
-/* "Always" was tried in this call. */
-struct kept {
-	bool tried;
-	const char *why; /* it could not be done; NULL: it is */
+/* How far the call has come: the handler begins anew after each errand. */
+struct been {
+	struct look_call before; /* "always" was tried */
+	struct looked *looked;   /* NULL: not yet */
 };
-static keep_then go_on;
+static keep_then go_on_kept;
+static look_then go_on_looked;
 
 /* The plan, with all that it needs. 1: the call is answered, or waits for its client. */
-static int agree(struct serve *s, struct mcp_call *c, struct plan_wish *w,
-                 struct approved_for *given, struct ssb_plan **ret, struct ssb_error *err)
+static int agree(struct serve *s, struct mcp_call *c, struct plan_wish *w, const struct been *been,
+                 struct ssb_plan **ret, struct ssb_error *err)
 {
-	AUTO(consent_found_done) struct consent_found found = { 0 };
+	AUTO(approved_for_done)
+	struct approved_for given = { .kept = been->before.kept,
+		                      .kept_why = been->before.kept_why };
 	enum approval a = APPROVAL_GIVEN;
 
 	while (a == APPROVAL_GIVEN) {
-		w->extra = given->v;
-		w->n_extra = given->n;
-		if (approval_look(s, w, &found, err) != 0 ||
-		    plans_get(s->plans, w, ret, NULL, err) != 0) {
+		approval_wish(been->looked, &given, w);
+		if (plans_get(s->plans, w, ret, NULL, err) != 0) {
 			return -1;
 		}
-		a = approval_ask(s->approvals, c, w->skill, *ret, &found, given);
+		a = approval_ask(s->approvals, c, w->skill, *ret, been->looked, &given);
 	}
-	w->consent = NULL; /* it goes with this call */
 	if (a == APPROVAL_KEEP) {
-		return keep_start(s, c, w->skill, *ret, given, go_on, err) == 0 ? 1 : -1;
+		return keep_start(s, c, w->skill, *ret, &given, been->looked, go_on_kept, err) == 0
+		               ? 1
+		               : -1;
 	}
 	return a == APPROVAL_NONE ? consent_use(&s->owner, *ret, err) : 1;
 }
 
-static int run(struct serve *s, struct mcp_call *c, const struct kept *kept, struct ssb_error *err)
+/* Most skills were never approved, and lack nothing: nobody has to read all their files.
+ * Else 1. */
+static int plan_plain(struct serve *s, const struct plan_wish *w, struct ssb_plan **ret,
+                      struct ssb_error *err)
 {
-	AUTO(approved_for_done)
-	struct approved_for given = { .kept = kept->tried, .kept_why = kept->why };
+	struct ssb_plan *plan = NULL;
+
+	if (lock_there(&s->owner, w->skill->dir)) {
+		return 1;
+	}
+	if (plans_get(s->plans, w, &plan, NULL, err) != 0) {
+		return -1;
+	}
+	if (plan->n_refusals > 0 || plan->consent.refuse) {
+		return 1;
+	}
+	*ret = plan;
+	return 0;
+}
+
+static int run(struct serve *s, struct mcp_call *c, const struct been *been, struct ssb_error *err)
+{
 	auto_free char **args = NULL;
 	struct ssb_plan *plan = NULL;
 	struct plan_wish w = { .narrow = take_narrow(c) };
@@ -276,33 +300,69 @@ static int run(struct serve *s, struct mcp_call *c, const struct kept *kept, str
 		return -1;
 	}
 	w.args = args;
-	if (mcp_arg_boolean(c, "dry_run", false)) {
-		if (approval_recall(s->approvals, c, &w, &given, &plan, err) != 0) {
-			return -1;
-		}
-		run_say_plan(c, w.skill->name, plan);
-		return 0;
+	int open = been->looked != NULL ? agree(s, c, &w, been, &plan, err)
+	                                : plan_plain(s, &w, &plan, err);
+	if (open == 0) {
+		return start(s, c, w.skill->name, plan, err);
 	}
-	int agreed = agree(s, c, &w, &given, &plan, err);
-	return agreed == 0 ? start(s, c, w.skill->name, plan, err) : agreed < 0 ? -1 : 0;
+	if (open > 0 && been->looked == NULL) {
+		return look_start(s, c, w.skill, &been->before, go_on_looked, err);
+	}
+	return open < 0 ? -1 : 0;
 }
 
-static void go_on(struct serve *s, struct mcp_call *c, const char *why)
+static void go_on(struct serve *s, struct mcp_call *c, const struct been *been)
 {
-	const struct kept kept = { .tried = true, .why = why };
 	struct ssb_error err = { 0 };
 
-	if (run(s, c, &kept, &err) != 0) {
+	if (run(s, c, been, &err) != 0) {
 		run_say_error(c, &err);
 	}
+}
+
+static void go_on_kept(struct serve *s, struct mcp_call *c, const char *why)
+{
+	go_on(s, c, &(struct been){ .before = { .kept = true, .kept_why = why } });
+}
+
+static void go_on_looked(struct serve *s, struct mcp_call *c, const struct look_call *before,
+                         struct looked *looked, const struct ssb_error *err)
+{
+	if (looked == NULL) {
+		run_say_error(c, err);
+		return;
+	}
+	go_on(s, c, &(struct been){ .before = *before, .looked = looked });
+}
+
+/* In an errand. */
+static void dry_run(void *app, struct mcp_call *c)
+{
+	AUTO(approved_for_done) struct approved_for given = { 0 };
+	struct serve *s = app;
+	auto_free char **args = NULL;
+	struct ssb_plan *plan = NULL;
+	struct plan_wish w = { .narrow = take_narrow(c) };
+	struct ssb_error err = { 0 };
+
+	if (skills_find(s->skills, mcp_arg_string(c, "skill_dir"), &w.skill, &err) != 0 ||
+	    take_args(c, &args, &err) != 0) {
+		run_say_error(c, &err);
+		return;
+	}
+	w.args = args;
+	if (approval_recall(s->approvals, c, &w, &given, &plan, &err) != 0) {
+		run_say_error(c, &err);
+		return;
+	}
+	run_say_plan(c, w.skill->name, plan);
 }
 
 void tool_run_skill(void *app, struct mcp_call *c)
 {
-	const struct kept kept = { 0 };
-	struct ssb_error err = { 0 };
-
-	if (run(app, c, &kept, &err) != 0) {
-		run_say_error(c, &err);
+	if (mcp_arg_boolean(c, "dry_run", false)) {
+		errand_tool(app, c, dry_run);
+		return;
 	}
+	go_on(app, c, &(struct been){ 0 });
 }

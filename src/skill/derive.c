@@ -1,32 +1,23 @@
 #include "skill/derive.h"
 
-#include "base/json.h"
-
-/* What is JSON in quotes is YAML too. */
-static void quoted(struct buf *out, const char *text)
-{
-	struct json j;
-
-	json_init(&j, out, false);
-	json_str(&j, text);
-}
+#include "manifest/write.h"
 
 static void put_skill(struct buf *out, const struct derived *d)
 {
 	const struct says *s = d->says;
 
 	buf_adds(out, "skill:\n  name: ");
-	quoted(out, s->name != NULL ? s->name : d->name);
+	manifest_put_text(out, s->name != NULL ? s->name : d->name);
 	if (s->name == NULL) {
 		buf_adds(out, " # its directory's: it gives itself none");
 	}
 	buf_adds(out, "\n  version: ");
-	quoted(out, s->version != NULL ? s->version : "0");
+	manifest_put_text(out, s->version != NULL ? s->version : "0");
 	if (s->version == NULL) {
 		buf_adds(out, " # it says none");
 	}
 	buf_adds(out, "\n  description: ");
-	quoted(out, s->description != NULL ? s->description : "");
+	manifest_put_text(out, s->description != NULL ? s->description : "");
 	buf_adds(out, "\n\n");
 }
 
@@ -43,9 +34,11 @@ static void put_permissions(struct buf *out, const struct derived *d)
 	buf_adds(out, "permissions:\n  env_vars:\n    # Asked for, and withheld until the owner "
 	              "grants them.\n    allow:\n");
 	for (size_t i = 0; i < env->n; i++) {
-		buf_adds(out, "      - "); /* NO and ON are names too */
-		quoted(out, env->v[i].name);
-		buf_addf(out, " # %s:%u, %s\n", d->from, env->v[i].line, env->v[i].key);
+		buf_adds(out, "      - ");
+		manifest_put_text(out, env->v[i].name);
+		buf_adds(out, " # ");
+		manifest_put_comment(out, d->from);
+		buf_addf(out, ":%u, %s\n", env->v[i].line, env->v[i].key);
 	}
 	buf_addc(out, '\n');
 }
@@ -58,18 +51,20 @@ static void put_entry(struct buf *out, const struct derived *d)
 		              "SCRIPT\n");
 		return;
 	}
-	quoted(out, d->argv[0]);
+	manifest_put_text(out, d->argv[0]);
 	buf_adds(out, "\n  args: [");
 	for (size_t i = 1; d->argv[i] != NULL; i++) {
 		buf_adds(out, i > 1 ? ", " : "");
-		quoted(out, d->argv[i]);
+		manifest_put_text(out, d->argv[i]);
 	}
 	buf_adds(out, "]\n");
 }
 
 void derive_manifest(struct buf *out, const struct derived *d)
 {
-	buf_addf(out, "# What %s amounts to.\n", d->from);
+	buf_adds(out, "# What ");
+	manifest_put_comment(out, d->from); /* a script's name: any bytes */
+	buf_adds(out, " amounts to.\n");
 	put_skill(out, d);
 	put_permissions(out, d);
 	put_entry(out, d);

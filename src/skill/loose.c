@@ -36,20 +36,6 @@ static struct ynode *new_node(enum ynode_kind kind, unsigned line)
 	return n;
 }
 
-bool loose_plain(const char *text)
-{
-	for (size_t len = strlen(text); len > 0;) {
-		uint32_t cp = 0;
-		size_t n = utf8_decode(text, len, &cp);
-		if (n == 0 || yaml_char_problem(cp) != NULL) {
-			return false;
-		}
-		text += n;
-		len -= n;
-	}
-	return true;
-}
-
 /* ---- the bytes --------------------------------------------------------------- */
 
 /* Without what a YAML file may not hold, and without tabs that indent. True: all of it. */

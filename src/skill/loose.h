@@ -18,7 +18,4 @@ struct ynode *loose_read(const char *file, const char *text, size_t len, unsigne
  * part of the tree. */
 struct ynode *loose_at(struct ynode *map, const char *path);
 
-/* Can it stand in a manifest as it is? */
-bool loose_plain(const char *text);
-
 #endif

@@ -9,6 +9,7 @@
 #include "manifest/check.h"
 #include "manifest/manifest.h"
 #include "manifest/report.h"
+#include "manifest/yaml_text.h"
 #include "skill/block.h"
 #include "skill/loose.h"
 
@@ -159,7 +160,7 @@ static char *text_at(struct reading *r, struct ynode *root, const char *path,
 		return NULL;
 	}
 	const char *problem =
-	        loose_plain(n->text) ? check(n->text, &text) : "has characters that are not seen";
+	        yaml_can_hold(n->text) ? check(n->text, &text) : "has characters that are not seen";
 	if (problem != NULL) {
 		report_add(&r->rep, SSB_WARNING, n->line, n->col, "", "%s %.*s; left out", path,
 		           (int)strcspn(problem, ";"), problem);

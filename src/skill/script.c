@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "base/visible.h"
+#include "manifest/yaml_text.h"
 #include "os/file.h"
-#include "skill/loose.h"
 #include "skill/programs.h"
 
 #define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
@@ -109,7 +109,7 @@ int shebang_read(const char *text, size_t len, struct script *ret)
 			break;
 		}
 		char *word = s.n < MAX_SHEBANG_WORDS ? strndup(text + at, n) : NULL;
-		if (word == NULL || !loose_plain(word)) {
+		if (word == NULL || !yaml_can_hold(word)) {
 			free(word);
 			words_done(&s);
 			return -1;
@@ -203,10 +203,10 @@ static const char *place_in(const char *name, const char *word, const char **ret
 			return "has \"..\" in it";
 		}
 	}
-	return *word == '\0' || *word == '-'    ? "is no path of a script"
-	       : strlen(word) >= MAX_PATH_BYTES ? "is too long"
-	       : !loose_plain(word)             ? "has characters that are not seen"
-	                                        : NULL;
+	return *word == '\0' || *word == '-'                        ? "is no path of a script"
+	       : strlen(word) >= MAX_PATH_BYTES - strlen("/skill/") ? "is too long"
+	       : !yaml_can_hold(word) ? "has characters that are not seen"
+	                              : NULL;
 }
 
 static int open_script(int dir, const char *path, int *ret_fd, struct stat *ret_st,

@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/sha256.h"
+#include "manifest/yaml_text.h"
 #include "os/file.h"
 #include "skill/derive.h"
 #include "skill/loose.h"
@@ -140,11 +141,20 @@ static char *sidecar_file(const struct search *s)
 	               : file;
 }
 
+/* The one that the sidecar names is this one, or it names none. */
+static bool is_for(const struct manifest *m, const char *dir)
+{
+	auto_free char *real = m->directory.s != NULL ? realpath(m->directory.s, NULL) : NULL;
+
+	return m->directory.s == NULL || (real != NULL && strcmp(real, dir) == 0);
+}
+
 /* The owner's word: nobody else may have written it, and what is wrong with it is not
- * passed over. */
+ * passed over. One for another directory of that name finds nothing. */
 static int find_sidecar(const struct search *s, const char *file, int fd, struct skill_found *ret,
                         struct ssb_error *err)
 {
+	AUTO(manifest_freep) struct manifest *m = NULL;
 	auto_buf bytes;
 
 	buf_init(&bytes, MAX_YAML_BYTES);
@@ -154,10 +164,17 @@ static int find_sidecar(const struct search *s, const char *file, int fd, struct
 	if (file_read_all(fd, &bytes) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, file, "read the sidecar");
 	}
-	if (manifest_parse(file, bytes.data != NULL ? bytes.data : "", bytes.len, &ret->manifest,
-	                   s->diags, err) != 0) {
+	if (manifest_parse(file, bytes.data != NULL ? bytes.data : "", bytes.len, &m, s->diags,
+	                   err) != 0) {
 		return -1;
 	}
+	if (!is_for(m, s->dir)) {
+		diag_add(s->diags, SSB_NOTE, file, "",
+		         "it is for the skill in '%.200s', not for this one", m->directory.s);
+		return 0;
+	}
+	ret->unbound = m->directory.s == NULL;
+	ret->manifest = steal_ptr(&m);
 	ret->format = SKILL_SIDECAR;
 	ret->file = strdup(file);
 	return ret->file == NULL ? no_memory(err) : 0;
@@ -241,7 +258,7 @@ static const char *fallback_name(const struct search *s)
 	size_t len = strlen(base);
 
 	return len > 0 && len <= MAX_NAME_BYTES && strpbrk(base, "/\t\n") == NULL &&
-	                       base[0] != ' ' && base[len - 1] != ' ' && loose_plain(base)
+	                       base[0] != ' ' && base[len - 1] != ' ' && yaml_can_hold(base)
 	               ? base
 	               : "skill";
 }
@@ -393,8 +410,9 @@ static int find(const struct search *s, struct skill_found *ret, struct ssb_erro
 	if (owners && sidecar < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, file, "open the sidecar");
 	}
-	if (owners) {
-		return find_sidecar(s, file, sidecar, ret, err);
+	int failed = owners ? find_sidecar(s, file, sidecar, ret, err) : 0;
+	if (failed != 0 || ret->manifest != NULL) {
+		return failed;
 	}
 	const char *markdown = markdown_file(s->fd);
 	if (markdown != NULL) {

@@ -1,7 +1,8 @@
 /* skill.h - what a directory says that its skill needs, in whatever format.
  *
  * In this order: skillsandbox.yaml in the directory; the owner's own word for a skill
- * of that name, config_dir/skills/NAME.yaml, where NAME is the directory's; else a
+ * of that name, config_dir/skills/NAME.yaml, where NAME is the directory's, unless it
+ * names another directory; else a
  * manifest that is derived from SKILL.md (Agent Skills and its dialects), or from
  * manifest.yaml and skill.py (Skillware). What is derived asks for little: no network,
  * no file, and the environment only as a request that the owner has to grant. */
@@ -38,6 +39,7 @@ struct skill_found {
 	char *file;                /* the file that it comes from, absolute */
 	char *text;                /* derived: the manifest it amounts to; else NULL */
 	size_t used;               /* how many of the arguments named the script */
+	bool unbound;              /* a sidecar that names no directory: anybody's of that name */
 	bool no_entry;             /* a script has to be named, and none was: do not run it */
 };
 

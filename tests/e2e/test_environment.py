@@ -34,6 +34,29 @@ def test_manifest_declares(ssb):
     assert SECRET not in str(seen)
 
 
+def test_no_manifest_gives_a_credential(ssb):
+    """Off a terminal, unapproved: it runs without, and that is said; the owner's word gives it."""
+    d = ssb.skill(SHOW, allow=["MY_KEY", "GITHUB_TOKEN"], egress=[{"domain": "any.example"}])
+
+    def seen(*flags):
+        r = ssb.run(*flags, d, env=PLANTED).ok()
+        return r.json()["env"], "withheld: environment GITHUB_TOKEN: " in r.errors
+    env, said = seen()
+    assert env["MY_KEY"] == "declared-value" and "GITHUB_TOKEN" not in env and said
+    env, said = seen("--env", "GITHUB_TOKEN")
+    assert env["GITHUB_TOKEN"] == PLANTED["GITHUB_TOKEN"] and not said
+    policy = ssb.write(ssb.home / ".config/skillsandbox/policy.yaml",
+                       "grants: {env: [GITHUB_TOKEN]}\n", 0o600)
+    assert seen()[0]["GITHUB_TOKEN"] == PLANTED["GITHUB_TOKEN"]
+    policy.unlink()
+    r = ssb.ssb("approve", "--yes", d, env=PLANTED).ok()
+    assert "! see the variable GITHUB_TOKEN - a key to GitHub" in r.errors and "risk: high" in r.errors
+    env, said = seen()
+    assert env["GITHUB_TOKEN"] == PLANTED["GITHUB_TOKEN"] and not said
+    ssb.ssb("approve", "--revoke", d).ok()
+    assert "GITHUB_TOKEN" not in seen()[0]
+
+
 def test_value_given_by_owner(ssb):
     seen = ssb.probe(SHOW, env=PLANTED, flags=["--env", "MY_KEY=owner", "--env", "OTHER=a=b"])
     assert seen["env"]["MY_KEY"] == "owner"

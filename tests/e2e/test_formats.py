@@ -111,14 +111,30 @@ def test_a_script_has_to_be_named_and_to_be_the_skills(ssb):
 
 
 def test_the_owners_sidecar(ssb):
+    """It gives what it says to the directory that it names, or to one that was approved with
+    it; another of the same name gets nothing by it."""
     top = place(ssb, "notes-sync")
-    side = ssb.write(ssb.home / ".config/skillsandbox/skills/notes-sync.yaml", """\
-        skill: {name: notes, version: "1"}
-        permissions: {env_vars: {allow: [NOTES_USER]}}
-        entrypoint: {command: python3, args: [sync.py]}
-        """, 0o600)
+    stranger = ssb.mkdir("downloads") / "notes-sync"
+    shutil.copytree(top / "notes-sync", stranger)
+    side = ssb.home / ".config/skillsandbox/skills/notes-sync.yaml"
+
+    def write(more):
+        ssb.write(side, f"""\
+            skill: {{name: notes, version: "1"{more}}}
+            permissions: {{env_vars: {{allow: [NOTES_USER]}}}}
+            entrypoint: {{command: python3, args: [sync.py]}}
+            """, 0o600)
+
+    write("")
+    r = ssb.run(stranger, env=PLANTED).ok()
+    assert r.json() == {} and "withheld: environment NOTES_USER" in r.errors, r
+    ssb.ssb("approve", "--yes", top / "notes-sync", env=PLANTED).ok()
+    assert ssb.run(top / "notes-sync", env=PLANTED).ok().json() == {"NOTES_USER": "me"}
+    ssb.ssb("approvals", "--revoke", top / "notes-sync").ok()
+    write(f", directory: {top}/notes-sync")
     assert ssb.run(top / "notes-sync", env=PLANTED).ok().json() == {"NOTES_USER": "me"}
     assert ssb.last_record()[0]["plan"]["format"] == "sidecar"
+    assert ssb.ssb("inspect", "--json", stranger).json()["format"] != "sidecar"
     side.chmod(0o620)
     r = ssb.run(top / "notes-sync", env=PLANTED)
     assert r.code == 125 and "others can write the sidecar" in r.errors, r

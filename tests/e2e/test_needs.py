@@ -134,7 +134,9 @@ def test_init_writes_a_manifest_that_runs(ssb):
     assert not manifest.exists()
     ssb.ssb("init", "--sidecar", skill).ok()
     sidecar = ssb.home / ".config/skillsandbox/skills" / f"{skill.name}.yaml"
-    assert sidecar.read_text() == text and sidecar.stat().st_mode & 0o777 == 0o600
+    line = f"  directory: {skill}\n"
+    assert line in sidecar.read_text() and sidecar.stat().st_mode & 0o777 == 0o600
+    assert sidecar.read_text().replace(line, "") == text
     assert ssb.ssb("inspect", "--json", skill).json()["format"] == "sidecar"
 
 

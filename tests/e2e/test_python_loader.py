@@ -245,6 +245,48 @@ def test_what_goes_wrong_is_told(world):
     assert "\x1b" not in done.errors
 
 
+LEAVES = """
+    import os
+
+    class Leaves:
+        def execute(self, params):
+            path = params["path"]
+            if os.path.exists(path) and params["what"] != "file":
+                os.unlink(path)
+            {"file": lambda: open(path, "w").write("new"), "gone": lambda: None,
+             "symlink": lambda: os.symlink("/etc/hostname", path),
+             "dangling": lambda: os.symlink("/none", path),
+             "fifo": lambda: os.mkfifo(path), "directory": lambda: os.mkdir(path)}[params["what"]]()
+            return "done"
+"""
+
+
+def test_no_file_in_the_place_of_a_file(root):
+    """The caller would take what it had before for the result."""
+    world = python_world.World(root)
+    found, _ = world.program(world.skill(LEAVES), """
+        path, told = os.path.join(os.getcwd(), "out.txt"), {}
+        with SkillLoader.load_skill(SKILL)["class"]() as s:
+            for there in (True, False):
+                for what in ("symlink", "dangling", "fifo", "directory", "gone", "file"):
+                    if os.path.exists(path):
+                        os.unlink(path)
+                    if there:
+                        open(path, "w").write("old")
+                    told[f"{what} {there}"] = [
+                        caught(s.execute, {"what": what, "path": path}, write=[path], timeout=9),
+                        open(path).read() if os.path.exists(path) else None]
+        out(told=told, path=path)
+    """)
+    told = found["told"]
+    assert told["file True"] == told["file False"] == [{"result": "done"}, "new"]
+    assert told.pop("gone False") == [{"result": "done"}, None], "it need not be made"
+    for case, (answer, left) in told.items():
+        if not case.startswith("file"):
+            assert answer["raised"] == "SkillError" and found["path"] in answer["text"], case
+            assert left == ("old" if case.endswith("True") else None), case
+
+
 # Neither extends BaseSkill nor takes a configuration: seen as well.
 PLAIN = """
     class Plain:

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import random
+import shutil
 import sys
 import time
 
@@ -14,8 +15,10 @@ import yaml
 
 sys.path.insert(0, str(harness.REPO / "python"))
 
-from skillsandbox import (SessionError, SessionKilled, SessionRefused, SkillLoader,  # noqa: E402
-                          SkillManifestError, SkillNotFound, _files, _skill, _wire, _yaml)
+from skillsandbox import (SessionError, SessionKilled, SessionRefused,  # noqa: E402
+                          SkillCrashed, SkillDenied, SkillError, SkillLoader,
+                          SkillManifestError, SkillNotFound, SkillwareParamValidationError,
+                          _files, _skill, _wire, _yaml)
 from skillsandbox import langchain as lc  # noqa: E402
 from skillsandbox._stderr import visible  # noqa: E402
 from skillsandbox.session import Session  # noqa: E402
@@ -183,6 +186,19 @@ def test_a_line_has_a_greatest_length(monkeypatch, extra, fits):
         os.close(fd)
 
 
+def test_an_exception_of_a_skill_is_one_line():
+    bad = "a\x1b]0;title\x07\nTraceback: forged\u202e"
+    for error in (SkillError(bad, bad), SkillDenied(bad, bad, bad, [{"what": bad}], "run"),
+                  SkillCrashed(bad), SkillwareParamValidationError(bad, bad)):
+        text = str(error)
+        assert text.isprintable() and "a\\x1b]0;title\\x07\\nTraceback: forged\\u202e" in text
+    assert SkillError("T", "x" * 99999).message == "x" * 99999, "it is all there"
+    assert len(str(SkillError("T", "\x1b" * 99999))) < 9000
+    assert str(SkillError("T" * 1996, "xx")).endswith(": xx"), "at the cap"
+    assert str(SkillError("T" * 1996, "xxx")).endswith(": xx ...")
+    assert str(SkillError("KeyError", "'täglich'")) == "KeyError: 'täglich'"
+
+
 def test_what_is_shown_is_harmless():
     assert visible("a\x1b[31m\u202e\rb\tc\u00e9") == "a\\x1b[31m\\u202e\\rb\tc\u00e9"
 
@@ -217,6 +233,22 @@ def test_files_that_were_not_asked_for(tmp_path, listed):
     files = _files.Files([tmp_path / "in"], [tmp_path / "out"])
     with pytest.raises(_wire.ProtocolError):
         files.expect(listed)
+
+
+def test_what_does_not_come_back_is_an_error(tmp_path):
+    """What the worker says of it is not needed."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_bytes(b"old")
+    files = _files.Files([], [old, new])
+    files.expect([{"n": 1, "parts": 1}])
+    files.take(1, {"data": "eA=="})
+    with pytest.raises(SkillError, match=str(old)):
+        files.store()
+    assert old.read_bytes() == b"old" and not new.exists(), "all of them or none"
+    files = _files.Files([], [old, new])
+    files.expect([{"n": 0, "parts": 0}])
+    files.store()
+    assert old.read_bytes() == b"" and not new.exists(), "it need not have been made"
 
 
 def test_files_have_caps(tmp_path, monkeypatch):
@@ -290,6 +322,39 @@ def test_what_a_directory_says(tmp_path):
         (other / name).write_text(data)
         with pytest.raises(SkillManifestError):
             _skill.read(other)
+
+
+@pytest.mark.parametrize("name", ["instructions.md", "card.json", "manifest.yaml", "skill.py"])
+def test_nothing_outside_of_a_skill_is_read(tmp_path, name):
+    """The host process reads these: a symlink would put the owner's key into a prompt."""
+    text = {"card.json": "{}", "manifest.yaml": "name: a/b"}.get(name, "class A: pass")
+    key = tmp_path / "home/.ssh/id_rsa"
+    key.parent.mkdir(parents=True)
+    key.write_text(text)
+    (tmp_path / "s-else").mkdir()
+    (tmp_path / "s-else/x").write_text(text)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+
+    def read(target):
+        shutil.rmtree(tmp_path / "s", ignore_errors=True)
+        skill = make_skill(tmp_path / "s")
+        (skill / "docs").mkdir()
+        (skill / "docs/own").write_text(text)
+        (skill / "out").symlink_to(key.parent)
+        (skill / name).unlink(missing_ok=True)
+        (skill / name).symlink_to(target)
+        return SkillLoader.load_skill(skill, execute_module=False)
+    assert read("docs/own")["registry_id"]
+    assert read(tmp_path / "s/docs/own")["registry_id"], "by its whole name as well"
+    for target in (key, "out/id_rsa", "../home/.ssh/id_rsa", "../s-else/x", "/proc/self/environ"):
+        with pytest.raises(SkillManifestError, match="leads out of the skill"):
+            read(target)
+    for target in (fifo, "/dev/zero", "docs"):
+        with pytest.raises(SkillManifestError, match="not a regular file"):
+            read(target)
+    with pytest.raises(SkillManifestError):
+        read(name)  # itself
 
 
 def test_requirements_are_looked_for_and_not_imported(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ import python_world
 PYODIDE = harness.REPO / "build-npm/pyodide/node_modules/pyodide"
 MISSING = "Pyodide is not installed; run: scripts/npm-set pyodide"
 RUNNER = "skillsandbox/tiers/wasm_runner.mjs"
+KEPT = ".local/state/skillsandbox/pyodide"
 
 # It does its job, and steals by every way to a file that its Python knows; in WebAssembly
 # also by Node's own.
@@ -135,12 +136,49 @@ def test_one_skill_in_every_tier(world, python_root, pyodide):
     # Pyodide alone keeps nobody in: that is why it is in the sandbox.
     told = {"pyodide": str(pyodide), "worker": str(world.package / "skillsandbox/_worker.py"),
             "skill": str(skill), "packages": [], "snapshot": str(next(
-                (world.ssb.home / ".cache/skillsandbox/pyodide").glob("*.snapshot")))}
+                (world.ssb.home / KEPT).glob("*.snapshot")))}
     requests = [{"id": 1, "call": "init", "params": {}},
                 {"id": 2, "call": "execute", "params": theft}]
     alone = world.ssb.bare(["node", world.package / RUNNER, json.dumps(told), "tag"], timeout=180,
                            stdin="".join(json.dumps(r) + "\n" for r in requests).encode()).ok()
     assert harness.SECRET in json.loads(alone.text.splitlines()[-1])["result"]["by_node"]
+    # What Python starts from is where no grant reaches; beside it one does.
+    cache = world.ssb.mkdir(world.ssb.home / ".cache")
+    for path, refused in ((world.ssb.home / KEPT, True), (world.ssb.home / ".local/state", True),
+                          (cache, False)):
+        plan = world.ssb.ssb("inspect", "--json", "--write", path, "--", "true").json()
+        assert bool(plan["denied"]) is refused, (path, plan["denied"])
+
+
+def test_consent_counts_in_every_tier(world, python_root, pyodide):
+    """Where the owner runs only what was approved, none of them runs another; what was
+    approved gets what was approved, and stops when it changes."""
+    tiers = {"process": {}, "container": {"rootfs": str(python_root)},
+             "wasm": {"pyodide": str(pyodide)}}
+    skill = world.skill(SKILL, files=FILES)
+    config = world.ssb.home / ".config/skillsandbox/policy.yaml"
+    env = {"TIERS": json.dumps(tiers), "THING_KEY": "from the owner"}
+
+    def every():
+        return world.program(skill, """
+            found = {}
+            for tier, more in json.loads(os.environ["TIERS"]).items():
+                cls = SkillLoader(tier=tier, **more).load_skill(SKILL)["class"]
+                found[tier] = caught(lambda: cls().execute({"what": "job", "n": 1}))
+            out(**found)
+        """, env=env, timeout=180)[0]
+
+    for found in every().values():
+        assert found["result"]["words"] == "found" and found["result"]["key"] is None, found
+    world.ssb.write(config, "consent: {unapproved: refuse}\n", 0o600)
+    for found in every().values():
+        assert found["raised"] == "SkillNotStarted" and "nobody approved" in found["text"], found
+    world.ssb.ssb("approve", "--yes", skill, env=env).ok()
+    for found in every().values():
+        assert found["result"]["key"] == "from the owner", found
+    world.ssb.write(skill / "sibling.py", "WORD = 'other'\n")
+    for found in every().values():
+        assert found["raised"] == "SkillNotStarted" and "changed" in found["text"], found
 
 
 def test_what_cannot_be_is_said(world, pyodide):
@@ -161,7 +199,8 @@ def test_what_cannot_be_is_said(world, pyodide):
         (plain, {"tier": "container"}, "needs rootfs="),
         (plain, {"tier": "container", "rootfs": "/a", "image": "/b"}, "one of them"),
         (plain, {"tier": "container", "rootfs": "/a", "engine": "docker"}, "no engine"),
-        (plain, {"tier": "container", "rootfs": "/", "python": "/x"}, "not started"),
+        (plain, {"tier": "container", "rootfs": "/", "python": "/x/python3"}, "not started"),
+        (plain, {"tier": "container", "rootfs": "/", "python": "/x"}, "has to be a python3"),
         (plain, {"tier": "container", "rootfs": "/a", "engine": "podman"}, "not installed"),
     ]
     found, _ = world.program(plain, """
@@ -246,6 +285,26 @@ def test_podman_refuses_what_it_cannot_say(podman, plan, text):
     with pytest.raises(Exception, match=text) as e:
         podman.arguments("podman", plan, ["--rootfs", "/r"], 1000)
     assert type(e.value).__name__ == "SkillNotStarted"
+
+
+def consent(state, refuse=False, counted=False, snapshot=True):
+    return {"consent": {"state": state, "refuse_unapproved": refuse, "counted": counted},
+            "approved": {"snapshot": snapshot}}
+
+
+@pytest.mark.parametrize("plan, text", [
+    (consent("none"), ""), (consent("holds"), ""), (consent("holds", refuse=True), ""),
+    (consent("none", refuse=True), "nobody approved"), (consent("changed"), "changed"),
+    (consent("over"), "is over"), (consent("holds", counted=True), "so many runs"),
+    (consent("holds", snapshot=False), "too large"), (consent("holds?"), "does not tell"),
+    (consent("none", refuse=None), "nobody approved"), ({}, "does not tell"),
+])
+def test_what_runs_without_run(podman, plan, text):
+    """Whatever is not known to be approved, or cannot be kept to, is not run."""
+    del podman      # the package is in the path
+    from skillsandbox.tiers import process  # pylint: disable=import-outside-toplevel
+    said = process.not_consented(plan)
+    assert text in said and bool(said) is bool(text)
 
 
 def test_the_runner_is_part_of_the_package():

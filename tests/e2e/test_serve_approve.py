@@ -164,6 +164,40 @@ def test_an_answer_is_good_for_whom_it_was_asked(root):
         assert process.wait(20) == 0
 
 
+def test_always_is_for_what_was_asked(user):
+    """A credential is no question of a client's: the approval is without, and run says so."""
+    code = CODE.replace("/HOME", str(user.home)) + "; import os; print('GITHUB_TOKEN' in os.environ)"
+    d = skill(user, "both", code, read=["~/.ssh"], allow=["GITHUB_TOKEN"])
+    env = {"GITHUB_TOKEN": SECRET}
+    with served(user, env=env, capabilities=ASKS) as client:
+        ran = structured(answered(client, "always", skill_dir="both")[0])
+        assert SECRET in ran["stdout"] and "False" in ran["stdout"] and len(ran["withheld"]) == 1
+    r = user.run(d, env=env).ok()
+    assert "False" in r.text and "withheld: environment GITHUB_TOKEN: " in r.errors
+    user.ssb("approve", "--yes", d, env=env).ok()
+    r = user.run(d, env=env).ok()  # the control
+    assert "True" in r.text and "withheld" not in r.errors
+
+
+def test_no_manifest_gives_a_credential(user):
+    code = "import os; print(os.environ.get('GITHUB_TOKEN'), os.environ.get('TOWN_KEY'))"
+    d = skill(user, "town", code, allow=["GITHUB_TOKEN", "TOWN_KEY"])
+    env = {"GITHUB_TOKEN": SECRET, "TOWN_KEY": "own"}
+    with served(user, env=env) as client:
+        ran = client.tool("run_skill", skill_dir="town")
+        assert structured(ran)["stdout"] == "None own\n"
+        (withheld,) = structured(ran)["withheld"]
+        assert withheld.startswith("environment GITHUB_TOKEN: ") and "--env" in withheld
+        assert withheld in ran["content"][0]["text"]
+        user.ssb("approve", "--yes", d, env=env).ok()
+        ran = structured(client.tool("run_skill", skill_dir="town"))
+        assert ran["stdout"] == f"{SECRET} own\n" and ran["withheld"] == []
+    user.ssb("approve", "--revoke", d).ok()
+    with served(user, "--env", "GITHUB_TOKEN", env=env) as client:
+        ran = structured(client.tool("run_skill", skill_dir="town"))
+        assert ran["stdout"] == f"{SECRET} own\n" and ran["withheld"] == []
+
+
 @pytest.mark.parametrize("named", ["a policy.yaml", ""])
 def test_the_command_that_approves_helps(ssb, keys, named):
     """It names the policy file by which the server refuses, wherever it is run."""
@@ -205,3 +239,80 @@ def test_what_changed_needs_the_owners_word(ssb):
         ssb.ssb("approve", "--yes", "--once", d).ok()
         assert structured(mute.tool("run_skill", skill_dir="plain"))["stdout"] == "two\n"
         assert "is over" in failure(mute.tool("run_skill", skill_dir="plain"))["message"]
+
+
+WIDE = {"read": ["~/.ssh"], "egress": [{"domain": "example.com"}]}
+
+
+def is_whole(text):
+    """All that the skill could do, and what it comes to."""
+    return "When it runs, it can:" in text and "  ! " in text and "~/.ssh" in text \
+        and "example.com" in text and "The worst of it:" in text
+
+
+def test_a_question_holds_what_the_skill_could_do(ssb):
+    d = skill(ssb, "keys", "print('one')", **WIDE)
+
+    def asked(client):
+        _, messages = answered(client, "deny", skill_dir="keys")
+        return messages[0]
+    with served(ssb, era=MODERN, capabilities=ASKS) as client:
+        assert is_whole(asked(client))
+        ssb.ssb("approve", "--yes", d).ok()
+        assert structured(client.tool("run_skill", skill_dir="keys"))["stdout"]  # the control
+        ssb.write(d / "main.py", "print('two')")
+        assert "not any more what you approved" in asked(client) and is_whole(asked(client))
+        ssb.ssb("approve", "--yes", "--once", d).ok()
+        structured(client.tool("run_skill", skill_dir="keys"))
+        assert "is over" in asked(client) and is_whole(asked(client))
+    # Nothing that it may not have, and yet: where nobody runs unapproved, it is all shown.
+    ssb.ssb("approve", "--revoke", d).ok()
+    ssb.write(ssb.work / "p.yaml", "consent: {unapproved: refuse}\n"
+              "grants: {read: ['~/.ssh']}\n", 0o600)
+    with served(ssb, "--policy", str(ssb.work / "p.yaml"), era=MODERN,
+                capabilities=ASKS) as client:
+        text = asked(client)
+        assert "have not approved" in text and "When it runs, it can:" in text
+        assert "~/.ssh" in text and "example.com" in text and "The worst of it:" in text
+
+
+@pytest.mark.parametrize("decision", ["once", "session", "always"])
+def test_an_answer_is_for_the_files_that_were_shown(ssb, keys, decision):
+    """Although it is the manifest that asks for something, and stays as it is."""
+    with served(ssb, era=MODERN, capabilities=ASKS) as client:
+        key, state = question(client, skill_dir="keys")
+        good = (keys / "main.py").read_text()
+        ssb.write(keys / "main.py", good + "# another")
+        again = retry(client, state, {key: accept(decision)}, skill_dir="keys")
+        assert again["resultType"] == "input_required", again
+        assert not ssb.runs() and rows(ssb) == []
+        ssb.write(keys / "main.py", good)
+        key, state = question(client, skill_dir="keys")
+        result = retry(client, state, {key: accept(decision)}, skill_dir="keys")
+        assert SECRET in structured(result)["stdout"]  # the control
+        if decision == "session":
+            result, asked = answered(client, "deny", skill_dir="keys")
+            assert SECRET in structured(result)["stdout"] and asked == []
+        ssb.write(keys / "main.py", good + "# another")
+        result, asked = answered(client, "deny", skill_dir="keys")
+        assert failure(result)["code"] == "approval_required" and len(asked) == 1
+
+
+@pytest.mark.parametrize("decision", ["once", "session", "always"])
+def test_what_was_taken_out_stays_out(ssb, keys, decision):
+    code = (keys / "main.py").read_text()
+    ssb.write(keys / "main.py", "import os; print(os.path.exists('%s/.ssh/id_ed25519'))" % ssb.home)
+    ssb.ssb("approve", "--yes", "--without", "read ~/.ssh", keys).ok()
+    with served(ssb, era=MODERN, capabilities=ASKS) as client:
+        assert structured(client.tool("run_skill", skill_dir="keys"))["stdout"] == "False\n"
+        ssb.write(keys / "main.py", (keys / "main.py").read_text() + "# one more")
+        result, asked = answered(client, decision, skill_dir="keys")
+        assert structured(result)["stdout"] == "False\n" and len(asked) == 1
+        assert "(taken out) " in asked[0]
+    declined = [r["declined"] for r in json.loads(ssb.ssb("approvals", "--json").ok().text)]
+    assert declined == [["read ~/.ssh"]] and rows(ssb) == []
+    ssb.ssb("approve", "--revoke", keys).ok()  # the control
+    ssb.write(keys / "main.py", code)
+    with served(ssb, era=MODERN, capabilities=ASKS) as client:
+        result, _ = answered(client, decision, skill_dir="keys")
+        assert SECRET in structured(result)["stdout"]

@@ -190,3 +190,40 @@ def test_the_approvals_are_held(user):
         done = client.answer(approve())  # the control
         assert SECRET in structured(done)["stdout"]
         structured(client.tool("run_skill", skill_dir="keys"))
+
+
+def many_files(ssb, name, bytes_each, n):
+    """A skill whose files take a while to read; nothing remembers their digests."""
+    d = skill(ssb, name, HELLO)
+    for i in range(n):
+        path = ssb.mkdir(d / f"data/{i % 20}") / f"{i}.bin"
+        with open(path, "wb") as f:
+            f.write(bytes([i % 256]) * bytes_each)
+    return d
+
+
+def test_a_large_skill(user):
+    """To look at all its files, and to copy them, is no work of the loop's."""
+    d = many_files(user, "large", 400 << 10, 400)
+    skill(user, "hello", HELLO)
+    user.ssb("approve", "--yes", d).ok()
+    with served(user) as client:
+        for tool, more in (("run_skill", {}), ("inspect_skill", {}),
+                           ("run_skill", {"dry_run": True})):
+            for path in d.glob("data/*/*.bin"):
+                os.utime(path)  # so that each is read anew
+            asked = client.send_tool(tool, skill_dir="large", **more)
+            took = pings(client, lambda n=asked: n in client.answers)
+            assert is_quick(took), (tool, sorted(took)[-5:])
+            assert len(took) > 7, "it takes long; and where it stands still, it is five"
+            structured(client.answer(asked))
+        # Canceled while it is looked at: no run, no process.
+        runs = len(user.runs())
+        for path in d.glob("data/*/*.bin"):
+            os.utime(path)
+        asked = client.send_tool("run_skill", skill_dir="large")
+        assert mcp_world.eventually(lambda: len(children(client.process)) == 1)
+        client.cancel(asked)
+        assert mcp_world.eventually(lambda: children(client.process) == [])
+        structured(client.tool("run_skill", skill_dir="hello"))
+        assert asked not in client.answers and len(user.runs()) == runs + 1

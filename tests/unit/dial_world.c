@@ -108,7 +108,7 @@ bool world_was_asked(const char *name)
 int world_listen(uint8_t last, int type, uint16_t port)
 {
 	const uint8_t address[4] = { 127, 0, 0, last };
-	int fd = net_listen(AF_INET, type, address, port);
+	int fd = net_listen(AF_INET, type, address, port, false);
 
 	need(fd >= 0, "listen");
 	return fd;
@@ -151,7 +151,7 @@ void world_start(struct world *w)
 	make_world();
 	start_dns(w);
 	w->open4 = world_listen(1, SOCK_STREAM, OPEN);
-	w->open6 = net_listen(AF_INET6, SOCK_STREAM, loopback6, OPEN);
+	w->open6 = net_listen(AF_INET6, SOCK_STREAM, loopback6, OPEN, false);
 	need(w->open6 >= 0, "listen on ::1");
 	w->datagram4 = world_listen(1, SOCK_DGRAM, DATAGRAM);
 	fill_queue(world_listen(1, SOCK_STREAM, FULL), FULL);

@@ -4,6 +4,7 @@
 
 #include "base/json_read.h"
 #include "base/limits.h"
+#include "policy/options.h"
 #include "policy/plan.h"
 #include "serve/approve.h"
 #include "serve/approve_priv.h"
@@ -22,6 +23,10 @@ enum mcp_answer __wrap_mcp_answer(const struct mcp_call *c, const char *key,
 bool __wrap_mcp_can(const struct mcp_call *c, enum mcp_ability what);
 void __wrap_mcp_ask(struct mcp_call *c, const char *key, const char *method, const char *params);
 void __wrap_mcp_wait(struct mcp_call *c, const char *state);
+void __wrap_mcp_tool_done(struct mcp_call *c, const char *text, const char *structured,
+                          bool is_error);
+
+static char *the_question; /* the last that was put */
 
 const char *__wrap_mcp_principal(const struct mcp_call *c)
 {
@@ -56,8 +61,18 @@ void __wrap_mcp_ask(struct mcp_call *c, const char *key, const char *method, con
 {
 	(void)c;
 	(void)key;
-	(void)params;
 	assert_string_equal(method, "elicitation/create");
+	free(the_question);
+	the_question = strdup(params);
+}
+
+void __wrap_mcp_tool_done(struct mcp_call *c, const char *text, const char *structured,
+                          bool is_error)
+{
+	(void)c;
+	(void)text;
+	assert_true(is_error);
+	assert_non_null(strstr(structured, "more than a question holds"));
 }
 
 void __wrap_mcp_wait(struct mcp_call *c, const char *state)
@@ -70,11 +85,22 @@ void __wrap_mcp_wait(struct mcp_call *c, const char *state)
 
 static struct skill the_skill = { (char[]){ "s" }, (char[]){ "/skills/s" } };
 
+static uint8_t the_tree; /* each byte of the digest of its files */
+
+static struct looked seen(void)
+{
+	struct looked l = { .known = true };
+
+	memset(l.found.now.tree, the_tree, sizeof(l.found.now.tree));
+	(void)digest_text(l.found.now.tree, l.tree);
+	return l;
+}
+
 /* A plan that lacks the right to read `path`. */
 static enum approval ask(const struct world *w, struct mcp_call *c, char *path)
 {
 	AUTO(approved_for_done) struct approved_for given = { 0 };
-	struct consent_found found = { 0 };
+	const struct looked looked = seen();
 	struct refusal r = { .kind = REFUSAL_READ,
 		             .what = (char[]){ "read" },
 		             .where = (char[]){ "x" },
@@ -84,7 +110,7 @@ static enum approval ask(const struct world *w, struct mcp_call *c, char *path)
 		             .value = path };
 	const struct ssb_plan plan = { .refusals = &r, .n_refusals = 1 };
 
-	return approval_ask(w->serve.approvals, c, &the_skill, &plan, &found, &given);
+	return approval_ask(w->serve.approvals, c, &the_skill, &plan, &looked, &given);
 }
 
 /* The owner says "session" to it. */
@@ -96,11 +122,13 @@ static void approve(const struct world *w, const char *principal, char *path)
 	const struct approved_for asked = { .v = &one, .n = 1 };
 	const struct approved_for none = { .rounds = 1 };
 	const struct ssb_plan plan = { 0 };
+	const struct looked looked = seen();
+	const struct approve_case k = { .plan = &plan, .looked = &looked };
 	const char *why = NULL;
 	auto_buf state;
 
 	buf_init(&state, 4096);
-	approve_state(&state, &plan, &none, &asked);
+	approve_state(&state, &k, &none, &asked);
 	struct mcp_call c = { .principal = principal, .state = state.data };
 	assert_int_equal(json_read(&c.answer, answer, strlen(answer), &why), 0);
 	assert_int_equal(ask(w, &c, path), APPROVAL_GIVEN);
@@ -128,6 +156,8 @@ static int teardown(void **state)
 	struct world *w = *state;
 
 	approvals_free(w->serve.approvals);
+	free(the_question);
+	the_question = NULL;
 	return world_teardown(state);
 }
 
@@ -147,6 +177,22 @@ static void goes_with_its_client(void **state)
 	approvals_forget(w->serve.approvals, "one");
 	assert_int_equal(ask_plain(w, "one", path), APPROVAL_WAIT);
 	assert_int_equal(ask_plain(w, "two", path), APPROVAL_GIVEN);
+}
+
+/* What was agreed to is what was shown: other files are asked about anew. */
+static void holds_for_the_files(void **state)
+{
+	const struct world *w = *state;
+	char path[] = "~/a";
+
+	the_tree = 1;
+	approve(w, "one", path);
+	assert_int_equal(ask_plain(w, "one", path), APPROVAL_GIVEN);
+	the_tree = 2;
+	assert_int_equal(ask_plain(w, "one", path), APPROVAL_WAIT);
+	the_tree = 1;
+	assert_int_equal(ask_plain(w, "one", path), APPROVAL_GIVEN);
+	the_tree = 0;
 }
 
 /* Past the cap it is the oldest that is asked for again, not each new one. */
@@ -169,13 +215,74 @@ static void has_a_cap(void **state)
 	assert_int_equal(ask_plain(w, "one", first), APPROVAL_WAIT);
 }
 
+/* A plan that lacks `n` files with names of `len` bytes, and asks for as many hosts. */
+static enum approval ask_many(const struct world *w, size_t n, size_t len)
+{
+	AUTO(approved_for_done) struct approved_for given = { 0 };
+	AUTO(string_list_done) struct string_list asked = { 0 };
+	const struct looked looked = seen();
+	struct mcp_call c = { .principal = "one" };
+	auto_free struct refusal *v = calloc(n, sizeof(*v));
+	auto_free char *item = calloc(1, len + 64);
+
+	assert_true(v != NULL && item != NULL);
+	for (size_t i = 0; i < n; i++) {
+		int at = snprintf(item, 64, "read /etc/%zu", i);
+		memset(item + at, 'x', len);
+		item[(size_t)at + len] = '\0';
+		assert_int_equal(string_list_add(&asked, item, SIZE_MAX), 0);
+	}
+	for (size_t i = 0; i < n; i++) {
+		v[i] = (struct refusal){ .kind = REFUSAL_READ,
+			                 .what = asked.v[i],
+			                 .where = (char[]){ "x" },
+			                 .why = (char[]){ "why" },
+			                 .remedy = (char[]){ "remedy" },
+			                 .option = SSB_OPT_READ,
+			                 .value = asked.v[i] + strlen("read ") };
+	}
+	for (size_t i = 0; i < n; i++) {
+		snprintf(item, 64, "connect to h%zu.example", i);
+		assert_int_equal(string_list_add(&asked, item, SIZE_MAX), 0);
+	}
+	const struct ssb_plan plan = {
+		.refusals = v, .n_refusals = n, .requested = asked, .consent = { .refuse = true }
+	};
+	return approval_ask(w->serve.approvals, &c, &the_skill, &plan, &looked, &given);
+}
+
+/* Of what is dangerous nothing is cut; of the rest, what goes past a screen is counted. */
+static void says_what_is_dangerous(void **state)
+{
+	const struct world *w = *state;
+	char text[64];
+
+	assert_int_equal(ask_many(w, 40, 0), APPROVAL_WAIT);
+	for (int i = 0; i < 40; i++) {
+		snprintf(text, sizeof(text), "  ! read what is in /etc/%d ", i);
+		assert_non_null(strstr(the_question, text));
+	}
+	assert_non_null(strstr(the_question, "The worst of it:"));
+	assert_non_null(strstr(the_question, "more, none of which is dangerous by itself"));
+}
+
+/* What does not fit is not asked at all: nobody agrees to half of it. */
+static void does_not_ask_by_halves(void **state)
+{
+	const struct world *w = *state;
+
+	assert_int_equal(ask_many(w, 400, 150), APPROVAL_DENIED);
+	assert_null(the_question);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(goes_with_its_client),
-		T(has_a_cap),
+		T(goes_with_its_client),   T(has_a_cap),
+		T(holds_for_the_files),    T(says_what_is_dangerous),
+		T(does_not_ask_by_halves),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

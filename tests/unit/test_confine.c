@@ -68,14 +68,14 @@ static bool confined(int (*confine)(struct ssb_error *))
 /* A socket of a dialler's that its server has reset, and another listener. */
 static int reset_socket(int *ret_other)
 {
-	int first = net_listen(AF_INET, SOCK_STREAM, LOOPBACK, 4100);
+	int first = net_listen(AF_INET, SOCK_STREAM, LOOPBACK, 4100, false);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	struct sockaddr_in to = { .sin_family = AF_INET,
 		                  .sin_port = htons(4100),
 		                  .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	struct linger now = { .l_onoff = 1 };
 
-	*ret_other = net_listen(AF_INET, SOCK_STREAM, LOOPBACK, 4101);
+	*ret_other = net_listen(AF_INET, SOCK_STREAM, LOOPBACK, 4101, false);
 	(void)connect(fd, (struct sockaddr *)&to, sizeof(to));
 	(void)poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, 1000);
 	int peer = accept4(first, NULL, NULL, SOCK_CLOEXEC);

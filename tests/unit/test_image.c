@@ -12,8 +12,8 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "image/layer.h"
-#include "image/tree.h"
 #include "os/file.h"
+#include "os/tree.h"
 
 static char top[64];
 static int root;

@@ -322,6 +322,147 @@ static void test_a_plan_without_its_wishes(void **state)
 	policy(NULL);
 }
 
+#define REAL "the-real-value"
+
+/* Each name of a row that makes nothing up, some that no row is about, and a known
+ * credential; none of them are what tells where and how the owner reads. */
+static const char *const NOT_PASSED[] = {
+	"PATH",
+	"HOME",
+	"TMPDIR",
+	"TMP",
+	"TEMP",
+	"LANGUAGE",
+	"LANG_TOKEN",
+	"LC_TOKEN",
+	"PYTHONPATH",
+	"PYTHON_TOKEN",
+	"NODE_OPTIONS",
+	"NODE_AUTH_TOKEN",
+	"PERL5LIB",
+	"RUBYLIB",
+	"JAVA_HOME",
+	"BASH_ENV",
+	"ENV",
+	"IFS",
+	"SHELL",
+	"USER",
+	"LOGNAME",
+	"PWD",
+	"OLDPWD",
+	"TERM_SESSION_ID",
+	"COLUMNS",
+	"LINES",
+	"EDITOR",
+	"VISUAL",
+	"PAGER",
+	"CI",
+	"DEBUG",
+	"APP_DEBUG_TOKEN",
+	"VERBOSE",
+	"MY_VERBOSE_KEY",
+	"APP_LOG_LEVEL",
+	"NO_COLOR",
+	"SSH_KEY",
+	"DBUS_KEY",
+	"XDG_TOKEN",
+	"SSL_CERT_FILE",
+	"CURL_CA_BUNDLE",
+	"MY_Proxy",
+	"TOWN_API_KEY",
+	"GITHUB_TOKEN",
+};
+/* What steers the loader, or names what is not there, is refused or dropped anyway. */
+static const char *const DROPPED[] = { "DISPLAY", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS",
+	                               "XDG_RUNTIME_DIR" };
+static const struct {
+	const char *name;
+	const char *value;
+	const char *passed;
+} PASSED[] = {
+	{ "LANG", "de_DE.UTF-8", "de_DE.UTF-8" },
+	{ "LC_ALL", "C", "C" },
+	{ "TZ", "Europe/Berlin", "Europe/Berlin" },
+	{ "TERM", "xterm-256color", "xterm-256color" },
+	{ "LC_TIME", "a b", NULL },
+};
+
+static const char *value_in(const struct ssb_plan *p, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < p->env.n; i++) {
+		if (strncmp(p->env.v[i], name, n) == 0 && p->env.v[i][n] == '=') {
+			return p->env.v[i] + n + 1;
+		}
+	}
+	return NULL;
+}
+
+/* A manifest that asks for all of them, and a caller who has them all. */
+static void put_all(struct buf *asks, struct string_list *has)
+{
+	char pair[256];
+
+	buf_adds(asks, "permissions: {env_vars: {allow: [");
+	for (size_t i = 0; i < ARRAY_LEN(NOT_PASSED) + ARRAY_LEN(DROPPED); i++) {
+		const char *name = i < ARRAY_LEN(NOT_PASSED) ? NOT_PASSED[i]
+		                                             : DROPPED[i - ARRAY_LEN(NOT_PASSED)];
+		snprintf(pair, sizeof(pair), "%s=" REAL, name);
+		assert_int_equal(string_list_add(has, pair, SIZE_MAX), 0);
+		buf_addf(asks, "%s, ", name);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(PASSED); i++) {
+		snprintf(pair, sizeof(pair), "%s=%s", PASSED[i].name, PASSED[i].value);
+		assert_int_equal(string_list_add(has, pair, SIZE_MAX), 0);
+		buf_addf(asks, "%s%s", i > 0 ? ", " : "", PASSED[i].name);
+	}
+	buf_adds(asks, "]}}\n");
+	assert_false(asks->failed);
+}
+
+static void test_nothing_of_the_callers_environment(void **state)
+{
+	struct string_list has = { 0 };
+	auto_buf asks;
+	size_t real = 0;
+	(void)state;
+
+	buf_init(&asks, 16384);
+	put_all(&asks, &has);
+	char **v = calloc(has.n + 1, sizeof(*v));
+	assert_non_null(v);
+	memcpy(v, has.v, has.n * sizeof(*v));
+	owner.environ = v;
+	policy("grants: {env: [GITHUB_TOKEN, TOWN_API_KEY, APP_DEBUG_TOKEN]}\n");
+	struct ssb_plan *p = skill(asks.data, NULL); /* the control */
+	for (size_t i = 0; i < p->env.n; i++) {
+		real += strstr(p->env.v[i], REAL) != NULL;
+	}
+	/* NODE_AUTH_TOKEN nobody granted; HOME and TMPDIR are the sandbox's own. */
+	assert_int_equal(real, ARRAY_LEN(NOT_PASSED) - 3);
+	ssb_plan_free(p);
+
+	p = learning_plan(asks.data, FLAGS({ SSB_OPT_ENV, "TOWN_API_KEY=decoy" }));
+	assert_int_equal(p->n_refusals, 0);
+	for (size_t i = 0; i < p->env.n; i++) {
+		if (strstr(p->env.v[i], REAL) != NULL) {
+			fail_msg("%s", p->env.v[i]);
+		}
+	}
+	assert_string_equal(value_in(p, "TOWN_API_KEY"), "decoy");
+	for (size_t i = 0; i < ARRAY_LEN(PASSED); i++) {
+		const char *value = value_in(p, PASSED[i].name);
+		assert_true(PASSED[i].passed == NULL ? value == NULL
+		                                     : strcmp(value, PASSED[i].passed) == 0);
+	}
+	ssb_plan_free(p);
+	policy(NULL);
+	owner.environ = environment;
+	free(v);
+	string_list_done(&has);
+}
+
 /* ---- names ----------------------------------------------------------------------------- */
 
 static void test_every_name_has_an_address(void **state)
@@ -369,6 +510,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_variables, begin, end),
 		cmocka_unit_test_setup_teardown(test_canaries, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_plan_without_its_wishes, begin, end),
+		cmocka_unit_test_setup_teardown(test_nothing_of_the_callers_environment, begin,
+		                                end),
 		cmocka_unit_test(test_every_name_has_an_address),
 	};
 

@@ -411,6 +411,12 @@ static void test_combinations(void **state)
 	asked("permissions: {network: {egress: [" HOST("a.example.com") "]}, env_vars: {allow: "
 	                                                                "[API_KEY]}}",
 	      "SSB101 SSB201", 'B');
+	asked("permissions: {network: {egress: [" HOST("a.example.com") "]}, env_vars: {allow: "
+	                                                                "[OPENAI_API_KEY]}}",
+	      "SSB101 SSB206", 'C');
+	asked("permissions: {network: {egress: [" HOST("a.example.com") "]}, env_vars: {allow: "
+	                                                                "[MY_PASSWORD]}}",
+	      "SSB101 SSB206", 'C');
 	asked("permissions: {network: {egress: [" HOST("a.example.com") ", " HOST(
 	              "b.example.com") "]}, "
 	                               "env_vars: {allow: [API_KEY]}}",

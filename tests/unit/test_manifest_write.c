@@ -1,28 +1,13 @@
 /* Manifests as text: whatever is in one comes back, and a comment stays a comment. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "manifest_world.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/diag.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "manifest/write.h"
-
-static struct manifest *parse(const char *text)
-{
-	struct ssb_error err = { 0 };
-	struct manifest *m = NULL;
-
-	if (manifest_parse("t.yaml", text, strlen(text), &m, NULL, &err) != 0) {
-		fail_msg("%s: %s\n%s", err.where, err.text, text);
-	}
-	return m;
-}
 
 static void same_list(const struct mtext_list *a, const struct mtext_list *b)
 {
@@ -70,8 +55,6 @@ static char *round_trip(const struct manifest *m, const struct write_notes *note
 	manifest_free(again);
 	return buf_steal(&out);
 }
-
-#define HEAD "skill: {name: s, version: '1'}\nentrypoint: {command: sh}\n"
 
 static const char *const WHOLE[] = {
 	HEAD "permissions: {}\n",

@@ -64,7 +64,10 @@ static char *list(const struct needs *s)
 	return out.len > 0 ? buf_steal(&out) : strdup("");
 }
 
-#define READ   "\"op\":\"open\",\"mode\":\"read\",\"status\":"
+#define READ "\"op\":\"open\",\"mode\":\"read\",\"status\":"
+#define HOST(name)                                                                                 \
+	EVENT("network_egress_allowed", "\"name\":\"" name "\",\"port\":443,"                      \
+	                                "\"protocol\":\"tls\",\"reason\":\"ok\"")
 #define CREATE "\"op\":\"open\",\"mode\":\"create\",\"status\":"
 
 /* "@" is the home; its own files are those of plan_world.h. */
@@ -164,6 +167,25 @@ static const struct {
 	         "\"name\":\"a.example\",\"port\":25,\"protocol\":\"tls\","
 	         "\"reason\":\"not_tls\""),
 	  "no connect to a.example:25 (tcp)" },
+	/* once with a decoy in it, and once without */
+	{ DENIED("network_egress_blocked", "\"name\":\"a.example\",\"port\":25,"
+	                                   "\"protocol\":\"tcp\",\"reason\":\"canary\"")
+	          EVENT("network_egress_blocked", "\"name\":\"a.example\",\"port\":25,"
+	                                          "\"protocol\":\"tcp\",\"reason\":\"learning\""),
+	  "!no connect to a.example:25 (tcp) x2" },
+	/* names that are another host in each network; and names that only look like it */
+	{ HOST("localhost"), "!connect to localhost:443 (tls)" },
+	{ HOST("com"), "!connect to com:443 (tls)" },
+	{ HOST("vm"), "!connect to vm:443 (tls)" },
+	{ HOST("Router.LOCAL"), "!connect to router.local:443 (tls)" },
+	{ HOST("metadata.google.internal"), "!connect to metadata.google.internal:443 (tls)" },
+	{ HOST("nas.home.arpa"), "!connect to nas.home.arpa:443 (tls)" },
+	{ HOST("a.localhost"), "!connect to a.localhost:443 (tls)" },
+	{ HOST("abc.onion"), "!connect to abc.onion:443 (tls)" },
+	{ HOST("wiki.corp"), "!connect to wiki.corp:443 (tls)" },
+	{ HOST("local.example.com"), "connect to local.example.com:443 (tls)" },
+	{ HOST("a.notlocal"), "connect to a.notlocal:443 (tls)" },
+	{ HOST("internal.com"), "connect to internal.com:443 (tls)" },
 	/* variables */
 	{ EVENT("env_var_access",
 	        "\"granted\":[\"HOME\",\"PATH\",\"LANG\",\"KEY_A\",\"GITHUB_TOKEN\","
@@ -246,6 +268,65 @@ static void as_the_plan_would(void **state)
 	policy(NULL);
 }
 
+static void make_files(const char *dir, size_t n)
+{
+	(void)mkdir(at(dir), 0700);
+	for (size_t i = 0; i < n; i++) {
+		char name[64];
+		snprintf(name, sizeof(name), "%s/f%03zu", dir, i);
+		write_file(at(name), "", 0600);
+	}
+}
+
+/* A directory may stand for its files where it holds little else, and no plan refuses it. */
+static void weighed(void **state)
+{
+	static const struct {
+		const char *dir; /* in the home */
+		const char *policy;
+		size_t files;
+		size_t asked;
+		bool small;
+	} DIRECTORIES[] = {
+		{ "w8", NULL, 8, 8, true },
+		{ "w7", NULL, 7, 7, false },
+		{ "w12", NULL, 8, 12, true }, /* those that are there count */
+		{ "w1", NULL, 1, 12, false },
+		{ "w64", NULL, 8 * PROPOSE_EXCESS, 8, true },
+		{ "w65", NULL, 8 * PROPOSE_EXCESS + 1, 8, false },
+		{ "wdeny", "deny: {read: [~/wdeny/f007]}\n", 8, 7, false },
+		{ "wdeny2", "deny: {read: [~/wdeny2/f008]}\n", 9, 8, false },
+		{ "wfree", "deny: {read: [~/wdeny2/f008]}\n", 9, 8, true },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(DIRECTORIES); i++) {
+		struct needs s = { 0 };
+		struct ssb_error err = { 0 };
+		char dir[32];
+		snprintf(dir, sizeof(dir), "u/%s", DIRECTORIES[i].dir);
+		make_files(dir, DIRECTORIES[i].files);
+		policy(DIRECTORIES[i].policy);
+		for (size_t k = 0; k < DIRECTORIES[i].asked; k++) {
+			char path[64];
+			snprintf(path, sizeof(path), "~/%s/f%03zu", DIRECTORIES[i].dir, k);
+			struct need n = { .kind = NEED_READ, .value = path };
+			assert_int_equal(needs_add(&s, &n), 0);
+		}
+		assert_int_equal(needs_weigh(&owner, NULL, &s, &err), 0);
+		for (size_t k = 0; k < s.n; k++) {
+			if (s.v[k].missing != (k >= DIRECTORIES[i].files) ||
+			    s.v[k].in_small_dir !=
+			            (DIRECTORIES[i].small && k < DIRECTORIES[i].files)) {
+				fail_msg("%s: %d %d", s.v[k].value, s.v[k].missing,
+				         s.v[k].in_small_dir);
+			}
+		}
+		needs_done(&s);
+	}
+	policy(NULL);
+}
+
 static void damaged(void **state)
 {
 	static const char *const LINES[] = { "{\"seq\":1\n", "x\n", "{}\n" };
@@ -287,13 +368,35 @@ static void names_and_repeats(void **state)
 	}
 }
 
+/* The lowest fd is a fd: whoever frees a plan that was not made whole closes it. */
+static void stdin_is_left_alone(void **state)
+{
+	struct needs s = { 0 };
+	struct ssb_error err = { 0 };
+	struct stat before, after;
+	auto_fd mine = memfd_create("stdin", MFD_CLOEXEC);
+	auto_fd kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	(void)state;
+
+	assert_true(mine >= 0 && dup2(mine, STDIN_FILENO) == STDIN_FILENO);
+	assert_int_equal(fstat(STDIN_FILENO, &before), 0);
+	assert_int_equal(
+	        needs_add(&s, &(struct need){ .kind = NEED_READ, .value = (char[]){ "/srv/x" } }),
+	        0);
+	assert_int_equal(needs_judge(&owner, NULL, &s, &err), 0);
+	assert_int_equal(fstat(STDIN_FILENO, &after), 0);
+	assert_true(before.st_dev == after.st_dev && before.st_ino == after.st_ino);
+	needs_done(&s);
+	assert_true(kept < 0 ? close(STDIN_FILENO) == 0 : dup2(kept, STDIN_FILENO) == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records),
-		cmocka_unit_test(as_the_plan_would),
-		cmocka_unit_test(damaged),
+		cmocka_unit_test(records),           cmocka_unit_test(as_the_plan_would),
+		cmocka_unit_test(weighed),           cmocka_unit_test(damaged),
 		cmocka_unit_test(names_and_repeats),
+		cmocka_unit_test(stdin_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,29 +1,10 @@
-/* The bytes of a skill: what is pinned, what cannot be, and the copy that is kept. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* The bytes of a skill: what is pinned, and what cannot be. */
+#include "consent_world.h"
 
-#include <cmocka.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
-
-#include "base/limits.h"
-#include "base/own.h"
-#include "consent/lock.h"
-#include "os/file.h"
-
-static char top[64];
-static char skill[80];
-static struct owner owner;
 
 /* What somebody does while a file is read: once, after its first bytes. */
 static void (*meanwhile)(void);
@@ -40,56 +21,6 @@ ssize_t __wrap_read(int fd, void *buf, size_t n)
 		act();
 	}
 	return r;
-}
-
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *w)
-{
-	(void)st;
-	(void)w;
-	return flag == FTW_DP ? rmdir(path) : unlink(path);
-}
-
-static int open_up(const char *path, const struct stat *st, int flag, struct FTW *w)
-{
-	(void)st;
-	(void)w;
-	return flag == FTW_D ? chmod(path, 0700) : 0;
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	/* Many files: in memory where there is such a place. */
-	snprintf(top, sizeof(top), "%s/ssb-pinned-XXXXXX",
-	         access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-	assert_non_null(mkdtemp(top));
-	snprintf(skill, sizeof(skill), "%s/skill", top);
-	assert_int_equal(mkdir(skill, 0755), 0);
-	owner = (struct owner){ .uid = getuid(), .gid = getgid(), .home = top, .state_dir = top };
-	meanwhile = NULL;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	(void)nftw(top, open_up, 16, FTW_PHYS);
-	return nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static const char *in_skill(const char *name)
-{
-	static char path[512];
-
-	snprintf(path, sizeof(path), "%s/%s", skill, name);
-	return path;
-}
-
-static void put(const char *name, const char *text)
-{
-	auto_fd fd = open(in_skill(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-	assert_int_equal(file_write_all(fd, text, strlen(text)), 0);
 }
 
 /* Its error's code, or SSB_OK. */
@@ -289,10 +220,6 @@ static void same_size(void)
 	(void)nanosleep(&pause, NULL); /* past the tick of the kernel's clock */
 	put("b", "BYTES");
 }
-static void cut(void)
-{
-	assert_int_equal(truncate(in_skill("b"), 0), 0);
-}
 
 static void changed_while_read(void **state)
 {
@@ -399,143 +326,15 @@ static void bounds_names(void **state)
 	assert_int_equal(try_read("bytes of names"), SSB_E_LIMIT);
 }
 
-/* ---- the copy ------------------------------------------------------------------- */
-
-static void make_copy(struct pinned *p, bool *ret_kept)
-{
-	struct ssb_error err = { 0 };
-
-	assert_int_equal(pinned_read(skill, p, &err), 0);
-	if (snapshot_make(&owner, skill, p, ret_kept, &err) != 0) {
-		fail_msg("%s", err.text);
-	}
-}
-
-static void copy_is_the_same(void **state)
-{
-	(void)state;
-	AUTO(pinned_done) struct pinned p = { 0 };
-	AUTO(pinned_done) struct pinned copy = { 0 };
-	struct ssb_error err = { 0 };
-	struct stat st;
-	bool kept = false;
-
-	assert_int_equal(mkdir(in_skill("a"), 0755), 0);
-	put("a/x", "bytes");
-	assert_int_equal(chmod(in_skill("a/x"), 0700), 0);
-	assert_int_equal(symlink("a/x", in_skill("l")), 0);
-	make_copy(&p, &kept);
-	assert_true(kept);
-	auto_free char *path = snapshot_path(&owner, &p);
-	assert_int_equal(pinned_read(path, &copy, &err), 0);
-	assert_int_equal(copy.n, p.n);
-	assert_memory_equal(copy.v[0].sha256, p.v[0].sha256, SHA256_BYTES);
-	assert_int_equal(copy.v[0].mode, 0500);
-	assert_string_equal(copy.v[1].link, "a/x");
-	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(st.st_mode & 07777, 0555);
-	pinned_done(&copy);
-	make_copy(&copy, &kept); /* again: it is there */
-}
-
-/* What took the place of a file after it was hashed is not kept. */
-static void copy_of_other_bytes(void **state)
-{
-	(void)state;
-	static void (*const CHANGES[])(void) = { same_size, grow, cut, change_name };
-	struct stat st;
-
-	for (size_t i = 0; i < ARRAY_LEN(CHANGES); i++) {
-		AUTO(pinned_done) struct pinned p = { 0 };
-		struct ssb_error err = { 0 };
-		bool kept = false;
-		put("b", "bytes");
-		assert_int_equal(pinned_read(skill, &p, &err), 0);
-		CHANGES[i]();
-		assert_int_equal(snapshot_make(&owner, skill, &p, &kept, &err), -1);
-		assert_int_equal(err.code, SSB_E_POLICY);
-		auto_free char *path = snapshot_path(&owner, &p);
-		assert_int_equal(stat(path, &st), -1);
-	}
-	AUTO(pinned_done) struct pinned p = { 0 };
-	bool kept = false;
-	make_copy(&p, &kept); /* the control */
-	assert_true(kept);
-}
-
-/* A directory that became a link to elsewhere is not gone through. */
-static void copy_through_a_link(void **state)
-{
-	(void)state;
-	AUTO(pinned_done) struct pinned p = { 0 };
-	struct ssb_error err = { 0 };
-	bool kept = false;
-	char other[96];
-
-	assert_int_equal(mkdir(in_skill("a"), 0755), 0);
-	put("a/x", "bytes");
-	assert_int_equal(pinned_read(skill, &p, &err), 0);
-	snprintf(other, sizeof(other), "%s/other", top);
-	assert_int_equal(rename(in_skill("a"), other), 0);
-	assert_int_equal(symlink("../other", in_skill("a")), 0);
-	assert_int_equal(snapshot_make(&owner, skill, &p, &kept, &err), -1);
-	assert_int_equal(err.code, SSB_E_POLICY);
-}
-
-static void copy_has_a_cap(void **state)
-{
-	(void)state;
-	AUTO(pinned_done) struct pinned p = { .bytes = SNAPSHOT_BYTES + 1 };
-	struct ssb_error err = { 0 };
-	bool kept = true;
-
-	assert_int_equal(snapshot_make(&owner, skill, &p, &kept, &err), 0);
-	assert_false(kept);
-	p.bytes = SNAPSHOT_BYTES;
-	assert_int_equal(snapshot_make(&owner, skill, &p, &kept, &err), 0);
-	assert_true(kept);
-}
-
-static void make_old(const char *path)
-{
-	const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
-
-	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
-}
-
-static void swept_when_idle(void **state)
-{
-	(void)state;
-	AUTO(pinned_done) struct pinned p = { 0 };
-	struct ssb_error err = { 0 };
-	struct stat st;
-	bool kept = false;
-
-	put("b", "bytes");
-	make_copy(&p, &kept);
-	auto_free char *path = snapshot_path(&owner, &p);
-	assert_int_equal(snapshot_sweep(&owner, &err), 0);
-	assert_int_equal(stat(path, &st), 0); /* young */
-	make_old(path);
-	assert_true(snapshot_there(&owner, &p)); /* used */
-	assert_int_equal(snapshot_sweep(&owner, &err), 0);
-	assert_int_equal(stat(path, &st), 0);
-	make_old(path);
-	assert_int_equal(snapshot_sweep(&owner, &err), 0);
-	assert_int_equal(stat(path, &st), -1);
-}
-
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(in_order_and_whole),  T(every_change_shows),   T(has_no_bytes_of_its_own),
-		T(links_that_stay),     T(small_holes_are_none), T(changed_while_read),
-		T(bounds_depth),        T(bounds_files),         T(bounds_bytes),
-		T(bounds_directories),  T(bounds_names),         T(copy_is_the_same),
-		T(copy_of_other_bytes), T(copy_through_a_link),  T(copy_has_a_cap),
-		T(swept_when_idle),
+		T(in_order_and_whole), T(every_change_shows),   T(has_no_bytes_of_its_own),
+		T(links_that_stay),    T(small_holes_are_none), T(changed_while_read),
+		T(bounds_depth),       T(bounds_files),         T(bounds_bytes),
+		T(bounds_directories), T(bounds_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

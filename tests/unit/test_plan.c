@@ -310,8 +310,7 @@ static void test_env(void **state)
 	(void)state;
 
 	assert_string_equal(env(p, "API_KEY"), "k");
-	assert_string_equal(env(p, "GITHUB_TOKEN"), "t");
-	assert_true(warned(p, "GITHUB_TOKEN is a credential"));
+	assert_null(env(p, "GITHUB_TOKEN"));
 	assert_false(warned(p, "API_KEY"));
 	assert_string_equal(env(p, "PATH"), "/usr/bin:/bin");
 	assert_string_equal(env(p, "SECRET"), "s");
@@ -347,6 +346,41 @@ static const struct refusal *withheld(const struct ssb_plan *p, const char *what
 		}
 	}
 	return NULL;
+}
+
+/* No manifest gives a credential; each word of the owner's does. */
+static void test_credentials(void **state)
+{
+	static const char MANIFEST[] = "permissions: {env_vars: {allow: [API_KEY, GITHUB_TOKEN, "
+	                               "OPENAI_API_KEY]}}\n";
+	policy(NULL);
+	struct ssb_plan *p = skill(MANIFEST, NULL);
+	const struct refusal *r = withheld(p, "environment GITHUB_TOKEN");
+	(void)state;
+
+	assert_true(p->n_refusals == 0 && p->n_withheld == 2);
+	assert_string_equal(env(p, "API_KEY"), "k"); /* the skill's own */
+	assert_null(env(p, "GITHUB_TOKEN"));
+	assert_true(r->option == SSB_OPT_ENV && strcmp(r->value, "GITHUB_TOKEN") == 0);
+	assert_non_null(strstr(r->why, "a credential: GitHub"));
+	/* Not set, it is withheld all the same: what is approved holds later. */
+	assert_non_null(withheld(p, "environment OPENAI_API_KEY"));
+	ssb_plan_free(p);
+	p = skill(MANIFEST, FLAGS({ SSB_OPT_ENV, "GITHUB_TOKEN" }));
+	assert_string_equal(env(p, "GITHUB_TOKEN"), "t");
+	assert_null(withheld(p, "environment GITHUB_TOKEN"));
+	ssb_plan_free(p);
+	policy("grants: {env: [GITHUB_TOKEN]}\n");
+	p = skill(MANIFEST, NULL);
+	assert_string_equal(env(p, "GITHUB_TOKEN"), "t");
+	assert_null(withheld(p, "environment GITHUB_TOKEN"));
+	assert_true(warned(p, "GITHUB_TOKEN is a credential"));
+	ssb_plan_free(p);
+	policy("deny: {env: [GITHUB_TOKEN]}\n");
+	p = skill(MANIFEST, NULL);
+	assert_non_null(refused(p, "environment GITHUB_TOKEN"));
+	ssb_plan_free(p);
+	policy(NULL);
 }
 
 /* What the owner takes out is gone, whether it would have been granted or refused. */
@@ -759,11 +793,11 @@ static void test_explained(void **state)
 	assert_null(strstr(text, "do-not-show"));
 	ssb_plan_free(p);
 
-	assert_int_equal(mkdir(at("u/a\033[31mb"), 0755), 0);
-	p = command(FLAGS({ SSB_OPT_READ, at("u/a\033[31mb") }), "true");
+	assert_int_equal(mkdir(at("u/a\033[31mb\u200b"), 0755), 0);
+	p = command(FLAGS({ SSB_OPT_READ, at("u/a\033[31mb\u200b") }), "true");
 	auto_free char *escaped = ssb_plan_text(p);
 	assert_null(strchr(escaped, '\033'));
-	assert_non_null(strstr(escaped, "\\x1b[31mb"));
+	assert_non_null(strstr(escaped, "\\x1b[31mb\\u{200b}"));
 	ssb_plan_free(p);
 }
 
@@ -825,6 +859,7 @@ int main(void)
 		cmocka_unit_test(test_cannot_be_granted),
 		cmocka_unit_test(test_create_missing),
 		cmocka_unit_test(test_env),
+		cmocka_unit_test(test_credentials),
 		cmocka_unit_test(test_withhold),
 		cmocka_unit_test(test_consent_policy),
 		cmocka_unit_test(test_limits),

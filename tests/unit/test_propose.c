@@ -1,30 +1,13 @@
 /* The smallest manifest: valid, complete, with no line too many, and with nothing
  * dangerous but in comments. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "manifest_world.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/limits.h"
 #include "base/own.h"
 #include "learn/propose.h"
-
-#define HEAD "skill: {name: s, version: '1'}\nentrypoint: {command: sh}\n"
-
-static struct manifest *parse(const char *text)
-{
-	struct ssb_error err = { 0 };
-	struct manifest *m = NULL;
-
-	if (manifest_parse("t.yaml", text, strlen(text), &m, NULL, &err) != 0) {
-		fail_msg("%s: %s\n%s", err.where, err.text, text);
-	}
-	return m;
-}
 
 static void add(struct needs *s, enum need_kind kind, const char *value, unsigned port,
                 enum protocol protocol, const char *danger)
@@ -34,6 +17,7 @@ static void add(struct needs *s, enum need_kind kind, const char *value, unsigne
 		          .port = (uint16_t)port,
 		          .protocol = protocol,
 		          .why = (char *)(uintptr_t) "run 1",
+		          .in_small_dir = true,
 		          .danger = danger };
 
 	assert_int_equal(needs_add(s, &n), 0);
@@ -157,7 +141,8 @@ static void siblings(void **state)
 		{ "/etc", 9, NEED_READ, 9 },      { "/home", 9, NEED_READ, 9 },
 		{ "/opt/x", 9, NEED_READ, 1 },    { "/opt/x", 9, NEED_WRITE, 9 },
 		{ "/tmp", 9, NEED_READ, 9 },      { "", 9, NEED_READ, 9 },
-		{ "/srv", 9, NEED_WRITE, 1 },
+		{ "/srv", 9, NEED_WRITE, 9 },     { "/mnt", 9, NEED_READ, 9 },
+		{ "/srv/x", 9, NEED_WRITE, 1 },
 	};
 	(void)state;
 
@@ -176,6 +161,54 @@ static void siblings(void **state)
 		}
 		manifest_free(m);
 		check_minimal(text, &s);
+		needs_done(&s);
+	}
+}
+
+/* What is not there is neither a line nor a reason for one; nor is a directory that holds
+ * much else. */
+static void in_vain(void **state)
+{
+	static const struct {
+		size_t there;
+		size_t missing;
+		bool small;
+		enum need_kind kind;
+		const char *lines;
+	} CASES[] = {
+		{ 0, 9, true, NEED_READ, "" },
+		{ 2, 9, true, NEED_READ, "~/d/t0 ~/d/t1 " },
+		{ 8, 1, true, NEED_READ, "~/d " },
+		{ 8, 0, false, NEED_READ,
+		  "~/d/t0 ~/d/t1 ~/d/t2 ~/d/t3 ~/d/t4 ~/d/t5 ~/d/t6 ~/d/t7 " },
+		{ 1, 2, true, NEED_WRITE, "~/d/m0 ~/d/m1 ~/d/t0 " }, /* it is made */
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		struct needs s = { 0 };
+		for (size_t k = 0; k < CASES[i].there + CASES[i].missing; k++) {
+			bool missing = k >= CASES[i].there;
+			char path[32];
+			snprintf(path, sizeof(path), "~/d/%c%zu", missing ? 'm' : 't',
+			         missing ? k - CASES[i].there : k);
+			struct need n = { .kind = CASES[i].kind,
+				          .value = path,
+				          .missing = missing,
+				          .in_small_dir = CASES[i].small };
+			assert_int_equal(needs_add(&s, &n), 0);
+		}
+		auto_free char *text = propose(HEAD "permissions: {}\n", &s);
+		struct manifest *m = parse(text);
+		const struct mtext_list *l = CASES[i].kind == NEED_READ ? &m->read : &m->write;
+		char lines[256] = "";
+		for (size_t k = 0; k < l->n; k++) {
+			strcat(strcat(lines, l->v[k].s), " ");
+		}
+		assert_string_equal(lines, CASES[i].lines);
+		bool told = strstr(text, "# - ~/d/m0  # it is not there\n") != NULL;
+		assert_int_equal(told, CASES[i].missing == 9);
+		manifest_free(m);
 		needs_done(&s);
 	}
 }
@@ -274,15 +307,43 @@ static void one_need_counts_up(void **state)
 	needs_done(&s);
 }
 
+/* A host that was sent a decoy once is dangerous, in whichever order it is seen. */
+static void a_thief_stays_one(void **state)
+{
+	struct need fine = { .kind = NEED_NETWORK, .value = (char *)(uintptr_t) "a.example" };
+	struct need thief = fine;
+	struct need other = fine;
+	(void)state;
+
+	thief.thief = true;
+	thief.danger = "a decoy";
+	other.danger = "something else";
+	for (int first = 0; first < 2; first++) {
+		struct needs s = { 0 };
+		assert_int_equal(needs_add(&s, first ? &thief : &fine), 0);
+		assert_int_equal(needs_add(&s, first ? &fine : &thief), 0);
+		assert_true(s.n == 1 && s.v[0].thief);
+		assert_string_equal(s.v[0].danger, "a decoy");
+		needs_done(&s);
+	}
+	struct needs s = { 0 };
+	assert_int_equal(needs_add(&s, &other), 0);
+	assert_int_equal(needs_add(&s, &fine), 0);
+	assert_null(s.v[0].danger);
+	needs_done(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(smallest),
 		cmocka_unit_test(siblings),
+		cmocka_unit_test(in_vain),
 		cmocka_unit_test(dangerous_only_as_comment),
 		cmocka_unit_test(the_base_is_kept),
 		cmocka_unit_test(at_the_caps),
 		cmocka_unit_test(one_need_counts_up),
+		cmocka_unit_test(a_thief_stays_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

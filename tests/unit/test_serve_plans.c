@@ -126,6 +126,43 @@ static void sees_another_object(void **state)
 	assert_true(there);
 }
 
+/* The flags that the server was started with stay its own, all of them. */
+static void leaves_the_flags(void **state)
+{
+	struct world *w = *state;
+	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	const struct plan_wish wish = { .skill = &skill };
+	struct ssb_options *owner = (struct ssb_options *)w->opt.owner;
+
+	world_skill(w, "s", "{}", "true");
+	owner->workdir = strdup("/tmp");
+	(void)get(w, &wish);
+	assert_string_equal(owner->workdir, "/tmp"); /* and is freed once */
+}
+
+/* What is granted for a run or a session is for the files that were shown. */
+static void runs_what_was_shown(void **state)
+{
+	struct world *w = *state;
+	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(pinned_done) struct pinned files = { 0 };
+	struct ssb_error err = { 0 };
+	char tree[DIGEST_TEXT];
+
+	world_skill(w, "s", "{}", "true");
+	world_file(w, "s/code", "good");
+	assert_int_equal(pinned_read(skill.dir, &files, &err), 0);
+	const struct plan_wish plain = { .skill = &skill };
+	const struct plan_wish wish = { .skill = &skill, .shown = digest_text(files.tree, tree) };
+	assert_null(get(w, &plain)->still);
+	struct ssb_plan *p = get(w, &wish);
+	assert_non_null(p->still);
+	assert_int_equal(p->still(p, &err), 0);
+	world_file(w, "s/code", "evil");
+	assert_int_equal(p->still(p, &err), -1);
+	assert_int_equal(err.code, SSB_E_POLICY);
+}
+
 static size_t writes_of(const struct ssb_plan *p)
 {
 	size_t n = 0;
@@ -265,6 +302,8 @@ int main(void)
 		T(sees_a_change),
 		T(derives_anew),
 		T(sees_another_object),
+		T(runs_what_was_shown),
+		T(leaves_the_flags),
 		T(narrows),
 		T(cannot_widen),
 		T(less_needs_no_approval),

@@ -1,35 +1,18 @@
 /* What was never used, and the patch that takes it out: applied by patch(1), whatever way
  * the manifest is written in. */
+#include "manifest_world.h"
+
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/limits.h"
 #include "base/own.h"
 #include "learn/shrink.h"
 #include "manifest/write.h"
 #include "os/file.h"
-
-#define HEAD "skill: {name: s, version: '1'}\nentrypoint: {command: sh}\n"
-
-static struct manifest *parse(const char *text)
-{
-	struct ssb_error err = { 0 };
-	struct manifest *m = NULL;
-
-	if (manifest_parse("t.yaml", text, strlen(text), &m, NULL, &err) != 0) {
-		fail_msg("%s: %s\n%s", err.where, err.text, text);
-	}
-	return m;
-}
 
 /* Runs patch(1) in a directory of its own; the text that it leaves (new). */
 static char *applied(const char *text, const struct buf *patch)

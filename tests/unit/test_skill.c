@@ -1,53 +1,7 @@
 /* Skills of every format: which file counts, what runs, and what a plan makes of it. */
-#include "plan_world.h"
+#include "skill_world.h"
 
 #include "base/diag.h"
-#include "skill/skill.h"
-
-static char *const NO_ARGS[] = { NULL };
-
-/* An empty skill, anew: the world's own has a manifest in other tests. */
-static const char *fresh(void)
-{
-	static unsigned turn;
-	static char name[32];
-
-	snprintf(name, sizeof(name), "s%u", turn++);
-	assert_int_equal(mkdir(at(name), 0755), 0);
-	return name;
-}
-
-static void put(const char *dir, const char *name, const char *text, mode_t mode)
-{
-	char rest[256];
-
-	snprintf(rest, sizeof(rest), "%s/%s", dir, name);
-	write_file(at(rest), text, mode);
-}
-
-static struct ssb_plan *plan_of(const char *dir, char *const args[], const struct flag *flags)
-{
-	struct ssb_error err = { 0 };
-	struct ssb_plan *p = NULL;
-	struct ssb_options *o = options(flags);
-
-	if (plan_build_skill(&owner, o, at(dir), args, &p, NULL, &err) != 0) {
-		fail_msg("%s: %s", err.where, err.text);
-	}
-	ssb_options_free(o);
-	return p;
-}
-
-static void refused_with(const char *dir, char *const args[], enum ssb_code code, const char *part)
-{
-	struct ssb_error err = { 0 };
-	struct ssb_plan *p = NULL;
-
-	assert_int_equal(plan_build_skill(&owner, NULL, at(dir), args, &p, NULL, &err), -1);
-	if (err.code != code || strstr(err.text, part) == NULL) {
-		fail_msg("%d %s: %s", err.code, err.where, err.text);
-	}
-}
 
 static const struct refusal *withheld(const struct ssb_plan *p, const char *what)
 {
@@ -59,10 +13,6 @@ static const struct refusal *withheld(const struct ssb_plan *p, const char *what
 	return NULL;
 }
 
-#define FRONT(lines) "---\nname: own\ndescription: d\n" lines "---\n"
-#define ASKS                                                                                       \
-	FRONT("metadata: {openclaw: {requires: {env: [API_KEY, GITHUB_TOKEN, LD_PRELOAD, "         \
-	      "UNSET]}}}\n")
 #define SIDECAR(name)                                                                              \
 	"skill: {name: " name ", version: '2'}\npermissions: {}\nentrypoint: {command: sh}\n"
 
@@ -224,200 +174,6 @@ static void test_environment(void **state)
 	ssb_plan_free(p);
 }
 
-static void test_scripts(void **state)
-{
-	const char *dir = fresh();
-	char sub[64];
-	static const struct {
-		const char *word;
-		const char *argv; /* or what is wrong */
-		enum ssb_code code;
-	} rows[] = {
-		{ "scripts/a.py", "python3 /skill/scripts/a.py", SSB_OK },
-		{ "./scripts//a.py", "python3 /skill/scripts//a.py", SSB_OK },
-		{ "scripts/b", "sh -e /skill/scripts/b", SSB_OK },
-		{ "scripts/c.js", "node /skill/scripts/c.js", SSB_OK },
-		{ "scripts/d.mjs", "node /skill/scripts/d.mjs", SSB_OK },
-		{ "scripts/e.rb", "ruby /skill/scripts/e.rb", SSB_OK },
-		{ "scripts/f.pl", "perl /skill/scripts/f.pl", SSB_OK },
-		{ "scripts/g.bash", "bash /skill/scripts/g.bash", SSB_OK },
-		{ "scripts/h.sh", "sh /skill/scripts/h.sh", SSB_OK }, /* its #! is nowhere */
-		{ "scripts/elf", "/skill/scripts/elf", SSB_OK },
-		{ "link.py", "python3 /skill/link.py", SSB_OK },
-		{ "scripts/i.ts", "does not say what runs it", SSB_E_USAGE },
-		{ "SKILL.md", "does not say what runs it", SSB_E_USAGE },
-		{ "scripts/elf-not", "not executable", SSB_E_NOT_EXEC },
-		{ "scripts", "no regular file", SSB_E_USAGE },
-		{ "fifo.py", "no regular file", SSB_E_USAGE },
-		{ "out.py", "leaves the skill", SSB_E_POLICY },
-		{ "up.py", "leaves the skill", SSB_E_POLICY },
-		{ "../other/x.py", "\"..\"", SSB_E_USAGE },
-		{ "scripts/../scripts/a.py", "\"..\"", SSB_E_USAGE },
-		{ "/etc/passwd", "outside the skill", SSB_E_USAGE },
-		{ "--help", "no path", SSB_E_USAGE },
-		{ "", "no path", SSB_E_USAGE },
-		{ "a\nb.py", "", SSB_E_NOT_FOUND },
-		{ "a\033b.py", "not seen", SSB_E_USAGE },
-		{ "nosuch.py", "scripts/a.py", SSB_E_NOT_FOUND }, /* what there is, is said */
-	};
-	(void)state;
-
-	policy(NULL);
-	put(dir, "SKILL.md", FRONT(""), 0644);
-	snprintf(sub, sizeof(sub), "%s/scripts", dir);
-	assert_int_equal(mkdir(at(sub), 0755), 0);
-	put(sub, "a.py", "\xef\xbb\xbf#!/usr/bin/env python3\r\n", 0644);
-	put(sub, "b", "#!/usr/bin/env -S sh -e\n", 0644);
-	put(sub, "c.js", "", 0644);
-	put(sub, "d.mjs", "x", 0644);
-	put(sub, "e.rb", "x", 0644);
-	put(sub, "f.pl", "x", 0644);
-	put(sub, "g.bash", "x", 0644);
-	put(sub, "h.sh", "#!/opt/no/such/interpreter\n", 0644);
-	put(sub, "i.ts", "x", 0755);
-	put(sub, "elf", "\177ELF", 0755);
-	put(sub, "elf-not", "\177ELF", 0644);
-	put("other", "x.py", "x", 0644);
-	char link[600];
-	snprintf(link, sizeof(link), "%s/link.py", at(dir));
-	assert_int_equal(symlink("scripts/a.py", link), 0);
-	snprintf(link, sizeof(link), "%s/out.py", at(dir));
-	assert_int_equal(symlink("/etc/passwd", link), 0);
-	snprintf(link, sizeof(link), "%s/up.py", at(dir));
-	assert_int_equal(symlink("../other/x.py", link), 0);
-	snprintf(link, sizeof(link), "%s/fifo.py", at(dir));
-	assert_int_equal(mkfifo(link, 0644), 0);
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		char word[64];
-		char *args[] = { word, NULL };
-		snprintf(word, sizeof(word), "%s", rows[i].word);
-		if (rows[i].code != SSB_OK) {
-			refused_with(dir, args, rows[i].code, rows[i].argv);
-			continue;
-		}
-		struct ssb_plan *p = plan_of(dir, args, NULL);
-		auto_buf told;
-		buf_init(&told, 4096);
-		for (size_t k = 0; k < p->argv.n; k++) {
-			buf_addf(&told, "%s%s", k > 0 ? " " : "", p->argv.v[k]);
-		}
-		assert_string_equal(told.data, rows[i].argv);
-		ssb_plan_free(p);
-	}
-	/* A first line at the cap, and one past it. */
-	for (size_t past = 0; past < 2; past++) {
-		char line[MAX_SHEBANG_BYTES + 2] = "#!/bin/sh ";
-		char *args[] = { (char[]){ "scripts/long" }, NULL };
-		memset(line + strlen(line), 'x', MAX_SHEBANG_BYTES - 1 - strlen(line) + past);
-		line[MAX_SHEBANG_BYTES - 1 + past] = '\n';
-		put(sub, "long", line, 0644);
-		if (past > 0) {
-			refused_with(dir, args, SSB_E_USAGE, "does not say");
-			continue;
-		}
-		struct ssb_plan *p = plan_of(dir, args, NULL);
-		assert_string_equal(p->argv.v[0], "/bin/sh");
-		ssb_plan_free(p);
-	}
-	/* By its whole path, as a shell completes it. */
-	char *whole[] = { at("s/scripts/a.py"), NULL };
-	snprintf(whole[0], 512, "%s/%s/scripts/a.py", top, dir);
-	struct ssb_plan *p = plan_of(dir, whole, NULL);
-	assert_string_equal(p->argv.v[1], "/skill/scripts/a.py");
-	ssb_plan_free(p);
-}
-
-static void test_no_script(void **state)
-{
-	const char *dir = fresh();
-	struct ssb_error err = { 0 };
-	(void)state;
-
-	put(dir, "SKILL.md", ASKS, 0644);
-	struct ssb_plan *p = plan_of(dir, NO_ARGS, NULL);
-	assert_int_equal(p->argv.n, 0);
-	assert_non_null(strstr(p->no_entry, "the skill has none"));
-	assert_int_equal(p->n_withheld, 4); /* it can be looked at all the same */
-	assert_int_equal(ssb_run(p, (const int[3]){ 0, 1, 2 }, NULL, &err), -1);
-	assert_int_equal(err.code, SSB_E_USAGE);
-	ssb_plan_free(p);
-	/* Only one: it is not guessed. */
-	put(dir, "only.py", "", 0644);
-	p = plan_of(dir, NULL, NULL);
-	assert_int_equal(p->argv.n, 0);
-	assert_non_null(strstr(p->no_entry, "there is: only.py"));
-	ssb_plan_free(p);
-	/* Names are made visible, and more than fit are counted. */
-	for (int i = 0; i < 60; i++) {
-		char name[64];
-		snprintf(name, sizeof(name), "n%02d-\033[2J.py", i);
-		put(dir, name, "", 0644);
-	}
-	p = plan_of(dir, NULL, NULL);
-	assert_null(strchr(p->no_entry, '\033'));
-	assert_non_null(strstr(p->no_entry, " more"));
-	assert_true(strlen(p->no_entry) < sizeof(err.text));
-	ssb_plan_free(p);
-}
-
-static size_t names_of(const char *dir)
-{
-	size_t n = 1;
-	auto_buf out;
-
-	buf_init(&out, 1 << 20);
-	skill_scripts(at(dir), &out);
-	for (const char *p = out.data; p != NULL && (p = strstr(p, ", ")) != NULL; p++) {
-		n++;
-	}
-	return out.len == 0 ? 0 : n;
-}
-
-/* At each cap, and past it: what is deeper, or later, is not told of. */
-static void test_script_caps(void **state)
-{
-	const char *dir = fresh();
-	char path[256];
-	(void)state;
-
-	snprintf(path, sizeof(path), "%s", dir);
-	for (size_t depth = 0; depth <= MAX_SCRIPT_DEPTH + 1; depth++) {
-		put(path, "x.py", "", 0644);
-		strncat(path, "/d", sizeof(path) - strlen(path) - 1);
-		assert_int_equal(mkdir(at(path), 0755), 0);
-	}
-	assert_int_equal(names_of(dir), MAX_SCRIPT_DEPTH + 1);
-	dir = fresh();
-	for (size_t i = 0; i < MAX_SCRIPT_NAMES + 1; i++) {
-		assert_int_equal(names_of(dir), i);
-		snprintf(path, sizeof(path), "%zu.sh", i);
-		put(dir, path, "", 0644);
-	}
-	assert_int_equal(names_of(dir), MAX_SCRIPT_NAMES);
-	/* "." and ".." are looked at too. */
-	dir = fresh();
-	for (size_t i = 0; i < MAX_SCRIPT_WALK - 3; i++) {
-		snprintf(path, sizeof(path), ".%zu", i);
-		put(dir, path, "", 0644);
-	}
-	put(dir, "a.sh", "", 0644);
-	assert_int_equal(names_of(dir), 1);
-	/* Past it some are not seen, in whatever order a directory is read. */
-	for (size_t i = 0; i < 2; i++) {
-		char *sub = at("many");
-		(void)mkdir(sub, 0755);
-		for (size_t k = 0; k < 100; k++) {
-			snprintf(path, sizeof(path), "%zu-%zu.sh", i, k);
-			put("many", path, "", 0644);
-		}
-		for (size_t k = 0; i == 0 && k < MAX_SCRIPT_WALK; k++) {
-			snprintf(path, sizeof(path), ".%zu", k);
-			put("many", path, "", 0644);
-		}
-	}
-	assert_true(names_of("many") < 200);
-}
-
 /* A copy is read and shown in the skill's stead; whose it is does not change. */
 static void test_source(void **state)
 {
@@ -492,8 +248,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),       cmocka_unit_test(test_sidecar_is_the_owners),
-		cmocka_unit_test(test_environment), cmocka_unit_test(test_scripts),
-		cmocka_unit_test(test_no_script),   cmocka_unit_test(test_script_caps),
+		cmocka_unit_test(test_environment),
+
 		cmocka_unit_test(test_source),      cmocka_unit_test(test_danger),
 		cmocka_unit_test(test_warnings),
 	};

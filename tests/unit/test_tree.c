@@ -1,12 +1,16 @@
-/* A walk sees everything once, in order, follows nothing, and ends. */
+/* A walk sees everything once, in order, follows nothing, and ends; what is removed is
+ * gone, however it was made, and nothing else is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -50,20 +54,14 @@ static int make(void **state)
 
 static int unmake(void **state)
 {
-	static const char *const files[] = { "a", "b/x", "b/c/y", ".git/config", "b/loop" };
 	char path[64], dir[256];
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		(void)unlinkat(top, files[i], 0);
-	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", top);
 	ssize_t n = readlink(path, dir, sizeof(dir) - 1);
 	dir[n > 0 ? n : 0] = '\0';
-	(void)unlinkat(top, "b/c", AT_REMOVEDIR);
-	(void)unlinkat(top, "b", AT_REMOVEDIR);
-	(void)unlinkat(top, ".git", AT_REMOVEDIR);
-	return rmdir(dir);
+	(void)close(top);
+	return tree_remove(AT_FDCWD, dir);
 }
 
 static void test_walk(void **state)
@@ -92,10 +90,170 @@ static void test_walk(void **state)
 	}
 }
 
+/* ---- removed ----------------------------------------------------------------- */
+
+static bool is_there(const char *name)
+{
+	struct stat st;
+
+	return fstatat(top, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void put_file(const char *name)
+{
+	auto_fd fd = openat(top, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+}
+
+static void test_remove(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdirat(top, "out", 0700), 0);
+	put_file("out/kept");
+	assert_int_equal(symlinkat("../out", top, "b/link"), 0);
+	assert_int_equal(symlinkat("out", top, "link"), 0);
+	assert_int_equal(tree_remove(top, "b"), 0);
+	assert_int_equal(tree_remove(top, "link"), 0); /* itself */
+	assert_int_equal(tree_remove(top, "a"), 0);
+	assert_int_equal(tree_remove(top, "a"), 0);
+	assert_false(is_there("b") || is_there("link") || is_there("a"));
+	assert_true(is_there("out/kept") && is_there(".git/config"));
+}
+
+/* Names that are taken already, by what cannot be replaced. */
+static void test_remove_taken_names(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdirat(top, "t", 0700) | mkdirat(top, "t/.removed-0", 0700) |
+	                         mkdirat(top, "t/.removed-0/d", 0700),
+	                 0);
+	put_file("t/.removed-0/d/x");
+	auto_fd t = openat(top, "t", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(tree_empty(t), 0);
+	assert_true(is_there("t"));
+	assert_int_equal(unlinkat(top, "t", AT_REMOVEDIR), 0); /* it was empty */
+}
+
+#define DEEP 3000 /* more than fds, and than a path can name */
+
+static void test_remove_deep(void **state)
+{
+	auto_fd at = openat(top, "b", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	for (int i = 0; i < DEEP; i++) {
+		assert_int_equal(mkdirat(at, "deep", 0700), 0);
+		int next = openat(at, "deep", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		own_close(&at);
+		at = next;
+		assert_true(at >= 0);
+	}
+	assert_int_equal(tree_remove(top, "b"), 0);
+	assert_false(is_there("b"));
+}
+
+/* What a process that is nobody in particular, or has a namespace of its own, says. */
+static int in_child(int (*act)(void))
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		_exit(act());
+	}
+	assert_true(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+#define NOBODY 65534
+
+static int without_rights(void)
+{
+	if (getuid() == 0 && (fchownat(top, "", NOBODY, NOBODY, AT_EMPTY_PATH) != 0 ||
+	                      setegid(NOBODY) != 0 || seteuid(NOBODY) != 0)) {
+		return 100;
+	}
+	if (mkdirat(top, "n", 0700) != 0 || mkdirat(top, "n/in", 0700) != 0 ||
+	    mkdirat(top, "n/in/most", 0700) != 0 || fchmodat(top, "n/in/most", 0, 0) != 0 ||
+	    fchmodat(top, "n/in", 0500, 0) != 0 || fchmodat(top, "n", 0, 0) != 0) {
+		return 101;
+	}
+	/* The control: a plain removal has not the right. */
+	if (unlinkat(top, "n/in", AT_REMOVEDIR) == 0) {
+		return 102;
+	}
+	return tree_remove(top, "n") == 0 && !is_there("n") ? 0 : 1;
+}
+
+static void test_remove_without_rights(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(without_rights), 0);
+}
+
+static bool tell(const char *file, const char *text)
+{
+	auto_fd fd = open(file, O_WRONLY | O_CLOEXEC);
+
+	return write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+static bool map_self(uid_t uid, gid_t gid)
+{
+	char users[32], groups[32];
+
+	snprintf(users, sizeof(users), "0 %u 1", (unsigned)uid);
+	snprintf(groups, sizeof(groups), "0 %u 1", (unsigned)gid);
+	return tell("/proc/self/uid_map", users) && tell("/proc/self/setgroups", "deny") &&
+	       tell("/proc/self/gid_map", groups);
+}
+
+/* A mount in a namespace of its own, where the directory is opened anew. */
+static bool own_mount(void)
+{
+	uid_t uid = getuid();
+	gid_t gid = getgid();
+	int kinds = uid == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER;
+
+	if (fchdir(top) != 0 || unshare(kinds) != 0 || (uid != 0 && !map_self(uid, gid))) {
+		return false;
+	}
+	top = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return mount("", "/", "", MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("tmp", "b/c", "tmpfs", 0, NULL) == 0;
+}
+
+static int with_a_mount(void)
+{
+	if (!own_mount()) {
+		return 100;
+	}
+	put_file("b/c/mounted");
+	if (tree_remove(top, "b") == 0 || !is_there("b/c/mounted") || is_there("b/x")) {
+		return 1;
+	}
+	return umount("b/c") == 0 && tree_remove(top, "b") == 0 && !is_there("b") ? 0 : 2;
+}
+
+static void test_remove_keeps_mounts(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(with_a_mount), 0);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, make, unmake)
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test_setup_teardown(test_walk, make,
-		                                                            unmake) };
+	const struct CMUnitTest tests[] = {
+		T(test_walk),
+		T(test_remove),
+		T(test_remove_taken_names),
+		T(test_remove_deep),
+		T(test_remove_without_rights),
+		T(test_remove_keeps_mounts),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

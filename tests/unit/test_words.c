@@ -1,8 +1,10 @@
 /* What a plan comes to in words, and that no text of a skill's can pass for ours. */
 #include "plan_world.h"
 
+#include "consent/lint.h"
 #include "consent/risk.h"
 #include "consent/words.h"
+#include "policy/secrets.h"
 
 static char *render(const struct abilities *a, const struct words_look *look)
 {
@@ -54,12 +56,14 @@ static const struct {
 	  "read, change and delete every file in ~/notes", NULL, false, false },
 	{ FILES("read: [~/.ssh]"), "read ~/.ssh", "read your SSH keys (~/.ssh)",
 	  "whoever has them can log in as you", true, true },
+	{ FILES("read: [~/.pgpass]"), "read ~/.pgpass", "read what is in ~/.pgpass",
+	  "database passwords", true, true },
 	{ FILES("read: [~/]"), "read ~", "read what is in your whole home directory", "home", true,
 	  false },
 	{ FILES("read: ['~/a b']"), "read ~/a b", "read what is in \"~/a b\"", NULL, false, false },
 	{ ENV_VARS("LANG"), "environment LANG", "see the variable LANG", NULL, false, false },
 	{ ENV_VARS("GITHUB_TOKEN"), "environment GITHUB_TOKEN", "see the variable GITHUB_TOKEN",
-	  "a key to GitHub", false, true },
+	  "a key to GitHub", true, true },
 	{ ENV_VARS("MY_API_KEY"), "environment MY_API_KEY", "see the variable MY_API_KEY",
 	  "by its name", false, true },
 	{ ENV_VARS("LD_PRELOAD"), "environment LD_PRELOAD", "see the variable LD_PRELOAD", "loader",
@@ -109,6 +113,9 @@ static const struct {
 	{ "permissions: {network: {egress: [{domain: api.example}]}, env_vars: {allow: "
 	  "[GITHUB_TOKEN]}}\n",
 	  "it can send what is in the variable GITHUB_TOKEN to api.example" },
+	{ "permissions: {network: {egress: [{domain: api.example}]}, filesystem: {read: "
+	  "[~/notes, ~/.pgpass]}}\n",
+	  "it can read the secrets in ~/.pgpass and send them to api.example" },
 	{ EGRESS("{domain: api.example}"), "it can send what you give it to api.example" },
 	{ "permissions: {network: {egress: [{domain: api.example}]}, filesystem: {write: "
 	  "[~/notes]}}\n",
@@ -131,6 +138,80 @@ static void test_worst(void **state)
 			assert_null(a.worst);
 		} else {
 			assert_string_equal(a.worst, WORST[i].worst);
+		}
+		ssb_plan_free(p);
+	}
+}
+
+/* What is the owner's and what is the skill's own, by the name alone. */
+static void test_names_of_secrets(void **state)
+{
+	static const struct {
+		const char *name;
+		enum secret is;
+	} NAMES[] = {
+		{ "LANG", SECRET_NOT },
+		{ "KEYBOARD", SECRET_NOT },
+		{ "GITHUB_USER", SECRET_NOT },
+		{ "TOWN_API_KEY", SECRET_SOUNDS },
+		{ "town_token", SECRET_SOUNDS },
+		{ "MYAPIKEY", SECRET_SOUNDS },
+		{ "MY_PASSWORD", SECRET_OWNERS },
+		{ "DB_PASSWD", SECRET_OWNERS },
+		{ "SIGNING_PRIVATE_KEY", SECRET_OWNERS },
+		{ "APP_SECRET", SECRET_OWNERS },
+		{ "GITHUB_APP_KEY", SECRET_OWNERS },
+		{ "DOCKER_AUTH_CONFIG", SECRET_OWNERS },
+		{ "OPENAI_API_KEY", SECRET_CREDENTIAL },
+		{ "AWS_SECRET_ACCESS_KEY", SECRET_CREDENTIAL },
+	};
+	const char *opens = NULL;
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+		opens = NULL;
+		assert_int_equal(secret_of(NAMES[i].name, &opens), NAMES[i].is);
+		assert_int_equal(opens != NULL, NAMES[i].is == SECRET_CREDENTIAL);
+	}
+}
+
+#define ASKS(host, name)                                                                           \
+	"permissions: {network: {egress: [" host "]}, env_vars: {allow: [" name "]}}\n"
+
+static void test_risk(void **state)
+{
+	static const char OUT[] = "environment GITHUB_TOKEN";
+	const struct {
+		const char *manifest;
+		const struct flag *flags;
+		const char *level;
+	} RISKS[] = {
+		{ NOTHING, NULL, "low" },
+		{ ASKS("", "GITHUB_TOKEN"), NULL, "low" },
+		{ FILES("read: [~/notes]"), NULL, "medium" },
+		{ "permissions: {network: {egress: [{domain: a.example}]}, filesystem: {read: "
+		  "[~/notes]}}\n",
+		  NULL, "high" },
+		{ ASKS("{domain: a.example}", "LANG"), NULL, "medium" },
+		{ ASKS("{domain: a.example}", "API_KEY"), NULL, "medium" },
+		{ ASKS("{domain: a.example}", "MY_PASSWORD"), NULL, "high" },
+		{ ASKS("{domain: a.example}", "GITHUB_TOKEN"), NULL, "high" },
+		{ ASKS("{domain: a.example}", "GITHUB_TOKEN"),
+		  FLAGS({ SSB_OPT_ENV, "GITHUB_TOKEN" }), "high" },
+		{ ASKS("{domain: a.example}", "GITHUB_TOKEN"), FLAGS({ SSB_OPT_WITHHOLD, OUT }),
+		  "medium" },
+	};
+	(void)state;
+
+	policy(NULL);
+	for (size_t i = 0; i < ARRAY_LEN(RISKS); i++) {
+		struct ssb_plan *p = skill(RISKS[i].manifest, RISKS[i].flags);
+		assert_string_equal(risk_level(p), RISKS[i].level);
+		if (RISKS[i].flags == NULL) { /* lint is of one mind with it */
+			AUTO(lint_done) struct lint l = { 0 };
+			struct ssb_error err = { 0 };
+			assert_int_equal(lint_skill(at("skill"), &l, &err), 0);
+			assert_int_equal(l.grade >= 'C', strcmp(RISKS[i].level, "high") == 0);
 		}
 		ssb_plan_free(p);
 	}
@@ -332,10 +413,16 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),      cmocka_unit_test(test_worst),
-		cmocka_unit_test(test_drop),      cmocka_unit_test(test_never),
-		cmocka_unit_test(test_withheld),  cmocka_unit_test(test_quote),
-		cmocka_unit_test(test_quote_cap), cmocka_unit_test(test_fold),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_worst),
+		cmocka_unit_test(test_names_of_secrets),
+		cmocka_unit_test(test_risk),
+		cmocka_unit_test(test_drop),
+		cmocka_unit_test(test_never),
+		cmocka_unit_test(test_withheld),
+		cmocka_unit_test(test_quote),
+		cmocka_unit_test(test_quote_cap),
+		cmocka_unit_test(test_fold),
 		cmocka_unit_test(test_many),
 	};
 

@@ -1,23 +1,23 @@
 """The sandbox of this machine with the files of an image in the place of the host's: a
-skill gets the Python and the libraries that it was made for. With engine="podman" the
-plan is handed to podman instead, and nothing is recorded."""
+skill gets the Python and the libraries that it was made for. The plan, the approval and
+the bytes are those of `skillsandbox run DIR`. With engine="podman" the plan is handed to
+podman instead, and nothing is recorded."""
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-from typing import Any, ClassVar, Dict, List
+from typing import ClassVar, List
 
 from .._errors import SkillError, SkillNotStarted
 from . import podman
 from .base import End, Launch, Worker
-from .process import ProcessWorker
+from .process import WORKER, PlannedWorker
 
 PYTHON = "python3"      # the image's, by its PATH
+WORKER_INSIDE = "/run/skillsandbox/worker.py"   # as plans have it
 ENGINES = ("", "podman")
 
 
-class ContainerWorker(ProcessWorker):
+class ContainerWorker(PlannedWorker):
     """options.more: rootfs (a directory) or image (DIR[:REF], an OCI image layout), and
     engine. options.python is a path in the image."""
 
@@ -36,7 +36,11 @@ class ContainerWorker(ProcessWorker):
         return engine
 
     def python(self) -> str:
-        return self.options.python or PYTHON
+        python = self.options.python or PYTHON
+        if os.path.basename(python) != PYTHON:
+            raise SkillNotStarted(f"the sandbox was not started: python= has to be a {PYTHON} in "
+                                  f"the image, which is what a plan runs, and not {python}")
+        return python
 
     def prefixes(self) -> List[str]:
         return []       # the host's Python has no business in an image
@@ -49,34 +53,19 @@ class ContainerWorker(ProcessWorker):
                                   "(DIR[:REF] of an OCI image layout), one of them")
         return list(given[0])
 
-    def command(self) -> List[str]:
-        return [*super().command(), *self.files()]
+    def grants(self) -> List[str]:
+        return [*super().grants(), *self.files()]
 
     # ---- podman ----
 
     def _podman(self) -> Launch:
         found = podman.find()
-        plan = self._plan()
-        return Launch(podman.arguments(found, plan, self.files(), os.geteuid()), dict(os.environ))
-
-    def _plan(self) -> Dict[str, Any]:
-        """What the same grants come to, decided by the same rules."""
-        command = [w for w in self.command() if w not in ("--no-tty", "--quiet")]
-        command[1] = "inspect"
-        if "--session" in command:
+        if self.options.session:
             raise SkillNotStarted("podman knows nothing of sessions")
-        done = subprocess.run([*command, *self.target()], check=False, capture_output=True,
-                              stdin=subprocess.DEVNULL, timeout=600)
-        try:
-            plan = json.loads(done.stdout)
-        except ValueError:
-            raise SkillNotStarted("the plan cannot be made: "
-                                  + done.stderr.decode("utf-8", "replace")[-2000:]) from None
-        if plan["denied"]:
-            raise SkillNotStarted("not granted: "
-                                  + "; ".join(str(d["what"]) for d in plan["denied"]))
-        found: Dict[str, Any] = plan
-        return found
+        plan = self.plan()
+        plan["granted"]["files"].append({"path": WORKER, "target": WORKER_INSIDE,
+                                         "access": "read", "create": False})
+        return Launch(podman.arguments(found, plan, self.files(), os.geteuid()), dict(os.environ))
 
     def denied(self, error: SkillError, since: float) -> SkillError:
         return error if self.engine == "podman" else super().denied(error, since)

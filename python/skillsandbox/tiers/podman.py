@@ -22,8 +22,10 @@ def find() -> str:
 
 def _refuse(plan: Mapping[str, Any]) -> None:
     if plan["granted"]["network"]:
-        raise SkillNotStarted("podman cannot hold a skill to the names that it may connect to; "
-                              "leave engine out for a skill with a network")
+        hosts = ", ".join(str(rule["domain"]) for rule in plan["granted"]["network"])
+        raise SkillNotStarted("podman cannot hold a skill to the names and ports that it may "
+                              f"connect to, and the plan has some ({hosts}); leave engine out: "
+                              "rootfs= and image= need none")
     for f in plan["granted"]["files"]:
         if any(c in f["path"] + f["target"] for c in ":,"):
             raise SkillNotStarted(f"podman has no way to mount a path with ':' or ',': {f['path']}")

@@ -3,7 +3,7 @@
 The tier is PlannedWorker: `skillsandbox run DIR`, so that what holds for that holds here:
 the plan that is derived from the skill, or that its manifest or the owner's sidecar says,
 the owner's policy and approvals, and the bytes that were approved. ProcessWorker runs a
-command of its own with the same grants, for tiers that bring another Python.
+command of its own, for a tier that brings another interpreter: it asks first (plan()).
 """
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ import sys
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar, Dict, List, Optional
+from typing import Any, ClassVar, Dict, List, Mapping, Optional
 
-from .._errors import SkillDenied, SkillError
+from .._errors import SkillDenied, SkillError, SkillNotStarted
+from .._stderr import visible
 from .base import End, Launch, Worker
 
 WORKER = str(Path(__file__).resolve().parent.parent / "_worker.py")
@@ -50,20 +51,46 @@ class ProcessWorker(Worker):
 
     def command(self) -> List[str]:
         """`skillsandbox run` with every grant, up to what is run."""
+        argv = [self.options.binary, "run", "--quiet", "--no-tty", *self.grants()]
+        return [*argv, "--session", self.options.session] if self.options.session else argv
+
+    def grants(self) -> List[str]:
+        """What `run` and `inspect` are told alike."""
         o = self.options
-        argv = [o.binary, "run", "--quiet", "--json", "--no-tty", "--max-output", MOST_OUTPUT,
-                "--timeout", o.lifetime, "--memory", o.memory, "--max-disk", o.disk]
+        argv = ["--json", "--max-output", MOST_OUTPUT, "--timeout", o.lifetime,
+                "--memory", o.memory, "--max-disk", o.disk]
         for flag, values in (("--read", [*self.reads(), *o.read]),
                              ("--write", o.write), ("--net", o.net),
                              ("--allow-private", o.allow_private),
                              ("--env", self.granted_env())):
             for value in values:
                 argv += [flag, os.fspath(value)]
-        if o.session:
-            argv += ["--session", o.session]
         if o.policy is not None:
             argv += ["--policy", o.policy]
         return argv
+
+    def plan(self) -> Dict[str, Any]:
+        """What `skillsandbox run DIR` would give the skill, for a tier that runs it by other
+        means. Where that would not run it, or by what only it can keep, nobody does."""
+        argv = [self.options.binary, "inspect", *self.grants(), str(self.skill.path), "--",
+                "--serve"]
+        try:
+            done = subprocess.run(argv, check=False, capture_output=True, timeout=600,
+                                  stdin=subprocess.DEVNULL)
+            plan = json.loads(done.stdout)
+        except OSError as e:
+            raise SkillNotStarted(f"{argv[0]}: {e.strerror}") from e
+        except ValueError:
+            raise SkillNotStarted("the plan cannot be made: "
+                                  + visible(done.stderr.decode("utf-8", "replace")[-2000:])) from None
+        if plan["denied"]:
+            raise SkillNotStarted("not granted: "
+                                  + "; ".join(str(d["what"]) for d in plan["denied"]))
+        refusal = not_consented(plan)
+        if refusal:
+            raise SkillNotStarted(f"the sandbox was not started: {refusal}")
+        found: Dict[str, Any] = plan
+        return found
 
     def granted_env(self) -> List[str]:
         """Names that the skill asks for and the application grants. Values go by the
@@ -147,12 +174,33 @@ class PlannedWorker(ProcessWorker):
     def reads(self) -> List[str]:
         return self.prefixes()
 
-    def command(self) -> List[str]:
+    def grants(self) -> List[str]:
         """The plan names python3: it is the first on this PATH."""
         directory = os.path.dirname(self.python())
-        if directory in SYSTEM_PATH.split(":"):
-            return super().command()
-        return [*super().command(), "--env", f"PATH={directory}:{SYSTEM_PATH}"]
+        if directory in ("", *SYSTEM_PATH.split(":")):
+            return super().grants()
+        return [*super().grants(), "--env", f"PATH={directory}:{SYSTEM_PATH}"]
+
+
+def not_consented(plan: Mapping[str, Any]) -> str:
+    """Why the skill of a plan must not run without `skillsandbox run`; "" where it may."""
+    consent: Mapping[str, Any] = plan.get("consent") or {}
+    state = consent.get("state")
+    if state == "none":
+        return "" if consent["refuse_unapproved"] is False else \
+            "nobody approved the skill, and by the policy file no such skill runs"
+    if state in ("changed", "over"):
+        return {"changed": "the skill changed since it was approved",
+                "over": "the approval of the skill is over"}[state] + \
+            "; approve it again: skillsandbox approve DIR"
+    if state != "holds":
+        return "this skillsandbox does not tell whether the skill was approved"
+    if consent["counted"] is not False:
+        return "the approval is for so many runs, which only tier 'process' counts"
+    if plan["approved"]["snapshot"] is not True:
+        return "the skill is too large for a copy of what was approved, and only tier " \
+            "'process' looks at its files again"
+    return ""
 
 
 def state_dir() -> Path:

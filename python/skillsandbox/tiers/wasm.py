@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Iterator, List, Optional
 
 from .._errors import SkillNotStarted
 from .base import Launch
-from .process import WORKER, ProcessWorker
+from .process import WORKER, ProcessWorker, state_dir
 
 RUNNER = str(Path(__file__).resolve().parent / "wasm_runner.mjs")
 PARTS = ("pyodide.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
@@ -33,16 +33,32 @@ class WasmWorker(ProcessWorker):
 
     tier: ClassVar[str] = "wasm"
     _snapshot: Optional[str] = None
+    _source: str                    # where the skill's files are: its own, or those approved
+    _granted: Optional[List[str]]   # variables, by the plan
 
     def launch(self) -> Launch:
         if self.options.net:
             raise SkillNotStarted("tier 'wasm' has no network; use tier 'process' for this skill")
         self._check_requirements()
+        self._source, self._granted = str(self.skill.path), None
+        plan = self.plan()
+        self._granted = plan["granted"]["env"]
+        self._source = next(f["path"] for f in plan["granted"]["files"] if f["origin"] == "skill")
         self._snapshot = self.snapshot()
         return super().launch()
 
+    def reads(self) -> List[str]:
+        return [WORKER, self._source, *self.prefixes()]
+
+    def granted_env(self) -> List[str]:
+        """What the plan gives: the application's, and what was approved."""
+        if self._granted is None:
+            return super().granted_env()
+        return [n for n in self.skill.env_names
+                if n in self._granted and n in os.environ and n not in self.config]
+
     def target(self) -> List[str]:
-        return ["--", *self._runner(worker=WORKER, skill=str(self.skill.path),
+        return ["--", *self._runner(worker=WORKER, skill=self._source,
                                     packages=self.packages(), snapshot=self._snapshot)]
 
     def _runner(self, **told: Any) -> List[str]:
@@ -91,13 +107,14 @@ class WasmWorker(ProcessWorker):
 
     def snapshot(self) -> Optional[str]:
         """Python's memory after its start, made once for each Pyodide; None where it cannot
-        be had: then every start takes as long as the first."""
+        be had: then every start takes as long as the first. It decides what runs, so it is
+        among the runtime's own files, which no skill is ever let write."""
         if self.options.more.get("snapshot") is False:
             return None
         parts = [os.stat(os.path.join(self.pyodide(), p)) for p in PARTS]
         key = hashlib.sha256(repr([(p.st_ino, p.st_size, p.st_mtime_ns) for p in parts]).encode()
                              + Path(RUNNER).read_bytes()).hexdigest()[:32]
-        path = cache_dir() / "pyodide" / f"{key}.snapshot"
+        path = state_dir() / "pyodide" / f"{key}.snapshot"
         try:
             if not path.is_file():
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -162,8 +179,3 @@ class WasmWorker(ProcessWorker):
                 for name in names:
                     if name.endswith(NATIVE) or ".so." in name:
                         yield os.path.join(directory, name)
-
-
-def cache_dir() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "skillsandbox"

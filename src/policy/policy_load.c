@@ -1,0 +1,54 @@
+/* policy_load.c - the owner's policy file: found, the owner's own, and read. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/file.h"
+#include "policy/owner.h"
+#include "policy/paths.h"
+#include "policy/policy_file.h"
+
+int policy_load(const struct owner *o, const struct ssb_options *opt, struct policy *ret,
+                struct ssb_diags *diags, struct ssb_error *err)
+{
+	const char *named = opt != NULL ? opt->policy_file : NULL;
+
+	if (named != NULL && *named == '\0') {
+		return 0;
+	}
+	auto_free char *file =
+	        named != NULL ? strdup(named) : path_join(o->config_dir, "policy.yaml");
+	if (file == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "policy", "out of memory");
+	}
+	/* O_NONBLOCK: a FIFO in its place is an error, not a wait. */
+	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 && named == NULL && (errno == ENOENT || errno == ENOTDIR)) {
+		return 0;
+	}
+	if (fd < 0) {
+		return ssb_fail(err, SSB_E_POLICY, errno, file, "open the policy file");
+	}
+	auto_buf text;
+	buf_init(&text, MAX_YAML_BYTES);
+	/* Whoever can write this file decides what skills get. */
+	if (owner_file_check(o, fd, "policy file", file, err) < 0) {
+		return -1;
+	}
+	if (file_read_all(fd, &text) < 0) {
+		return ssb_fail(err, SSB_E_POLICY, errno, file, "read the policy file");
+	}
+	int failed =
+	        policy_parse(file, text.data != NULL ? text.data : "", text.len, ret, diags, err);
+	if (text.data != NULL) {
+		explicit_bzero(text.data, text.size); /* passwords may be in it */
+	}
+	if (failed != 0) {
+		return -1;
+	}
+	ret->file = steal_ptr(&file);
+	return 0;
+}

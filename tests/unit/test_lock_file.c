@@ -1,0 +1,251 @@
+/* The files of the approvals: which is none, whose it is, and their bounds. */
+#include "lock_world.h"
+
+#include "base/hex.h"
+#include "consent/lock_json.h"
+
+/* ---- what is none ---------------------------------------------------------------- */
+
+static void path_of(const char *named, char ret[256])
+{
+	uint8_t hash[SHA256_BYTES];
+	char hex[2 * SHA256_BYTES + 1];
+
+	sha256(named, strlen(named), hash);
+	hex_encode(hash, sizeof(hash), hex);
+	snprintf(ret, 256, "%s/approvals/%s.json", top, hex);
+}
+
+static void lock_path(char ret[256])
+{
+	path_of(skill, ret);
+}
+
+static void write_lock(const char *text, size_t len, mode_t mode)
+{
+	char path[256];
+
+	lock_path(path);
+	(void)unlink(path);
+	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_int_equal(file_write_all(fd, text, len), 0);
+	assert_int_equal(fchmod(fd, mode), 0);
+}
+
+static enum ssb_code load_code(void)
+{
+	AUTO(lock_done) struct lock l = { 0 };
+	struct ssb_error err = { 0 };
+
+	return lock_load(&owner, skill, &l, &err) == 0 ? SSB_OK : err.code;
+}
+
+/* Each exchanges one text of a good approval. */
+static const struct {
+	const char *from, *to;
+} SPOILED[] = {
+	{ "\"version\": 1", "\"version\": 2" },
+	{ "\"version\": 1", "\"version\": 1, \"more\": 1" },
+	{ "\"uses\": null", "\"uses\": -1" },
+	{ "\"uses\": null", "\"uses\": \"1\"" },
+	{ "\"uses\": null", "\"uses\": 1.5" },
+	{ "\"expires\": null", "\"expires\": 0" },
+	{ "\"expires\": null", "\"expires\": \"tomorrow\"" },
+	{ "\"at\": \"2", "\"at\": \"x" },
+	{ "\"option\": \"read\"", "\"option\": \"policy\"" },
+	{ "\"option\": \"read\"", "\"option\": 0" },
+	{ "\"value\": \"~/.ssh\"", "\"value\": \"~/.s\\u0000h\"" },
+	{ "\"value\": \"~/.ssh\"", "\"value\": null" },
+	{ "\"snapshot\": true", "\"snapshot\": 1" },
+	{ "\"tree\": \"sha256:", "\"tree\": \"sha512:" },
+	{ "\"path\": \"SKILL.md\"", "\"path\": \"SKILL.mD\"" }, /* the tree knows */
+	{ "\"path\": \"SKILL.md\"", "\"path\": \"../SKILL.md\"" },
+	{ "\"path\": \"SKILL.md\"", "\"path\": \"/SKILL.md\"" },
+	{ "\"path\": \"SKILL.md\"", "\"path\": null" },
+	{ "\"mode\": \"0644\"", "\"mode\": \"0755\"" },
+	{ "\"mode\": \"0644\"", "\"mode\": \"644\"" },
+	{ "\"mode\": \"0644\"", "\"mode\": 420" },
+	{ "\"size\": 7", "\"size\": -7" },
+	{ "\"size\": 7", "\"size\": 99999999999999" },
+	{ "\"size\": 7", "\"size\": 7, \"link\": \"x\"" },
+	{ "\"asked\": [", "\"asked\": [1, " },
+	{ "\"declined\": []", "\"declined\": {}" },
+	{ "\"by\": \"a test\"", "\"by\": \"a test\", \"by\": \"root\"" },
+	{ "}\n", "" },
+	{ "}\n", "} {}\n" },
+};
+
+static void read_good(struct buf *out)
+{
+	char path[256];
+
+	lock_path(path);
+	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+	buf_init(out, MAX_LOCK_BYTES);
+	assert_int_equal(file_read_all(fd, out), 0);
+}
+
+static void not_understood(void **state)
+{
+	(void)state;
+	auto_buf good, bad;
+
+	give(&FOR_GOOD);
+	read_good(&good);
+	buf_init(&bad, MAX_LOCK_BYTES);
+	for (size_t i = 0; i < ARRAY_LEN(SPOILED); i++) {
+		/* The end of the text, where it is that which is spoiled. */
+		const char *at = strcmp(SPOILED[i].from, "}\n") == 0
+		                         ? good.data + good.len - 2
+		                         : strstr(good.data, SPOILED[i].from);
+		assert_non_null(at);
+		buf_reset(&bad);
+		buf_add(&bad, good.data, (size_t)(at - good.data));
+		buf_adds(&bad, SPOILED[i].to);
+		buf_adds(&bad, at + strlen(SPOILED[i].from));
+		write_lock(bad.data, bad.len, 0600);
+		if (load_code() != SSB_E_POLICY) {
+			fail_msg("taken: %s", SPOILED[i].to);
+		}
+		write_lock(good.data, good.len, 0600);
+		assert_int_equal(load_code(), SSB_OK);
+	}
+}
+
+static void whose_it_is(void **state)
+{
+	(void)state;
+	char path[256];
+	char other[96];
+	auto_buf good;
+
+	give(&FOR_GOOD);
+	read_good(&good);
+	lock_path(path);
+	write_lock(good.data, good.len, 0666);
+	assert_int_equal(load_code(), SSB_E_POLICY);
+	write_lock(good.data, good.len, 0600);
+	assert_int_equal(load_code(), SSB_OK);
+	/* Another skill's, by the name of this one's; and a link to a good one. */
+	snprintf(other, sizeof(other), "%s/other", top);
+	assert_int_equal(rename(path, other), 0);
+	assert_int_equal(symlink(other, path), 0);
+	assert_int_equal(load_code(), SSB_E_SYS);
+	char *there = strstr(good.data, "/skill\"");
+	assert_non_null(there);
+	memcpy(there, "/skilL\"", 7);
+	write_lock(good.data, good.len, 0600);
+	assert_int_equal(load_code(), SSB_E_POLICY);
+	/* It is taken back all the same. */
+	struct ssb_error err = { 0 };
+	bool was = false;
+	assert_int_equal(lock_remove(&owner, skill, &was, &err), 0);
+	assert_true(was);
+	assert_int_equal(load_code(), SSB_E_NOT_FOUND);
+}
+
+/* ---- bounds ---------------------------------------------------------------------- */
+
+static struct lock lock_of(const char *named)
+{
+	static char words[][28] = { "n", "f", "2026-11-15T13:20:00.123456Z", "b" };
+	struct lock l = { .skill = (char *)(uintptr_t)named,
+		          .name = words[0],
+		          .format = words[1],
+		          .at = words[2],
+		          .by = words[3],
+		          .uses = -1 };
+
+	pinned_tree(&l.files, l.files.tree);
+	return l;
+}
+
+/* As lock_store() would, but for the disk. */
+static void write_named(const char *named)
+{
+	struct lock l = lock_of(named);
+	char path[256];
+	auto_buf text;
+
+	buf_init(&text, MAX_LOCK_BYTES);
+	lock_write(&text, &l);
+	path_of(named, path);
+	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_int_equal(file_write_all(fd, text.data, text.len), 0);
+}
+
+static enum ssb_code store_code(const char *named)
+{
+	struct lock l = lock_of(named);
+	struct ssb_error err = { 0 };
+
+	return lock_store(&owner, &l, &err) == 0 ? SSB_OK : err.code;
+}
+
+static void bounds(void **state)
+{
+	(void)state;
+	AUTO(lock_list_done) struct lock_list l = { 0 };
+	AUTO(lock_list_done) struct lock_list past = { 0 };
+	struct ssb_error err = { 0 };
+	char name[32];
+
+	assert_int_equal(store_code("/0"), SSB_OK);
+	for (int i = 1; i < MAX_APPROVED - 1; i++) {
+		snprintf(name, sizeof(name), "/%d", i);
+		write_named(name);
+	}
+	assert_int_equal(store_code("/last"), SSB_OK);
+	assert_int_equal(store_code("/past"), SSB_E_LIMIT);
+	assert_int_equal(store_code("/0"), SSB_OK); /* in the place of one */
+	assert_int_equal(lock_list(&owner, &l, &err), 0);
+	assert_int_equal(l.n, MAX_APPROVED);
+	assert_string_equal(l.v[0].skill, "/0");
+	assert_string_equal(l.v[1].skill, "/1");
+	assert_string_equal(l.v[2].skill, "/10");
+	write_named("/past");
+	assert_int_equal(lock_list(&owner, &past, &err), -1);
+	assert_int_equal(err.code, SSB_E_LIMIT);
+}
+
+/* The longest word, and the longest file. */
+static void bounds_of_one(void **state)
+{
+	(void)state;
+	auto_free char *word = malloc(MAX_LOCK_TEXT + 2);
+	struct lock l = lock_of("/long");
+	struct ssb_error err = { 0 };
+	struct ssb_error past = { 0 };
+	auto_buf good;
+
+	memset(word, 'x', MAX_LOCK_TEXT + 1);
+	word[MAX_LOCK_TEXT + 1] = '\0';
+	l.by = word;
+	assert_int_equal(lock_store(&owner, &l, &past), -1);
+	assert_int_equal(past.code, SSB_E_LIMIT);
+	word[MAX_LOCK_TEXT] = '\0';
+	assert_int_equal(lock_store(&owner, &l, &err), 0);
+	give(&FOR_GOOD);
+	read_good(&good);
+	while (good.len < MAX_LOCK_BYTES && !good.failed) {
+		buf_addc(&good, ' ');
+	}
+	write_lock(good.data, good.len, 0600);
+	assert_int_equal(load_code(), SSB_OK);
+	auto_free char *more = malloc(good.len + 1);
+	memcpy(more, good.data, good.len);
+	more[good.len] = ' ';
+	write_lock(more, good.len + 1, 0600);
+	assert_int_equal(load_code(), SSB_E_POLICY);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(not_understood),
+		T(whose_it_is),
+		T(bounds),
+		T(bounds_of_one),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+/* The copy that is kept of a skill's bytes. */
+#include "consent_world.h"
+
+#include <errno.h>
+#include <time.h>
+
+static void make_copy(struct pinned *p, bool *ret_kept)
+{
+	struct ssb_error err = { 0 };
+
+	assert_int_equal(pinned_read(skill, p, &err), 0);
+	if (snapshot_make(&owner, skill, p, ret_kept, &err) != 0) {
+		fail_msg("%s", err.text);
+	}
+}
+
+static void copy_is_the_same(void **state)
+{
+	(void)state;
+	AUTO(pinned_done) struct pinned p = { 0 };
+	AUTO(pinned_done) struct pinned copy = { 0 };
+	struct ssb_error err = { 0 };
+	struct stat st;
+	bool kept = false;
+
+	assert_int_equal(mkdir(in_skill("a"), 0755), 0);
+	put("a/x", "bytes");
+	assert_int_equal(chmod(in_skill("a/x"), 0700), 0);
+	assert_int_equal(symlink("a/x", in_skill("l")), 0);
+	make_copy(&p, &kept);
+	assert_true(kept);
+	auto_free char *path = snapshot_path(&owner, &p);
+	assert_int_equal(pinned_read(path, &copy, &err), 0);
+	assert_int_equal(copy.n, p.n);
+	assert_memory_equal(copy.v[0].sha256, p.v[0].sha256, SHA256_BYTES);
+	assert_int_equal(copy.v[0].mode, 0500);
+	assert_string_equal(copy.v[1].link, "a/x");
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0555);
+	pinned_done(&copy);
+	make_copy(&copy, &kept); /* again: it is there */
+}
+
+/* What took the place of a file after it was hashed is not kept. */
+static void copy_of_other_bytes(void **state)
+{
+	(void)state;
+	static const char *const CHANGES[] = { "BYTES", "more than there was", "", NULL };
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_LEN(CHANGES); i++) {
+		AUTO(pinned_done) struct pinned p = { 0 };
+		struct ssb_error err = { 0 };
+		bool kept = false;
+		put("b", "bytes");
+		assert_int_equal(pinned_read(skill, &p, &err), 0);
+		if (CHANGES[i] != NULL) {
+			put("b", CHANGES[i]);
+		} else {
+			assert_int_equal(unlink(in_skill("b")), 0);
+		}
+		assert_int_equal(snapshot_make(&owner, skill, &p, &kept, &err), -1);
+		assert_int_equal(err.code, SSB_E_POLICY);
+		auto_free char *path = snapshot_path(&owner, &p);
+		assert_int_equal(stat(path, &st), -1);
+	}
+	AUTO(pinned_done) struct pinned p = { 0 };
+	bool kept = false;
+	make_copy(&p, &kept); /* the control */
+	assert_true(kept);
+}
+
+/* A directory that became a link to elsewhere is not gone through. */
+static void copy_through_a_link(void **state)
+{
+	(void)state;
+	AUTO(pinned_done) struct pinned p = { 0 };
+	struct ssb_error err = { 0 };
+	bool kept = false;
+	char other[96];
+
+	assert_int_equal(mkdir(in_skill("a"), 0755), 0);
+	put("a/x", "bytes");
+	assert_int_equal(pinned_read(skill, &p, &err), 0);
+	snprintf(other, sizeof(other), "%s/other", top);
+	assert_int_equal(rename(in_skill("a"), other), 0);
+	assert_int_equal(symlink("../other", in_skill("a")), 0);
+	assert_int_equal(snapshot_make(&owner, skill, &p, &kept, &err), -1);
+	assert_int_equal(err.code, SSB_E_POLICY);
+}
+
+static void copy_has_a_cap(void **state)
+{
+	(void)state;
+	AUTO(pinned_done) struct pinned p = { .bytes = SNAPSHOT_BYTES + 1 };
+	struct ssb_error err = { 0 };
+	bool kept = true;
+
+	assert_int_equal(snapshot_make(&owner, skill, &p, &kept, &err), 0);
+	assert_false(kept);
+	p.bytes = SNAPSHOT_BYTES;
+	assert_int_equal(snapshot_make(&owner, skill, &p, &kept, &err), 0);
+	assert_true(kept);
+}
+
+static void make_old(const char *path)
+{
+	const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+
+	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+}
+
+static void swept_when_idle(void **state)
+{
+	(void)state;
+	AUTO(pinned_done) struct pinned p = { 0 };
+	struct ssb_error err = { 0 };
+	struct stat st;
+	bool kept = false;
+
+	put("b", "bytes");
+	make_copy(&p, &kept);
+	auto_free char *path = snapshot_path(&owner, &p);
+	assert_int_equal(snapshot_sweep(&owner, &err), 0);
+	assert_int_equal(stat(path, &st), 0); /* young */
+	make_old(path);
+	assert_true(snapshot_there(&owner, &p)); /* used */
+	assert_int_equal(snapshot_sweep(&owner, &err), 0);
+	assert_int_equal(stat(path, &st), 0);
+	make_old(path);
+	assert_int_equal(snapshot_sweep(&owner, &err), 0);
+	assert_int_equal(stat(path, &st), -1);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(copy_is_the_same), T(copy_of_other_bytes), T(copy_through_a_link),
+		T(copy_has_a_cap),   T(swept_when_idle),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
