@@ -20,7 +20,7 @@
 #include "base/own.h"
 #include "base/sha256.h"
 #include "image/oci.h"
-#include "image/tree.h"
+#include "os/tree.h"
 #include "os/file.h"
 
 static char top[64];
