@@ -131,6 +131,9 @@ static void put_files(struct buf *out, const struct consent_view *v)
 	buf_addf(out, "  files: %zu, ", v->files.n);
 	render_bytes(out, v->files.bytes);
 	buf_addf(out, "\n  %s\n", digest_text(v->files.tree, digest));
+	if (!snapshot_fits(&v->files)) {
+		words_fold(out, "  ! ", SNAPSHOT_TOO_LARGE, columns());
+	}
 }
 
 static void put_worst(struct buf *out, const struct consent_view *v)

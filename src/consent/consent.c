@@ -176,18 +176,39 @@ int consent_lift(const struct owner *o, const struct consent_found *f, const str
 	return 0;
 }
 
+/* What the sandbox shows at /skill, whatever has its name by now; borrowed. */
+static int shown_directory(const struct ssb_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		if (plan->grants[i].origin == ORIGIN_SKILL) {
+			return plan->grants[i].fd;
+		}
+	}
+	return -1;
+}
+
 /* All is read: this decides what runs. */
-static int still_same(const struct ssb_plan *plan, struct ssb_error *err)
+static int still_same(const struct ssb_plan *plan, struct marks *seen, struct ssb_error *err)
 {
 	AUTO(pinned_done) struct pinned now = { 0 };
+	AUTO(marks_done) struct marks marks = { 0 };
 	char text[DIGEST_TEXT];
 
-	if (pinned_read(plan->skill_dir, &now, err) != 0) {
+	if (pinned_mark(shown_directory(plan), &now, &marks, err) != 0) {
 		return -1;
+	}
+	const char *changed = seen->n > 0 ? marks_differ(seen, &marks) : NULL;
+	if (changed != NULL) {
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE, "'%.200s' changed during the run",
+		                changed);
 	}
 	if (strcmp(digest_text(now.tree, text), plan->approved->tree) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
 		                "its files are not those that were approved");
+	}
+	if (seen->n == 0) {
+		*seen = marks;
+		marks = (struct marks){ 0 };
 	}
 	return 0;
 }

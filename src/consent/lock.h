@@ -113,11 +113,21 @@ int pinned_read(const char *dir, struct pinned *ret, struct ssb_error *err);
 /* The same by what is known of files that have not changed (audit/digest_cache.h): good
  * to see that something changed, not to decide what it is that runs. */
 int pinned_look(const struct owner *o, const char *dir, struct pinned *ret, struct ssb_error *err);
+/* As pinned_read(), of an open directory (borrowed, may be O_PATH); *marks, empty, is how
+ * the kernel knows all that was read, directories included: whatever is changed later, if
+ * only for a while, is known otherwise then. */
+int pinned_mark(int dir, struct pinned *ret, struct marks *marks, struct ssb_error *err);
 void pinned_tree(const struct pinned *p, uint8_t ret[SHA256_BYTES]); /* of its files */
 void pinned_done(struct pinned *p);
 
+/* Not above SNAPSHOT_BYTES; what an owner is told of those that are. */
+bool snapshot_fits(const struct pinned *p);
+#define SNAPSHOT_TOO_LARGE                                                                         \
+	"It is too large to keep a copy: it runs from its directory, and a change during a run "   \
+	"is "                                                                                      \
+	"only noticed."
 /* Copies what `p` names from `dir` to the owner's state directory, checking each byte
- * against its hash as it goes. Above SNAPSHOT_BYTES nothing is kept: *ret_kept. */
+ * against its hash as it goes. What does not fit is not kept: *ret_kept. */
 int snapshot_make(const struct owner *o, const char *dir, const struct pinned *p, bool *ret_kept,
                   struct ssb_error *err);
 char *snapshot_path(const struct owner *o, const struct pinned *p); /* returns new */

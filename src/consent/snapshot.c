@@ -345,12 +345,17 @@ static int make(int all, const char *dir, const struct pinned *p, const char *na
 	return failed;
 }
 
+bool snapshot_fits(const struct pinned *p)
+{
+	return p->bytes <= SNAPSHOT_BYTES;
+}
+
 int snapshot_make(const struct owner *o, const char *dir, const struct pinned *p, bool *ret_kept,
                   struct ssb_error *err)
 {
 	char name[HEX_BYTES + 1];
 
-	if (p->bytes > SNAPSHOT_BYTES) {
+	if (!snapshot_fits(p)) {
 		*ret_kept = false;
 		return 0;
 	}

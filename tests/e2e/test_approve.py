@@ -21,7 +21,7 @@ def asks(ssb):
 
 
 def approve(ssb, d, *flags):
-    ssb.ssb("approve", "--yes", *flags, d).ok()
+    return ssb.ssb("approve", "--yes", *flags, d).ok()
 
 
 def rows(ssb):
@@ -114,23 +114,29 @@ def test_what_runs_is_what_was_approved(ssb):
 
 
 def test_too_large_to_be_copied(ssb):
-    """Past the snapshot's size it runs from its own directory: checked before, and after."""
+    """Past the snapshot's size it runs from its own directory: that is said, and it is
+    checked before, and after; also what was put back meanwhile is seen."""
     d = ssb.skill("import sys\nprint('ready', flush=True)\nsys.stdin.readline()")
     ssb.write(d / "big", "")
     with open(d / "big", "wb") as f:
         os.posix_fallocate(f.fileno(), 0, 65 << 20)
-    approve(ssb, d)
+    assert "too large to keep a copy" in approve(ssb, d).errors
     (row,) = rows(ssb)
     assert row["snapshot"] is False
     ssb.ssb("run", d, stdin=b"\n").ok()
     assert ssb.last_trace()["plan"]["approved"]["snapshot"] is False
     assert not ssb.last_trace()["policy_violations"]
-    p = ssb.popen([ssb.binary, "run", d], stdin=-1, stdout=-1, stderr=-1)
-    assert p.stdout.readline() == b"ready\n"
-    ssb.write(d / "more", "x")
-    p.communicate(b"\n", timeout=60)
-    (violation,) = ssb.last_trace()["policy_violations"]
-    assert "changed while it ran" in violation["message"]
+    for name in ("big", "more"):
+        p = ssb.popen([ssb.binary, "run", d], stdin=-1, stdout=-1, stderr=-1)
+        assert p.stdout.readline() == b"ready\n"
+        if name == "big":
+            os.rename(d / name, d / "away")
+            os.rename(d / "away", d / name)
+        else:
+            ssb.write(d / name, "x")
+        p.communicate(b"\n", timeout=60)
+        (violation,) = ssb.last_trace()["policy_violations"]
+        assert f"changed while it ran: '{name}' changed during" in violation["message"]
     stops(ssb, d, "more: new")
 
 
