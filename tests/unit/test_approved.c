@@ -2,6 +2,7 @@
  * and the store when one of its files is damaged. */
 #include "approved_world.h"
 
+#include <fcntl.h>
 #include <time.h>
 
 #include "consent/consent.h"
@@ -155,6 +156,10 @@ static void once_is_of_what_was_shown(void **state)
 		struct ssb_error changed = { 0 };
 		AUTO(marks_done) struct marks seen = { 0 };
 		AUTO(marks_done) struct marks later = { 0 };
+		auto_fd dir = open(skill, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		struct grant own = { .origin = ORIGIN_SKILL, .is_dir = true, .fd = dir };
+		plan.grants = &own;
+		plan.n_grants = 1;
 		if (past) {
 			large("big", (off_t)SNAPSHOT_BYTES);
 		}
