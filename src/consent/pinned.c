@@ -8,7 +8,13 @@
  * The digest of all is the SHA-256 of one entry per file, in the order of their names as
  * bytes:
  *
- *   <kind><mode> <hex> <name> NUL     kind: 'f' a file, 'l' a symlink (of its text)
+ *   <kind><mode> <hex> <name> NUL     kind: 'f' a file, 'l' a symlink (of its text),
+ *                                     'd' a directory with nothing in it
+ *
+ * What version control keeps at the top of a skill changes by itself ('git status' writes
+ * .git/index) and is no part of the skill: it is neither pinned nor copied. A skill that is
+ * too large to be copied runs from its own directory, where it would see it: of such a one
+ * all is pinned. Which it is depends on the bytes of the rest alone.
  *
  * Hard links are files like others: what counts is what was read. */
 #include <dirent.h>
@@ -32,6 +38,8 @@
 #define READ_BYTES ((size_t)128 * 1024)
 #define FILE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 #define WHERE      "skill"
+
+static const char *const VERSION_CONTROL[] = { ".git", ".hg", ".svn" };
 
 struct walk {
 	struct pinned *out;
@@ -274,6 +282,20 @@ static int take_symlink(struct walk *w, int dir, const char *name, struct stat *
 	return 0;
 }
 
+/* That it is there is all that there is to it. */
+static int take_empty(struct walk *w)
+{
+	const struct stat st = { .st_mode = S_IFDIR | PINNED_DIR_MODE };
+	struct pinned_file *f = add(w, &st, NULL);
+
+	if (f == NULL) {
+		return -1;
+	}
+	f->dir = true;
+	sha256("", 0, f->sha256);
+	return 0;
+}
+
 /* ---- directories ---------------------------------------------------------------- */
 
 static int take_directory(struct walk *w, int parent, const char *name, size_t len, int depth);
@@ -312,21 +334,36 @@ static int take_name(struct walk *w, int dir, const char *name, size_t len, int 
 	return refuse(w, no_content(st.st_mode));
 }
 
+static bool is_left_out(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(VERSION_CONTROL); i++) {
+		if (strcmp(name, VERSION_CONTROL[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static int take_entries(struct walk *w, DIR *dir, size_t len, int depth)
 {
+	bool empty = true;
 	int failed = 0;
 
 	errno = 0;
 	for (const struct dirent *d = readdir(dir); d != NULL && failed == 0; d = readdir(dir)) {
 		if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0) {
-			failed = take_name(w, dirfd(dir), d->d_name, len, depth);
+			empty = false;
+			failed = len == 0 && is_left_out(d->d_name)
+			                 ? 0
+			                 : take_name(w, dirfd(dir), d->d_name, len, depth);
 		}
 		errno = 0;
 	}
 	w->path[len] = '\0';
-	return failed == 0 && errno != 0
-	               ? ssb_fail(w->err, SSB_E_SYS, errno, WHERE, "list '%.200s'", w->path)
-	               : failed;
+	if (failed == 0 && errno != 0) {
+		return ssb_fail(w->err, SSB_E_SYS, errno, WHERE, "list '%.200s'", w->path);
+	}
+	return failed == 0 && empty && len > 0 ? take_empty(w) : failed;
 }
 
 static int take_directory(struct walk *w, int parent, const char *name, size_t len, int depth)
@@ -355,6 +392,24 @@ static int take_directory(struct walk *w, int parent, const char *name, size_t l
 	return failed;
 }
 
+/* No copy will be kept, and all of it can be seen. */
+static int take_left_out(struct walk *w)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_LEN(VERSION_CONTROL); i++) {
+		if (fstatat(w->root, VERSION_CONTROL[i], &st, AT_SYMLINK_NOFOLLOW) != 0) {
+			if (errno != ENOENT) {
+				return ssb_fail(w->err, SSB_E_SYS, errno, WHERE, "'%s'",
+				                VERSION_CONTROL[i]);
+			}
+		} else if (take_name(w, w->root, VERSION_CONTROL[i], 0, 0) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
 /* ---- all ------------------------------------------------------------------------ */
 
 static int by_path(const void *a, const void *b)
@@ -372,7 +427,10 @@ void pinned_tree(const struct pinned *p, uint8_t ret[SHA256_BYTES])
 	for (size_t i = 0; i < p->n; i++) {
 		const struct pinned_file *f = &p->v[i];
 		hex_encode(f->sha256, sizeof(f->sha256), hex);
-		int n = snprintf(head, sizeof(head), "%c%04o %s ", f->link != NULL ? 'l' : 'f',
+		int n = snprintf(head, sizeof(head), "%c%04o %s ",
+		                 f->dir            ? 'd'
+		                 : f->link != NULL ? 'l'
+		                                   : 'f',
 		                 f->mode & 07777, hex);
 		sha256_update(&s, head, (size_t)n);
 		sha256_update(&s, f->path, strlen(f->path) + 1);
@@ -392,7 +450,8 @@ static int walk_from(struct walk *w, int root)
 	w->out = &p; /* cppcheck-suppress autoVariables ; nobody uses w after this */
 	w->chunk = chunk;
 	w->root = root;
-	if (take_directory(w, root, ".", 0, 0) != 0) {
+	if (take_directory(w, root, ".", 0, 0) != 0 ||
+	    (p.bytes > SNAPSHOT_BYTES && take_left_out(w) != 0)) {
 		return -1;
 	}
 	if (p.n > 0) {

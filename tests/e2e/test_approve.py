@@ -222,7 +222,6 @@ def test_a_forged_lock_grants_nothing(ssb, asks):
     lock.chmod(0o600)
     lock.write_text(good.replace('"version": 1', '"version": 7'))
     stops(ssb, asks, "is no approval", "approve --revoke")
-    assert ssb.ssb("approvals").code == 125
     lock.write_text(good)
     assert SECRET in ssb.run(asks).ok().text
     ssb.ssb("approvals", "--revoke", asks).ok()
@@ -232,6 +231,80 @@ def test_a_forged_lock_grants_nothing(ssb, asks):
         ssb.write(place / lock.name, good, 0o600)
         r = ssb.ssb("run", asks, cwd=asks)
         assert r.code == 125 and SECRET not in r.text
+
+
+def test_a_damaged_one_hides_no_other(ssb, asks):
+    other = ssb.skill("print(1)")
+    approve(ssb, asks)
+    (lock,) = locks(ssb)
+    approve(ssb, other)
+    lock.write_text("{")
+    bad, good = sorted(rows(ssb), key=lambda r: r["state"], reverse=True)
+    assert (bad["state"], bad["file"], bad["skill"]) == ("unreadable", lock.name, None), bad
+    assert (good["state"], good["skill"]) == ("holds", str(other)), good
+    shown = ssb.ssb("approvals").ok().text
+    assert f"{other}: holds" in shown and f"approvals --revoke {lock.stem}\n" in shown, shown
+    ssb.ssb("approvals", "--revoke", lock.stem).ok()
+    assert [r["skill"] for r in rows(ssb)] == [str(other)]
+
+
+def test_what_was_declined_stays_out(ssb):
+    """By --yes as well, whatever changes; until the approval is taken back."""
+    d = ssb.skill(f"import os\nprint(os.path.exists({str(ssb.home / '.ssh')!r}))", read=["~/.ssh"])
+    approve(ssb, d, "--without", "read ~/.ssh")
+    assert ssb.run(d).ok().text.strip() == "False"
+    for n in range(2):
+        ssb.write(d / "more", str(n))
+        stops(ssb, d)
+        r = ssb.ssb("approve", "--yes", d).ok()
+        assert "stays out" in r.errors and '(taken out) "read ~/.ssh"' in r.errors, r.errors
+        assert [x["declined"] for x in rows(ssb)] == [["read ~/.ssh"]]
+        assert ssb.run(d).ok().text.strip() == "False"
+    ssb.ssb("approve", "--revoke", d).ok()
+    approve(ssb, d)
+    assert ssb.run(d).ok().text.strip() == "True"  # the control
+
+
+def test_version_control_is_no_part_of_it(ssb):
+    """It changes by itself: that ends no approval, since an approved run has none of it."""
+    d = ssb.skill("""
+        import os, sys
+        sys.path.insert(0, '/skill/.git')
+        try:
+            import hidden
+        except ImportError:
+            print('not there', os.path.exists('/skill/.git'), sorted(os.listdir('/skill')))
+    """, files={".git/hidden.py": "print('HIDDEN')", ".git/index": "1", "kept/.git/x": ""})
+    (d / "empty").mkdir()
+    ssb.own(d / "empty")
+    assert ssb.run(d).ok().text.strip() == "HIDDEN"  # the control: nobody approved it
+    approve(ssb, d)
+    ssb.write(d / ".git/index", "2")
+    ssb.write(d / ".git/hidden.py", "print('OTHER')")
+    assert ssb.run(d).ok().text.strip() == ("not there False "
+                                            "['empty', 'kept', 'main.py', 'skillsandbox.yaml']")
+    ssb.write(d / "kept/.git/x", "2")
+    stops(ssb, d, "kept/.git/x: changed")
+    ssb.write(d / "kept/.git/x", "")
+    (d / "empty").rmdir()
+    stops(ssb, d, "empty: removed")
+
+
+def test_a_damaged_copy_is_made_anew(ssb):
+    d = ssb.skill("import data; print(data.X)", files={"data.py": "X = 'whole'"})
+    approve(ssb, d)
+    (snapshot,) = pathlib.Path(ssb.state / "skillsandbox/snapshots").iterdir()
+    (snapshot / "data.py").chmod(0o644)
+    (snapshot / "data.py").write_text("X = 'damaged'")
+    assert ssb.run(d).ok().text.strip() == "whole"
+    assert (snapshot / "data.py").read_text() == "X = 'whole'"
+
+
+def test_what_to_type_can_be_typed(ssb):
+    d = ssb.mkdir("my skill; x")
+    ssb.write(d / "SKILL.md", "---\nname: x\ndescription: y\n---\n")
+    ssb.write(d / "s.py", "print(1)")
+    assert f"next: skillsandbox approve '{d}'\n" in ssb.ssb("learn", d, "s.py").ok().errors
 
 
 def test_gone_and_taken_back(ssb, asks):

@@ -1,8 +1,10 @@
 """The owner is asked at a terminal: what counts as a yes, what is shown, what cannot spoof it."""
+import fcntl
 import json
 import os
 import re
 import signal
+import time
 
 from harness import SECRET, manifest
 from terminal import CTRL_C, CTRL_D, Terminal, controls
@@ -88,9 +90,70 @@ def test_run_without_what_is_taken_out(ssb):
     # the same on the command line; a word that takes nothing out is none
     r = ssb.ssb("approve", "--yes", "--without", "read ~/.sshh", d)
     assert r.code == 2 and "read ~/.ssh" in r.errors, r.errors
+    ssb.ssb("approve", "--revoke", d).ok()  # what was taken out can be had again
     assert ssb.ssb("approve", "--yes", "--without", "read ~/notes", d).code == 0
     r = ssb.run(d).ok()
     assert SECRET in r.text and "GOT a note" not in r.text, r.text
+
+
+def test_always_is_for_what_was_shown(ssb):
+    """It is changed when its copy has been made, and before the approval is stored."""
+    ssb.write(ssb.home / "notes/n", "a note")
+    d = ssb.skill("print('shown')", read=["~/notes"])
+    state = ssb.state / "skillsandbox"
+    ssb.write(state / "approvals.lock", "", 0o600)
+    t = Terminal(ssb, "run", d).wait_for(ASK)
+    with open(state / "approvals.lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the approval waits for this
+        t.type("a")
+        end = time.monotonic() + 20
+        while not [n for n in (state / "snapshots").glob("*") if len(n.name) == 64]:
+            assert time.monotonic() < end
+        ssb.write(d / "main.py", "print('NEVER', 'SHOWN')")
+    assert t.end() == 125 and "NEVER SHOWN" not in t.text, t.text
+    assert "main.py: changed" in t.text.replace('"', "") and "nothing was run" in t.text, t.text
+
+
+def test_once_runs_from_what_was_shown(ssb):
+    """As an approval does; the control runs where nobody is asked."""
+    code = """
+        print('rea' + 'dy', flush=True)
+        input()
+        print('now', open('/skill/data').read(), flush=True)
+    """
+    seen = {}
+    for kind, fields in (("once", {"read": ["~/notes"]}), ("plain", {})):
+        ssb.write(ssb.home / "notes/n", "")
+        d = ssb.skill(code, files={"data": "old bytes"}, **fields)
+        t = Terminal(ssb, "run", d)
+        if kind == "once":
+            t.wait_for(ASK).type("o")
+        t.wait_for("ready")
+        (d / "data").write_text("new bytes")
+        t.type("")
+        assert t.end() == 0, t.text
+        seen[kind] = re.search("now (.*)", t.text).group(1).strip()
+        by = ssb.last_trace()["plan"].get("approved")
+        assert (by or {}).get("by") == {"once": f"{ssb.name} on terminal, once"}.get(kind), by
+    assert seen == {"once": "old bytes", "plain": "new bytes"}
+    assert ssb.ssb("approvals", "--json").ok().text.strip() == "[]"
+
+
+def test_the_word_for_it_leads_elsewhere_meanwhile(ssb):
+    """Another directory with the same manifest is another skill. The control leads to the same."""
+    ssb.write(ssb.home / "notes/n", "")
+    shown, other = (ssb.skill(f"print('code', '{w}')", read=["~/notes"]) for w in ("shown", "other"))
+    for answer in ("o", "a"):
+        for to, code in ((other, 125), (shown, 0)):
+            link = ssb.work / f"link-{answer}-{code}"
+            link.symlink_to(shown)
+            t = Terminal(ssb, "run", link).wait_for(ASK)
+            link.unlink()
+            link.symlink_to(to)
+            t.type(answer)
+            assert t.end() == code and "code other" not in t.text, t.text
+            assert ("code shown" in t.text) == (code == 0), t.text
+            ssb.ssb("approve", "--revoke", shown).ok()
 
 
 def test_nobody_is_asked_about_nothing(ssb):
@@ -187,3 +250,47 @@ def test_no_text_of_a_skill_looks_like_ours(ssb):
     ssb.write(d / ("f" + evil), "2")
     r = ssb.ssb("diff", d)
     assert r.code == 1 and not controls(r.text) and "1 file has changed" in r.text, r.text
+
+
+def test_the_author_chooses_no_directory(ssb):
+    """Neither by the command of a manifest nor by the first line of a script."""
+    cat = ssb.write(ssb.home / "proj/bin/mycat", "#!/bin/sh\nexec /bin/cat \"$1\"\n", 0o755)
+    secret = ssb.write(ssb.home / "proj/lib/secret", SECRET)
+    named = ssb.skill("", command=str(cat), args=[str(secret)])
+    script = ssb.mkdir("lines")
+    ssb.write(script / "SKILL.md", "---\nname: lines\ndescription: x\n---\n")
+    ssb.write(script / "go", f"#!{cat} {secret}\n", 0o755)
+    ssb.write(script / "env", f"#!/usr/bin/env -S {cat} {secret}\n", 0o755)
+    for argv in ([named], [script, "go"], [script, "env"]):
+        t = Terminal(ssb, "run", *argv)
+        assert t.end() == 127 and SECRET not in t.text and "--read" in t.text, t.text
+        t = Terminal(ssb, "learn", "--dry-run", argv[0], "--", *argv[1:])
+        assert t.end() >= 0 and SECRET not in t.text, t.text
+        t = Terminal(ssb, "run", "--read", ssb.home / "proj", *argv)  # the owner does
+        assert t.end() == 0 and SECRET in t.text, t.text
+    t = Terminal(ssb, "run", "--", cat, secret)
+    assert t.end() == 0 and SECRET in t.text, t.text
+
+
+def test_programs_and_limits_are_asked_about(ssb):
+    """An interpreter of the owner's own, and more memory than is usual."""
+    ssb.write(ssb.home / "tools/bin/python3", "#!/bin/sh\nexec /usr/bin/python3 \"$@\"\n", 0o755)
+    ssb.mkdir("home/tools/lib")
+    env = {"PATH": f"{ssb.home}/tools/bin:/usr/bin:/bin"}
+    d = ssb.skill("import os; print(os.environ['PATH'])", command="python3", resources={"memory_mb": 1048576})
+    t = Terminal(ssb, "run", d, env=env).wait_for(ASK).type("o")
+    assert t.end() == 0 and f"\n{ssb.home}/tools/bin:" in t.text, t.text
+    assert "use the programs in ~/tools, and read every file there" in t.text, t.text
+    assert "use up to 1 TiB of memory" in t.text, t.text
+    out = ["--without", "use the programs in ~/tools", "--without", "limit memory_mb 1048576"]
+    t = Terminal(ssb, "run", *out, d, env=env)  # nothing is left to ask
+    assert t.end() == 0 and ASK not in t.text and f"{ssb.home}/tools" not in t.text, t.text
+
+
+def test_what_nobody_can_grant_is_not_offered(ssb):
+    d = ssb.skill("print('ran')", allow=["LD_PRELOAD"])
+    t = Terminal(ssb, "run", d).wait_for(ASK).type("o")
+    assert t.end() == 125 and "\nran" not in t.text, t.text
+    assert "(this cannot be approved)" in t.text.replace("\n    | ", "") and "[o]nce" not in t.text, t.text
+    t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("for none): ").type("1").wait_for("[o]nce").type("o")
+    assert t.end() == 0 and "\nran" in t.text, t.text
