@@ -96,7 +96,7 @@
 
 /* Questions at the terminal, and what they show */
 #define MAX_WORD_BYTES  200         /* of one text of a skill's; its middle is left out */
-#define MAX_SHOWN_ITEMS 12          /* things that are not dangerous; more are counted */
+#define MAX_SHOWN_ITEMS 12          /* lines of the question, before reads elsewhere are counted */
 #define MAX_SHOWN_FILES 20          /* changed files; more are counted */
 #define MAX_DIFF_BYTES  (64 * 1024) /* of a file whose lines are compared */
 #define MAX_DIFF_LINES  4096        /* of the same */

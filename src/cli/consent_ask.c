@@ -9,6 +9,7 @@
 #include "cli/ask.h"
 #include "cli/consent_show.h"
 #include "cli/say.h"
+#include "manifest/resources.h"
 #include "policy/options.h"
 
 #define MAX_ANSWER 512
@@ -74,6 +75,20 @@ static bool says_host(const struct string_list *l, const char *host)
 	return false;
 }
 
+/* "memory_mb 4096": whatever --memory says counts in its stead. */
+static bool says_limit(const struct ssb_options *o, const char *value)
+{
+	size_t n = strcspn(value, " ");
+
+	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
+		const struct resource *r = &RESOURCES[i];
+		if (strlen(r->name) == n && strncmp(r->name, value, n) == 0) {
+			return resource_of(&o->res, r) != OPTION_UNSET;
+		}
+	}
+	return false;
+}
+
 static bool is_said(const struct request *r, const struct ssb_plan *p, const struct ability *a)
 {
 	const struct ssb_options *o = r->options;
@@ -87,6 +102,10 @@ static bool is_said(const struct request *r, const struct ssb_plan *p, const str
 		return says_path(p, &o->write, a->value);
 	case ABILITY_ENV:
 		return says_variable(&o->env, a->value);
+	case ABILITY_PROGRAMS:
+		return o->toolchain_given || !p->toolchain_auto;
+	case ABILITY_LIMIT:
+		return says_limit(o, a->value);
 	case ABILITY_OTHER:
 		break;
 	}

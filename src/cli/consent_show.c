@@ -137,8 +137,7 @@ static void put_abilities(struct buf *out, const struct consent_view *v, bool nu
 		                   .columns = columns(),
 		                   .most = numbered ? 0 : MAX_SHOWN_ITEMS };
 
-	abilities_lines(out, &v->abilities, &look);
-	if (!numbered && v->abilities.n > abilities_dangerous(&v->abilities) + MAX_SHOWN_ITEMS) {
+	if (abilities_lines(out, &v->abilities, &look) > 0) {
 		buf_adds(out, "    (skillsandbox inspect shows all)\n");
 	}
 	for (size_t i = 0; i < v->declined.n; i++) {

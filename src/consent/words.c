@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "consent/words_priv.h"
+#include "policy/paths.h"
 
 static void ability_done(struct ability *a)
 {
@@ -57,6 +58,35 @@ static bool lifted_by_nobody(const struct ssb_plan *p, const char *what)
 	return false;
 }
 
+static bool is_home(const struct ssb_plan *p, const char *path)
+{
+	return path[0] == '~' || (p->home != NULL && path_beneath(path, p->home) != NULL);
+}
+
+static enum ability_rank rank_of(const struct ssb_plan *p, const struct ability *a)
+{
+	static const enum ability_rank RANKS[] = {
+		[ABILITY_NETWORK] = RANK_NETWORK,   [ABILITY_READ] = RANK_READ,
+		[ABILITY_WRITE] = RANK_WRITE,       [ABILITY_ENV] = RANK_ENV,
+		[ABILITY_PROGRAMS] = RANK_PROGRAMS, [ABILITY_LIMIT] = RANK_LIMIT,
+		[ABILITY_OTHER] = RANK_OTHER,
+	};
+
+	if (a->dangerous) {
+		return RANK_DANGEROUS;
+	}
+	if (a->kind == ABILITY_ENV && a->secret) {
+		return RANK_SECRET;
+	}
+	if (a->kind == ABILITY_READ) {
+		return a->secret || is_home(p, a->value) ? RANK_PERSONAL
+		       : path_is_system(a->value) || path_beneath(a->value, "/etc") != NULL
+		               ? RANK_SYSTEM
+		               : RANK_READ;
+	}
+	return RANKS[a->kind];
+}
+
 static int add(struct abilities *a, const struct ssb_plan *p, const char *asked,
                const struct refusal *r)
 {
@@ -73,6 +103,7 @@ static int add(struct abilities *a, const struct ssb_plan *p, const char *asked,
 		ability_done(&v[a->n]);
 		return -1;
 	}
+	v[a->n].rank = rank_of(p, &v[a->n]);
 	a->n++;
 	return 0;
 }
@@ -112,7 +143,7 @@ static int add_others(struct abilities *a, const struct ssb_plan *p)
 	return 0;
 }
 
-/* The dangerous first, otherwise as they were asked. */
+/* By rank; within one as they were asked. */
 static int sort(struct abilities *a)
 {
 	struct ability *v = calloc(a->n + 1, sizeof(*v));
@@ -121,9 +152,9 @@ static int sort(struct abilities *a)
 	if (v == NULL) {
 		return -1;
 	}
-	for (int turn = 0; turn < 2; turn++) {
+	for (int rank = 0; rank < RANK_COUNT; rank++) {
 		for (size_t i = 0; i < a->n; i++) {
-			if (a->v[i].dangerous == (turn == 0)) {
+			if (a->v[i].rank == (enum ability_rank)rank) {
 				v[n++] = a->v[i];
 			}
 		}
@@ -198,21 +229,23 @@ static void line(struct buf *out, const struct ability *a, size_t number,
 	buf_adds(out, red ? "\033[0m" : "");
 }
 
-void abilities_lines(struct buf *out, const struct abilities *a, const struct words_look *look)
+size_t abilities_lines(struct buf *out, const struct abilities *a, const struct words_look *look)
 {
-	size_t dull = 0;
+	size_t dull = 0, left = 0;
 
 	for (size_t i = 0; i < a->n; i++) {
 		dull += a->v[i].dangerous ? 0 : 1;
-		if (look->most == 0 || dull <= look->most) {
+		if (look->most == 0 || dull <= look->most || a->v[i].rank < RANK_READ) {
 			line(out, &a->v[i], i + 1, look);
+		} else {
+			left++;
 		}
 	}
-	if (look->most > 0 && dull > look->most) {
-		buf_addf(out, "  - and %zu more, none of which is dangerous by itself\n",
-		         dull - look->most);
+	if (left > 0) {
+		buf_addf(out, "  - and read %zu more places, none of them in your home\n", left);
 	}
 	if (a->n == 0) {
 		buf_adds(out, "  - nothing beyond its own directory\n");
 	}
+	return left;
 }

@@ -10,11 +10,37 @@
 #include "base/buf.h"
 #include "policy/plan.h"
 
-enum ability_kind { ABILITY_NETWORK, ABILITY_READ, ABILITY_WRITE, ABILITY_ENV, ABILITY_OTHER };
+enum ability_kind {
+	ABILITY_NETWORK,
+	ABILITY_READ,
+	ABILITY_WRITE,
+	ABILITY_ENV,
+	ABILITY_PROGRAMS, /* the directory of an interpreter */
+	ABILITY_LIMIT,    /* above the usual; value: "memory_mb 4096" */
+	ABILITY_OTHER,
+};
+
+/* In this order they are shown, whatever the order of the manifest: its author does not
+ * decide what is seen first. */
+enum ability_rank {
+	RANK_DANGEROUS,
+	RANK_SECRET, /* variables that open something */
+	RANK_OTHER,
+	RANK_ENV,
+	RANK_NETWORK,
+	RANK_WRITE,
+	RANK_PERSONAL, /* files in the owner's home */
+	RANK_PROGRAMS,
+	RANK_LIMIT,
+	RANK_READ, /* this and the next may be counted in place of being shown */
+	RANK_SYSTEM,
+	RANK_COUNT,
+};
 
 /* One thing that it could do, of those that can be taken out. */
 struct ability {
 	enum ability_kind kind;
+	enum ability_rank rank;
 	char *asked;       /* its item of plan->requested, or of a refusal: "read ~/notes" */
 	const char *value; /* the part of it that is not ours: "~/notes" */
 	char *text;        /* "read every file in ~/notes" */
@@ -26,7 +52,7 @@ struct ability {
 };
 
 struct abilities {
-	struct ability *v; /* the dangerous first */
+	struct ability *v; /* by rank */
 	size_t n;
 	char *worst; /* what the worst combination of them comes to; NULL: nothing */
 };
@@ -44,11 +70,12 @@ struct words_look {
 	bool color;
 	bool numbered;  /* "  1. ", to choose from; else "  - " */
 	size_t columns; /* folded at so many; 0: WORDS_COLUMNS */
-	size_t most;    /* that are not dangerous: the rest is counted; 0: all */
+	size_t most;    /* lines: what is left to read outside the home is counted; 0: all */
 };
 
-/* All of it as lines, each "  - text"; the dangerous first, marked "  ! ". */
-void abilities_lines(struct buf *out, const struct abilities *a, const struct words_look *look);
+/* All of it as lines, each "  - text"; the dangerous first, marked "  ! ". Returns how many
+ * were only counted. */
+size_t abilities_lines(struct buf *out, const struct abilities *a, const struct words_look *look);
 
 /* A text from others: made visible, at most MAX_WORD_BYTES of it (head and tail), in quotes
  * unless it is made of letters, digits and what stands in plain paths. */

@@ -8,19 +8,40 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "consent/words_priv.h"
+#include "manifest/resources.h"
 #include "policy/danger.h"
 #include "policy/secrets.h"
+#include "report/render.h"
 
 #define MAX_SENTENCE (16UL * 1024)
+#define WORST_NAMES  3 /* hosts, and variables; more are counted */
 
 static const struct {
 	const char *before; /* of an item of plan->requested */
 	enum ability_kind kind;
 } KINDS[] = {
-	{ "connect to ", ABILITY_NETWORK },
-	{ "read ", ABILITY_READ },
-	{ "write ", ABILITY_WRITE },
-	{ "environment ", ABILITY_ENV },
+	{ "connect to ", ABILITY_NETWORK },   { "read ", ABILITY_READ },
+	{ "write ", ABILITY_WRITE },          { "environment ", ABILITY_ENV },
+	{ TOOLCHAIN_ASKS, ABILITY_PROGRAMS }, { LIMIT_ASKS, ABILITY_LIMIT },
+};
+
+/* Of each limit: its amount stands between. */
+static const struct {
+	const char *name;
+	const char *before;
+	const char *after;
+} LIMITS[] = {
+	{ "memory_mb", "use up to ", " of memory" },
+	{ "cpu_shares", "take ", " shares of the processor" },
+	{ "max_runtime_seconds", "run for up to ", "" },
+	{ "max_output_bytes", "print up to ", "" },
+	{ "max_processes", "start up to ", " processes" },
+	{ "max_open_files", "hold up to ", " files open" },
+	{ "max_disk_mb", "fill up to ", " of disk, which is in memory" },
+	{ "max_connections", "hold up to ", " connections" },
+	{ "max_connections_per_second", "make up to ", " connections a second" },
+	{ "max_bytes_out", "send up to ", "" },
+	{ "max_bytes_in", "receive up to ", "" },
 };
 
 /* What some of the places that hold secrets (danger_named()) are called, and are worth, for
@@ -253,6 +274,70 @@ static int say_env(const char *value, struct ability *a, struct buf *text, struc
 	return 0;
 }
 
+static const struct resource *find_limit(const char *name)
+{
+	for (size_t i = 0; i < RESOURCE_COUNT + NET_LIMIT_COUNT; i++) {
+		const struct resource *r =
+		        i < RESOURCE_COUNT ? &RESOURCES[i] : &NET_LIMITS[i - RESOURCE_COUNT];
+		if (strcmp(r->name, name) == 0) {
+			return r;
+		}
+	}
+	return NULL;
+}
+
+static void say_amount(struct buf *out, enum unit unit, uint64_t n)
+{
+	static const char *const SIZES[] = { "MiB", "GiB", "TiB" };
+	size_t size = 0;
+
+	switch (unit) {
+	case UNIT_MIB:
+		for (; n >= 1024 && n % 1024 == 0 && size + 1 < ARRAY_LEN(SIZES); size++) {
+			n /= 1024;
+		}
+		buf_addf(out, "%ju %s", (uintmax_t)n, SIZES[size]);
+		break;
+	case UNIT_BYTES:
+		render_bytes(out, n);
+		break;
+	case UNIT_SECONDS:
+		render_duration(out, (int64_t)n * 1000000);
+		break;
+	case UNIT_COUNT:
+		buf_addf(out, "%ju", (uintmax_t)n);
+		break;
+	}
+}
+
+/* "NAME NUMBER", which are ours. False: they are not. */
+static bool say_limit(const char *value, struct buf *text, struct buf *thing)
+{
+	for (size_t i = 0; i < ARRAY_LEN(LIMITS); i++) {
+		size_t n = strlen(LIMITS[i].name);
+		const struct resource *r = find_limit(LIMITS[i].name);
+		uint64_t v = 0;
+		if (strncmp(value, LIMITS[i].name, n) != 0 || value[n] != ' ' || r == NULL ||
+		    !resource_number(value + n + 1, UNIT_COUNT, &v) || v > r->most) {
+			continue;
+		}
+		say_amount(thing, r->unit, v);
+		buf_adds(thing, LIMITS[i].after);
+		buf_addf(text, "%s%s", LIMITS[i].before, thing->failed ? "" : thing->data);
+		return true;
+	}
+	return false;
+}
+
+static void say_programs(const char *value, struct buf *text, struct buf *thing)
+{
+	buf_adds(thing, "the programs in ");
+	words_quote(thing, value);
+	buf_adds(text, "use the programs in ");
+	words_quote(text, value);
+	buf_adds(text, ", and read every file there");
+}
+
 static int say_other(const char *value, struct ability *a, struct buf *text, struct buf *thing)
 {
 	if (strcmp(value, "profile permissive") == 0) {
@@ -284,6 +369,13 @@ int words_say(const struct ssb_plan *p, const struct refusal *r, struct ability 
 		break;
 	case ABILITY_ENV:
 		rc = say_env(a->value, a, &text, &thing);
+		break;
+	case ABILITY_PROGRAMS:
+		say_programs(a->value, &text, &thing);
+		rc = 0;
+		break;
+	case ABILITY_LIMIT:
+		rc = say_limit(a->value, &text, &thing) ? 0 : say_other(a->asked, a, &text, &thing);
 		break;
 	case ABILITY_OTHER:
 		rc = say_other(a->value, a, &text, &thing);
@@ -318,22 +410,34 @@ static const struct ability *pick_any(const struct abilities *a, enum ability_ki
 	return found != NULL ? found : pick(a, kind, false);
 }
 
-/* "api.example, and 2 more" */
-static void add_hosts(struct buf *out, const struct abilities *a, const struct ability *first)
+/* "a.example, b.example and c.example (and 2 more)"; of variables, those that open
+ * something. */
+static void add_things(struct buf *out, const struct abilities *a, enum ability_kind kind)
 {
-	size_t n = 0;
+	size_t n = 0, told = 0;
 
-	for (size_t i = 0; i < a->n; i++) {
-		n += a->v[i].kind == ABILITY_NETWORK ? 1 : 0;
+	for (size_t turn = 0; turn < 2; turn++) {
+		for (size_t i = 0; i < a->n; i++) {
+			const struct ability *v = &a->v[i];
+			bool counts =
+			        v->kind == kind && !v->never && (v->secret || kind != ABILITY_ENV);
+			n += counts && turn == 0 ? 1 : 0;
+			if (counts && turn == 1 && told < WORST_NAMES) {
+				const char *before = told == 0 ? ""
+				                     : told + 1 == n || told + 1 == WORST_NAMES
+				                             ? " and "
+				                             : ", ";
+				buf_addf(out, "%s%s", before, v->thing);
+				told++;
+			}
+		}
 	}
-	buf_adds(out, first->thing);
-	if (n > 1) {
-		buf_addf(out, " (and %zu more)", n - 1);
+	if (n > told) {
+		buf_addf(out, " (and %zu more)", n - told);
 	}
 }
 
-static void worst_with_network(struct buf *out, const struct abilities *a,
-                               const struct ability *host)
+static void worst_with_network(struct buf *out, const struct abilities *a)
 {
 	const struct ability *secret = pick(a, ABILITY_READ, true);
 	secret = secret != NULL ? secret : pick(a, ABILITY_WRITE, true);
@@ -345,11 +449,14 @@ static void worst_with_network(struct buf *out, const struct abilities *a,
 	if (secret != NULL) {
 		buf_addf(out, "it can read %s and send them", secret->thing);
 		if (key != NULL) {
-			buf_addf(out, ", with what is in %s,", key->thing);
+			buf_adds(out, ", with what is in ");
+			add_things(out, a, ABILITY_ENV);
+			buf_addc(out, ',');
 		}
 		buf_adds(out, " to ");
 	} else if (key != NULL) {
-		buf_addf(out, "it can send what is in %s", key->thing);
+		buf_adds(out, "it can send what is in ");
+		add_things(out, a, ABILITY_ENV);
 		if (read != NULL) {
 			buf_addf(out, ", and what it reads in %s,", read->thing);
 		}
@@ -359,7 +466,7 @@ static void worst_with_network(struct buf *out, const struct abilities *a,
 	} else {
 		buf_adds(out, "it can send what you give it to ");
 	}
-	add_hosts(out, a, host);
+	add_things(out, a, ABILITY_NETWORK);
 	if (write != NULL) {
 		buf_addf(out, ", and leave what it gets from there in %s", write->thing);
 	}
@@ -371,6 +478,8 @@ static void worst_alone(struct buf *out, const struct abilities *a)
 	const struct ability *read = pick_any(a, ABILITY_READ);
 	const struct ability *other = pick_any(a, ABILITY_OTHER);
 	other = other != NULL ? other : pick_any(a, ABILITY_ENV);
+	other = other != NULL ? other : pick_any(a, ABILITY_PROGRAMS);
+	other = other != NULL ? other : pick_any(a, ABILITY_LIMIT);
 
 	if (write != NULL) {
 		buf_addf(out, "it can change or delete %s; it cannot send anything anywhere",
@@ -384,12 +493,11 @@ static void worst_alone(struct buf *out, const struct abilities *a)
 
 int words_worst(struct abilities *a)
 {
-	const struct ability *host = pick_any(a, ABILITY_NETWORK);
 	auto_buf out;
 
 	buf_init(&out, MAX_SENTENCE);
-	if (host != NULL) {
-		worst_with_network(&out, a, host);
+	if (pick_any(a, ABILITY_NETWORK) != NULL) {
+		worst_with_network(&out, a);
 	} else {
 		worst_alone(&out, a);
 	}

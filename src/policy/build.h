@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
+#include "manifest/resources.h"
 #include "policy/danger.h"
 #include "policy/options.h"
 #include "policy/plan.h"
@@ -118,6 +119,8 @@ void upstream_build(struct build *b); /* after the network */
 void ca_build(struct build *b);       /* after the network */
 void settings_build(struct build *b); /* limits, profile, sockets */
 void withhold_finish(struct build *b);
+/* A limit above the usual is a request; taken out, it is the usual one. */
+void build_ask_limit(struct build *b, const struct resource *r, uint64_t *v, uint64_t usual);
 /* Brings a limit down to the policy file's, with a warning. */
 void build_lower(struct build *b, const char *name, uint64_t *v, uint64_t most);
 

@@ -179,13 +179,15 @@ static void withhold_env(struct build *b, const char *where, const char *name, c
 	                                  name);
 
 	if (what != NULL && why != NULL && remedy != NULL) {
-		build_withhold(
-		        b, &(struct refusal){ .what = what,
-		                              .where = (char *)(uintptr_t)where,
-		                              .why = why,
-		                              .remedy = remedy,
-		                              .option = SSB_OPT_ENV,
-		                              .value = denied ? NULL : (char *)(uintptr_t)name });
+		build_withhold(b, &(struct refusal){ .what = what,
+		                                     .where = (char *)(uintptr_t)where,
+		                                     .why = why,
+		                                     .remedy = remedy,
+		                                     .option = SSB_OPT_ENV,
+		                                     .value = denied || (rule != NULL &&
+		                                                         rule->kind == ENV_REFUSED)
+		                                                      ? NULL
+		                                                      : (char *)(uintptr_t)name });
 	}
 }
 
@@ -244,8 +246,8 @@ static void add_declared(struct build *b, const struct mtext *t)
 	}
 	bool granted = listed(&b->policy.lists[POLICY_GRANT_ENV], t->s);
 	if (!derived && rule != NULL && rule->kind == ENV_REFUSED && !granted) {
+		/* No approval gives it: it would run other code than was approved. */
 		refuse_env(b, where, t->s, rule->why);
-		build_offer(b, SSB_OPT_ENV, t->s);
 		return;
 	}
 	if (rule != NULL && rule->kind == ENV_USELESS && !granted) {

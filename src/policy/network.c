@@ -236,6 +236,7 @@ static void set_net_limits(struct build *b)
 	}
 	for (size_t i = 0; i < NET_LIMIT_COUNT; i++) {
 		const struct resource *r = &NET_LIMITS[i];
+		build_ask_limit(b, r, resource_in(&b->plan->net, r), resource_of(&NET_DEFAULTS, r));
 		build_lower(b, r->name, resource_in(&b->plan->net, r),
 		            resource_of(&b->policy.net, r));
 	}

@@ -303,13 +303,14 @@ static int skill_directory(const char *dir, char **ret, struct ssb_error *err)
 	return 0;
 }
 
-/* What was odd in a file that is read leniently stands in the plan as well. */
+/* What was odd in a file that is read leniently stands in the plan as well, and what is
+ * to be seen at every run. */
 static void tell_findings(struct build *b, const struct ssb_diags *found, bool in_plan)
 {
 	for (size_t i = 0; i < ssb_diags_count(found); i++) {
 		const struct ssb_diag *d = ssb_diags_get(found, i);
 		diag_add(b->diags, d->severity, d->where, d->remedy, "%s", d->text);
-		if (in_plan && d->severity == SSB_WARNING) {
+		if ((in_plan && d->severity == SSB_WARNING) || d->severity == SSB_ALARM) {
 			build_add(b, &b->plan->warnings, d->text, 8UL * MAX_GRANTS);
 		}
 	}

@@ -32,6 +32,10 @@ enum grant_kind {
 	GRANT_KERNEL,  /* a kernel file system: as it is, and only to be read */
 };
 
+/* How items of plan->requested begin that no list of a manifest has. */
+#define TOOLCHAIN_ASKS "use the programs in " /* DIR: where the interpreter of a skill lives */
+#define LIMIT_ASKS     "limit "               /* NAME NUMBER, where it is above the usual */
+
 /* A run that is to show what a skill needs (src/learn): every name has an address, and
  * whoever connects there is heard as far as its first bytes. */
 enum learning {

@@ -1,4 +1,6 @@
 /* settings.c - limits, profile and sockets of a plan. */
+#include <sys/sysinfo.h>
+
 #include "base/limits.h"
 #include "base/own.h"
 #include "manifest/resources.h"
@@ -16,18 +18,57 @@ void build_lower(struct build *b, const char *name, uint64_t *v, uint64_t most)
 	*v = most;
 }
 
+void build_ask_limit(struct build *b, const struct resource *r, uint64_t *v, uint64_t usual)
+{
+	if (b->manifest == NULL || *v <= usual) {
+		return;
+	}
+	auto_free char *what =
+	        build_printf(b, LIMIT_ASKS "%s %llu", r->name, (unsigned long long)*v);
+	if (what == NULL) {
+		return;
+	}
+	build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
+	if (build_taken_out(b, REFUSAL_OTHER, b->manifest->file, what)) {
+		*v = usual;
+	}
+}
+
+/* Both are memory: the disk of a run is a file system in it. */
+static void lower_to_machine(struct build *b, const struct resource *r, uint64_t *v)
+{
+	struct sysinfo machine;
+
+	if (r->unit != UNIT_MIB || sysinfo(&machine) != 0) {
+		return;
+	}
+	uint64_t most = (uint64_t)machine.totalram * machine.mem_unit >> 20;
+	if (*v <= most || most < r->least) {
+		return;
+	}
+	if (*v > resource_of(&RESOURCE_DEFAULTS, r)) {
+		build_warn(b, "limits",
+		           "%s: %llu is asked, and the machine has %llu MiB of memory: it is %llu",
+		           r->name, (unsigned long long)*v, (unsigned long long)most,
+		           (unsigned long long)most);
+	}
+	*v = most;
+}
+
 static void set_limits(struct build *b)
 {
 	b->plan->res = b->manifest != NULL ? b->manifest->resources : RESOURCE_DEFAULTS;
 	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
 		const struct resource *r = &RESOURCES[i];
 		uint64_t *v = resource_in(&b->plan->res, r);
+		build_ask_limit(b, r, v, resource_of(&RESOURCE_DEFAULTS, r));
 		uint64_t flag = resource_of(&b->opt->res, r);
 		if (flag != OPTION_UNSET) {
 			*v = flag;
 		} else {
 			build_lower(b, r->name, v, resource_of(&b->policy.limits, r));
 		}
+		lower_to_machine(b, r, v);
 	}
 }
 

@@ -3,7 +3,12 @@
  * The command is looked up as the caller's shell would find it and followed
  * link by link (a venv's python, a version manager's shim, a script's first
  * line). Each place outside the system is granted read-only with the smallest
- * prefix that works: for PREFIX/bin/x with libraries beside bin, PREFIX. */
+ * prefix that works: for PREFIX/bin/x with libraries beside bin, PREFIX.
+ *
+ * The command of a skill is its author's word, and must not choose which directory of the
+ * owner's is shown: there only an interpreter that everybody knows, by its bare name and
+ * where the owner's own PATH has it, brings its directory, and each of them is a request
+ * that the owner sees and can take out. A bare command is the owner's own word. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,10 +26,33 @@
 #define MAX_LINKS  8 /* from one command */
 #define MAX_SCRIPT 3 /* a script whose interpreter is a script ... */
 
+/* Alone, or with a version: "python", "python3", "python3.12". */
+static const char *const INTERPRETERS[] = {
+	"python", "pypy",    "uv",     "uvx",    "pipx", "poetry",  "node",  "nodejs",
+	"npm",    "npx",     "pnpm",   "yarn",   "deno", "bun",     "bunx",  "tsx",
+	"ruby",   "bundle",  "perl",   "php",    "lua",  "java",    "go",    "julia",
+	"R",      "Rscript", "dotnet", "elixir", "erl",  "escript", "guile", "tclsh",
+	"sh",     "bash",    "dash",   "zsh",    "ksh",  "fish",    "pwsh",
+};
+
 struct search {
 	struct build *b;
 	const char *command; /* as the plan names it */
+	bool asks;           /* for a skill: what is granted is a request */
+	bool chosen;         /* by the author of a skill: nothing is granted for it */
 };
+
+static bool is_interpreter(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(INTERPRETERS); i++) {
+		size_t n = strlen(INTERPRETERS[i]);
+		if (strncmp(name, INTERPRETERS[i], n) == 0 &&
+		    name[n + strspn(name + n, "0123456789.")] == '\0' && name[n] != '.') {
+			return true;
+		}
+	}
+	return false;
+}
 
 static bool is_executable(const char *path)
 {
@@ -187,6 +215,21 @@ static bool already_shown(const struct build *b, const char *path)
 	return false;
 }
 
+/* The owner sees what is shown to a skill, and took it out. */
+static bool is_declined(const struct search *s, const char *real)
+{
+	struct build *b = s->b;
+	char place[PATH_MAX + 1];
+	auto_free char *what = build_printf(b, TOOLCHAIN_ASKS "%s",
+	                                    path_pretty(b->owner, real, place, sizeof(place)));
+
+	if (what == NULL || !s->asks || (!b->plan->toolchain_auto && b->policy.toolchain == 0)) {
+		return what == NULL;
+	}
+	build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
+	return build_taken_out(b, REFUSAL_READ, s->command, what);
+}
+
 /* Grants what `dir`, a directory with a program in it, needs. False after a
  * warning that it is not granted: then the rest of the way does not matter. */
 static bool need_directory(const struct search *s, const char *dir)
@@ -199,7 +242,15 @@ static bool need_directory(const struct search *s, const char *dir)
 	if (path_is_system(dir) || already_shown(b, dir)) {
 		return true;
 	}
-	if (!b->plan->toolchain_auto) {
+	if (s->chosen) {
+		build_warn(b, "toolchain",
+		           "%s, which the skill names, is in %s and not in the sandbox: only a "
+		           "known interpreter by its bare name brings its directory "
+		           "(--toolchain); add --read %s",
+		           s->command, dir, dir);
+		return false;
+	}
+	if (!b->plan->toolchain_auto && !s->asks) {
 		build_warn(b, "toolchain",
 		           "%s lives in %s, which is not in the sandbox: add --toolchain auto, "
 		           "or --read %s",
@@ -215,6 +266,10 @@ static bool need_directory(const struct search *s, const char *dir)
 		build_warn(b, "toolchain",
 		           "%s lives in %s, which is too much to grant unasked: add --read %s",
 		           s->command, dir, dir);
+		return false;
+	}
+	if (is_declined(s, real)) {
+		own_close(&fd);
 		return false;
 	}
 	add_grant(b, wanted, real, fd);
@@ -299,10 +354,28 @@ static void follow(const struct search *s, const char *file, unsigned scripts)
 	}
 }
 
+/* What a skill asks for is the same on a terminal and off it, where nothing is granted: so
+ * it is looked for all the same, and taken back. */
+static void take_back(struct build *b, size_t n_before, const char *command)
+{
+	struct ssb_plan *p = b->plan;
+
+	if (p->n_grants > n_before) {
+		build_warn(b, "toolchain",
+		           "%s lives in %s, which is not in the sandbox: add --toolchain auto, or "
+		           "--read %s",
+		           command, p->grants[n_before].target, p->grants[n_before].target);
+	}
+	while (p->n_grants > n_before) {
+		grant_done(&p->grants[--p->n_grants]);
+	}
+}
+
 void toolchain_build(struct build *b)
 {
 	const char *command = b->plan->argv.n > 0 ? b->plan->argv.v[0] : "";
-	struct search s = { b, command };
+	bool skill = b->manifest != NULL;
+	struct search s = { b, command, skill, skill && !is_interpreter(command) };
 	auto_free char *file = find_command(b->owner, command);
 
 	if (file == NULL || path_beneath(file, "/skill") != NULL) {
@@ -313,7 +386,11 @@ void toolchain_build(struct build *b)
 		free(file);
 		file = real;
 	}
+	size_t n_before = b->plan->n_grants;
 	follow(&s, file, 0);
+	if (!b->plan->toolchain_auto) {
+		take_back(b, n_before, command);
+	}
 	auto_free char *dir = path_parent(file);
 	if (dir != NULL && command[0] != '/' && !path_is_system(dir) && already_shown(b, dir)) {
 		b->tool_bin = steal_ptr(&dir);

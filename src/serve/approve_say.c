@@ -82,7 +82,7 @@ static void put_abilities(struct buf *out, const struct approve_case *k)
 		return;
 	}
 	buf_adds(out, "When it runs, it can:\n");
-	abilities_lines(out, &a, &(struct words_look){ .most = MAX_SHOWN_ITEMS });
+	(void)abilities_lines(out, &a, &(struct words_look){ .most = MAX_SHOWN_ITEMS });
 	for (size_t i = 0; i < without->n; i++) {
 		buf_adds(out, "  (taken out) ");
 		words_quote(out, without->v[i]);

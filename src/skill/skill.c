@@ -391,6 +391,19 @@ static bool names_script(const struct search *s)
 
 /* ---- the order ---------------------------------------------------------------------- */
 
+/* Is the sidecar one for this directory? One that cannot be read may be. */
+static bool counts_no_more(const struct search *s, const char *file, int fd)
+{
+	AUTO(diags_freep) struct ssb_diags *unsaid = ssb_diags_new();
+	AUTO(skill_found_done) struct skill_found found = { 0 };
+	struct search quiet = *s;
+	struct ssb_error none = { 0 };
+
+	quiet.diags = unsaid;
+	return fd < 0 || unsaid == NULL || find_sidecar(&quiet, file, fd, &found, &none) != 0 ||
+	       found.manifest != NULL;
+}
+
 static int find(const struct search *s, struct skill_found *ret, struct ssb_error *err)
 {
 	auto_free char *file = sidecar_file(s);
@@ -401,9 +414,11 @@ static int find(const struct search *s, struct skill_found *ret, struct ssb_erro
 
 	/* Whatever bears the manifest's name decides, be it what it may. */
 	if (fstatat(s->fd, MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-		if (owners) {
-			diag_add(s->diags, SSB_NOTE, file, "remove one of them",
-			         "the skill has a " MANIFEST_FILE " of its own, which counts");
+		if (owners && counts_no_more(s, file, sidecar)) {
+			diag_add(s->diags, SSB_ALARM, file, "remove one of them",
+			         "the skill has a " MANIFEST_FILE
+			         " of its own, which counts in place of what you wrote in %s",
+			         file);
 		}
 		return find_declared(s, ret, err);
 	}

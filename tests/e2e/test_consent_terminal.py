@@ -187,3 +187,47 @@ def test_no_text_of_a_skill_looks_like_ours(ssb):
     ssb.write(d / ("f" + evil), "2")
     r = ssb.ssb("diff", d)
     assert r.code == 1 and not controls(r.text) and "1 file has changed" in r.text, r.text
+
+
+def test_the_author_chooses_no_directory(ssb):
+    """Neither by the command of a manifest nor by the first line of a script."""
+    cat = ssb.write(ssb.home / "proj/bin/mycat", "#!/bin/sh\nexec /bin/cat \"$1\"\n", 0o755)
+    secret = ssb.write(ssb.home / "proj/lib/secret", SECRET)
+    named = ssb.skill("", command=str(cat), args=[str(secret)])
+    script = ssb.mkdir("lines")
+    ssb.write(script / "SKILL.md", "---\nname: lines\ndescription: x\n---\n")
+    ssb.write(script / "go", f"#!{cat} {secret}\n", 0o755)
+    ssb.write(script / "env", f"#!/usr/bin/env -S {cat} {secret}\n", 0o755)
+    for argv in ([named], [script, "go"], [script, "env"]):
+        t = Terminal(ssb, "run", *argv)
+        assert t.end() == 127 and SECRET not in t.text and "--read" in t.text, t.text
+        t = Terminal(ssb, "learn", "-o", "/dev/null", argv[0], "--", *argv[1:])
+        assert t.end() != 2 and SECRET not in t.text and "is not in the sandbox" in t.text, t.text
+        t = Terminal(ssb, "run", "--read", ssb.home / "proj", *argv)  # the owner does
+        assert t.end() == 0 and SECRET in t.text, t.text
+    t = Terminal(ssb, "run", "--", cat, secret)
+    assert t.end() == 0 and SECRET in t.text, t.text
+
+
+def test_programs_and_limits_are_asked_about(ssb):
+    """An interpreter of the owner's own, and more memory than is usual."""
+    ssb.write(ssb.home / "tools/bin/python3", "#!/bin/sh\nexec /usr/bin/python3 \"$@\"\n", 0o755)
+    ssb.mkdir("home/tools/lib")
+    env = {"PATH": f"{ssb.home}/tools/bin:/usr/bin:/bin"}
+    d = ssb.skill("import os; print(os.environ['PATH'])", command="python3", resources={"memory_mb": 1048576})
+    t = Terminal(ssb, "run", d, env=env).wait_for(ASK).type("o")
+    assert t.end() == 0 and f"\n{ssb.home}/tools/bin:" in t.text, t.text
+    assert "use the programs in ~/tools, and read every file there" in t.text, t.text
+    assert "use up to 1 TiB of memory" in t.text, t.text
+    out = ["--without", "use the programs in ~/tools", "--without", "limit memory_mb 1048576"]
+    t = Terminal(ssb, "run", *out, d, env=env)  # nothing is left to ask
+    assert t.end() == 0 and ASK not in t.text and f"{ssb.home}/tools" not in t.text, t.text
+
+
+def test_what_nobody_can_grant_is_not_offered(ssb):
+    d = ssb.skill("print('ran')", allow=["LD_PRELOAD"])
+    t = Terminal(ssb, "run", d).wait_for(ASK).type("o")
+    assert t.end() == 125 and "\nran" not in t.text, t.text
+    assert "(this cannot be approved)" in t.text.replace("\n    | ", "") and "[o]nce" not in t.text, t.text
+    t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("for none): ").type("1").wait_for("[o]nce").type("o")
+    assert t.end() == 0 and "\nran" in t.text, t.text

@@ -134,6 +134,17 @@ def test_the_owners_sidecar(ssb):
     write(f", directory: {top}/notes-sync")
     assert ssb.run(top / "notes-sync", env=PLANTED).ok().json() == {"NOTES_USER": "me"}
     assert ssb.last_record()[0]["plan"]["format"] == "sidecar"
+    own = ssb.write(top / "notes-sync/skillsandbox.yaml", """\
+        skill: {name: hers, version: "1"}
+        permissions: {}
+        entrypoint: {command: python3, args: [sync.py]}
+        """)
+    for r in (ssb.run(top / "notes-sync", env=PLANTED), ssb.ssb("inspect", top / "notes-sync")):
+        assert "in place of what you wrote" in r.ok().text + r.errors, r  # never in silence
+    own_of_stranger = ssb.write(stranger / "skillsandbox.yaml", own.read_text())
+    assert "in place of" not in ssb.run(stranger, env=PLANTED).ok().errors  # it is not for that one
+    own.unlink()
+    own_of_stranger.unlink()
     assert ssb.ssb("inspect", "--json", stranger).json()["format"] != "sidecar"
     side.chmod(0o620)
     r = ssb.run(top / "notes-sync", env=PLANTED)

@@ -1,6 +1,8 @@
 /* Manifest, policy file and flags become a plan: who wins, and why. */
 #include "plan_world.h"
 
+#include <sys/sysinfo.h>
+
 static void test_bare_command(void **state)
 {
 	policy(NULL);
@@ -657,6 +659,155 @@ static void test_skill_places(void **state)
 	ssb_plan_free(p);
 }
 
+static struct ssb_plan *skill_by(const char *entry, const struct flag *flags)
+{
+	char text[1024];
+	struct ssb_error err = { 0 };
+	struct ssb_plan *p = NULL;
+	struct ssb_options *o = options(flags);
+
+	snprintf(text, sizeof(text),
+	         NOTHING "skill: {name: s, version: '1'}\nentrypoint: {command: %s}\n", entry);
+	write_file(at("skill/skillsandbox.yaml"), text, 0644);
+	if (plan_build_skill(&owner, o, at("skill"), NULL, &p, NULL, &err) != 0) {
+		fail_msg("%s: %s", err.where, err.text);
+	}
+	ssb_options_free(o);
+	return p;
+}
+
+static bool asked(const struct ssb_plan *p, const char *item)
+{
+	for (size_t i = 0; i < p->requested.n; i++) {
+		if (strcmp(p->requested.v[i], item) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static size_t count_toolchain(const struct ssb_plan *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_grants; i++) {
+		n += p->grants[i].origin == ORIGIN_TOOLCHAIN ? 1 : 0;
+	}
+	return n;
+}
+
+/* The author of a skill does not choose which directory of the owner's is shown. */
+static void test_toolchain_of_a_skill(void **state)
+{
+	static const struct {
+		const char *entry; /* with a slash: in the world */
+		bool granted;
+	} ROWS[] = {
+		{ "tools/bin/snake", false }, { "tools/bin/python3", false }, { "snake", false },
+		{ "python3x", false },        { "python.3", false },          { "python3", true },
+		{ "python3.12", true },       { "u/proj/mycat", false },      { "node", true },
+	};
+	static const char *const PROGRAMS[] = { "snake",    "python3",    "python3x",
+		                                "python.3", "python3.12", "node" };
+	char path[256], item[160];
+	char *own_env[] = { path, NULL };
+	(void)state;
+
+	policy(NULL);
+	snprintf(path, sizeof(path), "PATH=%s", at("tools/bin"));
+	snprintf(item, sizeof(item), "use the programs in %s", at("tools"));
+	owner.environ = own_env;
+	for (size_t i = 0; i < ARRAY_LEN(PROGRAMS); i++) {
+		char file[64];
+		snprintf(file, sizeof(file), "tools/bin/%s", PROGRAMS[i]);
+		write_file(at(file), "\177ELF", 0755);
+	}
+	write_file(at("u/proj/mycat"), "\177ELF", 0755);
+	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+		const char *entry = ROWS[i].entry;
+		entry = strchr(entry, '/') != NULL ? at(entry) : entry;
+		struct ssb_plan *p = skill_by(entry, FLAGS({ SSB_OPT_TOOLCHAIN, "default" }));
+		assert_int_equal(count_toolchain(p), ROWS[i].granted ? 1 : 0);
+		assert_int_equal(asked(p, item), ROWS[i].granted);
+		assert_int_equal(warned(p, "--read"), !ROWS[i].granted);
+		ssb_plan_free(p);
+		/* As a bare command it is the owner's own word. */
+		p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "default" }), entry);
+		assert_int_equal(count_toolchain(p), 1);
+		assert_false(asked(p, item));
+		ssb_plan_free(p);
+	}
+	/* It asks for the same where nothing is granted, but where the owner said so for good. */
+	struct ssb_plan *off = skill_by("python3", NULL);
+	assert_int_equal(count_toolchain(off), 0);
+	assert_true(asked(off, item) && warned(off, "--toolchain auto"));
+	assert_null(strstr(env(off, "PATH"), at("tools")));
+	ssb_plan_free(off);
+	policy("toolchain: off\n");
+	off = skill_by("python3", FLAGS({ SSB_OPT_TOOLCHAIN, "default" }));
+	assert_int_equal(count_toolchain(off), 0);
+	assert_false(asked(off, item));
+	ssb_plan_free(off);
+	policy(NULL);
+	/* It can be taken out, and the owner can show any directory. */
+	struct ssb_plan *p = skill_by(
+	        "python3", FLAGS({ SSB_OPT_TOOLCHAIN, "default" }, { SSB_OPT_WITHHOLD, item }));
+	assert_int_equal(count_toolchain(p), 0);
+	assert_int_equal(p->n_withheld, 1);
+	ssb_plan_free(p);
+	p = skill_by("snake",
+	             FLAGS({ SSB_OPT_TOOLCHAIN, "default" }, { SSB_OPT_READ, at("tools") }));
+	assert_int_equal(count_toolchain(p), 0);
+	assert_false(warned(p, "--read"));
+	assert_non_null(strstr(env(p, "PATH"), at("tools/bin")));
+	ssb_plan_free(p);
+	owner.environ = environment;
+}
+
+/* A limit above the usual is asked for as anything else, and none is more than there is. */
+static void test_limits_are_asked(void **state)
+{
+	static const char BIG[] = NOTHING "resources: {memory_mb: 1048576, max_disk_mb: 1048576, "
+	                                  "max_runtime_seconds: 3600, max_processes: 256}\n";
+	struct sysinfo machine;
+	(void)state;
+
+	policy(NULL);
+	assert_int_equal(sysinfo(&machine), 0);
+	uint64_t mib = (uint64_t)machine.totalram * machine.mem_unit >> 20;
+	assert_true(mib < 1048576); /* else nothing is shown here */
+	struct ssb_plan *p = skill(BIG, NULL);
+	assert_int_equal(p->requested.n, 3);
+	assert_true(asked(p, "limit memory_mb 1048576") && asked(p, "limit max_disk_mb 1048576") &&
+	            asked(p, "limit max_runtime_seconds 3600"));
+	assert_int_equal(p->res.memory_mb, mib);
+	assert_int_equal(p->res.max_disk_mb, mib);
+	assert_int_equal(p->res.max_runtime_seconds, 3600);
+	assert_true(warned(p, "memory_mb: 1048576 is asked, and the machine has"));
+	assert_true(warned(p, "max_disk_mb: 1048576 is asked, and the machine has"));
+	ssb_plan_free(p);
+
+	p = skill(BIG, FLAGS({ SSB_OPT_WITHHOLD, "limit memory_mb 1048576" },
+	                     { SSB_OPT_WITHHOLD, "limit max_runtime_seconds 3600" }));
+	assert_int_equal(p->res.memory_mb, DEF_MEMORY_MB);
+	assert_int_equal(p->res.max_runtime_seconds, DEF_RUNTIME_SECONDS);
+	assert_int_equal(p->n_withheld, 2);
+	ssb_plan_free(p);
+
+	p = skill(NOTHING "resources: {memory_mb: 128}\n", NULL);
+	assert_int_equal(p->requested.n, 0);
+	assert_int_equal(p->res.memory_mb, 128);
+	assert_int_equal(p->warnings.n, 0);
+	ssb_plan_free(p);
+
+	/* Those of the network count where there is one. */
+	p = skill("permissions: {network: {egress: [{domain: a.example}], max_bytes_out: "
+	          "2147483648}}\n",
+	          NULL);
+	assert_true(asked(p, "limit max_bytes_out 2147483648"));
+	ssb_plan_free(p);
+}
+
 static void test_toolchain(void **state)
 {
 	char path[256];
@@ -869,6 +1020,8 @@ int main(void)
 		cmocka_unit_test(test_manual),
 		cmocka_unit_test(test_skill_places),
 		cmocka_unit_test(test_toolchain),
+		cmocka_unit_test(test_toolchain_of_a_skill),
+		cmocka_unit_test(test_limits_are_asked),
 		cmocka_unit_test(test_shims_and_links),
 		cmocka_unit_test(test_workdir),
 		cmocka_unit_test(test_explained),

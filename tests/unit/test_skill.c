@@ -63,6 +63,7 @@ static void test_order(void **state)
 	p = plan_of(dir, args, NULL);
 	assert_int_equal(p->format, SKILL_DECLARED);
 	assert_string_equal(p->name, "declared");
+	assert_true(warned(p, "in place of what you wrote"));
 	ssb_plan_free(p);
 
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
@@ -71,6 +72,7 @@ static void test_order(void **state)
 	assert_int_equal(skill_find(at(dir), owner.config_dir, NULL, &found, diags, &err), 0);
 	assert_int_equal(ssb_diags_count(diags), 1);
 	assert_string_equal(ssb_diags_get(diags, 0)->where, at(side));
+	assert_int_equal(ssb_diags_get(diags, 0)->severity, SSB_ALARM);
 	/* One that is broken is not passed over for what comes after it. */
 	put(dir, "skillsandbox.yaml", "skill: [", 0644);
 	refused_with(dir, args, SSB_E_MANIFEST, "YAML");

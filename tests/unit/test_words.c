@@ -68,6 +68,14 @@ static const struct {
 	  "by its name", false, true },
 	{ ENV_VARS("LD_PRELOAD"), "environment LD_PRELOAD", "see the variable LD_PRELOAD", "loader",
 	  true, false },
+	{ NOTHING "resources: {memory_mb: 1048576}\n", "limit memory_mb 1048576",
+	  "use up to 1 TiB of memory", NULL, false, false },
+	{ NOTHING "resources: {max_disk_mb: 1000}\n", "limit max_disk_mb 1000",
+	  "fill up to 1000 MiB of disk, which is in memory", NULL, false, false },
+	{ NOTHING "resources: {max_runtime_seconds: 86400}\n", "limit max_runtime_seconds 86400",
+	  "run for up to 24h00m", NULL, false, false },
+	{ NOTHING "resources: {max_processes: 1000}\n", "limit max_processes 1000",
+	  "start up to 1000 processes", NULL, false, false },
 	{ "permissions: {syscalls: {profile: permissive}}\n", "profile permissive",
 	  "make almost every system call", "kernel", true, false },
 };
@@ -105,7 +113,14 @@ static const struct {
 	{ "permissions: {network: {egress: [{domain: api.example}, {domain: b.example}]}, "
 	  "filesystem: {read: [~/notes, ~/.ssh]}, env_vars: {allow: [GITHUB_TOKEN]}}\n",
 	  "it can read your SSH keys (~/.ssh) and send them, with what is in the variable "
-	  "GITHUB_TOKEN, to api.example (and 1 more)" },
+	  "GITHUB_TOKEN, to api.example and b.example" },
+	{ "permissions: {network: {egress: [{domain: a.example}, {domain: b.example}, {domain: "
+	  "c.example}, {domain: d.example}]}, env_vars: {allow: [A_TOKEN, LANG, B_TOKEN, "
+	  "C_TOKEN, D_TOKEN, E_TOKEN]}}\n",
+	  "it can send what is in the variable A_TOKEN, the variable B_TOKEN and the variable "
+	  "C_TOKEN (and 2 more) to a.example, b.example and c.example (and 1 more)" },
+	{ NOTHING "resources: {memory_mb: 2048}\n",
+	  "it can use 2 GiB of memory; it cannot send anything anywhere" },
 	{ "permissions: {network: {egress: [{domain: api.example}]}, filesystem: {read: "
 	  "[~/notes]}, env_vars: {allow: [GITHUB_TOKEN]}}\n",
 	  "it can send what is in the variable GITHUB_TOKEN, and what it reads in ~/notes, to "
@@ -240,6 +255,71 @@ static void test_drop(void **state)
 	ssb_plan_free(p);
 }
 
+/* Whatever the author puts first, and however much of it: what matters is shown first,
+ * and what is counted alone is neither of the owner's own nor leaves the machine. */
+static void test_order(void **state)
+{
+	static const char *const ORDER[] = {
+		"read ~/.ssh",
+		"environment A_TOKEN",
+		"environment LANG",
+		"connect to a.example",
+		"write ~/notes",
+		"read ~/proj",
+		"use the programs in ~/.pyenv",
+		"limit memory_mb 4096",
+	};
+	struct ssb_plan *p = skill(NOTHING, NULL);
+	struct refusal ssh = { .what = (char[]){ "read ~/.ssh" },
+		               .why = (char[]){ "w" },
+		               .value = (char[]){ "~/.ssh" } };
+	AUTO(abilities_done) struct abilities a = { 0 };
+	(void)state;
+
+	for (size_t i = 0; i < 60; i++) {
+		char text[64];
+		snprintf(text, sizeof(text), "read /usr/share/p%zu", i);
+		assert_int_equal(string_list_add(&p->requested, text, 200), 0);
+		snprintf(text, sizeof(text), "read /srv/p%zu", i);
+		assert_int_equal(string_list_add(&p->requested, text, 200), 0);
+	}
+	for (size_t i = ARRAY_LEN(ORDER); i > 0; i--) {
+		assert_int_equal(string_list_add(&p->requested, ORDER[i - 1], 200), 0);
+	}
+	p->refusals = &ssh;
+	p->n_refusals = 1;
+	assert_int_equal(abilities_of(p, &a), 0);
+	p->refusals = NULL;
+	p->n_refusals = 0;
+	for (size_t i = 0; i < ARRAY_LEN(ORDER); i++) {
+		assert_string_equal(a.v[i].asked, ORDER[i]);
+	}
+	assert_string_equal(a.v[ARRAY_LEN(ORDER)].asked, "read /srv/p0");
+	assert_string_equal(a.v[a.n - 1].asked, "read /usr/share/p59");
+	auto_free char *text = render(&a, &(struct words_look){ .most = 2 });
+	for (size_t i = 0; i < ARRAY_LEN(ORDER); i++) {
+		assert_non_null(strstr(text, a.v[i].text));
+	}
+	assert_null(strstr(text, "/srv/p0"));
+	assert_non_null(strstr(text, "  - and read 120 more places, none of them in your home\n"));
+	ssb_plan_free(p);
+}
+
+static void test_programs(void **state)
+{
+	struct ssb_plan *p = skill(NOTHING, NULL);
+	AUTO(abilities_done) struct abilities a = { 0 };
+	(void)state;
+
+	assert_int_equal(string_list_add(&p->requested, "use the programs in ~/a b", 9), 0);
+	assert_int_equal(abilities_of(p, &a), 0);
+	assert_string_equal(a.v[0].text,
+	                    "use the programs in \"~/a b\", and read every file there");
+	assert_string_equal(
+	        a.worst, "it can use the programs in \"~/a b\"; it cannot send anything anywhere");
+	ssb_plan_free(p);
+}
+
 /* What nobody can grant is said to be so, and is no part of the worst. */
 static void test_never(void **state)
 {
@@ -252,6 +332,13 @@ static void test_never(void **state)
 	assert_null(a.worst);
 	auto_free char *text = render(&a, &(struct words_look){ 0 });
 	assert_non_null(strstr(text, "this cannot be approved"));
+	ssb_plan_free(p);
+
+	/* It would run other code than what was approved. */
+	AUTO(abilities_done) struct abilities env = { 0 };
+	p = skill(ENV_VARS("LD_PRELOAD"), NULL);
+	assert_int_equal(abilities_of(p, &env), 0);
+	assert_true(about(&env, "environment LD_PRELOAD")->never);
 	ssb_plan_free(p);
 }
 
@@ -388,7 +475,7 @@ static void test_many(void **state)
 		v[i] = (struct refusal){
 			.what = strdup(text), .why = why, .option = SSB_OPT_ENV, .value = value
 		};
-		snprintf(text, sizeof(text), "connect to h%zu.example", i);
+		snprintf(text, sizeof(text), "read /srv/h%zu", i);
 		assert_int_equal(string_list_add(&p->requested, text, 100), 0);
 	}
 	p->withheld = v;
@@ -397,7 +484,7 @@ static void test_many(void **state)
 	p->withheld = NULL;
 	p->n_withheld = 0;
 	auto_free char *text = render(&a, &(struct words_look){ .most = 5 });
-	assert_non_null(strstr(text, "  - and 35 more"));
+	assert_non_null(strstr(text, "  - and read 35 more"));
 	for (char *l = strtok(text, "\n"); l != NULL; l = strtok(NULL, "\n")) {
 		marked += strncmp(l, "  ! ", 4) == 0;
 		dull += strncmp(l, "  - ", 4) == 0;
@@ -424,6 +511,8 @@ int main(void)
 		cmocka_unit_test(test_quote_cap),
 		cmocka_unit_test(test_fold),
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_programs),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
