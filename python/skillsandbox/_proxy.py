@@ -93,10 +93,10 @@ class SkillProxy:
         names = [n for n in self._skill.env_names if n in os.environ and n not in self.config
                  and n not in self.worker.delivered]
         if names:
-            warnings.warn(f"skill '{shown(self._skill.registry_id)}' asks for {', '.join(names)}; grant "
-                          f"it with SkillLoader(env={names!r}), in its config, or with "
-                          f"'skillsandbox approve {self._skill.path}'", SkillWithheld,
-                          stacklevel=3)
+            warnings.warn(f"skill '{shown(self._skill.registry_id)}' asks for "
+                          f"{', '.join(names)}; grant it with SkillLoader(env={names!r}), in "
+                          f"its config, or with 'skillsandbox approve {self._skill.path}'",
+                          SkillWithheld, stacklevel=3)
 
 
 def _json_ready(value: Any) -> Any:

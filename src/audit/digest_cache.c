@@ -12,6 +12,7 @@
 
 #include "audit/trace_limits.h"
 #include "base/own.h"
+#include "os/clock.h"
 #include "os/file.h"
 
 #define MAGIC "ssbdgst1"
@@ -26,18 +27,13 @@ struct header {
  * is as young as that is read again. */
 #define SETTLED_NS 2000000000LL
 
-static int64_t to_ns(const struct timespec *ts)
-{
-	return (int64_t)ts->tv_sec * 1000000000 + ts->tv_nsec;
-}
-
 struct digest_record digest_record_of(const struct stat *st)
 {
 	return (struct digest_record){ .dev = st->st_dev,
 		                       .ino = st->st_ino,
 		                       .size = (uint64_t)st->st_size,
-		                       .mtime_ns = to_ns(&st->st_mtim),
-		                       .ctime_ns = to_ns(&st->st_ctim) };
+		                       .mtime_ns = clock_ns(&st->st_mtim),
+		                       .ctime_ns = clock_ns(&st->st_ctim) };
 }
 
 static int by_inode(const void *a, const void *b)
@@ -149,7 +145,7 @@ void digest_cache_add(struct digest_cache *c, const struct digest_record *r, boo
 	if (fresh) {
 		struct timespec now;
 		(void)clock_gettime(CLOCK_REALTIME, &now);
-		if (r->ctime_ns > to_ns(&now) - SETTLED_NS) {
+		if (r->ctime_ns > clock_ns(&now) - SETTLED_NS) {
 			return;
 		}
 		c->changed = true;

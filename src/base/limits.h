@@ -90,6 +90,7 @@
 #define MAX_PINNED_DEPTH   64          /* directories in each other */
 #define MAX_PINNED_DIRS    20000
 #define MAX_PINNED_HOLES   (64UL * 1024) /* bytes that a file has only on paper */
+#define MAX_MARK_WAIT      5000000000LL  /* ns: for files that were changed just now */
 #define SNAPSHOT_BYTES     (64UL << 20)  /* past it no copy is kept: checked at each run */
 #define MAX_APPROVE_ROUNDS 4             /* questions about one call */
 #define MAX_APPROVE_ITEMS  16            /* things asked for at once */

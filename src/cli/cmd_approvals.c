@@ -126,6 +126,26 @@ static void row_text(struct buf *out, const struct row *r)
 	}
 }
 
+static void bad_json(struct json *j, const struct lock_bad *b)
+{
+	json_open(j, '{');
+	json_kstr(j, "skill", NULL);
+	json_kstr(j, "state", "unreadable");
+	json_kstr(j, "file", b->file);
+	json_kstr(j, "why", b->why.text);
+	json_close(j, '}');
+}
+
+static void bad_text(struct buf *out, const struct lock_bad *b)
+{
+	buf_addf(out, "%s: unreadable: ", b->file);
+	visible_text(out, b->why.text, false);
+	buf_addf(out,
+	         "\n  nothing is approved by it; to take it back: skillsandbox approvals "
+	         "--revoke %.64s\n",
+	         b->file);
+}
+
 static int list(const struct owner *o, bool as_json)
 {
 	AUTO(lock_list_done) struct lock_list l = { 0 };
@@ -151,6 +171,13 @@ static int list(const struct owner *o, bool as_json)
 			row_text(&out, &r);
 		}
 	}
+	for (size_t i = 0; i < l.n_bad; i++) {
+		if (as_json) {
+			bad_json(&j, &l.bad[i]);
+		} else {
+			bad_text(&out, &l.bad[i]);
+		}
+	}
 	if (as_json) {
 		json_close(&j, ']');
 		buf_addc(&out, '\n');
@@ -160,7 +187,8 @@ static int list(const struct owner *o, bool as_json)
 
 int approvals_revoke(const struct owner *o, const char *word)
 {
-	auto_free char *dir = path_real(word); /* it may be gone */
+	/* It may be gone; of a damaged one nobody knows whose it was. */
+	auto_free char *dir = lock_is_name(word) ? strdup(word) : path_real(word);
 	struct ssb_error err = { 0 };
 	bool was = false;
 
@@ -183,7 +211,7 @@ int cmd_approvals(struct request *r)
 	struct ssb_error err = { 0 };
 
 	if (r->operands.n != (revoke ? 1 : 0) || r->operands.dashes) {
-		say_errorf(revoke ? "approvals --revoke needs one DIR"
+		say_errorf(revoke ? "approvals --revoke needs one DIR, or the name of a file"
 		                  : "approvals takes no DIR but with --revoke");
 		return EXIT_USAGE;
 	}

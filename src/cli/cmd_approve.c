@@ -32,12 +32,9 @@ static bool confirmed(const struct request *r)
 	return a == ASKED_YES;
 }
 
-/* What is taken out on the command line is no ability; a word that takes nothing out is a
- * wrong one, and what was meant would be approved. */
-static int take_out(struct consent_view *v, const struct ssb_options *o)
+/* A word that takes nothing out is a wrong one, and what was meant would be approved. */
+static int check_without(const struct ssb_plan *p, const struct ssb_options *o)
 {
-	const struct ssb_plan *p = v->plan;
-
 	for (size_t i = 0; i < o->withhold.n; i++) {
 		bool found = false;
 		for (size_t k = 0; k < p->n_withheld && !found; k++) {
@@ -50,10 +47,6 @@ static int take_out(struct consent_view *v, const struct ssb_options *o)
 				say_errorf("  '%s'", p->requested.v[k]);
 			}
 			return EXIT_USAGE;
-		}
-		if (string_list_add(&v->declined, o->withhold.v[i], 4UL * MAX_LIST_ITEMS) != 0) {
-			say_errorf("too much is taken out");
-			return EXIT_SANDBOX;
 		}
 	}
 	return EXIT_FINE;
@@ -117,44 +110,50 @@ static int give(const struct request *r, const struct owner *owner, const struct
 	return EXIT_FINE;
 }
 
-/* What was approved before, and is not any more what is there. */
-static void show_changes(const struct owner *owner, const char *dir, const struct ssb_plan *plan)
-{
-	AUTO(consent_found_done) struct consent_found f = { 0 };
-	struct ssb_error err = { 0 };
-
-	if (consent_look(owner, dir, &f, &err) == 0 && f.state == CONSENT_CHANGED) {
-		consent_show_changes(&f, plan);
-	}
-}
-
 static int ask_and_give(struct request *r, const struct owner *owner, struct consent_view *v,
-                        int64_t expires)
+                        const struct consent_found *before, int64_t expires)
 {
-	int status = take_out(v, r->options);
-
-	if (status != EXIT_FINE) {
-		return status;
-	}
 	if (!v->pinned) {
 		say_error(&v->no_pin);
 		return EXIT_SANDBOX;
 	}
-	show_changes(owner, v->dir, v->plan);
+	if (before->state == CONSENT_CHANGED) {
+		consent_show_changes(before, v->plan);
+	}
 	consent_show(v, "asks for your approval.");
-	status = consent_view_never(v) > 0 ? refuse_never(v) : judge(r, owner, v);
+	int status = consent_view_never(v) > 0 ? refuse_never(v) : judge(r, owner, v);
 	if (status != EXIT_FINE) {
 		return status;
 	}
 	return confirmed(r) ? give(r, owner, v, expires) : EXIT_FINDINGS;
 }
 
+/* The plan anew, without what was taken out of the skill before. */
+static int plan_narrowed(const struct request *r, const char *dir, const struct lock *before,
+                         struct ssb_plan **inout, struct ssb_error *err)
+{
+	bool any = false;
+
+	if (consent_stay_out(before, &(*inout)->requested, r->options, &any, err) != 0) {
+		return -1;
+	}
+	if (!any) {
+		return 0;
+	}
+	ssb_plan_free(steal_ptr(inout));
+	say_notef("what was taken out of it before stays out, until the approval is taken back "
+	          "(--revoke)");
+	return ssb_plan_skill(r->options, dir, NULL, inout, NULL, err);
+}
+
 static int approve(struct request *r, const struct owner *owner, const char *dir)
 {
 	AUTO(plan_freep) struct ssb_plan *plan = NULL;
+	AUTO(consent_found_done) struct consent_found before = { 0 };
 	AUTO(consent_view_done) struct consent_view v = { 0 };
 	const char *until = request_value(r, FLAG_EXPIRES);
 	struct ssb_error err = { 0 };
+	struct ssb_error none = { 0 };
 	int64_t expires = 0;
 
 	if ((until != NULL && when_until(until, &expires, &err) != 0) ||
@@ -162,11 +161,21 @@ static int approve(struct request *r, const struct owner *owner, const char *dir
 		say_error(&err);
 		return exit_from_error(&err, false);
 	}
-	if (consent_view_make(dir, plan, &v) != 0) {
+	int status = check_without(plan, r->options);
+	if (status != EXIT_FINE) {
+		return status;
+	}
+	/* One that is not understood is what this one takes the place of. */
+	(void)consent_look(owner, dir, &before, &none);
+	if (plan_narrowed(r, dir, &before.lock, &plan, &err) != 0) {
+		say_error(&err);
+		return exit_from_error(&err, false);
+	}
+	if (consent_view_make(dir, plan, r->options, &v) != 0) {
 		say_errorf("out of memory");
 		return EXIT_SANDBOX;
 	}
-	return ask_and_give(r, owner, &v, expires);
+	return ask_and_give(r, owner, &v, &before, expires);
 }
 
 int cmd_approve(struct request *r)

@@ -172,20 +172,6 @@ static int choose(struct consent_view *v)
 	return 0;
 }
 
-/* What was taken out when it was approved stays out, whatever has changed since. */
-static int stay_out(struct consent_view *v, const struct lock *before)
-{
-	for (size_t k = 0; k < before->declined.n; k++) {
-		for (size_t i = v->abilities.n; i > 0; i--) {
-			if (strcmp(v->abilities.v[i - 1].asked, before->declined.v[k]) == 0 &&
-			    consent_view_decline(v, i - 1) != 0) {
-				return -1;
-			}
-		}
-	}
-	return 0;
-}
-
 /* ---- the answer ----------------------------------------------------------------- */
 
 /* What is offered: the rest of the words mean no. */
@@ -226,35 +212,20 @@ static enum word ask_word(const struct consent_view *v)
 	return WORD_NO;
 }
 
-/* What was shown, and nothing that took its place meanwhile. */
-static bool still_shown(const struct consent_view *v, struct ssb_error *err)
-{
-	AUTO(pinned_done) struct pinned now = { 0 };
-
-	if (!v->pinned) {
-		return true;
-	}
-	if (pinned_read(v->dir, &now, err) != 0) {
-		return false;
-	}
-	if (memcmp(now.tree, v->files.tree, sizeof(now.tree)) != 0) {
-		*err = (struct ssb_error){ .code = SSB_E_POLICY,
-			                   .where = "refused",
-			                   .text = "the skill changed while you looked at it; look "
-			                           "again" };
-		return false;
-	}
-	return true;
-}
-
-static enum answer once(struct request *r, const struct owner *o, const struct consent_view *v)
+/* It runs from the bytes that were shown, and from nothing that took their place meanwhile:
+ * they are compared as they are copied, or where they are too many for that when it starts. */
+static enum answer once(struct request *r, const struct owner *o, struct consent_view *v,
+                        struct pinned *ret_shown)
 {
 	struct ssb_error err = { 0 };
 
-	if (consent_view_apply(v, o, r->options, &err) != 0 || !still_shown(v, &err)) {
+	if (consent_view_apply(v, o, r->options, &err) != 0 ||
+	    (v->pinned && consent_once(o, v->dir, &v->files, r->options, &err) != 0)) {
 		say_error(&err);
 		return ANSWER_NO;
 	}
+	*ret_shown = v->files;
+	v->files = (struct pinned){ 0 };
 	return ANSWER_ONCE;
 }
 
@@ -275,14 +246,15 @@ static enum answer always(const struct owner *o, const struct consent_view *v)
 }
 
 enum answer consent_ask(struct request *r, const struct owner *o, const char *dir,
-                        const struct consent_found *f, const struct ssb_plan *plan)
+                        const struct consent_found *f, const struct ssb_plan *plan,
+                        struct pinned *ret_shown)
 {
 	AUTO(consent_view_done) struct consent_view v = { 0 };
 
 	if (!ask_terminal()) {
 		return ANSWER_NOBODY;
 	}
-	if (consent_view_make(dir, plan, &v) != 0 || stay_out(&v, &f->lock) != 0) {
+	if (consent_view_make(dir, plan, r->options, &v) != 0) {
 		say_errorf("out of memory");
 		return ANSWER_NO;
 	}
@@ -296,7 +268,7 @@ enum answer consent_ask(struct request *r, const struct owner *o, const char *di
 			continue;
 		}
 		if (word == WORD_ONCE || word == WORD_ALWAYS) {
-			return word == WORD_ONCE ? once(r, o, &v) : always(o, &v);
+			return word == WORD_ONCE ? once(r, o, &v, ret_shown) : always(o, &v);
 		}
 		return ANSWER_NO;
 	}

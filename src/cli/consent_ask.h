@@ -13,7 +13,8 @@
 enum answer {
 	ANSWER_NOBODY, /* there is no terminal: the policy file decides */
 	ANSWER_NO,     /* nothing is to run */
-	ANSWER_ONCE,   /* r->options have what was granted and taken out: plan anew */
+	ANSWER_ONCE,   /* r->options have what was granted and taken out, and the bytes that
+	                * were shown: plan anew, and consent_once_hold() of *ret_shown */
 	ANSWER_ALWAYS, /* it is stored: look and plan anew */
 };
 
@@ -22,8 +23,10 @@ enum answer {
 bool consent_needed(const struct request *r, const struct ssb_plan *plan);
 
 /* Shows what the skill in `dir` (real, absolute) could do and, where it was approved, what
- * changed since. `plan` was made of r->options. */
+ * changed since. `plan` was made of r->options. *ret_shown (the caller's, zero) are the
+ * files that the answer is about; it stays zero where they cannot be pinned. */
 enum answer consent_ask(struct request *r, const struct owner *o, const char *dir,
-                        const struct consent_found *f, const struct ssb_plan *plan);
+                        const struct consent_found *f, const struct ssb_plan *plan,
+                        struct pinned *ret_shown);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/own.h"
-#include "base/shell_quote.h"
 #include "cli/consent_ask.h"
 #include "cli/consent_show.h"
 #include "cli/say.h"
@@ -19,6 +18,8 @@ struct asking {
 	char *dir; /* real */
 	struct consent_found found;
 	struct planned *p;
+	enum answer answer;  /* ANSWER_NOBODY: nobody was asked, or there */
+	struct pinned shown; /* ANSWER_ONCE: the files that it is about */
 };
 
 static void asking_done(struct asking *a)
@@ -26,6 +27,7 @@ static void asking_done(struct asking *a)
 	owner_done(&a->owner);
 	free(a->dir);
 	consent_found_done(&a->found);
+	pinned_done(&a->shown);
 }
 
 /* ---- planning ------------------------------------------------------------------- */
@@ -54,7 +56,26 @@ static int plan_once(struct asking *a, struct ssb_error *err)
 	if (forget_diags(a) != 0) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
-	return ssb_plan_skill(a->r->options, v[0], args, &a->p->plan, a->p->diags, err);
+	if (ssb_plan_skill(a->r->options, v[0], args, &a->p->plan, a->p->diags, err) != 0) {
+		return -1;
+	}
+	/* The word may be a symlink that leads elsewhere by now. */
+	return a->dir == NULL || strcmp(a->p->plan->skill_dir, a->dir) == 0
+	               ? 0
+	               : ssb_fail(err, SSB_E_POLICY, 0, "skill",
+	                          "its directory was moved while it was looked at");
+}
+
+/* Without what was taken out of it before. */
+static int plan_narrowed(struct asking *a, struct ssb_error *err)
+{
+	bool any = false;
+
+	if (plan_once(a, err) != 0 || consent_stay_out(&a->found.lock, &a->p->plan->requested,
+	                                               a->r->options, &any, err) != 0) {
+		return -1;
+	}
+	return any ? plan_once(a, err) : 0;
 }
 
 /* By the approval, where there is one that holds. */
@@ -67,7 +88,7 @@ static int plan_by_lock(struct asking *a, struct ssb_error *err)
 		return -1;
 	}
 	if (a->found.state != CONSENT_HOLDS) {
-		return plan_once(a, err);
+		return plan_narrowed(a, err);
 	}
 	if (consent_apply(&a->owner, &a->found, a->r->options, err) != 0 ||
 	    plan_once(a, err) != 0 ||
@@ -80,8 +101,8 @@ static int plan_by_lock(struct asking *a, struct ssb_error *err)
 	if (a->found.state == CONSENT_HOLDS) {
 		return 0;
 	}
-	options_rewind(a->r->options, &mark); /* the owner's own manifest is another one now */
-	return plan_once(a, err);
+	options_rewind(a->r->options, &mark); /* the manifest is another one now */
+	return plan_narrowed(a, err);
 }
 
 /* ---- saying --------------------------------------------------------------------- */
@@ -94,9 +115,9 @@ static void say_changes(const struct asking *a)
 	consent_show_changes(&a->found, a->p->plan);
 	buf_init(&out, SAY_MAX);
 	buf_adds(&out, "  to see more:    skillsandbox diff ");
-	shell_quote(&out, a->dir);
+	say_word(&out, a->dir);
 	buf_adds(&out, "\n  to approve it:  skillsandbox approve ");
-	shell_quote(&out, a->dir);
+	say_word(&out, a->dir);
 	buf_addc(&out, '\n');
 	(void)say_out(STDERR_FILENO, &out);
 }
@@ -161,24 +182,32 @@ static int decide_alone(const struct asking *a, struct ssb_error *err)
 	return 0;
 }
 
-/* The plan anew, of the manifest that the owner was shown. */
+/* The plan anew, of the manifest that the owner was shown, and of the files. */
 static int plan_shown(struct asking *a, struct ssb_error *err)
 {
+	char by[128];
 	uint8_t shown[sizeof(a->p->plan->manifest_digest)];
 
 	memcpy(shown, a->p->plan->manifest_digest, sizeof(shown));
 	if (plan_once(a, err) != 0) {
 		return -1;
 	}
-	return memcmp(shown, a->p->plan->manifest_digest, sizeof(shown)) == 0
-	               ? 0
-	               : ssb_fail(err, SSB_E_POLICY, 0, "approval",
-	                          "the skill changed while you looked at it; nothing was run");
+	if (memcmp(shown, a->p->plan->manifest_digest, sizeof(shown)) != 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "approval",
+		                "the skill changed while you looked at it; nothing was run");
+	}
+	/* What cannot be pinned is bound by its manifest alone. */
+	return a->shown.v == NULL ? 0
+	                          : consent_once_hold(&a->shown,
+	                                              consent_by(&a->owner, "on terminal, once", by,
+	                                                         sizeof(by)),
+	                                              a->p->plan, err);
 }
 
 static int decide(struct asking *a, struct ssb_error *err)
 {
-	switch (consent_ask(a->r, &a->owner, a->dir, &a->found, a->p->plan)) {
+	a->answer = consent_ask(a->r, &a->owner, a->dir, &a->found, a->p->plan, &a->shown);
+	switch (a->answer) {
 	case ANSWER_ONCE:
 		return plan_shown(a, err);
 	case ANSWER_ALWAYS:
@@ -209,6 +238,25 @@ static bool is_open(const struct asking *a)
 	}
 }
 
+/* The last word, whatever way led here: what is about to run is what was approved, or what
+ * was shown and answered with "once", or nobody had to say anything about it. */
+static int check(const struct asking *a, struct ssb_error *err)
+{
+	const struct ssb_plan *plan = a->p->plan;
+	bool fine = a->answer == ANSWER_ONCE;
+
+	if (a->found.state == CONSENT_HOLDS) {
+		fine = plan->approved != NULL;
+	} else if (a->found.state == CONSENT_NONE && a->answer == ANSWER_NOBODY) {
+		fine = !plan->consent.refuse;
+	}
+	if (fine) {
+		return 0;
+	}
+	(void)forget_diags(a);
+	return stop(a, err);
+}
+
 int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err)
 {
 	AUTO(asking_done) struct asking a = { .r = r, .p = inout };
@@ -229,9 +277,10 @@ int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err
 	}
 	if (!runs) { /* for who runs it by other means: python/ */
 		inout->plan->consent_state = consent_name(a.found.state);
+		return 0;
 	}
-	if (runs && a.found.state == CONSENT_HOLDS) {
+	if (a.found.state == CONSENT_HOLDS) {
 		say_left_out(&a);
 	}
-	return runs && is_open(&a) ? decide(&a, err) : 0;
+	return is_open(&a) && decide(&a, err) != 0 ? -1 : check(&a, err);
 }

@@ -20,11 +20,28 @@ void consent_view_done(struct consent_view *v)
 	pinned_done(&v->files);
 }
 
-int consent_view_make(const char *dir, const struct ssb_plan *plan, struct consent_view *ret)
+/* What is taken out already is no ability of the plan. */
+static int take_out(struct consent_view *v, const struct ssb_options *o)
+{
+	for (size_t i = 0; i < o->withhold.n; i++) {
+		bool out = false;
+		for (size_t k = 0; k < v->plan->n_withheld && !out; k++) {
+			out = strcmp(v->plan->withheld[k].what, o->withhold.v[i]) == 0;
+		}
+		if (out &&
+		    string_list_add(&v->declined, o->withhold.v[i], 4UL * MAX_LIST_ITEMS) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int consent_view_make(const char *dir, const struct ssb_plan *plan, const struct ssb_options *o,
+                      struct consent_view *ret)
 {
 	*ret = (struct consent_view){ .dir = dir, .plan = plan };
 	ret->pinned = pinned_read(dir, &ret->files, &ret->no_pin) == 0;
-	return abilities_of(plan, &ret->abilities);
+	return abilities_of(plan, &ret->abilities) != 0 ? -1 : take_out(ret, o);
 }
 
 int consent_view_decline(struct consent_view *v, size_t i)
@@ -114,6 +131,9 @@ static void put_files(struct buf *out, const struct consent_view *v)
 	buf_addf(out, "  files: %zu, ", v->files.n);
 	render_bytes(out, v->files.bytes);
 	buf_addf(out, "\n  %s\n", digest_text(v->files.tree, digest));
+	if (!snapshot_fits(&v->files)) {
+		words_fold(out, "  ! ", SNAPSHOT_TOO_LARGE, columns());
+	}
 }
 
 static void put_worst(struct buf *out, const struct consent_view *v)

@@ -11,15 +11,16 @@
 struct consent_view {
 	const char *dir;
 	const struct ssb_plan *plan;
-	struct abilities abilities; /* of the plan, but for what is in `declined` */
-	struct string_list declined;
+	struct abilities abilities;  /* of the plan, but for what is in `declined` */
+	struct string_list declined; /* what the plan's options take out comes first */
 	struct pinned files;
 	bool pinned;             /* `files` is filled */
 	struct ssb_error no_pin; /* if not: why */
 };
 
-/* Reads the files; -1 without memory. */
-int consent_view_make(const char *dir, const struct ssb_plan *plan, struct consent_view *ret);
+/* Reads the files; -1 without memory. `plan` was made of `o`. */
+int consent_view_make(const char *dir, const struct ssb_plan *plan, const struct ssb_options *o,
+                      struct consent_view *ret);
 void consent_view_done(struct consent_view *v);
 
 /* Takes the ability out. -1 without memory. */

@@ -100,7 +100,8 @@ void diff_lines(struct buf *out, const char *before, const char *now, const stru
 
 	buf_init(&a, 0);
 	buf_init(&b, 0);
-	if (f->change != CHANGE_CONTENT || f->before->link != NULL || f->now->link != NULL) {
+	if (f->change != CHANGE_CONTENT || f->before->link != NULL || f->now->link != NULL ||
+	    f->before->dir || f->now->dir) {
 		return;
 	}
 	const char *why = read_hashed(before, f->before, &a);

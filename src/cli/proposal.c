@@ -109,7 +109,7 @@ static void say_next(const char *dir)
 
 	buf_init(&out, SAY_MAX);
 	buf_adds(&out, "next: skillsandbox approve ");
-	visible_text(&out, dir, false);
+	say_word(&out, dir);
 	buf_addc(&out, '\n');
 	(void)say_out(STDERR_FILENO, &out);
 }

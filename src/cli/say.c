@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/shell_quote.h"
 #include "base/visible.h"
 #include "cli/cli.h"
 
@@ -42,6 +43,18 @@ void say_colour(struct buf *out, int fd, enum say_colour colour, const char *tex
 	buf_adds(out, text);
 	if (on) {
 		buf_adds(out, "\033[0m");
+	}
+}
+
+void say_word(struct buf *out, const char *word)
+{
+	auto_buf quoted;
+
+	buf_init(&quoted, SAY_MAX);
+	shell_quote(&quoted, word);
+	out->failed |= quoted.failed;
+	if (!out->failed) {
+		visible_text(out, quoted.data, false);
 	}
 }
 

@@ -33,6 +33,9 @@ bool say_coloured(int fd); /* fd is a terminal that wants colours */
 /* Appends text in a colour where fd is a terminal that wants colours. */
 void say_colour(struct buf *out, int fd, enum say_colour colour, const char *text);
 
+/* Appends a word of a command that is to be typed: quoted for a shell, and visible. */
+void say_word(struct buf *out, const char *word);
+
 /* Writes the whole buffer to fd 1 or 2; the exit status: 0, or 125 with a
  * message. */
 int say_out(int fd, const struct buf *text);

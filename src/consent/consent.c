@@ -80,30 +80,71 @@ int consent_look_known(const struct owner *o, const char *dir, const uint8_t tre
 
 /* ---- by it ---------------------------------------------------------------------- */
 
+static bool listed(const struct string_list *l, const char *s)
+{
+	for (size_t i = 0; l != NULL && i < l->n; i++) {
+		if (strcmp(l->v[i], s) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int consent_stay_out(const struct lock *before, const struct string_list *asked,
+                     struct ssb_options *options, bool *ret_any, struct ssb_error *err)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < before->declined.n; i++) {
+		const char *item = before->declined.v[i];
+		if ((asked != NULL && !listed(asked, item)) || listed(&options->withhold, item)) {
+			continue;
+		}
+		if (ssb_options_set(options, SSB_OPT_WITHHOLD, item, err) != 0) {
+			return -1;
+		}
+		any = true;
+	}
+	if (ret_any != NULL) {
+		*ret_any = any;
+	}
+	return 0;
+}
+
+/* A copy that is gone or damaged, by whatever hand: the files are the same, so it can be
+ * made again. */
+static int run_from_copy(const struct owner *o, const char *dir, const struct pinned *p,
+                         struct ssb_options *options, struct ssb_error *err)
+{
+	bool kept = true;
+
+	if (!snapshot_there(o, p) && snapshot_make(o, dir, p, &kept, err) != 0) {
+		return -1;
+	}
+	char *source = kept ? snapshot_path(o, p) : NULL;
+	if (kept && source == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
+	}
+	free(options->skill_source);
+	options->skill_source = source;
+	return 0;
+}
+
 int consent_apply(const struct owner *o, const struct consent_found *f, struct ssb_options *options,
                   struct ssb_error *err)
 {
 	const struct lock *l = &f->lock;
-	bool kept = l->snapshot;
 
-	for (size_t i = 0; i < l->declined.n; i++) {
-		if (ssb_options_set(options, SSB_OPT_WITHHOLD, l->declined.v[i], err) != 0) {
-			return -1;
-		}
-	}
-	if (!kept) {
-		return 0;
-	}
-	/* Gone, by whatever hand: the files are the same, so it can be made again. */
-	if (!snapshot_there(o, &l->files) &&
-	    snapshot_make(o, l->skill, &l->files, &kept, err) != 0) {
+	if (consent_stay_out(l, &l->asked, options, NULL, err) != 0) {
 		return -1;
 	}
-	free(options->skill_source);
-	options->skill_source = snapshot_path(o, &l->files);
-	return options->skill_source != NULL
-	               ? 0
-	               : ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
+	return l->snapshot ? run_from_copy(o, l->skill, &l->files, options, err) : 0;
+}
+
+int consent_once(const struct owner *o, const char *dir, const struct pinned *shown,
+                 struct ssb_options *options, struct ssb_error *err)
+{
+	return run_from_copy(o, dir, shown, options, err);
 }
 
 /* A refusal that no word of the owner's lifts any more has no value: the policy file denies
@@ -135,28 +176,81 @@ int consent_lift(const struct owner *o, const struct consent_found *f, const str
 	return 0;
 }
 
+/* What the sandbox shows at /skill, whatever has its name by now; borrowed. */
+static int shown_directory(const struct ssb_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		if (plan->grants[i].origin == ORIGIN_SKILL) {
+			return plan->grants[i].fd;
+		}
+	}
+	return -1;
+}
+
 /* All is read: this decides what runs. */
-static int still_same(const struct ssb_plan *plan, struct ssb_error *err)
+static int still_same(const struct ssb_plan *plan, struct marks *seen, struct ssb_error *err)
 {
 	AUTO(pinned_done) struct pinned now = { 0 };
+	AUTO(marks_done) struct marks marks = { 0 };
 	char text[DIGEST_TEXT];
 
-	if (pinned_read(plan->skill_dir, &now, err) != 0) {
+	if (pinned_mark(shown_directory(plan), &now, &marks, err) != 0) {
 		return -1;
+	}
+	const char *changed = seen->n > 0 ? marks_differ(seen, &marks) : NULL;
+	if (changed != NULL) {
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE, "'%.200s' changed during the run",
+		                changed);
 	}
 	if (strcmp(digest_text(now.tree, text), plan->approved->tree) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
 		                "its files are not those that were approved");
 	}
+	if (seen->n == 0) {
+		*seen = marks;
+		marks = (struct marks){ 0 };
+	}
 	return 0;
 }
 
-/* Of a manifest among the skill's files its digest has been compared already. */
+/* Where the manifest is among the skill's files; NULL: it is not there. */
+static const struct pinned_file *manifest_in(const struct pinned *p, const struct ssb_plan *plan)
+{
+	size_t n = strlen(plan->skill_dir);
+	const char *path = plan->manifest != NULL ? plan->manifest : "";
+
+	if (strncmp(path, plan->skill_dir, n) != 0 || path[n] != '/') {
+		return NULL;
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		if (strcmp(p->v[i].path, path + n + 1) == 0) {
+			return &p->v[i];
+		}
+	}
+	return NULL;
+}
+
+/* The plan was made of the manifest that is pinned: nobody put another one there in between,
+ * and took it away again. Of a long one the head alone was read, and of a symlink what it
+ * leads to: the digest of that is in the lock. */
+static bool of_these_files(const struct ssb_plan *plan, const struct pinned *p)
+{
+	if (plan->format == SKILL_SIDECAR) {
+		return true;
+	}
+	const struct pinned_file *f = manifest_in(p, plan);
+	return f != NULL && !f->dir &&
+	       (f->link != NULL || f->size >= MAX_YAML_BYTES ||
+	        memcmp(f->sha256, plan->manifest_digest, sizeof(f->sha256)) == 0);
+}
+
+/* Where a script is named it is that which was read: any of those that are pinned. */
 static bool same_manifest(const struct lock *l, const struct ssb_plan *plan)
 {
 	return strcmp(l->format, skill_format_name(plan->format)) == 0 &&
-	       (plan->format != SKILL_SIDECAR ||
-	        memcmp(l->manifest, plan->manifest_digest, sizeof(l->manifest)) == 0);
+	       (plan->format == SKILL_SCRIPT ||
+	        memcmp(l->manifest, plan->manifest_digest, sizeof(l->manifest)) == 0) &&
+	       of_these_files(plan, &l->files);
 }
 
 static int say_approval(struct ssb_plan *plan, const struct plan_approval *of,
@@ -194,6 +288,23 @@ int consent_hold(struct consent_found *f, struct ssb_plan *plan, struct ssb_erro
 	return say_approval(plan, &of, &l->files, err);
 }
 
+int consent_once_hold(const struct pinned *shown, const char *by, struct ssb_plan *plan,
+                      struct ssb_error *err)
+{
+	struct stamp stamp = STAMP_NONE;
+	struct timespec now;
+
+	if (!of_these_files(plan, shown)) {
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+		                "the skill changed while you looked at it; nothing was run");
+	}
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	const struct plan_approval of = { .by = (char *)(uintptr_t)by,
+		                          .at = (char *)(uintptr_t)stamp_text(&stamp, &now),
+		                          .snapshot = shown->bytes <= SNAPSHOT_BYTES };
+	return say_approval(plan, &of, shown, err);
+}
+
 int consent_shown(struct ssb_plan *plan, const char *tree, const char *by, struct ssb_error *err)
 {
 	struct stamp stamp = STAMP_NONE;
@@ -216,17 +327,14 @@ int consent_use(const struct owner *o, const struct ssb_plan *plan, struct ssb_e
 	               : lock_use(o, plan->skill_dir, plan->approved->tree, err);
 }
 
-/* ---- giving it ------------------------------------------------------------------ */
-
-static bool listed(const struct string_list *l, const char *s)
+int consent_unuse(const struct owner *o, const struct ssb_plan *plan, struct ssb_error *err)
 {
-	for (size_t i = 0; l != NULL && i < l->n; i++) {
-		if (strcmp(l->v[i], s) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return plan->approved == NULL || !plan->approved->counted
+	               ? 0
+	               : lock_unuse(o, plan->skill_dir, plan->approved->tree, err);
 }
+
+/* ---- giving it ------------------------------------------------------------------ */
 
 static int copy_list(struct string_list *to, const struct string_list *from)
 {
@@ -239,12 +347,11 @@ static int copy_list(struct string_list *to, const struct string_list *from)
 	return 0;
 }
 
-static int grant_all(struct lock *l, const struct refusal *v, size_t n,
-                     const struct string_list *declined)
+static int grant_all(struct lock *l, const struct refusal *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (v[i].value != NULL && lock_option_name(v[i].option) != NULL &&
-		    !listed(declined, v[i].what) &&
+		    !listed(&l->declined, v[i].what) &&
 		    lock_grant_add(l, v[i].option, v[i].value) != 0) {
 			return -1;
 		}
@@ -263,7 +370,7 @@ static int grant_some(struct lock *l, const struct consent_terms *terms, const s
 	for (size_t i = 0; i < terms->n_grants && failed == 0; i++) {
 		failed = lock_grant_add(l, terms->grants[i].option, terms->grants[i].value);
 	}
-	return failed != 0 ? -1 : copy_list(&l->declined, &before->declined);
+	return failed;
 }
 
 static int fill_words(struct lock *l, const struct ssb_plan *plan,
@@ -290,47 +397,25 @@ static int fill_words(struct lock *l, const struct ssb_plan *plan,
 	               : 0;
 }
 
-/* The plan was made of the manifest that is pinned: nobody changed it in between. */
-static bool of_these_files(const struct ssb_plan *plan, const struct pinned *p)
-{
-	if (plan->format != SKILL_DECLARED) {
-		return true;
-	}
-	for (size_t i = 0; i < p->n; i++) {
-		if (strcmp(p->v[i].path, MANIFEST_FILE) == 0) {
-			return memcmp(p->v[i].sha256, plan->manifest_digest, SHA256_BYTES) == 0;
-		}
-	}
-	return false;
-}
-
-/* The approval of the same bytes that is there already; zero: there is none. */
-static void look_before(const struct owner *o, const char *dir, const struct pinned *files,
-                        struct lock *ret)
-{
-	AUTO(lock_done) struct lock l = { 0 };
-	struct ssb_error none = { 0 };
-
-	if (lock_load(o, dir, &l, &none) == 0 && same_tree(&l.files, files) && !is_over(&l)) {
-		*ret = l;
-		l = (struct lock){ 0 };
-	}
-}
-
 static int fill_lock(const struct owner *o, struct lock *l, const struct ssb_plan *plan,
                      const struct consent_terms *terms, struct ssb_error *err)
 {
 	AUTO(lock_done) struct lock before = { 0 };
+	struct ssb_error none = { 0 };
 
-	if (terms->some) {
-		look_before(o, plan->skill_dir, &l->files, &before);
-	}
+	/* Zero where there is none, or none that is understood. */
+	(void)lock_load(o, plan->skill_dir, &before, &none);
 	int failed = fill_words(l, plan, terms);
+	/* Declined of whatever bytes, it stays out; granted it is of the same bytes alone. */
+	failed = failed == 0 ? copy_list(&l->declined, &before.declined) : failed;
 	if (failed == 0 && terms->some) {
+		if (!same_tree(&before.files, &l->files) || is_over(&before)) {
+			lock_done(&before);
+		}
 		failed = grant_some(l, terms, &before);
 	} else if (failed == 0) {
-		failed = grant_all(l, plan->refusals, plan->n_refusals, terms->declined) != 0 ||
-		         grant_all(l, plan->withheld, plan->n_withheld, terms->declined) != 0;
+		failed = grant_all(l, plan->refusals, plan->n_refusals) != 0 ||
+		         grant_all(l, plan->withheld, plan->n_withheld) != 0;
 	}
 	return failed == 0 ? 0
 	                   : ssb_fail(err, SSB_E_LIMIT, 0, WHERE,

@@ -35,6 +35,11 @@ int consent_look(const struct owner *o, const char *dir, struct consent_found *r
 int consent_look_known(const struct owner *o, const char *dir, const uint8_t tree[SHA256_BYTES],
                        struct consent_found *ret, struct ssb_error *err);
 void consent_found_done(struct consent_found *f);
+/* What was taken out when it was approved stays out, whatever has changed since: puts it
+ * into `options`, as far as it is asked for (`asked`, a plan's; NULL: all). *ret_any (may be
+ * NULL): something was put there, so that a plan has to be made anew. */
+int consent_stay_out(const struct lock *before, const struct string_list *asked,
+                     struct ssb_options *options, bool *ret_any, struct ssb_error *err);
 /* CONSENT_HOLDS: puts into `options` what was declined, and the bytes to run from
  * (ssb_options.skill_source). */
 int consent_apply(const struct owner *o, const struct consent_found *f, struct ssb_options *options,
@@ -53,10 +58,23 @@ int consent_hold(struct consent_found *f, struct ssb_plan *plan, struct ssb_erro
 int consent_shown(struct ssb_plan *plan, const char *tree, const char *by, struct ssb_error *err);
 /* It is about to run: one run less is left. -1: there is none any more. */
 int consent_use(const struct owner *o, const struct ssb_plan *plan, struct ssb_error *err);
+/* It was refused its start after all: nothing was run, and the use is there again. */
+int consent_unuse(const struct owner *o, const struct ssb_plan *plan, struct ssb_error *err);
+
+/* ---- once: nothing is stored, and what runs is what was shown all the same ---- */
+
+/* Puts the bytes to run from into `options`, as consent_apply() does; a skill that is too
+ * large to be kept runs from its directory. */
+int consent_once(const struct owner *o, const char *dir, const struct pinned *shown,
+                 struct ssb_options *options, struct ssb_error *err);
+/* The plan that was made so says by whose word it runs, and is checked when it does. */
+int consent_once_hold(const struct pinned *shown, const char *by, struct ssb_plan *plan,
+                      struct ssb_error *err);
 
 /* A lock for `plan`, made from the directory as it is now; `declined`, `by`, `expires` and
  * `uses` are the caller's. The plan's refusals and what was withheld become grants,
- * but for what is declined. Stored, with its snapshot. */
+ * but for what is declined, now or in the approval that this one takes the place of: that
+ * stays out until it is taken back. Stored, with its snapshot. */
 struct consent_terms {
 	const struct string_list *declined; /* may be NULL */
 	const char *by;
@@ -73,7 +91,7 @@ struct consent_terms {
 int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *plan,
                  const struct pinned *shown, const struct consent_terms *terms,
                  struct ssb_error *err);
-/* Takes it back; *ret_was: there was one. */
+/* Takes it back; *ret_was: there was one. `dir` as in lock_remove(). */
 int consent_revoke(const struct owner *o, const char *dir, bool *ret_was, struct ssb_error *err);
 
 #endif

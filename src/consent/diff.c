@@ -37,7 +37,7 @@ static bool same_link(const char *a, const char *b)
 
 static bool same_bytes(const struct pinned_file *a, const struct pinned_file *b)
 {
-	return a->size == b->size && same_link(a->link, b->link) &&
+	return a->dir == b->dir && a->size == b->size && same_link(a->link, b->link) &&
 	       memcmp(a->sha256, b->sha256, sizeof(a->sha256)) == 0;
 }
 
@@ -141,6 +141,8 @@ static void file_line(struct buf *out, const struct file_change *f, bool color)
 	if (f->now != NULL && f->now->link != NULL) {
 		buf_adds(&text, ", a link to ");
 		words_quote(&text, f->now->link);
+	} else if (f->now != NULL && f->now->dir) {
+		buf_adds(&text, ", an empty directory");
 	} else if (f->now != NULL && (f->now->mode & 0111) != 0 &&
 	           (f->before == NULL || (f->before->mode & 0111) == 0)) {
 		buf_adds(&text, ", can be executed");
@@ -203,7 +205,7 @@ static void side_json(struct json *j, const char *key, const struct pinned_file 
 	json_open(j, '{');
 	json_kuint(j, "size", f->size);
 	json_kstr(j, "mode", mode);
-	json_kstr(j, "digest", f->link == NULL ? digest : NULL);
+	json_kstr(j, "digest", f->link == NULL && !f->dir ? digest : NULL);
 	json_kstr(j, "link", f->link);
 	json_close(j, '}');
 }

@@ -174,6 +174,12 @@ static bool is_lock_name(const char *name)
 	return hex == 2 * SHA256_BYTES && strcmp(name + hex, ENDING) == 0;
 }
 
+bool lock_is_name(const char *word)
+{
+	return is_lock_name(word) || (strlen(word) == 2 * SHA256_BYTES &&
+	                              strspn(word, "0123456789abcdef") == 2 * SHA256_BYTES);
+}
+
 static int by_skill(const void *a, const void *b)
 {
 	return strcmp(((const struct lock *)a)->skill, ((const struct lock *)b)->skill);
@@ -185,25 +191,62 @@ void lock_list_done(struct lock_list *l)
 		lock_done(&l->v[i]);
 	}
 	free(l->v);
+	free(l->bad);
 	*l = (struct lock_list){ 0 };
+}
+
+static int too_many(struct ssb_error *err)
+{
+	return ssb_fail(err, SSB_E_LIMIT, 0, WHERE,
+	                "there are too many; take some back with 'approve --revoke'");
+}
+
+static int list_add_bad(struct lock_list *l, const char *name, const struct ssb_error *why,
+                        struct ssb_error *err)
+{
+	struct lock_bad *v = reallocarray(l->bad, l->n_bad + 1, sizeof(*v));
+
+	if (v == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
+	}
+	l->bad = v;
+	v[l->n_bad] = (struct lock_bad){ .why = *why };
+	memcpy(v[l->n_bad].file, name, sizeof(v->file));
+	l->n_bad++;
+	return 0;
 }
 
 static int list_add(const struct owner *o, int dir, const char *name, struct lock_list *l,
                     struct ssb_error *err)
 {
-	struct lock *v = l->n < MAX_APPROVED ? reallocarray(l->v, l->n + 1, sizeof(*v)) : NULL;
+	AUTO(lock_done) struct lock one = { 0 };
+	struct ssb_error why = { 0 };
+	char of[NAME_SIZE];
 
+	if (l->n + l->n_bad == MAX_APPROVED) {
+		return too_many(err);
+	}
+	if (read_at(o, dir, name, &one, &why) != 0) {
+		return why.code == SSB_E_NOT_FOUND ? 0 : list_add_bad(l, name, &why, err);
+	}
+	file_name(one.skill, of);
+	if (strcmp(of, name) != 0) {
+		(void)ssb_fail(&why, SSB_E_POLICY, 0, WHERE, "it is the approval of another skill");
+		return list_add_bad(l, name, &why, err);
+	}
+	struct lock *v = reallocarray(l->v, l->n + 1, sizeof(*v));
 	if (v == NULL) {
-		return ssb_fail(err, SSB_E_LIMIT, 0, WHERE,
-		                "there are too many; take some back with 'approve --revoke'");
+		return ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
 	}
 	l->v = v;
-	v[l->n] = (struct lock){ 0 };
-	if (read_at(o, dir, name, &v[l->n], err) != 0) {
-		return -1;
-	}
-	l->n++;
+	v[l->n++] = one;
+	one = (struct lock){ 0 };
 	return 0;
+}
+
+static int by_file(const void *a, const void *b)
+{
+	return strcmp(((const struct lock_bad *)a)->file, ((const struct lock_bad *)b)->file);
 }
 
 static int list_dir(const struct owner *o, DIR *dir, struct lock_list *l, struct ssb_error *err)
@@ -215,6 +258,9 @@ static int list_dir(const struct owner *o, DIR *dir, struct lock_list *l, struct
 	}
 	if (l->n > 0) {
 		qsort(l->v, l->n, sizeof(*l->v), by_skill);
+	}
+	if (l->n_bad > 0) {
+		qsort(l->bad, l->n_bad, sizeof(*l->bad), by_file);
 	}
 	return 0;
 }
@@ -291,8 +337,9 @@ static int begin(const struct owner *o, int *ret_dir, int *ret_lock, struct ssb_
 	return 0;
 }
 
-/* One that is not on the disk yet when the machine stops approves nothing. */
-static int store_at(int dir, const struct lock *l, bool on_disk, struct ssb_error *err)
+/* One that is not on the disk yet when the machine stops approves nothing, and a use that
+ * is not would come back. */
+static int store_at(int dir, const struct lock *l, struct ssb_error *err)
 {
 	char name[NAME_SIZE];
 	char part[NAME_SIZE + 8];
@@ -310,8 +357,8 @@ static int store_at(int dir, const struct lock *l, bool on_disk, struct ssb_erro
 	file_name(l->skill, name);
 	snprintf(part, sizeof(part), "%s.part", name);
 	auto_fd fd = openat(dir, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 || file_write_all(fd, text.data, text.len) != 0 || (on_disk && fsync(fd) != 0) ||
-	    renameat(dir, part, dir, name) != 0 || (on_disk && fsync(dir) != 0)) {
+	if (fd < 0 || file_write_all(fd, text.data, text.len) != 0 || fsync(fd) != 0 ||
+	    renameat(dir, part, dir, name) != 0 || fsync(dir) != 0) {
 		int failed = errno;
 		(void)unlinkat(dir, part, 0);
 		return ssb_fail(err, SSB_E_SYS, failed, WHERE, "writing the approval");
@@ -336,10 +383,7 @@ static int has_room(int dir, const char *skill, struct ssb_error *err)
 		n += is_lock_name(e->d_name) && strcmp(e->d_name, name) != 0;
 	}
 	(void)closedir(d);
-	return n < MAX_APPROVED ? 0
-	                        : ssb_fail(err, SSB_E_LIMIT, 0, WHERE,
-	                                   "there are too many; take some back with 'approve "
-	                                   "--revoke'");
+	return n < MAX_APPROVED ? 0 : too_many(err);
 }
 
 int lock_store(const struct owner *o, const struct lock *l, struct ssb_error *err)
@@ -349,7 +393,7 @@ int lock_store(const struct owner *o, const struct lock *l, struct ssb_error *er
 
 	return begin(o, &dir, &lock, err) != 0 || has_room(dir, l->skill, err) != 0
 	               ? -1
-	               : store_at(dir, l, true, err);
+	               : store_at(dir, l, err);
 }
 
 int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct ssb_error *err)
@@ -361,7 +405,11 @@ int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct 
 	if (begin(o, &dir, &lock, err) != 0) {
 		return -1;
 	}
-	file_name(skill, name);
+	if (lock_is_name(skill)) {
+		snprintf(name, sizeof(name), "%.*s" ENDING, 2 * SHA256_BYTES, skill);
+	} else {
+		file_name(skill, name);
+	}
 	bool was = unlinkat(dir, name, 0) == 0;
 	if (!was && errno != ENOENT) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s/%s/%s", o->state_dir, DIR_NAME,
@@ -371,7 +419,8 @@ int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct 
 	return 0;
 }
 
-int lock_use(const struct owner *o, const char *skill, const char *tree, struct ssb_error *err)
+static int change_uses(const struct owner *o, const char *skill, const char *tree, int by,
+                       struct ssb_error *err)
 {
 	char now[DIGEST_TEXT];
 	AUTO(lock_done) struct lock l = { 0 };
@@ -385,13 +434,23 @@ int lock_use(const struct owner *o, const char *skill, const char *tree, struct 
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
 		                "it was approved anew meanwhile; try again");
 	}
-	if (l.uses == 0) {
-		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
-		                "every run that was approved has been made; approve it again");
-	}
 	if (l.uses < 0) {
 		return 0;
 	}
-	l.uses--;
-	return store_at(dir, &l, false, err);
+	if (l.uses + by < 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+		                "every run that was approved has been made; approve it again");
+	}
+	l.uses += by;
+	return store_at(dir, &l, err);
+}
+
+int lock_use(const struct owner *o, const char *skill, const char *tree, struct ssb_error *err)
+{
+	return change_uses(o, skill, tree, -1, err);
+}
+
+int lock_unuse(const struct owner *o, const char *skill, const char *tree, struct ssb_error *err)
+{
+	return change_uses(o, skill, tree, 1, err);
 }

@@ -12,15 +12,19 @@
 #include "base/sha256.h"
 #include "policy/plan.h"
 
-/* A file of the skill; directories have none of their own. Nothing but regular files
- * and symlinks that stay inside can be approved. */
+/* A file of the skill, or a directory with nothing in it; others are there by what they
+ * hold. Nothing but these and symlinks that stay inside can be approved. */
 struct pinned_file {
 	char *path; /* from the skill's directory on */
 	char *link; /* of a symlink: where to; else NULL */
+	bool dir;   /* an empty directory */
 	uint64_t size;
 	unsigned mode; /* permission bits: what is executable matters */
 	uint8_t sha256[SHA256_BYTES];
 };
+
+/* Of every empty directory, whatever its own is. */
+#define PINNED_DIR_MODE 0755
 
 struct pinned {
 	struct pinned_file *v; /* in order of their paths */
@@ -69,38 +73,66 @@ int lock_load(const struct owner *o, const char *skill, struct lock *ret, struct
 bool lock_there(const struct owner *o, const char *skill);
 /* Puts it in the place of what was there. */
 int lock_store(const struct owner *o, const struct lock *l, struct ssb_error *err);
-/* Also one that is not understood. */
+/* Also one that is not understood; that has no directory to be called by, and `skill` may
+ * be the name of its file as well, with or without the ending. */
 int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct ssb_error *err);
+
+/* Is it the name of a lock's file? */
+bool lock_is_name(const char *word);
+
+/* One that approves nothing, since it is not understood. */
+struct lock_bad {
+	char file[2 * SHA256_BYTES + sizeof(".json")];
+	struct ssb_error why;
+};
 
 struct lock_list {
 	struct lock *v;
 	size_t n;
+	struct lock_bad *bad;
+	size_t n_bad;
 };
-/* All, in order of their directories. */
+/* All, in order of their directories; one that is damaged hides no other. */
 int lock_list(const struct owner *o, struct lock_list *ret, struct ssb_error *err);
 void lock_list_done(struct lock_list *l);
 
 /* Takes one use away, in one step with all others who do. -1: none was left, or it is
  * of another tree ("sha256:HEX") by now (SSB_E_POLICY). */
 int lock_use(const struct owner *o, const char *skill, const char *tree, struct ssb_error *err);
+/* Gives back what lock_use() took: nothing was run. */
+int lock_unuse(const struct owner *o, const char *skill, const char *tree, struct ssb_error *err);
 
 /* ---- the bytes ---- */
 
 /* Every file beneath the directory, hashed. A FIFO, a device, a socket, a sparse file, a
- * symlink that leads out, too many files or bytes: SSB_E_POLICY, with its name. */
+ * symlink that leads out, too many files or bytes: SSB_E_POLICY, with its name.
+ *
+ * What version control keeps at the top (.git, .hg, .svn) is left out where a copy of the
+ * rest can be kept, for then it is the copy that runs, and that is without it. */
 int pinned_read(const char *dir, struct pinned *ret, struct ssb_error *err);
 /* The same by what is known of files that have not changed (audit/digest_cache.h): good
  * to see that something changed, not to decide what it is that runs. */
 int pinned_look(const struct owner *o, const char *dir, struct pinned *ret, struct ssb_error *err);
+/* As pinned_read(), of an open directory (borrowed, may be O_PATH); *marks, empty, is how
+ * the kernel knows all that was read, directories included: whatever is changed later, if
+ * only for a while, is known otherwise then. */
+int pinned_mark(int dir, struct pinned *ret, struct marks *marks, struct ssb_error *err);
 void pinned_tree(const struct pinned *p, uint8_t ret[SHA256_BYTES]); /* of its files */
 void pinned_done(struct pinned *p);
 
+/* Not above SNAPSHOT_BYTES; what an owner is told of those that are. */
+bool snapshot_fits(const struct pinned *p);
+#define SNAPSHOT_TOO_LARGE                                                                         \
+	"It is too large to keep a copy: it runs from its directory, and a change during a run "   \
+	"is "                                                                                      \
+	"only noticed."
 /* Copies what `p` names from `dir` to the owner's state directory, checking each byte
- * against its hash as it goes. Above SNAPSHOT_BYTES nothing is kept: *ret_kept. */
+ * against its hash as it goes. What does not fit is not kept: *ret_kept. */
 int snapshot_make(const struct owner *o, const char *dir, const struct pinned *p, bool *ret_kept,
                   struct ssb_error *err);
 char *snapshot_path(const struct owner *o, const struct pinned *p); /* returns new */
-/* And it is in use: the next sweep leaves it alone. */
+/* Is it there, as it was made: every name, size, mode and link, and nobody else's? Then it
+ * is in use as well: the next sweep leaves it alone. */
 bool snapshot_there(const struct owner *o, const struct pinned *p);
 /* Removes those that no lock names any more, and no run has used for a day. */
 int snapshot_sweep(const struct owner *o, struct ssb_error *err);

@@ -103,6 +103,8 @@ static void put_files(struct json *j, const struct pinned *p)
 		json_kstr(j, "path", f->path);
 		if (f->link != NULL) {
 			json_kstr(j, "link", f->link);
+		} else if (f->dir) {
+			json_kbool(j, "dir", true);
 		} else {
 			snprintf(mode, sizeof(mode), "%04o", f->mode & 07777);
 			put_digest(j, "sha256", f->sha256);
@@ -269,6 +271,13 @@ static void take_content(struct reader *r, const struct json_node *n, struct pin
 		if (f->link != NULL) {
 			sha256(f->link, strlen(f->link), f->sha256);
 		}
+		r->wrong = n->n != 2 ? "a file" : r->wrong;
+		return;
+	}
+	f->dir = json_is(json_member(&r->doc, n, "dir"), JSON_TRUE);
+	if (f->dir) {
+		f->mode = PINNED_DIR_MODE;
+		sha256("", 0, f->sha256);
 		r->wrong = n->n != 2 ? "a file" : r->wrong;
 		return;
 	}

@@ -8,7 +8,7 @@
  *     "grants": [{"option": "read", "value": "~/.ssh"}],
  *     "snapshot": true, "tree": "sha256:HEX",
  *     "files": [{"path": "a", "sha256": "sha256:HEX", "size": 7, "mode": "0644"},
- *               {"path": "b", "link": "a"}] }
+ *               {"path": "b", "link": "a"}, {"path": "empty", "dir": true}] }
  *
  * Every member is there, no other, and the tree is that of the files: what does not say
  * all of this in this way says nothing. */

@@ -8,16 +8,24 @@
  * The digest of all is the SHA-256 of one entry per file, in the order of their names as
  * bytes:
  *
- *   <kind><mode> <hex> <name> NUL     kind: 'f' a file, 'l' a symlink (of its text)
+ *   <kind><mode> <hex> <name> NUL     kind: 'f' a file, 'l' a symlink (of its text),
+ *                                     'd' a directory with nothing in it
+ *
+ * What version control keeps at the top of a skill changes by itself ('git status' writes
+ * .git/index) and is no part of the skill: it is neither pinned nor copied. A skill that is
+ * too large to be copied runs from its own directory, where it would see it: of such a one
+ * all is pinned. Which it is depends on the bytes of the rest alone.
  *
  * Hard links are files like others: what counts is what was read. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "audit/digest_cache.h"
 #include "base/error.h"
@@ -31,6 +39,8 @@
 #define FILE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 #define WHERE      "skill"
 
+static const char *const VERSION_CONTROL[] = { ".git", ".hg", ".svn" };
+
 struct walk {
 	struct pinned *out;
 	size_t room;
@@ -39,7 +49,9 @@ struct walk {
 	int root;
 	char *chunk;
 	struct digest_cache *cache; /* NULL: everything is read */
-	char path[MAX_PATH_BYTES];  /* of what is looked at, from the directory on */
+	struct marks *marks;        /* NULL: none are wanted */
+	int64_t waited;
+	char path[MAX_PATH_BYTES]; /* of what is looked at, from the directory on */
 	struct ssb_error *err;
 };
 
@@ -97,6 +109,40 @@ static struct pinned_file *add(struct walk *w, const struct stat *st, const char
 	}
 	p->n++;
 	return f;
+}
+
+/* ---- marks ---------------------------------------------------------------------- */
+
+/* Before its content is read: what comes after that must have another time. All that was
+ * there before is old after some waiting; what is young then is being changed. */
+static int mark(struct walk *w, const struct stat *st)
+{
+	int64_t ns = w->marks != NULL ? mark_young(st) : 0;
+	struct timespec t = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+
+	if (ns > MAX_MARK_WAIT - w->waited) {
+		return refuse(w, "changed while it was read; try again");
+	}
+	if (ns > 0) {
+		w->waited += ns;
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+	}
+	return w->marks == NULL || marks_add(w->marks, w->path[0] != '\0' ? w->path : ".", st) == 0
+	               ? 0
+	               : ssb_fail(w->err, SSB_E_NOMEM, 0, WHERE, "out of memory");
+}
+
+/* Through memory that was mapped before, a file is written without any time: nobody may
+ * have it open for writing when it is marked. The kernel, asked for a lease, knows; it
+ * does not say where the file is another user's, or the file system has no leases. */
+static bool has_writer(int fd)
+{
+	/* SIGIO, which it would send to whom it has given one, ends a process. */
+	if (fcntl(fd, F_SETSIG, SIGURG) != 0 || fcntl(fd, F_SETLEASE, F_RDLCK) != 0) {
+		return errno == EAGAIN;
+	}
+	(void)fcntl(fd, F_SETLEASE, F_UNLCK);
+	return false;
 }
 
 /* ---- a file --------------------------------------------------------------------- */
@@ -181,6 +227,12 @@ static int take_file(struct walk *w, int dir, const char *name)
 	if (is_sparse(fd, &st)) {
 		return refuse(w, "is a sparse file; a skill with such a file cannot be approved");
 	}
+	if (w->marks != NULL && has_writer(fd)) {
+		return refuse(w, "is open for writing; what it holds is not certain");
+	}
+	if (mark(w, &st) != 0) {
+		return -1;
+	}
 	if (w->cache != NULL && digest_cache_find(w->cache, &r)) {
 		digest_cache_add(w->cache, &r, false);
 	} else if (hash_file(w, fd, &r) != 0) {
@@ -208,8 +260,11 @@ static bool stays_inside(const struct walk *w)
 static int take_symlink(struct walk *w, int dir, const char *name, struct stat *st)
 {
 	char text[MAX_PATH_BYTES];
-	ssize_t n = readlinkat(dir, name, text, sizeof(text) - 1);
 
+	if (mark(w, st) != 0) {
+		return -1;
+	}
+	ssize_t n = readlinkat(dir, name, text, sizeof(text) - 1);
 	if (n < 0) {
 		return ssb_fail(w->err, SSB_E_SYS, errno, WHERE, "'%.200s'", w->path);
 	}
@@ -224,6 +279,20 @@ static int take_symlink(struct walk *w, int dir, const char *name, struct stat *
 		return -1;
 	}
 	sha256(text, (size_t)n, f->sha256);
+	return 0;
+}
+
+/* That it is there is all that there is to it. */
+static int take_empty(struct walk *w)
+{
+	const struct stat st = { .st_mode = S_IFDIR | PINNED_DIR_MODE };
+	struct pinned_file *f = add(w, &st, NULL);
+
+	if (f == NULL) {
+		return -1;
+	}
+	f->dir = true;
+	sha256("", 0, f->sha256);
 	return 0;
 }
 
@@ -265,21 +334,36 @@ static int take_name(struct walk *w, int dir, const char *name, size_t len, int 
 	return refuse(w, no_content(st.st_mode));
 }
 
+static bool is_left_out(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(VERSION_CONTROL); i++) {
+		if (strcmp(name, VERSION_CONTROL[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static int take_entries(struct walk *w, DIR *dir, size_t len, int depth)
 {
+	bool empty = true;
 	int failed = 0;
 
 	errno = 0;
 	for (const struct dirent *d = readdir(dir); d != NULL && failed == 0; d = readdir(dir)) {
 		if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0) {
-			failed = take_name(w, dirfd(dir), d->d_name, len, depth);
+			empty = false;
+			failed = len == 0 && is_left_out(d->d_name)
+			                 ? 0
+			                 : take_name(w, dirfd(dir), d->d_name, len, depth);
 		}
 		errno = 0;
 	}
 	w->path[len] = '\0';
-	return failed == 0 && errno != 0
-	               ? ssb_fail(w->err, SSB_E_SYS, errno, WHERE, "list '%.200s'", w->path)
-	               : failed;
+	if (failed == 0 && errno != 0) {
+		return ssb_fail(w->err, SSB_E_SYS, errno, WHERE, "list '%.200s'", w->path);
+	}
+	return failed == 0 && empty && len > 0 ? take_empty(w) : failed;
 }
 
 static int take_directory(struct walk *w, int parent, const char *name, size_t len, int depth)
@@ -290,15 +374,40 @@ static int take_directory(struct walk *w, int parent, const char *name, size_t l
 		                MAX_PINNED_DEPTH, MAX_PINNED_DIRS);
 	}
 	auto_fd fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	if (dir == NULL) {
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st) != 0) {
 		return ssb_fail(w->err, SSB_E_SYS, errno, WHERE, "'%.200s'",
 		                len > 0 ? w->path : ".");
+	}
+	if (mark(w, &st) != 0) {
+		return -1;
+	}
+	DIR *dir = fdopendir(fd);
+	if (dir == NULL) {
+		return ssb_fail(w->err, SSB_E_NOMEM, errno, WHERE, "out of memory");
 	}
 	(void)steal_fd(&fd);
 	int failed = take_entries(w, dir, len, depth);
 	(void)closedir(dir);
 	return failed;
+}
+
+/* No copy will be kept, and all of it can be seen. */
+static int take_left_out(struct walk *w)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_LEN(VERSION_CONTROL); i++) {
+		if (fstatat(w->root, VERSION_CONTROL[i], &st, AT_SYMLINK_NOFOLLOW) != 0) {
+			if (errno != ENOENT) {
+				return ssb_fail(w->err, SSB_E_SYS, errno, WHERE, "'%s'",
+				                VERSION_CONTROL[i]);
+			}
+		} else if (take_name(w, w->root, VERSION_CONTROL[i], 0, 0) != 0) {
+			return -1;
+		}
+	}
+	return 0;
 }
 
 /* ---- all ------------------------------------------------------------------------ */
@@ -318,7 +427,10 @@ void pinned_tree(const struct pinned *p, uint8_t ret[SHA256_BYTES])
 	for (size_t i = 0; i < p->n; i++) {
 		const struct pinned_file *f = &p->v[i];
 		hex_encode(f->sha256, sizeof(f->sha256), hex);
-		int n = snprintf(head, sizeof(head), "%c%04o %s ", f->link != NULL ? 'l' : 'f',
+		int n = snprintf(head, sizeof(head), "%c%04o %s ",
+		                 f->dir            ? 'd'
+		                 : f->link != NULL ? 'l'
+		                                   : 'f',
 		                 f->mode & 07777, hex);
 		sha256_update(&s, head, (size_t)n);
 		sha256_update(&s, f->path, strlen(f->path) + 1);
@@ -326,24 +438,20 @@ void pinned_tree(const struct pinned *p, uint8_t ret[SHA256_BYTES])
 	sha256_final(&s, ret);
 }
 
-static int walk_all(struct walk *w, const char *dir)
+static int walk_from(struct walk *w, int root)
 {
 	AUTO(pinned_done) struct pinned p = { 0 };
 	auto_free char *chunk = malloc(READ_BYTES);
-	auto_fd root = file_open_nosymlink(dir, O_PATH | O_DIRECTORY);
 	struct pinned *ret = w->out;
 
 	if (chunk == NULL) {
 		return ssb_fail(w->err, SSB_E_NOMEM, 0, WHERE, "out of memory");
 	}
-	if (root < 0) {
-		return ssb_fail(w->err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, errno, WHERE,
-		                "'%.200s'", dir);
-	}
 	w->out = &p;
 	w->chunk = chunk;
 	w->root = root;
-	if (take_directory(w, root, ".", 0, 0) != 0) {
+	if (take_directory(w, root, ".", 0, 0) != 0 ||
+	    (p.bytes > SNAPSHOT_BYTES && take_left_out(w) != 0)) {
 		return -1;
 	}
 	if (p.n > 0) {
@@ -353,6 +461,17 @@ static int walk_all(struct walk *w, const char *dir)
 	*ret = p;
 	p = (struct pinned){ 0 };
 	return 0;
+}
+
+static int walk_all(struct walk *w, const char *dir)
+{
+	auto_fd root = file_open_nosymlink(dir, O_PATH | O_DIRECTORY);
+
+	if (root < 0) {
+		return ssb_fail(w->err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, errno, WHERE,
+		                "'%.200s'", dir);
+	}
+	return walk_from(w, root);
 }
 
 int pinned_read(const char *dir, struct pinned *ret, struct ssb_error *err)
@@ -365,6 +484,21 @@ int pinned_read(const char *dir, struct pinned *ret, struct ssb_error *err)
 	w->out = ret;
 	w->err = err;
 	return walk_all(w, dir);
+}
+
+int pinned_mark(int dir, struct pinned *ret, struct marks *marks, struct ssb_error *err)
+{
+	auto_free struct walk *w = calloc(1, sizeof(*w));
+
+	if (w == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
+	}
+	w->out = ret;
+	w->err = err;
+	w->marks = marks;
+	int failed = walk_from(w, dir);
+	marks_sort(marks);
+	return failed;
 }
 
 int pinned_look(const struct owner *o, const char *dir, struct pinned *ret, struct ssb_error *err)

@@ -2,7 +2,10 @@
  *
  * Written under another name, checked against their digests on the way, put on the disk,
  * and renamed: a snapshot is whole or not there. Nobody may write in it, not even its
- * owner by accident; and no skill can reach it but as its own /skill, read-only. */
+ * owner by accident; and no skill can reach it but as its own /skill, read-only.
+ *
+ * One that is not any more as it was made (a name, a size, a mode, a link, an owner) does
+ * not count, and is made anew in one step with putting it in its place. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +31,7 @@
 #define COPY_BYTES ((size_t)128 * 1024)
 #define BENEATH    (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 #define WHERE      "snapshot"
+#define DIR_MODE   0555
 
 /* A run may still show one whose approval is gone. */
 #define IDLE_SECONDS (24 * 3600)
@@ -49,6 +53,11 @@ char *snapshot_path(const struct owner *o, const struct pinned *p)
 }
 
 /* ---- one file ------------------------------------------------------------------- */
+
+static mode_t kept_mode(const struct pinned_file *f)
+{
+	return (f->mode & 0555) | 0400;
+}
 
 static int changed(const struct copy *c)
 {
@@ -133,7 +142,7 @@ static int copy_regular(const struct copy *c, int parent, const char *name)
 	if (copy_bytes(c, in, out) != 0) {
 		return -1;
 	}
-	return fchmod(out, (c->file->mode & 0555) | 0400) == 0
+	return fchmod(out, kept_mode(c->file)) == 0
 	               ? 0
 	               : ssb_fail(c->err, SSB_E_SYS, errno, WHERE, "'%.200s'", c->file->path);
 }
@@ -145,6 +154,11 @@ static int copy_one(const struct copy *c)
 
 	if (parent < 0 || (c->file->link != NULL && symlinkat(c->file->link, parent, name) != 0)) {
 		return ssb_fail(c->err, SSB_E_SYS, errno, WHERE, "make '%.200s'", c->file->path);
+	}
+	if (c->file->dir) {
+		return mkdirat(parent, name, 0700) == 0 ? 0
+		                                        : ssb_fail(c->err, SSB_E_SYS, errno, WHERE,
+		                                                   "make '%.200s'", c->file->path);
 	}
 	return c->file->link != NULL ? 0 : copy_regular(c, parent, name);
 }
@@ -169,7 +183,7 @@ static int protect(int fd_in, int depth)
 		failed = sub >= 0 ? protect(sub, depth + 1) : 0;
 	}
 	if (failed == 0) {
-		failed = fchmod(fd, 0555);
+		failed = fchmod(fd, DIR_MODE);
 	}
 	(void)steal_fd(&fd);
 	(void)closedir(dir);
@@ -212,13 +226,104 @@ static int open_all(const struct owner *o, struct ssb_error *err)
 	return fd >= 0 ? fd : ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s/" DIR_NAME, o->state_dir);
 }
 
+/* ---- is it as it was made? ------------------------------------------------------- */
+
+struct check {
+	const struct pinned *p;
+	size_t found;
+	bool good;
+};
+
+static int by_path(const void *key, const void *file)
+{
+	return strcmp(key, ((const struct pinned_file *)file)->path);
+}
+
+static int by_parent(const void *key, const void *file)
+{
+	const char *path = ((const struct pinned_file *)file)->path;
+	size_t n = strlen(key);
+	int order = strncmp(key, path, n);
+
+	return order != 0 ? order : path[n] == '/' ? 0 : '/' < (unsigned char)path[n] ? -1 : 1;
+}
+
+static const struct pinned_file *find(const struct pinned *p, const char *path,
+                                      int (*order)(const void *, const void *))
+{
+	return p->n == 0 ? NULL : bsearch(path, p->v, p->n, sizeof(*p->v), order);
+}
+
+static bool same_link(const struct tree_entry *e, const char *link)
+{
+	char text[MAX_PATH_BYTES];
+	ssize_t n = readlinkat(e->dir, e->name, text, sizeof(text));
+
+	return n >= 0 && (size_t)n == strlen(link) && memcmp(text, link, (size_t)n) == 0;
+}
+
+static bool as_it_was(const struct pinned_file *f, const struct tree_entry *e)
+{
+	const mode_t mode = e->st.st_mode & 07777;
+
+	if (f->dir || f->link != NULL) {
+		return f->dir ? S_ISDIR(e->st.st_mode) && mode == DIR_MODE
+		              : S_ISLNK(e->st.st_mode) && same_link(e, f->link);
+	}
+	return S_ISREG(e->st.st_mode) && mode == kept_mode(f) && (uint64_t)e->st.st_size == f->size;
+}
+
+/* A directory that is not pinned itself is there for what it holds. */
+static bool check_one(void *arg, const struct tree_entry *e)
+{
+	struct check *c = arg;
+	const struct pinned_file *f = find(c->p, e->path, by_path);
+	bool good = e->st.st_uid == geteuid();
+
+	if (f != NULL) {
+		good = good && as_it_was(f, e);
+		c->found++;
+	} else {
+		good = good && S_ISDIR(e->st.st_mode) && (e->st.st_mode & 07777) == DIR_MODE &&
+		       find(c->p, e->path, by_parent) != NULL;
+	}
+	c->good = c->good && good;
+	return c->good;
+}
+
+/* What another user has put there is none, whatever it holds. */
+static bool is_whole(int all, const char *name, const struct pinned *p)
+{
+	const struct tree_caps caps = { .entries = (size_t)MAX_PINNED_FILES + MAX_PINNED_DIRS,
+		                        .depth = MAX_PINNED_DEPTH + 2 };
+	auto_fd fd = openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct check c = { .p = p, .good = true };
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+	       (st.st_mode & 07777) == DIR_MODE && tree_walk(fd, &caps, check_one, &c) && c.good &&
+	       c.found == p->n;
+}
+
 /* In use: see snapshot_sweep(). */
 static bool touch(int all, const char *name)
 {
 	auto_fd fd = openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat st;
 
-	return fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() && futimens(fd, NULL) == 0;
+	return fd >= 0 && futimens(fd, NULL) == 0;
+}
+
+/* ---- making it ------------------------------------------------------------------- */
+
+/* Somebody else may have made it meanwhile: then it is left alone, for it may be in use. */
+static int put_in_place(int all, const char *part, const char *name, const struct pinned *p,
+                        struct ssb_error *err)
+{
+	if (renameat(all, part, all, name) == 0 || is_whole(all, name, p) ||
+	    renameat2(all, part, all, name, RENAME_EXCHANGE) == 0) {
+		return 0;
+	}
+	return ssb_fail(err, SSB_E_SYS, errno, WHERE, "put the copy in place");
 }
 
 static int make(int all, const char *dir, const struct pinned *p, const char *name,
@@ -235,12 +340,14 @@ static int make(int all, const char *dir, const struct pinned *p, const char *na
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "make a copy of the skill");
 	}
 	int failed = fill(dir, p, to, err);
-	if (failed == 0 && renameat(all, part, all, name) != 0 && errno != EEXIST &&
-	    errno != ENOTEMPTY) {
-		failed = ssb_fail(err, SSB_E_SYS, errno, WHERE, "put the copy in place");
-	}
-	(void)tree_remove(all, part); /* what failed, or what another one made meanwhile */
+	failed = failed == 0 ? put_in_place(all, part, name, p, err) : failed;
+	(void)tree_remove(all, part); /* what failed, or was damaged, or is there already */
 	return failed;
+}
+
+bool snapshot_fits(const struct pinned *p)
+{
+	return p->bytes <= SNAPSHOT_BYTES;
 }
 
 int snapshot_make(const struct owner *o, const char *dir, const struct pinned *p, bool *ret_kept,
@@ -248,15 +355,16 @@ int snapshot_make(const struct owner *o, const char *dir, const struct pinned *p
 {
 	char name[HEX_BYTES + 1];
 
-	if (p->bytes > SNAPSHOT_BYTES) {
+	if (!snapshot_fits(p)) {
 		*ret_kept = false;
 		return 0;
 	}
 	auto_fd all = open_all(o, err);
 	hex_encode(p->tree, sizeof(p->tree), name);
-	if (all < 0 || (!touch(all, name) && make(all, dir, p, name, err) != 0)) {
+	if (all < 0 || (!is_whole(all, name, p) && make(all, dir, p, name, err) != 0)) {
 		return -1;
 	}
+	(void)touch(all, name);
 	*ret_kept = true;
 	return 0;
 }
@@ -268,7 +376,7 @@ bool snapshot_there(const struct owner *o, const struct pinned *p)
 	auto_fd all = open_all(o, &none);
 
 	hex_encode(p->tree, sizeof(p->tree), name);
-	return all >= 0 && touch(all, name);
+	return all >= 0 && is_whole(all, name, p) && touch(all, name);
 }
 
 /* ---- the sweep ------------------------------------------------------------------ */
@@ -297,9 +405,16 @@ int snapshot_sweep(const struct owner *o, struct ssb_error *err)
 	AUTO(lock_list_done) struct lock_list locks = { 0 };
 	auto_fd all = open_all(o, err);
 
-	/* Where one approval is not understood, nobody knows what it names. */
 	if (all < 0 || lock_list(o, &locks, err) != 0) {
 		return -1;
+	}
+	/* One that is damaged approves nothing; of one that cannot be read now nobody knows
+	 * what it names. */
+	for (size_t i = 0; i < locks.n_bad; i++) {
+		if (locks.bad[i].why.code != SSB_E_POLICY) {
+			*err = locks.bad[i].why;
+			return -1;
+		}
 	}
 	DIR *dir = fdopendir(all);
 	if (dir == NULL) {

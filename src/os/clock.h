@@ -17,6 +17,11 @@ static inline uint64_t clock_ms(void)
 	return clock_us() / 1000;
 }
 
+static inline int64_t clock_ns(const struct timespec *t)
+{
+	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+}
+
 /* What people call the time: it may step. */
 static inline int64_t clock_wall_us(void)
 {

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "manifest/manifest.h"
+#include "os/marks.h"
 #include "skill/skill.h"
 #include "skillsandbox.h"
 
@@ -188,8 +189,9 @@ struct ssb_plan {
 	char *no_entry;
 	struct plan_approval *approved; /* NULL: none */
 	/* Of an approved skill that runs from its own directory: are its files those that
-	 * were approved? Asked right before it starts, and at its end. NULL: no need. */
-	int (*still)(const struct ssb_plan *p, struct ssb_error *err);
+	 * were approved? Asked right before it starts, with no marks, which are made then; and
+	 * with those at its end: was nothing changed meanwhile? NULL: no need. */
+	int (*still)(const struct ssb_plan *p, struct marks *seen, struct ssb_error *err);
 	struct consent_policy consent;
 	/* Of a plan that is only looked at: how it stands with the approval ("none", "holds",
 	 * "changed", "over"; static). NULL: nobody looked. */

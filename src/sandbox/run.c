@@ -128,17 +128,17 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 }
 
 /* It ran from its own directory, since it is too large to be copied. */
-static void record_still(const struct run *r)
+static void record_still(struct run *r)
 {
 	struct ssb_error err = { 0 };
 
-	if (r->plan->still != NULL && r->plan->still(r->plan, &err) != 0) {
+	if (r->plan->still != NULL && r->plan->still(r->plan, &r->seen, &err) != 0) {
 		trace_violation(r->trace, EV_POLICY_VIOLATION,
 		                "the skill's files changed while it ran: %s", err.text);
 	}
 }
 
-static void record_end(const struct run *r, const struct pump pumps[3], struct ssb_result *res)
+static void record_end(struct run *r, const struct pump pumps[3], struct ssb_result *res)
 {
 	record_limits(r, pumps, res);
 	record_still(r);

@@ -99,6 +99,7 @@ void run_done(struct run *r)
 	observer_free(r->observer);
 	placeholders_remove(r->placeholders);
 	repos_free(r->repos);
+	marks_done(&r->seen);
 	cgroup_free(r->cgroup);
 	sources_done(&r->stage);
 	fallback_leave(&r->stage);

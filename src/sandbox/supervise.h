@@ -49,6 +49,7 @@ struct run {
 	uint64_t deadline; /* ours, behind init's: also for the delivery of the output */
 	bool gave_up;      /* output was left undelivered */
 	int canceled;      /* the signal that told us to stop */
+	struct marks seen; /* plan->still */
 	struct ssb_error failure;
 	bool follows; /* the failure is of one that was gone: why is still to be heard */
 };

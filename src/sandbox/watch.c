@@ -88,7 +88,7 @@ static int send_go(struct run *r, struct ssb_error *err)
 	make_cgroup(r, &m, &fds);
 	if ((r->trace != NULL && trace_sync(r->trace, err) != 0) ||
 	    egress_ready(&r->egress, err) != 0 ||
-	    (r->trace != NULL && r->plan->still != NULL && r->plan->still(r->plan, err) != 0)) {
+	    (r->plan->still != NULL && r->plan->still(r->plan, &r->seen, err) != 0)) {
 		return -1;
 	}
 	governed_placed(r);

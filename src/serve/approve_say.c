@@ -117,6 +117,7 @@ static void question_text(struct buf *out, const struct approve_case *k,
 	quote(out, k->skill->dir);
 	buf_addc(out, '\n');
 	put_changes(out, k);
+	buf_adds(out, k->looked->large ? SNAPSHOT_TOO_LARGE "\n" : "");
 	put_abilities(out, k);
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		const struct refusal *r = &plan->refusals[i];

@@ -58,6 +58,7 @@ int look_here(const struct serve *s, const struct skill *skill, struct looked *r
 	          pinned_look(&s->owner, skill->dir, &l.found.now, &why) == 0;
 	if (l.known) {
 		(void)digest_text(l.found.now.tree, l.tree);
+		l.large = !snapshot_fits(&l.found.now);
 	} else {
 		l.why = strdup(why.text);
 	}
@@ -118,6 +119,7 @@ static void run(void *arg, struct buf *out)
 		json_kstr(&j, "error", err.text);
 	} else {
 		json_kstr(&j, "tree", l.known ? l.tree : NULL);
+		json_kint(&j, "large", l.large);
 		json_kint(&j, "copied", l.found.state == CONSENT_HOLDS);
 		json_kstr(&j, "why", l.why);
 		put_changes(k, &l, &j);
@@ -154,6 +156,7 @@ static int take(const struct look *k, const struct json_doc *doc, struct looked 
 	if (ret->known) {
 		(void)digest_text(hash, ret->tree);
 	}
+	ret->large = json_integer(json_member(doc, top, "large"), 0) != 0;
 	ret->copied = json_integer(json_member(doc, top, "copied"), 0) != 0;
 	ret->why = member_copy(doc, "why");
 	ret->changes = member_copy(doc, "changes");

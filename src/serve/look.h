@@ -11,6 +11,7 @@ struct looked {
 	struct consent_found found; /* of an errand found.now is the digest alone */
 	bool known;                 /* found.now is of all its files; else: */
 	char *why;                  /* they cannot be pinned */
+	bool large;                 /* too large for a copy: snapshot_fits() */
 	bool copied;                /* the copy that it runs from is there */
 	char tree[DIGEST_TEXT];     /* of found.now; "" where it is not known */
 	char *changes; /* since it was approved, in lines for people; NULL: none are known */

@@ -303,7 +303,12 @@ static int run(struct serve *s, struct mcp_call *c, const struct been *been, str
 	int open = been->looked != NULL ? agree(s, c, &w, been, &plan, err)
 	                                : plan_plain(s, &w, &plan, err);
 	if (open == 0) {
-		return start(s, c, w.skill->name, plan, err);
+		struct ssb_error lost = { 0 };
+		int failed = start(s, c, w.skill->name, plan, err);
+		if (failed != 0) {
+			(void)consent_unuse(&s->owner, plan, &lost); /* nothing was run */
+		}
+		return failed;
 	}
 	if (open > 0 && been->looked == NULL) {
 		return look_start(s, c, w.skill, &been->before, go_on_looked, err);

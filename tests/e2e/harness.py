@@ -15,11 +15,16 @@ import subprocess
 import tempfile
 import textwrap
 
+import pytest
+
 REPO = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("SSB_BUILD", REPO / "build"))
 ASAN_BUILD = pathlib.Path(os.environ.get("SSB_ASAN_BUILD", REPO / "build-asan"))
 PYTHON = "/usr/bin/python3"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# Of what is the same for both callers and costs much: times that are waited for, parsers
+# that are fed for long.
+BY_USER = pytest.mark.parametrize("ssb", ["user"], indirect=True)
 SECRET = "decoy-secret-7f3a91"
 
 DECOYS = {

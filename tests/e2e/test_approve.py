@@ -21,7 +21,7 @@ def asks(ssb):
 
 
 def approve(ssb, d, *flags):
-    ssb.ssb("approve", "--yes", *flags, d).ok()
+    return ssb.ssb("approve", "--yes", *flags, d).ok()
 
 
 def rows(ssb):
@@ -114,23 +114,29 @@ def test_what_runs_is_what_was_approved(ssb):
 
 
 def test_too_large_to_be_copied(ssb):
-    """Past the snapshot's size it runs from its own directory: checked before, and after."""
+    """Past the snapshot's size it runs from its own directory: that is said, and it is
+    checked before, and after; also what was put back meanwhile is seen."""
     d = ssb.skill("import sys\nprint('ready', flush=True)\nsys.stdin.readline()")
     ssb.write(d / "big", "")
     with open(d / "big", "wb") as f:
         os.posix_fallocate(f.fileno(), 0, 65 << 20)
-    approve(ssb, d)
+    assert "too large to keep a copy" in approve(ssb, d).errors
     (row,) = rows(ssb)
     assert row["snapshot"] is False
     ssb.ssb("run", d, stdin=b"\n").ok()
     assert ssb.last_trace()["plan"]["approved"]["snapshot"] is False
     assert not ssb.last_trace()["policy_violations"]
-    p = ssb.popen([ssb.binary, "run", d], stdin=-1, stdout=-1, stderr=-1)
-    assert p.stdout.readline() == b"ready\n"
-    ssb.write(d / "more", "x")
-    p.communicate(b"\n", timeout=60)
-    (violation,) = ssb.last_trace()["policy_violations"]
-    assert "changed while it ran" in violation["message"]
+    for name in ("big", "more"):
+        p = ssb.popen([ssb.binary, "run", d], stdin=-1, stdout=-1, stderr=-1)
+        assert p.stdout.readline() == b"ready\n"
+        if name == "big":
+            os.rename(d / name, d / "away")
+            os.rename(d / "away", d / name)
+        else:
+            ssb.write(d / name, "x")
+        p.communicate(b"\n", timeout=60)
+        (violation,) = ssb.last_trace()["policy_violations"]
+        assert f"changed while it ran: '{name}' changed during" in violation["message"]
     stops(ssb, d, "more: new")
 
 
@@ -216,7 +222,6 @@ def test_a_forged_lock_grants_nothing(ssb, asks):
     lock.chmod(0o600)
     lock.write_text(good.replace('"version": 1', '"version": 7'))
     stops(ssb, asks, "is no approval", "approve --revoke")
-    assert ssb.ssb("approvals").code == 125
     lock.write_text(good)
     assert SECRET in ssb.run(asks).ok().text
     ssb.ssb("approvals", "--revoke", asks).ok()
@@ -226,6 +231,80 @@ def test_a_forged_lock_grants_nothing(ssb, asks):
         ssb.write(place / lock.name, good, 0o600)
         r = ssb.ssb("run", asks, cwd=asks)
         assert r.code == 125 and SECRET not in r.text
+
+
+def test_a_damaged_one_hides_no_other(ssb, asks):
+    other = ssb.skill("print(1)")
+    approve(ssb, asks)
+    (lock,) = locks(ssb)
+    approve(ssb, other)
+    lock.write_text("{")
+    bad, good = sorted(rows(ssb), key=lambda r: r["state"], reverse=True)
+    assert (bad["state"], bad["file"], bad["skill"]) == ("unreadable", lock.name, None), bad
+    assert (good["state"], good["skill"]) == ("holds", str(other)), good
+    shown = ssb.ssb("approvals").ok().text
+    assert f"{other}: holds" in shown and f"approvals --revoke {lock.stem}\n" in shown, shown
+    ssb.ssb("approvals", "--revoke", lock.stem).ok()
+    assert [r["skill"] for r in rows(ssb)] == [str(other)]
+
+
+def test_what_was_declined_stays_out(ssb):
+    """By --yes as well, whatever changes; until the approval is taken back."""
+    d = ssb.skill(f"import os\nprint(os.path.exists({str(ssb.home / '.ssh')!r}))", read=["~/.ssh"])
+    approve(ssb, d, "--without", "read ~/.ssh")
+    assert ssb.run(d).ok().text.strip() == "False"
+    for n in range(2):
+        ssb.write(d / "more", str(n))
+        stops(ssb, d)
+        r = ssb.ssb("approve", "--yes", d).ok()
+        assert "stays out" in r.errors and '(taken out) "read ~/.ssh"' in r.errors, r.errors
+        assert [x["declined"] for x in rows(ssb)] == [["read ~/.ssh"]]
+        assert ssb.run(d).ok().text.strip() == "False"
+    ssb.ssb("approve", "--revoke", d).ok()
+    approve(ssb, d)
+    assert ssb.run(d).ok().text.strip() == "True"  # the control
+
+
+def test_version_control_is_no_part_of_it(ssb):
+    """It changes by itself: that ends no approval, since an approved run has none of it."""
+    d = ssb.skill("""
+        import os, sys
+        sys.path.insert(0, '/skill/.git')
+        try:
+            import hidden
+        except ImportError:
+            print('not there', os.path.exists('/skill/.git'), sorted(os.listdir('/skill')))
+    """, files={".git/hidden.py": "print('HIDDEN')", ".git/index": "1", "kept/.git/x": ""})
+    (d / "empty").mkdir()
+    ssb.own(d / "empty")
+    assert ssb.run(d).ok().text.strip() == "HIDDEN"  # the control: nobody approved it
+    approve(ssb, d)
+    ssb.write(d / ".git/index", "2")
+    ssb.write(d / ".git/hidden.py", "print('OTHER')")
+    assert ssb.run(d).ok().text.strip() == ("not there False "
+                                            "['empty', 'kept', 'main.py', 'skillsandbox.yaml']")
+    ssb.write(d / "kept/.git/x", "2")
+    stops(ssb, d, "kept/.git/x: changed")
+    ssb.write(d / "kept/.git/x", "")
+    (d / "empty").rmdir()
+    stops(ssb, d, "empty: removed")
+
+
+def test_a_damaged_copy_is_made_anew(ssb):
+    d = ssb.skill("import data; print(data.X)", files={"data.py": "X = 'whole'"})
+    approve(ssb, d)
+    (snapshot,) = pathlib.Path(ssb.state / "skillsandbox/snapshots").iterdir()
+    (snapshot / "data.py").chmod(0o644)
+    (snapshot / "data.py").write_text("X = 'damaged'")
+    assert ssb.run(d).ok().text.strip() == "whole"
+    assert (snapshot / "data.py").read_text() == "X = 'whole'"
+
+
+def test_what_to_type_can_be_typed(ssb):
+    d = ssb.mkdir("my skill; x")
+    ssb.write(d / "SKILL.md", "---\nname: x\ndescription: y\n---\n")
+    ssb.write(d / "s.py", "print(1)")
+    assert f"next: skillsandbox approve '{d}'\n" in ssb.ssb("learn", d, "s.py").ok().errors
 
 
 def test_gone_and_taken_back(ssb, asks):

@@ -1,8 +1,10 @@
 """The owner is asked at a terminal: what counts as a yes, what is shown, what cannot spoof it."""
+import fcntl
 import json
 import os
 import re
 import signal
+import time
 
 from harness import SECRET, manifest
 from terminal import CTRL_C, CTRL_D, Terminal, controls
@@ -88,9 +90,70 @@ def test_run_without_what_is_taken_out(ssb):
     # the same on the command line; a word that takes nothing out is none
     r = ssb.ssb("approve", "--yes", "--without", "read ~/.sshh", d)
     assert r.code == 2 and "read ~/.ssh" in r.errors, r.errors
+    ssb.ssb("approve", "--revoke", d).ok()  # what was taken out can be had again
     assert ssb.ssb("approve", "--yes", "--without", "read ~/notes", d).code == 0
     r = ssb.run(d).ok()
     assert SECRET in r.text and "GOT a note" not in r.text, r.text
+
+
+def test_always_is_for_what_was_shown(ssb):
+    """It is changed when its copy has been made, and before the approval is stored."""
+    ssb.write(ssb.home / "notes/n", "a note")
+    d = ssb.skill("print('shown')", read=["~/notes"])
+    state = ssb.state / "skillsandbox"
+    ssb.write(state / "approvals.lock", "", 0o600)
+    t = Terminal(ssb, "run", d).wait_for(ASK)
+    with open(state / "approvals.lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the approval waits for this
+        t.type("a")
+        end = time.monotonic() + 20
+        while not [n for n in (state / "snapshots").glob("*") if len(n.name) == 64]:
+            assert time.monotonic() < end
+        ssb.write(d / "main.py", "print('NEVER', 'SHOWN')")
+    assert t.end() == 125 and "NEVER SHOWN" not in t.text, t.text
+    assert "main.py: changed" in t.text.replace('"', "") and "nothing was run" in t.text, t.text
+
+
+def test_once_runs_from_what_was_shown(ssb):
+    """As an approval does; the control runs where nobody is asked."""
+    code = """
+        print('rea' + 'dy', flush=True)
+        input()
+        print('now', open('/skill/data').read(), flush=True)
+    """
+    seen = {}
+    for kind, fields in (("once", {"read": ["~/notes"]}), ("plain", {})):
+        ssb.write(ssb.home / "notes/n", "")
+        d = ssb.skill(code, files={"data": "old bytes"}, **fields)
+        t = Terminal(ssb, "run", d)
+        if kind == "once":
+            t.wait_for(ASK).type("o")
+        t.wait_for("ready")
+        (d / "data").write_text("new bytes")
+        t.type("")
+        assert t.end() == 0, t.text
+        seen[kind] = re.search("now (.*)", t.text).group(1).strip()
+        by = ssb.last_trace()["plan"].get("approved")
+        assert (by or {}).get("by") == {"once": f"{ssb.name} on terminal, once"}.get(kind), by
+    assert seen == {"once": "old bytes", "plain": "new bytes"}
+    assert ssb.ssb("approvals", "--json").ok().text.strip() == "[]"
+
+
+def test_the_word_for_it_leads_elsewhere_meanwhile(ssb):
+    """Another directory with the same manifest is another skill. The control leads to the same."""
+    ssb.write(ssb.home / "notes/n", "")
+    shown, other = (ssb.skill(f"print('code', '{w}')", read=["~/notes"]) for w in ("shown", "other"))
+    for answer in ("o", "a"):
+        for to, code in ((other, 125), (shown, 0)):
+            link = ssb.work / f"link-{answer}-{code}"
+            link.symlink_to(shown)
+            t = Terminal(ssb, "run", link).wait_for(ASK)
+            link.unlink()
+            link.symlink_to(to)
+            t.type(answer)
+            assert t.end() == code and "code other" not in t.text, t.text
+            assert ("code shown" in t.text) == (code == 0), t.text
+            ssb.ssb("approve", "--revoke", shown).ok()
 
 
 def test_nobody_is_asked_about_nothing(ssb):
@@ -203,6 +266,9 @@ def test_the_author_chooses_no_directory(ssb):
         assert t.end() == 127 and SECRET not in t.text and "--read" in t.text, t.text
         t = Terminal(ssb, "learn", "-o", "/dev/null", argv[0], "--", *argv[1:])
         assert t.end() != 2 and SECRET not in t.text and "is not in the sandbox" in t.text, t.text
+
+        t = Terminal(ssb, "learn", "--dry-run", argv[0], "--", *argv[1:])
+        assert t.end() >= 0 and SECRET not in t.text, t.text
         t = Terminal(ssb, "run", "--read", ssb.home / "proj", *argv)  # the owner does
         assert t.end() == 0 and SECRET in t.text, t.text
     t = Terminal(ssb, "run", "--", cat, secret)

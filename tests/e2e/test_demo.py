@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 import harness
+from harness import BY_USER
 
 
 @pytest.fixture
@@ -98,6 +99,7 @@ def test_demo_session(ssb, examples):
     assert "complete: " in r.text
 
 
+@BY_USER
 def test_demo_session_fails_when_nothing_is_held(ssb, examples):
     """The control: with runs that are part of no session, and of no sandbox."""
     fake = ssb.write(ssb.base / "fake", f"""\

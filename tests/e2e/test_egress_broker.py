@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from harness import BY_USER
 from net_fixtures import GRANT, net, outside, rule
 
 API = rule("api.example.test", 443)
@@ -18,6 +19,7 @@ def failed(r, seconds=3):
     return not r["value"] and r["seconds"] < seconds
 
 
+@BY_USER
 def test_first_bytes_have_a_time(net):
     """A client that says nothing is let go; it opened nothing outside."""
     code = """
@@ -262,6 +264,7 @@ def test_nothing_outlives_the_supervisor(net, running):
     assert left == []
 
 
+@BY_USER
 def test_slow_name_holds_nobody_else(net):
     """A name whose resolver says nothing: its own connections wait and fail in
     time, all others go on."""

@@ -2,6 +2,7 @@
 error, the trace says why. Each probe also runs outside, where it works."""
 import pytest
 
+from harness import BY_USER
 from net_fixtures import GRANT, net, outside, rule
 from net_servers import PRIVATE
 
@@ -304,6 +305,7 @@ def test_names_with_several_addresses(net):
     assert seen["kernel"]["connects"] == 1, "the others were not even tried"
 
 
+@BY_USER
 def test_rebinding(net):
     """A resolver whose second answer is another range: the connection that
     asks again is judged again."""

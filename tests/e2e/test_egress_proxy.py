@@ -14,6 +14,7 @@ import pytest
 
 import harness
 import net_proxy
+from harness import BY_USER
 from net_fixtures import GRANT, net, outside, rule
 from net_servers import PRIVATE
 
@@ -185,6 +186,7 @@ def test_proxy_that_is_not_there(net):
     assert net.probe(ECHO.replace("far", "api"), [rule("api.example.test", 7001)])["value"]
 
 
+@BY_USER
 def test_silent_proxy_times_out(net, proxy):
     proxy("silent")
     code = """

@@ -7,6 +7,7 @@ import time
 import pytest
 
 import harness
+from harness import BY_USER
 from net_fixtures import GRANT, net, outside, rule
 from net_servers import pattern
 
@@ -326,6 +327,7 @@ def test_succession_makes_no_connection_beforehand(net):
     assert len(net.allowed("api.example.test", 7001)) == 20
 
 
+@BY_USER
 def test_idle_connection_stays(net):
     code = """
     with socket.create_connection(('api.example.test', 7001), 10) as s:

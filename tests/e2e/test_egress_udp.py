@@ -4,6 +4,7 @@ The server of port 7005 answers each datagram in capitals. A denied flow cannot
 be reset; its program sees nothing, and the trace has one line for it."""
 import pytest
 
+from harness import BY_USER
 from net_fixtures import GRANT, net, outside, rule
 from net_servers import PRIVATE
 
@@ -267,6 +268,7 @@ show(tried(ask, s, b'loot'))
     one_event(net.blocked("not_declared"), protocol="udp", port=7005)
 
 
+@BY_USER
 def test_limit_of_flows(net):
     """TCP and UDP together; what is long still makes room."""
     code = CLIENT + """

@@ -23,7 +23,7 @@ def run_with_fault(runner, program, call, nth):
     return runner.as_caller(
         ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}",
          "-e", f"inject={call}:error=EPERM:when={nth}",
-         runner.binary, "run", "-t", "20", "-r", program, "--", program,
+         runner.binary, "run", "-t", "6", "-r", program, "--", program,
          runner.home / SECRET_NAME], timeout=40)
 
 

@@ -287,7 +287,7 @@ for i in range(9):
 send('8.8.8.8', 53, b'question')
 send('8.8.8.8', 53, b'question', socket.SOCK_DGRAM)
 send('ns.example', 53, b'question')
-send('metadata.google.internal', 80, b'GET / HTTP/1.1\\r\\nHost: metadata.google.internal\\r\\n\\r\\n')
+send('metadata.google.internal', 80, b'GET / HTTP/1.0\\r\\n\\r\\n')
 send('vm', 9999, b'hello')
 # Once in clear, and else in good order: in the same protocol, and in another, where the
 # name is a false one; and that alone.

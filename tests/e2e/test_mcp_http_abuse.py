@@ -17,9 +17,10 @@ SESSIONS = 256
 LIST = request("p", "tools/list", modern=True)
 
 
-@pytest.fixture(params=BUILDS)
-def server(request):
-    with http_server(BUILDS[request.param], hurry=20) as h:
+@pytest.fixture
+def server():
+    """Under the sanitizers: the answers are the same, and mistakes are seen."""
+    with http_server(BUILDS["asan"], hurry=20) as h:
         yield h
 
 

@@ -5,6 +5,7 @@ import time
 import harness
 import python_world
 import pytest
+from harness import BY_USER
 
 THING = """
     import asyncio, ctypes, os, sqlite3, sys, threading
@@ -195,6 +196,7 @@ WRONG = """
 """
 
 
+@BY_USER
 def test_what_goes_wrong_is_told(world):
     """Each in words of its own, with the worker gone where it cannot be trusted to answer,
     and the next call served by a new one."""
@@ -355,6 +357,7 @@ def test_the_payload_of_an_import_finds_nothing(world):
     assert len(log) == 1 and line["skill"] == str(skill) and line["digest"].startswith("sha256:")
 
 
+@BY_USER
 def test_a_worker_ends_with_its_host(world):
     """With the instance, at the end of the program, and when that is killed."""
     skill = world.skill(THING, files=FILES)

@@ -1,6 +1,7 @@
 """Approvals through a client of `skillsandbox serve`: "always" is kept for the skill as it is
 and no other, and the answer of an owner is good once, for what it was given to."""
 import json
+import os
 import shlex
 import socket
 
@@ -265,6 +266,10 @@ def test_a_question_holds_what_the_skill_could_do(ssb):
         ssb.ssb("approve", "--yes", "--once", d).ok()
         structured(client.tool("run_skill", skill_dir="keys"))
         assert "is over" in asked(client) and is_whole(asked(client))
+        assert "too large to keep a copy" not in asked(client)
+        with open(ssb.write(d / "big", ""), "wb") as f:
+            os.posix_fallocate(f.fileno(), 0, 65 << 20)
+        assert "too large to keep a copy" in asked(client)
     # Nothing that it may not have, and yet: where nobody runs unapproved, it is all shown.
     ssb.ssb("approve", "--revoke", d).ok()
     ssb.write(ssb.work / "p.yaml", "consent: {unapproved: refuse}\n"

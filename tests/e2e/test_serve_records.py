@@ -10,7 +10,7 @@ import uuid
 import pytest
 
 import mcp_client
-from harness import manifest
+from harness import BY_USER, manifest
 from mcp_client import ERAS, LEGACY, MODERN, Refused, failure, structured
 from record_maker import EVENTS, Live, Record, State, attempt
 
@@ -430,6 +430,7 @@ def test_no_word_of_a_run_of_others(ssb, state):
 
 # ---- much of it ---------------------------------------------------------------------
 
+@BY_USER
 def test_huge_records(ssb, state):
     def much(n):
         return Record(events=[*EVENTS[:2]] + [("file_read", attempt(

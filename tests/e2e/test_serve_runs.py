@@ -11,7 +11,7 @@ import pytest
 
 import mcp_world
 import otlp_world
-from harness import SECRET
+from harness import BY_USER, SECRET
 from mcp_client import LEGACY, MODERN, Refused, failure, structured
 from serve_world import STUBBORN, Processes, children, http_served, rss, served, skill
 
@@ -326,6 +326,7 @@ def put(c, h, body, fields):
         time.sleep(0.02)
 
 
+@BY_USER
 def test_ten_thousand_bad_messages_over_http(ssb):
     skill(ssb, "hello", HELLO)
     with http_served(ssb) as h:

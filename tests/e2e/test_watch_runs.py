@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 
+from harness import BY_USER
 from test_watch import LINE, watcher  # noqa: F401 (a fixture)
 
 ASK = """
@@ -46,6 +47,7 @@ def test_run_watch_shows_denials_as_they_happen(ssb):
     p.stderr.close()
 
 
+@BY_USER
 def test_run_watch_waits_for_no_reader(ssb):
     """Standard error is a full pipe: the run ends all the same."""
     r, w = os.pipe()

@@ -25,17 +25,27 @@ static struct refusal WITHHELD[] = {
 
 static char NAME[] = "s\x1b[1m\"x";
 
+/* Of the manifest that is there. */
 static inline struct ssb_plan plan_of(void)
 {
-	return (struct ssb_plan){ .name = NAME,
-		                  .skill_dir = skill,
-		                  .format = SKILL_MARKDOWN,
-		                  .manifest_digest = { 7 },
-		                  .refusals = REFUSALS,
-		                  .n_refusals = 2,
-		                  .withheld = WITHHELD,
-		                  .n_withheld = 2,
-		                  .requested = { .v = REQUESTED, .n = 3 } };
+	static char manifest[96];
+	struct ssb_plan plan = { .name = NAME,
+		                 .manifest = manifest,
+		                 .skill_dir = skill,
+		                 .format = SKILL_MARKDOWN,
+		                 .refusals = REFUSALS,
+		                 .n_refusals = 2,
+		                 .withheld = WITHHELD,
+		                 .n_withheld = 2,
+		                 .requested = { .v = REQUESTED, .n = 3 } };
+	auto_buf text;
+
+	snprintf(manifest, sizeof(manifest), "%s/SKILL.md", skill);
+	auto_fd fd = open(manifest, O_RDONLY | O_CLOEXEC);
+	buf_init(&text, 1024);
+	assert_int_equal(file_read_all(fd, &text), 0);
+	sha256(text.data, text.len, plan.manifest_digest);
+	return plan;
 }
 
 static inline void give(const struct consent_terms *terms)

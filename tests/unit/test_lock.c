@@ -164,6 +164,9 @@ static void of_what_was_shown(void **state)
 	assert_int_equal(consent_give(&owner, skill, &plan, &shown, &FOR_GOOD, &fine), 0);
 	/* Nor of a manifest that is another one by now. */
 	struct ssb_error other = { 0 };
+	char manifest[112];
+	snprintf(manifest, sizeof(manifest), "%s/skillsandbox.yaml", skill);
+	plan.manifest = manifest;
 	plan.format = SKILL_DECLARED;
 	put("skillsandbox.yaml", "x");
 	assert_int_equal(consent_give(&owner, skill, &plan, NULL, &FOR_GOOD, &other), -1);

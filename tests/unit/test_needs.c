@@ -395,8 +395,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records),           cmocka_unit_test(as_the_plan_would),
 		cmocka_unit_test(weighed),           cmocka_unit_test(damaged),
-		cmocka_unit_test(names_and_repeats),
-		cmocka_unit_test(stdin_is_left_alone),
+		cmocka_unit_test(names_and_repeats), cmocka_unit_test(stdin_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -55,14 +55,16 @@ static void in_order_and_whole(void **state)
 	assert_int_equal(symlink("a/x", in_skill("link")), 0);
 	assert_int_equal(mkdir(in_skill("empty"), 0755), 0);
 	assert_int_equal(pinned_read(skill, &p, &err), 0);
-	assert_int_equal(p.n, 3);
+	assert_int_equal(p.n, 4);
 	assert_int_equal(p.bytes, 5);
 	assert_string_equal(p.v[0].path, "a/x");
 	assert_int_equal(p.v[0].mode, 0751);
 	assert_string_equal(p.v[1].path, "b");
 	sha256("bytes", 5, hash);
 	assert_memory_equal(p.v[1].sha256, hash, sizeof(hash));
-	assert_string_equal(p.v[2].link, "a/x");
+	assert_true(p.v[2].dir);
+	assert_string_equal(p.v[2].path, "empty");
+	assert_string_equal(p.v[3].link, "a/x");
 }
 
 static void tree_now(uint8_t ret[SHA256_BYTES])

@@ -1,0 +1,267 @@
+/* What is approved stays what it is: what was declined, the manifest, what was shown for once,
+ * and the store when one of its files is damaged. */
+#include "approved_world.h"
+
+#include <time.h>
+
+#include "consent/consent.h"
+#include "os/marks.h"
+#include "policy/options.h"
+
+static int synced;
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __wrap_fsync(int fd)
+{
+	synced++;
+	return __real_fsync(fd);
+}
+
+/* ---- approving ------------------------------------------------------------------- */
+
+static char *REQUESTED[] = { (char[]){ "read ~/.ssh" }, (char[]){ "read ~/notes" }, NULL };
+static struct refusal REFUSALS[] = {
+	{ .what = (char[]){ "read ~/.ssh" },
+	  .option = SSB_OPT_READ,
+	  .value = (char[]){ "~/.ssh" } },
+	{ .what = (char[]){ "read ~/notes" },
+	  .option = SSB_OPT_READ,
+	  .value = (char[]){ "~/notes" } },
+};
+
+static struct ssb_plan plan_of(const char *manifest)
+{
+	static char name[] = "s";
+	static char path[96];
+	struct ssb_plan plan = { .name = name,
+		                 .manifest = path,
+		                 .skill_dir = skill,
+		                 .format = SKILL_MARKDOWN,
+		                 .refusals = REFUSALS,
+		                 .n_refusals = 2,
+		                 .requested = { .v = REQUESTED, .n = 2 } };
+
+	snprintf(path, sizeof(path), "%s/SKILL.md", skill);
+	sha256(manifest, strlen(manifest), plan.manifest_digest);
+	return plan;
+}
+
+static void give(const struct consent_terms *terms, struct lock *ret)
+{
+	const struct ssb_plan plan = plan_of(MANIFEST);
+	struct ssb_error err = { 0 };
+
+	if (consent_give(&owner, skill, &plan, NULL, terms, &err) != 0 ||
+	    (ret != NULL && lock_load(&owner, skill, ret, &err) != 0)) {
+		fail_msg("%s", err.text);
+	}
+}
+
+static const struct consent_terms FOR_GOOD = { .by = "a test", .uses = -1 };
+
+static void free_options(struct ssb_options **o)
+{
+	ssb_options_free(*o);
+}
+
+/* Of other bytes, by either way of approving, and when it is over: until it is taken back. */
+static void declined_stays_out(void **state)
+{
+	(void)state;
+	char *list[] = { (char[]){ "read ~/.ssh" }, NULL };
+	const struct string_list declined = { list, 1 };
+	const struct lock_grant notes = { SSB_OPT_READ, (char[]){ "~/notes" } };
+	const struct consent_terms TERMS[] = {
+		FOR_GOOD,
+		{ .by = "x", .uses = -1, .some = true, .grants = &notes, .n_grants = 1 },
+		{ .by = "x", .uses = -1, .expires = 1 },
+		FOR_GOOD,
+	};
+	struct consent_terms first = FOR_GOOD;
+	struct ssb_error err = { 0 };
+	bool any = false;
+
+	first.declined = &declined;
+	give(&first, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(TERMS); i++) {
+		AUTO(lock_done) struct lock l = { 0 };
+		AUTO(free_options) struct ssb_options *o = ssb_options_new();
+		put("more", i % 2 == 0 ? "a" : "b");
+		give(&TERMS[i], &l);
+		assert_int_equal(l.declined.n, 1);
+		assert_int_equal(l.n_grants, 1);
+		assert_string_equal(l.grants[0].value, "~/notes");
+		/* In a plan only as far as it is asked for. */
+		const struct string_list other = { REQUESTED + 1, 1 };
+		assert_int_equal(consent_stay_out(&l, &other, o, &any, &err), 0);
+		assert_false(any);
+		assert_int_equal(consent_stay_out(&l, &l.asked, o, &any, &err), 0);
+		assert_true(any && o->withhold.n == 1);
+		assert_int_equal(consent_stay_out(&l, &l.asked, o, &any, &err), 0);
+		assert_true(!any && o->withhold.n == 1);
+	}
+	AUTO(lock_done) struct lock l = { 0 };
+	assert_int_equal(consent_revoke(&owner, skill, &any, &err), 0);
+	give(&FOR_GOOD, &l);
+	assert_true(l.declined.n == 0 && l.n_grants == 2);
+}
+
+/* The plan is of a manifest that is not there any more, or not yet: neither when it is
+ * approved, nor when it runs. */
+static void of_the_pinned_manifest(void **state)
+{
+	(void)state;
+	AUTO(consent_found_done) struct consent_found f = { 0 };
+	struct ssb_plan other = plan_of("A skill");
+	struct ssb_plan same = plan_of(MANIFEST);
+	struct ssb_error err = { 0 };
+	struct ssb_error fine = { 0 };
+
+	assert_int_equal(consent_give(&owner, skill, &other, NULL, &FOR_GOOD, &err), -1);
+	assert_int_equal(err.code, SSB_E_POLICY);
+	give(&FOR_GOOD, NULL);
+	assert_int_equal(consent_look(&owner, skill, &f, &fine), 0);
+	assert_int_equal(consent_hold(&f, &same, &fine), 0);
+	assert_int_equal(f.state, CONSENT_HOLDS);
+	assert_int_equal(consent_hold(&f, &other, &fine), 0);
+	assert_int_equal(f.state, CONSENT_CHANGED);
+	assert_null(other.approved);
+	/* The same of a script, which each run names anew. */
+	char *path = other.manifest;
+	f.state = CONSENT_HOLDS;
+	free(f.lock.format);
+	f.lock.format = strdup("script");
+	same.format = other.format = SKILL_SCRIPT;
+	memset(f.lock.manifest, 0, sizeof(f.lock.manifest)); /* of another script */
+	assert_int_equal(consent_hold(&f, &same, &fine), 0);
+	assert_int_equal(f.state, CONSENT_HOLDS);
+	assert_string_equal(path, same.manifest);
+	assert_int_equal(consent_hold(&f, &other, &fine), 0);
+	assert_int_equal(f.state, CONSENT_CHANGED);
+	plan_approval_free(same.approved);
+}
+
+/* From the copy of what was shown; too large for one, it is looked at when it starts. */
+static void once_is_of_what_was_shown(void **state)
+{
+	(void)state;
+	for (int past = 0; past < 2; past++) {
+		AUTO(pinned_done) struct pinned shown = { 0 };
+		AUTO(free_options) struct ssb_options *o = ssb_options_new();
+		struct ssb_plan plan = plan_of(MANIFEST);
+		struct ssb_plan other = plan_of("A skill");
+		struct ssb_error err = { 0 };
+		struct ssb_error changed = { 0 };
+		AUTO(marks_done) struct marks seen = { 0 };
+		AUTO(marks_done) struct marks later = { 0 };
+		if (past) {
+			large("big", (off_t)SNAPSHOT_BYTES);
+		}
+		put("code", "one");
+		read_files(&shown);
+		assert_int_equal(consent_once(&owner, skill, &shown, o, &err), 0);
+		assert_int_equal(o->skill_source == NULL, past);
+		assert_int_equal(consent_once_hold(&shown, "me, once", &plan, &err), 0);
+		assert_string_equal(plan.approved->by, "me, once");
+		assert_int_equal(plan.still != NULL, past);
+		assert_int_equal(past ? plan.still(&plan, &seen, &err) : 0, 0);
+		put("code", "two");
+		assert_int_equal(past ? plan.still(&plan, &later, &changed) : -1, -1);
+		assert_int_equal(consent_once_hold(&shown, "me", &other, &changed), -1);
+		/* Nothing that took their place is copied. */
+		AUTO(pinned_done) struct pinned now = { 0 };
+		AUTO(free_options) struct ssb_options *o2 = ssb_options_new();
+		struct ssb_error late = { 0 };
+		read_files(&now);
+		put("code", "six");
+		assert_int_equal(consent_once(&owner, skill, &now, o2, &late), past ? 0 : -1);
+		assert_null(o2->skill_source);
+		plan_approval_free(plan.approved);
+	}
+}
+
+/* ---- the store ------------------------------------------------------------------- */
+
+/* A use is on the disk before anything runs by it; nothing ran: it is there again. */
+static void uses_reach_the_disk(void **state)
+{
+	(void)state;
+	AUTO(lock_done) struct lock l = { 0 };
+	AUTO(lock_done) struct lock after = { 0 };
+	struct consent_terms terms = FOR_GOOD;
+	struct ssb_error err = { 0 };
+	struct ssb_error none = { 0 };
+	char tree[DIGEST_TEXT];
+
+	terms.uses = 1;
+	give(&terms, &l);
+	(void)digest_text(l.files.tree, tree);
+	synced = 0;
+	assert_int_equal(lock_use(&owner, skill, tree, &err), 0);
+	assert_int_equal(synced, 2); /* the file, and its name */
+	assert_int_equal(lock_use(&owner, skill, tree, &none), -1);
+	assert_int_equal(lock_unuse(&owner, skill, tree, &err), 0);
+	assert_int_equal(lock_load(&owner, skill, &after, &err), 0);
+	assert_int_equal(after.uses, 1);
+}
+
+static const char GOOD_NAME[] = "00000000000000000000000000000000000000000000000000000000000000aa";
+
+static void spoil(const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/approvals/%s.json", top, name);
+	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_int_equal(file_write_all(fd, "{", 1), 0);
+}
+
+/* The others are listed, it can be taken back by its name, and the sweep goes on. */
+static void damaged_hides_nothing(void **state)
+{
+	(void)state;
+	const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	AUTO(lock_list_done) struct lock_list l = { 0 };
+	AUTO(lock_list_done) struct lock_list after = { 0 };
+	AUTO(pinned_done) struct pinned p = { 0 };
+	struct ssb_error err = { 0 };
+	struct stat st;
+	bool was = false;
+
+	put("code", "unapproved");
+	read_files(&p);
+	make_copy(&p);
+	auto_free char *idle = snapshot_path(&owner, &p);
+	assert_int_equal(utimensat(AT_FDCWD, idle, old, 0), 0);
+	put("code", "approved");
+	give(&FOR_GOOD, NULL);
+	assert_int_equal(stat(idle, &st), -1);
+	make_dir("other");
+	put("code", "unapproved");
+	assert_int_equal(rmdir(in_skill("other")), 0);
+	make_copy(&p);
+	assert_int_equal(utimensat(AT_FDCWD, idle, old, 0), 0);
+	spoil(GOOD_NAME);
+	assert_int_equal(lock_list(&owner, &l, &err), 0);
+	assert_true(l.n == 1 && l.n_bad == 1);
+	assert_string_equal(l.v[0].skill, skill);
+	assert_memory_equal(l.bad[0].file, GOOD_NAME, 64);
+	assert_int_equal(snapshot_sweep(&owner, &err), 0);
+	assert_int_equal(stat(idle, &st), -1);
+	assert_false(lock_is_name("a") || lock_is_name(skill));
+	assert_true(lock_is_name(GOOD_NAME) && lock_is_name(l.bad[0].file));
+	assert_int_equal(consent_revoke(&owner, GOOD_NAME, &was, &err), 0);
+	assert_true(was);
+	assert_int_equal(lock_list(&owner, &after, &err), 0);
+	assert_true(after.n == 1 && after.n_bad == 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(declined_stays_out),  T(of_the_pinned_manifest), T(once_is_of_what_was_shown),
+		T(uses_reach_the_disk), T(damaged_hides_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
