@@ -242,7 +242,7 @@ static enum approval ask_many(const struct world *w, size_t n, size_t len)
 			                 .value = asked.v[i] + strlen("read ") };
 	}
 	for (size_t i = 0; i < n; i++) {
-		snprintf(item, 64, "connect to h%zu.example", i);
+		snprintf(item, 64, "read /opt/h%zu", i);
 		assert_int_equal(string_list_add(&asked, item, SIZE_MAX), 0);
 	}
 	const struct ssb_plan plan = {
@@ -263,7 +263,7 @@ static void says_what_is_dangerous(void **state)
 		assert_non_null(strstr(the_question, text));
 	}
 	assert_non_null(strstr(the_question, "The worst of it:"));
-	assert_non_null(strstr(the_question, "more, none of which is dangerous by itself"));
+	assert_non_null(strstr(the_question, "more places, none of them in your home"));
 }
 
 /* What does not fit is not asked at all: nobody agrees to half of it. */
