@@ -21,7 +21,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -132,19 +131,6 @@ static int mark(struct walk *w, const struct stat *st)
 	               : ssb_fail(w->err, SSB_E_NOMEM, 0, WHERE, "out of memory");
 }
 
-/* Through memory that was mapped before, a file is written without any time: nobody may
- * have it open for writing when it is marked. The kernel, asked for a lease, knows; it
- * does not say where the file is another user's, or the file system has no leases. */
-static bool has_writer(int fd)
-{
-	/* SIGIO, which it would send to whom it has given one, ends a process. */
-	if (fcntl(fd, F_SETSIG, SIGURG) != 0 || fcntl(fd, F_SETLEASE, F_RDLCK) != 0) {
-		return errno == EAGAIN;
-	}
-	(void)fcntl(fd, F_SETLEASE, F_UNLCK);
-	return false;
-}
-
 /* ---- a file --------------------------------------------------------------------- */
 
 /* Holes cost the author nothing and whoever copies them everything. A few of a page are in
@@ -227,7 +213,7 @@ static int take_file(struct walk *w, int dir, const char *name)
 	if (is_sparse(fd, &st)) {
 		return refuse(w, "is a sparse file; a skill with such a file cannot be approved");
 	}
-	if (w->marks != NULL && has_writer(fd)) {
+	if (w->marks != NULL && mark_has_writer(fd)) {
 		return refuse(w, "is open for writing; what it holds is not certain");
 	}
 	if (mark(w, &st) != 0) {

@@ -1,5 +1,8 @@
 #include "os/marks.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,4 +92,14 @@ int64_t mark_young(const struct stat *st)
 
 	/* From the future: no change will have that time soon. */
 	return age < -need || age >= need ? 0 : need - age;
+}
+
+bool mark_has_writer(int fd)
+{
+	/* SIGIO, which it would send to whom it has given a lease, ends a process. */
+	if (fcntl(fd, F_SETSIG, SIGURG) != 0 || fcntl(fd, F_SETLEASE, F_RDLCK) != 0) {
+		return errno == EAGAIN;
+	}
+	(void)fcntl(fd, F_SETLEASE, F_UNLCK);
+	return false;
 }

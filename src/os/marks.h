@@ -39,4 +39,9 @@ void marks_done(struct marks *m);
  * would have now. */
 int64_t mark_young(const struct stat *st);
 
+/* Through memory that was mapped before, a file is written without any time: nobody may
+ * have it open for writing when it is marked. False also where the kernel does not say: the
+ * file is another user's, or its file system has no leases. */
+bool mark_has_writer(int fd);
+
 #endif
