@@ -1,5 +1,6 @@
 #include "cli/consent_run.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -188,10 +189,12 @@ static int plan_shown(struct asking *a, struct ssb_error *err)
 	char by[128];
 	uint8_t shown[sizeof(a->p->plan->manifest_digest)];
 
+	assert(a->p->plan != NULL); /* it was shown */
 	memcpy(shown, a->p->plan->manifest_digest, sizeof(shown));
 	if (plan_once(a, err) != 0) {
 		return -1;
 	}
+	assert(a->p->plan != NULL); /* for readers that do not see into the library */
 	if (memcmp(shown, a->p->plan->manifest_digest, sizeof(shown)) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "approval",
 		                "the skill changed while you looked at it; nothing was run");

@@ -305,7 +305,8 @@ int consent_once_hold(const struct pinned *shown, const char *by, struct ssb_pla
 	return say_approval(plan, &of, shown, err);
 }
 
-int consent_shown(struct ssb_plan *plan, const char *tree, const char *by, struct ssb_error *err)
+int consent_shown(struct ssb_plan *plan, const char *tree, bool copied, const char *by,
+                  struct ssb_error *err)
 {
 	struct stamp stamp = STAMP_NONE;
 	struct pinned files = { 0 };
@@ -316,7 +317,8 @@ int consent_shown(struct ssb_plan *plan, const char *tree, const char *by, struc
 	}
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	const struct plan_approval of = { .by = (char *)(uintptr_t)by,
-		                          .at = (char *)(uintptr_t)stamp_text(&stamp, &now) };
+		                          .at = (char *)(uintptr_t)stamp_text(&stamp, &now),
+		                          .snapshot = copied };
 	return say_approval(plan, &of, &files, err);
 }
 

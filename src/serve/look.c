@@ -48,10 +48,11 @@ static void look_freep(struct look **k)
 int look_here(const struct serve *s, const struct skill *skill, struct looked *ret,
               struct ssb_error *err)
 {
-	AUTO(looked_done) struct looked l = { 0 };
+	struct looked l = { 0 };
 	struct ssb_error why = { 0 };
 
 	if (consent_look(&s->owner, skill->dir, &l.found, err) != 0) {
+		looked_done(&l);
 		return -1;
 	}
 	l.known = l.found.state != CONSENT_NONE ||
@@ -63,7 +64,6 @@ int look_here(const struct serve *s, const struct skill *skill, struct looked *r
 		l.why = strdup(why.text);
 	}
 	*ret = l;
-	l = (struct looked){ 0 };
 	return 0;
 }
 
@@ -74,17 +74,22 @@ static void freep_options(struct ssb_options **o)
 	ssb_options_free(*o);
 }
 
-/* The copy that it is to run from is there. */
-static int ensure_copy(const struct serve *s, const struct looked *l, struct ssb_error *err)
+/* The copy that it is to run from is there: of what was approved, or else of what the
+ * owner is asked about now. */
+static int ensure_copy(const struct look *k, struct looked *l, struct ssb_error *err)
 {
 	AUTO(freep_options) struct ssb_options *o = NULL;
+	const struct owner *owner = &k->serve->owner;
 
 	if (l->found.state != CONSENT_HOLDS) {
-		return 0;
+		return l->known && !l->large
+		               ? snapshot_make(owner, k->skill.dir, &l->found.now, &l->copied, err)
+		               : 0;
 	}
+	l->copied = true;
 	o = ssb_options_new();
 	return o == NULL ? ssb_fail(err, SSB_E_NOMEM, 0, "approval", "out of memory")
-	                 : consent_apply(&s->owner, &l->found, o, err);
+	                 : consent_apply(owner, &l->found, o, err);
 }
 
 static void put_changes(const struct look *k, const struct looked *l, struct json *j)
@@ -113,14 +118,14 @@ static void run(void *arg, struct buf *out)
 
 	json_init(&j, out, false);
 	json_open(&j, '{');
-	if (look_here(k->serve, &k->skill, &l, &err) != 0 || ensure_copy(k->serve, &l, &err) != 0) {
+	if (look_here(k->serve, &k->skill, &l, &err) != 0 || ensure_copy(k, &l, &err) != 0) {
 		json_kint(&j, "code", err.code);
 		json_kstr(&j, "where", err.where);
 		json_kstr(&j, "error", err.text);
 	} else {
 		json_kstr(&j, "tree", l.known ? l.tree : NULL);
 		json_kint(&j, "large", l.large);
-		json_kint(&j, "copied", l.found.state == CONSENT_HOLDS);
+		json_kint(&j, "copied", l.copied);
 		json_kstr(&j, "why", l.why);
 		put_changes(k, &l, &j);
 	}

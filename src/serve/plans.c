@@ -190,6 +190,24 @@ static int apply_copied(const struct serve *s, const struct consent_found *f, st
 	return take_out(o, &f->lock.declined, err);
 }
 
+/* What the owner was shown, without being kept: from its copy, where there is one. */
+static int apply_shown(const struct serve *s, const struct plan_wish *w, struct ssb_options *o,
+                       struct ssb_error *err)
+{
+	struct pinned shown = { 0 };
+
+	if (w->shown != NULL && w->copied) {
+		o->skill_source = digest_parse(w->shown, shown.tree)
+		                          ? snapshot_path(&s->owner, &shown)
+		                          : NULL;
+		if (o->skill_source == NULL) {
+			return ssb_fail(err, SSB_E_POLICY, 0, "approval",
+			                "nobody knows what was shown");
+		}
+	}
+	return take_out(o, w->without, err);
+}
+
 /* The owner's flags, and what the owner gave since. */
 static int make_options(const struct serve *s, const struct plan_wish *w, struct ssb_options **ret,
                         struct ssb_error *err)
@@ -213,7 +231,7 @@ static int make_options(const struct serve *s, const struct plan_wish *w, struct
 			return -1;
 		}
 	}
-	return w->consent == NULL ? take_out(o, w->without, err)
+	return w->consent == NULL ? apply_shown(s, w, o, err)
 	       : w->copied        ? apply_copied(s, w->consent, o, err)
 	                          : consent_apply(&s->owner, w->consent, o, err);
 }
@@ -341,7 +359,8 @@ static int make(struct plans *p, const struct plan_wish *w, struct ssb_plan **re
 		                "the owner's manifest of the skill is not the one that was "
 		                "approved; approve it again: skillsandbox approve DIR");
 	}
-	if (w->consent == NULL && w->shown != NULL && consent_shown(plan, w->shown, BY, err) != 0) {
+	if (w->consent == NULL && w->shown != NULL &&
+	    consent_shown(plan, w->shown, w->copied, BY, err) != 0) {
 		return -1;
 	}
 	narrow(plan, &w->narrow);

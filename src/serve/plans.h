@@ -31,7 +31,7 @@ struct plan_wish {
 	const struct extra_grant *extra;
 	size_t n_extra;
 	struct consent_found *consent; /* of an approval that holds; NULL: none */
-	bool copied;                   /* and its copy is there (look.h) */
+	bool copied;                   /* its copy is there (look.h), or that of `shown` */
 	/* Where none holds: the files that the owner was shown when something was granted for
 	 * a run or a session, as "sha256:HEX"; it runs of them alone. */
 	const char *shown;

@@ -304,6 +304,19 @@ def test_an_answer_is_for_the_files_that_were_shown(ssb, keys, decision):
 
 
 @pytest.mark.parametrize("decision", ["once", "session", "always"])
+def test_what_was_not_shown_is_not_there(ssb, keys, decision):
+    """A .git directory is no part of what is approved, nor of what runs."""
+    (keys / ".git").mkdir()
+    ssb.write(keys / ".git/code.py", "print('hidden')")
+    ssb.write(keys / "main.py", "import os; print(os.path.exists('/skill/.git/code.py'))")
+    with served(ssb, era=MODERN, capabilities=ASKS) as client:
+        result, asked = answered(client, decision, skill_dir="keys")
+        assert structured(result)["stdout"] == "False\n" and len(asked) == 1
+    got = ssb.run("--without", "read ~/.ssh", keys).ok().text if decision == "once" else "True\n"
+    assert got == "True\n", "the control: it is there where nobody approved anything"
+
+
+@pytest.mark.parametrize("decision", ["once", "session", "always"])
 def test_what_was_taken_out_stays_out(ssb, keys, decision):
     code = (keys / "main.py").read_text()
     ssb.write(keys / "main.py", "import os; print(os.path.exists('%s/.ssh/id_ed25519'))" % ssb.home)
