@@ -54,7 +54,8 @@ int consent_lift(const struct owner *o, const struct consent_found *f, const str
  * when it does; if not, f->state changes. */
 int consent_hold(struct consent_found *f, struct ssb_plan *plan, struct ssb_error *err);
 /* A plan that runs by the owner's word alone, not by a lock: of the files that the owner was
- * shown ("sha256:HEX") and no others, which is checked when it runs. */
+ * shown ("sha256:HEX") and no others: `copied` from their copy, otherwise that is checked
+ * when it runs. */
 int consent_shown(struct ssb_plan *plan, const char *tree, bool copied, const char *by,
                   struct ssb_error *err);
 /* It is about to run: one run less is left. -1: there is none any more. */

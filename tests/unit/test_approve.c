@@ -215,7 +215,7 @@ static void has_a_cap(void **state)
 	assert_int_equal(ask_plain(w, "one", first), APPROVAL_WAIT);
 }
 
-/* A plan that lacks `n` files with names of `len` bytes, and asks for as many hosts. */
+/* A plan that lacks `n` files with names of `len` bytes, and asks for as many others. */
 static enum approval ask_many(const struct world *w, size_t n, size_t len)
 {
 	AUTO(approved_for_done) struct approved_for given = { 0 };
@@ -224,6 +224,9 @@ static enum approval ask_many(const struct world *w, size_t n, size_t len)
 	struct mcp_call c = { .principal = "one" };
 	auto_free struct refusal *v = calloc(n, sizeof(*v));
 	auto_free char *item = calloc(1, len + 64);
+	char place[] = "x";
+	char why[] = "why";
+	char remedy[] = "remedy";
 
 	assert_true(v != NULL && item != NULL);
 	for (size_t i = 0; i < n; i++) {
@@ -235,9 +238,9 @@ static enum approval ask_many(const struct world *w, size_t n, size_t len)
 	for (size_t i = 0; i < n; i++) {
 		v[i] = (struct refusal){ .kind = REFUSAL_READ,
 			                 .what = asked.v[i],
-			                 .where = (char[]){ "x" },
-			                 .why = (char[]){ "why" },
-			                 .remedy = (char[]){ "remedy" },
+			                 .where = place,
+			                 .why = why,
+			                 .remedy = remedy,
 			                 .option = SSB_OPT_READ,
 			                 .value = asked.v[i] + strlen("read ") };
 	}
