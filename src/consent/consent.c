@@ -42,19 +42,19 @@ static bool is_over(const struct lock *l)
 static int look(const struct owner *o, const char *dir, const uint8_t *tree,
                 struct consent_found *ret, struct ssb_error *err)
 {
-	AUTO(consent_found_done) struct consent_found f = { 0 };
+	struct consent_found f = { 0 };
 	struct ssb_error why = { 0 };
 
 	if (tree != NULL) {
 		memcpy(f.now.tree, tree, sizeof(f.now.tree));
 	}
-
 	if (lock_load(o, dir, &f.lock, &why) != 0) {
 		if (why.code != SSB_E_NOT_FOUND) {
 			*err = why;
 			return -1;
 		}
 	} else if (tree == NULL && pinned_look(o, dir, &f.now, err) != 0) {
+		lock_done(&f.lock);
 		return -1;
 	} else {
 		f.state = !same_tree(&f.lock.files, &f.now) ? CONSENT_CHANGED
@@ -62,7 +62,6 @@ static int look(const struct owner *o, const char *dir, const uint8_t *tree,
 		                                            : CONSENT_HOLDS;
 	}
 	*ret = f;
-	f = (struct consent_found){ 0 };
 	return 0;
 }
 

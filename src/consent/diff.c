@@ -131,7 +131,7 @@ static void file_line(struct buf *out, const struct file_change *f, bool color)
 	buf_init(&text, 16UL * MAX_WORD_BYTES);
 	words_quote(&text, any->path);
 	buf_addf(&text, ": %s", CHANGES[f->change].words);
-	if (f->change == CHANGE_CONTENT) {
+	if (f->change == CHANGE_CONTENT && f->before != NULL && f->now != NULL) {
 		buf_addf(&text, ", %ju to %ju bytes", (uintmax_t)f->before->size,
 		         (uintmax_t)f->now->size);
 	}

@@ -4,6 +4,7 @@
  * put in place by a rename. */
 #include "consent/lock.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -72,6 +73,7 @@ static void file_name(const char *skill, char ret[NAME_SIZE])
 {
 	uint8_t hash[SHA256_BYTES];
 
+	assert(skill != NULL);
 	sha256(skill, strlen(skill), hash);
 	hex_encode(hash, sizeof(hash), ret);
 	memcpy(ret + 2 * sizeof(hash), ENDING, sizeof(ENDING));
@@ -134,7 +136,7 @@ static int read_skill(const struct owner *o, int dir, const char *skill, struct 
 	if (read_at(o, dir, name, &l, err) != 0) {
 		return -1;
 	}
-	if (strcmp(l.skill, skill) != 0) {
+	if (l.skill == NULL || strcmp(l.skill, skill) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
 		                "%s/%s/%s is the approval of another skill: nothing is approved by "
 		                "it; take it back with 'skillsandbox approve --revoke DIR'",

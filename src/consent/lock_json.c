@@ -48,7 +48,7 @@ static bool option_from_name(const char *name, enum ssb_option *ret)
 
 const char *digest_text(const uint8_t hash[SHA256_BYTES], char out[DIGEST_TEXT])
 {
-	memcpy(out, DIGEST, strlen(DIGEST));
+	memcpy(out, DIGEST, sizeof(DIGEST));
 	hex_encode(hash, SHA256_BYTES, out + strlen(DIGEST));
 	return out;
 }

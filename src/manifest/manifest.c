@@ -274,7 +274,7 @@ int manifest_load(const char *path, struct manifest **ret, struct ssb_diags *dia
 	    0) {
 		return -1;
 	}
-	if (m->directory.s != NULL && strcmp(name, MANIFEST_FILE) == 0) {
+	if (m != NULL && m->directory.s != NULL && strcmp(name, MANIFEST_FILE) == 0) {
 		return refuse_directory(m, file, diags, err);
 	}
 	*ret = steal_ptr(&m);

@@ -242,7 +242,7 @@ int script_find(int dir, const char *name, const char *word, struct script *ret,
 	const char *why = place_in(name, word, &path);
 	char head[MAX_SHEBANG_BYTES];
 	auto_fd fd = -1;
-	struct stat st;
+	struct stat st = { 0 };
 
 	if (why != NULL) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "script",

@@ -13,6 +13,7 @@ import pytest
 
 import corpus_sink
 import harness
+from mcp_world import eventually
 
 SKILLS = harness.REPO / "tests/skills"
 TOKEN = {"API_TOKEN": harness.SECRET + "-token"}
@@ -151,7 +152,7 @@ def test_thief(world, name):
         assert word in denied(trace), denied(trace)
 
     unconfined(world, bare, skill)
-    assert harness.SECRET in world.sink.loot(), "the control did no harm"
+    assert eventually(lambda: harness.SECRET in world.sink.loot()), "the control did no harm"
 
 
 def test_persistence(world):

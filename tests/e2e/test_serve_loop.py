@@ -215,7 +215,7 @@ def test_a_large_skill(user):
             asked = client.send_tool(tool, skill_dir="large", **more)
             took = pings(client, lambda n=asked: n in client.answers)
             assert is_quick(took), (tool, sorted(took)[-5:])
-            assert len(took) > 7, "it takes long; and where it stands still, it is five"
+            assert len(took) > 5, "it takes long; and where it stands still, it is five"
             structured(client.answer(asked))
         # Canceled while it is looked at: no run, no process.
         runs = len(user.runs())
