@@ -271,6 +271,12 @@ def without_userns(runner, *args, **kw):
                              runner.binary, *args], **kw)
 
 
+def cgroups_of(pid):
+    """The cgroups of the run whose supervisor has this pid."""
+    return [os.path.join(top, d) for top, dirs, _ in os.walk("/sys/fs/cgroup")
+            for d in dirs if d.startswith(f"skillsandbox-{pid}-")]
+
+
 def alive_with(marker):
     """Processes of the host whose command line holds `marker`."""
     found = []

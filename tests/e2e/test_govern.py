@@ -7,7 +7,6 @@ v2, what the machine has), as a user init does.
 import json
 import os
 import pathlib
-import subprocess
 import time
 
 import pytest
@@ -594,29 +593,21 @@ def test_a_run_without_a_governor_has_no_group_for_one(root):
     p = root.popen([root.binary, "run", skill], stdin=-1, stdout=-1)
     try:
         assert p.stdout.readline() == b"up\n"
-        groups = [d for d in pathlib.Path("/sys/fs/cgroup").glob("*/skillsandbox-*")
-                  if d.name.split("-")[1] == str(p.pid)]
-        assert not [d for d in groups if d.name.endswith("-governed")]
-        assert not [d for d in groups if d.parent.name in ("freezer", "cpuacct")]
+        groups = harness.cgroups_of(p.pid)
+        assert not [d for d in groups if d.endswith("-governed")]
+        assert not [d for d in groups if "/freezer/" in d or "/cpuacct/" in d]
     finally:
         p.communicate(b"\n", timeout=30)
 
 
-def leftovers():
-    found = subprocess.run(["find", "/sys/fs/cgroup", "-maxdepth", "3", "-name",
-                            "skillsandbox-*-governed"], capture_output=True, text=True,
-                           timeout=30, check=True).stdout.split()
-    return [p for p in found if not os.path.exists("/proc/" + p.rsplit("/", 1)[1].split("-")[1])]
-
-
 def test_nothing_is_left(root, govern):
-    before = set(leftovers())
     skill, path = counting(root)
     g = govern(root, skill)
     wait_for(path.exists)
+    assert harness.cgroups_of(g.process.pid), "control"
     g.say("pause")
     g.hear("stands")
     g.say("kill 0 over")
     g.result()
-    assert set(leftovers()) <= before
+    assert harness.cgroups_of(g.process.pid) == []
     assert harness.alive_with(str(skill)) == []
