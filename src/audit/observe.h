@@ -52,7 +52,7 @@ struct observer {
 	pid_t first;
 	bool armed; /* the first process has asked for its execve */
 	bool killed_first;
-	bool fixed_usr; /* nothing beneath /usr can be written */
+	bool fixed; /* nothing beneath /usr and /etc can be written */
 	struct process processes[OBSERVE_PROCESSES];
 	struct known_dir dirs[OBSERVE_DIRS];
 };

@@ -272,7 +272,8 @@ static struct known_dir *dir_slot(struct observer *o, const char *raw, size_t n)
 /* Whether what `path` names cannot be changed while the skill runs. */
 static bool is_fixed(const struct observer *o, const char *path)
 {
-	return o->fixed_usr && strncmp(path, "/usr/", 5) == 0;
+	return o->fixed && (strncmp(path, "/usr", 4) == 0 || strncmp(path, "/etc", 4) == 0) &&
+	       (path[4] == '/' || path[4] == '\0');
 }
 
 /* Follows a directory; false: it cannot be remembered. One that is missing can:

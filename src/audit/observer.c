@@ -32,11 +32,12 @@ int observer_new(const struct observer_setup *setup, struct observer **ret, stru
 		return ssb_fail(err, SSB_E_NOMEM, 0, "audit", "out of memory");
 	}
 	o->setup = *setup;
-	o->fixed_usr = true;
+	o->fixed = true;
 	for (size_t i = 0; i < setup->plan->n_grants; i++) {
 		const struct grant *g = &setup->plan->grants[i];
-		o->fixed_usr = o->fixed_usr &&
-		               (g->access != ACCESS_WRITE || strncmp(g->target, "/usr", 4) != 0);
+		o->fixed = o->fixed && (g->access != ACCESS_WRITE ||
+		                        (strncmp(g->target, "/usr", 4) != 0 &&
+		                         strncmp(g->target, "/etc", 4) != 0));
 	}
 	o->listener = o->root = o->stop = -1;
 	*ret = o;

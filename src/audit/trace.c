@@ -424,7 +424,8 @@ static void put_repeats(struct trace *t)
 	struct fold_entry e;
 	size_t at = 0;
 
-	while (fold_take(&t->fold, &at, &e)) {
+	/* A look through the whole table takes its every page from the kernel. */
+	while (t->repeats > 0 && fold_take(&t->fold, &at, &e)) {
 		put_repeat(t, &e);
 	}
 }
