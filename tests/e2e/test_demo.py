@@ -33,6 +33,21 @@ def test_demo(ssb, examples):
     assert "°C" in r.text
 
 
+WITHOUT_HOSTS = """
+mount -t tmpfs none "$0" && mkdir "$0/up" "$0/work" && mknod "$0/up/hosts" c 0 0 &&
+mount -t overlay -o "lowerdir=/etc,upperdir=$0/up,workdir=$0/work" none /etc &&
+mkdir "$0/tmp" && TMPDIR="$0/tmp" exec "$@"
+"""
+
+
+def test_demo_without_a_hosts_file(root):
+    """As on a system that was only just unpacked."""
+    r = root.as_caller(["unshare", "-m", "sh", "-c", WITHOUT_HOSTS, root.mkdir("etc"),
+                        harness.REPO / "examples/demo", root.binary], timeout=120)
+    assert r.code == 1 and r.errors.endswith("touch /etc/hosts\n"), repr(r)
+    assert "Traceback" not in r.errors
+
+
 def test_readme_shows_the_real_output(ssb, examples):
     readme = (harness.REPO / "README.md").read_text()
     shown = readme.split("<!-- demo:begin -->")[1].split("<!-- demo:end -->")[0]
