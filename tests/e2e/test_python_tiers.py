@@ -36,8 +36,9 @@ SKILL = """
         return subprocess.run(["cat", path], capture_output=True, text=True).stdout
 
     def by_node(path):
-        import js
-        return js.process.getBuiltinModule("fs").readFileSync(path, "utf8")
+        import pyodide_js
+        pyodide_js.mountNodeFS("/host", os.path.dirname(path))
+        return open("/host/" + os.path.basename(path)).read()
 
     def environment(path):
         return open("/proc/self/environ").read() + str(dict(os.environ))
