@@ -1,15 +1,20 @@
-/* trace.c - events per second of trace_add(), and how large a line is.
+/* trace.c - events per second of trace_add(), how large a line is, and how
+ * fast the whole is verified.
  *
  * Usage: bench_trace STATE_DIR [EVENTS]. Each kind of load is a run of its own:
  * distinct attempts (each one line, of which the document takes the first),
  * equal attempts (counted), and lines of output. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "audit/key.h"
 #include "audit/trace.h"
+#include "audit/verify.h"
 #include "os/clock.h"
 
 static void distinct(struct trace *t, int i)
@@ -77,6 +82,26 @@ static uint64_t cpu_us(void)
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
+/* MB a second at which the record is checked; it must be good. */
+static double checked(const char *path, const struct owner *owner)
+{
+	struct verify_result got;
+	struct ssb_error err = { 0 };
+	uint8_t key[VERIFY_KEY_BYTES];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint64_t start = clock_us();
+
+	if (fd < 0 || trace_key_public(owner, key, &err) != 0 ||
+	    verify_record(fd, &(struct verify_ask){ .key = key, .run_id = "" }, &got, &err) != 0 ||
+	    got.state != VERIFY_COMPLETE) {
+		fprintf(stderr, "bench: %s is not complete: %s\n", path, err.text);
+		exit(1);
+	}
+	uint64_t end = clock_us();
+	(void)close(fd);
+	return (double)got.bytes / (double)(end - start);
+}
+
 static int measure(const struct load *load, const struct owner *owner, int events)
 {
 	struct ssb_plan plan = { .name = "bench", .version = "1", .workdir = "/", .home = "/" };
@@ -105,10 +130,10 @@ static int measure(const struct load *load, const struct owner *owner, int event
 	uint64_t closed = clock_us();
 	trace_free(t);
 	printf("%-18s %9.0f events/s, %9.0f per second of processor time, %5.2f ms to end, "
-	       "record %.1f MB\n",
+	       "record %.1f MB, verified at %.0f MB/s\n",
 	       load->name, events * 1e6 / (double)(added - start), events * 1e6 / (double)cpu,
-	       (double)(closed - added) / 1000,
-	       stat(path, &st) == 0 ? (double)st.st_size / 1e6 : 0);
+	       (double)(closed - added) / 1000, stat(path, &st) == 0 ? (double)st.st_size / 1e6 : 0,
+	       checked(path, owner));
 	return 0;
 }
 
