@@ -271,10 +271,12 @@ def without_userns(runner, *args, **kw):
                              runner.binary, *args], **kw)
 
 
-def cgroups_of(pid):
-    """The cgroups of the run whose supervisor has this pid."""
-    return [os.path.join(top, d) for top, dirs, _ in os.walk("/sys/fs/cgroup")
-            for d in dirs if d.startswith(f"skillsandbox-{pid}-")]
+def cgroups_of(pid, since):
+    """The cgroups of the run whose supervisor has this pid; not what an earlier one of
+    the same number left when it was killed."""
+    found = [os.path.join(top, d) for top, dirs, _ in os.walk("/sys/fs/cgroup")
+             for d in dirs if d.startswith(f"skillsandbox-{pid}-")]
+    return [d for d in found if os.path.exists(d) and os.stat(d).st_ctime >= since - 1]
 
 
 def alive_with(marker):

@@ -589,11 +589,12 @@ def test_no_violation_no_message(ssb, govern):
 
 def test_a_run_without_a_governor_has_no_group_for_one(root):
     """Control of the cost: freezer and clock are for governed runs alone."""
+    since = time.time()
     skill = root.skill("print('up', flush=True)\ninput()")
     p = root.popen([root.binary, "run", skill], stdin=-1, stdout=-1)
     try:
         assert p.stdout.readline() == b"up\n"
-        groups = harness.cgroups_of(p.pid)
+        groups = harness.cgroups_of(p.pid, since)
         assert not [d for d in groups if d.endswith("-governed")]
         assert not [d for d in groups if "/freezer/" in d or "/cpuacct/" in d]
     finally:
@@ -601,13 +602,14 @@ def test_a_run_without_a_governor_has_no_group_for_one(root):
 
 
 def test_nothing_is_left(root, govern):
+    since = time.time()
     skill, path = counting(root)
     g = govern(root, skill)
     wait_for(path.exists)
-    assert harness.cgroups_of(g.process.pid), "control"
+    assert harness.cgroups_of(g.process.pid, since), "control"
     g.say("pause")
     g.hear("stands")
     g.say("kill 0 over")
     g.result()
-    assert harness.cgroups_of(g.process.pid) == []
+    assert harness.cgroups_of(g.process.pid, since) == []
     assert harness.alive_with(str(skill)) == []

@@ -42,15 +42,21 @@ def engine(request, user):
         server = request.getfixturevalue("server")
         server.count += 1
         url = server.database(f"known{server.count}")
-    yield Engine(Sessions(user, url))
+    yield Engine(Sessions(user, url), url)
     end_heralds(user)
 
 
 class Engine:
     """Its calls, by their names."""
 
-    def __init__(self, sessions):
+    def __init__(self, sessions, url):
         self.sessions = sessions
+        self.url = url
+
+    def found(self, runs):
+        """How many of so many a kill may find: PostgreSQL tells every keeper of it
+        itself, and theirs may be gone by then."""
+        return [runs] if self.url is None else range(runs + 1)
 
     def create_session(self, **policy):
         return self.sessions.start(**policy)
@@ -300,7 +306,8 @@ def test_kill_counts_and_times_the_runs(engine):
     shown = engine.show(s)["runs"]
     assert len(shown) == 3 and all(r["session_id"] == s and r["run_id"] for r in shown)
     d = engine.sessions.decide("kill", s, "--reason", "enough of this")
-    assert d["runs"]["found"] == 3 and d["runs"]["left"] == 0 and d["runs"]["elsewhere"] == 0
+    assert d["runs"]["found"] in engine.found(3)
+    assert d["runs"]["left"] == 0 and d["runs"]["elsewhere"] == 0
     assert d["runs"]["reached"] + d["runs"]["forced"] <= 3, "one may have heard of it first"
     assert 0 < d["runs"]["seconds"] < 20
     for r in runs:
@@ -315,7 +322,9 @@ def test_kill_in_text(engine):
     s = engine.create_session()
     run = Run(engine.sessions, s)
     text = engine.sessions.ok("kill", s, "--grace", "1s")
-    assert text.startswith(f"session '{s}' is killed; 1 run ended in ") and " ms" in text
+    assert text.startswith(f"session '{s}' is killed")
+    assert any(f"{n} run ended in " in text and " ms" in text if n else "run" not in text
+               for n in engine.found(1)), text
     assert run.end()[0] == 125
     r = engine.sessions("kill", s)
     assert r.code == 1 and "for ever" in r.errors
@@ -328,7 +337,7 @@ def test_pause_and_resume_reach_the_runs(engine):
     assert d["runs"]["reached"] == 1 and d["state"] == "paused"
     assert "1 run let go on" in engine.sessions.ok("resume", s)
     d = engine.sessions.decide("complete", s)
-    assert d["runs"]["found"] == 1 and run.end()[0] == 125
+    assert d["runs"]["found"] in engine.found(1) and run.end()[0] == 125
 
 
 def test_a_refused_check_kills_the_runs(engine):
