@@ -22,16 +22,17 @@
 /* ---- what is called -------------------------------------------------------- */
 
 static char calls[512];
-static int events_fd = -1, server_fd = -1;
+static int events_fd = -1, listener_fd = -1, server_fd = -1;
 
 static void note(const char *call, int fd)
 {
 	size_t n = strlen(calls);
 
 	snprintf(calls + n, sizeof(calls) - n, "%s%s %s", n > 0 ? ", " : "", call,
-	         fd == events_fd   ? "record"
-	         : fd == server_fd ? "server"
-	                           : "client");
+	         fd == events_fd     ? "record"
+	         : fd == listener_fd ? "listener"
+	         : fd == server_fd   ? "server"
+	                             : "client");
 }
 
 static void assert_called(const char *expected)
@@ -42,6 +43,8 @@ static void assert_called(const char *expected)
 
 ssize_t __real_send(int fd, const void *data, size_t len, int flags);
 ssize_t __wrap_send(int fd, const void *data, size_t len, int flags);
+int __real_getsockname(int fd, struct sockaddr *at, socklen_t *len);
+int __wrap_getsockname(int fd, struct sockaddr *at, socklen_t *len);
 int __real_epoll_ctl(int epoll, int op, int fd, struct epoll_event *e);
 int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *e);
 int __real_shutdown(int fd, int how);
@@ -51,6 +54,12 @@ ssize_t __wrap_send(int fd, const void *data, size_t len, int flags)
 {
 	note("send", fd);
 	return __real_send(fd, data, len, flags);
+}
+
+int __wrap_getsockname(int fd, struct sockaddr *at, socklen_t *len)
+{
+	note("ask", fd);
+	return __real_getsockname(fd, at, len);
 }
 
 int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *e)
@@ -109,7 +118,7 @@ static int listen_at(const char *address, uint16_t *ret_port)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&in, len) == 0);
-	assert_true(listen(fd, 8) == 0 && getsockname(fd, (void *)&in, &len) == 0);
+	assert_true(listen(fd, 8) == 0 && __real_getsockname(fd, (void *)&in, &len) == 0);
 	*ret_port = ntohs(in.sin_port);
 	return fd;
 }
@@ -119,7 +128,7 @@ static void world_start(struct world *w, const char *address, uint64_t max_conne
 	struct ssb_error err = { 0 };
 
 	*w = (struct world){ .listener = { .kind = SOURCE_LISTENER, .listener = LISTEN_TCP } };
-	w->listener.fd = listen_at(address, &w->ports[0]);
+	w->listener.fd = listener_fd = listen_at(address, &w->ports[0]);
 	w->rule = (struct egress_rule){ .domain = { .s = (char *)(uintptr_t) "127.0.0.0/24" },
 		                        .kind = HOST_ADDRESS,
 		                        .protocol = PROTO_TCP,
@@ -264,12 +273,50 @@ static void without_places_an_end_goes_first(void **state)
 	world_stop(&w);
 }
 
+/* A listener with an address of its own tells where all its connections go. */
+static void one_address_is_asked_for_once(void **state)
+{
+	struct world w;
+	struct dial_request q;
+
+	(void)state;
+	world_start(&w, "127.0.0.2", 4);
+	for (int i = 0; i < 3; i++) {
+		auto_fd skill = skill_calls(&w, "127.0.0.2");
+		(void)broker_accepts(&w, &q);
+		assert_called(i == 0 ? "ask listener" : "");
+		assert_string_equal(q.name, "127.0.0.2");
+		assert_int_equal(q.port, w.ports[0]);
+	}
+	world_stop(&w);
+}
+
+/* One for many addresses does not know: each connection is asked. */
+static void many_addresses_are_told_apart(void **state)
+{
+	static const char *const ADDRESSES[] = { "127.0.0.2", "127.0.0.3", "127.0.0.2" };
+	struct world w;
+	struct dial_request q;
+
+	(void)state;
+	world_start(&w, "0.0.0.0", 4);
+	for (size_t i = 0; i < ARRAY_LEN(ADDRESSES); i++) {
+		auto_fd skill = skill_calls(&w, ADDRESSES[i]);
+		(void)broker_accepts(&w, &q);
+		assert_called(i == 0 ? "ask listener, ask client" : "ask client");
+		assert_string_equal(q.name, ADDRESSES[i]);
+	}
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(on_record_before_the_first_byte),
 		cmocka_unit_test(a_beginning_goes_before_an_end),
 		cmocka_unit_test(without_places_an_end_goes_first),
+		cmocka_unit_test(one_address_is_asked_for_once),
+		cmocka_unit_test(many_addresses_are_told_apart),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
