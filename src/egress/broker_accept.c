@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -101,6 +102,30 @@ static const char *refused_at_once(const struct broker *b, const struct conn *c)
 	               : NULL;
 }
 
+static bool is_any(const struct address *a)
+{
+	static const struct address any4 = { { [10] = 0xff, [11] = 0xff } }, any6;
+
+	return memcmp(a, &any4, sizeof(*a)) == 0 || memcmp(a, &any6, sizeof(*a)) == 0;
+}
+
+/* Where the skill meant to go. A listener with an address of its own is asked once,
+ * for it has no other connections; one for many addresses cannot tell. */
+static bool address_meant(struct source *listener, struct conn *c)
+{
+	if (!listener->looked_at) {
+		listener->looked_at = true;
+		listener->fixed = address_dialled(listener->fd, &listener->at, &listener->port) &&
+		                  !is_any(&listener->at);
+	}
+	if (!listener->fixed) {
+		return address_dialled(c->client.fd, &c->asked, &c->port);
+	}
+	c->asked = listener->at;
+	c->port = listener->port;
+	return true;
+}
+
 static void conn_link(struct broker *b, struct conn *c)
 {
 	c->next = b->conns;
@@ -144,9 +169,7 @@ void conn_accept(struct broker *b, struct source *listener)
 	c->since_us = clock_us();
 	c->moved_ms = clock_ms();
 	conn_link(b, c);
-	c->slot = address_dialled(c->client.fd, &c->asked, &c->port)
-	                  ? egress_by_address(b->c->table, &c->asked)
-	                  : NULL;
+	c->slot = address_meant(listener, c) ? egress_by_address(b->c->table, &c->asked) : NULL;
 	c->rule = c->slot != NULL ? egress_rule_for(b->c->table, c->slot, c->port, false) : -1;
 	if (c->slot == NULL && address_is_loopback(&c->asked)) {
 		/* A range's listener: the skill means itself, and nobody is there. */

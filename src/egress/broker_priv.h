@@ -39,8 +39,12 @@ struct source {
 	bool watched;
 	bool room_wanted; /* an event is due when the peer takes more */
 	enum listener_kind listener;
-	void *owner; /* struct conn, struct dns_client or struct udp_flow */
-	bool paused; /* a listener on which nothing is accepted for now */
+	void *owner;    /* struct conn, struct dns_client or struct udp_flow */
+	bool paused;    /* a listener on which nothing is accepted for now */
+	bool looked_at; /* a listener whose address was asked for: */
+	bool fixed;     /* it has one of its own, and so have all its connections */
+	struct address at;
+	uint16_t port;
 };
 
 enum conn_state { CONN_FIRST, CONN_WAIT, CONN_DIAL, CONN_RELAY, CONN_OVER };

@@ -1,0 +1,322 @@
+/* The steps of one connection through the broker, and their order. The test is the
+ * loop, the dialler and the supervisor; the linker lets it see what is called. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "egress/broker_priv.h"
+
+/* ---- what is called -------------------------------------------------------- */
+
+static char calls[512];
+static int events_fd = -1, listener_fd = -1, server_fd = -1;
+
+static void note(const char *call, int fd)
+{
+	size_t n = strlen(calls);
+
+	snprintf(calls + n, sizeof(calls) - n, "%s%s %s", n > 0 ? ", " : "", call,
+	         fd == events_fd     ? "record"
+	         : fd == listener_fd ? "listener"
+	         : fd == server_fd   ? "server"
+	                             : "client");
+}
+
+static void assert_called(const char *expected)
+{
+	assert_string_equal(calls, expected);
+	calls[0] = '\0';
+}
+
+ssize_t __real_send(int fd, const void *data, size_t len, int flags);
+ssize_t __wrap_send(int fd, const void *data, size_t len, int flags);
+int __real_getsockname(int fd, struct sockaddr *at, socklen_t *len);
+int __wrap_getsockname(int fd, struct sockaddr *at, socklen_t *len);
+int __real_epoll_ctl(int epoll, int op, int fd, struct epoll_event *e);
+int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *e);
+int __real_shutdown(int fd, int how);
+int __wrap_shutdown(int fd, int how);
+
+ssize_t __wrap_send(int fd, const void *data, size_t len, int flags)
+{
+	note("send", fd);
+	return __real_send(fd, data, len, flags);
+}
+
+int __wrap_getsockname(int fd, struct sockaddr *at, socklen_t *len)
+{
+	note("ask", fd);
+	return __real_getsockname(fd, at, len);
+}
+
+int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *e)
+{
+	note("watch", fd);
+	return __real_epoll_ctl(epoll, op, fd, e);
+}
+
+int __wrap_shutdown(int fd, int how)
+{
+	note("end", fd);
+	return __real_shutdown(fd, how);
+}
+
+/* ---- the world around the broker ------------------------------------------- */
+
+struct world {
+	uint16_t ports[1];
+	struct egress_rule rule;
+	struct ssb_plan plan;
+	struct broker_config config;
+	struct broker b;
+	struct source listener;
+	int dialler, supervisor; /* the test's ends */
+};
+
+static void wait_for(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	assert_int_equal(poll(&p, 1, 10000), 1);
+}
+
+static void pair_up(int type, int *ret_ours, int *ret_theirs)
+{
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+	*ret_ours = pair[0];
+	*ret_theirs = pair[1];
+}
+
+static struct sockaddr_in at(const char *address, uint16_t port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+
+	assert_int_equal(inet_pton(AF_INET, address, &in.sin_addr), 1);
+	return in;
+}
+
+/* A port of which nobody knows, on one address or on all. */
+static int listen_at(const char *address, uint16_t *ret_port)
+{
+	struct sockaddr_in in = at(address, 0);
+	socklen_t len = sizeof(in);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&in, len) == 0);
+	assert_true(listen(fd, 8) == 0 && __real_getsockname(fd, (void *)&in, &len) == 0);
+	*ret_port = ntohs(in.sin_port);
+	return fd;
+}
+
+static void world_start(struct world *w, const char *address, uint64_t max_connections)
+{
+	struct ssb_error err = { 0 };
+
+	*w = (struct world){ .listener = { .kind = SOURCE_LISTENER, .listener = LISTEN_TCP } };
+	w->listener.fd = listener_fd = listen_at(address, &w->ports[0]);
+	w->rule = (struct egress_rule){ .domain = { .s = (char *)(uintptr_t) "127.0.0.0/24" },
+		                        .kind = HOST_ADDRESS,
+		                        .protocol = PROTO_TCP,
+		                        .ports = w->ports,
+		                        .n_ports = 1 };
+	w->plan = (struct ssb_plan){ .egress = &w->rule, .n_egress = 1 };
+	w->config = (struct broker_config){ .max_connections = max_connections,
+		                            .max_bytes_out = 1000,
+		                            .max_bytes_in = 1000 };
+	assert_int_equal(egress_table_new(&w->plan, &w->config.table, &err), 0);
+	pair_up(SOCK_SEQPACKET, &w->dialler, &w->config.dial);
+	pair_up(SOCK_SEQPACKET, &w->supervisor, &w->config.events);
+	events_fd = w->config.events;
+	server_fd = -1;
+	w->b = (struct broker){ .c = &w->config, .epoll = epoll_create1(EPOLL_CLOEXEC) };
+	assert_true(w->b.epoll >= 0);
+	bucket_init(&w->b.starts, 100, 100, clock_us());
+	TAILQ_INIT(&w->b.again);
+	calls[0] = '\0';
+}
+
+static void world_stop(struct world *w)
+{
+	conn_close_all(&w->b);
+	conn_sweep(&w->b);
+	free(w->b.head);
+	(void)close(w->listener.fd);
+	(void)close(w->dialler);
+	(void)close(w->config.dial);
+	(void)close(w->supervisor);
+	(void)close(w->config.events);
+	(void)close(w->b.epoll);
+	egress_table_free(w->config.table);
+}
+
+/* The skill connects and speaks; the broker has not looked yet. */
+static int skill_calls(const struct world *w, const char *address)
+{
+	struct sockaddr_in in = at(address, w->ports[0]);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0 && connect(fd, (struct sockaddr *)&in, sizeof(in)) == 0);
+	assert_int_equal(write(fd, "hello", 5), 5);
+	wait_for(w->listener.fd);
+	return fd;
+}
+
+/* The broker takes it; *ret_request is what the dialler is asked for. */
+static struct conn *broker_accepts(struct world *w, struct dial_request *ret_request)
+{
+	conn_accept(&w->b, &w->listener);
+	assert_non_null(w->b.conns);
+	wait_for(w->b.conns->client.fd);
+	assert_int_equal(recv(w->dialler, ret_request, sizeof(*ret_request), 0),
+	                 sizeof(*ret_request));
+	return w->b.conns;
+}
+
+/* The dialler has connected. Returns the server's own end. */
+static int server_is_there(struct world *w, const struct dial_request *q)
+{
+	struct dial_reply r = { .id = q->id, .result = DIAL_OK };
+	int server;
+
+	pair_up(SOCK_STREAM, &server, &server_fd);
+	conn_dialled(&w->b, &r, server_fd);
+	return server;
+}
+
+static enum egress_kind next_record(const struct world *w)
+{
+	struct egress_event e;
+
+	return recv(w->supervisor, &e, sizeof(e), 0) == (ssize_t)sizeof(e) ? e.kind : EGRESS_KINDS;
+}
+
+/* ---- tests ------------------------------------------------------------------ */
+
+/* Killed at whatever moment, the broker has sent nothing of which the supervisor does
+ * not know; what nobody waits for comes when the bytes are on their way. */
+static void on_record_before_the_first_byte(void **state)
+{
+	struct world w;
+	struct dial_request q;
+	char got[8];
+
+	(void)state;
+	world_start(&w, "127.0.0.2", 4);
+	auto_fd skill = skill_calls(&w, "127.0.0.2");
+	(void)broker_accepts(&w, &q);
+	assert_int_equal(next_record(&w), EGRESS_KINDS);
+	calls[0] = '\0';
+	auto_fd server = server_is_there(&w, &q);
+	assert_called("send record, send server, watch server, watch client");
+	assert_int_equal(next_record(&w), EGRESS_OPENED);
+	assert_int_equal(recv(server, got, sizeof(got), 0), 5);
+	world_stop(&w);
+}
+
+/* In one round of the loop a connection ends and another begins. */
+static void a_beginning_goes_before_an_end(void **state)
+{
+	struct world w;
+	struct dial_request q;
+
+	(void)state;
+	world_start(&w, "127.0.0.2", 4);
+	auto_fd skill = skill_calls(&w, "127.0.0.2");
+	struct conn *first = broker_accepts(&w, &q);
+	auto_fd server = server_is_there(&w, &q);
+	auto_fd next = skill_calls(&w, "127.0.0.2");
+	assert_int_equal(shutdown(skill, SHUT_WR), 0);
+	wait_for(first->client.fd);
+	calls[0] = '\0';
+	conn_event(&w.b, &first->client, EPOLLIN | EPOLLRDHUP);
+	assert_called("");
+	(void)broker_accepts(&w, &q);
+	calls[0] = '\0';
+	conn_sweep(&w.b);
+	assert_called("");
+	conn_sweep(&w.b);
+	assert_called("end server");
+	world_stop(&w);
+}
+
+/* Where no place is left, an end may make one. */
+static void without_places_an_end_goes_first(void **state)
+{
+	struct world w;
+	struct dial_request q;
+
+	(void)state;
+	world_start(&w, "127.0.0.2", 1);
+	auto_fd skill = skill_calls(&w, "127.0.0.2");
+	struct conn *first = broker_accepts(&w, &q);
+	auto_fd server = server_is_there(&w, &q);
+	assert_int_equal(shutdown(skill, SHUT_WR), 0);
+	wait_for(first->client.fd);
+	calls[0] = '\0';
+	conn_event(&w.b, &first->client, EPOLLIN | EPOLLRDHUP);
+	assert_called("end server");
+	world_stop(&w);
+}
+
+/* A listener with an address of its own tells where all its connections go. */
+static void one_address_is_asked_for_once(void **state)
+{
+	struct world w;
+	struct dial_request q;
+
+	(void)state;
+	world_start(&w, "127.0.0.2", 4);
+	for (int i = 0; i < 3; i++) {
+		auto_fd skill = skill_calls(&w, "127.0.0.2");
+		(void)broker_accepts(&w, &q);
+		assert_called(i == 0 ? "ask listener" : "");
+		assert_string_equal(q.name, "127.0.0.2");
+		assert_int_equal(q.port, w.ports[0]);
+	}
+	world_stop(&w);
+}
+
+/* One for many addresses does not know: each connection is asked. */
+static void many_addresses_are_told_apart(void **state)
+{
+	static const char *const ADDRESSES[] = { "127.0.0.2", "127.0.0.3", "127.0.0.2" };
+	struct world w;
+	struct dial_request q;
+
+	(void)state;
+	world_start(&w, "0.0.0.0", 4);
+	for (size_t i = 0; i < ARRAY_LEN(ADDRESSES); i++) {
+		auto_fd skill = skill_calls(&w, ADDRESSES[i]);
+		(void)broker_accepts(&w, &q);
+		assert_called(i == 0 ? "ask listener, ask client" : "ask client");
+		assert_string_equal(q.name, ADDRESSES[i]);
+	}
+	world_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(on_record_before_the_first_byte),
+		cmocka_unit_test(a_beginning_goes_before_an_end),
+		cmocka_unit_test(without_places_an_end_goes_first),
+		cmocka_unit_test(one_address_is_asked_for_once),
+		cmocka_unit_test(many_addresses_are_told_apart),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
