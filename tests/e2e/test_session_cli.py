@@ -522,6 +522,46 @@ def test_show_in_text(sessions):
     assert ledger[5].endswith("pii_blocked, number 1 (threshold 3): a card")
 
 
+@pytest.mark.parametrize("act", ["log", "block"])
+def test_the_ledger_says_what_was_passed(local, act):
+    """Neither changes the state: there is no other line that could say it."""
+    s = local.start(limits={"runs": {"max": 0, "on_exceed": act}},
+                    violations={"thresholds": {"seen": {"count": 1, "on_threshold": act}}})
+    assert local.ssb.run("--session", s, "--", "true").code == (0 if act == "log" else 125)
+    local("violation", s, "--type", "seen")
+    run, seen = (next(line for line in local.ledger(s) if line["kind"] == kind)
+                 for kind in ("run_begun" if act == "log" else "action_blocked", "violation"))
+    assert (run["code"], run["act"], run["reason"]) == ("runs", act, "runs: 1, more than 0")
+    assert (seen["code"], seen["act"]) == ("threshold", act)
+    told = local.ok("show", s)
+    assert "runs: 1, more than 0" in told and "seen: 1 times, the threshold is 1" in told
+    # What was passed all at once was nearly used up as well, unless it was refused.
+    assert local.state(s) == ("alert" if act == "log" else "active")
+
+
+def test_a_limit_that_blocks_in_the_middle_is_in_the_ledger(local):
+    s = local.start(limits={"wall_seconds": {"max": 1, "on_exceed": "block"}},
+                    kill_switch={"grace_period": 0})
+    assert local.ssb.run("--session", s, "--", "sleep", "30").code == 125
+    used = [line for line in local.ledger(s) if line["kind"] == "usage"]
+    assert any(line.get("reason", "").startswith("wall_seconds: ") for line in used), used
+    lines = [line for line in local.ok("show", s).splitlines() if " USED " in line]
+    assert any(re.search(r"; wall_seconds: 1\.\d+, more than 1\.000$", line)
+               for line in lines), lines
+
+
+def test_overspending_that_blocks_is_told(sessions):
+    s = sessions.start(budget={"max_cost_per_session": 1, "max_cost_per_action": 0.1},
+                       kill_switch={"enabled": False})
+    n = sessions.decide("check", s, "--cost", "0.1")["reservation"]
+    assert sessions.state(s) == "active"
+    d = sessions.decide("settle", str(n), "--cost", "500")
+    assert (d["action_taken"], d["state"], d["changed"]) == ("block", "alert", True)
+    alert = next(line for line in sessions.ledger(s) if line["kind"] == "budget_alert")
+    assert "$500.00 is more than the session's $1.00" in alert["reason"]
+    assert "an action that was estimated at $0.10 has cost $500.00" in alert["reason"]
+
+
 def test_show_has_the_known_names(sessions):
     sessions.start("--id", "s", agent_id="a7")
     n = sessions.ok("check", "s", "--action", "search", "--cost", "0.5").strip()
