@@ -20,6 +20,10 @@
 
 static void fail(struct mcp_call *c, const struct ssb_error *err)
 {
+	if (err->code == SSB_E_USAGE) {
+		mcp_tool_fail(c, "invalid_arguments", err->text, "write it so");
+		return;
+	}
 	mcp_tool_fail(c, err->code == SSB_E_POLICY ? "session_refused" : "session_unavailable",
 	              err->text, LOOK);
 }

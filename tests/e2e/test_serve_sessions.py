@@ -66,6 +66,19 @@ def test_a_session_that_is_not_there(ssb, sessions):
     assert both.code == 2 and "not both" in both.errors
 
 
+def test_what_is_wrong_with_a_report(ssb, sessions):
+    """It says what to write, not that the session were away; and counts nothing."""
+    sessions.ok("start", "--id", "mine")
+    with served(ssb, "--session", "mine") as client:
+        for kind, word in (("x" * 64, "63"), ("", "63"), ("a\nb", "control")):
+            wrong = failure(client.tool("report_violation", type=kind))
+            assert wrong["code"] == "invalid_arguments", wrong
+            assert word in wrong["message"] + wrong["fix"], wrong
+        assert status(client)["violation_count"] == 0
+        told = structured(client.tool("report_violation", type="x" * 63))  # the control
+        assert told["session"]["violation_count"] == 1
+
+
 @pytest.mark.parametrize("era", [LEGACY, MODERN])
 def test_each_client_has_its_own(ssb, sessions, era):
     skill(ssb, "hello", HELLO)
@@ -126,6 +139,7 @@ def test_a_violation_ends_it_for_good(ssb, sessions):
         assert "leak" in ended["structuredContent"]["session_reason"]
         refused = failure(client.tool("run_skill", skill_dir="hello"))
         assert refused["code"] == "policy" and "leak" in refused["message"], refused
+        assert refused["fix"].startswith("session_status "), refused
         assert status(client)["state"] == "killed"
         # Nothing that a client can call raises it again.
         again = structured(client.tool("report_violation", type="odd"))
