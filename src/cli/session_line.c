@@ -187,6 +187,10 @@ static void line_notification(struct buf *out, const struct line *l)
 	buf_addc(out, ' ');
 	render_text(out, line_get(l, "url"), "");
 	buf_adds(out, ": ");
+	if (line_get(l, "event") != NULL) {
+		text_of(out, l, "event");
+		buf_addc(out, ' ');
+	}
 	text_of(out, l, "status");
 	if (line_get(l, "status_code") != NULL) {
 		buf_addc(out, ' ');
