@@ -550,6 +550,19 @@ def test_a_limit_that_blocks_in_the_middle_is_in_the_ledger(local):
                for line in lines), lines
 
 
+def test_every_copy_that_fails_is_told_from_the_start(local):
+    """Who cannot have the ledger is not found out after the first decision."""
+    work = local.ssb.mkdir("copies")
+    (work / "link").symlink_to(work / "elsewhere")
+    (work / "dir").mkdir()
+    places = [work / "link", work / "dir", work / "good"]
+    policy = local.policy(audit={"export": [{"file": str(p)} for p in places]})
+    for words in (["start", "--policy", policy, "--id", "s"], ["check", "s"]):
+        said = local(*words).ok().errors
+        assert [str(p) in said for p in places] == [True, True, False], said
+    assert not (work / "elsewhere").exists() and (work / "good").exists()
+
+
 def test_overspending_that_blocks_is_told(sessions):
     s = sessions.start(budget={"max_cost_per_session": 1, "max_cost_per_action": 0.1},
                        kill_switch={"enabled": False})
@@ -557,6 +570,11 @@ def test_overspending_that_blocks_is_told(sessions):
     assert sessions.state(s) == "active"
     d = sessions.decide("settle", str(n), "--cost", "500")
     assert (d["action_taken"], d["state"], d["changed"]) == ("block", "alert", True)
+    assert "runs" not in d, "none is concerned"
+    t = sessions.start(budget={"max_cost_per_session": 1, "on_exceed": "block"})
+    n = sessions.decide("check", t, "--cost", "0.1")["reservation"]
+    r = sessions("settle", str(n), "--cost", "2")
+    assert r.ok().errors.endswith("an action that was estimated at $0.10 has cost $2.00\n"), r
     alert = next(line for line in sessions.ledger(s) if line["kind"] == "budget_alert")
     assert "$500.00 is more than the session's $1.00" in alert["reason"]
     assert "an action that was estimated at $0.10 has cost $500.00" in alert["reason"]
