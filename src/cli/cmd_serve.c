@@ -107,10 +107,13 @@ int cmd_serve(struct request *r)
 		             "run without it",
 		             r->best_effort[i]);
 	}
+	/* Who names a policy, or a session, means that one. */
+	const char *session = request_has(r, FLAG_SESSION_POLICY) ? request_value(r, FLAG_SESSION)
+	                                                          : request_session(r);
 	const struct serve_options o = { .skills = r->skills,
 		                         .n_skills = r->n_skills,
 		                         .owner = r->options,
-		                         .session = request_value(r, FLAG_SESSION),
+		                         .session = session,
 		                         .session_policy = request_value(r, FLAG_SESSION_POLICY),
 		                         .http = request_value(r, FLAG_HTTP),
 		                         .socket = request_value(r, FLAG_SOCKET),

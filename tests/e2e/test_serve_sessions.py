@@ -52,6 +52,24 @@ def test_runs_are_part_of_the_session_that_is_named(ssb, sessions):
     assert sessions.show("named")["meters"]["runs"] == 2
 
 
+def test_a_session_by_environment(ssb, sessions):
+    """As for `run`: what holds an agent's commands holds its server too."""
+    skill(ssb, "hello", HELLO)
+    for name in ("mine", "other"):
+        sessions.ok("start", "--id", name)
+    env = {"SKILLSANDBOX_SESSION": "mine"}
+    with served(ssb, env=env) as client:
+        structured(client.tool("run_skill", skill_dir="hello"))
+        assert status(client)["session_id"] == "mine"
+    assert sessions.show("mine")["meters"]["runs"] == 1
+    with served(ssb, "--session", "other", env=env) as client:
+        assert status(client)["session_id"] == "other"
+    with served(ssb, "--session-policy", sessions.policy(), env=env) as client:
+        assert status(client)["session_id"] not in ("mine", "other")
+    with served(ssb, env={"SKILLSANDBOX_SESSION": ""}) as client:
+        assert failure(client.tool("session_status"))["code"] == "no_session"
+
+
 def test_a_session_that_is_not_there(ssb, sessions):
     skill(ssb, "hello", HELLO)
     with served(ssb, "--session", "nowhere") as client:
