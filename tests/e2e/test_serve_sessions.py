@@ -95,6 +95,10 @@ def test_what_is_wrong_with_a_report(ssb, sessions):
         assert status(client)["violation_count"] == 0
         told = structured(client.tool("report_violation", type="x" * 63))  # the control
         assert told["session"]["violation_count"] == 1
+        told = structured(client.tool("report_violation", type="a\u202eb\U000e0041"))
+        counts = {"x" * 63: 1, "a\\u{202e}b\\u{e0041}": 1}
+        assert told["session"]["violation_counts"] == counts
+        assert status(client)["violation_counts"] == counts
 
 
 @pytest.mark.parametrize("era", [LEGACY, MODERN])
