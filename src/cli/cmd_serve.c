@@ -15,6 +15,7 @@
 #include "serve/serve.h"
 
 #define TOKEN_BYTES    32
+#define SHORT_TOKEN    16 /* bytes of one that its owner made up */
 #define TOKEN_VARIABLE "SKILLSANDBOX_TOKEN"
 
 static void on_listening(const char *where)
@@ -87,6 +88,10 @@ static int take_token(char **ret, struct ssb_error *err)
 		hex_encode(bytes, sizeof(bytes), token);
 		explicit_bzero(bytes, sizeof(bytes));
 		show_token(token);
+	} else if (strlen(token) < SHORT_TOKEN) {
+		say_warningf(TOKEN_VARIABLE " has %zu bytes: other users of this machine may "
+		                            "guess it; take one of %d or more",
+		             strlen(token), SHORT_TOKEN);
 	}
 	*ret = steal_ptr(&token);
 	return 0;
