@@ -92,7 +92,13 @@ def test_a_policy_that_cannot_be_used_starts_nothing(local):
     assert "max_cost_per_session" in r.errors, "what was meant"
     usual.unlink()
     usual.symlink_to("nowhere")
-    assert local("start").code == 125, "a link that leads nowhere is not the default"
+    r = local("start")
+    assert r.code == 125, "a link that leads nowhere is not the default"
+    assert "is a symlink; name the file itself" in r.errors, repr(r)
+    usual.unlink()
+    local.ssb.write(usual, "budget: {}\n", 0o622)
+    r = local("start")
+    assert r.code == 125 and "others can write" in r.errors, repr(r)
     usual.unlink()
     for path in ("/nonexistent/x.yaml", local.ssb.work):
         r = local("start", "--policy", path)
