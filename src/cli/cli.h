@@ -194,6 +194,8 @@ int request_plan(struct request *r, char *const fallback[], struct ssb_plan **re
 /* Says the error, for `run --json` as the closing JSON line too; returns
  * `status`. */
 int request_fail(const struct request *r, const struct ssb_error *err, int status);
+/* The session that runs are to be part of, by --session or SKILLSANDBOX_SESSION; NULL: none. */
+const char *request_session(const struct request *r);
 
 static inline void plan_freep(struct ssb_plan **p)
 {

@@ -1,5 +1,4 @@
 /* cmd_run.c - run a skill, or a bare command, and end with its exit status. */
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -90,15 +89,6 @@ static void result_summary(const struct ssb_result *r)
 	          r->trace_path);
 }
 
-/* The session that the run is to be part of; NULL: none. */
-static const char *session_of(const struct request *r)
-{
-	const char *id = request_value(r, FLAG_SESSION);
-
-	id = id != NULL ? id : getenv("SKILLSANDBOX_SESSION");
-	return id != NULL && (id[0] != '\0' || request_has(r, FLAG_SESSION)) ? id : NULL;
-}
-
 static int run_plan(const struct request *r, struct ssb_plan *plan)
 {
 	static const int stdio[3] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
@@ -113,7 +103,7 @@ static int run_plan(const struct request *r, struct ssb_plan *plan)
 	if (request_has(r, FLAG_OTEL)) {
 		run_otel_begin(&otel, plan);
 	}
-	const char *session = session_of(r);
+	const char *session = request_session(r);
 	int rc = session != NULL ? ssb_run_in_session(plan, session, stdio, &result, &err)
 	                         : ssb_run(plan, stdio, &result, &err);
 	run_watch_end(&watch);

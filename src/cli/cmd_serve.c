@@ -15,6 +15,7 @@
 #include "serve/serve.h"
 
 #define TOKEN_BYTES    32
+#define SHORT_TOKEN    16 /* bytes of one that its owner made up */
 #define TOKEN_VARIABLE "SKILLSANDBOX_TOKEN"
 
 static void on_listening(const char *where)
@@ -87,6 +88,10 @@ static int take_token(char **ret, struct ssb_error *err)
 		hex_encode(bytes, sizeof(bytes), token);
 		explicit_bzero(bytes, sizeof(bytes));
 		show_token(token);
+	} else if (strlen(token) < SHORT_TOKEN) {
+		say_warningf(TOKEN_VARIABLE " has %zu bytes: other users of this machine may "
+		                            "guess it; take one of %d or more",
+		             strlen(token), SHORT_TOKEN);
 	}
 	*ret = steal_ptr(&token);
 	return 0;
@@ -107,10 +112,13 @@ int cmd_serve(struct request *r)
 		             "run without it",
 		             r->best_effort[i]);
 	}
+	/* Who names a policy, or a session, means that one. */
+	const char *session = request_has(r, FLAG_SESSION_POLICY) ? request_value(r, FLAG_SESSION)
+	                                                          : request_session(r);
 	const struct serve_options o = { .skills = r->skills,
 		                         .n_skills = r->n_skills,
 		                         .owner = r->options,
-		                         .session = request_value(r, FLAG_SESSION),
+		                         .session = session,
 		                         .session_policy = request_value(r, FLAG_SESSION_POLICY),
 		                         .http = request_value(r, FLAG_HTTP),
 		                         .socket = request_value(r, FLAG_SOCKET),

@@ -70,5 +70,6 @@ int cmd_session_start(struct request *r)
 		return session_cli_fail(&c, &err);
 	}
 	session_cli_mail(&c);
+	session_cli_warn(&d);
 	return tell(&c, &d);
 }

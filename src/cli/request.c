@@ -1,6 +1,7 @@
 /* request.c - from the words of one command line to a plan. */
 #include "cli/cli.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -98,6 +99,14 @@ static void failure_json(int status, const struct ssb_error *err)
 	json_close(&j, '}');
 	buf_addc(&out, '\n');
 	(void)say_out(STDERR_FILENO, &out);
+}
+
+const char *request_session(const struct request *r)
+{
+	const char *id = request_value(r, FLAG_SESSION);
+
+	id = id != NULL ? id : getenv("SKILLSANDBOX_SESSION");
+	return id != NULL && (id[0] != '\0' || request_has(r, FLAG_SESSION)) ? id : NULL;
 }
 
 int request_fail(const struct request *r, const struct ssb_error *err, int status)

@@ -220,11 +220,19 @@ void session_cli_mail(const struct session_cli *c)
 	}
 }
 
+void session_cli_warn(const struct decision *d)
+{
+	if (d->warning[0] != '\0') {
+		say_warningf("%s", d->warning);
+	}
+}
+
 /* Whether runs are concerned: an alert leaves them alone, a resumed session may be
  * in alert again. */
 static bool reaches_runs(const struct decision *d)
 {
-	return d->changed && d->verdict.act != ACT_ALERT;
+	return d->changed && (d->state != SESSION_ALERT ||
+	                      (d->verdict.code != NULL && strcmp(d->verdict.code, "owner") == 0));
 }
 
 int session_cli_act(const struct session_cli *c, const struct decision *d, struct act_report *ret,
@@ -239,9 +247,7 @@ int session_cli_act(const struct session_cli *c, const struct decision *d, struc
 	if (d->notify) {
 		start_herald(c);
 	}
-	if (d->warning[0] != '\0') {
-		say_warningf("%s", d->warning);
-	}
+	session_cli_warn(d);
 	if (rc == 0 && ret->left > 0) {
 		return ssb_fail(err, SSB_E_SYS, 0, "session",
 		                "%zu of %zu runs could not be %s: see 'skillsandbox ps'", ret->left,

@@ -35,6 +35,8 @@ int session_cli_cost(const struct session_cli *c, micros *ret, bool *ret_given,
  * message that cannot be sent is a warning; -1 where a run may live on. */
 int session_cli_act(const struct session_cli *c, const struct decision *d, struct act_report *ret,
                     struct ssb_error *err);
+/* What went wrong beside the decision, which holds. */
+void session_cli_warn(const struct decision *d);
 /* Messages that wait because of what time alone did. */
 void session_cli_mail(const struct session_cli *c);
 

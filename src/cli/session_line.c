@@ -42,6 +42,16 @@ static void because(struct buf *out, const struct line *l, const char *between)
 	}
 }
 
+/* Of what harder acts do there is a line of its own. */
+static void mildly_because(struct buf *out, const struct line *l)
+{
+	const char *act = line_text(l, "act");
+
+	if (act != NULL && (strcmp(act, "log") == 0 || strcmp(act, "block") == 0)) {
+		because(out, l, "; ");
+	}
+}
+
 static void line_created(struct buf *out, const struct line *l)
 {
 	buf_adds(out, "budget ");
@@ -61,6 +71,7 @@ static void line_allowed(struct buf *out, const struct line *l)
 	money_of(out, l, "cost_usd");
 	buf_adds(out, " reserved as ");
 	text_of(out, l, "reservation");
+	mildly_because(out, l);
 }
 
 static void line_blocked(struct buf *out, const struct line *l)
@@ -88,6 +99,7 @@ static void line_settled(struct buf *out, const struct line *l)
 	                                          : "");
 	buf_adds(out, "; spent ");
 	money_of(out, l, "session_total_cost_usd");
+	mildly_because(out, l);
 }
 
 static void line_violation(struct buf *out, const struct line *l)
@@ -104,6 +116,7 @@ static void line_violation(struct buf *out, const struct line *l)
 		buf_adds(out, ": ");
 		text_of(out, l, "details");
 	}
+	mildly_because(out, l);
 }
 
 static void line_reason(struct buf *out, const struct line *l)
@@ -117,6 +130,7 @@ static void line_begun(struct buf *out, const struct line *l)
 	text_of(out, l, "run");
 	buf_adds(out, " begins on ");
 	text_of(out, l, "host");
+	mildly_because(out, l);
 }
 
 static void line_ended(struct buf *out, const struct line *l)
@@ -156,6 +170,7 @@ static void line_usage(struct buf *out, const struct line *l)
 	buf_adds(out, "run ");
 	text_of(out, l, "run");
 	(void)members(out, l, "violations", members(out, l, "used", ": "));
+	mildly_because(out, l);
 }
 
 static void line_child(struct buf *out, const struct line *l)
@@ -172,6 +187,10 @@ static void line_notification(struct buf *out, const struct line *l)
 	buf_addc(out, ' ');
 	render_text(out, line_get(l, "url"), "");
 	buf_adds(out, ": ");
+	if (line_get(l, "event") != NULL) {
+		text_of(out, l, "event");
+		buf_addc(out, ' ');
+	}
 	text_of(out, l, "status");
 	if (line_get(l, "status_code") != NULL) {
 		buf_addc(out, ' ');

@@ -166,6 +166,17 @@ static int make_modern(struct mcp_http *h)
 	return mcp_peer_new(h->server, h->principal, NULL, &h->modern);
 }
 
+/* A client could not say another one in a header: blanks at its end are nobody's. */
+static bool can_be_sent(const char *token)
+{
+	size_t n = 0;
+
+	while (token[n] > ' ' && token[n] < 0x7f) {
+		n++;
+	}
+	return n > 0 && n <= MAX_HTTP_TOKEN && token[n] == '\0';
+}
+
 /* ---- beginning and end ------------------------------------------------------- */
 
 static int start(struct mcp_http *h, const struct mcp_http_options *o, struct ssb_error *err)
@@ -176,8 +187,9 @@ static int start(struct mcp_http *h, const struct mcp_http_options *o, struct ss
 	if (parse(o->address, &p, err) != 0) {
 		return -1;
 	}
-	if (o->token != NULL && (o->token[0] == '\0' || strlen(o->token) > MAX_HTTP_TOKEN)) {
-		return ssb_fail(err, SSB_E_USAGE, 0, WHERE, "a token has 1 to %d bytes",
+	if (o->token != NULL && !can_be_sent(o->token)) {
+		return ssb_fail(err, SSB_E_USAGE, 0, WHERE,
+		                "a token has 1 to %d bytes of ASCII, and no blanks in it",
 		                MAX_HTTP_TOKEN);
 	}
 	if (o->token != NULL) {

@@ -287,6 +287,10 @@ static void task_close(struct mcp_server *s, struct task *t, enum task_end end)
 	t->call = NULL;
 	t->end = end;
 	t->ended_ms = clock_ms();
+	if (end != TASK_FAILED) {
+		free(t->message); /* it told what was under way */
+		t->message = NULL;
+	}
 	task_tell(s, t);
 }
 

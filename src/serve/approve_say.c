@@ -276,6 +276,9 @@ enum approval approve_refuse(const struct serve *s, const struct approve_case *k
 	json_open(&j, '{');
 	json_kstr(&j, "code", "approval_required");
 	json_kstr(&j, "message", why);
+	json_kstr(&j, "fix",
+	          can_approve ? "the owner approves it with the command"
+	                      : "the owner changes what it needs, or grants it");
 	json_kstr(&j, "command", can_approve ? command.data : NULL);
 	json_key(&j, "needs");
 	json_open(&j, '[');

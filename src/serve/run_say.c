@@ -80,6 +80,33 @@ static void show_stream(struct shown *s, const struct job_end *end, int i)
 	}
 }
 
+/* ---- what the call left out ------------------------------------------------------ */
+
+struct narrow run_narrow(const struct mcp_call *c)
+{
+	return (struct narrow){
+		.offline = !mcp_arg_boolean(c, "network", true),
+		.read_only = mcp_arg_boolean(c, "read_only", false),
+		.max_seconds = (uint64_t)mcp_arg_integer(c, "timeout_seconds", 0),
+	};
+}
+
+/* The owner may have granted long ago what the call itself has left out: that is said
+ * before what the owner could do. Into `out`. */
+static const char *fix_of(const struct narrow *n, const char *remedy, struct buf *out)
+{
+	const char *by = n->read_only && strstr(remedy, "--write") != NULL ? "read_only: true"
+	                 : n->offline && strstr(remedy, "--net") != NULL   ? "network: false"
+	                                                                   : NULL;
+
+	buf_reset(out);
+	if (by != NULL) {
+		buf_addf(out, "call it without %s; where that is not enough: ", by);
+	}
+	buf_adds(out, remedy);
+	return out->failed ? remedy : out->data;
+}
+
 /* ---- what it tried -------------------------------------------------------------- */
 
 static void open_view(const struct serve *s, const struct job_end *end, struct view *v)
@@ -97,10 +124,12 @@ static const char *or_empty(const char *s)
 	return s != NULL ? s : "";
 }
 
-static void json_violations(struct json *j, const struct view *v)
+static void json_violations(struct json *j, const struct narrow *narrow, const struct view *v)
 {
 	size_t n = 0;
+	auto_buf fix;
 
+	buf_init(&fix, SAY_BYTES);
 	json_key(j, "violations");
 	json_open(j, '[');
 	for (size_t i = 0; i < v->n_items && n < MAX_RESULT_DENIED; i++) {
@@ -114,14 +143,18 @@ static void json_violations(struct json *j, const struct view *v)
 		json_kstr(j, "what", item->text);
 		json_kuint(j, "count", item->count);
 		json_kstr(j, "rule", item->rule);
-		json_kstr(j, "fix", item->remedy);
+		json_kstr(j, "fix", fix_of(narrow, item->remedy, &fix));
 		json_close(j, '}');
 	}
 	json_close(j, ']');
 }
 
-static void say_violation(struct buf *out, const struct view_item *i, size_t number)
+static void say_violation(struct buf *out, const struct narrow *narrow, const struct view_item *i,
+                          size_t number)
 {
+	auto_buf fix;
+
+	buf_init(&fix, SAY_BYTES);
 	buf_addf(out, "%zu. %s", number, i->text);
 	if (i->count > 1) {
 		buf_addf(out, " (%llu times)", (unsigned long long)i->count);
@@ -133,11 +166,11 @@ static void say_violation(struct buf *out, const struct view_item *i, size_t num
 	if (i->rule[0] != '\0') {
 		buf_addf(out, "; rule: %s", i->rule);
 	}
-	buf_addf(out, "\n   to allow: %s\n", why_remedy(i));
+	buf_addf(out, "\n   to allow: %s\n", fix_of(narrow, why_remedy(i), &fix));
 }
 
-static void say_violations(struct buf *out, const struct ssb_result *r, const struct view *v,
-                           const char *unseen)
+static void say_violations(struct buf *out, const struct ssb_result *r, const struct narrow *narrow,
+                           const struct view *v, const char *unseen)
 {
 	size_t all = view_count(v, GROUP_DENIED);
 	size_t n = 0;
@@ -155,7 +188,7 @@ static void say_violations(struct buf *out, const struct ssb_result *r, const st
 	}
 	for (size_t i = 0; i < v->n_items && n < MAX_RESULT_DENIED; i++) {
 		if (v->items[i].group == GROUP_DENIED) {
-			say_violation(out, &v->items[i], ++n);
+			say_violation(out, narrow, &v->items[i], ++n);
 		}
 	}
 	if (all > n) {
@@ -226,8 +259,8 @@ static void json_resource(struct json *j, const char *key, const char *id)
 }
 
 static void result_json(struct buf *out, const struct job_end *end, const struct shown shown[2],
-                        const struct view *v, const struct string_list *withheld,
-                        const char *unseen)
+                        const struct narrow *narrow, const struct view *v,
+                        const struct string_list *withheld, const char *unseen)
 {
 	const struct ssb_result *r = &end->result;
 	struct json j;
@@ -241,7 +274,7 @@ static void result_json(struct buf *out, const struct job_end *end, const struct
 	json_kstr(&j, "stderr", or_empty(shown[1].text.data));
 	json_kbool(&j, "stdout_truncated", shown[0].cut);
 	json_kbool(&j, "stderr_truncated", shown[1].cut);
-	json_violations(&j, v);
+	json_violations(&j, narrow, v);
 	if (unseen != NULL) {
 		json_kstr(&j, "violations_unlisted", unseen);
 	}
@@ -258,7 +291,14 @@ static void result_json(struct buf *out, const struct job_end *end, const struct
 	json_close(&j, '}');
 }
 
-static void say_end(struct buf *out, const char *name, const struct ssb_result *r)
+/* The shorter of two limits holds: one that had not come yet was not it. */
+static bool by_call(const struct ssb_result *r, const struct narrow *narrow)
+{
+	return narrow->max_seconds > 0 && r->duration_us / 1000000 >= narrow->max_seconds;
+}
+
+static void say_end(struct buf *out, const char *name, const struct ssb_result *r,
+                    const struct narrow *narrow)
 {
 	visible_text(out, name, false);
 	switch (r->end) {
@@ -269,8 +309,10 @@ static void say_end(struct buf *out, const char *name, const struct ssb_result *
 		buf_addf(out, ": ended by signal %d", r->signal);
 		break;
 	case SSB_END_TIMEOUT:
-		buf_adds(out, ": ended by its time limit (resources.max_runtime_seconds, or the "
-		              "owner's --timeout)");
+		buf_addf(out, ": ended by its time limit (%s)",
+		         by_call(r, narrow) ? "timeout_seconds of this call"
+		                            : "resources.max_runtime_seconds, or the owner's "
+		                              "--timeout");
 		break;
 	case SSB_END_MEMORY:
 		buf_adds(out, ": ended by its memory limit (resources.memory_mb, or the owner's "
@@ -313,6 +355,7 @@ void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
 	AUTO(shown_done) struct shown out = { 0 };
 	AUTO(shown_done) struct shown error = { 0 };
 	AUTO(view_done) struct view v = { 0 };
+	const struct narrow narrow = run_narrow(c);
 	auto_buf text;
 	auto_buf json;
 
@@ -323,12 +366,13 @@ void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
 	if (r->violations > 0 && unseen == NULL) {
 		open_view(s, end, &v);
 	}
-	say_end(&text, name, r);
+	say_end(&text, name, r, &narrow);
 	say_stream(&text, "stdout", &out, r->run_id);
 	say_stream(&text, "stderr", &error, r->run_id);
-	say_violations(&text, r, &v, unseen);
+	say_violations(&text, r, &narrow, &v, unseen);
 	say_withheld(&text, withheld);
-	result_json(&json, end, (const struct shown[2]){ out, error }, &v, withheld, unseen);
+	result_json(&json, end, (const struct shown[2]){ out, error }, &narrow, &v, withheld,
+	            unseen);
 	bool good = r->end == SSB_END_EXITED && r->exit_status == 0;
 	if (text.failed || json.failed) {
 		mcp_tool_fail(c, "no_memory", "the result is too large to be told",
@@ -339,12 +383,18 @@ void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
 }
 
 /* What to do about it, where the text does not say it. */
-static const char *fix_for(enum ssb_code code)
+static const char *fix_for(const struct ssb_error *err)
 {
-	switch (code) {
+	if (strcmp(err->where, "session") == 0) {
+		return "session_status shows how it stands; only the owner can change that";
+	}
+	switch (err->code) {
 	case SSB_E_MANIFEST:
 		return "validate_skill shows every finding";
 	case SSB_E_POLICY:
+		if (strcmp(err->where, "skill") == 0 || strcmp(err->where, "directory") == 0) {
+			return "list_skills names what is served";
+		}
 		return "inspect_skill shows what is refused, and what would allow it";
 	case SSB_E_LAYER:
 		return "the owner can run: skillsandbox doctor";
@@ -367,7 +417,7 @@ void run_say_error(struct mcp_call *c, const struct ssb_error *err)
 		buf_adds(&text, ": ");
 	}
 	visible_text(&text, err->text, false);
-	mcp_tool_fail(c, code_name(err->code), text.failed ? "" : text.data, fix_for(err->code));
+	mcp_tool_fail(c, code_name(err->code), text.failed ? "" : text.data, fix_for(err));
 }
 
 /* ---- dry run ---------------------------------------------------------------------------- */

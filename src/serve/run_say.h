@@ -3,6 +3,10 @@
 #define SERVE_RUN_SAY_H
 
 #include "serve/job.h"
+#include "serve/plans.h"
+
+/* What the arguments of the call leave out of the plan. */
+struct narrow run_narrow(const struct mcp_call *c);
 
 /* A run that has ended by itself or by us: the whole answer. `name` is the skill's,
  * `withheld` what it asked for and ran without (run_withheld()). Where there were violations its

@@ -6,6 +6,7 @@
 #include "serve/run_say.h"
 #include "serve/serve.h"
 #include "serve/tool_record.h"
+#include "session/policy.h"
 
 #define SKILL_WORD "name of a skill that is served (list_skills), or the path of its directory"
 
@@ -74,7 +75,7 @@ static const struct mcp_field VIOLATION_FIELDS[] = {
 	  .required = true,
 	  .description = "what was found: pii_blocked, prompt_injection",
 	  .min = 1,
-	  .max = 64 },
+	  .max = sizeof(((struct session_threshold *)NULL)->name) - 1 },
 	{ .name = "details",
 	  .type = MCP_STRING,
 	  .description = "more about it, for the owner",

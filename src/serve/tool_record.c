@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/visible.h"
+#include "mcp/tools_check.h"
 #include "report/view.h"
 #include "report/why.h"
 #include "serve/records.h"
@@ -41,7 +42,7 @@ const struct mcp_field TRACE_FIELDS[N_TRACE_FIELDS] = {
 	{ .name = "from",
 	  .type = MCP_INTEGER,
 	  .description = "The first line, from 0; next_from of the page before.",
-	  .max = INT64_MAX,
+	  .max = TOOL_MAX_INTEGER,
 	  .otherwise = "0" },
 	{ .name = "limit",
 	  .type = MCP_INTEGER,

@@ -228,15 +228,6 @@ static int take_args(const struct mcp_call *c, char ***ret, struct ssb_error *er
 	return 0;
 }
 
-static struct narrow take_narrow(const struct mcp_call *c)
-{
-	return (struct narrow){
-		.offline = !mcp_arg_boolean(c, "network", true),
-		.read_only = mcp_arg_boolean(c, "read_only", false),
-		.max_seconds = (uint64_t)mcp_arg_integer(c, "timeout_seconds", 0),
-	};
-}
-
 /* How far the call has come: the handler begins anew after each errand. */
 struct been {
 	struct look_call before; /* "always" was tried */
@@ -293,7 +284,7 @@ static int run(struct serve *s, struct mcp_call *c, const struct been *been, str
 {
 	auto_free char **args = NULL;
 	struct ssb_plan *plan = NULL;
-	struct plan_wish w = { .narrow = take_narrow(c) };
+	struct plan_wish w = { .narrow = run_narrow(c) };
 
 	if (skills_find(s->skills, mcp_arg_string(c, "skill_dir"), &w.skill, err) != 0 ||
 	    take_args(c, &args, err) != 0) {
@@ -347,7 +338,7 @@ static void dry_run(void *app, struct mcp_call *c)
 	struct serve *s = app;
 	auto_free char **args = NULL;
 	struct ssb_plan *plan = NULL;
-	struct plan_wish w = { .narrow = take_narrow(c) };
+	struct plan_wish w = { .narrow = run_narrow(c) };
 	struct ssb_error err = { 0 };
 
 	if (skills_find(s->skills, mcp_arg_string(c, "skill_dir"), &w.skill, &err) != 0 ||

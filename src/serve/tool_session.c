@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "base/visible.h"
 #include "report/session_json.h"
 #include "serve/bind.h"
 #include "serve/errand.h"
@@ -20,6 +21,10 @@
 
 static void fail(struct mcp_call *c, const struct ssb_error *err)
 {
+	if (err->code == SSB_E_USAGE) {
+		mcp_tool_fail(c, "invalid_arguments", err->text, "write it so");
+		return;
+	}
 	mcp_tool_fail(c, err->code == SSB_E_POLICY ? "session_refused" : "session_unavailable",
 	              err->text, LOOK);
 }
@@ -43,7 +48,39 @@ static int open_session(const struct serve *s, struct mcp_call *c, struct bound 
 	return 0;
 }
 
-static void answer(struct mcp_call *c, const struct session *s, const struct decision *d)
+static int put_count(void *arg, const char *name, uint64_t n)
+{
+	auto_buf key;
+
+	/* Whoever reports a violation gives it its name. */
+	buf_init(&key, MAX_TEXT);
+	visible_text(&key, name, false);
+	json_kuint(arg, key.failed ? "?" : key.data, n);
+	return 0;
+}
+
+/* null where the store does not say: none would be another answer. */
+static void put_counts(struct json *j, struct sessions *store, const char *id)
+{
+	struct ssb_error err = { 0 };
+	struct json counts;
+	auto_buf text;
+
+	buf_init(&text, MAX_TEXT);
+	json_init(&counts, &text, false);
+	json_open(&counts, '{');
+	int rc = session_counts(store, id, put_count, &counts, &err);
+	json_close(&counts, '}');
+	json_key(j, "violation_counts");
+	if (rc == 0 && !text.failed) {
+		json_raw(j, text.data, text.len);
+	} else {
+		json_null(j);
+	}
+}
+
+static void answer(struct mcp_call *c, struct sessions *store, const struct session *s,
+                   const struct decision *d)
 {
 	auto_buf data;
 	struct json j;
@@ -60,6 +97,7 @@ static void answer(struct mcp_call *c, const struct session *s, const struct dec
 	json_open(&j, '{');
 	session_json_facts(&j, s);
 	session_json_bounds(&j, s);
+	put_counts(&j, store, s->id);
 	json_close(&j, '}');
 	json_close(&j, '}');
 	if (data.failed) {
@@ -85,7 +123,7 @@ void tool_session_status(void *app, struct mcp_call *c)
 		return;
 	}
 	if (session_get(store, bound.id, found, &err) == 0) {
-		answer(c, found, NULL);
+		answer(c, store, found, NULL);
 	} else {
 		fail(c, &err);
 	}
@@ -114,7 +152,7 @@ static void count(void *arg, struct mcp_call *c)
 	r->counted = session_violation(r->store, bound.id, mcp_arg_string(c, "type"),
 	                               mcp_arg_string(c, "details"), &r->d, &err) == 0;
 	if (r->counted) {
-		answer(c, &r->d.after, &r->d);
+		answer(c, r->store, &r->d.after, &r->d);
 	} else {
 		fail(c, &err);
 	}

@@ -261,6 +261,13 @@ static int alert(struct call *c, struct row *row, const struct verdict *v, bool 
 	                                   : -1;
 }
 
+/* What is refused further up never happened here; what has happened is told, by the
+ * message of the state that it leads to where there is one. */
+static bool is_told(const struct call *c, const struct verdict *v, bool becomes)
+{
+	return (v->tells && !becomes) || (v->act == ACT_ALERT && c->verdict.allowed);
+}
+
 int call_apply(struct call *c, struct ssb_error *err)
 {
 	for (size_t i = 0; i < c->n; i++) {
@@ -270,8 +277,7 @@ int call_apply(struct call *c, struct ssb_error *err)
 		if (session_is_over(row->s.state)) {
 			continue;
 		}
-		/* What is refused further up never happened here. */
-		if (v->act == ACT_ALERT && c->verdict.allowed &&
+		if (is_told(c, v, v->act >= ACT_PAUSE && to != row->s.state) &&
 		    alert(c, row, v, c->news[i], err) != 0) {
 			return -1;
 		}

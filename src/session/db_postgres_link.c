@@ -67,8 +67,16 @@ static int fail_lost(struct pg_link *l, int sys_errno, const char *what, struct 
 
 	copy_message(l, l->pq->errorMessage(l->conn), message, sizeof(message));
 	drop(l);
-	return ssb_fail(err, SSB_E_SYS, sys_errno, DB_WHERE, "%s%s%s", what,
-	                message[0] != '\0' ? ": " : "", message);
+	if (message[0] == '\0') {
+		return ssb_fail(err, SSB_E_SYS, sys_errno, DB_WHERE, "%s", what);
+	}
+	/* libpq has said why; the number is for those who ask whether it is lost. */
+	bool first = err != NULL && err->code == SSB_OK;
+	ssb_fail(err, SSB_E_SYS, 0, DB_WHERE, "%s: %s", what, message);
+	if (first) {
+		err->sys_errno = sys_errno;
+	}
+	return -1;
 }
 
 static int fail_state(struct pg_link *l, const struct pg_result *r, struct ssb_error *err)

@@ -55,6 +55,7 @@ static void add_verdict(struct verdict *v, const struct verdict *more)
 	if (wins) {
 		*v = *more;
 	}
+	v->tells = v->tells || other.tells;
 	size_t len = strlen(v->reason);
 	if (!is_ok(&other)) {
 		snprintf(v->reason + len, sizeof(v->reason) - len, "; %s", other.reason);
@@ -201,12 +202,15 @@ struct verdict engine_settle(const struct session *s, micros actual, micros esti
 		           session_state_name(s->state));
 	}
 	struct verdict v = of_budget(s, s->spent, (wide)s->spent + s->reserved);
-	if (v.act < ACT_ALERT && actual > p->max_cost_per_action) {
-		v = say(ACT_ALERT, "max_cost_per_action",
-		        "an action that was estimated at %s has cost %s", money_show(estimate, a),
-		        money_show(actual, b));
+	if (actual > p->max_cost_per_action) {
+		struct verdict dear = say(ACT_ALERT, "max_cost_per_action",
+		                          "an action that was estimated at %s has cost %s",
+		                          money_show(estimate, a), money_show(actual, b));
+		add_verdict(&v, &dear);
 	}
-	v.allowed = true; /* the money is gone */
+	/* The money is gone: a block refuses nothing here, and would not be heard of. */
+	v.tells = v.act >= ACT_ALERT;
+	v.allowed = true;
 	return v;
 }
 
@@ -274,16 +278,18 @@ static struct verdict of_meter(const struct session *s, enum session_meter m, ui
 	if (l->max == SESSION_NO_LIMIT) {
 		return all_good();
 	}
+	bool nearly = now > before && reaches(now, l->max, ppm) &&
+	              (before == 0 || !reaches(before, l->max, ppm));
+	struct verdict v = all_good();
 	if (now > l->max && (before <= l->max || act == ACT_BLOCK || act == ACT_KILL)) {
-		return say(act, session_meter_name(m), "%s: %s, more than %s",
-		           session_meter_name(m), meter_text(m, now, a), meter_text(m, l->max, b));
+		v = say(act, session_meter_name(m), "%s: %s, more than %s", session_meter_name(m),
+		        meter_text(m, now, a), meter_text(m, l->max, b));
+	} else if (now <= l->max && nearly) {
+		v = say(ACT_ALERT, session_meter_name(m), "%s: %s of %s", session_meter_name(m),
+		        meter_text(m, now, a), meter_text(m, l->max, b));
 	}
-	if (now <= l->max && now > before && reaches(now, l->max, ppm) &&
-	    (before == 0 || !reaches(before, l->max, ppm))) {
-		return say(ACT_ALERT, session_meter_name(m), "%s: %s of %s", session_meter_name(m),
-		           meter_text(m, now, a), meter_text(m, l->max, b));
-	}
-	return all_good();
+	v.tells = nearly; /* also where it went past alert_at and the limit at once */
+	return v;
 }
 
 bool engine_blocks(const struct verdict *v)

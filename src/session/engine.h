@@ -34,6 +34,9 @@ struct verdict {
 	 * "violations" (their total), or the name of a meter. "max_duration" is the one whose
 	 * state is not engine_next(): the session expires. */
 	const char *code;
+	/* The owner is told of what has happened, whatever else `act` does, unless the
+	 * state that it leads to is a message already. */
+	bool tells;
 	char reason[SESSION_REASON];
 };
 
@@ -41,8 +44,8 @@ struct verdict {
  * acts that change nothing. With kill_enabled off ACT_KILL is ACT_BLOCK. */
 enum session_state engine_next(const struct session *s, enum session_act act);
 
-/* May money be spent? In this order: over or paused; max_duration; max_actions;
- * max_cost_per_action (always a block); max_cost_per_session, by spent +
+/* May money be spent? In this order: over or paused; max_duration; violations that
+ * block; max_actions; max_cost_per_action (always a block); max_cost_per_session, by spent +
  * reserved + estimate; alert_at. */
 struct verdict engine_check(const struct session *s, micros estimate, int64_t now_us);
 

@@ -68,6 +68,15 @@ struct json *entry_begin(struct call *c, struct row *row, const char *kind)
 	return j;
 }
 
+void entry_verdict(const struct call *c, struct json *j)
+{
+	json_kstr(j, "code", c->verdict.code);
+	json_kstr(j, "act", session_act_name(c->verdict.act));
+	if (strcmp(c->verdict.code, "ok") != 0) {
+		json_kstr(j, "reason", c->verdict.reason);
+	}
+}
+
 static bool exports_lines(const struct row *row)
 {
 	const struct session_policy *p = row->s.policy;

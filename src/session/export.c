@@ -37,8 +37,10 @@ struct exports {
 
 static void warn(struct call *c, const char *path, const char *what)
 {
-	snprintf(c->warning, sizeof(c->warning), "cannot write the ledger to '%.120s': %s", path,
-	         what);
+	size_t len = strlen(c->warning);
+
+	snprintf(c->warning + len, sizeof(c->warning) - len,
+	         "%scannot write the ledger to '%.120s': %s", len > 0 ? "; " : "", path, what);
 	store_clean(c->warning);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_read.h"
 #include "session/store.h"
 
 #define BODY_BYTES ((size_t)64 * 1024)
@@ -224,6 +225,18 @@ static void put_place(struct json *j, const char *url)
 	json_strn(j, url, len + strcspn(url + len, "/?#"));
 }
 
+/* Of what the message tells. */
+static void put_told(struct json *j, const char *body)
+{
+	struct json_doc doc = { 0 };
+	const char *why = NULL;
+
+	if (json_read(&doc, body, strlen(body), &why) == 0) {
+		json_kstr(j, "event", json_string(json_member(&doc, json_top(&doc), "event"), ""));
+	}
+	json_doc_done(&doc);
+}
+
 int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, const char *error,
                  const char *status, struct ssb_error *err)
 {
@@ -236,6 +249,8 @@ int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, 
 	if (item->kind == NOTIFY_OTEL) {
 		json_kstr(j, "what", item->span ? "span" : "lines");
 		json_kuint(j, "lines", item->lines);
+	} else {
+		put_told(j, item->body);
 	}
 	json_kstr(j, "status", status);
 	if (code != 0) {

@@ -127,6 +127,10 @@ static int load_bytes(const char *path, struct buf *out, struct ssb_error *err)
 	/* O_NONBLOCK: a FIFO in its place is an error, not a wait. */
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
+	if (fd < 0 && errno == ELOOP) {
+		return ssb_fail(err, SSB_E_POLICY, 0, path,
+		                "the session policy is a symlink; name the file itself");
+	}
 	if (fd < 0) {
 		enum ssb_code code =
 		        errno == ENOENT || errno == ENOTDIR ? SSB_E_NOT_FOUND : SSB_E_POLICY;

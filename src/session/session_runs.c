@@ -72,11 +72,9 @@ static int put_begin(struct call *c, const struct session_run *run, struct ssb_e
 		json_kint(j, "keeper", run->keeper);
 	} else {
 		json_kstr(j, "action", "run");
-		json_kstr(j, "code", c->verdict.code);
-		json_kstr(j, "act", session_act_name(c->verdict.act));
-		json_kstr(j, "reason", c->verdict.reason);
 		json_kmillionths(j, "session_total_cost_usd", own->s.spent);
 	}
+	entry_verdict(c, j);
 	if (c->decided != own) {
 		json_kstr(j, "decided_by", c->decided->s.id);
 	}
@@ -97,6 +95,9 @@ int session_run_begin(struct sessions *ss, const char *id, struct session_run *r
 		c.news[i] = true; /* the engine says it once */
 	}
 	call_decide(&c);
+	for (size_t i = 0; i < c.n && !c.verdict.allowed; i++) {
+		c.verdicts[i].tells = false; /* none has begun */
+	}
 	if ((c.verdict.allowed && insert_run(&c, &r, err) != 0) || put_begin(&c, &r, err) != 0 ||
 	    call_apply(&c, err) != 0 || call_commit(&c, ret, err) != 0) {
 		return -1;
@@ -215,8 +216,7 @@ static int put_usage(struct call *c, const struct session_run *run,
 		}
 		json_close(j, '}');
 	}
-	json_kstr(j, "code", c->verdict.code);
-	json_kstr(j, "act", session_act_name(c->verdict.act));
+	entry_verdict(c, j);
 	return entry_end(c, own, err) == 0 ? entry_ancestors(c, "usage", err) : -1;
 }
 

@@ -259,11 +259,7 @@ static int put_check(struct call *c, const char *action, micros estimate, int64_
 	}
 	json_kmillionths(j, "cost_usd", estimate);
 	json_kmillionths(j, "session_total_cost_usd", own->s.spent);
-	json_kstr(j, "code", c->verdict.code);
-	json_kstr(j, "act", session_act_name(c->verdict.act));
-	if (strcmp(c->verdict.code, "ok") != 0) {
-		json_kstr(j, "reason", c->verdict.reason);
-	}
+	entry_verdict(c, j);
 	if (c->decided != own) {
 		json_kstr(j, "decided_by", c->decided->s.id);
 	}
@@ -362,8 +358,7 @@ static int put_settle(struct call *c, const struct reservation *r, micros actual
 	if (r->state == TIMED_OUT) {
 		json_kbool(j, "late", true);
 	}
-	json_kstr(j, "code", c->verdict.code);
-	json_kstr(j, "act", session_act_name(c->verdict.act));
+	entry_verdict(c, j);
 	return entry_end(c, own, err) == 0 ? entry_ancestors(c, "action_settled", err) : -1;
 }
 
@@ -394,7 +389,8 @@ int session_settle(struct sessions *ss, int64_t reservation, micros actual, stru
 	settle_sums(&c, &r, cost);
 	for (size_t i = 0; i < c.n; i++) {
 		struct verdict v = engine_settle(&c.chain[i].s, cost, r.amount);
-		c.news[i] = c.verdicts[i].act != v.act || strcmp(c.verdicts[i].code, v.code) != 0;
+		c.news[i] = c.verdicts[i].act != v.act || strcmp(c.verdicts[i].code, v.code) != 0 ||
+		            cost > c.chain[i].s.policy->max_cost_per_action;
 		c.verdicts[i] = v;
 	}
 	call_decide(&c);

@@ -179,6 +179,8 @@ void call_done(struct call *c); /* undoes what was not committed */
 
 /* Begins a line; members follow, entry_end() adds the snapshot and stores it. */
 struct json *entry_begin(struct call *c, struct row *row, const char *kind);
+/* What was decided, and where it is more than "ok" why. */
+void entry_verdict(const struct call *c, struct json *j);
 int entry_end(struct call *c, struct row *row, struct ssb_error *err);
 /* A line for each ancestor of the session asked about whose totals have changed since
  * its last one; `event` is the kind of the session's own line. */

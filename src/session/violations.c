@@ -55,7 +55,9 @@ int spend_count(struct call *c, const char *name, uint64_t n, uint64_t *ret_coun
 			count = t->count;
 		}
 		struct verdict v = engine_violation(&row->s, name, count);
-		if (v.act > c->verdicts[i].act || (!v.allowed && c->verdicts[i].allowed)) {
+		bool first = strcmp(c->verdicts[i].code, "ok") == 0;
+		if (v.act > c->verdicts[i].act || (!v.allowed && c->verdicts[i].allowed) || first) {
+			v.tells = c->verdicts[i].tells;
 			c->verdicts[i] = v;
 			c->news[i] = true;
 		}
@@ -85,8 +87,7 @@ static int put_violation(struct call *c, const char *type, const char *details, 
 	if (details != NULL) {
 		json_kstr(j, "details", details);
 	}
-	json_kstr(j, "code", c->verdict.code);
-	json_kstr(j, "act", session_act_name(c->verdict.act));
+	entry_verdict(c, j);
 	return entry_end(c, own, err) == 0 ? entry_ancestors(c, "violation", err) : -1;
 }
 

@@ -180,4 +180,6 @@ def structured(result):
 def failure(result):
     """{"code", "message", "fix"} of a result that is an error."""
     assert result.get("isError"), result
-    return result["structuredContent"]["error"]
+    error = result["structuredContent"]["error"]
+    assert {"code", "message", "fix"} <= set(error), error
+    return error

@@ -47,6 +47,8 @@ def test_lists_its_tools(ssb, era):
             "get_trace", "session_status", "report_violation"} <= set(tools)
     for tool in tools.values():
         assert tool["title"] and tool["description"] and tool["inputSchema"]["type"] == "object"
+        for field in tool["inputSchema"]["properties"].values():
+            assert field["type"] != "integer" or field["maximum"] < 2**53, field  # all is taken
     run = tools["run_skill"]
     assert set(run["inputSchema"]["properties"]) == {
         "skill_dir", "args", "dry_run", "timeout_seconds", "network", "read_only"}
@@ -199,6 +201,45 @@ def test_arguments_only_narrow(ssb):
             assert r["duration_ms"] < at_most
 
 
+def test_what_the_call_left_out_is_not_the_owners_to_grant(ssb):
+    out = ssb.mkdir("out")
+    skill(ssb, "wide", f"""
+        import socket
+        for path in ('{out}/x', '/usr/x'):
+            try:
+                open(path, 'w').close()
+            except OSError:
+                pass
+        try:
+            socket.create_connection(('198.51.100.1', 443), 5)
+        except OSError:
+            pass
+        """, write=[out], egress=[{"domain": "example.com"}])
+    skill(ssb, "sleeps", "import time; time.sleep(30)", resources={"max_runtime_seconds": 2})
+
+    def fixes(client, **more):
+        r = client.tool("run_skill", skill_dir="wide", **more)
+        told = {v["what"].split()[-1 if "/" in v["what"] else 2]: v["fix"]
+                for v in r["structuredContent"]["violations"]}
+        text = r["content"][0]["text"]
+        assert all(f"to allow: {fix}" in text for fix in told.values()), (told, text)
+        return told
+    with served(ssb) as client:
+        plain = fixes(client)
+        assert set(plain) == {"/usr/x", "198.51.100.1"}, plain
+        assert not any("call it without" in fix for fix in plain.values()), plain
+        read = fixes(client, read_only=True)
+        assert read[f"{out}/x"] == \
+            f"call it without read_only: true; where that is not enough: --write {out}/x"
+        assert read["198.51.100.1"] == plain["198.51.100.1"]
+        off = fixes(client, network=False)
+        assert off["198.51.100.1"].startswith("call it without network: false; "), off
+        assert off["/usr/x"] == plain["/usr/x"]
+        for limit, by in ((1, "timeout_seconds of this call"), (9, "resources.max_runtime")):
+            r = client.tool("run_skill", skill_dir="sleeps", timeout_seconds=limit)
+            assert f"ended by its time limit ({by}" in r["content"][0]["text"], r
+
+
 def test_only_what_is_served(ssb):
     inside = skill(ssb, "hello", HELLO)
     outside = ssb.skill(HELLO)
@@ -210,7 +251,9 @@ def test_only_what_is_served(ssb):
         for word in words:
             for tool, key in (("run_skill", "skill_dir"), ("inspect_skill", "skill_dir"),
                               ("validate_skill", "path")):
-                assert failure(client.tool(tool, **{key: str(word)}))["code"] == "policy", word
+                refused = failure(client.tool(tool, **{key: str(word)}))
+                assert refused["code"] == "policy", word
+                assert refused["fix"] == "list_skills names what is served", refused
         assert failure(client.tool("run_skill", skill_dir="link"))["code"] == "not_found"
         structured(client.tool("run_skill", skill_dir=str(inside)))
         structured(client.tool("run_skill", skill_dir=f"{inside}/./"))

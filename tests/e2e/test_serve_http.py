@@ -57,6 +57,22 @@ def test_wrong_tokens_wait_their_turn(user):
         assert ask(h) == 200
 
 
+def test_a_token_of_the_owners_own(ssb):
+    """One that no header can carry is refused before anybody waits for the server; one
+    that can be guessed is warned of, once."""
+    skill(ssb, "hello", "print('hello')")
+    for token in ("trailing ", " leading", "a b", "a\nb", "t\u00f6ken-of-the-owner"):
+        r = ssb.ssb("serve", "--skills", ssb.mkdir("skills"), "--http", "127.0.0.1:0",
+                    env={"SKILLSANDBOX_TOKEN": token})
+        assert r.code == 2 and "no blanks" in r.errors, repr(r)
+        assert token not in r.errors
+    for token, warned in (("fifteen-bytes-x", 1), ("sixteen-bytes-xx", 0)):
+        with http_served(ssb, token=token) as h:
+            assert ask(h) == 200
+            assert h.errors.count("may guess it") == warned, h.errors
+            assert token not in h.errors
+
+
 def test_a_token_that_is_made_is_said_once(ssb):
     skill(ssb, "hello", "print('hello')")
     with http_served(ssb, token=None) as h:

@@ -52,6 +52,24 @@ def test_runs_are_part_of_the_session_that_is_named(ssb, sessions):
     assert sessions.show("named")["meters"]["runs"] == 2
 
 
+def test_a_session_by_environment(ssb, sessions):
+    """As for `run`: what holds an agent's commands holds its server too."""
+    skill(ssb, "hello", HELLO)
+    for name in ("mine", "other"):
+        sessions.ok("start", "--id", name)
+    env = {"SKILLSANDBOX_SESSION": "mine"}
+    with served(ssb, env=env) as client:
+        structured(client.tool("run_skill", skill_dir="hello"))
+        assert status(client)["session_id"] == "mine"
+    assert sessions.show("mine")["meters"]["runs"] == 1
+    with served(ssb, "--session", "other", env=env) as client:
+        assert status(client)["session_id"] == "other"
+    with served(ssb, "--session-policy", sessions.policy(), env=env) as client:
+        assert status(client)["session_id"] not in ("mine", "other")
+    with served(ssb, env={"SKILLSANDBOX_SESSION": ""}) as client:
+        assert failure(client.tool("session_status"))["code"] == "no_session"
+
+
 def test_a_session_that_is_not_there(ssb, sessions):
     skill(ssb, "hello", HELLO)
     with served(ssb, "--session", "nowhere") as client:
@@ -64,6 +82,23 @@ def test_a_session_that_is_not_there(ssb, sessions):
     both = ssb.ssb("serve", "--skills", ssb.mkdir("skills"), "--session", "a",
                    "--session-policy", sessions.policy())
     assert both.code == 2 and "not both" in both.errors
+
+
+def test_what_is_wrong_with_a_report(ssb, sessions):
+    """It says what to write, not that the session were away; and counts nothing."""
+    sessions.ok("start", "--id", "mine")
+    with served(ssb, "--session", "mine") as client:
+        for kind, word in (("x" * 64, "63"), ("", "63"), ("a\nb", "control")):
+            wrong = failure(client.tool("report_violation", type=kind))
+            assert wrong["code"] == "invalid_arguments", wrong
+            assert word in wrong["message"] + wrong["fix"], wrong
+        assert status(client)["violation_count"] == 0
+        told = structured(client.tool("report_violation", type="x" * 63))  # the control
+        assert told["session"]["violation_count"] == 1
+        told = structured(client.tool("report_violation", type="a\u202eb\U000e0041"))
+        counts = {"x" * 63: 1, "a\\u{202e}b\\u{e0041}": 1}
+        assert told["session"]["violation_counts"] == counts
+        assert status(client)["violation_counts"] == counts
 
 
 @pytest.mark.parametrize("era", [LEGACY, MODERN])
@@ -126,6 +161,7 @@ def test_a_violation_ends_it_for_good(ssb, sessions):
         assert "leak" in ended["structuredContent"]["session_reason"]
         refused = failure(client.tool("run_skill", skill_dir="hello"))
         assert refused["code"] == "policy" and "leak" in refused["message"], refused
+        assert refused["fix"].startswith("session_status "), refused
         assert status(client)["state"] == "killed"
         # Nothing that a client can call raises it again.
         again = structured(client.tool("report_violation", type="odd"))

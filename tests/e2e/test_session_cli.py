@@ -92,7 +92,13 @@ def test_a_policy_that_cannot_be_used_starts_nothing(local):
     assert "max_cost_per_session" in r.errors, "what was meant"
     usual.unlink()
     usual.symlink_to("nowhere")
-    assert local("start").code == 125, "a link that leads nowhere is not the default"
+    r = local("start")
+    assert r.code == 125, "a link that leads nowhere is not the default"
+    assert "is a symlink; name the file itself" in r.errors, repr(r)
+    usual.unlink()
+    local.ssb.write(usual, "budget: {}\n", 0o622)
+    r = local("start")
+    assert r.code == 125 and "others can write" in r.errors, repr(r)
     usual.unlink()
     for path in ("/nonexistent/x.yaml", local.ssb.work):
         r = local("start", "--policy", path)
@@ -520,6 +526,64 @@ def test_show_in_text(sessions):
     assert ledger[2].endswith(f"search, $0.50 for reservation {n} of $0.50; spent $0.50")
     assert "big, $0.75: an action of $0.75" in ledger[4]
     assert ledger[5].endswith("pii_blocked, number 1 (threshold 3): a card")
+
+
+@pytest.mark.parametrize("act", ["log", "block"])
+def test_the_ledger_says_what_was_passed(local, act):
+    """Neither changes the state: there is no other line that could say it."""
+    s = local.start(limits={"runs": {"max": 0, "on_exceed": act}},
+                    violations={"thresholds": {"seen": {"count": 1, "on_threshold": act}}})
+    assert local.ssb.run("--session", s, "--", "true").code == (0 if act == "log" else 125)
+    local("violation", s, "--type", "seen")
+    run, seen = (next(line for line in local.ledger(s) if line["kind"] == kind)
+                 for kind in ("run_begun" if act == "log" else "action_blocked", "violation"))
+    assert (run["code"], run["act"], run["reason"]) == ("runs", act, "runs: 1, more than 0")
+    assert (seen["code"], seen["act"]) == ("threshold", act)
+    told = local.ok("show", s)
+    assert "runs: 1, more than 0" in told and "seen: 1 times, the threshold is 1" in told
+    # What was passed all at once was nearly used up as well, unless it was refused.
+    assert local.state(s) == ("alert" if act == "log" else "active")
+
+
+def test_a_limit_that_blocks_in_the_middle_is_in_the_ledger(local):
+    s = local.start(limits={"wall_seconds": {"max": 1, "on_exceed": "block"}},
+                    kill_switch={"grace_period": 0})
+    assert local.ssb.run("--session", s, "--", "sleep", "30").code == 125
+    used = [line for line in local.ledger(s) if line["kind"] == "usage"]
+    assert any(line.get("reason", "").startswith("wall_seconds: ") for line in used), used
+    lines = [line for line in local.ok("show", s).splitlines() if " USED " in line]
+    assert any(re.search(r"; wall_seconds: 1\.\d+, more than 1\.000$", line)
+               for line in lines), lines
+
+
+def test_every_copy_that_fails_is_told_from_the_start(local):
+    """Who cannot have the ledger is not found out after the first decision."""
+    work = local.ssb.mkdir("copies")
+    (work / "link").symlink_to(work / "elsewhere")
+    (work / "dir").mkdir()
+    places = [work / "link", work / "dir", work / "good"]
+    policy = local.policy(audit={"export": [{"file": str(p)} for p in places]})
+    for words in (["start", "--policy", policy, "--id", "s"], ["check", "s"]):
+        said = local(*words).ok().errors
+        assert [str(p) in said for p in places] == [True, True, False], said
+    assert not (work / "elsewhere").exists() and (work / "good").exists()
+
+
+def test_overspending_that_blocks_is_told(sessions):
+    s = sessions.start(budget={"max_cost_per_session": 1, "max_cost_per_action": 0.1},
+                       kill_switch={"enabled": False})
+    n = sessions.decide("check", s, "--cost", "0.1")["reservation"]
+    assert sessions.state(s) == "active"
+    d = sessions.decide("settle", str(n), "--cost", "500")
+    assert (d["action_taken"], d["state"], d["changed"]) == ("block", "alert", True)
+    assert "runs" not in d, "none is concerned"
+    t = sessions.start(budget={"max_cost_per_session": 1, "on_exceed": "block"})
+    n = sessions.decide("check", t, "--cost", "0.1")["reservation"]
+    r = sessions("settle", str(n), "--cost", "2")
+    assert r.ok().errors.endswith("an action that was estimated at $0.10 has cost $2.00\n"), r
+    alert = next(line for line in sessions.ledger(s) if line["kind"] == "budget_alert")
+    assert "$500.00 is more than the session's $1.00" in alert["reason"]
+    assert "an action that was estimated at $0.10 has cost $500.00" in alert["reason"]
 
 
 def test_show_has_the_known_names(sessions):

@@ -424,6 +424,7 @@ def test_no_server(ssb, tools):
     r = Probe(ssb, tools, url)("open")
     assert r.code == 1 and "cannot be reached" in r.errors, repr(r)
     assert "decoy-pw" not in r.errors
+    assert "Connection refused (" in r.errors, repr(r)  # and no other reason behind it
 
 
 def test_foreign_database(ssb, tools, server, database):

@@ -391,6 +391,10 @@ def test_the_owner_is_told(engine, shape):
         engine.sessions.ok("kill", s, "--reason", "enough of this")
         wait_for(lambda: len(hook.requests) == 2)
         wait_for(lambda: engine.sessions.kinds(s).count("notification") == 2)
+        told = {line["event"] for line in engine.sessions.ledger(s)
+                if line["kind"] == "notification"}
+        assert told == {"budget_alert", "session_killed"}
+        assert ": session_killed sent 200\n" in engine.sessions.ok("show", s)
         sent = sorted((json.loads(r[2]) for r in hook.requests), key=str)
         if shape == "slack":
             assert all("blocks" in m for m in sent) and "enough of this" in str(sent)

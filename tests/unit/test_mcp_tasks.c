@@ -159,7 +159,7 @@ static void test_created_and_completed(void **state)
 
 	mcp_tool_done(tool.held[0], "done", "{\"n\":1}", true);
 	ask_task(&w, "get", id, "");
-	world_expect(&w.out, "'status':'completed'");
+	world_expect(&w.out, "'status':'completed','createdAt'");
 	world_expect(&w.out, "'structuredContent':{'n':1},'isError':true}}}");
 	assert_null(strstr(world_last(&w.out), "\"ttlMs\":null"));
 	ask_task(&w, "get", other, "");
@@ -265,7 +265,7 @@ static void test_cancel(void **state)
 	world_expect(&w.out, "'id':'cancel','result':{'resultType':'complete'");
 	assert_int_equal(tool.canceled, 1);
 	ask_task(&w, "get", id, "");
-	world_expect(&w.out, "'status':'cancelled'");
+	world_expect(&w.out, "'status':'cancelled','createdAt'");
 	assert_int_equal(w.server->n_calls, 1);
 	mcp_tool_done(tool.held[0], "too late", NULL, false);
 	assert_int_equal(w.server->n_calls, 0);

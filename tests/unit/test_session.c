@@ -239,6 +239,29 @@ static void test_reservations_hold(void **state)
 	assert_int_equal(world_get(&w, "parallel").actions, 2);
 }
 
+/* Nothing is ended for it: whoever pays has to hear of it. */
+static void test_overspending_is_told(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	world_start(&w, "told", NULL,
+	            "budget:\n  max_cost_per_session: 1\n  on_exceed: block\n"
+	            "kill_switch:\n  notify:\n    - webhook: http://127.0.0.1:1/x\n");
+	static const micros COSTS[] = { USD(0.3), USD(50), USD(0.3) };
+	int64_t reserved[ARRAY_LEN(COSTS)];
+	for (size_t i = 0; i < ARRAY_LEN(COSTS); i++) {
+		reserved[i] = world_check(&w, "told", USD(0.2)).reservation;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(COSTS); i++) {
+		assert_int_equal(session_settle(w.ss, reserved[i], COSTS[i], &d, &err), 0);
+		assert_int_equal(d.notify, i == 1); /* once */
+		assert_int_equal(d.after.state, i < 1 ? SESSION_ACTIVE : SESSION_ALERT);
+	}
+	assert_int_equal(world_lines(&w, "told", "budget_alert"), 1);
+}
+
 static void test_threshold_alerts(void **state)
 {
 	(void)state;
@@ -715,6 +738,7 @@ int main(void)
 		cmocka_unit_test(test_amounts),
 		cmocka_unit_test(test_id_is_used_once),
 		cmocka_unit_test(test_reservations_hold),
+		cmocka_unit_test(test_overspending_is_told),
 		cmocka_unit_test(test_threshold_alerts),
 		cmocka_unit_test(test_threshold_kills),
 		cmocka_unit_test(test_budget_of_nothing),

@@ -488,6 +488,50 @@ static void hardest_wins(void **state)
 	expect(engine_meter(&w.s, before, T0), false, ACT_KILL, "domains");
 }
 
+/* Whatever is done about it, what has happened is told to the owner. */
+static void what_happened_is_told(void **state)
+{
+	auto_world w;
+	uint64_t before[SESSION_METERS] = { 0 };
+
+	(void)state;
+	begin(&w, "budget: {max_cost_per_session: 1}\nkill_switch: {enabled: false}\n"
+	          "limits: {bytes_out: {max: 10, on_exceed: log}, domains: 10,\n"
+	          "  bytes_in: {max: 10, on_exceed: block}}");
+	/* To refuse is no word to anybody. */
+	struct verdict v = check(&w, 0.6);
+	assert_false(v.tells);
+	w.s.spent = USD(0.9);
+	v = check(&w, 0.5);
+	expect(v, false, ACT_BLOCK, "max_cost_per_session");
+	assert_false(v.tells);
+	/* The money is gone, and nothing is ended for it. */
+	w.s.spent = USD(500);
+	v = engine_settle(&w.s, USD(500), USD(0.1));
+	expect(v, true, ACT_BLOCK, "max_cost_per_session");
+	assert_true(v.tells);
+	assert_non_null(strstr(v.reason, "has cost $500.00"));
+	/* From little to more than all, with no report between. */
+	static const enum session_meter JUMPS[] = { METER_BYTES_OUT, METER_BYTES_IN };
+	for (size_t i = 0; i < ARRAY_LEN(JUMPS); i++) {
+		before[JUMPS[i]] = 7;
+		w.s.meters[JUMPS[i]] = 11;
+		v = engine_meter(&w.s, before, T0);
+		expect(v, i == 0, i == 0 ? ACT_LOG : ACT_BLOCK, session_meter_name(JUMPS[i]));
+		assert_true(v.tells);
+		before[JUMPS[i]] = 8; /* that was told */
+		v = engine_meter(&w.s, before, T0);
+		assert_false(v.tells);
+		before[JUMPS[i]] = w.s.meters[JUMPS[i]];
+	}
+	/* Nearly all of one, and more than all of another. */
+	before[METER_BYTES_IN] = 9;
+	w.s.meters[METER_DOMAINS] = 9;
+	v = engine_meter(&w.s, before, T0);
+	expect(v, false, ACT_BLOCK, "bytes_in");
+	assert_true(v.tells);
+}
+
 static void limits_of_violations(void **state)
 {
 	auto_world w;
@@ -560,6 +604,7 @@ int main(void)
 		cmocka_unit_test(other_limits_hold_runs_back),
 		cmocka_unit_test(every_meter),
 		cmocka_unit_test(hardest_wins),
+		cmocka_unit_test(what_happened_is_told),
 		cmocka_unit_test(limits_of_violations),
 		cmocka_unit_test(next_states),
 	};

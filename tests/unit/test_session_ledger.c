@@ -537,7 +537,8 @@ static void test_outbox(void **state)
 	auto_free char *text = world_ledger(&w, "outbox");
 	assert_non_null(
 	        strstr(text, "\"status\":\"retry\",\"status_code\":503,\"error\":\"busy\""));
-	assert_non_null(strstr(text, "\"url\":\"https://h.example\",\"status\":\"sent\""));
+	assert_non_null(strstr(text, "\"url\":\"https://h.example\",\"event\":\"session_killed\","
+	                             "\"status\":\"sent\""));
 	assert_null(strstr(text, "secret"));
 	assert_int_equal(verify(text, strlen(text)).state, VERIFY_COMPLETE);
 	world_now = 0;

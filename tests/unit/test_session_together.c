@@ -446,7 +446,7 @@ static void test_block_holds_for_all_runs(void **state)
 	assert_false(d.verdict.allowed);
 	assert_int_equal(d.verdict.act, ACT_BLOCK);
 	assert_string_equal(d.verdict.code, "wall_seconds");
-	assert_int_equal(d.after.state, SESSION_ACTIVE);
+	assert_int_equal(d.after.state, SESSION_ALERT); /* past alert_at and the limit at once */
 	assert_false(used(&a, &none).verdict.allowed);
 }
 
