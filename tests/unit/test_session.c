@@ -3,7 +3,6 @@
  * trees: test_session_states.c. The ledger: test_session_ledger.c.) */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "session_tests.h"
 

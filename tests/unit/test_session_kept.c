@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json_read.h"
 #include "session_tests.h"
 
 /* ---- runs ---------------------------------------------------------------- */

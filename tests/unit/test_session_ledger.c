@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "audit/key.h"
 #include "base/json_read.h"
 #include "os/file.h"
 #include "session_tests.h"
