@@ -250,11 +250,6 @@ const struct json_doc *mcp_doc(const struct mcp_call *c)
 	return &c->m.doc;
 }
 
-const struct json_node *mcp_params(const struct mcp_call *c)
-{
-	return c->m.params;
-}
-
 const struct json_node *mcp_param(const struct mcp_call *c, const char *name)
 {
 	return json_member(&c->m.doc, c->m.params, name);
