@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/stamp.h"
-#include "policy/options.h"
+#include "base/string_list.h"
 
 #define VERSION 1
 #define DIGEST  "sha256:"

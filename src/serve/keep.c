@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/own.h"
-#include "policy/options.h"
+#include "base/string_list.h"
 #include "serve/errand.h"
 
 struct keep {
