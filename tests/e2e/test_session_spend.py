@@ -15,13 +15,7 @@ import time
 import pytest
 
 import harness
-import postgres
-
-
-@pytest.fixture(scope="module")
-def server(base, user_entry):
-    with postgres.Server(base, user_entry.pw_uid, user_entry.pw_gid) as s:
-        yield s
+from session_cli import store_url
 
 
 class Store:
@@ -62,10 +56,7 @@ class Store:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store(request, base):
-    url = None
-    if request.param == "postgresql":
-        url = request.getfixturevalue("server").database(f"spend{os.urandom(4).hex()}")
-    s = Store(base, url)
+    s = Store(base, store_url(request))
     yield s
     shutil.rmtree(s.dir, ignore_errors=True)
 
