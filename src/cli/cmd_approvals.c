@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/say.h"
 #include "consent/consent.h"
+#include "consent/lock_json.h"
 #include "policy/owner.h"
 #include "policy/paths.h"
 
@@ -44,44 +45,16 @@ static const char *state_of(const struct owner *o, struct row *r)
 
 /* ---- JSON ----------------------------------------------------------------------- */
 
-static const char *when_text(int64_t seconds, struct stamp *stamp)
-{
-	const struct timespec ts = { .tv_sec = (time_t)seconds };
-
-	return seconds > 0 ? stamp_text(stamp, &ts) : NULL;
-}
-
 static void row_json(struct json *j, const struct row *r)
 {
 	const struct lock *l = r->lock;
-	struct stamp stamp = STAMP_NONE;
 	char digest[DIGEST_TEXT];
 
 	json_open(j, '{');
-	json_kstr(j, "skill", l->skill);
-	json_kstr(j, "name", l->name);
-	json_kstr(j, "format", l->format);
+	lock_json_skill(j, l);
 	json_kstr(j, "state", r->state);
-	json_kstr(j, "at", l->at);
-	json_kstr(j, "by", l->by);
-	json_kstr(j, "expires", when_text(l->expires, &stamp));
-	json_key(j, "uses");
-	if (l->uses >= 0) {
-		json_int(j, l->uses);
-	} else {
-		json_null(j);
-	}
-	json_kstrs(j, "asked", l->asked.v, l->asked.n);
-	json_kstrs(j, "declined", l->declined.v, l->declined.n);
-	json_key(j, "grants");
-	json_open(j, '[');
-	for (size_t i = 0; i < l->n_grants; i++) {
-		json_open(j, '{');
-		json_kstr(j, "option", lock_option_name(l->grants[i].option));
-		json_kstr(j, "value", l->grants[i].value);
-		json_close(j, '}');
-	}
-	json_close(j, ']');
+	lock_json_terms(j, l);
+	lock_json_given(j, l);
 	json_kstr(j, "tree", digest_text(l->files.tree, digest));
 	json_kuint(j, "files", l->files.n);
 	json_kuint(j, "bytes", l->files.bytes);
@@ -101,6 +74,7 @@ static void text_words(struct buf *out, const char *label, const char *flag, con
 static void row_text(struct buf *out, const struct row *r)
 {
 	const struct lock *l = r->lock;
+	const struct timespec expires = { .tv_sec = (time_t)l->expires };
 	struct stamp stamp = STAMP_NONE;
 	char flag[32];
 
@@ -110,7 +84,7 @@ static void row_text(struct buf *out, const struct row *r)
 	buf_addf(out, "\n  approved  %.10s %.5s by ", l->at, l->at + 11);
 	visible_text(out, l->by, false);
 	if (l->expires > 0) {
-		buf_addf(out, ", until %.10s", when_text(l->expires, &stamp));
+		buf_addf(out, ", until %.10s", stamp_text(&stamp, &expires));
 	}
 	if (l->uses >= 0) {
 		buf_addf(out, ", %lld run%s left", (long long)l->uses, l->uses == 1 ? "" : "s");

@@ -9,12 +9,12 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/own.h"
+#include "base/string_list.h"
 #include "cli/cli.h"
 #include "cli/needs_view.h"
 #include "cli/say.h"
 #include "learn/shrink.h"
 #include "os/file.h"
-#include "policy/options.h"
 #include "policy/owner.h"
 #include "policy/paths.h"
 

@@ -6,8 +6,8 @@
 #include "base/hex.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "base/string_list.h"
 #include "consent/words.h"
-#include "policy/options.h"
 
 #define MAX_ITEMS ((size_t)8 * MAX_LIST_ITEMS)
 

@@ -2,6 +2,7 @@
  *
  * Whoever changes one holds approvals.lock meanwhile; readers need not, since a file is
  * put in place by a rename. */
+#include "base/string_list.h"
 #include "consent/lock.h"
 
 #include <assert.h>
@@ -21,7 +22,6 @@
 #include "base/own.h"
 #include "consent/lock_json.h"
 #include "os/file.h"
-#include "policy/options.h"
 #include "policy/owner.h"
 
 #define DIR_NAME  "approvals"

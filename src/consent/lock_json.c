@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/stamp.h"
-#include "policy/options.h"
+#include "base/string_list.h"
 
 #define VERSION 1
 #define DIGEST  "sha256:"
@@ -68,18 +68,33 @@ static void put_digest(struct json *j, const char *key, const uint8_t hash[SHA25
 	json_kstr(j, key, digest_text(hash, text));
 }
 
-static void put_list(struct json *j, const char *key, const struct string_list *l)
+void lock_json_skill(struct json *j, const struct lock *l)
 {
-	json_key(j, key);
-	json_open(j, '[');
-	for (size_t i = 0; i < l->n; i++) {
-		json_str(j, l->v[i]);
-	}
-	json_close(j, ']');
+	json_kstr(j, "skill", l->skill);
+	json_kstr(j, "name", l->name);
+	json_kstr(j, "format", l->format);
 }
 
-static void put_grants(struct json *j, const struct lock *l)
+void lock_json_terms(struct json *j, const struct lock *l)
 {
+	struct stamp stamp = STAMP_NONE;
+	const struct timespec expires = { .tv_sec = (time_t)l->expires };
+
+	json_kstr(j, "at", l->at);
+	json_kstr(j, "by", l->by);
+	json_kstr(j, "expires", l->expires > 0 ? stamp_text(&stamp, &expires) : NULL);
+	json_key(j, "uses");
+	if (l->uses >= 0) {
+		json_int(j, l->uses);
+	} else {
+		json_null(j);
+	}
+}
+
+void lock_json_given(struct json *j, const struct lock *l)
+{
+	json_kstrs(j, "asked", l->asked.v, l->asked.n);
+	json_kstrs(j, "declined", l->declined.v, l->declined.n);
 	json_key(j, "grants");
 	json_open(j, '[');
 	for (size_t i = 0; i < l->n_grants; i++) {
@@ -118,29 +133,15 @@ static void put_files(struct json *j, const struct pinned *p)
 
 void lock_write(struct buf *out, const struct lock *l)
 {
-	struct stamp stamp = STAMP_NONE;
-	const struct timespec expires = { .tv_sec = (time_t)l->expires };
 	struct json j;
 
 	json_init(&j, out, true);
 	json_open(&j, '{');
 	json_kint(&j, "version", VERSION);
-	json_kstr(&j, "skill", l->skill);
-	json_kstr(&j, "name", l->name);
-	json_kstr(&j, "format", l->format);
-	json_kstr(&j, "at", l->at);
-	json_kstr(&j, "by", l->by);
-	json_kstr(&j, "expires", l->expires > 0 ? stamp_text(&stamp, &expires) : NULL);
-	json_key(&j, "uses");
-	if (l->uses >= 0) {
-		json_int(&j, l->uses);
-	} else {
-		json_null(&j);
-	}
+	lock_json_skill(&j, l);
+	lock_json_terms(&j, l);
 	put_digest(&j, "manifest", l->manifest);
-	put_list(&j, "asked", &l->asked);
-	put_list(&j, "declined", &l->declined);
-	put_grants(&j, l);
+	lock_json_given(&j, l);
 	json_kbool(&j, "snapshot", l->snapshot);
 	put_digest(&j, "tree", l->files.tree);
 	put_files(&j, &l->files);

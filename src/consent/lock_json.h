@@ -16,8 +16,14 @@
 #define CONSENT_LOCK_JSON_H
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "consent/lock.h"
 
+/* Members of an open object: which skill; who approved it when, and for how long; what it
+ * asks for and was given. */
+void lock_json_skill(struct json *j, const struct lock *l);
+void lock_json_terms(struct json *j, const struct lock *l);
+void lock_json_given(struct json *j, const struct lock *l);
 void lock_write(struct buf *out, const struct lock *l);
 /* NULL, or what is wrong with it; `ret` is untouched then. */
 const char *lock_parse(const char *text, size_t len, struct lock *ret);

@@ -23,7 +23,6 @@
 #include "consent/lock.h"
 #include "os/file.h"
 #include "os/tree.h"
-#include "policy/options.h"
 #include "policy/paths.h"
 
 #define DIR_NAME   "snapshots"

@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "base/string_list.h"
 #include "learn/needs.h"
-#include "policy/options.h"
 #include "policy/paths.h"
 
 /* The directory that was shown as the skill's own; NULL: none was. */

@@ -47,17 +47,22 @@ void call_result_head(const struct mcp_call *c, struct json *j, const char *type
 	json_close(j, '}');
 }
 
+void call_response_head(const struct mcp_call *c, struct json *j)
+{
+	json_open(j, '{');
+	json_kstr(j, "jsonrpc", "2.0");
+	json_key(j, "id");
+	json_raw(j, c->m.id, strlen(c->m.id));
+	json_key(j, "result");
+}
+
 struct json *call_result(struct mcp_call *c, const char *type, bool cached)
 {
 	struct json *j = &c->json;
 
 	buf_reset(&c->text);
 	json_init(j, &c->text, false);
-	json_open(j, '{');
-	json_kstr(j, "jsonrpc", "2.0");
-	json_key(j, "id");
-	json_raw(j, c->m.id, strlen(c->m.id));
-	json_key(j, "result");
+	call_response_head(c, j);
 	c->body_at = c->text.len;
 	json_open(j, '{');
 	call_result_head(c, j, type, cached);

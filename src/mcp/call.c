@@ -194,11 +194,7 @@ void call_leave(struct mcp_call *c, const char *result)
 
 	buf_init(&text, MAX_MCP_RESULT);
 	json_init(&j, &text, false);
-	json_open(&j, '{');
-	json_kstr(&j, "jsonrpc", "2.0");
-	json_key(&j, "id");
-	json_raw(&j, c->m.id, strlen(c->m.id));
-	json_key(&j, "result");
+	call_response_head(c, &j);
 	json_raw(&j, result, strlen(result));
 	json_close(&j, '}');
 	call_hold(c);
@@ -252,11 +248,6 @@ void mcp_on_cancel(struct mcp_call *c, void (*fn)(void *arg), void *arg)
 const struct json_doc *mcp_doc(const struct mcp_call *c)
 {
 	return &c->m.doc;
-}
-
-const struct json_node *mcp_params(const struct mcp_call *c)
-{
-	return c->m.params;
 }
 
 const struct json_node *mcp_param(const struct mcp_call *c, const char *name)

@@ -46,12 +46,11 @@ struct mcp_out {
  * HTTP's connections have one principal, for all that they show is the token. */
 struct mcp_peer;
 
-/* `principal` is copied. `news` (borrowed, NULL: none yet) takes what belongs to no
+/* `principal` is copied. `news` (borrowed, NULL: nowhere) takes what belongs to no
  * request. Where it is the `out` of the requests too (lines) modern ones can be canceled
  * by their id. */
 int mcp_peer_new(struct mcp_server *s, const char *principal, struct mcp_out *news,
                  struct mcp_peer **ret);
-void mcp_peer_news(struct mcp_peer *p, struct mcp_out *news);
 /* Its calls are canceled, its questions refused, its subscriptions forgotten. */
 void mcp_peer_free(struct mcp_peer *p); /* accepts NULL */
 /* The same, but its principal lives on in `heir`, which has the same: the calls that

@@ -89,7 +89,6 @@ void mcp_server_end(struct mcp_server *s);
 enum mcp_era { MCP_ERA_LEGACY, MCP_ERA_MODERN };
 
 const struct json_doc *mcp_doc(const struct mcp_call *c);
-const struct json_node *mcp_params(const struct mcp_call *c);                /* NULL: none */
 const struct json_node *mcp_param(const struct mcp_call *c, const char *);   /* a member; NULL */
 const struct json_node *mcp_meta(const struct mcp_call *c, const char *key); /* of _meta; NULL */
 /* Who asks, for what is bound to one client: the connection, the legacy session, or

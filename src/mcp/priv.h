@@ -154,6 +154,8 @@ void call_resume(struct mcp_call *c);
 /* A response that is finished already: {"resultType":"task",...}; the call goes on
  * without `out`. For mcp_become_task(). */
 void call_leave(struct mcp_call *c, const char *result);
+/* A response of this call, up to its result, which comes next. */
+void call_response_head(const struct mcp_call *c, struct json *j);
 /* Begins the response in c->text: the result's object is open. */
 struct json *call_result(struct mcp_call *c, const char *type, bool cached);
 /* The members of an open result that the era wants; `type` is "complete", ... */

@@ -84,11 +84,6 @@ int mcp_peer_new(struct mcp_server *s, const char *principal, struct mcp_out *ne
 	return 0;
 }
 
-void mcp_peer_news(struct mcp_peer *p, struct mcp_out *news)
-{
-	p->news = news;
-}
-
 void peer_unref(struct mcp_peer *p)
 {
 	if (--p->refs > 0) {

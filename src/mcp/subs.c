@@ -328,11 +328,7 @@ static void listen_end(struct subs *s, struct listen *l)
 	mcp_on_cancel(c, NULL, NULL);
 	buf_reset(&c->text);
 	json_init(j, &c->text, false);
-	json_open(j, '{');
-	json_kstr(j, "jsonrpc", "2.0");
-	json_key(j, "id");
-	json_raw(j, c->m.id, strlen(c->m.id));
-	json_key(j, "result");
+	call_response_head(c, j);
 	json_open(j, '{');
 	json_kstr(j, "resultType", "complete");
 	json_key(j, "_meta");

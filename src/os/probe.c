@@ -258,39 +258,31 @@ static int step_pidfd(void *arg)
 /* ---- the table ------------------------------------------------------------- */
 
 struct feature {
-	const char *name;
 	bool userns; /* try it as root of a user namespace */
 	int flags;   /* with these namespaces beside it */
 	int (*step)(void *arg);
 };
 
-#define BARE(step) false, 0, step
-
 static const struct feature FEATURES[PROBE_COUNT] = {
-	[PROBE_USERNS] = { "userns", true, CLONE_NEWNS, NULL },
-	[PROBE_MNTNS] = { "mntns", true, CLONE_NEWNS, NULL },
-	[PROBE_PIDNS] = { "pidns", true, CLONE_NEWPID, NULL },
-	[PROBE_NETNS] = { "netns", true, CLONE_NEWNET, NULL },
-	[PROBE_IPCNS] = { "ipcns", true, CLONE_NEWIPC, NULL },
-	[PROBE_UTSNS] = { "utsns", true, CLONE_NEWUTS, NULL },
-	[PROBE_CGROUPNS] = { "cgroupns", true, CLONE_NEWCGROUP, NULL },
-	[PROBE_PROC] = { "proc", true, CLONE_NEWNS | CLONE_NEWPID, step_proc },
-	[PROBE_TMPFS] = { "tmpfs", true, CLONE_NEWNS, step_tmpfs },
-	[PROBE_OVERLAY] = { "overlay", true, CLONE_NEWNS, step_overlay },
-	[PROBE_MOUNT_API] = { "mount-api", true, CLONE_NEWNS, step_mount_api },
-	[PROBE_MOUNT_SETATTR] = { "mount-setattr", true, CLONE_NEWNS, step_mount_setattr },
-	[PROBE_SECCOMP] = { "seccomp", BARE(step_seccomp) },
-	[PROBE_SECCOMP_NOTIFY] = { "seccomp-notify", BARE(step_seccomp_notify) },
-	[PROBE_OPENAT2] = { "openat2", BARE(step_openat2) },
-	[PROBE_CLOSE_RANGE] = { "close_range", BARE(step_close_range) },
-	[PROBE_CLONE3] = { "clone3", BARE(step_clone3) },
-	[PROBE_PIDFD] = { "pidfd", BARE(step_pidfd) },
+	[PROBE_USERNS] = { true, CLONE_NEWNS, NULL },
+	[PROBE_MNTNS] = { true, CLONE_NEWNS, NULL },
+	[PROBE_PIDNS] = { true, CLONE_NEWPID, NULL },
+	[PROBE_NETNS] = { true, CLONE_NEWNET, NULL },
+	[PROBE_IPCNS] = { true, CLONE_NEWIPC, NULL },
+	[PROBE_UTSNS] = { true, CLONE_NEWUTS, NULL },
+	[PROBE_CGROUPNS] = { true, CLONE_NEWCGROUP, NULL },
+	[PROBE_PROC] = { true, CLONE_NEWNS | CLONE_NEWPID, step_proc },
+	[PROBE_TMPFS] = { true, CLONE_NEWNS, step_tmpfs },
+	[PROBE_OVERLAY] = { true, CLONE_NEWNS, step_overlay },
+	[PROBE_MOUNT_API] = { true, CLONE_NEWNS, step_mount_api },
+	[PROBE_MOUNT_SETATTR] = { true, CLONE_NEWNS, step_mount_setattr },
+	[PROBE_SECCOMP] = { .step = step_seccomp },
+	[PROBE_SECCOMP_NOTIFY] = { .step = step_seccomp_notify },
+	[PROBE_OPENAT2] = { .step = step_openat2 },
+	[PROBE_CLOSE_RANGE] = { .step = step_close_range },
+	[PROBE_CLONE3] = { .step = step_clone3 },
+	[PROBE_PIDFD] = { .step = step_pidfd },
 };
-
-const char *probe_name(enum probe_id id)
-{
-	return FEATURES[id].name;
-}
 
 bool probe_needs_userns(enum probe_id id)
 {

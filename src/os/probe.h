@@ -39,7 +39,6 @@ enum probe_id {
 	PROBE_COUNT,
 };
 
-const char *probe_name(enum probe_id id);
 bool probe_needs_userns(enum probe_id id); /* it is tried inside a user namespace */
 
 /* 0 if the feature works, otherwise the errno of the step that failed. */

@@ -21,11 +21,6 @@ const struct seccomp_blob *seccomp_blob(enum seccomp_profile profile, bool unix_
 	return &seccomp_blobs[profile][reach_of(unix_sockets, inet_sockets)];
 }
 
-const struct seccomp_blob *seccomp_blob_init(void)
-{
-	return &seccomp_init_blob;
-}
-
 static const char *load_remedy(int e)
 {
 	switch (e) {

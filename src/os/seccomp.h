@@ -44,7 +44,6 @@ struct seccomp_blob {
  * says: without a network namespace an abstract address is the host's. */
 const struct seccomp_blob *seccomp_blob(enum seccomp_profile profile, bool unix_sockets,
                                         bool inet_sockets);
-const struct seccomp_blob *seccomp_blob_init(void);
 
 /* What a filter answers to a call: SECCOMP_RET_*. The program is trusted (it is
  * one of ours), the call is not. */

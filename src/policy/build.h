@@ -102,6 +102,10 @@ bool judge_request(struct build *b, const struct request *r, const struct subjec
 
 /* grants.c */
 void grant_done(struct grant *g);
+/* Of a new grant: the open file (fd taken), and what it is known by. */
+#define OPEN_FILE(file, st)                                                                        \
+	.fd = (file), .dev = (st)->st_dev, .ino = (st)->st_ino, .uid = (st)->st_uid,               \
+	.gid = (st)->st_gid, .parent_fd = -1
 void grants_add(struct build *b, struct grant *g); /* takes what `g` owns */
 /* A grant of at least this access is, or lies above, what the chain begins
  * with; `path` decides for what does not exist yet. */

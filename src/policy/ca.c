@@ -62,12 +62,7 @@ static const char *grant_file(struct build *b, const char *name, const char *rea
 		.access = ACCESS_READ,
 		.origin = ORIGIN_POLICY,
 		.where = strdup(name),
-		.fd = steal_fd(&fd),
-		.dev = st.st_dev,
-		.ino = st.st_ino,
-		.uid = st.st_uid,
-		.gid = st.st_gid,
-		.parent_fd = -1,
+		OPEN_FILE(steal_fd(&fd), &st),
 	};
 	grants_add(b, &g);
 	return NULL;

@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "manifest/resources.h"
 #include "policy/explain.h"
-#include "policy/options.h"
 
 static void json_files(struct json *j, const struct ssb_plan *p)
 {

@@ -5,7 +5,6 @@
 #include "policy/options.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,34 +63,6 @@ static const char *const FLAGS[] = {
 const char *option_flag(enum ssb_option what)
 {
 	return (size_t)what < ARRAY_LEN(FLAGS) ? FLAGS[what] : "option";
-}
-
-int string_list_add(struct string_list *l, const char *s, size_t max)
-{
-	if (l->n >= max) {
-		errno = E2BIG;
-		return -1;
-	}
-	char **v = realloc(l->v, (l->n + 2) * sizeof(*v));
-	if (v == NULL) {
-		return -1;
-	}
-	l->v = v;
-	v[l->n] = strdup(s);
-	if (v[l->n] == NULL) {
-		return -1;
-	}
-	v[++l->n] = NULL;
-	return 0;
-}
-
-void string_list_done(struct string_list *l)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		free(l->v[i]);
-	}
-	free(l->v);
-	*l = (struct string_list){ 0 };
 }
 
 struct ssb_options *ssb_options_new(void)

@@ -77,8 +77,4 @@ const char *option_net(const char *value, struct egress_rule *ret);
  * with it; `*ret` is new on success. */
 const char *option_cidr(const char *value, char **ret);
 
-/* Appends a copy; -1 without memory or past `max` items. */
-int string_list_add(struct string_list *l, const char *s, size_t max);
-void string_list_done(struct string_list *l);
-
 #endif

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/string_list.h"
 #include "manifest/manifest.h"
 #include "os/marks.h"
 #include "skill/skill.h"
@@ -103,11 +104,6 @@ struct refusal {
 };
 
 void refusal_done(struct refusal *r);
-
-struct string_list {
-	char **v; /* NULL-terminated once non-empty */
-	size_t n;
-};
 
 /* Layers that the owner accepts to lose (bits of enum layer_id). */
 enum layer_id {

@@ -110,12 +110,7 @@ void grant_existing(struct build *b, const struct request *r, const char *path, 
 		.kind = kind_of(*fd, path, st),
 		.of_whole = of_whole,
 		.is_dir = S_ISDIR(st->st_mode),
-		.fd = steal_fd(fd),
-		.dev = st->st_dev,
-		.ino = st->st_ino,
-		.uid = st->st_uid,
-		.gid = st->st_gid,
-		.parent_fd = -1,
+		OPEN_FILE(steal_fd(fd), st),
 	};
 
 	grants_add(b, &g);
@@ -378,12 +373,7 @@ void resolve_skill(struct build *b)
 		.origin = ORIGIN_SKILL,
 		.where = strdup("skill"),
 		.is_dir = true,
-		.fd = steal_fd(&fd),
-		.dev = st.st_dev,
-		.ino = st.st_ino,
-		.uid = st.st_uid,
-		.gid = st.st_gid,
-		.parent_fd = -1,
+		OPEN_FILE(steal_fd(&fd), &st),
 	};
 	grants_add(b, &g);
 }
@@ -406,12 +396,7 @@ void resolve_stand_in(struct build *b, const struct stand_in *s)
 		.where = strdup("learn"),
 		.scratch = s->access == ACCESS_WRITE,
 		.is_dir = S_ISDIR(st.st_mode),
-		.fd = steal_fd(&fd),
-		.dev = st.st_dev,
-		.ino = st.st_ino,
-		.uid = st.st_uid,
-		.gid = st.st_gid,
-		.parent_fd = -1,
+		OPEN_FILE(steal_fd(&fd), &st),
 	};
 	grants_add(b, &g);
 }

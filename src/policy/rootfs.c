@@ -71,12 +71,7 @@ static void hold(struct build *b, const char *path, int *fd, const struct stat *
 		.origin = ORIGIN_FLAG,
 		.where = strdup(option_flag(SSB_OPT_ROOTFS)),
 		.is_dir = true,
-		.fd = steal_fd(fd),
-		.dev = st->st_dev,
-		.ino = st->st_ino,
-		.uid = st->st_uid,
-		.gid = st->st_gid,
-		.parent_fd = -1,
+		OPEN_FILE(steal_fd(fd), st),
 	};
 	b->failed |= b->plan->rootfs.path == NULL || b->plan->rootfs.target == NULL ||
 	             b->plan->rootfs.where == NULL;

@@ -190,12 +190,7 @@ static void add_grant(struct build *b, const char *target, const char *real, int
 		.origin = ORIGIN_TOOLCHAIN,
 		.where = strdup("--toolchain auto"),
 		.is_dir = true,
-		.fd = fd,
-		.dev = st.st_dev,
-		.ino = st.st_ino,
-		.uid = st.st_uid,
-		.gid = st.st_gid,
-		.parent_fd = -1,
+		OPEN_FILE(fd, &st),
 	};
 	grants_add(b, &g);
 }

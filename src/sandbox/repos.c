@@ -2,6 +2,7 @@
  * deepest. A .git file ("gitdir: PATH", of a submodule or worktree) leads to a
  * git directory, and that by its commondir to another: both count where they
  * lie in the grant. All of it may be a skill's work of an earlier run. */
+#include "base/string_list.h"
 #include "sandbox/repos.h"
 
 #include <dirent.h>
@@ -20,7 +21,6 @@
 #include "base/own.h"
 #include "os/clock.h"
 #include "os/file.h"
-#include "policy/options.h"
 #include "policy/paths.h"
 
 #define QUEUE_BYTES   (4UL << 20)

@@ -52,6 +52,11 @@ void errands_free(struct errands *a); /* ends all; accepts NULL */
 
 /* ---- the rest of a call ------------------------------------------------------- */
 
+/* As errand_start, for the client of the call (w->who is not looked at), and canceled with
+ * the call; `ended` must let go of that (mcp_on_cancel). */
+int errand_of_call(struct serve *s, struct mcp_call *c, const struct errand_wish *w,
+                   struct ssb_error *err);
+
 /* How a call is answered in an errand. */
 struct errand_answer {
 	mcp_handler *answer; /* there: `arg` and the call; it answers as always */

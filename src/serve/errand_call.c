@@ -13,7 +13,6 @@ struct errand_call {
 	struct serve *serve;
 	struct mcp_call *call;
 	struct errand_answer how;
-	struct errand *errand;
 };
 
 static void call_freep(struct errand_call **x)
@@ -75,9 +74,21 @@ static void ended(void *arg, const struct errand_end *end)
 
 static void on_cancel(void *arg)
 {
-	const struct errand_call *x = arg;
+	errand_cancel(arg);
+}
 
-	errand_cancel(x->errand);
+int errand_of_call(struct serve *s, struct mcp_call *c, const struct errand_wish *w,
+                   struct ssb_error *err)
+{
+	struct errand_wish wish = *w;
+	struct errand *e = NULL;
+
+	wish.who = mcp_principal(c);
+	if (errand_start(s, &wish, &e, err) != 0) {
+		return -1;
+	}
+	mcp_on_cancel(c, on_cancel, e);
+	return 0;
 }
 
 void errand_answer(struct serve *s, struct mcp_call *c, const struct errand_answer *w)
@@ -93,16 +104,13 @@ void errand_answer(struct serve *s, struct mcp_call *c, const struct errand_answ
 		return;
 	}
 	*x = (struct errand_call){ .serve = s, .call = c, .how = *w };
-	const struct errand_wish wish = { .who = mcp_principal(c),
-		                          .run = run,
-		                          .after = w->after != NULL ? after : NULL,
-		                          .ended = ended,
-		                          .arg = x };
-	if (errand_start(s, &wish, &x->errand, &err) != 0) {
+	const struct errand_wish wish = {
+		.run = run, .after = w->after != NULL ? after : NULL, .ended = ended, .arg = x
+	};
+	if (errand_of_call(s, c, &wish, &err) != 0) {
 		mcp_fail(c, MCP_E_INTERNAL, "out of memory");
 		return;
 	}
-	mcp_on_cancel(c, on_cancel, x);
 	(void)steal_ptr(&x);
 }
 

@@ -5,14 +5,13 @@
 
 #include "base/error.h"
 #include "base/own.h"
-#include "policy/options.h"
+#include "base/string_list.h"
 #include "serve/errand.h"
 
 struct keep {
 	struct serve *serve;
 	struct mcp_call *call;
 	keep_then *then;
-	struct errand *errand;
 	char *skill; /* its name */
 	uint8_t manifest[SHA256_BYTES];
 	struct lock lock;    /* the grants, and what was taken out */
@@ -84,13 +83,6 @@ static void ended(void *arg, const struct errand_end *end)
 	k->then(k->serve, k->call, kept ? NULL : why != NULL ? why : "out of memory");
 }
 
-static void on_cancel(void *arg)
-{
-	const struct keep *k = arg;
-
-	errand_cancel(k->errand);
-}
-
 static int fill(struct keep *k, const struct approved_for *given, const struct looked *looked)
 {
 	const struct string_list *out = &looked->found.lock.declined;
@@ -126,13 +118,10 @@ int keep_start(struct serve *s, struct mcp_call *c, const struct skill *skill,
 	if (fill(k, given, looked) != 0) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "approval", "out of memory");
 	}
-	const struct errand_wish wish = {
-		.who = mcp_principal(c), .run = run, .ended = ended, .arg = k
-	};
-	if (errand_start(s, &wish, &k->errand, err) != 0) {
+	const struct errand_wish wish = { .run = run, .ended = ended, .arg = k };
+	if (errand_of_call(s, c, &wish, err) != 0) {
 		return -1;
 	}
-	mcp_on_cancel(c, on_cancel, k);
 	(void)steal_ptr(&k);
 	return 0;
 }

@@ -16,7 +16,6 @@ struct look {
 	struct serve *serve;
 	struct mcp_call *call;
 	look_then *then;
-	struct errand *errand;
 	struct skill skill; /* owned */
 	struct look_call before;
 	char *kept_why; /* of `before` */
@@ -187,13 +186,6 @@ static void ended(void *arg, const struct errand_end *end)
 	k->then(k->serve, k->call, &k->before, failed == 0 ? &l : NULL, &err);
 }
 
-static void on_cancel(void *arg)
-{
-	const struct look *k = arg;
-
-	errand_cancel(k->errand);
-}
-
 int look_start(struct serve *s, struct mcp_call *c, const struct skill *skill,
                const struct look_call *before, look_then *then, struct ssb_error *err)
 {
@@ -212,13 +204,10 @@ int look_start(struct serve *s, struct mcp_call *c, const struct skill *skill,
 	    (before->kept_why != NULL && k->kept_why == NULL)) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "skill", "out of memory");
 	}
-	const struct errand_wish wish = {
-		.who = mcp_principal(c), .run = run, .ended = ended, .arg = k
-	};
-	if (errand_start(s, &wish, &k->errand, err) != 0) {
+	const struct errand_wish wish = { .run = run, .ended = ended, .arg = k };
+	if (errand_of_call(s, c, &wish, err) != 0) {
 		return -1;
 	}
-	mcp_on_cancel(c, on_cancel, k);
 	(void)steal_ptr(&k);
 	return 0;
 }

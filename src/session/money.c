@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "session/decimal.h"
 
 static bool refuse(const char **ret_why, const char *why)
@@ -46,11 +45,6 @@ static const char *split(micros m, uint64_t *ret_dollars, uint64_t *ret_rest)
 	*ret_dollars = v / MICROS_PER_DOLLAR;
 	*ret_rest = v % MICROS_PER_DOLLAR;
 	return m < 0 ? "-" : "";
-}
-
-const char *money_text(micros m, char out[MONEY_TEXT])
-{
-	return millionths_text(m, out);
 }
 
 const char *money_show(micros m, char out[MONEY_TEXT])

@@ -17,9 +17,7 @@ typedef int64_t micros; /* millionths of a dollar */
  * *ret_why says which, for people. */
 bool money_parse(const char *s, micros *ret, const char **ret_why);
 
-/* "0.500000": always six places, as JSON has it. `out` is returned. */
-const char *money_text(micros m, char out[MONEY_TEXT]);
-/* "$0.50", "$0.0021": at least two places, no zeros behind them. */
+/* "$0.50", "$0.0021": at least two places, no zeros behind them. `out` is returned. */
 const char *money_show(micros m, char out[MONEY_TEXT]);
 
 #endif

@@ -13,7 +13,7 @@
  *   code              text, of the verdict: "max_cost_per_session", ...
  *   timestamp         text, RFC 3339 (base/stamp.h)
  *   state             text, session_state_name()
- *   session_cost_usd  number with six places, money_text()
+ *   session_cost_usd  number with six places
  *   budget_usd        number with six places
  *   action_count      number
  *   violation_counts  object: name to number, MAX_JSON_MEMBERS at most

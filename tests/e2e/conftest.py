@@ -16,6 +16,7 @@ import tempfile
 import pytest
 
 import harness
+import postgres
 
 USER_PREFIX = "ssbt"
 
@@ -137,6 +138,13 @@ def user(request, user_entry, base):
     runner = make_runner("user", request, user_entry, base)
     yield runner
     runner.done()
+
+
+@pytest.fixture(scope="module")
+def server(base, user_entry):
+    """A PostgreSQL of this module's own."""
+    with postgres.Server(base, user_entry.pw_uid, user_entry.pw_gid) as s:
+        yield s
 
 
 @pytest.fixture(scope="session")

@@ -89,8 +89,3 @@ def grows(path, seconds=0.4):
     return path.exists() and path.read_text() != before
 
 
-def wait_for(what, timeout=15):
-    end = time.monotonic() + timeout
-    while not what():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)

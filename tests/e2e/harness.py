@@ -14,6 +14,7 @@ import stat
 import subprocess
 import tempfile
 import textwrap
+import time
 
 import pytest
 
@@ -262,13 +263,26 @@ class Runner:
         shutil.rmtree(self.base, ignore_errors=True)
 
 
-def without_userns(runner, *args, **kw):
-    """The product where no further user namespace can be made: a user
+def userns_denied(runner, *args):
+    """The command for the product where no further user namespace can be made: a user
     namespace of the test whose own limit is zero. The caller is a user there."""
     script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all ' \
              '--inh-caps=-all --bounding-set=-all -- "$0" "$@"'
-    return runner.as_caller(["unshare", "--map-current-user", "--keep-caps", "sh", "-c", script,
-                             runner.binary, *args], **kw)
+    return ["unshare", "--map-current-user", "--keep-caps", "sh", "-c", script, runner.binary,
+            *args]
+
+
+def without_userns(runner, *args, **kw):
+    return runner.as_caller(userns_denied(runner, *args), **kw)
+
+
+def wait_for(what, seconds=20):
+    """What it returns, as soon as that is true."""
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end, f"not so after {seconds} s"
+        time.sleep(0.02)
+    return found
 
 
 def cgroups_of(pid, since):

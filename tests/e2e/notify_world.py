@@ -198,16 +198,6 @@ class Outbox:
                 os.kill(pid, signal.SIGKILL)
 
 
-def wait_for(condition, seconds=10):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.02)
-    raise AssertionError(f"not so after {seconds} s")
-
-
 DRIVER = harness.BUILD / "tests/unit/notify-driver"
 STORE = harness.BUILD / "tests/unit/notify-store"
 

@@ -16,6 +16,13 @@ SNAPSHOT = {"total_cost", "reserved_cost", "action_count", "violations", "durati
 STEERS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 
 
+def store_url(request):
+    """Of the fixture's parameter: "postgresql" is a new database, "sqlite" is None."""
+    if request.param == "sqlite":
+        return None
+    return request.getfixturevalue("server").database(f"s{os.urandom(4).hex()}")
+
+
 class Sessions:
     def __init__(self, ssb, store=None):
         self.ssb = ssb

@@ -2,7 +2,6 @@
 tests/unit/session_driver.c, which says what became of each run."""
 import contextlib
 import itertools
-import json
 import os
 import pathlib
 import shutil
@@ -14,7 +13,7 @@ import time
 import pytest
 
 import harness
-import postgres
+from harness import wait_for as until
 
 DRIVER = harness.BUILD / "tests/unit/session_driver"
 NUMBERS = itertools.count(1)
@@ -44,14 +43,6 @@ class Sleeper:
             if len(args) == 2 and [os.path.basename(args[0]), args[1]] == want:
                 found.append(int(d.name))
         return found
-
-
-def until(what, seconds=20, every=0.02):
-    end = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < end, "did not come to pass"
-        time.sleep(every)
-    return found
 
 
 class Run:
@@ -169,12 +160,6 @@ def sessions(ssb):
     world = Sessions(ssb)
     yield world
     world.done()
-
-
-@pytest.fixture(scope="module")
-def server(base, user_entry):
-    with postgres.Server(base, user_entry.pw_uid, user_entry.pw_gid) as s:
-        yield s
 
 
 @pytest.fixture(params=["root-sqlite", "user-sqlite", "user-postgres"])

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from harness import PYTHON, alive_with, manifest
+from harness import PYTHON, alive_with, manifest, userns_denied
 
 NUMBERS = {"x86_64": {"renameat2": 316, "add_key": 248, "keyctl": 250},
            "aarch64": {"renameat2": 276, "add_key": 217, "keyctl": 219}}[platform.machine()]
@@ -190,17 +190,10 @@ def test_workdir_that_is_missing(ssb):
     assert ssb.run(ssb.skill(code, text=text)).ok().text == "/usr/share\n"
 
 
-def without_userns(runner, *args):
-    script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all ' \
-             '--inh-caps=-all --bounding-set=-all -- "$0" "$@"'
-    return ["unshare", "--map-current-user", "--keep-caps", "sh", "-c", script, runner.binary,
-            *args]
-
-
 def test_interrupt_without_namespaces(user):
     length = f"47.{os.getpid()}"
     script = f"trap '' INT; sleep {length} & setsid sleep {length} & echo up; sleep {length}"
-    p = user.popen(without_userns(user, "run", "--best-effort", "userns", "--", "sh", "-c", script),
+    p = user.popen(userns_denied(user, "run", "--best-effort", "userns", "--", "sh", "-c", script),
                    stdin=-3, stdout=-1, stderr=-1)
     try:
         assert p.stdout.readline() == b"up\n"

@@ -12,7 +12,8 @@ import time
 import pytest
 
 import harness
-from governor import govern, grows, skill_of, wait_for  # noqa: F401
+from governor import govern, grows, skill_of  # noqa: F401
+from harness import wait_for
 
 COUNTER = """
 import os, time

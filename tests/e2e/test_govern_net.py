@@ -4,7 +4,8 @@ import pathlib
 import signal
 import time
 
-from governor import govern, wait_for  # noqa: F401
+from governor import govern  # noqa: F401
+from harness import wait_for
 from net_fixtures import GRANT, net, outside, rule  # noqa: F401
 
 ECHO = rule("api.example.test", 7001)

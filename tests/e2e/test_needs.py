@@ -1,8 +1,6 @@
 """Manifests from what skills do and say: init, check, shrink, on real runs and on
 records that lie."""
-import json
 import os
-import pathlib
 import subprocess
 
 import harness

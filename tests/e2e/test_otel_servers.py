@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 import otlp_world as world
-from harness import execute
+from harness import execute, wait_for
 from otlp_server import load_schema, retry_after, status
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -59,16 +59,6 @@ def no_exporter_stays(request):
     yield
     for p in exporters(runner):
         os.kill(int(p.name), signal.SIGKILL)
-
-
-def wait_for(condition, seconds=10):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.02)
-    raise AssertionError(f"not so after {seconds} s")
 
 
 @pytest.mark.parametrize("name", BEHAVIOURS)

@@ -10,21 +10,10 @@ import pytest
 
 import mcp_client
 from harness import SECRET, alive_with, manifest
-from mcp_client import ERAS, LEGACY, MODERN, failure, structured
+from mcp_client import ERAS, failure, structured
+from serve_world import served, skill
 
 HELLO = "print('hello')"
-
-
-def skill(ssb, name, code, **fields):
-    """A skill in the one directory that is served."""
-    d = ssb.mkdir("skills") / name
-    ssb.write(d / "main.py", code)
-    ssb.write(d / "skillsandbox.yaml", manifest(name=name, **fields))
-    return d
-
-
-def served(ssb, *flags, **kw):
-    return mcp_client.serve(ssb, [ssb.mkdir("skills")], *flags, **kw)
 
 
 def gone(marker, seconds):

@@ -11,8 +11,7 @@ import time
 import pytest
 
 import harness
-import postgres
-from session_cli import ID, Sessions, is_clean, on_terminal
+from session_cli import ID, Sessions, is_clean, on_terminal, store_url
 
 HOSTILE = "a\x1b[31mred\x07\x08\r\nFORGED line\u202etxt\u200b\x9b2J"
 # A terminal adds carriage returns of its own.
@@ -21,20 +20,9 @@ COMMANDS = ["start", "list", "show", "check", "settle", "violation", "pause", "r
             "complete", "expire"]
 
 
-@pytest.fixture(scope="module")
-def server(base, user_entry):
-    with postgres.Server(base, user_entry.pw_uid, user_entry.pw_gid) as s:
-        s.count = 0
-        yield s
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def sessions(request, ssb):
-    url = None
-    if request.param == "postgresql":
-        server = request.getfixturevalue("server")
-        server.count += 1
-        url = server.database(f"cli{server.count}")
+    url = store_url(request)
     return Sessions(ssb, url)
 
 

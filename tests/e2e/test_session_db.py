@@ -17,12 +17,6 @@ import postgres
 
 
 @pytest.fixture(scope="module")
-def server(base, user_entry):
-    with postgres.Server(base, user_entry.pw_uid, user_entry.pw_gid) as s:
-        yield s
-
-
-@pytest.fixture(scope="module")
 def tools(base):
     """Copies that both callers can execute."""
     out = pathlib.Path(base) / f"session-db-{os.getpid()}"

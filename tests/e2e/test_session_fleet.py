@@ -9,7 +9,7 @@ import time
 import pytest
 
 import harness
-from session_world import Sessions, server, until
+from session_world import Sessions, until
 from test_session_runs import all_dead, dead, grows, ticking, ticks
 
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from session_world import Sessions, either, server, sessions, until
+from session_world import Sessions, either, sessions, until
 from test_session_runs import all_dead
 
 

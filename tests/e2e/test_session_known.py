@@ -15,8 +15,8 @@ import time
 import pytest
 
 import notify_world
-import postgres
-from session_cli import Sessions, end_heralds
+from harness import wait_for
+from session_cli import Sessions, end_heralds, store_url
 
 # USD for a million tokens, in and out.
 PRICES = {
@@ -28,20 +28,9 @@ PRICES = {
 }
 
 
-@pytest.fixture(scope="module")
-def server(base, user_entry):
-    with postgres.Server(base, user_entry.pw_uid, user_entry.pw_gid) as s:
-        s.count = 0
-        yield s
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request, user):
-    url = None
-    if request.param == "postgresql":
-        server = request.getfixturevalue("server")
-        server.count += 1
-        url = server.database(f"known{server.count}")
+    url = store_url(request)
     yield Engine(Sessions(user, url), url)
     end_heralds(user)
 
@@ -275,13 +264,6 @@ def test_a_bill_after_the_kill(engine):
 
 
 # ---- what a decision reaches ------------------------------------------------
-
-def wait_for(what, seconds=20):
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, "it does not happen"
-        time.sleep(0.02)
-
 
 class Run:
     """A skill that says what it is, and stays."""

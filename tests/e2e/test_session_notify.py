@@ -13,8 +13,8 @@ import time
 import pytest
 
 import notify_world as world
-from harness import execute
-from notify_world import EVENT, JSON, PAGERDUTY, SLACK, Outbox, Receiver, wait_for
+from harness import execute, wait_for
+from notify_world import EVENT, JSON, PAGERDUTY, SLACK, Outbox, Receiver
 
 KEY = b"a key of the owner's"
 

@@ -10,28 +10,17 @@ import pytest
 import notify_world
 import otlp_server
 import otlp_world
-import postgres
-from notify_world import Receiver, wait_for
+from harness import wait_for
+from notify_world import Receiver
 from otlp_server import attributes
-from session_cli import Sessions, end_heralds
+from session_cli import Sessions, end_heralds, store_url
 
 HEADERS = {"OTEL_EXPORTER_OTLP_HEADERS": "x-key=decoy%20key"}
 
 
-@pytest.fixture(scope="module")
-def server(base, user_entry):
-    with postgres.Server(base, user_entry.pw_uid, user_entry.pw_gid) as s:
-        s.count = 0
-        yield s
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def sessions(request, ssb):
-    url = None
-    if request.param == "postgresql":
-        server = request.getfixturevalue("server")
-        server.count += 1
-        url = server.database(f"otel{server.count}")
+    url = store_url(request)
     yield Sessions(ssb, url)
     end_heralds(ssb)
 

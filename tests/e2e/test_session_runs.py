@@ -9,7 +9,7 @@ import time
 import pytest
 
 from net_fixtures import GRANT, net, outside, rule
-from session_world import Run, Sessions, Sleeper, either, server, sessions, until
+from session_world import Run, Sessions, Sleeper, either, sessions, until
 
 REASON = "by the driver"
 

@@ -15,13 +15,7 @@ import time
 import pytest
 
 import harness
-import postgres
-
-
-@pytest.fixture(scope="module")
-def server(base, user_entry):
-    with postgres.Server(base, user_entry.pw_uid, user_entry.pw_gid) as s:
-        yield s
+from session_cli import store_url
 
 
 class Store:
@@ -62,10 +56,7 @@ class Store:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store(request, base):
-    url = None
-    if request.param == "postgresql":
-        url = request.getfixturevalue("server").database(f"spend{os.urandom(4).hex()}")
-    s = Store(base, url)
+    s = Store(base, store_url(request))
     yield s
     shutil.rmtree(s.dir, ignore_errors=True)
 
@@ -168,7 +159,8 @@ def test_the_ledger_is_verified_by_the_command(store, root):
     assert verify(text[:-40]).code == 3
 
 
-@pytest.mark.parametrize("name", ["test_session", "test_session_ledger", "test_session_send",
+@pytest.mark.parametrize("name", ["test_session", "test_session_states", "test_session_ledger",
+                                  "test_session_kept", "test_session_send",
                                   "test_session_together"])
 def test_the_table_of_cases_on_postgresql(server, name):
     url = server.database(f"cases{os.urandom(4).hex()}")

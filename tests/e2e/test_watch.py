@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-import record_maker as records
 from record_maker import Live, Record, State
 
 LINE = re.compile(r"^\[\d\d:\d\d:\d\d\.\d{3}\] \S (?:[0-9a-f]{8} )?[A-Z]+ +\S.*$")

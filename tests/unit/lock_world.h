@@ -4,8 +4,6 @@
 
 #include "consent_world.h"
 
-#include "policy/options.h"
-
 static char *REQUESTED[] = { (char[]){ "read ~/.ssh" }, (char[]){ "environment HAVE" },
 	                     (char[]){ "environment NOT" }, NULL };
 static struct refusal REFUSALS[] = {

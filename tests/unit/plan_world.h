@@ -195,6 +195,16 @@ static inline bool warned(const struct ssb_plan *p, const char *part)
 	return false;
 }
 
+static inline bool asked(const struct ssb_plan *p, const char *item)
+{
+	for (size_t i = 0; i < p->requested.n; i++) {
+		if (strcmp(p->requested.v[i], item) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static inline const char *env(const struct ssb_plan *p, const char *name)
 {
 	size_t len = strlen(name);

@@ -7,12 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "audit/key.h"
 #include "base/buf.h"
+#include "os/file.h"
 
 int64_t world_now;
 
@@ -130,6 +133,14 @@ struct decision world_settle(struct world *w, int64_t reservation, micros actual
 	return d;
 }
 
+void world_become(struct world *w, const char *name, enum session_state to, const char *reason)
+{
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	good(session_become(w->ss, world_id(w, name), to, reason, &d, &err), &err);
+}
+
 struct session world_get(struct world *w, const char *name)
 {
 	struct ssb_error err = { 0 };
@@ -168,4 +179,19 @@ size_t world_lines(struct world *w, const char *name, const char *kind)
 		n++;
 	}
 	return n;
+}
+
+struct verify_result world_verify(const struct world *w, const char *text, size_t len)
+{
+	struct verify_result r = { 0 };
+	uint8_t key[ED25519_PUBLIC];
+	struct ssb_error err = { 0 };
+	auto_fd fd = memfd_create("ledger", MFD_CLOEXEC);
+
+	/* Before the first signature there is no key; then nothing is complete. */
+	bool known = trace_key_public(&w->owner, key, &err) == 0;
+	struct verify_ask ask = { known ? key : NULL, "" };
+	assert_int_equal(file_write_all(fd, text, len), 0);
+	assert_int_equal(verify_record(fd, &ask, &r, NULL), 0);
+	return r;
 }

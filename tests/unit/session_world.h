@@ -4,6 +4,7 @@
 #ifndef TESTS_SESSION_WORLD_H
 #define TESTS_SESSION_WORLD_H
 
+#include "audit/verify.h"
 #include "session/store.h"
 
 struct world {
@@ -30,10 +31,14 @@ struct decision world_start(struct world *w, const char *name, const char *paren
                             const char *yaml);
 struct decision world_check(struct world *w, const char *name, micros estimate);
 struct decision world_settle(struct world *w, int64_t reservation, micros actual);
+/* It must be possible. */
+void world_become(struct world *w, const char *name, enum session_state to, const char *reason);
 struct session world_get(struct world *w, const char *name);
 /* All lines of the ledger; free it. */
 char *world_ledger(struct world *w, const char *name);
 /* Lines of this kind in the ledger. */
 size_t world_lines(struct world *w, const char *name, const char *kind);
+/* Of a ledger's text, with this world's key if there is one. */
+struct verify_result world_verify(const struct world *w, const char *text, size_t len);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/json_read.h"
 #include "base/limits.h"
-#include "policy/options.h"
+#include "base/string_list.h"
 #include "policy/plan.h"
 #include "serve/approve.h"
 #include "serve/approve_priv.h"

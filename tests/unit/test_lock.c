@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "consent/lock_json.h"
+#include "policy/options.h"
 
 /* ---- what comes back ------------------------------------------------------------- */
 

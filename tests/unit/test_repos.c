@@ -7,7 +7,7 @@
 
 #include "plan_world.h"
 
-#include "policy/options.h"
+#include "base/string_list.h"
 #include "sandbox/repos.h"
 
 static char root[64];

@@ -293,7 +293,7 @@ static void test_blobs(void **state)
 	const size_t host = 1;
 #endif
 	(void)state;
-	const struct seccomp_blob *const OURS[] = { seccomp_blob_init(), &seccomp_broker_blob,
+	const struct seccomp_blob *const OURS[] = { &seccomp_init_blob, &seccomp_broker_blob,
 		                                    &seccomp_dialler_blob };
 	for (unsigned i = 0; i < N_FILTERS; i++) {
 		const struct compiled *f = &filters[host][i];

@@ -1,43 +1,25 @@
 /* A ledger on its way to collectors: what is sent when, and in which words. (What
  * goes over the wire: tests/e2e/test_session_otel.py.) */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/json_read.h"
 #include "base/limits.h"
 #include "session/ledger_otlp.h"
 #include "session/notify.h"
-#include "session_world.h"
+#include "session_tests.h"
 
-#define USD(x)  ((micros)((x)*1000000 + 0.5))
 #define POLICY  "audit: {export: [{otel: \"http://127.0.0.1:4318\"}]}\n"
 #define LEASE   60000
 #define MANY    "session: {max_actions: 100000}\n" POLICY
 #define LINES   500
 #define AT_ONCE 0
 
-static struct world w;
-static const char *store;
-
-static int open_world(void **state)
+static int open_in_2027(void **state)
 {
-	(void)state;
-	world_open(&w, store);
+	(void)open_world(state);
 	world_now = INT64_C(1800000000) * SECOND;
-	return 0;
-}
-
-static int close_world(void **state)
-{
-	(void)state;
-	world_close(&w);
 	return 0;
 }
 
@@ -554,10 +536,5 @@ int main(void)
 		cmocka_unit_test(test_log_records),    cmocka_unit_test(test_span),
 	};
 
-	int failed = cmocka_run_group_tests_name("SQLite", tests, open_world, close_world);
-	store = getenv("SSB_TEST_POSTGRES");
-	if (store != NULL) {
-		failed += cmocka_run_group_tests_name("PostgreSQL", tests, open_world, close_world);
-	}
-	return failed;
+	return ON_EACH_STORE(tests, open_in_2027);
 }

@@ -3,27 +3,17 @@
  * PostgreSQL where SSB_TEST_POSTGRES names a server. */
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "os/file.h"
-#include "session_world.h"
+#include "session_tests.h"
 
-#define USD(x) ((micros)((x)*1000000 + 0.5))
-
-static struct world w;
-static const char *store; /* NULL: SQLite */
 static int64_t clock_fast_s;
 static unsigned sleeps;
 
@@ -600,20 +590,6 @@ static void test_delivered_is_not_leased(void **state)
 	sessions_close(r.ss);
 }
 
-static int open_world(void **state)
-{
-	(void)state;
-	world_open(&w, store);
-	return 0;
-}
-
-static int close_world(void **state)
-{
-	(void)state;
-	world_close(&w);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -635,10 +611,5 @@ int main(void)
 		cmocka_unit_test(test_delivered_is_not_leased),
 	};
 
-	int failed = cmocka_run_group_tests_name("SQLite", tests, open_world, close_world);
-	store = getenv("SSB_TEST_POSTGRES");
-	if (store != NULL) {
-		failed += cmocka_run_group_tests_name("PostgreSQL", tests, open_world, close_world);
-	}
-	return failed;
+	return ON_EACH_STORE(tests, open_world);
 }

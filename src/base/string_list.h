@@ -1,0 +1,16 @@
+/* string_list.h - strings that a list owns. */
+#ifndef BASE_STRING_LIST_H
+#define BASE_STRING_LIST_H
+
+#include <stddef.h>
+
+struct string_list {
+	char **v; /* NULL-terminated once non-empty */
+	size_t n;
+};
+
+/* Appends a copy; -1 without memory or, with E2BIG, past `max` items. */
+int string_list_add(struct string_list *l, const char *s, size_t max);
+void string_list_done(struct string_list *l);
+
+#endif

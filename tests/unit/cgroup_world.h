@@ -1,0 +1,123 @@
+/* cgroup_world.h - real control groups, where they can be made. */
+#ifndef TESTS_CGROUP_WORLD_H
+#define TESTS_CGROUP_WORLD_H
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/own.h"
+#include "os/cgroup.h"
+#include "os/cgroup_layout.h"
+#include "os/file.h"
+
+#define MIB (1024ULL * 1024)
+
+static const struct cgroup_limits SMALL = {
+	.memory_bytes = 32 * MIB,
+	.cpu_shares = 512,
+	.max_processes = 8,
+};
+
+static inline struct cgroup *make(const char *id)
+{
+	struct ssb_error err = { 0 };
+	struct cgroup *cg = NULL;
+
+	if (cgroup_create(id, &SMALL, &cg, &err) < 0) {
+		fail_msg("%s: %s", err.where, err.text);
+	}
+	return cg;
+}
+
+static inline void find_places(struct cgroup_layout *at)
+{
+	auto_buf mounts;
+	auto_buf self;
+	auto_fd a = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	auto_fd b = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+
+	buf_init(&mounts, 1 << 20);
+	buf_init(&self, 1 << 20);
+	assert_int_equal(file_read_all(a, &mounts), 0);
+	assert_int_equal(file_read_all(b, &self), 0);
+	cgroup_layout_parse(mounts.data, self.data, at);
+}
+
+/* The caller's own directory in the hierarchy that counts processes. */
+static inline void own_dir(enum cgroup_controller c, char *out, size_t size)
+{
+	static struct cgroup_layout at;
+
+	find_places(&at);
+	if (at.v1[c].found) {
+		snprintf(out, size, "%s", at.v1[c].dir);
+		return;
+	}
+	assert_true(at.v2.found);
+	snprintf(out, size, "%s%s", at.v2.dir, at.v2.top ? "" : "/..");
+}
+
+static inline void group_path(enum cgroup_controller c, pid_t pid, const char *id, char *out,
+                              size_t size)
+{
+	char dir[MAX_PATH_BYTES];
+
+	own_dir(c, dir, sizeof(dir));
+	snprintf(out, size, "%s/skillsandbox-%d-%s", dir, (int)pid, id);
+}
+
+static inline bool group_exists(enum cgroup_controller c, pid_t pid, const char *id)
+{
+	char path[MAX_PATH_BYTES + 128];
+
+	group_path(c, pid, id, path, sizeof(path));
+	return access(path, F_OK) == 0;
+}
+
+static inline bool is_v2(const struct cgroup *cg)
+{
+	return strstr(cgroup_describe(cg), "v2") != NULL;
+}
+
+/* What a child does to be inside. */
+static inline void join(const struct cgroup *cg)
+{
+	int fds[CGROUP_MAX_JOIN];
+
+	if (cgroup_join(fds, cgroup_join_fds(cg, fds)) < 0) {
+		_exit(99);
+	}
+}
+
+/* Can groups be made here? Says why not. */
+static inline bool have_groups(void)
+{
+	struct ssb_error err = { 0 };
+	struct cgroup *cg = NULL;
+
+	if (cgroup_create("probe", &SMALL, &cg, &err) < 0) {
+		print_message("real groups are NOT tested: %s\n", err.text);
+		return false;
+	}
+	cgroup_free(cg);
+	return true;
+}
+
+/* As a user without delegation, or in a container with a read-only cgroup file system,
+ * there is nothing to test; where there should be (CI as root), SSB_REQUIRE_CGROUP=1
+ * makes that a failure. */
+#define WITH_GROUPS(tests)                                                                         \
+	(have_groups() ? cmocka_run_group_tests(tests, NULL, NULL)                                 \
+	               : (getenv("SSB_REQUIRE_CGROUP") != NULL ? 1 : 0))
+
+#endif

@@ -1,0 +1,51 @@
+/* session_tests.h - the tests of one program, in one world, on each store there is. */
+#ifndef TESTS_SESSION_TESTS_H
+#define TESTS_SESSION_TESTS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "session_world.h"
+
+#define USD(x) ((micros)((x)*1000000 + 0.5))
+
+/* A small policy: little of everything, and the end with the money. */
+#define SMALL                                                                                      \
+	"budget:\n  max_cost_per_session: 1.00\n  max_cost_per_action: 0.60\n"                     \
+	"  alert_at: 0.80\n  on_exceed: kill\n"                                                    \
+	"session:\n  max_duration: 60s\n  max_actions: 3\n"
+
+static struct world w;
+static const char *store; /* NULL: SQLite */
+
+static inline int open_world(void **state)
+{
+	(void)state;
+	world_open(&w, store);
+	return 0;
+}
+
+static inline int close_world(void **state)
+{
+	(void)state;
+	world_close(&w);
+	return 0;
+}
+
+/* How many failed, on SQLite and on the PostgreSQL of SSB_TEST_POSTGRES. */
+#define ON_EACH_STORE(tests, open)                                                                 \
+	({                                                                                         \
+		int failed_ = cmocka_run_group_tests_name("SQLite", tests, open, close_world);     \
+		store = getenv("SSB_TEST_POSTGRES");                                               \
+		if (store != NULL) {                                                               \
+			failed_ += cmocka_run_group_tests_name("PostgreSQL", tests, open,          \
+			                                       close_world);                       \
+		}                                                                                  \
+		failed_;                                                                           \
+	})
+
+#endif

@@ -1,0 +1,451 @@
+/* Files in a plan: what is granted, refused or made, and the directories of the programs
+ * that are run. */
+#include "plan_world.h"
+
+static void test_nested_grants(void **state)
+{
+	policy(NULL);
+	struct ssb_plan *p = command(
+	        FLAGS({ SSB_OPT_WRITE, at("u/proj") }, { SSB_OPT_WRITE, at("u/proj/.git/hooks") },
+	              { SSB_OPT_READ, at("u/notes") }, { SSB_OPT_WRITE, at("u/notes/deep") },
+	              { SSB_OPT_READ, at("u/notes") }),
+	        "true");
+	(void)state;
+
+	/* A protected name is granted beside its parent; a write in a read too. */
+	assert_int_equal(p->n_grants, 4);
+	assert_string_equal(p->grants[0].path, at("u/notes"));
+	assert_string_equal(p->grants[1].path, at("u/notes/deep"));
+	assert_string_equal(p->grants[2].path, at("u/proj"));
+	assert_string_equal(p->grants[3].path, at("u/proj/.git/hooks"));
+	ssb_plan_free(p);
+}
+
+static void test_dangerous_requests(void **state)
+{
+	static const char *const REFUSED[] = {
+		"read ~",
+		"read ~/.ssh",
+		"read ~/.aws/credentials",
+		"read /",
+		"read /proc",
+		"read /etc/shadow",
+		"read /run",
+		"read ~/link/deep",
+		"write ~/.config",
+		"write ~/.bashrc",
+		"write /etc/x",
+		"write /usr/local/x",
+		"write ~/proj/.git",
+		"write ~/proj/.git/hooks",
+		"write ~/new/.vscode",
+	};
+	policy(NULL);
+	struct ssb_plan *p = skill(
+	        FILES("read: ['~/', ~/.ssh, ~/.aws/credentials, /, /proc, /etc/shadow, /run, "
+	              "~/link/deep, ~/notes], write: [~/.config, ~/.bashrc, /etc/x, /usr/local/x, "
+	              "~/proj/.git, ~/proj/.git/hooks, ~/new/.vscode]"),
+	        NULL);
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++) {
+		const struct refusal *r = refused(p, REFUSED[i]);
+		if (r == NULL) {
+			fail_msg("'%s' was not refused", REFUSED[i]);
+		}
+		assert_true(r->why[0] != '\0' && r->remedy[0] != '\0' && r->where[0] != '\0');
+	}
+	assert_int_equal(p->n_refusals, ARRAY_LEN(REFUSED));
+	assert_non_null(strstr(refused(p, "read ~/.ssh")->remedy, "--read ~/.ssh"));
+	assert_non_null(strstr(refused(p, "read ~/link/deep")->remedy, at("u/notes/deep")));
+	/* The control beside them, and nothing else. */
+	assert_non_null(granted(p, at("u/notes")));
+	assert_int_equal(p->n_grants, 2);
+	ssb_plan_free(p);
+}
+
+/* An offer is a word that would lift the refusal: for a path through a symlink there is
+ * none, since the manifest's path is refused as before. */
+static void test_offers(void **state)
+{
+	(void)state;
+	policy(NULL);
+	assert_int_equal(symlink(".ssh", at("u/keys")), 0);
+	assert_int_equal(symlink("proj", at("u/work")), 0);
+	struct ssb_plan *p =
+	        skill(FILES("read: [~/.ssh, ~/keys], write: [~/keys, ~/proj/.git/hooks,"
+	                    " ~/work/.git/hooks]"),
+	              NULL);
+	assert_string_equal(refused(p, "read ~/.ssh")->value, "~/.ssh");
+	assert_int_equal(refused(p, "read ~/.ssh")->kind, REFUSAL_READ);
+	assert_string_equal(refused(p, "write ~/proj/.git/hooks")->value, "~/proj/.git/hooks");
+	static const char *const LED[] = { "read ~/keys", "write ~/keys",
+		                           "write ~/work/.git/hooks" };
+	for (size_t i = 0; i < ARRAY_LEN(LED); i++) {
+		const struct refusal *r = refused(p, LED[i]);
+		assert_null(r->value);
+		assert_non_null(strstr(r->remedy, "declare the real path: /"));
+		assert_int_equal(r->kind, LED[i][0] == 'w' ? REFUSAL_WRITE : REFUSAL_READ);
+	}
+	ssb_plan_free(p);
+	p = skill(FILES("read: [~/keys]"), FLAGS({ SSB_OPT_READ, "~/keys" }));
+	assert_non_null(refused(p, "read ~/keys"));
+	ssb_plan_free(p);
+	p = skill("permissions: {network: {egress: [{domain: 10.0.0.1}]}, env_vars: "
+	          "{allow: [LD_PRELOAD]}}\n",
+	          NULL);
+	assert_int_equal(refused(p, "connect to 10.0.0.1")->kind, REFUSAL_NETWORK);
+	assert_int_equal(refused(p, "environment LD_PRELOAD")->kind, REFUSAL_OTHER);
+	ssb_plan_free(p);
+	assert_int_equal(unlink(at("u/keys")), 0);
+	assert_int_equal(unlink(at("u/work")), 0);
+}
+
+static void test_owner_grants(void **state)
+{
+	policy(NULL);
+	struct ssb_plan *p =
+	        skill(FILES("read: [~/.ssh, ~/.ssh/none]"), FLAGS({ SSB_OPT_READ, "~/.ssh" }));
+	(void)state;
+
+	assert_int_equal(p->n_refusals, 0);
+	assert_int_equal(granted(p, at("u/.ssh"))->origin, ORIGIN_FLAG);
+	assert_true(warned(p, "SSH keys"));
+	ssb_plan_free(p);
+
+	/* The read does not give the write. */
+	p = skill(FILES("write: [~/.ssh]"), FLAGS({ SSB_OPT_READ, "~/.ssh" }));
+	assert_non_null(refused(p, "write ~/.ssh"));
+	ssb_plan_free(p);
+
+	/* The owner's own links may be followed; relative paths too. */
+	p = command(FLAGS({ SSB_OPT_READ, "~/link" }), "true");
+	assert_non_null(granted(p, at("u/notes")));
+	ssb_plan_free(p);
+
+	p = command(FLAGS({ SSB_OPT_READ, "~/" }), "true");
+	assert_int_equal(p->n_refusals, 0);
+	assert_true(warned(p, ".ssh"));
+	ssb_plan_free(p);
+}
+
+static void test_never(void **state)
+{
+	static const struct flag NEVER[] = {
+		{ SSB_OPT_READ, "/proc" },      { SSB_OPT_WRITE, "/sys/kernel" },
+		{ SSB_OPT_WRITE, "/dev" },      { SSB_OPT_WRITE, "/" },
+		{ SSB_OPT_READ, "/no/such" },   { SSB_OPT_READ, "/dev/pts" },
+		{ SSB_OPT_WRITE, "/proc/sys" },
+	};
+	policy(NULL);
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(NEVER); i++) {
+		struct ssb_plan *p = command(FLAGS(NEVER[i]), "true");
+		assert_int_equal(p->n_refusals, 1);
+		assert_int_equal(p->n_grants, 0);
+		ssb_plan_free(p);
+	}
+	/* The runtime's records, there or not, and what holds them. */
+	struct ssb_plan *p =
+	        command(FLAGS({ SSB_OPT_WRITE, at("state") }, { SSB_OPT_WRITE, top }), "true");
+	assert_int_equal(p->n_refusals, 2);
+	ssb_plan_free(p);
+	p = command(FLAGS({ SSB_OPT_WRITE, at("other") }), "true");
+	assert_int_equal(p->n_refusals, 0);
+	ssb_plan_free(p);
+}
+
+static void test_kernel_and_devices(void **state)
+{
+	policy(NULL);
+	struct ssb_plan *p = command(
+	        FLAGS({ SSB_OPT_READ, "/sys/kernel" }, { SSB_OPT_WRITE, "/dev/null" }), "true");
+	(void)state;
+
+	assert_int_equal(p->n_refusals, 0);
+	assert_int_equal(granted(p, "/sys/kernel")->kind, GRANT_KERNEL);
+	assert_int_equal(granted(p, "/dev/null")->kind, GRANT_DEVICES);
+	assert_true(warned(p, "/sys/kernel") && warned(p, "/dev/null"));
+	assert_true(p->unix_sockets);
+	ssb_plan_free(p);
+	p = skill(FILES("read: [/sys/kernel], write: [/dev/null]"), NULL);
+	assert_non_null(refused(p, "read /sys/kernel"));
+	assert_non_null(refused(p, "write /dev/null"));
+	ssb_plan_free(p);
+}
+
+static void test_whole(void **state)
+{
+	policy(NULL);
+	struct ssb_plan *p = command(FLAGS({ SSB_OPT_READ, "/" }), "true");
+	(void)state;
+
+	assert_int_equal(p->n_refusals, 0);
+	assert_true(p->n_grants > 3);
+	assert_true(warned(p, "whole machine"));
+	for (size_t i = 0; i < p->n_grants; i++) {
+		const struct grant *g = &p->grants[i];
+		assert_true(g->of_whole && g->access == ACCESS_READ);
+		/* Neither what is the sandbox's own, nor what holds it. */
+		static const char *const OWN[] = { "/proc", "/dev", "/etc", "/tmp", "/var/tmp" };
+		for (size_t k = 0; k <= ARRAY_LEN(OWN); k++) {
+			const char *own = k < ARRAY_LEN(OWN) ? OWN[k] : home;
+			assert_null(path_beneath(g->path, own));
+			assert_null(path_beneath(own, g->path));
+		}
+	}
+	ssb_plan_free(p);
+	p = skill(FILES("read: [/]"), NULL);
+	assert_non_null(refused(p, "read /"));
+	assert_false(warned(p, "whole machine"));
+	ssb_plan_free(p);
+}
+
+static void test_cannot_be_granted(void **state)
+{
+	policy(NULL);
+	assert_int_equal(mkfifo(at("u/fifo"), 0600), 0);
+	struct ssb_plan *p =
+	        skill(FILES("read: [~/fifo, /skill/x, ~/notes/absent, /usr/share]"), NULL);
+	(void)state;
+
+	assert_non_null(refused(p, "read ~/fifo"));
+	assert_non_null(refused(p, "read /skill/x"));
+	assert_true(warned(p, "~/notes/absent"));
+	assert_int_equal(p->n_refusals, 2);
+	assert_int_equal(p->n_grants, 1); /* what is visible anyway needs none */
+	ssb_plan_free(p);
+}
+
+static void test_create_missing(void **state)
+{
+	struct ssb_error err = { 0 };
+	struct stat st;
+	policy(NULL);
+	struct ssb_plan *p = skill(FILES("write: [~/out/a/b, ~/out/c], read: [~/out/c]"), NULL);
+	(void)state;
+
+	assert_int_equal(p->n_refusals, 0);
+	const struct grant *g = granted(p, at("u/out/a/b"));
+	assert_true(g->create && g->fd == -1 && g->parent_fd >= 0);
+	assert_string_equal(g->missing, "out/a/b");
+	assert_int_equal(stat(at("u/out"), &st), -1); /* planning changed nothing */
+	assert_int_equal(plan_create_missing(p, &err), 0);
+	assert_int_equal(stat(at("u/out/a/b"), &st), 0);
+	assert_true(g->fd >= 0 && g->dev == st.st_dev && g->ino == st.st_ino);
+	assert_int_equal(stat(at("u/out/c"), &st), 0);
+	ssb_plan_free(p);
+
+	/* A symlink put there meanwhile is not followed. */
+	p = skill(FILES("write: [~/later]"), NULL);
+	assert_int_equal(symlink("notes", at("u/later")), 0);
+	assert_int_equal(plan_create_missing(p, &err), -1);
+	assert_int_equal(granted(p, at("u/later"))->fd, -1);
+	ssb_plan_free(p);
+}
+
+static struct ssb_plan *skill_by(const char *entry, const struct flag *flags)
+{
+	char text[1024];
+	struct ssb_error err = { 0 };
+	struct ssb_plan *p = NULL;
+	struct ssb_options *o = options(flags);
+
+	snprintf(text, sizeof(text),
+	         NOTHING "skill: {name: s, version: '1'}\nentrypoint: {command: %s}\n", entry);
+	write_file(at("skill/skillsandbox.yaml"), text, 0644);
+	if (plan_build_skill(&owner, o, at("skill"), NULL, &p, NULL, &err) != 0) {
+		fail_msg("%s: %s", err.where, err.text);
+	}
+	ssb_options_free(o);
+	return p;
+}
+
+static size_t count_toolchain(const struct ssb_plan *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_grants; i++) {
+		n += p->grants[i].origin == ORIGIN_TOOLCHAIN ? 1 : 0;
+	}
+	return n;
+}
+
+/* The author of a skill does not choose which directory of the owner's is shown. */
+static void test_toolchain_of_a_skill(void **state)
+{
+	static const struct {
+		const char *entry; /* with a slash: in the world */
+		bool granted;
+	} ROWS[] = {
+		{ "tools/bin/snake", false }, { "tools/bin/python3", false }, { "snake", false },
+		{ "python3x", false },        { "python.3", false },          { "python3", true },
+		{ "python3.12", true },       { "u/proj/mycat", false },      { "node", true },
+	};
+	static const char *const PROGRAMS[] = { "snake",    "python3",    "python3x",
+		                                "python.3", "python3.12", "node" };
+	char path[256], item[160];
+	char *own_env[] = { path, NULL };
+	(void)state;
+
+	policy(NULL);
+	snprintf(path, sizeof(path), "PATH=%s", at("tools/bin"));
+	snprintf(item, sizeof(item), "use the programs in %s", at("tools"));
+	owner.environ = own_env;
+	for (size_t i = 0; i < ARRAY_LEN(PROGRAMS); i++) {
+		char file[64];
+		snprintf(file, sizeof(file), "tools/bin/%s", PROGRAMS[i]);
+		write_file(at(file), "\177ELF", 0755);
+	}
+	write_file(at("u/proj/mycat"), "\177ELF", 0755);
+	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+		const char *entry = ROWS[i].entry;
+		entry = strchr(entry, '/') != NULL ? at(entry) : entry;
+		struct ssb_plan *p = skill_by(entry, FLAGS({ SSB_OPT_TOOLCHAIN, "default" }));
+		assert_int_equal(count_toolchain(p), ROWS[i].granted ? 1 : 0);
+		assert_int_equal(asked(p, item), ROWS[i].granted);
+		assert_int_equal(warned(p, "--read"), !ROWS[i].granted);
+		ssb_plan_free(p);
+		/* As a bare command it is the owner's own word. */
+		p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "default" }), entry);
+		assert_int_equal(count_toolchain(p), 1);
+		assert_false(asked(p, item));
+		ssb_plan_free(p);
+	}
+	/* It asks for the same where nothing is granted, but where the owner said so for good. */
+	struct ssb_plan *off = skill_by("python3", NULL);
+	assert_int_equal(count_toolchain(off), 0);
+	assert_true(asked(off, item) && warned(off, "--toolchain auto"));
+	assert_null(strstr(env(off, "PATH"), at("tools")));
+	ssb_plan_free(off);
+	policy("toolchain: off\n");
+	off = skill_by("python3", FLAGS({ SSB_OPT_TOOLCHAIN, "default" }));
+	assert_int_equal(count_toolchain(off), 0);
+	assert_false(asked(off, item));
+	ssb_plan_free(off);
+	policy(NULL);
+	/* It can be taken out, and the owner can show any directory. */
+	struct ssb_plan *p = skill_by(
+	        "python3", FLAGS({ SSB_OPT_TOOLCHAIN, "default" }, { SSB_OPT_WITHHOLD, item }));
+	assert_int_equal(count_toolchain(p), 0);
+	assert_int_equal(p->n_withheld, 1);
+	ssb_plan_free(p);
+	p = skill_by("snake",
+	             FLAGS({ SSB_OPT_TOOLCHAIN, "default" }, { SSB_OPT_READ, at("tools") }));
+	assert_int_equal(count_toolchain(p), 0);
+	assert_false(warned(p, "--read"));
+	assert_non_null(strstr(env(p, "PATH"), at("tools/bin")));
+	ssb_plan_free(p);
+	owner.environ = environment;
+}
+
+static void test_toolchain(void **state)
+{
+	char path[256];
+	char *own_env[] = { path, NULL };
+	(void)state;
+
+	policy(NULL);
+	snprintf(path, sizeof(path), "PATH=%s:/usr/bin", at("tools/bin"));
+	write_file(at("tools/bin/snake"), "\177ELF", 0755);
+	owner.environ = own_env;
+	struct ssb_plan *p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "auto" }), "snake");
+	assert_int_equal(p->n_grants, 1);
+	assert_int_equal(granted(p, at("tools"))->origin, ORIGIN_TOOLCHAIN);
+	assert_int_equal(
+	        strncmp(env(p, "PATH"), at("tools/bin:/usr"), strlen(at("tools/bin:/usr"))), 0);
+	ssb_plan_free(p);
+
+	p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "off" }), "snake");
+	assert_int_equal(p->n_grants, 0);
+	assert_true(warned(p, "--toolchain auto"));
+	ssb_plan_free(p);
+
+	policy("toolchain: off\n");
+	p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "default" }), "snake");
+	assert_false(p->toolchain_auto);
+	ssb_plan_free(p);
+	policy("toolchain: auto\n");
+	p = command(NULL, "snake");
+	assert_true(p->toolchain_auto);
+	ssb_plan_free(p);
+
+	/* A program in the home itself does not open the home. */
+	policy(NULL);
+	snprintf(path, sizeof(path), "PATH=%s", home);
+	write_file(at("u/snake"), "\177ELF", 0755);
+	p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "auto" }), "snake");
+	assert_int_equal(p->n_grants, 0);
+	assert_true(warned(p, "--read"));
+	ssb_plan_free(p);
+	owner.environ = environment;
+}
+
+static void test_shims_and_links(void **state)
+{
+	static const char *const DIRS[] = { "pe",
+		                            "pe/shims",
+		                            "pe/versions",
+		                            "pe/versions/3",
+		                            "pe/versions/3/bin",
+		                            "pe/versions/3/lib",
+		                            "venv",
+		                            "venv/bin" };
+	char path[256];
+	char *own_env[] = { path, NULL };
+	(void)state;
+
+	policy(NULL);
+	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
+		assert_int_equal(mkdir(at(DIRS[i]), 0755), 0);
+	}
+	write_file(at("pe/version"), "3\n", 0644);
+	write_file(at("pe/shims/py"), "#!/bin/sh\n", 0755);
+	write_file(at("pe/versions/3/bin/py"), "\177ELF", 0755);
+	write_file(at("venv/pyvenv.cfg"), "", 0644);
+	assert_int_equal(symlink(at("pe/versions/3/bin/py"), at("venv/bin/py")), 0);
+	owner.environ = own_env;
+
+	snprintf(path, sizeof(path), "PATH=%s", at("pe/shims"));
+	struct ssb_plan *p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "auto" }), "py");
+	assert_int_equal(p->n_grants, 1);
+	assert_non_null(granted(p, at("pe/versions/3")));
+	ssb_plan_free(p);
+
+	/* A venv needs its own files and those of its interpreter. */
+	snprintf(path, sizeof(path), "PATH=%s", at("venv/bin"));
+	p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "auto" }), "py");
+	assert_int_equal(p->n_grants, 2);
+	assert_non_null(granted(p, at("pe/versions/3")));
+	assert_non_null(granted(p, at("venv")));
+	ssb_plan_free(p);
+
+	/* A version file that points elsewhere is not followed. */
+	write_file(at("pe/version"), "../../../u\n", 0644);
+	snprintf(path, sizeof(path), "PATH=%s", at("pe/shims"));
+	p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "auto" }), "py");
+	assert_null(granted(p, at("u")));
+	ssb_plan_free(p);
+	owner.environ = environment;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nested_grants),
+		cmocka_unit_test(test_dangerous_requests),
+		cmocka_unit_test(test_offers),
+		cmocka_unit_test(test_owner_grants),
+		cmocka_unit_test(test_never),
+		cmocka_unit_test(test_kernel_and_devices),
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_cannot_be_granted),
+		cmocka_unit_test(test_create_missing),
+		cmocka_unit_test(test_toolchain),
+		cmocka_unit_test(test_toolchain_of_a_skill),
+		cmocka_unit_test(test_shims_and_links),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
