@@ -110,6 +110,23 @@ def test_a_script_has_to_be_named_and_to_be_the_skills(ssb):
     assert "SKILL.md:3:22: warning: not valid YAML" in valid.errors, valid
 
 
+def test_validate_takes_the_file_itself(user):
+    """As an editor or a commit hook names it: that file, whatever else is in its directory."""
+    top = place(user, "unquoted-colon", "greeter", "word-count")
+    user.write(top / "unquoted-colon/skillsandbox.yaml", "skill: [")
+    colon = user.ssb("validate", top / "unquoted-colon/SKILL.md").ok()
+    assert "SKILL.md:3:22: warning: not valid YAML" in colon.errors, colon
+    assert "valid" in user.ssb("validate", "SKILL.md", cwd=top / "word-count").ok().text
+    assert user.ssb("validate", top / "greeter/manifest.yaml").ok().errors == ""
+    (top / "greeter/skill.py").unlink()  # now it is a manifest like any other, and a bad one
+    r = user.ssb("validate", top / "greeter/manifest.yaml")
+    assert r.code == 1 and "entrypoint is missing" in r.errors, r
+    out = user.mkdir("out")
+    (out / "SKILL.md").symlink_to(top / "word-count/SKILL.md")
+    r = user.ssb("validate", out / "SKILL.md")
+    assert r.code == 1 and "leaves the skill's directory" in r.errors, r
+
+
 def test_the_owners_sidecar(ssb):
     """It gives what it says to the directory that it names, or to one that was approved with
     it; another of the same name gets nothing by it."""
@@ -128,12 +145,16 @@ def test_the_owners_sidecar(ssb):
     write("")
     r = ssb.run(stranger, env=PLANTED).ok()
     assert r.json() == {} and "withheld: environment NOTES_USER" in r.errors, r
+    line = f"'directory: {stranger}' under 'skill:'"
+    for r in (r, ssb.ssb("inspect", stranger), ssb.ssb("lint", stranger)):
+        assert line in r.ok().text + r.errors, r  # a stranger's grants are never in silence
     ssb.ssb("approve", "--yes", top / "notes-sync", env=PLANTED).ok()
     assert ssb.run(top / "notes-sync", env=PLANTED).ok().json() == {"NOTES_USER": "me"}
     ssb.ssb("approvals", "--revoke", top / "notes-sync").ok()
     write(f", directory: {top}/notes-sync")
     assert ssb.run(top / "notes-sync", env=PLANTED).ok().json() == {"NOTES_USER": "me"}
     assert ssb.last_record()[0]["plan"]["format"] == "sidecar"
+    assert ssb.ssb("lint", top / "notes-sync").ok().errors == ""
     own = ssb.write(top / "notes-sync/skillsandbox.yaml", """\
         skill: {name: hers, version: "1"}
         permissions: {}
