@@ -11,6 +11,7 @@
 #include "cli/run_watch.h"
 #include "cli/say.h"
 #include "consent/consent.h"
+#include "consent/lock.h"
 #include "policy/owner.h"
 
 /* One line, the last on standard error: the streams are the skill's. */
@@ -152,6 +153,17 @@ static int spend_use(const struct request *r, const struct ssb_plan *plan)
 	               : request_fail(r, &err, EXIT_SANDBOX);
 }
 
+/* Old copies go when a run from one has ended: a plain command pays nothing for them. */
+static void tidy(const struct ssb_plan *plan)
+{
+	AUTO(owner_done) struct owner owner = { 0 };
+	struct ssb_error none = { 0 };
+
+	if (plan->approved != NULL && plan->approved->snapshot && owner_load(&owner, &none) == 0) {
+		snapshot_tidy(&owner);
+	}
+}
+
 /* Said before anything is asked of the owner. */
 static int no_entry(const struct request *r, const struct ssb_plan *plan)
 {
@@ -193,5 +205,9 @@ int cmd_run(struct request *r)
 		return request_fail(r, &err, EXIT_SANDBOX);
 	}
 	status = spend_use(r, plan);
-	return status == EXIT_FINE ? run_plan(r, plan) : status;
+	if (status == EXIT_FINE) {
+		status = run_plan(r, plan);
+		tidy(plan);
+	}
+	return status;
 }

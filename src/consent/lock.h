@@ -136,5 +136,7 @@ char *snapshot_path(const struct owner *o, const struct pinned *p); /* returns n
 bool snapshot_there(const struct owner *o, const struct pinned *p);
 /* Removes those that no lock names any more, and no run has used for a day. */
 int snapshot_sweep(const struct owner *o, struct ssb_error *err);
+/* The same, if it was not done for a day; else it costs one look at a file. */
+void snapshot_tidy(const struct owner *o);
 
 #endif

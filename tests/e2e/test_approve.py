@@ -300,6 +300,21 @@ def test_a_damaged_copy_is_made_anew(ssb):
     assert (snapshot / "data.py").read_text() == "X = 'whole'"
 
 
+def test_old_copies_go_with_a_run(ssb):
+    """Not only when something is approved, which may never happen again."""
+    d = ssb.skill("print('here')")
+    copies = pathlib.Path(ssb.state / "skillsandbox/snapshots")
+    approve(ssb, d)
+    (named,) = copies.iterdir()
+    idle = ssb.mkdir(copies / ("ab" * 32))
+    other = ssb.mkdir(copies / "not-ours")
+    for path in (named, idle, other):
+        os.utime(path, (1000, 1000))
+    assert ssb.run("--", "true").ok() and idle.exists()  # a bare command looks at none
+    assert ssb.run(d).ok().text == "here\n"
+    assert named.exists() and other.exists() and not idle.exists()
+
+
 def test_what_to_type_can_be_typed(ssb):
     d = ssb.mkdir("my skill; x")
     ssb.write(d / "SKILL.md", "---\nname: x\ndescription: y\n---\n")
