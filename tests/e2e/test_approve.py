@@ -43,7 +43,7 @@ def stops(ssb, d, *words):
 
 def test_refused_until_approved(ssb, asks):
     assert ssb.run(asks).code == 125
-    r = ssb.ssb("approve", "--yes", asks)
+    r = ssb.ssb("approve", "--yes", asks, env={"USER": "somebody"})
     assert r.code == 0 and "~/.ssh" in r.errors, r.errors
     assert SECRET in ssb.run(asks).ok().text
     plan = ssb.last_trace()["plan"]

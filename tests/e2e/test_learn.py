@@ -55,6 +55,20 @@ def test_weather_in_three_commands(net):
     assert "appid=the-real-key" in net.seen()["connections"][0]["requests"][0][2]
 
 
+def test_the_same_again_changes_nothing(user):
+    """What was not seen this time stays, and its reason is nothing to write a file for."""
+    d = bare_skill(user, "import os\nprint(os.environ.get('TOWN_KEY'))")
+    user.write(d / "SKILL.md", "---\nname: t\nmetadata: {openclaw: {primaryEnv: TOWN_KEY}}\n---\n")
+    user.ssb("learn", d, "--", "main.py").ok()
+    assert "- TOWN_KEY  # SKILL.md:3" in manifest_of(d)
+    again = user.ssb("learn", d).ok()
+    assert "nothing to change" in again.errors and again.text == "", again
+    user.write(user.home / "notes/a", "x")
+    user.write(d / "main.py", "import os\nprint(os.listdir(os.path.expanduser('~/notes')))")
+    more = user.ssb("learn", "--write", d).ok()
+    assert "+      - ~/notes" in more.text and "- TOWN_KEY  # declared before" in manifest_of(d)
+
+
 STEERS = """
 import json, os
 print('SEEN', json.dumps(dict(os.environ)))
