@@ -78,6 +78,30 @@ def test_environment_is_withheld_until_it_is_granted(ssb):
     assert ssb.run(top / "notes-sync", "sync.py", env=PLANTED).ok().json() == {"NOTES_USER": "me"}
 
 
+def test_a_skillware_call_that_fails_ends_with_1(user):
+    d = user.mkdir("ware")
+    user.write(d / "manifest.yaml", "name: ware\n")
+    user.write(d / "skill.py", """\
+        class Ware:
+            def execute(self, params):
+                return eval(params["returns"])
+        """)
+
+    def call(text):
+        r = user.run(d, text)
+        return r.code, r.json().get("error", {}).get("message", "")
+
+    assert call('{"returns": "[1]"}') == (0, "")
+    assert call('{"returns": "1/0"}') == (1, "division by zero")
+    for returned in ("{1}", "float('nan')", "object"):
+        code, said = call(json.dumps({"returns": returned}))
+        assert code == 1 and said.startswith("the result is not JSON"), (returned, said)
+    for text in ("Oslo", "{", "[" * 100000):
+        code, said = call(text)
+        assert code == 1 and said.startswith("the parameters are not JSON"), (text[:9], said)
+    assert call("[1]") == (1, "the parameters are not an object")
+
+
 def test_frontmatter_that_wants_all_gets_nothing(ssb):
     top = place(ssb, "claims")
     env = {"AWS_SECRET_ACCESS_KEY": SECRET, "GITHUB_TOKEN": SECRET, "A": SECRET}
