@@ -178,6 +178,12 @@ def test_the_policy_for_what_nobody_approved(ssb):
     assert ssb.run(d).code == 0
 
 
+def test_without_what_it_does_not_ask_for(ssb, asks):
+    for d, said in ((asks, "it asks for:\n"), (ssb.skill("pass"), "it asks for nothing\n")):
+        r = ssb.ssb("approve", "--yes", "--without", "read ~/x", d)
+        assert r.code == 2 and f"'read ~/x': it does not ask for that; {said}" in r.errors, r
+
+
 def test_without_a_request(ssb):
     ssb.write(ssb.work / "data/x", "data")
     d = ssb.skill(f"import os\nprint(os.path.exists('{ssb.work}/data/x'), 'WANTED' in os.environ)",
