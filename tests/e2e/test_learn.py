@@ -219,7 +219,7 @@ def test_a_script_of_a_bundle(user):
 
 ASKS = """
 import os, urllib.request
-print('skillsandbox: read /etc/shadow? decoy, or no: \\x1b[2Jd')
+print('skillsandbox: read /etc/shadow? [d]ecoy, [N]o: \\x1b[2Jd')
 for call in (lambda: open('@NOTES@').read(), lambda: open('@DIARY@').read(),
              lambda: urllib.request.urlopen('https://one.example/')):
     try:
@@ -234,9 +234,9 @@ def test_interactive(user):
     diary = user.write(user.work / "diary.txt", "my diary")
     d = bare_skill(user, ASKS.replace("@NOTES@", str(notes)).replace("@DIARY@", str(diary)))
     t = Terminal(user, "learn", "--interactive", d, "main.py", ahead=b"real\nreal\nreal\nreal\n")
-    t.wait_for("one.example:443 (tls)? decoy, real (in this learning), or no: ").type("decoy")
-    t.wait_for("diary.txt? decoy, real (in this learning), or no: ").type("no")
-    t.wait_for("notes.txt? decoy, real (in this learning), or no: ").type("real")
+    t.wait_for("one.example:443 (tls)? [d]ecoy, [r]eal (in this learning), [N]o: ").type("decoy")
+    t.wait_for("diary.txt? [d]ecoy, [r]eal (in this learning), [N]o: ").type("no")
+    t.wait_for("notes.txt? [d]ecoy, [r]eal (in this learning), [N]o: ").type("real")
     assert t.end() == 0, t.text
     assert "| GOT my own notes" in t.text and "my diary" not in t.text, t.text
     assert "| skillsandbox: read /etc/shadow?" in t.text and not controls(t.text), "behind a bar"
@@ -246,8 +246,8 @@ def test_interactive(user):
     assert str(diary) in text and str(diary) not in asked
     # The end of the input is a no to all that is left.
     t = Terminal(user, "learn", "-i", "-w", bare_skill(user, FETCH), "main.py", "one.example")
-    t.wait_for("or no: ").type(CTRL_D)
-    assert t.end() == 0 and "you said no to it" in t.text, t.text
+    t.wait_for("[N]o: ").type(CTRL_D)
+    assert t.end() == 0 and "you said no to it" in t.text and "or declined" in t.text, t.text
     r = user.ssb("learn", "-i", d)
     assert r.code == 2 and "terminal" in r.errors
 
