@@ -140,15 +140,14 @@ static int refuse(const struct request *r, size_t refusals)
 	return request_fail(r, &err, EXIT_SANDBOX);
 }
 
-/* Of an approval that is for so many runs. */
+/* Of an approval that is for so many runs; and its copy stays for as long as this one. */
 static int spend_use(const struct request *r, const struct ssb_plan *plan)
 {
 	AUTO(owner_done) struct owner owner = { 0 };
 	struct ssb_error err = { 0 };
 
-	return plan->approved == NULL || !plan->approved->counted ||
-	                       (owner_load(&owner, &err) == 0 &&
-	                        consent_use(&owner, plan, &err) == 0)
+	return plan->approved == NULL || (owner_load(&owner, &err) == 0 &&
+	                                  consent_use(&owner, plan, &err) == 0)
 	               ? EXIT_FINE
 	               : request_fail(r, &err, EXIT_SANDBOX);
 }

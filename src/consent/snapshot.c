@@ -306,12 +306,22 @@ static bool is_whole(int all, const char *name, const struct pinned *p)
 	       c.found == p->n;
 }
 
-/* In use: see snapshot_sweep(). */
-static bool touch(int all, const char *name)
+/* In use until then, in seconds from now: see snapshot_sweep(). Never less than a run that
+ * goes on has said. */
+static bool touch(int all, const char *name, uint64_t seconds)
 {
 	auto_fd fd = openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_nsec = 0 } };
+	const time_t now = time(NULL);
+	struct stat st;
 
-	return fd >= 0 && futimens(fd, NULL) == 0;
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		return false;
+	}
+	times[1].tv_sec = now + (time_t)seconds;
+	return (st.st_mtim.tv_sec > times[1].tv_sec &&
+	        st.st_mtim.tv_sec <= now + MAX_RUNTIME_SECONDS) ||
+	       futimens(fd, times) == 0;
 }
 
 /* ---- making it ------------------------------------------------------------------- */
@@ -365,7 +375,7 @@ int snapshot_make(const struct owner *o, const char *dir, const struct pinned *p
 	if (all < 0 || (!is_whole(all, name, p) && make(all, dir, p, name, err) != 0)) {
 		return -1;
 	}
-	(void)touch(all, name);
+	(void)touch(all, name, 0);
 	*ret_kept = true;
 	return 0;
 }
@@ -377,7 +387,19 @@ bool snapshot_there(const struct owner *o, const struct pinned *p)
 	auto_fd all = open_all(o, &none);
 
 	hex_encode(p->tree, sizeof(p->tree), name);
-	return all >= 0 && is_whole(all, name, p) && touch(all, name);
+	return all >= 0 && is_whole(all, name, p) && touch(all, name, 0);
+}
+
+void snapshot_hold(const struct owner *o, const struct pinned *p, uint64_t seconds)
+{
+	char name[HEX_BYTES + 1];
+	struct ssb_error none = { 0 };
+	auto_fd all = open_all(o, &none);
+
+	hex_encode(p->tree, sizeof(p->tree), name);
+	if (all >= 0) {
+		(void)touch(all, name, seconds);
+	}
 }
 
 /* ---- the sweep ------------------------------------------------------------------ */

@@ -319,6 +319,12 @@ def test_old_copies_go_with_a_run(ssb):
     assert ssb.run("--", "true").ok() and idle.exists()  # a bare command looks at none
     assert ssb.run(d).ok().text == "here\n"
     assert named.exists() and other.exists() and not idle.exists()
+    # One that may go on for days keeps its copy for so long, whoever else uses it meanwhile.
+    assert named.stat().st_mtime < time.time() + 10
+    for days in (3, 2):
+        ssb.run("--timeout", str(days * 86400), d).ok()
+        assert ssb.run(d).ok().text == "here\n"
+        assert named.stat().st_mtime > time.time() + 2.9 * 86400
 
 
 def test_what_to_type_can_be_typed(ssb):
