@@ -78,6 +78,24 @@ def test_environment_is_withheld_until_it_is_granted(ssb):
     assert ssb.run(top / "notes-sync", "sync.py", env=PLANTED).ok().json() == {"NOTES_USER": "me"}
 
 
+def test_a_remedy_helps(user):
+    """An approval gives neither what the policy file denies nor what steers the loader, and
+    nobody is told that it would."""
+    d = user.mkdir("asks")
+    user.write(d / "SKILL.md", "---\nmetadata: {openclaw: {envVars: [A, B, LD_PRELOAD]}}\n---\n")
+    user.write(d / "s.py", "import os; print(*(n for n in ('A', 'B') if n in os.environ))")
+    user.write(user.home / ".config/skillsandbox/policy.yaml", "deny: {env: [B]}\n", 0o600)
+    env = {"A": "1", "B": "2"}
+    withheld = user.ssb("inspect", "--json", d, env=env).ok().json()["withheld"]
+    remedies = {w["what"].split()[1]: w["remedy"] for w in withheld}
+    assert remedies == {"A": "pass it with --env A, or approve the skill: skillsandbox approve DIR",
+                        "B": "pass it with --env B; an approval does not",
+                        "LD_PRELOAD": "pass it with --env LD_PRELOAD; an approval does not"}
+    assert user.run("--env", "B", d, "s.py", env=env).ok().text == "B\n"
+    user.ssb("approve", "--yes", d, env=env).ok()
+    assert user.run(d, "s.py", env=env).ok().text == "A\n"
+
+
 def test_a_skillware_call_that_fails_ends_with_1(user):
     d = user.mkdir("ware")
     user.write(d / "manifest.yaml", "name: ware\n")
