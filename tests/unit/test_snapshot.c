@@ -155,6 +155,7 @@ static void tidied_once_a_day(void **state)
 	make_old(path);
 	snapshot_tidy(&owner);
 	assert_false(is_there(path));
+	pinned_done(&p);
 	make_copy(&p, &kept);
 	make_old(path);
 	snapshot_tidy(&owner);
@@ -162,6 +163,7 @@ static void tidied_once_a_day(void **state)
 	make_old(mark);
 	snapshot_tidy(&owner);
 	assert_false(is_there(path));
+	pinned_done(&p);
 	make_copy(&p, &kept);
 	make_old(path);
 	const struct timespec ahead[2] = { { .tv_sec = INT32_MAX }, { .tv_sec = INT32_MAX } };
