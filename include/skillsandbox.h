@@ -101,9 +101,9 @@ SSB_API int ssb_options_set(struct ssb_options *o, enum ssb_option what, const c
 
 /* ---- manifests and plans ---------------------------------------------- */
 
-/* Checks the manifest of a skill directory, or a manifest file. Executes
- * nothing and opens nothing but the manifest. All findings go to `diags`
- * (borrowed, may be NULL); -1 with SSB_E_MANIFEST if any is an error. */
+/* Checks the manifest of a skill directory, or a manifest file (also a SKILL.md, from
+ * which one is derived). Executes nothing and opens nothing but the manifest. All findings go to
+ * `diags` (borrowed, may be NULL); -1 with SSB_E_MANIFEST if any is an error. */
 SSB_API int ssb_validate(const char *path, struct ssb_diags *diags, struct ssb_error *err);
 
 struct ssb_plan;

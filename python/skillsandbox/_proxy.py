@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import asyncio
+import collections.abc
 import os
 import types
 import warnings
 import weakref
 from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Type
 
-from ._errors import SkillWithheld, shown
+from ._errors import SkillwareParamValidationError, SkillWithheld, shown
 from ._files import Files, Path
 from ._skill import Skill
 from .tiers import Worker
@@ -58,6 +59,9 @@ class SkillProxy:
 
     def _call(self, name: str, params: Optional[Mapping[str, Any]], read: Iterable[Path],
               write: Iterable[Path], timeout: Optional[float]) -> Any:
+        if params is not None and not isinstance(params, collections.abc.Mapping):
+            raise SkillwareParamValidationError("SkillwareParamValidationError",
+                                                "the parameters are not an object")
         files = Files(read, write)
         sent = _json_ready(dict(params or {}))
         return self.worker.call(name, sent, files if files else None, timeout)

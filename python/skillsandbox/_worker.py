@@ -365,16 +365,16 @@ def of_system(e):
     return isinstance(e, OSError)
 
 
-def answer_line(answer):
-    """One line; an answer that is not JSON is an error of the skill's."""
+def answer_text(answer):
+    """The text, and whether it still says what the answer does: one that is not JSON is
+    an error of the skill's."""
     try:
-        text = json.dumps(answer, allow_nan=False, separators=(",", ":"))
+        return json.dumps(answer, allow_nan=False, separators=(",", ":")), True
     except (TypeError, ValueError, RecursionError) as e:
         bad = {"type": "TypeError", "message": f"the result is not JSON: {e}"[:MAX_TEXT],
                "traceback": ""}
-        text = json.dumps({**{k: answer[k] for k in ("id",) if k in answer},
-                           "ok": False, "error": bad})
-    return text.encode("ascii") + b"\n"
+        return json.dumps({**{k: answer[k] for k in ("id",) if k in answer},
+                           "ok": False, "error": bad}), False
 
 
 def attempt(call, *args):
@@ -399,8 +399,11 @@ def take_streams():
 
 
 def say(out, answer):
-    out.write(answer_line(answer))
+    """One line. False: what was to be said could not be."""
+    text, said = answer_text(answer)
+    out.write(text.encode("ascii") + b"\n")
     out.flush()
+    return said
 
 
 def tell(out, answer, files):
@@ -472,13 +475,15 @@ def serve(skill_dir, inp, out):
 
 def once(skill_dir, inp, out, words):
     def run():
-        params = json.loads(words[0] if words else inp.read() or b"{}")
+        try:
+            params = json.loads(words[0] if words else inp.read() or b"{}")
+        except (ValueError, RecursionError) as e:
+            raise SkillwareParamValidationError(f"the parameters are not JSON: {e}") from None
         if not isinstance(params, dict):
             raise SkillwareParamValidationError("the parameters are not an object")
         return Skill(skill_dir).execute(params)
     answer = attempt(run)
-    say(out, answer)
-    return 0 if answer["ok"] else 1
+    return 0 if say(out, answer) and answer["ok"] else 1
 
 
 def main(argv):

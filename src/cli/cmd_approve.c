@@ -41,8 +41,8 @@ static int check_without(const struct ssb_plan *p, const struct ssb_options *o)
 			found = strcmp(p->withheld[k].what, o->withhold.v[i]) == 0;
 		}
 		if (!found) {
-			say_errorf("--without '%s': it does not ask for that; it asks for:",
-			           o->withhold.v[i]);
+			say_errorf("--without '%s': it does not ask for that; it asks for%s",
+			           o->withhold.v[i], p->requested.n > 0 ? ":" : " nothing");
 			for (size_t k = 0; k < p->requested.n; k++) {
 				say_errorf("  '%s'", p->requested.v[k]);
 			}

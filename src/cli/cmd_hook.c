@@ -20,6 +20,7 @@
 #include "cli/hook_judge.h"
 #include "cli/say.h"
 #include "os/file.h"
+#include "policy/owner.h"
 
 #define EVENT        "PreToolUse"
 #define TOOL         "Bash"
@@ -94,6 +95,12 @@ static int judge_question(const struct json_doc *doc, char *self)
 		say_errorf("hook: a question about Bash without a command, or without cwd");
 		return EXIT_USAGE;
 	}
+	AUTO(owner_done) struct owner owner = { 0 };
+	struct ssb_error err = { 0 };
+	if (owner_load(&owner, &err) != 0) {
+		say_error(&err);
+		return EXIT_USAGE;
+	}
 	const struct hook_question q = {
 		.command = command->str,
 		.len = command->len,
@@ -101,6 +108,7 @@ static int judge_question(const struct json_doc *doc, char *self)
 		.home = getenv("HOME"),
 		.project = getenv("CLAUDE_PROJECT_DIR"),
 		.cdpath = getenv("CDPATH") != NULL,
+		.config_dir = owner.config_dir,
 		.self = self,
 	};
 	auto_buf text;

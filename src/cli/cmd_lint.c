@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/diag.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "cli/cli.h"
@@ -12,6 +13,8 @@
 #include "consent/lint.h"
 #include "consent/sarif.h"
 #include "os/file.h"
+#include "policy/owner.h"
+#include "skill/skill.h"
 
 static void write_json(struct buf *out, const struct lint v[], size_t n)
 {
@@ -70,6 +73,21 @@ static int report(const struct request *r, const struct lint v[], size_t n)
 	return status != EXIT_FINE ? status : found ? EXIT_FINDINGS : EXIT_FINE;
 }
 
+/* Findings are the same on every machine; what the owner has written for the skill is of
+ * this one, and told beside them. */
+static void say_sidecar(const char *dir)
+{
+	AUTO(owner_done) struct owner owner = { 0 };
+	AUTO(skill_found_done) struct skill_found found = { 0 };
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+	struct ssb_error none = { 0 };
+
+	if (diags != NULL && owner_load(&owner, &none) == 0 &&
+	    skill_find(dir, owner.config_dir, NULL, &found, diags, &none) == 0) {
+		say_diags(diags, SSB_ALARM);
+	}
+}
+
 int cmd_lint(struct request *r)
 {
 	struct ssb_error err = { 0 };
@@ -85,6 +103,7 @@ int cmd_lint(struct request *r)
 	}
 	auto_free struct lint *v = calloc(n, sizeof(*v));
 	while (v != NULL && done < n && lint_skill(r->operands.v[done], &v[done], &err) == 0) {
+		say_sidecar(r->operands.v[done]);
 		done++;
 	}
 	int status = EXIT_SANDBOX;

@@ -10,6 +10,7 @@
 #include "cli/run_watch.h"
 #include "cli/say.h"
 #include "consent/consent.h"
+#include "consent/lock.h"
 #include "policy/owner.h"
 
 /* One line, the last on standard error: the streams are the skill's. */
@@ -129,17 +130,27 @@ static int refuse(const struct request *r, size_t refusals)
 	return request_fail(r, &err, EXIT_SANDBOX);
 }
 
-/* Of an approval that is for so many runs. */
+/* Of an approval that is for so many runs; and its copy stays for as long as this one. */
 static int spend_use(const struct request *r, const struct ssb_plan *plan)
 {
 	AUTO(owner_done) struct owner owner = { 0 };
 	struct ssb_error err = { 0 };
 
-	return plan->approved == NULL || !plan->approved->counted ||
-	                       (owner_load(&owner, &err) == 0 &&
-	                        consent_use(&owner, plan, &err) == 0)
+	return plan->approved == NULL || (owner_load(&owner, &err) == 0 &&
+	                                  consent_use(&owner, plan, &err) == 0)
 	               ? EXIT_FINE
 	               : request_fail(r, &err, EXIT_SANDBOX);
+}
+
+/* Old copies go when a run from one has ended: a plain command pays nothing for them. */
+static void tidy(const struct ssb_plan *plan)
+{
+	AUTO(owner_done) struct owner owner = { 0 };
+	struct ssb_error none = { 0 };
+
+	if (plan->approved != NULL && plan->approved->snapshot && owner_load(&owner, &none) == 0) {
+		snapshot_tidy(&owner);
+	}
 }
 
 /* Said before anything is asked of the owner. */
@@ -183,5 +194,9 @@ int cmd_run(struct request *r)
 		return request_fail(r, &err, EXIT_SANDBOX);
 	}
 	status = spend_use(r, plan);
-	return status == EXIT_FINE ? run_plan(r, plan) : status;
+	if (status == EXIT_FINE) {
+		status = run_plan(r, plan);
+		tidy(plan);
+	}
+	return status;
 }

@@ -1,5 +1,6 @@
 #include "cli/consent_show.h"
 
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -202,8 +203,15 @@ void consent_show_changes(const struct consent_found *f, const struct ssb_plan *
 	}
 }
 
+/* Who it was is not for a variable to say where the system knows. */
 const char *consent_by(const struct owner *o, const char *through, char *out, size_t size)
 {
-	snprintf(out, size, "%s %s", o->user != NULL ? o->user : "owner", through);
+	const struct passwd *pw = getpwuid(o->uid);
+
+	if (pw != NULL) {
+		snprintf(out, size, "%.64s %s", pw->pw_name, through);
+	} else {
+		snprintf(out, size, "uid %u %s", (unsigned)o->uid, through);
+	}
 	return out;
 }

@@ -126,7 +126,7 @@ static bool interprets_in_skill(struct judging *j)
 				continue;
 			}
 			for (size_t n = 0; n < j->places.n; n++) {
-				if (hook_skill_of(j->places.v[n], ".", &j->skill)) {
+				if (hook_skill_of(&j->places, j->places.v[n], ".", &j->skill)) {
 					return true;
 				}
 			}
@@ -243,7 +243,14 @@ struct start {
 	size_t args; /* the first argument behind the script */
 	size_t fixed;
 	char *skill;
+	char *named; /* the script, where the run has to name it; else NULL */
 };
+
+static void start_done(struct start *s)
+{
+	free(s->skill);
+	free(s->named);
+}
 
 static bool options_of_python(const char *interpreter, const char *word)
 {
@@ -293,22 +300,31 @@ static bool is_start(struct judging *j, const char *place, struct start *s)
 	auto_free char *full = path_from(place, c->words[s->script].text);
 	auto_free char *real = full == NULL ? NULL : realpath(full, NULL);
 	if (real == NULL || stat(real, &st) != 0 || !S_ISREG(st.st_mode) ||
-	    !hook_skill_of("/", real, &s->skill)) {
+	    !hook_skill_of(&j->places, "/", real, &s->skill)) {
 		return false;
 	}
-	return hook_is_entry(s->skill, real, interpreter, c->words + s->args, c->n_words - s->args,
-	                     &s->fixed);
+	const struct hook_start start = { .script = real,
+		                          .interpreter = interpreter,
+		                          .args = c->words + s->args,
+		                          .n_args = c->n_words - s->args };
+	return hook_is_entry(s->skill, j->q->config_dir, &start, &s->fixed, &s->named);
 }
 
-/* "PROGRAM run DIR -- ARGS"; nothing of the old text is copied unquoted. */
-static void put_run(const struct judging *j, const char *skill, const struct shell_command *c,
-                    size_t from, struct buf *out)
+/* "PROGRAM run DIR -- SCRIPT ARGS"; nothing of the old text is copied unquoted. */
+static void put_run(const struct judging *j, const struct start *s, const struct shell_command *c,
+                    struct buf *out)
 {
+	size_t from = s->args + s->fixed;
+
 	shell_quote(out, j->q->self);
 	buf_adds(out, " run ");
-	shell_quote(out, skill);
-	if (from < c->n_words) {
+	shell_quote(out, s->skill);
+	if (from < c->n_words || s->named != NULL) {
 		buf_adds(out, " --");
+	}
+	if (s->named != NULL) {
+		buf_addc(out, ' ');
+		shell_quote(out, s->named);
 	}
 	for (size_t i = from; i < c->n_words; i++) {
 		buf_addc(out, ' ');
@@ -318,16 +334,14 @@ static void put_run(const struct judging *j, const char *skill, const struct she
 
 static bool rewrite(struct judging *j)
 {
-	struct start s = { 0 };
+	AUTO(start_done) struct start s = { 0 };
 	struct buf *out = j->text;
 
 	if (j->line.broken || j->line.beside || j->line.n_commands == 0 || j->places.too_many) {
 		return false;
 	}
 	auto_free char *place = certain_place(j);
-	bool start = place != NULL && is_start(j, place, &s);
-	auto_free char *skill = s.skill;
-	if (!start) {
+	if (place == NULL || !is_start(j, place, &s)) {
 		return false;
 	}
 	const struct shell_command *last = &j->line.commands[j->line.n_commands - 1];
@@ -340,7 +354,7 @@ static bool rewrite(struct judging *j)
 		shell_quote(out, last->words[i].text);
 		buf_addc(out, ' ');
 	}
-	put_run(j, skill, last, s.args + s.fixed, out);
+	put_run(j, &s, last, out);
 	for (size_t i = 0; i < last->n_redirects; i++) {
 		buf_addf(out, " %s", last->redirects[i].op);
 		shell_quote(out, last->redirects[i].target.text);
@@ -363,7 +377,9 @@ static void reason(const struct judging *j, const char *what)
 	}
 	buf_adds(j->text, ". To run the skill, call the tool run_skill, or this command alone: ");
 	visible_text(j->text, call.failed ? "" : call.data, false);
-	buf_adds(j->text, " -- ARGUMENTS");
+	buf_adds(j->text, j->skill != NULL && hook_names_script(j->skill, j->q->config_dir)
+	                          ? " -- SCRIPT ARGUMENTS"
+	                          : " -- ARGUMENTS");
 }
 
 /* To pass it on in silence would let an agent approve for its owner. */
@@ -447,6 +463,7 @@ enum hook_answer hook_judge(const struct hook_question *q, struct buf *text)
 	AUTO(judging_done)
 	struct judging j = { .q = q, .text = text, .places = { .home = q->home } };
 
+	j.places.project = q->project != NULL ? realpath(q->project, NULL) : NULL;
 	if (shell_parse(q->command, q->len, variables, &j.line) != 0 ||
 	    hook_unfold(&j.line, variables, q->self) != 0) {
 		buf_adds(text, "skillsandbox: this command is too long to be understood");

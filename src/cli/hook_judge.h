@@ -2,7 +2,7 @@
  *
  *   it names no skill's file               passes as it is
  *   it only looks at one (cat, grep, ls)   passes
- *   it starts a skill as its manifest says becomes `skillsandbox run`
+ *   it starts a skill as the skill would   becomes `skillsandbox run`
  *   it starts one in any other way         is denied, with what to call instead
  *   it names one and may do anything       the user is asked
  *
@@ -22,11 +22,12 @@ enum hook_answer { HOOK_PASS, HOOK_REWRITE, HOOK_ASK, HOOK_DENY };
 struct hook_question {
 	const char *command;
 	size_t len;
-	const char *cwd;     /* absolute */
-	const char *home;    /* NULL: not known */
-	const char *project; /* CLAUDE_PROJECT_DIR; NULL: not known */
-	bool cdpath;         /* CDPATH is set: `cd` may lead anywhere */
-	const char *self;    /* our own executable */
+	const char *cwd;        /* absolute */
+	const char *home;       /* NULL: not known */
+	const char *project;    /* CLAUDE_PROJECT_DIR; NULL: not known */
+	bool cdpath;            /* CDPATH is set: `cd` may lead anywhere */
+	const char *config_dir; /* the owner's; NULL: not known */
+	const char *self;       /* our own executable */
 };
 
 /* `text` (initialised) gets the new command, or the reason. */

@@ -10,8 +10,8 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "cli/hook_programs.h"
-#include "manifest/manifest.h"
 #include "policy/paths.h"
+#include "skill/skill.h"
 
 /* Lead programs to other files than they would find by themselves. */
 static const char *const LEADING[] = {
@@ -55,7 +55,7 @@ static bool put_directory(struct walk *w, char *dir)
 	return true;
 }
 
-static bool has_wanted(const struct walk *w, const char *skill)
+static bool has_wanted(const struct hook_reach *r, const struct walk *w, const char *skill)
 {
 	auto_free char *parent = path_parent(skill);
 	auto_free char *in = w->wanted != NULL ? path_from(skill, w->wanted) : NULL;
@@ -64,7 +64,8 @@ static bool has_wanted(const struct walk *w, const char *skill)
 	auto_free char *of = NULL;
 
 	return w->wanted == NULL || (in != NULL && access(in, F_OK) == 0) ||
-	       (beside != NULL && access(beside, F_OK) == 0 && hook_skill_of("/", beside, &of));
+	       (beside != NULL && access(beside, F_OK) == 0 &&
+	        hook_skill_of(r->places, "/", beside, &of));
 }
 
 /* A link within what is walked is met at its own place. */
@@ -105,7 +106,8 @@ static bool look_into(struct hook_reach *r, struct walk *w, const char *dir)
 		if (++r->walked > MAX_HOOK_WALK) {
 			return true; /* nobody can say */
 		}
-		if (strcmp(e->d_name, MANIFEST_FILE) == 0 && has_wanted(w, dir)) {
+		if (skill_file_names_one(e->d_name) && hook_is_skill(r->places, dir) &&
+		    has_wanted(r, w, dir)) {
 			w->found = strdup(dir);
 			return true;
 		}

@@ -13,17 +13,28 @@
 #include "base/own.h"
 #include "manifest/manifest.h"
 #include "policy/paths.h"
+#include "skill/skill.h"
 
 #define MAX_BRACE_DEPTH 16
 #define MAX_WILD_PARTS  3 /* of a pattern: more could keep us looking for minutes */
 
-/* Cuts `dir` (real) down to the nearest directory with a manifest. */
-static bool climb(char *dir)
+/* Whatever bears the manifest's name makes it a skill, be it what it may. */
+bool hook_is_skill(const struct hook_places *p, const char *dir)
+{
+	auto_free char *file = path_from(dir, MANIFEST_FILE);
+	struct stat st;
+
+	if (file != NULL && lstat(file, &st) == 0) {
+		return true;
+	}
+	return skill_is_one(dir) && (p->project == NULL || strcmp(p->project, dir) != 0);
+}
+
+/* Cuts `dir` (real) down to the nearest directory of a skill. */
+static bool climb(const struct hook_places *p, char *dir)
 {
 	for (;;) {
-		auto_free char *file = path_from(dir, MANIFEST_FILE);
-		struct stat st;
-		if (file != NULL && lstat(file, &st) == 0) {
+		if (hook_is_skill(p, dir)) {
 			return true;
 		}
 		char *slash = strrchr(dir, '/');
@@ -34,7 +45,7 @@ static bool climb(char *dir)
 	}
 }
 
-bool hook_skill_of(const char *dir, const char *path, char **ret)
+bool hook_skill_of(const struct hook_places *p, const char *dir, const char *path, char **ret)
 {
 	auto_free char *full = path[0] != '\0' ? path_from(dir, path) : NULL;
 	auto_free char *real = full != NULL ? realpath(full, NULL) : NULL;
@@ -42,7 +53,7 @@ bool hook_skill_of(const char *dir, const char *path, char **ret)
 	if (full == NULL) {
 		return false;
 	}
-	if (real != NULL && climb(real)) {
+	if (real != NULL && climb(p, real)) {
 		*ret = steal_ptr(&real);
 		return true;
 	}
@@ -54,7 +65,7 @@ bool hook_skill_of(const char *dir, const char *path, char **ret)
 	/* By the directory in which the name stands, whatever it leads to. */
 	auto_free char *above = path_parent(full);
 	auto_free char *place = above != NULL ? realpath(above, NULL) : NULL;
-	if (place == NULL || !climb(place)) {
+	if (place == NULL || !climb(p, place)) {
 		return false;
 	}
 	*ret = steal_ptr(&place);
@@ -95,13 +106,15 @@ void hook_places_done(struct hook_places *p)
 		free(p->v[i]);
 	}
 	p->n = 0;
+	free(p->project);
+	p->project = NULL;
 }
 
 static bool names_from_any(const struct hook_places *p, const char *path, char **ret)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		char *found = NULL;
-		if (hook_skill_of(p->v[i], path, &found)) {
+		if (hook_skill_of(p, p->v[i], path, &found)) {
 			if (*ret != NULL) {
 				free(found);
 			} else {
@@ -232,7 +245,8 @@ static void put_pattern(struct buf *out, const char *pattern)
 }
 
 /* All that a pattern may become, from one place. */
-static bool pattern_names(const char *dir, const char *pattern, char **ret)
+static bool pattern_names(const struct hook_places *p, const char *dir, const char *pattern,
+                          char **ret)
 {
 	glob_t found = { 0 };
 	bool named = false;
@@ -252,7 +266,7 @@ static bool pattern_names(const char *dir, const char *pattern, char **ret)
 	named = found.gl_pathc > MAX_HOOK_MATCHES;
 	for (size_t i = 0; i < found.gl_pathc && !named; i++) {
 		char *skill = NULL;
-		named = hook_skill_of("/", found.gl_pathv[i], &skill);
+		named = hook_skill_of(p, "/", found.gl_pathv[i], &skill);
 		if (named && *ret == NULL) {
 			*ret = steal_ptr(&skill);
 		}
@@ -282,7 +296,7 @@ bool hook_word_names(const struct hook_places *p, const struct shell_word *w, ch
 		return strchr(w->pattern, '/') != NULL && wild_parts(w->pattern) > MAX_WILD_PARTS;
 	}
 	for (size_t i = 0; i < p->n; i++) {
-		if (pattern_names(p->v[i], w->pattern, ret)) {
+		if (pattern_names(p, p->v[i], w->pattern, ret)) {
 			return true;
 		}
 	}
@@ -351,31 +365,55 @@ static bool same_program(const char *a, const char *b)
 	       (strcmp(file_a, file_b) == 0 || strcmp(path_base(a), path_base(b)) == 0);
 }
 
-bool hook_is_entry(const char *skill, const char *script, const char *interpreter,
-                   const struct shell_word *args, size_t n_args, size_t *ret_fixed)
+/* The manifest starts the script: by itself, or by the interpreter that the line has. */
+static bool starts_script(const struct manifest *m, const char *skill, const struct hook_start *s,
+                          size_t *ret_fixed)
 {
-	AUTO(manifest_freep) struct manifest *m = NULL;
-	struct ssb_error err = { 0 };
+	auto_free char *program = entry_file(m, skill, m->command.s);
 	size_t at = 0;
 
-	if (manifest_load(skill, &m, NULL, &err) != 0) {
-		return false;
-	}
-	auto_free char *program = entry_file(m, skill, m->command.s);
 	if (program != NULL) {
-		return interpreter == NULL && strcmp(program, script) == 0 &&
-		       leads(m, 0, args, n_args, ret_fixed);
+		return s->interpreter == NULL && strcmp(program, s->script) == 0 &&
+		       leads(m, 0, s->args, s->n_args, ret_fixed);
 	}
-	if (interpreter != NULL && !same_program(interpreter, m->command.s)) {
+	if (s->interpreter != NULL && !same_program(s->interpreter, m->command.s)) {
 		return false;
 	}
 	while (at < m->args.n && m->args.v[at].s[0] == '-') {
 		at++;
 	}
-	if (at == m->args.n || (interpreter == NULL && at > 0)) {
+	if (at == m->args.n || (s->interpreter == NULL && at > 0)) {
 		return false;
 	}
 	auto_free char *first = entry_file(m, skill, m->args.v[at].s);
-	return first != NULL && strcmp(first, script) == 0 &&
-	       leads(m, at + 1, args, n_args, ret_fixed);
+	return first != NULL && strcmp(first, s->script) == 0 &&
+	       leads(m, at + 1, s->args, s->n_args, ret_fixed);
+}
+
+bool hook_is_entry(const char *skill, const char *config_dir, const struct hook_start *s,
+                   size_t *ret_fixed, char **ret_named)
+{
+	AUTO(skill_found_done) struct skill_found found = { 0 };
+	struct ssb_error err = { 0 };
+	const char *below = path_beneath(s->script, skill);
+
+	if (below == NULL) {
+		return false;
+	}
+	auto_free char *named = strdup(below + strspn(below, "/"));
+	char *const args[] = { named, NULL };
+	if (named == NULL || skill_find(skill, config_dir, args, &found, NULL, &err) != 0 ||
+	    !starts_script(found.manifest, skill, s, ret_fixed)) {
+		return false;
+	}
+	*ret_named = found.used > 0 ? steal_ptr(&named) : NULL;
+	return true;
+}
+
+bool hook_names_script(const char *skill, const char *config_dir)
+{
+	AUTO(skill_found_done) struct skill_found found = { 0 };
+	struct ssb_error err = { 0 };
+
+	return skill_find(skill, config_dir, NULL, &found, NULL, &err) == 0 && found.no_entry;
 }

@@ -16,15 +16,20 @@ struct hook_places {
 	size_t n;
 	bool too_many;
 	const char *home; /* what "~/" means to a program that is given it; borrowed */
+	/* Where the agent works, a real path of its own; may be NULL. A SKILL.md there says
+	 * how the project is used, and does not make all of its files a skill's. */
+	char *project;
 };
 
 void hook_places_add(struct hook_places *p, const char *dir, const struct shell_word *to);
 void hook_places_done(struct hook_places *p);
 
-/* The nearest directory that holds a manifest, at or above what `path` names (from
+/* The nearest directory that is a skill, of any format, at or above what `path` names (from
  * `dir` where it is relative): by its real place, else by the place of its name.
  * *ret is new. False: not of a skill. */
-bool hook_skill_of(const char *dir, const char *path, char **ret);
+bool hook_skill_of(const struct hook_places *p, const char *dir, const char *path, char **ret);
+/* Is the directory itself one? */
+bool hook_is_skill(const struct hook_places *p, const char *dir);
 
 /* Does the word name, from any of the places, a skill's file or directory: itself, a
  * part of it, or one of the names that it may stand for? *ret (where not NULL yet)
@@ -36,10 +41,22 @@ bool hook_text_names(const struct hook_places *p, const char *text, size_t len, 
 /* Does a text name a skill's file in the way of Python, with dots: skills.x.main? */
 bool hook_module_names(const struct hook_places *p, const char *text, char **ret);
 
-/* Is `script` (a real path), given to `interpreter` (NULL: started itself), what the
- * manifest in `skill` starts, and the interpreter the same? *ret_fixed counts the
- * arguments behind it that the manifest gives; they must lead `args`. */
-bool hook_is_entry(const char *skill, const char *script, const char *interpreter,
-                   const struct shell_word *args, size_t n_args, size_t *ret_fixed);
+/* What a line starts. All borrowed. */
+struct hook_start {
+	const char *script;      /* a real path */
+	const char *interpreter; /* that it is given to; NULL: it is started itself */
+	const struct shell_word *args;
+	size_t n_args;
+};
+
+/* Is it what the skill itself would start, with the same interpreter? *ret_fixed counts
+ * the arguments that its manifest gives; they must lead those of the line. *ret_named
+ * (new, or NULL) is the script where a run of the skill has to name it, as of a SKILL.md.
+ * `config_dir` is where the owner's own manifests are; may be NULL. */
+bool hook_is_entry(const char *skill, const char *config_dir, const struct hook_start *s,
+                   size_t *ret_fixed, char **ret_named);
+
+/* Has each run of the skill to name a script? */
+bool hook_names_script(const char *skill, const char *config_dir);
 
 #endif

@@ -123,8 +123,8 @@ enum learn_word learn_asked(void *talk, const struct need *n, bool can_be_real)
 	buf_init(&out, SAY_MAX);
 	buf_adds(&out, "skillsandbox: ");
 	need_text(&out, n);
-	buf_adds(&out,
-	         can_be_real ? "? decoy, real (in this learning), or no: " : "? decoy, or no: ");
+	buf_adds(&out, can_be_real ? "? [d]ecoy, [r]eal (in this learning), [N]o: "
+	                           : "? [d]ecoy, [N]o: ");
 	if (out.failed || !ask_line(out.data, line, sizeof(line))) {
 		return LEARN_NO;
 	}
@@ -205,7 +205,8 @@ void learn_summary(const struct learn_talk *t, const struct learned *l)
 	say_needs(l, NEEDED, "it needs:");
 	say_needs(l, IN_VAIN, "it looked for what is not there (a comment in the manifest):");
 	say_needs(l, DANGEROUS,
-	          "dangerous, and left out (a comment in the manifest says what it was):");
+	          "dangerous or declined, and left out (a comment in the manifest says what it "
+	          "was):");
 	warn_of_both(l);
 }
 

@@ -114,6 +114,30 @@ static void say_next(const char *dir)
 	(void)say_out(STDERR_FILENO, &out);
 }
 
+/* A line without the reason that stands behind it; a comment is a line of its own. */
+static size_t said(const char *line, size_t len)
+{
+	const char *reason = line[strspn(line, " ")] == '#' ? NULL : memmem(line, len, "  # ", 4);
+
+	return reason != NULL && memchr(reason, '"', len - (size_t)(reason - line)) == NULL
+	               ? (size_t)(reason - line)
+	               : len;
+}
+
+/* Do both say the same, if for other reasons? */
+static bool says_the_same(const char *a, const char *b)
+{
+	while (*a != '\0' && *b != '\0') {
+		size_t len_a = strcspn(a, "\n"), len_b = strcspn(b, "\n"), n = said(a, len_a);
+		if (n != said(b, len_b) || memcmp(a, b, n) != 0) {
+			return false;
+		}
+		a += len_a + (a[len_a] == '\n');
+		b += len_b + (b[len_b] == '\n');
+	}
+	return *a == *b;
+}
+
 int proposal_put(const struct request *r, const struct owner *o, const char *dir,
                  const struct buf *text, struct ssb_error *err)
 {
@@ -133,7 +157,7 @@ int proposal_put(const struct request *r, const struct owner *o, const char *dir
 	if (read_before(file, &before, &there, err) != 0) {
 		return -1;
 	}
-	if (there && before.len == text->len && memcmp(before.data, text->data, text->len) == 0) {
+	if (there && says_the_same(before.data != NULL ? before.data : "", text->data)) {
 		say_notef("%s: nothing to change", file);
 		return 0;
 	}
@@ -141,7 +165,9 @@ int proposal_put(const struct request *r, const struct owner *o, const char *dir
 		return ssb_fail(err, SSB_E_SYS, errno, "output", "cannot be written");
 	}
 	if (there && !request_has(r, FLAG_WRITE_CONFIG)) {
-		say_notef("nothing was written; --write puts the new manifest in its place");
+		say_notef("nothing was written; --write, before the directory, puts the new "
+		          "manifest in "
+		          "its place");
 		return 0;
 	}
 	if (put(file, text, request_has(r, FLAG_SIDECAR), err) != 0) {

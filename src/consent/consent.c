@@ -12,7 +12,8 @@
 #include "policy/owner.h"
 #include "skill/skill.h"
 
-#define WHERE "approval"
+#define SHORT_RUN (12 * 3600) /* seconds */
+#define WHERE     "approval"
 
 const char *consent_name(enum consent c)
 {
@@ -321,8 +322,21 @@ int consent_shown(struct ssb_plan *plan, const char *tree, bool copied, const ch
 	return say_approval(plan, &of, &files, err);
 }
 
+/* What is used at all is left alone for a day, which is enough for most. */
+static void hold_copy(const struct owner *o, const struct ssb_plan *plan)
+{
+	struct pinned files = { 0 };
+
+	if (plan->approved != NULL && plan->approved->snapshot &&
+	    plan->res.max_runtime_seconds > SHORT_RUN &&
+	    digest_parse(plan->approved->tree, files.tree)) {
+		snapshot_hold(o, &files, plan->res.max_runtime_seconds);
+	}
+}
+
 int consent_use(const struct owner *o, const struct ssb_plan *plan, struct ssb_error *err)
 {
+	hold_copy(o, plan);
 	return plan->approved == NULL || !plan->approved->counted
 	               ? 0
 	               : lock_use(o, plan->skill_dir, plan->approved->tree, err);

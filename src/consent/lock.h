@@ -134,7 +134,11 @@ char *snapshot_path(const struct owner *o, const struct pinned *p); /* returns n
 /* Is it there, as it was made: every name, size, mode and link, and nobody else's? Then it
  * is in use as well: the next sweep leaves it alone. */
 bool snapshot_there(const struct owner *o, const struct pinned *p);
+/* A run of so many seconds begins from it (`p->tree` counts): no sweep takes it meanwhile. */
+void snapshot_hold(const struct owner *o, const struct pinned *p, uint64_t seconds);
 /* Removes those that no lock names any more, and no run has used for a day. */
 int snapshot_sweep(const struct owner *o, struct ssb_error *err);
+/* The same, if it was not done for a day; else it costs one look at a file. */
+void snapshot_tidy(const struct owner *o);
 
 #endif

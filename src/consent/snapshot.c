@@ -26,6 +26,7 @@
 #include "policy/paths.h"
 
 #define DIR_NAME   "snapshots"
+#define SWEPT_NAME "snapshots.swept" /* empty; when it was done last */
 #define HEX_BYTES  (2 * (size_t)SHA256_BYTES)
 #define COPY_BYTES ((size_t)128 * 1024)
 #define BENEATH    (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
@@ -304,12 +305,22 @@ static bool is_whole(int all, const char *name, const struct pinned *p)
 	       c.found == p->n;
 }
 
-/* In use: see snapshot_sweep(). */
-static bool touch(int all, const char *name)
+/* In use until then, in seconds from now: see snapshot_sweep(). Never less than a run that
+ * goes on has said. */
+static bool touch(int all, const char *name, uint64_t seconds)
 {
 	auto_fd fd = openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_nsec = 0 } };
+	const time_t now = time(NULL);
+	struct stat st;
 
-	return fd >= 0 && futimens(fd, NULL) == 0;
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		return false;
+	}
+	times[1].tv_sec = now + (time_t)seconds;
+	return (st.st_mtim.tv_sec > times[1].tv_sec &&
+	        st.st_mtim.tv_sec <= now + MAX_RUNTIME_SECONDS) ||
+	       futimens(fd, times) == 0;
 }
 
 /* ---- making it ------------------------------------------------------------------- */
@@ -363,7 +374,7 @@ int snapshot_make(const struct owner *o, const char *dir, const struct pinned *p
 	if (all < 0 || (!is_whole(all, name, p) && make(all, dir, p, name, err) != 0)) {
 		return -1;
 	}
-	(void)touch(all, name);
+	(void)touch(all, name, 0);
 	*ret_kept = true;
 	return 0;
 }
@@ -375,7 +386,19 @@ bool snapshot_there(const struct owner *o, const struct pinned *p)
 	auto_fd all = open_all(o, &none);
 
 	hex_encode(p->tree, sizeof(p->tree), name);
-	return all >= 0 && is_whole(all, name, p) && touch(all, name);
+	return all >= 0 && is_whole(all, name, p) && touch(all, name, 0);
+}
+
+void snapshot_hold(const struct owner *o, const struct pinned *p, uint64_t seconds)
+{
+	char name[HEX_BYTES + 1];
+	struct ssb_error none = { 0 };
+	auto_fd all = open_all(o, &none);
+
+	hex_encode(p->tree, sizeof(p->tree), name);
+	if (all >= 0) {
+		(void)touch(all, name, seconds);
+	}
 }
 
 /* ---- the sweep ------------------------------------------------------------------ */
@@ -427,4 +450,24 @@ int snapshot_sweep(const struct owner *o, struct ssb_error *err)
 	}
 	(void)closedir(dir);
 	return 0;
+}
+
+/* Nobody may ever approve or revoke again, who would sweep. */
+void snapshot_tidy(const struct owner *o)
+{
+	auto_free char *path = path_join(o->state_dir, SWEPT_NAME);
+	struct ssb_error none = { 0 };
+	const time_t now = time(NULL);
+	struct stat st;
+
+	/* A time that is still to come is a clock that was wrong. */
+	if (path == NULL || (lstat(path, &st) == 0 && st.st_mtim.tv_sec <= now &&
+	                     st.st_mtim.tv_sec > now - IDLE_SECONDS)) {
+		return;
+	}
+	/* What cannot be noted is not done: it would be done at each run. */
+	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (fd >= 0 && futimens(fd, NULL) == 0) {
+		(void)snapshot_sweep(o, &none);
+	}
 }

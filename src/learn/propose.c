@@ -137,11 +137,14 @@ static void tell_left(struct draft *d)
 
 /* ---- what the base has ------------------------------------------------------------ */
 
-/* Where it stood. */
+/* Where it stood; not a line of the file that this is to take the place of. */
 static const char *declared(struct draft *d, const struct mtext *at)
 {
 	char *text = NULL;
 
+	if (strcmp(path_base(d->m.file), MANIFEST_FILE) == 0) {
+		return "declared before";
+	}
 	if (asprintf(&text, "%s:%u", path_base(d->m.file), at->line) < 0) {
 		text = NULL;
 	}

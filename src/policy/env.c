@@ -171,23 +171,23 @@ static void withhold_env(struct build *b, const char *where, const char *name, c
 	                                    path_base(b->manifest->file), more != NULL ? " (" : "",
 	                                    opens != NULL ? "a credential: " : "",
 	                                    more != NULL ? more : "", more != NULL ? ")" : "");
-	auto_free char *remedy =
-	        b->unbound ? build_printf(b, "%s", UNBOUND_REMEDY)
-	                   : build_printf(b,
-	                                  "pass it with --env %s, or approve the skill: "
-	                                  "skillsandbox approve DIR",
-	                                  name);
+	/* No approval gives it: what steers the loader runs other code than was approved. */
+	bool by_flag = denied || (rule != NULL && rule->kind == ENV_REFUSED);
+	auto_free char *remedy = b->unbound && !by_flag
+	                                 ? build_printf(b, "%s", UNBOUND_REMEDY)
+	                                 : build_printf(b, "pass it with --env %s%s", name,
+	                                                by_flag ? "; an approval does not"
+	                                                        : ", or approve the skill: "
+	                                                          "skillsandbox approve DIR");
 
 	if (what != NULL && why != NULL && remedy != NULL) {
-		build_withhold(b, &(struct refusal){ .what = what,
-		                                     .where = (char *)(uintptr_t)where,
-		                                     .why = why,
-		                                     .remedy = remedy,
-		                                     .option = SSB_OPT_ENV,
-		                                     .value = denied || (rule != NULL &&
-		                                                         rule->kind == ENV_REFUSED)
-		                                                      ? NULL
-		                                                      : (char *)(uintptr_t)name });
+		build_withhold(
+		        b, &(struct refusal){ .what = what,
+		                              .where = (char *)(uintptr_t)where,
+		                              .why = why,
+		                              .remedy = remedy,
+		                              .option = SSB_OPT_ENV,
+		                              .value = by_flag ? NULL : (char *)(uintptr_t)name });
 	}
 }
 

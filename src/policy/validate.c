@@ -19,10 +19,15 @@ static int validate_skill(const char *dir, struct ssb_diags *diags, struct ssb_e
 int ssb_validate(const char *path, struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(manifest_freep) struct manifest *m = NULL;
+	AUTO(skill_found_done) struct skill_found found = { 0 };
 	struct stat st;
 
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
 		return validate_skill(path, diags, err);
+	}
+	int derived = skill_find_file(path, &found, diags, err);
+	if (derived != 0) {
+		return derived < 0 ? -1 : 0;
 	}
 	return manifest_load(path, &m, diags, err);
 }

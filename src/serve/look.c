@@ -80,6 +80,7 @@ static int ensure_copy(const struct look *k, struct looked *l, struct ssb_error 
 	AUTO(freep_options) struct ssb_options *o = NULL;
 	const struct owner *owner = &k->serve->owner;
 
+	snapshot_tidy(owner);
 	if (l->found.state != CONSENT_HOLDS) {
 		return l->known && !l->large
 		               ? snapshot_make(owner, k->skill.dir, &l->found.now, &l->copied, err)

@@ -28,20 +28,23 @@ struct place {
 };
 
 /* clang-format off */
-#define DIALECT(name) \
-	{ "metadata." name ".requires.env", WISH_ENV }, \
-	{ "metadata." name ".primaryEnv", WISH_ENV }, \
-	{ "metadata." name ".envVars", WISH_ENV }, \
-	{ "metadata." name ".requires.bins", WISH_BINS }, \
-	{ "metadata." name ".requires.anyBins", WISH_ANY_BINS }, \
-	{ "metadata." name ".os", WISH_OS }
+#define DIALECT(at) \
+	{ at "requires.env", WISH_ENV }, \
+	{ at "primaryEnv", WISH_ENV }, \
+	{ at "envVars", WISH_ENV }, \
+	{ at "requires.bins", WISH_BINS }, \
+	{ at "requires.anyBins", WISH_ANY_BINS }, \
+	{ at "os", WISH_OS }
 /* clang-format on */
 
 static const struct place MARKDOWN[] = {
-	DIALECT("openclaw"),
-	DIALECT("clawdbot"),
-	DIALECT("clawdis"),
-	DIALECT("moltbot"),
+	DIALECT("metadata.openclaw."),
+	DIALECT("metadata.clawdbot."),
+	DIALECT("metadata.clawdis."),
+	DIALECT("metadata.moltbot."),
+	/* Where those write them who know the keys, and not their place. */
+	DIALECT("metadata."),
+	DIALECT(""),
 };
 
 static const struct place SKILLWARE[] = {

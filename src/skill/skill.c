@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/sha256.h"
+#include "manifest/write.h"
 #include "manifest/yaml_text.h"
 #include "os/file.h"
 #include "skill/derive.h"
@@ -114,6 +115,16 @@ bool skill_file_names_one(const char *name)
 	return markdown || strcmp(name, MANIFEST_FILE) == 0 || strcmp(name, SKILLWARE_FILE) == 0;
 }
 
+static const char *derived_from(int dir, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(MARKDOWN_FILES); i++) {
+		if (strcmp(name, MARKDOWN_FILES[i]) == 0 && has(dir, name)) {
+			return MARKDOWN_FILES[i];
+		}
+	}
+	return strcmp(name, SKILLWARE_FILE) == 0 && is_skillware(dir) ? SKILLWARE_FILE : NULL;
+}
+
 /* ---- written ones ----------------------------------------------------------------- */
 
 static int find_declared(const struct search *s, struct skill_found *ret, struct ssb_error *err)
@@ -149,6 +160,20 @@ static bool is_for(const struct manifest *m, const char *dir)
 	return m->directory.s == NULL || (real != NULL && strcmp(real, dir) == 0);
 }
 
+/* A stranger's skill may bear the name as well. The line to add is said as it has to
+ * stand there. */
+static void warn_unbound(const struct search *s, const char *file)
+{
+	auto_buf path;
+
+	buf_init(&path, (size_t)2 * MAX_PATH_BYTES);
+	manifest_put_text(&path, s->dir);
+	diag_add(s->diags, SSB_ALARM, file, "",
+	         "your %s does not say for which directory it is, and counts for every one of "
+	         "that name; if this is the one, add the line 'directory: %s' under 'skill:'",
+	         file, path.failed || path.data == NULL ? "PATH" : path.data);
+}
+
 /* The owner's word: nobody else may have written it, and what is wrong with it is not
  * passed over. One for another directory of that name finds nothing. */
 static int find_sidecar(const struct search *s, const char *file, int fd, struct skill_found *ret,
@@ -174,6 +199,9 @@ static int find_sidecar(const struct search *s, const char *file, int fd, struct
 		return 0;
 	}
 	ret->unbound = m->directory.s == NULL;
+	if (ret->unbound) {
+		warn_unbound(s, file);
+	}
 	ret->manifest = steal_ptr(&m);
 	ret->format = SKILL_SIDECAR;
 	ret->file = strdup(file);
@@ -468,6 +496,28 @@ int skill_find(const char *dir, const char *config_dir, char *const args[], stru
                struct ssb_diags *diags, struct ssb_error *err)
 {
 	return skill_find_in(dir, NULL, config_dir, args, ret, diags, err);
+}
+
+int skill_find_file(const char *file, struct skill_found *ret, struct ssb_diags *diags,
+                    struct ssb_error *err)
+{
+	AUTO(skill_found_done) struct skill_found found = { 0 };
+	auto_free char *dir = strndup(file, (size_t)(base_of(file) - file));
+	auto_free char *real = dir != NULL ? realpath(dir[0] != '\0' ? dir : ".", NULL) : NULL;
+	auto_fd fd = real != NULL ? open(real, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	const char *name = fd >= 0 ? derived_from(fd, base_of(file)) : NULL;
+	const struct search s = { .dir = real, .source = real, .fd = fd, .diags = diags };
+
+	if (name == NULL) {
+		return 0;
+	}
+	if ((strcmp(name, SKILLWARE_FILE) == 0 ? find_skillware(&s, &found, err)
+	                                       : find_markdown(&s, name, &found, err)) != 0) {
+		return -1;
+	}
+	*ret = found;
+	found = (struct skill_found){ 0 };
+	return 1;
 }
 
 void skill_scripts(const char *dir, struct buf *out)

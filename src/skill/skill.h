@@ -51,6 +51,10 @@ int skill_find(const char *dir, const char *config_dir, char *const args[], stru
 /* The same, with all of the skill's files read from `source` (NULL: from `dir`). */
 int skill_find_in(const char *dir, const char *source, const char *config_dir, char *const args[],
                   struct skill_found *ret, struct ssb_diags *diags, struct ssb_error *err);
+/* By one file, whatever else its directory holds: 1 where a manifest is derived from it
+ * (a SKILL.md; a manifest.yaml beside its skill.py), 0 where it is no such file. */
+int skill_find_file(const char *file, struct skill_found *ret, struct ssb_diags *diags,
+                    struct ssb_error *err);
 void skill_found_done(struct skill_found *f);
 /* The scripts in it, for people: "scripts/a.py, scripts/b.sh", as many as fit. */
 void skill_scripts(const char *dir, struct buf *out);

@@ -43,7 +43,7 @@ def stops(ssb, d, *words):
 
 def test_refused_until_approved(ssb, asks):
     assert ssb.run(asks).code == 125
-    r = ssb.ssb("approve", "--yes", asks)
+    r = ssb.ssb("approve", "--yes", asks, env={"USER": "somebody"})
     assert r.code == 0 and "~/.ssh" in r.errors, r.errors
     assert SECRET in ssb.run(asks).ok().text
     plan = ssb.last_trace()["plan"]
@@ -178,6 +178,12 @@ def test_the_policy_for_what_nobody_approved(ssb):
     assert ssb.run(d).code == 0
 
 
+def test_without_what_it_does_not_ask_for(ssb, asks):
+    for d, said in ((asks, "it asks for:\n"), (ssb.skill("pass"), "it asks for nothing\n")):
+        r = ssb.ssb("approve", "--yes", "--without", "read ~/x", d)
+        assert r.code == 2 and f"'read ~/x': it does not ask for that; {said}" in r.errors, r
+
+
 def test_without_a_request(ssb):
     ssb.write(ssb.work / "data/x", "data")
     d = ssb.skill(f"import os\nprint(os.path.exists('{ssb.work}/data/x'), 'WANTED' in os.environ)",
@@ -298,6 +304,27 @@ def test_a_damaged_copy_is_made_anew(ssb):
     (snapshot / "data.py").write_text("X = 'damaged'")
     assert ssb.run(d).ok().text.strip() == "whole"
     assert (snapshot / "data.py").read_text() == "X = 'whole'"
+
+
+def test_old_copies_go_with_a_run(ssb):
+    """Not only when something is approved, which may never happen again."""
+    d = ssb.skill("print('here')")
+    copies = pathlib.Path(ssb.state / "skillsandbox/snapshots")
+    approve(ssb, d)
+    (named,) = copies.iterdir()
+    idle = ssb.mkdir(copies / ("ab" * 32))
+    other = ssb.mkdir(copies / "not-ours")
+    for path in (named, idle, other):
+        os.utime(path, (1000, 1000))
+    assert ssb.run("--", "true").ok() and idle.exists()  # a bare command looks at none
+    assert ssb.run(d).ok().text == "here\n"
+    assert named.exists() and other.exists() and not idle.exists()
+    # One that may go on for days keeps its copy for so long, whoever else uses it meanwhile.
+    assert named.stat().st_mtime < time.time() + 10
+    for days in (3, 2):
+        ssb.run("--timeout", str(days * 86400), d).ok()
+        assert ssb.run(d).ok().text == "here\n"
+        assert named.stat().st_mtime > time.time() + 2.9 * 86400
 
 
 def test_what_to_type_can_be_typed(ssb):

@@ -78,6 +78,48 @@ def test_environment_is_withheld_until_it_is_granted(ssb):
     assert ssb.run(top / "notes-sync", "sync.py", env=PLANTED).ok().json() == {"NOTES_USER": "me"}
 
 
+def test_a_remedy_helps(user):
+    """An approval gives neither what the policy file denies nor what steers the loader, and
+    nobody is told that it would."""
+    d = user.mkdir("asks")
+    user.write(d / "SKILL.md", "---\nmetadata: {openclaw: {envVars: [A, B, LD_PRELOAD]}}\n---\n")
+    user.write(d / "s.py", "import os; print(*(n for n in ('A', 'B') if n in os.environ))")
+    user.write(user.home / ".config/skillsandbox/policy.yaml", "deny: {env: [B]}\n", 0o600)
+    env = {"A": "1", "B": "2"}
+    withheld = user.ssb("inspect", "--json", d, env=env).ok().json()["withheld"]
+    remedies = {w["what"].split()[1]: w["remedy"] for w in withheld}
+    assert remedies == {"A": "pass it with --env A, or approve the skill: skillsandbox approve DIR",
+                        "B": "pass it with --env B; an approval does not",
+                        "LD_PRELOAD": "pass it with --env LD_PRELOAD; an approval does not"}
+    assert user.run("--env", "B", d, "s.py", env=env).ok().text == "B\n"
+    user.ssb("approve", "--yes", d, env=env).ok()
+    assert user.run(d, "s.py", env=env).ok().text == "A\n"
+
+
+def test_a_skillware_call_that_fails_ends_with_1(user):
+    d = user.mkdir("ware")
+    user.write(d / "manifest.yaml", "name: ware\n")
+    user.write(d / "skill.py", """\
+        class Ware:
+            def execute(self, params):
+                return eval(params["returns"])
+        """)
+
+    def call(text):
+        r = user.run(d, text)
+        return r.code, r.json().get("error", {}).get("message", "")
+
+    assert call('{"returns": "[1]"}') == (0, "")
+    assert call('{"returns": "1/0"}') == (1, "division by zero")
+    for returned in ("{1}", "float('nan')", "object"):
+        code, said = call(json.dumps({"returns": returned}))
+        assert code == 1 and said.startswith("the result is not JSON"), (returned, said)
+    for text in ("Oslo", "{", "[" * 100000):
+        code, said = call(text)
+        assert code == 1 and said.startswith("the parameters are not JSON"), (text[:9], said)
+    assert call("[1]") == (1, "the parameters are not an object")
+
+
 def test_frontmatter_that_wants_all_gets_nothing(ssb):
     top = place(ssb, "claims")
     env = {"AWS_SECRET_ACCESS_KEY": SECRET, "GITHUB_TOKEN": SECRET, "A": SECRET}
@@ -110,6 +152,23 @@ def test_a_script_has_to_be_named_and_to_be_the_skills(ssb):
     assert "SKILL.md:3:22: warning: not valid YAML" in valid.errors, valid
 
 
+def test_validate_takes_the_file_itself(user):
+    """As an editor or a commit hook names it: that file, whatever else is in its directory."""
+    top = place(user, "unquoted-colon", "greeter", "word-count")
+    user.write(top / "unquoted-colon/skillsandbox.yaml", "skill: [")
+    colon = user.ssb("validate", top / "unquoted-colon/SKILL.md").ok()
+    assert "SKILL.md:3:22: warning: not valid YAML" in colon.errors, colon
+    assert "valid" in user.ssb("validate", "SKILL.md", cwd=top / "word-count").ok().text
+    assert user.ssb("validate", top / "greeter/manifest.yaml").ok().errors == ""
+    (top / "greeter/skill.py").unlink()  # now it is a manifest like any other, and a bad one
+    r = user.ssb("validate", top / "greeter/manifest.yaml")
+    assert r.code == 1 and "entrypoint is missing" in r.errors, r
+    out = user.mkdir("out")
+    (out / "SKILL.md").symlink_to(top / "word-count/SKILL.md")
+    r = user.ssb("validate", out / "SKILL.md")
+    assert r.code == 1 and "leaves the skill's directory" in r.errors, r
+
+
 def test_the_owners_sidecar(ssb):
     """It gives what it says to the directory that it names, or to one that was approved with
     it; another of the same name gets nothing by it."""
@@ -128,12 +187,16 @@ def test_the_owners_sidecar(ssb):
     write("")
     r = ssb.run(stranger, env=PLANTED).ok()
     assert r.json() == {} and "withheld: environment NOTES_USER" in r.errors, r
+    line = f"'directory: {stranger}' under 'skill:'"
+    for r in (r, ssb.ssb("inspect", stranger), ssb.ssb("lint", stranger)):
+        assert line in r.ok().text + r.errors, r  # a stranger's grants are never in silence
     ssb.ssb("approve", "--yes", top / "notes-sync", env=PLANTED).ok()
     assert ssb.run(top / "notes-sync", env=PLANTED).ok().json() == {"NOTES_USER": "me"}
     ssb.ssb("approvals", "--revoke", top / "notes-sync").ok()
     write(f", directory: {top}/notes-sync")
     assert ssb.run(top / "notes-sync", env=PLANTED).ok().json() == {"NOTES_USER": "me"}
     assert ssb.last_record()[0]["plan"]["format"] == "sidecar"
+    assert ssb.ssb("lint", top / "notes-sync").ok().errors == ""
     own = ssb.write(top / "notes-sync/skillsandbox.yaml", """\
         skill: {name: hers, version: "1"}
         permissions: {}

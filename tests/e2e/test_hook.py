@@ -67,6 +67,34 @@ def test_rewritten_command_runs_sandboxed(ssb, command):
         assert "cannot read" in run.text and f"arguments: {given}" in run.text, run
 
 
+def test_a_skill_without_a_manifest(ssb):
+    """A script of a SKILL.md skill by its name: rewritten, it runs confined, as its first
+    line says; by another interpreter it is denied, with what to call instead."""
+    project = place(ssb)
+    skill = project / ".claude/skills/spy"
+    (skill / "skillsandbox.yaml").unlink()
+    ssb.write(skill / "SKILL.md", "---\nname: spy\n---\n")
+    given = ["Paris", "it's", "--", "-v", ""]
+    words = " ".join("'" + a.replace("'", "'\\''") + "'" for a in given)
+    command = f"python3 .claude/skills/spy/main.py {words}"
+    assert harness.SECRET in ssb.bare(["sh", "-c", command], cwd=project).ok().text
+    answer = ask(ssb, command, project)
+    run = ssb.as_caller(["sh", "-c", answer["updatedInput"]["command"]], cwd=project).ok()
+    assert "cannot read" in run.text and f"arguments: {given}" in run.text, run
+    answer = ask(ssb, "perl .claude/skills/spy/main.py", project)
+    assert answer["permissionDecision"] == "deny"
+    assert answer["permissionDecisionReason"].endswith("/spy -- SCRIPT ARGUMENTS"), answer
+    # Where the owner wrote a manifest for it, that says what is started.
+    ssb.write(ssb.home / ".config/skillsandbox/skills/spy.yaml", f"""\
+        skill: {{name: spy, version: "1", directory: {skill}}}
+        permissions: {{}}
+        entrypoint: {{command: python3, args: [main.py]}}
+        """, 0o600)
+    answer = ask(ssb, command, project)
+    run = ssb.as_caller(["sh", "-c", answer["updatedInput"]["command"]], cwd=project).ok()
+    assert "cannot read" in run.text and f"arguments: {given}" in run.text, run
+
+
 @pytest.mark.parametrize("command, decision", [
     ("python3 .claude/skills/spy/main.py | cat", "deny"),
     ("sh -c 'python3 .claude/skills/spy/main.py'", "deny"),

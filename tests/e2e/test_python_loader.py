@@ -358,6 +358,27 @@ def test_the_payload_of_an_import_finds_nothing(world):
 
 
 @BY_USER
+def test_who_asks_wrongly_is_told_what_is_wrong(world):
+    """In the exception itself: what the program says beside it is seen by nobody."""
+    skill = world.skill(THING, files=FILES)
+    found, _ = world.program(skill, """
+        found = []
+        for options in ({"net": ["*"]}, {"memory": "much"},
+                        {"tier": "container", "rootfs": "/nonexistent"}):
+            make = SkillLoader(**options).load_skill(SKILL)["class"]
+            found.append(caught(lambda: make().execute({})))
+        with SkillLoader.load_skill(SKILL)["class"]() as s:
+            found.append(caught(s.execute, ["threads"]))
+        out(found=found)
+    """)
+    *options, params = found["found"]
+    for got, text in zip(options, ("--net: '*'", "--memory: 'much'",
+                                   "/nonexistent is refused")):
+        assert got.get("raised") == "SkillNotStarted" and text in got["text"], (text, got)
+    assert params["raised"] == "SkillwareParamValidationError", params
+
+
+@BY_USER
 def test_a_worker_ends_with_its_host(world):
     """With the instance, at the end of the program, and when that is killed."""
     skill = world.skill(THING, files=FILES)

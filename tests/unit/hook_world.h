@@ -32,7 +32,7 @@ static const char FIXED[] =
 static const char DIRECT[] = "skill:\n  name: d\n  version: 1.0.0\n"
                              "permissions: {}\nentrypoint:\n  command: ./run\n";
 
-static char world[PATH_MAX]; /* the project: skills/{x,f,d}, tools/, out -> skills/x/main.py */
+static char world[PATH_MAX]; /* the project: skills/{x,f,d,m,w}, tools/, out -> skills/x/main.py */
 
 static void put(const char *path, const char *text)
 {
@@ -44,8 +44,10 @@ static void put(const char *path, const char *text)
 
 static int make_world(void **state)
 {
-	static const char *const DIRS[] = { "skills",   "skills/x",   "skills/x/sub", "skills/f",
-		                            "skills/d", "skills/bad", "tools",        "a b" };
+	static const char *const DIRS[] = {
+		"skills", "skills/x", "skills/x/sub", "skills/f",         "skills/d", "skills/bad",
+		"tools",  "a b",      "skills/m",     "skills/m/scripts", "skills/w"
+	};
 
 	(void)state;
 	char template[] = "/tmp/test-hook-XXXXXX";
@@ -65,6 +67,12 @@ static int make_world(void **state)
 	put("skills/d/run", "");
 	put("skills/bad/skillsandbox.yaml", ":");
 	put("skills/bad/main.py", "");
+	put("skills/m/SKILL.md", "---\nname: m\n---\n");
+	put("skills/m/scripts/a.py", "");
+	put("skills/m/scripts/b", "#!/usr/bin/perl\n");
+	put("skills/w/manifest.yaml", "name: w\n");
+	put("skills/w/skill.py", "");
+	put("SKILL.md", "---\nname: project\n---\n");
 	put("tools/tool.py", "");
 	auto_free char *out = path_from(world, "out"),
 	               *in = path_from(world, "skills/x/outside.py");

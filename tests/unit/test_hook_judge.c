@@ -29,6 +29,12 @@ static void test_rewritten(void **state)
 		  "cd skills/x && " RUN "@/skills/x -- a" },
 		{ "cd skills && cd x && python3 ./main.py", ".",
 		  "cd skills && cd x && " RUN "@/skills/x" },
+		/* without a manifest, or in place of it */
+		{ "python3 skills/m/scripts/a.py a", ".", RUN "@/skills/m -- scripts/a.py a" },
+		{ "cd skills/m && python3 scripts/a.py", ".",
+		  "cd skills/m && " RUN "@/skills/m -- scripts/a.py" },
+		{ "skills/m/scripts/b --x", ".", RUN "@/skills/m -- scripts/b --x" },
+		{ "perl skills/m/scripts/b", ".", RUN "@/skills/m -- scripts/b" },
 		{ "python3 out a", ".", RUN "@/skills/x -- a" },
 		{ "./out a", ".", RUN "@/skills/x -- a" },
 		{ "python3 by/x/main.py", ".", RUN "@/skills/x" },

@@ -95,6 +95,11 @@ static void test_denied(void **state)
 		"busybox sh skills/f/run.sh",
 		"uv run skills/x/main.py",
 		"node skills/x/main.py 'x",
+		/* skills without a manifest */
+		"python3 skills/m/scripts/a.py | head",
+		"bash skills/m/scripts/b",
+		"python3 skills/w/skill.py",
+		"python3 -c 'import skills.w.skill'",
 		/* another interpreter than the manifest's */
 		"perl skills/x/main.py",
 		"./venv/bin/python3 skills/x/main.py",
@@ -139,6 +144,7 @@ static void test_asked(void **state)
 {
 	static const char *const LINES[] = {
 		"make -C skills/x",
+		"make -C skills/m",
 		"bash <(cat skills/x/main.py)",
 		"skillsandbox approve --yes skills/x",
 		"cd skills/x && skillsandbox approve --yes .",
@@ -227,6 +233,8 @@ static void test_passed(void **state)
 		"python3 tools/tool.py",
 		"cd tools && python3 tool.py | tee x; ./y $(z)/q",
 		"cat skills/x/main.py",
+		"cat skills/m/SKILL.md skills/m/scripts/a.py",
+		"skillsandbox run skills/m scripts/a.py b",
 		"cat skills/x/main.py | grep -n . | head -5 > o",
 		"/bin/cat skills/*/main.py",
 		"cd skills/x && ls -la && cat main.py",

@@ -140,6 +140,12 @@ static void test_markdown(void **state)
 		  "env=A", NULL },
 		{ FRONT("metadata: {openclaw: {requires: {env: [A]}}, moltbot: {primaryEnv: B}}\n"),
 		  "env=A,B", NULL },
+		/* the keys without their place */
+		{ FRONT("requires: {env: [A], bins: jq}\nprimaryEnv: B\n"), "env=A,B bins=jq",
+		  NULL },
+		{ FRONT("metadata: {requires: {env: A, anyBins: [x]}, os: linux}\n"),
+		  "env=A any=x os=linux", NULL },
+		{ FRONT("requires: [A]\nenvVars: null\nos:\n"), "", NULL },
 		/* how files are saved */
 		{ "\xef\xbb\xbf---\nname: a\n---\n", "name=a", NULL },
 		{ "---\r\nname: a\r\n" OPENCLAW "---\r\n", "name=a env=KEY_A bins=jq", NULL },

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <time.h>
 
+#include "policy/paths.h"
+
 static void make_copy(struct pinned *p, bool *ret_kept)
 {
 	struct ssb_error err = { 0 };
@@ -132,13 +134,51 @@ static void swept_when_idle(void **state)
 	assert_int_equal(stat(path, &st), -1);
 }
 
+static bool is_there(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0;
+}
+
+/* By runs: once a day, and where a clock was wrong. */
+static void tidied_once_a_day(void **state)
+{
+	(void)state;
+	AUTO(pinned_done) struct pinned p = { 0 };
+	bool kept = false;
+
+	put("b", "bytes");
+	make_copy(&p, &kept);
+	auto_free char *path = snapshot_path(&owner, &p);
+	auto_free char *mark = path_join(owner.state_dir, "snapshots.swept");
+	make_old(path);
+	snapshot_tidy(&owner);
+	assert_false(is_there(path));
+	pinned_done(&p);
+	make_copy(&p, &kept);
+	make_old(path);
+	snapshot_tidy(&owner);
+	assert_true(is_there(path)); /* it was done today */
+	make_old(mark);
+	snapshot_tidy(&owner);
+	assert_false(is_there(path));
+	pinned_done(&p);
+	make_copy(&p, &kept);
+	make_old(path);
+	const struct timespec ahead[2] = { { .tv_sec = INT32_MAX }, { .tv_sec = INT32_MAX } };
+	assert_int_equal(utimensat(AT_FDCWD, mark, ahead, 0), 0);
+	snapshot_tidy(&owner);
+	assert_false(is_there(path));
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(copy_is_the_same), T(copy_of_other_bytes), T(copy_through_a_link),
-		T(copy_has_a_cap),   T(swept_when_idle),
+		T(copy_has_a_cap),   T(swept_when_idle),     T(tidied_once_a_day),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,6 +27,8 @@ SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 RECENT = 64                     # runs that are looked through for ours
 WRITTEN_AFTER = (0.0, 0.12)     # seconds until the record has what was denied just now
 FIRST_LINE = 1 << 20            # of a record
+USAGE = 2                       # the status of a wrong option
+MOST_REASONS = 4
 
 
 class ProcessWorker(Worker):
@@ -112,9 +114,10 @@ class ProcessWorker(Worker):
     def ended(self, status: int, stderr: str) -> End:
         said = _last_object(stderr)
         end = str(said.get("end", ""))
-        if "error" in said:
+        why = _reasons(stderr, said, status)
+        if why:
             return End(status, "not started", "refused",
-                       not_started=f"the sandbox was not started: {_words(said['error'])}")
+                       not_started=f"the sandbox was not started: {why}")
         code = said.get("exit_status")
         code = code if isinstance(code, int) else status
         words = {"timeout": "the time of the worker was over", "memory": "out of memory",
@@ -207,6 +210,19 @@ def state_dir() -> Path:
     """Where the owner's records are."""
     base = os.environ.get("XDG_STATE_HOME", "")
     return (Path(base) if os.path.isabs(base) else Path.home() / ".local/state") / "skillsandbox"
+
+
+def _reasons(stderr: str, said: Mapping[str, Any], status: int) -> str:
+    """Why nothing of the skill was run; "" where it was. What the sandbox refused stands
+    before its last word. An option that is wrong has no other words than these, and a skill
+    that ends with the same status has the sandbox's last line behind it."""
+    lines = stderr.strip().split("\n")
+    if "error" in said:
+        found = [line for line in lines if ": error: " in line]
+        return "; ".join([_words(said["error"]), *found[:MOST_REASONS]])
+    own = "skillsandbox: "
+    wrong = not said and status == USAGE and lines[-1].startswith(own)
+    return lines[-1][len(own):] if wrong else ""
 
 
 def _last_object(text: str) -> Dict[str, Any]:
