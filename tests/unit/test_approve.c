@@ -85,7 +85,17 @@ void __wrap_mcp_wait(struct mcp_call *c, const char *state)
 
 static struct skill the_skill = { (char[]){ "s" }, (char[]){ "/skills/s" } };
 
-static uint8_t the_tree; /* each byte of the digest of its files */
+static uint8_t the_tree;     /* each byte of the digest of its files */
+static uint8_t the_manifest; /* and of that of its manifest */
+static enum ssb_option the_option = SSB_OPT_READ;
+
+static struct ssb_plan plan_of(struct refusal *r, size_t n)
+{
+	struct ssb_plan plan = { .refusals = r, .n_refusals = n };
+
+	memset(plan.manifest_digest, the_manifest, sizeof(plan.manifest_digest));
+	return plan;
+}
 
 static struct looked seen(void)
 {
@@ -106,9 +116,9 @@ static enum approval ask(const struct world *w, struct mcp_call *c, char *path)
 		             .where = (char[]){ "x" },
 		             .why = (char[]){ "why" },
 		             .remedy = (char[]){ "remedy" },
-		             .option = SSB_OPT_READ,
+		             .option = the_option,
 		             .value = path };
-	const struct ssb_plan plan = { .refusals = &r, .n_refusals = 1 };
+	const struct ssb_plan plan = plan_of(&r, 1);
 
 	return approval_ask(w->serve.approvals, c, &the_skill, &plan, &looked, &given);
 }
@@ -118,10 +128,10 @@ static void approve(const struct world *w, const char *principal, char *path)
 {
 	static const char answer[] =
 	        "{\"action\":\"accept\",\"content\":{\"decision\":\"session\"}}";
-	struct extra_grant one = { SSB_OPT_READ, path };
+	struct extra_grant one = { the_option, path };
 	const struct approved_for asked = { .v = &one, .n = 1 };
 	const struct approved_for none = { .rounds = 1 };
-	const struct ssb_plan plan = { 0 };
+	const struct ssb_plan plan = plan_of(NULL, 0);
 	const struct looked looked = seen();
 	const struct approve_case k = { .plan = &plan, .looked = &looked };
 	const char *why = NULL;
@@ -144,8 +154,12 @@ static enum approval ask_plain(const struct world *w, const char *principal, cha
 
 static int setup(void **state)
 {
+	static char dir[] = "/skills/s";
 	struct ssb_error err = { 0 };
 
+	the_skill.dir = dir;
+	the_option = SSB_OPT_READ;
+	the_tree = the_manifest = 0;
 	world_setup(state);
 	struct world *w = *state;
 	return approvals_new(&w->serve, &w->serve.approvals, &err);
@@ -193,6 +207,26 @@ static void holds_for_the_files(void **state)
 	the_tree = 1;
 	assert_int_equal(ask_plain(w, "one", path), APPROVAL_GIVEN);
 	the_tree = 0;
+}
+
+/* Nor is it for another manifest of the same skill, another skill, or another right. */
+static void holds_for_nothing_else(void **state)
+{
+	const struct world *w = *state;
+	char path[] = "~/a";
+	char *dir = the_skill.dir;
+
+	approve(w, "one", path);
+	the_manifest = 1;
+	assert_int_equal(ask_plain(w, "one", path), APPROVAL_WAIT);
+	the_manifest = 0;
+	the_skill.dir = (char[]){ "/skills/t" };
+	assert_int_equal(ask_plain(w, "one", path), APPROVAL_WAIT);
+	the_skill.dir = dir;
+	the_option = SSB_OPT_WRITE;
+	assert_int_equal(ask_plain(w, "one", path), APPROVAL_WAIT);
+	the_option = SSB_OPT_READ;
+	assert_int_equal(ask_plain(w, "one", path), APPROVAL_GIVEN);
 }
 
 /* Past the cap it is the oldest that is asked for again, not each new one. */
@@ -285,7 +319,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(goes_with_its_client),   T(has_a_cap),
 		T(holds_for_the_files),    T(says_what_is_dangerous),
-		T(does_not_ask_by_halves),
+		T(does_not_ask_by_halves), T(holds_for_nothing_else),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
