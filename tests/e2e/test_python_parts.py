@@ -216,9 +216,9 @@ sys.stdout.write(hello)
 sys.stdout.flush()
 for line in sys.stdin:
     number = json.loads(line)["id"]
-    sys.stdout.write("".join(answers[:1]).replace("NEXT", str(number + 1)).replace("ID", str(number)))
+    answer = answers.pop(0) if answers else ""
+    sys.stdout.write(answer.replace("NEXT", str(number + 1)).replace("ID", str(number)))
     sys.stdout.flush()
-    del answers[:1]
 """
 HELLO, FINE = '{"protocol":1}\n', '{"id":ID,"ok":true,"result":1}\n'
 UNABLE = '{"id":ID,"ok":false,"error":{"type":"ValueError","message":"no"}}\n'

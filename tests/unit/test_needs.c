@@ -350,6 +350,21 @@ static void damaged(void **state)
 	}
 }
 
+/* Lines that are good each, of which none says what run it was. */
+static void no_run(void **state)
+{
+	static const char line[] = EVENT("x", "\"name\":\"a\"");
+	auto_fd fd = memfd_create("record", MFD_CLOEXEC);
+	struct needs s = { 0 };
+	struct ssb_error err = { 0 };
+	(void)state;
+
+	assert_int_equal(file_write_all(fd, line, strlen(line)), 0);
+	assert_int_equal(needs_from_record(&owner, fd, "run 1", &s, &err), -1);
+	assert_non_null(strstr(err.text, "this is no record of a run"));
+	needs_done(&s);
+}
+
 /* As many as are remembered, and one more. */
 static void names_and_repeats(void **state)
 {
@@ -583,13 +598,21 @@ static void judged_by_what_is_done(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records),           cmocka_unit_test(as_the_plan_would),
-		cmocka_unit_test(weighed),           cmocka_unit_test(damaged),
-		cmocka_unit_test(names_and_repeats), cmocka_unit_test(stdin_is_left_alone),
-		cmocka_unit_test(home_of_a_record),  cmocka_unit_test(dropped),
-		cmocka_unit_test(long_paths),        cmocka_unit_test(taken_together),
-		cmocka_unit_test(profiles_together), cmocka_unit_test(apart),
-		cmocka_unit_test(bounded),           cmocka_unit_test(judged_by_what_is_done),
+		cmocka_unit_test(records),
+		cmocka_unit_test(as_the_plan_would),
+		cmocka_unit_test(weighed),
+		cmocka_unit_test(damaged),
+		cmocka_unit_test(names_and_repeats),
+		cmocka_unit_test(stdin_is_left_alone),
+		cmocka_unit_test(no_run),
+		cmocka_unit_test(home_of_a_record),
+		cmocka_unit_test(dropped),
+		cmocka_unit_test(long_paths),
+		cmocka_unit_test(taken_together),
+		cmocka_unit_test(profiles_together),
+		cmocka_unit_test(apart),
+		cmocka_unit_test(bounded),
+		cmocka_unit_test(judged_by_what_is_done),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
