@@ -207,6 +207,27 @@ static void is_by_this_approval(void **state)
 	}
 }
 
+/* The approval is of another manifest, of the owner's own say: there is no plan by it. */
+static void of_the_manifest_that_was_approved(void **state)
+{
+	struct world *w = *state;
+	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(consent_found_done) struct consent_found f = { 0 };
+	const struct plan_wish wish = { .skill = &skill, .consent = &f };
+	struct ssb_plan *p = NULL;
+	struct ssb_error err = { 0 };
+
+	world_skill(w, "s", "{}", "true");
+	approve_by(w, &skill, "one", NULL, &f);
+	f.lock.manifest[0] ^= 1;
+	assert_int_equal(plans_get(w->serve.plans, &wish, &p, NULL, &err), -1);
+	assert_int_equal(err.code, SSB_E_POLICY);
+	assert_null(p);
+	f.lock.manifest[0] ^= 1;
+	f.state = CONSENT_HOLDS;
+	assert_string_equal(get(w, &wish)->approved->by, "one");
+}
+
 /* Who asks what there is to say of a manifest is told, also of a plan that is kept. */
 static void says_it_again(void **state)
 {
@@ -525,6 +546,7 @@ int main(void)
 		T(is_kept_so_long),
 		T(each_wish_has_its_own),
 		T(is_by_this_approval),
+		T(of_the_manifest_that_was_approved),
 		T(says_it_again),
 		T(sees_a_change),
 		T(derives_anew),
