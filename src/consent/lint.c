@@ -125,8 +125,7 @@ int lint_skill(const char *dir, struct lint *ret, struct ssb_error *err)
 		qsort(l.v, l.n, sizeof(*l.v), by_place);
 	}
 	if (l.cut) {
-		lint_add(&l, LINT_INCOMPLETE, ".", 0, "there is more to be said than is kept");
-		l.grade = l.grade < 'D' ? 'D' : l.grade;
+		lint_add_cut(&l);
 	}
 	*ret = l;
 	l = (struct lint){ 0 };

@@ -22,10 +22,9 @@ static size_t count_of(const struct lint *l, enum lint_id id, const char *file)
 	return n;
 }
 
-static void keep(struct lint *l, struct lint_finding f)
+static void keep(struct lint *l, struct lint_finding f, size_t most)
 {
-	struct lint_finding *v =
-	        l->n < MAX_LINT_FINDINGS ? reallocarray(l->v, l->n + 1, sizeof(*v)) : NULL;
+	struct lint_finding *v = l->n < most ? reallocarray(l->v, l->n + 1, sizeof(*v)) : NULL;
 
 	l->grade = f.grade > l->grade ? f.grade : l->grade;
 	l->v = v != NULL ? v : l->v;
@@ -38,7 +37,8 @@ static void keep(struct lint *l, struct lint_finding f)
 	v[l->n++] = f;
 }
 
-static void add(struct lint *l, struct lint_finding f, const char *file, const char *text)
+static void add(struct lint *l, struct lint_finding f, const char *file, const char *text,
+                size_t most)
 {
 	auto_buf seen;
 
@@ -49,7 +49,7 @@ static void add(struct lint *l, struct lint_finding f, const char *file, const c
 	visible_text(&seen, text, false);
 	f.file = strdup(file);
 	f.text = buf_steal(&seen);
-	keep(l, f);
+	keep(l, f, most);
 }
 
 void lint_add(struct lint *l, enum lint_id id, const char *file, unsigned line, const char *fmt,
@@ -65,7 +65,15 @@ void lint_add(struct lint *l, enum lint_id id, const char *file, unsigned line, 
 		text = NULL;
 	}
 	va_end(ap);
-	add(l, f, file, text != NULL ? text : r->text);
+	add(l, f, file, text != NULL ? text : r->text, MAX_LINT_FINDINGS);
+}
+
+void lint_add_cut(struct lint *l)
+{
+	const struct lint_rule *r = &LINT_RULES[LINT_INCOMPLETE];
+	struct lint_finding f = { .id = LINT_INCOMPLETE, .level = r->level, .grade = 'D' };
+
+	add(l, f, ".", "there is more to be said than is kept", MAX_LINT_FINDINGS + 1);
 }
 
 static char softer(char grade)
@@ -82,7 +90,7 @@ void lint_add_prose(struct lint *l, enum lint_id id, const char *file, unsigned 
 		                  .grade = softer(r->grade),
 		                  .line = line };
 
-	add(l, f, file, text);
+	add(l, f, file, text, MAX_LINT_FINDINGS);
 }
 
 void lint_done(struct lint *l)

@@ -21,6 +21,8 @@ void lint_add(struct lint *l, enum lint_id id, const char *file, unsigned line, 
 /* The same in a text for people: it does nothing by itself. */
 void lint_add_prose(struct lint *l, enum lint_id id, const char *file, unsigned line,
                     const char *text);
+/* That there is more than is kept: for this one there is room. */
+void lint_add_cut(struct lint *l);
 
 /* What a manifest asks for. Pure; `file` is where it stands. */
 void lint_manifest(struct lint *l, const struct manifest *m, const char *file);

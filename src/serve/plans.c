@@ -75,10 +75,30 @@ static void mix(struct sha256 *h, const char *s)
 	sha256_update(h, s, strlen(s) + 1);
 }
 
+static size_t count_args(const struct plan_wish *w)
+{
+	size_t n = 0;
+
+	while (w->args != NULL && w->args[n] != NULL) {
+		n++;
+	}
+	return n;
+}
+
+/* How many there are of each goes first: an argument, which the client chooses, cannot stand
+ * for what the owner was shown or took out. */
 static void wish_key(const struct plan_wish *w, uint8_t ret[SHA256_BYTES])
 {
-	const uint64_t numbers[] = { w->narrow.offline, w->narrow.read_only, w->narrow.max_seconds,
-		                     w->n_extra };
+	const size_t n_args = count_args(w);
+	const size_t n_without = w->without != NULL ? w->without->n : 0;
+	const uint64_t numbers[] = { w->narrow.offline,
+		                     w->narrow.read_only,
+		                     w->narrow.max_seconds,
+		                     w->n_extra,
+		                     n_args,
+		                     w->consent != NULL,
+		                     w->shown != NULL,
+		                     n_without };
 	struct sha256 h;
 
 	sha256_init(&h);
@@ -88,7 +108,7 @@ static void wish_key(const struct plan_wish *w, uint8_t ret[SHA256_BYTES])
 		sha256_update(&h, &w->extra[i].option, sizeof(w->extra[i].option));
 		mix(&h, w->extra[i].value);
 	}
-	for (size_t i = 0; w->args != NULL && w->args[i] != NULL; i++) {
+	for (size_t i = 0; i < n_args; i++) {
 		mix(&h, w->args[i]);
 	}
 	if (w->consent != NULL) {
@@ -96,7 +116,7 @@ static void wish_key(const struct plan_wish *w, uint8_t ret[SHA256_BYTES])
 		mix(&h, w->consent->lock.at);
 	}
 	mix(&h, w->shown != NULL ? w->shown : "");
-	for (size_t i = 0; w->without != NULL && i < w->without->n; i++) {
+	for (size_t i = 0; i < n_without; i++) {
 		mix(&h, w->without->v[i]);
 	}
 	sha256_final(&h, ret);

@@ -87,5 +87,3 @@ def grows(path, seconds=0.4):
     before = path.read_text() if path.exists() else ""
     time.sleep(seconds)
     return path.exists() and path.read_text() != before
-
-

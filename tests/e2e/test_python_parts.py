@@ -17,12 +17,14 @@ sys.path.insert(0, str(harness.REPO / "python"))
 
 from skillsandbox import (SessionError, SessionKilled, SessionRefused,  # noqa: E402
                           SkillCrashed, SkillDenied, SkillError, SkillLoader,
-                          SkillManifestError, SkillNotFound, SkillwareParamValidationError,
+                          SkillManifestError, SkillNotFound, SkillNotStarted,
+                          SkillwareParamValidationError,
                           _files, _skill, _wire, _yaml)
 from skillsandbox import langchain as lc  # noqa: E402
 from skillsandbox._stderr import visible  # noqa: E402
 from skillsandbox.session import Session  # noqa: E402
 from skillsandbox.tiers import Options, worker_class  # noqa: E402
+from skillsandbox.tiers import base as workers  # noqa: E402
 
 
 def brief(value):
@@ -171,12 +173,11 @@ def test_a_line_has_a_greatest_length(monkeypatch, extra, fits):
     os.write(ours[1], text + b"\n")
     if fits:
         assert len(channel.receive(time.monotonic() + 5)["a"]) == 92
+        with pytest.raises(_wire.Late):
+            channel.receive(time.monotonic() + 0.05)
     else:
         with pytest.raises(_wire.ProtocolError):
             channel.receive(time.monotonic() + 5)
-        os.write(ours[1], b"x" * 101)  # nor is its end waited for
-    with pytest.raises(_wire.Late if fits else _wire.ProtocolError):
-        channel.receive(time.monotonic() + 0.05)
     os.close(ours[1])
     if fits:
         with pytest.raises(_wire.Ended):
@@ -184,6 +185,111 @@ def test_a_line_has_a_greatest_length(monkeypatch, extra, fits):
     channel.close()
     for fd in theirs:
         os.close(fd)
+
+
+@pytest.mark.parametrize("extra, error", [(0, _wire.Late), (1, _wire.ProtocolError)])
+def test_the_end_of_a_line_is_not_waited_for(monkeypatch, extra, error):
+    monkeypatch.setattr(_wire, "MAX_LINE", 100)
+    theirs, ours = os.pipe(), os.pipe()
+    channel = _wire.Channel(os.dup(theirs[1]), ours[0])
+    os.write(ours[1], b"x" * (100 + extra))
+    with pytest.raises(error):
+        channel.receive(time.monotonic() + 0.05)
+    channel.close()
+    for fd in (*theirs, ours[1]):
+        os.close(fd)
+
+
+def test_a_request_has_a_greatest_length(monkeypatch):
+    monkeypatch.setattr(_wire, "MAX_LINE", 100)
+    assert len(_wire.encode({"a": "x" * 91})) == 100
+    with pytest.raises(ValueError, match="100 bytes"):
+        _wire.encode({"a": "x" * 92})
+
+
+# ---- a worker that does not keep to it ----
+
+PLAYS = """
+import json, sys
+hello, *answers = json.loads(sys.argv[1])
+sys.stdout.write(hello)
+sys.stdout.flush()
+for line in sys.stdin:
+    number = json.loads(line)["id"]
+    answer = answers.pop(0) if answers else ""
+    sys.stdout.write(answer.replace("NEXT", str(number + 1)).replace("ID", str(number)))
+    sys.stdout.flush()
+"""
+HELLO, FINE = '{"protocol":1}\n', '{"id":ID,"ok":true,"result":1}\n'
+UNABLE = '{"id":ID,"ok":false,"error":{"type":"ValueError","message":"no"}}\n'
+
+
+class Played(workers.Worker):
+    tier = "played"
+    lines = ()
+
+    def launch(self):
+        return workers.Launch([sys.executable, "-c", PLAYS, json.dumps(self.lines)], {})
+
+
+def played(tmp_path, *lines):
+    skill = _skill.read(make_skill(tmp_path / "skill"))
+    worker = Played(skill, workers.Options(timeout=20.0))
+    worker.lines = lines
+    return worker
+
+
+@pytest.mark.parametrize("lines, words", [
+    ((HELLO, FINE, FINE), None),
+    (('{"protocol":2}\n', FINE, FINE), "does not speak"),
+    (('{"protocol":"1"}\n', FINE, FINE), "does not speak"),
+    ((HELLO, FINE, FINE.replace("ID", "NEXT")), "not asked"),
+    ((HELLO, FINE, FINE.replace('"id":ID', '"id":"ID"')), "not asked"),
+    ((HELLO, FINE, FINE.replace("true", "1")), "not asked"),
+    ((HELLO, FINE, '{"id":ID}\n'), "not asked"),
+    ((HELLO, FINE, FINE.replace("}", ',"files":[]}')), "not asked"),
+    ((HELLO, FINE + FINE.replace("ID", "NEXT")), "without being asked"),
+    ((HELLO, FINE, "x\n"), "does not speak"),
+    ((HELLO, UNABLE, FINE), "no"),
+])
+def test_an_answer_is_what_was_asked(tmp_path, lines, words):
+    worker = played(tmp_path, *lines)
+    try:
+        if words is None:
+            assert worker.call("execute") == 1
+            return
+        with pytest.raises(SkillError if lines[1] == UNABLE else SkillCrashed, match=words):
+            worker.call("execute")
+        assert worker.process.poll() is not None, "it is gone"
+    finally:
+        worker.close()
+
+
+def test_a_worker_is_its_owners(tmp_path):
+    worker = played(tmp_path, HELLO, FINE, FINE, FINE)
+    assert worker.call("execute") == 1
+    child = os.fork()
+    if child == 0:
+        try:
+            worker.call("execute")
+        except SkillCrashed as e:
+            os._exit(0 if "forked" in str(e) else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert worker.call("execute") == 1
+    worker.close()
+    with pytest.raises(SkillCrashed, match="closed"):
+        worker.call("execute")
+
+
+def test_what_a_worker_says_of_an_exception():
+    long = "x" * 20000
+    error = workers.skill_error({"type": long, "message": long, "traceback": long, "system": 1})
+    assert {len(error.type), len(error.message), len(error.traceback)} == {16384}
+    assert error.system is False
+    assert workers.skill_error({"system": True}).system is True
+    assert workers.skill_error([]).type == "Exception"
 
 
 def test_an_exception_of_a_skill_is_one_line():
@@ -262,8 +368,11 @@ def test_files_have_caps(tmp_path, monkeypatch):
     files.take(1, {"data": "eHh4eHh4eHh4eA=="})
     with pytest.raises(_wire.ProtocolError):
         files.take(1, {"data": "eA=="})
-    with pytest.raises(_wire.ProtocolError):
-        files.take(1, {"data": "*"})
+    for none in ({"data": "*"}, {"data": "eA==*"}, {"data": "eA"}, {"data": 3}, {}):
+        files = _files.Files([ten], [tmp_path / "out"])
+        files.expect([{"n": 1, "parts": 1}])
+        with pytest.raises(_wire.ProtocolError):
+            files.take(1, none)
     os.mkfifo(tmp_path / "fifo")
     for read, write, error in (([eleven], [], ValueError), ([ten] * 3, [], ValueError),
                                ([tmp_path / "fifo"], [], ValueError), ([tmp_path], [], ValueError),
@@ -302,7 +411,7 @@ def test_where_skills_are_looked_for(tmp_path, monkeypatch):
     assert _skill.resolve("a/b") == (other, "a/b")
     assert _skill.resolve(str(top)) == (top, None)
     with pytest.raises(SkillNotFound):
-        _skill.resolve("../../no/b")
+        _skill.resolve("../skills/a/b")     # it is there, beside a root
 
 
 def test_what_a_directory_says(tmp_path):
@@ -377,7 +486,8 @@ def test_a_worker_has_the_python_of_its_host(tmp_path, monkeypatch, prefix, base
     monkeypatch.setattr(sys, "executable", f"{prefix}/bin/python3")
     monkeypatch.setenv("A_KEY", "value-of-a")
     monkeypatch.setenv("B_KEY", "value-of-b")
-    skill = _skill.read(make_skill(tmp_path / "s", "env_vars: {A_KEY: {}}\n"))
+    monkeypatch.setenv("C_KEY", "value-of-c")   # asked for, and not granted
+    skill = _skill.read(make_skill(tmp_path / "s", "env_vars: {A_KEY: {}, C_KEY: {}}\n"))
     options = Options(env=["A_KEY", "B_KEY"], net=["x.example"])
     argv = worker_class("process")(skill, options).launch().argv
     pairs = list(zip(argv, argv[1:]))
@@ -386,6 +496,32 @@ def test_a_worker_has_the_python_of_its_host(tmp_path, monkeypatch, prefix, base
     assert (f"PATH={prefix}/bin:/usr/local/bin:/usr/bin:/bin" in argv) == bool(shown)
     assert ("--net", "x.example") in pairs and "value-of" not in " ".join(argv)
     assert argv[-3:-1] == [str(skill.path), "--serve"]
+    # What the instance was given goes before what is in our environment.
+    argv = worker_class("process")(skill, options, {"A_KEY": "other"}).launch().argv
+    assert "A_KEY" not in argv
+
+
+@pytest.mark.parametrize("said, words", [
+    ({"denied": [], "consent": {"state": "none", "refuse_unapproved": False}}, None),
+    ({"denied": [{"what": "read ~/.ssh"}],
+      "consent": {"state": "none", "refuse_unapproved": False}}, "not granted: read ~/.ssh"),
+    ({"denied": [], "consent": {"state": "changed"}}, "changed since"),
+    ({"denied": []}, "does not tell"),
+    ("junk", "cannot be made: .*no such"),
+])
+def test_a_plan_that_is_not_kept_to_is_none(tmp_path, said, words):
+    """For the tiers that run a skill by other means than `run`."""
+    binary = tmp_path / "binary"
+    text = said if said == "junk" else json.dumps(said)
+    binary.write_text(f"#!/bin/sh\necho no such >&2\necho '{text}'\n")
+    binary.chmod(0o755)
+    skill = _skill.read(make_skill(tmp_path / "s"))
+    worker = worker_class("process")(skill, Options(binary=str(binary)))
+    if words is None:
+        assert worker.plan() == said
+        return
+    with pytest.raises(SkillNotStarted, match=words):
+        worker.plan()
 
 
 def test_tools_of_models():

@@ -299,6 +299,8 @@ def consent(state, refuse=False, counted=False, snapshot=True):
     (consent("over"), "is over"), (consent("holds", counted=True), "so many runs"),
     (consent("holds", snapshot=False), "too large"), (consent("holds?"), "does not tell"),
     (consent("none", refuse=None), "nobody approved"), ({}, "does not tell"),
+    (consent("holds", counted=None), "so many runs"),
+    (consent("holds", snapshot=None), "too large"),
 ])
 def test_what_runs_without_run(podman, plan, text):
     """Whatever is not known to be approved, or cannot be kept to, is not run."""

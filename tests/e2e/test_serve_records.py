@@ -130,6 +130,86 @@ def test_trace_in_pages(ssb, state, era):
         assert [x["seq"] for x in bad["lines"]] == [7, 10, 11]
 
 
+def trace_pages(client, record, **ask):
+    """Pages of its lines until there are no more."""
+    start = 0
+    while start is not None:
+        page = structured(client.tool("get_trace", run_id=record.id, **{"from": start}, **ask))
+        assert start < (page["next_from"] or 1 << 60)
+        yield page
+        start = page["next_from"]
+
+
+@BY_USER
+def test_pages_of_some_lines(ssb, state):
+    """What is left out counts for the place of the next page, and is not told twice."""
+    record = Record()
+    state.put(record)
+    with served(ssb) as client:
+        for ask, seqs in (({"kinds": ["file_read", "stdout"]}, [4, 5, 6, 12]),
+                          ({"violations_only": True}, [7, 10, 11])):
+            told = [([x["seq"] for x in page["lines"]], page["next_from"])
+                    for page in trace_pages(client, record, limit=1, **ask)]
+            assert told == [([seq], seq + 1) for seq in seqs] + [([], None)]
+
+
+@BY_USER
+def test_pages_of_two_records(ssb, state):
+    """Where one goes on is nothing to the other, whose lines are longer."""
+    records = Record(), Record(events=[(kind, {**members, "more": "x" * 300})
+                                       for kind, members in EVENTS])
+    for record in records:
+        state.put(record)
+    whole = [[json.loads(line) for line in record.lines()] for record in records]
+    with served(ssb) as client:
+        for start in range(0, len(whole[0]), 3):
+            for record, lines in zip(records, whole):
+                page = structured(client.tool("get_trace", run_id=record.id, limit=3,
+                                              **{"from": start}))
+                assert page["lines"] == lines[start:start + 3]
+
+
+@BY_USER
+def test_limits_of_pages(ssb, state):
+    events = [("file_blocked", attempt("open", "denied", f"/h/{i}", True, mode="read",
+                                       reason="undeclared", error="ENOENT", remedy="-"))
+              for i in range(600)]
+    record = Record(events=events)
+    state.put(record)
+    with served(ssb) as client:
+        for tool, told, usual, most in (("get_trace", "lines", 200, 1000),
+                                        ("why_denied", "denials", 100, 500)):
+            assert len(structured(client.tool(tool, run_id=record.id))[told]) == usual
+            page = structured(client.tool(tool, run_id=record.id, limit=most))
+            assert len(page[told]) == min(most, 600 if tool == "why_denied" else 603)
+            for limit in (0, most + 1):
+                assert failure(client.tool(tool, run_id=record.id, limit=limit))
+        text = client.tool("why_denied", run_id=record.id, limit=3)["content"][0]["text"]
+        assert "600 different things" in text and text.count("denied: ") == 3
+
+
+@BY_USER
+def test_a_check_is_of_the_record_as_it_is(ssb, state):
+    """It is remembered for this record, its size and its time, and for no other."""
+    record, other = Record(), Record(seed=bytes(32))
+    path = state.put(record, mtime=1)
+    foreign = state.put(other, mtime=1)
+    good = record.text()
+    assert path.stat().st_size == foreign.stat().st_size
+    with served(ssb) as client:
+        def verified(run):
+            return structured(client.tool("get_trace", run_id=run.id))["verified"]["state"]
+        assert verified(record) == "complete" and verified(other) == "bad"
+        assert verified(record) == "complete"
+        state.put(record, text=good.replace(b"undeclared_address", b"undeclared_Address"), mtime=2)
+        assert verified(record) == "bad"  # of the same size
+        state.put(record, mtime=2)
+        state.put(record, mtime=3)
+        assert verified(record) == "complete"
+        state.put(record, text=b"".join(record.lines()[:-1]), mtime=3)
+        assert verified(record) == "incomplete"  # at the same time
+
+
 def test_forged_and_damaged_records(ssb, state):
     good, other, changed, cut, garbage = (Record() for _ in range(5))
     state.put(good)
@@ -321,6 +401,29 @@ def test_places_that_are_none(ssb, state):
         assert out["text"] == "one\n" and error["text"] == "" and "damaged" in note["text"]
 
 
+def test_what_only_looks_like_output(ssb, state):
+    record = Record(events=[("file_read", {"data": {"kind": "stdout"}, "message": "not written"}),
+                            ("stdout", {"message": "one", "data": {"kind": "stderr"}})])
+    state.put(record)
+    with served(ssb) as client:
+        assert [c["text"] for c in read(client, RUNS + record.id + "/output")] == ["one\n", ""]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+@BY_USER
+def test_a_page_of_output_that_is_just_full(ssb, state, stream, more):
+    """1 MiB, and a byte past it."""
+    lines = ["x" * 1023] * 1023 + ["y" * 511, "z" * (511 + more)]
+    text = "".join(line + "\n" for line in lines)
+    assert len(text) == (1 << 20) + more
+    record = Record(events=[(stream, {"message": line}) for line in lines])
+    state.put(record)
+    with served(ssb) as client:
+        out, n = whole_output(client, RUNS + record.id + "/output")
+        assert out[stream] == text and n == 1 + more
+
+
 def test_all_of_a_trace_in_pages(ssb, state):
     record = Record(events=[*EVENTS[:2]] + [("file_read", attempt(
         "open", "asked", f"/usr/{i:06d}/" + "x" * 400, mode="read")) for i in range(5000)])
@@ -438,7 +541,8 @@ def test_huge_records(ssb, state):
             for i in range(n)] + [EVENTS[6]])
     large, huge = much(2000), much(70000)
     state.put(large)
-    assert state.put(huge).stat().st_size > 32 << 20
+    size = state.put(huge).stat().st_size
+    assert size > 32 << 20
     with served(ssb) as client:
         # A page has its bounds also where the caller asks for more.
         page = structured(client.tool("get_trace", run_id=large.id, limit=1000))
@@ -450,17 +554,14 @@ def test_huge_records(ssb, state):
         assert failure(client.tool("why_denied", run_id=huge.id))["code"] == "too_large"
         page = structured(client.tool("get_trace", run_id=huge.id))
         assert page["verified"]["state"] == "unchecked"
-        begin, seen, start = time.monotonic(), [], 0
-        while start is not None:
-            page = structured(client.tool("get_trace", run_id=huge.id, violations_only=True,
-                                          **{"from": start}))
-            assert start < (page["next_from"] or 1 << 60)
-            seen += page["lines"]
-            start = page["next_from"]
-        assert [x["kind"] for x in seen] == ["file_blocked"]
+        begin = time.monotonic()
+        found = [page["lines"] for page in trace_pages(client, huge, violations_only=True)]
+        assert [x["kind"] for lines in found for x in lines] == ["file_blocked"]
+        assert len(found) > size >> 23  # 8 MiB are looked at for one
         assert time.monotonic() - begin < 30
         read(client, RUNS + huge.id)
-        read(client, RUNS + huge.id + "/output")
+        out, n = whole_output(client, RUNS + huge.id + "/output")
+        assert not any(out.values()) and n == (size >> 25) + 1  # 32 MiB for one
 
 
 def test_a_line_that_fits_no_page(ssb, state):
@@ -469,19 +570,59 @@ def test_a_line_that_fits_no_page(ssb, state):
     record = Record(events=events * 3)
     state.put(record)
     with served(ssb) as client:
-        lines, start = [], 0
-        while start is not None:
-            page = structured(client.tool("get_trace", run_id=record.id, **{"from": start}))
-            lines += page["lines"]
-            start = page["next_from"]
+        lines = [x for page in trace_pages(client, record) for x in page["lines"]]
     assert [x["seq"] for x in lines] == list(range(len(record.lines())))
+    assert [x["seq"] for x in lines if x.get("cut")] == [2, 5, 8]
+    assert lines[2] == {"seq": 2, "time": lines[2]["time"], "kind": "file_read", "cut": True}
+
+
+def names_in_order(n, group):
+    """Ids of runs; those of each group, which ended together, are in order."""
+    names = [str(uuid.uuid4()) for _ in range(n)]
+    return [name for i in range(0, n, group) for name in sorted(names[i:i + group])]
+
+
+@pytest.mark.parametrize("era", ERAS)
+@BY_USER
+def test_lists_skills_in_pages(ssb, state, era):
+    """Each once and in order, with all that there is of it; the runs come after them."""
+    names = sorted(f"s{i:03d}" for i in range(120))
+    for name in names:
+        skill(ssb, name)
+    uris = [uri for name in names for uri in (f"skill://{name}/SKILL.md", SKILLS + name)]
+    with served(ssb, era=era) as client:
+        def listed():
+            pages = [client.call("resources/list")]
+            while "nextCursor" in pages[-1]:
+                pages.append(client.call("resources/list", {"cursor": pages[-1]["nextCursor"]}))
+            return [[r["uri"] for r in page["resources"]] for page in pages]
+        assert listed() == [uris[:100], uris[100:200], uris[200:]]
+        record = Record()
+        state.put(record)
+        assert listed() == [uris[:100], uris[100:200], uris[200:] + [RUNS + record.id]]
+
+
+@BY_USER
+def test_lists_so_many_runs(ssb, state):
+    """The newest 500; an older one is there for who knows its name."""
+    now = time.time()
+    ids = [state.put(Record(events=[]), mtime=now - i).parent.name for i in range(502)]
+    with served(ssb) as client:
+        done = client.call("completion/complete", {
+            "ref": {"type": "ref/resource", "uri": RUNS + "{id}"},
+            "argument": {"name": "id", "value": ""}})["completion"]
+        assert done["values"] == ids[:100] and done["total"] == 500
+        for word in (ids[-1], ids[-1][:30]):
+            assert structured(client.tool("get_trace", run_id=word))["run"]["run_id"] == ids[-1]
 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_lists_runs_in_pages(ssb, state, era):
     skill(ssb, "hello")
     now = time.time()
-    ids = [state.put(Record(events=EVENTS[:2]), mtime=now - i).parent.name for i in range(230)]
+    # Of one time there are many, so that a page ends among them.
+    ids = [state.put(Record(run_id=name, events=EVENTS[:2]), mtime=now - i // 50).parent.name
+           for i, name in enumerate(names_in_order(230, 50))]
     with served(ssb, era=era) as client:
         seen, cursor, pages = [], None, 0
         while pages == 0 or cursor is not None:
@@ -492,7 +633,9 @@ def test_lists_runs_in_pages(ssb, state, era):
         assert pages == 3
         assert [u[len(RUNS):] for u in seen if u.startswith(RUNS)] == ids
         assert "skill://hello/SKILL.md" in seen and SKILLS + "hello" in seen
-        for cursor in ("", "x", "7zz", "00", "72", ids[0], "72" * 5000, 5):
+        places = ("r1:x", "r1", f"r1;{ids[0]}", f"r:{ids[0]}", f"r{10**30}:{ids[0]}", "t", "")
+        for cursor in ("", "x", "7zz", "00", "72", ids[0], "72" * 5000, 5,
+                       *(place.encode().hex() for place in places)):
             assert refused(client, "resources/list", {"cursor": cursor})["code"] == -32602
         ref = {"type": "ref/resource", "uri": RUNS + "{id}"}
         done = client.call("completion/complete", {

@@ -173,6 +173,13 @@ static void once_is_of_what_was_shown(void **state)
 		assert_int_equal(past ? plan.still(&plan, &seen, &err) : 0, 0);
 		put("code", "two");
 		assert_int_equal(past ? plan.still(&plan, &later, &changed) : -1, -1);
+		/* Put back, it was another all the same while it ran. */
+		struct ssb_error meanwhile = { 0 };
+		put("code", "one");
+		assert_int_equal(past ? plan.still(&plan, &later, &err) : 0, 0);
+		assert_int_equal(past ? plan.still(&plan, &seen, &meanwhile) : -1, -1);
+		assert_true(!past || strstr(meanwhile.text, "'code' changed during") != NULL);
+		put("code", "two");
 		assert_int_equal(consent_once_hold(&shown, "me", &other, &changed), -1);
 		/* Nothing that took their place is copied. */
 		AUTO(pinned_done) struct pinned now = { 0 };

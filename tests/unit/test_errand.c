@@ -17,6 +17,7 @@ struct seen {
 	struct world *w;
 	struct errand *errand;
 	int ended;
+	int nth; /* of all that ended, from 1 */
 	enum errand_fate fate;
 	char why[128];
 	char data[64];
@@ -59,6 +60,7 @@ static void on_ended(void *arg, const struct errand_end *end)
 	snprintf(s->why, sizeof(s->why), "%s", end->why != NULL ? end->why : "");
 	memcpy(s->data, end->data != NULL ? end->data : "",
 	       end->len < sizeof(s->data) ? end->len : sizeof(s->data) - 1);
+	s->nth = n_ended + 1;
 	if (++n_ended == n_wanted) {
 		loop_stop(s->w->serve.loop);
 	}
@@ -318,6 +320,45 @@ static void so_many_at_once(void **state)
 	assert_int_equal(children(), 0);
 }
 
+/* Whoever has the fewest under way comes first, and not whoever asked first. */
+static void the_fewest_come_first(void **state)
+{
+	struct world *w = *state;
+	struct seen a[MAX_ERRANDS_EACH + 1] = { 0 };
+	struct seen others[MAX_ERRANDS - MAX_ERRANDS_EACH + 1] = { 0 };
+	struct seen last = { 0 };
+	auto_fd cue = hold(w);
+
+	n_wanted = (int)(ARRAY_LEN(a) + ARRAY_LEN(others)) + 1;
+	for (size_t i = 0; i < ARRAY_LEN(a) - 1; i++) {
+		struct errand_wish wish = { .run = open_and_wait, .who = "a" };
+		begin_wish(w, &a[i], &wish);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(others) - 1; i++) {
+		struct errand_wish wish = { .run = open_and_wait, .who = "b" };
+		begin_wish(w, &others[i], &wish);
+	}
+	turn(w, 200);
+	assert_int_equal(children(), MAX_ERRANDS);
+	/* All places are taken, and three wait: of these, then one of a new client. */
+	struct errand_wish of_a = { .run = say_hello, .who = "a" };
+	struct errand_wish of_b = { .run = say_hello, .who = "b" };
+	struct errand_wish of_c = { .run = say_hello, .who = "c" };
+	begin_wish(w, &a[ARRAY_LEN(a) - 1], &of_a);
+	begin_wish(w, &others[ARRAY_LEN(others) - 1], &of_b);
+	begin_wish(w, &last, &of_c);
+	errand_cancel(a[0].errand);
+	for (int i = 0; i < 500 && a[ARRAY_LEN(a) - 1].ended == 0; i++) {
+		turn(w, 20);
+	}
+	assert_int_equal(a[0].nth, 1);
+	assert_int_equal(last.nth, 2);
+	assert_int_equal(a[ARRAY_LEN(a) - 1].nth, 3);
+	assert_int_equal(others[ARRAY_LEN(others) - 1].ended, 0);
+	assert_int_equal(flock(cue, LOCK_UN), 0);
+	assert_int_equal(loop_run(w->serve.loop), 0);
+}
+
 static void the_end_ends_all(void **state)
 {
 	struct world *w = *state;
@@ -471,6 +512,7 @@ int main(void)
 		T(too_long_is_an_error),
 		T(canceled_leaves_nothing),
 		T(so_many_at_once),
+		T(the_fewest_come_first),
 		T(the_end_ends_all),
 		T(dies_with_the_server),
 		T(once_begun_it_is_finished),

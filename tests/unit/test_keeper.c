@@ -227,6 +227,52 @@ static void test_grace_that_is_left(void **state)
 	}
 }
 
+/* How far a run may go on before the store has to be asked again: what refuses has no room
+ * once it is passed, and of the rest nothing is ahead any more. */
+static void test_room_of_a_limit(void **state)
+{
+	static const struct {
+		uint64_t used;
+		enum session_act act;
+		uint64_t room;
+	} T[] = {
+		{ 0, ACT_KILL, 10 },
+		{ 10, ACT_KILL, 0 },
+		{ 11, ACT_KILL, 0 },
+		{ 11, ACT_BLOCK, 0 },
+		{ 11, ACT_PAUSE, SESSION_NO_LIMIT },
+		{ 11, ACT_ALERT, SESSION_NO_LIMIT },
+		{ 11, ACT_LOG, SESSION_NO_LIMIT },
+	};
+	struct clerk_word w;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(T); i++) {
+		struct session s = session_of("top", "");
+		policy.limits[METER_BYTES_OUT] =
+		        (struct session_limit){ .max = 10, .act = T[i].act };
+		s.meters[METER_BYTES_OUT] = T[i].used;
+		assert_int_equal(clerk_look(NULL, "top", &s, &w, NULL), 0);
+		assert_int_equal(w.room[METER_BYTES_OUT], T[i].room);
+		assert_int_equal(w.room[METER_BYTES_IN], SESSION_NO_LIMIT);
+	}
+}
+
+/* What its session wants of a run, in each of its states. */
+static void test_wish_of_a_state(void **state)
+{
+	(void)state;
+	for (int st = 0; st < SESSION_STATES; st++) {
+		struct session s = session_of("top", "");
+		struct clerk_word w;
+		s.state = (enum session_state)st;
+		assert_int_equal(clerk_look(NULL, "top", &s, &w, NULL), 0);
+		assert_int_equal(w.wish, session_is_over(s.state) ? WISH_KILL
+		                         : st == SESSION_PAUSED   ? WISH_PAUSE
+		                                                  : WISH_GO);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +281,8 @@ int main(void)
 		cmocka_unit_test(test_half_an_answer_resumes_nothing),
 		cmocka_unit_test(test_it_sleeps_when_all_is_said),
 		cmocka_unit_test(test_grace_that_is_left),
+		cmocka_unit_test(test_room_of_a_limit),
+		cmocka_unit_test(test_wish_of_a_state),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

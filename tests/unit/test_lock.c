@@ -146,6 +146,45 @@ static void policy_goes_first(void **state)
 	assert_true(o->read.n == 0 && o->env.n == 0);
 }
 
+/* What was granted to be read is no word for what would be written. */
+static void lifts_that_alone(void **state)
+{
+	(void)state;
+	AUTO(consent_found_done) struct consent_found f = { 0 };
+	AUTO(free_options) struct ssb_options *o = ssb_options_new();
+	struct refusal other = REFUSALS[0];
+	struct ssb_plan plan = plan_of();
+	struct ssb_error err = { 0 };
+
+	give(&FOR_GOOD);
+	other.option = SSB_OPT_WRITE;
+	plan.refusals = &other;
+	plan.n_refusals = 1;
+	plan.n_withheld = 0;
+	assert_int_equal(consent_look(&owner, skill, &f, &err), 0);
+	assert_int_equal(consent_lift(&owner, &f, &plan, o, &err), 0);
+	assert_true(o->read.n == 0 && o->write.n == 0 && o->env.n == 0);
+}
+
+/* The owner's own manifest is not among the skill's files: its digest alone tells. */
+static void of_the_owners_manifest(void **state)
+{
+	(void)state;
+	AUTO(consent_found_done) struct consent_found f = { 0 };
+	struct ssb_plan plan = plan_of();
+	struct ssb_error err = { 0 };
+
+	plan.format = SKILL_SIDECAR;
+	assert_int_equal(consent_give(&owner, skill, &plan, NULL, &FOR_GOOD, &err), 0);
+	assert_int_equal(consent_look(&owner, skill, &f, &err), 0);
+	assert_int_equal(consent_hold(&f, &plan, &err), 0);
+	assert_int_equal(f.state, CONSENT_HOLDS);
+	plan.manifest_digest[0] ^= 1;
+	assert_int_equal(consent_hold(&f, &plan, &err), 0);
+	assert_int_equal(f.state, CONSENT_CHANGED);
+	plan_approval_free(plan.approved);
+}
+
 /* Not what the owner looked at. */
 static void of_what_was_shown(void **state)
 {
@@ -175,15 +214,17 @@ static void of_what_was_shown(void **state)
 	assert_int_equal(consent_give(&owner, skill, &plan, NULL, &FOR_GOOD, &fine), 0);
 }
 
-/* More is granted of the same bytes; of others it begins anew. */
+/* More is granted of the same bytes; of others, or when it was over, it begins anew. */
 static void some_at_a_time(void **state)
 {
 	(void)state;
 	static const struct {
 		const char *value;
 		size_t after;
+		int64_t expires;
 	} STEPS[] = {
-		{ "/a", 1 }, { "/b", 2 }, { "/b", 2 }, { NULL, 0 }, { "/c", 1 },
+		{ "/a", 1, 0 }, { "/b", 2, 0 }, { "/b", 2, 0 }, { NULL, 0, 0 },
+		{ "/c", 1, 0 }, { "/d", 2, 1 }, { "/e", 1, 0 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(STEPS); i++) {
@@ -191,7 +232,12 @@ static void some_at_a_time(void **state)
 		struct ssb_error err = { 0 };
 		struct lock_grant g = { SSB_OPT_READ, (char *)(uintptr_t)STEPS[i].value };
 		const struct consent_terms terms = {
-			.by = "x", .uses = -1, .some = true, .grants = &g, .n_grants = 1
+			.by = "x",
+			.uses = -1,
+			.expires = STEPS[i].expires,
+			.some = true,
+			.grants = &g,
+			.n_grants = 1,
 		};
 		if (STEPS[i].value == NULL) {
 			put("SKILL.md", "other");
@@ -226,6 +272,11 @@ static void used_up(void **state)
 	assert_int_equal(look(), CONSENT_OVER);
 	assert_int_equal(consent_use(&owner, &plan, &none), -1);
 	assert_int_equal(none.code, SSB_E_POLICY);
+	/* So many as one likes stay so many. */
+	terms.uses = -1;
+	give(&terms);
+	assert_int_equal(lock_use(&owner, skill, plan.approved->tree, &err), 0);
+	assert_int_equal(look(), CONSENT_HOLDS);
 	/* Approved anew for other bytes: not for this plan. */
 	struct ssb_error other = { 0 };
 	put("new", "");
@@ -306,11 +357,18 @@ static void one_at_a_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(comes_back),        T(states),
-		T(expires_by_policy), T(is_applied),
-		T(policy_goes_first), T(of_what_was_shown),
-		T(used_up),           T(some_at_a_time),
-		T(once_among_many),   T(one_at_a_time),
+		T(comes_back),
+		T(states),
+		T(expires_by_policy),
+		T(is_applied),
+		T(policy_goes_first),
+		T(lifts_that_alone),
+		T(of_the_owners_manifest),
+		T(of_what_was_shown),
+		T(used_up),
+		T(some_at_a_time),
+		T(once_among_many),
+		T(one_at_a_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

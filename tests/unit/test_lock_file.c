@@ -51,9 +51,11 @@ static const struct {
 	{ "\"uses\": null", "\"uses\": 1.5" },
 	{ "\"expires\": null", "\"expires\": 0" },
 	{ "\"expires\": null", "\"expires\": \"tomorrow\"" },
+	{ "\"expires\": null", "\"expires\": \"1970-01-01T00:00:00.000000Z\"" }, /* never */
 	{ "\"at\": \"2", "\"at\": \"x" },
 	{ "\"option\": \"read\"", "\"option\": \"policy\"" },
 	{ "\"option\": \"read\"", "\"option\": 0" },
+	{ "\"option\": \"read\"", "\"option\": \"read\", \"more\": 1" },
 	{ "\"value\": \"~/.ssh\"", "\"value\": \"~/.s\\u0000h\"" },
 	{ "\"value\": \"~/.ssh\"", "\"value\": null" },
 	{ "\"snapshot\": true", "\"snapshot\": 1" },
@@ -64,10 +66,13 @@ static const struct {
 	{ "\"path\": \"SKILL.md\"", "\"path\": null" },
 	{ "\"mode\": \"0644\"", "\"mode\": \"0755\"" },
 	{ "\"mode\": \"0644\"", "\"mode\": \"644\"" },
+	{ "\"mode\": \"0644\"", "\"mode\": \" 644\"" },
+	{ "\"mode\": \"0644\"", "\"mode\": \"+644\"" },
 	{ "\"mode\": \"0644\"", "\"mode\": 420" },
 	{ "\"size\": 7", "\"size\": -7" },
 	{ "\"size\": 7", "\"size\": 99999999999999" },
 	{ "\"size\": 7", "\"size\": 7, \"link\": \"x\"" },
+	{ "\"size\": 7", "\"size\": 7, \"more\": 1" },
 	{ "\"asked\": [", "\"asked\": [1, " },
 	{ "\"declined\": []", "\"declined\": {}" },
 	{ "\"by\": \"a test\"", "\"by\": \"a test\", \"by\": \"root\"" },
@@ -160,6 +165,110 @@ static struct lock lock_of(const char *named)
 	return l;
 }
 
+/* Whether an approval of these files would be taken; its tree is theirs. */
+static bool taken(struct pinned_file *v, size_t n)
+{
+	AUTO(lock_done) struct lock again = { 0 };
+	struct lock l = lock_of("/s");
+	auto_buf text;
+
+	l.files = (struct pinned){ .v = v, .n = n };
+	pinned_tree(&l.files, l.files.tree);
+	buf_init(&text, MAX_LOCK_BYTES);
+	lock_write(&text, &l);
+	assert_false(text.failed);
+	return lock_parse(text.data, text.len, &again) == NULL;
+}
+
+static struct pinned_file file_of(const char *path, uint64_t size)
+{
+	return (struct pinned_file){ .path = (char *)(uintptr_t)path, .size = size, .mode = 0644 };
+}
+
+/* Although the tree is right: names that lead elsewhere, twice, in another order. */
+static void files_that_cannot_be(void **state)
+{
+	(void)state;
+	static const char *const BAD[] = { "",    ".",   "..",   "/a",     "a/",
+		                           "a/.", "./a", "../a", "a/../b", "a//b" };
+	static const char *const GOOD[] = { "a", "a/b", "...", ".a", "..a", "a./b", " " };
+	static const char *const ORDERS[][2] = { { "a", "b" }, { "a", "a" }, { "b", "a" } };
+	struct pinned_file v[2];
+
+	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
+		v[0] = file_of(BAD[i], 0);
+		if (taken(v, 1)) {
+			fail_msg("taken: '%s'", BAD[i]);
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
+		v[0] = file_of(GOOD[i], 0);
+		assert_true(taken(v, 1));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(ORDERS); i++) {
+		v[0] = file_of(ORDERS[i][0], 0);
+		v[1] = file_of(ORDERS[i][1], 0);
+		assert_int_equal(taken(v, 2), i == 0);
+	}
+}
+
+/* Nor what is too large, alone or together, or too many. */
+static void files_have_bounds(void **state)
+{
+	(void)state;
+	struct pinned_file v[2] = { file_of("a", MAX_PINNED_BYTES), file_of("b", 0) };
+
+	assert_true(taken(v, 2));
+	v[1].size = 1;
+	assert_false(taken(v, 2));
+	v[0].size++;
+	assert_false(taken(v, 1));
+	auto_free struct pinned_file *many = calloc(MAX_PINNED_FILES + 1, sizeof(*many));
+	auto_free char *names = calloc(MAX_PINNED_FILES + 1, 8);
+	assert_true(many != NULL && names != NULL);
+	for (size_t i = 0; i <= MAX_PINNED_FILES; i++) {
+		snprintf(names + 8 * i, 8, "%07zu", i);
+		many[i] = file_of(names + 8 * i, 0);
+	}
+	assert_true(taken(many, MAX_PINNED_FILES));
+	assert_false(taken(many, MAX_PINNED_FILES + 1));
+}
+
+/* A symlink and an empty directory have one member beside the path. */
+static void members_of_files(void **state)
+{
+	(void)state;
+	static const char *const EACH[][2] = { { "\"dir\": true", "\"dir\": true, \"size\": 0" },
+		                               { "\"link\": \"x\"",
+		                                 "\"link\": \"x\", \"dir\": true" } };
+	char target[] = "x";
+
+	for (size_t i = 0; i < ARRAY_LEN(EACH); i++) {
+		AUTO(lock_done) struct lock good = { 0 };
+		AUTO(lock_done) struct lock bad = { 0 };
+		struct lock l = lock_of("/s");
+		struct pinned_file one = { .path = target, .dir = true, .mode = PINNED_DIR_MODE };
+		auto_buf text, more;
+		sha256("", 0, one.sha256);
+		if (i == 1) {
+			one = (struct pinned_file){ .path = target, .link = target, .mode = 0777 };
+			sha256(target, 1, one.sha256);
+		}
+		l.files = (struct pinned){ .v = &one, .n = 1 };
+		pinned_tree(&l.files, l.files.tree);
+		buf_init(&text, MAX_LOCK_BYTES);
+		buf_init(&more, MAX_LOCK_BYTES);
+		lock_write(&text, &l);
+		assert_null(lock_parse(text.data, text.len, &good));
+		const char *at = strstr(text.data, EACH[i][0]);
+		assert_non_null(at);
+		buf_add(&more, text.data, (size_t)(at - text.data));
+		buf_adds(&more, EACH[i][1]);
+		buf_adds(&more, at + strlen(EACH[i][0]));
+		assert_string_equal(lock_parse(more.data, more.len, &bad), "a file");
+	}
+}
+
 /* As lock_store() would, but for the disk. */
 static void write_named(const char *named)
 {
@@ -190,6 +299,7 @@ static void bounds(void **state)
 	struct ssb_error err = { 0 };
 	char name[32];
 
+	assert_int_equal(store_code("relative"), SSB_E_LIMIT); /* it could not be read again */
 	assert_int_equal(store_code("/0"), SSB_OK);
 	for (int i = 1; i < MAX_APPROVED - 1; i++) {
 		snprintf(name, sizeof(name), "/%d", i);
@@ -206,6 +316,70 @@ static void bounds(void **state)
 	write_named("/past");
 	assert_int_equal(lock_list(&owner, &past, &err), -1);
 	assert_int_equal(err.code, SSB_E_LIMIT);
+}
+
+/* One that lies under another's name is none, and those that are none are told in order. */
+static void lists_what_is_none(void **state)
+{
+	(void)state;
+	AUTO(lock_list_done) struct lock_list l = { 0 };
+	struct ssb_error err = { 0 };
+	char from[256], to[256];
+	static const char *const NAMES[] = { "/b", "/a", "/c", "/d" };
+
+	assert_int_equal(store_code("/good"), SSB_OK);
+	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+		write_named("/x");
+		path_of("/x", from);
+		path_of(NAMES[i], to);
+		assert_int_equal(rename(from, to), 0);
+	}
+	assert_int_equal(lock_list(&owner, &l, &err), 0);
+	assert_true(l.n == 1 && l.n_bad == ARRAY_LEN(NAMES));
+	assert_string_equal(l.v[0].skill, "/good");
+	for (size_t i = 1; i < l.n_bad; i++) {
+		assert_true(strcmp(l.bad[i - 1].file, l.bad[i].file) < 0);
+	}
+}
+
+static void is_there(void **state)
+{
+	(void)state;
+	char path[256];
+
+	assert_false(lock_there(&owner, skill));
+	give(&FOR_GOOD);
+	assert_true(lock_there(&owner, skill));
+	assert_false(lock_there(&owner, "/other"));
+	/* Also where it is none that is understood, or leads nowhere. */
+	write_lock("", 0, 0600);
+	assert_true(lock_there(&owner, skill));
+	lock_path(path);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("/nonexistent", path), 0);
+	assert_true(lock_there(&owner, skill));
+	/* Or nobody can look. */
+	snprintf(path, sizeof(path), "%s/loop", top);
+	assert_int_equal(symlink(path, path), 0);
+	owner.state_dir = path;
+	bool there = lock_there(&owner, skill);
+	owner.state_dir = top;
+	assert_true(there);
+}
+
+static void grants_have_a_bound(void **state)
+{
+	(void)state;
+	AUTO(lock_done) struct lock l = { 0 };
+	char value[16];
+
+	for (int i = 0; i < MAX_GRANTS; i++) {
+		snprintf(value, sizeof(value), "/%d", i);
+		assert_int_equal(lock_grant_add(&l, SSB_OPT_READ, value), 0);
+	}
+	assert_int_equal(lock_grant_add(&l, SSB_OPT_READ, "/0"), 0); /* it is there */
+	assert_int_equal(lock_grant_add(&l, SSB_OPT_WRITE, "/0"), -1);
+	assert_int_equal(l.n_grants, MAX_GRANTS);
 }
 
 /* The longest word, and the longest file. */
@@ -242,10 +416,10 @@ static void bounds_of_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(not_understood),
-		T(whose_it_is),
-		T(bounds),
-		T(bounds_of_one),
+		T(not_understood),      T(whose_it_is),          T(bounds),
+		T(bounds_of_one),       T(files_that_cannot_be), T(files_have_bounds),
+		T(members_of_files),    T(lists_what_is_none),   T(is_there),
+		T(grants_have_a_bound),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,9 @@
 #define DENIED(kind, data)    LINE("7", kind, "\"violation\":true,\"data\":{" data "}")
 #define GRANT(path, origin)   "{\"target\":\"" path "\",\"origin\":\"" origin "\"}"
 
-/* The first line, with a home that is the owner's. */
+static const char *run_home; /* as the record says; NULL: the owner's */
+
+/* The first line. */
 static void put_run(struct buf *out)
 {
 	buf_addf(
@@ -27,7 +29,7 @@ static void put_run(struct buf *out)
 	                                                                                "flag") "]}"
 	                                                                                        "}}"
 	                                                                                        "\n",
-	        home, home);
+	        run_home != NULL ? run_home : home, home);
 }
 
 /* Reads the lines behind the first; the errors are the caller's. */
@@ -203,6 +205,13 @@ static const struct {
 	          LINE("8", "file_read", "\"repeat_of\":7,\"count\":4")
 	                  LINE("9", "file_read", "\"repeat_of\":7,\"count\":5"),
 	  "read /srv/in/x x10" },
+	/* so many at once; the first of them has a line of its own */
+	{ EVENT("file_read",
+	        READ "\"asked\",\"path\":\"/srv/in/x\",\"rule\":\"m:1:1\",\"count\":5"),
+	  "read /srv/in/x x5" },
+	{ EVENT("file_read", READ "\"asked\",\"path\":\"/srv/in/x\",\"rule\":\"m:1:1\","
+	                          "\"count\":5,\"first\":\"t\""),
+	  "read /srv/in/x x4" },
 };
 
 static char *at_home(const char *text)
@@ -341,6 +350,21 @@ static void damaged(void **state)
 	}
 }
 
+/* Lines that are good each, of which none says what run it was. */
+static void no_run(void **state)
+{
+	static const char line[] = EVENT("x", "\"name\":\"a\"");
+	auto_fd fd = memfd_create("record", MFD_CLOEXEC);
+	struct needs s = { 0 };
+	struct ssb_error err = { 0 };
+	(void)state;
+
+	assert_int_equal(file_write_all(fd, line, strlen(line)), 0);
+	assert_int_equal(needs_from_record(&owner, fd, "run 1", &s, &err), -1);
+	assert_non_null(strstr(err.text, "this is no record of a run"));
+	needs_done(&s);
+}
+
 /* As many as are remembered, and one more. */
 static void names_and_repeats(void **state)
 {
@@ -390,12 +414,205 @@ static void stdin_is_left_alone(void **state)
 	assert_true(kept < 0 ? close(STDIN_FILENO) == 0 : dup2(kept, STDIN_FILENO) == 0);
 }
 
+/* A home that is no path is not the run's: the owner's is. */
+static void home_of_a_record(void **state)
+{
+	auto_free char *lines = at_home(EVENT(
+	        "file_read", READ "\"asked\",\"path\":\"@/notes/deep/a\",\"rule\":\"--read\""));
+	(void)state;
+
+	policy(NULL);
+	for (int i = 0; i < 2; i++) {
+		struct needs s = { 0 };
+		struct ssb_error err = { 0 };
+		run_home = i == 0 ? "relative" : "/srv/other";
+		assert_int_equal(read_lines(lines, &s, &err), 0);
+		run_home = NULL;
+		auto_free char *found = list(&s);
+		assert_int_equal(strcmp(found, "read ~/notes/deep/a") == 0, i == 0);
+		needs_done(&s);
+	}
+}
+
+/* What was left out of a record is missing in what is made of it. */
+static void dropped(void **state)
+{
+	(void)state;
+	for (int n = 0; n < 2; n++) {
+		struct needs s = { 0 };
+		struct ssb_error err = { 0 };
+		assert_int_equal(
+		        read_lines(n == 0 ? LINE("9", "end", "\"counters\":{\"dropped\":0}")
+		                          : LINE("9", "end", "\"counters\":{\"dropped\":1}"),
+		                   &s, &err),
+		        0);
+		assert_int_equal(s.cut, n);
+		needs_done(&s);
+	}
+}
+
+/* The longest path, and one that is longer. */
+static void long_paths(void **state)
+{
+	(void)state;
+	for (size_t past = 0; past < 2; past++) {
+		struct needs s = { 0 };
+		struct ssb_error err = { 0 };
+		auto_buf text;
+		buf_init(&text, 1 << 20);
+		buf_adds(&text, "{\"seq\":7,\"time\":\"t\",\"kind\":\"file_read\",\"data\":{" READ
+		                "\"asked\",\"rule\":\"m:1:1\",\"path\":\"/srv/in/");
+		for (size_t i = strlen("/srv/in/"); i < MAX_PATH_BYTES - 1 + past; i++) {
+			buf_addc(&text, 'x');
+		}
+		buf_adds(&text, "\"}}\n");
+		assert_int_equal(read_lines(text.data, &s, &err), 0);
+		assert_int_equal(s.n, 1 - past);
+		needs_done(&s);
+	}
+}
+
+/* A try stands over a hint, and what is there over what is not, in either order. */
+static void taken_together(void **state)
+{
+	const struct need hint = { .kind = NEED_READ,
+		                   .value = (char[]){ "/a" },
+		                   .why = (char[]){ "a hint" },
+		                   .danger = "a danger",
+		                   .hint = true,
+		                   .missing = true,
+		                   .absent = true };
+	const struct need tried = { .kind = NEED_READ,
+		                    .value = (char[]){ "/a" },
+		                    .why = (char[]){ "a run" },
+		                    .denied = true,
+		                    .in_small_dir = true,
+		                    .count = 4 };
+	(void)state;
+
+	for (int turned = 0; turned < 2; turned++) {
+		struct needs s = { 0 };
+		assert_int_equal(needs_add(&s, turned ? &tried : &hint), 0);
+		assert_int_equal(needs_add(&s, turned ? &hint : &tried), 0);
+		assert_int_equal(s.n, 1);
+		const struct need *n = &s.v[0];
+		assert_true(n->denied && n->in_small_dir);
+		assert_false(n->hint || n->missing || n->absent);
+		assert_int_equal(n->count, 5);
+		assert_string_equal(n->why, "a run");
+		assert_null(n->danger);
+		needs_done(&s);
+	}
+}
+
+/* The wider profile; and none, where one of them is in no profile. */
+static void profiles_together(void **state)
+{
+	static const int EACH[][3] = { { 0, 2, 2 }, { 2, 0, 2 }, { 1, -1, -1 }, { -1, 1, -1 } };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(EACH); i++) {
+		struct needs s = { 0 };
+		for (int k = 0; k < 2; k++) {
+			const struct need n = { .kind = NEED_SYSCALL,
+				                .value = (char[]){ "bpf" },
+				                .profile = EACH[i][k] };
+			assert_int_equal(needs_add(&s, &n), 0);
+		}
+		assert_int_equal(s.v[0].profile, EACH[i][2]);
+		needs_done(&s);
+	}
+}
+
+/* What differs in any part is another. */
+static void apart(void **state)
+{
+	const struct need all[] = {
+		{ .kind = NEED_NETWORK, .value = (char[]){ "a" }, .port = 1 },
+		{ .kind = NEED_NETWORK,
+		  .value = (char[]){ "a" },
+		  .port = 1,
+		  .protocol = PROTO_UDP },
+		{ .kind = NEED_NETWORK, .value = (char[]){ "a" }, .port = 2 },
+		{ .kind = NEED_NETWORK, .value = (char[]){ "b" }, .port = 1 },
+		{ .kind = NEED_ENV, .value = (char[]){ "a" } },
+	};
+	struct needs s = { 0 };
+	(void)state;
+
+	for (size_t i = 0; i < 2 * ARRAY_LEN(all); i++) {
+		assert_int_equal(needs_add(&s, &all[(i * 3) % ARRAY_LEN(all)]), 0);
+	}
+	assert_int_equal(s.n, ARRAY_LEN(all));
+	for (size_t i = 0; i < s.n; i++) {
+		assert_true(s.v[i].kind == all[i].kind && s.v[i].port == all[i].port);
+		assert_int_equal(s.v[i].count, 2);
+	}
+	needs_done(&s);
+}
+
+/* As many as are kept, and one more; those that are there still count. */
+static void bounded(void **state)
+{
+	struct needs s = { 0 };
+	char name[16];
+	(void)state;
+
+	for (int i = 0; i <= MAX_NEEDS; i++) {
+		snprintf(name, sizeof(name), "V%d", i % MAX_NEEDS);
+		assert_int_equal(needs_add(&s, &(struct need){ .kind = NEED_ENV, .value = name }),
+		                 0);
+	}
+	assert_true(s.n == MAX_NEEDS && !s.cut);
+	assert_int_equal(
+	        needs_add(&s, &(struct need){ .kind = NEED_ENV, .value = (char[]){ "W" } }), 0);
+	assert_true(s.n == MAX_NEEDS && s.cut);
+	needs_done(&s);
+}
+
+/* A place whose files run later is dangerous to write, and not to read. */
+static void judged_by_what_is_done(void **state)
+{
+	const struct {
+		struct need n;
+		bool danger;
+	} EACH[] = {
+		{ { .kind = NEED_READ, .value = (char[]){ "~/.local/bin" } }, false },
+		{ { .kind = NEED_WRITE, .value = (char[]){ "~/.local/bin" } }, true },
+		{ { .kind = NEED_ENV, .value = (char[]){ "A_B" } }, false },
+		{ { .kind = NEED_ENV, .value = (char[]){ "A B" } }, true },
+	};
+	(void)state;
+
+	policy(NULL);
+	for (size_t i = 0; i < ARRAY_LEN(EACH); i++) {
+		struct needs s = { 0 };
+		struct ssb_error err = { 0 };
+		assert_int_equal(needs_add(&s, &EACH[i].n), 0);
+		assert_int_equal(needs_judge(&owner, NULL, &s, &err), 0);
+		assert_int_equal(s.v[0].danger != NULL, EACH[i].danger);
+		needs_done(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records),           cmocka_unit_test(as_the_plan_would),
-		cmocka_unit_test(weighed),           cmocka_unit_test(damaged),
-		cmocka_unit_test(names_and_repeats), cmocka_unit_test(stdin_is_left_alone),
+		cmocka_unit_test(records),
+		cmocka_unit_test(as_the_plan_would),
+		cmocka_unit_test(weighed),
+		cmocka_unit_test(damaged),
+		cmocka_unit_test(names_and_repeats),
+		cmocka_unit_test(stdin_is_left_alone),
+		cmocka_unit_test(no_run),
+		cmocka_unit_test(home_of_a_record),
+		cmocka_unit_test(dropped),
+		cmocka_unit_test(long_paths),
+		cmocka_unit_test(taken_together),
+		cmocka_unit_test(profiles_together),
+		cmocka_unit_test(apart),
+		cmocka_unit_test(bounded),
+		cmocka_unit_test(judged_by_what_is_done),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

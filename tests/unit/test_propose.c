@@ -122,6 +122,11 @@ static void smallest(void **state)
 	assert_int_equal(m->read.n, 4);
 	assert_int_equal(m->write.n, 1);
 	assert_int_equal(m->n_egress, 4);
+	for (size_t i = 0; i < m->n_egress; i++) {
+		if (strcmp(m->egress[i].domain.s, "b.example") == 0) { /* no port was seen */
+			assert_true(m->egress[i].n_ports == 1 && m->egress[i].ports[0] == 443);
+		}
+	}
 	manifest_free(m);
 	assert_non_null(strstr(text, "- ~/notes/a  # run 1\n"));
 	needs_done(&s);
@@ -161,6 +166,45 @@ static void siblings(void **state)
 		}
 		manifest_free(m);
 		check_minimal(text, &s);
+		needs_done(&s);
+	}
+}
+
+/* The directory of many that is found later holds the one that was found first. */
+static void siblings_in_siblings(void **state)
+{
+	struct needs s = { 0 };
+	(void)state;
+
+	for (int i = 0; i < 2 * PROPOSE_SIBLINGS; i++) {
+		char path[32];
+		snprintf(path, sizeof(path), "~/d/%sf%d", i % 2 == 0 ? "a/" : "", i);
+		add(&s, NEED_READ, path, 0, 0, NULL);
+	}
+	auto_free char *text = propose(HEAD "permissions: {}\n", &s);
+	struct manifest *m = parse(text);
+	assert_int_equal(m->read.n, 1);
+	assert_string_equal(m->read.v[0].s, "~/d");
+	manifest_free(m);
+	check_minimal(text, &s);
+	needs_done(&s);
+}
+
+/* A wider profile is proposed for what is harmless alone. */
+static void profiles(void **state)
+{
+	(void)state;
+	for (int danger = 0; danger < 2; danger++) {
+		struct needs s = { 0 };
+		const struct need n = { .kind = NEED_SYSCALL,
+			                .value = (char *)(uintptr_t) "io_uring_setup",
+			                .profile = PROFILE_PERMISSIVE,
+			                .danger = danger ? "an attack" : NULL };
+		assert_int_equal(needs_add(&s, &n), 0);
+		auto_free char *text = propose(HEAD "permissions: {}\n", &s);
+		struct manifest *m = parse(text);
+		assert_int_equal(m->profile == PROFILE_PERMISSIVE, !danger);
+		manifest_free(m);
 		needs_done(&s);
 	}
 }
@@ -242,15 +286,19 @@ static void the_base_is_kept(void **state)
 	add(&s, NEED_READ, "~/notes/a", 0, 0, NULL);
 	add(&s, NEED_NETWORK, "x.example.com", 443, PROTO_TLS, NULL);
 	add(&s, NEED_NETWORK, "y.example.com", 444, PROTO_TLS, NULL);
+	add(&s, NEED_NETWORK, "z.example", 444, PROTO_TLS, NULL);
 	auto_free char *text = propose("skill: {name: s, version: '1', description: "
 	                               "d}\nentrypoint: {command: sh, args: [a]}\n"
 	                               "resources: {memory_mb: 9}\npermissions:\n  network: "
-	                               "{egress: [{domain: '*.example.com'}]}\n"
+	                               "{egress: [{domain: '*.example.com'}, {domain: "
+	                               "z.example, ports: [443], protocol: tls}]}\n"
 	                               "  filesystem: {read: [/home/u/notes, /srv/other]}\n",
 	                               &s);
 	struct manifest *m = parse(text);
 	assert_int_equal(m->read.n, 2); /* "/home/u/notes" holds "~/notes/a" */
-	assert_int_equal(m->n_egress, 2);
+	assert_int_equal(m->n_egress, 4);
+	assert_string_equal(m->egress[1].domain.s, "z.example");
+	assert_int_equal(m->egress[1].n_ports, 1); /* its author's line stays as it is */
 	assert_int_equal(m->resources.memory_mb, 9);
 	assert_string_equal(m->args.v[0].s, "a");
 	manifest_free(m);
@@ -338,6 +386,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(smallest),
 		cmocka_unit_test(siblings),
+		cmocka_unit_test(siblings_in_siblings),
+		cmocka_unit_test(profiles),
 		cmocka_unit_test(in_vain),
 		cmocka_unit_test(dangerous_only_as_comment),
 		cmocka_unit_test(the_base_is_kept),

@@ -2,9 +2,26 @@
  * narrowed, and never widened. */
 #include "serve_world.h"
 
+#include <time.h>
+
 #include "base/limits.h"
 #include "policy/options.h"
 #include "serve/plans.h"
+
+/* A clock that stands until it is moved: how old a plan is does not depend on the machine. */
+static time_t moved_s;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	if (clock != CLOCK_MONOTONIC) {
+		return __real_clock_gettime(clock, ret);
+	}
+	*ret = (struct timespec){ .tv_sec = 1000 + moved_s };
+	return 0;
+}
 
 static struct ssb_plan *get(struct world *w, const struct plan_wish *wish)
 {
@@ -63,6 +80,170 @@ static void is_kept(void **state)
 	assert_ptr_not_equal(with, first);
 	assert_string_equal(with->argv.v[with->argv.n - 1], "x");
 	assert_ptr_equal(get(w, &wish), first);
+}
+
+/* What cannot be looked at cheaply may be another by then. */
+static void is_kept_so_long(void **state)
+{
+	struct world *w = *state;
+	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	const struct plan_wish wish = { .skill = &skill };
+
+	world_skill(w, "s", "{}", "true");
+	const struct ssb_plan *first = get(w, &wish);
+	moved_s += 1;
+	assert_ptr_equal(get(w, &wish), first);
+	moved_s += 1;
+	assert_ptr_not_equal(get(w, &wish), first);
+}
+
+/* No two of these are one: each has a plan of its own while the others are kept. */
+static void each_wish_has_its_own(void **state)
+{
+	static const char one[] =
+	        "sha256:1111111111111111111111111111111111111111111111111111111111111111";
+	static const char two[] =
+	        "sha256:2222222222222222222222222222222222222222222222222222222222222222";
+	struct world *w = *state;
+	AUTO(skill_done) struct skill s = skill_at(w, "s");
+	AUTO(skill_done) struct skill other = skill_at(w, "other");
+	char *arg[] = { (char[]){ "a" }, NULL };
+	char *arg_b[] = { (char[]){ "b" }, NULL };
+	char *args[] = { (char[]){ "a" }, (char[]){ "b" }, NULL };
+	char *digest[] = { strdup(one), NULL };
+	char *digest_two[] = { strdup(two), NULL };
+	const struct string_list a = { arg, 1 };
+	const struct string_list b = { arg_b, 1 };
+	const struct string_list after = { digest_two, 1 };
+	const struct extra_grant read = { SSB_OPT_READ, "/usr/a" };
+	const struct extra_grant write = { SSB_OPT_WRITE, "/usr/a" };
+	const struct extra_grant elsewhere = { SSB_OPT_READ, "/usr/b" };
+	const struct plan_wish all[] = {
+		{ .skill = &s },
+		{ .skill = &other },
+		{ .skill = &s, .args = arg },
+		{ .skill = &s, .args = arg_b },
+		{ .skill = &s, .args = args },
+		{ .skill = &s, .narrow.offline = true },
+		{ .skill = &s, .narrow.read_only = true },
+		{ .skill = &s, .narrow.max_seconds = 1 },
+		{ .skill = &s, .extra = &read, .n_extra = 1 },
+		{ .skill = &s, .extra = &write, .n_extra = 1 },
+		{ .skill = &s, .extra = &elsewhere, .n_extra = 1 },
+		{ .skill = &s, .shown = one },
+		{ .skill = &s, .shown = two },
+		{ .skill = &s, .without = &a },
+		{ .skill = &s, .without = &b },
+		/* The same words in other places. */
+		{ .skill = &s, .shown = one, .without = &after },
+		{ .skill = &s, .shown = two, .args = digest },
+	};
+	const struct ssb_plan *plans[ARRAY_LEN(all)];
+
+	world_skill(w, "s", "{}", "true");
+	world_skill(w, "other", "{}", "true");
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		plans[i] = get(w, &all[i]);
+		for (size_t k = 0; k < i; k++) {
+			if (plans[i] == plans[k]) {
+				fail_msg("wishes %zu and %zu have one plan", k, i);
+			}
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		assert_ptr_equal(get(w, &all[i]), plans[i]);
+	}
+	free(digest[0]);
+	free(digest_two[0]);
+}
+
+static void approve_by(const struct world *w, const struct skill *s, const char *by,
+                       const struct string_list *declined, struct consent_found *ret)
+{
+	const struct plan_wish plain = { .skill = s };
+	const struct consent_terms terms = { .by = by, .uses = -1, .declined = declined };
+	struct ssb_error err = { 0 };
+
+	if (consent_give(&w->serve.owner, s->dir, get((struct world *)(uintptr_t)w, &plain), NULL,
+	                 &terms, &err) != 0 ||
+	    consent_look(&w->serve.owner, s->dir, ret, &err) != 0) {
+		fail_msg("%s: %s", err.where, err.text);
+	}
+}
+
+/* A plan by an approval is of that one, not of the one before, whose files are the same. */
+static void is_by_this_approval(void **state)
+{
+	struct world *w = *state;
+	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(consent_found_done) struct consent_found whole = { 0 };
+	AUTO(consent_found_done) struct consent_found less = { 0 };
+	char *item[] = { (char[]){ "read ~/notes" }, NULL };
+	const struct string_list declined = { item, 1 };
+
+	world_mkdir(w, "home/notes");
+	world_skill(w, "s", "{filesystem: {read: [~/notes]}}", "true");
+	for (int copied = 0; copied < 2; copied++) {
+		approve_by(w, &skill, "one", NULL, &whole);
+		const struct plan_wish before = { .skill = &skill,
+			                          .consent = &whole,
+			                          .copied = copied != 0 };
+		const struct ssb_plan *p = get(w, &before);
+		size_t grants = p->n_grants;
+		assert_string_equal(p->approved->by, "one");
+		approve_by(w, &skill, "two", &declined, &less);
+		const struct plan_wish after = { .skill = &skill,
+			                         .consent = &less,
+			                         .copied = copied != 0 };
+		p = get(w, &after);
+		assert_string_equal(p->approved->by, "two");
+		assert_int_equal(p->n_grants, grants - 1);
+
+		bool was = false;
+		struct ssb_error err = { 0 };
+		assert_int_equal(consent_revoke(&w->serve.owner, skill.dir, &was, &err), 0);
+		consent_found_done(&whole);
+		consent_found_done(&less);
+	}
+}
+
+/* The approval is of another manifest, of the owner's own say: there is no plan by it. */
+static void of_the_manifest_that_was_approved(void **state)
+{
+	struct world *w = *state;
+	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(consent_found_done) struct consent_found f = { 0 };
+	const struct plan_wish wish = { .skill = &skill, .consent = &f };
+	struct ssb_plan *p = NULL;
+	struct ssb_error err = { 0 };
+
+	world_skill(w, "s", "{}", "true");
+	approve_by(w, &skill, "one", NULL, &f);
+	f.lock.manifest[0] ^= 1;
+	assert_int_equal(plans_get(w->serve.plans, &wish, &p, NULL, &err), -1);
+	assert_int_equal(err.code, SSB_E_POLICY);
+	assert_null(p);
+	f.lock.manifest[0] ^= 1;
+	f.state = CONSENT_HOLDS;
+	assert_string_equal(get(w, &wish)->approved->by, "one");
+}
+
+/* Who asks what there is to say of a manifest is told, also of a plan that is kept. */
+static void says_it_again(void **state)
+{
+	struct world *w = *state;
+	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	const struct plan_wish wish = { .skill = &skill };
+	struct ssb_error err = { 0 };
+	struct ssb_plan *p = NULL;
+
+	world_mkdir(w, "home/.ssh");
+	world_skill(w, "s", "{filesystem: {read: [~/.ssh]}}", "true");
+	(void)get(w, &wish);
+	struct ssb_diags *diags = ssb_diags_new();
+	assert_int_equal(plans_get(w->serve.plans, &wish, &p, diags, &err), 0);
+	assert_true(ssb_diags_count(diags) > 0);
+	ssb_diags_free(diags);
 }
 
 static void sees_a_change(void **state)
@@ -126,18 +307,42 @@ static void sees_another_object(void **state)
 	assert_true(there);
 }
 
-/* The flags that the server was started with stay its own, all of them. */
+/* The flags that the server was started with stay its own, all of them, and count in each
+ * plan; but no run has the record, the terminal or the copy of another. */
 static void leaves_the_flags(void **state)
 {
 	struct world *w = *state;
 	AUTO(skill_done) struct skill skill = skill_at(w, "s");
-	const struct plan_wish wish = { .skill = &skill };
+	char *args[] = { (char[]){ "x" }, NULL };
+	const struct plan_wish wishes[] = { { .skill = &skill },
+		                            { .skill = &skill, .args = args } };
 	struct ssb_options *owner = (struct ssb_options *)w->opt.owner;
+	auto_free char *notes = world_path(w, "home/notes");
+	struct ssb_error err = { 0 };
 
+	world_mkdir(w, "home/notes");
 	world_skill(w, "s", "{}", "true");
 	owner->workdir = strdup("/tmp");
-	(void)get(w, &wish);
-	assert_string_equal(owner->workdir, "/tmp"); /* and is freed once */
+	owner->trace_output = strdup("/record");
+	owner->skill_source = strdup("/nowhere");
+	owner->tty = TTY_YES;
+	assert_int_equal(ssb_options_set(owner, SSB_OPT_READ, notes, &err), 0);
+	for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
+		const struct ssb_plan *p = get(w, &wishes[i]);
+		bool there = false;
+		for (size_t k = 0; k < p->n_grants; k++) {
+			there |= strcmp(p->grants[k].path, notes) == 0;
+		}
+		assert_true(there);
+		assert_null(p->trace_output);
+		assert_int_equal(p->tty, TTY_NO);
+		assert_string_equal(owner->workdir, "/tmp"); /* and is freed once */
+		assert_string_equal(owner->trace_output, "/record");
+		assert_string_equal(owner->skill_source, "/nowhere");
+		assert_int_equal(owner->tty, TTY_YES);
+		assert_int_equal(owner->read.n, 1);
+		assert_string_equal(owner->read.v[0], notes);
+	}
 }
 
 /* What is granted for a run or a session is for the files that were shown. */
@@ -175,6 +380,17 @@ static size_t writes_of(const struct ssb_plan *p)
 	return n;
 }
 
+/* Directories that would be made first. */
+static size_t made_by(const struct ssb_plan *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_grants; i++) {
+		n += p->grants[i].create;
+	}
+	return n;
+}
+
 #define WIDE "{network: {egress: [{domain: example.com}]}, filesystem: {write: [~/out, ~/new]}}"
 
 static void narrows(void **state)
@@ -191,15 +407,41 @@ static void narrows(void **state)
 	struct ssb_plan *p = get(w, &all);
 	assert_int_equal(p->n_egress, 1);
 	assert_int_equal(writes_of(p), 2);
+	assert_int_equal(made_by(p), 1);
 	assert_int_equal(p->res.max_runtime_seconds, 60);
 	assert_false(plan_harmless(p));
 	p = get(w, &less);
 	assert_int_equal(p->n_egress, 0);
 	assert_int_equal(writes_of(p), 0);
+	assert_int_equal(made_by(p), 0);
 	assert_int_equal(p->res.max_runtime_seconds, 7);
 	assert_true(plan_harmless(p));
 	/* And the first is as it was. */
 	assert_int_equal(writes_of(get(w, &all)), 2);
+}
+
+/* Each of these is enough not to be. */
+static void is_harmless(void **state)
+{
+	struct world *w = *state;
+	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	const struct plan_wish wish = { .skill = &skill };
+	struct ssb_error err = { 0 };
+
+	world_mkdir(w, "home/out");
+	world_skill(w, "s", "{filesystem: {read: [~/out]}}", "true");
+	assert_true(plan_harmless(get(w, &wish)));
+	world_skill(w, "s", "{network: {egress: [{domain: example.com}]}}", "true");
+	assert_false(plan_harmless(get(w, &wish)));
+	world_skill(w, "s", "{filesystem: {write: [~/out]}}", "true");
+	assert_false(plan_harmless(get(w, &wish)));
+	world_skill(w, "s", "{}", "true");
+	assert_true(plan_harmless(get(w, &wish)));
+	assert_int_equal(ssb_options_set((struct ssb_options *)w->opt.owner, SSB_OPT_BEST_EFFORT,
+	                                 "landlock", &err),
+	                 0);
+	moved_s += 2;
+	assert_false(plan_harmless(get(w, &wish)));
 }
 
 static void cannot_widen(void **state)
@@ -301,12 +543,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(is_kept),
+		T(is_kept_so_long),
+		T(each_wish_has_its_own),
+		T(is_by_this_approval),
+		T(of_the_manifest_that_was_approved),
+		T(says_it_again),
 		T(sees_a_change),
 		T(derives_anew),
 		T(sees_another_object),
 		T(runs_what_was_shown),
 		T(leaves_the_flags),
 		T(narrows),
+		T(is_harmless),
 		T(cannot_widen),
 		T(less_needs_no_approval),
 		T(has_what_the_owner_gave),

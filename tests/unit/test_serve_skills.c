@@ -162,6 +162,16 @@ static void tells_apart_what_has_one_name(void **state)
 	found(s, "more/a", "more/a");
 	refused(s, "a", SSB_E_NOT_FOUND);
 	skills_free(s);
+	/* Where the directory above is called the same as well, it is the whole path. */
+	auto_free char *whole = world_path(w, "more/skills/a");
+	world_mkdir(w, "more/skills");
+	world_skill(w, "more/skills/a", "{}", "true");
+	s = open_skills(w, "skills", "more/skills");
+	assert_int_equal(skills_list(s, &v, &n, &err), 0);
+	assert_int_equal(n, 2);
+	assert_string_equal(v[0].name, whole);
+	found(s, whole, whole);
+	skills_free(s);
 	/* Twice the same is once. */
 	s = open_skills(w, "skills", "skills");
 	found(s, "a", "a");

@@ -208,6 +208,43 @@ static void test_id_is_used_once(void **state)
 	session_policy_done(&p);
 }
 
+/* The last one is as long as can be, and one more. */
+static void test_ids_that_are_none(void **state)
+{
+	static const char *const NONE[] = { "",    ".",   "..",  "-a",  "_a",       ".a",   "a/b",
+		                            "a b", "a\n", "a:b", "a*b", "\xc3\xa4", "a\x1b" };
+	char edge[SESSION_ID + 1];
+	struct session_policy p = { 0 };
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	(void)state;
+	assert_int_equal(session_policy_init(&p, &err), 0);
+	memset(edge, 'a', sizeof(edge));
+	memcpy(edge, w.prefix, strlen(w.prefix));
+	edge[SESSION_ID] = '\0';
+	for (size_t i = 0; i <= ARRAY_LEN(NONE); i++) {
+		const char *bad = i < ARRAY_LEN(NONE) ? NONE[i] : edge;
+		const struct session_request reqs[] = { { .id = bad, .policy = &p },
+			                                { .agent = bad, .policy = &p } };
+		for (size_t k = 0; k < ARRAY_LEN(reqs); k++) {
+			err = (struct ssb_error){ 0 };
+			if (session_start(w.ss, &reqs[k], &d, &err) == 0) {
+				fail_msg("taken as %s: '%s'", k == 0 ? "id" : "agent", bad);
+			}
+			assert_int_equal(err.code, SSB_E_USAGE);
+		}
+		err = (struct ssb_error){ 0 };
+		assert_int_equal(session_check(w.ss, bad, "x", 0, &d, &err), -1);
+		assert_int_equal(err.code, SSB_E_USAGE);
+	}
+	edge[SESSION_ID - 1] = '\0';
+	err = (struct ssb_error){ 0 };
+	const struct session_request good = { .id = edge, .agent = edge, .policy = &p };
+	assert_int_equal(session_start(w.ss, &good, &d, &err), 0);
+	session_policy_done(&p);
+}
+
 static void test_reservations_hold(void **state)
 {
 	(void)state;
@@ -270,6 +307,54 @@ static void test_threshold_alerts(void **state)
 	}
 	assert_int_equal(world_lines(&w, "threshold", "violation"), 3);
 	assert_int_equal(world_lines(&w, "threshold", "budget_alert"), 1);
+}
+
+/* Told when it is reached, not with each action after it. */
+static void test_alert_is_told_once(void **state)
+{
+	(void)state;
+	world_start(&w, "told", NULL,
+	            "budget: {max_cost_per_session: 10, max_cost_per_action: 9}\n"
+	            "kill_switch:\n  notify:\n    - webhook: http://127.0.0.1:1/x\n");
+	struct decision first = world_check(&w, "told", USD(8.5));
+	assert_int_equal(first.verdict.act, ACT_ALERT);
+	assert_true(first.notify);
+	struct decision next = world_check(&w, "told", USD(0.1));
+	assert_int_equal(next.verdict.act, ACT_ALERT);
+	assert_false(next.notify);
+	assert_int_equal(world_lines(&w, "told", "budget_alert"), 1);
+	assert_false(world_settle(&w, first.reservation, USD(8.5)).notify);
+	assert_false(world_settle(&w, next.reservation, USD(0.2)).notify);
+	assert_int_equal(world_lines(&w, "told", "budget_alert"), 1);
+}
+
+/* What a threshold refused is refused from then on, by either kind of threshold. */
+static void test_block_stays(void **state)
+{
+	static const char *const POLICIES[][2] = {
+		{ "b1", "violations:\n  thresholds:\n    a: 2\n  on_threshold: block\n" },
+		{ "b2", "limits: {violations: {total: {max: 1, on_exceed: block}}}\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(POLICIES); i++) {
+		const char *name = POLICIES[i][0];
+		struct ssb_error err = { 0 };
+		struct decision d = { 0 };
+		world_start(&w, name, NULL, POLICIES[i][1]);
+		for (int n = 0; n < 2; n++) {
+			assert_true(world_check(&w, name, 0).verdict.allowed);
+			assert_int_equal(
+			        session_violation(w.ss, world_id(&w, name), "a", NULL, &d, &err),
+			        0);
+		}
+		world_reopen(&w);
+		d = world_check(&w, name, 0);
+		assert_int_equal(d.verdict.act, ACT_BLOCK);
+		assert_string_equal(d.verdict.code, "threshold");
+		assert_false(d.verdict.allowed);
+		assert_int_equal(d.after.state, SESSION_ACTIVE);
+	}
 }
 
 static void test_threshold_kills(void **state)
@@ -398,9 +483,12 @@ int main(void)
 		cmocka_unit_test(test_kill_switch_off),
 		cmocka_unit_test(test_amounts),
 		cmocka_unit_test(test_id_is_used_once),
+		cmocka_unit_test(test_ids_that_are_none),
 		cmocka_unit_test(test_reservations_hold),
 		cmocka_unit_test(test_overspending_is_told),
 		cmocka_unit_test(test_threshold_alerts),
+		cmocka_unit_test(test_alert_is_told_once),
+		cmocka_unit_test(test_block_stays),
 		cmocka_unit_test(test_threshold_kills),
 		cmocka_unit_test(test_budget_of_nothing),
 		cmocka_unit_test(test_idle_expires),

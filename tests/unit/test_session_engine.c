@@ -87,6 +87,12 @@ static void order_of_checks(void **state)
 	expect(engine_check(&w.s, USD(9), late), false, ACT_BLOCK, "session_paused");
 	w.s.state = SESSION_ACTIVE;
 	expect(engine_check(&w.s, USD(9), late), false, ACT_KILL, "max_duration");
+	snprintf(w.s.blocked, sizeof(w.s.blocked), "pii_blocked: 3 times");
+	v = engine_check(&w.s, USD(9), late - 1);
+	expect(v, false, ACT_BLOCK, "threshold");
+	assert_string_equal(v.reason, "pii_blocked: 3 times");
+	expect(engine_run(&w.s, late - 1), false, ACT_BLOCK, "threshold");
+	w.s.blocked[0] = '\0';
 	expect(engine_check(&w.s, USD(9), late - 1), false, ACT_KILL, "max_actions");
 	w.s.actions = 2;
 	expect(engine_check(&w.s, USD(9), late - 1), false, ACT_BLOCK, "max_cost_per_action");
@@ -400,6 +406,41 @@ static void runs(void **state)
 	expect(engine_run(&w.s, T0), false, ACT_KILL, "max_actions");
 }
 
+/* A pause by the limit of runs, that the owner has ended: the next run pauses it again. */
+static void runs_that_pause(void **state)
+{
+	auto_world w;
+
+	(void)state;
+	begin(&w, "limits: {runs: {max: 10, on_exceed: pause}}");
+	for (uint64_t made = 9; made < 13; made++) {
+		w.s.meters[METER_RUNS] = made;
+		expect(engine_run(&w.s, T0), made < 10, made < 10 ? ACT_LOG : ACT_PAUSE,
+		       made < 10 ? "ok" : "runs");
+	}
+}
+
+/* What is refused from then on, and what only this once. */
+static void what_stays_refused(void **state)
+{
+	static const struct {
+		struct verdict v;
+		bool stays;
+	} EACH[] = {
+		{ { .act = ACT_BLOCK, .code = "threshold" }, true },
+		{ { .act = ACT_BLOCK, .code = "violations" }, true },
+		{ { .act = ACT_BLOCK, .code = "max_cost_per_action" }, false },
+		{ { .act = ACT_BLOCK, .code = "bytes_out" }, false },
+		{ { .act = ACT_PAUSE, .code = "threshold" }, false },
+		{ { .act = ACT_ALERT, .code = "violations" }, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(EACH); i++) {
+		assert_int_equal(engine_blocks(&EACH[i].v), EACH[i].stays);
+	}
+}
+
 static void other_limits_hold_runs_back(void **state)
 {
 	auto_world w;
@@ -601,6 +642,8 @@ int main(void)
 		cmocka_unit_test(past_everything_at_once),
 		cmocka_unit_test(deadline),
 		cmocka_unit_test(runs),
+		cmocka_unit_test(runs_that_pause),
+		cmocka_unit_test(what_stays_refused),
 		cmocka_unit_test(other_limits_hold_runs_back),
 		cmocka_unit_test(every_meter),
 		cmocka_unit_test(hardest_wins),

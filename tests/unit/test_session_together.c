@@ -219,6 +219,29 @@ static void test_acts_on_both(void **state)
 	assert_int_equal(world_get(&w, "ab-c").state, SESSION_KILLED);
 }
 
+/* Where both refuse alike it is the outer one that says so; what is refused there never
+ * happened within, so that nobody is told of an alert there. */
+static void test_the_outer_decides(void **state)
+{
+	static const char ONE[] =
+	        "budget: {max_cost_per_session: 1, max_cost_per_action: 2, on_exceed: block}\n";
+	static const char TWO[] =
+	        "budget: {max_cost_per_session: 2, max_cost_per_action: 2, alert_at: 0.5}\n";
+
+	(void)state;
+	world_start(&w, "o1", NULL, ONE);
+	world_start(&w, "o2", "o1", ONE);
+	world_start(&w, "o3", "o1", TWO);
+	struct decision d = world_check(&w, "o2", USD(1.5));
+	assert_string_equal(d.verdict.code, "max_cost_per_session");
+	assert_string_equal(d.decided, world_id(&w, "o1"));
+	d = world_check(&w, "o3", USD(1.5));
+	assert_false(d.verdict.allowed); /* there it would be an alert */
+	assert_string_equal(d.decided, world_id(&w, "o1"));
+	assert_int_equal(d.after.state, SESSION_ACTIVE);
+	assert_int_equal(world_lines(&w, "o3", "budget_alert"), 0);
+}
+
 static void test_acts_of_the_owner(void **state)
 {
 	(void)state;
@@ -599,6 +622,7 @@ int main(void)
 		cmocka_unit_test(test_numbers_cannot_be_guessed),
 		cmocka_unit_test(test_acts_on_the_parent),
 		cmocka_unit_test(test_acts_on_both),
+		cmocka_unit_test(test_the_outer_decides),
 		cmocka_unit_test(test_acts_of_the_owner),
 		cmocka_unit_test(test_parent_accounts),
 		cmocka_unit_test(test_over_does_not_grow),

@@ -133,6 +133,52 @@ static void too_many(void **state)
 	assert_string_equal(refused(w), "it has too many files");
 }
 
+/* Directories have a bound of their own: empty ones are no files. */
+static void too_many_directories(void **state)
+{
+	struct world *w = *state;
+	char name[64];
+
+	world_mkdir(w, "s");
+	for (int i = 0; i < MAX_SKILL_FILES; i++) {
+		snprintf(name, sizeof(name), "s/%d", i);
+		world_mkdir(w, name);
+	}
+	put(w, "s/0/file", 0);
+	assert_null(refused(w));
+	world_mkdir(w, "s/more");
+	assert_string_equal(refused(w), "it has too many files");
+}
+
+/* In order, and what is left out by name as far as there is room: the rest is counted. */
+static void is_in_order(void **state)
+{
+	struct world *w = *state;
+	AUTO(skill_files_done) struct skill_files f = { 0 };
+	char name[64];
+
+	world_mkdir(w, "s");
+	for (int i = 0; i < 50; i++) {
+		snprintf(name, sizeof(name), "s/%d", i * 37 % 50);
+		put(w, name, 0);
+	}
+	for (int i = 0; i < MAX_SKILL_LEFT + 1; i++) {
+		snprintf(name, sizeof(name), "s/link%d", i);
+		auto_free char *path = world_path(w, name);
+		assert_int_equal(symlink("x", path), 0);
+	}
+	AUTO(skill_gone) struct skill s = skill_at(w, "s");
+	assert_int_equal(skill_files_read(&f, &s, NULL), 0);
+	assert_int_equal(f.n, 50);
+	for (size_t i = 1; i < f.n; i++) {
+		assert_true(strcmp(f.v[i - 1].path, f.v[i].path) < 0);
+	}
+	assert_int_equal(f.n_left, MAX_SKILL_LEFT + 1);
+	for (size_t i = 0; i < MAX_SKILL_LEFT; i++) {
+		assert_string_equal(f.left[i].why, "symlink");
+	}
+}
+
 static void too_large(void **state)
 {
 	struct world *w = *state;
@@ -193,6 +239,8 @@ int main(void)
 		T(digests_and_what_is_left_out),
 		T(sees_a_change),
 		T(too_many),
+		T(too_many_directories),
+		T(is_in_order),
 		T(too_large),
 		T(too_deep),
 		cmocka_unit_test(base64),

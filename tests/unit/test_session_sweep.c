@@ -1,0 +1,171 @@
+/* What time alone does to sessions, seen as the store has it and not by a call that would
+ * have done it too; and words of the owner's that are none. On SQLite always, on PostgreSQL
+ * where SSB_TEST_POSTGRES names a server. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "session_world.h"
+
+#define USD(x) ((micros)((x)*1000000 + 0.5))
+#define MANY   300 /* more than are looked for at a time */
+
+static struct world w;
+static const char *store; /* NULL: SQLite */
+
+/* As the store has it: every call that looks would do what is due itself. */
+static int64_t ask(const char *sql, const char *name)
+{
+	struct ssb_error err = { 0 };
+	int64_t v = -1;
+
+	assert_int_equal(db_begin(w.ss->db, &err), 0);
+	assert_int_equal(store_ask(w.ss, sql, DB_ARGS(DB_T(world_id(&w, name))), &v, &err), 1);
+	db_rollback(w.ss->db);
+	return v;
+}
+
+#define STORED(column, name) ask("SELECT " column " FROM sessions WHERE id = $1", name)
+
+static size_t sweep(void)
+{
+	struct ssb_error err = { 0 };
+	size_t expired = 0;
+
+	if (sessions_sweep(w.ss, &expired, &err) != 0) {
+		fail_msg("%s: %s", err.where, err.text);
+	}
+	return expired;
+}
+
+/* Nobody asks for the session any more: its reservation is given back all the same. */
+static void test_reservations_time_out(void **state)
+{
+	(void)state;
+	world_now = 7000 * SECOND;
+	world_start(&w, "due", NULL, "budget:\n  reservation_timeout: 10s\n");
+	(void)world_check(&w, "due", USD(0.4));
+	world_now += 10 * SECOND - 1;
+	(void)sweep();
+	assert_int_equal(STORED("reserved", "due"), USD(0.4));
+	world_now++;
+	assert_int_equal(STORED("reserved", "due"), USD(0.4));
+	(void)sweep();
+	assert_int_equal(STORED("reserved", "due"), 0);
+	assert_int_equal(STORED("spent", "due"), USD(0.4));
+	(void)sweep();
+	assert_int_equal(world_lines(&w, "due", "action_settled"), 1);
+	world_now = 0;
+}
+
+/* All that are due, however many, and no other. */
+static void test_many_expire(void **state)
+{
+	char name[16];
+
+	(void)state;
+	world_now = 20000 * SECOND;
+	(void)sweep(); /* of tests before */
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "m%d", i);
+		world_start(&w, name, NULL, "session:\n  max_duration: 60s\n");
+	}
+	world_start(&w, "later", NULL, "session:\n  max_duration: 61s\n");
+	world_now += 60 * SECOND;
+	assert_int_equal(sweep(), 0);
+	world_now++;
+	assert_int_equal(sweep(), MANY);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "m%d", i);
+		assert_int_equal(STORED("state", name), SESSION_EXPIRED);
+	}
+	assert_int_equal(STORED("state", "later"), SESSION_ACTIVE);
+	world_now = 0;
+}
+
+/* Nothing begins in a parent whose time is over, and that it is over is written down. */
+static void test_parent_is_over(void **state)
+{
+	struct ssb_error err = { 0 };
+	struct session_policy p = { 0 };
+	struct decision d = { 0 };
+
+	(void)state;
+	world_now = 30000 * SECOND;
+	world_start(&w, "parent", NULL, "session:\n  max_duration: 60s\n");
+	world_now += 60 * SECOND + 1;
+	assert_int_equal(session_policy_init(&p, &err), 0);
+	const struct session_request req = { .id = world_id(&w, "child"),
+		                             .parent = world_id(&w, "parent"),
+		                             .policy = &p };
+	assert_int_equal(STORED("state", "parent"), SESSION_ACTIVE);
+	assert_int_equal(session_start(w.ss, &req, &d, &err), -1);
+	assert_int_equal(err.code, SSB_E_POLICY);
+	assert_int_equal(STORED("state", "parent"), SESSION_EXPIRED);
+	session_policy_done(&p);
+	world_now = 0;
+}
+
+/* One that could not be read again changes nothing. */
+static void test_reasons(void **state)
+{
+	static const char *const BAD[] = { "a\nb", "\xff", "\x1b[2J", "a\x7f" };
+	char longest[SESSION_REASON + 1];
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+
+	(void)state;
+	world_start(&w, "said", NULL, "");
+	memset(longest, 'x', sizeof(longest));
+	longest[SESSION_REASON] = '\0';
+	for (size_t i = 0; i <= ARRAY_LEN(BAD); i++) {
+		const char *bad = i < ARRAY_LEN(BAD) ? BAD[i] : longest;
+		err = (struct ssb_error){ 0 };
+		assert_int_equal(
+		        session_become(w.ss, world_id(&w, "said"), SESSION_PAUSED, bad, &d, &err),
+		        -1);
+		assert_int_equal(err.code, SSB_E_USAGE);
+		assert_int_equal(world_get(&w, "said").state, SESSION_ACTIVE);
+	}
+	longest[SESSION_REASON - 1] = '\0';
+	err = (struct ssb_error){ 0 };
+	assert_int_equal(
+	        session_become(w.ss, world_id(&w, "said"), SESSION_PAUSED, longest, &d, &err), 0);
+	assert_string_equal(world_get(&w, "said").reason, longest);
+}
+
+static int open_world(void **state)
+{
+	(void)state;
+	world_open(&w, store);
+	return 0;
+}
+
+static int close_world(void **state)
+{
+	(void)state;
+	world_close(&w);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reservations_time_out),
+		cmocka_unit_test(test_many_expire),
+		cmocka_unit_test(test_parent_is_over),
+		cmocka_unit_test(test_reasons),
+	};
+
+	int failed = cmocka_run_group_tests_name("SQLite", tests, open_world, close_world);
+	store = getenv("SSB_TEST_POSTGRES");
+	if (store != NULL) {
+		failed += cmocka_run_group_tests_name("PostgreSQL", tests, open_world, close_world);
+	}
+	return failed;
+}
