@@ -2,7 +2,6 @@
  *
  * Whoever changes one holds approvals.lock meanwhile; readers need not, since a file is
  * put in place by a rename. */
-#include "base/string_list.h"
 #include "consent/lock.h"
 
 #include <assert.h>
@@ -20,6 +19,7 @@
 #include "base/hex.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "base/string_list.h"
 #include "consent/lock_json.h"
 #include "os/file.h"
 #include "policy/owner.h"

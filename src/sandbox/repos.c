@@ -2,7 +2,6 @@
  * deepest. A .git file ("gitdir: PATH", of a submodule or worktree) leads to a
  * git directory, and that by its commondir to another: both count where they
  * lie in the grant. All of it may be a skill's work of an earlier run. */
-#include "base/string_list.h"
 #include "sandbox/repos.h"
 
 #include <dirent.h>
@@ -19,6 +18,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/own.h"
+#include "base/string_list.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "policy/paths.h"
