@@ -35,9 +35,9 @@ int observer_new(const struct observer_setup *setup, struct observer **ret, stru
 	o->fixed = true;
 	for (size_t i = 0; i < setup->plan->n_grants; i++) {
 		const struct grant *g = &setup->plan->grants[i];
-		o->fixed = o->fixed && (g->access != ACCESS_WRITE ||
-		                        (strncmp(g->target, "/usr", 4) != 0 &&
-		                         strncmp(g->target, "/etc", 4) != 0));
+		o->fixed = o->fixed &&
+		           (g->access != ACCESS_WRITE || (strncmp(g->target, "/usr", 4) != 0 &&
+		                                          strncmp(g->target, "/etc", 4) != 0));
 	}
 	o->listener = o->root = o->stop = -1;
 	*ret = o;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -24,7 +25,8 @@
 #include "sandbox/stage.h"
 #include "sandbox/view.h"
 
-#define RO_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define RO_ATTRS   (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define SEAL_TRIES 1000
 
 /* From the host, read-only. A symlink is copied as a symlink, what does not
  * exist is left out. */
@@ -320,12 +322,26 @@ static int view_fill(struct view *v, int host, const struct stage *s, struct ssb
 	return view_private(v->root, s->plan->home + 1, 0700, err);
 }
 
+/* Whoever follows a symlink of the root writes down when, and is a writer for that
+ * instant: the skill's process may be about to. */
+static int seal_root(void)
+{
+	static const struct timespec instant = { .tv_nsec = 100000 };
+	int rc = mount_set_attrs(AT_FDCWD, "/", MOUNT_ATTR_RDONLY);
+
+	for (int i = 0; rc != 0 && errno == EBUSY && i < SEAL_TRIES; i++) {
+		(void)nanosleep(&instant, NULL);
+		rc = mount_set_attrs(AT_FDCWD, "/", MOUNT_ATTR_RDONLY);
+	}
+	return rc;
+}
+
 int mounts_seal(struct ssb_error *err)
 {
 	if (mount_drop_old_root() != 0) {
 		return fail(err, "cannot leave the host's", "/");
 	}
-	if (mount_set_attrs(AT_FDCWD, "/", MOUNT_ATTR_RDONLY) != 0) {
+	if (seal_root() != 0) {
 		return fail(err, "cannot make read-only", "/");
 	}
 	return 0;

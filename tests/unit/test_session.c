@@ -268,20 +268,20 @@ static void test_overspending_is_told(void **state)
 	struct ssb_error err = { 0 };
 	struct decision d = { 0 };
 
-	world_start(&w, "told", NULL,
+	world_start(&w, "overspent", NULL,
 	            "budget:\n  max_cost_per_session: 1\n  on_exceed: block\n"
 	            "kill_switch:\n  notify:\n    - webhook: http://127.0.0.1:1/x\n");
 	static const micros COSTS[] = { USD(0.3), USD(50), USD(0.3) };
 	int64_t reserved[ARRAY_LEN(COSTS)];
 	for (size_t i = 0; i < ARRAY_LEN(COSTS); i++) {
-		reserved[i] = world_check(&w, "told", USD(0.2)).reservation;
+		reserved[i] = world_check(&w, "overspent", USD(0.2)).reservation;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(COSTS); i++) {
 		assert_int_equal(session_settle(w.ss, reserved[i], COSTS[i], &d, &err), 0);
 		assert_int_equal(d.notify, i == 1); /* once */
 		assert_int_equal(d.after.state, i < 1 ? SESSION_ACTIVE : SESSION_ALERT);
 	}
-	assert_int_equal(world_lines(&w, "told", "budget_alert"), 1);
+	assert_int_equal(world_lines(&w, "overspent", "budget_alert"), 1);
 }
 
 static void test_threshold_alerts(void **state)
