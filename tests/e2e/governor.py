@@ -40,6 +40,20 @@ class Governed:
             if m["word"] == word and all(m.get(k) == v for k, v in fields.items()):
                 return m
 
+    def reaches(self, word, met):
+        """Hears until the newest `word` meets the condition; returns that one."""
+        while True:
+            m = self.hear(word)
+            if met(m):
+                return m
+
+    def drain(self):
+        """Hears what has been said so far; the run goes on."""
+        while not self.lines.empty():
+            m = self.lines.get()
+            assert m is not None, f"ended: {self.heard[-5:]} {self.errors()}"
+            self.heard.append(m)
+
     def errors(self):
         return self.process.stderr.read()
 
@@ -75,6 +89,14 @@ def govern(programs):
     yield start
     for g in made:
         g.stop()
+
+
+# A skill of `skill_of` waits here until the test lets it go on.
+GATE = """
+import os, time
+while not os.path.exists('SHARED/go'):
+    time.sleep(0.01)
+"""
 
 
 def skill_of(ssb, code, **fields):

@@ -2,9 +2,10 @@
 import os
 import pathlib
 import signal
+import textwrap
 import time
 
-from governor import govern  # noqa: F401
+from governor import GATE, govern  # noqa: F401
 from harness import wait_for
 from net_fixtures import GRANT, net, outside, rule  # noqa: F401
 
@@ -12,7 +13,7 @@ ECHO = rule("api.example.test", 7001)
 DATAGRAMS = rule("api.example.test", 7005, protocol="udp")
 
 TALK = """
-import socket, time
+import socket
 s = socket.create_connection(('api.example.test', 7001), timeout=10)
 def talk(n):
     sent = got = 0
@@ -21,16 +22,17 @@ def talk(n):
             sent += s.send(b'x' * min(65536, n - sent))
         got += len(s.recv(65536))
 talk(300000)
-print('talked', flush=True)
-time.sleep(1)
+""" + GATE + """
 talk(5000)
 s.close()
 """
 
 
-def drain(g):
-    while not g.lines.empty():
-        g.heard.append(g.lines.get())
+def gated(net, code, egress):
+    """A skill that waits at its GATE, and what opens that."""
+    shared = net.runner.mkdir(f"gate{net.runner.count}")
+    skill = net.skill(code.replace("SHARED", str(shared)), egress, write=[shared])
+    return skill, lambda: net.runner.write(shared / "go", "")
 
 
 def totals(net):
@@ -41,12 +43,11 @@ def totals(net):
 
 def test_bytes_are_metered_while_the_connection_is_open(net, govern):
     net.world.reset()
-    g = govern(net.runner, *GRANT, net.skill(TALK, [ECHO]))
-    g.output("talked")
-    time.sleep(0.4)
-    drain(g)
-    live = g.all("used")[-1]
+    skill, go = gated(net, TALK, [ECHO])
+    g = govern(net.runner, *GRANT, skill)
+    live = g.reaches("used", lambda m: m["out"] >= 300000 and m["in"] >= 300000)
     assert live["out"] == live["in"] == 300000, "the connection is still open"
+    go()
     assert g.result()["end"] == "exited"
     last = g.all("used")[-1]
     assert (last["out"], last["in"]) == totals(net)
@@ -60,21 +61,18 @@ def test_bytes_are_metered_while_the_connection_is_open(net, govern):
 
 def test_datagrams_are_metered(net, govern):
     code = """
-    import socket, time
+    import socket
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.connect((socket.gethostbyname('api.example.test'), 7005))
     s.settimeout(10)
     for _ in range(20):
         s.send(b'y' * 1000)
         s.recv(2000)
-    print('talked', flush=True)
-    time.sleep(1)
     """
-    g = govern(net.runner, *GRANT, net.skill(code, [DATAGRAMS]))
-    g.output("talked")
-    time.sleep(0.4)
-    drain(g)
-    assert g.all("used")[-1]["out"] == 20000
+    skill, go = gated(net, textwrap.dedent(code) + GATE, [DATAGRAMS])
+    g = govern(net.runner, *GRANT, skill)
+    assert g.reaches("used", lambda m: m["out"] >= 20000)["out"] == 20000
+    go()
     g.result()
     last = g.all("used")[-1]
     assert (last["out"], last["in"]) == totals(net)
@@ -107,12 +105,14 @@ def children(pid):
 
 def test_governor_that_does_not_listen_loses_nothing(net, govern):
     """Connections wait where nobody can be told of them; the run lives on."""
-    code = MANY.replace("range(120)", "range(500)") + "print('made', flush=True)\n"
-    g = govern(net.runner, *GRANT, net.skill(code, [ECHO]))
+    code = GATE + MANY.replace("range(120)", "range(500)") + "print('made', flush=True)\n"
+    skill, go = gated(net, code, [ECHO])
+    g = govern(net.runner, *GRANT, skill)
     init = g.hear("placed")["init"]
     supervisor = int(pathlib.Path(f"/proc/{init}/stat").read_text().rsplit(")", 1)[1].split()[1])
     governor = children(supervisor)[0]
     os.kill(governor, signal.SIGSTOP)
+    go()
     time.sleep(3)
     assert "made" not in g.out.read_text(), "they were held up"
     os.kill(governor, signal.SIGCONT)
@@ -121,11 +121,13 @@ def test_governor_that_does_not_listen_loses_nothing(net, govern):
 
 
 def test_a_deaf_governor_does_not_hold_the_caller(net, govern):
-    g = govern(net.runner, *GRANT, net.skill(MANY.replace("range(120)", "range(500)"), [ECHO]))
+    skill, go = gated(net, GATE + MANY.replace("range(120)", "range(500)"), [ECHO])
+    g = govern(net.runner, *GRANT, skill)
     init = g.hear("placed")["init"]
     supervisor = int(pathlib.Path(f"/proc/{init}/stat").read_text().rsplit(")", 1)[1].split()[1])
     governor = children(supervisor)[0]
     os.kill(governor, signal.SIGSTOP)
+    go()
     time.sleep(2)
     os.kill(supervisor, signal.SIGINT)
     wait_for(lambda: not os.path.exists(f"/proc/{init}"), 10)
@@ -180,21 +182,18 @@ def test_repeated_denials_arrive_while_it_runs(net, govern):
     """In the record they stand once and as a number at the end; who is to act
     on them cannot wait for that."""
     code = """
-    import socket, time
+    import socket
     for _ in range(30):
         try:
             socket.getaddrinfo('exfil.example.test', 443)
         except OSError:
             pass
-    print('tried', flush=True)
-    time.sleep(1)
     """
-    g = govern(net.runner, *GRANT, net.skill(code, [ECHO]))
-    g.output("tried")
-    time.sleep(0.3)
-    drain(g)
+    skill, go = gated(net, textwrap.dedent(code) + GATE, [ECHO])
+    g = govern(net.runner, *GRANT, skill)
+    g.reaches("violations", lambda _: sum(m["total"] for m in g.all("violations")) >= 30)
     live = sum(m["total"] for m in g.all("violations"))
-    assert live >= 30
+    go()
     r = g.result()
     assert sum(m["total"] for m in g.all("violations")) == r["violations"] == live
     classes = {}
@@ -221,16 +220,16 @@ def test_pause_keeps_a_connection(net, govern):
     g.say("pause")
     g.hear("stands")
     time.sleep(0.5)
-    drain(g)
+    g.drain()
     before = g.all("used")[-1]["out"]
     time.sleep(0.5)
-    drain(g)
+    g.drain()
     assert g.all("used")[-1]["out"] == before
     g.say("resume")
     g.hear("goes")
 
     def more():
-        drain(g)
+        g.drain()
         return g.all("used")[-1]["out"] > before + 20
     wait_for(more)
     g.say("kill 0 over")
