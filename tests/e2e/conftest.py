@@ -10,6 +10,7 @@ import pathlib
 import pwd
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -19,6 +20,9 @@ import harness
 import postgres
 
 USER_PREFIX = "ssbt"
+
+# A suite in the background of a shell is born ignoring it, and so would all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def stale_users():

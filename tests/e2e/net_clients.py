@@ -49,13 +49,14 @@ def text(data):
     return data.decode("latin-1")
 
 
-def read_all(sock, limit=1 << 20):
-    """Until the end, or until nothing came for a while."""
-    sock.settimeout(0.7)
+def read_all(sock, limit=1 << 20, rest=1.5):
+    """Until the end; or, where the other side does not end, until nothing more came."""
+    sock.settimeout(10)
     data = b""
     try:
         while len(data) < limit and (more := sock.recv(65536)):
             data += more
+            sock.settimeout(rest)
     except TimeoutError:
         pass
     return data
@@ -94,7 +95,7 @@ def tls(host, port=443, sni=None, request_host=None, timeout=10):
             as t:
         name = request_host or host
         t.sendall(f"GET / HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n".encode())
-        return text(read_all(t))
+        return text(read_all(t, rest=10))
 
 
 def hello_bytes(name):
