@@ -6,9 +6,18 @@
 #include "audit/trace_limits.h"
 #include "base/sha256.h"
 
+/* The entries lie in the order in which they came: a page that is touched first costs
+ * as much as writing a line, and most runs have a few hundred. */
+struct fold_table {
+	uint16_t sets[FOLD_SETS][FOLD_WAYS]; /* number of an entry + 1; 0: free */
+	uint16_t n;
+	struct fold_entry entries[FOLD_ENTRIES];
+};
+_Static_assert(FOLD_ENTRIES < UINT16_MAX, "an entry's number fits");
+
 void fold_done(struct fold *f)
 {
-	free(f->entries);
+	free(f->table);
 	*f = (struct fold){ 0 };
 }
 
@@ -54,45 +63,60 @@ struct fold_key fold_key(const struct event *e)
 	return key;
 }
 
-static struct fold_entry *set_of(struct fold *f, const struct fold_key *key)
+static uint16_t *set_of(struct fold *f, const struct fold_key *key)
 {
-	return &f->entries[key->v[0] % FOLD_SETS * FOLD_WAYS];
+	return f->table->sets[key->v[0] % FOLD_SETS];
 }
 
 struct fold_entry *fold_find(struct fold *f, const struct fold_key *key)
 {
-	if (f->entries == NULL) {
+	if (f->table == NULL) {
 		return NULL;
 	}
-	struct fold_entry *set = set_of(f, key);
-	for (size_t i = 0; i < FOLD_WAYS; i++) {
-		if (set[i].seq != 0 && memcmp(&set[i].key, key, sizeof(*key)) == 0) {
-			set[i].used = ++f->clock;
-			return &set[i];
+	const uint16_t *set = set_of(f, key);
+	for (size_t i = 0; i < FOLD_WAYS && set[i] != 0; i++) {
+		struct fold_entry *e = &f->table->entries[set[i] - 1];
+		if (memcmp(&e->key, key, sizeof(*key)) == 0) {
+			e->used = ++f->clock;
+			return e;
 		}
 	}
 	return NULL;
 }
 
+/* A free entry, or of a full set the one that was not asked for longest. */
+static struct fold_entry *place_for(struct fold *f, const struct fold_key *key)
+{
+	struct fold_table *t = f->table;
+	uint16_t *set = set_of(f, key);
+	struct fold_entry *oldest = NULL;
+
+	for (size_t i = 0; i < FOLD_WAYS; i++) {
+		if (set[i] == 0) {
+			set[i] = ++t->n;
+			return &t->entries[set[i] - 1];
+		}
+		struct fold_entry *e = &t->entries[set[i] - 1];
+		if (oldest == NULL || e->used < oldest->used) {
+			oldest = e;
+		}
+	}
+	return oldest;
+}
+
 bool fold_put(struct fold *f, const struct fold_entry *entry, struct fold_entry *ret_gone)
 {
-	if (f->entries == NULL) {
-		f->entries = calloc(FOLD_ENTRIES, sizeof(*f->entries));
-		if (f->entries == NULL) {
+	if (f->table == NULL) {
+		f->table = calloc(1, sizeof(*f->table));
+		if (f->table == NULL) {
 			return false;
 		}
 	}
-	struct fold_entry *set = set_of(f, &entry->key);
-	struct fold_entry *oldest = &set[0];
-	for (size_t i = 1; i < FOLD_WAYS; i++) {
-		if (set[i].used < oldest->used) {
-			oldest = &set[i];
-		}
-	}
-	struct fold_entry gone = *oldest;
-	*oldest = *entry;
-	oldest->used = ++f->clock;
-	if (gone.seq == 0 || gone.count == 0) {
+	struct fold_entry *place = place_for(f, &entry->key);
+	struct fold_entry gone = *place;
+	*place = *entry;
+	place->used = ++f->clock;
+	if (gone.count == 0) {
 		return false;
 	}
 	*ret_gone = gone;
@@ -101,9 +125,9 @@ bool fold_put(struct fold *f, const struct fold_entry *entry, struct fold_entry 
 
 bool fold_take(struct fold *f, size_t *at, struct fold_entry *ret)
 {
-	for (; f->entries != NULL && *at < FOLD_ENTRIES; ++*at) {
-		struct fold_entry *e = &f->entries[*at];
-		if (e->seq != 0 && e->count > 0) {
+	for (; f->table != NULL && *at < f->table->n; ++*at) {
+		struct fold_entry *e = &f->table->entries[*at];
+		if (e->count > 0) {
 			*ret = *e;
 			e->count = 0;
 			return true;

@@ -17,7 +17,7 @@ struct fold_key {
 
 struct fold_entry {
 	struct fold_key key;
-	uint64_t seq;     /* of the line of the first; + 1, so that 0 is free */
+	uint64_t seq;     /* of the line of the first */
 	uint64_t count;   /* how many more */
 	int64_t first_us; /* wall clock */
 	int64_t last_us;
@@ -26,7 +26,7 @@ struct fold_entry {
 };
 
 struct fold {
-	struct fold_entry *entries; /* NULL until the first attempt */
+	struct fold_table *table; /* NULL until the first attempt */
 	uint64_t clock;
 };
 

@@ -257,7 +257,7 @@ static void put_repeat(struct trace *t, const struct fold_entry *f)
 	struct timespec last = { f->last_us / 1000000, f->last_us % 1000000 * 1000 };
 	struct json *j = record_begin(&t->record, event_kind_name(f->kind));
 
-	json_kuint(j, "repeat_of", f->seq - 1);
+	json_kuint(j, "repeat_of", f->seq);
 	json_kuint(j, "count", f->count);
 	json_kstr(j, "first", stamp_text(&stamp, &first));
 	json_kstr(j, "last", stamp_text(&stamp, &last));
@@ -280,7 +280,7 @@ static bool fold_repeat(struct trace *t, const struct event *e, const struct fol
 	same->last_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 	same->count++;
 	t->repeats++;
-	classes_add(&t->classes, e, same->seq - 1);
+	classes_add(&t->classes, e, same->seq);
 	return true;
 }
 
@@ -288,7 +288,7 @@ static void fold_enter(struct trace *t, const struct event *e, const struct fold
 {
 	struct fold_entry gone;
 	struct fold_entry entry = { .key = *key,
-		                    .seq = t->record.seq,
+		                    .seq = t->record.seq - 1,
 		                    .first_us = t->record.wall_us,
 		                    .last_us = t->record.wall_us,
 		                    .kind = e->kind };
