@@ -22,7 +22,7 @@
  * takes a fifth of that. */
 #define CALLS_BEFORE_THREAD 4
 #define THREAD_STACK        ((size_t)256 * 1024)
-#define WRITE_MS            5 /* how long what the thread has seen waits for more */
+#define WRITE_MS            15 /* how long what the thread has seen waits for more */
 
 int observer_new(const struct observer_setup *setup, struct observer **ret, struct ssb_error *err)
 {
