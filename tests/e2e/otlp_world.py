@@ -1,12 +1,13 @@
 """What the tests of the export share: a collector, and runs that end there."""
 import contextlib
 import datetime
+import socket
 import time
 
 import otlp_server
 import records
 
-SECONDS = 20  # for the export of one run to be over
+SECONDS = 60  # for the export of one run to be over
 NO_DECISION = {"run", "layers", "files", "end", "signature", "stdout", "stderr"}
 
 
@@ -18,6 +19,15 @@ def collector(*plan, **kw):
         yield c
     finally:
         c.close()
+
+
+@contextlib.contextmanager
+def reserved():
+    """A port where nobody listens and that nobody else gets; a collector of ours does."""
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind(("127.0.0.1", 0))
+        yield s.getsockname()[1]
 
 
 def log_text(runner):

@@ -169,8 +169,9 @@ def test_news_are_dropped_and_counted_but_no_answers(build):
 def test_too_many_answers_end_it(normal):
     e = Echo(normal, "--lines")
     client = start(lines_of(e.process))
-    for i in range(60):
-        client.send(call(i, "sleep", ms=300, bytes=1 << 20))
+    # In one piece: it may end before the last one would have been sent.
+    client.send(b"".join(harness.json.dumps(call(i, "sleep", ms=300, bytes=1 << 20)).encode()
+                         + b"\n" for i in range(60)))
     e.process.wait(20)  # of itself: its input is open
     assert e.process.returncode == 0
 

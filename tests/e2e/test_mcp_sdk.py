@@ -35,7 +35,7 @@ LIVE = """
 import time
 for i in range(5):
     print(f'tick {i}', flush=True)
-    time.sleep(0.1)
+    time.sleep(2.5 if i in (0, 3) else 0.1)  # to be told, also by who stands still for a moment
 """
 SLEEPER = """
 import time
@@ -44,8 +44,9 @@ time.sleep(60)
 """
 NAPPER = """
 import sys, time
-time.sleep(0.5)
-print(sys.argv[1])
+begun = time.monotonic()
+time.sleep(4)
+print(sys.argv[1], begun, time.monotonic())
 """
 NAUGHTY = """
 import socket
@@ -109,7 +110,7 @@ def report(request, base, user_entry):
         else:
             spec.update(command=[*ssb.identity(), ssb.binary, "serve", "--skills", str(skills)],
                         env=ssb.environment(), cwd=str(ssb.work))
-        said = run_client("client.mjs", json.dumps(spec))
+        said = run_client("client.mjs", json.dumps(spec), timeout=150)
     yield Report(request.param, ssb, said)
     ssb.done()
 
@@ -188,7 +189,7 @@ def test_progress(report):
 def test_cancel(report):
     v = report.value("cancel")
     assert v["before"] > 0, "it was running"
-    assert v["ms"] < 1000, "and is dead soon after"
+    assert v["ms"] < 10000, "and is dead soon after"
     assert "enough" in v["error"], v["error"]
     assert structured(v["after"])["exit_code"] == 3, "the server goes on"
 
@@ -238,7 +239,9 @@ def test_prompts(report):
 
 def test_parallel(report):
     v = report.value("parallel")
-    outs = [structured(r)["stdout"] for r in v["results"]]
-    assert outs == [f"nap-{i}\n" for i in range(20)]
+    naps = [structured(r)["stdout"].split() for r in v["results"]]
+    assert [nap[0] for nap in naps] == [f"nap-{i}" for i in range(20)]
     assert len({r["structuredContent"]["run_id"] for r in v["results"]}) == 20
-    assert v["ms"] < 20 * 500 / 2, "20 times half a second, not one after the other"
+    times = [(float(begun), float(ended)) for _, begun, ended in naps]
+    together = [sum(a <= at <= b for a, b in times) for at, _ in times]
+    assert max(together) >= 5, "not one after the other"

@@ -180,7 +180,7 @@ def test_the_network_by_its_own_names(ssb, protocol):
 
 @pytest.mark.parametrize("flags, code, command, name, status", [
     ([], 3, ["/bin/sh", "-c", "exit 3"], "exit_status", "exited, exit status 3"),
-    (["--timeout", "1"], 124, ["/bin/sleep", "20"], "timeout", "timeout, exit status 124"),
+    (["--timeout", "4"], 124, ["/bin/sleep", "60"], "timeout", "timeout, exit status 124"),
     ([], 128 + 9, ["/bin/sh", "-c", "kill -9 $$"], "signaled", "signaled, exit status 137"),
 ])
 def test_a_failed_run_is_an_error(ssb, flags, code, command, name, status):

@@ -1,5 +1,6 @@
 """Collectors that hang, lie, refuse or are not there: the run never notices, and
 what becomes of the export is a line in otel.log."""
+import contextlib
 import datetime
 import ipaddress
 import os
@@ -20,6 +21,7 @@ from otlp_server import load_schema, retry_after, status
 
 OK = b"HTTP/1.1 200 OK\r\n"
 TIGHT = {"OTEL_EXPORTER_OTLP_TIMEOUT": "300"}
+ENOUGH = {"OTEL_EXPORTER_OTLP_TIMEOUT": "4000"}  # for a server that stands still for a moment
 
 # What the server does with every request, and whether that counts as taken.
 BEHAVIOURS = {
@@ -58,7 +60,8 @@ def no_exporter_stays(request):
     runner = request.getfixturevalue("ssb" if "ssb" in request.fixturenames else "user")
     yield
     for p in exporters(runner):
-        os.kill(int(p.name), signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(p.name), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("name", BEHAVIOURS)
@@ -71,7 +74,8 @@ def test_no_server_can_hold_up_or_fail_a_run(ssb, name):
         for _ in range(5):  # in turns: the machine may be busy
             for flags, times in (([], plain), (["--otel"], with_otel)):
                 begin = time.monotonic()
-                r = ssb.run(*flags, *argv, env=world.environment(c, **TIGHT))
+                r = ssb.run(*flags, *argv,
+                            env=world.environment(c, **(ENOUGH if taken else TIGHT)))
                 times.append(time.monotonic() - begin)
                 assert (r.code, r.out, r.err) == (7, b"out\n", b"err\n"), r
         assert min(with_otel) < 2 * min(plain) + 0.05, (plain, with_otel)
@@ -91,19 +95,19 @@ def test_nobody_listens(ssb):
         url = f"http://127.0.0.1:{s.getsockname()[1]}"
         begin = time.monotonic()
         ssb.run("--otel", "--", "/bin/true", env=world.environment(url)).ok()
-        assert time.monotonic() - begin < 5
+        assert time.monotonic() - begin < 10
         assert wait_for(lambda: exporters(ssb))  # it still tries
 
 
 def test_a_collector_that_comes_late_gets_it(ssb):
-    with world.collector() as c:
-        port = c.port
-    ssb.run("--otel", "--", "/bin/true", env=world.environment(f"http://127.0.0.1:{port}")).ok()
-    wait_for(lambda: exporters(ssb))
-    time.sleep(0.3)
-    with world.collector(port=port) as c:
-        world.settled(ssb)
-        assert c.spans and c.logs and not c.faults
+    with world.reserved() as port:
+        url = f"http://127.0.0.1:{port}"
+        ssb.run("--otel", "--", "/bin/true", env=world.environment(url)).ok()
+        wait_for(lambda: exporters(ssb))
+        time.sleep(0.3)
+        with world.collector(port=port) as c:
+            world.settled(ssb)
+            assert c.spans and c.logs and not c.faults
 
 
 @pytest.mark.parametrize("code", [429, 502, 503, 504])
@@ -118,11 +122,13 @@ def test_it_tries_again_when_the_server_says(ssb, code):
 
 
 def test_retry_after_may_be_a_date(user):
-    at = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=3)
-    with world.collector(retry_after(at.strftime("%a, %d %b %Y %H:%M:%S GMT"))) as c:
+    at = int(time.time()) + 8
+    due = time.monotonic() + at - time.time()
+    date = datetime.datetime.fromtimestamp(at, datetime.timezone.utc)
+    with world.collector(retry_after(date.strftime("%a, %d %b %Y %H:%M:%S GMT"))) as c:
         world.exported(user, c, "--", "/bin/true")
         times = [t for path, _, _, t in c.requests if path == "/v1/traces"]
-    assert len(times) == 2 and 1 <= times[1] - times[0] <= 5
+    assert len(times) == 2 and due - 1 <= times[1] <= due + 10
 
 
 def test_it_waits_longer_each_time(user):
@@ -131,7 +137,7 @@ def test_it_waits_longer_each_time(user):
         times = [t for path, _, _, t in c.requests if path == "/v1/traces"]
     gaps = [b - a for a, b in zip(times, times[1:])]
     for gap, base in zip(gaps, (0.5, 1, 2, 4)):
-        assert base / 2 - 0.01 <= gap <= base * 1.5 + 1, gaps
+        assert base / 2 - 0.01 <= gap <= base * 1.5 + 5, gaps
 
 
 @pytest.mark.parametrize("code", [400, 401, 404, 413, 500, 501])
@@ -285,7 +291,7 @@ def test_ipv6(user):
     with socket.socket(socket.AF_INET6) as s:
         s.bind(("::1", 0))
         s.listen()
-        s.settimeout(10)
+        s.settimeout(30)
         url = f"http://[::1]:{s.getsockname()[1]}"
         user.run("--otel", "--", "/bin/true", env=world.environment(url)).ok()
         peer, _ = s.accept()

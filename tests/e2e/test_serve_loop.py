@@ -17,6 +17,7 @@ from session_cli import Sessions, end_heralds
 
 HELLO = "print('hello')"
 QUICK = 0.5  # seconds, on a machine with other work; what stood still stood for seconds
+ATTEMPTS = 4  # one in which the machine itself stood still says nothing
 CLAUDE = {"CLAUDE_CODE_SESSION_ID": "7b1f-claude"}
 ELICIT = {"elicitation": {"form": {}}}
 
@@ -43,6 +44,16 @@ def is_quick(took):
     return sorted(took)[-2] < QUICK and max(took) < 4 * QUICK
 
 
+def answers_meanwhile(attempt):
+    """`attempt()` is what its pings took; that they are slow is so each time, or no fault."""
+    seen = []
+    while len(seen) < ATTEMPTS:
+        seen.append(attempt())
+        if is_quick(seen[-1]):
+            return
+    raise AssertionError([sorted(took)[-5:] for took in seen])
+
+
 @contextlib.contextmanager
 def store_held(ssb):
     """As another process of the owner does that stands still in a transaction."""
@@ -66,33 +77,44 @@ def test_the_store_is_held(user, sessions):
     skill(user, "hello", HELLO)
     with served(user, "--session-policy", sessions.policy(), env=CLAUDE) as client:
         structured(client.tool("session_status"))
-        with store_held(user):
-            asked = [client.send_tool("run_skill", skill_dir="hello"),
-                     client.send_tool("report_violation", type="odd")]
-            begin = time.monotonic()
-            took = pings(client, lambda: time.monotonic() - begin > 1.5)
-            assert not client.answers, client.answers  # the control: they do wait
-        assert is_quick(took), took
-        run, report = (client.answer(n) for n in asked)
-        assert structured(run)["stdout"] == "hello\n"
-        assert structured(report)["session"]["violation_count"] == 1
+        reports = 0
+
+        def attempt():
+            nonlocal reports
+            with store_held(user):
+                asked = [client.send_tool("run_skill", skill_dir="hello"),
+                         client.send_tool("report_violation", type="odd")]
+                begin = time.monotonic()
+                took = pings(client, lambda: time.monotonic() - begin > 1.5)
+                assert not client.answers, client.answers  # the control: they do wait
+            run, report = (client.answer(n) for n in asked)
+            reports += 1
+            assert structured(run)["stdout"] == "hello\n"
+            assert structured(report)["session"]["violation_count"] == reports
+            return took
+        answers_meanwhile(attempt)
 
 
 def test_a_new_session_where_the_store_is_held(user, sessions):
     """Many first calls of a client at once: one session, whoever makes it."""
     skill(user, "hello", HELLO)
-    with served(user, "--session-policy", sessions.policy(), env=CLAUDE) as client:
-        sessions.start("--id", "other")  # the store is there
-        with store_held(user):
-            runs = [client.send_tool("run_skill", skill_dir="hello") for _ in range(4)]
-            runs.append(client.send_tool("session_status"))
-            begin = time.monotonic()
-            took = pings(client, lambda: time.monotonic() - begin > 1)
-            assert not client.answers, client.answers
-        assert is_quick(took), took
-        for n in runs:
-            structured(client.answer(n))
-        assert structured(client.tool("session_status"))["session"]["meters"]["runs"] == 4
+    sessions.start("--id", "other")  # the store is there
+
+    def attempt():
+        env = {"CLAUDE_CODE_SESSION_ID": os.urandom(4).hex()}
+        with served(user, "--session-policy", sessions.policy(), env=env) as client:
+            client.call("prompts/list")
+            with store_held(user):
+                runs = [client.send_tool("run_skill", skill_dir="hello") for _ in range(4)]
+                runs.append(client.send_tool("session_status"))
+                begin = time.monotonic()
+                took = pings(client, lambda: time.monotonic() - begin > 1)
+                assert not client.answers, client.answers
+            for n in runs:
+                structured(client.answer(n))
+            assert structured(client.tool("session_status"))["session"]["meters"]["runs"] == 4
+        return took
+    answers_meanwhile(attempt)
 
 
 def test_a_refused_session_is_an_error_of_the_run(user, sessions):
@@ -123,7 +145,8 @@ def test_canceled_leaves_no_process(user, sessions):
             begin = time.monotonic()
             client.close(20)
             assert time.monotonic() - begin < 5
-            assert select.select([left], [], [], 0)[0], "it lives"
+            # A process that waits for the store would do so for ten seconds.
+            assert select.select([left], [], [], 3)[0], "it lives"
             os.close(left)
 
 
@@ -147,22 +170,29 @@ def test_a_large_record(user):
         # The control: what the loop looks at is told.
         few = client.tool("run_skill", skill_dir="greedy", args=["3"])["structuredContent"]
         assert few["violation_count"] == len(few["violations"]) == 3, few
-        run = client.send_tool("run_skill", skill_dir="greedy", args=["14000"])
-        took = pings(client, lambda: run in client.answers, 120)
-        assert is_quick(took), sorted(took)[-5:]
-        ran = client.answer(run)["structuredContent"]
+        ran = None
+
+        def run():
+            nonlocal ran
+            asked = client.send_tool("run_skill", skill_dir="greedy", args=["14000"])
+            took = pings(client, lambda: asked in client.answers, 120)
+            ran = client.answer(asked)["structuredContent"]
+            return took
+        answers_meanwhile(run)
         assert ran["stdout"] == "tried\n" and ran["violation_count"] > 10000
         assert len(ran["violations"]) == 50 or ran["violations_unlisted"]
         trace = next((state(user) / "runs" / ran["run_id"]).glob("trace.jsonl"))
         assert trace.stat().st_size > 100 << 20
-        looks = [client.send_tool("why_denied"),
-                 client.send_tool("get_trace", run_id=ran["run_id"], **{"from": 10**9}),
-                 client.send_tool("get_trace", violations_only=True, kinds=["none"]),
-                 client.send("resources/read",
-                             {"uri": f"skillsandbox://runs/{ran['run_id']}/output"}),
-                 client.send("resources/list")]
-        took = pings(client, lambda: all(n in client.answers for n in looks))
-        assert is_quick(took), sorted(took)[-5:]
+
+        def look():
+            looks = [client.send_tool("why_denied"),
+                     client.send_tool("get_trace", run_id=ran["run_id"], **{"from": 10**9}),
+                     client.send_tool("get_trace", violations_only=True, kinds=["none"]),
+                     client.send("resources/read",
+                                 {"uri": f"skillsandbox://runs/{ran['run_id']}/output"}),
+                     client.send("resources/list")]
+            return pings(client, lambda: all(n in client.answers for n in looks))
+        answers_meanwhile(look)
         structured(client.tool("run_skill", skill_dir="hello"))
 
 
@@ -181,12 +211,15 @@ def test_the_approvals_are_held(user):
 
         with open(lock, "r+b") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
-            number = approve()
-            took = pings(client, lambda: number in client.answers)
-            assert is_quick(took), took
-            refused = failure(client.answer(number))
-            assert refused["code"] == "approval_required", refused
-            assert "approvals.lock" in refused["message"], refused
+
+            def attempt():
+                number = approve()
+                took = pings(client, lambda: number in client.answers)
+                refused = failure(client.answer(number))
+                assert refused["code"] == "approval_required", refused
+                assert "approvals.lock" in refused["message"], refused
+                return took
+            answers_meanwhile(attempt)
         done = client.answer(approve())  # the control
         assert SECRET in structured(done)["stdout"]
         structured(client.tool("run_skill", skill_dir="keys"))
@@ -210,20 +243,27 @@ def test_a_large_skill(user):
     with served(user) as client:
         for tool, more in (("run_skill", {}), ("inspect_skill", {}),
                            ("run_skill", {"dry_run": True})):
+            def attempt(tool=tool, more=more):
+                for path in d.glob("data/*/*.bin"):
+                    os.utime(path)  # so that each is read anew
+                asked = client.send_tool(tool, skill_dir="large", **more)
+                took = pings(client, lambda: asked in client.answers)
+                structured(client.answer(asked))
+                # It takes long; and where it stands still, it is five.
+                return took if len(took) > 5 else [9, 9]
+            answers_meanwhile(attempt)
+        # Canceled while it is looked at: no run, no process; unless it was over before that.
+        for _ in range(ATTEMPTS):
+            runs = len(user.runs())
             for path in d.glob("data/*/*.bin"):
-                os.utime(path)  # so that each is read anew
-            asked = client.send_tool(tool, skill_dir="large", **more)
-            took = pings(client, lambda n=asked: n in client.answers)
-            assert is_quick(took), (tool, sorted(took)[-5:])
-            assert len(took) > 5, "it takes long; and where it stands still, it is five"
-            structured(client.answer(asked))
-        # Canceled while it is looked at: no run, no process.
-        runs = len(user.runs())
-        for path in d.glob("data/*/*.bin"):
-            os.utime(path)
-        asked = client.send_tool("run_skill", skill_dir="large")
-        assert mcp_world.eventually(lambda: len(children(client.process)) == 1)
-        client.cancel(asked)
-        assert mcp_world.eventually(lambda: children(client.process) == [])
-        structured(client.tool("run_skill", skill_dir="hello"))
-        assert asked not in client.answers and len(user.runs()) == runs + 1
+                os.utime(path)
+            asked = client.send_tool("run_skill", skill_dir="large")
+            assert mcp_world.eventually(
+                lambda n=asked: n in client.answers or children(client.process))
+            client.cancel(asked)
+            assert mcp_world.eventually(lambda: children(client.process) == [])
+            structured(client.tool("run_skill", skill_dir="hello"))
+            if asked not in client.answers and len(user.runs()) == runs + 1:
+                return
+            client.answers.clear()
+        raise AssertionError("whatever was canceled ran")

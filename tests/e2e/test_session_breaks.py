@@ -35,7 +35,7 @@ def test_block_by_a_violation_holds(local, ssb, name):
 
 def test_block_by_what_a_run_tried_holds(local, ssb):
     sid = local.start(limits={"violations": {"file_blocked": {"max": 1, "on_exceed": "block"}}})
-    look = ["run", "-q", "--session", sid, "--", "sh", "-c", "cat /etc/shadow 2>/dev/null; sleep 0.5"]
+    look = ["run", "-q", "--session", sid, "--", "sh", "-c", "cat /etc/shadow 2>/dev/null; sleep 3"]
     ssb.ssb(*look)
     assert ssb.ssb("run", "-q", "--session", sid, "--", "true").code == 0
     ssb.ssb(*look)

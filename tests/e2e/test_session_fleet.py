@@ -51,11 +51,11 @@ def test_a_kill_from_elsewhere(fleet):
     begun = time.monotonic()
     report = elsewhere(fleet, "kill", "a")
     assert report["runs"] == 0 and report["elsewhere"] <= 1, "0: it was quicker than the count"
-    until(lambda: all_dead(sleeper), 5)
-    assert time.monotonic() - begun < 2
+    until(lambda: all_dead(sleeper))
+    assert time.monotonic() - begun < 8, "a store that is lost ends it after 10 s"
     assert run.end().code == 125
     assert fleet.runner.run("--session", "a", "--", "/bin/true").code == 125
-    assert fleet.runs("a") == []
+    until(lambda: fleet.runs("a") == [])
 
 
 def test_a_pause_from_elsewhere(fleet):
@@ -64,9 +64,9 @@ def test_a_pause_from_elsewhere(fleet):
     process = ticking(fleet, "a", out)
     until(lambda: ticks(out) > 5)
     elsewhere(fleet, "pause", "a")
-    until(lambda: not grows(out), 5)
+    until(lambda: not grows(out))
     elsewhere(fleet, "resume", "a")
-    until(lambda: grows(out), 5)
+    until(lambda: grows(out))
     assert fleet.act("kill", "a")["left"] == 0
     assert process.wait(30) == 125
 
@@ -129,7 +129,7 @@ def test_a_restarted_machine(fleet):
     fleet.sql("UPDATE runs SET boot = 'before'")
     assert len(fleet.runs("a")) == 1
     fleet.runner.run("--session", "a", "--", "/bin/sleep", "0.3").ok()
-    assert fleet.runs("a") == []
+    until(lambda: fleet.runs("a") == [])
 
 
 def test_grace_from_elsewhere(fleet):
@@ -138,7 +138,7 @@ def test_grace_from_elsewhere(fleet):
     run, sleeper = fleet.sleeping("a", "trap '' TERM")
     begun = time.monotonic()
     elsewhere(fleet, "kill", "a", "3000")
-    until(lambda: all_dead(sleeper), 15)
+    until(lambda: all_dead(sleeper), 30)
     assert time.monotonic() - begun > 2.5
     assert run.end().code == 125
 
@@ -147,18 +147,18 @@ def test_news_while_others_are_acted_on(fleet):
     """One run pauses its session and waits for another that cannot be brought to stand;
     meanwhile the parent is killed on another machine."""
     fleet.start("top")
-    fleet.start("a", {"limits": {"wall_seconds": {"max": 2, "on_exceed": "pause"}}}, parent="top")
+    fleet.start("a", {"limits": {"wall_seconds": {"max": 10, "on_exceed": "pause"}}}, parent="top")
     runs = [fleet.sleeping("a") for _ in range(2)]
     keepers = {keeper: init for init, keeper, _ in fleet.runs("a")}
     stuck = fleet.runs("a")[0][1]
     fleet.stop(stuck)
-    until(lambda: fleet.show("a")["state"] == "paused", 10)
+    until(lambda: fleet.show("a")["state"] == "paused", 30)
     (goes,) = set(keepers) - {stuck}
     time.sleep(0.5)
     elsewhere(fleet, "kill", "top")
     begun = time.monotonic()
-    until(lambda: dead(keepers[goes]), 10)
-    assert time.monotonic() - begun < 2, "its keeper did not hear"
+    until(lambda: dead(keepers[goes]))
+    assert time.monotonic() - begun < 3.5, "its keeper did not hear"
     for pid in fleet.stopped:
         signal.pidfd_send_signal(pid, signal.SIGCONT)
     for run, sleeper in runs:
@@ -177,8 +177,8 @@ def test_a_kill_while_the_server_hangs(user, server):
         killing = fleet.runner.popen([fleet.runner.binary, "session", "kill", "a"], stdin=-3,
                                      stdout=-1, stderr=-1)
         begun = time.monotonic()
-        until(lambda: all_dead(sleeper), 8)
-        assert time.monotonic() - begun < 5
+        until(lambda: all_dead(sleeper))
+        assert time.monotonic() - begun < 9, "the store is waited for, for 10 s"
         err = killing.communicate(timeout=60)[1]
         assert killing.returncode == 125 and b"NOT WRITTEN DOWN" in err, err
     finally:

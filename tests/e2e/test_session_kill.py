@@ -27,7 +27,7 @@ def test_a_deaf_skill_has_its_whole_grace(either, how):
         assert either.drive("spend", "a", "5").ok().json()["state"] == "killed"
     took = time.monotonic() - begun
     least = 3 if how == "owner" else 2
-    assert least - 0.2 < took < least + 3, took
+    assert least - 0.2 < took < least + 8, took
     assert all_dead(sleeper) and run.end().code == 125
 
 
@@ -73,7 +73,7 @@ def test_all_are_told_before_any_is_waited_for(user):
                       f" boot, 1, '{n}', 0, 0, begun, 0, 0, '' FROM runs WHERE n = 1")
         begun = time.monotonic()
         world.act("kill", "a", "30000")
-        assert float(fakes.stdout.readline()) - begun < 5, "the grace of the first had to be over"
+        assert float(fakes.stdout.readline()) - begun < 20, "the grace of the first had to be over"
         assert run.end().code == 125
     finally:
         fakes.kill()
@@ -133,11 +133,11 @@ def cpu_ticks(pid):
 
 def test_keepers_sleep_while_others_have_their_grace(user):
     sessions = Sessions(user)
-    sessions.start("a", {"limits": {"wall_seconds": {"max": 2, "on_exceed": "kill"}},
-                         "kill_switch": {"grace_period": "5s"}})
+    sessions.start("a", {"limits": {"wall_seconds": {"max": 10, "on_exceed": "kill"}},
+                         "kill_switch": {"grace_period": "10s"}})
     deaf = [sessions.sleeping("a", "trap '' TERM") for _ in range(2)]
     keepers = [keeper for _, keeper, _ in sessions.runs("a")]
-    until(lambda: sessions.show("a")["state"] == "killed", 10)
+    until(lambda: sessions.show("a")["state"] == "killed")
     time.sleep(1)
     before = [cpu_ticks(k) for k in keepers]
     time.sleep(2)
@@ -163,13 +163,14 @@ def test_every_session_that_changed_is_acted_on(either):
     """A child whose time is over settles what its parent cannot afford: both end."""
     either.start("p", {"budget": {"max_cost_per_session": 1.0, "max_cost_per_action": 9.0},
                        "kill_switch": {"grace_period": "0s"}})
-    either.start("c", {"session": {"max_duration": "2s"}, "kill_switch": {"grace_period": "0s"}},
+    either.start("c", {"session": {"max_duration": "6s"}, "kill_switch": {"grace_period": "0s"}},
                  parent="p")
+    over = time.monotonic() + 6.1
     number = either.drive("spend", "c", "0.5").ok().json()["reservation"]
     run, sleeper = either.sleeping("p")
     (_, keeper, _), = either.runs("p")
     either.stop(keeper)  # it does not find out by itself
-    time.sleep(2)
+    time.sleep(max(0, over - time.monotonic()))
     assert sleeper.pids(), "the control"
     either.drive("settle", str(number), "5").ok()
     assert either.show("p")["state"] == "killed" and either.show("c")["state"] == "expired"
@@ -214,8 +215,8 @@ def test_kill_without_the_store(either, lose):
         begun = time.monotonic()
         killing = sessions.runner.popen([sessions.runner.binary, "session", "kill", "top"],
                                         stdin=-3, stdout=-1, stderr=-1)
-        until(lambda: all_dead(*(s for _, s in runs)), 8)
-        assert time.monotonic() - begun < 5
+        until(lambda: all_dead(*(s for _, s in runs)))
+        assert time.monotonic() - begun < 9, "the store is waited for, for 10 s"
         assert others.pids(), "a run of another session"
         out, err = killing.communicate(timeout=60)
     assert killing.returncode == 125 and out == b"", err
@@ -266,11 +267,11 @@ def test_what_was_killed_is_not_resumed(user):
         assert talk(path, RESUME, within) == [HEARD, DONE], "the control"
     assert talk(path, KILL, b"nothing") == [OTHER] and sleeper.pids()
     with sessions.held():
-        killing = user.popen([user.binary, "session", "kill", "top", "--grace", "4s"], stdin=-3,
+        killing = user.popen([user.binary, "session", "kill", "top", "--grace", "7s"], stdin=-3,
                              stdout=-1, stderr=-1)
-        until(lambda: talk(path, RESUME, b"top") == [HEARD, REFUSED], 5)
+        until(lambda: talk(path, RESUME, b"top") == [HEARD, REFUSED])
         assert sleeper.pids(), "it has its grace"
-        until(lambda: all_dead(sleeper), 10)
+        until(lambda: all_dead(sleeper))
         killing.communicate(timeout=60)
     assert run.end().code == 125
     sessions.done()

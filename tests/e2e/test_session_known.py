@@ -107,9 +107,9 @@ def test_allowed(engine):
 
 
 def test_too_old_comes_first(engine):
-    s = engine.create_session(session={"max_duration": "1s", "max_actions": 1})
+    s = engine.create_session(session={"max_duration": "5s", "max_actions": 1})
     engine.spend(s, 0.1)
-    time.sleep(1.1)
+    time.sleep(5.1)
     d = engine.pre_action(s, estimated_cost=9)
     assert d["code"] == "max_duration" and d["action_taken"] == "kill"
     assert engine.show(s)["state"] == "expired"
@@ -404,7 +404,7 @@ def test_a_dead_receiver_delays_nothing(engine):
         engine.sessions.ok("kill", s)
         took = time.monotonic() - begun
         assert run.end()[0] == 125
-        assert took < 5, f"{took} s"
+        assert took < 9, f"{took} s"
         # What fails is written down as well, and the ledger stays whole.
         wait_for(lambda: any(line["kind"] == "notification"
                              for line in engine.sessions.ledger(s)))

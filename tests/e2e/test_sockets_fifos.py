@@ -60,12 +60,14 @@ class Traps:
         self.thread.start()
 
     def serve(self):
-        while not self.over:
+        while True:
             ready, _, _ = select.select([self.stream, self.dgram, self.fifo], [], [], 0.1)
+            if not ready and self.over:  # and all that had come was taken
+                return
             for r in ready:
                 if r is self.stream:
                     peer = self.stream.accept()[0]
-                    peer.settimeout(2)
+                    peer.settimeout(20)
                     peer.recv(100)
                     peer.close()
                     self.got.append("stream")
@@ -77,9 +79,8 @@ class Traps:
                     self.got.append("fifo")
 
     def close(self):
-        time.sleep(0.25)
         self.over = True
-        self.thread.join(5)
+        self.thread.join(30)
         self.stream.close()
         self.dgram.close()
         os.close(self.fifo)
@@ -110,12 +111,13 @@ def test_created_after_the_start(ssb, grant):
     d = ssb.mkdir("shared")
     code = """
     import os, sys
+    print('begun', flush=True)
     sys.stdin.readline()
     """ + DIAL.replace("\n", "\n    ")
     skill = ssb.skill(code, **{grant: [d]})
     p = ssb.popen([ssb.binary, "run", "--env", "D", skill], env={"D": str(d)}, stdin=-1,
                   stdout=-1, stderr=-1)
-    time.sleep(0.5)
+    assert p.stdout.readline() == b"begun\n"
     traps = Traps(ssb, d)
     try:
         out, err = p.communicate(b"go\n", timeout=30)

@@ -1,6 +1,8 @@
 """Looking on: watch, ps. The runs are held by the test as a supervisor would."""
+import contextlib
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -8,6 +10,7 @@ import time
 
 import pytest
 
+from harness import wait_for
 from record_maker import Live, Record, State
 
 LINE = re.compile(r"^\[\d\d:\d\d:\d\d\.\d{3}\] \S (?:[0-9a-f]{8} )?[A-Z]+ +\S.*$")
@@ -35,15 +38,32 @@ class Watcher:
         os.set_blocking(self.p.stdout.fileno(), False)
         self.seen = b""
 
-    def until(self, text, seconds=10):
+    def look(self):
+        self.seen += self.p.stdout.read() or b""
+        return self.seen
+
+    def until(self, text, seconds=30):
         end = time.monotonic() + seconds
         while text not in self.seen:
             assert time.monotonic() < end, f"no {text!r} in {self.seen!r}"
-            self.seen += self.p.stdout.read() or b""
+            self.look()
             time.sleep(0.02)
         return self.seen
 
-    def finish(self, seconds=10):
+    def is_told_of_runs(self):
+        found = False
+        with contextlib.suppress(FileNotFoundError):
+            for f in pathlib.Path(f"/proc/{self.p.pid}/fdinfo").iterdir():
+                found = found or "inotify wd:" in f.read_text()
+        return found
+
+    def lines_of(self, run_id):
+        """The numbers of what was said of this run."""
+        whole = self.look().rpartition(b"\n")[0]
+        found = [json.loads(line) for line in whole.splitlines()]
+        return [f["record"]["seq"] for f in found if f["run_id"] == run_id]
+
+    def finish(self, seconds=30):
         code = self.p.wait(seconds)
         os.set_blocking(self.p.stdout.fileno(), True)
         self.seen += self.p.stdout.read() or b""
@@ -105,10 +125,13 @@ def test_watch_ends_when_the_supervisor_is_gone(ssb, watcher):
 
 def test_watch_all_sees_runs_that_start_later(ssb, watcher):
     state = State(ssb)
-    a = Live(state, Record(skill_name="first"))
+    a_record = Record(skill_name="first")
+    a = Live(state, a_record)
     a.write(2)
+    said = Record(events=[("stdout", {"message": "x"})] * 3000)
+    begun = Live(state, said)  # says when it has begun: what came before that is not shown
     w = watcher("--all", "--json")
-    time.sleep(0.5)
+    wait_for(lambda: begun.write() or w.lines_of(said.id))
     b_record = Record(skill_name="second")
     b = Live(state, b_record, flat=True)
     b.write(2)
@@ -119,21 +142,19 @@ def test_watch_all_sees_runs_that_start_later(ssb, watcher):
     b.path.rename(target / "trace.jsonl")
     b.write(len(b.lines))
     a.write(len(a.lines))
-    w.until(b"Berlin")
-    time.sleep(0.5)
+    ends = [(r.id, len(r.lines()) - 1) for r in (a_record, b_record)]
+    wait_for(lambda: all(last in w.lines_of(run) for run, last in ends))
     assert w.stop() == -signal.SIGINT
-    found = [json.loads(line) for line in w.seen.splitlines()]
-    mine = [f["record"]["seq"] for f in found if f["run_id"] == b_record.id]
-    assert mine == list(range(len(b_record.lines())))
-    others = [f["record"]["seq"] for f in found if f["run_id"] != b_record.id]
-    assert others == list(range(2, len(Record().lines()))), "from now on"
+    assert w.lines_of(b_record.id) == list(range(len(b_record.lines())))
+    assert w.lines_of(a_record.id) == list(range(2, len(a_record.lines()))), "from now on"
+    begun.close()
     a.close()
     b.close()
 
 
 def test_watch_all_before_the_first_run(ssb, watcher):
     w = watcher("--all")
-    time.sleep(0.5)
+    wait_for(w.is_told_of_runs)
     live = Live(State(ssb), Record())
     live.write(len(live.lines))
     w.until(b"exited")

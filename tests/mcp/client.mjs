@@ -80,7 +80,7 @@ async function connect(capabilities) {
 
 const client = await connect({ elicitation: {} });
 const call = (name, args, options) =>
-  sdk.call(client, { name, arguments: args }, { timeout: 30000, ...options });
+  sdk.call(client, { name, arguments: args }, { timeout: 60000, ...options });
 const run = (skill, args, options) =>
   call('run_skill', { skill_dir: spec.skills[skill], ...(args ? { args } : {}) }, options);
 
@@ -180,10 +180,9 @@ const STEPS = {
     return { prompts, got };
   },
   parallel: async () => {
-    const begun = performance.now();
     const results = await Promise.all(Array.from({ length: 20 },
       (_, i) => run('napper', [`nap-${i}`])));
-    return { ms: performance.now() - begun, results };
+    return { results };
   },
 };
 

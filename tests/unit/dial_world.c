@@ -28,7 +28,7 @@ static const char *const FILES[][2] = {
 	                "127.0.0.1 both.test\n::1 both.test\n"
 	                "10.1.2.3 mixed.test\n127.0.0.1 mixed.test\n" },
 	{ "/etc/resolv.conf",
-	  "nameserver 127.0.0.1\nsearch search.test\noptions timeout:1 attempts:1\n" },
+	  "nameserver 127.0.0.1\nsearch search.test\noptions timeout:6 attempts:1\n" },
 	{ "/etc/nsswitch.conf", "hosts: files dns\n" },
 };
 

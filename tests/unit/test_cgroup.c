@@ -135,7 +135,7 @@ static void test_oom_event(void **state)
 		(void)run_inside(cg, touch_little);
 		assert_int_equal(poll(&p, 1, 0), 0);
 		(void)run_inside(cg, touch_much);
-		assert_int_equal(poll(&p, 1, 1000), 1);
+		assert_int_equal(poll(&p, 1, 20000), 1);
 	}
 	cgroup_free(cg);
 }

@@ -59,7 +59,7 @@ static bool stands(const volatile uint64_t *n)
 static void freeze(const struct cgroup *cg)
 {
 	assert_int_equal(cgroup_freeze(cg, true), 0);
-	for (int i = 0; i < 1000 && !cgroup_is_frozen(cg); i++) {
+	for (int i = 0; i < 10000 && !cgroup_is_frozen(cg); i++) {
 		usleep(1000);
 	}
 	assert_true(cgroup_is_frozen(cg));

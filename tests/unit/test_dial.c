@@ -97,7 +97,7 @@ static void stop(struct dialler *d)
 	(void)close(d->sock);
 	assert_int_equal(waitpid(d->pid, &status, 0), d->pid);
 	assert_int_equal(status, 0);
-	assert_true(race_now_us() - start_us < 1000000);
+	assert_true(race_now_us() - start_us < 3000000);
 }
 
 static struct dial_request request(uint64_t id, uint32_t rule, const char *name, uint16_t port)
@@ -406,22 +406,22 @@ static void hundred_at_once(void **state)
 static void times_out(void **state)
 {
 	(void)state;
-	struct dialler d = start(true, 400);
+	struct dialler d = start(true, 2500);
 	int64_t start_us = race_now_us();
 
 	expect(&d, ONE, "one.test", FULL, DIAL_TIMEOUT, "127.0.0.1");
 	int64_t took = race_now_us() - start_us;
-	assert_true(took >= 390000 && took < 2000000);
+	assert_true(took >= 2490000 && took < 10000000);
 	/* A resolver that hangs is answered for. */
 	start_us = race_now_us();
 	expect(&d, SLOW, "slow.test", OPEN, DIAL_TIMEOUT, NULL);
 	took = race_now_us() - start_us;
-	assert_true(took >= 390000 && took < 2000000);
+	assert_true(took >= 2490000 && took < 10000000);
 	assert_true(world_was_asked("slow.test"));
 	expect(&d, ONE, "one.test", OPEN, DIAL_OK, "127.0.0.1");
 	/* Its own answer, when it comes at last, is dropped. */
 	struct pollfd p = { .fd = d.sock, .events = POLLIN };
-	assert_int_equal(poll(&p, 1, 2500), 0);
+	assert_int_equal(poll(&p, 1, 6000), 0);
 	expect(&d, SLOW, "slow.test", OPEN, DIAL_TIMEOUT, NULL);
 	stop(&d); /* with a resolver under way */
 }
@@ -429,7 +429,7 @@ static void times_out(void **state)
 static void busy(void **state)
 {
 	(void)state;
-	struct dialler d = start(true, 1500);
+	struct dialler d = start(true, 5000);
 	auto_fd fd = -1;
 
 	for (uint64_t i = 0; i < MAX_DIALS; i++) {

@@ -418,8 +418,10 @@ static void dies_with_the_server(void **state)
 static int write_mark(void *arg)
 {
 	const struct seen *s = arg;
+	auto_free char *path = world_path(s->w, "cue");
+	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	usleep(500000);
+	(void)flock(fd, LOCK_SH); /* until the test gives the word */
 	world_file(s->w, "mark", "done");
 	return 0;
 }
@@ -448,10 +450,12 @@ static void once_begun_it_is_finished(void **state)
 	struct world *w = *state;
 	struct seen s = { 0 };
 	struct errand_wish wish = { .run = say_hello, .after = write_mark };
+	auto_fd cue = hold(w);
 
 	begin_wish(w, &s, &wish);
 	turn(w, 100);
 	errand_cancel(s.errand);
+	assert_int_equal(flock(cue, LOCK_UN), 0);
 	assert_int_equal(loop_run(w->serve.loop), 0);
 	assert_int_equal(s.fate, ERRAND_DONE);
 	assert_string_equal(s.data, "hello");
@@ -469,15 +473,19 @@ static void nobody_waits_for_what_follows(void **state)
 {
 	struct world *w = *state;
 	struct seen s = { 0 };
-	struct errand_wish wish = { .run = say_hello, .after = write_mark, .limit_ms = 100 };
+	struct errand_wish wish = { .run = say_hello, .after = write_mark, .limit_ms = 3000 };
+	auto_fd cue = hold(w);
 
 	begin_wish(w, &s, &wish);
 	assert_int_equal(loop_run(w->serve.loop), 0);
 	assert_int_equal(s.fate, ERRAND_DONE);
 	assert_string_equal(s.data, "hello");
 	assert_int_equal(children(), 1);
+	assert_int_equal(flock(cue, LOCK_UN), 0);
 	assert_true(marked(w));
-	turn(w, 500);
+	for (int i = 0; i < 100 && children() > 0; i++) {
+		turn(w, 100);
+	}
 	assert_int_equal(s.ended, 1);
 	assert_int_equal(children(), 0);
 }
@@ -489,6 +497,7 @@ static void what_follows_outlives_the_server(void **state)
 	struct seen s = { 0 };
 	struct ssb_error err = { 0 };
 	struct errand_wish wish = { .run = say_hello, .after = write_mark };
+	auto_fd cue = hold(w);
 
 	begin_wish(w, &s, &wish);
 	turn(w, 100);
@@ -496,6 +505,7 @@ static void what_follows_outlives_the_server(void **state)
 	assert_int_equal(errands_new(&w->serve, &w->serve.errands, &err), 0);
 	assert_int_equal(s.ended, 1);
 	assert_int_equal(s.fate, ERRAND_CANCELED);
+	assert_int_equal(flock(cue, LOCK_UN), 0);
 	assert_true(marked(w));
 	assert_true(waitpid(-1, NULL, 0) > 0);
 }

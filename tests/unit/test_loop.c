@@ -35,20 +35,32 @@ static int tear_down(void **state)
 	return 0;
 }
 
+struct run_end {
+	struct loop_timer *timer;
+	unsigned turns;
+};
+
+/* Not in the turn in which it is due: after a pause all that was to be before it is due
+ * in the same one. */
 static void stop(void *arg)
 {
-	(void)arg;
-	loop_stop(loop);
+	struct run_end *e = arg;
+
+	if (e->turns-- > 0) {
+		assert_int_equal(loop_after(loop, 1, stop, e, &e->timer), 0);
+	} else {
+		loop_stop(loop);
+	}
 }
 
 /* Runs until `ms` have passed, or somebody stops it. */
 static void run_for(uint64_t ms)
 {
-	struct loop_timer *end = NULL;
+	struct run_end end = { .turns = 20 };
 
-	assert_int_equal(loop_after(loop, ms, stop, NULL, &end), 0);
+	assert_int_equal(loop_after(loop, ms, stop, &end, &end.timer), 0);
 	assert_int_equal(loop_run(loop), 0);
-	loop_untimer(&end);
+	loop_untimer(&end.timer);
 }
 
 /* A pipe with something in it, and what is to be done when that is seen. */

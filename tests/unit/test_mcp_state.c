@@ -113,12 +113,12 @@ static void test_bound_to_what_it_was_made_for(void **state)
 static void test_expires(void **state)
 {
 	(void)state;
-	AUTO(states_done) struct states *s = states_new(20);
+	AUTO(states_done) struct states *s = states_new(2500);
 	auto_free char *early = seal(s, &OF, "t");
 	auto_free char *late = seal(s, &OF, "t");
 
 	assert_int_equal(opened(s, &OF, early, "t"), STATE_GOOD);
-	(void)usleep(40000);
+	(void)usleep(2600000);
 	assert_int_equal(opened(s, &OF, late, "t"), STATE_OLD);
 	assert_int_equal(opened(s, &OF, late, "t"), STATE_USED);
 }

@@ -512,13 +512,13 @@ static void test_expires(void **state)
 
 	begin(&w);
 	tasks_free(w.server->tasks);
-	w.server->tasks = tasks_new(20);
+	w.server->tasks = tasks_new(2500);
 	begin_task(&w, under_way);
 	begin_task(&w, id);
 	mcp_done(tool.held[1]);
 	ask_task(&w, "get", id, "");
 	world_expect(&w.out, "'status':'completed'");
-	(void)usleep(50000);
+	(void)usleep(2600000);
 	ask_task(&w, "get", id, "");
 	world_expect(&w.out, "'code':-32602");
 	ask_task(&w, "get", under_way, "");

@@ -73,6 +73,16 @@ static bool all_beat(void)
 	return all;
 }
 
+static bool all_beat_soon(void)
+{
+	bool all = false;
+
+	for (int i = 0; i < 100 && !all; i++) {
+		all = all_beat();
+	}
+	return all;
+}
+
 static bool none_beats(void)
 {
 	uint64_t sum[2] = { 0 };
@@ -98,20 +108,16 @@ static void test_tree_stands(void **state)
 {
 	(void)state;
 	assert_true(chain(DEPTH) > 0);
-	for (int i = 0; i < 100 && !all_beat(); i++) {
-	}
-	assert_true(all_beat());
+	assert_true(all_beat_soon());
 	assert_true(still_moving(&dog, false));
-	for (int i = 0; i < 1000 && still_moving(&dog, false); i++) {
+	for (int i = 0; i < 10000 && still_moving(&dog, false); i++) {
 		still_signal(&dog, false, SIGSTOP);
 		usleep(1000);
 	}
 	assert_false(still_moving(&dog, false));
 	assert_true(none_beats());
 	still_signal(&dog, false, SIGCONT);
-	for (int i = 0; i < 100 && !all_beat(); i++) {
-	}
-	assert_true(all_beat());
+	assert_true(all_beat_soon());
 	reap_all();
 	assert_false(still_moving(&dog, false)); /* nobody is left */
 }
@@ -131,7 +137,7 @@ static void test_vfork_stands(void **state)
 		_exit(0);
 	}
 	usleep(50000);
-	for (int i = 0; i < 1000 && still_moving(&dog, false); i++) {
+	for (int i = 0; i < 10000 && still_moving(&dog, false); i++) {
 		still_signal(&dog, false, SIGSTOP);
 		usleep(1000);
 	}
@@ -163,8 +169,11 @@ static void test_meter_adds_up(void **state)
 		(void)pause();
 	}
 	assert_int_equal(read(there[0], &said, 1), 1);
-	usleep(300000);
-	uint64_t us = meter_tree(pid);
+	uint64_t us = 0;
+	for (int i = 0; i < 1000 && us < 420000; i++) {
+		usleep(20000);
+		us = meter_tree(pid);
+	}
 	assert_in_range(us, 420000, 700000);
 	assert_true(meter_started(pid) > 0);
 	reap_all();
@@ -179,16 +188,19 @@ static void test_meter_adds_up(void **state)
 static void test_meter_keeps_what_vanishes(void **state)
 {
 	struct meter m = { 0 };
-	uint64_t last = 0;
+	uint64_t last = 0, looked = 0;
+	int seen[2]; /* a byte for each child that may go */
+	char c;
 
 	(void)state;
+	assert_int_equal(pipe(seen), 0);
 	pid_t pid = fork();
 	if (pid == 0) {
 		(void)signal(SIGCHLD, SIG_IGN);
 		for (int i = 0; i < 2; i++) {
 			if (fork() == 0) {
 				burn(200);
-				usleep(300000);
+				(void)!read(seen[0], &c, 1);
 				_exit(0);
 			}
 			while (wait(NULL) > 0) {
@@ -202,9 +214,15 @@ static void test_meter_keeps_what_vanishes(void **state)
 		meter_look(&m, pid, NULL);
 		assert_true(m.us >= last);
 		last = m.us;
+		if (looked < 2 && last >= (looked + 1) * 175000) {
+			assert_int_equal(write(seen[1], "x", 1), 1);
+			looked++;
+		}
 		usleep(20000);
 	}
 	assert_in_range(last, 350000, 600000); /* in ticks of 10 ms, cut off */
+	(void)close(seen[0]);
+	(void)close(seen[1]);
 }
 
 int main(void)

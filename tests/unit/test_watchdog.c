@@ -32,6 +32,7 @@
 #include "watchdog_workers.h"
 
 #define CHECKS 6
+#define UNTIL  500 /* checks: children of a worker may take their time */
 #define NOBODY 65534
 
 /* ---- what workers do; 0 when set up --------------------------------------- */
@@ -513,7 +514,7 @@ static int watch(const struct scenario *s, int exe_fd)
 		fprintf(stderr, "the worker could not be set up\n");
 		return 2;
 	}
-	for (int i = 0; i < CHECKS && over == 0; i++) {
+	for (int i = 0; i < ((s->flags & OVER) != 0 ? UNTIL : CHECKS) && over == 0; i++) {
 		over = watchdog_check(&w, &used, &next);
 		usleep(next < 20 ? next * 1000 : 20000);
 	}
