@@ -230,16 +230,39 @@ static void watch_arrivals(struct watch *w, int notify)
 	}
 }
 
-/* Until interrupted. Of runs that live already what comes from now on. */
-static int watch_all(struct watch *w)
+/* Told of what is made in the directory of the runs from here on; where nothing ever ran
+ * it is made. -1 with errno. */
+static int watch_directory(const char *state_dir)
 {
 	auto_fd notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	char path[64];
+	char path[PATH_MAX], link[32];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", w->runs.fd);
-	if (notify < 0 || inotify_add_watch(notify, path, IN_CREATE | IN_MOVED_TO) < 0) {
+	if (snprintf(path, sizeof(path), "%s/runs", state_dir) >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	auto_fd dir = file_mkdirs(path);
+	if (dir < 0 || notify < 0) {
+		return -1;
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
+	return inotify_add_watch(notify, link, IN_CREATE | IN_MOVED_TO) < 0 ? -1
+	                                                                    : steal_fd(&notify);
+}
+
+/* Until interrupted. Of runs that live already what comes from now on. */
+static int watch_all(struct watch *w, const char *state_dir)
+{
+	auto_fd notify = watch_directory(state_dir);
+	struct ssb_error err = { 0 };
+
+	if (notify < 0) {
 		say_errorf("cannot watch for new runs: %s", strerrordesc_np(errno));
 		return EXIT_SANDBOX;
+	}
+	/* Listed after that: a run that starts in between is in both, never in neither. */
+	if (runs_open(&w->runs, state_dir, &err) != 0) {
+		return record_fail(&err);
 	}
 	for (size_t i = 0; i < w->runs.n; i++) {
 		int fd = runs_record(&w->runs, &w->runs.v[i]);
@@ -260,22 +283,6 @@ static int watch_all(struct watch *w)
 			return EXIT_SANDBOX;
 		}
 	}
-}
-
-/* Where nothing ever ran, the directory that will hold the first run. */
-static int watch_wait(struct watch *w, const char *state_dir)
-{
-	char path[PATH_MAX];
-
-	if (w->runs.fd < 0 &&
-	    snprintf(path, sizeof(path), "%s/runs", state_dir) < (int)sizeof(path)) {
-		w->runs.fd = file_mkdirs(path);
-	}
-	if (w->runs.fd < 0) {
-		say_errorf("cannot make the directory of the runs: %s", strerrordesc_np(errno));
-		return -1;
-	}
-	return 0;
 }
 
 static int watch_one(struct watch *w)
@@ -344,11 +351,14 @@ int cmd_watch(struct request *r)
 	if (r->operands.n > 0) {
 		return watch_named(r, w);
 	}
-	if (owner_load(&owner, &err) != 0 || runs_open(&w->runs, owner.state_dir, &err) != 0) {
+	if (owner_load(&owner, &err) != 0) {
 		return record_fail(&err);
 	}
 	if (all) {
-		return watch_wait(w, owner.state_dir) != 0 ? EXIT_SANDBOX : watch_all(w);
+		return watch_all(w, owner.state_dir);
+	}
+	if (runs_open(&w->runs, owner.state_dir, &err) != 0) {
+		return record_fail(&err);
 	}
 	int fd = only_live(&w->runs, id);
 	if (fd < 0) {
