@@ -7,7 +7,7 @@
 #include "audit/trace_limits.h"
 #include "base/limits.h"
 
-static const char *const KINDS[EV_COUNT] = {
+const char *const RECORD_KINDS[] = {
 	[EV_SKILL_STARTED] = "skill_started",
 	[EV_SKILL_COMPLETED] = "skill_completed",
 	[EV_SKILL_FAILED] = "skill_failed",
@@ -28,6 +28,12 @@ static const char *const KINDS[EV_COUNT] = {
 	[EV_EXIT_CODE] = "exit_code",
 	[EV_POLICY_VIOLATION] = "policy_violation",
 	[EV_RESOURCE_LIMIT_HIT] = "resource_limit_hit",
+	[EV_COUNT] = "run",
+	"layers",
+	"files",
+	"end",
+	"signature",
+	NULL,
 };
 
 static const char *const STATUSES[] = {
@@ -39,7 +45,7 @@ static const char *const STATUSES[] = {
 
 const char *event_kind_name(enum event_kind kind)
 {
-	return (unsigned)kind < EV_COUNT ? KINDS[kind] : NULL;
+	return (unsigned)kind < EV_COUNT ? RECORD_KINDS[kind] : NULL;
 }
 
 const char *event_status_name(enum event_status status)

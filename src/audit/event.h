@@ -85,6 +85,9 @@ struct event {
 	uint64_t at_us;   /* when it happened, by clock_us(); 0: now */
 };
 
+/* Every kind of line in a record, NULL at the end: those of events by their number, then
+ * those of its frame. */
+extern const char *const RECORD_KINDS[];
 const char *event_kind_name(enum event_kind kind);
 const char *event_status_name(enum event_status status);
 

@@ -258,6 +258,7 @@
 #define MAX_HOOK_EXPANSIONS 256         /* that its braces make of it */
 #define MAX_HOOK_WALK       50000       /* entries of directories looked at for skills */
 #define MAX_CONFIG_BYTES    (8UL << 20) /* of a client's configuration */
+#define MAX_CONFIG_DEPTH    64          /* arrays and tables within each other in it */
 #define MAX_SERVED          64          /* directories of skills named on one command line */
 
 /* What a skill needs, from its records and its files */

@@ -93,8 +93,7 @@ static int parse_reservation(const char *text, int64_t *ret, struct ssb_error *e
 }
 
 /* *ret < 0: it did not happen. */
-static int parse_settle(const struct session_cli *c, int64_t *ret_n, micros *ret,
-                        struct ssb_error *err)
+static int parse_settle(struct session_cli *c, int64_t *ret_n, micros *ret, struct ssb_error *err)
 {
 	bool release = request_has(c->r, FLAG_RELEASE);
 	bool given = false;

@@ -11,8 +11,7 @@
 #include "policy/paths.h"
 
 /* --policy, else session.yaml beside policy.yaml, else what an empty one says. */
-static int load_policy(const struct session_cli *c, struct session_policy *ret,
-                       struct ssb_error *err)
+static int load_policy(struct session_cli *c, struct session_policy *ret, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	const char *file = request_value(c->r, FLAG_SESSION_POLICY);
@@ -27,7 +26,7 @@ static int load_policy(const struct session_cli *c, struct session_policy *ret,
 		file = usual;
 	}
 	if (session_policy_load(file, ret, diags, err) != 0) {
-		say_diags(diags, SSB_ERROR);
+		session_cli_findings(c, diags);
 		return -1;
 	}
 	say_diags(diags, SSB_WARNING);

@@ -344,7 +344,10 @@ static int edit(struct setup *s, bool removing, struct ssb_error *err)
 	                               err)
 	                 : config_json(text, s->before.len, s->client->path, value, &s->after, err);
 	if (rc != 0) {
-		snprintf(err->where, sizeof(err->where), "%s", s->file);
+		char line[16];
+		snprintf(line, sizeof(line), "%.15s", err->where);
+		snprintf(err->where, sizeof(err->where), "%.*s%s",
+		         (int)(sizeof(err->where) - sizeof(line)), s->file, line);
 	}
 	return rc;
 }

@@ -1,5 +1,5 @@
-/* config_edit.c - see config_edit.h. The JSON was read by the strict reader before
- * anything is edited, so that the scanner here meets no malformed text. */
+/* config_edit.c - see config_edit.h. The text was read by a strict reader before
+ * anything is edited, so that the scanners here meet no malformed one. */
 #include "cli/config_edit.h"
 
 #include <ctype.h>
@@ -9,9 +9,12 @@
 #include "base/error.h"
 #include "base/json_read.h"
 #include "base/own.h"
+#include "cli/toml_check.h"
 
 #define INDENT "  "
 #define AROUND 1 /* lines shown beside a change */
+
+#define CANNOT_TELL "%s cannot be told apart in it; change it by hand"
 
 /* One member of an object in the text. */
 struct member {
@@ -303,13 +306,30 @@ static struct table find_table(const char *s, size_t len, const char *name, cons
 	return t;
 }
 
+static int check_toml(const char *text, size_t len, struct ssb_error *err)
+{
+	unsigned line = 0;
+	const char *why = toml_check(text, len, &line);
+	char where[16];
+
+	if (why == NULL) {
+		return 0;
+	}
+	snprintf(where, sizeof(where), ":%u", line);
+	return ssb_fail(err, SSB_E_POLICY, 0, where, "it is not valid TOML: %s; correct it first",
+	                why);
+}
+
 int config_toml(const char *text, size_t len, const char *name, const char *mark, const char *body,
                 struct buf *out, struct ssb_error *err)
 {
 	const char *s = text != NULL ? text : "";
-	struct table t = find_table(s, text != NULL ? len : 0, name, mark);
 	size_t n = text != NULL ? len : 0;
 
+	if (check_toml(s, n, err) != 0) {
+		return -1;
+	}
+	struct table t = find_table(s, n, name, mark);
 	if (t.found && !t.strange && body != NULL && t.to - t.body == strlen(body) &&
 	    memcmp(s + t.body, body, t.to - t.body) == 0) {
 		buf_add(out, s, n);
@@ -318,7 +338,7 @@ int config_toml(const char *text, size_t len, const char *name, const char *mark
 	if (t.strange || (t.found && !t.ours)) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "",
 		                t.strange
-		                        ? "%s cannot be told apart in it; change it by hand"
+		                        ? CANNOT_TELL
 		                        : "[%s] is there already, and not written by skillsandbox; "
 		                          "change it by hand",
 		                name);
@@ -339,7 +359,15 @@ int config_toml(const char *text, size_t len, const char *name, const char *mark
 	if (t.found) {
 		buf_add(out, s + t.to, n - t.to);
 	}
-	return out->failed ? ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory") : 0;
+	if (out->failed) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
+	}
+	/* Our own work is held to the same: a line in an array that looks like a header, and
+	 * so like the end of our table, shows here. */
+	unsigned line = 0;
+	return toml_check(out->data != NULL ? out->data : "", out->len, &line) == NULL
+	               ? 0
+	               : ssb_fail(err, SSB_E_POLICY, 0, "", CANNOT_TELL, name);
 }
 
 static const char *next_line(const char *s)

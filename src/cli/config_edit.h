@@ -20,7 +20,8 @@ int config_json(const char *text, size_t len, const char *const path[], const ch
 
 /* Makes `body` (lines) the whole content of the TOML table `name`; NULL takes the
  * table out. A table of that name with other content is replaced only if it was
- * written by us, which the line `mark` above it says. */
+ * written by us, which the line `mark` above it says. What is not valid TOML is refused,
+ * with ":LINE" in err->where. */
 int config_toml(const char *text, size_t len, const char *name, const char *mark, const char *body,
                 struct buf *out, struct ssb_error *err);
 

@@ -71,11 +71,19 @@ int session_cli_fail(const struct session_cli *c, const struct ssb_error *err)
 {
 	int status = fail_status(err);
 
-	say_error(err);
+	if (!c->told) {
+		say_error(err);
+	}
 	if (request_has(c->r, FLAG_JSON)) {
 		fail_json(c, err, status);
 	}
 	return status;
+}
+
+void session_cli_findings(struct session_cli *c, const struct ssb_diags *found)
+{
+	say_diags(found, SSB_ERROR);
+	c->told = diag_has_errors(found);
 }
 
 static int take_operand(struct session_cli *c, const struct request *r, struct ssb_error *err)
@@ -144,8 +152,7 @@ static int parse_tokens(const struct request *r, enum cli_flag flag, const char 
 	return 0;
 }
 
-static int model_cost(const struct session_cli *c, const char *model, micros *ret,
-                      struct ssb_error *err)
+static int model_cost(struct session_cli *c, const char *model, micros *ret, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	AUTO(prices_done) struct prices prices = { 0 };
@@ -160,7 +167,7 @@ static int model_cost(const struct session_cli *c, const char *model, micros *re
 		return -1;
 	}
 	if (prices_load(&c->owner, &prices, diags, err) != 0) {
-		say_diags(diags, SSB_ERROR);
+		session_cli_findings(c, diags);
 		return -1;
 	}
 	if (prices_cost(&prices, model, in, out, ret, err) != 0) {
@@ -171,8 +178,7 @@ static int model_cost(const struct session_cli *c, const char *model, micros *re
 	return 0;
 }
 
-int session_cli_cost(const struct session_cli *c, micros *ret, bool *ret_given,
-                     struct ssb_error *err)
+int session_cli_cost(struct session_cli *c, micros *ret, bool *ret_given, struct ssb_error *err)
 {
 	const char *cost = request_value(c->r, FLAG_COST);
 	const char *model = request_value(c->r, FLAG_MODEL);

@@ -13,6 +13,7 @@ struct session_cli {
 	struct owner owner;
 	struct sessions *store;
 	const char *id; /* of the session, or number of the reservation: the operand */
+	bool told;      /* what is wrong with a file: the error is the first of it */
 };
 
 /* The operand and the owner. Where the command has no operand `id` is NULL. On
@@ -25,11 +26,12 @@ void session_cli_done(struct session_cli *c);
 /* Says the error, with --json as an object too; the exit status: 1 what a
  * session refuses, 2 what was asked wrongly, else 125. */
 int session_cli_fail(const struct session_cli *c, const struct ssb_error *err);
+/* What is wrong with a file, all of it, in place of the error that follows. */
+void session_cli_findings(struct session_cli *c, const struct ssb_diags *found);
 
 /* --cost, or --model with its tokens. *ret is untouched where neither is given,
  * and *ret_given false. */
-int session_cli_cost(const struct session_cli *c, micros *ret, bool *ret_given,
-                     struct ssb_error *err);
+int session_cli_cost(struct session_cli *c, micros *ret, bool *ret_given, struct ssb_error *err);
 
 /* What a decision does to the runs that live, and to the owner's mailbox. A
  * message that cannot be sent is a warning; -1 where a run may live on. */

@@ -31,18 +31,6 @@ static int by_place(const void *a, const void *b)
 
 /* ---- the skill -------------------------------------------------------------------- */
 
-/* Of "file:line:column"; 0: it names none. */
-static unsigned line_of(const char *where)
-{
-	const char *last = strrchr(where, ':');
-	const char *s = last;
-
-	while (s != NULL && s > where && s[-1] != ':') {
-		s--;
-	}
-	return s != NULL && s > where ? (unsigned)strtoul(s, NULL, 10) : 0;
-}
-
 /* The name of the file in "dir/file:line:column". */
 static const char *file_of(const char *where, char *out, size_t size)
 {
@@ -62,12 +50,12 @@ static void not_valid(struct lint *l, const struct ssb_diags *diags, const struc
 		const struct ssb_diag *d = ssb_diags_get(diags, i);
 		if (d->severity == SSB_ERROR) {
 			lint_add(l, LINT_MANIFEST, file_of(d->where, file, sizeof(file)),
-			         line_of(d->where), "%s", d->text);
+			         lint_line_of(d->where), "%s", d->text);
 		}
 	}
 	if (l->n == before) {
 		lint_add(l, LINT_MANIFEST, file_of(err->where, file, sizeof(file)),
-		         line_of(err->where), "%s", err->text);
+		         lint_line_of(err->where), "%s", err->text);
 	}
 }
 

@@ -68,6 +68,17 @@ void lint_add(struct lint *l, enum lint_id id, const char *file, unsigned line, 
 	add(l, f, file, text != NULL ? text : r->text, MAX_LINT_FINDINGS);
 }
 
+unsigned lint_line_of(const char *where)
+{
+	const char *last = strrchr(where, ':');
+	const char *s = last;
+
+	while (s != NULL && s > where && s[-1] != ':') {
+		s--;
+	}
+	return s != NULL && s > where ? (unsigned)strtoul(s, NULL, 10) : 0;
+}
+
 void lint_add_cut(struct lint *l)
 {
 	const struct lint_rule *r = &LINT_RULES[LINT_INCOMPLETE];

@@ -21,6 +21,8 @@ void lint_add(struct lint *l, enum lint_id id, const char *file, unsigned line, 
 /* The same in a text for people: it does nothing by itself. */
 void lint_add_prose(struct lint *l, enum lint_id id, const char *file, unsigned line,
                     const char *text);
+/* Of "file:line:column"; 0: it names none. */
+unsigned lint_line_of(const char *where);
 /* That there is more than is kept: for this one there is room. */
 void lint_add_cut(struct lint *l);
 
@@ -39,6 +41,8 @@ void lint_characters(struct lint *l, const char *file, const char *bytes, size_t
 /* Of text alone: what is done in it, or said to be done. */
 void lint_idioms(struct lint *l, const char *file, enum lint_kind kind, const char *bytes,
                  size_t len);
+/* Of a SKILL.md at the top of the skill alone. */
+void lint_frontmatter(struct lint *l, const char *file, const char *bytes, size_t len);
 void lint_pickle(struct lint *l, const char *file, const char *bytes, size_t len);
 
 /* One line, ready to be searched: in lower case. */

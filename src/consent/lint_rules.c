@@ -15,6 +15,10 @@ const struct lint_rule LINT_RULES[LINT_IDS] = {
 	[LINT_ENTRYPOINT] = { "SSB003", "entrypoint-missing", ERROR, 'F',
 	                      "What the manifest starts is not in the skill.",
 	                      "put the program into the skill, or name one of the system" },
+	[LINT_FRONTMATTER] = { "SSB004", "unclear-frontmatter", WARNING, 'C',
+	                       "The frontmatter of SKILL.md is not valid YAML: whoever reads it "
+	                       "may read something else.",
+	                       "write \"name: value\", and quotes around a value with ': ' in it" },
 
 	[LINT_NETWORK] = { "SSB101", "network", NOTE, 'B', "The skill can send data to hosts.",
 	                   "leave network out where the work can be done without" },

@@ -195,6 +195,7 @@ void lint_bytes(struct lint *l, const char *file, bool executable, const char *b
 	if (kind != LINT_CODE && look > 0 && memchr(bytes, '\0', look) != NULL) {
 		return;
 	}
+	lint_frontmatter(l, file, bytes, len);
 	lint_characters(l, file, bytes, len);
 	lint_idioms(l, file, kind, bytes, len);
 }

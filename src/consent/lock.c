@@ -81,6 +81,7 @@ static void file_name(const char *skill, char ret[NAME_SIZE])
 
 /* ---- reading -------------------------------------------------------------------- */
 
+/* A symlink is not followed, as nowhere in the state directory; nor is it taken for "none". */
 static int open_dir(const struct owner *o, struct ssb_error *err)
 {
 	auto_fd state = open(o->state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -88,6 +89,12 @@ static int open_dir(const struct owner *o, struct ssb_error *err)
 	                 ? -1
 	                 : openat(state, DIR_NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
+	if (fd < 0 && errno == ENOTDIR && state >= 0) {
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+		                "'%s/%s' is a symlink, or no directory; put the directory itself "
+		                "there",
+		                o->state_dir, DIR_NAME);
+	}
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
 		return ssb_fail(err, SSB_E_NOT_FOUND, 0, WHERE, "nothing was approved");
 	}
@@ -270,14 +277,18 @@ static int list_dir(const struct owner *o, DIR *dir, struct lock_list *l, struct
 int lock_list(const struct owner *o, struct lock_list *ret, struct ssb_error *err)
 {
 	AUTO(lock_list_done) struct lock_list l = { 0 };
-	struct ssb_error none = { 0 };
-	auto_fd fd = open_dir(o, &none);
+	struct ssb_error why = { 0 };
+	auto_fd fd = open_dir(o, &why);
 
-	if (fd < 0 && none.code == SSB_E_NOT_FOUND) {
+	if (fd < 0 && why.code == SSB_E_NOT_FOUND) {
 		*ret = l;
 		return 0;
 	}
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (fd < 0) {
+		*err = why;
+		return -1;
+	}
+	DIR *dir = fdopendir(fd);
 	if (dir == NULL) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s/%s", o->state_dir, DIR_NAME);
 	}

@@ -22,6 +22,16 @@ static void write_bounds(struct json *j, const struct mcp_field *f, const char *
 	}
 }
 
+static void write_choices(struct json *j, const struct mcp_field *f)
+{
+	json_key(j, "enum");
+	json_open(j, '[');
+	for (size_t i = 0; f->choices[i] != NULL; i++) {
+		json_str(j, f->choices[i]);
+	}
+	json_close(j, ']');
+}
+
 static void write_field(struct json *j, const struct mcp_field *f)
 {
 	static const char *const TYPES[] = {
@@ -41,15 +51,13 @@ static void write_field(struct json *j, const struct mcp_field *f)
 		json_key(j, "items");
 		json_open(j, '{');
 		json_kstr(j, "type", "string");
+		if (f->choices != NULL) {
+			write_choices(j, f);
+		}
 		json_close(j, '}');
 		write_bounds(j, f, "minItems", "maxItems");
 	} else if (f->choices != NULL) {
-		json_key(j, "enum");
-		json_open(j, '[');
-		for (size_t i = 0; f->choices[i] != NULL; i++) {
-			json_str(j, f->choices[i]);
-		}
-		json_close(j, ']');
+		write_choices(j, f);
 	} else if (f->type == MCP_STRING) {
 		/* Characters there, bytes here: what has few bytes has few characters. */
 		write_bounds(j, f, "minLength", "maxLength");

@@ -14,7 +14,7 @@ struct mcp_field {
 	const char *description;
 	int64_t min;                /* of an integer; bytes of a string; items of an array */
 	int64_t max;                /* 0: the bound of the type */
-	const char *const *choices; /* of a string, NULL-terminated; NULL: any */
+	const char *const *choices; /* of a string, or of each item; NULL-terminated; NULL: any */
 	const char *otherwise;      /* the default, as JSON; NULL: none. Of an array: only [] */
 };
 

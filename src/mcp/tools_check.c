@@ -74,15 +74,20 @@ static void add_bounds(struct buf *out, const struct mcp_field *f, const char *u
 	}
 }
 
+static void add_choices(struct buf *out, const struct mcp_field *f)
+{
+	for (size_t i = 0; f->choices[i] != NULL; i++) {
+		buf_addf(out, "%s\"%s\"", i == 0 ? "one of " : ", ", f->choices[i]);
+	}
+}
+
 /* "an integer of 1 to 3600" */
 static void add_wanted(struct buf *out, const struct mcp_field *f)
 {
 	switch (f->type) {
 	case MCP_STRING:
 		if (f->choices != NULL) {
-			for (size_t i = 0; f->choices[i] != NULL; i++) {
-				buf_addf(out, "%s\"%s\"", i == 0 ? "one of " : ", ", f->choices[i]);
-			}
+			add_choices(out, f);
 			return;
 		}
 		buf_adds(out, "a string");
@@ -98,6 +103,10 @@ static void add_wanted(struct buf *out, const struct mcp_field *f)
 	case MCP_STRINGS:
 		buf_adds(out, "an array of strings");
 		add_bounds(out, f, " items");
+		if (f->choices != NULL) {
+			buf_adds(out, ", each ");
+			add_choices(out, f);
+		}
 		return;
 	}
 }
@@ -197,21 +206,30 @@ static void check_type(struct problems *p, const struct mcp_field *f, const stru
 	problem_wanted(p, f, what, note);
 }
 
-static void check_choice(struct problems *p, const struct mcp_field *f, const char *word)
+static bool is_choice(const struct mcp_field *f, const char *word)
+{
+	for (size_t i = 0; f->choices != NULL && f->choices[i] != NULL; i++) {
+		if (strcmp(f->choices[i], word) == 0) {
+			return true;
+		}
+	}
+	return f->choices == NULL;
+}
+
+static void no_choice(struct problems *p, const struct mcp_field *f, const char *what,
+                      const char *word)
 {
 	size_t n = 0;
 	char note[128] = "";
 
-	for (; f->choices[n] != NULL; n++) {
-		if (strcmp(f->choices[n], word) == 0) {
-			return;
-		}
+	while (f->choices[n] != NULL) {
+		n++;
 	}
 	const char *near = suggest(word, strlen(word), f->choices, n, sizeof(f->choices[0]));
 	if (near != NULL) {
 		(void)snprintf(note, sizeof(note), "; did you mean \"%s\"?", near);
 	}
-	problem_wanted(p, f, "is none of the choices", note);
+	problem_wanted(p, f, what, note);
 }
 
 static void check_string(struct problems *p, const struct mcp_field *f,
@@ -225,8 +243,8 @@ static void check_string(struct problems *p, const struct mcp_field *f,
 	} else if (!is_within(f, (int64_t)node->len)) {
 		(void)snprintf(what, sizeof(what), "has %zu bytes", node->len);
 		problem_wanted(p, f, what, "");
-	} else if (f->choices != NULL) {
-		check_choice(p, f, node->str);
+	} else if (!is_choice(f, node->str)) {
+		no_choice(p, f, "is none of the choices", node->str);
 	}
 }
 
@@ -247,6 +265,12 @@ static void check_strings(struct problems *p, const struct mcp_field *f, const s
 			               json_is(s, JSON_STRING) ? "not clean text" : type_text(s));
 			problem_wanted(p, f, what, "");
 			return; /* one is enough: there may be thousands */
+		}
+		if (!is_choice(f, s->str)) {
+			(void)snprintf(what, sizeof(what),
+			               "has item %zu, which is none of the choices", at);
+			no_choice(p, f, what, s->str);
+			return;
 		}
 		at++;
 	}

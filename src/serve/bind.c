@@ -43,15 +43,69 @@ static int name_anybody(struct binding *b, struct ssb_error *err)
 	return 0;
 }
 
-int binding_new(struct serve *s, struct binding **ret, struct ssb_error *err)
+/* One that is not there, or is over, would refuse every run: that is told at the start.
+ * A paused one may go on. */
+static int check_named(const struct owner *o, const char *id, struct ssb_error *err)
+{
+	auto_free struct session *s = calloc(1, sizeof(*s));
+	struct sessions *store = NULL;
+
+	if (!session_id_valid(id)) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "--session: '%.64s' is no id of a session",
+		                id);
+	}
+	if (s == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "serve", "out of memory");
+	}
+	if (sessions_open(o, &store, err) != 0) {
+		return -1;
+	}
+	int rc = session_get(store, id, s, err);
+	sessions_close(store);
+	if (rc != 0 && err->code == SSB_E_NOT_FOUND) {
+		*err = (struct ssb_error){ 0 };
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "there is no session '%s' (--session, SKILLSANDBOX_SESSION): "
+		                "'skillsandbox session list' shows those that are there, "
+		                "'skillsandbox session start' begins one",
+		                id);
+	}
+	if (rc == 0 && session_is_over(s->state)) {
+		return ssb_fail(
+		        err, SSB_E_POLICY, 0, "",
+		        "session '%s' (--session, SKILLSANDBOX_SESSION) is %s: nothing runs "
+		        "in it any more; 'skillsandbox session start' begins another",
+		        id, session_state_name(s->state));
+	}
+	return rc;
+}
+
+/* By its first finding, if it has any. */
+static int load_policy(const char *file, struct session_policy *ret, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+
+	if (diags == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "serve", "out of memory");
+	}
+	if (session_policy_load(file, ret, diags, err) == 0) {
+		return 0;
+	}
+	if (ssb_diags_count(diags) > 0) {
+		const struct ssb_diag *d = ssb_diags_get(diags, 0);
+		*err = (struct ssb_error){ 0 };
+		ssb_fail(err, SSB_E_POLICY, 0, d->where, "%s", d->text);
+	}
+	return -1;
+}
+
+int binding_new(struct serve *s, struct binding **ret, struct ssb_error *err)
+{
 	struct binding *b = calloc(1, sizeof(*b));
 	const char *id = s->opt->session;
 	const char *file = s->opt->session_policy;
 
-	if (b == NULL || diags == NULL) {
-		free(b);
+	if (b == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "serve", "out of memory");
 	}
 	b->serve = s;
@@ -61,21 +115,9 @@ int binding_new(struct serve *s, struct binding **ret, struct ssb_error *err)
 		                "give --session or --session-policy, not both: a session has its "
 		                "policy already");
 	}
-	if (id != NULL && !session_id_valid(id)) {
-		free(b);
-		return ssb_fail(err, SSB_E_USAGE, 0, "", "--session: '%.64s' is no id of a session",
-		                id);
-	}
-	if (file != NULL && session_policy_load(file, &b->policy, diags, err) != 0) {
-		if (ssb_diags_count(diags) > 0) {
-			const struct ssb_diag *d = ssb_diags_get(diags, 0);
-			*err = (struct ssb_error){ 0 };
-			ssb_fail(err, SSB_E_POLICY, 0, d->where, "%s", d->text);
-		}
-		binding_free(b);
-		return -1;
-	}
-	if (name_anybody(b, err) != 0) {
+	if ((id != NULL && check_named(&s->owner, id, err) != 0) ||
+	    (file != NULL && load_policy(file, &b->policy, err) != 0) ||
+	    name_anybody(b, err) != 0) {
 		binding_free(b);
 		return -1;
 	}

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "audit/event.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/visible.h"
@@ -52,8 +53,9 @@ const struct mcp_field TRACE_FIELDS[N_TRACE_FIELDS] = {
 	  .otherwise = JSON(LINES) },
 	{ .name = "kinds",
 	  .type = MCP_STRINGS,
-	  .description = "Only lines of these kinds: file_read, network_egress_blocked, ...",
-	  .max = 64 },
+	  .description = "Only lines of these kinds.",
+	  .max = 64,
+	  .choices = RECORD_KINDS },
 	{ .name = "violations_only",
 	  .type = MCP_BOOLEAN,
 	  .description = "Only attempts outside the plan.",

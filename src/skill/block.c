@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/limits.h"
+
 /* A line of three hyphens at `text`, with its end: how long; 0: it is none. */
 static size_t fence(const char *text, size_t len)
 {
@@ -29,4 +31,19 @@ int block_read(struct buf *out, const char *text, size_t len)
 		at += n + (end != NULL ? 1 : 0);
 	}
 	return at > 0 && at < len && !out->failed ? 0 : -1;
+}
+
+int block_find(struct buf *out, const char *text, size_t len, unsigned *ret_line)
+{
+	size_t at = len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	unsigned blank = 0;
+
+	while (at < len && (text[at] == '\n' || text[at] == '\r') && blank < MAX_BLANK_LINES) {
+		blank += text[at++] == '\n';
+	}
+	*ret_line = blank + 1;
+	if (block_read(out, text + at, len - at) == 0) {
+		return 1;
+	}
+	return len - at >= 3 && memcmp(text + at, "---", 3) == 0 ? -1 : 0;
 }

@@ -222,17 +222,6 @@ static void notes_read(struct reading *r, struct ynode *root)
 	}
 }
 
-/* Empty lines and a byte order mark before the first fence. */
-static size_t before_fence(const char *text, size_t len, unsigned *ret_lines)
-{
-	size_t at = len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-
-	while (at < len && (text[at] == '\n' || text[at] == '\r') && *ret_lines < MAX_BLANK_LINES) {
-		*ret_lines += text[at++] == '\n';
-	}
-	return at;
-}
-
 static int no_front(struct reading *r, const char *why)
 {
 	report_add(&r->rep, SSB_WARNING, 0, 0, "", "%s; it asks for nothing", why);
@@ -244,18 +233,17 @@ int says_markdown(struct says *ret, const char *file, const char *text, size_t l
 {
 	struct reading r = { .says = ret, .rep = { file, diags } };
 	AUTO(ydoc_freep) struct ynode *root = NULL;
-	unsigned blank = 0;
+	unsigned line = 0;
 	auto_buf block;
 
 	*ret = (struct says){ 0 };
 	buf_init(&block, MAX_YAML_BYTES);
-	size_t at = before_fence(text, len, &blank);
-	if (block_read(&block, text + at, len - at) != 0) {
-		return no_front(&r, len - at >= 3 && memcmp(text + at, "---", 3) == 0
-		                            ? "its frontmatter does not end, or is too large"
-		                            : "it has no frontmatter");
+	int found = block_find(&block, text, len, &line);
+	if (found <= 0) {
+		return no_front(&r, found < 0 ? "its frontmatter does not end, or is too large"
+		                              : "it has no frontmatter");
 	}
-	root = loose_read(file, block.data != NULL ? block.data : "", block.len, blank + 2, diags);
+	root = loose_read(file, block.data != NULL ? block.data : "", block.len, line + 1, diags);
 	if (root == NULL) {
 		return -1;
 	}

@@ -254,6 +254,22 @@ def test_a_damaged_one_hides_no_other(ssb, asks):
     assert [r["skill"] for r in rows(ssb)] == [str(other)]
 
 
+def test_a_directory_that_is_a_symlink(ssb, asks):
+    """Not as if nothing had been approved: that is said, by whatever reads there."""
+    approve(ssb, asks)
+    there = ssb.state / "skillsandbox/approvals"
+    moved = there.rename(ssb.home / "elsewhere")
+    there.symlink_to(moved)
+    word = "approvals' is a symlink, or no directory; put the directory itself there"
+    stops(ssb, asks, word)
+    for command in (["approvals"], ["approve", "--yes", asks], ["diff", asks]):
+        r = ssb.ssb(*command)
+        assert r.code == 125 and word in r.errors, repr(r)
+    there.unlink()
+    moved.rename(there)
+    assert SECRET in ssb.run(asks).ok().text
+
+
 def test_what_was_declined_stays_out(ssb):
     """By --yes as well, whatever changes; until the approval is taken back."""
     d = ssb.skill(f"import os\nprint(os.path.exists({str(ssb.home / '.ssh')!r}))", read=["~/.ssh"])

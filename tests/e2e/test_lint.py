@@ -82,6 +82,20 @@ def test_manifest(ssb):
     assert (at["rule"], at["file"], at["line"]) == ("SSB001", "skillsandbox.yaml", 2)
 
 
+def test_frontmatter(ssb):
+    """Whatever else describes the skill: agents read SKILL.md."""
+    words = "---\nname: probe\nthis is no YAML at all: [\n---\nText.\n"
+    skill = ssb.skill("", files={"SKILL.md": words})
+    alone = ssb.mkdir("alone")
+    ssb.write(alone / "SKILL.md", words)
+    for d in (skill, alone):
+        r = ssb.ssb("lint", d)
+        assert r.code == 1 and f"{d}/SKILL.md:4: warning: not valid YAML: " in r.text, repr(r)
+        assert "[SSB004 unclear-frontmatter]" in r.text
+        ssb.write(d / "SKILL.md", "---\nname: probe\ndescription: \"fine: now\"\n---\n")
+        assert "SSB004" not in rules(ssb.ssb("lint", "--json", d).ok())
+
+
 def test_usage(ssb, tmp_path):
     assert ssb.ssb("lint").code == 2
     assert ssb.ssb("lint", "--json", "--sarif", ssb.work).code == 2

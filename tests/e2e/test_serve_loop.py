@@ -187,7 +187,7 @@ def test_a_large_record(user):
         def look():
             looks = [client.send_tool("why_denied"),
                      client.send_tool("get_trace", run_id=ran["run_id"], **{"from": 10**9}),
-                     client.send_tool("get_trace", violations_only=True, kinds=["none"]),
+                     client.send_tool("get_trace", violations_only=True, kinds=["env_var_access"]),
                      client.send("resources/read",
                                  {"uri": f"skillsandbox://runs/{ran['run_id']}/output"}),
                      client.send("resources/list")]

@@ -126,6 +126,13 @@ def test_trace_in_pages(ssb, state, era):
         assert past["lines"] == [] and past["next_from"] is None
         some = structured(client.tool("get_trace", run_id=record.id, kinds=["stdout", "file_read"]))
         assert [x["kind"] for x in some["lines"]] == ["file_read"] * 3 + ["stdout"]
+        each = {x["kind"] for x in whole}
+        every = structured(client.tool("get_trace", run_id=record.id, kinds=sorted(each)))
+        assert every["lines"] == whole
+        wrong = failure(client.tool("get_trace", run_id=record.id, kinds=["stdout", "file_reed"]))
+        assert wrong["code"] == "invalid_arguments" and "'kinds' has item 1" in wrong["message"]
+        assert 'did you mean "file_read"?' in wrong["fix"], wrong
+        assert all(f'"{kind}"' in wrong["fix"] for kind in each), wrong
         bad = structured(client.tool("get_trace", run_id=record.id, violations_only=True))
         assert [x["seq"] for x in bad["lines"]] == [7, 10, 11]
 

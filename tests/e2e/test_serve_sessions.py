@@ -72,10 +72,22 @@ def test_a_session_by_environment(ssb, sessions):
 
 
 def test_a_session_that_is_not_there(ssb, sessions):
+    """Told at the start: every run of such a server would be refused."""
     skill(ssb, "hello", HELLO)
-    with served(ssb, "--session", "nowhere") as client:
-        assert failure(client.tool("session_status"))["code"] == "session_unavailable"
-        assert "nowhere" in failure(client.tool("run_skill", skill_dir="hello"))["message"]
+    for name in ("over", "paused"):
+        sessions.ok("start", "--id", name)
+    sessions.ok("complete", "over")
+    sessions.ok("pause", "paused")
+    for name, code, word in (("nowhere", 2, "there is no session 'nowhere'"),
+                             ("over", 125, "session 'over' ")):
+        for flags, env in ((("--session", name), {}), ((), {"SKILLSANDBOX_SESSION": name})):
+            r = ssb.ssb("serve", "--skills", ssb.mkdir("skills"), *flags, env=env)
+            assert r.code == code and word in r.errors and r.out == b"", repr(r)
+            assert "session start" in r.errors, repr(r)
+    with served(ssb, "--session", "paused") as client:  # it may go on
+        assert failure(client.tool("run_skill", skill_dir="hello"))["code"] == "policy"
+        sessions.ok("resume", "paused")
+        structured(client.tool("run_skill", skill_dir="hello"))
     with served(ssb) as client:
         assert failure(client.tool("session_status"))["code"] == "no_session"
         assert failure(client.tool("report_violation", type="leak"))["code"] == "no_session"

@@ -89,6 +89,23 @@ def test_nothing_is_written_without_a_word(ssb):
     assert file.read_text() == BEFORE["claude-code"]
 
 
+@pytest.mark.parametrize("text, line, word", [
+    ('model = "o3\n[tools]\n', 1, "a string that is not closed"),
+    ('model = "o3"\n\n[tools\nx = 1\n', 3, "the header of a table that is not closed"),
+    ('a = 1\nb = [1,\n2\n', 2, "a '[' that is not closed"),
+    ("a = 1\nmodel = o3\n", 2, "a text without quotes")])
+def test_no_valid_toml(ssb, text, line, word):
+    """Codex does not read it, and a table behind an open string is none."""
+    file = ssb.write(ssb.home / ".codex/config.toml", text)
+    with pytest.raises(tomllib.TOMLDecodeError):
+        tomllib.loads(text)
+    for words in (["--skills", ssb.base, "--write"], ["--remove", "--write"]):
+        r = set_up(ssb, "codex", *words)
+        assert r.code == 125 and f"/.codex/config.toml:{line}: it is not valid TOML" in r.errors
+        assert word in r.errors and r.out == b"", repr(r)
+        assert file.read_text() == text
+
+
 def test_own_skills_by_default(ssb):
     r = set_up(ssb, "claude-code", "--write")
     assert r.code == 2 and "--skills" in r.errors

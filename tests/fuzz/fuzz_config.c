@@ -7,6 +7,7 @@
 
 /* The command line is a program, not part of the library. */
 #include "cli/config_edit.c"
+#include "cli/toml_check.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

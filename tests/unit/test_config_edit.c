@@ -10,6 +10,7 @@
 
 /* The command line is a program, not part of the library. */
 #include "cli/config_edit.c"
+#include "cli/toml_check.c"
 
 static const char *const PATH[] = { "m", "s", NULL };
 
@@ -98,6 +99,11 @@ static void test_toml(void **state)
 		{ "[a]\nb = {}\n", "x = 1\n", NULL },
 		{ "[a]\n\"b\" = {}\n", "x = 1\n", NULL },
 		{ "k = \"\"\"\n[a.b]\n\"\"\"\n", "x = 1\n", NULL },
+		{ "# mark\n[a.b]\nx = [\n[1],\n]\n", "x = 1\n", NULL },
+		{ "# mark\n[a.b]\nx = [\n[1],\n]\n", NULL, NULL },
+		{ "k = [\n# mark\n[1.5],\n]\n", "x = 1\n", "k = [\n# mark\n[1.5],\n]\n\n" OURS },
+		{ "k = \"\n", "x = 1\n", NULL },
+		{ OURS "k = [\n", NULL, NULL },
 	};
 
 	(void)state;
@@ -117,6 +123,86 @@ static void test_toml(void **state)
 		}
 		assert_int_equal(rc, 0);
 		assert_string_equal(out.data != NULL ? out.data : "", CASES[i].after);
+	}
+}
+
+static void test_toml_that_is_none(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned line; /* 0: it is TOML */
+	} CASES[] = {
+		{ "", 0 },
+		{ "# only a comment", 0 },
+		{ "\xef\xbb\xbfk = 1\r\n[t . \"u v\" .'w'] # c\r\n[[a]]\n", 0 },
+		{ "a.'b'.\"c\" = [\n 1, # one\n [true], {x = 'y', z.z = []},\n]\n", 0 },
+		{ "a = \"\"\"\n[b\n\\\"\\\n  \"\" c\"\"\"\"\"\nb = '''\n'[''''\n", 0 },
+		{ "a = \"\\u00e9\\U0001f600\\x41\\\\\"\nb = 'c:\\d'\n", 0 },
+		{ "a = 1979-05-27 07:32:00\nb = -0.5e3\nc = +inf\nd = 0xff\n", 0 },
+		{ "a = {\n  b = 1, # c\n}\n", 0 }, /* of TOML 1.1 */
+		{ "k = 1\na = \"open\nb = 2\n", 2 },
+		{ "a = 'open", 1 },
+		{ "a = \"closed\\\"\n", 1 },
+		{ "k = 1\n\na = \"\"\"\nx\n\"\"\n", 3 },
+		{ "a = '''\nx\n''", 1 },
+		{ "a = \"\\q\"\n", 1 },
+		{ "a = \"\\u12g4\"\n", 1 },
+		{ "a = \"\"\"\n\\ x\"\"\"\n", 2 },
+		{ "k = 1\n[open\nx = 1\n", 2 },
+		{ "[[open]\n", 1 },
+		{ "[]\n", 1 },
+		{ "[a.]\n", 1 },
+		{ "[a] b = 1\n", 1 },
+		{ "k = 1\na = [1, 2\n[t]\n", 2 },
+		{ "a = [\n1", 1 },
+		{ "a = [1 2]\n", 1 },
+		{ "a = [,]\n", 1 },
+		{ "a = [1}\n", 1 },
+		{ "a = {b = 1\n", 1 },
+		{ "a = {b}\n", 1 },
+		{ "k = 1\nno words\n", 2 },
+		{ "a = text\n", 1 },
+		{ "a = -true\n", 1 },
+		{ "a =\n", 1 },
+		{ "= 1\n", 1 },
+		{ "a b = 1\n", 1 },
+		{ "\"\"\"a\"\"\" = 1\n", 1 },
+		{ "a = 1 2\n", 1 },
+		{ "k = 1\n# \x01\n", 2 },
+		{ "k = 1\n# \xff\n", 2 },
+		{ "a = 1\rb = 2\n", 1 },
+	};
+	unsigned line = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		line = 0;
+		const char *why = toml_check(CASES[i].text, strlen(CASES[i].text), &line);
+		if ((why != NULL) != (CASES[i].line != 0) || line != CASES[i].line) {
+			fail_msg("%s\nline %u, not %u: %s", CASES[i].text, line, CASES[i].line,
+			         why != NULL ? why : "fine");
+		}
+	}
+	assert_non_null(toml_check("a = 1\0\n", 7, &line));
+}
+
+static void test_toml_depth(void **state)
+{
+	(void)state;
+	for (size_t past = 0; past < 2; past++) {
+		auto_buf text;
+		unsigned line = 0;
+		buf_init(&text, 4096);
+		buf_adds(&text, "a = ");
+		for (size_t i = 0; i < MAX_CONFIG_DEPTH + past; i++) {
+			buf_adds(&text, i % 2 == 0 ? "[" : "{b = ");
+		}
+		buf_adds(&text, "1");
+		for (size_t i = MAX_CONFIG_DEPTH + past; i > 0; i--) {
+			buf_addc(&text, i % 2 == 1 ? ']' : '}');
+		}
+		const char *why = toml_check(text.data, text.len, &line);
+		assert_int_equal(why != NULL, past);
 	}
 }
 
@@ -147,6 +233,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_toml),
+		cmocka_unit_test(test_toml_that_is_none),
+		cmocka_unit_test(test_toml_depth),
 		cmocka_unit_test(test_diff),
 	};
 

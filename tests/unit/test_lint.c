@@ -120,6 +120,32 @@ static void test_shell(void **state)
 	check_all(v, ARRAY_LEN(v));
 }
 
+static void test_frontmatter(void **state)
+{
+	static const struct sample v[] = {
+		{ "SKILL.md", "---\nname: [a\n---\n", "SSB004" },
+		{ "SKILL.md", "---\njust words\n---\n", "SSB004" },
+		{ "SKILL.md", "\xef\xbb\xbf\n---\ndescription: a: b\n---\n", "SSB004" },
+		{ "skill.md", "---\n\tname: a\n---\n", "SSB004" },
+		{ "SKILL.md", "---\nname: a\n", "SSB004" },
+		{ "SKILL.md", "---\nname: a\ndescription: 'a: b'\n---\n", "" },
+		{ "SKILL.md", "---\n---\n", "" },
+		{ "SKILL.md", "# a\n---\nname: [a\n---\n", "" },
+		/* not what describes the skill */
+		{ "templates/SKILL.md", "---\nname: {{a\n---\n", "" },
+		{ "README.md", "---\nname: [a\n---\n", "" },
+	};
+	AUTO(lint_done) struct lint l = { .grade = 'A' };
+	static const char late[] = "\n\n---\nname: a\ndescription: b: c\n---\n";
+
+	(void)state;
+	check_all(v, ARRAY_LEN(v));
+	lint_bytes(&l, "SKILL.md", false, late, strlen(late));
+	assert_int_equal(l.n, 1);
+	assert_int_equal(l.v[0].line, 5);
+	assert_int_equal(l.v[0].level, LINT_WARNING);
+}
+
 static void test_programs(void **state)
 {
 	static const struct sample v[] = {
@@ -543,6 +569,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shell),
+		cmocka_unit_test(test_frontmatter),
 		cmocka_unit_test(test_programs),
 		cmocka_unit_test(test_prose_does_nothing_by_itself),
 		cmocka_unit_test(test_characters),

@@ -367,6 +367,32 @@ static void is_there(void **state)
 	assert_true(there);
 }
 
+/* Elsewhere, or as something else: not as if nothing had been approved. */
+static void the_directory_itself(void **state)
+{
+	(void)state;
+	char path[96];
+	char other[96];
+	AUTO(lock_list_done) struct lock_list l = { 0 };
+
+	give(&FOR_GOOD);
+	snprintf(path, sizeof(path), "%s/approvals", top);
+	snprintf(other, sizeof(other), "%s/elsewhere", top);
+	assert_int_equal(rename(path, other), 0);
+	assert_int_equal(load_code(), SSB_E_NOT_FOUND);
+	for (size_t i = 0; i < 2; i++) {
+		struct ssb_error err = { 0 };
+		assert_int_equal(i == 0 ? symlink(other, path) : mknod(path, S_IFREG | 0600, 0), 0);
+		assert_int_equal(load_code(), SSB_E_POLICY);
+		assert_true(lock_there(&owner, skill));
+		assert_int_equal(lock_list(&owner, &l, &err), -1);
+		assert_non_null(strstr(err.text, "/approvals' is a symlink, or no directory"));
+		assert_int_equal(unlink(path), 0);
+	}
+	assert_int_equal(rename(other, path), 0);
+	assert_int_equal(load_code(), SSB_OK);
+}
+
 static void grants_have_a_bound(void **state)
 {
 	(void)state;
@@ -416,10 +442,10 @@ static void bounds_of_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(not_understood),      T(whose_it_is),          T(bounds),
-		T(bounds_of_one),       T(files_that_cannot_be), T(files_have_bounds),
-		T(members_of_files),    T(lists_what_is_none),   T(is_there),
-		T(grants_have_a_bound),
+		T(not_understood),       T(whose_it_is),          T(bounds),
+		T(bounds_of_one),        T(files_that_cannot_be), T(files_have_bounds),
+		T(members_of_files),     T(lists_what_is_none),   T(is_there),
+		T(the_directory_itself), T(grants_have_a_bound),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

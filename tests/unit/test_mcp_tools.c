@@ -37,6 +37,7 @@ static const struct mcp_field FIELDS[] = {
 	  .otherwise = "\"fast\"" },
 	{ .name = "quiet", .type = MCP_BOOLEAN, .description = "Or not", .otherwise = "true" },
 	{ .name = "args", .type = MCP_STRINGS, .description = "More", .max = 3, .otherwise = "[]" },
+	{ .name = "modes", .type = MCP_STRINGS, .description = "Some", .choices = MODES },
 };
 
 static size_t handled;
@@ -145,7 +146,9 @@ static void test_list(void **state)
 	        "'default':'fast'},"
 	        "'quiet':{'type':'boolean','description':'Or not','default':true},"
 	        "'args':{'type':'array','description':'More','items':{'type':'string'},"
-	        "'maxItems':3,'default':[]}},"
+	        "'maxItems':3,'default':[]},"
+	        "'modes':{'type':'array','description':'Some','items':{'type':'string','enum':"
+	        "['fast','careful']}}},"
 	        "'required':['skill'],'additionalProperties':false},"
 	        "'outputSchema':{'type':'object','anyOf':[{'type':'object','properties':{'got':"
 	        "{'type':'string'}},'required':['got']},{'type':'object','properties':{'error':");
@@ -221,9 +224,13 @@ static void test_bad_arguments(void **state)
 		{ "{'skill':'a','args':['a',{}]}", "'args' has item 1, which is an object",
 		  "write args as an array of strings" },
 		{ "{'skill':'a','args':['a\\u0000']}", "item 0, which is not clean text", "array" },
+		{ "{'skill':'a','modes':['fast','carefull','x']}",
+		  "'modes' has item 1, which is none of the choices",
+		  "write modes as an array of strings, each one of \\\"fast\\\", \\\"careful\\\"; "
+		  "did you mean \\\"careful\\\"?" },
 		{ "{'skil':'a'}", "'skil' is no argument of this tool", "did you mean skill?" },
 		{ "{'skill':'a','wholly_other':1}", "'wholly_other' is no argument",
-		  "leave it out: echo takes skill, seconds, offset, mode, quiet, args" },
+		  "leave it out: echo takes skill, seconds, offset, mode, quiet, args, modes" },
 		{ "{'skill':'a','\\u001b[31m\\u202e':1}", "'?[31m?\?\?' is no argument", "leave" },
 	};
 	struct world w AUTO(world_done);

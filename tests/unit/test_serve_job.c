@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -10,6 +11,7 @@
 
 #include "base/limits.h"
 #include "os/clock.h"
+#include "os/clone.h"
 #include "os/loop.h"
 #include "serve/job.h"
 #include "serve/job_priv.h"
@@ -278,22 +280,58 @@ static void many_at_once(void **state)
 	free(s);
 }
 
-/* Supervisors that only wait: hundreds of sandboxes are not needed to count them. */
-static bool idle;
+/* Other supervisors than the real one; NULL: that. */
+static void (*supervisor)(const struct job_child *c);
 
 pid_t __real_job_fork(const struct job_child *c);
 pid_t __wrap_job_fork(const struct job_child *c);
 pid_t __wrap_job_fork(const struct job_child *c)
 {
-	pid_t pid = idle ? fork() : __real_job_fork(c);
+	pid_t pid = supervisor != NULL ? fork() : __real_job_fork(c);
 
-	if (idle && pid == 0) {
+	if (supervisor != NULL && pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;) {
-			(void)pause();
-		}
+		supervisor(c);
+		_exit(0);
 	}
 	return pid;
+}
+
+/* The time that a canceled supervisor has to finish is over when the test says so. */
+#define FINISH_MS 20000
+static struct {
+	int asked_for;
+	loop_fn *over;
+	void *arg;
+} finish_time;
+
+int __real_loop_after(struct loop *l, uint64_t ms, loop_fn *fn, void *arg, struct loop_timer **ret);
+int __wrap_loop_after(struct loop *l, uint64_t ms, loop_fn *fn, void *arg, struct loop_timer **ret);
+int __wrap_loop_after(struct loop *l, uint64_t ms, loop_fn *fn, void *arg, struct loop_timer **ret)
+{
+	if (ms == FINISH_MS) {
+		finish_time.asked_for++;
+		finish_time.over = fn;
+		finish_time.arg = arg;
+	}
+	return __real_loop_after(l, ms, fn, arg, ret);
+}
+
+/* At the server's end it is over soon. */
+int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	return __real_poll(fds, n, timeout == FINISH_MS && supervisor != NULL ? 50 : timeout);
+}
+
+/* Hundreds of sandboxes are not needed to count them. */
+static void idle(const struct job_child *c)
+{
+	(void)c;
+	for (;;) {
+		(void)pause();
+	}
 }
 
 static void as_many_as_there_may_be(void **state)
@@ -315,7 +353,7 @@ static void as_many_as_there_may_be(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
 	world_skill(w, "s", "{}", "true");
 	assert_int_equal(plans_get(w->serve.plans, &wish, &jw.plan, NULL, &err), 0);
-	idle = true;
+	supervisor = idle;
 	for (size_t i = 0; i <= MAX_JOBS; i++) {
 		s[i].w = w;
 		watch.arg = &s[i];
@@ -332,13 +370,153 @@ static void as_many_as_there_may_be(void **state)
 	assert_int_equal(s[7].ended, 1);
 	assert_int_equal(job_start(&w->serve, &jw, &watch, &s[MAX_JOBS].job, &err), 0);
 	assert_int_equal(jobs_count(w->serve.jobs), MAX_JOBS);
-	idle = false;
+	supervisor = NULL;
 	jobs_free(w->serve.jobs);
 	assert_int_equal(jobs_new(&w->serve, &w->serve.jobs, &err), 0);
 	for (size_t i = 0; i <= MAX_JOBS; i++) {
 		assert_int_equal(s[i].ended, 1);
 	}
 	assert_int_equal(children(), 0);
+}
+
+static int told_to;
+
+static void on_told(int sig)
+{
+	(void)!write(told_to, sig == SIGINT ? "i" : "t", 1);
+}
+
+/* Hears the signals, says which, and does not end. */
+static void stubborn(const struct job_child *c)
+{
+	struct sigaction hear = { .sa_handler = on_told };
+
+	told_to = c->out;
+	sigfillset(&hear.sa_mask); /* one by one, in their order */
+	(void)sigaction(SIGINT, &hear, NULL);
+	(void)sigaction(SIGTERM, &hear, NULL);
+	(void)!write(c->out, "up ", 3);
+	idle(c);
+}
+
+static void run_for(struct world *w, uint64_t ms)
+{
+	assert_int_equal(loop_after(w->serve.loop, ms, (loop_fn *)loop_stop, w->serve.loop, NULL),
+	                 0);
+	assert_int_equal(loop_run(w->serve.loop), 0);
+}
+
+static void begin_stubborn(struct world *w, struct seen *s)
+{
+	supervisor = stubborn;
+	begin(w, s, "{}", "true");
+	finish_time.asked_for = 0;
+	while (strcmp(s->live, "up ") != 0) {
+		run_for(w, 5);
+	}
+	job_cancel(s->job);
+	while (strlen(s->live) < strlen("up it")) {
+		run_for(w, 5);
+	}
+}
+
+static void was_killed(const struct seen *s)
+{
+	supervisor = NULL;
+	assert_int_equal(s->ended, 1);
+	assert_false(s->end.ran);
+	assert_non_null(strstr(s->end.err.text, "was killed by signal 9"));
+	assert_string_equal(s->live, "up it");
+	assert_int_equal(children(), 0);
+}
+
+/* Not before its time is over: a session's store may be slow. */
+static void one_that_does_not_end_is_killed(void **state)
+{
+	struct world *w = *state;
+	struct seen s = { 0 };
+
+	begin_stubborn(w, &s);
+	run_for(w, 50);
+	assert_int_equal(s.ended, 0);
+	assert_int_equal(finish_time.asked_for, 1);
+	finish_time.over(finish_time.arg);
+	assert_int_equal(loop_run(w->serve.loop), 0);
+	was_killed(&s);
+}
+
+/* Neither told nor given its time a second time. */
+static void is_canceled_twice(void **state)
+{
+	struct world *w = *state;
+	struct seen s = { 0 };
+
+	begin_stubborn(w, &s);
+	job_cancel(s.job);
+	run_for(w, 100);
+	assert_int_equal(finish_time.asked_for, 1);
+	finish_time.over(finish_time.arg);
+	assert_int_equal(loop_run(w->serve.loop), 0);
+	was_killed(&s);
+}
+
+/* Nor does the server, when it ends, wait for one for ever. */
+static void the_end_kills_what_does_not_end(void **state)
+{
+	struct world *w = *state;
+	struct seen s = { 0 };
+	struct ssb_error err = { 0 };
+
+	begin_stubborn(w, &s);
+	jobs_free(w->serve.jobs);
+	assert_int_equal(jobs_new(&w->serve, &w->serve.jobs, &err), 0);
+	was_killed(&s);
+}
+
+#define MUCH 300000 /* more than is read at a time, and than a pipe holds as it is made */
+
+/* Fills both pipes and is gone before anybody looks. What it leaves behind holds them. */
+static void writes_and_goes(const struct job_child *c)
+{
+	const int fds[] = { c->out, c->err };
+	auto_free char *data = malloc(MUCH);
+
+	memset(data, 'x', MUCH);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		if (fcntl(fds[i], F_SETPIPE_SZ, 1 << 20) < MUCH ||
+		    write(fds[i], data, MUCH) != MUCH) {
+			_exit(1);
+		}
+	}
+	struct job_msg m = { .kind = JOB_RESULT, .result = { .exit_status = fork() } };
+	if (m.result.exit_status == 0) {
+		(void)alarm(20);
+		idle(c);
+	}
+	(void)msg_send(c->sock, &m, sizeof(m), NULL);
+}
+
+/* All that was written before the end, and nothing is waited for after it. */
+static void nothing_is_lost_at_the_end(void **state)
+{
+	struct world *w = *state;
+	struct seen s = { 0 };
+	siginfo_t dead;
+
+	supervisor = writes_and_goes;
+	begin(w, &s, "{}", "true");
+	supervisor = NULL;
+	assert_int_equal(waitid(P_ALL, 0, &dead, WEXITED | WNOWAIT), 0);
+	uint64_t from = clock_ms();
+	assert_int_equal(loop_run(w->serve.loop), 0);
+	assert_true(clock_ms() - from < 10000);
+	assert_int_equal(s.ended, 1);
+	assert_true(s.end.ran);
+	assert_int_equal(kill(s.end.result.exit_status, SIGKILL), 0); /* it lived */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(s.end.out_all[i], MUCH);
+		assert_int_equal(s.end.out_len[i], 400);
+	}
 }
 
 static void the_end_waits_for_all(void **state)
@@ -412,6 +590,10 @@ int main(void)
 		T(a_crash_is_an_error),
 		T(many_at_once),
 		T(as_many_as_there_may_be),
+		T(one_that_does_not_end_is_killed),
+		T(is_canceled_twice),
+		T(the_end_kills_what_does_not_end),
+		T(nothing_is_lost_at_the_end),
 		T(the_end_waits_for_all),
 		T(dies_with_the_server),
 	};
