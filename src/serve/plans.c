@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <linux/openat2.h>
 
+#include "base/diag.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -42,8 +43,22 @@ struct plans {
 	uint64_t clock;
 };
 
+/* Broken from the start, it would refuse every plan; one that breaks later does that. */
+static int check_policy(const struct serve *s, struct ssb_error *err)
+{
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+	AUTO(policy_done) struct policy policy;
+
+	policy_init(&policy);
+	return diags == NULL ? ssb_fail(err, SSB_E_NOMEM, 0, "policy", "out of memory")
+	                     : policy_load(&s->owner, s->opt->owner, &policy, diags, err);
+}
+
 int plans_new(struct serve *s, struct plans **ret, struct ssb_error *err)
 {
+	if (check_policy(s, err) != 0) {
+		return -1;
+	}
 	struct plans *p = calloc(1, sizeof(*p));
 
 	if (p == NULL) {

@@ -35,7 +35,7 @@ static bool is_wanted(const struct record_ask *ask, const struct line *l)
 			return true;
 		}
 	}
-	return ask->kinds == NULL;
+	return json_first(ask->kinds_doc, ask->kinds) == NULL; /* none named: all */
 }
 
 /* In its place: that it is there. */

@@ -286,6 +286,18 @@ def test_a_changed_manifest_is_seen(ssb):
         assert structured(client.tool("run_skill", skill_dir="s"))["stdout"] == "hi\n"
 
 
+def test_a_broken_policy_file_is_told_at_the_start(ssb):
+    file = ssb.write(ssb.home / ".config/skillsandbox/policy.yaml", "bogus: [\n", 0o600)
+    skill(ssb, "hello", HELLO)
+    r = ssb.ssb("serve", "--skills", ssb.mkdir("skills"))
+    assert r.code == 125 and f"{file}:2:1: not valid YAML" in r.errors and r.out == b"", repr(r)
+    ssb.write(file, "grants: {}\n", 0o600)
+    with served(ssb) as client:  # the control; what breaks later refuses the run
+        structured(client.tool("run_skill", skill_dir="hello"))
+        ssb.write(file, "bogus: [\n", 0o600)
+        assert "not valid YAML" in failure(client.tool("run_skill", skill_dir="hello"))["message"]
+
+
 def test_the_token_is_not_for_skills(ssb):
     """Also where HTTP does not need it, and the owner lets manifests have it; another
     variable arrives. Over HTTP: test_serve_http.py."""

@@ -129,6 +129,8 @@ def test_trace_in_pages(ssb, state, era):
         each = {x["kind"] for x in whole}
         every = structured(client.tool("get_trace", run_id=record.id, kinds=sorted(each)))
         assert every["lines"] == whole
+        assert structured(client.tool("get_trace", run_id=record.id, kinds=[])) == \
+            structured(client.tool("get_trace", run_id=record.id)), "none named: all"
         wrong = failure(client.tool("get_trace", run_id=record.id, kinds=["stdout", "file_reed"]))
         assert wrong["code"] == "invalid_arguments" and "'kinds' has item 1" in wrong["message"]
         assert 'did you mean "file_read"?' in wrong["fix"], wrong
