@@ -96,7 +96,7 @@ def test_time_limit_does_not_count_the_pause(ssb, govern):
     assert r["end"] == "timeout" and r["exit_status"] == 124
     assert r["at"] - goes["at"] > 1000, "what was left of its time was left to it"
     used = g.all("used")[-1]
-    assert 5500 < used["wall_ms"] < 10000, "the pause is no time of the run"
+    assert 3000 < used["wall_ms"] < 10000, "the pause is no time of the run"
 
 
 def test_time_limit_control(ssb, govern):
