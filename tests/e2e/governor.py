@@ -62,7 +62,7 @@ class Governed:
 
     def result(self, timeout=30):
         r = self.hear("result", timeout)
-        assert self.process.wait(timeout=10) == 0
+        assert self.process.wait(timeout=30) == 0
         return r
 
     def output(self, text, timeout=20):

@@ -4,6 +4,7 @@ Three rules hold everywhere: every subprocess has a timeout; the environment is
 built from scratch; code that attacks runs unconfined only through bare(), in
 a network and pid namespace of its own, with a home made of decoys.
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -288,9 +289,23 @@ def wait_for(what, seconds=20):
 def cgroups_of(pid, since):
     """The cgroups of the run whose supervisor has this pid; not what an earlier one of
     the same number left when it was killed."""
-    found = [os.path.join(top, d) for top, dirs, _ in os.walk("/sys/fs/cgroup")
-             for d in dirs if d.startswith(f"skillsandbox-{pid}-")]
-    return [d for d in found if os.path.exists(d) and os.stat(d).st_ctime >= since - 1]
+    found = []
+    for top, dirs, _ in os.walk("/sys/fs/cgroup"):
+        for d in dirs:
+            path = os.path.join(top, d)
+            with contextlib.suppress(FileNotFoundError):
+                if d.startswith(f"skillsandbox-{pid}-") and os.stat(path).st_ctime >= since - 1:
+                    found.append(path)
+    return found
+
+
+def open_files(pid):
+    """What its descriptors lead to; those that it closes meanwhile are left out."""
+    found = set()
+    for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found.add(os.readlink(fd))
+    return found
 
 
 def alive_with(marker):

@@ -49,14 +49,14 @@ def text(data):
     return data.decode("latin-1")
 
 
-def read_all(sock, limit=1 << 20, rest=1.5):
-    """Until the end; or, where the other side does not end, until nothing more came."""
-    sock.settimeout(10)
+def read_all(sock, limit=1 << 20, quiet=6):
+    """Until the end, or until nothing came for a while: longer than whoever should say
+    something may stand still."""
+    sock.settimeout(quiet)
     data = b""
     try:
         while len(data) < limit and (more := sock.recv(65536)):
             data += more
-            sock.settimeout(rest)
     except TimeoutError:
         pass
     return data
@@ -76,7 +76,30 @@ def raw(host, port, *parts, pause=0.05, half_close=False, timeout=10):
             s.sendall(part.encode("latin-1") if isinstance(part, str) else part)
         if half_close:
             s.shutdown(socket.SHUT_WR)
-        return text(read_all(s))
+        return text(read_all(s, quiet=20 if half_close else 6))
+
+
+def http_answer(s):
+    """One answer, and nothing of what comes behind it."""
+    data = b""
+    while not data.endswith(b"\r\n\r\n") and (more := s.recv(1)):
+        data += more
+    for line in data.lower().split(b"\r\n"):
+        if line.startswith(b"content-length:"):
+            data += s.recv(int(line.split(b":")[1]), socket.MSG_WAITALL)
+    return data
+
+
+def in_turn(host, port, *parts, half_close=False):
+    """Sends each part when the one before it has been answered; what came back, as text."""
+    with socket.create_connection((host, port), 20) as s:
+        data = b""
+        for i, part in enumerate(parts):
+            data += http_answer(s) if i else b""
+            s.sendall(part.encode("latin-1"))
+        if half_close:
+            s.shutdown(socket.SHUT_WR)
+        return text(data + read_all(s, quiet=20 if half_close else 6))
 
 
 def context(verify=True):
@@ -95,7 +118,7 @@ def tls(host, port=443, sni=None, request_host=None, timeout=10):
             as t:
         name = request_host or host
         t.sendall(f"GET / HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n".encode())
-        return text(read_all(t, rest=10))
+        return text(read_all(t, quiet=20))
 
 
 def hello_bytes(name):
@@ -154,7 +177,7 @@ def family_of(address):
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
-def dns(name, kind=1, server=None, tcp=False, packet=None, timeout=3, connected=True):
+def dns(name, kind=1, server=None, tcp=False, packet=None, timeout=10, connected=True):
     """Asks by hand. Not connected, the reply must come from the address asked."""
     server = server or nameservers()[0]
     packet = packet or question(name, kind)
@@ -173,6 +196,15 @@ def dns(name, kind=1, server=None, tcp=False, packet=None, timeout=3, connected=
         reply, peer = s.recvfrom(4096)
         assert peer[:2] == (server, 53), f"asked {server}, answered by {peer}"
         return parse(reply)
+
+
+def asked(name, **kw):
+    """The same as often as it takes: behind a flood a question may be lost."""
+    for _ in range(10):
+        got = tried(dns, name, timeout=3, **kw)
+        if got["value"]:
+            break
+    return got
 
 
 def command(*argv, env=None, timeout=20):

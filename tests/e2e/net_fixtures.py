@@ -17,6 +17,9 @@ import net_clients
 import net_servers
 
 GRANT = ("--allow-private", "127.0.0.0/8")
+# Seconds in which what comes at once is there, also on a machine that stood still for a
+# moment. Whoever waits for nothing waits longer: clients 5 s and more, as libc's resolver.
+PROMPT = 4
 
 
 class Outside:

@@ -27,6 +27,7 @@ import time
 import urllib.parse
 
 import harness
+from net_drain import drained
 
 LOCAL = "127.0.0.1"
 PRIVATE = "10.77.0.1"         # on lo, and never granted unless a test says so
@@ -422,6 +423,7 @@ def main():
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         word = json.loads(line)
+        drained()
         if word == "reset":
             world.reset()
         print(json.dumps(world.seen()), flush=True)

@@ -51,9 +51,12 @@ def programs():
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """Below those that the kernel gives to whoever connects: nobody gets it while the server
+    is not there."""
+    while True:
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.bind(("127.0.0.1", 15000 + secrets.randbelow(15000)))
+            return s.getsockname()[1]
 
 
 class Server:

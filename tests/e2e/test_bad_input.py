@@ -244,7 +244,7 @@ def test_flag(ssb, flags):
 
 
 def test_flag_control(ssb):
-    assert ssb.run("--memory", "64", "--timeout", "5s", "--profile", "default", "--env", "A=b",
+    assert ssb.run("--memory", "64", "--timeout", "60s", "--profile", "default", "--env", "A=b",
                    "--", "/bin/echo", "started").ok().text == "started\n"
 
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from harness import PYTHON, alive_with, manifest, userns_denied
+from harness import PYTHON, alive_with, manifest, open_files, userns_denied, wait_for
 
 NUMBERS = {"x86_64": {"renameat2": 316, "add_key": 248, "keyctl": 250},
            "aarch64": {"renameat2": 276, "add_key": 217, "keyctl": 219}}[platform.machine()]
@@ -28,12 +28,12 @@ def ends_within(p, seconds):
 def test_reader_that_never_reads(ssb):
     """The time limit is a limit of the whole run, also of what is delivered."""
     start = time.monotonic()
-    p = ssb.popen([ssb.binary, "run", "-t", "2", "--", "sh", "-c", "echo up >&2; exec yes"],
+    p = ssb.popen([ssb.binary, "run", "-t", "5", "--", "sh", "-c", "echo up >&2; exec yes"],
                   stdin=-3, stdout=-1, stderr=-1)
     try:
         assert p.stderr.readline() == b"up\n"
-        assert ends_within(p, 6) == 124, p.poll()
-        assert time.monotonic() - start > 1.9, "not before its time"
+        assert ends_within(p, 30) == 124, p.poll()
+        assert time.monotonic() - start > 4.9, "not before its time"
     finally:
         p.kill()
         p.communicate()
@@ -50,9 +50,9 @@ def test_reader_that_never_reads_an_ended_skill(ssb):
         start = time.monotonic()
         for _ in range(2):
             p.send_signal(signal.SIGTERM)
-            if ends_within(p, 3) is not None:
+            if ends_within(p, 10) is not None:
                 break
-        assert p.poll() is not None and time.monotonic() - start < 10, "of the 60 that it has"
+        assert p.poll() is not None and time.monotonic() - start < 30, "of the 60 that it has"
     finally:
         p.kill()
         p.communicate()
@@ -197,13 +197,12 @@ def test_interrupt_without_namespaces(user):
                    stdin=-3, stdout=-1, stderr=-1)
     try:
         assert p.stdout.readline() == b"up\n"
-        deadline = time.monotonic() + 5
-        while len([1 for _, line in alive_with(length) if line.startswith(b"sleep")]) < 3:
-            assert time.monotonic() < deadline, "control: three processes of the skill are alive"
-            time.sleep(0.01)
+        # The control: three processes of the skill are alive.
+        wait_for(lambda: len([1 for _, line in alive_with(length) if line.startswith(b"sleep")])
+                 == 3, 10)
         os.killpg(p.pid, signal.SIGINT)
-        assert ends_within(p, 5) == 130, p.poll()
-        assert alive_with(length) == []
+        assert ends_within(p, 20) == 130, p.poll()
+        wait_for(lambda: not alive_with(length), 10)  # of the 47 that they would sleep
     finally:
         p.kill()
         p.communicate()
@@ -249,13 +248,13 @@ def test_terminal_for_piped_input(ssb):
 
 def descendants(pid):
     found = []
-    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+    try:
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:  # it has ended
+        children = []
+    for child in children:
         found += [int(child), *descendants(child)]
     return found
-
-
-def open_files(pid):
-    return {os.readlink(p) for p in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
 
 
 def is_in_sandbox(pid):
@@ -293,5 +292,5 @@ def test_first_process_holds_nothing_of_the_caller(ssb):
                 assert not {str(log), str(extra)} & files, (pid, files)
                 assert not any(f.startswith(str(ssb.base)) for f in files - {"/"}), files
         finally:
-            p.communicate(b"\n", timeout=10)
+            p.communicate(b"\n", timeout=30)
     assert p.returncode == 0

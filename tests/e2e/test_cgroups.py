@@ -56,7 +56,7 @@ def delegate():
         return top
     yield make
     for top in made:
-        for _ in range(50):
+        for _ in range(300):
             if not (top / "leaf/cgroup.procs").read_text():
                 break
             time.sleep(0.1)

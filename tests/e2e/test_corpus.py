@@ -69,13 +69,13 @@ def place(ssb, kind, name):
     return target
 
 
-def unconfined(ssb, argv, cwd, seconds=5):
+def unconfined(ssb, argv, cwd, seconds=20):
     """As Runner.bare(), in the sink's network instead of none."""
     return harness.execute(
         [*ssb.sink.enter, "unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
          *ssb.plain, "env", "-i", *(f"{k}={v}" for k, v in ssb.environment(TOKEN).items()),
          "timeout", "-s", "KILL", str(seconds), *argv], env={"PATH": harness.PATH}, cwd=cwd,
-        timeout=20)
+        timeout=60)
 
 
 def digest(*tops):
@@ -187,9 +187,9 @@ def test_sleeper(world):
     skill = place(world, "hostile", "sleeper")
     start = time.monotonic()
     assert world.run("-q", skill, timeout=30).code == 124
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 25
     assert classes(world.last_trace()) == {"resource_abuse"}
-    control = unconfined(world, ["sh", "main.sh"], skill, 1.2)
+    control = unconfined(world, ["sh", "main.sh"], skill, 5)
     assert control.code == 137 and control.text == "waiting\n", "it ended by itself"
 
 

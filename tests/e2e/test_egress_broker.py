@@ -2,19 +2,19 @@
 import json
 import os
 import pathlib
+import select
 import signal
-import time
 
 import pytest
 
-from harness import BY_USER
-from net_fixtures import GRANT, net, outside, rule
+from harness import BY_USER, open_files, wait_for
+from net_fixtures import GRANT, PROMPT, net, outside, rule
 
 API = rule("api.example.test", 443)
 ECHO = rule("api.example.test", 7001)
 
 
-def failed(r, seconds=3):
+def failed(r, seconds=PROMPT):
     """No answer, and an ordinary error (or end) without a wait."""
     return not r["value"] and r["seconds"] < seconds
 
@@ -40,7 +40,7 @@ def test_limit_of_connections(net):
     def one():
         s = socket.create_connection(('api.example.test', 7001), 5)
         held.append(s)
-        s.settimeout(3)
+        s.settimeout(20)
         s.sendall(b'x')
         return text(s.recv(1))
     held = []
@@ -58,7 +58,7 @@ def test_limit_of_bytes(net, key, word):
     code = f"""
     def go():
         with socket.create_connection(('api.example.test', 7003), 5) as s:
-            s.settimeout(5)
+            s.settimeout(30)
             s.sendall(b'{word} 8388608\\n')
             if '{word}' == 'UP':
                 s.sendall(b'x' * 8388608)
@@ -69,7 +69,7 @@ def test_limit_of_bytes(net, key, word):
     show([tried(go), tried(raw, 'api.example.test', 7003, 'DOWN 3\\n')])
     """
     go, after = net.probe(code, [rule("api.example.test", 7003)], limits={key: 1 << 20})
-    assert (go["value"] or 0) <= 1 << 20 and go["seconds"] < 4, go
+    assert (go["value"] or 0) <= 1 << 20 and go["seconds"] < 20, go
     assert go["error"], "a cut is no ordinary end"
     assert failed(after), "the run has used it up"
     assert sum(c["bytes"] for c in net.seen()["connections"]) <= 1 << 20
@@ -82,8 +82,7 @@ def test_limit_of_bytes(net, key, word):
 
 def is_digesting(net, pid):
     """It hashes the skill's files, for a moment: it alone has the state directory open."""
-    state = str(net.runner.state)
-    return any(os.readlink(f).startswith(state) for f in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+    return any(f.startswith(str(net.runner.state)) for f in open_files(pid))
 
 
 def brokers(net, pid):
@@ -99,6 +98,21 @@ def brokers(net, pid):
         except OSError:
             continue
     return found
+
+
+def both_brokers(net, pid):
+    """As soon as they are alone: who hashes looks like one of them before it has begun, and
+    when it is done."""
+    def two():
+        found = brokers(net, pid)
+        return found if len(found) == 2 else None
+    return wait_for(two)
+
+
+def is_on_record(net, text):
+    """In the lines that the runs of this caller have written so far."""
+    return any(text in path.read_text() for path in
+               (net.runner.state / "skillsandbox/runs").glob("*/trace.jsonl"))
 
 
 @pytest.fixture
@@ -122,8 +136,7 @@ def running(net):
 
 
 def test_broker_has_no_authority(net, running):
-    helpers = brokers(net, running.pid)
-    assert helpers
+    helpers = both_brokers(net, running.pid)
     confined = [(pid, s) for pid, s in helpers if s["Seccomp"].strip() == "2"]
     assert confined, helpers
     pid, status = confined[0]
@@ -135,8 +148,7 @@ def test_broker_has_no_authority(net, running):
 
 
 def test_helpers_hold_no_secret(net, running):
-    helpers = brokers(net, running.pid)
-    assert len(helpers) == 2, helpers
+    helpers = both_brokers(net, running.pid)
     for pid, _ in helpers:
         kept = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
         assert str(net.runner.home).encode() not in kept, "the owner's environment"
@@ -145,14 +157,11 @@ def test_helpers_hold_no_secret(net, running):
 @pytest.mark.parametrize("which", [0, 1])
 def test_dead_broker_ends_the_egress_only(net, running, which):
     """Either helper dies: no more egress, but the run goes on and ends well."""
-    helpers = brokers(net, running.pid)
-    assert len(helpers) == 2, helpers
+    helpers = both_brokers(net, running.pid)
     victim = sorted(pid for pid, _ in helpers)[which]
     os.kill(victim, signal.SIGKILL)
-    for _ in range(100):  # its sockets close a little later
-        if victim not in dict(brokers(net, running.pid)):
-            break
-        time.sleep(0.05)
+    # Its sockets close a little later, and the supervisor has to see it while the run goes on.
+    wait_for(lambda: is_on_record(net, "the egress broker ended"))
     out, err = running.communicate(b"\n", timeout=20)
     r = json.loads(out)
     assert failed(r), r
@@ -179,7 +188,7 @@ for _ in range(40):
 for s in kept[:25]:
     s.close()
     time.sleep(0.01)
-time.sleep(0.3)
+time.sleep(3)  # what is under way gets to its end
 show('done')
 """
 
@@ -229,7 +238,13 @@ def spares_of_one_run(net):
                          stderr=-1)
 
     def files():
-        return {pid: len(os.listdir(f"/proc/{pid}/fd")) for pid, _ in brokers(net, p.pid)}
+        return {pid: len(os.listdir(f"/proc/{pid}/fd")) for pid, _ in both_brokers(net, p.pid)}
+
+    def as_few_as_before():
+        # One pipe may be kept for the next flow that needs one.
+        after = files()
+        assert after.keys() == before.keys(), (before, after)
+        return after if all(after[pid] <= before[pid] + 2 for pid in before) else None
 
     assert p.stdout.readline() == b"ready\n", p.stderr.read()
     before = files()
@@ -237,13 +252,9 @@ def spares_of_one_run(net):
     p.stdin.flush()
     assert json.loads(p.stdout.readline()) == [240, True]
     kept = files()
-    time.sleep(4)
-    after = files()
+    after = wait_for(as_few_as_before)
     out, err = p.communicate(b"\n", timeout=20)
     assert p.returncode == 0, (out, err)
-    assert len(before) == 2 and after.keys() == before.keys(), (before, after)
-    # One pipe may be kept for the next flow that needs one.
-    assert all(after[pid] <= before[pid] + 2 for pid in before), (before, kept, after)
     return any(kept[pid] > after[pid] for pid in before)
 
 
@@ -257,18 +268,12 @@ def test_spares_leave_nothing_behind(net):
 
 
 def test_nothing_outlives_the_supervisor(net, running):
-    helpers = [pid for pid, _ in brokers(net, running.pid)]
-    assert helpers
+    helpers = [os.pidfd_open(pid) for pid, _ in both_brokers(net, running.pid)]
     running.kill()
     running.wait(10)
-    for _ in range(60):
-        left = [pid for pid in helpers if os.path.exists(f"/proc/{pid}")
-                and pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-                != "Z"]
-        if not left:
-            break
-        time.sleep(0.05)
-    assert left == []
+    wait_for(lambda: len(select.select(helpers, [], [], 1)[0]) == len(helpers))
+    for fd in helpers:
+        os.close(fd)
 
 
 @BY_USER
@@ -290,6 +295,6 @@ def test_slow_name_holds_nobody_else(net):
     """
     fast, slow = net.probe(code, [ECHO, rule("slow.example.test", 7001)])
     assert [r["value"] for r in fast] == ["xEND"] * 20, fast
-    assert max(r["seconds"] for r in fast) < 1, fast
+    assert max(r["seconds"] for r in fast) < PROMPT, fast
     assert not slow["value"] and slow["error"] != "TimeoutError" and slow["seconds"] < 25, slow
     assert net.blocked("slow.example.test", 7001)

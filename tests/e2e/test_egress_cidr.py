@@ -3,7 +3,7 @@ other address does. A small range has a socket for each address; of a wide one
 (past 128 pairs of address and port) the TCP port is taken whole."""
 import pytest
 
-from net_fixtures import GRANT, net, outside, rule
+from net_fixtures import GRANT, PROMPT, net, outside, rule
 
 FLAGS = ("--allow-private", "10.78.0.0/15", "--allow-private", "fd78::/47")
 WAYS = {"small": ("10.78.5.16/28", ["10.78.5.16", "10.78.5.17", "10.78.5.31"],
@@ -35,7 +35,7 @@ def test_addresses_in_and_around(ranges, way):
     assert [r["value"] for r in got[:len(inside)]] == ["xEND"] * len(inside), got
     for r in got[len(inside):]:
         assert r["errno"] in ("ENETUNREACH", "EHOSTUNREACH", "EADDRNOTAVAIL") \
-            and r["seconds"] < 1, r
+            and r["seconds"] < PROMPT, r
     assert sorted(c["address"] for c in net.seen()["connections"]) == sorted(inside), \
         "each was dialled as it was asked for"
     events = {e["data"]["name"]: e["data"] for e in net.allowed(7001)}
@@ -53,7 +53,8 @@ def test_other_ports_are_closed(ranges, way):
     cidr, inside, _ = WAYS[way]
     code = f"show([tried(connect, a, p) for a in {inside} for p in (7002, 443)])"
     got = net.probe(code, [rule(cidr, 7001)], flags=FLAGS)
-    assert {r["errno"] for r in got} == {"ECONNREFUSED"} and all(r["seconds"] < 1 for r in got), got
+    assert {r["errno"] for r in got} == {"ECONNREFUSED"}, got
+    assert all(r["seconds"] < PROMPT for r in got), got
     assert net.nothing_arrived()
     assert {r["value"] for r in net.control(code)} == {"connected"}
 
@@ -65,7 +66,7 @@ def test_private_ranges_need_their_own_grant(ranges, way):
     cidr, inside, _ = WAYS[way]
     for flags in ((), GRANT):
         got = net.probe(ECHO % inside, [rule(cidr, 7001)], flags=flags)
-        assert not any(r["value"] for r in got) and all(r["seconds"] < 2 for r in got), got
+        assert not any(r["value"] for r in got) and all(r["seconds"] < PROMPT for r in got), got
         assert net.seen()["connections"] == [] and net.seen()["kernel"]["connects"] == 0
         assert len(net.blocked(7001, "guarded", "private", cidr)) == len(inside)
 
@@ -78,7 +79,7 @@ def test_only_with_the_owners_word(net):
     r = net.inside(ECHO % inside, [rule(cidr, 7001)], flags=(*FLAGS, "--net", f"{cidr}:7001"))
     assert [x["value"] for x in r.ok().json()] == ["xEND"] * 3
     net.world.reset()
-    r = net.runner.run(*FLAGS, "--net", "[fd78::/64]:80", "--", "curl", "-sS", "--max-time", "5",
+    r = net.runner.run(*FLAGS, "--net", "[fd78::/64]:80", "--", "curl", "-sS", "--max-time", "20",
                        "http://[fd78::7]/six").ok()
     assert '"/six"' in r.text
     assert [c["address"] for c in net.seen()["connections"]] == ["fd78::7"]
@@ -102,13 +103,13 @@ def test_http_must_be_for_the_address_asked(ranges, client, way):
     cidr, inside, _ = WAYS[way]
     hosts = [f"[{a}]" if ":" in a else a for a in inside[1:]]
     code = {"curl": """
-    show([command('curl', '-sS', '--max-time', '5', *extra, 'http://%s/hello')['out']
+    show([command('curl', '-sS', '--max-time', '20', *extra, 'http://%s/hello')['out']
           for extra in ((), ('-H', 'Host: %s'), ('-H', 'Host: evil.test'))])
     """ % (hosts[0], hosts[1]), "urllib": """
     import urllib.request
     def get(headers):
         q = urllib.request.Request('http://%s/hello', headers=headers)
-        return urllib.request.urlopen(q, timeout=5).read().decode()
+        return urllib.request.urlopen(q, timeout=20).read().decode()
     show([tried(get, h)['value'] or '' for h in ({}, {'Host': '%s'}, {'Host': 'evil.test'})])
     """ % (hosts[0], hosts[1])}[client]
     got = net.probe(code, [rule(cidr, 80)], flags=FLAGS)
@@ -125,8 +126,7 @@ def test_narrower_rules_and_names_beside_a_wide_range(ranges):
              rule("api.example.test", 7001)]
     code = """
     def word(a, p, ask=b''):
-        with socket.create_connection((a, p), 3) as s:
-            s.settimeout(3)
+        with socket.create_connection((a, p), 20) as s:
             s.sendall(ask)
             return text(s.recv(20))
     show([tried(word, *c) for c in [('10.78.5.17', 7001, b'x'), ('10.78.5.17', 7002),
@@ -172,7 +172,7 @@ def test_own_services_beside_a_wide_range(ranges):
 UDP = """
 def ask(a):
     s = socket.socket(socket.AF_INET6 if ':' in a else socket.AF_INET, socket.SOCK_DGRAM)
-    s.settimeout(1)
+    s.settimeout(20)
     s.sendto(b'loot', (a, 7005))
     data, peer = s.recvfrom(100)
     return [text(data), peer[0]]

@@ -3,7 +3,7 @@ error, the trace says why. Each probe also runs outside, where it works."""
 import pytest
 
 from harness import BY_USER
-from net_fixtures import GRANT, net, outside, rule
+from net_fixtures import GRANT, PROMPT, net, outside, rule
 from net_servers import PRIVATE
 
 API = rule("api.example.test", 443)
@@ -11,7 +11,7 @@ WEB = rule("api.example.test", 80)
 ECHO = rule("api.example.test", 7001)
 
 
-def failed(r, seconds=3):
+def failed(r, seconds=PROMPT):
     """No answer, and an ordinary error (or end) without a wait."""
     return not r["value"] and r["seconds"] < seconds
 
@@ -155,7 +155,7 @@ def test_later_request_on_the_connection(net, case, pipelined):
     first = "GET /first HTTP/1.1\r\nHost: api.example.test\r\n\r\n"
     post = "POST /second HTTP/1.1\r\nHost: api.example.test\r\nContent-Length: 3\r\n\r\nabc"
     parts = [first + post + LATER[case]] if pipelined else [first, post, LATER[case]]
-    code = f"show(tried(raw, 'api.example.test', 80, *{parts!r}, pause=0.2))"
+    code = f"show(tried(in_turn, 'api.example.test', 80, *{parts!r}))"
     net.probe(code, [WEB])
     got = net.seen()["connections"]
     assert len(got) == 1 and "loot" not in got[0]["data"] and "evil" not in got[0]["data"], got
@@ -210,7 +210,7 @@ PORTS = "show({p: tried(connect, 'api.example.test', p) for p in (80, 7001, 7002
 def test_undeclared_ports(net):
     got = net.probe(PORTS, [API])
     for port, r in got.items():
-        assert r["errno"] == "ECONNREFUSED" and r["seconds"] < 1, f"{port}: {r}"
+        assert r["errno"] == "ECONNREFUSED" and r["seconds"] < PROMPT, f"{port}: {r}"
     assert net.nothing_arrived()
     control = net.control(PORTS)
     assert control["80"]["value"] == control["7001"]["value"] == "connected"
@@ -225,7 +225,7 @@ DIAL = "show({a: tried(connect, a, 7001, timeout=5) for a in %r})"
 def test_undeclared_addresses(net):
     got = net.probe(DIAL % ADDRESSES, [API, ECHO])
     for address, r in got.items():
-        assert r["error"] and r["seconds"] < 1, f"{address}: {r}"
+        assert r["error"] and r["seconds"] < PROMPT, f"{address}: {r}"
         if not address.startswith(("224", "255")):
             assert r["errno"] in ("ENETUNREACH", "EHOSTUNREACH", "ECONNREFUSED"), f"{address}: {r}"
     assert {got[a]["errno"] for a in ADDRESSES[:3]} == {"ENETUNREACH"}
@@ -240,7 +240,7 @@ ODD = ["0x7f.1", "127.1", "2130706433", "0177.0.0.1", "0", "0x0a4d0001", "10.77.
 def test_odd_literals(net):
     got = net.probe(DIAL % ODD, [API, ECHO])
     for literal, r in got.items():
-        assert r["error"] and r["seconds"] < 1, f"{literal}: {r}"
+        assert r["error"] and r["seconds"] < PROMPT, f"{literal}: {r}"
     assert net.nothing_arrived()
     control = net.control(DIAL % ODD)
     assert {r["value"] for r in control.values()} == {"connected"}
@@ -251,14 +251,14 @@ def test_synthetic_addresses_of_nobody(net):
     code = """
     mine = names('api.example.test', socket.AF_INET)[0]
     top = mine.rsplit('.', 1)[0]
-    seen = {a: tried(connect, a, 443, timeout=3) for a in
+    seen = {a: tried(connect, a, 443) for a in
             [f'{top}.{i}' for i in range(0, 256, 5) if f'{top}.{i}' != mine] + ['198.19.255.254']}
     show(seen)
     """
     got = net.probe(code, [API])
     assert len(got) > 40
     for address, r in got.items():
-        assert r["error"] and r["seconds"] < 1, f"{address}: {r}"
+        assert r["error"] and r["seconds"] < PROMPT, f"{address}: {r}"
     assert net.nothing_arrived()
 
 
@@ -310,7 +310,7 @@ def test_rebinding(net):
     """A resolver whose second answer is another range: the connection that
     asks again is judged again."""
     code = """
-    seen, end = [], time.monotonic() + 15
+    seen, end = [], time.monotonic() + 30
     while time.monotonic() < end and (not seen or seen[-1]['value']):
         seen.append(tried(raw, 'rebind.example.test', 7001, 'x', half_close=True))
         time.sleep(0.5)
@@ -318,12 +318,12 @@ def test_rebinding(net):
     """
     got = net.probe(code, [rule("rebind.example.test", 7001)])
     assert got[0]["value"] == "xEND", got[0]
-    assert failed(got[-1]), "resolved again within 15 s"
+    assert failed(got[-1]), "resolved again within 30 s"
     seen = net.seen()
     assert {c["address"] for c in seen["connections"]} == {"127.0.0.1"}
     assert len([q for q in seen["queries"] if q == ["rebind.example.test", "A"]]) >= 2
     assert net.blocked("rebind.example.test", 7001, "guarded", "private", PRIVATE)
-    both = net.probe(code.replace("+ 15", "+ 7"), [rule("rebind.example.test", 7001)],
+    both = net.probe(code.replace("+ 30", "+ 12"), [rule("rebind.example.test", 7001)],
                      flags=(*GRANT, "--allow-private", "10.0.0.0/8"), timeout=90)
     assert both[-1]["value"] == "xEND"
     assert PRIVATE in {c["address"] for c in net.seen()["connections"]}, "the control"
@@ -341,8 +341,8 @@ def test_dial_that_fails(net, name, reason):
 
 UDP = """
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.settimeout(0.7)
 def ask(host, port):
+    s.settimeout(WAIT if port == 7005 else 0.7)  # nobody is at the others
     s.sendto(b'loot', (socket.getaddrinfo(host, port, socket.AF_INET)[0][4][0], port))
     return text(s.recv(100))
 """
@@ -352,15 +352,16 @@ def test_udp_needs_its_own_rule(net):
     """A rule for TCP carries no datagram; QUIC to the declared port neither."""
     code = UDP + "show([tried(ask, h, p) for h in ('api.example.test', '10.77.0.1')" \
                  " for p in (7005, 443)])"
-    got = net.probe(code, [rule("api.example.test", 443, 7005)])
+    got = net.probe("WAIT = 0.7\n" + code, [rule("api.example.test", 443, 7005)])
     assert all(r["error"] for r in got), got
     assert {r["errno"] for r in got[2:]} == {"ENETUNREACH"}
     assert net.nothing_arrived()
-    assert [r["value"] for r in net.control(code)][::2] == ["LOOT"] * 2
+    assert [r["value"] for r in net.control("WAIT = 20\n" + code)][::2] == ["LOOT"] * 2
 
 
 def test_udp_by_name(net):
-    code = UDP + "show([tried(ask, 'api.example.test', 7005) for _ in range(3)])"
+    code = "WAIT = 20\n" + UDP + \
+        "show([tried(ask, 'api.example.test', 7005) for _ in range(3)])"
     got = net.probe(code, [rule("api.example.test", 7005, protocol="udp")])
     assert [r["value"] for r in got] == ["LOOT"] * 3, got
     assert len(net.seen()["datagrams"]) == 3

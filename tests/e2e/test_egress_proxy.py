@@ -15,7 +15,7 @@ import pytest
 import harness
 import net_proxy
 from harness import BY_USER
-from net_fixtures import GRANT, net, outside, rule
+from net_fixtures import GRANT, PROMPT, net, outside, rule
 from net_servers import PRIVATE
 
 PORT = 3128
@@ -169,7 +169,7 @@ def test_proxy_that_opens_nothing(net, proxy, mode, reason):
     """An ordinary, prompt error; and no try past the proxy."""
     p = proxy(mode)
     got = net.probe(ECHO, [FAR], flags=GRANT, env={"https_proxy": URL})
-    assert not got["value"] and got["seconds"] < 3, got
+    assert not got["value"] and got["seconds"] < PROMPT, got
     # Where the reset is faster than connect(), the client tries its second address.
     assert set(p.targets()) == {"far.example.test:7001"} and len(p.targets()) <= 2
     assert net.seen()["connections"] == []
@@ -180,7 +180,7 @@ def test_proxy_that_opens_nothing(net, proxy, mode, reason):
 def test_proxy_that_is_not_there(net):
     got = net.probe(ECHO.replace("far", "api"), [rule("api.example.test", 7001)],
                     env={"https_proxy": URL})
-    assert not got["value"] and got["seconds"] < 3, got
+    assert not got["value"] and got["seconds"] < PROMPT, got
     assert net.seen()["connections"] == [], "although a direct way was there"
     assert net.blocked("api.example.test", 7001, "proxy_unreachable")
     assert net.probe(ECHO.replace("far", "api"), [rule("api.example.test", 7001)])["value"]
@@ -197,7 +197,7 @@ def test_silent_proxy_times_out(net, proxy):
     show(tried(wait))
     """
     got = net.probe(code, [FAR], flags=(), env={"https_proxy": URL})
-    assert got["errno"] == "ECONNRESET" and 10 < got["seconds"] < 20, got
+    assert got["errno"] == "ECONNRESET" and 10 < got["seconds"] < 35, got
     assert net.blocked("far.example.test", 7001, "timeout")
 
 
@@ -242,7 +242,7 @@ def test_addresses_are_judged_here(net, proxy):
 UDP = """
 def ask(host):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    s.settimeout(1)
+    s.settimeout(%d)
     s.connect((host, 7005))
     s.send(b'loot')
     return text(s.recv(100))
@@ -254,13 +254,13 @@ def test_udp_does_not_go_past_it_unsaid(net, proxy):
     p = proxy()
     rules = [rule("api.example.test", 7005, protocol="udp")]
     env = {"https_proxy": URL}
-    plan = net.runner.ssb("inspect", net.skill(UDP, rules), env=env).ok().text
+    plan = net.runner.ssb("inspect", net.skill(UDP % 4, rules), env=env).ok().text
     assert "udp cannot pass the proxy" in plan
-    assert net.probe(UDP, rules, env=env)["value"] is None
+    assert net.probe(UDP % 4, rules, env=env)["value"] is None
     assert net.seen()["datagrams"] == [] and net.blocked("api.example.test", 7005, "proxy_no_udp")
-    assert net.probe(UDP, rules, env={**env, "no_proxy": "example.test"})["value"] == "LOOT"
+    assert net.probe(UDP % 20, rules, env={**env, "no_proxy": "example.test"})["value"] == "LOOT"
     policy(net, "network: {udp_direct: true}\n")
-    assert net.probe(UDP, rules, env=env)["value"] == "LOOT"
+    assert net.probe(UDP % 20, rules, env=env)["value"] == "LOOT"
     assert p.requests() == []
 
 
@@ -344,9 +344,8 @@ def descendants(pid):
 def is_dialler(pid, supervisor):
     """In the supervisor's network, and without the broker's epoll."""
     proc = pathlib.Path(f"/proc/{pid}")
-    files = [os.readlink(f) for f in (proc / "fd").iterdir()]
     return (os.readlink(proc / "ns/net") == os.readlink(f"/proc/{supervisor}/ns/net")
-            and "anon_inode:[eventpoll]" not in files)
+            and "anon_inode:[eventpoll]" not in harness.open_files(pid))
 
 
 @pytest.mark.parametrize("how", ["https_proxy", "policy"])

@@ -8,7 +8,7 @@ import pytest
 
 import harness
 from harness import BY_USER
-from net_fixtures import GRANT, net, outside, rule
+from net_fixtures import GRANT, PROMPT, net, outside, rule
 from net_servers import pattern
 
 API = rule("api.example.test", 443)
@@ -160,7 +160,7 @@ def test_upgrade_is_raw_after_101(net):
     code = r"""
     ask = ('GET /ws HTTP/1.1\r\nHost: api.example.test\r\nUpgrade: websocket\r\n'
            'Connection: Upgrade\r\n\r\n')
-    show(raw('api.example.test', 80, ask, 'no http at all\x00\xff', half_close=True, pause=0.3))
+    show(in_turn('api.example.test', 80, ask, 'no http at all\x00\xff', half_close=True))
     """
     got = net.probe(code, [WEB])
     assert "101" in got and "NO HTTP AT ALL\x00" in got
@@ -174,9 +174,9 @@ def test_server_speaks_first(net):
     show(tried(banner))
     """
     got = net.probe(code, [rule("api.example.test", 7002)])
-    assert got["value"] == "220 ready\r\n" and got["seconds"] < 1, got
+    assert got["value"] == "220 ready\r\n" and got["seconds"] < PROMPT, got
     denied = net.probe(code, [ECHO])
-    assert denied["errno"] == "ECONNREFUSED" and denied["seconds"] < 1, denied
+    assert denied["errno"] == "ECONNREFUSED" and denied["seconds"] < PROMPT, denied
     assert net.nothing_arrived()
 
 
@@ -186,7 +186,8 @@ def test_protocol_insists_on_any_port(net):
     show([tried(raw, 'api.example.test', 7001, 'raw bytes\n', half_close=True),
           tried(raw, 'api.example.test', 8080, 'raw bytes\n', half_close=True),
           tried(tls, 'api.example.test', 8443),
-          tried(raw, 'api.example.test', 8080, 'GET /x HTTP/1.1\r\nHost: api.example.test\r\n\r\n')])
+          tried(raw, 'api.example.test', 8080, 'GET /x HTTP/1.1\r\nHost: api.example.test\r\n'
+                'Connection: close\r\n\r\n')])
     """
     got = net.probe(code, [rule("api.example.test", 7001, 8443, protocol="tls"),
                            rule("api.example.test", 8080, protocol="http")])
@@ -205,7 +206,7 @@ def test_half_close(net):
     """
     got = net.probe(code, [ECHO])
     assert [r["value"] for r in got] == ["abcEND", "END"], got
-    assert got[0]["seconds"] < 0.7, "the end came through, not a time-out"
+    assert got[0]["seconds"] < 10, "the end came through, not a time-out"
 
 
 def test_reset_comes_through(net):
@@ -218,7 +219,7 @@ def test_reset_comes_through(net):
     show(tried(reset))
     """
     got = net.probe(code, [rule("api.example.test", 7003)])
-    assert got["errno"] == "ECONNRESET" and got["seconds"] < 2, got
+    assert got["errno"] == "ECONNRESET" and got["seconds"] < PROMPT, got
 
 
 BULK = """
@@ -431,36 +432,40 @@ def test_events(net):
     assert net.blocked() == []
 
 
-def processes_of(net, egress):
-    """How many processes a run has while its skill sleeps (with the skill)."""
-    directory = net.skill("open('/tmp/x', 'w'); print('up', flush=True); time.sleep(20)", egress)
+def family(pid):
+    """How many processes descend from it, with itself; not those that have ended."""
+    parents = {}
+    for d in os.listdir("/proc"):
+        if d.isdigit():
+            try:
+                with open(f"/proc/{d}/stat", encoding="utf-8", errors="replace") as f:
+                    state, parent = f.read().rsplit(")", 1)[1].split()[:2]
+                if state != "Z":
+                    parents[int(d)] = int(parent)
+            except OSError:
+                pass
+    found = {pid}
+    while more := {c for c, parent in parents.items() if parent in found} - found:
+        found |= more
+    return len(found)
+
+
+def has_processes(net, egress, wanted):
+    """Whether a run has so many while its skill waits (with the skill), once what hashed its
+    files is done."""
+    directory = net.skill("open('/tmp/x', 'w'); print('up', flush=True); time.sleep(90)", egress)
     p = net.runner.popen([net.runner.binary, "run", *GRANT, directory], stdout=-1, stderr=-1)
     try:
         assert p.stdout.readline() == b"up\n", p.stderr.read()
-        time.sleep(0.2)
-        parents = {}
-        for d in os.listdir("/proc"):
-            if d.isdigit():
-                try:
-                    with open(f"/proc/{d}/stat", encoding="utf-8", errors="replace") as f:
-                        parents[int(d)] = int(f.read().rsplit(")", 1)[1].split()[1])
-                except OSError:
-                    pass
-        family = {p.pid}
-        while more := {c for c, parent in parents.items() if parent in family} - family:
-            family |= more
-        return len(family)
+        harness.wait_for(lambda: family(p.pid) == wanted)
     finally:
         p.terminate()
         p.communicate(timeout=20)
 
 
 def test_no_egress_no_broker(net):
-    without = processes_of(net, [])
-    assert without == processes_of(net, [])
-    with_egress = processes_of(net, [API])
-    assert with_egress > without
-    assert without <= 4, "supervisor, init, the skill, and what hashed its files"
+    has_processes(net, [], 3)  # supervisor, init and the skill
+    has_processes(net, [API], 5)
 
 
 def test_run_ends_while_connections_are_open(net):
@@ -477,4 +482,4 @@ def test_run_ends_while_connections_are_open(net):
     r = net.inside(code, [ECHO], timeout=20)
     assert r.code == 7, repr(r)
     assert len(net.allowed("api.example.test", 7001)) == 20
-    assert harness.alive_with(str(net.runner.base)) == []
+    harness.wait_for(lambda: not harness.alive_with(str(net.runner.base)))

