@@ -23,9 +23,10 @@
 
 #define DIAL_TIMEOUT_MS 15000
 #define EVENT_BUFFER    (4 << 20)
-#define LAST_WORDS_MS   500
+#define LAST_WORDS_MS   2000 /* of a broker on a busy machine, too */
 #define REST_MS         10
 #define EVENTS_AT_ONCE  256
+#define ALL_EVENTS      (EVENT_BUFFER / sizeof(struct egress_event)) /* that wait */
 
 void egress_init(struct egress *e)
 {
@@ -214,20 +215,26 @@ void egress_bytes(const struct egress *e, uint64_t *ret_out, uint64_t *ret_in)
 	}
 }
 
-void egress_hear(struct egress *e, struct trace *trace)
+/* Of a broker that was not told to go. If it has gone, the egress has ended, not the
+ * safety; but not in silence. */
+static void hear_running(struct egress *e, struct trace *trace, size_t most)
 {
-	hear(e, trace, EVENTS_AT_ONCE);
-	/* What is in our socket is ours, also if the broker dies now. To be woken for
-	 * each event would cost as much as half a connection. */
-	e->hear_at = clock_ms() + REST_MS;
+	hear(e, trace, most);
 	if (e->events < 0) {
-		/* The egress has ended, not the safety; but not in silence. */
 		if (trace != NULL) {
 			trace_violation(trace, EV_POLICY_VIOLATION,
 			                "the egress broker ended during the run");
 		}
 		close_ledger(e, trace);
 	}
+}
+
+void egress_hear(struct egress *e, struct trace *trace)
+{
+	hear_running(e, trace, EVENTS_AT_ONCE);
+	/* What is in our socket is ours, also if the broker dies now. To be woken for
+	 * each event would cost as much as half a connection. */
+	e->hear_at = clock_ms() + REST_MS;
 }
 
 static void end_child(pid_t *pid)
@@ -256,11 +263,14 @@ static void hear_last_words(struct egress *e, struct trace *trace)
 void egress_stop(struct egress *e, struct trace *trace)
 {
 	if (e->events >= 0) {
+		hear_running(e, trace, ALL_EVENTS);
+	}
+	if (e->events >= 0) {
 		hear_last_words(e, trace);
 	}
 	end_child(&e->broker);
 	/* What it said in time and we had no time for. */
-	hear(e, trace, EVENT_BUFFER / sizeof(struct egress_event));
+	hear(e, trace, ALL_EVENTS);
 	close_ledger(e, trace);
 	end_child(&e->dialler);
 }

@@ -1,6 +1,6 @@
-/* The supervisor's end of the egress: a broker that goes on talking, and what
- * is left open where it could not be started. The linker puts our ledger in the
- * place of the real one. */
+/* The supervisor's end of the egress: a broker that goes on talking, one that is gone, and
+ * what is left open where it could not be started. The linker puts our ledger and trace in
+ * the place of the real ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +8,10 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -18,6 +20,7 @@
 #include "os/clock.h"
 
 static bool without_memory;
+static unsigned violations;
 static unsigned heard;
 static unsigned slow_us;
 
@@ -25,6 +28,7 @@ struct ledger *__real_ledger_new(const struct ssb_plan *plan);
 struct ledger *__wrap_ledger_new(const struct ssb_plan *plan);
 void __wrap_ledger_take(struct ledger *l, const struct egress_event *e, struct trace *trace);
 void __wrap_ledger_close(struct ledger *l, struct trace *trace);
+void __wrap_trace_violation(struct trace *t, enum event_kind kind, const char *fmt, ...);
 
 struct ledger *__wrap_ledger_new(const struct ssb_plan *plan)
 {
@@ -44,6 +48,14 @@ void __wrap_ledger_close(struct ledger *l, struct trace *trace)
 {
 	(void)l;
 	(void)trace;
+}
+
+void __wrap_trace_violation(struct trace *t, enum event_kind kind, const char *fmt, ...)
+{
+	(void)t;
+	(void)kind;
+	(void)fmt;
+	violations++;
 }
 
 /* A broker that says `n` things, one each `every_us`, and never goes. */
@@ -99,8 +111,9 @@ static void test_endless_words(void **state)
 	start_talker(&e, 200, 50000); /* ten seconds */
 	uint64_t start = clock_ms();
 	egress_stop(&e, some_trace());
-	assert_true(clock_ms() - start < 5000);
+	assert_true(clock_ms() - start < 8000);
 	assert_true(heard > 0);
+	assert_int_equal(violations, 0);
 	assert_int_equal(e.broker, 0);
 	egress_done(&e);
 }
@@ -116,6 +129,22 @@ static void test_many_words(void **state)
 	egress_stop(&e, some_trace());
 	slow_us = 0;
 	assert_int_equal(heard, 100);
+	egress_done(&e);
+}
+
+/* It died just before the run ended: nobody has looked since. */
+static void test_gone_before_the_end(void **state)
+{
+	struct egress e;
+
+	(void)state;
+	start_talker(&e, 3, 0);
+	assert_int_equal(kill(e.broker, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)e.broker, NULL, WEXITED | WNOWAIT), 0);
+	egress_stop(&e, some_trace());
+	assert_int_equal(heard, 3);
+	assert_int_equal(violations, 1);
+	violations = 0;
 	egress_done(&e);
 }
 
@@ -173,6 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_endless_words),
 		cmocka_unit_test(test_many_words),
+		cmocka_unit_test(test_gone_before_the_end),
 		cmocka_unit_test(test_failed_start_leaves_nothing_open),
 	};
 
