@@ -300,11 +300,13 @@ def cgroups_of(pid, since):
 
 
 def open_files(pid):
-    """What its descriptors lead to; those that it closes meanwhile are left out."""
+    """What its descriptors lead to; those that it closes meanwhile are left out, and all
+    of a process that is gone."""
     found = set()
-    for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            found.add(os.readlink(fd))
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                found.add(os.readlink(fd))
     return found
 
 

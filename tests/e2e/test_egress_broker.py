@@ -142,9 +142,9 @@ def test_broker_has_no_authority(net, running):
     pid, status = confined[0]
     assert pathlib.Path(f"/proc/{pid}/environ").read_bytes().strip(b"\0") == b""
     assert int(status["CapEff"], 16) == 0 and status["NoNewPrivs"].strip() == "1", status
-    targets = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
-    assert all(t.startswith(("socket:", "anon_inode:", "pipe:", "/dev/null")) for t in targets), \
-        targets
+    targets = open_files(pid)
+    known = ("socket:", "anon_inode:", "pipe:", "/dev/null")
+    assert targets and all(t.startswith(known) for t in targets), targets
 
 
 def test_helpers_hold_no_secret(net, running):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness import wait_for
+from harness import open_files, wait_for
 from mcp_client import LEGACY, MODERN, failure, structured
 from serve_world import STUBBORN, Processes, http_served, served, skill
 from session_cli import Sessions, end_heralds
@@ -243,8 +243,7 @@ def test_the_store_is_closed_when_a_run_begins(ssb, sessions):
         for _ in range(3):
             structured(client.tool("report_violation", type="odd"))
             status(client)
-            fds = f"/proc/{client.process.pid}/fd"
-            held = [os.readlink(f"{fds}/{fd}") for fd in os.listdir(fds)]
-            assert not [x for x in held if "sessions.db" in x], held
+            held = open_files(client.process.pid)
+            assert held and not [x for x in held if "sessions.db" in x], held
         client.cancel(run)
         there.gone()

@@ -13,7 +13,7 @@ import time
 import pytest
 
 import notify_world as world
-from harness import execute, wait_for
+from harness import execute, open_files, wait_for
 from notify_world import EVENT, JSON, PAGERDUTY, SLACK, Outbox, Receiver
 
 KEY = b"a key of the owner's"
@@ -382,7 +382,7 @@ def test_a_herald(ssb, driver):
         names = {x.split(b"=")[0] for x in (p / "environ").read_bytes().split(b"\0") if x}
         assert names == {b"HOME", b"USER", b"XDG_STATE_HOME", b"PGHOST", b"no_proxy"}
         lock = str(ssb.state / "skillsandbox/herald.lock")
-        targets = [os.readlink(f) for f in (p / "fd").iterdir()]
+        targets = open_files(pid)
         assert {t.split(":")[0] for t in targets} == {"/dev/null", "pipe", lock}
         assert os.readlink(p / "cwd") == "/"
         ignored = next(int(x.split()[1], 16) for x in (p / "status").read_text().splitlines()
@@ -392,8 +392,7 @@ def test_a_herald(ssb, driver):
         assert (p / "environ").stat().st_uid == 0  # no other process of the user reads it
         assert os.stat(lock).st_mode & 0o777 == 0o600
         for child in (p / "task" / str(pid) / "children").read_text().split():
-            open_there = [os.readlink(f) for f in pathlib.Path(f"/proc/{child}/fd").iterdir()]
-            assert lock not in open_there
+            assert lock not in open_files(child)
     box.end()
 
 
