@@ -21,8 +21,8 @@ def watcher(ssb):
     """Starts watchers; none of them outlives its test."""
     started = []
 
-    def start(*words):
-        started.append(Watcher(ssb, *words))
+    def start(*words, before=()):
+        started.append(Watcher(ssb, *words, before=before))
         return started[-1]
     yield start
     for w in started:
@@ -32,8 +32,8 @@ def watcher(ssb):
 
 
 class Watcher:
-    def __init__(self, ssb, *words):
-        self.p = ssb.popen([ssb.binary, "watch", *words], stdout=subprocess.PIPE,
+    def __init__(self, ssb, *words, before=()):
+        self.p = ssb.popen([*before, ssb.binary, "watch", *words], stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT)
         os.set_blocking(self.p.stdout.fileno(), False)
         self.seen = b""
@@ -150,6 +150,21 @@ def test_watch_all_sees_runs_that_start_later(ssb, watcher):
     begun.close()
     a.close()
     b.close()
+
+
+def test_watch_all_sees_a_run_that_starts_while_it_begins(ssb, watcher):
+    """Between the list of the runs and the word of new ones, which is made slow here."""
+    slow = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=inotify_add_watch",
+            "-e", "inject=inotify_add_watch:delay_enter=3000000"]
+    w = watcher("--all", "--json", before=slow)
+    time.sleep(1)
+    record = Record(events=[("stdout", {"message": "x"})] * 3000)
+    live = Live(State(ssb), record)
+    try:
+        wait_for(lambda: live.write() or w.lines_of(record.id))
+    finally:
+        subprocess.run(["pkill", "-KILL", "-P", str(w.p.pid)], check=True)
+        live.close()
 
 
 def test_watch_all_before_the_first_run(ssb, watcher):
