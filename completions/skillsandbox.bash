@@ -92,7 +92,7 @@ _skillsandbox()
 		;;
 	--best-effort)
 		mapfile -t COMPREPLY < <(compgen -W \
-			'userns net mounts env limits caps landlock seccomp' -- "$cur")
+			'userns net mounts env limits caps landlock seccomp audit' -- "$cur")
 		return
 		;;
 	--session | --expires | --without | --id | --parent | --agent | --action | --cost | --model | --tokens-in | --tokens-out | --type | --details | --reason | --grace | --skill | --since | --until | -n | --limit | --older-than | --keep | --allow-private | -m | --memory | -t | --timeout | --cpu-shares | --max-*)

@@ -1,6 +1,7 @@
 /* run_skill.c - runs a skill through libskillsandbox.
  *
- *   cc run_skill.c -lskillsandbox -o run_skill && ./run_skill DIR [ARG...]
+ *   cc run_skill.c $(pkg-config --cflags --libs skillsandbox) -o run_skill
+ *   ./run_skill DIR [ARG...]
  */
 #include <skillsandbox.h>
 #include <stdio.h>

@@ -65,6 +65,8 @@ struct classes {
 	struct class_hits hits[CLASS_COUNT];
 };
 
+struct line;
+
 struct class_verdict {
 	enum class_id id; /* CLASS_NONE: harmless, or nothing to say */
 	const char *technique;
@@ -80,6 +82,9 @@ bool class_prevented(const struct event *e);
 void classes_init(struct classes *c, const char *home);
 /* One event that is line `seq` of the record, or repeats it. */
 void classes_add(struct classes *c, const struct event *e, uint64_t seq);
+/* The same from a line that was read. Of repeats a line does not say enough: they are
+ * left out, so that counts are the least that it was. */
+void classes_add_line(struct classes *c, const struct line *l);
 
 /* Nothing to tell: violation_summary is left out. */
 bool classes_empty(const struct classes *c);

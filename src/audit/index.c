@@ -56,7 +56,13 @@ static int index_attach(struct index *x, const char *path)
 {
 	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW;
 
+	struct stat st;
+
 	index_done(x);
+	/* To open a FIFO that somebody has put there could wait for ever. */
+	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		return -1;
+	}
 	if (x->sql->open_v2(path, &x->db, flags, NULL) != SQLITE_OK) {
 		return -1;
 	}
@@ -260,6 +266,12 @@ static int index_select(struct index *x, const struct index_ask *ask, struct run
 	return 0;
 }
 
+static int index_answer(struct index *x, const struct runs *runs, const struct index_ask *ask,
+                        struct run_facts **ret, size_t *ret_n)
+{
+	return index_update(x, runs) == 0 ? index_select(x, ask, ret, ret_n) : -1;
+}
+
 int index_list(const char *state_dir, const struct index_ask *ask, struct run_facts **ret,
                size_t *ret_n, struct ssb_error *err)
 {
@@ -280,16 +292,20 @@ int index_list(const char *state_dir, const struct index_ask *ask, struct run_fa
 	if (index_open(&x, ask->rebuild, err) != 0) {
 		return -1;
 	}
-	if (index_update(&x, &runs) == 0 && index_select(&x, ask, ret, ret_n) == 0) {
+	if (index_answer(&x, &runs, ask, ret, ret_n) == 0) {
 		return 0;
 	}
 	/* Damaged inside: once more from nothing. */
 	if (index_open(&x, true, err) != 0) {
 		return -1;
 	}
-	if (index_update(&x, &runs) != 0 || index_select(&x, ask, ret, ret_n) != 0) {
+	if (index_answer(&x, &runs, ask, ret, ret_n) == 0) {
+		return 0;
+	}
+	/* It can be read and not be written, or another makes it anew just now. */
+	if (index_attach(&x, ":memory:") != 0 || index_answer(&x, &runs, ask, ret, ret_n) != 0) {
 		return ssb_fail(err, SSB_E_SYS, 0, "audit list", "the index fails: %s",
-		                x.sql->errmsg(x.db));
+		                x.db != NULL ? x.sql->errmsg(x.db) : "out of memory");
 	}
 	return 0;
 }

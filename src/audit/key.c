@@ -15,8 +15,6 @@
 #include "os/file.h"
 
 #define WHERE "trace key"
-/* 32 bytes in hex, a newline, and the NUL that hex_encode() writes */
-#define TEXT_BYTES ((size_t)(2 * ED25519_SEED + 1))
 
 struct key_file {
 	const char *name;
@@ -51,11 +49,25 @@ static int key_check(const struct owner *o, const struct key_file *f, const stru
 	return 0;
 }
 
+/* Returns 1 if that is no key, -1 with errno if it cannot be read. */
+static int key_decode(int fd, uint8_t ret[32])
+{
+	char text[TRACE_KEY_TEXT + 1]; /* one more, to see what is too long */
+	ssize_t n = read(fd, text, sizeof(text));
+
+	if (n < 0) {
+		return -1;
+	}
+	bool good = n == (ssize_t)TRACE_KEY_TEXT && text[TRACE_KEY_TEXT - 1] == '\n' &&
+	            hex_decode(text, TRACE_KEY_TEXT - 1, ret, 32) == 0;
+	explicit_bzero(text, sizeof(text));
+	return good ? 0 : 1;
+}
+
 /* Returns 1 if there is no such file. */
 static int key_read(const struct owner *o, int dir_fd, const struct key_file *f, uint8_t ret[32],
                     struct ssb_error *err)
 {
-	char text[TEXT_BYTES + 1]; /* one more, to see what is too long */
 	struct stat st;
 	/* A FIFO must not hold us up. */
 	auto_fd fd = openat(dir_fd, f->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -77,19 +89,16 @@ static int key_read(const struct owner *o, int dir_fd, const struct key_file *f,
 	if (key_check(o, f, &st, err) != 0) {
 		return -1;
 	}
-	ssize_t n = read(fd, text, sizeof(text));
-	if (n < 0) {
+	int rc = key_decode(fd, ret);
+	if (rc < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "read '%s/%s'", o->state_dir,
 		                f->name);
 	}
-	bool good = n == (ssize_t)TEXT_BYTES && text[TEXT_BYTES - 1] == '\n' &&
-	            hex_decode(text, TEXT_BYTES - 1, ret, 32) == 0;
-	explicit_bzero(text, sizeof(text));
-	return good ? 0
-	            : ssb_fail(err, SSB_E_POLICY, 0, WHERE,
-	                       "'%s/%s' is not 64 hexadecimal digits and a newline; restore it, "
-	                       "or remove it for a new one",
-	                       o->state_dir, f->name);
+	return rc == 0 ? 0
+	               : ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+	                          "'%s/%s' is not 64 hexadecimal digits and a newline; restore "
+	                          "it, or remove it for a new one",
+	                          o->state_dir, f->name);
 }
 
 /* A name that no other process tries, for the file before it is whole. */
@@ -109,7 +118,7 @@ static int key_part_name(const struct key_file *f, char *ret, size_t size)
 static int key_write_part(int dir_fd, const char *part, const struct key_file *f,
                           const uint8_t bytes[32])
 {
-	char text[TEXT_BYTES + 1];
+	char text[TRACE_KEY_TEXT + 1];
 	auto_fd fd =
 	        openat(dir_fd, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
@@ -117,10 +126,10 @@ static int key_write_part(int dir_fd, const char *part, const struct key_file *f
 		return -1;
 	}
 	hex_encode(bytes, 32, text);
-	text[TEXT_BYTES - 1] = '\n';
+	text[TRACE_KEY_TEXT - 1] = '\n';
 	/* fchmod: the umask may have taken what we need. On the disk before it
 	 * has its name: half a key would stop every later run. */
-	int rc = fchmod(fd, f->mode) == 0 && file_write_all(fd, text, TEXT_BYTES) == 0 &&
+	int rc = fchmod(fd, f->mode) == 0 && file_write_all(fd, text, TRACE_KEY_TEXT) == 0 &&
 	                         fdatasync(fd) == 0
 	                 ? 0
 	                 : -1;
@@ -249,6 +258,28 @@ int trace_key_load(const struct owner *o, struct trace_key *ret, struct ssb_erro
 	}
 	explicit_bzero(&key, sizeof(key));
 	return rc;
+}
+
+bool trace_key_ready(const struct owner *o)
+{
+	uint8_t seed[ED25519_SEED];
+	char secret[PATH_MAX], public[PATH_MAX];
+	struct stat dir, key, pub;
+
+	if (snprintf(secret, sizeof(secret), "%s/%s", o->state_dir, SECRET.name) >=
+	            (int)sizeof(secret) ||
+	    snprintf(public, sizeof(public), "%s/%s", o->state_dir, PUBLIC.name) >=
+	            (int)sizeof(public) ||
+	    stat(o->state_dir, &dir) != 0 || dir.st_uid != geteuid() || (dir.st_mode & 0022) != 0 ||
+	    lstat(public, &pub) != 0 || !S_ISREG(pub.st_mode)) {
+		return false;
+	}
+	auto_fd fd = open(secret, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	bool ready = fd >= 0 && fstat(fd, &key) == 0 && S_ISREG(key.st_mode) &&
+	             key.st_uid == geteuid() && (key.st_mode & SECRET.refused) == 0 &&
+	             key_decode(fd, seed) == 0;
+	explicit_bzero(seed, sizeof(seed));
+	return ready;
 }
 
 void trace_key_done(struct trace_key *k)

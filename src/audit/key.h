@@ -10,12 +10,16 @@
 #ifndef AUDIT_KEY_H
 #define AUDIT_KEY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/ed25519.h"
 #include "base/sha256.h"
 #include "policy/owner.h"
 #include "skillsandbox.h"
+
+/* In the file: 32 bytes in hex, and a newline. */
+#define TRACE_KEY_TEXT ((size_t)(2 * ED25519_SEED + 1))
 
 struct trace_key {
 	struct ed25519_key pair;
@@ -24,6 +28,9 @@ struct trace_key {
 /* Loads the key, or makes it. `ret` is to be given to trace_key_done() as soon
  * as the signature is made, and not to exist across a fork. */
 int trace_key_load(const struct owner *o, struct trace_key *ret, struct ssb_error *err);
+/* The key is there as it should be, and trace_key_load() will find nothing to make or to
+ * refuse: a look before every run. False: for trace_key_load() to judge. */
+bool trace_key_ready(const struct owner *o);
 void trace_key_done(struct trace_key *k); /* wipes it; accepts a zeroed one */
 
 /* Of the chain's head. */

@@ -77,6 +77,11 @@ struct resolved {
  * `follow`: also a symlink at its end. */
 void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, bool follow,
                      struct resolved *ret);
+/* Its beginning in a directory whose path is too long to be told (observe_deep.c): an
+ * absolute path that leads to what `raw` means. False: there is none that is short
+ * enough; *ret_there: but something is there. */
+bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
+                       bool *ret_there);
 /* What an fd of the thread is. */
 void observe_resolve_fd(struct observer *o, pid_t tid, int fd, struct resolved *ret);
 
@@ -93,6 +98,15 @@ struct judgement {
 
 void observe_judge(struct observer *o, const struct resolved *at, bool write,
                    struct judgement *ret);
+
+/* The name itself is made, removed or renamed, which takes its directory: a file
+ * that is granted cannot be removed, and one that is not there would be made as a
+ * directory. Corrects the remedy. */
+void observe_judge_entry(const struct observer *o, const char *path, struct judgement *j);
+
+/* A FIFO or socket is made there: what would stay on the host is refused. */
+void observe_judge_special(const struct observer *o, const struct resolved *at,
+                           struct judgement *j);
 
 /* connect, sendto, sendmsg, sendmmsg (observe_net.c). */
 void observe_network(struct observer *o, const struct seccomp_notif *n);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -115,7 +116,10 @@ bool observe_look(struct observer *o, const struct seccomp_notif *n, int dir, in
 	/* Who asks is asked before it can go away. */
 	(void)observe_process(o, (pid_t)n->pid);
 	/* An empty path is the fd itself, or ENOENT. */
-	if (ret->raw[0] == '\0') {
+	if (ret->raw[0] == '\0' && dir == AT_FDCWD) {
+		ret->at.path[0] = '\0';
+		ret->at.exists = ret->at.known = false;
+	} else if (ret->raw[0] == '\0') {
 		observe_resolve_fd(o, (pid_t)n->pid, dir, &ret->at);
 	} else {
 		observe_resolve(o, (pid_t)n->pid, dir, ret->raw, follow, &ret->at);
@@ -219,6 +223,9 @@ static void see_open(struct observer *o, const struct seccomp_notif *n, const st
 	e.mode = open_mode(flags, l.at.exists, &write);
 	e.kind = write ? EV_FILE_WRITE : EV_FILE_READ;
 	observe_judge(o, &l.at, write, &l.says);
+	if (write && !l.at.exists) {
+		observe_judge_entry(o, l.at.path, &l.says);
+	}
 	if (l.says.violation && strcmp(l.says.reason, "other_process") == 0 &&
 	    is_lister(observe_process(o, (pid_t)n->pid)->program)) {
 		l.says.violation = false; /* refused all the same */
@@ -230,6 +237,14 @@ static void see_open(struct observer *o, const struct seccomp_notif *n, const st
 		e.status = STATUS_ABSENT;
 	}
 	observe_tell(o, n, &e);
+}
+
+/* Of mknod(): the mode stands behind the path. */
+static bool makes_special(const struct seccomp_notif *n, const struct call *c)
+{
+	mode_t type = (mode_t)n->data.args[c->path + 1] & S_IFMT;
+
+	return type == S_IFIFO || type == S_IFSOCK;
 }
 
 static void see_change(struct observer *o, const struct seccomp_notif *n, const struct call *c)
@@ -245,8 +260,16 @@ static void see_change(struct observer *o, const struct seccomp_notif *n, const 
 	}
 	/* What is there cannot be made, what is not cannot be changed: that is the
 	 * kernel's answer, and no attempt outside of the plan if it may be seen. */
-	bool idle = c->makes ? l.at.exists : !l.at.exists;
+	bool idle = c->makes ? l.at.known && l.at.exists : !l.at.exists;
 	observe_judge(o, &l.at, !idle, &l.says);
+	if (!idle && strcmp(c->op, "mknod") == 0 && makes_special(n, c)) {
+		observe_judge_special(o, &l.at, &l.says);
+	}
+	/* A directory that is granted is made, as the skill would have it. */
+	if (c->nofollow == NEVER_FOLLOWED && strcmp(c->op, "mkdir") != 0 &&
+	    strcmp(c->op, "chown") != 0) {
+		observe_judge_entry(o, l.at.path, &l.says);
+	}
 	if (!observe_answer(o, n, &l, &e)) {
 		return;
 	}
@@ -272,17 +295,21 @@ static void see_two(struct observer *o, const struct seccomp_notif *n, const str
 	bool takes = strcmp(c->op, "rename") == 0 && from.at.exists;
 	observe_judge(o, &from.at, takes, &from.says);
 	observe_judge(o, &to.at, from.at.exists, &to.says);
-	/* The end that is outside of the plan is the one to tell of. */
-	bool second = from.says.allowed && !to.says.allowed;
-	if (!observe_answer(o, n, second ? &to : &from, &e)) {
+	/* The end that is outside of the plan is the one that decides. A line without a
+	 * remedy is taken to be about its first. */
+	if (from.says.allowed && !to.says.allowed) {
+		bool told = to.says.remedy != NULL || strcmp(to.says.reason, "outside_plan") == 0;
+		from.says = to.says;
+		from.says.remedy = told ? from.says.text : NULL;
+		observe_judge_entry(o, to.at.path, &from.says);
+	} else if (takes) {
+		observe_judge_entry(o, from.at.path, &from.says);
+	}
+	if (!observe_answer(o, n, &from, &e)) {
 		return;
 	}
-	if (second) {
-		e.path2 = text(from.at.path);
-	} else {
-		e.path2 = text(to.at.path);
-	}
-	if (from.says.allowed && to.says.allowed && !from.at.exists) {
+	e.path2 = text(to.at.path);
+	if (from.says.allowed && !from.at.exists) {
 		e.status = STATUS_ABSENT;
 	}
 	observe_tell(o, n, &e);
@@ -312,13 +339,27 @@ static void signal_members(struct json *j, void *arg)
 	json_kint(j, "signal", v[1]);
 }
 
+/* For people: which signal, and to whom kill(2) says that it goes. */
+static struct bytes signal_words(const int v[2], char *out, size_t size)
+{
+	int n = v[0] > 0     ? snprintf(out, size, "signal %d to process %d", v[1], v[0])
+	        : v[0] == 0  ? snprintf(out, size, "signal %d to its process group", v[1])
+	        : v[0] == -1 ? snprintf(out, size, "signal %d to every process", v[1])
+	                     : snprintf(out, size, "signal %d to the process group %lld", v[1],
+	                                -(long long)v[0]);
+
+	return (struct bytes){ out, (size_t)n };
+}
+
 static void see_signal(struct observer *o, const struct seccomp_notif *n, const struct call *c)
 {
 	int whom = (int)n->data.args[0];
 	int v[2] = { c->dir == NO_ARG ? observe_pidfd((pid_t)n->pid, whom) : whom,
 		     (int)n->data.args[c->path] };
+	char words[80];
 	struct event e = { .kind = EV_SYSCALL_FILTERED,
 		           .status = STATUS_ASKED,
+		           .message = signal_words(v, words, sizeof(words)),
 		           .op = c->op,
 		           .more = signal_members,
 		           .more_arg = v,
@@ -367,6 +408,40 @@ static uint64_t apart(const struct seccomp_data *call)
 	               : 0;
 }
 
+/* The owner's smallest step that would let the call through; NULL: none does. */
+static const char *refusal_remedy(const struct observer *o, const struct seccomp_data *call)
+{
+	static const struct {
+		enum seccomp_profile profile;
+		const char *alone;
+		const char *with_unix;
+	} STEPS[] = {
+		{ SECCOMP_PROFILE_DEFAULT, "--profile default",
+		  "both --profile default and --unix-sockets" },
+		{ SECCOMP_PROFILE_PERMISSIVE, "--profile permissive",
+		  "both --profile permissive and --unix-sockets" },
+	};
+	/* Of the same order: see os/seccomp.h. */
+	enum seccomp_profile now = (enum seccomp_profile)o->setup.plan->profile;
+	bool unix_now = o->setup.filter == seccomp_blob(now, true, true);
+	/* What the plan has and the machine has not is brought by no option. */
+	bool unix_more = unix_now || !o->setup.plan->unix_sockets;
+
+	if (seccomp_eval(seccomp_blob(now, unix_more, true), call) == SECCOMP_RET_ALLOW) {
+		return "--unix-sockets";
+	}
+	for (size_t i = 0; i < ARRAY_LEN(STEPS); i++) {
+		enum seccomp_profile p = STEPS[i].profile;
+		if (seccomp_eval(seccomp_blob(p, unix_now, true), call) == SECCOMP_RET_ALLOW) {
+			return STEPS[i].alone;
+		}
+		if (seccomp_eval(seccomp_blob(p, unix_more, true), call) == SECCOMP_RET_ALLOW) {
+			return STEPS[i].with_unix;
+		}
+	}
+	return NULL;
+}
+
 /* A call that the profile does not have. Never let go on. */
 static void see_refused(struct observer *o, struct seccomp_notif *n, uint32_t verdict)
 {
@@ -382,6 +457,7 @@ static void see_refused(struct observer *o, struct seccomp_notif *n, uint32_t ve
 		                     : socket && o->setup.plan->profile == PROFILE_STRICT
 		                             ? "no_network"
 		                             : "profile",
+		           .remedy = kill_it ? NULL : refusal_remedy(o, &n->data),
 		           .error = error,
 		           .more = call_members,
 		           .more_arg = n,

@@ -4,12 +4,17 @@
  * told. It grants nothing: what is let go on meets the mounts and Landlock,
  * which know nothing of this file. */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 
 #include "audit/classes.h"
 #include "audit/observe.h"
 #include "base/own.h"
+#include "os/file.h"
 #include "policy/danger.h"
 #include "policy/protect.h"
 
@@ -205,6 +210,50 @@ static bool is_held(const struct grant *g, const char *path)
 	return false;
 }
 
+/* One of the names, at the top of the grant or of anything in it. */
+static bool has_protected_name(const char *in_grant)
+{
+	for (const char *name = in_grant; name != NULL; name = strchr(name, '/')) {
+		name += name != in_grant;
+		for (size_t i = 0; i < PROTECTED_COUNT; i++) {
+			const char *in_git = protected_in_gitdir(&PROTECTED[i]);
+			if (covers(PROTECTED[i].name, name) > 0 ||
+			    (in_git != NULL && covers(in_git, name) > 0)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* Whether the mount that the path lies in, as far as it is there, is read-only. */
+static bool is_on_read_only(const struct observer *o, const char *path)
+{
+	char part[PATH_MAX];
+	struct statfs fs;
+	auto_fd fd = -1;
+
+	snprintf(part, sizeof(part), "%s", path);
+	for (char *cut = strrchr(part, '/'); cut != NULL; cut = strrchr(part, '/')) {
+		fd = file_openat2(o->root, part, O_PATH | O_NOFOLLOW, RESOLVE_IN_ROOT);
+		if (fd >= 0) {
+			break;
+		}
+		*cut = '\0';
+	}
+	return fd >= 0 && fstatfs(fd, &fs) == 0 && (fs.f_flags & ST_RDONLY) != 0;
+}
+
+/* The same in a repository of the grant, and what is only protected because it is
+ * there: the mounts know which. */
+static bool is_protected(const struct observer *o, const struct grant *g, const char *path)
+{
+	size_t n = g != NULL && grant_is_work(g) ? strlen(g->target) : 0;
+
+	return n > 0 && path[n] == '/' && has_protected_name(path + n + 1) &&
+	       is_on_read_only(o, path);
+}
+
 /* In a place of the runtime's own that a grant contains, and in none that the
  * owner named there. */
 static bool is_covered(const struct ssb_plan *plan, const struct grant *g, const char *path)
@@ -246,7 +295,8 @@ static void refuse(struct judgement *j, const char *reason, int error, const cha
 	j->remedy = j->text;
 }
 
-static void refuse_write(struct judgement *j, const char *path, enum zone zone)
+static void refuse_write(struct judgement *j, const char *path, enum zone zone,
+                         const struct grant *grant)
 {
 	bool granted = zone == ZONE_READ;
 	/* A device is on no file system that could be read-only. */
@@ -255,7 +305,8 @@ static void refuse_write(struct judgement *j, const char *path, enum zone zone)
 	refuse(j, granted || zone == ZONE_SYSTEM ? "read_only" : "outside_plan", error, "--write",
 	       path);
 	j->violation = !is_cache(path);
-	if (!granted && zone != ZONE_OUTSIDE) {
+	bool own = grant != NULL && grant->origin == ORIGIN_SKILL;
+	if (own || (!granted && zone != ZONE_OUTSIDE)) {
 		j->remedy = NULL; /* nobody should */
 	}
 }
@@ -310,11 +361,62 @@ void observe_judge(struct observer *o, const struct resolved *at, bool write, st
 		/* To look into the empty directory itself is what every search does. */
 		refuse(ret, "runtime_files", write ? EROFS : ENOENT, "", at->path);
 		ret->remedy = NULL; /* nobody should */
-	} else if (write && is_held(grant, at->path)) {
+	} else if (write && (is_held(grant, at->path) || is_protected(o, grant, at->path))) {
 		refuse(ret, "protected", EROFS, "--write", at->path);
 	} else if (write && !writable) {
-		refuse_write(ret, at->path, zone);
+		refuse_write(ret, at->path, zone, grant);
 	} else if (!write && !at->exists) {
 		judge_missing(plan, at->path, zone, ret);
 	}
+}
+
+void observe_judge_entry(const struct observer *o, const char *path, struct judgement *j)
+{
+	const char *home = o->setup.plan->home;
+	const char *slash = strrchr(path, '/');
+	size_t n = slash != NULL ? (size_t)(slash - path) : 0;
+	bool above_home = strncmp(home, path, n) == 0 && (home[n] == '/' || home[n] == '\0');
+
+	/* These as a whole are not what anybody should grant for one name in them. */
+	if (j->remedy != j->text || n == 0 || above_home) {
+		return;
+	}
+	snprintf(j->text, sizeof(j->text), "--write %.*s", (int)n, path);
+	/* The directory around a protected name is granted already. */
+	if (strcmp(j->reason, "protected") == 0 && !has_protected_name(strchr(j->text, '/') + 1)) {
+		snprintf(j->text, sizeof(j->text), "--write %s", path);
+	}
+}
+
+/* Whether a FIFO or socket can be made there: in a private place with nothing of
+ * the host's to be written in it, as Landlock has it. */
+static bool takes_special(const struct ssb_plan *plan, const char *path)
+{
+	const char *const places[] = { plan->home, "/tmp", "/var/tmp", "/dev/shm" };
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		bool free = covers(places[i], path) > 0;
+		for (size_t k = 0; free && k < plan->n_grants; k++) {
+			free = plan->grants[k].access != ACCESS_WRITE ||
+			       covers(places[i], plan->grants[k].target) == 0;
+		}
+		if (free) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void observe_judge_special(const struct observer *o, const struct resolved *at, struct judgement *j)
+{
+	const struct grant *grant = NULL;
+	const char *rule = NULL;
+
+	if (!at->known || !j->allowed || takes_special(o->setup.plan, at->path)) {
+		return;
+	}
+	bool stays = zone_of(o->setup.plan, at->path, &rule, &grant) == ZONE_WRITE;
+	refuse(j, "special_file", EACCES, "", at->path);
+	j->violation = stays;
+	j->remedy = NULL;
 }

@@ -59,7 +59,9 @@ static enum reading read_endpoint(pid_t tid, uint64_t address, uint64_t len, boo
 		ret->port = ntohs(ret->any.in6.sin6_port);
 		return READ_DONE;
 	}
-	if (ret->family == AF_UNIX && n > offsetof(struct sockaddr_un, sun_path)) {
+	/* The kernel takes no longer one; and the union is larger than it, by its padding. */
+	if (ret->family == AF_UNIX && n > offsetof(struct sockaddr_un, sun_path) &&
+	    len <= sizeof(ret->any.un)) {
 		size_t room = n - offsetof(struct sockaddr_un, sun_path);
 		const char *path = ret->any.un.sun_path;
 		ret->unix_path.p = path;
@@ -106,18 +108,27 @@ static bool is_inside(const struct address *a)
 	return memcmp(a->b, loop6, 16) == 0 || memcmp(a->b, none, 16) == 0;
 }
 
-/* True: let it go on. Otherwise *ret_error answers it. */
+/* Why an address is refused, and what the program is told. */
+struct denial {
+	const char *reason;
+	const char *name; /* of the host that the address stands for; NULL: none */
+	int error;
+	bool harmless; /* refused and told, but no violation */
+};
+
+/* True: let it go on. Otherwise *ret says why not. */
 static bool judge_ip(const struct observer *o, const struct endpoint *to, bool udp,
-                     const char **ret_reason, int *ret_error)
+                     struct denial *ret)
 {
 	const struct observer_net *net = &o->setup.net;
 
 	if (net->answered != NULL && net->answered(net->arg, &to->ip, to->port, udp)) {
 		return true;
 	}
-	bool known = net->known != NULL && net->known(net->arg, &to->ip);
-	*ret_reason = known ? "undeclared_port" : "undeclared_address";
-	*ret_error = known ? ECONNREFUSED : ENETUNREACH;
+	const char *name = NULL;
+	bool known = net->known != NULL && net->known(net->arg, &to->ip, &name);
+	*ret = (struct denial){ known ? "undeclared_port" : "undeclared_address",
+		                known ? name : NULL, known ? ECONNREFUSED : ENETUNREACH, false };
 	return false;
 }
 
@@ -131,23 +142,51 @@ static bool is_served(const struct observer *o, const struct endpoint *to)
 	return net->answered != NULL && net->answered(net->arg, &to->ip, to->port, false);
 }
 
-static void tell_ip(struct observer *o, const struct seccomp_notif *n, const char *op,
-                    const struct endpoint *to, bool udp, const char *reason, int error)
+/* A resolver of the sandbox's own that is hard-wired into a program: nobody in it can
+ * have this port, and who sends without connecting would wait for an answer in vain. */
+static bool is_no_resolver(const struct observer *o, const struct endpoint *to)
 {
-	char address[ADDRESS_TEXT];
+	const struct observer_net *net = &o->setup.net;
+
+	return to->port == 53 && is_inside(&to->ip) &&
+	       (net->answered == NULL || !net->answered(net->arg, &to->ip, to->port, true));
+}
+
+static void tell_ip(struct observer *o, const struct seccomp_notif *n, const char *op,
+                    const struct endpoint *to, bool udp, const struct denial *why)
+{
+	char address[ADDRESS_TEXT], remedy[400];
 	struct event e = { .kind = EV_NETWORK_EGRESS_BLOCKED,
 		           .status = STATUS_DENIED,
-		           .violation = true,
+		           .violation = !why->harmless,
 		           .op = op,
+		           .name = why->name,
 		           .address = address,
 		           .port = to->port,
 		           .protocol = udp ? "udp" : "tcp",
-		           .reason = reason,
-		           .error = error,
+		           .reason = why->reason,
+		           .error = why->error,
 		           .remedy = "declare the domain under permissions.network.egress, or "
 		                     "--net HOST:PORT" };
 
+	if (why->name != NULL) {
+		(void)snprintf(remedy, sizeof(remedy),
+		               udp ? "%s with port %u and 'protocol: udp' under "
+		                     "permissions.network.egress"
+		                   : "--net %s:%u",
+		               why->name, to->port);
+		e.remedy = remedy;
+	}
+	if (why->harmless) {
+		e.remedy = NULL; /* nothing was wanted of that port */
+	}
 	address_format(&to->ip, address);
+	if (!udp && why->name == NULL) {
+		(void)snprintf(remedy, sizeof(remedy),
+		               address_is_v4(&to->ip) ? "--net %s:%u" : "--net [%s]:%u", address,
+		               to->port);
+		e.remedy = remedy;
+	}
 	observe_tell(o, n, &e);
 }
 
@@ -189,7 +228,7 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
                 uint64_t len, int *ret_error)
 {
 	struct endpoint to;
-	const char *reason = NULL;
+	struct denial why;
 
 	if (address == 0 || len == 0) {
 		return true;
@@ -202,6 +241,10 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 	if (to.family == AF_UNIX) {
 		return see_unix(o, n, op, &to, ret_error);
 	}
+	if (!connects && is_no_resolver(o, &to)) {
+		*ret_error = ECONNREFUSED;
+		return false;
+	}
 	/* Port 0 sends nothing: resolvers ask the routing table so. */
 	if (is_inside(&to.ip) || to.port == 0) {
 		return true;
@@ -211,10 +254,14 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 		return true;
 	}
 	bool udp = is_udp(o, (pid_t)n->pid, (int)n->data.args[0]);
-	if (judge_ip(o, &to, udp, &reason, ret_error)) {
+	if (judge_ip(o, &to, udp, &why)) {
 		return true;
 	}
-	tell_ip(o, n, op, &to, udp, reason, *ret_error);
+	/* getaddrinfo() again, for the port that the program is about to try: a datagram
+	 * socket's connect() sends nothing, and what sends later is seen itself. */
+	why.harmless = connects && udp && why.error == ECONNREFUSED;
+	*ret_error = why.error;
+	tell_ip(o, n, op, &to, udp, &why);
 	return false;
 }
 

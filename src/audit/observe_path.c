@@ -98,41 +98,64 @@ static bool join(char out[PATH_MAX], const char *dir, const char *rest)
 	return true;
 }
 
-/* Reads a link of somebody's /proc; false: it is not a path. Of a directory
- * that was removed, the path that it had: ".." leads from there. */
-static bool read_proc_link(const char *path, char out[PATH_MAX])
+/* How much of a link of /proc is before " (deleted)"; 0: that is not at its end. */
+static size_t before_deleted(const char *to)
 {
 	static const char deleted[] = " (deleted)";
 	const size_t cut = sizeof(deleted) - 1;
+	size_t n = strlen(to);
+
+	return n > cut && strcmp(to + n - cut, deleted) == 0 ? n - cut : 0;
+}
+
+/* Whether the thread finds by this path what `st` is of: a name can also end as
+ * the link of a file does that has lost its name. */
+static bool is_named(pid_t tid, const char *path, const struct stat *st)
+{
+	char at[PATH_MAX + 32];
+	struct stat found;
+
+	snprintf(at, sizeof(at), "/proc/%d/root%s", tid, path);
+	return stat(at, &found) == 0 && found.st_dev == st->st_dev && found.st_ino == st->st_ino;
+}
+
+/* Reads a link of the thread's /proc; false: it is not a path. Of a directory
+ * that was removed, the path that it had: ".." leads from there. */
+static bool proc_link(pid_t tid, const char *name, char out[PATH_MAX])
+{
+	char path[64];
 	struct stat st;
 
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
 	ssize_t n = readlink(path, out, PATH_MAX - 1);
 	out[n > 0 ? n : 0] = '\0';
 	if (n <= 0 || out[0] != '/') {
 		return false;
 	}
-	if ((size_t)n > cut && strcmp(out + n - cut, deleted) == 0 && stat(path, &st) == 0 &&
-	    st.st_nlink == 0) {
-		out[(size_t)n - cut] = '\0';
+	size_t was = before_deleted(out);
+	if (was > 0 && stat(path, &st) == 0 && !is_named(tid, out, &st)) {
+		out[was] = '\0';
 		return S_ISDIR(st.st_mode);
 	}
 	return true;
 }
 
-static bool proc_link(pid_t tid, const char *name, char out[PATH_MAX])
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
-	return read_proc_link(path, out);
-}
-
 static bool fd_link(pid_t tid, int fd, char out[PATH_MAX])
 {
-	char path[64];
+	char name[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, fd);
-	return read_proc_link(path, out);
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	return proc_link(tid, name, out);
+}
+
+/* What is behind /proc/self or /proc/thread-self; NULL: it is neither. */
+static const char *own_rest(const char *path)
+{
+	size_t n = strncmp(path, "/proc/self", 10) == 0          ? 10
+	           : strncmp(path, "/proc/thread-self", 17) == 0 ? 17
+	                                                         : 0;
+
+	return n > 0 && (path[n] == '/' || path[n] == '\0') ? path + n : NULL;
 }
 
 /* /proc/self/fd/3, /proc/self/cwd/x: magic, and the caller's own. Replaces what
@@ -140,22 +163,18 @@ static bool fd_link(pid_t tid, int fd, char out[PATH_MAX])
 static bool own_links(pid_t tid, pid_t inner, char path[PATH_MAX])
 {
 	char self[32], to[PATH_MAX], name[32];
-	const char *rest;
+	const char *rest = own_rest(path);
 	bool numbered = false;
 
 	snprintf(self, sizeof(self), "/proc/%d", inner);
 	size_t n = strlen(self);
-	if (strncmp(path, "/proc/self", 10) == 0 && (path[10] == '/' || path[10] == '\0')) {
-		rest = path + 10;
-	} else if (strncmp(path, "/proc/thread-self", 17) == 0 &&
-	           (path[17] == '/' || path[17] == '\0')) {
-		rest = path + 17;
-	} else if (strncmp(path, self, n) == 0 && path[n] == '/') {
+	if (rest == NULL && strncmp(path, self, n) == 0 && path[n] == '/') {
 		rest = path + n;
 		numbered = true;
-	} else if (strncmp(path, "/dev/fd/", 8) == 0) {
+	} else if (rest == NULL && strncmp(path, "/dev/fd/", 8) == 0) {
 		rest = path + 4;
-	} else {
+	}
+	if (rest == NULL) {
 		return false;
 	}
 	size_t len = strncmp(rest, "/fd/", 4) == 0    ? 4 + strspn(rest + 4, "0123456789")
@@ -211,6 +230,19 @@ static const char *look_above(const struct observer *o, const char *path, char f
 	return NULL;
 }
 
+static bool in_proc(const char *path)
+{
+	return strncmp(path, "/proc/", 6) == 0;
+}
+
+/* A pipe, a memfd, a file that has lost its name: the link in a process's
+ * directory is all the path that it has. */
+static bool is_nameless(const char *link, const char *to)
+{
+	return in_proc(link) && link[6] >= '0' && link[6] <= '9' &&
+	       (to[0] != '/' || before_deleted(to) > 0);
+}
+
 /* If the first name of `rest`, in `found`, is a symlink (one that leads nowhere,
  * or it would have been followed): the path with its target in its place. */
 static bool step(const struct observer *o, const char *found, const char *rest, bool last,
@@ -233,6 +265,9 @@ static bool step(const struct observer *o, const char *found, const char *rest, 
 		return false;
 	}
 	to[got] = '\0';
+	if (is_nameless(link, to)) {
+		return false;
+	}
 	char joined[PATH_MAX];
 	if (!(to[0] == '/' ? join(joined, "", to + 1) : join(joined, top, to)) ||
 	    !join(path, joined, tail)) {
@@ -243,20 +278,22 @@ static bool step(const struct observer *o, const char *found, const char *rest, 
 }
 
 /* Follows what leads to something that is not there, for as long as it leads
- * anywhere; the rest is what was written. */
-static void follow_missing(const struct observer *o, char path[PATH_MAX], bool last,
+ * anywhere; the rest is what was written. True: there was something to follow. */
+static bool follow_missing(const struct observer *o, char path[PATH_MAX], bool last,
                            char out[PATH_MAX])
 {
 	char found[PATH_MAX];
 	const char *rest = look_above(o, path, found);
+	int i = 0;
 
-	for (int i = 0; i < MAX_SYMLINKS && rest != NULL && step(o, found, rest, last, path); i++) {
+	for (; i < MAX_SYMLINKS && rest != NULL && step(o, found, rest, last, path); i++) {
 		rest = look_above(o, path, found);
 	}
 	if (rest == NULL || !join(out, strcmp(found, "/") == 0 ? "" : found, rest)) {
 		snprintf(out, PATH_MAX, "%s", path);
 	}
 	fold_dots(out);
+	return i > 0;
 }
 
 static struct known_dir *dir_slot(struct observer *o, const char *raw, size_t n)
@@ -291,7 +328,7 @@ static bool follow_dir(const struct observer *o, const char *dir, char found[PAT
 		return false;
 	}
 	copy(path, dir);
-	follow_missing(o, path, true, found);
+	(void)follow_missing(o, path, true, found);
 	return is_fixed(o, found);
 }
 
@@ -345,33 +382,32 @@ static bool look_fixed(struct observer *o, const char *path, bool followed, bool
 }
 
 /* Absolute and from the skill's root. */
-static bool from_where(pid_t tid, int dirfd, const char *raw, char out[PATH_MAX])
+static bool from_where(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
+                       bool *ret_there)
 {
 	char dir[PATH_MAX];
 
 	if (raw[0] == '/') {
 		copy(out, raw);
-	} else if (!(dirfd == AT_FDCWD ? proc_link(tid, "cwd", dir) : fd_link(tid, dirfd, dir)) ||
-	           !join(out, strcmp(dir, "/") == 0 ? "" : dir, raw)) {
+	} else if ((!(dirfd == AT_FDCWD ? proc_link(tid, "cwd", dir) : fd_link(tid, dirfd, dir)) ||
+	            !join(out, strcmp(dir, "/") == 0 ? "" : dir, raw)) &&
+	           !observe_from_deep(tid, dirfd, raw, follow, out, ret_there)) {
 		return false;
 	}
 	tidy(out);
 	return true;
 }
 
-void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, bool follow,
-                     struct resolved *ret)
+/* Follows `path` once through; `bare`: its directory comes from the kernel. True:
+ * it has come by a link of /proc, which the kernel does not follow for us, to a path
+ * that nobody has looked at yet. */
+static bool resolve_once(struct observer *o, pid_t tid, char path[PATH_MAX], bool bare, bool follow,
+                         struct resolved *ret)
 {
-	char path[PATH_MAX];
+	char itself[PATH_MAX];
 
-	ret->exists = false;
-	ret->known = from_where(tid, dirfd, raw, path);
-	if (!ret->known) {
-		snprintf(ret->path, sizeof(ret->path), "%s", raw);
-		return;
-	}
 	/* To ask who it is costs; only these two names need it. */
-	if (strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/fd/", 8) == 0) {
+	if (in_proc(path) || strncmp(path, "/dev/fd/", 8) == 0) {
 		pid_t inner = observe_process(o, tid)->pid;
 		for (int i = 0; i < MAX_LINKS && own_links(tid, inner, path); i++) {
 		}
@@ -381,25 +417,49 @@ void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, 
 		fold_dots(path);
 		ret->exists = true;
 		snprintf(ret->path, sizeof(ret->path), "%s", path);
-		return;
+		return false;
 	}
-	/* A name alone: its directory comes from the kernel. */
-	if (look_fixed(o, path, strchr(raw, '/') == NULL, follow, ret)) {
-		return;
+	if (look_fixed(o, path, bare, follow, ret)) {
+		return false;
 	}
 	ret->exists = look(o, path, follow, ret->path);
 	if (ret->exists) {
-		return;
+		return false;
 	}
-	/* What we cannot see says nothing about the skill; but in /proc it is the
-	 * kernel that closes what is not for it. */
-	if (errno != ENOENT && errno != ENOTDIR && strncmp(path, "/proc/", 6) != 0) {
+	/* What we cannot see says nothing about the skill; but in /proc, and behind a
+	 * link of it (EXDEV), it is the kernel that closes what is not for it. */
+	bool proc = in_proc(path);
+	if (errno != ENOENT && errno != ENOTDIR && errno != EXDEV && !proc) {
 		ret->known = false;
 		ret->exists = true;
 		snprintf(ret->path, sizeof(ret->path), "%s", path);
+		return false;
+	}
+	bool followed = follow_missing(o, path, follow, ret->path);
+	if ((followed && (proc || in_proc(ret->path))) || own_rest(ret->path) != NULL) {
+		return true;
+	}
+	ret->exists = in_proc(ret->path) && look(o, ret->path, false, itself);
+	return false;
+}
+
+void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, bool follow,
+                     struct resolved *ret)
+{
+	char path[PATH_MAX];
+	/* A name alone: its directory comes from the kernel. */
+	bool bare = strchr(raw, '/') == NULL;
+
+	ret->exists = false;
+	ret->known = from_where(tid, dirfd, raw, follow, path, &ret->exists);
+	if (!ret->known) {
+		snprintf(ret->path, sizeof(ret->path), "%s", raw);
 		return;
 	}
-	follow_missing(o, path, follow, ret->path);
+	for (int i = 0; i < MAX_LINKS && resolve_once(o, tid, path, bare, follow, ret); i++) {
+		copy(path, ret->path);
+		bare = false;
+	}
 }
 
 void observe_resolve_fd(struct observer *o, pid_t tid, int fd, struct resolved *ret)

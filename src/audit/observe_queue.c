@@ -75,7 +75,8 @@ static void pack(struct packed *p, const struct event *e)
 	}
 	p->remedy = text_size(e->remedy);
 	p->address = text_size(e->address);
-	p->size = sizeof(*p) + p->e.n_args * sizeof(size_t) + p->remedy + p->address + e->more_size;
+	p->size = sizeof(*p) + p->e.n_args * sizeof(size_t) + p->remedy + p->address +
+	          aligned(e->more_size);
 	for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
 		p->size += field(&p->e, FIELDS[i])->n;
 	}

@@ -39,7 +39,7 @@ int observer_new(const struct observer_setup *setup, struct observer **ret, stru
 		           (g->access != ACCESS_WRITE || (strncmp(g->target, "/usr", 4) != 0 &&
 		                                          strncmp(g->target, "/etc", 4) != 0));
 	}
-	o->listener = o->root = o->stop = -1;
+	o->listener = o->root = o->stop = o->queue.wake = -1;
 	*ret = o;
 	return 0;
 }
@@ -174,6 +174,13 @@ static void write_down(struct observer *o)
 void observer_tick(struct observer *o)
 {
 	if (o != NULL && o->write_at != 0 && clock_ms() >= o->write_at) {
+		write_down(o);
+	}
+}
+
+void observer_write(struct observer *o)
+{
+	if (o != NULL) {
 		write_down(o);
 	}
 }

@@ -23,8 +23,9 @@ struct observer;
 struct observer_net {
 	/* Does somebody of ours answer there, who keeps his own record? */
 	bool (*answered)(void *arg, const struct address *to, uint16_t port, bool udp);
-	/* Is the address one of ours, whatever the port? */
-	bool (*known)(void *arg, const struct address *to);
+	/* Is the address one of ours, whatever the port? *ret_name is the host that it
+	 * stands for, and lives as long as the plan; NULL: nobody here can tell. */
+	bool (*known)(void *arg, const struct address *to, const char **ret_name);
 	void *arg;
 };
 
@@ -55,6 +56,8 @@ void observer_turn(struct observer *o, bool call);
  * NULL. */
 uint64_t observer_due(const struct observer *o);
 void observer_tick(struct observer *o);
+/* Writes down what was seen so far: something else is about to be, that came later. */
+void observer_write(struct observer *o);
 
 /* Everything in the sandbox is gone: nothing is added to the trace after this.
  * Accepts NULL. */

@@ -131,6 +131,11 @@ const char *line_text(const struct line *r, const char *name)
 	return json_string(line_get(r, name), NULL);
 }
 
+const char *line_home(const struct line *r)
+{
+	return json_string(json_member(&r->doc, line_get(r, "plan"), "home"), NULL);
+}
+
 bool line_true(const struct line *r, const char *name)
 {
 	return json_is(line_get(r, name), JSON_TRUE);

@@ -54,6 +54,8 @@ void line_done(struct line *r);
 const struct json_node *line_get(const struct line *r, const char *name);
 /* The same as text; NULL where it is none. */
 const char *line_text(const struct line *r, const char *name);
+/* Of the line `run`: the skill's home inside of the sandbox; NULL: it does not say. */
+const char *line_home(const struct line *r);
 bool line_true(const struct line *r, const char *name); /* it is there, and true */
 
 #endif

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "audit/classes.h"
 #include "audit/reader.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -11,7 +12,7 @@
 /* Room for the end line (64 KiB at most) and the signature behind it. */
 #define TAIL_BYTES ((size_t)80 * 1024)
 
-/* A record without an end is read to count its violations, but not for ever. */
+/* A record without an end is read to count and to judge its violations, but not for ever. */
 #define MAX_COUNTED_BYTES ((uint64_t)256 << 20)
 
 static const char *const SEVERITIES[] = { "", "unclassified", "low", "medium", "high", "critical" };
@@ -48,7 +49,7 @@ static void copy_text(char *out, size_t size, const char *text)
 	snprintf(out, size, "%s", text != NULL ? text : "");
 }
 
-static int read_first(struct run_facts *f, struct line *l, int fd)
+static int read_first(struct run_facts *f, struct line *l, int fd, char home[PATH_MAX])
 {
 	AUTO(reader_done) struct reader in;
 	const char *line = NULL;
@@ -70,6 +71,7 @@ static int read_first(struct run_facts *f, struct line *l, int fd)
 	copy_text(f->started, sizeof(f->started), l->time);
 	copy_text(f->skill, sizeof(f->skill), line_text(l, "skill_name"));
 	copy_text(f->version, sizeof(f->version), line_text(l, "skill_version"));
+	copy_text(home, PATH_MAX, line_home(l));
 	return 0;
 }
 
@@ -114,33 +116,65 @@ static bool read_end(struct run_facts *f, struct line *l, int fd, uint64_t size)
 	return complete;
 }
 
-static void count_lines(struct run_facts *f, int fd)
+/* Most lines are no concern of the classes, and are not parsed. Quotes in a text are
+ * escaped: no skill can write these members. */
+static bool has_concern(const char *line, size_t len, bool violation)
+{
+	return violation || memmem(line, len, ",\"rule\":\"private\"", 17) != NULL ||
+	       memmem(line, len, "\"kind\":\"resource_limit_hit\"", 27) != NULL;
+}
+
+/* Nothing is worse: further lines need only be counted. */
+static bool is_worst(const struct classes *c)
+{
+	bool worst = false;
+
+	for (size_t i = 0; i < CLASS_COUNT && !worst; i++) {
+		worst = c->hits[i].count > 0 && strcmp(CLASSES[i].severity, "critical") == 0;
+	}
+	return worst;
+}
+
+static void count_lines(struct run_facts *f, struct line *l, int fd, const char *home)
 {
 	AUTO(reader_done) struct reader in;
+	struct classes classes;
+	char names[1024];
 	const char *line = NULL;
+	const char *why = NULL;
+	const char *worst = NULL;
 	size_t len = 0;
 	uint64_t bytes = 0;
 
+	classes_init(&classes, home);
 	reader_init(&in, fd, 0);
 	while (bytes < MAX_COUNTED_BYTES && reader_next(&in, &line, &len) == READER_LINE) {
+		bool violation = memmem(line, len, ",\"violation\":true", 17) != NULL;
 		f->events++;
-		f->violations += memmem(line, len, ",\"violation\":true", 17) != NULL;
+		f->violations += violation;
 		bytes += len;
+		if (!is_worst(&classes) && has_concern(line, len, violation) &&
+		    line_parse(l, line, len, &why) == 0) {
+			classes_add_line(&classes, l);
+		}
 	}
-	f->severity = f->violations > 0 ? 1 : 0;
+	classes_names(&classes, names, sizeof(names), &worst);
+	int severity = severity_from_name(worst, &why);
+	f->severity = severity > 0 ? severity : f->violations > 0 || !classes_empty(&classes);
 }
 
 int run_facts_read(struct run_facts *ret, int fd, const char *id)
 {
 	struct run_facts f = { 0 };
 	AUTO(line_done) struct line l = { 0 };
+	char home[PATH_MAX];
 	struct stat st;
 
 	copy_text(f.id, sizeof(f.id), id);
 	/* Asked first: one that ends meanwhile is then told as live, and asked
 	 * again the next time. */
 	bool live = run_file_live(fd);
-	if (fstat(fd, &st) != 0 || read_first(&f, &l, fd) != 0) {
+	if (fstat(fd, &st) != 0 || read_first(&f, &l, fd, home) != 0) {
 		return -1;
 	}
 	/* An end that is not signed is nobody's word: nothing of it is taken. */
@@ -150,7 +184,7 @@ int run_facts_read(struct run_facts *ret, int fd, const char *id)
 		f.state = RUN_ENDED;
 	} else {
 		f.state = live ? RUN_LIVE : RUN_INCOMPLETE;
-		count_lines(&f, fd);
+		count_lines(&f, &l, fd, home);
 	}
 	*ret = f;
 	return 0;

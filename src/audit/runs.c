@@ -290,6 +290,16 @@ int runs_remove(const struct runs *r, const struct run_entry *e)
 	return e->has_dir ? remove_directory(r, e->id) : 0;
 }
 
+/* By what is in it: an export may have any name. */
+static bool is_document(int fd)
+{
+	static const char start[] = "{\"schema_version\":";
+	char got[sizeof(start) - 1];
+
+	return pread(fd, got, sizeof(got), 0) == (ssize_t)sizeof(got) &&
+	       memcmp(got, start, sizeof(got)) == 0;
+}
+
 int run_file_open_path(struct run_file *ret, const char *path, struct ssb_error *err)
 {
 	struct run_file r = RUN_FILE_NONE;
@@ -304,7 +314,7 @@ int run_file_open_path(struct run_file *ret, const char *path, struct ssb_error 
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || len >= sizeof(r.path)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "", "'%s' is not a regular file", path);
 	}
-	if (len >= 5 && strcmp(path + len - 5, ".json") == 0) {
+	if (is_document(fd)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "'%s' is the document made from a record; name the record itself, "
 		                "the file beside it that ends in .jsonl",

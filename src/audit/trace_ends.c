@@ -2,9 +2,7 @@
  * in what sandbox, of which files, how it ended, and the owner's signature. */
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "audit/digest_walk.h"
 #include "audit/key.h"
@@ -17,16 +15,9 @@
 
 int trace_check_key(const struct owner *owner, struct ssb_error *err)
 {
-	struct stat dir, key;
 	struct trace_key made;
-	char path[PATH_MAX];
 
-	/* Anything unusual is for trace_key_load() to judge, which has more to do
-	 * and the secret in its hands. */
-	if ((size_t)snprintf(path, sizeof(path), "%s/trace.key", owner->state_dir) < sizeof(path) &&
-	    stat(owner->state_dir, &dir) == 0 && lstat(path, &key) == 0 && S_ISREG(key.st_mode) &&
-	    dir.st_uid == geteuid() && (dir.st_mode & 0022) == 0 && key.st_uid == geteuid() &&
-	    (key.st_mode & 0477) == 0400) {
+	if (trace_key_ready(owner)) {
 		return 0;
 	}
 	if (trace_key_load(owner, &made, err) != 0) {

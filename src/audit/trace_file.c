@@ -194,8 +194,11 @@ static int trace_file_create(struct trace_file *f, struct ssb_error *err)
 	f->record_fd = openat(f->dir_fd, f->record,
 	                      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (f->record_fd < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "trace",
-		                "cannot create '%.200s' (" REMEDY ")", f->record_path);
+		return ssb_fail(err, SSB_E_SYS, errno, "trace", "cannot create '%.200s' (%s)",
+		                f->record_path,
+		                f->run[0] != '\0'
+		                        ? REMEDY
+		                        : "name a file where you can write with --trace-output");
 	}
 	trace_file_lock(f->record_fd);
 	return 0;

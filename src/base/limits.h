@@ -136,6 +136,7 @@
 #define MAX_JSON_NODES   (256 * 1024)
 #define MAX_JSON_MEMBERS 1024      /* of one object */
 #define MAX_VIEW_ITEMS   4096      /* different things shown of one record; more are counted */
+#define MAX_VIEW_OTHERS  2048      /* of them what was not denied, which must not hide it */
 #define MAX_VIEW_FIRSTS  (1 << 18) /* lines that a later repeat may refer to */
 #define MAX_RUNS         (1 << 20) /* in the state directory */
 #define MAX_FOLLOWED     256       /* runs watched at once */
@@ -240,6 +241,8 @@
 #define MAX_HTTP_REPLAY   (256 * 1024)  /* bytes kept of one for that */
 #define MAX_HTTP_KEPT     (64UL << 20)  /* of all */
 #define MAX_HTTP_TOKEN    512           /* bytes of the bearer's token */
+
+#define MIN_RUN_FILES 64 /* that a supervisor may open, for a plan without grants */
 
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */

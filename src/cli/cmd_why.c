@@ -56,18 +56,47 @@ static void why_list(struct buf *out, const struct view *v)
 	buf_addc(out, '\n');
 }
 
-static void why_text(struct buf *out, const struct view *v)
+/* What a record without denials says, and what it cannot. */
+static const char *none_denied(const struct view *v)
 {
-	size_t number = 0;
+	if (v->lost_layers != NULL && strstr(v->lost_layers, "audit") != NULL) {
+		return "nothing is known of what was denied: the run was not observed\n";
+	}
+	if (v->has_facts && v->facts.state == RUN_LIVE) {
+		return "nothing was denied yet: the run lives\n";
+	}
+	return !v->has_facts || v->facts.state == RUN_ENDED
+	               ? "nothing was denied\n"
+	               : "nothing was denied until the record breaks off\n";
+}
 
+static size_t why_group(struct buf *out, const struct view *v, enum render_group group,
+                        size_t number)
+{
 	for (size_t n = 0; n < v->n_items; n++) {
-		if (v->items[n].group == GROUP_DENIED) {
+		if (v->items[n].group == group) {
 			buf_adds(out, number > 0 ? "\n" : "");
 			why_item(out, ++number, &v->items[n]);
 		}
 	}
+	return number;
+}
+
+/* Attempts outside the plan first; then what programs ask every day and were
+ * refused, which explains a failure as well. */
+static void why_text(struct buf *out, const struct view *v)
+{
+	size_t number = why_group(out, v, GROUP_REFUSED, why_group(out, v, GROUP_DENIED, 0));
+
 	if (number == 0) {
-		buf_adds(out, "nothing was denied\n");
+		buf_adds(out, none_denied(v));
+	}
+	if (v->unexplained > 0) {
+		buf_addf(out, "\n%" PRIu64 " more attempts are in the record and not told here\n",
+		         v->unexplained);
+	}
+	if (v->dropped > 0) {
+		buf_addf(out, "\n%" PRId64 " events were too many to be recorded\n", v->dropped);
 	}
 }
 
@@ -117,7 +146,8 @@ static void summary_items(struct buf *out, const struct view *v)
 		shown++;
 	}
 	if (shown < different) {
-		buf_addf(out, "  and %zu more\n", different - shown);
+		buf_addf(out, "  and %s%zu more\n", v->unexplained > 0 ? "more than " : "",
+		         different - shown);
 	}
 }
 

@@ -34,8 +34,8 @@ int record_key(const struct request *r, const struct owner *owner, uint8_t ret[V
 int record_verify(const struct request *r, const struct record_request *q,
                   struct verify_result *ret);
 
-/* Of a run in the state directory: says it if the record is not what was
- * written. The exit status. */
+/* Says it if the record is not what was written; of a file from elsewhere, as far as
+ * that can be known without a key. The exit status. */
 int record_doubt(const struct request *r, const struct record_request *q);
 
 /* "2h", "7d" (before now), a date, or RFC 3339, as the records write it. */

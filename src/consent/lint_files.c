@@ -56,10 +56,11 @@ static void read_file(struct walk *w, const struct tree_entry *e)
 	}
 }
 
-/* What tools keep beside a skill is not the skill's, and no run of it obeys that. */
-static bool is_foreign(const char *name)
+/* What tools keep beside a skill is not the skill's, and is not approved with it. That is so
+ * at its top alone, as in pinned.c: further down it is a name like others. */
+static bool is_foreign(const char *path)
 {
-	return strcmp(name, ".git") == 0 || strcmp(name, ".hg") == 0 || strcmp(name, ".svn") == 0;
+	return strcmp(path, ".git") == 0 || strcmp(path, ".hg") == 0 || strcmp(path, ".svn") == 0;
 }
 
 static bool look_at(void *arg, const struct tree_entry *e)
@@ -67,7 +68,7 @@ static bool look_at(void *arg, const struct tree_entry *e)
 	struct walk *w = arg;
 	mode_t mode = e->st.st_mode;
 
-	if (is_foreign(e->name)) {
+	if (is_foreign(e->path)) {
 		return false;
 	}
 	if (S_ISLNK(mode)) {

@@ -424,7 +424,8 @@ int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct 
 		file_name(skill, name);
 	}
 	bool was = unlinkat(dir, name, 0) == 0;
-	if (!was && errno != ENOENT) {
+	/* It must not come back when the machine stops. */
+	if (was ? fsync(dir) != 0 : errno != ENOENT) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "%s/%s/%s", o->state_dir, DIR_NAME,
 		                name);
 	}

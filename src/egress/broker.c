@@ -40,6 +40,14 @@ int broker_watch(struct broker *b, struct source *s)
 	return s->watched ? 0 : -1;
 }
 
+void broker_unwatch(struct broker *b, struct source *s)
+{
+	if (s->watched) {
+		(void)epoll_ctl(b->epoll, EPOLL_CTL_DEL, s->fd, NULL);
+		s->watched = false;
+	}
+}
+
 void broker_want_room(struct broker *b, struct source *s)
 {
 	struct epoll_event e = { .data.ptr = s,

@@ -82,6 +82,7 @@ static void conn_free(struct broker *b, struct conn *c)
 	flow_done(&c->up);
 	flow_done(&c->down);
 	own_close(&c->client.fd);
+	broker_unwatch(b, &c->server);
 	own_close(&c->server.fd);
 	conn_drop_head(b, c);
 	*(c->prev != NULL ? &c->prev->next : &b->conns) = c->next;
@@ -96,15 +97,15 @@ static void conn_free(struct broker *b, struct conn *c)
 	b->over = c;
 }
 
-static void reset_on_close(int fd)
+static void reset_on_close(int fd, bool reset)
 {
-	struct linger now = { .l_onoff = 1, .l_linger = 0 };
+	struct linger now = { .l_onoff = reset, .l_linger = 0 };
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 }
 
 void conn_drop(struct broker *b, struct conn *c)
 {
-	reset_on_close(c->client.fd);
+	reset_on_close(c->client.fd, true);
 	conn_free(b, c);
 }
 
@@ -119,9 +120,23 @@ void conn_close(struct broker *b, struct conn *c, const char *reason)
 {
 	if (c->state == CONN_RELAY) {
 		report(b, c, EGRESS_CARRIED, reason, "");
+		reset_on_close(c->client.fd, false); /* it was born with it (listen.c) */
 		conn_free(b, c);
 	} else {
 		conn_deny(b, c, reason, "");
+	}
+}
+
+void conn_broken(struct broker *b, struct conn *c)
+{
+	if (c->server.fd >= 0) {
+		reset_on_close(c->server.fd, true);
+	}
+	if (c->state == CONN_RELAY) {
+		report(b, c, EGRESS_CARRIED, "reset", "");
+		conn_drop(b, c);
+	} else {
+		conn_deny(b, c, "no_first_bytes", "");
 	}
 }
 
@@ -211,11 +226,24 @@ static void dial_waiting(struct broker *b)
 	}
 }
 
+/* What of n bytes a run's limit still has room for. */
+static size_t within(uint64_t total, uint64_t limit, size_t n)
+{
+	uint64_t room = total < limit ? limit - total : 0;
+
+	return room < n ? (size_t)room : n;
+}
+
 /* Sends the first n bytes of the head; what does not go now stays. */
 static bool head_send(struct broker *b, struct conn *c, size_t n)
 {
 	while (n > 0) {
-		ssize_t w = send(c->server.fd, c->head, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+		size_t may = within(b->bytes_out, b->c->max_bytes_out, n);
+		if (may == 0) {
+			conn_deny(b, c, "byte_limit", "");
+			return false;
+		}
+		ssize_t w = send(c->server.fd, c->head, may, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (w < 0) {
 			if (errno != EAGAIN && errno != EINTR) {
 				conn_close(b, c, "server_closed");
@@ -235,9 +263,20 @@ static bool head_send(struct broker *b, struct conn *c, size_t n)
 	return true;
 }
 
+/* The skill has said all. What there is of a request that it did not finish can never be
+ * judged, and stays here; what the server still has to say is for the skill. */
+static void end_http_up(struct broker *b, struct conn *c)
+{
+	conn_drop_head(b, c);
+	(void)shutdown(c->server.fd, SHUT_WR);
+	c->up.eof = c->up.done = true;
+}
+
 /* The skill's side of an HTTP connection: judged request by request. */
 static void relay_http_up(struct broker *b, struct conn *c)
 {
+	bool stuck = false;
+
 	for (int i = 0; i < 256 && c->state == CONN_RELAY; i++) {
 		bool more = conn_fill_head(b, c);
 		if (c->state != CONN_RELAY) {
@@ -263,13 +302,18 @@ static void relay_http_up(struct broker *b, struct conn *c)
 			continue;
 		}
 		c->passed = pass;
-		if (pass == 0 && !more) {
+		stuck = pass == 0 && !more;
+		if (stuck) {
 			break;
 		}
 	}
-	if (c->state == CONN_RELAY && c->client_eof && c->head_len == 0 && !c->up.done) {
-		(void)shutdown(c->server.fd, SHUT_WR);
-		c->up.eof = c->up.done = true;
+	if (c->state != CONN_RELAY) {
+		return;
+	}
+	if (!stuck) {
+		conn_again(b, c);
+	} else if (c->client_eof && !http1_waiting(&c->http) && !c->up.done) {
+		end_http_up(b, c);
 	}
 }
 
@@ -280,11 +324,24 @@ static void relay_http_down(struct broker *b, struct conn *c)
 
 	while (c->state == CONN_RELAY && http1_waiting(&c->http) && !c->status.decided) {
 		ssize_t n = recv(c->server.fd, buf, sizeof(buf), MSG_DONTWAIT | MSG_PEEK);
-		if (n <= 0) {
+		if (n < 0) {
+			if (errno != EAGAIN && errno != EINTR) {
+				conn_broken(b, c);
+			}
+			return;
+		}
+		if (n == 0) { /* it ends without an answer: there is no switch */
+			c->status.decided = true;
+			http1_not_switched(&c->http);
+			return;
+		}
+		size_t may = within(b->bytes_in, b->c->max_bytes_in, (size_t)n);
+		if (may == 0) {
+			conn_deny(b, c, "byte_limit", "");
 			return;
 		}
 		/* Taken from the socket only as far as the client takes it. */
-		ssize_t w = send(c->client.fd, buf, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t w = send(c->client.fd, buf, may, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (w <= 0) {
 			broker_want_room(b, &c->client);
 			return;
@@ -317,23 +374,19 @@ static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_
                        uint64_t *total, uint64_t limit)
 {
 	uint64_t moved = 0;
-	uint64_t room = *total < limit ? limit - *total : 0;
+	size_t max = within(*total, limit, TURN_BYTES);
 
-	if (room == 0 && !at_end(f)) {
+	if (max == 0 && !at_end(f)) {
 		conn_deny(b, c, "byte_limit", "");
 		return false;
 	}
-	uint64_t max = room < TURN_BYTES ? room : TURN_BYTES;
 	f->last = f == &c->up ? c->down.done : c->up.done;
 	enum flow_result r = flow_turn(f, max, &moved);
 
 	*count += moved;
 	*total += moved;
 	if (r == FLOW_BROKEN) {
-		/* As on a direct connection: what broke one side breaks the other. */
-		reset_on_close(c->client.fd);
-		reset_on_close(c->server.fd);
-		conn_close(b, c, "reset");
+		conn_broken(b, c);
 		return false;
 	}
 	if (r == FLOW_MOVED) {
@@ -352,8 +405,11 @@ static void conn_relay(struct broker *b, struct conn *c)
 	conn_not_again(b, c);
 	if (c->first == FIRST_HTTP) {
 		relay_http_up(b, c);
-		if (c->state == CONN_RELAY) {
+		if (c->state == CONN_RELAY && http1_waiting(&c->http)) {
 			relay_http_down(b, c);
+			if (c->state == CONN_RELAY && !http1_waiting(&c->http)) {
+				relay_http_up(b, c); /* what was held back until now */
+			}
 		}
 	} else if (c->head_len > 0) {
 		if (!head_send(b, c, c->head_len)) {

@@ -71,7 +71,8 @@ static size_t answer(struct broker *b, const uint8_t *msg, size_t len, bool udp,
 	bool full = false;
 	enum dns_verdict v = len <= DNS_MAX_MESSAGE ? dns_parse(msg, len, &q) : DNS_DROP;
 
-	if (v != DNS_QUESTION) {
+	bool nobodys = v == DNS_REFUSE && q.rcode == RCODE_NXDOMAIN;
+	if (v != DNS_QUESTION && !nobodys) {
 		bool broken = v == DNS_DROP || q.rcode == RCODE_FORMERR;
 		tally_add(b, broken ? TALLY_MALFORMED : TALLY_UNSUPPORTED);
 	}
@@ -84,6 +85,9 @@ static size_t answer(struct broker *b, const uint8_t *msg, size_t len, bool udp,
 	}
 	if (udp && q.udp_size < room) {
 		room = q.udp_size;
+	}
+	if (nobodys) { /* bytes that are no text carry as much as others */
+		report(b, &q, NULL, "not_declared");
 	}
 	if (v == DNS_REFUSE) {
 		return dns_answer(msg, &q, q.rcode, NULL, 0, 0, out, room);
@@ -182,8 +186,9 @@ void dns_turn(struct broker *b, struct source *s)
 		size_t len = answer(b, c->buf + 2, want, false, out + 2, sizeof(out) - 2);
 		out[0] = (uint8_t)(len >> 8);
 		out[1] = (uint8_t)len;
-		/* A client that does not take its short answer gets none. */
-		if (len > 0 && send(s->fd, out, len + 2, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+		/* A client that does not take its short answer gets none; one that gets
+		 * none need not wait for it. */
+		if (len == 0 || send(s->fd, out, len + 2, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
 			dns_close(b, c);
 			return;
 		}

@@ -1,5 +1,6 @@
 /* broker_first.c - the first bytes of a connection, held until they have shown the
  * name that was declared. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,9 @@ bool conn_fill_head(struct broker *b, struct conn *c)
 	ssize_t n =
 	        recv(c->client.fd, c->head + c->head_len, HEAD_BYTES - c->head_len, MSG_DONTWAIT);
 	if (n < 0) {
+		if (errno != EAGAIN && errno != EINTR) {
+			conn_broken(b, c);
+		}
 		return false;
 	}
 	if (n == 0) {
@@ -106,7 +110,8 @@ static void first_tls(struct broker *b, struct conn *c)
 	} else if (v != TLS_NAME && !(v == TLS_ECH && b->c->table->plan->egress[c->rule].ech)) {
 		conn_deny(b, c, WHY[v], "");
 	} else if (!is_name(c, c->shown)) {
-		conn_deny(b, c, "other_sni", "");
+		/* Beside an encrypted one there may be no other. */
+		conn_deny(b, c, c->shown[0] == '\0' ? "no_sni" : "other_sni", "");
 	} else {
 		conn_passes(b, c);
 	}

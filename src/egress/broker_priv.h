@@ -156,6 +156,9 @@ struct broker {
 
 void broker_report(struct broker *b, const struct egress_event *e);
 int broker_watch(struct broker *b, struct source *s);
+/* Before a socket of the dialler's is closed: where that has not let go of it yet, it lives
+ * on, and so would its events. */
+void broker_unwatch(struct broker *b, struct source *s);
 /* An end of a connection takes no more: its next event may be that it does. */
 void broker_want_room(struct broker *b, struct source *s);
 /* Which address and port the skill dialled to reach this socket. */
@@ -194,6 +197,8 @@ void conn_drop(struct broker *b, struct conn *c); /* by a reset, without a word;
 void conn_deny(struct broker *b, struct conn *c, const char *reason,
                const char *kind_of);                                   /* frees it */
 void conn_close(struct broker *b, struct conn *c, const char *reason); /* frees it */
+/* As on a direct connection: what broke one side breaks the other. Frees it. */
+void conn_broken(struct broker *b, struct conn *c);
 void conn_tick(struct broker *b, uint64_t now_ms);
 void conn_close_all(struct broker *b);
 void conn_sweep(struct broker *b); /* frees what is over, goes on where there is more */

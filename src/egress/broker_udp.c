@@ -137,6 +137,7 @@ static void flow_forget(struct broker *b, struct udp_flow *f)
 /* Out of the live ones; only what is asked about it stays. */
 static void flow_stop(struct broker *b, struct udp_flow *f)
 {
+	broker_unwatch(b, &f->server);
 	own_close(&f->server.fd);
 	b->freed = true;
 	free(f->queue);

@@ -254,8 +254,14 @@ static void hear_last_words(struct egress *e, struct trace *trace)
 	uint64_t deadline = now + LAST_WORDS_MS;
 
 	(void)shutdown(e->events, SHUT_WR);
-	while (e->events >= 0 && now < deadline && poll(&p, 1, (int)(deadline - now)) > 0) {
-		hear(e, trace, EVENTS_AT_ONCE);
+	while (e->events >= 0 && now < deadline) {
+		int n = poll(&p, 1, (int)(deadline - now));
+		if (n == 0 || (n < 0 && errno != EINTR)) {
+			return;
+		}
+		if (n > 0) {
+			hear(e, trace, EVENTS_AT_ONCE);
+		}
 		now = clock_ms();
 	}
 }

@@ -32,7 +32,7 @@ struct ledger {
 	struct entries facts[BUCKETS];
 	size_t n_facts[EGRESS_KINDS];
 	uint64_t beyond[EGRESS_KINDS][2]; /* seen, and not among them; [1]: violations */
-	uint64_t opened, blocked;
+	uint64_t opened, blocked, lost;
 	uint64_t bytes_out, bytes_in; /* of connections that have ended */
 	uint64_t moved_out, moved_in; /* of all, as the broker last said; 0: it does not */
 };
@@ -285,6 +285,7 @@ static void close_lost(struct ledger *l, struct trace *trace)
 			snprintf(o->event.reason, sizeof(o->event.reason), "broker_lost");
 			write_event(&d, trace);
 			forget_open(l, o);
+			l->lost++;
 		}
 	}
 }
@@ -465,6 +466,9 @@ static void put_totals(struct json *j, void *arg)
 	json_kuint(j, "blocked", l->blocked);
 	json_kuint(j, "bytes_out", out);
 	json_kuint(j, "bytes_in", in);
+	if (l->lost > 0) {
+		json_kuint(j, "lost", l->lost); /* the bytes are the least that it was */
+	}
 }
 
 void ledger_close(struct ledger *l, struct trace *trace)

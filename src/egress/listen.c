@@ -47,6 +47,12 @@ static int add(struct maker *m, enum listener_kind kind, int family, const uint8
 	if (fd < 0) {
 		return fail(err, "listen");
 	}
+	/* What it accepts is born so: should the broker die, the kernel resets its connections,
+	 * and nobody takes what had arrived until then for all there was. */
+	if (kind == LISTEN_TCP) {
+		struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	}
 	l->fd[l->n] = fd;
 	l->kind[l->n++] = kind;
 	return 0;

@@ -73,7 +73,9 @@ static int copy(struct flow *f, uint64_t max, uint64_t *ret_moved)
 	size_t left = (size_t)n - sent;
 	*ret_moved += sent;
 	if (left > 0) {
-		if (take_pipe(f) != 0 || write(f->pipe[1], buf + sent, left) != (ssize_t)left) {
+		/* It may have one still, empty since a moment ago. */
+		if ((f->pipe[0] < 0 && take_pipe(f) != 0) ||
+		    write(f->pipe[1], buf + sent, left) != (ssize_t)left) {
 			return -1;
 		}
 		f->piped = left;
@@ -112,13 +114,15 @@ static int take_in(struct flow *f, uint64_t max, uint64_t *ret_moved)
 	return f->bulk || f->piped > 0 ? fill(f, max - f->piped) : copy(f, max, ret_moved);
 }
 
-static int drain(struct flow *f, uint64_t *ret_moved)
+/* What is in the pipe may be more than `max`: it is of an earlier turn. */
+static int drain(struct flow *f, uint64_t max, uint64_t *ret_moved)
 {
-	if (f->piped == 0) {
+	size_t len = f->piped < max ? f->piped : (size_t)max;
+
+	if (len == 0) {
 		return 0;
 	}
-	ssize_t n =
-	        splice(f->pipe[0], NULL, f->to, NULL, f->piped, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	ssize_t n = splice(f->pipe[0], NULL, f->to, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (n > 0) {
 		f->piped -= (size_t)n;
 		*ret_moved += (uint64_t)n;
@@ -136,7 +140,7 @@ enum flow_result flow_turn(struct flow *f, uint64_t max, uint64_t *ret_moved)
 	f->blocked = false;
 	while (*ret_moved - start < max) {
 		int in = take_in(f, max - (*ret_moved - start), ret_moved);
-		int out = in < 0 ? 0 : drain(f, ret_moved);
+		int out = in < 0 ? 0 : drain(f, max - (*ret_moved - start), ret_moved);
 		if (in < 0 || out < 0) {
 			return FLOW_BROKEN;
 		}

@@ -472,9 +472,13 @@ static bool in_pool(const struct egress_table *t, const struct address *to, uint
 	return false;
 }
 
-bool egress_knows(struct egress_table *t, const struct address *to)
+bool egress_knows(struct egress_table *t, const struct address *to, const char **ret_name)
 {
-	return egress_by_address(t, to) != NULL || is_pool(t, to);
+	const struct slot *slot = egress_by_address(t, to);
+	const struct egress_rule *rule = slot != NULL ? &t->plan->egress[slot->rule] : NULL;
+
+	*ret_name = rule != NULL && rule->kind == HOST_EXACT ? rule->domain.s : NULL;
+	return slot != NULL || is_pool(t, to);
 }
 
 bool egress_answers(struct egress_table *t, const struct address *to, uint16_t port, bool udp)

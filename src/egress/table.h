@@ -71,8 +71,10 @@ enum first_bytes egress_first_bytes(const struct egress_rule *rule, uint16_t por
 bool egress_name_matches(const struct egress_rule *rule, const char *name);
 bool egress_is_literal(const struct egress_rule *rule); /* an address or a range of them */
 
-/* Is the address one of ours, whatever the port? */
-bool egress_knows(struct egress_table *t, const struct address *to);
+/* Is the address one of ours, whatever the port? *ret_name is the declared host that it
+ * stands for, of the plan; NULL for literals and for names beneath a wildcard, which only
+ * the broker knows. */
+bool egress_knows(struct egress_table *t, const struct address *to, const char **ret_name);
 /* Is there a listener of ours at this address and port? */
 bool egress_answers(struct egress_table *t, const struct address *to, uint16_t port, bool udp);
 

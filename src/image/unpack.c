@@ -48,8 +48,9 @@ static bool is_clean(const char *name)
 	return true;
 }
 
-/* The directory of `name`, with those on the way to it; an fd. */
-static int parent_of(int root_fd, const char *name, bool make)
+/* The directory of `name`, an fd; with those on the way to it, as many as are left (NULL:
+ * none are made). */
+static int parent_of(int root_fd, const char *name, struct unpack_left *left)
 {
 	const char *slash = strrchr(name, '/');
 	char part[PATH_MAX] = ".";
@@ -58,14 +59,16 @@ static int parent_of(int root_fd, const char *name, bool make)
 		snprintf(part, sizeof(part), "%.*s", (int)(slash - name), name);
 	}
 	int fd = file_openat2(root_fd, part, O_PATH | O_DIRECTORY, IN_ROOT);
-	if (fd >= 0 || errno != ENOENT || !make) {
+	if (fd >= 0 || errno != ENOENT || left == NULL) {
 		return fd;
 	}
-	auto_fd up = parent_of(root_fd, part, true);
+	auto_fd up = parent_of(root_fd, part, left);
 	const char *base = strrchr(part, '/');
-	if (up < 0 || (mkdirat(up, base != NULL ? base + 1 : part, 0755) != 0)) {
+	if (up < 0 || left->files == 0 ||
+	    (mkdirat(up, base != NULL ? base + 1 : part, 0755) != 0)) {
 		return -1;
 	}
+	left->files--;
 	return file_openat2(root_fd, part, O_PATH | O_DIRECTORY, IN_ROOT);
 }
 
@@ -159,7 +162,7 @@ static int make_hard(int root_fd, int parent, const char *base, const char *name
 	if (!is_clean(to)) {
 		return refuse(err, "a hard link to a name that leads out of it", name);
 	}
-	auto_fd dir = parent_of(root_fd, to, false);
+	auto_fd dir = parent_of(root_fd, to, NULL);
 	if (dir < 0 || fstatat(dir, base_of(to), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
 	    !S_ISREG(st.st_mode)) {
 		return refuse(err, "a hard link to what is no file of it", name);
@@ -174,20 +177,28 @@ static int take_away(int root_fd, const struct step *s, const char *name, struct
 		                           O_RDONLY | O_DIRECTORY, IN_ROOT);
 		return dir >= 0 && tree_empty(dir) != 0 ? fail(err, "cannot empty", name) : 0;
 	}
-	auto_fd parent = parent_of(root_fd, name, false);
+	auto_fd parent = parent_of(root_fd, name, NULL);
 	return parent >= 0 && tree_remove(parent, base_of(name)) != 0
 	               ? fail(err, "cannot remove", name)
 	               : 0;
+}
+
+static int too_many(struct ssb_error *err)
+{
+	return ssb_fail(err, SSB_E_LIMIT, 0, "image",
+	                "the image holds too many files: more than %llu",
+	                (unsigned long long)MAX_IMAGE_FILES);
 }
 
 static int make_one(int root_fd, const struct step *s, const char *name, const char *link, int from,
                     struct unpack_left *left, struct ssb_error *err)
 {
 	const char *base = base_of(name);
-	auto_fd parent = parent_of(root_fd, name, true);
+	auto_fd parent = parent_of(root_fd, name, left);
 
 	if (parent < 0) {
-		return fail(err, "cannot make the directory of", name);
+		return left->files == 0 ? too_many(err)
+		                        : fail(err, "cannot make the directory of", name);
 	}
 	if (is_deep(root_fd, parent)) {
 		return refuse(err, "which lies too deep", name);
@@ -224,9 +235,7 @@ int unpack_step(int root_fd, const struct step *step, const char *name, const ch
 		return take_away(root_fd, step, name, err);
 	}
 	if (left->files == 0) {
-		return ssb_fail(err, SSB_E_LIMIT, 0, "image",
-		                "the image holds too many files: more than %llu",
-		                (unsigned long long)MAX_IMAGE_FILES);
+		return too_many(err);
 	}
 	left->files--;
 	return make_one(root_fd, step, name, link, from, left, err);

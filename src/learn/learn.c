@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -13,6 +14,7 @@
 #include "learn/learn_priv.h"
 #include "learn/start.h"
 #include "os/clock.h"
+#include "policy/asks.h"
 #include "policy/build.h"
 #include "policy/danger.h"
 #include "policy/paths.h"
@@ -318,18 +320,46 @@ static int give_hinted(struct learner *t, struct needs *hints, struct ssb_error 
 	return 0;
 }
 
+static void asks_freep(struct asks **a)
+{
+	asks_free(*a);
+}
+
+/* What is no secret by its name; a directory may hold one, and no manifest gets that unasked. */
+static int may_be_shown(const struct learner *t, struct asks **asks, const char *path, bool *ret,
+                        struct ssb_error *err)
+{
+	auto_free char *why = NULL;
+	struct stat st;
+
+	*ret = access(path, R_OK) == 0 && !path_is_system(path) &&
+	       path_beneath(path, t->s->dir) == NULL &&
+	       danger_named(t->s->owner->home, path) == NULL && stat(path, &st) == 0;
+	if (!*ret || !S_ISDIR(st.st_mode)) {
+		return 0;
+	}
+	if (*asks == NULL && asks_new(t->s->owner, t->s->dir, asks, err) != 0) {
+		return -1;
+	}
+	if (asks_path(*asks, path, ACCESS_READ, &why) != 0) {
+		return learn_no_memory(err);
+	}
+	*ret = why == NULL;
+	return 0;
+}
+
 /* Files that the caller named for the skill, where they are nobody's secret. */
 static int give_arguments(struct learner *t, struct ssb_error *err)
 {
+	AUTO(asks_freep) struct asks *asks = NULL;
 	char *const *args = t->s->args;
 
 	for (size_t i = 0; args != NULL && args[i] != NULL; i++) {
 		/* Relative to the skill's directory, nothing else is meant. */
 		auto_free char *path = args[i][0] == '/' ? path_real(args[i]) : NULL;
-		if (path != NULL && access(path, R_OK) == 0 && !path_is_system(path) &&
-		    path_beneath(path, t->s->dir) == NULL &&
-		    danger_named(t->s->owner->home, path) == NULL &&
-		    ssb_options_set(t->s->options, SSB_OPT_READ, path, err) != 0) {
+		bool shown = false;
+		if ((path != NULL && may_be_shown(t, &asks, path, &shown, err) != 0) ||
+		    (shown && ssb_options_set(t->s->options, SSB_OPT_READ, path, err) != 0)) {
 			return -1;
 		}
 	}

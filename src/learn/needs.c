@@ -118,6 +118,7 @@ static int merge(struct need *into, const struct need *n)
 		into->danger = danger;
 	}
 	into->thief |= n->thief;
+	into->aimed &= n->aimed;
 	if (n->profile < 0 || (into->profile >= 0 && n->profile > into->profile)) {
 		into->profile = n->profile;
 	}
@@ -177,6 +178,27 @@ void needs_done(struct needs *s)
 	free(s->v);
 	free(s->home);
 	*s = (struct needs){ 0 };
+}
+
+static bool is_same_port(const struct need *a, const struct need *b)
+{
+	return a->kind == b->kind && a->port == b->port && strcmp(a->value, b->value) == 0;
+}
+
+void needs_drop_aimed(struct needs *s)
+{
+	for (size_t i = 0; i < s->n;) {
+		struct need *n = &s->v[i];
+		/* Of one port they stand side by side, one for each protocol. */
+		if (n->aimed && ((i > 0 && is_same_port(n, n - 1)) ||
+		                 (i + 1 < s->n && is_same_port(n, n + 1)))) {
+			need_done(n);
+			s->n--;
+			memmove(n, n + 1, (s->n - i) * sizeof(*n));
+		} else {
+			i++;
+		}
+	}
 }
 
 /* ---- what is dangerous ------------------------------------------------------- */

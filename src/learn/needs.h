@@ -26,6 +26,7 @@ struct need {
 	bool absent;            /* NEED_ENV: it was asked for, and in no run set */
 	bool denied;            /* it was tried, and refused, at least once */
 	bool hint;              /* nobody tried: the files only speak of it */
+	bool aimed;             /* NEED_NETWORK: a datagram socket was connected, no more */
 	bool thief;             /* NEED_NETWORK: it was sent what was planted, at least once */
 	bool missing;           /* a path; the owner has nothing there (needs_weigh()) */
 	bool in_small_dir;      /* a path; its directory may stand for it (the same) */
@@ -45,6 +46,9 @@ struct needs {
  * what was once no danger is none, but for a thief. -1 without memory. */
 int needs_add(struct needs *s, const struct need *n);
 void needs_done(struct needs *s);
+/* Drops those that were only aimed at where the same port of the host was tried by TCP:
+ * that is how resolvers sort the addresses of it. */
+void needs_drop_aimed(struct needs *s);
 
 /* Marks those that a plan of this owner would refuse, and secrets that are not the
  * skill's own. `skill_dir` may be NULL. */

@@ -271,6 +271,7 @@ int needs_from_record(const struct owner *o, int fd, const char *why, struct nee
 		return ssb_fail(err, SSB_E_MANIFEST, 0, "record", "%s: this is no record of a run",
 		                why);
 	}
+	needs_drop_aimed(inout);
 	return needs_judge(o, NULL, inout, err);
 }
 

@@ -200,7 +200,9 @@ static void take_network(struct reading *r, const struct line *l)
 	const char *reason = reading_text(l, "reason");
 	int64_t port = json_integer(line_get(l, "port"), 0);
 	bool question = strcmp(reading_text(l, "protocol"), "dns") == 0;
-	bool denied = line_true(l, "violation");
+	/* Refused, and no violation: the connect of a datagram socket. */
+	bool aimed = strcmp(reason, "undeclared_port") == 0 && !line_true(l, "violation");
+	bool denied = aimed || line_true(l, "violation");
 
 	if (name[0] == '\0' && address[0] != '\0') {
 		name = reading_name(r, address) != NULL ? reading_name(r, address) : address;
@@ -221,6 +223,7 @@ static void take_network(struct reading *r, const struct line *l)
 		          .protocol = protocol_of(reading_text(l, "protocol"),
 		                                  denied ? reason : "ok", at),
 		          .denied = denied,
+		          .aimed = aimed,
 		          .thief = denied && strcmp(reason, "canary") == 0,
 		          .danger = denied ? danger_of(reason) : NULL };
 	add(r, l, &n);
@@ -273,17 +276,21 @@ static void take_call(struct reading *r, const struct line *l)
 {
 	const char *op = reading_text(l, "op");
 	const char *reason = reading_text(l, "reason");
+	const char *remedy = reading_text(l, "remedy");
 
 	if (op[0] != '\0' && line_true(l, "violation")) {
 		struct need n = { .kind = NEED_SYSCALL,
 			          .value = (char *)(uintptr_t)op,
-			          .profile = strcmp(reason, "no_network") == 0 ? PROFILE_DEFAULT
-			                     : strcmp(reason, "profile") == 0  ? PROFILE_PERMISSIVE
-			                                                       : -1,
+			          .profile = strcmp(remedy, "--profile default") == 0
+			                             ? PROFILE_DEFAULT
+			                     : strcmp(remedy, "--profile permissive") == 0
+			                             ? PROFILE_PERMISSIVE
+			                             : -1,
 			          .denied = true };
 		n.danger = n.profile == PROFILE_PERMISSIVE
 		                   ? "only the profile permissive has it, which has many more"
-		                   : danger_of(reason);
+		           : n.profile < 0 && danger_of(reason) == NULL ? "no profile alone has it"
+		                                                        : danger_of(reason);
 		add(r, l, &n);
 	}
 }

@@ -37,25 +37,32 @@ int caps_keep(uint64_t keep)
 
 int caps_unbound(void)
 {
-	int bound;
-
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) {
 		return -1;
 	}
-	for (unsigned long cap = 0; (bound = prctl(PR_CAPBSET_READ, cap, 0, 0, 0)) >= 0; cap++) {
-		if (bound != 0 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0) {
+	for (unsigned long cap = 0;; cap++) {
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0) {
+			continue;
+		}
+		/* Without the right to: that matters for what is there. */
+		int bound = errno == EINVAL ? -1 : prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
+		if (bound < 0) {
+			return 0; /* the kernel knows no more */
+		}
+		if (bound > 0) {
 			return -1;
 		}
 	}
-	return 0; /* the kernel knows no more */
+}
+
+int caps_lock(uint64_t keep)
+{
+	return prctl(PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0) != 0 ? -1 : caps_set(keep);
 }
 
 int caps_drop(uint64_t keep)
 {
-	if (caps_unbound() != 0 || prctl(PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0) != 0) {
-		return -1;
-	}
-	return caps_set(keep);
+	return caps_unbound() != 0 ? -1 : caps_lock(keep);
 }
 
 bool caps_none(bool bounding)

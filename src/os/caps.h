@@ -12,6 +12,9 @@ int caps_drop(uint64_t keep);
 /* The first of it alone: bounding and ambient. -1 with errno. */
 int caps_unbound(void);
 
+/* What comes after it. -1 with errno. */
+int caps_lock(uint64_t keep);
+
 /* The last of it alone: permitted and effective. -1 with errno. */
 int caps_set(uint64_t keep);
 

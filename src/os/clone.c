@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -55,6 +56,21 @@ int msg_send(int sock, const void *data, size_t len, const struct msg_fds *fds)
 	return n < 0 ? -1 : 0;
 }
 
+/* What came along. Where no credentials do, their room holds fds: more than there may be. */
+static bool take_fds(const struct cmsghdr *c, struct msg_fds *fds)
+{
+	size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+	for (size_t i = 0; i < n; i++) {
+		auto_fd fd = -1;
+		memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+		if (fds->n < MSG_MAX_FDS) {
+			fds->v[fds->n++] = steal_fd(&fd);
+		}
+	}
+	return n <= MSG_MAX_FDS;
+}
+
 ssize_t msg_recv(int sock, void *data, size_t len, struct msg_fds *ret_fds)
 {
 	struct iovec iov = { .iov_base = data, .iov_len = len };
@@ -64,6 +80,7 @@ ssize_t msg_recv(int sock, void *data, size_t len, struct msg_fds *ret_fds)
 		              .msg_control = control.room,
 		              .msg_controllen = sizeof(control.room) };
 	struct msg_fds fds = { .n = 0 };
+	bool fit = true;
 	ssize_t n;
 
 	do {
@@ -74,15 +91,14 @@ ssize_t msg_recv(int sock, void *data, size_t len, struct msg_fds *ret_fds)
 	}
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c)) {
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
-			fds.n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-			memcpy(fds.v, CMSG_DATA(c), fds.n * sizeof(int));
+			fit = take_fds(c, &fds) && fit;
 		} else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS) {
 			struct ucred who;
 			memcpy(&who, CMSG_DATA(c), sizeof(who));
 			fds.from = who.pid;
 		}
 	}
-	if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+	if (!fit || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
 		msg_close(&fds);
 		errno = EMSGSIZE;
 		return -1;

@@ -22,7 +22,7 @@ struct msg_fds {
 /* `fds` (may be NULL) are borrowed. */
 int msg_send(int sock, const void *data, size_t len, const struct msg_fds *fds);
 /* Returns the length, 0 at the peer's end, -1 with errno. The fds are owned by
- * the caller: msg_close. A message longer than `len` is EMSGSIZE. */
+ * the caller: msg_close. A message longer than `len`, or with more fds, is EMSGSIZE. */
 ssize_t msg_recv(int sock, void *data, size_t len, struct msg_fds *ret_fds);
 void msg_close(struct msg_fds *fds);
 

@@ -79,5 +79,6 @@ int mount_pivot(int dir_fd)
 
 int mount_drop_old_root(void)
 {
-	return umount2(".", MNT_DETACH) != 0 ? -1 : chdir("/");
+	/* The directory of the new root, on which the old one lies. */
+	return chdir("/") != 0 || umount2(".", MNT_DETACH) != 0 ? -1 : chdir("/");
 }

@@ -170,7 +170,6 @@ static const struct place *kernel_place(int kind, enum access access, bool named
 	static const struct place BENEATH = {
 		KERNEL_FS,
 		.why = "is the kernel's control surface",
-		.instead = "name what is needed beside it",
 		.flags = DANGER_READ | DANGER_NEVER,
 	};
 	static const struct place TO_READ = {
@@ -198,7 +197,7 @@ static int judge_kernel_fs(int fd, enum access access, bool named, struct danger
 	             (kind == KERNEL_FS_SETTINGS && has_flag(hits, DANGER_LOUD));
 
 	if (p != NULL && !known) {
-		add_hit(hits, p, DANGER_LIES_IN);
+		add_hit(hits, p, named ? DANGER_LIES_IN : DANGER_CONTAINS);
 	}
 	return kind < 0 ? -1 : 0;
 }

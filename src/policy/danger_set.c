@@ -157,7 +157,8 @@ int danger_add(struct danger *d, const char *path, const char *why, unsigned fla
 	return real == NULL ? 0 : danger_add(d, real, why, flags);
 }
 
-/* Homes of people outside /home. The file is read, no name service asked. */
+/* Homes of people outside /home, and the caller's own by the password file where HOME is
+ * another: his keys are there all the same. The file is read, no name service asked. */
 static int add_other_homes(struct danger *d, const struct owner *o)
 {
 	auto_file f = fopen("/etc/passwd", "re");
@@ -176,11 +177,12 @@ static int add_other_homes(struct danger *d, const struct owner *o)
 			continue;
 		}
 		unsigned long uid = strtoul(field[2], NULL, 10);
-		if (uid < 1000 || uid >= 65534 || uid == o->uid || strcmp(save, o->home) == 0 ||
+		bool own = uid == o->uid;
+		if ((!own && (uid < 1000 || uid >= 65534)) || strcmp(save, o->home) == 0 ||
 		    path_is_system(save) || path_beneath(save, "/home") != NULL) {
 			continue;
 		}
-		if (danger_add(d, save, "is another user's home",
+		if (danger_add(d, save, own ? "is your own home" : "is another user's home",
 		               DANGER_READ | DANGER_WRITE | DANGER_BENEATH | DANGER_HOMES) < 0) {
 			return -1;
 		}

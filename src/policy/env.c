@@ -240,11 +240,12 @@ static void add_declared(struct build *b, const struct mtext *t)
 	    (what != NULL && build_taken_out(b, REFUSAL_OTHER, where, what))) {
 		return;
 	}
-	if (!derived && listed(&b->policy.lists[POLICY_DENY_ENV], t->s)) {
+	bool denied = listed(&b->policy.lists[POLICY_DENY_ENV], t->s);
+	if (!derived && denied) {
 		refuse_env(b, where, t->s, "the policy file denies it");
 		return;
 	}
-	bool granted = listed(&b->policy.lists[POLICY_GRANT_ENV], t->s);
+	bool granted = !denied && listed(&b->policy.lists[POLICY_GRANT_ENV], t->s);
 	if (!derived && rule != NULL && rule->kind == ENV_REFUSED && !granted) {
 		/* No approval gives it: it would run other code than was approved. */
 		refuse_env(b, where, t->s, rule->why);
@@ -354,6 +355,26 @@ static void set_defaults(struct build *b)
 	set_path(b);
 }
 
+/* What the manifest asked for and the caller has not may still be there: a default of
+ * ours, or the owner's word. Then it is granted, and not absent. */
+static void drop_granted(struct ssb_plan *p)
+{
+	struct string_list *l = &p->env_missing;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		if (get(p, l->v[i]) != NULL) {
+			free(l->v[i]);
+		} else {
+			l->v[kept++] = l->v[i];
+		}
+	}
+	if (l->n > 0) {
+		l->n = kept;
+		l->v[kept] = NULL;
+	}
+}
+
 static size_t count_withheld(const struct build *b)
 {
 	size_t n = 0;
@@ -382,6 +403,7 @@ int env_build(struct build *b, struct ssb_error *err)
 	}
 	add_bundles(b);
 	set_defaults(b);
+	drop_granted(b->plan);
 	for (size_t i = 0; i < b->plan->env.n; i++) {
 		bytes += strlen(b->plan->env.v[i]) + 1;
 	}

@@ -78,12 +78,14 @@ static bool port_covered(const struct ssb_plan *p, size_t n_owner, const struct 
 	return found;
 }
 
-/* False: it is a range that cannot be carried, and refused. */
+/* False: it is an address or a range that cannot be carried, and refused. */
 static bool judge_range(struct build *b, const char *where, const char *what,
                         const struct egress_rule *rule)
 {
 	const char *remedy = NULL;
-	const char *why = rule->kind == HOST_CIDR ? range_problem(rule, &remedy) : NULL;
+	const char *why = rule->kind == HOST_CIDR      ? range_problem(rule, &remedy)
+	                  : rule->kind == HOST_ADDRESS ? address_problem(rule, &remedy)
+	                                               : NULL;
 
 	if (why != NULL) {
 		build_refuse(b, REFUSAL_NETWORK, where, what, why, remedy);

@@ -24,6 +24,17 @@ static const struct {
 	{ "ff00::/8", "it meets ff00::/8, where no host is" },
 };
 
+/* Of single addresses: no socket of the sandbox's can have them. */
+static const struct {
+	const char *range;
+	const char *why;
+} NOWHERE[] = {
+	{ "0.0.0.0/32", "it is no host's" },
+	{ "::/128", "it is no host's" },
+	{ "fe80::/10", "addresses in fe80::/10 need an interface" },
+	{ "ff00::/8", "it is in ff00::/8, where no host is" },
+};
+
 bool cidr_overlaps(const struct cidr *a, const struct cidr *b)
 {
 	return cidr_contains(a, &b->base) || cidr_contains(b, &a->base);
@@ -79,6 +90,20 @@ const char *range_problem(const struct egress_rule *rule, const char **ret_remed
 		if (rule->ports[i] == 53) {
 			*ret_remedy = "declare single addresses for port 53";
 			return "port 53 of so many addresses is the sandbox's own resolver";
+		}
+	}
+	return NULL;
+}
+
+const char *address_problem(const struct egress_rule *rule, const char **ret_remedy)
+{
+	struct cidr address;
+	struct cidr nowhere;
+
+	for (size_t i = 0; i < ARRAY_LEN(NOWHERE) && cidr_parse(rule->domain.s, &address); i++) {
+		if (cidr_parse(NOWHERE[i].range, &nowhere) && cidr_overlaps(&nowhere, &address)) {
+			*ret_remedy = "declare another address, or the host by name";
+			return NOWHERE[i].why;
 		}
 	}
 	return NULL;

@@ -17,4 +17,7 @@ uint64_t range_size(const struct cidr *c);
 /* NULL, or why a rule of kind HOST_CIDR cannot be carried; *ret_remedy then. */
 const char *range_problem(const struct egress_rule *rule, const char **ret_remedy);
 
+/* The same for a rule of kind HOST_ADDRESS. */
+const char *address_problem(const struct egress_rule *rule, const char **ret_remedy);
+
 #endif

@@ -33,7 +33,7 @@ static const struct kind {
 	{ "file_write", "WRITE", GROUP_WRITTEN, MARK_GOOD },
 	{ "file_blocked", "FILE", GROUP_DENIED, MARK_DENIED },
 	{ "env_var_access", "ENV", GROUP_ENV, MARK_NONE },
-	{ "syscall_filtered", "SYSCALL", GROUP_NONE, MARK_NONE },
+	{ "syscall_filtered", "SYSCALL", GROUP_PROGRAMS, MARK_NONE },
 	{ "syscall_blocked", "SYSCALL", GROUP_DENIED, MARK_DENIED },
 	{ "process_spawned", "EXEC", GROUP_PROGRAMS, MARK_GOOD },
 	{ "stdout", "STDOUT", GROUP_OUTPUT, MARK_NONE },

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/classes.h"
+#include "audit/reader.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -151,7 +153,9 @@ static struct view_item *item_for(struct view *v, const struct line *l, enum ren
 	uint64_t hash = hash_text(group, text.data, reason != NULL ? reason : "");
 	cut_text(&text);
 	struct view_item *i = find_slot(v, hash, text.data, &at);
-	if (i != NULL || v->n_items >= MAX_VIEW_ITEMS) {
+	bool other = group != GROUP_DENIED;
+	if (i != NULL || v->n_items >= MAX_VIEW_ITEMS ||
+	    (other && v->n_others >= MAX_VIEW_OTHERS)) {
 		return i;
 	}
 	i = &v->items[v->n_items];
@@ -162,6 +166,7 @@ static struct view_item *item_for(struct view *v, const struct line *l, enum ren
 		return NULL;
 	}
 	v->table[at] = (uint32_t)++v->n_items;
+	v->n_others += other;
 	return i;
 }
 
@@ -230,6 +235,7 @@ static void take_event(struct view *v, const struct line *l)
 	}
 	if (i == NULL || count < 0) {
 		v->uncounted += count > 0 ? (uint64_t)count : 0;
+		v->unexplained += count > 0 && group == GROUP_DENIED ? (uint64_t)count : 0;
 		return;
 	}
 	i->count += (uint64_t)count;
@@ -271,6 +277,26 @@ static void take_classes(struct view *v, const struct line *l)
 	}
 }
 
+/* There is no signed end that tells them. */
+static void derive_classes(struct view *v, const struct classes *found)
+{
+	struct classes all;
+
+	classes_derive(found, &all);
+	v->classes = calloc(CLASS_COUNT, sizeof(v->classes[0]));
+	for (size_t i = 0; i < CLASS_COUNT && v->classes != NULL; i++) {
+		if (all.hits[i].count > 0) {
+			v->classes[v->n_classes++] = (struct view_class){
+				.name = strdup(CLASSES[i].name),
+				.severity = strdup(CLASSES[i].severity),
+				.tactic = strdup(CLASSES[i].tactic),
+				.count = (int64_t)all.hits[i].count,
+				.prevented = all.hits[i].not_prevented == 0,
+			};
+		}
+	}
+}
+
 static void take_layers(struct view *v, const struct line *l)
 {
 	auto_buf out;
@@ -293,7 +319,9 @@ static void take_line(struct view *v, const struct line *l)
 	if (strcmp(l->kind, "layers") == 0) {
 		take_layers(v, l);
 	} else if (strcmp(l->kind, "end") == 0) {
-		take_classes(v, l);
+		if (v->facts.state == RUN_ENDED) {
+			take_classes(v, l);
+		}
 		v->dropped =
 		        json_integer(json_member(&l->doc, line_get(l, "counters"), "dropped"), 0);
 	} else {
@@ -302,35 +330,52 @@ static void take_line(struct view *v, const struct line *l)
 	v->lines++;
 }
 
-int view_read(struct view *v, int fd, const char *id, struct ssb_error *err)
+static int read_lines(struct view *v, int fd, struct ssb_error *err)
 {
 	AUTO(reader_done) struct reader in;
 	AUTO(line_done) struct line l = { 0 };
+	struct classes found;
+	char home[PATH_MAX] = "";
 	const char *text = NULL;
 	size_t len = 0;
 	enum reader_line got;
 
-	*v = (struct view){ .items = calloc(MAX_VIEW_ITEMS, sizeof(v->items[0])),
-		            .table = calloc(TABLE_SIZE, sizeof(v->table[0])) };
-	if (v->items == NULL || v->table == NULL) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
-	}
-	v->has_facts = run_facts_read(&v->facts, fd, id) == 0;
+	classes_init(&found, home);
 	reader_init(&in, fd, 0);
 	while ((got = reader_next(&in, &text, &len)) == READER_LINE) {
 		if (v->lines == 0 && reader_is_header(text, len)) {
 			continue;
 		}
 		if (line_parse(&l, text, len, &v->broken) != 0) {
-			return 0;
+			break;
+		}
+		if (v->lines == 0 && line_home(&l) != NULL) {
+			snprintf(home, sizeof(home), "%s", line_home(&l));
 		}
 		take_line(v, &l);
+		classes_add_line(&found, &l);
+	}
+	if (v->facts.state != RUN_ENDED) {
+		derive_classes(v, &found);
 	}
 	if (got == READER_FAIL) {
 		return ssb_fail(err, SSB_E_SYS, errno, "", "cannot read the record");
 	}
-	v->broken = got == READER_LONG ? "a line is too long" : NULL;
+	if (got != READER_LINE) {
+		v->broken = got == READER_LONG ? "a line is too long" : NULL;
+	}
 	return 0;
+}
+
+int view_read(struct view *v, int fd, const char *id, struct ssb_error *err)
+{
+	*v = (struct view){ .items = calloc(MAX_VIEW_ITEMS, sizeof(v->items[0])),
+		            .table = calloc(TABLE_SIZE, sizeof(v->table[0])) };
+	if (v->items == NULL || v->table == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
+	}
+	v->has_facts = run_facts_read(&v->facts, fd, id) == 0;
+	return read_lines(v, fd, err);
 }
 
 void view_done(struct view *v)

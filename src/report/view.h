@@ -40,6 +40,7 @@ struct view {
 	bool has_facts;
 	struct view_item *items;
 	size_t n_items;
+	size_t n_others; /* of them not denied */
 	uint32_t *table; /* hash to item + 1 */
 	struct {
 		int64_t seq;
@@ -50,8 +51,9 @@ struct view {
 	struct view_class *classes;
 	size_t n_classes;
 	uint64_t lines;
-	uint64_t uncounted; /* past the bounds */
-	int64_t dropped;    /* by the writer, as it says itself */
+	uint64_t uncounted;   /* past the bounds */
+	uint64_t unexplained; /* of them denied */
+	int64_t dropped;      /* by the writer, as it says itself */
 	char *lost_layers;
 	const char *broken; /* why reading stopped; NULL: it did not */
 };

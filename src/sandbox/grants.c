@@ -22,6 +22,7 @@
 #include "base/own.h"
 #include "os/file.h"
 #include "os/mount.h"
+#include "policy/paths.h"
 #include "policy/protect.h"
 #include "sandbox/sources.h"
 #include "sandbox/stage.h"
@@ -139,10 +140,71 @@ static int pin(int fd, bool read_only)
 	return mount_attach(tree, fd, "");
 }
 
+/* In a writable grant? Of those that it lies in the innermost counts, which is the last. */
+static bool in_work(const struct stage *s, const char *path)
+{
+	const struct grant *in = NULL;
+
+	for (size_t i = 0; i < s->plan->n_grants; i++) {
+		const struct grant *g = &s->plan->grants[i];
+		in = path_beneath(path, g->target) != NULL ? g : in;
+	}
+	return in != NULL && grant_is_work(in);
+}
+
+/* Beneath a place where the skill can rename things? */
+static bool in_private(const struct stage *s, const char *path)
+{
+	const char *const places[] = { s->plan->home, "/tmp", "/var/tmp", "/dev/shm" };
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		size_t n = strlen(places[i]);
+		if (strncmp(path, places[i], n) == 0 && path[n] == '/') {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The directories that lead to a grant stay where they are: renamed, the grant
+ * would go by a name of the skill's choice, and its own, on the host as well, would
+ * mean what the skill makes there. */
+static int pin_way(const struct stage *s, int root_fd, const char *target)
+{
+	char part[PATH_MAX];
+
+	for (size_t i = 1; target[i] != '\0'; i++) {
+		snprintf(part, sizeof(part), "%.*s", (int)i, target);
+		if (target[i] != '/' || !(in_private(s, part) || in_work(s, part))) {
+			continue;
+		}
+		auto_fd at = file_openat2(root_fd, part + 1, O_PATH | O_NOFOLLOW, IN_VIEW);
+		if (at < 0 || (!is_pinned(at) && pin(at, false) != 0)) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* What a protected symlink means, behind fd, is read-only where it lies in a writable grant,
+ * and stays where it is. Elsewhere it is out of reach. */
+static int protect_meant(const struct stage *s, int fd)
+{
+	char link[64], real[PATH_MAX];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(link, real, sizeof(real) - 1);
+	real[n > 0 ? n : 0] = '\0';
+	if (!in_work(s, real)) {
+		return 0;
+	}
+	return pin(fd, true) != 0 ? -1 : pin_way(s, AT_FDCWD, real); /* we are in the new root */
+}
+
 /* Makes `name` beneath dir_fd read-only. Its parents are pinned, so that they
  * cannot be renamed away; a symlink on the way is pinned, and what it means
  * inside the grant is read-only as a whole. */
-static int protect_one(int dir_fd, const char *name)
+static int protect_one(const struct stage *s, int dir_fd, const char *name)
 {
 	char part[PATH_MAX];
 
@@ -164,9 +226,14 @@ static int protect_one(int dir_fd, const char *name)
 		}
 		if (S_ISLNK(st.st_mode)) {
 			auto_fd to = file_openat2(dir_fd, part, O_PATH, RESOLVE_BENEATH);
-			/* Out of the grant is out of reach. To nothing in it is a name
-			 * that the skill could fill. */
-			return to >= 0 ? pin(to, true) : errno == ENOENT ? -1 : 0;
+			if (to < 0 && errno == ENOENT) {
+				return -1; /* a name that the skill could fill */
+			}
+			/* By an absolute path, or out of a repository. */
+			auto_fd out =
+			        to >= 0 ? -1
+			                : file_openat2(dir_fd, part, O_PATH, RESOLVE_NO_MAGICLINKS);
+			return to < 0 && out < 0 ? 0 : protect_meant(s, to >= 0 ? to : out);
 		}
 		if (last) {
 			return 0;
@@ -210,13 +277,13 @@ static void hide_from_git(int root_fd, int tree, const char *gitdir, int target,
 }
 
 /* `within` is where in the grant `dir` lies, "" at its top. */
-static int protect_names(const struct grant *g, int dir, const char *within, bool gitdir,
-                         struct ssb_error *err)
+static int protect_names(const struct stage *s, const struct grant *g, int dir, const char *within,
+                         bool gitdir, struct ssb_error *err)
 {
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
 		const char *name = gitdir ? protected_in_gitdir(&PROTECTED[i]) : PROTECTED[i].name;
 		/* One that is granted by name is a grant of its own, mounted over it. */
-		if (name != NULL && protect_one(dir, name) != 0) {
+		if (name != NULL && protect_one(s, dir, name) != 0) {
 			return ssb_fail(
 			        err, SSB_E_LAYER, errno, "mounts",
 			        "cannot protect '%s', which the host obeys, in '%.90s%s%.70s' "
@@ -261,7 +328,7 @@ static int grant_protect(const struct stage *s, size_t i, int root_fd, struct ss
 	const struct grant *g = &s->sources[i].grant;
 	int tree = s->sources[i].tree;
 
-	if (protect_names(g, tree, "", false, err) != 0) {
+	if (protect_names(s, g, tree, "", false, err) != 0) {
 		return -1;
 	}
 	hide_from_git(root_fd, tree, ".git", tree, i);
@@ -276,7 +343,7 @@ static int grant_protect(const struct stage *s, size_t i, int root_fd, struct ss
 			                "cannot protect the repository '%.90s/%.90s' (%.40s)",
 			                g->path, r->path, g->where);
 		}
-		if (protect_names(g, dir, r->path, r->gitdir, err) != 0) {
+		if (protect_names(s, g, dir, r->path, r->gitdir, err) != 0) {
 			return -1;
 		}
 		if (r->shared != NULL) {
@@ -361,39 +428,6 @@ static int mask_attach(const struct stage *s, const struct grant *g, int root_fd
 	return 0;
 }
 
-/* Beneath a place where the skill can rename things? */
-static bool in_private(const struct stage *s, const char *path)
-{
-	const char *const places[] = { s->plan->home, "/tmp", "/var/tmp", "/dev/shm" };
-
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		size_t n = strlen(places[i]);
-		if (strncmp(path, places[i], n) == 0 && path[n] == '/') {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* The directories that lead to a grant stay where they are: renamed, the grant
- * would go by a name of the skill's choice. */
-static int pin_way(const struct stage *s, int root_fd, const char *target)
-{
-	char part[PATH_MAX];
-
-	for (size_t i = 1; target[i] != '\0'; i++) {
-		snprintf(part, sizeof(part), "%.*s", (int)i, target);
-		if (target[i] != '/' || !in_private(s, part)) {
-			continue;
-		}
-		auto_fd at = file_openat2(root_fd, part + 1, O_PATH | O_NOFOLLOW, IN_VIEW);
-		if (at < 0 || (!is_pinned(at) && pin(at, false) != 0)) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
 /* All of them together hold no more than the private places do. */
 static int scratch_tree(const struct stage *s)
 {
@@ -463,21 +497,39 @@ int grants_attach(struct stage *s, int root_fd, struct ssb_error *err)
 	return 0;
 }
 
+/* Step by step: until the old root is gone a symlink on the way could lead to the host, and
+ * beneath a writable grant somebody else may put one there. */
 int view_place(int root, const char *path, bool dir)
 {
-	char part[PATH_MAX];
+	char part[NAME_MAX + 1];
+	auto_fd held = -1;
+	int at = root;
 
-	for (size_t i = 1; path[i] != '\0'; i++) {
-		if (path[i] == '/') {
-			snprintf(part, sizeof(part), "%.*s", (int)i, path);
-			if (mkdirat(root, part, 0755) != 0 && errno != EEXIST) {
-				return -1;
-			}
+	for (;;) {
+		size_t n = strcspn(path, "/");
+		if (n == 0 || n >= sizeof(part)) {
+			errno = n == 0 ? ENOENT : ENAMETOOLONG;
+			return -1;
 		}
+		memcpy(part, path, n);
+		part[n] = '\0';
+		if (path[n] == '\0') {
+			break;
+		}
+		if (mkdirat(at, part, 0755) != 0 && errno != EEXIST) {
+			return -1;
+		}
+		int next = openat(at, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0) {
+			return -1;
+		}
+		own_close(&held);
+		at = held = next;
+		path += n + 1;
 	}
 	if (dir) {
-		return mkdirat(root, path, 0755) != 0 && errno != EEXIST ? -1 : 0;
+		return mkdirat(at, part, 0755) != 0 && errno != EEXIST ? -1 : 0;
 	}
-	auto_fd fd = openat(root, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	auto_fd fd = openat(at, part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	return fd < 0 && errno != EEXIST ? -1 : 0;
 }

@@ -68,11 +68,15 @@ int layer_net(struct stage *s, struct ssb_error *err)
 	if (sethostname(HOST_NAME, sizeof(HOST_NAME) - 1) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "net", "sethostname");
 	}
-	if (net_loopback_up() != 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "net", "cannot bring up the loopback");
-	}
 	snprintf(s->reports[LAYER_NET].detail, sizeof(s->reports[LAYER_NET].detail),
 	         "network (%s), ipc, uts and cgroup namespaces",
 	         s->egress != NULL ? "loopback and the broker" : "loopback only");
 	return 0;
+}
+
+int netns_up(struct ssb_error *err)
+{
+	return net_loopback_up() != 0
+	               ? ssb_fail(err, SSB_E_LAYER, errno, "net", "cannot bring up the loopback")
+	               : 0;
 }

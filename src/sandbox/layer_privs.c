@@ -41,7 +41,7 @@ int layer_env(struct stage *s, struct ssb_error *err)
 int layer_caps(struct stage *s, struct ssb_error *err)
 {
 	/* Without a user namespace only root has any to drop, and is not root any more. */
-	if (s->namespaces && caps_drop(0) != 0) {
+	if (s->namespaces && (s->unbound ? caps_lock(0) : caps_drop(0)) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "caps", "cannot drop the capabilities");
 	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
@@ -179,10 +179,10 @@ const struct seccomp_blob *stage_filter(const struct stage *s)
  * send it would be a call that waits for it. */
 static int load_observed(struct stage *s, struct ssb_error *err)
 {
-	struct msg m = { .kind = MSG_LISTENER };
+	struct msg m = { .kind = MSG_LISTENER, .listener.unix_sockets = s->unix_sockets };
 
 	if (seccomp_load_observed(PROFILES[s->plan->profile], s->unix_sockets, s->namespaces,
-	                          &m.listener, err) != 0) {
+	                          &m.listener.number, err) != 0) {
 		return -1;
 	}
 	if (write(s->ctl, &m, sizeof(m)) != (ssize_t)sizeof(m)) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -108,10 +109,14 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 		             (unsigned long long)lim->max_runtime_seconds);
 	}
 	if (res->end == SSB_END_MEMORY) {
-		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT,
-		             "memory_mb: ended past %llu MB (%llu seen)",
-		             (unsigned long long)lim->memory_mb,
-		             (unsigned long long)(r->memory >> 20));
+		/* Where a cgroup held it nobody has measured. */
+		char seen[48] = "";
+		if (r->memory > 0) {
+			snprintf(seen, sizeof(seen), " (%llu seen)",
+			         (unsigned long long)(r->memory >> 20));
+		}
+		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT, "memory_mb: ended past %llu MB%s",
+		             (unsigned long long)lim->memory_mb, seen);
 	}
 	if (r->cgroup != NULL && cgroup_pids_hits(r->cgroup) > 0) {
 		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT,
@@ -409,6 +414,19 @@ static int plan_has_entry(const struct ssb_plan *plan, struct ssb_error *err)
 	                          plan->no_entry != NULL ? plan->no_entry : "nothing to run");
 }
 
+/* Below it something fails somewhere, also where nobody can tell for what. */
+static int run_enough_files(struct ssb_error *err)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= MIN_RUN_FILES) {
+		return 0;
+	}
+	return ssb_fail(err, SSB_E_LIMIT, 0, "run",
+	                "the limit of open files is %llu, and a run needs %d; run: ulimit -n %d",
+	                (unsigned long long)files.rlim_cur, MIN_RUN_FILES, MIN_RUN_FILES);
+}
+
 int ssb_run(struct ssb_plan *plan, const int stdio[3], struct ssb_result *ret_result,
             struct ssb_error *err)
 {
@@ -418,8 +436,8 @@ int ssb_run(struct ssb_plan *plan, const int stdio[3], struct ssb_result *ret_re
 	if (res == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
-	if (plan_runnable(plan, err) != 0 || plan_has_entry(plan, err) != 0 ||
-	    owner_load(&owner, err) != 0) {
+	if (run_enough_files(err) != 0 || plan_runnable(plan, err) != 0 ||
+	    plan_has_entry(plan, err) != 0 || owner_load(&owner, err) != 0) {
 		return -1;
 	}
 	int failed = plan_create_missing(plan, err);

@@ -108,7 +108,7 @@ static void skill_exec(struct stage *s, struct ssb_error *err)
 		while (*path != '\0') {
 			char file[4096];
 			size_t n = strcspn(path, ":");
-			int len = snprintf(file, sizeof(file), "%.*s/%s", (int)n,
+			int len = snprintf(file, sizeof(file), "%.*s/%s", n == 0 ? 1 : (int)n,
 			                   n == 0 ? "." : path, argv[0]);
 			path += n + (path[n] == ':');
 			if (len < 0 || (size_t)len >= sizeof(file)) {
@@ -120,13 +120,15 @@ static void skill_exec(struct stage *s, struct ssb_error *err)
 			}
 		}
 	}
-	bool missing = denied == ENOENT || denied == ENOTDIR;
-	ssb_fail(
-	        err, missing ? SSB_E_NOT_FOUND : SSB_E_NOT_EXEC, denied, "entrypoint",
-	        missing ? "'%.200s' (or the interpreter it names) is not in the sandbox; grant its "
-	                  "directory with --read DIR, or use --toolchain auto"
-	                : "'%.200s' cannot be executed",
-	        argv[0]);
+	if (denied != ENOENT && denied != ENOTDIR) {
+		ssb_fail(err, SSB_E_NOT_EXEC, denied, "entrypoint", "'%.200s' cannot be executed",
+		         argv[0]);
+		return;
+	}
+	ssb_fail(err, SSB_E_NOT_FOUND, denied, "entrypoint",
+	         "'%.200s' (or the interpreter it names) is not in the sandbox; grant its "
+	         "directory with --read DIR%s",
+	         argv[0], s->plan->toolchain_auto ? "" : ", or use --toolchain auto");
 }
 
 /* A pty of the sandbox's own devpts: the slave for us, the master to the
@@ -153,14 +155,46 @@ static void skill_pty(struct stage *s)
 	}
 }
 
-/* The skill's process meets init: our namespaces are there; is the view? */
+/* Only the kernel knows for sure where it lies: fields 48 and 49 of stat. */
+static struct arguments find_arguments(void)
+{
+	static const struct arguments none = { 0, 0 };
+	char text[1024];
+	auto_fd fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	char *p = n <= 0 ? NULL : memrchr(text, ')', (size_t)n);
+
+	if (p == NULL) {
+		return none;
+	}
+	text[n] = '\0';
+	for (int field = 2; field < 48; field++) {
+		p = strchr(p + 1, ' ');
+		if (p == NULL) {
+			return none;
+		}
+	}
+	uintptr_t start = (uintptr_t)strtoull(p, &p, 10);
+	uintptr_t end = (uintptr_t)strtoull(p, NULL, 10);
+	return start != 0 && end > start ? (struct arguments){ start, end - start } : none;
+}
+
+/* Init can enter our namespaces. */
+static void skill_there(struct stage *s, int meet)
+{
+	s->arguments = find_arguments();
+	if (write(meet, &s->arguments, sizeof(s->arguments)) != (ssize_t)sizeof(s->arguments)) {
+		_exit(125); /* init has said why */
+	}
+}
+
+/* Is the view there? */
 static void skill_meet(struct stage *s, int meet)
 {
 	struct ssb_error err = { 0 };
 	struct view_ready ready;
 
-	if (write(meet, "", 1) != 1 ||
-	    read(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)) {
+	if (read(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)) {
 		_exit(125); /* init has said why */
 	}
 	s->unix_sockets = ready.unix_sockets;
@@ -170,7 +204,10 @@ static void skill_meet(struct stage *s, int meet)
 	if (s->namespaces && userns_become(s, &err) != 0) {
 		stage_die(s, &err);
 	}
-	stage_forget(&ready.arguments);
+	if (s->namespaces && !ready.sealed && mounts_seal(&err) != 0) {
+		stage_die(s, &err);
+	}
+	stage_forget(&s->arguments);
 }
 
 /* All walls are up: the last word, which is init's. */
@@ -195,23 +232,16 @@ static const char *workdir_of(const struct stage *s)
 	return s->namespaces ? s->plan->workdir : s->workdir;
 }
 
-/* False: a symlink is on the way, of the skill's or of an image. The host's root still lies
- * over ours, one ".." away, and "/../home" leads there: that has to wait. */
-static bool skill_enter_plain(const struct stage *s)
-{
-	auto_fd dir = file_openat2(AT_FDCWD, workdir_of(s), O_PATH | O_DIRECTORY,
-	                           RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
-
-	return dir >= 0 && fchdir(dir) == 0;
-}
-
-/* When the host's root is gone. */
+/* Not before the host's root is gone: it lies one ".." away, and the way there may lead by a
+ * symlink of the skill's or of an image. Nor by /proc/self/fd or cwd: what we still have open
+ * are directories of the host. */
 static void skill_enter_workdir(const struct stage *s)
 {
 	struct ssb_error err = { 0 };
 	const char *workdir = workdir_of(s);
+	auto_fd dir = file_openat2(AT_FDCWD, workdir, O_PATH | O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
 
-	if (chdir(workdir) != 0) {
+	if (dir < 0 || fchdir(dir) != 0) {
 		ssb_fail(&err, SSB_E_NOT_FOUND, errno, "workdir", "'%.200s' is not in the sandbox",
 		         workdir);
 		stage_die(s, &err);
@@ -242,9 +272,12 @@ _Noreturn void skill_main(struct stage *s, int meet)
 	struct ssb_error err = { 0 };
 
 	stage_layers(s, BY_SKILL);
-	if (s->namespaces) {
-		(void)caps_unbound(); /* most of what layer_caps has to do, while init builds */
+	skill_there(s, meet);
+	if (s->namespaces && netns_up(&err) != 0) {
+		stage_die(s, &err);
 	}
+	/* Most of what layer_caps has to do, while init builds. */
+	s->unbound = s->namespaces && caps_unbound() == 0;
 	/* Whatever the caller had open is not the skill's. */
 	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) {
 		ssb_fail(&err, SSB_E_LAYER, errno, "fds", "close_range (needs Linux 5.11)");
@@ -265,14 +298,11 @@ _Noreturn void skill_main(struct stage *s, int meet)
 		skill_stdio(s);
 	}
 	umask(022);
-	bool entered = skill_enter_plain(s);
+	skill_enter_workdir(s);
 	stage_layers(s, IN_VIEW);
 	skill_try_walls(s);
 	stage_layers(s, FILTERED);
 	skill_may_start(s, meet);
-	if (!entered) {
-		skill_enter_workdir(s);
-	}
 	skill_try_filter(s);
 	skill_report(s);
 	if (s->payload != NULL) {

@@ -66,7 +66,9 @@ static int copy_file(struct snapshot *s, int from_dir, const char *name, int to_
 	if (count(s, (uint64_t)st.st_size, err) != 0) {
 		return -1;
 	}
-	auto_fd to = openat(to_dir, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	/* Root writes here: what a name that comes twice was before is not followed. */
+	auto_fd to =
+	        openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0) {
 		return fail(err, s, "create");
 	}

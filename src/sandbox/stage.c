@@ -4,17 +4,17 @@
  * namespace takes as long to make as the whole file view:
  *
  *   init                                 the skill's process
- *   id maps, new root, grants            network, IPC, host name, cgroup namespace,
- *                                        loopback up; session, streams
+ *   id maps, new root, grants            network, IPC, host name, cgroup namespace
  *            ◄──────────── there ────────────┘
- *   enter those namespaces
+ *   enter those namespaces               loopback up; session, streams
  *            └──── the view stands ────────►
- *   old root gone, root read-only;       directory, capabilities,
- *   wait for the record                  Landlock, seccomp
+ *   gives up what it does not need;      old root gone, root read-only; directory,
+ *   wait for the record                  capabilities, Landlock, seccomp
  *            └──── go (cgroup, limits) ────►
- *   gives up what it does not need       limits
- *            └──── confined ───────────────►
- *                                        self-test, execve
+ *                                        limits, self-test, execve
+ *
+ * Who of the two has to wait for the other lets the old root go, which takes the
+ * kernel a while.
  *
  * Landlock forbids later mounts, and the filter comes after it so that it has
  * to allow no set-up; only the limits, which every process may lower, come
@@ -114,31 +114,6 @@ void stage_layers(struct stage *s, enum phase phase)
 	}
 }
 
-/* Finds our command line, which /proc/1/cmdline would show to everybody. Where
- * it lies only the kernel knows for sure: fields 48 and 49 of stat. */
-static struct arguments stage_arguments(void)
-{
-	static const struct arguments none = { 0, 0 };
-	char text[1024];
-	auto_fd fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	char *p = n <= 0 ? NULL : memrchr(text, ')', (size_t)n);
-
-	if (p == NULL) {
-		return none;
-	}
-	text[n] = '\0';
-	for (int field = 2; field < 48; field++) {
-		p = strchr(p + 1, ' ');
-		if (p == NULL) {
-			return none;
-		}
-	}
-	uintptr_t start = (uintptr_t)strtoull(p, &p, 10);
-	uintptr_t end = (uintptr_t)strtoull(p, NULL, 10);
-	return start != 0 && end > start ? (struct arguments){ start, end - start } : none;
-}
-
 void stage_forget(const struct arguments *args)
 {
 	if (args->len > 0) {
@@ -195,21 +170,18 @@ static bool is_there(int meet)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Init's side of the meeting. Whoever is first does not stand idle: the old
- * root goes before it or after it. */
+/* Init's side of the meeting. */
 static int init_meet(struct stage *s, int meet, int skill_pidfd, struct ssb_error *err)
 {
-	struct view_ready ready = { .arguments = stage_arguments(),
-		                    .unix_sockets = s->unix_sockets,
+	struct view_ready ready = { .unix_sockets = s->unix_sockets,
 		                    .userns = s->reports[LAYER_USERNS],
 		                    .mounts = s->reports[LAYER_MOUNTS] };
-	bool early = s->namespaces && !is_there(meet);
-	char there;
 
-	if (early && mounts_seal(err) != 0) {
+	ready.sealed = s->namespaces && !is_there(meet);
+	if (ready.sealed && mounts_seal(err) != 0) {
 		return -1;
 	}
-	if (read(meet, &there, 1) != 1) {
+	if (read(meet, &s->arguments, sizeof(s->arguments)) != (ssize_t)sizeof(s->arguments)) {
 		_exit(125); /* the skill's process has said why */
 	}
 	/* Otherwise /proc/1/net would be the host's. */
@@ -217,19 +189,18 @@ static int init_meet(struct stage *s, int meet, int skill_pidfd, struct ssb_erro
 		return ssb_fail(err, SSB_E_LAYER, errno, "net",
 		                "init cannot enter the skill's namespaces");
 	}
-	stage_forget(&ready.arguments);
+	stage_forget(&s->arguments);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* /proc/1 is closed from here on */
-	if (write(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)) {
-		return ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone");
-	}
-	return s->namespaces && !early ? mounts_seal(err) : 0;
+	return write(meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)
+	               ? ssb_fail(err, SSB_E_SYS, errno, "init", "the skill's process is gone")
+	               : 0;
 }
 
 /* The broker's ends of the network, handed to the supervisor. */
 static int init_listen(const struct stage *s, struct ssb_error *err)
 {
 	static struct listeners l;
-	int failed = listeners_make(s->egress, &l, err);
+	int failed = netns_up(err) != 0 ? -1 : listeners_make(s->egress, &l, err);
 
 	for (size_t at = 0; failed == 0 && at < l.n;) {
 		struct msg m = { .kind = MSG_LISTENERS };
@@ -307,6 +278,9 @@ _Noreturn void stage_main(struct stage *s)
 		skill_main(s, meet[1]);
 	}
 	(void)close(meet[1]);
+	/* Both ways are under way; the supervisor's, which waits for the disk, is the
+	 * one that may stand behind ours. */
+	(void)sched_yield();
 	stage_layers(s, BY_INIT);
 	if (init_meet(s, meet[0], pidfd, &err) != 0 || init_start_skill(s, meet[0], &err) != 0) {
 		stage_die(s, &err);

@@ -35,6 +35,13 @@ struct source {
 	size_t nth;         /* of the plan's grants, unless `submount` or `mask` */
 };
 
+/* Where our command line lies, in every copy of our memory: /proc/1/cmdline would
+ * show it to everybody. */
+struct arguments {
+	uintptr_t start;
+	size_t len;
+};
+
 struct stage {
 	const struct ssb_plan *plan;
 	const struct egress_table *egress; /* NULL: none is declared */
@@ -58,7 +65,9 @@ struct stage {
 	bool governed; /* init may be told to stop every process */
 	bool nice;     /* no cpu controller: the share becomes a nice value */
 	bool unix_sockets;
-	int scratch; /* fd on the private tmpfs, for the watchdog */
+	int scratch;                /* fd on the private tmpfs, for the watchdog */
+	struct arguments arguments; /* found by the skill's process */
+	bool unbound;               /* caps_unbound() is done */
 	/* Without namespaces (fallback.h), instead of the plan's own: */
 	char private_dir[32];
 	char env_home[48];
@@ -105,7 +114,10 @@ struct msg {
 			uint64_t memory; /* bytes seen by the watchdog */
 		} ended;
 		int signal;
-		int listener;
+		struct {
+			int number;
+			bool unix_sockets; /* of the filter: init may have taken them away */
+		} listener;
 		struct {
 			uint32_t number; /* comes back with MSG_STANDS */
 			bool by_signals;
@@ -131,15 +143,9 @@ enum phase {
 	AT_LAST,  /* by the skill's process, when all is said */
 };
 
-/* Where our command line lies, in every copy of our memory. */
-struct arguments {
-	uintptr_t start;
-	size_t len;
-};
-
 /* What init tells the skill's process when the view stands, */
 struct view_ready {
-	struct arguments arguments;
+	bool sealed; /* mounts_seal() is done */
 	bool unix_sockets;
 	struct layer_report userns;
 	struct layer_report mounts;
@@ -190,6 +196,10 @@ struct msg stage_wait(const struct stage *s, enum msg_kind kind, struct msg_fds 
 /* Takes the uid and gid inside, once the maps are written; each of the two
  * processes for itself (layer_ids.c). */
 int userns_become(const struct stage *s, struct ssb_error *err);
+
+/* Brings up the loopback of our network namespace, if nobody has: the skill's
+ * process does, and before it init where it is to listen there (layer_ids.c). */
+int netns_up(struct ssb_error *err);
 
 /* The layers. Each applies itself fully or fails; the report says how. */
 int layer_userns(struct stage *s, struct ssb_error *err);

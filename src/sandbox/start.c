@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,6 +257,9 @@ int run_start(struct run *r, const int stdio[3], struct ssb_error *err)
 		own_close(&r->ctl);
 		stage_main(&r->stage);
 	}
+	/* The kernel may have put it behind us on our own core: what it does takes
+	 * longer than what is left for us. */
+	(void)sched_yield();
 	close_child_ends(r);
 	return r->stage.mapped_by_parent && r->stage.namespaces ? map_child(r, err) : 0;
 }

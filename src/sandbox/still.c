@@ -1,5 +1,6 @@
 #include "sandbox/still.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -11,7 +12,8 @@
 #include "base/own.h"
 #include "sandbox/watchdog_priv.h"
 
-#define MAX_DEPTH 4096 /* of descendants; what lies deeper is never taken for still */
+/* Of descendants; what lies deeper is never taken for still. Each takes 9 KiB of the stack. */
+#define MAX_DEPTH 400
 
 /* A stop is on its way to a thread that cannot take it now, as in vfork():
  * it returns to no code of its own before. */
@@ -112,6 +114,15 @@ static bool visit_children(struct watchdog *w, int dir_fd, int task, void *arg)
 	return true;
 }
 
+/* Who cannot be looked at, for want of fds, is not taken for still either. */
+static int open_of(const struct watchdog *w, pid_t pid, const char *name, int flags, struct tree *t)
+{
+	int fd = watchdog_open(w, pid, name, flags);
+
+	t->moving = t->moving || (fd < 0 && errno != ENOENT && errno != ESRCH);
+	return fd;
+}
+
 /* task 0: of all threads, to which children belong. */
 static void walk_children(struct watchdog *w, pid_t pid, pid_t task, struct tree *t)
 {
@@ -121,7 +132,7 @@ static void walk_children(struct watchdog *w, pid_t pid, pid_t task, struct tree
 
 	if (task == 0) {
 		struct of_process of = { pid, t };
-		auto_fd tasks = watchdog_open(w, pid, "task", O_DIRECTORY);
+		auto_fd tasks = open_of(w, pid, "task", O_DIRECTORY, t);
 		if (tasks >= 0) {
 			(void)watchdog_each(w, tasks, visit_children, &of);
 		}
@@ -132,7 +143,7 @@ static void walk_children(struct watchdog *w, pid_t pid, pid_t task, struct tree
 		return;
 	}
 	snprintf(name, sizeof(name), "task/%d/children", task);
-	auto_fd fd = watchdog_open(w, pid, name, 0);
+	auto_fd fd = open_of(w, pid, name, 0, t);
 	t->depth++;
 	while (fd >= 0 && (n = read(fd, text + kept, sizeof(text) - 1 - kept)) > 0) {
 		char *p = text, *blank;

@@ -39,7 +39,7 @@ uint64_t grant_attrs(const struct grant *g);
 int view_overlay(int root_fd, int empty, int *tree);
 
 /* Makes the parents of `path` (relative to root) and the thing itself, unless
- * they exist. -1 with errno. */
+ * they exist; follows no symlink. -1 with errno. */
 int view_place(int root, const char *path, bool dir);
 /* Makes a file with this text. -1 with errno. */
 int view_file(int root, const char *name, const char *text);

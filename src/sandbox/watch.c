@@ -85,12 +85,12 @@ static int send_go(struct run *r, struct ssb_error *err)
 	struct msg m = { .kind = MSG_GO };
 	struct msg_fds fds = { .n = 0 };
 
-	make_cgroup(r, &m, &fds);
 	if ((r->trace != NULL && trace_sync(r->trace, err) != 0) ||
 	    egress_ready(&r->egress, err) != 0 ||
 	    (r->plan->still != NULL && r->plan->still(r->plan, &r->seen, err) != 0)) {
 		return -1;
 	}
+	make_cgroup(r, &m, &fds);
 	governed_placed(r);
 	if (msg_send(r->ctl, &m, sizeof(m), &fds) != 0) {
 		/* It is gone, and has said why; or it would wait for ever. */
@@ -128,16 +128,18 @@ static bool is_answered(void *arg, const struct address *to, uint16_t port, bool
 	return r->egress.table != NULL && egress_answers(r->egress.table, to, port, udp);
 }
 
-static bool is_known(void *arg, const struct address *to)
+static bool is_known(void *arg, const struct address *to, const char **ret_name)
 {
 	struct run *r = arg;
 
-	return r->egress.table != NULL && egress_knows(r->egress.table, to);
+	return r->egress.table != NULL && egress_knows(r->egress.table, to, ret_name);
 }
 
 /* From now on the skill's calls wait for us. */
 static void take_listener(struct run *r, const struct msg *m, pid_t from)
 {
+	/* The calls are decided by the filter that was loaded, not by the one that was planned. */
+	r->stage.unix_sockets = r->stage.unix_sockets && m->listener.unix_sockets;
 	const struct observer_setup setup = { .plan = r->plan,
 		                              .trace = r->trace,
 		                              .filter = stage_filter(&r->stage),
@@ -147,7 +149,7 @@ static void take_listener(struct run *r, const struct msg *m, pid_t from)
 		return; /* it said so before it died */
 	}
 	if (r->observer != NULL || observer_new(&setup, &r->observer, &r->failure) != 0 ||
-	    observer_attach(r->observer, from, m->listener, &r->failure) != 0) {
+	    observer_attach(r->observer, from, m->listener.number, &r->failure) != 0) {
 		r->follows = r->failure.sys_errno == ESRCH || r->failure.sys_errno == ENOENT;
 		run_kill(r);
 	}
@@ -360,6 +362,10 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 	/* First of all: somebody waits for it. */
 	if (p[AT_OBSERVER].revents != 0) {
 		observer_turn(r->observer, (p[AT_OBSERVER].revents & POLLIN) != 0);
+	}
+	/* What the skill says and whom it reaches follows from what it did before. */
+	if ((p[AT_EGRESS].revents | p[AT_PUMPS + 1].revents | p[AT_PUMPS + 2].revents) != 0) {
+		observer_write(r->observer);
 	}
 	keep_time(r, kill_at);
 	/* All of it: what failed must be known before what follows from it. */

@@ -42,6 +42,7 @@ struct errand {
 	struct errands *all;
 	struct errand *next; /* of the queue, or of those that run */
 	struct errand_wish wish;
+	char *who;
 	enum errand_fate fate; /* ERRAND_DONE until something else is known */
 	bool told;
 	pid_t pid;
@@ -92,6 +93,7 @@ static void errand_free(struct errand *e)
 	own_close(&e->pidfd);
 	own_close(&e->pipe);
 	buf_done(&e->data);
+	free(e->who);
 	free(e);
 }
 
@@ -105,7 +107,6 @@ static void tell(struct errand *e)
 
 	if (!e->told) {
 		e->told = true;
-		e->wish.who = "";
 		loop_untimer(&e->limit);
 		e->wish.ended(e->wish.arg, &end);
 	}
@@ -308,7 +309,7 @@ static size_t running_of(const struct errands *a, const char *who)
 	size_t n = 0;
 
 	for (const struct errand *e = a->running; e != NULL; e = e->next) {
-		n += !e->told && strcmp(e->wish.who, who) == 0;
+		n += !e->told && strcmp(e->who, who) == 0;
 	}
 	return n;
 }
@@ -324,7 +325,7 @@ static struct errand *next_due(const struct errands *a)
 		if (e->fate == ERRAND_CANCELED) {
 			return e;
 		}
-		size_t n = a->n_running < MAX_ERRANDS ? running_of(a, e->wish.who) : least;
+		size_t n = a->n_running < MAX_ERRANDS ? running_of(a, e->who) : least;
 		if (n < least) {
 			least = n;
 			found = e;
@@ -363,12 +364,16 @@ int errand_start(struct serve *s, const struct errand_wish *w, struct errand **r
                  struct ssb_error *err)
 {
 	struct errand *e = calloc(1, sizeof(*e));
+	/* Whoever asked may go before it ends, and his task be another's. */
+	char *who = strdup(w->who);
 	struct errand **last = &s->errands->queue;
 
-	if (e == NULL) {
+	if (e == NULL || who == NULL) {
+		free(e);
+		free(who);
 		return ssb_fail(err, SSB_E_NOMEM, 0, "serve", "out of memory");
 	}
-	*e = (struct errand){ .all = s->errands, .wish = *w, .pidfd = -1, .pipe = -1 };
+	*e = (struct errand){ .all = s->errands, .wish = *w, .who = who, .pidfd = -1, .pipe = -1 };
 	buf_init(&e->data, MAX_ERRAND_BYTES);
 	while (*last != NULL) {
 		last = &(*last)->next;

@@ -31,7 +31,7 @@ struct errand_end {
 };
 
 struct errand_wish {
-	const char *who;                         /* borrowed until `ended` */
+	const char *who;                         /* copied */
 	void (*run)(void *arg, struct buf *out); /* in the process of the errand */
 	int (*after)(void *arg);                 /* there too, see below; NULL: nothing */
 	void (*ended)(void *arg, const struct errand_end *end); /* from the loop, once */

@@ -95,6 +95,7 @@ static void fall_behind(struct call *c, const struct row *row, size_t item, int6
 struct late {
 	struct buf *out;
 	int64_t n;
+	bool full; /* there were more than it has room for */
 };
 
 static int add_late(void *arg, const struct db_value *v, size_t n)
@@ -102,6 +103,10 @@ static int add_late(void *arg, const struct db_value *v, size_t n)
 	struct late *l = arg;
 
 	if (n == 1 && v[0].type == DB_TEXT) {
+		l->full = l->out->len > 0 && v[0].n > l->out->cap - l->out->len;
+		if (l->full) {
+			return 1; /* the next call begins with it */
+		}
 		buf_add(l->out, v[0].s, v[0].n);
 	}
 	l->n++;
@@ -120,7 +125,7 @@ static void catch_up(struct call *c, struct copy *to, size_t item, int64_t from,
 	             DB_ARGS(DB_I(SESSION_LINE(to->row->n, from)),
 	                     DB_I(SESSION_LINE(to->row->n, until))),
 	             add_late, &l, &why);
-	to->further = l.n == MAX_LINES;
+	to->further = l.n == MAX_LINES || l.full;
 	if (to->further) {
 		fall_behind(c, to->row, item, from + l.n);
 		return;
@@ -177,7 +182,9 @@ static void open_one(struct call *c, struct exports *e, const struct row *row, s
 	if (from >= until && row->lines.len == 0) {
 		return;
 	}
-	if (e->n == MAX_OPEN) {
+	if (row->lines.failed) {
+		why = "too many lines at once"; /* the store has them, for the next call */
+	} else if (e->n == MAX_OPEN) {
 		why = "too many files at once";
 	} else if (!expand(c->ss, to, row->s.id, copy->path)) {
 		why = "the name is too long";

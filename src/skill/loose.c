@@ -15,7 +15,8 @@
 struct loose {
 	struct report rep;
 	struct ynode *root;
-	size_t entries;
+	size_t entries; /* that were looked at, */
+	size_t kept;    /* and what was in them */
 	bool nomem;
 };
 
@@ -129,11 +130,19 @@ static void adopt(struct loose *l, struct ynode *from)
 		struct ynode *n = from->first;
 		from->first = n->next;
 		n->next = NULL;
+		/* One entry may hold others, by keys that are not seen as such: "a": 1. Each
+		 * is looked for among all. */
+		if (l->kept == MAX_LOOSE_ENTRIES) {
+			warn(l, n->line, "too many entries; the rest is left out");
+			ydoc_free(n);
+			return;
+		}
 		if (ynode_get(l->root, n->key) != NULL) {
 			warn(l, n->line, "the same key a second time: only the first counts");
 			ydoc_free(n);
 			continue;
 		}
+		l->kept++;
 		*tail = n;
 		tail = &n->next;
 	}

@@ -428,7 +428,7 @@ static bool counts_no_more(const struct search *s, const char *file, int fd)
 	struct ssb_error none = { 0 };
 
 	quiet.diags = unsaid;
-	return fd < 0 || unsaid == NULL || find_sidecar(&quiet, file, fd, &found, &none) != 0 ||
+	return unsaid == NULL || find_sidecar(&quiet, file, fd, &found, &none) != 0 ||
 	       found.manifest != NULL;
 }
 
@@ -437,12 +437,19 @@ static int find(const struct search *s, struct skill_found *ret, struct ssb_erro
 	auto_free char *file = sidecar_file(s);
 	auto_fd sidecar =
 	        file == NULL ? -1 : open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	bool owners = file != NULL && (sidecar >= 0 || errno != ENOENT);
+	int closed = file != NULL && sidecar < 0 ? errno : 0;
+	bool owners = file != NULL && closed != ENOENT;
 	struct stat st;
 
 	/* Whatever bears the manifest's name decides, be it what it may. */
 	if (fstatat(s->fd, MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-		if (owners && counts_no_more(s, file, sidecar)) {
+		if (owners && closed != 0) {
+			diag_add(s->diags, SSB_ALARM, file,
+			         "make it readable for you, or remove it",
+			         "cannot see whether there is a manifest of yours (%s); "
+			         "the " MANIFEST_FILE " of the skill counts",
+			         strerrordesc_np(closed));
+		} else if (owners && counts_no_more(s, file, sidecar)) {
 			diag_add(s->diags, SSB_ALARM, file, "remove one of them",
 			         "the skill has a " MANIFEST_FILE
 			         " of its own, which counts in place of what you wrote in %s",
@@ -451,7 +458,7 @@ static int find(const struct search *s, struct skill_found *ret, struct ssb_erro
 		return find_declared(s, ret, err);
 	}
 	if (owners && sidecar < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, file, "open the sidecar");
+		return ssb_fail(err, SSB_E_SYS, closed, file, "open the sidecar");
 	}
 	int failed = owners ? find_sidecar(s, file, sidecar, ret, err) : 0;
 	if (failed != 0 || ret->manifest != NULL) {

@@ -30,7 +30,7 @@
 #define TYPE_OPT 41
 #define OPT_LEN  11
 
-enum { FORMERR = 1, NOTIMP = 4, REFUSED = 5, BADVERS = 16 };
+enum { FORMERR = 1, NXDOMAIN = 3, NOTIMP = 4, REFUSED = 5, BADVERS = 16 };
 
 /* The unread rest of a message. */
 struct cursor {
@@ -197,7 +197,7 @@ static uint8_t parse(const uint8_t *msg, size_t len, struct dns_question *q)
 	if (version > 0) {
 		return BADVERS;
 	}
-	return odd || class != CLASS_IN ? REFUSED : 0;
+	return class != CLASS_IN ? REFUSED : odd ? NXDOMAIN : 0;
 }
 
 enum dns_verdict dns_parse(const uint8_t *msg, size_t len, struct dns_question *ret)

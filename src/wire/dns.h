@@ -16,8 +16,8 @@ enum dns_type { DNS_A = 1, DNS_AAAA = 28, DNS_SVCB = 64, DNS_HTTPS = 65, DNS_OTH
 
 enum dns_verdict {
 	DNS_QUESTION, /* one question of class IN: see struct dns_question */
-	DNS_REFUSE,   /* answer with `rcode` and nothing else (NOTIMP, FORMERR, REFUSED, BADVERS):
-	               * dns_answer() without addresses */
+	DNS_REFUSE,   /* answer with `rcode` and nothing else (NOTIMP, FORMERR, REFUSED, BADVERS;
+	               * NXDOMAIN: a name that no host has): dns_answer() without addresses */
 	DNS_DROP,     /* not even a header, or itself an answer: say nothing */
 };
 

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import sqlite3
+import subprocess
 import time
 
 import pytest
@@ -243,6 +244,19 @@ def test_export_is_verifiable_alone(ssb):
         record.id in shown
 
 
+def test_an_export_may_have_any_name(ssb):
+    ssb.run("-q", "--", "true").ok()
+    bundle, document = ssb.base / "bundle.json", ssb.base / "document"
+    ssb.ssb("audit", "export", "last", "-o", bundle).ok()
+    assert verify(ssb, bundle)["state"] == "complete"
+    assert ssb.ssb("audit", "show", bundle).ok().out == ssb.ssb("audit", "show", "last").ok().out
+    path, = (ssb.state / "skillsandbox/runs").glob("*/trace.json")
+    ssb.write(document, path.read_text())
+    for name in path, document:
+        r = ssb.ssb("audit", "verify", name)
+        assert r.code == 2 and "is the document made from a record" in r.errors
+
+
 def test_export_header_cannot_be_changed(ssb):
     record = Record()
     State(ssb).put(record)
@@ -294,6 +308,28 @@ def test_show_groups_what_was_denied_first(ssb):
     assert "python3 main.py Berlin" in text and "critical credential_access" in text
     assert "exit status 0" in text and "weather 1.0.0" in text
     assert b"\x1b" not in text.encode()
+
+
+def test_signals_say_which_and_to_whom(ssb):
+    code = """
+        import os, signal, time
+        pid = os.fork()
+        if pid == 0:
+            os.setsid(); time.sleep(60)
+        time.sleep(0.1)
+        for whom in pid, -pid, 0, -1:
+            try:
+                os.kill(whom, signal.SIGWINCH)
+            except OSError:
+                pass
+        os.kill(pid, 9); os.wait(); print(pid)
+    """
+    pid = ssb.inside(code).out.decode().strip()
+    shown = ssb.ssb("audit", "show", "last").out.decode()
+    for words in (f"signal 28 to process {pid}", f"signal 28 to the process group {pid}",
+                  "signal 28 to its process group", "signal 28 to every process",
+                  f"signal 9 to process {pid}"):
+        assert f" 1 x  {words}\n" in shown
 
 
 def test_show_json_is_the_lines(ssb):
@@ -392,6 +428,97 @@ def test_why_explains_each_violation(ssb):
     assert "nothing was denied" in ssb.ssb("why", harmless.id).ok().text
 
 
+def test_the_change_that_why_names_allows_it(ssb):
+    there = ssb.mkdir("there")
+    ssb.write(there / "old", "")
+    code = f"""
+        import os
+        for path in '{there}/new', '{there}/old', '/skill/new':
+            try:
+                open(path, 'w').close()
+                print('wrote', path)
+            except OSError as e:
+                print(e)
+    """
+    assert b"wrote" not in ssb.inside(code, read=[there]).out
+    why = json.loads(ssb.ssb("why", "--json", "last").ok().out)
+    assert [i["remedy"] for i in why] == [f"--write {there}", f"--write {there}/old", ""]
+    r = ssb.inside(code, read=[there], flags=why[1]["remedy"].split())
+    assert r.out.count(b"wrote") == 1 and f"wrote {there}/old".encode() in r.out
+    r = ssb.inside(code, read=[there], flags=why[0]["remedy"].split())
+    assert r.out.count(b"wrote") == 2 and f"wrote {there}/new".encode() in r.out
+
+
+def test_the_host_that_why_names(ssb):
+    code = """
+        import socket
+        for host, port in ('api.example.com', 81), ('192.0.2.7', 82), ('2001:db8::7', 83):
+            try:
+                s = socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET)
+                s.connect((host, port))
+            except OSError:
+                pass
+    """
+    ssb.inside(code, flags=["--net", "api.example.com"]).ok()
+    why = {i["what"]: i["remedy"] for i in json.loads(ssb.ssb("why", "--json", "last").ok().out)}
+    assert why["connect to api.example.com port 81 (tcp)"] == "--net api.example.com:81"
+    assert why["connect to 192.0.2.7 port 82 (tcp)"] == "--net 192.0.2.7:82"
+    assert why["connect to 2001:db8::7 port 83 (tcp)"].replace("'", "") == "--net [2001:db8::7]:83"
+    flags = ["--net", "api.example.com:81", "--net", "192.0.2.7:82", "--net", "[2001:db8::7]:83"]
+    ssb.inside(code, flags=flags)
+    assert "undeclared" not in ssb.ssb("why", "last").ok().text
+
+
+def test_the_port_of_an_address_that_why_names(ssb):
+    code = """
+        import socket
+        for family, host in (socket.AF_INET, '192.0.2.7'), (socket.AF_INET6, '2001:db8::7'):
+            try:
+                socket.socket(family).connect((host, 83))
+            except OSError:
+                pass
+    """
+    flags = ["--net", "192.0.2.7:82", "--net", "[2001:db8::7]:82"]
+    ssb.inside(code, flags=flags).ok()
+    why = {i["what"]: i["remedy"] for i in json.loads(ssb.ssb("why", "--json", "last").ok().out)}
+    assert why["connect to 192.0.2.7 port 83 (tcp)"] == "--net 192.0.2.7:83"
+    assert why["connect to 2001:db8::7 port 83 (tcp)"].replace("'", "") == "--net [2001:db8::7]:83"
+    ssb.inside(code, flags=[*flags, "--net", "192.0.2.7:83", "--net", "[2001:db8::7]:83"])
+    assert "undeclared" not in ssb.ssb("why", "last").ok().text
+
+
+def test_why_does_not_answer_for_what_nobody_watched(ssb):
+    ssb.run("-q", "--audit", "off", "--", "cat", "/etc/shadow")
+    assert "was not observed" in ssb.ssb("why", "last").ok().text
+    ssb.run("-q", "--", "true").ok()
+    assert ssb.ssb("why", "last").ok().text == "nothing was denied\n"
+
+
+def test_nothing_hides_what_was_denied(ssb):
+    code = """
+        import os
+        def attempt(path, flags=0):
+            try:
+                os.close(os.open(path, flags))
+            except OSError:
+                pass
+        for i in range(4200):
+            attempt('/tmp/%d' % i, os.O_CREAT | os.O_WRONLY)
+        attempt(os.environ['HOME'] + '/.ssh/id_rsa')
+        for i in range(int(os.environ['MORE'])):
+            attempt('/srv/%d' % i)
+    """
+    r = ssb.inside(code, flags=["--env", "MORE=0"])
+    assert "1 x read" in r.errors and ".ssh/id_rsa [credential_store]" in r.errors
+    assert ".ssh/id_rsa" in ssb.ssb("why", "last").ok().text
+    assert "\ndenied\n" in ssb.ssb("audit", "show", "last").ok().text
+    r = ssb.inside(code, flags=["--env", "MORE=4200"])
+    text = ssb.ssb("why", "last").ok().text
+    told = text.count("\n   tried ")
+    assert ".ssh/id_rsa" in text and f"{4201 - told} more attempts are in the record" in text
+    assert f"and more than {told - 5} more" in r.errors
+
+
 def test_why_counts_what_a_line_stands_for(ssb):
     def asked(name, **data):
         return ("network_egress_blocked", {"message": "x", "violation": True, "data": {
@@ -454,7 +581,8 @@ def test_why_quotes_what_people_copy(ssb):
         ("file_blocked", records.attempt("unlink", "denied", path, True, reason="outside_plan")),
         ("network_egress_blocked", {"message": "x", "violation": True, "data": {
             "name": "a.example.org", "protocol": "tls", "port": 8443, "reason": "not_declared"}}),
-        ("syscall_blocked", records.attempt("ptrace", "denied", None, True, reason="profile")),
+        ("syscall_blocked", records.attempt("ptrace", "denied", None, True, reason="profile",
+                                            remedy="--profile permissive")),
         ("syscall_blocked", records.attempt("bpf", "denied", None, True, reason="attack")),
     ])
     State(ssb).put(record)
@@ -515,8 +643,8 @@ def test_list_and_its_filters(five):
     assert listed(ssb, "--since", "7d", "--until", started(7000)) == ids[2:4]
     assert listed(ssb, "--since", started(600)[:19] + "+00:00") == ids[:2]
     assert listed(ssb, "--violations") == [ids[1], ids[2], ids[3], ids[4]]
-    assert listed(ssb, "--severity", "medium") == [ids[1], ids[2]]
-    assert listed(ssb, "--severity", "critical") == [ids[2]]
+    assert listed(ssb, "--severity", "medium") == [ids[1], ids[2], ids[3]]
+    assert listed(ssb, "--severity", "critical") == [ids[2], ids[3]]
     assert listed(ssb, "--limit", "2") == ids[:2] == listed(ssb, "-n2")
     assert listed(ssb, "--skill", "' OR 1=1 --") == []
     rows = ssb.ssb("audit", "list").ok().text.splitlines()
@@ -568,6 +696,43 @@ def test_index_that_lies_or_is_damaged(five):
     index.symlink_to(ssb.base / "not-ours.db")
     assert listed(ssb) == ids
     assert not (ssb.base / "not-ours.db").exists()
+
+
+def test_an_index_that_can_only_be_read(user):
+    """A new run is told all the same."""
+    state = State(user)
+    old, new = Record(), Record()
+    state.put(old)
+    assert listed(user) == [old.id], "the control: the index is made"
+    state.put(new)
+    (state.dir / "index.db").chmod(0o400)
+    state.dir.chmod(0o500)
+    try:
+        assert sorted(listed(user)) == sorted([old.id, new.id])
+    finally:
+        state.dir.chmod(0o700)
+    assert sorted(listed(user)) == sorted([old.id, new.id])
+
+
+def test_an_index_that_is_a_fifo(user):
+    """Of another user: it can be opened to read only, and that waits."""
+    state = State(user)
+    record = Record()
+    state.put(record)
+    os.mkfifo(state.dir / "index.db", 0o644)
+    assert user.ssb("audit", "list", "--json", timeout=20).ok().json()[0]["run_id"] == record.id
+    assert (state.dir / "index.db").is_file()
+
+
+def test_lists_that_make_the_index_anew_at_once(ssb):
+    state = State(ssb)
+    for _ in range(300):
+        state.put(Record())
+    procs = [ssb.popen([ssb.binary, "audit", "list", "--json", *flags], stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE) for flags in [[], ["--rebuild"]] * 20]
+    for p in procs:
+        out, err = p.communicate(timeout=60)
+        assert p.returncode == 0 and len(json.loads(out)) == 300, err
 
 
 def test_list_where_nothing_can_be_written(user):
@@ -691,3 +856,24 @@ def test_show_and_why_tell_of_a_changed_record(ssb):
     for command in (["why", "last"], ["audit", "show", "last"]):
         r = ssb.ssb(*command)
         assert r.code == 1 and "was changed" in r.errors, r
+
+
+def test_show_and_why_tell_of_a_changed_file(ssb):
+    ssb.run("-q", "--", "true").ok()
+    path, = (ssb.state / "skillsandbox/runs").glob("*/trace.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    file = ssb.base / "copy.jsonl"
+    for text, code, words in ((b"".join(lines), 0, "nothing was denied\n"),
+                              (b"".join(lines[:4] + lines[5:]), 1, "was changed: bad at record 4"),
+                              (lines[0][:20], 1, "no whole record"), (b"", 1, "no whole record"),
+                              (b"".join(lines[:-3]), 0, "denied until the record breaks off")):
+        file.write_bytes(text)
+        file.chmod(0o644)
+        for command in (["why"], ["audit", "show"]):
+            r = ssb.ssb(*command, file)
+            assert r.code == code, r
+            assert command != ["why"] or words in r.text + r.errors, r
+    (ssb.state / "skillsandbox/trace.pub").unlink()
+    (ssb.state / "skillsandbox/trace.key").unlink()
+    file.write_bytes(b"".join(lines))
+    assert ssb.ssb("audit", "show", file).code == 0, "whose key it is is not asked"

@@ -137,6 +137,20 @@ def test_git_works_in_a_grant(ssb):
 HELD = [".git/hooks", ".envrc", ".vscode", ".claude", ".mcp.json", "CLAUDE.md"]
 
 
+def test_settings_of_every_agent_that_setup_knows(ssb):
+    """What `setup --project` writes, and what stands beside it, names programs to start."""
+    d, outside = ssb.mkdir("d"), ssb.mkdir("outside")
+    names = [".mcp.json", ".claude", ".codex", "opencode.json", "opencode.jsonc", ".opencode"]
+    for p in (d, outside):
+        for name in names:
+            ssb.write(p / name / "settings" if name in (".claude", ".codex", ".opencode")
+                      else p / name, "mine\n")
+    before = tree(d)
+    assert set(map(tuple, take(ssb, d, names, "-w", d).values())) == {()}
+    assert tree(d) == before
+    assert all(take_bare(ssb, outside, names).values())
+
+
 @pytest.mark.parametrize("how", ["flags", "flag beneath a request"])
 def test_grant_in_a_grant_protects_its_own_names(ssb, how):
     outer, inner = ssb.mkdir("p"), ssb.mkdir("p/a")
@@ -389,3 +403,67 @@ def test_the_way_to_a_grant_stays(ssb):
     print('true')
     """)
     assert free is True
+
+
+@pytest.mark.parametrize("flag", ["-w", "-r"])
+def test_the_way_to_a_grant_in_a_grant_stays(ssb, flag):
+    """Renamed, its names on the host would be free for what the skill makes: files that it may
+    only read, and names that are held in a grant of their own."""
+    outer, _, _, inner = map(ssb.mkdir, ("p", "p/a", "p/a/b", "p/a/b/c"))
+    ssb.write(inner / "file", "text")
+    before = tree(outer)
+    code = f"""
+    import json, os
+    p = {str(outer)!r}
+    def tried(f, *a):
+        try: return f(*a) or 'done'
+        except OSError as e: return e.errno
+    got = [tried(os.rename, p + '/a', p + '/x'), tried(os.rename, p + '/a/b', p + '/a/x'),
+           tried(os.rename, p + '/a/b/c', p + '/a/b/x')]    # a mount: it never could
+    tried(os.makedirs, p + '/a/b/c')
+    for name in ('.envrc', 'file'):
+        tried(lambda: open(p + '/a/b/c/' + name, 'x').write('evil'))
+    tried(os.mkdir, p + '/a/b/own')
+    got += [tried(os.rename, p + '/a/b/own', p + '/a/b/own2'), tried(os.rmdir, p + '/a/b/own2')]
+    print(json.dumps(got))
+    """
+    got = ssb.probe(code, flags=["-w", outer, flag, inner])
+    assert not (inner / ".envrc").exists() and (inner / "file").read_text() == "text", got
+    assert got[:2] == [16, 16] and got[3:] == ["done", "done"] and tree(outer) == before, got
+    assert ssb.bare_probe(code)[0] == "done", "control: unconfined it moves"
+    assert (inner / ".envrc").exists()
+
+
+def test_protected_symlink_into_a_writable_grant(ssb):
+    """By an absolute path, out of a repository, into another grant: what it means is read-only
+    where the skill could write to it."""
+    for name in ("b", "b/store", "b/store/hooks", "b/claude", "z", "z/repo"):
+        ssb.mkdir("w/" + name)
+    w = ssb.own(ssb.base / "w")
+    (w / "z/repo/.git").symlink_to("../../b/store")
+    (w / "z/repo/.claude").symlink_to(w / "b/claude")
+    (w / "z/.claude").symlink_to(w / "b/claude")
+    (w / "z/.codex").symlink_to("/usr/share")
+    names = ("z/repo/.git/hooks/x", "b/store/hooks/y", "z/repo/.claude/x", "z/.claude/x",
+             "b/claude/y", "z/plain", "b/plain")
+    code = f"""
+    import json, os
+    seen = []
+    for way in 'b', 'z/repo':
+        try:
+            os.rename({str(w)!r} + '/' + way, {str(w)!r} + '/' + way + '2')
+            os.rename({str(w)!r} + '/' + way + '2', {str(w)!r} + '/' + way)
+            seen.append(way)
+        except OSError:
+            pass
+    for name in {names}:
+        try:
+            open({str(w)!r} + '/' + name, 'w').close()
+            seen.append(name)
+        except OSError:
+            pass
+    print(json.dumps(seen))
+    """
+    for flags in (["-w", w], ["-w", w / "b", "-w", w / "z"]):
+        assert ssb.probe(code, flags=flags) == ["z/plain", "b/plain"], flags
+    assert ssb.bare_probe(code) == ["b", "z/repo", *names], "control: unconfined all can be made"

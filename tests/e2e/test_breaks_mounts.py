@@ -2,6 +2,8 @@
 import json
 import os
 import select
+import subprocess
+import time
 
 import pytest
 
@@ -30,6 +32,7 @@ def test_kernel_files_beneath_a_grant(ssb, fstype, name, access):
     r = run_there(ssb, mount, access, d, "--", *command)
     assert r.code == 125 and b"plain" not in r.out, repr(r)
     assert str(d) in r.errors and "is refused" in r.errors and "help: " in r.errors
+    assert "it lies in" not in r.errors, "it is the other way round"
     skill = ssb.skill("print('started')", **{access[2:]: [d]})
     r = run_there(ssb, mount, skill)
     assert r.code == 125 and b"started" not in r.out, repr(r)
@@ -276,3 +279,51 @@ def test_workdir_by_a_symlink_waits_for_the_end_of_the_host(user):
         else:
             assert r.text.strip() != str(there.stat().st_ino) and r.code == 127, repr(r)
         (skill / "out").unlink()
+
+
+def test_workdir_is_no_way_by_an_open_file(ssb):
+    """The process that becomes the skill still has what the supervisor had open: directories of
+    the host, on mounts on which no protected name is read-only. No working directory leads
+    there, named by the manifest or by a symlink of the skill's files."""
+    d = ssb.mkdir("d")
+    ssb.mkdir("d/.git/hooks")
+    code = "open('.git/hooks/evil', 'w').write('x')"
+    skill = ssb.mkdir("skill")
+    for n in range(3, 40):
+        for workdir, to in ((f"/proc/self/fd/{n}", None), ("/skill/out", f"/dev/fd/{n}")):
+            if to:
+                (skill / "out").symlink_to(to)
+            ssb.write(skill / "skillsandbox.yaml", f"""\
+                skill: {{name: workdir, version: 1.0.0}}
+                permissions: {{filesystem: {{write: ["{d}"]}}}}
+                entrypoint: {{command: {PYTHON}, args: ["-c", "{code}"], workdir: {workdir}}}
+                """)
+            r = ssb.run("--audit", "off", "-w", d, skill)
+            assert not (d / ".git/hooks/evil").exists(), (workdir, to)
+            assert r.code == 127 and "is not in the sandbox" in r.errors, repr(r)
+            (skill / "out").unlink(missing_ok=True)
+    r = ssb.run("--audit", "off", "-w", d, "--", "sh", "-c", f"cd {d} && echo x > .git/hooks/evil")
+    assert r.code != 0 and "Read-only file system" in r.errors, "control: by its name it is held"
+    ssb.bare(f"import os; os.chdir('{d}'); {code}")
+    assert (d / ".git/hooks/evil").exists(), "control: unconfined it works"
+
+
+def test_place_of_a_grant_is_not_made_by_a_symlink(user):
+    """Who can write to the outer grant (a skill in another run) replaces a directory on the way
+    to the inner one by a symlink to /../PLACE while the sandbox is built: nothing is made there.
+    The kernel's call is slowed to make sure that there is time for it."""
+    outer, _, _, place = map(user.mkdir, ("p", "p/a", "p/a/b", "place"))
+    command = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pivot_root",
+               "-e", "inject=pivot_root:delay_exit=2000000", user.binary, "run", "--audit", "off",
+               "-w", outer, "-r", outer / "a/b", "--", "true"]
+    run = user.popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                     stderr=subprocess.STDOUT)
+    time.sleep(1)
+    (outer / "a").rename(outer / "moved")
+    (outer / "a").symlink_to(f"/..{place}")
+    said = run.communicate(timeout=60)[0]
+    assert run.returncode == 125 and str(outer / "a/b").encode() in said, said
+    assert list(place.iterdir()) == []
+    (outer / "a").unlink()
+    (outer / "moved").rename(outer / "a")
+    user.as_caller(command).ok()    # control: left alone it starts

@@ -1,6 +1,7 @@
 """The command line: plans without execution, quiet and JSON forms, help."""
 import json
 import os
+import re
 
 import pytest
 
@@ -147,6 +148,16 @@ def test_denial_names_the_flag_that_allows(ssb):
     assert "--read" in r.errors and ".ssh" in r.errors
 
 
+def test_empty_word_of_path_is_the_working_directory(ssb):
+    d = ssb.mkdir("here")
+    ssb.write(d / "tool", "#!/bin/sh\necho from-here\n", 0o755)
+    for path, code in ((":/usr/bin", 0), ("/usr/bin", 127)):
+        r = ssb.run("-r", d, "--env", f"PATH={path}", "--", "tool", cwd=d)
+        assert r.code == code and r.text == ("from-here\n" if code == 0 else ""), repr(r)
+        control = ssb.bare(["env", f"PATH={path}", "tool"], cwd=d)
+        assert control.code == code and control.text == r.text, repr(control)
+
+
 def test_toolchain_outside_usr(ssb):
     """An interpreter in the home, as pyenv and nvm put it."""
     tool = ssb.home / ".pyenv/versions/3/bin/mytool"
@@ -156,6 +167,9 @@ def test_toolchain_outside_usr(ssb):
     assert r.ok().text == "from-toolchain\n"
     r = ssb.run("--toolchain", "off", "--", "mytool", env=env)
     assert r.code == 127 and "--toolchain" in r.errors
+    r = ssb.run("--toolchain", "auto", "--", "no-such-tool", env=env)
+    assert r.code == 127 and "--read DIR" in r.errors
+    assert "--toolchain" not in r.errors, "it was given"
     r = ssb.run("--toolchain", "auto", "--", "ls", ssb.home, env=env)
     assert ".ssh" not in r.text
 
@@ -167,3 +181,46 @@ def test_bare_command_has_nothing_by_default(ssb):
 
 def test_flags_end_at_the_command(ssb):
     assert ssb.run("--", "echo", "--json", "-q").ok().text == "--json -q\n"
+
+
+def fish_options(words):
+    """What the completion of fish offers behind these words, by its conditions."""
+    text = (harness.REPO / "completions/skillsandbox.fish").read_text()
+    lists = {f"${name}": value.strip("'") for name, value in
+             re.findall(r"^set -l (\w+) (.*)$", text, re.M)}
+    options = set()
+    for condition, rest in re.findall(r"""^complete -c skillsandbox -n ['"](.*?)['"] (.*)$""",
+                                      text, re.M):
+        terms = []
+        for term in condition.split("; and "):
+            names = term.removeprefix("not ").split(" ", 1)[1]
+            for name, value in lists.items():
+                names = names.replace(name, value)
+            terms.append(bool(set(words) & set(names.split())) != term.startswith("not "))
+        if all(terms):
+            options |= set(re.findall(r"-l ([a-z-]+)", rest))
+    return options
+
+
+@harness.BY_USER
+def test_fish_completes_what_a_command_takes(ssb):
+    commands = re.findall(r"^  ([a-z]+(?: [a-z]+)?)  ?", ssb.ssb("help").ok().text, re.M)
+    commands = [c for c in commands if c != "help"]
+    assert {"learn", "serve", "audit list", "session violation"} <= set(commands)
+    for command in commands:
+        words = command.split()
+        told = set(re.findall(r"--([a-z][a-z-]+)", ssb.ssb("help", *words).ok().text))
+        assert fish_options(words) == told, command
+
+
+def test_layers_that_can_be_given_up_are_all_told(user):
+    """What the program takes is what the manuals and the completions name."""
+    r = user.run("--best-effort", "no-such", "--", "true")
+    layers = r.errors.strip().split("write one of: ")[1].split(", ")
+    assert "seccomp" in layers
+    for name in ("skillsandbox.bash", "skillsandbox.fish", "_skillsandbox"):
+        assert " ".join(layers) in (harness.REPO / "completions" / name).read_text(), name
+    for page, begin in (("skillsandbox.1", ".It Fl -best-effort Ar layer"),
+                        ("skillsandbox-policy.5", ".It Cm best_effort")):
+        item = (harness.REPO / "man" / page).read_text().split(begin)[1].split("\n.It ")[0]
+        assert not [layer for layer in layers if layer not in item.split()], page

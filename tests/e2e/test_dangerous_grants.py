@@ -5,6 +5,7 @@ import stat
 
 import pytest
 
+import harness
 from harness import SECRET
 
 pytestmark = pytest.mark.usefixtures("host_mounts")
@@ -265,3 +266,25 @@ def test_mounts_in_the_whole(ssb, mounts):
         mounts("tmpfs", "ssb", d)
         ssb.write(d / "file", SECRET)
         assert SECRET in ssb.run("-r", "/", "--", "cat", d / "file").ok().text
+
+
+def test_home_of_the_password_file(ssb):
+    """HOME may be another directory: the keys of the caller are still where they are."""
+    home = ssb.mkdir("real-home")
+    ssb.write(home / ".ssh/id_ed25519", SECRET)
+    passwd = ssb.write(ssb.base / "passwd", f"caller:x:{ssb.uid}:{ssb.gid}::{home}:/bin/sh\n")
+    code = f"print(open('{home}/.ssh/id_ed25519').read())"
+    as_if = ["unshare", "--mount", "--propagation", "private", "sh", "-c",
+             'mount --bind "$0" /etc/passwd && exec "$@"', passwd, *ssb.identity()]
+
+    def run(*flags, read):
+        skill = ssb.skill(code, read=[read])
+        return harness.execute([*as_if, ssb.binary, "run", *flags, skill],
+                               env=ssb.environment(None), cwd=ssb.work)
+
+    for path in (home, home / ".ssh", home / ".ssh/id_ed25519"):
+        r = run(read=path)
+        assert r.code == 125 and "your own home" in r.errors, repr(r)
+        assert SECRET not in r.text
+    assert SECRET in run("--read", home, read=home).ok().text, "the owner grants it"
+    assert ssb.bare(code).ok().text.strip() == SECRET, "control"

@@ -80,6 +80,115 @@ def test_limit_of_bytes(net, key, word):
     assert not fine["error"], fine
 
 
+def test_limit_of_bytes_of_http(net):
+    """The bytes that are judged count as those that are not: a post is no way past it."""
+    code = """
+    def post(n):
+        with socket.create_connection(('api.example.test', 80), 5) as s:
+            s.settimeout(20)
+            s.sendall(b'POST / HTTP/1.1\\r\\nHost: api.example.test\\r\\n'
+                      b'Connection: close\\r\\nContent-Length: %d\\r\\n\\r\\n' % n)
+            s.sendall(b'x' * n)
+            return text(s.recv(12))
+    show([tried(post, 100), tried(post, 1 << 20)])
+    """
+    small, large = net.probe(code, [rule("api.example.test", 80)], limits={"max_bytes_out": 5000})
+    assert small["value"] == "HTTP/1.1 200" and failed(large), (small, large)
+    assert sum(c["bytes"] for c in net.seen()["connections"]) <= 5000
+    cut, = [e["data"] for e in net.blocked("byte_limit") if "state" in e["data"]]
+    assert cut["state"] == "closed" and cut["protocol"] == "http"
+    assert sum(e["data"]["bytes_out"] for e in net.allowed()) + cut["bytes_out"] == 5000
+    fine = net.probe(code, [rule("api.example.test", 80)], limits={"max_bytes_out": 1 << 21})
+    assert [r["value"] for r in fine] == ["HTTP/1.1 200"] * 2, fine
+
+
+def test_limit_of_bytes_before_a_switch(net):
+    """What a server says while an upgrade is asked for arrives, too."""
+    code = """
+    def ask():
+        with socket.create_connection(('api.example.test', 80), 5) as s:
+            s.settimeout(20)
+            s.sendall(b'GET /ws HTTP/1.1\\r\\nHost: api.example.test\\r\\n'
+                      b'Connection: Upgrade\\r\\nUpgrade: raw\\r\\n\\r\\n')
+            got = b''
+            while b'\\r\\n\\r\\n' not in got:
+                more = s.recv(4096)
+                if not more:
+                    break
+                got += more
+            return text(got)
+    show(tried(ask))
+    """
+    got = net.probe(code, [rule("api.example.test", 80)], limits={"max_bytes_in": 20})
+    assert failed(got) and got["error"], got
+    cut, = net.blocked("byte_limit")
+    assert cut["data"]["bytes_in"] <= 20, cut
+    fine = net.probe(code, [rule("api.example.test", 80)])
+    assert fine["value"].startswith("HTTP/1.1 101"), fine
+
+
+@pytest.mark.parametrize("size", [500, 60000])
+def test_limit_of_bytes_of_a_hello(net, size):
+    """What is in a ClientHello has left as well."""
+    code = f"""
+    hello = hello_bytes('api.example.test')
+    extension = struct.pack('>HH', 0x1234, {size}) + b'x' * {size}
+    body = hello[9:]
+    at = 34 + 1 + body[34]
+    at += 2 + struct.unpack('>H', body[at:at + 2])[0]
+    at += 1 + body[at]
+    old, = struct.unpack('>H', body[at:at + 2])
+    body = body[:at] + struct.pack('>H', old + len(extension)) + body[at + 2:] + extension
+    message = b'\\x01' + struct.pack('>I', len(body))[1:] + body
+    parts = [message[i:i + 16384] for i in range(0, len(message), 16384)]
+    hello = b''.join(b'\\x16\\x03\\x01' + struct.pack('>H', len(p)) + p for p in parts)
+
+    def say():
+        with socket.create_connection(('api.example.test', 443), 5) as s:
+            s.settimeout(20)
+            s.sendall(hello)
+            return text(s.recv(1))
+    show(tried(say))
+    """.replace("\\\\", "\\")
+    got = net.probe(code, [API], limits={"max_bytes_out": 3000})
+    data = [e["data"] for e in net.blocked("byte_limit")]
+    if size > 3000:
+        assert failed(got) and [d["bytes_out"] for d in data] == [3000], (got, data)
+    else:
+        assert got["value"] == "\x16" and not data, (got, data)
+    fine = net.probe(code, [API])
+    assert fine["value"] == "\x16", fine
+
+
+@pytest.mark.parametrize("upgraded", [False, True])
+def test_limit_of_bytes_http(net, upgraded):
+    """Requests are judged one by one, and count as all else does."""
+    head = "GET /ws HTTP/1.1\\r\\nHost: api.example.test\\r\\nUpgrade: raw\\r\\n\\r\\n" \
+        if upgraded else \
+        "POST / HTTP/1.1\\r\\nHost: api.example.test\\r\\nContent-Length: 8388608\\r\\n\\r\\n"
+    code = f"""
+    def go():
+        with socket.create_connection(('api.example.test', 80), 5) as s:
+            s.settimeout(30)
+            s.sendall(b'{head}')
+            if {upgraded}:
+                s.recv(1)
+            for _ in range(128):
+                s.sendall(b'x' * 65536)
+                if {upgraded}:
+                    s.recv(1 << 20)
+            return len(s.recv(65536))
+    show(tried(go))
+    """
+    http = rule("api.example.test", 80, protocol="http")
+    go = net.probe(code, [http], limits={"max_bytes_out": 1 << 20})
+    assert go["error"], go
+    assert sum(c["bytes"] for c in net.seen()["connections"]) <= 1 << 20
+    cut, *_ = net.blocked("byte_limit")
+    assert cut["data"]["bytes_out"] == 1 << 20
+    assert not net.probe(code, [http], limits={"max_bytes_out": 1 << 24})["error"]
+
+
 def is_digesting(net, pid):
     """It hashes the skill's files, for a moment: it alone has the state directory open."""
     return any(f.startswith(str(net.runner.state)) for f in open_files(pid))
@@ -171,6 +280,45 @@ def test_dead_broker_ends_the_egress_only(net, running, which):
     assert trace["exit_code"] == 0
     assert [e["kind"] for e in trace["policy_violations"]].count("policy_violation") == 1, \
         "its end is told"
+
+
+@pytest.mark.parametrize("which", [None, 0, 1])
+def test_what_a_dead_broker_cut_off_is_not_taken_for_whole(net, which):
+    """A reset, as of every connection that fails: an end would say that this was all."""
+    code = """
+    import sys
+    def down():
+        with socket.create_connection(('api.example.test', 7003), 5) as s:
+            s.settimeout(20)
+            s.sendall(b'DOWN 30000000\\n')
+            n = len(s.recv(1000))
+            print('begun', flush=True)
+            sys.stdin.readline()
+            while data := s.recv(65536):
+                n += len(data)
+            return n
+    show(tried(down))
+    """
+    net.world.reset()
+    skill = net.skill(code, [rule("api.example.test", 7003)])
+    p = net.runner.popen([net.runner.binary, "run", *GRANT, skill], stdin=-1, stdout=-1,
+                         stderr=-1)
+    try:
+        assert p.stdout.readline() == b"begun\n"
+        if which is not None:
+            victim = sorted(pid for pid, _ in both_brokers(net, p.pid))[which]
+            os.kill(victim, signal.SIGKILL)
+            wait_for(lambda: is_on_record(net, "the egress broker ended"))
+        out, err = p.communicate(b"\n", timeout=30)
+    finally:
+        if p.poll() is None:
+            p.kill()
+            p.communicate(timeout=20)
+    got = json.loads(out)
+    if which is None:
+        assert got["value"] == 30000000, (got, err)
+    else:
+        assert got["errno"] == "ECONNRESET", (got, err)
 
 
 FEW_FILES = """

@@ -96,6 +96,17 @@ def test_ranges_that_are_refused(ranges, cidr, why):
     net.inside("show(1)", [rule("10.78.0.0/16", 7001)], flags=FLAGS).ok()
 
 
+@pytest.mark.parametrize("address,why", [
+    ("fe80::1", "need an interface"), ("ff02::1", "no host is"), ("::", "no host's"),
+    ("0.0.0.0", "no host's")])
+def test_addresses_that_are_refused(ranges, address, why):
+    """Before anything starts, with the line that names them."""
+    net = ranges
+    r = net.inside("show(1)", [rule(address, 7001)], flags=FLAGS)
+    assert r.code == 125 and why in r.errors and "skillsandbox.yaml:" in r.errors, r
+    net.inside("show(1)", [rule("10.78.0.1", 7001)], flags=FLAGS).ok()
+
+
 @pytest.mark.parametrize("client", ["curl", "urllib"])
 @pytest.mark.parametrize("way", ["small", "wide", "wide6"])
 def test_http_must_be_for_the_address_asked(ranges, client, way):

@@ -93,11 +93,12 @@ def test_encrypted_client_hello_by_the_owners_word(net):
     policy = net.runner.write(net.runner.home / ".config/skillsandbox/policy.yaml",
                               "network:\n  allow_ech: [api.example.test]\n", 0o600)
     code = ECH + """
-other = hello_bytes('other.example.test')
-show([tried(first, with_extension(h, 0xfe0d, b'\\0' * 40)) for h in (hello, other)])"""
-    allowed, wrong = net.probe(code, [API])
+others = [hello_bytes(n) for n in ('other.example.test', None)]
+show([tried(first, with_extension(h, 0xfe0d, b'\\0' * 40)) for h in (hello, *others)])"""
+    allowed, wrong, without = net.probe(code, [API])
     assert allowed["value"] == "\x16\x03\x03", allowed
-    assert failed(wrong) and net.blocked("api.example.test", "other_sni")
+    assert failed(wrong) and len(net.blocked("api.example.test", "other_sni")) == 1
+    assert failed(without) and net.blocked("api.example.test", "no_sni")
     policy.unlink()
     assert failed(net.probe(code, [API])[0]), "control: without the owner's word it is denied"
 
@@ -214,6 +215,58 @@ def test_undeclared_ports(net):
     assert net.nothing_arrived()
     control = net.control(PORTS)
     assert control["80"]["value"] == control["7001"]["value"] == "connected"
+
+
+def test_undeclared_ports_are_told_with_the_host(net):
+    """The address is the sandbox's own invention; what was meant is the name."""
+    code = """
+    def send():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            return s.sendto(b'x', ('api.example.test', 7005))
+    show([tried(connect, 'api.example.test', 7001), tried(send)])
+    """
+    got = net.probe(code, [API])
+    assert [r["errno"] for r in got] == ["ECONNREFUSED"] * 2, got
+    events = [e["data"] for e in net.blocked("undeclared_port")]
+    assert events and {e["name"] for e in events} == {"api.example.test"}, events
+    assert {e["remedy"] for e in events if e["protocol"] == "tcp"} == {
+        "--net api.example.test:7001"}
+    datagram, = [e for e in events if e["op"] == "send"]
+    assert "7005" in datagram["remedy"] and "protocol: udp" in datagram["remedy"]
+    assert net.nothing_arrived()
+    control = net.control(code)
+    assert control[0]["value"] == "connected" and control[1]["value"] == 1
+
+
+def test_sorting_of_addresses_is_no_violation(net):
+    """getaddrinfo() connects a datagram socket to each address of a name, to sort them:
+    one try of a program is one violation for each address that it tried itself."""
+    code = """
+    def datagram(host, send):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.connect((host, 7005))
+            return s.send(b'x') if send else s.getpeername()[1]
+    def sent():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            return s.sendto(b'x', ('api.example.test', 7005))
+    show([tried(connect, 'api.example.test', 7001), tried(datagram, 'api.example.test', False),
+          tried(datagram, '10.77.0.1', False), tried(sent)])
+    """
+    got = net.probe(code, [API])
+    assert [r["errno"] for r in got] == ["ECONNREFUSED", "ECONNREFUSED", "ENETUNREACH",
+                                         "ECONNREFUSED"], got
+    found = [(e["data"]["op"], e["data"]["protocol"], e["data"]["port"],
+              "name" in e["data"], e.get("violation", False), "remedy" in e["data"])
+             for e in net.runner.last_record() if e.get("kind") == "network_egress_blocked"
+             and "repeat_of" not in e["data"]]
+    assert ("connect", "udp", 7001, True, False, False) in found, "on record"
+    assert ("connect", "udp", 7005, True, False, False) in found, "on record"
+    assert {f[:4] for f in found if f[4]} == {
+        ("connect", "tcp", 7001, True), ("connect", "udp", 7005, False),
+        ("send", "udp", 7005, True)}, found
+    assert net.nothing_arrived()
+    control = net.control(code)
+    assert [r["value"] for r in control] == ["connected", 7005, 7005, 1], control
 
 
 ADDRESSES = ["10.77.0.1", "169.254.169.254", "192.0.2.1", "fd77::1", "2001:db8::1",

@@ -82,6 +82,21 @@ def test_undeclared_names(net):
     assert net.seen()["queries"], "the counter counts"
 
 
+def test_names_that_are_no_text(net):
+    """Binary labels carry as much as letters do: as unknown as others, and on record."""
+    code = """
+    show([tried(dns, n) for n in ('k\\xff\\x00y.evil.test', '\\xff.wild.test', 'a.wild.test')])
+    """
+    *odd, fine = net.probe(code, [rule("*.wild.test", 443)])
+    assert [r["value"]["rcode"] for r in odd] == [NXDOMAIN] * 2, odd
+    assert fine["value"]["addresses"], fine
+    assert {e["data"]["name"] for e in net.blocked("not_declared")} == {
+        "k??y.evil.test", "?.wild.test"}
+    assert net.nothing_arrived()
+    control = net.control("show(dns('k\\xff\\x00y.evil.test', server='127.0.0.1'))")
+    assert control and net.seen()["queries"], "unconfined it leaves"
+
+
 def test_no_egress_no_dns(net):
     code = "show([tried(names, 'api.example.test'), nameservers(), tried(dns, 'api.example.test'," \
            " server='198.18.0.53')])"
@@ -215,8 +230,10 @@ show(got)
                                     "2001:db8::53", "fd77::1", "::1"])
 def test_hard_wired_server(net, server):
     """Served or refused, but at once and by nobody outside."""
-    got = net.probe(f"show([[tried(dns, n, server={server!r}, tcp=t) for t in (False, True)]"
-                    " for n in ('api.example.test', 'evil.test')])", [API])
+    got = net.probe(f"""
+    ways = ({{}}, {{'connected': False}}, {{'tcp': True}})
+    show([[tried(dns, n, server={server!r}, **w) for w in ways]
+          for n in ('api.example.test', 'evil.test')])""", [API])
     for name, tries in zip(("api.example.test", "evil.test"), got):
         for r in tries:
             assert r["seconds"] < PROMPT and r["error"] != "TimeoutError", f"{name}: {r}"
@@ -297,6 +314,21 @@ show([open_now, asked('api.example.test', tcp=True)])
     assert known["value"] and known["value"]["addresses"], known
     assert "200 OK" in (reply["value"] or ""), reply
     assert again["value"] and again["value"]["addresses"], again
+
+
+def test_no_answer_over_tcp_is_the_end(net):
+    """What gets no answer need not wait for one."""
+    code = """
+    def say(data):
+        with socket.create_connection((nameservers()[0], 53), 5) as s:
+            s.settimeout(10)
+            s.sendall(struct.pack('>H', len(data)) + data)
+            return text(s.recv(100))
+    show([tried(say, d) for d in (b'', b'abc', question('api.example.test', flags=0x8180))])
+    """
+    for r in net.probe(code, [API]):
+        assert not r["value"] and r["error"] != "TimeoutError" and r["seconds"] < PROMPT, r
+    assert net.times("dns_resolution", "malformed") == 3
 
 
 def test_query_flood(net):

@@ -113,6 +113,7 @@ def test_each_connection_has_a_beginning_and_an_end(net):
         assert end["data"]["duration_us"] > data["duration_us"]
     totals, = net.events("network_policy_removed")
     assert totals["data"]["connections"] == 4 and totals["data"]["blocked"] == 0
+    assert "lost" not in totals["data"]
     for key in ("bytes_out", "bytes_in"):
         assert totals["data"][key] == sum(e["data"][key] for e in closed)
 
@@ -137,6 +138,8 @@ def test_a_lost_broker_takes_no_connection_along(net, which):
     for e in lost:
         assert "bytes_out" not in e["data"] and "bytes_in" not in e["data"], "nobody knows"
         assert e["data"]["duration_us"] > 200000
+    totals, = net.events("network_policy_removed")
+    assert totals["data"]["lost"] == 3, "its bytes are not all"
     assert [e["kind"] for e in net.runner.last_trace()["policy_violations"]] == \
         ["policy_violation"]
 

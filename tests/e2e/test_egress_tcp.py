@@ -166,6 +166,48 @@ def test_upgrade_is_raw_after_101(net):
     assert "101" in got and "NO HTTP AT ALL\x00" in got
 
 
+def test_what_is_said_before_the_answer_to_an_upgrade(net):
+    """It waits for the answer, and no longer: raw behind a 101, a request behind another."""
+    code = r"""
+    ask = ('GET %s HTTP/1.1\r\nHost: api.example.test\r\nUpgrade: raw\r\n'
+           'Connection: Upgrade\r\n\r\n')
+    then = 'GET /then HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n'
+    show([tried(raw, 'api.example.test', 80, ask % '/ws' + 'at once', half_close=True),
+          tried(raw, 'api.example.test', 80, ask % '/no' + then % 'api.example.test'),
+          tried(raw, 'api.example.test', 80, ask % '/no' + then % 'evil.test')])
+    """
+    switched, refused, other = net.probe(code, [WEB])
+    assert "101" in switched["value"] and switched["value"].endswith("AT ONCE"), switched
+    assert refused["value"].count("200 OK") == 2 and "/then" in refused["value"], refused
+    assert not other["value"] and other["errno"] == "ECONNRESET", other
+    assert all(r["seconds"] < PROMPT for r in (switched, refused, other))
+    hosts = {r[1] for c in net.seen()["connections"] for r in c["requests"]}
+    assert hosts == {"api.example.test"}
+    assert net.blocked("evil.test", "other_host")
+
+
+@pytest.mark.parametrize("method,error", [("GET", None), ("RST", "ECONNRESET")])
+def test_upgrade_that_is_not_answered(net, method, error):
+    """A server that ends instead, in order or by a reset."""
+    code = f"""
+    show(tried(raw, 'api.example.test', 7003, '{method} / HTTP/1.1\\r\\nUpgrade: raw\\r\\n'
+               'Connection: Upgrade\\r\\nHost: api.example.test\\r\\n\\r\\n'))
+    """
+    got = net.probe(code, [rule("api.example.test", 7003, protocol="http")])
+    assert not got["value"] and got["errno"] == error and got["seconds"] < PROMPT, got
+
+
+def test_request_that_ends_in_the_middle(net):
+    """The end comes through, and the answer to what was whole comes back."""
+    code = r"""
+    show(tried(raw, 'api.example.test', 80, 'GET /whole HTTP/1.1\r\nHost: api.example.test\r\n'
+               '\r\nGET /half HTTP/1.1\r\nHo', half_close=True))
+    """
+    got = net.probe(code, [WEB])
+    assert "/whole" in got["value"] and got["seconds"] < PROMPT, got
+    assert "/half" not in str(net.seen()["connections"]), "never judged, never sent"
+
+
 def test_server_speaks_first(net):
     code = """
     def banner():
@@ -220,6 +262,29 @@ def test_reset_comes_through(net):
     """
     got = net.probe(code, [rule("api.example.test", 7003)])
     assert got["errno"] == "ECONNRESET" and got["seconds"] < PROMPT, got
+
+
+@pytest.mark.parametrize("port,say", [(80, True), (80, False), (443, False)])
+def test_reset_by_the_skill(net, port, say):
+    """It is the end of a connection, wherever that stands: its place is free."""
+    code = f"""
+    def reset():
+        with socket.create_connection(('api.example.test', {port}), 5) as s:
+            s.settimeout(5)
+            if {say}:
+                s.sendall(b'GET / HTTP/1.1\\r\\nHost: api.example.test\\r\\n\\r\\n')
+                s.recv(1000)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+        time.sleep(0.2)
+    show([tried(reset) for _ in range(4)] + [tried(raw, 'api.example.test', 7001, 'x',
+                                                   half_close=True)])
+    """
+    *resets, after = net.probe(code, [ALL], limits={"max_connections": 2})
+    assert not any(r["error"] for r in resets), resets
+    assert after["value"] == "xEND", after
+    assert not net.blocked("too_many_connections")
+    if say:
+        assert [e["data"]["reason"] for e in net.allowed()] == ["reset"] * 4 + ["ok"]
 
 
 BULK = """

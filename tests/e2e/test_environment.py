@@ -1,4 +1,5 @@
 """The environment is empty but for what is declared, also through /proc."""
+import records
 from harness import SECRET
 
 SHOW = """
@@ -32,6 +33,20 @@ def test_manifest_declares(ssb):
     assert seen["env"]["MY_KEY"] == "declared-value"
     assert "NOT_SET" not in seen["env"]
     assert SECRET not in str(seen)
+
+
+def test_what_is_granted_is_not_absent(ssb):
+    """The caller has none of them; of some the sandbox has its own."""
+    d = ssb.skill(SHOW, allow=["LANG", "NOT_SET", "TMPDIR", "MY_KEY"])
+    without = ["env", "-u", "LANG", ssb.binary]
+    r = ssb.as_caller([*without, "run", d], env=PLANTED).ok()
+    assert {"LANG", "TMPDIR", "MY_KEY"} <= set(r.json()["env"])
+    data, = [x["data"] for x in records.last(ssb) if x["kind"] == "env_var_access"]
+    assert data["absent"] == ["NOT_SET"]
+    assert {"LANG", "TMPDIR", "MY_KEY"} <= set(data["granted"])
+    told = ssb.as_caller([*without, "inspect", d], env=PLANTED).ok().text
+    assert "NOT_SET is declared, but not set" in told
+    assert "LANG is declared" not in told and "TMPDIR is declared" not in told
 
 
 def test_no_manifest_gives_a_credential(ssb):

@@ -1,6 +1,7 @@
 """Where a layer cannot be applied: stop and say so, or lose it loudly."""
 import json
 import os
+import socket
 
 import pytest
 
@@ -115,6 +116,41 @@ def test_overlayfs_writes_fail_with_the_remedy(root, mounts):
     r = root.inside("print('started')", write=[merged])
     assert r.code == 125 and b"started" not in r.out, repr(r)
     assert str(merged) in r.errors
+
+
+UNIX = """
+import json, socket, sys
+seen = {}
+def attempt(name, f):
+    try:
+        f()
+        seen[name] = 'ok'
+    except OSError as e:
+        seen[name] = type(e).__name__
+attempt('made', lambda: socket.socket(socket.AF_UNIX))
+attempt('reached', lambda: socket.socket(socket.AF_UNIX).connect(%r))
+print(json.dumps(seen))
+"""
+
+
+@pytest.mark.parametrize("audit", ["full", "violations", "off"])
+def test_without_an_overlay_no_socket_of_the_host_is_reached(user, mounts, audit):
+    """Overlays stand on each other twice, and no more: ours cannot be made."""
+    low, one, two = [user.mkdir(f"stack-{n}") for n in ("low", "one", "two")]
+    for n, (below, top) in enumerate(((low, one), (one, two))):
+        parts = [user.mkdir(f"stack-{n}-{p}") for p in ("upper", "work")]
+        mounts("overlay", "ssb-overlay", top,
+               data=f"lowerdir={below},upperdir={parts[0]},workdir={parts[1]}")
+    with socket.socket(socket.AF_UNIX) as host:
+        host.bind(str(two / "s"))
+        (two / "s").chmod(0o777)
+        host.listen()
+        code = UNIX % str(two / "s")
+        skill = user.skill(code, read=[two])
+        r = user.run("--audit", audit, skill).ok()
+        assert "restricted" in user.last_trace()["layers"]["seccomp"]["detail"]
+        assert set(r.json().values()) == {"PermissionError"}
+        assert user.bare_probe(code) == {"made": "ok", "reached": "ok"}
 
 
 @pytest.mark.parametrize("layer", ["userns", "net", "mounts", "env", "limits", "caps", "landlock",

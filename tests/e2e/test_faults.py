@@ -18,11 +18,18 @@ CALLS = {
 }
 
 
-def run_with_fault(runner, program, call, nth, error="EPERM"):
+# Of the two that build the sandbox, who has to wait for the other lets the old root go:
+# the other's call that takes long, if it is to be that one.
+INIT_WAITS = "unshare"
+SKILL_WAITS = "pivot_root"
+
+
+def run_with_fault(runner, program, call, nth, error="EPERM", slow=None):
     """Runs `program` in the sandbox with the nth `call` of each process failing."""
+    delay = ["-e", f"inject={slow}:delay_exit=100000"] if slow else []
     return runner.as_caller(
-        ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}",
-         "-e", f"inject={call}:error={error}:when={nth}",
+        ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call},{slow or call}",
+         "-e", f"inject={call}:error={error}:when={nth}", *delay,
          runner.binary, "run", "-t", "6", "-r", program, "--", program,
          runner.home / SECRET_NAME], timeout=40)
 
@@ -45,12 +52,20 @@ def test_a_root_that_is_busy_for_an_instant(ssb, program):
     """It is made read-only when nobody in the sandbox writes to it; not for ever is that
     waited for."""
     for nth in range(1, 80):
-        r = run_with_fault(ssb, program, "mount_setattr", f"{nth}+", "EBUSY")
+        r = run_with_fault(ssb, program, "mount_setattr", f"{nth}+", "EBUSY", INIT_WAITS)
         if "read-only '/'" in r.errors:
             break
     assert r.code == 125 and "busy" in r.errors, repr(r)
-    r = run_with_fault(ssb, program, "mount_setattr", nth, "EBUSY")
+    r = run_with_fault(ssb, program, "mount_setattr", nth, "EBUSY", INIT_WAITS)
     assert "SAFE" in r.text and "UNSAFE" not in r.text, repr(r)
+
+
+@pytest.mark.parametrize("slow", [INIT_WAITS, SKILL_WAITS])
+def test_an_old_root_that_stays(ssb, program, slow):
+    """Whoever was to let it go."""
+    r = run_with_fault(ssb, program, "umount2", 1, slow=slow)
+    assert r.code == 125 and "cannot leave the host's '/'" in r.errors and "SAFE" not in r.text, \
+        repr(r)
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -68,3 +83,14 @@ def test_a_failing_call_never_weakens(ssb, program, call):
     if call in {"clone3", "unshare", "seccomp", "capset", "pivot_root", "setns", "fsmount",
                 "landlock_restrict_self", "move_mount", "close_range", "setsid"}:
         assert started < CALLS[call], f"{call} may fail unseen"
+
+
+@pytest.mark.parametrize("files", [16, 34, 40, 63])
+def test_too_few_open_files(ssb, files):
+    """Said before anything is built: what fails for want of an fd can say something else."""
+    def run(n):
+        return ssb.as_caller(["prlimit", f"--nofile={n}:{n}", ssb.binary, "run", "--", "echo", "ran"])
+    r = run(files)
+    assert r.code == 125 and r.text == "", repr(r)
+    assert f"open files is {files}" in r.errors and "ulimit -n 64" in r.errors, repr(r)
+    assert run(64).ok().text == "ran\n"

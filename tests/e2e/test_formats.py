@@ -169,6 +169,21 @@ def test_validate_takes_the_file_itself(user):
     assert r.code == 1 and "leaves the skill's directory" in r.errors, r
 
 
+def test_a_sidecar_that_cannot_be_seen(user):
+    """What is said of it is what is known: not that it is there, nor that it is not."""
+    config = user.mkdir("locked")
+    derived = place(user, "notes-sync") / "notes-sync"
+    own = user.skill("print('ran')")
+    env = {"XDG_CONFIG_HOME": str(config)}
+    assert user.ssb("validate", own, env=env).ok().errors == "", "control"
+    config.chmod(0)
+    r = user.ssb("validate", own, env=env).ok()
+    assert "Permission denied" in r.errors and "what you wrote" not in r.errors, r
+    r = user.ssb("validate", derived, env=env)
+    assert r.code == 1 and "Permission denied" in r.errors, r
+    assert "No such file" not in r.errors, r
+
+
 def test_the_owners_sidecar(ssb):
     """It gives what it says to the directory that it names, or to one that was approved with
     it; another of the same name gets nothing by it."""

@@ -192,6 +192,25 @@ def test_connect_reaches_public_hosts_alone(user, outside):
     assert "api.openweathermap.org" in asked and "private.example.test" not in asked
 
 
+def test_sorting_of_addresses_asks_for_no_datagrams(net):
+    """getaddrinfo() connects datagram sockets to what it found; who sends some needs them."""
+    code = """
+    def send(port):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            return s.sendto(b'x', ('public.example.test', port))
+    def datagram(port):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.connect(('public.example.test', port))
+            return s.send(b'x')
+    show([tried(connect, 'public.example.test', 7001), tried(send, 7005),
+          tried(datagram, 7006)])
+    """
+    r = net.runner.ssb("learn", "-o", "-", net.skill(code)).ok()
+    text = " ".join(r.text.replace("# seen by learn", "").split())
+    assert "ports: [7001] protocol: tcp" in text, r.text
+    assert "ports: [7005, 7006] protocol: udp" in text, r.text
+
+
 def test_a_second_time_adds_to_the_first(user):
     d = bare_skill(user, FETCH)
     user.ssb("learn", d, "--", "main.py", "one.example").ok()
@@ -338,3 +357,20 @@ def test_it_gets_no_more_than_it_used(user):
         assert re.search(rf"# - .*{re.escape(comment)}", text), text
     needed = r.errors.split("it needs:")[1].split("skillsandbox:")[0]
     assert "good.example:9999" in needed and "bad.example" not in needed and "/mnt" not in needed
+
+
+def test_a_directory_of_secrets_as_an_argument(user):
+    """What is named for the skill is shown as it is, but for secrets: also where they lie in
+    what is named."""
+    user.write(user.home / ".ssh/id_rsa", SECRET, 0o600)
+    user.write(user.home / "notes/a.txt", "a real note", 0o600)
+    d = bare_skill(user, "import sys\nfor p in sys.argv[1:]:\n    try:\n"
+                   "        print('read', open(p).read())\n    except OSError as e:\n"
+                   "        print(e)\n")
+    notes = user.home / "notes"
+    r = user.ssb("learn", "-v", "--output", "-", d, "--", "main.py", notes, notes / "a.txt").ok()
+    assert "read a real note" in r.errors
+    for named in user.home, user.home.parent, "/":
+        r = user.ssb("learn", "-v", "--output", "-", d, "--", "main.py", named,
+                     user.home / ".ssh/id_rsa").ok()
+        assert "read" in r.errors and SECRET not in r.errors + r.text, named

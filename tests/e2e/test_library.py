@@ -84,6 +84,38 @@ def test_c_example_builds_and_runs(ssb):
         assert "through the library" in r.text
 
 
+def test_pkg_config_names_all_that_is_needed(ssb, tmp_path):
+    """The installed library, linked by what pkg-config says alone."""
+    env = {"PATH": harness.PATH, "DESTDIR": str(tmp_path), "HOME": str(tmp_path)}
+    subprocess.run(["meson", "install", "-C", harness.BUILD, "--no-rebuild", "--quiet"], env=env,
+                   check=True, timeout=120)
+    pc = next(tmp_path.rglob("pkgconfig/skillsandbox.pc"))
+    assert ".a" not in pc.read_text(), "the path of a file of the machine that built it"
+    skill = ssb.skill("print('by pkg-config')")
+    out = ssb.mkdir("example")
+
+    def flags(*kind):
+        where = {"PATH": harness.PATH, "PKG_CONFIG_PATH": str(pc.parent),
+                 "PKG_CONFIG_SYSROOT_DIR": str(tmp_path)}
+        return subprocess.run(["pkg-config", "--cflags", "--libs", *kind, "skillsandbox"],
+                              env=where, capture_output=True, text=True, timeout=60,
+                              check=True).stdout.split()
+
+    def build(target, words):
+        return subprocess.run(["gcc", "-std=gnu17", example_source(), *words, "-o", out / target],
+                              timeout=60, capture_output=True).returncode
+
+    for library in pc.parent.parent.glob("libskillsandbox.so*"):
+        (out / library.name).write_bytes(library.read_bytes())
+    assert build("shared", [*flags(), f"-Wl,-rpath,{out}"]) == 0
+    static = ["-l:libskillsandbox.a" if w == "-lskillsandbox" else w for w in flags("--static")]
+    assert build("static", static) == 0
+    assert build("control", [w for w in static if w != "-lyaml"]) != 0
+    for name in ("shared", "static"):
+        r = ssb.as_caller([out / name, skill])
+        assert r.code == 0 and "by pkg-config" in r.text, repr(r)
+
+
 def test_c_example_is_short():
     assert len(example_source().read_text().splitlines()) <= 60
 

@@ -1,6 +1,7 @@
 """Limits hold for the whole tree of processes, and nothing survives the run."""
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -38,6 +39,10 @@ def test_memory_limit(ssb):
     assert r.code == 137, repr(r)
     assert b"ate all" not in r.out
     assert "--memory" in r.errors
+    hit, = [e["message"] for e in ssb.last_trace()["events"] if e["kind"] == "resource_limit_hit"]
+    told, _, seen = hit.partition(" (")
+    assert told == "memory_mb: ended past 64 MB", hit
+    assert seen == "" or int(seen.removesuffix(" seen)")) >= 64, "measured, or not told"
     ssb.inside(EAT % 200, resources={"memory_mb": 512}).ok()
 
 
@@ -199,7 +204,8 @@ print(json.dumps(kids))
 def test_a_caller_with_less_priority(ssb):
     """Who is nice already cannot be less so, and need not be."""
     code = "import json, os; print(json.dumps(os.nice(0)))"
-    r = ssb.as_caller(["nice", "-n", "15", ssb.binary, "run", ssb.skill(code)]).ok()
+    more = 15 - os.nice(0)
+    r = ssb.as_caller(["nice", "-n", str(more), ssb.binary, "run", ssb.skill(code)]).ok()
     assert r.json() == 15
     assert ssb.probe(code) < 15
 

@@ -117,7 +117,20 @@ CASES = {
     "rename": ("attempt(os.rename, W + '/old', W + '/newer')",
                [changed("W/old", "rename", path2="W/newer")]),
     "rename out of the grant": ("attempt(os.rename, W + '/old', R + '/stolen')",
-                                [blocked("R/stolen", "rename", "read_only", path2="W/old")]),
+                                [blocked("W/old", "rename", "read_only", path2="R/stolen")]),
+    "rename into the grant": ("attempt(os.rename, R + '/file', W + '/stolen')",
+                              [blocked("R/file", "rename", "read_only", path2="W/stolen")]),
+    "hard link out of the grant": ("attempt(os.link, W + '/old', '/srv/twin')",
+                                   # not --write /srv: the home is in it
+                                   [blocked("W/old", "link", "outside_plan", path2="/srv/twin",
+                                            remedy="--write /srv/twin")]),
+    "rename into the system": ("attempt(os.rename, '/tmp/x', '/opt/x');"
+                               "open('/tmp/x', 'w').close();"
+                               "attempt(os.rename, '/tmp/x', '/opt/x')",
+                               [changed("/tmp/x", "rename", "absent", path2="/opt/x"),
+                                wrote("/tmp/x", "create"),
+                                blocked("/tmp/x", "rename", "outside_plan", path2="/opt/x",
+                                        remedy="--write /opt")]),
     "hard link": ("attempt(os.link, W + '/old', W + '/twin')",
                   [changed("W/old", "link", path2="W/twin")]),
     "symlink": ("attempt(os.symlink, '/etc/shadow', W + '/s')", [changed("W/s", "symlink")]),
@@ -146,6 +159,67 @@ CASES = {
         "fd = os.open(R + '/sub', os.O_RDONLY);"
         "attempt(os.open, '/proc/self/fd/%d/../file' % fd, os.O_RDONLY)",
         [read("R/sub"), read("R/file")]),
+    "/proc/self behind a symlink": (
+        "os.symlink('/proc/self/root', '/tmp/r'); os.symlink('/proc/thread-self/cwd', '/tmp/c');"
+        "os.chdir(R); assert attempt(os.open, '/tmp/r/etc/shadow', os.O_RDONLY) == 2;"
+        "os.close(os.open('/tmp/r' + R + '/file', os.O_RDONLY));"
+        "os.close(os.open('/tmp/c/file', os.O_RDONLY))",
+        [changed("/tmp/r", "symlink"), changed("/tmp/c", "symlink"),
+         blocked("/etc/shadow", "open", "credential_store", raw="/tmp/r/etc/shadow"),
+         read("R/file")]),
+    "/proc/self by a detour": (
+        "attempt(os.open, '/proc/self/../self/root/etc/shadow', os.O_RDONLY)",
+        [blocked("/etc/shadow", "open", "credential_store")]),
+    "/proc of a number behind a symlink": (
+        "os.symlink('/proc/%d/root' % os.getpid(), '/tmp/r');"
+        "assert attempt(os.open, '/tmp/r/etc/shadow', os.O_RDONLY) == 2",
+        [changed("/tmp/r", "symlink"), blocked("/etc/shadow", "open", "credential_store")]),
+    "/proc of another process": (
+        "pid = os.fork()\nif pid == 0:\n    time.sleep(60)\n"
+        "os.close(os.open('/proc/%d/root%s/file' % (pid, R), os.O_RDONLY))\n"
+        "assert attempt(os.open, '/proc/%d/root/etc/shadow' % pid, os.O_RDONLY) == 2\n"
+        "os.kill(pid, 9); os.wait()",
+        [read("R/file"), blocked("/etc/shadow", "open", "credential_store"),
+         seen("syscall_filtered", "signal", "asked", None, signal=9)]),
+    "what the system links to /proc/self": (
+        "for name in '/proc/mounts', '/proc/net/dev':\n"
+        "    os.close(os.open(name, os.O_RDONLY))",
+        [read(None, rule="kernel", raw="/proc/mounts"),
+         read(None, rule="kernel", raw="/proc/net/dev")]),
+    "what has no path but its link": (
+        "m = os.memfd_create('m'); r, w = os.pipe()\n"
+        "f = os.open('/tmp/gone', os.O_CREAT | os.O_RDWR); os.unlink('/tmp/gone')\n"
+        "t = os.open('/tmp/one', os.O_CREAT | os.O_RDWR); os.link('/tmp/one', '/tmp/two')\n"
+        "os.unlink('/tmp/one')\n"
+        "for fd in m, f, t: os.close(os.open('/proc/self/fd/%d' % fd, os.O_RDONLY))\n"
+        "os.close(os.open('/dev/fd/%d' % m, os.O_RDWR))\n"
+        "attempt(os.open, '/proc/self/fd/%d' % r, os.O_RDONLY)\n"
+        "os.symlink('/proc/self/fd/%d' % m, '/tmp/m'); os.close(os.open('/tmp/m', os.O_RDONLY))",
+        [wrote("/tmp/gone", "create"), changed("/tmp/gone", "unlink"),
+         wrote("/tmp/one", "create"), changed("/tmp/one", "link", path2="/tmp/two"),
+         changed("/tmp/one", "unlink")]
+        + [read(None, rule="kernel")] * 4
+        + [seen("file_write", "open", "asked", None, mode="read+write", rule="kernel"),
+           changed("/tmp/m", "symlink")]),
+    "a file that looks as if it had lost its name": (
+        "f = os.open('/tmp/x (deleted)', os.O_CREAT | os.O_RDWR);"
+        "os.close(os.open('/proc/self/fd/%d' % f, os.O_RDONLY))",
+        [wrote("/tmp/x (deleted)", "create"), read("/tmp/x (deleted)")]),
+    "from a directory deeper than a path": (
+        "os.chdir('/tmp')\n"
+        "for i in range(20): os.mkdir('d' * 250); os.chdir('d' * 250)\n"
+        "up = '../' * 21; os.symlink(up + 'etc/shadow', 'link'); os.symlink('/etc/shadow', 'abs')\n"
+        "os.mkdir('sub'); attempt(os.open, '/tmp/deep', os.O_RDONLY)\n"
+        "for path in up + 'etc/shadow', './sub/../' + up + 'etc/gshadow', 'link', 'abs':\n"
+        "    assert attempt(os.open, path, os.O_RDONLY) == 2\n"
+        "os.close(os.open(up + R[1:] + '/file', os.O_RDONLY)); os.unlink('link')\n"
+        "os.close(os.open('here', os.O_CREAT | os.O_WRONLY)); os.close(os.open('here', 0))\n"
+        "os.symlink('loop', 'loop'); attempt(os.open, 'loop', 0)\n",
+        [changed(None, "mkdir")] * 18 + [changed(None, "symlink")] * 3
+        + [read("/tmp/deep", "absent"), blocked("/etc/shadow", "open", "credential_store"),
+           blocked("/etc/gshadow", "open", "credential_store"), read("R/file"),
+           changed("link", "unlink"), wrote("here", "create"), read("here"), read("loop")]),
+    "no path at all": ("assert attempt(os.open, '', os.O_RDONLY) == 2", [read("", "absent")]),
     "a name that is not text": (
         "attempt(os.open, W.encode() + b'/\\xff\\n', os.O_CREAT | os.O_WRONLY)",
         [wrote("W/\udcff\n", "create")]),
@@ -176,6 +250,14 @@ CASES = {
         "s = socket.socket(socket.AF_UNIX); attempt(s.connect, '/home/x/agent.sock')",
         [seen("file_blocked", "connect", "denied", "/home/x/agent.sock", True,
               reason="other_home", protocol="unix")], ["--unix-sockets"]),
+    "a unix address longer than there are": (
+        "long = struct.pack('H', socket.AF_UNIX) + b'/' + b'x' * 125\n"
+        "s = socket.socket(); d = socket.socket(type=socket.SOCK_DGRAM)\n"
+        "for n in range(109, 129):\n"
+        "    assert libc.connect(s.fileno(), long, n) == -1\n"
+        "    assert libc.sendto(d.fileno(), b'x', 1, 0, long, n) == -1",
+        [seen("file_blocked", op, "denied", "/" + "x" * n, True, reason="outside_plan")
+         for n in (106, 107) for op in ("connect", "send")]),
     "mount": ("libc.mount(b'none', b'/tmp', b'tmpfs', 0, None)", [call("mount", error="EPERM")]),
     "unshare": ("libc.unshare(0x10000000)", [call("unshare", reason="profile")]),
     "ptrace": ("libc.ptrace(0, 0, 0, 0)", [call("ptrace")]),
@@ -336,6 +418,24 @@ def test_who_did_it(ssb):
     assert open_["pid"] == exec_["pid"] and ppid == 1
 
 
+def test_what_was_done_stands_before_what_was_said_of_it(ssb):
+    code = """
+        import os, time
+        for i in range(9):
+            try:
+                os.open('/tmp/nothing%d' % i, os.O_RDONLY)
+            except OSError:
+                time.sleep(0.002)
+            print('nothing%d' % i, flush=True)
+    """
+    ssb.inside(code).ok()
+    lines = [line for line in ssb.last_record() if line.get("message", "").startswith(
+        ("open /tmp/nothing", "nothing"))]
+    said = [line["message"].split()[-4 if line["kind"] == "file_read" else 0] for line in lines]
+    for i in range(9):
+        assert said.index(f"/tmp/nothing{i}") < said.index(f"nothing{i}")
+
+
 def test_repeats_are_counted(ssb):
     ssb.inside("import os\nfor i in range(5000):\n    try: os.open('/etc/shadow', 0)\n"
                "    except OSError: pass").ok()
@@ -489,3 +589,111 @@ def test_benign_programs_have_no_violation(ssb):
         ssb.run("-q", "-r", ssb.work, "--", *argv, timeout=60).ok()
         violations = ssb.last_trace()["policy_violations"]
         assert violations == [], (argv, collections.Counter(json.dumps(v) for v in violations))
+
+
+# Each prints "made" where the call went through; the flags that it takes, None where none do.
+REFUSED = {
+    "ptrace": ("ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0 or sys.exit(1)",
+               [], ["--profile", "permissive"]),
+    "a pair of datagram sockets": ("socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)",
+                                   [], ["--unix-sockets"]),
+    "a unix socket": ("socket.socket(socket.AF_UNIX)", [], ["--unix-sockets"]),
+    "a socket under strict": ("socket.socket()", ["--profile", "strict"],
+                              ["--profile", "default"]),
+    "a child under strict": ("os.fork() or os._exit(0)", ["--profile", "strict"],
+                             ["--profile", "default"]),
+    "a unix socket under strict": ("socket.socket(socket.AF_UNIX)", ["--profile", "strict"],
+                                   ["--profile", "default", "--unix-sockets"]),
+    "setuid bit": ("os.chmod(sys.argv[1], 0o4755)", [], None),
+    "setuid bit under permissive": ("os.chmod(sys.argv[1], 0o4755)",
+                                    ["--profile", "permissive"], None),
+    "namespace": ("ctypes.CDLL(None).unshare(0x10000000) == 0 or sys.exit(1)", [], None),
+}
+
+
+@pytest.mark.parametrize("code, flags, wanted", REFUSED.values(), ids=REFUSED)
+def test_remedy_of_a_refused_call_is_one(ssb, code, flags, wanted):
+    work = ssb.mkdir("work")
+    path = ssb.write(work / "f", "x")
+    program = f"import ctypes, os, socket, sys\n{code}\nprint('made')"
+    made = ["python3", "-c", program, str(path)]
+    assert ssb.bare(made).text == "made\n"
+
+    def attempt(more):
+        return ssb.run("-w", work, *more, "--", *made)
+
+    assert attempt(flags).text == ""
+    text = ssb.ssb("why", "last").ok().text
+    assert "nothing was denied" not in text
+    remedies = [line.split("to allow ")[1] for line in text.splitlines() if "to allow " in line]
+    if wanted is None:
+        assert remedies == ["nothing that the owner could say"]
+        wanted = ["--profile", "permissive", "--unix-sockets"]
+        assert attempt(wanted).text == ""
+    else:
+        words = [w for w in remedies[0].split() if w not in ("both", "and")]
+        assert words == wanted
+        assert attempt(wanted).ok().text == "made\n"
+
+
+# In a directory with the files "old" and ".git/hooks/old".
+CHANGES = {
+    "a new file": "open('new', 'w').close()",
+    "an old file": "open('old', 'w').close()",
+    "a new directory": "os.makedirs('sub', exist_ok=True)",
+    "a symlink": "os.symlink('old', 'link')",
+    "another name": "os.rename('old', 'new')",
+    "a file is removed": "os.unlink('old')",
+    "its mode": "os.chmod('old', 0o600)",
+    "a new hook": "open('.git/hooks/new', 'w').close()",
+    "an old hook": "open('.git/hooks/old', 'w').close()",
+    "a hook is removed": "os.unlink('.git/hooks/old')",
+}
+
+
+@pytest.mark.parametrize("granted", ["--read", "--write"])
+@pytest.mark.parametrize("code", CHANGES.values(), ids=CHANGES)
+def test_remedy_of_a_refused_change_is_one(ssb, code, granted):
+    """What is told to be granted lets the very same program through."""
+    def directory(name):
+        d = ssb.mkdir(name)
+        hooks = ssb.mkdir(f"{name}/.git/hooks")
+        for path in (d / "old", hooks / "old"):
+            ssb.write(path, "x")
+        return d, ["python3", "-c", f"import os\nos.chdir({str(d)!r})\n{code}\nprint('made')"]
+
+    assert ssb.bare(directory("control")[1]).text == "made\n"
+    d, program = directory("d")
+    if granted == "--write" and ".git" not in code:
+        assert ssb.run(granted, d, "--", *program).text == "made\n"
+        return
+    assert ssb.run(granted, d, "--", *program).text == ""
+    found = ssb.ssb("why", "--json", "last").ok().json()
+    remedy = found[0]["remedy"].split()
+    assert remedy[0] == "--write" and len(found) == 1, found
+    assert ssb.run(granted, d, *remedy, "--", *program).ok().text == "made\n", remedy
+
+
+@pytest.mark.parametrize("kind", ["S_IFIFO", "S_IFSOCK"])
+def test_special_files_that_would_stay(ssb, kind):
+    """Landlock refuses them; the trace does not say that the plan allows them."""
+    d = ssb.mkdir("d")
+    program = ["python3", "-c", "import os, stat, sys\nfor path in sys.argv[1:]:\n"
+               f"    try:\n        os.mknod(path, stat.{kind} | 0o600)\n"
+               "        print('made')\n    except OSError as e:\n        print(e.errno)"]
+    control = ssb.mkdir("control") / "f"
+    assert ssb.bare([*program, control]).text == "made\n"
+    private = "/dev/shm/f"
+    assert ssb.run("-w", d, "--", *program, d / "f", private).ok().text.split() == ["13", "made"]
+    told = [e for e in ssb.last_trace()["events"] if (e.get("data") or {}).get("op") == "mknod"]
+    assert [(e["kind"], e["data"]["path"], e["data"]["status"], e["data"].get("reason"))
+            for e in told] == [("file_blocked", str(d / "f"), "denied", "special_file"),
+                               ("file_write", private, "asked", None)]
+    assert ssb.last_trace()["policy_violations"] == told[:1]
+    # Beneath a private place: there neither, so that none can be moved.
+    ssb.run("-w", ssb.home / "w", "--", *program, ssb.home / "f").ok()
+    told = [e["data"] for e in ssb.last_trace()["events"]
+            if (e.get("data") or {}).get("op") == "mknod"]
+    assert [(t["status"], t["reason"]) for t in told] == [("denied", "special_file")]
+    assert ssb.last_trace()["policy_violations"] == []
+    assert ssb.run("--", *program, ssb.home / "f").ok().text == "made\n"

@@ -43,6 +43,41 @@ def test_names_in_a_repository_are_held(ssb, state):
     assert all(control.values()), control
 
 
+WRITE = """
+import os, sys
+for path in sys.argv[1:]:
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT))
+        print('made')
+    except OSError as e:
+        print(e.errno)
+"""
+
+
+def test_trace_tells_what_is_held(ssb):
+    """Not only at the top of the grant, and not only what has a placeholder."""
+    top, near = nested(ssb, "top", "near")
+    for name in ("near/.envrc", ".gemini/settings.json", "near/.npmrc"):
+        ssb.write(top / name, "mine\n")
+    free = [top / "near/file", top / "sub.envrc", top / ".git-other"]
+    held = [near / ".git/hooks/pre-commit", near / ".git/config", near / ".envrc",
+            near / "CLAUDE.md", near / ".npmrc", top / ".gemini/settings.json",
+            top / ".gemini/new"]
+    words = ["--", "python3", "-c", WRITE, *held, *free]
+    r = ssb.run("-w", top, *words).ok()
+    assert r.text.split() == ["30"] * len(held) + ["made"] * len(free)
+    told = [e["data"] for e in ssb.last_trace()["policy_violations"]]
+    assert [(d["path"], d["reason"], d["status"], d["error"]) for d in told] == [
+        (str(path), "protected", "denied", "EROFS") for path in held]
+    asked = {e["data"]["path"] for e in ssb.last_trace()["events"] if e["kind"] == "file_write"}
+    assert asked == set(map(str, free))
+    # granted by name, as the lines say
+    named = [near / ".git/hooks", near / ".envrc", near / ".npmrc", top / ".gemini"]
+    r = ssb.run("-w", top, *(w for d in named for w in ("-w", d)), *words).ok()
+    assert r.text.split() == ["made", "30", "made", "30"] + ["made"] * (3 + len(free))
+    assert len(ssb.last_trace()["policy_violations"]) == 2
+
+
 REPLACE = """
 import json, os, sys
 seen = {}

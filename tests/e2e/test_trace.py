@@ -100,6 +100,17 @@ def test_trace_output(ssb):
     assert sorted(os.listdir(out.parent)) == ["t.json", "t.jsonl"], "no temporary file stays"
 
 
+def test_trace_output_where_nobody_can_write(user):
+    """The remedy is for the option that was given, not for the state directory."""
+    out = user.mkdir("closed")
+    out.chmod(0o555)
+    r = user.run("--trace-output", out / "t.json", "--", "echo", "ran")
+    assert r.code == 125 and r.text == "", repr(r)
+    assert "with --trace-output" in r.errors and "XDG_STATE_HOME" not in r.errors, repr(r)
+    out.chmod(0o755)
+    assert user.run("--trace-output", out / "t.json", "--", "echo", "ran").ok().text == "ran\n"
+
+
 def test_trace_output_replaces_atomically(ssb):
     out = ssb.mkdir("traces") / "t.json"
     ssb.write(out, "old")

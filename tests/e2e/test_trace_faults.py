@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import time
@@ -141,6 +142,67 @@ def test_a_key_that_others_can_read(ssb):
     assert r.code == 125 and b"ran" not in r.out and "trace.key" in r.errors
     key.chmod(0o600)
     ssb.run("--", "true").ok()
+
+
+@pytest.mark.parametrize("text", ["Z" * 64 + "\n", "A" * 64 + "\n", "a" * 65, "", "a" * 64 + "\n\n"])
+def test_a_key_that_is_none(ssb, text):
+    """Nothing runs whose record could not be signed, however much it looks like a key."""
+    ssb.run("--", "echo", "ran").ok()
+    key = ssb.state / "skillsandbox/trace.key"
+    good = key.read_text()
+    key.write_text(text)
+    r = ssb.run("--", "echo", "ran")
+    assert r.code == 125 and b"ran" not in r.out and "trace.key" in r.errors, repr(r)
+    key.write_text(good)
+    assert b"ran" in ssb.run("--", "echo", "ran").ok().out
+
+
+def test_a_public_key_that_cannot_be_written(ssb):
+    ssb.run("--", "true").ok()
+    public = ssb.state / "skillsandbox/trace.pub"
+    public.unlink()
+    ssb.mkdir(public)
+    r = ssb.run("--", "echo", "ran")
+    assert r.code == 125 and b"ran" not in r.out and "trace.pub" in r.errors, repr(r)
+    public.rmdir()
+    assert b"ran" in ssb.run("--", "echo", "ran").ok().out
+    assert public.is_file()
+
+
+REACHES = """
+cat /etc/shadow $HOME/.ssh/id_rsa /home/somebody/x
+echo x >>$HOME/.bashrc
+python3 -c 'import socket; socket.socket().connect(("203.0.113.9", 4444))'
+unshare -m true
+exit 0
+"""
+
+
+def classes_shown(ssb, run):
+    """(severity, name, tactic, prevented) of each, as `audit show` tells them."""
+    text = ssb.ssb("audit", "show", run).ok().text.split("what it amounts to\n")
+    return [re.sub(r", \d+ events?,", "", x).split() for x in
+            text[1].split("\n\n")[0].splitlines()] if len(text) > 1 else []
+
+
+@pytest.mark.parametrize("script", [REACHES, "echo x >>$HOME/.bashrc", "cat /home/somebody/x; true",
+                                    "echo nothing"])
+def test_classes_of_a_record_without_an_end(ssb, script):
+    """What was killed is judged by its lines, and as it would have been at its end."""
+    ssb.run("-q", "--", "sh", "-c", script).ok()
+    path, = records.paths(ssb)
+    whole, = ssb.ssb("audit", "list", "--json").ok().json()
+    told = classes_shown(ssb, "last")
+    assert bool(told) == ("nothing" not in script)
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert [json.loads(x)["kind"] for x in lines[-2:]] == ["end", "signature"]
+    for cut in 1, 2:  # an end that is not signed is nobody's word
+        path.write_bytes(b"".join(lines[:-cut]))
+        row, = ssb.ssb("audit", "list", "--rebuild", "--json").ok().json()
+        assert row["state"] == "incomplete" and row["severity"] == whole["severity"], row
+        assert classes_shown(ssb, "last") == told
+        worse = ssb.ssb("audit", "list", "--severity", "critical", "--json").ok().json()
+        assert len(worse) == (whole["severity"] == "critical")
 
 
 def test_the_record_goes_during_the_run(ssb):

@@ -309,6 +309,102 @@ static void many_addresses_are_told_apart(void **state)
 	world_stop(&w);
 }
 
+/* Whoever handed a server's socket over may not have let go of it yet, and then it lives
+ * on: nothing that happens there is the business of a connection that is no more. */
+static void an_end_is_the_end_of_events(void **state)
+{
+	struct world w;
+	struct dial_request q;
+	struct epoll_event e;
+
+	(void)state;
+	world_start(&w, "127.0.0.2", 4);
+	auto_fd skill = skill_calls(&w, "127.0.0.2");
+	struct conn *c = broker_accepts(&w, &q);
+	auto_fd server = server_is_there(&w, &q);
+	auto_fd dialler = dup(server_fd);
+	conn_close(&w.b, c, "ok");
+	conn_sweep(&w.b);
+	assert_int_equal(write(server, "late", 4), 4);
+	assert_int_equal(epoll_wait(w.b.epoll, &e, 1, 0), 0);
+	world_stop(&w);
+}
+
+/* What a peer has got, up to the end or as far as there is anything. */
+static size_t got_by(int fd)
+{
+	char data[4096];
+	size_t all = 0;
+	ssize_t n;
+
+	while ((n = recv(fd, data, sizeof(data), MSG_DONTWAIT)) > 0) {
+		all += (size_t)n;
+	}
+	return all;
+}
+
+static int skill_says(const struct world *w, const char *head, size_t more)
+{
+	struct sockaddr_in in = at("127.0.0.2", w->ports[0]);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char body[5000] = { 0 };
+
+	assert_true(fd >= 0 && connect(fd, (struct sockaddr *)&in, sizeof(in)) == 0);
+	assert_int_equal(write(fd, head, strlen(head)), strlen(head));
+	assert_int_equal(write(fd, body, more), more);
+	wait_for(w->listener.fd);
+	return fd;
+}
+
+/* Requests are judged one by one, and carried on another way than other bytes; they count
+ * all the same. */
+static void requests_count_as_bytes(void **state)
+{
+	struct world w;
+	struct dial_request q;
+
+	(void)state;
+	world_start(&w, "127.0.0.2", 4);
+	w.rule.protocol = PROTO_HTTP;
+	auto_fd skill = skill_says(
+	        &w, "POST / HTTP/1.1\r\nHost: 127.0.0.2\r\nContent-Length: 5000\r\n\r\n", 5000);
+	conn_accept(&w.b, &w.listener);
+	assert_int_equal(recv(w.dialler, &q, sizeof(q), 0), sizeof(q));
+	auto_fd server = server_is_there(&w, &q);
+	assert_int_equal(got_by(server), 1000);
+	assert_int_equal(w.b.bytes_out, 1000);
+	assert_int_equal(next_record(&w), EGRESS_OPENED);
+	assert_int_equal(next_record(&w), EGRESS_DENIED);
+	assert_null(w.b.conns);
+	world_stop(&w);
+}
+
+/* So does what a server says while it is looked for its answer to an upgrade. */
+static void an_awaited_answer_counts_as_bytes(void **state)
+{
+	struct world w;
+	struct dial_request q;
+	char hints[5000] = "HTTP/1.1 103 \r\nX: ";
+
+	(void)state;
+	memset(hints + strlen(hints), 'x', sizeof(hints) - strlen(hints));
+	world_start(&w, "127.0.0.2", 4);
+	w.rule.protocol = PROTO_HTTP;
+	auto_fd skill =
+	        skill_says(&w, "GET / HTTP/1.1\r\nHost: 127.0.0.2\r\nUpgrade: raw\r\n\r\n", 0);
+	conn_accept(&w.b, &w.listener);
+	struct conn *c = w.b.conns;
+	assert_int_equal(recv(w.dialler, &q, sizeof(q), 0), sizeof(q));
+	auto_fd server = server_is_there(&w, &q);
+	assert_int_equal(write(server, hints, sizeof(hints)), sizeof(hints));
+	conn_event(&w.b, &c->server, EPOLLIN);
+	assert_int_equal(next_record(&w), EGRESS_OPENED);
+	assert_int_equal(next_record(&w), EGRESS_DENIED);
+	assert_int_equal(w.b.bytes_in, 1000);
+	assert_true(got_by(skill) <= 1000);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +413,9 @@ int main(void)
 		cmocka_unit_test(without_places_an_end_goes_first),
 		cmocka_unit_test(one_address_is_asked_for_once),
 		cmocka_unit_test(many_addresses_are_told_apart),
+		cmocka_unit_test(an_end_is_the_end_of_events),
+		cmocka_unit_test(requests_count_as_bytes),
+		cmocka_unit_test(an_awaited_answer_counts_as_bytes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

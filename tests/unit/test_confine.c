@@ -407,6 +407,20 @@ static int drop_all(void)
 	return !caps_none(false) && wait_for(has_none, has_none, &err) == 0 ? 0 : 1;
 }
 
+/* Without the right to empty the bounding set: that matters only where there is something in it. */
+static int unbound_again(void)
+{
+	if (caps_set(1ULL << CAP_NET_ADMIN) != 0 || caps_unbound() == 0) {
+		return 9;
+	}
+	return 0;
+}
+
+static int unbound_is_unbound(void)
+{
+	return caps_unbound() == 0 && caps_set(0) == 0 && caps_unbound() == 0 ? 0 : 1;
+}
+
 /* Root of a container that has not all: the bounding set stays. */
 static int drop_without_setpcap(void)
 {
@@ -444,6 +458,8 @@ static void capabilities_are_gone_or_it_ends(void **state)
 	(void)state;
 	assert_int_equal(life(drop_all), 0);
 	assert_int_equal(life(drop_without_setpcap), 0);
+	assert_int_equal(life(unbound_again), 0);
+	assert_int_equal(life(unbound_is_unbound), 0);
 	assert_int_equal(life(drop_refused), 0);
 }
 

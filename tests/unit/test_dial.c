@@ -341,6 +341,30 @@ static void send_raw(const struct dialler *d, const void *data, size_t len, bool
 	assert_int_equal(reply.id, len >= sizeof(reply.id) ? 77 : 0);
 }
 
+/* More fds than anybody sends here: what msg_recv() has room for, and credentials. */
+static void send_many_fds(const struct dialler *d, const void *data, size_t len, size_t n)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(64 * sizeof(int))];
+	} control = { 0 };
+	struct msghdr msg = { .msg_iov = &iov,
+		              .msg_iovlen = 1,
+		              .msg_control = control.room,
+		              .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
+	auto_fd fd = -1;
+
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
+	for (size_t i = 0; i < n; i++) {
+		memcpy(CMSG_DATA(&control.head) + i * sizeof(int), &d->sock, sizeof(int));
+	}
+	assert_int_equal(sendmsg(d->sock, &msg, MSG_NOSIGNAL), len);
+	assert_int_equal(hear(d, &fd).result, DIAL_REFUSED_RULE);
+}
+
 static void malformed(void **state)
 {
 	(void)state;
@@ -353,6 +377,9 @@ static void malformed(void **state)
 	send_raw(&d, raw, sizeof(q) - 1, false);
 	send_raw(&d, raw, sizeof(q) + 1, false);
 	send_raw(&d, raw, sizeof(q), true);
+	for (size_t n = MSG_MAX_FDS; n <= 64; n++) {
+		send_many_fds(&d, raw, sizeof(q), n);
+	}
 	raw[offsetof(struct dial_request, udp)] = 2;
 	send_raw(&d, raw, sizeof(q), false);
 	raw[offsetof(struct dial_request, udp)] = 0;

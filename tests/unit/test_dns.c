@@ -26,7 +26,7 @@
 #define W63          "\077" L63
 #define PLAIN        ONE NAME A_IN
 
-enum { FORMERR = 1, NOTIMP = 4, REFUSED = 5, BADVERS = 16 };
+enum { FORMERR = 1, NXDOMAIN = 3, NOTIMP = 4, REFUSED = 5, BADVERS = 16 };
 
 /* Parses a copy of the exact size, so that a sanitizer sees one byte past. */
 static enum dns_verdict parse(const char *msg, size_t len, struct dns_question *ret)
@@ -123,12 +123,12 @@ static const struct {
 	{ RAW(ONE NAME "\0\001\0\377"), REFUSED, true, "api.example.com" },
 	{ RAW(ONE NAME "\0\001\001\001"), REFUSED, true, "api.example.com" },
 	/* labels that read otherwise as text */
-	{ RAW(ONE "\013api.example\003com\0" A_IN), REFUSED, true, "api?example.com" },
-	{ RAW(ONE "\004a\0bc\003com\0" A_IN), REFUSED, true, "a?bc.com" },
-	{ RAW(ONE "\002\303\251\0" A_IN), REFUSED, true, "??" },
-	{ RAW(ONE "\001\177\0" A_IN), REFUSED, true, "?" },
-	{ RAW(ONE "\001\037\0" A_IN), REFUSED, true, "?" },
-	{ RAW(ONE "\001.\0" A_IN), REFUSED, true, "?" },
+	{ RAW(ONE "\013api.example\003com\0" A_IN), NXDOMAIN, true, "api?example.com" },
+	{ RAW(ONE "\004a\0bc\003com\0" A_IN), NXDOMAIN, true, "a?bc.com" },
+	{ RAW(ONE "\002\303\251\0" A_IN), NXDOMAIN, true, "??" },
+	{ RAW(ONE "\001\177\0" A_IN), NXDOMAIN, true, "?" },
+	{ RAW(ONE "\001\037\0" A_IN), NXDOMAIN, true, "?" },
+	{ RAW(ONE "\001.\0" A_IN), NXDOMAIN, true, "?" },
 	/* pointers: to itself, into the header, forward, after a label */
 	{ RAW(ONE "\300\014" A_IN), FORMERR, false, "" },
 	{ RAW(ONE "\300\000" A_IN), FORMERR, false, "" },

@@ -132,6 +132,29 @@ static void test_many_words(void **state)
 	egress_done(&e);
 }
 
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+/* Whoever runs a skill by the library may have signals of his own. */
+static void test_words_across_a_signal(void **state)
+{
+	struct sigaction act = { .sa_handler = on_alarm };
+	struct sigaction before;
+	struct egress e;
+
+	(void)state;
+	start_talker(&e, 5, 100000);
+	assert_int_equal(sigaction(SIGALRM, &act, &before), 0);
+	(void)ualarm(50000, 100000);
+	egress_stop(&e, some_trace());
+	(void)ualarm(0, 0);
+	assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+	assert_int_equal(heard, 5);
+	egress_done(&e);
+}
+
 /* It died just before the run ended: nobody has looked since. */
 static void test_gone_before_the_end(void **state)
 {
@@ -202,6 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_endless_words),
 		cmocka_unit_test(test_many_words),
+		cmocka_unit_test(test_words_across_a_signal),
 		cmocka_unit_test(test_gone_before_the_end),
 		cmocka_unit_test(test_failed_start_leaves_nothing_open),
 	};

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/limits.h"
+#include "mcp/link.h"
 #include "os/clock.h"
 #include "os/loop.h"
 #include "serve/errand.h"
@@ -278,6 +279,95 @@ static void open_and_wait(void *arg, struct buf *out)
 	buf_adds(out, "went");
 }
 
+/* A call that became a task, and is answered by an errand. */
+struct asked {
+	struct seen seen; /* first: the errand looks for it */
+	struct mcp_call *call;
+};
+
+static void answered(void *arg, const struct errand_end *end)
+{
+	struct asked *a = arg;
+
+	mcp_on_cancel(a->call, NULL, NULL);
+	mcp_done(a->call);
+	on_ended(&a->seen, end);
+}
+
+static void on_call(void *arg, struct mcp_call *c)
+{
+	struct asked *a = arg;
+	const struct errand_wish wish = { .run = open_and_wait, .ended = answered, .arg = a };
+	struct ssb_error err = { 0 };
+
+	a->call = c;
+	assert_true(mcp_become_task(c, "it takes long"));
+	assert_int_equal(errand_of_call(&a->seen.w->serve, c, &wish, &err), 0);
+}
+
+static void unheard(struct mcp_out *o, enum mcp_kind kind, int status, const char *json, size_t len)
+{
+	(void)o;
+	(void)kind;
+	(void)status;
+	(void)json;
+	(void)len;
+}
+
+static void unneeded(struct mcp_out *o)
+{
+	(void)o;
+}
+
+/* The connection that asked for it goes, and the task stays with whoever has the token: so
+ * does the name by which errands are counted. */
+static void outlives_the_connection(void **state)
+{
+	static const char CALL[] =
+	        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"_meta\":{"
+	        "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+	        "\"io.modelcontextprotocol/clientCapabilities\":{\"extensions\":{"
+	        "\"io.modelcontextprotocol/tasks\":{}}}}}}";
+	static const struct mcp_method METHOD = { "tools/call", on_call, 0 };
+	struct world *w = *state;
+	struct asked a = { .seen = { .w = w } };
+	struct seen next = { 0 };
+	const struct mcp_app app = { .name = "t",
+		                     .version = "1",
+		                     .features = MCP_TOOLS | MCP_TASKS,
+		                     .methods = &METHOD,
+		                     .n_methods = 1,
+		                     .arg = &a };
+	struct mcp_out out = { .send = unheard, .end = unneeded };
+	struct mcp_message m = { 0 };
+	struct mcp_peer *heir = NULL, *peer = NULL;
+	struct mcp_server *server = NULL;
+	struct ssb_error err = { 0 };
+	const char *why = NULL;
+	int code = 0;
+	auto_fd cue = hold(w);
+
+	n_wanted = 2;
+	assert_int_equal(mcp_server_new(w->serve.loop, &app, &server, &err), 0);
+	assert_int_equal(mcp_peer_new(server, "http:token", NULL, &heir), 0);
+	assert_int_equal(mcp_peer_new(server, "http:token", NULL, &peer), 0);
+	assert_int_equal(mcp_message_read(&m, CALL, sizeof(CALL) - 1, &code, &why), 0);
+	mcp_receive(peer, &out, &m);
+	turn(w, 50);
+	mcp_out_gone(peer, &out);
+	mcp_peer_leave(peer, heir);
+	struct errand_wish wish = { .run = open_and_wait, .who = "http:token" };
+	begin_wish(w, &next, &wish);
+	turn(w, 50);
+	assert_int_equal(children(), 2);
+	assert_int_equal(flock(cue, LOCK_UN), 0);
+	assert_int_equal(loop_run(w->serve.loop), 0);
+	assert_int_equal(a.seen.ended, 1);
+	assert_int_equal(next.ended, 1);
+	mcp_peer_free(heir);
+	mcp_server_free(server);
+}
+
 static void so_many_at_once(void **state)
 {
 	struct world *w = *state;
@@ -521,6 +611,7 @@ int main(void)
 		T(a_crash_is_an_error),
 		T(too_long_is_an_error),
 		T(canceled_leaves_nothing),
+		T(outlives_the_connection),
 		T(so_many_at_once),
 		T(the_fewest_come_first),
 		T(the_end_ends_all),

@@ -112,7 +112,7 @@ static void connection_has_two_events(void **state)
 	assert_int_equal(count(text, "\"rule\":\"api.example.com\",\"rule_line\":7"), 2);
 	assert_int_equal(count(text, "\"bytes_out\":11,\"bytes_in\":22"),
 	                 2); /* and in the totals */
-	assert_int_equal(count(text, "broker_lost"), 0);
+	assert_int_equal(count(text, "lost"), 0);
 	assert_non_null(strstr(text, "{\"connections\":1,\"blocked\":0,"));
 }
 
@@ -133,6 +133,7 @@ static void lost_ones_are_told(void **state)
 	assert_int_equal(count(text, "\"state\":\"open\""), 3);
 	assert_int_equal(count(text, "\"state\":\"closed\""), 3);
 	assert_int_equal(count(text, "\"reason\":\"broker_lost\""), 2);
+	assert_int_equal(count(text, "\"lost\":2"), 1);
 	assert_int_equal(count(text, "\"reason\":\"other_host\""), 1);
 }
 

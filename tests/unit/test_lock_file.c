@@ -1,6 +1,8 @@
 /* The files of the approvals: which is none, whose it is, and their bounds. */
 #include "lock_world.h"
 
+#include <sys/syscall.h>
+
 #include "base/hex.h"
 #include "consent/lock_json.h"
 
@@ -439,13 +441,38 @@ static void bounds_of_one(void **state)
 	assert_int_equal(load_code(), SSB_E_POLICY);
 }
 
+static size_t synced; /* directories */
+
+int fsync(int fd)
+{
+	struct stat st;
+
+	synced += fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+	return (int)syscall(SYS_fsync, fd);
+}
+
+/* What was taken back is not there again when the machine has stopped. */
+static void taken_back_for_good(void **state)
+{
+	struct ssb_error err = { 0 };
+	bool was = false;
+	(void)state;
+
+	give(&FOR_GOOD);
+	assert_true(synced > 0);
+	synced = 0;
+	assert_int_equal(lock_remove(&owner, skill, &was, &err), 0);
+	assert_true(was);
+	assert_int_equal(synced, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(not_understood),       T(whose_it_is),          T(bounds),
 		T(bounds_of_one),        T(files_that_cannot_be), T(files_have_bounds),
 		T(members_of_files),     T(lists_what_is_none),   T(is_there),
-		T(the_directory_itself), T(grants_have_a_bound),
+		T(the_directory_itself), T(grants_have_a_bound),  T(taken_back_for_good),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

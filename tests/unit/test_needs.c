@@ -70,6 +70,9 @@ static char *list(const struct needs *s)
 #define HOST(name)                                                                                 \
 	EVENT("network_egress_allowed", "\"name\":\"" name "\",\"port\":443,"                      \
 	                                "\"protocol\":\"tls\",\"reason\":\"ok\"")
+#define AIMED                                                                                      \
+	"\"op\":\"connect\",\"name\":\"a.example\",\"port\":9,\"protocol\":\"udp\","               \
+	"\"reason\":\"undeclared_port\""
 #define CREATE "\"op\":\"open\",\"mode\":\"create\",\"status\":"
 
 /* "@" is the home; its own files are those of plan_world.h. */
@@ -161,6 +164,19 @@ static const struct {
 	         "\"address\":\"203.0.113.1\",\"port\":9,\"protocol\":\"udp\","
 	         "\"reason\":\"undeclared_address\""),
 	  "!no connect to 203.0.113.1:9 (udp)" },
+	/* a resolver that sorts addresses for a client of TCP; a client of UDP */
+	{ EVENT("network_egress_blocked", AIMED) DENIED(
+	          "network_egress_blocked", "\"name\":\"a.example\",\"port\":9,"
+	                                    "\"protocol\":\"tcp\",\"reason\":\"undeclared_port\""),
+	  "no connect to a.example:9 (tcp)" },
+	{ EVENT("network_egress_blocked", AIMED), "no connect to a.example:9 (udp)" },
+	{ EVENT("network_egress_blocked", AIMED) DENIED(
+	          "network_egress_blocked", "\"name\":\"a.example\",\"port\":9,"
+	                                    "\"protocol\":\"tcp\",\"reason\":\"undeclared_port\"")
+	          DENIED("network_egress_blocked",
+	                 "\"op\":\"send\",\"name\":\"a.example\",\"port\":9,"
+	                 "\"protocol\":\"udp\",\"reason\":\"undeclared_port\""),
+	  "no connect to a.example:9 (tcp), no connect to a.example:9 (udp) x2" },
 	{ DENIED("network_egress_blocked",
 	         "\"name\":\"a.example\",\"port\":443,\"protocol\":\"tls\","
 	         "\"reason\":\"guarded\""),

@@ -15,6 +15,7 @@
 #include "base/own.h"
 #include "manifest/manifest.h"
 #include "skill/derive.h"
+#include "skill/loose.h"
 #include "skill/says.h"
 #include "skill/script.h"
 
@@ -322,6 +323,29 @@ static void test_large(void **state)
 	check_manifest(&s);
 }
 
+/* Entries are told apart by how they begin; one may hold thousands that begin otherwise. */
+static void test_hidden_entries(void **state)
+{
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+	size_t n = 0;
+	auto_buf text;
+
+	(void)state;
+	buf_init(&text, MAX_YAML_BYTES);
+	for (size_t i = 0; i < 9000; i++) {
+		buf_addf(&text, i % 3000 == 0 ? "k%zu: 1\n" : "\"%zu\": 1\n", i);
+	}
+	buf_adds(&text, "z: [\n");
+	assert_false(text.failed);
+	struct ynode *root = loose_read("SKILL.md", text.data, text.len, 1, diags);
+	assert_non_null(root);
+	for (const struct ynode *e = root->first; e != NULL; e = e->next) {
+		n++;
+	}
+	ydoc_free(root);
+	assert_int_equal(n, MAX_LOOSE_ENTRIES);
+}
+
 static void test_shebang(void **state)
 {
 	static const struct {
@@ -369,7 +393,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_markdown), cmocka_unit_test(test_skillware),
 		cmocka_unit_test(test_places),   cmocka_unit_test(test_caps),
-		cmocka_unit_test(test_large),    cmocka_unit_test(test_shebang),
+		cmocka_unit_test(test_large),    cmocka_unit_test(test_hidden_entries),
+		cmocka_unit_test(test_shebang),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -193,7 +194,7 @@ static char *slurp(const char *path)
 	struct buf out;
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	buf_init(&out, 1 << 20);
+	buf_init(&out, 64 << 20);
 	assert_true(fd >= 0);
 	assert_int_equal(file_read_all(fd, &out), 0);
 	return buf_steal(&out);
@@ -263,6 +264,89 @@ static void test_export_fails(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+/* An agent has many actions open, which time out all at once. */
+static void make_due(const char *name, int64_t n)
+{
+	struct ssb_error err = { 0 };
+	char action[STORE_TEXT];
+
+	memset(action, '"', sizeof(action) - 1);
+	action[sizeof(action) - 1] = '\0';
+	assert_int_equal(db_begin(w.ss->db, &err), 0);
+	assert_int_equal(db_run(w.ss->db,
+	                        "INSERT INTO reservations (n, session, root, action, amount, made,"
+	                        " expires, state) WITH RECURSIVE i(n) AS (SELECT CAST(1 AS BIGINT)"
+	                        " UNION ALL SELECT i.n + 1 FROM i WHERE i.n < $1) SELECT"
+	                        " s.n * 1000000 + i.n, s.n, s.root, CAST($2 AS TEXT), 0, s.created,"
+	                        " s.created, 0 FROM sessions s, i WHERE s.id = $3",
+	                        DB_ARGS(DB_I(n), DB_T(action), DB_T(world_id(&w, name))), NULL,
+	                        NULL, &err),
+	                 0);
+	assert_int_equal(db_run(w.ss->db, "UPDATE sessions SET due = created WHERE id = $1",
+	                        DB_ARGS(DB_T(world_id(&w, name))), NULL, NULL, &err),
+	                 0);
+	assert_int_equal(db_commit(w.ss->db, &err), 0);
+}
+
+/* Whatever there is of it at once, a copy lacks nothing in the end. How long it is. */
+static size_t catches_up(const char *name, const char *path)
+{
+	struct stat st = { 0 };
+
+	for (off_t before = -1; st.st_size != before;) {
+		before = st.st_size;
+		(void)world_get(&w, name);
+		assert_int_equal(stat(path, &st), 0);
+	}
+	auto_free char *text = slurp(path);
+	auto_free char *ledger = world_ledger(&w, name);
+	assert_int_equal(strlen(text), strlen(ledger));
+	assert_int_equal(memcmp(text, ledger, strlen(text)), 0);
+	return strlen(text);
+}
+
+static void test_export_much_at_once(void **state)
+{
+	(void)state;
+	char yaml[256];
+	char path[160];
+
+	snprintf(yaml, sizeof(yaml), "audit:\n  export:\n    - file: %s/{session}.jsonl\n", w.dir);
+	world_start(&w, "much", NULL, yaml);
+	snprintf(path, sizeof(path), "%s/%s.jsonl", w.dir, world_id(&w, "much"));
+	make_due("much", 20000);
+	struct decision d = world_check(&w, "much", USD(0.1));
+	assert_non_null(strstr(d.warning, "too many lines at once"));
+	assert_true(catches_up("much", path) > 16 << 20);
+}
+
+/* So many long lines that no part of them has room for all that are read at a time. */
+static void test_export_behind_much(void **state)
+{
+	(void)state;
+	struct ssb_error err = { 0 };
+	struct decision d = { 0 };
+	char details[STORE_DETAILS];
+	char yaml[256];
+	char path[160];
+
+	memset(details, 1, sizeof(details) - 1);
+	details[sizeof(details) - 1] = '\0';
+	snprintf(yaml, sizeof(yaml), "audit:\n  export:\n    - file: %s/{session}.jsonl\n", w.dir);
+	world_start(&w, "behind", NULL, yaml);
+	snprintf(path, sizeof(path), "%s/%s.jsonl", w.dir, world_id(&w, "behind"));
+	auto_fd held = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(flock(held, LOCK_EX | LOCK_NB), 0);
+	for (int i = 0; i < 800; i++) {
+		assert_int_equal(
+		        session_violation(w.ss, world_id(&w, "behind"), "other", details, &d, &err),
+		        0);
+		assert_non_null(strstr(d.warning, "somebody has locked it"));
+	}
+	assert_int_equal(flock(held, LOCK_UN), 0);
+	(void)catches_up("behind", path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +359,8 @@ int main(void)
 		cmocka_unit_test(test_export),
 		cmocka_unit_test(test_export_relative),
 		cmocka_unit_test(test_export_fails),
+		cmocka_unit_test(test_export_much_at_once),
+		cmocka_unit_test(test_export_behind_much),
 	};
 
 	return ON_EACH_STORE(tests, open_world);

@@ -1,5 +1,7 @@
 /* Whose an owner's manifest is: the directory that it names, or any of its name, which then
  * gets nothing of worth unasked. */
+#include <errno.h>
+
 #include "plan_world.h"
 
 #include "manifest/manifest.h"
@@ -145,12 +147,30 @@ static void test_not_in_a_skills_own(void **state)
 	manifest_free(m);
 }
 
+/* One that is there and cannot be opened stops the run, with the reason. */
+static void test_one_that_cannot_be_opened(void **state)
+{
+	struct ssb_error err = { 0 };
+	struct ssb_plan *p = NULL;
+	struct ssb_options *o = options(NULL);
+	(void)state;
+
+	policy(NULL);
+	assert_int_equal(unlink(at("cfg/skills/weather.yaml")), 0);
+	assert_int_equal(symlink("weather.yaml", at("cfg/skills/weather.yaml")), 0);
+	assert_int_equal(plan_build_skill(&owner, o, one, NULL, &p, NULL, &err), -1);
+	assert_int_equal(err.sys_errno, ELOOP);
+	assert_int_equal(unlink(at("cfg/skills/weather.yaml")), 0);
+	ssb_options_free(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_it_counts_for_the_one_it_names),
 		cmocka_unit_test(test_one_for_any),
 		cmocka_unit_test(test_not_in_a_skills_own),
+		cmocka_unit_test(test_one_that_cannot_be_opened),
 	};
 
 	return cmocka_run_group_tests(tests, make, teardown);

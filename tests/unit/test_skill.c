@@ -164,6 +164,17 @@ static void test_environment(void **state)
 	assert_non_null(strstr(r->why, "policy file denies"));
 	assert_null(r->value);
 	ssb_plan_free(p);
+
+	/* What is denied stays so where it is granted as well, as for any other skill. */
+	policy("grants: {env: [API_KEY, LD_PRELOAD]}\ndeny: {env: [API_KEY, LD_PRELOAD]}\n");
+	p = plan_of(dir, args, NULL);
+	assert_null(env(p, "API_KEY"));
+	assert_null(env(p, "LD_PRELOAD"));
+	r = withheld(p, "environment API_KEY");
+	assert_non_null(r);
+	assert_non_null(strstr(r->why, "policy file denies"));
+	assert_null(r->value);
+	ssb_plan_free(p);
 	policy(NULL);
 
 	/* The same in a manifest of ours is a refusal, or passes. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -122,6 +123,59 @@ static void test_tree_stands(void **state)
 	assert_false(still_moving(&dog, false)); /* nobody is left */
 }
 
+static struct rlimit set_files(rlim_t files)
+{
+	struct rlimit before, now;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	now = (struct rlimit){ files < before.rlim_max ? files : before.rlim_max, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+	return before;
+}
+
+/* A level of the tree takes fds: whoever lies deeper than there are of them is
+ * not taken for still. */
+static void test_deeper_than_there_are_fds(void **state)
+{
+	(void)state;
+	assert_true(chain(DEPTH) > 0);
+	assert_true(all_beat_soon());
+	struct rlimit before = set_files((rlim_t)dog.proc_fd + 8);
+	for (int i = 0; i < 100; i++) {
+		still_signal(&dog, false, SIGSTOP);
+		usleep(1000);
+	}
+	bool moving = still_moving(&dog, false);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_true(moving);
+	assert_false(none_beats());
+	reap_all();
+}
+
+/* And stack. They end by themselves if this test does not get to it. */
+static void test_deeper_than_there_is_stack(void **state)
+{
+	static const char DEEPER[] = "[ $1 = 0 ] && echo || sh -c \"$0\" \"$0\" $(($1 - 1)) & "
+	                             "exec sleep 60";
+	struct rlimit before = set_files(8192);
+	int there[2];
+	char said;
+
+	(void)state;
+	assert_int_equal(pipe(there), 0);
+	if (fork() == 0) {
+		(void)dup2(there[1], STDOUT_FILENO);
+		(void)execl("/bin/sh", "sh", "-c", DEEPER, DEEPER, "1200", NULL);
+		_exit(127);
+	}
+	(void)close(there[1]);
+	assert_int_equal(read(there[0], &said, 1), 1);
+	assert_true(still_moving(&dog, false));
+	reap_all();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	(void)close(there[0]);
+}
+
 /* The parent in vfork() cannot stop before its child, and returns to none of
  * its own code before it has. */
 static void test_vfork_stands(void **state)
@@ -229,6 +283,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tree_stands),
+		cmocka_unit_test(test_deeper_than_there_are_fds),
+		cmocka_unit_test(test_deeper_than_there_is_stack),
 		cmocka_unit_test(test_vfork_stands),
 		cmocka_unit_test(test_meter_adds_up),
 		cmocka_unit_test(test_meter_keeps_what_vanishes),

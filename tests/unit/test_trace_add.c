@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "audit/observe_queue.h"
 #include "audit/trace.h"
 #include "audit/trace_limits.h"
 #include "base/limits.h"
@@ -469,6 +470,12 @@ static void test_key(void **state)
 	assert_null(t);
 	assert_int_equal(sh("chmod 600 \"$1/trace.key\""), 0);
 	finish(begin());
+	/* Nothing runs, rather than a run whose record nobody can sign. */
+	assert_int_equal(sh("cp -p \"$1/trace.key\" \"$1/k\"; : >\"$1/trace.key\""), 0);
+	assert_int_equal(trace_open(&plan, &owner, &t, &err), -1);
+	assert_null(t);
+	assert_int_equal(sh("mv \"$1/k\" \"$1/trace.key\""), 0);
+	finish(begin());
 }
 
 /* A plan that is larger than a line: its digest is there, and the document. */
@@ -490,6 +497,45 @@ static void test_large_plan(void **state)
 	plan.argv.n = 0;
 }
 
+static void number_member(struct json *j, void *arg)
+{
+	json_kuint(j, "number", *(const uint32_t *)arg);
+}
+
+/* What an event carries beside its texts has any size; no text is touched by the
+ * event behind it. */
+static void test_by_the_queue(void **state)
+{
+	(void)state;
+	static const char name[] = "/usr/bin/0123456789abcdefghijklmnopqrstuvwxyz";
+	struct observe_queue q;
+	struct trace *t = begin();
+	uint32_t numbers[12];
+
+	assert_int_equal(queue_init(&q), 0);
+	for (size_t n = 1; n <= ARRAY_LEN(numbers); n++) {
+		for (size_t len = 10; len < sizeof(name); len++) {
+			numbers[0] = (uint32_t)len;
+			struct event e = { .kind = EV_SYSCALL_FILTERED,
+				           .status = STATUS_ASKED,
+				           .op = "signal",
+				           .program = { name, len },
+				           .more = number_member,
+				           .more_arg = numbers,
+				           .more_size = n * sizeof(numbers[0]),
+				           .apart = n };
+			queue_put(&q, &e);
+		}
+	}
+	queue_empty(&q, t);
+	queue_done(&q);
+	finish(t);
+	check("len([e for e in r if e['kind'] == 'syscall_filtered']) == 12 * 36");
+	check("all(e['data']['program'] == "
+	      "'/usr/bin/0123456789abcdefghijklmnopqrstuvwxyz'[:e['data']['number']]"
+	      " for e in r if e['kind'] == 'syscall_filtered')");
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -507,6 +553,7 @@ int main(void)
 		TEST(test_broken),
 		TEST(test_key),
 		TEST(test_large_plan),
+		TEST(test_by_the_queue),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,35 @@
+/* The observer as an object: what it takes and what it leaves alone. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "audit/observer.h"
+
+/* One that never had a thread has no queue: fd 0 is its caller's. */
+static void test_leaves_the_callers_fds(void **state)
+{
+	const struct ssb_plan plan = { 0 };
+	const struct observer_setup setup = { .plan = &plan };
+	struct ssb_error err = { 0 };
+	struct observer *o;
+	(void)state;
+
+	assert_int_not_equal(fcntl(0, F_GETFD), -1);
+	assert_int_equal(observer_new(&setup, &o, &err), 0);
+	observer_free(o);
+	assert_int_not_equal(fcntl(0, F_GETFD), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_leaves_the_callers_fds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

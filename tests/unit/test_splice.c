@@ -1,0 +1,165 @@
+/* One direction of a connection, between real sockets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "egress/splice.h"
+
+#define PIECES 40
+
+/* Two ends of a TCP connection. */
+static void connect_up(int *ret_a, int *ret_b)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(in);
+	auto_fd listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int a = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(listener >= 0 && a >= 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&in, len), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&in, &len), 0);
+	assert_int_equal(connect(a, (struct sockaddr *)&in, len), 0);
+	int b = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(b >= 0);
+	for (int i = 0; i < 2; i++) {
+		int fd = i == 0 ? a : b;
+		assert_int_equal(fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK), 0);
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	}
+	*ret_a = a;
+	*ret_b = b;
+}
+
+static bool is_ready(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static void wait_for(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	assert_int_equal(poll(&p, 1, 10000), 1);
+}
+
+static size_t open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	assert_non_null(d);
+	while (readdir(d) != NULL) {
+		n++;
+	}
+	(void)closedir(d);
+	return n;
+}
+
+/* A receiver that takes no more at this very moment. */
+static bool full;
+
+ssize_t __real_send(int fd, const void *data, size_t len, int flags);
+ssize_t __wrap_send(int fd, const void *data, size_t len, int flags);
+
+ssize_t __wrap_send(int fd, const void *data, size_t len, int flags)
+{
+	if (full) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return __real_send(fd, data, len, flags);
+}
+
+/* The pipe of a flow has something in it, and its sender more than the pipe has places for.
+ * All of it goes on its way, and then the receiver takes no more. */
+static void a_flow_has_one_pipe(void **state)
+{
+	char data[1000] = { 0 };
+	uint64_t moved = 0;
+	struct flow f;
+	int ends[6];
+
+	(void)state;
+	for (int i = 0; i < 6; i += 2) {
+		connect_up(&ends[i], &ends[i + 1]);
+	}
+	auto_fd sender = ends[0], from = ends[1], to = ends[2], reader = ends[3];
+	auto_fd other = ends[4], others = ends[5];
+	flow_init(&f, from, to);
+	while (__real_send(to, data, sizeof(data), MSG_DONTWAIT) > 0) {
+	}
+	assert_int_equal(__real_send(sender, data, sizeof(data), 0), sizeof(data));
+	wait_for(from, POLLIN);
+	(void)flow_turn(&f, 1U << 20, &moved);
+	assert_int_equal(f.piped, sizeof(data));
+	for (int i = 0; i < PIECES; i++) { /* not side by side in the memory of the kernel */
+		assert_int_equal(__real_send(sender, data, 50, 0), 50);
+		assert_int_equal(__real_send(other, data, 1, 0), 1);
+	}
+	do {
+		wait_for(reader, POLLIN);
+	} while (recv(reader, data, sizeof(data), 0) > 0 && !is_ready(to, POLLOUT));
+	size_t before = open_fds();
+	full = true;
+	f.readable = true;
+	(void)flow_turn(&f, 1U << 20, &moved);
+	full = false;
+	assert_true(moved > sizeof(data));
+	assert_int_equal(open_fds(), before);
+	flow_done(&f);
+}
+
+/* What is in the pipe was taken when more might be carried: others have used it up since. */
+static void no_more_than_may_be(void **state)
+{
+	char data[1000] = { 0 };
+	uint64_t moved = 0;
+	struct flow f;
+	int ends[4];
+
+	(void)state;
+	connect_up(&ends[0], &ends[1]);
+	connect_up(&ends[2], &ends[3]);
+	auto_fd sender = ends[0], from = ends[1], to = ends[2], reader = ends[3];
+	flow_init(&f, from, to);
+	while (__real_send(to, data, sizeof(data), MSG_DONTWAIT) > 0) {
+	}
+	assert_int_equal(__real_send(sender, data, sizeof(data), 0), sizeof(data));
+	wait_for(from, POLLIN);
+	(void)flow_turn(&f, 1U << 20, &moved);
+	assert_int_equal(f.piped, sizeof(data));
+	do {
+		wait_for(reader, POLLIN);
+	} while (recv(reader, data, sizeof(data), 0) > 0 && !is_ready(to, POLLOUT));
+	(void)flow_turn(&f, 10, &moved);
+	assert_int_equal(moved, 10);
+	assert_int_equal(f.piped, sizeof(data) - 10);
+	flow_done(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_flow_has_one_pipe),
+		cmocka_unit_test(no_more_than_may_be),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
