@@ -7,14 +7,17 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "os/file.h"
 #include "os/sqlite.h"
 
 #define INDEX_VERSION 1
+#define LOCK_WAIT_MS  5000
 
 struct index {
 	const struct sqlite *sql;
 	sqlite3 *db;
 	char path[PATH_MAX];
+	char journal[PATH_MAX];
 };
 
 static const char SCHEMA[] =
@@ -74,24 +77,21 @@ static int index_attach(struct index *x, const char *path)
 	return version == INDEX_VERSION ? index_run(x, SCHEMA) : -1;
 }
 
-/* The file as it is; else a new one; else, where none can be written, one in
- * memory for this once. */
-static int index_open(struct index *x, bool rebuild, struct ssb_error *err)
+/* The file as it is, or else a new one. SQLite finds the journal of a file by its name:
+ * nobody may have the old one open while a new one takes its place. */
+static int index_open(struct index *x, bool rebuild)
 {
 	mode_t mask = umask(077);
 	int rc = rebuild ? -1 : index_attach(x, x->path);
 
 	if (rc != 0) {
 		index_done(x);
+		(void)unlink(x->journal);
 		(void)unlink(x->path);
 		rc = index_attach(x, x->path);
 	}
 	(void)umask(mask);
-	if (rc != 0 && index_attach(x, ":memory:") != 0) {
-		return ssb_fail(err, SSB_E_SYS, 0, "audit list", "no index can be made: %s",
-		                x->db != NULL ? x->sql->errmsg(x->db) : "out of memory");
-	}
-	return 0;
+	return rc;
 }
 
 static int index_drop(struct index *x, const char *id)
@@ -286,25 +286,20 @@ int index_list(const char *state_dir, const struct index_ask *ask, struct run_fa
 		*ret_n = 0;
 		return 0;
 	}
-	if (snprintf(x.path, sizeof(x.path), "%s/index.db", state_dir) >= (int)sizeof(x.path)) {
+	if (snprintf(x.path, sizeof(x.path), "%s/index.db", state_dir) >= (int)sizeof(x.path) ||
+	    snprintf(x.journal, sizeof(x.journal), "%s-journal", x.path) >=
+	            (int)sizeof(x.journal)) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "audit list", "the path is too long");
 	}
-	if (index_open(&x, ask->rebuild, err) != 0) {
-		return -1;
-	}
-	if (index_answer(&x, &runs, ask, ret, ret_n) == 0) {
+	/* As it is; where it is damaged inside, once more from nothing; where it cannot be
+	 * written, or another has it for too long, in memory for this once. */
+	if (file_lock(runs.fd, LOCK_WAIT_MS) == 0 &&
+	    ((index_open(&x, ask->rebuild) == 0 && index_answer(&x, &runs, ask, ret, ret_n) == 0) ||
+	     (index_open(&x, true) == 0 && index_answer(&x, &runs, ask, ret, ret_n) == 0))) {
 		return 0;
 	}
-	/* Damaged inside: once more from nothing. */
-	if (index_open(&x, true, err) != 0) {
-		return -1;
-	}
-	if (index_answer(&x, &runs, ask, ret, ret_n) == 0) {
-		return 0;
-	}
-	/* It can be read and not be written, or another makes it anew just now. */
 	if (index_attach(&x, ":memory:") != 0 || index_answer(&x, &runs, ask, ret, ret_n) != 0) {
-		return ssb_fail(err, SSB_E_SYS, 0, "audit list", "the index fails: %s",
+		return ssb_fail(err, SSB_E_SYS, 0, "audit list", "no index can be made: %s",
 		                x.db != NULL ? x.sql->errmsg(x.db) : "out of memory");
 	}
 	return 0;

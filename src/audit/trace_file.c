@@ -3,9 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "base/own.h"
@@ -15,8 +13,10 @@
 
 #define PART "trace.json.part"
 
-#define LOCK_TRIES    2000
-#define LOCK_PAUSE_US 250L
+/* The lock of a record is held as long as its run lives: others tell by it that it does.
+ * One who asks has it for a moment himself, and may be woken by this very file: he is
+ * waited for, but not for ever. Some network file systems have no locks. */
+#define LOCK_WAIT_MS 500
 
 /* Among the runs, until the run has a directory of its own. */
 static int trace_file_state(struct trace_file *f, const struct owner *owner, const char *id,
@@ -174,21 +174,6 @@ static bool trace_file_exposed(const struct trace_file *f, const struct ssb_plan
 	return true;
 }
 
-/* Held as long as the run lives: others tell by it that it does. One who asks
- * has the lock for a moment himself, and may be woken by this very file: he is
- * waited for, but not for ever. Some network file systems have no locks. */
-static void trace_file_lock(int fd)
-{
-	const struct timespec moment = { .tv_nsec = LOCK_PAUSE_US * 1000 };
-
-	for (int i = 0; i < LOCK_TRIES; i++) {
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
-			return;
-		}
-		(void)nanosleep(&moment, NULL);
-	}
-}
-
 static int trace_file_create(struct trace_file *f, struct ssb_error *err)
 {
 	f->record_fd = openat(f->dir_fd, f->record,
@@ -200,7 +185,7 @@ static int trace_file_create(struct trace_file *f, struct ssb_error *err)
 		                        ? REMEDY
 		                        : "name a file where you can write with --trace-output");
 	}
-	trace_file_lock(f->record_fd);
+	(void)file_lock(f->record_fd, LOCK_WAIT_MS);
 	return 0;
 }
 

@@ -10,9 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -30,8 +28,7 @@
 #define NAME_SIZE (2 * SHA256_BYTES + sizeof(ENDING))
 #define WHERE     "approvals"
 
-#define LOCK_TRIES    10
-#define LOCK_PAUSE_MS 20
+#define LOCK_WAIT_MS 200 /* it is held for as long as a file is written */
 
 void lock_done(struct lock *l)
 {
@@ -305,25 +302,6 @@ int lock_list(const struct owner *o, struct lock_list *ret, struct ssb_error *er
 
 /* ---- writing -------------------------------------------------------------------- */
 
-/* Whoever holds it does so for as long as a file is written. It may be a process that
- * stands still: nobody waits for that. */
-static int take_lock(int lock)
-{
-	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_MS * 1000000L };
-
-	for (int i = 0; i < LOCK_TRIES; i++) {
-		if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
-			return 0;
-		}
-		if (errno != EWOULDBLOCK && errno != EINTR) {
-			return -1;
-		}
-		(void)nanosleep(&pause, NULL);
-	}
-	errno = EWOULDBLOCK;
-	return -1;
-}
-
 /* The directory, and the right to change what is in it until *ret_lock is closed. */
 static int begin(const struct owner *o, int *ret_dir, int *ret_lock, struct ssb_error *err)
 {
@@ -331,7 +309,7 @@ static int begin(const struct owner *o, int *ret_dir, int *ret_lock, struct ssb_
 	auto_fd lock = state >= 0 ? openat(state, LOCK_NAME,
 	                                   O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)
 	                          : -1;
-	int got = lock < 0 ? -1 : take_lock(lock);
+	int got = lock < 0 ? -1 : file_lock(lock, LOCK_WAIT_MS);
 
 	if (got != 0 && lock >= 0 && errno == EWOULDBLOCK) {
 		return ssb_fail(err, SSB_E_SYS, 0, WHERE,

@@ -4,12 +4,16 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/own.h"
+#include "os/clock.h"
+
+#define LOCK_PAUSE_US 250L
 
 int file_openat2(int dir_fd, const char *path, int flags, uint64_t resolve)
 {
@@ -26,6 +30,20 @@ int file_openat2(int dir_fd, const char *path, int flags, uint64_t resolve)
 int file_open_nosymlink(const char *path, int flags)
 {
 	return file_openat2(AT_FDCWD, path, flags, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+}
+
+int file_lock(int fd, unsigned wait_ms)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_US * 1000 };
+	const uint64_t deadline = clock_us() + wait_ms * UINT64_C(1000);
+
+	for (;;) {
+		int rc = flock(fd, LOCK_EX | LOCK_NB);
+		if (rc == 0 || (errno != EWOULDBLOCK && errno != EINTR) || clock_us() >= deadline) {
+			return rc;
+		}
+		(void)nanosleep(&pause, NULL);
+	}
 }
 
 int file_read_all(int fd, struct buf *out)

@@ -26,6 +26,10 @@ int file_read_all(int fd, struct buf *out);
  * nobody else may write it. `what` is "policy file", `file` its name. Fills `err`. */
 int file_check_owned(int fd, uid_t uid, const char *what, const char *file, struct ssb_error *err);
 
+/* Takes the exclusive flock(2) of fd, until it is closed. Whoever has it may stand still:
+ * after `wait_ms` it is EWOULDBLOCK. */
+int file_lock(int fd, unsigned wait_ms);
+
 int file_write_all(int fd, const void *data, size_t len);
 
 /* Puts a file with this content and mode in the place of `path`, in one step; a symlink

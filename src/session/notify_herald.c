@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -43,19 +42,7 @@ static int open_lock(const struct owner *o)
 	              0600);
 }
 
-/* Who only looks whether it is held has it for a moment too. */
-static bool take_lock(int lock)
-{
-	const struct timespec moment = { .tv_nsec = 1000000 };
-
-	for (int i = 0; i < 5; i++) {
-		if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
-			return true;
-		}
-		(void)nanosleep(&moment, NULL);
-	}
-	return false;
-}
+#define LOOK_MS 5 /* who only looks whether it is held has it for a moment too */
 
 static int deliver_all(struct sessions *ss, int lock)
 {
@@ -64,7 +51,7 @@ static int deliver_all(struct sessions *ss, int lock)
 	int64_t wait = 0;
 
 	while (wait >= 0 && clock_ms() + (uint64_t)wait < deadline) {
-		if (!take_lock(lock)) {
+		if (file_lock(lock, LOOK_MS) != 0) {
 			return 0; /* another one sees to it */
 		}
 		if (notify_deliver(ss, deadline, &err) != 0) {

@@ -1,5 +1,7 @@
 """Reading records: list, show, verify, export, prune. The records are made by
 record_maker.py, so that nothing here believes the product's own writer."""
+import contextlib
+import fcntl
 import json
 import os
 import re
@@ -733,6 +735,28 @@ def test_lists_that_make_the_index_anew_at_once(ssb):
     for p in procs:
         out, err = p.communicate(timeout=60)
         assert p.returncode == 0 and len(json.loads(out)) == 300, err
+
+
+def test_an_index_in_use_is_not_replaced(user):
+    """Its journal has its name: whoever still had the old one would undo the new one."""
+    state = State(user)
+    record = Record()
+    state.put(record)
+    assert listed(user) == [record.id]
+    index = state.dir / "index.db"
+    old = index.stat()
+    with contextlib.ExitStack() as held:
+        fd = os.open(state.dir / "runs", os.O_RDONLY)
+        held.callback(os.close, fd)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        p = user.popen([user.binary, "audit", "list", "--json", "--rebuild"],
+                       stdout=subprocess.PIPE)
+        with pytest.raises(subprocess.TimeoutExpired):
+            p.wait(timeout=1)
+        assert (index.stat().st_ino, index.stat().st_ctime_ns) == (old.st_ino, old.st_ctime_ns)
+    out, _ = p.communicate(timeout=20)
+    assert [run["run_id"] for run in json.loads(out)] == [record.id]
+    assert index.stat().st_ctime_ns != old.st_ctime_ns
 
 
 def test_list_where_nothing_can_be_written(user):
