@@ -67,6 +67,18 @@ const struct grant *grants_cover(const struct ssb_plan *p, const struct chain *c
 	return NULL;
 }
 
+/* Sorted parents first, so that the innermost is the last. */
+const struct grant *plan_shown_by(const struct ssb_plan *p, const char *path)
+{
+	const struct grant *in = NULL;
+
+	for (size_t i = 0; i < p->n_grants; i++) {
+		const struct grant *g = &p->grants[i];
+		in = path_beneath(path, g->target) != NULL ? g : in;
+	}
+	return in;
+}
+
 static int compare_grants(const void *x, const void *y)
 {
 	const struct grant *a = x;

@@ -371,5 +371,8 @@ void repos_free(struct repos *r)
 		free(r->v[i].path);
 		free(r->v[i].shared);
 	}
+	if (r != NULL) {
+		links_done(&r->links);
+	}
 	free(r);
 }
