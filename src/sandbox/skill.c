@@ -243,7 +243,7 @@ static void skill_enter_workdir(const struct stage *s)
 	auto_fd dir = file_openat2(AT_FDCWD, workdir, O_PATH | O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
 
 	if (dir < 0 || fchdir(dir) != 0) {
-		ssb_fail(&err, SSB_E_NOT_FOUND, errno, "workdir", "'%.200s' is not in the sandbox",
+		ssb_fail(&err, SSB_E_SYS, errno, "workdir", "'%.200s' is not in the sandbox",
 		         workdir);
 		stage_die(s, &err);
 	}
