@@ -109,14 +109,33 @@ const char *request_session(const struct request *r)
 	return id != NULL && (id[0] != '\0' || request_has(r, FLAG_SESSION)) ? id : NULL;
 }
 
-int request_fail(const struct request *r, const struct ssb_error *err, int status)
+static int fail_told(const struct request *r, const struct ssb_error *err, int status)
 {
-	say_error(err);
 	if (r->command->bit == ON_RUN && request_has(r, FLAG_JSON) &&
 	    !request_has(r, FLAG_DRY_RUN)) {
 		failure_json(status, err);
 	}
 	return status;
+}
+
+int request_fail(const struct request *r, const struct ssb_error *err, int status)
+{
+	say_error(err);
+	return fail_told(r, err, status);
+}
+
+/* The error is one of the findings, which were said: as much of it as an error holds. */
+static bool is_finding(const struct ssb_error *err, const struct ssb_diags *diags)
+{
+	for (size_t i = 0; i < ssb_diags_count(diags); i++) {
+		const struct ssb_diag *d = ssb_diags_get(diags, i);
+		if (d->severity == SSB_ERROR &&
+		    strncmp(d->where, err->where, sizeof(err->where) - 1) == 0 &&
+		    strncmp(d->text, err->text, strnlen(d->text, sizeof(err->text) - 1)) == 0) {
+			return true;
+		}
+	}
+	return false;
 }
 
 static int plan_bare(struct request *r, char *const fallback[], struct planned *p,
@@ -159,7 +178,9 @@ int request_plan(struct request *r, char *const fallback[], struct ssb_plan **re
 		say_diags(p.diags, SSB_ALARM); /* otherwise they stand in the printed plan */
 	}
 	if (rc != 0) {
-		*ret_status = request_fail(r, &err, exit_from_error(&err, program));
+		*ret_status = exit_from_error(&err, program);
+		*ret_status = is_finding(&err, p.diags) ? fail_told(r, &err, *ret_status)
+		                                        : request_fail(r, &err, *ret_status);
 		return -1;
 	}
 	*ret_plan = steal_ptr(&p.plan);

@@ -85,15 +85,17 @@ static int look(struct lint *l, const char *dir, int fd, struct ssb_error *err)
 	if (diags == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "lint", "out of memory");
 	}
+	bool whole = false;
 	if (skill_find(dir, NULL, NULL, &found, diags, err) == 0) {
 		look_at_found(l, &found, fd);
+		whole = lint_starts_foreign(found.manifest, fd);
 	} else if (err->code == SSB_E_MANIFEST || err->code == SSB_E_LIMIT) {
 		not_valid(l, diags, err);
 		*err = (struct ssb_error){ 0 };
 	} else {
 		return -1;
 	}
-	lint_files(l, fd);
+	lint_files(l, fd, whole);
 	return 0;
 }
 

@@ -14,6 +14,7 @@ struct walk {
 	struct lint *out;
 	int top;
 	size_t left; /* bytes that are still looked at */
+	bool whole;
 	bool cut;
 };
 
@@ -58,7 +59,7 @@ static void read_file(struct walk *w, const struct tree_entry *e)
 
 /* What tools keep beside a skill is not the skill's, and is not approved with it. That is so
  * at its top alone, as in pinned.c: further down it is a name like others. */
-static bool is_foreign(const char *path)
+bool lint_is_foreign(const char *path)
 {
 	return strcmp(path, ".git") == 0 || strcmp(path, ".hg") == 0 || strcmp(path, ".svn") == 0;
 }
@@ -68,7 +69,7 @@ static bool look_at(void *arg, const struct tree_entry *e)
 	struct walk *w = arg;
 	mode_t mode = e->st.st_mode;
 
-	if (is_foreign(e->path)) {
+	if (!w->whole && lint_is_foreign(e->path)) {
 		return false;
 	}
 	if (S_ISLNK(mode)) {
@@ -94,10 +95,10 @@ static bool look_at(void *arg, const struct tree_entry *e)
 	return true;
 }
 
-void lint_files(struct lint *l, int dir_fd)
+void lint_files(struct lint *l, int dir_fd, bool whole)
 {
 	static const struct tree_caps caps = { MAX_LINT_FILES, MAX_SKILL_DEPTH };
-	struct walk w = { .out = l, .top = dir_fd, .left = MAX_LINT_BYTES };
+	struct walk w = { .out = l, .top = dir_fd, .left = MAX_LINT_BYTES, .whole = whole };
 
 	if (!tree_walk(dir_fd, &caps, look_at, &w) || w.cut) {
 		lint_add(l, LINT_INCOMPLETE, ".", 0, "it has too many files, or too large ones");

@@ -1,8 +1,10 @@
 /* lint_manifest.c - what a manifest asks for, and what that comes to together. */
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/own.h"
 #include "consent/lint_priv.h"
@@ -336,4 +338,45 @@ void lint_entrypoint(struct lint *l, const struct manifest *m, const char *file,
 	if (m->args.n > 0 && looks_like_script(m->args.v[0].s)) {
 		look_for(l, &m->args.v[0], file, dir_fd);
 	}
+}
+
+static bool path_of(int fd, char *out, size_t size)
+{
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t n = fd < 0 ? -1 : readlink(link, out, size - 1);
+	out[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/* What `word` means in the working directory, by whatever links. */
+static bool is_foreign(const struct manifest *m, const char *word, int dir_fd)
+{
+	char top[PATH_MAX], real[PATH_MAX];
+	auto_free char *path = path_from(m->workdir, word);
+	const char *in = path != NULL ? path_beneath(path, "/skill") : NULL;
+	auto_fd fd = in == NULL ? -1
+	                        : file_openat2(dir_fd, *in != '\0' ? in : ".", O_PATH,
+	                                       RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+
+	if (!path_of(dir_fd, top, sizeof(top)) || !path_of(fd, real, sizeof(real))) {
+		return false;
+	}
+	const char *rest = path_beneath(real, top);
+	auto_free char *first = rest != NULL ? strndup(rest, strcspn(rest, "/")) : NULL;
+	return first != NULL && lint_is_foreign(first);
+}
+
+bool lint_starts_foreign(const struct manifest *m, int dir_fd)
+{
+	if (m->command.s == NULL || m->workdir == NULL) {
+		return false; /* derived of a skill that has several to choose from */
+	}
+	bool foreign = is_foreign(m, m->command.s, dir_fd);
+
+	for (size_t i = 0; i < m->args.n && !foreign; i++) {
+		foreign = is_foreign(m, m->args.v[i].s, dir_fd);
+	}
+	return foreign;
 }

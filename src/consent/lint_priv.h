@@ -28,10 +28,15 @@ void lint_add_cut(struct lint *l);
 
 /* What a manifest asks for. Pure; `file` is where it stands. */
 void lint_manifest(struct lint *l, const struct manifest *m, const char *file);
-/* Every file beneath the directory (borrowed). */
-void lint_files(struct lint *l, int dir_fd);
+/* Every file beneath the directory (borrowed); without what version control keeps there,
+ * unless `whole`. */
+void lint_files(struct lint *l, int dir_fd, bool whole);
+/* At the top of a skill: version control's, and so not the skill's. */
+bool lint_is_foreign(const char *path);
 /* The entry point is in the directory, where it should be. */
 void lint_entrypoint(struct lint *l, const struct manifest *m, const char *file, int dir_fd);
+/* A word of it leads into what version control keeps there. */
+bool lint_starts_foreign(const struct manifest *m, int dir_fd);
 
 /* One file's bytes. Pure. */
 void lint_bytes(struct lint *l, const char *file, bool executable, const char *bytes, size_t len);

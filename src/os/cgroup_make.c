@@ -28,6 +28,7 @@
 #include "os/file.h"
 
 #define MAX_MOUNTINFO (4u << 20)
+#define NAME_TRIES    8 /* where a dead supervisor of our number has left its group */
 #define REQUIRED      ((1u << CGROUP_MEMORY) | (1u << CGROUP_PIDS))
 
 enum knob_value { VAL_MEMORY, VAL_PROCESSES, VAL_SHARES, VAL_WEIGHT, VAL_ZERO, VAL_ONE };
@@ -59,6 +60,7 @@ static const struct knob V2_KNOBS[] = {
 /* Why a hierarchy cannot be used; becomes part of one sentence. */
 struct reason {
 	char text[170];
+	bool taken; /* there is a group of that name */
 };
 
 static int reason_set(struct reason *why, const char *what, const char *where, int error)
@@ -150,6 +152,7 @@ static int node_make(struct cgroup *cg, int base, unsigned controllers,
 	auto_fd base_fd = base;
 
 	if (mkdirat(base_fd, cg->name, 0755) < 0) {
+		why->taken = errno == EEXIST;
 		return reason_set(why, "cannot create", cg->name, errno);
 	}
 	struct node *node = &cg->nodes[cg->n++];
@@ -227,7 +230,7 @@ static int create_v2(struct cgroup *cg, const struct cgroup_layout *at,
 			return 0;
 		}
 	}
-	struct reason own = { "" };
+	struct reason own = { "", false };
 	if (create_v2_in(cg, at->v2.dir, limits, &own) == 0) {
 		return 0;
 	}
@@ -410,30 +413,53 @@ static bool id_valid(const char *id)
 	return n > 0 && n <= CGROUP_MAX_ID_BYTES && id[n] == '\0';
 }
 
+/* Another group may have the name: of a killed supervisor whose number we have now, or of one
+ * in another pid namespace. It is left alone, since nobody can tell which. */
+static int create_named(struct cgroup *cg, const char *id, const struct cgroup_layout *at,
+                        const struct cgroup_limits *limits, struct ssb_error *err)
+{
+	for (unsigned i = 0;; i++) {
+		struct reason why2 = { "", false };
+		struct reason why1 = { "", false };
+		char again[16] = "";
+
+		if (i > 0) {
+			(void)snprintf(again, sizeof(again), "-%u", i);
+		}
+		(void)snprintf(cg->name, sizeof(cg->name), CGROUP_PREFIX "%d-%s%s%s", (int)getpid(),
+		               id, again, cg->governed ? CGROUP_GOVERNED : "");
+		if (create_v2(cg, at, limits, &why2) == 0 ||
+		    create_v1(cg, at, limits, &why1) == 0) {
+			return 0;
+		}
+		cgroup_undo(cg);
+		if (i == NAME_TRIES || !(why2.taken || why1.taken)) {
+			return ssb_fail(err, SSB_E_LAYER, 0, "cgroup", "no cgroup: v2: %s; v1: %s",
+			                why2.text, why1.text);
+		}
+	}
+}
+
 int cgroup_create(const char *id, const struct cgroup_limits *limits, struct cgroup **ret,
                   struct ssb_error *err)
 {
 	struct cgroup_layout at;
-	struct reason why2 = { "" };
-	struct reason why1 = { "" };
+	struct reason why = { "", false };
 
 	if (!id_valid(id)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "cgroup", "not a name for a group");
 	}
-	if (locate(&at, &why2) < 0) {
-		return ssb_fail(err, SSB_E_LAYER, 0, "cgroup", "no cgroup: %s", why2.text);
+	if (locate(&at, &why) < 0) {
+		return ssb_fail(err, SSB_E_LAYER, 0, "cgroup", "no cgroup: %s", why.text);
 	}
 	struct cgroup *cg = calloc(1, sizeof(*cg));
 	if (cg == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "cgroup", "out of memory");
 	}
 	cg->governed = limits->governed;
-	(void)snprintf(cg->name, sizeof(cg->name), CGROUP_PREFIX "%d-%s%s", (int)getpid(), id,
-	               cg->governed ? CGROUP_GOVERNED : "");
-	if (create_v2(cg, &at, limits, &why2) < 0 && create_v1(cg, &at, limits, &why1) < 0) {
+	if (create_named(cg, id, &at, limits, err) < 0) {
 		cgroup_free(cg);
-		return ssb_fail(err, SSB_E_LAYER, 0, "cgroup", "no cgroup: v2: %s; v1: %s",
-		                why2.text, why1.text);
+		return -1;
 	}
 	if (cg->governed && !cg->v2) {
 		add_governed(cg, &at);

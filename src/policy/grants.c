@@ -67,6 +67,18 @@ const struct grant *grants_cover(const struct ssb_plan *p, const struct chain *c
 	return NULL;
 }
 
+/* Sorted parents first, so that the innermost is the last. */
+const struct grant *plan_shown_by(const struct ssb_plan *p, const char *path)
+{
+	const struct grant *in = NULL;
+
+	for (size_t i = 0; i < p->n_grants; i++) {
+		const struct grant *g = &p->grants[i];
+		in = path_beneath(path, g->target) != NULL ? g : in;
+	}
+	return in;
+}
+
 static int compare_grants(const void *x, const void *y)
 {
 	const struct grant *a = x;
@@ -123,19 +135,24 @@ void grants_finish(struct build *b)
 	p->n_grants = n;
 }
 
-/* Makes `name` in `dir` unless it is there, and opens it: a directory of the
+/* Makes `name` in `dir` unless it is there, and opens it: a directory or empty file of the
  * caller's own, not a symlink that somebody put there meanwhile. */
-static int make_directory(int dir, const char *name, const char *path, struct ssb_error *err)
+static int make_one(int dir, const char *name, bool is_dir, const char *path, struct ssb_error *err)
 {
 	struct stat st;
+	int made = is_dir ? mkdirat(dir, name, 0755) : mknodat(dir, name, S_IFREG | 0644, 0);
 
-	if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST) {
-		return ssb_fail(err, SSB_E_SYS, errno, "write", "create the directory '%.200s'",
-		                path);
+	if (made < 0 && errno != EEXIST) {
+		return ssb_fail(err, SSB_E_SYS, errno, "write", "create '%.200s'", path);
 	}
-	auto_fd fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_fd fd =
+	        openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC | (is_dir ? O_DIRECTORY : 0));
+	if (fd >= 0 && fstat(fd, &st) == 0 && !is_dir && !S_ISREG(st.st_mode)) {
+		errno = EEXIST; /* something else, meanwhile */
+		own_close(&fd);
+	}
 	if (fd < 0 || fstat(fd, &st) < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "write", "open the new directory '%.200s'",
+		return ssb_fail(err, SSB_E_SYS, errno, "write", "open '%.200s', which is new",
 		                path);
 	}
 	if (st.st_uid != geteuid()) {
@@ -165,7 +182,7 @@ static int create_grant(struct grant *g, struct ssb_error *err)
 		memcpy(name, rest, n);
 		name[n] = '\0';
 		rest += n + (rest[n] == '/');
-		int next = make_directory(dir, name, g->path, err);
+		int next = make_one(dir, name, *rest != '\0' || g->is_dir, g->path, err);
 		if (next < 0) {
 			return -1;
 		}

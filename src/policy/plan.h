@@ -231,6 +231,9 @@ char *plan_json(const struct ssb_plan *p, bool pretty);
  * not exist are made as well. */
 int plan_create_missing(const struct ssb_plan *p, struct ssb_error *err);
 
+/* The grant that shows `path` in the sandbox: the innermost; NULL: none does. */
+const struct grant *plan_shown_by(const struct ssb_plan *p, const char *path);
+
 bool plan_proxied(const struct ssb_plan *p); /* some host may be dialled by a proxy */
 
 /* Wipes the credentials of the proxy, in a process that has no use for them. */

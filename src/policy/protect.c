@@ -126,3 +126,17 @@ bool protected_name(const char *name)
 	}
 	return false;
 }
+
+bool protected_file(const char *path)
+{
+	size_t n = strlen(path);
+
+	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
+		size_t len = strlen(PROTECTED[i].name);
+		if (!PROTECTED[i].is_dir && n > len && path[n - len - 1] == '/' &&
+		    strcmp(path + n - len, PROTECTED[i].name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}

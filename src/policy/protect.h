@@ -35,4 +35,8 @@ const char *protected_in_gitdir(const struct protected_place *p);
  * in one: a grant of it by name is kept beside its parent's. */
 bool protected_name(const char *name);
 
+/* True if the path ends with one of them that is a file: made where it is missing, it is no
+ * directory. */
+bool protected_file(const char *path);
+
 #endif

@@ -17,6 +17,7 @@
 #include "policy/build.h"
 #include "policy/kernel_fs.h"
 #include "policy/own.h"
+#include "policy/protect.h"
 
 static void refuse_errno(struct build *b, const struct request *r, int e)
 {
@@ -225,7 +226,7 @@ static void add_missing(struct build *b, const struct request *r, const char *pa
 		.access = r->access,
 		.origin = r->origin,
 		.where = strdup(r->where),
-		.is_dir = true,
+		.is_dir = !protected_file(path),
 		.fd = -1,
 		.uid = b->owner->uid,
 		.gid = b->owner->gid,

@@ -8,15 +8,19 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/own.h"
+#include "os/clock.h"
 #include "os/landlock.h"
 #include "os/tree.h"
 #include "sandbox/view.h"
 
 #define WORKER_NAME "worker.py"
+#define END_MS      10000 /* for who was killed to be gone */
+#define PAUSE_AFTER 100   /* times that nobody was */
 
 static int private_dir(struct stage *s, struct ssb_error *err)
 {
@@ -209,27 +213,43 @@ int fallback_rules(const struct stage *s, int rules, int abi)
 	               : 0;
 }
 
-void fallback_end_all(void)
+/* Each of our children, as far as the list can be had. */
+static void kill_children(void)
 {
 	char path[64], list[4096];
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
-	/* What a killed process leaves becomes our child: again until none. */
-	for (;;) {
-		auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
-		ssize_t n = fd < 0 ? -1 : read(fd, list, sizeof(list) - 1);
-		if (n <= 0) {
-			return;
+	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, list, sizeof(list) - 1);
+	list[n > 0 ? n : 0] = '\0';
+	for (char *p = list, *end; *p != '\0'; p = end) {
+		long pid = strtol(p, &end, 10);
+		if (end == p || *end == '\0') {
+			break; /* the last one may be cut off */
 		}
-		list[n] = '\0';
-		for (char *p = list, *end; *p != '\0'; p = end) {
-			long pid = strtol(p, &end, 10);
-			if (end == p || *end == '\0') {
-				break; /* the last one may be cut off */
-			}
-			(void)kill((pid_t)pid, SIGKILL);
+		(void)kill((pid_t)pid, SIGKILL);
+	}
+}
+
+bool fallback_end_all(void)
+{
+	static const struct timespec instant = { .tv_nsec = 1000000 };
+	int in_vain = 0;
+	pid_t pid;
+
+	/* What a killed process leaves becomes our child: again until there is none. Without a
+	 * pause at first: who forks for ever must not have the time for it. */
+	for (uint64_t deadline = clock_ms() + END_MS; clock_ms() <= deadline; in_vain++) {
+		kill_children();
+		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+			in_vain = 0;
 		}
-		while (waitpid(-1, NULL, WNOHANG) > 0) {
+		if (pid < 0) {
+			return true;
+		}
+		if (in_vain > PAUSE_AFTER) {
+			(void)nanosleep(&instant, NULL);
 		}
 	}
+	return false;
 }

@@ -21,7 +21,8 @@ void fallback_leave(struct stage *s); /* removes the directory; accepts any stag
 /* Landlock's rules for the host's paths; -1 with errno. */
 int fallback_rules(const struct stage *s, int rules, int abi);
 
-/* Ends every descendant of the calling process and reaps it. */
-void fallback_end_all(void);
+/* Ends every descendant of the calling process and reaps it. False: some are left after ten
+ * seconds, since they cannot be listed or do not die. */
+bool fallback_end_all(void);
 
 #endif

@@ -140,22 +140,19 @@ static int pin(int fd, bool read_only)
 	return mount_attach(tree, fd, "");
 }
 
-/* In a writable grant? Of those that it lies in the innermost counts, which is the last. */
-static bool in_work(const struct stage *s, const char *path)
+/* In a writable grant? Of those that it lies in the innermost counts. */
+static bool in_work(const struct ssb_plan *plan, const char *path)
 {
-	const struct grant *in = NULL;
+	const struct grant *in = plan_shown_by(plan, path);
 
-	for (size_t i = 0; i < s->plan->n_grants; i++) {
-		const struct grant *g = &s->plan->grants[i];
-		in = path_beneath(path, g->target) != NULL ? g : in;
-	}
 	return in != NULL && grant_is_work(in);
 }
 
-/* Beneath a place where the skill can rename things? */
-static bool in_private(const struct stage *s, const char *path)
+/* Beneath a private place: the skill can rename things there, and Landlock's rights reach
+ * down into what is mounted in it. */
+static bool in_private(const struct ssb_plan *plan, const char *path)
 {
-	const char *const places[] = { s->plan->home, "/tmp", "/var/tmp", "/dev/shm" };
+	const char *const places[] = { plan->home, "/tmp", "/var/tmp", "/dev/shm" };
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		size_t n = strlen(places[i]);
@@ -169,13 +166,13 @@ static bool in_private(const struct stage *s, const char *path)
 /* The directories that lead to a grant stay where they are: renamed, the grant
  * would go by a name of the skill's choice, and its own, on the host as well, would
  * mean what the skill makes there. */
-static int pin_way(const struct stage *s, int root_fd, const char *target)
+static int pin_way(const struct ssb_plan *plan, int root_fd, const char *target)
 {
 	char part[PATH_MAX];
 
 	for (size_t i = 1; target[i] != '\0'; i++) {
 		snprintf(part, sizeof(part), "%.*s", (int)i, target);
-		if (target[i] != '/' || !(in_private(s, part) || in_work(s, part))) {
+		if (target[i] != '/' || !(in_private(plan, part) || in_work(plan, part))) {
 			continue;
 		}
 		auto_fd at = file_openat2(root_fd, part + 1, O_PATH | O_NOFOLLOW, IN_VIEW);
@@ -186,25 +183,10 @@ static int pin_way(const struct stage *s, int root_fd, const char *target)
 	return 0;
 }
 
-/* What a protected symlink means, behind fd, is read-only where it lies in a writable grant,
- * and stays where it is. Elsewhere it is out of reach. */
-static int protect_meant(const struct stage *s, int fd)
-{
-	char link[64], real[PATH_MAX];
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t n = readlink(link, real, sizeof(real) - 1);
-	real[n > 0 ? n : 0] = '\0';
-	if (!in_work(s, real)) {
-		return 0;
-	}
-	return pin(fd, true) != 0 ? -1 : pin_way(s, AT_FDCWD, real); /* we are in the new root */
-}
-
 /* Makes `name` beneath dir_fd read-only. Its parents are pinned, so that they
- * cannot be renamed away; a symlink on the way is pinned, and what it means
- * inside the grant is read-only as a whole. */
-static int protect_one(const struct stage *s, int dir_fd, const char *name)
+ * cannot be renamed away; so is a symlink on the way, and what that leads to is
+ * held where it lies (links.h). */
+static int protect_one(int dir_fd, const char *name)
 {
 	char part[PATH_MAX];
 
@@ -223,17 +205,6 @@ static int protect_one(const struct stage *s, int dir_fd, const char *name)
 		bool last = name[i] == '\0' || !S_ISDIR(st.st_mode) || placeholder_is(&st);
 		if ((last || !is_pinned(at)) && pin(at, last) != 0) {
 			return -1;
-		}
-		if (S_ISLNK(st.st_mode)) {
-			auto_fd to = file_openat2(dir_fd, part, O_PATH, RESOLVE_BENEATH);
-			if (to < 0 && errno == ENOENT) {
-				return -1; /* a name that the skill could fill */
-			}
-			/* By an absolute path, or out of a repository. */
-			auto_fd out =
-			        to >= 0 ? -1
-			                : file_openat2(dir_fd, part, O_PATH, RESOLVE_NO_MAGICLINKS);
-			return to < 0 && out < 0 ? 0 : protect_meant(s, to >= 0 ? to : out);
 		}
 		if (last) {
 			return 0;
@@ -277,17 +248,17 @@ static void hide_from_git(int root_fd, int tree, const char *gitdir, int target,
 }
 
 /* `within` is where in the grant `dir` lies, "" at its top. */
-static int protect_names(const struct stage *s, const struct grant *g, int dir, const char *within,
-                         bool gitdir, struct ssb_error *err)
+static int protect_names(const struct grant *g, int dir, const char *within, bool gitdir,
+                         struct ssb_error *err)
 {
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
 		const char *name = gitdir ? protected_in_gitdir(&PROTECTED[i]) : PROTECTED[i].name;
 		/* One that is granted by name is a grant of its own, mounted over it. */
-		if (name != NULL && protect_one(s, dir, name) != 0) {
+		if (name != NULL && protect_one(dir, name) != 0) {
 			return ssb_fail(
 			        err, SSB_E_LAYER, errno, "mounts",
 			        "cannot protect '%s', which the host obeys, in '%.90s%s%.70s' "
-			        "(%.40s); if it is a symlink to nothing, remove it",
+			        "(%.40s)",
 			        name, g->path, *within != '\0' ? "/" : "", within, g->where);
 		}
 	}
@@ -328,7 +299,7 @@ static int grant_protect(const struct stage *s, size_t i, int root_fd, struct ss
 	const struct grant *g = &s->sources[i].grant;
 	int tree = s->sources[i].tree;
 
-	if (protect_names(s, g, tree, "", false, err) != 0) {
+	if (protect_names(g, tree, "", false, err) != 0) {
 		return -1;
 	}
 	hide_from_git(root_fd, tree, ".git", tree, i);
@@ -343,7 +314,7 @@ static int grant_protect(const struct stage *s, size_t i, int root_fd, struct ss
 			                "cannot protect the repository '%.90s/%.90s' (%.40s)",
 			                g->path, r->path, g->where);
 		}
-		if (protect_names(s, g, dir, r->path, r->gitdir, err) != 0) {
+		if (protect_names(g, dir, r->path, r->gitdir, err) != 0) {
 			return -1;
 		}
 		if (r->shared != NULL) {
@@ -353,19 +324,34 @@ static int grant_protect(const struct stage *s, size_t i, int root_fd, struct ss
 	return 0;
 }
 
-/* Landlock's rights for the private places reach down into what is mounted
- * beneath them. */
-static bool beneath_private(const struct ssb_plan *plan, const char *target)
+/* One thing in the grant that a protected name goes by or leads to, the way there included. */
+static int hold_one(int tree, const char *path)
 {
-	const char *const places[] = { plan->home, "/tmp", "/var/tmp", "/dev/shm" };
+	const char *name = path_base(path);
+	auto_free char *way = strndup(path, name > path ? (size_t)(name - path) - 1 : 0);
+	auto_fd dir = way != NULL ? open_pinned(tree, way) : -1;
+	auto_fd at = dir < 0 || *name == '\0' ? steal_fd(&dir)
+	                                      : file_openat2(dir, name, O_PATH | O_NOFOLLOW,
+	                                                     RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		size_t len = strlen(places[i]);
-		if (strncmp(target, places[i], len) == 0 && target[len] == '/') {
-			return true;
+	return at < 0 ? -1 : pin(at, true);
+}
+
+static int grant_hold(const struct stage *s, size_t i, struct ssb_error *err)
+{
+	const struct source *src = &s->sources[i];
+
+	for (size_t k = 0; s->repos != NULL && k < s->repos->links.n; k++) {
+		const struct held *h = &s->repos->links.v[k];
+		if (!src->submount && h->grant == src->nth && hold_one(src->tree, h->path) != 0) {
+			return ssb_fail(
+			        err, SSB_E_LAYER, errno, "mounts",
+			        "cannot protect '%.90s/%.90s' (%.40s), to which a name leads "
+			        "that the host obeys",
+			        src->grant.path, h->path, src->grant.where);
 		}
 	}
-	return false;
+	return 0;
 }
 
 /* Before anything is attached: the second lower directory must be empty. */
@@ -381,7 +367,7 @@ static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_erro
 	if (g->kind == GRANT_FILES && view_overlay(root_fd, s->empty, &src->tree) == 0) {
 		return 0;
 	}
-	if (g->kind == GRANT_FILES && beneath_private(s->plan, g->target)) {
+	if (g->kind == GRANT_FILES && in_private(s->plan, g->target)) {
 		/* There Landlock has to allow writing, and nothing else would
 		 * stop a write to a FIFO of the host. */
 		return fail(err, g, "holds other mounts, or cannot be overlaid; grant its parts:");
@@ -462,7 +448,7 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 	}
 	/* Beneath another grant the place exists already, or cannot be made. */
 	(void)view_place(root_fd, name, g->is_dir);
-	if (pin_way(s, root_fd, g->target) != 0) {
+	if (pin_way(s->plan, root_fd, g->target) != 0) {
 		return fail(err, g, "cannot hold the way to");
 	}
 	auto_fd target = file_openat2(root_fd, name, O_PATH, IN_VIEW);
@@ -476,7 +462,10 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 		}
 		return fail(err, g, "cannot mount");
 	}
-	return grant_is_work(g) ? grant_protect(s, i, root_fd, err) : 0;
+	if (grant_is_work(g) && grant_protect(s, i, root_fd, err) != 0) {
+		return -1;
+	}
+	return grant_hold(s, i, err);
 }
 
 int grants_attach(struct stage *s, int root_fd, struct ssb_error *err)

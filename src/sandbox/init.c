@@ -117,9 +117,11 @@ void init_keep_thaw(int fd)
 
 /* As PID 1 our own end is the end of all; otherwise it takes work. Who is
  * metered is waited for: what he used counts as ours then. Who is frozen cannot
- * die; who was told to die does nothing more when he thaws. */
-static void init_end_others(const struct stage *s)
+ * die; who was told to die does nothing more when he thaws. False: some go on. */
+static bool init_end_others(const struct stage *s)
 {
+	bool ended = true;
+
 	if (s->governed) {
 		still_signal(&init.dog, s->namespaces, SIGKILL);
 	}
@@ -127,10 +129,11 @@ static void init_end_others(const struct stage *s)
 		cgroup_thaw(init.thaw_fd);
 	}
 	if (!s->namespaces) {
-		fallback_end_all();
+		ended = fallback_end_all();
 	}
-	while (s->governed && (waitpid(-1, NULL, 0) > 0 || errno == EINTR)) {
+	while (ended && s->governed && (waitpid(-1, NULL, 0) > 0 || errno == EINTR)) {
 	}
+	return ended;
 }
 
 static _Noreturn void init_end(const struct stage *s, int wstatus, enum end_cause cause,
@@ -141,7 +144,7 @@ static _Noreturn void init_end(const struct stage *s, int wstatus, enum end_caus
 	m.ended.wstatus = wstatus;
 	m.ended.cause = cause;
 	m.ended.memory = memory;
-	init_end_others(s);
+	m.ended.left = !init_end_others(s);
 	(void)!write(s->ctl, &m, sizeof(m));
 	_exit(0);
 }
@@ -219,7 +222,7 @@ static void init_hear(const struct stage *s, pid_t skill)
 		return;
 	}
 	if (n != (ssize_t)sizeof(m)) {
-		init_end_others(s);
+		(void)init_end_others(s);
 		_exit(0);
 	}
 	switch (m.kind) {
@@ -255,7 +258,7 @@ static unsigned init_look(const struct stage *s)
 	default:
 		/* Blind: no limit would hold. */
 		ssb_fail(&err, SSB_E_LAYER, errno, "limits", "the watchdog cannot read /proc");
-		init_end_others(s);
+		(void)init_end_others(s);
 		stage_die(s, &err);
 	}
 }

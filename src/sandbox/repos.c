@@ -1,7 +1,8 @@
 /* repos.c - breadth first, so that what a bound leaves out is what lies
  * deepest. A .git file ("gitdir: PATH", of a submodule or worktree) leads to a
  * git directory, and that by its commondir to another: both count where they
- * lie in the grant. All of it may be a skill's work of an earlier run. */
+ * lie in a writable grant, this one or another. All of it may be a skill's work
+ * of an earlier run. */
 #include "sandbox/repos.h"
 
 #include <dirent.h>
@@ -29,10 +30,9 @@
 #define IN_GRANT      (RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
 
 struct search {
+	const struct ssb_plan *plan;
 	struct repos *found;
-	size_t grant;
-	const char *top;  /* path of the grant */
-	int fd;           /* of the grant, borrowed */
+	size_t grant;     /* of the plan: where it looks */
 	struct buf queue; /* directories to be read: paths from the top, each with its NUL */
 	size_t entries;
 	uint64_t deadline;
@@ -40,11 +40,27 @@ struct search {
 	bool failed;     /* without memory */
 };
 
-static bool is_known(const struct search *s, const char *path, bool gitdir)
+/* In a grant, which may be another than the one that is searched. */
+struct place {
+	size_t grant;
+	char *path; /* from its top; owned, NULL: nowhere */
+};
+
+static void place_done(struct place *p)
+{
+	free(p->path);
+}
+
+static int grant_fd(const struct search *s, size_t grant)
+{
+	return s->plan->grants[grant].fd;
+}
+
+static bool is_known(const struct search *s, size_t grant, const char *path, bool gitdir)
 {
 	for (size_t i = 0; i < s->found->n; i++) {
 		const struct repo *r = &s->found->v[i];
-		if (r->grant == s->grant && r->gitdir == gitdir && strcmp(r->path, path) == 0) {
+		if (r->grant == grant && r->gitdir == gitdir && strcmp(r->path, path) == 0) {
 			return true;
 		}
 	}
@@ -66,9 +82,9 @@ static void note_unread(struct search *s)
 	s->cut = s->cut != NULL ? s->cut : "a part of it is another mount or cannot be read";
 }
 
-static void add(struct search *s, const char *path, bool gitdir)
+static void add(struct search *s, size_t grant, const char *path, bool gitdir)
 {
-	if (is_known(s, path, gitdir)) {
+	if (is_known(s, grant, path, gitdir)) {
 		return;
 	}
 	if (s->found->n == MAX_REPOS) {
@@ -81,16 +97,16 @@ static void add(struct search *s, const char *path, bool gitdir)
 		return;
 	}
 	s->found->v[s->found->n++] =
-	        (struct repo){ .grant = s->grant, .path = copy, .gitdir = gitdir };
+	        (struct repo){ .grant = grant, .path = copy, .gitdir = gitdir };
 }
 
 /* Held already, as the .git of a tree that was found (or of the top), or in
  * the parts of one that are read-only as a whole. */
-static bool in_known_git(const struct search *s, const char *path)
+static bool in_known_git(const struct search *s, const struct place *p)
 {
 	static const char *const WHOLE[] = { ".git", ".git/modules", ".git/worktrees" };
 
-	for (const char *at = path; at != NULL; at = strchr(at, '/')) {
+	for (const char *at = p->path; at != NULL; at = strchr(at, '/')) {
 		at += *at == '/';
 		for (size_t i = 0; i < ARRAY_LEN(WHOLE); i++) {
 			size_t len = strlen(WHOLE[i]);
@@ -98,12 +114,12 @@ static bool in_known_git(const struct search *s, const char *path)
 			    (at[len] != '\0' && (i == 0 || at[len] != '/'))) {
 				continue;
 			}
-			auto_free char *tree =
-			        at == path ? strdup("") : strndup(path, (size_t)(at - path) - 1);
+			size_t before = (size_t)(at - p->path);
+			auto_free char *tree = strndup(p->path, before > 0 ? before - 1 : 0);
 			if (tree == NULL) {
 				return false;
 			}
-			if (*tree == '\0' || is_known(s, tree, false)) {
+			if (*tree == '\0' || is_known(s, p->grant, tree, false)) {
 				return true;
 			}
 		}
@@ -113,10 +129,11 @@ static bool in_known_git(const struct search *s, const char *path)
 
 /* The first line of a small regular file, without `lead`; false if it is none
  * such. */
-static bool read_pointer(struct search *s, const char *path, const char *lead, char *out,
-                         size_t size)
+static bool read_pointer(struct search *s, size_t grant, const char *path, const char *lead,
+                         char *out, size_t size)
 {
-	auto_fd fd = file_openat2(s->fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+	auto_fd fd = file_openat2(grant_fd(s, grant), path,
+	                          O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
 	                          IN_GRANT | RESOLVE_NO_SYMLINKS);
 	struct stat st;
 
@@ -138,76 +155,96 @@ static bool read_pointer(struct search *s, const char *path, const char *lead, c
 	return *out != '\0';
 }
 
-/* Where `to`, as it stands in the directory `from`, lies in the grant: its
- * path from the top, new; NULL if it does not. */
-static char *place_in_grant(struct search *s, const char *from, const char *to)
+/* What `to`, as it stands in the directory `from`, leads to, where it lies in a
+ * writable grant. The links on the way are held. */
+static struct place place_of(struct search *s, const struct place *from, const char *to)
 {
-	char link[64], real[PATH_MAX];
-	auto_free char *joined = *to == '/' ? NULL : path_join(*from != '\0' ? from : ".", to);
-	const char *path = *to == '/' ? path_beneath(to, s->top) : joined;
+	const struct place nowhere = { 0 };
+	bool there = false;
+	auto_free char *dir = path_join(s->plan->grants[from->grant].path, from->path);
+	auto_free char *path = dir != NULL ? path_from(dir, to) : NULL;
+	auto_free char *real =
+	        path != NULL ? links_follow(&s->found->links, s->plan, path, &there) : NULL;
 
-	if (path == NULL) {
-		return NULL;
+	if (real == NULL) {
+		s->failed |= errno == ENOMEM;
+		s->cut = "the way to a git directory is too long";
+		return nowhere;
 	}
-	auto_fd fd =
-	        file_openat2(s->fd, *path != '\0' ? path : ".", O_PATH | O_DIRECTORY, IN_GRANT);
+	const struct grant *g = plan_shown_by(s->plan, real);
+	if (g == NULL || !grant_is_work(g)) {
+		return nowhere;
+	}
+	if (!there) { /* which the skill could make */
+		s->cut = s->cut != NULL ? s->cut : "a .git of it leads to nothing";
+		return nowhere;
+	}
+	const char *rest = path_beneath(real, g->target);
+	auto_fd fd = file_openat2(g->fd, *rest != '\0' ? rest : ".", O_PATH | O_DIRECTORY,
+	                          IN_GRANT | RESOLVE_NO_SYMLINKS);
 	if (fd < 0) {
-		/* EXDEV: out of the grant; or onto a mount in it, which was noted. */
-		if (errno != EXDEV) {
+		if (errno != EXDEV) { /* a mount in it, which was noted */
 			note_unread(s);
 		}
-		return NULL;
+		return nowhere;
 	}
-	/* Without its "..", its symlinks and second spellings. */
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t n = readlink(link, real, sizeof(real) - 1);
-	if (n <= 0) {
-		return NULL;
-	}
-	real[n] = '\0';
-	const char *rest = path_beneath(real, s->top);
-	return rest != NULL ? strdup(rest) : NULL;
+	struct place found = { (size_t)(g - s->plan->grants), strdup(rest) };
+	s->failed |= found.path == NULL;
+	return found;
 }
 
 /* The git directory that a pointer in the directory `from` leads to, and the
- * one that it shares with others. Returns the last of them, new, or NULL. */
-static char *follow(struct search *s, const char *from, const char *to)
+ * one that it shares with others. Returns the last of them. */
+static struct place follow(struct search *s, const struct place *from, const char *to)
 {
 	char text[POINTER_BYTES];
-	auto_free char *gitdir = place_in_grant(s, from, to);
+	struct place gitdir = place_of(s, from, to);
 
-	for (int step = 0; gitdir != NULL; step++) {
-		if (!in_known_git(s, gitdir)) {
-			add(s, gitdir, true);
+	for (int step = 0; gitdir.path != NULL; step++) {
+		if (!in_known_git(s, &gitdir)) {
+			add(s, gitdir.grant, gitdir.path, true);
 		}
-		auto_free char *file = path_join(gitdir, "commondir");
+		auto_free char *file = path_join(gitdir.path, "commondir");
 		if (step == 1 || file == NULL ||
-		    !read_pointer(s, file + (*file == '/'), "", text, sizeof(text))) {
+		    !read_pointer(s, gitdir.grant, file + (*file == '/'), "", text, sizeof(text))) {
 			break;
 		}
-		char *common = place_in_grant(s, gitdir, text);
-		free(gitdir);
+		struct place common = place_of(s, &gitdir, text);
+		place_done(&gitdir);
 		gitdir = common;
 	}
-	return steal_ptr(&gitdir);
+	return gitdir;
+}
+
+static bool is_link(int dir, const char *path)
+{
+	struct stat st;
+
+	return fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
 }
 
 /* Where the .git of one tree leads; of the top as well, whose `tree` is NULL. */
 static void follow_tree(struct search *s, struct repo *tree)
 {
 	char text[POINTER_BYTES];
-	const char *path = tree != NULL ? tree->path : "";
-	auto_free char *file = tree != NULL ? path_join(path, ".git") : strdup(".git");
+	const struct place from = { s->grant, tree != NULL ? tree->path : (char[]){ "" } };
+	auto_free char *file = tree != NULL ? path_join(from.path, ".git") : strdup(".git");
 
 	if (file == NULL) {
 		s->failed = true;
 		return;
 	}
-	auto_free char *shared = read_pointer(s, file, "gitdir: ", text, sizeof(text))
-	                                 ? follow(s, path, text)
-	                                 : strdup(file);
-	if (tree != NULL) {
-		tree->shared = steal_ptr(&shared);
+	AUTO(place_done)
+	struct place shared = { s->grant, NULL };
+	if (read_pointer(s, s->grant, file, "gitdir: ", text, sizeof(text))) {
+		shared = follow(s, &from, text);
+	} else if (is_link(grant_fd(s, s->grant), file)) {
+		shared = follow(s, &from, ".git");
+	} else {
+		shared.path = strdup(file);
+	}
+	if (tree != NULL && shared.grant == s->grant) {
+		tree->shared = steal_ptr(&shared.path);
 	}
 }
 
@@ -271,8 +308,8 @@ static void visit(struct search *s, const char *path)
 	_Alignas(struct dirent64) char raw[LISTING_BYTES];
 	bool git = false;
 	auto_fd dir =
-	        file_openat2(s->fd, *path != '\0' ? path : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
-	                     IN_GRANT | RESOLVE_NO_SYMLINKS);
+	        file_openat2(grant_fd(s, s->grant), *path != '\0' ? path : ".",
+	                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW, IN_GRANT | RESOLVE_NO_SYMLINKS);
 
 	if (dir < 0) {
 		note_unread(s);
@@ -293,7 +330,7 @@ static void visit(struct search *s, const char *path)
 		}
 	}
 	if (git && *path != '\0') {
-		add(s, path, false);
+		add(s, s->grant, path, false);
 	}
 }
 
@@ -301,7 +338,6 @@ static void search_grant(struct search *s)
 {
 	/* The queue moves as it grows: a copy is read while it is filled. */
 	char path[PATH_MAX];
-	size_t first = s->found->n;
 
 	buf_init(&s->queue, QUEUE_BYTES);
 	buf_addc(&s->queue, '\0'); /* the top itself */
@@ -314,11 +350,16 @@ static void search_grant(struct search *s)
 		at += len + 1;
 	}
 	buf_done(&s->queue);
-	/* When all trees are known: most git directories lie in one of theirs. */
-	size_t n = s->found->n;
+}
+
+/* When the trees of all grants are known: most git directories lie in one of theirs. */
+static void follow_grant(struct search *s, size_t n_trees)
+{
 	follow_tree(s, NULL);
-	for (size_t i = first; i < n && !s->failed; i++) {
-		follow_tree(s, &s->found->v[i]);
+	for (size_t i = 0; i < n_trees && !s->failed; i++) {
+		if (s->found->v[i].grant == s->grant) {
+			follow_tree(s, &s->found->v[i]);
+		}
 	}
 }
 
@@ -336,30 +377,55 @@ static int warn(struct ssb_plan *plan, const struct grant *g, const char *cut)
 	return string_list_add(&plan->warnings, text, 8UL * MAX_GRANTS);
 }
 
-int repos_find(struct ssb_plan *plan, struct repos **ret, struct ssb_error *err)
+static void search_all(const struct ssb_plan *plan, struct search *all, struct repos *found)
 {
-	struct repos *found = NULL;
-	uint64_t deadline = 0;
+	uint64_t deadline = clock_ms() + MAX_REPO_MS;
 
 	for (size_t i = 0; i < plan->n_grants; i++) {
-		const struct grant *g = &plan->grants[i];
-		if (!grant_is_work(g)) {
-			continue;
+		all[i] = (struct search){ .plan = plan, .found = found, .grant = i };
+		all[i].deadline = deadline;
+		if (grant_is_work(&plan->grants[i])) {
+			search_grant(&all[i]);
 		}
-		if (found == NULL) {
-			found = calloc(1, sizeof(*found));
-			deadline = clock_ms() + MAX_REPO_MS;
+	}
+	size_t n_trees = found->n;
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		if (grant_is_work(&plan->grants[i])) {
+			follow_grant(&all[i], n_trees);
 		}
-		struct search s = { .found = found, .grant = i, .top = g->path, .fd = g->fd };
-		s.deadline = deadline;
-		s.failed = found == NULL;
-		if (!s.failed) {
-			search_grant(&s);
-		}
-		if (s.failed || (s.cut != NULL && warn(plan, g, s.cut) != 0)) {
-			repos_free(found);
-			return ssb_fail(err, SSB_E_NOMEM, 0, "mounts", "out of memory");
-		}
+	}
+}
+
+static bool any_work(const struct ssb_plan *plan)
+{
+	size_t i = 0;
+
+	while (i < plan->n_grants && !grant_is_work(&plan->grants[i])) {
+		i++;
+	}
+	return i < plan->n_grants;
+}
+
+int repos_find(struct ssb_plan *plan, struct repos **ret, struct ssb_error *err)
+{
+	if (!any_work(plan)) {
+		*ret = NULL;
+		return 0;
+	}
+	auto_free struct search *all = calloc(plan->n_grants, sizeof(*all));
+	struct repos *found = calloc(1, sizeof(*found));
+	bool failed = all == NULL || found == NULL;
+
+	if (!failed) {
+		search_all(plan, all, found);
+	}
+	for (size_t i = 0; i < plan->n_grants && !failed; i++) {
+		failed = all[i].failed ||
+		         (all[i].cut != NULL && warn(plan, &plan->grants[i], all[i].cut) != 0);
+	}
+	if (failed) {
+		repos_free(found);
+		return ssb_fail(err, SSB_E_NOMEM, 0, "mounts", "out of memory");
 	}
 	*ret = found;
 	return 0;
@@ -370,6 +436,9 @@ void repos_free(struct repos *r)
 	for (size_t i = 0; r != NULL && i < r->n; i++) {
 		free(r->v[i].path);
 		free(r->v[i].shared);
+	}
+	if (r != NULL) {
+		links_done(&r->links);
 	}
 	free(r);
 }

@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "policy/plan.h"
+#include "sandbox/links.h"
 
 struct repo {
 	size_t grant; /* index into the plan's grants */
@@ -26,6 +27,7 @@ struct repo {
 struct repos {
 	size_t n;
 	struct repo v[MAX_REPOS];
+	struct links links;
 };
 
 /* Searches the plan's writable grants; *ret is new, and NULL where there are

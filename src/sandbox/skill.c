@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/close_range.h>
 #include <linux/openat2.h>
 #include <signal.h>
@@ -242,7 +243,7 @@ static void skill_enter_workdir(const struct stage *s)
 	auto_fd dir = file_openat2(AT_FDCWD, workdir, O_PATH | O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
 
 	if (dir < 0 || fchdir(dir) != 0) {
-		ssb_fail(&err, SSB_E_NOT_FOUND, errno, "workdir", "'%.200s' is not in the sandbox",
+		ssb_fail(&err, SSB_E_SYS, errno, "workdir", "'%.200s' is not in the sandbox",
 		         workdir);
 		stage_die(s, &err);
 	}
@@ -257,6 +258,26 @@ static void skill_default_signals(void)
 	}
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Directories of the host are open until the last wall that is made of them stands. execve
+ * would close them too late: it has followed the path of the program, and of the interpreter
+ * that this names, and by /proc/self/fd both would lead there. */
+static void skill_close_others(const struct stage *s, int meet)
+{
+	const int kept[] = { s->ctl, meet, s->exec_fd, s->payload_fd };
+	struct ssb_error err = { 0 };
+
+	for (int from = 3, next; from >= 0; from = next < INT_MAX ? next + 1 : -1) {
+		next = INT_MAX;
+		for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+			next = kept[i] >= from && kept[i] < next ? kept[i] : next;
+		}
+		if (next > from && close_range((unsigned)from, (unsigned)next - 1, 0) != 0) {
+			ssb_fail(&err, SSB_E_LAYER, errno, "fds", "close_range");
+			stage_die(s, &err);
+		}
+	}
 }
 
 static void skill_report(const struct stage *s)
@@ -301,6 +322,7 @@ _Noreturn void skill_main(struct stage *s, int meet)
 	skill_enter_workdir(s);
 	stage_layers(s, IN_VIEW);
 	skill_try_walls(s);
+	skill_close_others(s, meet);
 	stage_layers(s, FILTERED);
 	skill_may_start(s, meet);
 	skill_try_filter(s);

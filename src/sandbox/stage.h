@@ -112,6 +112,7 @@ struct msg {
 			int wstatus;
 			enum end_cause cause;
 			uint64_t memory; /* bytes seen by the watchdog */
+			bool left;       /* without namespaces: some processes go on */
 		} ended;
 		int signal;
 		struct {

@@ -206,6 +206,12 @@ static void hear_child(struct run *r, struct pump pumps[3])
 		r->wstatus = m.ended.wstatus;
 		r->cause = m.ended.cause;
 		r->memory = m.ended.memory;
+		if (m.ended.left) {
+			ssb_fail(&r->failure, SSB_E_LAYER, 0, "userns",
+			         "the skill has ended, but not all processes that it started could "
+			         "be ended: they go on");
+			r->gave_up = true; /* they may keep the output open */
+		}
 		if (r->cause == CAUSE_RESTLESS) {
 			governed_restless(r);
 		}

@@ -199,14 +199,17 @@ def test_dangling_symlink_is_named(ssb):
 
 def test_reason_of_a_refusal_is_never_lost(user):
     """Init fails while the supervisor's word to it is still unread."""
-    d = user.mkdir("d")
-    (d / ".envrc").symlink_to("later")
+    d, system = user.mkdir("d"), user.mkdir("system")
+    place = system / d.relative_to("/")
+    place.parent.mkdir(parents=True)
+    place.symlink_to("elsewhere")
     script = 'for i in 1 2 3 4; do (for k in $(seq 80); do "$@"; done) & done; wait'
-    r = user.as_caller(["sh", "-c", script, "sh", user.binary, "run", "-w", d, "--", "true"],
-                       timeout=240)
+    r = user.as_caller(["sh", "-c", script, "sh", user.binary, "run", "--rootfs", system, "-r", d,
+                        "--", "true"], timeout=240)
     lines = r.errors.splitlines()
     assert len(lines) == 320, "control: every run was refused with one line"
     assert {line.split(" ")[1] for line in lines} == {"mounts:"}, set(lines)
+    assert all("has a symlink" in line for line in lines), set(lines)
 
 
 def test_skill_takes_the_right_to_write_from_the_grant(ssb):
@@ -467,3 +470,100 @@ def test_protected_symlink_into_a_writable_grant(ssb):
     for flags in (["-w", w], ["-w", w / "b", "-w", w / "z"]):
         assert ssb.probe(code, flags=flags) == ["z/plain", "b/plain"], flags
     assert ssb.bare_probe(code) == ["b", "z/repo", *names], "control: unconfined all can be made"
+
+
+# Writes and replaces what is named, beneath $D; says what could be done.
+REACH = """
+import json, os
+os.chdir(os.environ['D'])
+seen = []
+def tried(name, f):
+    try:
+        f()
+        seen.append(name)
+    except OSError:
+        pass
+def replace(name):
+    os.rename(name, name + '-gone')
+    os.mkdir(name)
+    os.rmdir(name)
+    os.rename(name + '-gone', name)
+for name in json.loads(os.environ['MAKE']):
+    tried(name, lambda: open(name + '/evil', 'w').close())
+for name in json.loads(os.environ['REPLACE']):
+    tried(name, lambda: replace(name))
+print(json.dumps(seen))
+"""
+
+
+def reach(ssb, make, replace, flags=None, **fields):
+    env = {"D": str(ssb.base / "w"), "MAKE": json.dumps(make), "REPLACE": json.dumps(replace)}
+    if flags is None:
+        return ssb.bare_probe(REACH, env=env)
+    return ssb.probe(REACH, env=env, flags=[*(f for n in env for f in ("--env", n)), *flags],
+                     **fields)
+
+
+# The links, and what of it all is held; W is where the two grants lie.
+LEADS = {
+    "into a grant that comes later": ({"a/.git": "../b/store"}, ["b/store", "b/store/hooks"]),
+    "by links in the grants": ({"a/.claude": "mid", "a/mid": "../b/turn", "b/turn": "store"},
+                               ["a/mid", "b/turn", "b/store"]),
+    "by a link in a directory": ({"a/.claude": "../b/alias/hooks", "b/alias": "store"},
+                                 ["b/alias", "b/store", "b/store/hooks"]),
+    "by a link that is not granted": ({"a/.claude": "W/out/link", "out/link": "W/b/store"},
+                                      ["b/store"]),
+    "out of the top": ({"a/.claude": "../" * 40 + "./W/b/store"}, ["b/store"]),
+}
+
+
+@pytest.mark.parametrize("case", LEADS)
+def test_protected_symlink_is_followed_on_the_host(ssb, case):
+    w, *_ = map(ssb.mkdir, ("w", "w/a", "w/b", "w/b/store", "w/b/store/hooks", "w/out"))
+    links, held = LEADS[case]
+    for link, to in links.items():
+        (w / link).symlink_to(to.replace("W", str(w)))
+    before = tree(w)
+    make, replace = ["b/store/hooks", "b", "a"], [*links, *held]
+    flags = ["-w", w / "a", "-w", w / "b"]
+    seen = reach(ssb, make, replace, flags)
+    assert seen[-2:] == ["b", "a"] and set(seen[:-2]) <= {"b/store/hooks"} - set(held), seen
+    for name in seen:
+        (w / name / "evil").unlink()
+    assert tree(w) == before, "unchanged, and no placeholder stays"
+    assert reach(ssb, make, replace) == make + replace, "control: unconfined all can be made"
+
+
+@pytest.mark.parametrize("by", ["flag", "policy", "manifest"])
+def test_protected_symlink_to_what_is_granted(ssb, by):
+    """What the owner named can be written; what a manifest asked for is held."""
+    w, c = ssb.mkdir("w"), ssb.mkdir("w/c")
+    ssb.mkdir("w/a")
+    ssb.mkdir("w/c/sub")
+    (w / "a/.claude").symlink_to("../c")
+    if by == "policy":
+        ssb.write(ssb.home / ".config/skillsandbox/policy.yaml", f"always: {{write: [{c}]}}\n",
+                  0o600)
+    flags = ["-w", w / "a", *(["-w", c] if by == "flag" else [])]
+    seen = reach(ssb, ["c", "c/sub"], ["a/.claude"], flags, write=[c] if by == "manifest" else [])
+    assert seen == ([] if by == "manifest" else ["c", "c/sub"])
+    seen = reach(ssb, ["c", "c/sub"], [], ["-w", w / "a", "-w", c / "sub"],
+                 write=[c] if by == "manifest" else [])
+    assert "c/sub" in seen, "nor is what the owner named in it"
+
+
+@pytest.mark.parametrize("to", ["grant", "by a link", "elsewhere"])
+def test_absolute_symlink_to_nothing(ssb, to):
+    d, away = ssb.mkdir("d"), ssb.mkdir("away")
+    (away / "link").symlink_to(d / "later")
+    (d / ".claude").symlink_to({"grant": d / "later", "by a link": away / "link",
+                                "elsewhere": away / "later"}[to])
+    r = ssb.run("-w", d, "--", "sh", "-c", f"mkdir {d}/later && echo made")
+    if to == "elsewhere":
+        assert r.ok().text == "made\n"
+        return
+    assert r.code == 125 and b"made" not in r.out, repr(r)
+    assert ".claude" in r.errors and "protect" in r.errors and not (d / "later").exists()
+    ssb.mkdir("d/later")
+    ssb.run("-w", d, "--", "sh", "-c", f"echo evil > {d}/later/f; echo fine > {d}/f")
+    assert os.listdir(d / "later") == [] and (d / "f").exists()

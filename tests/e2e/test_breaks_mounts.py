@@ -2,6 +2,7 @@
 import json
 import os
 import select
+import shutil
 import subprocess
 import time
 
@@ -277,8 +278,36 @@ def test_workdir_by_a_symlink_waits_for_the_end_of_the_host(user):
         if there is None:
             assert r.code == 0 and r.text.strip().isdigit(), repr(r)    # control
         else:
-            assert r.text.strip() != str(there.stat().st_ino) and r.code == 127, repr(r)
+            assert r.text.strip() != str(there.stat().st_ino) and r.code == 125, repr(r)
         (skill / "out").unlink()
+
+
+@pytest.mark.parametrize("how", ["command", "interpreter"])
+def test_program_is_no_way_by_an_open_file(ssb, how):
+    """Where Landlock is missing: what the process that becomes the skill has open leads to no
+    program of the host that is not granted."""
+    d, skill = ssb.mkdir("d"), ssb.mkdir("skill")
+    tool, by_command = ssb.base / "tool", how == "command"
+    shutil.copy(shutil.which("echo"), tool)
+    ssb.own(tool)
+
+    def run(path):
+        ssb.write(skill / "script", f"#!{path} reached\n", 0o755)
+        ssb.write(skill / "skillsandbox.yaml", f"""\
+            skill: {{name: program, version: 1.0.0}}
+            permissions: {{}}
+            entrypoint: {{command: {path if by_command else "/skill/script"}, args: [reached]}}
+            """)
+        return ssb.as_caller(["strace", "-f", "-qq", "-o", "/dev/null",
+                              "-e", "trace=landlock_create_ruleset",
+                              "-e", "inject=landlock_create_ruleset:error=ENOSYS",
+                              ssb.binary, "run", "--best-effort", "landlock", "--audit", "off",
+                              "-r", d, skill])
+    for n in range(3, 14):
+        r = run(f"/proc/self/fd/{n}/../tool")
+        assert "reached" not in r.text and r.code in (126, 127), (n, r)
+    shutil.copy(tool, d / "tool")
+    assert "reached" in run(d / "tool").ok().text, "control: where it is granted it runs"
 
 
 def test_workdir_is_no_way_by_an_open_file(ssb):
@@ -300,7 +329,7 @@ def test_workdir_is_no_way_by_an_open_file(ssb):
                 """)
             r = ssb.run("--audit", "off", "-w", d, skill)
             assert not (d / ".git/hooks/evil").exists(), (workdir, to)
-            assert r.code == 127 and "is not in the sandbox" in r.errors, repr(r)
+            assert r.code == 125 and "is not in the sandbox" in r.errors, repr(r)
             (skill / "out").unlink(missing_ok=True)
     r = ssb.run("--audit", "off", "-w", d, "--", "sh", "-c", f"cd {d} && echo x > .git/hooks/evil")
     assert r.code != 0 and "Read-only file system" in r.errors, "control: by its name it is held"

@@ -7,7 +7,7 @@ SECRET_NAME = ".ssh/id_ed25519"
 # How often each is called on the way from clone to execve, generously: past
 # the last call nothing is injected and the run must succeed.
 CALLS = {
-    "clone3": 3, "unshare": 2, "setns": 2, "socketpair": 3, "setsid": 2, "close_range": 3,
+    "clone3": 3, "unshare": 2, "setns": 2, "socketpair": 3, "setsid": 2, "close_range": 7,
     "sethostname": 2, "ioctl": 3, "chdir": 3, "fchdir": 2, "pivot_root": 2, "umount2": 3,
     "mount": 2, "fsopen": 5, "fsconfig": 12, "fsmount": 5, "open_tree": 12, "move_mount": 12,
     "mount_setattr": 12, "landlock_create_ruleset": 3, "landlock_add_rule": 6,

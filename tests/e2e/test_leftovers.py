@@ -221,6 +221,20 @@ def test_protected_place_granted_by_name(ssb):
     assert "pwned" in (d / ".envrc").read_text()
 
 
+def test_protected_file_granted_by_name_is_made(ssb):
+    """As the remedy for it says: it is an empty file then, and no directory."""
+    d = repository(ssb)
+    ssb.run("-w", d, "--", "sh", "-c", f"echo x > {d}/.envrc")
+    (tried,) = [e["data"] for e in ssb.last_trace()["policy_violations"]]
+    flag, path = tried["remedy"].split(" ", 1)
+    assert (flag, path) == ("--write", str(d / ".envrc")) and not (d / ".envrc").exists()
+    ssb.run("-w", d, flag, path, "--", "sh", "-c", f"ls -s {path}; echo x > {path}").ok()
+    assert (d / ".envrc").read_text() == "x\n"
+    assert (d / ".envrc").stat().st_uid == ssb.uid
+    ssb.run("-w", d, "-w", d / ".claude/a", "-w", d / "plain", "--", "true").ok()
+    assert (d / ".claude/a").is_dir() and (d / "plain").is_dir(), "control: others are directories"
+
+
 def test_a_protected_name_that_is_a_symlink(ssb):
     """Neither the link nor what it means inside the grant can be changed."""
     grant = ssb.mkdir("linked")

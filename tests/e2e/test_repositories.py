@@ -138,6 +138,54 @@ def test_git_directory_elsewhere_in_the_grant(ssb):
     assert all(control.values()), control
 
 
+def test_git_directory_in_another_grant(ssb):
+    """Also by a commondir, by a symlink, by a link on the way, and where all of it is granted."""
+    w = ssb.mkdir("w")
+    for name in ("a", "z", "z/gits", "z/link-to"):
+        ssb.mkdir("w/" + name)
+    for work, gitdir in {"a/one": "z/gits/one", "a/two": "z/two",
+                         "a/three": "z/link-to/three"}.items():
+        git(ssb, "init", "-q", "--separate-git-dir", w / gitdir, w / work)
+    git(ssb, "commit", "-q", "--allow-empty", "-m", "first", cwd=w / "a/three")
+    git(ssb, "clone", "-q", "--bare", w / "a/three", w / "z/bare")
+    git(ssb, "worktree", "add", "-q", w / "a/wt", cwd=w / "z/bare")
+    (w / "a/two/.git").unlink()
+    (w / "a/two/.git").symlink_to("../../z/two")
+    (w / "z/link").symlink_to("link-to")
+    ssb.write(w / "a/three/.git", f"gitdir: {w}/z/link/three\n")
+    gitdirs = ["z/gits/one", "z/two", "z/link-to/three", "z/bare"]
+    names = [d + "/" + n.removeprefix(".git/") for d in gitdirs for n in GIT_NAMES]
+    names += ["z/bare/worktrees/wt/commondir", "a/one/.git"]
+    before = tree(w)
+    for flags in (["-w", w / "a", "-w", w / "z"],
+                  ["-w", w / "a", *(f for d in gitdirs for f in ("-w", w / d)), "-w", w / "z"]):
+        seen = take(ssb, w / "z", ["../" + n for n in [*names, "z/link", "z/link-to"]], *flags)
+        for way in ("z/link", "z/link-to"):
+            assert not {"away", "unlink", "rename over"} & set(seen.pop("../" + way)), "it stays"
+        assert set(map(tuple, seen.values())) == {()}, seen
+        for left in ("evil", "dir"):
+            assert os.path.lexists(w / "z/link-to" / left), "control: it is no protected place"
+            ssb.as_caller(["rm", "-r", w / "z/link-to" / left]).ok()
+        (w / "z/link-to").chmod(0o755)
+        assert tree(w) == before
+    ssb.run("-w", w / "a", "-w", w / "z", "--", "sh", "-c", COMMIT.format("one"),
+            cwd=w / "a/one").ok()
+    assert git(ssb, "log", "--format=%s", cwd=w / "a/one") == "one\n"
+    control = take_bare(ssb, w, names)
+    assert all(control.values()), control
+
+
+def test_git_file_that_leads_to_nothing_is_told(ssb):
+    top = ssb.mkdir("top")
+    ssb.write(top / "r/.git", "gitdir: ../gone\n")
+    ssb.run("-w", top, "--", "true").ok()
+    said = " ".join(ssb.last_trace()["plan"]["warnings"])
+    assert "a .git of it leads to nothing" in said and str(top) in said
+    ssb.write(top / "r/.git", "gitdir: /nowhere/gone\n")
+    ssb.run("-w", top, "--", "true").ok()
+    assert "leads to nothing" not in " ".join(ssb.last_trace()["plan"]["warnings"])
+
+
 def test_worktree_beside_its_repository(ssb):
     top, main = nested(ssb, "top", "main")
     git(ssb, "commit", "-q", "--allow-empty", "-m", "first", cwd=main)

@@ -232,6 +232,23 @@ static void test_free_does_not_hang(void **state)
 	}
 }
 
+/* A killed supervisor of our number has left its group. */
+static void test_name_that_is_taken(void **state)
+{
+	(void)state;
+	struct cgroup *left = make("same");
+	struct cgroup *cg = make("same");
+
+	for (int c = 0; c < CGROUP_CONTROLLERS; c++) {
+		assert_true(group_exists((enum cgroup_controller)c, getpid(), "same"));
+		assert_true(group_exists((enum cgroup_controller)c, getpid(), "same-1"));
+	}
+	cgroup_free(cg);
+	assert_true(group_exists(CGROUP_PIDS, getpid(), "same"));
+	assert_false(group_exists(CGROUP_PIDS, getpid(), "same-1"));
+	cgroup_free(left);
+}
+
 static void test_sweep(void **state)
 {
 	(void)state;
@@ -308,10 +325,15 @@ static void test_unprivileged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_memory_limit),   cmocka_unit_test(test_oom_event),
-		cmocka_unit_test(test_process_limit),  cmocka_unit_test(test_cpu_share),
-		cmocka_unit_test(test_directories_go), cmocka_unit_test(test_free_does_not_hang),
-		cmocka_unit_test(test_sweep),          cmocka_unit_test(test_bad_ids),
+		cmocka_unit_test(test_memory_limit),
+		cmocka_unit_test(test_oom_event),
+		cmocka_unit_test(test_process_limit),
+		cmocka_unit_test(test_cpu_share),
+		cmocka_unit_test(test_directories_go),
+		cmocka_unit_test(test_free_does_not_hang),
+		cmocka_unit_test(test_name_that_is_taken),
+		cmocka_unit_test(test_sweep),
+		cmocka_unit_test(test_bad_ids),
 		cmocka_unit_test(test_unprivileged),
 	};
 

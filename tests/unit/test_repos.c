@@ -1,5 +1,6 @@
 /* The search for repositories in a writable grant: what it finds, what leads
  * it nowhere, and its bounds, at each and one past it. */
+#include <errno.h>
 #include <ftw.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -43,6 +44,7 @@ static int world(void **state)
 		                .access = ACCESS_WRITE,
 		                .is_dir = true,
 		                .fd = open(in("w"), O_PATH | O_CLOEXEC) };
+	grant.target = grant.path;
 	plan = (struct ssb_plan){ .grants = &grant, .n_grants = 1 };
 	found = NULL;
 	return 0;
@@ -331,6 +333,74 @@ static void test_no_descriptors_left(void **state)
 	assert_true(warned_of_unread());
 }
 
+/* l0 -> l1 -> ... -> the last, which says `to`. */
+static void chain(int n, const char *to)
+{
+	char name[32], next[32];
+
+	for (int i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "w/l%d", i);
+		snprintf(next, sizeof(next), "l%d", i + 1);
+		(void)unlink(in(name));
+		assert_int_equal(symlink(i + 1 == n ? to : next, in(name)), 0);
+	}
+}
+
+static void test_where_links_lead(void **state)
+{
+	struct links links = { 0 };
+	bool there;
+
+	(void)state;
+	dirs("a/b");
+	/* As many as the kernel follows; all of them are held. */
+	assert_int_equal(symlink("../a", in("w/a/x")), 0);
+	chain(39, "a/./x/../a/b/");
+	auto_free char *real = links_follow(&links, &plan, in("w/l0"), &there);
+	assert_true(there);
+	assert_string_equal(real, in("w/a/b"));
+	assert_int_equal(links.n, 40);
+	assert_string_equal(links.v[0].path, "l0");
+	assert_string_equal(links.v[39].path, "a/x");
+	links_done(&links);
+	/* One more is followed by nobody. */
+	chain(40, "a/./x/../a/b/");
+	auto_free char *cut = links_follow(&links, &plan, in("w/l0"), &there);
+	assert_false(there);
+	assert_string_equal(cut, in("w/a/x"));
+	/* As far as something is there, and no further up than the top. */
+	auto_free char *gone = links_follow(&links, &plan, in("w/a/gone/../b"), &there);
+	assert_false(there);
+	assert_string_equal(gone, in("w/a/gone"));
+	auto_free char *highest = links_follow(&links, &plan, "/../..//", &there);
+	assert_true(there);
+	assert_string_equal(highest, "/");
+	links_done(&links);
+}
+
+static void test_links_held(void **state)
+{
+	struct links links = { 0 };
+	char name[32];
+	bool there;
+
+	(void)state;
+	for (int i = 0; i <= MAX_HELD; i++) {
+		snprintf(name, sizeof(name), "w/n%d", i);
+		assert_int_equal(symlink("..", in(name)), 0);
+		auto_free char *real = links_follow(&links, &plan, in(name), &there);
+		assert_int_equal(real != NULL, i < MAX_HELD);
+		assert_int_equal(links.n, i < MAX_HELD ? i + 1 : MAX_HELD);
+	}
+	assert_int_equal(errno, E2BIG);
+	/* One that is held already has its place; outside of the grant none is needed. */
+	assert_int_equal(symlink("w", in("out")), 0);
+	auto_free char *again = links_follow(&links, &plan, in("w/n0"), &there);
+	auto_free char *out = links_follow(&links, &plan, in("out"), &there);
+	assert_true(again != NULL && out != NULL);
+	links_done(&links);
+}
+
 /* What is closed to the caller is left out without a word. */
 static void test_closed_directory(void **state)
 {
@@ -356,6 +426,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_entries, world, world_end),
 		cmocka_unit_test_setup_teardown(test_another_mount, world, world_end),
 		cmocka_unit_test_setup_teardown(test_no_descriptors_left, world, world_end),
+		cmocka_unit_test_setup_teardown(test_where_links_lead, world, world_end),
+		cmocka_unit_test_setup_teardown(test_links_held, world, world_end),
 		cmocka_unit_test_setup_teardown(test_closed_directory, world, world_end),
 	};
 

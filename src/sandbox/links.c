@@ -1,0 +1,243 @@
+#include "sandbox/links.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "os/file.h"
+#include "policy/paths.h"
+#include "policy/protect.h"
+#include "sandbox/repos.h"
+
+#define MAX_LINKS_OF_PATH 40 /* links of one path, as the kernel has it */
+
+/* A path that is being followed. */
+struct walk {
+	char done[PATH_MAX]; /* no symlink in it; "" is "/" */
+	char rest[PATH_MAX];
+};
+
+static int too_long(void)
+{
+	errno = ENAMETOOLONG;
+	return -1;
+}
+
+static void go_up(struct walk *w)
+{
+	char *slash = strrchr(w->done, '/');
+
+	if (slash != NULL) {
+		*slash = '\0';
+	}
+}
+
+/* The next name of what is left. */
+static int go_on(struct walk *w)
+{
+	const char *name = w->rest + strspn(w->rest, "/");
+	size_t n = strcspn(name, "/");
+	size_t len = strlen(w->done);
+
+	if (n == 2 && memcmp(name, "..", 2) == 0) {
+		go_up(w);
+	} else if (n > 1 || (n == 1 && *name != '.')) {
+		if (n + 2 > sizeof(w->done) - len) {
+			return too_long();
+		}
+		snprintf(w->done + len, sizeof(w->done) - len, "/%.*s", (int)n, name);
+	}
+	memmove(w->rest, name + n, strlen(name + n) + 1);
+	return 0;
+}
+
+/* In place of the link at the end of what is done: what it says. */
+static int go_by(struct walk *w, const char *to)
+{
+	char rest[PATH_MAX];
+	int n = snprintf(rest, sizeof(rest), "%s/%s", to, w->rest);
+
+	if (n < 0 || (size_t)n >= sizeof(rest)) {
+		return too_long();
+	}
+	memcpy(w->rest, rest, (size_t)n + 1);
+	if (*to == '/') {
+		w->done[0] = '\0';
+	} else {
+		go_up(w);
+	}
+	return 0;
+}
+
+/* Holds a path of the host, where the skill could write it. */
+static int hold(struct links *l, const struct ssb_plan *plan, const char *path)
+{
+	const struct grant *g = plan_shown_by(plan, path);
+
+	if (g == NULL || g->access != ACCESS_WRITE || g->kind != GRANT_FILES || g->scratch) {
+		return 0;
+	}
+	size_t grant = (size_t)(g - plan->grants);
+	const char *rest = path_beneath(path, g->target);
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->v[i].grant == grant && strcmp(l->v[i].path, rest) == 0) {
+			return 0;
+		}
+	}
+	if (l->n == MAX_HELD) {
+		errno = E2BIG;
+		return -1;
+	}
+	char *copy = strdup(rest);
+	if (copy == NULL) {
+		return -1;
+	}
+	l->v[l->n++] = (struct held){ .grant = grant, .path = copy };
+	return 0;
+}
+
+char *links_follow(struct links *l, const struct ssb_plan *plan, const char *path, bool *ret_there)
+{
+	struct walk w = { .done = "" };
+	char to[PATH_MAX];
+	bool there = true;
+
+	if (strlen(path) >= sizeof(w.rest)) {
+		(void)too_long();
+		return NULL;
+	}
+	memcpy(w.rest, path, strlen(path) + 1);
+	for (int links = 0; there && w.rest[strspn(w.rest, "/")] != '\0';) {
+		if (go_on(&w) != 0) {
+			return NULL;
+		}
+		ssize_t n = readlink(w.done[0] != '\0' ? w.done : "/", to, sizeof(to) - 1);
+		if (n < 0) {
+			there = errno == EINVAL; /* no link */
+			continue;
+		}
+		to[n] = '\0';
+		there = links++ < MAX_LINKS_OF_PATH;
+		if (hold(l, plan, w.done) != 0 || (there && go_by(&w, to) != 0)) {
+			return NULL;
+		}
+	}
+	*ret_there = there;
+	return strdup(w.done[0] != '\0' ? w.done : "/");
+}
+
+/* Named by the owner, to be written: whoever leads there leads to what is meant to be. */
+static bool is_owners(const struct grant *g, const char *path)
+{
+	return (g->origin == ORIGIN_FLAG || g->origin == ORIGIN_POLICY) &&
+	       strcmp(g->target, path) == 0;
+}
+
+static int hold_meant(struct links *l, const struct ssb_plan *plan, const char *link)
+{
+	bool there;
+	auto_free char *real = links_follow(l, plan, link, &there);
+	const struct grant *g = real != NULL ? plan_shown_by(plan, real) : NULL;
+
+	if (real == NULL) {
+		return -1;
+	}
+	if (!there) { /* a name that the skill could fill? */
+		errno = ENOENT;
+		return g != NULL && grant_is_work(g) ? -1 : 0;
+	}
+	return g == NULL || is_owners(g, real) ? 0 : hold(l, plan, real);
+}
+
+/* The length of the first part of `name` that is a symlink; 0: none is. */
+static size_t linked_part(int dir, const char *name)
+{
+	char part[PATH_MAX];
+	struct stat st;
+	auto_fd at = file_openat2(dir, name, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+
+	if (at >= 0 || errno != ELOOP) {
+		return 0;
+	}
+	for (size_t i = 1;; i++) {
+		if (name[i] != '/' && name[i] != '\0') {
+			continue;
+		}
+		snprintf(part, sizeof(part), "%.*s", (int)i, name);
+		if (fstatat(dir, part, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode)) {
+			return i;
+		}
+		if (name[i] == '\0') {
+			return 0; /* it was one */
+		}
+	}
+}
+
+/* The names in one directory, `within` a grant. */
+static int hold_names(struct links *l, const struct ssb_plan *plan, const struct grant *g,
+                      const char *within, bool gitdir, struct ssb_error *err)
+{
+	char link[PATH_MAX];
+	const char *slash = *within != '\0' ? "/" : "";
+	auto_fd dir = file_openat2(g->fd, *within != '\0' ? within : ".", O_PATH | O_DIRECTORY,
+	                           RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+
+	for (size_t i = 0; dir >= 0 && i < PROTECTED_COUNT; i++) {
+		const char *name = gitdir ? protected_in_gitdir(&PROTECTED[i]) : PROTECTED[i].name;
+		size_t part = name != NULL ? linked_part(dir, name) : 0;
+		if (part == 0) {
+			continue;
+		}
+		int n = snprintf(link, sizeof(link), "%s%s%s/%.*s", g->path, slash, within,
+		                 (int)part, name);
+		if (n < 0 || (size_t)n >= sizeof(link)) {
+			(void)too_long();
+		} else if (hold_meant(l, plan, link) == 0) {
+			continue;
+		}
+		return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+		                "cannot protect '%s', which the host obeys, in '%.90s%s%.70s' "
+		                "(%.40s); if it is a symlink to nothing, remove it",
+		                name, g->path, slash, within, g->where);
+	}
+	return dir >= 0 ? 0
+	                : ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+	                           "cannot open '%.100s%s%.100s'", g->path, slash, within);
+}
+
+int links_hold(const struct ssb_plan *plan, struct repos *repos, struct ssb_error *err)
+{
+	if (repos == NULL) {
+		return 0;
+	}
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		const struct grant *g = &plan->grants[i];
+		if (grant_is_work(g) && hold_names(&repos->links, plan, g, "", false, err) != 0) {
+			return -1;
+		}
+	}
+	for (size_t i = 0; i < repos->n; i++) {
+		const struct repo *r = &repos->v[i];
+		if (hold_names(&repos->links, plan, &plan->grants[r->grant], r->path, r->gitdir,
+		               err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+void links_done(struct links *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		free(l->v[i].path);
+	}
+	l->n = 0;
+}

@@ -1,0 +1,40 @@
+/* links.h - where the names that the host obeys lead.
+ *
+ * Such a name (policy/protect.h) may be a symlink, or a .git file that names a
+ * directory. It is followed on the host, link by link, before the sandbox is made:
+ * inside, what was not granted is missing on the way. Each link that it goes by, and
+ * what it means, is held where the skill could write it, whichever grant that is. */
+#ifndef SANDBOX_LINKS_H
+#define SANDBOX_LINKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/limits.h"
+#include "policy/plan.h"
+
+/* Read-only as a whole, and stays where it is. */
+struct held {
+	size_t grant; /* index into the plan's grants */
+	char *path;   /* from its top; "" is that */
+};
+
+struct links {
+	size_t n;
+	struct held v[MAX_HELD];
+};
+
+struct repos;
+
+/* Where an absolute path of the host leads: new, without a symlink; as far as the first
+ * name that is not there (*ret_there). What it goes by is added to `l`. NULL with errno. */
+char *links_follow(struct links *l, const struct ssb_plan *plan, const char *path, bool *ret_there);
+
+/* Adds what the protected names lead to, of the writable grants and of the repositories in
+ * them; when all that is to be held has its placeholder. A link to nothing fails where the
+ * skill could make what it means. */
+int links_hold(const struct ssb_plan *plan, struct repos *repos, struct ssb_error *err);
+
+void links_done(struct links *l);
+
+#endif
