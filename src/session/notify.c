@@ -43,7 +43,9 @@ struct held {
 struct herald {
 	struct sessions *ss;
 	uint64_t deadline_ms;
-	struct held held[MAX_NOTIFY_HELD]; /* in the order in which they were taken */
+	/* In the order in which they were taken. One more has a place while it is decided
+	 * who is let go for it. */
+	struct held held[MAX_NOTIFY_HELD + 1];
 	size_t n;
 	size_t posts;
 };
@@ -167,21 +169,27 @@ static bool is_stuck(const struct herald *h, size_t i)
 	return false;
 }
 
-/* Room for one more: the oldest that waits for a receiver that is stuck may be in
- * the way of others. Receivers that go on will make room themselves. */
-static bool make_room(struct herald *h)
+/* Who is let go for one more: what waits for a receiver that is stuck may be in the way
+ * of others. The newest, so that what stays is in its order. Receivers that go on will
+ * make room themselves: h->n, there is none. */
+static size_t in_the_way(const struct herald *h)
 {
-	for (size_t i = 0; h->n == MAX_NOTIFY_HELD && i < h->n; i++) {
-		if (h->held[i].pid == 0 && is_stuck(h, i)) {
-			let_go(h, i);
+	for (size_t i = h->n; i > 0; i--) {
+		if (h->held[i - 1].pid == 0 && is_stuck(h, i - 1)) {
+			return i - 1;
 		}
 	}
-	return h->n < MAX_NOTIFY_HELD;
+	return h->n;
+}
+
+static bool has_room(const struct herald *h)
+{
+	return h->n < MAX_NOTIFY_HELD || in_the_way(h) < h->n;
 }
 
 static int take_due(struct herald *h, struct ssb_error *err)
 {
-	for (size_t i = 0; i < TAKES && clock_ms() < h->deadline_ms && make_room(h); i++) {
+	for (size_t i = 0; i < TAKES && clock_ms() < h->deadline_ms && has_room(h); i++) {
 		struct held *m = &h->held[h->n];
 		*m = (struct held){ .fd = -1, .taken_ms = clock_ms() };
 		int got = outbox_take(h->ss, LEASE_MS, &m->item, err);
@@ -189,6 +197,9 @@ static int take_due(struct herald *h, struct ssb_error *err)
 			return got;
 		}
 		h->n++;
+		if (h->n > MAX_NOTIFY_HELD) {
+			let_go(h, in_the_way(h)); /* perhaps this one */
+		}
 		if (start_waiting(h, err) != 0) {
 			return -1;
 		}

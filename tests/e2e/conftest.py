@@ -21,6 +21,12 @@ import postgres
 
 USER_PREFIX = "ssbt"
 
+# Modules that take a minute and more, longest first.
+LONG = ["test_egress_udp", "test_session_notify", "test_session_runs", "test_session_otel",
+        "test_govern", "test_session_fleet", "test_session_cli", "test_session_kill",
+        "test_egress_deny", "test_egress_tcp", "test_otel_servers", "test_limits",
+        "test_egress_events"]
+
 # A suite in the background of a shell is born ignoring it, and so would all that it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -59,6 +65,12 @@ def pytest_configure(config):
                     "/bin/sh", name], check=True, timeout=30)
     base = make_base()
     config.ssb = {"user": name, "base": str(base), "binary": str(install_binary(base))}
+
+
+def pytest_collection_modifyitems(items):
+    """Long modules begin first, so that none of them is alone at the end."""
+    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG
+               else len(LONG))
 
 
 def install_binary(base):

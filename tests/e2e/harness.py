@@ -29,6 +29,18 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BY_USER = pytest.mark.parametrize("ssb", ["user"], indirect=True)
 SECRET = "decoy-secret-7f3a91"
 
+# Before the code of a probe that tries one thing after another: `seen` has what each came to.
+ATTEMPT = """
+import json, os, socket
+seen, why = {}, {}
+def attempt(name, f):
+    try:
+        f()
+        seen[name] = 'ok'
+    except OSError as e:
+        seen[name], why[name] = 'denied', type(e).__name__
+"""
+
 DECOYS = {
     ".ssh/id_ed25519": f"-----BEGIN DECOY KEY-----\n{SECRET}-ssh\n",
     ".aws/credentials": f"[default]\naws_secret_access_key = {SECRET}-aws\n",

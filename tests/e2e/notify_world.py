@@ -93,6 +93,14 @@ def silent(receiver, h):
     h.close_connection = True
 
 
+def late(receiver, h):
+    """Answers, after a while."""
+    receiver.stopped.wait(1)
+    h.send_response(200)
+    h.send_header("Content-Length", "0")
+    h.end_headers()
+
+
 def endless(head, piece):
     def step(receiver, h):
         h.wfile.write(head)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import PYTHON, SECRET, execute
+from harness import ATTEMPT, PYTHON, SECRET, execute
 
 pytestmark = pytest.mark.usefixtures("host_mounts")
 
@@ -181,15 +181,8 @@ def test_mounts_do_not_cross_the_border(ssb, access):
 MASK = ("for p in $(awk '$3 == \"proc\" { print $2 }' /proc/mounts); do "
         "mount --bind /dev/null \"$p/version\"; done")
 
-LOST = """
-import json, os, socket
-seen = {'env': sorted(os.environ)}
-def attempt(name, f):
-    try:
-        f()
-        seen[name] = 'ok'
-    except OSError:
-        seen[name] = 'denied'
+LOST = ATTEMPT + """
+seen['env'] = sorted(os.environ)
 home = os.environ['REAL_HOME']
 attempt('ssh', lambda: open(home + '/.ssh/id_ed25519').read())
 attempt('list', lambda: os.listdir(home))

@@ -202,15 +202,57 @@ def fish_options(words):
     return options
 
 
+def told_options(ssb):
+    """Each command, with the options that its help tells of."""
+    commands = re.findall(r"^  ([a-z]+(?: [a-z]+)?)  ?", ssb.ssb("help").ok().text, re.M)
+    told = {c: set(re.findall(r"--([a-z][a-z-]+)", ssb.ssb("help", *c.split()).ok().text))
+            for c in commands if c != "help"}
+    assert {"learn", "serve", "audit list", "session violation"} <= set(told)
+    return told
+
+
 @harness.BY_USER
 def test_fish_completes_what_a_command_takes(ssb):
-    commands = re.findall(r"^  ([a-z]+(?: [a-z]+)?)  ?", ssb.ssb("help").ok().text, re.M)
-    commands = [c for c in commands if c != "help"]
-    assert {"learn", "serve", "audit list", "session violation"} <= set(commands)
-    for command in commands:
-        words = command.split()
-        told = set(re.findall(r"--([a-z][a-z-]+)", ssb.ssb("help", *words).ok().text))
-        assert fish_options(words) == told, command
+    for command, told in told_options(ssb).items():
+        assert fish_options(command.split()) == told, command
+
+
+# A shell at a terminal, in which the key for completion is pressed behind each line: what is
+# offered there goes to $OUT, and a "=" behind it.
+ZSH = r"""
+zmodload zsh/zpty
+typed() { zpty -w -n shell $1$'\n'; zpty -r shell shown '*READY>*' }
+zpty shell 'PS1="READY>" zsh -f -i'
+zpty -r shell shown '*READY>*'
+typed "unsetopt auto_list; fpath=($COMPLETIONS \$fpath); autoload -Uz compinit; compinit -D"
+typed 'compadd() { local -a found
+    [[ " $* " == *" -"[OAD]" "* ]] || { builtin compadd -A found "$@"; print -rl -- $found >>$OUT }
+    builtin compadd "$@" }'
+for line; do
+    typed "skillsandbox $line"$'\t\x15print = >>$OUT'
+done
+"""
+
+
+def zsh_offers(runner, lines):
+    """What the completion of zsh offers at the end of each line."""
+    out = runner.work / "offered"
+    runner.as_caller(["zsh", "-f", "-c", ZSH, "zsh", *lines],
+                     env={"COMPLETIONS": str(harness.REPO / "completions"), "OUT": str(out),
+                          "TERM": "dumb"}).ok()
+    return dict(zip(lines, map(str.split, out.read_text().split("=\n")), strict=False))
+
+
+def test_zsh_completes_what_a_command_takes(root):
+    told = told_options(root)
+    offered = zsh_offers(root, ["", "audit ", "session ", *(f"{c} --" for c in told)])
+    for command, options in told.items():
+        assert set(offered[f"{command} --"]) == {f"--{o}" for o in options}, command
+    words = {c.split()[0] for c in told}
+    assert set(offered[""]) == words | {"help"}
+    for word in ("audit", "session"):
+        assert {f"{word} {sub}" for sub in offered[f"{word} "]} == \
+            {c for c in told if c.startswith(f"{word} ")}
 
 
 def test_layers_that_can_be_given_up_are_all_told(user):

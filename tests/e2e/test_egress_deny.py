@@ -132,13 +132,14 @@ HTTP = {
 
 
 def test_http_that_is_ambiguous_or_for_another_host(net):
-    code = f"show(side_by_side(lambda v: raw('api.example.test', 80, v), {HTTP!r}))"
-    got = net.probe(code, [WEB])
+    code = "show(side_by_side(lambda v: raw('api.example.test', 80, v, half_close=ENDS), " \
+           f"{HTTP!r}))"
+    got = net.probe("ENDS = False\n" + code, [WEB])
     for case, r in got.items():
         assert failed(r), f"{case}: {r}"
         assert net.blocked("api.example.test", 80, case.split()[0]), f"{case} is in the trace"
     assert net.nothing_arrived()
-    net.control(code)
+    net.control("ENDS = True\n" + code)  # there the server would wait for more
     assert len(net.seen()["connections"]) == len(HTTP), "outside each of them arrives"
 
 
@@ -156,15 +157,15 @@ def test_later_request_on_the_connection(net, case, pipelined):
     first = "GET /first HTTP/1.1\r\nHost: api.example.test\r\n\r\n"
     post = "POST /second HTTP/1.1\r\nHost: api.example.test\r\nContent-Length: 3\r\n\r\nabc"
     parts = [first + post + LATER[case]] if pipelined else [first, post, LATER[case]]
-    code = f"show(tried(in_turn, 'api.example.test', 80, *{parts!r}))"
-    net.probe(code, [WEB])
+    code = f"show(tried(in_turn, 'api.example.test', 80, *{parts!r}, half_close=ENDS))"
+    net.probe("ENDS = False\n" + code, [WEB])
     got = net.seen()["connections"]
     assert len(got) == 1 and "loot" not in got[0]["data"] and "evil" not in got[0]["data"], got
     assert net.blocked("api.example.test", 80, case) or net.allowed("api.example.test", 80, case), \
         net.runner.last_trace()["events"]
     if not pipelined:
         assert [r[2] for r in got[0]["requests"]] == ["/first", "/second"]
-    net.control(code)
+    net.control("ENDS = True\n" + code)  # there the server would wait for more
     data = "".join(c["data"] for c in net.seen()["connections"])
     assert "loot" in data or "evil" in data or "PRI" in data, "outside it arrives"
 

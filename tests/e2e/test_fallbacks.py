@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from harness import without_userns
+from harness import ATTEMPT, without_userns
 
 pytestmark = pytest.mark.usefixtures("host_mounts")
 
@@ -26,15 +26,8 @@ def test_doctor_tells_what_is_missing(user):
     assert not checks["userns"]["ok"] and checks["userns"]["remedy"]
 
 
-PROBE = """
-import json, os, socket
-seen = {'env': sorted(os.environ)}
-def attempt(name, f):
-    try:
-        f()
-        seen[name] = 'ok'
-    except OSError:
-        seen[name] = 'denied'
+PROBE = ATTEMPT + """
+seen['env'] = sorted(os.environ)
 home = os.environ['REAL_HOME']
 attempt('ssh', lambda: open(home + '/.ssh/id_ed25519').read())
 attempt('inet', lambda: socket.socket(socket.AF_INET))
@@ -87,11 +80,11 @@ def test_masked_proc_stops_the_run(user):
     assert b"started" not in r.out and "proc" in r.errors
 
 
-def overlay(root, mounts):
-    parts = [root.mkdir(f"ovl-{n}") for n in ("lower", "upper", "work")]
-    merged = root.mkdir("merged")
+def overlay(runner, mounts, name="ovl", below=None):
+    below = below or runner.mkdir(f"{name}-lower")
+    upper, work, merged = [runner.mkdir(f"{name}-{part}") for part in ("upper", "work", "merged")]
     mounts("overlay", "ssb-overlay", merged,
-           data=f"lowerdir={parts[0]},upperdir={parts[1]},workdir={parts[2]}")
+           data=f"lowerdir={below},upperdir={upper},workdir={work}")
     return merged
 
 
@@ -118,29 +111,17 @@ def test_overlayfs_writes_fail_with_the_remedy(root, mounts):
     assert str(merged) in r.errors
 
 
-UNIX = """
-import json, socket, sys
-seen = {}
-def attempt(name, f):
-    try:
-        f()
-        seen[name] = 'ok'
-    except OSError as e:
-        seen[name] = type(e).__name__
+UNIX = ATTEMPT + """
 attempt('made', lambda: socket.socket(socket.AF_UNIX))
 attempt('reached', lambda: socket.socket(socket.AF_UNIX).connect(%r))
-print(json.dumps(seen))
+print(json.dumps({**seen, **why}))
 """
 
 
 @pytest.mark.parametrize("audit", ["full", "violations", "off"])
 def test_without_an_overlay_no_socket_of_the_host_is_reached(user, mounts, audit):
     """Overlays stand on each other twice, and no more: ours cannot be made."""
-    low, one, two = [user.mkdir(f"stack-{n}") for n in ("low", "one", "two")]
-    for n, (below, top) in enumerate(((low, one), (one, two))):
-        parts = [user.mkdir(f"stack-{n}-{p}") for p in ("upper", "work")]
-        mounts("overlay", "ssb-overlay", top,
-               data=f"lowerdir={below},upperdir={parts[0]},workdir={parts[1]}")
+    two = overlay(user, mounts, "two", below=overlay(user, mounts, "one"))
     with socket.socket(socket.AF_UNIX) as host:
         host.bind(str(two / "s"))
         (two / "s").chmod(0o777)

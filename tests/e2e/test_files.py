@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from harness import DECOYS, SECRET, kernel
+from harness import ATTEMPT, DECOYS, SECRET, kernel
 
 READ_ALL = """
 import json, os
@@ -88,16 +88,8 @@ def test_control_knob_opens_for_root(root):
     root.bare(code).ok()
 
 
-TOUCH = """
-import json, os
+TOUCH = ATTEMPT + """
 d = os.environ['DIR']
-seen = {}
-def attempt(name, f):
-    try:
-        f()
-        seen[name] = 'ok'
-    except OSError as e:
-        seen[name] = e.strerror
 attempt('read', lambda: open(d + '/file').read())
 attempt('list', lambda: os.listdir(d))
 attempt('append', lambda: open(d + '/file', 'a').write('more'))

@@ -264,13 +264,31 @@ def test_dead_and_silent_receivers_delay_nobody(box):
         assert len(slow.requests) == 1
 
 
+def add_many(box, r):
+    for i in range(100):  # more than are held at once
+        box.add(JSON, r.url, event={**EVENT, "action_count": i})
+
+
+def numbers(r):
+    return [json.loads(x[2])["action_count"] for x in r.requests]
+
+
 def test_many_messages_keep_their_order(box):
     with Receiver() as r:
-        for i in range(100):  # more than are held at once
-            box.add(JSON, r.url, event={**EVENT, "action_count": i})
-        box.deliver(60)
-        assert [json.loads(x[2])["action_count"] for x in r.requests] == list(range(100))
+        add_many(box, r)
+        box.deliver(150)  # also where the machine stands still, and some are let go for a minute
+        assert numbers(r) == list(range(100))
         assert len(box.done()) == 100
+
+
+def test_a_late_answer_changes_no_order(box):
+    """What is let go meanwhile, so that it is in nobody's way, is what came last."""
+    with Receiver(plan=[world.late]) as r:
+        add_many(box, r)
+        box.deliver(30)
+        assert numbers(r) == list(range(64))
+        box.deliver()  # who begins anew has all the others
+        assert numbers(r) == list(range(100))
 
 
 def test_a_flood_for_a_dead_receiver_holds_up_nobody(box):

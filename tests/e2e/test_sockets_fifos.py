@@ -8,17 +8,10 @@ import time
 
 import pytest
 
-DIAL = """
-import json, os, socket
+from harness import ATTEMPT
+
+DIAL = ATTEMPT + """
 d = os.environ['D']
-seen = {}
-def attempt(name, f):
-    try:
-        f()
-        seen[name] = 'ok'
-    except OSError as e:
-        seen[name] = 'denied'
-        seen['why ' + name] = str(e)
 def stream():
     s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     s.connect(d + '/stream.sock')

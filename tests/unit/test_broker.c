@@ -164,16 +164,23 @@ static void world_stop(struct world *w)
 	egress_table_free(w->config.table);
 }
 
-/* The skill connects and speaks; the broker has not looked yet. */
-static int skill_calls(const struct world *w, const char *address)
+/* The skill connects and says that, and `more` bytes; the broker has not looked yet. */
+static int skill_says(const struct world *w, const char *address, const char *head, size_t more)
 {
 	struct sockaddr_in in = at(address, w->ports[0]);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char body[5000] = { 0 };
 
 	assert_true(fd >= 0 && connect(fd, (struct sockaddr *)&in, sizeof(in)) == 0);
-	assert_int_equal(write(fd, "hello", 5), 5);
+	assert_int_equal(write(fd, head, strlen(head)), strlen(head));
+	assert_int_equal(write(fd, body, more), more);
 	wait_for(w->listener.fd);
 	return fd;
+}
+
+static int skill_calls(const struct world *w, const char *address)
+{
+	return skill_says(w, address, "hello", 0);
 }
 
 /* The broker takes it; *ret_request is what the dialler is asked for. */
@@ -196,6 +203,35 @@ static int server_is_there(struct world *w, const struct dial_request *q)
 	pair_up(SOCK_STREAM, &server, &server_fd);
 	conn_dialled(&w->b, &r, server_fd);
 	return server;
+}
+
+/* A world in which a skill and its server are connected. */
+static struct conn *world_connected(struct world *w, uint64_t max_connections, int *ret_skill,
+                                    int *ret_server)
+{
+	struct dial_request q;
+
+	world_start(w, "127.0.0.2", max_connections);
+	*ret_skill = skill_calls(w, "127.0.0.2");
+	struct conn *c = broker_accepts(w, &q);
+	*ret_server = server_is_there(w, &q);
+	return c;
+}
+
+/* The same by HTTP: the request is on its way. */
+static struct conn *world_asked(struct world *w, const char *head, size_t more, int *ret_skill,
+                                int *ret_server)
+{
+	struct dial_request q;
+
+	world_start(w, "127.0.0.2", 4);
+	w->rule.protocol = PROTO_HTTP;
+	*ret_skill = skill_says(w, "127.0.0.2", head, more);
+	conn_accept(&w->b, &w->listener);
+	struct conn *c = w->b.conns;
+	assert_int_equal(recv(w->dialler, &q, sizeof(q), 0), sizeof(q));
+	*ret_server = server_is_there(w, &q);
+	return c;
 }
 
 static enum egress_kind next_record(const struct world *w)
@@ -233,12 +269,10 @@ static void a_beginning_goes_before_an_end(void **state)
 {
 	struct world w;
 	struct dial_request q;
+	auto_fd skill = -1, server = -1;
 
 	(void)state;
-	world_start(&w, "127.0.0.2", 4);
-	auto_fd skill = skill_calls(&w, "127.0.0.2");
-	struct conn *first = broker_accepts(&w, &q);
-	auto_fd server = server_is_there(&w, &q);
+	struct conn *first = world_connected(&w, 4, &skill, &server);
 	auto_fd next = skill_calls(&w, "127.0.0.2");
 	assert_int_equal(shutdown(skill, SHUT_WR), 0);
 	wait_for(first->client.fd);
@@ -258,13 +292,10 @@ static void a_beginning_goes_before_an_end(void **state)
 static void without_places_an_end_goes_first(void **state)
 {
 	struct world w;
-	struct dial_request q;
+	auto_fd skill = -1, server = -1;
 
 	(void)state;
-	world_start(&w, "127.0.0.2", 1);
-	auto_fd skill = skill_calls(&w, "127.0.0.2");
-	struct conn *first = broker_accepts(&w, &q);
-	auto_fd server = server_is_there(&w, &q);
+	struct conn *first = world_connected(&w, 1, &skill, &server);
 	assert_int_equal(shutdown(skill, SHUT_WR), 0);
 	wait_for(first->client.fd);
 	calls[0] = '\0';
@@ -314,14 +345,11 @@ static void many_addresses_are_told_apart(void **state)
 static void an_end_is_the_end_of_events(void **state)
 {
 	struct world w;
-	struct dial_request q;
 	struct epoll_event e;
+	auto_fd skill = -1, server = -1;
 
 	(void)state;
-	world_start(&w, "127.0.0.2", 4);
-	auto_fd skill = skill_calls(&w, "127.0.0.2");
-	struct conn *c = broker_accepts(&w, &q);
-	auto_fd server = server_is_there(&w, &q);
+	struct conn *c = world_connected(&w, 4, &skill, &server);
 	auto_fd dialler = dup(server_fd);
 	conn_close(&w.b, c, "ok");
 	conn_sweep(&w.b);
@@ -343,34 +371,17 @@ static size_t got_by(int fd)
 	return all;
 }
 
-static int skill_says(const struct world *w, const char *head, size_t more)
-{
-	struct sockaddr_in in = at("127.0.0.2", w->ports[0]);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	char body[5000] = { 0 };
-
-	assert_true(fd >= 0 && connect(fd, (struct sockaddr *)&in, sizeof(in)) == 0);
-	assert_int_equal(write(fd, head, strlen(head)), strlen(head));
-	assert_int_equal(write(fd, body, more), more);
-	wait_for(w->listener.fd);
-	return fd;
-}
-
 /* Requests are judged one by one, and carried on another way than other bytes; they count
  * all the same. */
 static void requests_count_as_bytes(void **state)
 {
+	static const char POST[] =
+	        "POST / HTTP/1.1\r\nHost: 127.0.0.2\r\nContent-Length: 5000\r\n\r\n";
 	struct world w;
-	struct dial_request q;
+	auto_fd skill = -1, server = -1;
 
 	(void)state;
-	world_start(&w, "127.0.0.2", 4);
-	w.rule.protocol = PROTO_HTTP;
-	auto_fd skill = skill_says(
-	        &w, "POST / HTTP/1.1\r\nHost: 127.0.0.2\r\nContent-Length: 5000\r\n\r\n", 5000);
-	conn_accept(&w.b, &w.listener);
-	assert_int_equal(recv(w.dialler, &q, sizeof(q), 0), sizeof(q));
-	auto_fd server = server_is_there(&w, &q);
+	(void)world_asked(&w, POST, 5000, &skill, &server);
 	assert_int_equal(got_by(server), 1000);
 	assert_int_equal(w.b.bytes_out, 1000);
 	assert_int_equal(next_record(&w), EGRESS_OPENED);
@@ -382,20 +393,14 @@ static void requests_count_as_bytes(void **state)
 /* So does what a server says while it is looked for its answer to an upgrade. */
 static void an_awaited_answer_counts_as_bytes(void **state)
 {
+	static const char GET[] = "GET / HTTP/1.1\r\nHost: 127.0.0.2\r\nUpgrade: raw\r\n\r\n";
 	struct world w;
-	struct dial_request q;
 	char hints[5000] = "HTTP/1.1 103 \r\nX: ";
+	auto_fd skill = -1, server = -1;
 
 	(void)state;
 	memset(hints + strlen(hints), 'x', sizeof(hints) - strlen(hints));
-	world_start(&w, "127.0.0.2", 4);
-	w.rule.protocol = PROTO_HTTP;
-	auto_fd skill =
-	        skill_says(&w, "GET / HTTP/1.1\r\nHost: 127.0.0.2\r\nUpgrade: raw\r\n\r\n", 0);
-	conn_accept(&w.b, &w.listener);
-	struct conn *c = w.b.conns;
-	assert_int_equal(recv(w.dialler, &q, sizeof(q), 0), sizeof(q));
-	auto_fd server = server_is_there(&w, &q);
+	struct conn *c = world_asked(&w, GET, 0, &skill, &server);
 	assert_int_equal(write(server, hints, sizeof(hints)), sizeof(hints));
 	conn_event(&w.b, &c->server, EPOLLIN);
 	assert_int_equal(next_record(&w), EGRESS_OPENED);

@@ -61,6 +61,12 @@ static size_t common(const char *a, size_t n, const char *b, size_t m)
 	return t[n][m];
 }
 
+#ifdef __SANITIZE_ADDRESS__
+#define TURNS 4000 /* what a comparison allocates is large, and painted over twice */
+#else
+#define TURNS 20000
+#endif
+
 /* Thousands of small texts: the edits lead from the one to the other, and none is too
  * many. */
 static void test_definition(void **state)
@@ -68,7 +74,7 @@ static void test_definition(void **state)
 	unsigned seed = 7;
 	(void)state;
 
-	for (int turn = 0; turn < 20000; turn++) {
+	for (int turn = 0; turn < TURNS; turn++) {
 		char a[40], b[40], back[40];
 		size_t n = 0, m = 0, edits = 0, at = 0;
 		for (n = 0; n < (size_t)rand_r(&seed) % 16; n++) {

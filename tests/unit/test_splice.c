@@ -88,71 +88,89 @@ ssize_t __wrap_send(int fd, const void *data, size_t len, int flags)
 	return __real_send(fd, data, len, flags);
 }
 
+/* A flow between two connections, whose other ends are the test's. */
+struct relay {
+	int sender, from, to, reader;
+	struct flow flow;
+	uint64_t moved;
+};
+
+#define PIPED 1000
+
+/* Its receiver took all that it could, and the flow so much more: that is in its pipe. */
+static void relay_start(struct relay *r)
+{
+	char data[PIPED] = { 0 };
+
+	r->moved = 0;
+	connect_up(&r->sender, &r->from);
+	connect_up(&r->to, &r->reader);
+	flow_init(&r->flow, r->from, r->to);
+	while (__real_send(r->to, data, sizeof(data), MSG_DONTWAIT) > 0) {
+	}
+	assert_int_equal(__real_send(r->sender, data, sizeof(data), 0), sizeof(data));
+	wait_for(r->from, POLLIN);
+	(void)flow_turn(&r->flow, 1U << 20, &r->moved);
+	assert_int_equal(r->flow.piped, sizeof(data));
+}
+
+/* The receiver reads until it takes more. */
+static void relay_read(const struct relay *r)
+{
+	char data[PIPED];
+
+	do {
+		wait_for(r->reader, POLLIN);
+	} while (recv(r->reader, data, sizeof(data), 0) > 0 && !is_ready(r->to, POLLOUT));
+}
+
+static void relay_stop(struct relay *r)
+{
+	flow_done(&r->flow);
+	(void)close(r->sender);
+	(void)close(r->from);
+	(void)close(r->to);
+	(void)close(r->reader);
+}
+
 /* The pipe of a flow has something in it, and its sender more than the pipe has places for.
  * All of it goes on its way, and then the receiver takes no more. */
 static void a_flow_has_one_pipe(void **state)
 {
-	char data[1000] = { 0 };
-	uint64_t moved = 0;
-	struct flow f;
-	int ends[6];
+	char data[50] = { 0 };
+	struct relay r;
+	auto_fd other = -1, others = -1;
 
 	(void)state;
-	for (int i = 0; i < 6; i += 2) {
-		connect_up(&ends[i], &ends[i + 1]);
-	}
-	auto_fd sender = ends[0], from = ends[1], to = ends[2], reader = ends[3];
-	auto_fd other = ends[4], others = ends[5];
-	flow_init(&f, from, to);
-	while (__real_send(to, data, sizeof(data), MSG_DONTWAIT) > 0) {
-	}
-	assert_int_equal(__real_send(sender, data, sizeof(data), 0), sizeof(data));
-	wait_for(from, POLLIN);
-	(void)flow_turn(&f, 1U << 20, &moved);
-	assert_int_equal(f.piped, sizeof(data));
+	connect_up(&other, &others);
+	relay_start(&r);
 	for (int i = 0; i < PIECES; i++) { /* not side by side in the memory of the kernel */
-		assert_int_equal(__real_send(sender, data, 50, 0), 50);
+		assert_int_equal(__real_send(r.sender, data, sizeof(data), 0), sizeof(data));
 		assert_int_equal(__real_send(other, data, 1, 0), 1);
 	}
-	do {
-		wait_for(reader, POLLIN);
-	} while (recv(reader, data, sizeof(data), 0) > 0 && !is_ready(to, POLLOUT));
+	relay_read(&r);
 	size_t before = open_fds();
 	full = true;
-	f.readable = true;
-	(void)flow_turn(&f, 1U << 20, &moved);
+	r.flow.readable = true;
+	(void)flow_turn(&r.flow, 1U << 20, &r.moved);
 	full = false;
-	assert_true(moved > sizeof(data));
+	assert_true(r.moved > PIPED);
 	assert_int_equal(open_fds(), before);
-	flow_done(&f);
+	relay_stop(&r);
 }
 
 /* What is in the pipe was taken when more might be carried: others have used it up since. */
 static void no_more_than_may_be(void **state)
 {
-	char data[1000] = { 0 };
-	uint64_t moved = 0;
-	struct flow f;
-	int ends[4];
+	struct relay r;
 
 	(void)state;
-	connect_up(&ends[0], &ends[1]);
-	connect_up(&ends[2], &ends[3]);
-	auto_fd sender = ends[0], from = ends[1], to = ends[2], reader = ends[3];
-	flow_init(&f, from, to);
-	while (__real_send(to, data, sizeof(data), MSG_DONTWAIT) > 0) {
-	}
-	assert_int_equal(__real_send(sender, data, sizeof(data), 0), sizeof(data));
-	wait_for(from, POLLIN);
-	(void)flow_turn(&f, 1U << 20, &moved);
-	assert_int_equal(f.piped, sizeof(data));
-	do {
-		wait_for(reader, POLLIN);
-	} while (recv(reader, data, sizeof(data), 0) > 0 && !is_ready(to, POLLOUT));
-	(void)flow_turn(&f, 10, &moved);
-	assert_int_equal(moved, 10);
-	assert_int_equal(f.piped, sizeof(data) - 10);
-	flow_done(&f);
+	relay_start(&r);
+	relay_read(&r);
+	(void)flow_turn(&r.flow, 10, &r.moved);
+	assert_int_equal(r.moved, 10);
+	assert_int_equal(r.flow.piped, PIPED - 10);
+	relay_stop(&r);
 }
 
 int main(void)

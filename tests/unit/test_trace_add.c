@@ -298,8 +298,8 @@ static void test_line_cap(void **state)
 	trace_add(t, &grave);
 	trace_eventf(t, EV_EXIT_CODE, "0");
 	finish(t);
-	check("any(x.get('violation') and x['data']['path'] == '/grave' for x in r)");
-	check("end['counters']['dropped'] == 1 and end['counters']['repeats'] == 1 and "
+	check("any(x.get('violation') and x['data']['path'] == '/grave' for x in r) and "
+	      "end['counters']['dropped'] == 1 and end['counters']['repeats'] == 1 and "
 	      "end['counters']['events'] == 187649 and r[-1]['kind'] == 'signature'");
 }
 
