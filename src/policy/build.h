@@ -43,6 +43,10 @@ int plan_build_command(const struct owner *owner, const struct ssb_options *o, c
 /* An empty one, which holds no fd: 0 is one. NULL: no memory. */
 struct ssb_plan *plan_new(void);
 
+/* The path as one word for a shell that knows "~/", whoever chose it. New; NULL: no memory,
+ * and the build has failed. */
+char *build_word(struct build *b, const char *path);
+
 /* A refusal, a warning: into the plan and into the diags. */
 void build_refuse(struct build *b, enum refusal_kind kind, const char *where, const char *what,
                   const char *why, const char *remedy);
