@@ -54,7 +54,9 @@ void build_refuse(struct build *b, enum refusal_kind kind, const char *where, co
 void build_withhold(struct build *b, const struct refusal *r);
 /* The owner's word that would allow what was refused last. */
 void build_offer(struct build *b, enum ssb_option option, const char *value);
-/* The owner took this request out: it is recorded, and not to be looked at further. */
+/* The owner took this request out. */
+bool build_is_taken_out(const struct build *b, const char *what);
+/* The same: it is recorded then, and not to be looked at further. */
 bool build_taken_out(struct build *b, enum refusal_kind kind, const char *where, const char *what);
 /* A sidecar for any directory of its name asks to write `path`, and the owner did not say
  * so for this one: withheld. */
