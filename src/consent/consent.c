@@ -354,8 +354,7 @@ int consent_unuse(const struct owner *o, const struct ssb_plan *plan, struct ssb
 static int copy_list(struct string_list *to, const struct string_list *from)
 {
 	for (size_t i = 0; from != NULL && i < from->n; i++) {
-		if (!listed(to, from->v[i]) &&
-		    string_list_add(to, from->v[i], 4UL * MAX_LIST_ITEMS) != 0) {
+		if (!listed(to, from->v[i]) && string_list_add(to, from->v[i], MAX_REQUESTS) != 0) {
 			return -1;
 		}
 	}

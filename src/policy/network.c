@@ -173,7 +173,7 @@ static void add_declared_egress(struct build *b, const struct egress_rule *rule,
 	if (what == NULL) {
 		return;
 	}
-	build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
+	build_add(b, &b->plan->requested, what, MAX_REQUESTS);
 	build_where(b, &rule->domain, where, sizeof(where));
 	if (build_taken_out(b, REFUSAL_NETWORK, where, what) ||
 	    !judge_range(b, where, what, rule)) {

@@ -316,7 +316,7 @@ static int set_item(struct ssb_options *o, enum ssb_option what, const char *val
 	                        : what == SSB_OPT_ALLOW_PRIVATE ? &o->allow_private
 	                        : what == SSB_OPT_WITHHOLD      ? &o->withhold
 	                                                        : &o->env;
-	size_t max = what == SSB_OPT_WITHHOLD ? 4UL * MAX_LIST_ITEMS : MAX_GRANTS;
+	size_t max = what == SSB_OPT_WITHHOLD ? MAX_REQUESTS : MAX_GRANTS;
 	auto_free char *form = NULL;
 	const char *wrong = check_item(what, value, &form);
 

@@ -221,7 +221,7 @@ static bool is_declined(const struct search *s, const char *real)
 	if (what == NULL || !s->asks || (!b->plan->toolchain_auto && b->policy.toolchain == 0)) {
 		return what == NULL;
 	}
-	build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
+	build_add(b, &b->plan->requested, what, MAX_REQUESTS);
 	return build_taken_out(b, REFUSAL_READ, s->command, what);
 }
 
