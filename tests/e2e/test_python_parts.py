@@ -342,6 +342,37 @@ def test_a_worker_that_is_closed_while_it_starts_is_ended(tmp_path):
     assert worker.process.poll() is not None
 
 
+DEAF = "import signal\nfor s in (2, 15):\n    signal.signal(s, signal.SIG_IGN)\n" + PLAYS
+
+
+def test_a_worker_that_hears_nothing_is_ended(tmp_path):
+    class Deaf(Played):
+        lines = (HELLO, FINE)   # and no other answer
+
+        def launch(self):
+            return workers.Launch([sys.executable, "-c", DEAF, json.dumps(self.lines)], {})
+    worker = Deaf(_skill.read(make_skill(tmp_path / "skill")), workers.Options(timeout=None))
+    worker.start()
+    failed = []
+
+    def call():
+        try:
+            worker.call("execute")
+        except SkillCrashed as e:
+            failed.append(e)
+    threads = [threading.Thread(target=call, daemon=True)]
+    threads[0].start()
+    while not worker._lock.locked():
+        time.sleep(0.01)
+    threads.append(threading.Thread(target=worker.close, daemon=True))
+    threads[1].start()
+    for t in threads:
+        t.join(30)
+    alive = worker.process.poll() is None
+    worker.process.kill()
+    assert not alive and len(failed) == 1
+
+
 def test_garbage_may_be_collected_at_any_time(tmp_path, monkeypatch):
     reaper = _reaper.Reaper()
     say = reaper._say

@@ -120,6 +120,10 @@ class Worker(abc.ABC):
         process = self.process
         if process is not None and process.poll() is None:
             self._signal(process)
+            # Where there is no sandbox the skill may have closed its ears.
+            last = threading.Timer(GRACE_SECONDS, process.kill)
+            last.daemon = True
+            last.start()
 
     def close(self) -> None:
         """Lets it end, and sees that it does. A call under way is ended."""
