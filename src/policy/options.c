@@ -231,8 +231,9 @@ const char *option_net(const char *value, struct egress_rule *ret)
 		colon = end[1] == ':' ? end + 1 : NULL;
 		*end = '\0';
 		memmove(host, host + 1, (size_t)(end - host));
-	} else if (strchr(host, ':') == strrchr(host, ':')) {
-		/* More than one colon: an IPv6 address without a port. */
+	} else if (strchr(host, ':') == strrchr(host, ':') && strstr(host, "://") == NULL) {
+		/* More than one colon: an IPv6 address without a port. And what is wrong
+		 * with an address of the web is not its port. */
 		colon = strchr(host, ':');
 	}
 	if (colon != NULL) {

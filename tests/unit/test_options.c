@@ -144,6 +144,8 @@ static void test_bad_values(void **state)
 		assert_int_equal(err.code, SSB_E_USAGE);
 		assert_true(err.text[0] != '\0' && err.where[0] != '\0');
 	}
+	assert_int_equal(set(o, SSB_OPT_NET, "https://example.com", &err), -1);
+	assert_non_null(strstr(err.text, "has a scheme")); /* its port is not what is wrong */
 	assert_int_equal(set(o, SSB_OPT_READ, NULL, &err), -1);
 	/* Nothing of it stuck. */
 	assert_true(o->res.memory_mb == OPTION_UNSET && o->net.n == 0 && o->env.n == 0);
