@@ -28,6 +28,7 @@ class _File:
         self.real = os.path.realpath(named)
         self.content: Optional[bytes] = self._read()
         self.result: Optional[bytearray] = None
+        self._part = ""     # beside it, until it takes its place
 
     def _read(self) -> Optional[bytes]:
         try:
@@ -46,21 +47,28 @@ class _File:
             raise ValueError(f"{self.named}: more than {MAX_FILE} bytes")
         return data
 
-    def store(self) -> None:
-        """In one step, with the mode that it had."""
+    def prepare(self) -> None:
+        """Writes it beside the file, with the mode that that had."""
         assert self.result is not None
         part = os.path.join(os.path.dirname(self.real), f".skillsandbox-{secrets.token_hex(8)}")
         fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
                      0o666)
-        try:
-            with open(fd, "wb") as f:
-                f.write(self.result)
-                if os.path.exists(self.real):
-                    os.fchmod(fd, stat.S_IMODE(os.stat(self.real).st_mode))
-            os.replace(part, self.real)
-        except BaseException:
-            os.unlink(part)
-            raise
+        self._part = part
+        with open(fd, "wb") as f:
+            f.write(self.result)
+            if os.path.exists(self.real):
+                os.fchmod(fd, stat.S_IMODE(os.stat(self.real).st_mode))
+
+    def store(self) -> None:
+        """In one step."""
+        os.replace(self._part, self.real)
+        self._part = ""
+
+    def forget(self) -> None:
+        """What was prepared and not stored."""
+        if self._part:
+            os.unlink(self._part)
+            self._part = ""
 
 
 class Files:
@@ -115,13 +123,20 @@ class Files:
             raise ProtocolError(f"more than {MAX_FILE} bytes of a file")
 
     def store(self) -> None:
-        """What was sent along has to have come back."""
+        """What was sent along has to have come back. What can fail comes before the first
+        of them is replaced."""
         for f in self._files:
             if f.mode == "w" and f.content is not None and f.result is None:
                 raise SkillError("ValueError", f"{f.named}: it did not come back from the skill")
-        for f in self._files:
-            if f.result is not None:
+        written = [f for f in self._files if f.result is not None]
+        try:
+            for f in written:
+                f.prepare()
+            for f in written:
                 f.store()
+        finally:
+            for f in written:
+                f.forget()
 
 
 def _parts(size: int) -> int:

@@ -23,7 +23,8 @@ for pid in $all; do kill -TERM "$pid"; kill -INT "$pid"; done 2>/dev/null"""
 
 class Reaper:
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # The collector of garbage may end a worker in the middle of either of these.
+        self._lock = threading.RLock()
         self._pipe: Optional[IO[bytes]] = None
         self._owner = 0
 

@@ -35,8 +35,10 @@ class Stderr:
             return self._kept.decode("utf-8", "backslashreplace")
 
     def join(self) -> None:
-        """After the process has ended; children of it may hold the pipe for ever."""
-        self._thread.join(1.0)
+        """After the process has ended; children of it may hold the pipe for ever. Garbage
+        may be collected by any thread, also by this one."""
+        if self._thread is not threading.current_thread():
+            self._thread.join(1.0)
 
     def _read(self) -> None:
         with self._stream as stream:

@@ -17,6 +17,7 @@ MAX_DIGITS = 400                # of a number
 CHUNK = 512 * 1024              # of a file, in one line
 MAX_FILE = 64 * 1024 * 1024     # that goes in or comes out with a call
 MAX_FILES = 32                  # of one call
+MAX_WAIT = 3600.0               # seconds of one look; a call may take longer
 
 
 class ProtocolError(Exception):
@@ -124,9 +125,9 @@ class Channel:
         poll.register(self._in, select.POLLIN)
         if self._pending and self._out >= 0:
             poll.register(self._out, select.POLLOUT)
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        ready = poll.poll(None if left is None else left * 1000 + 1)
-        if not ready:
+        left = None if deadline is None else deadline - time.monotonic()
+        ready = poll.poll(None if left is None else max(0.0, min(left, MAX_WAIT)) * 1000 + 1)
+        if not ready and left is not None and left <= MAX_WAIT:
             raise Late()
         for fd, _ in ready:
             if fd == self._in:

@@ -18,6 +18,7 @@ struct ssb_diags {
 	struct diag_entry *entries[MAX_DIAGS];
 	size_t count;
 	size_t errors;
+	bool more; /* than there is room for: the last entry says so */
 };
 
 struct ssb_diags *ssb_diags_new(void)
@@ -51,6 +52,51 @@ bool diag_has_errors(const struct ssb_diags *d)
 	return d->errors > 0;
 }
 
+/* Of the first n, the last that is no alarm, or else the last; its place is the n-th now. */
+static struct diag_entry *move_last(struct ssb_diags *d, size_t n)
+{
+	size_t i = n - 1;
+
+	while (i > 0 && d->entries[i]->view.severity >= SSB_ALARM) {
+		i--;
+	}
+	i = d->entries[i]->view.severity < SSB_ALARM ? i : n - 1;
+	struct diag_entry *e = d->entries[i];
+	memmove(&d->entries[i], &d->entries[i + 1], (n - 1 - i) * sizeof(d->entries[0]));
+	return d->entries[n - 1] = e;
+}
+
+/* Where the list is full: a skill's file can be full of small faults. NULL: no room. */
+static struct diag_entry *room_for(struct ssb_diags *d, enum ssb_severity severity)
+{
+	struct diag_entry *last = d->entries[MAX_DIAGS - 1];
+
+	if (!d->more) {
+		last = move_last(d, MAX_DIAGS);
+		snprintf(last->text, sizeof(last->text),
+		         "too many findings; the rest is not shown");
+		last->remedy[0] = '\0';
+		d->more = true;
+	}
+	enum ssb_severity worst = d->errors > 0 ? SSB_ERROR : severity;
+	last->view.severity = worst > last->view.severity ? worst : last->view.severity;
+	if (severity < SSB_ALARM) {
+		return NULL;
+	}
+	struct diag_entry *e = move_last(d, MAX_DIAGS - 1);
+	return e->view.severity < SSB_ALARM ? e : NULL;
+}
+
+static struct diag_entry *new_entry(struct ssb_diags *d)
+{
+	struct diag_entry *e = calloc(1, sizeof(*e));
+
+	if (e != NULL) {
+		d->entries[d->count++] = e;
+	}
+	return e;
+}
+
 void diag_add(struct ssb_diags *d, enum ssb_severity severity, const char *where,
               const char *remedy, const char *fmt, ...)
 {
@@ -60,15 +106,7 @@ void diag_add(struct ssb_diags *d, enum ssb_severity severity, const char *where
 	if (severity == SSB_ERROR) {
 		d->errors++;
 	}
-	if (d->count == MAX_DIAGS) {
-		struct diag_entry *last = d->entries[MAX_DIAGS - 1];
-		snprintf(last->text, sizeof(last->text),
-		         "too many findings; the rest is not shown");
-		last->remedy[0] = '\0';
-		last->view.severity = d->errors > 0 ? SSB_ERROR : severity;
-		return;
-	}
-	struct diag_entry *e = calloc(1, sizeof(*e));
+	struct diag_entry *e = d->count == MAX_DIAGS ? room_for(d, severity) : new_entry(d);
 	if (e == NULL) {
 		return;
 	}
@@ -79,5 +117,4 @@ void diag_add(struct ssb_diags *d, enum ssb_severity severity, const char *where
 	snprintf(e->where, sizeof(e->where), "%s", where);
 	snprintf(e->remedy, sizeof(e->remedy), "%s", remedy);
 	e->view = (struct ssb_diag){ severity, e->where, e->text, e->remedy };
-	d->entries[d->count++] = e;
 }

@@ -7,8 +7,9 @@
 #include "skillsandbox.h"
 
 /* Copies the three texts; accepts d == NULL. Past MAX_DIAGS the last entry
- * says that there are more. Never fails: without memory the count still
- * grows, so that an error can not get lost. */
+ * says that there are more; alarms and errors still find room, in the place of
+ * what weighs less. Never fails: without memory the count still grows, so that
+ * an error can not get lost. */
 void diag_add(struct ssb_diags *d, enum ssb_severity severity, const char *where,
               const char *remedy, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 

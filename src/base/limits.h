@@ -23,6 +23,7 @@
 #define MAX_SCRIPT_DEPTH  4
 
 /* Plans */
+#define MAX_REQUESTS     (5UL * MAX_LIST_ITEMS) /* four lists of a manifest, and the rest of it */
 #define MAX_GRANTS       256
 #define MAX_COVERS       64 /* places of the runtime's own in them */
 #define MAX_ENV_VARS     256

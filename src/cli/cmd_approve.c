@@ -79,8 +79,8 @@ static int judge(struct request *r, const struct owner *owner, const struct cons
 		return exit_from_error(&err, false);
 	}
 	for (size_t i = 0; i < plan->n_refusals; i++) {
-		say_errorf("this cannot be approved: %s: %s", plan->refusals[i].what,
-		           plan->refusals[i].why);
+		say_errorf("this cannot be approved: %.300s: %s", plan->refusals[i].what,
+		           plan->refusals[i].why); /* a long name must not hide why */
 	}
 	if (plan->n_refusals > 0) {
 		return EXIT_FINDINGS;
@@ -106,7 +106,7 @@ static int give(const struct request *r, const struct owner *owner, const struct
 		say_error(&err);
 		return EXIT_SANDBOX;
 	}
-	say_notef("approved; 'skillsandbox approve --revoke' takes it back");
+	say_notef("approved; 'skillsandbox approve --revoke DIR' takes it back");
 	return EXIT_FINE;
 }
 

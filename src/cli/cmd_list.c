@@ -44,8 +44,8 @@ static int parse_ask(const struct request *r, struct index_ask *ask, char since[
 		errno = 0;
 		ask->limit = strtol(value, &end, 10);
 		if (errno != 0 || *end != '\0' || value[0] == '\0' || ask->limit < 1) {
-			return ssb_fail(err, SSB_E_USAGE, 0, "", "--limit: '%s' is no number",
-			                value);
+			return ssb_fail(err, SSB_E_USAGE, 0, "",
+			                "--limit: '%s' is no number from 1 on", value);
 		}
 	}
 	return 0;

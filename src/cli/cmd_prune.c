@@ -36,7 +36,8 @@ static int parse_count(const char *text, size_t *ret, struct ssb_error *err)
 	size_t digits = strspn(text, "0123456789");
 
 	if (digits == 0 || digits > 9 || text[digits] != '\0') {
-		return ssb_fail(err, SSB_E_USAGE, 0, "", "'%s' is no number", text);
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "--keep: '%s' is no number from 0 to 999999999", text);
 	}
 	*ret = strtoul(text, NULL, 10);
 	return 0;
@@ -59,7 +60,8 @@ static int prune_parse(const struct request *r, struct prune *p, struct ssb_erro
 	int64_t now = (int64_t)time(NULL);
 	p->digests_before = now - (older != NULL ? seconds : DIGESTS_SECONDS);
 	seconds = seconds > FRESH_SECONDS ? seconds : FRESH_SECONDS;
-	p->before = (now - seconds) * 1000000000;
+	/* In nanoseconds, of which a few hundred years are too many. */
+	p->before = (now > seconds ? now - seconds : 0) * 1000000000;
 	p->dry = request_has(r, FLAG_DRY_RUN);
 	return 0;
 }

@@ -241,7 +241,7 @@ static enum answer always(const struct owner *o, const struct consent_view *v)
 		say_error(&err);
 		return ANSWER_NO;
 	}
-	say_notef("approved, as it is now; 'skillsandbox approve --revoke' takes it back");
+	say_notef("approved, as it is now; 'skillsandbox approve --revoke DIR' takes it back");
 	return ANSWER_ALWAYS;
 }
 

@@ -127,8 +127,8 @@ static void say_withheld(const struct ssb_plan *plan)
 {
 	for (size_t i = 0; i < plan->n_withheld; i++) {
 		const struct refusal *w = &plan->withheld[i];
-		say_notef("withheld: %s: %s%s%s", w->what, w->why, w->remedy[0] != '\0' ? "; " : "",
-		          w->remedy);
+		say_notef("withheld: %.300s: %s%s%s", w->what, w->why,
+		          w->remedy[0] != '\0' ? "; " : "", w->remedy);
 	}
 }
 

@@ -29,8 +29,7 @@ static int take_out(struct consent_view *v, const struct ssb_options *o)
 		for (size_t k = 0; k < v->plan->n_withheld && !out; k++) {
 			out = strcmp(v->plan->withheld[k].what, o->withhold.v[i]) == 0;
 		}
-		if (out &&
-		    string_list_add(&v->declined, o->withhold.v[i], 4UL * MAX_LIST_ITEMS) != 0) {
+		if (out && string_list_add(&v->declined, o->withhold.v[i], MAX_REQUESTS) != 0) {
 			return -1;
 		}
 	}
@@ -47,7 +46,7 @@ int consent_view_make(const char *dir, const struct ssb_plan *plan, const struct
 
 int consent_view_decline(struct consent_view *v, size_t i)
 {
-	return string_list_add(&v->declined, v->abilities.v[i].asked, 4UL * MAX_LIST_ITEMS) == 0
+	return string_list_add(&v->declined, v->abilities.v[i].asked, MAX_REQUESTS) == 0
 	               ? abilities_drop(&v->abilities, i)
 	               : -1;
 }

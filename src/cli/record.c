@@ -200,6 +200,14 @@ static int64_t parse_fraction(const char **p)
 	return micros;
 }
 
+/* The 30th of February is none: timegm() makes it a day of March. */
+static bool is_date(const struct tm *tm)
+{
+	struct tm date = *tm;
+
+	return timegm(&date) != -1 && date.tm_mday == tm->tm_mday;
+}
+
 static bool parse_time(const char *text, int64_t *ret_micros)
 {
 	struct tm tm = { 0 };
@@ -207,7 +215,7 @@ static bool parse_time(const char *text, int64_t *ret_micros)
 	int64_t fraction = 0;
 	const char *p = strptime(text, "%Y-%m-%d", &tm);
 
-	if (p == NULL || tm.tm_year < 70 || tm.tm_year > 8099) {
+	if (p == NULL || tm.tm_year < 70 || tm.tm_year > 8099 || !is_date(&tm)) {
 		return false;
 	}
 	if (*p != '\0') {

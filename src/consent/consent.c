@@ -354,8 +354,7 @@ int consent_unuse(const struct owner *o, const struct ssb_plan *plan, struct ssb
 static int copy_list(struct string_list *to, const struct string_list *from)
 {
 	for (size_t i = 0; from != NULL && i < from->n; i++) {
-		if (!listed(to, from->v[i]) &&
-		    string_list_add(to, from->v[i], 4UL * MAX_LIST_ITEMS) != 0) {
+		if (!listed(to, from->v[i]) && string_list_add(to, from->v[i], MAX_REQUESTS) != 0) {
 			return -1;
 		}
 	}
@@ -412,29 +411,33 @@ static int fill_words(struct lock *l, const struct ssb_plan *plan,
 	               : 0;
 }
 
-static int fill_lock(const struct owner *o, struct lock *l, const struct ssb_plan *plan,
-                     const struct consent_terms *terms, struct ssb_error *err)
-{
-	AUTO(lock_done) struct lock before = { 0 };
-	struct ssb_error none = { 0 };
+/* What is approved, and by which word. */
+struct giving {
+	const struct ssb_plan *plan;
+	const struct consent_terms *terms;
+};
 
-	/* Zero where there is none, or none that is understood. */
-	(void)lock_load(o, plan->skill_dir, &before, &none);
-	int failed = fill_words(l, plan, terms);
-	/* Declined of whatever bytes, it stays out; granted it is of the same bytes alone. */
-	failed = failed == 0 ? copy_list(&l->declined, &before.declined) : failed;
-	if (failed == 0 && terms->some) {
-		if (!same_tree(&before.files, &l->files) || is_over(&before)) {
-			lock_done(&before);
-		}
-		failed = grant_some(l, terms, &before);
+static int too_much(struct ssb_error *err)
+{
+	return ssb_fail(err, SSB_E_LIMIT, 0, WHERE,
+	                "it asks for more than can be approved at once");
+}
+
+/* Declined of whatever bytes, it stays out; granted it is of the same bytes alone. */
+static int fill_given(struct lock *l, const struct lock *before, void *arg, struct ssb_error *err)
+{
+	static const struct lock NONE = { 0 };
+	const struct giving *g = arg;
+	bool same = same_tree(&before->files, &l->files) && !is_over(before);
+	int failed = copy_list(&l->declined, &before->declined);
+
+	if (failed == 0 && g->terms->some) {
+		failed = grant_some(l, g->terms, same ? before : &NONE);
 	} else if (failed == 0) {
-		failed = grant_all(l, plan->refusals, plan->n_refusals) != 0 ||
-		         grant_all(l, plan->withheld, plan->n_withheld) != 0;
+		failed = grant_all(l, g->plan->refusals, g->plan->n_refusals) != 0 ||
+		         grant_all(l, g->plan->withheld, g->plan->n_withheld) != 0;
 	}
-	return failed == 0 ? 0
-	                   : ssb_fail(err, SSB_E_LIMIT, 0, WHERE,
-	                              "it asks for more than can be approved at once");
+	return failed == 0 ? 0 : too_much(err);
 }
 
 int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *plan,
@@ -442,6 +445,7 @@ int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *
                  struct ssb_error *err)
 {
 	AUTO(lock_done) struct lock l = { 0 };
+	struct giving g = { plan, terms };
 	struct ssb_error unswept = { 0 };
 
 	if (pinned_read(dir, &l.files, err) != 0) {
@@ -451,8 +455,12 @@ int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
 		                "the skill changed while you looked at it; look again");
 	}
-	if (fill_lock(o, &l, plan, terms, err) != 0 ||
-	    snapshot_make(o, dir, &l.files, &l.snapshot, err) != 0 || lock_store(o, &l, err) != 0) {
+	if (fill_words(&l, plan, terms) != 0) {
+		return too_much(err);
+	}
+	/* The copy first: others wait while the approval is written. */
+	if (snapshot_make(o, dir, &l.files, &l.snapshot, err) != 0 ||
+	    lock_store_filled(o, &l, fill_given, &g, err) != 0) {
 		return -1;
 	}
 	(void)snapshot_sweep(o, &unswept); /* the next one will */

@@ -387,6 +387,21 @@ int lock_store(const struct owner *o, const struct lock *l, struct ssb_error *er
 	               : store_at(dir, l, err);
 }
 
+int lock_store_filled(const struct owner *o, struct lock *inout, lock_fill_fn *fill, void *arg,
+                      struct ssb_error *err)
+{
+	AUTO(lock_done) struct lock before = { 0 };
+	struct ssb_error none = { 0 };
+	auto_fd dir = -1;
+	auto_fd lock = -1;
+
+	if (begin(o, &dir, &lock, err) != 0 || has_room(dir, inout->skill, err) != 0) {
+		return -1;
+	}
+	(void)read_skill(o, dir, inout->skill, &before, &none);
+	return fill(inout, &before, arg, err) != 0 ? -1 : store_at(dir, inout, err);
+}
+
 int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct ssb_error *err)
 {
 	char name[NAME_SIZE];

@@ -202,7 +202,7 @@ static void take_list(struct reader *r, const struct json_node *list, const char
 	for (const struct json_node *n = json_first(&r->doc, list); n != NULL && r->wrong == NULL;
 	     n = json_next(&r->doc, n)) {
 		const char *s = text_of(r, n, what);
-		if (s != NULL && string_list_add(ret, s, 4UL * MAX_LIST_ITEMS) != 0) {
+		if (s != NULL && string_list_add(ret, s, MAX_REQUESTS) != 0) {
 			r->wrong = "it holds too much";
 		}
 	}

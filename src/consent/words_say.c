@@ -99,9 +99,9 @@ static char *visible_why(const struct refusal *r)
 
 /* "HOST", "HOST:80,443", "[ADDR]:80/udp" */
 struct endpoint {
-	char *host;  /* new */
-	char *ports; /* new; "443" where none is said */
-	bool udp;
+	char *host;           /* new */
+	char *ports;          /* new; "443" where none is said */
+	const char *protocol; /* "/udp"; "": what the port says */
 };
 
 static void endpoint_done(struct endpoint *p)
@@ -125,13 +125,13 @@ static int endpoint_parse(const char *value, struct endpoint *ret)
 	const char *end = host_end(value);
 	const char *host = value + (*end == ']' ? 1 : 0);
 	const char *ports = end + (*end == ']' ? 1 : 0);
-	size_t len = strlen(value);
 
 	ports = *ports == ':' ? ports + 1 : "443";
+	size_t len = strspn(ports, "0123456789,");
 	*ret = (struct endpoint){
 		.host = strndup(host, (size_t)(end - host)),
-		.ports = strndup(ports, strspn(ports, "0123456789,")),
-		.udp = len > 4 && strcmp(value + len - 4, "/udp") == 0,
+		.ports = strndup(ports, len),
+		.protocol = ports + len,
 	};
 	return ret->host == NULL || ret->ports == NULL ? -1 : 0;
 }
@@ -139,20 +139,19 @@ static int endpoint_parse(const char *value, struct endpoint *ret)
 static const char *protocol_words(const struct endpoint *at)
 {
 	static const struct {
-		const char *ports;
+		const char *said; /* the protocol, or the ports alone */
 		const char *words;
-	} KNOWN[] = { { "443", " (TLS)" },
-		      { "80", " (HTTP)" },
-		      { "22", " (SSH)" },
-		      { "25", " (mail)" },
-		      { "53", " (DNS)" } };
+	} KNOWN[] = { { "/udp", " (UDP)" }, { "/tls", " (TLS)" }, { "/http", " (HTTP)" },
+		      { "443", " (TLS)" },  { "80", " (HTTP)" },  { "22", " (SSH)" },
+		      { "25", " (mail)" },  { "53", " (DNS)" } };
+	const char *said = *at->protocol != '\0' ? at->protocol : at->ports;
 
-	for (size_t i = 0; i < ARRAY_LEN(KNOWN) && !at->udp; i++) {
-		if (strcmp(KNOWN[i].ports, at->ports) == 0) {
+	for (size_t i = 0; i < ARRAY_LEN(KNOWN); i++) {
+		if (strcmp(KNOWN[i].said, said) == 0) {
 			return KNOWN[i].words;
 		}
 	}
-	return at->udp ? " (UDP)" : "";
+	return "";
 }
 
 static int say_network(const char *value, struct buf *text, struct buf *thing)

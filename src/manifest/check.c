@@ -84,6 +84,17 @@ const char *check_name(const char *s, char **ret)
 	return check_line(s, ret);
 }
 
+/* Each is opened for itself where a path is judged. */
+static bool is_deep(const char *path)
+{
+	size_t n = 0;
+
+	for (; *path != '\0'; path++) {
+		n += *path == '/';
+	}
+	return n > MAX_PATH_DEPTH;
+}
+
 /* Copies `s` without empty and "." components. False if one is "..". */
 static bool path_normalise(const char *s, char *out)
 {
@@ -144,6 +155,9 @@ const char *check_path(const char *s, char **ret)
 	}
 	if (!path_normalise(s, out)) {
 		return "has \"..\" in it; write the path that it leads to";
+	}
+	if (is_deep(out)) {
+		return "has more than 128 directories in it; shorten it";
 	}
 	*ret = steal_ptr(&out);
 	return NULL;

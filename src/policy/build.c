@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/diag.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "base/shell_quote.h"
 #include "policy/upstream.h"
 
 const char *access_name(enum access a)
@@ -39,6 +41,21 @@ char *build_printf(struct build *b, const char *fmt, ...)
 		return NULL;
 	}
 	return s;
+}
+
+char *build_word(struct build *b, const char *path)
+{
+	size_t home = strncmp(path, "~/", 2) == 0 ? 2 : 0;
+	auto_buf out;
+
+	buf_init(&out, 4UL * MAX_PATH_BYTES + 2); /* each of its bytes may be a quote */
+	buf_add(&out, path, home);
+	if (home == 0 || path[home] != '\0') {
+		shell_quote(&out, path + home);
+	}
+	char *word = buf_steal(&out);
+	b->failed |= word == NULL;
+	return word;
 }
 
 void build_add(struct build *b, struct string_list *l, const char *s, size_t max)

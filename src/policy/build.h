@@ -43,6 +43,10 @@ int plan_build_command(const struct owner *owner, const struct ssb_options *o, c
 /* An empty one, which holds no fd: 0 is one. NULL: no memory. */
 struct ssb_plan *plan_new(void);
 
+/* The path as one word for a shell that knows "~/", whoever chose it. New; NULL: no memory,
+ * and the build has failed. */
+char *build_word(struct build *b, const char *path);
+
 /* A refusal, a warning: into the plan and into the diags. */
 void build_refuse(struct build *b, enum refusal_kind kind, const char *where, const char *what,
                   const char *why, const char *remedy);
@@ -50,7 +54,9 @@ void build_refuse(struct build *b, enum refusal_kind kind, const char *where, co
 void build_withhold(struct build *b, const struct refusal *r);
 /* The owner's word that would allow what was refused last. */
 void build_offer(struct build *b, enum ssb_option option, const char *value);
-/* The owner took this request out: it is recorded, and not to be looked at further. */
+/* The owner took this request out. */
+bool build_is_taken_out(const struct build *b, const char *what);
+/* The same: it is recorded then, and not to be looked at further. */
 bool build_taken_out(struct build *b, enum refusal_kind kind, const char *where, const char *what);
 /* A sidecar for any directory of its name asks to write `path`, and the owner did not say
  * so for this one: withheld. */

@@ -234,7 +234,7 @@ static void add_declared(struct build *b, const struct mtext *t)
 	build_where(b, t, where, sizeof(where));
 	auto_free char *what = build_printf(b, "environment %s", t->s);
 	if (what != NULL) {
-		build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
+		build_add(b, &b->plan->requested, what, MAX_REQUESTS);
 	}
 	if (owner_word(b, t->s) != NULL ||
 	    (what != NULL && build_taken_out(b, REFUSAL_OTHER, where, what))) {

@@ -242,7 +242,7 @@ static void text_refusals(struct buf *out, const char *head, const struct refusa
 		put(out, r->why);
 		buf_adds(out, "  (");
 		put(out, r->where);
-		buf_adds(out, ")\n          ");
+		buf_adds(out, r->remedy[0] != '\0' ? ")\n          " : ")");
 		put(out, r->remedy);
 		buf_addc(out, '\n');
 	}

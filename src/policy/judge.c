@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/own.h"
+#include "manifest/write.h"
 #include "policy/build.h"
 #include "policy/protect.h"
 
@@ -34,13 +35,30 @@ static enum ssb_option access_option(enum access access)
 	return access == ACCESS_WRITE ? SSB_OPT_WRITE : SSB_OPT_READ;
 }
 
-static void refuse_hit(struct build *b, const struct request *r, const struct danger_hit *h)
+/* The flag and the line of the policy file that give it. The path is the manifest's: it is
+ * one word to a shell, and one text of the list. */
+static char *say_grant(struct build *b, const struct request *r)
 {
 	const char *file =
 	        b->policy.file != NULL ? b->policy.file : "~/.config/skillsandbox/policy.yaml";
 	const char *access = access_name(r->access);
 	/* A lone "~" is null in YAML. */
 	const char *path = strcmp(r->text, "~") == 0 ? "~/" : r->text;
+	auto_free char *word = build_word(b, path);
+	auto_buf text;
+
+	buf_init(&text, 2UL * MAX_PATH_BYTES + 2);
+	manifest_put_text(&text, path);
+	return word == NULL || text.failed
+	               ? build_printf(b, "the owner can grant it: --%s PATH", access)
+	               : build_printf(b,
+	                              "the owner can grant it: --%s %s, or the line "
+	                              "'grants: {%s: [%s]}' in %s",
+	                              access, word, access, text.data, file);
+}
+
+static void refuse_hit(struct build *b, const struct request *r, const struct danger_hit *h)
+{
 	auto_free char *why = explain_hit(b, h);
 	auto_free char *remedy = NULL;
 
@@ -53,13 +71,11 @@ static void refuse_hit(struct build *b, const struct request *r, const struct da
 	} else if (r->real != NULL) {
 		remedy = build_printf(b, "declare the real path: %s", r->real);
 	} else if ((h->place->flags & DANGER_DENIED) != 0) {
-		remedy = build_printf(b, "the owner can grant it for one run: --%s %s", access,
-		                      path);
+		auto_free char *word = build_word(b, r->text);
+		remedy = build_printf(b, "the owner can grant it for one run: --%s %s",
+		                      access_name(r->access), word != NULL ? word : "PATH");
 	} else {
-		remedy = build_printf(b,
-		                      "the owner can grant it: --%s %s, or the line "
-		                      "'grants: {%s: [%s]}' in %s",
-		                      access, path, access, path, file);
+		remedy = say_grant(b, r);
 	}
 	build_refuse_request(b, r, why, remedy);
 	if ((h->place->flags & (DANGER_NEVER | DANGER_DENIED)) == 0 && r->real == NULL) {
@@ -126,9 +142,11 @@ static bool judge_protected(struct build *b, const struct request *r, const stru
 	}
 	auto_free char *why =
 	        build_printf(b, "the host later executes or obeys what stands in '%s'", part);
-	auto_free char *remedy =
-	        r->real != NULL ? build_printf(b, "declare the real path: %s", r->real)
-	                        : build_printf(b, "the owner can grant it: --write %s", r->text);
+	auto_free char *word = build_word(b, r->text);
+	auto_free char *remedy = r->real != NULL
+	                                 ? build_printf(b, "declare the real path: %s", r->real)
+	                                 : build_printf(b, "the owner can grant it: --write %s",
+	                                                word != NULL ? word : "PATH");
 	build_refuse_request(b, r, why, remedy);
 	if (r->real == NULL) {
 		build_offer(b, SSB_OPT_WRITE, r->text);

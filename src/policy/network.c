@@ -116,12 +116,29 @@ static void refuse_literal(struct build *b, const char *where, const char *what,
 	}
 }
 
-/* "connect to HOST", and the ports where they are not the usual one: a rule that opens
- * another port is another request. */
-static char *what_rule(struct build *b, const struct egress_rule *rule)
+/* What is spoken, where the port alone does not say it. */
+static const char *protocol_part(const struct egress_rule *rule)
 {
-	bool udp = rule->protocol == PROTO_UDP;
-	bool usual = rule->n_ports == 1 && rule->ports[0] == 443 && !udp;
+	uint16_t only = rule->n_ports == 1 ? rule->ports[0] : 0;
+
+	switch (rule->protocol) {
+	case PROTO_UDP:
+		return "/udp";
+	case PROTO_TLS:
+		return only == 443 ? "" : "/tls";
+	case PROTO_HTTP:
+		return only == 80 ? "" : "/http";
+	case PROTO_TCP:
+		break;
+	}
+	return "";
+}
+
+/* "connect to HOST", and the ports where they are not the usual one: a rule that opens
+ * another port, or lets something else be spoken, is another request. */
+static char *what_rule(struct build *b, const struct egress_rule *rule, const char *protocol)
+{
+	bool usual = rule->n_ports == 1 && rule->ports[0] == 443 && *protocol == '\0';
 	bool v6 = strchr(rule->domain.s, ':') != NULL && !usual;
 	auto_buf out;
 
@@ -130,22 +147,33 @@ static char *what_rule(struct build *b, const struct egress_rule *rule)
 	for (size_t i = 0; i < rule->n_ports && !usual; i++) {
 		buf_addf(&out, "%c%u", i == 0 ? ':' : ',', (unsigned)rule->ports[i]);
 	}
-	buf_adds(&out, udp ? "/udp" : "");
+	buf_adds(&out, protocol);
 	char *what = buf_steal(&out);
 	b->failed |= what == NULL;
 	return what;
 }
 
+/* What was declined by an older version, or is taken out by a shorter word, is called as it
+ * is called there: it stays out. */
+static char *request_of(struct build *b, const struct egress_rule *rule)
+{
+	const char *protocol = protocol_part(rule);
+	auto_free char *plain = rule->protocol == PROTO_UDP ? NULL : what_rule(b, rule, "");
+
+	return plain != NULL && build_is_taken_out(b, plain) ? steal_ptr(&plain)
+	                                                     : what_rule(b, rule, protocol);
+}
+
 static void add_declared_egress(struct build *b, const struct egress_rule *rule, size_t n_owner)
 {
 	bool literal = rule->kind == HOST_ADDRESS || rule->kind == HOST_CIDR;
-	auto_free char *what = what_rule(b, rule);
+	auto_free char *what = request_of(b, rule);
 	char where[192];
 
 	if (what == NULL) {
 		return;
 	}
-	build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
+	build_add(b, &b->plan->requested, what, MAX_REQUESTS);
 	build_where(b, &rule->domain, where, sizeof(where));
 	if (build_taken_out(b, REFUSAL_NETWORK, where, what) ||
 	    !judge_range(b, where, what, rule)) {

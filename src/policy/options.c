@@ -231,8 +231,9 @@ const char *option_net(const char *value, struct egress_rule *ret)
 		colon = end[1] == ':' ? end + 1 : NULL;
 		*end = '\0';
 		memmove(host, host + 1, (size_t)(end - host));
-	} else if (strchr(host, ':') == strrchr(host, ':')) {
-		/* More than one colon: an IPv6 address without a port. */
+	} else if (strchr(host, ':') == strrchr(host, ':') && strstr(host, "://") == NULL) {
+		/* More than one colon: an IPv6 address without a port. And what is wrong
+		 * with an address of the web is not its port. */
 		colon = strchr(host, ':');
 	}
 	if (colon != NULL) {
@@ -316,7 +317,7 @@ static int set_item(struct ssb_options *o, enum ssb_option what, const char *val
 	                        : what == SSB_OPT_ALLOW_PRIVATE ? &o->allow_private
 	                        : what == SSB_OPT_WITHHOLD      ? &o->withhold
 	                                                        : &o->env;
-	size_t max = what == SSB_OPT_WITHHOLD ? 4UL * MAX_LIST_ITEMS : MAX_GRANTS;
+	size_t max = what == SSB_OPT_WITHHOLD ? MAX_REQUESTS : MAX_GRANTS;
 	auto_free char *form = NULL;
 	const char *wrong = check_item(what, value, &form);
 

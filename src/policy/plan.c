@@ -62,7 +62,7 @@ static void add_declared(struct build *b, const struct mtext_list *l, enum acces
 		build_where(b, &l->v[i], where, sizeof(where));
 		auto_free char *what = build_printf(b, "%s %s", access_name(access), l->v[i].s);
 		if (what != NULL) {
-			build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
+			build_add(b, &b->plan->requested, what, MAX_REQUESTS);
 		}
 		if (what == NULL ||
 		    build_taken_out(b, access == ACCESS_WRITE ? REFUSAL_WRITE : REFUSAL_READ, where,

@@ -241,7 +241,7 @@ static void read_words(const struct reader *r, const struct key *k, const struct
 {
 	bool layers = strcmp(k->name, "best_effort") == 0;
 	const char *remedy = layers ? "write a list of: userns, net, mounts, env, limits, caps, "
-	                              "landlock, seccomp"
+	                              "landlock, seccomp, audit"
 	                            : "write a list of: default, strict, permissive";
 	unsigned bits = 0;
 

@@ -28,7 +28,7 @@ void build_ask_limit(struct build *b, const struct resource *r, uint64_t *v, uin
 	if (what == NULL) {
 		return;
 	}
-	build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
+	build_add(b, &b->plan->requested, what, MAX_REQUESTS);
 	if (build_taken_out(b, REFUSAL_OTHER, b->manifest->file, what)) {
 		*v = usual;
 	}
@@ -78,7 +78,7 @@ static void set_profile(struct build *b)
 	auto_free char *what = build_printf(b, "profile %s", profile_name(wanted));
 
 	if (what != NULL && wanted == PROFILE_PERMISSIVE) {
-		build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
+		build_add(b, &b->plan->requested, what, MAX_REQUESTS);
 	}
 	if (b->opt->profile >= 0) {
 		b->plan->profile = (enum profile)b->opt->profile;

@@ -221,7 +221,7 @@ static bool is_declined(const struct search *s, const char *real)
 	if (what == NULL || !s->asks || (!b->plan->toolchain_auto && b->policy.toolchain == 0)) {
 		return what == NULL;
 	}
-	build_add(b, &b->plan->requested, what, 4UL * MAX_LIST_ITEMS);
+	build_add(b, &b->plan->requested, what, MAX_REQUESTS);
 	return build_taken_out(b, REFUSAL_READ, s->command, what);
 }
 
@@ -233,8 +233,11 @@ static bool need_directory(const struct search *s, const char *dir)
 	auto_free char *prefix = prefix_of(dir);
 	const char *wanted = prefix != NULL ? prefix : dir;
 	auto_free char *real = NULL;
+	/* Words for a shell: the skill may have named the directory. */
+	auto_free char *dir_word = build_word(b, dir);
+	auto_free char *wanted_word = build_word(b, wanted);
 
-	if (path_is_system(dir) || already_shown(b, dir)) {
+	if (b->failed || path_is_system(dir) || already_shown(b, dir)) {
 		return true;
 	}
 	if (s->chosen) {
@@ -242,14 +245,14 @@ static bool need_directory(const struct search *s, const char *dir)
 		           "%s, which the skill names, is in %s and not in the sandbox: only a "
 		           "known interpreter by its bare name brings its directory "
 		           "(--toolchain); add --read %s",
-		           s->command, dir, dir);
+		           s->command, dir, dir_word);
 		return false;
 	}
 	if (!b->plan->toolchain_auto && !s->asks) {
 		build_warn(b, "toolchain",
 		           "%s lives in %s, which is not in the sandbox: add --toolchain auto, "
 		           "or --read %s",
-		           s->command, dir, wanted);
+		           s->command, dir, wanted_word);
 		return false;
 	}
 	int fd = prefix != NULL ? open_harmless(b, prefix, &real) : -1;
@@ -260,7 +263,7 @@ static bool need_directory(const struct search *s, const char *dir)
 	if (fd < 0) {
 		build_warn(b, "toolchain",
 		           "%s lives in %s, which is too much to grant unasked: add --read %s",
-		           s->command, dir, dir);
+		           s->command, dir, dir_word);
 		return false;
 	}
 	if (is_declined(s, real)) {
@@ -355,11 +358,13 @@ static void take_back(struct build *b, size_t n_before, const char *command)
 {
 	struct ssb_plan *p = b->plan;
 
-	if (p->n_grants > n_before) {
+	auto_free char *word =
+	        p->n_grants > n_before ? build_word(b, p->grants[n_before].target) : NULL;
+	if (word != NULL) {
 		build_warn(b, "toolchain",
 		           "%s lives in %s, which is not in the sandbox: add --toolchain auto, or "
 		           "--read %s",
-		           command, p->grants[n_before].target, p->grants[n_before].target);
+		           command, p->grants[n_before].target, word);
 	}
 	while (p->n_grants > n_before) {
 		grant_done(&p->grants[--p->n_grants]);

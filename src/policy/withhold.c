@@ -8,22 +8,29 @@
 #include "base/own.h"
 #include "policy/build.h"
 
-bool build_taken_out(struct build *b, enum refusal_kind kind, const char *where, const char *what)
+bool build_is_taken_out(const struct build *b, const char *what)
 {
 	const struct string_list *l = &b->opt->withhold;
 
 	for (size_t i = 0; i < l->n; i++) {
 		if (strcmp(l->v[i], what) == 0) {
-			const struct refusal r = { .kind = kind,
-				                   .what = (char *)(uintptr_t)what,
-				                   .where = (char *)(uintptr_t)where,
-				                   .why = (char[]){ "the owner took it out" },
-				                   .remedy = (char[]){ "" } };
-			build_withhold(b, &r);
 			return true;
 		}
 	}
 	return false;
+}
+
+bool build_taken_out(struct build *b, enum refusal_kind kind, const char *where, const char *what)
+{
+	if (!build_is_taken_out(b, what)) {
+		return false;
+	}
+	build_withhold(b, &(struct refusal){ .kind = kind,
+	                                     .what = (char *)(uintptr_t)what,
+	                                     .where = (char *)(uintptr_t)where,
+	                                     .why = (char[]){ "the owner took it out" },
+	                                     .remedy = (char[]){ "" } });
+	return true;
 }
 
 bool build_unbound(struct build *b, const char *where, const char *what, const char *path)

@@ -66,6 +66,7 @@ struct errand_answer {
 	void (*failed)(void *arg, struct mcp_call *c, const struct errand_end *end);
 	void (*free)(void *arg); /* NULL: it is not ours */
 	void *arg;
+	unsigned limit_ms; /* as of a wish */
 };
 void errand_answer(struct serve *s, struct mcp_call *c, const struct errand_answer *w);
 /* A handler, there; `s` is its app. */

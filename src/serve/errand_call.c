@@ -104,9 +104,11 @@ void errand_answer(struct serve *s, struct mcp_call *c, const struct errand_answ
 		return;
 	}
 	*x = (struct errand_call){ .serve = s, .call = c, .how = *w };
-	const struct errand_wish wish = {
-		.run = run, .after = w->after != NULL ? after : NULL, .ended = ended, .arg = x
-	};
+	const struct errand_wish wish = { .run = run,
+		                          .after = w->after != NULL ? after : NULL,
+		                          .ended = ended,
+		                          .arg = x,
+		                          .limit_ms = w->limit_ms };
 	if (errand_of_call(s, c, &wish, &err) != 0) {
 		mcp_fail(c, MCP_E_INTERNAL, "out of memory");
 		return;

@@ -8,6 +8,8 @@
 #include "serve/tool_record.h"
 #include "session/policy.h"
 
+#define LIST_MS 5000 /* for a look at all skills: clients wait for their list of tools */
+
 #define SKILL_WORD "name of a skill that is served (list_skills), or the path of its directory"
 
 static const struct mcp_field RUN_FIELDS[] = {
@@ -141,6 +143,7 @@ static const char VIOLATION_OUTPUT[] =
 		how(app, c, handler);                                                              \
 	}
 IN_ERRAND(errand_tool, tool_list_skills)
+IN_ERRAND(errand_tool, tool_validate_skill)
 IN_ERRAND(errand_tool, tool_inspect_skill)
 IN_ERRAND(errand_tool, tool_why_denied)
 IN_ERRAND(errand_tool, tool_get_trace)
@@ -148,6 +151,7 @@ IN_ERRAND(errand_tool, tool_session_status)
 IN_ERRAND(errand_method, serve_resources_list)
 IN_ERRAND(errand_method, serve_resources_read)
 IN_ERRAND(errand_method, serve_directory_read)
+IN_ERRAND(errand_method, serve_prompts_get)
 IN_ERRAND(errand_method, serve_complete)
 IN_ERRAND(errand_method, serve_skills_list)
 IN_ERRAND(errand_method, serve_skills_get)
@@ -181,7 +185,7 @@ static const struct mcp_tool TOOLS[] = {
 	  .n_fields = ARRAY_LEN(VALIDATE_FIELDS),
 	  .output_schema = VALIDATE_OUTPUT,
 	  .hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
-	  .handle = tool_validate_skill },
+	  .handle = tool_validate_skill_away },
 	{ .name = "inspect_skill",
 	  .title = "Show what a skill may do",
 	  .description =
@@ -255,7 +259,7 @@ static bool all_harmless(struct serve *s)
 	return true;
 }
 
-static void tools_list(void *app, struct mcp_call *c)
+static void list_looked(void *app, struct mcp_call *c)
 {
 	struct mcp_tool now[ARRAY_LEN(TOOLS)];
 	const struct mcp_tools t = { now, ARRAY_LEN(now) };
@@ -268,6 +272,23 @@ static void tools_list(void *app, struct mcp_call *c)
 		}
 	}
 	mcp_tools_list(&t, c);
+}
+
+/* What could not be looked at, or not in time, is not harmless. */
+static void list_unlooked(void *app, struct mcp_call *c, const struct errand_end *end)
+{
+	(void)app;
+	(void)end;
+	mcp_tools_list(&SERVE_TOOLS, c);
+}
+
+static void tools_list(void *app, struct mcp_call *c)
+{
+	const struct errand_answer w = {
+		.answer = list_looked, .failed = list_unlooked, .arg = app, .limit_ms = LIST_MS
+	};
+
+	errand_answer(app, c, &w);
 }
 
 static void tools_call(void *app, struct mcp_call *c)
@@ -283,7 +304,7 @@ const struct mcp_method SERVE_METHODS[] = {
 	{ "resources/read", serve_resources_read_away, MCP_CACHED },
 	{ "resources/directory/read", serve_directory_read_away, 0 },
 	{ "prompts/list", serve_prompts_list, MCP_CACHED },
-	{ "prompts/get", serve_prompts_get, 0 },
+	{ "prompts/get", serve_prompts_get_away, 0 },
 	{ "completion/complete", serve_complete_away, 0 },
 	{ "skills/list", serve_skills_list_away, MCP_CACHED },
 	{ "skills/get", serve_skills_get_away, MCP_CACHED },

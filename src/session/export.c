@@ -3,9 +3,9 @@
  * A file is opened and locked while the transaction still holds the session, and
  * written after it is committed: so the lines of one session are there in their
  * order, and none that did not happen. Nothing waits for that lock: others may hold
- * it, and not only processes of ours. Where it is held, or the file cannot be opened,
- * the store remembers from which line on the copy is behind, and the next call that
- * can writes those first. It is a copy: where it fails the call is as good, with a
+ * it, and not only processes of ours. Where it is held, or the file cannot be opened or
+ * written, the store remembers from which line on the copy is behind, and the next call
+ * that can writes those first. It is a copy: where it fails the call is as good, with a
  * warning; the ledger itself is in the store. */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +25,8 @@
 struct copy {
 	int fd;
 	const struct row *row;
+	size_t item;
+	int64_t from;    /* the first line that it lacks */
 	struct buf late; /* lines that it lacks, to be written first */
 	bool further;    /* there are more of them */
 	char path[PATH_MAX];
@@ -90,6 +92,19 @@ static void fall_behind(struct call *c, const struct row *row, size_t item, int6
 	             "INSERT INTO copies (session, item, seq) VALUES ($1, $2, $3)"
 	             " ON CONFLICT (session, item) DO UPDATE SET seq = excluded.seq",
 	             DB_ARGS(DB_I(row->n), DB_I(item), DB_I(from)), NULL, NULL, &why);
+}
+
+/* After the commit, while the file is still locked: others who could not have it fell
+ * behind from a later line on, and this call may have told that it is not. */
+static void fall_back(struct call *c, const struct copy *to, int64_t from)
+{
+	struct ssb_error why = { 0 };
+
+	(void)db_run(c->ss->db,
+	             "INSERT INTO copies (session, item, seq) VALUES ($1, $2, $3)"
+	             " ON CONFLICT (session, item) DO UPDATE SET seq ="
+	             " CASE WHEN copies.seq < excluded.seq THEN copies.seq ELSE excluded.seq END",
+	             DB_ARGS(DB_I(to->row->n), DB_I(to->item), DB_I(from)), NULL, NULL, &why);
 }
 
 struct late {
@@ -197,6 +212,8 @@ static void open_one(struct call *c, struct exports *e, const struct row *row, s
 		return;
 	}
 	copy->row = row;
+	copy->item = item;
+	copy->from = from;
 	e->n++;
 	if (from < until) {
 		catch_up(c, copy, item, from, until);
@@ -236,29 +253,36 @@ struct exports *export_open(struct call *c)
 }
 
 /* A part of a line is cut off again: what follows would not be one either. */
-static void write_lines(struct call *c, const struct copy *to, const struct buf *lines)
+static int write_lines(struct call *c, const struct copy *to, const struct buf *lines)
 {
 	off_t end = lseek(to->fd, 0, SEEK_END);
 
 	if (lines->failed || end < 0) {
 		warn(c, to->path, lines->failed ? "too many lines at once" : strerror(errno));
-	} else if (file_write_all(to->fd, lines->data, lines->len) != 0) {
+		return -1;
+	}
+	if (file_write_all(to->fd, lines->data, lines->len) != 0) {
 		int why = errno;
 		(void)!ftruncate(to->fd, end);
 		warn(c, to->path, strerror(why));
+		return -1;
+	}
+	return 0;
+}
+
+static void write_copy(struct call *c, const struct copy *to)
+{
+	if ((to->late.len > 0 || to->late.failed) && write_lines(c, to, &to->late) != 0) {
+		fall_back(c, to, to->from);
+	} else if (!to->further && write_lines(c, to, &to->row->lines) != 0) {
+		fall_back(c, to, (int64_t)to->row->first);
 	}
 }
 
 void export_write(struct call *c, struct exports *e)
 {
 	for (size_t i = 0; e != NULL && i < e->n; i++) {
-		struct copy *to = &e->v[i];
-		if (to->late.len > 0 || to->late.failed) {
-			write_lines(c, to, &to->late);
-		}
-		if (!to->further) {
-			write_lines(c, to, &to->row->lines);
-		}
+		write_copy(c, &e->v[i]);
 	}
 	export_drop(e);
 }

@@ -137,9 +137,12 @@ static int find_declared(const struct search *s, struct skill_found *ret, struct
 	if (manifest_load(s->source, &ret->manifest, s->diags, err) != 0) {
 		return -1;
 	}
+	/* What is said of its lines is for who writes it, wherever the copy lies. */
+	free(ret->manifest->file);
+	ret->manifest->file = strdup(file);
 	ret->format = SKILL_DECLARED;
 	ret->file = steal_ptr(&file);
-	return 0;
+	return ret->manifest->file == NULL ? no_memory(err) : 0;
 }
 
 static char *sidecar_file(const struct search *s)

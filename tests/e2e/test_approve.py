@@ -219,6 +219,25 @@ def test_what_cannot_be_approved(ssb):
     approve(ssb, d)
 
 
+def test_a_long_name_does_not_hide_why(ssb):
+    long = "~/.ssh/" + "/".join(["x" * 200] * 12)
+    r = ssb.ssb("approve", "--yes", ssb.skill("print(1)", read=[long]))
+    assert r.code == 1 and "this cannot be approved: read ~/.ssh/x" in r.errors, r
+    assert ": it does not exist\n" in r.errors, r
+
+
+def test_places_are_those_of_the_skill(ssb):
+    """Not of the copy of it that runs: nobody is to change that."""
+    d = ssb.skill("print(1)", read=["~/.ssh"])
+    approve(ssb, d, "--without", "read ~/.ssh")
+    plan = json.loads(ssb.ssb("inspect", "--json", d).ok().text)
+    assert "snapshots" in str(plan["granted"]["files"])     # the control
+    text = ssb.ssb("inspect", d).ok().text
+    (line,) = [line for line in text.splitlines() if "the owner took it out" in line]
+    assert f"({d}/skillsandbox.yaml:" in line and "snapshots" not in line, line
+    assert all(line.strip() for line in text.splitlines()), "it has no remedy, and no line for it"
+
+
 def test_a_forged_lock_grants_nothing(ssb, asks):
     approve(ssb, asks)
     (lock,) = locks(ssb)

@@ -654,7 +654,8 @@ def test_list_and_its_filters(five):
     east = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() - 3600 + 7200)) + "+02:00"
     assert listed(ssb, "--since", east) == ids[:2]
     for words in (["--since", "yesterday"], ["--since", "2026-11-15T13:20:00+2:00"], ["--severity", "bad"], ["--limit", "0"], ["x"],
-                  ["--until", "2026-13-45"], ["--since", "5"]):
+                  ["--until", "2026-13-45"], ["--since", "5"], ["--since", "2026-02-30"],
+                  ["--since", "2025-02-29T10:00:00Z"]):
         assert ssb.ssb("audit", "list", *words).code == 2, words
 
 
@@ -811,6 +812,8 @@ def names(state):
 
 def test_prune(five):
     ssb, state, ids = five
+    for ages in ("20000w", "9999999h", "9999999w"):  # before there was time, nothing was
+        assert "removed 0 runs" in ssb.ssb("audit", "prune", "--older-than", ages).ok().text
     r = ssb.ssb("audit", "prune", "--older-than", "1d", "--dry-run").ok()
     assert "would remove 2 runs" in r.text and len(names(state)) == 5
     assert "removed 2 runs" in ssb.ssb("audit", "prune", "--older-than", "1d").ok().text

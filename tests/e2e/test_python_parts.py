@@ -5,7 +5,9 @@ import json
 import os
 import random
 import shutil
+import subprocess
 import sys
+import threading
 import time
 
 import harness
@@ -19,12 +21,13 @@ from skillsandbox import (SessionError, SessionKilled, SessionRefused,  # noqa: 
                           SkillCrashed, SkillDenied, SkillError, SkillLoader,
                           SkillManifestError, SkillNotFound, SkillNotStarted,
                           SkillwareParamValidationError,
-                          _files, _skill, _wire, _yaml)
+                          _files, _reaper, _skill, _wire, _yaml)
 from skillsandbox import langchain as lc  # noqa: E402
 from skillsandbox._stderr import visible  # noqa: E402
 from skillsandbox.session import Session  # noqa: E402
 from skillsandbox.tiers import Options, worker_class  # noqa: E402
 from skillsandbox.tiers import base as workers  # noqa: E402
+from skillsandbox.tiers import process  # noqa: E402
 
 
 def brief(value):
@@ -284,6 +287,123 @@ def test_a_worker_is_its_owners(tmp_path):
         worker.call("execute")
 
 
+@pytest.mark.parametrize("seconds", [1e9, float("inf")])
+def test_a_call_may_take_as_long_as_it_takes(tmp_path, seconds):
+    worker = played(tmp_path, HELLO, FINE, FINE)
+    assert worker.call("execute", timeout=seconds) == 1
+    worker.close()
+
+
+def test_a_worker_that_cannot_be_held_is_ended(tmp_path, monkeypatch):
+    pids = []
+    monkeypatch.setattr(workers.REAPER, "add", pids.append)
+    worker = played(tmp_path, HELLO, FINE, FINE)
+    before = os.listdir("/proc/self/fd")
+    for failing in (("dup", 0), ("dup", 1), ("thread", 0)):
+        with monkeypatch.context() as m:
+            fails_after(m, *failing)
+            with pytest.raises((OSError, RuntimeError), match="no more"):
+                worker.call("execute")
+        with pytest.raises(ProcessLookupError):
+            os.kill(pids[-1], 0)
+        assert os.listdir("/proc/self/fd") == before, failing
+    assert worker.call("execute") == 1, "the next call starts anew"
+    worker.close()
+    assert os.listdir("/proc/self/fd") == before
+
+
+def fails_after(monkeypatch, what, calls):
+    real, seen = os.dup, []
+
+    def dup(fd):
+        seen.append(fd)
+        if len(seen) > calls:
+            raise OSError(24, "no more descriptors")
+        return real(fd)
+
+    def stderr(stream):
+        raise RuntimeError("no more threads")
+    if what == "dup":
+        monkeypatch.setattr(workers.os, "dup", dup)
+    else:
+        monkeypatch.setattr(workers, "Stderr", stderr)
+
+
+def test_a_worker_that_is_closed_while_it_starts_is_ended(tmp_path):
+    class Closed(Played):
+        lines = (HELLO, FINE, FINE)
+
+        def launch(self):
+            self._closed = True     # as close() does in another thread
+            return super().launch()
+    worker = Closed(_skill.read(make_skill(tmp_path / "skill")), workers.Options(timeout=20.0))
+    with pytest.raises(SkillCrashed, match="closed"):
+        worker.call("execute")
+    assert worker.process.poll() is not None
+
+
+DEAF = "import signal\nfor s in (2, 15):\n    signal.signal(s, signal.SIG_IGN)\n" + PLAYS
+
+
+def test_a_worker_that_hears_nothing_is_ended(tmp_path):
+    class Deaf(Played):
+        lines = (HELLO, FINE)   # and no other answer
+
+        def launch(self):
+            return workers.Launch([sys.executable, "-c", DEAF, json.dumps(self.lines)], {})
+    worker = Deaf(_skill.read(make_skill(tmp_path / "skill")), workers.Options(timeout=None))
+    worker.start()
+    failed = []
+
+    def call():
+        try:
+            worker.call("execute")
+        except SkillCrashed as e:
+            failed.append(e)
+    threads = [threading.Thread(target=call, daemon=True)]
+    threads[0].start()
+    while not worker._lock.locked():
+        time.sleep(0.01)
+    threads.append(threading.Thread(target=worker.close, daemon=True))
+    threads[1].start()
+    for t in threads:
+        t.join(30)
+    alive = worker.process.poll() is None
+    worker.process.kill()
+    assert not alive and len(failed) == 1
+
+
+def test_garbage_may_be_collected_at_any_time(tmp_path, monkeypatch):
+    reaper = _reaper.Reaper()
+    say = reaper._say
+
+    def collected(line):
+        if line.startswith("+"):
+            reaper.remove(999999998)    # an instance that nobody held any more
+        say(line)
+    monkeypatch.setattr(reaper, "_say", collected)
+    thread = threading.Thread(target=reaper.add, args=(999999999,), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive(), "it waits for itself"
+    worker = played(tmp_path, HELLO, FINE, FINE)
+    worker.start()
+    monkeypatch.setattr(threading, "current_thread", lambda: worker._stderr._thread)
+    worker.close()
+    assert worker.process.poll() is not None
+
+
+def test_a_program_that_takes_too_long_is_none_of_the_skills_errors(tmp_path, monkeypatch):
+    def late(*_, **__):
+        raise subprocess.TimeoutExpired("skillsandbox", 30)
+    worker = process.PlannedWorker(_skill.read(make_skill(tmp_path / "skill")),
+                                   Options(binary="skillsandbox"))
+    monkeypatch.setattr(process.subprocess, "run", late)
+    assert worker._why("run", 0.0, "") == []
+    with pytest.raises(SkillNotStarted, match="not made in 30 s"):
+        worker.plan()
+
+
 def test_what_a_worker_says_of_an_exception():
     long = "x" * 20000
     error = workers.skill_error({"type": long, "message": long, "traceback": long, "system": 1})
@@ -340,6 +460,21 @@ def test_files_that_were_not_asked_for(tmp_path, listed):
     files = _files.Files([tmp_path / "in"], [tmp_path / "out"])
     with pytest.raises(_wire.ProtocolError):
         files.expect(listed)
+
+
+def test_all_files_are_written_or_none(tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    for d in (here, there):
+        d.mkdir()
+        (d / "f").write_bytes(b"old")
+    files = _files.Files([], [here / "f", there / "f"])
+    for n, _ in files.expect([{"n": 0, "parts": 1}, {"n": 1, "parts": 1}]):
+        files.take(n, {"data": "bmV3"})
+    shutil.rmtree(there)
+    with pytest.raises(FileNotFoundError):
+        files.store()
+    assert (here / "f").read_bytes() == b"old"
+    assert os.listdir(here) == ["f"], "nothing is left behind"
 
 
 def test_what_does_not_come_back_is_an_error(tmp_path):

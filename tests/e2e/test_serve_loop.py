@@ -225,6 +225,27 @@ def test_the_approvals_are_held(user):
         structured(client.tool("run_skill", skill_dir="keys"))
 
 
+def test_many_large_manifests(user):
+    """What a list of tools says of all skills is looked for in another process."""
+    deep = user.mkdir("deep/" + "/".join("d" * 100))
+    places = [str(user.mkdir(deep / str(i))) for i in range(256)]
+    for i in range(30):
+        skill(user, f"wide{i}", HELLO, read=places)
+    with served(user) as client:
+        def attempt():
+            time.sleep(2.1)  # no plan is remembered for longer
+            asked = [client.send("tools/list"),
+                     client.send("prompts/get", {"name": "review_skill",
+                                                 "arguments": {"skill": "wide0"}}),
+                     client.send_tool("validate_skill", path="wide0")]
+            took = pings(client, lambda: all(n in client.answers for n in asked))
+            tools, review, valid = (client.answer(n) for n in asked)
+            assert len(tools["tools"]) == 8 and "wide0" in str(review), (tools, review)
+            assert structured(valid)["valid"]
+            return took if len(took) > 5 else [9, 9]
+        answers_meanwhile(attempt)
+
+
 def many_files(ssb, name, bytes_each, n):
     """A skill whose files take a while to read; nothing remembers their digests."""
     d = skill(ssb, name, HELLO)

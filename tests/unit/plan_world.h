@@ -133,7 +133,7 @@ static inline struct ssb_options *options(const struct flag *flags)
 
 static inline struct ssb_plan *skill(const char *rest, const struct flag *flags)
 {
-	char text[4096];
+	char text[32768];
 	struct ssb_error err = { 0 };
 	struct ssb_plan *p = NULL;
 	struct ssb_options *o = options(flags);

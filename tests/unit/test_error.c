@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/names.h"
+#include "base/own.h"
 
 static void test_first_failure_wins(void **state)
 {
@@ -74,6 +75,35 @@ static void test_diag_cap(void **state)
 	diag_add(NULL, SSB_ERROR, "", "", "nowhere");
 }
 
+/* However many small faults a skill's files have, what is to be seen at every run is. */
+static void test_diag_alarms(void **state)
+{
+	(void)state;
+	for (int first = 0; first < 2; first++) { /* before them, and after */
+		AUTO(diags_freep) struct ssb_diags *d = ssb_diags_new();
+		size_t alarms = 0;
+		for (int i = 0; i < MAX_DIAGS - 1; i++) {
+			diag_add(d, SSB_WARNING, "f:1:1", "", "finding %d", i);
+		}
+		if (first == 0) {
+			diag_add(d, SSB_ALARM, "f:2:2", "", "see this");
+		}
+		diag_add(d, SSB_NOTE, "f:3:3", "", "one more");
+		diag_add(d, SSB_WARNING, "f:4:4", "", "and one more");
+		if (first == 1) {
+			diag_add(d, SSB_ALARM, "f:2:2", "", "see this");
+		}
+		diag_add(d, SSB_NOTE, "f:5:5", "", "too many by now");
+		for (size_t i = 0; i < ssb_diags_count(d); i++) {
+			alarms += strcmp(ssb_diags_get(d, i)->text, "see this") == 0;
+		}
+		assert_int_equal(alarms, 1);
+		assert_int_equal(ssb_diags_count(d), MAX_DIAGS);
+		assert_string_equal(ssb_diags_get(d, 0)->text, "finding 0");
+		assert_non_null(strstr(ssb_diags_get(d, MAX_DIAGS - 1)->text, "too many findings"));
+	}
+}
+
 static void test_every_enum_has_a_name(void **state)
 {
 	(void)state;
@@ -91,6 +121,7 @@ int main(void)
 		cmocka_unit_test(test_first_failure_wins),
 		cmocka_unit_test(test_long_texts_are_cut),
 		cmocka_unit_test(test_diag_cap),
+		cmocka_unit_test(test_diag_alarms),
 		cmocka_unit_test(test_every_enum_has_a_name),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,9 @@
 /* The files of the approvals: which is none, whose it is, and their bounds. */
 #include "lock_world.h"
 
+#include <sys/file.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "base/hex.h"
 #include "consent/lock_json.h"
@@ -466,6 +468,67 @@ static void taken_back_for_good(void **state)
 	assert_int_equal(synced, 1);
 }
 
+/* Gives it in another process, who waits for `held`; `other` is approved meanwhile. How
+ * that process ended. */
+static int give_while(int held, const struct buf *other)
+{
+	AUTO(pinned_done) struct pinned files = { 0 };
+	struct ssb_plan plan = plan_of();
+	struct ssb_error err = { 0 };
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)close(held);
+		_exit(consent_give(&owner, skill, &plan, NULL, &FOR_GOOD, &err) == 0 ? 0 : 1);
+	}
+	assert_int_equal(pinned_read(skill, &files, &err), 0);
+	/* The copy is made right before it waits. */
+	for (int i = 0; i < 10000 && !snapshot_there(&owner, &files); i++) {
+		(void)usleep(1000);
+	}
+	(void)usleep(10000);
+	write_lock(other->data, other->len, 0600);
+	assert_int_equal(flock(held, LOCK_UN), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* Of two who approve at once, what one declines the other does not give. */
+static void declined_meanwhile(void **state)
+{
+	(void)state;
+	AUTO(lock_done) struct lock l = { 0 };
+	char *declined[] = { (char[]){ "read ~/.ssh" }, NULL };
+	const struct string_list list = { declined, 1 };
+	const struct consent_terms without = { .by = "a test", .uses = -1, .declined = &list };
+	struct ssb_error err = { 0 };
+	auto_buf other;
+	char path[256];
+	int status = -1;
+	bool was = false;
+
+	give(&without);
+	lock_path(path);
+	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+	buf_init(&other, MAX_LOCK_BYTES);
+	assert_int_equal(file_read_all(fd, &other), 0);
+	for (int i = 0; i < 20 && status != 0; i++) { /* it waits for a moment only */
+		assert_int_equal(consent_revoke(&owner, skill, &was, &err), 0);
+		snprintf(path, sizeof(path), "%s/snapshots", top);
+		(void)tree_remove(AT_FDCWD, path);
+		snprintf(path, sizeof(path), "%s/approvals.lock", top);
+		auto_fd held = open(path, O_RDWR | O_CLOEXEC);
+		assert_int_equal(flock(held, LOCK_EX), 0);
+		status = give_while(held, &other);
+	}
+	assert_int_equal(status, 0);
+	assert_int_equal(lock_load(&owner, skill, &l, &err), 0);
+	assert_int_equal(l.declined.n, 1);
+	assert_string_equal(l.declined.v[0], "read ~/.ssh");
+	assert_int_equal(l.n_grants, 2); /* the variables */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -473,6 +536,7 @@ int main(void)
 		T(bounds_of_one),        T(files_that_cannot_be), T(files_have_bounds),
 		T(members_of_files),     T(lists_what_is_none),   T(is_there),
 		T(the_directory_itself), T(grants_have_a_bound),  T(taken_back_for_good),
+		T(declined_meanwhile),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

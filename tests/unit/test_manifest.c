@@ -495,6 +495,8 @@ static const struct {
 	  MAX_SCALAR_BYTES, "a text of 4097 bytes" },
 	{ SKILL ENTRY "permissions: {filesystem: {read: [/", "x", "]}}\n", MAX_PATH_BYTES - 2,
 	  "longer than a path" },
+	{ SKILL ENTRY "permissions: {filesystem: {write: [", "/x", "]}}\n", MAX_PATH_DEPTH,
+	  "more than 128 directories" },
 	{ SMALL "#", "x", "", MAX_YAML_BYTES - sizeof(SMALL), "larger than 262144 bytes" },
 };
 

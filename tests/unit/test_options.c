@@ -144,6 +144,8 @@ static void test_bad_values(void **state)
 		assert_int_equal(err.code, SSB_E_USAGE);
 		assert_true(err.text[0] != '\0' && err.where[0] != '\0');
 	}
+	assert_int_equal(set(o, SSB_OPT_NET, "https://example.com", &err), -1);
+	assert_non_null(strstr(err.text, "has a scheme")); /* its port is not what is wrong */
 	assert_int_equal(set(o, SSB_OPT_READ, NULL, &err), -1);
 	/* Nothing of it stuck. */
 	assert_true(o->res.memory_mb == OPTION_UNSET && o->net.n == 0 && o->env.n == 0);
@@ -166,7 +168,7 @@ static void test_lists_are_bounded(void **state)
 	assert_null(o->read.v[MAX_GRANTS]);
 
 	/* As many as a manifest can ask for. */
-	for (size_t i = 0; i < 4UL * MAX_LIST_ITEMS; i++) {
+	for (size_t i = 0; i < MAX_REQUESTS; i++) {
 		assert_int_equal(set(o, SSB_OPT_WITHHOLD, "read /x", &err), 0);
 	}
 	assert_int_equal(set(o, SSB_OPT_WITHHOLD, "read /x", &err), -1);

@@ -311,18 +311,45 @@ static void test_owner_home(void **state)
 	owner_done(&o);
 }
 
+/* Every list as long as it may be, and more than usual of everything. */
+static void test_full_manifest(void **state)
+{
+	static const char *const EACH[] = { "permissions:\n  filesystem:\n    read: [",
+		                            "/srv/r%d, ",
+		                            "]\n    write: [",
+		                            "/srv/w%d, ",
+		                            "]\n  env_vars:\n    allow: [",
+		                            "E%d, ",
+		                            "]\n  network:\n    egress: [",
+		                            "{domain: h%d.example}, " };
+	auto_buf yaml;
+	(void)state;
+
+	policy(NULL);
+	buf_init(&yaml, MAX_YAML_BYTES);
+	for (size_t k = 0; k < ARRAY_LEN(EACH); k += 2) {
+		buf_adds(&yaml, EACH[k]);
+		for (int i = 0; i < MAX_LIST_ITEMS; i++) {
+			const char *number = strstr(EACH[k + 1], "%d");
+			buf_addf(&yaml, "%.*s%d%s", (int)(number - EACH[k + 1]), EACH[k + 1], i,
+			         number + 2);
+		}
+	}
+	buf_adds(&yaml, "]\n    max_connections: 99\nresources: {memory_mb: 9999, max_disk_mb: "
+	                "999, max_processes: 999}\n");
+	struct ssb_plan *p = skill(yaml.data, NULL);
+	assert_int_equal(p->requested.n, 4 * MAX_LIST_ITEMS + 4);
+	ssb_plan_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bare_command),
-		cmocka_unit_test(test_skill_and_order),
-		cmocka_unit_test(test_env),
-		cmocka_unit_test(test_credentials),
-		cmocka_unit_test(test_withhold),
-		cmocka_unit_test(test_skill_places),
-		cmocka_unit_test(test_workdir),
-		cmocka_unit_test(test_explained),
-		cmocka_unit_test(test_argument_bounds),
+		cmocka_unit_test(test_full_manifest),   cmocka_unit_test(test_bare_command),
+		cmocka_unit_test(test_skill_and_order), cmocka_unit_test(test_env),
+		cmocka_unit_test(test_credentials),     cmocka_unit_test(test_withhold),
+		cmocka_unit_test(test_skill_places),    cmocka_unit_test(test_workdir),
+		cmocka_unit_test(test_explained),       cmocka_unit_test(test_argument_bounds),
 		cmocka_unit_test(test_owner_home),
 	};
 

@@ -21,6 +21,36 @@ static void test_nested_grants(void **state)
 	ssb_plan_free(p);
 }
 
+/* What the owner is told to write is one word of a shell and one text of the policy file,
+ * whatever the manifest calls the place. */
+static void test_remedies_quote(void **state)
+{
+	static const char *const ASKED[] = { "read ~/.ssh/a; touch b", "read ~/.ssh/x], write: [~",
+		                             "read ~/.ssh/it's", "write ~/$(touch c)/.vscode" };
+	static const char *const SAID[] = {
+		"--read ~/'.ssh/a; touch b', or the line 'grants: {read: [\"~/.ssh/a; touch b\"]}'",
+		"--read ~/'.ssh/x], write: [~', or the line 'grants: {read: [\"~/.ssh/x], write: "
+		"[~\"]}'",
+		"--read ~/'.ssh/it'\\''s', or the line 'grants: {read: [\"~/.ssh/it's\"]}'",
+		"--write ~/'$(touch c)/.vscode'",
+	};
+	policy(NULL);
+	struct ssb_plan *p =
+	        skill(FILES("read: ['~/.ssh/a; touch b', '~/.ssh/x], write: [~', \"~/.ssh/it's\"], "
+	                    "write: ['~/$(touch c)/.vscode']"),
+	              NULL);
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(ASKED); i++) {
+		const struct refusal *r = refused(p, ASKED[i]);
+		assert_non_null(r);
+		if (strstr(r->remedy, SAID[i]) == NULL) {
+			fail_msg("%s", r->remedy);
+		}
+	}
+	ssb_plan_free(p);
+}
+
 static void test_dangerous_requests(void **state)
 {
 	static const char *const REFUSED[] = {
@@ -434,6 +464,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nested_grants),
+		cmocka_unit_test(test_remedies_quote),
 		cmocka_unit_test(test_dangerous_requests),
 		cmocka_unit_test(test_offers),
 		cmocka_unit_test(test_owner_grants),

@@ -27,11 +27,49 @@ static void test_names(void **state)
 	assert_int_equal(p->egress[2].kind, HOST_WILDCARD);
 	assert_int_equal(p->egress[2].protocol, PROTO_UDP);
 	assert_int_equal(p->requested.n, 2); /* another port is another request */
-	assert_string_equal(p->requested.v[0], "connect to api.example.com:443,8443");
+	assert_string_equal(p->requested.v[0], "connect to api.example.com:443,8443/tls");
 	assert_string_equal(p->requested.v[1], "connect to *.example.org:443/udp");
 	ssb_plan_free(p);
 	p = skill(NOTHING, NULL);
 	assert_int_equal(p->n_egress, 0);
+	ssb_plan_free(p);
+}
+
+/* What may be spoken on a port that does not tell it is part of the request. */
+static void test_spoken(void **state)
+{
+	static const struct {
+		const char *rule;
+		const char *asked;
+	} ROWS[] = {
+		{ "{domain: a.example, ports: [9000]}", "connect to a.example:9000" },
+		{ "{domain: a.example, ports: [9000], protocol: tls}",
+		  "connect to a.example:9000/tls" },
+		{ "{domain: a.example, ports: [9000], protocol: http}",
+		  "connect to a.example:9000/http" },
+		{ "{domain: a.example, protocol: tls}", "connect to a.example" },
+		{ "{domain: a.example, protocol: http}", "connect to a.example:443/http" },
+		{ "{domain: a.example, ports: [80], protocol: http}", "connect to a.example:80" },
+	};
+	(void)state;
+
+	policy(NULL);
+	for (size_t i = 0; i < sizeof(ROWS) / sizeof(ROWS[0]); i++) {
+		char yaml[256];
+		snprintf(yaml, sizeof(yaml), EGRESS("%s"), ROWS[i].rule);
+		struct ssb_plan *p = skill(yaml, NULL);
+		assert_string_equal(p->requested.v[0], ROWS[i].asked);
+		ssb_plan_free(p);
+		p = skill(yaml, FLAGS({ SSB_OPT_WITHHOLD, ROWS[i].asked }));
+		assert_int_equal(p->n_egress, 0);
+		ssb_plan_free(p);
+	}
+	/* Who took the port out took it out whatever is spoken. */
+	struct ssb_plan *p = skill(EGRESS("{domain: a.example, ports: [9000], protocol: tls}"),
+	                           FLAGS({ SSB_OPT_WITHHOLD, "connect to a.example:9000" }));
+	assert_int_equal(p->n_egress, 0);
+	assert_int_equal(p->n_withheld, 1);
+	assert_string_equal(p->withheld[0].what, p->requested.v[0]);
 	ssb_plan_free(p);
 }
 
@@ -463,6 +501,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_spoken),
 		cmocka_unit_test(test_literals),
 		cmocka_unit_test(test_literal_ports),
 		cmocka_unit_test(test_ranges),

@@ -180,6 +180,7 @@ static void test_policy_errors(void **state)
 		{ "consent: {once: true}\n", 0600, "policy.yaml:1:11" },
 		{ "profiles: [loose]\n", 0600, "policy.yaml:1:12" },
 		{ "best_effort: userns\n", 0600, "policy.yaml:1:14" },
+		{ "best_effort: [all]\n", 0600, "policy.yaml:1:15" },
 		{ "- a\n", 0600, "policy.yaml:1:1" },
 		{ "deny: {}\n", 0620, "policy.yaml" },
 		{ "deny: {}\n", 0602, "policy.yaml" },
@@ -197,6 +198,9 @@ static void test_policy_errors(void **state)
 		assert_int_equal(err.code, SSB_E_POLICY);
 		if (strstr(err.where, BAD[i].where) == NULL) {
 			fail_msg("%s: at %s, not %s", BAD[i].text, err.where, BAD[i].where);
+		}
+		for (int k = 0; k < LAYER_COUNT && BAD[i].text[0] == 'b'; k++) {
+			assert_non_null(strstr(err.text, layer_name((enum layer_id)k)));
 		}
 	}
 	policy("");

@@ -1,9 +1,11 @@
 /* The ledger of a session, and its copies. On SQLite always, on PostgreSQL where
  * SSB_TEST_POSTGRES names a server. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -305,6 +307,36 @@ static size_t catches_up(const char *name, const char *path)
 	return strlen(text);
 }
 
+/* A file that cannot grow any more, on a full disk say, gets later what it lacks. */
+static void test_export_full(void **state)
+{
+	(void)state;
+	const struct rlimit full = { 1L << 30, RLIM_INFINITY };
+	struct rlimit before;
+	struct stat st;
+	char yaml[256];
+	char path[160];
+
+	snprintf(yaml, sizeof(yaml), "audit:\n  export:\n    - file: %s/{session}.jsonl\n", w.dir);
+	world_start(&w, "full", NULL, yaml);
+	snprintf(path, sizeof(path), "%s/%s.jsonl", w.dir, world_id(&w, "full"));
+	for (int i = 0; i < 2; i++) { /* then there are lines of before as well */
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(truncate(path, (1L << 30) - 10), 0);
+		assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+		(void)signal(SIGXFSZ, SIG_IGN);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+		struct decision d = world_check(&w, "full", USD(0.1));
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+		assert_non_null(strstr(d.warning, "cannot write the ledger"));
+		assert_int_equal(truncate(path, st.st_size), 0);
+	}
+	(void)catches_up("full", path);
+	struct decision d = world_check(&w, "full", USD(0.1));
+	assert_string_equal(d.warning, "");
+	(void)catches_up("full", path);
+}
+
 static void test_export_much_at_once(void **state)
 {
 	(void)state;
@@ -359,6 +391,7 @@ int main(void)
 		cmocka_unit_test(test_export),
 		cmocka_unit_test(test_export_relative),
 		cmocka_unit_test(test_export_fails),
+		cmocka_unit_test(test_export_full),
 		cmocka_unit_test(test_export_much_at_once),
 		cmocka_unit_test(test_export_behind_much),
 	};

@@ -120,6 +120,10 @@ class Worker(abc.ABC):
         process = self.process
         if process is not None and process.poll() is None:
             self._signal(process)
+            # Where there is no sandbox the skill may have closed its ears.
+            last = threading.Timer(GRACE_SECONDS, process.kill)
+            last.daemon = True
+            last.start()
 
     def close(self) -> None:
         """Lets it end, and sees that it does. A call under way is ended."""
@@ -158,14 +162,38 @@ class Worker(abc.ABC):
         except OSError as e:
             raise SkillNotStarted(f"{launch.argv[0]}: {e.strerror}") from e
         REAPER.add(self.process.pid)
-        assert self.process.stdin and self.process.stdout and self.process.stderr
-        # The pipes are ours from here on.
-        self._channel = Channel(os.dup(self.process.stdin.fileno()),
-                                os.dup(self.process.stdout.fileno()))
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self._stderr = Stderr(self.process.stderr)
+        try:
+            self._hold(self.process)
+        except BaseException:   # no descriptor or thread is left for it
+            self._abandon(self.process)
+            raise
+        if self._closed:    # meanwhile, by another thread
+            self._stop(0)
+            raise SkillCrashed("the skill was closed")
         self._init()
+
+    def _hold(self, process: "subprocess.Popen[bytes]") -> None:
+        """The pipes are ours from here on."""
+        assert process.stdin and process.stdout and process.stderr
+        with process.stdin, process.stdout:
+            to_worker = os.dup(process.stdin.fileno())
+            try:
+                self._channel = Channel(to_worker, os.dup(process.stdout.fileno()))
+            except OSError:
+                os.close(to_worker)
+                raise
+        self._stderr = Stderr(process.stderr)
+
+    def _abandon(self, process: "subprocess.Popen[bytes]") -> None:
+        """Of one that is held by halves."""
+        self._end(process)
+        REAPER.remove(process.pid)
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+        if self._channel is not None:
+            self._channel.close()
+        self.process = self._channel = None
 
     def _init(self) -> None:
         assert self._channel is not None

@@ -82,6 +82,8 @@ class ProcessWorker(Worker):
             plan = json.loads(done.stdout)
         except OSError as e:
             raise SkillNotStarted(f"{argv[0]}: {e.strerror}") from e
+        except subprocess.TimeoutExpired as e:
+            raise SkillNotStarted(f"the plan was not made in {e.timeout:g} s") from None
         except ValueError:
             raise SkillNotStarted("the plan cannot be made: "
                                   + visible(done.stderr.decode("utf-8", "replace")[-2000:])) from None
@@ -157,12 +159,12 @@ class ProcessWorker(Worker):
         return ""
 
     def _why(self, run_id: str, since: float, message: str) -> List[Dict[str, Any]]:
-        done = subprocess.run([self.options.binary, "why", "--json", run_id], check=False,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
         try:
+            done = subprocess.run([self.options.binary, "why", "--json", run_id], check=False,
+                                  stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
             said = json.loads(done.stdout)
-        except ValueError:
-            return []
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            return []   # what the skill said is what the caller gets
         # What is denied again is not written again before the end: the message tells.
         return [d for d in said if isinstance(d, dict) and
                 (_seconds(d.get("first")) >= since or _about(d) in message)]
