@@ -339,20 +339,33 @@ def openssl(*args):
     subprocess.run(["openssl", *map(str, args)], check=True, capture_output=True, timeout=30)
 
 
+EC_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+
+
+def authority(top, name):
+    """A CA: ca.pem and ca.key."""
+    openssl("req", "-x509", *EC_KEY, "-days", "2", "-subj", f"/CN={name}", "-keyout",
+            top / "ca.key", "-out", top / "ca.pem", "-addext",
+            "keyUsage=critical,keyCertSign,cRLSign")
+
+
+def certificate(top, file, names):
+    """FILE.pem and FILE.key of that CA, for names such as DNS:x."""
+    ext = top / f"{file}.ext"
+    ext.write_text("basicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\n"
+                   f"subjectAltName={','.join(names)}\n", encoding="ascii")
+    openssl("req", *EC_KEY, "-subj", f"/CN={names[0].partition(':')[2]}", "-keyout",
+            top / f"{file}.key", "-out", top / f"{file}.csr")
+    openssl("x509", "-req", "-in", top / f"{file}.csr", "-CA", top / "ca.pem", "-CAkey",
+            top / "ca.key", "-CAcreateserial", "-days", "2", "-extfile", ext, "-out",
+            top / f"{file}.pem")
+
+
 def certificates(top):
     """A CA, and a certificate for each group of names: ca.pem, NAME.pem."""
-    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    openssl("req", "-x509", *key, "-days", "2", "-subj", "/CN=Test CA", "-keyout", top / "ca.key",
-            "-out", top / "ca.pem", "-addext", "keyUsage=critical,keyCertSign,cRLSign")
+    authority(top, "Test CA")
     for group, names in (("good", GOOD), ("evil", EVIL)):
-        leaf = top / f"{group}.pem"
-        ext = top / f"{group}.ext"
-        ext.write_text("basicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\nsubjectAltName="
-                       + ",".join(f"DNS:{n}" for n in names) + "\n", encoding="ascii")
-        openssl("req", *key, "-subj", f"/CN={names[0]}", "-keyout", top / f"{group}.key", "-out",
-                top / f"{group}.csr")
-        openssl("x509", "-req", "-in", top / f"{group}.csr", "-CA", top / "ca.pem", "-CAkey",
-                top / "ca.key", "-CAcreateserial", "-days", "2", "-extfile", ext, "-out", leaf)
+        certificate(top, group, [f"DNS:{n}" for n in names])
 
 
 def tls_context(top):

@@ -8,11 +8,11 @@ import pathlib
 import signal
 import socket
 import ssl
-import subprocess
 import threading
 import time
 
 import harness
+import net_servers
 
 SLACK, JSON, PAGERDUTY = range(3)
 EVENT = {"event": "session_killed", "session_id": "0123456789abcdef", "agent_id": "agent <1>",
@@ -134,22 +134,12 @@ def dead(sock):
     return f"http://127.0.0.1:{sock.getsockname()[1]}/"
 
 
-def openssl(*args):
-    subprocess.run(["openssl", *map(str, args)], check=True, capture_output=True, timeout=30)
-
-
 def authority(runner, name="ca"):
     """A CA of the test and a context with its certificate for 127.0.0.1."""
     top = runner.work / name
     top.mkdir()
-    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    openssl("req", "-x509", *key, "-days", "2", "-subj", f"/CN={name}", "-keyout", top / "ca.key",
-            "-out", top / "ca.pem", "-addext", "keyUsage=critical,keyCertSign,cRLSign")
-    (top / "ext").write_text("basicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\n"
-                             "subjectAltName=IP:127.0.0.1\n")
-    openssl("req", *key, "-subj", "/CN=hook", "-keyout", top / "hook.key", "-out", top / "csr")
-    openssl("x509", "-req", "-in", top / "csr", "-CA", top / "ca.pem", "-CAkey", top / "ca.key",
-            "-CAcreateserial", "-days", "2", "-extfile", top / "ext", "-out", top / "hook.pem")
+    net_servers.authority(top, name)
+    net_servers.certificate(top, "hook", ["IP:127.0.0.1"])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(top / "hook.pem", top / "hook.key")
     return context, top / "ca.pem"
