@@ -155,21 +155,54 @@ static bool rule_covers(const struct egress_table *t, size_t rule, const struct 
 	       ends_with(t->plan->egress[slot->rule].domain.s + 1, r->domain.s + 1);
 }
 
+static bool rule_serves(const struct egress_table *t, size_t rule, const struct slot *slot,
+                        uint16_t port, bool udp)
+{
+	const struct egress_rule *r = &t->plan->egress[rule];
+
+	return (r->protocol == PROTO_UDP) == udp && port_in(r->ports, r->n_ports, port) &&
+	       rule_covers(t, rule, slot);
+}
+
+/* Does the rule lead further than another for the same slot and port? */
+static bool rule_comes_first(const struct egress_table *t, size_t rule, size_t other, uint16_t port)
+{
+	size_t mine = narrowness(t, rule);
+	size_t theirs = narrowness(t, other);
+
+	if (mine != theirs) {
+		return mine > theirs;
+	}
+	return egress_first_bytes(&t->plan->egress[rule], port) == FIRST_RAW &&
+	       egress_first_bytes(&t->plan->egress[other], port) != FIRST_RAW;
+}
+
 int egress_rule_for(const struct egress_table *t, const struct slot *slot, uint16_t port, bool udp)
 {
 	int best = -1;
 
 	for (size_t i = 0; i < t->plan->n_egress; i++) {
-		const struct egress_rule *r = &t->plan->egress[i];
-		if ((r->protocol == PROTO_UDP) != udp || !port_in(r->ports, r->n_ports, port) ||
-		    !rule_covers(t, i, slot)) {
-			continue;
-		}
-		if (best < 0 || narrowness(t, i) > narrowness(t, (size_t)best)) {
+		if (rule_serves(t, i, slot, port, udp) &&
+		    (best < 0 || rule_comes_first(t, i, (size_t)best, port))) {
 			best = (int)i;
 		}
 	}
 	return best;
+}
+
+int egress_rule_speaking(const struct egress_table *t, const struct slot *slot, uint16_t port,
+                         enum first_bytes first)
+{
+	int best = egress_rule_for(t, slot, port, false);
+
+	for (size_t i = 0; best >= 0 && i < t->plan->n_egress; i++) {
+		if (rule_serves(t, i, slot, port, false) &&
+		    narrowness(t, i) == narrowness(t, (size_t)best) &&
+		    egress_first_bytes(&t->plan->egress[i], port) == first) {
+			return (int)i;
+		}
+	}
+	return -1;
 }
 
 static bool slot_has(const struct slot *s, const struct address *a)

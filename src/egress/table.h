@@ -61,8 +61,14 @@ const char *egress_name(const struct slot *s, const struct address *asked, char 
 struct slot *egress_by_name(struct egress_table *t, const char *name, bool *ret_full);
 
 /* The rule by which `slot` may use `port` with TCP (or UDP); -1: none. Several
- * rules may name the same domain. */
+ * rules may name the same domain: of them the one that lets any bytes pass, or
+ * else the first. */
 int egress_rule_for(const struct egress_table *t, const struct slot *slot, uint16_t port, bool udp);
+
+/* Of those that name the same domain as that rule, the first by which a TCP
+ * connection begins so; -1: none. */
+int egress_rule_speaking(const struct egress_table *t, const struct slot *slot, uint16_t port,
+                         enum first_bytes first);
 
 /* What a connection by this rule to this port must begin with. `tcp` on the
  * ports of TLS and HTTP insists as well; elsewhere the server may speak first. */

@@ -241,6 +241,43 @@ def test_protocol_insists_on_any_port(net):
     assert control[0]["value"] == "raw bytes\nEND"
 
 
+BOTH = r"""
+name = 'api.example.test'
+request = f'GET / HTTP/1.1\r\nHost: {name}\r\n\r\n'
+show([tried(raw, name, 7001, what, half_close=True) for what in (
+    hello_bytes(name), request, hello_bytes('evil.test'), request.replace('api', 'evil'), '\x01 raw')])
+"""
+
+
+@pytest.mark.parametrize("first,second", [("tls", "http"), ("http", "tls")])
+def test_tls_and_http_on_one_port(net, first, second):
+    """Rules for one name and port add up, whichever stands first."""
+    rules = [rule("api.example.test", 7001, protocol=p) for p in (first, second)]
+    hello, request, *others = net.probe(BOTH, rules)
+    assert hello["value"].endswith("END") and request["value"].endswith("END"), (hello, request)
+    assert all(r["error"] and not r["value"] for r in others), others
+    assert len(net.seen()["connections"]) == 2
+    assert {e["data"]["protocol"] for e in net.allowed()} == {"tls", "http"}
+    assert {e["data"]["reason"] for e in net.blocked()} == {"other_sni", "other_host", "not_http"}
+
+
+@pytest.mark.parametrize("first,second", [("tls", "tcp"), ("tcp", "http")])
+def test_any_bytes_beside_a_stricter_rule(net, first, second):
+    rules = [rule("api.example.test", 7001, protocol=p) for p in (first, second)]
+    assert all((r["value"] or "").endswith("END") for r in net.probe(BOTH, rules))
+
+
+def test_pipelined_requests_by_the_hundred(net):
+    """What comes in one piece is judged one by one, and none stays behind."""
+    code = r"""
+    one = 'GET /%d HTTP/1.1\r\nHost: api.example.test\r\n\r\n'
+    last = one.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')
+    text = ''.join((one if i < 599 else last) % i for i in range(600))
+    show(raw('api.example.test', 80, text).count('200 OK'))
+    """
+    assert net.probe(code, [WEB]) == 600
+
+
 def test_half_close(net):
     code = """
     show([tried(raw, 'api.example.test', 7001, 'a', 'b', 'c', half_close=True),

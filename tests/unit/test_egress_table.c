@@ -109,6 +109,29 @@ static void names_and_addresses(void **state)
 	assert_int_equal(egress_rule_for(t, api, 5432, false), -1);
 }
 
+/* Rules for one name and port add up: any bytes, or what the first ones show. */
+static void rules_add_up(void **state)
+{
+	(void)state;
+	struct egress_rule rules[] = {
+		RULE("api.example.com", EXACT, HTTP, 9000, 9001),
+		RULE("api.example.com", EXACT, TLS, 9000, 9001, 443),
+		RULE("api.example.com", EXACT, TCP, 9001),
+		RULE("*.example.com", WILDCARD, TCP, 9000),
+	};
+	struct ssb_plan plan = { .egress = rules, .n_egress = 4 };
+	auto_table t = table(&plan);
+	struct slot *api = by_name(t, "api.example.com");
+
+	assert_int_equal(egress_rule_for(t, api, 9000, false), 0);
+	assert_int_equal(egress_rule_speaking(t, api, 9000, FIRST_HTTP), 0);
+	assert_int_equal(egress_rule_speaking(t, api, 9000, FIRST_TLS), 1);
+	assert_int_equal(egress_rule_speaking(t, api, 9000, FIRST_RAW), -1); /* a wider one's */
+	assert_int_equal(egress_rule_for(t, api, 9001, false), 2);
+	assert_int_equal(egress_rule_speaking(t, api, 443, FIRST_HTTP), -1);
+	assert_int_equal(egress_rule_speaking(t, api, 22, FIRST_TLS), -1);
+}
+
 /* 254 addresses of each /24; the numbers of IPv6 go on past a byte. */
 static void numbering(void **state)
 {
@@ -500,6 +523,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(empty_plan),
 		cmocka_unit_test(names_and_addresses),
+		cmocka_unit_test(rules_add_up),
 		cmocka_unit_test(numbering),
 		cmocka_unit_test(wildcard_pool),
 		cmocka_unit_test(nested_wildcards),
