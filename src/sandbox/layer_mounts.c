@@ -195,7 +195,7 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 		{ "etc/passwd", passwd },
 		{ "etc/group", group },
 		{ "etc/hostname", "sandbox\n" },
-		{ "etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n" },
+		{ "etc/hosts", SANDBOX_HOSTS },
 		{ "etc/resolv.conf", s->egress == NULL ? "# no network egress is granted\n"
 		                     : s->egress->v6   ? "nameserver " EGRESS_DNS4
 		                                       "\nnameserver " EGRESS_DNS6 "\n"

@@ -107,3 +107,21 @@ def test_only_loopback_is_there(ssb):
     r = ssb.inside("print(open('/proc/net/dev').read())")
     names = [line.split(":")[0].strip() for line in r.ok().text.splitlines() if ":" in line]
     assert names == ["lo"]
+
+
+@pytest.mark.parametrize("name", ["localhost", "sandbox", "db.localhost"])
+def test_a_rule_for_the_sandbox_itself_is_told(ssb, name):
+    """It leads to the skill's own loopback; who wrote it means the host's."""
+    skill = ssb.skill("print('ran')", egress=[{"domain": name, "ports": [5432]}])
+    remedy = "--net 127.0.0.1:5432 --allow-private 127.0.0.1"
+    told = ssb.ssb("validate", skill).ok().errors
+    assert f"{name} is the sandbox itself" in told and remedy in told, told
+    line = 1 + (skill / "skillsandbox.yaml").read_text().split(name)[0].count("\n")
+    assert f"skillsandbox.yaml:{line}:" in told, told
+    inspected = ssb.ssb("inspect", skill).ok().text
+    assert remedy in " ".join(inspected.split()), inspected
+    for r in (ssb.run(skill), ssb.run("--net", f"{name}:5432", "--", "echo", "ran")):
+        assert r.ok().text == "ran\n" and remedy in r.errors, repr(r)
+    for other in ("a.test", "127.0.0.1", "notlocalhost"):
+        fine = ssb.skill("", egress=[{"domain": other}])
+        assert "itself" not in ssb.ssb("validate", fine).ok().errors
