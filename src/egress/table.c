@@ -514,17 +514,33 @@ bool egress_knows(struct egress_table *t, const struct address *to, const char *
 	return slot != NULL || is_pool(t, to);
 }
 
-bool egress_answers(struct egress_table *t, const struct address *to, uint16_t port, bool udp)
+const char *const EGRESS_RESOLVERS[N_RESOLVERS] = { EGRESS_DNS4, EGRESS_DNS6, "127.0.0.1",
+	                                            "127.0.0.53", "::1" };
+
+bool egress_resolves_at(const struct egress_table *t, const struct address *a)
 {
-	static const char *const SERVERS[] = { EGRESS_DNS4, EGRESS_DNS6 };
-	const struct slot *slot = egress_by_address(t, to);
+	size_t at = slot_at(t, a);
 	struct address server;
 
-	for (size_t i = 0; i < ARRAY_LEN(SERVERS) && port == 53; i++) {
-		if (address_parse(SERVERS[i], &server) &&
-		    memcmp(&server, to, sizeof(server)) == 0) {
+	if ((!t->v6 && !address_is_v4(a)) ||
+	    (at < t->n_slots && egress_rule_for(t, &t->slots[at], 53, true) >= 0)) {
+		return false;
+	}
+	for (size_t i = 0; i < N_RESOLVERS; i++) {
+		if (address_parse(EGRESS_RESOLVERS[i], &server) &&
+		    memcmp(&server, a, sizeof(server)) == 0) {
 			return true;
 		}
+	}
+	return false;
+}
+
+bool egress_answers(struct egress_table *t, const struct address *to, uint16_t port, bool udp)
+{
+	const struct slot *slot = egress_by_address(t, to);
+
+	if (port == 53 && egress_resolves_at(t, to)) {
+		return true;
 	}
 	return slot != NULL ? egress_rule_for(t, slot, port, udp) >= 0 : in_pool(t, to, port, udp);
 }

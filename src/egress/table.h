@@ -81,6 +81,12 @@ bool egress_is_literal(const struct egress_rule *rule); /* an address or a range
  * stands for, of the plan; NULL for literals and for names beneath a wildcard, which only
  * the broker knows. */
 bool egress_knows(struct egress_table *t, const struct address *to, const char **ret_name);
+/* Where questions are asked: of the resolver's own addresses, and of the usual ones on
+ * loopback but for those that a rule has. */
+#define N_RESOLVERS 5
+extern const char *const EGRESS_RESOLVERS[N_RESOLVERS];
+bool egress_resolves_at(const struct egress_table *t, const struct address *a);
+
 /* Is there a listener of ours at this address and port? */
 bool egress_answers(struct egress_table *t, const struct address *to, uint16_t port, bool udp);
 

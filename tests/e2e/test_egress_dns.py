@@ -226,14 +226,15 @@ show(got)
     assert net.probe(code, [API]) == [0, NXDOMAIN, 0]
 
 
+@pytest.mark.parametrize("audit", ["full", "off"])
 @pytest.mark.parametrize("server", ["192.0.2.53", "10.77.0.1", "127.0.0.1", "127.0.0.53",
                                     "2001:db8::53", "fd77::1", "::1"])
-def test_hard_wired_server(net, server):
+def test_hard_wired_server(net, server, audit):
     """Served or refused, but at once and by nobody outside."""
     got = net.probe(f"""
     ways = ({{}}, {{'connected': False}}, {{'tcp': True}})
     show([[tried(dns, n, server={server!r}, **w) for w in ways]
-          for n in ('api.example.test', 'evil.test')])""", [API])
+          for n in ('api.example.test', 'evil.test')])""", [API], flags=("--audit", audit))
     for name, tries in zip(("api.example.test", "evil.test"), got):
         for r in tries:
             assert r["seconds"] < PROMPT and r["error"] != "TimeoutError", f"{name}: {r}"

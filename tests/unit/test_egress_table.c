@@ -518,6 +518,35 @@ static void host_v6(void **state)
 	assert_int_equal(status, 0);
 }
 
+static bool answers(struct egress_table *t, const char *text, uint16_t port, bool udp)
+{
+	struct address a;
+
+	assert_true(address_parse(text, &a));
+	return egress_answers(t, &a, port, udp);
+}
+
+static void resolvers(void **state)
+{
+	(void)state;
+	struct egress_rule rules[] = {
+		RULE("api.example.com", EXACT, TLS, 443),
+		RULE("127.0.0.1", ADDRESS, UDP, 53),
+	};
+	struct ssb_plan plan = { .egress = rules, .n_egress = 2 };
+	auto_table t = table(&plan);
+	struct address a;
+
+	t->v6 = true;
+	assert_true(answers(t, EGRESS_DNS4, 53, true) && answers(t, EGRESS_DNS6, 53, true));
+	assert_true(answers(t, "127.0.0.53", 53, true) && answers(t, "::1", 53, true));
+	assert_false(answers(t, "127.0.0.53", 54, true) || answers(t, "127.0.0.2", 53, true));
+	assert_true(address_parse("127.0.0.1", &a));
+	assert_false(egress_resolves_at(t, &a)); /* the rule's */
+	t->v6 = false;
+	assert_false(answers(t, "::1", 53, true));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -534,6 +563,7 @@ int main(void)
 		cmocka_unit_test(first_bytes),
 		cmocka_unit_test(host_v6),
 		cmocka_unit_test(ranges),
+		cmocka_unit_test(resolvers),
 		cmocka_unit_test(wide),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
