@@ -526,6 +526,50 @@ static bool answers(struct egress_table *t, const char *text, uint16_t port, boo
 	return egress_answers(t, &a, port, udp);
 }
 
+static const char *known_as(struct egress_table *t, const char *text)
+{
+	static char name[HOST_NAME_SIZE];
+	struct address a;
+
+	assert_true(address_parse(text, &a));
+	return egress_knows(t, &a, name) ? name : NULL;
+}
+
+/* What the supervisor, whose copy knows no name of a pool, can say of an address. */
+static void seen_by_the_observer(void **state)
+{
+	(void)state;
+	struct egress_rule rules[] = {
+		RULE("*.example.com", WILDCARD, TLS, 443),
+		RULE("api.example.com", EXACT, TCP, 22),
+	};
+	struct ssb_plan plan = { .egress = rules, .n_egress = 2 };
+	auto_table t = table(&plan);
+
+	assert_string_equal(known_as(t, "198.18.1.1"), "");
+	assert_string_equal(known_as(t, "198.18.1.33"), "api.example.com");
+	assert_null(known_as(t, "198.18.1.34"));
+	assert_true(answers(t, "198.18.1.1", 443, false));
+	assert_false(answers(t, "198.18.1.1", 22, false)); /* another name's */
+	assert_true(answers(t, "198.18.1.33", 22, false));
+
+	pid_t broker = fork();
+	if (broker == 0) {
+		_exit(by_name(t, "a.example.com") == &t->slots[0] ? 0 : 1);
+	}
+	int status = -1;
+	assert_int_equal(waitpid(broker, &status, 0), broker);
+	assert_int_equal(status, 0);
+	assert_string_equal(t->slots[0].name, "");
+	assert_string_equal(known_as(t, "198.18.1.1"), "a.example.com");
+	assert_string_equal(known_as(t, "fd53:7373:6273:1::1"), "a.example.com");
+	/* What no such rule has is nothing that it gave. */
+	memset(t->given[0], 'x', sizeof(t->given[0]));
+	assert_string_equal(known_as(t, "198.18.1.1"), "");
+	(void)snprintf(t->given[0], sizeof(t->given[0]), "%s", "evil.test");
+	assert_string_equal(known_as(t, "198.18.1.1"), "");
+}
+
 static void resolvers(void **state)
 {
 	(void)state;
@@ -550,21 +594,14 @@ static void resolvers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(empty_plan),
-		cmocka_unit_test(names_and_addresses),
-		cmocka_unit_test(rules_add_up),
-		cmocka_unit_test(numbering),
-		cmocka_unit_test(wildcard_pool),
-		cmocka_unit_test(nested_wildcards),
-		cmocka_unit_test(matching),
-		cmocka_unit_test(literals),
-		cmocka_unit_test(refused),
-		cmocka_unit_test(slot_cap),
-		cmocka_unit_test(first_bytes),
-		cmocka_unit_test(host_v6),
-		cmocka_unit_test(ranges),
-		cmocka_unit_test(resolvers),
-		cmocka_unit_test(wide),
+		cmocka_unit_test(empty_plan),    cmocka_unit_test(names_and_addresses),
+		cmocka_unit_test(rules_add_up),  cmocka_unit_test(numbering),
+		cmocka_unit_test(wildcard_pool), cmocka_unit_test(nested_wildcards),
+		cmocka_unit_test(matching),      cmocka_unit_test(literals),
+		cmocka_unit_test(refused),       cmocka_unit_test(slot_cap),
+		cmocka_unit_test(first_bytes),   cmocka_unit_test(host_v6),
+		cmocka_unit_test(ranges),        cmocka_unit_test(seen_by_the_observer),
+		cmocka_unit_test(resolvers),     cmocka_unit_test(wide),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
