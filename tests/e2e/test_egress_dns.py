@@ -97,6 +97,17 @@ def test_names_that_are_no_text(net):
     assert control and net.seen()["queries"], "unconfined it leaves"
 
 
+@pytest.mark.parametrize("asked,remedy", [
+    ("m\u00fcnchen.evil.test", "--net xn--mnchen-3ya.evil.test"), ("a\u0007b.evil.test", None)])
+def test_remedy_for_a_name_outside_ascii(net, asked, remedy):
+    """In the form that a rule has it; none for what no rule can have."""
+    raw = asked.encode().decode("latin-1")
+    net.probe(f"show(tried(dns, {raw!r}))", [API])
+    found, = net.blocked("not_declared")
+    assert found["data"].get("remedy") == remedy, found
+    assert found["data"]["name"] == asked.replace("\u0007", "?")
+
+
 def test_no_egress_no_dns(net):
     code = "show([tried(names, 'api.example.test'), nameservers(), tried(dns, 'api.example.test'," \
            " server='198.18.0.53')])"
