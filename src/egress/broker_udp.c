@@ -427,6 +427,16 @@ void udp_tick(struct broker *b, uint64_t now_ms)
 	}
 }
 
+bool udp_finished(const struct broker *b)
+{
+	struct udp_flow *f = TAILQ_FIRST(&b->udp.live);
+
+	while (f != NULL && f->state != UDP_DIAL) {
+		f = TAILQ_NEXT(f, list);
+	}
+	return f == NULL;
+}
+
 void udp_close_all(struct broker *b)
 {
 	while (!TAILQ_EMPTY(&b->udp.live)) {

@@ -4,6 +4,7 @@
 #include "egress/gate.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,6 +17,7 @@
 
 #define TURN_DATAGRAMS 64 /* then the other gates have their turn */
 #define STACK_BYTES    (64 * 1024)
+#define FINISH_MS      100
 
 struct gate {
 	struct gate_end {
@@ -181,4 +183,11 @@ int gate_open(int udp)
 	/* The thread's from here on; if this fails, the end of `theirs` ends it. */
 	struct gate *served = steal_ptr(&g);
 	return watch(&served->server) == 0 ? steal_fd(&theirs) : -1;
+}
+
+void gate_finish(void)
+{
+	for (int i = 0; i < FINISH_MS && atomic_load(&n_gates) > 0; i++) {
+		(void)poll(NULL, 0, 1);
+	}
 }

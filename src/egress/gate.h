@@ -23,4 +23,8 @@ enum gate_word {
  * EMFILE past MAX_UDP_FLOWS. */
 int gate_open(int udp);
 
+/* The broker has closed all its ends: waits, a moment at most, until what it sent before is
+ * on its way. */
+void gate_finish(void);
+
 #endif

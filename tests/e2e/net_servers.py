@@ -9,9 +9,11 @@ Everything that arrives is counted, three times over: each connection with its
 bytes, each DNS question, and the kernel's own counters of the namespace.
 
   443, 8443  HTTPS           80, 8080  HTTP         7001  echo, END after EOF
-  7002  speaks first         7003  UP n, DOWN n, RST      7005  UDP echo
+  7002  speaks first         7003  UP n, DOWN n, RST      7004  takes all
+  7005  UDP echo
   53  resolver (UDP, TCP) on 127.0.0.1
 """
+import errno
 import hashlib
 import http.server
 import json
@@ -84,7 +86,7 @@ class World:
     def connection(self, sock):
         address, port = sock.getsockname()[:2]
         record = {"port": port, "address": address.removeprefix("::ffff:"), "bytes": 0,
-                  "first": "", "data": "", "sni": None, "requests": []}
+                  "first": "", "data": "", "sni": None, "requests": [], "end": None}
         with self.lock:
             self.connections.append(record)
         return record
@@ -233,6 +235,16 @@ def serve_echo(world, sock, record, _):
 def serve_banner(world, sock, record, _):
     sock.sendall(b"220 ready\r\n")
     serve_echo(world, sock, record, None)
+
+
+def serve_sink(world, sock, record, _):
+    """Takes all, and notes how it ended."""
+    try:
+        while data := sock.recv(65536):
+            record["bytes"] += len(data)
+        record["end"] = "EOF"
+    except OSError as e:
+        record["end"] = errno.errorcode[e.errno]
 
 
 def serve_bulk(world, sock, record, _):
@@ -416,7 +428,8 @@ def main():
     for port, serve, context in ((443, serve_web, tls), (8443, serve_web, tls),
                                  (80, serve_web, None), (8080, serve_web, None),
                                  (7001, serve_echo, None), (7002, serve_banner, None),
-                                 (7003, serve_bulk, None), (53, resolver_tcp, None)):
+                                 (7003, serve_bulk, None), (7004, serve_sink, None),
+                                 (53, resolver_tcp, None)):
         listen(world, port, serve, context)
     threading.Thread(target=udp_echo, args=(world, 7005), daemon=True).start()
     threading.Thread(target=resolver, args=(world,), daemon=True).start()
