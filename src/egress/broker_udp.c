@@ -398,6 +398,10 @@ void udp_turn(struct broker *b, struct udp_flow *f)
 			flow_end(b, f, "closed");
 			return;
 		}
+		if (message[0] == GATE_TOO_LARGE) {
+			flow_end(b, f, "too_large");
+			return;
+		}
 		if (message[0] != GATE_DATAGRAM) {
 			f->unreachable = true;
 			continue;

@@ -51,20 +51,26 @@ static bool is_refusal(int error)
 	       error != EMSGSIZE;
 }
 
-static void tell_unreachable(const struct gate *g)
+static void tell(const struct gate *g, enum gate_word word)
 {
-	(void)!send(g->broker.fd, &(char){ GATE_UNREACHABLE }, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)!send(g->broker.fd, &(char){ (char)word }, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void send_out(const struct gate *g, const char *datagram, size_t len)
 {
 	/* A first failure may be news of an earlier datagram; this one was not sent. */
 	for (int i = 0; i < 2; i++) {
-		if (send(g->server.fd, datagram, len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
-		    !is_refusal(errno)) {
+		if (send(g->server.fd, datagram, len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
 			return;
 		}
-		tell_unreachable(g);
+		if (errno == EMSGSIZE) { /* of IPv6 inside 20 bytes more than of IPv4 outside */
+			tell(g, GATE_TOO_LARGE);
+			return;
+		}
+		if (!is_refusal(errno)) {
+			return;
+		}
+		tell(g, GATE_UNREACHABLE);
 	}
 }
 
@@ -93,7 +99,7 @@ static void inward(const struct gate *g, char *buf)
 			buf[0] = GATE_DATAGRAM;
 			(void)!send(g->broker.fd, buf, (size_t)n + 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 		} else if (is_refusal(errno)) {
-			tell_unreachable(g);
+			tell(g, GATE_UNREACHABLE);
 		} else {
 			return;
 		}

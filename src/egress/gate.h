@@ -13,7 +13,8 @@
 
 enum gate_word {
 	GATE_DATAGRAM,
-	GATE_UNREACHABLE, /* from the dialler only: the server's side refused one */
+	GATE_UNREACHABLE, /* from the dialler only: the server's side refused one, */
+	GATE_TOO_LARGE,   /* or it is more than one datagram can be there */
 };
 
 #define GATE_MESSAGE (1 + 65535)
