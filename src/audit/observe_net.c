@@ -12,7 +12,9 @@
 
 #include "audit/observe.h"
 #include "base/own.h"
+#include "os/net.h"
 #include "os/notify.h"
+#include "policy/ranges.h"
 
 #define MAX_MESSAGES 1024 /* of one sendmmsg: the kernel takes no more */
 
@@ -153,6 +155,23 @@ static bool is_no_resolver(const struct observer *o, const struct endpoint *to)
 	       (net->answered == NULL || !net->answered(net->arg, &to->ip, to->port, true));
 }
 
+/* Of the range that its names live in, whatever they are. */
+static bool is_synthetic(const struct address *a)
+{
+	struct cidr one = { .base = *a, .bits = 128 };
+
+	return range_of_sandbox(&one) != NULL;
+}
+
+/* All addresses of a name are the sandbox's own as well: a service of the skill's that
+ * listens on one of them, or on all, is reached there, and that is no egress. */
+static bool is_own_service(pid_t tid, const struct endpoint *to, bool udp, const struct denial *why)
+{
+	bool here = why->error == ECONNREFUSED || is_synthetic(&to->ip);
+
+	return here && net_is_served(tid, &to->ip, to->port, udp);
+}
+
 /* What would allow it: --net is TCP, and an address needs the owner's word beside a rule. */
 static void put_remedy(const char *name, const struct address *ip, uint16_t port, bool udp,
                        char *out, size_t size)
@@ -192,7 +211,8 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, const cha
 		           .error = why->error };
 
 	address_format(&to->ip, address);
-	if (!why->harmless) { /* otherwise nothing was wanted of that port */
+	/* Otherwise nothing was wanted of that port, or nobody lives there. */
+	if (!why->harmless && (why->name[0] != '\0' || !is_synthetic(&to->ip))) {
 		put_remedy(why->name, &to->ip, to->port, udp, remedy, sizeof(remedy));
 		e.remedy = remedy;
 	}
@@ -263,7 +283,7 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 		return true;
 	}
 	bool udp = is_udp(o, (pid_t)n->pid, (int)n->data.args[0]);
-	if (judge_ip(o, &to, udp, &why)) {
+	if (judge_ip(o, &to, udp, &why) || is_own_service((pid_t)n->pid, &to, udp, &why)) {
 		return true;
 	}
 	/* getaddrinfo() again, for the port that the program is about to try: a datagram

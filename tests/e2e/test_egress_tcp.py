@@ -501,6 +501,33 @@ def test_own_services_work_beside_egress(net):
     assert len(net.allowed()) == 1 and net.blocked() == [], "its own listeners are no egress"
 
 
+def test_own_services_on_the_addresses_of_names(net):
+    """They are local as well: who listens there, or everywhere, is reached, and no egress."""
+    code = """
+    four, six = (names('api.example.test', f)[0] for f in (socket.AF_INET, socket.AF_INET6))
+    def tcp(at, to, port):
+        with socket.create_server((at, port), family=family_of(at),
+                                  dualstack_ipv6=at == '::') as s, \\
+                socket.create_connection((to, port), 5) as c, s.accept()[0] as d:
+            d.sendall(b'mine')
+            return text(c.recv(10))
+    def udp(at, to, port):
+        with socket.socket(family_of(at), socket.SOCK_DGRAM) as s, \\
+                socket.socket(family_of(to), socket.SOCK_DGRAM) as c:
+            s.bind((at, port))
+            c.sendto(b'mine', (to, port))
+            s.settimeout(5)
+            return text(s.recv(10))
+    places = [('0.0.0.0', four), (four, four), ('::', six), ('::', four),
+              ('0.0.0.0', '198.18.0.9')]
+    show([[tried(way, *p, 8125) for p in places] for way in (tcp, udp)])
+    """
+    got = net.probe(code, [ECHO])
+    assert {r["value"] for way in got for r in way} == {"mine"}, got
+    assert net.blocked() == [] and net.allowed() == []
+    assert net.nothing_arrived()
+
+
 def test_the_hosts_loopback_is_not_there(net):
     code = "show([tried(connect, a, p) for a in ('127.0.0.1', '::1') for p in (7001, 443, 53)])"
     got = net.probe(code, [ALL])
