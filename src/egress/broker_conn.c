@@ -266,6 +266,19 @@ static size_t within(uint64_t total, uint64_t limit, size_t n)
 	return room < n ? (size_t)room : n;
 }
 
+/* The server takes no more. What it said before, a refusal of the rest perhaps, is for the
+ * skill, as on a direct connection. */
+static void conn_hung_up(struct broker *b, struct conn *c)
+{
+	uint64_t moved = 0;
+
+	c->down.readable = c->down.last = true; /* and no end is passed on but the reset */
+	(void)flow_turn(&c->down, within(b->bytes_in, b->c->max_bytes_in, TURN_BYTES), &moved);
+	c->bytes_in += moved;
+	b->bytes_in += moved;
+	conn_broken(b, c);
+}
+
 /* Sends the first n bytes of the head; what does not go now stays. */
 static bool head_send(struct broker *b, struct conn *c, size_t n)
 {
@@ -278,7 +291,7 @@ static bool head_send(struct broker *b, struct conn *c, size_t n)
 		ssize_t w = send(c->server.fd, c->head, may, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (w < 0) {
 			if (errno != EAGAIN && errno != EINTR) {
-				conn_close(b, c, "server_closed");
+				conn_hung_up(b, c);
 				return false;
 			}
 			broker_want_room(b, &c->server);
@@ -418,7 +431,7 @@ static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_
 	*count += moved;
 	*total += moved;
 	if (r == FLOW_BROKEN) {
-		conn_broken(b, c);
+		conn_hung_up(b, c);
 		return false;
 	}
 	if (r == FLOW_MOVED) {

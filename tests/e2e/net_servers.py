@@ -259,6 +259,9 @@ def serve_bulk(world, sock, record, _):
         sock.sendall(digest.hexdigest().encode())
     elif word == "DOWN":
         sock.sendall(pattern(int(number)))
+    elif word == "FULL":  # says so, and leaves the rest unread
+        sock.sendall(b"no more")
+        return
     elif word == "RST":
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     elif word == "SLOW":  # a reader that is behind: 1 s of nothing, then all

@@ -301,6 +301,26 @@ def test_reset_comes_through(net):
     assert got["errno"] == "ECONNRESET" and got["seconds"] < PROMPT, got
 
 
+@pytest.mark.parametrize("protocol", ["tcp", "http"])
+def test_an_answer_before_the_reset_comes_through(net, protocol):
+    """A server that refuses the rest of an upload, and hangs up."""
+    code = f"""
+    first = (b'FULL / HTTP/1.1\\r\\nHost: api.example.test\\r\\nContent-Length: 30000000\\r\\n'
+             b'\\r\\n' if {protocol!r} == 'http' else b'FULL 1\\n')
+    def upload():
+        with socket.create_connection(('api.example.test', 7003), 20) as s:
+            try:
+                s.sendall(first + b'x' * 30000000)
+            except OSError:
+                pass
+            return text(s.recv(100))
+    show([tried(upload)['value'] for _ in range(10)])
+    """
+    assert net.probe(code, [rule("api.example.test", 7003, protocol=protocol)],
+                     resources={"memory_mb": 512}) == ["no more"] * 10
+    assert net.control(code) == ["no more"] * 10
+
+
 @pytest.mark.parametrize("port,say", [(80, True), (80, False), (443, False)])
 def test_reset_by_the_skill(net, port, say):
     """It is the end of a connection, wherever that stands: its place is free."""
