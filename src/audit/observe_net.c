@@ -12,7 +12,9 @@
 
 #include "audit/observe.h"
 #include "base/own.h"
+#include "os/net.h"
 #include "os/notify.h"
+#include "policy/ranges.h"
 
 #define MAX_MESSAGES 1024 /* of one sendmmsg: the kernel takes no more */
 
@@ -111,7 +113,7 @@ static bool is_inside(const struct address *a)
 /* Why an address is refused, and what the program is told. */
 struct denial {
 	const char *reason;
-	const char *name; /* of the host that the address stands for; NULL: none */
+	char name[HOST_NAME_SIZE]; /* of the host that the address stands for; "": none */
 	int error;
 	bool harmless; /* refused and told, but no violation */
 };
@@ -125,10 +127,11 @@ static bool judge_ip(const struct observer *o, const struct endpoint *to, bool u
 	if (net->answered != NULL && net->answered(net->arg, &to->ip, to->port, udp)) {
 		return true;
 	}
-	const char *name = NULL;
-	bool known = net->known != NULL && net->known(net->arg, &to->ip, &name);
-	*ret = (struct denial){ known ? "undeclared_port" : "undeclared_address",
-		                known ? name : NULL, known ? ECONNREFUSED : ENETUNREACH, false };
+	*ret = (struct denial){ .reason = "undeclared_address", .error = ENETUNREACH };
+	if (net->known != NULL && net->known(net->arg, &to->ip, ret->name)) {
+		ret->reason = "undeclared_port";
+		ret->error = ECONNREFUSED;
+	}
 	return false;
 }
 
@@ -152,39 +155,65 @@ static bool is_no_resolver(const struct observer *o, const struct endpoint *to)
 	       (net->answered == NULL || !net->answered(net->arg, &to->ip, to->port, true));
 }
 
+/* Of the range that its names live in, whatever they are. */
+static bool is_synthetic(const struct address *a)
+{
+	struct cidr one = { .base = *a, .bits = 128 };
+
+	return range_of_sandbox(&one) != NULL;
+}
+
+/* All addresses of a name are the sandbox's own as well: a service of the skill's that
+ * listens on one of them, or on all, is reached there, and that is no egress. */
+static bool is_own_service(pid_t tid, const struct endpoint *to, bool udp, const struct denial *why)
+{
+	bool here = why->error == ECONNREFUSED || is_synthetic(&to->ip);
+
+	return here && net_is_served(tid, &to->ip, to->port, udp);
+}
+
+/* What would allow it: --net is TCP, and an address needs the owner's word beside a rule. */
+static void put_remedy(const char *name, const struct address *ip, uint16_t port, bool udp,
+                       char *out, size_t size)
+{
+	char address[ADDRESS_TEXT];
+	bool literal = name[0] == '\0';
+	bool v6 = literal && !address_is_v4(ip);
+
+	address_format(ip, address);
+	if (!udp) {
+		(void)snprintf(out, size, v6 ? "--net [%s]:%u" : "--net %s:%u",
+		               literal ? address : name, port);
+		return;
+	}
+	(void)snprintf(
+	        out, size,
+	        "'{domain: %s%s%s, ports: [%u], protocol: udp}' under "
+	        "permissions.network.egress%s",
+	        v6 ? "\"" : "", literal ? address : name, v6 ? "\"" : "", port,
+	        literal ? ", and 'network: {allow_literal_addresses: true}' in the policy file"
+	                : "");
+}
+
 static void tell_ip(struct observer *o, const struct seccomp_notif *n, const char *op,
                     const struct endpoint *to, bool udp, const struct denial *why)
 {
-	char address[ADDRESS_TEXT], remedy[400];
+	char address[ADDRESS_TEXT], remedy[512];
 	struct event e = { .kind = EV_NETWORK_EGRESS_BLOCKED,
 		           .status = STATUS_DENIED,
 		           .violation = !why->harmless,
 		           .op = op,
-		           .name = why->name,
+		           .name = why->name[0] != '\0' ? why->name : NULL,
 		           .address = address,
 		           .port = to->port,
 		           .protocol = udp ? "udp" : "tcp",
 		           .reason = why->reason,
-		           .error = why->error,
-		           .remedy = "declare the domain under permissions.network.egress, or "
-		                     "--net HOST:PORT" };
+		           .error = why->error };
 
-	if (why->name != NULL) {
-		(void)snprintf(remedy, sizeof(remedy),
-		               udp ? "%s with port %u and 'protocol: udp' under "
-		                     "permissions.network.egress"
-		                   : "--net %s:%u",
-		               why->name, to->port);
-		e.remedy = remedy;
-	}
-	if (why->harmless) {
-		e.remedy = NULL; /* nothing was wanted of that port */
-	}
 	address_format(&to->ip, address);
-	if (!udp && why->name == NULL) {
-		(void)snprintf(remedy, sizeof(remedy),
-		               address_is_v4(&to->ip) ? "--net %s:%u" : "--net [%s]:%u", address,
-		               to->port);
+	/* Otherwise nothing was wanted of that port, or nobody lives there. */
+	if (!why->harmless && (why->name[0] != '\0' || !is_synthetic(&to->ip))) {
+		put_remedy(why->name, &to->ip, to->port, udp, remedy, sizeof(remedy));
 		e.remedy = remedy;
 	}
 	observe_tell(o, n, &e);
@@ -254,7 +283,7 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 		return true;
 	}
 	bool udp = is_udp(o, (pid_t)n->pid, (int)n->data.args[0]);
-	if (judge_ip(o, &to, udp, &why)) {
+	if (judge_ip(o, &to, udp, &why) || is_own_service((pid_t)n->pid, &to, udp, &why)) {
 		return true;
 	}
 	/* getaddrinfo() again, for the port that the program is about to try: a datagram

@@ -14,6 +14,7 @@
 
 #include "audit/trace.h"
 #include "base/address.h"
+#include "base/limits.h"
 #include "os/seccomp.h"
 #include "policy/plan.h"
 
@@ -23,9 +24,9 @@ struct observer;
 struct observer_net {
 	/* Does somebody of ours answer there, who keeps his own record? */
 	bool (*answered)(void *arg, const struct address *to, uint16_t port, bool udp);
-	/* Is the address one of ours, whatever the port? *ret_name is the host that it
-	 * stands for, and lives as long as the plan; NULL: nobody here can tell. */
-	bool (*known)(void *arg, const struct address *to, const char **ret_name);
+	/* Is the address one of ours, whatever the port? ret_name is the host that it
+	 * stands for; "": nobody here can tell. */
+	bool (*known)(void *arg, const struct address *to, char ret_name[HOST_NAME_SIZE]);
 	void *arg;
 };
 

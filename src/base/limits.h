@@ -146,6 +146,7 @@
 #define EGRESS_POOL        32   /* names in use at once beneath one wildcard */
 #define LEARN_POOL         256  /* the same in a run that is to show what a skill needs */
 #define MAX_LEARN_PORTS    64   /* that such a run answers on */
+#define HOST_NAME_SIZE     254  /* of a host's name, with its end */
 #define MAX_EGRESS_SLOTS   4096 /* names with an address of their own */
 #define MAX_DIALS          64   /* resolved and connected at once */
 #define MAX_DIAL_ADDRESSES 16   /* tried of one name */

@@ -17,9 +17,10 @@
 #include "os/clone.h"
 
 #define TICK_MS        1000
-#define TELL_MS        100 /* how often a metered run is told of */
-#define DNS_PER_SECOND 500 /* questions answered; the rest is dropped */
-#define OWN_FDS        96  /* what is neither a listener nor a connection: DNS clients, sockets */
+#define TELL_MS        100  /* how often a metered run is told of */
+#define DNS_PER_SECOND 500  /* questions answered; the rest is dropped */
+#define FINISH_MS      1000 /* for what a skill that has ended has said */
+#define OWN_FDS        96   /* what is neither a listener nor a connection: DNS clients, sockets */
 
 void broker_report(struct broker *b, const struct egress_event *e)
 {
@@ -115,6 +116,18 @@ static void hear_dialler(struct broker *b)
 	}
 }
 
+/* It says that the skill has ended, and that all has. */
+static void hear_supervisor(struct broker *b)
+{
+	char word;
+
+	if (recv(b->c->events, &word, 1, MSG_DONTWAIT) == 1) {
+		b->finish_ms = clock_ms() + FINISH_MS;
+	} else {
+		b->stopping = true;
+	}
+}
+
 static void turn(struct broker *b, struct source *s, uint32_t events)
 {
 	switch (s->kind) {
@@ -143,7 +156,7 @@ static void turn(struct broker *b, struct source *s, uint32_t events)
 		hear_dialler(b);
 		break;
 	case SOURCE_EVENTS:
-		b->stopping = true; /* the supervisor says no more than that */
+		hear_supervisor(b);
 		break;
 	}
 }
@@ -175,6 +188,25 @@ static int rest_ms(const struct broker *b)
 	bool untold = b->c->metered && carried(b) != b->known;
 
 	return !TAILQ_EMPTY(&b->again) ? 0 : accept_wait_ms(b, untold ? TELL_MS : TICK_MS);
+}
+
+/* What a skill has written before its end is carried, as the kernel would do it. */
+static void finish(struct broker *b)
+{
+	bool quiet = false;
+
+	while (!b->stopping && clock_ms() < b->finish_ms &&
+	       !(conn_finished(b, quiet) && udp_finished(b))) {
+		struct epoll_event ready[64];
+		int n = epoll_wait(b->epoll, ready, 64, quiet ? 10 : 0);
+
+		for (int i = 0; i < n; i++) {
+			turn(b, ready[i].data.ptr, ready[i].events);
+		}
+		quiet = n == 0 && TAILQ_EMPTY(&b->again);
+		conn_sweep(b);
+		udp_sweep(b);
+	}
 }
 
 /* Two sockets each and room for pipes, beside the listeners. */
@@ -232,7 +264,7 @@ _Noreturn void broker_main(struct broker_config *config)
 	watch_all(&b);
 	fit_files(config);
 	confine_or_exit(confine_broker, config->ready);
-	while (!b.stopping) {
+	while (!b.stopping && b.finish_ms == 0) {
 		struct epoll_event ready[64];
 		int n = epoll_wait(b.epoll, ready, 64, rest_ms(&b));
 
@@ -254,6 +286,7 @@ _Noreturn void broker_main(struct broker_config *config)
 			tally_tick(&b);
 		}
 	}
+	finish(&b);
 	conn_close_all(&b);
 	udp_close_all(&b);
 	tally_tick(&b);

@@ -121,6 +121,7 @@ void conn_close(struct broker *b, struct conn *c, const char *reason)
 	if (c->state == CONN_RELAY) {
 		report(b, c, EGRESS_CARRIED, reason, "");
 		reset_on_close(c->client.fd, false); /* it was born with it (listen.c) */
+		reset_on_close(c->server.fd, !c->up.done);
 		conn_free(b, c);
 	} else {
 		conn_deny(b, c, reason, "");
@@ -129,15 +130,43 @@ void conn_close(struct broker *b, struct conn *c, const char *reason)
 
 void conn_broken(struct broker *b, struct conn *c)
 {
-	if (c->server.fd >= 0) {
-		reset_on_close(c->server.fd, true);
-	}
 	if (c->state == CONN_RELAY) {
 		report(b, c, EGRESS_CARRIED, "reset", "");
 		conn_drop(b, c);
 	} else {
 		conn_deny(b, c, "no_first_bytes", "");
 	}
+}
+
+/* The skill has ended this one: is there anything of it to carry? Nothing can come of a
+ * ClientHello that nobody goes on with. */
+static bool is_worth_it(const struct conn *c)
+{
+	char any;
+
+	if (c->state == CONN_RELAY) {
+		return !c->up.done;
+	}
+	return c->first != FIRST_TLS &&
+	       (c->head_len > 0 || recv(c->client.fd, &any, 1, MSG_PEEK | MSG_DONTWAIT) > 0);
+}
+
+bool conn_finished(struct broker *b, bool quiet)
+{
+	bool left = false;
+
+	for (struct conn *c = b->conns, *next; c != NULL; c = next) {
+		next = c->next;
+		bool ended = c->up.ending || c->client_eof;
+		/* Of one that was not watched its first event tells. */
+		bool unsure = !c->client.watched && broker_watch(b, &c->client) == 0;
+		if (!unsure && (ended ? !is_worth_it(c) : quiet)) {
+			conn_close(b, c, "run_ended");
+		} else {
+			left = true;
+		}
+	}
+	return quiet && !left;
 }
 
 void conn_close_all(struct broker *b)
@@ -173,6 +202,9 @@ static void conn_connected(struct broker *b, struct conn *c, int fd)
 
 	conn_enter(b, c, CONN_RELAY);
 	c->server = (struct source){ .kind = SOURCE_SERVER, .fd = fd, .owner = c };
+	/* Until the skill's end was passed on, ours is a reset, also if we die: nobody takes
+	 * what has arrived for all there was. */
+	reset_on_close(fd, true);
 	flow_init(&c->up, c->client.fd, c->server.fd);
 	flow_init(&c->down, c->server.fd, c->client.fd);
 	c->up.eof = c->client_eof;
@@ -234,6 +266,19 @@ static size_t within(uint64_t total, uint64_t limit, size_t n)
 	return room < n ? (size_t)room : n;
 }
 
+/* The server takes no more. What it said before, a refusal of the rest perhaps, is for the
+ * skill, as on a direct connection. */
+static void conn_hung_up(struct broker *b, struct conn *c)
+{
+	uint64_t moved = 0;
+
+	c->down.readable = c->down.last = true; /* and no end is passed on but the reset */
+	(void)flow_turn(&c->down, within(b->bytes_in, b->c->max_bytes_in, TURN_BYTES), &moved);
+	c->bytes_in += moved;
+	b->bytes_in += moved;
+	conn_broken(b, c);
+}
+
 /* Sends the first n bytes of the head; what does not go now stays. */
 static bool head_send(struct broker *b, struct conn *c, size_t n)
 {
@@ -246,7 +291,7 @@ static bool head_send(struct broker *b, struct conn *c, size_t n)
 		ssize_t w = send(c->server.fd, c->head, may, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (w < 0) {
 			if (errno != EAGAIN && errno != EINTR) {
-				conn_close(b, c, "server_closed");
+				conn_hung_up(b, c);
 				return false;
 			}
 			broker_want_room(b, &c->server);
@@ -386,7 +431,7 @@ static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_
 	*count += moved;
 	*total += moved;
 	if (r == FLOW_BROKEN) {
-		conn_broken(b, c);
+		conn_hung_up(b, c);
 		return false;
 	}
 	if (r == FLOW_MOVED) {

@@ -170,12 +170,29 @@ void conn_silent(struct broker *b, struct conn *c)
 	conn_passes(b, c);
 }
 
+/* Where a rule for TLS and one for HTTP have the same port: no request begins with the
+ * byte that a ClientHello begins with. */
+static void choose_rule(struct broker *b, struct conn *c)
+{
+	enum first_bytes shown = c->head_len > 0 && c->head[0] == 0x16 ? FIRST_TLS : FIRST_HTTP;
+
+	if (c->head_len == 0 || c->first == FIRST_RAW || c->first == shown) {
+		return;
+	}
+	int rule = egress_rule_speaking(b->c->table, c->slot, c->port, shown);
+	if (rule >= 0) {
+		c->rule = rule;
+		c->first = shown;
+	}
+}
+
 void conn_first(struct broker *b, struct conn *c)
 {
 	while (c->state == CONN_FIRST && conn_fill_head(b, c)) {
 		if (c->unsure) {
 			sniff(c);
 		}
+		choose_rule(b, c);
 		/* Before anything else is found wrong: that would be all that is known. */
 		if (holds_canary(b, c)) {
 			conn_deny(b, c, "canary", "");

@@ -151,6 +151,7 @@ struct broker {
 	unsigned n_dns_clients;
 	struct again_list again; /* connections that go on in the next round */
 	uint64_t round;
+	uint64_t finish_ms; /* until then what the skill has said is carried; 0: it runs */
 	bool stopping;
 };
 
@@ -200,6 +201,9 @@ void conn_close(struct broker *b, struct conn *c, const char *reason); /* frees 
 /* As on a direct connection: what broke one side breaks the other. Frees it. */
 void conn_broken(struct broker *b, struct conn *c);
 void conn_tick(struct broker *b, uint64_t now_ms);
+/* The skill is gone: true when all that it has said is carried, as far as it has ended its
+ * connections; with `quiet`, when nothing is heard of any, the others are closed. */
+bool conn_finished(struct broker *b, bool quiet);
 void conn_close_all(struct broker *b);
 void conn_sweep(struct broker *b); /* frees what is over, goes on where there is more */
 
@@ -219,6 +223,7 @@ void udp_turn(struct broker *b, struct udp_flow *f);
 /* False: the reply is not for a UDP flow, and `fd` still the caller's. */
 bool udp_dialled(struct broker *b, const struct dial_reply *r, int fd);
 void udp_tick(struct broker *b, uint64_t now_ms);
+bool udp_finished(const struct broker *b); /* no datagram waits for the dialler */
 void udp_close_all(struct broker *b);
 void udp_sweep(struct broker *b);
 

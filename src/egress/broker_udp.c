@@ -398,6 +398,10 @@ void udp_turn(struct broker *b, struct udp_flow *f)
 			flow_end(b, f, "closed");
 			return;
 		}
+		if (message[0] == GATE_TOO_LARGE) {
+			flow_end(b, f, "too_large");
+			return;
+		}
 		if (message[0] != GATE_DATAGRAM) {
 			f->unreachable = true;
 			continue;
@@ -425,6 +429,16 @@ void udp_tick(struct broker *b, uint64_t now_ms)
 	while ((f = TAILQ_FIRST(&b->udp.muted)) != NULL && now_ms - f->moved_ms > MUTED_MS) {
 		unmute_oldest(b);
 	}
+}
+
+bool udp_finished(const struct broker *b)
+{
+	struct udp_flow *f = TAILQ_FIRST(&b->udp.live);
+
+	while (f != NULL && f->state != UDP_DIAL) {
+		f = TAILQ_NEXT(f, list);
+	}
+	return f == NULL;
 }
 
 void udp_close_all(struct broker *b)

@@ -492,5 +492,6 @@ _Noreturn void dial_main(int sock, const struct dial_config *config)
 			break;
 		}
 	}
+	gate_finish();
 	_exit(0); /* at once, whatever the threads are doing */
 }

@@ -24,6 +24,7 @@
 #define DIAL_TIMEOUT_MS 15000
 #define EVENT_BUFFER    (4 << 20)
 #define LAST_WORDS_MS   2000 /* of a broker on a busy machine, too */
+#define DIALLER_MS      200
 #define REST_MS         10
 #define EVENTS_AT_ONCE  256
 #define ALL_EVENTS      (EVENT_BUFFER / sizeof(struct egress_event)) /* that wait */
@@ -246,14 +247,13 @@ static void end_child(pid_t *pid)
 	}
 }
 
-/* One deadline for all of it: a broker that goes on talking is not believed. */
+/* Until its end. One deadline for all of it: a broker that goes on talking is not believed. */
 static void hear_last_words(struct egress *e, struct trace *trace)
 {
 	struct pollfd p = { .fd = e->events, .events = POLLIN };
 	uint64_t now = clock_ms();
 	uint64_t deadline = now + LAST_WORDS_MS;
 
-	(void)shutdown(e->events, SHUT_WR);
 	while (e->events >= 0 && now < deadline) {
 		int n = poll(&p, 1, (int)(deadline - now));
 		if (n == 0 || (n < 0 && errno != EINTR)) {
@@ -266,12 +266,49 @@ static void hear_last_words(struct egress *e, struct trace *trace)
 	}
 }
 
+static bool has_datagrams(const struct ssb_plan *plan)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < plan->n_egress; i++) {
+		found |= plan->egress[i].protocol == PROTO_UDP;
+	}
+	return found;
+}
+
+/* Without its broker the dialler passes the last datagrams on, and ends. */
+static void wait_for_dialler(struct egress *e)
+{
+	for (int i = 0; i < DIALLER_MS && e->dialler > 0; i++) {
+		if (waitpid(e->dialler, NULL, WNOHANG) != 0) {
+			e->dialler = 0;
+		} else {
+			(void)poll(NULL, 0, 1);
+		}
+	}
+}
+
+void egress_finish(struct egress *e, struct trace *trace)
+{
+	if (e->events >= 0) {
+		hear_running(e, trace, ALL_EVENTS);
+	}
+	if (e->events < 0 || send(e->events, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1) {
+		return;
+	}
+	hear_last_words(e, trace);
+	if (has_datagrams(e->table->plan)) {
+		wait_for_dialler(e);
+	}
+}
+
 void egress_stop(struct egress *e, struct trace *trace)
 {
 	if (e->events >= 0) {
 		hear_running(e, trace, ALL_EVENTS);
 	}
 	if (e->events >= 0) {
+		(void)shutdown(e->events, SHUT_WR);
 		hear_last_words(e, trace);
 	}
 	end_child(&e->broker);

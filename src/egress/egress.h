@@ -42,6 +42,10 @@ void egress_hear(struct egress *e, struct trace *trace);
  * governed, else as of the connections that have ended. */
 void egress_bytes(const struct egress *e, uint64_t *ret_out, uint64_t *ret_in);
 
+/* The skill has ended by itself: lets the broker carry what it has said, for a second at
+ * most. egress_stop() comes next. */
+void egress_finish(struct egress *e, struct trace *trace);
+
 /* Ends both and takes their last words. */
 void egress_stop(struct egress *e, struct trace *trace);
 void egress_done(struct egress *e);

@@ -4,6 +4,7 @@
 #include "egress/gate.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,6 +17,7 @@
 
 #define TURN_DATAGRAMS 64 /* then the other gates have their turn */
 #define STACK_BYTES    (64 * 1024)
+#define FINISH_MS      100
 
 struct gate {
 	struct gate_end {
@@ -49,20 +51,26 @@ static bool is_refusal(int error)
 	       error != EMSGSIZE;
 }
 
-static void tell_unreachable(const struct gate *g)
+static void tell(const struct gate *g, enum gate_word word)
 {
-	(void)!send(g->broker.fd, &(char){ GATE_UNREACHABLE }, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)!send(g->broker.fd, &(char){ (char)word }, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void send_out(const struct gate *g, const char *datagram, size_t len)
 {
 	/* A first failure may be news of an earlier datagram; this one was not sent. */
 	for (int i = 0; i < 2; i++) {
-		if (send(g->server.fd, datagram, len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
-		    !is_refusal(errno)) {
+		if (send(g->server.fd, datagram, len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
 			return;
 		}
-		tell_unreachable(g);
+		if (errno == EMSGSIZE) { /* of IPv6 inside 20 bytes more than of IPv4 outside */
+			tell(g, GATE_TOO_LARGE);
+			return;
+		}
+		if (!is_refusal(errno)) {
+			return;
+		}
+		tell(g, GATE_UNREACHABLE);
 	}
 }
 
@@ -91,7 +99,7 @@ static void inward(const struct gate *g, char *buf)
 			buf[0] = GATE_DATAGRAM;
 			(void)!send(g->broker.fd, buf, (size_t)n + 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 		} else if (is_refusal(errno)) {
-			tell_unreachable(g);
+			tell(g, GATE_UNREACHABLE);
 		} else {
 			return;
 		}
@@ -181,4 +189,11 @@ int gate_open(int udp)
 	/* The thread's from here on; if this fails, the end of `theirs` ends it. */
 	struct gate *served = steal_ptr(&g);
 	return watch(&served->server) == 0 ? steal_fd(&theirs) : -1;
+}
+
+void gate_finish(void)
+{
+	for (int i = 0; i < FINISH_MS && atomic_load(&n_gates) > 0; i++) {
+		(void)poll(NULL, 0, 1);
+	}
 }

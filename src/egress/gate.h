@@ -13,7 +13,8 @@
 
 enum gate_word {
 	GATE_DATAGRAM,
-	GATE_UNREACHABLE, /* from the dialler only: the server's side refused one */
+	GATE_UNREACHABLE, /* from the dialler only: the server's side refused one, */
+	GATE_TOO_LARGE,   /* or it is more than one datagram can be there */
 };
 
 #define GATE_MESSAGE (1 + 65535)
@@ -22,5 +23,9 @@ enum gate_word {
  * non-blocking and CLOEXEC; when it is closed the gate ends. -1 with errno;
  * EMFILE past MAX_UDP_FLOWS. */
 int gate_open(int udp);
+
+/* The broker has closed all its ends: waits, a moment at most, until what it sent before is
+ * on its way. */
+void gate_finish(void);
 
 #endif

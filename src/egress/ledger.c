@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "base/own.h"
+#include "manifest/manifest.h"
 #include "os/clock.h"
 
 #define BUCKETS 256
@@ -160,6 +161,20 @@ struct draft {
 	char text[640], remedy[300], address[ADDRESS_TEXT];
 };
 
+/* The flag that would grant a name that was asked for: in the form that a rule has it, and
+ * none for what no rule can have. */
+static const char *draft_remedy(const char *name, char *out, size_t size)
+{
+	auto_free char *host = NULL;
+	enum host_kind kind;
+
+	if (check_domain(name, &host, &kind) != NULL || kind != HOST_EXACT) {
+		return NULL;
+	}
+	(void)snprintf(out, size, "--net %s", host);
+	return out;
+}
+
 static void draft_event(const struct event_data *d, struct draft *to)
 {
 	static const char *const STATES[] = { "", " open", " closed" };
@@ -190,8 +205,7 @@ static void draft_event(const struct event_data *d, struct draft *to)
 		to->out.port = e->port;
 	}
 	if (e->kind == EGRESS_UNKNOWN) {
-		snprintf(to->remedy, sizeof(to->remedy), "--net %s", e->name);
-		to->out.remedy = to->remedy;
+		to->out.remedy = draft_remedy(e->name, to->remedy, sizeof(to->remedy));
 	}
 	if (e->kind_of[0] != '\0') {
 		address_format(&e->dialled, to->address);

@@ -1,6 +1,5 @@
 #include "egress/listen.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -75,20 +74,26 @@ static int make_routes(const struct egress_table *t, struct ssb_error *err)
 	return 0;
 }
 
+/* The resolver's own addresses, and those at which programs look for one that this machine
+ * has: there a question by UDP would wait for an answer in vain, and TCP is refused. */
 static int make_dns(struct maker *m, struct ssb_error *err)
 {
-	uint8_t v4[4], v6[16];
-
-	(void)inet_pton(AF_INET, EGRESS_DNS4, v4);
-	(void)inet_pton(AF_INET6, EGRESS_DNS6, v6);
-	if (add(m, LISTEN_DNS_UDP, AF_INET, v4, DNS_PORT, err) != 0 ||
-	    add(m, LISTEN_DNS_TCP, AF_INET, v4, DNS_PORT, err) != 0) {
-		return -1;
+	for (size_t i = 0; i < N_RESOLVERS; i++) {
+		struct address a = { { 0 } };
+		(void)address_parse(EGRESS_RESOLVERS[i], &a);
+		bool v4 = address_is_v4(&a);
+		int family = v4 ? AF_INET : AF_INET6;
+		const uint8_t *bytes = v4 ? a.b + 12 : a.b;
+		if (!egress_resolves_at(m->t, &a)) {
+			continue;
+		}
+		if (add(m, LISTEN_DNS_UDP, family, bytes, DNS_PORT, err) != 0 ||
+		    (!address_is_loopback(&a) &&
+		     add(m, LISTEN_DNS_TCP, family, bytes, DNS_PORT, err) != 0)) {
+			return -1;
+		}
 	}
-	return m->t->v6 && (add(m, LISTEN_DNS_UDP, AF_INET6, v6, DNS_PORT, err) != 0 ||
-	                    add(m, LISTEN_DNS_TCP, AF_INET6, v6, DNS_PORT, err) != 0)
-	               ? -1
-	               : 0;
+	return 0;
 }
 
 static bool is_taken(const struct maker *m, bool v6, uint16_t port)

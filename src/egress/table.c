@@ -11,13 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/own.h"
 #include "policy/ranges.h"
 
-#define NAME_BYTES   sizeof(((struct slot *)NULL)->name)
 #define SLOTS_PER_24 254 /* .0 and .255 look like networks and broadcasts */
 
 static const uint8_t SYNTHETIC6[16] = { 0xfd, 0x53, 0x73, 0x73, 0x62, 0x73, 0, 1 };
@@ -66,7 +65,7 @@ static bool ends_with(const char *s, const char *end)
  * comes from the skill. */
 static bool is_host_name(const char *name)
 {
-	if (strlen(name) >= NAME_BYTES) {
+	if (strlen(name) >= HOST_NAME_SIZE) {
 		return false;
 	}
 	for (const char *s = name;;) {
@@ -155,21 +154,54 @@ static bool rule_covers(const struct egress_table *t, size_t rule, const struct 
 	       ends_with(t->plan->egress[slot->rule].domain.s + 1, r->domain.s + 1);
 }
 
+static bool rule_serves(const struct egress_table *t, size_t rule, const struct slot *slot,
+                        uint16_t port, bool udp)
+{
+	const struct egress_rule *r = &t->plan->egress[rule];
+
+	return (r->protocol == PROTO_UDP) == udp && port_in(r->ports, r->n_ports, port) &&
+	       rule_covers(t, rule, slot);
+}
+
+/* Does the rule lead further than another for the same slot and port? */
+static bool rule_comes_first(const struct egress_table *t, size_t rule, size_t other, uint16_t port)
+{
+	size_t mine = narrowness(t, rule);
+	size_t theirs = narrowness(t, other);
+
+	if (mine != theirs) {
+		return mine > theirs;
+	}
+	return egress_first_bytes(&t->plan->egress[rule], port) == FIRST_RAW &&
+	       egress_first_bytes(&t->plan->egress[other], port) != FIRST_RAW;
+}
+
 int egress_rule_for(const struct egress_table *t, const struct slot *slot, uint16_t port, bool udp)
 {
 	int best = -1;
 
 	for (size_t i = 0; i < t->plan->n_egress; i++) {
-		const struct egress_rule *r = &t->plan->egress[i];
-		if ((r->protocol == PROTO_UDP) != udp || !port_in(r->ports, r->n_ports, port) ||
-		    !rule_covers(t, i, slot)) {
-			continue;
-		}
-		if (best < 0 || narrowness(t, i) > narrowness(t, (size_t)best)) {
+		if (rule_serves(t, i, slot, port, udp) &&
+		    (best < 0 || rule_comes_first(t, i, (size_t)best, port))) {
 			best = (int)i;
 		}
 	}
 	return best;
+}
+
+int egress_rule_speaking(const struct egress_table *t, const struct slot *slot, uint16_t port,
+                         enum first_bytes first)
+{
+	int best = egress_rule_for(t, slot, port, false);
+
+	for (size_t i = 0; best >= 0 && i < t->plan->n_egress; i++) {
+		if (rule_serves(t, i, slot, port, false) &&
+		    narrowness(t, i) == narrowness(t, (size_t)best) &&
+		    egress_first_bytes(&t->plan->egress[i], port) == first) {
+			return (int)i;
+		}
+	}
+	return -1;
 }
 
 static bool slot_has(const struct slot *s, const struct address *a)
@@ -272,6 +304,7 @@ struct slot *egress_by_name(struct egress_table *t, const char *name, bool *ret_
 		struct slot *s = &t->slots[i];
 		if (s->pool && s->rule == maker && s->name[0] == '\0') {
 			(void)snprintf(s->name, sizeof(s->name), "%s", name);
+			memcpy(t->given[i], s->name, sizeof(s->name));
 			return s;
 		}
 	}
@@ -337,7 +370,7 @@ static int rule_add(struct egress_table *t, size_t rule, struct ssb_error *err)
 	const struct egress_rule *r = &t->plan->egress[rule];
 	size_t need = slots_for(t->plan, r);
 
-	if (strlen(r->domain.s) >= NAME_BYTES) {
+	if (strlen(r->domain.s) >= HOST_NAME_SIZE) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "egress", "a domain is longer than 253 bytes");
 	}
 	if (egress_is_literal(r) && !cidr_parse(r->domain.s, &t->ranges[rule])) {
@@ -414,6 +447,19 @@ static void table_freep(struct egress_table **t)
 	egress_table_free(*t);
 }
 
+/* The one part that all processes share. */
+static int share_given(struct egress_table *t)
+{
+	void *p = mmap(NULL, t->n_slots * sizeof(*t->given), PROT_READ | PROT_WRITE,
+	               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED) {
+		return -1;
+	}
+	t->given = p;
+	return 0;
+}
+
 int egress_table_new(const struct ssb_plan *plan, struct egress_table **ret, struct ssb_error *err)
 {
 	AUTO(table_freep) struct egress_table *t = calloc(1, sizeof(*t));
@@ -432,8 +478,13 @@ int egress_table_new(const struct ssb_plan *plan, struct egress_table **ret, str
 			return -1;
 		}
 	}
+	bool pools = false;
 	for (size_t i = 0; i < t->n_slots; i++) {
 		t->slots[i].wide = is_wide(t, &t->slots[i]);
+		pools |= t->slots[i].pool;
+	}
+	if (pools && share_given(t) != 0) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "egress", "no memory for the network rules");
 	}
 	*ret = steal_ptr(&t);
 	return 0;
@@ -442,56 +493,83 @@ int egress_table_new(const struct ssb_plan *plan, struct egress_table **ret, str
 void egress_table_free(struct egress_table *t)
 {
 	if (t != NULL) {
+		if (t->given != NULL) {
+			(void)munmap(t->given, t->n_slots * sizeof(*t->given));
+		}
 		free(t->slots);
 		free(t->ranges);
 		free(t);
 	}
 }
 
-static bool is_pool(const struct egress_table *t, const struct address *a)
+/* Its index; n_slots: the address is of no wildcard's pool. */
+static size_t pool_at(const struct egress_table *t, const struct address *a)
 {
-	for (size_t i = 0; t->slots != NULL && i < t->n_slots; i++) {
-		if (t->slots[i].pool && slot_has(&t->slots[i], a)) {
+	size_t i = 0;
+
+	while (i < t->n_slots && !(t->slots[i].pool && slot_has(&t->slots[i], a))) {
+		i++;
+	}
+	return i;
+}
+
+/* The name that the broker gave an address of a pool. What it wrote is text: it counts
+ * where the wildcard has such names. */
+static void given_name(const struct egress_table *t, size_t i, char ret[HOST_NAME_SIZE])
+{
+	char name[HOST_NAME_SIZE];
+
+	memcpy(name, t->given[i], sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	if (egress_name_matches(&t->plan->egress[t->slots[i].rule], name)) {
+		memcpy(ret, name, sizeof(name));
+	}
+}
+
+bool egress_knows(struct egress_table *t, const struct address *to, char ret_name[HOST_NAME_SIZE])
+{
+	size_t i = slot_at(t, to);
+	size_t pool = i < t->n_slots ? t->n_slots : pool_at(t, to);
+
+	ret_name[0] = '\0';
+	if (i < t->n_slots && t->plan->egress[t->slots[i].rule].kind == HOST_EXACT) {
+		memcpy(ret_name, t->slots[i].name, HOST_NAME_SIZE);
+	}
+	if (pool < t->n_slots) {
+		given_name(t, pool, ret_name);
+	}
+	return i < t->n_slots || pool < t->n_slots;
+}
+
+const char *const EGRESS_RESOLVERS[N_RESOLVERS] = { EGRESS_DNS4, EGRESS_DNS6, "127.0.0.1",
+	                                            "127.0.0.53", "::1" };
+
+bool egress_resolves_at(const struct egress_table *t, const struct address *a)
+{
+	size_t at = slot_at(t, a);
+	struct address server;
+
+	if ((!t->v6 && !address_is_v4(a)) ||
+	    (at < t->n_slots && egress_rule_for(t, &t->slots[at], 53, true) >= 0)) {
+		return false;
+	}
+	for (size_t i = 0; i < N_RESOLVERS; i++) {
+		if (address_parse(EGRESS_RESOLVERS[i], &server) &&
+		    memcmp(&server, a, sizeof(server)) == 0) {
 			return true;
 		}
 	}
 	return false;
-}
-
-/* Which name has an address of a pool only the broker knows: here any that could
- * have one has. */
-static bool in_pool(const struct egress_table *t, const struct address *to, uint16_t port, bool udp)
-{
-	for (size_t i = 0; i < t->plan->n_egress; i++) {
-		const struct egress_rule *r = &t->plan->egress[i];
-		if ((r->protocol == PROTO_UDP) == udp && port_in(r->ports, r->n_ports, port) &&
-		    !egress_is_literal(r) && is_pool(t, to)) {
-			return true;
-		}
-	}
-	return false;
-}
-
-bool egress_knows(struct egress_table *t, const struct address *to, const char **ret_name)
-{
-	const struct slot *slot = egress_by_address(t, to);
-	const struct egress_rule *rule = slot != NULL ? &t->plan->egress[slot->rule] : NULL;
-
-	*ret_name = rule != NULL && rule->kind == HOST_EXACT ? rule->domain.s : NULL;
-	return slot != NULL || is_pool(t, to);
 }
 
 bool egress_answers(struct egress_table *t, const struct address *to, uint16_t port, bool udp)
 {
-	static const char *const SERVERS[] = { EGRESS_DNS4, EGRESS_DNS6 };
-	const struct slot *slot = egress_by_address(t, to);
-	struct address server;
+	size_t at = slot_at(t, to);
 
-	for (size_t i = 0; i < ARRAY_LEN(SERVERS) && port == 53; i++) {
-		if (address_parse(SERVERS[i], &server) &&
-		    memcmp(&server, to, sizeof(server)) == 0) {
-			return true;
-		}
+	if (port == 53 && egress_resolves_at(t, to)) {
+		return true;
 	}
-	return slot != NULL ? egress_rule_for(t, slot, port, udp) >= 0 : in_pool(t, to, port, udp);
+	/* Whether an address of a pool was given to a name does not matter: a listener is there. */
+	at = at < t->n_slots ? at : pool_at(t, to);
+	return at < t->n_slots && egress_rule_for(t, &t->slots[at], port, udp) >= 0;
 }

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/limits.h"
 #include "egress/guard.h"
 #include "policy/plan.h"
 
@@ -24,10 +25,10 @@
 enum first_bytes { FIRST_RAW, FIRST_TLS, FIRST_HTTP };
 
 struct slot {
-	unsigned rule;  /* index into plan->egress of the rule that made it */
-	char name[254]; /* the name; "" in an unused slot of a wildcard's pool */
-	bool pool;      /* belongs to a wildcard */
-	uint8_t v4[4];  /* network order */
+	unsigned rule;             /* index into plan->egress of the rule that made it */
+	char name[HOST_NAME_SIZE]; /* the name; "" in an unused slot of a wildcard's pool */
+	bool pool;                 /* belongs to a wildcard */
+	uint8_t v4[4];             /* network order */
 	uint8_t v6[16];
 	bool literal4, literal6; /* v4 or v6 is the plan's own literal; the other is unused */
 	struct cidr range;       /* of a literal: itself, or more; v4 or v6 is its base */
@@ -39,6 +40,9 @@ struct egress_table {
 	struct cidr *ranges;         /* of each rule; of names with 0 bits, and unused */
 	struct slot *slots;
 	size_t n_slots;
+	/* Of each slot of a pool the name that the broker gave it: for it to write, and for the
+	 * supervisor to read as text that nobody vouches for. NULL: no wildcard. */
+	char (*given)[HOST_NAME_SIZE];
 	bool v6; /* the host has IPv6: AAAA is answered */
 };
 
@@ -61,8 +65,14 @@ const char *egress_name(const struct slot *s, const struct address *asked, char 
 struct slot *egress_by_name(struct egress_table *t, const char *name, bool *ret_full);
 
 /* The rule by which `slot` may use `port` with TCP (or UDP); -1: none. Several
- * rules may name the same domain. */
+ * rules may name the same domain: of them the one that lets any bytes pass, or
+ * else the first. */
 int egress_rule_for(const struct egress_table *t, const struct slot *slot, uint16_t port, bool udp);
+
+/* Of those that name the same domain as that rule, the first by which a TCP
+ * connection begins so; -1: none. */
+int egress_rule_speaking(const struct egress_table *t, const struct slot *slot, uint16_t port,
+                         enum first_bytes first);
 
 /* What a connection by this rule to this port must begin with. `tcp` on the
  * ports of TLS and HTTP insists as well; elsewhere the server may speak first. */
@@ -71,10 +81,15 @@ enum first_bytes egress_first_bytes(const struct egress_rule *rule, uint16_t por
 bool egress_name_matches(const struct egress_rule *rule, const char *name);
 bool egress_is_literal(const struct egress_rule *rule); /* an address or a range of them */
 
-/* Is the address one of ours, whatever the port? *ret_name is the declared host that it
- * stands for, of the plan; NULL for literals and for names beneath a wildcard, which only
- * the broker knows. */
-bool egress_knows(struct egress_table *t, const struct address *to, const char **ret_name);
+/* Is the address one of ours, whatever the port? ret_name is the host that it stands for;
+ * "" for literals, and for addresses of a pool that no name has. */
+bool egress_knows(struct egress_table *t, const struct address *to, char ret_name[HOST_NAME_SIZE]);
+/* Where questions are asked: of the resolver's own addresses, and of the usual ones on
+ * loopback but for those that a rule has. */
+#define N_RESOLVERS 5
+extern const char *const EGRESS_RESOLVERS[N_RESOLVERS];
+bool egress_resolves_at(const struct egress_table *t, const struct address *a);
+
 /* Is there a listener of ours at this address and port? */
 bool egress_answers(struct egress_table *t, const struct address *to, uint16_t port, bool udp);
 

@@ -122,7 +122,13 @@ static void read_egress(struct ctx *c, const struct ynode *n, const struct field
 		return;
 	}
 	for (const struct ynode *item = n->first; item != NULL; item = item->next) {
-		read_rule(c, item, f, &m->egress[m->n_egress++]);
+		struct egress_rule *rule = &m->egress[m->n_egress++];
+		read_rule(c, item, f, rule);
+		if (rule->domain.s != NULL && rule->n_ports > 0 &&
+		    host_is_sandbox(rule->domain.s)) {
+			report_add(c->rep, SSB_ALARM, rule->domain.line, rule->domain.col, "",
+			           RULE_OF_SANDBOX, rule->domain.s, (unsigned)rule->ports[0]);
+		}
 	}
 }
 

@@ -13,6 +13,13 @@
 
 #define MANIFEST_FILE "skillsandbox.yaml"
 
+/* The sandbox's /etc/hosts: names that mean the sandbox itself, whatever is declared. */
+#define SANDBOX_HOSTS "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n"
+/* What is said of a rule for one of them: name, port. */
+#define RULE_OF_SANDBOX                                                                            \
+	"%s is the sandbox itself there, so that the rule leads nowhere; for a service of this "   \
+	"machine: --net 127.0.0.1:%u --allow-private 127.0.0.1"
+
 enum profile { PROFILE_DEFAULT, PROFILE_STRICT, PROFILE_PERMISSIVE };
 enum protocol { PROTO_TCP, PROTO_UDP, PROTO_TLS, PROTO_HTTP };
 
@@ -109,6 +116,8 @@ int protocol_from_name(const char *s);
  * NULL, or what is wrong with the value as a static text of the form "what is
  * wrong; what to write instead", with `*ret` new on success. */
 const char *check_domain(const char *s, char **ret, enum host_kind *ret_kind);
+/* Is it a name of the sandbox itself, of SANDBOX_HOSTS or beneath localhost? */
+bool host_is_sandbox(const char *name);
 const char *check_path(const char *s, char **ret); /* "/..." or "~/..." normalised, no ".." */
 const char *check_env_name(const char *s);         /* NULL if fine */
 

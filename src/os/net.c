@@ -120,3 +120,50 @@ int net_listen(int family, int type, const uint8_t *address, uint16_t port, bool
 	}
 	return steal_fd(&fd);
 }
+
+/* An address and port as /proc/net writes them: 32 bits at a time, in the machine's order. */
+static void proc_form(const uint8_t *bytes, size_t n, uint16_t port, char out[48])
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i += 4) {
+		uint32_t part;
+		memcpy(&part, bytes + i, sizeof(part));
+		len += (size_t)snprintf(out + len, 48 - len, "%08X", part);
+	}
+	(void)snprintf(out + len, 48 - len, ":%04X", port);
+}
+
+/* Lines are "  0: LOCAL REMOTE STATE ...", with both addresses of one width. */
+static bool table_has(pid_t pid, const char *table, const uint8_t *bytes, size_t n, uint16_t port)
+{
+	static const uint8_t ANY[16];
+	static const char LISTENS[] = "0A";
+	char path[64], line[256], mine[48], any[48];
+	bool udp = table[0] == 'u';
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)pid, table);
+	auto_file f = fopen(path, "re");
+	proc_form(bytes, n, port, mine);
+	proc_form(ANY, n, port, any);
+	size_t width = strlen(mine);
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		const char *colon = strchr(line, ':');
+		if (colon == NULL || strlen(colon) < 2 * width + 6) {
+			continue;
+		}
+		const char *local = colon + 2;
+		const char *state = local + 2 * (width + 1);
+		if ((strncmp(local, mine, width) == 0 || strncmp(local, any, width) == 0) &&
+		    (udp || strncmp(state, LISTENS, 2) == 0)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool net_is_served(pid_t pid, const struct address *a, uint16_t port, bool udp)
+{
+	return table_has(pid, udp ? "udp6" : "tcp6", a->b, 16, port) ||
+	       (address_is_v4(a) && table_has(pid, udp ? "udp" : "tcp", a->b + 12, 4, port));
+}

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
+
+#include "base/address.h"
 
 int net_loopback_up(void); /* 127.0.0.1 and ::1 */
 
@@ -15,5 +18,9 @@ int net_local_range(int family, const uint8_t *address, unsigned bits);
 /* A bound socket (listening, for SOCK_STREAM), CLOEXEC and non-blocking. Two that are
  * `shared` can have the same port, one on an address of its own and one on all others. */
 int net_listen(int family, int type, const uint8_t *address, uint16_t port, bool shared);
+
+/* Does a socket in the network namespace of `pid` listen (or, of datagrams, is it bound) on
+ * this port of the address, or of all addresses? */
+bool net_is_served(pid_t pid, const struct address *a, uint16_t port, bool udp);
 
 #endif

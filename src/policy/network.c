@@ -203,6 +203,13 @@ static void add_owner_egress(struct build *b, const char *value)
 	if (what != NULL && judge_range(b, option_flag(SSB_OPT_NET), what, &rule)) {
 		add_egress(b, &rule);
 	}
+	if (host_is_sandbox(rule.domain.s)) {
+		auto_free char *text =
+		        build_printf(b, RULE_OF_SANDBOX, rule.domain.s, (unsigned)rule.ports[0]);
+		if (text != NULL) {
+			build_alarm(b, option_flag(SSB_OPT_NET), text);
+		}
+	}
 	free(rule.domain.s);
 	free(rule.ports);
 }

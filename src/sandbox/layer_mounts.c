@@ -195,7 +195,13 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 		{ "etc/passwd", passwd },
 		{ "etc/group", group },
 		{ "etc/hostname", "sandbox\n" },
-		{ "etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n" },
+		{ "etc/hosts", SANDBOX_HOSTS },
+		/* A name of both families has both; who takes the first one gets IPv4, on
+		 * which most services of a program's own are. */
+		{ "etc/host.conf", "multi on\n" },
+		{ "etc/gai.conf",
+		  "precedence ::/0 40\nprecedence 2002::/16 30\nprecedence ::/96 20\n"
+		  "precedence ::ffff:0:0/96 10\nprecedence ::1/128 5\n" },
 		{ "etc/resolv.conf", s->egress == NULL ? "# no network egress is granted\n"
 		                     : s->egress->v6   ? "nameserver " EGRESS_DNS4
 		                                       "\nnameserver " EGRESS_DNS6 "\n"

@@ -237,6 +237,9 @@ static void end_watchers(struct run *r, bool kill)
 	if (kill) {
 		run_kill(r);
 	}
+	if (r->ended && !r->killed && r->cause == CAUSE_EXIT && r->canceled == 0) {
+		egress_finish(&r->egress, r->trace);
+	}
 	egress_stop(&r->egress, r->trace);
 	observer_stop(r->observer);
 	if (r->govern != NULL && r->pid > 0 && !r->dead) {

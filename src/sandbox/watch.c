@@ -128,7 +128,7 @@ static bool is_answered(void *arg, const struct address *to, uint16_t port, bool
 	return r->egress.table != NULL && egress_answers(r->egress.table, to, port, udp);
 }
 
-static bool is_known(void *arg, const struct address *to, const char **ret_name)
+static bool is_known(void *arg, const struct address *to, char ret_name[HOST_NAME_SIZE])
 {
 	struct run *r = arg;
 

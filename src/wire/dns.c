@@ -9,6 +9,7 @@
  * the message ends is malformed. */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "wire/dns.h"
 
 #define HEADER_LEN   12
@@ -60,15 +61,23 @@ static uint8_t *put16(uint8_t *p, size_t v)
 	return p + 2;
 }
 
-/* One byte of a label as text. A dot inside a label would read as two labels,
- * and what is not printable is no byte of a host name: both become '?'. */
-static char label_char(uint8_t byte, bool *odd)
+/* A label as text. A dot inside it would read as two labels, and what is no
+ * character is no part of a host name: both become '?'. A character outside
+ * ASCII has no place in one either, but stays, to be told of. */
+static void put_label(const char *label, size_t len, char *out, bool *odd)
 {
-	if (byte < 0x20 || byte > 0x7e || byte == '.') {
-		*odd = true;
-		return '?';
+	for (size_t i = 0, n; i < len; i += n) {
+		uint32_t c = 0;
+		size_t known = utf8_decode(label + i, len - i, &c);
+		bool text = known > 0 && c >= 0x20 && c != 0x7f && c != '.';
+
+		n = known > 1 ? known : 1;
+		*odd |= !text || n > 1;
+		memcpy(out + i, text ? label + i : "?", n); /* what is no text has one byte */
+		if (c >= 'A' && c <= 'Z') {
+			out[i] = (char)(c - 'A' + 'a');
+		}
 	}
-	return (char)(byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : byte);
 }
 
 /* Reads the name of the question. Only plain labels: a pointer has nothing
@@ -93,9 +102,8 @@ static bool read_name(struct cursor *c, char name[DNS_MAX_NAME], bool *odd)
 		if (n > 0) {
 			name[n++] = '.';
 		}
-		for (size_t i = 0; i < label; i++) {
-			name[n++] = label_char(text[i], odd);
-		}
+		put_label((const char *)text, label, name + n, odd);
+		n += label;
 	}
 	name[n] = '\0';
 	return true;

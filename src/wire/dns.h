@@ -26,7 +26,7 @@ struct dns_question {
 	enum dns_type type;
 	uint16_t qtype;          /* as sent */
 	char name[DNS_MAX_NAME]; /* lower case, no final dot; "" is the root; with
-	                          * DNS_REFUSE for the trace only: '?' for odd bytes */
+	                          * DNS_REFUSE for the trace only: '?' for what is no text */
 	bool edns;               /* an OPT record was there */
 	uint16_t udp_size;       /* what the client can take, 512..1232 */
 	uint8_t rcode;           /* with DNS_REFUSE */

@@ -9,9 +9,11 @@ Everything that arrives is counted, three times over: each connection with its
 bytes, each DNS question, and the kernel's own counters of the namespace.
 
   443, 8443  HTTPS           80, 8080  HTTP         7001  echo, END after EOF
-  7002  speaks first         7003  UP n, DOWN n, RST      7005  UDP echo
+  7002  speaks first         7003  UP n, DOWN n, RST      7004  takes all
+  7005  UDP echo
   53  resolver (UDP, TCP) on 127.0.0.1
 """
+import errno
 import hashlib
 import http.server
 import json
@@ -84,7 +86,7 @@ class World:
     def connection(self, sock):
         address, port = sock.getsockname()[:2]
         record = {"port": port, "address": address.removeprefix("::ffff:"), "bytes": 0,
-                  "first": "", "data": "", "sni": None, "requests": []}
+                  "first": "", "data": "", "sni": None, "requests": [], "end": None}
         with self.lock:
             self.connections.append(record)
         return record
@@ -235,6 +237,16 @@ def serve_banner(world, sock, record, _):
     serve_echo(world, sock, record, None)
 
 
+def serve_sink(world, sock, record, _):
+    """Takes all, and notes how it ended."""
+    try:
+        while data := sock.recv(65536):
+            record["bytes"] += len(data)
+        record["end"] = "EOF"
+    except OSError as e:
+        record["end"] = errno.errorcode[e.errno]
+
+
 def serve_bulk(world, sock, record, _):
     file = Counted(sock.makefile("rb"), record)
     word, _, number = file.readline(64).decode("latin-1").strip().partition(" ")
@@ -247,6 +259,9 @@ def serve_bulk(world, sock, record, _):
         sock.sendall(digest.hexdigest().encode())
     elif word == "DOWN":
         sock.sendall(pattern(int(number)))
+    elif word == "FULL":  # says so, and leaves the rest unread
+        sock.sendall(b"no more")
+        return
     elif word == "RST":
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     elif word == "SLOW":  # a reader that is behind: 1 s of nothing, then all
@@ -429,7 +444,8 @@ def main():
     for port, serve, context in ((443, serve_web, tls), (8443, serve_web, tls),
                                  (80, serve_web, None), (8080, serve_web, None),
                                  (7001, serve_echo, None), (7002, serve_banner, None),
-                                 (7003, serve_bulk, None), (53, resolver_tcp, None)):
+                                 (7003, serve_bulk, None), (7004, serve_sink, None),
+                                 (53, resolver_tcp, None)):
         listen(world, port, serve, context)
     threading.Thread(target=udp_echo, args=(world, 7005), daemon=True).start()
     threading.Thread(target=resolver, args=(world,), daemon=True).start()

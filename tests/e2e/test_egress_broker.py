@@ -321,6 +321,61 @@ def test_what_a_dead_broker_cut_off_is_not_taken_for_whole(net, which):
         assert got["errno"] == "ECONNRESET", (got, err)
 
 
+UPLOAD = """
+s = socket.create_connection(('api.example.test', 7004), 5)
+s.sendall(b'x' * 100000)
+print('begun', flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("how", ["dead", "killed"])
+def test_an_upload_that_was_cut_off_is_not_taken_for_whole(net, how):
+    """The server sees a reset as well, whatever ended the egress."""
+    skill = net.skill(UPLOAD, [rule("api.example.test", 7004)])
+    net.world.reset()
+    p = net.runner.popen([net.runner.binary, "run", *GRANT, skill], stdin=-1, stdout=-1,
+                         stderr=-1)
+    try:
+        assert p.stdout.readline() == b"begun\n", p.stderr.read()
+        wait_for(lambda: net.seen()["connections"][0]["bytes"] == 100000)
+        for pid, _ in both_brokers(net, p.pid) if how == "dead" else []:
+            os.kill(pid, signal.SIGKILL)
+        if how == "killed":
+            p.kill()
+        wait_for(lambda: net.seen()["connections"][0]["end"])
+    finally:
+        p.kill()
+        p.communicate(timeout=20)
+    assert net.seen()["connections"][0]["end"] == "ECONNRESET"
+
+
+@pytest.mark.parametrize("size", [1000, 3000000])
+def test_what_was_said_before_the_end_arrives(net, size):
+    """As on a direct connection: who has written all and goes need not wait for it."""
+    code = f"""
+    s = socket.create_connection(('api.example.test', 7003), 5)
+    s.sendall(b'SLOW\\n' + b'x' * {size})
+    os._exit(0)
+    """
+    net.inside(code, [rule("api.example.test", 7003)]).ok()
+    wait_for(lambda: net.seen()["connections"][0]["bytes"] >= size)
+    assert net.seen()["connections"][0]["bytes"] == size + 5
+
+
+def test_datagrams_sent_before_the_end_arrive(net):
+    code = """
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.connect((names('api.example.test', socket.AF_INET)[0], 7005))
+    for i in range(5):
+        s.send(b'last words')
+    os._exit(0)
+    """
+    for _ in range(5):
+        net.inside(code, [rule("api.example.test", 7005, protocol="udp")]).ok()
+        assert len(net.seen()["datagrams"]) == 5
+
+
 FEW_FILES = """
 kept = []
 for _ in range(40):

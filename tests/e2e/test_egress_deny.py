@@ -1,6 +1,9 @@
 """What is not declared does not leave: nothing arrives, the skill gets a prompt
 error, the trace says why. Each probe also runs outside, where it works."""
+import re
+
 import pytest
+import yaml
 
 from harness import BY_USER
 from net_fixtures import GRANT, PROMPT, net, outside, rule
@@ -218,7 +221,8 @@ def test_undeclared_ports(net):
     assert control["80"]["value"] == control["7001"]["value"] == "connected"
 
 
-def test_undeclared_ports_are_told_with_the_host(net):
+@pytest.mark.parametrize("declared", ["api.example.test", "*.example.test"])
+def test_undeclared_ports_are_told_with_the_host(net, declared):
     """The address is the sandbox's own invention; what was meant is the name."""
     code = """
     def send():
@@ -226,17 +230,38 @@ def test_undeclared_ports_are_told_with_the_host(net):
             return s.sendto(b'x', ('api.example.test', 7005))
     show([tried(connect, 'api.example.test', 7001), tried(send)])
     """
-    got = net.probe(code, [API])
+    got = net.probe(code, [rule(declared, 443), rule("other.example.test", 7001)])
     assert [r["errno"] for r in got] == ["ECONNREFUSED"] * 2, got
     events = [e["data"] for e in net.blocked("undeclared_port")]
     assert events and {e["name"] for e in events} == {"api.example.test"}, events
     assert {e["remedy"] for e in events if e["protocol"] == "tcp"} == {
         "--net api.example.test:7001"}
     datagram, = [e for e in events if e["op"] == "send"]
-    assert "7005" in datagram["remedy"] and "protocol: udp" in datagram["remedy"]
+    assert datagram["remedy"] == "'{domain: api.example.test, ports: [7005], protocol: udp}' " \
+        "under permissions.network.egress"
     assert net.nothing_arrived()
     control = net.control(code)
     assert control[0]["value"] == "connected" and control[1]["value"] == 1
+
+
+def test_remedies_for_datagrams_are_exact(net):
+    """What the trace says would allow it, does."""
+    code = """
+    def ask(address):
+        with socket.socket(family_of(address), socket.SOCK_DGRAM) as s:
+            s.settimeout(10)
+            s.sendto(b'x', (address, 7005))
+            return text(s.recv(10))
+    show([tried(ask, a) for a in ('10.77.0.1', 'fd77::1')])
+    """
+    got = net.probe(code, [API])
+    assert [r["errno"] for r in got] == ["ENETUNREACH"] * 2, got
+    remedies = [e["data"]["remedy"] for e in net.blocked("undeclared_address")]
+    lines, policies = zip(*[re.findall(r"'(.*?)'", r) for r in remedies])
+    policy = net.runner.write(net.runner.base / "policy.yaml", policies[0] + "\n")
+    grants = ("--allow-private", "10.0.0.0/8", "--allow-private", "fd00::/8", "--policy", policy)
+    granted = net.probe(code, [API, *map(yaml.safe_load, lines)], flags=grants)
+    assert [r["value"] for r in granted] == ["X", "X"], granted
 
 
 def test_sorting_of_addresses_is_no_violation(net):

@@ -241,6 +241,43 @@ def test_protocol_insists_on_any_port(net):
     assert control[0]["value"] == "raw bytes\nEND"
 
 
+BOTH = r"""
+name = 'api.example.test'
+request = f'GET / HTTP/1.1\r\nHost: {name}\r\n\r\n'
+show([tried(raw, name, 7001, what, half_close=True) for what in (
+    hello_bytes(name), request, hello_bytes('evil.test'), request.replace('api', 'evil'), '\x01 raw')])
+"""
+
+
+@pytest.mark.parametrize("first,second", [("tls", "http"), ("http", "tls")])
+def test_tls_and_http_on_one_port(net, first, second):
+    """Rules for one name and port add up, whichever stands first."""
+    rules = [rule("api.example.test", 7001, protocol=p) for p in (first, second)]
+    hello, request, *others = net.probe(BOTH, rules)
+    assert hello["value"].endswith("END") and request["value"].endswith("END"), (hello, request)
+    assert all(r["error"] and not r["value"] for r in others), others
+    assert len(net.seen()["connections"]) == 2
+    assert {e["data"]["protocol"] for e in net.allowed()} == {"tls", "http"}
+    assert {e["data"]["reason"] for e in net.blocked()} == {"other_sni", "other_host", "not_http"}
+
+
+@pytest.mark.parametrize("first,second", [("tls", "tcp"), ("tcp", "http")])
+def test_any_bytes_beside_a_stricter_rule(net, first, second):
+    rules = [rule("api.example.test", 7001, protocol=p) for p in (first, second)]
+    assert all((r["value"] or "").endswith("END") for r in net.probe(BOTH, rules))
+
+
+def test_pipelined_requests_by_the_hundred(net):
+    """What comes in one piece is judged one by one, and none stays behind."""
+    code = r"""
+    one = 'GET /%d HTTP/1.1\r\nHost: api.example.test\r\n\r\n'
+    last = one.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')
+    text = ''.join((one if i < 599 else last) % i for i in range(600))
+    show(raw('api.example.test', 80, text).count('200 OK'))
+    """
+    assert net.probe(code, [WEB]) == 600
+
+
 def test_half_close(net):
     code = """
     show([tried(raw, 'api.example.test', 7001, 'a', 'b', 'c', half_close=True),
@@ -262,6 +299,26 @@ def test_reset_comes_through(net):
     """
     got = net.probe(code, [rule("api.example.test", 7003)])
     assert got["errno"] == "ECONNRESET" and got["seconds"] < PROMPT, got
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "http"])
+def test_an_answer_before_the_reset_comes_through(net, protocol):
+    """A server that refuses the rest of an upload, and hangs up."""
+    code = f"""
+    first = (b'FULL / HTTP/1.1\\r\\nHost: api.example.test\\r\\nContent-Length: 30000000\\r\\n'
+             b'\\r\\n' if {protocol!r} == 'http' else b'FULL 1\\n')
+    def upload():
+        with socket.create_connection(('api.example.test', 7003), 20) as s:
+            try:
+                s.sendall(first + b'x' * 30000000)
+            except OSError:
+                pass
+            return text(s.recv(100))
+    show([tried(upload)['value'] for _ in range(10)])
+    """
+    assert net.probe(code, [rule("api.example.test", 7003, protocol=protocol)],
+                     resources={"memory_mb": 512}) == ["no more"] * 10
+    assert net.control(code) == ["no more"] * 10
 
 
 @pytest.mark.parametrize("port,say", [(80, True), (80, False), (443, False)])
@@ -462,6 +519,33 @@ def test_own_services_work_beside_egress(net):
     assert set(seen.pop("localhost")) <= {"127.0.0.1", "::1"}
     assert set(seen.values()) == {"ABC"}, seen
     assert len(net.allowed()) == 1 and net.blocked() == [], "its own listeners are no egress"
+
+
+def test_own_services_on_the_addresses_of_names(net):
+    """They are local as well: who listens there, or everywhere, is reached, and no egress."""
+    code = """
+    four, six = (names('api.example.test', f)[0] for f in (socket.AF_INET, socket.AF_INET6))
+    def tcp(at, to, port):
+        with socket.create_server((at, port), family=family_of(at),
+                                  dualstack_ipv6=at == '::') as s, \\
+                socket.create_connection((to, port), 5) as c, s.accept()[0] as d:
+            d.sendall(b'mine')
+            return text(c.recv(10))
+    def udp(at, to, port):
+        with socket.socket(family_of(at), socket.SOCK_DGRAM) as s, \\
+                socket.socket(family_of(to), socket.SOCK_DGRAM) as c:
+            s.bind((at, port))
+            c.sendto(b'mine', (to, port))
+            s.settimeout(5)
+            return text(s.recv(10))
+    places = [('0.0.0.0', four), (four, four), ('::', six), ('::', four),
+              ('0.0.0.0', '198.18.0.9')]
+    show([[tried(way, *p, 8125) for p in places] for way in (tcp, udp)])
+    """
+    got = net.probe(code, [ECHO])
+    assert {r["value"] for way in got for r in way} == {"mine"}, got
+    assert net.blocked() == [] and net.allowed() == []
+    assert net.nothing_arrived()
 
 
 def test_the_hosts_loopback_is_not_there(net):

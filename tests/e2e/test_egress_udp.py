@@ -76,6 +76,19 @@ show([tried(whole, n) for n in [0] + {SIZES} + [0, 3]])
     assert all(r["value"] for r in net.control(code))
 
 
+def test_larger_than_the_server_can_be_sent(net):
+    """IPv6 carries 20 bytes more than IPv4: on record at once, and the next one passes."""
+    code = CLIENT + """
+s = client('v4.example.test', family=socket.AF_INET6, timeout=3)
+show([tried(ask, s, b'x' * 65520), tried(ask, s, b'small')])
+"""
+    large, small = net.probe(code, [rule("v4.example.test", 7005, protocol="udp")])
+    assert large["error"] == "TimeoutError" and small["value"] == "SMALL", (large, small)
+    cut, fine = net.allowed("v4.example.test")
+    assert cut["data"]["reason"] == "too_large" and cut["data"]["duration_us"] < 2000000, cut
+    assert fine["data"]["bytes_in"] == 5
+
+
 def test_flows_are_apart(net):
     """Two sockets, two names on the same address: nobody hears another's answer."""
     code = CLIENT + """

@@ -17,7 +17,10 @@ for family, address in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1'))
     c.sendall(b'abc')
     seen[address] = c.recv(10).decode()
 c = socket.create_server(('0.0.0.0', 8080))
-seen['localhost'] = socket.getaddrinfo('localhost', 80)[0][4][0]
+seen['localhost'] = [a[4][0] for a in socket.getaddrinfo('localhost', 80, type=socket.SOCK_STREAM)]
+seen['by family'] = [socket.getaddrinfo('localhost', 80, f)[0][4][0]
+                     for f in (socket.AF_INET, socket.AF_INET6)]
+seen['old way'] = socket.gethostbyname_ex('localhost')[2]
 print(json.dumps(seen))
 """
 
@@ -25,7 +28,8 @@ print(json.dumps(seen))
 def test_loopback_inside(ssb):
     seen = ssb.probe(LOOPBACK)
     assert seen["127.0.0.1"] == seen["::1"] == "ABC"
-    assert seen["localhost"] in ("127.0.0.1", "::1")
+    assert seen["localhost"] == ["127.0.0.1", "::1"], "both, and first what most services are on"
+    assert seen["by family"] == ["127.0.0.1", "::1"] and set(seen["old way"]) == {"127.0.0.1"}
 
 
 DIAL = """
@@ -107,3 +111,21 @@ def test_only_loopback_is_there(ssb):
     r = ssb.inside("print(open('/proc/net/dev').read())")
     names = [line.split(":")[0].strip() for line in r.ok().text.splitlines() if ":" in line]
     assert names == ["lo"]
+
+
+@pytest.mark.parametrize("name", ["localhost", "sandbox", "db.localhost"])
+def test_a_rule_for_the_sandbox_itself_is_told(ssb, name):
+    """It leads to the skill's own loopback; who wrote it means the host's."""
+    skill = ssb.skill("print('ran')", egress=[{"domain": name, "ports": [5432]}])
+    remedy = "--net 127.0.0.1:5432 --allow-private 127.0.0.1"
+    told = ssb.ssb("validate", skill).ok().errors
+    assert f"{name} is the sandbox itself" in told and remedy in told, told
+    line = 1 + (skill / "skillsandbox.yaml").read_text().split(name)[0].count("\n")
+    assert f"skillsandbox.yaml:{line}:" in told, told
+    inspected = ssb.ssb("inspect", skill).ok().text
+    assert remedy in " ".join(inspected.split()), inspected
+    for r in (ssb.run(skill), ssb.run("--net", f"{name}:5432", "--", "echo", "ran")):
+        assert r.ok().text == "ran\n" and remedy in r.errors, repr(r)
+    for other in ("a.test", "127.0.0.1", "notlocalhost"):
+        fine = ssb.skill("", egress=[{"domain": other}])
+        assert "itself" not in ssb.ssb("validate", fine).ok().errors

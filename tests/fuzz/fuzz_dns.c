@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "wire/dns.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -16,14 +17,19 @@ static void must(int truth)
 	}
 }
 
+/* Printable ASCII; of a name that is only told of any other characters as well. */
 static void check_name(const struct dns_question *q)
 {
 	const char *label = q->name;
 	const char *end = memchr(q->name, '\0', sizeof(q->name));
 
 	must(end != NULL);
-	for (const char *p = q->name; p < end; p++) {
-		must(*p >= ' ' && *p <= '~' && (*p < 'A' || *p > 'Z'));
+	for (const char *p = q->name; p < end;) {
+		uint32_t c = 0;
+		size_t n = utf8_decode(p, (size_t)(end - p), &c);
+		must(n == 1 || (n > 1 && q->rcode != 0));
+		must(c >= ' ' && c != 0x7f && (c < 'A' || c > 'Z'));
+		p += n;
 	}
 	while (*label != '\0') {
 		size_t n = strcspn(label, ".");

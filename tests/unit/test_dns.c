@@ -125,7 +125,10 @@ static const struct {
 	/* labels that read otherwise as text */
 	{ RAW(ONE "\013api.example\003com\0" A_IN), NXDOMAIN, true, "api?example.com" },
 	{ RAW(ONE "\004a\0bc\003com\0" A_IN), NXDOMAIN, true, "a?bc.com" },
-	{ RAW(ONE "\002\303\251\0" A_IN), NXDOMAIN, true, "??" },
+	{ RAW(ONE "\002\303\251\0" A_IN), NXDOMAIN, true, "\303\251" },
+	{ RAW(ONE "\003\303\303\251\0" A_IN), NXDOMAIN, true, "?\303\251" },
+	{ RAW(ONE "\001\303\001\251\0" A_IN), NXDOMAIN, true, "?.?" },
+	{ RAW(ONE "\002\300\257\0" A_IN), NXDOMAIN, true, "??" },
 	{ RAW(ONE "\001\177\0" A_IN), NXDOMAIN, true, "?" },
 	{ RAW(ONE "\001\037\0" A_IN), NXDOMAIN, true, "?" },
 	{ RAW(ONE "\001.\0" A_IN), NXDOMAIN, true, "?" },

@@ -109,6 +109,29 @@ static void names_and_addresses(void **state)
 	assert_int_equal(egress_rule_for(t, api, 5432, false), -1);
 }
 
+/* Rules for one name and port add up: any bytes, or what the first ones show. */
+static void rules_add_up(void **state)
+{
+	(void)state;
+	struct egress_rule rules[] = {
+		RULE("api.example.com", EXACT, HTTP, 9000, 9001),
+		RULE("api.example.com", EXACT, TLS, 9000, 9001, 443),
+		RULE("api.example.com", EXACT, TCP, 9001),
+		RULE("*.example.com", WILDCARD, TCP, 9000),
+	};
+	struct ssb_plan plan = { .egress = rules, .n_egress = 4 };
+	auto_table t = table(&plan);
+	struct slot *api = by_name(t, "api.example.com");
+
+	assert_int_equal(egress_rule_for(t, api, 9000, false), 0);
+	assert_int_equal(egress_rule_speaking(t, api, 9000, FIRST_HTTP), 0);
+	assert_int_equal(egress_rule_speaking(t, api, 9000, FIRST_TLS), 1);
+	assert_int_equal(egress_rule_speaking(t, api, 9000, FIRST_RAW), -1); /* a wider one's */
+	assert_int_equal(egress_rule_for(t, api, 9001, false), 2);
+	assert_int_equal(egress_rule_speaking(t, api, 443, FIRST_HTTP), -1);
+	assert_int_equal(egress_rule_speaking(t, api, 22, FIRST_TLS), -1);
+}
+
 /* 254 addresses of each /24; the numbers of IPv6 go on past a byte. */
 static void numbering(void **state)
 {
@@ -495,22 +518,90 @@ static void host_v6(void **state)
 	assert_int_equal(status, 0);
 }
 
+static bool answers(struct egress_table *t, const char *text, uint16_t port, bool udp)
+{
+	struct address a;
+
+	assert_true(address_parse(text, &a));
+	return egress_answers(t, &a, port, udp);
+}
+
+static const char *known_as(struct egress_table *t, const char *text)
+{
+	static char name[HOST_NAME_SIZE];
+	struct address a;
+
+	assert_true(address_parse(text, &a));
+	return egress_knows(t, &a, name) ? name : NULL;
+}
+
+/* What the supervisor, whose copy knows no name of a pool, can say of an address. */
+static void seen_by_the_observer(void **state)
+{
+	(void)state;
+	struct egress_rule rules[] = {
+		RULE("*.example.com", WILDCARD, TLS, 443),
+		RULE("api.example.com", EXACT, TCP, 22),
+	};
+	struct ssb_plan plan = { .egress = rules, .n_egress = 2 };
+	auto_table t = table(&plan);
+
+	assert_string_equal(known_as(t, "198.18.1.1"), "");
+	assert_string_equal(known_as(t, "198.18.1.33"), "api.example.com");
+	assert_null(known_as(t, "198.18.1.34"));
+	assert_true(answers(t, "198.18.1.1", 443, false));
+	assert_false(answers(t, "198.18.1.1", 22, false)); /* another name's */
+	assert_true(answers(t, "198.18.1.33", 22, false));
+
+	pid_t broker = fork();
+	if (broker == 0) {
+		_exit(by_name(t, "a.example.com") == &t->slots[0] ? 0 : 1);
+	}
+	int status = -1;
+	assert_int_equal(waitpid(broker, &status, 0), broker);
+	assert_int_equal(status, 0);
+	assert_string_equal(t->slots[0].name, "");
+	assert_string_equal(known_as(t, "198.18.1.1"), "a.example.com");
+	assert_string_equal(known_as(t, "fd53:7373:6273:1::1"), "a.example.com");
+	/* What no such rule has is nothing that it gave. */
+	memset(t->given[0], 'x', sizeof(t->given[0]));
+	assert_string_equal(known_as(t, "198.18.1.1"), "");
+	(void)snprintf(t->given[0], sizeof(t->given[0]), "%s", "evil.test");
+	assert_string_equal(known_as(t, "198.18.1.1"), "");
+}
+
+static void resolvers(void **state)
+{
+	(void)state;
+	struct egress_rule rules[] = {
+		RULE("api.example.com", EXACT, TLS, 443),
+		RULE("127.0.0.1", ADDRESS, UDP, 53),
+	};
+	struct ssb_plan plan = { .egress = rules, .n_egress = 2 };
+	auto_table t = table(&plan);
+	struct address a;
+
+	t->v6 = true;
+	assert_true(answers(t, EGRESS_DNS4, 53, true) && answers(t, EGRESS_DNS6, 53, true));
+	assert_true(answers(t, "127.0.0.53", 53, true) && answers(t, "::1", 53, true));
+	assert_false(answers(t, "127.0.0.53", 54, true) || answers(t, "127.0.0.2", 53, true));
+	assert_true(address_parse("127.0.0.1", &a));
+	assert_false(egress_resolves_at(t, &a)); /* the rule's */
+	t->v6 = false;
+	assert_false(answers(t, "::1", 53, true));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(empty_plan),
-		cmocka_unit_test(names_and_addresses),
-		cmocka_unit_test(numbering),
-		cmocka_unit_test(wildcard_pool),
-		cmocka_unit_test(nested_wildcards),
-		cmocka_unit_test(matching),
-		cmocka_unit_test(literals),
-		cmocka_unit_test(refused),
-		cmocka_unit_test(slot_cap),
-		cmocka_unit_test(first_bytes),
-		cmocka_unit_test(host_v6),
-		cmocka_unit_test(ranges),
-		cmocka_unit_test(wide),
+		cmocka_unit_test(empty_plan),    cmocka_unit_test(names_and_addresses),
+		cmocka_unit_test(rules_add_up),  cmocka_unit_test(numbering),
+		cmocka_unit_test(wildcard_pool), cmocka_unit_test(nested_wildcards),
+		cmocka_unit_test(matching),      cmocka_unit_test(literals),
+		cmocka_unit_test(refused),       cmocka_unit_test(slot_cap),
+		cmocka_unit_test(first_bytes),   cmocka_unit_test(host_v6),
+		cmocka_unit_test(ranges),        cmocka_unit_test(seen_by_the_observer),
+		cmocka_unit_test(resolvers),     cmocka_unit_test(wide),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
