@@ -511,6 +511,14 @@ def test_a_dying_target_stops_nothing(ssb):
     assert ssb.inside(code, timeout=60).ok().text == "done\n"
 
 
+def test_a_socket_that_lingers_holds_nobody(ssb, programs):
+    """Whoever closes it last would wait for seconds: that is never the observer."""
+    r = ssb.run("-q", "-r", programs("linger"), "--", programs("linger")).ok()
+    assert int(r.text) < 1000, r
+    assert {x["data"]["protocol"] for x in ssb.last_record()
+            if x["kind"] == "network_egress_blocked" and "data" in x} == {"tcp"}
+
+
 def test_a_path_that_only_the_kernel_can_read(ssb):
     """Memory that can be executed and not read (where the machine has that)."""
     code = """
