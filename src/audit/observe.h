@@ -77,6 +77,9 @@ struct resolved {
  * `follow`: also a symlink at its end. */
 void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, bool follow,
                      struct resolved *ret);
+/* The longest part of an absolute path that exists, without its last name, followed into
+ * `found`; what is left of the path is returned. NULL: not even the root can be seen. */
+const char *observe_above(const struct observer *o, const char *path, char found[PATH_MAX]);
 /* Its beginning in a directory whose path is too long to be told (observe_deep.c): an
  * absolute path that leads to what `raw` means. False: there is none that is short
  * enough; *ret_there: but something is there. */

@@ -229,17 +229,12 @@ static bool has_protected_name(const char *in_grant)
 /* Whether the mount that the path lies in, as far as it is there, is read-only. */
 static bool is_on_read_only(const struct observer *o, const char *path)
 {
-	char part[PATH_MAX];
+	char above[PATH_MAX];
 	struct statfs fs;
-	auto_fd fd = -1;
+	auto_fd fd = file_openat2(o->root, path, O_PATH | O_NOFOLLOW, RESOLVE_IN_ROOT);
 
-	snprintf(part, sizeof(part), "%s", path);
-	for (char *cut = strrchr(part, '/'); cut != NULL; cut = strrchr(part, '/')) {
-		fd = file_openat2(o->root, part, O_PATH | O_NOFOLLOW, RESOLVE_IN_ROOT);
-		if (fd >= 0) {
-			break;
-		}
-		*cut = '\0';
+	if (fd < 0 && observe_above(o, path, above) != NULL) {
+		fd = file_openat2(o->root, above, O_PATH | O_NOFOLLOW, RESOLVE_IN_ROOT);
 	}
 	return fd >= 0 && fstatfs(fd, &fs) == 0 && (fs.f_flags & ST_RDONLY) != 0;
 }

@@ -214,20 +214,45 @@ static bool look(const struct observer *o, const char *path, bool follow, char o
 	return n > 0;
 }
 
-/* The longest part of the path that exists, followed, into `found`; what is left
- * of it is returned. NULL: not even the root can be seen. */
-static const char *look_above(const struct observer *o, const char *path, char found[PATH_MAX])
+/* The slash nearest to the middle between two places of the path; 0: there is none. */
+static size_t slash_between(const char *path, size_t low, size_t high)
 {
-	char dir[PATH_MAX];
+	size_t mid = low + (high - low) / 2;
 
-	snprintf(dir, sizeof(dir), "%s", path);
-	for (char *cut = strrchr(dir, '/'); cut != NULL; cut = strrchr(dir, '/')) {
-		*cut = '\0';
-		if (look(o, dir[0] == '\0' ? "/" : dir, true, found)) {
-			return path + strlen(dir) + 1;
+	for (size_t i = mid; i > low; i--) {
+		if (path[i] == '/') {
+			return i;
 		}
 	}
-	return NULL;
+	for (size_t i = mid + 1; i < high; i++) {
+		if (path[i] == '/') {
+			return i;
+		}
+	}
+	return 0;
+}
+
+/* What is above something that is there is there too, so that halving finds where it
+ * ends: a path can have two thousand names, and each look follows all of them. */
+const char *observe_above(const struct observer *o, const char *path, char found[PATH_MAX])
+{
+	const char *last = strrchr(path, '/');
+	size_t cut = last != NULL ? (size_t)(last - path) : 0;
+	size_t low = 0, high = strlen(path);
+	char dir[PATH_MAX], at[PATH_MAX];
+
+	/* Mostly it is the last name alone that is missing. */
+	for (; cut > 0; cut = slash_between(path, low, high)) {
+		memcpy(dir, path, cut);
+		dir[cut] = '\0';
+		if (look(o, dir, true, at)) {
+			copy(found, at);
+			low = cut;
+		} else {
+			high = cut;
+		}
+	}
+	return low > 0 || look(o, "/", true, found) ? path + low + 1 : NULL;
 }
 
 static bool in_proc(const char *path)
@@ -283,11 +308,11 @@ static bool follow_missing(const struct observer *o, char path[PATH_MAX], bool l
                            char out[PATH_MAX])
 {
 	char found[PATH_MAX];
-	const char *rest = look_above(o, path, found);
+	const char *rest = observe_above(o, path, found);
 	int i = 0;
 
 	for (; i < MAX_SYMLINKS && rest != NULL && step(o, found, rest, last, path); i++) {
-		rest = look_above(o, path, found);
+		rest = observe_above(o, path, found);
 	}
 	if (rest == NULL || !join(out, strcmp(found, "/") == 0 ? "" : found, rest)) {
 		snprintf(out, PATH_MAX, "%s", path);

@@ -538,6 +538,30 @@ def test_a_path_that_only_the_kernel_can_read(ssb):
     assert lines[0]["reason"] in ("unreadable", "credential_store")
 
 
+def test_long_paths_cost_little(ssb):
+    """As many names as a path can have: nothing of them is there, or symlinks lead to more."""
+    code = """
+    import os, time
+    os.mkdir('/tmp/w')
+    far = '/tmp/w/' + 'a/' * 2000
+    for i in range(30):
+        os.symlink('/tmp/w/%d/' % (i + 1) + 'a/' * 1900, '/tmp/w/%d' % i)
+    os.mkdir('/tmp/deep')
+    os.chdir('/tmp/deep')
+    for i in range(30):
+        os.mkdir('d' * 200)
+        os.chdir('d' * 200)
+    begin = time.monotonic()
+    for path in (far + 'x', '/tmp/w/0/x', 'a/' * 2000 + 'x', '../' * 10 + 'a/' * 2000):
+        for i in range(10):
+            try: os.open(path, 0)
+            except OSError: pass
+    print(time.monotonic() - begin)
+    """
+    took = float(ssb.inside(code).ok().text)
+    assert took < 1, took
+
+
 def test_no_flood_hides_a_violation(ssb):
     code = "yes '' | head -n 300000; cat /etc/shadow"
     r = ssb.run("-q", "--max-output", "1M", "--", "sh", "-c", code)
