@@ -536,6 +536,38 @@ static void test_by_the_queue(void **state)
 	      " for e in r if e['kind'] == 'syscall_filtered')");
 }
 
+/* An event that stands for several counts as many, first or again, told or not. */
+static void test_events_that_stand_for_several(void **state)
+{
+	(void)state;
+	const int names = 2 * FOLD_ENTRIES;
+	char name[32];
+	struct trace *t = begin();
+
+	for (int again = 0; again < 2; again++) {
+		struct event e = attempt("/several");
+		e.times = 5;
+		e.reason = "unreadable";
+		trace_add(t, &e);
+	}
+	for (int i = 0; i < TRACE_MAX_LINES; i++) {
+		trace_event(t, EV_STDOUT, "x", 1);
+	}
+	/* Past the cap of violations their repeats have no line, when others take their place. */
+	for (int i = 0; i < names; i++) {
+		snprintf(name, sizeof(name), "/%d", i);
+		struct event e = attempt(name);
+		e.times = 3;
+		trace_add(t, &e);
+	}
+	finish(t);
+	check("(lambda c: [x['count'] for x in r if x.get('repeat_of') == 1] == [9] and "
+	      "c['unreadable'] == 10 and c['violations'] == 10 + 3 * 8192 and "
+	      "c['repeats'] == sum(x['count'] for x in r if 'repeat_of' in x) and "
+	      "c['events'] + c['repeats'] + c['dropped'] == 10 + 200000 + 3 * 8192)"
+	      "(end['counters'])");
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -554,6 +586,7 @@ int main(void)
 		TEST(test_key),
 		TEST(test_large_plan),
 		TEST(test_by_the_queue),
+		TEST(test_events_that_stand_for_several),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
