@@ -354,6 +354,27 @@ void trace_dropped(struct trace *t, uint64_t n)
 	t->dropped += n;
 }
 
+static void put_not_listed(struct json *j, void *arg)
+{
+	json_kstr(j, "reason", "not_listed");
+	json_kuint(j, "count", *(const uint64_t *)arg);
+}
+
+void trace_not_listed(struct trace *t, enum event_kind kind, bool violation, uint64_t n,
+                      bool tallied)
+{
+	char text[64];
+	int len = snprintf(text, sizeof(text), "not_listed, %llu times", (unsigned long long)n);
+
+	trace_add(t, &(struct event){ .kind = kind,
+	                              .violation = violation,
+	                              .times = n,
+	                              .tallied = tallied,
+	                              .message = { text, (size_t)len },
+	                              .more = put_not_listed,
+	                              .more_arg = &n });
+}
+
 void trace_event(struct trace *t, enum event_kind kind, const char *message, size_t len)
 {
 	trace_add(t, &(struct event){ .kind = kind, .message = { message, len } });
