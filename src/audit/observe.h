@@ -66,6 +66,8 @@ pid_t observe_pidfd(pid_t tid, int fd);
 /* It is about to become another program. */
 void observe_forget(struct observer *o, pid_t tid);
 
+#define OBSERVE_SYMLINKS 40 /* that a path may lead through, as the kernel has it */
+
 /* A path, as far as it can be followed inside of the sandbox. */
 struct resolved {
 	char path[PATH_MAX];

@@ -43,38 +43,56 @@ static bool put_before(int dir, const char *name, char rest[PATH_MAX])
 	return true;
 }
 
-/* Goes on by the first name of `rest`, which is taken away; false: it leads nowhere,
- * or is a symlink at the end that is not followed. */
-static bool go_on(int *dir, char rest[PATH_MAX], bool follow, bool *ret_there)
+/* On the way: where it is, what is left of the path, and whether asking for both
+ * together makes sense. One name further the directory's path is longer by what is left
+ * is shorter: only what turns aside or leads elsewhere can make them fit. */
+struct way {
+	int dir;
+	char rest[PATH_MAX];
+	bool turned;
+	int links;
+};
+
+/* Goes on by the first name of what is left, which is taken away; false: it leads
+ * nowhere, or is a symlink at the end that is not followed. */
+static bool go_on(struct way *w, bool follow, bool *ret_there)
 {
 	char name[NAME_MAX + 1];
-	size_t n = strcspn(rest, "/");
-	size_t behind = n + strspn(rest + n, "/");
+	size_t n = strcspn(w->rest, "/");
+	size_t behind = n + strspn(w->rest + n, "/");
 	struct stat st;
 
 	if (n == 0 || n >= sizeof(name)) {
 		return false;
 	}
-	memcpy(name, rest, n);
+	memcpy(name, w->rest, n);
 	name[n] = '\0';
-	auto_fd next = openat(*dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	auto_fd next = openat(w->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	*ret_there = next >= 0;
-	if (next < 0 || fstat(next, &st) != 0 || (rest[behind] == '\0' && !follow)) {
+	if (next < 0 || fstat(next, &st) != 0 || (w->rest[behind] == '\0' && !follow)) {
 		return false;
 	}
-	memmove(rest, rest + behind, strlen(rest + behind) + 1);
+	memmove(w->rest, w->rest + behind, strlen(w->rest + behind) + 1);
+	w->turned = S_ISLNK(st.st_mode) || behind > n + 1 || strcmp(name, ".") == 0 ||
+	            strcmp(name, "..") == 0;
 	if (S_ISLNK(st.st_mode)) {
-		return put_before(*dir, name, rest);
+		return ++w->links <= OBSERVE_SYMLINKS && put_before(w->dir, name, w->rest);
 	}
-	own_close(dir);
-	*dir = steal_fd(&next);
+	own_close(&w->dir);
+	w->dir = steal_fd(&next);
 	return S_ISDIR(st.st_mode);
+}
+
+static void way_done(struct way *w)
+{
+	own_close(&w->dir);
 }
 
 bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
                        bool *ret_there)
 {
-	char link[48], rest[PATH_MAX];
+	AUTO(way_done) struct way w = { .dir = -1, .turned = true };
+	char link[48];
 	size_t len = strlen(raw);
 
 	if (dirfd == AT_FDCWD) {
@@ -82,24 +100,20 @@ bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char 
 	} else {
 		snprintf(link, sizeof(link), "/proc/%d/fd/%d", tid, dirfd);
 	}
-	auto_fd dir = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	*ret_there = dir >= 0;
-	if (dir < 0 || len >= sizeof(rest)) {
+	w.dir = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	*ret_there = w.dir >= 0;
+	if (w.dir < 0 || len >= sizeof(w.rest)) {
 		return false;
 	}
-	memcpy(rest, raw, len + 1);
-	/* Symlinks can lead round and round. */
-	for (int i = 0; i < PATH_MAX; i++) {
-		if (rest[0] == '/') { /* where a symlink leads */
-			memcpy(out, rest, strlen(rest) + 1);
+	memcpy(w.rest, raw, len + 1);
+	do {
+		if (w.rest[0] == '/') { /* where a symlink leads */
+			memcpy(out, w.rest, strlen(w.rest) + 1);
 			return true;
 		}
-		if (fits(dir, rest, out)) {
+		if (w.turned && fits(w.dir, w.rest, out)) {
 			return true;
 		}
-		if (!go_on(&dir, rest, follow, ret_there)) {
-			return false;
-		}
-	}
+	} while (go_on(&w, follow, ret_there));
 	return false;
 }

@@ -15,9 +15,6 @@
 #include "base/own.h"
 #include "os/file.h"
 
-#define MAX_SYMLINKS 40 /* as the kernel */
-#define MAX_LINKS    8  /* of /proc/self/..., which only its owner can follow */
-
 /* Takes "//", "/./" and a final "/" out. ".." stays: what is before it may be a
  * symlink. */
 static void tidy(char *path)
@@ -311,7 +308,7 @@ static bool follow_missing(const struct observer *o, char path[PATH_MAX], bool l
 	const char *rest = observe_above(o, path, found);
 	int i = 0;
 
-	for (; i < MAX_SYMLINKS && rest != NULL && step(o, found, rest, last, path); i++) {
+	for (; i < OBSERVE_SYMLINKS && rest != NULL && step(o, found, rest, last, path); i++) {
 		rest = observe_above(o, path, found);
 	}
 	if (rest == NULL || !join(out, strcmp(found, "/") == 0 ? "" : found, rest)) {
@@ -434,7 +431,7 @@ static bool resolve_once(struct observer *o, pid_t tid, char path[PATH_MAX], boo
 	/* To ask who it is costs; only these two names need it. */
 	if (in_proc(path) || strncmp(path, "/dev/fd/", 8) == 0) {
 		pid_t inner = observe_process(o, tid)->pid;
-		for (int i = 0; i < MAX_LINKS && own_links(tid, inner, path); i++) {
+		for (int i = 0; i < OBSERVE_SYMLINKS && own_links(tid, inner, path); i++) {
 		}
 	}
 	/* Of the first process we could see more than the skill can. */
@@ -481,7 +478,8 @@ void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, 
 		snprintf(ret->path, sizeof(ret->path), "%s", raw);
 		return;
 	}
-	for (int i = 0; i < MAX_LINKS && resolve_once(o, tid, path, bare, follow, ret); i++) {
+	for (int i = 0; i < OBSERVE_SYMLINKS && resolve_once(o, tid, path, bare, follow, ret);
+	     i++) {
 		copy(path, ret->path);
 		bare = false;
 	}

@@ -340,6 +340,17 @@ CASES = {
     "mode of a file that is only read": (
         "fd = os.open(R + '/file', os.O_RDONLY); attempt(os.fchmod, fd, 0o777)",
         [read("R/file"), blocked("R/file", "chmod", "read_only")]),
+    "as many links of /proc as the kernel follows": (
+        "os.chdir('/tmp')\n"
+        "for i in range(12):\n"
+        "    os.symlink('/proc/self/cwd/a%d' % (i + 1), 'a%d' % i)\n"
+        "os.symlink(HOME + '/.ssh/id_ed25519', 'a12')\n"
+        "assert attempt(os.open, 'a0', os.O_RDONLY) == 2\n"
+        "os.unlink('a12'); os.symlink(R + '/file', 'a12')\n"
+        "os.close(os.open('a0', os.O_RDONLY))",
+        [*(changed(f"/tmp/a{i}", "symlink") for i in range(13)),
+         blocked("HOME/.ssh/id_ed25519", "open", "credential_store"),
+         changed("/tmp/a12", "unlink"), read("R/file")]),
     "what is not observed": (
         "os.stat(R + '/file'); os.getpid(); os.getcwd(); os.access('/etc/shadow', 4)",
         []),
@@ -551,9 +562,11 @@ def test_long_paths_cost_little(ssb):
     for i in range(30):
         os.mkdir('d' * 200)
         os.chdir('d' * 200)
+    os.symlink('.', 'l')
     begin = time.monotonic()
-    for path in (far + 'x', '/tmp/w/0/x', 'a/' * 2000 + 'x', '../' * 10 + 'a/' * 2000):
-        for i in range(10):
+    for path in (far + 'x', '/tmp/w/0/x', 'a/' * 2000 + 'x', '../' * 10 + 'a/' * 2000,
+                 'l/' * 2000):
+        for i in range(50):
             try: os.open(path, 0)
             except OSError: pass
     print(time.monotonic() - begin)
