@@ -154,16 +154,23 @@ static bool is_project_mark(const struct ssb_plan *plan, const char *path)
 	return known && above == 0;
 }
 
-/* What only the supervisor's side of the sandbox has: memory and environment
- * of its first process. The kernel would refuse it as well. */
+/* What only the supervisor's side of the sandbox has: memory, environment and
+ * descriptors of its first process, which are those of its thread as well. The kernel
+ * would refuse it too. */
 static bool is_other_process(const char *path)
 {
+	static const char first[] = "/proc/1", thread[] = "/task/1";
 	static const char *const NAMES[] = {
-		"/proc/1/environ", "/proc/1/mem", "/proc/1/maps",
-		"/proc/1/root",    "/proc/1/cwd", "/proc/1/fd",
-		"/proc/1/exe",     "/proc/1/ns",  "/proc/1/map_files",
+		"/environ", "/mem",     "/maps",         "/root",      "/cwd",     "/fd",
+		"/exe",     "/ns",      "/map_files",    "/fdinfo",    "/auxv",    "/stack",
+		"/smaps",   "/syscall", "/smaps_rollup", "/numa_maps", "/pagemap",
 	};
 
+	if (covers(first, path) == 0) {
+		return false;
+	}
+	path += sizeof(first) - 1;
+	path += covers(thread, path);
 	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
 		if (covers(NAMES[i], path) > 0) {
 			return true;

@@ -340,6 +340,17 @@ CASES = {
     "mode of a file that is only read": (
         "fd = os.open(R + '/file', os.O_RDONLY); attempt(os.fchmod, fd, 0o777)",
         [read("R/file"), blocked("R/file", "chmod", "read_only")]),
+    "the first process by its thread": (
+        "for name in 'environ', 'mem', 'fd/0', 'root/etc', 'smaps':\n"
+        "    assert attempt(os.open, '/proc/1/task/1/' + name, os.O_RDONLY) == 13\n"
+        "for name in 'smaps', 'pagemap', 'auxv', 'fdinfo':\n"
+        "    assert attempt(os.open, '/proc/1/' + name, os.O_RDONLY) == 13\n"
+        "attempt(os.open, '/proc/1/task/1/status', os.O_RDONLY)",
+        [*(blocked("/proc/1/task/1/" + name, "open", "other_process")
+           for name in ("environ", "mem", "fd/0", "root/etc", "smaps")),
+         *(blocked("/proc/1/" + name, "open", "other_process")
+           for name in ("smaps", "pagemap", "auxv", "fdinfo")),
+         read("/proc/1/task/1/status")]),
     "as many links of /proc as the kernel follows": (
         "os.chdir('/tmp')\n"
         "for i in range(12):\n"
