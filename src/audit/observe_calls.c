@@ -247,10 +247,17 @@ static bool makes_special(const struct seccomp_notif *n, const struct call *c)
 	return type == S_IFIFO || type == S_IFSOCK;
 }
 
+/* unlinkat() takes directories away as well. */
+static const char *changes_by(const struct seccomp_notif *n, const struct call *c)
+{
+	return c->nr == SYS_unlinkat && ((int)n->data.args[2] & AT_REMOVEDIR) != 0 ? "rmdir"
+	                                                                           : c->op;
+}
+
 static void see_change(struct observer *o, const struct seccomp_notif *n, const struct call *c)
 {
 	struct looked l;
-	struct event e = { .kind = EV_FILE_WRITE, .op = c->op };
+	struct event e = { .kind = EV_FILE_WRITE, .op = changes_by(n, c) };
 	bool follow = c->nofollow != NEVER_FOLLOWED &&
 	              (c->flags == NO_ARG || ((int)n->data.args[c->flags] & c->nofollow) == 0);
 

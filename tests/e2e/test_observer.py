@@ -340,6 +340,9 @@ CASES = {
     "mode of a file that is only read": (
         "fd = os.open(R + '/file', os.O_RDONLY); attempt(os.fchmod, fd, 0o777)",
         [read("R/file"), blocked("R/file", "chmod", "read_only")]),
+    "a directory by unlinkat": (
+        "os.mkdir(W + '/d'); attempt(os.rmdir, 'd', dir_fd=os.open(W, os.O_PATH))",
+        [changed("W/d", "mkdir"), read("W"), changed("W/d", "rmdir")]),
     "the first process by its thread": (
         "for name in 'environ', 'mem', 'fd/0', 'root/etc', 'smaps':\n"
         "    assert attempt(os.open, '/proc/1/task/1/' + name, os.O_RDONLY) == 13\n"
