@@ -25,6 +25,11 @@
 #define THREAD_STACK        ((size_t)256 * 1024)
 #define WRITE_MS            15 /* how long what the thread has seen waits for more */
 
+static bool in_system(const char *path)
+{
+	return path != NULL && (strncmp(path, "/usr", 4) == 0 || strncmp(path, "/etc", 4) == 0);
+}
+
 int observer_new(const struct observer_setup *setup, struct observer **ret, struct ssb_error *err)
 {
 	struct observer *o = calloc(1, sizeof(*o));
@@ -33,12 +38,10 @@ int observer_new(const struct observer_setup *setup, struct observer **ret, stru
 		return ssb_fail(err, SSB_E_NOMEM, 0, "audit", "out of memory");
 	}
 	o->setup = *setup;
-	o->fixed = true;
+	o->fixed = !in_system(setup->plan->home);
 	for (size_t i = 0; i < setup->plan->n_grants; i++) {
 		const struct grant *g = &setup->plan->grants[i];
-		o->fixed = o->fixed &&
-		           (g->access != ACCESS_WRITE || (strncmp(g->target, "/usr", 4) != 0 &&
-		                                          strncmp(g->target, "/etc", 4) != 0));
+		o->fixed = o->fixed && (g->access != ACCESS_WRITE || !in_system(g->target));
 	}
 	o->listener = o->root = o->stop = o->queue.wake = -1;
 	*ret = o;
