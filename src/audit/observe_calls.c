@@ -393,20 +393,27 @@ static void call_members(struct json *j, void *arg)
 		json_str(j, hex);
 	}
 	json_close(j, ']');
+	if (seccomp_call_name(&n->data)[0] == '\0') {
+		json_kuint(j, "number", (uint32_t)n->data.nr);
+	}
 }
 
 /* What libc and runtimes ask for every day, and do without: nscd, the list of
- * interfaces. */
-static bool is_everyday(const struct seccomp_data *call)
+ * interfaces, and what an older kernel would not have either. */
+static bool is_everyday(const struct seccomp_data *call, int error)
 {
 	uint32_t family = (uint32_t)call->args[0];
 
-	return call->nr == SYS_socket && (family == AF_UNIX || family == AF_NETLINK);
+	return error == ENOSYS ||
+	       (call->nr == SYS_socket && (family == AF_UNIX || family == AF_NETLINK));
 }
 
-/* The argument by which calls of one name differ. */
-static uint64_t apart(const struct seccomp_data *call)
+/* The argument by which calls of one name differ; of another ABI none has a name. */
+static uint64_t apart(const struct seccomp_data *call, bool foreign)
 {
+	if (foreign) {
+		return (uint32_t)call->nr | (uint64_t)call->arch << 32;
+	}
 	if (call->nr == SYS_socket || call->nr == SYS_socketpair) {
 		return (uint32_t)call->args[0] | (call->args[1] & 0xff) << 32;
 	}
@@ -453,12 +460,13 @@ static const char *refusal_remedy(const struct observer *o, const struct seccomp
 static void see_refused(struct observer *o, struct seccomp_notif *n, uint32_t verdict)
 {
 	bool kill_it = (verdict & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_ERRNO;
+	const char *name = seccomp_call_name(&n->data);
 	bool socket = n->data.nr == SYS_socket;
 	int error = kill_it ? EPERM : (int)(verdict & SECCOMP_RET_DATA);
 	struct event e = { .kind = EV_SYSCALL_BLOCKED,
 		           .status = STATUS_DENIED,
-		           .violation = !is_everyday(&n->data),
-		           .op = seccomp_call_name(n->data.nr),
+		           .violation = kill_it || !is_everyday(&n->data, error),
+		           .op = name[0] != '\0' ? name : "foreign_abi",
 		           .rule = profile_name(o->setup.plan->profile),
 		           .reason = kill_it ? "attack"
 		                     : socket && o->setup.plan->profile == PROFILE_STRICT
@@ -469,7 +477,7 @@ static void see_refused(struct observer *o, struct seccomp_notif *n, uint32_t ve
 		           .more = call_members,
 		           .more_arg = n,
 		           .more_size = sizeof(*n),
-		           .apart = apart(&n->data) };
+		           .apart = apart(&n->data, name[0] == '\0') };
 	bool first = observe_process(o, (pid_t)n->pid)->leader == o->first;
 
 	/* Its number is its own for as long as it waits for us. */
