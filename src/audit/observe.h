@@ -82,9 +82,11 @@ void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, 
 /* The longest part of an absolute path that exists, without its last name, followed into
  * `found`; what is left of the path is returned. NULL: not even the root can be seen. */
 const char *observe_above(const struct observer *o, const char *path, char found[PATH_MAX]);
-/* Its beginning in a directory whose path is too long to be told (observe_deep.c): an
- * absolute path that leads to what `raw` means. False: there is none that is short
- * enough; *ret_there: but something is there. */
+/* How much of a link of /proc is before " (deleted)"; 0: that is not at its end. */
+size_t observe_before_deleted(const char *to);
+/* Its beginning in a directory whose path is too long to be told, or that was removed
+ * (observe_deep.c): an absolute path that leads to what `raw` means. False: there is none that is
+ * short enough; *ret_there: but something is there. */
 bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
                        bool *ret_there);
 /* What an fd of the thread is. */

@@ -1,4 +1,5 @@
-/* observe_deep.c - from a directory whose path is longer than the kernel tells.
+/* observe_deep.c - from a directory whose path is longer than the kernel tells, or that
+ * has none any more.
  *
  * All that can be had of such a directory is an fd, and from there one name after
  * the other, until where that leads and what is left of the path fit together. */
@@ -11,7 +12,7 @@
 #include "audit/observe.h"
 #include "base/own.h"
 
-/* The path of the directory with `rest` behind it; false: too long. */
+/* The path of the directory with `rest` behind it; false: too long, or it has none. */
 static bool fits(int dir, const char *rest, char out[PATH_MAX])
 {
 	char link[32];
@@ -19,7 +20,8 @@ static bool fits(int dir, const char *rest, char out[PATH_MAX])
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
 	ssize_t n = readlink(link, out, PATH_MAX - 1);
 	size_t len = strlen(rest);
-	if (n <= 0 || out[0] != '/' || (size_t)n + 1 + len >= PATH_MAX) {
+	out[n > 0 ? n : 0] = '\0';
+	if (out[0] != '/' || observe_before_deleted(out) > 0 || (size_t)n + 1 + len >= PATH_MAX) {
 		return false;
 	}
 	out[n] = '/';

@@ -95,8 +95,7 @@ static bool join(char out[PATH_MAX], const char *dir, const char *rest)
 	return true;
 }
 
-/* How much of a link of /proc is before " (deleted)"; 0: that is not at its end. */
-static size_t before_deleted(const char *to)
+size_t observe_before_deleted(const char *to)
 {
 	static const char deleted[] = " (deleted)";
 	const size_t cut = sizeof(deleted) - 1;
@@ -117,32 +116,34 @@ static bool is_named(pid_t tid, const char *path, const struct stat *st)
 }
 
 /* Reads a link of the thread's /proc; false: it is not a path. Of a directory
- * that was removed, the path that it had: ".." leads from there. */
-static bool proc_link(pid_t tid, const char *name, char out[PATH_MAX])
+ * that was removed, the path that it had; *ret_gone: something else may have it now. */
+static bool proc_link(pid_t tid, const char *name, char out[PATH_MAX], bool *ret_gone)
 {
 	char path[64];
 	struct stat st;
 
+	*ret_gone = false;
 	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
 	ssize_t n = readlink(path, out, PATH_MAX - 1);
 	out[n > 0 ? n : 0] = '\0';
 	if (n <= 0 || out[0] != '/') {
 		return false;
 	}
-	size_t was = before_deleted(out);
+	size_t was = observe_before_deleted(out);
 	if (was > 0 && stat(path, &st) == 0 && !is_named(tid, out, &st)) {
 		out[was] = '\0';
-		return S_ISDIR(st.st_mode);
+		*ret_gone = S_ISDIR(st.st_mode);
+		return *ret_gone;
 	}
 	return true;
 }
 
-static bool fd_link(pid_t tid, int fd, char out[PATH_MAX])
+static bool fd_link(pid_t tid, int fd, char out[PATH_MAX], bool *ret_gone)
 {
 	char name[32];
 
 	snprintf(name, sizeof(name), "fd/%d", fd);
-	return proc_link(tid, name, out);
+	return proc_link(tid, name, out, ret_gone);
 }
 
 /* What is behind /proc/self or /proc/thread-self; NULL: it is neither. */
@@ -183,9 +184,19 @@ static bool own_links(pid_t tid, pid_t inner, char path[PATH_MAX])
 	             rest[len - 1] != '/';
 	if (whole) {
 		snprintf(name, sizeof(name), "%.*s", (int)(len - 1), rest + 1);
-		if (proc_link(tid, name, to)) {
-			return join(path, strcmp(to, "/") == 0 ? "" : to,
-			            rest[len] == '/' ? rest + len + 1 : "");
+		const char *more = rest[len] == '/' ? rest + len + 1 : "";
+		char on[PATH_MAX];
+		bool gone, there;
+		bool known = proc_link(tid, name, to, &gone);
+		int dir = name[0] == 'f' ? (int)strtol(name + 3, NULL, 10) : AT_FDCWD;
+		/* The way on is taken from the directory itself. */
+		if (gone && more[0] != '\0' &&
+		    observe_from_deep(tid, dir, more, true, on, &there)) {
+			copy(path, on);
+			return true;
+		}
+		if (known) {
+			return join(path, strcmp(to, "/") == 0 ? "" : to, more);
 		}
 	}
 	if (numbered) {
@@ -262,7 +273,7 @@ static bool in_proc(const char *path)
 static bool is_nameless(const char *link, const char *to)
 {
 	return in_proc(link) && link[6] >= '0' && link[6] <= '9' &&
-	       (to[0] != '/' || before_deleted(to) > 0);
+	       (to[0] != '/' || observe_before_deleted(to) > 0);
 }
 
 /* If the first name of `rest`, in `found`, is a symlink (one that leads nowhere,
@@ -403,21 +414,31 @@ static bool look_fixed(struct observer *o, const char *path, bool followed, bool
 	return ret->exists || errno == ENOENT;
 }
 
-/* Absolute and from the skill's root. */
-static bool from_where(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
-                       bool *ret_there)
+enum where {
+	WHERE_UNKNOWN,
+	WHERE_GONE, /* in a directory that was removed: the path is what it was */
+	WHERE_PATH, /* absolute and from the skill's root */
+};
+
+static enum where from_where(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
+                             bool *ret_there)
 {
 	char dir[PATH_MAX];
+	bool gone = false;
 
 	if (raw[0] == '/') {
 		copy(out, raw);
-	} else if ((!(dirfd == AT_FDCWD ? proc_link(tid, "cwd", dir) : fd_link(tid, dirfd, dir)) ||
-	            !join(out, strcmp(dir, "/") == 0 ? "" : dir, raw)) &&
-	           !observe_from_deep(tid, dirfd, raw, follow, out, ret_there)) {
-		return false;
+		return WHERE_PATH;
 	}
-	tidy(out);
-	return true;
+	bool named = dirfd == AT_FDCWD ? proc_link(tid, "cwd", dir, &gone)
+	                               : fd_link(tid, dirfd, dir, &gone);
+	const char *top = strcmp(dir, "/") == 0 ? "" : dir;
+	/* Where a directory was there may be a symlink now: only itself leads on. */
+	if ((named && !gone && join(out, top, raw)) ||
+	    observe_from_deep(tid, dirfd, raw, follow, out, ret_there)) {
+		return WHERE_PATH;
+	}
+	return gone && join(out, top, raw) ? WHERE_GONE : WHERE_UNKNOWN;
 }
 
 /* Follows `path` once through; `bare`: its directory comes from the kernel. True:
@@ -473,9 +494,16 @@ void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, 
 	bool bare = strchr(raw, '/') == NULL;
 
 	ret->exists = false;
-	ret->known = from_where(tid, dirfd, raw, follow, path, &ret->exists);
+	enum where where = from_where(tid, dirfd, raw, follow, path, &ret->exists);
+	ret->known = where != WHERE_UNKNOWN;
 	if (!ret->known) {
 		snprintf(ret->path, sizeof(ret->path), "%s", raw);
+		return;
+	}
+	tidy(path);
+	if (where == WHERE_GONE) {
+		fold_dots(path);
+		copy(ret->path, path);
 		return;
 	}
 	for (int i = 0; i < OBSERVE_SYMLINKS && resolve_once(o, tid, path, bare, follow, ret);
@@ -487,9 +515,11 @@ void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, 
 
 void observe_resolve_fd(struct observer *o, pid_t tid, int fd, struct resolved *ret)
 {
+	bool gone;
+
 	(void)o;
 	ret->exists = true;
-	ret->known = fd_link(tid, fd, ret->path);
+	ret->known = fd_link(tid, fd, ret->path, &gone);
 	if (!ret->known && ret->path[0] == '\0') {
 		snprintf(ret->path, sizeof(ret->path), "fd %d", fd);
 	}

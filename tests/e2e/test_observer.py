@@ -303,6 +303,19 @@ CASES = {
         "attempt(os.open, '../../etc/shadow', os.O_RDONLY)",
         [changed("/tmp/y", "mkdir"), changed("/tmp/y", "rmdir"),
          blocked("/etc/shadow", "open", "credential_store")]),
+    "a directory that is removed, and a symlink in its place": (
+        "os.chdir(HOME); os.makedirs('a/b'); fd = os.open('a/b', os.O_RDONLY)\n"
+        "os.fchdir(fd); os.rmdir(HOME + '/a/b'); os.rmdir(HOME + '/a'); os.symlink('/tmp', HOME + '/a')\n"
+        "for path in ('../../.ssh/id_ed25519', '/proc/self/cwd/../../.netrc',\n"
+        "             '/proc/self/fd/%d/../../.env' % fd, '../../a/../etc/shadow', 'b', '../b'):\n"
+        "    assert attempt(os.open, path, os.O_RDONLY) == 2",
+        [changed("HOME/a", "mkdir"), changed("HOME/a/b", "mkdir"), read("HOME/a/b"),
+         changed("HOME/a/b", "rmdir"), changed("HOME/a", "rmdir"), changed("HOME/a", "symlink"),
+         blocked("HOME/.ssh/id_ed25519", "open", "credential_store"),
+         blocked("HOME/.netrc", "open", "credential_store"),
+         blocked("HOME/.env", "open", "credential_store"),
+         blocked("/etc/shadow", "open", "credential_store"),
+         read("HOME/a/b/b", "absent"), read("HOME/a/b", "absent")]),
     "a program in memory": (
         "m = os.memfd_create('m', 0); os.write(m, open('/bin/true', 'rb').read())\n"
         "pid = os.fork()\nif pid == 0:\n    os.execve(m, ['hidden'], {})\nos.wait()",
