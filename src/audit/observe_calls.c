@@ -107,8 +107,26 @@ int observe_dir(const struct seccomp_notif *n, int at)
 	return at == NO_ARG ? AT_FDCWD : (int)n->data.args[at];
 }
 
-bool observe_look(struct observer *o, const struct seccomp_notif *n, int dir, int path, bool follow,
-                  struct looked *ret)
+enum last_link observe_last(const struct seccomp_notif *n, const struct call *c)
+{
+	if (c->nofollow == NEVER_FOLLOWED) {
+		return strcmp(c->op, "chown") == 0 ? LAST_ENTERED : LAST_ITSELF;
+	}
+	return c->flags == NO_ARG || ((int)n->data.args[c->flags] & c->nofollow) == 0
+	               ? LAST_FOLLOWED
+	               : LAST_ENTERED;
+}
+
+static bool ends_inside(const char *path)
+{
+	size_t n = strlen(path);
+
+	n -= n > 1 && path[n - 1] == '.';
+	return n > 0 && path[n - 1] == '/';
+}
+
+bool observe_look(struct observer *o, const struct seccomp_notif *n, int dir, int path,
+                  enum last_link last, struct looked *ret)
 {
 	if (notify_read_string((pid_t)n->pid, n->data.args[path], ret->raw, sizeof(ret->raw)) < 0) {
 		return false;
@@ -122,6 +140,8 @@ bool observe_look(struct observer *o, const struct seccomp_notif *n, int dir, in
 	} else if (ret->raw[0] == '\0') {
 		observe_resolve_fd(o, (pid_t)n->pid, dir, &ret->at);
 	} else {
+		bool follow =
+		        last == LAST_FOLLOWED || (last == LAST_ENTERED && ends_inside(ret->raw));
 		observe_resolve(o, (pid_t)n->pid, dir, ret->raw, follow, &ret->at);
 	}
 	return true;
@@ -214,9 +234,12 @@ static void see_open(struct observer *o, const struct seccomp_notif *n, const st
 	struct looked l;
 	struct event e = { .op = c->op };
 	int flags = c->flags == NO_ARG ? O_CREAT | O_WRONLY | O_TRUNC : (int)n->data.args[c->flags];
+	/* What is to be made anew is not made through a symlink. */
+	bool anew = (flags & (O_CREAT | O_EXCL | O_PATH)) == (O_CREAT | O_EXCL);
 	bool write;
 
-	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, (flags & c->nofollow) == 0, &l)) {
+	if (!observe_look(o, n, observe_dir(n, c->dir), c->path,
+	                  anew ? LAST_ITSELF : observe_last(n, c), &l)) {
 		observe_unreadable(o, n, c);
 		return;
 	}
@@ -258,10 +281,8 @@ static void see_change(struct observer *o, const struct seccomp_notif *n, const 
 {
 	struct looked l;
 	struct event e = { .kind = EV_FILE_WRITE, .op = changes_by(n, c) };
-	bool follow = c->nofollow != NEVER_FOLLOWED &&
-	              (c->flags == NO_ARG || ((int)n->data.args[c->flags] & c->nofollow) == 0);
 
-	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, follow, &l)) {
+	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, observe_last(n, c), &l)) {
 		observe_unreadable(o, n, c);
 		return;
 	}
@@ -294,8 +315,11 @@ static void see_two(struct observer *o, const struct seccomp_notif *n, const str
 	struct event e = { .kind = EV_FILE_WRITE, .op = c->op };
 
 	bool follow = c->flags != NO_ARG && ((int)n->data.args[c->flags] & AT_SYMLINK_FOLLOW) != 0;
-	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, follow, &from) ||
-	    !observe_look(o, n, observe_dir(n, c->dir2), c->path2, false, &to)) {
+	enum last_link last = strcmp(c->op, "rename") == 0 ? LAST_ITSELF
+	                      : follow                     ? LAST_FOLLOWED
+	                                                   : LAST_ENTERED;
+	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, last, &from) ||
+	    !observe_look(o, n, observe_dir(n, c->dir2), c->path2, LAST_ITSELF, &to)) {
 		observe_unreadable(o, n, c);
 		return;
 	}

@@ -316,6 +316,21 @@ CASES = {
          blocked("HOME/.env", "open", "credential_store"),
          blocked("/etc/shadow", "open", "credential_store"),
          read("HOME/a/b/b", "absent"), read("HOME/a/b", "absent")]),
+    "a symlink with a slash behind it": (
+        "os.symlink(HOME + '/.ssh', W + '/l'); os.symlink(R, W + '/r')\n"
+        "for path in '/l/', '/l/.', '/l':\n"
+        "    assert attempt(os.open, W + path, os.O_NOFOLLOW) == (40 if path == '/l' else 2)\n"
+        "os.close(os.open(W + '/r/', os.O_NOFOLLOW))\n"
+        "attempt(os.chown, W + '/r/', -1, -1, follow_symlinks=False); attempt(os.unlink, W + '/r/')",
+        [changed("W/l", "symlink"), changed("W/r", "symlink"),
+         blocked("HOME/.ssh", "open", "credential_store", raw="W/l/"), read("W/l"), read("R"),
+         blocked("R", "chown", "read_only"), changed("W/r", "unlink")]),
+    "nothing is made anew through a symlink": (
+        "os.symlink('/etc/none', W + '/l')\n"
+        "assert attempt(os.open, W + '/l', os.O_CREAT | os.O_EXCL | os.O_WRONLY) == 17\n"
+        "assert attempt(os.open, W + '/l', os.O_CREAT | os.O_WRONLY) == 30",
+        [changed("W/l", "symlink"), wrote("W/l", "write"),
+         blocked("/etc/none", "open", "outside_plan", mode="create")]),
     "a program in memory": (
         "m = os.memfd_create('m', 0); os.write(m, open('/bin/true', 'rb').read())\n"
         "pid = os.fork()\nif pid == 0:\n    os.execve(m, ['hidden'], {})\nos.wait()",
