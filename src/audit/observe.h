@@ -63,6 +63,9 @@ const struct process *observe_process(struct observer *o, pid_t tid);
 void observe_first(struct observer *o, pid_t tid);
 /* Whom an fd of the thread stands for, inside; 0: nobody knows. */
 pid_t observe_pidfd(pid_t tid, int fd);
+/* The process that a thread of the sandbox, by its number there, is of; itself where
+ * nobody knows. */
+pid_t observe_leader(const struct observer *o, pid_t inner);
 /* It is about to become another program. */
 void observe_forget(struct observer *o, pid_t tid);
 

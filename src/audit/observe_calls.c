@@ -385,7 +385,9 @@ static struct bytes signal_words(const int v[2], char *out, size_t size)
 static void see_signal(struct observer *o, const struct seccomp_notif *n, const struct call *c)
 {
 	int whom = (int)n->data.args[0];
-	int v[2] = { c->dir == NO_ARG ? observe_pidfd((pid_t)n->pid, whom) : whom,
+	int v[2] = { c->dir == NO_ARG     ? observe_pidfd((pid_t)n->pid, whom)
+		     : c->nr == SYS_tkill ? observe_leader(o, whom)
+		                          : whom,
 		     (int)n->data.args[c->path] };
 	char words[80];
 	struct event e = { .kind = EV_SYSCALL_FILTERED,

@@ -331,6 +331,14 @@ CASES = {
         "assert attempt(os.open, W + '/l', os.O_CREAT | os.O_WRONLY) == 30",
         [changed("W/l", "symlink"), wrote("W/l", "write"),
          blocked("/etc/none", "open", "outside_plan", mode="create")]),
+    "a signal to a thread": (
+        "tids = []\n"
+        "def run():\n"
+        "    tids.append(threading.get_native_id()); time.sleep(0.3)\n"
+        "t = threading.Thread(target=run); t.start(); time.sleep(0.1)\n"
+        "tkill = 200 if os.uname().machine == 'x86_64' else 130\n"
+        "libc.syscall(tkill, tids[0], 17); libc.syscall(tkill, 1, 17); t.join()",
+        [seen("syscall_filtered", "signal", "asked", None, signal=17, target=1)]),
     "a program in memory": (
         "m = os.memfd_create('m', 0); os.write(m, open('/bin/true', 'rb').read())\n"
         "pid = os.fork()\nif pid == 0:\n    os.execve(m, ['hidden'], {})\nos.wait()",
