@@ -2,7 +2,7 @@
  * has none any more.
  *
  * All that can be had of such a directory is an fd, and from there one name after
- * the other, until where that leads and what is left of the path fit together. */
+ * the other. Where that ends there may be a path again, for what is left. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,31 +29,48 @@ static bool fits(int dir, const char *rest, char out[PATH_MAX])
 	return true;
 }
 
-/* Puts the target of a symlink before `rest`; false: too long. */
-static bool put_before(int dir, const char *name, char rest[PATH_MAX])
+/* On the way: where it is, and what is left of the path. */
+struct way {
+	int dir;
+	char rest[PATH_MAX];
+	int links;
+};
+
+/* How much of it leads nowhere else: slashes, and "." between them. */
+static size_t idle(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n] == '/' || (s[n] == '.' && (s[n + 1] == '/' || s[n + 1] == '\0'))) {
+		n++;
+	}
+	return n;
+}
+
+/* Takes it away at the beginning, where a slash leads to the root. */
+static void skip_idle(struct way *w)
+{
+	size_t n = w->rest[0] == '/' ? 0 : idle(w->rest);
+
+	memmove(w->rest, w->rest + n, strlen(w->rest + n) + 1);
+}
+
+/* Puts the target of a symlink in the place of the first name; false: too long. */
+static bool put_target(struct way *w, const char *name, size_t behind)
 {
 	char to[PATH_MAX];
-	ssize_t n = readlinkat(dir, name, to, sizeof(to) - 1);
-	size_t len = strlen(rest);
+	ssize_t n = readlinkat(w->dir, name, to, sizeof(to) - 1);
+	size_t len = strlen(w->rest + behind);
 
 	if (n <= 0 || (size_t)n + 1 + len >= PATH_MAX) {
 		return false;
 	}
-	memmove(rest + n + 1, rest, len + 1);
-	memcpy(rest, to, (size_t)n);
-	rest[n] = '/';
+	memmove(w->rest + n + 1, w->rest + behind, len + 1);
+	memcpy(w->rest, to, (size_t)n);
+	w->rest[n] = '/';
+	skip_idle(w);
 	return true;
 }
-
-/* On the way: where it is, what is left of the path, and whether asking for both
- * together makes sense. One name further the directory's path is longer by what is left
- * is shorter: only what turns aside or leads elsewhere can make them fit. */
-struct way {
-	int dir;
-	char rest[PATH_MAX];
-	bool turned;
-	int links;
-};
 
 /* Goes on by the first name of what is left, which is taken away; false: it leads
  * nowhere, or is a symlink at the end that is not followed. */
@@ -61,7 +78,7 @@ static bool go_on(struct way *w, bool follow, bool *ret_there)
 {
 	char name[NAME_MAX + 1];
 	size_t n = strcspn(w->rest, "/");
-	size_t behind = n + strspn(w->rest + n, "/");
+	size_t behind = n + idle(w->rest + n);
 	struct stat st;
 
 	if (n == 0 || n >= sizeof(name)) {
@@ -74,12 +91,10 @@ static bool go_on(struct way *w, bool follow, bool *ret_there)
 	if (next < 0 || fstat(next, &st) != 0 || (w->rest[behind] == '\0' && !follow)) {
 		return false;
 	}
-	memmove(w->rest, w->rest + behind, strlen(w->rest + behind) + 1);
-	w->turned = S_ISLNK(st.st_mode) || behind > n + 1 || strcmp(name, ".") == 0 ||
-	            strcmp(name, "..") == 0;
 	if (S_ISLNK(st.st_mode)) {
-		return ++w->links <= OBSERVE_SYMLINKS && put_before(w->dir, name, w->rest);
+		return ++w->links <= OBSERVE_SYMLINKS && put_target(w, name, behind);
 	}
+	memmove(w->rest, w->rest + behind, strlen(w->rest + behind) + 1);
 	own_close(&w->dir);
 	w->dir = steal_fd(&next);
 	return S_ISDIR(st.st_mode);
@@ -93,9 +108,10 @@ static void way_done(struct way *w)
 bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
                        bool *ret_there)
 {
-	AUTO(way_done) struct way w = { .dir = -1, .turned = true };
+	AUTO(way_done) struct way w = { .dir = -1 };
 	char link[48];
 	size_t len = strlen(raw);
+	int steps = 0;
 
 	if (dirfd == AT_FDCWD) {
 		snprintf(link, sizeof(link), "/proc/%d/cwd", tid);
@@ -108,14 +124,14 @@ bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char 
 		return false;
 	}
 	memcpy(w.rest, raw, len + 1);
-	do {
-		if (w.rest[0] == '/') { /* where a symlink leads */
-			memcpy(out, w.rest, strlen(w.rest) + 1);
-			return true;
-		}
-		if (w.turned && fits(w.dir, w.rest, out)) {
-			return true;
-		}
-	} while (go_on(&w, follow, ret_there));
-	return false;
+	skip_idle(&w);
+	/* To ask for the path takes longer than to go on: that comes last. Targets of
+	 * symlinks can have many more names than a path. */
+	while (w.rest[0] != '/' && steps++ < PATH_MAX && go_on(&w, follow, ret_there)) {
+	}
+	if (w.rest[0] == '/') { /* where a symlink leads */
+		memcpy(out, w.rest, strlen(w.rest) + 1);
+		return true;
+	}
+	return fits(w.dir, w.rest, out);
 }
