@@ -92,6 +92,8 @@ size_t observe_before_deleted(const char *to);
  * short enough; *ret_there: but something is there. */
 bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
                        bool *ret_there);
+/* The same from an fd of it, which is taken; -1: there is none. */
+bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX], bool *ret_there);
 /* What an fd of the thread is. */
 void observe_resolve_fd(struct observer *o, pid_t tid, int fd, struct resolved *ret);
 

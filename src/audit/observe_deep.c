@@ -105,20 +105,12 @@ static void way_done(struct way *w)
 	own_close(&w->dir);
 }
 
-bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
-                       bool *ret_there)
+bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX], bool *ret_there)
 {
-	AUTO(way_done) struct way w = { .dir = -1 };
-	char link[48];
+	AUTO(way_done) struct way w = { .dir = dir };
 	size_t len = strlen(raw);
 	int steps = 0;
 
-	if (dirfd == AT_FDCWD) {
-		snprintf(link, sizeof(link), "/proc/%d/cwd", tid);
-	} else {
-		snprintf(link, sizeof(link), "/proc/%d/fd/%d", tid, dirfd);
-	}
-	w.dir = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	*ret_there = w.dir >= 0;
 	if (w.dir < 0 || len >= sizeof(w.rest)) {
 		return false;
@@ -134,4 +126,18 @@ bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char 
 		return true;
 	}
 	return fits(w.dir, w.rest, out);
+}
+
+bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
+                       bool *ret_there)
+{
+	char link[48];
+
+	if (dirfd == AT_FDCWD) {
+		snprintf(link, sizeof(link), "/proc/%d/cwd", tid);
+	} else {
+		snprintf(link, sizeof(link), "/proc/%d/fd/%d", tid, dirfd);
+	}
+	return observe_from_dir(open(link, O_PATH | O_DIRECTORY | O_CLOEXEC), raw, follow, out,
+	                        ret_there);
 }

@@ -184,19 +184,11 @@ static bool own_links(pid_t tid, pid_t inner, char path[PATH_MAX])
 	             rest[len - 1] != '/';
 	if (whole) {
 		snprintf(name, sizeof(name), "%.*s", (int)(len - 1), rest + 1);
-		const char *more = rest[len] == '/' ? rest + len + 1 : "";
-		char on[PATH_MAX];
-		bool gone, there;
-		bool known = proc_link(tid, name, to, &gone);
-		int dir = name[0] == 'f' ? (int)strtol(name + 3, NULL, 10) : AT_FDCWD;
-		/* The way on is taken from the directory itself. */
-		if (gone && more[0] != '\0' &&
-		    observe_from_deep(tid, dir, more, true, on, &there)) {
-			copy(path, on);
-			return true;
-		}
-		if (known) {
-			return join(path, strcmp(to, "/") == 0 ? "" : to, more);
+		bool gone;
+		/* From one that was removed it goes on by the link itself (step_from). */
+		if (proc_link(tid, name, to, &gone) && !gone) {
+			return join(path, strcmp(to, "/") == 0 ? "" : to,
+			            rest[len] == '/' ? rest + len + 1 : "");
 		}
 	}
 	if (numbered) {
@@ -268,12 +260,30 @@ static bool in_proc(const char *path)
 	return strncmp(path, "/proc/", 6) == 0;
 }
 
+/* Of the first process we could see more than the skill can. */
+static bool in_first(const char *path)
+{
+	return strncmp(path, "/proc/1/", 8) == 0;
+}
+
 /* A pipe, a memfd, a file that has lost its name: the link in a process's
  * directory is all the path that it has. */
 static bool is_nameless(const char *link, const char *to)
 {
 	return in_proc(link) && link[6] >= '0' && link[6] <= '9' &&
 	       (to[0] != '/' || observe_before_deleted(to) > 0);
+}
+
+/* On from a directory that a link of /proc leads to, and that has no path: it was
+ * removed, or is too deep. */
+static bool step_from(const struct observer *o, const char *link, const char *tail, bool last,
+                      char path[PATH_MAX])
+{
+	bool there;
+
+	return tail[0] != '\0' &&
+	       observe_from_dir(openat(o->root, link + 1, O_PATH | O_DIRECTORY | O_CLOEXEC), tail,
+	                        last, path, &there);
 }
 
 /* If the first name of `rest`, in `found`, is a symlink (one that leads nowhere,
@@ -290,16 +300,16 @@ static bool step(const struct observer *o, const char *found, const char *rest, 
 		return false;
 	}
 	int len = snprintf(link, sizeof(link), "%s/%.*s", top, (int)n, rest);
-	if (len < 0 || (size_t)len >= sizeof(link)) {
+	if (len < 0 || (size_t)len >= sizeof(link) || in_first(link)) {
 		return false;
 	}
 	ssize_t got = readlinkat(o->root, link + 1, to, sizeof(to) - 1);
 	if (got <= 0) {
-		return false;
+		return errno == ENAMETOOLONG && step_from(o, link, tail, last, path);
 	}
 	to[got] = '\0';
 	if (is_nameless(link, to)) {
-		return false;
+		return step_from(o, link, tail, last, path);
 	}
 	char joined[PATH_MAX];
 	if (!(to[0] == '/' ? join(joined, "", to + 1) : join(joined, top, to)) ||
@@ -455,8 +465,7 @@ static bool resolve_once(struct observer *o, pid_t tid, char path[PATH_MAX], boo
 		for (int i = 0; i < OBSERVE_SYMLINKS && own_links(tid, inner, path); i++) {
 		}
 	}
-	/* Of the first process we could see more than the skill can. */
-	if (strncmp(path, "/proc/1/", 8) == 0) {
+	if (in_first(path)) {
 		fold_dots(path);
 		ret->exists = true;
 		snprintf(ret->path, sizeof(ret->path), "%s", path);
@@ -472,13 +481,15 @@ static bool resolve_once(struct observer *o, pid_t tid, char path[PATH_MAX], boo
 	/* What we cannot see says nothing about the skill; but in /proc, and behind a
 	 * link of it (EXDEV), it is the kernel that closes what is not for it. */
 	bool proc = in_proc(path);
-	if (errno != ENOENT && errno != ENOTDIR && errno != EXDEV && !proc) {
+	bool seen = errno == ENOENT || errno == ENOTDIR || errno == EXDEV || proc;
+	copy(itself, path);
+	bool followed = follow_missing(o, path, follow, ret->path);
+	if (!seen && !in_proc(ret->path)) {
 		ret->known = false;
 		ret->exists = true;
-		snprintf(ret->path, sizeof(ret->path), "%s", path);
+		copy(ret->path, itself);
 		return false;
 	}
-	bool followed = follow_missing(o, path, follow, ret->path);
 	if ((followed && (proc || in_proc(ret->path))) || own_rest(ret->path) != NULL) {
 		return true;
 	}

@@ -390,6 +390,24 @@ CASES = {
          *(blocked("/proc/1/" + name, "open", "other_process")
            for name in ("smaps", "pagemap", "auxv", "fdinfo")),
          read("/proc/1/task/1/status")]),
+    "the first process behind a symlink": (
+        "os.symlink('/proc/1/root', '/tmp/r'); os.symlink('/proc/1', '/tmp/one')\n"
+        "for path in '/tmp/r/usr/bin/env', '/tmp/r/etc/shadow', '/tmp/one/cwd/usr/bin/env':\n"
+        "    assert attempt(os.open, path, os.O_RDONLY) == 13",
+        [changed("/tmp/r", "symlink"), changed("/tmp/one", "symlink"),
+         blocked("/proc/1/root/usr/bin/env", "open", "other_process"),
+         blocked("/proc/1/root/etc/shadow", "open", "other_process"),
+         blocked("/proc/1/cwd/usr/bin/env", "open", "other_process")]),
+    "from another's directory that is removed": (
+        "os.mkdir(HOME + '/a'); r, w = os.pipe(); pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    os.chdir(HOME + '/a'); os.write(w, b'x'); time.sleep(60)\n"
+        "os.read(r, 1); os.rmdir(HOME + '/a')\n"
+        "assert attempt(os.open, '/proc/%d/cwd/../.ssh/id_ed25519' % pid, os.O_RDONLY) == 2\n"
+        "os.kill(pid, 9); os.wait()",
+        [changed("HOME/a", "mkdir"), changed("HOME/a", "rmdir"),
+         blocked("HOME/.ssh/id_ed25519", "open", "credential_store"),
+         seen("syscall_filtered", "signal", "asked", None, signal=9)]),
     "as many links of /proc as the kernel follows": (
         "os.chdir('/tmp')\n"
         "for i in range(12):\n"
@@ -597,6 +615,24 @@ def test_a_path_that_only_the_kernel_can_read(ssb):
     lines = [x["data"] for x in ssb.last_record() if x.get("data", {}).get("status") == "denied"]
     assert lines and lines[0].get("path", "/etc/shadow") == "/etc/shadow", lines
     assert lines[0]["reason"] in ("unreadable", "credential_store")
+
+
+def test_by_proc_from_a_directory_that_is_too_deep(ssb):
+    code = """
+    import os
+    os.chdir(os.environ['HOME'])
+    for i in range(30):
+        os.mkdir('d' * 200)
+        os.chdir('d' * 200)
+    fd = os.open('.', os.O_RDONLY)
+    for path in '/proc/self/cwd/' + '../' * 30 + '.netrc', '/proc/%d/fd/%d/' % (
+            os.getpid(), fd) + '../' * 30 + '.env':
+        try: os.open(path, os.O_RDONLY)
+        except OSError as e: print(e.errno)
+    """
+    assert ssb.inside(code).ok().text.split() == ["2", "2"]
+    told = [x["data"]["path"] for x in ssb.last_record() if x.get("violation")]
+    assert told == [str(ssb.home / ".netrc"), str(ssb.home / ".env")]
 
 
 def test_long_paths_cost_little(ssb):
