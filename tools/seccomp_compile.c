@@ -99,9 +99,17 @@ static uint32_t told(const struct seccomp_policy *p, const struct seccomp_call *
 	for (size_t i = 0; i < sizeof(LOUD) / sizeof(LOUD[0]); i++) {
 		refused = refused || action == (SECCOMP_RET_ERRNO | (uint32_t)LOUD[i]);
 	}
-	bool ask = p->observed && (refused || (action == SECCOMP_RET_ALLOW && call->told));
+	/* What programs do without is no news, but for the calls that are. */
+	bool news = action == SECCOMP_RET_ALLOW || action == (SECCOMP_RET_ERRNO | ENOSYS);
+	bool ask = p->observed && (refused || (news && call->told));
 
 	return ask ? SECCOMP_RET_USER_NOTIF : action;
+}
+
+/* Entry by another ABI is the end; in an observed filter, of which somebody tells. */
+static uint32_t foreign(const struct seccomp_policy *p)
+{
+	return p->observed ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_KILL_PROCESS;
 }
 
 static bool belongs(unsigned profiles, unsigned reaches, struct seccomp_which which)
@@ -256,7 +264,7 @@ static void make_ranges(const struct seccomp_policy *p, bool x32, struct ranges 
 	}
 	add_range(rs, next, p->fallback, NULL);
 	if (x32) {
-		add_range(rs, SECCOMP_X32_BIT, SECCOMP_RET_KILL_PROCESS, NULL);
+		add_range(rs, SECCOMP_X32_BIT, foreign(p), NULL);
 		/* -1 is how a debugger says "skip this call". */
 		add_range(rs, 0xffffffffU, p->fallback, NULL);
 	}
@@ -368,7 +376,7 @@ int seccomp_compile(const struct seccomp_arch *arch, struct seccomp_which which,
 	make_ranges(&policy, arch->x32, &ranges);
 	emit(&c, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch));
 	emit(&c, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, arch->audit);
-	emit_return(&c, SECCOMP_RET_KILL_PROCESS);
+	emit_return(&c, foreign(&policy));
 	emit(&c, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
 	emit_tree(&c, ranges.r, ranges.n);
 	if (c.broken) {

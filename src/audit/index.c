@@ -10,7 +10,7 @@
 #include "os/file.h"
 #include "os/sqlite.h"
 
-#define INDEX_VERSION 1
+#define INDEX_VERSION 2 /* index_attach() writes it */
 #define LOCK_WAIT_MS  5000
 
 struct index {
@@ -25,7 +25,7 @@ static const char SCHEMA[] =
         "CREATE TABLE IF NOT EXISTS runs (id TEXT PRIMARY KEY, started TEXT NOT NULL,"
         " skill TEXT NOT NULL, version TEXT NOT NULL, state INTEGER NOT NULL, ending TEXT NOT NULL,"
         " exit_code INTEGER, duration_us INTEGER, events INTEGER, violations INTEGER,"
-        " severity INTEGER) WITHOUT ROWID;"
+        " severity INTEGER, size INTEGER NOT NULL, changed INTEGER NOT NULL) WITHOUT ROWID;"
         "CREATE INDEX IF NOT EXISTS by_start ON runs (started);";
 
 static void index_done(struct index *x)
@@ -71,7 +71,7 @@ static int index_attach(struct index *x, const char *path)
 	}
 	(void)x->sql->busy_timeout(x->db, 5000);
 	int64_t version = index_number(x, "PRAGMA user_version");
-	if (version == 0 && index_run(x, "PRAGMA user_version = 1") == 0) {
+	if (version == 0 && index_run(x, "PRAGMA user_version = 2") == 0) {
 		version = INDEX_VERSION;
 	}
 	return version == INDEX_VERSION ? index_run(x, SCHEMA) : -1;
@@ -105,13 +105,35 @@ static int index_drop(struct index *x, const char *id)
 	return rc == SQLITE_DONE ? SQLITE_OK : SQLITE_ERROR;
 }
 
+static int64_t changed_ns(const struct stat *st)
+{
+	return (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
+}
+
+/* What has ended stays as it is. A record that nobody finished is read whole to be
+ * counted: not again while its file is the same. */
+static bool index_holds(struct index *x, sqlite3_stmt *st, const struct runs *runs,
+                        const struct run_entry *e)
+{
+	int64_t state = x->sql->column_int64(st, 1);
+	struct stat now;
+
+	if (state != RUN_INCOMPLETE) {
+		return state == RUN_ENDED;
+	}
+	auto_fd fd = runs_record(runs, e);
+	return fd >= 0 && fstat(fd, &now) == 0 && now.st_size == x->sql->column_int64(st, 2) &&
+	       changed_ns(&now) == x->sql->column_int64(st, 3);
+}
+
 /* By id, both in the same order: what only the table has is dropped, what only
- * the directory has, and what had not ended, is read. */
+ * the directory has, and what may have gone on since, is read. */
 static int index_known(struct index *x, const struct runs *runs, bool *known)
 {
 	sqlite3_stmt *st = NULL;
 	size_t at = 0;
-	int rc = x->sql->prepare_v2(x->db, "SELECT id, state FROM runs ORDER BY id", -1, &st, NULL);
+	int rc = x->sql->prepare_v2(x->db, "SELECT id, state, size, changed FROM runs ORDER BY id",
+	                            -1, &st, NULL);
 
 	while (rc == SQLITE_OK && (rc = x->sql->step(st)) == SQLITE_ROW) {
 		const char *id = (const char *)x->sql->column_text(st, 0);
@@ -123,7 +145,7 @@ static int index_known(struct index *x, const struct runs *runs, bool *known)
 			at++;
 		}
 		if (at < runs->n && strcmp(runs->v[at].id, id) == 0) {
-			known[at] = x->sql->column_int64(st, 1) == RUN_ENDED;
+			known[at] = index_holds(x, st, runs, &runs->v[at]);
 		} else {
 			rc = index_drop(x, id);
 		}
@@ -132,11 +154,12 @@ static int index_known(struct index *x, const struct runs *runs, bool *known)
 	return rc == SQLITE_DONE ? 0 : -1;
 }
 
-static int index_put(struct index *x, sqlite3_stmt *st, const struct run_facts *f)
+static int index_put(struct index *x, sqlite3_stmt *st, const struct run_facts *f,
+                     const struct stat *file)
 {
 	const char *const texts[] = { f->id, f->started, f->skill, f->version, f->end };
-	const int64_t numbers[] = { f->state,  f->exit_code,  f->duration_us,
-		                    f->events, f->violations, f->severity };
+	const int64_t numbers[] = { f->state,      f->exit_code, f->duration_us, f->events,
+		                    f->violations, f->severity,  file->st_size,  changed_ns(file) };
 	int bad = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
@@ -156,15 +179,18 @@ static int index_fill(struct index *x, const struct runs *runs, const bool *know
 	int rc = x->sql->prepare_v2(
 	        x->db,
 	        "INSERT OR REPLACE INTO runs (id, started, skill, version, ending, state,"
-	        " exit_code, duration_us, events, violations, severity)"
-	        " VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+	        " exit_code, duration_us, events, violations, severity, size, changed)"
+	        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	        -1, &st, NULL);
 
 	for (size_t i = 0; rc == SQLITE_OK && i < runs->n; i++) {
 		struct run_facts f;
+		struct stat file;
 		auto_fd fd = known[i] ? -1 : runs_record(runs, &runs->v[i]);
-		if (fd >= 0 && run_facts_read(&f, fd, runs->v[i].id) == 0) {
-			rc = index_put(x, st, &f);
+		/* Asked first: what is written while it is read is then a change. */
+		if (fd >= 0 && fstat(fd, &file) == 0 &&
+		    run_facts_read(&f, fd, runs->v[i].id) == 0) {
+			rc = index_put(x, st, &f, &file);
 		}
 	}
 	(void)x->sql->finalize(st);

@@ -63,8 +63,13 @@ const struct process *observe_process(struct observer *o, pid_t tid);
 void observe_first(struct observer *o, pid_t tid);
 /* Whom an fd of the thread stands for, inside; 0: nobody knows. */
 pid_t observe_pidfd(pid_t tid, int fd);
+/* The process that a thread of the sandbox, by its number there, is of; itself where
+ * nobody knows. */
+pid_t observe_leader(const struct observer *o, pid_t inner);
 /* It is about to become another program. */
 void observe_forget(struct observer *o, pid_t tid);
+
+#define OBSERVE_SYMLINKS 40 /* that a path may lead through, as the kernel has it */
 
 /* A path, as far as it can be followed inside of the sandbox. */
 struct resolved {
@@ -77,11 +82,18 @@ struct resolved {
  * `follow`: also a symlink at its end. */
 void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, bool follow,
                      struct resolved *ret);
-/* Its beginning in a directory whose path is too long to be told (observe_deep.c): an
- * absolute path that leads to what `raw` means. False: there is none that is short
- * enough; *ret_there: but something is there. */
+/* The longest part of an absolute path that exists, without its last name, followed into
+ * `found`; what is left of the path is returned. NULL: not even the root can be seen. */
+const char *observe_above(const struct observer *o, const char *path, char found[PATH_MAX]);
+/* How much of a link of /proc is before " (deleted)"; 0: that is not at its end. */
+size_t observe_before_deleted(const char *to);
+/* Its beginning in a directory whose path is too long to be told, or that was removed
+ * (observe_deep.c): an absolute path that leads to what `raw` means. False: there is none that is
+ * short enough; *ret_there: but something is there. */
 bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
                        bool *ret_there);
+/* The same from an fd of it, which is taken; -1: there is none. */
+bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX], bool *ret_there);
 /* What an fd of the thread is. */
 void observe_resolve_fd(struct observer *o, pid_t tid, int fd, struct resolved *ret);
 

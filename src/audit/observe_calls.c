@@ -107,8 +107,26 @@ int observe_dir(const struct seccomp_notif *n, int at)
 	return at == NO_ARG ? AT_FDCWD : (int)n->data.args[at];
 }
 
-bool observe_look(struct observer *o, const struct seccomp_notif *n, int dir, int path, bool follow,
-                  struct looked *ret)
+enum last_link observe_last(const struct seccomp_notif *n, const struct call *c)
+{
+	if (c->nofollow == NEVER_FOLLOWED) {
+		return strcmp(c->op, "chown") == 0 ? LAST_ENTERED : LAST_ITSELF;
+	}
+	return c->flags == NO_ARG || ((int)n->data.args[c->flags] & c->nofollow) == 0
+	               ? LAST_FOLLOWED
+	               : LAST_ENTERED;
+}
+
+static bool ends_inside(const char *path)
+{
+	size_t n = strlen(path);
+
+	n -= n > 1 && path[n - 1] == '.';
+	return n > 0 && path[n - 1] == '/';
+}
+
+bool observe_look(struct observer *o, const struct seccomp_notif *n, int dir, int path,
+                  enum last_link last, struct looked *ret)
 {
 	if (notify_read_string((pid_t)n->pid, n->data.args[path], ret->raw, sizeof(ret->raw)) < 0) {
 		return false;
@@ -122,6 +140,8 @@ bool observe_look(struct observer *o, const struct seccomp_notif *n, int dir, in
 	} else if (ret->raw[0] == '\0') {
 		observe_resolve_fd(o, (pid_t)n->pid, dir, &ret->at);
 	} else {
+		bool follow =
+		        last == LAST_FOLLOWED || (last == LAST_ENTERED && ends_inside(ret->raw));
 		observe_resolve(o, (pid_t)n->pid, dir, ret->raw, follow, &ret->at);
 	}
 	return true;
@@ -214,9 +234,12 @@ static void see_open(struct observer *o, const struct seccomp_notif *n, const st
 	struct looked l;
 	struct event e = { .op = c->op };
 	int flags = c->flags == NO_ARG ? O_CREAT | O_WRONLY | O_TRUNC : (int)n->data.args[c->flags];
+	/* What is to be made anew is not made through a symlink. */
+	bool anew = (flags & (O_CREAT | O_EXCL | O_PATH)) == (O_CREAT | O_EXCL);
 	bool write;
 
-	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, (flags & c->nofollow) == 0, &l)) {
+	if (!observe_look(o, n, observe_dir(n, c->dir), c->path,
+	                  anew ? LAST_ITSELF : observe_last(n, c), &l)) {
 		observe_unreadable(o, n, c);
 		return;
 	}
@@ -247,14 +270,19 @@ static bool makes_special(const struct seccomp_notif *n, const struct call *c)
 	return type == S_IFIFO || type == S_IFSOCK;
 }
 
+/* unlinkat() takes directories away as well. */
+static const char *changes_by(const struct seccomp_notif *n, const struct call *c)
+{
+	return c->nr == SYS_unlinkat && ((int)n->data.args[2] & AT_REMOVEDIR) != 0 ? "rmdir"
+	                                                                           : c->op;
+}
+
 static void see_change(struct observer *o, const struct seccomp_notif *n, const struct call *c)
 {
 	struct looked l;
-	struct event e = { .kind = EV_FILE_WRITE, .op = c->op };
-	bool follow = c->nofollow != NEVER_FOLLOWED &&
-	              (c->flags == NO_ARG || ((int)n->data.args[c->flags] & c->nofollow) == 0);
+	struct event e = { .kind = EV_FILE_WRITE, .op = changes_by(n, c) };
 
-	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, follow, &l)) {
+	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, observe_last(n, c), &l)) {
 		observe_unreadable(o, n, c);
 		return;
 	}
@@ -287,8 +315,11 @@ static void see_two(struct observer *o, const struct seccomp_notif *n, const str
 	struct event e = { .kind = EV_FILE_WRITE, .op = c->op };
 
 	bool follow = c->flags != NO_ARG && ((int)n->data.args[c->flags] & AT_SYMLINK_FOLLOW) != 0;
-	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, follow, &from) ||
-	    !observe_look(o, n, observe_dir(n, c->dir2), c->path2, false, &to)) {
+	enum last_link last = strcmp(c->op, "rename") == 0 ? LAST_ITSELF
+	                      : follow                     ? LAST_FOLLOWED
+	                                                   : LAST_ENTERED;
+	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, last, &from) ||
+	    !observe_look(o, n, observe_dir(n, c->dir2), c->path2, LAST_ITSELF, &to)) {
 		observe_unreadable(o, n, c);
 		return;
 	}
@@ -354,7 +385,9 @@ static struct bytes signal_words(const int v[2], char *out, size_t size)
 static void see_signal(struct observer *o, const struct seccomp_notif *n, const struct call *c)
 {
 	int whom = (int)n->data.args[0];
-	int v[2] = { c->dir == NO_ARG ? observe_pidfd((pid_t)n->pid, whom) : whom,
+	int v[2] = { c->dir == NO_ARG     ? observe_pidfd((pid_t)n->pid, whom)
+		     : c->nr == SYS_tkill ? observe_leader(o, whom)
+		                          : whom,
 		     (int)n->data.args[c->path] };
 	char words[80];
 	struct event e = { .kind = EV_SYSCALL_FILTERED,
@@ -386,20 +419,27 @@ static void call_members(struct json *j, void *arg)
 		json_str(j, hex);
 	}
 	json_close(j, ']');
+	if (seccomp_call_name(&n->data)[0] == '\0') {
+		json_kuint(j, "number", (uint32_t)n->data.nr);
+	}
 }
 
 /* What libc and runtimes ask for every day, and do without: nscd, the list of
- * interfaces. */
-static bool is_everyday(const struct seccomp_data *call)
+ * interfaces, and what an older kernel would not have either. */
+static bool is_everyday(const struct seccomp_data *call, int error)
 {
 	uint32_t family = (uint32_t)call->args[0];
 
-	return call->nr == SYS_socket && (family == AF_UNIX || family == AF_NETLINK);
+	return error == ENOSYS ||
+	       (call->nr == SYS_socket && (family == AF_UNIX || family == AF_NETLINK));
 }
 
-/* The argument by which calls of one name differ. */
-static uint64_t apart(const struct seccomp_data *call)
+/* The argument by which calls of one name differ; of another ABI none has a name. */
+static uint64_t apart(const struct seccomp_data *call, bool foreign)
 {
+	if (foreign) {
+		return (uint32_t)call->nr | (uint64_t)call->arch << 32;
+	}
 	if (call->nr == SYS_socket || call->nr == SYS_socketpair) {
 		return (uint32_t)call->args[0] | (call->args[1] & 0xff) << 32;
 	}
@@ -446,12 +486,13 @@ static const char *refusal_remedy(const struct observer *o, const struct seccomp
 static void see_refused(struct observer *o, struct seccomp_notif *n, uint32_t verdict)
 {
 	bool kill_it = (verdict & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_ERRNO;
+	const char *name = seccomp_call_name(&n->data);
 	bool socket = n->data.nr == SYS_socket;
 	int error = kill_it ? EPERM : (int)(verdict & SECCOMP_RET_DATA);
 	struct event e = { .kind = EV_SYSCALL_BLOCKED,
 		           .status = STATUS_DENIED,
-		           .violation = !is_everyday(&n->data),
-		           .op = seccomp_call_name(n->data.nr),
+		           .violation = kill_it || !is_everyday(&n->data, error),
+		           .op = name[0] != '\0' ? name : "foreign_abi",
 		           .rule = profile_name(o->setup.plan->profile),
 		           .reason = kill_it ? "attack"
 		                     : socket && o->setup.plan->profile == PROFILE_STRICT
@@ -462,7 +503,7 @@ static void see_refused(struct observer *o, struct seccomp_notif *n, uint32_t ve
 		           .more = call_members,
 		           .more_arg = n,
 		           .more_size = sizeof(*n),
-		           .apart = apart(&n->data) };
+		           .apart = apart(&n->data, name[0] == '\0') };
 	bool first = observe_process(o, (pid_t)n->pid)->leader == o->first;
 
 	/* Its number is its own for as long as it waits for us. */

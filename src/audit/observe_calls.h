@@ -31,14 +31,24 @@ struct looked {
 	struct judgement says;
 };
 
+/* What becomes of a symlink at the end of a path. */
+enum last_link {
+	LAST_ITSELF,  /* it is meant itself */
+	LAST_ENTERED, /* the same, unless a slash is behind it */
+	LAST_FOLLOWED,
+};
+
+/* What the call does by its flags. */
+enum last_link observe_last(const struct seccomp_notif *n, const struct call *c);
+
 /* The directory argument at this place. */
 int observe_dir(const struct seccomp_notif *n, int at);
 
 /* Reads a path argument and follows it. False: it cannot be read, and the kernel
  * will say so. What was read may be another's if the caller is gone: only
  * observe_answer() knows. */
-bool observe_look(struct observer *o, const struct seccomp_notif *n, int dir, int path, bool follow,
-                  struct looked *ret);
+bool observe_look(struct observer *o, const struct seccomp_notif *n, int dir, int path,
+                  enum last_link last, struct looked *ret);
 
 /* Then this, with its errno: what cannot be read is refused, and told. */
 void observe_unreadable(struct observer *o, const struct seccomp_notif *n, const struct call *c);

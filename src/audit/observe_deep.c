@@ -1,7 +1,8 @@
-/* observe_deep.c - from a directory whose path is longer than the kernel tells.
+/* observe_deep.c - from a directory whose path is longer than the kernel tells, or that
+ * has none any more.
  *
  * All that can be had of such a directory is an fd, and from there one name after
- * the other, until where that leads and what is left of the path fit together. */
+ * the other. Where that ends there may be a path again, for what is left. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "audit/observe.h"
 #include "base/own.h"
 
-/* The path of the directory with `rest` behind it; false: too long. */
+/* The path of the directory with `rest` behind it; false: too long, or it has none. */
 static bool fits(int dir, const char *rest, char out[PATH_MAX])
 {
 	char link[32];
@@ -19,7 +20,8 @@ static bool fits(int dir, const char *rest, char out[PATH_MAX])
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
 	ssize_t n = readlink(link, out, PATH_MAX - 1);
 	size_t len = strlen(rest);
-	if (n <= 0 || out[0] != '/' || (size_t)n + 1 + len >= PATH_MAX) {
+	out[n > 0 ? n : 0] = '\0';
+	if (out[0] != '/' || observe_before_deleted(out) > 0 || (size_t)n + 1 + len >= PATH_MAX) {
 		return false;
 	}
 	out[n] = '/';
@@ -27,79 +29,115 @@ static bool fits(int dir, const char *rest, char out[PATH_MAX])
 	return true;
 }
 
-/* Puts the target of a symlink before `rest`; false: too long. */
-static bool put_before(int dir, const char *name, char rest[PATH_MAX])
+/* On the way: where it is, and what is left of the path. */
+struct way {
+	int dir;
+	char rest[PATH_MAX];
+	int links;
+};
+
+/* How much of it leads nowhere else: slashes, and "." between them. */
+static size_t idle(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n] == '/' || (s[n] == '.' && (s[n + 1] == '/' || s[n + 1] == '\0'))) {
+		n++;
+	}
+	return n;
+}
+
+/* Takes it away at the beginning, where a slash leads to the root. */
+static void skip_idle(struct way *w)
+{
+	size_t n = w->rest[0] == '/' ? 0 : idle(w->rest);
+
+	memmove(w->rest, w->rest + n, strlen(w->rest + n) + 1);
+}
+
+/* Puts the target of a symlink in the place of the first name; false: too long. */
+static bool put_target(struct way *w, const char *name, size_t behind)
 {
 	char to[PATH_MAX];
-	ssize_t n = readlinkat(dir, name, to, sizeof(to) - 1);
-	size_t len = strlen(rest);
+	ssize_t n = readlinkat(w->dir, name, to, sizeof(to) - 1);
+	size_t len = strlen(w->rest + behind);
 
 	if (n <= 0 || (size_t)n + 1 + len >= PATH_MAX) {
 		return false;
 	}
-	memmove(rest + n + 1, rest, len + 1);
-	memcpy(rest, to, (size_t)n);
-	rest[n] = '/';
+	memmove(w->rest + n + 1, w->rest + behind, len + 1);
+	memcpy(w->rest, to, (size_t)n);
+	w->rest[n] = '/';
+	skip_idle(w);
 	return true;
 }
 
-/* Goes on by the first name of `rest`, which is taken away; false: it leads nowhere,
- * or is a symlink at the end that is not followed. */
-static bool go_on(int *dir, char rest[PATH_MAX], bool follow, bool *ret_there)
+/* Goes on by the first name of what is left, which is taken away; false: it leads
+ * nowhere, or is a symlink at the end that is not followed. */
+static bool go_on(struct way *w, bool follow, bool *ret_there)
 {
 	char name[NAME_MAX + 1];
-	size_t n = strcspn(rest, "/");
-	size_t behind = n + strspn(rest + n, "/");
+	size_t n = strcspn(w->rest, "/");
+	size_t behind = n + idle(w->rest + n);
 	struct stat st;
 
 	if (n == 0 || n >= sizeof(name)) {
 		return false;
 	}
-	memcpy(name, rest, n);
+	memcpy(name, w->rest, n);
 	name[n] = '\0';
-	auto_fd next = openat(*dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	auto_fd next = openat(w->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	*ret_there = next >= 0;
-	if (next < 0 || fstat(next, &st) != 0 || (rest[behind] == '\0' && !follow)) {
+	if (next < 0 || fstat(next, &st) != 0 || (w->rest[behind] == '\0' && !follow)) {
 		return false;
 	}
-	memmove(rest, rest + behind, strlen(rest + behind) + 1);
 	if (S_ISLNK(st.st_mode)) {
-		return put_before(*dir, name, rest);
+		return ++w->links <= OBSERVE_SYMLINKS && put_target(w, name, behind);
 	}
-	own_close(dir);
-	*dir = steal_fd(&next);
+	memmove(w->rest, w->rest + behind, strlen(w->rest + behind) + 1);
+	own_close(&w->dir);
+	w->dir = steal_fd(&next);
 	return S_ISDIR(st.st_mode);
+}
+
+static void way_done(struct way *w)
+{
+	own_close(&w->dir);
+}
+
+bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX], bool *ret_there)
+{
+	AUTO(way_done) struct way w = { .dir = dir };
+	size_t len = strlen(raw);
+	int steps = 0;
+
+	*ret_there = w.dir >= 0;
+	if (w.dir < 0 || len >= sizeof(w.rest)) {
+		return false;
+	}
+	memcpy(w.rest, raw, len + 1);
+	skip_idle(&w);
+	/* To ask for the path takes longer than to go on: that comes last. Targets of
+	 * symlinks can have many more names than a path. */
+	while (w.rest[0] != '/' && steps++ < PATH_MAX && go_on(&w, follow, ret_there)) {
+	}
+	if (w.rest[0] == '/') { /* where a symlink leads */
+		memcpy(out, w.rest, strlen(w.rest) + 1);
+		return true;
+	}
+	return fits(w.dir, w.rest, out);
 }
 
 bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
                        bool *ret_there)
 {
-	char link[48], rest[PATH_MAX];
-	size_t len = strlen(raw);
+	char link[48];
 
 	if (dirfd == AT_FDCWD) {
 		snprintf(link, sizeof(link), "/proc/%d/cwd", tid);
 	} else {
 		snprintf(link, sizeof(link), "/proc/%d/fd/%d", tid, dirfd);
 	}
-	auto_fd dir = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	*ret_there = dir >= 0;
-	if (dir < 0 || len >= sizeof(rest)) {
-		return false;
-	}
-	memcpy(rest, raw, len + 1);
-	/* Symlinks can lead round and round. */
-	for (int i = 0; i < PATH_MAX; i++) {
-		if (rest[0] == '/') { /* where a symlink leads */
-			memcpy(out, rest, strlen(rest) + 1);
-			return true;
-		}
-		if (fits(dir, rest, out)) {
-			return true;
-		}
-		if (!go_on(&dir, rest, follow, ret_there)) {
-			return false;
-		}
-	}
-	return false;
+	return observe_from_dir(open(link, O_PATH | O_DIRECTORY | O_CLOEXEC), raw, follow, out,
+	                        ret_there);
 }

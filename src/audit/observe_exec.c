@@ -48,13 +48,12 @@ void observe_exec(struct observer *o, const struct seccomp_notif *n, const struc
 	static struct arguments args;
 	struct looked l;
 	struct event e = { .kind = EV_PROCESS_SPAWNED, .op = c->op };
-	bool follow = c->flags == NO_ARG || ((int)n->data.args[c->flags] & c->nofollow) == 0;
 
 	/* Before anybody asks /proc who it is. */
 	if (!o->armed) {
 		observe_first(o, (pid_t)n->pid);
 	}
-	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, follow, &l)) {
+	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, observe_last(n, c), &l)) {
 		observe_unreadable(o, n, c);
 		return;
 	}

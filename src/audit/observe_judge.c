@@ -154,16 +154,23 @@ static bool is_project_mark(const struct ssb_plan *plan, const char *path)
 	return known && above == 0;
 }
 
-/* What only the supervisor's side of the sandbox has: memory and environment
- * of its first process. The kernel would refuse it as well. */
+/* What only the supervisor's side of the sandbox has: memory, environment and
+ * descriptors of its first process, which are those of its thread as well. The kernel
+ * would refuse it too. */
 static bool is_other_process(const char *path)
 {
+	static const char first[] = "/proc/1", thread[] = "/task/1";
 	static const char *const NAMES[] = {
-		"/proc/1/environ", "/proc/1/mem", "/proc/1/maps",
-		"/proc/1/root",    "/proc/1/cwd", "/proc/1/fd",
-		"/proc/1/exe",     "/proc/1/ns",  "/proc/1/map_files",
+		"/environ", "/mem",     "/maps",         "/root",      "/cwd",     "/fd",
+		"/exe",     "/ns",      "/map_files",    "/fdinfo",    "/auxv",    "/stack",
+		"/smaps",   "/syscall", "/smaps_rollup", "/numa_maps", "/pagemap",
 	};
 
+	if (covers(first, path) == 0) {
+		return false;
+	}
+	path += sizeof(first) - 1;
+	path += covers(thread, path);
 	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
 		if (covers(NAMES[i], path) > 0) {
 			return true;
@@ -229,17 +236,12 @@ static bool has_protected_name(const char *in_grant)
 /* Whether the mount that the path lies in, as far as it is there, is read-only. */
 static bool is_on_read_only(const struct observer *o, const char *path)
 {
-	char part[PATH_MAX];
+	char above[PATH_MAX];
 	struct statfs fs;
-	auto_fd fd = -1;
+	auto_fd fd = file_openat2(o->root, path, O_PATH | O_NOFOLLOW, RESOLVE_IN_ROOT);
 
-	snprintf(part, sizeof(part), "%s", path);
-	for (char *cut = strrchr(part, '/'); cut != NULL; cut = strrchr(part, '/')) {
-		fd = file_openat2(o->root, part, O_PATH | O_NOFOLLOW, RESOLVE_IN_ROOT);
-		if (fd >= 0) {
-			break;
-		}
-		*cut = '\0';
+	if (fd < 0 && observe_above(o, path, above) != NULL) {
+		fd = file_openat2(o->root, above, O_PATH | O_NOFOLLOW, RESOLVE_IN_ROOT);
 	}
 	return fd >= 0 && fstatfs(fd, &fs) == 0 && (fs.f_flags & ST_RDONLY) != 0;
 }

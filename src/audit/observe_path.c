@@ -15,9 +15,6 @@
 #include "base/own.h"
 #include "os/file.h"
 
-#define MAX_SYMLINKS 40 /* as the kernel */
-#define MAX_LINKS    8  /* of /proc/self/..., which only its owner can follow */
-
 /* Takes "//", "/./" and a final "/" out. ".." stays: what is before it may be a
  * symlink. */
 static void tidy(char *path)
@@ -98,8 +95,7 @@ static bool join(char out[PATH_MAX], const char *dir, const char *rest)
 	return true;
 }
 
-/* How much of a link of /proc is before " (deleted)"; 0: that is not at its end. */
-static size_t before_deleted(const char *to)
+size_t observe_before_deleted(const char *to)
 {
 	static const char deleted[] = " (deleted)";
 	const size_t cut = sizeof(deleted) - 1;
@@ -120,32 +116,34 @@ static bool is_named(pid_t tid, const char *path, const struct stat *st)
 }
 
 /* Reads a link of the thread's /proc; false: it is not a path. Of a directory
- * that was removed, the path that it had: ".." leads from there. */
-static bool proc_link(pid_t tid, const char *name, char out[PATH_MAX])
+ * that was removed, the path that it had; *ret_gone: something else may have it now. */
+static bool proc_link(pid_t tid, const char *name, char out[PATH_MAX], bool *ret_gone)
 {
 	char path[64];
 	struct stat st;
 
+	*ret_gone = false;
 	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
 	ssize_t n = readlink(path, out, PATH_MAX - 1);
 	out[n > 0 ? n : 0] = '\0';
 	if (n <= 0 || out[0] != '/') {
 		return false;
 	}
-	size_t was = before_deleted(out);
+	size_t was = observe_before_deleted(out);
 	if (was > 0 && stat(path, &st) == 0 && !is_named(tid, out, &st)) {
 		out[was] = '\0';
-		return S_ISDIR(st.st_mode);
+		*ret_gone = S_ISDIR(st.st_mode);
+		return *ret_gone;
 	}
 	return true;
 }
 
-static bool fd_link(pid_t tid, int fd, char out[PATH_MAX])
+static bool fd_link(pid_t tid, int fd, char out[PATH_MAX], bool *ret_gone)
 {
 	char name[32];
 
 	snprintf(name, sizeof(name), "fd/%d", fd);
-	return proc_link(tid, name, out);
+	return proc_link(tid, name, out, ret_gone);
 }
 
 /* What is behind /proc/self or /proc/thread-self; NULL: it is neither. */
@@ -186,7 +184,9 @@ static bool own_links(pid_t tid, pid_t inner, char path[PATH_MAX])
 	             rest[len - 1] != '/';
 	if (whole) {
 		snprintf(name, sizeof(name), "%.*s", (int)(len - 1), rest + 1);
-		if (proc_link(tid, name, to)) {
+		bool gone;
+		/* From one that was removed it goes on by the link itself (step_from). */
+		if (proc_link(tid, name, to, &gone) && !gone) {
 			return join(path, strcmp(to, "/") == 0 ? "" : to,
 			            rest[len] == '/' ? rest + len + 1 : "");
 		}
@@ -214,20 +214,45 @@ static bool look(const struct observer *o, const char *path, bool follow, char o
 	return n > 0;
 }
 
-/* The longest part of the path that exists, followed, into `found`; what is left
- * of it is returned. NULL: not even the root can be seen. */
-static const char *look_above(const struct observer *o, const char *path, char found[PATH_MAX])
+/* The slash nearest to the middle between two places of the path; 0: there is none. */
+static size_t slash_between(const char *path, size_t low, size_t high)
 {
-	char dir[PATH_MAX];
+	size_t mid = low + (high - low) / 2;
 
-	snprintf(dir, sizeof(dir), "%s", path);
-	for (char *cut = strrchr(dir, '/'); cut != NULL; cut = strrchr(dir, '/')) {
-		*cut = '\0';
-		if (look(o, dir[0] == '\0' ? "/" : dir, true, found)) {
-			return path + strlen(dir) + 1;
+	for (size_t i = mid; i > low; i--) {
+		if (path[i] == '/') {
+			return i;
 		}
 	}
-	return NULL;
+	for (size_t i = mid + 1; i < high; i++) {
+		if (path[i] == '/') {
+			return i;
+		}
+	}
+	return 0;
+}
+
+/* What is above something that is there is there too, so that halving finds where it
+ * ends: a path can have two thousand names, and each look follows all of them. */
+const char *observe_above(const struct observer *o, const char *path, char found[PATH_MAX])
+{
+	const char *last = strrchr(path, '/');
+	size_t cut = last != NULL ? (size_t)(last - path) : 0;
+	size_t low = 0, high = strlen(path);
+	char dir[PATH_MAX], at[PATH_MAX];
+
+	/* Mostly it is the last name alone that is missing. */
+	for (; cut > 0; cut = slash_between(path, low, high)) {
+		memcpy(dir, path, cut);
+		dir[cut] = '\0';
+		if (look(o, dir, true, at)) {
+			copy(found, at);
+			low = cut;
+		} else {
+			high = cut;
+		}
+	}
+	return low > 0 || look(o, "/", true, found) ? path + low + 1 : NULL;
 }
 
 static bool in_proc(const char *path)
@@ -235,12 +260,30 @@ static bool in_proc(const char *path)
 	return strncmp(path, "/proc/", 6) == 0;
 }
 
+/* Of the first process we could see more than the skill can. */
+static bool in_first(const char *path)
+{
+	return strncmp(path, "/proc/1/", 8) == 0;
+}
+
 /* A pipe, a memfd, a file that has lost its name: the link in a process's
  * directory is all the path that it has. */
 static bool is_nameless(const char *link, const char *to)
 {
 	return in_proc(link) && link[6] >= '0' && link[6] <= '9' &&
-	       (to[0] != '/' || before_deleted(to) > 0);
+	       (to[0] != '/' || observe_before_deleted(to) > 0);
+}
+
+/* On from a directory that a link of /proc leads to, and that has no path: it was
+ * removed, or is too deep. */
+static bool step_from(const struct observer *o, const char *link, const char *tail, bool last,
+                      char path[PATH_MAX])
+{
+	bool there;
+
+	return tail[0] != '\0' &&
+	       observe_from_dir(openat(o->root, link + 1, O_PATH | O_DIRECTORY | O_CLOEXEC), tail,
+	                        last, path, &there);
 }
 
 /* If the first name of `rest`, in `found`, is a symlink (one that leads nowhere,
@@ -257,16 +300,16 @@ static bool step(const struct observer *o, const char *found, const char *rest, 
 		return false;
 	}
 	int len = snprintf(link, sizeof(link), "%s/%.*s", top, (int)n, rest);
-	if (len < 0 || (size_t)len >= sizeof(link)) {
+	if (len < 0 || (size_t)len >= sizeof(link) || in_first(link)) {
 		return false;
 	}
 	ssize_t got = readlinkat(o->root, link + 1, to, sizeof(to) - 1);
 	if (got <= 0) {
-		return false;
+		return errno == ENAMETOOLONG && step_from(o, link, tail, last, path);
 	}
 	to[got] = '\0';
 	if (is_nameless(link, to)) {
-		return false;
+		return step_from(o, link, tail, last, path);
 	}
 	char joined[PATH_MAX];
 	if (!(to[0] == '/' ? join(joined, "", to + 1) : join(joined, top, to)) ||
@@ -283,11 +326,11 @@ static bool follow_missing(const struct observer *o, char path[PATH_MAX], bool l
                            char out[PATH_MAX])
 {
 	char found[PATH_MAX];
-	const char *rest = look_above(o, path, found);
+	const char *rest = observe_above(o, path, found);
 	int i = 0;
 
-	for (; i < MAX_SYMLINKS && rest != NULL && step(o, found, rest, last, path); i++) {
-		rest = look_above(o, path, found);
+	for (; i < OBSERVE_SYMLINKS && rest != NULL && step(o, found, rest, last, path); i++) {
+		rest = observe_above(o, path, found);
 	}
 	if (rest == NULL || !join(out, strcmp(found, "/") == 0 ? "" : found, rest)) {
 		snprintf(out, PATH_MAX, "%s", path);
@@ -381,21 +424,31 @@ static bool look_fixed(struct observer *o, const char *path, bool followed, bool
 	return ret->exists || errno == ENOENT;
 }
 
-/* Absolute and from the skill's root. */
-static bool from_where(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
-                       bool *ret_there)
+enum where {
+	WHERE_UNKNOWN,
+	WHERE_GONE, /* in a directory that was removed: the path is what it was */
+	WHERE_PATH, /* absolute and from the skill's root */
+};
+
+static enum where from_where(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
+                             bool *ret_there)
 {
 	char dir[PATH_MAX];
+	bool gone = false;
 
 	if (raw[0] == '/') {
 		copy(out, raw);
-	} else if ((!(dirfd == AT_FDCWD ? proc_link(tid, "cwd", dir) : fd_link(tid, dirfd, dir)) ||
-	            !join(out, strcmp(dir, "/") == 0 ? "" : dir, raw)) &&
-	           !observe_from_deep(tid, dirfd, raw, follow, out, ret_there)) {
-		return false;
+		return WHERE_PATH;
 	}
-	tidy(out);
-	return true;
+	bool named = dirfd == AT_FDCWD ? proc_link(tid, "cwd", dir, &gone)
+	                               : fd_link(tid, dirfd, dir, &gone);
+	const char *top = strcmp(dir, "/") == 0 ? "" : dir;
+	/* Where a directory was there may be a symlink now: only itself leads on. */
+	if ((named && !gone && join(out, top, raw)) ||
+	    observe_from_deep(tid, dirfd, raw, follow, out, ret_there)) {
+		return WHERE_PATH;
+	}
+	return gone && join(out, top, raw) ? WHERE_GONE : WHERE_UNKNOWN;
 }
 
 /* Follows `path` once through; `bare`: its directory comes from the kernel. True:
@@ -409,11 +462,10 @@ static bool resolve_once(struct observer *o, pid_t tid, char path[PATH_MAX], boo
 	/* To ask who it is costs; only these two names need it. */
 	if (in_proc(path) || strncmp(path, "/dev/fd/", 8) == 0) {
 		pid_t inner = observe_process(o, tid)->pid;
-		for (int i = 0; i < MAX_LINKS && own_links(tid, inner, path); i++) {
+		for (int i = 0; i < OBSERVE_SYMLINKS && own_links(tid, inner, path); i++) {
 		}
 	}
-	/* Of the first process we could see more than the skill can. */
-	if (strncmp(path, "/proc/1/", 8) == 0) {
+	if (in_first(path)) {
 		fold_dots(path);
 		ret->exists = true;
 		snprintf(ret->path, sizeof(ret->path), "%s", path);
@@ -429,13 +481,15 @@ static bool resolve_once(struct observer *o, pid_t tid, char path[PATH_MAX], boo
 	/* What we cannot see says nothing about the skill; but in /proc, and behind a
 	 * link of it (EXDEV), it is the kernel that closes what is not for it. */
 	bool proc = in_proc(path);
-	if (errno != ENOENT && errno != ENOTDIR && errno != EXDEV && !proc) {
+	bool seen = errno == ENOENT || errno == ENOTDIR || errno == EXDEV || proc;
+	copy(itself, path);
+	bool followed = follow_missing(o, path, follow, ret->path);
+	if (!seen && !in_proc(ret->path)) {
 		ret->known = false;
 		ret->exists = true;
-		snprintf(ret->path, sizeof(ret->path), "%s", path);
+		copy(ret->path, itself);
 		return false;
 	}
-	bool followed = follow_missing(o, path, follow, ret->path);
 	if ((followed && (proc || in_proc(ret->path))) || own_rest(ret->path) != NULL) {
 		return true;
 	}
@@ -451,12 +505,20 @@ void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, 
 	bool bare = strchr(raw, '/') == NULL;
 
 	ret->exists = false;
-	ret->known = from_where(tid, dirfd, raw, follow, path, &ret->exists);
+	enum where where = from_where(tid, dirfd, raw, follow, path, &ret->exists);
+	ret->known = where != WHERE_UNKNOWN;
 	if (!ret->known) {
 		snprintf(ret->path, sizeof(ret->path), "%s", raw);
 		return;
 	}
-	for (int i = 0; i < MAX_LINKS && resolve_once(o, tid, path, bare, follow, ret); i++) {
+	tidy(path);
+	if (where == WHERE_GONE) {
+		fold_dots(path);
+		copy(ret->path, path);
+		return;
+	}
+	for (int i = 0; i < OBSERVE_SYMLINKS && resolve_once(o, tid, path, bare, follow, ret);
+	     i++) {
 		copy(path, ret->path);
 		bare = false;
 	}
@@ -464,9 +526,11 @@ void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, 
 
 void observe_resolve_fd(struct observer *o, pid_t tid, int fd, struct resolved *ret)
 {
+	bool gone;
+
 	(void)o;
 	ret->exists = true;
-	ret->known = fd_link(tid, fd, ret->path);
+	ret->known = fd_link(tid, fd, ret->path, &gone);
 	if (!ret->known && ret->path[0] == '\0') {
 		snprintf(ret->path, sizeof(ret->path), "fd %d", fd);
 	}

@@ -32,15 +32,21 @@ static pid_t last_number(const char *status, const char *key)
 	return last;
 }
 
+static bool read_text(int at, const char *path, char *out, size_t size)
+{
+	auto_fd fd = openat(at, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
 static bool read_status(pid_t tid, char *out, size_t size)
 {
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
-	out[n > 0 ? n : 0] = '\0';
-	return n > 0;
+	return read_text(AT_FDCWD, path, out, size);
 }
 
 static struct process *slot_of(struct observer *o, pid_t tid)
@@ -110,10 +116,20 @@ pid_t observe_pidfd(pid_t tid, int fd)
 	char path[48], text[512];
 
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", tid, fd);
-	auto_fd info = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = info < 0 ? -1 : read(info, text, sizeof(text) - 1);
-	text[n > 0 ? n : 0] = '\0';
+	(void)read_text(AT_FDCWD, path, text, sizeof(text));
 	return last_number(text, "\nNSpid:");
+}
+
+pid_t observe_leader(const struct observer *o, pid_t inner)
+{
+	char path[32], status[4096];
+
+	/* The sandbox's own /proc, which nothing can be mounted over. */
+	snprintf(path, sizeof(path), "proc/%d/status", inner);
+	pid_t leader = inner > 0 && read_text(o->root, path, status, sizeof(status))
+	                       ? last_number(status, "\nTgid:")
+	                       : 0;
+	return leader > 0 ? leader : inner;
 }
 
 void observe_forget(struct observer *o, pid_t tid)

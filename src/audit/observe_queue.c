@@ -139,7 +139,7 @@ void queue_put(struct observe_queue *q, const struct event *e)
 	}
 	if (!in) {
 		(void)pthread_mutex_lock(&q->lock);
-		q->dropped++;
+		*(e->violation ? &q->crowded[e->kind] : &q->dropped) += 1;
 		(void)pthread_mutex_unlock(&q->lock);
 	}
 }
@@ -182,6 +182,7 @@ static void write_down(char *at, struct trace *t)
 
 void queue_empty(struct observe_queue *q, struct trace *t)
 {
+	uint64_t crowded[EV_COUNT];
 	uint64_t woken;
 
 	(void)!read(q->wake, &woken, sizeof(woken));
@@ -193,12 +194,19 @@ void queue_empty(struct observe_queue *q, struct trace *t)
 	q->spare = full;
 	q->used = 0;
 	q->dropped = 0;
+	memcpy(crowded, q->crowded, sizeof(crowded));
+	memset(q->crowded, 0, sizeof(q->crowded));
 	(void)pthread_mutex_unlock(&q->lock);
 
 	for (size_t at = 0; at < used;) {
 		size_t size = ((const struct packed *)(const void *)(full + at))->size;
 		write_down(full + at, t);
 		at += size;
+	}
+	for (int kind = 0; kind < EV_COUNT; kind++) {
+		if (crowded[kind] > 0) {
+			trace_not_listed(t, (enum event_kind)kind, true, crowded[kind], false);
+		}
 	}
 	if (dropped > 0) {
 		trace_dropped(t, dropped);

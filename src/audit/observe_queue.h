@@ -3,7 +3,8 @@
  *
  * Two buffers of fixed size: one is filled while the other is emptied. What
  * does not fit is counted, not waited for: the skill would have to wait too. But
- * no flood pushes a violation out: it has room of its own, and waits. */
+ * no flood pushes a violation out: it has room of its own, and waits. Where nobody
+ * empties the buffer for so long, it is counted by its kind, which is a line. */
 #ifndef AUDIT_OBSERVE_QUEUE_H
 #define AUDIT_OBSERVE_QUEUE_H
 
@@ -22,7 +23,8 @@ struct observe_queue {
 	char *fill; /* being filled */
 	size_t used;
 	uint64_t dropped;
-	char *spare; /* being emptied */
+	uint64_t crowded[EV_COUNT]; /* violations that found no room, by kind */
+	char *spare;                /* being emptied */
 };
 
 /* -1: out of memory. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "audit/observe.h"
+#include "audit/trace_limits.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "os/clock.h"
@@ -24,6 +25,11 @@
 #define THREAD_STACK        ((size_t)256 * 1024)
 #define WRITE_MS            15 /* how long what the thread has seen waits for more */
 
+static bool in_system(const char *path)
+{
+	return path != NULL && (strncmp(path, "/usr", 4) == 0 || strncmp(path, "/etc", 4) == 0);
+}
+
 int observer_new(const struct observer_setup *setup, struct observer **ret, struct ssb_error *err)
 {
 	struct observer *o = calloc(1, sizeof(*o));
@@ -32,12 +38,10 @@ int observer_new(const struct observer_setup *setup, struct observer **ret, stru
 		return ssb_fail(err, SSB_E_NOMEM, 0, "audit", "out of memory");
 	}
 	o->setup = *setup;
-	o->fixed = true;
+	o->fixed = !in_system(setup->plan->home);
 	for (size_t i = 0; i < setup->plan->n_grants; i++) {
 		const struct grant *g = &setup->plan->grants[i];
-		o->fixed = o->fixed &&
-		           (g->access != ACCESS_WRITE || (strncmp(g->target, "/usr", 4) != 0 &&
-		                                          strncmp(g->target, "/etc", 4) != 0));
+		o->fixed = o->fixed && (g->access != ACCESS_WRITE || !in_system(g->target));
 	}
 	o->listener = o->root = o->stop = o->queue.wake = -1;
 	*ret = o;
@@ -203,19 +207,36 @@ bool observer_killed_first(const struct observer *o)
 	return o != NULL && o->killed_first;
 }
 
+/* The names as far as a line has room for them; how many it has not. Not every name
+ * is a manifest's: a byte of one can take six. */
+static size_t put_names(struct json *j, const char *key, const struct string_list *names)
+{
+	size_t left_out = 0;
+
+	json_key(j, key);
+	json_open(j, '[');
+	for (size_t i = 0; i < names->n; i++) {
+		size_t len = strcspn(names->v[i], "=");
+		if (j->out->len + 6 * len > TRACE_ENV_BYTES) {
+			left_out++;
+		} else {
+			json_strn(j, names->v[i], len);
+		}
+	}
+	json_close(j, ']');
+	return left_out;
+}
+
 static void env_members(struct json *j, void *arg)
 {
 	const struct ssb_plan *plan = arg;
+	size_t left_out = put_names(j, "granted", &plan->env);
 
-	json_key(j, "granted");
-	json_open(j, '[');
-	for (size_t i = 0; i < plan->env.n; i++) {
-		const char *name = plan->env.v[i];
-		json_strn(j, name, strcspn(name, "="));
-	}
-	json_close(j, ']');
-	json_kstrs(j, "absent", plan->env_missing.v, plan->env_missing.n);
+	left_out += put_names(j, "absent", &plan->env_missing);
 	json_kuint(j, "withheld", plan->env_withheld);
+	if (left_out > 0) {
+		json_kuint(j, "left_out", left_out);
+	}
 }
 
 void observer_environment(struct trace *t, const struct ssb_plan *plan)

@@ -135,6 +135,9 @@ static bool is_zero(const uint8_t *p, size_t n)
 	return all == 0;
 }
 
+/* Sampled, and a random trace id. Others have no meaning yet, and are not passed on. */
+#define PARENT_FLAGS 0x03
+
 /* "00-<trace id>-<span id>-<flags>"; later versions may have more behind. */
 static bool parse_parent(struct otel_config *c, const char *s)
 {
@@ -149,6 +152,7 @@ static bool parse_parent(struct otel_config *c, const char *s)
 	    hex_decode(s + 53, 2, &c->flags, 1) != 0) {
 		return false;
 	}
+	c->flags &= PARENT_FLAGS;
 	return !is_zero(c->trace_id, sizeof(c->trace_id)) &&
 	       !is_zero(c->parent_id, sizeof(c->parent_id));
 }

@@ -190,6 +190,7 @@ static const struct row {
 	{ "sandbox.env.granted", { "granted" }, always },
 	{ "sandbox.env.absent", { "absent" }, always },
 	{ "sandbox.env.withheld", { "withheld" }, always },
+	{ "sandbox.env.left_out", { "left_out" }, always },
 	{ "sandbox.signal.target", { "target" }, always },
 	{ "sandbox.signal.number", { "signal" }, always },
 	{ "security_rule.name", { "rule", "reason" }, always },

@@ -250,6 +250,18 @@ static bool write_event(struct trace *t, const struct event *e)
 	return true;
 }
 
+static uint64_t times_of(const struct event *e)
+{
+	return e->times > 0 ? e->times : 1;
+}
+
+/* No line tells of these repeats: they do not count as told. */
+static void drop_repeat(struct trace *t, const struct fold_entry *f)
+{
+	t->repeats -= f->count;
+	t->dropped += f->count;
+}
+
 static void put_repeat(struct trace *t, const struct fold_entry *f)
 {
 	struct stamp stamp = STAMP_NONE;
@@ -262,7 +274,7 @@ static void put_repeat(struct trace *t, const struct fold_entry *f)
 	json_kstr(j, "first", stamp_text(&stamp, &first));
 	json_kstr(j, "last", stamp_text(&stamp, &last));
 	if (!record_end(&t->record)) {
-		t->dropped += f->count;
+		drop_repeat(t, f);
 	}
 	due(t, false);
 }
@@ -277,9 +289,10 @@ static bool fold_repeat(struct trace *t, const struct event *e, const struct fol
 		return false;
 	}
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	same->last_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-	same->count++;
-	t->repeats++;
+	same->last_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 -
+	                (e->at_us != 0 ? (int64_t)(clock_us() - e->at_us) : 0);
+	same->count += times_of(e);
+	t->repeats += times_of(e);
 	classes_add(&t->classes, e, same->seq);
 	return true;
 }
@@ -289,15 +302,17 @@ static void fold_enter(struct trace *t, const struct event *e, const struct fold
 	struct fold_entry gone;
 	struct fold_entry entry = { .key = *key,
 		                    .seq = t->record.seq - 1,
+		                    .count = times_of(e) - 1,
 		                    .first_us = t->record.wall_us,
 		                    .last_us = t->record.wall_us,
 		                    .kind = e->kind };
 
+	t->repeats += entry.count;
 	if (fold_put(&t->fold, &entry, &gone)) {
 		if (has_room(t, false, true)) {
 			put_repeat(t, &gone);
 		} else {
-			t->dropped += gone.count;
+			drop_repeat(t, &gone);
 		}
 	}
 }
@@ -313,8 +328,9 @@ void trace_add(struct trace *t, const struct event *e)
 	if (t->tally != NULL && !e->tallied) {
 		trace_again(t, e);
 	}
-	t->violations += !e->violation ? 0 : e->times > 0 ? e->times : 1;
-	t->unreadable += e->reason != NULL && strcmp(e->reason, "unreadable") == 0;
+	t->violations += e->violation ? times_of(e) : 0;
+	t->unreadable +=
+	        e->reason != NULL && strcmp(e->reason, "unreadable") == 0 ? times_of(e) : 0;
 	if (e->status != STATUS_NONE) {
 		key = fold_key(e);
 		if (fold_repeat(t, e, &key)) {
@@ -322,7 +338,7 @@ void trace_add(struct trace *t, const struct event *e)
 		}
 	}
 	if (!write_event(t, e)) {
-		t->dropped++;
+		t->dropped += times_of(e);
 		t->document.events_dropped++;
 		classes_add(&t->classes, e, CLASS_NO_LINE);
 		return;
@@ -336,6 +352,27 @@ void trace_add(struct trace *t, const struct event *e)
 void trace_dropped(struct trace *t, uint64_t n)
 {
 	t->dropped += n;
+}
+
+static void put_not_listed(struct json *j, void *arg)
+{
+	json_kstr(j, "reason", "not_listed");
+	json_kuint(j, "count", *(const uint64_t *)arg);
+}
+
+void trace_not_listed(struct trace *t, enum event_kind kind, bool violation, uint64_t n,
+                      bool tallied)
+{
+	char text[64];
+	int len = snprintf(text, sizeof(text), "not_listed, %llu times", (unsigned long long)n);
+
+	trace_add(t, &(struct event){ .kind = kind,
+	                              .violation = violation,
+	                              .times = n,
+	                              .tallied = tallied,
+	                              .message = { text, (size_t)len },
+	                              .more = put_not_listed,
+	                              .more_arg = &n });
 }
 
 void trace_event(struct trace *t, enum event_kind kind, const char *message, size_t len)

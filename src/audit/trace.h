@@ -65,6 +65,9 @@ void trace_record(struct trace *t, enum event_kind kind, bool violation, const c
                   void (*data)(struct json *j, void *arg), void *arg);
 /* So many more were seen, and could not be written. */
 void trace_dropped(struct trace *t, uint64_t n);
+/* One line for so many of a kind that have none of their own; `tallied` as in event.h. */
+void trace_not_listed(struct trace *t, enum event_kind kind, bool violation, uint64_t n,
+                      bool tallied);
 /* The layers as they are, once they are known. */
 void trace_layers(struct trace *t, const struct layer_report layers[LAYER_COUNT]);
 /* The sandbox could not be built, or broke. */

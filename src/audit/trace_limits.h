@@ -20,9 +20,10 @@
 /* Lines that are written at once, and how long one may wait for others. */
 #define RECORD_BUFFER   ((size_t)256 * 1024)
 #define RECORD_WAIT_MS  100
-#define TRACE_MAX_ARGS  256  /* of one exec */
-#define TRACE_ARG_BYTES 8192 /* of all of them */
-#define TRACE_CUT_BYTES 1024 /* of one text, where a line would be too long */
+#define TRACE_MAX_ARGS  256                 /* of one exec */
+#define TRACE_ARG_BYTES 8192                /* of all of them */
+#define TRACE_CUT_BYTES 1024                /* of one text, where a line would be too long */
+#define TRACE_ENV_BYTES ((size_t)48 * 1024) /* of the names of variables in their line */
 
 /* Attempts that are remembered to count their repeats: sets of so many. */
 #define FOLD_WAYS    8

@@ -397,28 +397,12 @@ static void close_facts(struct ledger *l, struct trace *trace)
 	memset(l->n_facts, 0, sizeof(l->n_facts));
 }
 
-static void put_beyond(struct json *j, void *arg)
-{
-	json_kstr(j, "reason", "not_listed");
-	json_kuint(j, "count", *(const uint64_t *)arg);
-}
-
 static void close_beyond(struct ledger *l, struct trace *trace)
 {
 	for (size_t i = 0; i < ARRAY_LEN(l->beyond) * 2; i++) {
-		char text[64];
 		uint64_t *n = &l->beyond[i / 2][i % 2];
 		if (*n > 0) {
-			snprintf(text, sizeof(text), "not_listed, %llu times",
-			         (unsigned long long)*n);
-			struct event e = { .kind = AS[i / 2].kind,
-				           .violation = i % 2 == 1,
-				           .times = *n,
-				           .tallied = true,
-				           .message = { text, strlen(text) },
-				           .more = put_beyond,
-				           .more_arg = n };
-			trace_add(trace, &e);
+			trace_not_listed(trace, AS[i / 2].kind, i % 2 == 1, *n, true);
 			*n = 0;
 		}
 	}

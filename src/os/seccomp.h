@@ -49,8 +49,8 @@ const struct seccomp_blob *seccomp_blob(enum seccomp_profile profile, bool unix_
  * one of ours), the call is not. */
 uint32_t seccomp_eval(const struct seccomp_blob *blob, const struct seccomp_data *call);
 
-/* "openat"; "" for a number that has no name. */
-const char *seccomp_call_name(int nr);
+/* "openat"; "" for a number that has no name, and for one of another ABI. */
+const char *seccomp_call_name(const struct seccomp_data *call);
 
 /* Confines the calling thread, and all that it starts, for good. Needs
  * no_new_privs. Async-signal-safe. */

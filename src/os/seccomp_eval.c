@@ -1,4 +1,5 @@
 /* seccomp_eval.c - what a filter would answer, without the kernel. */
+#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <string.h>
@@ -42,14 +43,19 @@ uint32_t seccomp_eval(const struct seccomp_blob *blob, const struct seccomp_data
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-const char *seccomp_call_name(int nr)
+const char *seccomp_call_name(const struct seccomp_data *call)
 {
+#if defined(__x86_64__)
+	const uint32_t native = AUDIT_ARCH_X86_64;
+#else
+	const uint32_t native = AUDIT_ARCH_AARCH64;
+#endif
 	const char *name = seccomp_call_names;
 
-	if (nr < 0 || nr >= SECCOMP_N_NAMES) {
+	if (call->arch != native || call->nr < 0 || call->nr >= SECCOMP_N_NAMES) {
 		return "";
 	}
-	for (; nr > 0; nr--) {
+	for (int nr = call->nr; nr > 0; nr--) {
 		name += strlen(name) + 1;
 	}
 	return name;

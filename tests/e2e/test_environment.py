@@ -49,6 +49,17 @@ def test_what_is_granted_is_not_absent(ssb):
     assert "LANG is declared" not in told and "TMPDIR is declared" not in told
 
 
+def test_names_that_fill_a_line(ssb):
+    """The event is there all the same, and says how many names it leaves out."""
+    names = [f"V{i:03d}_{'x' * 300}" for i in range(250)]
+    ssb.run(ssb.skill("pass", allow=names)).ok()
+    lines = records.last(ssb)
+    data, = [x["data"] for x in lines if x["kind"] == "env_var_access"]
+    assert set(data["absent"]) < set(names) and len(data["absent"]) > 100
+    assert len(data["absent"]) + data["left_out"] == len(names)
+    assert "HOME" in data["granted"] and lines[-2]["counters"]["dropped"] == 0
+
+
 def test_no_manifest_gives_a_credential(ssb):
     """Off a terminal, unapproved: it runs without, and that is said; the owner's word gives it."""
     d = ssb.skill(SHOW, allow=["MY_KEY", "GITHUB_TOKEN"], egress=[{"domain": "any.example"}])

@@ -303,6 +303,42 @@ CASES = {
         "attempt(os.open, '../../etc/shadow', os.O_RDONLY)",
         [changed("/tmp/y", "mkdir"), changed("/tmp/y", "rmdir"),
          blocked("/etc/shadow", "open", "credential_store")]),
+    "a directory that is removed, and a symlink in its place": (
+        "os.chdir(HOME); os.makedirs('a/b'); fd = os.open('a/b', os.O_RDONLY)\n"
+        "os.fchdir(fd); os.rmdir(HOME + '/a/b'); os.rmdir(HOME + '/a'); os.symlink('/tmp', HOME + '/a')\n"
+        "for path in ('../../.ssh/id_ed25519', '/proc/self/cwd/../../.netrc',\n"
+        "             '/proc/self/fd/%d/../../.env' % fd, '../../a/../etc/shadow', 'b', '../b'):\n"
+        "    assert attempt(os.open, path, os.O_RDONLY) == 2",
+        [changed("HOME/a", "mkdir"), changed("HOME/a/b", "mkdir"), read("HOME/a/b"),
+         changed("HOME/a/b", "rmdir"), changed("HOME/a", "rmdir"), changed("HOME/a", "symlink"),
+         blocked("HOME/.ssh/id_ed25519", "open", "credential_store"),
+         blocked("HOME/.netrc", "open", "credential_store"),
+         blocked("HOME/.env", "open", "credential_store"),
+         blocked("/etc/shadow", "open", "credential_store"),
+         read("HOME/a/b/b", "absent"), read("HOME/a/b", "absent")]),
+    "a symlink with a slash behind it": (
+        "os.symlink(HOME + '/.ssh', W + '/l'); os.symlink(R, W + '/r')\n"
+        "for path in '/l/', '/l/.', '/l':\n"
+        "    assert attempt(os.open, W + path, os.O_NOFOLLOW) == (40 if path == '/l' else 2)\n"
+        "os.close(os.open(W + '/r/', os.O_NOFOLLOW))\n"
+        "attempt(os.chown, W + '/r/', -1, -1, follow_symlinks=False); attempt(os.unlink, W + '/r/')",
+        [changed("W/l", "symlink"), changed("W/r", "symlink"),
+         blocked("HOME/.ssh", "open", "credential_store", raw="W/l/"), read("W/l"), read("R"),
+         blocked("R", "chown", "read_only"), changed("W/r", "unlink")]),
+    "nothing is made anew through a symlink": (
+        "os.symlink('/etc/none', W + '/l')\n"
+        "assert attempt(os.open, W + '/l', os.O_CREAT | os.O_EXCL | os.O_WRONLY) == 17\n"
+        "assert attempt(os.open, W + '/l', os.O_CREAT | os.O_WRONLY) == 30",
+        [changed("W/l", "symlink"), wrote("W/l", "write"),
+         blocked("/etc/none", "open", "outside_plan", mode="create")]),
+    "a signal to a thread": (
+        "tids = []\n"
+        "def run():\n"
+        "    tids.append(threading.get_native_id()); time.sleep(0.3)\n"
+        "t = threading.Thread(target=run); t.start(); time.sleep(0.1)\n"
+        "tkill = 200 if os.uname().machine == 'x86_64' else 130\n"
+        "libc.syscall(tkill, tids[0], 17); libc.syscall(tkill, 1, 17); t.join()",
+        [seen("syscall_filtered", "signal", "asked", None, signal=17, target=1)]),
     "a program in memory": (
         "m = os.memfd_create('m', 0); os.write(m, open('/bin/true', 'rb').read())\n"
         "pid = os.fork()\nif pid == 0:\n    os.execve(m, ['hidden'], {})\nos.wait()",
@@ -340,6 +376,49 @@ CASES = {
     "mode of a file that is only read": (
         "fd = os.open(R + '/file', os.O_RDONLY); attempt(os.fchmod, fd, 0o777)",
         [read("R/file"), blocked("R/file", "chmod", "read_only")]),
+    "a directory by unlinkat": (
+        "os.mkdir(W + '/d'); attempt(os.rmdir, 'd', dir_fd=os.open(W, os.O_PATH))",
+        [changed("W/d", "mkdir"), read("W"), changed("W/d", "rmdir")]),
+    "the first process by its thread": (
+        "for name in 'environ', 'mem', 'fd/0', 'root/etc', 'smaps':\n"
+        "    assert attempt(os.open, '/proc/1/task/1/' + name, os.O_RDONLY) == 13\n"
+        "for name in 'smaps', 'pagemap', 'auxv', 'fdinfo':\n"
+        "    assert attempt(os.open, '/proc/1/' + name, os.O_RDONLY) == 13\n"
+        "attempt(os.open, '/proc/1/task/1/status', os.O_RDONLY)",
+        [*(blocked("/proc/1/task/1/" + name, "open", "other_process")
+           for name in ("environ", "mem", "fd/0", "root/etc", "smaps")),
+         *(blocked("/proc/1/" + name, "open", "other_process")
+           for name in ("smaps", "pagemap", "auxv", "fdinfo")),
+         read("/proc/1/task/1/status")]),
+    "the first process behind a symlink": (
+        "os.symlink('/proc/1/root', '/tmp/r'); os.symlink('/proc/1', '/tmp/one')\n"
+        "for path in '/tmp/r/usr/bin/env', '/tmp/r/etc/shadow', '/tmp/one/cwd/usr/bin/env':\n"
+        "    assert attempt(os.open, path, os.O_RDONLY) == 13",
+        [changed("/tmp/r", "symlink"), changed("/tmp/one", "symlink"),
+         blocked("/proc/1/root/usr/bin/env", "open", "other_process"),
+         blocked("/proc/1/root/etc/shadow", "open", "other_process"),
+         blocked("/proc/1/cwd/usr/bin/env", "open", "other_process")]),
+    "from another's directory that is removed": (
+        "os.mkdir(HOME + '/a'); r, w = os.pipe(); pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    os.chdir(HOME + '/a'); os.write(w, b'x'); time.sleep(60)\n"
+        "os.read(r, 1); os.rmdir(HOME + '/a')\n"
+        "assert attempt(os.open, '/proc/%d/cwd/../.ssh/id_ed25519' % pid, os.O_RDONLY) == 2\n"
+        "os.kill(pid, 9); os.wait()",
+        [changed("HOME/a", "mkdir"), changed("HOME/a", "rmdir"),
+         blocked("HOME/.ssh/id_ed25519", "open", "credential_store"),
+         seen("syscall_filtered", "signal", "asked", None, signal=9)]),
+    "as many links of /proc as the kernel follows": (
+        "os.chdir('/tmp')\n"
+        "for i in range(12):\n"
+        "    os.symlink('/proc/self/cwd/a%d' % (i + 1), 'a%d' % i)\n"
+        "os.symlink(HOME + '/.ssh/id_ed25519', 'a12')\n"
+        "assert attempt(os.open, 'a0', os.O_RDONLY) == 2\n"
+        "os.unlink('a12'); os.symlink(R + '/file', 'a12')\n"
+        "os.close(os.open('a0', os.O_RDONLY))",
+        [*(changed(f"/tmp/a{i}", "symlink") for i in range(13)),
+         blocked("HOME/.ssh/id_ed25519", "open", "credential_store"),
+         changed("/tmp/a12", "unlink"), read("R/file")]),
     "what is not observed": (
         "os.stat(R + '/file'); os.getpid(); os.getcwd(); os.access('/etc/shadow', 4)",
         []),
@@ -511,6 +590,14 @@ def test_a_dying_target_stops_nothing(ssb):
     assert ssb.inside(code, timeout=60).ok().text == "done\n"
 
 
+def test_a_socket_that_lingers_holds_nobody(ssb, programs):
+    """Whoever closes it last would wait for seconds: that is never the observer."""
+    r = ssb.run("-q", "-r", programs("linger"), "--", programs("linger")).ok()
+    assert int(r.text) < 1000, r
+    assert {x["data"]["protocol"] for x in ssb.last_record()
+            if x["kind"] == "network_egress_blocked" and "data" in x} == {"tcp"}
+
+
 def test_a_path_that_only_the_kernel_can_read(ssb):
     """Memory that can be executed and not read (where the machine has that)."""
     code = """
@@ -528,6 +615,51 @@ def test_a_path_that_only_the_kernel_can_read(ssb):
     lines = [x["data"] for x in ssb.last_record() if x.get("data", {}).get("status") == "denied"]
     assert lines and lines[0].get("path", "/etc/shadow") == "/etc/shadow", lines
     assert lines[0]["reason"] in ("unreadable", "credential_store")
+
+
+def test_by_proc_from_a_directory_that_is_too_deep(ssb):
+    code = """
+    import os
+    os.chdir(os.environ['HOME'])
+    for i in range(30):
+        os.mkdir('d' * 200)
+        os.chdir('d' * 200)
+    fd = os.open('.', os.O_RDONLY)
+    for path in '/proc/self/cwd/' + '../' * 30 + '.netrc', '/proc/%d/fd/%d/' % (
+            os.getpid(), fd) + '../' * 30 + '.env':
+        try: os.open(path, os.O_RDONLY)
+        except OSError as e: print(e.errno)
+    """
+    assert ssb.inside(code).ok().text.split() == ["2", "2"]
+    told = [x["data"]["path"] for x in ssb.last_record() if x.get("violation")]
+    assert told == [str(ssb.home / ".netrc"), str(ssb.home / ".env")]
+
+
+def test_long_paths_cost_little(ssb):
+    """As many names as a path can have: nothing of them is there, or symlinks lead to more."""
+    code = """
+    import os, time
+    os.mkdir('/tmp/w')
+    far = '/tmp/w/' + 'a/' * 2000
+    for i in range(30):
+        os.symlink('/tmp/w/%d/' % (i + 1) + 'a/' * 1900, '/tmp/w/%d' % i)
+    os.mkdir('/tmp/deep')
+    os.chdir('/tmp/deep')
+    for i in range(30):
+        os.mkdir('d' * 200)
+        os.chdir('d' * 200)
+    os.symlink('.', 'l')
+    os.symlink('./' * 2000, 'm')
+    begin = time.monotonic()
+    for path in (far + 'x', '/tmp/w/0/x', 'a/' * 2000 + 'x', '../' * 10 + 'a/' * 2000,
+                 'l/' * 2000, './' * 2000 + 'x', 'm/' * 38 + 'x'):
+        for i in range(50):
+            try: os.open(path, 0)
+            except OSError: pass
+    print(time.monotonic() - begin)
+    """
+    took = float(ssb.inside(code).ok().text)
+    assert took < 1, took
 
 
 def test_no_flood_hides_a_violation(ssb):

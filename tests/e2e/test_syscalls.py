@@ -1,5 +1,7 @@
 """seccomp from inside: calls that only attacks use do not get through, and
 what ordinary programs need does. The control makes the same calls bare."""
+import platform
+
 import pytest
 
 from harness import ATTEMPT
@@ -74,6 +76,18 @@ def test_denied(call, inside, bare):
 def test_other_entries_are_the_end(call, inside, bare):
     assert inside[call].startswith("SIG")
     assert not bare[call].startswith("SIG")
+
+
+def test_no_refusal_is_silent(caller, programs):
+    """Also what programs do without is told, as no violation; and what ends a process."""
+    answers(caller, programs("calls"), "default")
+    told = [x for x in caller.last_record() if x["kind"] == "syscall_blocked" and "data" in x]
+    quiet = {x["data"]["op"] for x in told if not x.get("violation")}
+    assert {"io_uring_setup", "io_uring_enter", "keyctl", "add_key", "request_key"} <= quiet
+    if platform.machine() == "x86_64":
+        entries = [x for x in told if x["data"]["op"] == "foreign_abi"]
+        assert sorted(x["data"]["number"] for x in entries) == [20, 0x40000000 + 39]
+        assert all(x["violation"] and x["data"]["reason"] == "attack" for x in entries)
 
 
 def test_needed_call_works(inside):

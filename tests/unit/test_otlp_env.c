@@ -249,18 +249,22 @@ static void test_parent(void **state)
 		const char *parent;
 		bool taken;
 		bool traces;
+		int flags;
 	} CASES[] = {
-		{ "TRACEPARENT=00-" TRACE "-" SPAN "-01", true, true },
-		{ "TRACEPARENT=00-" TRACE "-" SPAN "-00", true, false },
-		{ "TRACEPARENT=00-" TRACE "-" SPAN "-03", true, true },
-		{ "TRACEPARENT=01-" TRACE "-" SPAN "-01-more", true, true },
-		{ "TRACEPARENT=00-" TRACE "-" SPAN "-01-more", false, true },
-		{ "TRACEPARENT=01-" TRACE "-" SPAN "-01x", false, true },
-		{ "TRACEPARENT=ff-" TRACE "-" SPAN "-01", false, true },
-		{ "TRACEPARENT=00-" TRACE "-" SPAN "-0", false, true },
-		{ "TRACEPARENT=00_" TRACE "-" SPAN "-01", false, true },
-		{ "TRACEPARENT=00-" TRACE "-0000000000000000-00", false, true },
-		{ "TRACEPARENT=", false, true },
+		{ "TRACEPARENT=00-" TRACE "-" SPAN "-01", true, true, 1 },
+		{ "TRACEPARENT=00-" TRACE "-" SPAN "-00", true, false, 0 },
+		{ "TRACEPARENT=00-" TRACE "-" SPAN "-03", true, true, 3 },
+		{ "TRACEPARENT=00-" TRACE "-" SPAN "-ff", true, true, 3 },
+		{ "TRACEPARENT=00-" TRACE "-" SPAN "-fc", true, false, 0 },
+		{ "TRACEPARENT=cc-" TRACE "-" SPAN "-09-more", true, true, 1 },
+		{ "TRACEPARENT=01-" TRACE "-" SPAN "-01-more", true, true, 1 },
+		{ "TRACEPARENT=00-" TRACE "-" SPAN "-01-more", false, true, 1 },
+		{ "TRACEPARENT=01-" TRACE "-" SPAN "-01x", false, true, 1 },
+		{ "TRACEPARENT=ff-" TRACE "-" SPAN "-01", false, true, 1 },
+		{ "TRACEPARENT=00-" TRACE "-" SPAN "-0", false, true, 1 },
+		{ "TRACEPARENT=00_" TRACE "-" SPAN "-01", false, true, 1 },
+		{ "TRACEPARENT=00-" TRACE "-0000000000000000-00", false, true, 1 },
+		{ "TRACEPARENT=", false, true, 1 },
 	};
 
 	(void)state;
@@ -273,6 +277,7 @@ static void test_parent(void **state)
 		                 0);
 		assert_int_equal(c.has_parent, CASES[i].taken);
 		assert_int_equal(c.traces.on, CASES[i].traces);
+		assert_int_equal(c.flags, CASES[i].flags);
 		assert_true(c.logs.on);
 		if (CASES[i].taken) {
 			assert_string_equal(c.state, "a=b");
@@ -280,7 +285,6 @@ static void test_parent(void **state)
 			assert_int_equal(c.parent_id[7], 0x31);
 		} else {
 			assert_null(c.state);
-			assert_int_equal(c.flags, 1);
 		}
 		otel_config_done(&c);
 	}

@@ -259,6 +259,7 @@ static void test_golden(void **state)
 /* To be observed changes no decision: it is the same, or a question. */
 static void test_observed(void **state)
 {
+	static const uint64_t NONE[6];
 	static struct compiled told;
 	size_t asked = 0;
 
@@ -281,6 +282,10 @@ static void test_observed(void **state)
 			assert_true(got == want || got == SECCOMP_RET_USER_NOTIF);
 			asked += got == SECCOMP_RET_USER_NOTIF;
 		}
+		/* Nothing is the end without a word. */
+		assert_int_equal(decide(&told, AUDIT_ARCH_I386, 20, NONE), SECCOMP_RET_USER_NOTIF);
+		assert_int_equal(decide(&told, SECCOMP_ARCHES[a].audit, 0x40000000U, NONE),
+		                 SECCOMP_ARCHES[a].x32 ? SECCOMP_RET_USER_NOTIF : E(ENOSYS));
 	}
 	assert_true(asked > 100);
 }

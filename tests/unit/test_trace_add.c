@@ -536,6 +536,82 @@ static void test_by_the_queue(void **state)
 	      " for e in r if e['kind'] == 'syscall_filtered')");
 }
 
+/* Nobody empties it: harmless events leave violations their room, and violations that
+ * find none either are counted, as what they are. */
+static void test_a_queue_that_nobody_empties(void **state)
+{
+	(void)state;
+	enum { MANY = 10000, CROWDED = 2 };
+	struct observe_queue q;
+	struct trace *t = begin();
+	struct trace_tally tally = { 0 };
+	char name[64];
+	uint64_t told = 0;
+
+	trace_count(t, &tally);
+	assert_int_equal(queue_init(&q), 0);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "/harmless/%d", i);
+		struct event e = attempt(name);
+		e.violation = false;
+		queue_put(&q, &e);
+	}
+	assert_true(q.dropped > 0);
+	assert_true(QUEUE_BYTES - q.used >= QUEUE_RESERVE);
+	uint64_t dropped = q.dropped;
+	while (q.crowded[EV_FILE_BLOCKED] < CROWDED) {
+		snprintf(name, sizeof(name), "/grave/%d", (int)told);
+		struct event e = attempt(name);
+		queue_put(&q, &e);
+		told++;
+	}
+	assert_int_equal(q.dropped, dropped);
+	queue_empty(&q, t);
+	assert_int_equal(q.crowded[EV_FILE_BLOCKED], 0);
+	queue_done(&q);
+	assert_int_equal(trace_violations(t), told);
+	assert_int_equal(tally.total, told);
+	finish(t);
+	check("sum(e.get('violation', False) and e['data'].get('count', 1) for e in r) == "
+	      "end['counters']['violations'] == end['summary']['total_enforcements']");
+	check("[e['data'] for e in r if e.get('message') == 'not_listed, 2 times'] == "
+	      "[{'reason': 'not_listed', 'count': 2}]");
+	check("len([e for e in r if e.get('data', {}).get('path', '').startswith('/harmless')]) + "
+	      "end['counters']['dropped'] == 10000");
+}
+
+/* An event that stands for several counts as many, first or again, told or not. */
+static void test_events_that_stand_for_several(void **state)
+{
+	(void)state;
+	const int names = 2 * FOLD_ENTRIES;
+	char name[32];
+	struct trace *t = begin();
+
+	for (int again = 0; again < 2; again++) {
+		struct event e = attempt("/several");
+		e.times = 5;
+		e.reason = "unreadable";
+		trace_add(t, &e);
+	}
+	for (int i = 0; i < TRACE_MAX_LINES; i++) {
+		trace_event(t, EV_STDOUT, "x", 1);
+	}
+	/* Past the cap of violations their repeats have no line, when others take their place. */
+	for (int i = 0; i < names; i++) {
+		snprintf(name, sizeof(name), "/%d", i);
+		struct event e = attempt(name);
+		e.times = 3;
+		trace_add(t, &e);
+	}
+	finish(t);
+	check("(lambda c: [x['count'] for x in r if x.get('repeat_of') == 1] == [9] and "
+	      "c['unreadable'] == 10 and c['violations'] == 10 + 3 * 8192 and "
+	      "c['repeats'] == sum(x['count'] for x in r if 'repeat_of' in x) and "
+	      "c['events'] + c['repeats'] + c['dropped'] == 10 + 200000 + 3 * 8192)"
+	      "(end['counters'])");
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -554,6 +630,8 @@ int main(void)
 		TEST(test_key),
 		TEST(test_large_plan),
 		TEST(test_by_the_queue),
+		TEST(test_a_queue_that_nobody_empties),
+		TEST(test_events_that_stand_for_several),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
