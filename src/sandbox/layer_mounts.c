@@ -25,8 +25,9 @@
 #include "sandbox/stage.h"
 #include "sandbox/view.h"
 
-#define RO_ATTRS   (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
-#define SEAL_TRIES 1000
+#define RO_ATTRS     (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define DEVICE_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
+#define SEAL_TRIES   1000
 
 /* From the host, read-only. A symlink is copied as a symlink, what does not
  * exist is left out. */
@@ -53,7 +54,8 @@ const char *const VIEW_HOST[] = {
 };
 const size_t VIEW_HOST_COUNT = ARRAY_LEN(VIEW_HOST);
 
-/* Device nodes, writable: their mount must not be nodev. */
+/* Device nodes: their mount must not be nodev. They are written on one that is read-only as
+ * well, which keeps their owner from changing the node itself. */
 const char *const VIEW_DEVICES[] = {
 	"dev/null", "dev/zero", "dev/full", "dev/random", "dev/urandom", "dev/tty",
 };
@@ -129,8 +131,7 @@ static int view_collect(struct view *v, int host, bool whole, struct ssb_error *
 	}
 	for (size_t i = 0; i < ARRAY_LEN(VIEW_DEVICES); i++) {
 		v->devices[i] = mount_clone(host, VIEW_DEVICES[i]);
-		if (v->devices[i] < 0 ||
-		    mount_restrict(v->devices[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, -1) != 0) {
+		if (v->devices[i] < 0 || mount_restrict(v->devices[i], DEVICE_ATTRS, -1) != 0) {
 			return fail(err, "cannot take", VIEW_DEVICES[i]);
 		}
 	}
