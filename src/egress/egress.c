@@ -241,7 +241,7 @@ static void end_child(pid_t *pid)
 {
 	if (*pid > 0) {
 		(void)kill(*pid, SIGKILL);
-		(void)waitpid(*pid, NULL, 0);
+		(void)TEMP_FAILURE_RETRY(waitpid(*pid, NULL, 0));
 		*pid = 0;
 	}
 }

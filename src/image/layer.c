@@ -392,6 +392,6 @@ int layer_unpack(int root_fd, int blob, const char *name, enum layer_pass pass,
 		more = next_step(root_fd, from, name, left, err);
 	}
 	own_close(&from); /* a reader that still speaks ends by it */
-	(void)waitpid(pid, NULL, 0);
+	(void)TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
 	return more;
 }

@@ -54,7 +54,7 @@ static int idmap_userns(uid_t uid, gid_t gid, uid_t host_uid, gid_t host_gid)
 	}
 	int saved = errno;
 	(void)kill(pid, SIGKILL);
-	(void)waitpid(pid, NULL, 0);
+	(void)TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
 	errno = saved;
 	return fd;
 }

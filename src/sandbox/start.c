@@ -83,7 +83,7 @@ void run_done(struct run *r)
 	if (r->pid > 0 && !r->dead) {
 		run_kill(r);
 		cgroup_shed(r->cgroup);
-		(void)waitpid(r->pid, NULL, 0);
+		(void)TEMP_FAILURE_RETRY(waitpid(r->pid, NULL, 0));
 	}
 	close_child_ends(r);
 	for (int i = 0; i < 3; i++) {

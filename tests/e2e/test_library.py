@@ -84,6 +84,66 @@ def test_c_example_builds_and_runs(ssb):
         assert "through the library" in r.text
 
 
+# A host with a life of its own: its timer interrupts every call that waits.
+ALARMED = r"""
+#include <dirent.h>
+#include <signal.h>
+#include <skillsandbox.h>
+#include <stdio.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+static void tick(int sig) { (void)sig; }
+
+static int fds(void)
+{
+	int n = 0;
+	DIR *d = opendir("/proc/self/fd");
+	while (readdir(d) != NULL) { n++; }
+	closedir(d);
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	const int streams[3] = { -1, -1, -1 };
+	struct sigaction on = { .sa_handler = tick };
+	struct ssb_result result;
+	int left = 0, ran = 0, before = fds();
+	(void)argc;
+	sigaction(SIGALRM, &on, NULL);
+	setitimer(ITIMER_REAL, &(struct itimerval){ { 0, 300 }, { 0, 300 } }, NULL);
+	for (int i = 0; i < 40; i++) {
+		struct ssb_error err = { 0 };
+		struct ssb_plan *plan = NULL;
+		struct ssb_options *o = ssb_options_new();
+		if (ssb_plan_command(o, argv + 1, &plan, NULL, &err) == 0 &&
+		    ssb_run(plan, streams, &result, &err) == 0) {
+			ran += result.exit_status == 7;
+		} else {
+			fprintf(stderr, "%s: %s\n", err.where, err.text);
+		}
+		left += waitpid(-1, NULL, WNOHANG) >= 0;
+		ssb_plan_free(plan);
+		ssb_options_free(o);
+	}
+	printf("ran %d, processes left %d, fds left %d\n", ran, left, fds() - before);
+	return 0;
+}
+"""
+
+
+def test_host_that_is_interrupted(ssb):
+    """Again and again in one process: nothing of a run is left in it."""
+    out = ssb.mkdir("alarmed")
+    (out / "x.c").write_text(ALARMED)
+    subprocess.run(["gcc", "-std=gnu17", "-Wall", "-Werror", "-I", harness.REPO / "include",
+                    out / "x.c", SRC / "libskillsandbox.a", "-lyaml", "-o", out / "x"],
+                   check=True, timeout=60)
+    r = ssb.as_caller([out / "x", "sh", "-c", "exit 7"], timeout=120)
+    assert r.text == "ran 40, processes left 0, fds left 0\n", repr(r)
+
+
 def test_pkg_config_names_all_that_is_needed(ssb, tmp_path):
     """The installed library, linked by what pkg-config says alone."""
     env = {"PATH": harness.PATH, "DESTDIR": str(tmp_path), "HOME": str(tmp_path)}
