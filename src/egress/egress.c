@@ -71,9 +71,14 @@ static int parse_ranges(const struct ssb_plan *plan, struct cidr *ranges)
 }
 
 /* Neither process needs the owner's secrets, and one of them parses hostile
- * bytes. Root's privileges go when it is confined. */
+ * bytes. Root's privileges go when it is confined. Nor does a signal to the caller's
+ * group end it, or run a handler of the caller's in it. */
 static void give_up(const struct ssb_plan *plan)
 {
+	sigset_t all;
+
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	for (char **v = environ; v != NULL && *v != NULL; v++) {
 		explicit_bzero(*v, strlen(*v));
 	}

@@ -133,15 +133,76 @@ int main(int argc, char **argv)
 """
 
 
-def test_host_that_is_interrupted(ssb):
-    """Again and again in one process: nothing of a run is left in it."""
-    out = ssb.mkdir("alarmed")
-    (out / "x.c").write_text(ALARMED)
+def host(ssb, text):
+    out = ssb.mkdir("host")
+    (out / "x.c").write_text(text)
     subprocess.run(["gcc", "-std=gnu17", "-Wall", "-Werror", "-I", harness.REPO / "include",
                     out / "x.c", SRC / "libskillsandbox.a", "-lyaml", "-o", out / "x"],
                    check=True, timeout=60)
-    r = ssb.as_caller([out / "x", "sh", "-c", "exit 7"], timeout=120)
+    return out / "x"
+
+
+def test_host_that_is_interrupted(ssb):
+    """Again and again in one process: nothing of a run is left in it."""
+    r = ssb.as_caller([host(ssb, ALARMED), "sh", "-c", "exit 7"], timeout=120)
     assert r.text == "ran 40, processes left 0, fds left 0\n", repr(r)
+
+
+# What the handler counts is shared with every process that has it.
+HANDLES = r"""
+#include <signal.h>
+#include <skillsandbox.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile int *hits;
+
+static void hit(int sig)
+{
+	(void)sig;
+	(*hits)++;
+	(void)!chdir("/"); /* no business of theirs: their filters end them */
+}
+
+int main(int argc, char **argv)
+{
+	const int streams[3] = { -1, 1, -1 };
+	struct ssb_error err = { 0 };
+	struct ssb_result result = { 0 };
+	struct ssb_plan *plan = NULL;
+	struct ssb_options *o = ssb_options_new();
+	(void)argc;
+	hits = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	setpgid(0, 0);
+	signal(SIGUSR1, hit);
+	pid_t helper = fork();
+	if (helper == 0) {
+		signal(SIGUSR1, SIG_IGN);
+		usleep(500000);
+		kill(0, SIGUSR1);
+		_exit(0);
+	}
+	if (ssb_options_set(o, SSB_OPT_NET, "api.example", &err) != 0 ||
+	    ssb_plan_command(o, argv + 1, &plan, NULL, &err) != 0 ||
+	    ssb_run(plan, streams, &result, &err) != 0) {
+		printf("%s: %s\n", err.where, err.text);
+	}
+	waitpid(helper, NULL, 0);
+	printf("exit %d, %d hits, %zu violations\n", result.exit_status, *hits,
+	       result.violations);
+	ssb_plan_free(plan);
+	ssb_options_free(o);
+	return 0;
+}
+"""
+
+
+def test_handlers_of_the_host_are_its_own(ssb):
+    """A signal to its group, of which init and the egress are, runs none of its code there."""
+    r = ssb.as_caller([host(ssb, HANDLES), "sh", "-c", "sleep 1.5; exit 7"], timeout=60)
+    assert r.text == "exit 7, 1 hits, 0 violations\n", repr(r)
 
 
 def test_pkg_config_names_all_that_is_needed(ssb, tmp_path):
