@@ -205,6 +205,81 @@ def test_handlers_of_the_host_are_its_own(ssb):
     assert r.text == "exit 7, 1 hits, 0 violations\n", repr(r)
 
 
+# Reaps whatever ends, as servers do, and the next process gets that number.
+REAPS = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <skillsandbox.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pid_t others[64];
+static int n;
+
+static void reap(int sig)
+{
+	char text[16];
+	int saved = errno, status;
+	pid_t gone;
+	(void)sig;
+	while (n < 64 && (gone = waitpid(-1, &status, WNOHANG)) > 0) {
+		int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+		snprintf(text, sizeof(text), "%d", gone - 1);
+		(void)!write(fd, text, strlen(text));
+		pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); /* takes no lock */
+		if (pid == 0) {
+			signal(SIGCHLD, SIG_DFL);
+			close_range(0, ~0U, 0);
+			for (;;) { pause(); }
+		}
+		if (pid == gone) { others[n++] = pid; }
+		close(fd);
+	}
+	errno = saved;
+}
+
+int main(int argc, char **argv)
+{
+	const int streams[3] = { -1, 1, -1 };
+	struct ssb_error err = { 0 };
+	struct ssb_result result = { 0 };
+	struct ssb_plan *plan = NULL;
+	struct ssb_options *o = ssb_options_new();
+	int ended = 0;
+	(void)argc;
+	signal(SIGCHLD, reap);
+	if (ssb_options_set(o, SSB_OPT_NET, "api.example", &err) != 0 ||
+	    ssb_plan_command(o, argv + 1, &plan, NULL, &err) != 0) {
+		printf("%s: %s\n", err.where, err.text);
+	}
+	for (int i = 0; i < 20 && err.code == SSB_OK; i++) {
+		if (ssb_run(plan, streams, &result, &err) != 0 || result.exit_status != 7) {
+			printf("exit %d, %s: %s\n", result.exit_status, err.where, err.text);
+		}
+	}
+	signal(SIGCHLD, SIG_DFL);
+	for (int i = 0; i < n; i++) {
+		ended += waitpid(others[i], NULL, WNOHANG) != 0;
+		kill(others[i], SIGKILL);
+	}
+	printf("took a number: %s, ended: %d\n", n > 0 ? "yes" : "no", ended);
+	return 0;
+}
+"""
+
+
+def test_host_that_reaps_by_itself(root):
+    """What has the number of a process of ours by now is not ours."""
+    in_ns = ["unshare", "--pid", "--fork", "--mount-proc"]
+    r = root.as_caller([*in_ns, host(root, REAPS), "sh", "-c", "exit 7"], timeout=30)
+    assert r.text == "took a number: yes, ended: 0\n", repr(r)
+
+
 def test_pkg_config_names_all_that_is_needed(ssb, tmp_path):
     """The installed library, linked by what pkg-config says alone."""
     env = {"PATH": harness.PATH, "DESTDIR": str(tmp_path), "HOME": str(tmp_path)}
