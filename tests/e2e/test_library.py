@@ -148,6 +148,39 @@ def test_host_that_is_interrupted(ssb):
     assert r.text == "ran 40, processes left 0, fds left 0\n", repr(r)
 
 
+BOUNDED = r"""
+#include <skillsandbox.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+int main(int argc, char **argv)
+{
+	const int streams[3] = { -1, -1, -1 };
+	struct ssb_error err = { 0 };
+	struct ssb_result result = { 0 };
+	struct ssb_plan *plan = NULL;
+	struct ssb_options *o = ssb_options_new();
+	(void)argc;
+	int planned = ssb_plan_command(o, argv + 1, &plan, NULL, &err);
+	setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 10, RLIM_INFINITY });
+	int bounded = ssb_run(plan, streams, &result, &err);
+	setrlimit(RLIMIT_FSIZE, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY });
+	printf("planned %d, bounded %d, %s\n", planned, bounded, err.text);
+	err = (struct ssb_error){ 0 };
+	printf("then %d\n", ssb_run(plan, streams, &result, &err));
+	return 0;
+}
+"""
+
+
+def test_host_whose_files_may_not_grow(ssb):
+    """The record cannot be written: that is an error, and not the end of the host."""
+    r = ssb.as_caller([host(ssb, BOUNDED), "true"], timeout=60)
+    first, then = r.ok().text.splitlines()
+    assert first.startswith("planned 0, bounded -1, ") and "File too large" in first, first
+    assert then == "then 0"
+
+
 # What the handler counts is shared with every process that has it.
 HANDLES = r"""
 #include <signal.h>
