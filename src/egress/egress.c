@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -20,6 +19,7 @@
 #include "egress/dial.h"
 #include "egress/event.h"
 #include "os/clock.h"
+#include "os/clone.h"
 
 #define DIAL_TIMEOUT_MS 15000
 #define EVENT_BUFFER    (4 << 20)
@@ -31,7 +31,7 @@
 
 void egress_init(struct egress *e)
 {
-	*e = (struct egress){ .events = -1, .ready = -1 };
+	*e = (struct egress){ .dialler = -1, .broker = -1, .events = -1, .ready = -1 };
 }
 
 /* Only what is named stays open in a child of ours. */
@@ -72,9 +72,14 @@ static int parse_ranges(const struct ssb_plan *plan, struct cidr *ranges)
 }
 
 /* Neither process needs the owner's secrets, and one of them parses hostile
- * bytes. Root's privileges go when it is confined. */
+ * bytes. Root's privileges go when it is confined. Nor does a signal to the caller's
+ * group end it, or run a handler of the caller's in it. */
 static void give_up(const struct ssb_plan *plan)
 {
+	sigset_t all;
+
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	for (char **v = environ; v != NULL && *v != NULL; v++) {
 		explicit_bzero(*v, strlen(*v));
 	}
@@ -83,11 +88,11 @@ static void give_up(const struct ssb_plan *plan)
 	}
 }
 
-static pid_t start_dialler(const struct egress *e, const struct ssb_plan *plan, int sock, int ready)
+static int start_dialler(const struct egress *e, const struct ssb_plan *plan, int sock, int ready)
 {
-	pid_t pid = fork();
+	int pidfd = -1;
 
-	if (pid == 0) {
+	if (clone_fork(&pidfd) == 0) {
 		struct cidr *ranges = calloc(plan->allow_private.n + 1, sizeof(*ranges));
 		struct dial_config config = { .table = e->table,
 			                      .allow_private = ranges,
@@ -101,15 +106,15 @@ static pid_t start_dialler(const struct egress *e, const struct ssb_plan *plan, 
 		}
 		dial_main(sock, &config);
 	}
-	return pid;
+	return pidfd;
 }
 
-static pid_t start_broker(struct egress *e, const struct ssb_plan *plan, int dial, int events,
-                          int ready)
+static int start_broker(struct egress *e, const struct ssb_plan *plan, int dial, int events,
+                        int ready)
 {
-	pid_t pid = fork();
+	int pidfd = -1;
 
-	if (pid == 0) {
+	if (clone_fork(&pidfd) == 0) {
 		struct broker_config config = { .table = e->table,
 			                        .listeners = &e->listeners,
 			                        .dial = dial,
@@ -128,7 +133,7 @@ static pid_t start_broker(struct egress *e, const struct ssb_plan *plan, int dia
 		plan_forget_proxy(plan);
 		broker_main(&config);
 	}
-	return pid;
+	return pidfd;
 }
 
 int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error *err)
@@ -238,15 +243,6 @@ void egress_hear(struct egress *e, struct trace *trace)
 	e->hear_at = clock_ms() + REST_MS;
 }
 
-static void end_child(pid_t *pid)
-{
-	if (*pid > 0) {
-		(void)kill(*pid, SIGKILL);
-		(void)waitpid(*pid, NULL, 0);
-		*pid = 0;
-	}
-}
-
 /* Until its end. One deadline for all of it: a broker that goes on talking is not believed. */
 static void hear_last_words(struct egress *e, struct trace *trace)
 {
@@ -277,15 +273,11 @@ static bool has_datagrams(const struct ssb_plan *plan)
 }
 
 /* Without its broker the dialler passes the last datagrams on, and ends. */
-static void wait_for_dialler(struct egress *e)
+static void wait_for_dialler(const struct egress *e)
 {
-	for (int i = 0; i < DIALLER_MS && e->dialler > 0; i++) {
-		if (waitpid(e->dialler, NULL, WNOHANG) != 0) {
-			e->dialler = 0;
-		} else {
-			(void)poll(NULL, 0, 1);
-		}
-	}
+	struct pollfd p = { .fd = e->dialler, .events = POLLIN };
+
+	(void)TEMP_FAILURE_RETRY(poll(&p, 1, DIALLER_MS));
 }
 
 void egress_finish(struct egress *e, struct trace *trace)
@@ -311,17 +303,17 @@ void egress_stop(struct egress *e, struct trace *trace)
 		(void)shutdown(e->events, SHUT_WR);
 		hear_last_words(e, trace);
 	}
-	end_child(&e->broker);
+	clone_end(&e->broker);
 	/* What it said in time and we had no time for. */
 	hear(e, trace, ALL_EVENTS);
 	close_ledger(e, trace);
-	end_child(&e->dialler);
+	clone_end(&e->dialler);
 }
 
 void egress_done(struct egress *e)
 {
-	end_child(&e->broker);
-	end_child(&e->dialler);
+	clone_end(&e->broker);
+	clone_end(&e->dialler);
 	own_close(&e->events);
 	own_close(&e->ready);
 	ledger_free(e->ledger);

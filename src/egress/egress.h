@@ -13,11 +13,11 @@
 struct egress {
 	struct egress_table *table;
 	struct listeners listeners; /* ours until the broker has them */
-	pid_t dialler;
-	pid_t broker;
-	struct ledger *ledger; /* NULL: not running, or all is written down */
-	int events;            /* -1: not running */
-	uint64_t hear_at;      /* clock_ms() from which events are heard again; 0: now */
+	int dialler;                /* pidfd; -1: not running */
+	int broker;                 /* the same */
+	struct ledger *ledger;      /* NULL: not running, or all is written down */
+	int events;                 /* -1: not running */
+	uint64_t hear_at;           /* clock_ms() from which events are heard again; 0: now */
 	/* Called for each connection that was opened; NULL: nobody wants to know. */
 	void (*opened)(void *arg, const char *name);
 	void *opened_arg;

@@ -350,8 +350,12 @@ static int next_step(int root_fd, int from, const char *layer, struct unpack_lef
 /* All it keeps is the layer and the pipe; the owner's environment is wiped. */
 static _Noreturn void reader_main(int blob, int out, enum layer_pass pass, uint64_t most)
 {
-	if (dup2(blob, 10) < 0 || dup2(out, 11) < 0 || dup2(10, IN) < 0 || dup2(11, OUT) < 0 ||
-	    close_range(2, ~0U, 0) != 0) {
+	/* Either may sit where the other is to be. */
+	int from = fcntl(blob, F_DUPFD_CLOEXEC, OUT + 1);
+	int to = fcntl(out, F_DUPFD_CLOEXEC, OUT + 1);
+
+	if (from < 0 || to < 0 || dup2(from, IN) < 0 || dup2(to, OUT) < 0 ||
+	    close_range(OUT + 1, ~0U, 0) != 0) {
 		_exit(1);
 	}
 	for (char **e = environ; e != NULL && *e != NULL; e++) {
@@ -388,6 +392,6 @@ int layer_unpack(int root_fd, int blob, const char *name, enum layer_pass pass,
 		more = next_step(root_fd, from, name, left, err);
 	}
 	own_close(&from); /* a reader that still speaks ends by it */
-	(void)waitpid(pid, NULL, 0);
+	(void)TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
 	return more;
 }

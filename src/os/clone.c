@@ -6,9 +6,11 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -26,6 +28,36 @@ pid_t clone_process(uint64_t flags, int *ret_pidfd)
 		*ret_pidfd = pidfd;
 	}
 	return (pid_t)pid;
+}
+
+pid_t clone_fork(int *ret_pidfd)
+{
+	pid_t pid = fork();
+
+	if (pid <= 0) {
+		return pid;
+	}
+	int pidfd = pidfd_open(pid, 0);
+	if (pidfd < 0) {
+		int saved = errno;
+		(void)kill(pid, SIGKILL);
+		(void)TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
+		errno = saved;
+		return -1;
+	}
+	*ret_pidfd = pidfd;
+	return pid;
+}
+
+void clone_end(int *pidfd)
+{
+	siginfo_t how;
+
+	if (*pidfd >= 0) {
+		(void)pidfd_send_signal(*pidfd, SIGKILL, NULL, 0);
+		(void)TEMP_FAILURE_RETRY(waitid(P_PIDFD, (id_t)*pidfd, &how, WEXITED));
+		own_close(pidfd);
+	}
 }
 
 /* Room for the fds of one message, aligned as the kernel wants it. */

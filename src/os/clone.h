@@ -10,6 +10,13 @@
  * an owned fd. */
 pid_t clone_process(uint64_t flags, int *ret_pidfd);
 
+/* fork() with a pidfd. */
+pid_t clone_fork(int *ret_pidfd);
+
+/* Ends the child behind *pidfd, waits for it and closes; nothing where that is -1. Whoever has
+ * its number by now, since somebody else has waited for it, is left alone. */
+void clone_end(int *pidfd);
+
 /* One message over a SOCK_SEQPACKET socket, with the fds that go with it. */
 #define MSG_MAX_FDS 32
 

@@ -22,7 +22,6 @@
 
 struct remover {
 	int top;
-	dev_t dev; /* what is mounted there stays */
 	unsigned named;
 	bool moved; /* this round changed something */
 	int error;  /* the first */
@@ -47,6 +46,20 @@ static void open_up(int dir, const char *name)
 static void failed(struct remover *r)
 {
 	r->error = r->error != 0 ? r->error : errno;
+}
+
+/* What is mounted there does, also where it is of the same file system. */
+static bool stays(struct remover *r, int dir, const char *name)
+{
+	struct statx st;
+
+	if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) != 0 ||
+	    (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0) {
+		return false;
+	}
+	errno = EXDEV;
+	failed(r);
+	return true;
 }
 
 static DIR *list(int dir, const char *name)
@@ -97,6 +110,9 @@ static void move_up(struct remover *r, int dir, const char *name)
 {
 	char to[32];
 
+	if (stays(r, dir, name)) {
+		return;
+	}
 	/* What is in a directory that cannot be written is not moved, nor is that itself. */
 	open_up(dir, name);
 	for (int i = 0; i < NAME_TRIES; i++) {
@@ -114,17 +130,14 @@ static void move_up(struct remover *r, int dir, const char *name)
 
 static void remove_directory(struct remover *r, const char *name)
 {
-	open_up(r->top, name);
-	AUTO(close_dir) DIR *d = list(r->top, name);
-	struct stat st;
-	bool is_dir = false;
-
-	if (d == NULL || fstat(dirfd(d), &st) != 0) {
-		failed(r);
+	if (stays(r, r->top, name)) {
 		return;
 	}
-	if (st.st_dev != r->dev) {
-		errno = EXDEV;
+	open_up(r->top, name);
+	AUTO(close_dir) DIR *d = list(r->top, name);
+	bool is_dir = false;
+
+	if (d == NULL) {
 		failed(r);
 		return;
 	}
@@ -144,13 +157,11 @@ int tree_empty(int dir_fd)
 {
 	AUTO(close_dir) DIR *d = list(dir_fd, ".");
 	struct remover r = { .top = dir_fd, .moved = true };
-	struct stat st;
 	bool is_dir = false;
 
-	if (d == NULL || fstat(dir_fd, &st) != 0) {
+	if (d == NULL) {
 		return -1;
 	}
-	r.dev = st.st_dev;
 	for (int i = 0; i < ROUNDS && r.moved; i++) {
 		r.moved = false;
 		r.error = 0;

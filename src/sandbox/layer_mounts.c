@@ -25,8 +25,9 @@
 #include "sandbox/stage.h"
 #include "sandbox/view.h"
 
-#define RO_ATTRS   (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
-#define SEAL_TRIES 1000
+#define RO_ATTRS     (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define DEVICE_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
+#define SEAL_TRIES   1000
 
 /* From the host, read-only. A symlink is copied as a symlink, what does not
  * exist is left out. */
@@ -53,7 +54,8 @@ const char *const VIEW_HOST[] = {
 };
 const size_t VIEW_HOST_COUNT = ARRAY_LEN(VIEW_HOST);
 
-/* Device nodes, writable: their mount must not be nodev. */
+/* Device nodes: their mount must not be nodev. They are written on one that is read-only as
+ * well, which keeps their owner from changing the node itself. */
 const char *const VIEW_DEVICES[] = {
 	"dev/null", "dev/zero", "dev/full", "dev/random", "dev/urandom", "dev/tty",
 };
@@ -112,9 +114,21 @@ static int fail(struct ssb_error *err, const char *what, const char *name)
 	return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "%s '%s'", what, name);
 }
 
-/* The parts that must be taken while the host's root is still in sight. */
-static int view_collect(struct view *v, int host, bool whole, struct ssb_error *err)
+/* Root that has no other id to give is root for the kernel still, to whom its settings belong:
+ * no capability is asked of him who writes them. */
+static uint64_t proc_attrs(const struct stage *s)
 {
+	bool root = s->outer_uid == 0 && !s->mapped_by_parent;
+
+	return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC |
+	       (root ? MOUNT_ATTR_RDONLY : 0);
+}
+
+/* The parts that must be taken while the host's root is still in sight. */
+static int view_collect(struct view *v, int host, const struct stage *s, struct ssb_error *err)
+{
+	bool whole = s->plan->rootfs.path == NULL;
+
 	for (size_t i = 0; whole && i < ARRAY_LEN(VIEW_HOST); i++) {
 		struct stat st;
 		bool there = fstatat(host, VIEW_HOST[i], &st, AT_SYMLINK_NOFOLLOW) == 0;
@@ -129,12 +143,11 @@ static int view_collect(struct view *v, int host, bool whole, struct ssb_error *
 	}
 	for (size_t i = 0; i < ARRAY_LEN(VIEW_DEVICES); i++) {
 		v->devices[i] = mount_clone(host, VIEW_DEVICES[i]);
-		if (v->devices[i] < 0 ||
-		    mount_restrict(v->devices[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, -1) != 0) {
+		if (v->devices[i] < 0 || mount_restrict(v->devices[i], DEVICE_ATTRS, -1) != 0) {
 			return fail(err, "cannot take", VIEW_DEVICES[i]);
 		}
 	}
-	v->proc = mount_new("proc", NULL, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	v->proc = mount_new("proc", NULL, proc_attrs(s));
 	if (v->proc < 0) {
 		return ssb_fail(
 		        err, SSB_E_LAYER, errno, "mounts",
@@ -359,9 +372,9 @@ int layer_mounts(struct stage *s, struct ssb_error *err)
 	auto_fd host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	/* The fds of the view are CLOEXEC and closed wholesale by init. */
-	if (host < 0 || view_collect(&v, host, s->plan->rootfs.path == NULL, err) != 0 ||
-	    rootfs_collect(s, err) != 0 || grants_collect(s, err) != 0 ||
-	    view_root(&v, s->plan, err) != 0 || view_fill(&v, host, s, err) != 0) {
+	if (host < 0 || view_collect(&v, host, s, err) != 0 || rootfs_collect(s, err) != 0 ||
+	    grants_collect(s, err) != 0 || view_root(&v, s->plan, err) != 0 ||
+	    view_fill(&v, host, s, err) != 0) {
 		return host < 0 ? fail(err, "cannot open", "/") : -1;
 	}
 	s->empty = v.empty;

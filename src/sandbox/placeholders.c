@@ -21,8 +21,10 @@
 #include "policy/protect.h"
 #include "sandbox/sources.h"
 
-#define FILE_MODE 01400
-#define DIR_MODE  01500
+#define FILE_MODE 01444
+#define DIR_MODE  01555
+/* A umask takes it away and a directory gives it: it says nothing of whose they are. */
+#define ANY_MODE ((mode_t)(S_ISGID | 0055))
 
 /* How long another run may take to remove one; nobody else locks them. */
 #define LOCK_TRIES    200
@@ -41,11 +43,21 @@ struct placeholders {
 	struct placeholder v[];
 };
 
+static bool has_mode(const struct stat *st, mode_t mode)
+{
+	return (st->st_mode & ~ANY_MODE) == (mode & ~ANY_MODE);
+}
+
 bool placeholder_is(const struct stat *st)
 {
-	return S_ISDIR(st->st_mode) ? st->st_mode == (S_IFDIR | DIR_MODE)
-	                            : st->st_mode == (S_IFREG | FILE_MODE) &&
-	                                      st->st_size == sizeof(PLACEHOLDER_TEXT) - 1;
+	return has_mode(st, S_IFDIR | DIR_MODE) ||
+	       (has_mode(st, S_IFREG | FILE_MODE) && st->st_size == sizeof(PLACEHOLDER_TEXT) - 1);
+}
+
+/* Another run makes it this moment, or died when it did. */
+static bool is_unfinished(const struct stat *st)
+{
+	return has_mode(st, S_IFREG | FILE_MODE) && st->st_size == 0;
 }
 
 /* Makes it unless something is there. 0, or -1 with errno. */
@@ -84,35 +96,59 @@ static bool may_later(int dir)
 	return fstat(dir, &st) != 0 || st.st_uid == geteuid();
 }
 
+enum found { OURS, UNFINISHED, GONE, OWNERS };
+
+/* What the name means now; *ret_fd is open on it, unless it is gone or closed to us. */
+static enum found placeholder_find(int dir, const char *name, bool is_dir, int *ret_fd)
+{
+	int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (is_dir ? O_DIRECTORY : 0);
+	auto_fd fd = openat(dir, name, flags);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		return errno == ENOENT ? GONE : OWNERS;
+	}
+	*ret_fd = steal_fd(&fd);
+	return placeholder_is(&st) ? OURS : is_unfinished(&st) ? UNFINISHED : OWNERS;
+}
+
 /* Makes or takes over one and locks it: *ret_fd. -1 there if the name is the
  * owner's own, or nobody can make it. -1 with errno: it has to be held and
  * cannot be. */
 static int placeholder_open(int dir, const char *name, bool is_dir, int *ret_fd)
 {
-	int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (is_dir ? O_DIRECTORY : 0);
-	struct stat st;
-
 	*ret_fd = -1;
 	for (int tries = 0; tries < LOCK_TRIES; tries++) {
 		bool made = placeholder_create(dir, name, is_dir) == 0;
 		if (!made && errno != EEXIST) {
 			return errno == EROFS || (errno == EACCES && !may_later(dir)) ? 0 : -1;
 		}
-		auto_fd fd = openat(dir, name, flags);
-		if (fd < 0 || fstat(fd, &st) != 0 || !placeholder_is(&st)) {
-			if (made) {
-				(void)unlinkat(dir, name, is_dir ? AT_REMOVEDIR : 0);
-				errno = EOPNOTSUPP; /* a file system without such modes */
-				return -1;
-			}
+		auto_fd fd = -1;
+		enum found found = placeholder_find(dir, name, is_dir, &fd);
+		if (found == OWNERS && made) {
+			(void)unlinkat(dir, name, is_dir ? AT_REMOVEDIR : 0);
+			errno = EOPNOTSUPP; /* a file system without such modes */
+			return -1;
+		}
+		if (found == OWNERS) {
 			return 0;
 		}
+		if (made) {
+			/* Runs of other users share the lock: whatever our umask is. */
+			(void)fchmod(fd, is_dir ? DIR_MODE : FILE_MODE);
+		}
 		/* The run that ends now may be about to remove it: try again. */
-		if (flock(fd, LOCK_SH | LOCK_NB) == 0 && is_named(dir, name, fd)) {
+		if (found == OURS && flock(fd, LOCK_SH | LOCK_NB) == 0 && is_named(dir, name, fd)) {
 			*ret_fd = steal_fd(&fd);
 			return 0;
 		}
-		(void)usleep(LOCK_PAUSE_US);
+		/* Whoever is still at it, after all, takes over what we make. */
+		if (found == UNFINISHED && tries > 0) {
+			(void)unlinkat(dir, name, 0);
+		}
+		if (found != GONE) {
+			(void)usleep(LOCK_PAUSE_US);
+		}
 	}
 	errno = EBUSY;
 	return -1;

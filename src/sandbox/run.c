@@ -178,7 +178,9 @@ static int hold_signals(struct held_signals *h, struct ssb_error *err)
 	if (h->fd < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "run", "signalfd");
 	}
-	sigaddset(&ours, SIGPIPE); /* a closed stdout is an errno here */
+	/* A closed stdout and a file that may not grow are an errno here. */
+	sigaddset(&ours, SIGPIPE);
+	sigaddset(&ours, SIGXFSZ);
 	sigprocmask(SIG_BLOCK, &ours, &h->before);
 	return 0;
 }
@@ -187,14 +189,15 @@ static void release_signals(struct held_signals *h)
 {
 	struct signalfd_siginfo drop;
 	struct timespec none = { 0 };
-	sigset_t pipe_only;
+	sigset_t errors;
 
 	/* What was held back has been acted on; it must not hit the caller now. */
 	while (read(h->fd, &drop, sizeof(drop)) > 0) {
 	}
-	sigemptyset(&pipe_only);
-	sigaddset(&pipe_only, SIGPIPE);
-	while (sigtimedwait(&pipe_only, NULL, &none) > 0) {
+	sigemptyset(&errors);
+	sigaddset(&errors, SIGPIPE);
+	sigaddset(&errors, SIGXFSZ);
+	while (sigtimedwait(&errors, NULL, &none) > 0) {
 	}
 	sigprocmask(SIG_SETMASK, &h->before, NULL);
 	own_close(&h->fd);

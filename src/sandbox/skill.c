@@ -249,13 +249,11 @@ static void skill_enter_workdir(const struct stage *s)
 	}
 }
 
-static void skill_default_signals(void)
+/* All are as they are by default since stage_main(). */
+static void skill_unblock_signals(void)
 {
 	sigset_t none;
 
-	for (int sig = 1; sig < NSIG; sig++) {
-		(void)signal(sig, SIG_DFL);
-	}
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -304,7 +302,7 @@ _Noreturn void skill_main(struct stage *s, int meet)
 		ssb_fail(&err, SSB_E_LAYER, errno, "fds", "close_range (needs Linux 5.11)");
 		stage_die(s, &err);
 	}
-	skill_default_signals();
+	skill_unblock_signals();
 	/* A session of its own: kill(0) would otherwise reach our caller. */
 	if (setsid() < 0) {
 		ssb_fail(&err, SSB_E_SYS, errno, "skill", "setsid");

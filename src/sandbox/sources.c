@@ -10,7 +10,6 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -42,7 +41,6 @@ static int idmap_userns(uid_t uid, gid_t gid, uid_t host_uid, gid_t host_gid)
 			pause();
 		}
 	}
-	own_close(&pidfd);
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	auto_fd proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	snprintf(map, sizeof(map), "%u %u 1\n", uid, host_uid);
@@ -53,8 +51,7 @@ static int idmap_userns(uid_t uid, gid_t gid, uid_t host_uid, gid_t host_gid)
 		}
 	}
 	int saved = errno;
-	(void)kill(pid, SIGKILL);
-	(void)waitpid(pid, NULL, 0);
+	clone_end(&pidfd);
 	errno = saved;
 	return fd;
 }

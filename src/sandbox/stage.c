@@ -258,8 +258,11 @@ _Noreturn void stage_main(struct stage *s)
 	/* The end of the supervisor is seen as the end of ctl; this is for the
 	 * moments before init listens. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	/* A caller that ignores it would make children vanish unseen. */
-	(void)signal(SIGCHLD, SIG_DFL);
+	/* No code of the caller's runs here; and one that ignores SIGCHLD would make children
+	 * vanish unseen. */
+	for (int sig = 1; sig < NSIG; sig++) {
+		(void)signal(sig, SIG_DFL);
+	}
 	plan_forget_proxy(s->plan);
 	if (!s->namespaces && stage_without_namespaces(s, &err) != 0) {
 		stage_die(s, &err);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -58,7 +59,8 @@ void run_kill(struct run *r)
 	}
 	r->killed = true;
 	if (r->stage.namespaces) {
-		(void)kill(r->pid, SIGKILL);
+		/* Not by its number, which is another's when the caller reaps on SIGCHLD. */
+		(void)pidfd_send_signal(r->pidfd, SIGKILL, NULL, 0);
 	} else {
 		/* It has to end the others first, and does so when we are gone. */
 		(void)shutdown(r->ctl, SHUT_WR);
@@ -66,15 +68,20 @@ void run_kill(struct run *r)
 	governed_let_die(r);
 }
 
+static void wait_for_end(const struct run *r, int more)
+{
+	siginfo_t how;
+
+	(void)TEMP_FAILURE_RETRY(waitid(P_PIDFD, (id_t)r->pidfd, &how, WEXITED | more));
+}
+
 void run_reap(struct run *r)
 {
-	siginfo_t how = { 0 };
-
-	(void)waitid(P_PIDFD, (id_t)r->pidfd, &how, WEXITED | (r->govern != NULL ? WNOWAIT : 0));
 	if (r->govern != NULL) {
+		wait_for_end(r, WNOWAIT);
 		governed_last_look(r); /* it is still to be seen */
-		(void)waitid(P_PIDFD, (id_t)r->pidfd, &how, WEXITED);
 	}
+	wait_for_end(r, 0);
 	r->dead = true;
 }
 
@@ -83,7 +90,7 @@ void run_done(struct run *r)
 	if (r->pid > 0 && !r->dead) {
 		run_kill(r);
 		cgroup_shed(r->cgroup);
-		(void)waitpid(r->pid, NULL, 0);
+		wait_for_end(r, 0);
 	}
 	close_child_ends(r);
 	for (int i = 0; i < 3; i++) {

@@ -290,6 +290,31 @@ def test_run_begins_while_another_removes_its_names(ssb):
     assert os.listdir(d) == []
 
 
+def test_run_of_another_user_ends_first(root, user):
+    """Whoever made the names, they are held until the last run that needs them has ended."""
+    d = user.mkdir("shared")
+    script = 'touch "$0/$1"; while [ -e "$0/$1" ]; do sleep 0.02; done; ' \
+             '{ echo evil > "$0/.envrc"; } 2>&-; mkdir "$0/.vscode" 2>&-; echo over'
+
+    def begin(caller, mark):
+        p = caller.popen([caller.binary, "run", "-w", d, "--", "sh", "-c", script, d, mark],
+                         stdin=-3, stdout=-1, stderr=-1)
+        for _ in range(600):
+            if (d / mark).exists() or ends_within(p, 0.05) is not None:
+                break
+        return p
+
+    def end(p, mark):
+        os.unlink(d / mark)
+        return p.communicate(timeout=30)
+    first, second = begin(root, "first"), begin(user, "second")
+    held = sorted(os.listdir(d))
+    assert end(first, "first")[0] == b"over\n"
+    assert sorted(os.listdir(d)) == [n for n in held if n != "first"], "control: they were there"
+    out, err = end(second, "second")
+    assert (out, os.listdir(d)) == (b"over\n", []), err
+
+
 def test_interrupt_during_the_set_up_leaves_nothing(ssb):
     d = ssb.mkdir("d")
     ssb.write(d / "file", "mine\n")

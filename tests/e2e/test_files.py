@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from harness import ATTEMPT, DECOYS, SECRET, kernel
+from harness import ATTEMPT, DECOYS, SECRET, execute, kernel
 
 READ_ALL = """
 import json, os
@@ -253,6 +253,31 @@ def test_nosuid_nodev_everywhere(ssb):
     print(json.dumps(bad))
     """
     assert ssb.probe(code) == []
+
+
+# A /dev in which the devices are the caller's, as in a container with ids of its own.
+OWN_DEV = r"""
+mount -t tmpfs -o mode=755 dev /mnt
+for d in null:3 zero:5 full:7 random:8 urandom:9; do mknod -m 666 /mnt/${d%:*} c 1 ${d#*:}; done
+mknod -m 666 /mnt/tty c 5 0
+chown -R "$0" /mnt && mount --move /mnt /dev
+"$@" </dev/zero
+stat -c '%n %a' /dev/null /dev/zero
+"""
+CHANGES = "for f in /dev/null /dev/zero; do chmod 600 $f && echo changed; done 2>&1; " \
+          "touch -d @0 /dev/null && echo touched; echo x | cat > /dev/null && echo written"
+
+
+def test_device_nodes_of_the_caller_stay_as_they_are(ssb):
+    def run(*argv):
+        return execute(["unshare", "-m", "sh", "-c", OWN_DEV, f"{ssb.uid}:{ssb.gid}",
+                        *ssb.identity(), *argv, "sh", "-c", CHANGES],
+                       env=ssb.environment(), cwd=ssb.work).text
+    r = run(ssb.binary, "run", "--")
+    assert "changed" not in r and "touched" not in r, r
+    assert r.splitlines()[-3:] == ["written", "/dev/null 666", "/dev/zero 666"], r
+    bare = run("env")
+    assert bare.count("changed") == 2 and "/dev/null 600" in bare, "control"
 
 
 def test_mountinfo_tells_no_host_path_but_the_granted(ssb):

@@ -58,6 +58,33 @@ def test_identity_outside(ssb):
         p.wait(10)
 
 
+# Opened and never written to: what of the machine's own could be changed.
+OPEN_MACHINE = """
+import os
+found = []
+for at, below, names in os.walk('/proc'):
+    below[:] = [d for d in below if not d.isdigit() and d not in ('self', 'thread-self')]
+    for name in names:
+        try:
+            os.close(os.open(at + '/' + name, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY))
+            found.append(at + '/' + name)
+        except OSError:
+            pass
+print(*found)
+"""
+
+
+def test_root_that_has_no_other_ids(root):
+    """In such a namespace the skill is root for the kernel, to whom its settings belong."""
+    in_ns = ["unshare", "--user", "--map-root-user"]
+    command = [harness.PYTHON, "-c", OPEN_MACHINE]
+    for flags in (["--audit", "off"], []):
+        r = root.as_caller([*in_ns, root.binary, "run", *flags, "--", *command])
+        assert r.ok().text.split() == [], flags
+    control = root.as_caller([*in_ns, "unshare", "--net", "--ipc", *command]).text.split()
+    assert "/proc/sys/kernel/core_pattern" in control
+
+
 def test_namespaces_differ(ssb):
     code = """
     import json, os

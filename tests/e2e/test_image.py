@@ -8,7 +8,7 @@ import tempfile
 import pytest
 
 import oci
-from harness import SECRET
+from harness import PYTHON, SECRET
 
 INSPECT = ("inspect", "--json")
 SEES = "for f in /usr/bin/env /etc/debian_version /bin/bash; do [ -e $f ] && echo host $f; done; "
@@ -33,6 +33,20 @@ def layout(ssb, *layers, **kw):
 
 def images(ssb):
     return sorted(p.name for p in (ssb.state / "skillsandbox/images").iterdir())
+
+
+MORE_FDS = "import os, sys\n" \
+           "for n in range(int(sys.argv[1])): os.dup2(0, 3 + n)\n" \
+           "os.execv(sys.argv[2], sys.argv[2:])"
+
+
+def test_image_whatever_the_caller_has_open(ssb):
+    """The reader's two fds end where they are meant to, wherever they began."""
+    for n in range(7):
+        image = layout(ssb, oci.layer(oci.member(f"n{n}", value=b"x")))
+        r = ssb.as_caller([PYTHON, "-c", MORE_FDS, str(n), ssb.binary, "run", "--image", image,
+                           "--", "/bin/cat", f"/n{n}"])
+        assert r.text == "x", f"{n} more: {r!r}"
 
 
 def test_rootfs_is_the_system(ssb, root_fs):

@@ -84,6 +84,235 @@ def test_c_example_builds_and_runs(ssb):
         assert "through the library" in r.text
 
 
+# A host with a life of its own: its timer interrupts every call that waits.
+ALARMED = r"""
+#include <dirent.h>
+#include <signal.h>
+#include <skillsandbox.h>
+#include <stdio.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+static void tick(int sig) { (void)sig; }
+
+static int fds(void)
+{
+	int n = 0;
+	DIR *d = opendir("/proc/self/fd");
+	while (readdir(d) != NULL) { n++; }
+	closedir(d);
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	const int streams[3] = { -1, -1, -1 };
+	struct sigaction on = { .sa_handler = tick };
+	struct ssb_result result;
+	int left = 0, ran = 0, before = fds();
+	(void)argc;
+	sigaction(SIGALRM, &on, NULL);
+	setitimer(ITIMER_REAL, &(struct itimerval){ { 0, 300 }, { 0, 300 } }, NULL);
+	for (int i = 0; i < 40; i++) {
+		struct ssb_error err = { 0 };
+		struct ssb_plan *plan = NULL;
+		struct ssb_options *o = ssb_options_new();
+		if (ssb_plan_command(o, argv + 1, &plan, NULL, &err) == 0 &&
+		    ssb_run(plan, streams, &result, &err) == 0) {
+			ran += result.exit_status == 7;
+		} else {
+			fprintf(stderr, "%s: %s\n", err.where, err.text);
+		}
+		left += waitpid(-1, NULL, WNOHANG) >= 0;
+		ssb_plan_free(plan);
+		ssb_options_free(o);
+	}
+	printf("ran %d, processes left %d, fds left %d\n", ran, left, fds() - before);
+	return 0;
+}
+"""
+
+
+def host(ssb, text):
+    out = ssb.mkdir("host")
+    (out / "x.c").write_text(text)
+    subprocess.run(["gcc", "-std=gnu17", "-Wall", "-Werror", "-I", harness.REPO / "include",
+                    out / "x.c", SRC / "libskillsandbox.a", "-lyaml", "-o", out / "x"],
+                   check=True, timeout=60)
+    return out / "x"
+
+
+def test_host_that_is_interrupted(ssb):
+    """Again and again in one process: nothing of a run is left in it."""
+    r = ssb.as_caller([host(ssb, ALARMED), "sh", "-c", "exit 7"], timeout=120)
+    assert r.text == "ran 40, processes left 0, fds left 0\n", repr(r)
+
+
+BOUNDED = r"""
+#include <skillsandbox.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+int main(int argc, char **argv)
+{
+	const int streams[3] = { -1, -1, -1 };
+	struct ssb_error err = { 0 };
+	struct ssb_result result = { 0 };
+	struct ssb_plan *plan = NULL;
+	struct ssb_options *o = ssb_options_new();
+	(void)argc;
+	int planned = ssb_plan_command(o, argv + 1, &plan, NULL, &err);
+	setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 10, RLIM_INFINITY });
+	int bounded = ssb_run(plan, streams, &result, &err);
+	setrlimit(RLIMIT_FSIZE, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY });
+	printf("planned %d, bounded %d, %s\n", planned, bounded, err.text);
+	err = (struct ssb_error){ 0 };
+	printf("then %d\n", ssb_run(plan, streams, &result, &err));
+	return 0;
+}
+"""
+
+
+def test_host_whose_files_may_not_grow(ssb):
+    """The record cannot be written: that is an error, and not the end of the host."""
+    r = ssb.as_caller([host(ssb, BOUNDED), "true"], timeout=60)
+    first, then = r.ok().text.splitlines()
+    assert first.startswith("planned 0, bounded -1, ") and "File too large" in first, first
+    assert then == "then 0"
+
+
+# What the handler counts is shared with every process that has it.
+HANDLES = r"""
+#include <signal.h>
+#include <skillsandbox.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile int *hits;
+
+static void hit(int sig)
+{
+	(void)sig;
+	(*hits)++;
+	(void)!chdir("/"); /* no business of theirs: their filters end them */
+}
+
+int main(int argc, char **argv)
+{
+	const int streams[3] = { -1, 1, -1 };
+	struct ssb_error err = { 0 };
+	struct ssb_result result = { 0 };
+	struct ssb_plan *plan = NULL;
+	struct ssb_options *o = ssb_options_new();
+	(void)argc;
+	hits = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	setpgid(0, 0);
+	signal(SIGUSR1, hit);
+	pid_t helper = fork();
+	if (helper == 0) {
+		signal(SIGUSR1, SIG_IGN);
+		usleep(500000);
+		kill(0, SIGUSR1);
+		_exit(0);
+	}
+	if (ssb_options_set(o, SSB_OPT_NET, "api.example", &err) != 0 ||
+	    ssb_plan_command(o, argv + 1, &plan, NULL, &err) != 0 ||
+	    ssb_run(plan, streams, &result, &err) != 0) {
+		printf("%s: %s\n", err.where, err.text);
+	}
+	waitpid(helper, NULL, 0);
+	printf("exit %d, %d hits, %zu violations\n", result.exit_status, *hits,
+	       result.violations);
+	ssb_plan_free(plan);
+	ssb_options_free(o);
+	return 0;
+}
+"""
+
+
+def test_handlers_of_the_host_are_its_own(ssb):
+    """A signal to its group, of which init and the egress are, runs none of its code there."""
+    r = ssb.as_caller([host(ssb, HANDLES), "sh", "-c", "sleep 1.5; exit 7"], timeout=60)
+    assert r.text == "exit 7, 1 hits, 0 violations\n", repr(r)
+
+
+# Reaps whatever ends, as servers do, and the next process gets that number.
+REAPS = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <skillsandbox.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pid_t others[64];
+static int n;
+
+static void reap(int sig)
+{
+	char text[16];
+	int saved = errno, status;
+	pid_t gone;
+	(void)sig;
+	while (n < 64 && (gone = waitpid(-1, &status, WNOHANG)) > 0) {
+		int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+		snprintf(text, sizeof(text), "%d", gone - 1);
+		(void)!write(fd, text, strlen(text));
+		pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); /* takes no lock */
+		if (pid == 0) {
+			signal(SIGCHLD, SIG_DFL);
+			close_range(0, ~0U, 0);
+			for (;;) { pause(); }
+		}
+		if (pid == gone) { others[n++] = pid; }
+		close(fd);
+	}
+	errno = saved;
+}
+
+int main(int argc, char **argv)
+{
+	const int streams[3] = { -1, 1, -1 };
+	struct ssb_error err = { 0 };
+	struct ssb_result result = { 0 };
+	struct ssb_plan *plan = NULL;
+	struct ssb_options *o = ssb_options_new();
+	int ended = 0;
+	(void)argc;
+	signal(SIGCHLD, reap);
+	if (ssb_options_set(o, SSB_OPT_NET, "api.example", &err) != 0 ||
+	    ssb_plan_command(o, argv + 1, &plan, NULL, &err) != 0) {
+		printf("%s: %s\n", err.where, err.text);
+	}
+	for (int i = 0; i < 20 && err.code == SSB_OK; i++) {
+		if (ssb_run(plan, streams, &result, &err) != 0 || result.exit_status != 7) {
+			printf("exit %d, %s: %s\n", result.exit_status, err.where, err.text);
+		}
+	}
+	signal(SIGCHLD, SIG_DFL);
+	for (int i = 0; i < n; i++) {
+		ended += waitpid(others[i], NULL, WNOHANG) != 0;
+		kill(others[i], SIGKILL);
+	}
+	printf("took a number: %s, ended: %d\n", n > 0 ? "yes" : "no", ended);
+	return 0;
+}
+"""
+
+
+def test_host_that_reaps_by_itself(root):
+    """What has the number of a process of ours by now is not ours."""
+    in_ns = ["unshare", "--pid", "--fork", "--mount-proc"]
+    r = root.as_caller([*in_ns, host(root, REAPS), "sh", "-c", "exit 7"], timeout=30)
+    assert r.text == "took a number: yes, ended: 0\n", repr(r)
+
+
 def test_pkg_config_names_all_that_is_needed(ssb, tmp_path):
     """The installed library, linked by what pkg-config says alone."""
     env = {"PATH": harness.PATH, "DESTDIR": str(tmp_path), "HOME": str(tmp_path)}

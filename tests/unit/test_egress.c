@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -18,6 +19,7 @@
 #include "egress/egress.h"
 #include "egress/event.h"
 #include "os/clock.h"
+#include "os/clone.h"
 
 static bool without_memory;
 static unsigned violations;
@@ -73,9 +75,9 @@ static void start_talker(struct egress *e, unsigned n, unsigned every_us)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	e->ledger = __real_ledger_new(&plan);
 	e->events = pair[0];
-	e->broker = fork();
-	assert_true(e->broker >= 0);
-	if (e->broker == 0) {
+	pid_t pid = clone_fork(&e->broker);
+	assert_true(pid >= 0);
+	if (pid == 0) {
 		(void)close(pair[0]);
 		for (unsigned i = 0; i < n; i++) {
 			(void)send(pair[1], &ev, sizeof(ev), MSG_NOSIGNAL);
@@ -114,7 +116,7 @@ static void test_endless_words(void **state)
 	assert_true(clock_ms() - start < 8000);
 	assert_true(heard > 0);
 	assert_int_equal(violations, 0);
-	assert_int_equal(e.broker, 0);
+	assert_int_equal(e.broker, -1);
 	egress_done(&e);
 }
 
@@ -162,8 +164,8 @@ static void test_gone_before_the_end(void **state)
 
 	(void)state;
 	start_talker(&e, 3, 0);
-	assert_int_equal(kill(e.broker, SIGKILL), 0);
-	assert_int_equal(waitid(P_PID, (id_t)e.broker, NULL, WEXITED | WNOWAIT), 0);
+	assert_int_equal(pidfd_send_signal(e.broker, SIGKILL, NULL, 0), 0);
+	assert_int_equal(waitid(P_PIDFD, (id_t)e.broker, NULL, WEXITED | WNOWAIT), 0);
 	egress_stop(&e, some_trace());
 	assert_int_equal(heard, 3);
 	assert_int_equal(violations, 1);

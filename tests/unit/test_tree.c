@@ -209,8 +209,8 @@ static bool map_self(uid_t uid, gid_t gid)
 	       tell("/proc/self/gid_map", groups);
 }
 
-/* A mount in a namespace of its own, where the directory is opened anew. */
-static bool own_mount(void)
+/* Mounts in a namespace of its own, where the directory is opened anew. */
+static bool own_mounts(void)
 {
 	uid_t uid = getuid();
 	gid_t gid = getgid();
@@ -220,13 +220,12 @@ static bool own_mount(void)
 		return false;
 	}
 	top = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return mount("", "/", "", MS_REC | MS_PRIVATE, NULL) == 0 &&
-	       mount("tmp", "b/c", "tmpfs", 0, NULL) == 0;
+	return mount("", "/", "", MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
 static int with_a_mount(void)
 {
-	if (!own_mount()) {
+	if (!own_mounts() || mount("tmp", "b/c", "tmpfs", 0, NULL) != 0) {
 		return 100;
 	}
 	put_file("b/c/mounted");
@@ -236,10 +235,37 @@ static int with_a_mount(void)
 	return umount("b/c") == 0 && tree_remove(top, "b") == 0 && !is_there("b") ? 0 : 2;
 }
 
+/* Of the same file system, at the top of what is removed and deeper. */
+static int with_bind_mounts(void)
+{
+	struct stat st;
+
+	if (!own_mounts() || mkdirat(top, "out", 0700) != 0 || mkdirat(top, "b/e", 0700) != 0 ||
+	    mkdirat(top, "b/e/f", 0700) != 0 || fchmodat(top, "out", 0755, 0) != 0) {
+		return 1;
+	}
+	put_file("out/kept");
+	if (mount("out", "b/c", "", MS_BIND, NULL) != 0 ||
+	    mount("out", "b/e/f", "", MS_BIND, NULL) != 0) {
+		return 2;
+	}
+	if (tree_remove(top, "b") == 0 || !is_there("b/c/kept") || !is_there("b/e/f/kept") ||
+	    is_there("b/x")) {
+		return 3;
+	}
+	return fstatat(top, "out", &st, 0) == 0 && (st.st_mode & 0777) == 0755 ? 0 : 4;
+}
+
 static void test_remove_keeps_mounts(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(with_a_mount), 0);
+}
+
+static void test_remove_keeps_bind_mounts(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(with_bind_mounts), 0);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, make, unmake)
@@ -253,6 +279,7 @@ int main(void)
 		T(test_remove_deep),
 		T(test_remove_without_rights),
 		T(test_remove_keeps_mounts),
+		T(test_remove_keeps_bind_mounts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

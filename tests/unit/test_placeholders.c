@@ -1,0 +1,178 @@
+/* The names that are held in a writable grant, while other runs make and remove theirs. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/own.h"
+#include "os/tree.h"
+#include "sandbox/sources.h"
+
+static char top[64];
+static struct grant grant;
+static struct ssb_plan plan;
+static bool ends; /* the run that has .vscode ends when another finds it there */
+
+int __real_mkdirat(int dir, const char *name, mode_t mode);
+int __wrap_mkdirat(int dir, const char *name, mode_t mode);
+
+int __wrap_mkdirat(int dir, const char *name, mode_t mode)
+{
+	int rc = __real_mkdirat(dir, name, mode);
+
+	if (ends && strcmp(name, ".vscode") == 0) {
+		ends = false;
+		assert_int_equal(rc, -1);
+		assert_int_equal(unlinkat(dir, name, AT_REMOVEDIR), 0);
+		errno = EEXIST;
+	}
+	return rc;
+}
+
+static int world(void **state)
+{
+	(void)state;
+	snprintf(top, sizeof(top), "/tmp/ssb-placeholders-XXXXXX");
+	if (mkdtemp(top) == NULL) {
+		return -1;
+	}
+	grant = (struct grant){ .path = top,
+		                .where = "--write",
+		                .access = ACCESS_WRITE,
+		                .is_dir = true,
+		                .fd = open(top, O_PATH | O_CLOEXEC) };
+	plan = (struct ssb_plan){ .grants = &grant, .n_grants = 1, .home = "/nowhere" };
+	return 0;
+}
+
+static int world_end(void **state)
+{
+	(void)state;
+	own_close(&grant.fd);
+	return tree_remove(AT_FDCWD, top);
+}
+
+static struct placeholders *hold(void)
+{
+	struct ssb_error err = { 0 };
+	struct placeholders *p = NULL;
+
+	if (placeholders_make(&plan, NULL, &p, &err) != 0) {
+		fail_msg("%s", err.text);
+	}
+	return p;
+}
+
+static bool look(const char *name, struct stat *ret)
+{
+	return fstatat(grant.fd, name, ret, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void assert_held(const char *name)
+{
+	struct stat st;
+
+	assert_true(look(name, &st));
+	assert_true(placeholder_is(&st));
+}
+
+static void assert_empty(void)
+{
+	DIR *d = opendir(top);
+	int n = 0;
+
+	assert_non_null(d);
+	while (readdir(d) != NULL) {
+		n++;
+	}
+	(void)closedir(d);
+	assert_int_equal(n, 2);
+}
+
+static void removed_when_another_begins(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdirat(grant.fd, ".vscode", 01500), 0);
+	assert_held(".vscode");
+	ends = true;
+	struct placeholders *p = hold();
+	assert_false(ends);
+	assert_held(".vscode");
+	placeholders_remove(p);
+	assert_empty();
+}
+
+static void left_by_one_that_died_when_it_made_it(void **state)
+{
+	(void)state;
+	int fd = openat(grant.fd, ".envrc", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 01400);
+	assert_true(fd >= 0);
+	own_close(&fd);
+	struct placeholders *p = hold();
+	assert_held(".envrc");
+	placeholders_remove(p);
+	assert_empty();
+}
+
+static void owner_s_own_is_left_alone(void **state)
+{
+	static const mode_t MODES[] = { 0644, 0444, 0400, 01600, 01666, 0 };
+	struct stat st;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(MODES); i++) {
+		int fd = openat(grant.fd, ".envrc", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		assert_true(fd >= 0 && fchmod(fd, MODES[i]) == 0);
+		own_close(&fd);
+		placeholders_remove(hold());
+		assert_true(look(".envrc", &st));
+		assert_int_equal(st.st_mode, S_IFREG | MODES[i]);
+		assert_int_equal(unlinkat(grant.fd, ".envrc", 0), 0);
+	}
+}
+
+/* Another user's run has to open it to keep it. */
+static void open_to_everybody(void **state)
+{
+	static const struct {
+		mode_t umask, top;
+	} CASES[] = { { 022, 0755 }, { 077, 0755 }, { 022, 02755 }, { 077, 02777 } };
+	struct stat st;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		mode_t before = umask(CASES[i].umask);
+		assert_int_equal(chmod(top, CASES[i].top), 0);
+		struct placeholders *p = hold();
+		(void)umask(before);
+		assert_held(".envrc");
+		assert_true(look(".envrc", &st) && (st.st_mode & 0777) == 0444);
+		assert_held(".vscode");
+		assert_true(look(".vscode", &st) && (st.st_mode & 0777) == 0555);
+		placeholders_remove(p);
+		assert_empty();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(removed_when_another_begins, world, world_end),
+		cmocka_unit_test_setup_teardown(left_by_one_that_died_when_it_made_it, world,
+		                                world_end),
+		cmocka_unit_test_setup_teardown(owner_s_own_is_left_alone, world, world_end),
+		cmocka_unit_test_setup_teardown(open_to_everybody, world, world_end),
+	};
+
+	return cmocka_run_group_tests_name("placeholders", tests, NULL, NULL);
+}
