@@ -62,7 +62,9 @@ static struct diag_entry *move_last(struct ssb_diags *d, size_t n)
 	}
 	i = d->entries[i]->view.severity < SSB_ALARM ? i : n - 1;
 	struct diag_entry *e = d->entries[i];
-	memmove(&d->entries[i], &d->entries[i + 1], (n - 1 - i) * sizeof(d->entries[0]));
+	for (; i + 1 < n; i++) {
+		d->entries[i] = d->entries[i + 1];
+	}
 	return d->entries[n - 1] = e;
 }
 
