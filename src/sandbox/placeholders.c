@@ -23,6 +23,7 @@
 
 #define FILE_MODE 01400
 #define DIR_MODE  01500
+#define MAX_TEXT  2 /* of placeholder_text */
 
 /* How long another run may take to remove one; nobody else locks them. */
 #define LOCK_TRIES    200
@@ -41,11 +42,18 @@ struct placeholders {
 	struct placeholder v[];
 };
 
+/* What a file holds meanwhile: git wants a commondir that says something, and an agent that
+ * is started then does not come up with settings that are no JSON. */
+static const char *placeholder_text(const char *name)
+{
+	return strstr(name, ".json") != NULL ? "{}" : ".";
+}
+
 bool placeholder_is(const struct stat *st)
 {
 	return S_ISDIR(st->st_mode) ? st->st_mode == (S_IFDIR | DIR_MODE)
-	                            : st->st_mode == (S_IFREG | FILE_MODE) &&
-	                                      st->st_size == sizeof(PLACEHOLDER_TEXT) - 1;
+	                            : st->st_mode == (S_IFREG | FILE_MODE) && st->st_size > 0 &&
+	                                      st->st_size <= MAX_TEXT;
 }
 
 /* Makes it unless something is there. 0, or -1 with errno. */
@@ -59,7 +67,8 @@ static int placeholder_create(int dir, const char *name, bool is_dir)
 	if (fd < 0) {
 		return -1;
 	}
-	if (file_write_all(fd, PLACEHOLDER_TEXT, sizeof(PLACEHOLDER_TEXT) - 1) != 0) {
+	const char *text = placeholder_text(name);
+	if (file_write_all(fd, text, strlen(text)) != 0) {
 		int saved = errno;
 		(void)unlinkat(dir, name, 0);
 		errno = saved;
