@@ -49,11 +49,12 @@ static const char *placeholder_text(const char *name)
 	return strstr(name, ".json") != NULL ? "{}" : ".";
 }
 
+/* One without its text is another run's that is being made, or was never finished. */
 bool placeholder_is(const struct stat *st)
 {
-	return S_ISDIR(st->st_mode) ? st->st_mode == (S_IFDIR | DIR_MODE)
-	                            : st->st_mode == (S_IFREG | FILE_MODE) && st->st_size > 0 &&
-	                                      st->st_size <= MAX_TEXT;
+	return S_ISDIR(st->st_mode)
+	               ? st->st_mode == (S_IFDIR | DIR_MODE)
+	               : st->st_mode == (S_IFREG | FILE_MODE) && st->st_size <= MAX_TEXT;
 }
 
 /* Makes it unless something is there. 0, or -1 with errno. */

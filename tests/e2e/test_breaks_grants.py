@@ -161,6 +161,20 @@ def test_held_settings_are_json(ssb):
     assert os.listdir(d) == []
 
 
+def test_placeholder_that_another_run_is_about_to_fill(ssb):
+    """It is no file of the owner's: without a lock of this run on it the other one would remove
+    it at its end, and the name would be free here."""
+    d = ssb.mkdir("d")
+    half = ssb.write(d / ".envrc", "", 0o1400)
+    with ssb.popen([ssb.binary, "run", "-w", d, "--", "sh", "-c", "echo up; read x"],
+                   stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        assert run.stdout.readline() == b"up\n"
+        with open(half, "rb") as f, pytest.raises(BlockingIOError):
+            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        run.communicate(b"\n", timeout=30)
+    assert os.listdir(d) == []
+
+
 @pytest.mark.parametrize("how", ["flags", "flag beneath a request"])
 def test_grant_in_a_grant_protects_its_own_names(ssb, how):
     outer, inner = ssb.mkdir("p"), ssb.mkdir("p/a")
