@@ -28,6 +28,15 @@ def test_own_exit_status(ssb, code, status):
     assert ssb.inside(code).code == status
 
 
+@pytest.mark.parametrize("tty", ["--tty", "--no-tty"])
+def test_streams_by_their_names_in_dev(ssb, tty):
+    """Scripts write there, and the kernel opens the stream anew: it has to be the skill's."""
+    script = "echo out > /dev/stdout; echo err > /dev/stderr; read x < /dev/stdin; echo $x"
+    r = ssb.run(tty, "--", "sh", "-c", script, stdin=b"in\n").ok()
+    streams = (r.text + r.errors).split()
+    assert {"out", "err", "in"} <= set(streams)
+
+
 def test_memory_and_sigkill_are_told_apart(ssb):
     r = ssb.inside("import os; os.kill(os.getpid(), 9)")
     assert r.code == 137 and "--memory" not in r.errors
