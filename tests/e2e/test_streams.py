@@ -280,6 +280,18 @@ def test_terminal_is_restored(ssb, terminal):
     assert termios.tcgetattr(t.fd)[3] & termios.ICANON
 
 
+@pytest.mark.parametrize("tty", ["--tty", "--no-tty"])
+@pytest.mark.parametrize("left", ["\\033[8m", "\\033]0;", "\\033P", "\\033(0", "\\016"])
+def test_skill_cannot_hide_what_is_said_of_it(ssb, terminal, left, tty):
+    """By hidden letters, a title or a string without an end, or another character set."""
+    t = terminal(tty, "--", "sh", "-c", f"cat /etc/shadow 2>/dev/null; printf 'last{left}'")
+    assert t.wait() == 0
+    said = t.seen[t.seen.index(b"last"):]
+    calm = b"\030\033\\\033[0m\033(B\017"
+    assert b"outside the plan" in said
+    assert calm in said and said.index(calm) < said.index(b"skillsandbox:")
+
+
 def test_skill_cannot_type_into_the_outer_terminal(ssb, terminal):
     code = """
     import fcntl, termios, os
