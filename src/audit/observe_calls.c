@@ -488,7 +488,8 @@ static void see_refused(struct observer *o, struct seccomp_notif *n, uint32_t ve
 	bool kill_it = (verdict & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_ERRNO;
 	const char *name = seccomp_call_name(&n->data);
 	bool socket = n->data.nr == SYS_socket;
-	int error = kill_it ? EPERM : (int)(verdict & SECCOMP_RET_DATA);
+	/* Who is killed gets no error, and none is told. */
+	int error = kill_it ? 0 : (int)(verdict & SECCOMP_RET_DATA);
 	struct event e = { .kind = EV_SYSCALL_BLOCKED,
 		           .status = STATUS_DENIED,
 		           .violation = kill_it || !is_everyday(&n->data, error),
@@ -511,7 +512,7 @@ static void see_refused(struct observer *o, struct seccomp_notif *n, uint32_t ve
 		o->killed_first = o->killed_first || first;
 		(void)kill((pid_t)n->pid, SIGKILL);
 	}
-	notify_refuse(o->listener, n, error);
+	notify_refuse(o->listener, n, kill_it ? EPERM : error);
 	observe_tell(o, n, &e);
 }
 

@@ -108,6 +108,9 @@ static int run_plan(const struct request *r, struct ssb_plan *plan)
 	int rc = session != NULL ? ssb_run_in_session(plan, session, stdio, &result, &err)
 	                         : ssb_run(plan, stdio, &result, &err);
 	run_watch_end(&watch);
+	if (rc != 0 || result.stdout_bytes > 0 || result.stderr_bytes > 0) {
+		say_calm(); /* what is said of a skill it cannot hide */
+	}
 	if (rc != 0) {
 		return request_fail(r, &err, exit_from_error(&err, true));
 	}

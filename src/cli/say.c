@@ -16,6 +16,16 @@ void say_quiet(bool quiet)
 	quiet_mode = quiet;
 }
 
+void say_calm(void)
+{
+	static const char CALM[] = "\030\033\\\033[0m\033(B\017"; /* CAN, ST, SGR, ASCII, SI */
+	const char *term = getenv("TERM");
+
+	if (term != NULL && strcmp(term, "dumb") != 0 && isatty(STDERR_FILENO) == 1) {
+		(void)!write(STDERR_FILENO, CALM, sizeof(CALM) - 1);
+	}
+}
+
 bool say_coloured(int fd)
 {
 	static signed char known[3]; /* 0: not asked yet; 1: yes; -1: no */

@@ -79,8 +79,8 @@ struct request {
 	enum access access;
 	enum grant_origin origin;
 	const char *where;
-	/* Where the symlink in a manifest's path leads; NULL: there is none. The owner's
-	 * word for such a path would not lift its refusal. */
+	/* Where the symlink in the path leads; NULL: there is none, or the owner named where it
+	 * leads. The owner's word for such a path would not lift its refusal. */
 	const char *real;
 };
 /* "read ~/.ssh" is refused; NULL texts (no memory) mark the build failed. */

@@ -68,6 +68,9 @@ static void refuse_hit(struct build *b, const struct request *r, const struct da
 		        h->place->instead != NULL && h->how != DANGER_CONTAINS ? h->place->instead
 		        : h->how == DANGER_CONTAINS ? "name the directories in it that are needed"
 		                                    : "use another place");
+	} else if (r->real != NULL && r->origin != ORIGIN_MANIFEST) {
+		remedy = build_printf(b, "a symlink leads there; name the place itself: %s",
+		                      r->real);
 	} else if (r->real != NULL) {
 		remedy = build_printf(b, "declare the real path: %s", r->real);
 	} else if ((h->place->flags & DANGER_DENIED) != 0) {
@@ -247,7 +250,17 @@ static bool judge_manifest(struct build *b, const struct request *r, const struc
 	return judge_protected(b, r, s);
 }
 
-/* The owner's word is taken; what it opens is said. */
+/* A symlink of which the owner's words say nothing leads to what is dangerous. */
+static bool refuse_led(struct build *b, const struct request *r, const struct danger_hits *hits)
+{
+	if (r->real == NULL || hits->n == 0) {
+		return false;
+	}
+	refuse_hit(b, r, best_hit(hits, 0));
+	return true;
+}
+
+/* The owner's word is taken for what it names; what it opens is said. */
 static bool judge_owner(struct build *b, const struct request *r, const struct danger_hits *hits)
 {
 	auto_buf list = { 0 };
@@ -255,6 +268,9 @@ static bool judge_owner(struct build *b, const struct request *r, const struct d
 
 	if (best_hit(hits, DANGER_NEVER) != NULL) {
 		refuse_hit(b, r, best_hit(hits, DANGER_NEVER));
+		return false;
+	}
+	if (refuse_led(b, r, hits)) {
 		return false;
 	}
 	buf_init(&list, 2048);
@@ -305,7 +321,8 @@ bool judge_request(struct build *b, const struct request *r, const struct subjec
 	}
 	if (is_whole(r, s)) {
 		forget_left_out(&hits);
-		if (r->origin == ORIGIN_MANIFEST && !judge_manifest(b, r, s, &hits)) {
+		if (r->origin == ORIGIN_MANIFEST ? !judge_manifest(b, r, s, &hits)
+		                                 : refuse_led(b, r, &hits)) {
 			return false;
 		}
 		tell_whole(b, r);

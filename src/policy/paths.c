@@ -181,6 +181,29 @@ static char *append_rest(const char *dir, const char *rest)
 	return path;
 }
 
+char *path_words(const char *path)
+{
+	char *out = malloc(strlen(path) + 2);
+	size_t n = 0;
+
+	while (out != NULL && *(path += strspn(path, "/")) != '\0') {
+		size_t len = strcspn(path, "/");
+		if (len == 2 && memcmp(path, "..", 2) == 0) {
+			while (n > 0 && out[--n] != '/') {
+			}
+		} else if (len != 1 || *path != '.') {
+			out[n++] = '/';
+			memcpy(out + n, path, len);
+			n += len;
+		}
+		path += len;
+	}
+	if (out != NULL) {
+		memcpy(out + n, n == 0 ? "/" : "", n == 0 ? 2 : 1);
+	}
+	return out;
+}
+
 char *path_real(const char *path)
 {
 	auto_free char *head = strdup(path);

@@ -49,6 +49,9 @@ char *path_parent(const char *path); /* returns new */
 bool path_is_top(const char *dir);   /* "/", "/srv", "~"; not "~/notes" */
 const char *path_base(const char *path);
 
+/* An absolute path by its words alone: without empty and "." parts, and ".." takes the part
+ * before it away. Returns new. */
+char *path_words(const char *path);
 /* Resolves symlinks as far as the path exists; the rest is appended as it
  * stands, and may not hold "..". Relative to the current directory. Returns
  * new; NULL with errno. */

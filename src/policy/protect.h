@@ -15,9 +15,6 @@
  * obey without being asked; shells read theirs only in a home. */
 enum protect_hold { HOLD_NOT, HOLD_ANYWHERE, HOLD_IN_HOME };
 
-/* What a placeholder file holds: git wants a commondir that says something. */
-#define PLACEHOLDER_TEXT "."
-
 struct protected_place {
 	const char *name; /* relative, no leading or final slash */
 	bool is_dir;      /* what to put there when it does not exist */

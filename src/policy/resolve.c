@@ -1,8 +1,9 @@
 /* resolve.c - a path becomes a grant: opened once, judged, and held.
  *
- * A manifest's path is walked without any symlink; the owner's own symlinks
- * may be followed, since the owner is trusted. A path to write that does not
- * exist is held by its nearest existing parent, and made by the run. */
+ * A manifest's path is walked without any symlink; the owner's may go through
+ * them, but not to a dangerous place that it does not name: a skill that could
+ * write there may have put the symlink. A path to write that does not exist is
+ * held by its nearest existing parent, and made by the run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,6 +18,7 @@
 #include "policy/build.h"
 #include "policy/kernel_fs.h"
 #include "policy/own.h"
+#include "policy/owner.h"
 #include "policy/protect.h"
 
 static void refuse_errno(struct build *b, const struct request *r, int e)
@@ -278,9 +280,34 @@ static void resolve_missing(struct build *b, const struct request *r, const char
 	}
 }
 
-void resolve_request(struct build *b, const struct request *r)
+/* A symlink in the owner's `path` leads to `real`, and its words are innocent. Told by what is
+ * granted then: whoever put the symlink may take it away meanwhile. */
+static bool goes_astray(const struct build *b, const char *path, const char *real,
+                        enum access access)
 {
-	auto_free char *path = path_expand(b->owner, r->text);
+	auto_free char *cwd = path[0] == '/' ? NULL : path_real(".");
+	auto_free char *whole = path_from(cwd != NULL ? cwd : "/", path);
+	auto_free char *words = whole != NULL ? path_words(whole) : NULL;
+	const char *home = owner_getenv(b->owner, "HOME");
+	char pretty[MAX_PATH_BYTES];
+
+	if (words == NULL || strcmp(words, real) == 0) {
+		return words == NULL;
+	}
+	path_pretty(b->owner, words, pretty, sizeof(pretty));
+	if (pretty[0] == '/' && home != NULL && home[0] == '/') {
+		/* The shell's "~" is HOME as it is spelt, which may go through a symlink. */
+		struct owner spelt = *b->owner;
+		spelt.home = home;
+		path_pretty(&spelt, words, pretty, sizeof(pretty));
+	}
+	return danger_around(pretty, access) == NULL;
+}
+
+void resolve_request(struct build *b, const struct request *asked)
+{
+	auto_free char *path = path_expand(b->owner, asked->text);
+	struct request r[1] = { *asked };
 
 	if (path != NULL && r->origin != ORIGIN_MANIFEST) {
 		char *real = path_real(path);
@@ -288,6 +315,7 @@ void resolve_request(struct build *b, const struct request *r)
 			refuse_errno(b, r, errno);
 			return;
 		}
+		r->real = goes_astray(b, path, real, r->access) ? real : NULL;
 		free(path);
 		path = real;
 	}

@@ -36,7 +36,7 @@ static const struct {
 	{ "guarded", "the name leads to a private address", PRIVATE },
 	{ "profile", "the profile of system calls does not have it", NULL },
 	{ "no_network", "the profile has no sockets", NULL },
-	{ "attack", "a system call that only an attack needs", NULL },
+	{ "attack", "a system call that only an attack needs: the process was ended", NULL },
 	{ "no_sni", "the connection does not say which host it wants", REQUEST },
 	{ "other_sni", "the connection asks for another host than the declared one", NULL },
 	{ "bad_sni", "the name that the connection asks for is malformed", REQUEST },

@@ -25,6 +25,7 @@
 #define DIR_MODE  01555
 /* A umask takes it away and a directory gives it: it says nothing of whose they are. */
 #define ANY_MODE ((mode_t)(S_ISGID | 0055))
+#define MAX_TEXT 2 /* of placeholder_text */
 
 /* How long another run may take to remove one; nobody else locks them. */
 #define LOCK_TRIES    200
@@ -43,6 +44,13 @@ struct placeholders {
 	struct placeholder v[];
 };
 
+/* What a file holds meanwhile: git wants a commondir that says something, and an agent that
+ * is started then does not come up with settings that are no JSON. */
+static const char *placeholder_text(const char *name)
+{
+	return strstr(name, ".json") != NULL ? "{}" : ".";
+}
+
 static bool has_mode(const struct stat *st, mode_t mode)
 {
 	return (st->st_mode & ~ANY_MODE) == (mode & ~ANY_MODE);
@@ -51,7 +59,7 @@ static bool has_mode(const struct stat *st, mode_t mode)
 bool placeholder_is(const struct stat *st)
 {
 	return has_mode(st, S_IFDIR | DIR_MODE) ||
-	       (has_mode(st, S_IFREG | FILE_MODE) && st->st_size == sizeof(PLACEHOLDER_TEXT) - 1);
+	       (has_mode(st, S_IFREG | FILE_MODE) && st->st_size > 0 && st->st_size <= MAX_TEXT);
 }
 
 /* Another run makes it this moment, or died when it did. */
@@ -71,7 +79,8 @@ static int placeholder_create(int dir, const char *name, bool is_dir)
 	if (fd < 0) {
 		return -1;
 	}
-	if (file_write_all(fd, PLACEHOLDER_TEXT, sizeof(PLACEHOLDER_TEXT) - 1) != 0) {
+	const char *text = placeholder_text(name);
+	if (file_write_all(fd, text, strlen(text)) != 0) {
 		int saved = errno;
 		(void)unlinkat(dir, name, 0);
 		errno = saved;

@@ -150,6 +150,14 @@ static bool owns_ids(uid_t id)
 	return false;
 }
 
+/* /dev/stderr opens the pipe again, which has to be the skill's for that. */
+static void give_streams(const struct run *r, uid_t id)
+{
+	for (int i = 0; i < 3; i++) {
+		(void)!fchown(r->stage.stdio[i], id, id);
+	}
+}
+
 static int make_sources(struct run *r, struct ssb_error *err)
 {
 	uid_t host_id = HOST_UID_BASE + (uid_t)getpid();
@@ -170,6 +178,7 @@ static int make_sources(struct run *r, struct ssb_error *err)
 	if (!root) {
 		return 0;
 	}
+	give_streams(r, host_id);
 	return rootfs_take(&r->stage, err) != 0 ? -1
 	                                        : sources_idmap(&r->stage, host_id, host_id, err);
 }

@@ -137,18 +137,42 @@ def test_git_works_in_a_grant(ssb):
 HELD = [".git/hooks", ".envrc", ".vscode", ".claude", ".mcp.json", "CLAUDE.md"]
 
 
-def test_settings_of_every_agent_that_setup_knows(ssb):
+@pytest.mark.parametrize("state", ["absent", "present"])
+def test_settings_of_every_agent_that_setup_knows(ssb, state):
     """What `setup --project` writes, and what stands beside it, names programs to start."""
     d, outside = ssb.mkdir("d"), ssb.mkdir("outside")
-    names = [".mcp.json", ".claude", ".codex", "opencode.json", "opencode.jsonc", ".opencode"]
-    for p in (d, outside):
+    dirs = [".claude", ".codex", ".opencode"]
+    names = [*dirs, ".mcp.json", "opencode.json", "opencode.jsonc", "CLAUDE.local.md"]
+    for p in (d, outside) if state == "present" else ():
         for name in names:
-            ssb.write(p / name / "settings" if name in (".claude", ".codex", ".opencode")
-                      else p / name, "mine\n")
+            ssb.write(p / name / "settings" if name in dirs else p / name, "mine\n")
     before = tree(d)
     assert set(map(tuple, take(ssb, d, names, "-w", d).values())) == {()}
     assert tree(d) == before
     assert all(take_bare(ssb, outside, names).values())
+
+
+def test_held_settings_are_json(ssb):
+    """An agent that starts in the directory meanwhile reads them."""
+    d = ssb.mkdir("d")
+    show = "for f in .mcp.json opencode.json opencode.jsonc; do cat $f; echo; done"
+    r = ssb.run("-w", d, "--", "sh", "-c", show, cwd=d).ok()
+    assert [json.loads(line) for line in r.text.split()] == [{}, {}, {}]
+    assert os.listdir(d) == []
+
+
+def test_placeholder_that_another_run_is_about_to_fill(ssb):
+    """It is no file of the owner's: without a lock of this run on it the other one would remove
+    it at its end, and the name would be free here."""
+    d = ssb.mkdir("d")
+    half = ssb.write(d / ".envrc", "", 0o1400)
+    with ssb.popen([ssb.binary, "run", "-w", d, "--", "sh", "-c", "echo up; read x"],
+                   stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        assert run.stdout.readline() == b"up\n"
+        with open(half, "rb") as f, pytest.raises(BlockingIOError):
+            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        run.communicate(b"\n", timeout=30)
+    assert os.listdir(d) == []
 
 
 @pytest.mark.parametrize("how", ["flags", "flag beneath a request"])

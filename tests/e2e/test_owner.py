@@ -52,6 +52,39 @@ def test_ancestor_of_a_dangerous_path(ssb):
     assert r.code == 125 or "Error" in r.errors
 
 
+@pytest.mark.parametrize("access", ["read", "write"])
+def test_symlink_that_a_skill_left_for_the_next_grant(ssb, access):
+    """The owner's word is for what it names, not for where a run before let it lead."""
+    d, data = ssb.mkdir("project"), ssb.mkdir("data")
+    near = ssb.home / "proj"
+    ssb.write(near / "file", "")
+    ssb.write(data / "id_ed25519", "harmless")
+    plant = "ln -s ~/.ssh {0}/out; ln -s {1} {0}/fine; ln -s / {0}/all"
+    ssb.run("-w", d, "--", "sh", "-c", plant.format(d, data)).ok()
+    show = ["--", "cat", ssb.home / ".ssh/id_ed25519"]
+    for name in ("out", "all"):
+        r = ssb.run(f"--{access}", d / name, *show)
+        assert r.code == 125 and SECRET not in r.text, repr(r)
+        assert "is refused" in r.errors
+    assert "name the place itself" in ssb.run(f"--{access}", d / "out", *show).errors
+    # The controls: a symlink to what is not dangerous, and the place by its own name.
+    r = ssb.run(f"--{access}", d / "fine", "--", "cat", data / "id_ed25519").ok()
+    assert r.text == "harmless"
+    for named in (ssb.home / ".ssh", f"{ssb.home}//proj/.././.ssh/"):
+        assert SECRET in ssb.run(f"--{access}", named, *show).ok().text
+    assert SECRET in ssb.run(f"--{access}", "../.ssh", *show, cwd=near).ok().text
+
+
+def test_home_that_is_a_symlink(ssb):
+    """The shell's ~ is HOME as it is spelt; its keys are named all the same."""
+    alias = ssb.base / "alias"
+    alias.symlink_to(ssb.home)
+    show = ["--", "cat", ssb.home / ".ssh/id_ed25519"]
+    for named in (alias / ".ssh", "~/.ssh", alias):
+        r = ssb.run("-r", named, *show, env={"HOME": str(alias)})
+        assert SECRET in r.ok().text
+
+
 def test_symlink_alias_of_a_dangerous_path(ssb):
     alias = ssb.base / "alias"
     alias.symlink_to(ssb.home / ".ssh")

@@ -28,6 +28,15 @@ def test_own_exit_status(ssb, code, status):
     assert ssb.inside(code).code == status
 
 
+@pytest.mark.parametrize("tty", ["--tty", "--no-tty"])
+def test_streams_by_their_names_in_dev(ssb, tty):
+    """Scripts write there, and the kernel opens the stream anew: it has to be the skill's."""
+    script = "echo out > /dev/stdout; echo err > /dev/stderr; read x < /dev/stdin; echo $x"
+    r = ssb.run(tty, "--", "sh", "-c", script, stdin=b"in\n").ok()
+    streams = (r.text + r.errors).split()
+    assert {"out", "err", "in"} <= set(streams)
+
+
 def test_memory_and_sigkill_are_told_apart(ssb):
     r = ssb.inside("import os; os.kill(os.getpid(), 9)")
     assert r.code == 137 and "--memory" not in r.errors
@@ -269,6 +278,18 @@ def test_terminal_is_restored(ssb, terminal):
     assert t.wait() == 4
     # As a new one is; it may have been raw before anybody could look at it.
     assert termios.tcgetattr(t.fd)[3] & termios.ICANON
+
+
+@pytest.mark.parametrize("tty", ["--tty", "--no-tty"])
+@pytest.mark.parametrize("left", ["\\033[8m", "\\033]0;", "\\033P", "\\033(0", "\\016"])
+def test_skill_cannot_hide_what_is_said_of_it(ssb, terminal, left, tty):
+    """By hidden letters, a title or a string without an end, or another character set."""
+    t = terminal(tty, "--", "sh", "-c", f"cat /etc/shadow 2>/dev/null; printf 'last{left}'")
+    assert t.wait() == 0
+    said = t.seen[t.seen.index(b"last"):]
+    calm = b"\030\033\\\033[0m\033(B\017"
+    assert b"outside the plan" in said
+    assert calm in said and said.index(calm) < said.index(b"skillsandbox:")
 
 
 def test_skill_cannot_type_into_the_outer_terminal(ssb, terminal):

@@ -94,6 +94,59 @@ static void test_dangerous_requests(void **state)
 	ssb_plan_free(p);
 }
 
+/* What agents, shells, logins, editors and programs of the owner obey, and where more keys are
+ * kept: by its name alone, since nothing of it has to be there. */
+static void test_dangerous_names(void **state)
+{
+	static const struct {
+		const char *access, *path;
+	} ROWS[] = {
+		{ "read", "~/.openclaw/openclaw.json" },
+		{ "write", "~/.openclaw" },
+		{ "read", "~/.local/share/opencode/auth.json" },
+		{ "read", "~/.config/github-copilot" },
+		{ "read", "~/.envrc" },
+		{ "read", "~/.terraformrc" },
+		{ "read", "~/.databrickscfg" },
+		{ "read", "~/.config/composer/auth.json" },
+		{ "read", "~/.librewolf" },
+		{ "read", "~/.weechat" },
+		{ "read", "/etc/openvpn" },
+		{ "read", "/etc/kubernetes/admin.conf" },
+		{ "read", "/var/lib/systemd/credential.secret" },
+		{ "write", "/var/lib/dpkg/info" },
+		{ "write", "~/.local/share/systemd/user" },
+		{ "write", "~/.config/plasma-workspace/env" },
+		{ "write", "~/.config/sway" },
+		{ "write", "~/.config/zsh" },
+		{ "write", "~/.oh-my-zsh/custom" },
+		{ "write", "~/.config/emacs" },
+		{ "write", "~/.vscode-server" },
+		{ "write", "~/.local/share/nvim" },
+		{ "write", "~/.local/share/direnv/allow" },
+		{ "write", "~/.npm-global" },
+		{ "write", "~/.asdf/shims" },
+		{ "write", "~/.ipython/profile_default/startup" },
+		{ "write", "~/.curlrc" },
+		{ "write", "~/.config/jj" },
+		{ "write", "~/.cache/pre-commit" },
+	};
+	char request[MAX_PATH_BYTES + 32];
+
+	(void)state;
+	policy(NULL);
+	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+		snprintf(request, sizeof(request), "permissions: {filesystem: {%s: [%s]}}\n",
+		         ROWS[i].access, ROWS[i].path);
+		struct ssb_plan *p = skill(request, NULL);
+		snprintf(request, sizeof(request), "%s %s", ROWS[i].access, ROWS[i].path);
+		if (refused(p, request) == NULL) {
+			fail_msg("'%s' was not refused", request);
+		}
+		ssb_plan_free(p);
+	}
+}
+
 /* An offer is a word that would lift the refusal: for a path through a symlink there is
  * none, since the manifest's path is refused as before. */
 static void test_offers(void **state)
@@ -466,6 +519,7 @@ int main(void)
 		cmocka_unit_test(test_nested_grants),
 		cmocka_unit_test(test_remedies_quote),
 		cmocka_unit_test(test_dangerous_requests),
+		cmocka_unit_test(test_dangerous_names),
 		cmocka_unit_test(test_offers),
 		cmocka_unit_test(test_owner_grants),
 		cmocka_unit_test(test_never),
