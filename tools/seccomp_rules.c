@@ -49,6 +49,7 @@
 #define K_O_TMPFILE     020000000U /* the bit alone, without O_DIRECTORY */
 #define K_O_WRITES      (K_O_ACCMODE | K_O_CREAT | K_O_TRUNC | K_O_TMPFILE)
 #define K_O_NONBLOCK    04000U
+#define K_S_IWOTH       02U
 #define K_O_CLOEXEC     02000000U
 #define K_F_GETFD       1U
 #define K_F_SETFD       2U
@@ -122,6 +123,12 @@
 	{ "fcntl", who, TO_ANY, ALLOW, { IS(1, command) } }
 #define DIAL_SOCKET(domain, type) \
 	{ "socket", IN_DIALLER, TO_ANY, ALLOW, { IS(0, domain), MASKED(1, K_SOCK_TYPE, type) } }
+/* What Landlock takes for no access at all: opened for neither, which is good for fchmod(), and
+ * truncated by who may only read (before Linux 6.2). */
+#define UNSEEN_OPEN(name, flags) \
+	{ name, IN_ALL, TO_NONE, DENY(EACCES), { MASKED(flags, K_O_ACCMODE, K_O_ACCMODE) } }, \
+	{ name, IN_ALL, TO_NONE, DENY(EACCES), \
+	  { MASKED(flags, K_O_ACCMODE | K_O_TRUNC, K_O_TRUNC) } }
 /* clang-format on */
 
 const struct seccomp_rule SECCOMP_RULES[] = {
@@ -217,6 +224,15 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "ioprio_set", IN_ALL, TO_NONE, DENY(EPERM), { IS(0, K_IOPRIO_USER) } },
 	{ "ioprio_set", IN_ALL, TO_NONE, DENY(EPERM), { NOT(1, 0) } },
 
+	/* Without a file view of its own the owner's files are in sight, and Landlock knows
+	 * neither modes nor times. Programs need both every day; what nobody needs is a file
+	 * that everybody can write. */
+	{ "chmod", IN_ALL, TO_NONE, DENY(EPERM), { ANY_OF(1, K_S_IWOTH) } },
+	{ "fchmodat", IN_ALL, TO_NONE, DENY(EPERM), { ANY_OF(2, K_S_IWOTH) } },
+	{ "fchmodat2", IN_ALL, TO_NONE, DENY(EPERM), { ANY_OF(2, K_S_IWOTH) } },
+	UNSEEN_OPEN("open", 1),
+	UNSEEN_OPEN("openat", 2),
+
 	/* Without an address it goes where connect() was seen to go. */
 	{ "sendto", IN_ALL, TO_ANY, SECCOMP_RET_USER_NOTIF, { NOT(4, 0) } },
 	{ "sendto", IN_ALL, TO_ANY, SECCOMP_RET_USER_NOTIF, { NOT(4 | UPPER_HALF, 0) } },
@@ -297,6 +313,12 @@ const char SECCOMP_OBSERVED[] =
 	"mbind set_mempolicy get_mempolicy set_mempolicy_home_node move_pages migrate_pages "      \
 	"process_madvise"
 
+/* Landlock does not know them, nor truncate() before Linux 6.2: without a file view of its own
+ * the skill would reach every file of the owner's. What is open was opened by its leave. */
+#define BY_PATH                                                                                    \
+	"chown lchown fchownat truncate setxattr lsetxattr setxattrat removexattr lremovexattr "   \
+	"removexattrat"
+
 const struct seccomp_group SECCOMP_GROUPS[] = {
 	/* Files: the mounts and Landlock say which. */
 	{ IN_ALL, TO_ANY, ALLOW,
@@ -304,15 +326,16 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	  "pwrite64 readv writev preadv pwritev preadv2 pwritev2 access faccessat faccessat2 "
 	  "getdents getdents64 getcwd chdir fchdir rename renameat renameat2 mkdir mkdirat rmdir "
 	  "link linkat unlink unlinkat symlink symlinkat readlink readlinkat chmod fchmod fchmodat "
-	  "fchmodat2 chown fchown lchown fchownat umask truncate ftruncate fallocate fsync "
-	  "fdatasync sync syncfs sync_file_range flock fcntl ioctl utime utimes futimesat "
-	  "utimensat mknod mknodat statfs fstatfs readahead fadvise64 cachestat copy_file_range "
-	  "sendfile splice tee vmsplice close_range dup dup2 dup3 pipe pipe2" },
+	  "fchmodat2 fchown umask ftruncate fallocate fsync fdatasync sync syncfs sync_file_range "
+	  "flock fcntl ioctl utime utimes futimesat utimensat mknod mknodat statfs fstatfs "
+	  "readahead fadvise64 cachestat copy_file_range sendfile splice tee vmsplice close_range "
+	  "dup dup2 dup3 pipe pipe2" },
 	/* Extended attributes; security.* and trusted.* need a capability. */
 	{ IN_ALL, TO_ANY, ALLOW,
-	  "setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr listxattr llistxattr "
-	  "flistxattr removexattr lremovexattr fremovexattr setxattrat getxattrat listxattrat "
-	  "removexattrat" },
+	  "fsetxattr getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr fremovexattr "
+	  "getxattrat listxattrat" },
+	{ IN_ALL, TO_OWN, ALLOW, BY_PATH },
+	{ IN_ALL, TO_NONE, DENY(EPERM), BY_PATH },
 	/* Waiting for things. */
 	{ IN_ALL, TO_ANY, ALLOW,
 	  "poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait "

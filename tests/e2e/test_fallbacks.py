@@ -56,6 +56,38 @@ def test_best_effort_userns_is_still_a_sandbox(user):
     assert {control[k] for k in ("ssh", "inet", "unix", "write", "granted")} == {"ok"}
 
 
+BY_NAME = ATTEMPT + """
+import shutil
+key = os.environ['REAL_HOME'] + '/.ssh/id_ed25519'
+attempt('chmod', lambda: os.chmod(key, 0o666))
+attempt('by fd', lambda: os.fchmod(os.open(key, 3), 0o666))
+attempt('chown', lambda: os.chown(key, -1, os.getgid()))
+attempt('xattr', lambda: os.setxattr(key, 'user.evil', b'x'))
+attempt('truncate', lambda: os.truncate(key, 0))
+attempt('O_TRUNC', lambda: os.open(key, os.O_TRUNC))
+own = os.environ['TMPDIR'] + '/f'
+fd = os.open(own, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+attempt('own', lambda: (os.fchmod(fd, 0o600), os.utime(fd, (0, 0)), os.ftruncate(fd, 0),
+                        os.chmod(own, 0o755), os.utime(own, (0, 0)), shutil.copy2(own, own + '2')))
+print(json.dumps(seen))
+"""
+
+
+def test_best_effort_userns_changes_no_file_by_its_name(user):
+    """Of modes, owners and attributes Landlock knows nothing."""
+    key = user.home / ".ssh/id_ed25519"
+    before = key.stat()
+    skill = user.skill(BY_NAME, allow=["REAL_HOME"])
+    env = {"REAL_HOME": str(user.home)}
+    r = without_userns(user, "run", "--best-effort", "userns", skill, env=env)
+    seen = r.ok().json()
+    assert seen.pop("own") == "ok"
+    assert "ok" not in seen.values() and len(seen) == 6, seen
+    assert key.stat() == before and "evil" not in "".join(os.listxattr(key))
+    control = user.bare_probe(BY_NAME, env={**env, "TMPDIR": str(user.home)})
+    assert set(control.values()) == {"ok"}, control
+
+
 def test_best_effort_userns_refuses_egress(user):
     skill = user.skill("print('started')", egress=[{"domain": "a.example", "ports": [443]}])
     r = without_userns(user, "run", "--best-effort", "userns", skill)
