@@ -4,15 +4,16 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "audit/digest_walk.h"
 #include "audit/trace_limits.h"
 #include "base/own.h"
 #include "os/clock.h"
+#include "os/clone.h"
 #include "os/file.h"
 
 #define PRIORITY      10
@@ -33,7 +34,7 @@ static void on_term(int sig)
 static int keep_three(const int fds[3])
 {
 	int moved[3];
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null = fcntl(open("/dev/null", O_RDWR | O_CLOEXEC), F_DUPFD_CLOEXEC, 6);
 
 	for (int i = 0; i < 3; i++) {
 		moved[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 6);
@@ -52,7 +53,7 @@ static int keep_three(const int fds[3])
 static _Noreturn void digest_main(int dir_fd, int out_fd, const char *state_dir, pid_t parent)
 {
 	const struct sigaction on = { .sa_handler = on_term };
-	sigset_t none;
+	sigset_t others;
 	auto_buf out;
 	int state_fd = open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	const int keep[3] = { dir_fd, out_fd, state_fd };
@@ -62,8 +63,10 @@ static _Noreturn void digest_main(int dir_fd, int out_fd, const char *state_dir,
 	}
 	(void)sigaction(SIGTERM, &on, NULL);
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	/* The others may have handlers of our caller's. */
+	sigfillset(&others);
+	sigdelset(&others, SIGTERM);
+	(void)sigprocmask(SIG_SETMASK, &others, NULL);
 	if (getppid() != parent) {
 		_exit(1);
 	}
@@ -78,15 +81,16 @@ void digest_start(struct digest *d, int dir_fd, const char *state_dir)
 	int p[2];
 	pid_t parent = getpid();
 
-	if (d->pid != 0 || pipe2(p, O_CLOEXEC) != 0) {
+	if (d->started || pipe2(p, O_CLOEXEC) != 0) {
 		return;
 	}
-	d->pid = fork();
-	if (d->pid == 0) {
+	d->started = true;
+	pid_t pid = clone_fork(&d->process);
+	if (pid == 0) {
 		digest_main(dir_fd, p[1], state_dir, parent);
 	}
 	(void)close(p[1]);
-	if (d->pid < 0) {
+	if (pid < 0) {
 		(void)close(p[0]);
 		return;
 	}
@@ -112,14 +116,14 @@ bool digest_finish(struct digest *d, int wait_ms, struct buf *out)
 	int rest = wait_ms > 2 * LAST_WORDS_MS ? wait_ms - 2 * LAST_WORDS_MS : 0;
 	uint64_t done = now + (uint64_t)rest + LAST_WORDS_MS; /* and as much for its end */
 
-	if (d->pid == 0) {
+	if (!d->started) {
 		return false;
 	}
-	if (d->pid > 0 && !waited(d, POLLIN, now + (uint64_t)rest)) {
-		(void)kill(d->pid, SIGTERM);
+	if (d->process >= 0 && !waited(d, POLLIN, now + (uint64_t)rest)) {
+		(void)pidfd_send_signal(d->process, SIGTERM, NULL, 0);
 	}
 	/* It speaks once, at its end. */
-	if (d->pid > 0 && waited(d, 0, done) && file_read_all(d->fd, out) != 0) {
+	if (d->process >= 0 && waited(d, 0, done) && file_read_all(d->fd, out) != 0) {
 		buf_reset(out);
 	}
 	digest_stop(d);
@@ -128,14 +132,14 @@ bool digest_finish(struct digest *d, int wait_ms, struct buf *out)
 
 void digest_stop(struct digest *d)
 {
-	if (d->pid > 0) {
-		(void)kill(d->pid, SIGKILL);
+	if (d->process >= 0) {
+		(void)pidfd_send_signal(d->process, SIGKILL, NULL, 0);
 		/* One that hangs in a dead file system does not hold us up. */
 		if (waited(d, 0, clock_ms() + LAST_WORDS_MS)) {
-			while (waitpid(d->pid, NULL, 0) < 0 && errno == EINTR) {
-			}
+			clone_end(&d->process);
 		}
 	}
+	own_close(&d->process);
 	own_close(&d->fd);
-	d->pid = 0;
+	d->started = false;
 }

@@ -8,18 +8,18 @@
 #define AUDIT_DIGEST_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "base/buf.h"
 
 struct digest {
-	pid_t pid; /* 0: none was started */
-	int fd;    /* what it says, at its end */
+	bool started;
+	int process; /* pidfd; -1: none could be had */
+	int fd;      /* what it says, at its end */
 };
 
 #define DIGEST_NONE                                                                                \
 	{                                                                                          \
-		.pid = 0, .fd = -1                                                                 \
+		.process = -1, .fd = -1                                                            \
 	}
 
 /* `dir_fd` (O_PATH, borrowed) is the directory. Where no process can be had,

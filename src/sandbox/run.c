@@ -248,7 +248,7 @@ static void end_watchers(struct run *r, bool kill)
 	if (r->govern != NULL && r->pid > 0 && !r->dead) {
 		/* What is metered is counted to its end. */
 		struct pollfd p = { .fd = r->pidfd, .events = POLLIN };
-		if (poll(&p, 1, LAST_BREATH_MS) <= 0) {
+		if (TEMP_FAILURE_RETRY(poll(&p, 1, LAST_BREATH_MS)) <= 0) {
 			run_kill(r);
 		}
 		run_reap(r);

@@ -105,9 +105,10 @@ static int copy_link(struct snapshot *s, int from_dir, const char *name, int to_
 
 static int copy_dir(struct snapshot *s, int from, int to, unsigned depth, struct ssb_error *err)
 {
-	int dup_fd = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO(close_dir) DIR *dir = dup_fd >= 0 ? fdopendir(dup_fd) : NULL;
+	auto_fd again = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO(close_dir) DIR *dir = again >= 0 ? fdopendir(again) : NULL;
 
+	(void)(dir != NULL ? steal_fd(&again) : -1);
 	if (dir == NULL || depth > MAX_SNAPSHOT_DEPTH) {
 		return fail(err, s, "read directory");
 	}

@@ -321,7 +321,7 @@ static void keep_time(struct run *r, uint64_t *kill_at)
 	if (now >= r->egress.hear_at) {
 		r->egress.hear_at = 0;
 	}
-	if (r->share_at != 0 && !r->ended && now >= r->share_at) {
+	if (r->share_at != 0 && !r->ended && !r->dead && now >= r->share_at) {
 		bool again = share_set_session(r->pid, r->plan->res.cpu_shares) != 0;
 		r->share_at = again && ++r->share_tries < SHARE_TRIES ? now + SHARE_RETRY_MS : 0;
 	}
@@ -337,7 +337,8 @@ static void wait_for_news(struct run *r, struct pump pumps[3], uint64_t kill_at,
 	if (r->stage.pty && r->master < 0) {
 		p[AT_PUMPS].fd = -1; /* what is typed ahead waits for the terminal */
 	}
-	uint64_t due = next_due(next_due(kill_at, r->deadline), r->ended ? 0 : r->share_at);
+	uint64_t due =
+	        next_due(next_due(kill_at, r->deadline), r->ended || r->dead ? 0 : r->share_at);
 	due = next_due(due, r->egress.hear_at);
 	if (r->trace != NULL) {
 		due = next_due(next_due(due, trace_due(r->trace)), r->digest_at);
