@@ -9,12 +9,13 @@
 #include "base/own.h"
 
 /* An event as it lies in the buffer. What follows: the lengths of the
- * arguments and `more`, which are aligned; then the bytes of FIELDS, remedy,
- * address, the arguments. */
+ * arguments and `more`, which are aligned; then the bytes of FIELDS, name,
+ * remedy, address, the arguments. Other texts of an event last as long as the run. */
 struct packed {
 	size_t size; /* of all of it */
 	struct event e;
-	size_t remedy; /* lengths with NUL; 0: none */
+	size_t name; /* lengths with NUL; 0: none */
+	size_t remedy;
 	size_t address;
 };
 
@@ -73,9 +74,10 @@ static void pack(struct packed *p, const struct event *e)
 		p->e.n_args = QUEUE_ARGS;
 		p->e.args_cut = true;
 	}
+	p->name = text_size(e->name);
 	p->remedy = text_size(e->remedy);
 	p->address = text_size(e->address);
-	p->size = sizeof(*p) + p->e.n_args * sizeof(size_t) + p->remedy + p->address +
+	p->size = sizeof(*p) + p->e.n_args * sizeof(size_t) + p->name + p->remedy + p->address +
 	          aligned(e->more_size);
 	for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
 		p->size += field(&p->e, FIELDS[i])->n;
@@ -99,6 +101,7 @@ static void put_bytes(char *to, const struct packed *p, const struct event *e)
 		        (const struct bytes *)(const void *)((const char *)e + FIELDS[i]);
 		to = add(to, b->p, b->n);
 	}
+	to = add(to, e->name, p->name);
 	to = add(to, e->remedy, p->remedy);
 	to = add(to, e->address, p->address);
 	for (size_t i = 0; i < p->e.n_args; i++) {
@@ -170,6 +173,7 @@ static void write_down(char *at, struct trace *t)
 		struct bytes *b = field(e, FIELDS[i]);
 		b->p = b->p != NULL && b->n == 0 ? "" : take(&at, b->n);
 	}
+	e->name = take(&at, p->name);
 	e->remedy = take(&at, p->remedy);
 	e->address = take(&at, p->address);
 	for (size_t i = 0; i < e->n_args; i++) {

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 
 static bool quiet_mode;
+static bool calm_first;
 
 void say_quiet(bool quiet)
 {
@@ -18,12 +19,9 @@ void say_quiet(bool quiet)
 
 void say_calm(void)
 {
-	static const char CALM[] = "\030\033\\\033[0m\033(B\017"; /* CAN, ST, SGR, ASCII, SI */
 	const char *term = getenv("TERM");
 
-	if (term != NULL && strcmp(term, "dumb") != 0 && isatty(STDERR_FILENO) == 1) {
-		(void)!write(STDERR_FILENO, CALM, sizeof(CALM) - 1);
-	}
+	calm_first = term != NULL && strcmp(term, "dumb") != 0 && isatty(STDERR_FILENO) == 1;
 }
 
 bool say_coloured(int fd)
@@ -70,12 +68,17 @@ void say_word(struct buf *out, const char *word)
 
 int say_out(int fd, const struct buf *text)
 {
+	static const char CALM[] = "\030\033\\\033[0m\033(B\017"; /* CAN, ST, SGR, ASCII, SI */
 	const char *p = text->data;
 	size_t left = text->len;
 
 	if (text->failed) {
 		say_errorf("out of memory");
 		return EXIT_SANDBOX;
+	}
+	if (fd == STDERR_FILENO && calm_first) {
+		calm_first = false;
+		(void)!write(fd, CALM, sizeof(CALM) - 1);
 	}
 	while (left > 0) {
 		ssize_t n = write(fd, p, left);

@@ -29,8 +29,9 @@ void say_notef(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * as severe. */
 void say_diags(const struct ssb_diags *d, enum ssb_severity least);
 
-/* Brings the terminal of standard error back to letters that can be seen, whatever a skill has
- * left it in: the middle of a sequence, hidden text, another character set. */
+/* Before what is said next, the terminal of standard error is brought back to letters that can
+ * be seen, whatever a skill has left it in: the middle of a sequence, hidden text, another
+ * character set. */
 void say_calm(void);
 
 bool say_coloured(int fd); /* fd is a terminal that wants colours */
