@@ -160,29 +160,32 @@ class Terminal:
         deadline = time.monotonic() + seconds
         while text not in self.seen:
             left = deadline - time.monotonic()
-            assert left > 0, f"no {text!r} in {self.seen!r}"
-            if select.select([self.fd], [], [], left)[0]:
-                try:
-                    data = os.read(self.fd, 4096)
-                except OSError:
-                    data = b""
-                assert data, f"ended without {text!r}: {self.seen!r}"
-                self.seen += data
+            assert left > 0 and self.read(left), f"no {text!r} in {self.seen!r}"
 
     def send(self, data):
         os.write(self.fd, data)
 
+    def read(self, seconds):
+        """False: nothing came, or nothing can come any more."""
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return False
+        try:
+            data = os.read(self.fd, 4096)
+        except OSError:
+            return False
+        self.seen += data
+        return data != b""
+
     def wait(self, seconds=30):
+        """Until it has ended and all that it wrote is seen."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            if select.select([self.fd], [], [], 0.05)[0]:
-                try:
-                    self.seen += os.read(self.fd, 4096)
-                except OSError:
-                    pass
+            self.read(0.05)
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self.pid = 0
+                while self.read(0):
+                    pass
                 return os.waitstatus_to_exitcode(status)
         raise AssertionError(f"did not end: {self.seen!r}")
 
