@@ -89,7 +89,7 @@ const char *observe_above(const struct observer *o, const char *path, char found
 size_t observe_before_deleted(const char *to);
 /* Its beginning in a directory whose path is too long to be told, or that was removed
  * (observe_deep.c): an absolute path that leads to what `raw` means. False: there is none that is
- * short enough; *ret_there: but something is there. */
+ * short enough, and `out` is as it was; *ret_there: but something is there. */
 bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
                        bool *ret_there);
 /* The same from an fd of it, which is taken; -1: there is none. */
