@@ -165,11 +165,14 @@ static bool is_synthetic(const struct address *a)
 
 /* All addresses of a name are the sandbox's own as well: a service of the skill's that
  * listens on one of them, or on all, is reached there, and that is no egress. */
-static bool is_own_service(pid_t tid, const struct endpoint *to, bool udp, const struct denial *why)
+static bool is_own_service(const struct observer *o, pid_t tid, const struct endpoint *to, bool udp,
+                           const struct denial *why)
 {
+	const struct observer_net *net = &o->setup.net;
 	bool here = why->error == ECONNREFUSED || is_synthetic(&to->ip);
+	bool ours = net->takes != NULL && net->takes(net->arg, &to->ip, to->port, udp);
 
-	return here && net_is_served(tid, &to->ip, to->port, udp);
+	return here && !ours && net_is_served(tid, &to->ip, to->port, udp);
 }
 
 /* What would allow it: --net is TCP, and an address needs the owner's word beside a rule. */
@@ -283,7 +286,7 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 		return true;
 	}
 	bool udp = is_udp((pid_t)n->pid, (int)n->data.args[0]);
-	if (judge_ip(o, &to, udp, &why) || is_own_service((pid_t)n->pid, &to, udp, &why)) {
+	if (judge_ip(o, &to, udp, &why) || is_own_service(o, (pid_t)n->pid, &to, udp, &why)) {
 		return true;
 	}
 	/* getaddrinfo() again, for the port that the program is about to try: a datagram

@@ -180,6 +180,17 @@ def test_own_services_beside_a_wide_range(ranges):
     assert ranges.blocked() == [], "its own loopback is no way out"
 
 
+def test_a_name_on_the_port_of_a_wide_range(ranges):
+    """The range's listener there is no service of the skill's: refused, and told by the name."""
+    code = "show(tried(connect, 'api.example.test', 7001))"
+    got = ranges.probe(code, [rule("10.78.0.0/16", 7001), rule("api.example.test", 7002)],
+                       flags=(*FLAGS, *GRANT))
+    assert got["errno"] == "ECONNREFUSED", got
+    assert {(e["data"]["name"], e["data"]["reason"]) for e in ranges.blocked(7001)} \
+        == {("api.example.test", "undeclared_port")}
+    assert ranges.nothing_arrived()
+
+
 UDP = """
 def ask(a):
     s = socket.socket(socket.AF_INET6 if ':' in a else socket.AF_INET, socket.SOCK_DGRAM)
