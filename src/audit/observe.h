@@ -9,6 +9,7 @@
 #include "audit/event.h"
 #include "audit/observe_queue.h"
 #include "audit/observer.h"
+#include "base/bucket.h"
 
 #define OBSERVE_PROCESSES 256 /* remembered at a time */
 #define OBSERVE_PROGRAM   256
@@ -24,6 +25,14 @@ struct process {
 	uint64_t seen_ms;
 	bool renamed; /* it has asked for an execve since `program` was read */
 	char program[OBSERVE_PROGRAM];
+};
+
+/* A socket of the skill's own on an address of the sandbox's network. */
+struct service {
+	struct address ip;
+	uint16_t port;
+	bool udp;
+	uint64_t until_us; /* clock_us(): then it may be gone */
 };
 
 /* Directories of the read-only system that were followed once: they stay where
@@ -53,6 +62,8 @@ struct observer {
 	bool armed; /* the first process has asked for its execve */
 	bool killed_first;
 	bool fixed; /* nothing beneath /usr and /etc can be written */
+	struct bucket service_looks;
+	struct service service; /* of the skill's own: the last that was found */
 	struct process processes[OBSERVE_PROCESSES];
 	struct known_dir dirs[OBSERVE_DIRS];
 };
