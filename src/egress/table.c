@@ -562,11 +562,12 @@ bool egress_resolves_at(const struct egress_table *t, const struct address *a)
 	return false;
 }
 
-bool egress_takes_port(const struct egress_table *t, bool v6, uint16_t port)
+bool egress_takes_port(const struct egress_table *t, const struct address *to, uint16_t port)
 {
 	for (size_t i = 0; i < t->n_slots; i++) {
 		const struct slot *s = &t->slots[i];
-		if (s->wide && s->literal6 == v6 && egress_rule_for(t, s, port, false) >= 0) {
+		if (s->wide && (s->literal6 || address_is_v4(to)) &&
+		    egress_rule_for(t, s, port, false) >= 0) {
 			return true;
 		}
 	}

@@ -139,8 +139,7 @@ static bool is_taken(void *arg, const struct address *to, uint16_t port, bool ud
 {
 	struct run *r = arg;
 
-	return r->egress.table != NULL && !udp &&
-	       egress_takes_port(r->egress.table, !address_is_v4(to), port);
+	return r->egress.table != NULL && !udp && egress_takes_port(r->egress.table, to, port);
 }
 
 /* From now on the skill's calls wait for us. */
