@@ -9,6 +9,7 @@
 #include "audit/event.h"
 #include "audit/observe_queue.h"
 #include "audit/observer.h"
+#include "base/bucket.h"
 
 #define OBSERVE_PROCESSES 256 /* remembered at a time */
 #define OBSERVE_PROGRAM   256
@@ -24,6 +25,14 @@ struct process {
 	uint64_t seen_ms;
 	bool renamed; /* it has asked for an execve since `program` was read */
 	char program[OBSERVE_PROGRAM];
+};
+
+/* A socket of the skill's own on an address of the sandbox's network. */
+struct service {
+	struct address ip;
+	uint16_t port;
+	bool udp;
+	uint64_t until_us; /* clock_us(): then it may be gone */
 };
 
 /* Directories of the read-only system that were followed once: they stay where
@@ -53,6 +62,8 @@ struct observer {
 	bool armed; /* the first process has asked for its execve */
 	bool killed_first;
 	bool fixed; /* nothing beneath /usr and /etc can be written */
+	struct bucket service_looks;
+	struct service service; /* of the skill's own: the last that was found */
 	struct process processes[OBSERVE_PROCESSES];
 	struct known_dir dirs[OBSERVE_DIRS];
 };
@@ -89,7 +100,7 @@ const char *observe_above(const struct observer *o, const char *path, char found
 size_t observe_before_deleted(const char *to);
 /* Its beginning in a directory whose path is too long to be told, or that was removed
  * (observe_deep.c): an absolute path that leads to what `raw` means. False: there is none that is
- * short enough; *ret_there: but something is there. */
+ * short enough, and `out` is as it was; *ret_there: but something is there. */
 bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
                        bool *ret_there);
 /* The same from an fd of it, which is taken; -1: there is none. */

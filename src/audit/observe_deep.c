@@ -15,15 +15,16 @@
 /* The path of the directory with `rest` behind it; false: too long, or it has none. */
 static bool fits(int dir, const char *rest, char out[PATH_MAX])
 {
-	char link[32];
+	char link[32], path[PATH_MAX];
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
-	ssize_t n = readlink(link, out, PATH_MAX - 1);
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
 	size_t len = strlen(rest);
-	out[n > 0 ? n : 0] = '\0';
-	if (out[0] != '/' || observe_before_deleted(out) > 0 || (size_t)n + 1 + len >= PATH_MAX) {
+	path[n > 0 ? n : 0] = '\0';
+	if (path[0] != '/' || observe_before_deleted(path) > 0 || (size_t)n + 1 + len >= PATH_MAX) {
 		return false;
 	}
+	memcpy(out, path, (size_t)n);
 	out[n] = '/';
 	memcpy(out + n + 1, rest, len + 1);
 	return true;

@@ -12,11 +12,13 @@
 
 #include "audit/observe.h"
 #include "base/own.h"
+#include "os/clock.h"
 #include "os/net.h"
 #include "os/notify.h"
 #include "policy/ranges.h"
 
-#define MAX_MESSAGES 1024 /* of one sendmmsg: the kernel takes no more */
+#define MAX_MESSAGES 1024    /* of one sendmmsg: the kernel takes no more */
+#define SERVICE_US   1000000 /* a service that was found is not looked for again */
 
 /* An address as the skill gave it. */
 struct endpoint {
@@ -163,13 +165,34 @@ static bool is_synthetic(const struct address *a)
 	return range_of_sandbox(&one) != NULL;
 }
 
+/* The kernel walks through all connections of the machine to tell who listens in one
+ * network: that takes as long as a hundred refusals, and others pay for it. */
+static bool is_found(struct observer *o, pid_t tid, const struct endpoint *to, bool udp)
+{
+	struct service *last = &o->service;
+	uint64_t now = clock_us();
+
+	if (now < last->until_us && last->udp == udp && last->port == to->port &&
+	    memcmp(&last->ip, &to->ip, sizeof(to->ip)) == 0) {
+		return true;
+	}
+	if (!bucket_take(&o->service_looks, now) || !net_is_served(tid, &to->ip, to->port, udp)) {
+		return false;
+	}
+	*last = (struct service){ to->ip, to->port, udp, now + SERVICE_US };
+	return true;
+}
+
 /* All addresses of a name are the sandbox's own as well: a service of the skill's that
  * listens on one of them, or on all, is reached there, and that is no egress. */
-static bool is_own_service(pid_t tid, const struct endpoint *to, bool udp, const struct denial *why)
+static bool is_own_service(struct observer *o, pid_t tid, const struct endpoint *to, bool udp,
+                           const struct denial *why)
 {
+	const struct observer_net *net = &o->setup.net;
 	bool here = why->error == ECONNREFUSED || is_synthetic(&to->ip);
+	bool ours = net->takes != NULL && net->takes(net->arg, &to->ip, to->port, udp);
 
-	return here && net_is_served(tid, &to->ip, to->port, udp);
+	return here && !ours && is_found(o, tid, to, udp);
 }
 
 /* What would allow it: --net is TCP, and an address needs the owner's word beside a rule. */
@@ -283,7 +306,7 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 		return true;
 	}
 	bool udp = is_udp((pid_t)n->pid, (int)n->data.args[0]);
-	if (judge_ip(o, &to, udp, &why) || is_own_service((pid_t)n->pid, &to, udp, &why)) {
+	if (judge_ip(o, &to, udp, &why) || is_own_service(o, (pid_t)n->pid, &to, udp, &why)) {
 		return true;
 	}
 	/* getaddrinfo() again, for the port that the program is about to try: a datagram

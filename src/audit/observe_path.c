@@ -281,9 +281,13 @@ static bool step_from(const struct observer *o, const char *link, const char *ta
 {
 	bool there;
 
-	return tail[0] != '\0' &&
-	       observe_from_dir(openat(o->root, link + 1, O_PATH | O_DIRECTORY | O_CLOEXEC), tail,
-	                        last, path, &there);
+	if (tail[0] == '\0' ||
+	    !observe_from_dir(openat(o->root, link + 1, O_PATH | O_DIRECTORY | O_CLOEXEC), tail,
+	                      last, path, &there)) {
+		return false;
+	}
+	tidy(path);
+	return true;
 }
 
 /* If the first name of `rest`, in `found`, is a symlink (one that leads nowhere,

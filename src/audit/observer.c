@@ -24,6 +24,7 @@
 #define CALLS_BEFORE_THREAD 4
 #define THREAD_STACK        ((size_t)256 * 1024)
 #define WRITE_MS            15 /* how long what the thread has seen waits for more */
+#define SERVICE_LOOKS       20 /* a second, for who listens in the sandbox; past them nobody does */
 
 static bool in_system(const char *path)
 {
@@ -38,6 +39,7 @@ int observer_new(const struct observer_setup *setup, struct observer **ret, stru
 		return ssb_fail(err, SSB_E_NOMEM, 0, "audit", "out of memory");
 	}
 	o->setup = *setup;
+	bucket_init(&o->service_looks, SERVICE_LOOKS, SERVICE_LOOKS, clock_us());
 	o->fixed = !in_system(setup->plan->home);
 	for (size_t i = 0; i < setup->plan->n_grants; i++) {
 		const struct grant *g = &setup->plan->grants[i];

@@ -27,6 +27,8 @@ struct observer_net {
 	/* Is the address one of ours, whatever the port? ret_name is the host that it
 	 * stands for; "": nobody here can tell. */
 	bool (*known)(void *arg, const struct address *to, char ret_name[HOST_NAME_SIZE]);
+	/* Does somebody of ours listen on this port of all addresses? */
+	bool (*takes)(void *arg, const struct address *to, uint16_t port, bool udp);
 	void *arg;
 };
 

@@ -18,6 +18,7 @@
 #define TURN_DATAGRAMS 64 /* then the other gates have their turn */
 #define STACK_BYTES    (64 * 1024)
 #define FINISH_MS      100
+#define MOST_BYTES4    65507 /* of a datagram by IPv4: by IPv6, inside, 20 more */
 
 struct gate {
 	struct gate_end {
@@ -58,19 +59,21 @@ static void tell(const struct gate *g, enum gate_word word)
 
 static void send_out(const struct gate *g, const char *datagram, size_t len)
 {
-	/* A first failure may be news of an earlier datagram; this one was not sent. */
+	/* A first failure may be news of an earlier datagram, also that its path is too narrow;
+	 * this one was not sent. */
 	for (int i = 0; i < 2; i++) {
 		if (send(g->server.fd, datagram, len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
 			return;
 		}
-		if (errno == EMSGSIZE) { /* of IPv6 inside 20 bytes more than of IPv4 outside */
+		if (errno == EMSGSIZE && len > MOST_BYTES4) {
 			tell(g, GATE_TOO_LARGE);
 			return;
 		}
-		if (!is_refusal(errno)) {
+		if (is_refusal(errno)) {
+			tell(g, GATE_UNREACHABLE);
+		} else if (errno != EMSGSIZE) {
 			return;
 		}
-		tell(g, GATE_UNREACHABLE);
 	}
 }
 

@@ -562,6 +562,18 @@ bool egress_resolves_at(const struct egress_table *t, const struct address *a)
 	return false;
 }
 
+bool egress_takes_port(const struct egress_table *t, const struct address *to, uint16_t port)
+{
+	for (size_t i = 0; i < t->n_slots; i++) {
+		const struct slot *s = &t->slots[i];
+		if (s->wide && (s->literal6 || address_is_v4(to)) &&
+		    egress_rule_for(t, s, port, false) >= 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 bool egress_answers(struct egress_table *t, const struct address *to, uint16_t port, bool udp)
 {
 	size_t at = slot_at(t, to);

@@ -90,6 +90,10 @@ bool egress_knows(struct egress_table *t, const struct address *to, char ret_nam
 extern const char *const EGRESS_RESOLVERS[N_RESOLVERS];
 bool egress_resolves_at(const struct egress_table *t, const struct address *a);
 
+/* Is the TCP port taken on all addresses, for a range, by a socket that looks as if it were
+ * at this one as well? One of IPv6 looks so to IPv4. */
+bool egress_takes_port(const struct egress_table *t, const struct address *to, uint16_t port);
+
 /* Is there a listener of ours at this address and port? */
 bool egress_answers(struct egress_table *t, const struct address *to, uint16_t port, bool udp);
 

@@ -135,6 +135,13 @@ static bool is_known(void *arg, const struct address *to, char ret_name[HOST_NAM
 	return r->egress.table != NULL && egress_knows(r->egress.table, to, ret_name);
 }
 
+static bool is_taken(void *arg, const struct address *to, uint16_t port, bool udp)
+{
+	struct run *r = arg;
+
+	return r->egress.table != NULL && !udp && egress_takes_port(r->egress.table, to, port);
+}
+
 /* From now on the skill's calls wait for us. */
 static void take_listener(struct run *r, const struct msg *m, pid_t from)
 {
@@ -143,7 +150,7 @@ static void take_listener(struct run *r, const struct msg *m, pid_t from)
 	const struct observer_setup setup = { .plan = r->plan,
 		                              .trace = r->trace,
 		                              .filter = stage_filter(&r->stage),
-		                              .net = { is_answered, is_known, r } };
+		                              .net = { is_answered, is_known, is_taken, r } };
 
 	if (r->killed) {
 		return; /* it said so before it died */

@@ -180,6 +180,22 @@ def test_own_services_beside_a_wide_range(ranges):
     assert ranges.blocked() == [], "its own loopback is no way out"
 
 
+@pytest.mark.parametrize("way", ["wide", "wide6"])
+def test_a_name_on_the_port_of_a_wide_range(ranges, way):
+    """The range's listener there is no service of the skill's: refused, and told by the name."""
+    code = """
+    to = [names('api.example.test', f)[0] for f in (socket.AF_INET, socket.AF_INET6)]
+    show([to, [tried(connect, a, 7001)['errno'] for a in to]])
+    """
+    to, errors = ranges.probe(code, [rule(WAYS[way][0], 7001), rule("api.example.test", 7002)],
+                              flags=(*FLAGS, *GRANT))
+    assert errors == ["ECONNREFUSED"] * 2
+    assert [(d["address"], d["name"], d["reason"])
+            for d in (e["data"] for e in ranges.blocked(7001))] \
+        == [(a, "api.example.test", "undeclared_port") for a in to]
+    assert ranges.nothing_arrived()
+
+
 UDP = """
 def ask(a):
     s = socket.socket(socket.AF_INET6 if ':' in a else socket.AF_INET, socket.SOCK_DGRAM)

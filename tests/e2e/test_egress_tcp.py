@@ -548,6 +548,23 @@ def test_own_services_on_the_addresses_of_names(net):
     assert net.nothing_arrived()
 
 
+def test_a_scan_of_ports_costs_little(net):
+    """Who listens is not looked up for each refusal; a service that was found stays so."""
+    code = """
+    to = names('api.example.test', socket.AF_INET)[0]
+    begin = time.monotonic()
+    closed = [tried(connect, to, p)['errno'] for p in range(10000, 11000)]
+    took = time.monotonic() - begin
+    time.sleep(1)
+    with socket.create_server(('0.0.0.0', 8125), backlog=200):
+        show([took, closed, [tried(connect, to, 8125)['value'] for _ in range(100)]])
+    """
+    took, closed, served = net.probe(code, [ECHO])
+    assert set(closed) == {"ECONNREFUSED"} and set(served) == {"connected"}, (closed, served)
+    assert took < 4, took
+    assert len({e["data"]["port"] for e in net.blocked()}) > 100
+
+
 def test_the_hosts_loopback_is_not_there(net):
     code = "show([tried(connect, a, p) for a in ('127.0.0.1', '::1') for p in (7001, 443, 53)])"
     got = net.probe(code, [ALL])

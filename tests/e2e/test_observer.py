@@ -635,6 +635,26 @@ def test_by_proc_from_a_directory_that_is_too_deep(ssb):
     assert told == [str(ssb.home / ".netrc"), str(ssb.home / ".env")]
 
 
+def test_by_proc_in_a_directory_that_is_removed(ssb):
+    """What is nowhere is told as it was written, and a symlink beside it leads to no slash."""
+    code = """
+    import os
+    os.chdir(os.environ['HOME'])
+    os.mkdir('gone')
+    os.symlink('none', 'link')
+    os.chdir('gone')
+    os.rmdir('../gone')
+    for name in 'file', '../link':
+        try: os.open('/proc/self/cwd/' + name, os.O_RDONLY)
+        except OSError as e: print(e.errno, os.getpid())
+    """
+    answers = [line.split() for line in ssb.inside(code).ok().text.splitlines()]
+    assert [errno for errno, _ in answers] == ["2", "2"]
+    told = [x["data"]["path"] for x in ssb.last_record()
+            if x.get("data", {}).get("raw", "").startswith("/proc/self/cwd/")]
+    assert told == [f"/proc/{answers[0][1]}/cwd/file", str(ssb.home / "none")]
+
+
 def test_long_paths_cost_little(ssb):
     """As many names as a path can have: nothing of them is there, or symlinks lead to more."""
     code = """

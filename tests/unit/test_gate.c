@@ -2,15 +2,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/ip.h>
+#include <netinet/ip_icmp.h>
+#include <netinet/udp.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -18,6 +24,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "egress/gate.h"
+#include "os/net.h"
 
 static int server_new(struct sockaddr_in *ret_at)
 {
@@ -109,6 +116,83 @@ static void nobody_there(void **state)
 	assert_int_equal(got[0], GATE_UNREACHABLE);
 }
 
+static uint16_t checksum(const void *data, size_t n)
+{
+	const uint8_t *p = data;
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i + 1 < n; i += 2) {
+		sum += (uint32_t)(p[i] << 8 | p[i + 1]);
+	}
+	sum = (sum & 0xffff) + (sum >> 16);
+	return htons((uint16_t) ~(sum + (sum >> 16)));
+}
+
+/* What a router says whose next link is narrower than a datagram. */
+static void say_narrow(int raw, const struct sockaddr_in *from, const struct sockaddr_in *to)
+{
+	struct {
+		struct icmphdr icmp;
+		struct iphdr ip;
+		struct udphdr udp;
+	} m = { .icmp = { .type = ICMP_DEST_UNREACH, .code = ICMP_FRAG_NEEDED },
+		.ip = { .version = 4,
+		        .ihl = 5,
+		        .ttl = 64,
+		        .protocol = IPPROTO_UDP,
+		        .saddr = from->sin_addr.s_addr,
+		        .daddr = to->sin_addr.s_addr },
+		.udp = { .source = from->sin_port, .dest = to->sin_port } };
+
+	m.icmp.un.frag.mtu = htons(1400);
+	m.icmp.checksum = checksum(&m, sizeof(m));
+	assert_int_equal(
+	        sendto(raw, &m, sizeof(m), 0, (const struct sockaddr *)from, sizeof(*from)),
+	        sizeof(m));
+}
+
+static bool hears_of_narrow(void)
+{
+	struct sockaddr_in at, from;
+	socklen_t len = sizeof(from);
+	char got[8];
+
+	assert_int_equal(unshare(CLONE_NEWUSER | CLONE_NEWNET), 0);
+	assert_int_equal(net_loopback_up(), 0);
+	auto_fd server = server_new(&at);
+	auto_fd raw = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	assert_true(raw >= 0 && fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&from, &len), 0);
+	auto_fd gate = gate_open(fd);
+	for (int i = 0; i < 5000; i++) {
+		struct pollfd room = { .fd = gate, .events = POLLOUT };
+		assert_int_equal(poll(&room, 1, 5000), 1);
+		assert_int_equal(send(gate, "\0fine", 5, 0), 5);
+		say_narrow(raw, &from, &at);
+		while (recv(server, got, sizeof(got), MSG_DONTWAIT) >= 0) {
+		}
+	}
+	return recv(gate, got, sizeof(got), MSG_DONTWAIT) >= 0;
+}
+
+/* News of a narrow path is none of the datagram that is being sent: the flow goes on. In a
+ * process of its own, whose network it may have, and before there is the gates' thread. */
+static void narrow_path(void **state)
+{
+	(void)state;
+	int status = -1;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		_exit(hears_of_narrow() ? 1 : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 /* One that was closed is gone soon, not at once. */
 static int gate_soon(const struct sockaddr_in *at)
 {
@@ -182,9 +266,8 @@ static int count_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_ways),
-		cmocka_unit_test(odd_messages),
-		cmocka_unit_test(nobody_there),
+		cmocka_unit_test(narrow_path),  cmocka_unit_test(both_ways),
+		cmocka_unit_test(odd_messages), cmocka_unit_test(nobody_there),
 		cmocka_unit_test(cap),
 	};
 
