@@ -97,7 +97,8 @@ int consent_stay_out(const struct lock *before, const struct string_list *asked,
 
 	for (size_t i = 0; i < before->declined.n; i++) {
 		const char *item = before->declined.v[i];
-		if ((asked != NULL && !listed(asked, item)) || listed(&options->withhold, item)) {
+		if ((asked != NULL && !plan_asks(asked, item)) ||
+		    listed(&options->withhold, item)) {
 			continue;
 		}
 		if (ssb_options_set(options, SSB_OPT_WITHHOLD, item, err) != 0) {

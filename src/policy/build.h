@@ -79,9 +79,10 @@ struct request {
 	enum access access;
 	enum grant_origin origin;
 	const char *where;
-	/* Where the symlink in the path leads; NULL: there is none, or the owner named where it
-	 * leads. The owner's word for such a path would not lift its refusal. */
+	/* Where the symlink in the path leads; NULL: there is none. The owner's word for such a
+	 * manifest's path would not lift its refusal. */
 	const char *real;
+	const char *words; /* with `real`, of the owner: the path as it was written */
 };
 /* "read ~/.ssh" is refused; NULL texts (no memory) mark the build failed. */
 void build_refuse_request(struct build *b, const struct request *r, const char *why,

@@ -271,6 +271,28 @@ static int judge_aliases(const struct danger *d, const struct subject *s, enum a
 	return 0;
 }
 
+static bool is_spelt(const struct place *p, const char *words)
+{
+	const char *in = p->name != NULL ? path_beneath(words, p->name) : NULL;
+
+	return in != NULL ? *in == '\0' || (p->flags & DANGER_BENEATH) != 0
+	                  : p->name != NULL && path_beneath(p->name, words) != NULL;
+}
+
+bool danger_spelt(const struct danger_hits *hits, const char *words)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < hits->n; i++) {
+		bool spelt = is_spelt(hits->v[i].place, words);
+		if (spelt && hits->v[i].how != DANGER_CONTAINS) {
+			return true;
+		}
+		all &= spelt;
+	}
+	return all;
+}
+
 const struct mounts *danger_mounts(struct danger *d)
 {
 	return d->mounts.v == NULL && mounts_load(&d->mounts) < 0 ? NULL : &d->mounts;

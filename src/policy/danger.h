@@ -31,6 +31,7 @@ enum danger_flag {
 
 struct place {
 	char *path;          /* absolute, no symlink where it exists */
+	const char *name;    /* the same, or the symlink that leads there; NULL: it has none */
 	const char *why;     /* completes "PATH ...": "holds SSH keys" */
 	const char *instead; /* of DANGER_NEVER: what to do; may be NULL */
 	unsigned flags;
@@ -78,6 +79,10 @@ int danger_judge(const struct danger *d, const struct subject *s, enum access ac
  * bind mounts show it; adds to `hits`. Only for an existing directory or file. */
 int danger_judge_mounts(struct danger *d, const struct subject *s, enum access access,
                         struct danger_hits *hits);
+
+/* Do the words of an absolute path name what was hit? To name one place that it is or lies in
+ * is enough; of what it only contains all have to lie in what is named. */
+bool danger_spelt(const struct danger_hits *hits, const char *words);
 
 /* The table of mounts, read once; borrowed. NULL with errno. */
 struct mounts;

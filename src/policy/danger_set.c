@@ -124,7 +124,9 @@ static bool may_exist(const struct danger *d, const char *path)
 	return true;
 }
 
-int danger_add(struct danger *d, const char *path, const char *why, unsigned flags)
+/* `name` is that of the symlink that leads there (borrowed); NULL: none does. */
+static int add_place(struct danger *d, const char *path, const char *name, const char *why,
+                     unsigned flags)
 {
 	struct place *v = grown(d->places, d->n_places, sizeof(*v));
 	size_t len = strlen(path);
@@ -138,6 +140,7 @@ int danger_add(struct danger *d, const char *path, const char *why, unsigned fla
 	if (p->path == NULL) {
 		return -1;
 	}
+	p->name = name != NULL ? name : p->path;
 	d->n_places++;
 	ssize_t up = folder_index(d, path, len > 1 ? parent_length(path, len) : 1);
 	if (up < 0) {
@@ -154,7 +157,12 @@ int danger_add(struct danger *d, const char *path, const char *why, unsigned fla
 	}
 	/* Reached through a symlink: the real place is what is dangerous. */
 	auto_free char *real = realpath(path, NULL);
-	return real == NULL ? 0 : danger_add(d, real, why, flags);
+	return real == NULL ? 0 : add_place(d, real, p->name, why, flags);
+}
+
+int danger_add(struct danger *d, const char *path, const char *why, unsigned flags)
+{
+	return add_place(d, path, NULL, why, flags);
 }
 
 /* Homes of people outside /home, and the caller's own by the password file where HOME is

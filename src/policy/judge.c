@@ -253,7 +253,7 @@ static bool judge_manifest(struct build *b, const struct request *r, const struc
 /* A symlink of which the owner's words say nothing leads to what is dangerous. */
 static bool refuse_led(struct build *b, const struct request *r, const struct danger_hits *hits)
 {
-	if (r->real == NULL || hits->n == 0) {
+	if (r->words == NULL || danger_spelt(hits, r->words)) {
 		return false;
 	}
 	refuse_hit(b, r, best_hit(hits, 0));

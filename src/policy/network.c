@@ -164,6 +164,32 @@ static char *request_of(struct build *b, const struct egress_rule *rule)
 	                                                     : what_rule(b, rule, protocol);
 }
 
+static bool is_shorter(const char *word, const char *what)
+{
+	static const char CONNECT[] = "connect to ";
+	const char *protocol = strrchr(what, '/');
+	size_t n = protocol != NULL ? (size_t)(protocol - what) : 0;
+
+	if (strncmp(what, CONNECT, sizeof(CONNECT) - 1) != 0 || protocol == NULL ||
+	    (strcmp(protocol, "/tls") != 0 && strcmp(protocol, "/http") != 0)) {
+		return false;
+	}
+	if (strlen(word) + 4 == n && memcmp(protocol - 4, ":443", 4) == 0) {
+		n -= 4; /* which goes without saying */
+	}
+	return strlen(word) == n && memcmp(word, what, n) == 0;
+}
+
+bool plan_asks(const struct string_list *requested, const char *word)
+{
+	for (size_t i = 0; i < requested->n; i++) {
+		if (strcmp(requested->v[i], word) == 0 || is_shorter(word, requested->v[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static void add_declared_egress(struct build *b, const struct egress_rule *rule, size_t n_owner)
 {
 	bool literal = rule->kind == HOST_ADDRESS || rule->kind == HOST_CIDR;

@@ -280,33 +280,27 @@ static void resolve_missing(struct build *b, const struct request *r, const char
 	}
 }
 
-/* A symlink in the owner's `path` leads to `real`, and its words are innocent. Told by what is
- * granted then: whoever put the symlink may take it away meanwhile. */
-static bool goes_astray(const struct build *b, const char *path, const char *real,
-                        enum access access)
+/* The owner's path by its words alone. The shell's "~" is HOME as it is spelt, which may go
+ * through a symlink. Returns new; NULL: no memory. */
+static char *spell(const struct build *b, const char *path)
 {
+	const char *env = owner_getenv(b->owner, "HOME");
 	auto_free char *cwd = path[0] == '/' ? NULL : path_real(".");
 	auto_free char *whole = path_from(cwd != NULL ? cwd : "/", path);
 	auto_free char *words = whole != NULL ? path_words(whole) : NULL;
-	const char *home = owner_getenv(b->owner, "HOME");
-	char pretty[MAX_PATH_BYTES];
+	auto_free char *home = path_words(env != NULL && env[0] == '/' ? env : b->owner->home);
 
-	if (words == NULL || strcmp(words, real) == 0) {
-		return words == NULL;
+	if (words == NULL || home == NULL) {
+		return NULL;
 	}
-	path_pretty(b->owner, words, pretty, sizeof(pretty));
-	if (pretty[0] == '/' && home != NULL && home[0] == '/') {
-		/* The shell's "~" is HOME as it is spelt, which may go through a symlink. */
-		struct owner spelt = *b->owner;
-		spelt.home = home;
-		path_pretty(&spelt, words, pretty, sizeof(pretty));
-	}
-	return danger_around(pretty, access) == NULL;
+	const char *rest = home[1] != '\0' ? path_beneath(words, home) : NULL;
+	return rest != NULL ? path_join(b->owner->home, rest) : steal_ptr(&words);
 }
 
 void resolve_request(struct build *b, const struct request *asked)
 {
 	auto_free char *path = path_expand(b->owner, asked->text);
+	auto_free char *words = NULL;
 	struct request r[1] = { *asked };
 
 	if (path != NULL && r->origin != ORIGIN_MANIFEST) {
@@ -315,11 +309,17 @@ void resolve_request(struct build *b, const struct request *asked)
 			refuse_errno(b, r, errno);
 			return;
 		}
-		r->real = goes_astray(b, path, real, r->access) ? real : NULL;
+		words = spell(b, path);
 		free(path);
 		path = real;
+		/* Told by what is granted then: whoever put the symlink may take it away
+		 * meanwhile. */
+		if (words != NULL && strcmp(words, real) != 0) {
+			r->words = words;
+			r->real = real;
+		}
 	}
-	if (path == NULL) {
+	if (path == NULL || (words == NULL && r->origin != ORIGIN_MANIFEST)) {
 		b->failed = true;
 		return;
 	}

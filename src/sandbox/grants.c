@@ -325,16 +325,17 @@ static int grant_protect(const struct stage *s, size_t i, int root_fd, struct ss
 }
 
 /* One thing in the grant that a protected name goes by or leads to, the way there included. */
-static int hold_one(int tree, const char *path)
+static int hold_one(int tree, const struct held *h)
 {
-	const char *name = path_base(path);
-	auto_free char *way = strndup(path, name > path ? (size_t)(name - path) - 1 : 0);
+	const char *name = h->read_only ? path_base(h->path) : "";
+	size_t len = strlen(h->path) - strlen(name);
+	auto_free char *way = strndup(h->path, *name != '\0' && len > 0 ? len - 1 : len);
 	auto_fd dir = way != NULL ? open_pinned(tree, way) : -1;
 	auto_fd at = dir < 0 || *name == '\0' ? steal_fd(&dir)
 	                                      : file_openat2(dir, name, O_PATH | O_NOFOLLOW,
 	                                                     RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 
-	return at < 0 ? -1 : pin(at, true);
+	return at < 0 ? -1 : h->read_only ? pin(at, true) : 0;
 }
 
 static int grant_hold(const struct stage *s, size_t i, struct ssb_error *err)
@@ -343,7 +344,7 @@ static int grant_hold(const struct stage *s, size_t i, struct ssb_error *err)
 
 	for (size_t k = 0; s->repos != NULL && k < s->repos->links.n; k++) {
 		const struct held *h = &s->repos->links.v[k];
-		if (!src->submount && h->grant == src->nth && hold_one(src->tree, h->path) != 0) {
+		if (!src->submount && h->grant == src->nth && hold_one(src->tree, h) != 0) {
 			return ssb_fail(
 			        err, SSB_E_LAYER, errno, "mounts",
 			        "cannot protect '%.90s/%.90s' (%.40s), to which a name leads "

@@ -40,6 +40,11 @@ static void go_up(struct walk *w)
 	}
 }
 
+static bool is_up(const char *rest)
+{
+	return strcspn(rest, "/") == 2 && memcmp(rest, "..", 2) == 0;
+}
+
 /* The next name of what is left. */
 static int go_on(struct walk *w)
 {
@@ -47,7 +52,7 @@ static int go_on(struct walk *w)
 	size_t n = strcspn(name, "/");
 	size_t len = strlen(w->done);
 
-	if (n == 2 && memcmp(name, "..", 2) == 0) {
+	if (is_up(name)) {
 		go_up(w);
 	} else if (n > 1 || (n == 1 && *name != '.')) {
 		if (n + 2 > sizeof(w->done) - len) {
@@ -78,7 +83,7 @@ static int go_by(struct walk *w, const char *to)
 }
 
 /* Holds a path of the host, where the skill could write it. */
-static int hold(struct links *l, const struct ssb_plan *plan, const char *path)
+static int hold(struct links *l, const struct ssb_plan *plan, const char *path, bool read_only)
 {
 	const struct grant *g = plan_shown_by(plan, path);
 
@@ -87,8 +92,12 @@ static int hold(struct links *l, const struct ssb_plan *plan, const char *path)
 	}
 	size_t grant = (size_t)(g - plan->grants);
 	const char *rest = path_beneath(path, g->target);
+	if (*rest == '\0' && !read_only) {
+		return 0; /* a mount, which stays */
+	}
 	for (size_t i = 0; i < l->n; i++) {
 		if (l->v[i].grant == grant && strcmp(l->v[i].path, rest) == 0) {
+			l->v[i].read_only |= read_only;
 			return 0;
 		}
 	}
@@ -100,7 +109,7 @@ static int hold(struct links *l, const struct ssb_plan *plan, const char *path)
 	if (copy == NULL) {
 		return -1;
 	}
-	l->v[l->n++] = (struct held){ .grant = grant, .path = copy };
+	l->v[l->n++] = (struct held){ .grant = grant, .path = copy, .read_only = read_only };
 	return 0;
 }
 
@@ -116,7 +125,8 @@ char *links_follow(struct links *l, const struct ssb_plan *plan, const char *pat
 	}
 	memcpy(w.rest, path, strlen(path) + 1);
 	for (int links = 0; there && w.rest[strspn(w.rest, "/")] != '\0';) {
-		if (go_on(&w) != 0) {
+		bool up = is_up(w.rest + strspn(w.rest, "/"));
+		if ((up && hold(l, plan, w.done, false) != 0) || go_on(&w) != 0) {
 			return NULL;
 		}
 		ssize_t n = readlink(w.done[0] != '\0' ? w.done : "/", to, sizeof(to) - 1);
@@ -126,7 +136,7 @@ char *links_follow(struct links *l, const struct ssb_plan *plan, const char *pat
 		}
 		to[n] = '\0';
 		there = links++ < MAX_LINKS_OF_PATH;
-		if (hold(l, plan, w.done) != 0 || (there && go_by(&w, to) != 0)) {
+		if (hold(l, plan, w.done, true) != 0 || (there && go_by(&w, to) != 0)) {
 			return NULL;
 		}
 	}
@@ -154,7 +164,7 @@ static int hold_meant(struct links *l, const struct ssb_plan *plan, const char *
 		errno = ENOENT;
 		return g != NULL && grant_is_work(g) ? -1 : 0;
 	}
-	return g == NULL || is_owners(g, real) ? 0 : hold(l, plan, real);
+	return g == NULL || is_owners(g, real) ? 0 : hold(l, plan, real, true);
 }
 
 /* The length of the first part of `name` that is a symlink; 0: none is. */

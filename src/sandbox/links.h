@@ -3,7 +3,8 @@
  * Such a name (policy/protect.h) may be a symlink, or a .git file that names a
  * directory. It is followed on the host, link by link, before the sandbox is made:
  * inside, what was not granted is missing on the way. Each link that it goes by, and
- * what it means, is held where the skill could write it, whichever grant that is. */
+ * what it means, is held where the skill could write it, whichever grant that is; and each
+ * directory that it leaves by "..", which would lead elsewhere from another. */
 #ifndef SANDBOX_LINKS_H
 #define SANDBOX_LINKS_H
 
@@ -13,10 +14,11 @@
 #include "base/limits.h"
 #include "policy/plan.h"
 
-/* Read-only as a whole, and stays where it is. */
+/* Stays where it is. */
 struct held {
-	size_t grant; /* index into the plan's grants */
-	char *path;   /* from its top; "" is that */
+	size_t grant;   /* index into the plan's grants */
+	char *path;     /* from its top; "" is that */
+	bool read_only; /* as a whole */
 };
 
 struct links {

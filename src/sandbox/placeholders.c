@@ -121,6 +121,18 @@ static enum found placeholder_find(int dir, const char *name, bool is_dir, int *
 	return placeholder_is(&st) ? OURS : is_unfinished(&st) ? UNFINISHED : OWNERS;
 }
 
+/* Removes one that was not finished. Whoever is still at it, after all, has not locked it and
+ * cannot now: he takes over what we make. */
+static void placeholder_clear(int dir, const char *name, int fd)
+{
+	struct stat st;
+
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && is_unfinished(&st) &&
+	    is_named(dir, name, fd)) {
+		(void)unlinkat(dir, name, 0);
+	}
+}
+
 /* Makes or takes over one and locks it: *ret_fd. -1 there if the name is the
  * owner's own, or nobody can make it. -1 with errno: it has to be held and
  * cannot be. */
@@ -151,9 +163,8 @@ static int placeholder_open(int dir, const char *name, bool is_dir, int *ret_fd)
 			*ret_fd = steal_fd(&fd);
 			return 0;
 		}
-		/* Whoever is still at it, after all, takes over what we make. */
 		if (found == UNFINISHED && tries > 0) {
-			(void)unlinkat(dir, name, 0);
+			placeholder_clear(dir, name, fd);
 		}
 		if (found != GONE) {
 			(void)usleep(LOCK_PAUSE_US);

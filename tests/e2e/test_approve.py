@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import SECRET
+from harness import SECRET, manifest
 
 CODE = "VERSION = 1\nprint(VERSION, open('/HOME/.ssh/id_ed25519').read())"
 POLICY = ".config/skillsandbox/policy.yaml"
@@ -304,6 +304,25 @@ def test_what_was_declined_stays_out(ssb):
     ssb.ssb("approve", "--revoke", d).ok()
     approve(ssb, d)
     assert ssb.run(d).ok().text.strip() == "True"  # the control
+
+
+def test_what_was_declined_stays_out_whatever_is_spoken(ssb):
+    """The port was taken out: that the update speaks TLS on it brings it back to nobody."""
+    word = "connect to a.example:9000"
+    rule = {"domain": "a.example", "ports": [9000]}
+    d = ssb.skill("print('ran')", egress=[rule])
+    approve(ssb, d, "--without", word)
+    for protocol in ("tls", "http", "tcp"):
+        ssb.write(d / "skillsandbox.yaml", manifest(egress=[{**rule, "protocol": protocol}]))
+        stops(ssb, d)
+        r = ssb.ssb("approve", "--yes", d).ok()
+        assert "stays out" in r.errors and f'(taken out) "{word}"' in r.errors, r.errors
+        ssb.run(d).ok()
+        assert ssb.last_trace()["plan"]["granted"]["network"] == []
+    ssb.ssb("approve", "--revoke", d).ok()
+    approve(ssb, d)
+    ssb.run(d).ok()
+    assert ssb.last_trace()["plan"]["granted"]["network"] != []  # the control
 
 
 def test_version_control_is_no_part_of_it(ssb):

@@ -562,6 +562,7 @@ LEADS = {
                                  ["b/alias", "b/store", "b/store/hooks"]),
     "by a link that is not granted": ({"a/.claude": "W/out/link", "out/link": "W/b/store"},
                                       ["b/store"]),
+    "out of a directory": ({"a/.claude": "../b/store/../../out"}, ["b/store"]),
     "out of the top": ({"a/.claude": "../" * 40 + "./W/b/store"}, ["b/store"]),
 }
 

@@ -345,7 +345,13 @@ def test_a_worker_that_is_closed_while_it_starts_is_ended(tmp_path):
 DEAF = "import signal\nfor s in (2, 15):\n    signal.signal(s, signal.SIG_IGN)\n" + PLAYS
 
 
-def test_a_worker_that_hears_nothing_is_ended(tmp_path):
+@pytest.mark.parametrize("exits", [False, True])
+def test_a_worker_that_hears_nothing_is_ended(tmp_path, monkeypatch, exits):
+    def none(_):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+    if exits:   # from Python 3.12 on no thread is started then
+        monkeypatch.setattr(threading.Timer, "start", none)
+
     class Deaf(Played):
         lines = (HELLO, FINE)   # and no other answer
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,6 +38,21 @@ int __wrap_mkdirat(int dir, const char *name, mode_t mode)
 		errno = EEXIST;
 	}
 	return rc;
+}
+
+static int maker = -1; /* of a run that finishes its .envrc when another wants to remove it */
+static bool finished;
+
+int __real_unlinkat(int dir, const char *name, int flags);
+int __wrap_unlinkat(int dir, const char *name, int flags);
+
+int __wrap_unlinkat(int dir, const char *name, int flags)
+{
+	if (maker >= 0 && !finished && strcmp(name, ".envrc") == 0) {
+		assert_int_equal(write(maker, ".", 1), 1);
+		finished = flock(maker, LOCK_SH | LOCK_NB) == 0;
+	}
+	return __real_unlinkat(dir, name, flags);
 }
 
 static int world(void **state)
@@ -124,6 +140,23 @@ static void left_by_one_that_died_when_it_made_it(void **state)
 	assert_empty();
 }
 
+/* What a run has locked means its name for as long as it lasts. */
+static void finished_when_it_is_removed(void **state)
+{
+	struct stat mine, named;
+
+	(void)state;
+	maker = openat(grant.fd, ".envrc", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 01400);
+	assert_true(maker >= 0 && fstat(maker, &mine) == 0);
+	struct placeholders *p = hold();
+	assert_held(".envrc");
+	assert_true(look(".envrc", &named));
+	assert_true(!finished || named.st_ino == mine.st_ino);
+	own_close(&maker);
+	placeholders_remove(p);
+	assert_empty();
+}
+
 static void owner_s_own_is_left_alone(void **state)
 {
 	static const mode_t MODES[] = { 0644, 0444, 0400, 01600, 01666, 0 };
@@ -170,6 +203,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(removed_when_another_begins, world, world_end),
 		cmocka_unit_test_setup_teardown(left_by_one_that_died_when_it_made_it, world,
 		                                world_end),
+		cmocka_unit_test_setup_teardown(finished_when_it_is_removed, world, world_end),
 		cmocka_unit_test_setup_teardown(owner_s_own_is_left_alone, world, world_end),
 		cmocka_unit_test_setup_teardown(open_to_everybody, world, world_end),
 	};

@@ -212,6 +212,42 @@ static void test_owner_grants(void **state)
 	ssb_plan_free(p);
 }
 
+/* What a symlink leads to is granted where the owner's words name it: one dangerous place is
+ * no word for another. */
+static void test_owner_symlinks(void **state)
+{
+	static const struct {
+		const char *link;
+		const char *to;
+		enum ssb_option option;
+		bool granted;
+	} ROWS[] = {
+		{ "u/proj/out", "../.ssh", SSB_OPT_WRITE, false },
+		{ "u/bin/out", "../.ssh", SSB_OPT_WRITE, false },
+		{ "u/bin/out", "../.ssh/keys", SSB_OPT_WRITE, false },
+		{ "u/bin/out", "../.config/gh", SSB_OPT_WRITE, false },
+		{ "u/.config/gh", "..", SSB_OPT_READ, false },
+		{ "u/bin/out", "../bin", SSB_OPT_WRITE, true },
+		{ "u/bin/out", "../notes", SSB_OPT_WRITE, true },
+		{ "u/.aws", "notes/deep", SSB_OPT_READ, true },
+		{ "u/private", "notes/deep", SSB_OPT_READ, true },
+	};
+	(void)state;
+
+	policy("deny: {read: [~/private]}\n");
+	assert_int_equal(mkdir(at("u/bin"), 0755), 0);
+	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+		assert_int_equal(symlink(ROWS[i].to, at(ROWS[i].link)), 0);
+		struct ssb_plan *p = command(FLAGS({ ROWS[i].option, at(ROWS[i].link) }), "true");
+		if ((p->n_refusals == 0) != ROWS[i].granted) {
+			fail_msg("%s -> %s", ROWS[i].link, ROWS[i].to);
+		}
+		ssb_plan_free(p);
+		assert_int_equal(unlink(at(ROWS[i].link)), 0);
+	}
+	assert_int_equal(rmdir(at("u/bin")), 0);
+}
+
 static void test_never(void **state)
 {
 	static const struct flag NEVER[] = {
@@ -522,6 +558,7 @@ int main(void)
 		cmocka_unit_test(test_dangerous_names),
 		cmocka_unit_test(test_offers),
 		cmocka_unit_test(test_owner_grants),
+		cmocka_unit_test(test_owner_symlinks),
 		cmocka_unit_test(test_never),
 		cmocka_unit_test(test_kernel_and_devices),
 		cmocka_unit_test(test_whole),

@@ -353,15 +353,18 @@ static void test_where_links_lead(void **state)
 
 	(void)state;
 	dirs("a/b");
-	/* As many as the kernel follows; all of them are held. */
+	/* As many as the kernel follows; all of them are held, and what they leave stays. */
 	assert_int_equal(symlink("../a", in("w/a/x")), 0);
 	chain(39, "a/./x/../a/b/");
 	auto_free char *real = links_follow(&links, &plan, in("w/l0"), &there);
 	assert_true(there);
 	assert_string_equal(real, in("w/a/b"));
-	assert_int_equal(links.n, 40);
+	assert_int_equal(links.n, 41);
 	assert_string_equal(links.v[0].path, "l0");
 	assert_string_equal(links.v[39].path, "a/x");
+	assert_true(links.v[39].read_only);
+	assert_string_equal(links.v[40].path, "a");
+	assert_false(links.v[40].read_only);
 	links_done(&links);
 	/* One more is followed by nobody. */
 	chain(40, "a/./x/../a/b/");

@@ -123,7 +123,10 @@ class Worker(abc.ABC):
             # Where there is no sandbox the skill may have closed its ears.
             last = threading.Timer(GRACE_SECONDS, process.kill)
             last.daemon = True
-            last.start()
+            try:
+                last.start()
+            except RuntimeError:    # no more threads, as when the interpreter ends
+                self._end(process)
 
     def close(self) -> None:
         """Lets it end, and sees that it does. A call under way is ended."""
