@@ -31,8 +31,8 @@ struct repos;
 char *links_follow(struct links *l, const struct ssb_plan *plan, const char *path, bool *ret_there);
 
 /* Adds what the protected names lead to, of the writable grants and of the repositories in
- * them; when all that is to be held has its placeholder. A link to nothing fails where the
- * skill could make what it means. */
+ * them, and what the settings of these name; when all that is to be held has its placeholder. A
+ * link to nothing fails where the skill could make what it means. */
 int links_hold(const struct ssb_plan *plan, struct repos *repos, struct ssb_error *err);
 
 void links_done(struct links *l);
