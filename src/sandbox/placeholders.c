@@ -28,7 +28,8 @@
 #define ANY_MODE ((mode_t)(S_ISGID | 0055))
 #define MAX_TEXT 2 /* of placeholder_text */
 
-/* How long another run may take to remove one; nobody else locks them. */
+/* How long another run may take to remove one; no other program locks them, but a skill that
+ * may write there can. */
 #define LOCK_TRIES    200
 #define LOCK_PAUSE_US 5000
 
@@ -227,9 +228,12 @@ static int cannot_hold(const struct grant *g, const char *within, const char *na
                        struct ssb_error *err)
 {
 	return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
-	                "cannot hold the name '%.100s' in '%.100s%s%.80s' (%.40s), which the skill "
-	                "must not make; make the directory writable to you, or grant another",
-	                name, g->path, *within != '\0' ? "/" : "", within, g->where);
+	                "cannot hold the name '%.90s' in '%.90s%s%.60s' (%.40s), which the skill "
+	                "must not make; %s",
+	                name, g->path, *within != '\0' ? "/" : "", within, g->where,
+	                errno == EBUSY ? "another skill that may write there has locked it: end "
+	                                 "that run ('skillsandbox ps'), or wait for it"
+	                               : "make the directory writable to you, or grant another");
 }
 
 static int hold_names(struct placeholders *p, const struct holding *h, bool home,
