@@ -98,7 +98,8 @@ static int hold(struct links *l, const struct ssb_plan *plan, const char *path)
 		return -1;
 	}
 	char *copy = strdup(rest);
-	if (copy == NULL) {
+	if (copy == NULL || string_list_add(&l->paths, path, MAX_HELD) != 0) {
+		free(copy);
 		return -1;
 	}
 	l->v[l->n++] = (struct held){ .grant = grant, .path = copy };
@@ -283,4 +284,5 @@ void links_done(struct links *l)
 		free(l->v[i].path);
 	}
 	l->n = 0;
+	string_list_done(&l->paths);
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "base/limits.h"
+#include "base/string_list.h"
 #include "policy/plan.h"
 
 /* Read-only as a whole, and stays where it is. */
@@ -22,6 +23,7 @@ struct held {
 struct links {
 	size_t n;
 	struct held v[MAX_HELD];
+	struct string_list paths; /* of the same, in the sandbox */
 };
 
 struct repos;

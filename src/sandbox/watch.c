@@ -143,6 +143,8 @@ static void take_listener(struct run *r, const struct msg *m, pid_t from)
 	const struct observer_setup setup = { .plan = r->plan,
 		                              .trace = r->trace,
 		                              .filter = stage_filter(&r->stage),
+		                              .held = r->repos != NULL ? &r->repos->links.paths
+		                                                       : NULL,
 		                              .net = { is_answered, is_known, r } };
 
 	if (r->killed) {

@@ -78,6 +78,26 @@ def test_trace_tells_what_is_held(ssb):
     assert len(ssb.last_trace()["policy_violations"]) == 2
 
 
+def test_trace_tells_what_is_led_to(ssb):
+    """By git's settings, and by a symlink."""
+    top, near = nested(ssb, "top", "near")
+    git(ssb, "config", "core.hooksPath", "myhooks", cwd=near)
+    ssb.write(top / "store/x", "mine\n")
+    (near / ".claude").symlink_to("../store")
+    held = [near / "myhooks/pre-commit", top / "store/x", top / "store/new"]
+    words = ["--", "python3", "-c", WRITE, *held, top / "free"]
+    assert ssb.run("-w", top, *words).ok().text.split() == ["30", "30", "30", "made"]
+    told = [e["data"] for e in ssb.last_trace()["policy_violations"]]
+    assert [(d["path"], d["reason"], d["status"], d["error"]) for d in told] == [
+        (str(path), "protected", "denied", "EROFS") for path in held]
+    flags = {f for d in told for f in [d["remedy"]]}
+    assert flags == {f"--write {near}/myhooks", f"--write {top}/store/x", f"--write {top}/store"}
+    ssb.mkdir("top/near/myhooks")
+    r = ssb.run("-w", top, *(w for f in sorted(flags) for w in f.split()), *words).ok()
+    assert r.text.split() == ["made"] * 4, "granted by name, as the lines say"
+    assert not ssb.last_trace()["policy_violations"]
+
+
 REPLACE = """
 import json, os, sys
 seen = {}
