@@ -152,6 +152,8 @@ struct ssb_result {
 	uint64_t stderr_bytes;
 	int stdout_cut; /* output went past max_output_bytes */
 	int stderr_cut;
+	int stdout_open; /* its last line has no end */
+	int stderr_open;
 	size_t violations;
 	char severity[16];        /* highest of the threat classes: "critical"; "" if none */
 	char classes[320];        /* their names, worst first, ", " between; "" if none */

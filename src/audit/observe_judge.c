@@ -233,6 +233,18 @@ static bool has_protected_name(const char *in_grant)
 	return false;
 }
 
+/* In something that a protected name, or git's settings, lead to. */
+static bool is_led_to(const struct observer *o, const char *path)
+{
+	const struct string_list *held = o->setup.held;
+	size_t i = 0;
+
+	while (held != NULL && i < held->n && covers(held->v[i], path) == 0) {
+		i++;
+	}
+	return held != NULL && i < held->n;
+}
+
 /* Whether the mount that the path lies in, as far as it is there, is read-only. */
 static bool is_on_read_only(const struct observer *o, const char *path)
 {
@@ -252,8 +264,8 @@ static bool is_protected(const struct observer *o, const struct grant *g, const 
 {
 	size_t n = g != NULL && grant_is_work(g) ? strlen(g->target) : 0;
 
-	return n > 0 && path[n] == '/' && has_protected_name(path + n + 1) &&
-	       is_on_read_only(o, path);
+	return n > 0 && path[n] == '/' &&
+	       (has_protected_name(path + n + 1) || is_led_to(o, path)) && is_on_read_only(o, path);
 }
 
 /* In a place of the runtime's own that a grant contains, and in none that the
@@ -385,7 +397,9 @@ void observe_judge_entry(const struct observer *o, const char *path, struct judg
 	}
 	snprintf(j->text, sizeof(j->text), "--write %.*s", (int)n, path);
 	/* The directory around a protected name is granted already. */
-	if (strcmp(j->reason, "protected") == 0 && !has_protected_name(strchr(j->text, '/') + 1)) {
+	const char *around = strchr(j->text, '/');
+	if (strcmp(j->reason, "protected") == 0 && !has_protected_name(around + 1) &&
+	    !is_led_to(o, around)) {
 		snprintf(j->text, sizeof(j->text), "--write %s", path);
 	}
 }

@@ -37,6 +37,8 @@ struct observer_setup {
 	const struct ssb_plan *plan;
 	struct trace *trace;               /* NULL: answered, not written down */
 	const struct seccomp_blob *filter; /* the same decisions, unobserved */
+	const struct string_list *held;    /* read-only in writable grants, beside what is known
+	                                    * by its name; NULL: nothing */
 	struct observer_net net;           /* without functions: no way out is declared */
 };
 

@@ -249,9 +249,12 @@
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */
 #define MAX_REPO_ENTRIES 20000
-#define MAX_REPO_MS      1000 /* for all grants of a run together */
-#define MAX_REPOS        40   /* each holds up to 22 of the supervisor's 1024 fds */
-#define MAX_HELD         512  /* links that protected names go by, and what they mean */
+#define MAX_REPO_MS      1000        /* for all grants of a run together */
+#define MAX_REPOS        40          /* each holds up to 22 of the supervisor's 1024 fds */
+#define MAX_REPO_CONFIG  (64 * 1024) /* bytes of one file of git's settings */
+#define MAX_REPO_CONFIGS 32          /* such files of one tree, with those that they include */
+#define MAX_NAMED        128         /* directories of hooks and files that the settings name */
+#define MAX_HELD         512         /* links that protected names go by, and what they mean */
 
 /* A client's command line, as its hook asks about it */
 #define MAX_SHELL_BYTES     (256 * 1024)

@@ -109,7 +109,8 @@ static int run_plan(const struct request *r, struct ssb_plan *plan)
 	                         : ssb_run(plan, stdio, &result, &err);
 	run_watch_end(&watch);
 	if (rc != 0 || result.stdout_bytes > 0 || result.stderr_bytes > 0) {
-		say_calm(); /* what is said of a skill it cannot hide */
+		/* What is said of a skill it cannot hide. */
+		say_calm((result.stdout_open && isatty(STDOUT_FILENO) == 1) || result.stderr_open);
 	}
 	if (rc != 0) {
 		return request_fail(r, &err, exit_from_error(&err, true));

@@ -11,17 +11,20 @@
 
 static bool quiet_mode;
 static bool calm_first;
+static bool line_first;
 
 void say_quiet(bool quiet)
 {
 	quiet_mode = quiet;
 }
 
-void say_calm(void)
+void say_calm(bool mid_line)
 {
 	const char *term = getenv("TERM");
+	bool terminal = isatty(STDERR_FILENO) == 1;
 
-	calm_first = term != NULL && strcmp(term, "dumb") != 0 && isatty(STDERR_FILENO) == 1;
+	calm_first = terminal && term != NULL && strcmp(term, "dumb") != 0;
+	line_first = terminal && mid_line;
 }
 
 bool say_coloured(int fd)
@@ -66,9 +69,23 @@ void say_word(struct buf *out, const char *word)
 	}
 }
 
-int say_out(int fd, const struct buf *text)
+/* What a skill has left behind goes before our first word. */
+static void say_first(void)
 {
 	static const char CALM[] = "\030\033\\\033[0m\033(B\017"; /* CAN, ST, SGR, ASCII, SI */
+
+	if (calm_first) {
+		calm_first = false;
+		(void)!write(STDERR_FILENO, CALM, sizeof(CALM) - 1);
+	}
+	if (line_first) {
+		line_first = false;
+		(void)!write(STDERR_FILENO, "\n", 1);
+	}
+}
+
+int say_out(int fd, const struct buf *text)
+{
 	const char *p = text->data;
 	size_t left = text->len;
 
@@ -76,9 +93,8 @@ int say_out(int fd, const struct buf *text)
 		say_errorf("out of memory");
 		return EXIT_SANDBOX;
 	}
-	if (fd == STDERR_FILENO && calm_first) {
-		calm_first = false;
-		(void)!write(fd, CALM, sizeof(CALM) - 1);
+	if (fd == STDERR_FILENO && left > 0) {
+		say_first();
 	}
 	while (left > 0) {
 		ssize_t n = write(fd, p, left);

@@ -31,8 +31,8 @@ void say_diags(const struct ssb_diags *d, enum ssb_severity least);
 
 /* Before what is said next, the terminal of standard error is brought back to letters that can
  * be seen, whatever a skill has left it in: the middle of a sequence, hidden text, another
- * character set. */
-void say_calm(void);
+ * character set. In the middle of a line that begins a new one. */
+void say_calm(bool mid_line);
 
 bool say_coloured(int fd); /* fd is a terminal that wants colours */
 /* Appends text in a colour where fd is a terminal that wants colours. */

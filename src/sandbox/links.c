@@ -16,6 +16,7 @@
 #include "policy/paths.h"
 #include "policy/protect.h"
 #include "sandbox/repos.h"
+#include "sandbox/sources.h"
 
 #define MAX_LINKS_OF_PATH 40 /* links of one path, as the kernel has it */
 
@@ -223,6 +224,63 @@ static int hold_names(struct links *l, const struct ssb_plan *plan, const struct
 	                           "cannot open '%.100s%s%.100s'", g->path, slash, within);
 }
 
+/* What is not there by now nobody can make, but beneath a placeholder, which is held then. */
+static int hold_there(struct links *l, const struct ssb_plan *plan, const char *path)
+{
+	struct stat st;
+	bool there;
+	auto_free char *real = links_follow(l, plan, path, &there);
+	auto_free char *above = real != NULL ? path_parent(real) : NULL;
+
+	if (real == NULL || above == NULL) {
+		return -1;
+	}
+	if (there) {
+		return hold(l, plan, real, true);
+	}
+	return stat(above, &st) == 0 && placeholder_is(&st) ? hold(l, plan, above, true) : 0;
+}
+
+/* What the settings of repositories name. */
+static int hold_named(const struct ssb_plan *plan, struct repos *repos, struct ssb_error *err)
+{
+	for (size_t i = 0; i < repos->n_named; i++) {
+		const struct named *n = &repos->named[i];
+		const struct grant *g = &plan->grants[n->grant];
+		auto_free char *path = path_join(g->path, n->path);
+		bool owners = path != NULL && is_owners(g, path);
+		if (owners && n->whole) {
+			return ssb_fail(err, SSB_E_LAYER, 0, "mounts",
+			                "git runs '%.150s' (%.40s) itself as a directory of hooks, "
+			                "which the skill must not write; set core.hooksPath of the "
+			                "repository there to a directory of its own",
+			                g->path, g->where);
+		}
+		if (!owners && (path == NULL || hold_there(&repos->links, plan, path) != 0)) {
+			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+			                "cannot protect '%.90s/%.90s' (%.40s), which git's "
+			                "settings there name",
+			                g->path, n->path, g->where);
+		}
+	}
+	return 0;
+}
+
+/* For who tells of attempts to write there. */
+static int list_read_only(const struct ssb_plan *plan, struct links *l, struct ssb_error *err)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const struct held *h = &l->v[i];
+		auto_free char *path =
+		        h->read_only ? path_join(plan->grants[h->grant].target, h->path) : NULL;
+		if (h->read_only &&
+		    (path == NULL || string_list_add(&l->paths, path, MAX_HELD) != 0)) {
+			return ssb_fail(err, SSB_E_NOMEM, 0, "mounts", "out of memory");
+		}
+	}
+	return 0;
+}
+
 int links_hold(const struct ssb_plan *plan, struct repos *repos, struct ssb_error *err)
 {
 	if (repos == NULL) {
@@ -241,7 +299,7 @@ int links_hold(const struct ssb_plan *plan, struct repos *repos, struct ssb_erro
 			return -1;
 		}
 	}
-	return 0;
+	return hold_named(plan, repos, err) != 0 ? -1 : list_read_only(plan, &repos->links, err);
 }
 
 void links_done(struct links *l)
@@ -250,4 +308,5 @@ void links_done(struct links *l)
 		free(l->v[i].path);
 	}
 	l->n = 0;
+	string_list_done(&l->paths);
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "base/limits.h"
+#include "base/string_list.h"
 #include "policy/plan.h"
 
 /* Stays where it is. */
@@ -24,6 +25,7 @@ struct held {
 struct links {
 	size_t n;
 	struct held v[MAX_HELD];
+	struct string_list paths; /* in the sandbox, of those that are read-only */
 };
 
 struct repos;
@@ -33,8 +35,8 @@ struct repos;
 char *links_follow(struct links *l, const struct ssb_plan *plan, const char *path, bool *ret_there);
 
 /* Adds what the protected names lead to, of the writable grants and of the repositories in
- * them; when all that is to be held has its placeholder. A link to nothing fails where the
- * skill could make what it means. */
+ * them, and what the settings of these name; when all that is to be held has its placeholder. A
+ * link to nothing fails where the skill could make what it means. */
 int links_hold(const struct ssb_plan *plan, struct repos *repos, struct ssb_error *err);
 
 void links_done(struct links *l);

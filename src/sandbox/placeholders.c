@@ -8,6 +8,7 @@
  * run needs it: removing it would lift the protection in the others. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,16 +28,16 @@
 #define ANY_MODE ((mode_t)(S_ISGID | 0055))
 #define MAX_TEXT 2 /* of placeholder_text */
 
-/* How long another run may take to remove one; nobody else locks them. */
+/* How long another run may take to remove one; no other program locks them, but a skill that
+ * may write there can. */
 #define LOCK_TRIES    200
 #define LOCK_PAUSE_US 5000
 
 struct placeholder {
-	int dir; /* O_PATH: where it is */
-	int fd;  /* the thing itself, locked */
-	bool is_dir;
+	int dir;       /* O_PATH: where it is */
+	int fd;        /* the thing itself, locked */
 	bool owns_dir; /* else it is that of the one before */
-	char name[64];
+	char name[NAME_MAX + 1];
 };
 
 struct placeholders {
@@ -44,11 +45,11 @@ struct placeholders {
 	struct placeholder v[];
 };
 
-/* What a file holds meanwhile: git wants a commondir that says something, and an agent that
- * is started then does not come up with settings that are no JSON. */
+/* What a file holds meanwhile: git wants a commondir that says something and settings that it
+ * can read, and an agent that is started then does not come up with settings that are no JSON. */
 static const char *placeholder_text(const char *name)
 {
-	return strstr(name, ".json") != NULL ? "{}" : ".";
+	return strstr(name, ".json") != NULL ? "{}" : strcmp(name, "commondir") == 0 ? "." : "#";
 }
 
 static bool has_mode(const struct stat *st, mode_t mode)
@@ -201,8 +202,7 @@ static int placeholder_hold(struct placeholders *p, int grant_fd, const char *na
 			return -1;
 		}
 		memcpy(h.name, name, n);
-		h.is_dir = is_dir || !last;
-		if (placeholder_open(dir, h.name, h.is_dir, &h.fd) != 0) {
+		if (placeholder_open(dir, h.name, is_dir || !last, &h.fd) != 0) {
 			return -1;
 		}
 		if (h.fd >= 0) {
@@ -235,6 +235,18 @@ static int holding_open(const struct holding *h)
 	                                       RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 }
 
+static int cannot_hold(const struct grant *g, const char *within, const char *name,
+                       struct ssb_error *err)
+{
+	return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+	                "cannot hold the name '%.90s' in '%.90s%s%.60s' (%.40s), which the skill "
+	                "must not make; %s",
+	                name, g->path, *within != '\0' ? "/" : "", within, g->where,
+	                errno == EBUSY ? "another skill that may write there has locked it: end "
+	                                 "that run ('skillsandbox ps'), or wait for it"
+	                               : "make the directory writable to you, or grant another");
+}
+
 static int hold_names(struct placeholders *p, const struct holding *h, bool home,
                       struct ssb_error *err)
 {
@@ -252,13 +264,7 @@ static int hold_names(struct placeholders *p, const struct holding *h, bool home
 			continue;
 		}
 		if (placeholder_hold(p, dir, name, place->is_dir) != 0) {
-			return ssb_fail(
-			        err, SSB_E_LAYER, errno, "mounts",
-			        "cannot hold the name '%s' in '%.100s%s%.80s' (%.40s), which the "
-			        "skill must not make; make the directory writable to you, or "
-			        "grant another",
-			        name, h->grant->path, *h->path != '\0' ? "/" : "", h->path,
-			        h->grant->where);
+			return cannot_hold(h->grant, h->path, name, err);
 		}
 	}
 	return 0;
@@ -282,6 +288,14 @@ static int hold_all(struct placeholders *p, const struct ssb_plan *plan, const s
 			return -1;
 		}
 	}
+	for (size_t i = 0; repos != NULL && i < repos->n_named; i++) {
+		const struct named *n = &repos->named[i];
+		const struct grant *g = &plan->grants[n->grant];
+		if (grant_is_work(g) && *n->path != '\0' &&
+		    placeholder_hold(p, g->fd, n->path, n->is_dir) != 0) {
+			return cannot_hold(g, "", n->path, err);
+		}
+	}
 	return 0;
 }
 
@@ -293,7 +307,8 @@ int placeholders_make(const struct ssb_plan *plan, const struct repos *repos,
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		places += grant_is_work(&plan->grants[i]);
 	}
-	struct placeholders *p = calloc(1, sizeof(*p) + places * PROTECTED_COUNT * sizeof(p->v[0]));
+	size_t most = places * PROTECTED_COUNT + (repos != NULL ? repos->n_named : 0);
+	struct placeholders *p = calloc(1, sizeof(*p) + most * sizeof(p->v[0]));
 	if (p == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "placeholders", "out of memory");
 	}
@@ -306,9 +321,9 @@ int placeholders_make(const struct ssb_plan *plan, const struct repos *repos,
 }
 
 /* The skill may have taken the right to write from the directory. */
-static void placeholder_unlink(const struct placeholder *h)
+static void placeholder_unlink(const struct placeholder *h, bool is_dir)
 {
-	int flags = h->is_dir ? AT_REMOVEDIR : 0;
+	int flags = is_dir ? AT_REMOVEDIR : 0;
 	struct stat dir;
 
 	if (unlinkat(h->dir, h->name, flags) == 0 || errno != EACCES || fstat(h->dir, &dir) != 0) {
@@ -329,7 +344,7 @@ void placeholders_remove(struct placeholders *p)
 		/* Only the last run that needs it, and only what is still ours. */
 		if (flock(h->fd, LOCK_EX | LOCK_NB) == 0 && fstat(h->fd, &st) == 0 &&
 		    placeholder_is(&st) && is_named(h->dir, h->name, h->fd)) {
-			placeholder_unlink(h);
+			placeholder_unlink(h, S_ISDIR(st.st_mode));
 		}
 		own_close(&h->fd);
 	}

@@ -16,7 +16,7 @@ void pump_init(struct pump *p, int from, int to, uint64_t limit)
 	p->owns_from = p->owns_to = false;
 	p->limit = limit;
 	p->done = 0;
-	p->cut = false;
+	p->cut = p->open = false;
 	p->trace = NULL;
 	p->head = p->len = p->line_len = 0;
 	p->error = 0;
@@ -114,6 +114,7 @@ static void pump_read(struct pump *p)
 	p->len = p->to < 0 ? 0 : (size_t)n;
 	pump_record(p, p->buf, (size_t)n);
 	p->done += (uint64_t)n;
+	p->open = n > 0 ? p->buf[n - 1] != '\n' : p->open;
 }
 
 static void pump_write(struct pump *p)

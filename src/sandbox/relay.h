@@ -25,6 +25,7 @@ struct pump {
 	uint64_t limit; /* UINT64_MAX: none */
 	uint64_t done;  /* bytes delivered */
 	bool cut;
+	bool open;           /* they do not end with a newline */
 	int error;           /* of the first write that failed, though somebody reads; 0: none */
 	struct trace *trace; /* NULL: not recorded */
 	enum event_kind kind;

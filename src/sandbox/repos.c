@@ -23,6 +23,7 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "policy/paths.h"
+#include "sandbox/repo_config.h"
 
 #define QUEUE_BYTES   (4UL << 20)
 #define LISTING_BYTES 32768U
@@ -363,6 +364,26 @@ static void follow_grant(struct search *s, size_t n_trees)
 	}
 }
 
+/* What git is told where the tree `path` is, "" the top. */
+static void read_config(struct search *s, const char *path)
+{
+	auto_free char *tree = path_join(s->plan->grants[s->grant].path, path);
+	const char *cut = NULL;
+
+	s->failed |= tree == NULL || repo_config_read(s->plan, s->found, tree, &cut) != 0;
+	s->cut = s->cut != NULL ? s->cut : cut;
+}
+
+static void read_configs(struct search *s, size_t n_trees)
+{
+	read_config(s, "");
+	for (size_t i = 0; i < n_trees && !s->failed; i++) {
+		if (s->found->v[i].grant == s->grant) {
+			read_config(s, s->found->v[i].path);
+		}
+	}
+}
+
 static int warn(struct ssb_plan *plan, const struct grant *g, const char *cut)
 {
 	auto_free char *text = NULL;
@@ -392,6 +413,7 @@ static void search_all(const struct ssb_plan *plan, struct search *all, struct r
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		if (grant_is_work(&plan->grants[i])) {
 			follow_grant(&all[i], n_trees);
+			read_configs(&all[i], n_trees);
 		}
 	}
 }
@@ -436,6 +458,9 @@ void repos_free(struct repos *r)
 	for (size_t i = 0; r != NULL && i < r->n; i++) {
 		free(r->v[i].path);
 		free(r->v[i].shared);
+	}
+	for (size_t i = 0; r != NULL && i < r->n_named; i++) {
+		free(r->named[i].path);
 	}
 	if (r != NULL) {
 		links_done(&r->links);

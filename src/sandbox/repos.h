@@ -24,9 +24,20 @@ struct repo {
 	               * it goes, from the top; NULL: not known */
 };
 
+/* What the settings of a repository name (repo_config.h) where the skill could write it: as
+ * far as it is there. */
+struct named {
+	size_t grant; /* index into the plan's grants */
+	char *path;   /* from its top; "" is that */
+	bool is_dir;  /* of hooks; else a file of settings */
+	bool whole;   /* the hooks stand at the top of the tree itself, or above it */
+};
+
 struct repos {
 	size_t n;
 	struct repo v[MAX_REPOS];
+	size_t n_named;
+	struct named named[MAX_NAMED];
 	struct links links;
 };
 

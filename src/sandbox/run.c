@@ -299,6 +299,8 @@ static int run_supervised(struct run *r, const int stdio[3], int sig_fd, struct 
 	res->stderr_bytes = pumps[2].done;
 	res->stdout_cut = pumps[1].cut;
 	res->stderr_cut = pumps[2].cut;
+	res->stdout_open = pumps[1].open;
+	res->stderr_open = pumps[2].open;
 	res->duration_us = clock_us() - r->start_us;
 	if (r->trace != NULL) {
 		record_end(r, pumps, res);

@@ -150,6 +150,8 @@ static void take_listener(struct run *r, const struct msg *m, pid_t from)
 	const struct observer_setup setup = { .plan = r->plan,
 		                              .trace = r->trace,
 		                              .filter = stage_filter(&r->stage),
+		                              .held = r->repos != NULL ? &r->repos->links.paths
+		                                                       : NULL,
 		                              .net = { is_answered, is_known, is_taken, r } };
 
 	if (r->killed) {

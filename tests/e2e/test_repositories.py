@@ -78,6 +78,26 @@ def test_trace_tells_what_is_held(ssb):
     assert len(ssb.last_trace()["policy_violations"]) == 2
 
 
+def test_trace_tells_what_is_led_to(ssb):
+    """By git's settings, and by a symlink."""
+    top, near = nested(ssb, "top", "near")
+    git(ssb, "config", "core.hooksPath", "myhooks", cwd=near)
+    ssb.write(top / "store/x", "mine\n")
+    (near / ".claude").symlink_to("../store")
+    held = [near / "myhooks/pre-commit", top / "store/x", top / "store/new"]
+    words = ["--", "python3", "-c", WRITE, *held, top / "free"]
+    assert ssb.run("-w", top, *words).ok().text.split() == ["30", "30", "30", "made"]
+    told = [e["data"] for e in ssb.last_trace()["policy_violations"]]
+    assert [(d["path"], d["reason"], d["status"], d["error"]) for d in told] == [
+        (str(path), "protected", "denied", "EROFS") for path in held]
+    flags = {f for d in told for f in [d["remedy"]]}
+    assert flags == {f"--write {near}/myhooks", f"--write {top}/store/x", f"--write {top}/store"}
+    ssb.mkdir("top/near/myhooks")
+    r = ssb.run("-w", top, *(w for f in sorted(flags) for w in f.split()), *words).ok()
+    assert r.text.split() == ["made"] * 4, "granted by name, as the lines say"
+    assert not ssb.last_trace()["policy_violations"]
+
+
 REPLACE = """
 import json, os, sys
 seen = {}
@@ -184,6 +204,138 @@ def test_git_file_that_leads_to_nothing_is_told(ssb):
     ssb.write(top / "r/.git", "gitdir: /nowhere/gone\n")
     ssb.run("-w", top, "--", "true").ok()
     assert "leads to nothing" not in " ".join(ssb.last_trace()["plan"]["warnings"])
+
+
+# Settings of the repository w/r, further files of them, and what they name; B is where all lies.
+NAMED = {
+    "hooks": ("[core]\n\thooksPath = myhooks\n", {}, ["w/r/myhooks/"]),
+    "hooks deeper": ("[Core] HOOKSPATH = \"a dir/my hooks\" # mine\n", {},
+                     ["w/r/a dir/my hooks/"]),
+    "hooks beside": ("[core]\n\thooksPath = ../hooks/x\n", {}, ["w/hooks/x/"]),
+    "hooks by an absolute path": ("[core]\n\thooksPath = B/w/hooks\n", {}, ["w/hooks/"]),
+    "hooks in another grant": ("[core]\n\thooksPath = B/z/hooks\n", {}, ["z/hooks/"]),
+    "hooks in the home": ("[core]\n\thooksPath = ~/h/hooks\n", {}, ["home/h/hooks/"]),
+    "hooks of git": ("[core]\n\thooksPath = .git/hooks\n", {}, ["w/r/.git/hooks/"]),
+    "hooks of husky": ("[core]\n\thooksPath = .husky/_\n", {}, ["w/r/.husky/_/"]),
+    "settings": ("[include]\n\tpath = ../more\n", {}, ["w/r/more"]),
+    "settings of a condition": ("[includeIf \"gitdir:B/\"]\n\tpath = B/w/more/x\n", {},
+                                ["w/more/x"]),
+    "hooks in further settings": (
+        "[include]\n\tpath = B/w/one\n",
+        {"w/one": "[include]\n\tpath = r/two\n", "w/r/two": "[core]\n\thooksPath = three\n"},
+        ["w/one", "w/r/two", "w/r/three/"]),
+    "hooks by the owner's settings": (
+        "", {"home/.gitconfig": "[core]\n\thooksPath = mine\n"},
+        ["w/r/mine/", "w/r/.git/mine/"]),
+    "settings by the owner's": (
+        "", {"home/.gitconfig": "[includeIf \"gitdir:~/h/\"]\n\tpath = h/work\n"},
+        ["home/h/work"]),
+    "settings of one tree": ("", {"w/r/.git/config.worktree": "[core]\n\thooksPath = mine\n"},
+                             ["w/r/mine/"]),
+}
+
+
+@pytest.mark.parametrize("case", NAMED)
+@pytest.mark.parametrize("state", ["absent", "present"])
+def test_what_settings_name(ssb, state, case):
+    """A directory of hooks, and files of settings, wherever they are."""
+    text, files, names = NAMED[case]
+    w, r = nested(ssb, "w", "r")
+    z, h = ssb.mkdir("z"), ssb.mkdir("home/h")
+    ssb.write(r / ".git/config",
+              (r / ".git/config").read_text() + text.replace("B", str(ssb.base)))
+    for name, said in files.items():
+        ssb.write(ssb.base / name, said)
+    for name in names if state == "present" else []:
+        if name.endswith("/"):
+            ssb.write(ssb.base / name / "pre-commit", "#!/bin/sh\n", 0o755)
+        elif name not in files:
+            ssb.write(ssb.base / name, "[x]\n\ty = z\n")
+    grants = ["-w", w, "-w", z, "-w", h]
+    before = tree(w), tree(z), tree(h)
+    seen = take(ssb, w, [os.path.relpath(ssb.base / n, w) for n in names], *grants)
+    assert set(map(tuple, seen.values())) == {()}, seen
+    assert (tree(w), tree(z), tree(h)) == before, "unchanged, and no placeholder stays"
+    ssb.run(*grants, "--", "sh", "-c", COMMIT.format("one"), cwd=r).ok()
+    assert git(ssb, "log", "--format=%s", cwd=r) == "one\n", "work goes on"
+
+
+PLANT = """
+mkdir -p "$D/myhooks"
+printf '#!/bin/sh\\ntouch "$HOME/pwned"\\n' > "$D/myhooks/pre-commit" &&
+    chmod 755 "$D/myhooks/pre-commit"
+echo tried > "$D/tried"
+"""
+
+
+@pytest.mark.parametrize("where", ["in the grant", "outside"])
+def test_hooks_in_another_directory_run_nothing(ssb, where):
+    """Whether the git directory is granted, or only the tree."""
+    pwned = ssb.home / "pwned"
+    trees = {}
+    for name in ("held", "control"):
+        d = trees[name] = ssb.mkdir(name)
+        apart = [] if where == "in the grant" else ["--separate-git-dir", ssb.base / f"{name}.git"]
+        git(ssb, "init", "-q", *apart, d)
+        git(ssb, "config", "core.hooksPath", "myhooks", cwd=d)
+    d = trees["held"]
+    ssb.run("-w", d, "--env", f"D={d}", "--", "sh", "-c", PLANT).ok()
+    assert (d / "tried").exists() and not (d / "myhooks").exists()
+    commit = ["sh", "-c", COMMIT.format("one")]
+    ssb.bare(commit, cwd=d).ok()
+    assert not pwned.exists()
+    ssb.bare(["sh", "-c", PLANT], env={"D": str(trees["control"])}).ok()
+    ssb.bare(commit, cwd=trees["control"]).ok()
+    assert pwned.exists(), "control: unconfined the same lines run code in the owner's git"
+
+
+def test_hooks_that_the_owner_grants(ssb):
+    """By name they can be written; a tree that is its own directory of hooks stops the run."""
+    d = ssb.mkdir("d")
+    git(ssb, "init", "-q", d)
+    ssb.mkdir("d/myhooks")
+    git(ssb, "config", "core.hooksPath", "myhooks", cwd=d)
+    write = ["--", "sh", "-c", f"echo x > {d}/myhooks/x"]
+    assert ssb.run("-w", d, *write).code != 0 and not (d / "myhooks/x").exists()
+    ssb.run("-w", d, "-w", d / "myhooks", *write).ok()
+    assert (d / "myhooks/x").exists()
+    git(ssb, "config", "core.hooksPath", ".", cwd=d)
+    r = ssb.run("-w", d, "--", "echo", "started")
+    assert r.code == 125 and r.text == "" and "core.hooksPath" in r.errors and str(d) in r.errors
+    git(ssb, "config", "core.hooksPath", "/dev/null", cwd=d)
+    assert ssb.run("-w", d, "--", "echo", "started").ok().text == "started\n"
+
+
+def test_settings_that_mean_harm(ssb):
+    """To us: files that include each other, pipes, devices, and more than is read."""
+    d = ssb.mkdir("d")
+    git(ssb, "init", "-q", d)
+    config = d / ".git/config"
+    ssb.as_caller(["mkfifo", d / "pipe"]).ok()
+    names = ["config", "../pipe", "/dev/zero", "/dev/tty", "/proc/self/mem", "..", "x" * 5000,
+             "\\q", "~", "~nobody/x"]
+    text = "".join(f"[include]\n\tpath = {n}\n" for n in names)
+    ssb.write(config, config.read_text() + text)
+    assert ssb.run("-w", d, "--", "echo", "started", timeout=30).ok().text == "started\n"
+    ssb.write(config, "[core]\n\thooksPath = myhooks\n" + "#" * 70000)
+    ssb.run("-w", d, "--", "sh", "-c", f"mkdir {d}/myhooks; echo > {d}/fine")
+    assert (d / "fine").exists() and not (d / "myhooks").exists()
+    assert "settings" in " ".join(ssb.last_trace()["plan"]["warnings"])
+
+
+def test_held_hooks_while_runs_share_them(ssb):
+    """The first that ends leaves to the other what it holds."""
+    d = ssb.mkdir("d")
+    git(ssb, "init", "-q", d)
+    git(ssb, "config", "core.hooksPath", "my/hooks", cwd=d)
+    one, two = (ssb.popen([ssb.binary, "run", "-w", d, "--", "sh", "-c",
+                           f"echo up; read x; mkdir -p {d}/my/hooks 2>/dev/null && echo made"],
+                          stdin=-1, stdout=-1) for _ in range(2))
+    for p in (one, two):
+        assert p.stdout.readline() == b"up\n"
+    for p in (one, two):
+        assert p.communicate(b"\n", timeout=30)[0] == b""
+    assert not (d / "my").exists()
 
 
 def test_worktree_beside_its_repository(ssb):

@@ -147,13 +147,13 @@ def test_interrupt_ends_the_skill(ssb):
 class Terminal:
     """A pty of the test with the sandbox as its foreground program."""
 
-    def __init__(self, ssb, *args, rows=33, cols=101):
+    def __init__(self, ssb, *args, rows=33, cols=101, term="xterm"):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
             os.chdir(ssb.work)
             argv = [str(a) for a in [*ssb.identity(), ssb.binary, "run", *args]]
-            os.execvpe(argv[0], argv, ssb.environment({"TERM": "xterm"}))
+            os.execvpe(argv[0], argv, ssb.environment({"TERM": term}))
         self.seen = b""
 
     def expect(self, text, seconds=30):
@@ -293,6 +293,23 @@ def test_skill_cannot_hide_what_is_said_of_it(ssb, terminal, left, tty):
     calm = b"\030\033\\\033[0m\033(B\017"
     assert b"outside the plan" in said
     assert calm in said and said.index(calm) < said.index(b"skillsandbox:")
+
+
+@pytest.mark.parametrize("tty", ["--tty", "--no-tty"])
+@pytest.mark.parametrize("to", ["", ">&2"])
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_what_is_said_begins_a_line(ssb, terminal, tty, to, term):
+    """Behind output that did not end its last one, and without an empty one behind whole ones."""
+    said = {}
+    for text in ("last", "last\\n"):
+        t = terminal(tty, "--", "sh", "-c", f"cat /etc/shadow 2>/dev/null; printf '{text}' {to}",
+                     term=term)
+        t.expect(b"skillsandbox:")
+        assert t.wait() == 0
+        seen = t.seen.replace(b"\030\033\\\033[0m\033(B\017", b"")
+        said[text] = seen[seen.index(b"last"):].replace(b"\r", b"").split(b"\n")
+    for lines in said.values():
+        assert lines[0] == b"last" and lines[1].startswith(b"skillsandbox:"), lines
 
 
 def test_skill_cannot_type_into_the_outer_terminal(ssb, terminal):

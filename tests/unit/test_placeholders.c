@@ -174,6 +174,25 @@ static void owner_s_own_is_left_alone(void **state)
 	}
 }
 
+/* By a skill, which can only keep others waiting: what to do is said. */
+static void locked_by_somebody_else(void **state)
+{
+	struct ssb_error err = { 0 };
+	struct placeholders *p = NULL;
+
+	(void)state;
+	assert_int_equal(mkdirat(grant.fd, ".vscode", 01555), 0);
+	int locked = openat(grant.fd, ".vscode", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(flock(locked, LOCK_EX | LOCK_NB), 0);
+	assert_int_equal(placeholders_make(&plan, NULL, &p, &err), -1);
+	assert_int_equal(err.sys_errno, EBUSY);
+	assert_non_null(strstr(err.text, ".vscode"));
+	assert_non_null(strstr(err.text, "end that run"));
+	own_close(&locked);
+	placeholders_remove(hold());
+	assert_empty();
+}
+
 /* Another user's run has to open it to keep it. */
 static void open_to_everybody(void **state)
 {
@@ -206,6 +225,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(finished_when_it_is_removed, world, world_end),
 		cmocka_unit_test_setup_teardown(owner_s_own_is_left_alone, world, world_end),
 		cmocka_unit_test_setup_teardown(open_to_everybody, world, world_end),
+		cmocka_unit_test_setup_teardown(locked_by_somebody_else, world, world_end),
 	};
 
 	return cmocka_run_group_tests_name("placeholders", tests, NULL, NULL);

@@ -45,7 +45,7 @@ static int world(void **state)
 		                .is_dir = true,
 		                .fd = open(in("w"), O_PATH | O_CLOEXEC) };
 	grant.target = grant.path;
-	plan = (struct ssb_plan){ .grants = &grant, .n_grants = 1 };
+	plan = (struct ssb_plan){ .grants = &grant, .n_grants = 1, .home = root };
 	found = NULL;
 	return 0;
 }
@@ -404,6 +404,92 @@ static void test_links_held(void **state)
 	links_done(&links);
 }
 
+static bool names(const char *path, bool is_dir)
+{
+	for (size_t i = 0; i < found->n_named; i++) {
+		const struct named *n = &found->named[i];
+		if (strcmp(n->path, path) == 0 && n->is_dir == is_dir) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void test_what_settings_name(void **state)
+{
+	(void)state;
+	dirs("main/.git/worktrees/wt");
+	dirs("wt");
+	dirs("a/b");
+	file("main/.git/config", "[core]\nhooksPath = a/b\n[include]\npath = ~/w/more\n");
+	file("main/.git/config.worktree", "[core]\nhooksPath = ../a/./x/../y\n");
+	file("main/.git/worktrees/wt/commondir", "../..\n");
+	file("main/.git/worktrees/wt/config.worktree", "[include]\npath = own\n");
+	file("wt/.git", "gitdir: ../main/.git/worktrees/wt\n");
+	file("more", "[include]\npath = more\npath = /etc/passwd\npath = w/deep\npath = deep\n");
+	search();
+	assert_int_equal(plan.warnings.n, 0);
+	/* As far as they are there, from each tree and from the git directory. */
+	assert_true(names("main/a", true) && names("wt/a", true) && names("main/.git/a", true));
+	assert_true(names("a/x", true) && names("main/a", true));
+	assert_true(names("more", false) && names("w", false) && names("deep", false));
+	assert_true(names("main/.git/worktrees/wt/own", false));
+	/* The owner's own hold for every tree, and where there is none for what they include. */
+	write_file(in(".gitconfig"), "[core]\nhooksPath = h\n[include]\npath = w/work\n", 0644);
+	search();
+	assert_true(names("work", false) && names("main/h", true) && names("wt/h", true));
+	assert_false(names("h", true));
+	assert_int_equal(unlink(in(".gitconfig")), 0);
+	search();
+	assert_false(names("work", false));
+}
+
+static void test_settings_at_their_bounds(void **state)
+{
+	static char text[MAX_REPO_CONFIG + 2];
+	size_t at = 0;
+
+	(void)state;
+	dirs(".git");
+	memset(text, '#', MAX_REPO_CONFIG);
+	memcpy(text, "[core]\nhooksPath = h\n", 21);
+	file(".git/config", text);
+	search();
+	assert_true(names("h", true) && plan.warnings.n == 0);
+	text[MAX_REPO_CONFIG] = '#';
+	file(".git/config", text);
+	search();
+	assert_true(names("h", true) && plan.warnings.n == 1);
+	assert_non_null(strstr(plan.warnings.v[0], "settings in it are too long"));
+	/* Three files of the owner's and the machine's, and two of the tree's own. */
+	at = (size_t)snprintf(text, sizeof(text), "[include]\n");
+	for (int i = 0; i <= MAX_REPO_CONFIGS - 5; i++) {
+		file(".git/config", text);
+		search();
+		assert_int_equal(plan.warnings.n, 0);
+		assert_int_equal(found->n_named, i);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "path = f%d\n", i);
+	}
+	file(".git/config", text);
+	search();
+	assert_int_equal(plan.warnings.n, 1);
+	assert_non_null(strstr(plan.warnings.v[0], "include too many files"));
+	at = (size_t)snprintf(text, sizeof(text), "[core]\n");
+	for (int i = 0; i <= MAX_NAMED; i++) {
+		if (i == MAX_NAMED) {
+			file(".git/config", text);
+			search();
+			assert_true(plan.warnings.n == 0 && found->n_named == MAX_NAMED);
+		}
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "hooksPath = %s/h%d\n",
+		                       in("w"), i);
+	}
+	file(".git/config", text);
+	search();
+	assert_true(plan.warnings.n == 1 && found->n_named == MAX_NAMED);
+	assert_non_null(strstr(plan.warnings.v[0], "name too many places"));
+}
+
 /* What is closed to the caller is left out without a word. */
 static void test_closed_directory(void **state)
 {
@@ -431,6 +517,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_descriptors_left, world, world_end),
 		cmocka_unit_test_setup_teardown(test_where_links_lead, world, world_end),
 		cmocka_unit_test_setup_teardown(test_links_held, world, world_end),
+		cmocka_unit_test_setup_teardown(test_what_settings_name, world, world_end),
+		cmocka_unit_test_setup_teardown(test_settings_at_their_bounds, world, world_end),
 		cmocka_unit_test_setup_teardown(test_closed_directory, world, world_end),
 	};
 

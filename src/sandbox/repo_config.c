@@ -1,0 +1,216 @@
+/* repo_config.c - read on the host, as git would: the git directory may lie outside of every
+ * grant, and its settings count all the same. All of it may be a skill's work of an earlier
+ * run: whatever the files say, nothing comes of it but names that are held. */
+#include "sandbox/repo_config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/own.h"
+#include "base/string_list.h"
+#include "os/file.h"
+#include "policy/paths.h"
+#include "wire/git_config.h"
+
+struct reading {
+	const struct ssb_plan *plan;
+	struct repos *found;
+	const char *tree;
+	char *gitdir;    /* that it shares with other trees; owned, NULL: there is no repository */
+	const char *dir; /* of the file that is read */
+	struct string_list files;
+	const char *cut;
+	bool failed; /* without memory */
+};
+
+/* The text of a regular file; false: it is none. One that is too long is cut. */
+static bool read_text(struct reading *r, const char *path, struct buf *text)
+{
+	struct stat st;
+	auto_fd fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		return false;
+	}
+	if (file_read_all(fd, text) != 0) {
+		r->cut = "git's settings in it are too long, or cannot be read";
+	}
+	return text->data != NULL;
+}
+
+/* Where a first line, behind `lead`, leads from `dir`. Returns new; NULL: nowhere. */
+static char *read_pointer(struct reading *r, const char *dir, const char *name, const char *lead)
+{
+	auto_buf text;
+	auto_free char *path = path_join(dir, name);
+	size_t skip = strlen(lead);
+
+	buf_init(&text, MAX_REPO_CONFIG);
+	if (path == NULL || !read_text(r, path, &text) || strncmp(text.data, lead, skip) != 0) {
+		return NULL;
+	}
+	text.data[strcspn(text.data, "\r\n")] = '\0';
+	return text.data[skip] != '\0' ? path_from(dir, text.data + skip) : NULL;
+}
+
+static void add_file(struct reading *r, const char *path)
+{
+	for (size_t i = 0; i < r->files.n; i++) {
+		if (strcmp(r->files.v[i], path) == 0) {
+			return;
+		}
+	}
+	if (string_list_add(&r->files, path, MAX_REPO_CONFIGS) != 0) {
+		r->failed |= errno != E2BIG;
+		r->cut = "git's settings in it include too many files";
+	}
+}
+
+/* The machine's and the owner's, which hold for every tree. */
+static void add_common_files(struct reading *r)
+{
+	static const char *const OWNERS[] = { ".gitconfig", ".config/git/config" };
+
+	add_file(r, "/etc/gitconfig");
+	for (size_t i = 0; i < ARRAY_LEN(OWNERS); i++) {
+		auto_free char *path = path_join(r->plan->home, OWNERS[i]);
+		if (path == NULL) {
+			r->failed = true;
+			return;
+		}
+		add_file(r, path);
+	}
+}
+
+/* The settings of the tree, and of its repository where that has other trees. */
+static void add_own_files(struct reading *r)
+{
+	auto_free char *pointed = read_pointer(r, r->tree, ".git", "gitdir: ");
+	auto_free char *gitdir = pointed != NULL ? steal_ptr(&pointed) : path_join(r->tree, ".git");
+	auto_free char *shared = gitdir != NULL ? read_pointer(r, gitdir, "commondir", "") : NULL;
+	auto_free char *own = gitdir != NULL ? path_join(gitdir, "config.worktree") : NULL;
+	auto_free char *config =
+	        gitdir != NULL ? path_join(shared != NULL ? shared : gitdir, "config") : NULL;
+
+	if (own == NULL || config == NULL) {
+		r->failed = true;
+		return;
+	}
+	add_file(r, config);
+	add_file(r, own);
+	if (access(gitdir, F_OK) == 0) {
+		r->gitdir = steal_ptr(shared != NULL ? &shared : &gitdir);
+	}
+}
+
+static bool is_named(const struct repos *f, size_t grant, const char *path, bool is_dir)
+{
+	for (size_t i = 0; i < f->n_named; i++) {
+		const struct named *n = &f->named[i];
+		if (n->grant == grant && n->is_dir == is_dir && strcmp(n->path, path) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* An absolute path; only what the skill could write matters. */
+static void add_named(struct reading *r, const char *path, bool is_dir)
+{
+	struct repos *f = r->found;
+	bool there;
+	auto_free char *real = links_follow(&f->links, r->plan, path, &there);
+
+	if (real == NULL) {
+		r->failed |= errno == ENOMEM;
+		r->cut = "a way that git's settings name is too long";
+		return;
+	}
+	const struct grant *g = plan_shown_by(r->plan, real);
+	if (g == NULL || g->access != ACCESS_WRITE || g->kind != GRANT_FILES || g->scratch) {
+		return;
+	}
+	size_t grant = (size_t)(g - r->plan->grants);
+	const char *rest = path_beneath(real, g->target);
+	if (is_named(f, grant, rest, is_dir)) {
+		return;
+	}
+	if (f->n_named == MAX_NAMED) {
+		r->cut = "git's settings in it name too many places";
+		return;
+	}
+	char *copy = strdup(rest);
+	r->failed |= copy == NULL;
+	if (copy != NULL) {
+		f->named[f->n_named++] =
+		        (struct named){ .grant = grant,
+			                .path = copy,
+			                .is_dir = is_dir,
+			                .whole = is_dir && path_beneath(r->tree, real) != NULL };
+	}
+}
+
+static void add_from(struct reading *r, const char *dir, const char *path, bool is_dir)
+{
+	auto_free char *whole = path_from(dir, path);
+
+	if (whole == NULL) {
+		r->failed = true;
+		return;
+	}
+	add_named(r, whole, is_dir);
+	if (!is_dir) {
+		add_file(r, whole);
+	}
+}
+
+/* Files are named from the one that includes them; hooks from where git runs them: at the top
+ * of the tree, and those of a push in the git directory, in which no other one is made. */
+static void take_name(void *arg, enum git_config_name name, const char *value)
+{
+	struct reading *r = arg;
+	const struct owner owner = { .home = r->plan->home };
+	auto_free char *path = path_expand(&owner, value);
+
+	if (path == NULL) {
+		r->failed = true;
+	} else if (name == GIT_CONFIG_INCLUDE) {
+		add_from(r, r->dir, path, false);
+	} else if (*path == '/' || r->gitdir != NULL) {
+		add_from(r, r->tree, path, true);
+		if (*path != '/' && strncmp(path, ".git/", 5) != 0) {
+			add_from(r, r->gitdir, path, true);
+		}
+	}
+}
+
+int repo_config_read(const struct ssb_plan *plan, struct repos *found, const char *tree,
+                     const char **ret_cut)
+{
+	struct reading r = { .plan = plan, .found = found, .tree = tree };
+
+	add_common_files(&r);
+	add_own_files(&r);
+	/* The list grows as they are read. */
+	for (size_t i = 0; i < r.files.n && !r.failed; i++) {
+		auto_buf text;
+		auto_free char *dir = path_parent(r.files.v[i]);
+		buf_init(&text, MAX_REPO_CONFIG);
+		r.dir = dir;
+		r.failed |= dir == NULL;
+		if (!r.failed && read_text(&r, r.files.v[i], &text)) {
+			git_config_read(text.data, text.len, take_name, &r);
+		}
+	}
+	string_list_done(&r.files);
+	free(r.gitdir);
+	if (r.cut != NULL) {
+		*ret_cut = r.cut;
+	}
+	return r.failed ? -1 : 0;
+}
