@@ -40,8 +40,10 @@ pid_t clone_fork(int *ret_pidfd)
 	int pidfd = pidfd_open(pid, 0);
 	if (pidfd < 0) {
 		int saved = errno;
-		(void)kill(pid, SIGKILL);
-		(void)TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
+		if (saved != ESRCH) { /* else somebody has waited for it, and the number is free */
+			(void)kill(pid, SIGKILL);
+			(void)TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
+		}
 		errno = saved;
 		return -1;
 	}
