@@ -11,16 +11,15 @@
 
 #include "audit/observe.h"
 #include "base/own.h"
+#include "os/file.h"
 
 /* The path of the directory with `rest` behind it; false: too long, or it has none. */
 static bool fits(int dir, const char *rest, char out[PATH_MAX])
 {
-	char link[32], path[PATH_MAX];
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
-	ssize_t n = readlink(link, path, sizeof(path) - 1);
+	char path[PATH_MAX];
+	ssize_t n = file_path(dir, path, sizeof(path));
 	size_t len = strlen(rest);
-	path[n > 0 ? n : 0] = '\0';
+
 	if (path[0] != '/' || observe_before_deleted(path) > 0 || (size_t)n + 1 + len >= PATH_MAX) {
 		return false;
 	}

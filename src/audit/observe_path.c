@@ -202,16 +202,10 @@ static bool own_links(pid_t tid, pid_t inner, char path[PATH_MAX])
 /* The path of what the kernel finds; false with errno. */
 static bool look(const struct observer *o, const char *path, bool follow, char out[PATH_MAX])
 {
-	char link[32];
 	auto_fd fd =
 	        file_openat2(o->root, path, O_PATH | (follow ? 0 : O_NOFOLLOW), RESOLVE_IN_ROOT);
-	if (fd < 0) {
-		return false;
-	}
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t n = readlink(link, out, PATH_MAX - 1);
-	out[n > 0 ? n : 0] = '\0';
-	return n > 0;
+
+	return fd >= 0 && file_path(fd, out, PATH_MAX) > 0;
 }
 
 /* The slash nearest to the middle between two places of the path; 0: there is none. */

@@ -9,6 +9,7 @@
 #include "consent/lint_priv.h"
 #include "os/file.h"
 #include "os/tree.h"
+#include "skill/skill.h"
 
 struct walk {
 	struct lint *out;
@@ -57,19 +58,12 @@ static void read_file(struct walk *w, const struct tree_entry *e)
 	}
 }
 
-/* What tools keep beside a skill is not the skill's, and is not approved with it. That is so
- * at its top alone, as in pinned.c: further down it is a name like others. */
-bool lint_is_foreign(const char *path)
-{
-	return strcmp(path, ".git") == 0 || strcmp(path, ".hg") == 0 || strcmp(path, ".svn") == 0;
-}
-
 static bool look_at(void *arg, const struct tree_entry *e)
 {
 	struct walk *w = arg;
 	mode_t mode = e->st.st_mode;
 
-	if (!w->whole && lint_is_foreign(e->path)) {
+	if (!w->whole && skill_is_foreign(e->path, strlen(e->path))) {
 		return false;
 	}
 	if (S_ISLNK(mode)) {

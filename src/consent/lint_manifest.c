@@ -4,7 +4,6 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/own.h"
 #include "consent/lint_priv.h"
@@ -13,6 +12,7 @@
 #include "policy/paths.h"
 #include "policy/protect.h"
 #include "policy/secrets.h"
+#include "skill/skill.h"
 
 #define FEW_PORTS 4
 #define FEW_HOSTS 1 /* that a secret can be for */
@@ -340,16 +340,6 @@ void lint_entrypoint(struct lint *l, const struct manifest *m, const char *file,
 	}
 }
 
-static bool path_of(int fd, char *out, size_t size)
-{
-	char link[64];
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t n = fd < 0 ? -1 : readlink(link, out, size - 1);
-	out[n > 0 ? n : 0] = '\0';
-	return n > 0;
-}
-
 /* What `word` means in the working directory, by whatever links. */
 static bool is_foreign(const struct manifest *m, const char *word, int dir_fd)
 {
@@ -360,12 +350,11 @@ static bool is_foreign(const struct manifest *m, const char *word, int dir_fd)
 	                        : file_openat2(dir_fd, *in != '\0' ? in : ".", O_PATH,
 	                                       RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
 
-	if (!path_of(dir_fd, top, sizeof(top)) || !path_of(fd, real, sizeof(real))) {
+	if (file_path(dir_fd, top, sizeof(top)) < 0 || file_path(fd, real, sizeof(real)) < 0) {
 		return false;
 	}
 	const char *rest = path_beneath(real, top);
-	auto_free char *first = rest != NULL ? strndup(rest, strcspn(rest, "/")) : NULL;
-	return first != NULL && lint_is_foreign(first);
+	return rest != NULL && skill_is_foreign(rest, strcspn(rest, "/"));
 }
 
 bool lint_starts_foreign(const struct manifest *m, int dir_fd)

@@ -31,8 +31,6 @@ void lint_manifest(struct lint *l, const struct manifest *m, const char *file);
 /* Every file beneath the directory (borrowed); without what version control keeps there,
  * unless `whole`. */
 void lint_files(struct lint *l, int dir_fd, bool whole);
-/* At the top of a skill: version control's, and so not the skill's. */
-bool lint_is_foreign(const char *path);
 /* The entry point is in the directory, where it should be. */
 void lint_entrypoint(struct lint *l, const struct manifest *m, const char *file, int dir_fd);
 /* A word of it leads into what version control keeps there. */

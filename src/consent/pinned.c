@@ -33,12 +33,11 @@
 #include "base/own.h"
 #include "consent/lock.h"
 #include "os/file.h"
+#include "skill/skill.h"
 
 #define READ_BYTES ((size_t)128 * 1024)
 #define FILE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 #define WHERE      "skill"
-
-static const char *const VERSION_CONTROL[] = { ".git", ".hg", ".svn" };
 
 struct walk {
 	struct pinned *out;
@@ -320,16 +319,6 @@ static int take_name(struct walk *w, int dir, const char *name, size_t len, int 
 	return refuse(w, no_content(st.st_mode));
 }
 
-static bool is_left_out(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(VERSION_CONTROL); i++) {
-		if (strcmp(name, VERSION_CONTROL[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static int take_entries(struct walk *w, DIR *dir, size_t len, int depth)
 {
 	bool empty = true;
@@ -339,7 +328,7 @@ static int take_entries(struct walk *w, DIR *dir, size_t len, int depth)
 	for (const struct dirent *d = readdir(dir); d != NULL && failed == 0; d = readdir(dir)) {
 		if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0) {
 			empty = false;
-			failed = len == 0 && is_left_out(d->d_name)
+			failed = len == 0 && skill_is_foreign(d->d_name, strlen(d->d_name))
 			                 ? 0
 			                 : take_name(w, dirfd(dir), d->d_name, len, depth);
 		}
@@ -383,13 +372,13 @@ static int take_left_out(struct walk *w)
 {
 	struct stat st;
 
-	for (size_t i = 0; i < ARRAY_LEN(VERSION_CONTROL); i++) {
-		if (fstatat(w->root, VERSION_CONTROL[i], &st, AT_SYMLINK_NOFOLLOW) != 0) {
+	for (size_t i = 0; i < N_SKILL_FOREIGN; i++) {
+		if (fstatat(w->root, SKILL_FOREIGN[i], &st, AT_SYMLINK_NOFOLLOW) != 0) {
 			if (errno != ENOENT) {
 				return ssb_fail(w->err, SSB_E_SYS, errno, WHERE, "'%s'",
-				                VERSION_CONTROL[i]);
+				                SKILL_FOREIGN[i]);
 			}
-		} else if (take_name(w, w->root, VERSION_CONTROL[i], 0, 0) != 0) {
+		} else if (take_name(w, w->root, SKILL_FOREIGN[i], 0, 0) != 0) {
 			return -1;
 		}
 	}

@@ -76,13 +76,11 @@ static int parent_of(int root_fd, const char *name, struct unpack_left *left)
  * again. */
 static bool is_deep(int root_fd, int fd)
 {
-	char link[64], root[PATH_MAX], at[PATH_MAX];
+	char root[PATH_MAX], at[PATH_MAX];
 	unsigned depth = 0;
+	ssize_t n = file_path(root_fd, root, sizeof(root));
+	ssize_t m = file_path(fd, at, sizeof(at));
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", root_fd);
-	ssize_t n = readlink(link, root, sizeof(root) - 1);
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t m = readlink(link, at, sizeof(at) - 1);
 	if (n < 0 || m < n) {
 		return true; /* longer than any path */
 	}

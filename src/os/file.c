@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -30,6 +31,20 @@ int file_openat2(int dir_fd, const char *path, int flags, uint64_t resolve)
 int file_open_nosymlink(const char *path, int flags)
 {
 	return file_openat2(AT_FDCWD, path, flags, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+}
+
+ssize_t file_path(int fd, char *out, size_t size)
+{
+	char link[32];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(link, out, size);
+	if (n >= (ssize_t)size) {
+		errno = ENAMETOOLONG;
+		n = -1;
+	}
+	out[n > 0 ? n : 0] = '\0';
+	return n;
 }
 
 int file_lock(int fd, unsigned wait_ms)

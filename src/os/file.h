@@ -26,6 +26,10 @@ int file_read_all(int fd, struct buf *out);
  * nobody else may write it. `what` is "policy file", `file` its name. Fills `err`. */
 int file_check_owned(int fd, uid_t uid, const char *what, const char *file, struct ssb_error *err);
 
+/* The path by which the kernel knows what is open, and its length; "" and -1 where it has none
+ * or that is too long. */
+ssize_t file_path(int fd, char *out, size_t size);
+
 /* Takes the exclusive flock(2) of fd, until it is closed. Whoever has it may stand still:
  * after `wait_ms` it is EWOULDBLOCK. */
 int file_lock(int fd, unsigned wait_ms);

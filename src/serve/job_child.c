@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/clone.h"
+#include "os/file.h"
 #include "policy/owner.h"
 #include "policy/plan.h"
 #include "serve/child.h"
@@ -60,11 +61,8 @@ struct told {
 static void name_record(struct job_msg *m, int record)
 {
 	struct run_entry e;
-	char link[64];
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", record);
-	ssize_t n = readlink(link, m->record.path, sizeof(m->record.path) - 1);
-	m->record.path[n > 0 ? n : 0] = '\0';
+	(void)file_path(record, m->record.path, sizeof(m->record.path));
 	const char *slash = strrchr(m->record.path, '/');
 	if (slash != NULL && run_entry_from_name(&e, slash + 1)) {
 		memcpy(m->record.id, e.id, sizeof(m->record.id));

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/file.h"
+#include "skill/skill.h"
 
 #define FILE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 #define BENEATH    (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
@@ -23,24 +24,11 @@ struct walk {
 	char path[MAX_PATH_BYTES];
 };
 
-/* What tools keep beside a skill is not the skill's. */
-static bool is_foreign(const char *name, size_t len)
-{
-	static const char *const names[] = { ".git", ".hg", ".svn" };
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		if (strlen(names[i]) == len && memcmp(names[i], name, len) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 bool skill_path_valid(const char *path)
 {
 	for (;;) {
 		size_t len = strcspn(path, "/");
-		if (len == 0 || is_foreign(path, len) || (len == 1 && path[0] == '.') ||
+		if (len == 0 || skill_is_foreign(path, len) || (len == 1 && path[0] == '.') ||
 		    (len == 2 && path[0] == '.' && path[1] == '.')) {
 			return false;
 		}
@@ -184,7 +172,7 @@ static void take_name(struct walk *w, int dir, const char *name, size_t len, int
 		w->path[len++] = '/';
 	}
 	memcpy(w->path + len, name, n + 1);
-	if (is_foreign(name, n)) {
+	if (skill_is_foreign(name, n)) {
 		leave(w, "version control");
 	} else if (S_ISREG(st.st_mode)) {
 		take_file(w, dir, name);

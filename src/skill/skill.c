@@ -536,3 +536,15 @@ void skill_scripts(const char *dir, struct buf *out)
 
 	script_names(fd, out);
 }
+
+const char *const SKILL_FOREIGN[N_SKILL_FOREIGN] = { ".git", ".hg", ".svn" };
+
+bool skill_is_foreign(const char *name, size_t len)
+{
+	for (size_t i = 0; i < N_SKILL_FOREIGN; i++) {
+		if (strlen(SKILL_FOREIGN[i]) == len && memcmp(SKILL_FOREIGN[i], name, len) == 0) {
+			return true;
+		}
+	}
+	return false;
+}

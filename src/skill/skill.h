@@ -64,4 +64,10 @@ bool skill_is_one(const char *dir);
 /* The name of a file by which a skill is known: "SKILL.md". */
 bool skill_file_names_one(const char *name);
 
+/* What version control keeps at the top of a skill is not the skill's, and is not approved with
+ * it. Further down these are names like others. */
+#define N_SKILL_FOREIGN 3
+extern const char *const SKILL_FOREIGN[N_SKILL_FOREIGN];
+bool skill_is_foreign(const char *name, size_t len);
+
 #endif
