@@ -21,7 +21,6 @@
 
 #define TICK_MS    100
 #define IDLE_TICKS 10 /* without a supervisor and without a byte: it is gone */
-#define MAX_LATE   16 /* runs whose directory is there and whose record is not yet */
 
 struct followed {
 	int fd;
@@ -35,10 +34,6 @@ struct watch {
 	struct runs runs;
 	struct followed v[MAX_FOLLOWED];
 	size_t n;
-	struct {
-		struct run_entry run;
-		unsigned ticks; /* left to wait for it; 0: free */
-	} late[MAX_LATE];
 	bool many;
 	bool as_json;
 	struct line line;
@@ -182,50 +177,36 @@ static int watch_tick(struct watch *w)
 	return result;
 }
 
-static void watch_arrival(struct watch *w, const struct run_entry *run)
+static void watch_arrival(struct watch *w, const struct inotify_event *e)
 {
-	int fd = runs_record(&w->runs, run);
+	struct run_entry run;
 
-	if (fd >= 0) {
-		watch_add(w, fd, run->id, 0);
+	if ((e->mask & IN_Q_OVERFLOW) != 0) {
+		say_warningf("more runs have begun than could be told of: some are not shown");
 		return;
 	}
-	for (size_t i = 0; i < MAX_LATE; i++) {
-		if (w->late[i].ticks == 0) {
-			w->late[i].run = *run;
-			w->late[i].ticks = IDLE_TICKS;
-			return;
-		}
+	/* By its first name alone: it moves to its directory later, and is no other run. */
+	if (e->len == 0 || !run_entry_from_name(&run, e->name) || !run.has_flat) {
+		return;
+	}
+	int fd = runs_record(&w->runs, &run);
+	if (fd >= 0) {
+		watch_add(w, fd, run.id, 0);
 	}
 }
 
-static void watch_late(struct watch *w)
-{
-	for (size_t i = 0; i < MAX_LATE; i++) {
-		if (w->late[i].ticks == 0) {
-			continue;
-		}
-		w->late[i].ticks--;
-		int fd = runs_record(&w->runs, &w->late[i].run);
-		if (fd >= 0) {
-			w->late[i].ticks = 0;
-			watch_add(w, fd, w->late[i].run.id, 0);
-		}
-	}
-}
-
-/* New names in the directory of the runs. */
+/* All new names in the directory of the runs: one that waits must not come after its run
+ * was read to its end and left. */
 static void watch_arrivals(struct watch *w, int notify)
 {
 	char bytes[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
-	ssize_t n = read(notify, bytes, sizeof(bytes));
+	ssize_t n;
 
-	for (ssize_t at = 0; at + (ssize_t)sizeof(struct inotify_event) <= n;) {
-		const struct inotify_event *e = (const struct inotify_event *)(bytes + at);
-		struct run_entry run;
-		at += (ssize_t)(sizeof(*e) + e->len);
-		if (e->len > 0 && run_entry_from_name(&run, e->name)) {
-			watch_arrival(w, &run);
+	while ((n = read(notify, bytes, sizeof(bytes))) > 0) {
+		for (ssize_t at = 0; at < n;) {
+			const struct inotify_event *e = (const void *)(bytes + at);
+			at += (ssize_t)(sizeof(*e) + e->len);
+			watch_arrival(w, e);
 		}
 	}
 }
@@ -260,10 +241,12 @@ static int watch_all(struct watch *w, const char *state_dir)
 		say_errorf("cannot watch for new runs: %s", strerrordesc_np(errno));
 		return EXIT_SANDBOX;
 	}
-	/* Listed after that: a run that starts in between is in both, never in neither. */
+	/* Listed after that: a run that starts in between is in both, never in neither, and is
+	 * told from its beginning. */
 	if (runs_open(&w->runs, state_dir, &err) != 0) {
 		return record_fail(&err);
 	}
+	watch_arrivals(w, notify);
 	for (size_t i = 0; i < w->runs.n; i++) {
 		int fd = runs_record(&w->runs, &w->runs.v[i]);
 		struct stat st;
@@ -278,7 +261,6 @@ static int watch_all(struct watch *w, const char *state_dir)
 		if (poll(&p, 1, TICK_MS) > 0) {
 			watch_arrivals(w, notify);
 		}
-		watch_late(w);
 		if (watch_tick(w) == EXIT_SANDBOX) {
 			return EXIT_SANDBOX;
 		}

@@ -38,8 +38,11 @@ def load_schema():
     pool = descriptor_pool.DescriptorPool()
     for f in files.file:
         pool.Add(f)
+    # Made before the first request: one thread must not meet a class that another one has
+    # only half made.
     factory = message_factory.MessageFactory(pool)
-    return lambda name: factory.GetPrototype(pool.FindMessageTypeByName("otlp." + name))
+    return {m.name: factory.GetPrototype(pool.FindMessageTypeByName("otlp." + m.name))
+            for f in files.file for m in f.message_type}
 
 
 class Fault(Exception):
@@ -157,7 +160,7 @@ class Collector:
     """`plan` holds an answer for each request to come; then all is well."""
 
     def __init__(self, tls=None, port=0):
-        self.message = load_schema()
+        self.messages = load_schema()
         self.requests = []  # (path, headers, body length, time)
         self.spans, self.logs, self.batches = [], [], []
         self.faults, self.plan = [], []
@@ -245,7 +248,7 @@ class Collector:
             check(kind, f"no such path: {h.path}")
             check(h.headers["Content-Type"] in TYPES, "content type")
             check("Transfer-Encoding" not in h.headers, "transfer encoding")
-            message = parse(self.message(f"Export{kind[0]}ServiceRequest"),
+            message = parse(self.messages[f"Export{kind[0]}ServiceRequest"],
                             h.headers["Content-Type"], body)
             taken = list(kind[1](message))
             check(taken, "an empty request")

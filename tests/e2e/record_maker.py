@@ -141,8 +141,10 @@ class State:
 
     def put(self, record, flat=False, mtime=None, text=None):
         name = f"{record.id}.trace.jsonl" if flat else f"{record.id}/trace.jsonl"
-        path = self.runner.write(self.dir / "runs" / name,
-                                 record.text() if text is None else text, 0o600)
+        path = self.dir / "runs" / name
+        # There at once, and its owner's: whoever is told of the name can open it.
+        self.runner.write(f"{path}.new", record.text() if text is None else text,
+                          0o600).rename(path)
         if mtime is not None:
             os.utime(path, (mtime, mtime))
         return path

@@ -388,7 +388,7 @@ def test_what_is_left_out_is_noted(user):
 
 def test_the_receiver_is_strict():
     """The decoder of these tests can fail: what the specification forbids is refused."""
-    message = otlp_server.load_schema()("ExportLogsServiceRequest")
+    message = otlp_server.load_schema()["ExportLogsServiceRequest"]
     good = {"resourceLogs": [{"scopeLogs": [{"scope": {"name": "x"}, "logRecords": [
         {"timeUnixNano": "1", "severityNumber": 9, "traceId": "ab" * 16, "spanId": "cd" * 8}]}]}]}
 

@@ -163,7 +163,7 @@ def test_partial_success_is_noted_and_not_repeated(user, protocol):
     if protocol == "http/json":
         body = b'{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too \\u001b[31mmany"}}'
     else:
-        answer = load_schema()("ExportTraceServiceResponse")()
+        answer = load_schema()["ExportTraceServiceResponse"]()
         answer.partial_success.rejected_spans = 2
         answer.partial_success.error_message = "too \x1b[31mmany"
         body = answer.SerializeToString()

@@ -50,10 +50,13 @@ class Watcher:
             time.sleep(0.02)
         return self.seen
 
-    def is_told_of_runs(self):
+    def is_told_of_runs(self, child=False):
+        """It, or what it started."""
+        task = pathlib.Path(f"/proc/{self.p.pid}/task/{self.p.pid}/children")
         found = False
-        with contextlib.suppress(FileNotFoundError):
-            for f in pathlib.Path(f"/proc/{self.p.pid}/fdinfo").iterdir():
+        with contextlib.suppress(FileNotFoundError, IndexError):
+            pid = task.read_text().split()[0] if child else self.p.pid
+            for f in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
                 found = found or "inotify wd:" in f.read_text()
         return found
 
@@ -152,6 +155,26 @@ def test_watch_all_sees_runs_that_start_later(ssb, watcher):
     b.close()
 
 
+def test_watch_all_tells_a_run_once(ssb, watcher):
+    """Also where it is read to its end before it has moved to its directory."""
+    w = watcher("--all", "--json")
+    wait_for(w.is_told_of_runs)
+    record = Record()
+    live = Live(State(ssb), record, flat=True)
+    target = live.path.parent / record.id
+    target.mkdir()
+    live.write(len(live.lines))
+    wait_for(lambda: len(record.lines()) - 1 in w.lines_of(record.id))
+    live.path.rename(target / "trace.jsonl")
+    time.sleep(1.5)  # for the word of the directory, which came long ago
+    later = Live(State(ssb), Record(skill_name="later"), flat=True)
+    later.write(1)
+    w.until(b"later")
+    assert w.lines_of(record.id) == list(range(len(record.lines())))
+    live.close()
+    later.close()
+
+
 def test_watch_all_sees_a_run_that_starts_while_it_begins(ssb, watcher):
     """Between the list of the runs and the word of new ones, which is made slow here."""
     slow = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=inotify_add_watch",
@@ -159,9 +182,26 @@ def test_watch_all_sees_a_run_that_starts_while_it_begins(ssb, watcher):
     w = watcher("--all", "--json", before=slow)
     time.sleep(1)
     record = Record(events=[("stdout", {"message": "x"})] * 3000)
-    live = Live(State(ssb), record)
+    live = Live(State(ssb), record, flat=True)
     try:
         wait_for(lambda: live.write() or w.lines_of(record.id))
+    finally:
+        subprocess.run(["pkill", "-KILL", "-P", str(w.p.pid)], check=True)
+        live.close()
+
+
+def test_a_run_that_starts_before_the_list_is_told_whole(ssb, watcher):
+    """The list of the runs is made slow here."""
+    State(ssb)
+    slow = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=getdents64",
+            "-e", "inject=getdents64:delay_enter=2000000:when=1"]
+    w = watcher("--all", "--json", before=slow)
+    wait_for(lambda: w.is_told_of_runs(child=True))
+    record = Record()
+    live = Live(State(ssb), record, flat=True)
+    try:
+        live.write(len(live.lines))
+        wait_for(lambda: w.lines_of(record.id) == list(range(len(record.lines()))))
     finally:
         subprocess.run(["pkill", "-KILL", "-P", str(w.p.pid)], check=True)
         live.close()
@@ -170,7 +210,7 @@ def test_watch_all_sees_a_run_that_starts_while_it_begins(ssb, watcher):
 def test_watch_all_before_the_first_run(ssb, watcher):
     w = watcher("--all")
     wait_for(w.is_told_of_runs)
-    live = Live(State(ssb), Record())
+    live = Live(State(ssb), Record(), flat=True)
     live.write(len(live.lines))
     w.until(b"exited")
     assert all(LINE.match(line) for line in w.seen.decode().splitlines()), w.seen
