@@ -244,13 +244,18 @@
 #define MAX_HTTP_KEPT     (64UL << 20)  /* of all */
 #define MAX_HTTP_TOKEN    512           /* bytes of the bearer's token */
 
-#define MIN_RUN_FILES 64 /* that a supervisor may open, for a plan without grants */
+#define MIN_RUN_FILES 64   /* that a supervisor may open, for a plan without grants */
+#define MAX_RUN_FILES 8192 /* for one with grants and all the repositories in them */
+
+/* A server of runs: each has five fds in it, each plan one for each of its grants. */
+#define MAX_SERVE_FILES 65536
 
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */
 #define MAX_REPO_ENTRIES 20000
-#define MAX_REPO_MS      1000        /* for all grants of a run together */
-#define MAX_REPOS        40          /* each holds up to 22 of the supervisor's 1024 fds */
+#define MAX_REPO_CPU_MS  1000        /* for all grants of a run together */
+#define MAX_REPO_WALL_MS 5000
+#define MAX_REPOS        256         /* or fewer: each holds an fd for each name */
 #define MAX_REPO_CONFIG  (64 * 1024) /* bytes of one file of git's settings */
 #define MAX_REPO_CONFIGS 32          /* such files of one tree, with those that they include */
 #define MAX_NAMED        128         /* directories of hooks and files that the settings name */

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/limits.h"
 #include "base/names.h"
 #include "base/own.h"
 #include "cli/cli.h"
@@ -11,6 +12,7 @@
 #include "cli/say.h"
 #include "consent/consent.h"
 #include "consent/lock.h"
+#include "os/file.h"
 #include "policy/owner.h"
 
 /* One line, the last on standard error: the streams are the skill's. */
@@ -105,6 +107,7 @@ static int run_plan(const struct request *r, struct ssb_plan *plan)
 		run_otel_begin(&otel, plan);
 	}
 	const char *session = request_session(r);
+	file_limit_raise(MAX_RUN_FILES);
 	int rc = session != NULL ? ssb_run_in_session(plan, session, stdio, &result, &err)
 	                         : ssb_run(plan, stdio, &result, &err);
 	run_watch_end(&watch);

@@ -33,6 +33,7 @@
 #include "egress/race.h"
 #include "egress/resolve.h"
 #include "os/clone.h"
+#include "os/file.h"
 
 #define STACK_BYTES  (256 * 1024)
 #define GRACE_US     100000 /* a job that is not stuck answers for itself, with its address */
@@ -463,14 +464,9 @@ static int hear(struct dialler *d)
 
 static void fit_limits(void)
 {
-	struct rlimit files;
-
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < ENOUGH_FILES) {
-		files.rlim_cur = files.rlim_max < ENOUGH_FILES ? files.rlim_max : ENOUGH_FILES;
-		(void)setrlimit(RLIMIT_NOFILE, &files);
-	}
+	file_limit_raise(ENOUGH_FILES);
 }
 
 _Noreturn void dial_main(int sock, const struct dial_config *config)

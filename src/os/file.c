@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -58,6 +59,16 @@ int file_lock(int fd, unsigned wait_ms)
 			return rc;
 		}
 		(void)nanosleep(&pause, NULL);
+	}
+}
+
+void file_limit_raise(uint64_t most)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < most) {
+		files.rlim_cur = files.rlim_max < most ? files.rlim_max : most;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
 }
 

@@ -34,6 +34,9 @@ ssize_t file_path(int fd, char *out, size_t size);
  * after `wait_ms` it is EWOULDBLOCK. */
 int file_lock(int fd, unsigned wait_ms);
 
+/* Lets this process have `most` files open, as far as its hard limit goes. */
+void file_limit_raise(uint64_t most);
+
 int file_write_all(int fd, const void *data, size_t len);
 
 /* Puts a file with this content and mode in the place of `path`, in one step; a symlink

@@ -48,14 +48,14 @@ const struct protected_place PROTECTED[] = {
 	{ ".claude", true, HOLD_ANYWHERE },
 	{ ".claude.json", false, HOLD_NOT },
 	{ ".cursor", true, HOLD_ANYWHERE },
-	{ ".cursorrules", false, HOLD_NOT },
+	{ ".cursorrules", false, HOLD_ANYWHERE },
 	{ ".codex", true, HOLD_ANYWHERE },
-	{ ".gemini", true, HOLD_NOT },
+	{ ".gemini", true, HOLD_ANYWHERE },
 	{ ".opencode", true, HOLD_ANYWHERE },
 	{ "opencode.json", false, HOLD_ANYWHERE },
 	{ "opencode.jsonc", false, HOLD_ANYWHERE },
-	{ ".windsurf", true, HOLD_NOT },
-	{ ".windsurfrules", false, HOLD_NOT },
+	{ ".windsurf", true, HOLD_ANYWHERE },
+	{ ".windsurfrules", false, HOLD_ANYWHERE },
 	{ ".continue", true, HOLD_NOT },
 	{ ".aider.conf.yml", false, HOLD_NOT },
 	{ ".mcp.json", false, HOLD_ANYWHERE },
@@ -63,7 +63,7 @@ const struct protected_place PROTECTED[] = {
 	{ "CLAUDE.md", false, HOLD_ANYWHERE },
 	{ "CLAUDE.local.md", false, HOLD_ANYWHERE },
 	{ "AGENTS.md", false, HOLD_ANYWHERE },
-	{ "GEMINI.md", false, HOLD_NOT },
+	{ "GEMINI.md", false, HOLD_ANYWHERE },
 	{ ".github/copilot-instructions.md", false, HOLD_NOT },
 	{ ".github/workflows", true, HOLD_NOT },
 	/* shells and logins */
@@ -113,6 +113,16 @@ const char *protected_in_gitdir(const struct protected_place *p)
 	static const char GIT[] = ".git/";
 
 	return strncmp(p->name, GIT, sizeof(GIT) - 1) == 0 ? p->name + sizeof(GIT) - 1 : NULL;
+}
+
+size_t protected_held(void)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
+		n += PROTECTED[i].hold == HOLD_ANYWHERE;
+	}
+	return n;
 }
 
 bool protected_name(const char *name)

@@ -28,6 +28,9 @@ extern const size_t PROTECTED_COUNT;
  * none there. */
 const char *protected_in_gitdir(const struct protected_place *p);
 
+/* How many of them are held where none exists, beside those of a home. */
+size_t protected_held(void);
+
 /* True if `name` (relative to a writable grant's top) is one of them or lies
  * in one: a grant of it by name is kept beside its parent's. */
 bool protected_name(const char *name);

@@ -242,9 +242,10 @@ static int cannot_hold(const struct grant *g, const char *within, const char *na
 	                "cannot hold the name '%.90s' in '%.90s%s%.60s' (%.40s), which the skill "
 	                "must not make; %s",
 	                name, g->path, *within != '\0' ? "/" : "", within, g->where,
-	                errno == EBUSY ? "another skill that may write there has locked it: end "
-	                                 "that run ('skillsandbox ps'), or wait for it"
-	                               : "make the directory writable to you, or grant another");
+	                errno == EBUSY    ? "another skill that may write there has locked it: end "
+	                                    "that run ('skillsandbox ps'), or wait for it"
+	                : errno == EMFILE ? "raise the limit of open files (ulimit -n)"
+	                                  : "make the directory writable to you, or grant another");
 }
 
 static int hold_names(struct placeholders *p, const struct holding *h, bool home,

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,9 +21,10 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "base/string_list.h"
-#include "os/clock.h"
+#include "os/budget.h"
 #include "os/file.h"
 #include "policy/paths.h"
+#include "policy/protect.h"
 #include "sandbox/repo_config.h"
 
 #define QUEUE_BYTES   (4UL << 20)
@@ -33,10 +35,11 @@
 struct search {
 	const struct ssb_plan *plan;
 	struct repos *found;
+	size_t most;      /* that can be held */
 	size_t grant;     /* of the plan: where it looks */
 	struct buf queue; /* directories to be read: paths from the top, each with its NUL */
 	size_t entries;
-	uint64_t deadline;
+	const struct budget *budget;
 	const char *cut; /* why something was left out; NULL: nothing was */
 	bool failed;     /* without memory */
 };
@@ -88,7 +91,7 @@ static void add(struct search *s, size_t grant, const char *path, bool gitdir)
 	if (is_known(s, grant, path, gitdir)) {
 		return;
 	}
-	if (s->found->n == MAX_REPOS) {
+	if (s->found->n >= s->most) {
 		s->cut = "there are too many repositories";
 		return;
 	}
@@ -295,7 +298,7 @@ static bool spent(struct search *s)
 {
 	if (s->entries > MAX_REPO_ENTRIES || s->queue.failed) {
 		s->cut = "it holds too many files";
-	} else if (clock_ms() > s->deadline) {
+	} else if (!budget_left(s->budget)) {
 		s->cut = "it takes too long";
 	} else {
 		return false;
@@ -398,13 +401,31 @@ static int warn(struct ssb_plan *plan, const struct grant *g, const char *cut)
 	return string_list_add(&plan->warnings, text, 8UL * MAX_GRANTS);
 }
 
-static void search_all(const struct ssb_plan *plan, struct search *all, struct repos *found)
+/* As many as the limit of open files leaves room for: each has an fd for each name, and for
+ * its two directories, and so has each grant. */
+static size_t most_repos(const struct ssb_plan *plan)
 {
-	uint64_t deadline = clock_ms() + MAX_REPO_MS;
+	struct rlimit files = { .rlim_cur = 0 };
+	size_t each = protected_held() + 2;
+	size_t beside = 2 * MIN_RUN_FILES + plan->n_grants;
 
 	for (size_t i = 0; i < plan->n_grants; i++) {
-		all[i] = (struct search){ .plan = plan, .found = found, .grant = i };
-		all[i].deadline = deadline;
+		beside += grant_is_work(&plan->grants[i]) ? each : 0;
+	}
+	(void)getrlimit(RLIMIT_NOFILE, &files);
+	size_t most = files.rlim_cur > beside ? (files.rlim_cur - beside) / each : 0;
+	return most < MAX_REPOS ? most : MAX_REPOS;
+}
+
+static void search_all(const struct ssb_plan *plan, struct search *all, struct repos *found)
+{
+	struct budget budget = budget_new(MAX_REPO_CPU_MS, MAX_REPO_WALL_MS);
+	size_t most = most_repos(plan);
+
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		all[i] = (struct search){
+			.plan = plan, .found = found, .most = most, .grant = i, .budget = &budget
+		};
 		if (grant_is_work(&plan->grants[i])) {
 			search_grant(&all[i]);
 		}

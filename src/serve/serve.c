@@ -8,13 +8,14 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/own.h"
 #include "mcp/transport.h"
+#include "os/file.h"
 #include "policy/owner.h"
 #include "serve/approve.h"
 #include "serve/bind.h"
@@ -125,17 +126,6 @@ static int signals_init(struct signals *g, struct loop *l, struct ssb_error *err
 
 /* ---- parts ------------------------------------------------------------------------- */
 
-/* Each run has five fds here, each plan one for each of its grants. */
-static void raise_files(void)
-{
-	struct rlimit r;
-
-	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
-		r.rlim_cur = r.rlim_max < 65536 ? r.rlim_max : 65536;
-		(void)setrlimit(RLIMIT_NOFILE, &r);
-	}
-}
-
 static int open_parts(struct serve *s, const struct mcp_app *app, struct ssb_error *err)
 {
 	const struct serve_options *o = s->opt;
@@ -222,7 +212,7 @@ int serve_main(const struct serve_options *o, struct ssb_error *err)
 	struct signals signals = { .fd = -1 };
 	struct ways_in ways = { 0 };
 
-	raise_files();
+	file_limit_raise(MAX_SERVE_FILES);
 	int failed = open_parts(&s, &app, err) != 0 || signals_init(&signals, s.loop, err) != 0 ||
 	             open_ways(&s, &ways, err) != 0;
 	if (!failed && loop_run(s.loop) != 0) {

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "plan_world.h"
 
@@ -236,11 +237,30 @@ static void test_depth(void **state)
 	assert_non_null(strstr(plan.warnings.v[0], grant.path));
 }
 
+static void let_open(rlim_t files)
+{
+	struct rlimit now;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+	now.rlim_cur = files;
+	now.rlim_max = now.rlim_max > files ? now.rlim_max : files;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+}
+
+static void assert_too_many(size_t n)
+{
+	search();
+	assert_int_equal(found->n, n);
+	assert_int_equal(plan.warnings.n, 1);
+	assert_non_null(strstr(plan.warnings.v[0], "too many repositories"));
+}
+
 static void test_number(void **state)
 {
 	char path[64];
 
 	(void)state;
+	let_open(MAX_RUN_FILES);
 	for (size_t i = 0; i <= MAX_REPOS; i++) {
 		snprintf(path, sizeof(path), "%zu/.git", i);
 		dirs(path);
@@ -250,10 +270,73 @@ static void test_number(void **state)
 			assert_int_equal(plan.warnings.n, 0);
 		}
 	}
+	assert_too_many(MAX_REPOS);
+}
+
+/* Each needs 27 fds, as the grant does; 129 are for the rest of a run. */
+static void test_number_by_open_files(void **state)
+{
+	char path[64];
+
+	(void)state;
+	for (size_t i = 0; i < 40; i++) {
+		snprintf(path, sizeof(path), "%zu/.git", i);
+		dirs(path);
+	}
+	let_open(129 + 27 + 27 * 5);
+	assert_too_many(5);
+	let_open(129);
+	assert_too_many(0);
+	let_open(129 + 27 + 27 * 40);
 	search();
-	assert_int_equal(found->n, MAX_REPOS);
-	assert_int_equal(plan.warnings.n, 1);
-	assert_non_null(strstr(plan.warnings.v[0], "too many repositories"));
+	assert_int_equal(found->n, 40);
+	assert_int_equal(plan.warnings.n, 0);
+}
+
+static clockid_t going; /* the clock that loses 20 ms with every look at it */
+static long lost_ms;
+
+int __real_clock_gettime(clockid_t id, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t id, struct timespec *ret);
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
+{
+	int rc = __real_clock_gettime(id, ret);
+
+	if (id == going && going != CLOCK_REALTIME) {
+		lost_ms += 20;
+		ret->tv_sec += lost_ms / 1000;
+		ret->tv_nsec += lost_ms % 1000 * 1000000;
+	}
+	return rc;
+}
+
+/* Others on the machine take none of its time away, and a slow disk some. */
+static void test_time(void **state)
+{
+	char path[64];
+
+	(void)state;
+	for (size_t i = 0; i < 30; i++) {
+		snprintf(path, sizeof(path), "%zu/.git", i);
+		dirs(path);
+	}
+	going = CLOCK_MONOTONIC;
+	search();
+	assert_int_equal(found->n, 30);
+	assert_int_equal(plan.warnings.n, 0);
+	for (size_t i = 30; i < 150; i++) {
+		snprintf(path, sizeof(path), "%zu/.git", i);
+		dirs(path);
+	}
+	search();
+	assert_true(found->n > 30 && found->n < 150);
+	assert_non_null(strstr(plan.warnings.v[0], "too long"));
+	going = CLOCK_THREAD_CPUTIME_ID;
+	search();
+	assert_true(found->n > 0 && found->n < 30);
+	assert_non_null(strstr(plan.warnings.v[0], "too long"));
+	going = CLOCK_REALTIME;
 }
 
 /* Nearest first: what is left out lies behind the many. */
@@ -512,6 +595,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_long_and_binary_pointers, world, world_end),
 		cmocka_unit_test_setup_teardown(test_depth, world, world_end),
 		cmocka_unit_test_setup_teardown(test_number, world, world_end),
+		cmocka_unit_test_setup_teardown(test_number_by_open_files, world, world_end),
+		cmocka_unit_test_setup_teardown(test_time, world, world_end),
 		cmocka_unit_test_setup_teardown(test_entries, world, world_end),
 		cmocka_unit_test_setup_teardown(test_another_mount, world, world_end),
 		cmocka_unit_test_setup_teardown(test_no_descriptors_left, world, world_end),
