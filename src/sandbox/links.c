@@ -83,8 +83,7 @@ static int go_by(struct walk *w, const char *to)
 	return 0;
 }
 
-/* Holds a path of the host, where the skill could write it. */
-static int hold(struct links *l, const struct ssb_plan *plan, const char *path, bool read_only)
+int links_add(struct links *l, const struct ssb_plan *plan, const char *path, bool read_only)
 {
 	const struct grant *g = plan_shown_by(plan, path);
 
@@ -127,7 +126,7 @@ char *links_follow(struct links *l, const struct ssb_plan *plan, const char *pat
 	memcpy(w.rest, path, strlen(path) + 1);
 	for (int links = 0; there && w.rest[strspn(w.rest, "/")] != '\0';) {
 		bool up = is_up(w.rest + strspn(w.rest, "/"));
-		if ((up && hold(l, plan, w.done, false) != 0) || go_on(&w) != 0) {
+		if ((up && links_add(l, plan, w.done, false) != 0) || go_on(&w) != 0) {
 			return NULL;
 		}
 		ssize_t n = readlink(w.done[0] != '\0' ? w.done : "/", to, sizeof(to) - 1);
@@ -137,7 +136,7 @@ char *links_follow(struct links *l, const struct ssb_plan *plan, const char *pat
 		}
 		to[n] = '\0';
 		there = links++ < MAX_LINKS_OF_PATH;
-		if (hold(l, plan, w.done, true) != 0 || (there && go_by(&w, to) != 0)) {
+		if (links_add(l, plan, w.done, true) != 0 || (there && go_by(&w, to) != 0)) {
 			return NULL;
 		}
 	}
@@ -165,7 +164,7 @@ static int hold_meant(struct links *l, const struct ssb_plan *plan, const char *
 		errno = ENOENT;
 		return g != NULL && grant_is_work(g) ? -1 : 0;
 	}
-	return g == NULL || is_owners(g, real) ? 0 : hold(l, plan, real, true);
+	return g == NULL || is_owners(g, real) ? 0 : links_add(l, plan, real, true);
 }
 
 /* The length of the first part of `name` that is a symlink; 0: none is. */
@@ -236,9 +235,9 @@ static int hold_there(struct links *l, const struct ssb_plan *plan, const char *
 		return -1;
 	}
 	if (there) {
-		return hold(l, plan, real, true);
+		return links_add(l, plan, real, true);
 	}
-	return stat(above, &st) == 0 && placeholder_is(&st) ? hold(l, plan, above, true) : 0;
+	return stat(above, &st) == 0 && placeholder_is(&st) ? links_add(l, plan, above, true) : 0;
 }
 
 /* What the settings of repositories name. */

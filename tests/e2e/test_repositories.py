@@ -407,6 +407,23 @@ def ssb_warnings(ssb, top):
     return ssb.ssb("inspect", "--json", "-w", top, ssb.skill("")).ok().json()["warnings"]
 
 
+@pytest.mark.parametrize("mode", [0, 0o444, 0o333])
+@pytest.mark.parametrize("closed", ["a", "a/repo"])
+def test_in_a_directory_that_was_closed(ssb, closed, mode):
+    """By an earlier run, so that the search does not come by: the next one opens it."""
+    top, repo = nested(ssb, "top", "a/repo")
+    outside, other = nested(ssb, "outside", "a/repo")
+    attack = "cd {}; chmod 755 a; chmod 755 a/repo; echo x > a/repo/.git/hooks/pre-commit"
+    for d in (top, outside):
+        (d / closed).chmod(mode)
+    ssb.run("-w", top, "--", "sh", "-c", attack.format(top) + f"; echo x > {top}/fine")
+    ssb.as_caller(["sh", "-c", attack.format(outside)]).ok()
+    for p in ("a", "a/repo"):
+        (top / p).chmod(0o755)
+    assert not (repo / ".git/hooks/pre-commit").exists() and (top / "fine").exists()
+    assert (other / ".git/hooks/pre-commit").exists(), "control"
+
+
 def test_neither_symlinks_nor_other_mounts_are_followed(root, mounts):
     top, repo = nested(root, "top", "a/repo")
     _, away = nested(root, "away", "repo")
