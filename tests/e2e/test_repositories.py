@@ -315,8 +315,14 @@ def test_settings_that_mean_harm(ssb):
     names = ["config", "../pipe", "/dev/zero", "/dev/tty", "/proc/self/mem", "..", "x" * 5000,
              "\\q", "~", "~nobody/x"]
     text = "".join(f"[include]\n\tpath = {n}\n" for n in names)
+    # Nor is a pipe of the owner's opened, by which whoever writes there would go on.
+    owners = ssb.mkdir("owners") / "pipe"
+    ssb.as_caller(["mkfifo", owners]).ok()
+    text += f"[include]\n\tpath = {owners}\n"
+    writer = ssb.popen(["sh", "-c", f"echo x > {owners}"])
     ssb.write(config, config.read_text() + text)
     assert ssb.run("-w", d, "--", "echo", "started", timeout=30).ok().text == "started\n"
+    assert writer.poll() is None and owners.read_text() == "x\n" and writer.wait(30) == 0
     ssb.write(config, "[core]\n\thooksPath = myhooks\n" + "#" * 70000)
     ssb.run("-w", d, "--", "sh", "-c", f"mkdir {d}/myhooks; echo > {d}/fine")
     assert (d / "fine").exists() and not (d / "myhooks").exists()
