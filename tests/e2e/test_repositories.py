@@ -198,11 +198,12 @@ def test_git_directory_in_another_grant(ssb):
 def test_git_file_that_leads_to_nothing_is_told(ssb):
     top = ssb.mkdir("top")
     ssb.write(top / "r/.git", "gitdir: ../gone\n")
-    ssb.run("-w", top, "--", "true").ok()
+    r = ssb.run("-w", top, "--", "true").ok()
     said = " ".join(ssb.last_trace()["plan"]["warnings"])
     assert "a .git of it leads to nothing" in said and str(top) in said
+    assert "a .git of it leads to nothing" in r.errors
     ssb.write(top / "r/.git", "gitdir: /nowhere/gone\n")
-    ssb.run("-w", top, "--", "true").ok()
+    assert "leads to nothing" not in ssb.run("-w", top, "--", "true").ok().errors
     assert "leads to nothing" not in " ".join(ssb.last_trace()["plan"]["warnings"])
 
 
@@ -374,7 +375,7 @@ def test_repository_that_the_skill_makes(ssb):
 
 
 def test_as_many_as_can_be_held(ssb):
-    """With the fds that every shell gives; past that the trace tells."""
+    """With the fds that every shell gives; past that the run and its trace tell."""
     top = ssb.mkdir("top")
     one, *rest = [ssb.mkdir(f"top/{i}") for i in range(40)]
     git(ssb, "init", "-q", one)
@@ -393,6 +394,7 @@ def test_as_many_as_can_be_held(ssb):
     assert r.text == "wrote\n", "one was not found"
     said = " ".join(ssb.last_trace()["plan"]["warnings"])
     assert "too many repositories" in said and str(top) in said
+    assert "too many repositories" in r.errors
 
 
 def test_those_that_lack_every_name(ssb):
