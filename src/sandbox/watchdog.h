@@ -20,7 +20,8 @@
  *    (SCM_RIGHTS);
  *  - pages of a shared mapping without an fd that no process has in its page
  *    tables, as after MADV_DONTNEED: they are kept, but belong to nobody;
- *  - other memory of the kernel: buffers of sockets and pipes, locks of files.
+ *  - other memory of the kernel: buffers of sockets and pipes, locks of files, and the
+ *    mappings themselves, of which /proc has no number.
  * A skill that hides memory so can pass the limit; rlimits (fds, processes)
  * and the machine's memory are what bounds it then. */
 #ifndef SANDBOX_WATCHDOG_H
