@@ -223,6 +223,10 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "setpriority", IN_ALL, TO_NONE, DENY(EPERM), { NOT(1, 0) } },
 	{ "ioprio_set", IN_ALL, TO_NONE, DENY(EPERM), { IS(0, K_IOPRIO_USER) } },
 	{ "ioprio_set", IN_ALL, TO_NONE, DENY(EPERM), { NOT(1, 0) } },
+	{ "sched_setaffinity", IN_ALL, TO_NONE, DENY(EPERM), { NOT(0, 0) } },
+	{ "sched_setscheduler", IN_ALL, TO_NONE, DENY(EPERM), { NOT(0, 0) } },
+	{ "sched_setparam", IN_ALL, TO_NONE, DENY(EPERM), { NOT(0, 0) } },
+	{ "sched_setattr", IN_ALL, TO_NONE, DENY(EPERM), { NOT(0, 0) } },
 
 	/* Without a file view of its own the owner's files are in sight, and Landlock knows
 	 * neither modes nor times. Programs need both every day; what nobody needs is a file

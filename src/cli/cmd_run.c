@@ -108,6 +108,7 @@ static int run_plan(const struct request *r, struct ssb_plan *plan)
 	}
 	const char *session = request_session(r);
 	file_limit_raise(MAX_RUN_FILES);
+	size_t warned = plan->warnings.n;
 	int rc = session != NULL ? ssb_run_in_session(plan, session, stdio, &result, &err)
 	                         : ssb_run(plan, stdio, &result, &err);
 	run_watch_end(&watch);
@@ -117,6 +118,9 @@ static int run_plan(const struct request *r, struct ssb_plan *plan)
 	}
 	if (rc != 0) {
 		return request_fail(r, &err, exit_from_error(&err, true));
+	}
+	for (size_t i = warned; i < plan->warnings.n; i++) {
+		say_warningf("%s", plan->warnings.v[i]); /* found out when the sandbox was built */
 	}
 	result_notes(&result, request_has(r, FLAG_QUIET));
 	if (request_has(r, FLAG_VERBOSE)) {

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "os/file.h"
+#include "os/tree.h"
 #include "policy/paths.h"
 #include "policy/protect.h"
 #include "sandbox/repos.h"
@@ -83,8 +84,7 @@ static int go_by(struct walk *w, const char *to)
 	return 0;
 }
 
-/* Holds a path of the host, where the skill could write it. */
-static int hold(struct links *l, const struct ssb_plan *plan, const char *path, bool read_only)
+int links_add(struct links *l, const struct ssb_plan *plan, const char *path, bool read_only)
 {
 	const struct grant *g = plan_shown_by(plan, path);
 
@@ -127,7 +127,7 @@ char *links_follow(struct links *l, const struct ssb_plan *plan, const char *pat
 	memcpy(w.rest, path, strlen(path) + 1);
 	for (int links = 0; there && w.rest[strspn(w.rest, "/")] != '\0';) {
 		bool up = is_up(w.rest + strspn(w.rest, "/"));
-		if ((up && hold(l, plan, w.done, false) != 0) || go_on(&w) != 0) {
+		if ((up && links_add(l, plan, w.done, false) != 0) || go_on(&w) != 0) {
 			return NULL;
 		}
 		ssize_t n = readlink(w.done[0] != '\0' ? w.done : "/", to, sizeof(to) - 1);
@@ -137,7 +137,7 @@ char *links_follow(struct links *l, const struct ssb_plan *plan, const char *pat
 		}
 		to[n] = '\0';
 		there = links++ < MAX_LINKS_OF_PATH;
-		if (hold(l, plan, w.done, true) != 0 || (there && go_by(&w, to) != 0)) {
+		if (links_add(l, plan, w.done, true) != 0 || (there && go_by(&w, to) != 0)) {
 			return NULL;
 		}
 	}
@@ -152,7 +152,9 @@ static bool is_owners(const struct grant *g, const char *path)
 	       strcmp(g->target, path) == 0;
 }
 
-static int hold_meant(struct links *l, const struct ssb_plan *plan, const char *link)
+/* What a link means; `in`: unless that lies in this directory, which is held itself. */
+static int hold_meant(struct links *l, const struct ssb_plan *plan, const char *link,
+                      const char *in)
 {
 	bool there;
 	auto_free char *real = links_follow(l, plan, link, &there);
@@ -161,11 +163,58 @@ static int hold_meant(struct links *l, const struct ssb_plan *plan, const char *
 	if (real == NULL) {
 		return -1;
 	}
+	if (in != NULL && path_beneath(real, in) != NULL) {
+		return 0;
+	}
 	if (!there) { /* a name that the skill could fill? */
 		errno = ENOENT;
 		return g != NULL && grant_is_work(g) ? -1 : 0;
 	}
-	return g == NULL || is_owners(g, real) ? 0 : hold(l, plan, real, true);
+	return g == NULL || is_owners(g, real) ? 0 : links_add(l, plan, real, true);
+}
+
+/* A directory that the host obeys, and what in it leads elsewhere. */
+struct obeyed {
+	struct links *links;
+	const struct ssb_plan *plan;
+	char path[PATH_MAX];
+	int error;
+};
+
+static bool leads_out(const struct obeyed *o, const struct tree_entry *e)
+{
+	char to[PATH_MAX];
+	auto_fd at = openat(e->dir, e->name, O_PATH | O_CLOEXEC);
+
+	return at < 0 || file_path(at, to, sizeof(to)) < 0 || path_beneath(to, o->path) == NULL;
+}
+
+static bool take_obeyed(void *arg, const struct tree_entry *e)
+{
+	struct obeyed *o = arg;
+
+	if (S_ISLNK(e->st.st_mode) && o->error == 0 && leads_out(o, e)) {
+		auto_free char *link = path_join(o->path, e->path);
+		if (link == NULL || hold_meant(o->links, o->plan, link, o->path) != 0) {
+			o->error = errno;
+		}
+	}
+	return strchr(e->path, '/') == NULL; /* .claude/skills/x, and no deeper */
+}
+
+/* Of a directory that is to be read-only: a hook that is a symlink to a script of the tree, say,
+ * is what it leads to. */
+static int hold_obeyed(struct links *l, const struct ssb_plan *plan, int dir, const char *name)
+{
+	static const struct tree_caps CAPS = { .entries = MAX_REPO_ENTRIES, .depth = 2 };
+	struct obeyed o = { .links = l, .plan = plan };
+	auto_fd at = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (at >= 0 && file_path(at, o.path, sizeof(o.path)) >= 0) {
+		(void)tree_walk(at, &CAPS, take_obeyed, &o);
+	}
+	errno = o.error;
+	return o.error == 0 ? 0 : -1;
 }
 
 /* The length of the first part of `name` that is a symlink; 0: none is. */
@@ -192,36 +241,49 @@ static size_t linked_part(int dir, const char *name)
 	}
 }
 
+/* One protected name in a directory, whose path is `where`. */
+static int hold_name(struct links *l, const struct ssb_plan *plan, int dir, const char *where,
+                     const struct protected_place *p, const char *name)
+{
+	char link[PATH_MAX];
+	size_t part = linked_part(dir, name);
+
+	if (part > 0) {
+		int n = snprintf(link, sizeof(link), "%s/%.*s", where, (int)part, name);
+		if (n < 0 || (size_t)n >= sizeof(link)) {
+			return too_long();
+		}
+		if (hold_meant(l, plan, link, NULL) != 0) {
+			return -1;
+		}
+	}
+	return p->is_dir ? hold_obeyed(l, plan, dir, name) : 0;
+}
+
 /* The names in one directory, `within` a grant. */
 static int hold_names(struct links *l, const struct ssb_plan *plan, const struct grant *g,
                       const char *within, bool gitdir, struct ssb_error *err)
 {
-	char link[PATH_MAX];
 	const char *slash = *within != '\0' ? "/" : "";
+	auto_free char *where = path_join(g->path, within);
 	auto_fd dir = file_openat2(g->fd, *within != '\0' ? within : ".", O_PATH | O_DIRECTORY,
 	                           RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 
-	for (size_t i = 0; dir >= 0 && i < PROTECTED_COUNT; i++) {
-		const char *name = gitdir ? protected_in_gitdir(&PROTECTED[i]) : PROTECTED[i].name;
-		size_t part = name != NULL ? linked_part(dir, name) : 0;
-		if (part == 0) {
-			continue;
-		}
-		int n = snprintf(link, sizeof(link), "%s%s%s/%.*s", g->path, slash, within,
-		                 (int)part, name);
-		if (n < 0 || (size_t)n >= sizeof(link)) {
-			(void)too_long();
-		} else if (hold_meant(l, plan, link) == 0) {
+	for (size_t i = 0; dir >= 0 && where != NULL && i < PROTECTED_COUNT; i++) {
+		const struct protected_place *p = &PROTECTED[i];
+		const char *name = gitdir ? protected_in_gitdir(p) : p->name;
+		if (name == NULL || hold_name(l, plan, dir, where, p, name) == 0) {
 			continue;
 		}
 		return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
 		                "cannot protect '%s', which the host obeys, in '%.90s%s%.70s' "
-		                "(%.40s); if it is a symlink to nothing, remove it",
+		                "(%.40s); if it is a symlink to nothing, or holds one, remove it",
 		                name, g->path, slash, within, g->where);
 	}
-	return dir >= 0 ? 0
-	                : ssb_fail(err, SSB_E_LAYER, errno, "mounts",
-	                           "cannot open '%.100s%s%.100s'", g->path, slash, within);
+	return dir >= 0 && where != NULL
+	               ? 0
+	               : ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot open '%.100s%s%.100s'",
+	                          g->path, slash, within);
 }
 
 /* What is not there by now nobody can make, but beneath a placeholder, which is held then. */
@@ -236,9 +298,10 @@ static int hold_there(struct links *l, const struct ssb_plan *plan, const char *
 		return -1;
 	}
 	if (there) {
-		return hold(l, plan, real, true);
+		return links_add(l, plan, real, true) != 0 ? -1
+		                                           : hold_obeyed(l, plan, AT_FDCWD, real);
 	}
-	return stat(above, &st) == 0 && placeholder_is(&st) ? hold(l, plan, above, true) : 0;
+	return stat(above, &st) == 0 && placeholder_is(&st) ? links_add(l, plan, above, true) : 0;
 }
 
 /* What the settings of repositories name. */
@@ -259,7 +322,8 @@ static int hold_named(const struct ssb_plan *plan, struct repos *repos, struct s
 		if (!owners && (path == NULL || hold_there(&repos->links, plan, path) != 0)) {
 			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
 			                "cannot protect '%.90s/%.90s' (%.40s), which git's "
-			                "settings there name",
+			                "settings there name; if it holds a symlink to nothing, "
+			                "remove that",
 			                g->path, n->path, g->where);
 		}
 	}

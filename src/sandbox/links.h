@@ -30,6 +30,10 @@ struct links {
 
 struct repos;
 
+/* Holds an absolute path of the host, without a symlink in it, where the skill could write it.
+ * -1 with errno: E2BIG where that is one too many. */
+int links_add(struct links *l, const struct ssb_plan *plan, const char *path, bool read_only);
+
 /* Where an absolute path of the host leads: new, without a symlink; as far as the first
  * name that is not there (*ret_there). What it goes by is added to `l`. NULL with errno. */
 char *links_follow(struct links *l, const struct ssb_plan *plan, const char *path, bool *ret_there);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include "base/own.h"
 #include "base/string_list.h"
 #include "os/file.h"
+#include "policy/kernel_fs.h"
 #include "policy/paths.h"
 #include "wire/git_config.h"
 
@@ -28,13 +30,28 @@ struct reading {
 	bool failed; /* without memory */
 };
 
-/* The text of a regular file; false: it is none. One that is too long is cut. */
-static bool read_text(struct reading *r, const char *path, struct buf *text)
+/* Opens a file of a disk to be read. Anything else is not even opened: that alone starts a
+ * watchdog, or lets the writer of a FIFO go on, and what the kernel tells may be told once. */
+static int open_file(const char *path)
 {
 	struct stat st;
-	auto_fd fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	char link[32];
+	auto_fd fd = open(path, O_PATH | O_CLOEXEC);
 
-	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+	    kernel_fs_of(fd) != KERNEL_FS_NONE) {
+		return -1;
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+/* Its text; false: there is none. One that is too long is cut. */
+static bool read_text(struct reading *r, const char *path, struct buf *text)
+{
+	auto_fd fd = open_file(path);
+
+	if (fd < 0) {
 		return false;
 	}
 	if (file_read_all(fd, text) != 0) {

@@ -42,6 +42,7 @@ struct search {
 	const struct budget *budget;
 	const char *cut; /* why something was left out; NULL: nothing was */
 	bool failed;     /* without memory */
+	bool full;       /* more is closed to the caller than can be held */
 };
 
 /* In a grant, which may be another than the one that is searched. */
@@ -72,8 +73,8 @@ static bool is_known(const struct search *s, size_t grant, const char *path, boo
 }
 
 /* After a failed open. What is not there, leads elsewhere or is closed to the
- * caller is no repository of the caller's; all else may hold one: a mount in
- * the grant, which the skill can write to as well, or want of descriptors. */
+ * caller (see keep_closed) is no repository of the caller's; all else may hold one: a
+ * mount in the grant, which the skill can write to as well, or want of descriptors. */
 static void note_unread(struct search *s)
 {
 	static const int EXPECTED[] = { EACCES, ENOENT, ENOTDIR, ELOOP, ENXIO };
@@ -306,6 +307,25 @@ static bool spent(struct search *s)
 	return true;
 }
 
+/* A directory that is closed to the caller. If it is the caller's own the skill can open it,
+ * and an earlier one may have closed it: nobody knows what is in it, so all of it stays as
+ * it is. */
+static void keep_closed(struct search *s, const char *path)
+{
+	auto_fd dir = file_openat2(grant_fd(s, s->grant), path, O_PATH | O_DIRECTORY | O_NOFOLLOW,
+	                           IN_GRANT | RESOLVE_NO_SYMLINKS);
+	struct stat st;
+
+	if (dir < 0 || fstat(dir, &st) != 0 || st.st_uid != geteuid()) {
+		return;
+	}
+	auto_free char *whole = path_join(s->plan->grants[s->grant].path, path);
+	if (whole == NULL || links_add(&s->found->links, s->plan, whole, true) != 0) {
+		s->full |= whole != NULL && errno == E2BIG;
+		s->failed |= !s->full;
+	}
+}
+
 static void visit(struct search *s, const char *path)
 {
 	/* Aligned as the kernel fills it. */
@@ -315,8 +335,12 @@ static void visit(struct search *s, const char *path)
 	        file_openat2(grant_fd(s, s->grant), *path != '\0' ? path : ".",
 	                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW, IN_GRANT | RESOLVE_NO_SYMLINKS);
 
-	if (dir < 0) {
+	/* A name in it has to be found as well. */
+	if (dir < 0 || faccessat(dir, ".", F_OK, 0) != 0) {
 		note_unread(s);
+		if (errno == EACCES && *path != '\0') {
+			keep_closed(s, path);
+		}
 		return;
 	}
 	while (!spent(s)) {
@@ -463,6 +487,15 @@ int repos_find(struct ssb_plan *plan, struct repos **ret, struct ssb_error *err)
 		search_all(plan, all, found);
 	}
 	for (size_t i = 0; i < plan->n_grants && !failed; i++) {
+		if (all[i].full) {
+			const struct grant *g = &plan->grants[i];
+			repos_free(found);
+			return ssb_fail(err, SSB_E_LAYER, 0, "mounts",
+			                "too many directories in '%.150s' (%.40s) are closed to "
+			                "you, and may hold what the skill must not write; open "
+			                "them (chmod u+rx), or grant another",
+			                g->path, g->where);
+		}
 		failed = all[i].failed ||
 		         (all[i].cut != NULL && warn(plan, &plan->grants[i], all[i].cut) != 0);
 	}

@@ -136,6 +136,13 @@ static bool find_holder(struct watchdog *w, pid_t pid, struct holder *ret)
 	return true;
 }
 
+/* In no count of resident pages: what is in swap, and the page tables, which take the same
+ * for pages with nothing in them. */
+static uint64_t beside_pages(const char *status)
+{
+	return (watchdog_field(status, "VmPTE:") + watchdog_field(status, "VmSwap:")) * 1024;
+}
+
 /* ---- step 1: bound -------------------------------------------------------- */
 
 static bool visit_bound(struct watchdog *w, int dir_fd, int pid, void *arg)
@@ -149,28 +156,62 @@ static bool visit_bound(struct watchdog *w, int dir_fd, int pid, void *arg)
 		return true;
 	}
 	if (find_holder(w, pid, &h)) {
-		*sum += h.resident * w->page;
-		if (w->swap && watchdog_read(w, h.task, "status", text, sizeof(text))) {
-			*sum += watchdog_field(text, "VmSwap:") * 1024;
-		}
+		(void)watchdog_read(w, h.task, "status", text, sizeof(text));
+		*sum += h.resident * w->page + beside_pages(text);
 	}
 	watchdog_round_process(w, pid, w->threads || h.task != pid);
 	return true;
 }
 
-/* "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime
- * rss swap"; the heading has no numbers and adds nothing. */
+/* What the namespace of System V holds, by the lists of it: the bytes of one object, and of each
+ * unit that two neighbouring columns have. */
+static const struct sysv {
+	const char *list;
+	int column; /* of the first number; from 0 */
+	unsigned object, first, second;
+} SYSV[] = {
+	/* key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap */
+	{ "sysvipc/shm", 14, 0, 1, 1 },
+	/* key semid perms nsems uid ...: each has a line of the cache */
+	{ "sysvipc/sem", 3, 256, 64, 0 },
+	/* key msqid perms cbytes qnum ...: a message has a head */
+	{ "sysvipc/msg", 3, 256, 1, 64 },
+};
+
+struct sysv_sum {
+	const struct sysv *of;
+	uint64_t bytes;
+};
+
+/* The heading has no numbers and adds nothing. */
 static void sysv_line(struct watchdog *w, const char *line, void *arg)
 {
-	uint64_t *sum = arg;
+	struct sysv_sum *sum = arg;
+	uint64_t number = 0, before = 0;
 	char *end;
 
 	(void)w;
-	for (int column = 0; column < 16; column++) {
-		uint64_t number = strtoull(line, &end, 10);
-		*sum += column >= 14 ? number : 0;
+	for (int column = 0; column <= sum->of->column + 1; column++) {
+		before = number;
+		number = strtoull(line, &end, 10);
+		if (end == line) {
+			return;
+		}
 		line = end;
 	}
+	sum->bytes += sum->of->object + before * sum->of->first + number * sum->of->second;
+}
+
+static uint64_t sysv_bytes(struct watchdog *w)
+{
+	struct sysv_sum sum = { .bytes = 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(SYSV); i++) {
+		auto_fd list = openat(w->proc_fd, SYSV[i].list, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		sum.of = &SYSV[i];
+		each_line(w, list, NULL, sysv_line, &sum);
+	}
+	return sum.bytes;
 }
 
 /* All shared memory of the machine, as far as one can tell: what is in swap
@@ -185,17 +226,15 @@ static uint64_t machine_shmem(void)
 	return ((uint64_t)si.sharedram + si.totalswap - si.freeswap) * si.mem_unit;
 }
 
-/* Shared memory that exists whether anybody maps it or not. */
+/* What exists whether anybody maps it or not. */
 static uint64_t shared_files(struct watchdog *w)
 {
-	uint64_t sum = watchdog_memfd_bytes(w);
+	uint64_t sum = watchdog_memfd_bytes(w) + sysv_bytes(w);
 	struct statfs fs;
-	auto_fd sysv = openat(w->proc_fd, "sysvipc/shm", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (w->scratch_fd >= 0 && fstatfs(w->scratch_fd, &fs) == 0 && fs.f_blocks > fs.f_bfree) {
 		sum += (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 	}
-	each_line(w, sysv, NULL, sysv_line, &sum);
 	if (watchdog_memfd_blind(w)) {
 		/* What the machine has more than at the beginning could be there. */
 		uint64_t now = machine_shmem();
@@ -223,17 +262,18 @@ static bool visit_share(struct watchdog *w, int dir_fd, int pid, void *arg)
 	if (pid == w->self || !find_holder(w, pid, &h)) {
 		return true;
 	}
+	/* For everybody to read: what is shared counts for each. */
+	(void)watchdog_read(w, h.task, "status", text, sizeof(text));
 	struct watchdog_mm mm = { .task = h.task, .size = h.size };
+	uint64_t tables = watchdog_field(text, "VmPTE:");
+	mm.anon = watchdog_field(text, "RssAnon:") + watchdog_field(text, "VmSwap:");
+	mm.shmem = watchdog_field(text, "RssShmem:");
 	if (budget_left(&s->budget) &&
 	    watchdog_read(w, h.task, "smaps_rollup", text, sizeof(text))) {
 		mm.anon = watchdog_field(text, "Pss_Anon:") + watchdog_field(text, "SwapPss:");
 		mm.shmem = watchdog_field(text, "Pss_Shmem:");
-	} else if (watchdog_read(w, h.task, "status", text, sizeof(text))) {
-		/* For everybody to read: what is shared counts for each. */
-		mm.anon = watchdog_field(text, "RssAnon:") + watchdog_field(text, "VmSwap:");
-		mm.shmem = watchdog_field(text, "RssShmem:");
 	}
-	mm.anon *= 1024;
+	mm.anon = (mm.anon + tables) * 1024;
 	mm.shmem *= 1024;
 	s->anon += mm.anon;
 	s->shmem += mm.shmem;
@@ -371,7 +411,6 @@ static unsigned next_look(const struct watchdog *w, uint64_t used, uint64_t spen
 void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int scratch_fd)
 {
 	struct stat st;
-	char text[4096];
 
 	/* Not the tables: to touch them costs more than all the rest. */
 	memset(w, 0, offsetof(struct watchdog, files));
@@ -386,10 +425,6 @@ void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int sc
 	if (scratch_fd >= 0 && fstat(scratch_fd, &st) == 0) {
 		w->scratch_dev = (uint64_t)st.st_dev;
 	}
-	auto_fd meminfo = openat(proc_fd, "meminfo", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	ssize_t n = meminfo < 0 ? -1 : read(meminfo, text, sizeof(text) - 1);
-	text[n > 0 ? n : 0] = '\0';
-	w->swap = n <= 0 || watchdog_field(text, "SwapTotal:") > 0;
 	w->shmem_start = machine_shmem();
 	auto_fd memfd = memfd_create("probe", MFD_CLOEXEC);
 	if (memfd >= 0 && fstat(memfd, &st) == 0) {

@@ -3,8 +3,9 @@
  * Runs inside init, PID 1 of the sandbox, on a timer: adds up what all
  * processes of the sandbox's pid namespace hold, and says whether it is past
  * the limit. What counts is what nothing can reclaim: anonymous memory by its
- * proportional share, and shared memory (tmpfs, memfd, SysV, shared anonymous
- * mappings) once, mapped or not. Cached file pages do not count.
+ * proportional share, page tables, and shared memory (tmpfs, memfd, shared anonymous
+ * mappings) and what System V keeps (segments, semaphores, messages) once, mapped or not.
+ * Cached file pages do not count.
  *
  * The processes are hostile: they fork, exit and exec under our eyes, make
  * themselves non-dumpable, hold thousands of fds. Therefore no heap, no
@@ -19,7 +20,8 @@
  *    (SCM_RIGHTS);
  *  - pages of a shared mapping without an fd that no process has in its page
  *    tables, as after MADV_DONTNEED: they are kept, but belong to nobody;
- *  - kernel memory: buffers of sockets and pipes, page tables.
+ *  - other memory of the kernel: buffers of sockets and pipes, locks of files, and the
+ *    mappings themselves, of which /proc has no number.
  * A skill that hides memory so can pass the limit; rlimits (fds, processes)
  * and the machine's memory are what bounds it then. */
 #ifndef SANDBOX_WATCHDOG_H
@@ -59,7 +61,6 @@ struct watchdog {
 	uint64_t page;
 	uint64_t scratch_dev; /* 0: none */
 	uint64_t shm_dev;     /* where memfds and SysV segments live; 0: unknown */
-	bool swap;            /* the machine has swap: count what is in it */
 	uint64_t shmem_start; /* shared memory of the machine at the beginning */
 	uint64_t errors;      /* looks that failed although the process was there */
 

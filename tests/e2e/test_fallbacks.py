@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from harness import ATTEMPT, without_userns
+from harness import ATTEMPT, PYTHON, without_userns
 
 pytestmark = pytest.mark.usefixtures("host_mounts")
 
@@ -86,6 +86,39 @@ def test_best_effort_userns_changes_no_file_by_its_name(user):
     assert key.stat() == before and "evil" not in "".join(os.listxattr(key))
     control = user.bare_probe(BY_NAME, env={**env, "TMPDIR": str(user.home)})
     assert set(control.values()) == {"ok"}, control
+
+
+OTHERS = ATTEMPT + """
+import resource
+pid = int(os.environ['OTHER'])
+idle = os.sched_param(0)
+attempt('prlimit', lambda: resource.prlimit(pid, resource.RLIMIT_NOFILE, (9, 9)))
+attempt('nice', lambda: os.setpriority(os.PRIO_PROCESS, pid, 9))
+attempt('affinity', lambda: os.sched_setaffinity(pid, {0}))
+attempt('scheduler', lambda: os.sched_setscheduler(pid, os.SCHED_IDLE, idle))
+attempt('param', lambda: os.sched_setparam(pid, idle))
+attempt('own', lambda: (os.sched_setaffinity(0, {0}), os.sched_setscheduler(0, 3, idle)))
+print(json.dumps(seen))
+"""
+
+
+def test_best_effort_userns_leaves_other_processes_alone(user):
+    """They are in sight, and of the same user."""
+    skill = user.skill(OTHERS, allow=["OTHER"])
+    other = user.popen(["sleep", "60"])
+    try:
+        env = {"OTHER": str(other.pid)}
+        before = os.sched_getaffinity(other.pid)
+        seen = without_userns(user, "run", "--best-effort", "userns", skill, env=env).ok().json()
+        assert seen.pop("own") == "ok" and set(seen.values()) == {"denied"}, seen
+        assert os.sched_getaffinity(other.pid) == before
+        assert os.sched_getscheduler(other.pid) == os.SCHED_OTHER
+        control = user.bare(["sh", "-c", 'sleep 60 >&- 2>&- & OTHER=$! exec "$0" -c "$1"',
+                             PYTHON, OTHERS]).ok().json()
+        assert set(control.values()) == {"ok"}, control
+    finally:
+        other.kill()
+        other.wait()
 
 
 def test_best_effort_userns_refuses_egress(user):

@@ -140,8 +140,8 @@ print(json.dumps(seen))
 """
 
 
-def repository(ssb):
-    d = ssb.mkdir("project")
+def repository(ssb, name="project"):
+    d = ssb.mkdir(name)
     ssb.as_caller(["git", "init", "-q", d]).ok()
     return d
 
@@ -233,6 +233,34 @@ def test_protected_file_granted_by_name_is_made(ssb):
     assert (d / ".envrc").stat().st_uid == ssb.uid
     ssb.run("-w", d, "-w", d / ".claude/a", "-w", d / "plain", "--", "true").ok()
     assert (d / ".claude/a").is_dir() and (d / "plain").is_dir(), "control: others are directories"
+
+
+@pytest.mark.parametrize("hooks", [".git/hooks", "hooks"])
+def test_links_in_a_protected_directory(ssb, hooks):
+    """A hook that is a symlink to a script of the tree is that script, and settings of an agent
+    are kept elsewhere like that; also where git's settings name the directory."""
+    grants = [repository(ssb, n) for n in ("linked", "linked-control")]
+    for d in grants:
+        ssb.as_caller(["git", "config", "core.hooksPath", hooks], cwd=d).ok()
+        for path in ("scripts/hook", "agent/settings.json", "agent/skill/SKILL.md"):
+            ssb.write(d / path, "mine\n")
+        script = (f"mkdir -p {hooks} .claude/skills; to=$(realpath scripts/hook); "
+                  f"ln -s $to {hooks}/pre-commit; ln -s pre-commit {hooks}/inside; "
+                  f"ln -s me@host.1 {hooks}/nothing-inside; ln -s /nothing/x {hooks}/far; "
+                  "ln -s ../agent/settings.json .claude; ln -s ../../agent/skill .claude/skills")
+        ssb.as_caller(["sh", "-c", script], cwd=d).ok()
+    attack = ("cd {}; for f in scripts/hook agent/settings.json agent/skill/SKILL.md; "
+              "do echo y > $f; done; mv scripts s2; echo fine > scripts/new; true")
+    ssb.run("-w", grants[0], "--", "sh", "-c", attack.format(grants[0])).ok()
+    ssb.as_caller(["sh", "-c", attack.format(grants[1])])
+    for path in ("scripts/hook", "agent/settings.json", "agent/skill/SKILL.md"):
+        assert (grants[0] / path).read_text() == "mine\n"
+        there = grants[1] / path.replace("scripts", "s2")
+        assert there.read_text() == "y\n", "control"
+    assert (grants[0] / "scripts/new").exists(), "the directory around it is not held"
+    (grants[0] / hooks / "post-merge").symlink_to(grants[0] / "scripts/later")
+    r = ssb.run("-w", grants[0], "--", "true")
+    assert r.code == 125 and "symlink to nothing" in r.errors
 
 
 def test_a_protected_name_that_is_a_symlink(ssb):

@@ -198,11 +198,12 @@ def test_git_directory_in_another_grant(ssb):
 def test_git_file_that_leads_to_nothing_is_told(ssb):
     top = ssb.mkdir("top")
     ssb.write(top / "r/.git", "gitdir: ../gone\n")
-    ssb.run("-w", top, "--", "true").ok()
+    r = ssb.run("-w", top, "--", "true").ok()
     said = " ".join(ssb.last_trace()["plan"]["warnings"])
     assert "a .git of it leads to nothing" in said and str(top) in said
+    assert "a .git of it leads to nothing" in r.errors
     ssb.write(top / "r/.git", "gitdir: /nowhere/gone\n")
-    ssb.run("-w", top, "--", "true").ok()
+    assert "leads to nothing" not in ssb.run("-w", top, "--", "true").ok().errors
     assert "leads to nothing" not in " ".join(ssb.last_trace()["plan"]["warnings"])
 
 
@@ -315,8 +316,14 @@ def test_settings_that_mean_harm(ssb):
     names = ["config", "../pipe", "/dev/zero", "/dev/tty", "/proc/self/mem", "..", "x" * 5000,
              "\\q", "~", "~nobody/x"]
     text = "".join(f"[include]\n\tpath = {n}\n" for n in names)
+    # Nor is a pipe of the owner's opened, by which whoever writes there would go on.
+    owners = ssb.mkdir("owners") / "pipe"
+    ssb.as_caller(["mkfifo", owners]).ok()
+    text += f"[include]\n\tpath = {owners}\n"
+    writer = ssb.popen(["sh", "-c", f"echo x > {owners}"])
     ssb.write(config, config.read_text() + text)
     assert ssb.run("-w", d, "--", "echo", "started", timeout=30).ok().text == "started\n"
+    assert writer.poll() is None and owners.read_text() == "x\n" and writer.wait(30) == 0
     ssb.write(config, "[core]\n\thooksPath = myhooks\n" + "#" * 70000)
     ssb.run("-w", d, "--", "sh", "-c", f"mkdir {d}/myhooks; echo > {d}/fine")
     assert (d / "fine").exists() and not (d / "myhooks").exists()
@@ -369,7 +376,7 @@ def test_repository_that_the_skill_makes(ssb):
 
 def test_as_many_as_can_be_held(ssb):
     """More than the fds that every shell gives would do for, where there may be more; past
-    that the trace tells."""
+    that the run and its trace tell."""
     top = ssb.mkdir("top")
     one, *rest = [ssb.mkdir(f"top/{i}") for i in range(60)]
     git(ssb, "init", "-q", one)
@@ -386,6 +393,7 @@ def test_as_many_as_can_be_held(ssb):
     assert r.text.count("hook") == 28, "32 have room in 1024"
     said = " ".join(ssb.last_trace()["plan"]["warnings"])
     assert "too many repositories" in said and str(top) in said
+    assert "too many repositories" in r.errors
 
 
 def test_those_that_lack_every_name(ssb):
@@ -404,6 +412,23 @@ def test_those_that_lack_every_name(ssb):
 def ssb_warnings(ssb, top):
     """What every plan with this grant warns of."""
     return ssb.ssb("inspect", "--json", "-w", top, ssb.skill("")).ok().json()["warnings"]
+
+
+@pytest.mark.parametrize("mode", [0, 0o444, 0o333])
+@pytest.mark.parametrize("closed", ["a", "a/repo"])
+def test_in_a_directory_that_was_closed(ssb, closed, mode):
+    """By an earlier run, so that the search does not come by: the next one opens it."""
+    top, repo = nested(ssb, "top", "a/repo")
+    outside, other = nested(ssb, "outside", "a/repo")
+    attack = "cd {}; chmod 755 a; chmod 755 a/repo; echo x > a/repo/.git/hooks/pre-commit"
+    for d in (top, outside):
+        (d / closed).chmod(mode)
+    ssb.run("-w", top, "--", "sh", "-c", attack.format(top) + f"; echo x > {top}/fine")
+    ssb.as_caller(["sh", "-c", attack.format(outside)]).ok()
+    for p in ("a", "a/repo"):
+        (top / p).chmod(0o755)
+    assert not (repo / ".git/hooks/pre-commit").exists() and (top / "fine").exists()
+    assert (other / ".git/hooks/pre-commit").exists(), "control"
 
 
 def test_neither_symlinks_nor_other_mounts_are_followed(root, mounts):

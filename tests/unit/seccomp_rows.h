@@ -258,6 +258,18 @@
         { ALL, TO_NONE, E(EPERM), "ioprio_set", { 3, 0 } },
         { ALL, TO_NONE, E(EPERM), "ioprio_set", { 1, 1234 } },
         { ALL, TO_NONE, ALLOW, "ioprio_set", { 1, 0 } },
+        { ALL, TO_NONE, ALLOW, "sched_setaffinity", { HIGH } },
+        { ALL, TO_NONE, E(EPERM), "sched_setaffinity", { 1234 } },
+        { ALL, TO_OWN, ALLOW, "sched_setaffinity", { 1234 } },
+        { ALL, TO_NONE, ALLOW, "sched_setscheduler", { HIGH } },
+        { ALL, TO_NONE, E(EPERM), "sched_setscheduler", { 1234 } },
+        { ALL, TO_OWN, ALLOW, "sched_setscheduler", { 1234 } },
+        { ALL, TO_NONE, ALLOW, "sched_setparam", { HIGH } },
+        { ALL, TO_NONE, E(EPERM), "sched_setparam", { 1234 } },
+        { ALL, TO_OWN, ALLOW, "sched_setparam", { 1234 } },
+        { ALL, TO_NONE, ALLOW, "sched_setattr", { HIGH } },
+        { ALL, TO_NONE, E(EPERM), "sched_setattr", { 1234 } },
+        { ALL, TO_OWN, ALLOW, "sched_setattr", { 1234 } },
 
         /* Our own PID 1. */
         { IN_INIT, TO_ANY, ALLOW, "read", { 0 } }, { IN_INIT, TO_ANY, ALLOW, "wait4", { 0 } },

@@ -130,6 +130,15 @@ static void test_dangerous_names(void **state)
 		{ "write", "~/.curlrc" },
 		{ "write", "~/.config/jj" },
 		{ "write", "~/.cache/pre-commit" },
+		{ "write", "~/.local/share/bash-completion/completions" },
+		{ "write", "~/.config/xonsh" },
+		{ "write", "~/.config/openbox" },
+		{ "write", "~/.config/helix" },
+		{ "write", "~/.volta/bin" },
+		{ "write", "~/.cabal" },
+		{ "write", "~/.gradle/init.d" },
+		{ "write", "~/.config/ghostty" },
+		{ "write", "~/.rhosts" },
 	};
 	char request[MAX_PATH_BYTES + 32];
 

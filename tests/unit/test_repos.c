@@ -573,15 +573,36 @@ static void test_settings_at_their_bounds(void **state)
 	assert_non_null(strstr(plan.warnings.v[0], "name too many places"));
 }
 
-/* What is closed to the caller is left out without a word. */
+/* What is closed to the caller, who could open it, is held as it is; root finds what is in it.
+ * At the bound, and one past it. */
 static void test_closed_directory(void **state)
 {
+	const size_t closed = geteuid() == 0 ? 0 : MAX_HELD;
+	struct ssb_error err = { 0 };
+	char name[32];
+
 	(void)state;
-	dirs("closed/.git");
-	assert_int_equal(chmod(in("w/closed"), 0), 0);
-	search();
-	assert_int_equal(found->n, geteuid() == 0 ? 1 : 0);
-	assert_int_equal(plan.warnings.n, 0);
+	dirs("closed/in/.git");
+	for (mode_t mode = 0; mode <= 0444; mode += 0444) { /* not read; not searched */
+		assert_int_equal(chmod(in("w/closed"), mode), 0);
+		search();
+		assert_int_equal(found->n, closed == 0);
+		assert_int_equal(plan.warnings.n, 0);
+		assert_int_equal(found->links.n, closed != 0);
+		assert_true(closed == 0 || (strcmp(found->links.v[0].path, "closed") == 0 &&
+		                            found->links.v[0].read_only));
+	}
+	for (size_t i = 1; i <= closed; i++) {
+		if (i == closed) {
+			search();
+			assert_int_equal(found->links.n, MAX_HELD);
+		}
+		snprintf(name, sizeof(name), "w/c%zu", i);
+		assert_int_equal(mkdir(in(name), 0), 0);
+	}
+	repos_free(found);
+	found = NULL;
+	assert_int_equal(repos_find(&plan, &found, &err), closed == 0 ? 0 : -1);
 	assert_int_equal(chmod(in("w/closed"), 0755), 0);
 }
 

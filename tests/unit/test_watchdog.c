@@ -18,7 +18,9 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
+#include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -272,6 +274,64 @@ static int sysv_detached(void)
 	return sysv(BIG, false);
 }
 
+static int semaphores(void)
+{
+	enum { PER_SET = 32000 };
+
+	for (size_t have = 0; have < BIG; have += PER_SET * 64UL) {
+		if (semget(IPC_PRIVATE, PER_SET, IPC_CREAT | 0600) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* Of one byte each: it is their heads that take the memory. */
+static int messages(void)
+{
+	const struct {
+		long type;
+		char text[1];
+	} m = { 1, "x" };
+
+	for (size_t have = 0; have < BIG;) {
+		int id = msgget(IPC_PRIVATE, IPC_CREAT | 0600);
+		if (id < 0) {
+			return -1;
+		}
+		for (; have < BIG && msgsnd(id, &m, 1, IPC_NOWAIT) == 0; have += 64) {
+		}
+	}
+	return 0;
+}
+
+/* Nothing but the page of zeros, as often as a table of its own is needed for it. */
+static int tables(size_t bytes)
+{
+	const size_t step = 2 * MIB;
+	size_t size = bytes / 4096 * step;
+	char *p = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	volatile char sum = 0;
+
+	if (p == MAP_FAILED || madvise(p, size, MADV_NOHUGEPAGE) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < size; i += step) {
+		sum = (char)(sum + p[i]);
+	}
+	return 0;
+}
+
+static int tables_fit(void)
+{
+	return tables(FITS);
+}
+
+static int tables_big(void)
+{
+	return tables(BIG);
+}
+
 /* Cached pages of a file on a disk, mapped: the kernel can take them back. */
 static int file_pages(void)
 {
@@ -362,6 +422,10 @@ static const struct scenario SCENARIOS[] = {
 	{ "a mapped file on the tmpfs that fits", scratch_mapped, 0 },
 	{ "a SysV segment that fits", sysv_fits, 0 },
 	{ "a big SysV segment, detached", sysv_detached, OVER },
+	{ "too many semaphores", semaphores, OVER },
+	{ "too many messages", messages, OVER },
+	{ "page tables that fit", tables_fit, 0 },
+	{ "too many page tables", tables_big, OVER },
 	{ "cached pages of a file", file_pages, 0 },
 	{ "vfork before exec", vforked, 0 },
 	{ "a storm of processes", churn, 0 },
