@@ -22,6 +22,14 @@ static inline int64_t clock_ns(const struct timespec *t)
 	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
+/* What this thread has had of a processor. */
+static inline uint64_t clock_own_us(void)
+{
+	struct timespec t;
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
 /* What people call the time: it may step. */
 static inline int64_t clock_wall_us(void)
 {
