@@ -402,10 +402,14 @@ static void test_lock_is_waited_for(void **state)
 	assert_int_equal(errno, EWOULDBLOCK);
 	finish(t);
 	assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), 0);
-	/* Without an end to it, the run begins all the same. */
+	/* Without an end to it, the run begins all the same, and has it when that one is gone. */
 	others = INT_MAX;
 	t = begin();
 	others = 0;
+	trace_place(t);
+	auto_fd late = open(record, O_RDONLY | O_CLOEXEC);
+	assert_true(late >= 0);
+	assert_int_equal(flock(late, LOCK_SH | LOCK_NB), -1);
 	finish(t);
 }
 
