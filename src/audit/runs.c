@@ -226,10 +226,13 @@ void runs_stat(struct runs *r)
 		struct run_entry e = r->v[i];
 		struct stat st;
 		char name[RUN_ID_SIZE + sizeof(FLAT_SUFFIX)];
-		snprintf(name, sizeof(name), "%s/" RECORD_NAME, e.id);
-		int rc = fstatat(r->fd, name, &st, AT_SYMLINK_NOFOLLOW);
-		if (rc != 0 && e.has_flat) {
+		int rc = -1;
+		if (e.has_flat) { /* first, as in runs_record() */
 			snprintf(name, sizeof(name), "%s" FLAT_SUFFIX, e.id);
+			rc = fstatat(r->fd, name, &st, AT_SYMLINK_NOFOLLOW);
+		}
+		if (rc != 0) {
+			snprintf(name, sizeof(name), "%s/" RECORD_NAME, e.id);
 			rc = fstatat(r->fd, name, &st, AT_SYMLINK_NOFOLLOW);
 		}
 		if (rc == 0 && S_ISREG(st.st_mode)) {

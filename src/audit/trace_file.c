@@ -65,6 +65,7 @@ int trace_file_settle(struct trace_file *f, struct ssb_error *err)
 		return 0;
 	}
 	f->settled = true;
+	(void)file_lock(f->record_fd, 0); /* where it could not be had at the beginning */
 	if (f->run[0] != '\0' ? trace_file_own_dir(f) != 0
 	                      : renameat(f->dir_fd, f->record, f->dir_fd, f->record_name) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "trace", "cannot put '%.200s' in place",

@@ -28,7 +28,10 @@
 #define NAME_SIZE (2 * SHA256_BYTES + sizeof(ENDING))
 #define WHERE     "approvals"
 
-#define LOCK_WAIT_MS 200 /* it is held for as long as a file is written */
+/* It is held for as long as a file is written, to a busy disk too. A use is counted by the
+ * server's loop itself, which must not stand still for that long. */
+#define LOCK_WAIT_MS 5000
+#define USE_WAIT_MS  200
 
 void lock_done(struct lock *l)
 {
@@ -303,13 +306,14 @@ int lock_list(const struct owner *o, struct lock_list *ret, struct ssb_error *er
 /* ---- writing -------------------------------------------------------------------- */
 
 /* The directory, and the right to change what is in it until *ret_lock is closed. */
-static int begin(const struct owner *o, int *ret_dir, int *ret_lock, struct ssb_error *err)
+static int begin(const struct owner *o, unsigned wait_ms, int *ret_dir, int *ret_lock,
+                 struct ssb_error *err)
 {
 	auto_fd state = file_mkdirs(o->state_dir);
 	auto_fd lock = state >= 0 ? openat(state, LOCK_NAME,
 	                                   O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)
 	                          : -1;
-	int got = lock < 0 ? -1 : file_lock(lock, LOCK_WAIT_MS);
+	int got = lock < 0 ? -1 : file_lock(lock, wait_ms);
 
 	if (got != 0 && lock >= 0 && errno == EWOULDBLOCK) {
 		return ssb_fail(err, SSB_E_SYS, 0, WHERE,
@@ -382,7 +386,7 @@ int lock_store(const struct owner *o, const struct lock *l, struct ssb_error *er
 	auto_fd dir = -1;
 	auto_fd lock = -1;
 
-	return begin(o, &dir, &lock, err) != 0 || has_room(dir, l->skill, err) != 0
+	return begin(o, LOCK_WAIT_MS, &dir, &lock, err) != 0 || has_room(dir, l->skill, err) != 0
 	               ? -1
 	               : store_at(dir, l, err);
 }
@@ -395,7 +399,8 @@ int lock_store_filled(const struct owner *o, struct lock *inout, lock_fill_fn *f
 	auto_fd dir = -1;
 	auto_fd lock = -1;
 
-	if (begin(o, &dir, &lock, err) != 0 || has_room(dir, inout->skill, err) != 0) {
+	if (begin(o, LOCK_WAIT_MS, &dir, &lock, err) != 0 ||
+	    has_room(dir, inout->skill, err) != 0) {
 		return -1;
 	}
 	(void)read_skill(o, dir, inout->skill, &before, &none);
@@ -408,7 +413,7 @@ int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct 
 	auto_fd dir = -1;
 	auto_fd lock = -1;
 
-	if (begin(o, &dir, &lock, err) != 0) {
+	if (begin(o, LOCK_WAIT_MS, &dir, &lock, err) != 0) {
 		return -1;
 	}
 	if (lock_is_name(skill)) {
@@ -434,7 +439,8 @@ static int change_uses(const struct owner *o, const char *skill, const char *tre
 	auto_fd dir = -1;
 	auto_fd lock = -1;
 
-	if (begin(o, &dir, &lock, err) != 0 || read_skill(o, dir, skill, &l, err) != 0) {
+	if (begin(o, USE_WAIT_MS, &dir, &lock, err) != 0 ||
+	    read_skill(o, dir, skill, &l, err) != 0) {
 		return -1;
 	}
 	if (strcmp(digest_text(l.files.tree, now), tree) != 0) {

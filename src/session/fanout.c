@@ -17,7 +17,7 @@
 #include "session/place.h"
 
 #define SILENT_MS  75   /* for a keeper to say that it heard */
-#define UNSURE_MS  1000 /* for one that cannot be forced */
+#define UNSURE_MS  1000 /* for one that cannot be forced, or whose run has a grace to lose */
 #define LATE_MS    60   /* for the run to be dead after its grace */
 #define PAUSE_MS   5000 /* for it to stand still */
 #define GIVE_UP_MS 2000 /* after it was ended by force */
@@ -147,6 +147,15 @@ static void press_unsure(struct target *t, uint64_t waited)
 	}
 }
 
+/* For how long a keeper may be silent: on a busy machine it gets to it later, and what is
+ * forced has no grace. */
+static uint64_t silence_ms(const struct live_request *q)
+{
+	uint64_t most = q->grace_ms < UNSURE_MS ? q->grace_ms : UNSURE_MS;
+
+	return most > SILENT_MS ? most : SILENT_MS;
+}
+
 /* What is due for it by now; a kill's and a pause's silent ones are forced. */
 static void press(struct target *t, const struct wave *w, uint64_t now)
 {
@@ -170,7 +179,7 @@ static void press(struct target *t, const struct wave *w, uint64_t now)
 	/* Its time began when it was told; it may have been asked later. */
 	bool late = q->op == LIVE_PAUSE ? waited >= PAUSE_MS
 	            : t->heard ? now - w->told >= q->grace_ms + LATE_MS && waited >= LATE_MS
-	                       : waited >= SILENT_MS;
+	                       : waited >= silence_ms(q);
 	if (late || (t->gone && !t->heard)) {
 		force(t);
 	}

@@ -270,9 +270,11 @@ class Runner:
         return [json.loads(line) for line in path.read_text().splitlines()]
 
     def done(self):
-        for p in self.base.rglob("*"):
-            if p.is_dir() and not p.is_symlink():
-                p.chmod(p.stat().st_mode | stat.S_IRWXU)
+        for top, dirs, _ in os.walk(self.base):
+            for path in (pathlib.Path(top) / d for d in dirs):
+                with contextlib.suppress(FileNotFoundError):  # some process still tidies up
+                    if not path.is_symlink():
+                        path.chmod(path.stat().st_mode | stat.S_IRWXU)
         shutil.rmtree(self.base, ignore_errors=True)
 
 

@@ -48,6 +48,7 @@ class Receiver:
 
         class Server(http.server.ThreadingHTTPServer):
             daemon_threads = True
+            request_queue_size = 128  # with five a connection would wait for a second
             address_family = family
 
             def handle_error(self, request, client_address):

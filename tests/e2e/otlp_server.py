@@ -179,6 +179,7 @@ class Collector:
 
         class Server(http.server.ThreadingHTTPServer):
             daemon_threads = True
+            request_queue_size = 128  # with five a connection would wait for a second
 
             def handle_error(self, request, client_address):
                 pass

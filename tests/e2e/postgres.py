@@ -146,6 +146,24 @@ class Server:
             assert time.monotonic() < end, "the server does not die"
             time.sleep(0.02)
 
+    @contextlib.contextmanager
+    def standing_still(self):
+        """It takes connections, and says nothing."""
+        self.process.send_signal(signal.SIGSTOP)
+        stat = pathlib.Path(f"/proc/{self.process.pid}/stat")
+        while stat.read_text().rpartition(")")[2].split()[0] != "T":
+            time.sleep(0.01)
+        # From now on no child comes, and none is reaped.
+        family = [self.process.pid, *self.children()]
+        for pid in family:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in family:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
     def children(self):
         path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
         return [int(p) for p in pathlib.Path(path).read_text().split()]

@@ -139,12 +139,13 @@ class State:
         self.dir = runner.state / "skillsandbox"
         runner.write(self.dir / "trace.pub", keypair(seed)[1] + "\n", 0o600)
 
-    def put(self, record, flat=False, mtime=None, text=None):
+    def put(self, record, flat=False, mtime=None, text=None, lock=lambda new: None):
         name = f"{record.id}.trace.jsonl" if flat else f"{record.id}/trace.jsonl"
         path = self.dir / "runs" / name
         # There at once, and its owner's: whoever is told of the name can open it.
-        self.runner.write(f"{path}.new", record.text() if text is None else text,
-                          0o600).rename(path)
+        new = self.runner.write(f"{path}.new", record.text() if text is None else text, 0o600)
+        lock(new)
+        new.rename(path)
         if mtime is not None:
             os.utime(path, (mtime, mtime))
         return path
@@ -155,8 +156,11 @@ class Live:
 
     def __init__(self, state, record, flat=False):
         self.lines = record.lines()
-        self.path = state.put(record, flat, text=b"")
-        self.file = open(self.path, "ab", buffering=0)
+        self.path = state.put(record, flat, text=b"", lock=self.lock)
+
+    def lock(self, path):
+        """Before anybody is told of it: what nobody holds is a run that is over."""
+        self.file = open(path, "ab", buffering=0)
         fcntl.flock(self.file, fcntl.LOCK_EX)
 
     def write(self, n=1):

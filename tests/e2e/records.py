@@ -1,4 +1,5 @@
 """The record of a run, read by the rules of skillsandbox-trace(5) alone."""
+import contextlib
 import hashlib
 import json
 
@@ -39,10 +40,15 @@ def verify_end(records, key=None):
 
 
 def paths(runner):
-    """Every record in the caller's state directory, flat ones as well."""
+    """Every record in the caller's state directory, flat ones as well. Those first: one
+    that moves into its directory meanwhile is found there."""
     runs = runner.state / "skillsandbox/runs"
-    return sorted([*runs.glob("*/trace.jsonl"), *runs.glob("*.trace.jsonl")],
-                  key=lambda p: p.stat().st_mtime_ns)
+    found = {}
+    for pattern in ("*.trace.jsonl", "*/trace.jsonl"):
+        for path in runs.glob(pattern):
+            with contextlib.suppress(FileNotFoundError):
+                found[path.stat().st_ino] = path, path.stat().st_mtime_ns
+    return [path for path, _ in sorted(found.values(), key=lambda f: f[1])]
 
 
 def last(runner):

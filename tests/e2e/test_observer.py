@@ -332,12 +332,13 @@ CASES = {
         [changed("W/l", "symlink"), wrote("W/l", "write"),
          blocked("/etc/none", "open", "outside_plan", mode="create")]),
     "a signal to a thread": (
-        "tids = []\n"
+        "there, over = threading.Event(), threading.Event()\n"
         "def run():\n"
-        "    tids.append(threading.get_native_id()); time.sleep(0.3)\n"
-        "t = threading.Thread(target=run); t.start(); time.sleep(0.1)\n"
+        "    there.set(); over.wait()\n"
+        "t = threading.Thread(target=run); t.start(); there.wait()\n"
         "tkill = 200 if os.uname().machine == 'x86_64' else 130\n"
-        "libc.syscall(tkill, tids[0], 17); libc.syscall(tkill, 1, 17); t.join()",
+        "libc.syscall(tkill, t.native_id, 17); libc.syscall(tkill, 1, 17)\n"
+        "over.set(); t.join()",
         [seen("syscall_filtered", "signal", "asked", None, signal=17, target=1)]),
     "a program in memory": (
         "m = os.memfd_create('m', 0); os.write(m, open('/bin/true', 'rb').read())\n"
@@ -593,7 +594,7 @@ def test_a_dying_target_stops_nothing(ssb):
 def test_a_socket_that_lingers_holds_nobody(ssb, programs):
     """Whoever closes it last would wait for seconds: that is never the observer."""
     r = ssb.run("-q", "-r", programs("linger"), "--", programs("linger")).ok()
-    assert int(r.text) < 1000, r
+    assert int(r.text) < 2700, r  # it lingers for 3 s
     assert {x["data"]["protocol"] for x in ssb.last_record()
             if x["kind"] == "network_egress_blocked" and "data" in x} == {"tcp"}
 
@@ -670,16 +671,18 @@ def test_long_paths_cost_little(ssb):
         os.chdir('d' * 200)
     os.symlink('.', 'l')
     os.symlink('./' * 2000, 'm')
-    begin = time.monotonic()
+    def took(path):
+        begin = time.monotonic()
+        try: os.open(path, 0)
+        except OSError: pass
+        return time.monotonic() - begin
     for path in (far + 'x', '/tmp/w/0/x', 'a/' * 2000 + 'x', '../' * 10 + 'a/' * 2000,
                  'l/' * 2000, './' * 2000 + 'x', 'm/' * 38 + 'x'):
-        for i in range(50):
-            try: os.open(path, 0)
-            except OSError: pass
-    print(time.monotonic() - begin)
+        print(min(took(path) for i in range(50)))
     """
-    took = float(ssb.inside(code).ok().text)
-    assert took < 1, took
+    # Of each the one that no other work was in the way of.
+    took = [float(line) for line in ssb.inside(code).ok().text.splitlines()]
+    assert len(took) == 7 and max(took) < 0.005, took
 
 
 def test_no_flood_hides_a_violation(ssb):

@@ -71,22 +71,27 @@ def test_no_server_can_hold_up_or_fail_a_run(ssb, name):
     with world.collector() as c:
         c.plan = [behaviour] * 1000
         plain, with_otel = [], []
-        for _ in range(5):  # in turns: the machine may be busy
+
+        def is_as_quick():
+            return plain and min(with_otel) < 2 * min(plain) + 0.05
+        # In turns, and more where it is not so: the machine may be busy.
+        while len(plain) < 5 or (len(plain) < 30 and not is_as_quick()):
             for flags, times in (([], plain), (["--otel"], with_otel)):
                 begin = time.monotonic()
                 r = ssb.run(*flags, *argv,
                             env=world.environment(c, **(ENOUGH if taken else TIGHT)))
                 times.append(time.monotonic() - begin)
                 assert (r.code, r.out, r.err) == (7, b"out\n", b"err\n"), r
-        assert min(with_otel) < 2 * min(plain) + 0.05, (plain, with_otel)
+        assert is_as_quick(), (plain, with_otel)
         wait_for(lambda: c.requests)
+        n = len(with_otel)
         if taken:
-            text = world.settled(ssb, 5)
-            assert text.count("exported the spans") == 5 and "; 0 log records lost" in text
+            text = world.settled(ssb, n)
+            assert text.count("exported the spans") == n and "; 0 log records lost" in text
         elif name in ("garbage", "another protocol", "refuses", "redirects", "endless head",
                       "is busy for an hour"):
-            text = world.settled(ssb, 5)
-            assert text.count("exported no spans, 0 log records") == 5
+            text = world.settled(ssb, n)
+            assert text.count("exported no spans, 0 log records") == n
 
 
 def test_nobody_listens(ssb):

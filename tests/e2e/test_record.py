@@ -1,4 +1,5 @@
 """trace.jsonl: chained, signed, by the schema, and saying what trace.json says."""
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -191,17 +192,14 @@ def test_locked_and_readable_while_it_runs(ssb):
                   stdout=subprocess.PIPE)
     try:
         assert p.stdout.readline() == b"begun\n"
-        deadline = time.monotonic() + 30
-        while True:  # lines wait for others, but not long
-            path = records.paths(ssb)[-1]
-            lines, _ = records.read_lines(path)
-            if any(b'"message":"begun"' in x for x in lines) or time.monotonic() > deadline:
-                break
-            time.sleep(0.02)
-        parsed = records.verify(lines)
-        assert any(x.get("message") == "begun" for x in parsed)
-        with open(path, "rb") as f, pytest.raises(BlockingIOError):
-            fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        def begun():  # lines wait for others, but not long
+            with contextlib.suppress(FileNotFoundError):  # it moves to its directory
+                path = records.paths(ssb)[-1]
+                parsed = records.verify(records.read_lines(path)[0])
+                with open(path, "rb") as f, pytest.raises(BlockingIOError):
+                    fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return any(x.get("message") == "begun" for x in parsed)
+        harness.wait_for(begun, 30)
     finally:
         p.terminate()
         p.communicate(timeout=20)

@@ -683,10 +683,13 @@ def subscribe(client, uri):
     if client.era == LEGACY:
         client.call("resources/subscribe", {"uri": uri})
         return
+    def acknowledged():
+        return sum(n["method"] == "notifications/subscriptions/acknowledged"
+                   for n in client.news)
+    before = acknowledged()
     client.send("subscriptions/listen", {"notifications": {
         "resourceSubscriptions": [uri], "resourcesListChanged": True}})
-    client.until(lambda: any(n["method"] == "notifications/subscriptions/acknowledged"
-                             for n in client.news))
+    client.until(lambda: acknowledged() > before)
 
 
 @pytest.mark.parametrize("era", ERAS)

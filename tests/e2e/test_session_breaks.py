@@ -5,6 +5,7 @@ could stop, a policy that others could write.
 """
 import pytest
 
+from harness import wait_for
 from session_cli import Sessions
 
 
@@ -35,10 +36,13 @@ def test_block_by_a_violation_holds(local, ssb, name):
 
 def test_block_by_what_a_run_tried_holds(local, ssb):
     sid = local.start(limits={"violations": {"file_blocked": {"max": 1, "on_exceed": "block"}}})
-    look = ["run", "-q", "--session", sid, "--", "sh", "-c", "cat /etc/shadow 2>/dev/null; sleep 3"]
-    ssb.ssb(*look)
+    def look(seconds):
+        script = f"cat /etc/shadow 2>/dev/null; sleep {seconds}"
+        return ssb.ssb("run", "-q", "--session", sid, "--", "sh", "-c", script)
+    look(0)
+    wait_for(lambda: local.show(sid)["runs"] == [])  # what it tried is written down
     assert ssb.ssb("run", "-q", "--session", sid, "--", "true").code == 0
-    ssb.ssb(*look)
+    assert look(50).code == 125, "ended by the second"
     r = ssb.ssb("run", "-q", "--session", sid, "--", "true")
     assert r.code == 125 and "file_blocked" in r.errors
     local.decide("check", sid, "--cost", "0.01", code=1)

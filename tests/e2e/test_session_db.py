@@ -369,17 +369,11 @@ def test_commit_that_is_not_answered(ssb, tools, pg, server):
 def test_server_that_stands_still(user, tools, database, server):
     """No answer is an error as well, and not for ever."""
     with Stay(Probe(user, tools, database)) as one:
-        children = server.children()
-        for pid in [server.process.pid, *children]:
-            os.kill(pid, signal.SIGSTOP)
-        try:
+        with server.standing_still():
             start = time.monotonic()
             line = one.do("run")
             assert errno_of(line) == errno.ECONNRESET and "does not answer" in line, line
             assert time.monotonic() - start < 60
-        finally:
-            for pid in [server.process.pid, *children]:
-                os.kill(pid, signal.SIGCONT)
         assert one.do() == "ok 0"
 
 

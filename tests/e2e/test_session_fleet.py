@@ -1,6 +1,5 @@
 """Runs of a session whose store is PostgreSQL: other machines are heard, and a
 server that is gone ends the runs. The other machine is this one by another name."""
-import contextlib
 import os
 import signal
 import subprocess
@@ -170,10 +169,7 @@ def test_a_kill_while_the_server_hangs(user, server):
     fleet = Sessions(user, server)
     fleet.start("a")
     run, sleeper = fleet.sleeping("a")
-    family = [server.process.pid, *server.children()]
-    for pid in family:
-        os.kill(pid, signal.SIGSTOP)
-    try:
+    with server.standing_still():
         killing = fleet.runner.popen([fleet.runner.binary, "session", "kill", "a"], stdin=-3,
                                      stdout=-1, stderr=-1)
         begun = time.monotonic()
@@ -181,10 +177,6 @@ def test_a_kill_while_the_server_hangs(user, server):
         assert time.monotonic() - begun < 9, "the store is waited for, for 10 s"
         err = killing.communicate(timeout=60)[1]
         assert killing.returncode == 125 and b"NOT WRITTEN DOWN" in err, err
-    finally:
-        for pid in family:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
     assert run.end(60).code == 125
     assert fleet.act("kill", "a")["left"] == 0
     fleet.done()

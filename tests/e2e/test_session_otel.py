@@ -241,7 +241,8 @@ def test_a_slow_collector_is_nobody_elses_concern(local):
         quick(local, "kill", s).ok()
         wait_for(lambda: hook.requests, 8)  # less than the slow one's ten seconds
         wait_for(lambda: good.spans, 8)
-        assert not slow.logs and len(slow.requests) == 1
+        times = [t for _, _, _, t in slow.requests]
+        assert not slow.logs and all(t - times[0] > 9 for t in times[1:]), times
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
@@ -285,10 +286,11 @@ def kill_heralds(ssb):
 def test_another_herald_goes_on_where_one_died(local, ssb):
     with otlp_world.collector() as c:
         s = begin(local, c.url)
-        for i in range(4):
+        for _ in range(4):
             local.ok("check", s, "--cost", "0.1")
-            wait_for(lambda n=i: len(seqs(c, s)) >= n + 1, 15)
-            wait_for(lambda n=i: len(deliveries(local, s)) >= n + 1, 15)
+            # What was under way when it died would be sent again, a minute later.
+            wait_for(lambda: sum(x["lines"] for x in deliveries(local, s)) ==
+                     len(told(local, s)), 15)
             kill_heralds(ssb)
         local.ok("complete", s)
         wait_for(lambda: c.spans, 15)

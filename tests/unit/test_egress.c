@@ -147,9 +147,9 @@ static void test_words_across_a_signal(void **state)
 	struct egress e;
 
 	(void)state;
-	start_talker(&e, 5, 100000);
+	start_talker(&e, 5, 20000); /* and has two seconds for it */
 	assert_int_equal(sigaction(SIGALRM, &act, &before), 0);
-	(void)ualarm(50000, 100000);
+	(void)ualarm(10000, 20000);
 	egress_stop(&e, some_trace());
 	(void)ualarm(0, 0);
 	assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);

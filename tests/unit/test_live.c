@@ -13,12 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "sandbox/meter.h"
+#include "session/fanout.h"
 #include "session/live.h"
 #include "session/place.h"
 
@@ -222,6 +225,86 @@ static void test_a_process_and_its_double(void **state)
 	assert_int_equal(place_open(-1, 0), -1);
 }
 
+/* ---- a keeper on a busy machine ------------------------------------------- */
+
+#define LOOKS 3 /* at the clock, by which everybody has been asked */
+
+static int slow = -1; /* who is kept waiting so far reads from its other end */
+
+int clock_gettime(clockid_t id, struct timespec *ret)
+{
+	static int looks;
+	long rc = syscall(SYS_clock_gettime, id, ret);
+
+	looks = slow >= 0 && id == CLOCK_MONOTONIC ? looks + 1 : 0;
+	if (looks == LOOKS) {
+		(void)!write(slow, "x", 1);
+	}
+	if (looks >= LOOKS) {
+		ret->tv_nsec += 300000000;
+		ret->tv_sec += ret->tv_nsec / 1000000000;
+		ret->tv_nsec %= 1000000000;
+	}
+	return (int)rc;
+}
+
+/* Says that it has heard when it gets to it, and ends its run. */
+static int keep(int listening, pid_t init, int let)
+{
+	struct live_reply r = { .version = LIVE_VERSION, .answer = LIVE_HEARD };
+	struct live_request q;
+	struct pollfd p = { .fd = listening, .events = POLLIN };
+	char c;
+
+	if (poll(&p, 1, 20000) != 1 || read(let, &c, 1) != 1) {
+		return 1;
+	}
+	int client = live_accept(listening);
+	if (live_recv(client, &q, sizeof(q)) != 1 || q.op != LIVE_KILL ||
+	    live_send(client, &r, sizeof(r)) != 0) {
+		return 1;
+	}
+	(void)usleep(100000);
+	return kill(init, SIGKILL);
+}
+
+/* Where the run has a grace, a keeper that is late costs it nothing of that. */
+static void test_a_slow_keeper_keeps_the_grace(void **state)
+{
+	struct world *w = *state;
+	struct live_request q = { .version = LIVE_VERSION, .op = LIVE_KILL, .grace_ms = 60000 };
+	struct targets all = { 0 };
+	struct target t = { 0 };
+	int listening, let[2], status;
+
+	assert_int_equal(pipe(let), 0);
+	t.run.init = fork();
+	if (t.run.init == 0) {
+		pause();
+		_exit(0);
+	}
+	t.run.init_start = meter_started(t.run.init);
+	assert_int_equal(live_listen(w->dir, t.run.socket, &listening, NULL), 0);
+	pid_t keeper = fork();
+	if (keeper == 0) {
+		_exit(keep(listening, t.run.init, let[0]));
+	}
+	assert_true(targets_add(&all, &t));
+	slow = let[1];
+	fanout(&all, w->dir, &q);
+	slow = -1;
+	assert_true(all.v[0].heard && all.v[0].done);
+	assert_false(all.v[0].forced);
+	assert_int_equal(waitpid(keeper, &status, 0), keeper);
+	assert_int_equal(status, 0);
+	assert_int_equal(waitpid(t.run.init, NULL, 0), t.run.init);
+	assert_int_equal(unlinkat(w->dir, t.run.socket, 0), 0);
+	targets_done(&all);
+	close(listening);
+	close(let[0]);
+	close(let[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +317,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_only_the_owner_and_root_are_heard, setup,
 		                                teardown),
 		cmocka_unit_test(test_a_process_and_its_double),
+		cmocka_unit_test_setup_teardown(test_a_slow_keeper_keeps_the_grace, setup,
+		                                teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

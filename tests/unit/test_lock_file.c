@@ -529,14 +529,48 @@ static void declined_meanwhile(void **state)
 	assert_int_equal(l.n_grants, 2); /* the variables */
 }
 
+/* Who writes to a busy disk holds the lock for as long as that takes. */
+static void a_busy_disk_is_waited_for(void **state)
+{
+	char path[256], c;
+	int there[2];
+
+	(void)state;
+	give(&FOR_GOOD);
+	snprintf(path, sizeof(path), "%s/approvals.lock", top);
+	assert_int_equal(pipe(there), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		int fd = open(path, O_RDWR | O_CLOEXEC);
+		(void)!write(there[1], flock(fd, LOCK_EX) == 0 ? "x" : "?", 1);
+		(void)usleep(700000);
+		_exit(0);
+	}
+	assert_int_equal(read(there[0], &c, 1), 1);
+	assert_int_equal(c, 'x');
+	give(&FOR_GOOD);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	(void)close(there[0]);
+	(void)close(there[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(not_understood),       T(whose_it_is),          T(bounds),
-		T(bounds_of_one),        T(files_that_cannot_be), T(files_have_bounds),
-		T(members_of_files),     T(lists_what_is_none),   T(is_there),
-		T(the_directory_itself), T(grants_have_a_bound),  T(taken_back_for_good),
+		T(not_understood),
+		T(whose_it_is),
+		T(bounds),
+		T(bounds_of_one),
+		T(files_that_cannot_be),
+		T(files_have_bounds),
+		T(members_of_files),
+		T(lists_what_is_none),
+		T(is_there),
+		T(the_directory_itself),
+		T(grants_have_a_bound),
+		T(taken_back_for_good),
 		T(declined_meanwhile),
+		T(a_busy_disk_is_waited_for),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

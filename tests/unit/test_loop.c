@@ -291,13 +291,18 @@ static void in_order(void **state)
 		uint64_t ms;
 	} set[] = { { 'e', 40 }, { 'c', 20 }, { 'b', 10 }, { 'd', 20 }, { 'a', 0 }, { 'f', 50 } };
 	struct note n[6] = { 0 };
+	uint64_t from;
 
 	(void)state;
 	memset(notes, 0, sizeof notes);
-	for (size_t i = 0; i < 6; i++) {
-		n[i].name = set[i].name;
-		note_set(&n[i], set[i].ms);
-	}
+	do { /* all at once: who is stopped meanwhile has set other times */
+		from = clock_ms();
+		for (size_t i = 0; i < 6; i++) {
+			loop_untimer(&n[i].timer);
+			n[i].name = set[i].name;
+			note_set(&n[i], set[i].ms);
+		}
+	} while (clock_ms() - from > 5);
 	run_for(60);
 	assert_string_equal(notes, "abcdef");
 }

@@ -97,6 +97,16 @@ static bool none_beats(void)
 	return sum[0] == sum[1];
 }
 
+static bool some_beat_soon(void)
+{
+	bool some = false;
+
+	for (int i = 0; i < 400 && !some; i++) {
+		some = !none_beats();
+	}
+	return some;
+}
+
 static void reap_all(void)
 {
 	/* A walk of the whole tree for each of them would take as long as all else here. */
@@ -151,7 +161,7 @@ static void test_deeper_than_there_are_fds(void **state)
 	bool moving = still_moving(&dog, false);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_true(moving);
-	assert_false(none_beats());
+	assert_true(some_beat_soon());
 	reap_all();
 }
 

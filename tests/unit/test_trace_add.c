@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "audit/observe_queue.h"
+#include "audit/runs.h"
 #include "audit/trace.h"
 #include "audit/trace_limits.h"
 #include "base/limits.h"
@@ -401,10 +402,14 @@ static void test_lock_is_waited_for(void **state)
 	assert_int_equal(errno, EWOULDBLOCK);
 	finish(t);
 	assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), 0);
-	/* Without an end to it, the run begins all the same. */
+	/* Without an end to it, the run begins all the same, and has it when that one is gone. */
 	others = INT_MAX;
 	t = begin();
 	others = 0;
+	trace_place(t);
+	auto_fd late = open(record, O_RDONLY | O_CLOEXEC);
+	assert_true(late >= 0);
+	assert_int_equal(flock(late, LOCK_SH | LOCK_NB), -1);
 	finish(t);
 }
 
@@ -420,6 +425,40 @@ static void test_lock(void **state)
 	assert_int_equal(errno, EWOULDBLOCK);
 	finish(t);
 	assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), 0);
+}
+
+static struct trace *moves; /* to its directory, when its record has been looked for once */
+
+int fstatat64(int dir, const char *name, struct stat64 *ret, int flags)
+{
+	long rc = syscall(SYS_newfstatat, dir, name, ret, flags);
+	int error = errno;
+
+	if (moves != NULL) {
+		trace_place(moves);
+		moves = NULL;
+	}
+	errno = error;
+	return (int)rc;
+}
+
+/* Whoever lists the runs just then does not miss it. */
+static void test_it_moves_while_it_is_listed(void **state)
+{
+	(void)state;
+	AUTO(runs_done) struct runs runs = RUNS_NONE;
+	struct ssb_error err = { 0 };
+	struct trace *t = begin();
+
+	assert_int_equal(runs_open(&runs, tmp, &err), 0);
+	assert_int_equal(runs.n, 1);
+	moves = t;
+	runs_stat(&runs);
+	assert_null(moves);
+	assert_int_equal(runs.n, 1);
+	runs_stat(&runs); /* and by its other name */
+	assert_int_equal(runs.n, 1);
+	finish(t);
 }
 
 static void test_broken(void **state)
@@ -626,6 +665,7 @@ int main(void)
 		TEST(test_waiting_lines),
 		TEST(test_lock),
 		TEST(test_lock_is_waited_for),
+		TEST(test_it_moves_while_it_is_listed),
 		TEST(test_broken),
 		TEST(test_key),
 		TEST(test_large_plan),

@@ -78,7 +78,7 @@ int main(void)
 	    pthread_create(&thread, NULL, closer, NULL) != 0) {
 		return 1;
 	}
-	for (int i = 1; i <= ROUNDS && now_ns() < last && longest < LINGERS_S * 500; i++) {
+	for (int i = 1; i <= ROUNDS && now_ns() < last && longest < LINGERS_S * 900; i++) {
 		int peer, fd = full_socket(server, &at, &peer);
 		if (fd < 0) {
 			return 2;
