@@ -147,8 +147,8 @@ static bool is_served(const struct observer *o, const struct endpoint *to)
 	return net->answered != NULL && net->answered(net->arg, &to->ip, to->port, false);
 }
 
-/* A resolver of the sandbox's own that is hard-wired into a program: nobody in it can
- * have this port, and who sends without connecting would wait for an answer in vain. */
+/* A resolver on loopback, hard-wired into a program or for want of another, where none
+ * answers. Nobody in the sandbox can have this port: what goes there asks for a name. */
 static bool is_no_resolver(const struct observer *o, const struct endpoint *to)
 {
 	const struct observer_net *net = &o->setup.net;
@@ -242,6 +242,27 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, const cha
 	observe_tell(o, n, &e);
 }
 
+/* Which name it is only a resolver would hear. Who sends without connecting would wait for
+ * its answer in vain, so both are told at once. */
+static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int *ret_error)
+{
+	static const char words[] = "look up a name";
+	struct event e = { .kind = EV_NETWORK_EGRESS_BLOCKED,
+		           .status = STATUS_DENIED,
+		           .violation = true,
+		           .message = { words, sizeof(words) - 1 },
+		           .op = "resolve",
+		           .port = 53,
+		           .protocol = "dns",
+		           .reason = "not_declared",
+		           .remedy = "--net HOST",
+		           .error = ECONNREFUSED };
+
+	*ret_error = e.error;
+	observe_tell(o, n, &e);
+	return false;
+}
+
 /* A unix socket is a file, or a name in the sandbox's own network. */
 static bool see_unix(struct observer *o, const struct seccomp_notif *n, const char *op,
                      const struct endpoint *to, int *ret_error)
@@ -293,9 +314,8 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 	if (to.family == AF_UNIX) {
 		return see_unix(o, n, op, &to, ret_error);
 	}
-	if (!connects && is_no_resolver(o, &to)) {
-		*ret_error = ECONNREFUSED;
-		return false;
+	if (is_no_resolver(o, &to)) {
+		return refuse_lookup(o, n, ret_error);
 	}
 	/* Port 0 sends nothing: resolvers ask the routing table so. */
 	if (is_inside(&to.ip) || to.port == 0) {
