@@ -263,6 +263,13 @@ CASES = {
     "ptrace": ("libc.ptrace(0, 0, 0, 0)", [call("ptrace")]),
     "raw socket": ("attempt(socket.socket, socket.AF_INET, socket.SOCK_RAW, 1)",
                    [call("socket", error="EACCES")]),
+    "other protocols": (
+        "for p in 1, 136: attempt(socket.socket, socket.AF_INET, socket.SOCK_DGRAM, p)\n"
+        "for p in 132, 262: attempt(socket.socket, socket.AF_INET, socket.SOCK_STREAM, p)\n"
+        "for p in 1, 255: attempt(socket.socket, socket.AF_INET, socket.SOCK_RAW, p)",
+        [call("socket", error="EPROTONOSUPPORT")] * 3
+        + [seen("syscall_blocked", "socket", "denied", None, False, error="EPROTONOSUPPORT")]
+        + [call("socket", error="EACCES")] * 2),
     "setuid bit": ("attempt(os.chmod, W + '/old', 0o4755)", [call("chmod", error="EPERM")]),
     "only attacks": (
         "pid = os.fork()\nif pid == 0:\n    libc.syscall(175, 0, 0, 0); os._exit(0)\n"
