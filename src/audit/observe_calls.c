@@ -55,6 +55,7 @@ static const struct call CALLS[] = {
 	{ SYS_fchown, CALL_FD, "chown", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
 	{ SYS_ftruncate, CALL_FD, "truncate", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
 	{ SYS_connect, CALL_NETWORK, "connect", 0, 0, 0, false, 0, 0, 0 },
+	{ SYS_bind, CALL_NETWORK, "bind", 0, 0, 0, false, 0, 0, 0 },
 	{ SYS_sendto, CALL_NETWORK, "send", 0, 0, 0, false, 0, 0, 0 },
 	{ SYS_sendmsg, CALL_NETWORK, "send", 0, 0, 0, false, 0, 0, 0 },
 	{ SYS_sendmmsg, CALL_NETWORK, "send", 0, 0, 0, false, 0, 0, 0 },

@@ -1,4 +1,4 @@
-/* observe_net.c - where the skill connects to and sends to. */
+/* observe_net.c - where the skill connects to and sends to, and the sockets that it makes. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -263,34 +263,43 @@ static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int
 	return false;
 }
 
-/* A unix socket is a file, or a name in the sandbox's own network. */
+/* A unix socket is a file, which bind() makes, or a name in the sandbox's own network. */
 static bool see_unix(struct observer *o, const struct seccomp_notif *n, const char *op,
                      const struct endpoint *to, int *ret_error)
 {
+	bool makes = strcmp(op, "bind") == 0;
 	char raw[sizeof(to->any.un.sun_path) + 1] = "";
 	struct resolved at;
 	struct judgement j = { .allowed = true };
-	struct event e = {
-		.kind = EV_FILE_READ, .status = STATUS_ASKED, .op = op, .protocol = "unix"
-	};
+	struct event e = { .kind = makes ? EV_FILE_WRITE : EV_FILE_READ,
+		           .status = STATUS_ASKED,
+		           .op = op,
+		           .protocol = "unix" };
 
 	if (to->unix_path.n == 0 || to->unix_path.p[0] == '\0') {
 		return true; /* abstract: nobody but the sandbox is in it */
 	}
 	memcpy(raw, to->unix_path.p, to->unix_path.n);
-	observe_resolve(o, (pid_t)n->pid, AT_FDCWD, raw, true, &at);
-	observe_judge(o, &at, false, &j);
+	observe_resolve(o, (pid_t)n->pid, AT_FDCWD, raw, !makes, &at);
+	bool idle = at.exists != !makes; /* nobody listens there, or somebody has that name */
+	observe_judge(o, &at, makes && !idle, &j);
+	if (makes && !idle) {
+		observe_judge_special(o, &at, &j);
+	}
 	e.path = (struct bytes){ at.path, strlen(at.path) };
 	e.rule = j.rule;
 	e.reason = j.reason;
-	e.remedy = j.violation ? "sockets outside of the sandbox cannot be granted" : NULL;
+	e.remedy = makes         ? j.remedy
+	           : j.violation ? "sockets outside of the sandbox cannot be granted"
+	                         : NULL;
 	if (!j.allowed) {
 		e.kind = EV_FILE_BLOCKED;
 		e.status = STATUS_DENIED;
 		e.violation = j.violation;
 		e.error = *ret_error = j.error;
-	} else if (!at.exists) {
+	} else if (idle) {
 		e.status = STATUS_ABSENT;
+		e.reason = makes ? "exists" : e.reason;
 	}
 	observe_tell(o, n, &e);
 	return j.allowed;
@@ -307,12 +316,16 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 		return true;
 	}
 	bool connects = strcmp(op, "connect") == 0;
-	enum reading got = read_endpoint((pid_t)n->pid, address, len, !connects, &to);
+	bool binds = strcmp(op, "bind") == 0;
+	enum reading got = read_endpoint((pid_t)n->pid, address, len, !connects && !binds, &to);
 	if (got != READ_DONE) {
 		return got == READ_NONSENSE || unreadable(o, n, op, ret_error);
 	}
 	if (to.family == AF_UNIX) {
 		return see_unix(o, n, op, &to, ret_error);
+	}
+	if (binds) {
+		return true; /* to an address of its own */
 	}
 	if (is_no_resolver(o, &to)) {
 		return refuse_lookup(o, n, ret_error);
@@ -369,6 +382,9 @@ void observe_network(struct observer *o, const struct seccomp_notif *n)
 	switch (n->data.nr) {
 	case SYS_connect:
 		go_on = see(o, n, "connect", a[1], a[2] & 0xffffffffU, &error);
+		break;
+	case SYS_bind:
+		go_on = see(o, n, "bind", a[1], a[2] & 0xffffffffU, &error);
 		break;
 	case SYS_sendto:
 		go_on = see(o, n, "send", a[4], a[5] & 0xffffffffU, &error);
