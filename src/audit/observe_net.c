@@ -218,6 +218,17 @@ static void put_remedy(const char *name, const struct address *ip, uint16_t port
 	                : "");
 }
 
+/* Some addresses no rule can have; a run with one would not begin. */
+static bool can_be_declared(const struct address *a)
+{
+	char address[ADDRESS_TEXT];
+	struct egress_rule rule = { .domain.s = address, .kind = HOST_ADDRESS };
+	const char *instead;
+
+	address_format(a, address);
+	return !is_synthetic(a) && address_problem(&rule, &instead) == NULL;
+}
+
 static void tell_ip(struct observer *o, const struct seccomp_notif *n, const char *op,
                     const struct endpoint *to, bool udp, const struct denial *why)
 {
@@ -235,7 +246,7 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, const cha
 
 	address_format(&to->ip, address);
 	/* Otherwise nothing was wanted of that port, or nobody lives there. */
-	if (!why->harmless && (why->name[0] != '\0' || !is_synthetic(&to->ip))) {
+	if (!why->harmless && (why->name[0] != '\0' || can_be_declared(&to->ip))) {
 		put_remedy(why->name, &to->ip, to->port, udp, remedy, sizeof(remedy));
 		e.remedy = remedy;
 	}

@@ -489,6 +489,23 @@ def test_the_port_of_an_address_that_why_names(ssb):
     assert "undeclared" not in ssb.ssb("why", "last").ok().text
 
 
+@pytest.mark.parametrize("address,remedy", [
+    ("fe80::1", ""), ("ff02::1", ""), ("2001:db8::7", "--net [2001:db8::7]:83")])
+def test_why_names_no_address_that_no_rule_can_have(ssb, address, remedy):
+    code = f"""
+        import socket
+        try:
+            socket.socket(socket.AF_INET6).connect(({address!r}, 83))
+        except OSError:
+            pass
+    """
+    ssb.inside(code).ok()
+    told, = json.loads(ssb.ssb("why", "--json", "last").ok().out)
+    assert told["remedy"].replace("'", "") == remedy
+    r = ssb.inside(code, flags=["--net", f"[{address}]:83"])
+    assert r.code == (0 if remedy else 125), r
+
+
 def test_why_does_not_answer_for_what_nobody_watched(ssb):
     ssb.run("-q", "--audit", "off", "--", "cat", "/etc/shadow")
     assert "was not observed" in ssb.ssb("why", "last").ok().text
