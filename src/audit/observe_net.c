@@ -195,27 +195,32 @@ static bool is_own_service(struct observer *o, pid_t tid, const struct endpoint 
 	return here && !ours && is_found(o, tid, to, udp);
 }
 
-/* What would allow it: --net is TCP, and an address needs the owner's word beside a rule. */
-static void put_remedy(const char *name, const struct address *ip, uint16_t port, bool udp,
-                       char *out, size_t size)
+/* What would allow it: --net is TCP, an address needs the owner's word beside a rule, and
+ * one that is not public another one. */
+static void put_remedy(const struct observer *o, const char *name, const struct endpoint *to,
+                       bool udp, char *out, size_t size)
 {
+	const struct observer_net *net = &o->setup.net;
 	char address[ADDRESS_TEXT];
 	bool literal = name[0] == '\0';
-	bool v6 = literal && !address_is_v4(ip);
+	bool v6 = literal && !address_is_v4(&to->ip);
+	bool guarded = literal && net->guarded != NULL && net->guarded(net->arg, &to->ip);
 
-	address_format(ip, address);
+	address_format(&to->ip, address);
 	if (!udp) {
-		(void)snprintf(out, size, v6 ? "--net [%s]:%u" : "--net %s:%u",
-		               literal ? address : name, port);
+		(void)snprintf(out, size, "%s--net %s%s%s:%u%s%s", guarded ? "both " : "",
+		               v6 ? "[" : "", literal ? address : name, v6 ? "]" : "", to->port,
+		               guarded ? " and --allow-private " : "", guarded ? address : "");
 		return;
 	}
 	(void)snprintf(
 	        out, size,
 	        "'{domain: %s%s%s, ports: [%u], protocol: udp}' under "
-	        "permissions.network.egress%s",
-	        v6 ? "\"" : "", literal ? address : name, v6 ? "\"" : "", port,
+	        "permissions.network.egress%s%s%s",
+	        v6 ? "\"" : "", literal ? address : name, v6 ? "\"" : "", to->port,
 	        literal ? ", and 'network: {allow_literal_addresses: true}' in the policy file"
-	                : "");
+	                : "",
+	        guarded ? ", and --allow-private " : "", guarded ? address : "");
 }
 
 /* Some addresses no rule can have; a run with one would not begin. */
@@ -247,7 +252,7 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, const cha
 	address_format(&to->ip, address);
 	/* Otherwise nothing was wanted of that port, or nobody lives there. */
 	if (!why->harmless && (why->name[0] != '\0' || can_be_declared(&to->ip))) {
-		put_remedy(why->name, &to->ip, to->port, udp, remedy, sizeof(remedy));
+		put_remedy(o, why->name, to, udp, remedy, sizeof(remedy));
 		e.remedy = remedy;
 	}
 	observe_tell(o, n, &e);

@@ -464,11 +464,14 @@ def test_the_host_that_why_names(ssb):
     ssb.inside(code, flags=["--net", "api.example.com"]).ok()
     why = {i["what"]: i["remedy"] for i in json.loads(ssb.ssb("why", "--json", "last").ok().out)}
     assert why["connect to api.example.com port 81 (tcp)"] == "--net api.example.com:81"
-    assert why["connect to 192.0.2.7 port 82 (tcp)"] == "--net 192.0.2.7:82"
-    assert why["connect to 2001:db8::7 port 83 (tcp)"].replace("'", "") == "--net [2001:db8::7]:83"
-    flags = ["--net", "api.example.com:81", "--net", "192.0.2.7:82", "--net", "[2001:db8::7]:83"]
+    both = [why["connect to 192.0.2.7 port 82 (tcp)"], why["connect to 2001:db8::7 port 83 (tcp)"]]
+    assert both == ["both --net 192.0.2.7:82 and --allow-private 192.0.2.7",
+                    "both --net [2001:db8::7]:83 and --allow-private 2001:db8::7"]
+    flags = ["--net", "api.example.com:81", "--net", "192.0.2.7:82", "--net", "[2001:db8::7]:83",
+             "--allow-private", "192.0.2.7", "--allow-private", "2001:db8::7"]
     ssb.inside(code, flags=flags)
-    assert "undeclared" not in ssb.ssb("why", "last").ok().text
+    told = ssb.ssb("why", "last").ok().text
+    assert "undeclared" not in told and "guarded" not in told
 
 
 def test_the_port_of_an_address_that_why_names(ssb):
@@ -480,7 +483,8 @@ def test_the_port_of_an_address_that_why_names(ssb):
             except OSError:
                 pass
     """
-    flags = ["--net", "192.0.2.7:82", "--net", "[2001:db8::7]:82"]
+    flags = ["--net", "192.0.2.7:82", "--net", "[2001:db8::7]:82", "--allow-private", "192.0.2.0/24",
+             "--allow-private", "2001:db8::/32"]
     ssb.inside(code, flags=flags).ok()
     why = {i["what"]: i["remedy"] for i in json.loads(ssb.ssb("why", "--json", "last").ok().out)}
     assert why["connect to 192.0.2.7 port 83 (tcp)"] == "--net 192.0.2.7:83"
@@ -490,7 +494,7 @@ def test_the_port_of_an_address_that_why_names(ssb):
 
 
 @pytest.mark.parametrize("address,remedy", [
-    ("fe80::1", ""), ("ff02::1", ""), ("2001:db8::7", "--net [2001:db8::7]:83")])
+    ("fe80::1", ""), ("ff02::1", ""), ("2606:4700::7", "--net [2606:4700::7]:83")])
 def test_why_names_no_address_that_no_rule_can_have(ssb, address, remedy):
     code = f"""
         import socket
