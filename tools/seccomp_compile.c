@@ -93,7 +93,8 @@ static bool observed(const char *name)
 static uint32_t told(const struct seccomp_policy *p, const struct seccomp_call *call,
                      uint32_t action)
 {
-	static const int LOUD[] = { EPERM, EACCES, EAFNOSUPPORT, EBUSY, ENOTTY };
+	static const int LOUD[] = { EPERM,           EACCES, EAFNOSUPPORT, EPROTONOSUPPORT,
+		                    ESOCKTNOSUPPORT, EBUSY,  ENOTTY };
 	bool refused = action == SECCOMP_RET_KILL_PROCESS;
 
 	for (size_t i = 0; i < sizeof(LOUD) / sizeof(LOUD[0]); i++) {

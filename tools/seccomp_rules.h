@@ -73,8 +73,8 @@ struct seccomp_number {
 };
 
 /* Allowed calls that the observer is told of. So is it of each refusal that is
- * one: a kill, EPERM, EACCES. ENOSYS and the like say "not there", which
- * programs ask every day. */
+ * one: a kill, EPERM, EACCES, a socket of another kind. ENOSYS and the like say
+ * "not there", which programs ask every day. */
 extern const char SECCOMP_OBSERVED[];
 
 extern const struct seccomp_rule SECCOMP_RULES[];

@@ -131,7 +131,7 @@ void observe_judge_entry(const struct observer *o, const char *path, struct judg
 void observe_judge_special(const struct observer *o, const struct resolved *at,
                            struct judgement *j);
 
-/* connect, sendto, sendmsg, sendmmsg (observe_net.c). */
+/* connect, bind, sendto, sendmsg, sendmmsg (observe_net.c). */
 void observe_network(struct observer *o, const struct seccomp_notif *n);
 
 /* Answers a call and tells of it (observe_calls.c). */

@@ -1,6 +1,7 @@
 /* observe_calls.c - one call that waits: what it asks for, and what it is told. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +55,7 @@ static const struct call CALLS[] = {
 	{ SYS_fchown, CALL_FD, "chown", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
 	{ SYS_ftruncate, CALL_FD, "truncate", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
 	{ SYS_connect, CALL_NETWORK, "connect", 0, 0, 0, false, 0, 0, 0 },
+	{ SYS_bind, CALL_NETWORK, "bind", 0, 0, 0, false, 0, 0, 0 },
 	{ SYS_sendto, CALL_NETWORK, "send", 0, 0, 0, false, 0, 0, 0 },
 	{ SYS_sendmsg, CALL_NETWORK, "send", 0, 0, 0, false, 0, 0, 0 },
 	{ SYS_sendmmsg, CALL_NETWORK, "send", 0, 0, 0, false, 0, 0, 0 },
@@ -425,23 +427,25 @@ static void call_members(struct json *j, void *arg)
 }
 
 /* What libc and runtimes ask for every day, and do without: nscd, the list of
- * interfaces, and what an older kernel would not have either. */
+ * interfaces, TCP by many ways, and what an older kernel would not have either. */
 static bool is_everyday(const struct seccomp_data *call, int error)
 {
 	uint32_t family = (uint32_t)call->args[0];
+	bool many_ways = (uint32_t)call->args[2] == IPPROTO_MPTCP && error == EPROTONOSUPPORT;
 
 	return error == ENOSYS ||
-	       (call->nr == SYS_socket && (family == AF_UNIX || family == AF_NETLINK));
+	       (call->nr == SYS_socket && (family == AF_UNIX || family == AF_NETLINK || many_ways));
 }
 
-/* The argument by which calls of one name differ; of another ABI none has a name. */
+/* The arguments by which calls of one name differ; of another ABI none has a name. */
 static uint64_t apart(const struct seccomp_data *call, bool foreign)
 {
 	if (foreign) {
 		return (uint32_t)call->nr | (uint64_t)call->arch << 32;
 	}
 	if (call->nr == SYS_socket || call->nr == SYS_socketpair) {
-		return (uint32_t)call->args[0] | (call->args[1] & 0xff) << 32;
+		return (uint32_t)call->args[0] | (call->args[1] & 0xff) << 32 |
+		       (call->args[2] & 0xffff) << 40;
 	}
 	return call->nr == SYS_ioctl || call->nr == SYS_prctl || call->nr == SYS_ptrace
 	               ? call->args[call->nr == SYS_ioctl] & UINT32_MAX

@@ -428,7 +428,11 @@ void observe_judge_special(const struct observer *o, const struct resolved *at, 
 	const struct grant *grant = NULL;
 	const char *rule = NULL;
 
-	if (!at->known || !j->allowed || takes_special(o->setup.plan, at->path)) {
+	if (!j->allowed) {
+		j->remedy = "FIFOs and sockets are left behind in no directory of the host";
+		return;
+	}
+	if (!at->known || takes_special(o->setup.plan, at->path)) {
 		return;
 	}
 	bool stays = zone_of(o->setup.plan, at->path, &rule, &grant) == ZONE_WRITE;

@@ -1,4 +1,4 @@
-/* observe_net.c - where the skill connects to and sends to. */
+/* observe_net.c - where the skill connects to and sends to, and the sockets that it makes. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -147,8 +147,8 @@ static bool is_served(const struct observer *o, const struct endpoint *to)
 	return net->answered != NULL && net->answered(net->arg, &to->ip, to->port, false);
 }
 
-/* A resolver of the sandbox's own that is hard-wired into a program: nobody in it can
- * have this port, and who sends without connecting would wait for an answer in vain. */
+/* A resolver on loopback, hard-wired into a program or for want of another, where none
+ * answers. Nobody in the sandbox can have this port: what goes there asks for a name. */
 static bool is_no_resolver(const struct observer *o, const struct endpoint *to)
 {
 	const struct observer_net *net = &o->setup.net;
@@ -195,27 +195,43 @@ static bool is_own_service(struct observer *o, pid_t tid, const struct endpoint 
 	return here && !ours && is_found(o, tid, to, udp);
 }
 
-/* What would allow it: --net is TCP, and an address needs the owner's word beside a rule. */
-static void put_remedy(const char *name, const struct address *ip, uint16_t port, bool udp,
-                       char *out, size_t size)
+/* What would allow it: --net is TCP, an address needs the owner's word beside a rule, and
+ * one that is not public another one. */
+static void put_remedy(const struct observer *o, const char *name, const struct endpoint *to,
+                       bool udp, char *out, size_t size)
 {
+	const struct observer_net *net = &o->setup.net;
 	char address[ADDRESS_TEXT];
 	bool literal = name[0] == '\0';
-	bool v6 = literal && !address_is_v4(ip);
+	bool v6 = literal && !address_is_v4(&to->ip);
+	bool guarded = literal && net->guarded != NULL && net->guarded(net->arg, &to->ip);
 
-	address_format(ip, address);
+	address_format(&to->ip, address);
 	if (!udp) {
-		(void)snprintf(out, size, v6 ? "--net [%s]:%u" : "--net %s:%u",
-		               literal ? address : name, port);
+		(void)snprintf(out, size, "%s--net %s%s%s:%u%s%s", guarded ? "both " : "",
+		               v6 ? "[" : "", literal ? address : name, v6 ? "]" : "", to->port,
+		               guarded ? " and --allow-private " : "", guarded ? address : "");
 		return;
 	}
 	(void)snprintf(
 	        out, size,
 	        "'{domain: %s%s%s, ports: [%u], protocol: udp}' under "
-	        "permissions.network.egress%s",
-	        v6 ? "\"" : "", literal ? address : name, v6 ? "\"" : "", port,
+	        "permissions.network.egress%s%s%s",
+	        v6 ? "\"" : "", literal ? address : name, v6 ? "\"" : "", to->port,
 	        literal ? ", and 'network: {allow_literal_addresses: true}' in the policy file"
-	                : "");
+	                : "",
+	        guarded ? ", and --allow-private " : "", guarded ? address : "");
+}
+
+/* Some addresses no rule can have; a run with one would not begin. */
+static bool can_be_declared(const struct address *a)
+{
+	char address[ADDRESS_TEXT];
+	struct egress_rule rule = { .domain.s = address, .kind = HOST_ADDRESS };
+	const char *instead;
+
+	address_format(a, address);
+	return !is_synthetic(a) && address_problem(&rule, &instead) == NULL;
 }
 
 static void tell_ip(struct observer *o, const struct seccomp_notif *n, const char *op,
@@ -235,41 +251,71 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, const cha
 
 	address_format(&to->ip, address);
 	/* Otherwise nothing was wanted of that port, or nobody lives there. */
-	if (!why->harmless && (why->name[0] != '\0' || !is_synthetic(&to->ip))) {
-		put_remedy(why->name, &to->ip, to->port, udp, remedy, sizeof(remedy));
+	if (!why->harmless && (why->name[0] != '\0' || can_be_declared(&to->ip))) {
+		put_remedy(o, why->name, to, udp, remedy, sizeof(remedy));
 		e.remedy = remedy;
 	}
 	observe_tell(o, n, &e);
 }
 
-/* A unix socket is a file, or a name in the sandbox's own network. */
+/* Which name it is only a resolver would hear. Who sends without connecting would wait for
+ * its answer in vain, so both are told at once. */
+static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int *ret_error)
+{
+	static const char words[] = "look up a name";
+	struct event e = { .kind = EV_NETWORK_EGRESS_BLOCKED,
+		           .status = STATUS_DENIED,
+		           .violation = true,
+		           .message = { words, sizeof(words) - 1 },
+		           .op = "resolve",
+		           .port = 53,
+		           .protocol = "dns",
+		           .reason = "not_declared",
+		           .remedy = "--net HOST",
+		           .error = ECONNREFUSED };
+
+	*ret_error = e.error;
+	observe_tell(o, n, &e);
+	return false;
+}
+
+/* A unix socket is a file, which bind() makes, or a name in the sandbox's own network. */
 static bool see_unix(struct observer *o, const struct seccomp_notif *n, const char *op,
                      const struct endpoint *to, int *ret_error)
 {
+	bool makes = strcmp(op, "bind") == 0;
 	char raw[sizeof(to->any.un.sun_path) + 1] = "";
 	struct resolved at;
 	struct judgement j = { .allowed = true };
-	struct event e = {
-		.kind = EV_FILE_READ, .status = STATUS_ASKED, .op = op, .protocol = "unix"
-	};
+	struct event e = { .kind = makes ? EV_FILE_WRITE : EV_FILE_READ,
+		           .status = STATUS_ASKED,
+		           .op = op,
+		           .protocol = "unix" };
 
 	if (to->unix_path.n == 0 || to->unix_path.p[0] == '\0') {
 		return true; /* abstract: nobody but the sandbox is in it */
 	}
 	memcpy(raw, to->unix_path.p, to->unix_path.n);
-	observe_resolve(o, (pid_t)n->pid, AT_FDCWD, raw, true, &at);
-	observe_judge(o, &at, false, &j);
+	observe_resolve(o, (pid_t)n->pid, AT_FDCWD, raw, !makes, &at);
+	bool idle = at.exists != !makes; /* nobody listens there, or somebody has that name */
+	observe_judge(o, &at, makes && !idle, &j);
+	if (makes && !idle) {
+		observe_judge_special(o, &at, &j);
+	}
 	e.path = (struct bytes){ at.path, strlen(at.path) };
 	e.rule = j.rule;
 	e.reason = j.reason;
-	e.remedy = j.violation ? "sockets outside of the sandbox cannot be granted" : NULL;
+	e.remedy = makes         ? j.remedy
+	           : j.violation ? "sockets outside of the sandbox cannot be granted"
+	                         : NULL;
 	if (!j.allowed) {
 		e.kind = EV_FILE_BLOCKED;
 		e.status = STATUS_DENIED;
 		e.violation = j.violation;
 		e.error = *ret_error = j.error;
-	} else if (!at.exists) {
+	} else if (idle) {
 		e.status = STATUS_ABSENT;
+		e.reason = makes ? "exists" : e.reason;
 	}
 	observe_tell(o, n, &e);
 	return j.allowed;
@@ -286,16 +332,19 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 		return true;
 	}
 	bool connects = strcmp(op, "connect") == 0;
-	enum reading got = read_endpoint((pid_t)n->pid, address, len, !connects, &to);
+	bool binds = strcmp(op, "bind") == 0;
+	enum reading got = read_endpoint((pid_t)n->pid, address, len, !connects && !binds, &to);
 	if (got != READ_DONE) {
 		return got == READ_NONSENSE || unreadable(o, n, op, ret_error);
 	}
 	if (to.family == AF_UNIX) {
 		return see_unix(o, n, op, &to, ret_error);
 	}
-	if (!connects && is_no_resolver(o, &to)) {
-		*ret_error = ECONNREFUSED;
-		return false;
+	if (binds) {
+		return true; /* to an address of its own */
+	}
+	if (is_no_resolver(o, &to)) {
+		return refuse_lookup(o, n, ret_error);
 	}
 	/* Port 0 sends nothing: resolvers ask the routing table so. */
 	if (is_inside(&to.ip) || to.port == 0) {
@@ -349,6 +398,9 @@ void observe_network(struct observer *o, const struct seccomp_notif *n)
 	switch (n->data.nr) {
 	case SYS_connect:
 		go_on = see(o, n, "connect", a[1], a[2] & 0xffffffffU, &error);
+		break;
+	case SYS_bind:
+		go_on = see(o, n, "bind", a[1], a[2] & 0xffffffffU, &error);
 		break;
 	case SYS_sendto:
 		go_on = see(o, n, "send", a[4], a[5] & 0xffffffffU, &error);

@@ -29,6 +29,8 @@ struct observer_net {
 	bool (*known)(void *arg, const struct address *to, char ret_name[HOST_NAME_SIZE]);
 	/* Does somebody of ours listen on this port of all addresses? */
 	bool (*takes)(void *arg, const struct address *to, uint16_t port, bool udp);
+	/* Is it dialled only where the owner grants its range, too? */
+	bool (*guarded)(void *arg, const struct address *to);
 	void *arg;
 };
 

@@ -143,7 +143,7 @@
 #define MAX_FOLLOWED     256       /* runs watched at once */
 
 /* Egress */
-#define EGRESS_POOL        32   /* names in use at once beneath one wildcard */
+#define EGRESS_POOL        32   /* names that a run may use beneath one wildcard */
 #define LEARN_POOL         256  /* the same in a run that is to show what a skill needs */
 #define MAX_LEARN_PORTS    64   /* that such a run answers on */
 #define HOST_NAME_SIZE     254  /* of a host's name, with its end */

@@ -29,13 +29,15 @@ void broker_report(struct broker *b, const struct egress_event *e)
 	(void)!send(b->c->events, e, sizeof(*e), MSG_NOSIGNAL);
 }
 
+/* Of both ends of a connection, which are tried until they block. */
+#define END_EVENTS (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET)
+
 int broker_watch(struct broker *b, struct source *s)
 {
 	struct epoll_event e = { .data.ptr = s, .events = EPOLLIN };
 
-	/* Both ends of a connection are tried until they block. */
 	if (s->kind == SOURCE_CLIENT || s->kind == SOURCE_SERVER) {
-		e.events = EPOLLIN | EPOLLRDHUP | EPOLLET | (s->room_wanted ? EPOLLOUT : 0U);
+		e.events = END_EVENTS | (s->room_wanted ? EPOLLOUT : 0U);
 	}
 	s->watched = epoll_ctl(b->epoll, EPOLL_CTL_ADD, s->fd, &e) == 0;
 	return s->watched ? 0 : -1;
@@ -51,8 +53,7 @@ void broker_unwatch(struct broker *b, struct source *s)
 
 void broker_want_room(struct broker *b, struct source *s)
 {
-	struct epoll_event e = { .data.ptr = s,
-		                 .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET };
+	struct epoll_event e = { .data.ptr = s, .events = END_EVENTS | EPOLLOUT };
 
 	if (!s->room_wanted && s->watched) {
 		(void)epoll_ctl(b->epoll, EPOLL_CTL_MOD, s->fd, &e);

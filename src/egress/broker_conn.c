@@ -198,7 +198,7 @@ static void conn_relay(struct broker *b, struct conn *c);
 /* There is a server: begins to relay. Takes `fd`. */
 static void conn_connected(struct broker *b, struct conn *c, int fd)
 {
-	bool ending = c->up.ending;
+	bool ending = c->up.ending, urgent = c->up.urgent;
 
 	conn_enter(b, c, CONN_RELAY);
 	c->server = (struct source){ .kind = SOURCE_SERVER, .fd = fd, .owner = c };
@@ -209,6 +209,7 @@ static void conn_connected(struct broker *b, struct conn *c, int fd)
 	flow_init(&c->down, c->server.fd, c->client.fd);
 	c->up.eof = c->client_eof;
 	c->up.ending = ending;
+	c->up.urgent = urgent;
 	/* What was read to its end, and what comes then is told when it is watched. */
 	c->up.readable = c->client.watched || c->head_len == 0 || c->head_len == HEAD_BYTES;
 	c->down.readable = false; /* until its first event */
@@ -489,6 +490,7 @@ void conn_event(struct broker *b, struct source *s, uint32_t events)
 
 	f->readable |= (events & ~(uint32_t)EPOLLOUT) != 0;
 	f->ending |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+	f->urgent |= (events & EPOLLPRI) != 0;
 	if (c->state == CONN_FIRST) {
 		conn_first(b, c);
 	} else if (c->state == CONN_RELAY && f->ending && b->n_conns < b->c->max_connections) {

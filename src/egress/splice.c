@@ -60,11 +60,12 @@ static int copy(struct flow *f, uint64_t max, uint64_t *ret_moved)
 
 	if (n <= 0) {
 		f->readable = n < 0 && errno == EINTR;
+		f->urgent = f->urgent && f->readable;
 		f->eof = n == 0;
 		return n == 0 ? 1 : not_now() ? 0 : -1;
 	}
 	f->bulk = n == SMALL_BYTES;
-	f->readable = (size_t)n == want || f->ending;
+	f->readable = (size_t)n == want || f->ending || f->urgent;
 	ssize_t w = send(f->to, buf, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (w < 0 && !not_now()) {
 		return -1;
@@ -111,7 +112,11 @@ static int take_in(struct flow *f, uint64_t max, uint64_t *ret_moved)
 	if (f->eof || !f->readable || max <= f->piped || f->piped >= PIPE_BYTES) {
 		return 0;
 	}
-	return f->bulk || f->piped > 0 ? fill(f, max - f->piped) : copy(f, max, ret_moved);
+	if (f->urgent && f->piped > 0) {
+		return 0; /* that comes first */
+	}
+	return !f->urgent && (f->bulk || f->piped > 0) ? fill(f, max - f->piped)
+	                                               : copy(f, max, ret_moved);
 }
 
 /* What is in the pipe may be more than `max`: it is of an earlier turn. */

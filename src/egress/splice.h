@@ -15,6 +15,7 @@ struct flow {
 	size_t piped;
 	bool readable; /* there may be something to read; an event says so anew */
 	bool ending;   /* an end is to come: a short read is not the last one */
+	bool urgent;   /* nor is it before urgent data, which no splice() gets past */
 	bool bulk;     /* worth a pipe */
 	bool blocked;  /* the other side takes no more for now */
 	bool eof;      /* the source has ended */

@@ -109,7 +109,7 @@ static void add_path(struct reading *r, const struct line *l, const char *path, 
 static bool needs_dir(const struct reading *r, const struct line *l, const char *path)
 {
 	static const char *const NAMES[] = { "unlink",  "rmdir", "rename", "link",
-		                             "symlink", "mkdir", "mknod" };
+		                             "symlink", "mkdir", "mknod",  "bind" };
 
 	if (is_one_of(reading_text(l, "op"), NAMES, ARRAY_LEN(NAMES))) {
 		return true;

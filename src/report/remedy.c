@@ -51,7 +51,7 @@ static const struct {
 	{ "too_many_connections", "more connections at once than are allowed",
 	  "max_connections in the manifest" },
 	{ "canary", "it carried what was planted as a decoy", NULL },
-	{ "too_many_names", "more names at once than are kept", NULL },
+	{ "too_many_names", "more names beneath one wildcard than a run may use", NULL },
 	{ "byte_limit", "more bytes than are allowed",
 	  "max_bytes_out or max_bytes_in in the manifest" },
 };

@@ -103,6 +103,7 @@ static void what_file(struct buf *out, const struct line *l, const char *op)
 		{ "symlink", "make the symlink" },
 		{ "mkdir", "make the directory" },
 		{ "mknod", "make the device or FIFO" },
+		{ "bind", "make the socket" },
 		{ "chmod", "change the mode of" },
 		{ "chown", "change the owner of" },
 		{ "exec", "execute" },

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/own.h"
+#include "egress/guard.h"
 #include "os/clock.h"
 #include "os/clone.h"
 #include "sandbox/governed.h"
@@ -142,17 +143,31 @@ static bool is_taken(void *arg, const struct address *to, uint16_t port, bool ud
 	return r->egress.table != NULL && !udp && egress_takes_port(r->egress.table, to, port);
 }
 
+static bool is_guarded(void *arg, const struct address *to)
+{
+	const struct string_list *granted = &((struct run *)arg)->plan->allow_private;
+	struct cidr range;
+
+	for (size_t i = 0; i < granted->n; i++) {
+		if (cidr_parse(granted->v[i], &range) && cidr_contains(&range, to)) {
+			return false;
+		}
+	}
+	return address_special(to) != NULL;
+}
+
 /* From now on the skill's calls wait for us. */
 static void take_listener(struct run *r, const struct msg *m, pid_t from)
 {
 	/* The calls are decided by the filter that was loaded, not by the one that was planned. */
 	r->stage.unix_sockets = r->stage.unix_sockets && m->listener.unix_sockets;
-	const struct observer_setup setup = { .plan = r->plan,
-		                              .trace = r->trace,
-		                              .filter = stage_filter(&r->stage),
-		                              .held = r->repos != NULL ? &r->repos->links.paths
-		                                                       : NULL,
-		                              .net = { is_answered, is_known, is_taken, r } };
+	const struct observer_setup setup = {
+		.plan = r->plan,
+		.trace = r->trace,
+		.filter = stage_filter(&r->stage),
+		.held = r->repos != NULL ? &r->repos->links.paths : NULL,
+		.net = { is_answered, is_known, is_taken, is_guarded, r }
+	};
 
 	if (r->killed) {
 		return; /* it said so before it died */

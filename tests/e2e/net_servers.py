@@ -259,6 +259,10 @@ def serve_bulk(world, sock, record, _):
         sock.sendall(digest.hexdigest().encode())
     elif word == "DOWN":
         sock.sendall(pattern(int(number)))
+    elif word == "URGENT":  # a byte out of band in the middle
+        sock.sendall(pattern(int(number)))
+        sock.send(b"!", socket.MSG_OOB)
+        sock.sendall(pattern(int(number)))
     elif word == "FULL":  # says so, and leaves the rest unread
         sock.sendall(b"no more")
         return

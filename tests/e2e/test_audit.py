@@ -464,11 +464,14 @@ def test_the_host_that_why_names(ssb):
     ssb.inside(code, flags=["--net", "api.example.com"]).ok()
     why = {i["what"]: i["remedy"] for i in json.loads(ssb.ssb("why", "--json", "last").ok().out)}
     assert why["connect to api.example.com port 81 (tcp)"] == "--net api.example.com:81"
-    assert why["connect to 192.0.2.7 port 82 (tcp)"] == "--net 192.0.2.7:82"
-    assert why["connect to 2001:db8::7 port 83 (tcp)"].replace("'", "") == "--net [2001:db8::7]:83"
-    flags = ["--net", "api.example.com:81", "--net", "192.0.2.7:82", "--net", "[2001:db8::7]:83"]
+    both = [why["connect to 192.0.2.7 port 82 (tcp)"], why["connect to 2001:db8::7 port 83 (tcp)"]]
+    assert both == ["both --net 192.0.2.7:82 and --allow-private 192.0.2.7",
+                    "both --net [2001:db8::7]:83 and --allow-private 2001:db8::7"]
+    flags = ["--net", "api.example.com:81", "--net", "192.0.2.7:82", "--net", "[2001:db8::7]:83",
+             "--allow-private", "192.0.2.7", "--allow-private", "2001:db8::7"]
     ssb.inside(code, flags=flags)
-    assert "undeclared" not in ssb.ssb("why", "last").ok().text
+    told = ssb.ssb("why", "last").ok().text
+    assert "undeclared" not in told and "guarded" not in told
 
 
 def test_the_port_of_an_address_that_why_names(ssb):
@@ -480,13 +483,31 @@ def test_the_port_of_an_address_that_why_names(ssb):
             except OSError:
                 pass
     """
-    flags = ["--net", "192.0.2.7:82", "--net", "[2001:db8::7]:82"]
+    flags = ["--net", "192.0.2.7:82", "--net", "[2001:db8::7]:82", "--allow-private", "192.0.2.0/24",
+             "--allow-private", "2001:db8::/32"]
     ssb.inside(code, flags=flags).ok()
     why = {i["what"]: i["remedy"] for i in json.loads(ssb.ssb("why", "--json", "last").ok().out)}
     assert why["connect to 192.0.2.7 port 83 (tcp)"] == "--net 192.0.2.7:83"
     assert why["connect to 2001:db8::7 port 83 (tcp)"].replace("'", "") == "--net [2001:db8::7]:83"
     ssb.inside(code, flags=[*flags, "--net", "192.0.2.7:83", "--net", "[2001:db8::7]:83"])
     assert "undeclared" not in ssb.ssb("why", "last").ok().text
+
+
+@pytest.mark.parametrize("address,remedy", [
+    ("fe80::1", ""), ("ff02::1", ""), ("2606:4700::7", "--net [2606:4700::7]:83")])
+def test_why_names_no_address_that_no_rule_can_have(ssb, address, remedy):
+    code = f"""
+        import socket
+        try:
+            socket.socket(socket.AF_INET6).connect(({address!r}, 83))
+        except OSError:
+            pass
+    """
+    ssb.inside(code).ok()
+    told, = json.loads(ssb.ssb("why", "--json", "last").ok().out)
+    assert told["remedy"].replace("'", "") == remedy
+    r = ssb.inside(code, flags=["--net", f"[{address}]:83"])
+    assert r.code == (0 if remedy else 125), r
 
 
 def test_why_does_not_answer_for_what_nobody_watched(ssb):

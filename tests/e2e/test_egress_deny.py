@@ -264,6 +264,16 @@ def test_remedies_for_datagrams_are_exact(net):
     assert [r["value"] for r in granted] == ["X", "X"], granted
 
 
+def test_remedy_for_a_private_address_is_whole(net):
+    """Whoever follows it is not told of another one."""
+    code = "show(tried(raw, '10.77.0.1', 7001, 'x', half_close=True))"
+    assert net.probe(code, flags=())["errno"] == "ENETUNREACH"
+    told, = net.blocked("undeclared_address")
+    flags = [w for w in told["data"]["remedy"].split() if w not in ("both", "and")]
+    assert net.probe(code, flags=flags)["value"] == "xEND", flags
+    assert net.probe(code, flags=flags[:2])["error"] and net.blocked("guarded")
+
+
 def test_sorting_of_addresses_is_no_violation(net):
     """getaddrinfo() connects a datagram socket to each address of a name, to sort them:
     one try of a program is one violation for each address that it tried itself."""

@@ -395,6 +395,29 @@ show(got)
     assert sorted(got, key=str) == sorted([digest, [16 << 20, digest]] * 2, key=str)
 
 
+URGENT = """
+def talk(n, word):
+    with socket.create_connection(('api.example.test', 7003), 10) as s:
+        s.settimeout(20)
+        s.sendall(b'%s %d\\n' % (word, n))
+        if word == b'UP':
+            time.sleep(.2)  # what comes now comes at once
+            half, more = n // 2, socket.MSG_MORE
+            s.sendall(bytes(half), more)
+            s.send(b'!', socket.MSG_OOB | more)
+            s.sendall(bytes(n - half))
+        return len(b''.join(iter(lambda: s.recv(1 << 20), b'')))
+show([tried(talk, n, word) for n in (20, 6 << 20) for word in (b'UP', b'URGENT')])
+"""
+
+
+def test_urgent_data_holds_nothing_up(net):
+    """The byte itself is out of band, there and here."""
+    got = net.probe(URGENT, [rule("api.example.test", 7003)])
+    assert [r["value"] for r in got] == [64, 40, 64, 12 << 20], got
+    assert [r["value"] for r in net.control(URGENT)] == [64, 40, 64, 12 << 20], "the control"
+
+
 def test_slow_server_holds_the_client_back(net):
     got = net.probe(BULK % (32, "SLOW") + "show(tried(up))", [rule("api.example.test", 7003)],
                     resources={"memory_mb": 128})

@@ -70,18 +70,42 @@ def test_outside_addresses_are_refused_at_once(ssb):
     assert "connected" not in ssb.probe(DIAL, env=env, allow=["TARGETS"]).values()
 
 
-def test_names_do_not_resolve(ssb):
-    code = """
+ASK = {
+    "libc": "socket.getaddrinfo('secret-data.collector.example', 443)",
+    "one datagram": "socket.socket(type=socket.SOCK_DGRAM).sendto(b'?' * 20, ('127.0.0.53', 53))",
+    "over TCP": "socket.create_connection(('::1', 53), 5)",
+}
+
+
+@pytest.mark.parametrize("how", ASK)
+def test_names_do_not_resolve(ssb, how):
+    """At once, and it is on record that one was asked for."""
+    code = f"""
     import socket, time
     start = time.monotonic()
     try:
-        socket.getaddrinfo('secret-data.collector.example', 443)
+        {ASK[how]}
         print('resolved')
     except OSError:
         print('denied')
     assert time.monotonic() - start < 5
     """
-    assert ssb.inside(code).ok().text.strip() == "denied"
+    r = ssb.inside(code).ok()
+    assert r.text.strip() == "denied" and "look up a name [not_declared]" in r.errors, r
+    trace = ssb.last_trace()
+    asked = [e for e in trace["events"] if e["kind"] == "network_egress_blocked"]
+    assert {e["data"]["reason"] for e in asked} == {"not_declared"}, asked
+    assert trace["violation_summary"]["classes"] == ["data_exfiltration"]
+
+
+def test_own_names_ask_nobody(ssb):
+    code = """
+    import socket
+    socket.getaddrinfo(socket.gethostname(), 80), socket.getaddrinfo('localhost', 80)
+    socket.getfqdn(), socket.gethostbyaddr('::1')
+    """
+    ssb.inside(code).ok()
+    assert not ssb.last_trace()["policy_violations"]
 
 
 def test_udp_leaves_nothing(ssb):

@@ -263,6 +263,13 @@ CASES = {
     "ptrace": ("libc.ptrace(0, 0, 0, 0)", [call("ptrace")]),
     "raw socket": ("attempt(socket.socket, socket.AF_INET, socket.SOCK_RAW, 1)",
                    [call("socket", error="EACCES")]),
+    "other protocols": (
+        "for p in 1, 136: attempt(socket.socket, socket.AF_INET, socket.SOCK_DGRAM, p)\n"
+        "for p in 132, 262: attempt(socket.socket, socket.AF_INET, socket.SOCK_STREAM, p)\n"
+        "for p in 1, 255: attempt(socket.socket, socket.AF_INET, socket.SOCK_RAW, p)",
+        [call("socket", error="EPROTONOSUPPORT")] * 3
+        + [seen("syscall_blocked", "socket", "denied", None, False, error="EPROTONOSUPPORT")]
+        + [call("socket", error="EACCES")] * 2),
     "setuid bit": ("attempt(os.chmod, W + '/old', 0o4755)", [call("chmod", error="EPERM")]),
     "only attacks": (
         "pid = os.fork()\nif pid == 0:\n    libc.syscall(175, 0, 0, 0); os._exit(0)\n"
@@ -829,26 +836,40 @@ def test_remedy_of_a_refused_change_is_one(ssb, code, granted):
     assert ssb.run(granted, d, *remedy, "--", *program).ok().text == "made\n", remedy
 
 
-@pytest.mark.parametrize("kind", ["S_IFIFO", "S_IFSOCK"])
+SPECIAL = {
+    "fifo": ("mknod", "os.mknod(path, stat.S_IFIFO | 0o600)"),
+    "socket": ("mknod", "os.mknod(path, stat.S_IFSOCK | 0o600)"),
+    "bound socket": ("bind", "socket.socket(socket.AF_UNIX).bind(path)"),
+}
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
 def test_special_files_that_would_stay(ssb, kind):
     """Landlock refuses them; the trace does not say that the plan allows them."""
     d = ssb.mkdir("d")
-    program = ["python3", "-c", "import os, stat, sys\nfor path in sys.argv[1:]:\n"
-               f"    try:\n        os.mknod(path, stat.{kind} | 0o600)\n"
+    op, code = SPECIAL[kind]
+    flags = ["--unix-sockets"] if op == "bind" else []
+    program = ["python3", "-c", "import os, socket, stat, sys\nfor path in sys.argv[1:]:\n"
+               f"    try:\n        {code}\n"
                "        print('made')\n    except OSError as e:\n        print(e.errno)"]
     control = ssb.mkdir("control") / "f"
     assert ssb.bare([*program, control]).text == "made\n"
     private = "/dev/shm/f"
-    assert ssb.run("-w", d, "--", *program, d / "f", private).ok().text.split() == ["13", "made"]
-    told = [e for e in ssb.last_trace()["events"] if (e.get("data") or {}).get("op") == "mknod"]
+    r = ssb.run(*flags, "-w", d, "--", *program, d / "f", private).ok()
+    assert r.text.split() == ["13", "made"]
+    told = [e for e in ssb.last_trace()["events"] if (e.get("data") or {}).get("op") == op]
     assert [(e["kind"], e["data"]["path"], e["data"]["status"], e["data"].get("reason"))
             for e in told] == [("file_blocked", str(d / "f"), "denied", "special_file"),
                                ("file_write", private, "asked", None)]
     assert ssb.last_trace()["policy_violations"] == told[:1]
     # Beneath a private place: there neither, so that none can be moved.
-    ssb.run("-w", ssb.home / "w", "--", *program, ssb.home / "f").ok()
+    ssb.run(*flags, "-w", ssb.home / "w", "--", *program, ssb.home / "f").ok()
     told = [e["data"] for e in ssb.last_trace()["events"]
-            if (e.get("data") or {}).get("op") == "mknod"]
+            if (e.get("data") or {}).get("op") == op]
     assert [(t["status"], t["reason"]) for t in told] == [("denied", "special_file")]
     assert ssb.last_trace()["policy_violations"] == []
     assert ssb.run("--", *program, ssb.home / "f").ok().text == "made\n"
+    # No grant brings one to the host.
+    ssb.run("--", *program, d / "f").ok()
+    outside, = ssb.ssb("why", "--json", "last").ok().json()
+    assert outside["reason"] == "outside_plan" and "--write" not in outside["remedy"], outside

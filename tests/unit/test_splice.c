@@ -173,11 +173,33 @@ static void no_more_than_may_be(void **state)
 	relay_stop(&r);
 }
 
+/* No splice() gets past a byte that is out of band, and no recv() that has read anything. */
+static void urgent_data_is_passed(void **state)
+{
+	char data[5000] = { 0 };
+	struct relay r = { .moved = 0 };
+
+	(void)state;
+	connect_up(&r.sender, &r.from);
+	connect_up(&r.to, &r.reader);
+	flow_init(&r.flow, r.from, r.to);
+	assert_int_equal(__real_send(r.sender, data, sizeof(data), 0), sizeof(data));
+	assert_int_equal(__real_send(r.sender, "!", 1, MSG_OOB), 1);
+	assert_int_equal(__real_send(r.sender, data, sizeof(data), 0), sizeof(data));
+	wait_for(r.from, POLLPRI);
+	r.flow.bulk = r.flow.urgent = true;
+	(void)flow_turn(&r.flow, 1U << 20, &r.moved);
+	assert_int_equal(r.moved, 2 * sizeof(data));
+	assert_false(r.flow.urgent);
+	relay_stop(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_flow_has_one_pipe),
 		cmocka_unit_test(no_more_than_may_be),
+		cmocka_unit_test(urgent_data_is_passed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
