@@ -11,7 +11,6 @@ import pathlib
 import re
 import shutil
 import signal
-import stat
 import subprocess
 import tempfile
 import textwrap
@@ -270,9 +269,6 @@ class Runner:
         return [json.loads(line) for line in path.read_text().splitlines()]
 
     def done(self):
-        for p in self.base.rglob("*"):
-            if p.is_dir() and not p.is_symlink():
-                p.chmod(p.stat().st_mode | stat.S_IRWXU)
         shutil.rmtree(self.base, ignore_errors=True)
 
 
