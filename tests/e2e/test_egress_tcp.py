@@ -554,7 +554,7 @@ def test_a_scan_of_ports_costs_little(net):
     code = """
     to = names('api.example.test', socket.AF_INET)[0]
     begin = time.monotonic()
-    closed = [tried(connect, to, p)['errno'] for p in range(10000, 11000)]
+    closed = [tried(connect, to, p)['errno'] for p in range(10000, 10400)]
     took = time.monotonic() - begin
     time.sleep(1)
     with socket.create_server(('0.0.0.0', 8125), backlog=200):
