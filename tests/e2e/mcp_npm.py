@@ -76,7 +76,7 @@ class Suite:
              self.out], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
             env={"PATH": PATH, "HOME": str(self.out)}, cwd=self.out)
 
-    def results(self, timeout=120):
+    def results(self, timeout=300):
         """{scenario: its checks}, of those that ran."""
         try:
             self.process.wait(timeout)

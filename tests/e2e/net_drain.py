@@ -1,5 +1,8 @@
-"""Whether whatever was sent in a network namespace has been taken by somebody."""
+"""What has arrived in a network namespace: all of it is either in a queue of the kernel, or in
+the books of the server that took it."""
+import contextlib
 import pathlib
+import select
 import time
 
 TABLES = ("tcp", "tcp6", "udp", "udp6")
@@ -12,9 +15,25 @@ def waiting():
     return sum(int(words[4].split(":")[1], 16) for words in lines)
 
 
-def drained(seconds=10):
-    """Until nothing waits: a server that had no processor for a while knows by then what
-    arrived. Not for ever: there are tests in which nobody reads."""
+@contextlib.contextmanager
+def drained(lock, seconds=10):
+    """Nothing waits, and nobody takes a connection meanwhile: a server that had no processor
+    for a while knows by then what arrived. Not for ever: there are tests in which nobody
+    reads."""
     end = time.monotonic() + seconds
-    while waiting() and time.monotonic() < end:
+    while True:
+        with lock:
+            if not waiting() or time.monotonic() >= end:
+                yield
+                return
         time.sleep(0.02)
+
+
+def taken(server, lock, note):
+    """Each connection, and what `note` makes of it before anybody can ask."""
+    while True:
+        select.select([server], [], [])
+        with lock:
+            sock, _ = server.accept()
+            record = note(sock)
+        yield sock, record

@@ -40,7 +40,9 @@ class Outside:
     def ask(self, word):
         self.process.stdin.write(json.dumps(word) + "\n")
         self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+        line = self.process.stdout.readline()
+        assert line, (self.top / "log").read_text()
+        return json.loads(line)
 
     def reset(self):
         self.before = self.ask("reset")["kernel"]

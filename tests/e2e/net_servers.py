@@ -29,7 +29,7 @@ import time
 import urllib.parse
 
 import harness
-from net_drain import drained
+from net_drain import drained, taken
 
 LOCAL = "127.0.0.1"
 PRIVATE = "10.77.0.1"         # on lo, and never granted unless a test says so
@@ -76,7 +76,7 @@ class World:
 
     def __init__(self, top):
         self.top = top
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.connections = []
         self.queries = []
         self.datagrams = []
@@ -282,8 +282,7 @@ def listen(world, port, serve, tls=None):
     server = socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True,
                                   backlog=512)
 
-    def one(sock):
-        record = world.connection(sock)
+    def one(sock, record):
         sock.settimeout(20)
         try:
             serve(world, sock, record, tls)
@@ -293,9 +292,8 @@ def listen(world, port, serve, tls=None):
             sock.close()
 
     def accept():
-        while True:
-            sock, _ = server.accept()
-            threading.Thread(target=one, args=(sock,), daemon=True).start()
+        for connection in taken(server, world.lock, world.connection):
+            threading.Thread(target=one, args=connection, daemon=True).start()
     threading.Thread(target=accept, daemon=True).start()
 
 
@@ -456,10 +454,11 @@ def main():
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         word = json.loads(line)
-        drained()
-        if word == "reset":
-            world.reset()
-        print(json.dumps(world.seen()), flush=True)
+        with drained(world.lock):
+            if word == "reset":
+                world.reset()
+            answer = json.dumps(world.seen())
+        print(answer, flush=True)
 
 
 if __name__ == "__main__":

@@ -167,7 +167,7 @@ def test_verify_needs_a_regular_file(ssb):
     fifo = ssb.base / "fifo.jsonl"
     os.mkfifo(fifo)
     for path in (fifo, "/dev/zero", ssb.base, ssb.base / "nothing.jsonl"):
-        r = ssb.ssb("audit", "verify", f"{path}", timeout=10)
+        r = ssb.ssb("audit", "verify", f"{path}")
         assert r.code in (2, 125), repr(r)
 
 
@@ -784,7 +784,7 @@ def test_an_index_that_is_a_fifo(user):
     record = Record()
     state.put(record)
     os.mkfifo(state.dir / "index.db", 0o644)
-    assert user.ssb("audit", "list", "--json", timeout=20).ok().json()[0]["run_id"] == record.id
+    assert user.ssb("audit", "list", "--json").ok().json()[0]["run_id"] == record.id
     assert (state.dir / "index.db").is_file()
 
 

@@ -113,8 +113,8 @@ def test_the_good_one_is_good(ssb):
 @pytest.mark.parametrize("case", sorted(MANIFESTS))
 def test_manifest(ssb, case):
     skill = ssb.skill("", text=MANIFESTS[case])
-    fine(ssb.ssb("validate", skill, timeout=20), {1})
-    fine(ssb.run(skill, timeout=20), {125})
+    fine(ssb.ssb("validate", skill), {1})
+    fine(ssb.run(skill), {125})
     assert not (ssb.state / "skillsandbox").exists() or not list(
         (ssb.state / "skillsandbox/runs").glob("*/trace.json"))
 
@@ -210,9 +210,9 @@ PLACES = [empty_dir, missing, fifo, unix_socket, directory, device, dangling, lo
 @pytest.mark.parametrize("place", PLACES, ids=lambda f: f.__name__)
 def test_directory(ssb, place):
     where = place(ssb)
-    fine(ssb.ssb("validate", where, timeout=20), {1, 125, 2})
-    fine(ssb.run(where, timeout=20), {125, 2})
-    fine(ssb.ssb("inspect", where, timeout=20), {125, 2})
+    fine(ssb.ssb("validate", where), {1, 125, 2})
+    fine(ssb.run(where), {125, 2})
+    fine(ssb.ssb("inspect", where), {125, 2})
 
 
 def test_unreadable_manifest(user):
@@ -240,7 +240,7 @@ FLAGS = [
 
 @pytest.mark.parametrize("flags", FLAGS, ids=lambda f: " ".join(f)[:30])
 def test_flag(ssb, flags):
-    fine(ssb.run(*flags, "--", "/bin/echo", "started", timeout=20), {2, 125})
+    fine(ssb.run(*flags, "--", "/bin/echo", "started"), {2, 125})
 
 
 def test_flag_control(ssb):
@@ -252,7 +252,7 @@ def test_flag_control(ssb):
                                   ["inspect"], ["rnu", "x"], ["doctor", "x"], ["run", ""],
                                   ["-x"], ["run", "--", ""]], ids=str)
 def test_usage(ssb, args):
-    fine(ssb.ssb(*args, timeout=20), {2, 125, 127})
+    fine(ssb.ssb(*args), {2, 125, 127})
 
 
 def test_many_arguments(ssb):

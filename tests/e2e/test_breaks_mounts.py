@@ -4,11 +4,10 @@ import os
 import select
 import shutil
 import subprocess
-import time
 
 import pytest
 
-from harness import ATTEMPT, PYTHON, SECRET, execute
+from harness import ATTEMPT, PYTHON, SECRET, execute, wait_for
 
 pytestmark = pytest.mark.usefixtures("host_mounts")
 
@@ -335,12 +334,13 @@ def test_place_of_a_grant_is_not_made_by_a_symlink(user):
     to the inner one by a symlink to /../PLACE while the sandbox is built: nothing is made there.
     The kernel's call is slowed to make sure that there is time for it."""
     outer, _, _, place = map(user.mkdir, ("p", "p/a", "p/a/b", "place"))
-    command = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pivot_root",
+    calls = user.write(user.base / "calls", "")
+    command = ["strace", "-f", "-qq", "-o", calls, "-e", "trace=pivot_root",
                "-e", "inject=pivot_root:delay_exit=2000000", user.binary, "run", "--audit", "off",
                "-w", outer, "-r", outer / "a/b", "--", "true"]
     run = user.popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                      stderr=subprocess.STDOUT)
-    time.sleep(1)
+    wait_for(lambda: "pivot_root" in calls.read_text())
     (outer / "a").rename(outer / "moved")
     (outer / "a").symlink_to(f"/..{place}")
     said = run.communicate(timeout=60)[0]

@@ -98,7 +98,7 @@ def test_whiteouts_leave_no_device_node(ssb):
 @pytest.mark.parametrize("status", [0, 3, 255])
 def test_caller_that_ignores_its_children(ssb, status):
     r = ssb.as_caller(["env", "--ignore-signal=CHLD", ssb.binary, "run", "--", "sh", "-c",
-                       f"true & wait; echo over; exit {status}"], timeout=15)
+                       f"true & wait; echo over; exit {status}"])
     assert (r.code, r.out) == (status, b"over\n"), repr(r)
     r = ssb.as_caller(["env", "--ignore-signal=CHLD", "grep", "SigIgn", "/proc/self/status"])
     assert int(r.text.split()[1], 16) & 1 << (signal.SIGCHLD - 1), "control: it is ignored"
@@ -240,7 +240,7 @@ def test_trace_of_a_run_that_never_was(ssb):
 
 def test_terminal_for_piped_input(ssb):
     script = "read a; read b; echo got $a and $b; test -t 0 && echo terminal"
-    r = ssb.run("--tty", "--", "sh", "-c", script, stdin=b"first\nsecond\n", timeout=15).ok()
+    r = ssb.run("--tty", "--", "sh", "-c", script, stdin=b"first\nsecond\n").ok()
     assert "got first and second" in r.text and "terminal" in r.text.split("got")[1]
     r = ssb.run("--", "sh", "-c", script, stdin=b"first\nsecond\n")
     assert r.text == "got first and second\n", "control: without the flag there is none"

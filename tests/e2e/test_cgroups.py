@@ -138,15 +138,16 @@ def test_memory_limit_ends_every_process(ssb, delegate):
     eater = os.fork()
     if eater == 0:
         data = [bytearray(b'x') * (1 << 20) for _ in range(%d)]
+        time.sleep(%d)  # until a watchdog has looked
         os._exit(0)
     print('outlived', os.waitpid(eater, 0)[1])
     kid.kill()
     """
-    r = ssb.inside(code % 200, resources={"memory_mb": 64})
+    r = ssb.inside(code % (200, 30), resources={"memory_mb": 64})
     assert r.code == 137 and b"outlived" not in r.out, repr(r)
     assert "--memory" in r.errors
     assert "resource_limit_hit" in [e["kind"] for e in ssb.last_trace()["events"]]
-    assert b"outlived" in ssb.inside(code % 10, resources={"memory_mb": 128}).ok().out
+    assert b"outlived" in ssb.inside(code % (10, 0), resources={"memory_mb": 128}).ok().out
 
 
 def test_process_limit_is_exact(ssb, delegate):

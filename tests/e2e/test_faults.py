@@ -24,14 +24,26 @@ INIT_WAITS = "unshare"
 SKILL_WAITS = "pivot_root"
 
 
-def run_with_fault(runner, program, call, nth, error="EPERM", slow=None):
+def run_with_fault(runner, program, call, nth, error="EPERM", *options, calls="/dev/null"):
     """Runs `program` in the sandbox with the nth `call` of each process failing."""
-    delay = ["-e", f"inject={slow}:delay_exit=100000"] if slow else []
     return runner.as_caller(
-        ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call},{slow or call}",
-         "-e", f"inject={call}:error={error}:when={nth}", *delay,
+        ["strace", "-f", "-qq", "-o", calls, "-e", f"trace={call},unshare,pivot_root,umount2",
+         "-e", f"inject={call}:error={error}:when={nth}", *options,
          runner.binary, "run", "-t", "6", "-r", program, "--", program,
          runner.home / SECRET_NAME], timeout=40)
+
+
+def run_with_wait(runner, program, call, nth, error, slow):
+    """The same, with a `slow` call: whoever makes that one does not let the old root go."""
+    calls = runner.write(runner.base / "calls", "")
+    for _ in range(10):  # the other may have come later all the same
+        r = run_with_fault(runner, program, call, nth, error,
+                           "-e", f"inject={slow}:delay_exit=100000", calls=calls)
+        made = [line.split(maxsplit=1) for line in calls.read_text().splitlines()]
+        late = {pid for pid, what in made if what.startswith(slow)}
+        if not late & {pid for pid, what in made if what.startswith('umount2(".",')}:
+            return r
+    raise AssertionError(f"{slow} was never slow enough")
 
 
 def test_control_without_a_sandbox(ssb, programs):
@@ -52,18 +64,18 @@ def test_a_root_that_is_busy_for_an_instant(ssb, program):
     """It is made read-only when nobody in the sandbox writes to it; not for ever is that
     waited for."""
     for nth in range(1, 80):
-        r = run_with_fault(ssb, program, "mount_setattr", f"{nth}+", "EBUSY", INIT_WAITS)
+        r = run_with_wait(ssb, program, "mount_setattr", f"{nth}+", "EBUSY", INIT_WAITS)
         if "read-only '/'" in r.errors:
             break
     assert r.code == 125 and "busy" in r.errors, repr(r)
-    r = run_with_fault(ssb, program, "mount_setattr", nth, "EBUSY", INIT_WAITS)
+    r = run_with_wait(ssb, program, "mount_setattr", nth, "EBUSY", INIT_WAITS)
     assert "SAFE" in r.text and "UNSAFE" not in r.text, repr(r)
 
 
 @pytest.mark.parametrize("slow", [INIT_WAITS, SKILL_WAITS])
 def test_an_old_root_that_stays(ssb, program, slow):
     """Whoever was to let it go."""
-    r = run_with_fault(ssb, program, "umount2", 1, slow=slow)
+    r = run_with_wait(ssb, program, "umount2", 1, "EPERM", slow)
     assert r.code == 125 and "cannot leave the host's '/'" in r.errors and "SAFE" not in r.text, \
         repr(r)
 

@@ -38,7 +38,7 @@ def test_files(ssb):
     os.symlink("/etc", skill / "out")
     os.symlink("main.py", skill / "in")
     os.symlink("nowhere", skill / "dangling")
-    r = ssb.ssb("lint", "--json", skill, timeout=20)
+    r = ssb.ssb("lint", "--json", skill)
     assert r.code == 1
     (found,) = r.json()
     got = {(f["rule"], f["file"]) for f in found["findings"]}

@@ -132,7 +132,7 @@ def test_busy_connections_are_not_taken_away(patient):
     message = call(1, "sleep", modern=True, ms=8000)
     busy = [patient.client().send(body=message, **modern_fields(message))
             for _ in range(CONNECTIONS)]
-    time.sleep(0.5)  # nobody can ask whether all of them are asleep
+    assert eventually(patient.rests)  # nobody can ask whether all of them are asleep
     with patient.client() as c:
         c.send(body=LIST, **modern_fields(LIST))
         assert status_of(c) in (503, None)
@@ -172,7 +172,7 @@ def test_bodies_that_come_in_are_bounded_and_service_returns():
     with http_server(BUILDS["normal"]) as h:
         for _ in range(3):
             held = [begun(h, 4 << 20) for _ in range(16)]  # 16 bytes are left
-            time.sleep(0.5)
+            assert eventually(h.rests)  # it has all of them
             for c in held:
                 c.socket.setblocking(False)
                 with pytest.raises(BlockingIOError):

@@ -12,7 +12,7 @@ with socket.create_server(("localhost", 0)) as probe:
 server = subprocess.Popen([sys.executable, "-m", "http.server", str(port), "--bind", "localhost",
                            "--directory", str(APP)], stderr=subprocess.DEVNULL)
 try:
-    for _ in range(100):
+    while server.poll() is None:
         try:
             socket.create_connection(("localhost", port), 1).close()
             break
