@@ -38,7 +38,7 @@ static int print(const struct request *r, const struct needs *n, const size_t *d
 		json_open(&j, '{');
 		json_kuint(&j, "runs", runs);
 		json_kbool(&j, "allowed", n_denied == 0);
-		json_kbool(&j, "incomplete", n->cut);
+		json_kbool(&j, "incomplete", n->cut || n->nameless);
 		json_key(&j, "denied");
 		json_open(&j, '[');
 		for (size_t i = 0; i < n_denied; i++) {
@@ -87,6 +87,10 @@ static int check(const struct request *r, struct owner *o, struct ssb_error *err
 	}
 	if (needs.cut) {
 		say_warningf("not all that was done stands in the records");
+	}
+	if (needs.nameless) {
+		say_warningf("a host was asked for where none was declared, and which one is not "
+		             "known; 'skillsandbox learn' tells");
 	}
 	return print(r, &needs, denied, drop_absent(&needs, denied, n), runs);
 }

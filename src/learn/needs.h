@@ -38,8 +38,9 @@ struct need {
 struct needs {
 	struct need *v; /* in order of kind, value, port and protocol; it owns their texts */
 	size_t n;
-	bool cut;   /* there were more: than MAX_NEEDS, or than the record has */
-	char *home; /* what "~" is; NULL: not known yet */
+	bool cut;      /* there were more: than MAX_NEEDS, or than the record has */
+	bool nameless; /* a host was asked for where none was declared: nobody heard which */
+	char *home;    /* what "~" is; NULL: not known yet */
 };
 
 /* Adds a copy, or counts where it is there already: then a try stands over a hint, and

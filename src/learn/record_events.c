@@ -207,6 +207,7 @@ static void take_network(struct reading *r, const struct line *l)
 	if (name[0] == '\0' && address[0] != '\0') {
 		name = reading_name(r, address) != NULL ? reading_name(r, address) : address;
 	}
+	r->out->nameless |= question && denied && name[0] == '\0';
 	if (name[0] == '\0' || port < 0 || port > UINT16_MAX ||
 	    strcmp(reading_text(l, "protocol"), "unix") == 0) {
 		return;

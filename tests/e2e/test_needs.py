@@ -42,6 +42,15 @@ def patch(directory, text):
     assert r.returncode == 0, (r, text)
 
 
+def test_check_knows_that_it_does_not_know_a_host(ssb):
+    """Nobody hears which name is asked for where no host is declared."""
+    skill = ssb.skill("import socket\ntry: socket.gethostbyname('a.example')\nexcept OSError: pass")
+    ssb.run(skill).ok()
+    r = ssb.ssb("check", skill, "--against", "last").ok()
+    assert "a host was asked for" in r.errors
+    assert ssb.ssb("check", "--json", skill, "--against", "last").json()["incomplete"]
+
+
 def test_check_says_what_a_run_would_miss(ssb):
     skill, data = world(ssb)
     env = {"TOWN_KEY": "k"}
