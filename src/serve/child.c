@@ -7,14 +7,16 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-pid_t child_fork(void)
+#include "os/clone.h"
+
+pid_t child_fork(int *ret_pidfd)
 {
 	sigset_t all;
 	sigset_t before;
 
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	pid_t pid = fork();
+	pid_t pid = clone_fork(ret_pidfd);
 	if (pid != 0) {
 		int error = errno;
 		(void)sigprocmask(SIG_SETMASK, &before, NULL);

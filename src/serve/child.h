@@ -15,8 +15,8 @@ struct child {
 	size_t n_keep;
 };
 
-/* As fork(); in the child every signal is blocked until child_settle(). */
-pid_t child_fork(void);
+/* As clone_fork(); in the child every signal is blocked until child_settle(). */
+pid_t child_fork(int *ret_pidfd);
 /* Standard error stays: it is where a process says what nobody expected. Standard input
  * and output are /dev/null. -1: it must not go on. */
 int child_settle(const struct child *c);

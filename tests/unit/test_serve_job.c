@@ -283,11 +283,11 @@ static void many_at_once(void **state)
 /* Other supervisors than the real one; NULL: that. */
 static void (*supervisor)(const struct job_child *c);
 
-pid_t __real_job_fork(const struct job_child *c);
-pid_t __wrap_job_fork(const struct job_child *c);
-pid_t __wrap_job_fork(const struct job_child *c)
+pid_t __real_job_fork(const struct job_child *c, int *ret_pidfd);
+pid_t __wrap_job_fork(const struct job_child *c, int *ret_pidfd);
+pid_t __wrap_job_fork(const struct job_child *c, int *ret_pidfd)
 {
-	pid_t pid = supervisor != NULL ? fork() : __real_job_fork(c);
+	pid_t pid = supervisor != NULL ? clone_fork(ret_pidfd) : __real_job_fork(c, ret_pidfd);
 
 	if (supervisor != NULL && pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
