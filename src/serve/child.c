@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "os/clone.h"
+#include "os/file.h"
 
 pid_t child_fork(int *ret_pidfd)
 {
@@ -41,11 +41,6 @@ static void settle_signals(const struct child *c)
 	(void)sigprocmask(SIG_SETMASK, &held, NULL);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 static int settle_fds(const struct child *c)
 {
 	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -53,18 +48,7 @@ static int settle_fds(const struct child *c)
 	if (none < 0 || dup2(none, STDIN_FILENO) < 0 || dup2(none, STDOUT_FILENO) < 0) {
 		return -1;
 	}
-	qsort(c->keep, c->n_keep, sizeof(c->keep[0]), by_number);
-	unsigned from = STDERR_FILENO + 1;
-	for (size_t i = 0; i < c->n_keep; i++) {
-		int fd = c->keep[i];
-		if (fd > (int)from && close_range(from, (unsigned)fd - 1, 0) != 0) {
-			return -1;
-		}
-		if (fd >= (int)from) {
-			from = (unsigned)fd + 1;
-		}
-	}
-	return close_range(from, ~0U, 0);
+	return file_close_others(STDERR_FILENO + 1, c->keep, c->n_keep);
 }
 
 int child_settle(const struct child *c)

@@ -11,7 +11,7 @@ struct child {
 	int goes_with_it; /* the signal that it gets when the server is gone; 0: none */
 	const int *held;  /* signals that stay blocked: they wait for whoever reads them */
 	size_t n_held;
-	int *keep; /* fds that stay, in any order; -1 is none. They are sorted. */
+	const int *keep; /* fds that stay, in any order; -1 is none */
 	size_t n_keep;
 };
 
