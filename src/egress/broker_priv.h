@@ -206,6 +206,12 @@ void conn_tick(struct broker *b, uint64_t now_ms);
 bool conn_finished(struct broker *b, bool quiet);
 void conn_close_all(struct broker *b);
 void conn_sweep(struct broker *b); /* frees what is over, goes on where there is more */
+/* There is something left to do that others come before; or there is not. */
+void conn_again(struct broker *b, struct conn *c);
+void conn_not_again(struct broker *b, struct conn *c);
+
+/* broker_relay.c */
+void conn_relay(struct broker *b, struct conn *c); /* as much as goes now; may free it */
 
 /* broker_spare.c */
 /* The connection is made: if there are many of its kind, asks for spares. */
