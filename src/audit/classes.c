@@ -8,7 +8,8 @@ void classes_init(struct classes *c, const char *home)
 	*c = (struct classes){ .home = home };
 }
 
-bool class_prevented(const struct event *e)
+/* The attempt was denied, by us, the kernel, the broker or a limit. */
+static bool was_prevented(const struct event *e)
 {
 	return e->status == STATUS_DENIED || e->kind == EV_FILE_BLOCKED ||
 	       e->kind == EV_NETWORK_EGRESS_BLOCKED || e->kind == EV_SYSCALL_BLOCKED ||
@@ -47,7 +48,7 @@ static void add_evidence(struct class_hits *h, uint64_t seq)
 
 void classes_add(struct classes *c, const struct event *e, uint64_t seq)
 {
-	bool prevented = class_prevented(e);
+	bool prevented = was_prevented(e);
 	uint64_t times = e->times > 0 ? e->times : 1;
 
 	c->enforced += e->violation || e->kind == EV_RESOURCE_LIMIT_HIT ? times : 0;

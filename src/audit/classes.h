@@ -76,8 +76,6 @@ struct class_verdict {
 struct class_verdict class_of(const struct event *e, const char *home);
 /* One that the owner's shell runs when it starts. */
 bool class_startup_file(const char *home, const char *path);
-/* The attempt was denied, by us, the kernel, the broker or a limit. */
-bool class_prevented(const struct event *e);
 
 void classes_init(struct classes *c, const char *home);
 /* One event that is line `seq` of the record, or repeats it. */

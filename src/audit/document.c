@@ -43,7 +43,8 @@ void document_done(struct document *d)
 	buf_done(&d->kept);
 }
 
-int document_flush(struct document *d)
+/* Out of memory into the file, which settles it. */
+static int flush(struct document *d)
 {
 	if (d->out.failed) {
 		ssb_fail(&d->failure, SSB_E_NOMEM, 0, "trace", "out of memory");
@@ -61,7 +62,7 @@ int document_flush(struct document *d)
 static void room_for(struct document *d, size_t len)
 {
 	if (d->out.len + len > DOCUMENT_BUFFER) {
-		(void)document_flush(d);
+		(void)flush(d);
 	}
 }
 
@@ -212,7 +213,7 @@ int document_end(struct document *d, const struct document_end *end)
 	json_close(j, '}');
 	json_close(j, '}');
 	buf_addc(&d->out, '\n');
-	if (document_flush(d) != 0 || trace_file_publish(d->file, &d->failure) != 0) {
+	if (flush(d) != 0 || trace_file_publish(d->file, &d->failure) != 0) {
 		trace_file_discard(d->file);
 		return -1;
 	}

@@ -62,7 +62,5 @@ void document_begin(struct document *d, const struct ssb_plan *plan, const char 
 void document_event(struct document *d, const struct document_event *e);
 /* The tail. 0, or -1 with d->failure: the first of all. */
 int document_end(struct document *d, const struct document_end *end);
-/* Out of memory into the file, which settles it. */
-int document_flush(struct document *d);
 
 #endif

@@ -6,6 +6,7 @@
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -180,6 +181,40 @@ void runs_done(struct runs *r)
 	free(r->v);
 	r->v = NULL;
 	r->n = 0;
+}
+
+int runs_directory(const char *state_dir)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/runs", state_dir) >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return file_mkdirs(path);
+}
+
+int runs_news(int dir_fd, uint32_t events)
+{
+	auto_fd fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	char link[32];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir_fd);
+	return fd < 0 || inotify_add_watch(fd, link, events) < 0 ? -1 : steal_fd(&fd);
+}
+
+void runs_news_take(int fd, runs_news_fn *fn, void *arg)
+{
+	char bytes[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t n;
+
+	while ((n = read(fd, bytes, sizeof(bytes))) > 0) {
+		for (ssize_t at = 0; at < n;) {
+			const struct inotify_event *e = (const void *)(bytes + at);
+			at += (ssize_t)(sizeof(*e) + e->len);
+			fn(arg, e);
+		}
+	}
 }
 
 /* A regular file or nothing. */

@@ -50,6 +50,15 @@ void runs_done(struct runs *r);
 void runs_stat(struct runs *r);
 /* O_RDONLY fd of the record, or -1 with errno. */
 int runs_record(const struct runs *r, const struct run_entry *e);
+/* The directory of the runs, which is made where nothing ever ran: an O_PATH fd, or -1 with
+ * errno. */
+int runs_directory(const char *state_dir);
+/* News of the names in it (IN_CREATE, ...): an inotify fd that never waits, or -1 with errno. */
+int runs_news(int dir_fd, uint32_t events);
+struct inotify_event;
+typedef void runs_news_fn(void *arg, const struct inotify_event *e);
+/* Takes all that there are by now. */
+void runs_news_take(int fd, runs_news_fn *fn, void *arg);
 /* Removes a run and its files. -1 with errno; EBUSY where it lives. */
 int runs_remove(const struct runs *r, const struct run_entry *e);
 

@@ -39,6 +39,11 @@ struct trace {
  * of a look. Makes it on first use. */
 int trace_check_key(const struct owner *owner, struct ssb_error *err);
 
+/* There is something to write. What was denied does not wait. */
+void trace_make_due(struct trace *t, bool urgent);
+/* A line for each attempt that was repeated, and how often. */
+void trace_put_repeats(struct trace *t);
+
 /* The lines that are no events. */
 int trace_put_run(struct trace *t, const char *plan, struct ssb_error *err);
 void trace_put_layers(struct trace *t, const struct layer_report layers[LAYER_COUNT]);

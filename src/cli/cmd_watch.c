@@ -17,7 +17,6 @@
 #include "cli/line.h"
 #include "cli/record.h"
 #include "cli/say.h"
-#include "os/file.h"
 
 #define TICK_MS    100
 #define IDLE_TICKS 10 /* without a supervisor and without a byte: it is gone */
@@ -177,8 +176,9 @@ static int watch_tick(struct watch *w)
 	return result;
 }
 
-static void watch_arrival(struct watch *w, const struct inotify_event *e)
+static void watch_arrival(void *arg, const struct inotify_event *e)
 {
+	struct watch *w = arg;
 	struct run_entry run;
 
 	if ((e->mask & IN_Q_OVERFLOW) != 0) {
@@ -195,46 +195,11 @@ static void watch_arrival(struct watch *w, const struct inotify_event *e)
 	}
 }
 
-/* All new names in the directory of the runs: one that waits must not come after its run
- * was read to its end and left. */
-static void watch_arrivals(struct watch *w, int notify)
-{
-	char bytes[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
-	ssize_t n;
-
-	while ((n = read(notify, bytes, sizeof(bytes))) > 0) {
-		for (ssize_t at = 0; at < n;) {
-			const struct inotify_event *e = (const void *)(bytes + at);
-			at += (ssize_t)(sizeof(*e) + e->len);
-			watch_arrival(w, e);
-		}
-	}
-}
-
-/* Told of what is made in the directory of the runs from here on; where nothing ever ran
- * it is made. -1 with errno. */
-static int watch_directory(const char *state_dir)
-{
-	auto_fd notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	char path[PATH_MAX], link[32];
-
-	if (snprintf(path, sizeof(path), "%s/runs", state_dir) >= (int)sizeof(path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	auto_fd dir = file_mkdirs(path);
-	if (dir < 0 || notify < 0) {
-		return -1;
-	}
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
-	return inotify_add_watch(notify, link, IN_CREATE | IN_MOVED_TO) < 0 ? -1
-	                                                                    : steal_fd(&notify);
-}
-
 /* Until interrupted. Of runs that live already what comes from now on. */
 static int watch_all(struct watch *w, const char *state_dir)
 {
-	auto_fd notify = watch_directory(state_dir);
+	auto_fd dir = runs_directory(state_dir);
+	auto_fd notify = dir < 0 ? -1 : runs_news(dir, IN_CREATE | IN_MOVED_TO);
 	struct ssb_error err = { 0 };
 
 	if (notify < 0) {
@@ -246,7 +211,8 @@ static int watch_all(struct watch *w, const char *state_dir)
 	if (runs_open(&w->runs, state_dir, &err) != 0) {
 		return record_fail(&err);
 	}
-	watch_arrivals(w, notify);
+	/* All of them: one that waits must not come after its run was read to its end and left. */
+	runs_news_take(notify, watch_arrival, w);
 	for (size_t i = 0; i < w->runs.n; i++) {
 		int fd = runs_record(&w->runs, &w->runs.v[i]);
 		struct stat st;
@@ -259,7 +225,7 @@ static int watch_all(struct watch *w, const char *state_dir)
 	for (;;) {
 		struct pollfd p = { .fd = notify, .events = POLLIN };
 		if (poll(&p, 1, TICK_MS) > 0) {
-			watch_arrivals(w, notify);
+			runs_news_take(notify, watch_arrival, w);
 		}
 		if (watch_tick(w) == EXIT_SANDBOX) {
 			return EXIT_SANDBOX;

@@ -74,8 +74,9 @@ static int key_from_file(const char *path, uint8_t ret[VERIFY_KEY_BYTES], struct
 	return 0;
 }
 
-int record_key(const struct request *r, const struct owner *owner, uint8_t ret[VERIFY_KEY_BYTES],
-               bool *ret_known, struct ssb_error *err)
+/* --key, or else the owner's own. *ret_known is false where there is none. */
+static int record_key(const struct request *r, const struct owner *owner,
+                      uint8_t ret[VERIFY_KEY_BYTES], bool *ret_known, struct ssb_error *err)
 {
 	struct ssb_error why = { 0 };
 	const char *word = request_value(r, FLAG_KEY);

@@ -27,10 +27,7 @@ const char *record_name(const struct record_request *q);
 /* The error as said, and the exit status for it. */
 int record_fail(const struct ssb_error *err);
 
-/* --key, or else the owner's own. *ret_known is false where there is none. */
-int record_key(const struct request *r, const struct owner *owner, uint8_t ret[VERIFY_KEY_BYTES],
-               bool *ret_known, struct ssb_error *err);
-/* Verifies with that key; the exit status of a failure, or 0. */
+/* Verifies with --key, or else with the owner's own; the exit status of a failure, or 0. */
 int record_verify(const struct request *r, const struct record_request *q,
                   struct verify_result *ret);
 

@@ -461,7 +461,7 @@ int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *
 	}
 	/* The copy first: others wait while the approval is written. */
 	if (snapshot_make(o, dir, &l.files, &l.snapshot, err) != 0 ||
-	    lock_store_filled(o, &l, fill_given, &g, err) != 0) {
+	    lock_store(o, &l, fill_given, &g, err) != 0) {
 		return -1;
 	}
 	(void)snapshot_sweep(o, &unswept); /* the next one will */

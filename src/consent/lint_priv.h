@@ -38,15 +38,11 @@ bool lint_starts_foreign(const struct manifest *m, int dir_fd);
 
 /* One file's bytes. Pure. */
 void lint_bytes(struct lint *l, const char *file, bool executable, const char *bytes, size_t len);
-enum lint_kind lint_kind_of(const char *file, bool executable, const char *bytes, size_t len);
-/* Of text alone: characters that deceive. */
-void lint_characters(struct lint *l, const char *file, const char *bytes, size_t len);
 /* Of text alone: what is done in it, or said to be done. */
 void lint_idioms(struct lint *l, const char *file, enum lint_kind kind, const char *bytes,
                  size_t len);
 /* Of a SKILL.md at the top of the skill alone. */
 void lint_frontmatter(struct lint *l, const char *file, const char *bytes, size_t len);
-void lint_pickle(struct lint *l, const char *file, const char *bytes, size_t len);
 
 /* One line, ready to be searched: in lower case. */
 struct lint_line {

@@ -20,7 +20,7 @@ static bool has_ending(const char *file, const char *const endings[], size_t n)
 	return false;
 }
 
-enum lint_kind lint_kind_of(const char *file, bool executable, const char *bytes, size_t len)
+static enum lint_kind kind_of(const char *file, bool executable, const char *bytes, size_t len)
 {
 	static const char *const code[] = { "py",  "sh",  "bash", "zsh", "js",  "mjs", "cjs", "ts",
 		                            "tsx", "jsx", "rb",   "pl",  "pm",  "php", "ps1", "lua",
@@ -106,7 +106,7 @@ static bool is_pickle(const char *file, const char *bytes, size_t len)
 	        bytes[len - 1] == '.');
 }
 
-void lint_pickle(struct lint *l, const char *file, const char *bytes, size_t len)
+static void look_at_pickle(struct lint *l, const char *file, const char *bytes, size_t len)
 {
 	static const char *const modules[] = { "os",         "posix",     "nt",    "subprocess",
 		                               "builtins",   "runpy",     "pty",   "__builtin__",
@@ -152,7 +152,8 @@ static bool is_hidden(uint32_t cp, uint32_t before, bool in_flag)
 	       cp == 0x115f || cp == 0x1160 || cp == 0x180e;
 }
 
-void lint_characters(struct lint *l, const char *file, const char *bytes, size_t len)
+/* Of text alone: those that deceive. */
+static void look_at_characters(struct lint *l, const char *file, const char *bytes, size_t len)
 {
 	unsigned line = 1, told_turn = 0, told_hidden = 0;
 	uint32_t before = 0;
@@ -188,14 +189,14 @@ void lint_bytes(struct lint *l, const char *file, bool executable, const char *b
 		lint_add(l, LINT_NATIVE, file, 0, "it is a compiled program");
 		return;
 	}
-	lint_pickle(l, file, bytes, len);
-	enum lint_kind kind = lint_kind_of(file, executable, bytes, len);
+	look_at_pickle(l, file, bytes, len);
+	enum lint_kind kind = kind_of(file, executable, bytes, len);
 	size_t look = len < LOOK_FOR_NUL ? len : (size_t)LOOK_FOR_NUL;
 	/* A shell reads over a NUL. */
 	if (kind != LINT_CODE && look > 0 && memchr(bytes, '\0', look) != NULL) {
 		return;
 	}
 	lint_frontmatter(l, file, bytes, len);
-	lint_characters(l, file, bytes, len);
+	look_at_characters(l, file, bytes, len);
 	lint_idioms(l, file, kind, bytes, len);
 }

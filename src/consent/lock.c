@@ -381,18 +381,8 @@ static int has_room(int dir, const char *skill, struct ssb_error *err)
 	return n < MAX_APPROVED ? 0 : too_many(err);
 }
 
-int lock_store(const struct owner *o, const struct lock *l, struct ssb_error *err)
-{
-	auto_fd dir = -1;
-	auto_fd lock = -1;
-
-	return begin(o, LOCK_WAIT_MS, &dir, &lock, err) != 0 || has_room(dir, l->skill, err) != 0
-	               ? -1
-	               : store_at(dir, l, err);
-}
-
-int lock_store_filled(const struct owner *o, struct lock *inout, lock_fill_fn *fill, void *arg,
-                      struct ssb_error *err)
+int lock_store(const struct owner *o, struct lock *inout, lock_fill_fn *fill, void *arg,
+               struct ssb_error *err)
 {
 	AUTO(lock_done) struct lock before = { 0 };
 	struct ssb_error none = { 0 };

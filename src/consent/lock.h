@@ -71,14 +71,12 @@ bool digest_parse(const char *text, uint8_t ret[SHA256_BYTES]);
 int lock_load(const struct owner *o, const char *skill, struct lock *ret, struct ssb_error *err);
 /* False where nothing was approved; what is there may still be damaged. Costs nothing. */
 bool lock_there(const struct owner *o, const char *skill);
-/* Puts it in the place of what was there. */
-int lock_store(const struct owner *o, const struct lock *l, struct ssb_error *err);
-/* The same of one that `fill` completes by what is there: nobody changes that meanwhile.
- * `before` is zero where there is none, or none that is understood. */
+/* Puts it in the place of what is there, by which `fill` completes it: nobody changes that
+ * meanwhile. `before` is zero where there is none, or none that is understood. */
 typedef int lock_fill_fn(struct lock *inout, const struct lock *before, void *arg,
                          struct ssb_error *err);
-int lock_store_filled(const struct owner *o, struct lock *inout, lock_fill_fn *fill, void *arg,
-                      struct ssb_error *err);
+int lock_store(const struct owner *o, struct lock *inout, lock_fill_fn *fill, void *arg,
+               struct ssb_error *err);
 /* Also one that is not understood; that has no directory to be called by, and `skill` may
  * be the name of its file as well, with or without the ending. */
 int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct ssb_error *err);

@@ -1,26 +1,22 @@
 /* broker_conn.c - one connection of the skill: first bytes (broker_first.c), dial,
- * relay.
+ * relay (broker_relay.c).
  *
  * FIRST: the skill's bytes are held until they have shown the name that was
  * declared for the address it dialled. WAIT: for a place at the dialler. DIAL:
  * it was asked. RELAY: bytes go through; of HTTP every further request is
  * judged as well. Nothing is sent to a server before its name was checked. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/own.h"
 #include "egress/broker_priv.h"
 #include "os/clone.h"
 
-#define TURN_BYTES (1U << 20)      /* then the others have their turn */
-#define DIALS      (MAX_DIALS / 2) /* asked for at once; past MAX_DIALS they are refused */
-#define WAIT_MS    15000           /* for a place among them */
+#define DIALS   (MAX_DIALS / 2) /* asked for at once; past MAX_DIALS they are refused */
+#define WAIT_MS 15000           /* for a place among them */
 
 static const char *protocol_of(const struct conn *c)
 {
@@ -58,8 +54,7 @@ static void conn_enter(struct broker *b, struct conn *c, enum conn_state state)
 	c->state = state;
 }
 
-/* There is something left to do that others come before. */
-static void conn_again(struct broker *b, struct conn *c)
+void conn_again(struct broker *b, struct conn *c)
 {
 	if (!c->again) {
 		TAILQ_INSERT_TAIL(&b->again, c, again_link);
@@ -68,7 +63,7 @@ static void conn_again(struct broker *b, struct conn *c)
 	}
 }
 
-static void conn_not_again(struct broker *b, struct conn *c)
+void conn_not_again(struct broker *b, struct conn *c)
 {
 	if (c->again) {
 		TAILQ_REMOVE(&b->again, c, again_link);
@@ -193,8 +188,6 @@ void conn_tick(struct broker *b, uint64_t now_ms)
 	}
 }
 
-static void conn_relay(struct broker *b, struct conn *c);
-
 /* There is a server: begins to relay. Takes `fd`. */
 static void conn_connected(struct broker *b, struct conn *c, int fd)
 {
@@ -256,230 +249,6 @@ static void dial_waiting(struct broker *b)
 			return;
 		}
 		conn_dial(b, oldest);
-	}
-}
-
-/* What of n bytes a run's limit still has room for. */
-static size_t within(uint64_t total, uint64_t limit, size_t n)
-{
-	uint64_t room = total < limit ? limit - total : 0;
-
-	return room < n ? (size_t)room : n;
-}
-
-/* The server takes no more. What it said before, a refusal of the rest perhaps, is for the
- * skill, as on a direct connection. */
-static void conn_hung_up(struct broker *b, struct conn *c)
-{
-	uint64_t moved = 0;
-
-	c->down.readable = c->down.last = true; /* and no end is passed on but the reset */
-	(void)flow_turn(&c->down, within(b->bytes_in, b->c->max_bytes_in, TURN_BYTES), &moved);
-	c->bytes_in += moved;
-	b->bytes_in += moved;
-	conn_broken(b, c);
-}
-
-/* Sends the first n bytes of the head; what does not go now stays. */
-static bool head_send(struct broker *b, struct conn *c, size_t n)
-{
-	while (n > 0) {
-		size_t may = within(b->bytes_out, b->c->max_bytes_out, n);
-		if (may == 0) {
-			conn_deny(b, c, "byte_limit", "");
-			return false;
-		}
-		ssize_t w = send(c->server.fd, c->head, may, MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (w < 0) {
-			if (errno != EAGAIN && errno != EINTR) {
-				conn_hung_up(b, c);
-				return false;
-			}
-			broker_want_room(b, &c->server);
-			return true;
-		}
-		memmove(c->head, c->head + w, c->head_len - (size_t)w);
-		c->head_len -= (size_t)w;
-		n -= (size_t)w;
-		c->bytes_out += (uint64_t)w;
-		b->bytes_out += (uint64_t)w;
-		c->passed -= (size_t)w < c->passed ? (size_t)w : c->passed;
-		c->moved_ms = clock_ms();
-	}
-	return true;
-}
-
-/* The skill has said all. What there is of a request that it did not finish can never be
- * judged, and stays here; what the server still has to say is for the skill. */
-static void end_http_up(struct broker *b, struct conn *c)
-{
-	conn_drop_head(b, c);
-	(void)shutdown(c->server.fd, SHUT_WR);
-	c->up.eof = c->up.done = true;
-}
-
-/* The skill's side of an HTTP connection: judged request by request. */
-static void relay_http_up(struct broker *b, struct conn *c)
-{
-	bool stuck = false;
-
-	for (int i = 0; i < 256 && c->state == CONN_RELAY; i++) {
-		bool more = conn_fill_head(b, c);
-		if (c->state != CONN_RELAY) {
-			return;
-		}
-		if (c->passed > 0) {
-			if (!head_send(b, c, c->passed) || c->passed > 0) {
-				return;
-			}
-			continue;
-		}
-		size_t pass = 0;
-		enum http1_verdict v = http1_feed(&c->http, c->head, c->head_len, &pass);
-		if (v == HTTP1_DENY || (v == HTTP1_REQUEST && conn_http_wrong(c) != NULL)) {
-			conn_deny(b, c,
-			          v == HTTP1_DENY ? http1_deny_name(c->http.why)
-			                          : conn_http_wrong(c),
-			          "");
-			return;
-		}
-		if (v == HTTP1_REQUEST) {
-			http1_allow(&c->http);
-			continue;
-		}
-		c->passed = pass;
-		stuck = pass == 0 && !more;
-		if (stuck) {
-			break;
-		}
-	}
-	if (c->state != CONN_RELAY) {
-		return;
-	}
-	if (!stuck) {
-		conn_again(b, c);
-	} else if (c->client_eof && !http1_waiting(&c->http) && !c->up.done) {
-		end_http_up(b, c);
-	}
-}
-
-/* The server's bytes, looked at while an upgrade is asked for. */
-static void relay_http_down(struct broker *b, struct conn *c)
-{
-	char buf[4096];
-
-	while (c->state == CONN_RELAY && http1_waiting(&c->http) && !c->status.decided) {
-		ssize_t n = recv(c->server.fd, buf, sizeof(buf), MSG_DONTWAIT | MSG_PEEK);
-		if (n < 0) {
-			if (errno != EAGAIN && errno != EINTR) {
-				conn_broken(b, c);
-			}
-			return;
-		}
-		if (n == 0) { /* it ends without an answer: there is no switch */
-			c->status.decided = true;
-			http1_not_switched(&c->http);
-			return;
-		}
-		size_t may = within(b->bytes_in, b->c->max_bytes_in, (size_t)n);
-		if (may == 0) {
-			conn_deny(b, c, "byte_limit", "");
-			return;
-		}
-		/* Taken from the socket only as far as the client takes it. */
-		ssize_t w = send(c->client.fd, buf, may, MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (w <= 0) {
-			broker_want_room(b, &c->client);
-			return;
-		}
-		bool switched = http1_is_switch(&c->status, buf, (size_t)w);
-		(void)!recv(c->server.fd, buf, (size_t)w, MSG_DONTWAIT);
-		c->bytes_in += (uint64_t)w;
-		b->bytes_in += (uint64_t)w;
-		if (c->status.decided) {
-			if (switched) {
-				http1_switched(&c->http);
-			} else {
-				http1_not_switched(&c->http);
-			}
-		}
-	}
-}
-
-/* With the limit used up: is there nothing more to carry? Notes the end. */
-static bool at_end(struct flow *f)
-{
-	char more;
-	ssize_t n = recv(f->from, &more, 1, MSG_PEEK | MSG_DONTWAIT);
-
-	f->eof |= n == 0;
-	return n <= 0 && f->piped == 0;
-}
-
-static bool relay_flow(struct broker *b, struct conn *c, struct flow *f, uint64_t *count,
-                       uint64_t *total, uint64_t limit)
-{
-	uint64_t moved = 0;
-	size_t max = within(*total, limit, TURN_BYTES);
-
-	if (max == 0 && !at_end(f)) {
-		conn_deny(b, c, "byte_limit", "");
-		return false;
-	}
-	f->last = f == &c->up ? c->down.done : c->up.done;
-	enum flow_result r = flow_turn(f, max, &moved);
-
-	*count += moved;
-	*total += moved;
-	if (r == FLOW_BROKEN) {
-		conn_hung_up(b, c);
-		return false;
-	}
-	if (r == FLOW_MOVED) {
-		c->moved_ms = clock_ms();
-	}
-	if (f->blocked) {
-		broker_want_room(b, f == &c->up ? &c->server : &c->client);
-	} else if (moved > 0 && moved >= max) {
-		conn_again(b, c);
-	}
-	return true;
-}
-
-static void conn_relay(struct broker *b, struct conn *c)
-{
-	conn_not_again(b, c);
-	if (c->first == FIRST_HTTP) {
-		relay_http_up(b, c);
-		if (c->state == CONN_RELAY && http1_waiting(&c->http)) {
-			relay_http_down(b, c);
-			if (c->state == CONN_RELAY && !http1_waiting(&c->http)) {
-				relay_http_up(b, c); /* what was held back until now */
-			}
-		}
-	} else if (c->head_len > 0) {
-		if (!head_send(b, c, c->head_len)) {
-			return;
-		}
-		if (c->head_len == 0) {
-			conn_drop_head(b, c); /* the next one needs it */
-		}
-	}
-	if (c->state != CONN_RELAY) {
-		return;
-	}
-	bool raw_up = c->first != FIRST_HTTP && c->head_len == 0;
-	if ((raw_up &&
-	     !relay_flow(b, c, &c->up, &c->bytes_out, &b->bytes_out, b->c->max_bytes_out)) ||
-	    (!(c->first == FIRST_HTTP && http1_waiting(&c->http) && !c->status.decided) &&
-	     !relay_flow(b, c, &c->down, &c->bytes_in, &b->bytes_in, b->c->max_bytes_in))) {
-		return;
-	}
-	if (c->up.done && c->down.done) {
-		conn_close(b, c, "ok");
-	} else if (!c->spared && c->bytes_in > 0) {
-		c->spared = true; /* now, when nobody waits for it */
-		spare_ask(b, c);
 	}
 }
 

@@ -175,7 +175,7 @@ int accept_wait_ms(const struct broker *b, int most);
 void tally_add(struct broker *b, enum tally what);
 void tally_tick(struct broker *b);
 
-/* dns.c */
+/* broker_dns.c */
 void dns_datagrams(struct broker *b, int fd);
 void dns_accept(struct broker *b, struct source *listener);
 void dns_turn(struct broker *b, struct source *s);
@@ -190,7 +190,7 @@ void conn_first(struct broker *b, struct conn *c); /* reads and judges its first
 /* Learning: it says nothing more. Frees it, or dials. */
 void conn_silent(struct broker *b, struct conn *c);
 
-/* conn.c */
+/* broker_conn.c */
 void conn_dialled(struct broker *b, const struct dial_reply *r, int fd);
 void conn_event(struct broker *b, struct source *s, uint32_t events);
 void conn_dial(struct broker *b, struct conn *c); /* its name was shown, or need not be */
@@ -206,6 +206,12 @@ void conn_tick(struct broker *b, uint64_t now_ms);
 bool conn_finished(struct broker *b, bool quiet);
 void conn_close_all(struct broker *b);
 void conn_sweep(struct broker *b); /* frees what is over, goes on where there is more */
+/* There is something left to do that others come before; or there is not. */
+void conn_again(struct broker *b, struct conn *c);
+void conn_not_again(struct broker *b, struct conn *c);
+
+/* broker_relay.c */
+void conn_relay(struct broker *b, struct conn *c); /* as much as goes now; may free it */
 
 /* broker_spare.c */
 /* The connection is made: if there are many of its kind, asks for spares. */

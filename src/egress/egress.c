@@ -20,6 +20,7 @@
 #include "egress/event.h"
 #include "os/clock.h"
 #include "os/clone.h"
+#include "os/file.h"
 
 #define DIAL_TIMEOUT_MS 15000
 #define EVENT_BUFFER    (4 << 20)
@@ -37,8 +38,6 @@ void egress_init(struct egress *e)
 /* Only what is named stays open in a child of ours. */
 static void keep_only(const int *fds, size_t n)
 {
-	int top = 2;
-
 	for (int i = 0; i < 3; i++) {
 		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 		if (null >= 0 && null != i) {
@@ -46,19 +45,7 @@ static void keep_only(const int *fds, size_t n)
 			(void)close(null);
 		}
 	}
-	for (;;) {
-		int next = -1;
-		for (size_t i = 0; i < n; i++) {
-			if (fds[i] > top && (next < 0 || fds[i] < next)) {
-				next = fds[i];
-			}
-		}
-		(void)close_range((unsigned)top + 1, next < 0 ? ~0U : (unsigned)next - 1, 0);
-		if (next < 0) {
-			return;
-		}
-		top = next;
-	}
+	(void)file_close_others(STDERR_FILENO + 1, fds, n);
 }
 
 static int parse_ranges(const struct ssb_plan *plan, struct cidr *ranges)

@@ -283,7 +283,9 @@ static void find_packing(struct reader *r)
 	}
 }
 
-_Noreturn void layer_reader(enum layer_pass pass, uint64_t most_bytes)
+/* Reads the layer from fd 0 and says it to fd 1; does not return. gunzip_load() was
+ * called. */
+static _Noreturn void layer_reader(enum layer_pass pass, uint64_t most_bytes)
 {
 	static struct reader r; /* too large for the stack */
 	uint8_t block[TAR_BLOCK];

@@ -34,10 +34,6 @@ struct step {
 /* A layer takes away first what earlier ones have, wherever that stands in it. */
 enum layer_pass { PASS_REMOVE, PASS_ADD };
 
-/* Reads the layer from fd 0 and says it to fd 1; does not return. gunzip_load() was
- * called. */
-_Noreturn void layer_reader(enum layer_pass pass, uint64_t most_bytes);
-
 /* What may still be unpacked. */
 struct unpack_left {
 	uint64_t files;

@@ -7,13 +7,13 @@
 #include "mcp/priv.h"
 #include "mcp/task.h"
 
-const char *const MCP_LEVELS[MCP_EMERGENCY + 1] = { "debug", "info",     "notice", "warning",
-	                                            "error", "critical", "alert",  "emergency" };
+static const char *const LEVELS[MCP_EMERGENCY + 1] = { "debug", "info",     "notice", "warning",
+	                                               "error", "critical", "alert",  "emergency" };
 
 int level_parse(const char *word, enum mcp_level *ret)
 {
-	for (size_t i = 0; i < ARRAY_LEN(MCP_LEVELS); i++) {
-		if (strcmp(MCP_LEVELS[i], word) == 0) {
+	for (size_t i = 0; i < ARRAY_LEN(LEVELS); i++) {
+		if (strcmp(LEVELS[i], word) == 0) {
 			*ret = (enum mcp_level)i;
 			return 0;
 		}
@@ -21,7 +21,7 @@ int level_parse(const char *word, enum mcp_level *ret)
 	return -1;
 }
 
-void out_notify(struct mcp_out *out, const char *method, const char *params)
+static void out_notify(struct mcp_out *out, const char *method, const char *params)
 {
 	auto_buf text;
 	struct json j;
@@ -119,7 +119,7 @@ void mcp_log(struct mcp_call *c, enum mcp_level level, const char *logger, const
 	}
 	json_init(&j, &text, false);
 	json_open(&j, '{');
-	json_kstr(&j, "level", MCP_LEVELS[level]);
+	json_kstr(&j, "level", LEVELS[level]);
 	if (logger != NULL) {
 		json_kstr(&j, "logger", logger);
 	}

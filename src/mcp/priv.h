@@ -117,7 +117,6 @@ struct mcp_call {
  * object, NULL: none. Nothing where nobody listens. */
 void call_notify(struct mcp_call *c, const char *method, const char *params);
 void peer_notify(struct mcp_peer *p, const char *method, const char *params);
-void out_notify(struct mcp_out *out, const char *method, const char *params);
 
 /* An error response to `id` (NULL: null), with `data`, one finished value, or NULL. */
 void error_text(struct buf *out, const char *id, int code, const char *message, const char *data);
@@ -211,8 +210,7 @@ struct protocol_method {
 const struct mcp_method *method_find(const struct mcp_server *s, enum mcp_era era,
                                      const char *name);
 
-/* server/discover and initialize: what the application has, in one era. */
-void server_capabilities(const struct mcp_app *app, enum mcp_era era, struct json *j);
+/* Its name, version and the like, as one JSON object. */
 void server_info(const struct mcp_app *app, struct json *j);
 
 #define MESSAGE_ID (MAX_MCP_ID * 6 + 3) /* as text: each byte escaped, the quotes, the NUL */
@@ -224,7 +222,6 @@ const char *version_static(const char *version); /* NULL: unknown */
 const char *version_legacy(const char *wish);    /* what initialize answers */
 void version_list(struct json *j);
 
-extern const char *const MCP_LEVELS[MCP_EMERGENCY + 1];
 int level_parse(const char *word, enum mcp_level *ret); /* -1: there is none */
 
 #define META_VERSION      "io.modelcontextprotocol/protocolVersion"

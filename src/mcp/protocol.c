@@ -47,7 +47,8 @@ static void write_extensions(const struct mcp_app *app, enum mcp_era era, struct
 	json_close(j, '}');
 }
 
-void server_capabilities(const struct mcp_app *app, enum mcp_era era, struct json *j)
+/* For server/discover and initialize: what the application has, in one era. */
+static void server_capabilities(const struct mcp_app *app, enum mcp_era era, struct json *j)
 {
 	json_open(j, '{');
 	for (size_t i = 0; i < ARRAY_LEN(CAPABILITIES); i++) {

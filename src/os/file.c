@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -207,4 +208,43 @@ int file_replace(const char *path, const void *data, size_t len, mode_t mode)
 		return -1;
 	}
 	return 0;
+}
+
+size_t file_first_symlink(int dir_fd, const char *path)
+{
+	char part[PATH_MAX];
+	struct stat st;
+
+	for (size_t i = 1; i < sizeof(part); i++) {
+		if (path[i] != '/' && path[i] != '\0') {
+			continue;
+		}
+		snprintf(part, sizeof(part), "%.*s", (int)i, path);
+		if (fstatat(dir_fd, part, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode)) {
+			return i;
+		}
+		if (path[i] == '\0') {
+			break;
+		}
+	}
+	return 0;
+}
+
+int file_close_others(unsigned from, const int *keep, size_t n)
+{
+	for (;;) {
+		unsigned next = ~0U; /* that stays */
+		for (size_t i = 0; i < n; i++) {
+			if (keep[i] >= 0 && (unsigned)keep[i] >= from && (unsigned)keep[i] < next) {
+				next = (unsigned)keep[i];
+			}
+		}
+		if (next == ~0U) {
+			return close_range(from, ~0U, 0);
+		}
+		if (next > from && close_range(from, next - 1, 0) != 0) {
+			return -1;
+		}
+		from = next + 1;
+	}
 }

@@ -48,4 +48,10 @@ int file_replace(const char *path, const void *data, size_t len, mode_t mode);
  * fd. */
 int file_mkdirs(const char *path);
 
+/* The length of the first part of `path`, which begins at dir_fd, that is a symlink; 0: none. */
+size_t file_first_symlink(int dir_fd, const char *path);
+
+/* Closes every fd from `from` on but these, in any order; -1 is none of them. */
+int file_close_others(unsigned from, const int *keep, size_t n);
+
 #endif

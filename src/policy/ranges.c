@@ -35,7 +35,7 @@ static const struct {
 	{ "ff00::/8", "it is in ff00::/8, where no host is" },
 };
 
-bool cidr_overlaps(const struct cidr *a, const struct cidr *b)
+static bool cidr_overlaps(const struct cidr *a, const struct cidr *b)
 {
 	return cidr_contains(a, &b->base) || cidr_contains(b, &a->base);
 }

@@ -5,8 +5,6 @@
 #include "base/address.h"
 #include "manifest/manifest.h"
 
-bool cidr_overlaps(const struct cidr *a, const struct cidr *b);
-
 /* The range that the sandbox's own network lies in, as text, if it meets `c`;
  * NULL otherwise. */
 const char *range_of_sandbox(const struct cidr *c);

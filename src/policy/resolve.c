@@ -6,7 +6,6 @@
  * held by its nearest existing parent, and made by the run. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -34,28 +33,6 @@ static bool is_shown(const struct build *b, const char *path)
 	return b->opt->rootfs == NULL && path_is_system(path);
 }
 
-/* The first component of `path` that is a symlink: its length; 0 if none. */
-static size_t first_symlink(const char *path)
-{
-	char head[PATH_MAX];
-	struct stat st;
-
-	for (size_t i = 1; i < sizeof(head); i++) {
-		if (path[i] != '/' && path[i] != '\0') {
-			continue;
-		}
-		memcpy(head, path, i);
-		head[i] = '\0';
-		if (lstat(head, &st) == 0 && S_ISLNK(st.st_mode)) {
-			return i;
-		}
-		if (path[i] == '\0') {
-			break;
-		}
-	}
-	return 0;
-}
-
 /* Where the link leads may be the better reason; it is recorded then. */
 static bool leads_to_danger(struct build *b, const struct request *r, const char *real)
 {
@@ -81,8 +58,8 @@ static void refuse_symlink(struct build *b, const struct request *r, const char 
 	if (leads_to_danger(b, r, real)) {
 		return;
 	}
-	auto_free char *why =
-	        build_printf(b, "it goes through the symlink %.*s", (int)first_symlink(path), path);
+	auto_free char *why = build_printf(b, "it goes through the symlink %.*s",
+	                                   (int)file_first_symlink(AT_FDCWD, path), path);
 	auto_free char *remedy = real != NULL ? build_printf(b, "declare the real path: %s", real)
 	                                      : build_printf(b, "declare a path without symlinks");
 	build_refuse_request(b, r, why, remedy);

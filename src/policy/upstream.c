@@ -41,7 +41,8 @@ static struct upstream steal(struct upstream *u)
 	return r;
 }
 
-bool upstream_copy(const struct upstream *from, const char *where, struct upstream *ret)
+/* A copy of `from`, found at `where`; false without memory. */
+static bool upstream_copy(const struct upstream *from, const char *where, struct upstream *ret)
 {
 	AUTO(upstream_done) struct upstream u = { .port = from->port };
 

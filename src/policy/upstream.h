@@ -10,9 +10,6 @@
 const char *upstream_parse(const char *url, struct upstream *ret);
 #define UPSTREAM_FORM "http://HOST:PORT or http://USER:PASSWORD@HOST:PORT"
 
-/* A copy of `from`, found at `where`; false without memory. */
-bool upstream_copy(const struct upstream *from, const char *where, struct upstream *ret);
-
 void upstream_done(struct upstream *u); /* wipes the credentials */
 
 /* One item of a no_proxy list in its one form: "*", a range, or a name without

@@ -220,25 +220,9 @@ static int hold_obeyed(struct links *l, const struct ssb_plan *plan, int dir, co
 /* The length of the first part of `name` that is a symlink; 0: none is. */
 static size_t linked_part(int dir, const char *name)
 {
-	char part[PATH_MAX];
-	struct stat st;
 	auto_fd at = file_openat2(dir, name, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 
-	if (at >= 0 || errno != ELOOP) {
-		return 0;
-	}
-	for (size_t i = 1;; i++) {
-		if (name[i] != '/' && name[i] != '\0') {
-			continue;
-		}
-		snprintf(part, sizeof(part), "%.*s", (int)i, name);
-		if (fstatat(dir, part, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode)) {
-			return i;
-		}
-		if (name[i] == '\0') {
-			return 0; /* it was one */
-		}
-	}
+	return at >= 0 || errno != ELOOP ? 0 : file_first_symlink(dir, name);
 }
 
 /* One protected name in a directory, whose path is `where`. */

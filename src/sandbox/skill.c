@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/close_range.h>
 #include <linux/openat2.h>
 #include <signal.h>
@@ -266,15 +265,9 @@ static void skill_close_others(const struct stage *s, int meet)
 	const int kept[] = { s->ctl, meet, s->exec_fd, s->payload_fd };
 	struct ssb_error err = { 0 };
 
-	for (int from = 3, next; from >= 0; from = next < INT_MAX ? next + 1 : -1) {
-		next = INT_MAX;
-		for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
-			next = kept[i] >= from && kept[i] < next ? kept[i] : next;
-		}
-		if (next > from && close_range((unsigned)from, (unsigned)next - 1, 0) != 0) {
-			ssb_fail(&err, SSB_E_LAYER, errno, "fds", "close_range");
-			stage_die(s, &err);
-		}
+	if (file_close_others(STDERR_FILENO + 1, kept, ARRAY_LEN(kept)) != 0) {
+		ssb_fail(&err, SSB_E_LAYER, errno, "fds", "close_range");
+		stage_die(s, &err);
 	}
 }
 

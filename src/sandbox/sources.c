@@ -115,18 +115,15 @@ static int submount_add(struct stage *s, const struct grant *g, const char *poin
 	return 0;
 }
 
-/* The innermost grant that `path` lies beneath, the plan's grants being
- * sorted parents first; NULL: none. */
+/* The innermost grant that `path` lies beneath on the host, the plan's grants
+ * being sorted parents first; NULL: none. */
 static const struct grant *grant_above(const struct ssb_plan *plan, const char *path)
 {
 	const struct grant *found = NULL;
 
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		const struct grant *g = &plan->grants[i];
-		size_t len = strlen(g->path);
-		if (strncmp(path, g->path, len) == 0 && (path[len] == '/' || path[len] == '\0')) {
-			found = g;
-		}
+		found = path_beneath(path, g->path) != NULL ? g : found;
 	}
 	return found;
 }

@@ -230,5 +230,9 @@ int rootfs_way(const struct stage *s, const struct grant *g, int root_fd, struct
  * root is gone, grants_attach when the new one is in place. */
 int grants_collect(struct stage *s, struct ssb_error *err);
 int grants_attach(struct stage *s, int root_fd, struct ssb_error *err);
+/* Of the source that is mounted by now (grants_hold.c): the names at the top of the grant, and
+ * in each repository in it, are read-only; what they lead to stays. */
+int grant_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error *err);
+int grant_hold(const struct stage *s, size_t i, struct ssb_error *err);
 
 #endif

@@ -38,6 +38,11 @@ uint64_t grant_attrs(const struct grant *g);
  * (grants.c). */
 int view_overlay(int root_fd, int empty, int *tree);
 
+/* Mounts the object behind fd over itself: it can no longer be renamed,
+ * removed or replaced, and with `read_only` not be changed either. */
+int view_pin(int fd, bool read_only);
+bool view_pinned(int fd); /* a mount stands on it already: it cannot be moved */
+
 /* Makes the parents of `path` (relative to root) and the thing itself, unless
  * they exist; follows no symlink. -1 with errno. */
 int view_place(int root, const char *path, bool dir);

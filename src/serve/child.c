@@ -3,18 +3,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-pid_t child_fork(void)
+#include "os/clone.h"
+#include "os/file.h"
+
+pid_t child_fork(int *ret_pidfd)
 {
 	sigset_t all;
 	sigset_t before;
 
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	pid_t pid = fork();
+	pid_t pid = clone_fork(ret_pidfd);
 	if (pid != 0) {
 		int error = errno;
 		(void)sigprocmask(SIG_SETMASK, &before, NULL);
@@ -39,11 +41,6 @@ static void settle_signals(const struct child *c)
 	(void)sigprocmask(SIG_SETMASK, &held, NULL);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 static int settle_fds(const struct child *c)
 {
 	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -51,18 +48,7 @@ static int settle_fds(const struct child *c)
 	if (none < 0 || dup2(none, STDIN_FILENO) < 0 || dup2(none, STDOUT_FILENO) < 0) {
 		return -1;
 	}
-	qsort(c->keep, c->n_keep, sizeof(c->keep[0]), by_number);
-	unsigned from = STDERR_FILENO + 1;
-	for (size_t i = 0; i < c->n_keep; i++) {
-		int fd = c->keep[i];
-		if (fd > (int)from && close_range(from, (unsigned)fd - 1, 0) != 0) {
-			return -1;
-		}
-		if (fd >= (int)from) {
-			from = (unsigned)fd + 1;
-		}
-	}
-	return close_range(from, ~0U, 0);
+	return file_close_others(STDERR_FILENO + 1, c->keep, c->n_keep);
 }
 
 int child_settle(const struct child *c)

@@ -11,12 +11,12 @@ struct child {
 	int goes_with_it; /* the signal that it gets when the server is gone; 0: none */
 	const int *held;  /* signals that stay blocked: they wait for whoever reads them */
 	size_t n_held;
-	int *keep; /* fds that stay, in any order; -1 is none. They are sorted. */
+	const int *keep; /* fds that stay, in any order; -1 is none */
 	size_t n_keep;
 };
 
-/* As fork(); in the child every signal is blocked until child_settle(). */
-pid_t child_fork(void);
+/* As clone_fork(); in the child every signal is blocked until child_settle(). */
+pid_t child_fork(int *ret_pidfd);
 /* Standard error stays: it is where a process says what nobody expected. Standard input
  * and output are /dev/null. -1: it must not go on. */
 int child_settle(const struct child *c);

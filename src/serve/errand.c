@@ -12,14 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/pidfd.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "os/clone.h"
 #include "os/file.h"
 #include "serve/child.h"
 #include "serve/records.h"
@@ -114,7 +115,7 @@ static void tell(struct errand *e)
 
 static void send_kill(struct errand *e)
 {
-	(void)syscall(SYS_pidfd_send_signal, e->pidfd, SIGKILL, NULL, 0U);
+	(void)pidfd_send_signal(e->pidfd, SIGKILL, NULL, 0);
 }
 
 /* False: nothing more, now or for ever. */
@@ -258,15 +259,6 @@ static _Noreturn void work(const struct errand *e, int fd, pid_t server)
 	_exit(sent ? 0 : 1);
 }
 
-/* A process that cannot be watched over is not let go on. */
-static int abandon(struct errand *e)
-{
-	(void)kill(e->pid, SIGKILL);
-	while (waitpid(e->pid, NULL, 0) < 0 && errno == EINTR) {
-	}
-	return -1;
-}
-
 /* -1: nothing of it is there. */
 static int launch(struct errand *e)
 {
@@ -286,18 +278,19 @@ static int launch(struct errand *e)
 	if (fcntl(e->pipe, F_SETFL, O_NONBLOCK) != 0) {
 		return -1;
 	}
-	e->pid = child_fork();
+	e->pid = child_fork(&e->pidfd);
 	if (e->pid == 0) {
 		work(e, theirs, server);
 	}
 	if (e->pid < 0) {
 		return -1;
 	}
-	e->pidfd = (int)syscall(SYS_pidfd_open, e->pid, 0U);
-	if (e->pidfd < 0 || loop_watch(l, e->pidfd, EPOLLIN, on_pid, e, &e->pid_watch) != 0 ||
+	if (loop_watch(l, e->pidfd, EPOLLIN, on_pid, e, &e->pid_watch) != 0 ||
 	    loop_watch(l, e->pipe, EPOLLIN, on_pipe, e, &e->pipe_watch) != 0 ||
 	    loop_after(l, ms, on_limit, e, &e->limit) != 0) {
-		return abandon(e);
+		loop_unwatch(&e->pid_watch);
+		clone_end(&e->pidfd); /* what cannot be watched over is not let go on */
+		return -1;
 	}
 	return 0;
 }

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/error.h"
@@ -299,7 +299,7 @@ static void on_pid(void *arg, uint32_t events)
 
 static void send_signal(const struct job *j, int sig)
 {
-	(void)syscall(SYS_pidfd_send_signal, j->pidfd, sig, NULL, 0U);
+	(void)pidfd_send_signal(j->pidfd, sig, NULL, 0);
 }
 
 static void on_kill(void *arg)
@@ -374,15 +374,6 @@ static int watch_all(struct job *j, struct ssb_error *err)
 	return 0;
 }
 
-/* A supervisor that cannot be watched over is not let go on. */
-static int abandon(struct job *j)
-{
-	(void)kill(j->pid, SIGKILL);
-	while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR) {
-	}
-	return -1;
-}
-
 static int start(struct job *j, const struct job_wish *w, struct ssb_error *err)
 {
 	auto_fd out = -1, error = -1, theirs = -1;
@@ -412,16 +403,16 @@ static int start(struct job *j, const struct job_wish *w, struct ssb_error *err)
 		                         .out = out,
 		                         .err = error,
 		                         .sock = theirs };
-	j->pid = job_fork(&child);
+	j->pid = job_fork(&child, &j->pidfd);
 	if (j->pid < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "run", "fork");
 	}
-	j->pidfd = (int)syscall(SYS_pidfd_open, j->pid, 0U);
-	if (j->pidfd < 0) {
-		(void)ssb_fail(err, SSB_E_SYS, errno, "run", "pidfd_open");
-		return abandon(j);
+	if (watch_all(j, err) != 0) {
+		loop_unwatch(&j->pid_watch);
+		clone_end(&j->pidfd); /* what cannot be watched over is not let go on */
+		return -1;
 	}
-	return watch_all(j, err) == 0 ? 0 : abandon(j);
+	return 0;
 }
 
 int job_start(struct serve *s, const struct job_wish *w, const struct job_watch *watch,

@@ -139,10 +139,10 @@ static _Noreturn void supervise(const struct job_child *c)
 	_exit(0);
 }
 
-pid_t job_fork(const struct job_child *c)
+pid_t job_fork(const struct job_child *c, int *ret_pidfd)
 {
 	pid_t server = getpid();
-	pid_t pid = child_fork();
+	pid_t pid = child_fork(ret_pidfd);
 
 	if (pid != 0) {
 		return pid;

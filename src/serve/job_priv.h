@@ -36,7 +36,7 @@ struct job_child {
 	int sock;
 };
 
-/* As fork(); the child does not return. */
-pid_t job_fork(const struct job_child *c);
+/* As clone_fork(); the child does not return. */
+pid_t job_fork(const struct job_child *c, int *ret_pidfd);
 
 #endif

@@ -201,16 +201,6 @@ static bool is_fresh(const struct kept *k, const struct skill *skill,
 
 /* ---- making one --------------------------------------------------------------- */
 
-static int take_out(struct ssb_options *o, const struct string_list *l, struct ssb_error *err)
-{
-	for (size_t i = 0; l != NULL && i < l->n; i++) {
-		if (ssb_options_set(o, SSB_OPT_WITHHOLD, l->v[i], err) != 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
 /* As consent_apply() does, of a copy that was found whole, or made, in an errand: to look at
  * each of its files again is not for the loop. */
 static int apply_copied(const struct serve *s, const struct consent_found *f, struct ssb_options *o,
@@ -222,7 +212,7 @@ static int apply_copied(const struct serve *s, const struct consent_found *f, st
 			return ssb_fail(err, SSB_E_NOMEM, 0, "approval", "out of memory");
 		}
 	}
-	return take_out(o, &f->lock.declined, err);
+	return consent_stay_out(&f->lock, &f->lock.asked, o, NULL, err);
 }
 
 /* What the owner was shown, without being kept: from its copy, where there is one. */
@@ -240,7 +230,12 @@ static int apply_shown(const struct serve *s, const struct plan_wish *w, struct 
 			                "nobody knows what was shown");
 		}
 	}
-	return take_out(o, w->without, err);
+	for (size_t i = 0; w->without != NULL && i < w->without->n; i++) {
+		if (ssb_options_set(o, SSB_OPT_WITHHOLD, w->without->v[i], err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
 }
 
 /* The owner's flags, and what the owner gave since. */

@@ -17,14 +17,12 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "os/file.h"
 #include "serve/records_priv.h"
 #include "serve/uri.h"
 
-#define LOOK_MS     200  /* at what somebody has subscribed to */
-#define IDLE_MS     1000 /* whether a run still lives */
-#define CHANGED_MS  500  /* several runs that begin are one change of the list */
-#define EVENT_BYTES 4096
+#define LOOK_MS    200  /* at what somebody has subscribed to */
+#define IDLE_MS    1000 /* whether a run still lives */
+#define CHANGED_MS 500  /* several runs that begin are one change of the list */
 
 struct followed {
 	char id[RUN_ID_SIZE];
@@ -157,8 +155,9 @@ static bool is_known(const struct live *l, const char *id)
 	return false;
 }
 
-static void take_event(struct live *l, const struct inotify_event *e)
+static void take_event(void *arg, const struct inotify_event *e)
 {
+	struct live *l = arg;
 	struct run_entry entry;
 
 	if (e->len == 0 || !run_entry_from_name(&entry, e->name)) {
@@ -179,29 +178,17 @@ static void take_event(struct live *l, const struct inotify_event *e)
 static void on_event(void *arg, uint32_t events)
 {
 	struct live *l = arg;
-	char data[EVENT_BYTES] __attribute__((aligned(__alignof__(struct inotify_event))));
-	ssize_t n = read(l->fd, data, sizeof(data));
 
 	(void)events;
-	for (ssize_t at = 0; at < n;) {
-		const struct inotify_event *e = (const void *)(data + at);
-		take_event(l, e);
-		at += (ssize_t)sizeof(*e) + (ssize_t)e->len;
-	}
+	runs_news_take(l->fd, take_event, l);
 }
 
 /* Without it nobody is told of new runs; everything else is as it was. */
 static void watch_directory(struct live *l)
 {
-	auto_buf path;
-
-	buf_init(&path, MAX_PATH_BYTES);
-	buf_addf(&path, "%s/runs", l->serve->owner.state_dir);
-	l->dir.fd = path.failed ? -1 : file_mkdirs(path.data);
-	l->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (l->dir.fd < 0 || l->fd < 0 ||
-	    inotify_add_watch(l->fd, path.data, IN_CREATE | IN_DELETE | IN_ONLYDIR) < 0 ||
-	    loop_watch(l->serve->loop, l->fd, EPOLLIN, on_event, l, &l->watch) != 0) {
+	l->dir.fd = runs_directory(l->serve->owner.state_dir);
+	l->fd = l->dir.fd < 0 ? -1 : runs_news(l->dir.fd, IN_CREATE | IN_DELETE);
+	if (l->fd < 0 || loop_watch(l->serve->loop, l->fd, EPOLLIN, on_event, l, &l->watch) != 0) {
 		own_close(&l->fd);
 	}
 }

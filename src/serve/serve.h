@@ -58,7 +58,6 @@ int serve_main(const struct serve_options *o, struct ssb_error *err);
 /* Handlers of methods and tools; `app` is the struct serve. */
 extern const struct mcp_method SERVE_METHODS[];
 extern const size_t N_SERVE_METHODS;
-extern const struct mcp_tools SERVE_TOOLS;
 
 mcp_handler tool_run_skill, tool_list_skills, tool_validate_skill,
         tool_inspect_skill;                             /* tool_run.c, tool_skills.c */

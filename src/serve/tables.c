@@ -233,7 +233,7 @@ static const struct mcp_tool TOOLS[] = {
 	  .hints = MCP_DESTRUCTIVE,
 	  .handle = tool_report_violation },
 };
-const struct mcp_tools SERVE_TOOLS = { TOOLS, ARRAY_LEN(TOOLS) };
+static const struct mcp_tools SERVE_TOOLS = { TOOLS, ARRAY_LEN(TOOLS) };
 
 /* ---- methods -------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* act.h - what follows from a decision, for those that live: runs are ended,
  * stopped or let go on, the owner is told.
  *
- * Every run of a session has a keeper (keeper.h), which listens on a socket in
+ * Every run of a session has a keeper (keeper.c), which listens on a socket in
  * <state_dir>/live. All are asked at once. One that does not answer in time is
  * ended by its init's pidfd, if that is still the same process: start time and
  * boot id say so. */

@@ -1,5 +1,14 @@
-#include "session/keeper.h"
-
+/* keeper.c - a run inside a session: the caller's side.
+ *
+ * The keeper is a process beside the supervisor. It has the store; the
+ * supervisor has none, and pays for none of its libraries. They talk by
+ * sandbox/govern.h. The keeper
+ *  - asks the store whether the run may begin, before anything is built,
+ *  - holds the control socket by which a kill or a pause reaches the run,
+ *  - adds up what the run uses, and tells the supervisor to end or pause it,
+ *  - hears of kills on other machines (PostgreSQL),
+ *  - writes down the end.
+ * The end of either is the end of the run: no skill goes on unmetered. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -135,8 +144,8 @@ static int run_kept(struct ssb_plan *plan, const char *id, const struct owner *o
 	return failed;
 }
 
-int session_run(struct ssb_plan *plan, const char *id, const int stdio[3],
-                struct ssb_result *ret_result, struct ssb_error *err)
+int ssb_run_in_session(struct ssb_plan *plan, const char *id, const int stdio[3],
+                       struct ssb_result *ret_result, struct ssb_error *err)
 {
 	AUTO(owner_done) struct owner owner = { 0 };
 
@@ -154,10 +163,4 @@ int session_run(struct ssb_plan *plan, const char *id, const int stdio[3],
 	}
 	return owner_load(&owner, err) != 0 ? -1
 	                                    : run_kept(plan, id, &owner, stdio, ret_result, err);
-}
-
-int ssb_run_in_session(struct ssb_plan *plan, const char *id, const int stdio[3],
-                       struct ssb_result *ret_result, struct ssb_error *err)
-{
-	return session_run(plan, id, stdio, ret_result, err);
 }

@@ -167,7 +167,7 @@ struct outbox_item {
 	enum notify_kind kind;
 	char *url;    /* these three: new, freed by outbox_item_done() */
 	char *secret; /* or NULL */
-	char *body;   /* JSON of the event, session_event_json() */
+	char *body;   /* JSON of the event (outbox.c) */
 	unsigned tries;
 	/* NOTIFY_OTEL: what follows. `body` is lines of the ledger. */
 	bool span;        /* the session that is over, as a span; `body`: what its events are */

@@ -23,7 +23,7 @@ bool span_is(struct span s, const char *text)
 	return s.len == strlen(text) && memcmp(s.s, text, s.len) == 0;
 }
 
-bool span_is_nocase(struct span s, const char *text)
+static bool span_is_nocase(struct span s, const char *text)
 {
 	return s.len == strlen(text) && strncasecmp(s.s, text, s.len) == 0;
 }

@@ -45,7 +45,6 @@ const struct span *http_request_field(const struct http_request *r, const char *
 bool http_request_accepts(const struct http_request *r, const char *type);
 
 bool span_is(struct span s, const char *text);
-bool span_is_nocase(struct span s, const char *text);
 
 /* ---- the body ---------------------------------------------------------------- */
 

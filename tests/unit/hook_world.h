@@ -2,10 +2,13 @@
 #ifndef HOOK_WORLD_H
 #define HOOK_WORLD_H
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "os/tree.h"
 
 /* The command line is a program, not part of the library. */
 #include "cli/shell_line.c"
@@ -84,13 +87,8 @@ static int make_world(void **state)
 
 static int drop_world(void **state)
 {
-	char *argv[] = { "rm", "-rf", world, NULL };
 	(void)state;
-	if (fork() == 0) {
-		execv("/bin/rm", argv);
-		_exit(1);
-	}
-	return 0;
+	return tree_remove(AT_FDCWD, world);
 }
 
 /* Replaces "W" behind a blank, a quote or at the start by the world's path. */

@@ -344,6 +344,15 @@ const char *world_last(const struct world_out *o)
 	return o->n_sent > 0 ? o->sent[o->n_sent - 1] : "";
 }
 
+char *world_state(const struct world_out *o)
+{
+	const char *at = strstr(world_last(o), "\"requestState\":\"");
+
+	assert_non_null(at);
+	at += strlen("\"requestState\":\"");
+	return strndup(at, strcspn(at, "\""));
+}
+
 int world_last_status(const struct world_out *o)
 {
 	return o->n_sent > 0 ? o->statuses[o->n_sent - 1] : 0;

@@ -46,6 +46,8 @@ void world_initialize(struct world *w, const char *capabilities);
 /* The last message that was sent; "" where none was. */
 const char *world_last(const struct world_out *o);
 int world_last_status(const struct world_out *o);
+/* requestState of the last message, new. */
+char *world_state(const struct world_out *o);
 /* Fails the test where `text` (' for ") is not in the last message. */
 void world_expect(const struct world_out *o, const char *text);
 

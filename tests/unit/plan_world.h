@@ -18,6 +18,7 @@
 
 #include "base/limits.h"
 #include "base/own.h"
+#include "os/tree.h"
 #include "policy/build.h"
 #include "policy/owner.h"
 
@@ -87,17 +88,10 @@ static inline int setup(void **state)
 
 static inline int teardown(void **state)
 {
-	int status = -1;
 	(void)state;
-
 	free((void *)(uintptr_t)owner.config_dir);
 	free((void *)(uintptr_t)owner.state_dir);
-	pid_t pid = fork();
-	if (pid == 0) {
-		execl("/bin/rm", "rm", "-rf", top, (char *)NULL);
-		_exit(127);
-	}
-	return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
+	return tree_remove(AT_FDCWD, top);
 }
 
 /* Every test has its own policy file, or none. */

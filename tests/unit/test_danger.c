@@ -17,6 +17,7 @@
 
 #include "base/own.h"
 #include "os/file.h"
+#include "os/tree.h"
 #include "policy/danger.h"
 #include "policy/mounts.h"
 #include "policy/protect.h"
@@ -58,19 +59,10 @@ static int make_home(void **state)
 
 static int remove_home(void **state)
 {
-	char command[128];
 	(void)state;
-
 	free((void *)(uintptr_t)owner.config_dir);
 	free((void *)(uintptr_t)owner.state_dir);
-	snprintf(command, sizeof(command), "%s", top);
-	pid_t pid = fork();
-	if (pid == 0) {
-		execl("/bin/rm", "rm", "-rf", command, (char *)NULL);
-		_exit(127);
-	}
-	int status = -1;
-	return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
+	return tree_remove(AT_FDCWD, top);
 }
 
 static struct danger_hits judge(struct danger *d, const char *path, enum access access, bool mounts)

@@ -20,6 +20,7 @@
 #include "egress/event.h"
 #include "os/clock.h"
 #include "os/clone.h"
+#include "fds_world.h"
 
 static bool without_memory;
 static unsigned violations;
@@ -171,23 +172,6 @@ static void test_gone_before_the_end(void **state)
 	assert_int_equal(violations, 1);
 	violations = 0;
 	egress_done(&e);
-}
-
-static int lowest_free(void)
-{
-	auto_fd fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	return fd;
-}
-
-static int open_files(void)
-{
-	int n = 0;
-
-	for (int fd = 0; fd < 256; fd++) {
-		n += fcntl(fd, F_GETFD) >= 0;
-	}
-	return n;
 }
 
 /* As many descriptors as `left`; with all of them it fails for memory. */

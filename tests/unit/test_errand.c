@@ -88,21 +88,6 @@ static void run(struct world *w, struct seen *s, void (*fn)(void *arg, struct bu
 	assert_int_equal(s->ended, 1);
 }
 
-/* Processes of this test that live, or are not reaped. */
-static int children(void)
-{
-	char path[64];
-	int n = 0;
-	int c;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
-	auto_file f = fopen(path, "re");
-	while (f != NULL && (c = fgetc(f)) != EOF) {
-		n += c == ' ';
-	}
-	return n;
-}
-
 static void stop(void *arg)
 {
 	loop_stop(arg);
@@ -136,7 +121,7 @@ static void brings_bytes(void **state)
 	run(*state, &s, say_hello);
 	assert_int_equal(s.fate, ERRAND_DONE);
 	assert_string_equal(s.data, "hello");
-	assert_int_equal(children(), 0);
+	assert_int_equal(world_children(), 0);
 }
 
 static void bring_many(void *arg, struct buf *out)
@@ -237,7 +222,7 @@ static void too_long_is_an_error(void **state)
 	assert_int_equal(s.fate, ERRAND_LATE);
 	assert_non_null(strstr(s.why, "too long"));
 	assert_true(clock_ms() - begin < 30000);
-	assert_int_equal(children(), 0);
+	assert_int_equal(world_children(), 0);
 }
 
 static void canceled_leaves_nothing(void **state)
@@ -248,12 +233,12 @@ static void canceled_leaves_nothing(void **state)
 
 	begin_wish(w, &s, &wish);
 	turn(w, 100);
-	assert_int_equal(children(), 1); /* the control */
+	assert_int_equal(world_children(), 1); /* the control */
 	errand_cancel(s.errand);
 	assert_int_equal(s.ended, 0);
 	assert_int_equal(loop_run(w->serve.loop), 0);
 	assert_int_equal(s.fate, ERRAND_CANCELED);
-	assert_int_equal(children(), 0);
+	assert_int_equal(world_children(), 0);
 }
 
 /* ---- how many ---------------------------------------------------------------------------- */
@@ -359,7 +344,7 @@ static void outlives_the_connection(void **state)
 	struct errand_wish wish = { .run = open_and_wait, .who = "http:token" };
 	begin_wish(w, &next, &wish);
 	turn(w, 50);
-	assert_int_equal(children(), 2);
+	assert_int_equal(world_children(), 2);
 	assert_int_equal(flock(cue, LOCK_UN), 0);
 	assert_int_equal(loop_run(w->serve.loop), 0);
 	assert_int_equal(a.seen.ended, 1);
@@ -384,13 +369,13 @@ static void so_many_at_once(void **state)
 		begin_wish(w, &s[i], &wish);
 	}
 	turn(w, 200);
-	assert_int_equal(children(), MAX_ERRANDS_EACH); /* there is room for another */
+	assert_int_equal(world_children(), MAX_ERRANDS_EACH); /* there is room for another */
 	for (size_t i = EACH; i < (size_t)EACH * CLIENTS; i++) {
 		struct errand_wish wish = { .run = open_and_wait, .who = WHO[i / EACH] };
 		begin_wish(w, &s[i], &wish);
 	}
 	turn(w, 200);
-	assert_int_equal(children(), MAX_ERRANDS);
+	assert_int_equal(world_children(), MAX_ERRANDS);
 	assert_int_equal(n_ended, 0);
 
 	/* One that waits is canceled without having been begun. */
@@ -407,7 +392,7 @@ static void so_many_at_once(void **state)
 		assert_int_equal(s[i].ended, 1);
 		assert_string_equal(s[i].data, "went");
 	}
-	assert_int_equal(children(), 0);
+	assert_int_equal(world_children(), 0);
 }
 
 /* Whoever has the fewest under way comes first, and not whoever asked first. */
@@ -429,7 +414,7 @@ static void the_fewest_come_first(void **state)
 		begin_wish(w, &others[i], &wish);
 	}
 	turn(w, 200);
-	assert_int_equal(children(), MAX_ERRANDS);
+	assert_int_equal(world_children(), MAX_ERRANDS);
 	/* All places are taken, and three wait: of these, then one of a new client. */
 	struct errand_wish of_a = { .run = say_hello, .who = "a" };
 	struct errand_wish of_b = { .run = say_hello, .who = "b" };
@@ -462,14 +447,14 @@ static void the_end_ends_all(void **state)
 		begin_wish(w, &s[i], &wish);
 	}
 	turn(w, 100);
-	assert_int_equal(children(), MAX_ERRANDS_EACH);
+	assert_int_equal(world_children(), MAX_ERRANDS_EACH);
 	errands_free(w->serve.errands);
 	assert_int_equal(errands_new(&w->serve, &w->serve.errands, &err), 0);
 	for (int i = 0; i < N; i++) {
 		assert_int_equal(s[i].ended, 1);
 		assert_int_equal(s[i].fate, ERRAND_CANCELED);
 	}
-	assert_int_equal(children(), 0);
+	assert_int_equal(world_children(), 0);
 }
 
 /* The server is killed, and its errand goes with it: the pipe that it holds ends. */
@@ -490,7 +475,7 @@ static void dies_with_the_server(void **state)
 		close(life[1]);
 		begin_wish(w, &s, &wish);
 		turn(w, 200);
-		(void)!write(STDERR_FILENO, children() == 1 ? "x" : "?", 1);
+		(void)!write(STDERR_FILENO, world_children() == 1 ? "x" : "?", 1);
 		(void)raise(SIGKILL);
 	}
 	close(life[1]);
@@ -570,14 +555,14 @@ static void nobody_waits_for_what_follows(void **state)
 	assert_int_equal(loop_run(w->serve.loop), 0);
 	assert_int_equal(s.fate, ERRAND_DONE);
 	assert_string_equal(s.data, "hello");
-	assert_int_equal(children(), 1);
+	assert_int_equal(world_children(), 1);
 	assert_int_equal(flock(cue, LOCK_UN), 0);
 	assert_true(marked(w));
-	for (int i = 0; i < 100 && children() > 0; i++) {
+	for (int i = 0; i < 100 && world_children() > 0; i++) {
 		turn(w, 100);
 	}
 	assert_int_equal(s.ended, 1);
-	assert_int_equal(children(), 0);
+	assert_int_equal(world_children(), 0);
 }
 
 /* It outlives the server that is told to end. */

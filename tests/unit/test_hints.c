@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -17,6 +16,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "learn/needs.h"
+#include "os/tree.h"
 
 /* "kind value[:port]" of each, with "!" before what is a comment alone. */
 static char *list(const struct needs *s)
@@ -170,15 +170,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	int status = -1;
 	(void)state;
-
-	pid_t pid = fork();
-	if (pid == 0) {
-		execl("/bin/rm", "rm", "-rf", top, (char *)NULL);
-		_exit(127);
-	}
-	return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
+	return tree_remove(AT_FDCWD, top);
 }
 
 static char *scan(bool *ret_cut)

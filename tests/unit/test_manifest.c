@@ -9,27 +9,12 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "base/diag.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "manifest/manifest.h"
+#include "diags_world.h"
 
-#define auto_diags    AUTO(diags_freep) struct ssb_diags *
 #define auto_manifest AUTO(manifest_freep) struct manifest *
-
-static const char *dump(const struct ssb_diags *d)
-{
-	static char out[8192];
-	size_t len = 0;
-
-	out[0] = '\0';
-	for (size_t i = 0; i < ssb_diags_count(d) && len < sizeof(out); i++) {
-		const struct ssb_diag *e = ssb_diags_get(d, i);
-		len += (size_t)snprintf(out + len, sizeof(out) - len, "%s: %s (%s)\n", e->where,
-		                        e->text, e->remedy);
-	}
-	return out;
-}
 
 static struct manifest *parse_good(const char *text)
 {
@@ -396,7 +381,7 @@ static void bad_manifests(void **state)
 		assert_int_equal(err.code, SSB_E_MANIFEST);
 		if (!has_error(d, BAD[i].line, BAD[i].word, BAD[i].remedy)) {
 			fail_msg("no \"%s\" (%s) at line %u in: %s\nof: %s", BAD[i].word,
-			         BAD[i].remedy, BAD[i].line, dump(d), text);
+			         BAD[i].remedy, BAD[i].line, diags_dump(d), text);
 		}
 	}
 }

@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,6 +18,7 @@
 #include "consent/consent.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/tree.h"
 
 static char top[64];
 static char skill[80];
@@ -27,13 +27,6 @@ static struct consent_found found;
 static struct grant shown;
 static struct ssb_plan plan;
 static char manifest[96];
-
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *w)
-{
-	(void)st;
-	(void)w;
-	return flag == FTW_DP ? rmdir(path) : unlink(path);
-}
 
 static const char *in_skill(const char *name)
 {
@@ -99,7 +92,7 @@ static int teardown(void **state)
 	consent_found_done(&found);
 	plan_approval_free(plan.approved);
 	own_close(&shown.fd);
-	return nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return tree_remove(AT_FDCWD, top);
 }
 
 /* ---- what an author does while it runs ------------------------------------------- */

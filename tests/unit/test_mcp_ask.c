@@ -226,16 +226,6 @@ static void legacy_answers_of_another(void **state)
 
 /* ---- modern ---- */
 
-/* requestState of the last message, new. */
-static char *state_of(const struct world_out *o)
-{
-	const char *at = strstr(world_last(o), "\"requestState\":\"");
-
-	assert_non_null(at);
-	at += strlen("\"requestState\":\"");
-	return strndup(at, strcspn(at, "\""));
-}
-
 static void call(struct world *w, const char *method, const char *params)
 {
 	world_say(w, "{'jsonrpc':'2.0','id':1,'method':'%s','params':{" MODERN_WITH(CAN) "%s}}",
@@ -262,7 +252,7 @@ static void modern_refused_is_not_sealed(void **state)
 	assert_int_equal(call_put_answer(c, "second", NULL, NULL), 0);
 	mcp_ask(c, "first", "elicitation/create", "{}");
 	mcp_wait(c, "one");
-	auto_free char *sealed = state_of(&w.out);
+	auto_free char *sealed = world_state(&w.out);
 	world_say(&w,
 	          "{'jsonrpc':'2.0','id':2,'method':'test/later','params':{'name':'n',"
 	          "'requestState':'%s','inputResponses':{'first':{'action':'accept'}}," MODERN_WITH(
@@ -286,7 +276,7 @@ static void modern_one(void **state)
 	world_expect(&w.out, "'inputRequests':{'first':{'method':'elicitation/create','params':{");
 	assert_int_equal(w.out.n_ended, 1);
 	assert_int_equal(w.server->n_calls, 0);
-	auto_free char *sealed = state_of(&w.out);
+	auto_free char *sealed = world_state(&w.out);
 	retry(&w, ",'name':'n'", "{'first':{'action':'accept'},'other':{'action':'x'}}", sealed);
 	world_expect(&w.out, "'resultType':'complete'");
 	world_expect(&w.out,
@@ -306,11 +296,11 @@ static void modern_rounds(void **state)
 	(void)state;
 	world_init(&w);
 	call(&w, "tools/call", ",'twice':1");
-	auto_free char *one = state_of(&w.out);
+	auto_free char *one = world_state(&w.out);
 	/* What was not asked yet is not taken. */
 	retry(&w, ",'twice':1", "{'first':{'action':'a'},'second':{'action':'early'}}", one);
 	world_expect(&w.out, "'inputRequests':{'second':");
-	auto_free char *two = state_of(&w.out);
+	auto_free char *two = world_state(&w.out);
 	retry(&w, ",'twice':1", "{'first':{'action':'changed'},'second':{'action':'b'}}", two);
 	world_expect(&w.out, "'state':'two','first':'a','second':'b','a':1,'b':1");
 	world_done(&w);
@@ -326,7 +316,7 @@ static void modern_missing(void **state)
 		struct world w;
 		world_init(&w);
 		call(&w, "tools/call", "");
-		auto_free char *one = state_of(&w.out);
+		auto_free char *one = world_state(&w.out);
 		retry(&w, "", rows[i], one);
 		world_expect(&w.out, "'resultType':'input_required'");
 		world_expect(&w.out, "'inputRequests':{'first':");
@@ -343,7 +333,7 @@ static void modern_bound(void **state)
 	(void)state;
 	world_init(&w);
 	call(&w, "tools/call", ",'name':'n'");
-	auto_free char *sealed = state_of(&w.out);
+	auto_free char *sealed = world_state(&w.out);
 	retry(&w, ",'name':'m'", "{'first':{'action':'accept'}}", sealed);
 	world_expect(&w.out, "'code':-32602,'message':'requestState ");
 	retry(&w, ",'name':'n','more':1", "{}", sealed);
@@ -412,7 +402,7 @@ static void modern_too_much(void **state)
 	assert_non_null(text);
 	world_init(&w);
 	call(&w, "tools/call", ",'twice':1");
-	auto_free char *one = state_of(&w.out);
+	auto_free char *one = world_state(&w.out);
 	char *at = stpcpy(text, "{'first':{'action':'");
 	memset(at, 'a', (size_t)MAX_MCP_STATE * 2);
 	(void)stpcpy(at + (size_t)MAX_MCP_STATE * 2, "'}}");

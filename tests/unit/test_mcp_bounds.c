@@ -84,16 +84,6 @@ static void rounds(void **state)
 	}
 }
 
-/* requestState of the last message, new. */
-static char *state_of(const struct world_out *o)
-{
-	const char *at = strstr(world_last(o), "\"requestState\":\"");
-
-	assert_non_null(at);
-	at += strlen("\"requestState\":\"");
-	return strndup(at, strcspn(at, "\""));
-}
-
 static void retry(struct world *w, const char *sealed, const char *responses)
 {
 	world_say(w,
@@ -120,14 +110,14 @@ static void modern_questions(void **state)
 	assert_non_null(strstr(world_last(&w.out), last));
 	(void)snprintf(last, sizeof(last), "\"k%d\":", MAX_MCP_ASKS);
 	assert_null(strstr(world_last(&w.out), last));
-	auto_free char *one = state_of(&w.out);
+	auto_free char *one = world_state(&w.out);
 	for (int i = 0; i <= MAX_MCP_ASKS; i++) { /* the last was not asked, and is not taken */
 		buf_addf(&all, "%s'k%d':{'action':'accept'}", i > 0 ? "," : "", i);
 	}
 	retry(&w, one, all.data);
 	assert_non_null(strstr(world_last(&w.out), last));
 	assert_null(strstr(world_last(&w.out), "\"k0\":"));
-	auto_free char *two = state_of(&w.out);
+	auto_free char *two = world_state(&w.out);
 	(void)snprintf(answers, sizeof(answers), "'k%d':{'action':'accept'}", MAX_MCP_ASKS);
 	retry(&w, two, answers);
 	expect_answers(&w, MAX_MCP_ASKS + 1);

@@ -12,23 +12,7 @@
 #include "base/buf.h"
 #include "base/own.h"
 #include "sandbox/sandbox.h"
-
-static int lowest_free(void)
-{
-	auto_fd fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	return fd;
-}
-
-static int open_files(void)
-{
-	int n = 0;
-
-	for (int fd = 0; fd < 256; fd++) {
-		n += fcntl(fd, F_GETFD) >= 0;
-	}
-	return n;
-}
+#include "fds_world.h"
 
 static int nothing(int fd, void *arg)
 {

@@ -1,7 +1,6 @@
 /* The search for repositories in a writable grant: what it finds, what leads
  * it nowhere, and its bounds, at each and one past it. */
 #include <errno.h>
-#include <ftw.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -27,14 +26,6 @@ static char *in(const char *path)
 	return p;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static int world(void **state)
 {
 	(void)state;
@@ -58,7 +49,7 @@ static int world_end(void **state)
 	string_list_done(&plan.warnings);
 	free(grant.path);
 	own_close(&grant.fd);
-	return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return tree_remove(AT_FDCWD, root);
 }
 
 /* Makes the directories of "a/b/c". */

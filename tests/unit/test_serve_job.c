@@ -201,21 +201,6 @@ static void says_why_it_did_not_run(void **state)
 	assert_int_equal(s.started, 0);
 }
 
-/* Processes of this test that live, beside itself. */
-static int children(void)
-{
-	char path[64];
-	int n = 0;
-	int c;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
-	auto_file f = fopen(path, "re");
-	while (f != NULL && (c = fgetc(f)) != EOF) {
-		n += c == ' ';
-	}
-	return n;
-}
-
 static void is_canceled(void **state)
 {
 	uint64_t took = UINT64_MAX;
@@ -227,7 +212,7 @@ static void is_canceled(void **state)
 		run(*state, &s, "{}", "trap : TERM INT; echo go; while :; do sleep 1; done");
 		assert_true(s.end.ran);
 		assert_int_equal(s.end.result.end, SSB_END_CANCELED);
-		assert_int_equal(children(), 0);
+		assert_int_equal(world_children(), 0);
 		assert_true(s.run_id[0] != '\0');
 		took = s.ended_ms - s.canceled_ms;
 	}
@@ -283,11 +268,11 @@ static void many_at_once(void **state)
 /* Other supervisors than the real one; NULL: that. */
 static void (*supervisor)(const struct job_child *c);
 
-pid_t __real_job_fork(const struct job_child *c);
-pid_t __wrap_job_fork(const struct job_child *c);
-pid_t __wrap_job_fork(const struct job_child *c)
+pid_t __real_job_fork(const struct job_child *c, int *ret_pidfd);
+pid_t __wrap_job_fork(const struct job_child *c, int *ret_pidfd);
+pid_t __wrap_job_fork(const struct job_child *c, int *ret_pidfd)
 {
-	pid_t pid = supervisor != NULL ? fork() : __real_job_fork(c);
+	pid_t pid = supervisor != NULL ? clone_fork(ret_pidfd) : __real_job_fork(c, ret_pidfd);
 
 	if (supervisor != NULL && pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -362,7 +347,7 @@ static void as_many_as_there_may_be(void **state)
 	}
 	assert_int_equal(err.code, SSB_E_LIMIT);
 	assert_int_equal(jobs_count(w->serve.jobs), MAX_JOBS);
-	assert_int_equal(children(), MAX_JOBS); /* none was begun */
+	assert_int_equal(world_children(), MAX_JOBS); /* none was begun */
 
 	/* There is room again when one has ended. */
 	job_cancel(s[7].job);
@@ -376,7 +361,7 @@ static void as_many_as_there_may_be(void **state)
 	for (size_t i = 0; i <= MAX_JOBS; i++) {
 		assert_int_equal(s[i].ended, 1);
 	}
-	assert_int_equal(children(), 0);
+	assert_int_equal(world_children(), 0);
 }
 
 static int told_to;
@@ -427,7 +412,7 @@ static void was_killed(const struct seen *s)
 	assert_false(s->end.ran);
 	assert_non_null(strstr(s->end.err.text, "was killed by signal 9"));
 	assert_string_equal(s->live, "up it");
-	assert_int_equal(children(), 0);
+	assert_int_equal(world_children(), 0);
 }
 
 /* Not before its time is over: a session's store may be slow. */
@@ -533,7 +518,7 @@ static void the_end_waits_for_all(void **state)
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(s[i].ended, 1);
 	}
-	assert_int_equal(children(), 0);
+	assert_int_equal(world_children(), 0);
 }
 
 /* The server is killed: its runs end, and their records are whole. */

@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "base/diag.h"
 #include "base/limits.h"
 #include "policy/options.h"
 #include "serve/plans.h"
@@ -204,6 +205,29 @@ static void is_by_this_approval(void **state)
 		assert_int_equal(consent_revoke(&w->serve.owner, skill.dir, &was, &err), 0);
 		consent_found_done(&whole);
 		consent_found_done(&less);
+	}
+}
+
+/* What was declined once, and is not asked for any more, is nothing to speak of. */
+static void is_quiet_of_what_nobody_asks(void **state)
+{
+	struct world *w = *state;
+	AUTO(skill_done) struct skill skill = skill_at(w, "s");
+	AUTO(consent_found_done) struct consent_found f = { 0 };
+	char *item[] = { (char[]){ "read ~/notes" }, NULL };
+	const struct string_list declined = { item, 1 };
+
+	world_skill(w, "s", "{}", "true");
+	approve_by(w, &skill, "one", &declined, &f);
+	for (int copied = 0; copied < 2; copied++) {
+		const struct plan_wish wish = { .skill = &skill,
+			                        .consent = &f,
+			                        .copied = copied != 0 };
+		AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+		struct ssb_error err = { 0 };
+		struct ssb_plan *p = NULL;
+		assert_int_equal(plans_get(w->serve.plans, &wish, &p, diags, &err), 0);
+		assert_int_equal(ssb_diags_count(diags), 0);
 	}
 }
 
@@ -546,6 +570,7 @@ int main(void)
 		T(is_kept_so_long),
 		T(each_wish_has_its_own),
 		T(is_by_this_approval),
+		T(is_quiet_of_what_nobody_asks),
 		T(of_the_manifest_that_was_approved),
 		T(says_it_again),
 		T(sees_a_change),

@@ -12,27 +12,12 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "base/diag.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "session/policy.h"
+#include "diags_world.h"
 
-#define auto_diags  AUTO(diags_freep) struct ssb_diags *
 #define auto_policy AUTO(session_policy_done) struct session_policy
-
-static const char *dump(const struct ssb_diags *d)
-{
-	static char out[16384];
-	size_t len = 0;
-
-	out[0] = '\0';
-	for (size_t i = 0; i < ssb_diags_count(d) && len < sizeof(out); i++) {
-		const struct ssb_diag *e = ssb_diags_get(d, i);
-		len += (size_t)snprintf(out + len, sizeof(out) - len, "%s: %s (%s)\n", e->where,
-		                        e->text, e->remedy);
-	}
-	return out;
-}
 
 static struct session_policy good(const char *text)
 {
@@ -41,7 +26,7 @@ static struct session_policy good(const char *text)
 	struct session_policy p;
 
 	if (session_policy_parse("s.yaml", text, strlen(text), &p, d, &err) < 0) {
-		fail_msg("refused: %s\n%s", text, dump(d));
+		fail_msg("refused: %s\n%s", text, diags_dump(d));
 	}
 	assert_int_equal(ssb_diags_count(d), 0);
 	return p;
@@ -393,7 +378,7 @@ static void findings(void **state)
 		    strstr(first->text, BAD[i].says) == NULL ||
 		    strstr(first->remedy, BAD[i].remedy) == NULL) {
 			fail_msg("%s\nwanted %s: %s (%s)\n%s", BAD[i].text, where, BAD[i].says,
-			         BAD[i].remedy, r == 0 ? "accepted" : dump(d));
+			         BAD[i].remedy, r == 0 ? "accepted" : diags_dump(d));
 		}
 		assert_int_equal(err.code, SSB_E_POLICY);
 		assert_string_equal(err.where, where);
@@ -442,7 +427,7 @@ static void secrets_are_not_told(void **state)
 		assert_int_equal(
 		        session_policy_parse("s.yaml", TEXTS[i], strlen(TEXTS[i]), &p, d, &err),
 		        -1);
-		assert_null(strstr(dump(d), "hunter2"));
+		assert_null(strstr(diags_dump(d), "hunter2"));
 		assert_null(strstr(err.text, "hunter2"));
 	}
 }

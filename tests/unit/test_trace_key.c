@@ -22,6 +22,7 @@
 #include "audit/key.h"
 #include "base/hex.h"
 #include "base/own.h"
+#include "os/tree.h"
 
 #define RUNS 20
 
@@ -68,13 +69,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	pid_t pid = fork();
-	if (pid == 0) {
-		execl("/bin/rm", "rm", "-rf", tmp, (char *)NULL);
-		_exit(127);
-	}
-	int status;
-	return waitpid(pid, &status, 0) == pid ? status : -1;
+	return tree_remove(AT_FDCWD, tmp);
 }
 
 static void load(struct trace_key *key)

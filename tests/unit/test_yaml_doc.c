@@ -9,18 +9,17 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "base/diag.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "manifest/report.h"
 #include "manifest/yaml_doc.h"
+#include "diags_world.h"
 
 static void ynode_freep(struct ynode **n)
 {
 	ydoc_free(*n);
 }
 
-#define auto_diags AUTO(diags_freep) struct ssb_diags *
 #define auto_ynode AUTO(ynode_freep) struct ynode *
 
 /* Has the list an error at this place with this word in it? */
@@ -34,20 +33,6 @@ static bool has_error(const struct ssb_diags *d, const char *where, const char *
 		}
 	}
 	return false;
-}
-
-static const char *dump(const struct ssb_diags *d)
-{
-	static char out[4096];
-	size_t len = 0;
-
-	out[0] = '\0';
-	for (size_t i = 0; i < ssb_diags_count(d) && len < sizeof(out); i++) {
-		const struct ssb_diag *e = ssb_diags_get(d, i);
-		len += (size_t)snprintf(out + len, sizeof(out) - len, "%s: %s (%s)\n", e->where,
-		                        e->text, e->remedy);
-	}
-	return out;
 }
 
 static void a_tree_with_positions(void **state)
@@ -133,7 +118,7 @@ static void good_documents(void **state)
 		auto_diags d = ssb_diags_new();
 		auto_ynode root = ydoc_parse("f", GOOD[i].bytes, GOOD[i].len, d);
 		if (root == NULL || ssb_diags_count(d) != 0) {
-			fail_msg("%s: refused: %s", GOOD[i].what, dump(d));
+			fail_msg("%s: refused: %s", GOOD[i].what, diags_dump(d));
 		}
 	}
 }
@@ -211,7 +196,7 @@ static void bad_documents(void **state)
 		auto_ynode root = ydoc_parse("f", BAD[i].bytes, BAD[i].len, d);
 		if (!has_error(d, BAD[i].where, BAD[i].word)) {
 			fail_msg("%s: no \"%s\" at %s in: %s", BAD[i].what, BAD[i].word,
-			         BAD[i].where, dump(d));
+			         BAD[i].where, diags_dump(d));
 		}
 		if ((root != NULL) != BAD[i].tree) {
 			fail_msg("%s: tree is %p", BAD[i].what, (void *)root);
@@ -267,10 +252,10 @@ static void check_cap(char *text, bool fits, const char *word)
 	auto_ynode root = ydoc_parse("f", owned, strlen(owned), d);
 
 	if (fits && (root == NULL || ssb_diags_count(d) != 0)) {
-		fail_msg("%s: refused at the cap: %s", word, dump(d));
+		fail_msg("%s: refused at the cap: %s", word, diags_dump(d));
 	}
 	if (!fits && (!diag_has_errors(d) || strstr(ssb_diags_get(d, 0)->text, word) == NULL)) {
-		fail_msg("%s: not refused past the cap: %s", word, dump(d));
+		fail_msg("%s: not refused past the cap: %s", word, diags_dump(d));
 	}
 }
 

@@ -1,0 +1,213 @@
+/* grants_hold.c - what stays as it is in a grant that the skill may write: the names that the
+ * host obeys (policy/protect.h), and what they lead to (links.h). Mounted over itself, a
+ * thing can neither be moved nor replaced. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/file.h"
+#include "os/mount.h"
+#include "policy/paths.h"
+#include "policy/protect.h"
+#include "sandbox/sources.h"
+#include "sandbox/stage.h"
+#include "sandbox/view.h"
+
+bool view_pinned(int fd)
+{
+	struct statx st;
+
+	return statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &st) == 0 &&
+	       (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
+int view_pin(int fd, bool read_only)
+{
+	auto_fd tree = mount_clone(fd, "");
+
+	if (tree < 0 || (read_only && mount_restrict(tree, MOUNT_ATTR_RDONLY, -1) != 0)) {
+		return -1;
+	}
+	return mount_attach(tree, fd, "");
+}
+
+/* Makes `name` beneath dir_fd read-only. Its parents are pinned, so that they
+ * cannot be renamed away; so is a symlink on the way, and what that leads to is
+ * held where it lies (links.h). */
+static int protect_one(int dir_fd, const char *name)
+{
+	char part[PATH_MAX];
+
+	for (size_t i = 1;; i++) {
+		if (name[i] != '/' && name[i] != '\0') {
+			continue;
+		}
+		snprintf(part, sizeof(part), "%.*s", (int)i, name);
+		auto_fd at = file_openat2(dir_fd, part, O_PATH | O_NOFOLLOW,
+		                          RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+		struct stat st;
+		if (at < 0 || fstat(at, &st) != 0) {
+			/* Not there: what is to be held has a placeholder. */
+			return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+		}
+		bool last = name[i] == '\0' || !S_ISDIR(st.st_mode) || placeholder_is(&st);
+		if ((last || !view_pinned(at)) && view_pin(at, last) != 0) {
+			return -1;
+		}
+		if (last) {
+			return 0;
+		}
+	}
+}
+
+/* The placeholders in `target` would be news to git inside: its list of what to
+ * overlook, in `gitdir` beneath the grant's tree, gets their names, in the view
+ * only. Best effort: it is for comfort. */
+static void hide_from_git(int root_fd, int tree, const char *gitdir, int target, size_t nth)
+{
+	char place[32], path[PATH_MAX];
+	auto_buf text = { 0 };
+
+	snprintf(path, sizeof(path), "%s/info/exclude", gitdir);
+	auto_fd exclude = file_openat2(tree, path, O_RDONLY | O_NONBLOCK,
+	                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+
+	buf_init(&text, 256 * 1024);
+	if (exclude < 0 || file_read_all(exclude, &text) != 0) {
+		return;
+	}
+	buf_addc(&text, '\n');
+	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
+		struct stat st;
+		if (fstatat(target, PROTECTED[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    placeholder_is(&st)) {
+			buf_addf(&text, "/%s\n", PROTECTED[i].name);
+		}
+	}
+	snprintf(place, sizeof(place), "etc/.git-exclude-%zu", nth);
+	auto_fd list = openat(root_fd, place, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	if (text.failed || list < 0 || file_write_all(list, text.data, text.len) != 0) {
+		return;
+	}
+	auto_fd made = mount_clone(root_fd, place);
+	if (made >= 0 && mount_restrict(made, MOUNT_ATTR_RDONLY, -1) == 0) {
+		(void)mount_attach(made, exclude, "");
+	}
+}
+
+/* `within` is where in the grant `dir` lies, "" at its top. */
+static int protect_names(const struct grant *g, int dir, const char *within, bool gitdir,
+                         struct ssb_error *err)
+{
+	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
+		const char *name = gitdir ? protected_in_gitdir(&PROTECTED[i]) : PROTECTED[i].name;
+		/* One that is granted by name is a grant of its own, mounted over it. */
+		if (name != NULL && protect_one(dir, name) != 0) {
+			return ssb_fail(
+			        err, SSB_E_LAYER, errno, "mounts",
+			        "cannot protect '%s', which the host obeys, in '%.90s%s%.70s' "
+			        "(%.40s)",
+			        name, g->path, *within != '\0' ? "/" : "", within, g->where);
+		}
+	}
+	return 0;
+}
+
+/* Opens the directory `path` beneath the grant, with every directory on the
+ * way pinned: otherwise one of them is renamed, and another repository takes
+ * its place. */
+static int open_pinned(int tree, const char *path)
+{
+	char part[PATH_MAX];
+
+	if (*path == '\0') {
+		return fcntl(tree, F_DUPFD_CLOEXEC, 3);
+	}
+	for (size_t i = 1;; i++) {
+		if (path[i] != '/' && path[i] != '\0') {
+			continue;
+		}
+		snprintf(part, sizeof(part), "%.*s", (int)i, path);
+		auto_fd at = file_openat2(tree, part, O_PATH | O_DIRECTORY | O_NOFOLLOW,
+		                          RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+		if (at < 0 || (!view_pinned(at) && view_pin(at, false) != 0)) {
+			return -1;
+		}
+		if (path[i] == '\0') {
+			/* Again: what lies on top now is the mount. */
+			return file_openat2(tree, path, O_PATH | O_DIRECTORY | O_NOFOLLOW,
+			                    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+		}
+	}
+}
+
+int grant_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error *err)
+{
+	const struct grant *g = &s->sources[i].grant;
+	int tree = s->sources[i].tree;
+
+	if (protect_names(g, tree, "", false, err) != 0) {
+		return -1;
+	}
+	hide_from_git(root_fd, tree, ".git", tree, i);
+	for (size_t k = 0; s->repos != NULL && k < s->repos->n; k++) {
+		const struct repo *r = &s->repos->v[k];
+		if (r->grant != s->sources[i].nth) {
+			continue;
+		}
+		auto_fd dir = open_pinned(tree, r->path);
+		if (dir < 0) {
+			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+			                "cannot protect the repository '%.90s/%.90s' (%.40s)",
+			                g->path, r->path, g->where);
+		}
+		if (protect_names(g, dir, r->path, r->gitdir, err) != 0) {
+			return -1;
+		}
+		if (r->shared != NULL) {
+			hide_from_git(root_fd, tree, r->shared, dir, MAX_GRANTS + k);
+		}
+	}
+	return 0;
+}
+
+/* One thing in the grant that a protected name goes by or leads to, the way there included. */
+static int hold_one(int tree, const struct held *h)
+{
+	const char *name = h->read_only ? path_base(h->path) : "";
+	size_t len = strlen(h->path) - strlen(name);
+	auto_free char *way = strndup(h->path, *name != '\0' && len > 0 ? len - 1 : len);
+	auto_fd dir = way != NULL ? open_pinned(tree, way) : -1;
+	auto_fd at = dir < 0 || *name == '\0' ? steal_fd(&dir)
+	                                      : file_openat2(dir, name, O_PATH | O_NOFOLLOW,
+	                                                     RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+
+	return at < 0 ? -1 : h->read_only ? view_pin(at, true) : 0;
+}
+
+int grant_hold(const struct stage *s, size_t i, struct ssb_error *err)
+{
+	const struct source *src = &s->sources[i];
+
+	for (size_t k = 0; s->repos != NULL && k < s->repos->links.n; k++) {
+		const struct held *h = &s->repos->links.v[k];
+		if (!src->submount && h->grant == src->nth && hold_one(src->tree, h) != 0) {
+			return ssb_fail(
+			        err, SSB_E_LAYER, errno, "mounts",
+			        "cannot protect '%.90s/%.90s' (%.40s), to which a name leads "
+			        "that the host obeys",
+			        src->grant.path, h->path, src->grant.where);
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,222 @@
+/* find_derived.c - skills without a manifest of ours, by format: SKILL.md, Skillware, and a
+ * script that the caller names. What their files say becomes one (derive.h). */
+#include "skill/skill_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
+#include "base/sha256.h"
+#include "manifest/yaml_text.h"
+#include "os/file.h"
+#include "skill/derive.h"
+#include "skill/programs.h"
+
+/* The head of a file of the skill: more of it than frontmatter can have is not looked at. */
+static int read_head(const struct skill_search *s, const char *name, struct buf *out,
+                     struct ssb_error *err)
+{
+	auto_fd fd = file_openat2(s->fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY,
+	                          RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+	struct stat st;
+
+	if (fd < 0 && (errno == EXDEV || errno == ELOOP)) {
+		return ssb_fail(err, SSB_E_POLICY, 0, "skill",
+		                "its %s is a symlink that leaves the skill's directory; put the "
+		                "file itself there",
+		                name);
+	}
+	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		return ssb_fail(err, SSB_E_SYS, fd < 0 ? errno : 0, "skill", "open its %s", name);
+	}
+	if (file_read_all(fd, out) != 0 && errno != EFBIG) {
+		return ssb_fail(err, SSB_E_SYS, errno, "skill", "read its %s", name);
+	}
+	out->failed = false;
+	return 0;
+}
+
+static void warn_programs(const struct skill_search *s, const char *file, const struct says *says)
+{
+	const struct wish_list *all = &says->wishes[WISH_BINS];
+	const struct wish_list *any = &says->wishes[WISH_ANY_BINS];
+	bool found = any->n == 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		if (!program_exists(all->v[i].name)) {
+			diag_add(
+			        s->diags, SSB_WARNING, file,
+			        "install it, or give its directory with --read and PATH with --env",
+			        "it needs the program '%s', which the system does not have",
+			        all->v[i].name);
+		}
+	}
+	for (size_t i = 0; i < any->n; i++) {
+		found |= program_exists(any->v[i].name);
+	}
+	if (!found) {
+		diag_add(s->diags, SSB_WARNING, file, "install one",
+		         "it needs one of several programs ('%s', ...), and the system has none",
+		         any->v[0].name);
+	}
+}
+
+static void warn_wishes(const struct skill_search *s, const char *file, const struct says *says)
+{
+	const struct wish_list *os = &says->wishes[WISH_OS];
+	const struct wish_list *packages = &says->wishes[WISH_PACKAGES];
+	bool linux_too = os->n == 0;
+
+	warn_programs(s, file, says);
+	for (size_t i = 0; i < os->n; i++) {
+		linux_too |= strcmp(os->v[i].name, "linux") == 0;
+	}
+	if (!linux_too) {
+		diag_add(s->diags, SSB_WARNING, file, "", "it is not made for Linux, but for '%s'",
+		         os->v[0].name);
+	}
+	for (size_t i = 0; i < packages->n; i++) {
+		diag_add(s->diags, SSB_NOTE, file,
+		         "install it for the system, or use --toolchain auto",
+		         "it needs the Python package '%s'", packages->v[i].name);
+	}
+}
+
+static const char *fallback_name(const struct skill_search *s)
+{
+	const char *base = skill_base(s->dir);
+	size_t len = strlen(base);
+
+	return len > 0 && len <= MAX_NAME_BYTES && strpbrk(base, "/\t\n") == NULL &&
+	                       base[0] != ' ' && base[len - 1] != ' ' && yaml_can_hold(base)
+	               ? base
+	               : "skill";
+}
+
+/* Parses what was derived. Each variable stands where the skill asked for it. */
+static int take_derived(const struct skill_search *s, const struct derived *d,
+                        const struct buf *head, struct skill_found *ret, struct ssb_error *err)
+{
+	const struct wish_list *env = &d->says->wishes[WISH_ENV];
+	auto_buf text;
+
+	buf_init(&text, MAX_YAML_BYTES);
+	derive_manifest(&text, d);
+	ret->file = skill_join(s->dir, d->from);
+	if (text.failed || ret->file == NULL) {
+		return skill_no_memory(err);
+	}
+	if (manifest_parse(ret->file, text.data, text.len, &ret->manifest, s->diags, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < ret->manifest->env.n && i < env->n; i++) {
+		ret->manifest->env.v[i].line = env->v[i].line;
+		ret->manifest->env.v[i].col = env->v[i].col;
+	}
+	sha256(head->data != NULL ? head->data : "", head->len, ret->manifest->digest);
+	ret->text = buf_steal(&text);
+	return 0;
+}
+
+/* interpreter, its words, "/skill/PATH"; `argv` borrows but for the last, which is new. */
+static int script_argv(const struct script *script, char *argv[MAX_SHEBANG_WORDS + 2],
+                       struct ssb_error *err)
+{
+	memcpy(argv, script->words, script->n * sizeof(argv[0]));
+	argv[script->n] = skill_join("/skill", script->path);
+	argv[script->n + 1] = NULL;
+	return argv[script->n] == NULL ? skill_no_memory(err) : 0;
+}
+
+int skill_find_markdown(const struct skill_search *s, const char *name, struct skill_found *ret,
+                        struct ssb_error *err)
+{
+	AUTO(says_done) struct says says = { 0 };
+	AUTO(script_done) struct script script = { 0 };
+	char *argv[MAX_SHEBANG_WORDS + 2] = { NULL };
+	auto_free char *file = skill_join(s->dir, name);
+	auto_buf head;
+
+	buf_init(&head, MAX_YAML_BYTES);
+	if (file == NULL) {
+		return skill_no_memory(err);
+	}
+	if (read_head(s, name, &head, err) != 0) {
+		return -1;
+	}
+	if (says_markdown(&says, file, head.data != NULL ? head.data : "", head.len, s->diags) !=
+	    0) {
+		return skill_no_memory(err);
+	}
+	ret->format = SKILL_MARKDOWN;
+	if (s->args != NULL && s->args[0] != NULL) {
+		if (script_find(s->fd, s->dir, s->args[0], &script, s->diags, err) != 0 ||
+		    script_argv(&script, argv, err) != 0) {
+			return -1;
+		}
+		ret->used = 1;
+	}
+	auto_free char *last = argv[script.n];
+	ret->no_entry = argv[0] == NULL;
+	if (skill_has(s->fd, "agents/openai.yaml")) {
+		diag_add(s->diags, SSB_NOTE, file, "",
+		         "agents/openai.yaml is for the agent; nothing is taken from it");
+	}
+	warn_wishes(s, file, &says);
+	const struct derived d = { name, fallback_name(s), &says, argv };
+	return take_derived(s, &d, &head, ret, err);
+}
+
+/* Its code is imported by a program of ours, which the sandbox shows: the parameters are
+ * an argument, or come by standard input. */
+int skill_find_skillware(const struct skill_search *s, struct skill_found *ret,
+                         struct ssb_error *err)
+{
+	AUTO(says_done) struct says says = { 0 };
+	char *const argv[] = { "python3", SKILL_WORKER, "--once", "/skill", NULL };
+	auto_free char *file = skill_join(s->dir, SKILLWARE_FILE);
+	auto_buf head;
+
+	buf_init(&head, MAX_YAML_BYTES);
+	if (file == NULL) {
+		return skill_no_memory(err);
+	}
+	if (read_head(s, SKILLWARE_FILE, &head, err) != 0) {
+		return -1;
+	}
+	if (says_skillware(&says, file, head.data != NULL ? head.data : "", head.len, s->diags) !=
+	    0) {
+		return skill_no_memory(err);
+	}
+	ret->format = SKILL_SKILLWARE;
+	warn_wishes(s, file, &says);
+	const struct derived d = { SKILLWARE_FILE, fallback_name(s), &says, argv };
+	return take_derived(s, &d, &head, ret, err);
+}
+
+/* A directory that says nothing of itself, and a script in it that the caller names. */
+int skill_find_script(const struct skill_search *s, struct skill_found *ret, struct ssb_error *err)
+{
+	AUTO(script_done) struct script script = { 0 };
+	const struct says nothing = { 0 };
+	char *argv[MAX_SHEBANG_WORDS + 2] = { NULL };
+	auto_buf head;
+
+	buf_init(&head, MAX_YAML_BYTES);
+	if (script_find(s->fd, s->dir, s->args[0], &script, s->diags, err) != 0 ||
+	    read_head(s, script.path, &head, err) != 0 || script_argv(&script, argv, err) != 0) {
+		return -1;
+	}
+	auto_free char *last = argv[script.n];
+	ret->format = SKILL_SCRIPT;
+	ret->used = 1;
+	const struct derived d = { script.path, fallback_name(s), &nothing, argv };
+	return take_derived(s, &d, &head, ret, err);
+}

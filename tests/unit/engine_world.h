@@ -1,0 +1,60 @@
+/* engine_world.h - a session by its policy alone, and what the engine says of it. */
+#ifndef TESTS_ENGINE_WORLD_H
+#define TESTS_ENGINE_WORLD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/own.h"
+#include "session/engine.h"
+
+#define USD(x) ((micros)((x)*1000000 + 0.5))
+#define T0     1000000000000LL /* when the session began */
+#define SECOND 1000000LL
+
+struct world {
+	struct session s;
+	struct session_policy p;
+};
+
+static inline void world_done(struct world *w)
+{
+	session_policy_done(&w->p);
+}
+
+#define auto_world AUTO(world_done) struct world
+
+/* A session a second old, with the policy of this text. */
+static inline void begin(struct world *w, const char *text)
+{
+	struct ssb_diags *diags = ssb_diags_new();
+	struct ssb_error err = { 0 };
+
+	*w = (struct world){ .s = { .id = "s", .created_us = T0 } };
+	if (session_policy_parse("p.yaml", text, strlen(text), &w->p, diags, &err) < 0) {
+		fail_msg("%s: %s", err.where, err.text);
+	}
+	ssb_diags_free(diags);
+	w->s.policy = &w->p;
+}
+
+static inline struct verdict check(const struct world *w, double usd)
+{
+	return engine_check(&w->s, USD(usd), T0 + SECOND);
+}
+
+static inline void expect(struct verdict v, bool allowed, enum session_act act, const char *code)
+{
+	if (v.allowed != allowed || v.act != act || strcmp(v.code, code) != 0) {
+		fail_msg("%s %s %s: %s", v.allowed ? "allowed" : "refused", session_act_name(v.act),
+		         v.code, v.reason);
+	}
+	assert_true(v.reason[0] != '\0' && strlen(v.reason) < SESSION_REASON);
+}
+
+#endif
