@@ -45,7 +45,10 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 	    (s->watchdog && limit(RLIMIT_DATA, data) != 0)) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
 	}
-	/* Never quicker than whoever started it: only root may go up again. */
+	/* Never quicker than whoever started it, who may have the right to go up. */
+	if (limit(RLIMIT_NICE, 0) != 0 || limit(RLIMIT_RTPRIO, 0) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
+	}
 	int now = getpriority(PRIO_PROCESS, 0);
 	int nice = share_to_nice(res->cpu_shares);
 	if (s->nice && nice > now && setpriority(PRIO_PROCESS, 0, nice) != 0) {

@@ -210,7 +210,11 @@ static int hold_obeyed(struct links *l, const struct ssb_plan *plan, int dir, co
 	struct obeyed o = { .links = l, .plan = plan };
 	auto_fd at = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	if (at >= 0 && file_path(at, o.path, sizeof(o.path)) >= 0) {
+	if (at < 0 || file_path(at, o.path, sizeof(o.path)) < 0) {
+		return 0;
+	}
+	const struct grant *g = plan_shown_by(plan, o.path);
+	if (g == NULL || g->access != ACCESS_WRITE || !is_owners(g, o.path)) {
 		(void)tree_walk(at, &CAPS, take_obeyed, &o);
 	}
 	errno = o.error;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,6 +19,16 @@ int share_to_nice(uint64_t shares)
 		weight /= 1.25;
 	}
 	return nice;
+}
+
+int share_leave_realtime(void)
+{
+	static const struct sched_param NONE = { .sched_priority = 0 };
+	int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+
+	return policy == SCHED_FIFO || policy == SCHED_RR
+	               ? sched_setscheduler(0, SCHED_OTHER, &NONE)
+	               : 0;
 }
 
 int share_set_session(pid_t init, uint64_t shares)

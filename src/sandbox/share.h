@@ -13,6 +13,10 @@
 /* 1024 and more is nice 0, which is as high as a user may go. */
 int share_to_nice(uint64_t shares);
 
+/* Out of the realtime classes, if the caller is in one: no weight counts there, and a cgroup
+ * may not take it. */
+int share_leave_realtime(void);
+
 /* Sets the session of init's first child, the skill, to that value. Returns 0
  * when done or hopeless, 1 to be called again in SHARE_RETRY_MS. */
 int share_set_session(pid_t init, uint64_t shares);

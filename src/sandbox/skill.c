@@ -21,6 +21,7 @@
 #include "os/caps.h"
 #include "os/clone.h"
 #include "os/file.h"
+#include "sandbox/share.h"
 
 static void skill_must_hold(const struct stage *s, const char *leak)
 {
@@ -215,6 +216,7 @@ static void skill_may_start(struct stage *s, int meet)
 {
 	struct start start;
 	struct msg_fds cgroup;
+	struct ssb_error err = { 0 };
 
 	if (msg_recv(meet, &start, sizeof(start), &cgroup) != (ssize_t)sizeof(start)) {
 		_exit(125); /* init has said why */
@@ -222,6 +224,10 @@ static void skill_may_start(struct stage *s, int meet)
 	s->watchdog = start.watchdog;
 	s->nice = start.nice;
 	s->reports[LAYER_LIMITS] = start.limits;
+	if (share_leave_realtime() != 0) {
+		ssb_fail(&err, SSB_E_LAYER, errno, "limits", "sched_setscheduler");
+		stage_die(s, &err);
+	}
 	stage_join_cgroup(s, &cgroup);
 	msg_close(&cgroup);
 	stage_layers(s, AT_LAST);

@@ -212,6 +212,22 @@ def test_a_caller_with_less_priority(ssb):
     assert ssb.probe(code) < 15
 
 
+def test_a_caller_in_realtime(ssb):
+    """The skill shares the processor, whatever its caller may do."""
+    code = """
+    import json, os, resource as r
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except PermissionError:
+        pass
+    print(json.dumps([os.sched_getscheduler(0), r.getrlimit(r.RLIMIT_RTPRIO),
+                      r.getrlimit(13)]))  # RLIMIT_NICE
+    """
+    argv = ["chrt", "-f", "1", *ssb.identity(), ssb.binary, "run", str(ssb.skill(code))]
+    r = harness.execute(argv, env=ssb.environment(None), cwd=ssb.work)
+    assert r.ok().json() == [os.SCHED_OTHER, [0, 0], [0, 0]]
+
+
 def test_process_limit(ssb):
     kids = ssb.probe(FORKS, resources={"max_processes": 20})
     assert 5 <= kids <= 20
