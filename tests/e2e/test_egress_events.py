@@ -487,4 +487,4 @@ def test_ten_thousand_malformed(net, code):
     for c in net.seen()["connections"]:
         assert c["sni"] in (None, "api.example.test"), c
         assert all(r[1].lower() == "api.example.test" for r in c["requests"]), c
-    assert seconds < 60, seconds
+    assert seconds < 240, f"{seconds} s: something hung"
