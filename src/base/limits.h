@@ -253,7 +253,7 @@
 /* The search for repositories in a writable grant */
 #define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */
 #define MAX_REPO_ENTRIES 20000
-#define MAX_REPO_CPU_MS  1000        /* for all grants of a run together */
+#define MAX_REPO_CPU_MS  1000 /* for all grants of a run together */
 #define MAX_REPO_WALL_MS 5000
 #define MAX_REPOS        256         /* or fewer: each holds an fd for each name */
 #define MAX_REPO_CONFIG  (64 * 1024) /* bytes of one file of git's settings */
