@@ -26,6 +26,7 @@
 #include "policy/paths.h"
 #include "policy/protect.h"
 #include "sandbox/repo_config.h"
+#include "sandbox/repos_known.h"
 
 #define QUEUE_BYTES   (4UL << 20)
 #define LISTING_BYTES 32768U
@@ -326,17 +327,24 @@ static void keep_closed(struct search *s, const char *path)
 	}
 }
 
+/* Opens a directory to be read; -1 with errno: EACCES also where no name in it can be found. */
+static int open_directory(const struct search *s, const char *path)
+{
+	auto_fd dir =
+	        file_openat2(grant_fd(s, s->grant), *path != '\0' ? path : ".",
+	                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW, IN_GRANT | RESOLVE_NO_SYMLINKS);
+
+	return dir < 0 || faccessat(dir, ".", F_OK, 0) != 0 ? -1 : steal_fd(&dir);
+}
+
 static void visit(struct search *s, const char *path)
 {
 	/* Aligned as the kernel fills it. */
 	_Alignas(struct dirent64) char raw[LISTING_BYTES];
 	bool git = false;
-	auto_fd dir =
-	        file_openat2(grant_fd(s, s->grant), *path != '\0' ? path : ".",
-	                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW, IN_GRANT | RESOLVE_NO_SYMLINKS);
+	auto_fd dir = open_directory(s, path);
 
-	/* A name in it has to be found as well. */
-	if (dir < 0 || faccessat(dir, ".", F_OK, 0) != 0) {
+	if (dir < 0) {
 		note_unread(s);
 		if (errno == EACCES && *path != '\0') {
 			keep_closed(s, path);
@@ -362,11 +370,43 @@ static void visit(struct search *s, const char *path)
 	}
 }
 
-static void search_grant(struct search *s)
+/* A path where a repository was, if it is in the grant. One of the directories that lead there
+ * may have been closed since. */
+static void take_known(struct search *s, const char *known)
+{
+	const char *path = path_beneath(known, s->plan->grants[s->grant].path);
+	struct stat st;
+
+	if (path == NULL || *path == '\0') {
+		return;
+	}
+	auto_free char *part = strdup(path);
+	s->failed |= part == NULL;
+	for (size_t at = 0; part != NULL && path[at] != '\0';) {
+		at += 1 + strcspn(path + at + 1, "/");
+		part[at] = '\0';
+		auto_fd dir = open_directory(s, part);
+		if (dir < 0 && errno == EACCES) {
+			keep_closed(s, part);
+		}
+		if (dir < 0) {
+			return;
+		}
+		if (path[at] == '\0' && fstatat(dir, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0) {
+			add(s, s->grant, path, false);
+		}
+		part[at] = path[at];
+	}
+}
+
+static void search_grant(struct search *s, const struct string_list *known)
 {
 	/* The queue moves as it grows: a copy is read while it is filled. */
 	char path[PATH_MAX];
 
+	for (size_t i = 0; i < known->n && !s->failed && budget_left(s->budget); i++) {
+		take_known(s, known->v[i]);
+	}
 	buf_init(&s->queue, QUEUE_BYTES);
 	buf_addc(&s->queue, '\0'); /* the top itself */
 	for (size_t at = 0; at < s->queue.len && !s->failed && !spent(s);) {
@@ -441,7 +481,8 @@ static size_t most_repos(const struct ssb_plan *plan)
 	return most < MAX_REPOS ? most : MAX_REPOS;
 }
 
-static void search_all(const struct ssb_plan *plan, struct search *all, struct repos *found)
+static void search_all(const struct ssb_plan *plan, const struct string_list *known,
+                       struct search *all, struct repos *found)
 {
 	struct budget budget = budget_new(MAX_REPO_CPU_MS, MAX_REPO_WALL_MS);
 	size_t most = most_repos(plan);
@@ -451,7 +492,7 @@ static void search_all(const struct ssb_plan *plan, struct search *all, struct r
 			.plan = plan, .found = found, .most = most, .grant = i, .budget = &budget
 		};
 		if (grant_is_work(&plan->grants[i])) {
-			search_grant(&all[i]);
+			search_grant(&all[i], known);
 		}
 	}
 	size_t n_trees = found->n;
@@ -473,18 +514,41 @@ static bool any_work(const struct ssb_plan *plan)
 	return i < plan->n_grants;
 }
 
-int repos_find(struct ssb_plan *plan, struct repos **ret, struct ssb_error *err)
+/* For the next run. */
+static void keep_found(const struct ssb_plan *plan, const struct repos *found,
+                       const char *state_dir)
 {
+	AUTO(string_list_done) struct string_list paths = { 0 };
+
+	for (size_t i = 0; i < found->n; i++) {
+		const struct repo *r = &found->v[i];
+		auto_free char *path =
+		        r->gitdir ? NULL : path_join(plan->grants[r->grant].path, r->path);
+		if (path != NULL) {
+			(void)string_list_add(&paths, path, MAX_REPOS);
+		}
+	}
+	if (paths.n > 0) {
+		repos_known_add(state_dir, &paths);
+	}
+}
+
+int repos_find(struct ssb_plan *plan, const char *state_dir, struct repos **ret,
+               struct ssb_error *err)
+{
+	AUTO(string_list_done) struct string_list known = { 0 };
+
 	if (!any_work(plan)) {
 		*ret = NULL;
 		return 0;
 	}
 	auto_free struct search *all = calloc(plan->n_grants, sizeof(*all));
 	struct repos *found = calloc(1, sizeof(*found));
-	bool failed = all == NULL || found == NULL;
+	bool failed = all == NULL || found == NULL ||
+	              (state_dir != NULL && repos_known_load(state_dir, &known) != 0);
 
 	if (!failed) {
-		search_all(plan, all, found);
+		search_all(plan, &known, all, found);
 	}
 	for (size_t i = 0; i < plan->n_grants && !failed; i++) {
 		if (all[i].full) {
@@ -502,6 +566,9 @@ int repos_find(struct ssb_plan *plan, struct repos **ret, struct ssb_error *err)
 	if (failed) {
 		repos_free(found);
 		return ssb_fail(err, SSB_E_NOMEM, 0, "mounts", "out of memory");
+	}
+	if (state_dir != NULL) {
+		keep_found(plan, found, state_dir);
 	}
 	*ret = found;
 	return 0;

@@ -2,7 +2,8 @@
  *
  * The names that the host obeys (policy/protect.h) are protected at the top of
  * each writable grant, and at the top of every repository that is found in it
- * before the skill starts. The search is bounded by limits.h, nearest first;
+ * before the skill starts. The search is bounded by limits.h, those that are known
+ * from earlier runs (repos_known.h) first, then the nearest;
  * it follows no symlink and stays on the grant's own mount. A repository that
  * the skill makes is not among them. */
 #ifndef SANDBOX_REPOS_H
@@ -42,8 +43,10 @@ struct repos {
 };
 
 /* Searches the plan's writable grants; *ret is new, and NULL where there are
- * none. What the search had to leave out becomes a warning of the plan. */
-int repos_find(struct ssb_plan *plan, struct repos **ret, struct ssb_error *err);
+ * none. What the search had to leave out becomes a warning of the plan. What it
+ * found is kept in the state directory for the next one (NULL: it is not). */
+int repos_find(struct ssb_plan *plan, const char *state_dir, struct repos **ret,
+               struct ssb_error *err);
 void repos_free(struct repos *r); /* accepts NULL */
 
 #endif

@@ -169,7 +169,8 @@ static int make_sources(struct run *r, struct ssb_error *err)
 	/* Never 0 inside, whoever starts it. */
 	r->stage.uid = geteuid() == 0 ? INNER_ID : geteuid();
 	r->stage.gid = geteuid() == 0 ? INNER_ID : getegid();
-	if (repos_find(r->plan, &r->repos, err) != 0 ||
+	if (repos_find(r->plan, r->owner != NULL ? r->owner->state_dir : NULL, &r->repos, err) !=
+	            0 ||
 	    placeholders_make(r->plan, r->repos, &r->placeholders, err) != 0 ||
 	    links_hold(r->plan, r->repos, err) != 0 || sources_init(&r->stage, err) != 0) {
 		return -1;

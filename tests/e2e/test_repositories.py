@@ -409,6 +409,19 @@ def test_those_that_lack_every_name(ssb):
     assert r.text == "wrote\n" * 31, "29 have room beside the four grants"
 
 
+def test_those_that_an_earlier_skill_hides(ssb):
+    """Among more names than a search reads: they are known from the run before."""
+    top, repo = nested(ssb, "top", "z/repo")
+    crowd = f"mkdir {top}/crowd && cd {top}/crowd && seq 20001 | xargs mkdir"
+    attack = f"(echo evil > {repo}/.git/hooks/x) 2>&- && echo wrote; true"
+    ssb.run("-w", top, "--", "sh", "-c", crowd).ok()
+    r = ssb.run("-w", top, "--", "sh", "-c", attack).ok()
+    assert r.text == "" and "too many files" in r.errors
+    assert "repositories" in {p.name for p in (ssb.state / "skillsandbox").iterdir()}
+    (ssb.state / "skillsandbox/repositories").unlink()
+    assert ssb.run("-w", top, "--", "sh", "-c", attack).ok().text == "wrote\n", "the control"
+
+
 def ssb_warnings(ssb, top):
     """What every plan with this grant warns of."""
     return ssb.ssb("inspect", "--json", "-w", top, ssb.skill("")).ok().json()["warnings"]

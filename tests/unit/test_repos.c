@@ -15,6 +15,7 @@ static char root[64];
 static struct grant grant;
 static struct ssb_plan plan;
 static struct repos *found;
+static const char *state_dir; /* NULL: nothing is known from before */
 
 static char *in(const char *path)
 {
@@ -39,6 +40,7 @@ static int world(void **state)
 	grant.target = grant.path;
 	plan = (struct ssb_plan){ .grants = &grant, .n_grants = 1, .home = root };
 	found = NULL;
+	state_dir = NULL;
 	return 0;
 }
 
@@ -80,7 +82,7 @@ static void search(void)
 	repos_free(found);
 	found = NULL;
 	string_list_done(&plan.warnings);
-	assert_int_equal(repos_find(&plan, &found, &err), 0);
+	assert_int_equal(repos_find(&plan, state_dir, &found, &err), 0);
 }
 
 static bool has(const char *path, bool gitdir)
@@ -328,6 +330,103 @@ static void test_time(void **state)
 	assert_true(found->n > 0 && found->n < 30);
 	assert_non_null(strstr(plan.warnings.v[0], "too long"));
 	going = CLOCK_REALTIME;
+}
+
+static void crowd(size_t n)
+{
+	char path[64];
+
+	for (size_t i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "crowd/%zu", i);
+		dirs(path);
+	}
+}
+
+/* A run finds the owner's; the skill hides them among more names than the next one reads. */
+static void test_known_from_before(void **state)
+{
+	(void)state;
+	dirs("crowd");
+	dirs("z/y/mine/.git");
+	dirs("z/y/gone/.git");
+	dirs("z/else/.git");
+	state_dir = root;
+	search();
+	assert_int_equal(found->n, 3);
+	assert_int_equal(tree_remove(AT_FDCWD, in("w/z/y/gone")), 0);
+	assert_int_equal(rename(in("w/z/else"), in("w/moved")), 0);
+	assert_int_equal(symlink("../moved", in("w/z/else")), 0);
+	crowd(MAX_REPO_ENTRIES);
+	search();
+	assert_true(has("z/y/mine", false));
+	assert_false(has("z/y/gone", false) || has("z/else", false));
+	assert_non_null(strstr(plan.warnings.v[0], "too many files"));
+	state_dir = NULL;
+	search();
+	assert_false(has("z/y/mine", false)); /* the control: they do hide it */
+}
+
+/* Nothing but whole paths of an own file counts. */
+static void test_known_by_whom(void **state)
+{
+	static const struct {
+		mode_t mode;
+		const char *text;
+		size_t len;
+		bool counts;
+	} CASES[] = {
+		{ 0600, NULL, 0, true },           { 0622, NULL, 0, false },
+		{ 0600, "relative\0", 9, false },  { 0600, "", 0, false },
+		{ 0600, "\0\0/\0//\0", 7, false },
+	};
+
+	(void)state;
+	dirs("crowd");
+	dirs("z/mine/.git");
+	crowd(MAX_REPO_ENTRIES);
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		const char *own = in("w/z/mine");
+		const char *text = CASES[i].text != NULL ? CASES[i].text : own;
+		size_t len = CASES[i].text != NULL ? CASES[i].len : strlen(own) + 1;
+		int fd = open(in("repositories"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		assert_true(fd >= 0 && write(fd, text, len) == (ssize_t)len);
+		assert_int_equal(fchmod(fd, CASES[i].mode), 0);
+		own_close(&fd);
+		state_dir = root;
+		search();
+		assert_int_equal(has("z/mine", false), CASES[i].counts);
+	}
+	assert_int_equal(unlink(in("repositories")), 0);
+	assert_int_equal(symlink("elsewhere", in("repositories")), 0);
+	search();
+	assert_false(has("z/mine", false));
+	assert_int_equal(access(in("elsewhere"), F_OK), -1);
+}
+
+/* Full of what is gone: that makes room. Full of what is there: the known stay. */
+static void test_known_are_many(void **state)
+{
+	struct stat st;
+	char *all = calloc(1, MAX_KNOWN_BYTES);
+
+	(void)state;
+	assert_non_null(all);
+	for (size_t i = 0; i < MAX_KNOWN_BYTES; i += 64) {
+		snprintf(all + i, 64, "/gone/%057zu", i);
+	}
+	int fd = open(in("repositories"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0 && write(fd, all, MAX_KNOWN_BYTES) == (ssize_t)MAX_KNOWN_BYTES);
+	own_close(&fd);
+	dirs("mine/.git");
+	state_dir = root;
+	search();
+	assert_int_equal(stat(in("repositories"), &st), 0);
+	assert_int_equal(st.st_size, strlen(in("w/mine")) + 1);
+	search();
+	assert_int_equal(stat(in("repositories"), &st), 0);
+	assert_int_equal(st.st_size, strlen(in("w/mine")) + 1);
+	assert_int_equal(found->n, 1);
+	free(all);
 }
 
 /* Nearest first: what is left out lies behind the many. */
@@ -593,7 +692,7 @@ static void test_closed_directory(void **state)
 	}
 	repos_free(found);
 	found = NULL;
-	assert_int_equal(repos_find(&plan, &found, &err), closed == 0 ? 0 : -1);
+	assert_int_equal(repos_find(&plan, NULL, &found, &err), closed == 0 ? 0 : -1);
 	assert_int_equal(chmod(in("w/closed"), 0755), 0);
 }
 
@@ -609,6 +708,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_number, world, world_end),
 		cmocka_unit_test_setup_teardown(test_number_by_open_files, world, world_end),
 		cmocka_unit_test_setup_teardown(test_time, world, world_end),
+		cmocka_unit_test_setup_teardown(test_known_from_before, world, world_end),
+		cmocka_unit_test_setup_teardown(test_known_by_whom, world, world_end),
+		cmocka_unit_test_setup_teardown(test_known_are_many, world, world_end),
 		cmocka_unit_test_setup_teardown(test_entries, world, world_end),
 		cmocka_unit_test_setup_teardown(test_another_mount, world, world_end),
 		cmocka_unit_test_setup_teardown(test_no_descriptors_left, world, world_end),
