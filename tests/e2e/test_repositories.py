@@ -412,9 +412,10 @@ def test_those_that_lack_every_name(ssb):
 def test_those_that_an_earlier_skill_hides(ssb):
     """Among more names than a search reads: they are known from the run before."""
     top, repo = nested(ssb, "top", "z/repo")
-    crowd = f"mkdir {top}/crowd && cd {top}/crowd && seq 20001 | xargs mkdir"
+    crowd = f"import os; os.mkdir('{top}/a'); open('{top}/a/x', 'w').close(); " \
+        f"[os.link('{top}/a/x', f'{top}/a/{{i}}') for i in range(20001)]"
     attack = f"(echo evil > {repo}/.git/hooks/x) 2>&- && echo wrote; true"
-    ssb.run("-w", top, "--", "sh", "-c", crowd).ok()
+    ssb.run("-w", top, "--", "/usr/bin/python3", "-c", crowd).ok()
     r = ssb.run("-w", top, "--", "sh", "-c", attack).ok()
     assert r.text == "" and "too many files" in r.errors
     assert "repositories" in {p.name for p in (ssb.state / "skillsandbox").iterdir()}
