@@ -259,7 +259,8 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, const cha
 }
 
 /* Which name it is only a resolver would hear. Who sends without connecting would wait for
- * its answer in vain, so both are told at once. */
+ * its answer in vain, so both are told at once. Where hosts are declared it may be one of
+ * them, asked for in the wrong place: that is no attempt outside of the plan. */
 static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int *ret_error)
 {
 	static const char words[] = "look up a name";
@@ -275,7 +276,9 @@ static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int
 		           .error = ECONNREFUSED };
 
 	*ret_error = e.error;
-	observe_tell(o, n, &e);
+	if (o->setup.plan->n_egress == 0) {
+		observe_tell(o, n, &e);
+	}
 	return false;
 }
 
