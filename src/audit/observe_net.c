@@ -300,7 +300,8 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, const ch
 	}
 	memcpy(raw, to->unix_path.p, to->unix_path.n);
 	observe_resolve(o, (pid_t)n->pid, AT_FDCWD, raw, !makes, &at);
-	bool idle = at.exists != !makes; /* nobody listens there, or somebody has that name */
+	/* Nobody listens there, or somebody has that name. */
+	bool idle = makes ? at.known && at.exists : !at.exists;
 	observe_judge(o, &at, makes && !idle, &j);
 	if (makes && !idle) {
 		observe_judge_special(o, &at, &j);
