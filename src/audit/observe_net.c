@@ -207,10 +207,16 @@ static void put_remedy(const struct observer *o, const char *name, const struct 
 	bool guarded = literal && net->guarded != NULL && net->guarded(net->arg, &to->ip);
 
 	address_format(&to->ip, address);
+	if (!udp && guarded) { /* as a shell takes it, for two flags nobody quotes later */
+		(void)snprintf(out, size,
+		               v6 ? "both --net '[%s]:%u' and --allow-private %s"
+		                  : "both --net %s:%u and --allow-private %s",
+		               address, to->port, address);
+		return;
+	}
 	if (!udp) {
-		(void)snprintf(out, size, "%s--net %s%s%s:%u%s%s", guarded ? "both " : "",
-		               v6 ? "[" : "", literal ? address : name, v6 ? "]" : "", to->port,
-		               guarded ? " and --allow-private " : "", guarded ? address : "");
+		(void)snprintf(out, size, v6 ? "--net [%s]:%u" : "--net %s:%u",
+		               literal ? address : name, to->port);
 		return;
 	}
 	(void)snprintf(
