@@ -216,6 +216,7 @@ void event_message(const struct event *e, struct buf *out)
 		buf_addf(out, ": denied%s%s", e->reason != NULL ? ", " : "",
 		         e->reason != NULL ? e->reason : "");
 	} else if (e->status == STATUS_ABSENT) {
-		buf_adds(out, ": nothing there");
+		bool made = e->reason != NULL && strcmp(e->reason, "exists") == 0;
+		buf_adds(out, made ? ": already there" : ": nothing there");
 	}
 }

@@ -207,10 +207,16 @@ static void put_remedy(const struct observer *o, const char *name, const struct 
 	bool guarded = literal && net->guarded != NULL && net->guarded(net->arg, &to->ip);
 
 	address_format(&to->ip, address);
+	if (!udp && guarded) { /* as a shell takes it, for two flags nobody quotes later */
+		(void)snprintf(out, size,
+		               v6 ? "both --net '[%s]:%u' and --allow-private %s"
+		                  : "both --net %s:%u and --allow-private %s",
+		               address, to->port, address);
+		return;
+	}
 	if (!udp) {
-		(void)snprintf(out, size, "%s--net %s%s%s:%u%s%s", guarded ? "both " : "",
-		               v6 ? "[" : "", literal ? address : name, v6 ? "]" : "", to->port,
-		               guarded ? " and --allow-private " : "", guarded ? address : "");
+		(void)snprintf(out, size, v6 ? "--net [%s]:%u" : "--net %s:%u",
+		               literal ? address : name, to->port);
 		return;
 	}
 	(void)snprintf(
@@ -259,7 +265,8 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, const cha
 }
 
 /* Which name it is only a resolver would hear. Who sends without connecting would wait for
- * its answer in vain, so both are told at once. */
+ * its answer in vain, so both are told at once. Where hosts are declared it may be one of
+ * them, asked for in the wrong place: that is no attempt outside of the plan. */
 static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int *ret_error)
 {
 	static const char words[] = "look up a name";
@@ -275,7 +282,9 @@ static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int
 		           .error = ECONNREFUSED };
 
 	*ret_error = e.error;
-	observe_tell(o, n, &e);
+	if (o->setup.plan->n_egress == 0) {
+		observe_tell(o, n, &e);
+	}
 	return false;
 }
 
@@ -297,7 +306,8 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, const ch
 	}
 	memcpy(raw, to->unix_path.p, to->unix_path.n);
 	observe_resolve(o, (pid_t)n->pid, AT_FDCWD, raw, !makes, &at);
-	bool idle = at.exists != !makes; /* nobody listens there, or somebody has that name */
+	/* Nobody listens there, or somebody has that name. */
+	bool idle = makes ? at.known && at.exists : !at.exists;
 	observe_judge(o, &at, makes && !idle, &j);
 	if (makes && !idle) {
 		observe_judge_special(o, &at, &j);

@@ -1,13 +1,14 @@
 /* trace_add.c - every event to the record and to the document; repeats are counted. */
 #include <assert.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "audit/event_text.h"
 #include "audit/trace_limits.h"
 #include "audit/trace_priv.h"
 #include "base/limits.h"
-#include "base/own.h"
 #include "base/stamp.h"
 #include "os/clock.h"
 

@@ -169,7 +169,7 @@ static void warn_of_both(const struct learned *l)
 
 	for (size_t i = 0; i < l->needs.n; i++) {
 		const struct need *n = &l->needs.v[i];
-		secrets += n->kind == NEED_READ && n->danger != NULL && !n->hint;
+		secrets += n->kind == NEED_READ && n->danger != NULL && !n->hint && !n->vain;
 		hosts += n->kind == NEED_NETWORK && n->port != 0 && !n->hint;
 	}
 	if (secrets > 0 && hosts > 0) {

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/own.h"
 #include "egress/broker_priv.h"
 
 #define TURN_BYTES (1U << 20) /* then the others have their turn */

@@ -140,6 +140,9 @@ static int decline(struct learner *t, struct need *n, struct ssb_error *err)
 
 static int answer(struct learner *t, struct need *n, struct ssb_error *err)
 {
+	if (n->vain) {
+		return 0; /* a stand-in would not do either, and one to write takes its sockets */
+	}
 	const struct learn_setup *s = t->s;
 	bool real = can_be_real(t, n);
 	bool asked = s->ask != NULL && n->kind != NEED_PROGRAM && n->kind != NEED_SYSCALL;

@@ -123,6 +123,7 @@ static int merge(struct need *into, const struct need *n)
 		into->profile = n->profile;
 	}
 	into->absent &= n->absent;
+	into->vain &= n->vain;
 	into->missing &= n->missing;
 	into->in_small_dir |= n->in_small_dir;
 	into->denied |= n->denied;

@@ -28,6 +28,7 @@ struct need {
 	bool hint;              /* nobody tried: the files only speak of it */
 	bool aimed;             /* NEED_NETWORK: a datagram socket was connected, no more */
 	bool thief;             /* NEED_NETWORK: it was sent what was planted, at least once */
+	bool vain;              /* a path; no grant would allow what was tried there */
 	bool missing;           /* a path; the owner has nothing there (needs_weigh()) */
 	bool in_small_dir;      /* a path; its directory may stand for it (the same) */
 	uint64_t count;         /* 0 counts as one */

@@ -45,6 +45,14 @@ static const char *danger_of(const char *reason)
 	return is_one_of(reason, GRANTABLE, ARRAY_LEN(GRANTABLE)) ? NULL : remedy_reason(reason);
 }
 
+/* Where the remedy of a path is no flag none would do: a socket, say. */
+static bool is_vain(const struct line *l)
+{
+	const char *remedy = reading_text(l, "remedy");
+
+	return remedy[0] != '\0' && strncmp(remedy, "--", 2) != 0;
+}
+
 /* The nearest granted place around it; NULL: none. */
 static const struct shown_place *place_of(const struct reading *r, const char *path)
 {
@@ -97,6 +105,10 @@ static void add_path(struct reading *r, const struct line *l, const char *path, 
 		          .value = value,
 		          .denied = denied,
 		          .danger = denied ? danger_of(reading_text(l, "reason")) : NULL };
+	if (denied && n.danger == NULL && is_vain(l)) {
+		n.vain = true;
+		n.danger = "no grant of the place allows it";
+	}
 	/* A new file needs its directory, but that is not worth all that is in "/srv". */
 	if (denied && dir != NULL && n.danger == NULL && path_is_top(dir)) {
 		n.danger = "to make a file there needs all of it";

@@ -466,7 +466,7 @@ def test_the_host_that_why_names(ssb):
     assert why["connect to api.example.com port 81 (tcp)"] == "--net api.example.com:81"
     both = [why["connect to 192.0.2.7 port 82 (tcp)"], why["connect to 2001:db8::7 port 83 (tcp)"]]
     assert both == ["both --net 192.0.2.7:82 and --allow-private 192.0.2.7",
-                    "both --net [2001:db8::7]:83 and --allow-private 2001:db8::7"]
+                    "both --net '[2001:db8::7]:83' and --allow-private 2001:db8::7"]
     flags = ["--net", "api.example.com:81", "--net", "192.0.2.7:82", "--net", "[2001:db8::7]:83",
              "--allow-private", "192.0.2.7", "--allow-private", "2001:db8::7"]
     ssb.inside(code, flags=flags)

@@ -118,6 +118,18 @@ def test_no_egress_no_dns(net):
     assert "200 OK" in net.probe("show(tls('api.example.test'))", [API]), "the control"
 
 
+@pytest.mark.parametrize("how", [
+    "socket.socket(type=socket.SOCK_DGRAM).sendto(b'?' * 20, ('127.0.0.11', 53))",
+    "socket.create_connection(('127.0.0.11', 53), 5)"])
+def test_a_resolver_of_another_place(net, how):
+    """Hard-wired into a program, and nobody is there: what it asks for may well be declared."""
+    code = f"show([tried(lambda: {how}), tried(tls, 'api.example.test')])"
+    asked, declared = net.probe(code, [API])
+    assert asked["error"] == "ConnectionRefusedError" and asked["seconds"] < PROMPT, asked
+    assert "200 OK" in declared["value"], declared
+    assert net.runner.last_trace()["policy_violations"] == []
+
+
 @pytest.mark.parametrize("declared", ["api.example.test", "API.Example.TEST.", "Api.Example.Test"])
 def test_case_and_final_dot(net, declared):
     asked = ["api.example.test", "API.EXAMPLE.TEST", "aPi.eXaMpLe.TeSt.", "api.example.test."]

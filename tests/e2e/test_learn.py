@@ -224,6 +224,28 @@ def test_a_second_time_adds_to_the_first(user):
     assert "one.example" in both and "two.example" in both
 
 
+SOCKETS = """
+import os, socket
+for path in os.environ['HOME'] + '/own', '%s/s':
+    try:
+        socket.socket(socket.AF_UNIX).bind(path)
+        print('made', path)
+    except OSError as e:
+        print(e.errno)
+"""
+
+
+def test_what_no_grant_allows_is_not_proposed(user):
+    """A socket is made in no directory of the host, and none at all beside one to write."""
+    there = user.mkdir("there")
+    d = bare_skill(user, SOCKETS % there)
+    r = user.ssb("learn", "-v", d, "--", "main.py").ok()
+    assert r.errors.count("made ") == r.errors.count("round "), "nor is a stand-in put there"
+    assert str(there) not in declared(manifest_of(d)), manifest_of(d)
+    assert f"# - {there}  # seen by learn: no grant of the place allows it" in manifest_of(d)
+    assert user.run(d).ok().text.startswith("made ")
+
+
 def test_a_script_of_a_bundle(user):
     d = user.mkdir("bundle")
     user.write(d / "SKILL.md", "---\nname: fetcher\ndescription: fetches\n---\nRun it.\n")

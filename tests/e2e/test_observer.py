@@ -869,6 +869,16 @@ def test_special_files_that_would_stay(ssb, kind):
     assert [(t["status"], t["reason"]) for t in told] == [("denied", "special_file")]
     assert ssb.last_trace()["policy_violations"] == []
     assert ssb.run("--", *program, ssb.home / "f").ok().text == "made\n"
+    ssb.run("--", *program, private, private).ok()
+    told = [e for e in ssb.last_trace()["events"] if (e.get("data") or {}).get("op") == op]
+    assert [(e["data"]["status"], e["message"]) for e in told] == [
+        ("asked", f"{op} {private}"), ("absent", f"{op} {private}: already there")]
+    # What cannot be looked at is not there already for that.
+    hidden = f"import os\nos.mkdir('{ssb.home}/d', 0)\n{program[2]}"
+    ssb.run("--", *program[:2], hidden, ssb.home / "d/f").ok()
+    told, = [e["data"] for e in ssb.last_trace()["events"]
+             if (e.get("data") or {}).get("op") == op]
+    assert told["status"] == "asked", told
     # No grant brings one to the host.
     ssb.run("--", *program, d / "f").ok()
     outside, = ssb.ssb("why", "--json", "last").ok().json()
