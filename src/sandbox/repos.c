@@ -422,6 +422,12 @@ static int warn(struct ssb_plan *plan, const struct grant *g, const char *cut)
 		text = NULL;
 		return -1;
 	}
+	/* A second attempt, or a second run of the plan, says nothing new. */
+	for (size_t i = 0; i < plan->warnings.n; i++) {
+		if (strcmp(plan->warnings.v[i], text) == 0) {
+			return 0;
+		}
+	}
 	return string_list_add(&plan->warnings, text, 8UL * MAX_GRANTS);
 }
 

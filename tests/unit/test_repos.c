@@ -226,6 +226,11 @@ static void test_depth(void **state)
 	assert_int_equal(plan.warnings.n, 1);
 	assert_non_null(strstr(plan.warnings.v[0], "too deep"));
 	assert_non_null(strstr(plan.warnings.v[0], grant.path));
+	/* Where a run begins anew it is said once. */
+	repos_free(found);
+	found = NULL;
+	assert_int_equal(repos_find(&plan, &found, &(struct ssb_error){ 0 }), 0);
+	assert_int_equal(plan.warnings.n, 1);
 }
 
 static void let_open(rlim_t files)
