@@ -483,6 +483,32 @@ static void test_links_held(void **state)
 	links_done(&links);
 }
 
+/* Instructions of agents are often one file with many names. */
+static void test_links_of_many_repositories(void **state)
+{
+	static const char *const LINKS[] = { "CLAUDE.md", "GEMINI.md", ".cursorrules",
+		                             ".windsurfrules" };
+	struct ssb_error err = { 0 };
+	char path[64];
+
+	(void)state;
+	let_open(MAX_RUN_FILES);
+	for (size_t i = 0; i < MAX_REPOS; i++) {
+		snprintf(path, sizeof(path), "%zu/.git", i);
+		dirs(path);
+		snprintf(path, sizeof(path), "%zu/AGENTS.md", i);
+		file(path, "mine");
+		for (size_t k = 0; k < ARRAY_LEN(LINKS); k++) {
+			snprintf(path, sizeof(path), "w/%zu/%s", i, LINKS[k]);
+			assert_int_equal(symlink("AGENTS.md", in(path)), 0);
+		}
+	}
+	search();
+	assert_int_equal(found->n, MAX_REPOS);
+	assert_int_equal(links_hold(&plan, found, &err), 0);
+	assert_int_equal(found->links.n, MAX_REPOS * (ARRAY_LEN(LINKS) + 1));
+}
+
 static bool names(const char *path, bool is_dir)
 {
 	for (size_t i = 0; i < found->n_named; i++) {
@@ -619,6 +645,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_descriptors_left, world, world_end),
 		cmocka_unit_test_setup_teardown(test_where_links_lead, world, world_end),
 		cmocka_unit_test_setup_teardown(test_links_held, world, world_end),
+		cmocka_unit_test_setup_teardown(test_links_of_many_repositories, world, world_end),
 		cmocka_unit_test_setup_teardown(test_what_settings_name, world, world_end),
 		cmocka_unit_test_setup_teardown(test_settings_at_their_bounds, world, world_end),
 		cmocka_unit_test_setup_teardown(test_closed_directory, world, world_end),
