@@ -261,6 +261,7 @@ def test_links_in_a_protected_directory(ssb, hooks):
     (grants[0] / hooks / "post-merge").symlink_to(grants[0] / "scripts/later")
     r = ssb.run("-w", grants[0], "--", "true")
     assert r.code == 125 and "symlink to nothing" in r.errors
+    assert f"{hooks}/post-merge'" in r.errors, "which one is said"
     ssb.run("-w", grants[0], "-w", grants[0] / hooks, "--", "true").ok()
     if hooks == ".git/hooks":  # to be read alone, what they lead to is still obeyed
         assert ssb.run("-w", grants[0], "-r", grants[0] / hooks, "--", "true").code == 125
