@@ -330,13 +330,14 @@ static void visit(struct search *s, const char *path)
 {
 	/* Aligned as the kernel fills it. */
 	_Alignas(struct dirent64) char raw[LISTING_BYTES];
+	char within[PATH_MAX + 2];
 	bool git = false;
-	auto_fd dir =
-	        file_openat2(grant_fd(s, s->grant), *path != '\0' ? path : ".",
-	                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW, IN_GRANT | RESOLVE_NO_SYMLINKS);
 
-	/* A name in it has to be found as well. */
-	if (dir < 0 || faccessat(dir, ".", F_OK, 0) != 0) {
+	/* By a name in it: to be listed is not enough, these have to be found as well. */
+	snprintf(within, sizeof(within), "%s%s.", path, *path != '\0' ? "/" : "");
+	auto_fd dir = file_openat2(grant_fd(s, s->grant), within, O_RDONLY | O_DIRECTORY,
+	                           IN_GRANT | RESOLVE_NO_SYMLINKS);
+	if (dir < 0) {
 		note_unread(s);
 		if (errno == EACCES && *path != '\0') {
 			keep_closed(s, path);
