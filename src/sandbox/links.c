@@ -318,6 +318,11 @@ static int hold_named(const struct ssb_plan *plan, struct repos *repos, struct s
 			return -1;
 		}
 	}
+	for (size_t i = 0; i < repos->hooks.n; i++) {
+		if (hold_obeyed(&repos->links, plan, AT_FDCWD, repos->hooks.v[i], err) != 0) {
+			return -1;
+		}
+	}
 	return 0;
 }
 

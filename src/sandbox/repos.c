@@ -424,12 +424,7 @@ static int warn(struct ssb_plan *plan, const struct grant *g, const char *cut)
 		return -1;
 	}
 	/* A second attempt, or a second run of the plan, says nothing new. */
-	for (size_t i = 0; i < plan->warnings.n; i++) {
-		if (strcmp(plan->warnings.v[i], text) == 0) {
-			return 0;
-		}
-	}
-	return string_list_add(&plan->warnings, text, 8UL * MAX_GRANTS);
+	return string_list_add_once(&plan->warnings, text, 8UL * MAX_GRANTS);
 }
 
 /* As many as the limit of open files leaves room for: each has an fd for each name, and for
@@ -524,6 +519,7 @@ void repos_free(struct repos *r)
 		free(r->named[i].path);
 	}
 	if (r != NULL) {
+		string_list_done(&r->hooks);
 		links_done(&r->links);
 	}
 	free(r);

@@ -600,6 +600,20 @@ static void test_settings_at_their_bounds(void **state)
 	search();
 	assert_true(plan.warnings.n == 1 && found->n_named == MAX_NAMED);
 	assert_non_null(strstr(plan.warnings.v[0], "name too many places"));
+	/* As many that are not granted; those that are missing lead nowhere. */
+	at = (size_t)snprintf(text, sizeof(text), "[core]\nhooksPath = %s\n", in("missing"));
+	for (int i = 0; i <= MAX_NAMED; i++) {
+		char name[16];
+		file(".git/config", text);
+		search();
+		assert_true(plan.warnings.n == 0 && found->hooks.n == (size_t)i);
+		snprintf(name, sizeof(name), "h%d", i);
+		assert_int_equal(mkdir(in(name), 0755), 0);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "hooksPath = %s\n", in(name));
+	}
+	file(".git/config", text);
+	search();
+	assert_true(plan.warnings.n == 1 && found->hooks.n == MAX_NAMED);
 }
 
 /* What is closed to the caller, who could open it, is held as it is; root finds what is in it.
