@@ -260,7 +260,7 @@
 #define MAX_REPO_CONFIG  (64 * 1024) /* bytes of one file of git's settings */
 #define MAX_REPO_CONFIGS 32          /* such files of one tree, with those that they include */
 #define MAX_NAMED        128         /* directories of hooks and files that the settings name */
-#define MAX_HELD         512         /* links that protected names go by, and what they mean */
+#define MAX_HELD         4096        /* links that protected names go by, and what they mean */
 
 /* A client's command line, as its hook asks about it */
 #define MAX_SHELL_BYTES     (256 * 1024)

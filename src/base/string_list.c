@@ -23,6 +23,16 @@ int string_list_add(struct string_list *l, const char *s, size_t max)
 	return 0;
 }
 
+int string_list_add_once(struct string_list *l, const char *s, size_t max)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->v[i], s) == 0) {
+			return 0;
+		}
+	}
+	return string_list_add(l, s, max);
+}
+
 void string_list_done(struct string_list *l)
 {
 	for (size_t i = 0; i < l->n; i++) {

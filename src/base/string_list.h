@@ -11,6 +11,8 @@ struct string_list {
 
 /* Appends a copy; -1 without memory or, with E2BIG, past `max` items. */
 int string_list_add(struct string_list *l, const char *s, size_t max);
+/* The same, unless it is in the list. */
+int string_list_add_once(struct string_list *l, const char *s, size_t max);
 void string_list_done(struct string_list *l);
 
 #endif

@@ -178,7 +178,8 @@ struct obeyed {
 	struct links *links;
 	const struct ssb_plan *plan;
 	char path[PATH_MAX];
-	int error;
+	struct ssb_error *err;
+	int failed;
 };
 
 static bool leads_out(const struct obeyed *o, const struct tree_entry *e)
@@ -193,10 +194,13 @@ static bool take_obeyed(void *arg, const struct tree_entry *e)
 {
 	struct obeyed *o = arg;
 
-	if (S_ISLNK(e->st.st_mode) && o->error == 0 && leads_out(o, e)) {
+	if (S_ISLNK(e->st.st_mode) && o->failed == 0 && leads_out(o, e)) {
 		auto_free char *link = path_join(o->path, e->path);
 		if (link == NULL || hold_meant(o->links, o->plan, link, o->path) != 0) {
-			o->error = errno;
+			o->failed = ssb_fail(o->err, SSB_E_LAYER, errno, "mounts",
+			                     "cannot protect '%.100s/%.80s', which the host "
+			                     "obeys; if it is a symlink to nothing, remove it",
+			                     o->path, e->path);
 		}
 	}
 	return strchr(e->path, '/') == NULL; /* .claude/skills/x, and no deeper */
@@ -204,10 +208,11 @@ static bool take_obeyed(void *arg, const struct tree_entry *e)
 
 /* Of a directory that is to be read-only: a hook that is a symlink to a script of the tree, say,
  * is what it leads to. */
-static int hold_obeyed(struct links *l, const struct ssb_plan *plan, int dir, const char *name)
+static int hold_obeyed(struct links *l, const struct ssb_plan *plan, int dir, const char *name,
+                       struct ssb_error *err)
 {
 	static const struct tree_caps CAPS = { .entries = MAX_REPO_ENTRIES, .depth = 2 };
-	struct obeyed o = { .links = l, .plan = plan };
+	struct obeyed o = { .links = l, .plan = plan, .err = err };
 	auto_fd at = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (at < 0 || file_path(at, o.path, sizeof(o.path)) < 0) {
@@ -217,8 +222,7 @@ static int hold_obeyed(struct links *l, const struct ssb_plan *plan, int dir, co
 	if (g == NULL || g->access != ACCESS_WRITE || !is_owners(g, o.path)) {
 		(void)tree_walk(at, &CAPS, take_obeyed, &o);
 	}
-	errno = o.error;
-	return o.error == 0 ? 0 : -1;
+	return o.failed;
 }
 
 /* The length of the first part of `name` that is a symlink; 0: none is. */
@@ -229,23 +233,18 @@ static size_t linked_part(int dir, const char *name)
 	return at >= 0 || errno != ELOOP ? 0 : file_first_symlink(dir, name);
 }
 
-/* One protected name in a directory, whose path is `where`. */
+/* One protected name in a directory, whose path is `where`, if it is a symlink. */
 static int hold_name(struct links *l, const struct ssb_plan *plan, int dir, const char *where,
-                     const struct protected_place *p, const char *name)
+                     const char *name)
 {
 	char link[PATH_MAX];
 	size_t part = linked_part(dir, name);
+	int n = part > 0 ? snprintf(link, sizeof(link), "%s/%.*s", where, (int)part, name) : 0;
 
-	if (part > 0) {
-		int n = snprintf(link, sizeof(link), "%s/%.*s", where, (int)part, name);
-		if (n < 0 || (size_t)n >= sizeof(link)) {
-			return too_long();
-		}
-		if (hold_meant(l, plan, link, NULL) != 0) {
-			return -1;
-		}
+	if (n < 0 || (size_t)n >= sizeof(link)) {
+		return too_long();
 	}
-	return p->is_dir ? hold_obeyed(l, plan, dir, name) : 0;
+	return part > 0 ? hold_meant(l, plan, link, NULL) : 0;
 }
 
 /* The names in one directory, `within` a grant. */
@@ -260,13 +259,16 @@ static int hold_names(struct links *l, const struct ssb_plan *plan, const struct
 	for (size_t i = 0; dir >= 0 && where != NULL && i < PROTECTED_COUNT; i++) {
 		const struct protected_place *p = &PROTECTED[i];
 		const char *name = gitdir ? protected_in_gitdir(p) : p->name;
-		if (name == NULL || hold_name(l, plan, dir, where, p, name) == 0) {
-			continue;
+		if (name != NULL && hold_name(l, plan, dir, where, name) != 0) {
+			return ssb_fail(
+			        err, SSB_E_LAYER, errno, "mounts",
+			        "cannot protect '%s', which the host obeys, in '%.90s%s%.70s' "
+			        "(%.40s); if it is a symlink to nothing, remove it",
+			        name, g->path, slash, within, g->where);
 		}
-		return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
-		                "cannot protect '%s', which the host obeys, in '%.90s%s%.70s' "
-		                "(%.40s); if it is a symlink to nothing, or holds one, remove it",
-		                name, g->path, slash, within, g->where);
+		if (name != NULL && p->is_dir && hold_obeyed(l, plan, dir, name, err) != 0) {
+			return -1;
+		}
 	}
 	return dir >= 0 && where != NULL
 	               ? 0
@@ -286,8 +288,7 @@ static int hold_there(struct links *l, const struct ssb_plan *plan, const char *
 		return -1;
 	}
 	if (there) {
-		return links_add(l, plan, real, true) != 0 ? -1
-		                                           : hold_obeyed(l, plan, AT_FDCWD, real);
+		return links_add(l, plan, real, true);
 	}
 	return stat(above, &st) == 0 && placeholder_is(&st) ? links_add(l, plan, above, true) : 0;
 }
@@ -310,9 +311,16 @@ static int hold_named(const struct ssb_plan *plan, struct repos *repos, struct s
 		if (!owners && (path == NULL || hold_there(&repos->links, plan, path) != 0)) {
 			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
 			                "cannot protect '%.90s/%.90s' (%.40s), which git's "
-			                "settings there name; if it holds a symlink to nothing, "
-			                "remove that",
+			                "settings there name",
 			                g->path, n->path, g->where);
+		}
+		if (!owners && hold_obeyed(&repos->links, plan, AT_FDCWD, path, err) != 0) {
+			return -1;
+		}
+	}
+	for (size_t i = 0; i < repos->hooks.n; i++) {
+		if (hold_obeyed(&repos->links, plan, AT_FDCWD, repos->hooks.v[i], err) != 0) {
+			return -1;
 		}
 	}
 	return 0;

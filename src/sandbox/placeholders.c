@@ -106,9 +106,16 @@ static bool may_later(int dir)
 	return fstat(dir, &st) != 0 || st.st_uid == geteuid();
 }
 
-enum found { OURS, UNFINISHED, GONE, OWNERS };
+/* Why something could not be opened says nothing of what is there. */
+static bool is_short(void)
+{
+	return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+}
 
-/* What the name means now; *ret_fd is open on it, unless it is gone or closed to us. */
+enum found { OURS, UNFINISHED, GONE, OWNERS, UNKNOWN };
+
+/* What the name means now; *ret_fd is open on it, unless it is gone or closed to us. UNKNOWN
+ * with errno. */
 static enum found placeholder_find(int dir, const char *name, bool is_dir, int *ret_fd)
 {
 	int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (is_dir ? O_DIRECTORY : 0);
@@ -116,7 +123,7 @@ static enum found placeholder_find(int dir, const char *name, bool is_dir, int *
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) != 0) {
-		return errno == ENOENT ? GONE : OWNERS;
+		return errno == ENOENT ? GONE : is_short() ? UNKNOWN : OWNERS;
 	}
 	*ret_fd = steal_fd(&fd);
 	return placeholder_is(&st) ? OURS : is_unfinished(&st) ? UNFINISHED : OWNERS;
@@ -147,9 +154,13 @@ static int placeholder_open(int dir, const char *name, bool is_dir, int *ret_fd)
 		}
 		auto_fd fd = -1;
 		enum found found = placeholder_find(dir, name, is_dir, &fd);
-		if (found == OWNERS && made) {
-			(void)unlinkat(dir, name, is_dir ? AT_REMOVEDIR : 0);
-			errno = EOPNOTSUPP; /* a file system without such modes */
+		if (found == UNKNOWN || (found == OWNERS && made)) {
+			/* Ours and not told by its mode: a file system without such modes. */
+			int error = found == UNKNOWN ? errno : EOPNOTSUPP;
+			if (made) {
+				(void)unlinkat(dir, name, is_dir ? AT_REMOVEDIR : 0);
+			}
+			errno = error;
 			return -1;
 		}
 		if (found == OWNERS) {
@@ -218,7 +229,7 @@ static int placeholder_hold(struct placeholders *p, int grant_fd, const char *na
 		name += n + 1;
 	}
 	/* A part is no directory, or a symlink, which is judged when it is mounted. */
-	return 0;
+	return is_short() ? -1 : 0;
 }
 
 /* One directory in which names are held. */

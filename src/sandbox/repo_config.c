@@ -75,17 +75,18 @@ static char *read_pointer(struct reading *r, const char *dir, const char *name, 
 	return text.data[skip] != '\0' ? path_from(dir, text.data + skip) : NULL;
 }
 
+static void add_to(struct reading *r, struct string_list *l, size_t max, const char *path,
+                   const char *too_many)
+{
+	if (string_list_add_once(l, path, max) != 0) {
+		r->failed |= errno != E2BIG;
+		r->cut = too_many;
+	}
+}
+
 static void add_file(struct reading *r, const char *path)
 {
-	for (size_t i = 0; i < r->files.n; i++) {
-		if (strcmp(r->files.v[i], path) == 0) {
-			return;
-		}
-	}
-	if (string_list_add(&r->files, path, MAX_REPO_CONFIGS) != 0) {
-		r->failed |= errno != E2BIG;
-		r->cut = "git's settings in it include too many files";
-	}
+	add_to(r, &r->files, MAX_REPO_CONFIGS, path, "git's settings in it include too many files");
 }
 
 /* The machine's and the owner's, which hold for every tree. */
@@ -136,9 +137,11 @@ static bool is_named(const struct repos *f, size_t grant, const char *path, bool
 	return false;
 }
 
-/* An absolute path; only what the skill could write matters. */
+/* An absolute path; only what the skill could write matters, or what the links lead to in a
+ * directory of hooks. */
 static void add_named(struct reading *r, const char *path, bool is_dir)
 {
+	static const char TOO_MANY[] = "git's settings in it name too many places";
 	struct repos *f = r->found;
 	bool there;
 	auto_free char *real = links_follow(&f->links, r->plan, path, &there);
@@ -150,6 +153,9 @@ static void add_named(struct reading *r, const char *path, bool is_dir)
 	}
 	const struct grant *g = plan_shown_by(r->plan, real);
 	if (g == NULL || g->access != ACCESS_WRITE || g->kind != GRANT_FILES || g->scratch) {
+		if (is_dir && there) {
+			add_to(r, &f->hooks, MAX_NAMED, real, TOO_MANY);
+		}
 		return;
 	}
 	size_t grant = (size_t)(g - r->plan->grants);
@@ -158,7 +164,7 @@ static void add_named(struct reading *r, const char *path, bool is_dir)
 		return;
 	}
 	if (f->n_named == MAX_NAMED) {
-		r->cut = "git's settings in it name too many places";
+		r->cut = TOO_MANY;
 		return;
 	}
 	char *copy = strdup(rest);

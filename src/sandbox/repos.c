@@ -327,14 +327,15 @@ static void keep_closed(struct search *s, const char *path)
 	}
 }
 
-/* Opens a directory to be read; -1 with errno: EACCES also where no name in it can be found. */
+/* Opens a directory to be read; -1 with errno. By a name in it: to be listed is not enough,
+ * these have to be found as well. */
 static int open_directory(const struct search *s, const char *path)
 {
-	auto_fd dir =
-	        file_openat2(grant_fd(s, s->grant), *path != '\0' ? path : ".",
-	                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW, IN_GRANT | RESOLVE_NO_SYMLINKS);
+	char within[PATH_MAX + 2];
 
-	return dir < 0 || faccessat(dir, ".", F_OK, 0) != 0 ? -1 : steal_fd(&dir);
+	snprintf(within, sizeof(within), "%s%s.", path, *path != '\0' ? "/" : "");
+	return file_openat2(grant_fd(s, s->grant), within, O_RDONLY | O_DIRECTORY,
+	                    IN_GRANT | RESOLVE_NO_SYMLINKS);
 }
 
 static void visit(struct search *s, const char *path)
@@ -462,7 +463,8 @@ static int warn(struct ssb_plan *plan, const struct grant *g, const char *cut)
 		text = NULL;
 		return -1;
 	}
-	return string_list_add(&plan->warnings, text, 8UL * MAX_GRANTS);
+	/* A second attempt, or a second run of the plan, says nothing new. */
+	return string_list_add_once(&plan->warnings, text, 8UL * MAX_GRANTS);
 }
 
 /* As many as the limit of open files leaves room for: each has an fd for each name, and for
@@ -584,6 +586,7 @@ void repos_free(struct repos *r)
 		free(r->named[i].path);
 	}
 	if (r != NULL) {
+		string_list_done(&r->hooks);
 		links_done(&r->links);
 	}
 	free(r);

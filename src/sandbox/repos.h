@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "base/limits.h"
+#include "base/string_list.h"
 #include "policy/plan.h"
 #include "sandbox/links.h"
 
@@ -39,6 +40,7 @@ struct repos {
 	struct repo v[MAX_REPOS];
 	size_t n_named;
 	struct named named[MAX_NAMED];
+	struct string_list hooks; /* directories of them that the skill cannot write */
 	struct links links;
 };
 

@@ -235,10 +235,11 @@ def test_protected_file_granted_by_name_is_made(ssb):
     assert (d / ".claude/a").is_dir() and (d / "plain").is_dir(), "control: others are directories"
 
 
-@pytest.mark.parametrize("hooks", [".git/hooks", "hooks"])
+@pytest.mark.parametrize("hooks", [".git/hooks", "hooks", "outside"])
 def test_links_in_a_protected_directory(ssb, hooks):
     """A hook that is a symlink to a script of the tree is that script, and settings of an agent
-    are kept elsewhere like that; also where git's settings name the directory."""
+    are kept elsewhere like that; also where git's settings name the directory, wherever it is."""
+    hooks = str(ssb.mkdir("outside")) if hooks == "outside" else hooks
     grants = [repository(ssb, n) for n in ("linked", "linked-control")]
     for d in grants:
         ssb.as_caller(["git", "config", "core.hooksPath", hooks], cwd=d).ok()
@@ -261,6 +262,7 @@ def test_links_in_a_protected_directory(ssb, hooks):
     (grants[0] / hooks / "post-merge").symlink_to(grants[0] / "scripts/later")
     r = ssb.run("-w", grants[0], "--", "true")
     assert r.code == 125 and "symlink to nothing" in r.errors
+    assert f"{hooks}/post-merge'" in r.errors, "which one is said"
     ssb.run("-w", grants[0], "-w", grants[0] / hooks, "--", "true").ok()
     if hooks == ".git/hooks":  # to be read alone, what they lead to is still obeyed
         assert ssb.run("-w", grants[0], "-r", grants[0] / hooks, "--", "true").code == 125

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -216,6 +217,44 @@ static void open_to_everybody(void **state)
 	}
 }
 
+static void let_open(rlim_t files)
+{
+	struct rlimit now;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+	now.rlim_cur = files < now.rlim_max ? files : now.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+}
+
+/* All are held, or it is said what is missing: wherever the fds end, and whether they are made
+ * or taken over from a run that ends first. */
+static void too_few_fds(void **state)
+{
+	struct ssb_error err;
+	struct placeholders *p = NULL;
+	int rc = -1;
+
+	(void)state;
+	for (int others = 0; others < 2; others++) {
+		struct placeholders *other = others ? hold() : NULL;
+		auto_fd first = dup(grant.fd);
+		rc = -1;
+		for (int files = first + 1; rc != 0; files++) {
+			err = (struct ssb_error){ 0 };
+			let_open((rlim_t)files);
+			rc = placeholders_make(&plan, NULL, &p, &err);
+			let_open(RLIM_INFINITY);
+			assert_int_equal(err.sys_errno, rc == 0 ? 0 : EMFILE);
+		}
+		placeholders_remove(other);
+		assert_held(".git");
+		assert_held(".vscode");
+		assert_held("GEMINI.md"); /* the last of them */
+		placeholders_remove(p);
+		assert_empty();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +265,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(owner_s_own_is_left_alone, world, world_end),
 		cmocka_unit_test_setup_teardown(open_to_everybody, world, world_end),
 		cmocka_unit_test_setup_teardown(locked_by_somebody_else, world, world_end),
+		cmocka_unit_test_setup_teardown(too_few_fds, world, world_end),
 	};
 
 	return cmocka_run_group_tests_name("placeholders", tests, NULL, NULL);

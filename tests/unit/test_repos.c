@@ -228,6 +228,11 @@ static void test_depth(void **state)
 	assert_int_equal(plan.warnings.n, 1);
 	assert_non_null(strstr(plan.warnings.v[0], "too deep"));
 	assert_non_null(strstr(plan.warnings.v[0], grant.path));
+	/* Where a run begins anew it is said once. */
+	repos_free(found);
+	found = NULL;
+	assert_int_equal(repos_find(&plan, &found, &(struct ssb_error){ 0 }), 0);
+	assert_int_equal(plan.warnings.n, 1);
 }
 
 static void let_open(rlim_t files)
@@ -288,6 +293,7 @@ static void test_number_by_open_files(void **state)
 
 static clockid_t going; /* the clock that loses 20 ms with every look at it */
 static long lost_ms;
+static unsigned looks; /* at the processor's time */
 
 int __real_clock_gettime(clockid_t id, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ret);
@@ -296,7 +302,10 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
 {
 	int rc = __real_clock_gettime(id, ret);
 
-	if (id == going && going != CLOCK_REALTIME) {
+	looks += id == CLOCK_THREAD_CPUTIME_ID;
+	/* The processor's time never goes without the other one. */
+	if ((id == going || (id == CLOCK_MONOTONIC && going == CLOCK_THREAD_CPUTIME_ID)) &&
+	    going != CLOCK_REALTIME) {
 		lost_ms += 20;
 		ret->tv_sec += lost_ms / 1000;
 		ret->tv_nsec += lost_ms % 1000 * 1000000;
@@ -314,6 +323,9 @@ static void test_time(void **state)
 		snprintf(path, sizeof(path), "%zu/.git", i);
 		dirs(path);
 	}
+	looks = 0;
+	search();
+	assert_true(looks < 30); /* not for every directory, while it cannot be over */
 	going = CLOCK_MONOTONIC;
 	search();
 	assert_int_equal(found->n, 30);
@@ -582,6 +594,32 @@ static void test_links_held(void **state)
 	links_done(&links);
 }
 
+/* Instructions of agents are often one file with many names. */
+static void test_links_of_many_repositories(void **state)
+{
+	static const char *const LINKS[] = { "CLAUDE.md", "GEMINI.md", ".cursorrules",
+		                             ".windsurfrules" };
+	struct ssb_error err = { 0 };
+	char path[64];
+
+	(void)state;
+	let_open(MAX_RUN_FILES);
+	for (size_t i = 0; i < MAX_REPOS; i++) {
+		snprintf(path, sizeof(path), "%zu/.git", i);
+		dirs(path);
+		snprintf(path, sizeof(path), "%zu/AGENTS.md", i);
+		file(path, "mine");
+		for (size_t k = 0; k < ARRAY_LEN(LINKS); k++) {
+			snprintf(path, sizeof(path), "w/%zu/%s", i, LINKS[k]);
+			assert_int_equal(symlink("AGENTS.md", in(path)), 0);
+		}
+	}
+	search();
+	assert_int_equal(found->n, MAX_REPOS);
+	assert_int_equal(links_hold(&plan, found, &err), 0);
+	assert_int_equal(found->links.n, MAX_REPOS * (ARRAY_LEN(LINKS) + 1));
+}
+
 static bool names(const char *path, bool is_dir)
 {
 	for (size_t i = 0; i < found->n_named; i++) {
@@ -666,6 +704,20 @@ static void test_settings_at_their_bounds(void **state)
 	search();
 	assert_true(plan.warnings.n == 1 && found->n_named == MAX_NAMED);
 	assert_non_null(strstr(plan.warnings.v[0], "name too many places"));
+	/* As many that are not granted; those that are missing lead nowhere. */
+	at = (size_t)snprintf(text, sizeof(text), "[core]\nhooksPath = %s\n", in("missing"));
+	for (int i = 0; i <= MAX_NAMED; i++) {
+		char name[16];
+		file(".git/config", text);
+		search();
+		assert_true(plan.warnings.n == 0 && found->hooks.n == (size_t)i);
+		snprintf(name, sizeof(name), "h%d", i);
+		assert_int_equal(mkdir(in(name), 0755), 0);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "hooksPath = %s\n", in(name));
+	}
+	file(".git/config", text);
+	search();
+	assert_true(plan.warnings.n == 1 && found->hooks.n == MAX_NAMED);
 }
 
 /* What is closed to the caller, who could open it, is held as it is; root finds what is in it.
@@ -721,6 +773,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_descriptors_left, world, world_end),
 		cmocka_unit_test_setup_teardown(test_where_links_lead, world, world_end),
 		cmocka_unit_test_setup_teardown(test_links_held, world, world_end),
+		cmocka_unit_test_setup_teardown(test_links_of_many_repositories, world, world_end),
 		cmocka_unit_test_setup_teardown(test_what_settings_name, world, world_end),
 		cmocka_unit_test_setup_teardown(test_settings_at_their_bounds, world, world_end),
 		cmocka_unit_test_setup_teardown(test_closed_directory, world, world_end),
