@@ -23,14 +23,19 @@ int string_list_add(struct string_list *l, const char *s, size_t max)
 	return 0;
 }
 
+bool string_list_has(const struct string_list *l, const char *s)
+{
+	size_t i = 0;
+
+	while (i < l->n && strcmp(l->v[i], s) != 0) {
+		i++;
+	}
+	return i < l->n;
+}
+
 int string_list_add_once(struct string_list *l, const char *s, size_t max)
 {
-	for (size_t i = 0; i < l->n; i++) {
-		if (strcmp(l->v[i], s) == 0) {
-			return 0;
-		}
-	}
-	return string_list_add(l, s, max);
+	return string_list_has(l, s) ? 0 : string_list_add(l, s, max);
 }
 
 void string_list_done(struct string_list *l)

@@ -2,6 +2,7 @@
 #ifndef BASE_STRING_LIST_H
 #define BASE_STRING_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct string_list {
@@ -11,7 +12,8 @@ struct string_list {
 
 /* Appends a copy; -1 without memory or, with E2BIG, past `max` items. */
 int string_list_add(struct string_list *l, const char *s, size_t max);
-/* The same, unless it is in the list. */
+bool string_list_has(const struct string_list *l, const char *s);
+/* The same as string_list_add(), unless it is in the list. */
 int string_list_add_once(struct string_list *l, const char *s, size_t max);
 void string_list_done(struct string_list *l);
 

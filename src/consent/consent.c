@@ -80,16 +80,6 @@ int consent_look_known(const struct owner *o, const char *dir, const uint8_t tre
 
 /* ---- by it ---------------------------------------------------------------------- */
 
-static bool listed(const struct string_list *l, const char *s)
-{
-	for (size_t i = 0; l != NULL && i < l->n; i++) {
-		if (strcmp(l->v[i], s) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 int consent_stay_out(const struct lock *before, const struct string_list *asked,
                      struct ssb_options *options, bool *ret_any, struct ssb_error *err)
 {
@@ -98,7 +88,7 @@ int consent_stay_out(const struct lock *before, const struct string_list *asked,
 	for (size_t i = 0; i < before->declined.n; i++) {
 		const char *item = before->declined.v[i];
 		if ((asked != NULL && !plan_asks(asked, item)) ||
-		    listed(&options->withhold, item)) {
+		    string_list_has(&options->withhold, item)) {
 			continue;
 		}
 		if (ssb_options_set(options, SSB_OPT_WITHHOLD, item, err) != 0) {
@@ -355,7 +345,7 @@ int consent_unuse(const struct owner *o, const struct ssb_plan *plan, struct ssb
 static int copy_list(struct string_list *to, const struct string_list *from)
 {
 	for (size_t i = 0; from != NULL && i < from->n; i++) {
-		if (!listed(to, from->v[i]) && string_list_add(to, from->v[i], MAX_REQUESTS) != 0) {
+		if (string_list_add_once(to, from->v[i], MAX_REQUESTS) != 0) {
 			return -1;
 		}
 	}
@@ -366,7 +356,7 @@ static int grant_all(struct lock *l, const struct refusal *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (v[i].value != NULL && lock_option_name(v[i].option) != NULL &&
-		    !listed(&l->declined, v[i].what) &&
+		    !string_list_has(&l->declined, v[i].what) &&
 		    lock_grant_add(l, v[i].option, v[i].value) != 0) {
 			return -1;
 		}

@@ -71,23 +71,13 @@ static int compare_files(struct diff *d, const struct pinned *before, const stru
 	return d->files != NULL ? 0 : -1;
 }
 
-static bool listed(const struct string_list *l, const char *s)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		if (strcmp(l->v[i], s) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Adds to *ret what is in `from` and not in `in`. */
 static int compare_items(struct string_list *ret, const struct string_list *from,
                          const struct string_list *in)
 {
 	for (size_t i = 0; i < from->n; i++) {
-		if (!listed(in, from->v[i]) && !listed(ret, from->v[i]) &&
-		    string_list_add(ret, from->v[i], MAX_ITEMS) != 0) {
+		if (!string_list_has(in, from->v[i]) &&
+		    string_list_add_once(ret, from->v[i], MAX_ITEMS) != 0) {
 			return -1;
 		}
 	}

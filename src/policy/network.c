@@ -247,10 +247,8 @@ static void add_private(struct build *b, const char *where, const char *range)
 {
 	struct string_list *l = &b->plan->allow_private;
 
-	for (size_t i = 0; i < l->n; i++) {
-		if (strcmp(l->v[i], range) == 0) {
-			return;
-		}
+	if (string_list_has(l, range)) {
+		return;
 	}
 	build_add(b, l, range, MAX_GRANTS + MAX_LIST_ITEMS);
 	if (strcmp(range, "0.0.0.0/0") == 0 || strcmp(range, "::/0") == 0) {

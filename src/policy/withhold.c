@@ -10,14 +10,7 @@
 
 bool build_is_taken_out(const struct build *b, const char *what)
 {
-	const struct string_list *l = &b->opt->withhold;
-
-	for (size_t i = 0; i < l->n; i++) {
-		if (strcmp(l->v[i], what) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return string_list_has(&b->opt->withhold, what);
 }
 
 bool build_taken_out(struct build *b, enum refusal_kind kind, const char *where, const char *what)

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -59,16 +58,6 @@ int repos_known_load(const char *state_dir, struct string_list *ret)
 	return fd < 0 ? 0 : read_paths(fd, ret);
 }
 
-static bool has(const struct string_list *l, const char *path)
-{
-	size_t i = 0;
-
-	while (i < l->n && strcmp(l->v[i], path) != 0) {
-		i++;
-	}
-	return i < l->n;
-}
-
 static bool is_there(const char *path)
 {
 	struct stat st;
@@ -108,7 +97,7 @@ void repos_known_add(const char *state_dir, const struct string_list *paths)
 		return;
 	}
 	for (size_t i = 0; i < paths->n; i++) {
-		if (!has(&known, paths->v[i])) {
+		if (!string_list_has(&known, paths->v[i])) {
 			put(&more, paths->v[i]);
 		}
 	}

@@ -231,7 +231,7 @@ static void test_depth(void **state)
 	/* Where a run begins anew it is said once. */
 	repos_free(found);
 	found = NULL;
-	assert_int_equal(repos_find(&plan, &found, &(struct ssb_error){ 0 }), 0);
+	assert_int_equal(repos_find(&plan, NULL, &found, &(struct ssb_error){ 0 }), 0);
 	assert_int_equal(plan.warnings.n, 1);
 }
 
