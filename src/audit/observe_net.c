@@ -91,7 +91,8 @@ static bool unreadable(struct observer *o, const struct seccomp_notif *n, const 
 }
 
 /* The protocol, by the kernel's name for it. The socket itself is not fetched: who has it
- * last when it is closed waits for as long as its SO_LINGER says. */
+ * last when it is closed waits for as long as its SO_LINGER says. The kernel has it for an
+ * instant here, too; a skill that hits that holds up nobody but itself. */
 static bool is_udp(pid_t tid, int fd)
 {
 	char path[48], name[64];
