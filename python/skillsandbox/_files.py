@@ -1,23 +1,111 @@
 """Files of the host that go with one call.
 
-A sandbox that lives cannot be given new files, so they are passed through: what may be
+A running sandbox cannot be given new files, so they are passed through: what may be
 read is sent along as it is when the call begins; what may be written comes back when
 the call has succeeded, and replaces the named file in one step. A failed call writes
 nothing, and one that leaves anything but a file in a file's place has failed.
+
+The host must not be the skill's deputy. A skill that may write the directory of such a
+file can put a symlink there, before or during the call. So a name is walked part by part
+and no symlink is followed that a skill could have made; the directory is held from then
+on, and everything else is relative to it.
 """
 from __future__ import annotations
 
 import base64
 import binascii
+import errno
 import os
 import secrets
 import stat
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple,
+                    Union)
 
 from ._errors import SkillError
 from ._wire import CHUNK, MAX_FILE, MAX_FILES, ProtocolError
 
 Path = Union[str, "os.PathLike[str]"]
+
+LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+MAX_LINKS = 40          # that one name may lead through
+# Root's skills write as root, so for them the owner of a symlink proves nothing. These
+# directories (and those beneath /usr) belong to the system.
+ROOTS_LINKS = ("/", "/home", "/var", "/usr")
+
+
+class Place(NamedTuple):
+    """Where a file is: what a judge is asked about. `directory` identifies its directory."""
+    mode: str                       # "r" or "w"
+    path: str                       # absolute, without symlinks
+    directory: Tuple[int, int]
+
+
+# Raises for a place that must not be given to a skill.
+Judge = Callable[[List[Place]], None]
+
+
+def _path_of(fd: int) -> str:
+    return os.readlink(f"/proc/self/fd/{fd}")
+
+
+def _names(path: str) -> List[str]:
+    return [name for name in path.split("/") if name not in ("", ".")]
+
+
+def _link(held: int, name: str) -> Optional[str]:
+    """Where a symlink leads; None where there is none."""
+    try:
+        return os.readlink(name, dir_fd=held)
+    except FileNotFoundError:
+        return None
+    except OSError as e:
+        if e.errno == errno.EINVAL:
+            return None
+        raise
+
+
+def _is_the_systems(held: int, name: str) -> bool:
+    """A symlink that no skill can have made, such as /home -> /var/home."""
+    directory, link = os.fstat(held), os.stat(name, dir_fd=held, follow_symlinks=False)
+    if link.st_uid != 0 or directory.st_uid != 0 or \
+            directory.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return False
+    path = _path_of(held)
+    return os.geteuid() != 0 or path in ROOTS_LINKS or path.startswith("/usr/")
+
+
+def _find(named: str, path: str) -> Tuple[int, str]:
+    left, links = _names(path), 0
+    held = os.open("/" if path.startswith("/") else ".", LOOK | os.O_DIRECTORY)
+    try:
+        while left:
+            name = left.pop(0)
+            to = _link(held, name)
+            if to is None and not left and name != "..":
+                return held, name
+            if to is not None:
+                links += 1
+                if links > MAX_LINKS or not _is_the_systems(held, name):
+                    raise OSError(errno.ELOOP, "a symlink leads there, and a skill may have made "
+                                  "it; name the place itself")
+                left = _names(to) + left
+                name = "/" if to.startswith("/") else "."
+            # A symlink that took the place of the directory meanwhile is not followed.
+            before, held = held, os.open(name, LOOK | os.O_DIRECTORY, dir_fd=held)
+            os.close(before)
+    except BaseException:
+        os.close(held)
+        raise
+    os.close(held)
+    raise ValueError(f"{named}: only regular files can go with a call")
+
+
+def _walk(named: str) -> Tuple[int, str]:
+    """The directory of a file (the caller closes it) and the file's name there."""
+    try:
+        return _find(named, named)
+    except OSError as e:
+        raise OSError(e.errno, e.strerror, named) from None
 
 
 class _File:
@@ -25,61 +113,117 @@ class _File:
 
     def __init__(self, named: str, mode: str) -> None:
         self.named, self.mode = named, mode
-        self.real = os.path.realpath(named)
-        self.content: Optional[bytes] = self._read()
+        self._held, self._name = _walk(named)
+        self._file = -1                             # O_PATH, until it is read
+        self._permissions: Optional[int] = None     # of the file that is there
+        self.content: Optional[bytes] = None
         self.result: Optional[bytearray] = None
         self._part = ""     # beside it, until it takes its place
 
-    def _read(self) -> Optional[bytes]:
+    def place(self) -> Place:
+        return Place(self.mode, os.path.join(_path_of(self._held), self._name), self._directory())
+
+    def _directory(self) -> Tuple[int, int]:
+        st = os.fstat(self._held)
+        return st.st_dev, st.st_ino
+
+    def look(self) -> None:
+        """Before it is opened: to open a device may do something."""
         try:
-            # A FIFO must not hold us up.
-            fd = os.open(self.real, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        except FileNotFoundError:
+            self._file = os.open(self._name, LOOK, dir_fd=self._held)
+        except FileNotFoundError as e:
             if self.mode == "r":
-                raise
-            return None
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            os.close(fd)
+                raise FileNotFoundError(e.errno, e.strerror, self.named) from None
+            return
+        st = os.fstat(self._file)
+        if not stat.S_ISREG(st.st_mode):
             raise ValueError(f"{self.named}: only regular files can go with a call")
+        self._permissions = st.st_mode & 0o777
+
+    def read(self) -> None:
+        if self._file < 0:
+            return
+        try:
+            # Whoever has a lease on the file must not hold us up.
+            fd = os.open(f"/proc/self/fd/{self._file}", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError as e:
+            raise OSError(e.errno, e.strerror, self.named) from None
         with open(fd, "rb") as f:
-            data = f.read(MAX_FILE + 1)
-        if len(data) > MAX_FILE:
+            self.content = f.read(MAX_FILE + 1)
+        if len(self.content) > MAX_FILE:
             raise ValueError(f"{self.named}: more than {MAX_FILE} bytes")
-        return data
 
     def prepare(self) -> None:
-        """Writes it beside the file, with the mode that that had."""
+        """Writes it beside the file, with the permissions of the file that was there."""
         assert self.result is not None
-        part = os.path.join(os.path.dirname(self.real), f".skillsandbox-{secrets.token_hex(8)}")
+        self._check_still_there()
+        part = f".skillsandbox-{secrets.token_hex(8)}"
         fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
-                     0o666)
+                     0o666 if self._permissions is None else 0o600, dir_fd=self._held)
         self._part = part
         with open(fd, "wb") as f:
             f.write(self.result)
-            if os.path.exists(self.real):
-                os.fchmod(fd, stat.S_IMODE(os.stat(self.real).st_mode))
+            if self._permissions is not None:
+                os.fchmod(fd, self._permissions)
+
+    def _check_still_there(self) -> None:
+        """The caller would look for the result where the directory was."""
+        held, _ = _walk(self.named)
+        try:
+            now = os.fstat(held)
+        finally:
+            os.close(held)
+        if (now.st_dev, now.st_ino) != self._directory():
+            raise OSError(errno.ESTALE, "its directory was replaced during the call", self.named)
 
     def store(self) -> None:
         """In one step."""
-        os.replace(self._part, self.real)
+        os.replace(self._part, self._name, src_dir_fd=self._held, dst_dir_fd=self._held)
         self._part = ""
 
     def forget(self) -> None:
         """What was prepared and not stored."""
         if self._part:
-            os.unlink(self._part)
+            os.unlink(self._part, dir_fd=self._held)
             self._part = ""
+
+    def close(self) -> None:
+        for fd in (self._held, self._file):
+            if fd >= 0:
+                os.close(fd)
+        self._held = self._file = -1
 
 
 class Files:
-    def __init__(self, read: Iterable[Path] = (), write: Iterable[Path] = ()) -> None:
+    """Holds their directories until it is closed."""
+
+    def __init__(self, read: Iterable[Path] = (), write: Iterable[Path] = (),
+                 judge: Judge = lambda places: None) -> None:
         named = [(os.fspath(p), "r") for p in read] + [(os.fspath(p), "w") for p in write]
         if len(named) > MAX_FILES:
             raise ValueError(f"more than {MAX_FILES} files with one call")
-        self._files = [_File(n, mode) for n, mode in named]
+        self._files: List[_File] = []
+        try:
+            for n, mode in named:
+                self._files.append(_File(n, mode))
+                self._files[-1].look()
+            if self._files:
+                judge([f.place() for f in self._files])
+            for f in self._files:
+                f.read()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
         for f in self._files:
-            if f.mode == "w" and not os.path.isdir(os.path.dirname(f.real)):
-                raise FileNotFoundError(f"{f.named}: there is no such directory")
+            f.close()
+
+    def __enter__(self) -> "Files":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __bool__(self) -> bool:
         return bool(self._files)

@@ -62,9 +62,9 @@ class SkillProxy:
         if params is not None and not isinstance(params, collections.abc.Mapping):
             raise SkillwareParamValidationError("SkillwareParamValidationError",
                                                 "the parameters are not an object")
-        files = Files(read, write)
         sent = _json_ready(dict(params or {}))
-        return self.worker.call(name, sent, files if files else None, timeout)
+        with Files(read, write, self.worker.judge) as files:
+            return self.worker.call(name, sent, files if files else None, timeout)
 
     @property
     def manifest(self) -> Any:

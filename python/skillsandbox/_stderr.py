@@ -34,6 +34,10 @@ class Stderr:
         with self._lock:
             return self._kept.decode("utf-8", "backslashreplace")
 
+    def whole(self) -> bool:
+        """All of it was read, up to its end."""
+        return not self._thread.is_alive()
+
     def join(self) -> None:
         """After the process has ended; children of it may hold the pipe for ever. Garbage
         may be collected by any thread, also by this one."""

@@ -1,8 +1,8 @@
 """Lines of JSON to and from a worker, whose every byte may be hostile.
 
 Nothing that it says is executed, unpickled or believed: a line has a greatest length,
-is strict JSON of bounded depth and of numbers that are cheap to read, and an answer
-counts only if it has the id that was asked.
+is strict JSON of bounded depth with so many values at most and numbers that are cheap to
+read, and an answer counts only if it has the id that was asked.
 """
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Optional
 
 MAX_LINE = 16 * 1024 * 1024     # of a request, and of an answer
 MAX_DIGITS = 400                # of a number
+MAX_MARKS = 1000 * 1000         # of [ { , : in a line, and so of the values in it
 CHUNK = 512 * 1024              # of a file, in one line
 MAX_FILE = 64 * 1024 * 1024     # that goes in or comes out with a call
 MAX_FILES = 32                  # of one call
@@ -44,6 +45,10 @@ def _constant(text: str) -> Any:
 
 def decode(line: bytes) -> Dict[str, Any]:
     """The object in a line."""
+    # Each value costs the host many times its bytes. Those in texts count as well: to tell
+    # them apart would take longer than to read the line.
+    if sum(line.count(mark) for mark in b"[{,:") > MAX_MARKS:
+        raise ProtocolError(f"more than {MAX_MARKS} values; a long text belongs into a file")
     try:
         value = json.loads(line.decode("utf-8"), parse_int=_integer, parse_constant=_constant)
         if b"\\ud" in line or b"\\uD" in line:

@@ -12,13 +12,35 @@ from __future__ import annotations
 import json
 import subprocess
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Type
+from decimal import ROUND_UP, Context, Decimal
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Type, Union
 
 from ._errors import SessionError, SessionKilled, SessionRefused
 from .loader import find_binary
 
 SECONDS = 60.0      # for a command that normally takes milliseconds
+MAX_WORDS = 4000    # bytes of details, and of a reason
+MAX_PLACES = 18     # of dollars
+EXACT = Context(prec=MAX_PLACES + 8)
 OVER = ("killed", "expired", "completed")
+Word = Union[str, bytes]    # of a command line
+
+
+def _dollars(cost: Any) -> str:
+    """In whole micro-dollars, as the program wants them: a smaller cost is not free. What a
+    float has behind its twelfth digit is its own inexactness."""
+    exact = Decimal(cost) if isinstance(cost, (int, Decimal)) else Decimal(f"{cost:.12g}")
+    if not exact.is_finite() or exact.adjusted() > MAX_PLACES:
+        return str(exact)   # the program says what is wrong with it
+    return format(exact.quantize(Decimal("0.000001"), ROUND_UP, EXACT), "f")
+
+
+def _said(flag: str, text: str) -> List[Word]:
+    """An option with a text that a skill may have chosen. As an argument it has no NUL, no
+    half of a character, and is not longer than the program keeps: a count or a kill must
+    not fail because of it."""
+    data = text.replace("\0", "\\0").encode("utf-8", "backslashreplace")
+    return [flag, data[:MAX_WORDS].decode("utf-8", "ignore").encode("utf-8")] if text else []
 
 
 def _amount(cost: Optional[Any], model: str, tokens_in: Optional[int],
@@ -27,7 +49,7 @@ def _amount(cost: Optional[Any], model: str, tokens_in: Optional[int],
     if cost is not None and model:
         raise ValueError("a cost, or a model and tokens, not both")
     if cost is not None:
-        return ["--cost", cost if isinstance(cost, str) else f"{cost:.6f}"]
+        return ["--cost", cost if isinstance(cost, str) else _dollars(cost)]
     if not model:
         return []
     return ["--model", model, "--tokens-in", str(tokens_in or 0),
@@ -112,7 +134,7 @@ class Session:
 
     def violation(self, type_: str, details: str = "") -> Dict[str, Any]:
         """Counts one. Raises SessionKilled or SessionRefused where it was one too many."""
-        words = ["--type", type_] + (["--details", details[:4000]] if details else [])
+        words = ["--type", type_, *_said("--details", details)]
         return self.judge(self.ask("violation", *words, self.id))
 
     @contextmanager
@@ -129,14 +151,14 @@ class Session:
         return self.ask("show", self.id)
 
     def kill(self, reason: str = "") -> Dict[str, Any]:
-        return self.ask("kill", *(["--reason", reason] if reason else []), self.id)
+        return self.ask("kill", *_said("--reason", reason), self.id)
 
     def complete(self, reason: str = "") -> Dict[str, Any]:
-        return self.ask("complete", *(["--reason", reason] if reason else []), self.id)
+        return self.ask("complete", *_said("--reason", reason), self.id)
 
     # ---- the program ----
 
-    def ask(self, *words: str) -> Dict[str, Any]:
+    def ask(self, *words: Word) -> Dict[str, Any]:
         """What `skillsandbox session WORDS --json` answers."""
         argv = [self._binary, "session", words[0], "--json", *words[1:]]
         try:

@@ -402,3 +402,51 @@ def test_a_worker_ends_with_its_host(world):
     """)
     assert found == {"gone": 0, "kept": [0], "killed": -9, "forked": 0}
     harness.wait_for(lambda: not harness.alive_with(str(skill)))
+
+
+FORGES = """
+    import json, sys, time
+
+    class Forges:
+        def execute(self, params):
+            if params["what"] == "values":
+                return [[]] * (5 << 20)
+            said = {"run_id": "forged", "exit_status": 0, "end": "exited", "trace": "/etc/passwd"}
+            print(json.dumps(params.get("said", said)), file=sys.stderr, flush=True)
+            while params["what"] == "wait":
+                time.sleep(1)
+            return "fine"
+"""
+
+
+def test_a_skill_does_not_say_how_it_ended(world):
+    """Where the supervisor was killed, the last line on standard error is the skill's."""
+    found, _ = world.program(world.skill(FORGES), """
+        import resource
+        def ended(**said):
+            def end():
+                while "forged" not in s.worker.stderr:
+                    time.sleep(0.01)
+                s.worker.process.kill()
+            with SkillLoader().load_skill(SKILL)["class"]() as s:
+                threading.Thread(target=end, daemon=True).start()
+                return caught(s.execute, {"what": "wait", **said}), s.worker._tag
+        forged, tag = ended()
+        error, _ = ended(said={"error": "forged"})
+        with SkillLoader().load_skill(SKILL)["class"]() as s:
+            fine = s.execute({"what": "fine"})
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            values = caught(s.execute, {"what": "values"})
+            after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            again = s.execute({"what": "fine"})
+        out(forged=forged, error=error, fine=[fine, again], values=values, grew=after - before,
+            ours=tag in open(forged["trace"]).read() if forged["trace"] != "/etc/passwd" else "")
+    """)
+    forged, error = found["forged"], found["error"]
+    assert forged["raised"] == error["raised"] == "SkillCrashed"
+    assert forged["exit_status"] == error["exit_status"] == -9
+    assert forged["run_id"] not in ("", "forged") and forged["end"] == "" and found["ours"] is True
+    assert found["fine"] == ["fine", "fine"]
+    assert found["values"]["raised"] == "SkillCrashed"
+    assert "1000000 values" in found["values"]["text"]
+    assert found["grew"] < 128 << 10, "KiB"

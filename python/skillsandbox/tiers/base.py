@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence
 
 from .._errors import (SkillCrashed, SkillError, SkillNotStarted, SkillTimeout,
                        SkillwareParamValidationError)
-from .._files import Files
+from .._files import Files, Place
 from .._reaper import REAPER
 from .._skill import Skill
 from .._stderr import Stderr
@@ -99,6 +99,10 @@ class Worker(abc.ABC):
         """A chance to say that `error` comes of a denial; `since` is in seconds since
         the epoch."""
         return error
+
+    def judge(self, places: List[Place]) -> None:
+        """Raises for a file that must not go with a call. Without a sandbox the skill has
+        everything anyway."""
 
     # ---- what everybody else uses ----
 
@@ -275,7 +279,8 @@ class Worker(abc.ABC):
         self._stop(GRACE_SECONDS if what == "it ended" else 0)
         status = self.process.returncode
         text = self._stderr.tail()
-        end = self.ended(status, self._stderr.raw_tail())
+        # Else the last line is not the tier's, but whatever the skill wrote before it.
+        end = self.ended(status, self._stderr.raw_tail() if self._stderr.whole() else "")
         facts: Dict[str, Any] = {"exit_status": end.exit_status, "end": end.end,
                                  "run_id": end.run_id, "trace": end.trace, "stderr": text}
         if end.not_started:

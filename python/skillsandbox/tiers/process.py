@@ -7,6 +7,7 @@ command of its own, for a tier that brings another interpreter: it asks first (p
 """
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -15,9 +16,10 @@ import sys
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar, Dict, List, Mapping, Optional
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Set
 
 from .._errors import SkillDenied, SkillError, SkillNotStarted
+from .._files import Place
 from .._stderr import visible
 from .base import End, Launch, Worker
 
@@ -26,13 +28,19 @@ MOST_OUTPUT = "1099511627776"   # every answer of a long life goes through it
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 RECENT = 64                     # runs that are looked through for ours
 WRITTEN_AFTER = (0.0, 0.12)     # seconds until the record has what was denied just now
+RECORD = "trace.jsonl"
 FIRST_LINE = 1 << 20            # of a record
 USAGE = 2                       # the status of a wrong option
 MOST_REASONS = 4
+MOST_JUDGED = 4096              # places of files that are remembered
 
 
 class ProcessWorker(Worker):
     tier: ClassVar[str] = "process"
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._judged: Set[Place] = set()
 
     def launch(self) -> Launch:
         # Known from the record, so that the record can be found by it.
@@ -74,12 +82,21 @@ class ProcessWorker(Worker):
     def plan(self) -> Dict[str, Any]:
         """What `skillsandbox run DIR` would give the skill, for a tier that runs it by other
         means. Where that would not run it, or by what only it can keep, nobody does."""
-        argv = [self.options.binary, "inspect", *self.grants(), str(self.skill.path), "--",
-                "--serve"]
+        plan = self._inspect([*self.grants(), str(self.skill.path), "--", "--serve"])
+        if plan["denied"]:
+            raise SkillNotStarted("not granted: "
+                                  + "; ".join(str(d["what"]) for d in plan["denied"]))
+        refusal = not_consented(plan)
+        if refusal:
+            raise SkillNotStarted(f"the sandbox was not started: {refusal}")
+        return plan
+
+    def _inspect(self, words: List[str]) -> Dict[str, Any]:
+        argv = [self.options.binary, "inspect", *words]
         try:
             done = subprocess.run(argv, check=False, capture_output=True, timeout=600,
                                   stdin=subprocess.DEVNULL)
-            plan = json.loads(done.stdout)
+            plan: Dict[str, Any] = json.loads(done.stdout)
         except OSError as e:
             raise SkillNotStarted(f"{argv[0]}: {e.strerror}") from e
         except subprocess.TimeoutExpired as e:
@@ -87,14 +104,26 @@ class ProcessWorker(Worker):
         except ValueError:
             raise SkillNotStarted("the plan cannot be made: "
                                   + visible(done.stderr.decode("utf-8", "replace")[-2000:])) from None
-        if plan["denied"]:
-            raise SkillNotStarted("not granted: "
-                                  + "; ".join(str(d["what"]) for d in plan["denied"]))
-        refusal = not_consented(plan)
-        if refusal:
-            raise SkillNotStarted(f"the sandbox was not started: {refusal}")
-        found: Dict[str, Any] = plan
-        return found
+        return plan
+
+    def judge(self, places: List[Place]) -> None:
+        """As `skillsandbox run --read` and `--write` would judge them. A place that may be
+        had is asked about once: its path leads through no symlink, so it stays what it is
+        for as long as its directory is the same one."""
+        new = [p for p in places if p not in self._judged]
+        if not new:
+            return
+        words = ["--json"]
+        for p in new:
+            words += ["--write" if p.mode == "w" else "--read", p.path]
+        if self.options.policy is not None:
+            words += ["--policy", self.options.policy]
+        for d in self._inspect([*words, "--", WORKER])["denied"]:
+            raise PermissionError(errno.EACCES, visible(f"{d['why']}; {d['remedy']}"),
+                                  visible(d["what"]))
+        if len(self._judged) + len(new) > MOST_JUDGED:
+            self._judged.clear()
+        self._judged.update(new)
 
     def granted_env(self) -> List[str]:
         """Names that the skill asks for and the application grants. Values go by the
@@ -114,6 +143,8 @@ class ProcessWorker(Worker):
     # ---- what the record says ----
 
     def ended(self, status: int, stderr: str) -> End:
+        if status < 0:      # it has said nothing at its end: the last words are the skill's
+            return self._killed(status)
         said = _last_object(stderr)
         end = str(said.get("end", ""))
         why = _reasons(stderr, said, status)
@@ -127,6 +158,11 @@ class ProcessWorker(Worker):
             (f"ended by signal {said['signal']}" if said.get("signal")
              else f"ended with status {code}")
         return End(code, words, end, str(said.get("run_id", "")), str(said.get("trace", "")))
+
+    def _killed(self, status: int) -> End:
+        run_id = self.run_id()
+        trace = str(state_dir() / "runs" / run_id / RECORD) if run_id else ""
+        return End(status, f"the sandbox was ended by signal {-status}", "", run_id, trace)
 
     def denied(self, error: SkillError, since: float) -> SkillError:
         for wait in WRITTEN_AFTER if type(error) is SkillError else ():
@@ -151,7 +187,7 @@ class ProcessWorker(Worker):
             return ""
         for entry in recent[:RECENT]:
             try:
-                with open(os.path.join(entry.path, "trace.jsonl"), "rb") as f:
+                with open(os.path.join(entry.path, RECORD), "rb") as f:
                     if self._tag.encode() in f.readline(FIRST_LINE) + f.readline(FIRST_LINE):
                         return entry.name
             except OSError:
