@@ -1,0 +1,85 @@
+"""The driver's side of the board (see act.c): gives one order at a time to one actor."""
+import ctypes
+import mmap
+import os
+import struct
+
+BOARD = struct.Struct("=IIIIq6qqII")  # the same as struct board in act.c
+TEXT_BYTES = 8192
+SIZE = (BOARD.size + 3 * TEXT_BYTES + 4095) // 4096 * 4096
+CALL, CLONE, EXEC, EXIT = range(4)
+FUTEX, FUTEX_WAIT, FUTEX_WAKE = 202, 0, 1
+HANG_S = 30
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Timespec(ctypes.Structure):
+    _fields_ = [("s", ctypes.c_long), ("ns", ctypes.c_long)]
+
+
+PAUSE = Timespec(0, 50_000_000)
+
+
+class Stopped(Exception):
+    """The program in the sandbox does not answer any more."""
+
+
+class Board:
+    """Maps the file; `alive` says whether somebody can still answer."""
+
+    def __init__(self, path, alive):
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self.map = mmap.mmap(fd, SIZE)
+        os.close(fd)
+        self.alive = alive
+        self.view = ctypes.c_char.from_buffer(self.map)
+        self.at = ctypes.addressof(self.view)
+        self.turn = 0
+        self.seen = 0
+
+    def done(self):
+        del self.view
+        self.map.close()
+
+    def wait(self, answers):
+        """Until so many more answers are there; what the last one said."""
+        self.seen += answers
+        for _ in range(HANG_S * 20):
+            count = self.answered()
+            if count >= self.seen:
+                return self.ret()
+            libc.syscall(FUTEX, ctypes.c_void_p(self.at + 4), FUTEX_WAIT, count,
+                         ctypes.byref(PAUSE), None, 0)
+            if not self.alive():
+                break
+        if self.answered() >= self.seen:
+            return self.ret()
+        raise Stopped(f"answer {self.seen} never came")
+
+    def answered(self):
+        return struct.unpack_from("=I", self.map, 4)[0]
+
+    def ret(self):
+        return BOARD.unpack_from(self.map)[11]
+
+    def newborn(self):
+        """pid and tid, in the sandbox, of the actor that began last."""
+        return BOARD.unpack_from(self.map)[12:14]
+
+    def order(self, actor, order, number, args, texts, answers=1):
+        """`args`: numbers, or ("text", n) for the n-th of `texts`."""
+        mask, values = 0, [0] * 6
+        for i, a in enumerate(args):
+            if isinstance(a, tuple):
+                mask |= (a[1] + 1) << (2 * i)
+            else:
+                values[i] = a
+        for i, text in enumerate(texts):
+            at = BOARD.size + i * TEXT_BYTES
+            self.map[at:at + len(text) + 1] = text + b"\0"
+        self.turn += 1
+        struct.pack_into("=IIq6q", self.map, 8, order, mask, number, *values)
+        struct.pack_into("=I", self.map, 0, self.turn << 8 | actor)
+        libc.syscall(FUTEX, ctypes.c_void_p(self.at), FUTEX_WAKE, 1 << 30, None, None, 0)
+        return self.wait(answers)

@@ -1,0 +1,111 @@
+"""The system calls of a program: how each is made, and how the record names it.
+
+`form` has one letter for each argument:
+D and E: directory fd; P and Q: path (the second is for two-path calls); T: text of a symlink;
+N: an fd itself; F: flags; M: mode; U: user or group (-1: unchanged); L: length; 0: zero."""
+import dataclasses
+import os
+
+AT_FDCWD = -100
+AT_SYMLINK_NOFOLLOW, AT_REMOVEDIR, AT_SYMLINK_FOLLOW, AT_EMPTY_PATH = 0x100, 0x200, 0x400, 0x1000
+RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    number: int  # x86-64
+    form: str
+    family: str  # open, change, two, fd, exec; "": the observer is not asked
+    op: str = ""  # in the record
+    follow: str = "yes"  # a symlink at the end: yes, no, or unless the flag NOFOLLOW
+    makes: bool = False
+
+
+CALLS = {
+    "openat": Call(257, "DPFM", "open", "open", "flag"),
+    "open": Call(2, "PFM", "open", "open", "flag"),
+    "creat": Call(85, "PM", "open", "open"),
+    "unlink": Call(87, "P", "change", "unlink", "no"),
+    "unlinkat": Call(263, "DPF", "change", "unlink", "no"),
+    "rmdir": Call(84, "P", "change", "rmdir", "no"),
+    "mkdir": Call(83, "PM", "change", "mkdir", "no", True),
+    "mkdirat": Call(258, "DPM", "change", "mkdir", "no", True),
+    "mknod": Call(133, "PM0", "change", "mknod", "no", True),
+    "mknodat": Call(259, "DPM0", "change", "mknod", "no", True),
+    "symlink": Call(88, "TP", "change", "symlink", "no", True),
+    "symlinkat": Call(266, "TDP", "change", "symlink", "no", True),
+    "chmod": Call(90, "PM", "change", "chmod"),
+    "fchmodat": Call(268, "DPM", "change", "chmod"),
+    "fchmodat2": Call(452, "DPMF", "change", "chmod", "flag"),
+    "chown": Call(92, "PUU", "change", "chown"),
+    "lchown": Call(94, "PUU", "change", "chown", "enter"),
+    "fchownat": Call(260, "DPUUF", "change", "chown", "flag"),
+    "truncate": Call(76, "PL", "change", "truncate"),
+    "rename": Call(82, "PQ", "two", "rename", "no"),
+    "renameat": Call(264, "DPEQ", "two", "rename", "no"),
+    "renameat2": Call(316, "DPEQF", "two", "rename", "no"),
+    "link": Call(86, "PQ", "two", "link", "enter"),
+    "linkat": Call(265, "DPEQF", "two", "link", "enter"),
+    "fchmod": Call(91, "NM", "fd", "chmod"),
+    "fchown": Call(93, "NUU", "fd", "chown"),
+    "ftruncate": Call(77, "NL", "fd", "truncate"),
+    "execve": Call(59, "P", "exec", "exec"),
+    "execveat": Call(322, "DP00F", "exec", "exec", "flag"),
+    "chdir": Call(80, "P", ""),
+    "fchdir": Call(81, "N", ""),
+    "close": Call(3, "N", ""),
+    "dup2": Call(33, "NL", ""),
+    "wait4": Call(61, "N000", ""),
+}
+EXIT, EXIT_GROUP = 60, 231
+
+# How an actor is made: flags of clone(2).
+VM, FS, FILES, SIGHAND, VFORK, THREAD = 0x100, 0x200, 0x400, 0x800, 0x4000, 0x10000
+KINDS = {
+    "thread": VM | FS | FILES | SIGHAND | THREAD,
+    "thread with its own files": VM | FS | SIGHAND | THREAD,
+    "thread with its own fs": VM | FILES | SIGHAND | THREAD,
+    "thread with its own both": VM | SIGHAND | THREAD,
+    "process": 17,
+    "process with shared files": FILES | 17,
+    "process with shared fs": FS | 17,
+    "process with shared memory": VM | 17,
+    "vfork": VM | VFORK | 17,
+    "vfork with shared files": VM | VFORK | FILES | FS | 17,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """One order for one actor. Besides the calls: clone (kind, new), exit, exit_group,
+    reap (who), recycle (who)."""
+    actor: int
+    call: str
+    dir: int = AT_FDCWD
+    path: bytes = b""
+    dir2: int = AT_FDCWD
+    path2: bytes = b""
+    text: bytes = b""
+    fd: int = -1
+    flags: int = 0
+    mode: int = 0o755
+    length: int = 0
+    slot: int = -1  # an fd that was opened goes to this number
+    kind: str = ""
+    who: int = -1
+
+    def __str__(self):
+        fields = [f"{f.name}={flags_text(self) if f.name == 'flags' else getattr(self, f.name)!r}"
+                  for f in dataclasses.fields(self)[2:] if getattr(self, f.name) != f.default
+                  and (f.name != "mode")]
+        return f"actor {self.actor}: {self.call}({', '.join(fields)})"
+
+
+def flags_text(step):
+    if step.call in ("open", "openat"):
+        names = [n for n in ("O_CREAT", "O_EXCL", "O_TRUNC", "O_APPEND", "O_PATH", "O_NOFOLLOW",
+                             "O_DIRECTORY") if step.flags & getattr(os, n)]
+        if step.flags & os.O_TMPFILE == os.O_TMPFILE:
+            names = [n for n in names if n != "O_DIRECTORY"] + ["O_TMPFILE"]
+        return "|".join([("O_RDONLY", "O_WRONLY", "O_RDWR", "3")[step.flags & 3], *names])
+    return hex(step.flags)

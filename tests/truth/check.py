@@ -1,0 +1,346 @@
+"""What the record of a program must say, and whether it does. The rules are in README.md."""
+import errno
+import hashlib
+import os
+import pathlib
+import re
+import sys
+
+import meaning
+import witness as w
+import world
+from calls import AT_EMPTY_PATH, AT_REMOVEDIR, CALLS
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+import records  # noqa: E402
+
+ASIDE = {"run", "layers", "skill_started", "skill_completed", "env_var_access", "exit_code", "end",
+         "signature"}
+# Any attempt to reach them is a violation, whatever way it takes.
+SECRETS = (b"/etc/shadow", b"/root/.ssh/id_rsa", b"/home/other/.ssh/id", world.OUT + b"/secret",
+           b"/proc/1/environ", b"/proc/1/mem", b"/proc/1/root/etc/shadow", b"/proc/1/fd/3",
+           b"/proc/1/task/1/environ", b"/dev/mem", b"/run/docker.sock",
+           *(world.HOME + b"/" + d for d in world.DECOYS))
+WRITABLE = (world.W, b"/mnt/board", b"/tmp", b"/var/tmp", b"/dev/shm", b"/proc", b"/dev")
+PARTIAL = (b"/usr", b"/bin", b"/lib", b"/lib64", b"/sbin", b"/etc", b"/var", b"/run", b"/sys",
+           b"/opt", world.R)
+
+
+def inside(path, places):
+    return any(path == p or path.startswith(p + b"/") for p in places)
+
+
+def is_violation(path, write, exists):
+    """Whether the plan of these runs forbids it: what the manuals say, for the few places
+    that programs go to."""
+    if inside(path, (b"/proc/1", b"/dev/mem")):
+        return exists and not re.fullmatch(rb"/proc/1(/task/1)?", path) or path == b"/dev/mem"
+    if inside(path, (world.HOME,)):
+        return not write and not exists and inside(path, tuple(
+            world.HOME + b"/" + d for d in (b".ssh", b".aws", b".netrc", b".config/gh")))
+    if inside(path, WRITABLE):
+        return False
+    if write:
+        return True
+    if inside(path, (b"/etc/shadow", b"/run/docker.sock")):
+        return True
+    return not exists and not inside(path, PARTIAL)
+
+
+class Expected:
+    """One line. `path` and the like are bytes; `optional`: it need not be there."""
+
+    def __init__(self, at, step, actor):
+        self.at, self.step = at, step
+        self.pid, self.parents, self.image = actor.pid, actor.parents, actor.image
+        self.path2 = self.mode = self.raw = None
+        self.optional = False
+        self.unclear = False
+        self.path_also = self.path2_also = None
+        self.vague = False  # a call that fails in any case, on nothing that has a name
+        self.error = 0
+
+    def __str__(self):
+        seen = {k: getattr(self, k) for k in ("kind", "op", "status", "violation", "path",
+                                              "path2", "raw", "mode", "pid")}
+        return "step %s: %s" % (self.at, {k: v for k, v in seen.items() if v is not None})
+
+
+def open_mode(step, exists):
+    """(mode, whether it changes anything)."""
+    flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC if step.call == "creat" else step.flags
+    make = flags & os.O_CREAT and not exists or flags & os.O_TMPFILE == os.O_TMPFILE
+    change = flags & 3 != os.O_RDONLY or flags & os.O_TRUNC
+    if flags & os.O_PATH or not (make or change):
+        return "read", False
+    if make:
+        return "create", True
+    return ("append" if flags & os.O_APPEND else
+            "read+write" if flags & 3 == os.O_RDWR else "write"), True
+
+
+class Look:
+    """What a step means, asked before it is done."""
+
+    def __init__(self, actor, step):
+        self.actor, self.step, self.call = actor, step, CALLS[step.call]
+        self.second = None
+        self.host = actor.host
+        actor.see_program()
+        self.line = Expected(None, step, actor)
+        if self.call.family == "fd":
+            self.first = meaning.mean(actor, step.fd, b"", "yes")
+            self.linked = self.is_linked()
+            return
+        empty = step.call in ("fchmodat2", "fchownat", "execveat", "linkat") and \
+            step.flags & AT_EMPTY_PATH
+        self.first = self.ask(step.dir, step.path, meaning.last_of(step, self.call), empty)
+        if self.call.family == "two":
+            self.second = self.ask(step.dir2, step.path2, "no", False)
+
+    def ask(self, fd, raw, last, empty):
+        if raw == b"" and not empty:
+            return meaning.Meaning(b"", False)
+        return meaning.mean(self.actor, fd, raw, last)
+
+    def is_linked(self):
+        """Whether the file has any name, be it another one."""
+        try:
+            return os.stat(f"/proc/{self.host}/fd/{self.step.fd}").st_nlink > 0
+        except OSError:
+            return False
+
+    def expected(self, at, ret):
+        """The line; None: there is none."""
+        call, step, first = self.call, self.step, self.first
+        e = self.line
+        e.at = at
+        e.op = "rmdir" if step.call == "unlinkat" and step.flags & AT_REMOVEDIR else call.op
+        e.kind, write, absent = "file_write", True, False
+        if call.family == "open":
+            e.mode, write = open_mode(step, first.exists)
+            e.kind = "file_write" if write else "file_read"
+            absent = not write and not first.exists
+        elif call.family == "change":
+            absent = first.exists if call.makes else not first.exists
+            write = not absent
+        elif call.family == "two":
+            absent = not first.exists
+            write = call.op == "rename" and first.exists
+            e.path2 = step.path2 if self.second.path is None else self.second.path
+        elif call.family == "exec":
+            e.kind, write, absent = "process_spawned", False, not first.exists
+        elif first.path is None and not first.exists:
+            return None  # a bad fd
+        elif first.nameless and not self.linked:
+            e.optional = True
+        bad_fd = first.path is None and not first.exists and step.path == b""
+        e.vague = bad_fd or (first.unclear and call.family == "two") or first.vague or (self.second is not None and self.second.vague)
+        e.path = step.path if first.path is None else first.path
+        e.unclear = first.unclear
+        e.path_also, e.path2_also = first.also, self.second and self.second.also
+        e.violation = self.violates(first, write) or \
+            (self.second is not None and self.violates(self.second, first.exists))
+        e.status = "denied" if e.violation else "absent" if absent else "asked"
+        if e.violation:
+            e.kind, e.error = "file_blocked", -ret
+        if call.family != "fd":
+            e.raw = step.path
+        return e
+
+    @staticmethod
+    def violates(met, write):
+        return met.path not in (None, b"") and met.path.startswith(b"/") and \
+            is_violation(met.path, write, met.exists)
+
+
+def plain(path):
+    """/proc/7/task/7 is /proc/7."""
+    return re.sub(rb"^/proc/(\d+)/task/\1(/|$)", rb"/proc/\1\2", path) if path else path
+
+
+def text(line, key):
+    value = line.get(key)
+    return value.encode("utf-8", "surrogateescape") if value is not None else None
+
+
+def told_path(e, data, key):
+    """The path that a line tells. One that was cut is known by its length and digest."""
+    for whole in (getattr(e, key), getattr(e, key + "_also")):
+        if whole is not None and data.get(key + "_bytes") == len(whole) and \
+                data.get(key + "_digest") == "sha256:" + hashlib.sha256(whole).hexdigest():
+            return plain(whole)
+    return plain(text(data, key))
+
+
+def is_left_out(e, data):
+    """A line that is cut does not repeat the end of its path, and cuts everything else."""
+    raw = text(data, "raw")
+    if not data.get("cut") or e.raw is None:
+        return False
+    if raw is None:
+        return e.path is not None and e.path.endswith(e.raw)
+    end = "\u2026".encode()
+    return raw.endswith(end) and e.raw.startswith(raw[:-len(end)])
+
+
+UNCLEAR = ("status", "mode", "kind")
+
+
+def differs(e, line):
+    """Why an attempt that is told by this line, or counted as a repeat of it, is not the
+    expected one; "": it is."""
+    data = line.get("data", {})
+    for key, want, got in (
+            ("op", e.op, data.get("op")), ("path", plain(e.path), told_path(e, data, "path")),
+            ("path2", plain(e.path2), told_path(e, data, "path2")),
+            ("status", e.status, data.get("status")),
+            ("violation", e.violation, line.get("violation", False)),
+            ("mode", e.mode, data.get("mode")), ("kind", e.kind, line["kind"])):
+        if want == got or (e.vague and key != "op") or (e.unclear and key in UNCLEAR):
+            continue
+        if key not in ("path", "path2") or got != plain(getattr(e, key + "_also")):
+            return f"{key} is {got!r}, not {want!r}"
+    if e.error and not e.vague and data.get("error") != errno.errorcode.get(e.error):
+        return f"error is {data.get('error')}, and the call got {errno.errorcode.get(e.error)}"
+    if text(data, "program") not in e.image:
+        return f"program is {data.get('program')!r}, not one of {sorted(e.image)}"
+    return ""
+
+
+def first_differs(e, line):
+    """The same for what is told of the first attempt alone."""
+    data = line["data"]
+    raw = None if e.raw == text(data, "path") else e.raw
+    if raw != text(data, "raw") and not e.vague and not is_left_out(e, data):
+        return f"raw is {text(data, 'raw')!r}, not {raw!r}"
+    if data.get("pid") != e.pid:
+        return f"pid is {data.get('pid')}, not {e.pid}"
+    if data.get("ppid") not in e.parents:
+        return f"ppid is {data.get('ppid')}, not one of {sorted(e.parents)}"
+    return ""
+
+
+def repeated(e, used, repeats):
+    """Takes one of the counted repeats; False: there is none of it."""
+    same = next((u for u in used if repeats.get(u["seq"], 0) > 0 and not differs(e, u)), None)
+    if same is not None:
+        repeats[same["seq"]] -= 1
+    return same is not None
+
+
+def compare(expected, lines):
+    """Every expected line in its order, folded where it repeats; nothing else."""
+    faults = []
+    repeats = {}
+    for line in lines:
+        if "repeat_of" in line:
+            repeats[line["repeat_of"]] = repeats.get(line["repeat_of"], 0) + line["count"]
+    told = [x for x in lines if x["kind"] not in ASIDE and "repeat_of" not in x]
+    used, maybe, at = [], [], 0
+    for e in expected:
+        why = differs(e, told[at]) or first_differs(e, told[at]) if at < len(told) else "no line left"
+        if not why:
+            used.append(told[at])
+            at += 1
+            continue
+        if e.optional:
+            maybe.append(e)
+        elif not repeated(e, used, repeats):
+            got = told[at].get("message", "") if at < len(told) else "nothing"
+            faults.append(f"expected {e}\n      line {told[at]['seq'] if at < len(told) else '-'}"
+                          f" says {got[:300]!r}: {why}")
+            break
+    for e in maybe:
+        repeated(e, used, repeats)
+    faults += [f"line {x['seq']} names what did not happen: {x.get('message', x)!r:.300}"
+               for x in told[at:at + 1] if not faults]
+    faults += [f"line {seq} is repeated {n} times more than it happened"
+               for seq, n in repeats.items() if n and not faults]
+    return faults or compare_end(expected, lines[-2]["counters"])
+
+
+def compare_end(expected, counters):
+    violations = sum(e.violation for e in expected if not e.vague)
+    vague = sum(e.vague for e in expected)
+    if violations <= counters["violations"] <= violations + vague and \
+            counters["dropped"] == counters["unreadable"] == 0:
+        return []
+    return [f"the end counts {counters}, and there were {violations} violations"]
+
+
+def read_record(path, key):
+    """The lines as they lie there, and parsed; verified to the signature."""
+    lines, rest = records.read_lines(pathlib.Path(os.fsdecode(path)))
+    assert rest == b"", "the record does not end with a line"
+    parsed = records.verify(lines)
+    records.verify_end(parsed, key)
+    return lines, parsed
+
+
+# The event that a call leaves when it has succeeded, by the name of its op.
+LEAVES = {"unlink": w.DELETE, "rmdir": w.DELETE, "mkdir": w.CREATE, "mknod": w.CREATE,
+          "symlink": w.CREATE, "link": w.CREATE, "rename": w.RENAME, "chmod": w.ATTRIB,
+          "truncate": w.MODIFY, "open": w.OPEN, "exec": w.OPEN_EXEC}
+
+
+def check_opened(look, ret, told):
+    """The path that the kernel gives to an fd that was opened."""
+    temporary = look.step.flags & os.O_TMPFILE == os.O_TMPFILE
+    if look.call.family != "open" or ret < 0 or look.first.nameless or temporary or \
+            told == look.first.path:
+        return []
+    return [f"model: opened {told!r}, meant {look.first.path!r}"]
+
+
+def check_events(e, look, ret, events):
+    """What the kernel did in a step, against what its line is to say."""
+    faults = []
+    for event in events:
+        if event.tid != look.host:
+            faults.append(f"{event}: not of the actor {look.host}")
+            continue
+        if event.path and inside(event.path, (world.HOME, world.OUT)):
+            faults.append(f"the walls are broken: {event}")
+        changed = event.mask & w.CHANGES
+        if look.call.op not in ("chmod", "chown"):
+            changed &= ~w.ATTRIB  # of an inode whose number of names has changed
+        if changed and ret < 0:
+            faults.append(f"{event}, but the call failed")
+        if changed and not is_told(e, look, event):
+            faults.append(f"model: {event}; the line is to say {e.path if e else None!r}")
+        if event.mask & w.CREATE and look.call.family == "open" and e.mode != "create":
+            faults.append(f"model: {event}: is not told as create")
+    if ret >= 0 and e is not None and not left(e, look, events):
+        faults.append("model: the kernel says nothing about it")
+    return faults
+
+
+def is_told(e, look, event):
+    if e is None:
+        return False
+    if look.first.nameless and event.path2 is None and (
+            event.path is None or event.path.startswith(world.TOP)) and look.call.op != "link":
+        return True  # the name that it had, or "#INODE"
+    if look.call.op == "rename":
+        return {event.path, event.path2} == {e.path, e.path2} or too_long(event.path) or \
+            too_long(event.path2)
+    return event.path == (e.path if e.path2 is None else e.path2) or too_long(event.path)
+
+
+def too_long(path):
+    return path is not None and len(path) >= meaning.PATH_MAX
+
+
+def left(e, look, events):
+    """Whether a call that has succeeded in the watched file system left its event there."""
+    bit = LEAVES.get(look.call.op)
+    path = e.path if e.path2 is None else e.path2
+    if bit is None or not inside(path, (world.W,)) or look.first.nameless:
+        return True
+    if look.step.flags & os.O_PATH and look.call.family == "open":
+        return True
+    if look.call.op == "rename" and look.first.inode == look.second.inode:
+        return True  # two names of one file: nothing is done
+    return any(event.mask & bit and is_told(e, look, event) for event in events) or \
+        (look.call.op == "open" and look.step.flags & os.O_TMPFILE == os.O_TMPFILE)

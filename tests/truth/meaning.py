@@ -1,0 +1,252 @@
+"""What a path means for an actor, asked of the kernel one name at a time, from outside.
+
+The actors stand still while this is asked. It tells what a call will meet that then fails, for
+which there is no event; where a call succeeds, the kernel's own word must be the same."""
+import contextlib
+import os
+import re
+import stat
+
+from calls import AT_FDCWD, AT_SYMLINK_FOLLOW, AT_SYMLINK_NOFOLLOW
+
+SYMLINKS = 40
+DELETED = b" (deleted)"
+PATH_MAX = 4096
+# What the first process of a sandbox has and the skill may not see.
+FIRST = rb"^/proc/1(/task/1)?(/(environ|mem|root|cwd|exe|fd)(/.*)?)?$"
+
+
+class Meaning:
+    """`path` is None where only the words of the program are left: too deep, or a bad fd."""
+
+    def __init__(self, path, exists, nameless=False, unclear=False):
+        if path is not None and len(path) >= PATH_MAX:
+            path = None
+        self.path, self.exists, self.nameless = path, exists, nameless
+        self.unclear = unclear  # a loop of symlinks, say: it can be said to be there, or not
+        self.vague = False  # behind a file, by a link of /proc: it leads nowhere in any case
+        self.also = None  # another name that is as true
+        self.inode = None
+
+    def of(self, fd):
+        """It is what the fd is."""
+        st = os.fstat(fd)
+        self.inode = st.st_dev, st.st_ino
+        return self
+
+
+def told_path(link):
+    """A link of /proc; None: longer than the kernel tells."""
+    try:
+        return os.readlink(link)
+    except OSError:
+        return None
+
+
+def fold(path):
+    """"..", where nothing is there to be followed."""
+    out = []
+    for name in path.split(b"/"):
+        if name == b"..":
+            out = out[:-1]
+        elif name not in (b"", b"."):
+            out.append(name)
+    return b"/" + b"/".join(out)
+
+
+class Walk:
+    """One path of one actor: `here` is an fd of where it has come to."""
+
+    def __init__(self, actor):
+        self.actor = actor
+        self.here = -1
+        self.links = 0
+        self.alias = None  # the link of /proc by which it came to something without a path
+        self.way = None  # the link of /proc by which it came here
+        self.spelt = None  # that link and the names behind it
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.here >= 0:
+            os.close(self.here)
+
+    def go(self, fd):
+        if self.here >= 0:
+            os.close(self.here)
+        self.here = fd
+        self.alias = self.way = self.spelt = None
+
+    def root(self):
+        self.go(os.open(f"/proc/{self.actor.host}/root", os.O_PATH))
+
+    def at_root(self):
+        a, b = os.fstat(self.here), os.stat(f"/proc/{self.actor.host}/root")
+        return (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+
+    def in_proc(self):
+        return self.text().startswith(b"/proc")
+
+    def text(self):
+        """The path of where it is; of what was removed, the path that it had."""
+        told = told_path(b"/proc/self/fd/%d" % self.here)
+        return None if told is None else self.before_deleted(told)[0]
+
+    def before_deleted(self, told):
+        """The path without the kernel's " (deleted)", and whether that was there."""
+        if not told.endswith(DELETED):
+            return told, False
+        st = os.fstat(self.here)
+        with contextlib.suppress(OSError):
+            found = os.lstat(b"/proc/%d/root" % self.actor.host + told)
+            if (found.st_dev, found.st_ino) == (st.st_dev, st.st_ino):
+                return told, False
+        return told[:-len(DELETED)], True
+
+    def link(self, name, fd):
+        """What the symlink says; None: the kernel follows it by itself (a link of /proc)."""
+        if os.fstat(fd).st_dev == os.stat(f"/proc/{self.actor.host}/root/proc").st_dev:
+            if name == b"self":
+                return b"%d" % self.actor.pid
+            if name == b"thread-self":
+                return b"%d/task/%d" % (self.actor.pid, self.actor.tid)
+            above = os.path.basename(self.text())
+            if above == b"fd" or name in (b"cwd", b"root", b"exe"):
+                return None
+        return os.readlink(b"", dir_fd=fd)
+
+    def missing(self, rest):
+        text, tail = self.text(), b"/" + b"/".join(rest)
+        if text is None or self.alias is None:
+            met = Meaning(None if text is None else fold(text + tail), False)
+            met.also = fold(self.spelt + tail) if self.spelt else None
+            return met
+        return Meaning(fold(self.alias + tail), False)
+
+    def nowhere(self, rest):
+        """In what is not a directory. If that has no name, neither has this."""
+        if self.alias is None and self.end().nameless:
+            return Meaning(None, False)
+        met = self.missing(rest)
+        met.vague = self.way is not None
+        met.unclear = met.path is None  # too deep: nobody knows that it is not a directory
+        return met
+
+    def end(self):
+        """At something that is there."""
+        told = told_path(b"/proc/self/fd/%d" % self.here)
+        path, gone = self.before_deleted(told) if told is not None else (None, False)
+        nameless = gone or (path is not None and not path.startswith(b"/"))
+        met = Meaning(path, True, nameless).of(self.here)
+        if met.nameless and not gone:
+            met.also = told  # a pipe: as the kernel writes it, which is no path
+        elif met.path is None:
+            met.also = self.spelt
+        return met
+
+    def follow(self, raw, last):
+        """`last`: a symlink at the end is followed ("yes"), only by a slash behind it
+        ("enter"), or never ("no")."""
+        rest = [n for n in raw.split(b"/") if n not in (b"", b".")]
+        inside = raw.endswith((b"/", b"/.")) or raw == b"."
+        while rest:
+            name, rest = rest[0], rest[1:]
+            if not stat.S_ISDIR(os.fstat(self.here).st_mode):
+                return self.nowhere([name, *rest])
+            if name == b"..":
+                if not self.at_root():
+                    self.go(os.open("..", os.O_PATH, dir_fd=self.here))
+                continue
+            if name == b"1" and self.text() == b"/proc":
+                path = fold(b"/proc/1/" + b"/".join(rest))
+                known = re.match(FIRST, path) is not None
+                return Meaning(path, known, unclear=not known)
+            try:
+                fd = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=self.here)
+            except OSError:
+                return self.missing([name, *rest])
+            if not stat.S_ISLNK(os.fstat(fd).st_mode):
+                spelt = self.spelt and self.spelt + b"/" + name
+                self.go(fd)
+                self.spelt = spelt
+                continue
+            if not rest and (last == "no" or (last == "enter" and not inside)):
+                path = self.text()
+                met = Meaning(None if path is None else fold(path + b"/" + name), True).of(fd)
+                os.close(fd)
+                return met
+            target = self.link(name, fd)
+            os.close(fd)
+            self.links += 1
+            if self.links > SYMLINKS:
+                met = self.missing([name, *rest])
+                met.unclear = True
+                if met.path is not None:
+                    met.also = b"/".join([self.text(), name, *rest])
+                return met
+            if target is None:
+                met = self.magic(name, rest)
+                if met is not None:
+                    return met
+                continue
+            if target.startswith(b"/"):
+                self.root()
+            inside = inside if rest else inside or target.endswith((b"/", b"/."))
+            rest = [n for n in target.split(b"/") if n not in (b"", b".")] + rest
+        return self.end()
+
+    def magic(self, name, rest):
+        """Follows a link of /proc. What it leads to may have no path: then the link is its
+        name."""
+        above = self.text()
+        try:
+            fd = os.open(name, os.O_PATH, dir_fd=self.here)
+        except OSError:
+            met = self.missing([name, *rest])
+            met.unclear = True  # the link of a process that has ended is there
+            return met
+        self.go(fd)
+        met = self.end()
+        self.way = self.spelt = above + b"/" + name
+        if met.nameless or met.path is None:
+            self.alias = self.way
+        if met.nameless:
+            met.path = self.alias
+        elif met.path is None:
+            met.also = self.alias
+        return None if rest else met
+
+
+def mean(actor, dirfd, raw, last):
+    """The Meaning of `raw` from `dirfd`, as the actor would name it now."""
+    with Walk(actor) as walk:
+        if raw.startswith(b"/"):
+            walk.root()
+        else:
+            where = "cwd" if dirfd == AT_FDCWD else f"fd/{dirfd}"
+            try:
+                walk.go(os.open(f"/proc/{actor.host}/{where}", os.O_PATH))
+            except OSError:
+                return Meaning(None, False)
+        if raw == b"":
+            met, link = walk.end(), f"/proc/{actor.pid}/task/{actor.tid}/{where}".encode()
+            if met.nameless:
+                met.path = link
+            elif met.path is None:
+                met.also = link
+            return met
+        return walk.follow(raw, last)
+
+
+def last_of(step, call):
+    """How the call treats a symlink at the end of its first path."""
+    if call.family == "open" and step.flags & os.O_PATH == 0 and \
+            step.flags & (os.O_CREAT | os.O_EXCL) == os.O_CREAT | os.O_EXCL:
+        return "no"
+    if step.call == "linkat":
+        return "yes" if step.flags & AT_SYMLINK_FOLLOW else "enter"
+    if call.follow == "flag":
+        flag = os.O_NOFOLLOW if call.family == "open" else AT_SYMLINK_NOFOLLOW
+        return "enter" if step.flags & flag else "yes"
+    return call.follow

@@ -1,0 +1,430 @@
+"""Random small programs. A seed is a program; only this file decides what it does.
+
+A program is a few motifs (what has gone wrong before, with everything in it drawn by lot)
+among single steps. Few names and few fd numbers, so that steps meet each other."""
+import os
+import random
+
+import check
+from calls import (AT_EMPTY_PATH, AT_FDCWD, AT_REMOVEDIR, AT_SYMLINK_FOLLOW, AT_SYMLINK_NOFOLLOW,
+                   FILES, FS, KINDS, RENAME_EXCHANGE, RENAME_NOREPLACE, Step, THREAD, VFORK)
+from world import HOME, ODD, OUT, R, W
+
+SLOTS = (100, 101, 102)
+DIRS = (W, W, W, W + b"/a", W + b"/a/b", W + b"/d", R, R + b"/d", b"/tmp", b"/tmp", b"/tmp/d",
+        HOME, W + b"/bin")
+SYSTEM = (b"/usr/lib", b"/usr/bin", b"/etc", b"/usr", b"/lib", b"/usr/lib/..")
+HIDDEN = (HOME + b"/.ssh", HOME + b"/.aws", b"/etc", OUT, b"/proc/1", HOME)
+NAMES = (b"f", b"g", b"a", b"d", b"b")
+KNOWN = (b"os-release", b"true", b"id_ed25519", b"shadow", b"secret", b"environ", b"credentials")
+LINKS = (b"/tmp/l", b"/tmp/m", W + b"/l", W + b"/m", W + b"/a/l")
+OWN = (b"/proc/self", b"/proc/self", b"/proc/thread-self", b"/proc/{pid}", b"/proc/{tid}",
+       b"/proc/{pid}/task/{tid}")
+READS = (os.O_RDONLY, os.O_RDONLY, os.O_PATH, os.O_RDONLY | os.O_NOFOLLOW,
+         os.O_PATH | os.O_NOFOLLOW, os.O_RDONLY | os.O_DIRECTORY)
+WRITES = (os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_CREAT, os.O_RDWR | os.O_CREAT | os.O_EXCL,
+          os.O_WRONLY | os.O_CREAT | os.O_TRUNC, os.O_WRONLY | os.O_APPEND,
+          os.O_RDONLY | os.O_TRUNC, os.O_RDONLY | os.O_CREAT, os.O_WRONLY | os.O_NOFOLLOW,
+          os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW)
+MODES = (0o700, 0o755, 0o777, 0o711)
+
+
+class Writer:
+    """Writes one program."""
+
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+        pick = self.rng.choice
+        self.steps = []
+        self.names = [*NAMES, *self.rng.sample(KNOWN, 3), pick(ODD)]
+        self.kinds = {0: None}  # actors: how each was made
+        self.process = {0: 0}  # whose process each is of
+        self.blocked = {}  # who waits for whom
+        self.gone = set()
+
+    # ---- words -------------------------------------------------------------
+
+    def pick(self, *choices):
+        return self.rng.choice(choices)
+
+    def chance(self, percent):
+        return self.rng.random() * 100 < percent
+
+    def name(self):
+        return self.rng.choice(self.names)
+
+    def slot(self):
+        return self.rng.choice(SLOTS)
+
+    def actor(self):
+        able = [a for a in self.kinds if a not in self.gone and a not in self.blocked]
+        return self.rng.choice(able or [0])
+
+    def place(self):
+        return self.rng.choice(DIRS)
+
+    def own(self):
+        """By a link of /proc."""
+        if self.chance(20):
+            return b"/dev/fd/%d" % self.slot()
+        return self.rng.choice(OWN) + (b"/fd/%d" % self.slot() if self.chance(60) else
+                                       self.pick(b"/cwd", b"/cwd", b"/root" + self.place()))
+
+    def path(self):
+        r = self.rng.random() * 100
+        if r < 36:
+            return self.place() + b"/" + self.name()
+        if r < 56:
+            return self.rng.choice(LINKS) + (b"/" + self.name() if self.chance(80) else b"")
+        if r < 68:
+            return self.pick(b"", b"./", b"../", b"a/", b"l/", b"a/../") + self.name()
+        if r < 82:
+            return self.own() + (b"/" + self.name() if self.chance(50) else b"")
+        if r < 90:
+            return self.rng.choice(check.SECRETS)
+        if r < 94:
+            return self.place()
+        return self.place() + self.pick(b"/a/../", b"//", b"/./", b"/l/../", b"/missing/../",
+                                        b"/../w/") + self.name() + self.pick(b"", b"", b"/", b"/.")
+
+    def target(self):
+        """Where a symlink leads."""
+        r = self.rng.random() * 100
+        if r < 30:
+            return self.rng.choice(SYSTEM)
+        if r < 50:
+            return self.rng.choice(HIDDEN)
+        if r < 80:
+            return self.place() + (b"/" + self.name() if self.chance(30) else b"")
+        if r < 90:
+            return self.own()
+        return self.pick(b"a", b"../a", b".", b"..", b"l", b"f", b"a/f", b"./a/")
+
+    def at(self):
+        """A directory for a call, and a path from it."""
+        path = self.path()
+        if path.startswith(b"/") and self.chance(70) or self.chance(50):
+            return AT_FDCWD, path
+        return self.slot(), path
+
+    # ---- single steps ------------------------------------------------------
+
+    def add(self, actor, call, **fields):
+        self.steps.append(Step(actor, call, **fields))
+
+    def open(self, actor, path, flags=None, slot=-1, fd=AT_FDCWD):
+        flags = self.rng.choice(READS + WRITES) if flags is None else flags
+        call = "openat" if fd != AT_FDCWD or self.chance(70) else "open"
+        self.add(actor, call, dir=fd, path=path, flags=flags, slot=slot)
+
+    def touch(self, actor, path):
+        """Does something with what is there, by one of many calls."""
+        call = self.pick("open", "open", "open", "chmod", "fchmodat", "fchmodat2", "truncate",
+                         "chown", "lchown", "fchownat", "link", "execve", "unlink")
+        if call == "open":
+            self.open(actor, path)
+        elif call == "execve":
+            self.execute(actor, path)
+        elif call == "link":
+            self.add(actor, "link", path=path, path2=self.place() + b"/" + self.name())
+        else:
+            flags = AT_SYMLINK_NOFOLLOW if call in ("fchmodat2", "fchownat") and \
+                self.chance(30) else 0
+            self.add(actor, call, path=path, mode=self.rng.choice(MODES), flags=flags,
+                     length=self.rng.randrange(64))
+
+    def plain(self):
+        actor = self.actor()
+        r = self.rng.random() * 100
+        fd, path = self.at()
+        if r < 26:
+            self.open(actor, path, fd=fd, slot=self.slot() if self.chance(50) else -1)
+        elif r < 40:
+            self.touch(actor, path)
+        elif r < 48:
+            self.add(actor, "symlinkat", text=self.target(), dir=fd,
+                     path=self.rng.choice(LINKS) if self.chance(60) else path)
+        elif r < 58:
+            fd2, path2 = self.at()
+            call = self.pick("rename", "renameat", "renameat2", "renameat2")
+            flags = self.pick(0, RENAME_NOREPLACE, RENAME_EXCHANGE) if call == "renameat2" else 0
+            fds = {} if call == "rename" else {"dir": fd, "dir2": fd2}
+            self.add(actor, call, path=path, path2=path2, flags=flags, **fds)
+        elif r < 64:
+            fd2, path2 = self.at()
+            self.add(actor, "linkat", dir=fd, path=path, dir2=fd2, path2=path2,
+                     flags=self.pick(0, AT_SYMLINK_FOLLOW))
+        elif r < 72:
+            call = self.pick("mkdir", "mkdirat", "mknod", "mknodat")
+            mode = 0o100644 if call.startswith("mknod") else 0o755
+            self.add(actor, call, dir=fd if call.endswith("at") else AT_FDCWD, path=path,
+                     mode=mode)
+        elif r < 80:
+            call = self.pick("unlink", "unlinkat", "rmdir", "unlinkat")
+            flags = AT_REMOVEDIR if call == "unlinkat" and self.chance(30) else 0
+            self.add(actor, call, dir=fd if call == "unlinkat" else AT_FDCWD, path=path,
+                     flags=flags)
+        elif r < 86:
+            self.add(actor, self.pick("fchmod", "fchown", "ftruncate"), fd=self.slot(),
+                     mode=self.rng.choice(MODES))
+        elif r < 93:
+            self.walk(actor)
+        elif r < 97:
+            self.empty(actor)
+        else:
+            self.clone(actor)
+
+    def walk(self, actor):
+        if self.chance(70):
+            self.add(actor, "chdir", path=self.place() if self.chance(60) else self.path())
+        else:
+            self.add(actor, "fchdir", fd=self.slot())
+
+    def empty(self, actor):
+        """The empty path: an fd, or the working directory, itself."""
+        fd = self.pick(AT_FDCWD, AT_FDCWD, self.slot())
+        call = self.pick("fchmodat2", "fchownat", "linkat", "execveat", "openat", "unlinkat")
+        extra = {"path2": self.place() + b"/" + self.name()} if call == "linkat" else {}
+        flags = AT_EMPTY_PATH if call in ("fchmodat2", "fchownat", "linkat", "execveat") and \
+            self.chance(85) else 0
+        self.add(actor, call, dir=fd, flags=flags, mode=self.rng.choice(MODES), **extra)
+        if call == "execveat":
+            self.executed(actor)
+
+    # ---- actors ------------------------------------------------------------
+
+    def clone(self, actor, kinds=tuple(KINDS)):
+        if len(self.kinds) >= 10:
+            return None
+        kind, new = self.rng.choice(kinds), len(self.kinds)
+        self.add(actor, "clone", kind=kind, who=new)
+        self.kinds[new] = kind
+        self.process[new] = self.process[actor] if KINDS[kind] & THREAD else new
+        if KINDS[kind] & VFORK:
+            self.blocked[actor] = new
+        return new
+
+    def freed(self, actor):
+        for a in [a for a, by in self.blocked.items() if by == actor]:
+            del self.blocked[a]
+
+    def executed(self, actor):
+        """Perhaps: the generator does not know. It goes on with those that are alive for
+        sure."""
+        for a in self.kinds:
+            if a != actor and self.process[a] == self.process[actor]:
+                self.gone.add(a)
+                self.freed(a)
+        self.freed(actor)
+
+    def execute(self, actor, path, fd=AT_FDCWD):
+        call = "execve" if fd == AT_FDCWD and self.chance(60) else "execveat"
+        self.add(actor, call, dir=fd, path=path)
+        if self.process[actor] == self.process.get(self.blocked.get(actor)):
+            return
+        self.executed(actor)
+
+    def leave(self, actor):
+        self.add(actor, "exit_group" if KINDS.get(self.kinds[actor] or "", 17) & THREAD == 0
+                 else "exit")
+        self.gone.add(actor)
+        self.freed(actor)
+
+    # ---- motifs ------------------------------------------------------------
+
+    def relink(self):
+        """A name is looked at, then leads elsewhere."""
+        actor, link = self.actor(), self.rng.choice(LINKS)
+        if link.startswith(W):
+            self.add(actor, "unlink", path=link)
+        first = self.rng.choice(SYSTEM) if self.chance(75) else self.target()
+        self.add(actor, "symlink", text=first, path=link)
+        for _ in range(self.pick(1, 1, 2)):
+            self.open(actor, link + b"/" + self.name(), self.rng.choice(READS))
+        if self.chance(50):
+            self.add(actor, "unlink", path=link)
+            self.add(actor, "symlink", text=self.target(), path=link)
+        else:
+            self.add(actor, "symlink", text=self.target(), path=b"/tmp/new")
+            self.add(actor, "rename", path=b"/tmp/new", path2=link)
+        for _ in range(self.pick(1, 2, 3)):
+            self.touch(actor, link + b"/" + self.name())
+
+    def tables(self):
+        """A thread whose fds or working directory are not its process's."""
+        leader = self.actor()
+        new = self.clone(leader, [k for k, f in KINDS.items()
+                                  if f & THREAD and f & (FILES | FS) != FILES | FS])
+        if new is None:
+            return
+        slot = self.slot()
+        for a in self.rng.sample([leader, new], 2):
+            if self.chance(80):
+                self.open(a, self.place() + b"/" + self.name() if self.chance(60)
+                          else self.place(), self.pick(os.O_PATH, os.O_RDONLY, os.O_RDWR |
+                                                       os.O_CREAT), slot)
+            if self.chance(60):
+                self.add(a, "chdir", path=self.place())
+        for _ in range(self.pick(1, 2, 3)):
+            way = self.rng.choice((b"/dev",) + OWN) + self.pick(b"/fd/%d" % slot, b"/fd/%d" % slot,
+                                                                b"/cwd")
+            if way.startswith(b"/dev/cwd"):
+                way = b"/dev/fd/%d" % slot
+            self.touch(self.pick(new, new, leader),
+                       way + (b"/" + self.name() if self.chance(50) else b""))
+
+    def nothing(self):
+        actor = self.actor()
+        self.walk(actor)
+        self.empty(actor)
+
+    def temporary(self):
+        """A file without a name, which may get one."""
+        actor, slot, to = self.actor(), self.slot(), self.place() + b"/" + self.name()
+        self.open(actor, self.place(), os.O_TMPFILE | os.O_RDWR, slot)
+        if self.chance(40):
+            self.add(actor, "fchmod", fd=slot)
+        if self.chance(40):
+            self.touch(actor, b"/proc/self/fd/%d" % slot)
+        if self.chance(50):
+            self.add(actor, "linkat", dir=slot, path2=to, flags=AT_EMPTY_PATH)
+        else:
+            self.add(actor, "linkat", path=b"/proc/self/fd/%d" % slot, path2=to,
+                     flags=AT_SYMLINK_FOLLOW)
+        self.touch(actor, to if self.chance(50) else b"/proc/self/fd/%d" % slot)
+
+    def removed(self):
+        """A working directory, or an fd, whose name is gone, or is somebody else's now."""
+        actor, slot = self.actor(), self.slot()
+        place = self.place() + b"/" + self.name()
+        self.add(actor, "mkdir", path=place)
+        self.open(actor, place, self.pick(os.O_PATH, os.O_RDONLY), slot)
+        if self.chance(70):
+            self.add(actor, "chdir", path=place)
+        self.add(actor, "rmdir", path=place)
+        if self.chance(60):
+            self.add(actor, *self.pick(("mkdir",), ("symlink",)), path=place, text=self.target())
+        for _ in range(self.pick(1, 2)):
+            fd = self.pick(AT_FDCWD, slot)
+            self.open(actor, self.pick(b"", b"../", b"../../", b"./") + self.name(), fd=fd)
+
+    def other_name(self):
+        """An open file that is renamed, linked, replaced."""
+        actor, slot = self.actor(), self.slot()
+        here, there = (self.place() + b"/" + self.name() for _ in "12")
+        self.open(actor, here, os.O_RDWR | os.O_CREAT, slot)
+        if self.chance(60):
+            self.add(actor, "link", path=here, path2=there)
+        if self.chance(70):
+            self.add(actor, "unlink", path=here)
+        else:
+            self.add(actor, "rename", path=here, path2=there)
+        if self.chance(40):
+            self.open(actor, here, os.O_WRONLY | os.O_CREAT)
+        for _ in range(self.pick(1, 2)):
+            if self.chance(50):
+                self.add(actor, self.pick("fchmod", "fchown", "ftruncate"), fd=slot)
+            else:
+                self.touch(actor, self.pick(b"/proc/self/fd/%d", b"/dev/fd/%d") % slot)
+
+    def exchange(self):
+        """Two directories change places while somebody is in one."""
+        actor, slot = self.actor(), self.slot()
+        one, two = self.rng.sample((W + b"/a", W + b"/d", W + b"/a/b", W + b"/l", W + b"/bin",
+                                    b"/tmp/d", W + b"/f"), 2)
+        self.open(actor, one, os.O_PATH, slot)
+        if self.chance(60):
+            self.add(actor, "chdir", path=one)
+        self.add(actor, "renameat2", path=one, path2=two,
+                 flags=self.pick(RENAME_EXCHANGE, RENAME_EXCHANGE, 0))
+        for _ in range(self.pick(1, 2)):
+            self.open(actor, self.pick(b"", b"../") + self.name(), fd=self.pick(AT_FDCWD, slot))
+        self.touch(actor, one + b"/" + self.name())
+
+    def deep(self):
+        """Beyond what a path can be long."""
+        actor, slot = self.actor(), self.slot()
+        name = self.pick(b"p" * 200, b"q" * 255, b"r" * 240)
+        self.add(actor, "chdir", path=self.pick(W, b"/tmp", W + b"/a"))
+        for _ in range(self.pick(15, 16, 17, 18, 21)):
+            self.add(actor, "mkdir", path=name)
+            self.add(actor, "chdir", path=name)
+        self.open(actor, b".", os.O_PATH, slot)
+        for _ in range(self.pick(2, 4)):
+            fd = self.pick(AT_FDCWD, slot)
+            self.open(actor, self.pick(b"", b"../", b"../../", b"./", b"../" * 12) + self.name(),
+                      fd=fd)
+        self.add(actor, "symlink", text=self.target(), path=b"l")
+        self.touch(actor, b"l/" + self.name())
+        self.add(actor, "fchmodat2", flags=AT_EMPTY_PATH)
+        self.touch(actor, self.own() + b"/" + self.name())
+
+    def churn(self):
+        """A process that gets the number of one that has just ended."""
+        parent = self.actor()
+        one = self.clone(parent, ["process", "process with shared fs"])
+        if one is None:
+            return
+        self.touch(one, self.path())
+        if self.chance(40):
+            self.execute(one, self.pick(W, R) + b"/bin/true")
+        self.open(one, W + b"/" + self.name(), os.O_RDONLY)
+        self.leave(one)
+        self.add(parent, "reap", who=one)
+        self.add(parent, "recycle", who=one)
+        two = self.clone(parent, ["process", "process with shared files", "thread"])
+        if two is not None:
+            self.touch(two, self.path())
+
+    def program(self):
+        """Executed through a link, perhaps by a process of its own."""
+        actor = self.actor()
+        if self.chance(60):
+            actor = self.clone(actor, ["vfork", "vfork with shared files", "process",
+                                       "thread with its own files"]) or actor
+        link = self.rng.choice(LINKS)
+        self.add(actor, "unlink", path=link)
+        self.add(actor, "symlink", text=self.pick(W + b"/bin", R + b"/bin", b"/usr/bin",
+                                                  W + b"/bin/true", b"bin"), path=link)
+        if self.chance(50):
+            self.execute(actor, link + self.pick(b"", b"/true", b"/act"))
+        else:
+            slot = self.slot()
+            self.open(actor, self.pick(W, R) + b"/bin" + self.pick(b"", b"/true"), os.O_PATH, slot)
+            self.add(actor, "execveat", dir=slot, path=self.pick(b"", b"true", b"act"),
+                     flags=AT_EMPTY_PATH)
+            self.executed(actor)
+        self.touch(actor, self.path())
+
+    def without_leader(self):
+        """The first thread of a process has ended, the others go on."""
+        leader = self.actor()
+        new = self.clone(leader, [k for k, f in KINDS.items() if f & THREAD])
+        if new is None or self.process[leader] != leader:
+            return
+        self.add(leader, "exit")
+        self.gone.add(leader)
+        self.freed(leader)
+        self.touch(new, self.own() + (b"/" + self.name() if self.chance(50) else b""))
+        self.touch(new, self.path())
+
+    MOTIFS = ((relink, 6), (tables, 6), (nothing, 3), (temporary, 3), (removed, 3),
+              (other_name, 3), (exchange, 2), (churn, 2), (program, 3), (without_leader, 1),
+              (deep, 1))
+
+    def write(self):
+        motifs = self.rng.choices([m for m, _ in self.MOTIFS], [n for _, n in self.MOTIFS],
+                                  k=self.rng.randrange(1, 4))
+        if self.chance(50):
+            self.add(0, "mkdir", path=b"/tmp/d")
+        for motif in motifs:
+            for _ in range(self.rng.randrange(4)):
+                self.plain()
+            motif(self)
+        for _ in range(self.rng.randrange(1, 6)):
+            self.plain()
+        return self.steps
+
+
+def generate(seed):
+    return Writer(seed).write()

@@ -1,0 +1,86 @@
+"""Whether the checker would see a lie: true records are made false, one thing at a time."""
+import copy
+
+import check
+import play
+import programs
+
+ENOUGH = 200  # lies that must have been told
+SEEDS = range(900000, 900060)
+
+
+def lies(out):
+    """(what, outcome with that lie) for every line and every event of a true one."""
+    def told(change):
+        lie = copy.copy(out)
+        lie.lines = copy.deepcopy(out.lines)
+        lie.expected = list(out.expected)
+        lie.trials = list(out.trials)
+        change(lie)
+        return lie
+
+    def data(i, **fields):
+        return told(lambda lie: lie.lines[i]["data"].update(fields))
+
+    for i, line in enumerate(out.lines):
+        if line["kind"] in check.ASIDE:
+            continue
+        yield f"without line {i}", told(lambda lie, i=i: lie.lines.pop(i))
+        if "repeat_of" in line:
+            yield f"{i} counted twice", told(lambda lie, i=i: lie.lines[i].update(count=99))
+            continue
+        yield f"line {i} again", told(lambda lie, i=i: lie.lines.insert(i, lie.lines[i]))
+        if i < 5:
+            continue  # of the start
+        yield f"path of {i}", data(i, path=line["data"]["path"] + "x")
+        yield f"pid of {i}", data(i, pid=line["data"]["pid"] + 1)
+        yield f"program of {i}", data(i, program="/usr/bin/true")
+        yield f"status of {i}", data(i, status="fact")
+        yield f"violation of {i}", told(lambda lie, i=i: lie.lines[i].update(
+            violation=not lie.lines[i].get("violation", False)))
+        if "path2" in line["data"]:
+            yield f"path2 of {i}", data(i, path2="/tmp/other")
+    for n, (at, look, ret, events, fd) in enumerate(out.trials):
+        for k, event in enumerate(events):
+            if event.path is None or look.first.nameless:
+                continue
+            if event.mask & check.w.CHANGES & ~check.w.ATTRIB:
+                lost = [e for e in events if e is not event]
+                if not any(e.mask & event.mask & check.w.CHANGES for e in lost):
+                    yield f"step {at} without event {k}", told(
+                        lambda lie, n=n, t=(at, look, ret, lost, fd):
+                        lie.trials.__setitem__(n, t))
+                other = copy.copy(event)
+                other.path = b"/mnt/w/elsewhere"
+                moved = [other if e is event else e for e in events]
+                yield f"step {at} with event {k} elsewhere", told(
+                    lambda lie, n=n, t=(at, look, ret, moved, fd): lie.trials.__setitem__(n, t))
+
+
+def unseen(ground):
+    """Lies that the checker takes for the truth; how many there were."""
+    found, count = [], 0
+    for seed in SEEDS:
+        caller = ("root", "user")[seed % 2]
+        out = play.play(ground, caller, programs.generate(seed))
+        if out.faults or any(e.vague or e.unclear or e.optional for e in out.expected):
+            continue  # only where all that a line says is known
+        for what, lie in lies(out):
+            count += 1
+            if not play.judge(lie):
+                found.append(f"seed {seed}: {what} is not seen")
+        found += broken(out, seed)
+        if count >= 5 * ENOUGH:
+            break
+    return found, count
+
+
+def broken(out, seed):
+    """The record's own bytes."""
+    lines = [bytearray(line) for line in out.raw]
+    lines[len(lines) // 2][20] ^= 1
+    try:
+        check.records.verify([bytes(line) for line in lines])
+    except AssertionError:
+        return []
+    return [f"seed {seed}: a changed byte is not seen"]
