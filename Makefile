@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 BUILD  ?= build
 
-.PHONY: all build demo demo-session test acceptance test-vm lint bench install clean
+.PHONY: all build demo demo-session test truth acceptance test-vm lint bench install clean
 all: build
 
 build: $(BUILD)/build.ninja
@@ -27,10 +27,15 @@ test:
 	@scripts/npm-set mcp pyodide
 	@tests/run
 
-# The real Claude Code, Codex and Inspector, without a network: about 1 GB of npm
+# Random programs against the kernel's own word: see tests/truth/README.md.
+truth: build
+	@scripts/setup test
+	@tests/truth/run --programs 20000
+
+# The real Claude Code, Codex, Inspector and Chromium, without a network: more than 1 GB of
 # packages, which is why make test does without.
 acceptance: build
-	@scripts/setup demo test npm
+	@scripts/setup demo test acceptance npm
 	@scripts/npm-set acceptance
 	@tests/acceptance/run
 

@@ -105,7 +105,7 @@ _skillsandbox()
 		case $command in
 		run) words="$grants $files $output --trace-output --session --tty --no-tty --dry-run --prove --watch --otel" ;;
 		inspect | prove) words="$grants $files $output" ;;
-		serve) words="$grants --skills --http --socket --session --session-policy --all-runs --otel --help" ;;
+		serve) words="$grants --skills --http --socket --session --session-policy --max-runs --all-runs --otel --help" ;;
 		validate) words=$output ;;
 		lint) words='--sarif --output --json --help' ;;
 		setup) words='--skills --project --write --remove --help' ;;
@@ -114,7 +114,7 @@ _skillsandbox()
 		check) words='--against --json --help' ;;
 		learn) words='--read --net --memory --timeout --cpu-shares --max-output --max-processes --max-files --max-disk --toolchain --best-effort --policy --connect --interactive --sidecar --write --output --verbose --help' ;;
 		approve) words='--yes --once --expires --without --revoke --policy --help' ;;
-		diff) words='--policy --json --help' ;;
+		diff) words='--policy --all --json --help' ;;
 		doctor | ps | why) words='--json --help' ;;
 		approvals) words='--json --revoke --help' ;;
 		watch) words='--all --json --help' ;;

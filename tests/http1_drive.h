@@ -16,7 +16,7 @@ struct cut {
 	size_t step;
 };
 
-/* What the server answers to an upgrade. */
+/* What the server answers to an upgrade, or to a body that is announced. */
 enum answer { ANSWER_NEVER, ANSWER_SWITCH, ANSWER_OTHER };
 
 struct drive {
@@ -58,7 +58,9 @@ static void drive_arrived(struct drive *d, struct http1 *h, enum answer answer, 
 		}
 		d->passed += pass;
 		if (pass == 0 && http1_waiting(h) && answer != ANSWER_NEVER) {
-			(answer == ANSWER_SWITCH ? http1_switched : http1_not_switched)(h);
+			(answer != ANSWER_SWITCH ? http1_not_switched
+			 : h->expect             ? http1_continued
+			                         : http1_switched)(h);
 			continue;
 		}
 		if (pass == 0 || d->passed == arrived) {

@@ -46,8 +46,11 @@ static void put_action(FILE *out, uint32_t action)
 	case SECCOMP_RET_KILL_PROCESS:
 		fprintf(out, "kill");
 		break;
+	case SECCOMP_RET_USER_NOTIF:
+		fprintf(out, "ask");
+		break;
 	default:
-		fprintf(out, "%s", strerrorname_np((int)data));
+		fprintf(out, "%s", data == 0 ? "no-op" : strerrorname_np((int)data));
 	}
 }
 

@@ -1,9 +1,10 @@
 /* seccomp_rules.c - which system calls a skill may make, and why.
  *
- * Three answers besides "allow". ENOSYS: the program believes in an older
+ * Four answers besides "allow". ENOSYS: the program believes in an older
  * kernel and falls back; for what would only add attack surface. An errno that
- * the real call gives to the unprivileged: for what programs probe. Kill: for
- * what no program that runs in a sandbox tries, so that an attack ends there.
+ * the real call gives to the unprivileged: for what programs probe. Success
+ * without doing anything: for what is done already. Kill: for what no program
+ * that runs in a sandbox tries, so that an attack ends there.
  *
  * A change here changes tests/unit/seccomp-golden: run `ninja seccomp-golden`
  * and read the difference. */
@@ -21,6 +22,7 @@
 #define ALLOW   SECCOMP_RET_ALLOW
 #define KILL    SECCOMP_RET_KILL_PROCESS
 #define DENY(e) (SECCOMP_RET_ERRNO | (e))
+#define NO_OP   DENY(0)
 
 #define IS(arg, value)                                                                             \
 	{                                                                                          \
@@ -56,6 +58,8 @@
 #define K_F_GETFL       3U
 #define K_F_SETFL       4U
 #define K_F_DUPFD       1030U /* the CLOEXEC one */
+#define K_F_SETLEASE    1024U
+#define K_F_SETDELEG    1040U /* since Linux 6.19 */
 #define K_PROT_EXEC     4U
 #define K_TIOCSTI       0x5412U
 #define K_TIOCLINUX     0x541cU
@@ -69,13 +73,20 @@
 #define K_FIDEDUPERANGE 0xc0189436U
 #define K_IOC_TYPE      0xff00U
 #define K_IOC_BTRFS     0x9400U
+#define K_IOC_BCACHEFS  0xbc00U
+#define K_IOC_FSUUID    0x1500U
+#define K_OCFS2_REFLINK 0x40186f04U
+#define K_FSCRYPT_ADD   0xc0506617U
+#define K_RLIMIT_CORE   4U
 #define K_PR_SET_NAME   15U
 #define K_PR_SET_VMA    0x53564d41U /* the name of a mapping */
 #define K_PR_SET_MM     35U
 #define K_PR_SCHED_CORE 62U
 #define K_NEW_LISTENER  8U
 #define K_PRIO_PROCESS  0U
+#define K_PRIO_USER     2U
 #define K_IOPRIO_USER   3U
+#define K_INIT          1U          /* PID 1 of the sandbox, which has the skill's uid */
 #define K_FASTOPEN      0x20000000U /* MSG_FASTOPEN: sendto() that connects */
 #define K_SO_ATTACH     26U         /* SO_ATTACH_FILTER and its younger kin */
 #define K_SO_ATTACH_BPF 50U
@@ -180,9 +191,9 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	SOCKET_FAMILY(TO_UNIX, DENY(ESOCKTNOSUPPORT), AF_UNIX),
 	SOCKET_FAMILY(TO_INET | TO_NONE, DENY(EACCES), AF_UNIX),
 	/* Interface lists, for os.networkInterfaces() and the like: without a
-	 * capability this protocol only answers questions. libc's resolver does
-	 * without. The other netlink protocols lead to netfilter, audit, crypto. */
-	{ "socket", IN_PERMISSIVE, TO_OWN, ALLOW, { IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE) } },
+	 * capability this protocol only answers questions, about the sandbox's own
+	 * network. The other netlink protocols lead to netfilter, audit, crypto. */
+	{ "socket", IN_WIDE, TO_OWN, ALLOW, { IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE) } },
 
 	/* A connected stream can be aimed at nobody else. A datagram socket can:
 	 * sendto() takes any path, so a pair of them is as good as socket(). The
@@ -199,14 +210,28 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	/* Line disciplines load kernel modules; TIOCCONS takes the console's output. */
 	{ "ioctl", IN_ALL, TO_ANY, DENY(EPERM), { IS(1, K_TIOCSETD) } },
 	{ "ioctl", IN_ALL, TO_ANY, DENY(EPERM), { IS(1, K_TIOCCONS) } },
-	/* btrfs: a snapshot taken through any directory of a subvolume holds the
-	 * whole subvolume (before Linux 6.7): a writable grant in the home
-	 * directory would be a copy of the home directory. File cloning, which
-	 * other file systems share, keeps its three numbers. */
+	/* btrfs and bcachefs: a snapshot taken through any directory of a subvolume
+	 * holds the whole subvolume (btrfs before Linux 6.7): a writable grant in the
+	 * home directory would be a copy of the home directory. File cloning, which
+	 * other file systems share, keeps its three numbers. OCFS2 clones by path,
+	 * past Landlock. Not a list of what is allowed: a granted device has ioctls
+	 * of its own. */
 	{ "ioctl", IN_ALL, TO_ANY, ALLOW, { IS(1, K_FICLONE) } },
 	{ "ioctl", IN_ALL, TO_ANY, ALLOW, { IS(1, K_FICLONERANGE) } },
 	{ "ioctl", IN_ALL, TO_ANY, ALLOW, { IS(1, K_FIDEDUPERANGE) } },
 	{ "ioctl", IN_ALL, TO_ANY, DENY(ENOTTY), { MASKED(1, K_IOC_TYPE, K_IOC_BTRFS) } },
+	{ "ioctl", IN_ALL, TO_ANY, DENY(ENOTTY), { MASKED(1, K_IOC_TYPE, K_IOC_BCACHEFS) } },
+	{ "ioctl", IN_ALL, TO_ANY, DENY(ENOTTY), { IS(1, K_OCFS2_REFLINK) } },
+	/* The id of a file system is the machine's; a key of fscrypt takes from the
+	 * owner's quota of keys. */
+	{ "ioctl", IN_ALL, TO_ANY, DENY(ENOTTY), { MASKED(1, K_IOC_TYPE, K_IOC_FSUUID) } },
+	{ "ioctl", IN_ALL, TO_ANY, DENY(ENOTTY), { IS(1, K_FSCRYPT_ADD) } },
+
+	/* Whoever opens a file with a lease waits for its holder, up to 45 s for each file, or
+	 * with O_NONBLOCK is told EAGAIN: the owner's programs, and the next run. The kernel
+	 * says EINVAL where a file system knows no leases. */
+	{ "fcntl", IN_ALL, TO_ANY, DENY(EINVAL), { IS(1, K_F_SETLEASE) } },
+	{ "fcntl", IN_ALL, TO_ANY, DENY(EINVAL), { IS(1, K_F_SETDELEG) } },
 
 	/* Rewrites what /proc says of the process. */
 	{ "prctl", IN_ALL, TO_ANY, DENY(EPERM), { IS(0, K_PR_SET_MM) } },
@@ -227,6 +252,32 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "sched_setscheduler", IN_ALL, TO_NONE, DENY(EPERM), { NOT(0, 0) } },
 	{ "sched_setparam", IN_ALL, TO_NONE, DENY(EPERM), { NOT(0, 0) } },
 	{ "sched_setattr", IN_ALL, TO_NONE, DENY(EPERM), { NOT(0, 0) } },
+
+	/* Our own PID 1 keeps the limits of time and memory: the skill changes neither
+	 * its limits nor its priority. "All processes of this user" includes it. Its
+	 * process group is the caller's, which has no number in here. */
+	{ "prlimit64", IN_ALL, TO_OWN, DENY(EPERM), { IS(0, K_INIT) } },
+	{ "setpriority", IN_ALL, TO_OWN, DENY(EPERM), { IS(0, K_PRIO_USER) } },
+	{ "setpriority", IN_ALL, TO_OWN, DENY(EPERM), { IS(1, K_INIT) } },
+	{ "ioprio_set", IN_ALL, TO_OWN, DENY(EPERM), { IS(0, K_IOPRIO_USER) } },
+	{ "ioprio_set", IN_ALL, TO_OWN, DENY(EPERM), { IS(1, K_INIT) } },
+	{ "sched_setaffinity", IN_ALL, TO_OWN, DENY(EPERM), { IS(0, K_INIT) } },
+	{ "sched_setscheduler", IN_ALL, TO_OWN, DENY(EPERM), { IS(0, K_INIT) } },
+	{ "sched_setparam", IN_ALL, TO_OWN, DENY(EPERM), { IS(0, K_INIT) } },
+	{ "sched_setattr", IN_ALL, TO_OWN, DENY(EPERM), { IS(0, K_INIT) } },
+
+	/* Core dumps are off by a limit of 1, at which the kernel starts no program
+	 * that takes them either; at 0 it would (core(5)). Programs that switch them
+	 * off by themselves are told that it is done. The old value cannot be given
+	 * with that answer: who asks for it in the same call is refused. */
+	{ "setrlimit", IN_ALL, TO_ANY, NO_OP, { IS(0, K_RLIMIT_CORE) } },
+	{ "prlimit64",
+	  IN_ALL,
+	  TO_ANY,
+	  DENY(EINVAL),
+	  { IS(1, K_RLIMIT_CORE), NOT(2, 0), NOT(3, 0) } },
+	{ "prlimit64", IN_ALL, TO_ANY, NO_OP, { IS(1, K_RLIMIT_CORE), NOT(2, 0) } },
+	{ "prlimit64", IN_ALL, TO_ANY, NO_OP, { IS(1, K_RLIMIT_CORE), NOT(2 | UPPER_HALF, 0) } },
 
 	/* Without a file view of its own the owner's files are in sight, and Landlock knows
 	 * neither modes nor times. Programs need both every day; what nobody needs is a file
@@ -345,8 +396,7 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	{ IN_ALL, TO_ANY, ALLOW,
 	  "poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait "
 	  "epoll_pwait2 eventfd eventfd2 signalfd signalfd4 timerfd_create timerfd_settime "
-	  "timerfd_gettime inotify_init inotify_init1 inotify_add_watch inotify_rm_watch io_setup "
-	  "io_destroy io_getevents io_submit io_cancel io_pgetevents" },
+	  "timerfd_gettime inotify_init inotify_init1 inotify_add_watch inotify_rm_watch" },
 	/* Memory of its own. */
 	{ IN_ALL, TO_ANY, ALLOW,
 	  "mmap mprotect munmap mremap msync mincore madvise brk mlock mlock2 munlock mlockall "
@@ -423,6 +473,10 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	 * clone() and openat() instead. io_uring makes calls that no filter sees. */
 	{ IN_ALL, TO_ANY, DENY(ENOSYS),
 	  "clone3 openat2 io_uring_setup io_uring_enter io_uring_register" },
+	/* Their contexts are counted for the whole machine, which has 65,536. Databases fall back
+	 * to threads. */
+	{ IN_ALL, TO_ANY, DENY(ENOSYS),
+	  "io_setup io_destroy io_getevents io_submit io_cancel io_pgetevents" },
 	/* Keyrings are not namespaced in full; Kerberos falls back to files. */
 	{ IN_ALL, TO_ANY, DENY(ENOSYS), "add_key request_key keyctl" },
 	/* Nobody misses them: obsolete, or too young to be relied upon. */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "audit/event_text.h"
 #include "audit/trace_limits.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -132,14 +131,12 @@ static void keep_violation(struct document *d, const struct document_event *e, s
 
 void document_event(struct document *d, const struct document_event *e)
 {
-	uint64_t max =
-	        event_is_ending(e->kind) ? MAX_TRACE_EVENTS : MAX_TRACE_EVENTS - TRACE_RESERVE;
 	size_t bytes = e->message.n + e->data.n + 128;
 
 	if (e->violation) {
 		keep_violation(d, e, bytes);
 	}
-	if (d->events >= max) {
+	if (!rooms_take(&d->rooms, e->room, bytes, true)) {
 		d->events_dropped++;
 		return;
 	}

@@ -10,15 +10,15 @@
  *   layers     {name: {state, detail}} as they really were
  *   result, counters
  *
- * Events past MAX_TRACE_EVENTS are counted in counters.events_dropped; the
- * last TRACE_RESERVE places are kept for how the run ended, so that a chatty
- * skill cannot push its own end out. The record has them all. */
+ * Of MAX_TRACE_EVENTS and DOCUMENT_EVENT_BYTES each kind of event has its part (room.h);
+ * what is past it is counted in counters.events_dropped. The record has more of them. */
 #ifndef AUDIT_DOCUMENT_H
 #define AUDIT_DOCUMENT_H
 
 #include "audit/classes.h"
 #include "audit/event.h"
 #include "audit/layers.h"
+#include "audit/room.h"
 #include "audit/trace_file.h"
 #include "base/buf.h"
 #include "base/json.h"
@@ -30,6 +30,7 @@ struct document {
 	struct json json;        /* into out */
 	uint64_t events;
 	uint64_t events_dropped;
+	struct rooms rooms;
 	uint64_t violations; /* lines; each may stand for several attempts */
 	uint64_t violations_kept;
 	struct buf kept; /* the violations as JSON, with commas between */
@@ -39,6 +40,7 @@ struct document {
 /* One event, its parts already JSON. */
 struct document_event {
 	enum event_kind kind;
+	enum room room;
 	bool violation;
 	const char *time;
 	struct bytes message;

@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit/digest_walk.h"
 #include "audit/event_text.h"
 #include "audit/trace_limits.h"
 #include "base/limits.h"
+#include "base/sha256.h"
 
 const char *const RECORD_KINDS[] = {
 	[EV_SKILL_STARTED] = "skill_started",
@@ -16,6 +18,7 @@ const char *const RECORD_KINDS[] = {
 	[EV_NETWORK_POLICY_REMOVED] = "network_policy_removed",
 	[EV_NETWORK_EGRESS_ALLOWED] = "network_egress_allowed",
 	[EV_NETWORK_EGRESS_BLOCKED] = "network_egress_blocked",
+	[EV_NETWORK_EGRESS_TOTAL] = "network_egress_total",
 	[EV_FILE_READ] = "file_read",
 	[EV_FILE_WRITE] = "file_write",
 	[EV_FILE_BLOCKED] = "file_blocked",
@@ -36,6 +39,14 @@ const char *const RECORD_KINDS[] = {
 	NULL,
 };
 
+const struct event_width EVENT_WIDTHS[EVENT_WIDTHS_COUNT] = {
+	{ MAX_EVENT_TEXT, MAX_PATH_BYTES, MAX_PATH_BYTES, SIZE_MAX, TRACE_ARG_BYTES },
+	{ 256, 3072, 256, MAX_PATH_BYTES, TRACE_ARG_BYTES },
+	{ 256, 1024, 256, 1024, 1024 },
+	{ 128, 384, 128, 128, 256 },
+	{ 64, 128, 64, 64, 64 },
+};
+
 static const char *const STATUSES[] = {
 	[STATUS_ASKED] = "asked",
 	[STATUS_ABSENT] = "absent",
@@ -51,13 +62,6 @@ const char *event_kind_name(enum event_kind kind)
 const char *event_status_name(enum event_status status)
 {
 	return (unsigned)status <= STATUS_FACT ? STATUSES[status] : NULL;
-}
-
-bool event_is_ending(enum event_kind kind)
-{
-	return kind == EV_SKILL_COMPLETED || kind == EV_SKILL_FAILED ||
-	       kind == EV_NETWORK_POLICY_REMOVED || kind == EV_EXIT_CODE ||
-	       kind == EV_RESOURCE_LIMIT_HIT;
 }
 
 /* How much of a too long text is kept before the ellipsis: whole characters. */
@@ -104,9 +108,32 @@ static void put_text(struct json *j, const char *key, const char *text)
 	}
 }
 
-static void put_args(struct json *j, const struct event *e, bool narrow)
+/* A path that is cut can still be told from others, and be known by who has it. */
+static void put_path(struct json *j, const char *key, const struct bytes *b, size_t max)
 {
-	size_t left = narrow ? TRACE_CUT_BYTES : TRACE_ARG_BYTES;
+	uint8_t hash[SHA256_BYTES];
+	char name[32];
+
+	put_bytes(j, key, b, max);
+	if (b->p == NULL || b->n <= max) {
+		return;
+	}
+	(void)snprintf(name, sizeof(name), "%s_bytes", key);
+	json_kuint(j, name, b->n);
+	sha256(b->p, b->n, hash);
+	(void)snprintf(name, sizeof(name), "%s_digest", key);
+	digest_put(j, name, hash);
+}
+
+/* What a program wrote is mostly the end of the path that it leads to. */
+static bool is_end_of(const struct bytes *b, const struct bytes *whole)
+{
+	return b->p != NULL && whole->p != NULL && b->n <= whole->n &&
+	       memcmp(whole->p + whole->n - b->n, b->p, b->n) == 0;
+}
+
+static void put_args(struct json *j, const struct event *e, size_t left)
+{
 	bool cut = e->args_cut;
 
 	json_key(j, "args");
@@ -147,9 +174,9 @@ bool event_has_data(const struct event *e)
 	       e->n_args > 0;
 }
 
-void event_put_data(struct json *j, const struct event *e, bool narrow)
+void event_put_data(struct json *j, const struct event *e, const struct event_width *w)
 {
-	const size_t max = narrow ? TRACE_CUT_BYTES : MAX_PATH_BYTES;
+	const bool cut = w != &EVENT_WIDTHS[0];
 
 	put_text(j, "op", e->op);
 	put_text(j, "status", event_status_name(e->status));
@@ -159,10 +186,12 @@ void event_put_data(struct json *j, const struct event *e, bool narrow)
 	if (e->ppid != 0) {
 		json_kint(j, "ppid", e->ppid);
 	}
-	put_bytes(j, "program", &e->program, max);
-	put_bytes(j, "path", &e->path, max);
-	put_bytes(j, "path2", &e->path2, max);
-	put_bytes(j, "raw", &e->raw, max);
+	put_bytes(j, "program", &e->program, w->text);
+	put_path(j, "path", &e->path, w->path);
+	put_path(j, "path2", &e->path2, w->path);
+	if (!cut || !is_end_of(&e->raw, &e->path)) {
+		put_bytes(j, "raw", &e->raw, w->text);
+	}
 	put_text(j, "mode", e->mode);
 	put_text(j, "name", e->name);
 	put_text(j, "address", e->address);
@@ -176,10 +205,13 @@ void event_put_data(struct json *j, const struct event *e, bool narrow)
 		put_error(j, e->error);
 	}
 	if (e->n_args > 0) {
-		put_args(j, e, narrow);
+		put_args(j, e, w->args);
 	}
-	put_text(j, "remedy", e->remedy);
-	if (narrow) {
+	/* Half a flag is none. */
+	if (e->remedy != NULL && strlen(e->remedy) <= w->remedy) {
+		json_kstr(j, "remedy", e->remedy);
+	}
+	if (cut) {
 		json_kbool(j, "cut", true);
 	}
 	if (e->more != NULL) {

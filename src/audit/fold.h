@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "audit/event.h"
+#include "audit/room.h"
 
 struct fold_key {
 	uint64_t v[2];
@@ -23,6 +24,7 @@ struct fold_entry {
 	int64_t last_us;
 	uint64_t used; /* for the choice of what to give up */
 	enum event_kind kind;
+	enum room room; /* that its repeats belong to, as the first does */
 };
 
 struct fold {

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,11 +87,10 @@ static struct bytes text(const char *s)
 
 void observe_tell(struct observer *o, const struct seccomp_notif *n, struct event *e)
 {
-	if (o->setup.trace == NULL || !o->armed ||
-	    (o->setup.plan->audit == AUDIT_VIOLATIONS && !e->violation)) {
+	if (o->setup.trace == NULL || (o->setup.plan->audit == AUDIT_VIOLATIONS && !e->violation)) {
 		return;
 	}
-	const struct process *p = observe_process(o, (pid_t)n->pid);
+	const struct process *p = observe_process(o, n);
 	e->pid = p->pid;
 	e->ppid = p->ppid;
 	e->program = text(p->program);
@@ -109,7 +109,7 @@ int observe_dir(const struct seccomp_notif *n, int at)
 	return at == NO_ARG ? AT_FDCWD : (int)n->data.args[at];
 }
 
-enum last_link observe_last(const struct seccomp_notif *n, const struct call *c)
+static enum last_link last_of(const struct seccomp_notif *n, const struct call *c)
 {
 	if (c->nofollow == NEVER_FOLLOWED) {
 		return strcmp(c->op, "chown") == 0 ? LAST_ENTERED : LAST_ITSELF;
@@ -117,6 +117,19 @@ enum last_link observe_last(const struct seccomp_notif *n, const struct call *c)
 	return c->flags == NO_ARG || ((int)n->data.args[c->flags] & c->nofollow) == 0
 	               ? LAST_FOLLOWED
 	               : LAST_ENTERED;
+}
+
+struct path_argument observe_argument(const struct seccomp_notif *n, const struct call *c)
+{
+	/* The flags of open() are others. */
+	bool at_flags = c->flags != NO_ARG && c->family != CALL_OPEN;
+
+	return (struct path_argument){
+		.dir = observe_dir(n, c->dir),
+		.path = c->path,
+		.last = last_of(n, c),
+		.empty = at_flags && ((int)n->data.args[c->flags] & AT_EMPTY_PATH) != 0,
+	};
 }
 
 static bool ends_inside(const char *path)
@@ -127,26 +140,42 @@ static bool ends_inside(const char *path)
 	return n > 0 && path[n - 1] == '/';
 }
 
-bool observe_look(struct observer *o, const struct seccomp_notif *n, int dir, int path,
-                  enum last_link last, struct looked *ret)
+/* An empty path leads nowhere, unless the call takes it for its directory. */
+static void look_empty(struct observer *o, const struct seccomp_notif *n,
+                       const struct path_argument *a, struct resolved *ret)
 {
-	if (notify_read_string((pid_t)n->pid, n->data.args[path], ret->raw, sizeof(ret->raw)) < 0) {
+	if (a->empty) {
+		observe_resolve_fd(o, n, a->dir, ret);
+		return;
+	}
+	ret->path[0] = '\0';
+	ret->exists = ret->known = false;
+}
+
+bool observe_look(struct observer *o, const struct seccomp_notif *n, const struct path_argument *a,
+                  struct looked *ret)
+{
+	if (notify_read_string((pid_t)n->pid, n->data.args[a->path], ret->raw, sizeof(ret->raw)) <
+	    0) {
 		return false;
 	}
 	/* Who asks is asked before it can go away. */
-	(void)observe_process(o, (pid_t)n->pid);
-	/* An empty path is the fd itself, or ENOENT. */
-	if (ret->raw[0] == '\0' && dir == AT_FDCWD) {
-		ret->at.path[0] = '\0';
-		ret->at.exists = ret->at.known = false;
-	} else if (ret->raw[0] == '\0') {
-		observe_resolve_fd(o, (pid_t)n->pid, dir, &ret->at);
+	(void)observe_process(o, n);
+	if (ret->raw[0] == '\0') {
+		look_empty(o, n, a, &ret->at);
 	} else {
-		bool follow =
-		        last == LAST_FOLLOWED || (last == LAST_ENTERED && ends_inside(ret->raw));
-		observe_resolve(o, (pid_t)n->pid, dir, ret->raw, follow, &ret->at);
+		bool follow = a->last == LAST_FOLLOWED ||
+		              (a->last == LAST_ENTERED && ends_inside(ret->raw));
+		observe_resolve(o, n, a->dir, ret->raw, follow, &ret->at);
 	}
-	return true;
+	errno = EMFILE; /* of the supervisor */
+	return !o->starved;
+}
+
+/* Of an empty path the kernel says ENOENT, whatever is to be done there. */
+static bool is_nowhere(const struct looked *l)
+{
+	return l->at.path[0] == '\0';
 }
 
 void observe_unreadable(struct observer *o, const struct seccomp_notif *n, const struct call *c)
@@ -157,11 +186,13 @@ void observe_unreadable(struct observer *o, const struct seccomp_notif *n, const
 		           .status = STATUS_DENIED,
 		           .op = c->op,
 		           .reason = "unreadable",
-		           .error = errno == ENAMETOOLONG ? ENAMETOOLONG : EFAULT };
+		           .error = errno == ENAMETOOLONG ? ENAMETOOLONG
+		                    : errno == EMFILE     ? ENOMEM
+		                                          : EFAULT };
 
 	/* The kernel might be able to read it: what cannot be told is not done. */
 	if (notify_valid(o->listener, n)) {
-		(void)observe_process(o, (pid_t)n->pid);
+		(void)observe_process(o, n);
 		notify_refuse(o->listener, n, e.error);
 		observe_tell(o, n, &e);
 	}
@@ -214,21 +245,13 @@ static const char *open_mode(int flags, bool exists, bool *ret_write)
 	                                       : "write";
 }
 
-/* ps and its kin look at everybody, also where they may not. */
-static bool is_lister(const char *program)
+/* ps reads the environment of every process, to show it with `ps e`, also where it may not.
+ * The first process has none. */
+static bool is_ps(const struct process *p, const char *path)
 {
-	static const char *const NAMES[] = { "ps", "top", "htop", "pgrep", "pkill", "w" };
-	static const char place[] = "/usr/bin/"; /* where no skill puts one of its own */
-
-	if (strncmp(program, place, sizeof(place) - 1) != 0) {
-		return false;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
-		if (strcmp(program + sizeof(place) - 1, NAMES[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return strcmp(p->program, "/usr/bin/ps") == 0 &&
+	       (strcmp(path, "/proc/1/environ") == 0 ||
+	        strcmp(path, "/proc/1/task/1/environ") == 0);
 }
 
 static void see_open(struct observer *o, const struct seccomp_notif *n, const struct call *c)
@@ -240,8 +263,9 @@ static void see_open(struct observer *o, const struct seccomp_notif *n, const st
 	bool anew = (flags & (O_CREAT | O_EXCL | O_PATH)) == (O_CREAT | O_EXCL);
 	bool write;
 
-	if (!observe_look(o, n, observe_dir(n, c->dir), c->path,
-	                  anew ? LAST_ITSELF : observe_last(n, c), &l)) {
+	struct path_argument a = observe_argument(n, c);
+	a.last = anew ? LAST_ITSELF : a.last;
+	if (!observe_look(o, n, &a, &l)) {
 		observe_unreadable(o, n, c);
 		return;
 	}
@@ -251,14 +275,13 @@ static void see_open(struct observer *o, const struct seccomp_notif *n, const st
 	if (write && !l.at.exists) {
 		observe_judge_entry(o, l.at.path, &l.says);
 	}
-	if (l.says.violation && strcmp(l.says.reason, "other_process") == 0 &&
-	    is_lister(observe_process(o, (pid_t)n->pid)->program)) {
+	if (l.says.violation && !write && is_ps(observe_process(o, n), l.at.path)) {
 		l.says.violation = false; /* refused all the same */
 	}
 	if (!observe_answer(o, n, &l, &e)) {
 		return;
 	}
-	if (l.says.allowed && !write && !l.at.exists) {
+	if (l.says.allowed && (!write || is_nowhere(&l)) && !l.at.exists) {
 		e.status = STATUS_ABSENT;
 	}
 	observe_tell(o, n, &e);
@@ -283,17 +306,19 @@ static void see_change(struct observer *o, const struct seccomp_notif *n, const 
 {
 	struct looked l;
 	struct event e = { .kind = EV_FILE_WRITE, .op = changes_by(n, c) };
+	const struct path_argument a = observe_argument(n, c);
 
-	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, observe_last(n, c), &l)) {
+	if (!observe_look(o, n, &a, &l)) {
 		observe_unreadable(o, n, c);
 		return;
 	}
 	/* What is there cannot be made, what is not cannot be changed: that is the
 	 * kernel's answer, and no attempt outside of the plan if it may be seen. */
-	bool idle = c->makes ? l.at.known && l.at.exists : !l.at.exists;
+	bool made = c->makes && l.at.known && l.at.exists;
+	bool idle = made || is_nowhere(&l) || (!c->makes && !l.at.exists);
 	observe_judge(o, &l.at, !idle, &l.says);
 	if (!idle && strcmp(c->op, "mknod") == 0 && makes_special(n, c)) {
-		observe_judge_special(o, &l.at, &l.says);
+		observe_judge_special(o, &l.at, false, &l.says);
 	}
 	/* A directory that is granted is made, as the skill would have it. */
 	if (c->nofollow == NEVER_FOLLOWED && strcmp(c->op, "mkdir") != 0 &&
@@ -305,7 +330,7 @@ static void see_change(struct observer *o, const struct seccomp_notif *n, const 
 	}
 	if (l.says.allowed && idle) {
 		e.status = STATUS_ABSENT;
-		e.reason = c->makes ? "exists" : NULL;
+		e.reason = made ? "exists" : NULL;
 	}
 	observe_tell(o, n, &e);
 }
@@ -317,11 +342,10 @@ static void see_two(struct observer *o, const struct seccomp_notif *n, const str
 	struct event e = { .kind = EV_FILE_WRITE, .op = c->op };
 
 	bool follow = c->flags != NO_ARG && ((int)n->data.args[c->flags] & AT_SYMLINK_FOLLOW) != 0;
-	enum last_link last = strcmp(c->op, "rename") == 0 ? LAST_ITSELF
-	                      : follow                     ? LAST_FOLLOWED
-	                                                   : LAST_ENTERED;
-	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, last, &from) ||
-	    !observe_look(o, n, observe_dir(n, c->dir2), c->path2, LAST_ITSELF, &to)) {
+	struct path_argument a = observe_argument(n, c);
+	const struct path_argument b = { observe_dir(n, c->dir2), c->path2, LAST_ITSELF, false };
+	a.last = strcmp(c->op, "rename") == 0 ? LAST_ITSELF : follow ? LAST_FOLLOWED : LAST_ENTERED;
+	if (!observe_look(o, n, &a, &from) || !observe_look(o, n, &b, &to)) {
 		observe_unreadable(o, n, c);
 		return;
 	}
@@ -342,7 +366,7 @@ static void see_two(struct observer *o, const struct seccomp_notif *n, const str
 		return;
 	}
 	e.path2 = text(to.at.path);
-	if (from.says.allowed && !from.at.exists) {
+	if (from.says.allowed && (!from.at.exists || is_nowhere(&to))) {
 		e.status = STATUS_ABSENT;
 	}
 	observe_tell(o, n, &e);
@@ -353,7 +377,14 @@ static void see_fd(struct observer *o, const struct seccomp_notif *n, const stru
 	struct looked l = { .raw = "" };
 	struct event e = { .kind = EV_FILE_WRITE, .op = c->op };
 
-	observe_resolve_fd(o, (pid_t)n->pid, (int)n->data.args[c->path], &l.at);
+	/* Who asks is asked before it can go away. */
+	(void)observe_process(o, n);
+	observe_resolve_fd(o, n, (int)n->data.args[c->path], &l.at);
+	if (o->starved) {
+		errno = EMFILE;
+		observe_unreadable(o, n, c);
+		return;
+	}
 	observe_judge(o, &l.at, true, &l.says);
 	bool there = observe_answer(o, n, &l, &e);
 	e.raw = (struct bytes){ NULL, 0 };
@@ -400,11 +431,10 @@ static void see_signal(struct observer *o, const struct seccomp_notif *n, const 
 		           .more_arg = v,
 		           .more_size = sizeof(v),
 		           .apart = (uint64_t)(uint32_t)v[0] << 32 | (uint32_t)v[1] };
-	pid_t self = observe_process(o, (pid_t)n->pid)->pid;
+	pid_t self = observe_process(o, n)->pid;
 
-	(void)notify_continue(o->listener, n);
 	/* To itself, or only to ask whether somebody is there: not to others. */
-	if (v[1] != 0 && v[0] != self) {
+	if (notify_continue(o->listener, n) && v[1] != 0 && v[0] != self) {
 		observe_tell(o, n, &e);
 	}
 }
@@ -467,7 +497,8 @@ static const char *refusal_remedy(const struct observer *o, const struct seccomp
 	};
 	/* Of the same order: see os/seccomp.h. */
 	enum seccomp_profile now = (enum seccomp_profile)o->setup.plan->profile;
-	bool unix_now = o->setup.filter == seccomp_blob(now, true, true);
+	bool unix_now =
+	        o->setup.filter == seccomp_blob(now, true, true) || observe_unix_own(o, call);
 	/* What the plan has and the machine has not is brought by no option. */
 	bool unix_more = unix_now || !o->setup.plan->unix_sockets;
 
@@ -486,9 +517,20 @@ static const char *refusal_remedy(const struct observer *o, const struct seccomp
 	return NULL;
 }
 
+/* Ends the whole process of a caller that waits. A number would not do: the process may be
+ * gone, and another have it, before a signal is sent. */
+static bool end_process(const struct observer *o, const struct seccomp_notif *n, pid_t leader)
+{
+	auto_fd process = leader > 0 ? (int)syscall(SYS_pidfd_open, leader, 0) : -1;
+
+	return process >= 0 && notify_valid(o->listener, n) &&
+	       syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0) == 0;
+}
+
 /* A call that the profile does not have. Never let go on. */
 static void see_refused(struct observer *o, struct seccomp_notif *n, uint32_t verdict)
 {
+	const struct process *caller = observe_process(o, n);
 	bool kill_it = (verdict & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_ERRNO;
 	const char *name = seccomp_call_name(&n->data);
 	bool socket = n->data.nr == SYS_socket;
@@ -509,15 +551,32 @@ static void see_refused(struct observer *o, struct seccomp_notif *n, uint32_t ve
 		           .more_arg = n,
 		           .more_size = sizeof(*n),
 		           .apart = apart(&n->data, name[0] == '\0') };
-	bool first = observe_process(o, (pid_t)n->pid)->leader == o->first;
 
-	/* Its number is its own for as long as it waits for us. */
-	if (kill_it && notify_valid(o->listener, n)) {
-		o->killed_first = o->killed_first || first;
-		(void)kill((pid_t)n->pid, SIGKILL);
+	if (kill_it && end_process(o, n, caller->leader)) {
+		o->killed_first = o->killed_first || caller->leader == o->first;
 	}
 	notify_refuse(o->listener, n, kill_it ? EPERM : error);
-	observe_tell(o, n, &e);
+	/* Before its execve the first process tries what must not work. */
+	if (o->armed) {
+		observe_tell(o, n, &e);
+	}
+}
+
+/* The kernel closes the pipe when an execve of the first process works. */
+static bool pipe_is_closed(const struct observer *o)
+{
+	struct pollfd p = { .fd = *o->setup.exec_pipe, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* Is this the skill, or still our own search through PATH? After an execve that fails we make
+ * no call that is asked about but the next one. */
+static bool is_skill(const struct observer *o, const struct seccomp_notif *n)
+{
+	bool searches = n->data.nr == SYS_execve && (pid_t)n->pid == o->first;
+
+	return o->exec.goes_on && (!searches || pipe_is_closed(o));
 }
 
 void observe_call(struct observer *o, struct seccomp_notif *n)
@@ -525,8 +584,13 @@ void observe_call(struct observer *o, struct seccomp_notif *n)
 	uint32_t verdict = seccomp_eval(o->setup.filter, &n->data);
 	const struct call *c = call_of(n->data.nr);
 
+	if (!o->armed && is_skill(o, n)) {
+		observe_arm(o);
+	}
 	if (verdict != SECCOMP_RET_ALLOW) {
-		see_refused(o, n, verdict);
+		if (!observe_unix_socket(o, n)) {
+			see_refused(o, n, verdict);
+		}
 		return;
 	}
 	if (c == NULL || (!o->armed && c->family != CALL_EXEC)) {

@@ -24,13 +24,6 @@ struct call {
 
 #define NEVER_FOLLOWED (-1)
 
-/* A path argument: as it was written, followed, judged. */
-struct looked {
-	char raw[PATH_MAX];
-	struct resolved at;
-	struct judgement says;
-};
-
 /* What becomes of a symlink at the end of a path. */
 enum last_link {
 	LAST_ITSELF,  /* it is meant itself */
@@ -38,8 +31,16 @@ enum last_link {
 	LAST_FOLLOWED,
 };
 
-/* What the call does by its flags. */
-enum last_link observe_last(const struct seccomp_notif *n, const struct call *c);
+/* Where a path argument begins, and where it ends. */
+struct path_argument {
+	int dir;  /* an fd of the caller, or AT_FDCWD */
+	int path; /* the place of the argument */
+	enum last_link last;
+	bool empty; /* AT_EMPTY_PATH: an empty path is `dir` itself */
+};
+
+/* The first path of the call, by its flags. */
+struct path_argument observe_argument(const struct seccomp_notif *n, const struct call *c);
 
 /* The directory argument at this place. */
 int observe_dir(const struct seccomp_notif *n, int at);
@@ -47,8 +48,8 @@ int observe_dir(const struct seccomp_notif *n, int at);
 /* Reads a path argument and follows it. False: it cannot be read, and the kernel
  * will say so. What was read may be another's if the caller is gone: only
  * observe_answer() knows. */
-bool observe_look(struct observer *o, const struct seccomp_notif *n, int dir, int path,
-                  enum last_link last, struct looked *ret);
+bool observe_look(struct observer *o, const struct seccomp_notif *n, const struct path_argument *a,
+                  struct looked *ret);
 
 /* Then this, with its errno: what cannot be read is refused, and told. */
 void observe_unreadable(struct observer *o, const struct seccomp_notif *n, const struct call *c);

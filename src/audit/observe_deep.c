@@ -1,26 +1,31 @@
-/* observe_deep.c - from a directory whose path is longer than the kernel tells, or that
- * has none any more.
+/* observe_deep.c - one name after the other, from an fd of a directory.
  *
- * All that can be had of such a directory is an fd, and from there one name after
- * the other. Where that ends there may be a path again, for what is left. */
+ * For a directory whose path is longer than the kernel tells, or that has none any more: an
+ * fd is all that can be had of it. And for what the kernel does not follow beneath a
+ * root while others rename. Where it ends there may be a path again, for what is left. */
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "audit/observe.h"
 #include "base/own.h"
 #include "os/file.h"
 
-/* The path of the directory with `rest` behind it; false: too long, or it has none. */
-static bool fits(int dir, const char *rest, char out[PATH_MAX])
+/* The path of the directory with `rest` behind it; false: too long, or it has none. `named`: it
+ * was just found by its name, which may end as the path of something does that was removed. */
+static bool fits(int dir, const char *rest, bool named, char out[PATH_MAX])
 {
 	char path[PATH_MAX];
 	ssize_t n = file_path(dir, path, sizeof(path));
 	size_t len = strlen(rest);
 
-	if (path[0] != '/' || observe_before_deleted(path) > 0 || (size_t)n + 1 + len >= PATH_MAX) {
+	if (path[0] != '/' || (!named && observe_before_deleted(path) > 0) ||
+	    (size_t)n + 1 + len >= PATH_MAX) {
 		return false;
 	}
 	memcpy(out, path, (size_t)n);
@@ -29,11 +34,18 @@ static bool fits(int dir, const char *rest, char out[PATH_MAX])
 	return true;
 }
 
+/* What we cannot see need not be missing. */
+static bool may_be_there(int fd)
+{
+	return fd >= 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
 /* On the way: where it is, and what is left of the path. */
 struct way {
 	int dir;
 	char rest[PATH_MAX];
 	int links;
+	bool named; /* `dir` was found by its name, in the directory before it */
 };
 
 /* How much of it leads nowhere else: slashes, and "." between them. */
@@ -72,8 +84,16 @@ static bool put_target(struct way *w, const char *name, size_t behind)
 	return true;
 }
 
+/* The symlinks of /proc lead elsewhere for us than for the skill. */
+static bool is_procfs(int dir)
+{
+	struct statfs fs;
+
+	return fstatfs(dir, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
 /* Goes on by the first name of what is left, which is taken away; false: it leads
- * nowhere, or is a symlink at the end that is not followed. */
+ * nowhere, or is a symlink that is not followed. */
 static bool go_on(struct way *w, bool follow, bool *ret_there)
 {
 	char name[NAME_MAX + 1];
@@ -87,16 +107,18 @@ static bool go_on(struct way *w, bool follow, bool *ret_there)
 	memcpy(name, w->rest, n);
 	name[n] = '\0';
 	auto_fd next = openat(w->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	*ret_there = next >= 0;
+	*ret_there = may_be_there(next);
 	if (next < 0 || fstat(next, &st) != 0 || (w->rest[behind] == '\0' && !follow)) {
 		return false;
 	}
 	if (S_ISLNK(st.st_mode)) {
-		return ++w->links <= OBSERVE_SYMLINKS && put_target(w, name, behind);
+		return ++w->links <= OBSERVE_SYMLINKS && !is_procfs(w->dir) &&
+		       put_target(w, name, behind);
 	}
 	memmove(w->rest, w->rest + behind, strlen(w->rest + behind) + 1);
 	own_close(&w->dir);
 	w->dir = steal_fd(&next);
+	w->named = strcmp(name, "..") != 0;
 	return S_ISDIR(st.st_mode);
 }
 
@@ -111,7 +133,7 @@ bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX],
 	size_t len = strlen(raw);
 	int steps = 0;
 
-	*ret_there = w.dir >= 0;
+	*ret_there = may_be_there(dir);
 	if (w.dir < 0 || len >= sizeof(w.rest)) {
 		return false;
 	}
@@ -125,7 +147,7 @@ bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX],
 		memcpy(out, w.rest, strlen(w.rest) + 1);
 		return true;
 	}
-	return fits(w.dir, w.rest, out);
+	return fits(w.dir, w.rest, w.named, out);
 }
 
 bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],

@@ -1,77 +1,101 @@
-/* observe_exec.c - programs that the skill starts, with their arguments. */
+/* observe_exec.c - programs that the skill starts, with their arguments.
+ *
+ * The first one is started by us, and is where the record of the skill begins. Whether that
+ * execve worked is the kernel's to say (observe_call, observer_started): what was found
+ * there may have come or gone since. */
 #include <errno.h>
 #include <string.h>
 
 #include "audit/observe_calls.h"
 #include "os/notify.h"
 
-struct arguments {
-	struct bytes v[OBSERVE_ARGS];
-	size_t n;
-	bool cut;
-	char bytes[OBSERVE_ARG_BYTES];
-};
+#ifndef AT_EXECVE_CHECK /* Linux 6.14 */
+#define AT_EXECVE_CHECK 0x10000
+#endif
 
-static void read_arguments(pid_t tid, uint64_t argv, struct arguments *ret)
+/* Only asks whether the program could be executed, as access() does, which leaves no line. */
+static bool is_check(const struct seccomp_notif *n, const struct call *c)
+{
+	return c->flags != NO_ARG && ((int)n->data.args[c->flags] & AT_EXECVE_CHECK) != 0;
+}
+
+static void read_arguments(pid_t tid, uint64_t argv, struct exec_asked *x)
 {
 	size_t used = 0;
 
-	ret->n = 0;
-	ret->cut = false;
 	while (argv != 0) {
+		size_t n = x->e.n_args;
 		uint64_t at;
-		if (notify_read(tid, argv + ret->n * sizeof(at), &at, sizeof(at)) != sizeof(at) ||
+		if (notify_read(tid, argv + n * sizeof(at), &at, sizeof(at)) != sizeof(at) ||
 		    at == 0) {
 			return;
 		}
-		if (ret->n == OBSERVE_ARGS || used == sizeof(ret->bytes)) {
-			ret->cut = true;
+		if (n == OBSERVE_ARGS || used == sizeof(x->bytes)) {
+			x->e.args_cut = true;
 			return;
 		}
-		char *to = ret->bytes + used;
-		size_t room = sizeof(ret->bytes) - used;
+		char *to = x->bytes + used;
+		size_t room = sizeof(x->bytes) - used;
 		ssize_t len = notify_read_string(tid, at, to, room);
-		ret->cut = len < 0;
+		x->e.args_cut = len < 0;
 		if (len < 0) {
 			len = errno == ENAMETOOLONG ? (ssize_t)room - 1 : 0;
 		}
-		ret->v[ret->n++] = (struct bytes){ to, (size_t)len };
+		x->args[x->e.n_args++] = (struct bytes){ to, (size_t)len };
 		used += (size_t)len + 1;
-		if (ret->cut) {
+		if (x->e.args_cut) {
 			return;
 		}
 	}
 }
 
+static void tell_exec(struct observer *o)
+{
+	struct exec_asked *x = &o->exec;
+
+	observe_tell(o, &x->call, &x->e);
+	if (x->e.status == STATUS_ASKED) {
+		observe_forget(o, &x->call);
+	}
+}
+
+void observe_arm(struct observer *o)
+{
+	o->armed = true;
+	if (o->exec.untold) {
+		o->exec.e.status = STATUS_ASKED; /* something was there after all */
+		tell_exec(o);
+	}
+}
+
 void observe_exec(struct observer *o, const struct seccomp_notif *n, const struct call *c)
 {
-	static struct arguments args;
-	struct looked l;
-	struct event e = { .kind = EV_PROCESS_SPAWNED, .op = c->op };
+	const struct path_argument a = observe_argument(n, c);
+	struct exec_asked *x = &o->exec;
 
-	/* Before anybody asks /proc who it is. */
-	if (!o->armed) {
-		observe_first(o, (pid_t)n->pid);
+	if (is_check(n, c)) {
+		(void)notify_continue(o->listener, n);
+		return;
 	}
-	if (!observe_look(o, n, observe_dir(n, c->dir), c->path, observe_last(n, c), &l)) {
+	x->call = *n;
+	x->e = (struct event){ .kind = EV_PROCESS_SPAWNED, .op = c->op, .args = x->args };
+	x->goes_on = x->untold = false;
+	if (!observe_look(o, n, &a, &x->l)) {
 		observe_unreadable(o, n, c);
 		return;
 	}
-	/* Until it is found this is our own search through PATH. */
-	o->armed = o->armed || l.at.exists;
-	observe_judge(o, &l.at, false, &l.says);
-	read_arguments((pid_t)n->pid, n->data.args[c->path2], &args);
-	if (!observe_answer(o, n, &l, &e)) {
+	observe_judge(o, &x->l.at, false, &x->l.says);
+	read_arguments((pid_t)n->pid, n->data.args[c->path2], x);
+	if (!observe_answer(o, n, &x->l, &x->e)) {
 		return;
 	}
-	if (l.says.allowed && !l.at.exists) {
-		e.status = STATUS_ABSENT;
+	x->goes_on = x->l.says.allowed;
+	if (x->goes_on && !x->l.at.exists) {
+		x->e.status = STATUS_ABSENT;
 	}
-	e.args = args.v;
-	e.n_args = args.n;
-	e.args_cut = args.cut;
-	observe_tell(o, n, &e);
-	if (e.status == STATUS_ASKED) {
-		observe_forget(o, (pid_t)n->pid);
+	/* What is not there, or refused, is a step of our own search, unless it works. */
+	x->untold = !o->armed && x->goes_on && !x->l.at.exists;
+	if (o->armed || (x->goes_on && x->l.at.exists)) {
+		tell_exec(o);
 	}
 }

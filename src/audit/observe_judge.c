@@ -37,7 +37,7 @@ static const struct {
 	{ "/libx32", ZONE_SYSTEM },   { "/tmp", ZONE_PRIVATE },  { "/var/tmp", ZONE_PRIVATE },
 	{ "/dev/shm", ZONE_PRIVATE }, { "/proc", ZONE_KERNEL },  { "/dev", ZONE_KERNEL },
 	{ "/etc", ZONE_PARTIAL },     { "/var", ZONE_PARTIAL },  { "/run", ZONE_PARTIAL },
-	{ "/sys", ZONE_PARTIAL },     { "/opt", ZONE_PARTIAL },
+	{ "/sys", ZONE_PARTIAL },     { "/opt", ZONE_PARTIAL },  { "/selinux", ZONE_PARTIAL },
 };
 
 static const char *const ZONE_RULES[] = {
@@ -100,13 +100,16 @@ static enum zone zone_of(const struct ssb_plan *plan, const char *path, const ch
 	return zone;
 }
 
-/* Interpreters leave compiled files beside their sources, and do without. */
+/* Interpreters leave compiled files beside their sources; programs that draw leave what they
+ * learned of the fonts; Chromium makes a directory of its own. All do without. */
 static bool is_cache(const char *path)
 {
 	const char *end = strrchr(path, '.');
 
 	return strstr(path, "/__pycache__") != NULL ||
-	       (end != NULL && (strncmp(end, ".pyc", 4) == 0));
+	       (end != NULL && (strncmp(end, ".pyc", 4) == 0)) || strcmp(path, "/var/cache") == 0 ||
+	       covers("/var/cache/fontconfig", path) > 0 ||
+	       strcmp(path, "/usr/lib/chromium/extensions") == 0;
 }
 
 /* Tools look for the top of a project in every directory above the one they
@@ -157,7 +160,7 @@ static bool is_project_mark(const struct ssb_plan *plan, const char *path)
 /* What only the supervisor's side of the sandbox has: memory, environment and
  * descriptors of its first process, which are those of its thread as well. The kernel
  * would refuse it too. */
-static bool is_other_process(const char *path)
+bool observe_is_closed(const char *path)
 {
 	static const char first[] = "/proc/1", thread[] = "/task/1";
 	static const char *const NAMES[] = {
@@ -209,8 +212,8 @@ static bool is_held(const struct grant *g, const char *path)
 	size_t n = g != NULL && grant_is_work(g) ? strlen(g->target) : 0;
 
 	for (size_t i = 0; n > 0 && path[n] == '/' && i < PROTECTED_COUNT; i++) {
-		if (PROTECTED[i].hold == HOLD_ANYWHERE &&
-		    covers(PROTECTED[i].name, path + n + 1) > 0) {
+		bool held = PROTECTED[i].hold == HOLD_ANYWHERE || PROTECTED[i].hold == HOLD_BY_LINK;
+		if (held && covers(PROTECTED[i].name, path + n + 1) > 0) {
 			return true;
 		}
 	}
@@ -365,7 +368,7 @@ void observe_judge(struct observer *o, const struct resolved *at, bool write, st
 	enum zone zone = zone_of(plan, at->path, &rule, &grant);
 	bool writable = zone == ZONE_WRITE || zone == ZONE_PRIVATE || zone == ZONE_KERNEL;
 	ret->rule = rule != NULL ? rule : "view";
-	if (is_other_process(at->path)) {
+	if (observe_is_closed(at->path)) {
 		refuse(ret, "other_process", EACCES, "", at->path);
 		ret->remedy = NULL; /* nobody should */
 	} else if (grant == NULL && is_machine(at->path, write)) {
@@ -423,7 +426,25 @@ static bool takes_special(const struct ssb_plan *plan, const char *path)
 	return false;
 }
 
-void observe_judge_special(const struct observer *o, const struct resolved *at, struct judgement *j)
+void observe_judge_own_socket(const struct observer *o, const struct resolved *at,
+                              struct judgement *j)
+{
+	const struct grant *grant = NULL;
+	const char *rule = NULL;
+
+	if (!j->allowed || !at->known || !at->exists) {
+		return;
+	}
+	enum zone zone = zone_of(o->setup.plan, at->path, &rule, &grant);
+	if (zone != ZONE_PRIVATE) {
+		refuse(j, "host_service", EACCES, "", at->path);
+		j->violation = zone == ZONE_WRITE;
+		j->remedy = zone == ZONE_WRITE ? "--unix-sockets" : NULL;
+	}
+}
+
+void observe_judge_special(const struct observer *o, const struct resolved *at, bool by_maker,
+                           struct judgement *j)
 {
 	const struct grant *grant = NULL;
 	const char *rule = NULL;
@@ -435,7 +456,11 @@ void observe_judge_special(const struct observer *o, const struct resolved *at, 
 	if (!at->known || takes_special(o->setup.plan, at->path)) {
 		return;
 	}
-	bool stays = zone_of(o->setup.plan, at->path, &rule, &grant) == ZONE_WRITE;
+	enum zone zone = zone_of(o->setup.plan, at->path, &rule, &grant);
+	if (by_maker && zone == ZONE_PRIVATE) {
+		return;
+	}
+	bool stays = zone == ZONE_WRITE;
 	refuse(j, "special_file", EACCES, "", at->path);
 	j->violation = stays;
 	j->remedy = NULL;

@@ -75,6 +75,14 @@ static enum reading read_endpoint(pid_t tid, uint64_t address, uint64_t len, boo
 	return READ_NONSENSE;
 }
 
+/* Only what the caller itself has said: if it is gone, what was read may be another's. */
+static void tell(struct observer *o, const struct seccomp_notif *n, struct event *e)
+{
+	if (notify_valid(o->listener, n)) {
+		observe_tell(o, n, e);
+	}
+}
+
 /* What cannot be told is not done. */
 static bool unreadable(struct observer *o, const struct seccomp_notif *n, const char *op,
                        int *ret_error)
@@ -86,7 +94,7 @@ static bool unreadable(struct observer *o, const struct seccomp_notif *n, const 
 		           .error = EFAULT };
 
 	*ret_error = EFAULT;
-	observe_tell(o, n, &e);
+	tell(o, n, &e);
 	return false;
 }
 
@@ -184,6 +192,15 @@ static bool is_found(struct observer *o, pid_t tid, const struct endpoint *to, b
 	return true;
 }
 
+/* Chromium asks the routing table so whether there is IPv6, by a datagram socket that is closed
+ * again; this address is written into it. */
+static bool is_ipv6_probe(const struct endpoint *to)
+{
+	static const uint8_t asked[16] = { 0x20, 0x01, 0x48, 0x60, 0x48, 0x60, [14] = 0x88, 0x88 };
+
+	return to->port == 443 && memcmp(to->ip.b, asked, sizeof(asked)) == 0;
+}
+
 /* All addresses of a name are the sandbox's own as well: a service of the skill's that
  * listens on one of them, or on all, is reached there, and that is no egress. */
 static bool is_own_service(struct observer *o, pid_t tid, const struct endpoint *to, bool udp,
@@ -262,7 +279,7 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, const cha
 		put_remedy(o, why->name, to, udp, remedy, sizeof(remedy));
 		e.remedy = remedy;
 	}
-	observe_tell(o, n, &e);
+	tell(o, n, &e);
 }
 
 /* Which name it is only a resolver would hear. Who sends without connecting would wait for
@@ -284,8 +301,18 @@ static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int
 
 	*ret_error = e.error;
 	if (o->setup.plan->n_egress == 0) {
-		observe_tell(o, n, &e);
+		tell(o, n, &e);
 	}
+	return false;
+}
+
+/* False, with *ret_error 0 if the maker answers. */
+static bool hand_over(struct observer *o, const struct seccomp_notif *n, const struct endpoint *to,
+                      int *ret_error)
+{
+	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + to->unix_path.n);
+
+	*ret_error = observe_unix_address(o, n, &to->any.un, len) ? 0 : EACCES;
 	return false;
 }
 
@@ -302,23 +329,32 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, const ch
 		           .op = op,
 		           .protocol = "unix" };
 
+	/* No socket that it has can be aimed by send(). */
+	bool handed = o->setup.own_sockets && strcmp(op, "send") != 0;
 	if (to->unix_path.n == 0 || to->unix_path.p[0] == '\0') {
-		return true; /* abstract: nobody but the sandbox is in it */
+		/* abstract: nobody but the sandbox is in it */
+		return handed ? hand_over(o, n, to, ret_error) : true;
 	}
 	memcpy(raw, to->unix_path.p, to->unix_path.n);
-	observe_resolve(o, (pid_t)n->pid, AT_FDCWD, raw, !makes, &at);
+	observe_resolve(o, n, AT_FDCWD, raw, !makes, &at);
+	if (o->starved) {
+		return unreadable(o, n, op, ret_error);
+	}
 	/* Nobody listens there, or somebody has that name. */
 	bool idle = makes ? at.known && at.exists : !at.exists;
 	observe_judge(o, &at, makes && !idle, &j);
 	if (makes && !idle) {
-		observe_judge_special(o, &at, &j);
+		observe_judge_special(o, &at, handed, &j);
+	} else if (handed && !makes) {
+		observe_judge_own_socket(o, &at, &j);
 	}
 	e.path = (struct bytes){ at.path, strlen(at.path) };
 	e.rule = j.rule;
 	e.reason = j.reason;
-	e.remedy = makes         ? j.remedy
-	           : j.violation ? "sockets outside of the sandbox cannot be granted"
-	                         : NULL;
+	bool granted = j.remedy != NULL && strcmp(j.remedy, "--unix-sockets") == 0;
+	e.remedy = makes || granted ? j.remedy
+	           : j.violation    ? "sockets outside of the sandbox cannot be granted"
+	                            : NULL;
 	if (!j.allowed) {
 		e.kind = EV_FILE_BLOCKED;
 		e.status = STATUS_DENIED;
@@ -328,11 +364,12 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, const ch
 		e.status = STATUS_ABSENT;
 		e.reason = makes ? "exists" : e.reason;
 	}
-	observe_tell(o, n, &e);
-	return j.allowed;
+	tell(o, n, &e);
+	return j.allowed && handed ? hand_over(o, n, to, ret_error) : j.allowed;
 }
 
-/* One address; true: let it go on. */
+/* One address; true: let it go on. Otherwise *ret_error is the answer; 0: somebody else gives it.
+ */
 static bool see(struct observer *o, const struct seccomp_notif *n, const char *op, uint64_t address,
                 uint64_t len, int *ret_error)
 {
@@ -371,7 +408,7 @@ static bool see(struct observer *o, const struct seccomp_notif *n, const char *o
 	}
 	/* getaddrinfo() again, for the port that the program is about to try: a datagram
 	 * socket's connect() sends nothing, and what sends later is seen itself. */
-	why.harmless = connects && udp && why.error == ECONNREFUSED;
+	why.harmless = connects && udp && (why.error == ECONNREFUSED || is_ipv6_probe(&to));
 	*ret_error = why.error;
 	tell_ip(o, n, op, &to, udp, &why);
 	return false;
@@ -425,7 +462,7 @@ void observe_network(struct observer *o, const struct seccomp_notif *n)
 	}
 	if (go_on) {
 		notify_continue(o->listener, n);
-	} else {
+	} else if (error != 0) {
 		notify_refuse(o->listener, n, error);
 	}
 }

@@ -1,7 +1,8 @@
 /* observe_path.c - from what a program wrote to the path that is meant.
  *
  * The kernel follows the path for us, from a directory fd on the skill's own
- * root: mounts and symlinks are the sandbox's, and nothing leads out of it. */
+ * root: mounts and symlinks are the sandbox's, and nothing leads out of it. It is asked
+ * anew each time: a skill changes where its names lead, and none is remembered. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -14,6 +15,8 @@
 #include "audit/observe.h"
 #include "base/own.h"
 #include "os/file.h"
+
+#define PLAIN (RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS)
 
 /* Takes "//", "/./" and a final "/" out. ".." stays: what is before it may be a
  * symlink. */
@@ -104,99 +107,179 @@ size_t observe_before_deleted(const char *to)
 	return n > cut && strcmp(to + n - cut, deleted) == 0 ? n - cut : 0;
 }
 
-/* Whether the thread finds by this path what `st` is of: a name can also end as
- * the link of a file does that has lost its name. */
-static bool is_named(pid_t tid, const char *path, const struct stat *st)
+static bool in_proc(const char *path)
 {
-	char at[PATH_MAX + 32];
-	struct stat found;
-
-	snprintf(at, sizeof(at), "/proc/%d/root%s", tid, path);
-	return stat(at, &found) == 0 && found.st_dev == st->st_dev && found.st_ino == st->st_ino;
+	return strncmp(path, "/proc/", 6) == 0;
 }
 
-/* Reads a link of the thread's /proc; false: it is not a path. Of a directory
- * that was removed, the path that it had; *ret_gone: something else may have it now. */
-static bool proc_link(pid_t tid, const char *name, char out[PATH_MAX], bool *ret_gone)
+/* Of the first process we could see more than the skill can. */
+static bool in_first(const char *path)
 {
-	char path[64];
-	struct stat st;
+	return strncmp(path, "/proc/1/", 8) == 0;
+}
 
-	*ret_gone = false;
-	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
-	ssize_t n = readlink(path, out, PATH_MAX - 1);
+/* Whether what `st` is of is found by this path: a name can also end as the link of a file
+ * does that has lost its name. */
+static bool is_named(const struct observer *o, const char *path, const struct stat *st)
+{
+	struct stat found;
+	auto_fd fd = file_openat2(o->root, path, O_PATH | O_NOFOLLOW, PLAIN);
+
+	return fd >= 0 && fstat(fd, &found) == 0 && found.st_dev == st->st_dev &&
+	       found.st_ino == st->st_ino;
+}
+
+enum link {
+	LINK_NONE, /* not a path */
+	LINK_PATH,
+	LINK_GONE, /* a directory that was removed: the path that it had, which may be another's */
+	LINK_RENAMED, /* a file that has lost this name, and has others */
+	LINK_DEEP,    /* its path is longer than the kernel tells */
+};
+
+/* Where a link of a process's /proc leads. */
+static enum link read_link(const struct observer *o, int at, const char *link, char out[PATH_MAX])
+{
+	struct stat st;
+	ssize_t n = readlinkat(at, link, out, PATH_MAX - 1);
+
 	out[n > 0 ? n : 0] = '\0';
 	if (n <= 0 || out[0] != '/') {
-		return false;
+		return n < 0 && errno == ENAMETOOLONG ? LINK_DEEP : LINK_NONE;
 	}
 	size_t was = observe_before_deleted(out);
-	if (was > 0 && stat(path, &st) == 0 && !is_named(tid, out, &st)) {
+	if (was == 0 || fstatat(at, link, &st, 0) != 0 || is_named(o, out, &st)) {
+		return LINK_PATH;
+	}
+	if (S_ISDIR(st.st_mode)) {
 		out[was] = '\0';
-		*ret_gone = S_ISDIR(st.st_mode);
-		return *ret_gone;
+		return LINK_GONE;
 	}
+	return st.st_nlink > 0 ? LINK_RENAMED : LINK_NONE;
+}
+
+/* What an fd of the thread is, or with AT_FDCWD where it works. */
+static enum link dir_link(struct observer *o, const struct seccomp_notif *n, int fd,
+                          char out[PATH_MAX])
+{
+	const struct process *p = observe_process(o, n);
+	char name[16] = "cwd", link[48];
+
+	if (fd != AT_FDCWD) {
+		snprintf(name, sizeof(name), "fd/%d", fd);
+	}
+	if (p->dir >= 0) {
+		return read_link(o, p->dir, name, out);
+	}
+	snprintf(link, sizeof(link), "/proc/%u/%s", n->pid, name);
+	return read_link(o, AT_FDCWD, link, out);
+}
+
+/* What has no name of its own is told by the link in its thread's /proc: the name that it had
+ * may be another file's. */
+static void name_by_link(struct observer *o, const struct seccomp_notif *n, int fd,
+                         char out[PATH_MAX])
+{
+	const struct process *p = observe_process(o, n);
+	char task[32] = "";
+
+	if (p->thread != p->pid) {
+		snprintf(task, sizeof(task), "/task/%d", p->thread);
+	}
+	if (fd == AT_FDCWD) {
+		snprintf(out, PATH_MAX, "/proc/%d%s/cwd", p->pid, task);
+	} else {
+		snprintf(out, PATH_MAX, "/proc/%d%s/fd/%d", p->pid, task, fd);
+	}
+}
+
+/* What is behind `top` in the path; NULL: it does not begin with it. */
+static const char *behind(const char *path, const char *top)
+{
+	size_t n = strlen(top);
+
+	return strncmp(path, top, n) == 0 && (path[n] == '/' || path[n] == '\0') ? path + n : NULL;
+}
+
+/* A path on its way to what is meant. */
+struct way {
+	char path[PATH_MAX];
+	bool follow; /* also a symlink at its end */
+	bool bare;   /* only its last name can be a symlink: its directory comes from the kernel */
+};
+
+/* Puts numbers in the place of "self", which is the process: its first thread's files are
+ * meant, and the thread that asks may have others. True: there was one. */
+static bool number_self(const struct process *p, struct way *w)
+{
+	char self[48];
+	const char *rest = behind(w->path, "/proc/thread-self");
+
+	snprintf(self, sizeof(self), "/proc/%d", p->pid);
+	if (rest != NULL) {
+		snprintf(self, sizeof(self), "/proc/%d/task/%d", p->pid, p->thread);
+	} else if ((rest = behind(w->path, "/proc/self")) == NULL &&
+	           (rest = behind(w->path, "/dev/fd")) != NULL) {
+		snprintf(self, sizeof(self), "/proc/%d/fd", p->pid);
+	}
+	if (rest == NULL || (rest[0] == '\0' && !w->follow)) {
+		return false;
+	}
+	return join(w->path, self, rest[0] == '/' ? rest + 1 : rest);
+}
+
+static size_t digits(const char *s)
+{
+	return strspn(s, "0123456789");
+}
+
+/* How much of the path is a link of a process's /proc that leads to a file: /proc/2/fd/3,
+ * /proc/2/task/4/cwd. 0: none. */
+static size_t link_size(const char *path)
+{
+	static const char *const NAMES[] = { "/cwd", "/root", "/exe" };
+	const char *at = path + strlen("/proc/");
+
+	if (!in_proc(path) || digits(at) == 0) {
+		return 0;
+	}
+	at += digits(at);
+	if (strncmp(at, "/task/", 6) == 0 && digits(at + 6) > 0) {
+		at += 6 + digits(at + 6);
+	}
+	const char *end =
+	        strncmp(at, "/fd/", 4) == 0 && digits(at + 4) > 0 ? at + 4 + digits(at + 4) : NULL;
+	for (size_t i = 0; end == NULL && i < ARRAY_LEN(NAMES); i++) {
+		end = behind(at, NAMES[i]);
+	}
+	return end != NULL && (*end == '/' || *end == '\0') ? (size_t)(end - path) : 0;
+}
+
+/* Such a link at the beginning of the path is magic, and not followed for us: puts what it
+ * leads to in its place. */
+static bool through_link(const struct observer *o, struct way *w)
+{
+	char link[64], to[PATH_MAX];
+	size_t n = link_size(w->path);
+	bool whole = w->path[n] == '\0';
+	struct stat st;
+
+	if (n == 0 || n >= sizeof(link) || in_first(w->path) || (whole && !w->follow)) {
+		return false;
+	}
+	memcpy(link, w->path, n);
+	link[n] = '\0';
+	/* From a directory that was removed it goes on by the link itself (step_from); behind
+	 * anything else there is nothing. */
+	if (read_link(o, o->root, link + 1, to) != LINK_PATH ||
+	    (!whole && (fstatat(o->root, link + 1, &st, 0) != 0 || !S_ISDIR(st.st_mode))) ||
+	    !join(w->path, strcmp(to, "/") == 0 ? "" : to, whole ? "" : w->path + n + 1)) {
+		return false;
+	}
+	/* An fd of a symlink is the symlink. */
+	w->follow = w->follow && !whole;
+	w->bare = false;
 	return true;
-}
-
-static bool fd_link(pid_t tid, int fd, char out[PATH_MAX], bool *ret_gone)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "fd/%d", fd);
-	return proc_link(tid, name, out, ret_gone);
-}
-
-/* What is behind /proc/self or /proc/thread-self; NULL: it is neither. */
-static const char *own_rest(const char *path)
-{
-	size_t n = strncmp(path, "/proc/self", 10) == 0          ? 10
-	           : strncmp(path, "/proc/thread-self", 17) == 0 ? 17
-	                                                         : 0;
-
-	return n > 0 && (path[n] == '/' || path[n] == '\0') ? path + n : NULL;
-}
-
-/* /proc/self/fd/3, /proc/self/cwd/x: magic, and the caller's own. Replaces what
- * it can of `path`; true: something was. */
-static bool own_links(pid_t tid, pid_t inner, char path[PATH_MAX])
-{
-	char self[32], to[PATH_MAX], name[32];
-	const char *rest = own_rest(path);
-	bool numbered = false;
-
-	snprintf(self, sizeof(self), "/proc/%d", inner);
-	size_t n = strlen(self);
-	if (rest == NULL && strncmp(path, self, n) == 0 && path[n] == '/') {
-		rest = path + n;
-		numbered = true;
-	} else if (rest == NULL && strncmp(path, "/dev/fd/", 8) == 0) {
-		rest = path + 4;
-	}
-	if (rest == NULL) {
-		return false;
-	}
-	size_t len = strncmp(rest, "/fd/", 4) == 0    ? 4 + strspn(rest + 4, "0123456789")
-	             : strncmp(rest, "/cwd", 4) == 0  ? 4
-	             : strncmp(rest, "/root", 5) == 0 ? 5
-	             : strncmp(rest, "/exe", 4) == 0  ? 4
-	                                              : 0;
-	bool whole = len > 0 && len < sizeof(name) && (rest[len] == '/' || rest[len] == '\0') &&
-	             rest[len - 1] != '/';
-	if (whole) {
-		snprintf(name, sizeof(name), "%.*s", (int)(len - 1), rest + 1);
-		bool gone;
-		/* From one that was removed it goes on by the link itself (step_from). */
-		if (proc_link(tid, name, to, &gone) && !gone) {
-			return join(path, strcmp(to, "/") == 0 ? "" : to,
-			            rest[len] == '/' ? rest + len + 1 : "");
-		}
-	}
-	if (numbered) {
-		return false;
-	}
-	char tail[PATH_MAX];
-	snprintf(tail, sizeof(tail), "%s", rest[0] == '/' ? rest + 1 : rest);
-	return join(path, self, tail);
 }
 
 /* The path of what the kernel finds; false with errno. */
@@ -249,17 +332,6 @@ const char *observe_above(const struct observer *o, const char *path, char found
 	return low > 0 || look(o, "/", true, found) ? path + low + 1 : NULL;
 }
 
-static bool in_proc(const char *path)
-{
-	return strncmp(path, "/proc/", 6) == 0;
-}
-
-/* Of the first process we could see more than the skill can. */
-static bool in_first(const char *path)
-{
-	return strncmp(path, "/proc/1/", 8) == 0;
-}
-
 /* A pipe, a memfd, a file that has lost its name: the link in a process's
  * directory is all the path that it has. */
 static bool is_nameless(const char *link, const char *to)
@@ -309,6 +381,9 @@ static bool step(const struct observer *o, const char *found, const char *rest, 
 	if (is_nameless(link, to)) {
 		return step_from(o, link, tail, last, path);
 	}
+	if (link_size(link) == (size_t)len) {
+		return false; /* through_link() knows better */
+	}
 	char joined[PATH_MAX];
 	if (!(to[0] == '/' ? join(joined, "", to + 1) : join(joined, top, to)) ||
 	    !join(path, joined, tail)) {
@@ -319,107 +394,96 @@ static bool step(const struct observer *o, const char *found, const char *rest, 
 }
 
 /* Follows what leads to something that is not there, for as long as it leads
- * anywhere; the rest is what was written. True: there was something to follow. */
-static bool follow_missing(const struct observer *o, char path[PATH_MAX], bool last,
+ * anywhere; the rest is what was written. */
+static void follow_missing(const struct observer *o, char path[PATH_MAX], bool last,
                            char out[PATH_MAX])
 {
 	char found[PATH_MAX];
 	const char *rest = observe_above(o, path, found);
-	int i = 0;
 
-	for (; i < OBSERVE_SYMLINKS && rest != NULL && step(o, found, rest, last, path); i++) {
+	for (int i = 0; i < OBSERVE_SYMLINKS && rest != NULL && step(o, found, rest, last, path);
+	     i++) {
 		rest = observe_above(o, path, found);
 	}
 	if (rest == NULL || !join(out, strcmp(found, "/") == 0 ? "" : found, rest)) {
-		snprintf(out, PATH_MAX, "%s", path);
+		copy(out, path);
 	}
-	fold_dots(out);
-	return i > 0;
 }
 
-static struct known_dir *dir_slot(struct observer *o, const char *raw, size_t n)
+static const char *const TOPS[OBSERVE_TOPS] = { "/bin",   "/sbin",  "/lib",
+	                                        "/lib32", "/lib64", "/libx32" };
+
+/* /lib is a symlink to /usr/lib on most hosts: puts its target in its place. */
+static void through_top(struct observer *o, char path[PATH_MAX])
 {
-	uint32_t h = 2166136261U;
+	char to[OBSERVE_TOP_BYTES];
+	const char *rest = NULL;
+	size_t i = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		h = (h ^ (unsigned char)raw[i]) * 16777619U;
+	while (i < OBSERVE_TOPS && (rest = behind(path, TOPS[i])) == NULL) {
+		i++;
 	}
-	return &o->dirs[h % OBSERVE_DIRS];
-}
-
-/* Whether what `path` names cannot be changed while the skill runs. */
-static bool is_fixed(const struct observer *o, const char *path)
-{
-	return o->fixed && (strncmp(path, "/usr", 4) == 0 || strncmp(path, "/etc", 4) == 0) &&
-	       (path[4] == '/' || path[4] == '\0');
-}
-
-/* Follows a directory; false: it cannot be remembered. One that is missing can:
- * compilers look for every header in all of theirs. Whether it still is, each
- * look at something in it tells. */
-static bool follow_dir(const struct observer *o, const char *dir, char found[PATH_MAX])
-{
-	char path[PATH_MAX];
-
-	if (look(o, dir, true, found)) {
-		return is_fixed(o, found);
+	if (rest == NULL || rest[0] == '\0') {
+		return;
 	}
-	/* "missing/.." is nowhere, and what it would be folded to may be there. */
-	if (errno != ENOENT || strstr(dir, "/..") != NULL) {
-		return false;
-	}
-	copy(path, dir);
-	(void)follow_missing(o, path, true, found);
-	return is_fixed(o, found);
-}
-
-/* The directory of `path`, followed, from memory or the kernel; false: not one
- * that stays. */
-static bool fixed_dir(struct observer *o, const char *path, size_t n, const char **ret)
-{
-	struct known_dir *d = dir_slot(o, path, n);
-	char dir[OBSERVE_DIR_BYTES], found[PATH_MAX];
-
-	if (n == 0 || n >= sizeof(dir)) {
-		return false;
-	}
-	if (strncmp(d->raw, path, n) != 0 || d->raw[n] != '\0') {
-		memcpy(dir, path, n);
-		dir[n] = '\0';
-		if (!follow_dir(o, dir, found) || strlen(found) >= sizeof(dir)) {
-			return false;
+	struct top_link *top = &o->tops[i];
+	if (!top->known) {
+		ssize_t n = readlinkat(o->root, TOPS[i] + 1, to, sizeof(to) - 1);
+		if (n > 0 && n < (ssize_t)sizeof(to) - 1) {
+			to[n] = '\0';
+			snprintf(top->to, sizeof(top->to), "%s%s", to[0] == '/' ? "" : "/", to);
+			tidy(top->to);
 		}
-		memcpy(d->raw, dir, n + 1);
-		memcpy(d->path, found, strlen(found) + 1);
+		top->known = true;
 	}
-	*ret = d->path;
-	return true;
+	if (top->to[0] != '\0') {
+		(void)join(path, top->to, rest + 1);
+	}
 }
 
-/* Most paths: something in /usr that is no symlink. One question to the kernel
- * tells that, and whether it is there. `followed`: its directory already is. */
-static bool look_fixed(struct observer *o, const char *path, bool followed, bool follow,
-                       struct resolved *ret)
+/* Most paths lead through no symlink: then one question tells whether something is there,
+ * and its path is what was written. */
+static bool look_plain(const struct observer *o, const struct way *w, struct resolved *ret)
 {
-	const char *name = strrchr(path, '/');
-	const char *dir;
 	char to[1];
 
-	if (name == NULL || strcmp(name, "/..") == 0) {
-		return false;
+	copy(ret->path, w->path);
+	fold_dots(ret->path);
+	if (w->bare && ret->path[1] != '\0') {
+		bool is_link = readlinkat(o->root, ret->path + 1, to, sizeof(to)) >= 0;
+		ret->exists = is_link || errno == EINVAL;
+		return is_link ? !w->follow : ret->exists || errno == ENOENT;
 	}
-	if (followed && is_fixed(o, path)) {
-		copy(ret->path, path);
-	} else if (!fixed_dir(o, path, (size_t)(name - path), &dir) ||
-	           !join(ret->path, dir, name + 1)) {
-		return false;
-	}
-	if (readlinkat(o->root, ret->path + 1, to, sizeof(to)) >= 0) {
-		ret->exists = true;
-		return !follow;
-	}
-	ret->exists = errno == EINVAL;
+	auto_fd fd = file_openat2(o->root, w->path, O_PATH, PLAIN);
+	ret->exists = fd >= 0;
 	return ret->exists || errno == ENOENT;
+}
+
+/* In the directory of the first process nothing is followed for the skill, and what is
+ * closed to it ends its way; ".." before that leads as it says. False: out of there. */
+static bool stays_in_first(const struct observer *o, char path[PATH_MAX], struct resolved *ret)
+{
+	char above[PATH_MAX], at[PATH_MAX];
+
+	ret->exists = true;
+	while (in_first(path)) {
+		const char *dots = strstr(path, "/..");
+		while (dots != NULL && dots[3] != '/' && dots[3] != '\0') {
+			dots = strstr(dots + 1, "/..");
+		}
+		size_t n = dots != NULL ? (size_t)(dots - path) : 0;
+		memcpy(above, path, n);
+		above[n] = '\0';
+		ret->exists = n == 0 || observe_is_closed(above) || look(o, above, true, at);
+		if (n == 0 || observe_is_closed(above) || !ret->exists) {
+			copy(ret->path, path);
+			return true;
+		}
+		size_t up = (size_t)(strrchr(above, '/') - above);
+		memmove(path + up, dots + 3, strlen(dots + 3) + 1);
+		tidy(path);
+	}
+	return false;
 }
 
 enum where {
@@ -428,108 +492,168 @@ enum where {
 	WHERE_PATH, /* absolute and from the skill's root */
 };
 
-static enum where from_where(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
-                             bool *ret_there)
+static enum where from_where(struct observer *o, const struct seccomp_notif *n, int dirfd,
+                             const char *raw, struct way *w, bool *ret_there)
 {
 	char dir[PATH_MAX];
-	bool gone = false;
 
 	if (raw[0] == '/') {
-		copy(out, raw);
+		copy(w->path, raw);
 		return WHERE_PATH;
 	}
-	bool named = dirfd == AT_FDCWD ? proc_link(tid, "cwd", dir, &gone)
-	                               : fd_link(tid, dirfd, dir, &gone);
+	enum link link = dir_link(o, n, dirfd, dir);
 	const char *top = strcmp(dir, "/") == 0 ? "" : dir;
-	/* Where a directory was there may be a symlink now: only itself leads on. */
-	if ((named && !gone && join(out, top, raw)) ||
-	    observe_from_deep(tid, dirfd, raw, follow, out, ret_there)) {
+	if (link == LINK_PATH && join(w->path, top, raw)) {
+		w->bare = strchr(raw, '/') == NULL;
 		return WHERE_PATH;
 	}
-	return gone && join(out, top, raw) ? WHERE_GONE : WHERE_UNKNOWN;
+	/* Where a directory was there may be a symlink now: only itself leads on. */
+	if (observe_from_deep((pid_t)n->pid, dirfd, raw, w->follow, w->path, ret_there)) {
+		return WHERE_PATH;
+	}
+	return link == LINK_GONE && join(w->path, top, raw) ? WHERE_GONE : WHERE_UNKNOWN;
 }
 
-/* Follows `path` once through; `bare`: its directory comes from the kernel. True:
- * it has come by a link of /proc, which the kernel does not follow for us, to a path
- * that nobody has looked at yet. */
-static bool resolve_once(struct observer *o, pid_t tid, char path[PATH_MAX], bool bare, bool follow,
+/* Follows the path name by name, to where something is missing or a link of /proc is. For the
+ * kernel ".." beneath a root is an error while others rename, which a skill does for as long
+ * as it likes. True: it is another path now, without symlinks as far as it was followed. */
+static bool walk(const struct observer *o, struct way *w)
+{
+	int root = openat(o->root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char out[PATH_MAX];
+	bool there;
+
+	if (!observe_from_dir(root, w->path + 1, w->follow, out, &there)) {
+		return false;
+	}
+	tidy(out);
+	bool moved = strcmp(out, w->path) != 0;
+	copy(w->path, out);
+	w->bare = false;
+	return moved;
+}
+
+/* Whether something is behind a link of /proc to a directory that has no path. */
+static bool is_behind_link(const struct observer *o, const struct way *w, const char *path)
+{
+	char link[64], out[PATH_MAX];
+	size_t n = link_size(path);
+	bool there = false;
+
+	if (n == 0 || n >= sizeof(link) || path[n] != '/' || in_first(path)) {
+		return false;
+	}
+	memcpy(link, path, n);
+	link[n] = '\0';
+	int dir = openat(o->root, link + 1, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0) {
+		(void)observe_from_dir(dir, path + n + 1, w->follow, out, &there);
+	}
+	return there;
+}
+
+/* Follows the path once through. True: it has come to another one, which nobody has looked at
+ * yet. */
+static bool resolve_once(struct observer *o, const struct seccomp_notif *n, struct way *w,
                          struct resolved *ret)
 {
 	char itself[PATH_MAX];
 
 	/* To ask who it is costs; only these two names need it. */
-	if (in_proc(path) || strncmp(path, "/dev/fd/", 8) == 0) {
-		pid_t inner = observe_process(o, tid)->pid;
-		for (int i = 0; i < OBSERVE_SYMLINKS && own_links(tid, inner, path); i++) {
+	if (in_proc(w->path) || behind(w->path, "/dev/fd") != NULL) {
+		const struct process *p = observe_process(o, n);
+		for (int i = 0; i < OBSERVE_SYMLINKS && (number_self(p, w) || through_link(o, w));
+		     i++) {
 		}
 	}
-	if (in_first(path)) {
-		fold_dots(path);
-		ret->exists = true;
-		snprintf(ret->path, sizeof(ret->path), "%s", path);
+	if (in_first(w->path)) {
+		return !stays_in_first(o, w->path, ret);
+	}
+	through_top(o, w->path);
+	if (look_plain(o, w, ret)) {
 		return false;
 	}
-	if (look_fixed(o, path, bare, follow, ret)) {
-		return false;
-	}
-	ret->exists = look(o, path, follow, ret->path);
+	ret->exists = look(o, w->path, w->follow, ret->path);
 	if (ret->exists) {
 		return false;
 	}
 	/* What we cannot see says nothing about the skill; but in /proc, and behind a
 	 * link of it (EXDEV), it is the kernel that closes what is not for it. */
-	bool proc = in_proc(path);
+	bool proc = in_proc(w->path);
 	bool seen = errno == ENOENT || errno == ENOTDIR || errno == EXDEV || proc;
-	copy(itself, path);
-	bool followed = follow_missing(o, path, follow, ret->path);
+	o->starved |= observe_is_shortage(errno);
+	if ((seen || errno == EAGAIN) && walk(o, w)) {
+		return true;
+	}
+	copy(itself, w->path);
+	follow_missing(o, w->path, w->follow, ret->path);
 	if (!seen && !in_proc(ret->path)) {
 		ret->known = false;
 		ret->exists = true;
-		copy(ret->path, itself);
+		/* Of symlinks in a circle the first can be named. */
+		if (!look(o, itself, false, ret->path)) {
+			copy(ret->path, itself);
+		}
 		return false;
 	}
-	if ((followed && (proc || in_proc(ret->path))) || own_rest(ret->path) != NULL) {
+	if ((proc || in_proc(ret->path)) && strcmp(ret->path, itself) != 0) {
+		copy(w->path, ret->path);
+		w->bare = false;
 		return true;
 	}
-	ret->exists = in_proc(ret->path) && look(o, ret->path, false, itself);
+	ret->exists = in_proc(ret->path) &&
+	              (look(o, ret->path, false, itself) || is_behind_link(o, w, ret->path));
+	fold_dots(ret->path);
 	return false;
 }
 
-void observe_resolve(struct observer *o, pid_t tid, int dirfd, const char *raw, bool follow,
-                     struct resolved *ret)
+void observe_resolve(struct observer *o, const struct seccomp_notif *n, int dirfd, const char *raw,
+                     bool follow, struct resolved *ret)
 {
-	char path[PATH_MAX];
-	/* A name alone: its directory comes from the kernel. */
-	bool bare = strchr(raw, '/') == NULL;
+	struct way w; /* the path is long, and mostly stays unused */
 
+	w.follow = follow;
+	w.bare = false;
 	ret->exists = false;
-	enum where where = from_where(tid, dirfd, raw, follow, path, &ret->exists);
+	enum where where = from_where(o, n, dirfd, raw, &w, &ret->exists);
 	ret->known = where != WHERE_UNKNOWN;
 	if (!ret->known) {
-		snprintf(ret->path, sizeof(ret->path), "%s", raw);
+		copy(ret->path, raw);
 		return;
 	}
-	tidy(path);
+	if (where == WHERE_GONE && ret->exists) { /* the directory itself, or one above it */
+		name_by_link(o, n, dirfd, ret->path);
+		(void)join(ret->path, ret->path, raw);
+		tidy(ret->path);
+		return;
+	}
+	tidy(w.path);
 	if (where == WHERE_GONE) {
-		fold_dots(path);
-		copy(ret->path, path);
+		fold_dots(w.path);
+		copy(ret->path, w.path);
 		return;
 	}
-	for (int i = 0; i < OBSERVE_SYMLINKS && resolve_once(o, tid, path, bare, follow, ret);
-	     i++) {
-		copy(path, ret->path);
-		bare = false;
+	for (int i = 0; i < OBSERVE_SYMLINKS && resolve_once(o, n, &w, ret); i++) {
 	}
 }
 
-void observe_resolve_fd(struct observer *o, pid_t tid, int fd, struct resolved *ret)
+/* A memfd is named by the kernel's text, which begins as no path of the sandbox does. */
+static bool is_memfd(const char *path)
 {
-	bool gone;
+	return strncmp(path, "/memfd:", 7) == 0;
+}
 
-	(void)o;
+void observe_resolve_fd(struct observer *o, const struct seccomp_notif *n, int fd,
+                        struct resolved *ret)
+{
+	enum link link = dir_link(o, n, fd, ret->path);
+
 	ret->exists = true;
-	ret->known = fd_link(tid, fd, ret->path, &gone);
-	if (!ret->known && ret->path[0] == '\0') {
+	ret->known = link != LINK_NONE;
+	if (link == LINK_NONE && ret->path[0] == '\0') {
 		snprintf(ret->path, sizeof(ret->path), "fd %d", fd);
+	} else if (link != LINK_PATH && !is_memfd(ret->path) &&
+	           (ret->known || ret->path[0] == '/')) {
+		name_by_link(o, n, fd, ret->path);
 	}
 }

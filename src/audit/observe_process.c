@@ -1,16 +1,18 @@
-/* observe_process.c - who asks: /proc of the host, read once per process. */
+/* observe_process.c - who asks: /proc of the host, read once per thread.
+ *
+ * Numbers are given out again, and a skill can go round all of them in a second. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "audit/observe.h"
 #include "base/own.h"
-#include "os/clock.h"
-
-#define STALE_MS 2000 /* after this a number may be another process's */
+#include "os/notify.h"
 
 /* The last of the numbers in a line of status: the innermost namespace's. */
 static pid_t last_number(const char *status, const char *key)
@@ -41,74 +43,140 @@ static bool read_text(int at, const char *path, char *out, size_t size)
 	return n > 0;
 }
 
-static bool read_status(pid_t tid, char *out, size_t size)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	return read_text(AT_FDCWD, path, out, size);
-}
-
 static struct process *slot_of(struct observer *o, pid_t tid)
 {
 	return &o->processes[(unsigned)tid % OBSERVE_PROCESSES];
 }
 
-/* Mostly the parent has asked something itself, a moment ago. */
-static pid_t inner_pid(struct observer *o, pid_t tid)
+static void drop(struct process *p)
 {
-	const struct process *known = slot_of(o, tid);
-	char status[4096];
+	if (p->tid != 0) {
+		own_close(&p->alive);
+		own_close(&p->dir);
+	}
+	*p = (struct process){ .dir = -1, .alive = -1 };
+}
 
-	if (known->tid == tid && clock_ms() - known->seen_ms <= STALE_MS) {
+bool observe_is_shortage(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
+/* Both belong to the thread and not to its number. The file is the cheapest one of /proc: to
+ * read it is ESRCH when the thread is gone. */
+static void open_both(struct process *p)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", p->tid);
+	p->dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	p->alive = p->dir < 0 ? -1 : openat(p->dir, "oom_score_adj", O_RDONLY | O_CLOEXEC);
+}
+
+/* Gives back all fds of the table. What it knows stays good for the call that is being
+ * answered; later ones look again. */
+static void release_all(struct observer *o)
+{
+	for (size_t i = 0; i < OBSERVE_PROCESSES; i++) {
+		if (o->processes[i].tid != 0) {
+			own_close(&o->processes[i].alive);
+			own_close(&o->processes[i].dir);
+		}
+	}
+}
+
+/* A skill of many threads must not use up the supervisor's fds: without them the observer
+ * sees nothing. */
+static void hold(struct observer *o, struct process *p, pid_t tid)
+{
+	drop(p);
+	p->tid = tid;
+	open_both(p);
+	if (p->alive >= o->last_fd || (p->alive < 0 && observe_is_shortage(errno))) {
+		release_all(o);
+		open_both(p);
+		o->starved |= p->alive < 0 && observe_is_shortage(errno);
+	}
+}
+
+/* Is this number still the thread's that the slot was filled for? Then it was so all the
+ * time: what was read by the number is its own. */
+static bool is_same(const struct process *p, pid_t tid)
+{
+	char c;
+
+	return tid != 0 && p->tid == tid && p->alive >= 0 && pread(p->alive, &c, 1, 0) > 0;
+}
+
+/* By the sandbox's numbers. Mostly the parent has asked something itself. */
+static pid_t parent_of(struct observer *o, pid_t parent, pid_t inner)
+{
+	const struct process *known = slot_of(o, parent);
+	char path[32], status[4096];
+
+	if (is_same(known, parent)) {
 		return known->pid;
 	}
-	return tid > 0 && read_status(tid, status, sizeof(status))
-	               ? last_number(status, "\nNStgid:")
-	               : 0;
+	/* The sandbox's own /proc counts as the sandbox does. */
+	snprintf(path, sizeof(path), "proc/%d/status", inner);
+	return read_text(o->root, path, status, sizeof(status)) ? last_number(status, "\nPPid:")
+	                                                        : 0;
 }
 
 static void read_program(struct process *p)
 {
-	char path[32];
+	ssize_t n = readlinkat(p->dir, "exe", p->program, sizeof(p->program) - 1);
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", p->tid);
-	ssize_t n = readlink(path, p->program, sizeof(p->program) - 1);
 	p->program[n > 0 ? n : 0] = '\0';
 	p->renamed = false;
 }
 
-static void look_up(struct observer *o, struct process *p, pid_t tid)
+static void look_up(struct observer *o, struct process *p, const struct seccomp_notif *n)
 {
 	char status[4096];
 
-	*p = (struct process){ .tid = tid, .seen_ms = clock_ms() };
-	if (!read_status(tid, status, sizeof(status))) {
-		return; /* it is gone */
-	}
-	p->leader = last_number(status, "\nTgid:");
-	p->pid = last_number(status, "\nNStgid:");
-	p->ppid = inner_pid(o, last_number(status, "\nPPid:"));
-	read_program(p);
-}
-
-const struct process *observe_process(struct observer *o, pid_t tid)
-{
-	struct process *p = slot_of(o, tid);
-
-	if (p->tid != tid || clock_ms() - p->seen_ms > STALE_MS) {
-		look_up(o, p, tid);
-	} else if (p->renamed) {
+	hold(o, p, (pid_t)n->pid);
+	if (p->dir >= 0 && read_text(p->dir, "status", status, sizeof(status))) {
+		p->leader = last_number(status, "\nTgid:");
+		p->pid = last_number(status, "\nNStgid:");
+		p->thread = last_number(status, "\nNSpid:");
+		p->ppid = parent_of(o, last_number(status, "\nPPid:"), p->pid);
 		read_program(p);
 	}
+	if (!notify_valid(o->listener, n)) {
+		drop(p); /* this may be another's */
+	}
+}
+
+const struct process *observe_process(struct observer *o, const struct seccomp_notif *n)
+{
+	pid_t tid = (pid_t)n->pid;
+	struct process *p = slot_of(o, tid);
+
+	if (p->tid == tid && p->call == n->id) {
+		return p;
+	}
+	if (p->tid == tid && (p->renamed || o->thread_execs)) {
+		read_program(p);
+	}
+	if (!is_same(p, tid)) {
+		look_up(o, p, n);
+	}
+	p->call = n->id;
 	return p;
 }
 
-void observe_first(struct observer *o, pid_t tid)
+void observe_first(struct observer *o)
 {
-	*slot_of(o, tid) = (struct process){
-		.tid = tid, .leader = tid, .pid = 2, .ppid = 1, .seen_ms = clock_ms()
-	};
+	struct process *p = slot_of(o, o->first);
+	struct rlimit files;
+
+	(void)getrlimit(RLIMIT_NOFILE, &files);
+	o->last_fd = files.rlim_cur > INT_MAX ? INT_MAX : (int)files.rlim_cur - OBSERVE_SPARE_FDS;
+	hold(o, p, o->first);
+	p->leader = o->first;
+	p->pid = p->thread = 2;
+	p->ppid = 1;
 }
 
 pid_t observe_pidfd(pid_t tid, int fd)
@@ -132,19 +200,24 @@ pid_t observe_leader(const struct observer *o, pid_t inner)
 	return leader > 0 ? leader : inner;
 }
 
-void observe_forget(struct observer *o, pid_t tid)
+void observe_forget(struct observer *o, const struct seccomp_notif *n)
 {
-	struct process *p = slot_of(o, tid);
-	pid_t leader = p->tid == tid ? p->leader : 0;
+	struct process *p = slot_of(o, (pid_t)n->pid);
 
-	/* Its numbers stay, and they are what takes long to read. */
-	if (leader == tid) {
+	if (p->tid == (pid_t)n->pid && p->leader == p->tid) {
 		p->renamed = true;
 		return;
 	}
-	/* A thread that becomes a program goes on as its leader. */
-	p->tid = 0;
-	if (leader > 0 && slot_of(o, leader)->tid == leader) {
-		slot_of(o, leader)->tid = 0;
+	/* A thread that becomes a program goes on as its leader, which can ask for other things
+	 * until then: nobody sees when. */
+	o->thread_execs = true;
+}
+
+void observe_processes_done(struct observer *o)
+{
+	for (size_t i = 0; i < OBSERVE_PROCESSES; i++) {
+		if (o->processes[i].tid != 0) {
+			drop(&o->processes[i]);
+		}
 	}
 }

@@ -110,12 +110,11 @@ static void put_bytes(char *to, const struct packed *p, const struct event *e)
 }
 
 /* False: there is no room now. */
-static bool put(struct observe_queue *q, const struct packed *p, const struct event *e)
+static bool put(struct observe_queue *q, const struct packed *p, const struct event *e,
+                size_t reserved)
 {
-	size_t room = QUEUE_BYTES - (e->violation ? 0 : QUEUE_RESERVE);
-
 	(void)pthread_mutex_lock(&q->lock);
-	bool fits = q->used + p->size <= room;
+	bool fits = q->used + p->size <= QUEUE_BYTES - reserved;
 	bool first = q->used == 0;
 	if (fits) {
 		put_bytes(q->fill + q->used, p, e);
@@ -131,18 +130,24 @@ static bool put(struct observe_queue *q, const struct packed *p, const struct ev
 void queue_put(struct observe_queue *q, const struct event *e)
 {
 	static const struct timespec pause = { .tv_nsec = 1000000 };
+	enum room room = room_of(e);
+	bool matters = room_matters(room);
+	size_t reserved = e->violation ? 0 : matters ? QUEUE_RESERVE : 2 * QUEUE_RESERVE;
 	struct packed p;
-	bool in;
 
 	pack(&p, e);
-	in = put(q, &p, e);
-	for (int i = 0; !in && e->violation && i < QUEUE_WAIT_MS; i++) {
+	bool in = put(q, &p, e, reserved);
+	for (int i = 0; !in && matters && i < QUEUE_WAIT_MS; i++) {
 		(void)nanosleep(&pause, NULL);
-		in = put(q, &p, e);
+		in = put(q, &p, e, reserved);
 	}
 	if (!in) {
 		(void)pthread_mutex_lock(&q->lock);
-		*(e->violation ? &q->crowded[e->kind] : &q->dropped) += 1;
+		if (e->violation) {
+			q->crowded[e->kind]++;
+		} else {
+			q->dropped[room]++;
+		}
 		(void)pthread_mutex_unlock(&q->lock);
 	}
 }
@@ -187,17 +192,18 @@ static void write_down(char *at, struct trace *t)
 void queue_empty(struct observe_queue *q, struct trace *t)
 {
 	uint64_t crowded[EV_COUNT];
+	uint64_t dropped[ROOM_COUNT];
 	uint64_t woken;
 
 	(void)!read(q->wake, &woken, sizeof(woken));
 	(void)pthread_mutex_lock(&q->lock);
 	char *full = q->fill;
 	size_t used = q->used;
-	uint64_t dropped = q->dropped;
 	q->fill = q->spare;
 	q->spare = full;
 	q->used = 0;
-	q->dropped = 0;
+	memcpy(dropped, q->dropped, sizeof(dropped));
+	memset(q->dropped, 0, sizeof(q->dropped));
 	memcpy(crowded, q->crowded, sizeof(crowded));
 	memset(q->crowded, 0, sizeof(q->crowded));
 	(void)pthread_mutex_unlock(&q->lock);
@@ -212,7 +218,7 @@ void queue_empty(struct observe_queue *q, struct trace *t)
 			trace_not_listed(t, (enum event_kind)kind, true, crowded[kind], false);
 		}
 	}
-	if (dropped > 0) {
-		trace_dropped(t, dropped);
+	for (int room = 0; room < ROOM_COUNT; room++) {
+		trace_dropped(t, (enum room)room, dropped[room]);
 	}
 }

@@ -3,8 +3,9 @@
  *
  * Two buffers of fixed size: one is filled while the other is emptied. What
  * does not fit is counted, not waited for: the skill would have to wait too. But
- * no flood pushes a violation out: it has room of its own, and waits. Where nobody
- * empties the buffer for so long, it is counted by its kind, which is a line. */
+ * no flood pushes out what matters (room.h), nor that a violation: each has room of
+ * its own, and waits. Where nobody empties the buffer for so long, it is counted, a
+ * violation by its kind, which is a line. */
 #ifndef AUDIT_OBSERVE_QUEUE_H
 #define AUDIT_OBSERVE_QUEUE_H
 
@@ -13,8 +14,8 @@
 #include "audit/trace.h"
 
 #define QUEUE_BYTES   ((size_t)1 << 20)
-#define QUEUE_RESERVE ((size_t)128 << 10) /* of them for violations */
-#define QUEUE_WAIT_MS 200                 /* that a violation waits for room */
+#define QUEUE_RESERVE ((size_t)128 << 10) /* of them for violations; as much for what matters */
+#define QUEUE_WAIT_MS 200                 /* that one of them waits for room */
 #define QUEUE_ARGS    64
 
 struct observe_queue {
@@ -22,7 +23,7 @@ struct observe_queue {
 	int wake;   /* eventfd: readable since the buffer is no longer empty */
 	char *fill; /* being filled */
 	size_t used;
-	uint64_t dropped;
+	uint64_t dropped[ROOM_COUNT];
 	uint64_t crowded[EV_COUNT]; /* violations that found no room, by kind */
 	char *spare;                /* being emptied */
 };

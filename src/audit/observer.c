@@ -26,11 +26,6 @@
 #define WRITE_MS            15 /* how long what the thread has seen waits for more */
 #define SERVICE_LOOKS       20 /* a second, for who listens in the sandbox; past them nobody does */
 
-static bool in_system(const char *path)
-{
-	return path != NULL && (strncmp(path, "/usr", 4) == 0 || strncmp(path, "/etc", 4) == 0);
-}
-
 int observer_new(const struct observer_setup *setup, struct observer **ret, struct ssb_error *err)
 {
 	struct observer *o = calloc(1, sizeof(*o));
@@ -40,12 +35,8 @@ int observer_new(const struct observer_setup *setup, struct observer **ret, stru
 	}
 	o->setup = *setup;
 	bucket_init(&o->service_looks, SERVICE_LOOKS, SERVICE_LOOKS, clock_us());
-	o->fixed = !in_system(setup->plan->home);
-	for (size_t i = 0; i < setup->plan->n_grants; i++) {
-		const struct grant *g = &setup->plan->grants[i];
-		o->fixed = o->fixed && (g->access != ACCESS_WRITE || !in_system(g->target));
-	}
 	o->listener = o->root = o->stop = o->queue.wake = -1;
+	o->maker = UNIX_MAKER_NONE;
 	*ret = o;
 	return 0;
 }
@@ -57,6 +48,7 @@ void observer_free(struct observer *o)
 		queue_done(&o->queue);
 		own_close(&o->stop);
 		own_close(&o->root);
+		observe_processes_done(o);
 		free(o);
 	}
 }
@@ -78,7 +70,15 @@ int observer_attach(struct observer *o, pid_t first, int number, struct ssb_erro
 		return ssb_fail(err, SSB_E_LAYER, errno, "audit", "cannot see the skill's files");
 	}
 	notify_prepare(o->listener);
+	observe_first(o);
 	return 0;
+}
+
+void observer_started(struct observer *o)
+{
+	if (o != NULL && !o->armed) {
+		observe_arm(o);
+	}
 }
 
 int observer_fd(const struct observer *o)
@@ -159,7 +159,8 @@ void observer_turn(struct observer *o, bool call)
 		return;
 	}
 	(void)answer_next(o);
-	if (++o->calls == CALLS_BEFORE_THREAD) {
+	/* Before it is armed both sides of the loop have a part in that. */
+	if (++o->calls >= CALLS_BEFORE_THREAD && o->armed && o->stop < 0) {
 		start_thread(o);
 	}
 }
@@ -200,6 +201,7 @@ void observer_stop(struct observer *o)
 		o->threaded = false;
 	}
 	if (o != NULL) {
+		unix_maker_stop(&o->maker);
 		own_close(&o->listener);
 	}
 }

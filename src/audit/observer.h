@@ -41,16 +41,25 @@ struct observer_setup {
 	const struct seccomp_blob *filter; /* the same decisions, unobserved */
 	const struct string_list *held;    /* read-only in writable grants, beside what is known
 	                                    * by its name; NULL: nothing */
-	struct observer_net net;           /* without functions: no way out is declared */
+	bool own_sockets; /* unix sockets are off, but for those of its own (os/unix_maker.h) */
+	uid_t uid;        /* the skill's, inside */
+	gid_t gid;
+	struct observer_net net; /* without functions: no way out is declared */
+	const int *exec_pipe;    /* its other end is closed by the first execve that works;
+	                          * -1 since then */
 };
 
 /* Returns new. */
 int observer_new(const struct observer_setup *setup, struct observer **ret, struct ssb_error *err);
 void observer_free(struct observer *o); /* accepts NULL */
 
-/* Takes the listener that the skill's first process has as fd `number`. Until
- * that process asks for its execve it is still us: nothing is written down. */
+/* Takes the listener that the skill's first process has as fd `number`. Until an
+ * execve of that process works it is still us: nothing is written down but the programs
+ * that were found. */
 int observer_attach(struct observer *o, pid_t first, int number, struct ssb_error *err);
+
+/* The first execve has worked. Accepts NULL. */
+void observer_started(struct observer *o);
 
 /* To poll for input; -1 where there is nothing to wait for. */
 int observer_fd(const struct observer *o);

@@ -22,13 +22,6 @@
 /* O_NONBLOCK: a FIFO put there must not hold us. */
 #define RECORD_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY)
 
-static inline void own_closedir(DIR **d)
-{
-	if (*d != NULL) {
-		(void)closedir(*d);
-	}
-}
-
 bool run_id_valid(const char *id, size_t len)
 {
 	if (len != RUN_ID_SIZE - 1) {
@@ -120,7 +113,7 @@ static int runs_list(struct runs *r, struct ssb_error *err)
 {
 	size_t room = 0;
 	int fd = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO(own_closedir) DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	auto_dir dir = fd >= 0 ? fdopendir(fd) : NULL;
 
 	if (dir == NULL) {
 		int error = errno;
@@ -295,7 +288,7 @@ static int remove_directory(const struct runs *r, const char *id)
 {
 	int fd = file_openat2(r->fd, id, O_RDONLY | O_DIRECTORY,
 	                      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-	AUTO(own_closedir) DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	auto_dir dir = fd >= 0 ? fdopendir(fd) : NULL;
 
 	if (dir == NULL) {
 		own_close(&fd);

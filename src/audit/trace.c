@@ -3,7 +3,8 @@
  * The order of the record: `run` (on the disk before the skill starts),
  * events, `layers` among the first of them, the counted repeats, `files`,
  * `end`, `signature`. TRACE_RESERVE_LINES and _BYTES are kept for what must
- * not be missing; everything else past the caps is counted. */
+ * not be missing, each kind of event has its part of the rest (room.h), and
+ * what is past it is counted. */
 #include "audit/trace.h"
 
 #include <errno.h>

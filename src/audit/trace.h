@@ -13,6 +13,7 @@
 #include "audit/classes.h"
 #include "audit/event.h"
 #include "audit/layers.h"
+#include "audit/room.h"
 #include "base/json.h"
 #include "policy/plan.h"
 #include "skillsandbox.h"
@@ -63,8 +64,8 @@ void trace_violation(struct trace *t, enum event_kind kind, const char *fmt, ...
 /* The same with members for the event's `data` object, which `data` writes. */
 void trace_record(struct trace *t, enum event_kind kind, bool violation, const char *message,
                   void (*data)(struct json *j, void *arg), void *arg);
-/* So many more were seen, and could not be written. */
-void trace_dropped(struct trace *t, uint64_t n);
+/* So many more of this room were seen, and could not be written. */
+void trace_dropped(struct trace *t, enum room room, uint64_t n);
 /* One line for so many of a kind that have none of their own; `tallied` as in event.h. */
 void trace_not_listed(struct trace *t, enum event_kind kind, bool violation, uint64_t n,
                       bool tallied);

@@ -19,22 +19,10 @@ void trace_make_due(struct trace *t, bool urgent)
 	}
 }
 
-static bool has_room(const struct trace *t, bool ending, bool violation)
-{
-	uint64_t lines = ending ? 8 : TRACE_RESERVE_LINES;
-	uint64_t bytes = ending ? 4 * TRACE_LINE_BYTES : TRACE_RESERVE_BYTES;
-
-	if (!ending && !violation) {
-		lines += TRACE_VIOLATION_LINES;
-		bytes += TRACE_VIOLATION_ROOM;
-	}
-	return t->record.seq < TRACE_MAX_LINES - lines && t->record.bytes < TRACE_MAX_BYTES - bytes;
-}
-
 /* Message and data as JSON, one behind the other in t->text. */
-static bool render(struct trace *t, const struct event *e, bool narrow, size_t *ret_message)
+static bool render_as(struct trace *t, const struct event *e, const struct event_width *w,
+                      size_t *ret_message)
 {
-	const size_t max = narrow ? TRACE_CUT_BYTES : MAX_EVENT_TEXT;
 	struct bytes message = e->message;
 	struct json j;
 
@@ -45,27 +33,40 @@ static bool render(struct trace *t, const struct event *e, bool narrow, size_t *
 	}
 	buf_reset(&t->text);
 	json_init(&j, &t->text, false);
-	event_put_text(&j, message.p, message.n, max);
+	event_put_text(&j, message.p, message.n, w->message);
 	*ret_message = t->text.len;
 	if (event_has_data(e)) {
 		json_open(&j, '{');
-		event_put_data(&j, e, narrow);
+		event_put_data(&j, e, w);
 		json_close(&j, '}');
 	}
 	return !t->text.failed;
 }
 
+/* As wide as the lines of its room may be. */
+static bool render(struct trace *t, const struct event *e, enum room room, size_t *ret_message)
+{
+	for (size_t i = 0; i < EVENT_WIDTHS_COUNT; i++) {
+		if (render_as(t, e, &EVENT_WIDTHS[i], ret_message) &&
+		    t->text.len + TRACE_LINE_FRAME <= ROOMS[room].line) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* True if the record has it; the document never has more than the record. */
-static bool write_event(struct trace *t, const struct event *e)
+static bool write_event(struct trace *t, const struct event *e, enum room room)
 {
 	size_t message;
 
-	if (!has_room(t, event_is_ending(e->kind), e->violation) ||
-	    (!render(t, e, false, &message) && !render(t, e, true, &message))) {
+	if (!rooms_left(&t->rooms, room, false) || !render(t, e, room, &message) ||
+	    !rooms_take(&t->rooms, room, t->text.len + TRACE_LINE_FRAME, false)) {
 		return false;
 	}
 	struct document_event doc = {
 		.kind = e->kind,
+		.room = room,
 		.violation = e->violation,
 		.message = { t->text.data, message },
 	};
@@ -101,7 +102,7 @@ static uint64_t times_of(const struct event *e)
 static void drop_repeat(struct trace *t, const struct fold_entry *f)
 {
 	t->repeats -= f->count;
-	t->dropped += f->count;
+	t->rooms.dropped[f->room] += f->count;
 }
 
 static void put_repeat(struct trace *t, const struct fold_entry *f)
@@ -139,7 +140,8 @@ static bool fold_repeat(struct trace *t, const struct event *e, const struct fol
 	return true;
 }
 
-static void fold_enter(struct trace *t, const struct event *e, const struct fold_key *key)
+static void fold_enter(struct trace *t, const struct event *e, enum room room,
+                       const struct fold_key *key)
 {
 	struct fold_entry gone;
 	struct fold_entry entry = { .key = *key,
@@ -147,11 +149,12 @@ static void fold_enter(struct trace *t, const struct event *e, const struct fold
 		                    .count = times_of(e) - 1,
 		                    .first_us = t->record.wall_us,
 		                    .last_us = t->record.wall_us,
-		                    .kind = e->kind };
+		                    .kind = e->kind,
+		                    .room = room };
 
 	t->repeats += entry.count;
 	if (fold_put(&t->fold, &entry, &gone)) {
-		if (has_room(t, false, true)) {
+		if (rooms_take(&t->rooms, gone.room, TRACE_REPEAT_LINE, false)) {
 			put_repeat(t, &gone);
 		} else {
 			drop_repeat(t, &gone);
@@ -179,21 +182,32 @@ void trace_add(struct trace *t, const struct event *e)
 			return;
 		}
 	}
-	if (!write_event(t, e)) {
-		t->dropped += times_of(e);
+	enum room room = room_of(e);
+	if (!write_event(t, e, room)) {
+		t->rooms.dropped[room] += times_of(e);
 		t->document.events_dropped++;
 		classes_add(&t->classes, e, CLASS_NO_LINE);
 		return;
 	}
 	classes_add(&t->classes, e, t->record.seq - 1);
 	if (e->status != STATUS_NONE) {
-		fold_enter(t, e, &key);
+		fold_enter(t, e, room, &key);
 	}
 }
 
-void trace_dropped(struct trace *t, uint64_t n)
+void trace_dropped(struct trace *t, enum room room, uint64_t n)
 {
-	t->dropped += n;
+	t->rooms.dropped[room] += n;
+}
+
+uint64_t trace_all_dropped(const struct trace *t)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < ROOM_COUNT; i++) {
+		all += t->rooms.dropped[i];
+	}
+	return all;
 }
 
 static void put_not_listed(struct json *j, void *arg)

@@ -103,17 +103,32 @@ void trace_put_files(struct trace *t)
 	(void)record_end(&t->record);
 }
 
+static void put_dropped(struct json *j, const struct rooms *r)
+{
+	json_key(j, "dropped_by");
+	json_open(j, '{');
+	for (size_t i = 0; i < ROOM_COUNT; i++) {
+		if (r->dropped[i] > 0) {
+			json_kuint(j, ROOMS[i].name, r->dropped[i]);
+		}
+	}
+	json_close(j, '}');
+}
+
 static void put_counters(struct json *j, const struct trace *t, const struct ssb_result *r)
 {
 	json_key(j, "counters");
 	json_open(j, '{');
 	json_kuint(j, "events", t->events);
 	json_kuint(j, "violations", t->violations);
-	json_kuint(j, "dropped", t->dropped);
+	json_kuint(j, "dropped", trace_all_dropped(t));
 	json_kuint(j, "repeats", t->repeats);
 	json_kuint(j, "unreadable", t->unreadable);
 	json_kuint(j, "stdout_bytes", r != NULL ? r->stdout_bytes : 0);
 	json_kuint(j, "stderr_bytes", r != NULL ? r->stderr_bytes : 0);
+	if (trace_all_dropped(t) > 0) {
+		put_dropped(j, &t->rooms);
+	}
 	json_close(j, '}');
 }
 

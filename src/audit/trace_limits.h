@@ -11,18 +11,18 @@
 #define TRACE_LINE_BYTES ((size_t)64 * 1024) /* of one line, with its newline */
 #define TRACE_MAX_LINES  200000              /* further events are counted, not written */
 #define TRACE_MAX_BYTES  ((size_t)128 << 20)
-/* Of both, kept for the counted repeats and for how the run ended. */
+/* Of both, kept for the counted repeats and the lines that are no events; the rest is
+ * divided by room.c. */
 #define TRACE_RESERVE_LINES (FOLD_ENTRIES + 64)
 #define TRACE_RESERVE_BYTES ((size_t)2 << 20)
-/* And before that for violations: no flood of other lines pushes them out. */
-#define TRACE_VIOLATION_LINES 8192
-#define TRACE_VIOLATION_ROOM  ((size_t)16 << 20)
+/* The most that a line has beside message and data, or a repeat all in all. */
+#define TRACE_LINE_FRAME  256
+#define TRACE_REPEAT_LINE 384
 /* Lines that are written at once, and how long one may wait for others. */
 #define RECORD_BUFFER   ((size_t)256 * 1024)
 #define RECORD_WAIT_MS  100
 #define TRACE_MAX_ARGS  256                 /* of one exec */
 #define TRACE_ARG_BYTES 8192                /* of all of them */
-#define TRACE_CUT_BYTES 1024                /* of one text, where a line would be too long */
 #define TRACE_ENV_BYTES ((size_t)48 * 1024) /* of the names of variables in their line */
 
 /* Attempts that are remembered to count their repeats: sets of so many. */
@@ -35,13 +35,15 @@
 #define DIGEST_MAX_BYTES  ((uint64_t)4 << 30) /* read, of all files together */
 #define DIGEST_PATH_BYTES ((size_t)32 << 20)  /* of all names together */
 #define DIGEST_MAX_DEPTH  64
-#define DIGEST_LIST_BYTES ((size_t)48 * 1024) /* of the list in its line */
-#define DIGEST_WAIT_MS    1500                /* at the end of the run */
+/* More names in a directory, or bytes in a file, and it comes after all others. */
+#define DIGEST_SMALL_NAMES 4096
+#define DIGEST_SMALL_BYTES ((off_t)16 << 20)
+#define DIGEST_LIST_BYTES  ((size_t)48 * 1024) /* of the list in its line */
+#define DIGEST_WAIT_MS     1500                /* at the end of the run */
 
 /* The document, trace.json */
-#define DOCUMENT_BUFFER ((size_t)64 * 1024)
-/* Of MAX_TRACE_EVENTS, kept for how the run ended. */
-#define TRACE_RESERVE 32
+#define DOCUMENT_BUFFER      ((size_t)64 * 1024)
+#define DOCUMENT_EVENT_BYTES ((size_t)32 << 20) /* of MAX_TRACE_EVENTS together */
 /* Kept in memory for policy_violations, and their bytes as JSON. */
 #define TRACE_MAX_VIOLATIONS  1000
 #define TRACE_VIOLATION_BYTES ((size_t)256 * 1024)

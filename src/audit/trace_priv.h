@@ -7,6 +7,7 @@
 #include "audit/document.h"
 #include "audit/fold.h"
 #include "audit/record.h"
+#include "audit/room.h"
 #include "audit/trace.h"
 #include "audit/trace_file.h"
 
@@ -28,7 +29,7 @@ struct trace {
 	uint64_t events; /* lines */
 	uint64_t violations;
 	uint64_t repeats;
-	uint64_t dropped;
+	struct rooms rooms; /* of the record */
 	uint64_t unreadable;
 	struct buf message; /* scratch */
 	struct buf text;    /* scratch: message and data of one event as JSON */
@@ -41,6 +42,7 @@ int trace_check_key(const struct owner *owner, struct ssb_error *err);
 
 /* There is something to write. What was denied does not wait. */
 void trace_make_due(struct trace *t, bool urgent);
+uint64_t trace_all_dropped(const struct trace *t); /* of every room */
 /* A line for each attempt that was repeated, and how often. */
 void trace_put_repeats(struct trace *t);
 

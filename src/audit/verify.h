@@ -7,7 +7,9 @@
  * at record N.
  *
  * The ledger of a session is a record too. It is complete where it ends with a
- * signature; what was added later is signed again, so there may be several. */
+ * signature; what was added later is signed again, so there may be several, and
+ * one that is cut back to an earlier signature is complete as well. The signed line
+ * says how many reservations were open, which may have brought more. */
 #ifndef AUDIT_VERIFY_H
 #define AUDIT_VERIFY_H
 
@@ -40,6 +42,8 @@ struct verify_result {
 	char version[64];       /* of the program that wrote it, as the record says */
 	bool bundle;            /* an export: a header line came first */
 	bool ledger;            /* of a session */
+	uint64_t open;          /* its reservations that were not settled at the signed end */
+	uint8_t head[32];       /* hash of the last good line */
 };
 
 const char *verify_state_name(enum verify_state s); /* "complete", "incomplete", "bad" */

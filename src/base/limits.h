@@ -58,6 +58,11 @@
 #define MAX_CONNECTION_RATE  100000 /* a second */
 #define MAX_NET_BYTES_CAP    (1ULL << 50)
 
+/* Of one run, out of what its caller's uid has on the whole machine: 128 as a rule, and 8,192 or
+ * more. */
+#define MAX_INOTIFY_INSTANCES 16
+#define MAX_INOTIFY_WATCHES   4096
+
 /* Resources: defaults of an absent key */
 #define DEF_MEMORY_MB       256
 #define DEF_CPU_SHARES      512
@@ -100,8 +105,8 @@
 #define MAX_WORD_BYTES  200         /* of one text of a skill's; its middle is left out */
 #define MAX_SHOWN_ITEMS 12          /* lines of the question, before reads elsewhere are counted */
 #define MAX_SHOWN_FILES 20          /* changed files; more are counted */
-#define MAX_DIFF_BYTES  (64 * 1024) /* of a file whose lines are compared */
-#define MAX_DIFF_LINES  4096        /* of the same */
+#define MAX_DIFF_BYTES  (1UL << 20) /* of a file whose lines are compared */
+#define MAX_DIFF_LINES  4096        /* of the same, from its first difference to its last */
 #define MAX_DIFF_EDITS  512         /* lines of it that differ */
 #define MAX_DIFF_SHOWN  60          /* lines shown of one file */
 
@@ -136,8 +141,8 @@
 #define MAX_JSON_DEPTH   32
 #define MAX_JSON_NODES   (256 * 1024)
 #define MAX_JSON_MEMBERS 1024      /* of one object */
-#define MAX_VIEW_ITEMS   4096      /* different things shown of one record; more are counted */
-#define MAX_VIEW_OTHERS  2048      /* of them what was not denied, which must not hide it */
+#define MAX_VIEW_ITEMS   8192      /* different things shown of one record; more are counted */
+#define MAX_VIEW_GROUP   640       /* of them in a group of what was not denied */
 #define MAX_VIEW_FIRSTS  (1 << 18) /* lines that a later repeat may refer to */
 #define MAX_RUNS         (1 << 20) /* in the state directory */
 #define MAX_FOLLOWED     256       /* runs watched at once */
@@ -158,6 +163,10 @@
 #define MIN_RANGE_BITS6    48
 #define MAX_RANGE_SOCKETS  128 /* for one range; past it one socket takes a port whole */
 
+/* What the broker holds of bytes that cannot go on yet */
+#define MIN_HEAD_BYTES 4096         /* room for a connection's first ones; it grows */
+#define MAX_HELD_BYTES (16UL << 20) /* of all connections and flows together */
+
 /* Sessions: what one keeper holds */
 #define MAX_TALLY_NAMES  1024  /* hosts contacted by a run that are remembered */
 #define MAX_LIVE_CLIENTS 32    /* of a control socket, at once */
@@ -177,7 +186,7 @@
 
 /* The server */
 #define MAX_SKILLS        1024          /* served at once */
-#define MAX_JOBS          256           /* runs under way at once */
+#define MAX_JOBS          256           /* runs under way at once, whatever the owner says */
 #define MAX_ERRANDS       8             /* processes that look at something, at once */
 #define MAX_ERRANDS_EACH  4             /* for one client */
 #define MAX_ERRAND_TIME   30            /* seconds that one takes */
@@ -251,7 +260,7 @@
 #define MAX_SERVE_FILES 65536
 
 /* The search for repositories in a writable grant */
-#define MAX_REPO_DEPTH   8 /* directories beneath the grant's own */
+#define MAX_REPO_DEPTH   32 /* directories beneath the grant's own */
 #define MAX_REPO_ENTRIES 20000
 #define MAX_REPO_CPU_MS  1000 /* for all grants of a run together */
 #define MAX_REPO_WALL_MS 5000
@@ -259,6 +268,10 @@
 #define MAX_KNOWN_BYTES  (1UL << 20) /* of the paths of those that were found before */
 #define MAX_REPO_CONFIG  (64 * 1024) /* bytes of one file of git's settings */
 #define MAX_REPO_CONFIGS 32          /* such files of one tree, with those that they include */
+#define MAX_WORKTREES    32          /* of one repository that are held one by one */
+#define MAX_GITDIRS      512         /* git directories that lie apart from their trees */
+#define MAX_AROUND       1024        /* directories above writable grants */
+#define MAX_AROUND_NAMES 2000        /* of one of them that are listed; of more, known ones */
 #define MAX_NAMED        128         /* directories of hooks and files that the settings name */
 #define MAX_HELD         4096        /* links that protected names go by, and what they mean */
 

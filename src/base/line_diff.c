@@ -50,6 +50,43 @@ static bool same(const struct text_line *a, const struct text_line *b)
 	return a->len == b->len && (a->len == 0 || memcmp(a->s, b->s, a->len) == 0);
 }
 
+/* ---- what is the same at both ends --------------------------------------- */
+
+/* The part of the texts that is searched: without lines that are the same at both ends, but
+ * for `context` of them. So a long text can be compared if few of its lines differ. */
+struct middle {
+	size_t from;  /* bytes that are left out at the beginning of each */
+	size_t after; /* and at the end */
+	size_t lines; /* that are left out at the beginning */
+};
+
+static struct middle find_middle(const char *a, size_t n, const char *b, size_t m, size_t context)
+{
+	struct middle r = { 0 };
+	size_t least = n < m ? n : m;
+	size_t left = context + 1;
+
+	while (r.from < least && a[r.from] == b[r.from]) {
+		r.from++;
+	}
+	size_t most = least - r.from;
+	while (r.after < most && a[n - r.after - 1] == b[m - r.after - 1]) {
+		r.after++;
+	}
+	/* Back to the beginning of a line, and of those of the context before it. */
+	while (r.from > 0 && (a[r.from - 1] != '\n' || --left > 0)) {
+		r.from--;
+	}
+	/* What is left out behind begins with a line of its own. */
+	for (left = context + 1; r.after > 0 && left > 0; r.after--) {
+		left -= a[n - r.after] == '\n' ? 1 : 0;
+	}
+	for (size_t i = 0; i < r.from; i++) {
+		r.lines += a[i] == '\n' ? 1 : 0;
+	}
+	return r;
+}
+
 /* ---- the way ------------------------------------------------------------- */
 
 /* After d differences, on diagonal k (x - y) of -d, -d + 2 .. d: the furthest x. Each
@@ -57,6 +94,7 @@ static bool same(const struct text_line *a, const struct text_line *b)
 struct search {
 	const struct lines *a;
 	const struct lines *b;
+	size_t lines; /* before them, in both texts */
 	int rows[MAX_DIFF_EDITS + 1][2 * MAX_DIFF_EDITS + 3];
 };
 
@@ -109,17 +147,19 @@ static void trace_back(const struct search *s, int d, struct line_edits *all)
 		for (; x > start; x--, y--) {
 			all->v[all->n++] =
 			        (struct line_edit){ ' ', s->a->v[x - 1].s, s->a->v[x - 1].len,
-				                    (size_t)x, (size_t)y };
+				                    s->lines + (size_t)x, s->lines + (size_t)y };
 		}
 		if (above) {
 			all->v[all->n++] =
 			        (struct line_edit){ '+', s->b->v[y - 1].s, s->b->v[y - 1].len,
-				                    (size_t)x + 1, (size_t)y };
+				                    s->lines + (size_t)x + 1,
+				                    s->lines + (size_t)y };
 			y--;
 		} else if (d > 0) {
 			all->v[all->n++] =
 			        (struct line_edit){ '-', s->a->v[x - 1].s, s->a->v[x - 1].len,
-				                    (size_t)x, (size_t)y + 1 };
+				                    s->lines + (size_t)x,
+				                    s->lines + (size_t)y + 1 };
 			x--;
 		}
 	}
@@ -170,11 +210,14 @@ int line_diff(const char *before, size_t before_len, const char *now, size_t now
 	AUTO(lines_done) struct lines b = { 0 };
 	auto_free struct search *s = calloc(1, sizeof(*s));
 
-	if (s == NULL || split(before, before_len, &a) != 0 || split(now, now_len, &b) != 0) {
+	struct middle mid = find_middle(before, before_len, now, now_len, context);
+	if (s == NULL || split(before + mid.from, before_len - mid.from - mid.after, &a) != 0 ||
+	    split(now + mid.from, now_len - mid.from - mid.after, &b) != 0) {
 		return -1;
 	}
 	s->a = &a;
 	s->b = &b;
+	s->lines = mid.lines;
 	all.v = calloc(a.n + b.n + 1, sizeof(*all.v));
 	int d = all.v != NULL ? walk(s) : -1;
 	if (d < 0) {

@@ -1,8 +1,8 @@
 /* line_diff.h - the lines in which two texts differ. Pure.
  *
  * Myers' greedy way: the shortest list of lines to take out and to put in, found in steps of
- * one more difference each. Both texts may be hostile: their lines and differences are
- * capped (limits.h). */
+ * one more difference each. Both texts may be hostile: their differences, and the lines
+ * between the first of them and the last, are capped (limits.h). */
 #ifndef BASE_LINE_DIFF_H
 #define BASE_LINE_DIFF_H
 

@@ -7,6 +7,7 @@
 #ifndef BASE_OWN_H
 #define BASE_OWN_H
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -31,9 +32,17 @@ static inline void own_fclose(FILE **f)
 	}
 }
 
+static inline void own_closedir(DIR **d)
+{
+	if (*d != NULL) {
+		(void)closedir(*d);
+	}
+}
+
 #define auto_fd   __attribute__((cleanup(own_close))) int
 #define auto_free __attribute__((cleanup(own_free)))
 #define auto_file __attribute__((cleanup(own_fclose))) FILE *
+#define auto_dir  __attribute__((cleanup(own_closedir))) DIR *
 #define AUTO(fn)  __attribute__((cleanup(fn)))
 
 static inline int steal_fd(int *fd)

@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <string.h>
+
 size_t utf8_decode(const char *s, size_t len, uint32_t *ret_cp)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -28,4 +30,20 @@ size_t utf8_decode(const char *s, size_t len, uint32_t *ret_cp)
 	}
 	*ret_cp = cp;
 	return n;
+}
+
+size_t utf8_cut(const char *s, size_t max)
+{
+	size_t len = strnlen(s, max + 1);
+
+	if (len <= max) {
+		return len;
+	}
+	/* A sequence has at most three bytes after its first; more are not UTF-8. */
+	for (size_t back = 0; back <= 3 && back <= max; back++) {
+		if (((unsigned char)s[max - back] & 0xc0) != 0x80) {
+			return max - back;
+		}
+	}
+	return max;
 }

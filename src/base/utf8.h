@@ -10,4 +10,8 @@
  * cut short). */
 size_t utf8_decode(const char *s, size_t len, uint32_t *ret_cp);
 
+/* The length of s, or where to cut it so that at most `max` bytes are left and no sequence
+ * is split. */
+size_t utf8_cut(const char *s, size_t max);
+
 #endif

@@ -84,6 +84,7 @@ enum cli_flag {
 	FLAG_AGAINST, /* the same */
 	FLAG_HTTP,
 	FLAG_SOCKET,
+	FLAG_MAX_RUNS,
 	FLAG_IMAGE,
 	FLAG_EXPIRES,
 	FLAG_ONCE,

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/limits.h"
 #include "base/own.h"
 #include "cli/cli.h"
 #include "cli/diff_lines.h"
@@ -23,37 +24,44 @@ static bool other_manifest(const struct lock *l, const struct ssb_plan *p)
 }
 
 static void put_lines(struct buf *out, const struct owner *o, const struct consent_found *f,
-                      const struct diff *d)
+                      const struct diff *d, bool all)
 {
 	auto_free char *kept = snapshot_path(o, &f->lock.files);
-	size_t shown = 0;
+	size_t shown = 0, i = 0;
 
 	if (kept == NULL || !f->lock.snapshot) {
+		buf_adds(out, d->n_files > 0
+		                      ? "Lines cannot be shown: no copy was kept of what was "
+		                        "approved.\n"
+		                      : "");
 		return;
 	}
-	for (size_t i = 0; i < d->n_files && shown < MAX_FILES_SHOWN; i++) {
-		size_t before = out->len;
-		if (d->files[i].change == CHANGE_CONTENT && shown == 0) {
-			buf_adds(out, "Lines:\n");
+	for (; i < d->n_files && (all || shown < MAX_FILES_SHOWN); i++) {
+		if (diff_has_lines(&d->files[i], all)) {
+			buf_adds(out, shown++ == 0 ? "Lines:\n" : "");
+			diff_lines(out, kept, f->lock.skill, &d->files[i], all);
 		}
-		diff_lines(out, kept, f->lock.skill, &d->files[i]);
-		shown += out->len > before ? 1 : 0;
+	}
+	if (i < d->n_files) {
+		buf_addf(out, "  Lines of %zu more files are not shown (", d->n_files - i);
+		diff_kinds(out, d, i);
+		buf_adds(out, "); --all shows them\n");
 	}
 }
 
 static int print_text(const struct owner *o, const struct consent_found *f, const struct diff *d,
-                      bool manifest)
+                      bool manifest, bool all)
 {
 	auto_buf out;
 
-	buf_init(&out, SAY_MAX);
+	buf_init(&out, 2 * SAY_MAX);
 	if (manifest) {
 		buf_adds(&out, "It has another manifest than when it was approved.\n");
 	}
 	if (!manifest || !d->same) {
-		diff_text(&out, d, say_coloured(STDOUT_FILENO));
+		diff_text(&out, d, say_coloured(STDOUT_FILENO), all ? 0 : MAX_SHOWN_FILES);
 	}
-	put_lines(&out, o, f, d);
+	put_lines(&out, o, f, d, all);
 	if (f->state == CONSENT_OVER) {
 		buf_adds(&out, "The approval is over: it has expired, or was used up.\n");
 	}
@@ -81,13 +89,15 @@ static int compare(const struct request *r, const struct owner *o, const struct 
 	if (ssb_plan_skill(r->options, f->lock.skill, NULL, &plan, NULL, &err) != 0) {
 		say_error(&err); /* its files can be compared all the same */
 	}
-	if (diff_make(&f->lock, &f->now, plan != NULL ? &plan->requested : NULL, &d) != 0) {
+	if (diff_make(&f->lock, &f->now, plan, &d) != 0) {
 		say_errorf("out of memory");
 		return EXIT_SANDBOX;
 	}
 	bool manifest = other_manifest(&f->lock, plan);
 	d.same = d.same && !manifest;
-	int status = request_has(r, FLAG_JSON) ? print_json(&d) : print_text(o, f, &d, manifest);
+	int status = request_has(r, FLAG_JSON)
+	                     ? print_json(&d)
+	                     : print_text(o, f, &d, manifest, request_has(r, FLAG_ALL));
 	return status != EXIT_FINE ? status : d.same ? EXIT_FINE : EXIT_FINDINGS;
 }
 

@@ -122,6 +122,9 @@ static int run_plan(const struct request *r, struct ssb_plan *plan)
 	for (size_t i = warned; i < plan->warnings.n; i++) {
 		say_warningf("%s", plan->warnings.v[i]); /* found out when the sandbox was built */
 	}
+	for (size_t i = 0; request_has(r, FLAG_VERBOSE) && i < plan->quiet.n; i++) {
+		say_notef("%s", plan->quiet.v[i]);
+	}
 	result_notes(&result, request_has(r, FLAG_QUIET));
 	if (request_has(r, FLAG_VERBOSE)) {
 		result_summary(&result);

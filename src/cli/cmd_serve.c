@@ -1,6 +1,7 @@
 /* cmd_serve.c - serve skills to agents. Standard output is the protocol's: whatever is
  * for people goes to standard error. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/uio.h>
@@ -97,12 +98,31 @@ static int take_token(char **ret, struct ssb_error *err)
 	return 0;
 }
 
+static int take_max_runs(const struct request *r, size_t *ret, struct ssb_error *err)
+{
+	const char *value = request_value(r, FLAG_MAX_RUNS);
+	char *end = NULL;
+
+	if (value == NULL) {
+		return 0;
+	}
+	unsigned long n = strtoul(value, &end, 10);
+	if (strspn(value, "0123456789") != strlen(value) || *end != '\0' || n < 1 || n > MAX_JOBS) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "serve",
+		                "--max-runs: '%.100s' is not a number from 1 to %d", value,
+		                MAX_JOBS);
+	}
+	*ret = n;
+	return 0;
+}
+
 int cmd_serve(struct request *r)
 {
 	auto_free char *token = NULL;
 	struct ssb_error err = { 0 };
+	size_t max_runs = 0;
 
-	if (take_skills(r, &err) != 0 ||
+	if (take_skills(r, &err) != 0 || take_max_runs(r, &max_runs, &err) != 0 ||
 	    (request_has(r, FLAG_HTTP) && take_token(&token, &err) != 0)) {
 		return request_fail(r, &err, exit_from_error(&err, false));
 	}
@@ -123,6 +143,7 @@ int cmd_serve(struct request *r)
 		                         .http = request_value(r, FLAG_HTTP),
 		                         .socket = request_value(r, FLAG_SOCKET),
 		                         .token = token,
+		                         .max_runs = max_runs,
 		                         .otel = request_has(r, FLAG_OTEL),
 		                         .all_runs = request_has(r, FLAG_ALL_RUNS),
 		                         .listening = on_listening };

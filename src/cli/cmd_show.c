@@ -126,8 +126,9 @@ static void show_doubts(struct buf *out, const struct view *v)
 		buf_addf(out, "%s\n", v->lost_layers);
 	}
 	if (v->dropped > 0) {
-		buf_addf(out, "dropped  %" PRId64 " events were too many to be recorded\n",
-		         v->dropped);
+		buf_addf(out, "dropped  %" PRId64 " events were too many to be recorded%s%s\n",
+		         v->dropped, v->dropped_by != NULL ? ": " : "",
+		         v->dropped_by != NULL ? v->dropped_by : "");
 	}
 	if (v->uncounted > 0) {
 		buf_addf(out, "         %" PRIu64 " events are in the record and not shown here\n",

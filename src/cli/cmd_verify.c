@@ -1,4 +1,7 @@
-/* cmd_verify.c - is a record whole and unchanged. Ends with 0, 1 or 3. */
+/* cmd_verify.c - is a record whole and unchanged. Ends with 0, 1 or 3.
+ *
+ * A ledger goes on after it was signed, and so can be cut back to a signature. Where the
+ * store that it comes from is at hand, it is asked how long it is. */
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -8,6 +11,7 @@
 #include "base/visible.h"
 #include "cli/record.h"
 #include "cli/say.h"
+#include "session/session.h"
 
 static const int STATUS[] = {
 	[VERIFY_COMPLETE] = EXIT_FINE,
@@ -25,6 +29,9 @@ static void verify_json(struct buf *out, const struct verify_result *v, const ch
 	json_kstr(&j, v->ledger ? "session_id" : "run_id", v->run_id);
 	json_kuint(&j, "records", v->records);
 	json_kuint(&j, "bytes", v->bytes);
+	if (v->ledger) {
+		json_kuint(&j, "open_reservations", v->open);
+	}
 	if (v->state != VERIFY_COMPLETE) {
 		json_kuint(&j, "at", v->bad_at);
 		json_kstr(&j, "why", v->why);
@@ -41,6 +48,10 @@ static void verify_text(struct buf *out, const struct verify_result *v, const ch
 	switch (v->state) {
 	case VERIFY_COMPLETE:
 		say_colour(out, STDOUT_FILENO, SAY_GREEN, "complete");
+		if (v->open > 0) {
+			buf_addf(out, " so far, %" PRIu64 " reservation%s open", v->open,
+			         v->open == 1 ? " was" : "s were");
+		}
 		buf_addf(out, ": %" PRIu64 " records, signed with the key %s\n", v->records, key);
 		return;
 	case VERIFY_INCOMPLETE:
@@ -59,6 +70,40 @@ static void verify_text(struct buf *out, const struct verify_result *v, const ch
 	}
 }
 
+static void judge_store(const struct ledger_known *k, struct verify_result *v)
+{
+	if (!k->found || (k->same && k->lines == v->records)) {
+		return;
+	}
+	v->state = k->same ? VERIFY_INCOMPLETE : VERIFY_BAD;
+	v->bad_at = k->same ? v->records : v->records - 1;
+	(void)snprintf(v->why, sizeof(v->why),
+	               k->lines < v->records ? "not what the store has: it knows %" PRIu64
+	                                       " records"
+	               : k->same ? "cut back: the store knows %" PRIu64 " records"
+	                         : "another record in the store, which knows %" PRIu64 " of them",
+	               k->lines);
+}
+
+/* Where it cannot be asked, what the ledger itself says holds. */
+static void ask_store(const struct owner *owner, struct verify_result *v)
+{
+	struct sessions *store = NULL;
+	struct ledger_known known = { 0 };
+	struct ssb_error err = { 0 };
+
+	if (!v->ledger || v->state == VERIFY_BAD || v->records == 0 || !sessions_there(owner)) {
+		return;
+	}
+	if (sessions_open(owner, &store, &err) != 0 ||
+	    session_ledger_known(store, v->run_id, v->records - 1, v->head, &known, &err) != 0) {
+		say_warningf("not compared with the store: %s", err.text);
+	} else {
+		judge_store(&known, v);
+	}
+	sessions_close(store);
+}
+
 int cmd_verify(struct request *r)
 {
 	AUTO(record_request_done) struct record_request q = RECORD_REQUEST_NONE;
@@ -74,6 +119,7 @@ int cmd_verify(struct request *r)
 	if (status != EXIT_FINE) {
 		return status;
 	}
+	ask_store(&q.owner, &v);
 	bool live = v.state == VERIFY_INCOMPLETE && run_file_live(q.file.fd);
 	hex_encode(v.key, sizeof(v.key), key);
 	if (request_has(r, FLAG_JSON)) {

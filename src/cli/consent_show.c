@@ -196,8 +196,8 @@ void consent_show_changes(const struct consent_found *f, const struct ssb_plan *
 	auto_buf out;
 
 	buf_init(&out, SAY_MAX);
-	if (diff_make(&f->lock, &f->now, plan != NULL ? &plan->requested : NULL, &d) == 0) {
-		diff_text(&out, &d, say_coloured(STDERR_FILENO));
+	if (diff_make(&f->lock, &f->now, plan, &d) == 0) {
+		diff_text(&out, &d, say_coloured(STDERR_FILENO), MAX_SHOWN_FILES);
 		(void)say_out(STDERR_FILENO, &out);
 	}
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,8 +17,11 @@
 #include "consent/words.h"
 #include "os/file.h"
 
-#define CONTEXT 3
-#define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+#define CONTEXT        3
+#define LEAD           40 /* bytes shown before the first one that differs */
+#define MAX_SIDE_SHOWN 20 /* lines of each side, where too much differs */
+#define FLUSH          (1UL << 20)
+#define BENEATH        (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 
 /* The bytes that were hashed, or why not. The skill's author may have put anything there:
  * nothing is followed, waited for, or read past its size. */
@@ -32,7 +36,7 @@ static const char *read_hashed(const char *root, const struct pinned_file *f, st
 
 	buf_init(out, MAX_DIFF_BYTES);
 	if (f->size > MAX_DIFF_BYTES) {
-		return "it is too large to be shown";
+		return "it is too large to be shown (more than 1 MiB)";
 	}
 	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || file_read_all(fd, out) != 0) {
 		return "its bytes are not there";
@@ -54,66 +58,272 @@ static bool is_text(const struct buf *b)
 	return true;
 }
 
-static void put_edit(struct buf *out, const struct line_edit *e)
+/* One byte that is no text must not hide what else changed in a script. */
+static bool is_shown(const struct file_change *f, const struct buf *b)
 {
-	static const enum say_colour COLOURS[] = { SAY_PLAIN, SAY_RED, SAY_GREEN, SAY_BOLD };
-	enum say_colour colour = COLOURS[e->op == '-'   ? 1
-	                                 : e->op == '+' ? 2
-	                                 : e->op == '@' ? 3
-	                                                : 0];
-	size_t len = e->len < MAX_WORD_BYTES ? e->len : MAX_WORD_BYTES;
+	return is_text(b) ||
+	       (f->kind != FILE_OTHER && (b->len < 4 || memcmp(b->data, "\177ELF", 4) != 0));
+}
+
+/* ---- one line ------------------------------------------------------------ */
+
+/* Blanks that look like a space, or like nothing at the end of a line. */
+static bool is_blank(uint32_t cp)
+{
+	return cp == 0xa0 || cp == 0x1680 || (cp >= 0x2000 && cp <= 0x200a) || cp == 0x202f ||
+	       cp == 0x205f || cp == 0x2800 || cp == 0x3000;
+}
+
+/* Every byte so that it can be told from others: also blanks, where two lines may differ in
+ * nothing else. `end`: the text goes up to the end of its line. */
+static void put_bytes(struct buf *out, const char *text, size_t len, bool end)
+{
+	size_t spaces = 0;
+	size_t from = 0;
+
+	while (end && spaces < len && text[len - spaces - 1] == ' ') {
+		spaces++;
+	}
+	len -= spaces;
+	for (size_t i = 0; i < len;) {
+		uint32_t cp = 0;
+		size_t n = utf8_decode(text + i, len - i, &cp);
+		if (n > 0 && is_blank(cp)) {
+			visible_bytes(out, text + from, i - from, false);
+			buf_addf(out, "\\u{%" PRIx32 "}", cp);
+			from = i + n;
+		}
+		i += n > 0 ? n : 1;
+	}
+	visible_bytes(out, text + from, len - from, false);
+	for (; spaces > 0; spaces--) {
+		buf_adds(out, "\\x20");
+	}
+}
+
+/* Not in the middle of a character. */
+static size_t boundary(const struct line_edit *e, size_t at)
+{
+	while (at > 0 && at < e->len && ((unsigned char)e->text[at] & 0xc0) == 0x80) {
+		at--;
+	}
+	return at;
+}
+
+/* The part of a long line that is shown: around the first byte in which it differs from the
+ * one that took its place. */
+static void put_window(struct buf *out, const struct line_edit *e, size_t differs)
+{
+	size_t from = differs > LEAD ? boundary(e, differs - LEAD) : 0;
+	size_t to = e->len - from > MAX_WORD_BYTES ? boundary(e, from + MAX_WORD_BYTES) : e->len;
+
+	buf_adds(out, from > 0 ? "..." : "");
+	put_bytes(out, e->text + from, to - from, to == e->len);
+	buf_adds(out, to < e->len ? "..." : "");
+}
+
+static size_t column_of(const struct line_edit *e, size_t at)
+{
+	size_t n = 1;
+
+	for (size_t i = 0; i < at; i++) {
+		n += ((unsigned char)e->text[i] & 0xc0) != 0x80 ? 1 : 0;
+	}
+	return n;
+}
+
+/* Where two lines differ: from *ret_from on, and up to *ret_to bytes before the end. */
+static void compare_lines(const struct line_edit *a, const struct line_edit *b, size_t *ret_from,
+                          size_t *ret_to)
+{
+	size_t least = a->len < b->len ? a->len : b->len;
+	size_t from = 0, to = 0;
+
+	while (from < least && a->text[from] == b->text[from]) {
+		from++;
+	}
+	while (to < least - from && a->text[a->len - to - 1] == b->text[b->len - to - 1]) {
+		to++;
+	}
+	*ret_from = from;
+	*ret_to = to;
+}
+
+/* The line that took its place, or whose place it took: the first '-' of some that changed
+ * together goes with their first '+', and so on. NULL: none. */
+static const struct line_edit *peer_of(const struct line_edits *e, size_t at)
+{
+	const char op = e->v[at].op;
+	size_t from = at, number = 0;
+
+	while (from > 0 && (e->v[from - 1].op == '-' || e->v[from - 1].op == '+')) {
+		from--;
+		number += e->v[from].op == op ? 1 : 0;
+	}
+	for (size_t i = from; i < e->n && (e->v[i].op == '-' || e->v[i].op == '+'); i++) {
+		if (e->v[i].op != op && number-- == 0) {
+			return &e->v[i];
+		}
+	}
+	return NULL;
+}
+
+/* What of a long line was not shown. */
+static void put_note(struct buf *out, const struct line_edit *e, const struct line_edit *peer)
+{
+	size_t from = 0, to = 0;
+
+	if (peer == NULL) {
+		buf_addf(out, "        (%zu bytes more; --all shows them)\n",
+		         e->len - MAX_WORD_BYTES);
+		return;
+	}
+	compare_lines(e, peer, &from, &to);
+	size_t first = column_of(e, from), last = column_of(e, e->len - to) - 1;
+	buf_addf(out, "        (differs from column %zu to %zu of %zu%s)\n", first,
+	         last > first ? last : first, column_of(e, e->len) - 1,
+	         e->len - to > from + MAX_WORD_BYTES - LEAD ? "; --all shows all of it" : "");
+}
+
+/* ---- lines --------------------------------------------------------------- */
+
+static void put_line(struct buf *out, char op, const char *text)
+{
+	enum say_colour colour = op == '-'   ? SAY_RED
+	                         : op == '+' ? SAY_GREEN
+	                         : op == '@' ? SAY_BOLD
+	                                     : SAY_PLAIN;
+
+	buf_adds(out, "      ");
+	say_colour(out, STDOUT_FILENO, colour, text);
+	buf_addc(out, '\n');
+	if (out->len > FLUSH) {
+		(void)say_out(STDOUT_FILENO, out);
+		buf_reset(out);
+	}
+}
+
+static void put_edit(struct buf *out, const struct line_edits *edits, size_t at, bool all)
+{
+	const struct line_edit *e = &edits->v[at];
+	bool changed = e->op == '-' || e->op == '+';
+	const struct line_edit *peer = changed ? peer_of(edits, at) : NULL;
+	bool cut = e->len > MAX_WORD_BYTES && !(all && changed);
+	size_t differs = 0, to = 0;
 	auto_buf line;
 
-	buf_init(&line, 16UL * MAX_WORD_BYTES);
+	buf_init(&line, SAY_MAX);
 	if (e->op == '@') {
 		buf_addf(&line, "@@ from line %zu on, now %zu", e->before, e->now);
 	} else {
 		buf_addc(&line, e->op);
-		visible_bytes(&line, e->text, len, false);
-		buf_adds(&line, len < e->len ? "..." : "");
 	}
-	buf_adds(out, "      ");
-	say_colour(out, STDOUT_FILENO, colour, line.failed ? "" : line.data);
-	buf_addc(out, '\n');
+	if (cut) {
+		if (peer != NULL) {
+			compare_lines(e, peer, &differs, &to);
+		}
+		put_window(&line, e, differs);
+	} else {
+		put_bytes(&line, e->text, e->len, changed);
+	}
+	put_line(out, e->op, line.failed ? "(a line that is too long to be shown)" : line.data);
+	if (cut && changed) {
+		put_note(out, e, peer);
+	}
 }
 
-static void put_edits(struct buf *out, const struct buf *before, const struct buf *now)
+/* One side of a file of which too much differs: `most` lines from `at` on (0: all). */
+static void put_side(struct buf *out, const struct buf *b, size_t at, char op, size_t most)
+{
+	size_t n = 0;
+
+	while (at < b->len && (most == 0 || n++ < most)) {
+		const char *end = memchr(b->data + at, '\n', b->len - at);
+		size_t len = end != NULL ? (size_t)(end - b->data) - at : b->len - at;
+		struct line_edit e = { .op = op, .text = b->data + at, .len = len };
+		put_edit(out, &(struct line_edits){ &e, 1 }, 0, most == 0);
+		at += len + 1;
+	}
+}
+
+/* From the first line on that differs. */
+static void put_sides(struct buf *out, const struct buf *before, const struct buf *now, bool all)
+{
+	size_t least = before->len < now->len ? before->len : now->len;
+	size_t at = 0, line = 0, number = 1;
+	char head[64];
+
+	for (; at < least && before->data[at] == now->data[at]; at++) {
+		if (before->data[at] == '\n') {
+			line = at + 1;
+			number++;
+		}
+	}
+	snprintf(head, sizeof(head), "@@ from line %zu on", number);
+	put_line(out, '@', head);
+	put_side(out, before, line, '-', all ? 0 : MAX_SIDE_SHOWN);
+	put_side(out, now, line, '+', all ? 0 : MAX_SIDE_SHOWN);
+	buf_adds(out, all ? ""
+	                  : "      (too much of it differs: these are the first lines that do; "
+	                    "--all shows all)\n");
+}
+
+static bool ends_open(const struct buf *b)
+{
+	return b->len > 0 && b->data[b->len - 1] != '\n';
+}
+
+static void put_edits(struct buf *out, const struct buf *before, const struct buf *now, bool all)
 {
 	AUTO(line_edits_done) struct line_edits e = { 0 };
 
 	if (line_diff(before->len > 0 ? before->data : "", before->len,
 	              now->len > 0 ? now->data : "", now->len, CONTEXT, &e) != 0) {
-		buf_adds(out, "      (too much of it differs to be shown)\n");
+		put_sides(out, before, now, all);
 		return;
 	}
-	for (size_t i = 0; i < e.n && i < MAX_DIFF_SHOWN; i++) {
-		put_edit(out, &e.v[i]);
+	size_t most = all || e.n < MAX_DIFF_SHOWN ? e.n : MAX_DIFF_SHOWN;
+	for (size_t i = 0; i < most; i++) {
+		put_edit(out, &e, i, all);
 	}
-	if (e.n > MAX_DIFF_SHOWN) {
-		buf_addf(out, "      (and %zu more lines)\n", e.n - MAX_DIFF_SHOWN);
+	if (e.n > most) {
+		buf_addf(out, "      (and %zu more lines; --all shows them)\n", e.n - most);
+	}
+	if (before->len > 0 && now->len > 0 && ends_open(before) != ends_open(now)) {
+		buf_adds(out, ends_open(now) ? "      (its last line has no end now)\n"
+		                             : "      (its last line had no end)\n");
 	}
 }
 
-void diff_lines(struct buf *out, const char *before, const char *now, const struct file_change *f)
+bool diff_has_lines(const struct file_change *f, bool all)
+{
+	bool link = (f->before != NULL && f->before->link != NULL) ||
+	            (f->now != NULL && f->now->link != NULL);
+	bool dir = (f->before != NULL && f->before->dir) || (f->now != NULL && f->now->dir);
+
+	return !link && !dir &&
+	       (f->change == CHANGE_CONTENT ||
+	        (f->change == CHANGE_ADDED && (all || f->kind != FILE_OTHER)));
+}
+
+void diff_lines(struct buf *out, const char *before, const char *now, const struct file_change *f,
+                bool all)
 {
 	auto_buf a, b;
 
 	buf_init(&a, 0);
 	buf_init(&b, 0);
-	if (f->change != CHANGE_CONTENT || f->before->link != NULL || f->now->link != NULL ||
-	    f->before->dir || f->now->dir) {
-		return;
-	}
-	const char *why = read_hashed(before, f->before, &a);
+	const char *why = f->before != NULL ? read_hashed(before, f->before, &a) : NULL;
 	why = why != NULL ? why : read_hashed(now, f->now, &b);
-	why = why != NULL || (is_text(&a) && is_text(&b)) ? why : "it is no text";
+	why = why != NULL || (is_shown(f, &a) && is_shown(f, &b)) ? why : "it is not text";
 	auto_buf head;
 	buf_init(&head, 16UL * MAX_WORD_BYTES);
 	words_quote(&head, f->now->path);
 	buf_adds(&head, why != NULL ? ": " : "");
 	buf_adds(&head, why != NULL ? why : "");
-	words_fold(out, "  ~ ", head.failed ? "" : head.data, WORDS_COLUMNS);
+	words_fold(out, f->change == CHANGE_ADDED ? "  + " : "  ~ ", head.failed ? "" : head.data,
+	           WORDS_COLUMNS);
 	if (why == NULL) {
-		put_edits(out, &a, &b);
+		put_edits(out, &a, &b, all);
 	}
 }

@@ -75,7 +75,7 @@ static bool redirect_names(const struct judging *j, const struct shell_command *
 static bool starts_named(const struct judging *j, const struct shell_command *c)
 {
 	auto_free char *skill = NULL;
-	size_t interpreter = interpreter_of(c), started = program_word(c);
+	size_t interpreter = interpreter_of(c), started = program_word(c, false);
 
 	for (size_t i = 0; i < c->n_words; i++) {
 		const struct shell_word *w = &c->words[i];
@@ -121,7 +121,7 @@ static bool interprets_in_skill(struct judging *j)
 {
 	for (size_t i = 0; i < j->line.n_commands; i++) {
 		const struct shell_command *c = &j->line.commands[i];
-		for (size_t k = 0; k < c->n_words && k <= program_word(c); k++) {
+		for (size_t k = 0; k < c->n_words && k <= program_word(c, false); k++) {
 			if (!program_interprets(c->words[k].text)) {
 				continue;
 			}
@@ -264,7 +264,7 @@ static bool find_script(const struct shell_command *c, struct start *s,
 	static const char *const NO_SCRIPT[] = { "source", ".",   "eval",   "exec",
 		                                 "uv",     "npx", "busybox" };
 
-	s->program = program_word(c);
+	s->program = program_word(c, true);
 	if (s->program >= c->n_words) {
 		return false;
 	}
@@ -424,7 +424,8 @@ static enum hook_answer judge_rest(struct judging *j)
 			return HOOK_DENY;
 		}
 	}
-	if (line_looks_only(j) && !j->places.too_many) {
+	/* What only checks a file still loads modules from where it is. */
+	if (line_looks_only(j) && !within && !j->places.too_many) {
 		return HOOK_PASS;
 	}
 	reason(j, "this names files, and may start some,");
@@ -451,9 +452,47 @@ static void judging_done(struct judging *j)
 	free(j->skill);
 }
 
+static bool has_text(const struct hook_question *q, const char *text)
+{
+	return memmem(q->command, q->len, text, strlen(text)) != NULL;
+}
+
+/* Does the line use the variable as it finds it: $NAME or ${NAME}, and by no other word? */
+static bool only_uses(const struct hook_question *q, const char *name)
+{
+	const size_t n = strlen(name);
+	const char *end = q->command + q->len;
+
+	for (const char *s = q->command; (s = memmem(s, (size_t)(end - s), name, n)) != NULL;
+	     s += n) {
+		bool braced = s - q->command >= 2 && s[-1] == '{' && s[-2] == '$' && s + n < end &&
+		              s[n] == '}';
+		if (!braced && (s == q->command || s[-1] != '$')) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The owner's editor and pager are none of a skill's files. */
+static const char *owners(const struct hook_question *q, const char *name)
+{
+	return only_uses(q, name) ? "/usr/bin/editor" : NULL;
+}
+
+static bool stays(const struct hook_question *q)
+{
+	return only_uses(q, "PWD") && !has_text(q, "cd") && !has_text(q, "pushd") &&
+	       !has_text(q, "popd");
+}
+
 enum hook_answer hook_judge(const struct hook_question *q, struct buf *text)
 {
 	const struct shell_name variables[] = {
+		{ .name = "PWD", .value = stays(q) ? q->cwd : NULL, .about = true },
+		{ .name = "EDITOR", .value = owners(q, "EDITOR"), .about = true },
+		{ .name = "VISUAL", .value = owners(q, "VISUAL"), .about = true },
+		{ .name = "PAGER", .value = owners(q, "PAGER"), .about = true },
 		{ .name = "HOME", .value = q->home },
 		{ .name = "CLAUDE_PROJECT_DIR", .value = q->project },
 		/* So that more can be added to it. */

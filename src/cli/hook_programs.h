@@ -12,9 +12,10 @@
 /* One of `v`, which are patterns of fnmatch(3). */
 bool program_among(const char *name, const char *const v[], size_t n);
 
-/* Which word is the program: behind `nohup`, `timeout 9` and the like. What has options
- * of its own, or sets variables, is not skipped. */
-size_t program_word(const struct shell_command *c);
+/* Which word is the program: behind keywords, variables that are set, and `sudo`, `nice -n 3`
+ * and the like with their options. `plain`: only behind `nohup`, `timeout 9` and others that
+ * change nothing about what they start. */
+size_t program_word(const struct shell_command *c, bool plain);
 
 /* Starts what it is given. */
 bool program_interprets(const char *word);
@@ -26,8 +27,8 @@ bool program_checks(const struct shell_command *c, size_t at);
  * is our executable), unless it has an option with which the owner grants more. */
 bool program_looks(const struct shell_command *c, const char *self);
 
-/* A command of ours that is for the owner to give: with it an agent would grant or
- * change what it is held to. */
+/* Starts a command of ours that is for the owner to give, whatever stands before it: with it
+ * an agent would grant or change what it is held to. */
 bool program_decides(const struct shell_command *c, const char *self);
 
 #endif

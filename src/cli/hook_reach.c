@@ -19,10 +19,6 @@ static const char *const LEADING[] = {
 	"NODE_PATH", "PERL5LIB", "RUBYLIB",  "LUA_PATH", "LD_PRELOAD", "LD_LIBRARY_PATH",
 };
 
-/* Stand before a command, and say nothing about it. */
-static const char *const BEFORE[] = { "do",    "then", "else", "if",   "elif",   "while",
-	                              "until", "!",    "{",    "sudo", "builtin" };
-
 /* Directories that are still to be looked at; the strings are its own. */
 struct walk {
 	const char *root;
@@ -308,8 +304,6 @@ static const struct shell_word *started(const struct shell_command *c, size_t at
 
 bool hook_reaches(struct hook_reach *r, const struct shell_command *c, char **ret)
 {
-	size_t at = 0;
-
 	for (size_t i = 0; i < c->n_words; i++) {
 		if (leads_elsewhere(r, &c->words[i], ret)) {
 			return true;
@@ -321,19 +315,15 @@ bool hook_reaches(struct hook_reach *r, const struct shell_command *c, char **re
 			}
 		}
 	}
-	while (at < c->n_words && (shell_assigns(&c->words[at]) ||
-	                           program_among(c->words[at].text, BEFORE, ARRAY_LEN(BEFORE)))) {
-		at++;
-	}
+	const size_t at = program_word(c, false);
 	const struct shell_command rest = { .words = c->words + at, .n_words = c->n_words - at };
-	const struct shell_word *w = started(&rest, program_word(&rest));
+	const struct shell_word *w = started(&rest, 0);
 	if (w == NULL || program_looks(&rest, r->self)) {
 		return false;
 	}
 	if (w->unknown) {
 		return skills_in_word(r, w, ret);
 	}
-	bool relative = w->text[0] != '/' &&
-	                (strchr(w->text, '/') != NULL || w != &rest.words[program_word(&rest)]);
+	bool relative = w->text[0] != '/' && (strchr(w->text, '/') != NULL || w != &rest.words[0]);
 	return r->lost && relative && skills_in_places(r, w->text, ret);
 }

@@ -1,5 +1,7 @@
 #include "consent/diff.h"
 
+#include <assert.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +10,8 @@
 #include "base/own.h"
 #include "base/string_list.h"
 #include "consent/words.h"
+#include "policy/paths.h"
+#include "skill/skill.h"
 
 #define MAX_ITEMS ((size_t)8 * MAX_LIST_ITEMS)
 
@@ -20,6 +24,34 @@ static const struct {
 	[CHANGE_REMOVED] = { "removed", "  - ", "removed" },
 	[CHANGE_CONTENT] = { "content", "  ~ ", "changed" },
 	[CHANGE_MODE] = { "mode", "  ~ ", "its mode changed" },
+};
+
+static const char *const KINDS[FILE_KINDS] = {
+	[FILE_MANIFEST] = "manifest",     [FILE_ENTRY] = "entry point",
+	[FILE_EXECUTABLE] = "executable", [FILE_CODE] = "code",
+	[FILE_OTHER] = "other",
+};
+
+/* Names of files that some program runs or loads, or takes commands from. */
+static const char *const CODE[] = {
+	"*.py",          "*.pyw",    "*.pyc",
+	"*.pyd",         "*.pth",    "*.sh",
+	"*.bash",        "*.zsh",    "*.fish",
+	"*.ksh",         "*.js",     "*.mjs",
+	"*.cjs",         "*.jsx",    "*.ts",
+	"*.mts",         "*.cts",    "*.tsx",
+	"*.node",        "*.wasm",   "*.rb",
+	"*.pl",          "*.pm",     "*.php",
+	"*.lua",         "*.r",      "*.jl",
+	"*.tcl",         "*.awk",    "*.ps1",
+	"*.so",          "*.so.*",   "*.a",
+	"*.o",           "*.jar",    "*.class",
+	"*.go",          "*.rs",     "*.c",
+	"*.h",           "*.cc",     "*.cpp",
+	"*.mk",          "Makefile", "Dockerfile*",
+	"package*.json", ".npmrc",   "*.toml",
+	"setup.cfg",     "*.ini",    "requirements*.txt",
+	"*.whl",         "*.zip",    "*.egg",
 };
 
 void diff_done(struct diff *d)
@@ -41,8 +73,62 @@ static bool same_bytes(const struct pinned_file *a, const struct pinned_file *b)
 	       memcmp(a->sha256, b->sha256, sizeof(a->sha256)) == 0;
 }
 
+static bool is_code(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_LEN(CODE); i++) {
+		if (fnmatch(CODE[i], path_base(path), FNM_CASEFOLD) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Does the plan's command name it: /skill/main.py, main.py? */
+static bool is_entry(const struct ssb_plan *plan, const char *path)
+{
+	size_t len = strlen(path);
+
+	for (size_t i = 0; plan != NULL && i < plan->argv.n; i++) {
+		const char *word = plan->argv.v[i];
+		size_t n = strlen(word);
+		if (n >= len && strcmp(word + n - len, path) == 0 &&
+		    (n == len || word[n - len - 1] == '/')) {
+			return true;
+		}
+	}
+	return plan != NULL && plan->format == SKILL_SKILLWARE && strcmp(path, "skill.py") == 0;
+}
+
+static bool can_execute(const struct pinned_file *f)
+{
+	return f != NULL && f->link == NULL && !f->dir && (f->mode & 0111) != 0;
+}
+
+static enum file_kind kind_of(const struct ssb_plan *plan, const struct file_change *f)
+{
+	const struct pinned_file *any = f->now != NULL ? f->now : f->before;
+	bool link = (f->now != NULL && f->now->link != NULL) ||
+	            (f->before != NULL && f->before->link != NULL);
+
+	assert(any != NULL);
+	return skill_file_names_one(any->path)                 ? FILE_MANIFEST
+	       : is_entry(plan, any->path)                     ? FILE_ENTRY
+	       : can_execute(f->now) || can_execute(f->before) ? FILE_EXECUTABLE
+	       : link || is_code(any->path)                    ? FILE_CODE
+	                                                       : FILE_OTHER;
+}
+
+static int by_kind(const void *a, const void *b)
+{
+	const struct file_change *x = a, *y = b;
+	const struct pinned_file *of_x = x->now != NULL ? x->now : x->before;
+	const struct pinned_file *of_y = y->now != NULL ? y->now : y->before;
+
+	return x->kind != y->kind ? (int)x->kind - (int)y->kind : strcmp(of_x->path, of_y->path);
+}
+
 static void add_file(struct diff *d, const struct pinned_file *before,
-                     const struct pinned_file *now)
+                     const struct pinned_file *now, const struct ssb_plan *plan)
 {
 	enum change c = before == NULL             ? CHANGE_ADDED
 	                : now == NULL              ? CHANGE_REMOVED
@@ -50,12 +136,15 @@ static void add_file(struct diff *d, const struct pinned_file *before,
 	                                           : CHANGE_MODE;
 
 	if (c != CHANGE_MODE || before->mode != now->mode) {
-		d->files[d->n_files++] = (struct file_change){ c, before, now };
+		struct file_change f = { .change = c, .before = before, .now = now };
+		f.kind = kind_of(plan, &f);
+		d->files[d->n_files++] = f;
 	}
 }
 
 /* Both are in order of their paths. */
-static int compare_files(struct diff *d, const struct pinned *before, const struct pinned *now)
+static int compare_files(struct diff *d, const struct pinned *before, const struct pinned *now,
+                         const struct ssb_plan *plan)
 {
 	size_t i = 0, k = 0;
 
@@ -66,9 +155,13 @@ static int compare_files(struct diff *d, const struct pinned *before, const stru
 		                           : strcmp(before->v[i].path, now->v[k].path);
 		const struct pinned_file *old = order <= 0 ? &before->v[i++] : NULL;
 		const struct pinned_file *new = order >= 0 ? &now->v[k++] : NULL;
-		add_file(d, old, new);
+		add_file(d, old, new, plan);
 	}
-	return d->files != NULL ? 0 : -1;
+	if (d->files == NULL) {
+		return -1;
+	}
+	qsort(d->files, d->n_files, sizeof(*d->files), by_kind);
+	return 0;
 }
 
 /* Adds to *ret what is in `from` and not in `in`. */
@@ -84,12 +177,13 @@ static int compare_items(struct string_list *ret, const struct string_list *from
 	return 0;
 }
 
-int diff_make(const struct lock *before, const struct pinned *now, const struct string_list *asked,
+int diff_make(const struct lock *before, const struct pinned *now, const struct ssb_plan *plan,
               struct diff *ret)
 {
 	AUTO(diff_done) struct diff d = { 0 };
+	const struct string_list *asked = plan != NULL ? &plan->requested : NULL;
 
-	if (compare_files(&d, &before->files, now) != 0 ||
+	if (compare_files(&d, &before->files, now, plan) != 0 ||
 	    (asked != NULL && (compare_items(&d.more, asked, &before->asked) != 0 ||
 	                       compare_items(&d.less, &before->asked, asked) != 0))) {
 		return -1;
@@ -151,13 +245,8 @@ static void items(struct buf *out, const char *mark, const struct string_list *l
 	}
 }
 
-/* What it asks for comes first: it is never cut. */
-void diff_text(struct buf *out, const struct diff *d, bool color)
+void diff_asks(struct buf *out, const struct diff *d, bool color)
 {
-	if (d->same) {
-		buf_adds(out, "Nothing has changed since it was approved.\n");
-		return;
-	}
 	if (d->more.n > 0) {
 		buf_adds(out, "It asks for more than was approved:\n");
 		items(out, "  + ", &d->more, color, "\033[31m");
@@ -166,16 +255,50 @@ void diff_text(struct buf *out, const struct diff *d, bool color)
 		buf_adds(out, "It does not ask any more for:\n");
 		items(out, "  - ", &d->less, color, "\033[32m");
 	}
+}
+
+void diff_kinds(struct buf *out, const struct diff *d, size_t from)
+{
+	size_t n[FILE_KINDS] = { 0 };
+	const char *before = "";
+
+	for (size_t i = from; i < d->n_files; i++) {
+		n[d->files[i].kind]++;
+	}
+	for (size_t i = 0; i < FILE_KINDS; i++) {
+		if (n[i] > 0) {
+			buf_addf(out, "%s%zu %s", before, n[i], KINDS[i]);
+			before = ", ";
+		}
+	}
+}
+
+void diff_files(struct buf *out, const struct diff *d, bool color, size_t most)
+{
 	if (d->n_files > 0) {
 		buf_addf(out, "%zu file%s changed since it was approved:\n", d->n_files,
 		         d->n_files == 1 ? " has" : "s have");
 	}
-	for (size_t i = 0; i < d->n_files && i < MAX_SHOWN_FILES; i++) {
+	size_t n = most == 0 || d->n_files < most ? d->n_files : most;
+	for (size_t i = 0; i < n; i++) {
 		file_line(out, &d->files[i], color);
 	}
-	if (d->n_files > MAX_SHOWN_FILES) {
-		buf_addf(out, "  and %zu more\n", d->n_files - MAX_SHOWN_FILES);
+	if (n < d->n_files) {
+		buf_addf(out, "  and %zu more: ", d->n_files - n);
+		diff_kinds(out, d, n);
+		buf_adds(out, "\n");
 	}
+}
+
+/* What it asks for comes first: it is never cut. */
+void diff_text(struct buf *out, const struct diff *d, bool color, size_t most)
+{
+	if (d->same) {
+		buf_adds(out, "Nothing has changed since it was approved.\n");
+		return;
+	}
+	diff_asks(out, d, color);
+	diff_files(out, d, color, most);
 }
 
 /* ---- JSON ---------------------------------------------------------------- */

@@ -182,6 +182,9 @@ void conn_tick(struct broker *b, uint64_t now_ms)
 			conn_close(b, c, "no_first_bytes");
 		} else if (c->state == CONN_WAIT && now_ms - c->moved_ms > WAIT_MS) {
 			conn_close(b, c, "busy");
+		} else if (c->state == CONN_RELAY && http1_waiting(&c->http) && c->http.expect &&
+		           now_ms - c->moved_ms > FIRST_BYTES_MS) {
+			conn_deny(b, c, "no_continue", ""); /* it waits for the body, which waits */
 		} else if (c->state == CONN_RELAY && now_ms - c->moved_ms > IDLE_MS) {
 			conn_close(b, c, "idle");
 		}
@@ -204,7 +207,7 @@ static void conn_connected(struct broker *b, struct conn *c, int fd)
 	c->up.ending = ending;
 	c->up.urgent = urgent;
 	/* What was read to its end, and what comes then is told when it is watched. */
-	c->up.readable = c->client.watched || c->head_len == 0 || c->head_len == HEAD_BYTES;
+	c->up.readable = c->client.watched || c->head_len == 0 || c->head_len == c->head_room;
 	c->down.readable = false; /* until its first event */
 	c->moved_ms = clock_ms();
 	report(b, c, EGRESS_OPENED, "ok", ""); /* before the first byte */

@@ -8,37 +8,70 @@
 
 #include "egress/broker_priv.h"
 
+/* To four times as much, or the first bytes of it. False: one that needs more than it has
+ * gets none, whatever others have: a skill's connections have only so much together. */
+static bool grow_head(struct broker *b, struct conn *c)
+{
+	size_t room = c->head_room == 0 ? MIN_HEAD_BYTES : 4 * c->head_room;
+
+	room = room < HEAD_BYTES ? room : HEAD_BYTES;
+	if (b->held - c->head_room + room > MAX_HELD_BYTES) {
+		return false;
+	}
+	char *head = realloc(c->head, room);
+	if (head == NULL) {
+		return false;
+	}
+	b->held += room - c->head_room;
+	c->head = head;
+	c->head_room = room;
+	return true;
+}
+
 /* The last one that was used, or a new one: to have memory from the kernel and
  * give it back for each connection costs more than to look at its bytes. */
 static bool take_head(struct broker *b, struct conn *c)
 {
-	c->head = b->head != NULL ? b->head : malloc(HEAD_BYTES);
+	if (b->head == NULL) {
+		return grow_head(b, c);
+	}
+	c->head = b->head;
+	c->head_room = b->head_room;
 	b->head = NULL;
-	return c->head != NULL;
+	return true;
 }
 
 void conn_drop_head(struct broker *b, struct conn *c)
 {
 	if (b->head == NULL) {
 		b->head = c->head;
+		b->head_room = c->head_room;
 	} else {
 		free(c->head);
+		b->held -= c->head_room;
 	}
 	c->head = NULL;
-	c->head_len = 0;
+	c->head_len = c->head_room = 0;
+}
+
+bool conn_is_short(const struct conn *c)
+{
+	return c->head_len == c->head_room && c->head_room < HEAD_BYTES;
 }
 
 bool conn_fill_head(struct broker *b, struct conn *c)
 {
-	if (c->head == NULL && !take_head(b, c)) {
+	bool room = c->head == NULL ? take_head(b, c) : !conn_is_short(c) || grow_head(b, c);
+
+	if (c->head == NULL || (!room && c->state == CONN_FIRST)) {
 		conn_deny(b, c, "no_memory", "");
 		return false;
 	}
-	if (c->client_eof || c->head_len == HEAD_BYTES) {
+	if (!room || c->client_eof || c->head_len == HEAD_BYTES) {
 		return false;
 	}
 	ssize_t n =
-	        recv(c->client.fd, c->head + c->head_len, HEAD_BYTES - c->head_len, MSG_DONTWAIT);
+	        recv(c->client.fd, c->head + c->head_len, c->head_room - c->head_len, MSG_DONTWAIT);
 	if (n < 0) {
 		if (errno != EAGAIN && errno != EINTR) {
 			conn_broken(b, c);

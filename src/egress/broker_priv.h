@@ -69,7 +69,8 @@ struct conn {
 	char shown[254];
 	char *head; /* the skill's bytes that are not passed on yet */
 	size_t head_len;
-	size_t passed; /* of them: judged, on their way */
+	size_t head_room; /* grows up to HEAD_BYTES, as long as all together may */
+	size_t passed;    /* of them: judged, on their way */
 	bool client_eof;
 	bool spared; /* the next one like it was thought of */
 	bool again;  /* there is more to move, or an end to pass on; others come first */
@@ -139,6 +140,8 @@ struct broker {
 	struct conn *conns;
 	struct conn *over; /* to be freed when the round is done */
 	char *head;        /* for the first bytes of the next one; NULL: none is kept */
+	size_t head_room;  /* of it */
+	size_t held;       /* bytes of all heads, and of datagrams that wait for the dialler */
 	struct udp_flows udp;
 	struct spare spares[N_SPARES];
 	uint64_t n_conns;             /* UDP flows among them */
@@ -181,9 +184,11 @@ void dns_accept(struct broker *b, struct source *listener);
 void dns_turn(struct broker *b, struct source *s);
 
 /* broker_first.c */
-/* Reads into the head; false when there is nothing new or the connection is gone. */
+/* Reads into the head; false when there is nothing new, no room, or the connection is gone. */
 bool conn_fill_head(struct broker *b, struct conn *c);
 void conn_drop_head(struct broker *b, struct conn *c);
+/* There is no room, though one connection might have more: all together have too much. */
+bool conn_is_short(const struct conn *c);
 /* NULL: this request is for the declared name and port. */
 const char *conn_http_wrong(struct conn *c);
 void conn_first(struct broker *b, struct conn *c); /* reads and judges its first bytes */

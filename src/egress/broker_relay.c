@@ -70,9 +70,9 @@ static void end_http_up(struct broker *b, struct conn *c)
 /* The skill's side of an HTTP connection: judged request by request. */
 static void relay_http_up(struct broker *b, struct conn *c)
 {
-	bool stuck = false;
+	bool stuck = c->up.done;
 
-	for (int i = 0; i < 256 && c->state == CONN_RELAY; i++) {
+	for (int i = 0; !stuck && i < 256 && c->state == CONN_RELAY; i++) {
 		bool more = conn_fill_head(b, c);
 		if (c->state != CONN_RELAY) {
 			return;
@@ -94,6 +94,7 @@ static void relay_http_up(struct broker *b, struct conn *c)
 		}
 		if (v == HTTP1_REQUEST) {
 			http1_allow(&c->http);
+			c->status.expects = c->http.expect;
 			continue;
 		}
 		c->passed = pass;
@@ -107,12 +108,17 @@ static void relay_http_up(struct broker *b, struct conn *c)
 	}
 	if (!stuck) {
 		conn_again(b, c);
-	} else if (c->client_eof && !http1_waiting(&c->http) && !c->up.done) {
+	} else if (!c->up.done &&
+	           (http1_refused(&c->http) || (c->client_eof && !http1_waiting(&c->http)))) {
 		end_http_up(b, c);
+	} else if (c->head_len == 0) {
+		conn_drop_head(b, c); /* others need it while this one is silent */
+	} else if (conn_is_short(c) && !http1_waiting(&c->http)) {
+		conn_deny(b, c, "no_memory", ""); /* a request that cannot be held to be judged */
 	}
 }
 
-/* The server's bytes, looked at while an upgrade is asked for. */
+/* The server's bytes, looked at while it is asked for an upgrade, or to want a body. */
 static void relay_http_down(struct broker *b, struct conn *c)
 {
 	char buf[4096];
@@ -146,7 +152,9 @@ static void relay_http_down(struct broker *b, struct conn *c)
 		c->bytes_in += (uint64_t)w;
 		b->bytes_in += (uint64_t)w;
 		if (c->status.decided) {
-			if (switched) {
+			if (c->status.go_on) {
+				http1_continued(&c->http);
+			} else if (switched) {
 				http1_switched(&c->http);
 			} else {
 				http1_not_switched(&c->http);

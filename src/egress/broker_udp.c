@@ -142,6 +142,8 @@ static void flow_stop(struct broker *b, struct udp_flow *f)
 	b->freed = true;
 	free(f->queue);
 	f->queue = NULL;
+	b->held -= f->queue_bytes;
+	f->queue_bytes = 0;
 	TAILQ_REMOVE(&b->udp.live, f, list);
 	b->udp.n_live--;
 	b->n_conns--;
@@ -285,9 +287,10 @@ static struct udp_flow *flow_start(struct broker *b, const struct udp_client *cl
 
 /* Keeps `message` of `len` bytes until the dialler has answered; beyond the cap
  * it is lost. */
-static void flow_keep(struct udp_flow *f, size_t len)
+static void flow_keep(struct broker *b, struct udp_flow *f, size_t len)
 {
-	if (f->queue_len == QUEUE_LEN || f->queue_bytes + len > QUEUE_BYTES + QUEUE_LEN) {
+	if (f->queue_len == QUEUE_LEN || f->queue_bytes + len > QUEUE_BYTES + QUEUE_LEN ||
+	    b->held + len > MAX_HELD_BYTES) {
 		return;
 	}
 	char *grown = realloc(f->queue, f->queue_bytes + len);
@@ -297,6 +300,7 @@ static void flow_keep(struct udp_flow *f, size_t len)
 	memcpy(grown + f->queue_bytes, message, len);
 	f->queue = grown;
 	f->queue_bytes += len;
+	b->held += len;
 	f->queued[f->queue_len++] = len;
 }
 
@@ -335,7 +339,7 @@ void udp_datagrams(struct broker *b, int listener)
 		}
 		message[0] = GATE_DATAGRAM;
 		if (f != NULL && f->state == UDP_DIAL) {
-			flow_keep(f, len);
+			flow_keep(b, f, len);
 		} else if (f != NULL && f->state == UDP_RELAY) {
 			(void)flow_send(b, f, message, len);
 		}
@@ -349,6 +353,8 @@ static void flow_release(struct broker *b, struct udp_flow *f)
 	auto_free char *queue = steal_ptr(&f->queue);
 	size_t at = 0;
 
+	b->held -= f->queue_bytes;
+	f->queue_bytes = 0;
 	for (size_t i = 0; i < f->queue_len; i++) {
 		if (!flow_send(b, f, queue + at, f->queued[i])) {
 			return;

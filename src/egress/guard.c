@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "os/net.h"
+
 #define V4_BITS ADDRESS_V4_BITS
 #define V4(a, b, c, d)                                                                             \
 	{                                                                                          \
@@ -139,16 +141,22 @@ bool address_is_loopback(const struct address *a)
 bool guard_allows(const struct address *a, const struct cidr *granted, size_t n_granted,
                   const char **ret_kind)
 {
-	const char *kind = address_special(a);
+	static const char *const NEAR[] = { [NET_BEYOND] = NULL,
+		                            [NET_HERE] = "this_machine",
+		                            [NET_LINK] = "on_link",
+		                            [NET_UNSURE] = "unsure" };
 
-	if (kind == NULL) {
-		return true;
-	}
 	for (size_t i = 0; i < n_granted; i++) {
 		if (cidr_contains(&granted[i], a)) {
 			return true;
 		}
 	}
-	*ret_kind = kind;
-	return false;
+	const char *kind = address_special(a);
+	if (kind == NULL) {
+		kind = NEAR[net_place_of(a)];
+	}
+	if (kind != NULL) {
+		*ret_kind = kind;
+	}
+	return kind == NULL;
 }

@@ -1,7 +1,9 @@
 /* guard.h - which addresses may be dialled at all.
  *
  * A name that the owner granted may resolve to anything its owner likes; these
- * ranges are refused whatever the name, unless the owner granted the range. */
+ * ranges are refused whatever the name, unless the owner granted the range. So are the
+ * addresses of this machine, and of those that are on a network with it, also where they
+ * are public: what serves there often trusts the network that a question comes from. */
 #ifndef EGRESS_GUARD_H
 #define EGRESS_GUARD_H
 
@@ -20,9 +22,9 @@ const char *address_special(const struct address *a);
 
 bool address_is_loopback(const struct address *a); /* of kind "loopback" */
 
-/* May it be dialled: public, or inside one of the owner's ranges. *ret_kind is
- * the special kind otherwise. A grant of an IPv4 range does not reach through
- * the embeddings. */
+/* May it be dialled: inside one of the owner's ranges, or public and elsewhere. *ret_kind
+ * is the special kind otherwise, "this_machine", "on_link", or "unsure" where the kernel
+ * does not tell. A grant of an IPv4 range does not reach through the embeddings. */
 bool guard_allows(const struct address *a, const struct cidr *granted, size_t n_granted,
                   const char **ret_kind);
 

@@ -26,12 +26,26 @@ struct entry {
 
 LIST_HEAD(entries, entry);
 
+/* A destination, and all that went there. */
+struct total {
+	LIST_ENTRY(total) list;
+	struct egress_event where; /* destination_of() */
+	uint64_t connections;
+	uint64_t lost; /* of them: nobody told their end */
+	uint64_t bytes_out, bytes_in;
+};
+
+LIST_HEAD(totals, total);
+
 struct ledger {
 	const struct ssb_plan *plan;
 	struct entries open[BUCKETS];
 	uint64_t n_open;
 	struct entries facts[BUCKETS];
 	size_t n_facts[EGRESS_KINDS];
+	struct totals totals[BUCKETS];
+	size_t n_totals;
+	struct total others;              /* .where of no use: past LEDGER_TOTALS */
 	uint64_t beyond[EGRESS_KINDS][2]; /* seen, and not among them; [1]: violations */
 	uint64_t opened, blocked, lost;
 	uint64_t bytes_out, bytes_in; /* of connections that have ended */
@@ -99,6 +113,14 @@ static void put_connection(struct json *j, const struct event_data *d)
 	json_kuint(j, "duration_us", e->micros);
 }
 
+static void put_rule(struct json *j, const struct ssb_plan *plan, int rule)
+{
+	if (rule >= 0 && (size_t)rule < plan->n_egress) {
+		json_kstr(j, "rule", plan->egress[rule].domain.s);
+		json_kuint(j, "rule_line", plan->egress[rule].domain.line);
+	}
+}
+
 static void put_data(struct json *j, void *arg)
 {
 	const struct event_data *d = arg;
@@ -110,11 +132,7 @@ static void put_data(struct json *j, void *arg)
 	} else if (e->kind == EGRESS_MALFORMED) {
 		json_kstr(j, "state", "blocked");
 	}
-	if (e->rule >= 0 && (size_t)e->rule < d->plan->n_egress) {
-		const struct egress_rule *r = &d->plan->egress[e->rule];
-		json_kstr(j, "rule", r->domain.s);
-		json_kuint(j, "rule_line", r->domain.line);
-	}
+	put_rule(j, d->plan, e->rule);
 	if (e->kind == EGRESS_RESOLVED || e->kind == EGRESS_UNKNOWN) {
 		json_kuint(j, "qtype", e->qtype);
 		put_address(j, "address_asked", &e->asked);
@@ -132,8 +150,9 @@ static void put_data(struct json *j, void *arg)
 static bool is_misfortune(const char *reason)
 {
 	static const char *const REASONS[] = {
-		"no_name",        "unreachable", "timeout",   "busy",     "idle",
-		"no_first_bytes", "run_ended",   "no_memory", "learning",
+		"no_name",  "unreachable",    "timeout",     "busy",
+		"idle",     "no_first_bytes", "run_ended",   "no_memory",
+		"learning", "no_continue",    "late_expect",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(REASONS); i++) {
@@ -235,6 +254,115 @@ static void tell_again(const struct ledger *l, const struct egress_event *e, uin
 	}
 }
 
+/* ---- destinations --------------------------------------------------------- */
+
+static size_t bucket_of(const struct egress_event *id)
+{
+	const unsigned char *p = (const unsigned char *)id;
+	uint32_t hash = 2166136261U;
+
+	for (size_t i = 0; i < sizeof(*id); i++) {
+		hash = (hash ^ p[i]) * 16777619U;
+	}
+	return (hash ^ hash >> 16) % BUCKETS;
+}
+
+static struct egress_event destination_of(const struct egress_event *e)
+{
+	struct egress_event id;
+
+	memset(&id, 0, sizeof(id)); /* all of it is compared */
+	id.rule = e->rule;
+	id.port = e->port;
+	id.dialled = e->dialled;
+	id.via_proxy = e->via_proxy;
+	(void)snprintf(id.name, sizeof(id.name), "%s", e->name);
+	(void)snprintf(id.protocol, sizeof(id.protocol), "%s", e->protocol);
+	return id;
+}
+
+/* Never NULL: what has no place of its own is with the others. */
+static struct total *total_of(struct ledger *l, const struct egress_event *e)
+{
+	struct egress_event id = destination_of(e);
+	struct totals *bucket = &l->totals[bucket_of(&id)];
+	struct total *t = LIST_FIRST(bucket);
+
+	while (t != NULL && memcmp(&t->where, &id, sizeof(id)) != 0) {
+		t = LIST_NEXT(t, list);
+	}
+	if (t != NULL) {
+		return t;
+	}
+	t = l->n_totals < LEDGER_TOTALS ? calloc(1, sizeof(*t)) : NULL;
+	if (t == NULL) {
+		return &l->others;
+	}
+	t->where = id;
+	LIST_INSERT_HEAD(bucket, t, list);
+	l->n_totals++;
+	return t;
+}
+
+struct total_data {
+	const struct ssb_plan *plan;
+	const struct total *total;
+};
+
+static void put_total(struct json *j, void *arg)
+{
+	const struct total_data *d = arg;
+	const struct total *t = d->total;
+
+	put_rule(j, d->plan, t->where.rule);
+	put_address(j, "address_dialled", &t->where.dialled);
+	if (t->where.via_proxy != 0) {
+		json_kstr(j, "via", "proxy");
+	}
+	json_kuint(j, "connections", t->connections);
+	json_kuint(j, "bytes_out", t->bytes_out);
+	json_kuint(j, "bytes_in", t->bytes_in);
+	if (t->lost > 0) {
+		json_kuint(j, "lost", t->lost); /* the bytes are the least that it was */
+	}
+}
+
+static void write_total(const struct ledger *l, const struct total *t, struct trace *trace)
+{
+	struct total_data d = { .plan = l->plan, .total = t };
+	bool listed = t != &l->others;
+	char text[400] = "other destinations, in total";
+
+	if (listed) {
+		snprintf(text, sizeof(text), "%s %s:%u, in total", t->where.protocol, t->where.name,
+		         t->where.port);
+	}
+	trace_add(trace, &(struct event){ .kind = EV_NETWORK_EGRESS_TOTAL,
+	                                  .message = { text, strlen(text) },
+	                                  .name = listed ? t->where.name : NULL,
+	                                  .port = t->where.port,
+	                                  .protocol = listed ? t->where.protocol : NULL,
+	                                  .reason = listed ? NULL : "not_listed",
+	                                  .more = put_total,
+	                                  .more_arg = &d });
+}
+
+static void close_totals(struct ledger *l, struct trace *trace)
+{
+	struct total *t;
+
+	for (size_t i = 0; i < BUCKETS; i++) {
+		while ((t = LIST_FIRST(&l->totals[i])) != NULL) {
+			write_total(l, t, trace);
+			LIST_REMOVE(t, list);
+			free(t);
+		}
+	}
+	if (l->others.connections > 0 || l->others.bytes_out > 0 || l->others.bytes_in > 0) {
+		write_total(l, &l->others, trace);
+	}
+}
+
 /* ---- connections ---------------------------------------------------------- */
 
 static struct entry *find_open(struct ledger *l, uint64_t connection)
@@ -259,6 +387,7 @@ static void take_opened(struct ledger *l, const struct egress_event *e, struct t
 	struct event_data d = { .e = e, .plan = l->plan, .state = STATE_OPEN };
 
 	l->opened++;
+	total_of(l, e)->connections++;
 	write_event(&d, trace);
 	/* A broker that keeps its limit has no more of them. */
 	if (l->n_open >= MAX_CONNECTIONS_CAP || find_open(l, e->connection) != NULL) {
@@ -277,7 +406,10 @@ static void take_closed(struct ledger *l, const struct egress_event *e, struct t
 {
 	struct event_data d = { .e = e, .plan = l->plan, .state = STATE_CLOSED };
 	struct entry *o = find_open(l, e->connection);
+	struct total *t = total_of(l, e);
 
+	t->bytes_out += e->bytes_out;
+	t->bytes_in += e->bytes_in;
 	l->bytes_out += e->bytes_out;
 	l->bytes_in += e->bytes_in;
 	write_event(&d, trace);
@@ -298,6 +430,7 @@ static void close_lost(struct ledger *l, struct trace *trace)
 			o->event.micros += clock_us() - o->since_us;
 			snprintf(o->event.reason, sizeof(o->event.reason), "broker_lost");
 			write_event(&d, trace);
+			total_of(l, &o->event)->lost++;
 			forget_open(l, o);
 			l->lost++;
 		}
@@ -326,17 +459,6 @@ static struct egress_event identity_of(const struct egress_event *e)
 	(void)snprintf(id.reason, sizeof(id.reason), "%s", e->reason);
 	(void)snprintf(id.kind_of, sizeof(id.kind_of), "%s", e->kind_of);
 	return id;
-}
-
-static size_t bucket_of(const struct egress_event *id)
-{
-	const unsigned char *p = (const unsigned char *)id;
-	uint32_t hash = 2166136261U;
-
-	for (size_t i = 0; i < sizeof(*id); i++) {
-		hash = (hash ^ p[i]) * 16777619U;
-	}
-	return (hash ^ hash >> 16) % BUCKETS;
 }
 
 /* The fact was there before. */
@@ -474,6 +596,7 @@ void ledger_close(struct ledger *l, struct trace *trace)
 	close_lost(l, trace);
 	close_facts(l, trace);
 	close_beyond(l, trace);
+	close_totals(l, trace);
 	/* Whatever the trace had no room for is in these numbers. */
 	trace_record(trace, EV_NETWORK_POLICY_REMOVED, false, "egress ended", put_totals, l);
 }
@@ -481,12 +604,17 @@ void ledger_close(struct ledger *l, struct trace *trace)
 void ledger_free(struct ledger *l)
 {
 	struct entry *e;
+	struct total *t;
 
 	for (size_t i = 0; l != NULL && i < BUCKETS; i++) {
 		while ((e = LIST_FIRST(&l->open[i])) != NULL ||
 		       (e = LIST_FIRST(&l->facts[i])) != NULL) {
 			LIST_REMOVE(e, list);
 			free(e);
+		}
+		while ((t = LIST_FIRST(&l->totals[i])) != NULL) {
+			LIST_REMOVE(t, list);
+			free(t);
 		}
 	}
 	free(l);

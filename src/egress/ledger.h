@@ -4,6 +4,11 @@
  * one at its end, with the same number. The open ones are held here, so that a
  * broker that dies takes none of them along.
  *
+ * At the end there is one event for each destination (rule, name, port and address) that
+ * connections were made to, with how many they were and what they carried. These have room
+ * of their own in the record: also where there was none for the connections, it says where
+ * the bytes went. LEDGER_TOTALS destinations are kept, and one more stands for all others.
+ *
  * Everything else is a fact that can repeat itself without end. The first time
  * it is an event at once; further times are counted, and stand in one more
  * event at the end of the run, with the first and the last time. Of each kind
@@ -17,7 +22,8 @@
 #include "audit/trace.h"
 #include "egress/event.h"
 
-#define LEDGER_FACTS 512
+#define LEDGER_FACTS  512
+#define LEDGER_TOTALS 512
 
 struct ledger;
 

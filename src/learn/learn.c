@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -328,17 +327,16 @@ static void asks_freep(struct asks **a)
 	asks_free(*a);
 }
 
-/* What is no secret by its name; a directory may hold one, and no manifest gets that unasked. */
+/* What is no secret by its name, and what a manifest would get unasked. */
 static int may_be_shown(const struct learner *t, struct asks **asks, const char *path, bool *ret,
                         struct ssb_error *err)
 {
 	auto_free char *why = NULL;
-	struct stat st;
 
 	*ret = access(path, R_OK) == 0 && !path_is_system(path) &&
 	       path_beneath(path, t->s->dir) == NULL &&
-	       danger_named(t->s->owner->home, path) == NULL && stat(path, &st) == 0;
-	if (!*ret || !S_ISDIR(st.st_mode)) {
+	       danger_named(t->s->owner->home, path) == NULL;
+	if (!*ret) {
 		return 0;
 	}
 	if (*asks == NULL && asks_new(t->s->owner, t->s->dir, asks, err) != 0) {

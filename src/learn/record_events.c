@@ -242,6 +242,14 @@ static void take_network(struct reading *r, const struct line *l)
 	add(r, l, &n);
 }
 
+/* Counts again what other lines tell, unless there was no room for them. */
+static void take_total(struct reading *r, const struct line *l)
+{
+	if (r->out->cut) {
+		take_network(r, l);
+	}
+}
+
 /* Every sandbox sets these, whether they are asked for or not. */
 static bool is_given(const struct reading *r, const char *name)
 {
@@ -320,6 +328,7 @@ void reading_event(struct reading *r, const struct line *l)
 		{ "dns_resolution", take_network },
 		{ "network_egress_allowed", take_network },
 		{ "network_egress_blocked", take_network },
+		{ "network_egress_total", take_total },
 		{ "env_var_access", take_environment },
 		{ "process_spawned", take_program },
 		{ "syscall_blocked", take_call },

@@ -21,13 +21,18 @@ struct head {
 };
 _Static_assert(sizeof(struct head) == NONCE_BYTES + TIME_BYTES + MAC_BYTES, "no padding");
 
+/* One that may come back. */
+struct nonce {
+	uint8_t bytes[NONCE_BYTES];
+	uint8_t who[NONCE_BYTES]; /* its client */
+	uint64_t number;          /* the later, the greater; 0: none is kept here */
+};
+
 struct states {
 	uint8_t key[SHA256_BYTES];
 	uint64_t ttl_ms;
-	/* A ring: the place that is next to be filled holds the oldest. */
-	uint8_t nonces[MAX_MCP_STATES][NONCE_BYTES];
-	bool outstanding[MAX_MCP_STATES];
-	size_t next;
+	struct nonce nonces[MAX_MCP_STATES];
+	uint64_t last;
 };
 
 struct states *states_new(uint64_t ttl_ms)
@@ -97,19 +102,57 @@ static void state_mac(const struct states *s, const struct state_of *of, const s
 	hmac_final(&h, ret);
 }
 
-static void remember(struct states *s, const uint8_t nonce[NONCE_BYTES])
+static size_t nonces_of(const struct states *s, const uint8_t who[NONCE_BYTES])
 {
-	memcpy(s->nonces[s->next], nonce, NONCE_BYTES);
-	s->outstanding[s->next] = true;
-	s->next = (s->next + 1) % MAX_MCP_STATES;
+	size_t n = 0;
+
+	for (size_t i = 0; i < MAX_MCP_STATES; i++) {
+		n += memcmp(s->nonces[i].who, who, NONCE_BYTES) == 0 ? 1 : 0;
+	}
+	return n;
+}
+
+/* A free place, or that of the oldest of the client that has the most: nobody's questions
+ * push out those of another. */
+static struct nonce *find_place(struct states *s)
+{
+	struct nonce *found = NULL;
+	size_t most = 0;
+
+	for (size_t i = 0; i < MAX_MCP_STATES; i++) {
+		if (s->nonces[i].number == 0) {
+			return &s->nonces[i];
+		}
+	}
+	for (size_t i = 0; i < MAX_MCP_STATES; i++) {
+		struct nonce *n = &s->nonces[i];
+		size_t has = nonces_of(s, n->who);
+		if (found == NULL || has > most || (has == most && n->number < found->number)) {
+			most = has;
+			found = n;
+		}
+	}
+	return found;
+}
+
+static void remember(struct states *s, const char *principal, const uint8_t nonce[NONCE_BYTES])
+{
+	struct nonce *n = find_place(s);
+	uint8_t who[SHA256_BYTES];
+
+	sha256(principal, strlen(principal), who);
+	memcpy(n->bytes, nonce, NONCE_BYTES);
+	memcpy(n->who, who, NONCE_BYTES);
+	n->number = ++s->last;
 }
 
 /* Whether it was outstanding; now it is not. */
 static bool redeem(struct states *s, const uint8_t nonce[NONCE_BYTES])
 {
 	for (size_t i = 0; i < MAX_MCP_STATES; i++) {
-		if (s->outstanding[i] && memcmp(s->nonces[i], nonce, NONCE_BYTES) == 0) {
-			s->outstanding[i] = false;
+		if (s->nonces[i].number != 0 &&
+		    memcmp(s->nonces[i].bytes, nonce, NONCE_BYTES) == 0) {
+			s->nonces[i] = (struct nonce){ 0 };
 			return true;
 		}
 	}
@@ -142,7 +185,7 @@ int state_seal(struct states *s, const struct state_of *of, const char *text, st
 	if (out->failed) {
 		return -1;
 	}
-	remember(s, head.nonce);
+	remember(s, of->principal, head.nonce);
 	return 0;
 }
 

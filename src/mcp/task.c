@@ -99,18 +99,37 @@ static void tasks_expire(struct tasks *all)
 	}
 }
 
-/* The oldest that has ended, to make room. -1: all are under way. */
-static int tasks_drop_oldest(struct tasks *all)
+/* What a client keeps of answers: their bytes, or their number. */
+static size_t kept_by(const struct tasks *all, const char *principal, bool bytes)
 {
-	struct task **oldest = NULL;
+	size_t n = 0;
+
+	for (const struct task *t = all->newest; t != NULL; t = t->next) {
+		if (t->call == NULL && strcmp(t->principal, principal) == 0) {
+			n += !bytes ? 1 : t->answer != NULL ? strlen(t->answer) : 0;
+		}
+	}
+	return n;
+}
+
+/* To make room, the oldest that has ended, of the client that keeps the most: nobody's
+ * answers push out those of another. -1: all are under way. */
+static int tasks_drop_oldest(struct tasks *all, bool bytes)
+{
+	struct task **found = NULL;
+	size_t most = 0;
 
 	for (struct task **at = &all->newest; *at != NULL; at = &(*at)->next) {
-		oldest = (*at)->call == NULL ? at : oldest;
+		size_t has = (*at)->call == NULL ? kept_by(all, (*at)->principal, bytes) : 0;
+		if ((*at)->call == NULL && has >= most) {
+			most = has;
+			found = at;
+		}
 	}
-	if (oldest == NULL) {
+	if (found == NULL) {
 		return -1;
 	}
-	tasks_drop(all, oldest);
+	tasks_drop(all, found);
 	return 0;
 }
 
@@ -222,7 +241,7 @@ static struct task *task_make(struct mcp_call *c, const char *message)
 	AUTO(task_done) struct task *t = calloc(1, sizeof(*t));
 
 	tasks_expire(all);
-	if ((all->n >= MAX_MCP_TASKS && tasks_drop_oldest(all) < 0) || t == NULL ||
+	if ((all->n >= MAX_MCP_TASKS && tasks_drop_oldest(all, false) < 0) || t == NULL ||
 	    getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id)) {
 		return NULL;
 	}
@@ -307,7 +326,7 @@ void task_ended(struct mcp_call *c, bool failed, const char *json, size_t len)
 		task_close(c->server, t, TASK_CANCELLED);
 		return;
 	}
-	while (all->bytes + len > MAX_MCP_TASK_BYTES && tasks_drop_oldest(all) == 0) {
+	while (all->bytes + len > MAX_MCP_TASK_BYTES && tasks_drop_oldest(all, true) == 0) {
 	}
 	t->answer = json != NULL ? strndup(json, len) : NULL;
 	if (t->answer == NULL) {

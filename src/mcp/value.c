@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "base/utf8.h"
 #include "mcp/priv.h"
 
 static int hash_value(struct sha256 *s, const struct json_doc *doc, const struct json_node *node);
@@ -127,13 +128,5 @@ int value_graft(struct json_doc *to, const struct json_doc *from, uint32_t *ret_
 
 char *text_cut(const char *text, size_t max)
 {
-	size_t len = strnlen(text, max + 1);
-
-	if (len > max) {
-		len = max;
-		while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80) {
-			len--;
-		}
-	}
-	return strndup(text, len);
+	return strndup(text, utf8_cut(text, max));
 }

@@ -46,6 +46,8 @@ static const struct knob V1_KNOBS[] = {
 	{ CGROUP_MEMORY, VAL_MEMORY, MUST, "memory.limit_in_bytes" },
 	{ CGROUP_MEMORY, VAL_MEMORY, MAY, "memory.memsw.limit_in_bytes" },
 	{ CGROUP_MEMORY, VAL_ZERO, ELSE, "memory.swappiness" },
+	/* Buffers of sockets count apart from all other memory here, and as much again. */
+	{ CGROUP_MEMORY, VAL_MEMORY, MAY, "memory.kmem.tcp.limit_in_bytes" },
 	{ CGROUP_CPU, VAL_SHARES, MUST, "cpu.shares" },
 };
 

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -17,16 +18,23 @@
 #include "os/clock.h"
 
 #define LOCK_PAUSE_US 250L
+/* A ".." beneath a directory is EAGAIN where something was renamed or mounted meanwhile,
+ * anywhere on the machine. So is a file with a lease, for up to 45 s. */
+#define OPEN_TRIES 100
 
 int file_openat2(int dir_fd, const char *path, int flags, uint64_t resolve)
 {
 	struct open_how how = { .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
 		                .resolve = resolve };
-	long fd;
+	bool scoped = (resolve & (RESOLVE_BENEATH | RESOLVE_IN_ROOT)) != 0;
+	long fd = -1;
 
-	do {
+	for (int tries = 0; tries < OPEN_TRIES; tries++) {
 		fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
-	} while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+		if (fd >= 0 || (errno != EINTR && (errno != EAGAIN || !scoped))) {
+			break;
+		}
+	}
 	return (int)fd;
 }
 
@@ -215,7 +223,7 @@ size_t file_first_symlink(int dir_fd, const char *path)
 	char part[PATH_MAX];
 	struct stat st;
 
-	for (size_t i = 1; i < sizeof(part); i++) {
+	for (size_t i = path[0] != '\0'; i > 0 && i < sizeof(part); i++) {
 		if (path[i] != '/' && path[i] != '\0') {
 			continue;
 		}
@@ -228,6 +236,45 @@ size_t file_first_symlink(int dir_fd, const char *path)
 		}
 	}
 	return 0;
+}
+
+char *file_follow_top(const char *path)
+{
+	size_t n = strcspn(path + 1, "/") + 1;
+	auto_free char *top = strndup(path, n);
+	char to[PATH_MAX];
+	char *whole = NULL;
+	ssize_t len = top != NULL ? readlink(top, to, sizeof(to) - 1) : -1;
+
+	if (len <= 0 || len == (ssize_t)sizeof(to) - 1) {
+		return strdup(path);
+	}
+	to[len] = '\0';
+	return asprintf(&whole, "%s%s%s", to[0] == '/' ? "" : "/", to, path + n) < 0 ? NULL : whole;
+}
+
+uid_t file_closed_by(int dir_fd, const char *path)
+{
+	char part[PATH_MAX];
+	struct stat st;
+	int saved = errno;
+	uid_t owner = fstatat(dir_fd, "", &st, AT_EMPTY_PATH) == 0 ? st.st_uid : geteuid();
+
+	for (size_t i = path[0] != '\0'; i > 0 && i < sizeof(part); i++) {
+		if (path[i] != '/' && path[i] != '\0') {
+			continue;
+		}
+		snprintf(part, sizeof(part), "%.*s", (int)i, path);
+		if (fstatat(dir_fd, part, &st, 0) != 0) {
+			break;
+		}
+		owner = st.st_uid;
+		if (path[i] == '\0') {
+			break;
+		}
+	}
+	errno = saved;
+	return owner;
 }
 
 int file_close_others(unsigned from, const int *keep, size_t n)

@@ -2,6 +2,7 @@
 #ifndef OS_FILE_H
 #define OS_FILE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,8 +13,16 @@
 
 /* All return 0 (or an fd) on success and -1 with errno; no policy here. */
 
-/* openat2 with O_CLOEXEC; `resolve` as in openat2(2). */
+/* openat2 with O_CLOEXEC; `resolve` as in openat2(2). EAGAIN with O_NONBLOCK: another process
+ * has a lease on the file. */
 int file_openat2(int dir_fd, const char *path, int flags, uint64_t resolve);
+
+/* By the errno of a failed call: nothing has that name. Any other error tells nothing of what
+ * is there. */
+static inline bool file_is_missing(int error)
+{
+	return error == ENOENT || error == ENOTDIR;
+}
 
 /* Opens an absolute path with no symlink anywhere in it. */
 int file_open_nosymlink(const char *path, int flags);
@@ -50,6 +59,15 @@ int file_mkdirs(const char *path);
 
 /* The length of the first part of `path`, which begins at dir_fd, that is a symlink; 0: none. */
 size_t file_first_symlink(int dir_fd, const char *path);
+
+/* An absolute path with a symlink directly in "/" followed ("/home" is one on some systems):
+ * no skill is ever granted to write there, so that the machine's owner made it. Other symlinks
+ * stay as they are. Returns new; NULL without memory. */
+char *file_follow_top(const char *path);
+
+/* After EACCES: who owns what is closed to the caller, `path` itself or a directory on the way;
+ * the caller, where that cannot be told. Keeps errno. */
+uid_t file_closed_by(int dir_fd, const char *path);
 
 /* Closes every fd from `from` on but these, in any order; -1 is none of them. */
 int file_close_others(unsigned from, const int *keep, size_t n);

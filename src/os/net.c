@@ -12,15 +12,72 @@
 #define LOOPBACK_INDEX 1    /* of every network namespace */
 #define BACKLOG        4096 /* a burst must not wait for a second SYN */
 
-int net_loopback_up(void)
-{
-	auto_fd sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+struct answer {
+	struct nlmsghdr head;
+	struct nlmsgerr error;
+	char rest[256];
+};
 
-	if (sock < 0) {
+/* The kernel's word on the first request that wanted one. */
+static int hear(int sock)
+{
+	struct answer a;
+	ssize_t n = recv(sock, &a, sizeof(a), 0);
+
+	if (n < (ssize_t)NLMSG_LENGTH(sizeof(struct nlmsgerr)) ||
+	    a.head.nlmsg_type != NLMSG_ERROR) {
+		errno = n < 0 ? errno : EPROTO;
 		return -1;
 	}
-	return ioctl(sock, SIOCSIFFLAGS, &req);
+	errno = -a.error.error;
+	return errno == 0 || errno == EEXIST ? 0 : -1;
+}
+
+struct address_request {
+	struct nlmsghdr head;
+	struct ifaddrmsg to;
+	struct rtattr local;
+	uint8_t bytes[16];
+};
+
+#define ADDRESS_REQUEST(family_, size, ...)                                                        \
+	{                                                                                          \
+		.head = { .nlmsg_len = sizeof(struct address_request) - 16 + (size),               \
+			  .nlmsg_type = RTM_NEWADDR,                                               \
+			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE },                           \
+		.to = { .ifa_family = (family_),                                                   \
+			.ifa_prefixlen = 8 * (size),                                               \
+			.ifa_flags = IFA_F_NODAD,                                                  \
+			.ifa_index = LOOPBACK_INDEX },                                             \
+		.local = { RTA_LENGTH(size), IFA_LOCAL }, .bytes = {                               \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+	}
+
+int net_loopback_up(void)
+{
+	/* Of the two addresses that are not the loopback's a resolver learns that the machine
+	 * is not offline (AI_ADDRCONFIG). A kernel without IPv6 does without the second. */
+	struct {
+		struct {
+			struct nlmsghdr head;
+			struct ifinfomsg link;
+		} up;
+		struct address_request v6; /* as long as its struct */
+		struct address_request v4;
+	} r = {
+		.up = { { .nlmsg_len = sizeof(r.up),
+		          .nlmsg_type = RTM_NEWLINK,
+		          .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK },
+		        { .ifi_index = LOOPBACK_INDEX,
+		          .ifi_flags = IFF_UP,
+		          .ifi_change = IFF_UP } },
+		.v6 = ADDRESS_REQUEST(AF_INET6, 16, 0xfd, 0x53, 0x73, 0x73, 0x62, 0x73, [15] = 1),
+		.v4 = ADDRESS_REQUEST(AF_INET, 4, 198, 18, 0, 1),
+	};
+	auto_fd sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	return sock < 0 || send(sock, &r, sizeof(r) - 12, 0) < 0 ? -1 : hear(sock);
 }
 
 struct route_request {
@@ -54,11 +111,6 @@ int net_local_range(int family, const uint8_t *address, unsigned bits)
 		           .rtm_scope = RT_SCOPE_HOST,
 		           .rtm_type = RTN_LOCAL },
 	};
-	struct {
-		struct nlmsghdr head;
-		struct nlmsgerr error;
-		char rest[256];
-	} answer;
 	int lo = LOOPBACK_INDEX;
 	/* Of the machine's own memory nothing is to be learnt about congestion; what
 	 * the host has set for real networks may pace what goes over it. */
@@ -73,18 +125,103 @@ int net_local_range(int family, const uint8_t *address, unsigned bits)
 	add_attribute(&r, RTA_DST, address, family == AF_INET ? 4 : 16);
 	add_attribute(&r, RTA_OIF, &lo, sizeof(lo));
 	add_attribute(&r, RTA_METRICS, &control, sizeof(control));
-	if (send(sock, &r, r.head.nlmsg_len, 0) < 0) {
-		return -1;
-	}
-	ssize_t n = recv(sock, &answer, sizeof(answer), 0);
-	if (n < (ssize_t)NLMSG_LENGTH(sizeof(struct nlmsgerr)) ||
-	    answer.head.nlmsg_type != NLMSG_ERROR) {
-		errno = n < 0 ? errno : EPROTO;
-		return -1;
-	}
-	errno = -answer.error.error;
-	return errno == 0 || errno == EEXIST ? 0 : -1;
+	return send(sock, &r, r.head.nlmsg_len, 0) < 0 ? -1 : hear(sock);
 }
+
+/* ---- where an address is ------------------------------------------------- */
+
+/* What the kernel says of the route that it would take: of the one that stands in its
+ * table, with the length of its prefix. */
+struct route_answer {
+	struct nlmsghdr head;
+	union {
+		struct nlmsgerr error;
+		struct rtmsg route;
+	} says;
+	char attributes[4096];
+};
+
+static ssize_t ask_route(const struct address *a, struct route_answer *ret)
+{
+	bool v4 = address_is_v4(a);
+	auto_fd sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	struct route_request r = {
+		.head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct rtmsg)),
+		          .nlmsg_type = RTM_GETROUTE,
+		          .nlmsg_flags = NLM_F_REQUEST },
+		.route = { .rtm_family = v4 ? AF_INET : AF_INET6,
+		           .rtm_dst_len = v4 ? 32 : 128,
+		           .rtm_flags = RTM_F_FIB_MATCH },
+	};
+
+	add_attribute(&r, RTA_DST, v4 ? a->b + 12 : a->b, v4 ? 4 : 16);
+	if (sock < 0 || send(sock, &r, r.head.nlmsg_len, 0) < 0) {
+		return -1;
+	}
+	return recv(sock, ret, sizeof(*ret), 0);
+}
+
+/* On such a device there is one other end, whatever the address. */
+static bool is_point_to_point(int index)
+{
+	auto_fd sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq req = { .ifr_ifindex = index };
+
+	return sock >= 0 && ioctl(sock, SIOCGIFNAME, &req) == 0 &&
+	       ioctl(sock, SIOCGIFFLAGS, &req) == 0 &&
+	       ((unsigned)req.ifr_flags & (IFF_POINTOPOINT | IFF_NOARP)) != 0;
+}
+
+/* A route to neighbours names no router, and is not for half of the world: some machines
+ * have a default route without a router. */
+static enum net_place place_of_route(const struct route_answer *got, ssize_t n)
+{
+	const struct rtmsg *route = &got->says.route;
+	size_t left = (size_t)n - NLMSG_LENGTH(sizeof(*route));
+	unsigned shortest = route->rtm_family == AF_INET ? 8 : 32;
+	const struct rtattr *a = RTM_RTA(route);
+	int device = 0;
+
+	if (route->rtm_type == RTN_LOCAL) {
+		return NET_HERE;
+	}
+	if (route->rtm_type != RTN_UNICAST) {
+		return NET_LINK; /* to all of them, or to the nearest */
+	}
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+		if (a->rta_type == RTA_GATEWAY || a->rta_type == RTA_VIA ||
+		    a->rta_type == RTA_MULTIPATH) {
+			return NET_BEYOND;
+		}
+		if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) == sizeof(device)) {
+			memcpy(&device, RTA_DATA(a), sizeof(device));
+		}
+	}
+	return route->rtm_dst_len < shortest || is_point_to_point(device) ? NET_BEYOND : NET_LINK;
+}
+
+enum net_place net_place_of(const struct address *a)
+{
+	struct route_answer got;
+	ssize_t n = ask_route(a, &got);
+
+	if (n >= (ssize_t)NLMSG_LENGTH(sizeof(struct nlmsgerr)) &&
+	    got.head.nlmsg_type == NLMSG_ERROR) {
+		/* There is no way there, and connect() will say so. */
+		int error = -got.says.error.error;
+		return error == ENETUNREACH || error == EHOSTUNREACH || error == EACCES ||
+		                       error == EINVAL
+		               ? NET_BEYOND
+		               : NET_UNSURE;
+	}
+	if (n < (ssize_t)NLMSG_LENGTH(sizeof(struct rtmsg)) ||
+	    got.head.nlmsg_type != RTM_NEWROUTE) {
+		return NET_UNSURE;
+	}
+	return place_of_route(&got, n);
+}
+
+/* ---- sockets ------------------------------------------------------------- */
 
 int net_listen(int family, int type, const uint8_t *address, uint16_t port, bool shared)
 {

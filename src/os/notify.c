@@ -1,6 +1,7 @@
 #include "os/notify.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/pidfd.h>
@@ -55,14 +56,40 @@ bool notify_continue(int listener, const struct seccomp_notif *n)
 	                                .id = n->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE });
 }
 
+void notify_refuse_id(int listener, uint64_t id, int error)
+{
+	(void)answer(listener, &(struct seccomp_notif_resp){ .id = id, .error = -error });
+}
+
 void notify_refuse(int listener, const struct seccomp_notif *n, int error)
 {
-	(void)answer(listener, &(struct seccomp_notif_resp){ .id = n->id, .error = -error });
+	notify_refuse_id(listener, n->id, error);
+}
+
+void notify_give(int listener, uint64_t id, int fd, int as, bool cloexec)
+{
+	struct seccomp_notif_addfd give = { .id = id,
+		                            .flags = as < 0 ? SECCOMP_ADDFD_FLAG_SEND
+		                                            : SECCOMP_ADDFD_FLAG_SETFD,
+		                            .srcfd = (uint32_t)fd,
+		                            .newfd = as < 0 ? 0 : (uint32_t)as,
+		                            .newfd_flags = cloexec ? O_CLOEXEC : 0 };
+
+	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &give) < 0) {
+		notify_refuse_id(listener, id, errno);
+	} else if (as >= 0) {
+		(void)answer(listener, &(struct seccomp_notif_resp){ .id = id });
+	}
+}
+
+bool notify_valid_id(int listener, uint64_t id)
+{
+	return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
 bool notify_valid(int listener, const struct seccomp_notif *n)
 {
-	return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &n->id) == 0;
+	return notify_valid_id(listener, n->id);
 }
 
 ssize_t notify_read(pid_t pid, uint64_t address, void *out, size_t len)

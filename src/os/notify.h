@@ -33,8 +33,16 @@ bool notify_continue(int listener, const struct seccomp_notif *n);
 /* Answers it: nothing is done, the caller sees -1 and `error`. */
 void notify_refuse(int listener, const struct seccomp_notif *n, int error);
 
+/* The same by its id alone. */
+void notify_refuse_id(int listener, uint64_t id, int error);
+
+/* Answers it with a copy of `fd` (borrowed). `as` is the number that it gets in the caller, in the
+ * place of what has it now, and the call succeeds with 0; -1: any, which the call returns. */
+void notify_give(int listener, uint64_t id, int fd, int as, bool cloexec);
+
 /* Does it still wait? If not, what was read since may be another process's. */
 bool notify_valid(int listener, const struct seccomp_notif *n);
+bool notify_valid_id(int listener, uint64_t id);
 
 /* Reads up to `len` bytes of the caller's memory; fewer where a page is not
  * there. Bytes read, or -1 with errno. */

@@ -402,3 +402,11 @@ int probe_idmap(const char *path)
 	own_close(&hold[1]);
 	return e;
 }
+
+char probe_core_taker(void)
+{
+	char pattern[120] = "";
+
+	(void)probe_line("/proc/sys/kernel/core_pattern", pattern, sizeof(pattern));
+	return pattern[0] == '|' || pattern[0] == '@' ? pattern[0] : ' ';
+}

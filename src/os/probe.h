@@ -59,6 +59,9 @@ int probe_sysctl(const char *path, long *ret_value);
 /* Reads the first line of a small file, without its newline. */
 int probe_line(const char *path, char *ret_line, size_t size);
 
+/* A program ('|') or a service ('@') of the host takes core dumps; ' ': neither. */
+char probe_core_taker(void);
+
 /* Groups of the caller that are as good as root on the host (docker, disk,
  * ...), comma-separated into `out`; returns how many. */
 size_t probe_risky_groups(char *out, size_t size);

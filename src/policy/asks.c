@@ -76,7 +76,8 @@ int asks_path(struct asks *a, const char *path, enum access access, char **ret_w
 	struct ssb_plan *p = a->b.plan;
 	char *why = NULL;
 
-	resolve_request(&a->b, &(struct request){ path, access, ORIGIN_MANIFEST, "", NULL, NULL });
+	resolve_request(&a->b,
+	                &(struct request){ path, access, ORIGIN_MANIFEST, "", NULL, NULL, false });
 	if (!a->b.failed && p->n_refusals > 0) {
 		why = strdup(p->refusals[0].why);
 		a->b.failed = why == NULL;

@@ -17,8 +17,7 @@ void asks_free(struct asks *a); /* accepts NULL */
  * it is not, for people (new). -1 without memory. */
 int asks_path(struct asks *a, const char *path, enum access access, char **ret_why);
 
-/* The same for a variable's name; static. Also of those that are passed as declared, but
- * look like a secret of the owner's. */
+/* The same for a variable's name; static. */
 const char *asks_env(const char *name);
 
 #endif

@@ -252,6 +252,7 @@ void ssb_plan_free(struct ssb_plan *p)
 	free(p->refusals);
 	free(p->egress);
 	string_list_done(&p->warnings);
+	string_list_done(&p->quiet);
 	string_list_done(&p->requested);
 	string_list_done(&p->env);
 	string_list_done(&p->env_missing);

@@ -83,11 +83,16 @@ struct request {
 	 * manifest's path would not lift its refusal. */
 	const char *real;
 	const char *words; /* with `real`, of the owner: the path as it was written */
+	bool unasked;      /* it is a manifest's read, and the policy file does not name it */
 };
 /* "read ~/.ssh" is refused; NULL texts (no memory) mark the build failed. */
 void build_refuse_request(struct build *b, const struct request *r, const char *why,
                           const char *remedy);
 void resolve_request(struct build *b, const struct request *r);
+/* A path of the owner's by its words alone, to be compared with real paths. Two kinds of symlink
+ * are followed, which no skill can put there: HOME as it is spelt, and one directly in "/". Returns
+ * new; NULL: no memory. */
+char *resolve_words(const struct build *b, const char *path);
 void resolve_skill(struct build *b);
 /* Ours, and made for this run: not judged. */
 void resolve_stand_in(struct build *b, const struct stand_in *s);
@@ -106,6 +111,7 @@ void resolve_whole(struct build *b, const struct request *r);
 
 /* judge.c: may this be granted? A refusal or warning is recorded. */
 bool judge_request(struct build *b, const struct request *r, const struct subject *s);
+bool judge_policy_allows(const struct build *b, const struct request *r, const struct subject *s);
 
 /* grants.c */
 void grant_done(struct grant *g);

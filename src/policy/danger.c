@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/own.h"
@@ -271,12 +272,33 @@ static int judge_aliases(const struct danger *d, const struct subject *s, enum a
 	return 0;
 }
 
-static bool is_spelt(const struct place *p, const char *words)
+void danger_found(const char *path, size_t len, const char *why, unsigned flags,
+                  struct danger_room *room, struct danger_hits *hits)
 {
-	const char *in = p->name != NULL ? path_beneath(words, p->name) : NULL;
+	snprintf(room->path, sizeof(room->path), "%.*s", (int)len, path);
+	room->place = (struct place){
+		.path = room->path,
+		.name = room->path,
+		.why = why,
+		.flags = DANGER_READ | DANGER_WRITE | DANGER_BENEATH | flags,
+	};
+	hits->v[0] =
+	        (struct danger_hit){ &room->place, path[len] == '\0' ? DANGER_IS : DANGER_LIES_IN };
+	hits->n = 1;
+}
+
+static bool is_spelt_by(const struct place *p, const char *name, const char *words)
+{
+	const char *in = path_beneath(words, name);
 
 	return in != NULL ? *in == '\0' || (p->flags & DANGER_BENEATH) != 0
-	                  : p->name != NULL && path_beneath(p->name, words) != NULL;
+	                  : path_beneath(name, words) != NULL;
+}
+
+static bool is_spelt(const struct place *p, const char *words)
+{
+	return p->name != NULL &&
+	       (is_spelt_by(p, p->name, words) || is_spelt_by(p, p->path, words));
 }
 
 bool danger_spelt(const struct danger_hits *hits, const char *words)

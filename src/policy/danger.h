@@ -27,6 +27,7 @@ enum danger_flag {
 	DANGER_OWN = 1 << 8,     /* the runtime's: empty in a grant that holds it (own.h) */
 	DANGER_ITSELF = 1 << 9,  /* says nothing of what contains it */
 	DANGER_AROUND = 1 << 10, /* says something of what contains it alone */
+	DANGER_HIDDEN = 1 << 11, /* in no table: see unlisted.h */
 };
 
 struct place {
@@ -50,6 +51,12 @@ struct danger_hit {
 struct danger_hits {
 	struct danger_hit v[MAX_DANGER_HITS]; /* DANGER_NEVER and _DENIED first */
 	size_t n;
+};
+
+/* Of a place that is in no table, found for one request. */
+struct danger_room {
+	struct place place; /* points to `path` */
+	char path[MAX_PATH_BYTES];
 };
 
 /* What is judged: an existing object, or a path that would be created. */
@@ -80,6 +87,11 @@ int danger_judge(const struct danger *d, const struct subject *s, enum access ac
 int danger_judge_mounts(struct danger *d, const struct subject *s, enum access access,
                         struct danger_hits *hits);
 
+/* The first `len` bytes of `path` are a place with all that is in it, and it is the only hit of
+ * `hits`, which borrows it from `room`. `path` is what was asked for; `why` is borrowed. */
+void danger_found(const char *path, size_t len, const char *why, unsigned flags,
+                  struct danger_room *room, struct danger_hits *hits);
+
 /* Do the words of an absolute path name what was hit? To name one place that it is or lies in
  * is enough; of what it only contains all have to lie in what is named. */
 bool danger_spelt(const struct danger_hits *hits, const char *words);
@@ -94,5 +106,7 @@ const char *danger_named(const char *home, const char *path);
 /* Whether `path`, as a manifest writes it, names a dangerous place, one that would hold
  * such a place, or lies in one: why, or NULL. By its words alone, on any machine. */
 const char *danger_around(const char *path, enum access access);
+/* The table has a place in a home that is called `name`, whatever its case, dots and suffix. */
+bool danger_knows(const char *name);
 
 #endif

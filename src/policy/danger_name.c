@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "policy/danger_set.h"
+#include "policy/unlisted.h"
 
 /* Dangerous to read, with all that is in it; but not whole worlds, whose other
  * names are innocent. */
@@ -48,7 +49,24 @@ const char *danger_around(const char *path, enum access access)
 			return DANGER_ROWS[i].why;
 		}
 	}
-	return NULL;
+	return strncmp(path, "~/.", 3) == 0 ? HIDDEN_WHY : NULL;
+}
+
+bool danger_knows(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < DANGER_ROWS_COUNT; i++) {
+		const char *at = DANGER_ROWS[i].path[0] == '~' ? DANGER_ROWS[i].path + 1 : "";
+		while (*at == '/') {
+			at += strspn(at, "/.");
+			if (strncasecmp(at, name, len) == 0 && strchr("./", at[len]) != NULL) {
+				return true; /* also at the end, where the byte is 0 */
+			}
+			at += strcspn(at, "/");
+		}
+	}
+	return false;
 }
 
 const char *danger_named(const char *home, const char *path)

@@ -2,6 +2,7 @@
  * kept as `folders`, in few system calls, since every run with a path waits
  * for it. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,7 +158,10 @@ static int add_place(struct danger *d, const char *path, const char *name, const
 	}
 	/* Reached through a symlink: the real place is what is dangerous. */
 	auto_free char *real = realpath(path, NULL);
-	return real == NULL ? 0 : add_place(d, real, p->name, why, flags);
+	if (real == NULL) {
+		return errno == ENOMEM ? -1 : 0;
+	}
+	return add_place(d, real, p->name, why, flags);
 }
 
 int danger_add(struct danger *d, const char *path, const char *why, unsigned flags)

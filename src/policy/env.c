@@ -157,19 +157,18 @@ static void refuse_env(struct build *b, const char *where, const char *name, con
 	}
 }
 
-/* Only the owner's word gives it. `opens` is what it is a credential of, or NULL. */
-static void withhold_env(struct build *b, const char *where, const char *name, const char *opens)
+/* Only the owner's word gives it. `secret` is what makes it one, or NULL. */
+static void withhold_env(struct build *b, const char *where, const char *name, const char *secret)
 {
 	const struct env_rule *rule = find_rule(name);
-	const char *more = opens != NULL ? opens : rule != NULL ? rule->why : NULL;
+	const char *more = secret != NULL ? secret : rule != NULL ? rule->why : NULL;
 	bool denied = listed(&b->policy.lists[POLICY_DENY_ENV], name);
 	auto_free char *what = build_printf(b, "environment %s", name);
 	auto_free char *why =
 	        denied       ? build_printf(b, "the policy file denies it")
 	        : b->unbound ? build_printf(b, "%s", UNBOUND)
-	                     : build_printf(b, "%s asks for it, and nobody granted it%s%s%s%s",
+	                     : build_printf(b, "%s asks for it, and nobody granted it%s%s%s",
 	                                    path_base(b->manifest->file), more != NULL ? " (" : "",
-	                                    opens != NULL ? "a credential: " : "",
 	                                    more != NULL ? more : "", more != NULL ? ")" : "");
 	/* No approval gives it: what steers the loader runs other code than was approved. */
 	bool by_flag = denied || (rule != NULL && rule->kind == ENV_REFUSED);
@@ -222,11 +221,22 @@ static const char *value_of(const struct build *b, const char *name)
 	               : NULL;
 }
 
+/* "a credential: GitHub"; NULL: it is no secret of the owner's, or there is no memory. Returns
+ * new. */
+static char *owners_secret(struct build *b, const char *name)
+{
+	const char *opens = NULL;
+	enum secret kind = secret_of(name, &opens);
+
+	return kind == SECRET_CREDENTIAL ? build_printf(b, "a credential: %s", opens)
+	       : kind == SECRET_OWNERS   ? build_printf(b, "a secret of yours, by its name")
+	                                 : NULL;
+}
+
 static void add_declared(struct build *b, const struct mtext *t)
 {
 	const struct env_rule *rule = find_rule(t->s);
-	const char *opens = NULL;
-	bool credential = secret_of(t->s, &opens) == SECRET_CREDENTIAL;
+	auto_free char *secret = owners_secret(b, t->s);
 	const char *value = value_of(b, t->s);
 	bool derived = skill_format_derived(b->plan->format) || b->unbound;
 	char where[192];
@@ -257,10 +267,10 @@ static void add_declared(struct build *b, const struct mtext *t)
 	}
 	/* A file that was not written for us decides nothing; nor does a skill's own manifest
 	 * about the keys to what is the owner's. */
-	bool held = (derived || credential) && !granted;
+	bool held = (derived || secret != NULL) && !granted;
 	if (held) {
 		/* Set or not: what is approved holds later. */
-		withhold_env(b, where, t->s, credential ? opens : NULL);
+		withhold_env(b, where, t->s, secret);
 	}
 	if (value == NULL) {
 		build_add(b, &b->plan->env_missing, t->s, MAX_ENV_VARS);
@@ -269,10 +279,9 @@ static void add_declared(struct build *b, const struct mtext *t)
 	if (held) {
 		return;
 	}
-	if (credential) {
-		build_warn(b, where,
-		           "environment %s is a credential (%s), and the manifest asks for it",
-		           t->s, opens);
+	if (secret != NULL) {
+		build_warn(b, where, "environment %s is %s, and the manifest asks for it", t->s,
+		           secret);
 	}
 	set(b, t->s, value);
 }

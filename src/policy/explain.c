@@ -220,7 +220,9 @@ static void text_settings(struct buf *out, const struct ssb_plan *p)
 		         (unsigned long long)resource_of(&p->res, r), r->after);
 	}
 	buf_addf(out, "profile   %s; unix sockets %s\n", profile_name(p->profile),
-	         p->unix_sockets ? "allowed" : "off");
+	         p->unix_sockets  ? "allowed"
+	         : p->own_sockets ? "of its own alone"
+	                          : "off");
 	buf_addf(out, "audit     %s\n", audit_name(p->audit));
 	bool first = true;
 	for (int i = 0; i < LAYER_COUNT; i++) {

@@ -180,6 +180,19 @@ static void json_approved(struct json *j, const struct ssb_plan *p)
 	}
 }
 
+static void json_warnings(struct json *j, const struct ssb_plan *p)
+{
+	json_key(j, "warnings");
+	json_open(j, '[');
+	for (size_t i = 0; i < p->warnings.n; i++) {
+		json_str(j, p->warnings.v[i]);
+	}
+	for (size_t i = 0; i < p->quiet.n; i++) {
+		json_str(j, p->quiet.v[i]);
+	}
+	json_close(j, ']');
+}
+
 char *plan_json(const struct ssb_plan *p, bool pretty)
 {
 	auto_buf out;
@@ -204,7 +217,7 @@ char *plan_json(const struct ssb_plan *p, bool pretty)
 	json_covered(&j, p);
 	json_refusals(&j, "denied", p->refusals, p->n_refusals);
 	json_refusals(&j, "withheld", p->withheld, p->n_withheld);
-	json_kstrs(&j, "warnings", p->warnings.v, p->warnings.n);
+	json_warnings(&j, p);
 	json_kstrs(&j, "env_missing", p->env_missing.v, p->env_missing.n);
 	json_kuint(&j, "env_withheld", p->env_withheld);
 	json_settings(&j, p);

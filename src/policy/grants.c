@@ -12,6 +12,7 @@
 #include "base/own.h"
 #include "policy/build.h"
 #include "policy/own.h"
+#include "policy/unlisted.h"
 
 void grant_done(struct grant *g)
 {
@@ -19,6 +20,7 @@ void grant_done(struct grant *g)
 	free(g->target);
 	free(g->where);
 	free(g->missing);
+	free(g->made_for);
 	own_close(&g->fd);
 	own_close(&g->parent_fd);
 	*g = (struct grant){ .fd = -1, .parent_fd = -1 };
@@ -103,8 +105,9 @@ static bool included(struct build *b, const struct grant *outer, const struct gr
 		return false;
 	}
 	/* Each writable directory protects names of its own; the runtime's files
-	 * are not shown by what only contains them. */
-	return g->access != ACCESS_WRITE && !own_named(b, g);
+	 * are not shown by what only contains them; what the owner named, the skill
+	 * reads with other rights. */
+	return g->access != ACCESS_WRITE && !own_named(b, g) && (g->unasked || !outer->unasked);
 }
 
 void grants_finish(struct build *b)
@@ -137,13 +140,14 @@ void grants_finish(struct build *b)
 
 /* Makes `name` in `dir` unless it is there, and opens it: a directory or empty file of the
  * caller's own, not a symlink that somebody put there meanwhile. */
-static int make_one(int dir, const char *name, bool is_dir, const char *path, struct ssb_error *err)
+static int make_one(int dir, const char *name, bool is_dir, const struct grant *g,
+                    struct ssb_error *err)
 {
 	struct stat st;
 	int made = is_dir ? mkdirat(dir, name, 0755) : mknodat(dir, name, S_IFREG | 0644, 0);
 
 	if (made < 0 && errno != EEXIST) {
-		return ssb_fail(err, SSB_E_SYS, errno, "write", "create '%.200s'", path);
+		return ssb_fail(err, SSB_E_SYS, errno, "write", "create '%.200s'", g->path);
 	}
 	auto_fd fd =
 	        openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC | (is_dir ? O_DIRECTORY : 0));
@@ -153,12 +157,15 @@ static int make_one(int dir, const char *name, bool is_dir, const char *path, st
 	}
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "write", "open '%.200s', which is new",
-		                path);
+		                g->path);
 	}
 	if (st.st_uid != geteuid()) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "write",
-		                "'%.200s' was created by uid %u meanwhile; it is not used", path,
+		                "'%.200s' was created by uid %u meanwhile; it is not used", g->path,
 		                (unsigned)st.st_uid);
+	}
+	if (made == 0 && is_dir && g->made_for != NULL) {
+		unlisted_mark(fd, g->made_for);
 	}
 	return steal_fd(&fd);
 }
@@ -182,7 +189,7 @@ static int create_grant(struct grant *g, struct ssb_error *err)
 		memcpy(name, rest, n);
 		name[n] = '\0';
 		rest += n + (rest[n] == '/');
-		int next = make_one(dir, name, *rest != '\0' || g->is_dir, g->path, err);
+		int next = make_one(dir, name, *rest != '\0' || g->is_dir, g, err);
 		if (next < 0) {
 			return -1;
 		}

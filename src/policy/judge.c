@@ -4,17 +4,16 @@
  * file lists it; the owner's own word is taken, with a warning that says what
  * it opens. What would leave no sandbox nobody gets. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/own.h"
 #include "manifest/write.h"
 #include "policy/build.h"
 #include "policy/protect.h"
+#include "policy/unlisted.h"
 
 /* "it contains ~/.ssh, which holds SSH keys" */
 static char *explain_hit(struct build *b, const struct danger_hit *h)
@@ -57,6 +56,15 @@ static char *say_grant(struct build *b, const struct request *r)
 	                              access, word, access, text.data, file);
 }
 
+/* With `real`: a symlink leads there. */
+static char *say_real(struct build *b, const struct request *r)
+{
+	return r->origin == ORIGIN_MANIFEST
+	               ? build_printf(b, "declare the real path: %s", r->real)
+	               : build_printf(b, "a symlink leads there; name the place itself: %s",
+	                              r->real);
+}
+
 static void refuse_hit(struct build *b, const struct request *r, const struct danger_hit *h)
 {
 	auto_free char *why = explain_hit(b, h);
@@ -68,11 +76,8 @@ static void refuse_hit(struct build *b, const struct request *r, const struct da
 		        h->place->instead != NULL && h->how != DANGER_CONTAINS ? h->place->instead
 		        : h->how == DANGER_CONTAINS ? "name the directories in it that are needed"
 		                                    : "use another place");
-	} else if (r->real != NULL && r->origin != ORIGIN_MANIFEST) {
-		remedy = build_printf(b, "a symlink leads there; name the place itself: %s",
-		                      r->real);
 	} else if (r->real != NULL) {
-		remedy = build_printf(b, "declare the real path: %s", r->real);
+		remedy = say_real(b, r);
 	} else if ((h->place->flags & DANGER_DENIED) != 0) {
 		auto_free char *word = build_word(b, r->text);
 		remedy = build_printf(b, "the owner can grant it for one run: --%s %s",
@@ -86,26 +91,24 @@ static void refuse_hit(struct build *b, const struct request *r, const struct da
 	}
 }
 
-/* The policy file lets manifests have this place, or one that it lies in. */
-static bool policy_allows(const struct build *b, const struct request *r, const struct subject *s)
+/* The policy file lets manifests have this place, or one that it lies in. Its words are compared
+ * with the real path, so that no symlink widens an entry: a skill may write above one, and put
+ * a symlink to ~/.ssh in its place. */
+bool judge_policy_allows(const struct build *b, const struct request *r, const struct subject *s)
 {
 	static const enum policy_list LISTS[] = { POLICY_GRANT_WRITE, POLICY_GRANT_READ };
 	size_t n = r->access == ACCESS_WRITE ? 1 : 2;
+	auto_free char *whole = path_join(s->path, s->missing != NULL ? s->missing : "");
 
 	for (size_t i = 0; i < n; i++) {
 		const struct mtext_list *l = &b->policy.lists[LISTS[i]];
 		for (size_t k = 0; k < l->n; k++) {
 			auto_free char *path = path_expand(b->owner, l->v[k].s);
-			auto_free char *whole =
-			        path_join(s->path, s->missing != NULL ? s->missing : "");
-			struct stat st;
-			if (path == NULL || whole == NULL) {
+			auto_free char *words = path != NULL ? resolve_words(b, path) : NULL;
+			if (words == NULL || whole == NULL) {
 				return false;
 			}
-			if (stat(path, &st) == 0
-			            ? chain_has(&s->chain, (struct object){ st.st_dev, st.st_ino },
-			                        0)
-			            : path_beneath(whole, path) != NULL) {
+			if (path_beneath(whole, words) != NULL) {
 				return true;
 			}
 		}
@@ -133,28 +136,32 @@ static const char *protected_part(const char *path)
 	return NULL;
 }
 
-static bool judge_protected(struct build *b, const struct request *r, const struct subject *s)
+static void refuse_protected(struct build *b, const struct request *r, const char *part)
 {
-	auto_free char *whole = path_join(s->path, s->missing != NULL ? s->missing : "");
-	const char *part =
-	        whole != NULL && r->access == ACCESS_WRITE ? protected_part(whole) : NULL;
-
-	if (part == NULL) {
-		b->failed |= whole == NULL;
-		return true;
-	}
 	auto_free char *why =
 	        build_printf(b, "the host later executes or obeys what stands in '%s'", part);
 	auto_free char *word = build_word(b, r->text);
 	auto_free char *remedy = r->real != NULL
-	                                 ? build_printf(b, "declare the real path: %s", r->real)
+	                                 ? say_real(b, r)
 	                                 : build_printf(b, "the owner can grant it: --write %s",
 	                                                word != NULL ? word : "PATH");
 	build_refuse_request(b, r, why, remedy);
 	if (r->real == NULL) {
 		build_offer(b, SSB_OPT_WRITE, r->text);
 	}
-	return false;
+}
+
+static bool judge_protected(struct build *b, const struct request *r, const struct subject *s)
+{
+	auto_free char *whole = path_join(s->path, s->missing != NULL ? s->missing : "");
+	const char *part =
+	        whole != NULL && r->access == ACCESS_WRITE ? protected_part(whole) : NULL;
+
+	b->failed |= whole == NULL;
+	if (part != NULL) {
+		refuse_protected(b, r, part);
+	}
+	return part == NULL;
 }
 
 /* The plainest reason: what the place is, before what it has to do with. */
@@ -235,7 +242,7 @@ static bool judge_manifest(struct build *b, const struct request *r, const struc
 		refuse_hit(b, r, worst);
 		return false;
 	}
-	if (policy_allows(b, r, s)) {
+	if (judge_policy_allows(b, r, s)) {
 		if (hits->n > 0) {
 			auto_free char *text = build_printf(b, "%s %s: granted by the policy file",
 			                                    access_name(r->access), r->text);
@@ -250,13 +257,32 @@ static bool judge_manifest(struct build *b, const struct request *r, const struc
 	return judge_protected(b, r, s);
 }
 
-/* A symlink of which the owner's words say nothing leads to what is dangerous. */
+/* What was hit is hidden, and so is what the owner names, itself: ~/.vimrc, which leads to
+ * ~/.dotfiles/vimrc. No skill can have put a symlink there. */
+static bool names_hidden(const struct build *b, const char *words, const struct danger_hits *hits)
+{
+	const char *rest = path_beneath(words, b->owner->home);
+	size_t n = rest != NULL ? unlisted_length(rest) : 0;
+
+	return n > 0 && rest[n] == '\0' && (hits->v[0].place->flags & DANGER_HIDDEN) != 0;
+}
+
+/* A symlink of which the owner's words say nothing leads to what is dangerous, or to what the
+ * host executes or obeys. */
 static bool refuse_led(struct build *b, const struct request *r, const struct danger_hits *hits)
 {
-	if (r->words == NULL || danger_spelt(hits, r->words)) {
+	if (r->words == NULL) {
 		return false;
 	}
-	refuse_hit(b, r, best_hit(hits, 0));
+	if (!danger_spelt(hits, r->words) && !names_hidden(b, r->words, hits)) {
+		refuse_hit(b, r, best_hit(hits, 0));
+		return true;
+	}
+	const char *part = r->access == ACCESS_WRITE ? protected_part(r->real) : NULL;
+	if (part == NULL || protected_part(r->words) != NULL) {
+		return false;
+	}
+	refuse_protected(b, r, part);
 	return true;
 }
 
@@ -302,6 +328,7 @@ static bool judge_owner(struct build *b, const struct request *r, const struct d
 bool judge_request(struct build *b, const struct request *r, const struct subject *s)
 {
 	struct danger_hits hits;
+	struct danger_room room;
 
 	if (build_danger(b) == NULL) {
 		return false;
@@ -318,6 +345,9 @@ bool judge_request(struct build *b, const struct request *r, const struct subjec
 		build_refuse_request(b, r, why,
 		                     "check that /proc is mounted and that you may enter the path");
 		return false;
+	}
+	if (hits.n == 0) {
+		unlisted_judge(b, s, &room, &hits); /* the table has the better words */
 	}
 	if (is_whole(r, s)) {
 		forget_left_out(&hits);

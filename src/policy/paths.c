@@ -39,6 +39,7 @@ int chain_from(int fd, const char *path, struct chain *ret)
 	if (fstat(fd, &st) < 0) {
 		return -1;
 	}
+	ret->mode[n] = st.st_mode;
 	ret->v[n++] = (struct object){ st.st_dev, st.st_ino };
 	for (;;) {
 		int from = at >= 0 ? at : fd;
@@ -64,6 +65,7 @@ int chain_from(int fd, const char *path, struct chain *ret)
 			errno = ENAMETOOLONG;
 			return -1;
 		}
+		ret->mode[n] = st.st_mode;
 		ret->v[n++] = o;
 	}
 }

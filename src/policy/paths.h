@@ -23,6 +23,7 @@ static inline bool object_same(struct object a, struct object b)
 /* An object and the directories above it, up to "/". */
 struct chain {
 	struct object v[MAX_PATH_DEPTH];
+	mode_t mode[MAX_PATH_DEPTH];
 	size_t n;
 };
 

@@ -38,8 +38,8 @@ static void add_flags(struct build *b, const struct string_list *l, enum access 
 	const char *where = option_flag(access == ACCESS_WRITE ? SSB_OPT_WRITE : SSB_OPT_READ);
 
 	for (size_t i = 0; i < l->n; i++) {
-		resolve_request(
-		        b, &(struct request){ l->v[i], access, ORIGIN_FLAG, where, NULL, NULL });
+		resolve_request(b, &(struct request){ l->v[i], access, ORIGIN_FLAG, where, NULL,
+		                                      NULL, false });
 	}
 }
 
@@ -51,7 +51,7 @@ static void add_always(struct build *b, enum policy_list list, enum access acces
 	for (size_t i = 0; i < l->n; i++) {
 		policy_where(&b->policy, &l->v[i], where, sizeof(where));
 		resolve_request(b, &(struct request){ l->v[i].s, access, ORIGIN_POLICY, where, NULL,
-		                                      NULL });
+		                                      NULL, false });
 	}
 }
 
@@ -75,7 +75,7 @@ static void add_declared(struct build *b, const struct mtext_list *l, enum acces
 		}
 		if (b->opt->learn.mode == LEARNING_NOT) {
 			resolve_request(b, &(struct request){ l->v[i].s, access, ORIGIN_MANIFEST,
-			                                      where, NULL, NULL });
+			                                      where, NULL, NULL, false });
 		}
 	}
 }

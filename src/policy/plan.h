@@ -61,21 +61,29 @@ struct grant {
 	enum grant_kind kind;
 	bool of_whole; /* one part of "/": left out where it cannot be shown */
 	bool scratch;  /* a file system of the run's own stands there, and goes with it */
+	bool unasked;  /* a manifest's read that the owner did not name: see sources_idmap() */
 	bool is_dir;
 	int fd; /* O_PATH, owned; the object that was judged; -1: `create` */
 	dev_t dev;
 	ino_t ino;
 	uid_t uid; /* owner of the object on the host */
 	gid_t gid;
-	bool create;   /* does not exist yet: plan_create_missing() makes it */
-	int parent_fd; /* create: O_PATH of the nearest existing parent, owned; or -1 */
-	char *missing; /* create: the path from there, "a/b"; or NULL */
+	bool create;    /* does not exist yet: plan_create_missing() makes it */
+	int parent_fd;  /* create: O_PATH of the nearest existing parent, owned; or -1 */
+	char *missing;  /* create: the path from there, "a/b"; or NULL */
+	char *made_for; /* create: directories are marked as this skill's (unlisted.h); or NULL */
 };
+
+/* Something of the host's that the skill may write. */
+static inline bool grant_is_written(const struct grant *g)
+{
+	return g->access == ACCESS_WRITE && g->kind == GRANT_FILES && !g->scratch;
+}
 
 /* A directory of the host in which the skill makes files. */
 static inline bool grant_is_work(const struct grant *g)
 {
-	return g->access == ACCESS_WRITE && g->is_dir && g->kind == GRANT_FILES && !g->scratch;
+	return grant_is_written(g) && g->is_dir;
 }
 
 /* A place of the runtime's own in a grant: the skill finds nothing there. */
@@ -193,8 +201,9 @@ struct ssb_plan {
 	 * "changed", "over"; static). NULL: nobody looked. */
 	const char *consent_state;
 	struct string_list warnings;
-	struct string_list requested;   /* what the manifest asks, for people: "read ~/notes" */
-	struct string_list env;         /* "NAME=VALUE", HOME, TMPDIR, PATH, LANG included */
+	struct string_list quiet;     /* warnings of what is ordinary: only the record tells them */
+	struct string_list requested; /* what the manifest asks, for people: "read ~/notes" */
+	struct string_list env;       /* "NAME=VALUE", HOME, TMPDIR, PATH, LANG included */
 	struct string_list env_missing; /* declared names that the caller does not have */
 	size_t env_withheld;            /* how many of the caller's variables stay outside */
 	struct string_list argv;        /* what is executed: command, then its arguments */
@@ -211,6 +220,7 @@ struct ssb_plan {
 	char canary[CANARY_BYTES]; /* learning: it is in every decoy; "" none */
 	enum profile profile;
 	bool unix_sockets; /* AF_UNIX sockets may be made */
+	bool own_sockets;  /* if not: those that lead to nothing but its own (os/unix_maker.h) */
 	struct resources res;
 	unsigned best_effort; /* 1 << enum layer_id */
 	bool toolchain_auto;

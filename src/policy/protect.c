@@ -7,13 +7,16 @@
 const struct protected_place PROTECTED[] = {
 	/* version control: hooks, settings that name programs, and what leads git
 	 * to other settings */
+	{ ".git/rebase-merge", true, HOLD_BY_LINK }, /* "exec" lines that --continue runs, and */
+	{ ".git/rebase-apply", true, HOLD_BY_LINK }, /* strategies, which are programs */
+	{ ".git/sequencer", true, HOLD_BY_LINK },
 	{ ".git/hooks", true, HOLD_ANYWHERE },
 	{ ".git/config", false, HOLD_ANYWHERE },
 	{ ".git/config.worktree", false, HOLD_ANYWHERE },
 	{ ".git/commondir", false, HOLD_ANYWHERE }, /* of which "." is the neutral content */
 	{ ".git/info", true, HOLD_ANYWHERE },
 	{ ".git/modules", true, HOLD_ANYWHERE },
-	{ ".git/worktrees", true, HOLD_ANYWHERE },
+	{ ".git/gitdir", false, HOLD_NOT }, /* of a worktree, see repos.c */
 	{ ".gitmodules", false, HOLD_NOT },
 	{ ".gitconfig", false, HOLD_NOT },
 	{ ".config/git", true, HOLD_NOT },

@@ -12,8 +12,10 @@
 
 /* Whether a name that does not exist yet is held by a placeholder during the
  * run. Each is visible on the host meanwhile, so only those are that tools
- * obey without being asked; shells read theirs only in a home. */
-enum protect_hold { HOLD_NOT, HOLD_ANYWHERE, HOLD_IN_HOME };
+ * obey without being asked; shells read theirs only in a home. Where a program takes the name
+ * itself for a state (git: "a rebase is under way"), a symlink to nothing holds it, which stat()
+ * does not find. */
+enum protect_hold { HOLD_NOT, HOLD_ANYWHERE, HOLD_IN_HOME, HOLD_BY_LINK };
 
 struct protected_place {
 	const char *name; /* relative, no leading or final slash */

@@ -19,6 +19,7 @@
 #include "policy/own.h"
 #include "policy/owner.h"
 #include "policy/protect.h"
+#include "policy/unlisted.h"
 
 static void refuse_errno(struct build *b, const struct request *r, int e)
 {
@@ -89,6 +90,7 @@ void grant_existing(struct build *b, const struct request *r, const char *path, 
 		.where = strdup(r->where),
 		.kind = kind_of(*fd, path, st),
 		.of_whole = of_whole,
+		.unasked = r->unasked,
 		.is_dir = S_ISDIR(st->st_mode),
 		OPEN_FILE(steal_fd(fd), st),
 	};
@@ -115,7 +117,7 @@ static bool device_opens(struct build *b, const struct request *r, const struct 
 	return false;
 }
 
-static void resolve_existing(struct build *b, const struct request *r, const char *path, int fd_in)
+static void resolve_existing(struct build *b, struct request *r, const char *path, int fd_in)
 {
 	auto_fd fd = fd_in;
 	struct subject s;
@@ -153,6 +155,8 @@ static void resolve_existing(struct build *b, const struct request *r, const cha
 	if (!judge_request(b, r, &s)) {
 		return;
 	}
+	r->unasked = r->access == ACCESS_READ && r->origin == ORIGIN_MANIFEST &&
+	             !judge_policy_allows(b, r, &s);
 	if (strcmp(path, "/") == 0) {
 		resolve_whole(b, r);
 	} else if (resolve_own(b, r, path, &s.chain.v[0])) {
@@ -213,7 +217,9 @@ static void add_missing(struct build *b, const struct request *r, const char *pa
 		.parent_fd = steal_fd(parent),
 		.missing = strdup(missing),
 	};
-	if (g.missing == NULL) {
+	bool own = r->origin == ORIGIN_MANIFEST && unlisted_is_own(b, path);
+	g.made_for = own ? strdup(b->skill_dir) : NULL;
+	if (g.missing == NULL || (own && g.made_for == NULL)) {
 		b->failed = true;
 		grant_done(&g);
 		return;
@@ -257,9 +263,7 @@ static void resolve_missing(struct build *b, const struct request *r, const char
 	}
 }
 
-/* The owner's path by its words alone. The shell's "~" is HOME as it is spelt, which may go
- * through a symlink. Returns new; NULL: no memory. */
-static char *spell(const struct build *b, const char *path)
+char *resolve_words(const struct build *b, const char *path)
 {
 	const char *env = owner_getenv(b->owner, "HOME");
 	auto_free char *cwd = path[0] == '/' ? NULL : path_real(".");
@@ -271,7 +275,11 @@ static char *spell(const struct build *b, const char *path)
 		return NULL;
 	}
 	const char *rest = home[1] != '\0' ? path_beneath(words, home) : NULL;
-	return rest != NULL ? path_join(b->owner->home, rest) : steal_ptr(&words);
+	if (rest != NULL) {
+		return path_join(b->owner->home, rest);
+	}
+	auto_free char *followed = file_follow_top(words);
+	return followed != NULL ? path_words(followed) : NULL;
 }
 
 void resolve_request(struct build *b, const struct request *asked)
@@ -286,7 +294,7 @@ void resolve_request(struct build *b, const struct request *asked)
 			refuse_errno(b, r, errno);
 			return;
 		}
-		words = spell(b, path);
+		words = resolve_words(b, path);
 		free(path);
 		path = real;
 		/* Told by what is granted then: whoever put the symlink may take it away

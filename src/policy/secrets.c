@@ -1,5 +1,6 @@
 #include "policy/secrets.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -37,43 +38,105 @@ static const struct {
 	{ "SLACK_TOKEN", "Slack" },
 	{ "SLACK_BOT_TOKEN", "Slack" },
 	{ "DATABASE_URL", "a database" },
+	{ "REDIS_URL", "a database" },
+	{ "MONGODB_URI", "a database" },
 	{ "POSTGRES_PASSWORD", "a database" },
 	{ "PGPASSWORD", "a database" },
 	{ "MYSQL_PASSWORD", "a database" },
+	{ "MYSQL_PWD", "a database" },
 	{ "VAULT_TOKEN", "Vault" },
 	{ "HF_TOKEN", "Hugging Face" },
+	{ "HUGGING_FACE_HUB_TOKEN", "Hugging Face" },
+	{ "HUGGINGFACEHUB_API_TOKEN", "Hugging Face" },
+	{ "OPENROUTER_API_KEY", "OpenRouter" },
+	{ "GROQ_API_KEY", "Groq" },
+	{ "MISTRAL_API_KEY", "Mistral" },
+	{ "COHERE_API_KEY", "Cohere" },
+	{ "DEEPSEEK_API_KEY", "DeepSeek" },
 };
 
 /* Whose secret a name speaks of is seldom said by its end alone: a skill's own key for its
- * own service is what it has a manifest for. The first row that matches counts. */
+ * own service is what it has a manifest for. The first row that matches counts. No letter may
+ * follow: MAX_TOKENS, TOKENIZERS_PARALLELISM and X_KEYBOARD are none. */
 static const struct {
 	const char *part;
 	enum secret kind;
 } PARTS[] = {
-	{ "PASSW", SECRET_OWNERS },       { "PASSPHRASE", SECRET_OWNERS },
-	{ "PRIVATE_KEY", SECRET_OWNERS }, { "CREDENTIAL", SECRET_OWNERS },
-	{ "SECRET", SECRET_OWNERS },      { "TOKEN", SECRET_SOUNDS },
-	{ "APIKEY", SECRET_SOUNDS },      { "_KEY", SECRET_SOUNDS },
+	{ "PASSWORD", SECRET_OWNERS },
+	{ "PASSWORDS", SECRET_OWNERS },
+	{ "PASSWD", SECRET_OWNERS },
+	{ "_PASS", SECRET_OWNERS },
+	{ "_PWD", SECRET_OWNERS },
+	{ "PASSPHRASE", SECRET_OWNERS },
+	{ "PRIVATE_KEY", SECRET_OWNERS },
+	{ "PRIVATEKEY", SECRET_OWNERS },
+	{ "CREDENTIAL", SECRET_OWNERS },
+	{ "CREDENTIALS", SECRET_OWNERS },
+	{ "SECRET", SECRET_OWNERS },
+	{ "SECRETS", SECRET_OWNERS },
+	{ "DATABASE_URL", SECRET_OWNERS },
+	{ "DB_URL", SECRET_OWNERS },
+	{ "CONNECTION_STRING", SECRET_OWNERS },
+	{ "_DSN", SECRET_OWNERS },
+	{ "TOKEN", SECRET_SOUNDS },
+	{ "APIKEY", SECRET_SOUNDS },
+	{ "_KEY", SECRET_SOUNDS },
+	{ "_KEYS", SECRET_SOUNDS },
 };
 
-/* Of these places every key is the owner's. */
-static const char *const OWNERS[] = { "AWS_", "AZURE_", "GCP_", "GOOGLE_", "GITHUB_", "GITLAB_",
-	                              "SSH_", "GPG_",   "NPM_", "PYPI_",   "DOCKER_", "KUBE" };
-static const char *const KEYS[] = { "TOKEN", "KEY", "AUTH" };
+/* Of these places every key is the owner's: clouds, publishing, and models, which are paid for. */
+static const char *const OWNERS[] = {
+	"AWS_",       "AZURE_",      "GCP_",          "GOOGLE_",     "GITHUB_",      "GH_",
+	"GITLAB_",    "SSH_",        "GPG_",          "NPM_",        "PYPI_",        "DOCKER_",
+	"KUBE",       "CLOUDFLARE_", "DIGITALOCEAN_", "STRIPE_",     "SLACK_",       "VAULT_",
+	"OPENAI_",    "ANTHROPIC_",  "CLAUDE_",       "GEMINI_",     "OPENROUTER_",  "GROQ_",
+	"MISTRAL_",   "COHERE_",     "DEEPSEEK_",     "PERPLEXITY_", "REPLICATE_",   "TOGETHER_",
+	"FIREWORKS_", "XAI_",        "HF_",           "HUGGINGFACE", "HUGGING_FACE",
+};
+static const char *const KEYS[] = { "TOKEN", "KEY", "KEYS", "AUTH", "_PAT" };
+/* They carry a password: "redis://user:password@host". */
+static const char *const STORES[] = { "REDIS_",    "MONGO", "POSTGRES",      "MYSQL_",
+	                              "RABBITMQ_", "AMQP_", "CELERY_BROKER_" };
+static const char *const ADDRESSES[] = { "URL", "URI" };
 
-static bool is_owners(const char *name)
+/* In any case, and no letter follows. */
+static bool has_part(const char *name, const char *part)
 {
-	bool owners = false;
+	size_t len = strlen(part);
 
-	for (size_t i = 0; i < ARRAY_LEN(OWNERS) && !owners; i++) {
-		owners = strncasecmp(name, OWNERS[i], strlen(OWNERS[i])) == 0;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(KEYS) && owners; i++) {
-		if (strcasestr(name, KEYS[i]) != NULL) {
+	for (const char *p = strcasestr(name, part); p != NULL; p = strcasestr(p + 1, part)) {
+		if (!isalpha((unsigned char)p[len])) {
 			return true;
 		}
 	}
 	return false;
+}
+
+static bool begins(const char *name, const char *const *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strncasecmp(name, v[i], strlen(v[i])) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool has_any(const char *name, const char *const *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (has_part(name, v[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_owners(const char *name)
+{
+	return (begins(name, OWNERS, ARRAY_LEN(OWNERS)) && has_any(name, KEYS, ARRAY_LEN(KEYS))) ||
+	       (begins(name, STORES, ARRAY_LEN(STORES)) &&
+	        has_any(name, ADDRESSES, ARRAY_LEN(ADDRESSES)));
 }
 
 enum secret secret_of(const char *name, const char **ret_opens)
@@ -90,7 +153,7 @@ enum secret secret_of(const char *name, const char **ret_opens)
 		return SECRET_OWNERS;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(PARTS); i++) {
-		if (strcasestr(name, PARTS[i].part) != NULL) {
+		if (has_part(name, PARTS[i].part)) {
 			return PARTS[i].kind;
 		}
 	}

@@ -6,9 +6,10 @@
 /* In order: the worse, the later. */
 enum secret {
 	SECRET_NOT,
-	SECRET_SOUNDS,     /* a key by its name: perhaps the skill's own ("TOWN_API_KEY") */
+	SECRET_SOUNDS, /* a key by its name: perhaps the skill's own ("TOWN_API_KEY") */
+	/* No manifest gives these two, the owner's word does. */
 	SECRET_OWNERS,     /* by its name the owner's: a password, a key to a cloud */
-	SECRET_CREDENTIAL, /* known: no manifest gives it, the owner's word does */
+	SECRET_CREDENTIAL, /* known by its whole name */
 };
 
 /* *ret_opens (may be NULL) is what a credential opens ("AWS"); untouched for all others. */

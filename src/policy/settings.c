@@ -113,10 +113,12 @@ static void set_sockets(struct build *b)
 	}
 	int said = b->opt->unix_sockets >= 0 ? b->opt->unix_sockets : b->policy.unix_sockets;
 	b->plan->unix_sockets = said >= 0 ? said != 0 : !writes;
-	if (writes && said < 0) {
+	/* The observer has them made, so that without it there are none. */
+	b->plan->own_sockets = said < 0 && b->plan->audit != AUDIT_OFF;
+	if (writes && said < 0 && !b->plan->own_sockets) {
 		build_warn(b, "unix-sockets",
-		           "unix sockets are off, because a directory is writable; --unix-sockets "
-		           "allows them");
+		           "unix sockets are off, because a directory is writable and nobody "
+		           "observes; --unix-sockets allows them");
 	}
 }
 
@@ -124,6 +126,6 @@ void settings_build(struct build *b)
 {
 	set_limits(b);
 	set_profile(b);
-	set_sockets(b);
 	b->plan->audit = b->opt->audit >= 0 ? (enum audit_level)b->opt->audit : AUDIT_FULL;
+	set_sockets(b);
 }

@@ -9,6 +9,7 @@
 #include "report/render.h"
 
 static const char REQUEST[] = "the skill must send another request";
+static const char NO_EXPECT[] = "the skill must send without Expect (curl -H 'Expect:')";
 static const char PRIVATE[] = "--allow-private RANGE, or allow_private in the policy file";
 
 /* `remedy` where it does not depend on what was tried. */
@@ -33,7 +34,8 @@ static const struct {
 	{ "not_declared", "no rule declares this name", NULL },
 	{ "undeclared_address", "no rule leads to this address", NULL },
 	{ "undeclared_port", "the host is declared, this port is not", NULL },
-	{ "guarded", "the name leads to a private address", PRIVATE },
+	{ "guarded", "the name leads to a private address, to this machine or to a neighbour",
+	  PRIVATE },
 	{ "profile", "the profile of system calls does not have it", NULL },
 	{ "no_network", "the profile has no sockets", NULL },
 	{ "attack", "a system call that only an attack needs: the process was ended", NULL },
@@ -48,6 +50,11 @@ static const struct {
 	{ "other_host", "the request asks for another host than the declared one", NULL },
 	{ "other_port", "the request asks for another port than the declared one", NULL },
 	{ "smuggling", "the request could be read in two ways", REQUEST },
+	{ "expect", "the request expects what no server is asked for here", NO_EXPECT },
+	{ "late_expect", "a body was announced, and not in the first request of its connection",
+	  NO_EXPECT },
+	{ "no_continue", "a body was announced, and the server did not say that it wants it",
+	  NO_EXPECT },
 	{ "too_many_connections", "more connections at once than are allowed",
 	  "max_connections in the manifest" },
 	{ "canary", "it carried what was planted as a decoy", NULL },

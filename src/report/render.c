@@ -29,6 +29,7 @@ static const struct kind {
 	{ "network_policy_removed", "NET", GROUP_NONE, MARK_NONE },
 	{ "network_egress_allowed", "NET", GROUP_NETWORK, MARK_GOOD },
 	{ "network_egress_blocked", "NET", GROUP_DENIED, MARK_DENIED },
+	{ "network_egress_total", "NET", GROUP_NETWORK, MARK_NONE },
 	{ "file_read", "READ", GROUP_READ, MARK_GOOD },
 	{ "file_write", "WRITE", GROUP_WRITTEN, MARK_GOOD },
 	{ "file_blocked", "FILE", GROUP_DENIED, MARK_DENIED },

@@ -141,7 +141,8 @@ static struct view_item *item_for(struct view *v, const struct line *l, enum ren
 {
 	auto_buf text;
 	size_t at = 0;
-	const char *reason = line_text(l, "reason");
+	/* How a connection ended makes no other destination of it. */
+	const char *reason = group != GROUP_NETWORK ? line_text(l, "reason") : NULL;
 
 	buf_init(&text, WHOLE_BYTES);
 	key_text(&text, l, group);
@@ -153,9 +154,8 @@ static struct view_item *item_for(struct view *v, const struct line *l, enum ren
 	uint64_t hash = hash_text(group, text.data, reason != NULL ? reason : "");
 	cut_text(&text);
 	struct view_item *i = find_slot(v, hash, text.data, &at);
-	bool other = group != GROUP_DENIED;
 	if (i != NULL || v->n_items >= MAX_VIEW_ITEMS ||
-	    (other && v->n_others >= MAX_VIEW_OTHERS)) {
+	    (group != GROUP_DENIED && v->n_in[group] >= MAX_VIEW_GROUP)) {
 		return i;
 	}
 	i = &v->items[v->n_items];
@@ -166,7 +166,7 @@ static struct view_item *item_for(struct view *v, const struct line *l, enum ren
 		return NULL;
 	}
 	v->table[at] = (uint32_t)++v->n_items;
-	v->n_others += other;
+	v->n_in[group]++;
 	return i;
 }
 
@@ -219,6 +219,39 @@ static int64_t count_of(const struct line *l, bool repeat)
 	return count < 2 ? 1 : line_get(l, "first") != NULL ? count - 1 : count;
 }
 
+static uint64_t amount_of(const struct line *l, const char *name)
+{
+	int64_t n = json_integer(line_get(l, name), 0);
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+/* What the lines of a destination have not told is told here: they may be missing. */
+static void take_total(struct view *v, const struct line *l)
+{
+	struct view_item *i = item_for(v, l, GROUP_NETWORK);
+
+	if (i == NULL) {
+		v->uncounted++;
+		return;
+	}
+	i->total.count += amount_of(l, "connections");
+	i->total.bytes_out += amount_of(l, "bytes_out");
+	i->total.bytes_in += amount_of(l, "bytes_in");
+}
+
+static void apply_totals(struct view *v)
+{
+	for (size_t n = 0; n < v->n_items; n++) {
+		struct view_item *i = &v->items[n];
+		if (i->total.count > 0) {
+			i->count = i->total.count;
+			i->bytes_out = i->total.bytes_out;
+			i->bytes_in = i->total.bytes_in;
+		}
+	}
+}
+
 static void take_event(struct view *v, const struct line *l)
 {
 	int64_t repeat_of = json_integer(line_get(l, "repeat_of"), -1);
@@ -239,8 +272,8 @@ static void take_event(struct view *v, const struct line *l)
 		return;
 	}
 	i->count += (uint64_t)count;
-	i->bytes_out += (uint64_t)json_integer(line_get(l, "bytes_out"), 0);
-	i->bytes_in += (uint64_t)json_integer(line_get(l, "bytes_in"), 0);
+	i->bytes_out += amount_of(l, "bytes_out");
+	i->bytes_in += amount_of(l, "bytes_in");
 	if (repeat_of < 0) {
 		remember_first(v, l->seq, i);
 	}
@@ -314,6 +347,23 @@ static void take_layers(struct view *v, const struct line *l)
 	v->lost_layers = buf_steal(&out);
 }
 
+static void take_dropped(struct view *v, const struct line *l)
+{
+	const struct json_node *counters = line_get(l, "counters");
+	auto_buf out;
+
+	buf_init(&out, TEXT_BYTES);
+	v->dropped = json_integer(json_member(&l->doc, counters, "dropped"), 0);
+	for (const struct json_node *n =
+	             json_first(&l->doc, json_member(&l->doc, counters, "dropped_by"));
+	     n != NULL; n = json_next(&l->doc, n)) {
+		buf_addf(&out, "%s%" PRId64 " ", out.len > 0 ? ", " : "", json_integer(n, 0));
+		visible_text(&out, n->key != NULL ? n->key : "?", false);
+	}
+	free(v->dropped_by);
+	v->dropped_by = out.len > 0 ? buf_steal(&out) : NULL;
+}
+
 static void take_line(struct view *v, const struct line *l)
 {
 	if (strcmp(l->kind, "layers") == 0) {
@@ -322,8 +372,9 @@ static void take_line(struct view *v, const struct line *l)
 		if (v->facts.state == RUN_ENDED) {
 			take_classes(v, l);
 		}
-		v->dropped =
-		        json_integer(json_member(&l->doc, line_get(l, "counters"), "dropped"), 0);
+		take_dropped(v, l);
+	} else if (strcmp(l->kind, "network_egress_total") == 0) {
+		take_total(v, l);
 	} else {
 		take_event(v, l);
 	}
@@ -358,6 +409,7 @@ static int read_lines(struct view *v, int fd, struct ssb_error *err)
 	if (v->facts.state != RUN_ENDED) {
 		derive_classes(v, &found);
 	}
+	apply_totals(v);
 	if (got == READER_FAIL) {
 		return ssb_fail(err, SSB_E_SYS, errno, "", "cannot read the record");
 	}
@@ -393,6 +445,7 @@ void view_done(struct view *v)
 	free(v->firsts);
 	free(v->classes);
 	free(v->lost_layers);
+	free(v->dropped_by);
 	*v = (struct view){ 0 };
 }
 

@@ -17,6 +17,11 @@ struct view_item {
 	uint64_t count;
 	uint64_t bytes_out;
 	uint64_t bytes_in;
+	struct {
+		uint64_t count;
+		uint64_t bytes_out;
+		uint64_t bytes_in;
+	} total; /* of a destination, where the record has one */
 	/* of what was denied; none of them is NULL there: */
 	char *program;
 	char *reason;
@@ -40,7 +45,7 @@ struct view {
 	bool has_facts;
 	struct view_item *items;
 	size_t n_items;
-	size_t n_others; /* of them not denied */
+	size_t n_in[GROUP_COUNT];
 	uint32_t *table; /* hash to item + 1 */
 	struct {
 		int64_t seq;
@@ -54,6 +59,7 @@ struct view {
 	uint64_t uncounted;   /* past the bounds */
 	uint64_t unexplained; /* of them denied */
 	int64_t dropped;      /* by the writer, as it says itself */
+	char *dropped_by;     /* "3 reads, 76000 other"; NULL: it does not say */
 	char *lost_layers;
 	const char *broken; /* why reading stopped; NULL: it did not */
 };

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -164,13 +165,27 @@ static void look_groups(struct ssb_check *c)
 
 static void look_core_pattern(struct ssb_check *c)
 {
-	char pattern[120] = "";
-	char text[180];
+	struct rlimit own = { .rlim_max = 1 };
+	char taker = probe_core_taker();
 
-	(void)probe_line("/proc/sys/kernel/core_pattern", pattern, sizeof(pattern));
-	snprintf(text, sizeof(text), "%s; core dumps of skills are off in any case",
-	         pattern[0] == '|' ? "a host program takes core dumps" : "core dumps are files");
-	set(c, 1, text, "");
+	(void)getrlimit(RLIMIT_CORE, &own);
+	if (taker == '@') {
+		/* coredump_socket() of Linux 6.16 sends no byte beyond the limit, but connects. */
+		set(c, 0,
+		    "a service of the host takes core dumps by a socket: it is told of the crash "
+		    "of a skill, without its memory",
+		    "set kernel.core_pattern to a file or, with '|', to a program");
+	} else if (taker == '|') {
+		set(c, own.rlim_max != 0,
+		    own.rlim_max != 0
+		            ? "a program of the host takes core dumps; none of a skill's"
+		            : "a program of the host takes core dumps, also of skills: your hard "
+		              "limit is 0, at which the kernel starts it",
+		    "raise the hard limit of core files to 1 or more (LimitCORE=, limits.conf): "
+		    "skills get 1, at which the kernel does not start it");
+	} else {
+		set(c, 1, "core dumps are files; skills leave none", "");
+	}
 }
 
 /* ---- the table --------------------------------------------------------------- */

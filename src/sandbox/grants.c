@@ -257,8 +257,14 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 		return fail(err, g, "cannot hold the way to");
 	}
 	auto_fd target = file_openat2(root_fd, name, O_PATH, IN_VIEW);
+	if (target < 0 && errno == EACCES && s->sources[i].submount) {
+		return 0; /* in a directory that is closed to the skill */
+	}
 	if (target < 0) {
-		return fail(err, g, "has no place in the sandbox:");
+		return fail(err, g,
+		            errno == EACCES ? "grant the directory that is closed to others, not "
+		                              "only what is in it:"
+		                            : "has no place in the sandbox:");
 	}
 	if (mount_attach(s->sources[i].tree, target, "") != 0) {
 		if (g->of_whole && errno == ENOENT) {

@@ -257,7 +257,10 @@ static unsigned init_look(const struct stage *s)
 		init_end(s, 0, CAUSE_MEMORY, used);
 	default:
 		/* Blind: no limit would hold. */
-		ssb_fail(&err, SSB_E_LAYER, errno, "limits", "the watchdog cannot read /proc");
+		ssb_fail(&err, SSB_E_LAYER, errno, "limits",
+		         "the memory of the skill can no longer be measured, so that the run was "
+		         "ended; a control group measures it in any case (see 'skillsandbox "
+		         "doctor')");
 		(void)init_end_others(s);
 		stage_die(s, &err);
 	}

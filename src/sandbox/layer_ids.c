@@ -1,6 +1,7 @@
 /* layer_ids.c - who the skill is and what it is near: user and network
  * namespace. The namespaces exist since clone; here they get their content. */
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/keyctl.h>
 #include <stdio.h>
@@ -8,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/limits.h"
+#include "base/own.h"
 #include "os/clone.h"
 #include "os/net.h"
 #include "sandbox/stage.h"
@@ -27,6 +30,36 @@ static int userns_map_self(const struct stage *s, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_LAYER, errno, "userns",
 		                "cannot write the id maps; a security module may forbid it "
 		                "(Ubuntu: see 'skillsandbox doctor')");
+	}
+	return 0;
+}
+
+/* What counts for the caller's uid on the whole machine, and its editors need as well: no more
+ * than this for a run. Once the capabilities are gone nobody in here can raise it. */
+static int userns_limit(struct stage *s, struct ssb_error *err)
+{
+	static const struct {
+		const char *path;
+		unsigned most;
+	} COUNTS[] = {
+		{ "/proc/sys/user/max_inotify_instances", MAX_INOTIFY_INSTANCES },
+		{ "/proc/sys/user/max_inotify_watches", MAX_INOTIFY_WATCHES },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(COUNTS); i++) {
+		char text[16];
+		snprintf(text, sizeof(text), "%u", COUNTS[i].most);
+		if (proc_write(AT_FDCWD, COUNTS[i].path, text) == 0 || errno == ENOENT) {
+			continue; /* or a kernel that has none */
+		}
+		if (errno != EROFS && errno != EACCES && errno != EPERM) {
+			return ssb_fail(err, SSB_E_LAYER, errno, "userns", "cannot limit inotify");
+		}
+		/* A container around us may have its /proc/sys read-only, or closed by a
+		 * security module. */
+		snprintf(s->reports[LAYER_USERNS].detail, sizeof(s->reports[LAYER_USERNS].detail),
+		         "user, mount and pid namespaces; uid %u inside; inotify is not limited",
+		         s->uid);
 	}
 	return 0;
 }
@@ -55,7 +88,7 @@ int layer_userns(struct stage *s, struct ssb_error *err)
 	}
 	snprintf(s->reports[LAYER_USERNS].detail, sizeof(s->reports[LAYER_USERNS].detail),
 	         "user, mount and pid namespaces; uid %u inside", s->uid);
-	return userns_become(s, err);
+	return userns_limit(s, err) != 0 ? -1 : userns_become(s, err);
 }
 
 int layer_net(struct stage *s, struct ssb_error *err)

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/own.h"
+#include "os/probe.h"
 #include "sandbox/share.h"
 #include "sandbox/stage.h"
 
@@ -20,6 +21,20 @@ static int limit(int what, uint64_t value)
 		now.rlim_cur = now.rlim_max = old.rlim_max;
 	}
 	return setrlimit((__rlimit_resource_t)what, &now);
+}
+
+int limits_core(struct stage *s, struct ssb_error *err)
+{
+	const struct rlimit off = { .rlim_cur = 1, .rlim_max = 1 };
+	struct rlimit old;
+	int failed = getrlimit(RLIMIT_CORE, &old);
+
+	if (failed == 0 && old.rlim_max == 0) {
+		s->core_piped = probe_core_taker() != ' ';
+	} else if (failed == 0) {
+		failed = setrlimit(RLIMIT_CORE, &off);
+	}
+	return failed != 0 ? ssb_fail(err, SSB_E_LAYER, errno, "limits", "RLIMIT_CORE") : 0;
 }
 
 /* The count of the user namespace has init in it. A cgroup is to refuse first,
@@ -39,7 +54,7 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 	 * RLIMIT_AS: runtimes reserve far more address space than they use. */
 	uint64_t data = (res->memory_mb << 20) * 2 + (512ULL << 20);
 
-	if (limit(RLIMIT_CORE, 0) != 0 || limit(RLIMIT_NOFILE, res->max_open_files) != 0 ||
+	if (limit(RLIMIT_NOFILE, res->max_open_files) != 0 ||
 	    limit(RLIMIT_NPROC, process_count(s)) != 0 || limit(RLIMIT_MEMLOCK, 8 << 20) != 0 ||
 	    limit(RLIMIT_MSGQUEUE, 819200) != 0 || limit(RLIMIT_SIGPENDING, 1024) != 0 ||
 	    (s->watchdog && limit(RLIMIT_DATA, data) != 0)) {
@@ -50,8 +65,8 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setrlimit");
 	}
 	int now = getpriority(PRIO_PROCESS, 0);
-	int nice = share_to_nice(res->cpu_shares);
-	if (s->nice && nice > now && setpriority(PRIO_PROCESS, 0, nice) != 0) {
+	int nice = s->nice ? share_to_nice(res->cpu_shares) : 0; /* never below: it may be root's */
+	if (nice > now && setpriority(PRIO_PROCESS, 0, nice) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "setpriority");
 	}
 	if (!s->namespaces && (limit(RLIMIT_DATA, res->memory_mb << 20) != 0 ||
@@ -66,6 +81,12 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 		snprintf(
 		        s->reports[LAYER_LIMITS].detail, sizeof(s->reports[LAYER_LIMITS].detail),
 		        "no cgroup: rlimits, process count of the user namespace, memory watchdog");
+	}
+	if (s->core_piped) {
+		size_t len = strlen(s->reports[LAYER_LIMITS].detail);
+		snprintf(s->reports[LAYER_LIMITS].detail + len,
+		         sizeof(s->reports[LAYER_LIMITS].detail) - len,
+		         "; piped core dumps are on");
 	}
 	return 0;
 }

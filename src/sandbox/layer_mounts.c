@@ -41,9 +41,17 @@ const char *const VIEW_HOST[] = {
 	"libx32",
 	"etc/alternatives",
 	"etc/ca-certificates",
+	"etc/chromium.d", /* sourced by Debian's wrapper */
 	"etc/fonts",
+	"etc/java-8-openjdk", /* where Debian's Java has its settings */
+	"etc/java-11-openjdk",
+	"etc/java-17-openjdk",
+	"etc/java-21-openjdk",
+	"etc/java-25-openjdk",
 	"etc/ld.so.cache",
 	"etc/localtime",
+	"etc/maven/logging",
+	"etc/maven/m2.conf", /* not settings.xml, which may hold passwords */
 	"etc/mime.types",
 	"etc/os-release",
 	"etc/pki/ca-trust/extracted",
@@ -291,7 +299,7 @@ static int view_mask(int root, int host, const char *name, struct ssb_error *err
 	struct stat st;
 
 	if (fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
-		return 0;
+		return errno == ENOENT ? 0 : fail(err, "cannot mask", name);
 	}
 	auto_fd tree = mount_clone(host, "dev/null");
 	if (tree < 0 || mount_restrict(tree, RO_ATTRS, -1) != 0 ||

@@ -1,5 +1,6 @@
 #include "sandbox/links.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +14,6 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "os/file.h"
-#include "os/tree.h"
 #include "policy/paths.h"
 #include "policy/protect.h"
 #include "sandbox/repos.h"
@@ -26,6 +26,22 @@ struct walk {
 	char done[PATH_MAX]; /* no symlink in it; "" is "/" */
 	char rest[PATH_MAX];
 };
+
+bool links_is_unread(int dir, const char *path)
+{
+	return errno == EACCES ? file_closed_by(dir, path) == geteuid() : !file_is_missing(errno);
+}
+
+int links_unread(const char *path, struct ssb_error *err)
+{
+	return ssb_fail(
+	        err, SSB_E_LAYER, errno, "mounts",
+	        "cannot read '%.140s', by which the host may obey what the skill writes; %s", path,
+	        errno == EAGAIN   ? "end the program that has a lease on it, or wait"
+	        : errno == EACCES ? "make it readable to you, or grant another directory"
+	        : errno == EMFILE ? "raise the limit of open files (ulimit -n)"
+	                          : "grant another directory");
+}
 
 static int too_long(void)
 {
@@ -88,7 +104,7 @@ int links_add(struct links *l, const struct ssb_plan *plan, const char *path, bo
 {
 	const struct grant *g = plan_shown_by(plan, path);
 
-	if (g == NULL || g->access != ACCESS_WRITE || g->kind != GRANT_FILES || g->scratch) {
+	if (g == NULL || !grant_is_written(g)) {
 		return 0;
 	}
 	size_t grant = (size_t)(g - plan->grants);
@@ -119,6 +135,7 @@ char *links_follow(struct links *l, const struct ssb_plan *plan, const char *pat
 	struct walk w = { .done = "" };
 	char to[PATH_MAX];
 	bool there = true;
+	int why = 0;
 
 	if (strlen(path) >= sizeof(w.rest)) {
 		(void)too_long();
@@ -131,18 +148,25 @@ char *links_follow(struct links *l, const struct ssb_plan *plan, const char *pat
 			return NULL;
 		}
 		ssize_t n = readlink(w.done[0] != '\0' ? w.done : "/", to, sizeof(to) - 1);
+		if (n < 0 && errno != EINVAL && errno != EACCES && !file_is_missing(errno)) {
+			return NULL;
+		}
 		if (n < 0) {
 			there = errno == EINVAL; /* no link */
+			why = errno;
 			continue;
 		}
 		to[n] = '\0';
 		there = links++ < MAX_LINKS_OF_PATH;
+		why = ELOOP;
 		if (links_add(l, plan, w.done, true) != 0 || (there && go_by(&w, to) != 0)) {
 			return NULL;
 		}
 	}
+	char *real = strdup(w.done[0] != '\0' ? w.done : "/");
 	*ret_there = there;
-	return strdup(w.done[0] != '\0' ? w.done : "/");
+	errno = real != NULL ? why : ENOMEM;
+	return real;
 }
 
 /* Named by the owner, to be written: whoever leads there leads to what is meant to be. */
@@ -167,7 +191,6 @@ static int hold_meant(struct links *l, const struct ssb_plan *plan, const char *
 		return 0;
 	}
 	if (!there) { /* a name that the skill could fill? */
-		errno = ENOENT;
 		return g != NULL && grant_is_work(g) ? -1 : 0;
 	}
 	return g == NULL || is_owners(g, real) ? 0 : links_add(l, plan, real, true);
@@ -178,59 +201,114 @@ struct obeyed {
 	struct links *links;
 	const struct ssb_plan *plan;
 	char path[PATH_MAX];
+	unsigned levels;
+	size_t entries;
 	struct ssb_error *err;
-	int failed;
 };
 
-static bool leads_out(const struct obeyed *o, const struct tree_entry *e)
+static bool leads_out(const struct obeyed *o, int dir, const char *name)
 {
 	char to[PATH_MAX];
-	auto_fd at = openat(e->dir, e->name, O_PATH | O_CLOEXEC);
+	auto_fd at = openat(dir, name, O_PATH | O_CLOEXEC);
 
 	return at < 0 || file_path(at, to, sizeof(to)) < 0 || path_beneath(to, o->path) == NULL;
 }
 
-static bool take_obeyed(void *arg, const struct tree_entry *e)
+static int take_link(struct obeyed *o, int dir, const char *within, const char *name)
 {
-	struct obeyed *o = arg;
+	char link[PATH_MAX];
 
-	if (S_ISLNK(e->st.st_mode) && o->failed == 0 && leads_out(o, e)) {
-		auto_free char *link = path_join(o->path, e->path);
-		if (link == NULL || hold_meant(o->links, o->plan, link, o->path) != 0) {
-			o->failed = ssb_fail(o->err, SSB_E_LAYER, errno, "mounts",
-			                     "cannot protect '%.100s/%.80s', which the host "
-			                     "obeys; if it is a symlink to nothing, remove it",
-			                     o->path, e->path);
+	if (!leads_out(o, dir, name)) {
+		return 0;
+	}
+	int n = snprintf(link, sizeof(link), "%s/%s%s%s", o->path, within,
+	                 *within != '\0' ? "/" : "", name);
+	if (n < 0 || (size_t)n >= sizeof(link)
+	            ? too_long() != 0
+	            : hold_meant(o->links, o->plan, link, o->path) != 0) {
+		return ssb_fail(o->err, SSB_E_LAYER, errno, "mounts",
+		                "cannot protect '%.180s', which the host obeys; if it is a symlink "
+		                "to nothing, remove it",
+		                link);
+	}
+	return 0;
+}
+
+static int fail_obeyed(const struct obeyed *o, const char *within)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%.1000s", o->path, within);
+	return links_unread(path, o->err);
+}
+
+/* The symlinks of the directory `name` in `at`, and in its directories, as many levels as that.
+ * `within` is its path in what is obeyed. Other programs may change it meanwhile. */
+static int take_links(struct obeyed *o, int at, const char *name, const char *within,
+                      unsigned level)
+{
+	auto_fd fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0) {
+		return errno == ELOOP || !links_is_unread(at, name) ? 0 : fail_obeyed(o, within);
+	}
+	auto_dir dir = fdopendir(fd);
+	if (dir == NULL) {
+		return fail_obeyed(o, within);
+	}
+	int list = steal_fd(&fd); /* the stream has it */
+	errno = 0;
+	for (const struct dirent *e; (e = readdir(dir)) != NULL; errno = 0) {
+		struct stat st = { .st_mode = DTTOIF(e->d_type) };
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
+			continue;
+		}
+		if (++o->entries > MAX_REPO_ENTRIES) {
+			errno = E2BIG;
+			return fail_obeyed(o, within);
+		}
+		if (e->d_type == DT_UNKNOWN &&
+		    fstatat(list, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 &&
+		    !file_is_missing(errno)) {
+			return fail_obeyed(o, within);
+		}
+		if ((S_ISLNK(st.st_mode) && take_link(o, list, within, e->d_name) != 0) ||
+		    (S_ISDIR(st.st_mode) && level < o->levels &&
+		     take_links(o, list, e->d_name, e->d_name, level + 1) != 0)) {
+			return -1;
 		}
 	}
-	return strchr(e->path, '/') == NULL; /* .claude/skills/x, and no deeper */
+	return errno != 0 ? fail_obeyed(o, within) : 0;
 }
 
 /* Of a directory that is to be read-only: a hook that is a symlink to a script of the tree, say,
- * is what it leads to. */
+ * is what it leads to. With two levels .claude/skills/x is looked at, and nothing deeper. */
 static int hold_obeyed(struct links *l, const struct ssb_plan *plan, int dir, const char *name,
-                       struct ssb_error *err)
+                       unsigned levels, struct ssb_error *err)
 {
-	static const struct tree_caps CAPS = { .entries = MAX_REPO_ENTRIES, .depth = 2 };
-	struct obeyed o = { .links = l, .plan = plan, .err = err };
+	struct obeyed o = { .links = l, .plan = plan, .levels = levels, .err = err };
 	auto_fd at = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
+	if (at < 0 && (file_is_missing(errno) || errno == ELOOP || errno == EACCES)) {
+		return 0; /* the way there was judged before */
+	}
 	if (at < 0 || file_path(at, o.path, sizeof(o.path)) < 0) {
-		return 0;
+		return links_unread(name, err);
 	}
 	const struct grant *g = plan_shown_by(plan, o.path);
-	if (g == NULL || g->access != ACCESS_WRITE || !is_owners(g, o.path)) {
-		(void)tree_walk(at, &CAPS, take_obeyed, &o);
-	}
-	return o.failed;
+	bool owners = g != NULL && g->access == ACCESS_WRITE && is_owners(g, o.path);
+	return owners ? 0 : take_links(&o, at, ".", "", 1);
 }
 
-/* The length of the first part of `name` that is a symlink; 0: none is. */
-static size_t linked_part(int dir, const char *name)
+/* The length of the first part of `name` that is a symlink; 0: none is. -1 with errno. */
+static ssize_t linked_part(int dir, const char *name)
 {
 	auto_fd at = file_openat2(dir, name, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 
-	return at >= 0 || errno != ELOOP ? 0 : file_first_symlink(dir, name);
+	if (at < 0 && errno != ELOOP) {
+		return links_is_unread(dir, name) ? -1 : 0;
+	}
+	return at >= 0 ? 0 : (ssize_t)file_first_symlink(dir, name);
 }
 
 /* One protected name in a directory, whose path is `where`, if it is a symlink. */
@@ -238,42 +316,122 @@ static int hold_name(struct links *l, const struct ssb_plan *plan, int dir, cons
                      const char *name)
 {
 	char link[PATH_MAX];
-	size_t part = linked_part(dir, name);
+	ssize_t part = linked_part(dir, name);
 	int n = part > 0 ? snprintf(link, sizeof(link), "%s/%.*s", where, (int)part, name) : 0;
 
+	if (part < 0) {
+		return -1;
+	}
 	if (n < 0 || (size_t)n >= sizeof(link)) {
 		return too_long();
 	}
 	return part > 0 ? hold_meant(l, plan, link, NULL) : 0;
 }
 
-/* The names in one directory, `within` a grant. */
-static int hold_names(struct links *l, const struct ssb_plan *plan, const struct grant *g,
-                      const char *within, bool gitdir, struct ssb_error *err)
-{
-	const char *slash = *within != '\0' ? "/" : "";
-	auto_free char *where = path_join(g->path, within);
-	auto_fd dir = file_openat2(g->fd, *within != '\0' ? within : ".", O_PATH | O_DIRECTORY,
-	                           RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+/* A directory with names that the host obeys. */
+struct names_at {
+	int dir;
+	const char *path; /* of it, absolute */
+	bool gitdir;      /* see repos.h */
+	unsigned levels;  /* see hold_obeyed() */
+	const bool *few;  /* which of them can be there at all; NULL: any */
+};
 
-	for (size_t i = 0; dir >= 0 && where != NULL && i < PROTECTED_COUNT; i++) {
+static int hold_names(struct links *l, const struct ssb_plan *plan, const struct names_at *at,
+                      struct ssb_error *err)
+{
+	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
 		const struct protected_place *p = &PROTECTED[i];
-		const char *name = gitdir ? protected_in_gitdir(p) : p->name;
-		if (name != NULL && hold_name(l, plan, dir, where, name) != 0) {
-			return ssb_fail(
-			        err, SSB_E_LAYER, errno, "mounts",
-			        "cannot protect '%s', which the host obeys, in '%.90s%s%.70s' "
-			        "(%.40s); if it is a symlink to nothing, remove it",
-			        name, g->path, slash, within, g->where);
+		const char *name = at->gitdir ? protected_in_gitdir(p) : p->name;
+		if (name == NULL || (at->few != NULL && !at->few[i]) ||
+		    (p->hold == HOLD_BY_LINK && placeholder_is_link(at->dir, name))) {
+			continue;
 		}
-		if (name != NULL && p->is_dir && hold_obeyed(l, plan, dir, name, err) != 0) {
+		if (hold_name(l, plan, at->dir, at->path, name) != 0) {
+			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+			                "cannot protect '%s', which the host obeys, in '%.150s'; "
+			                "if it is a symlink to nothing, remove it",
+			                name, at->path);
+		}
+		if (p->is_dir && hold_obeyed(l, plan, at->dir, name, at->levels, err) != 0) {
 			return -1;
 		}
 	}
-	return dir >= 0 && where != NULL
-	               ? 0
-	               : ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot open '%.100s%s%.100s'",
-	                          g->path, slash, within);
+	return 0;
+}
+
+/* The names in one directory, `within` a grant. */
+static int hold_within(struct links *l, const struct ssb_plan *plan, const struct grant *g,
+                       const char *within, bool gitdir, struct ssb_error *err)
+{
+	auto_free char *path = path_join(g->path, within);
+	auto_fd dir = file_openat2(g->fd, *within != '\0' ? within : ".", O_PATH | O_DIRECTORY,
+	                           RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	const struct names_at at = { dir, path, gitdir, 2, NULL };
+
+	return dir >= 0 && path != NULL ? hold_names(l, plan, &at, err)
+	                                : ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+	                                           "cannot open '%.100s/%.100s'", g->path, within);
+}
+
+/* Which of the protected names can be in a directory, by their first parts: most have few. */
+static int list_few(int dir, const char *path, bool *few, struct ssb_error *err)
+{
+	auto_fd fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool any = fd < 0 && errno == EACCES; /* its names can be known, not listed */
+	auto_dir list = fd >= 0 ? fdopendir(fd) : NULL;
+	size_t n = 0;
+
+	if (list == NULL && !any) {
+		return links_unread(path, err);
+	}
+	(void)steal_fd(&fd);
+	errno = 0;
+	for (const struct dirent *e; !any && (e = readdir(list)) != NULL; errno = 0) {
+		size_t len = strlen(e->d_name);
+		for (size_t i = 0; i < PROTECTED_COUNT; i++) {
+			few[i] |= strncmp(PROTECTED[i].name, e->d_name, len) == 0 &&
+			          (PROTECTED[i].name[len] == '\0' || PROTECTED[i].name[len] == '/');
+		}
+		any = ++n > MAX_AROUND_NAMES;
+	}
+	if (errno != 0 && !any) {
+		return links_unread(path, err);
+	}
+	memset(few, true, any ? PROTECTED_COUNT : 0);
+	return 0;
+}
+
+/* The names in a directory above a grant. In a home there are many that matter, with much in
+ * them: what these hold themselves is looked at, and nothing deeper. */
+static int hold_around(struct links *l, const struct ssb_plan *plan, const char *path,
+                       struct ssb_error *err)
+{
+	auto_fd dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_free bool *few = calloc(PROTECTED_COUNT, sizeof(*few));
+	const struct names_at at = { dir, path, false, strcmp(path, plan->home) == 0 ? 1 : 2, few };
+
+	if (dir < 0 || few == NULL) {
+		return links_unread(path, err);
+	}
+	return list_few(dir, path, few, err) != 0 ? -1 : hold_names(l, plan, &at, err);
+}
+
+/* The names in a git directory that is not granted. */
+static int hold_gitdir(struct links *l, const struct ssb_plan *plan, const char *path,
+                       struct ssb_error *err)
+{
+	const struct grant *g = plan_shown_by(plan, path);
+	auto_fd dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const struct names_at at = { dir, path, true, 2, NULL };
+
+	if (g != NULL && grant_is_work(g)) {
+		return 0; /* one of the repositories */
+	}
+	if (dir < 0) {
+		return links_is_unread(AT_FDCWD, path) ? links_unread(path, err) : 0;
+	}
+	return hold_names(l, plan, &at, err);
 }
 
 /* What is not there by now nobody can make, but beneath a placeholder, which is held then. */
@@ -290,7 +448,10 @@ static int hold_there(struct links *l, const struct ssb_plan *plan, const char *
 	if (there) {
 		return links_add(l, plan, real, true);
 	}
-	return stat(above, &st) == 0 && placeholder_is(&st) ? links_add(l, plan, above, true) : 0;
+	if (stat(above, &st) != 0) {
+		return file_is_missing(errno) ? 0 : -1;
+	}
+	return placeholder_is(&st) ? links_add(l, plan, above, true) : 0;
 }
 
 /* What the settings of repositories name. */
@@ -314,12 +475,12 @@ static int hold_named(const struct ssb_plan *plan, struct repos *repos, struct s
 			                "settings there name",
 			                g->path, n->path, g->where);
 		}
-		if (!owners && hold_obeyed(&repos->links, plan, AT_FDCWD, path, err) != 0) {
+		if (!owners && hold_obeyed(&repos->links, plan, AT_FDCWD, path, 2, err) != 0) {
 			return -1;
 		}
 	}
 	for (size_t i = 0; i < repos->hooks.n; i++) {
-		if (hold_obeyed(&repos->links, plan, AT_FDCWD, repos->hooks.v[i], err) != 0) {
+		if (hold_obeyed(&repos->links, plan, AT_FDCWD, repos->hooks.v[i], 2, err) != 0) {
 			return -1;
 		}
 	}
@@ -348,14 +509,24 @@ int links_hold(const struct ssb_plan *plan, struct repos *repos, struct ssb_erro
 	}
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		const struct grant *g = &plan->grants[i];
-		if (grant_is_work(g) && hold_names(&repos->links, plan, g, "", false, err) != 0) {
+		if (grant_is_work(g) && hold_within(&repos->links, plan, g, "", false, err) != 0) {
 			return -1;
 		}
 	}
 	for (size_t i = 0; i < repos->n; i++) {
 		const struct repo *r = &repos->v[i];
-		if (hold_names(&repos->links, plan, &plan->grants[r->grant], r->path, r->gitdir,
-		               err) != 0) {
+		if (hold_within(&repos->links, plan, &plan->grants[r->grant], r->path, r->gitdir,
+		                err) != 0) {
+			return -1;
+		}
+	}
+	for (size_t i = 0; i < repos->around.n; i++) {
+		if (hold_around(&repos->links, plan, repos->around.v[i], err) != 0) {
+			return -1;
+		}
+	}
+	for (size_t i = 0; i < repos->gitdirs.n; i++) {
+		if (hold_gitdir(&repos->links, plan, repos->gitdirs.v[i], err) != 0) {
 			return -1;
 		}
 	}

@@ -35,13 +35,21 @@ struct repos;
 int links_add(struct links *l, const struct ssb_plan *plan, const char *path, bool read_only);
 
 /* Where an absolute path of the host leads: new, without a symlink; as far as the first
- * name that is not there (*ret_there). What it goes by is added to `l`. NULL with errno. */
+ * name that is not there, or closed to the caller (*ret_there is false, errno says which). What
+ * it goes by is added to `l`. NULL with errno. */
 char *links_follow(struct links *l, const struct ssb_plan *plan, const char *path, bool *ret_there);
 
 /* Adds what the protected names lead to, of the writable grants and of the repositories in
  * them, and what the settings of these name; when all that is to be held has its placeholder. A
  * link to nothing fails where the skill could make what it means. */
 int links_hold(const struct ssb_plan *plan, struct repos *repos, struct ssb_error *err);
+
+/* By errno, after a failed open of `path` from `dir` on: something may be there that the host
+ * obeys. What another user has closed is nothing to programs of the caller's. */
+bool links_is_unread(int dir, const char *path);
+/* By errno: `path`, which the host obeys, cannot be read, and so nobody knows what it leads to.
+ * The run must not start. */
+int links_unread(const char *path, struct ssb_error *err);
 
 void links_done(struct links *l);
 

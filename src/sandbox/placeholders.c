@@ -5,7 +5,8 @@
  * Ours are told by their mode (sticky and read-only, which nobody gives such
  * a file) and size: what a killed supervisor left behind is taken over by the next
  * run and removed with it. A shared lock keeps a placeholder as long as any
- * run needs it: removing it would lift the protection in the others. */
+ * run needs it: removing it would lift the protection in the others. A name that must not seem
+ * to be there is held by a symlink to nothing; the lock is that of its directory then. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,7 +27,8 @@
 #define DIR_MODE  01555
 /* A umask takes it away and a directory gives it: it says nothing of whose they are. */
 #define ANY_MODE ((mode_t)(S_ISGID | 0055))
-#define MAX_TEXT 2 /* of placeholder_text */
+#define MAX_TEXT 2                            /* of placeholder_text */
+#define NOTHING  "/proc/held-by-skillsandbox" /* nobody can make it */
 
 /* How long another run may take to remove one; no other program locks them, but a skill that
  * may write there can. */
@@ -34,8 +36,8 @@
 #define LOCK_PAUSE_US 5000
 
 struct placeholder {
-	int dir;       /* O_PATH: where it is */
-	int fd;        /* the thing itself, locked */
+	int dir;       /* O_PATH: where it is; of a symlink open to be read, and locked */
+	int fd;        /* the thing itself, locked; -1: a symlink */
 	bool owns_dir; /* else it is that of the one before */
 	char name[NAME_MAX + 1];
 };
@@ -106,10 +108,11 @@ static bool may_later(int dir)
 	return fstat(dir, &st) != 0 || st.st_uid == geteuid();
 }
 
-/* Why something could not be opened says nothing of what is there. */
-static bool is_short(void)
+/* By errno, after a failed open: something of the owner's is there that we may not read, or that
+ * is of another kind. All other errors but ENOENT say nothing of what is there. */
+static bool is_owners(void)
 {
-	return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+	return errno == EACCES || errno == ELOOP || errno == ENOTDIR || errno == ENXIO;
 }
 
 enum found { OURS, UNFINISHED, GONE, OWNERS, UNKNOWN };
@@ -123,7 +126,7 @@ static enum found placeholder_find(int dir, const char *name, bool is_dir, int *
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) != 0) {
-		return errno == ENOENT ? GONE : is_short() ? UNKNOWN : OWNERS;
+		return errno == ENOENT ? GONE : is_owners() ? OWNERS : UNKNOWN;
 	}
 	*ret_fd = steal_fd(&fd);
 	return placeholder_is(&st) ? OURS : is_unfinished(&st) ? UNFINISHED : OWNERS;
@@ -186,26 +189,65 @@ static int placeholder_open(int dir, const char *name, bool is_dir, int *ret_fd)
 	return -1;
 }
 
+bool placeholder_is_link(int dir, const char *name)
+{
+	char to[sizeof(NOTHING)];
+
+	return readlinkat(dir, name, to, sizeof(to)) == (ssize_t)sizeof(NOTHING) - 1 &&
+	       memcmp(to, NOTHING, sizeof(NOTHING) - 1) == 0;
+}
+
+/* The same as placeholder_open(), by a symlink; *ret_dir is its directory, locked. */
+static int placeholder_link(int dir, const char *name, int *ret_dir)
+{
+	auto_fd lock = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (int tries = 0; lock >= 0 && tries < LOCK_TRIES; tries++) {
+		if (symlinkat(NOTHING, dir, name) != 0 && errno != EEXIST) {
+			return errno == EROFS || (errno == EACCES && !may_later(dir)) ? 0 : -1;
+		}
+		/* One that ends has the lock when it removes it: look again with our own. */
+		if (flock(lock, LOCK_SH | LOCK_NB) == 0 && placeholder_is_link(dir, name)) {
+			*ret_dir = steal_fd(&lock);
+			return 0;
+		}
+		struct stat st;
+		if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    !placeholder_is_link(dir, name)) {
+			return 0;
+		}
+		(void)usleep(LOCK_PAUSE_US);
+	}
+	if (lock < 0) {
+		return errno == EACCES && !may_later(dir) ? 0 : -1;
+	}
+	errno = EBUSY;
+	return -1;
+}
+
 /* Takes the fds. Most stand side by side, and share that of their directory. */
 static void placeholder_keep(struct placeholders *p, struct placeholder *h, int *dir)
 {
 	struct stat here, before;
 
-	h->owns_dir = p->n == 0 || fstat(*dir, &here) != 0 ||
-	              fstat(p->v[p->n - 1].dir, &before) != 0 || here.st_dev != before.st_dev ||
-	              here.st_ino != before.st_ino;
+	/* A symlink needs one that can be locked. */
+	h->owns_dir = p->n == 0 || (h->fd < 0 && p->v[p->n - 1].fd >= 0) ||
+	              fstat(*dir, &here) != 0 || fstat(p->v[p->n - 1].dir, &before) != 0 ||
+	              here.st_dev != before.st_dev || here.st_ino != before.st_ino;
 	h->dir = h->owns_dir ? steal_fd(dir) : p->v[p->n - 1].dir;
 	p->v[p->n++] = *h;
 }
 
 /* Holds the first missing part of `name` beneath the grant: without it the
  * rest cannot be made. Nothing is held where all of it exists. */
-static int placeholder_hold(struct placeholders *p, int grant_fd, const char *name, bool is_dir)
+static int placeholder_hold(struct placeholders *p, int grant_fd, const char *name, bool is_dir,
+                            bool by_link)
 {
 	auto_fd dir = fcntl(grant_fd, F_DUPFD_CLOEXEC, 3);
 
 	while (dir >= 0) {
-		struct placeholder h = { 0 };
+		struct placeholder h = { .fd = -1 };
+		auto_fd linked = -1;
 		size_t n = strcspn(name, "/");
 		bool last = name[n] == '\0';
 		if (n >= sizeof(h.name)) {
@@ -213,8 +255,13 @@ static int placeholder_hold(struct placeholders *p, int grant_fd, const char *na
 			return -1;
 		}
 		memcpy(h.name, name, n);
-		if (placeholder_open(dir, h.name, is_dir || !last, &h.fd) != 0) {
+		if (last && by_link ? placeholder_link(dir, h.name, &linked) != 0
+		                    : placeholder_open(dir, h.name, is_dir || !last, &h.fd) != 0) {
 			return -1;
+		}
+		if (linked >= 0) {
+			placeholder_keep(p, &h, &linked);
+			return 0;
 		}
 		if (h.fd >= 0) {
 			placeholder_keep(p, &h, &dir);
@@ -229,7 +276,7 @@ static int placeholder_hold(struct placeholders *p, int grant_fd, const char *na
 		name += n + 1;
 	}
 	/* A part is no directory, or a symlink, which is judged when it is mounted. */
-	return is_short() ? -1 : 0;
+	return errno == ENOTDIR || errno == ELOOP ? 0 : -1;
 }
 
 /* One directory in which names are held. */
@@ -256,6 +303,7 @@ static int cannot_hold(const struct grant *g, const char *within, const char *na
 	                errno == EBUSY    ? "another skill that may write there has locked it: end "
 	                                    "that run ('skillsandbox ps'), or wait for it"
 	                : errno == EMFILE ? "raise the limit of open files (ulimit -n)"
+	                : errno == EAGAIN ? "end the program that has a lease on it, or wait"
 	                                  : "make the directory writable to you, or grant another");
 }
 
@@ -275,7 +323,8 @@ static int hold_names(struct placeholders *p, const struct holding *h, bool home
 		    (place->hold == HOLD_IN_HOME && !home)) {
 			continue;
 		}
-		if (placeholder_hold(p, dir, name, place->is_dir) != 0) {
+		if (placeholder_hold(p, dir, name, place->is_dir, place->hold == HOLD_BY_LINK) !=
+		    0) {
 			return cannot_hold(h->grant, h->path, name, err);
 		}
 	}
@@ -304,7 +353,7 @@ static int hold_all(struct placeholders *p, const struct ssb_plan *plan, const s
 		const struct named *n = &repos->named[i];
 		const struct grant *g = &plan->grants[n->grant];
 		if (grant_is_work(g) && *n->path != '\0' &&
-		    placeholder_hold(p, g->fd, n->path, n->is_dir) != 0) {
+		    placeholder_hold(p, g->fd, n->path, n->is_dir, false) != 0) {
 			return cannot_hold(g, "", n->path, err);
 		}
 	}
@@ -354,6 +403,13 @@ void placeholders_remove(struct placeholders *p)
 		struct stat st;
 
 		/* Only the last run that needs it, and only what is still ours. */
+		if (h->fd < 0) {
+			if (flock(h->dir, LOCK_EX | LOCK_NB) == 0 &&
+			    placeholder_is_link(h->dir, h->name)) {
+				placeholder_unlink(h, false);
+			}
+			continue;
+		}
 		if (flock(h->fd, LOCK_EX | LOCK_NB) == 0 && fstat(h->fd, &st) == 0 &&
 		    placeholder_is(&st) && is_named(h->dir, h->name, h->fd)) {
 			placeholder_unlink(h, S_ISDIR(st.st_mode));

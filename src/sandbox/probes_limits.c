@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "os/probe.h"
 
 /* Past these the attempt itself would be a nuisance. */
 #define TRY_PROCESSES 512
@@ -24,15 +25,56 @@
 #define TRY_MEMORY_MB 1024
 #define BEYOND        8 /* that much more than the limit */
 
+/* At any limit but 1 the kernel starts the program that core_pattern may name. */
+static bool core_stays_off(void)
+{
+	static const rlim_t TRIED[] = { 0, 4096, RLIM_INFINITY };
+	struct rlimit r = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(TRIED); i++) {
+		r.rlim_cur = r.rlim_max = TRIED[i];
+		(void)setrlimit(RLIMIT_CORE, &r);
+		if (getrlimit(RLIMIT_CORE, &r) != 0 || r.rlim_cur != 1 || r.rlim_max != 1) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Outside nothing crashes: a program of the host would be told of it. */
 ATTACK(core)
 {
 	struct rlimit r;
+	int status = 0;
 
 	if (getrlimit(RLIMIT_CORE, &r) != 0) {
 		return attack_errno(f, "getrlimit");
 	}
-	return r.rlim_max != 0 ? attack_worked(f, "core dumps can be switched on")
-	                       : attack_failed(f, "off for good");
+	if (w->outside) {
+		return r.rlim_max > 1 ? attack_worked(f, "core dumps can be switched on")
+		                      : attack_failed(f, "your own hard limit is %llu",
+		                                      (unsigned long long)r.rlim_max);
+	}
+	if (r.rlim_max == 0) {
+		return probe_core_taker() != ' '
+		               ? attack_worked(f, "your hard limit is 0: a program of the host can "
+		                                  "get them")
+		               : attack_failed(f, "your own hard limit is 0");
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (core_stays_off()) {
+			(void)kill(getpid(), SIGSEGV);
+		}
+		_exit(1);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid) {
+		return attack_errno(f, "fork");
+	}
+	if (!WIFSIGNALED(status)) {
+		return attack_worked(f, "the limit is not 1: a program of the host can get them");
+	}
+	return WCOREDUMP(status) ? attack_worked(f, "left one") : attack_failed(f, "off for good");
 }
 
 static void raise_soft(__rlimit_resource_t what)

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -289,6 +290,19 @@ ATTACK(is_root)
 	return attack_failed(f, "uid %u, %lu outside", (unsigned)geteuid(), host);
 }
 
+/* What it has already, so that outside nothing changes. */
+ATTACK(set_limit)
+{
+	pid_t target = w->outside ? w->helper : 1;
+	struct rlimit r;
+
+	if (prlimit(target, RLIMIT_NOFILE, NULL, &r) != 0 ||
+	    prlimit(target, RLIMIT_NOFILE, &r, NULL) != 0) {
+		return attack_errno(f, "prlimit");
+	}
+	return attack_worked(f, "can be lowered");
+}
+
 /* ---- the table -------------------------------------------------------------------------- */
 
 static const struct attack PROCESS[] = {
@@ -298,6 +312,7 @@ static const struct attack PROCESS[] = {
 	ROW_ARG("init-fd", "list the files of the sandbox's init", proc_dir, "fd"),
 	ROW_ARG("init-root", "follow /proc/1/root out", proc_link, "root"),
 	ROW_ARG("init-cwd", "follow /proc/1/cwd out", proc_link, "cwd"),
+	ROW("init-limits", "lower the limits of the sandbox's init", set_limit),
 	ROW("see-process", "see a process of the owner in /proc", see_helper),
 	ROW("signal", "send a signal to it", signal_helper),
 	ROW("ptrace", "attach to it as a debugger", ptrace_helper),

@@ -27,35 +27,63 @@ struct reading {
 	const char *dir; /* of the file that is read */
 	struct string_list files;
 	const char *cut;
-	bool failed; /* without memory */
+	struct ssb_error *err;
+	bool failed; /* by what err says, or without memory */
 };
 
-/* Opens a file of a disk to be read. Anything else is not even opened: that alone starts a
- * watchdog, or lets the writer of a FIFO go on, and what the kernel tells may be told once. */
-static int open_file(const char *path)
+static const char TOO_LONG[] = "a way that git's settings name is too long";
+
+/* `path` matters, and cannot be read. */
+static void stop(struct reading *r, const char *path)
+{
+	(void)links_unread(path, r->err);
+	r->failed = true;
+}
+
+/* Opens a file of a disk to be read; -1: there is none. Anything else is not even opened: that
+ * alone starts a watchdog, or lets the writer of a FIFO go on, and what the kernel tells may be
+ * told once. What is there and cannot be read ends the run: nobody knows what it names. */
+static int open_file(struct reading *r, const char *path)
 {
 	struct stat st;
 	char link[32];
-	auto_fd fd = open(path, O_PATH | O_CLOEXEC);
+	auto_fd at = open(path, O_PATH | O_CLOEXEC);
 
-	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
-	    kernel_fs_of(fd) != KERNEL_FS_NONE) {
+	if (at < 0 && errno == ENAMETOOLONG) {
+		r->cut = TOO_LONG;
 		return -1;
 	}
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	return open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (at < 0 || fstat(at, &st) != 0) {
+		if (links_is_unread(AT_FDCWD, path)) {
+			stop(r, path);
+		}
+		return -1;
+	}
+	if (!S_ISREG(st.st_mode) || kernel_fs_of(at) != KERNEL_FS_NONE) {
+		return -1;
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
+	int fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && (errno != EACCES || st.st_uid == geteuid())) {
+		stop(r, path);
+	}
+	return fd;
 }
 
 /* Its text; false: there is none. One that is too long is cut. */
 static bool read_text(struct reading *r, const char *path, struct buf *text)
 {
-	auto_fd fd = open_file(path);
+	auto_fd fd = open_file(r, path);
 
 	if (fd < 0) {
 		return false;
 	}
 	if (file_read_all(fd, text) != 0) {
-		r->cut = "git's settings in it are too long, or cannot be read";
+		if (errno != EFBIG) {
+			stop(r, path);
+			return false;
+		}
+		r->cut = "git's settings in it are too long";
 	}
 	return text->data != NULL;
 }
@@ -68,11 +96,14 @@ static char *read_pointer(struct reading *r, const char *dir, const char *name, 
 	size_t skip = strlen(lead);
 
 	buf_init(&text, MAX_REPO_CONFIG);
+	r->failed |= path == NULL;
 	if (path == NULL || !read_text(r, path, &text) || strncmp(text.data, lead, skip) != 0) {
 		return NULL;
 	}
 	text.data[strcspn(text.data, "\r\n")] = '\0';
-	return text.data[skip] != '\0' ? path_from(dir, text.data + skip) : NULL;
+	char *to = text.data[skip] != '\0' ? path_from(dir, text.data + skip) : NULL;
+	r->failed |= to == NULL && text.data[skip] != '\0';
+	return to;
 }
 
 static void add_to(struct reading *r, struct string_list *l, size_t max, const char *path,
@@ -105,10 +136,35 @@ static void add_common_files(struct reading *r)
 	}
 }
 
+static bool is_written(const struct ssb_plan *plan, const char *path)
+{
+	const struct grant *g = plan_shown_by(plan, path);
+
+	return g != NULL && grant_is_work(g);
+}
+
+/* `path` may be NULL. */
+static void add_gitdir(struct reading *r, const char *path)
+{
+	bool there = false;
+	auto_free char *real =
+	        path != NULL ? links_follow(&r->found->links, r->plan, path, &there) : NULL;
+
+	if (path != NULL && real == NULL && errno != ENAMETOOLONG && errno != E2BIG) {
+		stop(r, path);
+	} else if (path != NULL && real == NULL) {
+		r->cut = TOO_LONG;
+	} else if (there) {
+		add_to(r, &r->found->gitdirs, MAX_GITDIRS, real,
+		       "too many git directories lie apart from their trees");
+	}
+}
+
 /* The settings of the tree, and of its repository where that has other trees. */
 static void add_own_files(struct reading *r)
 {
 	auto_free char *pointed = read_pointer(r, r->tree, ".git", "gitdir: ");
+	bool apart = pointed != NULL;
 	auto_free char *gitdir = pointed != NULL ? steal_ptr(&pointed) : path_join(r->tree, ".git");
 	auto_free char *shared = gitdir != NULL ? read_pointer(r, gitdir, "commondir", "") : NULL;
 	auto_free char *own = gitdir != NULL ? path_join(gitdir, "config.worktree") : NULL;
@@ -121,8 +177,14 @@ static void add_own_files(struct reading *r)
 	}
 	add_file(r, config);
 	add_file(r, own);
+	if (apart || !is_written(r->plan, r->tree)) {
+		add_gitdir(r, gitdir);
+		add_gitdir(r, shared);
+	}
 	if (access(gitdir, F_OK) == 0) {
 		r->gitdir = steal_ptr(shared != NULL ? &shared : &gitdir);
+	} else if (errno != ENAMETOOLONG && links_is_unread(AT_FDCWD, gitdir)) {
+		stop(r, gitdir);
 	}
 }
 
@@ -146,13 +208,16 @@ static void add_named(struct reading *r, const char *path, bool is_dir)
 	bool there;
 	auto_free char *real = links_follow(&f->links, r->plan, path, &there);
 
+	if (real == NULL && (errno == ENAMETOOLONG || errno == E2BIG)) {
+		r->cut = TOO_LONG;
+		return;
+	}
 	if (real == NULL) {
-		r->failed |= errno == ENOMEM;
-		r->cut = "a way that git's settings name is too long";
+		stop(r, path);
 		return;
 	}
 	const struct grant *g = plan_shown_by(r->plan, real);
-	if (g == NULL || g->access != ACCESS_WRITE || g->kind != GRANT_FILES || g->scratch) {
+	if (g == NULL || !grant_is_written(g)) {
 		if (is_dir && there) {
 			add_to(r, &f->hooks, MAX_NAMED, real, TOO_MANY);
 		}
@@ -213,9 +278,9 @@ static void take_name(void *arg, enum git_config_name name, const char *value)
 }
 
 int repo_config_read(const struct ssb_plan *plan, struct repos *found, const char *tree,
-                     const char **ret_cut)
+                     const char **ret_cut, struct ssb_error *err)
 {
-	struct reading r = { .plan = plan, .found = found, .tree = tree };
+	struct reading r = { .plan = plan, .found = found, .tree = tree, .err = err };
 
 	add_common_files(&r);
 	add_own_files(&r);

@@ -11,8 +11,9 @@
 
 /* Adds to found->named what they name in a writable grant; the links on the way are held.
  * `tree` is absolute: a working tree, of which there may be no repository. What a bound left
- * out is told in *ret_cut (static), which is untouched else. -1 without memory. */
+ * out is told in *ret_cut (static), which is untouched else. -1 without memory, and where
+ * settings are there and cannot be read, which `err` says. */
 int repo_config_read(const struct ssb_plan *plan, struct repos *found, const char *tree,
-                     const char **ret_cut);
+                     const char **ret_cut, struct ssb_error *err);
 
 #endif

@@ -26,11 +26,13 @@
 #include "policy/paths.h"
 #include "policy/protect.h"
 #include "sandbox/repo_config.h"
+#include "sandbox/repos_around.h"
 #include "sandbox/repos_known.h"
 
 #define QUEUE_BYTES   (4UL << 20)
 #define LISTING_BYTES 32768U
 #define POINTER_BYTES 4096U /* of a .git file, a commondir */
+#define TOO_DEEP      "it is too deep"
 #define IN_GRANT      (RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
 
 struct search {
@@ -39,11 +41,15 @@ struct search {
 	size_t most;      /* that can be held */
 	size_t grant;     /* of the plan: where it looks */
 	struct buf queue; /* directories to be read: paths from the top, each with its NUL */
+	struct buf later; /* those of packages, which are read when all others are */
+	bool in_packages;
 	size_t entries;
 	const struct budget *budget;
-	const char *cut; /* why something was left out; NULL: nothing was */
-	bool failed;     /* without memory */
-	bool full;       /* more is closed to the caller than can be held */
+	const char *cut;         /* why something was left out; NULL: nothing was */
+	const char *package_cut; /* the same, of packages alone */
+	struct ssb_error *err;
+	bool failed; /* by what err says, or without memory */
+	bool full;   /* more is closed to the caller than can be held */
 };
 
 /* In a grant, which may be another than the one that is searched. */
@@ -73,19 +79,31 @@ static bool is_known(const struct search *s, size_t grant, const char *path, boo
 	return false;
 }
 
-/* After a failed open. What is not there, leads elsewhere or is closed to the
- * caller (see keep_closed) is no repository of the caller's; all else may hold one: a
- * mount in the grant, which the skill can write to as well, or want of descriptors. */
-static void note_unread(struct search *s)
+static const char **cut_of(struct search *s)
 {
-	static const int EXPECTED[] = { EACCES, ENOENT, ENOTDIR, ELOOP, ENXIO };
+	return s->in_packages ? &s->package_cut : &s->cut;
+}
 
-	for (size_t i = 0; i < ARRAY_LEN(EXPECTED); i++) {
-		if (errno == EXPECTED[i]) {
-			return;
-		}
+static void cut(struct search *s, const char *why)
+{
+	*cut_of(s) = *cut_of(s) != NULL ? *cut_of(s) : why;
+}
+
+/* After a failed call for what lies in a grant. What is not there, is a symlink or a socket, or
+ * is closed by another user is no repository of the caller's. A mount in the grant may hold one,
+ * and so may all that cannot be read for another reason: then the run must not start. */
+static void note_unread(struct search *s, size_t grant, const char *path)
+{
+	if (errno == EXDEV) {
+		cut(s, "a part of it is another mount");
+	} else if (errno == ENAMETOOLONG) {
+		cut(s, TOO_DEEP);
+	} else if (errno != ELOOP && errno != ENXIO &&
+	           links_is_unread(grant_fd(s, grant), *path != '\0' ? path : ".")) {
+		auto_free char *whole = path_join(s->plan->grants[grant].path, path);
+		(void)(whole != NULL ? links_unread(whole, s->err) : 0);
+		s->failed = true;
 	}
-	s->cut = s->cut != NULL ? s->cut : "a part of it is another mount or cannot be read";
 }
 
 static void add(struct search *s, size_t grant, const char *path, bool gitdir)
@@ -108,11 +126,11 @@ static void add(struct search *s, size_t grant, const char *path, bool gitdir)
 
 /* Held already, as the .git of a tree that was found (or of the top), or in
  * the parts of one that are read-only as a whole. */
-static bool in_known_git(const struct search *s, const struct place *p)
+static bool in_known_git(const struct search *s, size_t grant, const char *path)
 {
-	static const char *const WHOLE[] = { ".git", ".git/modules", ".git/worktrees" };
+	static const char *const WHOLE[] = { ".git", ".git/modules" };
 
-	for (const char *at = p->path; at != NULL; at = strchr(at, '/')) {
+	for (const char *at = path; at != NULL; at = strchr(at, '/')) {
 		at += *at == '/';
 		for (size_t i = 0; i < ARRAY_LEN(WHOLE); i++) {
 			size_t len = strlen(WHOLE[i]);
@@ -120,17 +138,24 @@ static bool in_known_git(const struct search *s, const struct place *p)
 			    (at[len] != '\0' && (i == 0 || at[len] != '/'))) {
 				continue;
 			}
-			size_t before = (size_t)(at - p->path);
-			auto_free char *tree = strndup(p->path, before > 0 ? before - 1 : 0);
+			size_t before = (size_t)(at - path);
+			auto_free char *tree = strndup(path, before > 0 ? before - 1 : 0);
 			if (tree == NULL) {
 				return false;
 			}
-			if (*tree == '\0' || is_known(s, p->grant, tree, false)) {
+			if (*tree == '\0' || is_known(s, grant, tree, false)) {
 				return true;
 			}
 		}
 	}
 	return false;
+}
+
+static void add_gitdir(struct search *s, size_t grant, const char *path)
+{
+	if (!in_known_git(s, grant, path)) {
+		add(s, grant, path, true);
+	}
 }
 
 /* The first line of a small regular file, without `lead`; false if it is none
@@ -144,13 +169,17 @@ static bool read_pointer(struct search *s, size_t grant, const char *path, const
 	struct stat st;
 
 	if (fd < 0) {
-		note_unread(s);
+		note_unread(s, grant, path);
 		return false;
 	}
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
 		return false;
 	}
 	ssize_t n = read(fd, out, size - 1);
+	if (n < 0) {
+		note_unread(s, grant, path);
+		return false;
+	}
 	size_t skip = strlen(lead);
 	if (n <= (ssize_t)skip || memcmp(out, lead, skip) != 0 || memchr(out, '\0', (size_t)n)) {
 		return false;
@@ -159,6 +188,17 @@ static bool read_pointer(struct search *s, size_t grant, const char *path, const
 	memmove(out, out + skip, (size_t)n - skip + 1);
 	out[strcspn(out, "\r\n")] = '\0';
 	return *out != '\0';
+}
+
+static bool is_directory(struct search *s, size_t grant, const char *path)
+{
+	auto_fd fd = file_openat2(grant_fd(s, grant), *path != '\0' ? path : ".",
+	                          O_PATH | O_DIRECTORY, IN_GRANT | RESOLVE_NO_SYMLINKS);
+
+	if (fd < 0 && errno != EXDEV) { /* a mount in it, which was noted */
+		note_unread(s, grant, path);
+	}
+	return fd >= 0;
 }
 
 /* What `to`, as it stands in the directory `from`, leads to, where it lies in a
@@ -172,26 +212,31 @@ static struct place place_of(struct search *s, const struct place *from, const c
 	auto_free char *real =
 	        path != NULL ? links_follow(&s->found->links, s->plan, path, &there) : NULL;
 
-	if (real == NULL) {
-		s->failed |= errno == ENOMEM;
-		s->cut = "the way to a git directory is too long";
+	if (real == NULL && path != NULL && (errno == ENAMETOOLONG || errno == E2BIG)) {
+		cut(s, "the way to a git directory is too long");
 		return nowhere;
 	}
+	if (real == NULL) {
+		(void)(path != NULL ? links_unread(path, s->err) : 0);
+		s->failed = true;
+		return nowhere;
+	}
+	int why = errno;
 	const struct grant *g = plan_shown_by(s->plan, real);
 	if (g == NULL || !grant_is_work(g)) {
 		return nowhere;
 	}
-	if (!there) { /* which the skill could make */
-		s->cut = s->cut != NULL ? s->cut : "a .git of it leads to nothing";
+	if (!there) { /* which the skill could make, or open */
+		errno = why;
+		if (why == EACCES) {
+			(void)links_unread(real, s->err);
+			s->failed = true;
+		}
+		cut(s, "a .git of it leads to nothing");
 		return nowhere;
 	}
 	const char *rest = path_beneath(real, g->target);
-	auto_fd fd = file_openat2(g->fd, *rest != '\0' ? rest : ".", O_PATH | O_DIRECTORY,
-	                          IN_GRANT | RESOLVE_NO_SYMLINKS);
-	if (fd < 0) {
-		if (errno != EXDEV) { /* a mount in it, which was noted */
-			note_unread(s);
-		}
+	if (!is_directory(s, (size_t)(g - s->plan->grants), rest)) {
 		return nowhere;
 	}
 	struct place found = { (size_t)(g - s->plan->grants), strdup(rest) };
@@ -207,9 +252,7 @@ static struct place follow(struct search *s, const struct place *from, const cha
 	struct place gitdir = place_of(s, from, to);
 
 	for (int step = 0; gitdir.path != NULL; step++) {
-		if (!in_known_git(s, &gitdir)) {
-			add(s, gitdir.grant, gitdir.path, true);
-		}
+		add_gitdir(s, gitdir.grant, gitdir.path);
 		auto_free char *file = path_join(gitdir.path, "commondir");
 		if (step == 1 || file == NULL ||
 		    !read_pointer(s, gitdir.grant, file + (*file == '/'), "", text, sizeof(text))) {
@@ -222,11 +265,16 @@ static struct place follow(struct search *s, const struct place *from, const cha
 	return gitdir;
 }
 
-static bool is_link(int dir, const char *path)
+/* What a name in the searched grant is, S_IFMT; 0: nothing. */
+static mode_t type_of(struct search *s, const char *path)
 {
 	struct stat st;
 
-	return fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+	if (fstatat(grant_fd(s, s->grant), path, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		return st.st_mode & S_IFMT;
+	}
+	note_unread(s, s->grant, path);
+	return 0;
 }
 
 /* Where the .git of one tree leads; of the top as well, whose `tree` is NULL. */
@@ -244,7 +292,7 @@ static void follow_tree(struct search *s, struct repo *tree)
 	struct place shared = { s->grant, NULL };
 	if (read_pointer(s, s->grant, file, "gitdir: ", text, sizeof(text))) {
 		shared = follow(s, &from, text);
-	} else if (is_link(grant_fd(s, s->grant), file)) {
+	} else if (type_of(s, file) == S_IFLNK) {
 		shared = follow(s, &from, ".git");
 	} else {
 		shared.path = strdup(file);
@@ -264,17 +312,31 @@ static size_t depth_of(const char *path)
 	return depth;
 }
 
-static bool is_directory(int dir, const struct dirent64 *e)
+static bool names_directory(struct search *s, const char *path, const struct dirent64 *e)
 {
-	struct stat st;
+	if (e->d_type != DT_UNKNOWN) {
+		return e->d_type == DT_DIR;
+	}
+	auto_free char *whole = *path != '\0' ? path_join(path, e->d_name) : strdup(e->d_name);
+	s->failed |= whole == NULL;
+	return whole != NULL && type_of(s, whole) == S_IFDIR;
+}
 
-	return e->d_type == DT_DIR ||
-	       (e->d_type == DT_UNKNOWN && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	        S_ISDIR(st.st_mode));
+/* What package managers fill: many files, as a rule none of them a repository's. */
+static bool is_packages(const char *name)
+{
+	static const char *const NAMES[] = { "node_modules", "site-packages", "dist-packages",
+		                             "__pycache__" };
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(NAMES) && strcmp(NAMES[i], name) != 0) {
+		i++;
+	}
+	return i < ARRAY_LEN(NAMES);
 }
 
 /* One name of the directory `path`; true if it is a repository's. */
-static bool take_entry(struct search *s, int dir, const char *path, const struct dirent64 *e)
+static bool take_entry(struct search *s, const char *path, const struct dirent64 *e)
 {
 	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
 		return false;
@@ -283,29 +345,39 @@ static bool take_entry(struct search *s, int dir, const char *path, const struct
 	if (strcmp(e->d_name, ".git") == 0) {
 		return true;
 	}
-	if (!is_directory(dir, e)) {
+	if (!names_directory(s, path, e)) {
 		return false;
 	}
 	if (depth_of(path) == MAX_REPO_DEPTH) {
-		s->cut = s->cut != NULL ? s->cut : "it is too deep";
+		cut(s, TOO_DEEP);
 		return false;
 	}
-	buf_adds(&s->queue, path);
-	buf_adds(&s->queue, *path != '\0' ? "/" : "");
-	buf_add(&s->queue, e->d_name, strlen(e->d_name) + 1);
+	struct buf *to = !s->in_packages && is_packages(e->d_name) ? &s->later : &s->queue;
+	buf_adds(to, path);
+	buf_adds(to, *path != '\0' ? "/" : "");
+	buf_add(to, e->d_name, strlen(e->d_name) + 1);
 	return false;
 }
 
 static bool spent(struct search *s)
 {
-	if (s->entries > MAX_REPO_ENTRIES || s->queue.failed) {
-		s->cut = "it holds too many files";
+	if (s->entries > MAX_REPO_ENTRIES || s->queue.failed || s->later.failed) {
+		*cut_of(s) = "it holds too many files";
 	} else if (!budget_left(s->budget)) {
-		s->cut = "it takes too long";
+		*cut_of(s) = "it takes too long";
 	} else {
 		return false;
 	}
 	return true;
+}
+
+/* Read-only, with all that is in it. */
+static void hold_whole(struct search *s, const char *path)
+{
+	if (path == NULL || links_add(&s->found->links, s->plan, path, true) != 0) {
+		s->full |= path != NULL && errno == E2BIG;
+		s->failed |= !s->full;
+	}
 }
 
 /* A directory that is closed to the caller. If it is the caller's own the skill can open it,
@@ -313,18 +385,23 @@ static bool spent(struct search *s)
  * it is. */
 static void keep_closed(struct search *s, const char *path)
 {
-	auto_fd dir = file_openat2(grant_fd(s, s->grant), path, O_PATH | O_DIRECTORY | O_NOFOLLOW,
-	                           IN_GRANT | RESOLVE_NO_SYMLINKS);
+	auto_fd dir =
+	        file_openat2(grant_fd(s, s->grant), *path != '\0' ? path : ".",
+	                     O_PATH | O_DIRECTORY | O_NOFOLLOW, IN_GRANT | RESOLVE_NO_SYMLINKS);
 	struct stat st;
 
-	if (dir < 0 || fstat(dir, &st) != 0 || st.st_uid != geteuid()) {
+	if (dir < 0 || fstat(dir, &st) != 0) {
+		note_unread(s, s->grant, path);
+		return;
+	}
+	if (st.st_uid != geteuid()) {
+		if (faccessat(dir, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0) {
+			cut(s, "a part of it cannot be listed");
+		}
 		return;
 	}
 	auto_free char *whole = path_join(s->plan->grants[s->grant].path, path);
-	if (whole == NULL || links_add(&s->found->links, s->plan, whole, true) != 0) {
-		s->full |= whole != NULL && errno == E2BIG;
-		s->failed |= !s->full;
-	}
+	hold_whole(s, whole);
 }
 
 /* Opens a directory to be read; -1 with errno. By a name in it: to be listed is not enough,
@@ -345,24 +422,25 @@ static void visit(struct search *s, const char *path)
 	bool git = false;
 	auto_fd dir = open_directory(s, path);
 
+	if (dir < 0 && errno == EACCES) {
+		keep_closed(s, path);
+		return;
+	}
 	if (dir < 0) {
-		note_unread(s);
-		if (errno == EACCES && *path != '\0') {
-			keep_closed(s, path);
-		}
+		note_unread(s, s->grant, path);
 		return;
 	}
 	while (!spent(s)) {
 		ssize_t n = getdents64(dir, raw, sizeof(raw));
 		if (n < 0) {
-			note_unread(s);
+			note_unread(s, s->grant, path);
 		}
 		if (n <= 0) {
 			break;
 		}
 		for (ssize_t at = 0; at < n;) {
 			const struct dirent64 *e = (const void *)(raw + at);
-			git |= take_entry(s, dir, path, e);
+			git |= take_entry(s, path, e);
 			at += e->d_reclen;
 		}
 	}
@@ -389,36 +467,57 @@ static void take_known(struct search *s, const char *known)
 		auto_fd dir = open_directory(s, part);
 		if (dir < 0 && errno == EACCES) {
 			keep_closed(s, part);
-		}
-		if (dir < 0) {
 			return;
 		}
-		if (path[at] == '\0' && fstatat(dir, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		bool there = dir >= 0 && (path[at] != '\0' ||
+		                          fstatat(dir, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0);
+		if (!there) {
+			note_unread(s, s->grant, part);
+			return;
+		}
+		if (path[at] == '\0') {
 			add(s, s->grant, path, false);
 		}
 		part[at] = path[at];
 	}
 }
 
-static void search_grant(struct search *s, const struct string_list *known)
+static void visit_queue(struct search *s)
 {
 	/* The queue moves as it grows: a copy is read while it is filled. */
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < known->n && !s->failed && budget_left(s->budget); i++) {
-		take_known(s, known->v[i]);
-	}
-	buf_init(&s->queue, QUEUE_BYTES);
-	buf_addc(&s->queue, '\0'); /* the top itself */
 	for (size_t at = 0; at < s->queue.len && !s->failed && !spent(s);) {
 		size_t len = strlen(s->queue.data + at);
 		if (len < sizeof(path)) {
 			memcpy(path, s->queue.data + at, len + 1);
 			visit(s, path);
+		} else {
+			cut(s, TOO_DEEP);
 		}
 		at += len + 1;
 	}
+}
+
+static void search_grant(struct search *s, const struct string_list *known)
+{
+	for (size_t i = 0; i < known->n && !s->failed && budget_left(s->budget); i++) {
+		take_known(s, known->v[i]);
+	}
+	buf_init(&s->queue, QUEUE_BYTES);
+	buf_init(&s->later, QUEUE_BYTES);
+	buf_addc(&s->queue, '\0'); /* the top itself */
+	visit_queue(s);
+	if (s->later.len > 0) {
+		buf_done(&s->queue);
+		s->queue = s->later;
+		buf_init(&s->later, 0);
+		s->in_packages = true;
+		visit_queue(s);
+		s->in_packages = false;
+	}
 	buf_done(&s->queue);
+	buf_done(&s->later);
 }
 
 /* When the trees of all grants are known: most git directories lie in one of theirs. */
@@ -432,39 +531,135 @@ static void follow_grant(struct search *s, size_t n_trees)
 	}
 }
 
-/* What git is told where the tree `path` is, "" the top. */
-static void read_config(struct search *s, const char *path)
+/* What git is told where this tree is. */
+static void read_config(struct search *s, const char *tree)
 {
-	auto_free char *tree = path_join(s->plan->grants[s->grant].path, path);
-	const char *cut = NULL;
+	const char *why = NULL;
 
-	s->failed |= tree == NULL || repo_config_read(s->plan, s->found, tree, &cut) != 0;
-	s->cut = s->cut != NULL ? s->cut : cut;
+	s->failed |= repo_config_read(s->plan, s->found, tree, &why, s->err) != 0;
+	cut(s, why);
 }
 
 static void read_configs(struct search *s, size_t n_trees)
 {
-	read_config(s, "");
+	const char *top = s->plan->grants[s->grant].path;
+
+	read_config(s, top);
 	for (size_t i = 0; i < n_trees && !s->failed; i++) {
-		if (s->found->v[i].grant == s->grant) {
-			read_config(s, s->found->v[i].path);
+		if (s->found->v[i].grant != s->grant) {
+			continue;
+		}
+		auto_free char *tree = path_join(top, s->found->v[i].path);
+		s->failed |= tree == NULL;
+		if (tree != NULL) {
+			read_config(s, tree);
 		}
 	}
 }
 
-static int warn(struct ssb_plan *plan, const struct grant *g, const char *cut)
+/* The directories of a repository's worktrees, which git keeps beneath its own: each is a git
+ * directory, also where its tree is not granted. Further ones can be made. Where there are too
+ * many, or they cannot be listed, none can be written at all. */
+static void hold_worktrees(struct search *s, size_t grant, const char *gitdir)
+{
+	AUTO(string_list_done) struct string_list names = { 0 };
+	auto_free char *all =
+	        *gitdir != '\0' ? path_join(gitdir, "worktrees") : strdup("worktrees");
+	auto_free char *whole = all != NULL ? path_join(s->plan->grants[grant].path, all) : NULL;
+	auto_fd fd = whole == NULL ? -1
+	                           : file_openat2(grant_fd(s, grant), all, O_RDONLY | O_DIRECTORY,
+	                                          IN_GRANT | RESOLVE_NO_SYMLINKS);
+	auto_dir dir = fd >= 0 ? fdopendir(fd) : NULL;
+	size_t room = s->most - s->found->n < MAX_WORKTREES ? s->most - s->found->n : MAX_WORKTREES;
+	bool listed = dir != NULL;
+
+	if (whole == NULL || (dir == NULL && (file_is_missing(errno) || errno == ELOOP))) {
+		s->failed |= whole == NULL;
+		return;
+	}
+	(void)(listed ? steal_fd(&fd) : -1);
+	errno = 0;
+	for (const struct dirent *e; listed && (e = readdir(dir)) != NULL; errno = 0) {
+		auto_free char *path = path_join(all, e->d_name);
+		bool is_name = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+		listed = path != NULL && (!is_name || string_list_add(&names, path, room) == 0);
+	}
+	if (!listed || errno != 0) {
+		hold_whole(s, whole);
+		return;
+	}
+	for (size_t i = 0; i < names.n; i++) {
+		if (is_directory(s, grant, names.v[i])) {
+			add(s, grant, names.v[i], true);
+		}
+	}
+}
+
+/* Of all that were found, and of the grants' tops. */
+static void hold_all_worktrees(struct search *s)
+{
+	for (size_t i = 0; i < s->plan->n_grants && !s->failed; i++) {
+		if (grant_is_work(&s->plan->grants[i])) {
+			hold_worktrees(s, i, ".git");
+		}
+	}
+	size_t n = s->found->n;
+	for (size_t i = 0; i < n && !s->failed; i++) {
+		const struct repo *r = &s->found->v[i];
+		auto_free char *git = r->gitdir ? strdup(r->path) : path_join(r->path, ".git");
+		s->failed |= git == NULL;
+		if (git != NULL) {
+			hold_worktrees(s, r->grant, git);
+		}
+	}
+}
+
+/* The repositories around the grants: what their settings name, and the git directories of all
+ * that lie in a grant. */
+static void look_around(struct search *s)
+{
+	struct repos *f = s->found;
+	struct stat st;
+
+	s->failed |= repos_around(s->plan, &f->around, s->err) != 0;
+	for (size_t i = 0; i < f->around.n && !s->failed; i++) {
+		auto_free char *git = path_join(f->around.v[i], ".git");
+		if (git != NULL && lstat(git, &st) == 0) {
+			read_config(s, f->around.v[i]);
+		} else if (git == NULL || links_is_unread(AT_FDCWD, git)) {
+			(void)(git != NULL ? links_unread(git, s->err) : 0);
+			s->failed = true;
+		}
+	}
+	for (size_t i = 0; i < f->gitdirs.n && !s->failed; i++) {
+		const struct grant *g = plan_shown_by(s->plan, f->gitdirs.v[i]);
+		if (g == NULL || !grant_is_work(g)) {
+			continue;
+		}
+		size_t grant = (size_t)(g - s->plan->grants);
+		const char *path = path_beneath(f->gitdirs.v[i], g->target);
+		if (is_directory(s, grant, path)) {
+			add_gitdir(s, grant, path);
+		}
+	}
+}
+
+static int warn(struct string_list *to, const struct grant *g, const char *what, const char *cut)
 {
 	auto_free char *text = NULL;
 
+	if (cut == NULL) {
+		return 0;
+	}
 	if (asprintf(&text,
-	             "write %s: not all of it was searched for repositories, because %s; in those "
+	             "write %s: not all of %s was searched for repositories, because %s; in those "
 	             "that were not found the skill can write hooks and settings",
-	             g->path, cut) < 0) {
+	             g->path, what, cut) < 0) {
 		text = NULL;
 		return -1;
 	}
 	/* A second attempt, or a second run of the plan, says nothing new. */
-	return string_list_add_once(&plan->warnings, text, 8UL * MAX_GRANTS);
+	return string_list_add_once(to, text, 8UL * MAX_GRANTS);
 }
 
 /* As many as the limit of open files leaves room for: each has an fd for each name, and for
@@ -484,15 +679,18 @@ static size_t most_repos(const struct ssb_plan *plan)
 }
 
 static void search_all(const struct ssb_plan *plan, const struct string_list *known,
-                       struct search *all, struct repos *found)
+                       struct search *all, struct repos *found, struct ssb_error *err)
 {
 	struct budget budget = budget_new(MAX_REPO_CPU_MS, MAX_REPO_WALL_MS);
 	size_t most = most_repos(plan);
 
 	for (size_t i = 0; i < plan->n_grants; i++) {
-		all[i] = (struct search){
-			.plan = plan, .found = found, .most = most, .grant = i, .budget = &budget
-		};
+		all[i] = (struct search){ .plan = plan,
+			                  .found = found,
+			                  .most = most,
+			                  .grant = i,
+			                  .budget = &budget,
+			                  .err = err };
 		if (grant_is_work(&plan->grants[i])) {
 			search_grant(&all[i], known);
 		}
@@ -504,13 +702,15 @@ static void search_all(const struct ssb_plan *plan, const struct string_list *kn
 			read_configs(&all[i], n_trees);
 		}
 	}
+	look_around(&all[0]);
+	hold_all_worktrees(&all[0]);
 }
 
-static bool any_work(const struct ssb_plan *plan)
+static bool any_written(const struct ssb_plan *plan)
 {
 	size_t i = 0;
 
-	while (i < plan->n_grants && !grant_is_work(&plan->grants[i])) {
+	while (i < plan->n_grants && !grant_is_written(&plan->grants[i])) {
 		i++;
 	}
 	return i < plan->n_grants;
@@ -540,17 +740,17 @@ int repos_find(struct ssb_plan *plan, const char *state_dir, struct repos **ret,
 {
 	AUTO(string_list_done) struct string_list known = { 0 };
 
-	if (!any_work(plan)) {
+	if (!any_written(plan)) {
 		*ret = NULL;
 		return 0;
 	}
 	auto_free struct search *all = calloc(plan->n_grants, sizeof(*all));
 	struct repos *found = calloc(1, sizeof(*found));
 	bool failed = all == NULL || found == NULL ||
-	              (state_dir != NULL && repos_known_load(state_dir, &known) != 0);
+	              (state_dir != NULL && repos_known_load(state_dir, &known, err) != 0);
 
 	if (!failed) {
-		search_all(plan, &known, all, found);
+		search_all(plan, &known, all, found, err);
 	}
 	for (size_t i = 0; i < plan->n_grants && !failed; i++) {
 		if (all[i].full) {
@@ -563,7 +763,9 @@ int repos_find(struct ssb_plan *plan, const char *state_dir, struct repos **ret,
 			                g->path, g->where);
 		}
 		failed = all[i].failed ||
-		         (all[i].cut != NULL && warn(plan, &plan->grants[i], all[i].cut) != 0);
+		         warn(&plan->warnings, &plan->grants[i], "it", all[i].cut) != 0 ||
+		         warn(&plan->quiet, &plan->grants[i], "the packages in it",
+		              all[i].package_cut) != 0;
 	}
 	if (failed) {
 		repos_free(found);
@@ -587,6 +789,8 @@ void repos_free(struct repos *r)
 	}
 	if (r != NULL) {
 		string_list_done(&r->hooks);
+		string_list_done(&r->around);
+		string_list_done(&r->gitdirs);
 		links_done(&r->links);
 	}
 	free(r);

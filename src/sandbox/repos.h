@@ -1,11 +1,12 @@
-/* repos.h - the repositories inside writable grants.
+/* repos.h - the repositories inside writable grants, and around them.
  *
  * The names that the host obeys (policy/protect.h) are protected at the top of
  * each writable grant, and at the top of every repository that is found in it
  * before the skill starts. The search is bounded by limits.h, those that are known
  * from earlier runs (repos_known.h) first, then the nearest;
  * it follows no symlink and stays on the grant's own mount. A repository that
- * the skill makes is not among them. */
+ * the skill makes is not among them. Of repositories around a grant, and of the directories
+ * above it, what lies in a grant is held (links.h). */
 #ifndef SANDBOX_REPOS_H
 #define SANDBOX_REPOS_H
 
@@ -40,7 +41,10 @@ struct repos {
 	struct repo v[MAX_REPOS];
 	size_t n_named;
 	struct named named[MAX_NAMED];
-	struct string_list hooks; /* directories of them that the skill cannot write */
+	struct string_list hooks;   /* directories of them that the skill cannot write */
+	struct string_list around;  /* directories above writable grants (repos_around.h) */
+	struct string_list gitdirs; /* where git directories lie that are no ".git" in a grant's
+	                             * tree; absolute, without a symlink */
 	struct links links;
 };
 

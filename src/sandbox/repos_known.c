@@ -18,27 +18,22 @@
 #define NAME         "repositories"
 #define LOCK_WAIT_MS 200
 
-/* Before the first run has made it there is no state directory. */
+/* -1 with errno; ENOENT before the first run has made the state directory. */
 static int open_file(const char *state_dir, int flags)
 {
-	struct ssb_error none = { 0 };
 	auto_fd dir = (flags & O_CREAT) != 0 ? file_mkdirs(state_dir)
 	                                     : open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	auto_fd fd =
-	        dir < 0 ? -1 : openat(dir, NAME, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 
-	return fd < 0 || file_check_owned(fd, geteuid(), "list", NAME, &none) != 0 ? -1
-	                                                                           : steal_fd(&fd);
+	return dir < 0 ? -1 : openat(dir, NAME, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 }
 
-/* -1 without memory. */
 static int read_paths(int fd, struct string_list *ret)
 {
 	auto_buf text;
 
 	buf_init(&text, MAX_KNOWN_BYTES);
 	if (lseek(fd, 0, SEEK_SET) != 0 || file_read_all(fd, &text) != 0) {
-		return text.failed && errno == ENOMEM ? -1 : 0;
+		return -1;
 	}
 	for (size_t at = 0; at < text.len;) {
 		size_t n = strnlen(text.data + at, text.len - at);
@@ -51,11 +46,25 @@ static int read_paths(int fd, struct string_list *ret)
 	return 0;
 }
 
-int repos_known_load(const char *state_dir, struct string_list *ret)
+int repos_known_load(const char *state_dir, struct string_list *ret, struct ssb_error *err)
 {
 	auto_fd fd = open_file(state_dir, O_RDONLY);
 
-	return fd < 0 ? 0 : read_paths(fd, ret);
+	if (fd < 0 && file_is_missing(errno)) {
+		return 0;
+	}
+	if (fd < 0) {
+		return ssb_fail(err, SSB_E_SYS, errno, "mounts",
+		                "the list of known repositories, '%.150s/" NAME "'", state_dir);
+	}
+	if (file_check_owned(fd, geteuid(), "list of known repositories", NAME, err) != 0) {
+		return ssb_wrap(err, "%.120s", state_dir);
+	}
+	return read_paths(fd, ret) == 0
+	               ? 0
+	               : ssb_fail(err, SSB_E_SYS, errno, "mounts",
+	                          "read the list of known repositories, '%.150s/" NAME "'",
+	                          state_dir);
 }
 
 static bool is_there(const char *path)
@@ -91,9 +100,11 @@ void repos_known_add(const char *state_dir, const struct string_list *paths)
 	struct stat st;
 	auto_buf more;
 	auto_fd fd = open_file(state_dir, O_RDWR | O_CREAT);
+	struct ssb_error none = { 0 };
 
 	buf_init(&more, MAX_KNOWN_BYTES);
-	if (fd < 0 || file_lock(fd, LOCK_WAIT_MS) != 0 || read_paths(fd, &known) != 0) {
+	if (fd < 0 || file_check_owned(fd, geteuid(), "list", NAME, &none) != 0 ||
+	    file_lock(fd, LOCK_WAIT_MS) != 0 || read_paths(fd, &known) != 0) {
 		return;
 	}
 	for (size_t i = 0; i < paths->n; i++) {

@@ -7,10 +7,11 @@
 #define SANDBOX_REPOS_KNOWN_H
 
 #include "base/string_list.h"
+#include "skillsandbox.h"
 
-/* Absolute paths, the oldest first; none where the file is missing or not ours. -1 without
- * memory. */
-int repos_known_load(const char *state_dir, struct string_list *ret);
+/* Absolute paths, the oldest first; none where the file is missing. -1 where it cannot be read
+ * or others can write it: what it keeps would be searched for in vain. */
+int repos_known_load(const char *state_dir, struct string_list *ret, struct ssb_error *err);
 
 /* Keeps the paths that are not among those in the file; where that is full, those that are
  * gone make room. What cannot be kept is found again, or not: no run fails for it. */

@@ -176,13 +176,6 @@ static int part(struct parts *p, const char *name, struct ssb_error *err)
 	               : 0;
 }
 
-static void close_dir(DIR **d)
-{
-	if (*d != NULL) {
-		(void)closedir(*d);
-	}
-}
-
 /* As deep as the sandbox's own places lie; `name` is "" at the top. */
 static int parts_of(struct parts *p, const char *name, struct ssb_error *err)
 {
@@ -190,7 +183,7 @@ static int parts_of(struct parts *p, const char *name, struct ssb_error *err)
 
 	snprintf(from, sizeof(from), PLACE "/%s", name);
 	int fd = openat(p->root, from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	AUTO(close_dir) DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	auto_dir d = fd >= 0 ? fdopendir(fd) : NULL;
 	if (d == NULL) {
 		own_close(&fd);
 		return errno == EACCES ? 0 : fail(p->stage, err, "cannot list", name);

@@ -224,8 +224,9 @@ static void skill_may_start(struct stage *s, int meet)
 	s->watchdog = start.watchdog;
 	s->nice = start.nice;
 	s->reports[LAYER_LIMITS] = start.limits;
-	if (share_leave_realtime() != 0) {
-		ssb_fail(&err, SSB_E_LAYER, errno, "limits", "sched_setscheduler");
+	if (share_leave_realtime() != 0 || share_shed_caller() != 0) {
+		ssb_fail(&err, SSB_E_LAYER, errno, "limits",
+		         "cannot give up the caller's priority or personality");
 		stage_die(s, &err);
 	}
 	stage_join_cgroup(s, &cgroup);
@@ -320,6 +321,9 @@ _Noreturn void skill_main(struct stage *s, int meet)
 	stage_layers(s, IN_VIEW);
 	skill_try_walls(s);
 	skill_close_others(s, meet);
+	if (limits_core(s, &err) != 0) {
+		stage_die(s, &err);
+	}
 	stage_layers(s, FILTERED);
 	skill_may_start(s, meet);
 	skill_try_filter(s);

@@ -27,13 +27,6 @@ struct snapshot {
 	const char *name;
 };
 
-static void close_dir(DIR **d)
-{
-	if (*d != NULL) {
-		(void)closedir(*d);
-	}
-}
-
 static int fail(struct ssb_error *err, const struct snapshot *s, const char *what)
 {
 	return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
@@ -106,7 +99,7 @@ static int copy_link(struct snapshot *s, int from_dir, const char *name, int to_
 static int copy_dir(struct snapshot *s, int from, int to, unsigned depth, struct ssb_error *err)
 {
 	auto_fd again = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO(close_dir) DIR *dir = again >= 0 ? fdopendir(again) : NULL;
+	auto_dir dir = again >= 0 ? fdopendir(again) : NULL;
 
 	(void)(dir != NULL ? steal_fd(&again) : -1);
 	if (dir == NULL || depth > MAX_SNAPSHOT_DEPTH) {

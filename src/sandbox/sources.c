@@ -235,11 +235,12 @@ void sources_done(struct stage *s)
 	s->n_sources = 0;
 }
 
-/* Devices and kernel file systems have no owners to map: the skill is one of
- * the others there. */
+/* Not mapped, the skill is one of the others there. Devices and kernel file systems have no owners
+ * to map. */
 static int source_as_is(struct source *src, struct ssb_error *err)
 {
-	auto_fd tree = mount_clone(src->grant.fd, "");
+	auto_fd tree = src->grant.kind == GRANT_FILES ? mount_clone_one(src->grant.fd)
+	                                              : mount_clone(src->grant.fd, "");
 
 	if (tree < 0 || mount_restrict(tree, grant_attrs(&src->grant), -1) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot take '%.200s'",
@@ -261,7 +262,10 @@ int sources_idmap(struct stage *s, uid_t host_uid, gid_t host_gid, struct ssb_er
 		if (s->sources[i].mask || g->scratch) {
 			continue;
 		}
-		if (g->kind != GRANT_FILES) {
+		/* What a manifest reads and the owner did not name: the kernel's own permission
+		 * bits decide, as for others, so that a mode of 0600 keeps the skill out. */
+		bool unasked = g->unasked && s->plan->approved == NULL;
+		if (g->kind != GRANT_FILES || unasked) {
 			if (source_as_is(&s->sources[i], err) != 0) {
 				return -1;
 			}

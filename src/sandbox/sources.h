@@ -30,7 +30,8 @@ int snapshot_tree(int fd, const char *name, struct ssb_error *err);
  * and the repositories in them (`repos` may be NULL; see policy/protect.h): empty placeholders hold
  * their place during the run, so that the skill cannot make them (placeholders.c). */
 struct placeholders;
-bool placeholder_is(const struct stat *st); /* told by its mode */
+bool placeholder_is(const struct stat *st);          /* told by its mode */
+bool placeholder_is_link(int dir, const char *name); /* by where it leads */
 int placeholders_make(const struct ssb_plan *plan, const struct repos *repos,
                       struct placeholders **ret, struct ssb_error *err);
 void placeholders_remove(struct placeholders *p); /* accepts NULL; frees */

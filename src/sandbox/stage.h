@@ -68,6 +68,7 @@ struct stage {
 	int scratch;                /* fd on the private tmpfs, for the watchdog */
 	struct arguments arguments; /* found by the skill's process */
 	bool unbound;               /* caps_unbound() is done */
+	bool core_piped;            /* limits_core(): a program of the host may get core dumps */
 	/* Without namespaces (fallback.h), instead of the plan's own: */
 	char private_dir[32];
 	char env_home[48];
@@ -211,6 +212,10 @@ int layer_mounts(struct stage *s, struct ssb_error *err);
 int mounts_seal(struct ssb_error *err);
 int layer_env(struct stage *s, struct ssb_error *err);
 int layer_limits(struct stage *s, struct ssb_error *err);
+/* Core dumps, which have to be off before the filter, by which they stay so: a limit of 1, at
+ * which the kernel neither writes a file nor starts a program that takes them. A caller whose
+ * hard limit is 0 cannot have it, and at 0 such a program is started. */
+int limits_core(struct stage *s, struct ssb_error *err);
 int layer_caps(struct stage *s, struct ssb_error *err);
 int layer_landlock(struct stage *s, struct ssb_error *err);
 int layer_seccomp(struct stage *s, struct ssb_error *err);

@@ -23,7 +23,7 @@ static bool stop_pends(const struct watchdog *w, pid_t task)
 	char text[4096];
 
 	if (!watchdog_read(w, task, "status", text, sizeof(text))) {
-		return true; /* it is gone */
+		return watchdog_gone();
 	}
 	for (size_t i = 0; i < ARRAY_LEN(SETS); i++) {
 		const char *at = strstr(text, SETS[i]);
@@ -41,7 +41,7 @@ static bool task_moves(const struct watchdog *w, pid_t task)
 	char text[512];
 
 	if (!watchdog_read(w, task, "stat", text, sizeof(text))) {
-		return false; /* it is gone */
+		return !watchdog_gone();
 	}
 	const char *p = strrchr(text, ')');
 	char state = p != NULL && strlen(p) > 2 ? p[2] : 'R';
@@ -68,7 +68,10 @@ static bool process_moves(struct watchdog *w, pid_t pid)
 		return task_moves(w, pid);
 	}
 	auto_fd tasks = watchdog_open(w, pid, "task", O_DIRECTORY);
-	return tasks >= 0 && (watchdog_each(w, tasks, visit_task, &moving) != 0 || moving);
+	if (tasks < 0) {
+		return !watchdog_gone();
+	}
+	return watchdog_each(w, tasks, visit_task, &moving) != 0 || moving;
 }
 
 static bool visit_process(struct watchdog *w, int dir_fd, int pid, void *arg)
@@ -119,7 +122,7 @@ static int open_of(const struct watchdog *w, pid_t pid, const char *name, int fl
 {
 	int fd = watchdog_open(w, pid, name, flags);
 
-	t->moving = t->moving || (fd < 0 && errno != ENOENT && errno != ESRCH);
+	t->moving = t->moving || (fd < 0 && !watchdog_gone());
 	return fd;
 }
 

@@ -93,6 +93,10 @@ static int send_go(struct run *r, struct ssb_error *err)
 	}
 	make_cgroup(r, &m, &fds);
 	governed_placed(r);
+	if (share_shed_oom(r->pid) != 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "limits",
+		                "the skill would keep the caller's oom_score_adj");
+	}
 	if (msg_send(r->ctl, &m, sizeof(m), &fds) != 0) {
 		/* It is gone, and has said why; or it would wait for ever. */
 		run_kill(r);
@@ -165,8 +169,13 @@ static void take_listener(struct run *r, const struct msg *m, pid_t from)
 		.plan = r->plan,
 		.trace = r->trace,
 		.filter = stage_filter(&r->stage),
+		.own_sockets =
+		        r->plan->own_sockets && r->stage.namespaces && !r->stage.unix_sockets,
+		.uid = r->stage.uid,
+		.gid = r->stage.gid,
 		.held = r->repos != NULL ? &r->repos->links.paths : NULL,
-		.net = { is_answered, is_known, is_taken, is_guarded, r }
+		.net = { is_answered, is_known, is_taken, is_guarded, r },
+		.exec_pipe = &r->exec_pipe,
 	};
 
 	if (r->killed) {
@@ -284,6 +293,7 @@ static void note_exec(struct run *r)
 	if (r->started && r->failure.code == SSB_OK && r->trace != NULL) {
 		/* Not now: a program that starts asks for its libraries, and waits. */
 		r->digest_at = clock_ms() + DIGEST_MS;
+		observer_started(r->observer);
 		if (r->observer == NULL) {
 			trace_eventf(r->trace, EV_PROCESS_SPAWNED, "%s", r->plan->argv.v[0]);
 		}

@@ -12,6 +12,7 @@
  * fork between two looks makes the same pages appear twice. */
 #include "sandbox/watchdog_priv.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <stddef.h>
@@ -41,14 +42,14 @@ typedef void line_visit(struct watchdog *w, const char *line, void *arg);
 
 /* Every line of a text of any length, as far as the budget goes (NULL: all of it); only the
  * beginning of one that does not fit (a hostile path), so that its end is never taken for a line.
- */
-static void each_line(struct watchdog *w, int fd, const struct budget *budget, line_visit *visit,
-                      void *arg)
+ * -1, with errno: the text could not be read to its end. */
+static int each_line(struct watchdog *w, int fd, const struct budget *budget, line_visit *visit,
+                     void *arg)
 {
 	char text[8192];
 	size_t have = 0;
 	bool skip = false;
-	ssize_t n;
+	ssize_t n = fd < 0 ? -1 : 0;
 
 	while (fd >= 0 && (budget == NULL || budget_left(budget)) &&
 	       (n = read(fd, text + have, sizeof(text) - 1 - have)) > 0) {
@@ -74,6 +75,7 @@ static void each_line(struct watchdog *w, int fd, const struct budget *budget, l
 		}
 		memmove(text, line, have);
 	}
+	return n < 0 ? -1 : 0;
 }
 
 /* Every process of the sandbox but init itself. */
@@ -81,7 +83,12 @@ static int each_process(struct watchdog *w, watchdog_visit *visit, void *arg)
 {
 	auto_fd dir = openat(w->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	return dir < 0 ? -1 : watchdog_each(w, dir, visit, arg);
+	int r = dir < 0 ? -1 : watchdog_each(w, dir, visit, arg);
+	if (r < 0) {
+		w->errors++;
+		w->lost = errno;
+	}
+	return r;
 }
 
 /* Through whom an address space is looked at, and how much it is, in pages. */
@@ -91,12 +98,13 @@ struct holder {
 	uint64_t resident;
 };
 
-static bool is_holder(const struct watchdog *w, pid_t task, struct holder *ret)
+static bool is_holder(struct watchdog *w, pid_t task, struct holder *ret)
 {
 	char text[128];
 	char *end;
 
 	if (!watchdog_read(w, task, "statm", text, sizeof(text))) {
+		watchdog_lost(w);
 		return false;
 	}
 	uint64_t size = strtoull(text, &end, 10);
@@ -124,10 +132,10 @@ static bool find_holder(struct watchdog *w, pid_t pid, struct holder *ret)
 	}
 	for (int i = 0; i < LIVING_TRIES && h.task == 0 && watchdog_threaded(w, pid); i++) {
 		auto_fd dir = watchdog_open(w, pid, "task", O_DIRECTORY);
-		if (dir < 0) {
+		if (dir < 0 || watchdog_each(w, dir, visit_thread, &h) < 0) {
+			watchdog_lost(w);
 			return false;
 		}
-		(void)watchdog_each(w, dir, visit_thread, &h);
 	}
 	if (h.task == 0) {
 		return false;
@@ -148,15 +156,14 @@ static uint64_t beside_pages(const char *status)
 static bool visit_bound(struct watchdog *w, int dir_fd, int pid, void *arg)
 {
 	uint64_t *sum = arg;
-	char text[4096];
+	char text[WATCHDOG_STATUS_BYTES];
 	struct holder h = { .task = pid };
 
 	(void)dir_fd;
 	if (pid == w->self) {
 		return true;
 	}
-	if (find_holder(w, pid, &h)) {
-		(void)watchdog_read(w, h.task, "status", text, sizeof(text));
+	if (find_holder(w, pid, &h) && watchdog_status(w, h.task, text)) {
 		*sum += h.resident * w->page + beside_pages(text);
 	}
 	watchdog_round_process(w, pid, w->threads || h.task != pid);
@@ -209,7 +216,9 @@ static uint64_t sysv_bytes(struct watchdog *w)
 	for (size_t i = 0; i < ARRAY_LEN(SYSV); i++) {
 		auto_fd list = openat(w->proc_fd, SYSV[i].list, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		sum.of = &SYSV[i];
-		each_line(w, list, NULL, sysv_line, &sum);
+		if (each_line(w, list, NULL, sysv_line, &sum) < 0) {
+			watchdog_lost(w); /* but for a kernel that has none of it */
+		}
 	}
 	return sum.bytes;
 }
@@ -232,7 +241,9 @@ static uint64_t shared_files(struct watchdog *w)
 	uint64_t sum = watchdog_memfd_bytes(w) + sysv_bytes(w);
 	struct statfs fs;
 
-	if (w->scratch_fd >= 0 && fstatfs(w->scratch_fd, &fs) == 0 && fs.f_blocks > fs.f_bfree) {
+	if (w->scratch_fd >= 0 && fstatfs(w->scratch_fd, &fs) != 0) {
+		watchdog_lost(w);
+	} else if (w->scratch_fd >= 0 && fs.f_blocks > fs.f_bfree) {
 		sum += (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 	}
 	if (watchdog_memfd_blind(w)) {
@@ -255,15 +266,14 @@ struct shares {
 static bool visit_share(struct watchdog *w, int dir_fd, int pid, void *arg)
 {
 	struct shares *s = arg;
-	char text[4096];
+	char text[WATCHDOG_STATUS_BYTES];
 	struct holder h;
 
 	(void)dir_fd;
-	if (pid == w->self || !find_holder(w, pid, &h)) {
+	/* For everybody to read: what is shared counts for each. */
+	if (pid == w->self || !find_holder(w, pid, &h) || !watchdog_status(w, h.task, text)) {
 		return true;
 	}
-	/* For everybody to read: what is shared counts for each. */
-	(void)watchdog_read(w, h.task, "status", text, sizeof(text));
 	struct watchdog_mm mm = { .task = h.task, .size = h.size };
 	uint64_t tables = watchdog_field(text, "VmPTE:");
 	mm.anon = watchdog_field(text, "RssAnon:") + watchdog_field(text, "VmSwap:");
@@ -365,7 +375,7 @@ static bool visit_overlap(struct watchdog *w, int dir_fd, int pid, void *arg)
 	}
 	auto_fd fd = watchdog_open(w, h.task, "smaps", 0);
 	o->ours = false;
-	each_line(w, fd, &o->budget, overlap_line, o);
+	(void)each_line(w, fd, &o->budget, overlap_line, o); /* what is not taken off counts */
 	return true;
 }
 
@@ -440,8 +450,9 @@ int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms
 	/* Whatever a thread hides in a table of its own is shared memory of the
 	 * machine: while all of that would still fit, nobody has to look. */
 	w->threads = w->bound + machine_shmem() > w->limit;
+	w->lost = 0;
 	watchdog_round_begin(w);
-	int r = each_process(w, visit_bound, &bound);
+	(void)each_process(w, visit_bound, &bound);
 	watchdog_round_end(w);
 	uint64_t files = shared_files(w);
 	uint64_t used = bound + files;
@@ -451,8 +462,8 @@ int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms
 	}
 	*ret_used = used;
 	*ret_next_ms = next_look(w, used, clock_ms() - start);
-	if (r < 0) {
-		w->errors++;
+	if (w->lost != 0 && used <= w->limit) {
+		errno = w->lost;
 		return -1;
 	}
 	return used > w->limit;

@@ -9,13 +9,15 @@
  *
  * The processes are hostile: they fork, exit and exec under our eyes, make
  * themselves non-dumpable, hold thousands of fds. Therefore no heap, no
- * waiting, bounded work per check, and upper bounds wherever a look fails.
+ * waiting, bounded work per check, and upper bounds wherever they can be had
+ * without the look that failed. Where not, the check fails, and init ends the run.
  *
  * A process is looked at through a thread of it that lives, and through the
  * fd tables of all its threads: the first thread can end before the others,
  * and a thread can have a table of its own.
  *
- * What cannot be seen from here, and a control group does see:
+ * What cannot be seen from here, and a control group does see (but for locks of files, which
+ * nothing counts):
  *  - a memfd that nobody maps or holds, in flight in the queue of a socket
  *    (SCM_RIGHTS);
  *  - pages of a shared mapping without an fd that no process has in its page
@@ -63,6 +65,7 @@ struct watchdog {
 	uint64_t shm_dev;     /* where memfds and SysV segments live; 0: unknown */
 	uint64_t shmem_start; /* shared memory of the machine at the beginning */
 	uint64_t errors;      /* looks that failed although the process was there */
+	int lost; /* errno of a look of this check that nothing stands in for; 0: none */
 
 	uint64_t bound; /* of the last check */
 	bool threads;   /* tables of threads could hold enough to matter */
@@ -89,7 +92,8 @@ struct watchdog {
  * bounds are used). scratch_fd: any fd on the private tmpfs. */
 void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int scratch_fd);
 
-/* 1: past the limit; 0: fine; -1: /proc cannot be read (counted in errors).
+/* 1: past the limit; 0: fine; -1: something could not be counted, and errno says why
+ * (counted in errors). What is gone counts for nothing; every other failure is blindness.
  * *ret_used is an upper bound while that is below the limit, exact beyond.
  * *ret_next_ms says when to look again: before the headroom can be filled.
  * Both are set in every case. */

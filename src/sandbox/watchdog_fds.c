@@ -92,14 +92,29 @@ static bool round_pause(struct watchdog *w, const struct table *t, int fd)
 	return true;
 }
 
+/* The look failed, and not because its object is gone. To be kept out of one table has an
+ * answer (shared_files), to be kept from looking at all has none. */
+static void round_failed(struct watchdog *w)
+{
+	if (errno == EACCES || errno == EPERM || errno == EINVAL) {
+		w->errors++;
+		w->round_blind = true;
+	} else {
+		watchdog_lost(w);
+	}
+}
+
 /* Is the fd at this link a memfd? The link is asked first: asking a file of a
  * dead network share for its size could block, reading its name can not. */
-static bool is_memfd(int dir_fd, const char *name)
+static bool is_memfd(struct watchdog *w, int dir_fd, const char *name)
 {
 	static const char MEMFD[] = "/memfd:";
 	char link[sizeof(MEMFD)];
 	ssize_t n = readlinkat(dir_fd, name, link, sizeof(link));
 
+	if (n < 0 && errno != ENAMETOOLONG) { /* the path of a file in a deep directory */
+		round_failed(w);
+	}
 	return n >= (ssize_t)sizeof(MEMFD) - 1 && memcmp(link, MEMFD, sizeof(MEMFD) - 1) == 0;
 }
 
@@ -116,29 +131,24 @@ static bool visit_fd(struct watchdog *w, int dir_fd, int fd, void *arg)
 		return false;
 	}
 	(void)snprintf(name, sizeof(name), "%d", fd);
-	if (is_memfd(dir_fd, name) && fstatat(dir_fd, name, &st, 0) == 0) {
-		file_count(w, &st);
+	if (is_memfd(w, dir_fd, name)) {
+		if (fstatat(dir_fd, name, &st, 0) == 0) {
+			file_count(w, &st);
+		} else {
+			round_failed(w);
+		}
 	}
 	return true;
-}
-
-/* The look failed, and not because its object is gone. */
-static void round_failed(struct watchdog *w)
-{
-	if (errno != ESRCH) {
-		w->errors++;
-		w->round_blind = true;
-	}
 }
 
 /* A non-dumpable process hides its fd directory, also from a tracer in its
  * own user namespace. The fds themselves can still be taken, one by one. */
 static void visit_hidden(struct watchdog *w, const struct table *t)
 {
-	char text[4096];
+	char text[WATCHDOG_STATUS_BYTES];
 
-	if (!watchdog_read(w, t->tid, "status", text, sizeof(text))) {
-		return; /* gone */
+	if (!watchdog_status(w, t->tid, text)) {
+		return;
 	}
 	uint64_t size = watchdog_field(text, "FDSize:");
 	if (size == 0) {
@@ -165,7 +175,7 @@ static void visit_hidden(struct watchdog *w, const struct table *t)
 			return;
 		}
 		(void)snprintf(name, sizeof(name), "self/fd/%d", copy);
-		if (is_memfd(w->proc_fd, name) && fstat(copy, &st) == 0) {
+		if (is_memfd(w, w->proc_fd, name) && fstat(copy, &st) == 0) {
 			file_count(w, &st);
 		}
 	}
@@ -180,10 +190,11 @@ static void visit_table(struct watchdog *w, struct table *t)
 {
 	auto_fd dir = watchdog_open(w, t->tid, "fd", O_DIRECTORY);
 
-	if (dir >= 0) {
-		(void)watchdog_each(w, dir, visit_fd, t);
-	} else if (errno == EACCES || errno == EPERM) {
+	int r = dir < 0 ? -1 : watchdog_each(w, dir, visit_fd, t);
+	if (r < 0 && (errno == EACCES || errno == EPERM)) {
 		visit_hidden(w, t);
+	} else if (r < 0) {
+		round_failed(w);
 	}
 }
 
@@ -229,8 +240,8 @@ static void list_tids(struct watchdog *w, pid_t pid, pid_t from, struct tids *li
 	list->from = from;
 	list->more = false;
 	list->n = 0;
-	if (dir >= 0) {
-		(void)watchdog_each(w, dir, visit_tid, list);
+	if (dir < 0 || watchdog_each(w, dir, visit_tid, list) < 0) {
+		round_failed(w);
 	}
 }
 

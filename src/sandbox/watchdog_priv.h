@@ -7,6 +7,8 @@
 
 #include "sandbox/watchdog.h"
 
+#define WATCHDOG_STATUS_BYTES 16384 /* with the numbers of some 2,000 groups */
+
 /* ---- /proc (watchdog_proc.c) -------------------------------------------- */
 
 /* Calls `visit` for every entry of the directory whose name is a number, in
@@ -18,12 +20,22 @@ int watchdog_each(struct watchdog *w, int dir_fd, watchdog_visit *visit, void *a
  * /proc lists the former only, but shows the latter to whoever asks. */
 int watchdog_open(const struct watchdog *w, pid_t task, const char *name, int flags);
 
-/* The first bytes of "/proc/TASK/NAME" as a string; false if there are none. */
+/* The first bytes of "/proc/TASK/NAME" as a string; false, with errno, if there are none. */
 bool watchdog_read(const struct watchdog *w, pid_t task, const char *name, char *out, size_t size);
+
+/* The same of "status", as far as the lines on memory, which stand behind a list of groups of
+ * any length. */
+bool watchdog_status(struct watchdog *w, pid_t task, char out[WATCHDOG_STATUS_BYTES]);
+
+/* Whether errno says that the object of a look is gone. */
+bool watchdog_gone(void);
+
+/* A look failed: unless its object is gone, this check has failed. */
+void watchdog_lost(struct watchdog *w);
 
 /* Whether the process has more than one thread, dead ones that are still
  * listed included. */
-bool watchdog_threaded(const struct watchdog *w, pid_t pid);
+bool watchdog_threaded(struct watchdog *w, pid_t pid);
 
 /* The number behind "KEY" at the start of a line; 0 if absent. */
 uint64_t watchdog_field(const char *text, const char *key);

@@ -2,6 +2,7 @@
 #include "sandbox/watchdog_priv.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,17 +59,49 @@ bool watchdog_read(const struct watchdog *w, pid_t task, const char *name, char 
 	ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
 
 	out[n > 0 ? n : 0] = '\0';
+	errno = n == 0 ? EIO : errno; /* none of these files is empty */
 	return n > 0;
 }
 
-bool watchdog_threaded(const struct watchdog *w, pid_t pid)
+bool watchdog_gone(void)
+{
+	return errno == ENOENT || errno == ESRCH;
+}
+
+void watchdog_lost(struct watchdog *w)
+{
+	if (!watchdog_gone()) {
+		w->errors++;
+		w->lost = errno;
+	}
+}
+
+bool watchdog_status(struct watchdog *w, pid_t task, char out[WATCHDOG_STATUS_BYTES])
+{
+	bool found = watchdog_read(w, task, "status", out, WATCHDOG_STATUS_BYTES);
+
+	if (found && strstr(out, "\nThreads:") == NULL) { /* the line behind them, of every task */
+		errno = E2BIG;
+		found = false;
+	}
+	if (!found) {
+		watchdog_lost(w);
+	}
+	return found;
+}
+
+bool watchdog_threaded(struct watchdog *w, pid_t pid)
 {
 	char path[40];
 	struct stat st;
 
 	(void)snprintf(path, sizeof(path), "%d/task", (int)pid);
-	/* A directory for each thread: one link for it, as everywhere. */
-	return fstatat(w->proc_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink > 2 + 1;
+	if (fstatat(w->proc_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+		watchdog_lost(w);
+		return false;
+	}
+	return st.st_nlink >
+	       2 + 1; /* a directory for each thread: one link for it, as everywhere */
 }
 
 uint64_t watchdog_field(const char *text, const char *key)

@@ -12,7 +12,8 @@
 
 #define MAX_TEXT    (64UL * 1024)
 #define MAX_QUOTED  200 /* bytes of a manifest's word in a question */
-#define MAX_CHANGES 24  /* lines of what changed, in the same */
+#define MAX_CHANGES 24  /* lines of what it asks for more, in the same */
+#define MAX_CHANGED 12  /* files that changed, in the same */
 #define MAX_DIFF    (16UL << 20)
 
 const struct choice_row CHOICES[CHOICE_COUNT] = {
@@ -38,27 +39,37 @@ static void quote(struct buf *out, const char *text)
 	buf_adds(out, len > MAX_QUOTED ? "..." : "");
 }
 
-/* Line by line behind a bar: there are names of its files in them. */
-void approve_changes(struct buf *out, const struct consent_found *f, const struct ssb_plan *plan)
+/* Line by line behind a bar: there are names of its files in them. False: not all of it. */
+static bool put_barred(struct buf *out, const struct buf *text, size_t most)
 {
-	AUTO(diff_done) struct diff d = { 0 };
-	auto_buf text;
+	const char *line = text->data != NULL ? text->data : "";
 
-	buf_init(&text, MAX_DIFF);
-	if (f->state != CONSENT_CHANGED ||
-	    diff_make(&f->lock, &f->now, plan != NULL ? &plan->requested : NULL, &d) != 0) {
-		return;
-	}
-	diff_text(&text, &d, false);
-	const char *line = text.data != NULL ? text.data : "";
-	for (size_t i = 0; i < MAX_CHANGES && *line != '\0'; i++) {
+	for (size_t i = 0; i < most && *line != '\0'; i++) {
 		size_t n = strcspn(line, "\n");
 		buf_adds(out, "| ");
 		visible_bytes(out, line, n < MAX_QUOTED ? n : MAX_QUOTED, false);
 		buf_addc(out, '\n');
 		line += n + (line[n] == '\n');
 	}
-	buf_adds(out, *line != '\0' ? "There is more: skillsandbox diff DIR.\n" : "");
+	return *line == '\0';
+}
+
+/* What it asks for stands in the question again; however much that is, it hides no file. */
+void approve_changes(struct buf *out, const struct consent_found *f, const struct ssb_plan *plan)
+{
+	AUTO(diff_done) struct diff d = { 0 };
+	auto_buf asks, files;
+
+	buf_init(&asks, MAX_DIFF);
+	buf_init(&files, MAX_DIFF);
+	if (f->state != CONSENT_CHANGED || diff_make(&f->lock, &f->now, plan, &d) != 0) {
+		return;
+	}
+	diff_asks(&asks, &d, false);
+	diff_files(&files, &d, false, MAX_CHANGED);
+	bool all = put_barred(out, &asks, MAX_CHANGES) && !asks.failed;
+	all = put_barred(out, &files, SIZE_MAX) && !files.failed && all && d.n_files <= MAX_CHANGED;
+	buf_adds(out, all ? "" : "There is more: skillsandbox diff --all DIR.\n");
 }
 
 static void put_changes(struct buf *out, const struct approve_case *k)

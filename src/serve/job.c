@@ -19,6 +19,7 @@
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/limits.h"
@@ -26,7 +27,9 @@
 #include "os/clone.h"
 #include "serve/job_priv.h"
 
-#define FOLLOW_MS 50
+#define FOLLOW_MS    50
+#define JOBS_PER_CPU 8
+#define LEAST_JOBS   64
 /* A canceled supervisor still has to finish its record, and its session's. */
 #define FINISH_MS  20000
 #define READ_BYTES 65536
@@ -46,6 +49,7 @@ struct stream {
 
 struct job {
 	struct jobs *jobs;
+	char *who; /* its client */
 	struct job *next;
 	struct job **prev;
 	struct job_watch watch;
@@ -70,7 +74,16 @@ struct jobs {
 	struct serve *serve;
 	struct job *first;
 	size_t n;
+	size_t max;
 };
+
+static size_t default_max(void)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	const size_t most = cpus > 0 ? (size_t)cpus * JOBS_PER_CPU : 0;
+
+	return most < LEAST_JOBS ? LEAST_JOBS : most < MAX_JOBS ? most : MAX_JOBS;
+}
 
 int jobs_new(struct serve *s, struct jobs **ret, struct ssb_error *err)
 {
@@ -80,6 +93,7 @@ int jobs_new(struct serve *s, struct jobs **ret, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
 	j->serve = s;
+	j->max = s->opt->max_runs != 0 ? s->opt->max_runs : default_max();
 	*ret = j;
 	return 0;
 }
@@ -117,6 +131,7 @@ static void job_free(struct job *j)
 		line_done(&j->line);
 		own_close(&j->record);
 	}
+	free(j->who);
 	free(j);
 }
 
@@ -415,20 +430,58 @@ static int start(struct job *j, const struct job_wish *w, struct ssb_error *err)
 	return 0;
 }
 
+static size_t runs_of(const struct jobs *all, const char *who)
+{
+	size_t n = 0;
+
+	for (const struct job *j = all->first; j != NULL; j = j->next) {
+		n += strcmp(j->who, who) == 0 ? 1 : 0;
+	}
+	return n;
+}
+
+/* Where several clients may come, each can begin another run only while it has fewer under
+ * way than are still free. So one alone gets half of them, the next half of the rest, and
+ * one that has none finds room. */
+static int check_room(const struct serve *s, const char *who, struct ssb_error *err)
+{
+	const struct jobs *all = s->jobs;
+	const bool shared = s->opt->http != NULL || s->opt->socket != NULL;
+
+	if (all->n >= all->max) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, "run",
+		                "%zu runs are under way, which is the most (--max-runs); wait for "
+		                "one of them to end",
+		                all->n);
+	}
+	size_t own = shared ? runs_of(all, who) : 0;
+	if (own >= all->max - all->n) {
+		return ssb_fail(err, SSB_E_LIMIT, 0, "run",
+		                "%zu runs of yours are under way, and the other %zu of %zu "
+		                "(--max-runs) are kept for other clients; wait for one of yours to "
+		                "end",
+		                own, all->max - own, all->max);
+	}
+	return 0;
+}
+
 int job_start(struct serve *s, const struct job_wish *w, const struct job_watch *watch,
               struct job **ret, struct ssb_error *err)
 {
 	AUTO(job_freep) struct job *j = NULL;
 
-	if (s->jobs->n >= MAX_JOBS) {
-		return ssb_fail(err, SSB_E_LIMIT, 0, "run",
-		                "%d runs are under way; wait for one of them to end", MAX_JOBS);
+	if (check_room(s, w->who, err) != 0) {
+		return -1;
 	}
 	j = calloc(1, sizeof(*j));
-	if (j == NULL) {
+	auto_free char *who = strdup(w->who);
+	if (j == NULL || who == NULL) {
+		free(j);
+		j = NULL;
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
 	*j = (struct job){ .jobs = s->jobs,
+		           .who = steal_ptr(&who),
 		           .watch = *watch,
 		           .keep = w->keep,
 		           .pidfd = -1,

@@ -30,6 +30,7 @@ struct serve_options {
 	const char *http;           /* ADDRESS:PORT; NULL: none */
 	const char *socket;         /* path; NULL: none */
 	char *token;                /* of HTTP; never NULL with it; wiped once it is known */
+	size_t max_runs;            /* under way at once, of all clients; 0: by the processors */
 	bool otel;                  /* export the record of each run */
 	bool all_runs;              /* clients are told of every run of the owner */
 	/* Clients can come now, here: an address or a path. Not for stdio. */

@@ -81,7 +81,6 @@ static const struct mcp_field VIOLATION_FIELDS[] = {
 	{ .name = "details",
 	  .type = MCP_STRING,
 	  .description = "more about it, for the owner",
-	  .max = 1024,
 	  .otherwise = "\"\"" },
 };
 

@@ -183,6 +183,7 @@ static int start(struct serve *s, struct mcp_call *c, const char *name, struct s
 	r->call = c;
 	r->news = run_news_new(s->loop, c);
 	const struct job_wish wish = { .plan = plan,
+		                       .who = mcp_principal(c),
 		                       .session = bound.id[0] != '\0' ? bound.id : NULL,
 		                       .prepare = bound.own ? binding_ensure : NULL,
 		                       .prepare_arg = &bound,

@@ -5,7 +5,9 @@
  *   session_created ... session_killed signature [more, signature] ...
  *
  * A session that is over ends with a signature. What comes later (a bill, a
- * delivery) is put behind it and signed again. */
+ * delivery) is put behind it and signed again. So every line of a session that is
+ * over says how many bills may still come: what is cut back to an earlier signature
+ * does not look like the end. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -111,10 +113,31 @@ static int keep(struct call *c, struct row *row, struct ssb_error *err)
 	return 0;
 }
 
+/* Reservations of the session and of those beneath it that nobody has settled, timed out
+ * or not: each of them can bring a line to its ledger. */
+static int put_open(struct call *c, const struct row *row, struct ssb_error *err)
+{
+	int64_t n = 0;
+
+	if (store_ask(c->ss,
+	              "WITH RECURSIVE down(n, d) AS (SELECT n, 1 FROM sessions WHERE n = $1"
+	              " UNION ALL SELECT p.n, down.d + 1 FROM sessions p JOIN down"
+	              " ON p.parent = down.n WHERE down.d < 9)"
+	              " SELECT count(*) FROM down JOIN reservations r ON r.session = down.n",
+	              DB_ARGS(DB_I(row->n)), &n, err) < 0) {
+		return -1;
+	}
+	json_kuint(&c->ss->record.json, "open_reservations", (uint64_t)n);
+	return 0;
+}
+
 int entry_end(struct call *c, struct row *row, struct ssb_error *err)
 {
 	struct json *j = &c->ss->record.json;
 
+	if (session_is_over(row->s.state) && put_open(c, row, err) != 0) {
+		return -1;
+	}
 	json_key(j, "snapshot");
 	entry_snapshot(j, &row->s);
 	row->entered = true;

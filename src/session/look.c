@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hex.h"
 #include "session/schema.h"
 #include "session/store.h"
 
@@ -308,6 +309,58 @@ int session_ledger(struct sessions *ss, const char *id, session_line_fn *fn, voi
 		}
 		from += (int64_t)p.n;
 	} while (p.n == LEDGER_PAGE);
+	return 0;
+}
+
+struct known {
+	struct ledger_known *ret;
+	int64_t n;
+	const char *hash; /* in hexadecimal */
+};
+
+static int known_row(void *arg, const struct db_value *v, size_t n)
+{
+	struct known *k = arg;
+	int64_t lines = 0;
+
+	k->ret->found = n == 2 && store_number(&v[0], 1, INT64_MAX, &k->n) &&
+	                store_number(&v[1], 0, INT64_MAX, &lines);
+	k->ret->lines = (uint64_t)lines;
+	return 0;
+}
+
+/* Every line ends with its hash. */
+static int known_line(void *arg, const struct db_value *v, size_t n)
+{
+	struct known *k = arg;
+
+	k->ret->same = n == 1 && v[0].type == DB_TEXT && v[0].n > RECORD_HASH_TAIL &&
+	               memcmp(v[0].s + v[0].n - RECORD_HASH_TAIL + sizeof(RECORD_HASH_KEY) - 1,
+	                      k->hash, RECORD_HASH_HEX) == 0;
+	return 0;
+}
+
+int session_ledger_known(struct sessions *ss, const char *id, uint64_t seq,
+                         const uint8_t hash[SHA256_BYTES], struct ledger_known *ret,
+                         struct ssb_error *err)
+{
+	AUTO(call_done) struct call c = { 0 };
+	struct ledger_known known = { 0 };
+	char hex[STORE_HEX];
+	struct known k = { .ret = &known, .hash = hex };
+
+	hex_encode(hash, SHA256_BYTES, hex);
+	if (call_begin(&c, ss, err) != 0 ||
+	    db_run(ss->db, "SELECT n, seq FROM sessions WHERE id = $1", DB_ARGS(DB_T(id)),
+	           known_row, &k, err) != 0) {
+		return -1;
+	}
+	if (known.found && seq <= SESSION_MAX_LINES &&
+	    db_run(ss->db, "SELECT line FROM ledger WHERE n = $1",
+	           DB_ARGS(DB_I(SESSION_LINE(k.n, seq))), known_line, &k, err) != 0) {
+		return -1;
+	}
+	*ret = known;
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/diag.h"
 #include "base/error.h"
@@ -28,6 +29,23 @@ static int load_policy(const struct owner *o, struct policy *ret, struct ssb_err
 	return policy_load(o, NULL, ret, diags, err);
 }
 
+static bool sqlite_path(const struct owner *o, char out[PATH_MAX])
+{
+	return (size_t)snprintf(out, PATH_MAX, "%s/sessions.db", o->state_dir) < PATH_MAX;
+}
+
+bool sessions_there(const struct owner *o)
+{
+	AUTO(policy_done) struct policy policy;
+	struct ssb_error why = { 0 };
+	char path[PATH_MAX];
+
+	policy_init(&policy);
+	/* What is wrong is for sessions_open() to say. */
+	return load_policy(o, &policy, &why) != 0 || policy.store != NULL ||
+	       (sqlite_path(o, path) && (access(path, F_OK) == 0 || errno != ENOENT));
+}
+
 static int open_db(const struct owner *o, struct db **ret, struct ssb_error *err)
 {
 	AUTO(policy_done) struct policy policy;
@@ -40,7 +58,7 @@ static int open_db(const struct owner *o, struct db **ret, struct ssb_error *err
 	if (policy.store != NULL) {
 		return db_open_postgres(policy.store, ret, err);
 	}
-	if ((size_t)snprintf(path, sizeof(path), "%s/sessions.db", o->state_dir) >= sizeof(path)) {
+	if (!sqlite_path(o, path)) {
 		return ssb_fail(err, SSB_E_LIMIT, ENAMETOOLONG, "store", "'%s/sessions.db'",
 		                o->state_dir);
 	}

@@ -15,6 +15,7 @@
 
 #include <sys/types.h>
 
+#include "base/sha256.h"
 #include "policy/plan.h"
 #include "session/engine.h"
 
@@ -23,6 +24,8 @@ struct sessions;
 /* `*ret` is new. SSB_E_NOT_FOUND where the library of the store is missing, with
  * the package to install. */
 int sessions_open(const struct owner *o, struct sessions **ret, struct ssb_error *err);
+/* Where there is none yet, sessions_open() would make one. */
+bool sessions_there(const struct owner *o);
 void sessions_close(struct sessions *ss); /* accepts NULL */
 
 /* What came of a call. */
@@ -85,6 +88,7 @@ int session_check(struct sessions *ss, const char *id, const char *action, micro
  * was spent is never lost. What is settled is gone: a second one is SSB_E_NOT_FOUND. */
 int session_settle(struct sessions *ss, int64_t reservation, micros actual, struct decision *ret,
                    struct ssb_error *err);
+/* `details` (may be NULL) are cut where they are too long. */
 int session_violation(struct sessions *ss, const char *id, const char *type, const char *details,
                       struct decision *ret, struct ssb_error *err);
 
@@ -148,6 +152,17 @@ typedef int session_line_fn(void *arg, const char *line, size_t len); /* with it
  * where the session is over. */
 int session_ledger(struct sessions *ss, const char *id, session_line_fn *fn, void *arg,
                    struct ssb_error *err);
+
+/* What the store has of a ledger that is elsewhere as well. */
+struct ledger_known {
+	bool found;     /* the session is in the store */
+	uint64_t lines; /* of its ledger */
+	bool same;      /* the line with the number asked for has the hash asked for */
+};
+/* Changes nothing; line `seq` is asked for. */
+int session_ledger_known(struct sessions *ss, const char *id, uint64_t seq,
+                         const uint8_t hash[SHA256_BYTES], struct ledger_known *ret,
+                         struct ssb_error *err);
 
 /* ---- news of other machines --------------------------------------------- */
 

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/own.h"
+#include "base/utf8.h"
 #include "session/store.h"
 
 static int count_one(struct call *c, struct row *row, const char *name, uint64_t n,
@@ -101,10 +103,11 @@ int session_violation(struct sessions *ss, const char *id, const char *type, con
 	                     "the type of a violation", err) != 0) {
 		return -1;
 	}
-	if (details != NULL && strnlen(details, STORE_DETAILS) == STORE_DETAILS) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                "the details of a violation have at most %d bytes",
-		                STORE_DETAILS - 1);
+	/* They may be the words of a skill, whose length must not keep it from being counted. */
+	auto_free char *kept =
+	        details != NULL ? strndup(details, utf8_cut(details, STORE_DETAILS - 1)) : NULL;
+	if (details != NULL && kept == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
 	}
 	if (call_enter(&c, ss, id, err) != 0) {
 		return -1;
@@ -116,7 +119,7 @@ int session_violation(struct sessions *ss, const char *id, const char *type, con
 		return -1;
 	}
 	call_decide(&c);
-	if (put_violation(&c, type, details, count, err) != 0 || call_apply(&c, err) != 0) {
+	if (put_violation(&c, type, kept, count, err) != 0 || call_apply(&c, err) != 0) {
 		return -1;
 	}
 	return call_commit(&c, ret, err);

@@ -143,12 +143,13 @@ static char *sidecar_file(const struct skill_search *s)
 	               : file;
 }
 
-/* The one that the sidecar names is this one, or it names none. */
+/* The one that the sidecar names is this one, or it names none. A symlink on the way there is
+ * not followed: whoever may replace it would choose the skill that the sidecar is for. */
 static bool is_for(const struct manifest *m, const char *dir)
 {
-	auto_free char *real = m->directory.s != NULL ? realpath(m->directory.s, NULL) : NULL;
+	auto_free char *named = m->directory.s != NULL ? file_follow_top(m->directory.s) : NULL;
 
-	return m->directory.s == NULL || (real != NULL && strcmp(real, dir) == 0);
+	return m->directory.s == NULL || (named != NULL && strcmp(named, dir) == 0);
 }
 
 /* A stranger's skill may bear the name as well. The line to add is said as it has to
@@ -163,6 +164,22 @@ static void warn_unbound(const struct skill_search *s, const char *file)
 	         "your %s does not say for which directory it is, and counts for every one of "
 	         "that name; if this is the one, add the line 'directory: %s' under 'skill:'",
 	         file, path.failed || path.data == NULL ? "PATH" : path.data);
+}
+
+static void pass_over(const struct skill_search *s, const char *file, const char *directory)
+{
+	auto_free char *real = realpath(directory, NULL);
+
+	if (real != NULL && strcmp(real, s->dir) == 0) {
+		diag_add(
+		        s->diags, SSB_ALARM, file, "",
+		        "it does not count: a symlink leads from '%.200s' to this skill; write the "
+		        "real path, 'directory: %.200s'",
+		        directory, real);
+		return;
+	}
+	diag_add(s->diags, SSB_NOTE, file, "", "it is for the skill in '%.200s', not for this one",
+	         directory);
 }
 
 /* The owner's word: nobody else may have written it, and what is wrong with it is not
@@ -185,8 +202,7 @@ static int find_sidecar(const struct skill_search *s, const char *file, int fd,
 		return -1;
 	}
 	if (!is_for(m, s->dir)) {
-		diag_add(s->diags, SSB_NOTE, file, "",
-		         "it is for the skill in '%.200s', not for this one", m->directory.s);
+		pass_over(s, file, m->directory.s);
 		return 0;
 	}
 	ret->unbound = m->directory.s == NULL;
@@ -244,6 +260,10 @@ static int find(const struct skill_search *s, struct skill_found *ret, struct ss
 			         file);
 		}
 		return find_declared(s, ret, err);
+	}
+	if (errno != ENOENT) {
+		return ssb_fail(err, SSB_E_SYS, errno, "skill", "'%.200s/" MANIFEST_FILE "'",
+		                s->source);
 	}
 	if (owners && sidecar < 0) {
 		return ssb_fail(err, SSB_E_SYS, closed, file, "open the sidecar");

@@ -6,6 +6,7 @@
  *   HEAD -> JUDGE (the caller's) -> BODY -> HEAD
  *                                   BODY -> CHUNK_LINE -> CHUNK -> CHUNK_END -> CHUNK_LINE
  *                                           CHUNK_LINE (size 0) -> TRAILER -> HEAD
+ *                 JUDGE -> ANNOUNCE (the head alone) -> HELD -> BODY, CHUNK_LINE or REFUSED
  *
  * Every verdict depends on the bytes alone, never on how they were cut: a
  * section that is held back is read line by line, each line once, and the first
@@ -22,7 +23,19 @@
 #define MAX_CHUNK_DIGITS 8
 #define MAX_CHUNK        INT32_MAX /* more is an overflow in somebody's parser */
 
-enum state { HEAD, JUDGE, BODY, CHUNK_LINE, CHUNK, CHUNK_END, TRAILER, DENIED };
+enum state {
+	HEAD,
+	JUDGE,
+	BODY,
+	CHUNK_LINE,
+	CHUNK,
+	CHUNK_END,
+	TRAILER,
+	ANNOUNCE,
+	HELD,
+	REFUSED,
+	DENIED
+};
 
 /* Returned by a step instead of a number of bytes: none may pass. */
 #define STUCK ((size_t)0)
@@ -97,7 +110,7 @@ static void forget_request(struct http1 *h)
 {
 	h->host[0] = '\0';
 	h->port = 0;
-	h->upgrade = h->has_host = h->has_length = h->chunked = h->old = false;
+	h->upgrade = h->expect = h->has_host = h->has_length = h->chunked = h->old = false;
 	h->length = 0;
 	h->target = 0;
 	h->target_len = 0;
@@ -165,10 +178,10 @@ void http1_allow(struct http1 *h)
 	if (h->state != JUDGE) {
 		return;
 	}
-	h->left += h->length;
-	h->waiting = h->upgrade;
+	h->left += h->expect ? 0 : h->length;
+	h->waiting = h->upgrade || h->expect;
 	h->later = true;
-	h->state = BODY;
+	h->state = h->expect ? ANNOUNCE : BODY;
 }
 
 /* ---- the body ------------------------------------------------------------- */
@@ -194,6 +207,11 @@ static size_t pass_left(struct http1 *h, struct span data, enum state next)
 static size_t step_body(struct http1 *h, struct span data)
 {
 	return pass_left(h, data, h->chunked ? CHUNK_LINE : HEAD);
+}
+
+static size_t step_announce(struct http1 *h, struct span data)
+{
+	return pass_left(h, data, HELD);
 }
 
 static size_t step_chunk(struct http1 *h, struct span data)
@@ -276,7 +294,9 @@ static size_t (*const STEPS[])(struct http1 *h, struct span data) = {
 	[HEAD] = step_head,       [JUDGE] = step_stuck,
 	[BODY] = step_body,       [CHUNK_LINE] = step_chunk_line,
 	[CHUNK] = step_chunk,     [CHUNK_END] = step_chunk_end,
-	[TRAILER] = step_trailer, [DENIED] = step_stuck,
+	[TRAILER] = step_trailer, [ANNOUNCE] = step_announce,
+	[HELD] = step_stuck,      [REFUSED] = step_stuck,
+	[DENIED] = step_stuck,
 };
 
 enum http1_verdict http1_feed(struct http1 *h, const char *data, size_t len, size_t *ret_pass)
@@ -309,7 +329,7 @@ bool http1_waiting(const struct http1 *h)
 
 void http1_switched(struct http1 *h)
 {
-	if (h->waiting && h->state != DENIED) {
+	if (h->waiting && h->upgrade && h->state != DENIED) {
 		h->raw = true;
 		h->waiting = false;
 	}
@@ -317,7 +337,24 @@ void http1_switched(struct http1 *h)
 
 void http1_not_switched(struct http1 *h)
 {
+	if (h->waiting && h->expect) {
+		h->state = REFUSED;
+	}
 	h->waiting = false;
+}
+
+void http1_continued(struct http1 *h)
+{
+	if (h->state == HELD && h->waiting) {
+		h->left = h->length;
+		h->state = h->chunked ? CHUNK_LINE : BODY;
+		h->waiting = false;
+	}
+}
+
+bool http1_refused(const struct http1 *h)
+{
+	return h->state == REFUSED;
 }
 
 /* ---- the server's answer -------------------------------------------------- */
@@ -351,8 +388,9 @@ static void status_byte(struct http1_status *s, char c)
 	if (s->n < STATUS_LEN) {
 		return;
 	}
-	if (memcmp(s->line + 9, "101", 3) == 0 || s->line[9] != '1') {
-		decide(s, s->line[9] == '1');
+	s->go_on = s->expects && memcmp(s->line + 9, "100", 3) == 0;
+	if (s->go_on || memcmp(s->line + 9, "101", 3) == 0 || s->line[9] != '1') {
+		decide(s, !s->go_on && s->line[9] == '1');
 		return;
 	}
 	s->skipping = true;
@@ -404,6 +442,8 @@ const char *http1_deny_name(enum http1_deny why)
 		[HTTP1_H2] = "h2",
 		[HTTP1_VERSION] = "version",
 		[HTTP1_LATE_UPGRADE] = "late_upgrade",
+		[HTTP1_EXPECT] = "expect",
+		[HTTP1_LATE_EXPECT] = "late_expect",
 	};
 
 	return (size_t)why < ARRAY_LEN(NAMES) ? NAMES[why] : "unknown";

@@ -43,6 +43,8 @@ enum http1_deny {
 	HTTP1_H2,           /* the HTTP/2 preface, Upgrade: h2c, HTTP2-Settings */
 	HTTP1_VERSION,      /* not HTTP/1.0 or HTTP/1.1 */
 	HTTP1_LATE_UPGRADE, /* an upgrade in a request that is not the first */
+	HTTP1_EXPECT,       /* an expectation that is not exactly one "100-continue" */
+	HTTP1_LATE_EXPECT,  /* one with a body, in a request that is not the first */
 };
 
 struct http1 {
@@ -51,6 +53,7 @@ struct http1 {
 	                            * without its brackets */
 	uint16_t port;             /* of the Host line; 0: not given */
 	bool upgrade;              /* this request asks for an upgrade (not h2c) */
+	bool expect;               /* its body waits for the server's 100 */
 	/* private */
 	int state;
 	uint64_t left;   /* bytes that pass unread: head with body, a chunk */
@@ -80,6 +83,10 @@ void http1_allow(struct http1 *h);
  * http1_not_switched(). Meanwhile the server's bytes go through
  * http1_is_switch().
  *
+ * So it is of a body that was announced with "Expect: 100-continue", until
+ * http1_continued() or http1_not_switched(): a server that does not want it may read
+ * what comes as the next request, or as the body. Nothing more may go to it then.
+ *
  * Only the first request of a connection can ask: its answer begins with the
  * first byte of the server, while the answer to a later one could only be found
  * by reading all bodies before it, where a page can say "HTTP/1.1 101" too. */
@@ -89,15 +96,25 @@ bool http1_waiting(const struct http1 *h);
  * raw. Ignored if no upgrade was asked for. */
 void http1_switched(struct http1 *h);
 
-/* It answered something else: the next request is judged as always. */
+/* It answered something else: the next request is judged as always; where a body was
+ * announced, there is none. */
 void http1_not_switched(struct http1 *h);
+
+/* It answered 100: the body goes on. */
+void http1_continued(struct http1 *h);
+
+/* The server did not want the body: nothing passes any more. */
+bool http1_refused(const struct http1 *h);
 
 /* The server's side, watched only as far as needed: feed it the server's bytes
  * in order, from the first one, until `decided`. Returns true when the answer
- * to the outstanding upgrade is a 101; interim answers (100, 103) are skipped.
+ * to the outstanding upgrade is a 101; interim answers (100, 103) are skipped, but
+ * for the 100 that a body waits for, which is `go_on`.
  * Never denies: what is no HTTP/1.1 answer is decided as "no switch". Starts as
- * { 0 }. Once decided, the answer stays. */
+ * { .expects = ... }. Once decided, the answer stays. */
 struct http1_status {
+	bool expects; /* a body waits for the 100 */
+	bool go_on;   /* it came */
 	char line[16];
 	size_t n;
 	bool decided;

@@ -301,6 +301,16 @@ static enum http1_deny on_http2_settings(struct http1 *h, struct span value)
 	return HTTP1_H2;
 }
 
+/* A server may answer what it does not know with a final status, and read on. */
+static enum http1_deny on_expect(struct http1 *h, struct span value)
+{
+	if (h->expect || h->old || !is_nocase(trim(value), "100-continue")) {
+		return HTTP1_EXPECT;
+	}
+	h->expect = true;
+	return HTTP1_OK;
+}
+
 /* A proxy drops the fields that are named here before it reads the rest. */
 static enum http1_deny on_connection(struct http1 *h, struct span value)
 {
@@ -309,7 +319,7 @@ static enum http1_deny on_connection(struct http1 *h, struct span value)
 	(void)h;
 	while (next_element(&value, &option)) {
 		if (is_nocase(option, "host") || is_nocase(option, "content-length") ||
-		    is_nocase(option, "transfer-encoding")) {
+		    is_nocase(option, "transfer-encoding") || is_nocase(option, "expect")) {
 			return HTTP1_SMUGGLING;
 		}
 	}
@@ -328,6 +338,7 @@ static const struct field {
 	{ "proxy-connection", on_connection },
 	{ "upgrade", on_upgrade },
 	{ "http2-settings", on_http2_settings },
+	{ "expect", on_expect },
 };
 
 /* '_' stands for '-': gateways that make variables of names confuse the two. */
@@ -456,6 +467,10 @@ enum http1_deny http1_head_end(struct http1 *h, struct span head)
 	}
 	if (h->upgrade && (h->chunked || h->length > 0)) {
 		return HTTP1_SMUGGLING; /* does the other protocol begin before or behind it? */
+	}
+	h->expect = h->expect && (h->chunked || h->length > 0); /* else nothing is announced */
+	if (h->expect && h->later) {
+		return HTTP1_LATE_EXPECT;
 	}
 	return begins_nocase(target, "http://") ? judge_absolute(h, target) : HTTP1_OK;
 }

@@ -68,7 +68,10 @@ static bool cut(struct span *rest, char c, struct span *ret)
 
 static int status_of(enum http1_deny why)
 {
-	return why == HTTP1_VERSION ? 505 : why == HTTP1_TOO_LONG ? 431 : 400;
+	return why == HTTP1_VERSION    ? 505
+	       : why == HTTP1_TOO_LONG ? 431
+	       : why == HTTP1_EXPECT   ? 417
+	                               : 400;
 }
 
 static int request_line(struct http_request *r, struct span line)
@@ -108,12 +111,7 @@ static int note_field(struct http_request *r, struct http_field f)
 			}
 		}
 	}
-	if (span_is_nocase(f.name, "expect")) {
-		if (!span_is_nocase(f.value, "100-continue")) {
-			return 417;
-		}
-		r->expects = true;
-	}
+	r->expects |= span_is_nocase(f.name, "expect"); /* http1_header_line() judged its value */
 	while (span_is_nocase(f.name, "connection") && cut(&list, ',', &option)) {
 		r->close |= span_is_nocase(option, "close");
 	}

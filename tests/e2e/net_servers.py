@@ -12,7 +12,11 @@ bytes, each DNS question, and the kernel's own counters of the namespace.
   7002  speaks first         7003  UP n, DOWN n, RST      7004  takes all
   7005  UDP echo
   53  resolver (UDP, TCP) on 127.0.0.1
+
+A second namespace is another machine, with the same servers on PUBLIC, behind a router,
+and on NEIGHBOUR, on one network with us.
 """
+import ctypes
 import errno
 import hashlib
 import http.server
@@ -34,7 +38,14 @@ from net_drain import drained, taken
 LOCAL = "127.0.0.1"
 PRIVATE = "10.77.0.1"         # on lo, and never granted unless a test says so
 PRIVATE6 = "fd77::1"
-PUBLIC = "93.184.215.14"      # on lo: what is no private address can be reached without a grant
+PUBLIC = "93.184.215.14"      # far away: what is no private address can be reached without a grant
+OWN = "93.184.216.34"         # public, and on lo
+SECOND = "93.184.216.35"      # on the same network: the kernel calls from OWN to reach it
+OWN6 = "2606:2800:220:1::34"
+NEIGHBOUR = "93.184.217.2"    # public, and on one network with NEAR
+NEAR = "93.184.217.1"
+NEIGHBOUR6, NEAR6 = "2606:2800:220:2::2", "2606:2800:220:2::1"
+ROUTER, ROUTED = "172.31.255.2", "172.31.255.1"
 METADATA = "169.254.169.254"  # on lo: a server really answers there
 IPV6_FREEBIND = 78
 RANGES = ("10.78.0.0/15", "fd78::/47")  # on lo, every address of them
@@ -45,6 +56,11 @@ HOSTS = {
            "evilapi.example.test evil.test sub.wild.test deep.sub.wild.test wild.test",
     PRIVATE: "private.example.test",
     PUBLIC: "public.example.test api.openweathermap.org",
+    OWN: "own.example.test",
+    SECOND: "second.example.test",
+    OWN6: "own6.example.test",
+    NEIGHBOUR: "neighbour.example.test",
+    NEIGHBOUR6: "neighbour6.example.test",
     METADATA: "metadata.example.test",
 }
 # Records of the resolver: name -> type -> answers, in turn, the last for ever.
@@ -150,7 +166,8 @@ class Counted:
 
 class Web(http.server.BaseHTTPRequestHandler):
     """JSON of what was asked; /bytes/N, /redirect?to=URL, /ws, /git/*, the weather; a POST
-    is answered with its length and SHA-256."""
+    is answered with its length and SHA-256. What is announced to /refuse is not wanted, and
+    what comes is the next request."""
     protocol_version = "HTTP/1.1"
     timeout = 20
     world = record = None
@@ -194,6 +211,13 @@ class Web(http.server.BaseHTTPRequestHandler):
             self.reply(200, json.dumps({"host": host, "path": self.path,
                                         "sni": self.record["sni"]}).encode())
     do_GET = do_POST = do_PUT = do_HEAD = do_CONNECT = do_OPTIONS = answer
+
+    def handle_expect_100(self):
+        if self.path != "/refuse":
+            return super().handle_expect_100()
+        self.record["requests"].append([self.command, self.headers.get("Host"), self.path])
+        self.reply(417, b"no")
+        return False
 
     def file(self, name):
         path = (self.world.top / "git" / name).resolve()
@@ -416,7 +440,9 @@ def set_up(top):
     """The namespaces' own loopback addresses and files of /etc."""
     for argv in (["link", "set", "lo", "up"], ["addr", "add", PRIVATE + "/32", "dev", "lo"],
                  ["addr", "add", METADATA + "/32", "dev", "lo"],
-                 ["addr", "add", PUBLIC + "/32", "dev", "lo"],
+                 ["addr", "add", OWN + "/24", "dev", "lo"],
+                 ["addr", "add", SECOND + "/24", "dev", "lo"],
+                 ["-6", "addr", "add", OWN6 + "/128", "dev", "lo", "nodad"],
                  ["-6", "addr", "add", PRIVATE6 + "/128", "dev", "lo", "nodad"]):
         subprocess.run(["ip", *argv], check=True, timeout=10)
     for r in RANGES:
@@ -436,6 +462,41 @@ def set_up(top):
     openssl("rehash", "/etc/ssl/certs")
 
 
+def ip(*argv):
+    subprocess.run(["ip", *argv], check=True, timeout=10)
+
+
+def other_machine(then, *args):
+    """A namespace of the calling thread's own, and of those that it starts."""
+    if ctypes.CDLL(None, use_errno=True).unshare(0x40000000) != 0:  # CLONE_NEWNET
+        raise OSError(ctypes.get_errno(), "unshare")
+    ip("link", "set", "lo", "up")
+    ip("link", "add", "far", "type", "veth", "peer", "name", "near", "netns", str(os.getpid()))
+    ip("addr", "add", PUBLIC + "/32", "dev", "lo")
+    for address in (ROUTER + "/30", NEIGHBOUR + "/24"):
+        ip("addr", "add", address, "dev", "far")
+    ip("-6", "addr", "add", NEIGHBOUR6 + "/64", "dev", "far", "nodad")
+    ip("link", "set", "far", "up")
+    then(*args)
+
+
+def way_to_it():
+    for address in (ROUTED + "/30", NEAR + "/24"):
+        ip("addr", "add", address, "dev", "near")
+    ip("-6", "addr", "add", NEAR6 + "/64", "dev", "near", "nodad")
+    ip("link", "set", "near", "up")
+    ip("route", "add", PUBLIC, "via", ROUTER)
+
+
+def serve_all(world, tls):
+    for port, serve, context in ((443, serve_web, tls), (8443, serve_web, tls),
+                                 (80, serve_web, None), (8080, serve_web, None),
+                                 (7001, serve_echo, None), (7002, serve_banner, None),
+                                 (7003, serve_bulk, None), (7004, serve_sink, None)):
+        listen(world, port, serve, context)
+    threading.Thread(target=udp_echo, args=(world, 7005), daemon=True).start()
+
+
 def main():
     """The program in the namespaces: sets up, says "ready", obeys stdin."""
     top = pathlib.Path(sys.argv[1])
@@ -443,13 +504,12 @@ def main():
     git_repository(top)
     world = World(top)
     tls = tls_context(top)
-    for port, serve, context in ((443, serve_web, tls), (8443, serve_web, tls),
-                                 (80, serve_web, None), (8080, serve_web, None),
-                                 (7001, serve_echo, None), (7002, serve_banner, None),
-                                 (7003, serve_bulk, None), (7004, serve_sink, None),
-                                 (53, resolver_tcp, None)):
-        listen(world, port, serve, context)
-    threading.Thread(target=udp_echo, args=(world, 7005), daemon=True).start()
+    serve_all(world, tls)
+    listen(world, 53, resolver_tcp)
+    far = threading.Thread(target=other_machine, args=(serve_all, world, tls))
+    far.start()
+    far.join()
+    way_to_it()
     threading.Thread(target=resolver, args=(world,), daemon=True).start()
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:

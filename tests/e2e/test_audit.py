@@ -535,10 +535,10 @@ def test_nothing_hides_what_was_denied(ssb):
     assert "1 x read" in r.errors and ".ssh/id_rsa [credential_store]" in r.errors
     assert ".ssh/id_rsa" in ssb.ssb("why", "last").ok().text
     assert "\ndenied\n" in ssb.ssb("audit", "show", "last").ok().text
-    r = ssb.inside(code, flags=["--env", "MORE=4200"])
+    r = ssb.inside(code, flags=["--env", "MORE=8400"])
     text = ssb.ssb("why", "last").ok().text
     told = text.count("\n   tried ")
-    assert ".ssh/id_rsa" in text and f"{4201 - told} more attempts are in the record" in text
+    assert ".ssh/id_rsa" in text and f"{8401 - told} more attempts are in the record" in text
     assert f"and more than {told - 5} more" in r.errors
 
 

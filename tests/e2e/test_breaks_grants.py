@@ -82,7 +82,8 @@ def repository(ssb, name):
 
 
 GIT_NAMES = [".git/commondir", ".git/config.worktree", ".git/info", ".git/info/attributes",
-             ".git/modules", ".git/worktrees", ".git/config", ".git/hooks"]
+             ".git/modules", ".git/config", ".git/hooks", ".git/rebase-merge",
+             ".git/rebase-apply", ".git/sequencer"]
 
 
 @pytest.mark.parametrize("state", ["absent", "present"])

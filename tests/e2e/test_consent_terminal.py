@@ -219,7 +219,7 @@ def test_a_change_is_shown_and_asked_about(ssb):
         assert words in r.text, r.text
     doc = ssb.ssb("diff", "--json", d).json()
     assert doc["more"] == ["connect to evil.example:25"] and not doc["same"], doc
-    assert [f["path"] for f in doc["files"]] == ["main.py", "skillsandbox.yaml"], doc
+    assert [f["path"] for f in doc["files"]] == ["skillsandbox.yaml", "main.py"], doc
     t = Terminal(ssb, "run", d).wait_for(ASK).type("n")
     assert t.end() == 125 and "+ connect to evil.example:25" in t.text and "CHANGED" in t.text, t.text
     assert "send them to evil.example" in t.text.replace("\n    | ", ""), t.text

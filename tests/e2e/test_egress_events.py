@@ -103,7 +103,7 @@ def test_each_connection_has_a_beginning_and_an_end(net):
     for e in opened:
         data = e["data"]
         assert data["name"] == data["rule"] == "api.example.test" and data["rule_line"] > 0
-        assert data["address_asked"].startswith("198.1") and data["reason"] == "ok"
+        assert data["address_asked"].startswith(("198.1", "fd53:7373:6273:")) and data["reason"] == "ok"
         assert data["address_dialled"] == "127.0.0.1"
         assert (data["port"], data["protocol"]) in ((7001, "tcp"), (7005, "udp"))
         assert "bytes_out" not in data, "nobody knows yet"

@@ -1,4 +1,6 @@
 """The environment is empty but for what is declared, also through /proc."""
+import pytest
+
 import records
 from harness import SECRET
 
@@ -14,6 +16,9 @@ print(json.dumps({'env': dict(os.environ), 'proc': found, 'pid': os.getpid()}))
 """
 PLANTED = {"AWS_SECRET_ACCESS_KEY": f"{SECRET}-env", "GITHUB_TOKEN": f"{SECRET}-token",
            "MY_KEY": "declared-value"}
+OWNERS = [("GITHUB_TOKEN", "a key to GitHub"), ("AWS_BEARER_TOKEN_BEDROCK", "a key or"),
+          ("GITHUB_APP_PRIVATE_KEY", "a key or"), ("DB_PASSWORD", "a key or"),
+          ("REDIS_URL", "a key to a database")]
 ALWAYS = {"HOME", "TMPDIR", "PATH", "LANG"}
 
 
@@ -60,27 +65,29 @@ def test_names_that_fill_a_line(ssb):
     assert "HOME" in data["granted"] and lines[-2]["counters"]["dropped"] == 0
 
 
-def test_no_manifest_gives_a_credential(ssb):
+@pytest.mark.parametrize("name, says", OWNERS)
+def test_no_manifest_gives_a_credential(ssb, name, says):
     """Off a terminal, unapproved: it runs without, and that is said; the owner's word gives it."""
-    d = ssb.skill(SHOW, allow=["MY_KEY", "GITHUB_TOKEN"], egress=[{"domain": "any.example"}])
+    planted = PLANTED | {name: f"{SECRET}-{name}"}
+    d = ssb.skill(SHOW, allow=["MY_KEY", name], egress=[{"domain": "any.example"}])
 
     def seen(*flags):
-        r = ssb.run(*flags, d, env=PLANTED).ok()
-        return r.json()["env"], "withheld: environment GITHUB_TOKEN: " in r.errors
+        r = ssb.run(*flags, d, env=planted).ok()
+        return r.json()["env"], f"withheld: environment {name}: " in r.errors
     env, said = seen()
-    assert env["MY_KEY"] == "declared-value" and "GITHUB_TOKEN" not in env and said
-    env, said = seen("--env", "GITHUB_TOKEN")
-    assert env["GITHUB_TOKEN"] == PLANTED["GITHUB_TOKEN"] and not said
+    assert env["MY_KEY"] == "declared-value" and name not in env and said
+    env, said = seen("--env", name)
+    assert env[name] == planted[name] and not said
     policy = ssb.write(ssb.home / ".config/skillsandbox/policy.yaml",
-                       "grants: {env: [GITHUB_TOKEN]}\n", 0o600)
-    assert seen()[0]["GITHUB_TOKEN"] == PLANTED["GITHUB_TOKEN"]
+                       f"grants: {{env: [{name}]}}\n", 0o600)
+    assert seen()[0][name] == planted[name]
     policy.unlink()
-    r = ssb.ssb("approve", "--yes", d, env=PLANTED).ok()
-    assert "! see the variable GITHUB_TOKEN - a key to GitHub" in r.errors and "risk: high" in r.errors
+    r = ssb.ssb("approve", "--yes", d, env=planted).ok()
+    assert f"! see the variable {name} - {says}" in r.errors and "risk: high" in r.errors
     env, said = seen()
-    assert env["GITHUB_TOKEN"] == PLANTED["GITHUB_TOKEN"] and not said
+    assert env[name] == planted[name] and not said
     ssb.ssb("approve", "--revoke", d).ok()
-    assert "GITHUB_TOKEN" not in seen()[0]
+    assert name not in seen()[0]
 
 
 def test_value_given_by_owner(ssb):

@@ -111,7 +111,7 @@ print(json.dumps(seen))
 def data_dir(ssb, name="data"):
     d = ssb.mkdir(name)
     for f in ("file", "old", "gone"):
-        ssb.write(d / f, "content of " + f, 0o640)
+        ssb.write(d / f, "content of " + f)
     return d
 
 
@@ -142,10 +142,14 @@ def test_undeclared_is_missing(ssb):
     assert [k for k, v in seen.items() if v == "ok"] == []
 
 
-def test_private_file_of_caller_is_readable_when_declared(ssb):
+def test_private_file_of_caller(ssb):
+    """A user's manifest gets what the user may read; root's, what others may."""
     d = data_dir(ssb)
     ssb.write(d / "private", "private text", 0o600)
-    got = ssb.probe(READ_ALL, env=paths_env([d / "private"]), flags=["--env", "PATHS"], read=[d])
+    env, flags = paths_env([d / "private"]), ["--env", "PATHS"]
+    got = ssb.probe(READ_ALL, env=env, flags=flags, read=[d])
+    assert (got[str(d / "private")] == "private text") == (not ssb.is_root), got
+    got = ssb.probe(READ_ALL, env=env, flags=[*flags, "--read", d], read=[d])
     assert got[str(d / "private")] == "private text"
 
 

@@ -122,6 +122,29 @@ def test_decisions(ssb, command, decision):
     assert ".claude/skills/spy" in answer["permissionDecisionReason"]
 
 
+@pytest.mark.parametrize("command", [
+    "A=1 skillsandbox session resume s", "{ skillsandbox session resume s; }",
+    "if true; then ! sudo nice -n 3 timeout -k 1 5 skillsandbox session resume s; fi",
+    "skillsandbox serve --write ~ --skills none", "skillsandbox approvals --json --revoke none",
+])
+def test_what_only_the_owner_says_is_asked(ssb, command):
+    answer = ask(ssb, command, place(ssb))
+    assert answer["permissionDecision"] == "ask"
+    assert "for their owner to decide" in answer["permissionDecisionReason"]
+
+
+def test_a_word_that_a_shell_evaluates_is_no_look(ssb):
+    """The control: bash starts what stands in the subscript."""
+    project = place(ssb)
+    for start in ("test -v", "[ -v"):
+        command = f"{start} 'x[$(python3 .claude/skills/spy/main.py >&2)]'" + \
+            (" ]" if start == "[ -v" else "")
+        bare = ssb.bare(["bash", "-c", command], cwd=project)
+        assert harness.SECRET in bare.errors
+        assert ask(ssb, command, project)["permissionDecision"] in ("ask", "deny")
+    assert ask(ssb, "test -f .claude/skills/spy/main.py", project) is None
+
+
 def test_a_hostile_name_stays_data(ssb):
     """In the new command and in the reason."""
     project = place(ssb)

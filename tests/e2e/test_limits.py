@@ -1,6 +1,7 @@
 """Limits hold for the whole tree of processes, and nothing survives the run."""
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -226,6 +227,77 @@ def test_a_caller_in_realtime(ssb):
     argv = ["chrt", "-f", "1", *ssb.identity(), ssb.binary, "run", str(ssb.skill(code))]
     r = harness.execute(argv, env=ssb.environment(None), cwd=ssb.work)
     assert r.ok().json() == [os.SCHED_OTHER, [0, 0], [0, 0]]
+
+
+# A caller who is more important than others, in every way that is inherited; then the program.
+RAISED = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+os.setpriority(os.PRIO_PROCESS, 0, -10)
+IOPRIO = 30 if os.uname().machine == 'aarch64' else 251
+assert libc.syscall(IOPRIO, 1, 0, 1 << 13 | 2) == 0
+assert libc.personality(0x0040000) >= 0         # ADDR_NO_RANDOMIZE
+assert libc.prctl(29, 1, 0, 0, 0) == 0          # PR_SET_TIMERSLACK
+if sys.argv.pop(1) == 'oom':
+    with open('/proc/self/oom_score_adj', 'w') as f:
+        f.write('-500')
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+IMPORTANCE = """
+import ctypes, json, os
+libc = ctypes.CDLL(None, use_errno=True)
+def back(score):
+    try:
+        with open('/proc/self/oom_score_adj', 'w') as f:
+            f.write(score)
+        return True
+    except OSError:
+        return False
+print(json.dumps({
+    'nice': os.getpriority(os.PRIO_PROCESS, 0),
+    'io': libc.syscall(31 if os.uname().machine == 'aarch64' else 252, 1, 0) >> 13,
+    'personality': libc.personality(0xffffffff),
+    'slack': libc.prctl(30, 0, 0, 0, 0),
+    'oom': int(open('/proc/self/oom_score_adj').read()),
+    'back': back('-500')}))
+"""
+
+
+def has_capability(number):
+    status = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(re.search(r"CapEff:\s*(\w+)", status).group(1), 16) >> number & 1 == 1
+
+
+def test_a_caller_of_importance(ssb):
+    """What it has of that is not the skill's: nice, I/O class, personality, timer slack, and
+    (where the tests have CAP_SYS_RESOURCE, as in tests/vm) how it fares when memory runs out."""
+    oom = has_capability(24)
+    raised = [harness.PYTHON, "-c", RAISED, "oom" if oom else "", *ssb.identity()]
+    skill = ssb.skill(IMPORTANCE, resources={"cpu_shares": 1024})
+    r = harness.execute([*raised, ssb.binary, "run", skill], env=ssb.environment(None),
+                        cwd=ssb.work)
+    seen = r.ok().json()
+    # A privileged caller takes away the right to go back as well.
+    assert seen.pop("back") == (oom and not ssb.is_root)
+    assert seen == {"nice": 0, "io": 0, "personality": 0, "slack": 50000, "oom": 0}
+    if not ssb.is_root:
+        bare = harness.userns_denied(ssb, "run", "--best-effort", "userns", skill)
+        r = harness.execute([*raised, *bare], env=ssb.environment(None), cwd=ssb.work)
+        assert {k: v for k, v in r.ok().json().items() if k != "back"} == seen
+    control = harness.execute([*raised, harness.PYTHON, "-c", IMPORTANCE], cwd=ssb.work)
+    assert control.ok().json() == {"nice": -10, "io": 1, "personality": 0x0040000, "slack": 1,
+                                   "oom": -500 if oom else 0, "back": oom}
+
+
+def test_a_caller_of_less_importance(ssb):
+    """Its wish: it stays."""
+    lowered = ["nice", "-n", str(12 - os.nice(0)), "ionice", "-c3", "choom", "-n", "300", "--"]
+    skill = ssb.skill(IMPORTANCE, resources={"cpu_shares": 1024})
+    seen = ssb.as_caller([*lowered, ssb.binary, "run", skill]).ok().json()
+    assert (seen["nice"], seen["io"], seen["oom"]) == (12, 3, 300)
+    plain = ssb.as_caller([ssb.binary, "run", skill]).ok().json()
+    assert (plain["nice"], plain["io"]) == (os.nice(0), 0)
 
 
 def test_process_limit(ssb):

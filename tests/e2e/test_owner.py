@@ -1,4 +1,7 @@
 """Owner over manifest: what is dangerous by nature no manifest can claim."""
+import errno
+import os
+
 import pytest
 
 from harness import SECRET
@@ -73,6 +76,173 @@ def test_symlink_that_a_skill_left_for_the_next_grant(ssb, access):
     for named in (ssb.home / ".ssh", f"{ssb.home}//proj/.././.ssh/"):
         assert SECRET in ssb.run(f"--{access}", named, *show).ok().text
     assert SECRET in ssb.run(f"--{access}", "../.ssh", *show, cwd=near).ok().text
+
+
+HIDDEN = ["~/.cargo/env", "~/.p10k.zsh", "~/.config/starship.toml", "~/.config/mpv/scripts",
+          "~/.local/share/zinit", "~/.bash_functions", "~/.pulumi", "~/.config/configstore",
+          "~/.config/pip", "~/.jupyter", "~/.config/VSCodium", "~/.of-no-table",
+          "~/.config/of-no-table", "~/.cache/of-no-table", "~/.local/share/of-no-table"]
+
+
+@pytest.mark.parametrize("access", ["read", "write"])
+@pytest.mark.parametrize("path", HIDDEN)
+def test_hidden_name_of_the_home(ssb, path, access):
+    """Whatever program it belongs to, and whether any table knows it."""
+    full = path.replace("~", str(ssb.home))
+    ssb.write(f"{full}/file", SECRET)
+    code = f"print(open({full + '/file'!r}).read())"
+    r = ssb.inside(code, **{access: [path]})
+    assert r.code == 125 and SECRET not in r.text, repr(r)
+    help_ = r.errors.split("help: ")[1]
+    assert f"{access} {path} is refused" in r.errors, r.errors
+    assert f"--{access} {path}" in help_ and f"grants: {{{access}: [{path}]}}" in help_, r.errors
+    assert SECRET in ssb.inside(code, flags=[f"--{access}", full], **{access: [path]}).ok().text
+    ssb.write(ssb.home / ".config/skillsandbox/policy.yaml",
+              f"grants: {{{access}: [{path}]}}\n", 0o600)
+    assert SECRET in ssb.inside(code, **{access: [path]}).ok().text
+    near = ssb.write(ssb.home / "project/.hidden/file", SECRET).parent
+    code = f"print(open('{near}/file').read())"
+    assert SECRET in ssb.inside(code, **{access: [near]}).ok().text, \
+        "control: not at the top of the home it is a name like any other"
+
+
+def test_what_root_keeps_to_itself(root):
+    """Grants are mapped to the skill's own uid; a mode of 0600 has to keep it out all the same."""
+    data = root.mkdir("service")
+    for name, mode in (("open", 0o644), ("closed", 0o600)):
+        root.write(data / name, SECRET + name, mode)
+    root.write(data / "keys/key", SECRET)
+    (data / "keys").chmod(0o700)
+    show = "import sys\nfor n in sys.argv[1:]:\n    print(open(n).read())"
+
+    def cat(*names, flags=(), **fields):
+        d = root.skill(show, **fields)
+        return root.run(*flags, d, *(data / n for n in names))
+    for name in ("closed", "keys", "keys/key"):
+        for access in ("read", "write"):
+            r = cat("closed" if name == "closed" else "keys/key", **{access: [data / name]})
+            assert r.code == 125 and SECRET not in r.text, repr(r)
+            help_ = r.errors.split("help: ")[1]
+            assert "closed to others" in r.errors and f"--{access} {data / name}" in help_, r.errors
+    assert cat("open", read=[data]).ok().text == SECRET + "open\n"
+    for name, named in (("closed", "closed"), ("keys/key", "keys")):
+        r = cat(name, read=[data])
+        assert r.code == 1 and SECRET not in r.text and "PermissionError" in r.errors, repr(r)
+        # The controls: each word of the owner's, with root's own rights.
+        assert SECRET in cat(name, read=[data], flags=["--read", data]).ok().text
+        assert SECRET in cat(name, read=[data], flags=["--read", data / named]).ok().text
+    root.write(root.home / ".config/skillsandbox/policy.yaml",
+               f"grants: {{read: [{data}]}}\n", 0o600)
+    assert SECRET in cat("closed", read=[data]).ok().text
+    (root.home / ".config/skillsandbox/policy.yaml").unlink()
+    d = root.skill(show, read=[data])
+    root.ssb("approve", "--yes", d).ok()
+    assert SECRET in root.run(d, data / "closed").ok().text
+
+
+def test_modes_are_the_kernels_for_a_user(user):
+    """The control: what a user's own mode closes to others the skill may read, as the user may."""
+    d = user.mkdir("mine", 0o700)
+    user.write(d / "closed", SECRET, 0o600)
+    assert SECRET in user.inside(f"print(open('{d}/closed').read())", read=[d]).ok().text
+
+
+@pytest.mark.parametrize("path", ["/var/lib/ssb-test", "/var/log", "/var/cache/ssb-test"])
+def test_what_services_keep_is_not_written(ssb, path):
+    """Only looked at: nothing is written on the machine where it is not refused."""
+    d = ssb.skill("print('started')", write=[path])
+    text = ssb.ssb("inspect", d).ok().text
+    assert f"DENIED    write {path}: " in text and f"--write {path}" in text, text
+    text = ssb.ssb("inspect", "--write", path, d).ok().text
+    assert f"DENIED    write {path}: " not in text, "control: the owner's word gives it"
+
+
+def can_mark(where):
+    """tmpfs before Linux 6.6 keeps no attributes of users: there the owner is asked each time."""
+    try:
+        os.setxattr(where, "user.ssb-test", b"x")
+    except OSError as e:
+        assert e.errno == errno.EOPNOTSUPP
+        return False
+    os.removexattr(where, "user.ssb-test")
+    return True
+
+
+def test_directory_of_the_skills_own_name(ssb):
+    """It is made for the skill and stays its own; one that was there is somebody else's."""
+    cache = ssb.home / ".cache/ssb-town"
+    count = f"open('{cache}/runs', 'a').write('x'); print(open('{cache}/runs').read())"
+    d = ssb.skill(count, name="ssb-town", write=["~/.cache/ssb-town"])
+    assert ssb.run(d).ok().text == "x\n"
+    if can_mark(ssb.home):
+        assert ssb.run(d).ok().text == "xx\n", "of the same skill"
+    other = ssb.skill(count, name="ssb-town", write=["~/.cache/ssb-town"])
+    r = ssb.run(other)
+    assert r.code == 125 and "was there before" in r.errors, repr(r)
+    ssb.run("-w", cache, other).ok()
+    ssb.write(ssb.home / ".config/ssb-town/key", SECRET)
+    r = ssb.inside("print('started')", name="ssb-town", read=["~/.config/ssb-town"])
+    assert r.code == 125 and "--read ~/.config/ssb-town" in r.errors, repr(r)
+
+
+@pytest.mark.parametrize("name", ["mpv", "autostart", "systemd", "pip", "git", "gcloud", "python3"])
+def test_name_of_another_program(ssb, name):
+    for place in (f"~/.config/{name}", f"~/.cache/{name}"):
+        r = ssb.inside("print('started')", name=name, write=[place])
+        assert r.code == 125 and f"write {place} is refused" in r.errors, repr(r)
+    assert not (ssb.home / f".config/{name}").exists()
+
+
+def test_symlink_that_a_skill_left_at_an_entry_of_the_policy(ssb):
+    """One skill may write above what the policy file grants; another declares the place that
+    its symlink leads to."""
+    shared, key = ssb.home / "work/shared", ssb.home / ".ssh/id_ed25519"
+    ssb.write(shared / "file", "")
+    ssb.write(ssb.home / ".config/skillsandbox/policy.yaml",
+              "grants: {read: [~/work/shared]}\n", 0o600)
+    show = f"print(open({str(key)!r}).read())"
+    wants = ssb.skill(show, read=["~/.ssh"])
+    r = ssb.run(wants)
+    assert r.code == 125 and SECRET not in r.text, repr(r)
+    ssb.inside(f"""
+    import os
+    os.rename({str(shared)!r}, {str(shared) + ".old"!r})
+    os.symlink({str(key.parent)!r}, {str(shared)!r})
+    """, write=["~/work"]).ok()
+    assert shared.is_symlink(), "control: the harmless skill may do this"
+    r = ssb.run(wants)
+    assert r.code == 125 and SECRET not in r.text, repr(r)
+    assert "read ~/.ssh is refused" in r.errors and "--read" in r.errors, r.errors
+    policy = ssb.home / ".config/skillsandbox/policy.yaml"
+    ssb.write(policy, "grants: {read: [~/.ssh]}\n", 0o600)
+    assert SECRET in ssb.run(wants).ok().text, "control: by its own name it is granted"
+
+
+def test_symlink_to_what_the_host_obeys(ssb):
+    """The same for hooks, which are in no table of dangerous places."""
+    hooks, d = ssb.mkdir("repo/.git/hooks"), ssb.mkdir("project")
+    (d / "out").symlink_to(hooks)
+    write = ["--", "sh", "-c", f"echo x > {hooks}/post-commit"]
+    r = ssb.run("-w", d / "out", *write)
+    assert r.code == 125 and not (hooks / "post-commit").exists(), repr(r)
+    assert "name the place itself" in r.errors, r.errors
+    ssb.run("-w", hooks, *write).ok()
+    assert (hooks / "post-commit").exists(), "control: by its own name it is granted"
+
+
+def test_home_below_a_symlink_of_the_machine(root):
+    """Some systems have /home as a symlink to /var/home: an entry may name either."""
+    key = root.home / ".ssh/id_ed25519"
+    top = f"/ssb-test-{os.getpid()}"
+    os.symlink(root.base, top)
+    try:
+        root.write(root.home / ".config/skillsandbox/policy.yaml",
+                   f"grants: {{read: [{top}/home/.ssh]}}\n", 0o600)
+        code = f"print(open({str(key)!r}).read())"
+        assert SECRET in root.inside(code, read=["~/.ssh"]).ok().text
+        assert SECRET in root.run("-r", f"{top}/home/.ssh", "--", "cat", key).ok().text
+    finally:
+        os.unlink(top)
 
 
 def test_home_that_is_a_symlink(ssb):

@@ -66,14 +66,24 @@ def test_a_skill(ssb):
     assert [x["kind"] for x in lines].count("layers") == 1
     files = next(x for x in lines if x["kind"] == "files")
     assert files["files"] == [
-        *[[name, hashlib.sha256((skill / name).read_bytes()).hexdigest()]
-          for name in ("data/list.txt",)],
         ["link", hashlib.sha256(b"/etc/passwd").hexdigest(), "symlink"],
         *[[name, hashlib.sha256((skill / name).read_bytes()).hexdigest()]
-          for name in ("main.py", "skillsandbox.yaml")]]
+          for name in ("main.py", "skillsandbox.yaml", "data/list.txt")]]
     end = lines[-2]
     assert end["exit_code"] == 0 and end["end"] == "exited" and end["summary"] is None
     assert any(x["message"] == "\udcff\x1b" for x in lines if x["kind"] == "stdout")
+
+
+def test_a_directory_that_hides_the_files(ssb):
+    """Some name of a too deep place comes before the skill's own files, whatever the order."""
+    skill = ssb.skill("print('hi')")
+    for name in "0123456789abcdefghijklmnopqrstuvwxyz":
+        (skill / "/".join(name * 70)).mkdir(parents=True)
+    ssb.run(skill).ok()
+    files = next(x for x in check(ssb)[0] if x["kind"] == "files")
+    assert files["incomplete"] and files["files_digest"] is None
+    assert files["files"] == [[name, hashlib.sha256((skill / name).read_bytes()).hexdigest()]
+                              for name in ("main.py", "skillsandbox.yaml")]
 
 
 def test_a_command_has_no_files(ssb):

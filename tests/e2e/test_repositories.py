@@ -330,6 +330,61 @@ def test_settings_that_mean_harm(ssb):
     assert "settings" in " ".join(ssb.last_trace()["plan"]["warnings"])
 
 
+LEASE = """
+import fcntl, json, os, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+seen = {}
+fd = os.open(os.environ['F'], os.O_RDONLY)
+for name, number, arg in (('asked', 1025, 0), ('delegation', 1040, bytes(8)),
+                          ('lease', 1024, fcntl.F_WRLCK)):
+    try:
+        fcntl.fcntl(fd, number, arg)
+        seen[name] = 'ok'
+    except OSError as e:
+        seen[name] = e.errno
+print(json.dumps(seen), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_skill_takes_no_lease(ssb):
+    """With one it could stop the next run, and every program of the owner's that opens the
+    file; in a run that goes on it could keep the next one from reading git's settings."""
+    d = ssb.mkdir("d")
+    git(ssb, "init", "-q", d)
+    f = d / ".git/config"
+    for profile in ("strict", "default", "permissive"):
+        seen = ssb.probe(LEASE, env={"F": str(f)},
+                         flags=["--env", "F", "-w", d, "--profile", profile])
+        assert seen["lease"] == seen["delegation"] == 22, seen
+        assert seen["asked"] == "ok"
+    assert ssb.bare_probe(LEASE, env={"F": str(f)})["lease"] == "ok", "the control"
+
+
+@pytest.mark.parametrize("leased", [".git/config", "more", "sub/.git", ".git/commondir", ".envrc"])
+def test_a_lease_of_another_program(ssb, leased):
+    """The run is not started, at once and with the file's name. Before, what the settings name
+    was writable, or the open was tried again without end."""
+    d = ssb.mkdir("d")
+    git(ssb, "init", "-q", d)
+    git(ssb, "config", "core.hooksPath", "myhooks", cwd=d)
+    git(ssb, "config", "include.path", str(d / "more"), cwd=d)
+    ssb.write(d / "more", "")
+    ssb.write(d / "sub/.git", "gitdir: ../.git\n")
+    ssb.write(d / ".git/commondir", ".\n")
+    ssb.write(d / ".envrc", "#", 0o1444)  # as a run that was killed leaves it
+    attack = ["run", "-w", d, "--", "sh", "-c", f"mkdir {d}/myhooks; echo x > {d}/fine"]
+    holder = ssb.popen(["/usr/bin/python3", "-c", LEASE], env={"F": str(d / leased)},
+                       stdin=-1, stdout=-1)
+    assert b'"lease": "ok"' in holder.stdout.readline()
+    r = ssb.ssb(*attack, timeout=20)
+    assert r.code == 125 and not (d / "myhooks").exists() and not (d / "fine").exists(), r
+    assert "lease" in r.errors and leased.split("/")[-1] in r.errors
+    holder.communicate(timeout=30)
+    ssb.ssb(*attack)
+    assert (d / "fine").exists() and not (d / "myhooks").exists(), "the control"
+
+
 def test_held_hooks_while_runs_share_them(ssb):
     """The first that ends leaves to the other what it holds."""
     d = ssb.mkdir("d")
@@ -390,7 +445,7 @@ def test_as_many_as_can_be_held(ssb):
     assert ssb.last_trace()["plan"]["warnings"] == ssb_warnings(ssb, top)
     assert not list(top.glob("*/.envrc"))
     r = ssb.as_caller(["prlimit", "--nofile=1024:1024", *command]).ok()
-    assert r.text.count("hook") == 28, "32 have room in 1024"
+    assert r.text.count("hook") == 27, "33 have room in 1024"
     said = " ".join(ssb.last_trace()["plan"]["warnings"])
     assert "too many repositories" in said and str(top) in said
     assert "too many repositories" in r.errors
@@ -406,7 +461,7 @@ def test_those_that_lack_every_name(ssb):
     more = [word for i in range(3) for word in ("-w", ssb.mkdir(f"more{i}"))]
     r = ssb.as_caller(["prlimit", "--nofile=1024:1024", ssb.binary, "run", "-w", top, *more, "--",
                        "sh", "-c", attack + "; true"]).ok()
-    assert r.text == "wrote\n" * 31, "29 have room beside the four grants"
+    assert r.text == "wrote\n" * 30, "30 have room beside the four grants"
 
 
 def test_those_that_an_earlier_skill_hides(ssb):
@@ -457,3 +512,275 @@ def test_neither_symlinks_nor_other_mounts_are_followed(root, mounts):
     assert r.text.split().count(".envrc") == 1, "held in the one, not in the other"
     assert tree(root.base / "away") == before
     assert sorted(os.listdir(repo)) == [".git"]
+
+
+# What leads from the repository ~/m, or from a directory above a grant, into the grant ~/m/in:
+# how it is made there, and which names of the grant are held.
+AROUND = {
+    "hooks of the settings": ("git config core.hooksPath in/hooks", ["hooks/"]),
+    "hooks of the settings, absolute": ('git config core.hooksPath "$PWD/in/hooks"', ["hooks/"]),
+    "settings that are included": ('git config include.path "$PWD/in/more"', ["more"]),
+    "a hook that is a symlink": ("ln -s ../../in/check.sh .git/hooks/pre-push", ["check.sh"]),
+    "all hooks by a symlink": ("rm -r .git/hooks; ln -s ../in/hooks .git/hooks", ["hooks/"]),
+    "instructions by a symlink": ("ln -s in/x.md CLAUDE.md", ["x.md"]),
+    "a skill of an agent": ("mkdir -p .claude/skills; ln -s ../../in/s .claude/skills/s", ["s/"]),
+    "an environment by a symlink": ("ln -s in/env .envrc", ["env"]),
+    "attributes by a symlink": ("ln -s ../../in/attr .git/info/attributes", ["attr"]),
+    "a directory that is no repository": ("rm -r .git; ln -s in/x.md AGENTS.md", ["x.md"]),
+    "the home": ("ln -s m/in/rc ~/.bashrc", ["rc"]),
+    "a program in the home": ("mkdir -p ~/.local/bin; ln -s ~/m/in/p ~/.local/bin/p", ["p"]),
+    "a repository around that": ("(cd .. && git init -q . && "
+                                 "git config core.hooksPath m/in/hooks)", ["hooks/"]),
+    "a worktree's repository": (
+        "git commit -q --allow-empty -m x; git worktree add -q ../wt; rm -r in; mkdir ../wt/in;"
+        "ln -s ../wt/in in; cd ../wt; ln -s ~/wt/in/check.sh ~/m/.git/hooks/pre-push",
+        ["check.sh"]),
+    "a git directory in it": ("git init -q --separate-git-dir in/gd",
+                              ["gd/hooks/pre-commit", "gd/config", "gd/commondir"]),
+}
+
+
+@pytest.mark.parametrize("case", AROUND)
+def test_repository_around_the_grant(ssb, case):
+    """A narrower grant protects no less."""
+    script, names = AROUND[case]
+    m = ssb.mkdir("home/m")
+    inside = ssb.mkdir("home/m/in")
+    made = {"hooks/": "hooks/pre-commit", "s/": "s/SKILL.md"}
+    files = [made.get(n, n) for n in names if not n.startswith("gd/")]
+    for name in [*files, "free"]:
+        ssb.write(inside / name, "mine\n", 0o755)
+    git(ssb, "init", "-q", m)
+    git(ssb, "config", "user.email", "e@x", cwd=m)
+    git(ssb, "config", "user.name", "n", cwd=m)
+    ssb.as_caller(["sh", "-ec", script.replace("rm -r in;", "mv in ../kept;")], cwd=m).ok()
+    if (ssb.home / "kept").exists():
+        inside = ssb.home / "wt/in"
+        for name in [*files, "free"]:
+            ssb.write(inside / name, "mine\n", 0o755)
+    before = tree(inside)
+    seen = take(ssb, inside, names, "-w", inside)
+    assert set(map(tuple, seen.values())) == {()}, seen
+    assert tree(inside) == before, "unchanged, and no placeholder stays"
+    r = ssb.run("-w", inside, "--", "sh", "-c", f"echo x > {inside}/free; echo x > {inside}/new")
+    assert r.ok() and (inside / "free").read_text() == "x\n" and (inside / "new").exists()
+    control = take_bare(ssb, inside, [n for n in names if "/" not in n[:-1]] or names)
+    assert all(control.values()), control
+
+
+def test_hooks_around_a_grant_run_nothing(ssb):
+    """The owner's next commit, by what a skill with a grant of one directory has written."""
+    pwned = ssb.home / "pwned"
+    plant = """printf '#!/bin/sh\\ntouch "$HOME/pwned"\\n' > "$D/hooks/pre-commit"; echo > "$D/tried" """
+    trees = {}
+    for name in ("held", "control"):
+        d = trees[name] = ssb.mkdir(name)
+        git(ssb, "init", "-q", d)
+        git(ssb, "config", "core.hooksPath", "scripts/hooks", cwd=d)
+        ssb.write(d / "scripts/hooks/pre-commit", "#!/bin/sh\n", 0o755)
+    scripts = trees["held"] / "scripts"
+    ssb.run("-w", scripts, "--env", f"D={scripts}", "--", "sh", "-c", plant).ok()
+    assert (scripts / "tried").exists()
+    ssb.bare(["sh", "-c", COMMIT.format("one")], cwd=trees["held"]).ok()
+    assert not pwned.exists()
+    ssb.bare(["sh", "-c", plant], env={"D": str(trees["control"] / "scripts")}).ok()
+    ssb.bare(["sh", "-c", COMMIT.format("one")], cwd=trees["control"]).ok()
+    assert pwned.exists(), "control: unconfined the same lines run code in the owner's git"
+
+
+def test_named_by_the_owner_around(ssb):
+    """What leads to the granted path itself is meant to be written."""
+    m = ssb.mkdir("m")
+    git(ssb, "init", "-q", m)
+    git(ssb, "config", "core.hooksPath", "hooks", cwd=m)
+    ssb.mkdir("m/hooks")
+    ssb.run("-w", m / "hooks", "--", "sh", "-c", f"echo x > {m}/hooks/x").ok()
+    # The git directory itself is a grant like the repository around it.
+    names = [n.removeprefix(".git/") for n in GIT_NAMES]
+    assert set(map(tuple, take(ssb, m / ".git", names, "-w", m / ".git").values())) == {()}
+    # What another user has closed says nothing to this one.
+    if not ssb.is_root:
+        os.chown(m / ".git", 0, 0)
+        (m / ".git").chmod(0o700)
+        ssb.run("-w", m / "hooks", "--", "true").ok()
+
+
+# What an owner's "git COMMAND --continue" would run, and git's own advice says to give it.
+STATES = {
+    "rebase": """
+mkdir -p .git/rebase-merge && cd .git/rebase-merge &&
+    git rev-parse HEAD | tee onto orig-head > /dev/null && echo refs/heads/master > head-name &&
+    echo 'exec touch "$HOME/pwned"' > git-rebase-todo && touch interactive done end msgnum
+""",
+    "cherry-pick": """
+mkdir -p .git/sequencer git-merge-x; printf '#!/bin/sh\\ntouch "$HOME/pwned"\\n' > evil
+chmod 755 evil; git rev-parse HEAD > .git/sequencer/head &&
+    echo "pick $(git rev-parse side~1) x" > .git/sequencer/todo &&
+    echo "pick $(git rev-parse side) y" >> .git/sequencer/todo &&
+    printf '[options]\\n\\tstrategy = x/../evil\\n' > .git/sequencer/opts
+""",
+}
+
+
+def history(ssb, d):
+    git(ssb, "init", "-q", "-b", "master", d)
+    git(ssb, "config", "user.email", "e@x", cwd=d)
+    git(ssb, "config", "user.name", "n", cwd=d)
+    git(ssb, "commit", "-q", "--allow-empty", "-m", "first", cwd=d)
+    git(ssb, "checkout", "-q", "-b", "side", cwd=d)
+    for name in ("one", "two"):
+        ssb.write(d / name, name)
+        git(ssb, "add", name, cwd=d)
+        git(ssb, "commit", "-q", "-m", name, cwd=d)
+    git(ssb, "checkout", "-q", "master", cwd=d)
+
+
+@pytest.mark.parametrize("command", STATES)
+def test_state_that_git_goes_on_with(ssb, command):
+    """A rebase that seems to be under way, with a line that runs a program."""
+    pwned = ssb.home / "pwned"
+    held, control = ssb.mkdir("held"), ssb.mkdir("control")
+    for d in (held, control):
+        history(ssb, d)
+    ssb.run("-w", held, "--", "sh", "-c", STATES[command] + f"echo > {held}/tried", cwd=held)
+    assert (held / "tried").exists()
+    ssb.bare(["git", command, "--continue"], cwd=held)
+    assert not pwned.exists()
+    ssb.bare(["sh", "-c", STATES[command]], cwd=control).ok()
+    said = ssb.bare(["git", "status"], cwd=control).ok().text
+    assert f"git {command} --continue" in said
+    ssb.bare(["git", command, "--continue"], cwd=control)
+    assert pwned.exists(), "control: unconfined the same lines run code in the owner's git"
+
+
+WORK = """
+set -e
+echo a > a; git add a; git commit -qm a; echo committed
+echo b >> a; git stash -q; git stash pop -q; git reset -q --hard; echo stashed
+git switch -q -c topic; git merge -q side -m merged; git tag t; echo merged
+git status | grep -E 'rebas|cherry|am ' || echo quiet
+git clone -q . "$TMPDIR/clone"; cd "$TMPDIR/clone"; git worktree add -q ../tree; cd ../tree
+echo c > c; git add c; git commit -qm c; git rebase -q --force-rebase HEAD~1
+git cherry-pick --allow-empty HEAD --keep-redundant-commits > /dev/null; echo clone
+"""
+
+
+def test_work_in_a_repository_of_the_owners(ssb):
+    """What git does there every day goes on; what needs such a state does not, and a clone of
+    the skill's own has no such bounds."""
+    d = ssb.mkdir("d")
+    history(ssb, d)
+    who = [w for n in ("AUTHOR", "COMMITTER") for w in
+           ("--env", f"GIT_{n}_NAME=n", "--env", f"GIT_{n}_EMAIL=e@x")]
+    r = ssb.run("-w", d, *who, "--", "sh", "-c", WORK, cwd=d).ok()
+    assert r.text.split() == ["committed", "stashed", "merged", "quiet", "clone"]
+    assert not ssb.last_trace()["policy_violations"]
+    r = ssb.run("-w", d, *who, "--", "git", "rebase", "--force-rebase", "HEAD~1", cwd=d)
+    assert r.code != 0 and "rebase-merge" in r.errors
+    assert "rebas" not in git(ssb, "status", cwd=d)
+    git(ssb, "rebase", "-q", "--force-rebase", "HEAD~1", cwd=d)  # nothing is left in its way
+
+
+def test_a_rebase_of_the_owners_under_way(ssb):
+    """Stays as it is."""
+    d = ssb.mkdir("d")
+    history(ssb, d)
+    env = {"GIT_SEQUENCE_EDITOR": "sed -i s/^pick/edit/"}
+    ssb.as_caller(["git", "rebase", "-q", "-i", "side~1", "side"], env=env, cwd=d).ok()
+    before = tree(d / ".git/rebase-merge")
+    attack = "echo exec touch x >> .git/rebase-merge/git-rebase-todo; mv .git/rebase-merge .git/x"
+    ssb.run("-w", d, "--", "sh", "-c", attack + "; echo > tried", cwd=d)
+    assert (d / "tried").exists() and tree(d / ".git/rebase-merge") == before
+    git(ssb, "rebase", "--continue", cwd=d)
+
+
+def test_links_that_hold_while_runs_share_them(ssb):
+    """The first that ends leaves to the other what it holds; what a killed one leaves is taken
+    over and removed by the next."""
+    d = ssb.mkdir("d")
+    history(ssb, d)
+    place = d / ".git/rebase-merge"
+    script = f"echo up; read x; mkdir -p {place} 2>/dev/null && echo made"
+    one, two = (ssb.popen([ssb.binary, "run", "-w", d, "--", "sh", "-c", script],
+                          stdin=-1, stdout=-1) for _ in range(2))
+    for p in (one, two):
+        assert p.stdout.readline() == b"up\n"
+    assert "rebas" not in git(ssb, "status", cwd=d), "nothing seems to be under way"
+    for p in (one, two):
+        assert p.communicate(b"\n", timeout=30)[0] == b""
+    assert not os.path.lexists(place)
+    place.symlink_to("/proc/held-by-skillsandbox")
+    ssb.own(place)
+    ssb.run("-w", d, "--", "true").ok()
+    assert not os.path.lexists(place)
+
+
+def packages(ssb, top):
+    """A virtual environment and 30,000 files of node_modules, as deep as they get."""
+    ssb.as_caller(["/usr/bin/python3", "-m", "venv", "--without-pip", top / ".venv"]).ok()
+    site = next((top / ".venv/lib").glob("python3*/site-packages"))
+    ssb.as_caller(["/usr/bin/python3", "-c", """
+import os, sys
+def fill(d, n):
+    os.makedirs(d)
+    for i in range(n):
+        os.link(one, f'{d}/{i}.js')
+site, modules = sys.argv[1:]
+one = modules + '.one'
+open(one, 'w').close()
+for p in range(60):
+    fill(f'{site}/p{p}/a/b/c/d/e/__pycache__', 50)
+for p in range(300):
+    for part in ('lib', 'dist/cjs/internal/x', 'node_modules/q/node_modules/r/build/y',
+                 'node_modules/s/es/t/u/v'):
+        fill(f'{modules}/@scope{p % 7}/p{p}/{part}', 25)
+""", site, top / "node_modules"]).ok()
+
+
+def test_packages_are_no_news(ssb):
+    """An ordinary project is run without a warning; the record says what was left out of the
+    search, and the repositories beside the packages are held."""
+    top, repo = nested(ssb, "top", "z/src/main/java/org/example/product/module/internal/repo")
+    packages(ssb, top)
+    attack = ["--", "sh", "-c", f"(echo x > {repo}/.git/hooks/x) 2>&- && echo wrote; true"]
+    r = ssb.run("-w", top, *attack).ok()
+    assert r.text == "" and "searched" not in r.errors
+    said = " ".join(ssb.last_trace()["plan"]["warnings"])
+    assert f"write {top}: not all of the packages in it" in said
+    assert "not all of the packages in it" in ssb.run("-v", "-w", top, *attack).ok().errors
+    # As many files elsewhere are told.
+    crowd = "import os; os.mkdir('data'); open('data/x', 'w').close(); " \
+        "[os.link('data/x', f'data/{i}') for i in range(20001)]"
+    ssb.as_caller(["/usr/bin/python3", "-c", crowd], cwd=top).ok()
+    r = ssb.run("-w", top, *attack).ok()
+    assert r.text == "" and "not all of it was searched" in r.errors
+
+
+def test_worktrees_of_a_repository(ssb):
+    """The skill can use them and add others; what leads git elsewhere is held, also in the
+    directory of one whose tree is not granted."""
+    d = ssb.mkdir("d")
+    history(ssb, d)
+    git(ssb, "worktree", "add", "-q", d / "near", cwd=d)
+    git(ssb, "worktree", "add", "-q", ssb.base / "far", cwd=d)
+    names = [f".git/worktrees/{t}/{n}" for t in ("near", "far")
+             for n in ("commondir", "gitdir", "config.worktree", "rebase-merge", "sequencer")]
+    before = tree(d)
+    assert set(map(tuple, take(ssb, d, names, "-w", d).values())) == {()}
+    assert tree(d) == before, "unchanged, and no placeholder stays"
+    who = [w for n in ("AUTHOR", "COMMITTER") for w in
+           ("--env", f"GIT_{n}_NAME=n", "--env", f"GIT_{n}_EMAIL=e@x")]
+    script = f"cd {d}/near && {COMMIT.format('x')} && cd .. && git worktree add -q new side && " \
+        f"cd new && {COMMIT.format('y')} && git status --porcelain"
+    r = ssb.run("-w", d, *who, "--", "sh", "-c", script, cwd=d).ok()
+    assert r.text == "" and not ssb.last_trace()["policy_violations"]
+    assert git(ssb, "log", "--format=%s", "-1", cwd=d / "near") == "x\n"
+    assert git(ssb, "log", "--format=%s", "-1", "side", cwd=d) == "y\n"
+    assert "new" in git(ssb, "worktree", "list", cwd=d)
+    # More than are held one by one: all of them stay as they are.
+    for i in range(33):
+        ssb.mkdir(f"d/.git/worktrees/{i}")
+    names += [".git/worktrees", ".git/worktrees/5/commondir"]
+    assert set(map(tuple, take(ssb, d, names, "-w", d).values())) == {()}
+    control = take_bare(ssb, d, names)
+    assert all(control.values()), control

@@ -1,4 +1,6 @@
 """Real programs run unharmed under the default profile."""
+import pathlib
+
 import pytest
 
 import harness
@@ -158,3 +160,123 @@ def test_many_runs_at_once(ssb):
                        stdin=-3, stdout=-1, stderr=-1) for i in range(12)]
     outs = [p.communicate(timeout=60) for p in procs]
     assert [o[0].decode().strip() for o in outs] == [str(i) for i in range(12)]
+
+
+JAVA = """
+import java.security.*;
+import javax.net.ssl.SSLContext;
+public class Main {
+    public static void main(String[] args) throws Exception {
+        MessageDigest.getInstance("SHA-256").digest(new byte[1]);
+        SSLContext.getDefault();
+        System.out.println(Security.getProviders().length > 3);
+    }
+}
+"""
+
+
+def test_java(ssb):
+    """Debian keeps Java's settings in /etc/java-N-openjdk, which /usr/lib/jvm leads to."""
+    jvm = next(pathlib.Path("/usr/lib/jvm").glob("java-*-openjdk-*/bin/javac")).parent
+    skill = ssb.skill("", command="sh", resources={"memory_mb": 1024}, args=[
+        "-c", f"{jvm}/javac -d /tmp Main.java && {jvm}/java -cp /tmp Main"],
+        files={"Main.java": JAVA})
+    assert ssb.run(skill, timeout=120).ok().text == "true\n"
+    assert ssb.last_trace()["policy_violations"] == []
+
+
+# Debian's wrapper sources what is in /etc/chromium.d; the browser itself is a matter of
+# tests/acceptance.
+WRAPPER = """
+set -e
+. /etc/chromium.d/flags
+echo $CHROMIUM_FLAGS
+mkdir /var/cache/fontconfig || mkdir /var/cache || echo no cache
+"""
+
+
+def test_settings_of_chromium(ssb):
+    etc = ssb.mkdir("etc")
+    ssb.write(etc / "chromium.d/flags", "export CHROMIUM_FLAGS=--one\n")
+    ssb.runs_before = ssb.runs()
+    r = harness.execute(["unshare", "--mount", "sh", "-ec",
+                         'mount -t overlay -o "lowerdir=$0:/etc" overlay /etc; exec "$@"', etc,
+                         *ssb.identity(), ssb.binary, "run", "--", "sh", "-c", WRAPPER],
+                        env=ssb.environment(), cwd=ssb.work).ok()
+    assert r.text == "--one\nno cache\n"
+    assert ssb.last_trace()["policy_violations"] == []
+
+
+MANAGER = """
+import multiprocessing
+def put(values, i):
+    values[i] = i * i
+if __name__ == '__main__':
+    with multiprocessing.Manager() as manager:
+        values = manager.dict()
+        children = [multiprocessing.Process(target=put, args=(values, i)) for i in range(20)]
+        [c.start() for c in children]; [c.join() for c in children]
+        print(sum(values.values()))
+"""
+
+TMUX = """
+tmux -f /dev/null new-session -d -s one 'echo said >/tmp/said; tmux wait-for -S done; sleep 60'
+tmux wait-for done; cat /tmp/said; tmux ls -F '#{session_name}'; tmux kill-server
+"""
+
+GPG = """
+set -e
+mkdir -m 700 ~/keys; export GNUPGHOME=~/keys
+gpg --batch --quiet --passphrase '' --quick-gen-key me@example.com ed25519 sign never
+echo text | gpg --batch --clearsign >/tmp/signed
+gpg --batch --verify /tmp/signed 2>/dev/null && echo good
+gpgconf --kill gpg-agent
+"""
+
+OWN_SOCKETS = {"manager": ([harness.PYTHON, "-c", MANAGER], "2470\n"),
+               "tmux": (["sh", "-c", TMUX], "said\none\n"),
+               "gpg-agent": (["sh", "-c", GPG], "good\n")}
+
+
+@pytest.mark.parametrize("command, said", OWN_SOCKETS.values(), ids=OWN_SOCKETS)
+def test_users_of_unix_sockets_beside_a_write_grant(ssb, command, said):
+    r = ssb.run("-w", ssb.mkdir("work"), "--timeout", "100", "--", *command, timeout=120)
+    assert r.ok().text == said
+    assert ssb.last_trace()["policy_violations"] == []
+
+
+def test_interfaces_of_the_network(ssb):
+    """There is the loopback alone, whose second address keeps a resolver from taking the machine
+    for one that is offline (AI_ADDRCONFIG)."""
+    code = """
+    const dns = require('dns'), os = require('os');
+    console.log(Object.keys(os.networkInterfaces()).join(), Object.values(os.networkInterfaces())
+                .flat().every(a => a.internal));
+    for (const family of [4, 6])
+        dns.lookup('localhost', { family, hints: dns.ADDRCONFIG }, (e, a) => console.log(a));
+    """
+    r = ssb.run("--", "node", "-e", code).ok()
+    assert sorted(r.text.splitlines()) == ["127.0.0.1", "::1", "lo true"]
+    assert [x for x in ssb.last_record() if x["kind"] == "syscall_blocked"] == []
+    code = ("import socket\nprint(len(socket.getaddrinfo('api.example.com', 443, "
+            "family=socket.AF_INET, flags=socket.AI_ADDRCONFIG)) > 0)")
+    r = ssb.run("--net", "api.example.com", "--", harness.PYTHON, "-c", code)
+    assert r.ok().text == "True\n"
+    assert [x for x in ssb.last_record() if x["kind"] == "syscall_blocked"] == []
+
+
+# RTM_NEWADDR of 10.9.8.7 on the loopback, and the kernel's answer.
+NEW_ADDRESS = """
+import os, socket, struct
+s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+body = struct.pack('BBBBi', 2, 32, 0, 0, 1) + struct.pack('HH4s', 8, 2, bytes([10, 9, 8, 7]))
+s.send(struct.pack('IHHII', 16 + len(body), 20, 0x405, 1, 0) + body)
+print(-struct.unpack('i', s.recv(4096)[16:20])[0])
+"""
+
+
+def test_the_network_is_only_asked(ssb):
+    command = [harness.PYTHON, "-c", NEW_ADDRESS]
+    assert ssb.run("--", *command).ok().text == "1\n", "EPERM"
+    control = harness.execute(["unshare", "--net", *command]).ok()
+    assert control.text == "0\n"

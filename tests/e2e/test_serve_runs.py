@@ -4,16 +4,19 @@ import collections
 import json
 import os
 import random
+import socket
 import statistics
 import time
 
 import pytest
 
+import mcp_client
 import mcp_world
 import otlp_world
 from harness import BY_USER, SECRET
 from mcp_client import LEGACY, MODERN, Refused, failure, structured
-from serve_world import STUBBORN, Processes, children, http_served, rss, served, skill
+from mcp_world import Lines
+from serve_world import STUBBORN, Processes, children, http_served, meta, rss, served, skill
 
 HELLO = "print('hello')"
 TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
@@ -351,3 +354,53 @@ def test_ten_thousand_bad_messages_over_http(ssb):
         assert mcp_world.eventually(lambda: not children(h.process))
         structured(h.tool("run_skill", skill_dir="hello"))
         assert rss(h.process) < before + (16 << 20), (before, rss(h.process))
+
+
+# ---- a share for each client ---------------------------------------------------------------
+
+def test_one_client_does_not_take_all_runs(ssb):
+    """Of eight the first gets four, the next two; on a pipe there is one client alone."""
+    gate = ssb.mkdir("gate")
+    wait = f"import os, time\nwhile not os.path.exists('{gate}/end'): time.sleep(0.02)\n"
+    skill(ssb, "waits", wait + "print('done')", write=[gate])
+    skill(ssb, "hello", HELLO)
+    path = ssb.mkdir("run") / "mcp"
+
+    def message(number, name):
+        return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {
+            "name": "run_skill", "arguments": {"skill_dir": name}, "_meta": meta()}}
+
+    def refused(client, numbers):
+        """Those that are answered while all others wait."""
+        for n in numbers:
+            client.send(message(n, "waits"))
+        return [failure(client.take()["result"])["message"] for _ in numbers[len(numbers) // 2:]]
+    process = mcp_client.start(ssb, [ssb.mkdir("skills")], "--socket", str(path), "--max-runs", "8")
+    try:
+        assert str(path).encode() in process.stderr.readline()
+        with socket.socket(socket.AF_UNIX) as a, socket.socket(socket.AF_UNIX) as b:
+            a.connect(str(path))
+            b.connect(str(path))
+            one, two = Lines(a.fileno(), a.fileno()), Lines(b.fileno(), b.fileno())
+            told = refused(one, range(1, 9))
+            assert len(told) == 4 and all("4 runs of yours" in t for t in told), told
+            assert structured(two.ask(message(1, "hello"))["result"])["stdout"] == "hello\n"
+            told = refused(two, range(2, 6))
+            assert all("2 runs of yours" in t and "--max-runs" in t for t in told), told
+            ssb.write(gate / "end", "")
+            done = [structured(one.take()["result"])["stdout"] for _ in range(4)]
+            assert done == ["done\n"] * 4
+            assert structured(one.ask(message(20, "hello"))["result"])["stdout"] == "hello\n"
+    finally:
+        process.terminate()
+        assert process.wait(30) == 0
+    (gate / "end").unlink()
+    with served(ssb, "--max-runs", "4") as client:
+        numbers = [client.send_tool("run_skill", skill_dir="waits") for _ in range(4)]
+        full = failure(client.tool("run_skill", skill_dir="hello"))
+        assert "4 runs are under way" in full["message"], full
+        ssb.write(gate / "end", "")
+        assert {structured(client.answer(n))["stdout"] for n in numbers} == {"done\n"}
+    for bad in ("0", "257", "-1", "x", "", "1x", "9" * 30):
+        r = ssb.ssb("serve", "--skills", ssb.mkdir("skills"), "--max-runs", bad)
+        assert r.code == 2 and "--max-runs" in r.errors, repr(r)

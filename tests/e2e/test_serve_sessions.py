@@ -108,8 +108,10 @@ def test_what_is_wrong_with_a_report(ssb, sessions):
         assert status(client)["violation_count"] == 0
         told = structured(client.tool("report_violation", type="x" * 63))  # the control
         assert told["session"]["violation_count"] == 1
+        long = structured(client.tool("report_violation", type="x" * 63, details="\u6f22" * 9999))
+        assert long["session"]["violation_count"] == 2
         told = structured(client.tool("report_violation", type="a\u202eb\U000e0041"))
-        counts = {"x" * 63: 1, "a\\u{202e}b\\u{e0041}": 1}
+        counts = {"x" * 63: 2, "a\\u{202e}b\\u{e0041}": 1}
         assert told["session"]["violation_counts"] == counts
         assert status(client)["violation_counts"] == counts
 

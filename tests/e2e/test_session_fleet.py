@@ -1,7 +1,9 @@
 """Runs of a session whose store is PostgreSQL: other machines are heard, and a
 server that is gone ends the runs. The other machine is this one by another name."""
+import hashlib
 import os
 import signal
+import socket
 import subprocess
 import time
 
@@ -27,19 +29,26 @@ def elsewhere(world, *words):
                            cwd=r.work).ok().json()
 
 
+# An overlay, because the machine that the tests run on may have no id itself.
 NAMESAKE = """
-echo 0123456789abcdef0123456789abcde$1 >"$0/id" && mount --bind "$0/id" /etc/machine-id
-echo 01234567-89ab-cdef-0123-456789abcde$1 >"$0/boot"
+mkdir -p "$0/etc"; rm -f "$0/etc/machine-id"
+case $1 in
+none) mknod "$0/etc/machine-id" c 0 0 ;;  # a whiteout: no such file
+*) echo 0123456789abcdef0123456789abcde$1 >"$0/etc/machine-id" ;;
+esac
+chmod 755 "$0/etc"; mount -t overlay -o "lowerdir=$0/etc:/etc" overlay /etc
+echo 01234567-89ab-cdef-0123-456789abcde$2 >"$0/boot"
 mount --bind "$0/boot" /proc/sys/kernel/random/boot_id
-shift; exec "$@"
+shift 2; exec "$@"
 """
 
 
-def namesake(world, number, *words):
-    """A command on another machine that has the same name."""
+def namesake(world, machine, boot, *words):
+    """A command on another machine that has the same name: a digit of its id, or "none", and a
+    digit of its boot's."""
     r = world.runner
     return harness.execute(["unshare", "--mount", "sh", "-ec", NAMESAKE, r.mkdir("namesake"),
-                            number, *r.identity(), *words], env=r.environment(), cwd=r.work)
+                            machine, boot, *r.identity(), *words], env=r.environment(), cwd=r.work)
 
 
 def test_a_kill_from_elsewhere(fleet):
@@ -93,11 +102,11 @@ def test_machines_of_one_name(fleet):
     """A run on another machine that happens to be called the same is alive, not lost."""
     fleet.start("a")
     run, sleeper = fleet.sleeping("a")
-    assert namesake(fleet, 1, fleet.driver, "lost", "a").ok().json() == {"closed": 0}
+    assert namesake(fleet, 1, 1, fleet.driver, "lost", "a").ok().json() == {"closed": 0}
     assert len(fleet.runs("a")) == 1 and sleeper.pids()
-    report = namesake(fleet, 1, fleet.driver, "pause", "a").ok().json()
+    report = namesake(fleet, 1, 1, fleet.driver, "pause", "a").ok().json()
     assert (report["elsewhere"], report["runs"]) == (1, 0)
-    assert namesake(fleet, 1, fleet.driver, "resume", "a").ok().json()["elsewhere"] == 1
+    assert namesake(fleet, 1, 1, fleet.driver, "resume", "a").ok().json()["elsewhere"] == 1
     time.sleep(1)
     assert len(fleet.runs("a")) == 1 and sleeper.pids()
     assert fleet.act("kill", "a")["left"] == 0
@@ -129,6 +138,28 @@ def test_a_restarted_machine(fleet):
     assert len(fleet.runs("a")) == 1
     fleet.runner.run("--session", "a", "--", "/bin/sleep", "0.3").ok()
     until(lambda: fleet.runs("a") == [])
+
+
+@pytest.mark.parametrize("machine, closed", [("none", 0), ("1", 1)])
+def test_a_restarted_machine_without_an_id(fleet, machine, closed):
+    """Its boot is all that it is known by: what it left before a restart could be alive on another
+    machine of its name, and stays listed. The control has an id."""
+    def mark(text):
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    boot = "01234567-89ab-cdef-0123-456789abcde1"
+    known_by = boot if machine == "none" else "0123456789abcdef0123456789abcde1"
+    fleet.start("a")
+    run, _ = fleet.sleeping("a")
+    (_, keeper, _), = fleet.runs("a")
+    os.kill(keeper, signal.SIGKILL)
+    run.end()
+    fleet.sql(f"UPDATE runs SET host = '{socket.gethostname()}#{mark(known_by)}', "
+              f"boot = '{mark(boot)}-1'")
+    assert namesake(fleet, machine, 2, fleet.driver, "lost", "a").ok().json() == {"closed": closed}
+    assert len(fleet.runs("a")) == 1 - closed
+    report = namesake(fleet, machine, 2, fleet.driver, "kill", "a").ok().json()
+    assert (report["elsewhere"], report["left"]) == (1 - closed, 0)
 
 
 def test_grace_from_elsewhere(fleet):

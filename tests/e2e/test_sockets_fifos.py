@@ -163,10 +163,152 @@ def test_own_sockets_work_beside_a_read_grant(ssb):
 
 
 def test_socketpairs_and_pipes_work_beside_a_write_grant(ssb):
-    lines = [l for l in OWN.split("s = socket.socket(")[0].splitlines()
+    lines = [l for l in OWN.splitlines()[:-1]
              if "SOCK_DGRAM" not in l and "dgram_pair" not in l]
     code = "\n".join(lines) + "\nprint(json.dumps(seen))\n"
     assert set(ssb.probe(code, write=[ssb.mkdir("shared")]).values()) == {True}
+
+
+# Everything that a program does with unix sockets of its own, in each place that is private.
+OWN_EVERYWHERE = ATTEMPT + """
+import stat, struct, threading
+def serve(path, kind=socket.SOCK_STREAM, flags=0):
+    s = socket.socket(socket.AF_UNIX, kind | flags)
+    s.bind(path); s.listen(3)
+    k = socket.socket(socket.AF_UNIX, kind); k.connect(path)
+    k.sendall(b'q'); c = s.accept()[0]
+    uid = struct.unpack('3i', c.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+    name = path.encode() if path[0] < ' ' else path
+    assert c.recv(9) == b'q' and uid == os.getuid(), uid
+    assert s.getsockname() == k.getpeername() == name
+    k.sendmsg([b'r'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack('i', s.fileno()))])
+    assert len(socket.recv_fds(c, 9, 2)[1]) == 1
+def mode():
+    os.umask(0o077)
+    s = socket.socket(socket.AF_UNIX); s.bind('/tmp/mode'); os.umask(0o022)
+    st = os.stat('/tmp/mode')
+    assert stat.S_ISSOCK(st.st_mode) and st.st_mode & 0o777 == 0o700 and st.st_uid == os.getuid()
+def flags():
+    s = socket.socket(socket.AF_UNIX); s.set_inheritable(True)
+    s.bind('/tmp/flags'); assert s.get_inheritable(); s.listen()
+    k = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    k.connect('/tmp/flags'); assert not k.get_inheritable()
+    try:
+        k.recv(1)
+    except BlockingIOError:
+        return
+    raise AssertionError('it blocks')
+def full():
+    \"\"\"A queue that is full: who does not wait is told so, who waits is let in later.\"\"\"
+    s = socket.socket(socket.AF_UNIX); s.bind('/tmp/full'); s.listen(0)
+    first = socket.socket(socket.AF_UNIX); first.connect('/tmp/full')
+    k = socket.socket(socket.AF_UNIX); k.setblocking(False)
+    try:
+        k.connect('/tmp/full'); raise AssertionError('there was room')
+    except BlockingIOError:
+        pass
+    def wait():
+        w = socket.socket(socket.AF_UNIX); w.connect('/tmp/full'); w.sendall(b'w')
+    t = threading.Thread(target=wait); t.start()
+    s.accept(); assert s.accept()[0].recv(1) == b'w'; t.join()
+def relative():
+    os.makedirs('/tmp/rel/deep'); os.chdir('/tmp/rel/deep'); os.symlink('/tmp/rel', 'up')
+    serve('here'); serve('../there'); serve('up/linked'); os.chdir('/')
+def refused(call, error):
+    try:
+        call()
+    except error:
+        return
+    raise AssertionError('no error')
+def errors():
+    s = socket.socket(socket.AF_UNIX)
+    refused(lambda: s.connect('/tmp/nothing'), FileNotFoundError)
+    open('/tmp/file', 'w').close()
+    refused(lambda: s.connect('/tmp/file'), ConnectionRefusedError)
+    refused(lambda: s.bind('/tmp/file'), OSError)
+    refused(lambda: s.listen(), OSError)
+    s.bind('/tmp/after'); s.listen()
+for name, call in {
+    'tmp': lambda: serve('/tmp/s'), 'var': lambda: serve('/var/tmp/s'),
+    'shm': lambda: serve('/dev/shm/s'), 'home': lambda: serve(os.environ['HOME'] + '/s'),
+    'packets': lambda: serve('/tmp/p', socket.SOCK_SEQPACKET),
+    'abstract': lambda: serve('\\0name'), 'relative': relative, 'mode': mode, 'flags': flags,
+    'full': full, 'errors': errors}.items():
+    attempt(name, call)
+print(json.dumps(why or {'all': 'ok'}))
+"""
+
+
+def test_own_sockets_work_beside_a_write_grant(ssb):
+    """Also beneath the same home, and where the grant lies in a private place."""
+    work = ssb.mkdir("work")
+    seen = ssb.probe(OWN_EVERYWHERE, write=[work])
+    assert seen == {"all": "ok"}
+    assert ssb.last_trace()["policy_violations"] == []
+    granted = ssb.home / "granted"
+    granted.mkdir()
+    ssb.own(granted)
+    assert ssb.probe(OWN_EVERYWHERE, write=[granted]) == {"all": "ok"}
+    assert list(granted.iterdir()) == list(work.iterdir()) == []
+
+
+def test_no_own_sockets_unobserved(ssb):
+    code = ATTEMPT + ("attempt('s', lambda: socket.socket(socket.AF_UNIX))\n"
+                      "print(json.dumps({**seen, **why}))")
+    work = ssb.mkdir("work")
+    skill = ssb.skill(code, write=[work])
+    assert ssb.run("--audit", "off", skill).ok().json() == {"s": "PermissionError"}
+    assert "--unix-sockets" in ssb.ssb("inspect", "--audit", "off", skill).ok().text
+    assert ssb.probe(code, write=[work]) == {"s": "ok"}
+
+
+@pytest.mark.parametrize("mode", ["address", "fd", "path", "cwd", "bind"])
+def test_own_sockets_lead_nowhere_else(ssb, programs, mode):
+    """The host's socket is not reached by changing the call while it is looked at, and nothing is
+    left behind in the grant. The same program does both outside."""
+    race = programs("unix_race")
+    shared, own = ssb.mkdir("shared"), ssb.mkdir("own")
+    host = socket.socket(socket.AF_UNIX)
+    host.bind(str(shared / "s"))
+    os.chmod(shared / "s", 0o777)
+    host.listen(4096)
+    host.setblocking(False)
+
+    def reached():
+        n = len([p for p in shared.iterdir() if p.name.startswith("left")])
+        while True:
+            try:
+                host.accept()[0].close()
+                n += 1
+            except BlockingIOError:
+                return n
+    try:
+        r = ssb.run("--timeout", "100", "-r", race.parent, "-w", shared, "--", race, mode,
+                    "/tmp/own", shared, timeout=120).ok()
+        assert reached() == 0
+        assert mode == "fd" or int(r.text) > 0, "its own"
+        for i in range(50):  # the control; a race that is lost is run again
+            ssb.bare([race, mode, own / str(i), shared]).ok()
+            if reached() > 0:
+                break
+        else:
+            pytest.fail("the control")
+    finally:
+        host.close()
+
+
+def test_a_host_socket_beside_own_ones_is_told(ssb):
+    d = ssb.mkdir("shared")
+    traps = Traps(ssb, d)
+    try:
+        seen = ssb.probe(DIAL, env={"D": str(d)}, flags=["--env", "D"], write=[d])
+        assert seen["stream"] == "denied"
+        told = [v["data"] for v in ssb.last_trace()["policy_violations"]]
+        assert [(v["path"], v["reason"]) for v in told if v["op"] == "connect"] == [
+            (str(d / "stream.sock"), "host_service")], told
+        assert "--unix-sockets" in ssb.ssb("why", "last").ok().text
+    finally:
+        traps.close()
 
 
 def test_owner_switch_for_unix_sockets(ssb):

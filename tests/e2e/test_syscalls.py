@@ -24,7 +24,7 @@ DENIED = {"EPERM", "EACCES", "ENOSYS", "EAFNOSUPPORT", "EPROTONOSUPPORT", "SIG31
 KILLED = {"x32_getpid", "i386_getpid"}
 # Reach nothing but the skill's own processes.
 FOR_DEVELOPMENT = {"ptrace_traceme", "process_vm_readv", "process_vm_writev", "kcmp",
-                   "personality", "af_netlink"}
+                   "personality"}
 
 
 def table(result):
@@ -139,6 +139,46 @@ def test_plain_python_under_strict(ssb):
     assert ssb.probe(code, profile="strict")["sum"] == 45
 
 
-def test_core_limit_is_zero(ssb):
+CORE = """
+import json, os, resource, signal
+def crash():
+    pid = os.fork()
+    if pid == 0:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return os.WCOREDUMP(os.waitpid(pid, 0)[1])
+def both():
+    try:
+        return resource.prlimit(0, resource.RLIMIT_CORE, (0, 0))
+    except ValueError:  # EINVAL
+        return 'denied'
+seen = {'before': resource.getrlimit(resource.RLIMIT_CORE), 'dumped': crash()}
+resource.setrlimit(resource.RLIMIT_CORE, (4096, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+seen['raised'] = resource.getrlimit(resource.RLIMIT_CORE)
+seen['dumped'] |= crash()
+seen['both'] = both()
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+seen['lowered'] = resource.getrlimit(resource.RLIMIT_CORE)
+print(json.dumps(seen))
+"""
+
+
+@pytest.mark.parametrize("profile", ["default", "permissive"])
+def test_core_dumps_stay_off(ssb, profile):
+    """At a limit of 1, and at no other, the kernel gives them to no program either (tests/vm has
+    one). Who switches them off is told that it is done."""
+    shell = ["sh", "-c", 'ulimit -Sc unlimited; exec "$@"', "sh"]
+    seen = ssb.as_caller([*shell, ssb.binary, "run", "--profile", profile, ssb.skill(CORE)])
+    assert seen.ok().json() == {"before": [1, 1], "raised": [1, 1], "lowered": [1, 1],
+                                "dumped": False, "both": "denied"}
+    assert ssb.last_trace()["layers"]["limits"]["detail"].find("core dumps") < 0
+    control = ssb.bare([*shell, "/usr/bin/python3", "-c", CORE]).ok().json()
+    assert control["dumped"] and control["raised"] != control["lowered"] == [0, 0]
+
+
+def test_a_caller_who_cannot_raise_the_limit(ssb):
+    """At 0 a program of the host would be started: said, not hidden."""
     code = "import json, resource; print(json.dumps(resource.getrlimit(resource.RLIMIT_CORE)))"
-    assert ssb.probe(code) == [0, 0]
+    seen = ssb.as_caller(["sh", "-c", 'ulimit -c 0; exec "$@"', "sh", ssb.binary, "run",
+                          ssb.skill(code)])
+    assert seen.ok().json() == [0, 0]
+    assert ssb.last_trace()["layers"]["limits"]["detail"].endswith("piped core dumps are on")

@@ -7,8 +7,8 @@ import stat
 import pytest
 
 KINDS = """skill_started skill_completed skill_failed dns_resolution network_policy_applied
-network_policy_removed network_egress_allowed network_egress_blocked file_read file_write
-file_blocked env_var_access syscall_filtered syscall_blocked process_spawned stdout stderr
+network_policy_removed network_egress_allowed network_egress_blocked network_egress_total
+file_read file_write file_blocked env_var_access syscall_filtered syscall_blocked process_spawned stdout stderr
 exit_code policy_violation resource_limit_hit""".split()
 LAYERS = ["userns", "net", "mounts", "env", "limits", "caps", "landlock", "seccomp",
           "audit"]

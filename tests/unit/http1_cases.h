@@ -366,4 +366,41 @@ static const struct test_case UPGRADES[] = {
 	HEADER("parameter", HTTP1_BAD_HEADER, "Upgrade: x;h2c"),
 };
 
+#define ANNOUNCED        POST "Expect: 100-continue" CRLF "Content-Length: 5" END
+#define ANNOUNCED_CHUNKS POST "Expect: 100-Continue" CRLF "Transfer-Encoding: chunked" END
+#define HELLO            "5" CRLF "hello" CRLF "0" END
+
+static const struct test_case EXPECTATIONS[] = {
+	{ "held back", ANNOUNCED "hello" NEXT, "a.test", sizeof(ANNOUNCED) - 1, HTTP1_OK,
+	  ANSWER_NEVER, 0 },
+	{ "a body that is a request", ANNOUNCED NEXT, "a.test", sizeof(ANNOUNCED) - 1, HTTP1_OK,
+	  ANSWER_NEVER, 0 },
+	{ "wanted", ANNOUNCED "hello" NEXT, "a.test next.test", ALL, HTTP1_OK, ANSWER_SWITCH, 0 },
+	{ "not wanted", ANNOUNCED "hello" NEXT, "a.test", sizeof(ANNOUNCED) - 1, HTTP1_OK,
+	  ANSWER_OTHER, 0 },
+	{ "not wanted, and a request", ANNOUNCED NEXT, "a.test", sizeof(ANNOUNCED) - 1, HTTP1_OK,
+	  ANSWER_OTHER, 0 },
+	{ "chunks held back", ANNOUNCED_CHUNKS HELLO, "a.test", sizeof(ANNOUNCED_CHUNKS) - 1,
+	  HTTP1_OK, ANSWER_NEVER, 0 },
+	{ "chunks wanted", ANNOUNCED_CHUNKS HELLO NEXT, "a.test next.test", ALL, HTTP1_OK,
+	  ANSWER_SWITCH, 0 },
+	{ "chunks not wanted", ANNOUNCED_CHUNKS HELLO NEXT, "a.test", sizeof(ANNOUNCED_CHUNKS) - 1,
+	  HTTP1_OK, ANSWER_OTHER, 0 },
+	{ "wanted, and a bad body", ANNOUNCED_CHUNKS "x" CRLF, "a.test",
+	  sizeof(ANNOUNCED_CHUNKS) - 1, HTTP1_BAD_CHUNK, ANSWER_SWITCH, 0 },
+	PASSES("without a body", "a.test next.test", GET HOST "Expect: 100-continue" END NEXT),
+	PASSES("with an empty one", "a.test next.test",
+	       POST "Expect: 100-continue" CRLF "Content-Length: 0" END NEXT),
+	DENIED_AT("in the second request", "a.test", HTTP1_LATE_EXPECT, GET HOST CRLF,
+	          ANNOUNCED "hello"),
+	HEADER("another", HTTP1_EXPECT, "Expect: 200-ok"),
+	HEADER("two", HTTP1_EXPECT, "Expect: 100-continue" CRLF "Expect: 100-continue"),
+	HEADER("a list", HTTP1_EXPECT, "Expect: 100-continue, x"),
+	HEADER("empty", HTTP1_EXPECT, "Expect:"),
+	HEADER("dropped on the way", HTTP1_SMUGGLING,
+	       "Connection: expect" CRLF "Expect: 100-continue"),
+	DENIED("of 1.0", HTTP1_EXPECT,
+	       "POST / HTTP/1.0" CRLF HOST "Expect: 100-continue" CRLF "Content-Length: 1" END "x"),
+};
+
 #endif

@@ -73,6 +73,7 @@ static inline int setup(void **state)
 
 	snprintf(top, sizeof(top), "/tmp/ssb-plan-XXXXXX");
 	assert_non_null(mkdtemp(top));
+	assert_int_equal(chmod(top, 0755), 0); /* to root, what others cannot read is dangerous */
 	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
 		assert_int_equal(mkdir(at(DIRS[i]), 0755), 0);
 	}

@@ -190,7 +190,24 @@
         { ALL, TO_ANY, E(ENOTTY), "ioctl", { 0, 0x50009401 } },
         { ALL, TO_ANY, E(ENOTTY), "ioctl", { 0, 0x50009417 } },
         { ALL, TO_ANY, E(ENOTTY), "ioctl", { 0, HIGH | 0x50009417 } },
-        { ALL, TO_ANY, ALLOW, "prctl", { 15 } }, { ALL, TO_ANY, ALLOW, "prctl", { 0x53564d41 } },
+        { ALL, TO_ANY, E(ENOTTY), "ioctl", { 0, 0x4020bc10 } }, /* BCH_IOCTL_SUBVOLUME_CREATE */
+        { ALL, TO_ANY, E(ENOTTY), "ioctl", { 0, HIGH | 0x4020bc11 } },
+        { ALL, TO_ANY, E(ENOTTY), "ioctl", { 0, 0x80111500 } }, /* FS_IOC_GETFSUUID */
+        { ALL, TO_ANY, E(ENOTTY), "ioctl", { 0, 0x40186f04 } }, /* OCFS2_IOC_REFLINK */
+        { ALL, TO_ANY, E(ENOTTY), "ioctl", { 0, 0xc0506617 } }, /* FS_IOC_ADD_ENCRYPTION_KEY */
+        { ALL, TO_ANY, ALLOW, "ioctl", { 0, 0x80086601 } },     /* FS_IOC_GETFLAGS */
+        { ALL, TO_ANY, ALLOW, "ioctl", { 0, 0x40086602 } },     /* FS_IOC_SETFLAGS */
+        { ALL, TO_ANY, ALLOW, "ioctl", { 0, 0xc020660b } },     /* FS_IOC_FIEMAP */
+        { ALL, TO_ANY, ALLOW, "ioctl", { 0, 0x8008bd10 } },
+
+        /* No leases or delegations; all else of fcntl, and asking for them. */
+        { ALL, TO_ANY, E(EINVAL), "fcntl", { 0, 1024 } },
+        { ALL, TO_ANY, E(EINVAL), "fcntl", { 0, HIGH | 1024 } },
+        { ALL, TO_ANY, E(EINVAL), "fcntl", { 0, 1040 } },
+        { ALL, TO_ANY, ALLOW, "fcntl", { 1024, 1025 } },
+        { ALL, TO_ANY, ALLOW, "fcntl", { 0, 1039 } }, { ALL, TO_ANY, ALLOW, "fcntl", { 0, 6 } },
+        { ALL, TO_ANY, ALLOW, "fcntl", { 0, 1033 } }, { ALL, TO_ANY, ALLOW, "prctl", { 15 } },
+        { ALL, TO_ANY, ALLOW, "prctl", { 0x53564d41 } },
         { ALL, TO_ANY, E(EPERM), "prctl", { 35, 13 } },
         { ALL, TO_ANY, E(EPERM), "prctl", { HIGH | 35 } },
         { ALL, TO_ANY, E(EINVAL), "prctl", { 62, 1 } }, { ALL, TO_ANY, ALLOW, "seccomp", { 1, 0 } },
@@ -225,10 +242,9 @@
         { DP, TO_UNIX, E(ESOCKTNOSUPPORT), "socket", { UNIX, RAW, 0 } },
         { DP, TO_INET, E(EACCES), "socket", { UNIX, STREAM, 0 } },
         { DP, TO_INET, E(EACCES), "socket", { HIGH | UNIX, DGRAM, 0 } },
-        { D, TO_ANY, E(EAFNOSUPPORT), "socket", { NETLINK, RAW, 0 } },
-        { P, TO_OWN, ALLOW, "socket", { NETLINK, RAW | NONBLOCK_CLOEXEC, 0 } },
-        { P, TO_OWN, E(EAFNOSUPPORT), "socket", { NETLINK, RAW, 12 } },
-        { P, TO_NONE, E(EAFNOSUPPORT), "socket", { NETLINK, RAW, 0 } },
+        { DP, TO_OWN, ALLOW, "socket", { NETLINK, RAW | NONBLOCK_CLOEXEC, 0 } },
+        { DP, TO_OWN, E(EAFNOSUPPORT), "socket", { NETLINK, RAW, 12 } },
+        { DP, TO_NONE, E(EAFNOSUPPORT), "socket", { NETLINK, RAW, 0 } },
         { DP, TO_ANY, E(EAFNOSUPPORT), "socket", { PACKET, RAW, 0x300 } },
         { DP, TO_ANY, E(EAFNOSUPPORT), "socket", { VSOCK, STREAM, 0 } },
         { DP, TO_ANY, E(EAFNOSUPPORT), "socket", { 38, SEQPACKET, 0 } },
@@ -246,6 +262,43 @@
         { DP, TO_INET | TO_NONE, E(EACCES), "socketpair", { HIGH | UNIX, HIGH | DGRAM, 0 } },
         { DP, TO_UNIX, E(ESOCKTNOSUPPORT), "socketpair", { UNIX, RAW, 0 } },
         { DP, TO_ANY, E(EAFNOSUPPORT), "socketpair", { 30, STREAM, 0 } },
+
+        /* Aimed at our own PID 1, or at all processes of its user. */
+        { ALL, TO_ANY, E(EPERM), "prlimit64", { 1, 7 } },
+        { ALL, TO_ANY, E(EPERM), "prlimit64", { HIGH | 1, 7, 0, 0x1000 } },
+        { ALL, TO_OWN, ALLOW, "prlimit64", { 2, 7, 0x1000 } },
+        { ALL, TO_ANY, E(EPERM), "setpriority", { 0, 1, 5 } },
+        { ALL, TO_ANY, E(EPERM), "setpriority", { HIGH, HIGH | 1, 5 } },
+        { ALL, TO_ANY, E(EPERM), "setpriority", { 1, 1, 5 } },
+        { ALL, TO_ANY, E(EPERM), "setpriority", { 2, 0, 5 } },
+        { ALL, TO_ANY, E(EPERM), "setpriority", { HIGH | 2, 1000, 5 } },
+        { ALL, TO_OWN, ALLOW, "setpriority", { 0, 2, 5 } },
+        { ALL, TO_OWN, ALLOW, "setpriority", { 1, 0, 5 } },
+        { ALL, TO_ANY, E(EPERM), "ioprio_set", { 1, 1 } },
+        { ALL, TO_ANY, E(EPERM), "ioprio_set", { 2, HIGH | 1 } },
+        { ALL, TO_ANY, E(EPERM), "ioprio_set", { 3, 0 } },
+        { ALL, TO_OWN, ALLOW, "ioprio_set", { 1, 2 } },
+        { ALL, TO_ANY, E(EPERM), "sched_setaffinity", { HIGH | 1 } },
+        { ALL, TO_ANY, E(EPERM), "sched_setscheduler", { HIGH | 1 } },
+        { ALL, TO_ANY, E(EPERM), "sched_setparam", { HIGH | 1 } },
+        { ALL, TO_ANY, E(EPERM), "sched_setattr", { HIGH | 1 } },
+
+        /* The limit of core files stays; to read it, and others, is free. */
+        { ALL, TO_ANY, E(0), "setrlimit", { 4, 0x1000 } },
+        { ALL, TO_ANY, E(0), "setrlimit", { HIGH | 4, 0x1000 } },
+        { ALL, TO_ANY, ALLOW, "setrlimit", { 3, 0x1000 } },
+        { ALL, TO_ANY, ALLOW, "getrlimit", { 4, 0x1000 } },
+        { ALL, TO_ANY, E(0), "prlimit64", { 0, 4, 0x1000, 0 } },
+        { ALL, TO_ANY, E(0), "prlimit64", { 0, HIGH | 4, 0x700000000000, 0 } },
+        { ALL, TO_OWN, E(0), "prlimit64", { 2, 4, 0x1000, 0 } },
+        { ALL, TO_ANY, E(EINVAL), "prlimit64", { 0, 4, 0x1000, 0x2000 } },
+        { ALL, TO_ANY, E(EPERM), "prlimit64", { 1, 4, 0x1000, 0 } },
+        { ALL, TO_ANY, ALLOW, "prlimit64", { 0, 4, 0, 0x2000 } },
+        { ALL, TO_ANY, ALLOW, "prlimit64", { 0, 7, 0x1000, 0x2000 } },
+
+        /* Counted for the whole machine. */
+        { ALL, TO_ANY, E(ENOSYS), "io_setup", { 1 } },
+        { ALL, TO_ANY, E(ENOSYS), "io_submit", { 1 } },
 
         /* In the host's namespaces. */
         { ALL, TO_NONE, E(ENOSYS), "shmget", { 0 } }, { ALL, TO_NONE, E(ENOSYS), "semop", { 0 } },

@@ -21,6 +21,7 @@
 #include "egress/dial.h"
 #include "egress/race.h"
 #include "os/clone.h"
+#include "os/net.h"
 #include "dial_world.h"
 
 static uint16_t tcp_ports[] = { OPEN, CLOSED, FULL };
@@ -274,6 +275,27 @@ static void guarded_and_granted(void **state)
 	expect(&granted, MIXED, "mixed.test", OPEN, DIAL_OK, "127.0.0.1");
 	stop(&closed);
 	stop(&granted);
+}
+
+/* A public address that is this machine's is guarded too. */
+static void own_addresses(void **state)
+{
+	(void)state;
+	static const uint8_t own4[4] = { 192, 31, 196, 1 };
+	static const uint8_t own6[16] = { 0x26, 0x20, 0, 0xfe, [15] = 1 };
+	struct address a;
+
+	assert_true(address_parse("2620:fe::1", &a));
+	assert_int_equal(net_place_of(&a), NET_BEYOND);
+	assert_int_equal(net_local_range(AF_INET, own4, 32), 0);
+	assert_int_equal(net_local_range(AF_INET6, own6, 128), 0);
+	assert_int_equal(net_place_of(&a), NET_HERE);
+	struct dialler closed = start(false, 5000);
+	auto_fd fd = -1;
+	struct dial_reply reply = ask(&closed, PUBLIC, "192.31.196.1", OPEN, &fd);
+	assert_int_equal(reply.result, DIAL_GUARDED);
+	assert_string_equal(reply.kind, "this_machine");
+	stop(&closed);
 }
 
 /* hosts and DNS are used, the search list is not; outside it would be. */
@@ -563,19 +585,13 @@ static void result_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(connected_socket),
-		cmocka_unit_test(datagrams),
-		cmocka_unit_test(guarded_and_granted),
-		cmocka_unit_test(search_list),
-		cmocka_unit_test(rules_are_kept),
-		cmocka_unit_test(malformed),
-		cmocka_unit_test(hundred_at_once),
-		cmocka_unit_test(times_out),
-		cmocka_unit_test(busy),
-		cmocka_unit_test(without_privileges),
-		cmocka_unit_test(spares),
-		cmocka_unit_test(many_spares),
-		cmocka_unit_test(result_names),
+		cmocka_unit_test(connected_socket),    cmocka_unit_test(datagrams),
+		cmocka_unit_test(guarded_and_granted), cmocka_unit_test(own_addresses),
+		cmocka_unit_test(search_list),         cmocka_unit_test(rules_are_kept),
+		cmocka_unit_test(malformed),           cmocka_unit_test(hundred_at_once),
+		cmocka_unit_test(times_out),           cmocka_unit_test(busy),
+		cmocka_unit_test(without_privileges),  cmocka_unit_test(spares),
+		cmocka_unit_test(many_spares),         cmocka_unit_test(result_names),
 	};
 	struct ssb_error err = { 0 };
 

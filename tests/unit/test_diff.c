@@ -32,7 +32,7 @@ static char *text_of(const struct diff *d)
 	struct buf out;
 
 	buf_init(&out, 1UL << 20);
-	diff_text(&out, d, false);
+	diff_text(&out, d, false, MAX_SHOWN_FILES);
 	return buf_steal(&out);
 }
 
@@ -50,16 +50,51 @@ static void test_files(void **state)
 	assert_int_equal(diff_make(&lock, &now, NULL, &d), 0);
 	assert_false(d.same);
 	assert_int_equal(d.n_files, 4);
-	assert_int_equal(d.files[0].change, CHANGE_CONTENT);
-	assert_int_equal(d.files[1].change, CHANGE_MODE);
-	assert_int_equal(d.files[2].change, CHANGE_ADDED);
+	assert_int_equal(d.files[0].change, CHANGE_MODE);
+	assert_int_equal(d.files[1].change, CHANGE_ADDED);
+	assert_int_equal(d.files[2].change, CHANGE_CONTENT);
 	assert_int_equal(d.files[3].change, CHANGE_REMOVED);
 	auto_free char *text = text_of(&d);
 	assert_string_equal(text, "4 files have changed since it was approved:\n"
-	                          "  ~ b: changed, 1 to 1 bytes\n"
 	                          "  ~ c: its mode changed, mode 644 to 755, can be executed\n"
 	                          "  + \"d\\nx\": new, can be executed\n"
+	                          "  ~ b: changed, 1 to 1 bytes\n"
 	                          "  - e: removed\n");
+}
+
+/* What may be run stands before what is only read, whatever it is called. */
+static void test_order(void **state)
+{
+	struct pinned_file new[] = {
+		FILE_OF("a.txt", 1, 0644),
+		FILE_OF("b.PY", 1, 0644),
+		FILE_OF("bin/tool", 1, 0755),
+		FILE_OF("docs/SKILL.md", 1, 0644),
+		FILE_OF("link", 1, 0777),
+		FILE_OF("src/start.txt", 1, 0644),
+		FILE_OF("sub/lib.so.1", 1, 0644),
+		FILE_OF("z/skillsandbox.yaml", 1, 0644),
+		FILE_OF("skillsandbox.yaml", 1, 0644),
+	};
+	static const char *const EXPECTED[] = {
+		"skillsandbox.yaml", "src/start.txt", "bin/tool", "b.PY", "link", "sub/lib.so.1"
+	};
+	char *argv[] = { (char[]){ "python3" }, (char[]){ "/skill/src/start.txt" }, NULL };
+	struct ssb_plan plan = { .argv = items(argv) };
+	struct lock lock = { 0 };
+	struct pinned now = { .v = new, .n = ARRAY_LEN(new) };
+	AUTO(diff_done) struct diff d = { 0 };
+	auto_buf out;
+	(void)state;
+
+	new[4].link = (char[]){ "sub" };
+	assert_int_equal(diff_make(&lock, &now, &plan, &d), 0);
+	for (size_t i = 0; i < ARRAY_LEN(EXPECTED); i++) {
+		assert_string_equal(d.files[i].now->path, EXPECTED[i]);
+	}
+	buf_init(&out, 4096);
+	diff_files(&out, &d, false, 2);
+	assert_non_null(strstr(out.data, "\n  and 7 more: 1 executable, 3 code, 3 other\n"));
 }
 
 /* A link that leads elsewhere, or is none any more, is other content. */
@@ -90,11 +125,11 @@ static void test_asked(void **state)
 		          (char[]){ "connect to b" }, (char[]){ "read /\033[2J\ny" }, NULL };
 	struct lock lock = { .asked = items(before) };
 	struct pinned now = { 0 };
-	struct string_list asked = items(after);
+	struct ssb_plan plan = { .requested = items(after) };
 	AUTO(diff_done) struct diff d = { 0 };
 	(void)state;
 
-	assert_int_equal(diff_make(&lock, &now, &asked, &d), 0);
+	assert_int_equal(diff_make(&lock, &now, &plan, &d), 0);
 	auto_free char *text = text_of(&d);
 	assert_string_equal(text, "It asks for more than was approved:\n"
 	                          "  + connect to b\n"
@@ -117,10 +152,11 @@ static void test_same(void **state)
 	char *asked_v[] = { (char[]){ "read ~/x" }, NULL };
 	struct string_list asked = items(asked_v);
 	struct lock lock = { .files = { .v = v, .n = 1 }, .asked = asked };
+	struct ssb_plan plan = { .requested = asked };
 	AUTO(diff_done) struct diff d = { 0 };
 	(void)state;
 
-	assert_int_equal(diff_make(&lock, &lock.files, &asked, &d), 0);
+	assert_int_equal(diff_make(&lock, &lock.files, &plan, &d), 0);
 	assert_true(d.same);
 	auto_free char *text = text_of(&d);
 	assert_string_equal(text, "Nothing has changed since it was approved.\n");
@@ -143,14 +179,14 @@ static void many(size_t n, bool cut)
 	}
 	asked_v[n] = NULL;
 	struct pinned now = { .v = v, .n = n };
-	struct string_list asked = items(asked_v);
-	assert_int_equal(diff_make(&lock, &now, &asked, &d), 0);
+	struct ssb_plan plan = { .requested = items(asked_v) };
+	assert_int_equal(diff_make(&lock, &now, &plan, &d), 0);
 	auto_free char *text = text_of(&d);
 	for (const char *s = text; (s = strstr(s, "\n  + ")) != NULL; s++) {
 		lines++;
 	}
 	assert_int_equal(lines, n + (cut ? MAX_SHOWN_FILES : n));
-	assert_int_equal(strstr(text, "  and 1 more\n") != NULL, cut);
+	assert_int_equal(strstr(text, "  and 1 more: 1 other\n") != NULL, cut);
 }
 
 static void test_cap(void **state)
@@ -165,7 +201,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_files), cmocka_unit_test(test_links),
 		cmocka_unit_test(test_asked), cmocka_unit_test(test_same),
-		cmocka_unit_test(test_cap),
+		cmocka_unit_test(test_cap),   cmocka_unit_test(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

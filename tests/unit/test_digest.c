@@ -43,15 +43,26 @@ static int sh(const char *command)
 	return waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
-static int setup(void **state)
+static int setup_in(const char *base)
 {
-	(void)state;
-	snprintf(tmp, sizeof(tmp), "/tmp/test-digest-XXXXXX");
+	snprintf(tmp, sizeof(tmp), "%s/test-digest-XXXXXX", base);
 	return mkdtemp(tmp) != NULL ? sh("mkdir -m 700 state skill && cd skill && echo one >a && "
 	                                 "mkdir b && echo two >b/c && touch empty && "
 	                                 "ln -s /etc/passwd link && mkfifo pipe && "
 	                                 "touch -d '1 hour ago' a b/c empty")
 	                            : -1;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return setup_in("/tmp");
+}
+
+static int setup_on_tmpfs(void **state)
+{
+	(void)state;
+	return setup_in("/dev/shm");
 }
 
 static int teardown(void **state)
@@ -112,8 +123,8 @@ static void test_what_is_said(void **state)
 {
 	(void)state;
 	walk();
-	check("d['files'] == [['a', h('one\\n')], ['b/c', h('two\\n')], ['empty', h('')], "
-	      "['link', h('/etc/passwd'), 'symlink']]");
+	check("d['files'] == [['a', h('one\\n')], ['empty', h('')], "
+	      "['link', h('/etc/passwd'), 'symlink'], ['b/c', h('two\\n')]]");
 	check("d['count'] == 4 and d['bytes'] == 8 and 'incomplete' not in d");
 	assert_int_equal(
 	        sh("rm skill/link && cd skill && echo >-d && find . -type f -printf '%P\\0' "
@@ -157,7 +168,7 @@ static void test_young_files_are_read_again(void **state)
 	check("d['cached'] == 3");
 	assert_int_equal(sh("echo TWO >skill/b/c; touch -r skill/empty skill/b/c"), 0);
 	walk();
-	check("d['cached'] == 2 and d['files'][1][1] == h('TWO\\n')");
+	check("d['cached'] == 2 and d['files'][3][1] == h('TWO\\n')");
 }
 
 static void test_wrong_caches(void **state)
@@ -219,7 +230,39 @@ static void test_hostile_directories(void **state)
 	                 0);
 	walk();
 	check("d['incomplete'] and d['files_digest'] is None and d['count'] == 5");
-	check("d['files'][-1][0] == 'x\\udcff\\n\\x1b'");
+	check("d['files'][3][0] == 'x\\udcff\\n\\x1b' and d['files'][4][0] == 'b/c'");
+}
+
+#define OWN "mkdir p && echo two >p/q && echo one >main"
+
+/* Makes a skill of OWN and something hostile. What is its own is told, whatever else is. */
+static void check_own(const char *make)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command), "rm -rf skill && mkdir skill && cd skill && %s", make);
+	assert_int_equal(sh(command), 0);
+	walk();
+	check("d['incomplete'] and d['files_digest'] is None");
+	/* Of all files only these two have bytes. */
+	check("d['files'][0] == ['main', h('one\\n')] and d['bytes'] == 8");
+}
+
+/* A tmpfs lists names by their age, ext4 by a hash: one of the three is read first. */
+static void test_order_of_names(void **state)
+{
+	(void)state;
+#define DEEP                                                                                       \
+	"for h in 0 n z; do (for i in $(seq 70); do mkdir $h && cd $h; done; : >deep) || exit; "   \
+	"done"
+	check_own(OWN " && " DEEP);
+	check_own(DEEP " && " OWN);
+}
+
+static void test_more_names_than_files(void **state)
+{
+	(void)state;
+	check_own(OWN " && mkdir 0 && cd 0 && seq 100100 | xargs touch");
 }
 
 /* The process: it says what the walk says, in time or not at all. */
@@ -302,12 +345,21 @@ static void test_end_is_in_time(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f)     cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define ON_TMPFS(f) cmocka_unit_test_setup_teardown(f, setup_on_tmpfs, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_what_is_said),   TEST(test_young_files_are_read_again),
-		TEST(test_wrong_caches),   TEST(test_stopped),
-		TEST(test_process),        TEST(test_hostile_directories),
-		TEST(test_end_is_in_time), TEST(test_prune),
+		TEST(test_what_is_said),
+		TEST(test_young_files_are_read_again),
+		TEST(test_wrong_caches),
+		TEST(test_stopped),
+		TEST(test_process),
+		TEST(test_hostile_directories),
+		TEST(test_end_is_in_time),
+		TEST(test_prune),
+		TEST(test_order_of_names),
+		ON_TMPFS(test_hostile_directories),
+		ON_TMPFS(test_order_of_names),
+		ON_TMPFS(test_more_names_than_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,7 @@ TABLE_TEST(test_framing, FRAMING)
 TABLE_TEST(test_chunks, CHUNK_CASES)
 TABLE_TEST(test_pipelines, PIPELINES)
 TABLE_TEST(test_upgrades, UPGRADES)
+TABLE_TEST(test_expectations, EXPECTATIONS)
 
 /* ---- bounds --------------------------------------------------------------- */
 
@@ -203,6 +204,43 @@ static void test_upgrade_counts_once_allowed(void **state)
 	assert_int_equal(pass, strlen(WS WS));
 }
 
+/* A switch is no answer to it, and it can only be wanted once it has gone. */
+static void test_only_100_continues(void **state)
+{
+	(void)state;
+	static const char BYTES[] = ANNOUNCED "hello";
+	const size_t head = strlen(ANNOUNCED);
+	struct http1_status s = { .expects = true };
+	struct http1 h;
+	size_t pass = 1;
+
+	http1_init(&h);
+	assert_int_equal(http1_feed(&h, BYTES, strlen(BYTES), &pass), HTTP1_REQUEST);
+	http1_continued(&h);
+	http1_allow(&h);
+	http1_continued(&h);
+	assert_int_equal(http1_feed(&h, BYTES, strlen(BYTES), &pass), HTTP1_PASS);
+	assert_int_equal(pass, head);
+	http1_switched(&h);
+	assert_int_equal(http1_feed(&h, BYTES + head, 5, &pass), HTTP1_PASS);
+	assert_int_equal(pass, 0);
+	assert_true(http1_waiting(&h) && !http1_refused(&h));
+	static const char EARLY[] = "HTTP/1.1 103 Early Hints" END "HTTP/1.1 100 Continue" CRLF;
+	assert_false(http1_is_switch(&s, EARLY, strlen(EARLY)));
+	assert_true(s.decided && s.go_on);
+	http1_continued(&h);
+	assert_int_equal(http1_feed(&h, BYTES + head, 5, &pass), HTTP1_PASS);
+	assert_int_equal(pass, 5);
+
+	static const char *const FINAL[] = { "HTTP/1.1 417 no" END, "HTTP/1.1 200 OK" END,
+		                             "HTTP/1.1 101 x" END, "HTTP/1.0 100 x" END };
+	for (size_t i = 0; i < ARRAY_LEN(FINAL); i++) {
+		s = (struct http1_status){ .expects = true };
+		(void)http1_is_switch(&s, FINAL[i], strlen(FINAL[i]));
+		assert_true(s.decided && !s.go_on);
+	}
+}
+
 static void test_denial_stays(void **state)
 {
 	(void)state;
@@ -222,7 +260,7 @@ static void test_denial_stays(void **state)
 static void test_deny_names(void **state)
 {
 	(void)state;
-	for (int i = HTTP1_OK; i <= HTTP1_LATE_UPGRADE; i++) {
+	for (int i = HTTP1_OK; i <= HTTP1_LATE_EXPECT; i++) {
 		assert_non_null(http1_deny_name((enum http1_deny)i));
 		for (int k = HTTP1_OK; k < i; k++) {
 			assert_string_not_equal(http1_deny_name((enum http1_deny)i),
@@ -313,11 +351,13 @@ int main(void)
 		cmocka_unit_test(test_chunks),
 		cmocka_unit_test(test_pipelines),
 		cmocka_unit_test(test_upgrades),
+		cmocka_unit_test(test_expectations),
 		cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_full_buffer_is_decided),
 		cmocka_unit_test(test_many_requests),
 		cmocka_unit_test(test_nothing_goes_before_allow),
 		cmocka_unit_test(test_upgrade_counts_once_allowed),
+		cmocka_unit_test(test_only_100_continues),
 		cmocka_unit_test(test_denial_stays),
 		cmocka_unit_test(test_deny_names),
 		cmocka_unit_test(test_status),

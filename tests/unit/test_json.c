@@ -131,13 +131,36 @@ static void test_utf8(void **state)
 	}
 }
 
+static void test_utf8_cut(void **state)
+{
+	static const struct {
+		const char *s;
+		size_t max, left;
+	} cases[] = {
+		{ "", 0, 0 },
+		{ "abc", 3, 3 },
+		{ "abc", 2, 2 },
+		{ "abc", 0, 0 },
+		{ "\u6f22", 3, 3 },
+		{ "\u6f22", 2, 0 },
+		{ "a\u6f22\u6f22", 6, 4 },
+		{ "a\U0001f600", 4, 1 },
+		{ "\x80\x80\x80\x80\x80\x80", 5, 5 }, /* not UTF-8: any place will do */
+		{ "\x80\x80", 1, 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(utf8_cut(cases[i].s, cases[i].max), cases[i].left);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_strings),
-		cmocka_unit_test(test_structure),
-		cmocka_unit_test(test_pretty),
-		cmocka_unit_test(test_utf8),
+		cmocka_unit_test(test_strings),  cmocka_unit_test(test_structure),
+		cmocka_unit_test(test_pretty),   cmocka_unit_test(test_utf8),
+		cmocka_unit_test(test_utf8_cut),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

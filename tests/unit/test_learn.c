@@ -439,8 +439,8 @@ static void test_nothing_of_the_callers_environment(void **state)
 	for (size_t i = 0; i < p->env.n; i++) {
 		real += strstr(p->env.v[i], REAL) != NULL;
 	}
-	/* NODE_AUTH_TOKEN nobody granted; HOME and TMPDIR are the sandbox's own. */
-	assert_int_equal(real, ARRAY_LEN(NOT_PASSED) - 3);
+	/* NODE_AUTH_TOKEN and SSH_KEY nobody granted; HOME and TMPDIR are the sandbox's own. */
+	assert_int_equal(real, ARRAY_LEN(NOT_PASSED) - 4);
 	ssb_plan_free(p);
 
 	p = learning_plan(asks.data, FLAGS({ SSB_OPT_ENV, "TOWN_API_KEY=decoy" }));

@@ -109,9 +109,9 @@ static void connection_has_two_events(void **state)
 	assert_non_null(strstr(text, "\"message\":\"tls api.example.com:443 open ok\""));
 	assert_non_null(strstr(text, "\"message\":\"tls api.example.com:443 closed ok\""));
 	assert_int_equal(count(text, "\"connection\":5"), 2);
-	assert_int_equal(count(text, "\"rule\":\"api.example.com\",\"rule_line\":7"), 2);
-	assert_int_equal(count(text, "\"bytes_out\":11,\"bytes_in\":22"),
-	                 2); /* and in the totals */
+	/* And in the totals: of its destination, and of the run. */
+	assert_int_equal(count(text, "\"rule\":\"api.example.com\",\"rule_line\":7"), 3);
+	assert_int_equal(count(text, "\"bytes_out\":11,\"bytes_in\":22"), 3);
 	assert_int_equal(count(text, "lost"), 0);
 	assert_non_null(strstr(text, "{\"connections\":1,\"blocked\":0,"));
 }
@@ -133,8 +133,71 @@ static void lost_ones_are_told(void **state)
 	assert_int_equal(count(text, "\"state\":\"open\""), 3);
 	assert_int_equal(count(text, "\"state\":\"closed\""), 3);
 	assert_int_equal(count(text, "\"reason\":\"broker_lost\""), 2);
-	assert_int_equal(count(text, "\"lost\":2"), 1);
+	assert_int_equal(count(text, "\"lost\":2"), 2); /* of the destination, and of the run */
 	assert_int_equal(count(text, "\"reason\":\"other_host\""), 1);
+}
+
+/* A destination is a rule, a name, a port and an address; each has one line at the end, and
+ * the sum of all is what the run has carried. At the cap, and past it. */
+static void destinations_have_totals(void **state)
+{
+	for (unsigned over = 0; over < 3; over++) {
+		struct world w = begin();
+		const unsigned different = LEDGER_TOTALS + over;
+
+		(void)state;
+		for (unsigned i = 0; i < 3 * different; i++) {
+			struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
+			e.dialled.b[0] = 0x20;
+			e.dialled.b[14] = (uint8_t)(i % different >> 8);
+			e.dialled.b[15] = (uint8_t)(i % different);
+			e.shown[3] = (char)i; /* behind the end of the text: no difference */
+			e.connection = i + 1;
+			take(&w, e);
+			e.kind = i % 2 == 0 ? EGRESS_CARRIED : EGRESS_DENIED;
+			e.bytes_out = 10;
+			e.bytes_in = 1;
+			take(&w, e);
+		}
+		auto_free char *text = end(&w);
+		assert_int_equal(count(text, "\"kind\":\"network_egress_total\""),
+		                 LEDGER_TOTALS + (over > 0));
+		assert_int_equal(count(text, "\"connections\":3,\"bytes_out\":30,\"bytes_in\":3"),
+		                 LEDGER_TOTALS + (over == 1));
+		assert_int_equal(count(text, "\"message\":\"other destinations, in total\","
+		                             "\"data\":{\"reason\":\"not_listed\""),
+		                 over > 0);
+		assert_int_equal(count(text, "\"connections\":6,\"bytes_out\":60,\"bytes_in\":6"),
+		                 over == 2);
+	}
+}
+
+/* 100,000 connections fill what connections have; where they went is told all the same. */
+static void totals_survive_a_flood(void **state)
+{
+	struct world w = begin();
+	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
+
+	(void)state;
+	for (unsigned i = 0; i < 100000; i++) {
+		e.connection = i + 1;
+		e.kind = EGRESS_OPENED;
+		take(&w, e);
+		e.kind = EGRESS_CARRIED;
+		e.bytes_out = 7;
+		take(&w, e);
+	}
+	e = event(EGRESS_OPENED, "quiet.example", "ok");
+	e.connection = 100001;
+	take(&w, e);
+	e.kind = EGRESS_CARRIED;
+	e.bytes_out = 127;
+	take(&w, e);
+	auto_free char *text = end(&w);
+	assert_int_equal(count(text, "tls quiet.example:443, in total"), 1);
+	assert_int_equal(count(text, "\"connections\":1,\"bytes_out\":127,\"bytes_in\":0"), 1);
+	assert_int_equal(count(text, "\"connections\":100000,\"bytes_out\":700000"), 1);
+	assert_int_equal(count(text, "\"connections\":100001,\"blocked\":0"), 1);
 }
 
 static void repeats_are_counted(void **state)
@@ -360,6 +423,8 @@ int main(void)
 		cmocka_unit_test(attempts_are_tallied),
 		cmocka_unit_test(connection_has_two_events),
 		cmocka_unit_test(lost_ones_are_told),
+		cmocka_unit_test(destinations_have_totals),
+		cmocka_unit_test(totals_survive_a_flood),
 		cmocka_unit_test(repeats_are_counted),
 		cmocka_unit_test(facts_are_bounded),
 		cmocka_unit_test(lying_broker_is_bounded),

@@ -133,12 +133,36 @@ static void test_caps(void **state)
 	try(MAX_DIFF_EDITS / 2, 'x', MAX_DIFF_EDITS / 2 + 1, 'y', -1);
 }
 
+/* What is the same at both ends costs nothing, and is counted. */
+static void test_ends(void **state)
+{
+	AUTO(line_edits_done) struct line_edits e = { 0 };
+	auto_buf x, y;
+	(void)state;
+
+	lines(&x, 4UL * MAX_DIFF_LINES, 'x');
+	lines(&y, 4UL * MAX_DIFF_LINES, 'x');
+	char *at = strstr(y.data, "\nx9000\n");
+	assert_non_null(at);
+	at[1] = 'y';
+	assert_int_equal(line_diff(x.data, x.len, y.data, y.len, 1, &e), 0);
+	assert_int_equal(e.n, 5);
+	static const char OPS[] = "@ -+ ";
+	for (size_t i = 0; i < e.n; i++) {
+		assert_int_equal(e.v[i].op, OPS[i]);
+	}
+	assert_int_equal(e.v[0].before, 9000);
+	assert_int_equal(e.v[3].now, 9001);
+	assert_memory_equal(e.v[4].text, "x9001", 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_definition),
 		cmocka_unit_test(test_caps),
+		cmocka_unit_test(test_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,6 +139,22 @@ static void test_oldest_is_forgotten(void **state)
 	assert_int_equal(opened(s, &OF, past, "past the cap"), STATE_GOOD);
 }
 
+/* One client's questions do not make another's be forgotten. */
+static void test_each_client_has_a_share(void **state)
+{
+	static const struct state_of OTHER = { .method = "tools/call", .principal = "other" };
+	AUTO(states_done) struct states *s = states_new(STATE_TTL_MS);
+	auto_free char *first = seal(s, &OF, "1");
+	auto_free char *others = seal(s, &OTHER, "2");
+	(void)state;
+
+	for (size_t i = 0; i < 2UL * MAX_MCP_STATES; i++) {
+		free(seal(s, &OF, "x"));
+	}
+	assert_int_equal(opened(s, &OF, first, ""), STATE_USED);
+	assert_int_equal(opened(s, &OTHER, others, "2"), STATE_GOOD);
+}
+
 static void test_caps(void **state)
 {
 	(void)state;
@@ -177,6 +193,7 @@ int main(void)
 		cmocka_unit_test(test_bound_to_what_it_was_made_for),
 		cmocka_unit_test(test_expires),
 		cmocka_unit_test(test_oldest_is_forgotten),
+		cmocka_unit_test(test_each_client_has_a_share),
 		cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_equal),
 	};

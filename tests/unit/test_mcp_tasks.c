@@ -503,6 +503,44 @@ static void test_bytes_are_bounded(void **state)
 	world_expect(&w.out, "'status':'completed'");
 }
 
+/* The answers that one client keeps, many or large, do not push out another's. */
+static void each_keeps_its_own(size_t answers, size_t size)
+{
+	struct world w AUTO(world_done);
+	auto_free char *text = calloc(1, size + 1);
+	struct mcp_peer *other = NULL;
+	char others[33], first[33], id[33];
+
+	begin(&w);
+	memset(text, 'x', size);
+	assert_int_equal(mcp_peer_new(w.server, "other", NULL, &other), 0);
+	struct mcp_peer *own = w.peer;
+	w.peer = other;
+	begin_task(&w, others);
+	mcp_done(tool.held[0]);
+	w.peer = own;
+	begin_task(&w, first);
+	mcp_tool_done(tool.held[tool.n - 1], text, NULL, false);
+	for (size_t i = 0; i < answers; i++) {
+		begin_task(&w, id);
+		mcp_tool_done(tool.held[--tool.n], text, NULL, false);
+	}
+	ask_task(&w, "get", first, "");
+	world_expect(&w.out, "'code':-32602");
+	w.peer = other;
+	ask_task(&w, "get", others, "");
+	world_expect(&w.out, "'status':'completed'");
+	w.peer = own;
+	mcp_peer_free(other);
+}
+
+static void test_each_client_has_a_share(void **state)
+{
+	(void)state;
+	each_keeps_its_own(MAX_MCP_TASKS, 16);
+	each_keeps_its_own(12, MAX_MCP_RESULT / 4);
+}
+
 static void test_expires(void **state)
 {
 	(void)state;
@@ -564,6 +602,7 @@ int main(void)
 		cmocka_unit_test(test_gone_while_it_is_told),
 		cmocka_unit_test(test_number_is_bounded),
 		cmocka_unit_test(test_bytes_are_bounded),
+		cmocka_unit_test(test_each_client_has_a_share),
 		cmocka_unit_test(test_expires),
 		cmocka_unit_test(test_message_is_bounded),
 	};

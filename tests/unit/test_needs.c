@@ -295,11 +295,11 @@ static void as_the_plan_would(void **state)
 
 static void make_files(const char *dir, size_t n)
 {
-	(void)mkdir(at(dir), 0700);
+	(void)mkdir(at(dir), 0755);
 	for (size_t i = 0; i < n; i++) {
 		char name[64];
 		snprintf(name, sizeof(name), "%s/f%03zu", dir, i);
-		write_file(at(name), "", 0600);
+		write_file(at(name), "", 0644);
 	}
 }
 
@@ -593,8 +593,9 @@ static void judged_by_what_is_done(void **state)
 		struct need n;
 		bool danger;
 	} EACH[] = {
-		{ { .kind = NEED_READ, .value = (char[]){ "~/.local/bin" } }, false },
-		{ { .kind = NEED_WRITE, .value = (char[]){ "~/.local/bin" } }, true },
+		{ { .kind = NEED_READ, .value = (char[]){ "~/bin" } }, false },
+		{ { .kind = NEED_WRITE, .value = (char[]){ "~/bin" } }, true },
+		{ { .kind = NEED_READ, .value = (char[]){ "~/.local/x" } }, true },
 		{ { .kind = NEED_ENV, .value = (char[]){ "A_B" } }, false },
 		{ { .kind = NEED_ENV, .value = (char[]){ "A B" } }, true },
 	};

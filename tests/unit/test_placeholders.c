@@ -194,6 +194,44 @@ static void locked_by_somebody_else(void **state)
 	assert_empty();
 }
 
+/* A name that must not seem to be there: a symlink to nothing, locked by its directory. */
+static void held_by_a_link(void **state)
+{
+	struct ssb_error err = { 0 };
+	struct placeholders *p = NULL;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(mkdirat(grant.fd, ".git", 0755), 0);
+	struct placeholders *one = hold();
+	struct placeholders *two = hold();
+	assert_true(placeholder_is_link(grant.fd, ".git/rebase-merge"));
+	assert_true(placeholder_is_link(grant.fd, ".git/sequencer"));
+	assert_int_equal(fstatat(grant.fd, ".git/rebase-merge", &st, 0), -1);
+	assert_int_equal(errno, ENOENT);
+	placeholders_remove(one);
+	assert_true(placeholder_is_link(grant.fd, ".git/rebase-merge"));
+	placeholders_remove(two);
+	assert_false(look(".git/rebase-merge", &st) || look(".git/sequencer", &st));
+	/* One that is left is taken over; the owner's own stay. */
+	assert_int_equal(symlinkat("/proc/held-by-skillsandbox", grant.fd, ".git/rebase-apply"), 0);
+	assert_int_equal(symlinkat("elsewhere", grant.fd, ".git/rebase-merge"), 0);
+	assert_int_equal(mkdirat(grant.fd, ".git/sequencer", 0755), 0);
+	placeholders_remove(hold());
+	assert_false(look(".git/rebase-apply", &st));
+	assert_true(look(".git/rebase-merge", &st) && look(".git/sequencer", &st));
+	assert_int_equal(unlinkat(grant.fd, ".git/rebase-merge", 0), 0);
+	/* A skill can keep others waiting. */
+	int locked = openat(grant.fd, ".git", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(flock(locked, LOCK_EX | LOCK_NB), 0);
+	assert_int_equal(placeholders_make(&plan, NULL, &p, &err), -1);
+	assert_int_equal(err.sys_errno, EBUSY);
+	own_close(&locked);
+	placeholders_remove(hold());
+	assert_int_equal(tree_remove(grant.fd, ".git"), 0);
+	assert_empty();
+}
+
 /* Another user's run has to open it to keep it. */
 static void open_to_everybody(void **state)
 {
@@ -263,6 +301,7 @@ int main(void)
 		                                world_end),
 		cmocka_unit_test_setup_teardown(finished_when_it_is_removed, world, world_end),
 		cmocka_unit_test_setup_teardown(owner_s_own_is_left_alone, world, world_end),
+		cmocka_unit_test_setup_teardown(held_by_a_link, world, world_end),
 		cmocka_unit_test_setup_teardown(open_to_everybody, world, world_end),
 		cmocka_unit_test_setup_teardown(locked_by_somebody_else, world, world_end),
 		cmocka_unit_test_setup_teardown(too_few_fds, world, world_end),

@@ -53,7 +53,8 @@ static void test_skill_and_order(void **state)
 	assert_true(g->dev == st.st_dev && g->ino == st.st_ino);
 	assert_int_equal(granted(p, at("u/proj"))->access, ACCESS_READ);
 	assert_false(p->unix_sockets);
-	assert_true(warned(p, "unix sockets"));
+	assert_true(p->own_sockets);
+	assert_false(warned(p, "unix sockets"));
 	ssb_plan_free(p);
 }
 
@@ -109,14 +110,17 @@ static const struct refusal *withheld(const struct ssb_plan *p, const char *what
 static void test_credentials(void **state)
 {
 	static const char MANIFEST[] = "permissions: {env_vars: {allow: [API_KEY, GITHUB_TOKEN, "
-	                               "OPENAI_API_KEY]}}\n";
+	                               "OPENAI_API_KEY, SECRET, MAX_TOKENS]}}\n";
 	policy(NULL);
 	struct ssb_plan *p = skill(MANIFEST, NULL);
 	const struct refusal *r = withheld(p, "environment GITHUB_TOKEN");
 	(void)state;
 
-	assert_true(p->n_refusals == 0 && p->n_withheld == 2);
+	assert_true(p->n_refusals == 0 && p->n_withheld == 3);
 	assert_string_equal(env(p, "API_KEY"), "k"); /* the skill's own */
+	assert_null(env(p, "SECRET"));
+	assert_non_null(strstr(withheld(p, "environment SECRET")->why, "by its name"));
+	assert_non_null(strstr(withheld(p, "environment SECRET")->remedy, "--env SECRET"));
 	assert_null(env(p, "GITHUB_TOKEN"));
 	assert_true(r->option == SSB_OPT_ENV && strcmp(r->value, "GITHUB_TOKEN") == 0);
 	assert_non_null(strstr(r->why, "a credential: GitHub"));

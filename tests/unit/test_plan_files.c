@@ -1,5 +1,7 @@
 /* Files in a plan: what is granted, refused or made, and the directories of the programs
  * that are run. */
+#include <sys/xattr.h>
+
 #include "plan_world.h"
 
 static void test_nested_grants(void **state)
@@ -240,11 +242,23 @@ static void test_owner_symlinks(void **state)
 		{ "u/bin/out", "../notes", SSB_OPT_WRITE, true },
 		{ "u/.aws", "notes/deep", SSB_OPT_READ, true },
 		{ "u/private", "notes/deep", SSB_OPT_READ, true },
+		{ "u/notes/out", "../proj/.git/hooks", SSB_OPT_WRITE, false },
+		{ "u/notes/out", "../proj/.git/hooks", SSB_OPT_READ, true },
+		{ "u/notes/.git", "../proj/.git", SSB_OPT_WRITE, true },
+		{ "u/notes/out", "../.tool", SSB_OPT_READ, false },
+		{ "u/notes/out", "../.config/tool", SSB_OPT_WRITE, false },
+		{ "u/.toolrc", ".tool/rc", SSB_OPT_READ, true },
+		{ "u/.config/own", "../.tool", SSB_OPT_READ, true },
+		{ "u/.config/tool/out", "../../.tool", SSB_OPT_READ, false },
+		{ "u/.config/tool/out", "../tool", SSB_OPT_READ, true },
 	};
 	(void)state;
 
 	policy("deny: {read: [~/private]}\n");
 	assert_int_equal(mkdir(at("u/bin"), 0755), 0);
+	assert_int_equal(mkdir(at("u/.tool"), 0755), 0);
+	assert_int_equal(mkdir(at("u/.config/tool"), 0755), 0);
+	write_file(at("u/.tool/rc"), "", 0644);
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		assert_int_equal(symlink(ROWS[i].to, at(ROWS[i].link)), 0);
 		struct ssb_plan *p = command(FLAGS({ ROWS[i].option, at(ROWS[i].link) }), "true");
@@ -255,6 +269,211 @@ static void test_owner_symlinks(void **state)
 		assert_int_equal(unlink(at(ROWS[i].link)), 0);
 	}
 	assert_int_equal(rmdir(at("u/bin")), 0);
+	assert_int_equal(rmdir(at("u/.config/tool")), 0);
+	assert_int_equal(tree_remove(AT_FDCWD, at("u/.tool")), 0);
+}
+
+/* Whatever program it belongs to: hidden names of the home need the owner's word. */
+static void test_hidden_names(void **state)
+{
+	static const char *const PATHS[] = {
+		"~/.anything",     "~/.anything/below", "~/.config/unknown/x", "~/.config",
+		"~/.cache",        "~/.cache/unknown",  "~/.local/share/a/b",  "~/.local",
+		"~/.local/state",  "~/..odd",           "~/.cargo/env",        "~/.cargo/registry",
+		"~/.config/mpv/s", "~/.ollama",         "~/.config/s.d",
+	};
+	static const char *const ACCESS[] = { "read", "write" };
+	char text[128], what[128], file[128];
+	(void)state;
+
+	policy(NULL);
+	for (size_t i = 0; i < ARRAY_LEN(PATHS) * 2; i++) {
+		const char *path = PATHS[i / 2];
+		snprintf(text, sizeof(text), FILES("%s: ['%s']"), ACCESS[i % 2], path);
+		snprintf(what, sizeof(what), "%s %s", ACCESS[i % 2], path);
+		struct ssb_plan *p = skill(text, NULL);
+		const struct refusal *r = refused(p, what);
+		if (r == NULL || r->value == NULL || strstr(r->remedy, path) == NULL) {
+			fail_msg("%s: %s", what, r != NULL ? r->remedy : "granted");
+		}
+		ssb_plan_free(p);
+		/* The owner's word gives it: the policy file's, and a flag's. */
+		snprintf(file, sizeof(file), "grants: {%s: ['%s']}\n", ACCESS[i % 2], path);
+		policy(file);
+		p = skill(text, NULL);
+		assert_int_equal(p->n_refusals, 0);
+		ssb_plan_free(p);
+		policy(NULL);
+		p = skill(text, FLAGS({ SSB_OPT_WRITE, path }));
+		assert_int_equal(p->n_refusals, 0);
+		ssb_plan_free(p);
+	}
+	/* Not at the top of the home it is a name like any other. */
+	struct ssb_plan *p = skill(FILES("read: [~/proj/.env], write: [~/proj/.data]"), NULL);
+	assert_int_equal(p->n_refusals, 0);
+	ssb_plan_free(p);
+}
+
+/* Started by root: what the modes on the way close to others needs the owner's word. */
+static void test_closed_to_others(void **state)
+{
+	static const struct {
+		const char *dir;
+		mode_t dir_mode;
+		mode_t file_mode;
+		const char *path;
+		bool granted;
+	} ROWS[] = {
+		{ "other/d", 0755, 0644, "other/d", true },
+		{ "other/d", 0755, 0600, "other/d", true }, /* the kernel keeps the file closed */
+		{ "other/d", 0755, 0640, "other/d/f", false },
+		{ "other/d", 0711, 0644, "other/d/f", true },
+		{ "other/d", 0711, 0644, "other/d", false },
+		{ "other/d", 0744, 0644, "other/d", false },
+		{ "other/d", 0700, 0644, "other/d/f", false },
+		{ "u/d", 0700, 0644, "u/d/f", false },
+		{ "u/d", 0755, 0600, "u/d/f", false },
+		{ "u/d", 0755, 0644, "u/d/f", true },
+	};
+	static const char *const ACCESS[] = { "read", "write" };
+	char text[256], what[256], file[256];
+	const uid_t before = owner.uid;
+	(void)state;
+
+	policy(NULL);
+	assert_int_equal(chmod(home, 0700), 0); /* the home's own mode does not count */
+	for (size_t i = 0; i < ARRAY_LEN(ROWS) * 2; i++) {
+		char path[256];
+		snprintf(path, sizeof(path), "%s", at(ROWS[i / 2].path));
+		const char *access = ACCESS[i % 2];
+		snprintf(file, sizeof(file), "%s/f", ROWS[i / 2].dir);
+		assert_int_equal(mkdir(at(ROWS[i / 2].dir), 0700), 0);
+		write_file(at(file), "", ROWS[i / 2].file_mode);
+		assert_int_equal(chmod(at(ROWS[i / 2].dir), ROWS[i / 2].dir_mode), 0);
+		snprintf(text, sizeof(text), FILES("%s: ['%s']"), access, path);
+		snprintf(what, sizeof(what), "%s %s", access, path);
+		owner.uid = 0;
+		struct ssb_plan *p = skill(text, NULL);
+		const struct refusal *r = refused(p, what);
+		if ((p->n_refusals == 0) != ROWS[i / 2].granted ||
+		    (r != NULL && (strstr(r->why, "closed to others") == NULL ||
+		                   strstr(r->remedy, path) == NULL || r->value == NULL))) {
+			fail_msg("%zu: %s: %s", i / 2, what, r != NULL ? r->why : "granted");
+		}
+		assert_true(r != NULL || granted(p, path)->unasked == (i % 2 == 0));
+		ssb_plan_free(p);
+		/* Each word of the owner's gives it, with the owner's rights. */
+		p = skill(text, FLAGS({ i % 2 == 0 ? SSB_OPT_READ : SSB_OPT_WRITE, path }));
+		assert_true(p->n_refusals == 0 && !granted(p, path)->unasked);
+		ssb_plan_free(p);
+		snprintf(file, sizeof(file), "grants: {%s: ['%s']}\n", access, path);
+		policy(file);
+		p = skill(text, NULL);
+		assert_true(p->n_refusals == 0 && !granted(p, path)->unasked);
+		ssb_plan_free(p);
+		policy(NULL);
+		owner.uid = 1000; /* whose own rights the kernel checks */
+		p = skill(text, NULL);
+		assert_int_equal(p->n_refusals, 0);
+		ssb_plan_free(p);
+		owner.uid = before;
+		assert_int_equal(tree_remove(AT_FDCWD, at(ROWS[i / 2].dir)), 0);
+	}
+	assert_int_equal(chmod(home, 0755), 0);
+}
+
+/* What the owner named in what a manifest reads unasked stays a grant of its own. */
+static void test_named_in_what_is_unasked(void **state)
+{
+	char text[256];
+	(void)state;
+
+	policy(NULL);
+	snprintf(text, sizeof(text), FILES("read: ['%s']"), at("tools"));
+	struct ssb_plan *p = skill(text, FLAGS({ SSB_OPT_READ, at("tools/bin") }));
+	assert_true(granted(p, at("tools"))->unasked && !granted(p, at("tools/bin"))->unasked);
+	ssb_plan_free(p);
+}
+
+static struct ssb_plan *skill_named(const char *name, const char *rest)
+{
+	char text[1024];
+	struct ssb_error err = { 0 };
+	struct ssb_plan *p = NULL;
+
+	snprintf(text, sizeof(text),
+	         "skill: {name: '%s', version: '1'}\nentrypoint: {command: sh}\n%s", name, rest);
+	write_file(at("skill/skillsandbox.yaml"), text, 0644);
+	assert_int_equal(plan_build_skill(&owner, NULL, at("skill"), NULL, &p, NULL, &err), 0);
+	return p;
+}
+
+/* The directory of a skill's own name is its own, unless the name is another's. */
+static void test_own_names(void **state)
+{
+	static const struct {
+		const char *name;
+		const char *path;
+		bool granted;
+	} ROWS[] = {
+		{ "ssbtown", "~/.config/ssbtown", true },
+		{ "ssbtown", "~/.cache/ssbtown/deep", true },
+		{ "ssbtown", "~/.config/ssbtown2", false },
+		{ "ssbtown", "~/.config", false },
+		{ "ssbtown", "~/.ssbtown", false },
+		{ "ssbtown", "~/.local/share/ssbtown", false },
+		{ "Ssbtown", "~/.config/Ssbtown", false },
+		{ "ssb.town", "~/.config/ssb.town", false },
+		{ "mpv", "~/.config/mpv", false },
+		{ "autostart", "~/.config/autostart", false },
+		{ "systemd", "~/.config/systemd", false },
+		{ "pip", "~/.cache/pip", false },
+		{ "git", "~/.config/git", false },
+		{ "gcloud", "~/.config/gcloud", false },
+		{ "starship", "~/.config/starship", false },
+		{ "code", "~/.config/code", false },
+		{ "sh", "~/.config/sh", false }, /* a program of the system's */
+		{ "gh", "~/.cache/gh", false },
+	};
+	char text[128];
+	struct ssb_error err = { 0 };
+	(void)state;
+
+	policy(NULL);
+	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+		snprintf(text, sizeof(text), FILES("write: ['%s']"), ROWS[i].path);
+		struct ssb_plan *p = skill_named(ROWS[i].name, text);
+		if ((p->n_refusals == 0) != ROWS[i].granted) {
+			fail_msg("%s: %s", ROWS[i].name, ROWS[i].path);
+		}
+		ssb_plan_free(p);
+	}
+	/* One that is there already is somebody else's; one that a run made is the skill's. */
+	static const char OWN[] = FILES("write: [~/.config/ssbtown]");
+	assert_int_equal(mkdir(at("u/.config/ssbtown"), 0755), 0);
+	struct ssb_plan *p = skill_named("ssbtown", OWN);
+	assert_non_null(strstr(refused(p, "write ~/.config/ssbtown")->why, "was there before"));
+	ssb_plan_free(p);
+	assert_int_equal(rmdir(at("u/.config/ssbtown")), 0);
+	p = skill_named("ssbtown", OWN);
+	assert_int_equal(plan_create_missing(p, &err), 0);
+	ssb_plan_free(p);
+	p = skill_named("ssbtown", OWN);
+	bool kept = p->n_refusals == 0;
+	ssb_plan_free(p);
+	assert_true(kept ||
+	            getxattr(at("u/.config/ssbtown"), "user.skillsandbox.skill", NULL, 0) < 0);
+	/* For this skill alone, not for one of its name elsewhere. */
+	const char *const mark = "/another/skill";
+	if (kept) {
+		assert_int_equal(setxattr(at("u/.config/ssbtown"), "user.skillsandbox.skill", mark,
+		                          strlen(mark), 0),
+		                 0);
+		p = skill_named("ssbtown", OWN);
+		assert_int_equal(p->n_refusals, 1);
+		ssb_plan_free(p);
+	}
+	assert_int_equal(rmdir(at("u/.config/ssbtown")), 0);
 }
 
 static void test_never(void **state)
@@ -568,6 +787,10 @@ int main(void)
 		cmocka_unit_test(test_offers),
 		cmocka_unit_test(test_owner_grants),
 		cmocka_unit_test(test_owner_symlinks),
+		cmocka_unit_test(test_hidden_names),
+		cmocka_unit_test(test_own_names),
+		cmocka_unit_test(test_closed_to_others),
+		cmocka_unit_test(test_named_in_what_is_unasked),
 		cmocka_unit_test(test_never),
 		cmocka_unit_test(test_kernel_and_devices),
 		cmocka_unit_test(test_whole),

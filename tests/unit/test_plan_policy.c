@@ -154,6 +154,54 @@ static void test_policy_grants_and_denials(void **state)
 	ssb_plan_free(p);
 }
 
+/* What an entry names, not where a symlink lets it lead: neither way is it worth more. */
+static void test_policy_symlinks(void **state)
+{
+	static const char *const ENTRIES[] = { "~/notes/shared", "~/notes/shared/keys",
+		                               "~/by/.ssh" };
+	struct ssb_plan *p;
+	char text[256];
+	(void)state;
+
+	assert_int_equal(mkdir(at("u/.ssh/keys"), 0755), 0);
+	assert_int_equal(symlink("../.ssh", at("u/notes/shared")), 0);
+	assert_int_equal(symlink("../u", at("u/by")), 0);
+	for (size_t i = 0; i < ARRAY_LEN(ENTRIES); i++) {
+		snprintf(text, sizeof(text), "grants: {read: ['%s']}\n", ENTRIES[i]);
+		policy(text);
+		p = skill(FILES("read: [~/.ssh/keys, ~/.ssh]"), NULL);
+		assert_non_null(refused(p, "read ~/.ssh/keys"));
+		assert_non_null(refused(p, "read ~/.ssh"));
+		ssb_plan_free(p);
+	}
+	/* What is denied is denied by both of its names. */
+	policy("deny: {read: [~/notes/shared, ~/by/proj]}\ngrants: {read: [~/.ssh]}\n");
+	p = skill(FILES("read: [~/.ssh, ~/proj, ~/notes, ~/notes/shared]"), NULL);
+	assert_int_equal(p->n_refusals, 4);
+	assert_non_null(strstr(refused(p, "read ~/.ssh")->why, "denied"));
+	assert_non_null(strstr(refused(p, "read ~/proj")->why, "denied"));
+	assert_non_null(strstr(refused(p, "read ~/notes")->why, "denied"));
+	ssb_plan_free(p);
+	/* The controls: the place's own name, and the home as HOME spells it. */
+	char by[128];
+	char *const before = environment[0];
+	snprintf(by, sizeof(by), "HOME=%s", at("u/by"));
+	snprintf(text, sizeof(text), "grants: {read: [%s]}\n", at("u/by/.ssh"));
+	environment[0] = by;
+	policy(text);
+	p = skill(FILES("read: [~/.ssh/keys]"), NULL);
+	environment[0] = before;
+	assert_int_equal(p->n_refusals, 0);
+	ssb_plan_free(p);
+	policy("grants: {read: [~/.ssh]}\n");
+	p = skill(FILES("read: [~/.ssh/keys]"), NULL);
+	assert_int_equal(p->n_refusals, 0);
+	ssb_plan_free(p);
+	assert_int_equal(unlink(at("u/by")), 0);
+	assert_int_equal(unlink(at("u/notes/shared")), 0);
+	assert_int_equal(rmdir(at("u/.ssh/keys")), 0);
+}
+
 static void test_policy_errors(void **state)
 {
 	static const struct {
@@ -258,6 +306,7 @@ int main(void)
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_profile),
 		cmocka_unit_test(test_policy_grants_and_denials),
+		cmocka_unit_test(test_policy_symlinks),
 		cmocka_unit_test(test_policy_errors),
 		cmocka_unit_test(test_manual),
 		cmocka_unit_test(test_limits_are_asked),

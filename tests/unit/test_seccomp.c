@@ -158,6 +158,13 @@ static void test_foreign_entry(void **state)
 
 /* ---- the compiler against a plain reading of the rules ------------------ */
 
+static uint32_t read_half(const uint64_t args[6], unsigned arg)
+{
+	uint64_t whole = args[arg & ~UPPER_HALF];
+
+	return (uint32_t)((arg & UPPER_HALF) != 0 ? whole >> 32 : whole);
+}
+
 static uint32_t read_rules(const struct seccomp_call *call, const uint64_t args[6])
 {
 	for (size_t i = 0; i < call->n_rules; i++) {
@@ -165,7 +172,7 @@ static uint32_t read_rules(const struct seccomp_call *call, const uint64_t args[
 		bool holds = true;
 
 		for (size_t k = 0; k < SECCOMP_MAX_CONDS && r->cond[k].mask != 0; k++) {
-			bool same = ((uint32_t)args[r->cond[k].arg] & r->cond[k].mask) ==
+			bool same = (read_half(args, r->cond[k].arg) & r->cond[k].mask) ==
 			            r->cond[k].value;
 			holds = holds && same != r->cond[k].differs;
 		}
@@ -185,14 +192,16 @@ static void try_around(const struct compiled *f, uint32_t arch, const struct sec
 
 	for (size_t k = 0; k < SECCOMP_MAX_CONDS && r->cond[k].mask != 0; k++) {
 		const struct seccomp_cond *q = &r->cond[k];
-		args[q->arg] = q->differs ? q->value ^ (q->mask & -q->mask) : q->value;
+		uint64_t fits = q->differs ? q->value ^ (q->mask & -q->mask) : q->value;
+		args[q->arg & ~UPPER_HALF] |= (q->arg & UPPER_HALF) != 0 ? fits << 32 : fits;
 	}
 	assert_int_equal(decide(f, arch, call->nr, args), read_rules(call, args));
 	for (size_t k = 0; k < SECCOMP_MAX_CONDS && r->cond[k].mask != 0; k++) {
 		for (unsigned bit = 0; bit < 64; bit++) {
-			args[r->cond[k].arg] ^= 1ULL << bit;
+			uint64_t *arg = &args[r->cond[k].arg & ~UPPER_HALF];
+			*arg ^= 1ULL << bit;
 			assert_int_equal(decide(f, arch, call->nr, args), read_rules(call, args));
-			args[r->cond[k].arg] ^= 1ULL << bit;
+			*arg ^= 1ULL << bit;
 		}
 	}
 }

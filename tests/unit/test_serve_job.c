@@ -109,7 +109,7 @@ static void begin(struct world *w, struct seen *s, const char *permissions, cons
 	auto_free char *dir = world_path(w, "s");
 	const struct skill skill = { name, dir };
 	const struct plan_wish wish = { .skill = &skill };
-	struct job_wish jw = { .keep = 400 };
+	struct job_wish jw = { .keep = 400, .who = "test" };
 	struct ssb_error err = { 0 };
 	const struct job_watch watch = { on_output, on_started, on_line, on_ended, s };
 
@@ -319,6 +319,62 @@ static void idle(const struct job_child *c)
 	}
 }
 
+static void allow_runs(struct world *w, size_t n)
+{
+	struct ssb_error err = { 0 };
+
+	w->opt.max_runs = n;
+	jobs_free(w->serve.jobs);
+	assert_int_equal(jobs_new(&w->serve, &w->serve.jobs, &err), 0);
+}
+
+/* How many more runs this client can begin. */
+static size_t begun_by(struct world *w, const char *who, struct seen *s, const char *why)
+{
+	auto_free char *name = strdup("s");
+	auto_free char *dir = world_path(w, "s");
+	const struct skill skill = { name, dir };
+	const struct plan_wish wish = { .skill = &skill };
+	const struct job_watch watch = { .ended = on_ended, .arg = s };
+	struct job_wish jw = { .keep = 400, .who = who };
+	struct ssb_error err = { 0 };
+	size_t n = 0;
+
+	assert_int_equal(plans_get(w->serve.plans, &wish, &jw.plan, NULL, &err), 0);
+	while (job_start(&w->serve, &jw, &watch, &s->job, &err) == 0) {
+		n++;
+	}
+	assert_int_equal(err.code, SSB_E_LIMIT);
+	assert_non_null(strstr(err.text, why));
+	return n;
+}
+
+/* One client takes no more than half of what is free; alone on a pipe it takes all. */
+static void each_client_has_a_share(void **state)
+{
+	struct world *w = *state;
+	struct seen s = { .w = w, .left = 1000 };
+
+	world_skill(w, "s", "{}", "true");
+	supervisor = idle;
+	allow_runs(w, 8);
+	w->opt.socket = "/tmp/s";
+	assert_int_equal(begun_by(w, "a", &s, "4 runs of yours"), 4);
+	assert_int_equal(begun_by(w, "a", &s, "other clients"), 0);
+	assert_int_equal(begun_by(w, "b", &s, "2 runs of yours"), 2);
+	assert_int_equal(begun_by(w, "c", &s, "1 runs of yours"), 1);
+	assert_int_equal(begun_by(w, "d", &s, "8 runs are under way"), 1);
+	assert_int_equal(begun_by(w, "e", &s, "--max-runs"), 0);
+	w->opt.socket = NULL;
+	allow_runs(w, 8);
+	assert_int_equal(begun_by(w, "a", &s, "8 runs are under way"), 8);
+	allow_runs(w, 0);
+	assert_true(begun_by(w, "a", &s, "runs are under way") >= 32);
+	supervisor = NULL;
+	allow_runs(w, 0);
+	assert_int_equal(world_children(), 0);
+}
+
 static void as_many_as_there_may_be(void **state)
 {
 	struct world *w = *state;
@@ -328,7 +384,7 @@ static void as_many_as_there_may_be(void **state)
 	const struct skill skill = { name, dir };
 	const struct plan_wish wish = { .skill = &skill };
 	struct job_watch watch = { .ended = on_ended };
-	struct job_wish jw = { .keep = 400 };
+	struct job_wish jw = { .keep = 400, .who = "test" };
 	struct rlimit files = { 8192, 8192 };
 	struct ssb_error err = { 0 };
 
@@ -338,6 +394,7 @@ static void as_many_as_there_may_be(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
 	world_skill(w, "s", "{}", "true");
 	assert_int_equal(plans_get(w->serve.plans, &wish, &jw.plan, NULL, &err), 0);
+	allow_runs(w, MAX_JOBS);
 	supervisor = idle;
 	for (size_t i = 0; i <= MAX_JOBS; i++) {
 		s[i].w = w;
@@ -575,6 +632,7 @@ int main(void)
 		T(a_crash_is_an_error),
 		T(many_at_once),
 		T(as_many_as_there_may_be),
+		T(each_client_has_a_share),
 		T(one_that_does_not_end_is_killed),
 		T(is_canceled_twice),
 		T(the_end_kills_what_does_not_end),

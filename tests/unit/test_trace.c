@@ -259,28 +259,29 @@ static void test_event_cap(void **state)
 {
 	(void)state;
 	struct ssb_plan plan = plan_of(output_at("t.json"));
-	const int ordinary = MAX_TRACE_EVENTS - TRACE_RESERVE;
+	const size_t ordinary =
+	        ROOMS[ROOM_COMMON].document.lines + ROOMS[ROOM_OUTPUT].document.lines;
 
 	struct trace *t = open_at(&plan);
-	for (int i = 0; i < ordinary; i++) {
-		trace_eventf(t, EV_STDOUT, "%d", i);
+	for (size_t i = 0; i < ordinary; i++) {
+		trace_eventf(t, EV_STDOUT, "%zu", i);
 	}
 	close_fine(t);
-	check_json(plan.trace_output, "len(d['events']) == 9968 == d['counters']['events']");
+	check_json(plan.trace_output, "len(d['events']) == 4912 == d['counters']['events']");
 	check_json(plan.trace_output, "d['counters']['events_dropped'] == 0");
 
 	t = open_at(&plan); /* over the first one */
-	for (int i = 0; i < ordinary + 1; i++) {
-		trace_eventf(t, EV_STDOUT, "%d", i);
+	for (size_t i = 0; i < ordinary + 1; i++) {
+		trace_eventf(t, EV_STDOUT, "%zu", i);
 	}
-	for (int i = 0; i < TRACE_RESERVE + 1; i++) {
-		trace_eventf(t, EV_EXIT_CODE, "%d", i);
+	for (size_t i = 0; i < ROOMS[ROOM_FRAME].document.lines + 1; i++) {
+		trace_eventf(t, EV_EXIT_CODE, "%zu", i);
 	}
 	close_fine(t);
-	check_json(plan.trace_output, "len(d['events']) == 10000");
+	check_json(plan.trace_output, "len(d['events']) == 4976");
 	check_json(plan.trace_output, "d['counters']['events_dropped'] == 2");
 	check_json(plan.trace_output, "d['events'][-1]['kind'] == 'exit_code' and "
-	                              "d['events'][-1]['message'] == '31'");
+	                              "d['events'][-1]['message'] == '63'");
 }
 
 static void test_violation_caps(void **state)

@@ -99,6 +99,7 @@ static void check(const char *condition)
 	        "    r.append(json.loads(line))\n"
 	        "    assert r[-1]['seq'] == len(r) - 1\n"
 	        "end = r[-2]\n"
+	        "calm = lambda xs: sum('/calm' in str(x) for x in xs)\n"
 	        "sys.exit(0 if eval(sys.argv[3]) else 1)\n";
 	struct stat st;
 	pid_t pid = fork();
@@ -240,7 +241,8 @@ static void test_long_events_are_cut(void **state)
 	struct event e = attempt("/a");
 	e.path = e.path2 = e.raw = e.program = all;
 	trace_add(t, &e);
-	e.path2 = e.raw = e.program = (struct bytes){ 0 };
+	memset(text, 'p', sizeof(text));
+	e.path2 = e.program = (struct bytes){ 0 };
 	trace_add(t, &e); /* at the cap of a path: whole */
 	for (size_t i = 0; i < ARRAY_LEN(args); i++) {
 		args[i] = (struct bytes){ "abc", 3 };
@@ -264,19 +266,187 @@ static void test_long_events_are_cut(void **state)
 	                              .args = args,
 	                              .n_args = 3 });
 	finish(t);
-	check("r[1]['data']['cut'] and r[1]['data']['path'] == '\\1' * 1021 + '\\u2026'");
-	check("r[2]['data']['path'] == '\\1' * 4096 and 'cut' not in r[2]['data']");
+	check("r[1]['data']['cut'] and r[1]['data']['path'] == '\\1' * 1021 + '\\u2026' and "
+	      "r[1]['data']['path2'] == r[1]['data']['path'] and 'raw' not in r[1]['data']");
+	check("r[1]['data']['path_bytes'] == 4096 and r[1]['data']['path_digest'] == "
+	      "'sha256:' + hashlib.sha256(b'\\1' * 4096).hexdigest()");
+	check("r[2]['data']['path'] == 'p' * 4096 == r[2]['data']['raw'] and "
+	      "'cut' not in r[2]['data']");
 	check("r[3]['data']['args'] == ['abc'] * 256 and 'args_cut' not in r[3]['data']");
 	check("r[4]['data']['args'] == ['abc'] * 256 and r[4]['data']['args_cut']");
 	check("sum(map(len, r[5]['data']['args'])) == 8192 and r[5]['data']['args_cut']");
 	check("end['counters']['dropped'] == 0");
 }
 
+/* A name that is not there costs at most 4 KiB, whatever its bytes are; one that people
+ * use is whole. */
+static void test_absent_names_are_short_lines(void **state)
+{
+	(void)state;
+	static char raw[MAX_PATH_BYTES], whole[MAX_PATH_BYTES];
+	static const char fill[] = { '\1', '\xff', '"', 'a' };
+	struct trace *t = begin();
+
+	for (size_t i = 0; i < ARRAY_LEN(fill); i++) {
+		memset(raw, fill[i], sizeof(raw));
+		snprintf(whole, sizeof(whole), "/tmp/%.*s", 2500, raw);
+		trace_add(t, &(struct event){ .kind = EV_FILE_READ,
+		                              .status = STATUS_ABSENT,
+		                              .op = "open",
+		                              .pid = 7,
+		                              .program = { raw, 255 },
+		                              .path = { whole, strlen(whole) },
+		                              .raw = { raw, 2500 },
+		                              .mode = "read",
+		                              .rule = "private" });
+	}
+	finish(t);
+	check("max(len(line) for line in open(sys.argv[2], 'rb').readlines()[1:-2]) <= 4096");
+	check("[x['data'].get('path_bytes') for x in r[1:5]] == [2505, 2505, 2505, None]");
+	check("all(x['data']['cut'] and 'raw' not in x['data'] for x in r[1:5])");
+	check("r[4]['data']['path'] == '/tmp/' + 'a' * 2500 and "
+	      "r[1]['data']['path'].startswith('/tmp/\\1\\1') and "
+	      "r[1]['data']['path_digest'] == 'sha256:' + "
+	      "hashlib.sha256(b'/tmp/' + b'\\1' * 2500).hexdigest()");
+}
+
+/* The parts are the whole, and no part is smaller than one of its lines. */
+static void test_rooms_add_up(void **state)
+{
+	(void)state;
+	struct room_part record_sum = { TRACE_RESERVE_LINES, TRACE_RESERVE_BYTES };
+	struct room_part document_sum = { 0, 0 };
+
+	for (size_t i = 0; i <= ROOM_COMMON; i++) {
+		record_sum.lines += ROOMS[i].record.lines;
+		record_sum.bytes += ROOMS[i].record.bytes;
+		document_sum.lines += ROOMS[i].document.lines;
+		document_sum.bytes += ROOMS[i].document.bytes;
+		assert_true(ROOMS[i].document.bytes >= ROOMS[i].line);
+	}
+	assert_int_equal(record_sum.lines, TRACE_MAX_LINES);
+	assert_int_equal(record_sum.bytes, TRACE_MAX_BYTES);
+	assert_int_equal(document_sum.lines, MAX_TRACE_EVENTS);
+	assert_int_equal(document_sum.bytes, DOCUMENT_EVENT_BYTES);
+}
+
+/* One event of each room, by its number. */
+static void add_to(struct trace *t, enum room room, const char *name)
+{
+	struct bytes text = { name, strlen(name) };
+	struct event e = { .op = "open", .status = STATUS_ASKED, .path = text, .rule = "f:1:2" };
+
+	if (room == ROOM_FRAME || room == ROOM_OUTPUT) {
+		e = (struct event){ .message = text };
+	} else if (room == ROOM_TOTAL || room == ROOM_CONNECTION) {
+		e = (struct event){ .name = name, .port = 443, .reason = "ok" };
+	}
+	switch (room) {
+	case ROOM_FRAME:
+		e.kind = EV_EXIT_CODE;
+		break;
+	case ROOM_TOTAL:
+		e.kind = EV_NETWORK_EGRESS_TOTAL;
+		break;
+	case ROOM_CONNECTION:
+		e.kind = EV_NETWORK_EGRESS_ALLOWED;
+		break;
+	case ROOM_VIOLATION:
+		e = attempt(name);
+		break;
+	case ROOM_EXEC:
+		e.kind = EV_PROCESS_SPAWNED;
+		break;
+	case ROOM_CHANGE:
+		e.kind = EV_FILE_WRITE;
+		break;
+	case ROOM_OUTPUT:
+		e.kind = EV_STDOUT;
+		break;
+	default:
+		e.kind = EV_FILE_READ;
+		e.rule = room == ROOM_READ ? e.rule : "system";
+	}
+	assert_int_equal(room_of(&e), room);
+	trace_add(t, &e);
+}
+
+/* Whatever one room is flooded with, each of the others has its line in both files; what
+ * was too much is counted, and all of it is the flood's. */
+static void test_no_flood_hides_another_kind(void **state)
+{
+	(void)state;
+	static const enum room FLOODS[] = { ROOM_OTHER, ROOM_CHANGE, ROOM_CONNECTION,
+		                            ROOM_VIOLATION };
+	char name[64], condition[600];
+
+	for (size_t f = 0; f < ARRAY_LEN(FLOODS); f++) {
+		struct trace *t = begin();
+		const size_t many = 140000;
+		for (size_t i = 0; i < many; i++) {
+			snprintf(name, sizeof(name), "/flood/%zu", i);
+			add_to(t, FLOODS[f], name);
+		}
+		for (enum room room = 0; room < ROOM_COUNT; room++) {
+			snprintf(name, sizeof(name), "/calm/%d", (int)room);
+			add_to(t, room, name);
+		}
+		finish(t);
+		/* Of some the lines run out, of others the bytes. */
+		snprintf(condition, sizeof(condition),
+		         "calm(r[1:-2]) == %d == calm(d['events']) and "
+		         "(lambda c: c['dropped'] > 2000 and c['dropped_by'] == {'%s': "
+		         "c['dropped']} and c['events'] + c['dropped'] == %zu)(end['counters'])",
+		         ROOM_COUNT - 1, ROOMS[FLOODS[f]].name, many + ROOM_COUNT);
+		check(condition);
+		struct stat st;
+		assert_int_equal(stat(record, &st), 0);
+		assert_true((size_t)st.st_size <= TRACE_MAX_BYTES);
+		assert_int_equal(stat(path, &st), 0);
+		assert_true((size_t)st.st_size <= DOCUMENT_EVENT_BYTES + (1 << 20));
+	}
+}
+
+/* The same of a flood of bytes; and the repeats of a flood have no other place than it. */
+#define LONG_NAMES 18000
+
+static void test_no_flood_of_bytes_or_repeats(void **state)
+{
+	(void)state;
+	static char long_name[MAX_PATH_BYTES];
+	struct trace *t = begin();
+	char name[64];
+
+	memset(long_name, 'x', sizeof(long_name));
+	for (int i = 0; i < LONG_NAMES; i++) {
+		snprintf(long_name, sizeof(long_name), "/%d", i);
+		long_name[strlen(long_name)] = 'x';
+		trace_add(t, &(struct event){ .kind = EV_FILE_READ,
+		                              .status = STATUS_ABSENT,
+		                              .op = "open",
+		                              .path = { long_name, sizeof(long_name) } });
+	}
+	for (int i = 0; i < 2 * TRACE_MAX_LINES / 10; i++) { /* each twice: all have repeats */
+		snprintf(name, sizeof(name), "/flood/%d", i);
+		add_to(t, ROOM_OTHER, name);
+		add_to(t, ROOM_OTHER, name);
+	}
+	for (enum room room = 0; room < ROOM_OTHER; room++) {
+		add_to(t, room, "/calm");
+	}
+	finish(t);
+	check("calm(r[1:-2]) == 8 == calm(d['events']) and "
+	      "set(end['counters']['dropped_by']) == {'other'} and "
+	      "end['counters']['repeats'] == sum(x['count'] for x in r if 'repeat_of' in x) and "
+	      "(lambda c: c['events'] + c['repeats'] + c['dropped'] == 18000 + 80000 + 8)"
+	      "(end['counters'])");
+}
+
 static void test_line_cap(void **state)
 {
 	(void)state;
-	/* The first line is no event; one more than fit is dropped. */
-	const int most = TRACE_MAX_LINES - TRACE_RESERVE_LINES - TRACE_VIOLATION_LINES - 1;
+	/* One more than fit is dropped. */
+	const int most = (int)(ROOMS[ROOM_COMMON].record.lines + ROOMS[ROOM_OUTPUT].record.lines);
 	char name[32];
 	struct trace *t = begin();
 
@@ -301,7 +471,7 @@ static void test_line_cap(void **state)
 	finish(t);
 	check("any(x.get('violation') and x['data']['path'] == '/grave' for x in r) and "
 	      "end['counters']['dropped'] == 1 and end['counters']['repeats'] == 1 and "
-	      "end['counters']['events'] == 187649 and r[-1]['kind'] == 'signature'");
+	      "end['counters']['events'] == 129218 and r[-1]['kind'] == 'signature'");
 }
 
 static void test_byte_cap(void **state)
@@ -311,7 +481,7 @@ static void test_byte_cap(void **state)
 	struct trace *t = begin();
 
 	memset(text, '\x01', sizeof(text));
-	for (int i = 0; i < 3000; i++) { /* 49 KB each */
+	for (int i = 0; i < 1500; i++) { /* 49 KB each */
 		trace_add(t, &(struct event){ .kind = EV_STDOUT,
 		                              .message = { text, sizeof(text) },
 		                              .path = { text, sizeof(text) } });
@@ -320,10 +490,10 @@ static void test_byte_cap(void **state)
 	finish(t);
 	struct stat st;
 	assert_int_equal(stat(record, &st), 0);
-	assert_true((size_t)st.st_size < TRACE_MAX_BYTES);
-	assert_true((size_t)st.st_size >
-	            TRACE_MAX_BYTES - TRACE_RESERVE_BYTES - TRACE_VIOLATION_ROOM - 65536);
-	check("end['counters']['dropped'] + end['counters']['events'] == 3001 and "
+	const size_t most = ROOMS[ROOM_COMMON].record.bytes + ROOMS[ROOM_OUTPUT].record.bytes;
+	assert_true((size_t)st.st_size < most);
+	assert_true((size_t)st.st_size > most - (size_t)3 * 65536 - 3000UL * TRACE_LINE_FRAME);
+	check("end['counters']['dropped'] + end['counters']['events'] == 1501 and "
 	      "end['counters']['dropped'] > 100 and r[-3]['kind'] == 'exit_code'");
 }
 
@@ -595,16 +765,26 @@ static void test_a_queue_that_nobody_empties(void **state)
 		e.violation = false;
 		queue_put(&q, &e);
 	}
-	assert_true(q.dropped > 0);
-	assert_true(QUEUE_BYTES - q.used >= QUEUE_RESERVE);
-	uint64_t dropped = q.dropped;
+	assert_true(q.dropped[ROOM_OTHER] > 0);
+	assert_true(QUEUE_BYTES - q.used >= 2 * QUEUE_RESERVE);
+	for (int i = 0; i < 100; i++) { /* what matters finds room */
+		snprintf(name, sizeof(name), "/grant/%d", i);
+		struct event e = { .kind = EV_FILE_WRITE,
+			           .status = STATUS_ASKED,
+			           .op = "open",
+			           .path = { name, strlen(name) },
+			           .rule = "f:1:2" };
+		queue_put(&q, &e);
+	}
+	assert_int_equal(q.dropped[ROOM_CHANGE], 0);
+	uint64_t dropped = q.dropped[ROOM_OTHER];
 	while (q.crowded[EV_FILE_BLOCKED] < CROWDED) {
 		snprintf(name, sizeof(name), "/grave/%d", (int)told);
 		struct event e = attempt(name);
 		queue_put(&q, &e);
 		told++;
 	}
-	assert_int_equal(q.dropped, dropped);
+	assert_int_equal(q.dropped[ROOM_OTHER], dropped);
 	queue_empty(&q, t);
 	assert_int_equal(q.crowded[EV_FILE_BLOCKED], 0);
 	queue_done(&q);
@@ -616,7 +796,10 @@ static void test_a_queue_that_nobody_empties(void **state)
 	check("[e['data'] for e in r if e.get('message') == 'not_listed, 2 times'] == "
 	      "[{'reason': 'not_listed', 'count': 2}]");
 	check("len([e for e in r if e.get('data', {}).get('path', '').startswith('/harmless')]) + "
-	      "end['counters']['dropped'] == 10000");
+	      "end['counters']['dropped'] == 10000 and "
+	      "end['counters']['dropped_by'] == {'other': end['counters']['dropped']}");
+	check("len([e for e in r if e.get('data', {}).get('path', '').startswith('/grant')]) == "
+	      "100");
 }
 
 /* An event that stands for several counts as many, first or again, told or not. */
@@ -659,6 +842,10 @@ int main(void)
 		TEST(test_repeats_are_counted),
 		TEST(test_too_many_kinds_of_attempts),
 		TEST(test_long_events_are_cut),
+		TEST(test_absent_names_are_short_lines),
+		TEST(test_rooms_add_up),
+		TEST(test_no_flood_hides_another_kind),
+		TEST(test_no_flood_of_bytes_or_repeats),
 		TEST(test_line_cap),
 		TEST(test_byte_cap),
 		TEST(test_layers_once),

@@ -20,6 +20,7 @@
 #include <sys/mount.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
@@ -699,8 +700,37 @@ static void test_without_proc(void **state)
 
 	watchdog_init(&w, LIMIT, -1, -1);
 	assert_int_equal(watchdog_check(&w, &used, &next), -1);
-	assert_int_equal(w.errors, 1);
+	assert_true(w.errors > 0);
 	assert_true(next >= WATCHDOG_MIN_MS && next <= WATCHDOG_MAX_MS);
+}
+
+/* With this number of fds it can list /proc, and as many of the texts in it as are left: what
+ * cannot be opened is not taken for a process that has ended. */
+static void test_without_fds(void **state)
+{
+	(void)state;
+	static struct watchdog w;
+	auto_fd proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct rlimit before;
+	uint64_t used = 0;
+	unsigned next = 0;
+
+	watchdog_init(&w, 1ULL << 50, proc_fd, -1);
+	assert_int_equal(watchdog_check(&w, &used, &next), 0); /* the control */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (rlim_t left = 0; left < 3; left++) {
+		auto_fd lowest = dup(proc_fd);
+		struct rlimit few = { (rlim_t)lowest + left, before.rlim_max };
+		own_close(&lowest);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		int r = watchdog_check(&w, &used, &next);
+		int error = errno;
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		/* One for the directory, one for the text; a list of fds needs a third. */
+		assert_int_equal(r, left < 2 ? -1 : 0);
+		assert_int_equal(left < 2 ? error : EMFILE, EMFILE);
+	}
+	assert_int_equal(watchdog_check(&w, &used, &next), 0);
 }
 
 int main(int argc, char **argv)
@@ -709,10 +739,9 @@ int main(int argc, char **argv)
 		return worker_main(argv[1], argv[2]);
 	}
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_as_root),
-		cmocka_unit_test(test_as_user),
-		cmocka_unit_test(test_next_look),
-		cmocka_unit_test(test_without_proc),
+		cmocka_unit_test(test_as_root),     cmocka_unit_test(test_as_user),
+		cmocka_unit_test(test_next_look),   cmocka_unit_test(test_without_proc),
+		cmocka_unit_test(test_without_fds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -159,7 +159,7 @@ CALL(delete_mod, syscall(SYS_delete_module, "ssb_no_such_module", 0))
 CALL(kexec, syscall(SYS_kexec_load, 0, 0, 0, 0x7f))
 CALL(kexec_file, syscall(SYS_kexec_file_load, -1, -1, 0, 0, 0))
 CALL(personality_, syscall(SYS_personality, 0x0040000))
-CALL(netlink, socket(16, SOCK_RAW, 0))
+CALL(netlink, socket(16, SOCK_RAW, 15)) /* the kernel's device events */
 CALL(packet, socket(17, SOCK_RAW, 0))
 CALL(vsock, socket(40, SOCK_STREAM, 0))
 CALL(raw4, socket(AF_INET, SOCK_RAW, 1))

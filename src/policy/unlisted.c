@@ -1,0 +1,194 @@
+#include "policy/unlisted.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "policy/danger_set.h"
+#include "policy/owner.h"
+#include "skill/programs.h"
+
+#define MARK "user.skillsandbox.skill"
+
+static const char CLOSED[] =
+        "is closed to others: started by root, a manifest gets unasked only what "
+        "they may read";
+static const char NAMED[] = "bears the name of a program, or of a place that programs know";
+static const char BEFORE[] = "was there before this skill, and may be another program's";
+
+/* How many names of a path belong together, by its first. */
+static const struct {
+	const char *first;
+	size_t names;
+} SHARED[] = { { ".config/", 2 }, { ".cache/", 2 }, { ".local/", 3 } };
+
+size_t unlisted_length(const char *rest)
+{
+	size_t names = 1;
+	size_t n = 0;
+
+	if (rest[0] != '.') {
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(SHARED); i++) {
+		if (strncmp(rest, SHARED[i].first, strlen(SHARED[i].first)) == 0) {
+			names = SHARED[i].names;
+		}
+	}
+	for (n = strcspn(rest, "/"); names > 1 && rest[n] != '\0'; names--) {
+		n += 1 + strcspn(rest + n + 1, "/");
+	}
+	return n;
+}
+
+/* ---- the skill's own ---------------------------------------------------------- */
+
+/* What a table, a shell or another file system could not read as something else. */
+static bool is_plain(const char *name)
+{
+	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_");
+
+	return n > 0 && n <= 64 && name[n] == '\0' && name[0] != '-';
+}
+
+static bool is_in_path(const char *dirs, const char *name)
+{
+	char file[MAX_PATH_BYTES];
+
+	for (; dirs != NULL && *dirs != '\0'; dirs += dirs[0] == ':') {
+		size_t n = strcspn(dirs, ":");
+		int len = snprintf(file, sizeof(file), "%.*s/%s", (int)n, dirs, name);
+		if (len > 0 && (size_t)len < sizeof(file) && access(file, X_OK) == 0) {
+			return true;
+		}
+		dirs += n;
+	}
+	return false;
+}
+
+static bool is_marked(const char *dir, const char *skill_dir)
+{
+	char made_for[MAX_PATH_BYTES];
+	ssize_t n = lgetxattr(dir, MARK, made_for, sizeof(made_for));
+
+	return n > 0 && (size_t)n == strlen(skill_dir) &&
+	       memcmp(made_for, skill_dir, (size_t)n) == 0;
+}
+
+void unlisted_mark(int fd, const char *skill_dir)
+{
+	char link[32];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	(void)setxattr(link, MARK, skill_dir, strlen(skill_dir), 0);
+}
+
+/* Why the place, "HOME/.config/x", is not the skill's own; NULL: it is. */
+static const char *why_not_own(const struct build *b, const char *place, const char *rest)
+{
+	const char *name = b->manifest != NULL ? b->manifest->name : NULL;
+	struct stat st;
+
+	if (name == NULL || b->skill_dir == NULL || !is_plain(name) ||
+	    (strncmp(rest, ".config/", 8) != 0 && strncmp(rest, ".cache/", 7) != 0) ||
+	    strcmp(path_base(place), name) != 0) {
+		return HIDDEN_WHY;
+	}
+	if (danger_knows(name) || is_in_path(SYSTEM_PATH, name) ||
+	    is_in_path(owner_getenv(b->owner, "PATH"), name)) {
+		return NAMED;
+	}
+	return (lstat(place, &st) < 0 && errno == ENOENT) || is_marked(place, b->skill_dir)
+	               ? NULL
+	               : BEFORE;
+}
+
+bool unlisted_is_own(const struct build *b, const char *path)
+{
+	const char *rest = path_beneath(path, b->owner->home);
+	size_t n = rest != NULL ? unlisted_length(rest) : 0;
+	auto_free char *place = n > 0 ? strndup(path, (size_t)(rest - path) + n) : NULL;
+
+	return place != NULL && why_not_own(b, place, place + (rest - path)) == NULL;
+}
+
+/* ---- a request ------------------------------------------------------------------ */
+
+/* What follows the owner's home in `whole`, which begins with the subject's path; NULL: it does
+ * not lie there. By device and inode, for a home that is shown elsewhere as well. */
+static const char *from_home(const struct build *b, const struct subject *s, const char *whole)
+{
+	size_t at = strlen(s->path);
+	size_t up = 0;
+
+	while (up < s->chain.n && !object_same(s->chain.v[up], b->danger->home)) {
+		up++;
+	}
+	if (up == s->chain.n) {
+		return NULL;
+	}
+	for (; up > 0 && at > 0; up--) {
+		do {
+			at--;
+		} while (at > 0 && whole[at] != '/');
+	}
+	return whole + at + (whole[at] == '/');
+}
+
+static void judge_hidden(struct build *b, const struct subject *s, const char *whole,
+                         struct danger_room *room, struct danger_hits *hits)
+{
+	const char *rest = from_home(b, s, whole);
+	size_t n = rest != NULL ? unlisted_length(rest) : 0;
+	size_t before = n > 0 ? (size_t)(rest - whole) : 0;
+	auto_free char *place = n > 0 ? strndup(whole, before + n) : NULL;
+
+	b->failed |= n > 0 && place == NULL;
+	const char *why = place != NULL ? why_not_own(b, place, place + before) : NULL;
+	if (why != NULL) {
+		danger_found(whole, before + n, why, DANGER_HIDDEN, room, hits);
+	}
+}
+
+static void judge_closed(const struct build *b, const struct subject *s, const char *whole,
+                         struct danger_room *room, struct danger_hits *hits)
+{
+	const struct chain *c = &s->chain;
+	size_t len = strlen(s->path);
+	size_t closed = 0;
+	mode_t need = s->missing != NULL    ? S_IXOTH
+	              : S_ISDIR(c->mode[0]) ? S_IROTH | S_IXOTH
+	                                    : S_IROTH;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (object_same(c->v[i], b->danger->home) && i + 1 < c->n) {
+			break;
+		}
+		closed = (c->mode[i] & need) != need ? len : closed; /* the outermost */
+		need = S_IXOTH;
+		while (len > 1 && s->path[--len] != '/') {
+		}
+	}
+	if (closed > 0) {
+		danger_found(whole, closed, CLOSED, 0, room, hits);
+	}
+}
+
+void unlisted_judge(struct build *b, const struct subject *s, struct danger_room *room,
+                    struct danger_hits *hits)
+{
+	auto_free char *whole = path_join(s->path, s->missing != NULL ? s->missing : "");
+
+	if (whole == NULL) {
+		b->failed = true;
+		return;
+	}
+	judge_hidden(b, s, whole, room, hits);
+	if (hits->n == 0 && b->owner->uid == 0) {
+		judge_closed(b, s, whole, room, hits);
+	}
+}

@@ -1,0 +1,35 @@
+/* unlisted.h - places that a manifest gets by the owner's word alone, and that no table lists.
+ *
+ * Hidden names of the home: ~/.X, and all in ~/.config, ~/.cache and ~/.local. Programs keep
+ * their settings, keys and code there, and no table knows them all. Excepted are ~/.cache/NAME and
+ * ~/.config/NAME of the skill's own name. A skill chooses its name itself: such a directory is its
+ * own only where no program and no place of the table has the name, and where it is not there yet,
+ * or was made by a run of this skill. That is marked in an extended attribute, which no skill can
+ * set in a place that it was not granted.
+ *
+ * Started by root, what others cannot read, by the modes on the whole way: root's and the services'
+ * own. The modes of the home and above it do not count: homes are often closed, and what is in
+ * one is judged as every user's is. */
+#ifndef POLICY_UNLISTED_H
+#define POLICY_UNLISTED_H
+
+#include "policy/build.h"
+
+/* Completes "PATH ...". */
+#define HIDDEN_WHY "is where a program of yours keeps its settings, keys or code"
+
+/* Of a path from a home on, the length of the place that belongs to one program: ".ssh",
+ * ".config/x", ".local/share/x". 0: it is not hidden. */
+size_t unlisted_length(const char *rest);
+/* The place that `s` is or lies in becomes the only hit of `hits`, which are empty, and is
+ * borrowed from `room`. Where there is none both stay as they are. */
+void unlisted_judge(struct build *b, const struct subject *s, struct danger_room *room,
+                    struct danger_hits *hits);
+
+/* The directory that will be made at `path` is, or lies in, one of the skill's own. */
+bool unlisted_is_own(const struct build *b, const char *path);
+/* Says of a new directory (O_PATH, borrowed) for which skill it was made. Where the file system
+ * cannot keep it, the owner is asked the next time. */
+void unlisted_mark(int fd, const char *skill_dir);
+
+#endif

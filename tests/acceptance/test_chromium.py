@@ -1,0 +1,32 @@
+"""Debian's Chromium by its ordinary name, as root and as a user."""
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import agents
+
+# It would ask for names that nobody declared; that would be told, and rightly.
+QUIET = ["--disable-background-networking", "--disable-component-update",
+         "--host-resolver-rules=MAP * ~NOTFOUND"]
+
+
+@pytest.mark.parametrize("uid", [0, 65534])
+@pytest.mark.parametrize("grant", [[], ["-w"]], ids=["alone", "beside a write grant"])
+def test_headless(world, uid, grant):
+    home, work = world.base / "caller", world.base / "work"
+    for d in (home, work):
+        d.mkdir(exist_ok=True)
+        os.chown(d, uid, uid)
+    (work / "page.html").write_text("<p>hello <b id=x></b><script>x.textContent = 6 * 7</script>")
+    binary = shutil.copy(agents.REPO / "build/src/skillsandbox", world.base)
+    r = subprocess.run(
+        ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", binary, "run", "--timeout",
+         "200", "-m", "2048", *(grant or ["-r"]), work, "--", "chromium", "--headless", "--no-sandbox",
+         *QUIET, "--dump-dom", f"file://{work}/page.html"], cwd=work, capture_output=True, text=True,
+        env={"HOME": str(home), "PATH": "/usr/bin:/bin"}, timeout=240, check=False)
+    assert r.returncode == 0 and '<b id="x">42</b>' in r.stdout, r
+    trace, = home.glob(".local/state/skillsandbox/runs/*/trace.json")
+    assert json.loads(trace.read_text(encoding="utf-8"))["policy_violations"] == []

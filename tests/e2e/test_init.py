@@ -1,0 +1,177 @@
+"""Init holds the time and memory limits: a skill, which has its uid, cannot touch it."""
+import json
+import os
+import pathlib
+
+import pytest
+
+import harness
+
+# Each way to change another process that asks for no more than the same uid. "ok", or the errno.
+TOUCH = """
+import ctypes, errno, json, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+arm = os.uname().machine == 'aarch64'
+target = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+if target == 0:
+    target = os.getppid()
+seen = {}
+def call(name, *args):
+    seen[name] = 'ok' if libc.syscall(*args) >= 0 else errno.errorcode[ctypes.get_errno()]
+class rlimit(ctypes.Structure):
+    _fields_ = [('now', ctypes.c_ulong), ('most', ctypes.c_ulong)]
+class attr(ctypes.Structure):
+    _fields_ = [('size', ctypes.c_uint), ('policy', ctypes.c_uint), ('flags', ctypes.c_ulong),
+                ('nice', ctypes.c_int), ('rest', ctypes.c_uint), ('time', ctypes.c_ulong * 3)]
+PRLIMIT, PRIORITY, IOPRIO = (261, 140, 30) if arm else (302, 141, 251)
+AFFINITY, SCHEDULER, PARAM, ATTR = (122, 119, 118, 274) if arm else (203, 144, 142, 314)
+high = 0xdeadbeef00000000  # the kernel takes the low half
+zero = ctypes.byref(ctypes.c_int(0))
+for r in range(16):
+    few = rlimit(0, 0) if r in (13, 14) else rlimit(6, 6)  # no priority to lower
+    call(f'prlimit {r}', PRLIMIT, ctypes.c_ulong(high | target), r, ctypes.byref(few), None)
+call('setpriority', PRIORITY, 0, target, 5)
+call('setpriority of the user', PRIORITY, 2, 0, 5)
+call('setpriority by uid', PRIORITY, 2, os.getuid(), 5)
+call('ioprio_set', IOPRIO, 1, target, 3 << 13)
+call('ioprio_set of the user', IOPRIO, 3, os.getuid(), 3 << 13)
+call('sched_setaffinity', AFFINITY, target, 8, ctypes.byref(ctypes.c_ulong(1)))
+call('sched_setscheduler', SCHEDULER, target, 5, zero)
+call('sched_setparam', PARAM, target, zero)
+call('sched_setattr', ATTR, target, ctypes.byref(attr(56, 5)), 0)
+print(json.dumps(seen))
+"""
+
+
+@pytest.mark.parametrize("profile", ["default", "strict", "permissive"])
+def test_init_cannot_be_touched(ssb, profile):
+    seen = ssb.probe(TOUCH, flags=("--profile", profile))
+    assert len(seen) == 25 and set(seen.values()) == {"EPERM"}, seen
+    told = {x["data"]["op"] for x in ssb.last_record()
+            if x["kind"] == "syscall_blocked" and "data" in x}
+    assert {"prlimit64", "setpriority", "ioprio_set", "sched_setaffinity", "sched_setscheduler",
+            "sched_setparam", "sched_setattr"} <= told
+    # There it is PID 1 itself that asks, so that nothing but these calls is tried.
+    control = ssb.bare_probe(TOUCH)
+    assert set(control.values()) == {"ok"}, control
+
+
+def test_init_without_namespaces(user):
+    """There it is a process of the host like all others, and the skill's parent."""
+    skill = user.skill(TOUCH, args=("main.py", "0"))
+    r = harness.without_userns(user, "run", "--best-effort", "userns", skill)
+    seen = r.ok().json()
+    assert len(seen) == 25 and set(seen.values()) == {"EPERM"}, seen
+    shell = ["sh", "-c", 'PY="$1"; shift; "$PY" "$@"; exit $?', "sh", harness.PYTHON]
+    control = user.bare([*shell, "-c", TOUCH, "0"]).ok().json()
+    assert set(control.values()) == {"ok"}, control
+
+
+def test_its_own_processes_are_the_skills(ssb):
+    """What is refused of init is not refused of a child."""
+    code = """
+    import json, os, resource, signal
+    pid = os.fork()
+    if pid == 0:
+        signal.pause()
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (7, 7))
+    os.setpriority(os.PRIO_PROCESS, pid, 10)
+    os.setpriority(os.PRIO_PGRP, 0, 11)
+    os.sched_setaffinity(pid, [min(os.sched_getaffinity(0))])
+    os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0))
+    print(json.dumps([resource.prlimit(pid, resource.RLIMIT_NOFILE), os.getpriority(0, pid),
+                      os.sched_getscheduler(pid)]))
+    os.kill(pid, signal.SIGKILL)
+    """
+    assert ssb.probe(code) == [[7, 7], 11, os.SCHED_BATCH]
+
+
+# To be looked into, or paged out, is more than a limit: other walls answer, so the errno varies.
+LOOK = """
+import ctypes, errno, json, os
+libc = ctypes.CDLL(None, use_errno=True)
+arm = os.uname().machine == 'aarch64'
+seen = {}
+def call(name, *args):
+    seen[name] = 'ok' if libc.syscall(*args) >= 0 else errno.errorcode[ctypes.get_errno()]
+pidfd = libc.syscall(434, 1, 0)
+page = ctypes.c_void_p(0)
+nodes = ctypes.c_ulong(1)
+iov = (ctypes.c_ulong * 2)(0x400000, 4096)
+call('ptrace', 117 if arm else 101, 0x4206, 1, 0, 0)
+call('kcmp', 272 if arm else 312, 1, os.getpid(), 2, 0, 0)
+call('move_pages', 239 if arm else 279, 1, 1, ctypes.byref(page), None, ctypes.byref(page), 0)
+call('migrate_pages', 238 if arm else 256, 1, 8, ctypes.byref(nodes), ctypes.byref(nodes))
+call('process_madvise', 440, pidfd, iov, 1, 21, 0)
+call('process_mrelease', 448, pidfd, 0)
+call('pidfd_getfd', 438, pidfd, 0, 0)
+call('process_vm_readv', 270 if arm else 310, 1, iov, 1, iov, 1, 0)
+call('setpgid', 154 if arm else 109, 1, 0)
+for name in ('oom_score_adj', 'oom_adj', 'timerslack_ns', 'sched', 'autogroup', 'coredump_filter',
+             'clear_refs', 'comm', 'mem', 'loginuid', 'setgroups', 'uid_map', 'gid_map',
+             'projid_map', 'attr/current', 'attr/exec', 'attr/fscreate', 'task/1/comm', 'make-it-fail',
+             'fail-nth', 'timens_offsets', 'latency'):
+    try:
+        with open('/proc/1/' + name, 'wb', buffering=0) as f:
+            f.write(b'1')
+        seen[name] = 'ok'
+    except OSError as e:
+        seen[name] = errno.errorcode[e.errno]
+print(json.dumps(seen))
+"""
+
+
+@pytest.mark.parametrize("profile", ["default", "permissive"])
+def test_init_cannot_be_looked_into(ssb, profile):
+    seen = ssb.probe(LOOK, flags=("--profile", profile))
+    assert len(seen) > 20 and "ok" not in seen.values(), seen
+    # The same on itself: who is PID 1 there may change what is its own.
+    control = ssb.bare_probe(LOOK)
+    assert {"timerslack_ns", "coredump_filter", "comm", "clear_refs"} <= {
+        name for name, came in control.items() if came == "ok"}, control
+
+
+# First every limit of init that can be lowered, then more memory than there is.
+BLIND = """
+import json, resource, time
+for r in range(16):
+    for most in (6, 1, 0):
+        try:
+            resource.prlimit(1, r, (most, most))
+        except OSError:
+            pass
+data = [bytearray(b'x') * (1 << 20) for _ in range(200)]
+time.sleep(%d)
+print('ate all')
+"""
+
+
+def test_memory_limit_of_a_skill_that_blinds_init(ssb):
+    r = ssb.inside(BLIND % 20, resources={"memory_mb": 64})
+    assert r.code == 137 and b"ate all" not in r.out, repr(r)
+    assert "resource_limit_hit" in [e["kind"] for e in ssb.last_trace()["events"]]
+    assert b"ate all" in ssb.inside(BLIND % 1, resources={"memory_mb": 512}).ok().out
+
+
+def children(pid):
+    return [int(n) for n in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_blindness_ends_the_run(user):
+    """From outside, where it can be done: a watchdog that can open nothing has no say about the
+    memory, and says so. (A control group, which root has, needs no look.)"""
+    skill = user.skill("print('up', flush=True)\ninput()")
+    with user.popen([user.binary, "run", skill], stdin=-1, stdout=-1, stderr=-1) as p:
+        assert p.stdout.readline() == b"up\n"
+        init, = [n for n in children(p.pid)
+                 if f"NSpid:\t{n}\t1\n" in pathlib.Path(f"/proc/{n}/status").read_text()]
+        harness.execute([*user.identity(), "prlimit", f"--pid={init}", "--nofile=6:6"],
+                        env={"PATH": harness.PATH}).ok()
+        try:
+            assert p.wait(30) == 125
+        finally:
+            p.stdin.close()
+        assert b"can no longer be measured" in p.stderr.read()
+    trace = user.last_trace()
+    assert trace["layers"]["limits"]["detail"].endswith("memory watchdog"), "control"
+    assert "can no longer be measured" in json.dumps(trace["events"])
