@@ -137,9 +137,35 @@ class Sessions:
         db.close()
 
     def stop(self, pid):
-        """SIGSTOP, taken back at the end of the test whatever its outcome."""
-        self.stopped.append(os.pidfd_open(pid))
-        signal.pidfd_send_signal(self.stopped[-1], signal.SIGSTOP)
+        """SIGSTOP, taken back at the end of the test whatever its outcome. A process that is
+        stopped in the middle of a transaction keeps all others out of the store: it goes on, and
+        is stopped again a little later."""
+        fd = os.pidfd_open(pid)
+        self.stopped.append(fd)
+        signal.pidfd_send_signal(fd, signal.SIGSTOP)
+        until(lambda: self.is_free() or self.stop_later(fd))
+
+    @staticmethod
+    def stop_later(fd):
+        signal.pidfd_send_signal(fd, signal.SIGCONT)
+        time.sleep(0.02)
+        signal.pidfd_send_signal(fd, signal.SIGSTOP)
+
+    def is_free(self):
+        """No process is in a transaction of the store."""
+        if self.server is not None:
+            busy = self.server.sql("SELECT count(*) FROM pg_stat_activity WHERE state <> 'idle' AND "
+                                   "datname = current_database() AND pid <> pg_backend_pid()",
+                                   self.database)
+            return busy.strip() in ("0", b"0")
+        try:
+            db = sqlite3.connect(self.state / "sessions.db", isolation_level=None, timeout=0)
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("ROLLBACK")
+        except sqlite3.OperationalError:
+            return False
+        db.close()
+        return True
 
     def done(self):
         for fd in self.stopped:

@@ -176,9 +176,14 @@ def test_core_dumps_stay_off(ssb, profile):
 
 
 def test_a_caller_who_cannot_raise_the_limit(ssb):
-    """At 0 a program of the host would be started: said, not hidden."""
+    """With a limit of 0 the kernel still starts the host's program for core dumps, where there
+    is one: the record says so. tests/vm has such a machine; nobody can show this one another
+    pattern, because a /proc with a mount in it cannot be mounted again."""
     code = "import json, resource; print(json.dumps(resource.getrlimit(resource.RLIMIT_CORE)))"
     seen = ssb.as_caller(["sh", "-c", 'ulimit -c 0; exec "$@"', "sh", ssb.binary, "run",
                           ssb.skill(code)])
     assert seen.ok().json() == [0, 0]
-    assert ssb.last_trace()["layers"]["limits"]["detail"].endswith("piped core dumps are on")
+    with open("/proc/sys/kernel/core_pattern", encoding="utf-8", errors="replace") as f:
+        piped = f.read(1) in ("|", "@")
+    detail = ssb.last_trace()["layers"]["limits"]["detail"]
+    assert detail.endswith("piped core dumps are on") == piped
