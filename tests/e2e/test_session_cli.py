@@ -11,7 +11,7 @@ import time
 import pytest
 
 import harness
-from session_cli import ID, Sessions, is_clean, on_terminal, store_url
+from session_cli import ID, Sessions, is_clean, on_terminal, outlive, store_url
 
 HOSTILE = "a\x1b[31mred\x07\x08\r\nFORGED line\u202etxt\u200b\x9b2J"
 # A terminal adds carriage returns of its own.
@@ -333,12 +333,18 @@ def test_parallel_checks_never_pass_more_than_the_budget(sessions):
 
 
 def test_a_reservation_that_times_out_is_charged(sessions):
-    for id, how, spent in (("c", "charge", 0.4), ("r", "release", 0)):
-        sessions.start("--id", id, budget={"reservation_timeout": "5s", "on_timeout": how})
-    numbers = {id: sessions.ok("check", id, "--cost", "0.4").strip() for id in "cr"}
-    assert sessions.show("c")["reserved_usd"] == 0.4
-    time.sleep(5.1)
-    for id, spent in (("c", 0.4), ("r", 0)):
+    def begin(seconds):
+        numbers = {}
+        for how in ("charge", "release"):
+            id = f"{how}{seconds}"
+            sessions.start("--id", id, budget={"reservation_timeout": f"{seconds}s",
+                                               "on_timeout": how})
+            numbers[id] = sessions.ok("check", id, "--cost", "0.4").strip()
+            assert sessions.show(id)["reserved_usd"] == 0.4
+        return numbers
+
+    numbers = outlive(begin)
+    for id, spent in zip(numbers, (0.4, 0)):
         s = sessions.show(id)
         assert (s["total_cost_usd"], s["reserved_usd"]) == (spent, 0)
         assert [a["outcome"] for a in s["actions"]] == ["timed_out"]
@@ -428,13 +434,18 @@ def test_what_is_over_refuses_and_says_why(sessions):
 
 def test_an_idle_session_expires(sessions):
     """Nobody asks; in the known engine it lived for ever."""
-    sessions.start("--id", "short", session={"max_duration": "5s"})
     sessions.start("--id", "long")
-    assert sessions.ok("expire") == "0 sessions expired; 0 runs ended\n"
-    time.sleep(5.1)
+
+    def begin(seconds):
+        sessions.ok("expire")  # one that an earlier try left
+        sessions.start("--id", f"short{seconds}", session={"max_duration": f"{seconds}s"})
+        assert sessions.ok("expire") == "0 sessions expired; 0 runs ended\n"
+        return f"short{seconds}"
+
+    short = outlive(begin)
     assert sessions.json("expire") == {"expired": 1, "runs": 0}
     assert sessions.json("expire") == {"expired": 0, "runs": 0}
-    s = sessions.show("short")
+    s = sessions.show(short)
     assert s["state"] == "expired" and s["ended_at"]
     assert [x["session_id"] for x in sessions.json("list")["sessions"]] == ["long"]
     sessions.start("--id", "asked", session={"max_duration": "1s"})

@@ -16,7 +16,7 @@ import pytest
 
 import notify_world
 from harness import wait_for
-from session_cli import Sessions, end_heralds, store_url
+from session_cli import Sessions, end_heralds, outlive, store_url
 
 # USD for a million tokens, in and out.
 PRICES = {
@@ -107,9 +107,12 @@ def test_allowed(engine):
 
 
 def test_too_old_comes_first(engine):
-    s = engine.create_session(session={"max_duration": "5s", "max_actions": 1})
-    engine.spend(s, 0.1)
-    time.sleep(5.1)
+    def begin(seconds):
+        s = engine.create_session(session={"max_duration": f"{seconds}s", "max_actions": 1})
+        engine.spend(s, 0.1)
+        return s
+
+    s = outlive(begin)
     d = engine.pre_action(s, estimated_cost=9)
     assert d["code"] == "max_duration" and d["action_taken"] == "kill"
     assert engine.show(s)["state"] == "expired"

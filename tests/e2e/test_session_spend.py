@@ -73,23 +73,23 @@ def micro(dollars):
 
 
 def test_fifty_processes_never_pass_the_budget(store):
-    """10,000 checks, of which the budget has room for 5,000 and a bit."""
-    amount, room = 123, 5000
+    """2,000 checks, of which the budget has room for 1,000 and a bit."""
+    amount, each, room = 123, 40, 1000
     budget = amount * room + 100
     store.start("fifty", f"budget:\n  max_cost_per_session: {budget / 1e6:.6f}\n"
                          "  on_exceed: block\nsession:\n  max_actions: 1000000\n")
-    running = [store.spawn("spend", "fifty", 200, amount) for _ in range(50)]
+    running = [store.spawn("spend", "fifty", each, amount) for _ in range(50)]
     counts = collections.Counter()
     for p, out in running:
         assert p.wait(timeout=300) == 0, p.stderr.read()
         counts.update(what for what, _ in said(out))
-    assert counts == {"allowed": room, "settled": room, "blocked": 10000 - room}
+    assert counts == {"allowed": room, "settled": room, "blocked": 50 * each - room}
     assert store.show("fifty") == ("alert", amount * room, 0, room)
     lines = store.ledger("fifty")
     assert [line["seq"] for line in lines] == list(range(len(lines)))
     kinds = collections.Counter(line["kind"] for line in lines)
     assert kinds["action_allowed"] == kinds["action_settled"] == room
-    assert kinds["action_blocked"] == 10000 - room
+    assert kinds["action_blocked"] == 50 * each - room
     assert kinds["budget_alert"] == 1, "told once, not by each that sees it"
     # At no moment was more promised than there is.
     assert max(micro(line["snapshot"]["spent_usd"]) + micro(line["snapshot"]["reserved_usd"])
