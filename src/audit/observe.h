@@ -160,6 +160,10 @@ void observe_resolve_fd(struct observer *o, const struct seccomp_notif *n, int f
 void observe_judge(struct observer *o, const struct resolved *at, bool write,
                    struct judgement *ret);
 
+/* A name that is held by a file of ours, or by what git does not take for the state that the name
+ * means: a program that makes a directory of it finds it there, and cannot go on. */
+bool observe_is_placeholder(const struct observer *o, const char *path);
+
 /* The name itself is made, removed or renamed, which takes its directory: a file
  * that is granted cannot be removed, and one that is not there would be made as a
  * directory. Corrects the remedy. */

@@ -254,6 +254,26 @@ static bool is_ps(const struct process *p, const char *path)
 	        strcmp(path, "/proc/1/task/1/environ") == 0);
 }
 
+/* git writes its settings when a branch is removed, lists for servers when it cleans up, a state
+ * when it rebases: refused and told all the same. */
+static void calm_git(struct observer *o, const struct seccomp_notif *n, const char *path,
+                     struct judgement *j)
+{
+	static const char *const PROGRAMS[] = { "/usr/bin/git", "/usr/lib/git-core/",
+		                                "/usr/libexec/git-core/" };
+	bool git = false;
+
+	if (!j->violation || strcmp(j->reason, "protected") != 0 || strstr(path, ".git/") == NULL ||
+	    strstr(path, ".git/hooks") != NULL) {
+		return;
+	}
+	const char *program = observe_process(o, n)->program;
+	for (size_t i = 0; i < ARRAY_LEN(PROGRAMS); i++) {
+		git |= strncmp(program, PROGRAMS[i], strlen(PROGRAMS[i])) == 0;
+	}
+	j->violation = !git;
+}
+
 static void see_open(struct observer *o, const struct seccomp_notif *n, const struct call *c)
 {
 	struct looked l;
@@ -278,6 +298,7 @@ static void see_open(struct observer *o, const struct seccomp_notif *n, const st
 	if (l.says.violation && !write && is_ps(observe_process(o, n), l.at.path)) {
 		l.says.violation = false; /* refused all the same */
 	}
+	calm_git(o, n, l.at.path, &l.says);
 	if (!observe_answer(o, n, &l, &e)) {
 		return;
 	}
@@ -314,7 +335,7 @@ static void see_change(struct observer *o, const struct seccomp_notif *n, const 
 	}
 	/* What is there cannot be made, what is not cannot be changed: that is the
 	 * kernel's answer, and no attempt outside of the plan if it may be seen. */
-	bool made = c->makes && l.at.known && l.at.exists;
+	bool made = c->makes && l.at.known && l.at.exists && !observe_is_placeholder(o, l.at.path);
 	bool idle = made || is_nowhere(&l) || (!c->makes && !l.at.exists);
 	observe_judge(o, &l.at, !idle, &l.says);
 	if (!idle && strcmp(c->op, "mknod") == 0 && makes_special(n, c)) {
@@ -325,6 +346,7 @@ static void see_change(struct observer *o, const struct seccomp_notif *n, const 
 	    strcmp(c->op, "chown") != 0) {
 		observe_judge_entry(o, l.at.path, &l.says);
 	}
+	calm_git(o, n, l.at.path, &l.says);
 	if (!observe_answer(o, n, &l, &e)) {
 		return;
 	}
@@ -362,6 +384,7 @@ static void see_two(struct observer *o, const struct seccomp_notif *n, const str
 	} else if (takes) {
 		observe_judge_entry(o, from.at.path, &from.says);
 	}
+	calm_git(o, n, to.at.path, &from.says);
 	if (!observe_answer(o, n, &from, &e)) {
 		return;
 	}

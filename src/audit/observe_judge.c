@@ -220,6 +220,17 @@ static bool is_held(const struct grant *g, const char *path)
 	return false;
 }
 
+/* In a ".git" of the grant. One that is not there has a placeholder. */
+static bool is_in_git(const char *in_grant)
+{
+	const char *at = strstr(in_grant, ".git");
+
+	while (at != NULL && ((at != in_grant && at[-1] != '/') || covers(".git", at) == 0)) {
+		at = strstr(at + 1, ".git");
+	}
+	return at != NULL;
+}
+
 /* One of the names, at the top of the grant or of anything in it. */
 static bool has_protected_name(const char *in_grant)
 {
@@ -268,7 +279,40 @@ static bool is_protected(const struct observer *o, const struct grant *g, const 
 	size_t n = g != NULL && grant_is_work(g) ? strlen(g->target) : 0;
 
 	return n > 0 && path[n] == '/' &&
-	       (has_protected_name(path + n + 1) || is_led_to(o, path)) && is_on_read_only(o, path);
+	       (has_protected_name(path + n + 1) || is_in_git(path + n + 1) ||
+	        is_led_to(o, path)) &&
+	       is_on_read_only(o, path);
+}
+
+/* Of a name that programs take for a state: to be granted it would have to be there. */
+static bool is_state_name(const char *path)
+{
+	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
+		const char *name = protected_in_gitdir(&PROTECTED[i]);
+		bool state = PROTECTED[i].hold == HOLD_BY_LINK || PROTECTED[i].hold == HOLD_PRIVATE;
+		if (state && strcmp(name, strrchr(path, '/') + 1) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool observe_is_placeholder(const struct observer *o, const char *path)
+{
+	const char *rule = NULL;
+	const struct grant *g = NULL;
+	struct stat st;
+
+	if (zone_of(o->setup.plan, path, &rule, &g) != ZONE_WRITE) {
+		return false;
+	}
+	auto_fd fd = file_openat2(o->root, path, O_PATH | O_NOFOLLOW, RESOLVE_IN_ROOT);
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		return false;
+	}
+	bool sticky = (st.st_mode & S_ISVTX) != 0;
+	return S_ISREG(st.st_mode) ? sticky && is_protected(o, g, path)
+	                           : is_state_name(path) && (S_ISLNK(st.st_mode) || sticky);
 }
 
 /* In a place of the runtime's own that a grant contains, and in none that the
@@ -310,6 +354,19 @@ static void refuse(struct judgement *j, const char *reason, int error, const cha
 	j->error = error;
 	snprintf(j->text, sizeof(j->text), "%s %s", flag, path);
 	j->remedy = j->text;
+}
+
+static void refuse_protected(struct judgement *j, const struct grant *g, const char *path)
+{
+	const char *in_grant = path + (g != NULL ? strlen(g->target) : 0) + 1;
+
+	refuse(j, "protected", EROFS, "--write", path);
+	if (is_state_name(path)) {
+		j->remedy = "work in a clone of the skill's own: git clone . \"$TMPDIR/clone\"";
+	} else if (is_in_git(in_grant) && !has_protected_name(in_grant)) {
+		j->remedy = "run 'git init' there before the skill starts, or let the skill run it "
+		            "in a new directory";
+	}
 }
 
 static void refuse_write(struct judgement *j, const char *path, enum zone zone,
@@ -378,8 +435,10 @@ void observe_judge(struct observer *o, const struct resolved *at, bool write, st
 		/* To look into the empty directory itself is what every search does. */
 		refuse(ret, "runtime_files", write ? EROFS : ENOENT, "", at->path);
 		ret->remedy = NULL; /* nobody should */
-	} else if (write && (is_held(grant, at->path) || is_protected(o, grant, at->path))) {
-		refuse(ret, "protected", EROFS, "--write", at->path);
+	} else if (write && (is_held(grant, at->path) || is_protected(o, grant, at->path) ||
+	                     (at->exists && is_state_name(at->path) &&
+	                      observe_is_placeholder(o, at->path)))) {
+		refuse_protected(ret, grant, at->path);
 	} else if (write && !writable) {
 		refuse_write(ret, at->path, zone, grant);
 	} else if (!write && !at->exists) {

@@ -77,7 +77,10 @@ static void result_notes(const struct ssb_result *r, bool quiet)
 		          : r->stdout_cut                ? "stdout"
 		                                         : "stderr");
 	}
-	if (r->violations > 0 && (quiet || !record_summary(r->trace_path, r->run_id))) {
+	/* A skill that failed may have done so for want of what was refused without an alarm. */
+	bool told = !quiet && (r->violations > 0 || r->exit_status != 0) &&
+	            record_summary(r->trace_path, r->run_id);
+	if (r->violations > 0 && !told) {
 		say_notef("%zu attempt%s outside the plan, denied; see %s", r->violations,
 		          r->violations == 1 ? "" : "s", r->trace_path);
 	}

@@ -124,14 +124,32 @@ int cmd_why(struct request *r)
 	return status != EXIT_FINE ? status : record_doubt(r, &q);
 }
 
+/* What programs ask every day is told by 'why' alone, but for what would have stayed on the host:
+ * git, say, has failed for want of it. */
+static bool is_in_summary(const struct view_item *i)
+{
+	return i->group == GROUP_DENIED ||
+	       (i->group == GROUP_REFUSED && strcmp(i->reason, "protected") == 0);
+}
+
+static size_t summary_count(const struct view *v)
+{
+	size_t count = 0;
+
+	for (size_t n = 0; n < v->n_items; n++) {
+		count += is_in_summary(&v->items[n]);
+	}
+	return count;
+}
+
 static void summary_items(struct buf *out, const struct view *v)
 {
-	size_t different = view_count(v, GROUP_DENIED);
+	size_t different = summary_count(v);
 	size_t shown = 0;
 
 	for (size_t n = 0; n < v->n_items && shown < SUMMARY_ITEMS; n++) {
 		const struct view_item *i = &v->items[n];
-		if (i->group != GROUP_DENIED) {
+		if (!is_in_summary(i)) {
 			continue;
 		}
 		buf_addf(out, "  %" PRIu64 " x ", i->count);
@@ -166,11 +184,12 @@ bool record_summary(const char *trace_path, const char *run_id)
 		return false;
 	}
 	if (run_file_open_path(&file, path, &err) != 0 ||
-	    view_read(&v, file.fd, run_id, &err) != 0 || view_count(&v, GROUP_DENIED) == 0) {
+	    view_read(&v, file.fd, run_id, &err) != 0 || summary_count(&v) == 0) {
 		return false;
 	}
 	buf_adds(&out, "skillsandbox: ");
-	say_colour(&out, STDERR_FILENO, SAY_YELLOW, "attempts outside the plan");
+	say_colour(&out, STDERR_FILENO, SAY_YELLOW,
+	           view_count(&v, GROUP_DENIED) > 0 ? "attempts outside the plan" : "denied");
 	buf_adds(&out, ":\n");
 	summary_items(&out, &v);
 	buf_addf(&out, "  explained by: skillsandbox why %.8s\n", run_id);

@@ -9,14 +9,15 @@ const struct protected_place PROTECTED[] = {
 	 * to other settings */
 	{ ".git/rebase-merge", true, HOLD_BY_LINK }, /* "exec" lines that --continue runs, and */
 	{ ".git/rebase-apply", true, HOLD_BY_LINK }, /* strategies, which are programs */
-	{ ".git/sequencer", true, HOLD_BY_LINK },
+	{ ".git/sequencer", true, HOLD_PRIVATE },
 	{ ".git/hooks", true, HOLD_ANYWHERE },
 	{ ".git/config", false, HOLD_ANYWHERE },
 	{ ".git/config.worktree", false, HOLD_ANYWHERE },
 	{ ".git/commondir", false, HOLD_ANYWHERE }, /* of which "." is the neutral content */
 	{ ".git/info", true, HOLD_ANYWHERE },
 	{ ".git/modules", true, HOLD_ANYWHERE },
-	{ ".git/gitdir", false, HOLD_NOT }, /* of a worktree, see repos.c */
+	{ ".git/gitdir", false, HOLD_NOT },    /* of a worktree, see repos.c */
+	{ "commondir", false, HOLD_ANYWHERE }, /* keeps git from a bare repository there */
 	{ ".gitmodules", false, HOLD_NOT },
 	{ ".gitconfig", false, HOLD_NOT },
 	{ ".config/git", true, HOLD_NOT },
@@ -123,7 +124,7 @@ size_t protected_held(void)
 	size_t n = 0;
 
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
-		n += PROTECTED[i].hold == HOLD_ANYWHERE;
+		n += PROTECTED[i].hold == HOLD_ANYWHERE || PROTECTED[i].hold == HOLD_PRIVATE;
 	}
 	return n;
 }

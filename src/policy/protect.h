@@ -14,8 +14,9 @@
  * run. Each is visible on the host meanwhile, so only those are that tools
  * obey without being asked; shells read theirs only in a home. Where a program takes the name
  * itself for a state (git: "a rebase is under way"), a symlink to nothing holds it, which stat()
- * does not find. */
-enum protect_hold { HOLD_NOT, HOLD_ANYWHERE, HOLD_IN_HOME, HOLD_BY_LINK };
+ * does not find. HOLD_PRIVATE is a directory that git writes to if it is there (after each
+ * cherry-pick or revert): the skill gets a private one in its place. */
+enum protect_hold { HOLD_NOT, HOLD_ANYWHERE, HOLD_IN_HOME, HOLD_BY_LINK, HOLD_PRIVATE };
 
 struct protected_place {
 	const char *name; /* relative, no leading or final slash */

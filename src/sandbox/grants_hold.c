@@ -70,6 +70,34 @@ static int protect_one(int dir_fd, const char *name)
 	}
 }
 
+/* In place of the directory `name`, which is a placeholder, a private one that nobody else sees.
+ * Its parents are pinned: another protected name stands beside it. */
+static int give_private(int root_fd, int at, size_t nth)
+{
+	char place[32];
+
+	snprintf(place, sizeof(place), "etc/.git-state-%zu", nth);
+	if (mkdirat(root_fd, place, 01755) != 0) {
+		return -1;
+	}
+	auto_fd made = mount_clone(root_fd, place);
+	return made < 0 ? -1 : mount_attach(made, at, "");
+}
+
+static int protect_place(int root_fd, int dir_fd, const struct protected_place *p, const char *name,
+                         size_t nth)
+{
+	struct stat st;
+	auto_fd at = p->hold != HOLD_PRIVATE
+	                     ? -1
+	                     : file_openat2(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW,
+	                                    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+
+	return at >= 0 && fstat(at, &st) == 0 && placeholder_is_open(&st)
+	               ? give_private(root_fd, at, nth)
+	               : protect_one(dir_fd, name);
+}
+
 /* The placeholders in `target` would be news to git inside: its list of what to
  * overlook, in `gitdir` beneath the grant's tree, gets their names, in the view
  * only. Best effort: it is for comfort. */
@@ -105,19 +133,28 @@ static void hide_from_git(int root_fd, int tree, const char *gitdir, int target,
 	}
 }
 
-/* `within` is where in the grant `dir` lies, "" at its top. */
-static int protect_names(const struct grant *g, int dir, const char *within, bool gitdir,
-                         struct ssb_error *err)
+/* A directory in which names are protected. */
+struct protecting {
+	const struct grant *grant;
+	int dir;
+	const char *within; /* where in the grant it lies, "" at its top */
+	bool gitdir;        /* see repos.h */
+	size_t nth;         /* of all such directories */
+};
+
+static int protect_names(int root_fd, const struct protecting *d, struct ssb_error *err)
 {
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
-		const char *name = gitdir ? protected_in_gitdir(&PROTECTED[i]) : PROTECTED[i].name;
+		const struct protected_place *p = &PROTECTED[i];
+		const char *name = d->gitdir ? protected_in_gitdir(p) : p->name;
 		/* One that is granted by name is a grant of its own, mounted over it. */
-		if (name != NULL && protect_one(dir, name) != 0) {
+		if (name != NULL && protect_place(root_fd, d->dir, p, name, d->nth) != 0) {
 			return ssb_fail(
 			        err, SSB_E_LAYER, errno, "mounts",
 			        "cannot protect '%s', which the host obeys, in '%.90s%s%.70s' "
 			        "(%.40s)",
-			        name, g->path, *within != '\0' ? "/" : "", within, g->where);
+			        name, d->grant->path, *d->within != '\0' ? "/" : "", d->within,
+			        d->grant->where);
 		}
 	}
 	return 0;
@@ -156,7 +193,7 @@ int grant_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error
 	const struct grant *g = &s->sources[i].grant;
 	int tree = s->sources[i].tree;
 
-	if (protect_names(g, tree, "", false, err) != 0) {
+	if (protect_names(root_fd, &(struct protecting){ g, tree, "", false, i }, err) != 0) {
 		return -1;
 	}
 	hide_from_git(root_fd, tree, ".git", tree, i);
@@ -171,7 +208,8 @@ int grant_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error
 			                "cannot protect the repository '%.90s/%.90s' (%.40s)",
 			                g->path, r->path, g->where);
 		}
-		if (protect_names(g, dir, r->path, r->gitdir, err) != 0) {
+		const struct protecting d = { g, dir, r->path, r->gitdir, MAX_GRANTS + k };
+		if (protect_names(root_fd, &d, err) != 0) {
 			return -1;
 		}
 		if (r->shared != NULL) {

@@ -176,14 +176,59 @@ static bool is_owners(const struct grant *g, const char *path)
 	       strcmp(g->target, path) == 0;
 }
 
-/* What a link means; `in`: unless that lies in this directory, which is held itself. */
-static int hold_meant(struct links *l, const struct ssb_plan *plan, const char *link,
-                      const char *in)
+/* Where names are held. */
+struct holder {
+	struct links *links;
+	const struct ssb_plan *plan;
+	struct placeholders *placeholders;
+	struct ssb_error *err;
+};
+
+/* What is not there by now nobody can make, but beneath a placeholder, which is held then. */
+static int hold_there(const struct holder *h, const char *path)
+{
+	struct stat st;
+	bool there;
+	auto_free char *real = links_follow(h->links, h->plan, path, &there);
+	auto_free char *above = real != NULL ? path_parent(real) : NULL;
+
+	if (real == NULL || above == NULL) {
+		return -1;
+	}
+	if (there) {
+		return links_add(h->links, h->plan, real, true);
+	}
+	if (stat(above, &st) != 0) {
+		return file_is_missing(errno) ? 0 : -1;
+	}
+	return placeholder_is(&st) ? links_add(h->links, h->plan, above, true) : 0;
+}
+
+/* Made by another user, in a directory of neither the skill nor that user: what the caller's
+ * programs obey there is not the caller's own. */
+static bool is_of_others(const struct ssb_plan *plan, const char *link)
+{
+	const struct grant *g = plan_shown_by(plan, link);
+	auto_free char *above = path_parent(link);
+	struct stat st, dir;
+
+	return (g == NULL || !grant_is_work(g)) && above != NULL && lstat(link, &st) == 0 &&
+	       st.st_uid != geteuid() && st.st_uid != 0 && stat(above, &dir) == 0 &&
+	       st.st_uid != dir.st_uid;
+}
+
+/* What a link means, which is a directory as a rule or not; `in`: unless that lies in this
+ * directory, which is held itself. */
+static int hold_meant(const struct holder *h, const char *link, bool is_dir, const char *in)
 {
 	bool there;
-	auto_free char *real = links_follow(l, plan, link, &there);
-	const struct grant *g = real != NULL ? plan_shown_by(plan, real) : NULL;
 
+	if (is_of_others(h->plan, link)) {
+		return 0;
+	}
+	auto_free char *real = links_follow(h->links, h->plan, link, &there);
+	int why = errno;
+	const struct grant *g = real != NULL ? plan_shown_by(h->plan, real) : NULL;
 	if (real == NULL) {
 		return -1;
 	}
@@ -191,19 +236,25 @@ static int hold_meant(struct links *l, const struct ssb_plan *plan, const char *
 		return 0;
 	}
 	if (!there) { /* a name that the skill could fill? */
-		return g != NULL && grant_is_work(g) ? -1 : 0;
+		if (g == NULL || !grant_is_work(g)) {
+			return 0;
+		}
+		const char *rest = path_beneath(real, g->target);
+		errno = why;
+		return !file_is_missing(why) ||
+		                       placeholders_add(h->placeholders, g, rest, is_dir) != 0
+		               ? -1
+		               : hold_there(h, real);
 	}
-	return g == NULL || is_owners(g, real) ? 0 : links_add(l, plan, real, true);
+	return g == NULL || is_owners(g, real) ? 0 : links_add(h->links, h->plan, real, true);
 }
 
 /* A directory that the host obeys, and what in it leads elsewhere. */
 struct obeyed {
-	struct links *links;
-	const struct ssb_plan *plan;
+	const struct holder *holder;
 	char path[PATH_MAX];
 	unsigned levels;
 	size_t entries;
-	struct ssb_error *err;
 };
 
 static bool leads_out(const struct obeyed *o, int dir, const char *name)
@@ -223,12 +274,11 @@ static int take_link(struct obeyed *o, int dir, const char *within, const char *
 	}
 	int n = snprintf(link, sizeof(link), "%s/%s%s%s", o->path, within,
 	                 *within != '\0' ? "/" : "", name);
-	if (n < 0 || (size_t)n >= sizeof(link)
-	            ? too_long() != 0
-	            : hold_meant(o->links, o->plan, link, o->path) != 0) {
-		return ssb_fail(o->err, SSB_E_LAYER, errno, "mounts",
-		                "cannot protect '%.180s', which the host obeys; if it is a symlink "
-		                "to nothing, remove it",
+	if (n < 0 || (size_t)n >= sizeof(link) ? too_long() != 0
+	                                       : hold_meant(o->holder, link, false, o->path) != 0) {
+		return ssb_fail(o->holder->err, SSB_E_LAYER, errno, "mounts",
+		                "cannot protect what the symlink '%.180s', which the host obeys, "
+		                "leads to; remove it",
 		                link);
 	}
 	return 0;
@@ -239,7 +289,7 @@ static int fail_obeyed(const struct obeyed *o, const char *within)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%.1000s", o->path, within);
-	return links_unread(path, o->err);
+	return links_unread(path, o->holder->err);
 }
 
 /* The symlinks of the directory `name` in `at`, and in its directories, as many levels as that.
@@ -283,19 +333,18 @@ static int take_links(struct obeyed *o, int at, const char *name, const char *wi
 
 /* Of a directory that is to be read-only: a hook that is a symlink to a script of the tree, say,
  * is what it leads to. With two levels .claude/skills/x is looked at, and nothing deeper. */
-static int hold_obeyed(struct links *l, const struct ssb_plan *plan, int dir, const char *name,
-                       unsigned levels, struct ssb_error *err)
+static int hold_obeyed(const struct holder *h, int dir, const char *name, unsigned levels)
 {
-	struct obeyed o = { .links = l, .plan = plan, .levels = levels, .err = err };
+	struct obeyed o = { .holder = h, .levels = levels };
 	auto_fd at = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (at < 0 && (file_is_missing(errno) || errno == ELOOP || errno == EACCES)) {
 		return 0; /* the way there was judged before */
 	}
 	if (at < 0 || file_path(at, o.path, sizeof(o.path)) < 0) {
-		return links_unread(name, err);
+		return links_unread(name, h->err);
 	}
-	const struct grant *g = plan_shown_by(plan, o.path);
+	const struct grant *g = plan_shown_by(h->plan, o.path);
 	bool owners = g != NULL && g->access == ACCESS_WRITE && is_owners(g, o.path);
 	return owners ? 0 : take_links(&o, at, ".", "", 1);
 }
@@ -312,8 +361,8 @@ static ssize_t linked_part(int dir, const char *name)
 }
 
 /* One protected name in a directory, whose path is `where`, if it is a symlink. */
-static int hold_name(struct links *l, const struct ssb_plan *plan, int dir, const char *where,
-                     const char *name)
+static int hold_name(const struct holder *h, int dir, const char *where, const char *name,
+                     bool is_dir)
 {
 	char link[PATH_MAX];
 	ssize_t part = linked_part(dir, name);
@@ -325,7 +374,7 @@ static int hold_name(struct links *l, const struct ssb_plan *plan, int dir, cons
 	if (n < 0 || (size_t)n >= sizeof(link)) {
 		return too_long();
 	}
-	return part > 0 ? hold_meant(l, plan, link, NULL) : 0;
+	return part > 0 ? hold_meant(h, link, is_dir, NULL) : 0;
 }
 
 /* A directory with names that the host obeys. */
@@ -337,8 +386,7 @@ struct names_at {
 	const bool *few;  /* which of them can be there at all; NULL: any */
 };
 
-static int hold_names(struct links *l, const struct ssb_plan *plan, const struct names_at *at,
-                      struct ssb_error *err)
+static int hold_names(const struct holder *h, const struct names_at *at)
 {
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
 		const struct protected_place *p = &PROTECTED[i];
@@ -347,13 +395,13 @@ static int hold_names(struct links *l, const struct ssb_plan *plan, const struct
 		    (p->hold == HOLD_BY_LINK && placeholder_is_link(at->dir, name))) {
 			continue;
 		}
-		if (hold_name(l, plan, at->dir, at->path, name) != 0) {
-			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+		if (hold_name(h, at->dir, at->path, name, p->is_dir) != 0) {
+			return ssb_fail(h->err, SSB_E_LAYER, errno, "mounts",
 			                "cannot protect '%s', which the host obeys, in '%.150s'; "
-			                "if it is a symlink to nothing, remove it",
+			                "if it is a symlink, remove it",
 			                name, at->path);
 		}
-		if (p->is_dir && hold_obeyed(l, plan, at->dir, name, at->levels, err) != 0) {
+		if (p->is_dir && hold_obeyed(h, at->dir, name, at->levels) != 0) {
 			return -1;
 		}
 	}
@@ -361,16 +409,16 @@ static int hold_names(struct links *l, const struct ssb_plan *plan, const struct
 }
 
 /* The names in one directory, `within` a grant. */
-static int hold_within(struct links *l, const struct ssb_plan *plan, const struct grant *g,
-                       const char *within, bool gitdir, struct ssb_error *err)
+static int hold_within(const struct holder *h, const struct grant *g, const char *within,
+                       bool gitdir)
 {
 	auto_free char *path = path_join(g->path, within);
 	auto_fd dir = file_openat2(g->fd, *within != '\0' ? within : ".", O_PATH | O_DIRECTORY,
 	                           RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 	const struct names_at at = { dir, path, gitdir, 2, NULL };
 
-	return dir >= 0 && path != NULL ? hold_names(l, plan, &at, err)
-	                                : ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+	return dir >= 0 && path != NULL ? hold_names(h, &at)
+	                                : ssb_fail(h->err, SSB_E_LAYER, errno, "mounts",
 	                                           "cannot open '%.100s/%.100s'", g->path, within);
 }
 
@@ -404,24 +452,23 @@ static int list_few(int dir, const char *path, bool *few, struct ssb_error *err)
 
 /* The names in a directory above a grant. In a home there are many that matter, with much in
  * them: what these hold themselves is looked at, and nothing deeper. */
-static int hold_around(struct links *l, const struct ssb_plan *plan, const char *path,
-                       struct ssb_error *err)
+static int hold_around(const struct holder *h, const char *path)
 {
 	auto_fd dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	auto_free bool *few = calloc(PROTECTED_COUNT, sizeof(*few));
-	const struct names_at at = { dir, path, false, strcmp(path, plan->home) == 0 ? 1 : 2, few };
+	const struct names_at at = { dir, path, false, strcmp(path, h->plan->home) == 0 ? 1 : 2,
+		                     few };
 
 	if (dir < 0 || few == NULL) {
-		return links_unread(path, err);
+		return links_unread(path, h->err);
 	}
-	return list_few(dir, path, few, err) != 0 ? -1 : hold_names(l, plan, &at, err);
+	return list_few(dir, path, few, h->err) != 0 ? -1 : hold_names(h, &at);
 }
 
 /* The names in a git directory that is not granted. */
-static int hold_gitdir(struct links *l, const struct ssb_plan *plan, const char *path,
-                       struct ssb_error *err)
+static int hold_gitdir(const struct holder *h, const char *path)
 {
-	const struct grant *g = plan_shown_by(plan, path);
+	const struct grant *g = plan_shown_by(h->plan, path);
 	auto_fd dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	const struct names_at at = { dir, path, true, 2, NULL };
 
@@ -429,58 +476,38 @@ static int hold_gitdir(struct links *l, const struct ssb_plan *plan, const char 
 		return 0; /* one of the repositories */
 	}
 	if (dir < 0) {
-		return links_is_unread(AT_FDCWD, path) ? links_unread(path, err) : 0;
+		return links_is_unread(AT_FDCWD, path) ? links_unread(path, h->err) : 0;
 	}
-	return hold_names(l, plan, &at, err);
-}
-
-/* What is not there by now nobody can make, but beneath a placeholder, which is held then. */
-static int hold_there(struct links *l, const struct ssb_plan *plan, const char *path)
-{
-	struct stat st;
-	bool there;
-	auto_free char *real = links_follow(l, plan, path, &there);
-	auto_free char *above = real != NULL ? path_parent(real) : NULL;
-
-	if (real == NULL || above == NULL) {
-		return -1;
-	}
-	if (there) {
-		return links_add(l, plan, real, true);
-	}
-	if (stat(above, &st) != 0) {
-		return file_is_missing(errno) ? 0 : -1;
-	}
-	return placeholder_is(&st) ? links_add(l, plan, above, true) : 0;
+	return hold_names(h, &at);
 }
 
 /* What the settings of repositories name. */
-static int hold_named(const struct ssb_plan *plan, struct repos *repos, struct ssb_error *err)
+static int hold_named(const struct holder *h, const struct repos *repos)
 {
 	for (size_t i = 0; i < repos->n_named; i++) {
 		const struct named *n = &repos->named[i];
-		const struct grant *g = &plan->grants[n->grant];
+		const struct grant *g = &h->plan->grants[n->grant];
 		auto_free char *path = path_join(g->path, n->path);
 		bool owners = path != NULL && is_owners(g, path);
 		if (owners && n->whole) {
-			return ssb_fail(err, SSB_E_LAYER, 0, "mounts",
+			return ssb_fail(h->err, SSB_E_LAYER, 0, "mounts",
 			                "git runs '%.150s' (%.40s) itself as a directory of hooks, "
 			                "which the skill must not write; set core.hooksPath of the "
 			                "repository there to a directory of its own",
 			                g->path, g->where);
 		}
-		if (!owners && (path == NULL || hold_there(&repos->links, plan, path) != 0)) {
-			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+		if (!owners && (path == NULL || hold_there(h, path) != 0)) {
+			return ssb_fail(h->err, SSB_E_LAYER, errno, "mounts",
 			                "cannot protect '%.90s/%.90s' (%.40s), which git's "
 			                "settings there name",
 			                g->path, n->path, g->where);
 		}
-		if (!owners && hold_obeyed(&repos->links, plan, AT_FDCWD, path, 2, err) != 0) {
+		if (!owners && hold_obeyed(h, AT_FDCWD, path, 2) != 0) {
 			return -1;
 		}
 	}
 	for (size_t i = 0; i < repos->hooks.n; i++) {
-		if (hold_obeyed(&repos->links, plan, AT_FDCWD, repos->hooks.v[i], 2, err) != 0) {
+		if (hold_obeyed(h, AT_FDCWD, repos->hooks.v[i], 2) != 0) {
 			return -1;
 		}
 	}
@@ -502,35 +529,36 @@ static int list_read_only(const struct ssb_plan *plan, struct links *l, struct s
 	return 0;
 }
 
-int links_hold(const struct ssb_plan *plan, struct repos *repos, struct ssb_error *err)
+int links_hold(const struct ssb_plan *plan, struct repos *repos, struct placeholders *placeholders,
+               struct ssb_error *err)
 {
 	if (repos == NULL) {
 		return 0;
 	}
+	const struct holder h = { &repos->links, plan, placeholders, err };
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		const struct grant *g = &plan->grants[i];
-		if (grant_is_work(g) && hold_within(&repos->links, plan, g, "", false, err) != 0) {
+		if (grant_is_work(g) && hold_within(&h, g, "", false) != 0) {
 			return -1;
 		}
 	}
 	for (size_t i = 0; i < repos->n; i++) {
 		const struct repo *r = &repos->v[i];
-		if (hold_within(&repos->links, plan, &plan->grants[r->grant], r->path, r->gitdir,
-		                err) != 0) {
+		if (hold_within(&h, &plan->grants[r->grant], r->path, r->gitdir) != 0) {
 			return -1;
 		}
 	}
 	for (size_t i = 0; i < repos->around.n; i++) {
-		if (hold_around(&repos->links, plan, repos->around.v[i], err) != 0) {
+		if (hold_around(&h, repos->around.v[i]) != 0) {
 			return -1;
 		}
 	}
 	for (size_t i = 0; i < repos->gitdirs.n; i++) {
-		if (hold_gitdir(&repos->links, plan, repos->gitdirs.v[i], err) != 0) {
+		if (hold_gitdir(&h, repos->gitdirs.v[i]) != 0) {
 			return -1;
 		}
 	}
-	return hold_named(plan, repos, err) != 0 ? -1 : list_read_only(plan, &repos->links, err);
+	return hold_named(&h, repos) != 0 ? -1 : list_read_only(plan, &repos->links, err);
 }
 
 void links_done(struct links *l)

@@ -29,6 +29,7 @@ struct links {
 };
 
 struct repos;
+struct placeholders;
 
 /* Holds an absolute path of the host, without a symlink in it, where the skill could write it.
  * -1 with errno: E2BIG where that is one too many. */
@@ -40,9 +41,11 @@ int links_add(struct links *l, const struct ssb_plan *plan, const char *path, bo
 char *links_follow(struct links *l, const struct ssb_plan *plan, const char *path, bool *ret_there);
 
 /* Adds what the protected names lead to, of the writable grants and of the repositories in
- * them, and what the settings of these name; when all that is to be held has its placeholder. A
- * link to nothing fails where the skill could make what it means. */
-int links_hold(const struct ssb_plan *plan, struct repos *repos, struct ssb_error *err);
+ * them, and what the settings of these name; when all that is to be held has its placeholder. What
+ * a link to nothing means gets one, where the skill could make it. A link above the grants that
+ * another user has made there is not followed. */
+int links_hold(const struct ssb_plan *plan, struct repos *repos, struct placeholders *placeholders,
+               struct ssb_error *err);
 
 /* By errno, after a failed open of `path` from `dir` on: something may be there that the host
  * obeys. What another user has closed is nothing to programs of the caller's. */

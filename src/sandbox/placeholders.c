@@ -6,7 +6,12 @@
  * a file) and size: what a killed supervisor left behind is taken over by the next
  * run and removed with it. A shared lock keeps a placeholder as long as any
  * run needs it: removing it would lift the protection in the others. A name that must not seem
- * to be there is held by a symlink to nothing; the lock is that of its directory then. */
+ * to be there is held by a symlink to nothing; the lock is that of its directory then.
+ *
+ * git takes a directory with the names HEAD, objects and refs for a bare repository, and obeys the
+ * settings in it. Files of these names must be free to a skill. So the placeholder "commondir" at
+ * the top of a tree says that the rest of such a repository lies in "/", where it does not: git
+ * does not believe in it then. If the skill has made the three names, the placeholder stays. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -25,10 +30,12 @@
 
 #define FILE_MODE 01444
 #define DIR_MODE  01555
+#define OPEN_MODE 01755 /* of a directory that programs of the owner's write to if it is there */
 /* A umask takes it away and a directory gives it: it says nothing of whose they are. */
-#define ANY_MODE ((mode_t)(S_ISGID | 0055))
-#define MAX_TEXT 2                            /* of placeholder_text */
-#define NOTHING  "/proc/held-by-skillsandbox" /* nobody can make it */
+#define ANY_MODE  ((mode_t)(S_ISGID | 0055))
+#define MAX_TEXT  2                            /* of placeholder_text */
+#define NOTHING   "/proc/held-by-skillsandbox" /* nobody can make it */
+#define ELSEWHERE "/"                          /* see above */
 
 /* How long another run may take to remove one; no other program locks them, but a skill that
  * may write there can. */
@@ -44,14 +51,32 @@ struct placeholder {
 
 struct placeholders {
 	size_t n;
+	size_t most;
 	struct placeholder v[];
 };
 
+/* git would take the directory for a git directory, if HEAD says what it should. A name that is
+ * not there by now counts if it is a symlink: what it leads to can be made later. */
+static bool is_git_layout(int dir)
+{
+	static const char *const NAMES[] = { "HEAD", "objects", "refs" };
+	struct stat st;
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(NAMES) && fstatat(dir, NAMES[i], &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		i++;
+	}
+	return i == ARRAY_LEN(NAMES);
+}
+
 /* What a file holds meanwhile: git wants a commondir that says something and settings that it
  * can read, and an agent that is started then does not come up with settings that are no JSON. */
-static const char *placeholder_text(const char *name)
+static const char *placeholder_text(int dir, const char *name)
 {
-	return strstr(name, ".json") != NULL ? "{}" : strcmp(name, "commondir") == 0 ? "." : "#";
+	if (strcmp(name, "commondir") == 0) {
+		return is_git_layout(dir) ? "." : ELSEWHERE;
+	}
+	return strstr(name, ".json") != NULL ? "{}" : "#";
 }
 
 static bool has_mode(const struct stat *st, mode_t mode)
@@ -59,9 +84,14 @@ static bool has_mode(const struct stat *st, mode_t mode)
 	return (st->st_mode & ~ANY_MODE) == (mode & ~ANY_MODE);
 }
 
+bool placeholder_is_open(const struct stat *st)
+{
+	return has_mode(st, S_IFDIR | OPEN_MODE);
+}
+
 bool placeholder_is(const struct stat *st)
 {
-	return has_mode(st, S_IFDIR | DIR_MODE) ||
+	return has_mode(st, S_IFDIR | DIR_MODE) || placeholder_is_open(st) ||
 	       (has_mode(st, S_IFREG | FILE_MODE) && st->st_size > 0 && st->st_size <= MAX_TEXT);
 }
 
@@ -72,17 +102,16 @@ static bool is_unfinished(const struct stat *st)
 }
 
 /* Makes it unless something is there. 0, or -1 with errno. */
-static int placeholder_create(int dir, const char *name, bool is_dir)
+static int placeholder_create(int dir, const char *name, mode_t mode)
 {
-	if (is_dir) {
-		return mkdirat(dir, name, DIR_MODE);
+	if (mode != FILE_MODE) {
+		return mkdirat(dir, name, mode);
 	}
-	auto_fd fd =
-	        openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	auto_fd fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (fd < 0) {
 		return -1;
 	}
-	const char *text = placeholder_text(name);
+	const char *text = placeholder_text(dir, name);
 	if (file_write_all(fd, text, strlen(text)) != 0) {
 		int saved = errno;
 		(void)unlinkat(dir, name, 0);
@@ -147,11 +176,13 @@ static void placeholder_clear(int dir, const char *name, int fd)
 /* Makes or takes over one and locks it: *ret_fd. -1 there if the name is the
  * owner's own, or nobody can make it. -1 with errno: it has to be held and
  * cannot be. */
-static int placeholder_open(int dir, const char *name, bool is_dir, int *ret_fd)
+static int placeholder_open(int dir, const char *name, mode_t mode, int *ret_fd)
 {
+	bool is_dir = mode != FILE_MODE;
+
 	*ret_fd = -1;
 	for (int tries = 0; tries < LOCK_TRIES; tries++) {
-		bool made = placeholder_create(dir, name, is_dir) == 0;
+		bool made = placeholder_create(dir, name, mode) == 0;
 		if (!made && errno != EEXIST) {
 			return errno == EROFS || (errno == EACCES && !may_later(dir)) ? 0 : -1;
 		}
@@ -171,7 +202,7 @@ static int placeholder_open(int dir, const char *name, bool is_dir, int *ret_fd)
 		}
 		if (made) {
 			/* Runs of other users share the lock: whatever our umask is. */
-			(void)fchmod(fd, is_dir ? DIR_MODE : FILE_MODE);
+			(void)fchmod(fd, mode);
 		}
 		/* The run that ends now may be about to remove it: try again. */
 		if (found == OURS && flock(fd, LOCK_SH | LOCK_NB) == 0 && is_named(dir, name, fd)) {
@@ -241,8 +272,9 @@ static void placeholder_keep(struct placeholders *p, struct placeholder *h, int 
 /* Holds the first missing part of `name` beneath the grant: without it the
  * rest cannot be made. Nothing is held where all of it exists. */
 static int placeholder_hold(struct placeholders *p, int grant_fd, const char *name, bool is_dir,
-                            bool by_link)
+                            enum protect_hold hold)
 {
+	mode_t mode = hold == HOLD_PRIVATE ? OPEN_MODE : is_dir ? DIR_MODE : FILE_MODE;
 	auto_fd dir = fcntl(grant_fd, F_DUPFD_CLOEXEC, 3);
 
 	while (dir >= 0) {
@@ -255,8 +287,9 @@ static int placeholder_hold(struct placeholders *p, int grant_fd, const char *na
 			return -1;
 		}
 		memcpy(h.name, name, n);
-		if (last && by_link ? placeholder_link(dir, h.name, &linked) != 0
-		                    : placeholder_open(dir, h.name, is_dir || !last, &h.fd) != 0) {
+		if (last && hold == HOLD_BY_LINK
+		            ? placeholder_link(dir, h.name, &linked) != 0
+		            : placeholder_open(dir, h.name, last ? mode : DIR_MODE, &h.fd) != 0) {
 			return -1;
 		}
 		if (linked >= 0) {
@@ -323,8 +356,7 @@ static int hold_names(struct placeholders *p, const struct holding *h, bool home
 		    (place->hold == HOLD_IN_HOME && !home)) {
 			continue;
 		}
-		if (placeholder_hold(p, dir, name, place->is_dir, place->hold == HOLD_BY_LINK) !=
-		    0) {
+		if (placeholder_hold(p, dir, name, place->is_dir, place->hold) != 0) {
 			return cannot_hold(h->grant, h->path, name, err);
 		}
 	}
@@ -353,7 +385,7 @@ static int hold_all(struct placeholders *p, const struct ssb_plan *plan, const s
 		const struct named *n = &repos->named[i];
 		const struct grant *g = &plan->grants[n->grant];
 		if (grant_is_work(g) && *n->path != '\0' &&
-		    placeholder_hold(p, g->fd, n->path, n->is_dir, false) != 0) {
+		    placeholder_hold(p, g->fd, n->path, n->is_dir, HOLD_ANYWHERE) != 0) {
 			return cannot_hold(g, "", n->path, err);
 		}
 	}
@@ -368,11 +400,12 @@ int placeholders_make(const struct ssb_plan *plan, const struct repos *repos,
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		places += grant_is_work(&plan->grants[i]);
 	}
-	size_t most = places * PROTECTED_COUNT + (repos != NULL ? repos->n_named : 0);
+	size_t most = places * PROTECTED_COUNT + (repos != NULL ? repos->n_named : 0) + MAX_HELD;
 	struct placeholders *p = calloc(1, sizeof(*p) + most * sizeof(p->v[0]));
 	if (p == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "placeholders", "out of memory");
 	}
+	p->most = most;
 	if (hold_all(p, plan, repos, err) != 0) {
 		placeholders_remove(p);
 		return -1;
@@ -381,12 +414,44 @@ int placeholders_make(const struct ssb_plan *plan, const struct repos *repos,
 	return 0;
 }
 
-/* The skill may have taken the right to write from the directory. */
-static void placeholder_unlink(const struct placeholder *h, bool is_dir)
+int placeholders_add(struct placeholders *p, const struct grant *g, const char *path, bool is_dir)
 {
-	int flags = is_dir ? AT_REMOVEDIR : 0;
+	if (p->n == p->most) {
+		errno = E2BIG;
+		return -1;
+	}
+	return placeholder_hold(p, g->fd, path, is_dir, HOLD_ANYWHERE);
+}
+
+/* Without it the directory would be a bare repository, which the skill has made. */
+static bool keeps_git_out(const struct placeholder *h)
+{
+	char text[sizeof(ELSEWHERE)];
+
+	return strcmp(h->name, "commondir") == 0 && h->fd >= 0 &&
+	       pread(h->fd, text, sizeof(text), 0) == (ssize_t)sizeof(ELSEWHERE) - 1 &&
+	       memcmp(text, ELSEWHERE, sizeof(ELSEWHERE) - 1) == 0 && is_git_layout(h->dir);
+}
+
+bool placeholders_keep_git_out(const struct placeholders *p, char *ret_dir, size_t size)
+{
+	size_t i = 0;
+
+	while (p != NULL && i < p->n && !keeps_git_out(&p->v[i])) {
+		i++;
+	}
+	return p != NULL && i < p->n && file_path(p->v[i].dir, ret_dir, size) >= 0;
+}
+
+/* The skill may have taken the right to write from the directory. */
+static void placeholder_unlink(const struct placeholder *h, const struct stat *st)
+{
+	int flags = S_ISDIR(st->st_mode) ? AT_REMOVEDIR : 0;
 	struct stat dir;
 
+	if (placeholder_is_open(st)) {
+		(void)unlinkat(h->fd, "abort-safety", 0); /* of a commit that the owner picked */
+	}
 	if (unlinkat(h->dir, h->name, flags) == 0 || errno != EACCES || fstat(h->dir, &dir) != 0) {
 		return;
 	}
@@ -406,13 +471,13 @@ void placeholders_remove(struct placeholders *p)
 		if (h->fd < 0) {
 			if (flock(h->dir, LOCK_EX | LOCK_NB) == 0 &&
 			    placeholder_is_link(h->dir, h->name)) {
-				placeholder_unlink(h, false);
+				placeholder_unlink(h, &(struct stat){ .st_mode = S_IFLNK });
 			}
 			continue;
 		}
 		if (flock(h->fd, LOCK_EX | LOCK_NB) == 0 && fstat(h->fd, &st) == 0 &&
-		    placeholder_is(&st) && is_named(h->dir, h->name, h->fd)) {
-			placeholder_unlink(h, S_ISDIR(st.st_mode));
+		    placeholder_is(&st) && is_named(h->dir, h->name, h->fd) && !keeps_git_out(h)) {
+			placeholder_unlink(h, &st);
 		}
 		own_close(&h->fd);
 	}

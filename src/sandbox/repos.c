@@ -335,28 +335,40 @@ static bool is_packages(const char *name)
 	return i < ARRAY_LEN(NAMES);
 }
 
-/* One name of the directory `path`; true if it is a repository's. */
-static bool take_entry(struct search *s, const char *path, const struct dirent64 *e)
+/* Which of the names that make a repository this is: a bit for each. */
+enum { MARK_TREE = 1, MARKS_BARE = 2 | 4 | 8 };
+
+static unsigned mark_of(const char *name)
+{
+	static const char *const NAMES[] = { ".git", "HEAD", "objects", "refs" };
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(NAMES) && strcmp(NAMES[i], name) != 0) {
+		i++;
+	}
+	return i < ARRAY_LEN(NAMES) ? 1U << i : 0;
+}
+
+/* One name of the directory `path`; returns what it says of that. */
+static unsigned take_entry(struct search *s, const char *path, const struct dirent64 *e)
 {
 	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
-		return false;
+		return 0;
 	}
 	s->entries++;
-	if (strcmp(e->d_name, ".git") == 0) {
-		return true;
-	}
-	if (!names_directory(s, path, e)) {
-		return false;
+	unsigned mark = mark_of(e->d_name);
+	if (mark == MARK_TREE || !names_directory(s, path, e)) {
+		return mark;
 	}
 	if (depth_of(path) == MAX_REPO_DEPTH) {
 		cut(s, TOO_DEEP);
-		return false;
+		return mark;
 	}
 	struct buf *to = !s->in_packages && is_packages(e->d_name) ? &s->later : &s->queue;
 	buf_adds(to, path);
 	buf_adds(to, *path != '\0' ? "/" : "");
 	buf_add(to, e->d_name, strlen(e->d_name) + 1);
-	return false;
+	return mark;
 }
 
 static bool spent(struct search *s)
@@ -419,7 +431,7 @@ static void visit(struct search *s, const char *path)
 {
 	/* Aligned as the kernel fills it. */
 	_Alignas(struct dirent64) char raw[LISTING_BYTES];
-	bool git = false;
+	unsigned marks = 0;
 	auto_fd dir = open_directory(s, path);
 
 	if (dir < 0 && errno == EACCES) {
@@ -440,12 +452,15 @@ static void visit(struct search *s, const char *path)
 		}
 		for (ssize_t at = 0; at < n;) {
 			const struct dirent64 *e = (const void *)(raw + at);
-			git |= take_entry(s, path, e);
+			marks |= take_entry(s, path, e);
 			at += e->d_reclen;
 		}
 	}
-	if (git && *path != '\0') {
+	if ((marks & MARK_TREE) != 0 && *path != '\0') {
 		add(s, s->grant, path, false);
+	}
+	if ((marks & MARKS_BARE) == MARKS_BARE) {
+		add(s, s->grant, path, true);
 	}
 }
 
@@ -525,7 +540,7 @@ static void follow_grant(struct search *s, size_t n_trees)
 {
 	follow_tree(s, NULL);
 	for (size_t i = 0; i < n_trees && !s->failed; i++) {
-		if (s->found->v[i].grant == s->grant) {
+		if (s->found->v[i].grant == s->grant && !s->found->v[i].gitdir) {
 			follow_tree(s, &s->found->v[i]);
 		}
 	}
@@ -546,7 +561,7 @@ static void read_configs(struct search *s, size_t n_trees)
 
 	read_config(s, top);
 	for (size_t i = 0; i < n_trees && !s->failed; i++) {
-		if (s->found->v[i].grant != s->grant) {
+		if (s->found->v[i].grant != s->grant || s->found->v[i].gitdir) {
 			continue;
 		}
 		auto_free char *tree = path_join(top, s->found->v[i].path);

@@ -1,6 +1,7 @@
 /* run.c - ssb_run: one plan from start to trace. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -143,10 +144,25 @@ static void record_still(struct run *r)
 	}
 }
 
+/* git would obey its settings at the owner's next command there. */
+static void record_bare(const struct run *r)
+{
+	char dir[PATH_MAX];
+
+	if (placeholders_keep_git_out(r->placeholders, dir, sizeof(dir))) {
+		trace_violation(r->trace, EV_POLICY_VIOLATION,
+		                "the skill made a bare git repository of %.3500s (HEAD, objects, "
+		                "refs); the file commondir stays there to keep git from its "
+		                "settings: look at them, then remove HEAD and commondir",
+		                dir);
+	}
+}
+
 static void record_end(struct run *r, const struct pump pumps[3], struct ssb_result *res)
 {
 	record_limits(r, pumps, res);
 	record_still(r);
+	record_bare(r);
 	trace_eventf(r->trace, EV_EXIT_CODE, "%d", res->exit_status);
 	bool good = res->end == SSB_END_EXITED && res->exit_status == 0;
 	trace_eventf(r->trace, good ? EV_SKILL_COMPLETED : EV_SKILL_FAILED,

@@ -172,7 +172,8 @@ static int make_sources(struct run *r, struct ssb_error *err)
 	if (repos_find(r->plan, r->owner != NULL ? r->owner->state_dir : NULL, &r->repos, err) !=
 	            0 ||
 	    placeholders_make(r->plan, r->repos, &r->placeholders, err) != 0 ||
-	    links_hold(r->plan, r->repos, err) != 0 || sources_init(&r->stage, err) != 0) {
+	    links_hold(r->plan, r->repos, r->placeholders, err) != 0 ||
+	    sources_init(&r->stage, err) != 0) {
 		return -1;
 	}
 	r->stage.repos = r->repos;

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -194,6 +195,75 @@ static void locked_by_somebody_else(void **state)
 	assert_empty();
 }
 
+static void read_commondir(const char *dir, char text[8])
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s%scommondir", dir, *dir != '\0' ? "/" : "");
+	auto_fd fd = openat(grant.fd, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, 7) : -1;
+	assert_true(n >= 0);
+	text[n > 0 ? n : 0] = '\0';
+}
+
+static void make_git_layout(const char *dir)
+{
+	static const char *const NAMES[] = { "HEAD", "objects", "refs" };
+	char path[64];
+
+	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+		snprintf(path, sizeof(path), "%s%s%s", dir, *dir != '\0' ? "/" : "", NAMES[i]);
+		/* A symlink to nothing counts: what it means can be made later. */
+		assert_int_equal(symlinkat("later", grant.fd, path), 0);
+	}
+}
+
+/* git takes nothing for a bare repository that the skill makes at the top, also when the run is
+ * over; of a git directory that is there the placeholder says nothing new. */
+static void keeps_git_out(void **state)
+{
+	char text[8], dir[PATH_MAX];
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(mkdirat(grant.fd, ".git", 0755), 0);
+	make_git_layout(".git");
+	struct placeholders *p = hold();
+	read_commondir("", text);
+	assert_string_equal(text, "/");
+	read_commondir(".git", text);
+	assert_string_equal(text, ".");
+	assert_false(placeholders_keep_git_out(p, dir, sizeof(dir)));
+	make_git_layout("");
+	assert_true(placeholders_keep_git_out(p, dir, sizeof(dir)));
+	assert_string_equal(dir, top);
+	placeholders_remove(p);
+	assert_held("commondir");
+	assert_false(look(".git/commondir", &st));
+	/* The next run changes nothing of it, until a name is gone. */
+	placeholders_remove(hold());
+	read_commondir("", text);
+	assert_string_equal(text, "/");
+	assert_int_equal(unlinkat(grant.fd, "refs", 0), 0);
+	placeholders_remove(hold());
+	assert_false(look("commondir", &st));
+}
+
+/* A directory of git's own state can be written by programs of the owner's meanwhile. */
+static void open_to_the_owner(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(mkdirat(grant.fd, ".git", 0755), 0);
+	struct placeholders *p = hold();
+	auto_fd fd = openat(grant.fd, ".git/sequencer/abort-safety", O_WRONLY | O_CREAT | O_CLOEXEC,
+	                    0644);
+	assert_true(fd >= 0);
+	placeholders_remove(p);
+	assert_false(look(".git/sequencer", &st));
+}
+
 /* A name that must not seem to be there: a symlink to nothing, locked by its directory. */
 static void held_by_a_link(void **state)
 {
@@ -206,7 +276,7 @@ static void held_by_a_link(void **state)
 	struct placeholders *one = hold();
 	struct placeholders *two = hold();
 	assert_true(placeholder_is_link(grant.fd, ".git/rebase-merge"));
-	assert_true(placeholder_is_link(grant.fd, ".git/sequencer"));
+	assert_true(look(".git/sequencer", &st) && placeholder_is_open(&st));
 	assert_int_equal(fstatat(grant.fd, ".git/rebase-merge", &st, 0), -1);
 	assert_int_equal(errno, ENOENT);
 	placeholders_remove(one);
@@ -302,6 +372,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(finished_when_it_is_removed, world, world_end),
 		cmocka_unit_test_setup_teardown(owner_s_own_is_left_alone, world, world_end),
 		cmocka_unit_test_setup_teardown(held_by_a_link, world, world_end),
+		cmocka_unit_test_setup_teardown(keeps_git_out, world, world_end),
+		cmocka_unit_test_setup_teardown(open_to_the_owner, world, world_end),
 		cmocka_unit_test_setup_teardown(open_to_everybody, world, world_end),
 		cmocka_unit_test_setup_teardown(locked_by_somebody_else, world, world_end),
 		cmocka_unit_test_setup_teardown(too_few_fds, world, world_end),

@@ -1,0 +1,202 @@
+"""What git does in a writable grant: a skill cannot leave a repository there that the owner's git
+takes for the owner's, ordinary work goes on without an alarm, and what is refused is told."""
+import os
+
+import pytest
+
+from test_repositories import git, history
+
+WHO = [w for n in ("AUTHOR", "COMMITTER") for w in
+       ("--env", f"GIT_{n}_NAME=n", "--env", f"GIT_{n}_EMAIL=e@x")]
+
+# A bare repository in place of the one that is there, or where there is none.
+BARE = """
+cd "$D" || exit 9
+[ ! -d .git ] || { rm -f .git/HEAD; mv .git/refs .git/r 2>&-; }
+mkdir -p objects refs; echo 'ref: refs/heads/x' > HEAD
+printf '#!/bin/sh\\ntouch "$HOME/pwned"\\n' > run; chmod 755 run
+printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n' > config
+printf '\\tworktree = %s\\n\\tfsmonitor = %s/run\\n' "$D" "$D" >> config
+echo > tried
+"""
+
+# Where the grant is, and where the owner enters, from the directory of the case.
+PLACES = {
+    "no repository": ("", "", ""),
+    "a repository": ("git init -q", "", ""),
+    "one directory of a repository": ("git init -q; mkdir sub", "sub", "sub"),
+    "a repository below": ("git init -q a/b", "", "a/b"),
+}
+
+
+@pytest.mark.parametrize("case", PLACES)
+def test_bare_repository_in_place_of_the_owners(ssb, case):
+    """The owner's git, which a shell's prompt calls, obeys none of its settings, while the skill
+    runs and later."""
+    script, grant, entered = PLACES[case]
+    pwned = ssb.home / "pwned"
+    held, control = ssb.mkdir("held"), ssb.mkdir("control")
+    for d in (held, control):
+        ssb.as_caller(["sh", "-ec", script or ":"], cwd=d).ok()
+    d = held / entered
+    p = ssb.popen([ssb.binary, "run", "-w", held / grant, "--env", f"D={d}", "--", "sh", "-c",
+                   BARE + "echo done; read x"], stdin=-1, stdout=-1, stderr=-1)
+    assert p.stdout.readline() == b"done\n" and (d / "tried").exists()
+    ssb.bare(["git", "status"], cwd=d)
+    assert not pwned.exists()
+    assert b"commondir" in p.communicate(b"\n", timeout=60)[1], "the run tells"
+    ssb.bare(["git", "status"], cwd=d)
+    assert not pwned.exists()
+    ssb.run("-w", held / grant, "--", "true").ok()  # the next one neither obeys nor removes it
+    ssb.bare(["git", "status"], cwd=d)
+    assert not pwned.exists()
+    ssb.as_caller(["rm", "-r", d / "HEAD"]).ok()
+    ssb.run("-w", held / grant, "--", "true").ok()
+    assert not os.path.lexists(d / "commondir"), "nothing is left when nothing is to be kept"
+    ssb.bare(["sh", "-c", BARE], env={"D": str(control / entered)}).ok()
+    ssb.bare(["git", "status"], cwd=control / entered)
+    assert pwned.exists(), "control: unconfined the same lines run code in the owner's git"
+
+
+def test_bare_repository_of_the_owners(ssb):
+    """Below the grant, or the grant itself: git works, and what it obeys is held."""
+    top = ssb.mkdir("top")
+    history(ssb, ssb.mkdir("from"))
+    git(ssb, "clone", "-q", "--bare", ssb.base / "from", top / "x.git")
+    bare = top / "x.git"
+    script = f"""cd {bare}; git rev-parse --verify -q side > /dev/null && echo read
+(echo x >> config) 2>&- || echo held; (echo x > hooks/pre-receive) 2>&- || echo held
+git update-ref refs/heads/new side && echo written"""
+    for grant in (top, bare):
+        r = ssb.run("-w", grant, "--", "sh", "-c", script)
+        assert r.text.split() == ["read", "held", "held", "written"], r
+        assert not (bare / "commondir").exists()
+        assert git(ssb, "rev-parse", "--is-bare-repository", cwd=bare) == "true\n"
+    assert ssb.as_caller(["sh", "-c", script]).text.split() == ["read", "written"], "control"
+
+
+WORK = """
+set -e
+git cherry-pick side > /dev/null; echo picked; git revert --no-edit HEAD > /dev/null; echo reverted
+git branch -q gone; git branch -q -D gone; git gc -q; git update-server-info || true; echo kept
+git status | grep -E 'rebas|cherry|revert' || echo quiet
+"""
+
+
+def test_ordinary_work_is_calm(ssb):
+    """One commit is picked or reverted, branches go, git cleans up."""
+    d = ssb.mkdir("d")
+    history(ssb, d)
+    r = ssb.run("-w", d, *WHO, "--", "sh", "-c", WORK, cwd=d).ok()
+    assert r.text.split() == ["picked", "reverted", "kept", "quiet"]
+    assert not ssb.last_trace()["policy_violations"] and "outside the plan" not in r.errors
+    # What git could not write is in the record all the same, and another program is told.
+    denied = {(e["data"]["op"], os.path.basename(e["data"].get("path2") or e["data"]["path"]))
+              for e in ssb.last_trace()["events"] if e["kind"] == "file_blocked"}
+    assert ("rename", "config") in denied, denied
+    assert not os.path.lexists(d / ".git/sequencer")
+    assert git(ssb, "log", "--format=%s", cwd=d).split("\n")[:2] == ['Revert "two"', "two"]
+    ssb.run("-w", d, "--", "sh", "-c", "echo x >> .git/config", cwd=d)
+    assert [e["data"]["reason"] for e in ssb.last_trace()["policy_violations"]] == ["protected"]
+
+
+def test_state_of_the_sequencer_stays_inside(ssb):
+    """What the skill writes there the host never sees, and the owner can pick meanwhile."""
+    d = ssb.mkdir("d")
+    history(ssb, d)
+    script = "echo pick x > .git/sequencer/todo; echo x > .git/sequencer/opts; echo up; read x"
+    p = ssb.popen([ssb.binary, "run", "-w", d, "--", "sh", "-c", script], cwd=d, stdin=-1,
+                  stdout=-1)
+    assert p.stdout.readline() == b"up\n"
+    assert os.listdir(d / ".git/sequencer") == []
+    git(ssb, "cherry-pick", "side", cwd=d)
+    assert "cherry" not in git(ssb, "status", cwd=d)
+    p.communicate(b"\n", timeout=60)
+    assert not os.path.lexists(d / ".git/sequencer")
+    git(ssb, "cherry-pick", "side~1", cwd=d)
+
+
+# What needs a state that git would obey later.
+REFUSED = {
+    "rebase": ("git rebase -q --force-rebase HEAD~1", "git clone"),
+    "several picks": ("git cherry-pick side~1 side", "git clone"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused_is_told(ssb, case):
+    """In the record, by why and after the run, with a way that works."""
+    command, remedy = REFUSED[case]
+    d = ssb.mkdir("d")
+    history(ssb, d)
+    git(ssb, "commit", "-q", "--allow-empty", "-m", "second", cwd=d)
+    r = ssb.run("-w", d, *WHO, "--", "sh", "-c", command, cwd=d)
+    assert r.code != 0 and "protected" in r.errors and remedy in r.errors, r
+    assert not ssb.last_trace()["policy_violations"], "git's own work is no attack"
+    why = ssb.ssb("why", "last").ok().text
+    assert "protected" in why and remedy in why and "nothing was denied" not in why
+    r = ssb.run("-w", d, *WHO, "--", "sh", "-c",
+                f'git clone -q -b master . "$TMPDIR/c"; cd "$TMPDIR/c"; git branch -q side '
+                f'origin/side; {command}', cwd=d)
+    assert r.ok(), "as the remedy says"
+    # The same state, made by another program.
+    ssb.run("-w", d, "--", "mkdir", ".git/rebase-merge", cwd=d)
+    assert [e["data"]["reason"] for e in ssb.last_trace()["policy_violations"]] == ["protected"]
+
+
+def test_init_at_the_top_of_a_grant_is_told(ssb):
+    """A repository there would be obeyed by the owner's git. The owner can make it before."""
+    d = ssb.mkdir("d")
+    init = ["-w", d, *WHO, "--", "git", "init", "-q"]
+    r = ssb.run(*init, cwd=d)
+    assert r.code != 0 and "protected" in r.errors and "git init" in r.errors, r
+    assert not ssb.last_trace()["policy_violations"] and os.listdir(d) == []
+    assert "git init" in ssb.ssb("why", "last").ok().text
+    ssb.run(*init, "below", cwd=d).ok()
+    git(ssb, "init", "-q", d)
+    ssb.run("-w", d, *WHO, "--", "sh", "-c", "echo x > x; git add x; git commit -qm x", cwd=d).ok()
+    assert git(ssb, "log", "--format=%s", cwd=d) == "x\n", "as the remedy says"
+
+
+# A symlink above the grant ~/p, to what is not there: the name that is held in it.
+DANGLING = {
+    "a program in the home": (".local/bin/tool", "../../p/dist/tool", "dist"),
+    "a shell's start file": (".bashrc", "p/rc", "rc"),
+    "instructions": ("CLAUDE.md", "p/docs/agents.md", "docs/agents.md"),
+}
+
+
+@pytest.mark.parametrize("case", DANGLING)
+def test_link_above_that_leads_to_nothing(ssb, case):
+    """The run goes on, and what the link means cannot be made."""
+    link, to, held = DANGLING[case]
+    p = ssb.mkdir("home/p")
+    ssb.mkdir("home/p/docs")
+    os.makedirs((ssb.home / link).parent, exist_ok=True)
+    for part in (".local", ".local/bin"):
+        if (ssb.home / part).exists():
+            ssb.own(ssb.home / part)
+    os.symlink(to, ssb.home / link)
+    ssb.own(ssb.home / link)
+    aim = os.path.normpath((ssb.home / link).parent / to)
+    script = f"mkdir -p {os.path.dirname(aim)}; echo evil > {aim}; echo x > {p}/free"
+    ssb.run("-w", p, "--", "sh", "-c", script).ok()
+    assert (p / "free").exists() and not os.path.lexists(aim)
+    assert not os.path.lexists(p / held), "no placeholder stays"
+    ssb.as_caller(["sh", "-c", script]).ok()
+    assert (ssb.home / link).read_text() == "evil\n", "control"
+
+
+def test_links_of_others_above(root):
+    """In a directory that users share, a link of another user's is nothing that the caller obeys."""
+    shared = root.mkdir("shared")
+    p = root.mkdir("shared/p")
+    (shared / ".envrc").symlink_to("p/x")
+    (shared / "CLAUDE.md").symlink_to("/root/nothing/p/y")
+    os.lchown(shared / ".envrc", 12345, 12345)
+    root.run("-w", p, "--", "sh", "-c", f"echo x > {p}/x").ok()
+    assert (p / "x").exists()
+    (p / "x").unlink()
+    os.lchown(shared / ".envrc", 0, 0)
+    root.run("-w", p, "--", "sh", "-c", f"echo x > {p}/x")
+    assert not (p / "x").exists(), "control: the caller's own is held"
