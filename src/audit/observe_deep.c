@@ -41,7 +41,7 @@ static bool may_be_there(int fd)
 }
 
 /* On the way: where it is, and what is left of the path. */
-struct way {
+struct deep_way {
 	int dir;
 	char rest[PATH_MAX];
 	int links;
@@ -60,7 +60,7 @@ static size_t idle(const char *s)
 }
 
 /* Takes it away at the beginning, where a slash leads to the root. */
-static void skip_idle(struct way *w)
+static void skip_idle(struct deep_way *w)
 {
 	size_t n = w->rest[0] == '/' ? 0 : idle(w->rest);
 
@@ -68,7 +68,7 @@ static void skip_idle(struct way *w)
 }
 
 /* Puts the target of a symlink in the place of the first name; false: too long. */
-static bool put_target(struct way *w, const char *name, size_t behind)
+static bool put_target(struct deep_way *w, const char *name, size_t behind)
 {
 	char to[PATH_MAX];
 	ssize_t n = readlinkat(w->dir, name, to, sizeof(to) - 1);
@@ -94,7 +94,7 @@ static bool is_procfs(int dir)
 
 /* Goes on by the first name of what is left, which is taken away; false: it leads
  * nowhere, or is a symlink that is not followed. */
-static bool go_on(struct way *w, bool follow, bool *ret_there)
+static bool go_on(struct deep_way *w, bool follow, bool *ret_there)
 {
 	char name[NAME_MAX + 1];
 	size_t n = strcspn(w->rest, "/");
@@ -122,14 +122,14 @@ static bool go_on(struct way *w, bool follow, bool *ret_there)
 	return S_ISDIR(st.st_mode);
 }
 
-static void way_done(struct way *w)
+static void way_done(struct deep_way *w)
 {
 	own_close(&w->dir);
 }
 
 bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX], bool *ret_there)
 {
-	AUTO(way_done) struct way w = { .dir = dir };
+	AUTO(way_done) struct deep_way w = { .dir = dir };
 	size_t len = strlen(raw);
 	int steps = 0;
 

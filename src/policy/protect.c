@@ -16,7 +16,7 @@ const struct protected_place PROTECTED[] = {
 	{ ".git/commondir", false, HOLD_ANYWHERE }, /* of which "." is the neutral content */
 	{ ".git/info", true, HOLD_ANYWHERE },
 	{ ".git/modules", true, HOLD_ANYWHERE },
-	{ ".git/gitdir", false, HOLD_NOT },    /* of a worktree, see repos.c */
+	{ ".git/gitdir", false, HOLD_NOT },    /* of a worktree, see repos_gitdirs.c */
 	{ "commondir", false, HOLD_ANYWHERE }, /* keeps git from a bare repository there */
 	{ ".gitmodules", false, HOLD_NOT },
 	{ ".gitconfig", false, HOLD_NOT },

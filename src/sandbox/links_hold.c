@@ -1,0 +1,415 @@
+/* links_hold.c - the names that the host obeys, directory by directory, and what those of them that
+ * are symlinks mean. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/own.h"
+#include "os/file.h"
+#include "policy/paths.h"
+#include "policy/protect.h"
+#include "sandbox/links.h"
+#include "sandbox/repos.h"
+#include "sandbox/sources.h"
+
+/* Named by the owner, to be written: whoever leads there leads to what is meant to be. */
+static bool is_owners(const struct grant *g, const char *path)
+{
+	return (g->origin == ORIGIN_FLAG || g->origin == ORIGIN_POLICY) &&
+	       strcmp(g->target, path) == 0;
+}
+
+/* Where names are held. */
+struct link_holder {
+	struct links *links;
+	const struct ssb_plan *plan;
+	struct placeholders *placeholders;
+	struct ssb_error *err;
+};
+
+/* What is not there by now nobody can make, but beneath a placeholder, which is held then. */
+static int hold_there(const struct link_holder *h, const char *path)
+{
+	struct stat st;
+	bool there;
+	auto_free char *real = links_follow(h->links, h->plan, path, &there);
+	auto_free char *above = real != NULL ? path_parent(real) : NULL;
+
+	if (real == NULL || above == NULL) {
+		return -1;
+	}
+	if (there) {
+		return links_add(h->links, h->plan, real, true);
+	}
+	if (stat(above, &st) != 0) {
+		return file_is_missing(errno) ? 0 : -1;
+	}
+	return placeholder_is(&st) ? links_add(h->links, h->plan, above, true) : 0;
+}
+
+/* Made by another user, in a directory of neither the skill nor that user: what the caller's
+ * programs obey there is not the caller's own. */
+static bool is_of_others(const struct ssb_plan *plan, const char *link)
+{
+	const struct grant *g = plan_shown_by(plan, link);
+	auto_free char *above = path_parent(link);
+	struct stat st, dir;
+
+	return (g == NULL || !grant_is_work(g)) && above != NULL && lstat(link, &st) == 0 &&
+	       st.st_uid != geteuid() && st.st_uid != 0 && stat(above, &dir) == 0 &&
+	       st.st_uid != dir.st_uid;
+}
+
+/* What a link means, which is a directory as a rule or not; `in`: unless that lies in this
+ * directory, which is held itself. */
+static int hold_meant(const struct link_holder *h, const char *link, bool is_dir, const char *in)
+{
+	bool there;
+
+	if (is_of_others(h->plan, link)) {
+		return 0;
+	}
+	auto_free char *real = links_follow(h->links, h->plan, link, &there);
+	int why = errno;
+	const struct grant *g = real != NULL ? plan_shown_by(h->plan, real) : NULL;
+	if (real == NULL) {
+		return -1;
+	}
+	if (in != NULL && path_beneath(real, in) != NULL) {
+		return 0;
+	}
+	if (!there) { /* a name that the skill could fill? */
+		if (g == NULL || !grant_is_work(g)) {
+			return 0;
+		}
+		const char *rest = path_beneath(real, g->target);
+		errno = why;
+		return !file_is_missing(why) ||
+		                       placeholders_add(h->placeholders, g, rest, is_dir) != 0
+		               ? -1
+		               : hold_there(h, real);
+	}
+	return g == NULL || is_owners(g, real) ? 0 : links_add(h->links, h->plan, real, true);
+}
+
+/* A directory that the host obeys, and what in it leads elsewhere. */
+struct obeyed {
+	const struct link_holder *holder;
+	char path[PATH_MAX];
+	unsigned levels;
+	size_t entries;
+};
+
+static bool leads_out(const struct obeyed *o, int dir, const char *name)
+{
+	char to[PATH_MAX];
+	auto_fd at = openat(dir, name, O_PATH | O_CLOEXEC);
+
+	return at < 0 || file_path(at, to, sizeof(to)) < 0 || path_beneath(to, o->path) == NULL;
+}
+
+static int take_link(struct obeyed *o, int dir, const char *within, const char *name)
+{
+	char link[PATH_MAX];
+
+	if (!leads_out(o, dir, name)) {
+		return 0;
+	}
+	int n = snprintf(link, sizeof(link), "%s/%s%s%s", o->path, within,
+	                 *within != '\0' ? "/" : "", name);
+	errno = ENAMETOOLONG;
+	if (n < 0 || (size_t)n >= sizeof(link) ||
+	    hold_meant(o->holder, link, false, o->path) != 0) {
+		return ssb_fail(o->holder->err, SSB_E_LAYER, errno, "mounts",
+		                "cannot protect what the symlink '%.180s', which the host obeys, "
+		                "leads to; remove it",
+		                link);
+	}
+	return 0;
+}
+
+static int fail_obeyed(const struct obeyed *o, const char *within)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%.1000s", o->path, within);
+	return links_unread(path, o->holder->err);
+}
+
+/* The symlinks of the directory `name` in `at`, and in its directories, as many levels as that.
+ * `within` is its path in what is obeyed. Other programs may change it meanwhile. */
+static int take_links(struct obeyed *o, int at, const char *name, const char *within,
+                      unsigned level)
+{
+	auto_fd fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0) {
+		return errno == ELOOP || !links_is_unread(at, name) ? 0 : fail_obeyed(o, within);
+	}
+	auto_dir dir = fdopendir(fd);
+	if (dir == NULL) {
+		return fail_obeyed(o, within);
+	}
+	int list = steal_fd(&fd); /* the stream has it */
+	errno = 0;
+	for (const struct dirent *e; (e = readdir(dir)) != NULL; errno = 0) {
+		struct stat st = { .st_mode = DTTOIF(e->d_type) };
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
+			continue;
+		}
+		if (++o->entries > MAX_REPO_ENTRIES) {
+			errno = E2BIG;
+			return fail_obeyed(o, within);
+		}
+		if (e->d_type == DT_UNKNOWN &&
+		    fstatat(list, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 &&
+		    !file_is_missing(errno)) {
+			return fail_obeyed(o, within);
+		}
+		if ((S_ISLNK(st.st_mode) && take_link(o, list, within, e->d_name) != 0) ||
+		    (S_ISDIR(st.st_mode) && level < o->levels &&
+		     take_links(o, list, e->d_name, e->d_name, level + 1) != 0)) {
+			return -1;
+		}
+	}
+	return errno != 0 ? fail_obeyed(o, within) : 0;
+}
+
+/* Of a directory that is to be read-only: a hook that is a symlink to a script of the tree, say,
+ * is what it leads to. With two levels .claude/skills/x is looked at, and nothing deeper. */
+static int hold_obeyed(const struct link_holder *h, int dir, const char *name, unsigned levels)
+{
+	struct obeyed o = { .holder = h, .levels = levels };
+	auto_fd at = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (at < 0 && (file_is_missing(errno) || errno == ELOOP || errno == EACCES)) {
+		return 0; /* the way there was judged before */
+	}
+	if (at < 0 || file_path(at, o.path, sizeof(o.path)) < 0) {
+		return links_unread(name, h->err);
+	}
+	const struct grant *g = plan_shown_by(h->plan, o.path);
+	bool owners = g != NULL && g->access == ACCESS_WRITE && is_owners(g, o.path);
+	return owners ? 0 : take_links(&o, at, ".", "", 1);
+}
+
+/* The length of the first part of `name` that is a symlink; 0: none is. -1 with errno. */
+static ssize_t linked_part(int dir, const char *name)
+{
+	auto_fd at = file_openat2(dir, name, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+
+	if (at < 0 && errno != ELOOP) {
+		return links_is_unread(dir, name) ? -1 : 0;
+	}
+	return at >= 0 ? 0 : (ssize_t)file_first_symlink(dir, name);
+}
+
+/* One protected name in a directory, whose path is `where`, if it is a symlink. */
+static int hold_name(const struct link_holder *h, int dir, const char *where, const char *name,
+                     bool is_dir)
+{
+	char link[PATH_MAX];
+	ssize_t part = linked_part(dir, name);
+	int n = part > 0 ? snprintf(link, sizeof(link), "%s/%.*s", where, (int)part, name) : 0;
+
+	if (part < 0) {
+		return -1;
+	}
+	if (n < 0 || (size_t)n >= sizeof(link)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return part > 0 ? hold_meant(h, link, is_dir, NULL) : 0;
+}
+
+/* A directory with names that the host obeys. */
+struct names_at {
+	int dir;
+	const char *path; /* of it, absolute */
+	bool gitdir;      /* see repos.h */
+	unsigned levels;  /* see hold_obeyed() */
+	const bool *few;  /* which of them can be there at all; NULL: any */
+};
+
+static int hold_names(const struct link_holder *h, const struct names_at *at)
+{
+	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
+		const struct protected_place *p = &PROTECTED[i];
+		const char *name = at->gitdir ? protected_in_gitdir(p) : p->name;
+		if (name == NULL || (at->few != NULL && !at->few[i]) ||
+		    (p->hold == HOLD_BY_LINK && placeholder_is_link(at->dir, name))) {
+			continue;
+		}
+		if (hold_name(h, at->dir, at->path, name, p->is_dir) != 0) {
+			return ssb_fail(h->err, SSB_E_LAYER, errno, "mounts",
+			                "cannot protect '%s', which the host obeys, in '%.150s'; "
+			                "if it is a symlink, remove it",
+			                name, at->path);
+		}
+		if (p->is_dir && hold_obeyed(h, at->dir, name, at->levels) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* The names in one directory, `within` a grant. */
+static int hold_within(const struct link_holder *h, const struct grant *g, const char *within,
+                       bool gitdir)
+{
+	auto_free char *path = path_join(g->path, within);
+	auto_fd dir = file_openat2(g->fd, *within != '\0' ? within : ".", O_PATH | O_DIRECTORY,
+	                           RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	const struct names_at at = { dir, path, gitdir, 2, NULL };
+
+	return dir >= 0 && path != NULL ? hold_names(h, &at)
+	                                : ssb_fail(h->err, SSB_E_LAYER, errno, "mounts",
+	                                           "cannot open '%.100s/%.100s'", g->path, within);
+}
+
+/* Which of the protected names can be in a directory, by their first parts: most have few. */
+static int list_few(int dir, const char *path, bool *few, struct ssb_error *err)
+{
+	auto_fd fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool any = fd < 0 && errno == EACCES; /* its names can be known, not listed */
+	auto_dir list = fd >= 0 ? fdopendir(fd) : NULL;
+	size_t n = 0;
+
+	if (list == NULL && !any) {
+		return links_unread(path, err);
+	}
+	(void)steal_fd(&fd);
+	errno = 0;
+	for (const struct dirent *e; !any && (e = readdir(list)) != NULL; errno = 0) {
+		size_t len = strlen(e->d_name);
+		for (size_t i = 0; i < PROTECTED_COUNT; i++) {
+			few[i] |= strncmp(PROTECTED[i].name, e->d_name, len) == 0 &&
+			          (PROTECTED[i].name[len] == '\0' || PROTECTED[i].name[len] == '/');
+		}
+		any = ++n > MAX_AROUND_NAMES;
+	}
+	if (errno != 0 && !any) {
+		return links_unread(path, err);
+	}
+	memset(few, true, any ? PROTECTED_COUNT : 0);
+	return 0;
+}
+
+/* The names in a directory above a grant. In a home there are many that matter, with much in
+ * them: what these hold themselves is looked at, and nothing deeper. */
+static int hold_around(const struct link_holder *h, const char *path)
+{
+	auto_fd dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_free bool *few = calloc(PROTECTED_COUNT, sizeof(*few));
+	const struct names_at at = { dir, path, false, strcmp(path, h->plan->home) == 0 ? 1 : 2,
+		                     few };
+
+	if (dir < 0 || few == NULL) {
+		return links_unread(path, h->err);
+	}
+	return list_few(dir, path, few, h->err) != 0 ? -1 : hold_names(h, &at);
+}
+
+/* The names in a git directory that is not granted. */
+static int hold_gitdir(const struct link_holder *h, const char *path)
+{
+	const struct grant *g = plan_shown_by(h->plan, path);
+	auto_fd dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const struct names_at at = { dir, path, true, 2, NULL };
+
+	if (g != NULL && grant_is_work(g)) {
+		return 0; /* one of the repositories */
+	}
+	if (dir < 0) {
+		return links_is_unread(AT_FDCWD, path) ? links_unread(path, h->err) : 0;
+	}
+	return hold_names(h, &at);
+}
+
+/* What the settings of repositories name. */
+static int hold_named(const struct link_holder *h, const struct repos *repos)
+{
+	for (size_t i = 0; i < repos->n_named; i++) {
+		const struct named *n = &repos->named[i];
+		const struct grant *g = &h->plan->grants[n->grant];
+		auto_free char *path = path_join(g->path, n->path);
+		bool owners = path != NULL && is_owners(g, path);
+		if (owners && n->whole) {
+			return ssb_fail(h->err, SSB_E_LAYER, 0, "mounts",
+			                "git runs '%.150s' (%.40s) itself as a directory of hooks, "
+			                "which the skill must not write; set core.hooksPath of the "
+			                "repository there to a directory of its own",
+			                g->path, g->where);
+		}
+		if (!owners && (path == NULL || hold_there(h, path) != 0)) {
+			return ssb_fail(h->err, SSB_E_LAYER, errno, "mounts",
+			                "cannot protect '%.90s/%.90s' (%.40s), which git's "
+			                "settings there name",
+			                g->path, n->path, g->where);
+		}
+		if (!owners && hold_obeyed(h, AT_FDCWD, path, 2) != 0) {
+			return -1;
+		}
+	}
+	for (size_t i = 0; i < repos->hooks.n; i++) {
+		if (hold_obeyed(h, AT_FDCWD, repos->hooks.v[i], 2) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* For who tells of attempts to write there. */
+static int list_read_only(const struct ssb_plan *plan, struct links *l, struct ssb_error *err)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const struct held *h = &l->v[i];
+		auto_free char *path =
+		        h->read_only ? path_join(plan->grants[h->grant].target, h->path) : NULL;
+		if (h->read_only &&
+		    (path == NULL || string_list_add(&l->paths, path, MAX_HELD) != 0)) {
+			return ssb_fail(err, SSB_E_NOMEM, 0, "mounts", "out of memory");
+		}
+	}
+	return 0;
+}
+
+int links_hold(const struct ssb_plan *plan, struct repos *repos, struct placeholders *placeholders,
+               struct ssb_error *err)
+{
+	if (repos == NULL) {
+		return 0;
+	}
+	const struct link_holder h = { &repos->links, plan, placeholders, err };
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		const struct grant *g = &plan->grants[i];
+		if (grant_is_work(g) && hold_within(&h, g, "", false) != 0) {
+			return -1;
+		}
+	}
+	for (size_t i = 0; i < repos->n; i++) {
+		const struct repo *r = &repos->v[i];
+		if (hold_within(&h, &plan->grants[r->grant], r->path, r->gitdir) != 0) {
+			return -1;
+		}
+	}
+	for (size_t i = 0; i < repos->around.n; i++) {
+		if (hold_around(&h, repos->around.v[i]) != 0) {
+			return -1;
+		}
+	}
+	for (size_t i = 0; i < repos->gitdirs.n; i++) {
+		if (hold_gitdir(&h, repos->gitdirs.v[i]) != 0) {
+			return -1;
+		}
+	}
+	return hold_named(&h, repos) != 0 ? -1 : list_read_only(plan, &repos->links, err);
+}

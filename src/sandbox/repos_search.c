@@ -1,0 +1,243 @@
+/* repos_search.c - breadth first, so that what a bound leaves out is what lies deepest. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "os/file.h"
+#include "policy/paths.h"
+#include "sandbox/repos_priv.h"
+
+#define QUEUE_BYTES   (4UL << 20)
+#define LISTING_BYTES 32768U
+
+static size_t depth_of(const char *path)
+{
+	size_t depth = *path != '\0';
+
+	for (; *path != '\0'; path++) {
+		depth += *path == '/';
+	}
+	return depth;
+}
+
+static bool names_directory(struct repos_search *s, const char *path, const struct dirent64 *e)
+{
+	if (e->d_type != DT_UNKNOWN) {
+		return e->d_type == DT_DIR;
+	}
+	auto_free char *whole = *path != '\0' ? path_join(path, e->d_name) : strdup(e->d_name);
+	s->failed |= whole == NULL;
+	return whole != NULL && repos_type_of(s, whole) == S_IFDIR;
+}
+
+/* What package managers fill: many files, as a rule none of them a repository's. */
+static bool is_packages(const char *name)
+{
+	static const char *const NAMES[] = { "node_modules", "site-packages", "dist-packages",
+		                             "__pycache__" };
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(NAMES) && strcmp(NAMES[i], name) != 0) {
+		i++;
+	}
+	return i < ARRAY_LEN(NAMES);
+}
+
+/* Which of the names that make a repository this is: a bit for each. */
+enum { MARK_TREE = 1, MARKS_BARE = 2 | 4 | 8 };
+
+static unsigned mark_of(const char *name)
+{
+	static const char *const NAMES[] = { ".git", "HEAD", "objects", "refs" };
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(NAMES) && strcmp(NAMES[i], name) != 0) {
+		i++;
+	}
+	return i < ARRAY_LEN(NAMES) ? 1U << i : 0;
+}
+
+/* One name of the directory `path`; returns what it says of that. */
+static unsigned take_entry(struct repos_search *s, const char *path, const struct dirent64 *e)
+{
+	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
+		return 0;
+	}
+	s->entries++;
+	unsigned mark = mark_of(e->d_name);
+	if (mark == MARK_TREE || !names_directory(s, path, e)) {
+		return mark;
+	}
+	if (depth_of(path) == MAX_REPO_DEPTH) {
+		repos_cut(s, REPOS_TOO_DEEP);
+		return mark;
+	}
+	struct buf *to = !s->in_packages && is_packages(e->d_name) ? &s->later : &s->queue;
+	buf_adds(to, path);
+	buf_adds(to, *path != '\0' ? "/" : "");
+	buf_add(to, e->d_name, strlen(e->d_name) + 1);
+	return mark;
+}
+
+static bool spent(struct repos_search *s)
+{
+	if (s->entries > MAX_REPO_ENTRIES || s->queue.failed || s->later.failed) {
+		*repos_cut_of(s) = "it holds too many files";
+	} else if (!budget_left(s->budget)) {
+		*repos_cut_of(s) = "it takes too long";
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* A directory that is closed to the caller. If it is the caller's own the skill can open it,
+ * and an earlier one may have closed it: nobody knows what is in it, so all of it stays as
+ * it is. */
+static void keep_closed(struct repos_search *s, const char *path)
+{
+	auto_fd dir = file_openat2(repos_grant_fd(s, s->grant), *path != '\0' ? path : ".",
+	                           O_PATH | O_DIRECTORY | O_NOFOLLOW,
+	                           REPOS_IN_GRANT | RESOLVE_NO_SYMLINKS);
+	struct stat st;
+
+	if (dir < 0 || fstat(dir, &st) != 0) {
+		repos_note_unread(s, s->grant, path);
+		return;
+	}
+	if (st.st_uid != geteuid()) {
+		if (faccessat(dir, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0) {
+			repos_cut(s, "a part of it cannot be listed");
+		}
+		return;
+	}
+	auto_free char *whole = path_join(s->plan->grants[s->grant].path, path);
+	repos_hold_whole(s, whole);
+}
+
+/* Opens a directory to be read; -1 with errno. By a name in it: to be listed is not enough,
+ * these have to be found as well. */
+static int open_directory(const struct repos_search *s, const char *path)
+{
+	char within[PATH_MAX + 2];
+
+	snprintf(within, sizeof(within), "%s%s.", path, *path != '\0' ? "/" : "");
+	return file_openat2(repos_grant_fd(s, s->grant), within, O_RDONLY | O_DIRECTORY,
+	                    REPOS_IN_GRANT | RESOLVE_NO_SYMLINKS);
+}
+
+static void visit(struct repos_search *s, const char *path)
+{
+	/* Aligned as the kernel fills it. */
+	_Alignas(struct dirent64) char raw[LISTING_BYTES];
+	unsigned marks = 0;
+	auto_fd dir = open_directory(s, path);
+
+	if (dir < 0 && errno == EACCES) {
+		keep_closed(s, path);
+		return;
+	}
+	if (dir < 0) {
+		repos_note_unread(s, s->grant, path);
+		return;
+	}
+	while (!spent(s)) {
+		ssize_t n = getdents64(dir, raw, sizeof(raw));
+		if (n < 0) {
+			repos_note_unread(s, s->grant, path);
+		}
+		if (n <= 0) {
+			break;
+		}
+		for (ssize_t at = 0; at < n;) {
+			const struct dirent64 *e = (const void *)(raw + at);
+			marks |= take_entry(s, path, e);
+			at += e->d_reclen;
+		}
+	}
+	if ((marks & MARK_TREE) != 0 && *path != '\0') {
+		repos_add(s, s->grant, path, false);
+	}
+	if ((marks & MARKS_BARE) == MARKS_BARE) {
+		repos_add(s, s->grant, path, true);
+	}
+}
+
+/* A path where a repository was, if it is in the grant. One of the directories that lead there
+ * may have been closed since. */
+static void take_known(struct repos_search *s, const char *known)
+{
+	const char *path = path_beneath(known, s->plan->grants[s->grant].path);
+	struct stat st;
+
+	if (path == NULL || *path == '\0') {
+		return;
+	}
+	auto_free char *part = strdup(path);
+	s->failed |= part == NULL;
+	for (size_t at = 0; part != NULL && path[at] != '\0';) {
+		at += 1 + strcspn(path + at + 1, "/");
+		part[at] = '\0';
+		auto_fd dir = open_directory(s, part);
+		if (dir < 0 && errno == EACCES) {
+			keep_closed(s, part);
+			return;
+		}
+		bool there = dir >= 0 && (path[at] != '\0' ||
+		                          fstatat(dir, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0);
+		if (!there) {
+			repos_note_unread(s, s->grant, part);
+			return;
+		}
+		if (path[at] == '\0') {
+			repos_add(s, s->grant, path, false);
+		}
+		part[at] = path[at];
+	}
+}
+
+static void visit_queue(struct repos_search *s)
+{
+	/* The queue moves as it grows: a copy is read while it is filled. */
+	char path[PATH_MAX];
+
+	for (size_t at = 0; at < s->queue.len && !s->failed && !spent(s);) {
+		size_t len = strlen(s->queue.data + at);
+		if (len < sizeof(path)) {
+			memcpy(path, s->queue.data + at, len + 1);
+			visit(s, path);
+		} else {
+			repos_cut(s, REPOS_TOO_DEEP);
+		}
+		at += len + 1;
+	}
+}
+
+void repos_search_grant(struct repos_search *s, const struct string_list *known)
+{
+	for (size_t i = 0; i < known->n && !s->failed && budget_left(s->budget); i++) {
+		take_known(s, known->v[i]);
+	}
+	buf_init(&s->queue, QUEUE_BYTES);
+	buf_init(&s->later, QUEUE_BYTES);
+	buf_addc(&s->queue, '\0'); /* the top itself */
+	visit_queue(s);
+	if (s->later.len > 0) {
+		buf_done(&s->queue);
+		s->queue = s->later;
+		buf_init(&s->later, 0);
+		s->in_packages = true;
+		visit_queue(s);
+		s->in_packages = false;
+	}
+	buf_done(&s->queue);
+	buf_done(&s->later);
+}
