@@ -254,8 +254,8 @@ static bool is_ps(const struct process *p, const char *path)
 	        strcmp(path, "/proc/1/task/1/environ") == 0);
 }
 
-/* git writes its settings when a branch is removed, lists for servers when it cleans up, a state
- * when it rebases: refused and told all the same. */
+/* In its own directory git writes settings when a branch is removed, lists for servers when it
+ * cleans up, a state when it rebases: refused and told all the same. */
 static void calm_git(struct observer *o, const struct seccomp_notif *n, const char *path,
                      struct judgement *j)
 {

@@ -89,7 +89,7 @@ def test_ordinary_work_is_calm(ssb):
     history(ssb, d)
     r = ssb.run("-w", d, *WHO, "--", "sh", "-c", WORK, cwd=d).ok()
     assert r.text.split() == ["picked", "reverted", "kept", "quiet"]
-    assert not ssb.last_trace()["policy_violations"] and "outside the plan" not in r.errors
+    assert not ssb.last_trace()["policy_violations"] and "skillsandbox" not in r.errors
     # What git could not write is in the record all the same, and another program is told.
     denied = {(e["data"]["op"], os.path.basename(e["data"].get("path2") or e["data"]["path"]))
               for e in ssb.last_trace()["events"] if e["kind"] == "file_blocked"}
