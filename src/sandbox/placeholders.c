@@ -10,8 +10,9 @@
  *
  * git takes a directory with the names HEAD, objects and refs for a bare repository, and obeys the
  * settings in it. Files of these names must be free to a skill. So the placeholder "commondir" at
- * the top of a tree says that the rest of such a repository lies in "/", where it does not: git
- * does not believe in it then. If the skill has made the three names, the placeholder stays. */
+ * the top of a tree says that the rest of such a repository lies in /dev/null, where nothing can
+ * be: git does not believe in it then. If the skill has made the three names, the placeholder
+ * stays. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -33,9 +34,9 @@
 #define OPEN_MODE 01755 /* of a directory that programs of the owner's write to if it is there */
 /* A umask takes it away and a directory gives it: it says nothing of whose they are. */
 #define ANY_MODE  ((mode_t)(S_ISGID | 0055))
-#define MAX_TEXT  2                            /* of placeholder_text */
 #define NOTHING   "/proc/held-by-skillsandbox" /* nobody can make it */
-#define ELSEWHERE "/"                          /* see above */
+#define ELSEWHERE "/dev/null"                  /* of commondir, see above */
+#define MAX_TEXT  ((off_t)sizeof(ELSEWHERE) - 1)
 
 /* How long another run may take to remove one; no other program locks them, but a skill that
  * may write there can. */
