@@ -144,6 +144,31 @@ static void test_what_is_a_repository(void **state)
 	assert_true(has("b/c", false) && has("b/c/d", false) && has("linked", false));
 }
 
+/* All three names make a bare repository, two of them do not; a tree in it counts as well. */
+static void test_bare_repositories(void **state)
+{
+	static const char *const DIRS[] = { "", "x.git/", "y/z.git/" };
+	char path[64];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
+		snprintf(path, sizeof(path), "%sobjects", DIRS[i]);
+		dirs(path);
+		snprintf(path, sizeof(path), "%srefs", DIRS[i]);
+		dirs(path);
+		snprintf(path, sizeof(path), "%sHEAD", DIRS[i]);
+		file(path, "ref: refs/heads/x\n");
+	}
+	dirs("x.git/tree/.git");
+	dirs("paper/refs");
+	dirs("paper/objects");
+	search();
+	assert_true(has("", true) && has("x.git", true) && has("y/z.git", true));
+	assert_true(has("x.git/tree", false));
+	assert_int_equal(found->n, 4);
+	assert_int_equal(plan.warnings.n, 0);
+}
+
 static void test_git_files(void **state)
 {
 	char text[128];
@@ -839,6 +864,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_only_writable_directories, world, world_end),
 		cmocka_unit_test_setup_teardown(test_what_is_a_repository, world, world_end),
+		cmocka_unit_test_setup_teardown(test_bare_repositories, world, world_end),
 		cmocka_unit_test_setup_teardown(test_git_files, world, world_end),
 		cmocka_unit_test_setup_teardown(test_pointers_that_lead_nowhere, world, world_end),
 		cmocka_unit_test_setup_teardown(test_what_cannot_be_read, world, world_end),
