@@ -68,6 +68,9 @@ static const struct cidr TEREDO = { { { 0x20, 0x01, 0, 0 } }, 32 };
 static const struct cidr PROTOCOLS = { { { 0x20, 0x01, 0 } }, 23 };
 static const struct cidr NAT64 = { { { 0, 0x64, 0xff, 0x9b } }, 96 };
 
+/* Within one address: one for each row, and ISATAP's. */
+#define MAX_EMBEDDED (ROWS(EMBEDDINGS) + 1)
+
 /* Where IPv4 addresses lie within IPv6. `inverted`: stored as their complement. */
 static const struct embedding {
 	struct cidr range;
@@ -93,42 +96,73 @@ static const char *listed(const struct address *a)
 	return NULL;
 }
 
-static const char *embedded(const struct address *a, unsigned at, bool inverted)
-{
-	struct address v4 = V4(0, 0, 0, 0);
-
-	for (unsigned i = 0; i < 4; i++) {
-		v4.b[12 + i] = (uint8_t)(inverted ? ~a->b[at + i] : a->b[at + i]);
-	}
-	return listed(&v4);
-}
-
 /* Interface identifiers 0:5efe and 200:5efe, beneath any prefix. */
 static bool is_isatap(const struct address *a)
 {
 	return (a->b[8] & 0xfd) == 0 && a->b[9] == 0 && a->b[10] == 0x5e && a->b[11] == 0xfe;
 }
 
-const char *address_special(const struct address *a)
+static struct address take_v4(const struct address *a, unsigned at, bool inverted)
 {
-	const char *kind = listed(a);
+	struct address v4 = V4(0, 0, 0, 0);
+
+	for (unsigned i = 0; i < 4; i++) {
+		v4.b[12 + i] = (uint8_t)(inverted ? ~a->b[at + i] : a->b[at + i]);
+	}
+	return v4;
+}
+
+/* The IPv4 addresses that lie within one of IPv6; how many there are. */
+static size_t embedded(const struct address *a, struct address ret[MAX_EMBEDDED])
+{
+	size_t n = 0;
 
 	if (address_is_v4(a)) {
-		return kind;
+		return 0;
 	}
-	for (size_t i = 0; kind == NULL && i < ROWS(EMBEDDINGS); i++) {
+	for (size_t i = 0; i < ROWS(EMBEDDINGS); i++) {
 		const struct embedding *e = &EMBEDDINGS[i];
 		if (cidr_contains(&e->range, a)) {
-			kind = embedded(a, e->at, e->inverted);
+			ret[n++] = take_v4(a, e->at, e->inverted);
 		}
 	}
-	if (kind == NULL && is_isatap(a)) {
-		kind = embedded(a, 12, false);
+	if (is_isatap(a)) {
+		ret[n++] = take_v4(a, 12, false);
 	}
-	if (kind != NULL || cidr_contains(&TEREDO, a) || cidr_contains(&NAT64, a)) {
+	return n;
+}
+
+const char *address_special(const struct address *a)
+{
+	struct address within[MAX_EMBEDDED];
+	size_t n = embedded(a, within);
+	const char *kind = listed(a);
+
+	for (size_t i = 0; kind == NULL && i < n; i++) {
+		kind = listed(&within[i]);
+	}
+	if (kind != NULL || address_is_v4(a) || cidr_contains(&TEREDO, a) ||
+	    cidr_contains(&NAT64, a)) {
 		return kind;
 	}
 	return !cidr_contains(&GLOBAL, a) || cidr_contains(&PROTOCOLS, a) ? "reserved" : NULL;
+}
+
+/* The kind of an address that is near, itself or through an IPv4 address in it; NULL: far. */
+static const char *near_kind(const struct address *a)
+{
+	static const char *const NEAR[] = { [NET_BEYOND] = NULL,
+		                            [NET_HERE] = "this_machine",
+		                            [NET_LINK] = "on_link",
+		                            [NET_UNSURE] = "unsure" };
+	struct address within[MAX_EMBEDDED];
+	size_t n = embedded(a, within);
+	const char *kind = NEAR[net_place_of(a)];
+
+	for (size_t i = 0; kind == NULL && i < n; i++) {
+		kind = NEAR[net_place_of(&within[i])];
+	}
+	return kind;
 }
 
 bool address_is_loopback(const struct address *a)
@@ -141,11 +175,6 @@ bool address_is_loopback(const struct address *a)
 bool guard_allows(const struct address *a, const struct cidr *granted, size_t n_granted,
                   const char **ret_kind)
 {
-	static const char *const NEAR[] = { [NET_BEYOND] = NULL,
-		                            [NET_HERE] = "this_machine",
-		                            [NET_LINK] = "on_link",
-		                            [NET_UNSURE] = "unsure" };
-
 	for (size_t i = 0; i < n_granted; i++) {
 		if (cidr_contains(&granted[i], a)) {
 			return true;
@@ -153,7 +182,7 @@ bool guard_allows(const struct address *a, const struct cidr *granted, size_t n_
 	}
 	const char *kind = address_special(a);
 	if (kind == NULL) {
-		kind = NEAR[net_place_of(a)];
+		kind = near_kind(a);
 	}
 	if (kind != NULL) {
 		*ret_kind = kind;

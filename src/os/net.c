@@ -172,6 +172,54 @@ static bool is_point_to_point(int index)
 	       ((unsigned)req.ifr_flags & (IFF_POINTOPOINT | IFF_NOARP)) != 0;
 }
 
+/* One way of a route: has it a router, and by which device does it go? */
+static void read_hop(const struct rtattr *a, size_t left, bool *ret_router, int *ret_device)
+{
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+		if (a->rta_type == RTA_GATEWAY || a->rta_type == RTA_VIA) {
+			*ret_router = true;
+		}
+		if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) == sizeof(*ret_device)) {
+			memcpy(ret_device, RTA_DATA(a), sizeof(*ret_device));
+		}
+	}
+}
+
+static bool leads_to_neighbours(bool router, int device)
+{
+	return !router && !is_point_to_point(device);
+}
+
+/* Of several ways the kernel may take any. */
+static bool any_hop_to_neighbours(const struct rtattr *several)
+{
+	const struct rtnexthop *hop = RTA_DATA(several);
+	int left = (int)RTA_PAYLOAD(several);
+
+	while (left >= (int)sizeof(*hop) && RTNH_OK(hop, left)) {
+		bool router = false;
+		int device = hop->rtnh_ifindex;
+		read_hop((const struct rtattr *)(hop + 1), hop->rtnh_len - sizeof(*hop), &router,
+		         &device);
+		if (leads_to_neighbours(router, device)) {
+			return true;
+		}
+		left -= (int)NLMSG_ALIGN(hop->rtnh_len);
+		hop = RTNH_NEXT(hop);
+	}
+	return false;
+}
+
+static const struct rtattr *find_attribute(const struct rtattr *a, size_t left, int type)
+{
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+		if (a->rta_type == type) {
+			return a;
+		}
+	}
+	return NULL;
+}
+
 /* A route to neighbours names no router, and is not for half of the world: some machines
  * have a default route without a router. */
 static enum net_place place_of_route(const struct route_answer *got, ssize_t n)
@@ -179,7 +227,8 @@ static enum net_place place_of_route(const struct route_answer *got, ssize_t n)
 	const struct rtmsg *route = &got->says.route;
 	size_t left = (size_t)n - NLMSG_LENGTH(sizeof(*route));
 	unsigned shortest = route->rtm_family == AF_INET ? 8 : 32;
-	const struct rtattr *a = RTM_RTA(route);
+	const struct rtattr *several = find_attribute(RTM_RTA(route), left, RTA_MULTIPATH);
+	bool router = false;
 	int device = 0;
 
 	if (route->rtm_type == RTN_LOCAL) {
@@ -188,16 +237,13 @@ static enum net_place place_of_route(const struct route_answer *got, ssize_t n)
 	if (route->rtm_type != RTN_UNICAST) {
 		return NET_LINK; /* to all of them, or to the nearest */
 	}
-	for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
-		if (a->rta_type == RTA_GATEWAY || a->rta_type == RTA_VIA ||
-		    a->rta_type == RTA_MULTIPATH) {
-			return NET_BEYOND;
-		}
-		if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) == sizeof(device)) {
-			memcpy(&device, RTA_DATA(a), sizeof(device));
-		}
+	if (route->rtm_dst_len < shortest) {
+		return NET_BEYOND;
 	}
-	return route->rtm_dst_len < shortest || is_point_to_point(device) ? NET_BEYOND : NET_LINK;
+	read_hop(RTM_RTA(route), left, &router, &device);
+	bool near = several != NULL ? any_hop_to_neighbours(several)
+	                            : leads_to_neighbours(router, device);
+	return near ? NET_LINK : NET_BEYOND;
 }
 
 enum net_place net_place_of(const struct address *a)

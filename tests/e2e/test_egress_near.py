@@ -95,3 +95,22 @@ def test_a_default_route_without_a_router(net, without_router):
                     rules_for("public", "own", "neighbour"), flags=())
     assert got[0] == ["x", "X"]
     assert all("x" not in pair and "X" not in pair for pair in got[1:]), got
+
+
+@pytest.fixture
+def several_ways(outside):
+    """Of the ways to the neighbours one has a router."""
+    def ip(*words):
+        subprocess.run([*outside.enter, "ip", "route", *words], check=True, timeout=10)
+    places = net_servers.NEIGHBOUR + "/32"
+    ip("add", places, "nexthop", "via", net_servers.ROUTER, "dev", "near",
+       "nexthop", "dev", "near")
+    yield
+    ip("del", places)
+
+
+def test_a_neighbour_by_one_of_several_ways(net, several_ways):
+    assert net.control(code_for("neighbour")) == [["x", "X"]]
+    got = net.probe(code_for("neighbour"), rules_for("neighbour"), flags=())
+    assert "x" not in got[0] and "X" not in got[0], got
+    assert net.blocked("on_link")

@@ -298,6 +298,30 @@ static void own_addresses(void **state)
 	stop(&closed);
 }
 
+/* So is each form of IPv6 that a router turns into such an address. */
+static void own_addresses_in_others(void **state)
+{
+	(void)state;
+	static const char *const FORMS[] = {
+		"64:ff9b::192.31.197.1",       "2002:c01f:c501::1",
+		"2001:0:c01f:c501::f7f7:f7f7", "2001:0:808:808::3fe0:3afe",
+		"2620:fe::5efe:c01f:c501",     "2620:fe::200:5efe:c01f:c501"
+	};
+	static const uint8_t own4[4] = { 192, 31, 197, 1 };
+	struct address a;
+	const char *kind;
+
+	for (int owned = 0; owned < 2; owned++) {
+		for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
+			kind = "none";
+			assert_true(address_parse(FORMS[i], &a));
+			assert_int_equal(guard_allows(&a, NULL, 0, &kind), owned == 0);
+			assert_string_equal(kind, owned == 0 ? "none" : "this_machine");
+		}
+		assert_int_equal(net_local_range(AF_INET, own4, 32), 0);
+	}
+}
+
 /* hosts and DNS are used, the search list is not; outside it would be. */
 static void search_list(void **state)
 {
@@ -585,13 +609,21 @@ static void result_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(connected_socket),    cmocka_unit_test(datagrams),
-		cmocka_unit_test(guarded_and_granted), cmocka_unit_test(own_addresses),
-		cmocka_unit_test(search_list),         cmocka_unit_test(rules_are_kept),
-		cmocka_unit_test(malformed),           cmocka_unit_test(hundred_at_once),
-		cmocka_unit_test(times_out),           cmocka_unit_test(busy),
-		cmocka_unit_test(without_privileges),  cmocka_unit_test(spares),
-		cmocka_unit_test(many_spares),         cmocka_unit_test(result_names),
+		cmocka_unit_test(connected_socket),
+		cmocka_unit_test(datagrams),
+		cmocka_unit_test(guarded_and_granted),
+		cmocka_unit_test(own_addresses),
+		cmocka_unit_test(own_addresses_in_others),
+		cmocka_unit_test(search_list),
+		cmocka_unit_test(rules_are_kept),
+		cmocka_unit_test(malformed),
+		cmocka_unit_test(hundred_at_once),
+		cmocka_unit_test(times_out),
+		cmocka_unit_test(busy),
+		cmocka_unit_test(without_privileges),
+		cmocka_unit_test(spares),
+		cmocka_unit_test(many_spares),
+		cmocka_unit_test(result_names),
 	};
 	struct ssb_error err = { 0 };
 
