@@ -75,6 +75,43 @@ static void put_shell(struct nest *n, const struct shell_command *c, size_t at)
 	}
 }
 
+/* What env(1) takes apart by itself: "-S TEXT", "-iSTEXT", "--split-string=TEXT". NULL: the word is
+ * no such option; "": the text is the next word. */
+static const char *split_text(const char *word)
+{
+	static const char LONG[] = "--split-string";
+	const char *s = word[0] == '-' && word[1] != '-' ? strchr(word, 'S') : NULL;
+
+	if (s != NULL) {
+		return s + 1;
+	}
+	if (strncmp(word, LONG, strlen(LONG)) != 0) {
+		return NULL;
+	}
+	word += strlen(LONG);
+	return *word == '=' ? word + 1 : "";
+}
+
+/* env is word `at`. In such a text "\_" and the like are spaces. */
+static void put_split(struct nest *n, const struct shell_command *c, size_t at)
+{
+	const char *text = NULL;
+
+	while (text == NULL && ++at < c->n_words) {
+		text = split_text(c->words[at].text);
+	}
+	for (bool first = true; at < c->n_words; at++, first = false) {
+		for (const char *s = first ? text : c->words[at].text; *s != '\0'; s++) {
+			bool space = s[0] == '\\' && s[1] != '\0' && strchr("_tnvfr", s[1]) != NULL;
+			buf_addc(&n->text, space ? ' ' : *s);
+			s += space;
+		}
+		n->unknown = n->unknown || c->words[at].unknown;
+		buf_addc(&n->text, ' ');
+	}
+	buf_addc(&n->text, '\n');
+}
+
 /* All that the command (`before` is the one in front of it; NULL: none) would run. */
 static void gather(struct nest *n, const char *self, const struct shell_command *c,
                    const struct shell_command *before)
@@ -87,6 +124,9 @@ static void gather(struct nest *n, const char *self, const struct shell_command 
 				put_printed(n, before);
 			}
 			return;
+		}
+		if (strcmp(name, "env") == 0) {
+			put_split(n, c, i);
 		}
 		if (program_among(name, EVALS, ARRAY_LEN(EVALS))) {
 			while (++i < c->n_words) {

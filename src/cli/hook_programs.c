@@ -341,6 +341,76 @@ static bool ours_looks(const struct shell_command *c)
 	                 : has_words(c, 0, OURS_LOOK, ARRAY_LEN(OURS_LOOK));
 }
 
+static bool is_ours(const struct shell_word *w, const char *self)
+{
+	return strcmp(path_base(w->text), NAME) == 0 || strcmp(w->text, self) == 0;
+}
+
+/* A variable or a pattern may be our name. */
+static bool may_be_ours(const struct shell_word *w, const char *self)
+{
+	return is_ours(w, self) || (!w->plain && (fnmatch(w->pattern, NAME, 0) == 0 ||
+	                                          fnmatch(w->pattern, "/usr/bin/" NAME, 0) == 0 ||
+	                                          fnmatch(w->pattern, self, 0) == 0));
+}
+
+/* The command itself is in a variable: `skillsandbox $X`, `skillsandbox session $X`. */
+static bool hides_command(const struct shell_command *c)
+{
+	bool two = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(OURS_DECIDE); i++) {
+		two = two || (OURS_DECIDE[i].second != NULL && c->n_words > 2 &&
+		              strcmp(c->words[1].text, OURS_DECIDE[i].first) == 0);
+	}
+	return c->n_words > 1 && (!c->words[1].plain || (two && !c->words[2].plain));
+}
+
+/* Does word `at` stand where a program does: in its place, or behind what starts others? */
+static bool is_started(const struct shell_command *c, size_t at)
+{
+	static const char *const STARTERS[] = { "xargs", "parallel", "find", "fd", "fdfind" };
+	size_t program = program_word(c, false);
+
+	return at == program || (program < at && program_among(path_base(c->words[program].text),
+	                                                       STARTERS, ARRAY_LEN(STARTERS)));
+}
+
+/* "skillsandbox approve" within a text that a program is given, which may run it. */
+static bool text_decides(const char *text)
+{
+	for (const char *s = text; (s = strstr(s, NAME " ")) != NULL; s++) {
+		const char *words = s + strlen(NAME " ");
+		for (size_t i = 0; i < ARRAY_LEN(OURS_DECIDE); i++) {
+			const struct own_command *o = &OURS_DECIDE[i];
+			size_t n = strlen(o->first);
+			if (strncmp(words, o->first, n) == 0 &&
+			    (o->second == NULL ||
+			     (words[n] == ' ' &&
+			      strncmp(words + n + 1, o->second, strlen(o->second)) == 0))) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static bool any_text_decides(const struct shell_command *c)
+{
+	for (size_t i = 0; i < c->n_words; i++) {
+		if (text_decides(c->words[i].text)) {
+			return true;
+		}
+	}
+	for (size_t i = 0; i < c->n_redirects; i++) {
+		const struct shell_redirect *r = &c->redirects[i];
+		if (text_decides(r->body != NULL ? r->body : r->target.text)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Whatever stands before it: sudo, a keyword, xargs. Only a command that starts nothing may
  * speak of ours. */
 bool program_decides(const struct shell_command *c, const char *self)
@@ -351,17 +421,18 @@ bool program_decides(const struct shell_command *c, const char *self)
 	for (size_t at = 0; at + 1 < c->n_words; at++) {
 		const struct shell_command ours = { .words = c->words + at,
 			                            .n_words = c->n_words - at };
-		const struct own_option *o = own_option_of(&ours);
-		if (strcmp(path_base(c->words[at].text), NAME) != 0 &&
-		    strcmp(c->words[at].text, self) != 0) {
+		bool surely = is_ours(&c->words[at], self);
+		const struct own_option *o = surely ? own_option_of(&ours) : NULL;
+		if (!surely && !(may_be_ours(&c->words[at], self) && is_started(c, at))) {
 			continue;
 		}
 		if (has_words(&ours, 0, OURS_DECIDE, ARRAY_LEN(OURS_DECIDE)) ||
-		    (o != NULL && !decides_nothing(&ours, o->command))) {
+		    (o != NULL && !decides_nothing(&ours, o->command)) ||
+		    (surely && hides_command(&ours) && is_started(c, at))) {
 			return true;
 		}
 	}
-	return false;
+	return any_text_decides(c);
 }
 
 bool program_looks(const struct shell_command *c, const char *self)

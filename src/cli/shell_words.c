@@ -91,6 +91,35 @@ static size_t name_length(const struct parse *p, size_t from)
 	return n;
 }
 
+static void read_dollar(struct parse *p, struct making *m, bool quoted);
+
+/* What stands behind the name in "${NAME:-...}": of interest are the commands in it, and where it
+ * ends. */
+static void read_default(struct parse *p, struct making *m, bool quoted)
+{
+	bool within = false; /* double quotes of its own */
+	int c;
+
+	while ((c = shell_look(p, 0)) >= 0 && (c != '}' || within)) {
+		if (c == '$' && shell_one_of(shell_look(p, 1), "({")) {
+			read_dollar(p, m, quoted || within);
+			continue;
+		}
+		p->at++;
+		if (c == '`') {
+			shell_read_within(p, m, '`');
+		} else if (c == '\'' && !quoted && !within) {
+			const char *end = memchr(p->s + p->at, '\'', p->len - p->at);
+			p->at = end != NULL ? (size_t)(end - p->s) + 1 : p->len;
+		} else if (c == '\\' && shell_look(p, 0) >= 0) {
+			p->at++;
+		} else if (c == '"') {
+			within = !within;
+		}
+	}
+	p->at += c >= 0;
+}
+
 /* "${NAME}", or anything up to the brace that closes it. */
 static void read_braced(struct parse *p, struct making *m, bool quoted)
 {
@@ -101,17 +130,16 @@ static void read_braced(struct parse *p, struct making *m, bool quoted)
 		p->at += n + 3;
 		return;
 	}
-	unsigned deep = 0;
 	put_unknown(m);
 	p->line->broken = true;
-	for (; shell_look(p, 0) >= 0; p->at++) {
-		if (shell_look(p, 0) == '{') {
-			deep++;
-		} else if (shell_look(p, 0) == '}' && --deep == 0) {
-			p->at++;
-			return;
-		}
+	p->at += 2;
+	if (p->depth >= MAX_SHELL_DEPTH) {
+		p->at = p->len;
+		return;
 	}
+	p->depth++;
+	read_default(p, m, quoted);
+	p->depth--;
 }
 
 /* One escape of $'...'; we stand behind the backslash. */
