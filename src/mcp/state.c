@@ -25,6 +25,7 @@ _Static_assert(sizeof(struct head) == NONCE_BYTES + TIME_BYTES + MAC_BYTES, "no 
 struct nonce {
 	uint8_t bytes[NONCE_BYTES];
 	uint8_t who[NONCE_BYTES]; /* its client */
+	uint64_t until;           /* clock_ms() */
 	uint64_t number;          /* the later, the greater; 0: none is kept here */
 };
 
@@ -102,47 +103,50 @@ static void state_mac(const struct states *s, const struct state_of *of, const s
 	hmac_final(&h, ret);
 }
 
-static size_t nonces_of(const struct states *s, const uint8_t who[NONCE_BYTES])
+/* Those of one client together, the oldest first. */
+static int compare_nonces(const void *a, const void *b)
 {
-	size_t n = 0;
+	const struct nonce *x = a, *y = b;
+	int who = memcmp(x->who, y->who, NONCE_BYTES);
 
-	for (size_t i = 0; i < MAX_MCP_STATES; i++) {
-		n += memcmp(s->nonces[i].who, who, NONCE_BYTES) == 0 ? 1 : 0;
-	}
-	return n;
+	return who != 0 ? who : x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* A free place, or that of the oldest of the client that has the most: nobody's questions
- * push out those of another. */
+/* A place that is free or past its time; else that of the oldest of the client that has the
+ * most: nobody's questions push out those of another. */
 static struct nonce *find_place(struct states *s)
 {
-	struct nonce *found = NULL;
-	size_t most = 0;
+	const uint64_t now = clock_ms();
+	size_t found = 0, most = 0;
 
 	for (size_t i = 0; i < MAX_MCP_STATES; i++) {
-		if (s->nonces[i].number == 0) {
+		if (s->nonces[i].number == 0 || now > s->nonces[i].until) {
 			return &s->nonces[i];
 		}
 	}
-	for (size_t i = 0; i < MAX_MCP_STATES; i++) {
-		struct nonce *n = &s->nonces[i];
-		size_t has = nonces_of(s, n->who);
-		if (found == NULL || has > most || (has == most && n->number < found->number)) {
+	qsort(s->nonces, MAX_MCP_STATES, sizeof(s->nonces[0]), compare_nonces);
+	for (size_t first = 0, i = 0; i < MAX_MCP_STATES; i++) {
+		const struct nonce *oldest = &s->nonces[first];
+		first = memcmp(s->nonces[i].who, oldest->who, NONCE_BYTES) == 0 ? first : i;
+		size_t has = i - first + 1;
+		if (has > most ||
+		    (has == most && s->nonces[first].number < s->nonces[found].number)) {
 			most = has;
-			found = n;
+			found = first;
 		}
 	}
-	return found;
+	return &s->nonces[found];
 }
 
-static void remember(struct states *s, const char *principal, const uint8_t nonce[NONCE_BYTES])
+static void remember(struct states *s, const char *principal, const struct head *head)
 {
 	struct nonce *n = find_place(s);
 	uint8_t who[SHA256_BYTES];
 
 	sha256(principal, strlen(principal), who);
-	memcpy(n->bytes, nonce, NONCE_BYTES);
+	memcpy(n->bytes, head->nonce, NONCE_BYTES);
 	memcpy(n->who, who, NONCE_BYTES);
+	n->until = get64(head->until);
 	n->number = ++s->last;
 }
 
@@ -185,7 +189,7 @@ int state_seal(struct states *s, const struct state_of *of, const char *text, st
 	if (out->failed) {
 		return -1;
 	}
-	remember(s, of->principal, head.nonce);
+	remember(s, of->principal, &head);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "mcp/task.h"
 
+#include <assert.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -22,6 +23,7 @@ struct task {
 	struct mcp_call *call; /* NULL: it has its answer, or its client wants none */
 	enum task_end end;
 	char *answer; /* the result's object, or the error's; NULL: none */
+	size_t answer_len;
 	char *message;
 	int64_t created_us; /* time of day */
 	int64_t updated_us;
@@ -81,7 +83,7 @@ static void tasks_drop(struct tasks *all, struct task **at)
 
 	*at = t->next;
 	all->n--;
-	all->bytes -= t->answer != NULL ? strlen(t->answer) : 0;
+	all->bytes -= t->answer_len;
 	task_free(t);
 }
 
@@ -99,37 +101,51 @@ static void tasks_expire(struct tasks *all)
 	}
 }
 
-/* What a client keeps of answers: their bytes, or their number. */
-static size_t kept_by(const struct tasks *all, const char *principal, bool bytes)
-{
-	size_t n = 0;
+/* What one client keeps of answers. */
+struct share {
+	const char *principal;
+	size_t has;           /* their bytes, or their number */
+	struct task **oldest; /* of them */
+};
 
-	for (const struct task *t = all->newest; t != NULL; t = t->next) {
-		if (t->call == NULL && strcmp(t->principal, principal) == 0) {
-			n += !bytes ? 1 : t->answer != NULL ? strlen(t->answer) : 0;
+static struct share *share_of(struct share v[MAX_MCP_TASKS], size_t *n, const char *principal)
+{
+	for (size_t i = 0; i < *n; i++) {
+		if (strcmp(v[i].principal, principal) == 0) {
+			return &v[i];
 		}
 	}
-	return n;
+	v[*n] = (struct share){ .principal = principal };
+	return &v[(*n)++];
 }
 
 /* To make room, the oldest that has ended, of the client that keeps the most: nobody's
  * answers push out those of another. -1: all are under way. */
 static int tasks_drop_oldest(struct tasks *all, bool bytes)
 {
-	struct task **found = NULL;
-	size_t most = 0;
+	struct share v[MAX_MCP_TASKS];
+	const struct share *most = NULL;
+	size_t n = 0;
 
+	assert(all->n <= MAX_MCP_TASKS);
 	for (struct task **at = &all->newest; *at != NULL; at = &(*at)->next) {
-		size_t has = (*at)->call == NULL ? kept_by(all, (*at)->principal, bytes) : 0;
-		if ((*at)->call == NULL && has >= most) {
-			most = has;
-			found = at;
+		if ((*at)->call == NULL) {
+			struct share *s = share_of(v, &n, (*at)->principal);
+			s->has += bytes ? (*at)->answer_len : 1;
+			s->oldest = at;
 		}
 	}
-	if (found == NULL) {
+	for (size_t i = 0; i < n; i++) {
+		if (most == NULL || v[i].has > most->has ||
+		    (v[i].has == most->has &&
+		     (*v[i].oldest)->began_ms < (*most->oldest)->began_ms)) {
+			most = &v[i];
+		}
+	}
+	if (most == NULL) {
 		return -1;
 	}
-	tasks_drop(all, found);
+	tasks_drop(all, most->oldest);
 	return 0;
 }
 
@@ -333,7 +349,8 @@ void task_ended(struct mcp_call *c, bool failed, const char *json, size_t len)
 		failed = true;
 		t->answer = strdup(lost);
 	}
-	all->bytes += t->answer != NULL ? strlen(t->answer) : 0;
+	t->answer_len = t->answer != NULL ? strlen(t->answer) : 0;
+	all->bytes += t->answer_len;
 	if (failed && t->answer != NULL) {
 		task_say_error(t);
 	}

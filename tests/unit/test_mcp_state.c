@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -15,6 +15,18 @@
 #include "mcp/state.h"
 
 static const struct state_of OF = { "tools/call", "token", { 1, 2, 3 } };
+
+/* A clock that stands until it is moved. */
+static time_t moved_s;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	(void)clock;
+	*ret = (struct timespec){ .tv_sec = 1000 + moved_s };
+	return 0;
+}
 
 static void states_done(struct states **s)
 {
@@ -118,7 +130,7 @@ static void test_expires(void **state)
 	auto_free char *late = seal(s, &OF, "t");
 
 	assert_int_equal(opened(s, &OF, early, "t"), STATE_GOOD);
-	(void)usleep(2600000);
+	moved_s += 3;
 	assert_int_equal(opened(s, &OF, late, "t"), STATE_OLD);
 	assert_int_equal(opened(s, &OF, late, "t"), STATE_USED);
 }
@@ -153,6 +165,30 @@ static void test_each_client_has_a_share(void **state)
 	}
 	assert_int_equal(opened(s, &OF, first, ""), STATE_USED);
 	assert_int_equal(opened(s, &OTHER, others, "2"), STATE_GOOD);
+}
+
+/* What is past its time leaves its place: nothing that is still good makes room. */
+static void test_expired_ones_make_room(void **state)
+{
+	static const struct state_of OTHER = { .method = "tools/call", .principal = "other" };
+	AUTO(states_done) struct states *s = states_new(2500);
+
+	(void)state;
+	for (size_t i = 0; i < 10; i++) {
+		free(seal(s, &OF, "x"));
+	}
+	moved_s += 3;
+	auto_free char *first = seal(s, &OTHER, "1");
+	for (size_t i = 1; i < MAX_MCP_STATES; i++) {
+		free(seal(s, &OTHER, "x"));
+	}
+	assert_int_equal(opened(s, &OTHER, first, "1"), STATE_GOOD);
+	/* One past the cap, all of them good: the oldest goes. */
+	auto_free char *second = seal(s, &OTHER, "2");
+	for (size_t i = 0; i < MAX_MCP_STATES; i++) {
+		free(seal(s, &OTHER, "x"));
+	}
+	assert_int_equal(opened(s, &OTHER, second, "2"), STATE_USED);
 }
 
 static void test_caps(void **state)
@@ -194,6 +230,7 @@ int main(void)
 		cmocka_unit_test(test_expires),
 		cmocka_unit_test(test_oldest_is_forgotten),
 		cmocka_unit_test(test_each_client_has_a_share),
+		cmocka_unit_test(test_expired_ones_make_room),
 		cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_equal),
 	};
