@@ -78,7 +78,8 @@ static int blobs(const struct seccomp_arch *arch)
 	}
 	if (put_array(arch, IN_INIT, TO_UNIX, false) != 0 ||
 	    put_array(arch, IN_BROKER, TO_UNIX, false) != 0 ||
-	    put_array(arch, IN_DIALLER, TO_UNIX, false) != 0) {
+	    put_array(arch, IN_DIALLER, TO_UNIX, false) != 0 ||
+	    put_array(arch, IN_MAKER, TO_UNIX, false) != 0) {
 		return -1;
 	}
 	put_table("seccomp_blobs", false);
@@ -90,6 +91,8 @@ static int blobs(const struct seccomp_arch *arch)
 	put_entry(IN_BROKER, TO_UNIX, false);
 	printf(";\n\nconst struct seccomp_blob seccomp_dialler_blob = ");
 	put_entry(IN_DIALLER, TO_UNIX, false);
+	printf(";\n\nconst struct seccomp_blob seccomp_maker_blob = ");
+	put_entry(IN_MAKER, TO_UNIX, false);
 	printf(";\n");
 	return 0;
 }

@@ -198,8 +198,9 @@ int seccomp_resolve(const struct seccomp_arch *arch, struct seccomp_which which,
 
 	p->n_calls = 0;
 	p->observed = which.observed;
-	p->fallback = (which.profile & (IN_INIT | IN_BROKER)) != 0 ? SECCOMP_RET_KILL_PROCESS
-	                                                           : (SECCOMP_RET_ERRNO | ENOSYS);
+	p->fallback = (which.profile & (IN_INIT | IN_BROKER | IN_MAKER)) != 0
+	                      ? SECCOMP_RET_KILL_PROCESS
+	                      : (SECCOMP_RET_ERRNO | ENOSYS);
 	for (size_t i = 0; i < SECCOMP_N_GROUPS; i++) {
 		const struct seccomp_group *g = &SECCOMP_GROUPS[i];
 		const char *names = g->names;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const PROFILE_NAMES[32] = { "default", "strict", "permissive",
-	                                       "init",    "broker", "dialler" };
+static const char *const PROFILE_NAMES[32] = { "default", "strict",  "permissive", "init",
+	                                       "broker",  "dialler", "maker" };
 static const char *const REACH_NAMES[32] = { "unix", "inet", "none" };
 
 /* Every call that any filter names, by number. */

@@ -92,6 +92,9 @@
 #define K_SO_ATTACH_BPF 50U
 #define K_SO_PORT_CBPF  51U
 #define K_SO_PORT_EBPF  52U
+#define K_NOTIF_SEND    0xc0182101U
+#define K_NOTIF_VALID   0x40082102U
+#define K_NOTIF_ADDFD   0x40182103U
 #define K_SOCK_TYPE     0xfU /* without SOCK_NONBLOCK and SOCK_CLOEXEC */
 
 /* CLONE_NEWTIME is not among them: in clone() its bit belongs to the exit
@@ -134,6 +137,8 @@
 	{ "fcntl", who, TO_ANY, ALLOW, { IS(1, command) } }
 #define DIAL_SOCKET(domain, type) \
 	{ "socket", IN_DIALLER, TO_ANY, ALLOW, { IS(0, domain), MASKED(1, K_SOCK_TYPE, type) } }
+#define MAKE_SOCKET(name, type) \
+	{ name, IN_MAKER, TO_ANY, ALLOW, { IS(0, AF_UNIX), MASKED(1, K_SOCK_TYPE, type) } }
 /* What Landlock takes for no access at all: opened for neither, which is good for fchmod(), and
  * truncated by who may only read (before Linux 6.2). */
 #define UNSEEN_OPEN(name, flags) \
@@ -352,6 +357,16 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "prctl", IN_DIALLER, TO_ANY, ALLOW, { IS(0, K_PR_SET_NAME) } },
 	{ "prctl", IN_DIALLER, TO_ANY, ALLOW, { IS(0, K_PR_SET_VMA) } },
 	{ "prlimit64", IN_DIALLER, TO_ANY, ALLOW, { IS(0, 0) } },
+
+	/* The maker: unix sockets that can be connected, and answers to calls that wait. */
+	MAKE_SOCKET("socket", SOCK_STREAM),
+	MAKE_SOCKET("socket", SOCK_SEQPACKET),
+	MAKE_SOCKET("socketpair", SOCK_STREAM),
+	MAKE_SOCKET("socketpair", SOCK_SEQPACKET),
+	{ "ioctl", IN_MAKER, TO_ANY, ALLOW, { IS(1, K_NOTIF_SEND) } },
+	{ "ioctl", IN_MAKER, TO_ANY, ALLOW, { IS(1, K_NOTIF_VALID) } },
+	{ "ioctl", IN_MAKER, TO_ANY, ALLOW, { IS(1, K_NOTIF_ADDFD) } },
+	FCNTL(IN_MAKER, K_F_SETFL),
 };
 const size_t SECCOMP_N_RULES = sizeof(SECCOMP_RULES) / sizeof(SECCOMP_RULES[0]);
 
@@ -532,6 +547,13 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	{ IN_DIALLER, TO_ANY, DENY(ENOTTY), "ioctl" },
 	{ IN_DIALLER, TO_ANY, DENY(EINVAL), "fcntl prctl" },
 	{ IN_DIALLER, TO_ANY, DENY(EPERM), "clone prlimit64" },
+
+	/* The maker of unix sockets: it opens no file, and reads of one that it is given. */
+	{ IN_MAKER, TO_ANY, ALLOW,
+	  "bind connect listen chdir umask fchmod close poll ppoll recvmsg sendto pread64 "
+	  "clock_gettime exit exit_group rt_sigreturn restart_syscall "
+	  /* before _exit() in sanitizer builds */
+	  "sigaltstack" },
 
 	/* Our own PID 1; everything else kills it, and the sandbox with it. */
 	{ IN_INIT, TO_ANY, ALLOW,

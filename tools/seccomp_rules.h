@@ -18,14 +18,15 @@
 
 #include "os/seccomp.h"
 
-/* Filters are chosen by two sets: profiles (with our own init, broker and
- * dialler after them) and reaches. */
+/* Filters are chosen by two sets: profiles (with our own init, broker,
+ * dialler and maker after them) and reaches. */
 #define IN_DEFAULT    (1U << SECCOMP_PROFILE_DEFAULT)
 #define IN_STRICT     (1U << SECCOMP_PROFILE_STRICT)
 #define IN_PERMISSIVE (1U << SECCOMP_PROFILE_PERMISSIVE)
 #define IN_INIT       (1U << SECCOMP_N_PROFILES)
 #define IN_BROKER     (2U << SECCOMP_N_PROFILES)
 #define IN_DIALLER    (4U << SECCOMP_N_PROFILES)
+#define IN_MAKER      (8U << SECCOMP_N_PROFILES)
 #define IN_ALL        (IN_DEFAULT | IN_STRICT | IN_PERMISSIVE)
 #define IN_WIDE       (IN_DEFAULT | IN_PERMISSIVE) /* those with sockets and children */
 #define IN_NARROW     (IN_DEFAULT | IN_STRICT)

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "audit/event.h"
 #include "audit/observe_queue.h"
@@ -107,6 +108,7 @@ struct observer {
 	bool starved; /* this call cannot be looked at: there are no fds, or no memory */
 	int last_fd;  /* fds of the table stay below it */
 	struct unix_maker maker;
+	atomic_int maker_fd;     /* its pidfd, while its end would be a failure; -1: none */
 	unsigned maker_failures; /* starts of it that failed */
 	struct bucket service_looks;
 	struct service service; /* of the skill's own: the last that was found */
@@ -181,11 +183,11 @@ void observe_judge_own_socket(const struct observer *o, const struct resolved *a
 
 /* A call that makes a unix socket of its own, if the profile has any (observe_unix.c). */
 bool observe_unix_own(const struct observer *o, const struct seccomp_data *call);
-/* Both hand the call over to the maker; false: it is
- * not one of these, or there is no maker, and nothing was answered. */
+/* Both hand the call over to the maker. False: it is not one of these, or there is no maker, and
+ * nothing was answered; of the second, an errno to answer with. */
 bool observe_unix_socket(struct observer *o, const struct seccomp_notif *n);
-bool observe_unix_address(struct observer *o, const struct seccomp_notif *n,
-                          const struct sockaddr_un *to, socklen_t len);
+int observe_unix_address(struct observer *o, const struct seccomp_notif *n,
+                         const struct sockaddr_un *to, socklen_t len);
 
 /* In the memory, environment or descriptors of the sandbox's first process, which the kernel
  * closes to the skill. */

@@ -312,7 +312,7 @@ static bool hand_over(struct observer *o, const struct seccomp_notif *n, const s
 {
 	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + to->unix_path.n);
 
-	*ret_error = observe_unix_address(o, n, &to->any.un, len) ? 0 : EACCES;
+	*ret_error = observe_unix_address(o, n, &to->any.un, len);
 	return false;
 }
 

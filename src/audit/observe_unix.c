@@ -8,22 +8,23 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "audit/observe.h"
 #include "base/own.h"
+#include "os/cgroup.h"
 #include "os/notify.h"
 #include "os/seccomp.h"
 
 #define MAKER_TRIES 8 /* that may fail; then there is no maker in this run */
 
 /* A number of base 8 behind `key` in a small file of /proc; `otherwise`: there is none. */
-static unsigned long octal_of(const char *path, const char *key, unsigned long otherwise)
+static unsigned long octal_of(int fd, const char *key, unsigned long otherwise)
 {
 	char text[1024];
-	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
 	text[n > 0 ? n : 0] = '\0';
@@ -45,7 +46,8 @@ static bool look_at_fd(pid_t tid, int fd, struct unix_request *r)
 		return false;
 	}
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", tid, fd);
-	unsigned long flags = octal_of(path, "flags:", 0);
+	auto_fd info = open(path, O_RDONLY | O_CLOEXEC);
+	unsigned long flags = octal_of(info, "flags:", 0);
 	r->type = strcmp(name, "UNIX-STREAM") == 0 ? SOCK_STREAM : SOCK_SEQPACKET;
 	r->fd = fd;
 	r->cloexec = (flags & O_CLOEXEC) != 0;
@@ -53,16 +55,37 @@ static bool look_at_fd(pid_t tid, int fd, struct unix_request *r)
 	return true;
 }
 
+/* Is the fd a socket that such a call has been done on already? Then the kernel would refuse it. A
+ * client may have a name: to connect a bound one is left to the maker. 0: no. */
+static int refused_again(pid_t tid, const struct unix_request *r)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, r->fd);
+	mode_t mode = stat(path, &st) == 0 && S_ISSOCK(st.st_mode) ? st.st_mode & 07777 : 0;
+	bool connected = mode == UNIX_MODE_CONNECTED;
+
+	return connected && r->call == UNIX_CONNECT                             ? EISCONN
+	       : r->call == UNIX_BIND && (connected || mode == UNIX_MODE_BOUND) ? EINVAL
+	                                                                        : 0;
+}
+
 static bool start_maker(struct observer *o, const struct seccomp_notif *n)
 {
 	const char *const places[] = { "/tmp", "/var/tmp", "/dev/shm", o->setup.plan->home };
 	auto_fd process = pidfd_open(observe_process(o, n)->leader, 0);
-	const struct unix_maker_setup setup = { .listener = o->listener,
-		                                .process = process,
-		                                .uid = o->setup.uid,
-		                                .gid = o->setup.gid,
-		                                .places = places,
-		                                .n_places = ARRAY_LEN(places) };
+	int join[CGROUP_MAX_JOIN];
+	const struct unix_maker_setup setup = {
+		.listener = o->listener,
+		.process = process,
+		.uid = o->setup.uid,
+		.gid = o->setup.gid,
+		.join = join,
+		.n_join = o->setup.cgroup != NULL ? cgroup_join_fds(o->setup.cgroup, join) : 0,
+		.places = places,
+		.n_places = ARRAY_LEN(places)
+	};
 
 	/* While the call waits, the number is its process's. That may be one that cannot be
 	 * entered, because its first thread has ended: the next caller may be another. */
@@ -70,6 +93,10 @@ static bool start_maker(struct observer *o, const struct seccomp_notif *n)
 		return false;
 	}
 	if (unix_maker_start(&o->maker, &setup) == 0) {
+		atomic_store(&o->maker_fd, o->maker.process);
+		if (o->threaded) { /* whoever watches over it has to begin */
+			(void)!write(o->queue.wake, &(uint64_t){ 1 }, sizeof(uint64_t));
+		}
 		return true;
 	}
 	o->maker_failures++;
@@ -99,11 +126,12 @@ bool observe_unix_socket(struct observer *o, const struct seccomp_notif *n)
 	    seccomp_eval(seccomp_blob(profile, true, true), &n->data) != SECCOMP_RET_ALLOW) {
 		return false;
 	}
-	return (o->maker.requests >= 0 || start_maker(o, n)) && unix_maker_hand(&o->maker, &r) == 0;
+	return (o->maker.requests >= 0 || start_maker(o, n)) &&
+	       unix_maker_hand(&o->maker, &r, -1) == 0;
 }
 
-bool observe_unix_address(struct observer *o, const struct seccomp_notif *n,
-                          const struct sockaddr_un *to, socklen_t len)
+int observe_unix_address(struct observer *o, const struct seccomp_notif *n,
+                         const struct sockaddr_un *to, socklen_t len)
 {
 	struct unix_request r = { .id = n->id,
 		                  .call = n->data.nr == SYS_bind ? UNIX_BIND : UNIX_CONNECT,
@@ -115,7 +143,17 @@ bool observe_unix_address(struct observer *o, const struct seccomp_notif *n,
 	ssize_t cwd = readlink(path, r.cwd, sizeof(r.cwd) - 1);
 	r.cwd[cwd > 0 && cwd < (ssize_t)sizeof(r.cwd) - 1 ? cwd : 0] = '\0';
 	snprintf(path, sizeof(path), "/proc/%d/status", (pid_t)n->pid);
-	r.umask = (mode_t)octal_of(path, "\nUmask:", 077) & 0777;
-	return o->maker.requests >= 0 && look_at_fd((pid_t)n->pid, (int)n->data.args[0], &r) &&
-	       unix_maker_hand(&o->maker, &r) == 0;
+	auto_fd status = open(path, O_RDONLY | O_CLOEXEC);
+	r.umask = (mode_t)octal_of(status, "\nUmask:", 077) & 0777;
+	if (o->maker.requests < 0 || !look_at_fd((pid_t)n->pid, (int)n->data.args[0], &r)) {
+		return EACCES;
+	}
+	int again = refused_again((pid_t)n->pid, &r);
+	if (again != 0) {
+		return again;
+	}
+	bool waits = r.call == UNIX_CONNECT && !r.nonblock;
+	return unix_maker_hand(&o->maker, &r, waits ? status : -1) == 0 ? 0
+	       : errno == EAGAIN                                        ? EAGAIN
+	                                                                : EACCES;
 }

@@ -37,6 +37,7 @@ int observer_new(const struct observer_setup *setup, struct observer **ret, stru
 	bucket_init(&o->service_looks, SERVICE_LOOKS, SERVICE_LOOKS, clock_us());
 	o->listener = o->root = o->stop = o->queue.wake = -1;
 	o->maker = UNIX_MAKER_NONE;
+	atomic_init(&o->maker_fd, -1);
 	*ret = o;
 	return 0;
 }
@@ -86,6 +87,11 @@ int observer_fd(const struct observer *o)
 	return o == NULL ? -1 : !o->threaded ? o->listener : o->write_at == 0 ? o->queue.wake : -1;
 }
 
+int observer_maker(const struct observer *o)
+{
+	return o == NULL ? -1 : atomic_load(&o->maker_fd);
+}
+
 /* False: there was none. */
 static bool answer_next(struct observer *o)
 {
@@ -122,6 +128,8 @@ static void *thread_main(void *arg)
 		while (answer_next(o) && stays) {
 		}
 	}
+	/* Nobody is left to make sockets for, and the kernel ends the maker with this thread. */
+	atomic_store(&o->maker_fd, -1);
 	return NULL;
 }
 
@@ -201,6 +209,7 @@ void observer_stop(struct observer *o)
 		o->threaded = false;
 	}
 	if (o != NULL) {
+		atomic_store(&o->maker_fd, -1);
 		unix_maker_stop(&o->maker);
 		own_close(&o->listener);
 	}

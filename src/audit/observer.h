@@ -18,6 +18,7 @@
 #include "os/seccomp.h"
 #include "policy/plan.h"
 
+struct cgroup;
 struct observer;
 
 /* Where the sandbox's network ends. Below us nobody knows of brokers. */
@@ -44,9 +45,10 @@ struct observer_setup {
 	bool own_sockets; /* unix sockets are off, but for those of its own (os/unix_maker.h) */
 	uid_t uid;        /* the skill's, inside */
 	gid_t gid;
-	struct observer_net net; /* without functions: no way out is declared */
-	const int *exec_pipe;    /* its other end is closed by the first execve that works;
-	                          * -1 since then */
+	const struct cgroup *cgroup; /* the skill's; NULL: none */
+	struct observer_net net;     /* without functions: no way out is declared */
+	const int *exec_pipe;        /* its other end is closed by the first execve that works;
+	                              * -1 since then */
 };
 
 /* Returns new. */
@@ -63,6 +65,10 @@ void observer_started(struct observer *o);
 
 /* To poll for input; -1 where there is nothing to wait for. */
 int observer_fd(const struct observer *o);
+
+/* To poll for input as well: when it has some, the process that makes the skill's unix sockets has
+ * ended, and calls may wait for it for ever. -1: there is none. Accepts NULL. */
+int observer_maker(const struct observer *o);
 
 /* Its fd is ready. Answers a call; or, without a call in it, nobody is left who
  * could make any; or its thread has seen something. */

@@ -163,6 +163,12 @@
 #define MIN_RANGE_BITS6    48
 #define MAX_RANGE_SOCKETS  128 /* for one range; past it one socket takes a port whole */
 
+/* Unix sockets that are made for a skill */
+#define MAX_UNIX_PLACES     8    /* private places of one sandbox */
+#define MAX_UNIX_CWD        1024 /* bytes; a longer working directory has no relative names */
+#define MAX_UNIX_WAITS      48   /* connect() calls of one run that wait; each holds an fd */
+#define MAX_UNIX_WAITS_EACH 32   /* of them for one listener */
+
 /* What the broker holds of bytes that cannot go on yet */
 #define MIN_HEAD_BYTES 4096         /* room for a connection's first ones; it grows */
 #define MAX_HELD_BYTES (16UL << 20) /* of all connections and flows together */

@@ -103,3 +103,8 @@ int seccomp_load_dialler(struct ssb_error *err)
 {
 	return load(&seccomp_dialler_blob, err);
 }
+
+int seccomp_load_maker(struct ssb_error *err)
+{
+	return load(&seccomp_maker_blob, err);
+}

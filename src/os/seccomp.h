@@ -74,6 +74,9 @@ int seccomp_load_broker(struct ssb_error *err);
  * it loads, and connecting. Other calls fail as on an older kernel. */
 int seccomp_load_dialler(struct ssb_error *err);
 
+/* The same for the maker of unix sockets (os/unix_maker.h). */
+int seccomp_load_maker(struct ssb_error *err);
+
 /* Written by tools/seccomp-gen.c. */
 extern const struct seccomp_blob seccomp_blobs[SECCOMP_N_PROFILES][SECCOMP_N_REACHES];
 extern const struct seccomp_blob seccomp_observed_blobs[SECCOMP_N_PROFILES][SECCOMP_N_REACHES];
@@ -82,5 +85,6 @@ extern const char seccomp_call_names[]; /* one after the other, each with its NU
 extern const struct seccomp_blob seccomp_init_blob;
 extern const struct seccomp_blob seccomp_broker_blob;
 extern const struct seccomp_blob seccomp_dialler_blob;
+extern const struct seccomp_blob seccomp_maker_blob;
 
 #endif

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -16,16 +17,19 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/caps.h"
+#include "os/cgroup.h"
+#include "os/clock.h"
 #include "os/clone.h"
 #include "os/file.h"
 #include "os/mount.h"
 #include "os/notify.h"
+#include "os/seccomp.h"
 
-#define READY_MS   5000
-#define RETRY_MS   2     /* between two looks at a listener whose queue is full */
-#define MAX_WAIT   64    /* callers that wait for such a listener */
-#define NEW_ROOT   "run" /* any directory of the view, to build the maker's own on */
-#define MAX_PLACES 8
+#define READY_MS     5000
+#define MIN_PAUSE_MS 1 /* between two looks at a listener whose queue is full */
+#define MAX_PAUSE_MS 64
+#define NEW_ROOT     "run" /* any directory of the view, to build the maker's own on */
+#define RESTARTSYS   512   /* the kernel's own: a handler decides between EINTR and once more */
 
 /* ---- the maker: where it lives ------------------------------------------- */
 
@@ -34,11 +38,11 @@
 static int make_root(const struct unix_maker_setup *s)
 {
 	struct stat root_st, st;
-	int places[MAX_PLACES];
+	int places[MAX_UNIX_PLACES];
 	auto_fd view = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	auto_fd root = view < 0 ? -1 : mount_clone_one(view);
 
-	if (root < 0 || s->n_places > MAX_PLACES || fstat(root, &root_st) != 0) {
+	if (root < 0 || s->n_places > MAX_UNIX_PLACES || fstat(root, &root_st) != 0) {
 		return -1;
 	}
 	for (size_t i = 0; i < s->n_places; i++) {
@@ -63,7 +67,9 @@ static int make_root(const struct unix_maker_setup *s)
 
 static int enter(const struct unix_maker_setup *s, pid_t parent)
 {
-	if (prctl(PR_SET_DUMPABLE, 0) != 0 ||
+	struct ssb_error err = { 0 };
+
+	if (prctl(PR_SET_DUMPABLE, 0) != 0 || cgroup_join(s->join, s->n_join) != 0 ||
 	    setns(s->process, CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS) != 0 ||
 	    unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
 	    make_root(s) != 0) {
@@ -76,7 +82,7 @@ static int enter(const struct unix_maker_setup *s, pid_t parent)
 	    prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
 		return -1;
 	}
-	return getppid() == parent ? 0 : -1;
+	return getppid() == parent ? seccomp_load_maker(&err) : -1;
 }
 
 /* ---- the maker: what it does --------------------------------------------- */
@@ -99,27 +105,41 @@ static int new_socket(const struct unix_request *r, bool nonblock)
 static int bind_here(int fd, const struct unix_request *r)
 {
 	(void)umask(r->umask);
+	if (bind(fd, (const struct sockaddr *)&r->to, r->len) != 0) {
+		return -1;
+	}
 	/* Nobody can connect it any more. How long its queue is the skill's listen() says. */
-	return bind(fd, (const struct sockaddr *)&r->to, r->len) != 0 ? -1 : listen(fd, 0);
+	return listen(fd, 0) != 0 ? -1 : fchmod(fd, UNIX_MODE_BOUND);
+}
+
+static int connect_here(int fd, const struct unix_request *r)
+{
+	if (connect(fd, (const struct sockaddr *)&r->to, r->len) != 0 ||
+	    (!r->nonblock && fcntl(fd, F_SETFL, O_RDWR) != 0)) {
+		return -1;
+	}
+	return fchmod(fd, UNIX_MODE_CONNECTED);
+}
+
+static bool is_relative(const struct unix_request *r)
+{
+	return r->call != UNIX_SOCKET && r->to.sun_path[0] != '\0' && r->to.sun_path[0] != '/';
 }
 
 /* False: the caller has to wait. */
 static bool serve(int listener, const struct unix_request *r)
 {
-	bool relative =
-	        r->call != UNIX_SOCKET && r->to.sun_path[0] != '\0' && r->to.sun_path[0] != '/';
 	/* Connecting never holds the maker up. */
 	auto_fd fd = new_socket(r, r->nonblock || r->call == UNIX_CONNECT);
-	int failed = fd < 0 || (relative && chdir(r->cwd) != 0) ? -1 : 0;
+	int failed = fd < 0 || (is_relative(r) && chdir(r->cwd) != 0) ? -1 : 0;
 
 	if (failed == 0 && r->call == UNIX_BIND) {
 		failed = bind_here(fd, r);
 	} else if (failed == 0 && r->call == UNIX_CONNECT) {
-		failed = connect(fd, (const struct sockaddr *)&r->to, r->len);
+		failed = connect_here(fd, r);
 		if (failed != 0 && errno == EAGAIN && !r->nonblock) {
 			return false;
 		}
-		failed = failed != 0 || r->nonblock ? failed : fcntl(fd, F_SETFL, O_RDWR);
 	}
 	if (failed != 0) {
 		notify_refuse_id(listener, r->id, errno);
@@ -129,42 +149,160 @@ static bool serve(int listener, const struct unix_request *r)
 	return true;
 }
 
+/* ---- the maker: who waits ------------------------------------------------ */
+
+/* The longest first. */
+static struct {
+	struct {
+		struct unix_request r;
+		int status; /* -1: none */
+	} v[MAX_UNIX_WAITS];
+	size_t n;
+	unsigned pause_ms;
+	uint64_t due; /* clock_ms() */
+} waits;
+
+static bool same_listener(const struct unix_request *a, const struct unix_request *b)
+{
+	return a->len == b->len && memcmp(&a->to, &b->to, a->len) == 0 &&
+	       (!is_relative(a) || strcmp(a->cwd, b->cwd) == 0);
+}
+
+/* How many of the first `n` wait for the same listener. */
+static size_t waits_for(const struct unix_request *r, size_t n)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		found += same_listener(&waits.v[i].r, r) ? 1 : 0;
+	}
+	return found;
+}
+
+static void look_soon(void)
+{
+	waits.pause_ms = MIN_PAUSE_MS;
+	waits.due = clock_ms() + MIN_PAUSE_MS;
+}
+
+/* Takes `status`. */
+static void add_wait(int listener, const struct unix_request *r, int status)
+{
+	auto_fd held = status;
+
+	if (waits.n == MAX_UNIX_WAITS || waits_for(r, waits.n) >= MAX_UNIX_WAITS_EACH) {
+		notify_refuse_id(listener, r->id, EAGAIN);
+		return;
+	}
+	waits.v[waits.n].r = *r;
+	waits.v[waits.n++].status = steal_fd(&held);
+	look_soon();
+}
+
+static void drop_wait(size_t at)
+{
+	own_close(&waits.v[at].status);
+	waits.n--;
+	memmove(&waits.v[at], &waits.v[at + 1], (waits.n - at) * sizeof(waits.v[0]));
+}
+
+/* A number of base 16 behind `key`; 0: there is none. */
+static unsigned long long mask_of(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at != NULL ? strtoull(at + strlen(key), NULL, 16) : 0;
+}
+
+/* Has a signal come that the caller takes? One for the whole process is the first thread's, which
+ * the kernel has woken for it. Where a signal ends the wait by itself (before Linux 5.19) none is
+ * seen here. */
+static bool has_signal(int status)
+{
+	char text[4096];
+	ssize_t n = status < 0 ? -1 : pread(status, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	bool leads = mask_of(text, "\nTgid:") == mask_of(text, "\nPid:");
+	unsigned long long come =
+	        mask_of(text, "\nSigPnd:") | (leads ? mask_of(text, "\nShdPnd:") : 0);
+	return (come & ~mask_of(text, "\nSigBlk:") & ~mask_of(text, "\nSigIgn:")) != 0;
+}
+
+/* True: it is not waited for any more. */
+static bool try_wait(int listener, size_t at)
+{
+	const struct unix_request *r = &waits.v[at].r;
+
+	if (!notify_valid_id(listener, r->id)) {
+		return true;
+	}
+	if (has_signal(waits.v[at].status)) {
+		notify_refuse_id(listener, r->id, RESTARTSYS);
+		return true;
+	}
+	return waits_for(r, at) == 0 && serve(listener, r);
+}
+
+static void try_all(int listener)
+{
+	bool moved = false;
+
+	for (size_t i = 0; i < waits.n;) {
+		if (try_wait(listener, i)) {
+			drop_wait(i);
+			moved = true;
+		} else {
+			i++;
+		}
+	}
+	unsigned longer = 2 * waits.pause_ms;
+	waits.pause_ms = moved ? MIN_PAUSE_MS : longer < MAX_PAUSE_MS ? longer : MAX_PAUSE_MS;
+	waits.due = clock_ms() + waits.pause_ms;
+}
+
+static void take_request(int listener, int requests)
+{
+	struct unix_request r;
+	struct msg_fds fds;
+
+	if (msg_recv(requests, &r, sizeof(r), &fds) != (ssize_t)sizeof(r) || fds.n > 1) {
+		_exit(0);
+	}
+	auto_fd status = fds.n == 1 ? fds.v[0] : -1;
+	/* Who comes later does not pass those who wait. */
+	bool behind = r.call == UNIX_CONNECT && !r.nonblock && waits_for(&r, waits.n) > 0;
+	if (behind || !serve(listener, &r)) {
+		add_wait(listener, &r, steal_fd(&status));
+	}
+}
+
 static _Noreturn void serve_all(int listener, int requests)
 {
-	static struct unix_request waiting[MAX_WAIT];
 	struct pollfd p = { .fd = requests, .events = POLLIN };
-	size_t n = 0;
 
 	for (;;) {
-		if (poll(&p, 1, n > 0 ? RETRY_MS : -1) > 0) {
-			struct unix_request *r = &waiting[n];
-			ssize_t got = recv(requests, r, sizeof(*r), 0);
-			if (got != (ssize_t)sizeof(*r)) {
-				_exit(0);
-			}
-			n += !serve(listener, r);
+		uint64_t now = clock_ms();
+		int pause = waits.n == 0 ? -1 : waits.due > now ? (int)(waits.due - now) : 0;
+		if (poll(&p, 1, pause) > 0) {
+			take_request(listener, requests);
 		}
-		for (size_t i = 0; i < n;) {
-			if (!notify_valid_id(listener, waiting[i].id) ||
-			    serve(listener, &waiting[i])) {
-				waiting[i] = waiting[--n];
-			} else {
-				i++;
-			}
-		}
-		if (n == MAX_WAIT) { /* the longest one has waited in vain */
-			notify_refuse_id(listener, waiting[0].id, EAGAIN);
-			waiting[0] = waiting[--n];
+		if (waits.n > 0 && clock_ms() >= waits.due) {
+			try_all(listener);
 		}
 	}
 }
 
 static _Noreturn void maker_main(const struct unix_maker_setup *s, int requests, pid_t parent)
 {
-	const int keep[] = { s->listener, s->process, requests };
+	int keep[3 + CGROUP_MAX_JOIN] = { s->listener, s->process, requests };
 
-	if (file_close_others(0, keep, ARRAY_LEN(keep)) != 0 || enter(s, parent) != 0) {
+	memcpy(keep + 3, s->join, s->n_join * sizeof(s->join[0]));
+	if (file_close_others(0, keep, 3 + s->n_join) != 0 || enter(s, parent) != 0) {
 		_exit(1);
+	}
+	for (size_t i = 0; i < s->n_join; i++) {
+		(void)close(s->join[i]);
 	}
 	(void)close(s->process);
 	if (send(requests, "", 1, MSG_NOSIGNAL) != 1) {
@@ -198,6 +336,8 @@ int unix_maker_start(struct unix_maker *m, const struct unix_maker_setup *setup)
 		errno = EACCES;
 		return -1;
 	}
+	/* A maker that is behind never holds the supervisor up. */
+	(void)fcntl(ours, F_SETFL, O_RDWR | O_NONBLOCK);
 	made.requests = steal_fd(&ours);
 	*m = made;
 	return 0;
@@ -209,9 +349,9 @@ void unix_maker_stop(struct unix_maker *m)
 	clone_end(&m->process);
 }
 
-int unix_maker_hand(const struct unix_maker *m, const struct unix_request *r)
+int unix_maker_hand(const struct unix_maker *m, const struct unix_request *r, int status)
 {
-	return send(m->requests, r, sizeof(*r), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*r)
-	               ? 0
-	               : -1;
+	const struct msg_fds fds = { .v = { status }, .n = status >= 0 ? 1 : 0 };
+
+	return msg_send(m->requests, r, sizeof(*r), &fds);
 }

@@ -11,7 +11,12 @@
  * private places of the sandbox alone: no grant and no file of the host. Whatever name it is
  * given, and whatever the skill does meanwhile to the name, to its fds or to its directories:
  * no socket of the host is there to be reached, and none can be left behind on the host. The
- * skill cannot see the maker, which stays in the supervisor's pid namespace. */
+ * skill cannot see the maker, which stays in the supervisor's pid namespace. The maker is in the
+ * skill's cgroup and has a filter of its own. If it ends before the skill, the run ends.
+ *
+ * A connect() to a listener whose queue is full waits in the maker, in order, which tries again
+ * after a pause that grows. A signal ends the wait as it ends the kernel's own; SO_SNDTIMEO, an
+ * option of a socket that the maker never sees, does not. */
 #ifndef OS_UNIX_MAKER_H
 #define OS_UNIX_MAKER_H
 
@@ -22,13 +27,21 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define UNIX_MAKER_CWD 1024 /* a longer working directory has no relative names */
+#include "base/limits.h"
+
+/* The mode of a socket that the maker has bound or connected: so a second call on it is told from
+ * the first, without touching the socket. It means nothing else for a socket, and a program that
+ * sets another one gets a new socket by such a call, where the kernel would refuse it. */
+#define UNIX_MODE_BOUND     0751
+#define UNIX_MODE_CONNECTED 0752
 
 struct unix_maker_setup {
 	int listener; /* borrowed; the maker answers the calls by a copy */
 	int process;  /* borrowed pidfd of a process of the skill's */
 	uid_t uid;    /* of the skill, inside */
 	gid_t gid;
+	const int *join; /* borrowed fds of the skill's cgroup: what the maker makes counts there */
+	size_t n_join;
 	const char *const *places; /* absolute, private; those that a grant covers are left out */
 	size_t n_places;
 };
@@ -53,14 +66,16 @@ struct unix_request {
 	mode_t umask;
 	socklen_t len;
 	struct sockaddr_un to;
-	char cwd[UNIX_MAKER_CWD]; /* where a relative name begins; "": nobody knows */
+	char cwd[MAX_UNIX_CWD]; /* where a relative name begins; "": nobody knows */
 };
 
 /* -1 with errno: there is none, and *m is as it was. */
 int unix_maker_start(struct unix_maker *m, const struct unix_maker_setup *setup);
 void unix_maker_stop(struct unix_maker *m);
 
-/* Hands the call over, to be answered by the maker. -1 with errno: it is still the caller's. */
-int unix_maker_hand(const struct unix_maker *m, const struct unix_request *r);
+/* Hands the call over, to be answered by the maker. `status` (borrowed; -1: none) is the caller's
+ * file of that name in /proc, by which the maker sees signals that come while it waits. -1 with
+ * errno: the call is still the caller's. */
+int unix_maker_hand(const struct unix_maker *m, const struct unix_request *r, int status);
 
 #endif

@@ -35,6 +35,7 @@ enum {
 	AT_EGRESS,
 	AT_OBSERVER,
 	AT_GOVERN,
+	AT_MAKER,
 	AT_PUMPS,
 	AT_COUNT = AT_PUMPS + 3
 };
@@ -173,6 +174,7 @@ static void take_listener(struct run *r, const struct msg *m, pid_t from)
 		        r->plan->own_sockets && r->stage.namespaces && !r->stage.unix_sockets,
 		.uid = r->stage.uid,
 		.gid = r->stage.gid,
+		.cgroup = r->cgroup,
 		.held = r->repos != NULL ? &r->repos->links.paths : NULL,
 		.net = { is_answered, is_known, is_taken, is_guarded, r },
 		.exec_pipe = &r->exec_pipe,
@@ -386,6 +388,28 @@ static bool hears_egress(const struct run *r)
 	return r->egress.hear_at == 0 && !governed_full(r->govern);
 }
 
+static int maker_fd(const struct run *r)
+{
+	return r->killed || r->ended || r->dead ? -1 : observer_maker(r->observer);
+}
+
+/* The skill's calls may wait for it for ever. Whatever ended it may have ended all of them. */
+static void lose_maker(struct run *r)
+{
+	if (maker_fd(r) < 0) {
+		return;
+	}
+	if (r->cgroup != NULL && cgroup_oom_kills(r->cgroup) > 0) {
+		r->cause = CAUSE_MEMORY;
+	} else if (r->failure.code == SSB_OK) {
+		ssb_fail(
+		        &r->failure, SSB_E_LAYER, 0, "unix_sockets",
+		        "the process that makes the skill's unix sockets has ended: the run cannot "
+		        "go on");
+	}
+	run_kill(r);
+}
+
 static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill_at)
 {
 	struct pollfd p[AT_COUNT] = {
@@ -397,6 +421,7 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 		[AT_EGRESS] = { .fd = hears_egress(r) ? r->egress.events : -1, .events = POLLIN },
 		[AT_OBSERVER] = { .fd = observer_fd(r->observer), .events = POLLIN },
 		[AT_GOVERN] = governed_wants(r->govern),
+		[AT_MAKER] = { .fd = maker_fd(r), .events = POLLIN },
 	};
 
 	wait_for_news(r, pumps, *kill_at, p);
@@ -438,6 +463,9 @@ static void turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t *kill
 	}
 	if ((p[AT_GOVERN].revents & ~POLLOUT) != 0) {
 		governed_hear(r);
+	}
+	if (p[AT_MAKER].revents != 0) {
+		lose_maker(r);
 	}
 	keep_record(r);
 	governed_tick(r);

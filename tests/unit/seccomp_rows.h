@@ -369,6 +369,25 @@
         { IN_BROKER, TO_ANY, KILL, "ptrace", { 0 } },
         { IN_BROKER, TO_ANY, KILL, "io_uring_setup", { 0 } },
 
+        /* The maker of unix sockets. */
+        { IN_MAKER, TO_ANY, ALLOW, "socket", { UNIX, STREAM | NONBLOCK_CLOEXEC } },
+        { IN_MAKER, TO_ANY, ALLOW, "socketpair", { UNIX, SEQPACKET } },
+        { IN_MAKER, TO_ANY, KILL, "socket", { UNIX, DGRAM } },
+        { IN_MAKER, TO_ANY, KILL, "socketpair", { UNIX, DGRAM } },
+        { IN_MAKER, TO_ANY, KILL, "socket", { INET, STREAM } },
+        { IN_MAKER, TO_ANY, KILL, "socket", { NETLINK, RAW } },
+        { IN_MAKER, TO_ANY, ALLOW, "connect", { 0 } }, { IN_MAKER, TO_ANY, ALLOW, "bind", { 0 } },
+        { IN_MAKER, TO_ANY, ALLOW, "ioctl", { 3, 0xc0182101 } },
+        { IN_MAKER, TO_ANY, ALLOW, "ioctl", { 3, 0x40182103 } },
+        { IN_MAKER, TO_ANY, KILL, "ioctl", { 3, 0xc0502100 } }, /* to take a call */
+        { IN_MAKER, TO_ANY, KILL, "ioctl", { 3, 0x5412 } },
+        { IN_MAKER, TO_ANY, ALLOW, "fcntl", { 3, 4 } }, { IN_MAKER, TO_ANY, KILL, "fcntl", { 3, 1030 } },
+        { IN_MAKER, TO_ANY, KILL, "openat", { 0 } }, { IN_MAKER, TO_ANY, KILL, "execve", { 0 } },
+        { IN_MAKER, TO_ANY, KILL, "clone", { 0x11 } }, { IN_MAKER, TO_ANY, KILL, "mmap", { 0, 4096, 3 } },
+        { IN_MAKER, TO_ANY, KILL, "setns", { 0 } }, { IN_MAKER, TO_ANY, KILL, "chroot", { 0 } },
+        { IN_MAKER, TO_ANY, KILL, "kill", { 0 } }, { IN_MAKER, TO_ANY, KILL, "ptrace", { 0 } },
+        { IN_MAKER, TO_ANY, KILL, "sendmsg", { 0 } },
+
         /* The dialler: a resolver and its modules; no file written, nothing started. */
         { IN_DIALLER, TO_ANY, ALLOW, "openat", { 0, 0, 02000000 } },
         { IN_DIALLER, TO_ANY, E(EACCES), "openat", { 0, 0, 1 } },

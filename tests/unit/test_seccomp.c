@@ -27,7 +27,7 @@
 #define E(e)      (SECCOMP_RET_ERRNO | (e))
 #define HIGH      0xdeadbeef00000000ULL /* bits that the kernel drops from an int */
 #define N_SKILL   ((size_t)SECCOMP_N_PROFILES * SECCOMP_N_REACHES)
-#define N_FILTERS (N_SKILL + 3) /* and those of init, broker and dialler */
+#define N_FILTERS (N_SKILL + 4) /* and those of init, broker, dialler and maker */
 
 struct compiled {
 	struct seccomp_which which;
@@ -132,17 +132,17 @@ static void test_foreign_entry(void **state)
 	(void)state;
 	for (unsigned i = 0; i < N_FILTERS; i++) {
 		const struct compiled *f = &filters[0][i], *g = &filters[1][i];
-		bool strictest = (f->which.profile & (IN_INIT | IN_BROKER)) != 0;
+		bool strictest = (f->which.profile & (IN_INIT | IN_BROKER | IN_MAKER)) != 0;
 		uint32_t unknown = strictest ? KILL : E(ENOSYS);
 
 		for (size_t k = 0; k < ARRAY_LEN(FOREIGN); k++) {
 			assert_int_equal(decide(f, FOREIGN[k], 20, NONE), KILL);
 			assert_int_equal(decide(g, FOREIGN[k], 20, NONE), KILL);
 		}
-		assert_int_equal(decide(f, arm, 63, NONE), KILL);
-		assert_int_equal(decide(g, x86, 0, NONE), KILL);
-		assert_int_equal(decide(f, x86, 0, NONE), ALLOW); /* the control: read */
-		assert_int_equal(decide(g, arm, 63, NONE), ALLOW);
+		assert_int_equal(decide(f, arm, 57, NONE), KILL);
+		assert_int_equal(decide(g, x86, 3, NONE), KILL);
+		assert_int_equal(decide(f, x86, 3, NONE), ALLOW); /* the control: close */
+		assert_int_equal(decide(g, arm, 57, NONE), ALLOW);
 
 		assert_int_equal(decide(f, x86, 0x40000000U, NONE), KILL); /* x32 read */
 		assert_int_equal(decide(f, x86, 0x40000000U | 520, NONE), KILL);
@@ -308,7 +308,7 @@ static void test_blobs(void **state)
 #endif
 	(void)state;
 	const struct seccomp_blob *const OURS[] = { &seccomp_init_blob, &seccomp_broker_blob,
-		                                    &seccomp_dialler_blob };
+		                                    &seccomp_dialler_blob, &seccomp_maker_blob };
 	for (unsigned i = 0; i < N_FILTERS; i++) {
 		const struct compiled *f = &filters[host][i];
 		unsigned reach = i % SECCOMP_N_REACHES;

@@ -1,0 +1,220 @@
+"""The process that makes unix sockets for a skill beside a write grant: its calls end as the
+kernel's own do, and it has no more rights and costs no more than it has to."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import ATTEMPT, wait_for
+
+AS_KERNEL = ATTEMPT + """
+import errno, signal
+T = os.environ['T']
+def pair(name, room=0):
+    s = socket.socket(socket.AF_UNIX); s.bind(T + '/' + name); s.listen(room)
+    k = socket.socket(socket.AF_UNIX); k.connect(T + '/' + name)
+    return s, k
+def code(call, *args):
+    try:
+        call(*args)
+        return 'worked'
+    except OSError as e:
+        return errno.errorcode[e.errno]
+def again():
+    s, k = pair('again', 2)
+    n = socket.socket(socket.AF_UNIX); n.bind(T + '/named'); n.connect_ex(T + '/nothing')
+    return [code(k.connect, T + '/again'), code(s.bind, T + '/other'), code(n.bind, T + '/third'),
+            s.accept()[0].send(b'x'), k.recv(1).decode()]
+def client_with_a_name():
+    s = socket.socket(socket.AF_UNIX); s.bind(T + '/server'); s.listen(1)
+    k = socket.socket(socket.AF_UNIX); k.bind(T + '/client'); k.connect(T + '/server')
+    return s.accept()[0].send(b'x'), k.recv(1).decode()
+class Stop(Exception):
+    pass
+def interrupted():
+    def stop(*_):
+        raise Stop()
+    keep = pair('full')
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        socket.socket(socket.AF_UNIX).connect(T + '/full')
+    except Stop:
+        return 'stopped'
+def asleep(pid):
+    while open(f'/proc/{pid}/stat').read().rsplit(')', 1)[1].split()[0] != 'S':
+        pass
+def restarted():
+    s, k = pair('restart')
+    took = []
+    signal.signal(signal.SIGUSR1, lambda *_: took.append(1))
+    signal.siginterrupt(signal.SIGUSR1, False)
+    child = os.fork()
+    if child == 0:
+        asleep(os.getppid())
+        os.kill(os.getppid(), signal.SIGUSR1)
+        s.accept()
+        os._exit(s.accept()[0].recv(1) != b'w')
+    w = socket.socket(socket.AF_UNIX)
+    w.connect(T + '/restart'); w.sendall(b'w')
+    return os.waitpid(child, 0)[1], took
+def in_order():
+    s, first = pair('order')
+    children = []
+    for i in range(4):
+        r, w = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            k = socket.socket(socket.AF_UNIX)
+            os.write(w, b'x')
+            k.connect(T + '/order'); k.sendall(b'%d' % i); k.recv(1)
+            os._exit(0)
+        os.read(r, 1)
+        asleep(pid)
+        children.append(pid)
+    s.accept()
+    keep = [s.accept()[0] for _ in children]
+    came = [c.recv(1).decode() for c in keep]
+    del keep
+    for pid in children:
+        os.waitpid(pid, 0)
+    return came
+got = {f.__name__: f() for f in (again, client_with_a_name, interrupted, restarted, in_order)}
+print(json.dumps(got))
+"""
+
+
+def test_calls_end_as_the_kernels_do(ssb):
+    work, out = ssb.mkdir("work"), ssb.mkdir("out")
+    want = {"again": ["EISCONN", "EINVAL", "EINVAL", 1, "x"], "client_with_a_name": [1, "x"],
+            "interrupted": "stopped", "restarted": [0, [1]], "in_order": ["0", "1", "2", "3"]}
+    assert ssb.bare_probe(AS_KERNEL, env={"T": str(out)}) == want, "the control"
+    got = ssb.probe(AS_KERNEL, env={"T": "/tmp"}, flags=["--env", "T", "--timeout", "40"],
+                    write=[work])
+    assert got == want
+
+
+WAITERS = """
+import os, socket, sys, time
+s = socket.socket(socket.AF_UNIX); s.bind('/tmp/full'); s.listen(0)
+k = socket.socket(socket.AF_UNIX); k.connect('/tmp/full')
+children = []
+for i in range(int(sys.argv[1])):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            socket.socket(socket.AF_UNIX).connect('/tmp/full')
+        except BlockingIOError:
+            os.write(1, b'full\\n')
+        os._exit(0)
+    children.append(pid)
+print('ready', flush=True)
+for pid in children:
+    os.waitpid(pid, 0)
+"""
+
+
+def maker_of(supervisor):
+    """In the skill's network namespace, and not in its pid namespace."""
+    def space(pid, kind):
+        return os.readlink(f"/proc/{pid}/ns/{kind}")
+    for path in pathlib.Path(f"/proc/{supervisor}/task").glob("*/children"):
+        for pid in path.read_text().split():
+            try:
+                if (space(pid, "pid") == space(supervisor, "pid")
+                        and space(pid, "net") != space(supervisor, "net")):
+                    return int(pid)
+            except OSError:
+                pass  # it has ended
+    return None
+
+
+def field(pid, name):
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return next(line.split(":")[1].strip() for line in text.splitlines()
+                if line.startswith(name + ":"))
+
+
+@pytest.fixture
+def waiting(ssb):
+    """A run with 30 calls that wait; its supervisor, and its maker."""
+    skill = ssb.skill(WAITERS, args=["main.py", "30"], write=[ssb.mkdir("work")])
+    run = ssb.popen([ssb.binary, "run", "--timeout", "100", skill],
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert run.stdout.readline() == b"ready\n"
+        maker = maker_of(run.pid)
+        assert maker is not None
+        yield run, maker
+    finally:
+        run.kill()
+        run.communicate(timeout=60)
+
+
+def test_it_waits_without_haste(waiting):
+    """Two looks in a thousandth of a second were 500 a second; now they become rare."""
+    _, maker = waiting
+
+    def seen():
+        return time.monotonic(), int(field(maker, "voluntary_ctxt_switches"))
+    time.sleep(1)  # in which the pauses grow
+    began, before = seen()
+    time.sleep(2)
+    ended, after = seen()
+    assert after - before < 60 * (ended - began)
+
+
+def test_what_confines_it(waiting):
+    run, maker = waiting
+    assert field(maker, "Seccomp") == "2"
+    assert field(maker, "NoNewPrivs") == "1"
+    assert int(field(maker, "CapEff"), 16) == int(field(maker, "CapPrm"), 16) == 0
+    inner = os.readlink(f"/proc/{maker}/ns/net")
+    skills = [p for p in map(int, filter(str.isdigit, os.listdir("/proc"))) if p != maker
+              and in_net(p, inner) and field(p, "Seccomp") == "2"
+              and os.readlink(f"/proc/{p}/ns/pid") != os.readlink(f"/proc/{maker}/ns/pid")
+              and field(p, "NSpid").split()[-1] != "1"]
+    assert len(skills) == 31
+    assert cgroups(maker) == cgroups(skills[0])
+
+
+def in_net(pid, name):
+    try:
+        return os.readlink(f"/proc/{pid}/ns/net") == name
+    except OSError:
+        return False
+
+
+def cgroups(pid):
+    return pathlib.Path(f"/proc/{pid}/cgroup").read_text()
+
+
+def test_its_end_is_the_runs_end(ssb, waiting):
+    """Nobody would answer the calls that wait."""
+    run, maker = waiting
+    os.kill(maker, signal.SIGKILL)
+    _, errors = run.communicate(timeout=60)
+    assert run.returncode == 125, errors
+    assert b"unix sockets has ended" in errors
+    assert "unix sockets has ended" in json.dumps(ssb.last_trace())
+
+
+@pytest.mark.parametrize("n, refused", [(32, 0), (33, 1)])
+def test_those_who_wait_are_bounded(ssb, n, refused):
+    """For one listener: the next is told that there is no room."""
+    skill = ssb.skill(WAITERS, args=["main.py", str(n)], write=[ssb.mkdir("work")])
+    run = ssb.popen([ssb.binary, "run", "--timeout", "100", skill],
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        seen = {run.stdout.readline() for _ in range(1 + refused)}
+        assert seen == {b"ready\n"} | ({b"full\n"} if refused else set())
+        maker = maker_of(run.pid)
+        wait_for(lambda: len(os.listdir(f"/proc/{maker}/fd")) == 2 + min(n, 32))
+    finally:
+        run.kill()
+        rest = run.communicate(timeout=60)[0]
+    assert b"full" not in rest
