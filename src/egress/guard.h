@@ -24,7 +24,8 @@ bool address_is_loopback(const struct address *a); /* of kind "loopback" */
 
 /* May it be dialled: inside one of the owner's ranges, or public and elsewhere. *ret_kind
  * is the special kind otherwise, "this_machine", "on_link", or "unsure" where the kernel
- * does not tell; also that of an IPv4 address in it. A grant of an IPv4 range does not reach through the embeddings. */
+ * does not tell; also that of an IPv4 address in it. A grant of an IPv4 range does not reach
+ * through the embeddings. */
 bool guard_allows(const struct address *a, const struct cidr *granted, size_t n_granted,
                   const char **ret_kind);
 

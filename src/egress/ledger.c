@@ -406,7 +406,7 @@ static void take_closed(struct ledger *l, const struct egress_event *e, struct t
 {
 	struct event_data d = { .e = e, .plan = l->plan, .state = STATE_CLOSED };
 	struct entry *o = find_open(l, e->connection);
-	struct total *t = total_of(l, e);
+	struct total *t = total_of(l, o != NULL ? &o->event : e);
 
 	t->bytes_out += e->bytes_out;
 	t->bytes_in += e->bytes_in;
@@ -538,6 +538,7 @@ struct ledger *ledger_new(const struct ssb_plan *plan)
 
 	if (l != NULL) {
 		l->plan = plan;
+		l->others.where.rule = -1; /* of several, perhaps */
 	}
 	return l;
 }

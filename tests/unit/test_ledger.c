@@ -137,6 +137,26 @@ static void lost_ones_are_told(void **state)
 	assert_int_equal(count(text, "\"reason\":\"other_host\""), 1);
 }
 
+/* What a connection carried goes to where it was opened, whatever is said at its end. */
+static void totals_follow_the_connection(void **state)
+{
+	struct world w = begin();
+	struct egress_event e = event(EGRESS_OPENED, "api.example.com", "ok");
+
+	(void)state;
+	e.dialled.b[15] = 1;
+	e.connection = 1;
+	take(&w, e);
+	e.kind = EGRESS_CARRIED;
+	e.dialled.b[15] = 2;
+	e.bytes_out = 10;
+	take(&w, e);
+	auto_free char *text = end(&w);
+	assert_int_equal(count(text, "\"kind\":\"network_egress_total\""), 1);
+	assert_int_equal(
+	        count(text, "\"address_dialled\":\"::1\",\"connections\":1,\"bytes_out\":10"), 1);
+}
+
 /* A destination is a rule, a name, a port and an address; each has one line at the end, and
  * the sum of all is what the run has carried. At the cap, and past it. */
 static void destinations_have_totals(void **state)
@@ -169,6 +189,9 @@ static void destinations_have_totals(void **state)
 		                 over > 0);
 		assert_int_equal(count(text, "\"connections\":6,\"bytes_out\":60,\"bytes_in\":6"),
 		                 over == 2);
+		/* They may be of several rules: none is named. */
+		assert_int_equal(count(text, "\"reason\":\"not_listed\",\"connections\""),
+		                 over > 0);
 	}
 }
 
@@ -423,6 +446,7 @@ int main(void)
 		cmocka_unit_test(attempts_are_tallied),
 		cmocka_unit_test(connection_has_two_events),
 		cmocka_unit_test(lost_ones_are_told),
+		cmocka_unit_test(totals_follow_the_connection),
 		cmocka_unit_test(destinations_have_totals),
 		cmocka_unit_test(totals_survive_a_flood),
 		cmocka_unit_test(repeats_are_counted),
