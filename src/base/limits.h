@@ -251,7 +251,7 @@
 #define MAX_MCP_QUEUE     (32UL << 20)  /* answers waiting: past it, the client is */
 #define MAX_MCP_CLIENTS   64            /* of the unix socket, at once */
 #define MAX_HTTP_CONNS    128           /* at once; the oldest that says nothing makes room */
-#define MAX_HTTP_BODIES   (64UL << 20)  /* bytes of all bodies that are coming in */
+#define MAX_HTTP_BODIES   (64UL << 20)  /* bytes of all bodies that are coming in, but small ones */
 #define MAX_HTTP_QUEUED   (256UL << 20) /* of all answers that wait for clients */
 #define MAX_HTTP_SESSIONS 256           /* of the legacy era; idle ones make room */
 #define MAX_HTTP_STREAMS  64            /* broken ones of a session, that may be resumed */

@@ -298,10 +298,13 @@ void conn_stream_end(struct http_conn *c)
 
 /* ---- in ---------------------------------------------------------------------- */
 
-/* What is counted is what is in the body, at any time: conn_forget_body() goes by it. */
+/* What is counted is what is in the body, at any time: conn_forget_body() goes by it. A small
+ * body has room however many large ones others send. */
 static bool add_body(struct http_conn *c, struct span piece)
 {
-	if (piece.len > MAX_HTTP_BODIES - c->http->body_bytes) {
+	bool small = c->body.len + piece.len <= MAX_MCP_SMALL;
+
+	if (!small && c->http->body_bytes + piece.len > MAX_HTTP_BODIES) {
 		return false;
 	}
 	buf_add(&c->body, piece.s, piece.len);

@@ -177,6 +177,7 @@ def test_bodies_that_come_in_are_bounded_and_service_returns():
                 c.socket.setblocking(False)
                 with pytest.raises(BlockingIOError):
                     c.socket.recv(1)
+            assert h.once(body=LIST, **modern_fields(LIST))[0] == 200, "a small one"
             more = [begun(h, 4 << 20) for _ in range(6)]
             assert [status_of(c) for c in more].count(503) >= 4, "a reset may swallow some"
             for c in held + more:
