@@ -108,6 +108,7 @@ struct observer {
 	bool starved; /* this call cannot be looked at: there are no fds, or no memory */
 	int last_fd;  /* fds of the table stay below it */
 	struct unix_maker maker;
+	atomic_ullong handed[MAX_UNIX_CALLS]; /* calls that the maker is to answer; 0: none */
 	atomic_int maker_fd;     /* its pidfd, while its end would be a failure; -1: none */
 	unsigned maker_failures; /* starts of it that failed */
 	struct bucket service_looks;

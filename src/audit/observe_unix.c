@@ -40,6 +40,9 @@ static bool look_at_fd(pid_t tid, int fd, struct unix_request *r)
 {
 	char path[64], name[64] = "UNIX-STREAM";
 
+	if (fd < 0) {
+		return false;
+	}
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, fd);
 	ssize_t n = getxattr(path, "system.sockprotoname", name, sizeof(name) - 1);
 	if ((n < 0 && errno != EACCES) || strncmp(name, "UNIX", 4) != 0) {
@@ -69,6 +72,32 @@ static int refused_again(pid_t tid, const struct unix_request *r)
 	return connected && r->call == UNIX_CONNECT                             ? EISCONN
 	       : r->call == UNIX_BIND && (connected || mode == UNIX_MODE_BOUND) ? EINVAL
 	                                                                        : 0;
+}
+
+/* The maker answers it from now on. False: too many calls are under way. */
+static bool hand(struct observer *o, const struct unix_request *r, int status)
+{
+	size_t at = 0;
+
+	while (at < MAX_UNIX_CALLS && notify_valid_id(o->listener, atomic_load(&o->handed[at]))) {
+		at++;
+	}
+	if (at == MAX_UNIX_CALLS) {
+		errno = EAGAIN;
+		return false;
+	}
+	atomic_store(&o->handed[at], r->id);
+	return unix_maker_hand(&o->maker, r, status) == 0;
+}
+
+void observer_release(struct observer *o)
+{
+	for (size_t i = 0; o != NULL && i < MAX_UNIX_CALLS; i++) {
+		uint64_t id = atomic_load(&o->handed[i]);
+		if (id != 0) {
+			notify_interrupt_id(o->listener, id);
+		}
+	}
 }
 
 static bool start_maker(struct observer *o, const struct seccomp_notif *n)
@@ -126,8 +155,7 @@ bool observe_unix_socket(struct observer *o, const struct seccomp_notif *n)
 	    seccomp_eval(seccomp_blob(profile, true, true), &n->data) != SECCOMP_RET_ALLOW) {
 		return false;
 	}
-	return (o->maker.requests >= 0 || start_maker(o, n)) &&
-	       unix_maker_hand(&o->maker, &r, -1) == 0;
+	return (o->maker.requests >= 0 || start_maker(o, n)) && hand(o, &r, -1);
 }
 
 int observe_unix_address(struct observer *o, const struct seccomp_notif *n,
@@ -153,7 +181,5 @@ int observe_unix_address(struct observer *o, const struct seccomp_notif *n,
 		return again;
 	}
 	bool waits = r.call == UNIX_CONNECT && !r.nonblock;
-	return unix_maker_hand(&o->maker, &r, waits ? status : -1) == 0 ? 0
-	       : errno == EAGAIN                                        ? EAGAIN
-	                                                                : EACCES;
+	return hand(o, &r, waits ? status : -1) ? 0 : errno == EAGAIN ? EAGAIN : EACCES;
 }

@@ -70,6 +70,10 @@ int observer_fd(const struct observer *o);
  * ended, and calls may wait for it for ever. -1: there is none. Accepts NULL. */
 int observer_maker(const struct observer *o);
 
+/* The skill is being frozen: calls that wait for that process are ended, to be made again when the
+ * skill goes on. Accepts NULL. */
+void observer_release(struct observer *o);
+
 /* Its fd is ready. Answers a call; or, without a call in it, nobody is left who
  * could make any; or its thread has seen something. */
 void observer_turn(struct observer *o, bool call);

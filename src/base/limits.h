@@ -168,6 +168,7 @@
 #define MAX_UNIX_CWD        1024 /* bytes; a longer working directory has no relative names */
 #define MAX_UNIX_WAITS      48   /* connect() calls of one run that wait; each holds an fd */
 #define MAX_UNIX_WAITS_EACH 32   /* of them for one listener */
+#define MAX_UNIX_CALLS      64   /* of one run, under way or waiting */
 
 /* What the broker holds of bytes that cannot go on yet */
 #define MIN_HEAD_BYTES 4096         /* room for a connection's first ones; it grows */

@@ -12,7 +12,8 @@
 #include "base/own.h"
 #include "os/probe.h"
 
-#define PAGE 4096U /* the smallest; larger ones only mean one more read */
+#define RESTARTSYS 512   /* within the kernel alone */
+#define PAGE       4096U /* the smallest; larger ones only mean one more read */
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* Linux 6.6 */
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS      _IOW('!', 4, uint64_t)
@@ -59,6 +60,11 @@ bool notify_continue(int listener, const struct seccomp_notif *n)
 void notify_refuse_id(int listener, uint64_t id, int error)
 {
 	(void)answer(listener, &(struct seccomp_notif_resp){ .id = id, .error = -error });
+}
+
+void notify_interrupt_id(int listener, uint64_t id)
+{
+	notify_refuse_id(listener, id, RESTARTSYS);
 }
 
 void notify_refuse(int listener, const struct seccomp_notif *n, int error)

@@ -36,6 +36,11 @@ void notify_refuse(int listener, const struct seccomp_notif *n, int error);
 /* The same by its id alone. */
 void notify_refuse_id(int listener, uint64_t id, int error);
 
+/* Ends its wait for a signal that the caller has not taken yet, as the kernel ends its own: the
+ * call is made again, or fails with EINTR, as the handler wants it. Only for a caller that has
+ * been woken for one, or is being frozen: another one would see an errno that there is not. */
+void notify_interrupt_id(int listener, uint64_t id);
+
 /* Answers it with a copy of `fd` (borrowed). `as` is the number that it gets in the caller, in the
  * place of what has it now, and the call succeeds with 0; -1: any, which the call returns. */
 void notify_give(int listener, uint64_t id, int fd, int as, bool cloexec);

@@ -29,7 +29,6 @@
 #define MIN_PAUSE_MS 1 /* between two looks at a listener whose queue is full */
 #define MAX_PAUSE_MS 64
 #define NEW_ROOT     "run" /* any directory of the view, to build the maker's own on */
-#define RESTARTSYS   512   /* the kernel's own: a handler decides between EINTR and once more */
 
 /* ---- the maker: where it lives ------------------------------------------- */
 
@@ -238,7 +237,7 @@ static bool try_wait(int listener, size_t at)
 		return true;
 	}
 	if (has_signal(waits.v[at].status)) {
-		notify_refuse_id(listener, r->id, RESTARTSYS);
+		notify_interrupt_id(listener, r->id);
 		return true;
 	}
 	return waits_for(r, at) == 0 && serve(listener, r);
@@ -270,6 +269,9 @@ static void take_request(int listener, int requests)
 		_exit(0);
 	}
 	auto_fd status = fds.n == 1 ? fds.v[0] : -1;
+	if (!notify_valid_id(listener, r.id)) {
+		return; /* it was given up meanwhile, and may be made again */
+	}
 	/* Who comes later does not pass those who wait. */
 	bool behind = r.call == UNIX_CONNECT && !r.nonblock && waits_for(&r, waits.n) > 0;
 	if (behind || !serve(listener, &r)) {

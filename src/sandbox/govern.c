@@ -283,6 +283,8 @@ void governed_tick(struct run *r)
 		g->look_at = now + LOOK_MS;
 		if (r->ended || r->dead || cgroup_is_frozen(r->cgroup)) {
 			stands(g);
+		} else {
+			observer_release(r->observer);
 		}
 	}
 	if (g->kill_at != 0 && now >= g->kill_at) {

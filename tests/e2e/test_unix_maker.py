@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from governor import govern  # noqa: F401
 from harness import ATTEMPT, wait_for
 
 AS_KERNEL = ATTEMPT + """
@@ -201,6 +202,24 @@ def test_its_end_is_the_runs_end(ssb, waiting):
     assert run.returncode == 125, errors
     assert b"unix sockets has ended" in errors
     assert "unix sockets has ended" in json.dumps(ssb.last_trace())
+
+
+def test_who_waits_can_be_paused(ssb, govern):
+    """No call holds up the freezer; when it goes on, the same calls wait again."""
+    work = ssb.mkdir("work")
+    code = WAITERS.replace("print('ready', flush=True)", f"open({str(work / 'ready')!r}, 'w')")
+    go = f"while not os.path.exists({str(work / 'go')!r}):\n    time.sleep(0.01)\n"
+    code = code.replace("for pid in children:", go + "for _ in range(5): s.accept()\nfor pid in "
+                        "children:").replace("os.waitpid(pid, 0)", "assert not os.waitpid(pid, 0)[1]")
+    g = govern(ssb, ssb.skill(code, args=["main.py", "4"], write=[work]))
+    wait_for((work / "ready").exists)
+    for _ in range(2):
+        g.say("pause")
+        g.hear("stands")
+        g.say("resume")
+        g.hear("goes")
+    ssb.write(work / "go", "")
+    assert g.result()["end"] == "exited"
 
 
 @pytest.mark.parametrize("n, refused", [(32, 0), (33, 1)])

@@ -381,9 +381,11 @@
         { IN_MAKER, TO_ANY, ALLOW, "ioctl", { 3, 0x40182103 } },
         { IN_MAKER, TO_ANY, KILL, "ioctl", { 3, 0xc0502100 } }, /* to take a call */
         { IN_MAKER, TO_ANY, KILL, "ioctl", { 3, 0x5412 } },
-        { IN_MAKER, TO_ANY, ALLOW, "fcntl", { 3, 4 } }, { IN_MAKER, TO_ANY, KILL, "fcntl", { 3, 1030 } },
+        { IN_MAKER, TO_ANY, ALLOW, "fcntl", { 3, 4 } },
+        { IN_MAKER, TO_ANY, KILL, "fcntl", { 3, 1030 } },
         { IN_MAKER, TO_ANY, KILL, "openat", { 0 } }, { IN_MAKER, TO_ANY, KILL, "execve", { 0 } },
-        { IN_MAKER, TO_ANY, KILL, "clone", { 0x11 } }, { IN_MAKER, TO_ANY, KILL, "mmap", { 0, 4096, 3 } },
+        { IN_MAKER, TO_ANY, KILL, "clone", { 0x11 } },
+        { IN_MAKER, TO_ANY, KILL, "mmap", { 0, 4096, 3 } },
         { IN_MAKER, TO_ANY, KILL, "setns", { 0 } }, { IN_MAKER, TO_ANY, KILL, "chroot", { 0 } },
         { IN_MAKER, TO_ANY, KILL, "kill", { 0 } }, { IN_MAKER, TO_ANY, KILL, "ptrace", { 0 } },
         { IN_MAKER, TO_ANY, KILL, "sendmsg", { 0 } },
