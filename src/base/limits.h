@@ -32,6 +32,8 @@
 #define MAX_ARG_BYTES    (1024 * 1024)
 #define MAX_PATH_BYTES   4096
 #define MAX_PATH_DEPTH   128         /* directories above a granted path */
+#define MAX_HIDDEN_NAMES 65536       /* of the home, looked at for symlinks */
+#define MAX_HIDDEN_LINKS 1024        /* symlinks among them */
 #define MAX_MOUNTS_BYTES (4UL << 20) /* of /proc/self/mountinfo */
 
 /* Root file systems and the images that they are unpacked from */

@@ -37,7 +37,7 @@ static const char *judge_file(struct build *b, int fd, const char *real)
 	}
 	if (build_danger(b) == NULL || subject_init(&s, fd, real, NULL) < 0 ||
 	    danger_judge(b->danger, &s, ACCESS_READ, &hits) < 0 ||
-	    danger_judge_mounts(b->danger, &s, ACCESS_READ, &hits) < 0) {
+	    danger_judge_mounts(b->danger, danger_mounts(b->danger), &s, ACCESS_READ, &hits) < 0) {
 		return "it cannot be examined";
 	}
 	return hits.n > 0 ? "it is in a place that is not granted unasked" : NULL;

@@ -244,10 +244,10 @@ static int judge_other_name(const struct danger *d, const char *path, const stru
 }
 
 /* The other paths at which mounts of the same file system show the object. */
-static int judge_aliases(const struct danger *d, const struct subject *s, enum access access,
-                         struct danger_hits *hits)
+static int judge_aliases(const struct danger *d, const struct mounts *mounts,
+                         const struct subject *s, enum access access, struct danger_hits *hits)
 {
-	const struct mount *in = mounts_of(&d->mounts, s->path);
+	const struct mount *in = mounts_of(mounts, s->path);
 
 	if (in == NULL) {
 		errno = ENOENT;
@@ -257,8 +257,8 @@ static int judge_aliases(const struct danger *d, const struct subject *s, enum a
 	if (inner == NULL) {
 		return -1;
 	}
-	for (size_t i = 0; i < d->mounts.n; i++) {
-		const struct mount *m = &d->mounts.v[i];
+	for (size_t i = 0; i < mounts->n; i++) {
+		const struct mount *m = &mounts->v[i];
 		const char *rest =
 		        strcmp(m->dev, in->dev) == 0 ? path_beneath(inner, m->root) : NULL;
 		if (rest == NULL || m == in) {
@@ -320,18 +320,18 @@ const struct mounts *danger_mounts(struct danger *d)
 	return d->mounts.v == NULL && mounts_load(&d->mounts) < 0 ? NULL : &d->mounts;
 }
 
-int danger_judge_mounts(struct danger *d, const struct subject *s, enum access access,
-                        struct danger_hits *hits)
+int danger_judge_mounts(const struct danger *d, const struct mounts *m, const struct subject *s,
+                        enum access access, struct danger_hits *hits)
 {
-	if (danger_mounts(d) == NULL) {
+	if (m == NULL) {
 		return -1;
 	}
-	for (size_t i = 0; i < d->mounts.n; i++) {
-		const char *rest = path_beneath(d->mounts.v[i].point, s->path);
+	for (size_t i = 0; i < m->n; i++) {
+		const char *rest = path_beneath(m->v[i].point, s->path);
 		if (rest != NULL && *rest != '\0' &&
-		    judge_other_name(d, d->mounts.v[i].point, NULL, access, hits) < 0) {
+		    judge_other_name(d, m->v[i].point, NULL, access, hits) < 0) {
 			return -1;
 		}
 	}
-	return judge_aliases(d, s, access, hits);
+	return judge_aliases(d, m, s, access, hits);
 }

@@ -75,6 +75,8 @@ struct danger;
 
 /* Looks the table up for this owner; returns new, NULL without memory. */
 struct danger *danger_new(const struct owner *o);
+/* What the owner's own names lead to (danger_led.c): looked up once, borrowed. NULL with errno. */
+const struct danger *danger_led(struct danger *d, const struct owner *o);
 void danger_free(struct danger *d); /* accepts NULL */
 /* One more place (`path` is copied, `why` borrowed). */
 int danger_add(struct danger *d, const char *path, const char *why, unsigned flags);
@@ -83,9 +85,11 @@ int danger_add(struct danger *d, const char *path, const char *why, unsigned fla
 int danger_judge(const struct danger *d, const struct subject *s, enum access access,
                  struct danger_hits *ret);
 /* The same for what is mounted inside it, and for the other names by which
- * bind mounts show it; adds to `hits`. Only for an existing directory or file. */
-int danger_judge_mounts(struct danger *d, const struct subject *s, enum access access,
-                        struct danger_hits *hits);
+ * bind mounts show it; adds to `hits`. Only for an existing directory or file. A NULL `m` is
+ * an error, with the errno of danger_mounts(). */
+struct mounts;
+int danger_judge_mounts(const struct danger *d, const struct mounts *m, const struct subject *s,
+                        enum access access, struct danger_hits *hits);
 
 /* The first `len` bytes of `path` are a place with all that is in it, and it is the only hit of
  * `hits`, which borrows it from `room`. `path` is what was asked for; `why` is borrowed. */
@@ -97,7 +101,6 @@ void danger_found(const char *path, size_t len, const char *why, unsigned flags,
 bool danger_spelt(const struct danger_hits *hits, const char *words);
 
 /* The table of mounts, read once; borrowed. NULL with errno. */
-struct mounts;
 const struct mounts *danger_mounts(struct danger *d);
 
 /* Whether `path` names a place that holds secrets, for an owner whose home is

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,24 +126,49 @@ static bool may_exist(const struct danger *d, const char *path)
 	return true;
 }
 
-/* `name` is that of the symlink that leads there (borrowed); NULL: none does. */
-static int add_place(struct danger *d, const char *path, const char *name, const char *why,
-                     unsigned flags)
+char *danger_led_to(const char *path)
+{
+	char to[PATH_MAX];
+	char *real = realpath(path, NULL);
+	ssize_t n = real == NULL && errno == ENOENT ? readlink(path, to, sizeof(to) - 1) : -1;
+
+	if (n <= 0) {
+		return real;
+	}
+	to[n] = '\0';
+	auto_free char *dir = path_parent(path);
+	auto_free char *whole = dir != NULL ? path_from(dir, to) : NULL;
+	return whole != NULL ? path_real(whole) : NULL;
+}
+
+/* A place that is not looked up; NULL without memory. */
+static struct place *append_place(struct danger *d, const char *path, const char *why,
+                                  unsigned flags)
 {
 	struct place *v = grown(d->places, d->n_places, sizeof(*v));
-	size_t len = strlen(path);
 
 	if (v == NULL) {
-		return -1;
+		return NULL;
 	}
 	d->places = v;
 	struct place *p = &v[d->n_places];
 	*p = (struct place){ .path = strdup(path), .why = why, .flags = flags };
-	if (p->path == NULL) {
+	p->name = p->path;
+	d->n_places += p->path != NULL;
+	return p->path != NULL ? p : NULL;
+}
+
+/* `name` is that of the symlink that leads there (borrowed); NULL: none does. */
+static int add_place(struct danger *d, const char *path, const char *name, const char *why,
+                     unsigned flags)
+{
+	struct place *p = append_place(d, path, why, flags);
+	size_t len = strlen(path);
+
+	if (p == NULL) {
 		return -1;
 	}
 	p->name = name != NULL ? name : p->path;
-	d->n_places++;
 	ssize_t up = folder_index(d, path, len > 1 ? parent_length(path, len) : 1);
 	if (up < 0) {
 		return -1;
@@ -157,7 +183,7 @@ static int add_place(struct danger *d, const char *path, const char *name, const
 		return 0;
 	}
 	/* Reached through a symlink: the real place is what is dangerous. */
-	auto_free char *real = realpath(path, NULL);
+	auto_free char *real = danger_led_to(path);
 	if (real == NULL) {
 		return errno == ENOMEM ? -1 : 0;
 	}
@@ -167,6 +193,21 @@ static int add_place(struct danger *d, const char *path, const char *name, const
 int danger_add(struct danger *d, const char *path, const char *why, unsigned flags)
 {
 	return add_place(d, path, NULL, why, flags);
+}
+
+int danger_add_link(struct danger *d, const char *link, const char *target, const char *why,
+                    unsigned flags)
+{
+	const struct place *p = append_place(d, link, why, flags);
+
+	return p == NULL ? -1 : add_place(d, target, p->path, why, flags);
+}
+
+void danger_drop(struct danger *d, size_t from)
+{
+	while (d->n_places > from) {
+		free(d->places[--d->n_places].path);
+	}
 }
 
 /* Homes of people outside /home, and the caller's own by the password file where HOME is
@@ -270,6 +311,7 @@ void danger_free(struct danger *d)
 	}
 	free(d->places);
 	free(d->folders);
+	danger_free(d->led);
 	mounts_done(&d->mounts);
 	free(d);
 }

@@ -49,7 +49,16 @@ struct danger {
 	struct object home;
 	struct mounts mounts; /* read when first needed */
 	struct listing listings[2];
+	struct danger *led; /* see danger_led() */
 };
+
+/* Where a symlink leads, also if nothing is there yet; new. NULL with errno. */
+char *danger_led_to(const char *path);
+/* The place that a symlink leads to, known by that name; both paths are copied. */
+int danger_add_link(struct danger *d, const char *link, const char *target, const char *why,
+                    unsigned flags);
+/* Forgets the places from this one on. */
+void danger_drop(struct danger *d, size_t from);
 
 /* The runtime's own files, wherever they are (danger_own.c). -1 without memory. */
 int danger_add_own(struct danger *d, const struct owner *o);

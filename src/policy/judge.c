@@ -23,10 +23,17 @@ static char *explain_hit(struct build *b, const struct danger_hit *h)
 		[DANGER_CONTAINS] = "it contains %s, which %s",
 		[DANGER_LIES_IN] = "it lies in %s, which %s",
 	};
-	char pretty[MAX_PATH_BYTES];
+	const struct place *p = h->place;
+	char path[MAX_PATH_BYTES];
+	char name[MAX_PATH_BYTES];
+	auto_free char *both = NULL;
 
-	path_pretty(b->owner, h->place->path, pretty, sizeof(pretty));
-	return build_printf(b, HOW[h->how], pretty, h->place->why);
+	path_pretty(b->owner, p->path, path, sizeof(path));
+	if (p->name != NULL && strcmp(p->name, p->path) != 0) {
+		path_pretty(b->owner, p->name, name, sizeof(name));
+		both = build_printf(b, "%s (where %s leads)", path, name);
+	}
+	return build_printf(b, HOW[h->how], both != NULL ? both : path, p->why);
 }
 
 static enum ssb_option access_option(enum access access)
@@ -59,8 +66,12 @@ static char *say_grant(struct build *b, const struct request *r)
 /* With `real`: a symlink leads there. */
 static char *say_real(struct build *b, const struct request *r)
 {
+	auto_free char *word = build_word(b, r->real);
+
 	return r->origin == ORIGIN_MANIFEST
-	               ? build_printf(b, "declare the real path: %s", r->real)
+	               ? build_printf(
+	                         b, "declare the real path, %s, which the owner can grant: --%s %s",
+	                         r->real, access_name(r->access), word != NULL ? word : "PATH")
 	               : build_printf(b, "a symlink leads there; name the place itself: %s",
 	                              r->real);
 }
@@ -304,7 +315,7 @@ static bool judge_owner(struct build *b, const struct request *r, const struct d
 		const struct place *p = hits->v[i].place;
 		char pretty[MAX_PATH_BYTES];
 		bool covered = hits->v[i].how == DANGER_CONTAINS && (p->flags & DANGER_OWN) != 0;
-		if (!p->exists || covered || (p->flags & DANGER_DENIED) != 0) {
+		if (!p->exists || covered || (p->flags & (DANGER_DENIED | DANGER_HIDDEN)) != 0) {
 			continue;
 		}
 		path_pretty(b->owner, p->path, pretty, sizeof(pretty));
@@ -325,6 +336,15 @@ static bool judge_owner(struct build *b, const struct request *r, const struct d
 	return true;
 }
 
+static bool refuse_unseen(struct build *b, const struct request *r)
+{
+	auto_free char *why = build_printf(b, "it cannot be examined: %s", strerrordesc_np(errno));
+
+	build_refuse_request(b, r, why,
+	                     "check that /proc is mounted and that you may enter the path");
+	return false;
+}
+
 bool judge_request(struct build *b, const struct request *r, const struct subject *s)
 {
 	struct danger_hits hits;
@@ -333,21 +353,14 @@ bool judge_request(struct build *b, const struct request *r, const struct subjec
 	if (build_danger(b) == NULL) {
 		return false;
 	}
-	if (danger_judge(b->danger, s, r->access, &hits) < 0) {
-		auto_free char *why =
-		        build_printf(b, "it cannot be examined: %s", strerrordesc_np(errno));
-		build_refuse_request(b, r, why, "name a path that you may enter");
-		return false;
+	if (danger_judge(b->danger, s, r->access, &hits) < 0 ||
+	    (s->missing == NULL &&
+	     danger_judge_mounts(b->danger, danger_mounts(b->danger), s, r->access, &hits) < 0)) {
+		return refuse_unseen(b, r);
 	}
-	if (s->missing == NULL && danger_judge_mounts(b->danger, s, r->access, &hits) < 0) {
-		auto_free char *why =
-		        build_printf(b, "it cannot be examined: %s", strerrordesc_np(errno));
-		build_refuse_request(b, r, why,
-		                     "check that /proc is mounted and that you may enter the path");
-		return false;
-	}
-	if (hits.n == 0) {
-		unlisted_judge(b, s, &room, &hits); /* the table has the better words */
+	/* The table has the better words. */
+	if (hits.n == 0 && unlisted_judge(b, r, s, &room, &hits) < 0) {
+		return refuse_unseen(b, r);
 	}
 	if (is_whole(r, s)) {
 		forget_left_out(&hits);

@@ -45,6 +45,23 @@ size_t unlisted_length(const char *rest)
 	return n;
 }
 
+bool unlisted_is_shared(const char *rest)
+{
+	size_t names = 1;
+
+	for (const char *p = rest; (p = strchr(p, '/')) != NULL; p++) {
+		names++;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(SHARED); i++) {
+		size_t len = strlen(SHARED[i].first) - 1;
+		if (strncmp(rest, SHARED[i].first, len) == 0 &&
+		    (rest[len] == '/' || rest[len] == '\0')) {
+			return names < SHARED[i].names;
+		}
+	}
+	return false;
+}
+
 /* ---- the skill's own ---------------------------------------------------------- */
 
 /* What a table, a shell or another file system could not read as something else. */
@@ -107,13 +124,34 @@ static const char *why_not_own(const struct build *b, const char *place, const c
 	               : BEFORE;
 }
 
-bool unlisted_is_own(const struct build *b, const char *path)
+/* `path`, from the home on, is or lies in a place of the skill's own. */
+static bool is_own(const struct build *b, const char *path)
 {
 	const char *rest = path_beneath(path, b->owner->home);
 	size_t n = rest != NULL ? unlisted_length(rest) : 0;
 	auto_free char *place = n > 0 ? strndup(path, (size_t)(rest - path) + n) : NULL;
 
 	return place != NULL && why_not_own(b, place, place + (rest - path)) == NULL;
+}
+
+/* The same for ~/dots/config/x, if ~/.config leads to ~/dots/config. */
+static bool is_own_led(const struct build *b, const struct place *led, const char *path)
+{
+	const char *rest = path_beneath(path, led->path);
+	auto_free char *spelt = rest != NULL ? path_join(led->name, rest) : NULL;
+
+	return spelt != NULL && is_own(b, spelt);
+}
+
+bool unlisted_is_own(const struct build *b, const char *path)
+{
+	const struct danger *led = b->danger != NULL ? b->danger->led : NULL;
+	bool own = is_own(b, path);
+
+	for (size_t i = 0; !own && led != NULL && i < led->n_places; i++) {
+		own = is_own_led(b, &led->places[i], path);
+	}
+	return own;
 }
 
 /* ---- a request ------------------------------------------------------------------ */
@@ -178,17 +216,43 @@ static void judge_closed(const struct build *b, const struct subject *s, const c
 	}
 }
 
-void unlisted_judge(struct build *b, const struct subject *s, struct danger_room *room,
-                    struct danger_hits *hits)
+/* Of the owner's own requests those say nothing that only hold such a place. */
+static int judge_led(struct build *b, const struct request *r, const struct subject *s,
+                     const char *whole, struct danger_hits *hits)
+{
+	const struct danger *led = danger_led(b->danger, b->owner);
+	struct danger_hits found;
+
+	if (led == NULL || danger_judge(led, s, r->access, &found) < 0 ||
+	    (s->missing == NULL &&
+	     danger_judge_mounts(led, danger_mounts(b->danger), s, r->access, &found) < 0)) {
+		return -1;
+	}
+	for (size_t i = 0; i < found.n; i++) {
+		const struct danger_hit *h = &found.v[i];
+		bool passes = h->how == DANGER_CONTAINS ? r->origin != ORIGIN_MANIFEST
+		                                        : is_own_led(b, h->place, whole);
+		if (!passes) {
+			hits->v[hits->n++] = *h;
+		}
+	}
+	return 0;
+}
+
+int unlisted_judge(struct build *b, const struct request *r, const struct subject *s,
+                   struct danger_room *room, struct danger_hits *hits)
 {
 	auto_free char *whole = path_join(s->path, s->missing != NULL ? s->missing : "");
 
 	if (whole == NULL) {
-		b->failed = true;
-		return;
+		return -1;
 	}
 	judge_hidden(b, s, whole, room, hits);
+	if (hits->n == 0 && judge_led(b, r, s, whole, hits) < 0) {
+		return -1;
+	}
 	if (hits->n == 0 && b->owner->uid == 0) {
 		judge_closed(b, s, whole, room, hits);
 	}
+	return 0;
 }

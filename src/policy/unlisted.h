@@ -5,7 +5,8 @@
  * ~/.config/NAME of the skill's own name. A skill chooses its name itself: such a directory is its
  * own only where no program and no place of the table has the name, and where it is not there yet,
  * or was made by a run of this skill. That is marked in an extended attribute, which no skill can
- * set in a place that it was not granted.
+ * set in a place that it was not granted. What the owner's symlinks of such names lead to is
+ * judged like the names, and so is what is in the owner's PATH, to be written (danger_led.c).
  *
  * Started by root, what others cannot read, by the modes on the whole way: root's and the services'
  * own. The modes of the home and above it do not count: homes are often closed, and what is in
@@ -21,10 +22,12 @@
 /* Of a path from a home on, the length of the place that belongs to one program: ".ssh",
  * ".config/x", ".local/share/x". 0: it is not hidden. */
 size_t unlisted_length(const char *rest);
-/* The place that `s` is or lies in becomes the only hit of `hits`, which are empty, and is
- * borrowed from `room`. Where there is none both stay as they are. */
-void unlisted_judge(struct build *b, const struct subject *s, struct danger_room *room,
-                    struct danger_hits *hits);
+/* `rest` is a directory in which each name is a place of its own: ".config", ".local/share". */
+bool unlisted_is_shared(const char *rest);
+/* The places that `s` is, lies in or holds are added to `hits`, which are empty; one may be
+ * borrowed from `room`. -1 with errno: it cannot be examined. */
+int unlisted_judge(struct build *b, const struct request *r, const struct subject *s,
+                   struct danger_room *room, struct danger_hits *hits);
 
 /* The directory that will be made at `path` is, or lies in, one of the skill's own. */
 bool unlisted_is_own(const struct build *b, const char *path);

@@ -75,7 +75,7 @@ static struct danger_hits judge(struct danger *d, const char *path, enum access 
 	assert_int_equal(subject_init(&s, fd, path, NULL), 0);
 	assert_int_equal(danger_judge(d, &s, access, &hits), 0);
 	if (mounts) {
-		assert_int_equal(danger_judge_mounts(d, &s, access, &hits), 0);
+		assert_int_equal(danger_judge_mounts(d, danger_mounts(d), &s, access, &hits), 0);
 	}
 	return hits;
 }

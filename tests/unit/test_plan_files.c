@@ -178,7 +178,7 @@ static void test_offers(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(LED); i++) {
 		const struct refusal *r = refused(p, LED[i]);
 		assert_null(r->value);
-		assert_non_null(strstr(r->remedy, "declare the real path: /"));
+		assert_non_null(strstr(r->remedy, "declare the real path"));
 		assert_int_equal(r->kind, LED[i][0] == 'w' ? REFUSAL_WRITE : REFUSAL_READ);
 	}
 	ssb_plan_free(p);

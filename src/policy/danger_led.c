@@ -1,0 +1,228 @@
+/* danger_led.c - what the owner's own names lead to, wherever it lies.
+ *
+ * A tool that manages dotfiles keeps them in a directory of its own: ~/.config is a symlink to
+ * ~/dots/config, or ~/.toolrc one to ~/dots/toolrc. What such a symlink leads to is as hidden as
+ * its name. Looked at are the names of the home and those that belong to one program in ~/.config,
+ * ~/.cache and ~/.local (see unlisted.h); symlinks deeper in them are not looked for.
+ *
+ * The same holds for what the environment names: the directories in PATH, from which the owner
+ * executes programs, and those that programs use in the place of ~/.config and the like. */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/own.h"
+#include "policy/danger_set.h"
+#include "policy/owner.h"
+#include "policy/unlisted.h"
+
+#define HIDDEN ((unsigned)(DANGER_READ | DANGER_WRITE | DANGER_BENEATH | DANGER_HIDDEN))
+
+static const char IN_PATH[] = "is in your PATH, and holds programs that you run";
+static const char TOO_MANY[] = "has more hidden names than are looked at for symlinks";
+
+struct search {
+	struct danger *d;
+	const struct owner *o;
+	size_t names, links;
+};
+
+/* The home itself, and what holds it, says nothing of what is in the home. */
+static bool is_around_home(const struct owner *o, const struct place *p)
+{
+	return path_beneath(o->home, p->path) != NULL;
+}
+
+/* Elsewhere, what belongs to another user holds nothing of the owner's: /usr/share, /nix/store. */
+static bool is_anothers(const struct owner *o, const struct place *p)
+{
+	struct stat st;
+
+	return p->exists && path_beneath(p->path, o->home) == NULL && stat(p->path, &st) == 0 &&
+	       st.st_uid != o->uid;
+}
+
+/* Forgets the place that was added last, from `first` on, where it says nothing. */
+static void keep_hidden(struct danger *d, const struct owner *o, size_t first)
+{
+	const struct place *p = &d->places[d->n_places - 1];
+
+	if (is_around_home(o, p) || is_anothers(o, p)) {
+		danger_drop(d, first);
+	}
+}
+
+/* Where the symlink leads, by its words where they tell. `real`: no symlink leads to its
+ * directory. Returns new. */
+static char *target_of(const char *link, bool real)
+{
+	char to[PATH_MAX];
+	ssize_t n = real ? readlink(link, to, sizeof(to) - 1) : -1;
+	const char *names = to;
+
+	if (n <= 0) {
+		return danger_led_to(link);
+	}
+	to[n] = '\0';
+	while (strncmp(names, "../", 3) == 0) {
+		names += 3; /* the directory has no symlink in it */
+	}
+	if (strstr(names, "..") != NULL) {
+		return danger_led_to(link);
+	}
+	auto_free char *dir = path_parent(link);
+	auto_free char *whole = dir != NULL ? path_from(dir, to) : NULL;
+	return whole != NULL ? path_words(whole) : NULL;
+}
+
+static int add_link(struct search *s, const char *link, bool real)
+{
+	size_t first = s->d->n_places;
+	auto_free char *target = target_of(link, real);
+
+	s->links++;
+	if (target == NULL) {
+		return errno == ENOMEM ? -1 : 0;
+	}
+	if (danger_add_link(s->d, link, target, HIDDEN_WHY, HIDDEN) < 0) {
+		return -1;
+	}
+	keep_hidden(s->d, s->o, first);
+	return 0;
+}
+
+static int look_in(struct search *s, const char *rest, bool real);
+
+/* `rest` is a name from the home on, as unlisted_length() has it. */
+static int look_at(struct search *s, const char *rest, bool real, unsigned char type)
+{
+	auto_free char *path = path_join(s->o->home, rest);
+	struct stat st;
+
+	if (path == NULL) {
+		return -1;
+	}
+	if (type == DT_UNKNOWN) {
+		type = lstat(path, &st) == 0 ? IFTODT(st.st_mode) : DT_UNKNOWN;
+	}
+	if (type == DT_LNK && add_link(s, path, real) < 0) {
+		return -1;
+	}
+	return (type == DT_LNK || type == DT_DIR) && unlisted_is_shared(rest)
+	               ? look_in(s, rest, real && type == DT_DIR)
+	               : 0;
+}
+
+/* Nothing is in a directory that is not there, or that the owner's programs cannot read. */
+static int look_in(struct search *s, const char *rest, bool real)
+{
+	auto_free char *dir = path_join(s->o->home, rest);
+	DIR *names = dir != NULL ? opendir(dir) : NULL;
+	const struct dirent *e;
+	int result = 0;
+
+	if (names == NULL) {
+		return errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP
+		               ? 0
+		               : -1;
+	}
+	while (result == 0 && s->names <= MAX_HIDDEN_NAMES && s->links <= MAX_HIDDEN_LINKS &&
+	       (e = readdir(names)) != NULL) {
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+		    (*rest == '\0' && e->d_name[0] != '.')) {
+			continue;
+		}
+		s->names++;
+		auto_free char *name =
+		        *rest == '\0' ? strdup(e->d_name) : path_join(rest, e->d_name);
+		result = name != NULL ? look_at(s, name, real, e->d_type) : -1;
+	}
+	int saved = errno;
+	(void)closedir(names);
+	errno = saved;
+	return result;
+}
+
+/* A relative entry names no place of its own. */
+static int add_path(struct danger *d, const struct owner *o)
+{
+	const char *dirs = owner_getenv(o, "PATH");
+
+	for (; dirs != NULL && *dirs != '\0'; dirs += dirs[0] == ':') {
+		size_t n = strcspn(dirs, ":");
+		size_t first = d->n_places;
+		auto_free char *entry = strndup(dirs, n);
+		auto_free char *dir = entry != NULL ? path_words(entry) : NULL;
+		dirs += n;
+		if (dir == NULL) {
+			return -1;
+		}
+		if (entry[0] != '/' || path_is_system(dir)) {
+			continue;
+		}
+		if (danger_add(d, dir, IN_PATH, DANGER_WRITE | DANGER_BENEATH) < 0) {
+			return -1;
+		}
+		if (is_around_home(o, &d->places[d->n_places - 1])) {
+			danger_drop(d, first);
+		}
+	}
+	return 0;
+}
+
+/* A place with a hidden name is judged by that. */
+static int add_variables(struct danger *d, const struct owner *o)
+{
+	static const char *const NAMES[] = { "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+		                             "XDG_CACHE_HOME",  "ZDOTDIR",       "GNUPGHOME" };
+
+	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+		const char *value = owner_getenv(o, NAMES[i]);
+		size_t first = d->n_places;
+		auto_free char *dir = value != NULL ? path_words(value) : NULL;
+		const char *rest = dir != NULL ? path_beneath(dir, o->home) : NULL;
+		if (value == NULL || value[0] != '/' ||
+		    (rest != NULL && unlisted_length(rest) > 0)) {
+			continue;
+		}
+		if (dir == NULL || danger_add(d, dir, HIDDEN_WHY, HIDDEN) < 0) {
+			return -1;
+		}
+		keep_hidden(d, o, first);
+	}
+	return 0;
+}
+
+static int look_up(struct danger *d, const struct owner *o)
+{
+	struct search s = { .d = d, .o = o };
+
+	if (look_in(&s, "", true) < 0 || add_path(d, o) < 0 || add_variables(d, o) < 0) {
+		return -1;
+	}
+	return s.names > MAX_HIDDEN_NAMES || s.links > MAX_HIDDEN_LINKS
+	               ? danger_add(d, o->home, TOO_MANY, HIDDEN)
+	               : 0;
+}
+
+const struct danger *danger_led(struct danger *d, const struct owner *o)
+{
+	if (d->led != NULL) {
+		return d->led;
+	}
+	struct danger *led = calloc(1, sizeof(*led));
+	if (led == NULL) {
+		return NULL;
+	}
+	led->home = d->home;
+	if (look_up(led, o) < 0) {
+		danger_free(led);
+		return NULL;
+	}
+	return d->led = led;
+}
