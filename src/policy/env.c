@@ -221,6 +221,38 @@ static const char *value_of(const struct build *b, const char *name)
 	               : NULL;
 }
 
+/* The skill's name, or that of a host that it declares, has the word in it. */
+static bool speaks_of(const struct manifest *m, const char *word)
+{
+	bool found = m->name != NULL && strcasestr(m->name, word) != NULL;
+
+	for (size_t i = 0; i < m->n_egress && !found; i++) {
+		found = m->egress[i].domain.s != NULL &&
+		        strcasestr(m->egress[i].domain.s, word) != NULL;
+	}
+	return found;
+}
+
+/* By its name the key is for the skill's own service, as OPENWEATHER_API_KEY is for
+ * api.openweathermap.org, or it does not say what it is for: API_KEY. */
+static bool is_its_own(const struct manifest *m, const char *name)
+{
+	auto_free char *words = strdup(name);
+	char *left = words;
+	bool own = words != NULL;
+
+	for (const char *word = NULL; (word = strsep(&left, "_")) != NULL;) {
+		if (strlen(word) < 3 || secret_is_general(word)) {
+			continue;
+		}
+		if (speaks_of(m, word)) {
+			return true;
+		}
+		own = false;
+	}
+	return own;
+}
+
 /* "a credential: GitHub"; NULL: it is no secret of the owner's, or there is no memory. Returns
  * new. */
 static char *owners_secret(struct build *b, const char *name)
@@ -228,9 +260,19 @@ static char *owners_secret(struct build *b, const char *name)
 	const char *opens = NULL;
 	enum secret kind = secret_of(name, &opens);
 
-	return kind == SECRET_CREDENTIAL ? build_printf(b, "a credential: %s", opens)
-	       : kind == SECRET_OWNERS   ? build_printf(b, "a secret of yours, by its name")
-	                                 : NULL;
+	switch (kind) {
+	case SECRET_CREDENTIAL:
+		return build_printf(b, "a credential: %s", opens);
+	case SECRET_OWNERS:
+		return build_printf(b, "a secret of yours, by its name");
+	case SECRET_SOUNDS:
+		return is_its_own(b->manifest, name)
+		               ? NULL
+		               : build_printf(b, "a key that by its name is not for this skill");
+	case SECRET_NOT:
+		break;
+	}
+	return NULL;
 }
 
 static void add_declared(struct build *b, const struct mtext *t)

@@ -55,88 +55,174 @@ static const struct {
 	{ "DEEPSEEK_API_KEY", "DeepSeek" },
 };
 
-/* Whose secret a name speaks of is seldom said by its end alone: a skill's own key for its
- * own service is what it has a manifest for. The first row that matches counts. No letter may
- * follow: MAX_TOKENS, TOKENIZERS_PARALLELISM and X_KEYBOARD are none. */
+/* Lists of words, each between spaces: a name is judged by its words, which "_" separates. */
+
+/* Of these places every key is the owner's: clouds, code, publishing, payment, messages, the tools
+ * of a team, and models, which are paid for. A key of any other place may be the skill's own. */
+static const char OWNERS[] =
+        " AWS AZURE ARM GCP GOOGLE GCLOUD CLOUDSDK CLOUDFLARE CF DIGITALOCEAN DO HEROKU VERCEL "
+        "NETLIFY"
+        " FLY RENDER RAILWAY LINODE HCLOUD HETZNER VULTR SCW SCALEWAY OVH OCI ALIBABA ALICLOUD "
+        "ALIYUN"
+        " TENCENTCLOUD IBMCLOUD GITHUB GH GITLAB CI BITBUCKET GITEA FORGEJO CODEBERG SSH GPG NPM "
+        "NODE"
+        " YARN PYPI TWINE POETRY UV CARGO CRATES RUBYGEMS GEM NUGET MAVEN HEX DOCKER DOCKERHUB QUAY"
+        " KUBE KUBERNETES K8S STRIPE PAYPAL SQUARE PLAID SLACK DISCORD TELEGRAM TWILIO SENDGRID"
+        " MAILGUN POSTMARK VAULT CONSUL NOMAD TF TFE TERRAFORM PULUMI ANSIBLE SOPS DOPPLER "
+        "INFISICAL"
+        " OP BW OPENAI ANTHROPIC CLAUDE GEMINI VERTEX BEDROCK OPENROUTER GROQ MISTRAL COHERE "
+        "DEEPSEEK"
+        " PERPLEXITY REPLICATE TOGETHER FIREWORKS XAI GROK CEREBRAS VOYAGE JINA TAVILY ELEVENLABS "
+        "HF"
+        " HUGGINGFACE HUGGING HUGGINGFACEHUB WANDB COMET NEPTUNE KAGGLE LANGCHAIN LANGSMITH "
+        "PINECONE"
+        " WEAVIATE QDRANT SENTRY DATADOG DD NEW GRAFANA HONEYCOMB PAGERDUTY OPSGENIE ROLLBAR "
+        "CODECOV"
+        " COVERALLS SNYK SONAR CIRCLE CIRCLECI TRAVIS BUILDKITE JENKINS JIRA ATLASSIAN CONFLUENCE"
+        " LINEAR NOTION AIRTABLE ASANA TRELLO ZENDESK HUBSPOT SALESFORCE SHOPIFY DROPBOX SUPABASE"
+        " FIREBASE PLANETSCALE NEON TURSO UPSTASH SNOWFLAKE DATABRICKS ALGOLIA CONTENTFUL AUTH0 "
+        "OKTA"
+        " CLERK TAILSCALE TS NGROK GITPOD REPLIT EXPO ";
+/* Their addresses carry a password: "redis://user:password@host". */
+static const char STORES[] =
+        " REDIS MONGO MONGODB POSTGRES POSTGRESQL PG MYSQL MARIADB RABBITMQ AMQP"
+        " CLICKHOUSE CELERY DATABASE DB BROKER CONNECTION JDBC ";
+/* What a name is about that ends so is no secret: COOKIE_NAME, PASSWORD_MIN_LENGTH. */
+static const char ABOUT[] =
+        " DIR NAME TYPE TTL TIMEOUT LENGTH LEN SIZE COUNT LIMIT MIN MAX ENABLED"
+        " DISABLED POLICY ALGORITHM ALG PROVIDER DOMAIN HOST PORT SECURE SAMESITE"
+        " HTTPONLY REGION EXPIRY EXPIRES SOCK PARALLELISM MODE METHOD PROMPT ";
+/* A key or token of such a kind is a person's or a machine's, whoever it is for. */
+#define OF_OWNERS                                                                                  \
+	" PRIVATE SECRET ACCESS AGE SIGNING SIGN ENCRYPTION ENCRYPT MASTER DEPLOY ADMIN ROOT"      \
+	" ACCOUNT STORAGE SHARED RECOVERY SSH GPG PGP SESSION AUTH REFRESH BEARER PERSONAL BOT "
+
+enum where {
+	ENDS = 1,  /* other letters may stand before it: PGPASSWORD */
+	INNER = 2, /* it is not the first word: PWD, KEY_REPEAT */
+	LAST = 4,  /* it is the last word */
+};
+
+/* The first row that fits a word counts, and of all words the worst. */
 static const struct {
-	const char *part;
+	const char *word;
+	const char *before; /* the word before it is one of these; NULL: any, or none */
+	unsigned where;
 	enum secret kind;
-} PARTS[] = {
-	{ "PASSWORD", SECRET_OWNERS },
-	{ "PASSWORDS", SECRET_OWNERS },
-	{ "PASSWD", SECRET_OWNERS },
-	{ "_PASS", SECRET_OWNERS },
-	{ "_PWD", SECRET_OWNERS },
-	{ "PASSPHRASE", SECRET_OWNERS },
-	{ "PRIVATE_KEY", SECRET_OWNERS },
-	{ "PRIVATEKEY", SECRET_OWNERS },
-	{ "CREDENTIAL", SECRET_OWNERS },
-	{ "CREDENTIALS", SECRET_OWNERS },
-	{ "SECRET", SECRET_OWNERS },
-	{ "SECRETS", SECRET_OWNERS },
-	{ "DATABASE_URL", SECRET_OWNERS },
-	{ "DB_URL", SECRET_OWNERS },
-	{ "CONNECTION_STRING", SECRET_OWNERS },
-	{ "_DSN", SECRET_OWNERS },
-	{ "TOKEN", SECRET_SOUNDS },
-	{ "APIKEY", SECRET_SOUNDS },
-	{ "_KEY", SECRET_SOUNDS },
-	{ "_KEYS", SECRET_SOUNDS },
+} WORDS[] = {
+	{ "PASSWORD", NULL, ENDS, SECRET_OWNERS },
+	{ "PASSWORDS", NULL, ENDS, SECRET_OWNERS },
+	{ "PASSWD", NULL, ENDS, SECRET_OWNERS },
+	{ "PASSPHRASE", NULL, ENDS, SECRET_OWNERS },
+	{ "PASSCODE", NULL, ENDS, SECRET_OWNERS },
+	{ "SSHPASS", NULL, 0, SECRET_OWNERS },
+	{ "PASS", NULL, INNER, SECRET_OWNERS },
+	{ "PWD", NULL, INNER, SECRET_OWNERS },
+	{ "SECRET", NULL, ENDS, SECRET_OWNERS },
+	{ "SECRETS", NULL, ENDS, SECRET_OWNERS },
+	{ "CREDENTIAL", NULL, ENDS, SECRET_OWNERS },
+	{ "CREDENTIALS", NULL, ENDS, SECRET_OWNERS },
+	{ "CREDS", NULL, ENDS, SECRET_OWNERS },
+	{ "PRIVATEKEY", NULL, ENDS, SECRET_OWNERS },
+	{ "SECRETKEY", NULL, ENDS, SECRET_OWNERS },
+	{ "ACCESSKEY", NULL, ENDS, SECRET_OWNERS },
+	{ "AUTHKEY", NULL, ENDS, SECRET_OWNERS },
+	{ "COOKIE", NULL, ENDS, SECRET_OWNERS },
+	{ "COOKIES", NULL, ENDS, SECRET_OWNERS },
+	{ "JWT", NULL, 0, SECRET_OWNERS },
+	{ "BEARER", NULL, 0, SECRET_OWNERS },
+	{ "MNEMONIC", NULL, 0, SECRET_OWNERS },
+	{ "AUTHORIZATION", NULL, LAST, SECRET_OWNERS },
+	{ "AUTH", NULL, LAST, SECRET_OWNERS },
+	{ "DSN", NULL, 0, SECRET_OWNERS },
+	{ "WEBHOOK", NULL, 0, SECRET_OWNERS },
+	{ "SESSION", " BW OP ", 0, SECRET_OWNERS },
+	{ "STRING", " CONNECTION CONN ", 0, SECRET_OWNERS },
+	{ "URL", STORES, LAST, SECRET_OWNERS },
+	{ "URI", STORES, LAST, SECRET_OWNERS },
+	{ "KEY", " PUBLIC PUB PUBLISHABLE ", 0, SECRET_NOT },
+	{ "KEYS", " PUBLIC PUB PUBLISHABLE ", 0, SECRET_NOT },
+	{ "KEY", OF_OWNERS, 0, SECRET_OWNERS },
+	{ "KEYS", OF_OWNERS, 0, SECRET_OWNERS },
+	{ "TOKEN", OF_OWNERS, ENDS, SECRET_OWNERS },
+	{ "TOKEN", NULL, ENDS, SECRET_SOUNDS },
+	{ "APIKEY", NULL, ENDS, SECRET_SOUNDS },
+	{ "APIKEYS", NULL, ENDS, SECRET_SOUNDS },
+	{ "KEY", NULL, INNER, SECRET_SOUNDS },
+	{ "KEYS", NULL, INNER, SECRET_SOUNDS },
 };
 
-/* Of these places every key is the owner's: clouds, publishing, and models, which are paid for. */
-static const char *const OWNERS[] = {
-	"AWS_",       "AZURE_",      "GCP_",          "GOOGLE_",     "GITHUB_",      "GH_",
-	"GITLAB_",    "SSH_",        "GPG_",          "NPM_",        "PYPI_",        "DOCKER_",
-	"KUBE",       "CLOUDFLARE_", "DIGITALOCEAN_", "STRIPE_",     "SLACK_",       "VAULT_",
-	"OPENAI_",    "ANTHROPIC_",  "CLAUDE_",       "GEMINI_",     "OPENROUTER_",  "GROQ_",
-	"MISTRAL_",   "COHERE_",     "DEEPSEEK_",     "PERPLEXITY_", "REPLICATE_",   "TOGETHER_",
-	"FIREWORKS_", "XAI_",        "HF_",           "HUGGINGFACE", "HUGGING_FACE",
+struct word {
+	const char *s; /* not terminated */
+	size_t len;    /* without the digits that it ends with */
+	bool last;
 };
-static const char *const KEYS[] = { "TOKEN", "KEY", "KEYS", "AUTH", "_PAT" };
-/* They carry a password: "redis://user:password@host". */
-static const char *const STORES[] = { "REDIS_",    "MONGO", "POSTGRES",      "MYSQL_",
-	                              "RABBITMQ_", "AMQP_", "CELERY_BROKER_" };
-static const char *const ADDRESSES[] = { "URL", "URI" };
 
-/* In any case, and no letter follows. */
-static bool has_part(const char *name, const char *part)
+static struct word word_at(const char *s)
 {
-	size_t len = strlen(part);
+	size_t whole = strcspn(s, "_");
+	size_t len = whole;
 
-	for (const char *p = strcasestr(name, part); p != NULL; p = strcasestr(p + 1, part)) {
-		if (!isalpha((unsigned char)p[len])) {
+	while (len > 1 && isdigit((unsigned char)s[len - 1])) {
+		len--;
+	}
+	return (struct word){ s, len, s[whole] == '\0' };
+}
+
+static bool is_listed(const char *list, struct word w)
+{
+	for (const char *p = list + 1; *p != '\0'; p += strcspn(p, " ") + 1) {
+		if (strcspn(p, " ") == w.len && strncasecmp(p, w.s, w.len) == 0) {
 			return true;
 		}
 	}
 	return false;
 }
 
-static bool begins(const char *name, const char *const *v, size_t n)
+static bool fits(size_t row, struct word w, const struct word *before)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (strncasecmp(name, v[i], strlen(v[i])) == 0) {
-			return true;
-		}
-	}
-	return false;
+	size_t len = strlen(WORDS[row].word);
+	unsigned where = WORDS[row].where;
+
+	return w.len >= len && strncasecmp(w.s + w.len - len, WORDS[row].word, len) == 0 &&
+	       (w.len == len || (where & ENDS) != 0) && (before != NULL || (where & INNER) == 0) &&
+	       (w.last || (where & LAST) == 0) &&
+	       (WORDS[row].before == NULL ||
+	        (before != NULL && is_listed(WORDS[row].before, *before)));
 }
 
-static bool has_any(const char *name, const char *const *v, size_t n)
+static enum secret secret_of_word(struct word w, const struct word *before)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (has_part(name, v[i])) {
-			return true;
+	for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
+		if (fits(i, w, before)) {
+			return WORDS[i].kind;
 		}
 	}
-	return false;
+	return SECRET_NOT;
 }
 
-static bool is_owners(const char *name)
+/* By its words: what any of them says, and what the first says of the others. */
+static enum secret secret_of_words(const char *name)
 {
-	return (begins(name, OWNERS, ARRAY_LEN(OWNERS)) && has_any(name, KEYS, ARRAY_LEN(KEYS))) ||
-	       (begins(name, STORES, ARRAY_LEN(STORES)) &&
-	        has_any(name, ADDRESSES, ARRAY_LEN(ADDRESSES)));
+	const struct word first = word_at(name);
+	bool owners = is_listed(OWNERS, first);
+	bool store = is_listed(STORES, first);
+	struct word before = { NULL, 0, false };
+	enum secret worst = SECRET_NOT;
+
+	for (const char *s = name;; s += strcspn(s, "_") + 1) {
+		struct word w = word_at(s);
+		enum secret kind = secret_of_word(w, s != name ? &before : NULL);
+		if ((owners && (kind == SECRET_SOUNDS || is_listed(" AUTH PAT ", w))) ||
+		    (store && is_listed(" URL URI ", w))) {
+			kind = SECRET_OWNERS;
+		}
+		worst = kind > worst ? kind : worst;
+		if (w.last) {
+			return is_listed(ABOUT, w) ? SECRET_NOT : worst;
+		}
+		before = w;
+	}
 }
 
 enum secret secret_of(const char *name, const char **ret_opens)
@@ -149,13 +235,10 @@ enum secret secret_of(const char *name, const char **ret_opens)
 			return SECRET_CREDENTIAL;
 		}
 	}
-	if (is_owners(name)) {
-		return SECRET_OWNERS;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(PARTS); i++) {
-		if (has_part(name, PARTS[i].part)) {
-			return PARTS[i].kind;
-		}
-	}
-	return SECRET_NOT;
+	return secret_of_words(name);
+}
+
+bool secret_is_general(const char *word)
+{
+	return is_listed(" API KEY KEYS TOKEN APIKEY APP THE SERVICE USER ", word_at(word));
 }

@@ -3,6 +3,8 @@
 #ifndef POLICY_SECRETS_H
 #define POLICY_SECRETS_H
 
+#include <stdbool.h>
+
 /* In order: the worse, the later. */
 enum secret {
 	SECRET_NOT,
@@ -14,5 +16,7 @@ enum secret {
 
 /* *ret_opens (may be NULL) is what a credential opens ("AWS"); untouched for all others. */
 enum secret secret_of(const char *name, const char **ret_opens);
+/* A word of such a name that says nothing of whose key it is: "API". */
+bool secret_is_general(const char *word);
 
 #endif

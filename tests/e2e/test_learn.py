@@ -85,7 +85,8 @@ def test_nothing_of_the_callers_environment(user):
     r = user.ssb("learn", "-v", "--output", "-", d, env=env).ok()
     assert SECRET not in r.text + r.errors and "Europe/Berlin" in r.errors, r.errors
     assert '"TOWN_KEY": "ssbcanary' in r.errors, r.errors
-    control = user.run(d, env=env).ok().text
+    flags = ["--env", "TOWN_KEY", "--env", "APP_DEBUG_TOKEN"]
+    control = user.run(*flags, d, env=env).ok().text
     assert control.count(SECRET) == len(names), control
     policy.unlink()
 

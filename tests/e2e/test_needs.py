@@ -9,7 +9,7 @@ import record_maker as maker
 MAIN = """
     import os, pathlib, subprocess, sys
     # talks to https://docs.example.org in its documentation
-    API = "https://api.example.com/v1"
+    API = "https://api.town.example/v1"
     KEY = os.environ.get("TOWN_KEY")
     TOKEN = os.environ.get("GITHUB_TOKEN")
     SECRET = "~/.ssh/id_ed25519"
@@ -32,7 +32,7 @@ def world(ssb, **manifest):
         ssb.write(data / name, name)
     skill = ssb.skill(MAIN, read=[data / "a", data / "never"], write=[ssb.mkdir("out")],
                       allow=["TOWN_KEY", "UNSET_NAME"],
-                      egress=[{"domain": "api.example.com"}], **manifest)
+                      egress=[{"domain": "api.town.example"}], **manifest)
     return skill, data
 
 
@@ -90,7 +90,7 @@ def test_shrink_is_a_patch_that_applies(ssb):
     told = ssb.ssb("shrink", "--json", skill).json()
     assert told["runs"] == 1
     assert {(u["kind"], u["value"]) for u in told["unused"]} == {
-        ("network", "api.example.com"), ("read", f"{data}/never"),
+        ("network", "api.town.example"), ("read", f"{data}/never"),
         ("write", str(ssb.base / "out")), ("environment", "UNSET_NAME")}
     r = ssb.ssb("shrink", skill)
     assert r.text == told["patch"] and f"never used in 1 run: read {data}/never" in r.errors
@@ -113,7 +113,7 @@ def test_init_writes_a_manifest_that_runs(ssb):
     r = ssb.ssb("init", skill).ok()
     manifest = skill / "skillsandbox.yaml"
     text = manifest.read_text()
-    assert "- domain: api.example.com  # main.py:4\n" in text, text
+    assert "- domain: api.town.example  # main.py:4\n" in text, text
     assert "# - domain: docs.example.org, port 443  # main.py:3: it is only spoken of" in text
     assert "- TOWN_KEY  # main.py:5\n" in text and "- PLACE_NAME  # tool.sh:2\n" in text
     assert "\n      # - GITHUB_TOKEN  # main.py:6: " in text
@@ -121,7 +121,7 @@ def test_init_writes_a_manifest_that_runs(ssb):
     assert f"wrote {manifest}" in r.errors
     ssb.ssb("validate", skill).ok()
     asked = ssb.ssb("inspect", "--json", skill).json()["requested"]
-    assert asked == ["connect to api.example.com", "environment PLACE_NAME",
+    assert asked == ["connect to api.town.example", "environment PLACE_NAME",
                      "environment TOWN_KEY"]
     ssb.run(skill).ok()
     # Nothing is ever replaced, not even what a symlink leads to.

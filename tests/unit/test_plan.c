@@ -144,6 +144,39 @@ static void test_credentials(void **state)
 	policy(NULL);
 }
 
+/* A key passes as it is declared where its name speaks of the skill or of a host of it, or does
+ * not say what it is for. */
+static void test_keys_of_its_own(void **state)
+{
+#define KEYS(name, host)                                                                           \
+	"permissions: {env_vars: {allow: [" name "]}, network: {egress: [{domain: " host "}]}}\n"
+	static const struct {
+		const char *manifest;
+		bool own;
+	} CASES[] = {
+		{ KEYS("API_KEY", "api.acme.example"), true },
+		{ KEYS("ACME_API_KEY", "api.acme.example"), true },
+		{ KEYS("ACME_API_KEY", "'*.acmeworks.example'"), true },
+		{ KEYS("MY_ACME_KEY", "api.acme.example"), true },
+		{ KEYS("ACME_API_KEY", "api.other.example"), false },
+		{ KEYS("AP_I_TOKEN", "api.other.example"), true },
+		{ KEYS("HEROKU_API_KEY", "api.heroku.com"), false },
+		{ KEYS("AUTH_TOKEN", "auth.example"), false },
+	};
+#undef KEYS
+	(void)state;
+
+	policy(NULL);
+	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+		struct ssb_plan *p = skill(CASES[i].manifest, NULL);
+		if ((p->n_withheld == 0) != CASES[i].own) {
+			fail_msg("%s", CASES[i].manifest);
+		}
+		assert_true(CASES[i].own || strstr(p->withheld[0].remedy, "--env ") != NULL);
+		ssb_plan_free(p);
+	}
+}
+
 /* What the owner takes out is gone, whether it would have been granted or refused. */
 static void test_withhold(void **state)
 {
@@ -351,10 +384,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_full_manifest),   cmocka_unit_test(test_bare_command),
 		cmocka_unit_test(test_skill_and_order), cmocka_unit_test(test_env),
-		cmocka_unit_test(test_credentials),     cmocka_unit_test(test_withhold),
-		cmocka_unit_test(test_skill_places),    cmocka_unit_test(test_workdir),
-		cmocka_unit_test(test_explained),       cmocka_unit_test(test_argument_bounds),
-		cmocka_unit_test(test_owner_home),
+		cmocka_unit_test(test_credentials),     cmocka_unit_test(test_keys_of_its_own),
+		cmocka_unit_test(test_withhold),        cmocka_unit_test(test_skill_places),
+		cmocka_unit_test(test_workdir),         cmocka_unit_test(test_explained),
+		cmocka_unit_test(test_argument_bounds), cmocka_unit_test(test_owner_home),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
