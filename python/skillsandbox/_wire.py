@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import time
 from typing import Any, Dict, List, Optional
 
 MAX_LINE = 16 * 1024 * 1024     # of a request, and of an answer
 MAX_DIGITS = 400                # of a number
-MAX_MARKS = 1000 * 1000         # of [ { , : in a line, and so of the values in it
+MAX_MARKS = 1000 * 1000         # of [ { , : between the texts of a line, and so of its values
 CHUNK = 512 * 1024              # of a file, in one line
 MAX_FILE = 64 * 1024 * 1024     # that goes in or comes out with a call
 MAX_FILES = 32                  # of one call
 MAX_WAIT = 3600.0               # seconds of one look; a call may take longer
+
+TEXT = re.compile(rb'"[^"]*"?')     # in a line without escapes
 
 
 class ProtocolError(Exception):
@@ -43,12 +46,27 @@ def _constant(text: str) -> Any:
     raise ProtocolError(f"{text} is not JSON")
 
 
+def _marks(line: bytes, *where: int) -> int:
+    return sum(line.count(mark, *where) for mark in b"[{,:")
+
+
+def _check_marks(line: bytes) -> None:
+    """Each value costs the host many times its bytes. A mark in a text is no value, but to tell
+    texts apart takes long: only a line with too many marks is looked at so closely."""
+    marks = _marks(line)
+    if marks <= MAX_MARKS:
+        return
+    # Without its escapes a text ends at the next quote, and between two texts is a mark.
+    plain = line.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if plain.count(b'"') <= 2 * MAX_MARKS:
+        marks -= sum(_marks(plain, *text.span()) for text in TEXT.finditer(plain))
+    if marks > MAX_MARKS:
+        raise ProtocolError(f"more than {MAX_MARKS} values")
+
+
 def decode(line: bytes) -> Dict[str, Any]:
     """The object in a line."""
-    # Each value costs the host many times its bytes. Those in texts count as well: to tell
-    # them apart would take longer than to read the line.
-    if sum(line.count(mark) for mark in b"[{,:") > MAX_MARKS:
-        raise ProtocolError(f"more than {MAX_MARKS} values; a long text belongs into a file")
+    _check_marks(line)
     try:
         value = json.loads(line.decode("utf-8"), parse_int=_integer, parse_constant=_constant)
         if b"\\ud" in line or b"\\uD" in line:

@@ -344,17 +344,22 @@ class Files:
 
 def error_of(e):
     """What the other side is told of an exception."""
-    try:
-        message = str(e)
-    except Exception:  # pylint: disable=broad-except
-        message = ""
     import traceback
     tb = e.__traceback__
     while tb is not None and tb.tb_frame.f_code.co_filename == __file__:
         tb = tb.tb_next
-    text = "".join(traceback.format_exception(type(e), e, tb))
+    message = said(lambda: str(e))
+    text = said(lambda: "".join(traceback.format_exception(type(e), e, tb)))
     return {"type": type(e).__name__, "message": message[:MAX_TEXT],
             "traceback": text[-MAX_TEXT:], "system": of_system(e)}
+
+
+def said(text):
+    """What an exception says, if it can; half a character, which is no JSON, is made visible."""
+    try:
+        return text().encode("utf-8", "backslashreplace").decode("utf-8")
+    except Exception:  # pylint: disable=broad-except
+        return ""
 
 
 def of_system(e):
@@ -369,7 +374,10 @@ def answer_text(answer):
     """The text, and whether it still says what the answer does: one that is not JSON is
     an error of the skill's."""
     try:
-        return json.dumps(answer, allow_nan=False, separators=(",", ":")), True
+        text = json.dumps(answer, allow_nan=False, separators=(",", ":"))
+        if "\\ud" in text:
+            json.dumps(answer, ensure_ascii=False).encode("utf-8")   # half a character fails
+        return text, True
     except (TypeError, ValueError, RecursionError) as e:
         bad = {"type": "TypeError", "message": f"the result is not JSON: {e}"[:MAX_TEXT],
                "traceback": ""}
@@ -416,7 +424,8 @@ def tell(out, answer, files):
                            if k in answer}}
     if written:
         answer["files"] = [{"n": i, "parts": parts} for i, _, parts in written]
-    say(out, answer)
+    if not say(out, answer):
+        return
     for _, path, parts in written:
         with open(path, "rb") as f:
             for _ in range(parts):

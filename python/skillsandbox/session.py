@@ -43,6 +43,14 @@ def _said(flag: str, text: str) -> List[Word]:
     return [flag, data[:MAX_WORDS].decode("utf-8", "ignore").encode("utf-8")] if text else []
 
 
+def _told(e: BaseException) -> str:
+    """What an exception says; one whose own text fails is counted all the same."""
+    try:
+        return f"{type(e).__name__}: {e}"
+    except Exception:  # pylint: disable=broad-except
+        return type(e).__name__
+
+
 def _amount(cost: Optional[Any], model: str, tokens_in: Optional[int],
             tokens_out: Optional[int]) -> List[str]:
     """The options that say how much. Whether it makes sense, the program judges."""
@@ -144,7 +152,7 @@ class Session:
         try:
             yield
         except exceptions or (Exception,) as e:
-            self.violation(type_, f"{type(e).__name__}: {e}")
+            self.violation(type_, _told(e))
             raise
 
     def show(self) -> Dict[str, Any]:

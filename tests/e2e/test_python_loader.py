@@ -245,6 +245,51 @@ def test_what_goes_wrong_is_told(world):
     assert "\x1b" not in done.errors
 
 
+HALF = """
+    class Mute(Exception):
+        def __str__(self):
+            raise ValueError("no text")
+
+    class Half:
+        def execute(self, params):
+            what, half = params["what"], "\\ud800"
+            if what == "raise":
+                raise ValueError("it has " + half)
+            if what == "mute":
+                raise Mute()
+            if "path" in params:
+                open(params["path"], "w").write("new")
+            return {"text": {"a": [half]}, "key": {half: 1}, "given": params.get("given"),
+                    "whole": "\\U0001f600"}[what]
+"""
+
+
+def test_half_a_character_is_the_error_of_its_call(root):
+    """It is no JSON. The worker lives, and what comes next is answered."""
+    world = python_world.World(root)
+    found, _ = world.program(world.skill(HALF), """
+        path, told = os.path.join(os.getcwd(), "out.txt"), {}
+        with SkillLoader.load_skill(SKILL)["class"]() as s:
+            told["first"] = caught(s.execute, {"what": "whole"})
+            pid = s.worker.process.pid
+            for what in ("text", "key", "raise", "mute"):
+                told[what] = caught(s.execute, {"what": what})
+            told["given"] = caught(s.execute, {"what": "given", "given": "\\ud800"})
+            told["file"] = caught(s.execute, {"what": "text", "path": path}, write=[path])
+            written = os.path.exists(path)
+            told["last"] = caught(s.execute, {"what": "whole"})
+            same = pid == s.worker.process.pid
+        out(told=told, same=same, written=written)
+    """)
+    told = found["told"]
+    assert found["same"] and not found["written"], json.dumps(told)
+    assert told["first"] == told["last"] == {"result": "\U0001f600"}
+    for what in ("text", "key", "given", "file"):
+        assert told[what]["type"] == "TypeError" and "not JSON" in told[what]["text"], told[what]
+    assert told["raise"]["type"] == "ValueError" and "it has \\ud800" in told["raise"]["text"]
+    assert told["mute"]["type"] == "Mute"
+
+
 LEAVES = """
     import os
 

@@ -218,6 +218,26 @@ def test_a_line_has_so_many_values_at_most():
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("text", ["," * (5 << 20), '[{",:\\' * (1 << 20), "\\," * (3 << 20),
+                                  "\n," * (2 << 20), '\\"' * (2 << 20)], ids=brief)
+def test_marks_in_a_text_are_no_values(text):
+    value = {"id": 1, "ok": True, "result": [text, {"a": text[:7]}]}
+    assert _wire.decode(_wire.encode(value)) == value
+
+
+@pytest.mark.parametrize("line", [
+    b'{"a":[' + b'"",' * (5 << 20) + b'""]}',            # a million texts, too
+    b'{"a":' + b'""' * (7 << 20) + b"," * (1 << 20) + b"}",
+    b'{"a":"' + b'\\"' * (2 << 20) + b'","b":[' + b"1," * (2 << 20) + b"1]}",
+    b'{"a":"x\\\\",' + b'"[":[],' * (1 << 20) + b'"b":1}',
+    b'{"a":' + b"," * (1 << 20) + b',"' + b"\\" * (8 << 20)], ids=lambda line: brief(line))
+def test_no_text_hides_values(line):
+    began = time.process_time()
+    with pytest.raises(_wire.ProtocolError):
+        _wire.decode(line)
+    assert time.process_time() - began < 20
+
+
 def test_a_request_has_a_greatest_length(monkeypatch):
     monkeypatch.setattr(_wire, "MAX_LINE", 100)
     assert len(_wire.encode({"a": "x" * 91})) == 100

@@ -84,6 +84,34 @@ def test_a_violation_is_counted_whatever_a_skill_says(ssb):
         assert any(k.startswith("\u6f22") and len(k) > 1300 for k in found["kept"])
 
 
+def test_a_violation_is_counted_whose_text_fails(ssb):
+    world = python_world.World(ssb)
+    found, _ = world.program("-", """
+        class Mute(ValueError):
+            def __str__(self):
+                raise RuntimeError("no text")
+        class Odd(ValueError):
+            def __str__(self):
+                return 3
+        s = Session.start()
+        def fail(e):
+            with s.violations("loud", ValueError):
+                raise e
+        def kind(e):
+            try:
+                fail(e)
+            except Exception as other:
+                return type(other).__name__
+        told = [kind(e) for e in (Mute(), Odd(), ValueError("fine"))]
+        shown = s.show()
+        out(told=told, count=shown["violation_counts"],
+            kept=[v.get("details") for v in shown["violations"]])
+    """)
+    assert found["told"] == ["Mute", "Odd", "ValueError"], found
+    assert found["count"] == {"loud": 3}
+    assert sorted(found["kept"]) == ["Mute", "Odd", "ValueError: fine"]
+
+
 def test_what_costs_less_than_a_micro_dollar_is_not_free(ssb):
     world = python_world.World(ssb)
     found, _ = world.program("-", """
