@@ -28,9 +28,6 @@ Path = Union[str, "os.PathLike[str]"]
 
 LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 MAX_LINKS = 40          # that one name may lead through
-# Root's skills write as root, so for them the owner of a symlink proves nothing. These
-# directories (and those beneath /usr) belong to the system.
-ROOTS_LINKS = ("/", "/home", "/var", "/usr")
 
 
 class Place(NamedTuple):
@@ -64,14 +61,23 @@ def _link(held: int, name: str) -> Optional[str]:
         raise
 
 
-def _is_the_systems(held: int, name: str) -> bool:
-    """A symlink that no skill can have made, such as /home -> /var/home."""
+def _is_no_skills(held: int, name: str) -> bool:
+    """A symlink that no skill can have made, such as /home -> /var/home: one directly in /,
+    where no skill may write; and one of root's in a directory that only root may write, unless
+    we are root, whose skills write as root. The same rule: file_follow_fixed() in file.c."""
+    if _path_of(held) == "/":
+        return True
     directory, link = os.fstat(held), os.stat(name, dir_fd=held, follow_symlinks=False)
-    if link.st_uid != 0 or directory.st_uid != 0 or \
-            directory.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return False
-    path = _path_of(held)
-    return os.geteuid() != 0 or path in ROOTS_LINKS or path.startswith("/usr/")
+    return os.geteuid() != 0 and link.st_uid == directory.st_uid == 0 and \
+        not directory.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _from_home(path: str) -> str:
+    """HOME is the owner's word, however it is spelt."""
+    spelt = os.environ.get("HOME", "")
+    home = os.path.normpath(spelt)
+    inside = spelt.startswith("/") and home.strip("/") and path.startswith(home + "/")
+    return os.path.realpath(home) + path[len(home):] if inside else path
 
 
 def _find(named: str, path: str) -> Tuple[int, str]:
@@ -85,7 +91,7 @@ def _find(named: str, path: str) -> Tuple[int, str]:
                 return held, name
             if to is not None:
                 links += 1
-                if links > MAX_LINKS or not _is_the_systems(held, name):
+                if links > MAX_LINKS or not _is_no_skills(held, name):
                     raise OSError(errno.ELOOP, "a symlink leads there, and a skill may have made "
                                   "it; name the place itself")
                 left = _names(to) + left
@@ -103,7 +109,7 @@ def _find(named: str, path: str) -> Tuple[int, str]:
 def _walk(named: str) -> Tuple[int, str]:
     """The directory of a file (the caller closes it) and the file's name there."""
     try:
-        return _find(named, named)
+        return _find(named, _from_home(named))
     except OSError as e:
         raise OSError(e.errno, e.strerror, named) from None
 

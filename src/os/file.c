@@ -18,6 +18,7 @@
 #include "os/clock.h"
 
 #define LOCK_PAUSE_US 250L
+#define MAX_LINKS     40 /* of one path, as the kernel has it */
 /* A ".." beneath a directory is EAGAIN where something was renamed or mounted meanwhile,
  * anywhere on the machine. So is a file with a lease, for up to 45 s. */
 #define OPEN_TRIES 100
@@ -238,19 +239,66 @@ size_t file_first_symlink(int dir_fd, const char *path)
 	return 0;
 }
 
-char *file_follow_top(const char *path)
+/* No skill can have made the symlink `link` in the directory `dir`; their paths have no other. */
+static bool is_no_skills(const char *dir, const char *link)
 {
-	size_t n = strcspn(path + 1, "/") + 1;
-	auto_free char *top = strndup(path, n);
-	char to[PATH_MAX];
-	char *whole = NULL;
-	ssize_t len = top != NULL ? readlink(top, to, sizeof(to) - 1) : -1;
+	struct stat st, of_dir;
 
-	if (len <= 0 || len == (ssize_t)sizeof(to) - 1) {
-		return strdup(path);
+	return strcmp(dir, "/") == 0 ||
+	       (geteuid() != 0 && lstat(link, &st) == 0 && stat(dir, &of_dir) == 0 &&
+	        st.st_uid == 0 && of_dir.st_uid == 0 &&
+	        (of_dir.st_mode & (S_IWGRP | S_IWOTH)) == 0);
+}
+
+/* Adds the first name of `left`, of `len` bytes, to `at`. False: it does not fit. */
+static bool add_name(char at[PATH_MAX], const char *left, size_t len)
+{
+	size_t n = strcmp(at, "/") == 0 ? 0 : strlen(at);
+
+	if (len == 0 || (len == 1 && left[0] == '.')) {
+		return true;
 	}
-	to[len] = '\0';
-	return asprintf(&whole, "%s%s%s", to[0] == '/' ? "" : "/", to, path + n) < 0 ? NULL : whole;
+	if (len == 2 && memcmp(left, "..", 2) == 0) {
+		char *slash = strrchr(at, '/');
+		slash[slash == at] = '\0';
+		return true;
+	}
+	int put = snprintf(at + n, PATH_MAX - n, "/%.*s", (int)len, left);
+	return put > 0 && (size_t)put < PATH_MAX - n;
+}
+
+char *file_follow_fixed(const char *path)
+{
+	char at[PATH_MAX] = "/"; /* without symlinks */
+	char dir[PATH_MAX], to[PATH_MAX];
+	auto_free char *whole = strdup(path);
+	const char *left = whole;
+	unsigned links = 0;
+
+	while (left != NULL && *(left += strspn(left, "/")) != '\0') {
+		size_t len = strcspn(left, "/");
+		memcpy(dir, at, sizeof(dir));
+		if (!add_name(at, left, len)) {
+			return strdup(path);
+		}
+		left += len;
+		ssize_t n = readlink(at, to, sizeof(to) - 1);
+		if (n <= 0) {
+			continue;
+		}
+		to[n] = '\0';
+		char *rest = NULL;
+		if (links++ == MAX_LINKS || !is_no_skills(dir, at)) {
+			return asprintf(&rest, "%s%s", at, left) < 0 ? NULL : rest;
+		}
+		if (asprintf(&rest, "%s%s", to, left) < 0) {
+			return NULL;
+		}
+		free(whole);
+		left = whole = rest;
+		memcpy(at, to[0] == '/' ? "/" : dir, to[0] == '/' ? 2 : sizeof(at));
+	}
+	return left != NULL ? strdup(at) : NULL;
 }
 
 uid_t file_closed_by(int dir_fd, const char *path)

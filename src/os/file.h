@@ -60,10 +60,11 @@ int file_mkdirs(const char *path);
 /* The length of the first part of `path`, which begins at dir_fd, that is a symlink; 0: none. */
 size_t file_first_symlink(int dir_fd, const char *path);
 
-/* An absolute path with a symlink directly in "/" followed ("/home" is one on some systems):
- * no skill is ever granted to write there, so that the machine's owner made it. Other symlinks
- * stay as they are. Returns new; NULL without memory. */
-char *file_follow_top(const char *path);
+/* An absolute path with those symlinks followed that no skill can have made ("/home" is one on some
+ * systems): one directly in "/", where no skill is ever granted to write; and, unless root started
+ * us, one of root's in a directory of root's that nobody else may write. From the first other one
+ * on the path stays as it is. Returns new; NULL without memory. The same rule: _files.py. */
+char *file_follow_fixed(const char *path);
 
 /* After EACCES: who owns what is closed to the caller, `path` itself or a directory on the way;
  * the caller, where that cannot be told. Keeps errno. */

@@ -89,9 +89,9 @@ struct request {
 void build_refuse_request(struct build *b, const struct request *r, const char *why,
                           const char *remedy);
 void resolve_request(struct build *b, const struct request *r);
-/* A path of the owner's by its words alone, to be compared with real paths. Two kinds of symlink
- * are followed, which no skill can put there: HOME as it is spelt, and one directly in "/". Returns
- * new; NULL: no memory. */
+/* A path of the owner's by its words alone, to be compared with real paths. Followed are the
+ * symlinks that no skill can have made: HOME as it is spelt, and those of file_follow_fixed().
+ * Returns new; NULL: no memory. */
 char *resolve_words(const struct build *b, const char *path);
 void resolve_skill(struct build *b);
 /* Ours, and made for this run: not judged. */

@@ -278,7 +278,7 @@ char *resolve_words(const struct build *b, const char *path)
 	if (rest != NULL) {
 		return path_join(b->owner->home, rest);
 	}
-	auto_free char *followed = file_follow_top(words);
+	auto_free char *followed = file_follow_fixed(words);
 	return followed != NULL ? path_words(followed) : NULL;
 }
 

@@ -147,7 +147,7 @@ static char *sidecar_file(const struct skill_search *s)
  * not followed: whoever may replace it would choose the skill that the sidecar is for. */
 static bool is_for(const struct manifest *m, const char *dir)
 {
-	auto_free char *named = m->directory.s != NULL ? file_follow_top(m->directory.s) : NULL;
+	auto_free char *named = m->directory.s != NULL ? file_follow_fixed(m->directory.s) : NULL;
 
 	return m->directory.s == NULL || (named != NULL && strcmp(named, dir) == 0);
 }

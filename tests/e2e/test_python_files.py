@@ -36,6 +36,72 @@ def world(ssb):
     return python_world.World(ssb)
 
 
+# Makes what tests/links.txt names, as root, and says which of its cases are followed.
+FOLLOWS = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from skillsandbox import _files
+base, real = sys.argv[2], os.stat(sys.argv[2] + "/real")
+for name in sys.argv[3:]:
+    try:
+        held, last = _files._walk(f"{base}/{name}")
+        print(name, "yes" if os.path.samestat(os.fstat(held), real) and last == "f" else "other")
+    except OSError:
+        print(name, "no")
+"""
+
+
+def make_links(base, user):
+    cases = []
+    for line in (harness.REPO / "tests/links.txt").read_text().splitlines():
+        kind, *words = line.split() or ["#"]
+        path = base / words[0] if words else base
+        if kind == "case":
+            cases.append(words)
+        elif kind == "file":
+            path.touch()
+        elif kind == "dir":
+            path.mkdir()
+            path.chmod(int(words[2], 8))
+        elif kind == "link":
+            path.symlink_to(words[2])
+        if kind in ("dir", "link"):
+            os.chown(path, user if words[1] == "USER" else 0, 0, follow_symlinks=False)
+    return cases
+
+
+def test_symlinks_that_no_skill_can_have_made(ssb):
+    base = ssb.mkdir("links")
+    os.chown(base, 0, 0)
+    base.chmod(0o755)
+    cases = make_links(base, 12345)
+    assert len(cases) > 10
+    package = python_world.World(ssb).package
+    code = ssb.write(ssb.work / "follows.py", FOLLOWS)
+    r = ssb.as_caller([harness.PYTHON, code, package, base, *(c[0] for c in cases)]).ok()
+    column = 2 if ssb.uid == 0 else 1
+    assert r.text.splitlines() == [f"{c[0]} {c[column]}" for c in cases]
+
+
+def test_home_is_followed_as_it_is_spelt(ssb):
+    world = python_world.World(ssb)
+    there = ssb.write(ssb.work / "homes/real/in.txt", "plain").parent
+    (there.parent / "home").symlink_to("real")
+    spelt = str(there.parent / "home")
+    code = """
+        from skillsandbox import _files
+        def look(path):
+            held, name = _files._walk(path)
+            return os.readlink(f"/proc/self/fd/{held}"), name
+        out(told={home: caught(look, sys.argv[1] + "/in.txt")
+                  for home in (sys.argv[1] + "//", "/nonexistent")
+                  if os.environ.update(HOME=home) is None})
+    """
+    told = world.program(spelt, code)[0]["told"]
+    assert told[spelt + "//"] == {"result": [str(there), "in.txt"]}
+    assert "name the place itself" in told["/nonexistent"]["text"], "the control"
+
+
 def granted(world):
     """A directory that the skill may write, with files as an application has them."""
     work = world.ssb.mkdir("granted")
