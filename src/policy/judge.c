@@ -102,29 +102,39 @@ static void refuse_hit(struct build *b, const struct request *r, const struct da
 	}
 }
 
-/* The policy file lets manifests have this place, or one that it lies in. Its words are compared
- * with the real path, so that no symlink widens an entry: a skill may write above one, and put
- * a symlink to ~/.ssh in its place. */
-bool judge_policy_allows(const struct build *b, const struct request *r, const struct subject *s)
+/* The entry by which the policy file lets manifests have this place, or one that it lies in: the
+ * longest, new; NULL: there is none. Its words are compared with the real path, so that no symlink
+ * widens an entry: a skill may write above one, and put a symlink to ~/.ssh in its place. */
+static char *policy_entry(const struct build *b, const struct request *r, const struct subject *s)
 {
 	static const enum policy_list LISTS[] = { POLICY_GRANT_WRITE, POLICY_GRANT_READ };
 	size_t n = r->access == ACCESS_WRITE ? 1 : 2;
 	auto_free char *whole = path_join(s->path, s->missing != NULL ? s->missing : "");
+	auto_free char *best = NULL;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; whole != NULL && i < n; i++) {
 		const struct mtext_list *l = &b->policy.lists[LISTS[i]];
 		for (size_t k = 0; k < l->n; k++) {
 			auto_free char *path = path_expand(b->owner, l->v[k].s);
 			auto_free char *words = path != NULL ? resolve_words(b, path) : NULL;
-			if (words == NULL || whole == NULL) {
-				return false;
+			if (words == NULL) {
+				return NULL;
 			}
-			if (path_beneath(whole, words) != NULL) {
-				return true;
+			if (path_beneath(whole, words) != NULL &&
+			    (best == NULL || strlen(words) > strlen(best))) {
+				free(best);
+				best = steal_ptr(&words);
 			}
 		}
 	}
-	return false;
+	return steal_ptr(&best);
+}
+
+bool judge_policy_allows(const struct build *b, const struct request *r, const struct subject *s)
+{
+	auto_free char *entry = policy_entry(b, r, s);
+
+	return entry != NULL;
 }
 
 /* A writable place in which the host would execute or obey what is left:
@@ -253,7 +263,12 @@ static bool judge_manifest(struct build *b, const struct request *r, const struc
 		refuse_hit(b, r, worst);
 		return false;
 	}
-	if (judge_policy_allows(b, r, s)) {
+	auto_free char *entry = policy_entry(b, r, s);
+	if (entry != NULL) {
+		/* What is protected in a grant has to be named itself. */
+		if (protected_part(entry) == NULL && !judge_protected(b, r, s)) {
+			return false;
+		}
 		if (hits->n > 0) {
 			auto_free char *text = build_printf(b, "%s %s: granted by the policy file",
 			                                    access_name(r->access), r->text);

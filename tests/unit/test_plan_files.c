@@ -314,6 +314,46 @@ static void test_hidden_names(void **state)
 	ssb_plan_free(p);
 }
 
+/* An entry of the policy file lets a manifest have what is in it, but what the host executes or
+ * obeys there has to be named itself. */
+static void test_policy_names_what_is_protected(void **state)
+{
+	static const struct {
+		const char *policy;
+		const char *asked;
+		bool granted;
+	} ROWS[] = {
+		{ "grants: {write: [~/proj]}\n", "write ~/proj", true },
+		{ "grants: {write: [~/proj]}\n", "write ~/proj/src", true },
+		{ "grants: {write: [~/proj]}\n", "write ~/proj/.git/hooks", false },
+		{ "grants: {write: [~/proj]}\n", "write ~/proj/.git", false },
+		{ "grants: {write: [~/proj]}\n", "write ~/proj/.vscode", false },
+		{ "grants: {write: [~/]}\n", "write ~/proj/.git/hooks", false },
+		{ "grants: {write: [~/proj]}\n", "read ~/proj/.git/hooks", true },
+		{ "grants: {write: [~/proj/.git/hooks]}\n", "write ~/proj/.git/hooks", true },
+		{ "grants: {write: [~/proj, ~/proj/.git]}\n", "write ~/proj/.git/hooks", true },
+		{ "grants: {write: [~/proj/.git, ~/proj]}\n", "write ~/proj/.git/hooks", true },
+	};
+	char text[128];
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+		const char *path = strchr(ROWS[i].asked, ' ') + 1;
+		policy(ROWS[i].policy);
+		snprintf(text, sizeof(text), FILES("%.*s: ['%s']"), (int)(path - 1 - ROWS[i].asked),
+		         ROWS[i].asked, path);
+		struct ssb_plan *p = skill(text, NULL);
+		const struct refusal *r = refused(p, ROWS[i].asked);
+		if ((r == NULL) != ROWS[i].granted) {
+			fail_msg("%s%s: %s", ROWS[i].policy, ROWS[i].asked,
+			         r != NULL ? r->why : "granted");
+		}
+		assert_true(r == NULL || strstr(r->remedy, "--write") != NULL);
+		ssb_plan_free(p);
+	}
+	policy(NULL);
+}
+
 /* Started by root: what the modes on the way close to others needs the owner's word. */
 static void test_closed_to_others(void **state)
 {
@@ -434,6 +474,9 @@ static void test_own_names(void **state)
 		{ "code", "~/.config/code", false },
 		{ "sh", "~/.config/sh", false }, /* a program of the system's */
 		{ "gh", "~/.cache/gh", false },
+		{ "vulkan", "~/.config/vulkan", false }, /* libraries of the owner's programs */
+		{ "pulse", "~/.cache/pulse", false },
+		{ "go-build", "~/.cache/go-build", false },
 	};
 	char text[128];
 	struct ssb_error err = { 0 };
@@ -788,6 +831,7 @@ int main(void)
 		cmocka_unit_test(test_owner_grants),
 		cmocka_unit_test(test_owner_symlinks),
 		cmocka_unit_test(test_hidden_names),
+		cmocka_unit_test(test_policy_names_what_is_protected),
 		cmocka_unit_test(test_own_names),
 		cmocka_unit_test(test_closed_to_others),
 		cmocka_unit_test(test_named_in_what_is_unasked),
