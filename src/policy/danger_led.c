@@ -2,7 +2,8 @@
  *
  * A tool that manages dotfiles keeps them in a directory of its own: ~/.config is a symlink to
  * ~/dots/config, or ~/.toolrc one to ~/dots/toolrc. What such a symlink leads to is as hidden as
- * its name. Looked at are the names of the home and those that belong to one program in ~/.config,
+ * its name; so is what a bind mount shows of it. Looked at are the names of the home and those that
+ * belong to one program in ~/.config,
  * ~/.cache and ~/.local (see unlisted.h); symlinks deeper in them are not looked for.
  *
  * The same holds for what the environment names: the directories in PATH, from which the owner
@@ -18,6 +19,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "policy/danger_set.h"
+#include "policy/mounts.h"
 #include "policy/owner.h"
 #include "policy/unlisted.h"
 
@@ -198,11 +200,36 @@ static int add_variables(struct danger *d, const struct owner *o)
 	return 0;
 }
 
-static int look_up(struct danger *d, const struct owner *o)
+/* What a bind mount shows of a hidden name, elsewhere. */
+static int add_mounts(struct danger *d, const struct owner *o, const struct mounts *all)
+{
+	const struct mount *of_home = all != NULL ? mounts_of(all, o->home) : NULL;
+
+	if (of_home == NULL) {
+		return all != NULL ? 0 : -1;
+	}
+	auto_free char *home = path_join(of_home->root, path_beneath(o->home, of_home->point));
+	for (size_t i = 0; home != NULL && i < all->n; i++) {
+		const struct mount *m = &all->v[i];
+		const char *rest =
+		        strcmp(m->dev, of_home->dev) == 0 ? path_beneath(m->root, home) : NULL;
+		if (rest == NULL || unlisted_length(rest) == 0) {
+			continue;
+		}
+		auto_free char *name = path_join(o->home, rest);
+		if (name == NULL || danger_add_link(d, name, m->point, HIDDEN_WHY, HIDDEN) < 0) {
+			return -1;
+		}
+	}
+	return home != NULL ? 0 : -1;
+}
+
+static int look_up(struct danger *d, const struct owner *o, const struct mounts *all)
 {
 	struct search s = { .d = d, .o = o };
 
-	if (look_in(&s, "", true) < 0 || add_path(d, o) < 0 || add_variables(d, o) < 0) {
+	if (look_in(&s, "", true) < 0 || add_path(d, o) < 0 || add_variables(d, o) < 0 ||
+	    add_mounts(d, o, all) < 0) {
 		return -1;
 	}
 	return s.names > MAX_HIDDEN_NAMES || s.links > MAX_HIDDEN_LINKS
@@ -220,7 +247,7 @@ const struct danger *danger_led(struct danger *d, const struct owner *o)
 		return NULL;
 	}
 	led->home = d->home;
-	if (look_up(led, o) < 0) {
+	if (look_up(led, o, danger_mounts(d)) < 0) {
 		danger_free(led);
 		return NULL;
 	}

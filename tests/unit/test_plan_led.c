@@ -1,4 +1,7 @@
 /* What the owner's own names lead to: symlinks of hidden names, PATH and other variables. */
+#include <sched.h>
+#include <sys/mount.h>
+
 #include "plan_world.h"
 
 /* A row of what the owner's own names lead to. */
@@ -98,6 +101,39 @@ static void test_led_to_by_hidden_names(void **state)
 	assert_int_equal(mkdir(at("u/.config"), 0755), 0);
 }
 
+/* What a bind mount shows of a hidden name is hidden. In a child, for the mount. */
+static void test_led_to_by_mounts(void **state)
+{
+	static const struct led_case CASES[] = {
+		{ "read ~/notes/deep", "~/notes/deep (where ~/.tool/keys leads) is where" },
+		{ "write ~/notes/deep/new", "it lies in ~/notes/deep (where ~/.tool/keys leads)" },
+		{ "read ~/notes", "it contains ~/notes/deep (where ~/.tool/keys leads)" },
+		{ "read ~/proj", NULL },
+	};
+	int status = 0;
+	(void)state;
+
+	assert_int_equal(mkdir(at("u/.tool"), 0755), 0);
+	assert_int_equal(mkdir(at("u/.tool/keys"), 0755), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		if (unshare(getuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) < 0 ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+		    mount(at("u/.tool/keys"), at("u/notes/deep"), NULL, MS_BIND, NULL) < 0) {
+			_exit(2);
+		}
+		check_led(CASES, ARRAY_LEN(CASES));
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	/* The control: without the mount. */
+	struct ssb_plan *p = skill(FILES("read: [~/notes]"), NULL);
+	assert_int_equal(p->n_refusals, 0);
+	ssb_plan_free(p);
+	assert_int_equal(tree_remove(AT_FDCWD, at("u/.tool")), 0);
+}
+
 /* Past the most symlinks that are looked at, nothing in the home is given unasked. */
 static void test_too_many_hidden_links(void **state)
 {
@@ -177,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_led_to_by_hidden_names),
+		cmocka_unit_test(test_led_to_by_mounts),
 		cmocka_unit_test(test_too_many_hidden_links),
 		cmocka_unit_test(test_led_to_by_variables),
 	};
