@@ -106,6 +106,34 @@ def test_hidden_name_of_the_home(ssb, path, access):
         "control: not at the top of the home it is a name like any other"
 
 
+def test_what_a_hidden_name_leads_to(ssb):
+    """~/.tool is a symlink of a tool for dotfiles; the manifest names what it leads to."""
+    secret = ssb.write(ssb.home / "dots/tool/key", SECRET)
+    code = f"print(open({str(secret)!r}).read())"
+    assert SECRET in ssb.inside(code, read=["~/dots/tool"]).ok().text, "the control: no symlink"
+    (ssb.home / ".tool").symlink_to("dots/tool")
+    for path in ("~/dots", "~/dots/tool", "~/dots/tool/key"):
+        r = ssb.inside(code, read=[path])
+        assert r.code == 125 and SECRET not in r.text, repr(r)
+        assert "(where ~/.tool leads)" in r.errors and f"--read {path}" in r.errors, r.errors
+    r = ssb.inside(code, read=["~/.tool"])
+    assert r.code == 125 and "declare the real path" in r.errors, repr(r)
+    assert SECRET in ssb.inside(code, read=["~/dots"], flags=["--read", "~/dots"]).ok().text
+
+
+def test_directory_in_the_callers_path(ssb):
+    tools = ssb.mkdir("home/mytools")
+    code = f"open({str(tools / 'ls')!r}, 'w').write('x')"
+    env = {"PATH": f"/usr/bin:/bin:{tools}"}
+    r = ssb.inside(code, write=["~/mytools"], env=env)
+    assert r.code == 125 and "is in your PATH" in r.errors, repr(r)
+    assert not (tools / "ls").exists()
+    ssb.inside(code, write=["~/mytools"], flags=["--write", "~/mytools"], env=env).ok()
+    (tools / "ls").unlink()
+    ssb.inside(code, write=["~/mytools"]).ok()
+    assert (tools / "ls").exists(), "the control: it is PATH that says so"
+
+
 def test_what_root_keeps_to_itself(root):
     """Grants are mapped to the skill's own uid; a mode of 0600 has to keep it out all the same."""
     data = root.mkdir("service")
