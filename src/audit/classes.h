@@ -76,6 +76,8 @@ struct class_verdict {
 struct class_verdict class_of(const struct event *e, const char *home);
 /* One that the owner's shell runs when it starts. */
 bool class_startup_file(const char *home, const char *path);
+/* One of the store that the program, one of the host's, keeps for itself (gpg: ~/.gnupg). */
+bool class_own_store(const char *home, const char *program, const char *path);
 
 void classes_init(struct classes *c, const char *home);
 /* One event that is line `seq` of the record, or repeats it. */

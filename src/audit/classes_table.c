@@ -2,6 +2,7 @@
  *
  * A rule looks at one event; the first that matches decides. Rules that lead
  * to CLASS_NONE stand before the wider ones that they are exceptions of. */
+#include <limits.h>
 #include <string.h>
 
 #include "audit/classes.h"
@@ -84,7 +85,7 @@ struct rule {
 	const char *reasons;
 	const char *ops;
 	const char *protocol;
-	const char *program; /* last part of its path, beneath /usr */
+	const char *programs; /* last part of its path, beneath /usr */
 	const char *paths;
 };
 
@@ -93,6 +94,19 @@ struct rule {
 #define STARTUP_FILES                                                                              \
 	"~/.bashrc ~/.bash_profile ~/.bash_login ~/.bash_logout ~/.bash_aliases ~/.profile "       \
 	"~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.config/fish"
+
+#define GPG "gpg gpg-agent gpgsm gpgconf gpg-connect-agent dirmngr keyboxd scdaemon"
+
+/* Which programs look into which stores at every start. */
+static const struct {
+	const char *programs;
+	const char *paths;
+} OWN_STORES[] = {
+	{ GPG, "~/.gnupg" },
+	{ "ssh ssh-add ssh-agent ssh-keygen ssh-keyscan scp sftp", "~/.ssh" },
+	{ "git", "~/.git-credentials ~/.config/git" },
+	{ "node", "~/.npmrc" },
+};
 
 static const struct rule RULES[] = {
 	{ CLASS_RESOURCE_ABUSE, "T1499", .kinds = LIMIT },
@@ -109,8 +123,10 @@ static const struct rule RULES[] = {
 	           "/usr/lib/systemd /lib/systemd /run/systemd" },
 	{ CLASS_PERSISTENCE, "T1547.013", WRITES, .access = WRITING,
 	  .paths = "~/.config/autostart /etc/xdg/autostart ~/.xsessionrc ~/.xprofile ~/.xinitrc" },
+	/* In a home of its own a skill may have keys; sshd of the owner would obey these. */
 	{ CLASS_PERSISTENCE, "T1098.004", WRITES, .access = WRITING,
-	  .paths = "~/.ssh //.ssh/authorized_keys" },
+	  .paths = "//.ssh/authorized_keys //.ssh/authorized_keys2 //.ssh/rc //.ssh/environment" },
+	{ CLASS_PERSISTENCE, "T1098.004", FILES, .access = WRITING, .paths = "~/.ssh" },
 	{ CLASS_PERSISTENCE, "T1574.006", FILES, .access = WRITING,
 	  .paths = "/etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d" },
 	{ CLASS_PERSISTENCE, "T1037.004", FILES, .access = WRITING,
@@ -119,10 +135,11 @@ static const struct rule RULES[] = {
 	  .paths = "//.git/hooks //.git/config //.husky //.envrc //.vscode //.claude //.cursor "
 	           "//.codex //.mcp.json //CLAUDE.md //AGENTS.md //.github/workflows" },
 
-	/* Not worth a class: its own directory, where it may only read; the one
-	 * token file that a package manager itself opens at every start. */
+	/* Not worth a class: its own directory, where it may only read; the store that a
+	 * package manager or GnuPG itself opens at every start. */
 	{ CLASS_NONE, NULL, FILES, .access = WRITING, .reasons = "read_only", .paths = "/skill" },
-	{ CLASS_NONE, NULL, FILES, .access = READING, .program = "node", .paths = "=~/.npmrc" },
+	{ CLASS_NONE, NULL, FILES, .access = READING, .programs = "node", .paths = "=~/.npmrc" },
+	{ CLASS_NONE, NULL, FILES, .access = READING, .programs = GPG, .paths = "~/.gnupg" },
 
 	{ CLASS_CREDENTIAL_HARVESTING, "T1003.007", FILES, .reasons = "other_process" },
 	{ CLASS_CREDENTIAL_HARVESTING, "T1003.008", FILES, .reasons = "credential_store",
@@ -260,14 +277,34 @@ static bool writes(const struct event *e)
 }
 
 /* One of the host's: whatever the skill can put somewhere, it can also name. */
-static bool is_program(struct bytes program, const char *name)
+static bool is_program(struct bytes program, const char *names)
 {
 	static const char place[] = "/usr/";
-	size_t n = strlen(name);
+	char name[NAME_MAX + 1];
+	const char *slash = program.p != NULL ? memrchr(program.p, '/', program.n) : NULL;
+	size_t n = slash != NULL ? program.n - (size_t)(slash + 1 - program.p) : 0;
 
-	return program.n >= sizeof(place) - 1 + n && memcmp(program.p, place, 5) == 0 &&
-	       program.p[program.n - n - 1] == '/' &&
-	       memcmp(program.p + program.n - n, name, n) == 0;
+	if (n == 0 || n >= sizeof(name) || program.n < sizeof(place) ||
+	    memcmp(program.p, place, sizeof(place) - 1) != 0) {
+		return false;
+	}
+	memcpy(name, slash + 1, n);
+	name[n] = '\0';
+	return in_list(names, name);
+}
+
+bool class_own_store(const char *home, const char *program, const char *path)
+{
+	const struct bytes who = { program, strlen(program) };
+	const struct bytes what = { path, strlen(path) };
+
+	for (size_t i = 0; i < ARRAY_LEN(OWN_STORES); i++) {
+		if (is_program(who, OWN_STORES[i].programs) &&
+		    in_places(what, OWN_STORES[i].paths, home)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /* rename and link have two ends: one of them is enough for a class, and it
@@ -346,7 +383,7 @@ static bool matches(const struct rule *r, const struct event *e, const char *hom
 	       (r->reasons == NULL || in_list(r->reasons, e->reason)) &&
 	       (r->ops == NULL || in_list(r->ops, e->op)) &&
 	       (r->protocol == NULL || in_list(r->protocol, e->protocol)) &&
-	       (r->program == NULL || is_program(e->program, r->program)) &&
+	       (r->programs == NULL || is_program(e->program, r->programs)) &&
 	       (r->place == ADDRESS_ANY || in_place(e->address, r->place)) &&
 	       (!r->long_label || has_long_label(e->name)) &&
 	       (r->paths == NULL || paths_match(r, e, home));

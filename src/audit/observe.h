@@ -115,6 +115,7 @@ struct observer {
 	struct service service; /* of the skill's own: the last that was found */
 	struct top_link tops[OBSERVE_TOPS];
 	struct exec_asked exec;
+	const struct process *asks; /* of whom observe_process() was asked last */
 	struct process processes[OBSERVE_PROCESSES];
 };
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "audit/classes.h"
 #include "audit/observe.h"
@@ -390,15 +391,45 @@ static bool other_home(const char *path)
 	return covers("/home", path) > 0 || covers("/root", path) > 0;
 }
 
-static void judge_missing(const struct ssb_plan *plan, const char *path, enum zone zone,
+/* The private home stands where the owner's own is on the host. */
+static bool owner_has(const char *path)
+{
+	return faccessat(AT_FDCWD, path, F_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0 ||
+	       (errno != ENOENT && errno != ENOTDIR);
+}
+
+/* A store in the private home that is nobody's but the run's: it was made there, or belongs to
+ * the very program that looks for it; and of the owner's nothing is meant. The first `store`
+ * bytes of the path are the place of the table. */
+static bool is_own_store(const struct observer *o, const char *path, size_t store)
+{
+	char place[PATH_MAX];
+
+	snprintf(place, sizeof(place), "%.*s", (int)store, path);
+	auto_fd made = file_openat2(o->root, place, O_PATH | O_NOFOLLOW, RESOLVE_IN_ROOT);
+	return (made >= 0 || (o->asks != NULL &&
+	                      class_own_store(o->setup.plan->home, o->asks->program, path))) &&
+	       !owner_has(path);
+}
+
+/* Shells read their start files; these are no secret that a skill would be after, and not there
+ * either. */
+static bool is_secret(const struct observer *o, const char *path, enum zone zone)
+{
+	const char *home = o->setup.plan->home;
+	size_t store;
+
+	return danger_store(home, path, &store) != NULL && !class_startup_file(home, path) &&
+	       !(zone == ZONE_PRIVATE && is_own_store(o, path, store));
+}
+
+static void judge_missing(const struct observer *o, const char *path, enum zone zone,
                           struct judgement *j)
 {
+	const struct ssb_plan *plan = o->setup.plan;
 	bool own = zone == ZONE_READ || zone == ZONE_WRITE;
 
-	/* Shells read their start files; these are no secret that a skill would be
-	 * after, and not there either. */
-	if (!own && danger_named(plan->home, path) != NULL &&
-	    !class_startup_file(plan->home, path)) {
+	if (!own && is_secret(o, path, zone)) {
 		refuse(j, "credential_store", ENOENT, "--read", path);
 	} else if (!own && is_host_service(path)) {
 		refuse(j, "host_service", ENOENT, "--read", path);
@@ -442,7 +473,7 @@ void observe_judge(struct observer *o, const struct resolved *at, bool write, st
 	} else if (write && !writable) {
 		refuse_write(ret, at->path, zone, grant);
 	} else if (!write && !at->exists) {
-		judge_missing(plan, at->path, zone, ret);
+		judge_missing(o, at->path, zone, ret);
 	}
 }
 

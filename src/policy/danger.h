@@ -106,6 +106,8 @@ const struct mounts *danger_mounts(struct danger *d);
 /* Whether `path` names a place that holds secrets, for an owner whose home is
  * `home`: why it does, or NULL. By its words alone (danger_name.c). */
 const char *danger_named(const char *home, const char *path);
+/* The same; the first *ret_len bytes of `path` are the place itself. */
+const char *danger_store(const char *home, const char *path, size_t *ret_len);
 /* Whether `path`, as a manifest writes it, names a dangerous place, one that would hold
  * such a place, or lies in one: why, or NULL. By its words alone, on any machine. */
 const char *danger_around(const char *path, enum access access);

@@ -69,7 +69,7 @@ bool danger_knows(const char *name)
 	return false;
 }
 
-const char *danger_named(const char *home, const char *path)
+const char *danger_store(const char *home, const char *path, size_t *ret_len)
 {
 	size_t n = strlen(home);
 	bool at_home = is_or_beneath(path, home);
@@ -79,8 +79,16 @@ const char *danger_named(const char *home, const char *path)
 		bool hit = row->path[0] == '~' ? at_home && is_or_beneath(path + n, row->path + 1)
 		                               : is_or_beneath(path, row->path);
 		if (hit && is_store(row)) {
+			*ret_len = strlen(row->path) + (row->path[0] == '~' ? n - 1 : 0);
 			return row->why;
 		}
 	}
 	return NULL;
+}
+
+const char *danger_named(const char *home, const char *path)
+{
+	size_t len;
+
+	return danger_store(home, path, &len);
 }

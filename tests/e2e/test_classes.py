@@ -14,11 +14,26 @@ cd "$HOME"; git init -q r; cd r; git config user.email a@example.com
 git config user.name a; echo x > f; git add f; git commit -qm first; git log --oneline
 """
 GCC = "cd /tmp; echo 'int main(void){return 0;}' > x.c; gcc -O2 x.c -o x; ./x"
+GPG = """
+cd "$HOME"; gpg --batch --list-keys; echo x > f
+gpg --batch --passphrase '' --quick-gen-key a@example.com && gpg --batch --sign f && gpg --verify f.gpg
+"""
+SSH_KEY = """
+ssh-keygen -q -t ed25519 -N '' -f ~/.ssh/made && cat ~/.ssh/made.pub && ssh-keygen -y -f ~/.ssh/made
+ssh -o BatchMode=yes -F none -G example.com; cat ~/.ssh/config; ls ~/.ssh
+"""
+GLOBAL = """
+git config --global user.name a && git config --global --list
+npm --no-update-notifier config set fund false && npm --no-update-notifier config get fund
+"""
 BENIGN = {
     "echo": ["echo", "hello"],
     "python": [harness.PYTHON, "-c", "pass"],
     "gcc": ["sh", "-c", GCC],
     "git": ["sh", "-c", GIT],
+    "gpg with a home of its own": ["sh", "-c", GPG],
+    "a key of its own": ["sh", "-c", SSH_KEY],
+    "settings of git and npm": ["sh", "-c", GLOBAL],
     "node": ["node", "-e", "require('fs').writeFileSync('/tmp/x', 'y')"],
     "login shell": ["bash", "-lc", "true"],
     "interactive shell": ["bash", "-ic", "true"],
@@ -112,6 +127,13 @@ ATTACKS = {
     # Into a home of its own, that nobody will ever log in to: not denied.
     "shell startup": ("open(HOME + '/.bashrc', 'a').close()",
                       {"persistence": ("high", ["T1546.004"], False)}),
+    # A home of its own can be shown to nobody; the owner's sshd would obey this name.
+    "a key that opens": ("os.mkdir(HOME + '/.ssh'); open(HOME + '/.ssh/authorized_keys', 'a')",
+                         {"persistence": ("high", ["T1098.004"], False)}),
+    # The run made its own store; this one the owner has as well (harness.DECOYS).
+    "the owner's key": ("os.mkdir(HOME + '/.ssh'); attempt(open, HOME + '/.ssh/none')\n"
+                        "attempt(open, HOME + '/.ssh/id_ed25519')",
+                        {"credential_harvesting": ("critical", ["T1552.004"], True)}),
     "a foreign file": ("attempt(open, '/srv/data/list.csv')",
                        {"unauthorized_file_access": ("high", ["T1005"], True)}),
     "key and address": (
@@ -144,6 +166,32 @@ def test_attack(ssb, what):
             assert line["seq"] == seq
             # Denied, where it is said to be prevented.
             assert line.get("violation", False) == c["prevented"], line
+
+
+def test_only_the_owners_own_is_told(ssb):
+    """Beside what the run made itself: what the owner has is denied, what nobody has is absent."""
+    ssb.inside(attack("""
+os.mkdir(HOME + '/.ssh')
+attempt(open, HOME + '/.ssh/none')
+attempt(open, HOME + '/.ssh/id_ed25519')
+""")).ok()
+    told = {line["data"]["path"]: (line["data"]["status"], line.get("violation", False))
+            for line in trace_of(ssb)[1] if "/.ssh/" in str(line.get("data", {}).get("path"))}
+    assert told == {f"{ssb.home}/.ssh/none": ("absent", False),
+                    f"{ssb.home}/.ssh/id_ed25519": ("denied", True)}
+
+
+def test_gpg_and_the_owners_keys(ssb):
+    """gpg looks for its keys at every start: where the owner has some that is a violation, and
+    no class. The same by another program is one."""
+    ssb.write(ssb.home / ".gnupg/pubring.kbx", harness.SECRET)
+    ssb.run("--", "gpg", "--batch", "--list-keys")
+    trace, lines = trace_of(ssb)
+    assert {line["data"]["path"] for line in lines if line.get("violation")} == \
+        {f"{ssb.home}/.gnupg/pubring.kbx"}
+    assert trace["violation_summary"]["classes"] == []
+    ssb.run("--", "cat", ssb.home / ".gnupg/pubring.kbx")
+    assert trace_of(ssb)[0]["violation_summary"]["classes"] == ["credential_harvesting"]
 
 
 def test_repeats_count(ssb):

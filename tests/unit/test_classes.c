@@ -121,6 +121,7 @@ static void test_files(void **state)
 		  "T1546" },
 		{ "open", "/home/a/p/.git/hooksmith", "create", "read_only",
 		  "unauthorized_file_access", "T1565.001" },
+		{ "open", HOME "/.ssh/config", "create", "read_only", "persistence", "T1098.004" },
 		{ "open", "/skill/log", "create", "read_only", "none", NULL },
 		{ "open", "/skills/log", "create", "read_only", "unauthorized_file_access",
 		  "T1565.001" },
@@ -209,6 +210,13 @@ static void test_harmless(void **state)
 		  .path = text("/tmp/x"),
 		  .mode = "create",
 		  .rule = "private" },
+		/* Keys of its own, in a home of its own. */
+		{ .kind = EV_FILE_WRITE,
+		  .status = STATUS_ASKED,
+		  .op = "open",
+		  .path = text(HOME "/.ssh/id_ed25519"),
+		  .mode = "create",
+		  .rule = "private" },
 		/* Granted by the owner: no threat. */
 		{ .kind = EV_FILE_WRITE,
 		  .status = STATUS_ASKED,
@@ -237,6 +245,26 @@ static void test_harmless(void **state)
 	expect(&npm, "credential_harvesting", "T1552.001");
 	npm.program = text("/usr/bin/python3");
 	expect(&npm, "credential_harvesting", "T1552.001");
+	struct event gpg = denied("open", HOME "/.gnupg/pubring.kbx", "read", "credential_store");
+	gpg.program = text("/usr/bin/gpg");
+	expect(&gpg, "none", NULL);
+	gpg.path = text(HOME "/.ssh/id_rsa");
+	expect(&gpg, "credential_harvesting", "T1552.004");
+}
+
+/* Whose store it is. */
+static void test_own_stores(void **state)
+{
+	(void)state;
+	assert_true(class_own_store(HOME, "/usr/bin/gpg", HOME "/.gnupg/gpg.conf"));
+	assert_true(class_own_store(HOME, "/usr/lib/gnupg/scdaemon", HOME "/.gnupg"));
+	assert_false(class_own_store(HOME, "/usr/bin/gpg", HOME "/.gnupg2"));
+	assert_false(class_own_store(HOME, "/usr/bin/gpg", "/home/b/.gnupg"));
+	assert_false(class_own_store(HOME, "/usr/bin/ssh", HOME "/.gnupg"));
+	assert_false(class_own_store(HOME, "/usr/bin/gp", HOME "/.gnupg"));
+	assert_false(class_own_store(HOME, "/tmp/gpg", HOME "/.gnupg"));
+	assert_false(class_own_store(HOME, "gpg", HOME "/.gnupg"));
+	assert_false(class_own_store(HOME, "", HOME "/.gnupg"));
 }
 
 /* The other end of a rename or link counts as much. */
@@ -418,6 +446,7 @@ int main(void)
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_network_and_calls),
 		cmocka_unit_test(test_harmless),
+		cmocka_unit_test(test_own_stores),
 		cmocka_unit_test(test_second_path),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_startup_files),
