@@ -175,14 +175,20 @@ static const struct rule RULES[] = {
 	{ CLASS_COMMAND_AND_CONTROL, "T1571", EGRESS, .reasons = "undeclared_port other_port" },
 	{ CLASS_COMMAND_AND_CONTROL, "T1090.004", EGRESS,
 	  .reasons = "other_sni other_host ech no_sni bad_sni no_host bad_host two_hosts "
-	             "connect smuggling" },
+	             "connect smuggling bad_header folded bad_chunk expect" },
 	{ CLASS_COMMAND_AND_CONTROL, "T1095", EGRESS, .place = ADDRESS_GIVEN, .protocol = "udp" },
 	{ CLASS_COMMAND_AND_CONTROL, "T1071", EGRESS, .place = ADDRESS_GIVEN },
 	{ CLASS_COMMAND_AND_CONTROL, "T1095", EGRESS, .reasons = "not_tls not_http bad_hello" },
-	{ CLASS_RESOURCE_ABUSE, "T1499", EGRESS, .reasons = "too_many_connections byte_limit" },
+	{ CLASS_RESOURCE_ABUSE, "T1499", EGRESS,
+	  .reasons = "too_many_connections too_many_names byte_limit" },
+	{ CLASS_DATA_EXFILTRATION, "T1048", EGRESS, .reasons = "canary" },
 	{ CLASS_DATA_EXFILTRATION, "T1048.003", EGRESS, .long_label = true },
 	{ CLASS_DATA_EXFILTRATION, "T1567", EGRESS, .reasons = "not_declared" },
-	{ CLASS_NONE, NULL, .kinds = EGRESS }, /* a declared place that did not answer */
+	/* A client of a form that is not carried, and what was counted without its details. */
+	{ CLASS_NONE, NULL, EGRESS,
+	  .reasons = "too_long h2 version late_upgrade malformed not_supported refused_rule "
+	             "not_listed unreadable" },
+	{ CLASS_COMMAND_AND_CONTROL, "T1071", .kinds = EGRESS }, /* a code that no rule names */
 	{ CLASS_DATA_EXFILTRATION, "T1048", SYSCALL, .reasons = "no_network" },
 
 	/* System calls. */
@@ -387,6 +393,16 @@ static bool matches(const struct rule *r, const struct event *e, const char *hom
 	       (r->place == ADDRESS_ANY || in_place(e->address, r->place)) &&
 	       (!r->long_label || has_long_label(e->name)) &&
 	       (r->paths == NULL || paths_match(r, e, home));
+}
+
+bool class_names_reason(const char *reason)
+{
+	for (size_t i = 0; i < ARRAY_LEN(RULES); i++) {
+		if (RULES[i].reasons != NULL && in_list(RULES[i].reasons, reason)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 struct class_verdict class_of(const struct event *e, const char *home)

@@ -114,8 +114,7 @@ static void put_event(struct buf *out, const struct document_event *e)
 static void keep_violation(struct document *d, const struct document_event *e, size_t bytes)
 {
 	d->violations++;
-	if (d->violations_kept >= TRACE_MAX_VIOLATIONS ||
-	    d->kept.len + bytes > TRACE_VIOLATION_BYTES) {
+	if (!rooms_take(&d->kept_rooms, e->room, bytes, IN_VIOLATIONS)) {
 		return;
 	}
 	size_t before = d->kept.len;
@@ -136,7 +135,7 @@ void document_event(struct document *d, const struct document_event *e)
 	if (e->violation) {
 		keep_violation(d, e, bytes);
 	}
-	if (!rooms_take(&d->rooms, e->room, bytes, true)) {
+	if (!rooms_take(&d->rooms, e->room, bytes, IN_DOCUMENT)) {
 		d->events_dropped++;
 		return;
 	}

@@ -130,7 +130,7 @@ static bool put(struct observe_queue *q, const struct packed *p, const struct ev
 void queue_put(struct observe_queue *q, const struct event *e)
 {
 	static const struct timespec pause = { .tv_nsec = 1000000 };
-	enum room room = room_of(e);
+	enum room room = e->violation ? ROOM_VIOLATION : room_of(e, NULL);
 	bool matters = room_matters(room);
 	size_t reserved = e->violation ? 0 : matters ? QUEUE_RESERVE : 2 * QUEUE_RESERVE;
 	struct packed p;

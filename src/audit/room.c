@@ -8,19 +8,44 @@
 #define KIB(n) ((size_t)(n) << 10)
 #define MIB(n) ((size_t)(n) << 20)
 
+/* Of one class of violations, and of those that are of none. */
+#define CLASS_ROOM(name)                                                                           \
+	{                                                                                          \
+		name, KIB(16),                                                                     \
+		{                                                                                  \
+			{ 800, KIB(1600) }, { 100, KIB(200) },                                     \
+			{                                                                          \
+				20, KIB(17)                                                        \
+			}                                                                          \
+		}                                                                                  \
+	}
+
 /* The parts of the record, TRACE_RESERVE_* included, are TRACE_MAX_LINES and _BYTES together;
- * those of the document are MAX_TRACE_EVENTS and DOCUMENT_EVENT_BYTES (test_rooms). */
+ * those of the document are MAX_TRACE_EVENTS and DOCUMENT_EVENT_BYTES, those of its violations
+ * TRACE_MAX_VIOLATIONS and TRACE_VIOLATION_BYTES (test_rooms). A class that only follows from
+ * others has no events, and no room. */
 const struct room_info ROOMS[ROOM_COUNT + 1] = {
-	[ROOM_FRAME] = { "frame", TRACE_LINE_BYTES, { 64, MIB(2) }, { 64, MIB(1) } },
-	[ROOM_TOTAL] = { "totals", KIB(8), { 1024, MIB(8) }, { 1024, MIB(2) } },
-	[ROOM_VIOLATION] = { "violations", KIB(16), { 8192, MIB(16) }, { 1000, MIB(2) } },
-	[ROOM_CONNECTION] = { "connections", KIB(8), { 16384, MIB(12) }, { 1000, MIB(2) } },
-	[ROOM_EXEC] = { "execs", KIB(16), { 8192, MIB(10) }, { 500, MIB(2) } },
-	[ROOM_CHANGE] = { "changes", KIB(16), { 16384, MIB(10) }, { 1000, MIB(2) } },
-	[ROOM_READ] = { "reads", KIB(4), { 8192, MIB(6) }, { 250, MIB(1) } },
-	[ROOM_OUTPUT] = { "output", TRACE_LINE_BYTES, { 8192, MIB(8) }, { 500, MIB(2) } },
-	[ROOM_OTHER] = { "other", KIB(4), { 8192, MIB(4) }, { 250, MIB(1) } },
-	[ROOM_COMMON] = { "", 0, { 121024, MIB(50) }, { 4412, MIB(17) } },
+	[ROOM_FRAME] = { "frame", TRACE_LINE_BYTES, { { 64, MIB(2) }, { 64, MIB(1) } } },
+	[ROOM_TOTAL] = { "totals", KIB(8), { { 1024, MIB(8) }, { 1024, MIB(2) } } },
+	[ROOM_CONNECTION] = { "connections", KIB(8), { { 16384, MIB(12) }, { 1000, MIB(2) } } },
+	[ROOM_EXEC] = { "execs", KIB(16), { { 8192, MIB(10) }, { 500, MIB(2) } } },
+	[ROOM_CHANGE] = { "changes", KIB(16), { { 16384, MIB(10) }, { 1000, MIB(2) } } },
+	[ROOM_READ] = { "reads", KIB(4), { { 8192, MIB(6) }, { 250, MIB(1) } } },
+	[ROOM_OUTPUT] = { "output", TRACE_LINE_BYTES, { { 8192, MIB(8) }, { 500, MIB(2) } } },
+	[ROOM_OTHER] = { "other", KIB(4), { { 8192, MIB(4) }, { 250, MIB(1) } } },
+	[ROOM_VIOLATION] = CLASS_ROOM("violations"),
+	[ROOM_CLASS + CLASS_CREDENTIAL_HARVESTING] = CLASS_ROOM("credential_harvesting"),
+	[ROOM_CLASS + CLASS_PRIVILEGE_ESCALATION] = CLASS_ROOM("privilege_escalation"),
+	[ROOM_CLASS + CLASS_SANDBOX_EVASION] = CLASS_ROOM("sandbox_evasion"),
+	[ROOM_CLASS + CLASS_PERSISTENCE] = CLASS_ROOM("persistence"),
+	[ROOM_CLASS + CLASS_COMMAND_AND_CONTROL] = CLASS_ROOM("command_and_control"),
+	[ROOM_CLASS + CLASS_UNAUTHORIZED_FILE_ACCESS] = CLASS_ROOM("unauthorized_file_access"),
+	[ROOM_CLASS + CLASS_DATA_EXFILTRATION] = CLASS_ROOM("data_exfiltration"),
+	[ROOM_CLASS + CLASS_RESOURCE_ABUSE] = CLASS_ROOM("resource_abuse"),
+	[ROOM_CLASS + CLASS_DISCOVERY] = CLASS_ROOM("discovery"),
+	[ROOM_COMMON] = { "",
+	                  0,
+	                  { { 121216, KIB(51584) }, { 4412, KIB(17456) }, { 1000, KIB(256) } } },
 };
 
 static bool is_rule(const struct event *e, const char *const *rules, size_t n)
@@ -50,10 +75,17 @@ static enum room room_of_file(const struct event *e)
 	return is_rule(e, COMMON, ARRAY_LEN(COMMON)) ? ROOM_OTHER : ROOM_READ;
 }
 
-enum room room_of(const struct event *e)
+static enum room room_of_violation(const struct event *e, const char *home)
+{
+	enum class_id id = class_of(e, home).id;
+
+	return id == CLASS_NONE ? ROOM_VIOLATION : (enum room)(ROOM_CLASS + (int)id);
+}
+
+enum room room_of(const struct event *e, const char *home)
 {
 	if (e->violation) {
-		return ROOM_VIOLATION;
+		return room_of_violation(e, home);
 	}
 	switch (e->kind) {
 	case EV_SKILL_STARTED:
@@ -82,9 +114,14 @@ enum room room_of(const struct event *e)
 	case EV_FILE_READ:
 	case EV_FILE_WRITE:
 		return room_of_file(e);
-	default:
-		return ROOM_OTHER;
+	case EV_FILE_BLOCKED: /* refused, but no violation */
+	case EV_SYSCALL_FILTERED:
+	case EV_SYSCALL_BLOCKED:
+	case EV_POLICY_VIOLATION:
+	case EV_COUNT:
+		break;
 	}
+	return ROOM_OTHER;
 }
 
 bool room_matters(enum room r)
@@ -92,28 +129,23 @@ bool room_matters(enum room r)
 	return r != ROOM_OTHER && r != ROOM_READ && r != ROOM_OUTPUT;
 }
 
-static const struct room_part *part_of(enum room room, bool document)
+static bool fits(const struct rooms *r, enum room room, size_t bytes, enum room_place place)
 {
-	return document ? &ROOMS[room].document : &ROOMS[room].record;
-}
-
-static bool fits(const struct rooms *r, enum room room, size_t bytes, bool document)
-{
-	const struct room_part *most = part_of(room, document);
+	const struct room_part *most = &ROOMS[room].parts[place];
 
 	return r->used[room].lines < most->lines && bytes <= most->bytes - r->used[room].bytes;
 }
 
-bool rooms_left(const struct rooms *r, enum room room, bool document)
+bool rooms_left(const struct rooms *r, enum room room, enum room_place place)
 {
-	return fits(r, ROOM_COMMON, 0, document) || fits(r, room, 0, document);
+	return fits(r, ROOM_COMMON, 0, place) || fits(r, room, 0, place);
 }
 
-bool rooms_take(struct rooms *r, enum room room, size_t bytes, bool document)
+bool rooms_take(struct rooms *r, enum room room, size_t bytes, enum room_place place)
 {
-	enum room from = fits(r, ROOM_COMMON, bytes, document) ? ROOM_COMMON : room;
+	enum room from = fits(r, ROOM_COMMON, bytes, place) ? ROOM_COMMON : room;
 
-	if (!fits(r, from, bytes, document)) {
+	if (!fits(r, from, bytes, place)) {
 		return false;
 	}
 	r->used[from].lines++;

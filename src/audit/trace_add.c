@@ -60,8 +60,8 @@ static bool write_event(struct trace *t, const struct event *e, enum room room)
 {
 	size_t message;
 
-	if (!rooms_left(&t->rooms, room, false) || !render(t, e, room, &message) ||
-	    !rooms_take(&t->rooms, room, t->text.len + TRACE_LINE_FRAME, false)) {
+	if (!rooms_left(&t->rooms, room, IN_RECORD) || !render(t, e, room, &message) ||
+	    !rooms_take(&t->rooms, room, t->text.len + TRACE_LINE_FRAME, IN_RECORD)) {
 		return false;
 	}
 	struct document_event doc = {
@@ -154,7 +154,7 @@ static void fold_enter(struct trace *t, const struct event *e, enum room room,
 
 	t->repeats += entry.count;
 	if (fold_put(&t->fold, &entry, &gone)) {
-		if (rooms_take(&t->rooms, gone.room, TRACE_REPEAT_LINE, false)) {
+		if (rooms_take(&t->rooms, gone.room, TRACE_REPEAT_LINE, IN_RECORD)) {
 			put_repeat(t, &gone);
 		} else {
 			drop_repeat(t, &gone);
@@ -182,7 +182,7 @@ void trace_add(struct trace *t, const struct event *e)
 			return;
 		}
 	}
-	enum room room = room_of(e);
+	enum room room = room_of(e, t->classes.home);
 	if (!write_event(t, e, room)) {
 		t->rooms.dropped[room] += times_of(e);
 		t->document.events_dropped++;

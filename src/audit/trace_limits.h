@@ -45,8 +45,8 @@
 #define DOCUMENT_BUFFER      ((size_t)64 * 1024)
 #define DOCUMENT_EVENT_BYTES ((size_t)32 << 20) /* of MAX_TRACE_EVENTS together */
 /* Kept in memory for policy_violations, and their bytes as JSON. */
-#define TRACE_MAX_VIOLATIONS  1000
-#define TRACE_VIOLATION_BYTES ((size_t)256 * 1024)
+#define TRACE_MAX_VIOLATIONS  1200
+#define TRACE_VIOLATION_BYTES ((size_t)426 * 1024)
 /* Room for everything after the events but the violations. */
 #define TRACE_TAIL_BYTES ((size_t)16 * 1024)
 

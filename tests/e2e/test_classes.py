@@ -249,3 +249,26 @@ def test_the_page_shows_the_table():
         assert f".It Cm {name}\n{severity}: {what}\n" in manual
     assert schema["definitions"]["summary"]["properties"]["classes"]["items"]["enum"] == \
         [row[0] for row in table]
+
+
+def test_every_reason_has_a_class_and_words():
+    """Each code that the broker denies with is in a rule of the classes, unless nobody is to
+    blame for it (ledger.c), and `why` has words for it."""
+    def source(name):
+        return (harness.REPO / "src" / name).read_text()
+
+    calls = "".join(path.read_text() for path in sorted((harness.REPO / "src/egress").glob("broker*.c")))
+    codes = set(re.findall(r'(?:conn|flow)_deny\(b, \w+, "(\w+)"', calls))
+    codes |= set(re.findall(r'\[TLS_\w+\] = "(\w+)"', calls))
+    codes |= set(re.findall(r'report\(b, &q, NULL, "(\w+)"', calls))
+    codes |= {"too_many_names", "other_host", "other_port", "too_many_connections"}
+    codes |= set(re.findall(r'\[HTTP1_\w+\] = "(\w+)"', source("wire/http1.c"))) - {"ok"}
+    assert len(codes) > 30, codes
+    misfortunes = set(re.findall(r'"(\w+)"', re.search(
+        r"is_misfortune.*?REASONS\[\] = \{(.*?)\};", source("egress/ledger.c"), re.S)[1]))
+    rules = source("audit/classes_table.c")
+    named = set(" ".join("".join(re.findall(r'"([^"]*)"', m)) for m in
+                         re.findall(r'\.reasons = ((?:"[^"]*"\s*)+)', rules)).split())
+    told = set(re.findall(r'^\t\{ "(\w+)",', source("report/remedy.c"), re.M))
+    assert codes - misfortunes - named == set()
+    assert codes - misfortunes - told == set()

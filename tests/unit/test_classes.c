@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "audit/classes.h"
+#include "egress/dial.h"
+#include "wire/http1.h"
 #include "base/own.h"
 
 #define HOME "/home/a"
@@ -156,7 +158,13 @@ static void test_network_and_calls(void **state)
 		{ "a.test", NULL, "tls", "other_sni", "command_and_control", "T1090.004" },
 		{ "a.test", "10.0.0.1", "tls", "guarded", "discovery", "T1046" },
 		{ "a.test", NULL, "tls", "byte_limit", "resource_abuse", "T1499" },
-		{ "a.test", NULL, "http", "bad_header", "none", NULL },
+		{ "a.test", NULL, "http", "bad_header", "command_and_control", "T1090.004" },
+		{ "a.test", NULL, "http", "expect", "command_and_control", "T1090.004" },
+		{ "a.test", NULL, "http", "too_long", "none", NULL },
+		{ "a.test", NULL, "dns", "too_many_names", "resource_abuse", "T1499" },
+		{ "a.test", NULL, "tls", "canary", "data_exfiltration", "T1048" },
+		/* A new code is not silent before it has a rule. */
+		{ "a.test", NULL, "tls", "new_code", "command_and_control", "T1071" },
 	};
 	static const struct {
 		const char *name, *reason, *class, *technique;
@@ -182,6 +190,37 @@ static void test_network_and_calls(void **state)
 		expect(&e, CALLS[i].class, CALLS[i].technique);
 	}
 	expect(&(struct event){ .kind = EV_RESOURCE_LIMIT_HIT }, "resource_abuse", "T1499");
+}
+
+/* A new code of the egress gets a rule, or stands here: the way was declared, and nobody answered.
+ */
+static void test_every_code_has_a_rule(void **state)
+{
+	(void)state;
+	static const char *const FINE[] = { "ok",          "late_expect",       "no_name",
+		                            "unreachable", "timeout",           "busy",
+		                            "guarded",     "proxy_unreachable", "proxy_refused",
+		                            "proxy_auth",  "proxy_broken",      "proxy_no_udp" };
+	const char *codes[64];
+	size_t n = 0;
+
+	for (int why = 0; why <= HTTP1_LATE_EXPECT; why++) {
+		codes[n++] = http1_deny_name((enum http1_deny)why);
+	}
+	assert_string_equal(http1_deny_name(HTTP1_LATE_EXPECT + 1), "unknown");
+	for (int result = 0; result <= DIAL_PROXY_NO_UDP; result++) {
+		codes[n++] = dial_result_name((enum dial_result)result);
+	}
+	assert_string_equal(dial_result_name(DIAL_PROXY_NO_UDP + 1), "unknown");
+	for (size_t i = 0; i < n; i++) {
+		bool known = class_names_reason(codes[i]);
+		for (size_t k = 0; k < ARRAY_LEN(FINE); k++) {
+			known = known || strcmp(codes[i], FINE[k]) == 0;
+		}
+		if (!known) {
+			fail_msg("no class for %s", codes[i]);
+		}
+	}
 }
 
 /* Everyday events, and records of what was configured. */
@@ -445,6 +484,7 @@ int main(void)
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_network_and_calls),
+		cmocka_unit_test(test_every_code_has_a_rule),
 		cmocka_unit_test(test_harmless),
 		cmocka_unit_test(test_own_stores),
 		cmocka_unit_test(test_second_path),
