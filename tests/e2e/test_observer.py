@@ -510,6 +510,17 @@ def test_who_did_it(ssb):
     assert open_["pid"] == exec_["pid"] and ppid == 1
 
 
+def test_the_interpreter_of_a_script(ssb):
+    """The line of an exec has the script; what the process does next has the interpreter."""
+    ssb.run("--", "sh", "-c", "cd /tmp; printf '#!/usr/bin/perl\\nopen(F, \"/tmp/by-script\");' > s;"
+            "chmod +x s; ./s").ok()
+    data = [line["data"] for line in ssb.last_record() if "data" in line]
+    [started] = [d for d in data if d.get("op") == "exec" and d["path"] == "/tmp/s"]
+    [opened] = [d for d in data if d.get("path") == "/tmp/by-script"]
+    assert started["program"] == "/usr/bin/dash" and opened["program"] == "/usr/bin/perl"
+    assert started["pid"] == opened["pid"]
+
+
 def test_what_was_done_stands_before_what_was_said_of_it(ssb):
     code = """
         import os, time
