@@ -88,6 +88,8 @@ void classes_add(struct classes *c, const struct event *e, uint64_t seq);
  * left out, so that counts are the least that it was. */
 void classes_add_line(struct classes *c, const struct line *l);
 
+enum class_id class_of_line(const struct line *l, const char *home);
+
 /* Nothing to tell: violation_summary is left out. */
 bool classes_empty(const struct classes *c);
 /* With those that follow from others; *ret is as large as `c`. */

@@ -32,9 +32,9 @@ static struct bytes bytes_of(const struct line *l, const char *name)
 	return json_is(n, JSON_STRING) ? (struct bytes){ n->str, n->len } : (struct bytes){ 0 };
 }
 
-void classes_add_line(struct classes *c, const struct line *l)
+static struct event event_of(const struct line *l)
 {
-	struct event e = {
+	return (struct event){
 		.kind = kind_of(l->kind),
 		.status = status_of(line_text(l, "status")),
 		.violation = line_true(l, "violation"),
@@ -49,6 +49,18 @@ void classes_add_line(struct classes *c, const struct line *l)
 		.rule = line_text(l, "rule"),
 		.reason = line_text(l, "reason"),
 	};
+}
+
+enum class_id class_of_line(const struct line *l, const char *home)
+{
+	struct event e = event_of(l);
+
+	return e.kind < EV_COUNT ? class_of(&e, home).id : CLASS_NONE;
+}
+
+void classes_add_line(struct classes *c, const struct line *l)
+{
+	struct event e = event_of(l);
 	int64_t count = json_integer(line_get(l, "count"), 0);
 
 	/* A count with a first time has one of them in a line of its own already. */

@@ -142,12 +142,14 @@
 #define MAX_RECORD_LINE  (1024 * 1024) /* bytes of one line; a written one has 64 KiB at most */
 #define MAX_JSON_DEPTH   32
 #define MAX_JSON_NODES   (256 * 1024)
-#define MAX_JSON_MEMBERS 1024      /* of one object */
-#define MAX_VIEW_ITEMS   8192      /* different things shown of one record; more are counted */
-#define MAX_VIEW_GROUP   640       /* of them in a group of what was not denied */
-#define MAX_VIEW_FIRSTS  (1 << 18) /* lines that a later repeat may refer to */
-#define MAX_RUNS         (1 << 20) /* in the state directory */
-#define MAX_FOLLOWED     256       /* runs watched at once */
+#define MAX_JSON_MEMBERS 1024 /* of one object */
+/* Different things that are shown of one record; more are counted. */
+#define MAX_VIEW_DENIED 5120      /* denied ones as they come */
+#define MAX_VIEW_CLASS  256       /* and of each threat class beside them */
+#define MAX_VIEW_GROUP  640       /* of a group of what was not denied */
+#define MAX_VIEW_FIRSTS (1 << 18) /* lines that a later repeat may refer to */
+#define MAX_RUNS        (1 << 20) /* in the state directory */
+#define MAX_FOLLOWED    256       /* runs watched at once */
 
 /* Egress */
 #define EGRESS_POOL        32   /* names that a run may use beneath one wildcard */

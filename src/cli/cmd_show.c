@@ -72,7 +72,11 @@ static void show_group(struct buf *out, const struct view *v, enum render_group 
 		}
 	}
 	if (shown < n) {
-		buf_addf(out, "            and %zu more; -v shows all\n", n - shown);
+		buf_addf(out, "            and %zu more; -v shows them\n", n - shown);
+	}
+	if (v->left_out[group] > 0) {
+		buf_addf(out, "            and %" PRIu64 " events more that only --json shows\n",
+		         v->left_out[group]);
 	}
 }
 

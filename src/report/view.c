@@ -13,7 +13,10 @@
 #include "base/visible.h"
 #include "report/remedy.h"
 
-#define TABLE_SIZE  ((size_t)4 * MAX_VIEW_ITEMS) /* a power of two */
+#define MAX_ITEMS                                                                                  \
+	((size_t)MAX_VIEW_DENIED + (CLASS_COUNT + 1) * MAX_VIEW_CLASS +                            \
+	 (GROUP_COUNT + 1) * MAX_VIEW_GROUP)
+#define TABLE_SIZE  ((size_t)1 << 16)
 #define TEXT_BYTES  ((size_t)4096)
 #define WHOLE_BYTES ((size_t)1 << 20) /* of a text as it stands in a line, escaped */
 #define MAX_CLASSES 64
@@ -136,6 +139,33 @@ static void cut_text(struct buf *text)
 	buf_adds(text, "...");
 }
 
+static enum view_bin bin_of(const struct view *v, const struct line *l, enum render_group group)
+{
+	const char *protocol = line_text(l, "protocol");
+
+	if (group == GROUP_DENIED) {
+		return (enum view_bin)(BIN_CLASS + (int)class_of_line(l, v->home));
+	}
+	bool lookup = group == GROUP_NETWORK && protocol != NULL && strcmp(protocol, "dns") == 0;
+	return lookup ? BIN_LOOKUPS : (enum view_bin)(BIN_GROUP + (int)group);
+}
+
+/* Takes the place of one item; a mass of one kind leaves every other its own. */
+static bool take_place(struct view *v, enum view_bin bin)
+{
+	bool denied = bin < BIN_GROUP;
+
+	if (denied && v->n_denied < MAX_VIEW_DENIED) {
+		v->n_denied++;
+		return true;
+	}
+	if (v->n_in[bin] >= (denied ? MAX_VIEW_CLASS : MAX_VIEW_GROUP)) {
+		return false;
+	}
+	v->n_in[bin]++;
+	return true;
+}
+
 /* NULL where there is no place for one more. */
 static struct view_item *item_for(struct view *v, const struct line *l, enum render_group group)
 {
@@ -154,19 +184,22 @@ static struct view_item *item_for(struct view *v, const struct line *l, enum ren
 	uint64_t hash = hash_text(group, text.data, reason != NULL ? reason : "");
 	cut_text(&text);
 	struct view_item *i = find_slot(v, hash, text.data, &at);
-	if (i != NULL || v->n_items >= MAX_VIEW_ITEMS ||
-	    (group != GROUP_DENIED && v->n_in[group] >= MAX_VIEW_GROUP)) {
+	enum view_bin bin = bin_of(v, l, group);
+	if (i != NULL || !take_place(v, bin)) {
 		return i;
 	}
 	i = &v->items[v->n_items];
-	*i = (struct view_item){ .group = group, .hash = hash, .text = strdup(text.data) };
+	*i = (struct view_item){ .group = group,
+		                 .bin = bin,
+		                 .at = v->n_items,
+		                 .hash = hash,
+		                 .text = strdup(text.data) };
 	bool denied = group == GROUP_DENIED || group == GROUP_REFUSED;
 	if (i->text == NULL || (denied && !fill_denied(i, l))) {
 		item_done(i);
 		return NULL;
 	}
 	v->table[at] = (uint32_t)++v->n_items;
-	v->n_in[group]++;
 	return i;
 }
 
@@ -233,6 +266,7 @@ static void take_total(struct view *v, const struct line *l)
 
 	if (i == NULL) {
 		v->uncounted++;
+		v->left_out[GROUP_NETWORK]++;
 		return;
 	}
 	i->total.count += amount_of(l, "connections");
@@ -252,6 +286,16 @@ static void apply_totals(struct view *v)
 	}
 }
 
+/* The worst first, connections before lookups, else as they came. */
+static int by_importance(const void *a, const void *b)
+{
+	const struct view_item *x = a;
+	const struct view_item *y = b;
+
+	return x->bin != y->bin ? (x->bin > y->bin) - (x->bin < y->bin)
+	                        : (x->at > y->at) - (x->at < y->at);
+}
+
 static void take_event(struct view *v, const struct line *l)
 {
 	int64_t repeat_of = json_integer(line_get(l, "repeat_of"), -1);
@@ -268,6 +312,9 @@ static void take_event(struct view *v, const struct line *l)
 	}
 	if (i == NULL || count < 0) {
 		v->uncounted += count > 0 ? (uint64_t)count : 0;
+		if (group != GROUP_NONE) {
+			v->left_out[group] += count > 0 ? (uint64_t)count : 0;
+		}
 		v->unexplained += count > 0 && group == GROUP_DENIED ? (uint64_t)count : 0;
 		return;
 	}
@@ -392,6 +439,7 @@ static int read_lines(struct view *v, int fd, struct ssb_error *err)
 	enum reader_line got;
 
 	classes_init(&found, home);
+	v->home = home;
 	reader_init(&in, fd, 0);
 	while ((got = reader_next(&in, &text, &len)) == READER_LINE) {
 		if (v->lines == 0 && reader_is_header(text, len)) {
@@ -409,7 +457,9 @@ static int read_lines(struct view *v, int fd, struct ssb_error *err)
 	if (v->facts.state != RUN_ENDED) {
 		derive_classes(v, &found);
 	}
+	v->home = NULL;
 	apply_totals(v);
+	qsort(v->items, v->n_items, sizeof(v->items[0]), by_importance);
 	if (got == READER_FAIL) {
 		return ssb_fail(err, SSB_E_SYS, errno, "", "cannot read the record");
 	}
@@ -421,7 +471,7 @@ static int read_lines(struct view *v, int fd, struct ssb_error *err)
 
 int view_read(struct view *v, int fd, const char *id, struct ssb_error *err)
 {
-	*v = (struct view){ .items = calloc(MAX_VIEW_ITEMS, sizeof(v->items[0])),
+	*v = (struct view){ .items = calloc(MAX_ITEMS, sizeof(v->items[0])),
 		            .table = calloc(TABLE_SIZE, sizeof(v->table[0])) };
 	if (v->items == NULL || v->table == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");

@@ -6,12 +6,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "audit/classes.h"
 #include "audit/run_facts.h"
 #include "report/render.h"
+
+/* What each has its own place in a view: the classes of what was denied, then the groups;
+ * lookups of names are apart from connections. */
+enum view_bin {
+	BIN_CLASS,
+	BIN_GROUP = BIN_CLASS + CLASS_COUNT + 1,
+	BIN_LOOKUPS = BIN_GROUP + GROUP_COUNT,
+	BIN_COUNT,
+};
 
 /* Texts are escaped already; "" where nothing is known. */
 struct view_item {
 	enum render_group group;
+	enum view_bin bin;
+	size_t at; /* in the order of the record */
 	uint64_t hash;
 	char *text;
 	uint64_t count;
@@ -44,9 +56,11 @@ struct view {
 	struct run_facts facts;
 	bool has_facts;
 	struct view_item *items;
-	size_t n_items;
-	size_t n_in[GROUP_COUNT];
-	uint32_t *table; /* hash to item + 1 */
+	size_t n_items; /* in the order of their bins, then of the record */
+	size_t n_in[BIN_COUNT];
+	size_t n_denied;
+	const char *home; /* of the skill; while it is read */
+	uint32_t *table;  /* hash to item + 1 */
 	struct {
 		int64_t seq;
 		uint32_t item;
@@ -56,10 +70,11 @@ struct view {
 	struct view_class *classes;
 	size_t n_classes;
 	uint64_t lines;
-	uint64_t uncounted;   /* past the bounds */
-	uint64_t unexplained; /* of them denied */
-	int64_t dropped;      /* by the writer, as it says itself */
-	char *dropped_by;     /* "3 reads, 76000 other"; NULL: it does not say */
+	uint64_t uncounted;             /* past the bounds */
+	uint64_t left_out[GROUP_COUNT]; /* of them by group */
+	uint64_t unexplained;           /* of them denied */
+	int64_t dropped;                /* by the writer, as it says itself */
+	char *dropped_by;               /* "3 reads, 76000 other"; NULL: it does not say */
 	char *lost_layers;
 	const char *broken; /* why reading stopped; NULL: it did not */
 };

@@ -542,6 +542,37 @@ def test_nothing_hides_what_was_denied(ssb):
     assert f"and more than {told - 5} more" in r.errors
 
 
+def test_the_worst_and_connections_come_first(ssb):
+    """Behind a mass of denied reads, of lookups and of files: the violation that is critical and
+    the connection are shown, with and without -v, and what is left out is counted."""
+    def denied(path, reason):
+        return ("file_blocked", records.attempt("open", "denied", path, True, mode="read",
+                                                reason=reason))
+
+    def network(kind, **data):
+        return (kind, {"message": "x", "data": {"reason": "ok", **data}})
+    record = Record(events=[
+        *(denied(f"/srv/{i}", "outside_plan") for i in range(9000)),
+        *(network("dns_resolution", name=f"n{i}.test", protocol="dns", op="resolve")
+          for i in range(700)),
+        network("network_egress_allowed", name="api.test", port=443, protocol="tls", op="connect"),
+        denied("/home/u/.ssh/id_rsa", "credential_store"),
+    ], plan={"grants": [], "home": "/home/u"})
+    State(ssb).put(record)
+    for flags in ([], ["-v"]):
+        text = ssb.ssb("audit", "show", *flags, record.id).ok().text
+        shown = text.split("\ndenied\n")[1].splitlines()
+        assert "read /home/u/.ssh/id_rsa  [credential_store]" in shown[0], shown[:3]
+        assert "connect to api.test port 443 (tls)" in text.split("\nnetwork\n")[1].splitlines()[0]
+        reads = 5120 + 256
+        assert f"\n            and {9000 - reads} events more that only --json shows\n" in text
+        assert "\n            and 60 events more that only --json shows\n" in text
+        assert f"{9000 - reads + 60} events are in the record and not shown here" in text
+    assert "look up n639.test" in text and "look up n640.test" not in text
+    why = ssb.ssb("why", "--json", record.id).ok().json()
+    assert why[0]["what"] == "read /home/u/.ssh/id_rsa" and len(why) == reads + 1
+
+
 def test_why_counts_what_a_line_stands_for(ssb):
     def asked(name, **data):
         return ("network_egress_blocked", {"message": "x", "violation": True, "data": {
@@ -555,8 +586,8 @@ def test_why_counts_what_a_line_stands_for(ssb):
     State(ssb).put(record)
     found = ssb.ssb("why", "--json", record.id).ok().json()
     assert [(v["what"], v["count"]) for v in found] == [
-        ("look up once.test", 1), ("look up often.test", 200), ("not_listed, 30 times", 30),
-        ("look up odd.test", 1)]
+        ("look up once.test", 1), ("look up often.test", 200), ("look up odd.test", 1),
+        ("not_listed, 30 times", 30)]
 
 
 def test_a_program_is_shown_by_its_path(ssb):
@@ -612,9 +643,9 @@ def test_why_quotes_what_people_copy(ssb):
     remedies = [v["remedy"] for v in ssb.ssb("why", "--json", record.id).ok().json()]
     quoted = "'/x/$(touch owned) '\\''a'\\'''"
     assert remedies[0] == "--read " + quoted
-    assert remedies[1].startswith(f"--write {quoted}, or the path under permissions.filesystem.")
-    assert remedies[2].startswith("--net a.example.org:8443, or ")
-    assert remedies[3] == "--profile permissive" and remedies[4] == ""
+    assert remedies[1] == "--profile permissive" and remedies[2] == ""
+    assert remedies[3].startswith(f"--write {quoted}, or the path under permissions.filesystem.")
+    assert remedies[4].startswith("--net a.example.org:8443, or ")
 
 
 def test_what_was_not_prevented_is_said(ssb):
