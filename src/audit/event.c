@@ -252,3 +252,36 @@ void event_message(const struct event *e, struct buf *out)
 		buf_adds(out, made ? ": already there" : ": nothing there");
 	}
 }
+
+/* Adds the least that a text takes in each width; the narrower ones are beginnings of the
+ * wider. */
+static void add_sizes(const struct bytes *b, bool path, size_t sizes[EVENT_WIDTHS_COUNT])
+{
+	static const size_t slack = 6; /* of the cut itself: an ellipsis, whole characters */
+	size_t at = 0;
+	size_t size = 0;
+
+	for (size_t w = EVENT_WIDTHS_COUNT; b->p != NULL && w-- > 0;) {
+		size_t most = path ? EVENT_WIDTHS[w].path : EVENT_WIDTHS[w].text;
+		size_t end = b->n <= most ? b->n : cut_at(b->p, most - slack);
+		if (end > at) {
+			size += json_text_size(b->p + at, end - at);
+			at = end;
+		}
+		sizes[w] += size;
+	}
+}
+
+size_t event_first_width(const struct event *e, size_t most)
+{
+	size_t sizes[EVENT_WIDTHS_COUNT] = { 0 };
+	size_t w = 0;
+
+	add_sizes(&e->path, true, sizes);
+	add_sizes(&e->path2, true, sizes);
+	add_sizes(&e->program, false, sizes);
+	while (w + 1 < EVENT_WIDTHS_COUNT && sizes[w] > most) {
+		w++;
+	}
+	return w;
+}

@@ -22,6 +22,10 @@ bool event_has_data(const struct event *e);
 /* The members of `data`. Where the width may have cut them, it says so. */
 void event_put_data(struct json *j, const struct event *e, const struct event_width *w);
 
+/* The first of EVENT_WIDTHS with which the event could fit so many bytes, by one look at its
+ * paths; with the last, if none. */
+size_t event_first_width(const struct event *e, size_t most);
+
 /* A string, cut to `max` bytes with an ellipsis at its end. */
 void event_put_text(struct json *j, const char *s, size_t len, size_t max);
 

@@ -46,9 +46,10 @@ static bool render_as(struct trace *t, const struct event *e, const struct event
 /* As wide as the lines of its room may be. */
 static bool render(struct trace *t, const struct event *e, enum room room, size_t *ret_message)
 {
-	for (size_t i = 0; i < EVENT_WIDTHS_COUNT; i++) {
-		if (render_as(t, e, &EVENT_WIDTHS[i], ret_message) &&
-		    t->text.len + TRACE_LINE_FRAME <= ROOMS[room].line) {
+	const size_t most = ROOMS[room].line - TRACE_LINE_FRAME;
+
+	for (size_t i = event_first_width(e, most); i < EVENT_WIDTHS_COUNT; i++) {
+		if (render_as(t, e, &EVENT_WIDTHS[i], ret_message) && t->text.len <= most) {
 			return true;
 		}
 	}

@@ -1,7 +1,6 @@
 #include "base/json.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -69,29 +68,61 @@ static size_t json_plain(const char *s, size_t len)
 	return n;
 }
 
-/* One character that may not stand for itself; returns its bytes. */
-static size_t json_special(struct json *j, const char *s, size_t len)
+#define SPECIAL_MAX 6 /* bytes of a character that may not stand for itself */
+
+/* Not printf: a skill may have names of thousands of such characters. */
+static size_t json_hex(char out[SPECIAL_MAX], uint32_t cp)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	out[0] = '\\';
+	out[1] = 'u';
+	for (int i = 0; i < 4; i++) {
+		out[2 + i] = digits[cp >> (12 - 4 * i) & 15];
+	}
+	return 6;
+}
+
+/* One character that may not stand for itself: how many bytes of `s` it has, and in *ret_n how
+ * many `out` has. */
+static size_t json_special(char out[SPECIAL_MAX], const char *s, size_t len, size_t *ret_n)
 {
 	uint32_t cp = 0;
 	size_t n = utf8_decode(s, len, &cp);
+	char letter = cp == '\n' ? 'n' : cp == '\t' ? 't' : (char)cp;
 
 	if (n == 0) {
-		buf_addf(j->out, "\\udc%02x", (unsigned)(unsigned char)s[0]);
+		*ret_n = json_hex(out, 0xdc00 | (unsigned char)s[0]);
 		return 1;
 	}
-	if (cp == '"' || cp == '\\') {
-		buf_addc(j->out, '\\');
-		buf_addc(j->out, (char)cp);
-	} else if (cp == '\n') {
-		buf_adds(j->out, "\\n");
-	} else if (cp == '\t') {
-		buf_adds(j->out, "\\t");
+	if (cp == '"' || cp == '\\' || cp == '\n' || cp == '\t') {
+		out[0] = '\\';
+		out[1] = letter;
+		*ret_n = 2;
 	} else if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x2028 || cp == 0x2029) {
-		buf_addf(j->out, "\\u%04" PRIx32, cp);
+		*ret_n = json_hex(out, cp);
 	} else {
-		buf_add(j->out, s, n);
+		memcpy(out, s, n);
+		*ret_n = n;
 	}
 	return n;
+}
+
+size_t json_text_size(const char *s, size_t len)
+{
+	char special[SPECIAL_MAX];
+	size_t size = 0;
+
+	for (size_t i = 0; i < len;) {
+		size_t n = json_plain(s + i, len - i);
+		size_t out = n;
+		if (n == 0) {
+			n = json_special(special, s + i, len - i, &out);
+		}
+		size += out;
+		i += n;
+	}
+	return size;
 }
 
 static void json_escaped(struct json *j, const char *s, size_t len)
@@ -102,7 +133,10 @@ static void json_escaped(struct json *j, const char *s, size_t len)
 		if (n > 0) {
 			buf_add(j->out, s + i, n);
 		} else {
-			n = json_special(j, s + i, len - i);
+			char special[SPECIAL_MAX];
+			size_t out = 0;
+			n = json_special(special, s + i, len - i, &out);
+			buf_add(j->out, special, out);
 		}
 		i += n;
 	}

@@ -27,6 +27,8 @@ void json_close(struct json *j, char bracket); /* '}' or ']' */
 void json_key(struct json *j, const char *key);
 void json_str(struct json *j, const char *s); /* NULL writes null */
 void json_strn(struct json *j, const char *s, size_t len);
+/* How many bytes a string takes between its quotes. */
+size_t json_text_size(const char *s, size_t len);
 void json_int(struct json *j, int64_t v);
 void json_uint(struct json *j, uint64_t v);
 void json_bool(struct json *j, bool v);

@@ -48,6 +48,7 @@ static void test_strings(void **state)
 		json_init(&j, &b, false);
 		json_strn(&j, cases[i].in, cases[i].len);
 		assert_string_equal(b.data, cases[i].out);
+		assert_int_equal(json_text_size(cases[i].in, cases[i].len), b.len - 2);
 	}
 }
 

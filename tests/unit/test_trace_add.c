@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "audit/event_text.h"
 #include "audit/observe_queue.h"
 #include "audit/runs.h"
 #include "audit/trace.h"
@@ -308,6 +309,39 @@ static void test_absent_names_are_short_lines(void **state)
 	      "r[1]['data']['path'].startswith('/tmp/\\1\\1') and "
 	      "r[1]['data']['path_digest'] == 'sha256:' + "
 	      "hashlib.sha256(b'/tmp/' + b'\\1' * 2500).hexdigest()");
+}
+
+/* A width that fits is not passed over, whatever the bytes are. */
+static void test_no_width_is_passed_over_in_vain(void **state)
+{
+	(void)state;
+	static const char *const FILLS[] = {
+		"\1",   "\xff",      "\"", "a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
+		"\x80", "aaaaaaaa\1"
+	};
+	static const size_t SIZES[] = { 1, 127, 128, 129, 384, 640, 1024, 1025, 3072, 3074, 4096 };
+	static char text[MAX_PATH_BYTES];
+	auto_buf out;
+
+	buf_init(&out, (size_t)1 << 20);
+	for (size_t i = 0; i < ARRAY_LEN(FILLS) * ARRAY_LEN(SIZES); i++) {
+		const char *fill = FILLS[i % ARRAY_LEN(FILLS)];
+		const size_t size = SIZES[i / ARRAY_LEN(FILLS)];
+		for (size_t k = 0; k < size; k++) {
+			text[k] = fill[k % strlen(fill)];
+		}
+		struct event e = { .path = { text, size },
+			           .path2 = { text, size / 2 },
+			           .program = { text, size < 255 ? size : 255 } };
+		for (size_t w = 0; w < EVENT_WIDTHS_COUNT; w++) {
+			struct json j;
+			buf_reset(&out);
+			json_init(&j, &out, false);
+			event_put_data(&j, &e, &EVENT_WIDTHS[w]);
+			assert_true(event_first_width(&e, out.len) <= w);
+		}
+		assert_int_equal(event_first_width(&e, 0), EVENT_WIDTHS_COUNT - 1);
+	}
 }
 
 /* The parts are the whole, and no part is smaller than one of its lines. */
@@ -945,6 +979,7 @@ int main(void)
 		TEST(test_too_many_kinds_of_attempts),
 		TEST(test_long_events_are_cut),
 		TEST(test_absent_names_are_short_lines),
+		TEST(test_no_width_is_passed_over_in_vain),
 		TEST(test_rooms_add_up),
 		TEST(test_rooms_of_classes),
 		TEST(test_no_violation_hides_a_worse_one),
