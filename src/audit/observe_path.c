@@ -581,12 +581,18 @@ static bool resolve_once(struct observer *o, const struct seccomp_notif *n, stru
 	 * link of it (EXDEV), it is the kernel that closes what is not for it. */
 	bool proc = in_proc(w->path);
 	bool seen = errno == ENOENT || errno == ENOTDIR || errno == EXDEV || proc;
+	bool closed = errno == EACCES; /* a directory that neither we nor the skill may enter */
 	o->starved |= observe_is_shortage(errno);
 	if ((seen || errno == EAGAIN) && walk(o, w)) {
 		return true;
 	}
 	copy(itself, w->path);
 	follow_missing(o, w->path, w->follow, ret->path);
+	if (closed && !proc && !in_proc(ret->path)) {
+		ret->exists = true; /* or not: the kernel is left to answer */
+		fold_dots(ret->path);
+		return false;
+	}
 	if (!seen && !in_proc(ret->path)) {
 		ret->known = false;
 		ret->exists = true;

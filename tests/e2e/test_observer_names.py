@@ -524,3 +524,28 @@ def test_a_crowd_of_threads_does_not_blind_the_observer(ssb, files):
     for path in ("/etc/shadow", str(ssb.home / ".ssh/id_ed25519")):
         assert any(e["path"] == path and e["status"] == "denied" for e in told), path
     assert all(e["program"] and e["pid"] for e in told)
+
+
+@pytest.mark.parametrize("ssb", ["user"], indirect=True)
+def test_in_a_directory_that_nobody_may_enter(ssb):
+    """What the observer cannot look at has its true name as far as that can be followed, and is
+    judged by it: the kernel refuses it all, and an attempt outside the plan is a violation."""
+    work = ssb.mkdir("work")
+    ssb.mkdir("work/shut")
+    read = ssb.mkdir("read")
+    ssb.mkdir("read/shut", 0o600)
+    code = f"""
+        import os
+        os.symlink('shut', {str(work)!r} + '/link')
+        os.chmod({str(work)!r} + '/shut', 0o600)
+        for path, flags in (({str(work)!r} + '/link/f', os.O_RDONLY),
+                            ({str(read)!r} + '/shut/f', os.O_WRONLY | os.O_CREAT)):
+            try:
+                os.open(path, flags)
+            except OSError as e:
+                print(e.errno)
+    """
+    ssb.inside(code, flags=["--write", work, "--read", read]).ok()
+    told = {line["data"]["path"]: (line["data"]["status"], line.get("violation", False))
+            for line in ssb.last_record() if "/shut/" in str(line.get("data", {}).get("path"))}
+    assert told == {f"{work}/shut/f": ("asked", False), f"{read}/shut/f": ("denied", True)}

@@ -133,11 +133,14 @@ __attribute__((used)) _Noreturn void live(long self)
 	}
 }
 
-/* act BOARD begins; act NN is what an actor becomes by an exec. */
+/* act BOARD begins; act NN is what an actor becomes by an exec, act SCRIPT NN by one of a script
+ * with this interpreter. */
 __attribute__((used)) _Noreturn void begin(long *stack)
 {
 	char **argv = (char **)(stack + 1);
 	long self = 0;
+
+	argv += stack[0] > 2;
 
 	if (argv[1][0] == '/') {
 		long fd = call(__NR_openat, -100, (long)argv[1], 2 /* O_RDWR */, 0, 0, 0);

@@ -4,6 +4,7 @@ import hashlib
 import os
 import pathlib
 import re
+import stat
 import sys
 
 import meaning
@@ -21,7 +22,9 @@ SECRETS = (b"/etc/shadow", b"/root/.ssh/id_rsa", b"/home/other/.ssh/id", world.O
            b"/proc/1/environ", b"/proc/1/mem", b"/proc/1/root/etc/shadow", b"/proc/1/fd/3",
            b"/proc/1/task/1/environ", b"/dev/mem", b"/run/docker.sock",
            *(world.HOME + b"/" + d for d in world.DECOYS))
-WRITABLE = (world.W, b"/mnt/board", b"/tmp", b"/var/tmp", b"/dev/shm", b"/proc", b"/dev")
+# In the grant to write: one to read, and what git would run or obey.
+HELD = (world.W + b"/ro", world.W + b"/.git/hooks", world.W + b"/.git/config")
+WRITABLE = (world.W, world.R + b"/rw", b"/mnt/board", b"/tmp", b"/var/tmp", b"/dev/shm", b"/proc", b"/dev")
 PARTIAL = (b"/usr", b"/bin", b"/lib", b"/lib64", b"/sbin", b"/etc", b"/var", b"/run", b"/sys",
            b"/opt", world.R)
 
@@ -30,14 +33,24 @@ def inside(path, places):
     return any(path == p or path.startswith(p + b"/") for p in places)
 
 
-def is_violation(path, write, exists):
+STORES = tuple(world.HOME + b"/" + d for d in (b".ssh", b".aws", b".netrc", b".config/gh"))
+
+
+def is_secret(path, made):
+    """In a store that the run made itself only what the owner has as well is one."""
+    return any(inside(path, (store,)) and (store not in made or os.path.lexists(path))
+               for store in STORES)
+
+
+def is_violation(path, write, exists, made=()):
     """Whether the plan of these runs forbids it: what the manuals say, for the few places
     that programs go to."""
     if inside(path, (b"/proc/1", b"/dev/mem")):
         return exists and not re.fullmatch(rb"/proc/1(/task/1)?", path) or path == b"/dev/mem"
     if inside(path, (world.HOME,)):
-        return not write and not exists and inside(path, tuple(
-            world.HOME + b"/" + d for d in (b".ssh", b".aws", b".netrc", b".config/gh")))
+        return not write and not exists and is_secret(path, made)
+    if inside(path, HELD):
+        return write
     if inside(path, WRITABLE):
         return False
     if write:
@@ -87,6 +100,7 @@ class Look:
         self.second = None
         self.host = actor.host
         actor.see_program()
+        self.made = [s for s in STORES if os.path.lexists(b"/proc/%d/root" % actor.host + s)]
         self.line = Expected(None, step, actor)
         if self.call.family == "fd":
             self.first = meaning.mean(actor, step.fd, b"", "yes")
@@ -116,6 +130,8 @@ class Look:
         e = self.line
         e.at = at
         e.op = "rmdir" if step.call == "unlinkat" and step.flags & AT_REMOVEDIR else call.op
+        if call.op == "mknod" and stat.S_IFMT(step.mode) in (stat.S_IFCHR, stat.S_IFBLK):
+            return self.refused(e, ret)
         e.kind, write, absent = "file_write", True, False
         if call.family == "open":
             e.mode, write = open_mode(step, first.exists)
@@ -135,11 +151,12 @@ class Look:
         elif first.nameless and not self.linked:
             e.optional = True
         bad_fd = first.path is None and not first.exists and step.path == b""
-        e.vague = bad_fd or (first.unclear and call.family == "two") or first.vague or (self.second is not None and self.second.vague)
+        e.vague = bad_fd or first.vague or (call.family == "two" and (
+            first.unclear or self.second.unclear or self.second.vague))
         e.path = step.path if first.path is None else first.path
         e.unclear = first.unclear
         e.path_also, e.path2_also = first.also, self.second and self.second.also
-        e.violation = self.violates(first, write) or \
+        e.violation = self.violates(first, write) or self.stays(write) or \
             (self.second is not None and self.violates(self.second, first.exists))
         e.status = "denied" if e.violation else "absent" if absent else "asked"
         if e.violation:
@@ -148,10 +165,22 @@ class Look:
             e.raw = step.path
         return e
 
-    @staticmethod
-    def violates(met, write):
+    def refused(self, e, ret):
+        """By the profile: no path of it is looked at."""
+        e.kind, e.op, e.status, e.violation, e.path = \
+            "syscall_blocked", self.step.call, "denied", True, None
+        e.error = -ret
+        return e
+
+    def stays(self, write):
+        """A FIFO or socket is not left behind on the host."""
+        return write and self.call.op == "mknod" and self.first.path is not None and \
+            stat.S_IFMT(self.step.mode) in (stat.S_IFIFO, stat.S_IFSOCK) and \
+            inside(self.first.path, (world.W, world.R + b"/rw", b"/mnt/board"))
+
+    def violates(self, met, write):
         return met.path not in (None, b"") and met.path.startswith(b"/") and \
-            is_violation(met.path, write, met.exists)
+            is_violation(met.path, write, met.exists, self.made)
 
 
 def plain(path):

@@ -85,6 +85,10 @@ class Walk:
         a, b = os.fstat(self.here), os.stat(f"/proc/{self.actor.host}/root")
         return (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
 
+    def closed(self):
+        """A directory that its owner, the user who calls, may not enter. Root looks into it."""
+        return self.actor.caller != "root" and os.fstat(self.here).st_mode & 0o100 == 0
+
     def in_proc(self):
         return self.text().startswith(b"/proc")
 
@@ -154,6 +158,10 @@ class Walk:
             name, rest = rest[0], rest[1:]
             if not stat.S_ISDIR(os.fstat(self.here).st_mode):
                 return self.nowhere([name, *rest])
+            if self.closed():
+                met = self.missing([name, *rest])
+                met.exists = met.unclear = True
+                return met
             if name == b"..":
                 if not self.at_root():
                     self.go(os.open("..", os.O_PATH, dir_fd=self.here))

@@ -110,7 +110,7 @@ def play(ground, caller, steps, swap=False):
     try:
         with renaming(program, program + b"2") if swap else contextlib.nullcontext():
             process = world.start(place, program)
-            stage = world.Stage(process)
+            stage = world.Stage(process, place.caller)
         out.started = True
         stage.actors[0].image |= {program, program + b"2"} if swap else set()
         out.expected = first_lines(stage, program, swap)

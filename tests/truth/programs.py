@@ -27,6 +27,7 @@ WRITES = (os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_CREAT, os.O_RDWR | os.O_CRE
           os.O_RDONLY | os.O_TRUNC, os.O_RDONLY | os.O_CREAT, os.O_WRONLY | os.O_NOFOLLOW,
           os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW)
 MODES = (0o700, 0o755, 0o777, 0o711)
+WIDE = 1000000  # from this seed on programs do more; those before stay as they were
 
 
 class Writer:
@@ -34,6 +35,7 @@ class Writer:
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
+        self.wide = seed >= WIDE
         pick = self.rng.choice
         self.steps = []
         self.names = [*NAMES, *self.rng.sample(KNOWN, 3), pick(ODD)]
@@ -408,12 +410,71 @@ class Writer:
         self.touch(new, self.own() + (b"/" + self.name() if self.chance(50) else b""))
         self.touch(new, self.path())
 
+    def closed(self):
+        """A directory that may not be entered, and perhaps may again."""
+        actor, place = self.actor(), self.rng.choice((W + b"/a", W + b"/a/b", W + b"/d", b"/tmp/d"))
+        link = self.rng.choice(LINKS)
+        if self.chance(50):
+            self.add(actor, "unlink", path=link)
+            self.add(actor, "symlink", text=place, path=link)
+        self.add(actor, "chmod", path=place, mode=self.pick(0o600, 0o000, 0o200))
+        for _ in range(self.pick(1, 2, 3)):
+            way = self.pick(place, link, place + b"/..", link + b"/" + self.name())
+            self.touch(actor, way + b"/" + self.name())
+        if self.chance(60):
+            self.add(actor, "chmod", path=place, mode=0o755)
+            self.touch(actor, place + b"/" + self.name())
+
+    def store(self):
+        """A store of secrets of the run's own, in its home."""
+        actor, store = self.actor(), HOME + self.pick(b"/.ssh", b"/.aws", b"/.netrc")
+        if self.chance(70):
+            self.add(actor, "mkdir", path=store)
+        for _ in range(self.pick(2, 3, 4)):
+            name = self.pick(b"id_ed25519", b"credentials", self.name())
+            self.touch(actor, store + b"/" + name)
+        if self.chance(40):
+            self.add(actor, "rmdir", path=store)
+            self.open(actor, store + b"/" + self.name(), os.O_RDONLY)
+
+    def fifo(self):
+        """FIFOs, sockets and devices: the plan has them where nothing stays on the host."""
+        actor, path = self.actor(), self.place() + b"/" + self.name()
+        mode = self.pick(0o010644, 0o140644, 0o020644, 0o060644)
+        self.add(actor, self.pick("mknod", "mknodat"), path=path, mode=mode)
+        self.open(actor, path, self.pick(os.O_PATH, os.O_RDWR | os.O_NONBLOCK))
+        self.add(actor, self.pick("unlink", "chmod"), path=path)
+
+    def nested(self):
+        """Grants in each other, and what is protected in one."""
+        places = (W + b"/ro", R + b"/rw", W + b"/.git/hooks", W + b"/.git", W + b"/ro/..")
+        for _ in range(self.pick(2, 3, 4)):
+            actor, path = self.actor(), self.rng.choice(places) + b"/" + self.name()
+            if self.chance(30):
+                path2 = self.rng.choice(places) + b"/" + self.name()
+                self.add(actor, self.pick("rename", "link"), path=path, path2=path2)
+            elif self.chance(30):
+                self.add(actor, self.pick("mkdir", "rmdir", "unlink", "mknod"),
+                         path=self.pick(path, self.rng.choice(places), W + b"/.git/config"))
+            else:
+                self.touch(actor, path)
+
+    def script(self):
+        """A program with an interpreter."""
+        actor = self.actor()
+        if self.chance(50):
+            actor = self.clone(actor, ["vfork", "process"]) or actor
+        self.execute(actor, self.pick(W, R) + b"/bin/script")
+        self.touch(actor, self.path())
+
+    WIDER = ((closed, 4), (store, 4), (fifo, 4), (nested, 5), (script, 3))
     MOTIFS = ((relink, 6), (tables, 6), (nothing, 3), (temporary, 3), (removed, 3),
               (other_name, 3), (exchange, 2), (churn, 2), (program, 3), (without_leader, 1),
               (deep, 1))
 
     def write(self):
-        motifs = self.rng.choices([m for m, _ in self.MOTIFS], [n for _, n in self.MOTIFS],
+        known = self.MOTIFS + (self.WIDER if self.wide else ())
+        motifs = self.rng.choices([m for m, _ in known], [n for _, n in known],
                                   k=self.rng.randrange(1, 4))
         if self.chance(50):
             self.add(0, "mkdir", path=b"/tmp/d")

@@ -84,16 +84,19 @@ class World:
         unmount(TOP)
 
     def fill(self):
-        for d in (W, W + b"/a", W + b"/a/b", W + b"/bin", W + b"/d", R, R + b"/d", R + b"/bin",
-                  HOME, HOME + b"/.ssh", HOME + b"/.aws", HOME + b"/.config",
+        for d in (W, W + b"/ro", W + b"/.git", W + b"/.git/hooks", W + b"/a", W + b"/a/b", W + b"/bin", W + b"/d", R, R + b"/d", R + b"/bin",
+                  R + b"/rw", HOME, HOME + b"/.ssh", HOME + b"/.aws", HOME + b"/.config",
                   HOME + b"/.config/gh", OUT, b"/mnt/board"):
             self.own(d, os.mkdir(d, 0o755))
-        for f in (W + b"/f", W + b"/g", W + b"/a/f", W + b"/a/os-release", W + b"/d/" + ODD[0],
+        self.write(W + b"/.git/config", b"[core]\n")
+        for f in (W + b"/f", W + b"/ro/f", W + b"/.git/hooks/f", R + b"/rw/f", W + b"/g", W + b"/a/f", W + b"/a/os-release", W + b"/d/" + ODD[0],
                   R + b"/f", R + b"/d/f", R + b"/d/os-release", OUT + b"/secret",
                   *(HOME + b"/" + d for d in DECOYS)):
             self.write(f, b"decoy\n")
         for f in (W + b"/bin/true", W + b"/bin/act", R + b"/bin/true", R + b"/bin/act"):
             self.write(f, self.ground.act)
+        for d in (W, R):
+            self.write(d + b"/bin/script", b"#!" + d + b"/bin/act\n")
         self.own(W + b"/l", os.symlink(b"a", W + b"/l"))
         self.own(R + b"/l", os.symlink(b"d", R + b"/l"))
         self.write(BOARD, b"\0" * boards.SIZE)
@@ -111,10 +114,11 @@ class World:
 class Actor:
     """A thread of the program: pid and tid as the sandbox counts, host as we do."""
 
-    def __init__(self, pid, tid, host, parent):
+    def __init__(self, pid, tid, host, parent, caller):
         self.pid, self.tid, self.host = pid, tid, host
         self.parents = {1 if parent is None else parent.pid, 1}
         self.maker = parent
+        self.caller = caller
         self.alive, self.blocked_by = True, None
         self.group = None  # the actors of its process, itself included
         self.image = None  # the names that its program had since it was executed
@@ -157,7 +161,7 @@ def start(world, program):
         os.unlink(RECORD)
     argv = [world.ground.binary, "run", "--quiet", "--timeout", "60s", "--policy", "",
             "--trace-output", RECORD.replace(b".jsonl", b".json"), "--write", W, "--read", R,
-            "--write", os.path.dirname(BOARD), "--", program, BOARD]
+            "--read", W + b"/ro", "--write", R + b"/rw", "--write", os.path.dirname(BOARD), "--", program, BOARD]
     env = {"HOME": HOME, "PATH": "/usr/bin:/bin", "XDG_STATE_HOME": state_of(world.caller)}
     return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                             stderr=subprocess.PIPE, env=env, cwd="/", user=world.uid,
@@ -179,8 +183,8 @@ def wait_for_end(process, seconds):
 class Stage:
     """The actors of one run; performs steps."""
 
-    def __init__(self, process):
-        self.process = process
+    def __init__(self, process, caller):
+        self.process, self.caller = process, caller
         self.board = boards.Board(BOARD, lambda: process.poll() is None)
         self.actors = {}
         self.board.wait(1)
@@ -191,7 +195,7 @@ class Stage:
 
     def born(self, number, parent):
         pid, tid = self.board.newborn()
-        actor = Actor(pid, tid, host_of(pid, tid, self.process.pid), parent)
+        actor = Actor(pid, tid, host_of(pid, tid, self.process.pid), parent, self.caller)
         self.actors[number] = actor
         return actor
 
