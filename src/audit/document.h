@@ -32,7 +32,7 @@ struct document {
 	uint64_t events_dropped;
 	struct rooms rooms;
 	struct rooms kept_rooms; /* of the violations */
-	uint64_t violations; /* lines; each may stand for several attempts */
+	uint64_t violations;     /* lines; each may stand for several attempts */
 	uint64_t violations_kept;
 	struct buf kept; /* the violations as JSON, with commas between */
 	struct ssb_error failure;

@@ -46,7 +46,8 @@ struct service {
 struct resolved {
 	char path[PATH_MAX];
 	bool exists;
-	bool known; /* false: `path` is only what the program wrote */
+	bool unseen; /* it cannot be looked at: `exists` is a guess */
+	bool known;  /* false: `path` is only what the program wrote */
 };
 
 /* What the plan says of a path (observe_judge.c). */

@@ -149,7 +149,7 @@ static void look_empty(struct observer *o, const struct seccomp_notif *n,
 		return;
 	}
 	ret->path[0] = '\0';
-	ret->exists = ret->known = false;
+	ret->exists = ret->unseen = ret->known = false;
 }
 
 bool observe_look(struct observer *o, const struct seccomp_notif *n, const struct path_argument *a,
@@ -335,7 +335,8 @@ static void see_change(struct observer *o, const struct seccomp_notif *n, const 
 	}
 	/* What is there cannot be made, what is not cannot be changed: that is the
 	 * kernel's answer, and no attempt outside of the plan if it may be seen. */
-	bool made = c->makes && l.at.known && l.at.exists && !observe_is_placeholder(o, l.at.path);
+	bool made = c->makes && l.at.exists && !l.at.unseen &&
+	            !(l.at.known && observe_is_placeholder(o, l.at.path));
 	bool idle = made || is_nowhere(&l) || (!c->makes && !l.at.exists);
 	observe_judge(o, &l.at, !idle, &l.says);
 	if (!idle && strcmp(c->op, "mknod") == 0 && makes_special(n, c)) {

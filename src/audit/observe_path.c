@@ -589,13 +589,13 @@ static bool resolve_once(struct observer *o, const struct seccomp_notif *n, stru
 	copy(itself, w->path);
 	follow_missing(o, w->path, w->follow, ret->path);
 	if (closed && !proc && !in_proc(ret->path)) {
-		ret->exists = true; /* or not: the kernel is left to answer */
+		ret->exists = ret->unseen = true;
 		fold_dots(ret->path);
 		return false;
 	}
 	if (!seen && !in_proc(ret->path)) {
 		ret->known = false;
-		ret->exists = true;
+		ret->exists = ret->unseen = true;
 		/* Of symlinks in a circle the first can be named. */
 		if (!look(o, itself, false, ret->path)) {
 			copy(ret->path, itself);
@@ -620,7 +620,7 @@ void observe_resolve(struct observer *o, const struct seccomp_notif *n, int dirf
 
 	w.follow = follow;
 	w.bare = false;
-	ret->exists = false;
+	ret->exists = ret->unseen = false;
 	enum where where = from_where(o, n, dirfd, raw, &w, &ret->exists);
 	ret->known = where != WHERE_UNKNOWN;
 	if (!ret->known) {
@@ -655,6 +655,7 @@ void observe_resolve_fd(struct observer *o, const struct seccomp_notif *n, int f
 	enum link link = dir_link(o, n, fd, ret->path);
 
 	ret->exists = true;
+	ret->unseen = false;
 	ret->known = link != LINK_NONE;
 	if (link == LINK_NONE && ret->path[0] == '\0') {
 		snprintf(ret->path, sizeof(ret->path), "fd %d", fd);

@@ -544,8 +544,13 @@ def test_in_a_directory_that_nobody_may_enter(ssb):
                 os.open(path, flags)
             except OSError as e:
                 print(e.errno)
+        try:
+            os.mkdir({str(work)!r} + '/link/made')
+        except PermissionError:
+            pass
     """
     ssb.inside(code, flags=["--write", work, "--read", read]).ok()
     told = {line["data"]["path"]: (line["data"]["status"], line.get("violation", False))
             for line in ssb.last_record() if "/shut/" in str(line.get("data", {}).get("path"))}
-    assert told == {f"{work}/shut/f": ("asked", False), f"{read}/shut/f": ("denied", True)}
+    assert told == {f"{work}/shut/f": ("asked", False), f"{work}/shut/made": ("asked", False),
+                    f"{read}/shut/f": ("denied", True)}
