@@ -261,7 +261,8 @@ static void add_sizes(const struct bytes *b, bool path, size_t sizes[EVENT_WIDTH
 	size_t at = 0;
 	size_t size = 0;
 
-	for (size_t w = EVENT_WIDTHS_COUNT; b->p != NULL && w-- > 0;) {
+	for (size_t i = 1; b->p != NULL && i <= EVENT_WIDTHS_COUNT; i++) {
+		const size_t w = EVENT_WIDTHS_COUNT - i;
 		size_t most = path ? EVENT_WIDTHS[w].path : EVENT_WIDTHS[w].text;
 		size_t end = b->n <= most ? b->n : cut_at(b->p, most - slack);
 		if (end > at) {

@@ -341,7 +341,7 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, const ch
 		return unreadable(o, n, op, ret_error);
 	}
 	/* Nobody listens there, or somebody has that name. */
-	bool idle = makes ? at.known && at.exists : !at.exists;
+	bool idle = makes ? at.exists && !at.unseen : !at.exists;
 	observe_judge(o, &at, makes && !idle, &j);
 	if (makes && !idle) {
 		observe_judge_special(o, &at, handed, &j);
