@@ -4,12 +4,20 @@
  *  1. bound: resident pages of all processes, and all shared memory files.
  *     Counts shared pages many times. Below the limit: fine.
  *  2. shares: the proportional share of each process, anonymous and shared
- *     memory apart. The shared part overlaps with the files to an unknown
- *     degree: if the smaller sum is past the limit, it is; if the larger is
- *     not, all is fine.
+ *     memory apart. The look costs as much as a process has pages and mappings, so the
+ *     processes with the most are looked at first, and what the others have
+ *     resident stands for their shares, until the sum fits or what is
+ *     certain is past the limit. The shared part overlaps with the files to an
+ *     unknown degree: if the smaller sum is past the limit, it is; if the larger
+ *     is not, all is fine.
  *  3. overlap: the mappings of those files are found and taken off.
  * A verdict against the skill is confirmed by a second measurement, since a
- * fork between two looks makes the same pages appear twice. */
+ * fork between two looks makes the same pages appear twice.
+ *
+ * Steps 2 and 3 have a budget of time, which a pool of forks that share gigabytes
+ * does not use up. A skill that makes the looks so slow that they do (many
+ * mappings, many processes) is judged by what it has resident: what cannot be
+ * measured in time counts in full. So the limit can be passed for that time, no longer. */
 #include "sandbox/watchdog_priv.h"
 
 #include <errno.h>
@@ -30,9 +38,10 @@
 #include "os/budget.h"
 #include "os/clock.h"
 
-/* For steps 2 and 3: then upper bounds again. Waiting for a skill's locks is part of it. */
-#define EXACT_CPU_MS  50
-#define EXACT_WALL_MS 1000
+/* For steps 2 and 3, both times. A look takes about 35 ms for each GB that is resident, and
+ * up to 30 ms for mappings. Waiting for the processor and for a skill's locks is in the second. */
+#define EXACT_CPU_MS  1000
+#define EXACT_WALL_MS 4000
 #define MAX_KCMP      1024 /* comparisons of address spaces per check */
 #define LIVING_TRIES  4    /* threads may end while one looks for one that lives */
 
@@ -260,37 +269,89 @@ static uint64_t shared_files(struct watchdog *w)
 struct shares {
 	uint64_t anon;
 	uint64_t shmem;
-	struct budget budget;
 };
 
-static bool visit_share(struct watchdog *w, int dir_fd, int pid, void *arg)
+/* The files may be what is shared. */
+static uint64_t least_used(const struct shares *s, uint64_t files)
+{
+	return s->anon + (files > s->shmem ? files : s->shmem);
+}
+
+/* Upper bounds, for everybody to read: what is shared counts for each. */
+static bool visit_resident(struct watchdog *w, int dir_fd, int pid, void *arg)
 {
 	struct shares *s = arg;
 	char text[WATCHDOG_STATUS_BYTES];
 	struct holder h;
 
 	(void)dir_fd;
-	/* For everybody to read: what is shared counts for each. */
 	if (pid == w->self || !find_holder(w, pid, &h) || !watchdog_status(w, h.task, text)) {
 		return true;
 	}
 	struct watchdog_mm mm = { .task = h.task, .size = h.size };
-	uint64_t tables = watchdog_field(text, "VmPTE:");
-	mm.anon = watchdog_field(text, "RssAnon:") + watchdog_field(text, "VmSwap:");
-	mm.shmem = watchdog_field(text, "RssShmem:");
-	if (budget_left(&s->budget) &&
-	    watchdog_read(w, h.task, "smaps_rollup", text, sizeof(text))) {
-		mm.anon = watchdog_field(text, "Pss_Anon:") + watchdog_field(text, "SwapPss:");
-		mm.shmem = watchdog_field(text, "Pss_Shmem:");
-	}
-	mm.anon = (mm.anon + tables) * 1024;
-	mm.shmem *= 1024;
+	mm.tables = watchdog_field(text, "VmPTE:") * 1024;
+	mm.anon = (watchdog_field(text, "RssAnon:") + watchdog_field(text, "VmSwap:")) * 1024;
+	mm.anon += mm.tables;
+	mm.shmem = watchdog_field(text, "RssShmem:") * 1024;
 	s->anon += mm.anon;
 	s->shmem += mm.shmem;
 	if (w->n_mm < WATCHDOG_MAX_MM) {
 		w->mm[w->n_mm++] = mm;
 	}
 	return true;
+}
+
+/* The one with the most of those that were not looked at; NULL: none. */
+static struct watchdog_mm *largest_resident(struct watchdog *w)
+{
+	struct watchdog_mm *most = NULL;
+
+	for (unsigned i = 0; i < w->n_mm; i++) {
+		struct watchdog_mm *mm = &w->mm[i];
+		if (!mm->looked &&
+		    (most == NULL || mm->anon + mm->shmem > most->anon + most->shmem)) {
+			most = mm;
+		}
+	}
+	return most;
+}
+
+/* False: the look failed (the process has ended, say), and the upper bound stays. */
+static bool look_at_share(const struct watchdog *w, struct watchdog_mm *mm)
+{
+	char text[4096];
+
+	mm->looked = true;
+	if (!watchdog_read(w, mm->task, "smaps_rollup", text, sizeof(text))) {
+		return false;
+	}
+	mm->anon = (watchdog_field(text, "Pss_Anon:") + watchdog_field(text, "SwapPss:")) * 1024;
+	mm->anon += mm->tables;
+	mm->shmem = watchdog_field(text, "Pss_Shmem:") * 1024;
+	return true;
+}
+
+/* From the sum of upper bounds to that of shares, as far as it matters. */
+static void look_at_shares(struct watchdog *w, uint64_t files, const struct budget *budget,
+                           struct shares *s)
+{
+	struct shares sure = { 0 };
+	struct watchdog_mm *mm;
+
+	while (s->anon + s->shmem + files > w->limit && budget_left(budget) &&
+	       (mm = largest_resident(w)) != NULL) {
+		s->anon -= mm->anon;
+		s->shmem -= mm->shmem;
+		bool known = look_at_share(w, mm);
+		s->anon += mm->anon;
+		s->shmem += mm->shmem;
+		sure.anon += known ? mm->anon : 0;
+		sure.shmem += known ? mm->shmem : 0;
+		if (least_used(&sure, files) > w->limit) {
+			*s = sure;
+			return;
+		}
+	}
 }
 
 /* Between vfork and exec two processes are one address space, and each shows
@@ -308,6 +369,8 @@ static void drop_same_mm(struct watchdog *w, struct shares *s)
 			if (syscall(SYS_kcmp, w->mm[i].task, w->mm[k].task, KCMP_VM, 0, 0) == 0) {
 				s->anon -= w->mm[i].anon;
 				s->shmem -= w->mm[i].shmem;
+				w->mm[i].anon = w->mm[i].shmem = 0;
+				w->mm[i].looked = true;
 				break;
 			}
 		}
@@ -381,22 +444,22 @@ static bool visit_overlap(struct watchdog *w, int dir_fd, int pid, void *arg)
 
 /* ---- the verdict ---------------------------------------------------------- */
 
-static uint64_t measure_exactly(struct watchdog *w, uint64_t files)
+static uint64_t measure_exactly(struct watchdog *w, uint64_t files, const struct budget *budget)
 {
-	struct shares s = { .budget = budget_new(EXACT_CPU_MS, EXACT_WALL_MS) };
+	struct shares s = { 0 };
 
 	w->n_mm = 0;
-	(void)each_process(w, visit_share, &s);
-	if (s.anon + s.shmem + files <= w->limit) {
-		return s.anon + s.shmem + files;
+	(void)each_process(w, visit_resident, &s);
+	if (s.anon + s.shmem + files > w->limit) {
+		drop_same_mm(w, &s);
+		look_at_shares(w, files, budget, &s);
 	}
-	drop_same_mm(w, &s);
-	uint64_t least = s.anon + (files > s.shmem ? files : s.shmem);
+	uint64_t least = least_used(&s, files);
 	uint64_t most = s.anon + s.shmem + files;
 	if (least > w->limit || most <= w->limit) {
 		return least > w->limit ? least : most;
 	}
-	struct overlap o = { .budget = s.budget };
+	struct overlap o = { .budget = *budget };
 	(void)each_process(w, visit_overlap, &o);
 	/* Never less than what is certain, whatever changed in between. */
 	return most - least > o.bytes ? most - o.bytes : least;
@@ -410,7 +473,7 @@ static unsigned next_look(const struct watchdog *w, uint64_t used, uint64_t spen
 		ms = 0;
 	}
 	if (ms < 3 * spent_ms) {
-		ms = 3 * spent_ms; /* no more than a quarter of a CPU for the watching */
+		ms = 3 * spent_ms; /* a quarter of a CPU for the watching, if looks are quick */
 	}
 	if (ms < WATCHDOG_MIN_MS) {
 		ms = WATCHDOG_MIN_MS;
@@ -457,8 +520,9 @@ int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms
 	uint64_t files = shared_files(w);
 	uint64_t used = bound + files;
 	w->bound = used;
+	struct budget budget = budget_new(EXACT_CPU_MS, EXACT_WALL_MS);
 	for (int look = 0; look < 2 && used > w->limit; look++) {
-		used = measure_exactly(w, files);
+		used = measure_exactly(w, files, &budget);
 	}
 	*ret_used = used;
 	*ret_next_ms = next_look(w, used, clock_ms() - start);

@@ -49,12 +49,14 @@ struct watchdog_file {
 /* What one process adds, remembered to find address spaces counted twice. */
 struct watchdog_mm {
 	pid_t task;    /* a thread that lives */
+	bool looked;   /* anon and shmem are shares, unless the look failed */
 	uint64_t size; /* pages of address space */
-	uint64_t anon;
+	uint64_t tables;
+	uint64_t anon; /* upper bounds at first; with the tables */
 	uint64_t shmem;
 };
 
-/* About 32 kB: static or on the stack of init. */
+/* About 40 kB: static or on the stack of init. */
 struct watchdog {
 	uint64_t limit;
 	int proc_fd;    /* borrowed */
@@ -94,7 +96,8 @@ void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int sc
 
 /* 1: past the limit; 0: fine; -1: something could not be counted, and errno says why
  * (counted in errors). What is gone counts for nothing; every other failure is blindness.
- * *ret_used is an upper bound while that is below the limit, exact beyond.
+ * *ret_used is an upper bound while that is below the limit. Beyond, it is measured, or an upper
+ * bound where that could not be done in time.
  * *ret_next_ms says when to look again: before the headroom can be filled.
  * Both are set in every case. */
 int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms);

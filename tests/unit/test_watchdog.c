@@ -65,10 +65,10 @@ static int memory(size_t bytes, int flags)
 	return 0;
 }
 
-/* Four more processes that hold what this one holds. */
-static int multiply(void)
+/* So many more processes that hold what this one holds. */
+static int multiply_by(int n)
 {
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < n; i++) {
 		pid_t pid = fork();
 		if (pid < 0) {
 			return -1;
@@ -79,6 +79,11 @@ static int multiply(void)
 		}
 	}
 	return 0;
+}
+
+static int multiply(void)
+{
+	return multiply_by(4);
 }
 
 /* A file in shared memory with `bytes` in it, not mapped. */
@@ -110,6 +115,25 @@ int anon_big(void)
 static int anon_cow(void)
 {
 	return memory(FITS, MAP_PRIVATE) + multiply();
+}
+
+/* 3 GB resident, which takes a while to look at. */
+static int anon_cow_pool(void)
+{
+	return memory(FITS, MAP_PRIVATE) + multiply_by(48);
+}
+
+/* Too much in processes that are each smaller than those of the pool, which stand before them. */
+static int anon_behind_pool(void)
+{
+	for (int i = 0; i < 8; i++) {
+		if (fork() == 0) {
+			(void)memory(BIG / 8, MAP_PRIVATE);
+			pause();
+			_exit(0);
+		}
+	}
+	return anon_cow_pool();
 }
 
 static int anon_cow_written(void)
@@ -397,7 +421,7 @@ struct scenario {
 	int flags;
 };
 
-enum { OVER = 1, OLD_KERNEL = 2, PIDS_WRAP = 4, BUSY = 8 };
+enum { OVER = 1, OLD_KERNEL = 2, PIDS_WRAP = 4, BUSY = 8, LONG = 16, SLOW = 32 };
 
 static const struct scenario SCENARIOS[] = {
 	{ "an idle process", idle, 0 },
@@ -405,8 +429,12 @@ static const struct scenario SCENARIOS[] = {
 	{ "too much anonymous memory", anon_big, OVER },
 	{ "memory shared by fork", anon_cow, 0 },
 	{ "memory shared by fork, on a busy machine", anon_cow, BUSY },
+	{ "memory shared by a pool of forks, of 8 ms a look", anon_cow_pool, LONG },
+	{ "the same, and the looks take too long", anon_cow_pool, OVER | SLOW },
+	{ "too much memory behind a pool of forks", anon_behind_pool, OVER },
+	{ "the same, and the looks take too long", anon_behind_pool, OVER | SLOW },
 	{ "memory copied after fork", anon_cow_written, OVER },
-	{ "the same, on a busy machine", anon_cow_written, OVER | BUSY },
+	{ "memory copied after fork, on a busy machine", anon_cow_written, OVER | BUSY },
 	{ "shared anonymous memory that fits", shared_anon_fits, 0 },
 	{ "too much shared anonymous memory", shared_anon_big, OVER },
 	{ "an unmapped memfd that fits, in five processes", memfd_fits, 0 },
@@ -549,7 +577,8 @@ static int wrap_pids(void)
 	return write_text("/proc/sys/kernel/ns_last_pid", text);
 }
 
-static bool busy; /* others have the processor each time that the watchdog asks for the time */
+static bool busy;    /* others have the processor each time that the watchdog asks for the time */
+static long work_ms; /* or the watchdog itself has worked so long since it asked */
 static long lost_ms;
 
 int __real_clock_gettime(clockid_t id, struct timespec *ret);
@@ -559,8 +588,8 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
 {
 	int rc = __real_clock_gettime(id, ret);
 
-	if (busy && id == CLOCK_MONOTONIC) {
-		lost_ms += 20;
+	if (work_ms > 0 || (busy && id == CLOCK_MONOTONIC)) {
+		lost_ms += work_ms > 0 ? work_ms : 20;
 		ret->tv_sec += lost_ms / 1000;
 		ret->tv_nsec += lost_ms % 1000 * 1000000;
 	}
@@ -600,6 +629,7 @@ static int watch(const struct scenario *s, int exe_fd)
 		return 2;
 	}
 	busy = (s->flags & BUSY) != 0;
+	work_ms = (s->flags & SLOW) != 0 ? 50 : (s->flags & LONG) != 0 ? 4 : 0;
 	for (int i = 0; i < ((s->flags & OVER) != 0 ? UNTIL : CHECKS) && over == 0; i++) {
 		over = watchdog_check(&w, &used, &next);
 		usleep(next < 20 ? next * 1000 : 20000);
