@@ -86,6 +86,55 @@ def test_its_own_processes_are_the_skills(ssb):
     assert ssb.probe(code) == [[7, 7], 11, os.SCHED_BATCH]
 
 
+# Ways that name no process, or name it by another number: what they change is the skill's own.
+AROUND = """
+import ctypes, json, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+arm = os.uname().machine == 'aarch64'
+PRIORITY, IOPRIO, IOGET, AFFINITY = (140, 30, 31, 122) if arm else (141, 251, 252, 203)
+init = os.getppid()
+def state(pid):
+    return [os.getpriority(os.PRIO_PROCESS, pid), libc.syscall(IOGET, 1, pid) >> 13,
+            sorted(os.sched_getaffinity(pid)), os.sched_getscheduler(pid)]
+def group(pid):
+    try:
+        with open(f'/proc/{pid}/autogroup') as f:
+            return f.read()
+    except OSError:
+        return ''  # a kernel without
+before, grouped = state(init), group(init)
+one = ctypes.byref(ctypes.c_ulong(1 << min(os.sched_getaffinity(0))))
+libc.setpgid(0, init)
+for who in (0, init, os.getpgid(init), -init, -1):
+    libc.syscall(PRIORITY, 1, who, 19)
+    libc.syscall(IOPRIO, 2, who, 3 << 13)
+    libc.syscall(IOPRIO, 0, who, 3 << 13)
+for pid in (0, -init, -1, 1 << 31):
+    libc.syscall(AFFINITY, pid, 8, one)
+try:
+    with open('/proc/self/autogroup', 'w') as f:
+        f.write('19')
+except OSError:
+    pass
+print(json.dumps([state(init) == before and group(init) == grouped,
+                  os.getpgid(init) != os.getpgid(0) and os.getsid(init) != os.getsid(0),
+                  state(os.getpid())]))
+"""
+
+
+def test_init_by_other_numbers(ssb):
+    untouched, apart, own = ssb.probe(AROUND)
+    assert untouched and apart
+    assert own[:2] == [19, 3] and len(own[2]) == 1, "the control: the calls do what they say"
+
+
+def test_init_by_other_numbers_without_namespaces(user):
+    r = harness.without_userns(user, "run", "--best-effort", "userns", user.skill(AROUND))
+    untouched, apart, own = r.ok().json()
+    assert untouched and apart
+    assert own[1] == 3 and len(own[2]) == 1, own
+
+
 # To be looked into, or paged out, is more than a limit: other walls answer, so the errno varies.
 LOOK = """
 import ctypes, errno, json, os
