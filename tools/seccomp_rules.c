@@ -61,6 +61,9 @@
 #define K_F_SETLEASE    1024U
 #define K_F_SETDELEG    1040U /* since Linux 6.19 */
 #define K_PROT_EXEC     4U
+#define K_MAP_HUGETLB   0x40000U
+#define K_MFD_HUGETLB   4U
+#define K_SHM_HUGETLB   04000U
 #define K_TIOCSTI       0x5412U
 #define K_TIOCLINUX     0x541cU
 #define K_TIOCCONS      0x541dU
@@ -132,7 +135,8 @@
 #define SOCKOPT(who, level, option) \
 	{ "setsockopt", who, TO_ANY, ALLOW, { IS(1, level), IS(2, option) } }
 #define NO_SOCKET_PROGRAM(option) \
-	{ "setsockopt", IN_DIALLER, TO_ANY, DENY(EPERM), { IS(1, SOL_SOCKET), IS(2, option) } }
+	{ "setsockopt", IN_DIALLER, TO_ANY, DENY(EPERM), { IS(1, SOL_SOCKET), IS(2, option) } }, \
+	{ "setsockopt", IN_ALL, TO_ANY, DENY(ENOMEM), { IS(1, SOL_SOCKET), IS(2, option) } }
 #define FCNTL(who, command) \
 	{ "fcntl", who, TO_ANY, ALLOW, { IS(1, command) } }
 #define DIAL_SOCKET(domain, type) \
@@ -246,6 +250,19 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	 * this is the kernel's answer to the second one. */
 	{ "seccomp", IN_ALL, TO_ANY, DENY(EBUSY), { ANY_OF(1, K_NEW_LISTENER) } },
 
+	/* Machine code from programs of the skill's: it comes out of what the machine has for all
+	 * of it (net.core.bpf_jit_limit), and without that others get no filter, not even one of
+	 * seccomp. ENOMEM is what the kernel says at the limit of a socket. */
+	NO_SOCKET_PROGRAM(K_SO_ATTACH),
+	NO_SOCKET_PROGRAM(K_SO_ATTACH_BPF),
+	NO_SOCKET_PROGRAM(K_SO_PORT_CBPF),
+	NO_SOCKET_PROGRAM(K_SO_PORT_EBPF),
+	/* Huge pages that the administrator put aside: neither a cgroup nor the watchdog counts
+	 * them as memory. The kernel says so where there are none, which is the rule. */
+	{ "mmap", IN_ALL, TO_ANY, DENY(ENOMEM), { ANY_OF(3, K_MAP_HUGETLB) } },
+	{ "memfd_create", IN_ALL, TO_ANY, DENY(ENOMEM), { ANY_OF(1, K_MFD_HUGETLB) } },
+	{ "shmget", IN_ALL, TO_OWN, DENY(EPERM), { ANY_OF(2, K_SHM_HUGETLB) } },
+
 	/* Without a pid namespace the owner's other processes are in sight: limits
 	 * and priorities only of one's own. */
 	{ "prlimit64", IN_ALL, TO_NONE, DENY(EPERM), { NOT(0, 0) } },
@@ -337,10 +354,6 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	  TO_ANY,
 	  ALLOW,
 	  { IS(0, AF_UNIX), MASKED(1, K_SOCK_TYPE, SOCK_SEQPACKET) } },
-	NO_SOCKET_PROGRAM(K_SO_ATTACH),
-	NO_SOCKET_PROGRAM(K_SO_ATTACH_BPF),
-	NO_SOCKET_PROGRAM(K_SO_PORT_CBPF),
-	NO_SOCKET_PROGRAM(K_SO_PORT_EBPF),
 	{ "setsockopt", IN_DIALLER, TO_ANY, ALLOW, { IS(1, SOL_SOCKET) } },
 	SOCKOPT(IN_DIALLER, IPPROTO_IP, IP_RECVERR),
 	SOCKOPT(IN_DIALLER, IPPROTO_IP, IP_MTU_DISCOVER),

@@ -64,6 +64,7 @@
  * more. */
 #define MAX_INOTIFY_INSTANCES 16
 #define MAX_INOTIFY_WATCHES   4096
+#define MAX_TERMINALS         "64" /* ptys, of 3,072 for all sandboxes of the machine */
 
 /* Resources: defaults of an absent key */
 #define DEF_MEMORY_MB       256

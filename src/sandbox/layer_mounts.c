@@ -162,9 +162,11 @@ static int view_collect(struct view *v, int host, const struct stage *s, struct 
 		        "cannot mount a /proc of its own; in a container the outer /proc must "
 		        "not be masked (docker: --security-opt systempaths=unconfined)");
 	}
-	static const struct mount_option pts[] = {
-		{ "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" }, { NULL, NULL }
-	};
+	static const struct mount_option pts[] = { { "newinstance", NULL },
+		                                   { "ptmxmode", "0666" },
+		                                   { "mode", "0620" },
+		                                   { "max", MAX_TERMINALS },
+		                                   { NULL, NULL } };
 	v->pts = mount_new("devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
 	return v->pts < 0 ? fail(err, "cannot mount", "/dev/pts") : 0;
 }

@@ -3,6 +3,7 @@ no more of it than docs/THREAT-MODEL.md says. Each control takes more outside.""
 import json
 import pathlib
 
+import pytest
 
 import harness
 
@@ -58,9 +59,69 @@ take(timer, 1100)
 """
 
 
-def inside(ssb, code, use=lambda: None):
+FILTERS = START + """
+class program(ctypes.Structure):
+    _fields_ = [('steps', ctypes.c_ushort), ('code', ctypes.c_void_p)]
+accept = (ctypes.c_ulong * 1)(0xffff << 32 | 6)
+def attach(option=OPTION):
+    with socket.socketpair()[0] as s:
+        text = ctypes.byref(program(1, ctypes.addressof(accept)))
+        return libc.setsockopt(s.fileno(), 1, option, text, ctypes.sizeof(program))
+take(attach, 4)
+"""
+
+# Without a reservation, so that they are had on a machine that has none.
+HUGE = START + """
+libc.mmap.restype = ctypes.c_long
+def mapping():
+    got = libc.mmap(None, ctypes.c_ulong(1 << 21), 3, 0x44022, -1, ctypes.c_long(0))
+    return -1 if got == -1 else 0
+take(WAY, 4)
+"""
+
+IN_FLIGHT = START + """
+import array
+kept = []
+def send(n=[0]):
+    if n[0] % 32 == 0:
+        kept.append(socket.socketpair())
+    n[0] += 1
+    try:
+        return kept[-1][0].sendmsg([b'x'], [(1, 1, array.array('i', [0]))])
+    except OSError as e:
+        ctypes.set_errno(e.errno)
+        return -1
+take(send, 400)
+"""
+
+TERMINALS = START + """
+def terminal():
+    return libc.open(b'/dev/ptmx', os.O_RDWR | os.O_NOCTTY)
+take(terminal, 70)
+"""
+
+LOCKED = START + """
+import mmap
+memory = mmap.mmap(-1, 20 << 20)
+start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+def lock(n=[0]):
+    n[0] += 1
+    return libc.mlock(ctypes.c_void_p(start + (n[0] - 1 << 20)), ctypes.c_ulong(1 << 20))
+take(lock, 20)
+"""
+
+FILES = START + """
+def file(n=[0]):
+    n[0] += 1
+    return libc.mkdir(f'/tmp/{n[0]}'.encode(), 0o700)
+take(file, 9000)
+"""
+
+
+def inside(ssb, code, use=lambda: None, **resources):
     """Runs `use` while the skill holds all that it could get; what it got, and that came to."""
-    skill = ssb.skill(code, resources={"max_runtime_seconds": 600})  # an emulated machine is slow
+    # An emulated machine is slow.
+    skill = ssb.skill(code, resources={"max_runtime_seconds": 600, **resources})
     p = ssb.popen([ssb.binary, "run", skill], stdin=-1, stdout=-1, stderr=-1)
     try:
         line = p.stdout.readline()
@@ -119,6 +180,46 @@ def test_timers_and_pending_signals(ssb):
     (made, why), _ = inside(ssb, TIMERS)
     assert 900 <= made <= 1024 and why == "EAGAIN"
     assert outside(ssb, TIMERS) == [1100, None]
+
+
+def test_no_program_of_a_socket(ssb):
+    """Its machine code is taken from what the machine has for all of them."""
+    for option in (26, 51):
+        code = FILTERS.replace("OPTION", str(option))
+        assert inside(ssb, code)[0] == [0, "ENOMEM"], option
+    assert outside(ssb, FILTERS.replace("OPTION", "26")) == [4, None]
+
+
+@pytest.mark.parametrize("way", ["mapping", "lambda: libc.memfd_create(b'x', 4)"])
+def test_no_huge_page(ssb, way):
+    """They are the machine's, put aside by its administrator, and in no limit of memory."""
+    code = HUGE.replace("WAY", way)
+    assert inside(ssb, code)[0] == [0, "ENOMEM"]
+    assert outside(ssb, code) == [4, None]
+
+
+def test_files_in_flight(ssb):
+    (made, why), _ = inside(ssb, IN_FLIGHT, max_open_files=256)
+    assert 200 <= made <= 257 and why == "ETOOMANYREFS"
+    assert outside(ssb, IN_FLIGHT) == [400, None]
+
+
+def test_terminals(ssb):
+    assert inside(ssb, TERMINALS)[0] == [64, "ENOSPC"]
+    assert outside(ssb, TERMINALS) == [70, None]
+
+
+def test_locked_memory(ssb):
+    (made, why), _ = inside(ssb, LOCKED)
+    assert made <= 8 and why == "ENOMEM"
+    if ssb.is_root:
+        assert outside(ssb, LOCKED) == [20, None]
+
+
+def test_inodes_of_private_places(ssb):
+    (made, why), _ = inside(ssb, FILES, max_disk_mb=1)
+    assert 1000 < made < 9000 and why == "ENOSPC"
+    assert inside(ssb, FILES, max_disk_mb=512)[0] == [9000, None]
 
 
 PIPES = START + """

@@ -121,6 +121,24 @@ def test_memory_limit_counts_what_is_no_process(ssb, where):
                                      resources={"memory_mb": 512, "max_disk_mb": 512}).out
 
 
+def test_memory_limit_counts_page_tables(ssb):
+    """The page of zeros, once in the reach of each table: nothing else is resident."""
+    code = """
+    import mmap, time
+    step = 2 << 20
+    m = mmap.mmap(-1, 40000 * step, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000,
+                  prot=mmap.PROT_READ)
+    m.madvise(mmap.MADV_NOHUGEPAGE)
+    for at in range(0, len(m), step):
+        m[at]
+    time.sleep(REST)
+    print('kept all')
+    """
+    r = ssb.inside(code.replace("REST", "30"), resources={"memory_mb": 64})
+    assert r.code == 137 and b"kept all" not in r.out, repr(r)
+    assert b"kept all" in ssb.inside(code.replace("REST", "1"), resources={"memory_mb": 512}).out
+
+
 def test_reserved_address_space_is_no_memory(ssb):
     code = """
     import mmap

@@ -299,6 +299,17 @@
         /* Counted for the whole machine. */
         { ALL, TO_ANY, E(ENOSYS), "io_setup", { 1 } },
         { ALL, TO_ANY, E(ENOSYS), "io_submit", { 1 } },
+        { ALL, TO_ANY, E(ENOMEM), "setsockopt", { 3, 1, 26 } },
+        { ALL, TO_ANY, E(ENOMEM), "setsockopt", { 3, HIGH | 1, HIGH | 51 } },
+        { ALL, TO_ANY, ALLOW, "setsockopt", { 3, 6, 26 } },
+        { ALL, TO_ANY, ALLOW, "setsockopt", { 3, 1, 9 } },
+        { ALL, TO_ANY, E(ENOMEM), "mmap", { 0, 1 << 21, 3, 0x40022 } },
+        { ALL, TO_ANY, E(ENOMEM), "mmap", { 0, 1 << 21, 3, HIGH | 0x54060022 } },
+        { ALL, TO_ANY, ALLOW, "mmap", { 0, 1 << 21, 3, HIGH | 0x22 } },
+        { ALL, TO_ANY, E(ENOMEM), "memfd_create", { 0, 5 } },
+        { ALL, TO_ANY, ALLOW, "memfd_create", { 0, 0x13 } },
+        { ALL, TO_OWN, E(EPERM), "shmget", { 0, 1 << 21, 04600 } },
+        { ALL, TO_OWN, ALLOW, "shmget", { 0, 1 << 21, 01600 } },
 
         /* In the host's namespaces. */
         { ALL, TO_NONE, E(ENOSYS), "shmget", { 0 } }, { ALL, TO_NONE, E(ENOSYS), "semop", { 0 } },
