@@ -713,7 +713,9 @@ static void test_next_look(void **state)
 	unsigned next = 0;
 
 	watchdog_init(&w, 1ULL << 50, proc_fd, -1);
-	assert_int_equal(watchdog_check(&w, &used, &next), 0);
+	do { /* a machine may have more fds than one check looks at */
+		assert_int_equal(watchdog_check(&w, &used, &next), 0);
+	} while (w.round_open);
 	assert_int_equal(next, WATCHDOG_MAX_MS);
 	watchdog_init(&w, 1, proc_fd, -1);
 	assert_int_equal(watchdog_check(&w, &used, &next), 1); /* the whole machine */
