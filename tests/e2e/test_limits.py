@@ -232,12 +232,14 @@ def test_end_of_the_supervisor_ends_the_sandbox(ssb, sig):
 
 
 def test_no_cgroup_is_left(ssb):
+    ssb.inside("pass").ok()
+    grouped = ssb.last_trace()["layers"]["limits"]["detail"].startswith("cgroup")
     since = time.time()
     for _ in range(3):
         with ssb.popen([ssb.binary, "run", "--", "sh", "-c", "echo up; read a"],
                        stdin=-1, stdout=-1) as p:
             assert p.stdout.readline() == b"up\n"
-            assert not ssb.is_root or harness.cgroups_of(p.pid, since), "control: root's run has one"
+            assert bool(harness.cgroups_of(p.pid, since)) == grouped, "control"
             p.stdin.close()
             assert p.wait(30) in (0, 1)
             assert harness.cgroups_of(p.pid, since) == []
@@ -260,10 +262,11 @@ print(json.dumps(kids))
 def test_a_caller_with_less_priority(ssb):
     """Who is nice already cannot be less so, and need not be."""
     code = "import json, os; print(json.dumps(os.nice(0)))"
-    more = 15 - os.nice(0)
-    r = ssb.as_caller(["nice", "-n", str(more), ssb.binary, "run", ssb.skill(code)]).ok()
-    assert r.json() == 15
-    assert ssb.probe(code) < 15
+    low = max(15, os.nice(0))  # the tests themselves may be nice
+    more = str(low - os.nice(0))
+    r = ssb.as_caller(["nice", "-n", more, ssb.binary, "run", ssb.skill(code)]).ok()
+    assert r.json() == low
+    assert ssb.probe(code) < low or low == os.nice(0)
 
 
 def test_a_caller_in_realtime(ssb):
@@ -345,10 +348,11 @@ def test_a_caller_of_importance(ssb):
 
 def test_a_caller_of_less_importance(ssb):
     """Its wish: it stays."""
-    lowered = ["nice", "-n", str(12 - os.nice(0)), "ionice", "-c3", "choom", "-n", "300", "--"]
+    low = max(12, os.nice(0))
+    lowered = ["nice", "-n", str(low - os.nice(0)), "ionice", "-c3", "choom", "-n", "300", "--"]
     skill = ssb.skill(IMPORTANCE, resources={"cpu_shares": 1024})
     seen = ssb.as_caller([*lowered, ssb.binary, "run", skill]).ok().json()
-    assert (seen["nice"], seen["io"], seen["oom"]) == (12, 3, 300)
+    assert (seen["nice"], seen["io"], seen["oom"]) == (low, 3, 300)
     plain = ssb.as_caller([ssb.binary, "run", skill]).ok().json()
     assert (plain["nice"], plain["io"]) == (os.nice(0), 0)
 
