@@ -257,6 +257,11 @@ class Runner:
         """The traces in this caller's state directory."""
         return set((self.state / "skillsandbox/runs").glob("*/trace.json"))
 
+    def has_cgroup(self):
+        """Whether runs get a control group on this machine."""
+        self.run("--", "true").ok()
+        return self.last_trace()["layers"]["limits"]["detail"].startswith("cgroup")
+
     def last_trace(self):
         """What the last command of this caller wrote: exactly one trace."""
         files = self.runs() - self.runs_before

@@ -280,7 +280,7 @@ def test_memory_of_sockets(root):
     r = root.inside(SOCKETS.replace("HOLD", "20"), resources={"memory_mb": 64}, timeout=90)
     if r.code == 0:
         took = json.loads(r.text.splitlines()[0])
-        assert took <= 2 * 64, "as much for sockets as for all other memory"
+        assert took <= 2 * 64 or not root.has_cgroup(), "as much for sockets as for other memory"
     else:
         assert r.code == 137 and b"held" not in r.out, repr(r)
     free = root.inside(SOCKETS.replace("HOLD", "1"), resources={"memory_mb": 2048}).ok()
