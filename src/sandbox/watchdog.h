@@ -71,6 +71,7 @@ struct watchdog {
 
 	uint64_t bound; /* of the last check */
 	bool threads;   /* tables of threads could hold enough to matter */
+	unsigned late;  /* measurements in a row that were cut short by waiting */
 
 	/* Memfds are counted in rounds, which may span several checks. */
 	bool round_open;
@@ -97,7 +98,8 @@ void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int sc
 /* 1: past the limit; 0: fine; -1: something could not be counted, and errno says why
  * (counted in errors). What is gone counts for nothing; every other failure is blindness.
  * *ret_used is an upper bound while that is below the limit. Beyond, it is measured, or an upper
- * bound where that could not be done in time.
+ * bound where that could not be done in time. It is the limit itself, and fine for now, where the
+ * machine let no time for it.
  * *ret_next_ms says when to look again: before the headroom can be filled.
  * Both are set in every case. */
 int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms);

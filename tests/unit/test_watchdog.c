@@ -421,7 +421,16 @@ struct scenario {
 	int flags;
 };
 
-enum { OVER = 1, OLD_KERNEL = 2, PIDS_WRAP = 4, BUSY = 8, LONG = 16, SLOW = 32 };
+enum {
+	OVER = 1,
+	OLD_KERNEL = 2,
+	PIDS_WRAP = 4,
+	BUSY = 8,
+	LONG = 16,
+	SLOW = 32,
+	PAUSE = 64,
+	STALL = 128
+};
 
 static const struct scenario SCENARIOS[] = {
 	{ "an idle process", idle, 0 },
@@ -431,6 +440,8 @@ static const struct scenario SCENARIOS[] = {
 	{ "memory shared by fork, on a busy machine", anon_cow, BUSY },
 	{ "memory shared by a pool of forks, of 8 ms a look", anon_cow_pool, LONG },
 	{ "the same, and the looks take too long", anon_cow_pool, OVER | SLOW },
+	{ "the same, and the machine pauses once", anon_cow_pool, PAUSE },
+	{ "the same, and it pauses all the time", anon_cow_pool, OVER | STALL },
 	{ "too much memory behind a pool of forks", anon_behind_pool, OVER },
 	{ "the same, and the looks take too long", anon_behind_pool, OVER | SLOW },
 	{ "memory copied after fork", anon_cow_written, OVER },
@@ -579,6 +590,7 @@ static int wrap_pids(void)
 
 static bool busy;    /* others have the processor each time that the watchdog asks for the time */
 static long work_ms; /* or the watchdog itself has worked so long since it asked */
+static int pause_at; /* or nothing ran for long, the so manieth time; -1: each time */
 static long lost_ms;
 
 int __real_clock_gettime(clockid_t id, struct timespec *ret);
@@ -590,6 +602,11 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
 
 	if (work_ms > 0 || (busy && id == CLOCK_MONOTONIC)) {
 		lost_ms += work_ms > 0 ? work_ms : 20;
+	}
+	if (id == CLOCK_MONOTONIC && (pause_at < 0 || (pause_at > 0 && --pause_at == 0))) {
+		lost_ms += 10000;
+	}
+	if (work_ms > 0 || id == CLOCK_MONOTONIC) {
 		ret->tv_sec += lost_ms / 1000;
 		ret->tv_nsec += lost_ms % 1000 * 1000000;
 	}
@@ -629,6 +646,7 @@ static int watch(const struct scenario *s, int exe_fd)
 		return 2;
 	}
 	busy = (s->flags & BUSY) != 0;
+	pause_at = (s->flags & STALL) != 0 ? -1 : (s->flags & PAUSE) != 0 ? 10 : 0;
 	work_ms = (s->flags & SLOW) != 0 ? 50 : (s->flags & LONG) != 0 ? 4 : 0;
 	for (int i = 0; i < ((s->flags & OVER) != 0 ? UNTIL : CHECKS) && over == 0; i++) {
 		over = watchdog_check(&w, &used, &next);
