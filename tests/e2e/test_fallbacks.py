@@ -93,7 +93,7 @@ import resource
 pid = int(os.environ['OTHER'])
 idle = os.sched_param(0)
 attempt('prlimit', lambda: resource.prlimit(pid, resource.RLIMIT_NOFILE, (9, 9)))
-attempt('nice', lambda: os.setpriority(os.PRIO_PROCESS, pid, 9))
+attempt('nice', lambda: os.setpriority(os.PRIO_PROCESS, pid, 19))
 attempt('affinity', lambda: os.sched_setaffinity(pid, {0}))
 attempt('scheduler', lambda: os.sched_setscheduler(pid, os.SCHED_IDLE, idle))
 attempt('param', lambda: os.sched_setparam(pid, idle))
