@@ -110,7 +110,7 @@ static int look_at(struct search *s, const char *rest, bool real, unsigned char 
 		return -1;
 	}
 	if (type == DT_UNKNOWN) {
-		type = lstat(path, &st) == 0 ? IFTODT(st.st_mode) : DT_UNKNOWN;
+		type = lstat(path, &st) == 0 ? (unsigned char)IFTODT(st.st_mode) : DT_UNKNOWN;
 	}
 	if (type == DT_LNK && add_link(s, path, real) < 0) {
 		return -1;
