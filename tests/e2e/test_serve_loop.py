@@ -182,7 +182,7 @@ def test_a_large_record(user):
         assert ran["stdout"] == "tried\n" and ran["violation_count"] > 10000
         assert len(ran["violations"]) == 50 or ran["violations_unlisted"]
         trace = next((state(user) / "runs" / ran["run_id"]).glob("trace.jsonl"))
-        assert trace.stat().st_size > 64 << 20
+        assert trace.stat().st_size > 48 << 20
 
         def look():
             looks = [client.send_tool("why_denied"),
