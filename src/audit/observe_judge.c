@@ -472,7 +472,8 @@ void observe_judge(struct observer *o, const struct resolved *at, bool write, st
 		refuse_protected(ret, grant, at->path);
 	} else if (write && !writable) {
 		refuse_write(ret, at->path, zone, grant);
-	} else if (!write && !at->exists) {
+	} else if (!write && (!at->exists || (at->unseen && zone == ZONE_PRIVATE))) {
+		/* A run can close a directory of its own: that hides nothing of the owner's. */
 		judge_missing(o, at->path, zone, ret);
 	}
 }

@@ -181,6 +181,18 @@ attempt(open, HOME + '/.ssh/id_ed25519')
                     f"{ssb.home}/.ssh/id_ed25519": ("denied", True)}
 
 
+def test_a_store_of_its_own_hides_nothing(ssb):
+    """A run closes the directory that it made: what the owner has there is denied all the same."""
+    ssb.inside(attack("""
+os.mkdir(HOME + '/.ssh')
+os.chmod(HOME + '/.ssh', 0)
+attempt(open, HOME + '/.ssh/id_ed25519')
+""")).ok()
+    (told,) = [line for line in trace_of(ssb)[1]
+               if line.get("data", {}).get("path") == f"{ssb.home}/.ssh/id_ed25519"]
+    assert told["data"]["status"] == "denied" and told["violation"]
+
+
 def test_gpg_and_the_owners_keys(ssb):
     """gpg looks for its keys at every start: where the owner has some that is a violation, and
     no class. The same by another program is one."""
