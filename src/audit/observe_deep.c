@@ -1,8 +1,9 @@
 /* observe_deep.c - one name after the other, from an fd of a directory.
  *
  * For a directory whose path is longer than the kernel tells, or that has none any more: an
- * fd is all that can be had of it. And for what the kernel does not follow beneath a
- * root while others rename. Where it ends there may be a path again, for what is left. */
+ * fd is all that can be had of it. For one in a directory that nobody may enter: the skill was
+ * there before. And for what the kernel does not follow beneath a root while others
+ * rename. Where it ends there may be a path again, for what is left. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -35,9 +36,11 @@ static bool fits(int dir, const char *rest, bool named, char out[PATH_MAX])
 }
 
 /* What we cannot see need not be missing. */
-static bool may_be_there(int fd)
+static void note_found(struct found *f, int fd)
 {
-	return fd >= 0 || (errno != ENOENT && errno != ENOTDIR);
+	f->there = fd >= 0 || (errno != ENOENT && errno != ENOTDIR);
+	f->unseen = fd < 0 && f->there;
+	f->link = false;
 }
 
 /* On the way: where it is, and what is left of the path. */
@@ -94,7 +97,7 @@ static bool is_procfs(int dir)
 
 /* Goes on by the first name of what is left, which is taken away; false: it leads
  * nowhere, or is a symlink that is not followed. */
-static bool go_on(struct deep_way *w, bool follow, bool *ret_there)
+static bool go_on(struct deep_way *w, bool follow, struct found *ret)
 {
 	char name[NAME_MAX + 1];
 	size_t n = strcspn(w->rest, "/");
@@ -107,7 +110,7 @@ static bool go_on(struct deep_way *w, bool follow, bool *ret_there)
 	memcpy(name, w->rest, n);
 	name[n] = '\0';
 	auto_fd next = openat(w->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	*ret_there = may_be_there(next);
+	note_found(ret, next);
 	if (next < 0 || fstat(next, &st) != 0 || (w->rest[behind] == '\0' && !follow)) {
 		return false;
 	}
@@ -127,13 +130,13 @@ static void way_done(struct deep_way *w)
 	own_close(&w->dir);
 }
 
-bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX], bool *ret_there)
+bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX], struct found *ret)
 {
 	AUTO(way_done) struct deep_way w = { .dir = dir };
 	size_t len = strlen(raw);
 	int steps = 0;
 
-	*ret_there = may_be_there(dir);
+	note_found(ret, dir);
 	if (w.dir < 0 || len >= sizeof(w.rest)) {
 		return false;
 	}
@@ -141,9 +144,10 @@ bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX],
 	skip_idle(&w);
 	/* To ask for the path takes longer than to go on: that comes last. Targets of
 	 * symlinks can have many more names than a path. */
-	while (w.rest[0] != '/' && steps++ < PATH_MAX && go_on(&w, follow, ret_there)) {
+	while (w.rest[0] != '/' && steps++ < PATH_MAX && go_on(&w, follow, ret)) {
 	}
-	if (w.rest[0] == '/') { /* where a symlink leads */
+	if (w.rest[0] == '/') {
+		ret->link = true;
 		memcpy(out, w.rest, strlen(w.rest) + 1);
 		return true;
 	}
@@ -151,7 +155,7 @@ bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX],
 }
 
 bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
-                       bool *ret_there)
+                       struct found *ret)
 {
 	char link[48];
 
@@ -161,5 +165,5 @@ bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char 
 		snprintf(link, sizeof(link), "/proc/%d/fd/%d", tid, dirfd);
 	}
 	return observe_from_dir(open(link, O_PATH | O_DIRECTORY | O_CLOEXEC), raw, follow, out,
-	                        ret_there);
+	                        ret);
 }

@@ -18,6 +18,8 @@
 
 #define PLAIN (RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS)
 
+#define OBSERVE_LINK 64 /* bytes of a link in /proc: /proc/PID/task/TID/fd/FD */
+
 /* Takes "//", "/./" and a final "/" out. ".." stays: what is before it may be a
  * symlink. */
 static void tidy(char *path)
@@ -158,6 +160,16 @@ static enum link read_link(const struct observer *o, int at, const char *link, c
 	return st.st_nlink > 0 ? LINK_RENAMED : LINK_NONE;
 }
 
+/* The link to an fd of the thread, or with AT_FDCWD to where it works, in the host's /proc. */
+static void thread_link(pid_t tid, int fd, char out[OBSERVE_LINK])
+{
+	if (fd == AT_FDCWD) {
+		snprintf(out, OBSERVE_LINK, "/proc/%d/cwd", tid);
+	} else {
+		snprintf(out, OBSERVE_LINK, "/proc/%d/fd/%d", tid, fd);
+	}
+}
+
 /* What an fd of the thread is, or with AT_FDCWD where it works. */
 static enum link dir_link(struct observer *o, const struct seccomp_notif *n, int fd,
                           char out[PATH_MAX])
@@ -206,6 +218,12 @@ struct way {
 	char path[PATH_MAX];
 	bool follow; /* also a symlink at its end */
 	bool bare;   /* only its last name can be a symlink: its directory comes from the kernel */
+	/* The link of /proc to the directory where the path began, and what is behind that: how the
+	 * skill itself gets there, also where the directory's path leads through one that nobody
+	 * may enter. "": it began at the root. */
+	char from[OBSERVE_LINK];
+	char rest[PATH_MAX];
+	bool host; /* a link of the host's /proc, not of the sandbox's */
 };
 
 /* Puts numbers in the place of "self", which is the process: its first thread's files are
@@ -259,9 +277,10 @@ static size_t link_size(const char *path)
  * leads to in its place. */
 static bool through_link(const struct observer *o, struct way *w)
 {
-	char link[64], to[PATH_MAX];
+	char link[OBSERVE_LINK], to[PATH_MAX];
 	size_t n = link_size(w->path);
 	bool whole = w->path[n] == '\0';
+	const char *rest = whole ? "" : w->path + n + 1;
 	struct stat st;
 
 	if (n == 0 || n >= sizeof(link) || in_first(w->path) || (whole && !w->follow)) {
@@ -272,10 +291,15 @@ static bool through_link(const struct observer *o, struct way *w)
 	/* From a directory that was removed it goes on by the link itself (step_from); behind
 	 * anything else there is nothing. */
 	if (read_link(o, o->root, link + 1, to) != LINK_PATH ||
-	    (!whole && (fstatat(o->root, link + 1, &st, 0) != 0 || !S_ISDIR(st.st_mode))) ||
-	    !join(w->path, strcmp(to, "/") == 0 ? "" : to, whole ? "" : w->path + n + 1)) {
+	    (!whole && (fstatat(o->root, link + 1, &st, 0) != 0 || !S_ISDIR(st.st_mode)))) {
 		return false;
 	}
+	copy(w->rest, rest);
+	if (!join(w->path, strcmp(to, "/") == 0 ? "" : to, rest)) {
+		return false;
+	}
+	memcpy(w->from, link, n + 1);
+	w->host = false;
 	/* An fd of a symlink is the symlink. */
 	w->follow = w->follow && !whole;
 	w->bare = false;
@@ -345,11 +369,11 @@ static bool is_nameless(const char *link, const char *to)
 static bool step_from(const struct observer *o, const char *link, const char *tail, bool last,
                       char path[PATH_MAX])
 {
-	bool there;
+	struct found found;
 
 	if (tail[0] == '\0' ||
 	    !observe_from_dir(openat(o->root, link + 1, O_PATH | O_DIRECTORY | O_CLOEXEC), tail,
-	                      last, path, &there)) {
+	                      last, path, &found)) {
 		return false;
 	}
 	tidy(path);
@@ -505,10 +529,16 @@ static enum where from_where(struct observer *o, const struct seccomp_notif *n, 
 	const char *top = strcmp(dir, "/") == 0 ? "" : dir;
 	if (link == LINK_PATH && join(w->path, top, raw)) {
 		w->bare = strchr(raw, '/') == NULL;
+		thread_link((pid_t)n->pid, dirfd, w->from);
+		copy(w->rest, raw);
+		w->host = true;
 		return WHERE_PATH;
 	}
 	/* Where a directory was there may be a symlink now: only itself leads on. */
-	if (observe_from_deep((pid_t)n->pid, dirfd, raw, w->follow, w->path, ret_there)) {
+	struct found found;
+	bool named = observe_from_deep((pid_t)n->pid, dirfd, raw, w->follow, w->path, &found);
+	*ret_there = found.there;
+	if (named) {
 		return WHERE_PATH;
 	}
 	return link == LINK_GONE && join(w->path, top, raw) ? WHERE_GONE : WHERE_UNKNOWN;
@@ -521,9 +551,9 @@ static bool walk(const struct observer *o, struct way *w)
 {
 	int root = openat(o->root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char out[PATH_MAX];
-	bool there;
+	struct found found;
 
-	if (!observe_from_dir(root, w->path + 1, w->follow, out, &there)) {
+	if (!observe_from_dir(root, w->path + 1, w->follow, out, &found)) {
 		return false;
 	}
 	tidy(out);
@@ -538,7 +568,7 @@ static bool is_behind_link(const struct observer *o, const struct way *w, const 
 {
 	char link[64], out[PATH_MAX];
 	size_t n = link_size(path);
-	bool there = false;
+	struct found found = { 0 };
 
 	if (n == 0 || n >= sizeof(link) || path[n] != '/' || in_first(path)) {
 		return false;
@@ -547,9 +577,34 @@ static bool is_behind_link(const struct observer *o, const struct way *w, const 
 	link[n] = '\0';
 	int dir = openat(o->root, link + 1, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir >= 0) {
-		(void)observe_from_dir(dir, path + n + 1, w->follow, out, &there);
+		(void)observe_from_dir(dir, path + n + 1, w->follow, out, &found);
 	}
-	return there;
+	return found.there;
+}
+
+/* Goes on from where the path began (way.from), which the skill reaches and its path does not.
+ * False: there is no such place, or what it leads to has no path; nothing has changed then. */
+static bool go_from(const struct observer *o, struct way *w, struct found *ret)
+{
+	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+	char out[PATH_MAX];
+
+	if (w->from[0] == '\0') {
+		return false;
+	}
+	if (w->rest[0] == '\0') { /* what the link itself leads to is there */
+		*ret = (struct found){ .there = true };
+		return true;
+	}
+	int dir = w->host ? open(w->from, flags) : openat(o->root, w->from + 1, flags);
+	if (!observe_from_dir(dir, w->rest, w->follow, out, ret)) {
+		return false;
+	}
+	tidy(out);
+	copy(w->path, out);
+	w->bare = false;
+	w->from[0] = '\0';
+	return true;
 }
 
 /* Follows the path once through. True: it has come to another one, which nobody has looked at
@@ -586,6 +641,14 @@ static bool resolve_once(struct observer *o, const struct seccomp_notif *n, stru
 	if ((seen || errno == EAGAIN) && walk(o, w)) {
 		return true;
 	}
+	struct found found;
+	if (closed && !proc && go_from(o, w, &found)) {
+		copy(ret->path, w->path);
+		fold_dots(ret->path);
+		ret->exists = found.there;
+		ret->unseen = found.unseen;
+		return found.link || in_proc(w->path);
+	}
 	copy(itself, w->path);
 	follow_missing(o, w->path, w->follow, ret->path);
 	if (closed && !proc && !in_proc(ret->path)) {
@@ -620,6 +683,7 @@ void observe_resolve(struct observer *o, const struct seccomp_notif *n, int dirf
 
 	w.follow = follow;
 	w.bare = false;
+	w.from[0] = '\0';
 	ret->exists = ret->unseen = false;
 	enum where where = from_where(o, n, dirfd, raw, &w, &ret->exists);
 	ret->known = where != WHERE_UNKNOWN;

@@ -554,3 +554,41 @@ def test_in_a_directory_that_nobody_may_enter(ssb):
             for line in ssb.last_record() if "/shut/" in str(line.get("data", {}).get("path"))}
     assert told == {f"{work}/shut/f": ("asked", False), f"{work}/shut/made": ("asked", False),
                     f"{read}/shut/f": ("denied", True)}
+
+
+@pytest.mark.parametrize("how", ["cwd", "fd", "self"])
+@pytest.mark.parametrize("ssb", ["user"], indirect=True)
+def test_behind_a_directory_that_nobody_may_enter(ssb, how):
+    """The skill is in a directory already when it closes the one above: what it reaches from
+    there is told by its true name. By a symlink that can be the owner's keys."""
+    ssb.write(ssb.home / ".ssh/id_ed25519", harness.SECRET)
+    work = ssb.mkdir("work")
+    ssb.mkdir("work/shut")
+    ssb.mkdir("work/shut/in")
+    begin = {"cwd": "", "fd": "", "self": "/proc/self/fd/%d/"}[how]
+    code = f"""
+        import os
+        os.chdir({str(work)!r} + '/shut/in')
+        fd = os.open('.', os.O_PATH)
+        os.symlink({str(ssb.home)!r} + '/.ssh', 'keys')
+        open('mine', 'w').close()
+        os.chmod({str(work)!r} + '/shut', 0)
+        begin = {begin!r} % fd if {begin!r} else ''
+        if {how!r} == 'fd':
+            os.chdir('/')
+        for name in ('keys/id_ed25519', 'mine', 'none'):
+            try:
+                os.open(begin + name, os.O_RDONLY, dir_fd=fd if {how!r} == 'fd' else None)
+            except OSError as e:
+                print(name, e.errno)
+    """
+    assert ssb.inside(code, flags=["--write", work]).ok().text.split() == \
+        ["keys/id_ed25519", "2", "none", "2"]
+    os.chmod(work / "shut", 0o755)
+    told = [(line["data"]["path"], line["data"]["status"], line.get("violation", False))
+            for line in ssb.last_record() if line.get("data", {}).get("op") == "open"
+            and line["data"].get("mode") == "read"
+            and line["data"]["path"].startswith((f"{work}/shut/in/", f"{ssb.home}/.ssh"))]
+    assert told == [(f"{ssb.home}/.ssh/id_ed25519", "denied", True),
+                    (f"{work}/shut/in/mine", "asked", False),
+                    (f"{work}/shut/in/none", "absent", False)]

@@ -153,6 +153,8 @@ class Look:
         bad_fd = first.path is None and not first.exists and step.path == b""
         e.vague = bad_fd or first.vague or (call.family == "two" and (
             first.unclear or self.second.unclear or self.second.vague))
+        # Whether a FIFO would stay there, or something is there already, nobody can see.
+        e.vague |= first.unclear and self.stays(True)
         e.path = step.path if first.path is None else first.path
         e.unclear = first.unclear
         e.path_also, e.path2_also = first.also, self.second and self.second.also

@@ -182,6 +182,7 @@ class Walk:
             if not rest and (last == "no" or (last == "enter" and not inside)):
                 path = self.text()
                 met = Meaning(None if path is None else fold(path + b"/" + name), True).of(fd)
+                met.also = fold(self.spelt + b"/" + name) if self.spelt else None
                 os.close(fd)
                 return met
             target = self.link(name, fd)

@@ -5,9 +5,11 @@ namespace of its own: both end with it."""
 import contextlib
 import ctypes
 import os
+import re
 import select
 import shutil
 import subprocess
+import time
 
 import board as boards
 import witness
@@ -21,6 +23,8 @@ UID = {"root": 0, "user": 64321}
 DECOYS = (b".ssh/id_ed25519", b".aws/credentials", b".netrc", b".config/gh/hosts.yml")
 ODD = (b"x (deleted)", b" (deleted)", b"n\nl", b"\xff\xfe", b"n" * 255, b"...", b"a b\\\"",
        b"\x01\x7f\xe2\x80\xae")
+
+DEATH_SECONDS = 20  # a machine that stands still must not be taken for a thread that does
 
 MS_NOSUID, MS_NODEV, MS_BIND, MNT_DETACH = 2, 4, 0x1000, 2
 
@@ -180,6 +184,20 @@ def wait_for_end(process, seconds):
     process.wait()
 
 
+def wait_for_death(tid):
+    """Until the links of its /proc lead nowhere: the order is answered before the call."""
+    end = time.monotonic() + DEATH_SECONDS
+    while time.monotonic() < end:
+        try:
+            with open(f"/proc/{tid}/status", encoding="ascii", errors="replace") as f:
+                if re.search(r"^State:\s+[ZX]", f.read(), re.M):
+                    return
+        except OSError:
+            return
+        time.sleep(0.0005)
+    raise AssertionError(f"thread {tid} did not end")
+
+
 class Stage:
     """The actors of one run; performs steps."""
 
@@ -226,13 +244,15 @@ class Stage:
         if special:
             return special(step, a)
         call = CALLS[step.call]
+        # No open waits for the other end of a FIFO.
+        flags = step.flags | (os.O_NONBLOCK if call.family == "open" else 0)
         texts, args = [], []
         for letter in call.form:
             if letter in "PQT":
                 args.append(("text", len(texts)))
                 texts.append({"P": step.path, "Q": step.path2, "T": step.text}[letter])
             else:
-                args.append({"D": step.dir, "E": step.dir2, "N": step.fd, "F": step.flags,
+                args.append({"D": step.dir, "E": step.dir2, "N": step.fd, "F": flags,
                              "M": step.mode, "U": -1, "L": step.length, "0": 0}[letter])
         kind = boards.EXEC if call.family == "exec" else boards.CALL
         released = [b for b in self.actors.values() if b.blocked_by in a.group and b.alive]
@@ -281,6 +301,7 @@ class Stage:
         ret = self.board.order(step.actor, boards.EXIT, EXIT_GROUP if whole else EXIT, [0], [])
         for b in ending:
             b.alive = False
+            wait_for_death(b.host)
         self.release(released)
         return ret
 
