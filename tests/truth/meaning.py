@@ -190,9 +190,7 @@ class Walk:
             self.links += 1
             if self.links > SYMLINKS:
                 met = self.missing([name, *rest])
-                met.unclear = True
-                if met.path is not None:
-                    met.also = b"/".join([self.text(), name, *rest])
+                met.unclear = met.vague = True
                 return met
             if target is None:
                 met = self.magic(name, rest)
