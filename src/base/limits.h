@@ -277,7 +277,7 @@
 #define MAX_REPO_CPU_MS  1000 /* for all grants of a run together */
 #define MAX_REPO_WALL_MS 5000
 #define MAX_REPOS        256         /* or fewer: each holds an fd for each name */
-#define MAX_KNOWN_BYTES  (1UL << 20) /* of the paths of those that were found before */
+#define MAX_KNOWN_BYTES  (1UL << 20) /* of one file that runs keep for later ones */
 #define MAX_REPO_CONFIG  (64 * 1024) /* bytes of one file of git's settings */
 #define MAX_REPO_CONFIGS 32          /* such files of one tree, with those that they include */
 #define MAX_WORKTREES    32          /* of one repository that are held one by one */

@@ -21,6 +21,7 @@ void grant_done(struct grant *g)
 	free(g->where);
 	free(g->missing);
 	free(g->made_for);
+	free(g->kept_in);
 	own_close(&g->fd);
 	own_close(&g->parent_fd);
 	*g = (struct grant){ .fd = -1, .parent_fd = -1 };
@@ -165,7 +166,7 @@ static int make_one(int dir, const char *name, bool is_dir, const struct grant *
 		                (unsigned)st.st_uid);
 	}
 	if (made == 0 && is_dir && g->made_for != NULL) {
-		unlisted_mark(fd, g->made_for);
+		unlisted_mark(fd, g->made_for, g->kept_in);
 	}
 	return steal_fd(&fd);
 }

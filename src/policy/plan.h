@@ -71,7 +71,8 @@ struct grant {
 	bool create;    /* does not exist yet: plan_create_missing() makes it */
 	int parent_fd;  /* create: O_PATH of the nearest existing parent, owned; or -1 */
 	char *missing;  /* create: the path from there, "a/b"; or NULL */
-	char *made_for; /* create: directories are marked as this skill's (unlisted.h); or NULL */
+	char *made_for; /* create: directories are kept as this skill's (unlisted.h); or NULL */
+	char *kept_in;  /* with `made_for`: the owner's state directory */
 };
 
 /* Something of the host's that the skill may write. */

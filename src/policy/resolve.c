@@ -217,9 +217,11 @@ static void add_missing(struct build *b, const struct request *r, const char *pa
 		.parent_fd = steal_fd(parent),
 		.missing = strdup(missing),
 	};
-	bool own = r->origin == ORIGIN_MANIFEST && unlisted_is_own(b, path);
+	bool own = r->origin == ORIGIN_MANIFEST && b->owner->state_dir != NULL &&
+	           unlisted_is_own(b, path);
 	g.made_for = own ? strdup(b->skill_dir) : NULL;
-	if (g.missing == NULL || (own && g.made_for == NULL)) {
+	g.kept_in = own ? strdup(b->owner->state_dir) : NULL;
+	if (g.missing == NULL || (own && (g.made_for == NULL || g.kept_in == NULL))) {
 		b->failed = true;
 		grant_done(&g);
 		return;

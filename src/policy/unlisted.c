@@ -1,24 +1,27 @@
 #include "policy/unlisted.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/own.h"
+#include "os/file.h"
+#include "os/kept_rows.h"
 #include "policy/danger_set.h"
 #include "policy/owner.h"
 #include "skill/programs.h"
-
-#define MARK "user.skillsandbox.skill"
 
 static const char CLOSED[] =
         "is closed to others: started by root, a manifest gets unasked only what "
         "they may read";
 static const char NAMED[] = "bears the name of a program, or of a place that programs know";
 static const char BEFORE[] = "was there before this skill, and may be another program's";
+static const char UNREAD[] =
+        "may be another program's: 'own-directories' in the runtime's state directory, which "
+        "says whose it is, cannot be read";
 
 /* How many names of a path belong together, by its first. */
 static const struct {
@@ -87,21 +90,70 @@ static bool is_in_path(const char *dirs, const char *name)
 	return false;
 }
 
-static bool is_marked(const char *dir, const char *skill_dir)
+/* "DIRECTORY//INODE:BIRTH/SKILL": a real path has no "//", and the skill's begins with one '/'. A
+ * directory that is removed and made again has another time of birth, which no program can set. The
+ * number of the device is left out, because some file systems get another at each boot. Returns
+ * new; NULL: the file system does not tell the birth, or no memory. */
+static char *own_row(int fd, const char *skill_dir)
 {
-	char made_for[MAX_PATH_BYTES];
-	ssize_t n = lgetxattr(dir, MARK, made_for, sizeof(made_for));
+	char path[MAX_PATH_BYTES];
+	struct statx st;
+	char *row = NULL;
 
-	return n > 0 && (size_t)n == strlen(skill_dir) &&
-	       memcmp(made_for, skill_dir, (size_t)n) == 0;
+	if (file_path(fd, path, sizeof(path)) < 0 ||
+	    statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &st) != 0 ||
+	    (st.stx_mask & STATX_BTIME) == 0 ||
+	    asprintf(&row, "%s//%llu:%lld.%09u/%s", path, (unsigned long long)st.stx_ino,
+	             (long long)st.stx_btime.tv_sec, st.stx_btime.tv_nsec, skill_dir) < 0) {
+		return NULL;
+	}
+	return row;
 }
 
-void unlisted_mark(int fd, const char *skill_dir)
+static char *own_row_at(const char *dir, const char *skill_dir)
 {
-	char link[32];
+	auto_fd fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	(void)setxattr(link, MARK, skill_dir, strlen(skill_dir), 0);
+	return fd >= 0 ? own_row(fd, skill_dir) : NULL;
+}
+
+/* The directory of the row is still the one that was made for the skill. */
+static bool is_current(const char *row)
+{
+	const char *end = strstr(row, "//");
+	const char *skill_dir = end != NULL ? strchr(end + 2, '/') : NULL;
+	auto_free char *dir = skill_dir != NULL ? strndup(row, (size_t)(end - row)) : NULL;
+	auto_free char *now = dir != NULL ? own_row_at(dir, skill_dir + 1) : NULL;
+
+	return now != NULL && strcmp(now, row) == 0;
+}
+
+static const struct kept_rows OWN = { "own-directories", "list of the skills' own directories",
+	                              "write", is_current };
+
+/* Why the directory, which exists, is not known as made for the skill; NULL: it is. */
+static const char *why_not_made(const struct build *b, const char *dir)
+{
+	AUTO(string_list_done) struct string_list rows = { 0 };
+	auto_free char *row = b->owner->state_dir != NULL ? own_row_at(dir, b->skill_dir) : NULL;
+	struct ssb_error err = { 0 };
+
+	if (row == NULL) {
+		return BEFORE;
+	}
+	if (kept_rows_load(&OWN, b->owner->state_dir, &rows, &err) != 0) {
+		return UNREAD;
+	}
+	return string_list_has(&rows, row) ? NULL : BEFORE;
+}
+
+void unlisted_mark(int fd, const char *skill_dir, const char *state_dir)
+{
+	auto_free char *row = own_row(fd, skill_dir);
+
+	if (row != NULL) {
+		kept_rows_add(&OWN, state_dir, &(struct string_list){ .v = &row, .n = 1 });
+	}
 }
 
 /* Why the place, "HOME/.config/x", is not the skill's own; NULL: it is. */
@@ -119,9 +171,7 @@ static const char *why_not_own(const struct build *b, const char *place, const c
 	    is_in_path(owner_getenv(b->owner, "PATH"), name)) {
 		return NAMED;
 	}
-	return (lstat(place, &st) < 0 && errno == ENOENT) || is_marked(place, b->skill_dir)
-	               ? NULL
-	               : BEFORE;
+	return lstat(place, &st) < 0 && errno == ENOENT ? NULL : why_not_made(b, place);
 }
 
 /* `path`, from the home on, is or lies in a place of the skill's own. */

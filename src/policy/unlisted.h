@@ -4,9 +4,10 @@
  * their settings, keys and code there, and no table knows them all. Excepted are ~/.cache/NAME and
  * ~/.config/NAME of the skill's own name. A skill chooses its name itself: such a directory is its
  * own only where no program and no place of the table has the name, and where it is not there yet,
- * or was made by a run of this skill. That is marked in an extended attribute, which no skill can
- * set in a place that it was not granted. What the owner's symlinks of such names lead to is
- * judged like the names, and so is what is in the owner's PATH, to be written (danger_led.c).
+ * or was made by a run of this skill. A file in the owner's state directory keeps that, where no
+ * skill can write: one that had a directory once could forge a mark on the directory itself. What
+ * the owner's symlinks of such names lead to is judged like the names, and so is what is in the
+ * owner's PATH, to be written (danger_led.c).
  *
  * Started by root, what others cannot read, by the modes on the whole way: root's and the services'
  * own. The modes of the home and above it do not count: homes are often closed, and what is in
@@ -31,8 +32,8 @@ int unlisted_judge(struct build *b, const struct request *r, const struct subjec
 
 /* The directory that will be made at `path` is, or lies in, one of the skill's own. */
 bool unlisted_is_own(const struct build *b, const char *path);
-/* Says of a new directory (O_PATH, borrowed) for which skill it was made. Where the file system
- * cannot keep it, the owner is asked the next time. */
-void unlisted_mark(int fd, const char *skill_dir);
+/* Keeps in the state directory for which skill a new directory (O_PATH, borrowed) was made. If that
+ * fails, or the file system keeps no time of birth, the owner is asked the next time. */
+void unlisted_mark(int fd, const char *skill_dir, const char *state_dir);
 
 #endif

@@ -1,71 +1,9 @@
-/* repos_known.c - a file of paths, each with its NUL, which only grows until it is full. The end
- * of one that was cut off, by a crash, is no path and joins the next: both are found again. */
 #include "sandbox/repos_known.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/buf.h"
-#include "base/error.h"
-#include "base/limits.h"
-#include "base/own.h"
-#include "os/file.h"
-
-#define NAME         "repositories"
-#define LOCK_WAIT_MS 200
-
-/* -1 with errno; ENOENT before the first run has made the state directory. */
-static int open_file(const char *state_dir, int flags)
-{
-	auto_fd dir = (flags & O_CREAT) != 0 ? file_mkdirs(state_dir)
-	                                     : open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	return dir < 0 ? -1 : openat(dir, NAME, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-}
-
-static int read_paths(int fd, struct string_list *ret)
-{
-	auto_buf text;
-
-	buf_init(&text, MAX_KNOWN_BYTES);
-	if (lseek(fd, 0, SEEK_SET) != 0 || file_read_all(fd, &text) != 0) {
-		return -1;
-	}
-	for (size_t at = 0; at < text.len;) {
-		size_t n = strnlen(text.data + at, text.len - at);
-		bool whole = at + n < text.len && text.data[at] == '/';
-		if (whole && string_list_add(ret, text.data + at, MAX_KNOWN_BYTES) != 0) {
-			return -1;
-		}
-		at += n + 1;
-	}
-	return 0;
-}
-
-int repos_known_load(const char *state_dir, struct string_list *ret, struct ssb_error *err)
-{
-	auto_fd fd = open_file(state_dir, O_RDONLY);
-
-	if (fd < 0 && file_is_missing(errno)) {
-		return 0;
-	}
-	if (fd < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "mounts",
-		                "the list of known repositories, '%.150s/" NAME "'", state_dir);
-	}
-	if (file_check_owned(fd, geteuid(), "list of known repositories", NAME, err) != 0) {
-		return ssb_wrap(err, "%.120s", state_dir);
-	}
-	return read_paths(fd, ret) == 0
-	               ? 0
-	               : ssb_fail(err, SSB_E_SYS, errno, "mounts",
-	                          "read the list of known repositories, '%.150s/" NAME "'",
-	                          state_dir);
-}
+#include "os/kept_rows.h"
 
 static bool is_there(const char *path)
 {
@@ -74,51 +12,15 @@ static bool is_there(const char *path)
 	return lstat(path, &st) == 0 || errno != ENOENT;
 }
 
-static void put(struct buf *out, const char *path)
-{
-	buf_add(out, path, strlen(path) + 1);
-}
+static const struct kept_rows KNOWN = { "repositories", "list of known repositories", "mounts",
+	                                is_there };
 
-/* Writes it anew without what is gone. */
-static bool make_room(int fd, const struct string_list *known)
+int repos_known_load(const char *state_dir, struct string_list *ret, struct ssb_error *err)
 {
-	auto_buf kept;
-
-	buf_init(&kept, MAX_KNOWN_BYTES);
-	for (size_t i = 0; i < known->n; i++) {
-		if (is_there(known->v[i])) {
-			put(&kept, known->v[i]);
-		}
-	}
-	return !kept.failed && lseek(fd, 0, SEEK_SET) == 0 && ftruncate(fd, 0) == 0 &&
-	       file_write_all(fd, kept.data, kept.len) == 0;
+	return kept_rows_load(&KNOWN, state_dir, ret, err);
 }
 
 void repos_known_add(const char *state_dir, const struct string_list *paths)
 {
-	AUTO(string_list_done) struct string_list known = { 0 };
-	struct stat st;
-	auto_buf more;
-	auto_fd fd = open_file(state_dir, O_RDWR | O_CREAT);
-	struct ssb_error none = { 0 };
-
-	buf_init(&more, MAX_KNOWN_BYTES);
-	if (fd < 0 || file_check_owned(fd, geteuid(), "list", NAME, &none) != 0 ||
-	    file_lock(fd, LOCK_WAIT_MS) != 0 || read_paths(fd, &known) != 0) {
-		return;
-	}
-	for (size_t i = 0; i < paths->n; i++) {
-		if (!string_list_has(&known, paths->v[i])) {
-			put(&more, paths->v[i]);
-		}
-	}
-	if (more.len == 0 || more.failed || fstat(fd, &st) != 0) {
-		return;
-	}
-	bool full = (size_t)st.st_size + more.len > MAX_KNOWN_BYTES;
-	if (full && (!make_room(fd, &known) || fstat(fd, &st) != 0 ||
-	             (size_t)st.st_size + more.len > MAX_KNOWN_BYTES)) {
-		return;
-	}
-	(void)!file_write_all(fd, more.data, more.len);
+	kept_rows_add(&KNOWN, state_dir, paths);
 }

@@ -1,6 +1,6 @@
 """Owner over manifest: what is dangerous by nature no manifest can claim."""
-import errno
 import os
+import shutil
 
 import pytest
 
@@ -185,25 +185,13 @@ def test_what_services_keep_is_not_written(ssb, path):
     assert f"DENIED    write {path}: " not in text, "control: the owner's word gives it"
 
 
-def can_mark(where):
-    """tmpfs before Linux 6.6 keeps no attributes of users: there the owner is asked each time."""
-    try:
-        os.setxattr(where, "user.ssb-test", b"x")
-    except OSError as e:
-        assert e.errno == errno.EOPNOTSUPP
-        return False
-    os.removexattr(where, "user.ssb-test")
-    return True
-
-
 def test_directory_of_the_skills_own_name(ssb):
     """It is made for the skill and stays its own; one that was there is somebody else's."""
     cache = ssb.home / ".cache/ssb-town"
     count = f"open('{cache}/runs', 'a').write('x'); print(open('{cache}/runs').read())"
     d = ssb.skill(count, name="ssb-town", write=["~/.cache/ssb-town"])
     assert ssb.run(d).ok().text == "x\n"
-    if can_mark(ssb.home):
-        assert ssb.run(d).ok().text == "xx\n", "of the same skill"
+    assert ssb.run(d).ok().text == "xx\n", "of the same skill"
     other = ssb.skill(count, name="ssb-town", write=["~/.cache/ssb-town"])
     r = ssb.run(other)
     assert r.code == 125 and "was there before" in r.errors, repr(r)
@@ -211,9 +199,45 @@ def test_directory_of_the_skills_own_name(ssb):
     ssb.write(ssb.home / ".config/ssb-town/key", SECRET)
     r = ssb.inside("print('started')", name="ssb-town", read=["~/.config/ssb-town"])
     assert r.code == 125 and "--read ~/.config/ssb-town" in r.errors, repr(r)
+    # Another program makes it anew, often with the same inode.
+    shutil.rmtree(cache)
+    ssb.write(cache / "key", SECRET)
+    r = ssb.run(d)
+    assert r.code == 125 and "was there before" in r.errors, repr(r)
 
 
-@pytest.mark.parametrize("name", ["mpv", "autostart", "systemd", "pip", "git", "gcloud", "python3"])
+def test_own_directory_behind_a_symlink_of_the_owners(ssb):
+    ssb.write(ssb.home / "dots/cache/other", "x")
+    (ssb.home / ".cache").symlink_to("dots/cache")
+    place = ssb.home / "dots/cache/ssb-town"
+    d = ssb.skill(f"open('{place}/runs', 'a').write('x'); print(open('{place}/runs').read())",
+                  name="ssb-town", write=["~/dots/cache/ssb-town"])
+    assert ssb.run(d).ok().text == "x\n"
+    assert ssb.run(d).ok().text == "xx\n"
+    shutil.rmtree(place)
+    ssb.write(place / "key", SECRET)
+    assert ssb.run(d).code == 125
+
+
+def test_skill_cannot_make_a_directory_another_skills_own(ssb):
+    """A skill that may write a program's directory once marks it for a skill of that name."""
+    victim = ssb.home / ".config/ssb-victim"
+    ssb.write(victim / "key", SECRET)
+    taker = ssb.skill(f"print(open('{victim}/key').read())", name="ssb-victim",
+                      read=["~/.config/ssb-victim"])
+    forge = f"""
+    import os
+    os.setxattr({str(victim)!r}, "user.skillsandbox.skill", {str(taker)!r}.encode())
+    """
+    r = ssb.inside(forge, write=["~/.config/ssb-victim"], flags=["-w", victim])
+    assert "Operation not supported" in r.errors or r.ok()
+    r = ssb.run(taker)
+    assert r.code == 125 and "was there before" in r.errors and SECRET not in r.text, repr(r)
+    assert SECRET in ssb.run("-r", victim, taker).ok().text, "control: the owner's word gives it"
+
+
+@pytest.mark.parametrize("name", ["mpv", "autostart", "systemd", "pip", "git", "gcloud", "python3",
+                                  "nixpkgs", "river", "labwc", "uwsm", "irb", "chezmoi"])
 def test_name_of_another_program(ssb, name):
     for place in (f"~/.config/{name}", f"~/.cache/{name}"):
         r = ssb.inside("print('started')", name=name, write=[place])

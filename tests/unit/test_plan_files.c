@@ -1,5 +1,7 @@
 /* Files in a plan: what is granted, refused or made, and the directories of the programs
  * that are run. */
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/xattr.h>
 
 #include "plan_world.h"
@@ -477,9 +479,14 @@ static void test_own_names(void **state)
 		{ "vulkan", "~/.config/vulkan", false }, /* libraries of the owner's programs */
 		{ "pulse", "~/.cache/pulse", false },
 		{ "go-build", "~/.cache/go-build", false },
+		{ "nixpkgs", "~/.config/nixpkgs", false },
+		{ "river", "~/.config/river", false },
+		{ "labwc", "~/.config/labwc", false },
+		{ "uwsm", "~/.config/uwsm", false },
+		{ "irb", "~/.config/irb", false },
+		{ "chezmoi", "~/.config/chezmoi", false },
 	};
 	char text[128];
-	struct ssb_error err = { 0 };
 	(void)state;
 
 	policy(NULL);
@@ -491,32 +498,122 @@ static void test_own_names(void **state)
 		}
 		ssb_plan_free(p);
 	}
-	/* One that is there already is somebody else's; one that a run made is the skill's. */
-	static const char OWN[] = FILES("write: [~/.config/ssbtown]");
-	assert_int_equal(mkdir(at("u/.config/ssbtown"), 0755), 0);
-	struct ssb_plan *p = skill_named("ssbtown", OWN);
-	assert_non_null(strstr(refused(p, "write ~/.config/ssbtown")->why, "was there before"));
+}
+
+static const char OWN_DIR[] = FILES("write: [~/.config/ssbtown]");
+
+/* Why the skill does not get its own directory; "": it does. */
+static const char *why_not_own(void)
+{
+	static char why[256];
+	struct ssb_plan *p = skill_named("ssbtown", OWN_DIR);
+	const struct refusal *r = refused(p, "write ~/.config/ssbtown");
+
+	snprintf(why, sizeof(why), "%s", r != NULL ? r->why : "");
 	ssb_plan_free(p);
-	assert_int_equal(rmdir(at("u/.config/ssbtown")), 0);
-	p = skill_named("ssbtown", OWN);
+	return why;
+}
+
+static void make_own(void)
+{
+	struct ssb_error err = { 0 };
+	struct ssb_plan *p = skill_named("ssbtown", OWN_DIR);
+
+	assert_int_equal(p->n_refusals, 0);
 	assert_int_equal(plan_create_missing(p, &err), 0);
 	ssb_plan_free(p);
-	p = skill_named("ssbtown", OWN);
-	bool kept = p->n_refusals == 0;
-	ssb_plan_free(p);
-	assert_true(kept ||
-	            getxattr(at("u/.config/ssbtown"), "user.skillsandbox.skill", NULL, 0) < 0);
-	/* For this skill alone, not for one of its name elsewhere. */
-	const char *const mark = "/another/skill";
-	if (kept) {
-		assert_int_equal(setxattr(at("u/.config/ssbtown"), "user.skillsandbox.skill", mark,
-		                          strlen(mark), 0),
-		                 0);
-		p = skill_named("ssbtown", OWN);
-		assert_int_equal(p->n_refusals, 1);
-		ssb_plan_free(p);
+}
+
+/* In nanoseconds; 0: the file system does not tell it. */
+static long long born(const char *path)
+{
+	struct statx st;
+
+	assert_int_equal(statx(AT_FDCWD, path, 0, STATX_BTIME, &st), 0);
+	return (st.stx_mask & STATX_BTIME) == 0
+	               ? 0
+	               : st.stx_btime.tv_sec * 1000000000LL + st.stx_btime.tv_nsec;
+}
+
+/* A directory that was there is another program's, whatever is written on it; one that a run made
+ * is the skill's, until it is removed. */
+static void test_own_directory(void **state)
+{
+	const char *const dir = strdup(at("u/.config/ssbtown"));
+	const char *const mark = strdup(at("skill"));
+	(void)state;
+
+	policy(NULL);
+	assert_int_equal(mkdir(dir, 0755), 0);
+	assert_non_null(strstr(why_not_own(), "was there before"));
+	/* A skill that may write there can set any attribute. */
+	if (setxattr(dir, "user.skillsandbox.skill", mark, strlen(mark), 0) != 0) {
+		assert_int_equal(errno, EOPNOTSUPP);
 	}
+	assert_non_null(strstr(why_not_own(), "was there before"));
+	assert_int_equal(rmdir(dir), 0);
+	make_own();
+	assert_int_equal(why_not_own()[0] == '\0', born(dir) != 0);
+	/* Another program makes it anew, often with the same inode, a tick of the clock later. */
+	long long before = born(dir);
+	do {
+		assert_int_equal(rmdir(dir), 0);
+		assert_int_equal(mkdir(dir, 0755), 0);
+	} while (before != 0 && born(dir) == before);
+	assert_non_null(strstr(why_not_own(), "was there before"));
+	assert_int_equal(rmdir(dir), 0);
+	free((void *)(uintptr_t)dir);
+	free((void *)(uintptr_t)mark);
+}
+
+/* Replaces `from` with `to`, of the same length, in the list. */
+static void change_list(const char *list, const char *from, const char *to)
+{
+	char text[MAX_PATH_BYTES];
+	int fd = open(list, O_RDWR | O_CLOEXEC);
+	ssize_t n = read(fd, text, sizeof(text));
+
+	assert_true(n > 0);
+	char *at_from = memmem(text, (size_t)n, from, strlen(from));
+	assert_non_null(at_from);
+	memcpy(at_from, to, strlen(from));
+	assert_int_equal(pwrite(fd, text, (size_t)n, 0), n);
+	assert_int_equal(close(fd), 0);
+}
+
+/* Only a list that is the owner's alone counts, and each row for its one skill. */
+static void test_own_directory_list(void **state)
+{
+	const char *const list = strdup(at("state/own-directories"));
+	struct stat st;
+	(void)state;
+
+	policy(NULL);
+	assert_true(unlink(list) == 0 || errno == ENOENT);
+	make_own();
+	if (born(at("u/.config/ssbtown")) == 0) {
+		skip();
+	}
+	assert_string_equal(why_not_own(), "");
+	change_list(list, "/skill", "/other");
+	assert_non_null(strstr(why_not_own(), "was there before"));
+	change_list(list, "/other", "/skill");
+	assert_string_equal(why_not_own(), "");
+	assert_int_equal(chmod(list, 0622), 0);
+	assert_non_null(strstr(why_not_own(), "cannot be read"));
+	assert_int_equal(chmod(list, 0600), 0);
+	assert_int_equal(truncate(list, (off_t)MAX_KNOWN_BYTES + 1), 0);
+	assert_non_null(strstr(why_not_own(), "cannot be read"));
+	/* Full of rows that are gone: they make room for the next one. */
 	assert_int_equal(rmdir(at("u/.config/ssbtown")), 0);
+	assert_int_equal(truncate(list, (off_t)MAX_KNOWN_BYTES), 0);
+	make_own();
+	assert_string_equal(why_not_own(), "");
+	assert_true(stat(list, &st) == 0 && st.st_size < MAX_PATH_BYTES);
+	assert_int_equal(unlink(list), 0);
+	assert_non_null(strstr(why_not_own(), "was there before"));
+	assert_int_equal(rmdir(at("u/.config/ssbtown")), 0);
+	free((void *)(uintptr_t)list);
 }
 
 static void test_never(void **state)
@@ -833,6 +930,8 @@ int main(void)
 		cmocka_unit_test(test_hidden_names),
 		cmocka_unit_test(test_policy_names_what_is_protected),
 		cmocka_unit_test(test_own_names),
+		cmocka_unit_test(test_own_directory),
+		cmocka_unit_test(test_own_directory_list),
 		cmocka_unit_test(test_closed_to_others),
 		cmocka_unit_test(test_named_in_what_is_unasked),
 		cmocka_unit_test(test_never),
