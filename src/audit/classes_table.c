@@ -96,6 +96,7 @@ struct rule {
 	"~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.config/fish"
 
 #define GPG "gpg gpg-agent gpgsm gpgconf gpg-connect-agent dirmngr keyboxd scdaemon"
+#define SSH "ssh ssh-add ssh-agent ssh-keygen ssh-keyscan scp sftp"
 
 /* Which programs look into which stores at every start. */
 static const struct {
@@ -103,7 +104,7 @@ static const struct {
 	const char *paths;
 } OWN_STORES[] = {
 	{ GPG, "~/.gnupg" },
-	{ "ssh ssh-add ssh-agent ssh-keygen ssh-keyscan scp sftp", "~/.ssh" },
+	{ SSH, "~/.ssh" },
 	{ "git", "~/.git-credentials ~/.config/git" },
 	{ "node", "~/.npmrc" },
 };
@@ -136,10 +137,12 @@ static const struct rule RULES[] = {
 	           "//.codex //.mcp.json //CLAUDE.md //AGENTS.md //.github/workflows" },
 
 	/* Not worth a class: its own directory, where it may only read; the store that a
-	 * package manager or GnuPG itself opens at every start. */
+	 * package manager or GnuPG itself opens at every start, and the settings of ssh. */
 	{ CLASS_NONE, NULL, FILES, .access = WRITING, .reasons = "read_only", .paths = "/skill" },
 	{ CLASS_NONE, NULL, FILES, .access = READING, .programs = "node", .paths = "=~/.npmrc" },
 	{ CLASS_NONE, NULL, FILES, .access = READING, .programs = GPG, .paths = "~/.gnupg" },
+	{ CLASS_NONE, NULL, FILES, .access = READING, .programs = SSH,
+	  .paths = "=~/.ssh/config =~/.ssh/known_hosts =~/.ssh/known_hosts2" },
 
 	{ CLASS_CREDENTIAL_HARVESTING, "T1003.007", FILES, .reasons = "other_process" },
 	{ CLASS_CREDENTIAL_HARVESTING, "T1003.008", FILES, .reasons = "credential_store",

@@ -116,7 +116,6 @@ struct observer {
 	struct service service; /* of the skill's own: the last that was found */
 	struct top_link tops[OBSERVE_TOPS];
 	struct exec_asked exec;
-	const struct process *asks; /* of whom observe_process() was asked last */
 	struct process processes[OBSERVE_PROCESSES];
 };
 
@@ -168,9 +167,9 @@ bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX],
 void observe_resolve_fd(struct observer *o, const struct seccomp_notif *n, int fd,
                         struct resolved *ret);
 
-/* What the plan says of it (observe_judge.c). */
-void observe_judge(struct observer *o, const struct resolved *at, bool write,
-                   struct judgement *ret);
+/* What the plan says of it to who asks (observe_judge.c). */
+void observe_judge(struct observer *o, const struct seccomp_notif *n, const struct resolved *at,
+                   bool write, struct judgement *ret);
 
 /* A name that is held by a file of ours, or by what git does not take for the state that the name
  * means: a program that makes a directory of it finds it there, and cannot go on. */

@@ -15,6 +15,7 @@
 #include "base/own.h"
 #include "os/clock.h"
 #include "os/notify.h"
+#include "policy/paths.h"
 
 static const struct call CALLS[] = {
 	{ SYS_openat, CALL_OPEN, "open", 0, 1, 2, false, NO_ARG, NO_ARG, O_NOFOLLOW },
@@ -254,17 +255,50 @@ static bool is_ps(const struct process *p, const char *path)
 	        strcmp(path, "/proc/1/task/1/environ") == 0);
 }
 
-/* In its own directory git writes settings when a branch is removed, lists for servers when it
- * cleans up, a state when it rebases: refused and told all the same. */
-static void calm_git(struct observer *o, const struct seccomp_notif *n, const char *path,
-                     struct judgement *j)
+/* In a git directory: what git writes when a branch is removed (settings), when it cleans up
+ * (lists for servers), when it rebases (a state), or first of all, where none is and none can be
+ * made. Never a hook, of whichever repository. */
+static bool is_upkeep(const char *path)
+{
+	static const char *const NAMES[] = {
+		"config",       "config.lock",  "info",      "packed-refs",
+		"rebase-merge", "rebase-apply", "sequencer", "description",
+		"branches",     "HEAD",         "HEAD.lock", "refs",
+	};
+	static const char git[] = ".git/", worktrees[] = "worktrees/";
+	const char *first = strstr(path, git);
+	const char *in = first;
+
+	if (first == NULL || strstr(first, "/hooks/") != NULL ||
+	    strcmp(path_base(path), "hooks") == 0) {
+		return false;
+	}
+	for (const char *at = first; at != NULL; at = strstr(in, git)) {
+		in = at + sizeof(git) - 1;
+	}
+	if (strncmp(in, worktrees, sizeof(worktrees) - 1) == 0) {
+		in += sizeof(worktrees) - 1;
+		in += strcspn(in, "/");
+		in += *in == '/';
+	}
+	size_t i = 0;
+	while (i < ARRAY_LEN(NAMES) && path_beneath(in, NAMES[i]) == NULL) {
+		i++;
+	}
+	return i < ARRAY_LEN(NAMES);
+}
+
+/* Such work of git's, at both ends of a rename, is refused and told all the same. The program's
+ * name is no proof of what it does: it takes away the alarm, and nothing else. */
+static void calm_git(struct observer *o, const struct seccomp_notif *n, const char *from,
+                     const char *to, struct judgement *j)
 {
 	static const char *const PROGRAMS[] = { "/usr/bin/git", "/usr/lib/git-core/",
 		                                "/usr/libexec/git-core/" };
 	bool git = false;
 
-	if (!j->violation || strcmp(j->reason, "protected") != 0 || strstr(path, ".git/") == NULL ||
-	    strstr(path, ".git/hooks") != NULL) {
+	if (!j->violation || strcmp(j->reason, "protected") != 0 || !is_upkeep(from) ||
+	    !is_upkeep(to)) {
 		return;
 	}
 	const char *program = observe_process(o, n)->program;
@@ -291,14 +325,14 @@ static void see_open(struct observer *o, const struct seccomp_notif *n, const st
 	}
 	e.mode = open_mode(flags, l.at.exists, &write);
 	e.kind = write ? EV_FILE_WRITE : EV_FILE_READ;
-	observe_judge(o, &l.at, write, &l.says);
+	observe_judge(o, n, &l.at, write, &l.says);
 	if (write && !l.at.exists) {
 		observe_judge_entry(o, l.at.path, &l.says);
 	}
 	if (l.says.violation && !write && is_ps(observe_process(o, n), l.at.path)) {
 		l.says.violation = false; /* refused all the same */
 	}
-	calm_git(o, n, l.at.path, &l.says);
+	calm_git(o, n, l.at.path, l.at.path, &l.says);
 	if (!observe_answer(o, n, &l, &e)) {
 		return;
 	}
@@ -338,7 +372,7 @@ static void see_change(struct observer *o, const struct seccomp_notif *n, const 
 	bool made = c->makes && l.at.exists && !l.at.unseen &&
 	            !(l.at.known && observe_is_placeholder(o, l.at.path));
 	bool idle = made || is_nowhere(&l) || (!c->makes && !l.at.exists);
-	observe_judge(o, &l.at, !idle, &l.says);
+	observe_judge(o, n, &l.at, !idle, &l.says);
 	if (!idle && strcmp(c->op, "mknod") == 0 && makes_special(n, c)) {
 		observe_judge_special(o, &l.at, false, &l.says);
 	}
@@ -347,7 +381,7 @@ static void see_change(struct observer *o, const struct seccomp_notif *n, const 
 	    strcmp(c->op, "chown") != 0) {
 		observe_judge_entry(o, l.at.path, &l.says);
 	}
-	calm_git(o, n, l.at.path, &l.says);
+	calm_git(o, n, l.at.path, l.at.path, &l.says);
 	if (!observe_answer(o, n, &l, &e)) {
 		return;
 	}
@@ -373,19 +407,21 @@ static void see_two(struct observer *o, const struct seccomp_notif *n, const str
 		return;
 	}
 	bool takes = strcmp(c->op, "rename") == 0 && from.at.exists;
-	observe_judge(o, &from.at, takes, &from.says);
-	observe_judge(o, &to.at, from.at.exists, &to.says);
+	observe_judge(o, n, &from.at, takes, &from.says);
+	observe_judge(o, n, &to.at, from.at.exists, &to.says);
 	/* The end that is outside of the plan is the one that decides. A line without a
 	 * remedy is taken to be about its first. */
 	if (from.says.allowed && !to.says.allowed) {
-		bool told = to.says.remedy != NULL || strcmp(to.says.reason, "outside_plan") == 0;
+		bool own_text =
+		        to.says.remedy == to.says.text ||
+		        (to.says.remedy == NULL && strcmp(to.says.reason, "outside_plan") == 0);
 		from.says = to.says;
-		from.says.remedy = told ? from.says.text : NULL;
+		from.says.remedy = own_text ? from.says.text : to.says.remedy;
 		observe_judge_entry(o, to.at.path, &from.says);
 	} else if (takes) {
 		observe_judge_entry(o, from.at.path, &from.says);
 	}
-	calm_git(o, n, to.at.path, &from.says);
+	calm_git(o, n, from.at.path, to.at.path, &from.says);
 	if (!observe_answer(o, n, &from, &e)) {
 		return;
 	}
@@ -409,7 +445,7 @@ static void see_fd(struct observer *o, const struct seccomp_notif *n, const stru
 		observe_unreadable(o, n, c);
 		return;
 	}
-	observe_judge(o, &l.at, true, &l.says);
+	observe_judge(o, n, &l.at, true, &l.says);
 	bool there = observe_answer(o, n, &l, &e);
 	e.raw = (struct bytes){ NULL, 0 };
 	if (there && l.at.known) {

@@ -84,7 +84,7 @@ void observe_exec(struct observer *o, const struct seccomp_notif *n, const struc
 		observe_unreadable(o, n, c);
 		return;
 	}
-	observe_judge(o, &x->l.at, false, &x->l.says);
+	observe_judge(o, n, &x->l.at, false, &x->l.says);
 	read_arguments((pid_t)n->pid, n->data.args[c->path2], x);
 	if (!observe_answer(o, n, &x->l, &x->e)) {
 		return;

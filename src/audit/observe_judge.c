@@ -17,6 +17,7 @@
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/danger.h"
+#include "policy/paths.h"
 #include "policy/protect.h"
 
 enum zone {
@@ -291,11 +292,20 @@ static bool is_state_name(const char *path)
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
 		const char *name = protected_in_gitdir(&PROTECTED[i]);
 		bool state = PROTECTED[i].hold == HOLD_BY_LINK || PROTECTED[i].hold == HOLD_PRIVATE;
-		if (state && strcmp(name, strrchr(path, '/') + 1) == 0) {
+		if (state && strcmp(name, path_base(path)) == 0) {
 			return true;
 		}
 	}
 	return false;
+}
+
+/* A directory of the sandbox's own root in a grant: nothing but the private state of git is. */
+static bool is_private_state(const struct observer *o, const struct stat *st)
+{
+	struct stat root;
+
+	return S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) != 0 && fstat(o->root, &root) == 0 &&
+	       root.st_dev == st->st_dev;
 }
 
 bool observe_is_placeholder(const struct observer *o, const char *path)
@@ -311,9 +321,12 @@ bool observe_is_placeholder(const struct observer *o, const char *path)
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		return false;
 	}
-	bool sticky = (st.st_mode & S_ISVTX) != 0;
-	return S_ISREG(st.st_mode) ? sticky && is_protected(o, g, path)
-	                           : is_state_name(path) && (S_ISLNK(st.st_mode) || sticky);
+	if (S_ISREG(st.st_mode)) {
+		return (st.st_mode & S_ISVTX) != 0 && is_protected(o, g, path);
+	}
+	return is_state_name(path) &&
+	       (is_private_state(o, &st) ||
+	        (S_ISLNK(st.st_mode) && file_is_link_to(fd, "", OBSERVER_NOTHING)));
 }
 
 /* In a place of the runtime's own that a grant contains, and in none that the
@@ -391,45 +404,55 @@ static bool other_home(const char *path)
 	return covers("/home", path) > 0 || covers("/root", path) > 0;
 }
 
-/* The private home stands where the owner's own is on the host. */
-static bool owner_has(const char *path)
-{
-	return faccessat(AT_FDCWD, path, F_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0 ||
-	       (errno != ENOENT && errno != ENOTDIR);
-}
-
-/* A store in the private home that is nobody's but the run's: it was made there, or belongs to
- * the very program that looks for it; and of the owner's nothing is meant. The first `store`
- * bytes of the path are the place of the table. */
-static bool is_own_store(const struct observer *o, const char *path, size_t store)
+/* A store in the private home that is nobody's but the run's: the owner has none, and it was made
+ * there, or belongs to the very program that looks for it. The first `store` bytes of the path are
+ * the place of the table. */
+static bool is_own_store(struct observer *o, const struct seccomp_notif *n, const char *path,
+                         size_t store)
 {
 	char place[PATH_MAX];
 
 	snprintf(place, sizeof(place), "%.*s", (int)store, path);
+	if (o->setup.stores != NULL && string_list_has(o->setup.stores, place)) {
+		return false;
+	}
 	auto_fd made = file_openat2(o->root, place, O_PATH | O_NOFOLLOW, RESOLVE_IN_ROOT);
-	return (made >= 0 || (o->asks != NULL &&
-	                      class_own_store(o->setup.plan->home, o->asks->program, path))) &&
-	       !owner_has(path);
+	return made >= 0 ||
+	       class_own_store(o->setup.plan->home, observe_process(o, n)->program, path);
 }
 
-/* Shells read their start files; these are no secret that a skill would be after, and not there
- * either. */
-static bool is_secret(const struct observer *o, const char *path, enum zone zone)
+/* Shells read their start files, ssh what everybody may read beside the machine's keys: no secret
+ * that a skill would be after, and not there either. */
+static bool is_no_secret(const char *home, const char *path)
+{
+	static const char *const SETTINGS[] = { "/etc/ssh/ssh_config", "/etc/ssh/ssh_config.d",
+		                                "/etc/ssh/ssh_known_hosts",
+		                                "/etc/ssh/ssh_known_hosts2" };
+	bool found = class_startup_file(home, path);
+
+	for (size_t i = 0; i < ARRAY_LEN(SETTINGS); i++) {
+		found = found || covers(SETTINGS[i], path) > 0;
+	}
+	return found;
+}
+
+static bool is_secret(struct observer *o, const struct seccomp_notif *n, const char *path,
+                      enum zone zone)
 {
 	const char *home = o->setup.plan->home;
 	size_t store;
 
-	return danger_store(home, path, &store) != NULL && !class_startup_file(home, path) &&
-	       !(zone == ZONE_PRIVATE && is_own_store(o, path, store));
+	return danger_store(home, path, &store) != NULL && !is_no_secret(home, path) &&
+	       !(zone == ZONE_PRIVATE && is_own_store(o, n, path, store));
 }
 
-static void judge_missing(const struct observer *o, const char *path, enum zone zone,
-                          struct judgement *j)
+static void judge_missing(struct observer *o, const struct seccomp_notif *n, const char *path,
+                          enum zone zone, struct judgement *j)
 {
 	const struct ssb_plan *plan = o->setup.plan;
 	bool own = zone == ZONE_READ || zone == ZONE_WRITE;
 
-	if (!own && is_secret(o, path, zone)) {
+	if (!own && is_secret(o, n, path, zone)) {
 		refuse(j, "credential_store", ENOENT, "--read", path);
 	} else if (!own && is_host_service(path)) {
 		refuse(j, "host_service", ENOENT, "--read", path);
@@ -439,7 +462,8 @@ static void judge_missing(const struct observer *o, const char *path, enum zone 
 	}
 }
 
-void observe_judge(struct observer *o, const struct resolved *at, bool write, struct judgement *ret)
+void observe_judge(struct observer *o, const struct seccomp_notif *n, const struct resolved *at,
+                   bool write, struct judgement *ret)
 {
 	const struct ssb_plan *plan = o->setup.plan;
 	const char *rule = NULL;
@@ -474,7 +498,7 @@ void observe_judge(struct observer *o, const struct resolved *at, bool write, st
 		refuse_write(ret, at->path, zone, grant);
 	} else if (!write && (!at->exists || (at->unseen && zone == ZONE_PRIVATE))) {
 		/* A run can close a directory of its own: that hides nothing of the owner's. */
-		judge_missing(o, at->path, zone, ret);
+		judge_missing(o, n, at->path, zone, ret);
 	}
 }
 

@@ -342,7 +342,7 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, const ch
 	}
 	/* Nobody listens there, or somebody has that name. */
 	bool idle = makes ? at.exists && !at.unseen : !at.exists;
-	observe_judge(o, &at, makes && !idle, &j);
+	observe_judge(o, n, &at, makes && !idle, &j);
 	if (makes && !idle) {
 		observe_judge_special(o, &at, handed, &j);
 	} else if (handed && !makes) {

@@ -153,7 +153,6 @@ const struct process *observe_process(struct observer *o, const struct seccomp_n
 	pid_t tid = (pid_t)n->pid;
 	struct process *p = slot_of(o, tid);
 
-	o->asks = p;
 	if (p->tid == tid && p->call == n->id) {
 		return p;
 	}

@@ -42,6 +42,7 @@ struct observer_setup {
 	const struct seccomp_blob *filter; /* the same decisions, unobserved */
 	const struct string_list *held;    /* read-only in writable grants, beside what is known
 	                                    * by its name; NULL: nothing */
+	const struct string_list *stores;  /* of the owner's, by observer_stores(); NULL: none */
 	bool own_sockets; /* unix sockets are off, but for those of its own (os/unix_maker.h) */
 	uid_t uid;        /* the skill's, inside */
 	gid_t gid;
@@ -50,6 +51,14 @@ struct observer_setup {
 	const int *exec_pipe;        /* its other end is closed by the first execve that works;
 	                              * -1 since then */
 };
+
+/* Where the symlink leads by which the sandbox holds a name that must not seem to be there. Nobody
+ * can make it. */
+#define OBSERVER_NOTHING "/proc/held-by-skillsandbox"
+
+/* Adds the paths of those secret places in the owner's home that are there, before a run. -1
+ * without memory. */
+int observer_stores(const char *home, struct string_list *ret);
 
 /* Returns new. */
 int observer_new(const struct observer_setup *setup, struct observer **ret, struct ssb_error *err);

@@ -9,16 +9,10 @@
 #define MIB(n) ((size_t)(n) << 20)
 
 /* Of one class of violations, and of those that are of none. */
-#define CLASS_ROOM(name)                                                                           \
-	{                                                                                          \
-		name, KIB(16),                                                                     \
-		{                                                                                  \
-			{ 800, KIB(1600) }, { 100, KIB(200) },                                     \
-			{                                                                          \
-				20, KIB(17)                                                        \
-			}                                                                          \
-		}                                                                                  \
-	}
+/* clang-format off */
+#define CLASS_ROOM(name) \
+	{ name, KIB(16), { { 800, KIB(1600) }, { 100, KIB(200) }, { 20, KIB(17) } } }
+/* clang-format on */
 
 /* The parts of the record, TRACE_RESERVE_* included, are TRACE_MAX_LINES and _BYTES together;
  * those of the document are MAX_TRACE_EVENTS and DOCUMENT_EVENT_BYTES, those of its violations

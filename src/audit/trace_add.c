@@ -46,6 +46,8 @@ static bool render_as(struct trace *t, const struct event *e, const struct event
 /* As wide as the lines of its room may be. */
 static bool render(struct trace *t, const struct event *e, enum room room, size_t *ret_message)
 {
+	/* A class that follows from others has no lines, and no event is of it. */
+	assert(ROOMS[room].line > TRACE_LINE_FRAME);
 	const size_t most = ROOMS[room].line - TRACE_LINE_FRAME;
 
 	for (size_t i = event_first_width(e, most); i < EVENT_WIDTHS_COUNT; i++) {

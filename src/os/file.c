@@ -219,6 +219,14 @@ int file_replace(const char *path, const void *data, size_t len, mode_t mode)
 	return 0;
 }
 
+bool file_is_link_to(int dir_fd, const char *name, const char *to)
+{
+	char found[PATH_MAX];
+	ssize_t n = readlinkat(dir_fd, name, found, sizeof(found));
+
+	return n >= 0 && (size_t)n == strlen(to) && memcmp(found, to, (size_t)n) == 0;
+}
+
 size_t file_first_symlink(int dir_fd, const char *path)
 {
 	char part[PATH_MAX];

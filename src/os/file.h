@@ -57,6 +57,9 @@ int file_replace(const char *path, const void *data, size_t len, mode_t mode);
  * fd. */
 int file_mkdirs(const char *path);
 
+/* Is it a symlink to exactly that? An empty name: the fd itself. */
+bool file_is_link_to(int dir_fd, const char *name, const char *to);
+
 /* The length of the first part of `path`, which begins at dir_fd, that is a symlink; 0: none. */
 size_t file_first_symlink(int dir_fd, const char *path);
 

@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "audit/observer.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "os/file.h"
@@ -34,8 +35,7 @@
 #define OPEN_MODE 01755 /* of a directory that programs of the owner's write to if it is there */
 /* A umask takes it away and a directory gives it: it says nothing of whose they are. */
 #define ANY_MODE  ((mode_t)(S_ISGID | 0055))
-#define NOTHING   "/proc/held-by-skillsandbox" /* nobody can make it */
-#define ELSEWHERE "/dev/null"                  /* of commondir, see above */
+#define ELSEWHERE "/dev/null" /* of commondir, see above */
 #define MAX_TEXT  ((off_t)sizeof(ELSEWHERE) - 1)
 
 /* How long another run may take to remove one; no other program locks them, but a skill that
@@ -223,10 +223,7 @@ static int placeholder_open(int dir, const char *name, mode_t mode, int *ret_fd)
 
 bool placeholder_is_link(int dir, const char *name)
 {
-	char to[sizeof(NOTHING)];
-
-	return readlinkat(dir, name, to, sizeof(to)) == (ssize_t)sizeof(NOTHING) - 1 &&
-	       memcmp(to, NOTHING, sizeof(NOTHING) - 1) == 0;
+	return file_is_link_to(dir, name, OBSERVER_NOTHING);
 }
 
 /* The same as placeholder_open(), by a symlink; *ret_dir is its directory, locked. */
@@ -235,7 +232,7 @@ static int placeholder_link(int dir, const char *name, int *ret_dir)
 	auto_fd lock = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	for (int tries = 0; lock >= 0 && tries < LOCK_TRIES; tries++) {
-		if (symlinkat(NOTHING, dir, name) != 0 && errno != EEXIST) {
+		if (symlinkat(OBSERVER_NOTHING, dir, name) != 0 && errno != EEXIST) {
 			return errno == EROFS || (errno == EACCES && !may_later(dir)) ? 0 : -1;
 		}
 		/* One that ends has the lock when it removes it: look again with our own. */

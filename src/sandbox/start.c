@@ -107,6 +107,7 @@ void run_done(struct run *r)
 	observer_free(r->observer);
 	placeholders_remove(r->placeholders);
 	repos_free(r->repos);
+	string_list_done(&r->stores);
 	marks_done(&r->seen);
 	cgroup_free(r->cgroup);
 	sources_done(&r->stage);
@@ -169,6 +170,9 @@ static int make_sources(struct run *r, struct ssb_error *err)
 	/* Never 0 inside, whoever starts it. */
 	r->stage.uid = geteuid() == 0 ? INNER_ID : geteuid();
 	r->stage.gid = geteuid() == 0 ? INNER_ID : getegid();
+	if (r->plan->audit != AUDIT_OFF && observer_stores(r->plan->home, &r->stores) != 0) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "audit", "out of memory");
+	}
 	if (repos_find(r->plan, r->owner != NULL ? r->owner->state_dir : NULL, &r->repos, err) !=
 	            0 ||
 	    placeholders_make(r->plan, r->repos, &r->placeholders, err) != 0 ||

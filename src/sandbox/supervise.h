@@ -25,6 +25,7 @@ struct run {
 	int payload_spare;         /* for a second attempt; -1: none */
 	bool without_namespaces;   /* what --best-effort allows, when nothing else works */
 	struct repos *repos;
+	struct string_list stores; /* of the owner's, see audit/observer.h */
 	struct placeholders *placeholders;
 	struct cgroup *cgroup;
 	pid_t pid; /* init, as the host sees it */

@@ -176,6 +176,7 @@ static void take_listener(struct run *r, const struct msg *m, pid_t from)
 		.gid = r->stage.gid,
 		.cgroup = r->cgroup,
 		.held = r->repos != NULL ? &r->repos->links.paths : NULL,
+		.stores = &r->stores,
 		.net = { is_answered, is_known, is_taken, is_guarded, r },
 		.exec_pipe = &r->exec_pipe,
 	};

@@ -2,6 +2,7 @@
 attacks exactly those that their attempts amount to, with evidence."""
 import json
 import re
+import shutil
 
 import pytest
 
@@ -33,6 +34,7 @@ BENIGN = {
     "git": ["sh", "-c", GIT],
     "gpg with a home of its own": ["sh", "-c", GPG],
     "a key of its own": ["sh", "-c", SSH_KEY],
+    "settings of ssh": ["ssh", "-G", "example.com"],
     "settings of git and npm": ["sh", "-c", GLOBAL],
     "node": ["node", "-e", "require('fs').writeFileSync('/tmp/x', 'y')"],
     "login shell": ["bash", "-lc", "true"],
@@ -60,6 +62,7 @@ def expect_nothing(ssb):
 
 @pytest.mark.parametrize("what", sorted(BENIGN))
 def test_benign(ssb, what):
+    shutil.rmtree(ssb.home / ".ssh")  # what owners have there no run can look for
     r = ssb.run("-m", "512", "--json", "--", *BENIGN[what])
     assert r.code == 0, repr(r)
     expect_nothing(ssb)
@@ -168,17 +171,73 @@ def test_attack(ssb, what):
             assert line.get("violation", False) == c["prevented"], line
 
 
-def test_only_the_owners_own_is_told(ssb):
-    """Beside what the run made itself: what the owner has is denied, what nobody has is absent."""
+@pytest.mark.parametrize("owner", ["has the store", "has none"])
+def test_only_the_owners_own_is_told(ssb, owner):
+    """Beside what the run made itself: where the owner has such a store every name that is not
+    there is denied, where the owner has none it is absent."""
+    if owner == "has none":
+        shutil.rmtree(ssb.home / ".ssh")
     ssb.inside(attack("""
 os.mkdir(HOME + '/.ssh')
+open(HOME + '/.ssh/own', 'w').close()
+open(HOME + '/.ssh/own').close()
 attempt(open, HOME + '/.ssh/none')
 attempt(open, HOME + '/.ssh/id_ed25519')
 """)).ok()
     told = {line["data"]["path"]: (line["data"]["status"], line.get("violation", False))
             for line in trace_of(ssb)[1] if "/.ssh/" in str(line.get("data", {}).get("path"))}
-    assert told == {f"{ssb.home}/.ssh/none": ("absent", False),
-                    f"{ssb.home}/.ssh/id_ed25519": ("denied", True)}
+    missing = ("denied", True) if owner == "has the store" else ("absent", False)
+    assert told == {f"{ssb.home}/.ssh/own": ("asked", False),
+                    f"{ssb.home}/.ssh/none": missing, f"{ssb.home}/.ssh/id_ed25519": missing}
+
+
+@pytest.mark.parametrize("name", [".gnupg", ".config/gh", ".local/share/keyrings"])
+def test_a_store_at_any_depth(ssb, name):
+    """The owner's home, its .config and deeper: each store is known, also through a symlink."""
+    code = attack(f"os.makedirs(HOME + '/{name}'); attempt(open, HOME + '/{name}/x')")
+    wanted = []
+    for kind in ("none", "directory", "symlink"):
+        shutil.rmtree(ssb.home / name, ignore_errors=True)
+        if kind == "directory":
+            ssb.write(ssb.home / name / "y", "y")
+        elif kind == "symlink":
+            ssb.as_caller(["ln", "-s", "/nowhere", ssb.home / name]).ok()
+        ssb.inside(code).ok()
+        wanted.append(len(trace_of(ssb)[0]["policy_violations"]))
+    assert wanted == [0, 1, 1]
+
+
+STUCK = """
+import ctypes, os, subprocess, sys
+libc = ctypes.CDLL(None, use_errno=True)
+place, *command = sys.argv[1:]
+assert libc.unshare(0x20000) == 0
+assert libc.mount(b"none", b"/", None, 0x44000, None) == 0
+fuse = os.open("/dev/fuse", os.O_RDWR)
+words = b"fd=%d,rootmode=40000,user_id=0,group_id=0" % fuse
+assert libc.mount(b"stuck", place.encode(), b"fuse", 0, words) == 0, os.strerror(ctypes.get_errno())
+p = subprocess.Popen(command)
+try:
+    sys.exit(p.wait(30))
+except subprocess.TimeoutExpired:
+    p.kill()
+    sys.exit(99)
+"""
+
+
+def test_a_store_that_nobody_answers_for(root):
+    """On a file system that hangs: the observer never looks there, and the run ends by itself."""
+    store = root.home / ".gnupg"
+    root.write(store / "x", "x")
+    code = attack("os.mkdir(HOME + '/.gnupg'); attempt(open, HOME + '/.gnupg/secret'); print('on')")
+    r = root.bare([harness.PYTHON, "-c", STUCK, store, root.binary, "run", "--timeout", "20", "--",
+                   harness.PYTHON, "-c", code])
+    assert r.code == 0 and r.text == "on\n", repr(r)
+    assert [v["data"]["path"] for v in root.last_trace()["policy_violations"]] == \
+        [f"{store}/secret"]
+    control = root.bare([harness.PYTHON, "-c", STUCK, store, "timeout", "-s", "KILL", "1", "ls",
+                         f"{store}/secret"])
+    assert control.code != 0 and control.errors == "", "control: who looks there waits"
 
 
 def test_a_store_of_its_own_hides_nothing(ssb):
@@ -196,14 +255,43 @@ attempt(open, HOME + '/.ssh/id_ed25519')
 def test_gpg_and_the_owners_keys(ssb):
     """gpg looks for its keys at every start: where the owner has some that is a violation, and
     no class. The same by another program is one."""
+    ssb.run("--", "gpg", "--batch", "--list-keys")
+    expect_nothing(ssb)
     ssb.write(ssb.home / ".gnupg/pubring.kbx", harness.SECRET)
     ssb.run("--", "gpg", "--batch", "--list-keys")
     trace, lines = trace_of(ssb)
-    assert {line["data"]["path"] for line in lines if line.get("violation")} == \
-        {f"{ssb.home}/.gnupg/pubring.kbx"}
+    told = {line["data"]["path"] for line in lines if line.get("violation")}
+    assert f"{ssb.home}/.gnupg/pubring.kbx" in told
+    assert all(path.startswith(f"{ssb.home}/.gnupg/") for path in told), told
     assert trace["violation_summary"]["classes"] == []
     ssb.run("--", "cat", ssb.home / ".gnupg/pubring.kbx")
     assert trace_of(ssb)[0]["violation_summary"]["classes"] == ["credential_harvesting"]
+
+
+def test_settings_of_ssh_and_its_keys(ssb):
+    """What everybody may read of /etc/ssh is no secret; the machine's keys there are. ssh's look
+    for its own settings is of no class, also where the owner has some; another program's is."""
+    names = ["ssh_config", "ssh_config.d/x", "ssh_known_hosts", "ssh_host_rsa_key", "sshd_config"]
+    ssb.inside(attack(f"for n in {names}: attempt(open, '/etc/ssh/' + n)")).ok()
+    assert [v["data"]["path"] for v in trace_of(ssb)[0]["policy_violations"]] == \
+        ["/etc/ssh/ssh_host_rsa_key", "/etc/ssh/sshd_config"]
+    ssb.run("--", "ssh", "-G", "example.com").ok()
+    summary = trace_of(ssb)[0]["violation_summary"]
+    assert summary["classes"] == [] and summary["max_severity"] == "unclassified"
+    ssb.run("--", "cat", ssb.home / ".ssh/config")
+    assert trace_of(ssb)[0]["violation_summary"]["classes"] == ["credential_harvesting"]
+
+
+def test_a_socket_is_asked_for_by_who_asks(ssb):
+    """Right after ssh, which has ~/.ssh for its own, another program is not taken for it."""
+    shutil.rmtree(ssb.home / ".ssh")
+    ssb.inside(attack("""
+import subprocess
+subprocess.run(['ssh', '-G', 'example.com'], stdout=subprocess.DEVNULL)
+attempt(socket.socket(socket.AF_UNIX).connect, HOME + '/.ssh/agent')
+""")).ok()
+    assert [(v["data"]["op"], v["data"]["path"]) for v in trace_of(ssb)[0]["policy_violations"]] == \
+        [("connect", f"{ssb.home}/.ssh/agent")]
 
 
 def test_repeats_count(ssb):

@@ -144,6 +144,80 @@ def test_what_is_refused_is_told(ssb, case):
     assert [e["data"]["reason"] for e in ssb.last_trace()["policy_violations"]] == ["protected"]
 
 
+NAMES = """
+mkdir real; mkdir -p node_modules
+for n in sequencer rebase-merge rebase-apply; do
+    ln -s ../real node_modules/$n; mv node_modules/$n node_modules/x; ln -s ../real node_modules/$n
+    rm node_modules/$n; mkdir -m 1755 node_modules/$n; rmdir node_modules/$n
+done; echo done
+"""
+
+
+def test_names_of_states_elsewhere_are_free(ssb):
+    """A package of the name "sequencer", as pnpm links it."""
+    d = ssb.mkdir("d")
+    history(ssb, d)
+    r = ssb.run("-w", d, "--", "sh", "-ec", NAMES, cwd=d).ok()
+    assert r.text == "done\n" and "skillsandbox" not in r.errors
+    assert not ssb.last_trace()["policy_violations"]
+
+
+# Each makes a state that git would obey later.
+MAKE_STATE = {
+    "mkdir": "mkdir .git/rebase-merge",
+    "rename": "mkdir x; mv -T x .git/rebase-merge",
+    "symlink": "ln -sT x .git/rebase-apply",
+    "remove": "rm .git/rebase-merge",
+    "private": "rmdir .git/sequencer",
+}
+
+
+@pytest.mark.parametrize("case", MAKE_STATE)
+def test_a_state_is_made_in_a_clone(ssb, case):
+    """The advice is the same by whatever call it is made."""
+    d = ssb.mkdir("d")
+    history(ssb, d)
+    ssb.run("-w", d, "--", "sh", "-c", MAKE_STATE[case], cwd=d)
+    told = {(e["data"]["reason"], e["data"]["remedy"])
+            for e in ssb.last_trace()["policy_violations"]}
+    assert len(told) == 1
+    reason, remedy = told.pop()
+    assert reason == "protected" and "git clone" in remedy
+    bare = ssb.mkdir("bare")
+    history(ssb, bare)
+    ssb.as_caller(["sh", "-ec", MAKE_STATE["mkdir"]], cwd=bare).ok()
+
+
+# What git does not do when it keeps its repository in order, done by a program of git's name.
+BY_GIT = {
+    "a hook": "git config -f .git/hooks/pre-commit a.b c",
+    "a hook of a module": "git config -f .git/modules/m/hooks/pre-commit a.b c",
+    "a module's settings": "git config -f .git/modules/m/config a.b c",
+    "a hook, moved away": "echo '#include <stdio.h>\n__attribute__((constructor)) void f(void) "
+                          "{ rename(\".git/hooks/x\", \".git/info/x\"); }' > /tmp/x.c; "
+                          "gcc -shared -fPIC /tmp/x.c -o /tmp/x.so; "
+                          "LD_PRELOAD=/tmp/x.so git version",
+    "another file": "git config -f .envrc a.b c",
+    "other settings": "git config -f .git/config.worktree a.b c",
+}
+
+
+@pytest.mark.parametrize("case", BY_GIT)
+def test_gits_name_excuses_only_upkeep(ssb, case):
+    d = ssb.mkdir("d")
+    history(ssb, d)
+    ssb.as_caller(["mkdir", "-p", d / ".git/modules/m/hooks"]).ok()
+    ssb.write(d / ".git/hooks/x", "x")
+    ssb.run("-w", d, "--", "sh", "-c", BY_GIT[case], cwd=d)
+    told = {e["data"]["reason"] for e in ssb.last_trace()["policy_violations"]}
+    assert told == {"protected"}
+    # Nobody can tell these settings from those that `git branch -D` removes.
+    ssb.run("-w", d, "--", "git", "config", "core.fsmonitor", "x", cwd=d)
+    trace = ssb.last_trace()
+    assert not trace["policy_violations"]
+    assert "file_blocked" in {e["kind"] for e in trace["events"]}
+
+
 def test_init_at_the_top_of_a_grant_is_told(ssb):
     """A repository there would be obeyed by the owner's git. The owner can make it before."""
     d = ssb.mkdir("d")

@@ -380,6 +380,7 @@ static void test_rooms_of_classes(void **state)
 			continue;
 		}
 		assert_string_equal(room->name, CLASSES[id].name);
+		assert_true(room->line > TRACE_LINE_FRAME);
 		for (size_t place = 0; place < PLACE_COUNT; place++) {
 			assert_true(room->parts[place].lines > 0);
 		}
