@@ -299,13 +299,16 @@ static bool is_state_name(const char *path)
 	return false;
 }
 
-/* A directory of the sandbox's own root in a grant: nothing but the private state of git is. */
-static bool is_private_state(const struct observer *o, const struct stat *st)
+/* A directory of the sandbox's own root, mounted in a grant: nothing but the private state of git
+ * is. */
+static bool is_private_state(const struct observer *o, int fd, const struct stat *st)
 {
 	struct stat root;
+	struct statx at;
 
 	return S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) != 0 && fstat(o->root, &root) == 0 &&
-	       root.st_dev == st->st_dev;
+	       root.st_dev == st->st_dev && statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &at) == 0 &&
+	       (at.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
 bool observe_is_placeholder(const struct observer *o, const char *path)
@@ -325,7 +328,7 @@ bool observe_is_placeholder(const struct observer *o, const char *path)
 		return (st.st_mode & S_ISVTX) != 0 && is_protected(o, g, path);
 	}
 	return is_state_name(path) &&
-	       (is_private_state(o, &st) ||
+	       (is_private_state(o, fd, &st) ||
 	        (S_ISLNK(st.st_mode) && file_is_link_to(fd, "", OBSERVER_NOTHING)));
 }
 
