@@ -15,29 +15,35 @@
 #include "os/file.h"
 #include "policy/danger_set.h"
 
-/* Most stores are directly in one of these. */
-static const char *const LISTED[] = { "~/", "~/.config/" };
+#define CONFIG "~/.config/"
 
 static void on_host(const char *home, const char *row, char out[PATH_MAX])
 {
 	snprintf(out, PATH_MAX, "%s%s", home, row + 1);
 }
 
-static int add(struct string_list *ret, const char *home, const struct danger_row *row)
-{
-	char path[PATH_MAX];
-
-	on_host(home, row->path, path);
-	return string_list_add(ret, path, DANGER_ROWS_COUNT);
-}
-
-/* Its name, if the place is directly in `dir`; else NULL. */
+/* What follows `dir` in a row that is looked up there; NULL: it is not. Most stores are directly in
+ * the home or in its .config. */
 static const char *name_in(const struct danger_row *row, const char *dir)
 {
+	bool at_config = strncmp(row->path, CONFIG, sizeof(CONFIG) - 1) == 0;
 	size_t n = strlen(dir);
 
-	return strncmp(row->path, dir, n) == 0 && strchr(row->path + n, '/') == NULL ? row->path + n
-	                                                                             : NULL;
+	return (row->flags & DANGER_READ) != 0 && strncmp(row->path, dir, n) == 0 &&
+	                       at_config == (strcmp(dir, CONFIG) == 0)
+	               ? row->path + n
+	               : NULL;
+}
+
+/* A row that begins with `name`, which its directory has: that itself, or something in it. */
+static bool is_there(const char *path, const char *row, const char *name)
+{
+	size_t n = strlen(name);
+
+	return row[n] == '\0' ||
+	       (row[n] == '/' &&
+	        (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0 ||
+	         !file_is_missing(errno)));
 }
 
 /* `name` NULL: all of the directory, since nobody can say which are there. */
@@ -47,8 +53,13 @@ static int add_named(struct string_list *ret, const char *home, const char *dir,
 
 	for (size_t i = 0; failed == 0 && i < DANGER_ROWS_COUNT; i++) {
 		const char *row = name_in(&DANGER_ROWS[i], dir);
-		if (row != NULL && (name == NULL || strcmp(row, name) == 0)) {
-			failed = add(ret, home, &DANGER_ROWS[i]);
+		char path[PATH_MAX];
+		if (row == NULL || (name != NULL && strncmp(row, name, strlen(name)) != 0)) {
+			continue;
+		}
+		on_host(home, DANGER_ROWS[i].path, path);
+		if (name == NULL || is_there(path, row, name)) {
+			failed = string_list_add_once(ret, path, DANGER_ROWS_COUNT);
 		}
 	}
 	return failed;
@@ -64,40 +75,14 @@ static int add_listed(struct string_list *ret, const char *home, const char *dir
 	if (d == NULL) {
 		return file_is_missing(errno) ? 0 : add_named(ret, home, dir, NULL);
 	}
-	for (const struct dirent *e; failed == 0 && (e = readdir(d)) != NULL;) {
+	errno = 0;
+	for (const struct dirent *e; failed == 0 && (e = readdir(d)) != NULL; errno = 0) {
 		failed = add_named(ret, home, dir, e->d_name);
 	}
-	return failed;
-}
-
-/* In the owner's home, dangerous to read, and in none of the directories that are listed. */
-static bool is_deeper(const struct danger_row *row)
-{
-	bool deeper = row->path[0] == '~' && (row->flags & DANGER_READ) != 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(LISTED); i++) {
-		deeper = deeper && name_in(row, LISTED[i]) == NULL;
-	}
-	return deeper;
+	return failed == 0 && errno != 0 ? add_named(ret, home, dir, NULL) : failed;
 }
 
 int observer_stores(const char *home, struct string_list *ret)
 {
-	int failed = 0;
-
-	for (size_t i = 0; failed == 0 && i < ARRAY_LEN(LISTED); i++) {
-		failed = add_listed(ret, home, LISTED[i]);
-	}
-	for (size_t i = 0; failed == 0 && i < DANGER_ROWS_COUNT; i++) {
-		char path[PATH_MAX];
-		if (!is_deeper(&DANGER_ROWS[i])) {
-			continue;
-		}
-		on_host(home, DANGER_ROWS[i].path, path);
-		if (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0 ||
-		    !file_is_missing(errno)) {
-			failed = add(ret, home, &DANGER_ROWS[i]);
-		}
-	}
-	return failed;
+	return add_listed(ret, home, "~/") != 0 ? -1 : add_listed(ret, home, CONFIG);
 }
