@@ -43,7 +43,12 @@ static int parse_line(char *line, struct mount *ret)
 	}
 	unescape(field[3]);
 	unescape(field[4]);
-	*ret = (struct mount){ field[2], field[3], field[4] };
+	const char *next = strtok_r(NULL, " ", &save);
+	while (next != NULL && strcmp(next, "-") != 0) {
+		next = strtok_r(NULL, " ", &save);
+	}
+	const char *type = next != NULL ? strtok_r(NULL, " ", &save) : NULL;
+	*ret = (struct mount){ field[2], field[3], field[4], type != NULL ? type : "" };
 	return 0;
 }
 

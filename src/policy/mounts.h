@@ -8,6 +8,7 @@ struct mount {
 	const char *dev;   /* "8:1" */
 	const char *root;  /* which part of that file system is mounted */
 	const char *point; /* where */
+	const char *type;  /* "ext4", "fuse.sshfs"; "" if unknown */
 };
 
 struct mounts {

@@ -123,7 +123,47 @@ int links_add(struct links *l, const struct ssb_plan *plan, const char *path, bo
 	return 0;
 }
 
-char *links_follow(struct links *l, const struct ssb_plan *plan, const char *path, bool *ret_there)
+/* Another machine or program answers there, or a look alone mounts something. */
+static bool is_remote(const char *type)
+{
+	static const char *const FIRST[] = { "9p",   "afs",  "autofs",   "ceph",    "cifs",
+		                             "coda", "fuse", "gfs",      "lustre",  "nfs",
+		                             "smb",  "ocfs", "orangefs", "virtiofs" };
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(FIRST); i++) {
+		found = found || strncmp(type, FIRST[i], strlen(FIRST[i])) == 0;
+	}
+	return found;
+}
+
+/* Does the path lie in a file system that may never answer, and in which the owner has granted
+ * nothing? -1 with errno. */
+static int is_far(struct links *l, const struct ssb_plan *plan, const char *path)
+{
+	if (l->mounts.n == 0 && mounts_load(&l->mounts) != 0) {
+		return -1;
+	}
+	const struct mount *m = mounts_of(&l->mounts, path);
+	if (m == NULL || !is_remote(m->type)) {
+		return 0;
+	}
+	bool known = mounts_of(&l->mounts, plan->home) == m;
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		known = known || mounts_of(&l->mounts, plan->grants[i].path) == m;
+	}
+	return !known;
+}
+
+static bool is_skills(const struct ssb_plan *plan, const char *path)
+{
+	const struct grant *g = plan_shown_by(plan, path);
+
+	return g != NULL && grant_is_written(g);
+}
+
+char *links_follow(struct links *l, const struct ssb_plan *plan, const char *path, bool by_skill,
+                   bool *ret_there)
 {
 	struct walk w = { .done = "" };
 	char to[PATH_MAX];
@@ -140,6 +180,15 @@ char *links_follow(struct links *l, const struct ssb_plan *plan, const char *pat
 		if ((up && links_add(l, plan, w.done, false) != 0) || go_on(&w) != 0) {
 			return NULL;
 		}
+		int far = by_skill ? is_far(l, plan, w.done[0] != '\0' ? w.done : "/") : 0;
+		if (far < 0) {
+			return NULL;
+		}
+		if (far > 0) {
+			there = false;
+			why = EXDEV;
+			continue;
+		}
 		ssize_t n = readlink(w.done[0] != '\0' ? w.done : "/", to, sizeof(to) - 1);
 		if (n < 0 && errno != EINVAL && errno != EACCES && !file_is_missing(errno)) {
 			return NULL;
@@ -152,6 +201,7 @@ char *links_follow(struct links *l, const struct ssb_plan *plan, const char *pat
 		to[n] = '\0';
 		there = links++ < MAX_LINKS_OF_PATH;
 		why = ELOOP;
+		by_skill = by_skill || is_skills(plan, w.done);
 		if (links_add(l, plan, w.done, true) != 0 || (there && go_by(&w, to) != 0)) {
 			return NULL;
 		}
@@ -169,4 +219,5 @@ void links_done(struct links *l)
 	}
 	l->n = 0;
 	string_list_done(&l->paths);
+	mounts_done(&l->mounts);
 }

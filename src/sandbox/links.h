@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "base/string_list.h"
+#include "policy/mounts.h"
 #include "policy/plan.h"
 
 /* Stays where it is. */
@@ -26,6 +27,7 @@ struct links {
 	size_t n;
 	struct held v[MAX_HELD];
 	struct string_list paths; /* in the sandbox, of those that are read-only */
+	struct mounts mounts;     /* of the host; read when they matter */
 };
 
 struct repos;
@@ -37,8 +39,14 @@ int links_add(struct links *l, const struct ssb_plan *plan, const char *path, bo
 
 /* Where an absolute path of the host leads: new, without a symlink; as far as the first
  * name that is not there, or closed to the caller (*ret_there is false, errno says which). What
- * it goes by is added to `l`. NULL with errno. */
-char *links_follow(struct links *l, const struct ssb_plan *plan, const char *path, bool *ret_there);
+ * it goes by is added to `l`. NULL with errno.
+ *
+ * A skill must not choose what the caller waits for: where a link that it could write leads (or
+ * `by_skill`: the path itself is a skill's word), no file system is asked that may never answer,
+ * such as NFS and FUSE, unless a grant or the home lies there. The way ends where it is mounted,
+ * with EXDEV. */
+char *links_follow(struct links *l, const struct ssb_plan *plan, const char *path, bool by_skill,
+                   bool *ret_there);
 
 /* Adds what the protected names lead to, of the writable grants and of the repositories in
  * them, and what the settings of these name; when all that is to be held has its placeholder. What

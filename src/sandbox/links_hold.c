@@ -1,5 +1,6 @@
 /* links_hold.c - the names that the host obeys, directory by directory, and what those of them that
  * are symlinks mean. */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,7 @@ static int hold_there(const struct link_holder *h, const char *path)
 {
 	struct stat st;
 	bool there;
-	auto_free char *real = links_follow(h->links, h->plan, path, &there);
+	auto_free char *real = links_follow(h->links, h->plan, path, false, &there);
 	auto_free char *above = real != NULL ? path_parent(real) : NULL;
 
 	if (real == NULL || above == NULL) {
@@ -77,7 +78,7 @@ static int hold_meant(const struct link_holder *h, const char *link, bool is_dir
 	if (is_of_others(h->plan, link)) {
 		return 0;
 	}
-	auto_free char *real = links_follow(h->links, h->plan, link, &there);
+	auto_free char *real = links_follow(h->links, h->plan, link, false, &there);
 	int why = errno;
 	const struct grant *g = real != NULL ? plan_shown_by(h->plan, real) : NULL;
 	if (real == NULL) {
@@ -104,27 +105,29 @@ static int hold_meant(const struct link_holder *h, const char *link, bool is_dir
 struct obeyed {
 	const struct link_holder *holder;
 	char path[PATH_MAX];
-	unsigned levels;
+	int dir;
+	unsigned levels; /* 1 or 2 */
 	size_t entries;
 };
 
-static bool leads_out(const struct obeyed *o, int dir, const char *name)
+/* `rest` is the link's path in what is obeyed. Nothing outside of that is looked at: an earlier run
+ * may have chosen where it leads. */
+static bool leads_out(const struct obeyed *o, const char *rest)
 {
-	char to[PATH_MAX];
-	auto_fd at = openat(dir, name, O_PATH | O_CLOEXEC);
+	auto_fd at = file_openat2(o->dir, rest, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_XDEV);
 
-	return at < 0 || file_path(at, to, sizeof(to)) < 0 || path_beneath(to, o->path) == NULL;
+	return at < 0;
 }
 
-static int take_link(struct obeyed *o, int dir, const char *within, const char *name)
+static int take_link(struct obeyed *o, const char *within, const char *name)
 {
-	char link[PATH_MAX];
+	char rest[2 * NAME_MAX + 2], link[PATH_MAX];
 
-	if (!leads_out(o, dir, name)) {
+	snprintf(rest, sizeof(rest), "%s%s%s", within, *within != '\0' ? "/" : "", name);
+	if (!leads_out(o, rest)) {
 		return 0;
 	}
-	int n = snprintf(link, sizeof(link), "%s/%s%s%s", o->path, within,
-	                 *within != '\0' ? "/" : "", name);
+	int n = snprintf(link, sizeof(link), "%s/%s", o->path, rest);
 	errno = ENAMETOOLONG;
 	if (n < 0 || (size_t)n >= sizeof(link) ||
 	    hold_meant(o->holder, link, false, o->path) != 0) {
@@ -174,7 +177,7 @@ static int take_links(struct obeyed *o, int at, const char *name, const char *wi
 		    !file_is_missing(errno)) {
 			return fail_obeyed(o, within);
 		}
-		if ((S_ISLNK(st.st_mode) && take_link(o, list, within, e->d_name) != 0) ||
+		if ((S_ISLNK(st.st_mode) && take_link(o, within, e->d_name) != 0) ||
 		    (S_ISDIR(st.st_mode) && level < o->levels &&
 		     take_links(o, list, e->d_name, e->d_name, level + 1) != 0)) {
 			return -1;
@@ -183,14 +186,40 @@ static int take_links(struct obeyed *o, int at, const char *name, const char *wi
 	return errno != 0 ? fail_obeyed(o, within) : 0;
 }
 
+/* A directory with names that the host obeys. */
+struct names_at {
+	int dir;
+	const char *path; /* of it, absolute */
+	bool gitdir;      /* see repos.h */
+	unsigned levels;  /* see hold_obeyed() */
+	const bool *few;  /* which of them can be there at all; NULL: any */
+};
+
+/* Follows links only as far as links_follow() does. */
+static int open_obeyed(const struct link_holder *h, const struct names_at *in, const char *name)
+{
+	bool there;
+	int fd = file_openat2(in->dir, name, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+
+	if (fd >= 0 || errno != ELOOP) {
+		return fd;
+	}
+	auto_free char *link = path_from(in->path, name);
+	auto_free char *real =
+	        link != NULL ? links_follow(h->links, h->plan, link, false, &there) : NULL;
+	return real != NULL && there ? file_open_nosymlink(real, O_PATH | O_DIRECTORY) : -1;
+}
+
 /* Of a directory that is to be read-only: a hook that is a symlink to a script of the tree, say,
  * is what it leads to. With two levels .claude/skills/x is looked at, and nothing deeper. */
-static int hold_obeyed(const struct link_holder *h, int dir, const char *name, unsigned levels)
+static int hold_obeyed(const struct link_holder *h, const struct names_at *in, const char *name)
 {
-	struct obeyed o = { .holder = h, .levels = levels };
-	auto_fd at = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_fd at = open_obeyed(h, in, name);
+	struct obeyed o = { .holder = h, .dir = at, .levels = in->levels };
 
-	if (at < 0 && (file_is_missing(errno) || errno == ELOOP || errno == EACCES)) {
+	assert(o.levels <= 2); /* take_links() knows the name of one directory on its way */
+	if (at < 0 &&
+	    (file_is_missing(errno) || errno == ELOOP || errno == EACCES || errno == EXDEV)) {
 		return 0; /* the way there was judged before */
 	}
 	if (at < 0 || file_path(at, o.path, sizeof(o.path)) < 0) {
@@ -230,15 +259,6 @@ static int hold_name(const struct link_holder *h, int dir, const char *where, co
 	return part > 0 ? hold_meant(h, link, is_dir, NULL) : 0;
 }
 
-/* A directory with names that the host obeys. */
-struct names_at {
-	int dir;
-	const char *path; /* of it, absolute */
-	bool gitdir;      /* see repos.h */
-	unsigned levels;  /* see hold_obeyed() */
-	const bool *few;  /* which of them can be there at all; NULL: any */
-};
-
 static int hold_names(const struct link_holder *h, const struct names_at *at)
 {
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
@@ -254,7 +274,7 @@ static int hold_names(const struct link_holder *h, const struct names_at *at)
 			                "if it is a symlink, remove it",
 			                name, at->path);
 		}
-		if (p->is_dir && hold_obeyed(h, at->dir, name, at->levels) != 0) {
+		if (p->is_dir && hold_obeyed(h, at, name) != 0) {
 			return -1;
 		}
 	}
@@ -337,6 +357,8 @@ static int hold_gitdir(const struct link_holder *h, const char *path)
 /* What the settings of repositories name. */
 static int hold_named(const struct link_holder *h, const struct repos *repos)
 {
+	static const struct names_at ANYWHERE = { .dir = AT_FDCWD, .path = "/", .levels = 2 };
+
 	for (size_t i = 0; i < repos->n_named; i++) {
 		const struct named *n = &repos->named[i];
 		const struct grant *g = &h->plan->grants[n->grant];
@@ -355,12 +377,12 @@ static int hold_named(const struct link_holder *h, const struct repos *repos)
 			                "settings there name",
 			                g->path, n->path, g->where);
 		}
-		if (!owners && hold_obeyed(h, AT_FDCWD, path, 2) != 0) {
+		if (!owners && hold_obeyed(h, &ANYWHERE, path) != 0) {
 			return -1;
 		}
 	}
 	for (size_t i = 0; i < repos->hooks.n; i++) {
-		if (hold_obeyed(h, AT_FDCWD, repos->hooks.v[i], 2) != 0) {
+		if (hold_obeyed(h, &ANYWHERE, repos->hooks.v[i]) != 0) {
 			return -1;
 		}
 	}

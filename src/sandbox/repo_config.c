@@ -25,7 +25,8 @@ struct reading {
 	const char *tree;
 	char *gitdir;    /* that it shares with other trees; owned, NULL: there is no repository */
 	const char *dir; /* of the file that is read */
-	struct string_list files;
+	bool by_skill;   /* what is read may be a skill's word */
+	struct string_list files[2]; /* by that */
 	const char *cut;
 	struct ssb_error *err;
 	bool failed; /* by what err says, or without memory */
@@ -40,6 +41,20 @@ static void stop(struct reading *r, const char *path)
 	r->failed = true;
 }
 
+/* See links_follow(). Such a place is not looked at. */
+static bool is_far(struct reading *r, const char *path)
+{
+	bool there = false;
+	auto_free char *real = links_follow(&r->found->links, r->plan, path, r->by_skill, &there);
+
+	if (real == NULL && (errno == ENAMETOOLONG || errno == E2BIG)) {
+		r->cut = TOO_LONG;
+	} else if (real == NULL) {
+		stop(r, path);
+	}
+	return real == NULL || (!there && errno == EXDEV);
+}
+
 /* Opens a file of a disk to be read; -1: there is none. Anything else is not even opened: that
  * alone starts a watchdog, or lets the writer of a FIFO go on, and what the kernel tells may be
  * told once. What is there and cannot be read ends the run: nobody knows what it names. */
@@ -47,12 +62,11 @@ static int open_file(struct reading *r, const char *path)
 {
 	struct stat st;
 	char link[32];
-	auto_fd at = open(path, O_PATH | O_CLOEXEC);
 
-	if (at < 0 && errno == ENAMETOOLONG) {
-		r->cut = TOO_LONG;
+	if (is_far(r, path)) {
 		return -1;
 	}
+	auto_fd at = open(path, O_PATH | O_CLOEXEC);
 	if (at < 0 || fstat(at, &st) != 0) {
 		if (links_is_unread(AT_FDCWD, path)) {
 			stop(r, path);
@@ -117,7 +131,8 @@ static void add_to(struct reading *r, struct string_list *l, size_t max, const c
 
 static void add_file(struct reading *r, const char *path)
 {
-	add_to(r, &r->files, MAX_REPO_CONFIGS, path, "git's settings in it include too many files");
+	add_to(r, &r->files[r->by_skill], MAX_REPO_CONFIGS, path,
+	       "git's settings in it include too many files");
 }
 
 /* The machine's and the owner's, which hold for every tree. */
@@ -148,7 +163,8 @@ static void add_gitdir(struct reading *r, const char *path)
 {
 	bool there = false;
 	auto_free char *real =
-	        path != NULL ? links_follow(&r->found->links, r->plan, path, &there) : NULL;
+	        path != NULL ? links_follow(&r->found->links, r->plan, path, r->by_skill, &there)
+	                     : NULL;
 
 	if (path != NULL && real == NULL && errno != ENAMETOOLONG && errno != E2BIG) {
 		stop(r, path);
@@ -181,6 +197,9 @@ static void add_own_files(struct reading *r)
 		add_gitdir(r, gitdir);
 		add_gitdir(r, shared);
 	}
+	if (is_far(r, gitdir)) {
+		return;
+	}
 	if (access(gitdir, F_OK) == 0) {
 		r->gitdir = steal_ptr(shared != NULL ? &shared : &gitdir);
 	} else if (errno != ENAMETOOLONG && links_is_unread(AT_FDCWD, gitdir)) {
@@ -206,7 +225,7 @@ static void add_named(struct reading *r, const char *path, bool is_dir)
 	static const char TOO_MANY[] = "git's settings in it name too many places";
 	struct repos *f = r->found;
 	bool there;
-	auto_free char *real = links_follow(&f->links, r->plan, path, &there);
+	auto_free char *real = links_follow(&f->links, r->plan, path, r->by_skill, &there);
 
 	if (real == NULL && (errno == ENAMETOOLONG || errno == E2BIG)) {
 		r->cut = TOO_LONG;
@@ -277,25 +296,39 @@ static void take_name(void *arg, enum git_config_name name, const char *value)
 	}
 }
 
+/* The lists grow as they are read: what a file says that the skill may have written is a skill's
+ * word. */
+static void read_files(struct reading *r, bool by_skill)
+{
+	const struct string_list *l = &r->files[by_skill];
+
+	for (size_t i = 0; i < l->n && !r->failed; i++) {
+		auto_buf text;
+		auto_free char *path = strdup(l->v[i]);
+		auto_free char *dir = path != NULL ? path_parent(path) : NULL;
+		buf_init(&text, MAX_REPO_CONFIG);
+		r->dir = dir;
+		r->failed |= dir == NULL;
+		r->by_skill = by_skill;
+		if (!r->failed && read_text(r, path, &text)) {
+			r->by_skill = by_skill || is_written(r->plan, path);
+			git_config_read(text.data, text.len, take_name, r);
+		}
+	}
+}
+
 int repo_config_read(const struct ssb_plan *plan, struct repos *found, const char *tree,
                      const char **ret_cut, struct ssb_error *err)
 {
 	struct reading r = { .plan = plan, .found = found, .tree = tree, .err = err };
 
 	add_common_files(&r);
+	r.by_skill = is_written(plan, tree);
 	add_own_files(&r);
-	/* The list grows as they are read. */
-	for (size_t i = 0; i < r.files.n && !r.failed; i++) {
-		auto_buf text;
-		auto_free char *dir = path_parent(r.files.v[i]);
-		buf_init(&text, MAX_REPO_CONFIG);
-		r.dir = dir;
-		r.failed |= dir == NULL;
-		if (!r.failed && read_text(&r, r.files.v[i], &text)) {
-			git_config_read(text.data, text.len, take_name, &r);
-		}
-	}
-	string_list_done(&r.files);
+	read_files(&r, false);
+	read_files(&r, true);
+	string_list_done(&r.files[false]);
+	string_list_done(&r.files[true]);
 	free(r.gitdir);
 	if (r.cut != NULL) {
 		*ret_cut = r.cut;

@@ -118,7 +118,7 @@ static struct git_place place_of(struct repos_search *s, const struct git_place 
 	auto_free char *dir = path_join(s->plan->grants[from->grant].path, from->path);
 	auto_free char *path = dir != NULL ? path_from(dir, to) : NULL;
 	auto_free char *real =
-	        path != NULL ? links_follow(&s->found->links, s->plan, path, &there) : NULL;
+	        path != NULL ? links_follow(&s->found->links, s->plan, path, true, &there) : NULL;
 
 	if (real == NULL && path != NULL && (errno == ENAMETOOLONG || errno == E2BIG)) {
 		repos_cut(s, "the way to a git directory is too long");

@@ -349,3 +349,64 @@ def test_place_of_a_grant_is_not_made_by_a_symlink(user):
     (outer / "a").unlink()
     (outer / "moved").rename(outer / "a")
     user.as_caller(command).ok()    # control: left alone it starts
+
+
+# A file system of a program: it notes every name that is looked up in it, and has none.
+FAR = """
+import ctypes, errno, os, struct, subprocess, sys, threading
+far, *command = sys.argv[1:]
+fuse = os.open('/dev/fuse', os.O_RDWR)
+options = f'fd={fuse},rootmode=40000,user_id=0,group_id=0,allow_other'.encode()
+assert ctypes.CDLL(None).mount(b'far', far.encode(), b'fuse', 0, options) == 0
+seen = []
+def serve():
+    while True:
+        try:
+            request = os.read(fuse, 1 << 17)
+        except OSError:
+            return
+        op, unique = struct.unpack_from('<IQ', request, 4)
+        if op == 26:    # INIT
+            answer = struct.pack('<IIIIHHII', 7, 31, 0, 0, 0, 0, 4096, 1).ljust(64, bytes(1))
+            os.write(fuse, struct.pack('<IiQ', 16 + len(answer), 0, unique) + answer)
+        elif op not in (2, 36, 42):    # FORGET, INTERRUPT, BATCH_FORGET
+            if op == 1:    # LOOKUP
+                seen.append(request[40:].split(bytes(1))[0].decode())
+            os.write(fuse, struct.pack('<IiQ', 16, -errno.ENOENT, unique))
+threading.Thread(target=serve, daemon=True).start()
+code = subprocess.run(command).returncode
+print('seen', *sorted(set(seen)))
+sys.exit(code)
+"""
+LED_FAR = {
+    "a hook": ("ln -s {far}/a/b {d}/sub/.git/hooks/x", "{d}/sub/.git/hooks/x"),
+    "hooks": ("rm -r {d}/sub/.git/hooks; ln -s {far}/a {d}/sub/.git/hooks", "{d}/sub/.git/hooks/x"),
+    "settings": ("ln -sf {far}/a {d}/sub/.git/config", "{d}/sub/.git/config"),
+    "by another link": ("ln -s {far} {d}/l; ln -s ../../../l/a/b {d}/sub/.git/hooks/x",
+                        "{d}/sub/.git/hooks/x"),
+    "a directory at the top": ("ln -s {far}/a/b {d}/.claude", "{d}/.claude/x"),
+    "a skill": ("mkdir -p {d}/.claude/skills; ln -s {far}/a {d}/.claude/skills/x",
+                "{d}/.claude/skills/x"),
+    "a git directory": ("rm -r {d}/sub/.git; echo 'gitdir: {far}/a' > {d}/sub/.git", "{far}/a"),
+    "settings that include": ("git config -f {d}/sub/.git/config include.path {far}/a/b",
+                              "{far}/a"),
+    "hooks by settings": ("git config -f {d}/sub/.git/config core.hooksPath {far}/a/b", "{far}/a"),
+}
+
+
+@pytest.mark.parametrize("how", LED_FAR)
+def test_what_a_skill_leaves_leads_to_no_far_place(ssb, how):
+    """A file system that another program answers for may never answer: an earlier run must not
+    choose that the next start waits for it."""
+    d, far, sub = ssb.mkdir("d"), ssb.mkdir("far"), ssb.mkdir("d/sub")
+    ssb.as_caller(["git", "init", "-q", sub]).ok()
+    leave, name = (s.format(d=d, far=far) for s in LED_FAR[how])
+
+    def there(*command):
+        return execute(["unshare", "-m", "--propagation", "private", PYTHON, "-c", FAR, far,
+                        *ssb.identity(), *command], env=ssb.environment(), cwd=ssb.work)
+    ssb.as_caller(["mkdir", "-p", sub / ".git/hooks"]).ok()
+    ssb.as_caller(["sh", "-c", leave]).ok()
+    assert there("test", "-e", name).text == "seen a\n", "the way leads there"
+    r = there(ssb.binary, "run", "-w", d, "--", "true").ok()
+    assert r.text == "seen\n", repr(r)
