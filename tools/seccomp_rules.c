@@ -563,7 +563,7 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 
 	/* The maker of unix sockets: it opens no file, and reads of one that it is given. */
 	{ IN_MAKER, TO_ANY, ALLOW,
-	  "bind connect listen chdir umask fchmod close poll ppoll recvmsg sendto pread64 "
+	  "bind connect listen unlinkat chdir umask fchmod close poll ppoll recvmsg sendto pread64 "
 	  "clock_gettime exit exit_group rt_sigreturn restart_syscall "
 	  /* before _exit() in sanitizer builds */
 	  "sigaltstack" },

@@ -193,7 +193,8 @@ void observe_judge_own_socket(const struct observer *o, const struct resolved *a
 /* A call that makes a unix socket of its own, if the profile has any (observe_unix.c). */
 bool observe_unix_own(const struct observer *o, const struct seccomp_data *call);
 /* Both hand the call over to the maker. False: it is not one of these, or there is no maker, and
- * nothing was answered; of the second, an errno to answer with. */
+ * nothing was answered; of the second, an errno to answer with. While the maker has too many calls,
+ * the caller is told that there is no room. */
 bool observe_unix_socket(struct observer *o, const struct seccomp_notif *n);
 int observe_unix_address(struct observer *o, const struct seccomp_notif *n,
                          const struct sockaddr_un *to, socklen_t len);

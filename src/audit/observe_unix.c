@@ -155,7 +155,15 @@ bool observe_unix_socket(struct observer *o, const struct seccomp_notif *n)
 	    seccomp_eval(seccomp_blob(profile, true, true), &n->data) != SECCOMP_RET_ALLOW) {
 		return false;
 	}
-	return (o->maker.requests >= 0 || start_maker(o, n)) && hand(o, &r, -1);
+	if (o->maker.requests < 0 && !start_maker(o, n)) {
+		return false;
+	}
+	bool handed = hand(o, &r, -1);
+	if (!handed && errno == EAGAIN) { /* the profile has it: there is no room now */
+		notify_refuse(o->listener, n, ENOBUFS);
+		return true;
+	}
+	return handed;
 }
 
 int observe_unix_address(struct observer *o, const struct seccomp_notif *n,
@@ -181,5 +189,8 @@ int observe_unix_address(struct observer *o, const struct seccomp_notif *n,
 		return again;
 	}
 	bool waits = r.call == UNIX_CONNECT && !r.nonblock;
-	return hand(o, &r, waits ? status : -1) ? 0 : errno == EAGAIN ? EAGAIN : EACCES;
+	if (hand(o, &r, waits ? status : -1)) {
+		return 0;
+	}
+	return errno != EAGAIN ? EACCES : r.call == UNIX_BIND ? ENOBUFS : EAGAIN;
 }

@@ -173,7 +173,7 @@
 #define MAX_UNIX_CWD        1024 /* bytes; a longer working directory has no relative names */
 #define MAX_UNIX_WAITS      48   /* connect() calls of one run that wait; each holds an fd */
 #define MAX_UNIX_WAITS_EACH 32   /* of them for one listener */
-#define MAX_UNIX_CALLS      64   /* of one run, under way or waiting */
+#define MAX_UNIX_CALLS      512  /* of one run, under way or waiting */
 
 /* What the broker holds of bytes that cannot go on yet */
 #define MIN_HEAD_BYTES 4096         /* room for a connection's first ones; it grows */
@@ -279,7 +279,7 @@
 #define MAX_REPOS        256         /* or fewer: each holds an fd for each name */
 #define MAX_KNOWN_BYTES  (1UL << 20) /* of one file that runs keep for later ones */
 #define MAX_REPO_CONFIG  (64 * 1024) /* bytes of one file of git's settings */
-#define MAX_REPO_CONFIGS 32          /* such files of one tree, with those that they include */
+#define MAX_REPO_CONFIGS 32          /* of one tree, or of the owner; with what they include */
 #define MAX_WORKTREES    32          /* of one repository that are held one by one */
 #define MAX_GITDIRS      512         /* git directories that lie apart from their trees */
 #define MAX_AROUND       1024        /* directories above writable grants */

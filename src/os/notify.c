@@ -72,7 +72,7 @@ void notify_refuse(int listener, const struct seccomp_notif *n, int error)
 	notify_refuse_id(listener, n->id, error);
 }
 
-void notify_give(int listener, uint64_t id, int fd, int as, bool cloexec)
+bool notify_give(int listener, uint64_t id, int fd, int as, bool cloexec)
 {
 	struct seccomp_notif_addfd give = { .id = id,
 		                            .flags = as < 0 ? SECCOMP_ADDFD_FLAG_SEND
@@ -83,9 +83,12 @@ void notify_give(int listener, uint64_t id, int fd, int as, bool cloexec)
 
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &give) < 0) {
 		notify_refuse_id(listener, id, errno);
-	} else if (as >= 0) {
+		return false;
+	}
+	if (as >= 0) {
 		(void)answer(listener, &(struct seccomp_notif_resp){ .id = id });
 	}
+	return true;
 }
 
 bool notify_valid_id(int listener, uint64_t id)

@@ -42,8 +42,9 @@ void notify_refuse_id(int listener, uint64_t id, int error);
 void notify_interrupt_id(int listener, uint64_t id);
 
 /* Answers it with a copy of `fd` (borrowed). `as` is the number that it gets in the caller, in the
- * place of what has it now, and the call succeeds with 0; -1: any, which the call returns. */
-void notify_give(int listener, uint64_t id, int fd, int as, bool cloexec);
+ * place of what has it now, and the call succeeds with 0; -1: any, which the call returns. False:
+ * the caller did not get it. */
+bool notify_give(int listener, uint64_t id, int fd, int as, bool cloexec);
 
 /* Does it still wait? If not, what was read since may be another process's. */
 bool notify_valid(int listener, const struct seccomp_notif *n);

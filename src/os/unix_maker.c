@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -111,6 +112,17 @@ static int bind_here(int fd, const struct unix_request *r)
 	return listen(fd, 0) != 0 ? -1 : fchmod(fd, UNIX_MODE_BOUND);
 }
 
+/* Nobody has the socket: a caller that makes its call again must find the name free. */
+static void unbind(const struct unix_request *r)
+{
+	char name[sizeof(r->to.sun_path) + 1] = "";
+
+	memcpy(name, r->to.sun_path, r->len - offsetof(struct sockaddr_un, sun_path));
+	if (name[0] != '\0') {
+		(void)unlinkat(AT_FDCWD, name, 0);
+	}
+}
+
 static int connect_here(int fd, const struct unix_request *r)
 {
 	if (connect(fd, (const struct sockaddr *)&r->to, r->len) != 0 ||
@@ -142,8 +154,10 @@ static bool serve(int listener, const struct unix_request *r)
 	}
 	if (failed != 0) {
 		notify_refuse_id(listener, r->id, errno);
-	} else {
-		notify_give(listener, r->id, fd, r->call == UNIX_SOCKET ? -1 : r->fd, r->cloexec);
+	} else if (!notify_give(listener, r->id, fd, r->call == UNIX_SOCKET ? -1 : r->fd,
+	                        r->cloexec) &&
+	           r->call == UNIX_BIND) {
+		unbind(r);
 	}
 	return true;
 }
@@ -262,10 +276,11 @@ static void try_all(int listener)
 
 static void take_request(int listener, int requests)
 {
-	struct unix_request r;
+	struct unix_request r = { 0 };
 	struct msg_fds fds;
 
-	if (msg_recv(requests, &r, sizeof(r), &fds) != (ssize_t)sizeof(r) || fds.n > 1) {
+	if (msg_recv(requests, &r, sizeof(r), &fds) < (ssize_t)offsetof(struct unix_request, cwd) ||
+	    fds.n > 1) {
 		_exit(0);
 	}
 	auto_fd status = fds.n == 1 ? fds.v[0] : -1;
@@ -338,7 +353,8 @@ int unix_maker_start(struct unix_maker *m, const struct unix_maker_setup *setup)
 		errno = EACCES;
 		return -1;
 	}
-	/* A maker that is behind never holds the supervisor up. */
+	/* A maker that is behind never holds the supervisor up. The kernel's own bound counts. */
+	(void)setsockopt(ours, SOL_SOCKET, SO_SNDBUF, &(int){ INT_MAX / 2 }, sizeof(int));
 	(void)fcntl(ours, F_SETFL, O_RDWR | O_NONBLOCK);
 	made.requests = steal_fd(&ours);
 	*m = made;
@@ -355,5 +371,8 @@ int unix_maker_hand(const struct unix_maker *m, const struct unix_request *r, in
 {
 	const struct msg_fds fds = { .v = { status }, .n = status >= 0 ? 1 : 0 };
 
-	return msg_send(m->requests, r, sizeof(*r), &fds);
+	/* Its last member is sent as long as it is: then there is room for more calls. */
+	size_t size = offsetof(struct unix_request, cwd) + strnlen(r->cwd, sizeof(r->cwd) - 1) + 1;
+
+	return msg_send(m->requests, r, size, &fds);
 }

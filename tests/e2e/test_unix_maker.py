@@ -237,3 +237,105 @@ def test_those_who_wait_are_bounded(ssb, n, refused):
         run.kill()
         rest = run.communicate(timeout=60)[0]
     assert b"full" not in rest
+
+
+CROWD = """
+import errno, os, socket, sys, threading
+n = int(sys.argv[1])
+socket.socket(socket.AF_UNIX).close()    # the maker is there
+print('ready', flush=True)
+sys.stdin.readline()
+def make():
+    try:
+        socket.socket(socket.AF_UNIX).close()
+        print('made\\n', end='', flush=True)
+    except OSError as e:
+        print(errno.errorcode[e.errno] + '\\n', end='', flush=True)
+threading.stack_size(65536)
+threads = [threading.Thread(target=make) for _ in range(n)]
+for t in threads:
+    t.start()
+print('started\\n', end='', flush=True)
+for t in threads:
+    t.join()
+"""
+
+
+@pytest.mark.parametrize("n, full", [(150, False), (700, True)])
+def test_a_crowd_at_once(ssb, n, full):
+    """While the maker does nothing, the calls of many threads wait; what it has no room for ends as
+    the kernel's own would, and is no denial."""
+    skill = ssb.skill(CROWD, args=["main.py", str(n)], write=[ssb.mkdir("work")],
+                      resources={"max_processes": 1000, "memory_mb": 2048})
+    run = ssb.popen([ssb.binary, "run", "--timeout", "100", skill], bufsize=0, stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert run.stdout.readline() == b"ready\n"
+        maker = maker_of(run.pid)
+        os.kill(maker, signal.SIGSTOP)
+        run.stdin.write(b"go\n")
+        run.stdin.flush()
+        lines = []
+        while b"started" not in lines or (full and b"ENOBUFS" not in lines):
+            lines.append(run.stdout.readline().strip())
+            assert lines[-1] != b"", lines
+        os.kill(maker, signal.SIGCONT)
+        out, errors = run.communicate(timeout=60)
+    finally:
+        run.kill()
+    lines += out.split()
+    assert run.returncode == 0, errors
+    assert set(lines) == {b"started", b"made"} | ({b"ENOBUFS"} if full else set())
+    assert len(lines) == n + 1
+    assert not [e for e in ssb.last_trace()["events"] if e["kind"] == "syscall.blocked"]
+
+
+BINDS = """
+import os, signal, socket, sys
+name = '/tmp/name'
+s = socket.socket(socket.AF_UNIX)
+print('ready', flush=True)
+sys.stdin.readline()
+child = os.fork()
+if child == 0:
+    s.bind(name)
+    os._exit(0)
+sys.stdin.readline()
+print(os.path.exists(name), flush=True)
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+print('killed', flush=True)
+sys.stdin.readline()
+s.bind(name)
+print('bound', flush=True)
+"""
+
+
+def test_a_name_that_nobody_got_is_free_again(ssb):
+    """The caller ends (or is paused) after the maker has bound the name, and before it gets it."""
+    log = ssb.mkdir("log") / "strace"
+    skill = ssb.skill(BINDS, write=[ssb.mkdir("work")])
+    run = ssb.popen([ssb.binary, "run", "--timeout", "100", skill], stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def say():
+        run.stdin.write(b"go\n")
+        run.stdin.flush()
+    try:
+        assert run.stdout.readline() == b"ready\n"
+        maker = maker_of(run.pid)
+        # It stops when it comes back from there: the name is made, and not given yet.
+        tracer = subprocess.Popen(["strace", "-o", log, "-e", "trace=fchmod", "-e",
+                                   "inject=fchmod:signal=SIGSTOP:when=1", "-p", str(maker)])
+        wait_for(lambda: field(maker, "TracerPid") != "0")
+        say()
+        wait_for(lambda: "stopped by SIGSTOP" in log.read_text())
+        say()
+        assert (run.stdout.readline(), run.stdout.readline()) == (b"True\n", b"killed\n")
+        os.kill(maker, signal.SIGCONT)
+        say()
+        assert run.stdout.readline() == b"bound\n"
+    finally:
+        run.kill()
+        run.communicate(timeout=60)
+        tracer.wait(60)
