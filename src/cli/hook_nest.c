@@ -75,8 +75,8 @@ static void put_shell(struct nest *n, const struct shell_command *c, size_t at)
 	}
 }
 
-/* What env(1) takes apart by itself: "-S TEXT", "-iSTEXT", "--split-string=TEXT". NULL: the word is
- * no such option; "": the text is the next word. */
+/* What env(1) takes apart by itself: "-S TEXT", "-iSTEXT", "--split-string=TEXT", which may be cut
+ * to "--s=TEXT". NULL: the word is no such option; "": the text is the next word. */
 static const char *split_text(const char *word)
 {
 	static const char LONG[] = "--split-string";
@@ -85,11 +85,11 @@ static const char *split_text(const char *word)
 	if (s != NULL) {
 		return s + 1;
 	}
-	if (strncmp(word, LONG, strlen(LONG)) != 0) {
+	size_t len = strcspn(word, "=");
+	if (len < strlen("--s") || len > strlen(LONG) || strncmp(word, LONG, len) != 0) {
 		return NULL;
 	}
-	word += strlen(LONG);
-	return *word == '=' ? word + 1 : "";
+	return word[len] == '=' ? word + len + 1 : "";
 }
 
 /* env is word `at`. In such a text "\_" and the like are spaces. */

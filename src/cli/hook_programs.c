@@ -376,18 +376,30 @@ static bool is_started(const struct shell_command *c, size_t at)
 	                                                       STARTERS, ARRAY_LEN(STARTERS)));
 }
 
+/* Behind `word`, where `text` begins with that. NULL: it does not. */
+static const char *skip_word(const char *text, const char *word)
+{
+	return text != NULL && strncmp(text, word, strlen(word)) == 0 ? text + strlen(word) : NULL;
+}
+
+/* Behind the spaces that `text` begins with. NULL: it begins with none. */
+static const char *skip_spaces(const char *text)
+{
+	size_t n = text != NULL ? strspn(text, " \t") : 0;
+
+	return n > 0 ? text + n : NULL;
+}
+
 /* "skillsandbox approve" within a text that a program is given, which may run it. */
 static bool text_decides(const char *text)
 {
-	for (const char *s = text; (s = strstr(s, NAME " ")) != NULL; s++) {
-		const char *words = s + strlen(NAME " ");
+	for (const char *s = text; (s = strstr(s, NAME)) != NULL; s++) {
+		const char *words = skip_spaces(skip_word(s, NAME));
 		for (size_t i = 0; i < ARRAY_LEN(OURS_DECIDE); i++) {
 			const struct own_command *o = &OURS_DECIDE[i];
-			size_t n = strlen(o->first);
-			if (strncmp(words, o->first, n) == 0 &&
-			    (o->second == NULL ||
-			     (words[n] == ' ' &&
-			      strncmp(words + n + 1, o->second, strlen(o->second)) == 0))) {
+			const char *rest = skip_word(words, o->first);
+			if (rest != NULL && (o->second == NULL ||
+			                     skip_word(skip_spaces(rest), o->second) != NULL)) {
 				return true;
 			}
 		}

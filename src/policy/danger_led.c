@@ -3,8 +3,8 @@
  * A tool that manages dotfiles keeps them in a directory of its own: ~/.config is a symlink to
  * ~/dots/config, or ~/.toolrc one to ~/dots/toolrc. What such a symlink leads to is as hidden as
  * its name; so is what a bind mount shows of it. Looked at are the names of the home and those that
- * belong to one program in ~/.config,
- * ~/.cache and ~/.local (see unlisted.h); symlinks deeper in them are not looked for.
+ * belong to one program in ~/.config, ~/.cache and ~/.local (see unlisted.h); symlinks deeper in
+ * them are not looked for.
  *
  * The same holds for what the environment names: the directories in PATH, from which the owner
  * executes programs, and those that programs use in the place of ~/.config and the like. */
@@ -18,6 +18,7 @@
 
 #include "base/limits.h"
 #include "base/own.h"
+#include "os/file.h"
 #include "policy/danger_set.h"
 #include "policy/mounts.h"
 #include "policy/owner.h"
@@ -109,8 +110,11 @@ static int look_at(struct search *s, const char *rest, bool real, unsigned char 
 	if (path == NULL) {
 		return -1;
 	}
+	if (type == DT_UNKNOWN && lstat(path, &st) != 0) {
+		return file_is_missing(errno) ? 0 : -1;
+	}
 	if (type == DT_UNKNOWN) {
-		type = lstat(path, &st) == 0 ? (unsigned char)IFTODT(st.st_mode) : DT_UNKNOWN;
+		type = (unsigned char)IFTODT(st.st_mode);
 	}
 	if (type == DT_LNK && add_link(s, path, real) < 0) {
 		return -1;
@@ -133,8 +137,13 @@ static int look_in(struct search *s, const char *rest, bool real)
 		               ? 0
 		               : -1;
 	}
-	while (result == 0 && s->names <= MAX_HIDDEN_NAMES && s->links <= MAX_HIDDEN_LINKS &&
-	       (e = readdir(names)) != NULL) {
+	while (result == 0 && s->names <= MAX_HIDDEN_NAMES && s->links <= MAX_HIDDEN_LINKS) {
+		errno = 0;
+		e = readdir(names);
+		if (e == NULL) {
+			result = errno != 0 ? -1 : 0;
+			break;
+		}
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
 		    (*rest == '\0' && e->d_name[0] != '.')) {
 			continue;

@@ -97,6 +97,13 @@ static const char ABOUT[] =
 	" PRIVATE SECRET ACCESS AGE SIGNING SIGN ENCRYPTION ENCRYPT MASTER DEPLOY ADMIN ROOT"      \
 	" ACCOUNT STORAGE SHARED RECOVERY SSH GPG PGP SESSION AUTH REFRESH BEARER PERSONAL BOT "
 
+/* Words of OWNERS that say nothing behind another word: they are ordinary ones. */
+static const char ORDINARY[] = " ARM CI CF DO FLY RENDER NODE UV GEM HEX SQUARE OP BW TF TOGETHER"
+                               " COMET NEPTUNE NEW DD CIRCLE LINEAR NOTION NEON TS EXPO CLERK ";
+/* Tokens of a model, which are counted: MAX_TOKENS. */
+static const char COUNTED[] = " MAX MIN NUM N NEW TOTAL INPUT OUTPUT PROMPT COMPLETION CONTEXT"
+                              " THINKING REASONING STOP SPECIAL CACHED BUDGET CHUNK ";
+
 enum where {
 	ENDS = 1,  /* other letters may stand before it: PGPASSWORD */
 	INNER = 2, /* it is not the first word: PWD, KEY_REPEAT */
@@ -140,12 +147,15 @@ static const struct {
 	{ "STRING", " CONNECTION CONN ", 0, SECRET_OWNERS },
 	{ "URL", STORES, LAST, SECRET_OWNERS },
 	{ "URI", STORES, LAST, SECRET_OWNERS },
+	{ "TOKENS", COUNTED, 0, SECRET_NOT },
 	{ "KEY", " PUBLIC PUB PUBLISHABLE ", 0, SECRET_NOT },
 	{ "KEYS", " PUBLIC PUB PUBLISHABLE ", 0, SECRET_NOT },
 	{ "KEY", OF_OWNERS, 0, SECRET_OWNERS },
 	{ "KEYS", OF_OWNERS, 0, SECRET_OWNERS },
 	{ "TOKEN", OF_OWNERS, ENDS, SECRET_OWNERS },
+	{ "TOKENS", OF_OWNERS, 0, SECRET_OWNERS },
 	{ "TOKEN", NULL, ENDS, SECRET_SOUNDS },
+	{ "TOKENS", NULL, INNER | LAST, SECRET_SOUNDS },
 	{ "APIKEY", NULL, ENDS, SECRET_SOUNDS },
 	{ "APIKEYS", NULL, ENDS, SECRET_SOUNDS },
 	{ "KEY", NULL, INNER, SECRET_SOUNDS },
@@ -155,6 +165,7 @@ static const struct {
 struct word {
 	const char *s; /* not terminated */
 	size_t len;    /* without the digits that it ends with */
+	size_t whole;  /* with them: AUTH0 */
 	bool last;
 };
 
@@ -166,13 +177,14 @@ static struct word word_at(const char *s)
 	while (len > 1 && isdigit((unsigned char)s[len - 1])) {
 		len--;
 	}
-	return (struct word){ s, len, s[whole] == '\0' };
+	return (struct word){ s, len, whole, s[whole] == '\0' };
 }
 
 static bool is_listed(const char *list, struct word w)
 {
 	for (const char *p = list + 1; *p != '\0'; p += strcspn(p, " ") + 1) {
-		if (strcspn(p, " ") == w.len && strncasecmp(p, w.s, w.len) == 0) {
+		size_t len = strcspn(p, " ");
+		if ((len == w.len || len == w.whole) && strncasecmp(p, w.s, len) == 0) {
 			return true;
 		}
 	}
@@ -201,13 +213,13 @@ static enum secret secret_of_word(struct word w, const struct word *before)
 	return SECRET_NOT;
 }
 
-/* By its words: what any of them says, and what the first says of the others. */
+/* By its words: what any of them says, and what a place says of those behind it. */
 static enum secret secret_of_words(const char *name)
 {
 	const struct word first = word_at(name);
 	bool owners = is_listed(OWNERS, first);
 	bool store = is_listed(STORES, first);
-	struct word before = { NULL, 0, false };
+	struct word before = { 0 };
 	enum secret worst = SECRET_NOT;
 
 	for (const char *s = name;; s += strcspn(s, "_") + 1) {
@@ -221,6 +233,7 @@ static enum secret secret_of_words(const char *name)
 		if (w.last) {
 			return is_listed(ABOUT, w) ? SECRET_NOT : worst;
 		}
+		owners = owners || (is_listed(OWNERS, w) && !is_listed(ORDINARY, w));
 		before = w;
 	}
 }

@@ -10,7 +10,7 @@
 #include "audit/run_facts.h"
 #include "report/render.h"
 
-/* What each has its own place in a view: the classes of what was denied, then the groups;
+/* Each bin has its own share of a view: the classes of what was denied, then the groups;
  * lookups of names are apart from connections. */
 enum view_bin {
 	BIN_CLASS,

@@ -99,7 +99,7 @@ void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int sc
  * (counted in errors). What is gone counts for nothing; every other failure is blindness.
  * *ret_used is an upper bound while that is below the limit. Beyond, it is measured, or an upper
  * bound where that could not be done in time. It is the limit itself, and fine for now, where the
- * machine let no time for it.
+ * machine left no time for it.
  * *ret_next_ms says when to look again: before the headroom can be filled.
  * Both are set in every case. */
 int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms);

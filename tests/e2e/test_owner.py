@@ -121,6 +121,19 @@ def test_what_a_hidden_name_leads_to(ssb):
     assert SECRET in ssb.inside(code, read=["~/dots"], flags=["--read", "~/dots"]).ok().text
 
 
+def test_a_home_that_cannot_be_listed_hides_no_symlink(ssb):
+    """An error of its directory is not its end: the rest of the names is not known."""
+    secret = ssb.write(ssb.home / "dots/tool/key", SECRET)
+    (ssb.home / ".tool").symlink_to("dots/tool")
+    skill = ssb.skill(f"print(open({str(secret)!r}).read())", read=["~/dots/tool"])
+    strace = ["strace", "-qq", "-o", "/dev/null", "-P", ssb.home, "-e", "trace=getdents64"]
+    run = [ssb.binary, "run", "--timeout", "60", skill]
+    r = ssb.as_caller([*strace, *run])
+    assert r.code == 125 and "(where ~/.tool leads)" in r.errors, "the control: it can be listed"
+    r = ssb.as_caller([*strace, "-e", "inject=getdents64:error=EIO", *run])
+    assert r.code == 125 and SECRET not in r.text, repr(r)
+
+
 def test_directory_in_the_callers_path(ssb):
     tools = ssb.mkdir("home/mytools")
     code = f"open({str(tools / 'ls')!r}, 'w').write('x')"
