@@ -318,6 +318,8 @@ def test_a_name_that_nobody_got_is_free_again(ssb):
     run = ssb.popen([ssb.binary, "run", "--timeout", "100", skill], stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
+    tracer = None
+
     def say():
         run.stdin.write(b"go\n")
         run.stdin.flush()
@@ -326,8 +328,9 @@ def test_a_name_that_nobody_got_is_free_again(ssb):
         maker = maker_of(run.pid)
         # It stops when it comes back from there: the name is made, and not given yet.
         tracer = subprocess.Popen(["strace", "-o", log, "-e", "trace=fchmod", "-e",
-                                   "inject=fchmod:signal=SIGSTOP:when=1", "-p", str(maker)])
-        wait_for(lambda: field(maker, "TracerPid") != "0")
+                                   "inject=fchmod:signal=SIGSTOP:when=1", "-p", str(maker)],
+                                  stderr=subprocess.PIPE)
+        assert b"attached" in tracer.stderr.readline()
         say()
         wait_for(lambda: "stopped by SIGSTOP" in log.read_text())
         say()
@@ -338,4 +341,5 @@ def test_a_name_that_nobody_got_is_free_again(ssb):
     finally:
         run.kill()
         run.communicate(timeout=60)
-        tracer.wait(60)
+        if tracer is not None:
+            tracer.communicate(timeout=60)
