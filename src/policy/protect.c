@@ -16,6 +16,8 @@ const struct protected_place PROTECTED[] = {
 	{ ".git/commondir", false, HOLD_ANYWHERE }, /* of which "." is the neutral content */
 	{ ".git/info", true, HOLD_ANYWHERE },
 	{ ".git/modules", true, HOLD_ANYWHERE },
+	{ ".git/remotes", true, HOLD_ANYWHERE }, /* where to push: to hooks that run there */
+	{ ".git/branches", true, HOLD_ANYWHERE },
 	{ ".git/gitdir", false, HOLD_NOT },    /* of a worktree, see repos_gitdirs.c */
 	{ "commondir", false, HOLD_ANYWHERE }, /* keeps git from a bare repository there */
 	{ ".gitmodules", false, HOLD_NOT },
@@ -67,6 +69,7 @@ const struct protected_place PROTECTED[] = {
 	{ "CLAUDE.md", false, HOLD_ANYWHERE },
 	{ "CLAUDE.local.md", false, HOLD_ANYWHERE },
 	{ "AGENTS.md", false, HOLD_ANYWHERE },
+	{ "AGENTS.override.md", false, HOLD_ANYWHERE },
 	{ "GEMINI.md", false, HOLD_ANYWHERE },
 	{ ".github/copilot-instructions.md", false, HOLD_NOT },
 	{ ".github/workflows", true, HOLD_NOT },

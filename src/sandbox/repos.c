@@ -111,11 +111,11 @@ static int warn(struct string_list *to, const struct grant *g, const char *what,
 }
 
 /* As many as the limit of open files leaves room for: each has an fd for each name, and for
- * its two directories, and so has each grant. */
+ * its three directories, and so has each grant. */
 static size_t most_repos(const struct ssb_plan *plan)
 {
 	struct rlimit files = { .rlim_cur = 0 };
-	size_t each = protected_held() + 2;
+	size_t each = protected_held() + 3;
 	size_t beside = 2 * MIN_RUN_FILES + plan->n_grants;
 
 	for (size_t i = 0; i < plan->n_grants; i++) {

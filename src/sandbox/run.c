@@ -261,14 +261,15 @@ static void end_watchers(struct run *r, bool kill)
 	}
 	egress_stop(&r->egress, r->trace);
 	observer_stop(r->observer);
-	if (r->govern != NULL && r->pid > 0 && !r->dead) {
-		/* What is metered is counted to its end. */
+	if ((r->govern != NULL || r->repo_links != NULL) && r->pid > 0 && !r->dead) {
+		/* What is metered is counted to its end, and nobody is left to make symlinks. */
 		struct pollfd p = { .fd = r->pidfd, .events = POLLIN };
 		if (TEMP_FAILURE_RETRY(poll(&p, 1, LAST_BREATH_MS)) <= 0) {
 			run_kill(r);
 		}
 		run_reap(r);
 	}
+	repo_links_remove(r->repo_links, r->trace);
 }
 
 static int run_supervised(struct run *r, const int stdio[3], int sig_fd, struct ssb_result *res,

@@ -106,6 +106,7 @@ void run_done(struct run *r)
 	egress_done(&r->egress);
 	observer_free(r->observer);
 	placeholders_remove(r->placeholders);
+	repo_links_free(r->repo_links);
 	repos_free(r->repos);
 	string_list_done(&r->stores);
 	marks_done(&r->seen);
@@ -176,6 +177,7 @@ static int make_sources(struct run *r, struct ssb_error *err)
 	if (repos_find(r->plan, r->owner != NULL ? r->owner->state_dir : NULL, &r->repos, err) !=
 	            0 ||
 	    placeholders_make(r->plan, r->repos, &r->placeholders, err) != 0 ||
+	    repo_links_note(r->plan, r->repos, &r->repo_links, err) != 0 ||
 	    links_hold(r->plan, r->repos, r->placeholders, err) != 0 ||
 	    sources_init(&r->stage, err) != 0) {
 		return -1;

@@ -7,6 +7,7 @@
 #include "egress/egress.h"
 #include "os/cgroup.h"
 #include "sandbox/relay.h"
+#include "sandbox/repo_links.h"
 #include "sandbox/sources.h"
 #include "sandbox/stage.h"
 
@@ -27,6 +28,7 @@ struct run {
 	struct repos *repos;
 	struct string_list stores; /* of the owner's, see audit/observer.h */
 	struct placeholders *placeholders;
+	struct repo_links *repo_links;
 	struct cgroup *cgroup;
 	pid_t pid; /* init, as the host sees it */
 	int pidfd;

@@ -274,3 +274,85 @@ def test_links_of_others_above(root):
     os.lchown(shared / ".envrc", 0, 0)
     root.run("-w", p, "--", "sh", "-c", f"echo x > {p}/x")
     assert not (p / "x").exists(), "control: the caller's own is held"
+
+
+# What a skill does in the repository w/p, the owner's git command there later, and the decoy that
+# it would change.
+COMMIT_LATER = ["git", "commit", "-q", "--allow-empty"]
+THROUGH_LINKS = {
+    "all worktrees": ("ln -s ../../docs .git/worktrees", ["git", "worktree", "prune"], "docs"),
+    "one worktree": ("mkdir .git/worktrees; ln -s ../../../docs/a .git/worktrees/evil",
+                     ["git", "worktree", "prune"], "docs"),
+    "settings": ("rm -f .git/COMMIT_EDITMSG; ln -s config .git/COMMIT_EDITMSG; "
+                 "printf '[core]\\n\\tfsmonitor = x\\n' > .git/SQUASH_MSG", COMMIT_LATER,
+                 "p/.git/config"),
+    "the message of a commit": ("rm -f .git/COMMIT_EDITMSG; ln -s ../../bashrc .git/COMMIT_EDITMSG;"
+                                "echo x > .git/SQUASH_MSG", COMMIT_LATER, "bashrc"),
+    "a log": ("rm .git/logs/HEAD; ln -s ../../../bashrc .git/logs/HEAD",
+              ["git", "checkout", "-q", "side"], "bashrc"),
+    "a log that cannot be listed": ("cd .git/logs; rm HEAD; ln -s ../../../bashrc HEAD; "
+                                    "chmod 0100 .", ["git", "checkout", "-q", "side"], "bashrc"),
+    "a log of an earlier run": ("rm -r .git/logs; mv old .git/logs",
+                                ["git", "checkout", "-q", "side"], "bashrc"),
+    "what was fetched": ("ln -s ../../bashrc .git/FETCH_HEAD", ["git", "fetch", "-q", ".", "side"],
+                         "bashrc"),
+    "the index": ("mv .git/index ../p/i; ln -s ../../bashrc .git/index",
+                  ["git", "read-tree", "--empty"], "bashrc"),
+}
+
+
+def content(path):
+    """Of a file or a tree, by name."""
+    files = [p for p in path.rglob("*") if p.is_file()] if path.is_dir() else [path]
+    return {str(p): p.read_bytes() for p in files}
+
+
+@pytest.mark.parametrize("case", THROUGH_LINKS)
+def test_link_in_a_git_directory(ssb, case):
+    """The owner's git writes and deletes through none that a skill has made. It is told."""
+    script, later, decoy = THROUGH_LINKS[case]
+    for name in ("held", "control"):
+        w = ssb.mkdir(name)
+        history(ssb, ssb.mkdir(f"{name}/p"))
+        for d in ("docs", "docs/a", "p/old"):
+            ssb.mkdir(f"{name}/{d}")
+        ssb.write(w / "docs/a/book", "mine\n")
+        ssb.write(w / "bashrc", "")
+        ssb.as_caller(["ln", "-s", "../../../bashrc", "p/old/HEAD"], cwd=w).ok()
+        before = content(w / decoy)
+        if name == "held":
+            r = ssb.run("-w", w / "p", "--", "sh", "-ec", script, cwd=w / "p").ok()
+            told = [e["data"] for e in ssb.last_trace()["policy_violations"]]
+            assert [t["reason"] for t in told] == ["protected"], told
+            assert "symlink" in r.errors and told[0]["path"] in r.errors, r
+        else:
+            ssb.bare(["sh", "-ec", script], cwd=w / "p").ok()
+        ssb.bare(later, cwd=w / "p", env={"GIT_EDITOR": "true"})
+        assert (content(w / decoy) == before) == (name == "held"), "control: it does unconfined"
+
+
+def test_links_of_the_owners_in_a_git_directory(ssb):
+    """They stay, and so does the HEAD that git itself makes one."""
+    d, other = ssb.mkdir("d"), ssb.mkdir("other")
+    history(ssb, d)
+    git(ssb, "config", "core.preferSymlinkRefs", "true", cwd=d)
+    links = [".git/rr-cache", ".git/refs/mine"]
+    for name in links:
+        ssb.as_caller(["ln", "-s", other, d / name]).ok()
+    script = "git checkout -q side; ln -s x link; mkdir .git/new; ln -s x .git/refs/new"
+    ssb.run("-w", d, "--", "sh", "-ec", script, cwd=d).ok()
+    assert [e["data"]["path"] for e in ssb.last_trace()["policy_violations"]] == [
+        str(d / ".git/refs/new")]
+    assert all(os.path.islink(d / n) for n in (*links, "link"))
+    assert git(ssb, "symbolic-ref", "HEAD", cwd=d) == "refs/heads/side\n"
+
+
+def test_too_many_names_in_a_git_directory(ssb):
+    """The search for links ends, and that is told."""
+    d = ssb.mkdir("d")
+    history(ssb, d)
+    script = "cd .git; seq 20100 | sed s,^,x, | xargs touch"
+    r = ssb.run("-w", d, "--", "sh", "-ec", script, cwd=d).ok()
+    assert "too many names" in r.errors and ssb.last_trace()["policy_violations"], r
+    r = ssb.run("-w", d, "--", "true", cwd=d).ok()
+    assert "too many names" in r.errors and not ssb.last_trace()["policy_violations"], r

@@ -1,0 +1,317 @@
+#include "sandbox/repo_links.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/own.h"
+#include "base/string_list.h"
+#include "os/file.h"
+#include "policy/paths.h"
+#include "sandbox/sources.h"
+
+#define QUEUE_BYTES (4UL << 20)
+#define IN_GITDIR   (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS)
+
+struct gitdir {
+	int fd; /* O_PATH: also where the skill has moved it */
+	char *path;
+	bool cut; /* not all of its names were read before the run */
+};
+
+struct repo_links {
+	struct string_list noted; /* as link_text() writes them */
+	size_t n;
+	struct gitdir v[];
+};
+
+/* One walk through one git directory, breadth first: most of what git writes lies near the top. */
+struct look {
+	struct repo_links *noting;     /* before the run; else NULL */
+	const struct repo_links *then; /* what was noted */
+	size_t gitdir;
+	struct trace *trace;
+	struct buf queue; /* paths from the git directory, each with its NUL */
+	size_t entries;
+	bool cut;
+};
+
+void repo_links_free(struct repo_links *l)
+{
+	for (size_t i = 0; l != NULL && i < l->n; i++) {
+		own_close(&l->v[i].fd);
+		free(l->v[i].path);
+	}
+	if (l != NULL) {
+		string_list_done(&l->noted);
+	}
+	free(l);
+}
+
+/* git's own directories in which it writes by name. The worktree of a bare repository may lie in
+ * it. Of its objects only what leads to them: they are put in place by rename. What the skill
+ * cannot write (modules, hooks, info) has nothing new. */
+static bool is_walked(const char *dir, const char *name)
+{
+	static const char *const TOP[] = { "objects",  "refs", "logs",    "worktrees",
+		                           "rr-cache", "svn",  "reftable" };
+	size_t i = 0;
+
+	if (strcmp(dir, "objects") == 0) {
+		return strcmp(name, "pack") == 0 || strcmp(name, "info") == 0;
+	}
+	while (i < ARRAY_LEN(TOP) && strcmp(TOP[i], name) != 0) {
+		i++;
+	}
+	return *dir != '\0' || i < ARRAY_LEN(TOP);
+}
+
+/* git makes HEAD one itself if it is told to (core.preferSymlinkRefs), and does not write
+ * through it. */
+static bool is_symbolic_ref(const char *name, const char *to)
+{
+	return strcmp(name, "HEAD") == 0 && strncmp(to, "refs/", 5) == 0 &&
+	       strstr(to, "..") == NULL;
+}
+
+static char *link_text(size_t gitdir, const char *path, const char *to)
+{
+	char *text;
+
+	return asprintf(&text, "%zu/%s\n%s", gitdir, path, to) < 0 ? NULL : text;
+}
+
+/* The skill may have taken the right to write from the directory. */
+static bool remove_link(int dir, const char *name)
+{
+	struct stat st;
+
+	if (unlinkat(dir, name, 0) == 0) {
+		return true;
+	}
+	if (errno != EACCES || fstat(dir, &st) != 0 ||
+	    fchmod(dir, (st.st_mode & 07777) | S_IRWXU) != 0) {
+		return false;
+	}
+	bool removed = unlinkat(dir, name, 0) == 0;
+	(void)!fchmod(dir, st.st_mode & 07777);
+	return removed;
+}
+
+static void record_link(const struct look *l, const char *path, const char *to, bool removed)
+{
+	auto_free char *whole = path_join(l->then->v[l->gitdir].path, path);
+	auto_free char *text = NULL;
+
+	if (l->trace == NULL || whole == NULL ||
+	    asprintf(&text,
+	             "the skill made the symlink %s to %s in a git directory, where git would "
+	             "write or delete through it: %s",
+	             whole, to, removed ? "removed" : "it could not be removed, remove it") < 0) {
+		text = NULL;
+		return;
+	}
+	trace_add(l->trace, &(struct event){ .kind = EV_FILE_BLOCKED,
+	                                     .status = STATUS_DENIED,
+	                                     .violation = true,
+	                                     .message = { text, strlen(text) },
+	                                     .op = "symlink",
+	                                     .mode = "write",
+	                                     .path = { whole, strlen(whole) },
+	                                     .raw = { to, strlen(to) },
+	                                     .reason = "protected" });
+}
+
+static void take_link(struct look *l, int dir, const char *path, const char *name, const char *to)
+{
+	auto_free char *text = link_text(l->gitdir, path, to);
+
+	if (text == NULL) {
+		l->cut = true;
+	} else if (l->noting != NULL) {
+		l->cut |= string_list_add(&l->noting->noted, text, MAX_HELD) != 0;
+	} else if (!string_list_has(&l->then->noted, text) && !placeholder_is_link(dir, name) &&
+	           !is_symbolic_ref(name, to)) {
+		record_link(l, path, to, remove_link(dir, name));
+	}
+}
+
+static void take_entry(struct look *l, int dir, const char *within, const struct dirent *e)
+{
+	char to[PATH_MAX];
+	ssize_t n;
+
+	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
+		return;
+	}
+	l->entries++;
+	if (e->d_type != DT_LNK && e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) {
+		return;
+	}
+	auto_free char *path = *within != '\0' ? path_join(within, e->d_name) : strdup(e->d_name);
+	if (path == NULL) {
+		l->cut = true;
+	} else if ((n = readlinkat(dir, e->d_name, to, sizeof(to) - 1)) >= 0) {
+		to[n] = '\0';
+		take_link(l, dir, path, e->d_name, to);
+	} else if (e->d_type == DT_LNK) {
+		l->cut = true;
+	} else if (is_walked(within, e->d_name)) {
+		buf_add(&l->queue, path, strlen(path) + 1);
+	}
+}
+
+/* Opens a directory to be read, also one that the skill has closed: git writes to names that it
+ * cannot list. -1 with errno. */
+static int open_walked(const struct look *l, const char *path)
+{
+	int top = l->then->v[l->gitdir].fd;
+	const char *name = *path != '\0' ? path : ".";
+	int fd = file_openat2(top, name, O_RDONLY | O_DIRECTORY, IN_GITDIR);
+	struct stat st;
+	char link[64];
+
+	if ((fd >= 0 && faccessat(fd, ".", X_OK, AT_EACCESS) == 0) || l->noting != NULL ||
+	    (fd < 0 && errno != EACCES)) {
+		return fd;
+	}
+	own_close(&fd);
+	/* The top itself has no name in it if it is closed. */
+	auto_fd at = *path != '\0' ? file_openat2(top, path, O_PATH | O_DIRECTORY, IN_GITDIR)
+	                           : fcntl(top, F_DUPFD_CLOEXEC, 3);
+	if (at < 0 || fstat(at, &st) != 0) {
+		return -1;
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
+	return chmod(link, (st.st_mode & 07777) | S_IRWXU) != 0
+	               ? -1
+	               : file_openat2(top, name, O_RDONLY | O_DIRECTORY, IN_GITDIR);
+}
+
+static void visit(struct look *l, const char *path)
+{
+	auto_fd fd = open_walked(l, path);
+	auto_dir dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (dir == NULL) {
+		l->cut |= !file_is_missing(errno) && errno != ELOOP;
+		return;
+	}
+	int at = steal_fd(&fd);
+	errno = 0;
+	for (const struct dirent *e; l->entries <= MAX_REPO_ENTRIES && (e = readdir(dir)) != NULL;
+	     errno = 0) {
+		take_entry(l, at, path, e);
+	}
+	l->cut |= errno != 0;
+}
+
+static void walk(struct look *l)
+{
+	/* The queue moves as it grows: a copy is read while it is filled. */
+	char path[PATH_MAX];
+
+	buf_init(&l->queue, QUEUE_BYTES);
+	buf_addc(&l->queue, '\0'); /* the git directory itself */
+	for (size_t at = 0; at < l->queue.len && l->entries <= MAX_REPO_ENTRIES;) {
+		size_t len = strlen(l->queue.data + at);
+		if (len < sizeof(path)) {
+			memcpy(path, l->queue.data + at, len + 1);
+			visit(l, path);
+		}
+		l->cut |= len >= sizeof(path);
+		at += len + 1;
+	}
+	l->cut |= l->queue.failed || l->entries > MAX_REPO_ENTRIES;
+	buf_done(&l->queue);
+}
+
+/* Takes one where it is a directory: a .git that is a file or symlink leads to another one, which
+ * was found by itself. */
+static int add_gitdir(struct repo_links *l, const struct grant *g, const char *tree, bool is_gitdir)
+{
+	auto_free char *git = is_gitdir       ? strdup(*tree != '\0' ? tree : ".")
+	                      : *tree != '\0' ? path_join(tree, ".git")
+	                                      : strdup(".git");
+	auto_fd fd = git != NULL ? file_openat2(g->fd, git, O_PATH | O_DIRECTORY, IN_GITDIR) : -1;
+	char *path = fd >= 0 ? path_join(g->path, git) : NULL;
+
+	if (path != NULL) {
+		l->v[l->n++] = (struct gitdir){ .fd = steal_fd(&fd), .path = path };
+	}
+	return git == NULL || (fd >= 0 && path == NULL) || (fd < 0 && errno == EMFILE) ? -1 : 0;
+}
+
+static int add_gitdirs(struct repo_links *l, const struct ssb_plan *plan, const struct repos *repos)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < plan->n_grants && failed == 0; i++) {
+		failed = grant_is_work(&plan->grants[i])
+		                 ? add_gitdir(l, &plan->grants[i], "", false)
+		                 : 0;
+	}
+	for (size_t i = 0; i < repos->n && failed == 0; i++) {
+		const struct repo *r = &repos->v[i];
+		failed = add_gitdir(l, &plan->grants[r->grant], r->path, r->gitdir);
+	}
+	return failed;
+}
+
+int repo_links_note(struct ssb_plan *plan, const struct repos *repos, struct repo_links **ret,
+                    struct ssb_error *err)
+{
+	if (repos == NULL) {
+		return 0;
+	}
+	size_t most = plan->n_grants + repos->n;
+	struct repo_links *l = calloc(1, sizeof(*l) + most * sizeof(l->v[0]));
+	int failed = l == NULL ? -1 : add_gitdirs(l, plan, repos);
+
+	for (size_t i = 0; failed == 0 && i < l->n; i++) {
+		auto_free char *text = NULL;
+		struct look look = { .noting = l, .then = l, .gitdir = i };
+		walk(&look);
+		l->v[i].cut = look.cut;
+		if (look.cut &&
+		    (asprintf(&text,
+		              "write %s: it has too many names, or a part of it is closed; a "
+		              "symlink "
+		              "that the skill leaves there may stay, and git writes through it",
+		              l->v[i].path) < 0 ||
+		     string_list_add_once(&plan->warnings, text, 8UL * MAX_GRANTS) != 0)) {
+			failed = -1;
+		}
+	}
+	if (failed != 0) {
+		repo_links_free(l);
+		return ssb_fail(err, SSB_E_NOMEM, 0, "mounts",
+		                "out of memory, or of descriptors, for the git directories");
+	}
+	*ret = l;
+	return 0;
+}
+
+void repo_links_remove(const struct repo_links *l, struct trace *trace)
+{
+	for (size_t i = 0; l != NULL && i < l->n; i++) {
+		struct look look = { .then = l, .gitdir = i, .trace = trace };
+		walk(&look);
+		if (look.cut && !l->v[i].cut && trace != NULL) {
+			trace_violation(trace, EV_POLICY_VIOLATION,
+			                "the skill left too many names in %.3500s, which were not "
+			                "all searched for symlinks that git would write through: "
+			                "look at them (find DIRECTORY -type l) before you use git",
+			                l->v[i].path);
+		}
+	}
+}

@@ -1,0 +1,26 @@
+/* repo_links.h - symlinks that a skill leaves in the git directories of the owner's repositories.
+ *
+ * git writes through them and deletes what they lead to: COMMIT_EDITMSG, logs/HEAD, FETCH_HEAD
+ * and worktrees can lead anywhere in the home. Symlinks there are rare and the owner's own, so
+ * those that were there before the run stay, and all others are removed when all processes of
+ * the skill are gone. The names decide, not times: a directory that is moved there brings
+ * symlinks that are older than the run. */
+#ifndef SANDBOX_REPO_LINKS_H
+#define SANDBOX_REPO_LINKS_H
+
+#include "audit/trace.h"
+#include "policy/plan.h"
+#include "sandbox/repos.h"
+
+struct repo_links;
+
+/* Notes the symlinks that are there. *ret is new, and NULL without a git directory in a grant.
+ * Where there are too many names the plan gets a warning. */
+int repo_links_note(struct ssb_plan *plan, const struct repos *repos, struct repo_links **ret,
+                    struct ssb_error *err);
+/* Removes those that are there now and were not noted; each is a violation (`trace` may be
+ * NULL). */
+void repo_links_remove(const struct repo_links *l, struct trace *trace);
+void repo_links_free(struct repo_links *l); /* accepts NULL */
+
+#endif
