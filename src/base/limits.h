@@ -265,8 +265,8 @@
 #define MAX_HTTP_KEPT     (64UL << 20)  /* of all */
 #define MAX_HTTP_TOKEN    512           /* bytes of the bearer's token */
 
-#define MIN_RUN_FILES 64   /* that a supervisor may open, for a plan without grants */
-#define MAX_RUN_FILES 8192 /* for one with grants and all the repositories in them */
+#define MIN_RUN_FILES 64    /* that a supervisor may open, for a plan without grants */
+#define MAX_RUN_FILES 10240 /* for one with grants and all the repositories in them */
 
 /* A server of runs: each has five fds in it, each plan one for each of its grants. */
 #define MAX_SERVE_FILES 65536

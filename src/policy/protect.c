@@ -23,7 +23,7 @@ const struct protected_place PROTECTED[] = {
 	{ ".gitmodules", false, HOLD_NOT },
 	{ ".gitconfig", false, HOLD_NOT },
 	{ ".config/git", true, HOLD_NOT },
-	{ ".hg/hgrc", false, HOLD_NOT },
+	{ ".hg/hgrc", false, HOLD_NOT }, /* a placeholder .hg would be a repository to hg */
 	{ ".hgrc", false, HOLD_NOT },
 	{ ".husky", true, HOLD_ANYWHERE },
 	{ ".githooks", true, HOLD_NOT },
@@ -60,6 +60,8 @@ const struct protected_place PROTECTED[] = {
 	{ ".opencode", true, HOLD_ANYWHERE },
 	{ "opencode.json", false, HOLD_ANYWHERE },
 	{ "opencode.jsonc", false, HOLD_ANYWHERE },
+	{ ".qwen", true, HOLD_ANYWHERE },
+	{ ".roo", true, HOLD_ANYWHERE },
 	{ ".windsurf", true, HOLD_ANYWHERE },
 	{ ".windsurfrules", false, HOLD_ANYWHERE },
 	{ ".continue", true, HOLD_NOT },

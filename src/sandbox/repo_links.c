@@ -297,6 +297,10 @@ int repo_links_note(struct ssb_plan *plan, const struct repos *repos, struct rep
 		return ssb_fail(err, SSB_E_NOMEM, 0, "mounts",
 		                "out of memory, or of descriptors, for the git directories");
 	}
+	if (l->n == 0) {
+		repo_links_free(l);
+		l = NULL;
+	}
 	*ret = l;
 	return 0;
 }

@@ -82,8 +82,8 @@ def repository(ssb, name):
 
 
 GIT_NAMES = [".git/commondir", ".git/config.worktree", ".git/info", ".git/info/attributes",
-             ".git/modules", ".git/config", ".git/hooks", ".git/rebase-merge",
-             ".git/rebase-apply"]
+             ".git/modules", ".git/remotes", ".git/branches", ".git/config", ".git/hooks",
+             ".git/rebase-merge", ".git/rebase-apply"]
 
 
 @pytest.mark.parametrize("state", ["absent", "present"])
@@ -142,8 +142,9 @@ HELD = [".git/hooks", ".envrc", ".vscode", ".claude", ".mcp.json", "CLAUDE.md"]
 def test_settings_of_every_agent_that_setup_knows(ssb, state):
     """What `setup --project` writes, and what stands beside it, names programs to start."""
     d, outside = ssb.mkdir("d"), ssb.mkdir("outside")
-    dirs = [".claude", ".codex", ".opencode"]
-    names = [*dirs, ".mcp.json", "opencode.json", "opencode.jsonc", "CLAUDE.local.md"]
+    dirs = [".claude", ".codex", ".opencode", ".qwen", ".roo"]
+    names = [*dirs, ".mcp.json", "opencode.json", "opencode.jsonc", "CLAUDE.local.md",
+             "AGENTS.override.md"]
     for p in (d, outside) if state == "present" else ():
         for name in names:
             ssb.write(p / name / "settings" if name in dirs else p / name, "mine\n")

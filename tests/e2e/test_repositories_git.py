@@ -323,12 +323,12 @@ def test_link_in_a_git_directory(ssb, case):
         if name == "held":
             r = ssb.run("-w", w / "p", "--", "sh", "-ec", script, cwd=w / "p").ok()
             told = [e["data"] for e in ssb.last_trace()["policy_violations"]]
-            assert [t["reason"] for t in told] == ["protected"], told
-            assert "symlink" in r.errors and told[0]["path"] in r.errors, r
         else:
             ssb.bare(["sh", "-ec", script], cwd=w / "p").ok()
         ssb.bare(later, cwd=w / "p", env={"GIT_EDITOR": "true"})
         assert (content(w / decoy) == before) == (name == "held"), "control: it does unconfined"
+    assert [t["reason"] for t in told] == ["protected"], told
+    assert "symlink" in r.errors and told[0]["path"] in r.errors, r
 
 
 def test_links_of_the_owners_in_a_git_directory(ssb):
@@ -356,3 +356,30 @@ def test_too_many_names_in_a_git_directory(ssb):
     assert "too many names" in r.errors and ssb.last_trace()["policy_violations"], r
     r = ssb.run("-w", d, "--", "true", cwd=d).ok()
     assert "too many names" in r.errors and not ssb.last_trace()["policy_violations"], r
+
+
+REMOTE = """
+git init -q --bare theirs
+printf '#!/bin/sh\\ntouch ../pwned\\n' > theirs/hooks/pre-receive; chmod 755 theirs/hooks/pre-receive
+case "$1" in
+remotes) rm -rf .git/remotes; mkdir -p .git/remotes
+    printf 'URL: %s/theirs\\n' "$PWD" > .git/remotes/origin;;
+branches) mkdir -p .git/branches; printf '%s/theirs\\n' "$PWD" > .git/branches/origin;;
+esac
+"""
+
+
+@pytest.mark.parametrize("name", ["remotes", "branches"])
+def test_remote_of_a_file(ssb, name):
+    """An old way to say where a push goes: to hooks that run on this machine."""
+    for where in ("held", "control"):
+        d = ssb.mkdir(where)
+        history(ssb, d)
+        attack = ["sh", "-c", REMOTE, "sh", name]
+        if where == "held":
+            ssb.run("-w", d, "--", *attack, cwd=d)
+        else:
+            ssb.bare(attack, cwd=d).ok()
+        assert (d / "theirs/hooks/pre-receive").exists()
+        r = ssb.bare(["git", "push", "-q", "origin", "master"], cwd=d)
+        assert (d / "pwned").exists() == (where == "control"), r
