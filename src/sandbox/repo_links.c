@@ -39,6 +39,8 @@ struct look {
 	struct repo_links *noting;     /* before the run; else NULL */
 	const struct repo_links *then; /* what was noted */
 	size_t gitdir;
+	bool left; /* before the run: there are placeholders of another, made at `since` */
+	struct timespec since;
 	struct trace *trace;
 	struct buf queue; /* paths from the git directory, each with its NUL */
 	size_t entries;
@@ -131,6 +133,28 @@ static void record_link(const struct look *l, const char *path, const char *to, 
 	                                     .reason = "protected" });
 }
 
+/* Of a run whose supervisor was killed, or that goes on: the skill made what is newer. */
+static void find_left(struct look *l)
+{
+	int dir = l->then->v[l->gitdir].fd;
+	struct stat st;
+
+	l->left = placeholder_is_link(dir, "rebase-merge") &&
+	          fstatat(dir, "rebase-merge", &st, AT_SYMLINK_NOFOLLOW) == 0;
+	if (l->left) {
+		l->since = st.st_ctim;
+	}
+}
+
+static bool is_left(const struct look *l, int dir, const char *name)
+{
+	struct stat st;
+
+	return l->left && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       (st.st_ctim.tv_sec > l->since.tv_sec ||
+	        (st.st_ctim.tv_sec == l->since.tv_sec && st.st_ctim.tv_nsec > l->since.tv_nsec));
+}
+
 static void take_link(struct look *l, int dir, const char *path, const char *name, const char *to)
 {
 	auto_free char *text = link_text(l->gitdir, path, to);
@@ -138,7 +162,8 @@ static void take_link(struct look *l, int dir, const char *path, const char *nam
 	if (text == NULL) {
 		l->cut = true;
 	} else if (l->noting != NULL) {
-		l->cut |= string_list_add(&l->noting->noted, text, MAX_HELD) != 0;
+		l->cut |= !is_left(l, dir, name) &&
+		          string_list_add(&l->noting->noted, text, MAX_HELD) != 0;
 	} else if (!string_list_has(&l->then->noted, text) && !placeholder_is_link(dir, name) &&
 	           !is_symbolic_ref(name, to)) {
 		record_link(l, path, to, remove_link(dir, name));
@@ -280,6 +305,7 @@ int repo_links_note(struct ssb_plan *plan, const struct repos *repos, struct rep
 	for (size_t i = 0; failed == 0 && i < l->n; i++) {
 		auto_free char *text = NULL;
 		struct look look = { .noting = l, .then = l, .gitdir = i };
+		find_left(&look);
 		walk(&look);
 		l->v[i].cut = look.cut;
 		if (look.cut &&

@@ -14,8 +14,9 @@
 
 struct repo_links;
 
-/* Notes the symlinks that are there. *ret is new, and NULL without a git directory in a grant.
- * Where there are too many names the plan gets a warning. */
+/* Notes the symlinks that are there, before our own placeholders are: what a killed run has left is
+ * newer than its placeholders, and not noted. *ret is new, and NULL without a git directory in a
+ * grant. Where there are too many names the plan gets a warning. */
 int repo_links_note(struct ssb_plan *plan, const struct repos *repos, struct repo_links **ret,
                     struct ssb_error *err);
 /* Removes those that are there now and were not noted; each is a violation (`trace` may be

@@ -176,8 +176,8 @@ static int make_sources(struct run *r, struct ssb_error *err)
 	}
 	if (repos_find(r->plan, r->owner != NULL ? r->owner->state_dir : NULL, &r->repos, err) !=
 	            0 ||
-	    placeholders_make(r->plan, r->repos, &r->placeholders, err) != 0 ||
 	    repo_links_note(r->plan, r->repos, &r->repo_links, err) != 0 ||
+	    placeholders_make(r->plan, r->repos, &r->placeholders, err) != 0 ||
 	    links_hold(r->plan, r->repos, r->placeholders, err) != 0 ||
 	    sources_init(&r->stage, err) != 0) {
 		return -1;

@@ -383,3 +383,22 @@ def test_remote_of_a_file(ssb, name):
         assert (d / "theirs/hooks/pre-receive").exists()
         r = ssb.bare(["git", "push", "-q", "origin", "master"], cwd=d)
         assert (d / "pwned").exists() == (where == "control"), r
+
+
+def test_link_that_a_killed_run_has_left(ssb):
+    """The next run removes it: it is newer than the placeholders that were left with it."""
+    d = ssb.mkdir("d")
+    history(ssb, d)
+    for link in ("x", "y"):
+        ssb.as_caller(["ln", "-s", link, d / ".git" / link]).ok()
+    p = ssb.popen([ssb.binary, "run", "-w", d, "--", "sh", "-c",
+                   "ln -s x .git/FETCH_HEAD; echo up; read x"], cwd=d, stdin=-1, stdout=-1)
+    assert p.stdout.readline() == b"up\n"
+    p.kill()
+    p.communicate(timeout=60)
+    assert os.path.islink(d / ".git/rebase-merge") and os.path.islink(d / ".git/FETCH_HEAD")
+    ssb.run("-w", d, "--", "true").ok()
+    assert [e["data"]["path"] for e in ssb.last_trace()["policy_violations"]] == [
+        str(d / ".git/FETCH_HEAD")]
+    assert not os.path.lexists(d / ".git/FETCH_HEAD"), "nor is it there"
+    assert os.path.islink(d / ".git/x") and os.path.islink(d / ".git/y"), "those before it stay"
