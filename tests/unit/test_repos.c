@@ -362,11 +362,11 @@ static void test_number_by_open_files(void **state)
 		snprintf(path, sizeof(path), "%zu/.git", i);
 		dirs(path);
 	}
-	let_open(129 + 28 + 28 * 5);
+	let_open(129 + 34 + 34 * 5);
 	assert_too_many(5);
 	let_open(129);
 	assert_too_many(0);
-	let_open(129 + 28 + 28 * 40);
+	let_open(129 + 34 + 34 * 40);
 	search();
 	assert_int_equal(found->n, 40);
 	assert_int_equal(plan.warnings.n, 0);
