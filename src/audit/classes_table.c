@@ -135,6 +135,9 @@ static const struct rule RULES[] = {
 	{ CLASS_PERSISTENCE, "T1546", FILES, .access = WRITING,
 	  .paths = "//.git/hooks //.git/config //.husky //.envrc //.vscode //.claude //.cursor "
 	           "//.codex //.mcp.json //CLAUDE.md //AGENTS.md //.github/workflows" },
+	/* One in a git directory: git writes and deletes through it. */
+	{ CLASS_PERSISTENCE, "T1546", FILES, .access = WRITING, .reasons = "protected",
+	  .ops = "symlink" },
 
 	/* Not worth a class: its own directory, where it may only read; the store that a
 	 * package manager or GnuPG itself opens at every start, and the settings of ssh. */

@@ -160,16 +160,6 @@ static enum link read_link(const struct observer *o, int at, const char *link, c
 	return st.st_nlink > 0 ? LINK_RENAMED : LINK_NONE;
 }
 
-/* The link to an fd of the thread, or with AT_FDCWD to where it works, in the host's /proc. */
-static void thread_link(pid_t tid, int fd, char out[OBSERVE_LINK])
-{
-	if (fd == AT_FDCWD) {
-		snprintf(out, OBSERVE_LINK, "/proc/%d/cwd", tid);
-	} else {
-		snprintf(out, OBSERVE_LINK, "/proc/%d/fd/%d", tid, fd);
-	}
-}
-
 /* What an fd of the thread is, or with AT_FDCWD where it works. */
 static enum link dir_link(struct observer *o, const struct seccomp_notif *n, int fd,
                           char out[PATH_MAX])
@@ -218,12 +208,13 @@ struct way {
 	char path[PATH_MAX];
 	bool follow; /* also a symlink at its end */
 	bool bare;   /* only its last name can be a symlink: its directory comes from the kernel */
-	/* The link of /proc to the directory where the path began, and what is behind that: how the
-	 * skill itself gets there, also where the directory's path leads through one that nobody
-	 * may enter. "": it began at the root. */
-	char from[OBSERVE_LINK];
-	char rest[PATH_MAX];
-	bool host; /* a link of the host's /proc, not of the sandbox's */
+	/* Where the path began, and what is behind that: how the skill itself gets there, also
+	 * where the directory's path leads through one that nobody may enter. */
+	enum { FROM_ROOT, FROM_THREAD, FROM_LINK } from;
+	int dirfd;               /* of the thread, see openat(2) */
+	char link[OBSERVE_LINK]; /* of the sandbox's /proc */
+	char link_rest[PATH_MAX];
+	const char *rest; /* that, or what the program wrote */
 };
 
 /* Puts numbers in the place of "self", which is the process: its first thread's files are
@@ -294,12 +285,13 @@ static bool through_link(const struct observer *o, struct way *w)
 	    (!whole && (fstatat(o->root, link + 1, &st, 0) != 0 || !S_ISDIR(st.st_mode)))) {
 		return false;
 	}
-	copy(w->rest, rest);
+	copy(w->link_rest, rest);
 	if (!join(w->path, strcmp(to, "/") == 0 ? "" : to, rest)) {
 		return false;
 	}
-	memcpy(w->from, link, n + 1);
-	w->host = false;
+	memcpy(w->link, link, n + 1);
+	w->rest = w->link_rest;
+	w->from = FROM_LINK;
 	/* An fd of a symlink is the symlink. */
 	w->follow = w->follow && !whole;
 	w->bare = false;
@@ -529,9 +521,9 @@ static enum where from_where(struct observer *o, const struct seccomp_notif *n, 
 	const char *top = strcmp(dir, "/") == 0 ? "" : dir;
 	if (link == LINK_PATH && join(w->path, top, raw)) {
 		w->bare = strchr(raw, '/') == NULL;
-		thread_link((pid_t)n->pid, dirfd, w->from);
-		copy(w->rest, raw);
-		w->host = true;
+		w->from = FROM_THREAD;
+		w->dirfd = dirfd;
+		w->rest = raw;
 		return WHERE_PATH;
 	}
 	/* Where a directory was there may be a symlink now: only itself leads on. */
@@ -584,26 +576,27 @@ static bool is_behind_link(const struct observer *o, const struct way *w, const 
 
 /* Goes on from where the path began (way.from), which the skill reaches and its path does not.
  * False: there is no such place, or what it leads to has no path; nothing has changed then. */
-static bool go_from(const struct observer *o, struct way *w, struct found *ret)
+static bool go_from(const struct observer *o, pid_t tid, struct way *w, struct found *ret)
 {
 	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
 	char out[PATH_MAX];
 
-	if (w->from[0] == '\0') {
+	if (w->from == FROM_ROOT) {
 		return false;
 	}
 	if (w->rest[0] == '\0') { /* what the link itself leads to is there */
 		*ret = (struct found){ .there = true };
 		return true;
 	}
-	int dir = w->host ? open(w->from, flags) : openat(o->root, w->from + 1, flags);
-	if (!observe_from_dir(dir, w->rest, w->follow, out, ret)) {
+	if (w->from == FROM_THREAD ? !observe_from_deep(tid, w->dirfd, w->rest, w->follow, out, ret)
+	                           : !observe_from_dir(openat(o->root, w->link + 1, flags), w->rest,
+	                                               w->follow, out, ret)) {
 		return false;
 	}
 	tidy(out);
 	copy(w->path, out);
 	w->bare = false;
-	w->from[0] = '\0';
+	w->from = FROM_ROOT;
 	return true;
 }
 
@@ -642,7 +635,7 @@ static bool resolve_once(struct observer *o, const struct seccomp_notif *n, stru
 		return true;
 	}
 	struct found found;
-	if (closed && !proc && go_from(o, w, &found)) {
+	if (closed && !proc && go_from(o, (pid_t)n->pid, w, &found)) {
 		copy(ret->path, w->path);
 		fold_dots(ret->path);
 		ret->exists = found.there;
@@ -683,7 +676,7 @@ void observe_resolve(struct observer *o, const struct seccomp_notif *n, int dirf
 
 	w.follow = follow;
 	w.bare = false;
-	w.from[0] = '\0';
+	w.from = FROM_ROOT;
 	ret->exists = ret->unseen = false;
 	enum where where = from_where(o, n, dirfd, raw, &w, &ret->exists);
 	ret->known = where != WHERE_UNKNOWN;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -46,18 +47,45 @@ static bool is_there(const char *path, const char *row, const char *name)
 	         !file_is_missing(errno)));
 }
 
-/* `name` NULL: all of the directory, since nobody can say which are there. */
-static int add_named(struct string_list *ret, const char *home, const char *dir, const char *name)
+/* Of the table: the rows that are looked up in one directory. */
+struct rows {
+	const char *dir;
+	size_t n;
+	const struct danger_row **v;
+};
+
+static void rows_done(struct rows *r)
 {
+	free(r->v);
+}
+
+static int rows_pick(struct rows *r)
+{
+	r->v = calloc(DANGER_ROWS_COUNT, sizeof(r->v[0]));
+	for (size_t i = 0; r->v != NULL && i < DANGER_ROWS_COUNT; i++) {
+		if (name_in(&DANGER_ROWS[i], r->dir) != NULL) {
+			r->v[r->n++] = &DANGER_ROWS[i];
+		}
+	}
+	return r->v != NULL ? 0 : -1;
+}
+
+/* `name` NULL: all of the directory, since nobody can say which are there. */
+static int add_named(struct string_list *ret, const char *home, const struct rows *r,
+                     const char *name)
+{
+	size_t at = strlen(r->dir);
 	int failed = 0;
 
-	for (size_t i = 0; failed == 0 && i < DANGER_ROWS_COUNT; i++) {
-		const char *row = name_in(&DANGER_ROWS[i], dir);
+	for (size_t i = 0; failed == 0 && i < r->n; i++) {
+		const char *row = r->v[i]->path + at;
 		char path[PATH_MAX];
-		if (row == NULL || (name != NULL && strncmp(row, name, strlen(name)) != 0)) {
+		/* Most differ in their second letter: the first is a dot. */
+		if (name != NULL && (row[0] != name[0] || row[1] != name[1] ||
+		                     strncmp(row, name, strlen(name)) != 0)) {
 			continue;
 		}
-		on_host(home, DANGER_ROWS[i].path, path);
+		on_host(home, r->v[i]->path, path);
 		if (name == NULL || is_there(path, row, name)) {
 			failed = string_list_add_once(ret, path, DANGER_ROWS_COUNT);
 		}
@@ -67,19 +95,23 @@ static int add_named(struct string_list *ret, const char *home, const char *dir,
 
 static int add_listed(struct string_list *ret, const char *home, const char *dir)
 {
+	AUTO(rows_done) struct rows rows = { .dir = dir };
 	char path[PATH_MAX];
-	int failed = 0;
+	int failed = rows_pick(&rows);
 
+	if (failed != 0) {
+		return -1;
+	}
 	on_host(home, dir, path);
 	auto_dir d = opendir(path);
 	if (d == NULL) {
-		return file_is_missing(errno) ? 0 : add_named(ret, home, dir, NULL);
+		return file_is_missing(errno) ? 0 : add_named(ret, home, &rows, NULL);
 	}
 	errno = 0;
 	for (const struct dirent *e; failed == 0 && (e = readdir(d)) != NULL; errno = 0) {
-		failed = add_named(ret, home, dir, e->d_name);
+		failed = add_named(ret, home, &rows, e->d_name);
 	}
-	return failed == 0 && errno != 0 ? add_named(ret, home, dir, NULL) : failed;
+	return failed == 0 && errno != 0 ? add_named(ret, home, &rows, NULL) : failed;
 }
 
 int observer_stores(const char *home, struct string_list *ret)

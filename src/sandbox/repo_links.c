@@ -185,7 +185,8 @@ static void take_entry(struct look *l, int dir, const char *within, const struct
 	auto_free char *path = *within != '\0' ? path_join(within, e->d_name) : strdup(e->d_name);
 	if (path == NULL) {
 		l->cut = true;
-	} else if ((n = readlinkat(dir, e->d_name, to, sizeof(to) - 1)) >= 0) {
+	} else if (e->d_type != DT_DIR &&
+	           (n = readlinkat(dir, e->d_name, to, sizeof(to) - 1)) >= 0) {
 		to[n] = '\0';
 		take_link(l, dir, path, e->d_name, to);
 	} else if (e->d_type == DT_LNK) {
