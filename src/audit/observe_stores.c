@@ -51,7 +51,7 @@ static bool is_there(const char *path, const char *row, const char *name)
 struct rows {
 	const char *dir;
 	size_t n;
-	const struct danger_row **v;
+	const char **v; /* their paths */
 };
 
 static void rows_done(struct rows *r)
@@ -64,7 +64,7 @@ static int rows_pick(struct rows *r)
 	r->v = calloc(DANGER_ROWS_COUNT, sizeof(r->v[0]));
 	for (size_t i = 0; r->v != NULL && i < DANGER_ROWS_COUNT; i++) {
 		if (name_in(&DANGER_ROWS[i], r->dir) != NULL) {
-			r->v[r->n++] = &DANGER_ROWS[i];
+			r->v[r->n++] = DANGER_ROWS[i].path;
 		}
 	}
 	return r->v != NULL ? 0 : -1;
@@ -78,14 +78,14 @@ static int add_named(struct string_list *ret, const char *home, const struct row
 	int failed = 0;
 
 	for (size_t i = 0; failed == 0 && i < r->n; i++) {
-		const char *row = r->v[i]->path + at;
+		const char *row = r->v[i] + at;
 		char path[PATH_MAX];
 		/* Most differ in their second letter: the first is a dot. */
 		if (name != NULL && (row[0] != name[0] || row[1] != name[1] ||
 		                     strncmp(row, name, strlen(name)) != 0)) {
 			continue;
 		}
-		on_host(home, r->v[i]->path, path);
+		on_host(home, r->v[i], path);
 		if (name == NULL || is_there(path, row, name)) {
 			failed = string_list_add_once(ret, path, DANGER_ROWS_COUNT);
 		}

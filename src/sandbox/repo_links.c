@@ -173,7 +173,6 @@ static void take_link(struct look *l, int dir, const char *path, const char *nam
 static void take_entry(struct look *l, int dir, const char *within, const struct dirent *e)
 {
 	char to[PATH_MAX];
-	ssize_t n;
 
 	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
 		return;
@@ -183,14 +182,12 @@ static void take_entry(struct look *l, int dir, const char *within, const struct
 		return;
 	}
 	auto_free char *path = *within != '\0' ? path_join(within, e->d_name) : strdup(e->d_name);
-	if (path == NULL) {
+	ssize_t n = e->d_type != DT_DIR ? readlinkat(dir, e->d_name, to, sizeof(to) - 1) : -1;
+	if (path == NULL || (n < 0 && e->d_type == DT_LNK)) {
 		l->cut = true;
-	} else if (e->d_type != DT_DIR &&
-	           (n = readlinkat(dir, e->d_name, to, sizeof(to) - 1)) >= 0) {
+	} else if (n >= 0) {
 		to[n] = '\0';
 		take_link(l, dir, path, e->d_name, to);
-	} else if (e->d_type == DT_LNK) {
-		l->cut = true;
 	} else if (is_walked(within, e->d_name)) {
 		buf_add(&l->queue, path, strlen(path) + 1);
 	}

@@ -308,7 +308,7 @@ def test_kill_in_text(engine):
     run = Run(engine.sessions, s)
     text = engine.sessions.ok("kill", s, "--grace", "1s")
     assert text.startswith(f"session '{s}' is killed")
-    assert any(f"{n} run ended in " in text and " ms" in text if n else "run" not in text
+    assert any(f"; {n} run ended in " in text and " ms" in text if n else "; 0 runs ended" in text
                for n in engine.found(1)), text
     assert run.end()[0] == 125
     r = engine.sessions("kill", s)

@@ -33,22 +33,17 @@ def inside(path, places):
     return any(path == p or path.startswith(p + b"/") for p in places)
 
 
+# The owner has all of them. What a run makes there is its own; what is missing is a secret.
 STORES = tuple(world.HOME + b"/" + d for d in (b".ssh", b".aws", b".netrc", b".config/gh"))
 
 
-def is_secret(path, made):
-    """In a store that the run made itself only what the owner has as well is one."""
-    return any(inside(path, (store,)) and (store not in made or os.path.lexists(path))
-               for store in STORES)
-
-
-def is_violation(path, write, exists, made=()):
+def is_violation(path, write, exists):
     """Whether the plan of these runs forbids it: what the manuals say, for the few places
     that programs go to."""
     if inside(path, (b"/proc/1", b"/dev/mem")):
         return exists and not re.fullmatch(rb"/proc/1(/task/1)?", path) or path == b"/dev/mem"
     if inside(path, (world.HOME,)):
-        return not write and not exists and is_secret(path, made)
+        return not write and not exists and inside(path, STORES)
     if inside(path, HELD):
         return write
     if inside(path, WRITABLE):
@@ -100,7 +95,6 @@ class Look:
         self.second = None
         self.host = actor.host
         actor.see_program()
-        self.made = [s for s in STORES if os.path.lexists(b"/proc/%d/root" % actor.host + s)]
         self.line = Expected(None, step, actor)
         if self.call.family == "fd":
             self.first = meaning.mean(actor, step.fd, b"", "yes")
@@ -182,7 +176,7 @@ class Look:
 
     def violates(self, met, write):
         return met.path not in (None, b"") and met.path.startswith(b"/") and \
-            is_violation(met.path, write, met.exists, self.made)
+            is_violation(met.path, write, met.exists)
 
 
 def plain(path):
