@@ -237,7 +237,7 @@ def first_differs(e, line):
     """The same for what is told of the first attempt alone."""
     data = line["data"]
     raw = None if e.raw == text(data, "path") else e.raw
-    if raw != text(data, "raw") and not e.vague and not is_left_out(e, data):
+    if raw != text(data, "raw") and not is_left_out(e, data):
         return f"raw is {text(data, 'raw')!r}, not {raw!r}"
     if data.get("pid") != e.pid:
         return f"pid is {data.get('pid')}, not {e.pid}"

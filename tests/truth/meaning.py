@@ -16,6 +16,10 @@ PATH_MAX = 4096
 FIRST = rb"^/proc/1(/task/1)?(/(environ|mem|root|cwd|exe|fd)(/.*)?)?$"
 
 
+def is_in(path, top):
+    return path == top or path.startswith(top + b"/")
+
+
 class Meaning:
     """`path` is None where only the words of the program are left: too deep, or a bad fd."""
 
@@ -166,8 +170,9 @@ class Walk:
                 if not self.at_root():
                     self.go(os.open("..", os.O_PATH, dir_fd=self.here))
                 continue
-            if name == b"1" and self.text() == b"/proc":
-                path = fold(b"/proc/1/" + b"/".join(rest))
+            at = self.text() or b""
+            if (name == b"1" and at == b"/proc") or is_in(at, b"/proc/1"):
+                path = fold(b"/".join([at, name, *rest]))
                 known = re.match(FIRST, path) is not None
                 return Meaning(path, known, unclear=not known)
             try:
