@@ -248,7 +248,10 @@ def mean(actor, dirfd, raw, last):
             elif met.path is None:
                 met.also = link
             return met
-        return walk.follow(raw, last)
+        begins = raw.startswith(b"/") or stat.S_ISDIR(os.fstat(walk.here).st_mode)
+        met = walk.follow(raw, last)
+        met.vague |= not begins  # behind the fd of a symlink there is nothing
+        return met
 
 
 def last_of(step, call):
