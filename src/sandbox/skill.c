@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/close_range.h>
 #include <linux/openat2.h>
 #include <signal.h>
@@ -88,40 +89,77 @@ static void skill_stdio(struct stage *s)
 	}
 }
 
-/* execvp, but with the plan's PATH and inside the sandbox's view. */
-static void skill_exec(struct stage *s, struct ssb_error *err)
+static char **skill_argv(const struct stage *s)
 {
-	char **argv = s->namespaces ? s->plan->argv.v : s->argv;
-	char **env = s->namespaces ? s->plan->env.v : s->env;
+	return s->namespaces ? s->plan->argv.v : s->argv;
+}
+
+static char **skill_env(const struct stage *s)
+{
+	return s->namespaces ? s->plan->env.v : s->env;
+}
+
+/* The file `name` in the first directory of `path`, which becomes the rest; false: its path is
+ * too long. */
+static bool next_file(const char **path, const char *name, char ret[PATH_MAX])
+{
+	size_t n = strcspn(*path, ":");
+	int len = snprintf(ret, PATH_MAX, "%.*s/%s", n == 0 ? 1 : (int)n, n == 0 ? "." : *path,
+	                   name);
+
+	*path += n + ((*path)[n] == ':');
+	return len >= 0 && len < PATH_MAX;
+}
+
+/* PATH from the first directory on that has the program; all of it if none has. It must be called
+ * before the filter is loaded: with it, each execve that fails is a question to the supervisor. */
+static const char *search_path(const struct stage *s)
+{
+	char **env = skill_env(s);
 	const char *path = "/usr/local/bin:/usr/bin:/bin";
+	char file[PATH_MAX];
+
+	for (size_t i = 0; i < s->plan->env.n; i++) {
+		if (strncmp(env[i], "PATH=", 5) == 0) {
+			path = env[i] + 5;
+		}
+	}
+	if (s->payload != NULL || strchr(skill_argv(s)[0], '/') != NULL) {
+		return path;
+	}
+	for (const char *here = path, *next = path; *next != '\0'; here = next) {
+		if (next_file(&next, skill_argv(s)[0], file) &&
+		    (faccessat(AT_FDCWD, file, F_OK, 0) == 0 || !file_is_missing(errno))) {
+			return here;
+		}
+	}
+	return path;
+}
+
+/* execvp, but with `path` and inside the sandbox's view. */
+static void skill_exec(const struct stage *s, const char *path, struct ssb_error *err)
+{
+	char **argv = skill_argv(s);
+	char **env = skill_env(s);
 	int denied = 0;
 
 	if (strchr(argv[0], '/') != NULL) {
 		execve(argv[0], argv, env);
 		denied = errno;
 	} else {
-		for (size_t i = 0; i < s->plan->env.n; i++) {
-			if (strncmp(env[i], "PATH=", 5) == 0) {
-				path = env[i] + 5;
-			}
-		}
 		denied = ENOENT;
 		while (*path != '\0') {
-			char file[4096];
-			size_t n = strcspn(path, ":");
-			int len = snprintf(file, sizeof(file), "%.*s/%s", n == 0 ? 1 : (int)n,
-			                   n == 0 ? "." : path, argv[0]);
-			path += n + (path[n] == ':');
-			if (len < 0 || (size_t)len >= sizeof(file)) {
+			char file[PATH_MAX];
+			if (!next_file(&path, argv[0], file)) {
 				continue;
 			}
 			execve(file, argv, env);
-			if (errno != ENOENT && errno != ENOTDIR) {
+			if (!file_is_missing(errno)) {
 				denied = errno;
 			}
 		}
 	}
-	if (denied != ENOENT && denied != ENOTDIR) {
+	if (!file_is_missing(denied)) {
 		ssb_fail(err, SSB_E_NOT_EXEC, denied, "entrypoint", "'%.200s' cannot be executed",
 		         argv[0]);
 		return;
@@ -324,6 +362,7 @@ _Noreturn void skill_main(struct stage *s, int meet)
 	if (limits_core(s, &err) != 0) {
 		stage_die(s, &err);
 	}
+	const char *path = search_path(s);
 	stage_layers(s, FILTERED);
 	skill_may_start(s, meet);
 	skill_try_filter(s);
@@ -338,6 +377,6 @@ _Noreturn void skill_main(struct stage *s, int meet)
 		}
 		_exit(s->payload(3, s->payload_arg));
 	}
-	skill_exec(s, &err);
+	skill_exec(s, path, &err);
 	stage_die(s, &err);
 }
