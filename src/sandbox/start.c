@@ -171,9 +171,6 @@ static int make_sources(struct run *r, struct ssb_error *err)
 	/* Never 0 inside, whoever starts it. */
 	r->stage.uid = geteuid() == 0 ? INNER_ID : geteuid();
 	r->stage.gid = geteuid() == 0 ? INNER_ID : getegid();
-	if (r->plan->audit != AUDIT_OFF && observer_stores(r->plan->home, &r->stores) != 0) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, "audit", "out of memory");
-	}
 	if (repos_find(r->plan, r->owner != NULL ? r->owner->state_dir : NULL, &r->repos, err) !=
 	            0 ||
 	    repo_links_note(r->plan, r->repos, &r->repo_links, err) != 0 ||

@@ -81,7 +81,8 @@ static void make_cgroup(struct run *r, struct msg *go, struct msg_fds *ret_fds)
 }
 
 /* While the child builds the sandbox, the run record reaches the disk and the
- * cgroup is made; the skill waits for both. */
+ * cgroup is made; the skill waits for both. Then, before the skill begins, the
+ * owner's stores are looked up. */
 static int send_go(struct run *r, struct ssb_error *err)
 {
 	struct msg m = { .kind = MSG_GO };
@@ -102,11 +103,13 @@ static int send_go(struct run *r, struct ssb_error *err)
 		/* It is gone, and has said why; or it would wait for ever. */
 		run_kill(r);
 	}
-	/* The others build for a while yet. */
+	/* The others build for a while yet, and the skill's first execve waits for our answer. */
 	if (r->trace != NULL) {
 		trace_place(r->trace);
 	}
-	return 0;
+	return r->stage.observe && observer_stores(r->plan->home, &r->stores) != 0
+	               ? ssb_fail(err, SSB_E_NOMEM, 0, "audit", "out of memory")
+	               : 0;
 }
 
 /* The broker's ends arrive in several messages; with the last it starts. */
