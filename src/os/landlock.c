@@ -79,6 +79,9 @@ int landlock_allow(int ruleset_fd, int abi, int path_fd, unsigned may)
 	if (fstat(path_fd, &st) != 0) {
 		return -1;
 	}
+	if (S_ISLNK(st.st_mode)) {
+		return 0;
+	}
 	if (!S_ISDIR(st.st_mode)) {
 		rule.allowed_access &= FS_FILE;
 	}

@@ -19,6 +19,7 @@ int landlock_abi(void); /* 0: not available */
 /* A ruleset that handles every right the ABI knows, and on ABI 6 isolates
  * abstract unix sockets and signals. Returns an owned fd, -1 with errno. */
 int landlock_new(int abi);
+/* A symlink needs no rule: what it leads to has its own. */
 int landlock_allow(int ruleset_fd, int abi, int path_fd, unsigned may);
 int landlock_enforce(int ruleset_fd); /* needs no_new_privs */
 

@@ -283,11 +283,11 @@ static int view_from_host(struct view *v, int host, struct ssb_error *err)
 	return 0;
 }
 
-/* A place of the tmpfs that stays writable: a mount of its own on itself. */
+/* A directory of the tmpfs that stays writable: a mount of its own on itself. */
 static int view_private(int root, const char *name, mode_t mode, struct ssb_error *err)
 {
-	if (view_place(root, name, true) != 0 || fchmodat(root, name, mode, 0) != 0) {
-		return fail(err, "cannot make", name);
+	if (fchmodat(root, name, mode, 0) != 0) {
+		return fail(err, "cannot change", name);
 	}
 	auto_fd tree = mount_clone(root, name);
 	if (tree < 0 || mount_attach(tree, root, name) != 0) {
@@ -348,7 +348,9 @@ static int view_fill(struct view *v, int host, const struct stage *s, struct ssb
 			return -1;
 		}
 	}
-	return view_private(v->root, s->plan->home + 1, 0700, err);
+	const char *home = s->plan->home + 1;
+	return view_place(v->root, home, true) != 0 ? fail(err, "cannot make", home)
+	                                            : view_private(v->root, home, 0700, err);
 }
 
 /* Whoever follows a symlink of the root writes down when, and is a writer for that
