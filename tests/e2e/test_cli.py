@@ -158,6 +158,24 @@ def test_empty_word_of_path_is_the_working_directory(ssb):
         assert control.code == code and control.text == r.text, repr(control)
 
 
+def test_the_first_program_of_path_that_can_be_executed(ssb):
+    d = ssb.mkdir("dirs")
+    ssb.write(d / "file", "not a directory\n")
+    ssb.mkdir("dirs/none")
+    ssb.mkdir("dirs/dangling")
+    (d / "dangling/tool").symlink_to("nowhere")
+    ssb.write(d / "text/tool", "no program\n")
+    ssb.write(d / "first/tool", "#!/bin/sh\necho first\n", 0o755)
+    ssb.write(d / "last/tool", "#!/bin/sh\necho last\n", 0o755)
+    useless = ("none", "absent", "file", "dangling", "text")
+    for names in ((*useless, "first", "last"), ("last", *useless, "first"), useless,
+                  useless[:-1], ("last",)):
+        path = ":".join(str(d / name) for name in names)
+        r = ssb.run("-r", d, "--env", f"PATH={path}", "--", "tool", cwd=d)
+        control = ssb.bare(["/usr/bin/env", f"PATH={path}", "tool"], cwd=d)
+        assert (r.code, r.text) == (control.code, control.text), f"{r!r}\n{control!r}"
+
+
 def test_toolchain_outside_usr(ssb):
     """An interpreter in the home, as pyenv and nvm put it."""
     tool = ssb.home / ".pyenv/versions/3/bin/mytool"
