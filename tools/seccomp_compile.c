@@ -5,7 +5,8 @@
  * eight comparisons, and the kernel remembers, per number, those that are
  * allowed whatever the arguments (Linux 5.11). BPF jumps forward only and, if
  * conditional, over at most 255 instructions: the tree is laid out depth
- * first, with a long jump where the left half is too large. */
+ * first, with a long jump where the left half is too large; returns that do the same
+ * are then shared. */
 #include "seccomp_compile.h"
 
 #include <errno.h>
@@ -287,8 +288,8 @@ static void emit_return(struct code *c, uint32_t action)
 	emit(c, BPF_RET | BPF_K, 0, 0, action);
 }
 
-/* Returns where the jump is that is taken when the condition does not hold. */
-static size_t emit_cond(struct code *c, const struct seccomp_cond *q)
+/* What the condition compares. */
+static void emit_load(struct code *c, const struct seccomp_cond *q)
 {
 	/* Both architectures are little-endian: the low half comes first. */
 	uint32_t low = (uint32_t)(offsetof(struct seccomp_data, args) +
@@ -299,7 +300,6 @@ static size_t emit_cond(struct code *c, const struct seccomp_cond *q)
 	if (q->mask != ~0U) {
 		emit(c, BPF_ALU | BPF_AND | BPF_K, 0, 0, q->mask);
 	}
-	return emit(c, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, q->value);
 }
 
 static bool same_cond(const struct seccomp_cond *x, const struct seccomp_cond *y)
@@ -308,14 +308,22 @@ static bool same_cond(const struct seccomp_cond *x, const struct seccomp_cond *y
 	       x->value == y->value;
 }
 
+static bool has_more(const struct seccomp_rule *r, size_t depth)
+{
+	return depth < SECCOMP_MAX_CONDS && r->cond[depth].mask != 0;
+}
+
 /* Rules of `call` that agree in their first `depth` conditions, which hold
  * here. Those that agree in the next one too are tested together; where none of
- * them fits, the code runs on into what follows. */
+ * them fits, the code runs on into what follows. What the rule before has compared
+ * is still loaded, unless it compared more after that. */
 static void emit_rules(struct code *c, const struct seccomp_call *call,
                        const struct seccomp_rule *const *rules, size_t n, size_t depth)
 {
+	const struct seccomp_cond *loaded = NULL;
+
 	for (size_t i = 0; i < n;) {
-		if (depth == SECCOMP_MAX_CONDS || rules[i]->cond[depth].mask == 0) {
+		if (!has_more(rules[i], depth)) {
 			emit_return(c, told(c->policy, call, rules[i]->action));
 			return; /* what stands behind it can never be reached */
 		}
@@ -324,7 +332,11 @@ static void emit_rules(struct code *c, const struct seccomp_call *call,
 		while (i + together < n && same_cond(q, &rules[i + together]->cond[depth])) {
 			together++;
 		}
-		size_t test = emit_cond(c, q);
+		if (loaded == NULL || loaded->arg != q->arg || loaded->mask != q->mask) {
+			emit_load(c, q);
+		}
+		loaded = has_more(rules[i], depth + 1) ? NULL : q;
+		size_t test = emit(c, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, q->value);
 		emit_rules(c, call, rules + i, together, depth + 1);
 		size_t past = c->n - test - 1;
 		c->broken = c->broken || past > UINT8_MAX;
@@ -365,6 +377,68 @@ static void emit_tree(struct code *c, const struct range *r, size_t n)
 	emit_tree(c, r + left, n - left);
 }
 
+static bool is_return(const struct sock_filter *f)
+{
+	return f->code == (BPF_RET | BPF_K);
+}
+
+/* Where a jump to `to` can go as well: to the last return of the same action that is in reach,
+ * and best to one that is needed already. */
+static size_t find_return(const struct code *c, const bool *needed, size_t jump, size_t to)
+{
+	size_t found = to;
+
+	for (size_t at = jump + 1; at < c->n && at - jump - 1 <= UINT8_MAX; at++) {
+		bool same = is_return(&c->insns[at]) && c->insns[at].k == c->insns[to].k;
+		if (same && (needed[at] || !needed[found])) {
+			found = at;
+		}
+	}
+	return found;
+}
+
+/* Many leaves of the tree do the same; a filter is loaded in a time that goes with its length.
+ * From the end on, each jump to a return shares one of those behind it. No code runs on into a
+ * return: those to which no jump is left are dropped, which makes all other jumps shorter. */
+static void share_returns(struct code *c)
+{
+	static size_t to[BPF_MAXINSNS][2];
+	static size_t place[BPF_MAXINSNS];
+	static bool needed[BPF_MAXINSNS];
+	size_t n = 0;
+
+	for (size_t i = c->n; i-- > 0;) {
+		const struct sock_filter *f = &c->insns[i];
+		bool jump = BPF_CLASS(f->code) == BPF_JMP;
+		bool always = f->code == (BPF_JMP | BPF_JA);
+		needed[i] = !is_return(f);
+		for (int k = 0; jump && k < 2; k++) {
+			to[i][k] = i + 1 + (always ? f->k : k == 0 ? f->jt : f->jf);
+			if (!always && is_return(&c->insns[to[i][k]])) {
+				to[i][k] = find_return(c, needed, i, to[i][k]);
+			}
+			needed[to[i][k]] = true;
+		}
+	}
+	for (size_t i = 0; i < c->n; i++) {
+		place[i] = n;
+		n += needed[i];
+	}
+	for (size_t i = 0; i < c->n; i++) {
+		struct sock_filter f = c->insns[i];
+		if (f.code == (BPF_JMP | BPF_JA)) {
+			f.k = (uint32_t)(place[to[i][0]] - place[i] - 1);
+		} else if (BPF_CLASS(f.code) == BPF_JMP) {
+			f.jt = (uint8_t)(place[to[i][0]] - place[i] - 1);
+			f.jf = (uint8_t)(place[to[i][1]] - place[i] - 1);
+		}
+		if (needed[i]) {
+			c->insns[place[i]] = f;
+		}
+	}
+	c->n = n;
+}
+
 int seccomp_compile(const struct seccomp_arch *arch, struct seccomp_which which,
                     struct sock_filter ret_insns[BPF_MAXINSNS], size_t *ret_n)
 {
@@ -385,6 +459,7 @@ int seccomp_compile(const struct seccomp_arch *arch, struct seccomp_which which,
 		fprintf(stderr, "seccomp-gen: a filter or a jump in it is too long\n");
 		return -1;
 	}
+	share_returns(&c);
 	*ret_n = c.n;
 	return 0;
 }
