@@ -75,6 +75,19 @@ static void *grown(void *v, size_t n, size_t item)
 	return realloc(v, (n == 0 ? 32 : n * 2) * item);
 }
 
+/* False only if the names of that folder are known and this is not one. */
+static bool may_exist(const struct danger *d, const char *path)
+{
+	for (size_t i = 0; i < ARRAY_LEN(d->listings); i++) {
+		const struct listing *l = &d->listings[i];
+		const char *rest = l->dir != NULL ? path_beneath(path, l->dir) : NULL;
+		if (rest != NULL && *rest != '\0' && !listing_has(l, rest, strcspn(rest, "/"))) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /* Index of the folder path[0..len), with those above it; -1 without memory.
  * Parents come first, so that a symlink on the way is known. */
 static ssize_t folder_index(struct danger *d, const char *path, size_t len)
@@ -85,12 +98,14 @@ static ssize_t folder_index(struct danger *d, const char *path, size_t len)
 		}
 	}
 	bool above_real = true;
+	bool above_exists = true;
 	if (len > 1) {
 		ssize_t up = folder_index(d, path, parent_length(path, len));
 		if (up < 0) {
 			return -1;
 		}
 		above_real = d->folders[up].real;
+		above_exists = d->folders[up].exists;
 	}
 	struct folder *v = grown(d->folders, d->n_folders, sizeof(*v));
 	if (v == NULL) {
@@ -104,26 +119,13 @@ static ssize_t folder_index(struct danger *d, const char *path, size_t len)
 		return -1;
 	}
 	st = (struct stat){ 0 };
-	f->exists = lstat(f->path, &st) == 0;
+	f->exists = above_exists && may_exist(d, f->path) && lstat(f->path, &st) == 0;
 	f->real = above_real && !(f->exists && S_ISLNK(st.st_mode));
 	if (!f->real) {
 		f->exists = stat(f->path, &st) == 0;
 	}
 	f->id = (struct object){ st.st_dev, st.st_ino };
 	return (ssize_t)d->n_folders++;
-}
-
-/* False only if the names of that folder are known and this is not one. */
-static bool may_exist(const struct danger *d, const char *path)
-{
-	for (size_t i = 0; i < ARRAY_LEN(d->listings); i++) {
-		const struct listing *l = &d->listings[i];
-		const char *rest = l->dir != NULL ? path_beneath(path, l->dir) : NULL;
-		if (rest != NULL && *rest != '\0' && !listing_has(l, rest, strcspn(rest, "/"))) {
-			return false;
-		}
-	}
-	return true;
 }
 
 char *danger_led_to(const char *path)

@@ -242,6 +242,17 @@ static void cover_missing(struct build *b, const char *path)
 	}
 }
 
+/* The table's, mostly: one of these places is there by each of two rules. */
+static bool was_covered(const struct danger *d, size_t nth)
+{
+	for (size_t i = 0; i < nth; i++) {
+		if (is_own(&d->places[i]) && same_text(d->places[i].path, d->places[nth].path)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 void covers_build(struct build *b)
 {
 	bool dirs = false;
@@ -254,7 +265,7 @@ void covers_build(struct build *b)
 	}
 	for (size_t i = 0; i < b->danger->n_places && !b->failed; i++) {
 		const struct place *p = &b->danger->places[i];
-		if (!is_own(p)) {
+		if (!is_own(p) || was_covered(b->danger, i)) {
 			continue;
 		}
 		if (p->exists) {
