@@ -195,15 +195,21 @@ int sources_init(struct stage *s, struct ssb_error *err)
 	const struct ssb_plan *plan = s->plan;
 	bool reads = false;
 
+	for (size_t i = 0; i < plan->n_grants; i++) {
+		reads |= plan->grants[i].access == ACCESS_READ && plan->grants[i].is_dir;
+	}
+	size_t room = (reads ? MAX_GRANTS : plan->n_grants) + plan->n_covers;
+	if (room == 0) {
+		return 0;
+	}
 	/* Not zeroed: the pages of what is not used are never touched. */
-	s->sources = malloc((MAX_GRANTS + MAX_COVERS) * sizeof(*s->sources));
+	s->sources = malloc(room * sizeof(*s->sources));
 	if (s->sources == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "start", "out of memory");
 	}
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		s->sources[s->n_sources++] =
 		        (struct source){ .grant = plan->grants[i], .tree = -1, .nth = i };
-		reads |= plan->grants[i].access == ACCESS_READ && plan->grants[i].is_dir;
 	}
 	if (reads && submounts_add(s, err) != 0) {
 		return -1;
