@@ -1,6 +1,5 @@
 #include "sandbox/repo_links.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,6 +14,7 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "base/string_list.h"
+#include "os/entries.h"
 #include "os/file.h"
 #include "policy/paths.h"
 #include "sandbox/sources.h"
@@ -170,13 +170,10 @@ static void take_link(struct look *l, int dir, const char *path, const char *nam
 	}
 }
 
-static void take_entry(struct look *l, int dir, const char *within, const struct dirent *e)
+static void take_entry(struct look *l, int dir, const char *within, const struct dirent64 *e)
 {
 	char to[PATH_MAX];
 
-	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
-		return;
-	}
 	l->entries++;
 	if (e->d_type != DT_LNK && e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) {
 		return;
@@ -194,20 +191,19 @@ static void take_entry(struct look *l, int dir, const char *within, const struct
 }
 
 /* Opens a directory to be read, also one that the skill has closed: git writes to names that it
- * cannot list. -1 with errno. */
+ * cannot list. By a name in it: to be listed is not enough, its names have to be found as well.
+ * -1 with errno. */
 static int open_walked(const struct look *l, const char *path)
 {
 	int top = l->then->v[l->gitdir].fd;
-	const char *name = *path != '\0' ? path : ".";
-	int fd = file_openat2(top, name, O_RDONLY | O_DIRECTORY, IN_GITDIR);
+	char within[PATH_MAX + 2], link[64];
 	struct stat st;
-	char link[64];
 
-	if ((fd >= 0 && faccessat(fd, ".", X_OK, AT_EACCESS) == 0) || l->noting != NULL ||
-	    (fd < 0 && errno != EACCES)) {
+	snprintf(within, sizeof(within), "%s%s.", path, *path != '\0' ? "/" : "");
+	int fd = file_openat2(top, within, O_RDONLY | O_DIRECTORY, IN_GITDIR);
+	if (fd >= 0 || l->noting != NULL || errno != EACCES) {
 		return fd;
 	}
-	own_close(&fd);
 	/* The top itself has no name in it if it is closed. */
 	auto_fd at = *path != '\0' ? file_openat2(top, path, O_PATH | O_DIRECTORY, IN_GITDIR)
 	                           : fcntl(top, F_DUPFD_CLOEXEC, 3);
@@ -217,25 +213,24 @@ static int open_walked(const struct look *l, const char *path)
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
 	return chmod(link, (st.st_mode & 07777) | S_IRWXU) != 0
 	               ? -1
-	               : file_openat2(top, name, O_RDONLY | O_DIRECTORY, IN_GITDIR);
+	               : file_openat2(top, within, O_RDONLY | O_DIRECTORY, IN_GITDIR);
 }
 
 static void visit(struct look *l, const char *path)
 {
-	auto_fd fd = open_walked(l, path);
-	auto_dir dir = fd >= 0 ? fdopendir(fd) : NULL;
+	auto_fd dir = open_walked(l, path);
+	const struct dirent64 *e;
+	struct entries names;
 
-	if (dir == NULL) {
+	if (dir < 0) {
 		l->cut |= !file_is_missing(errno) && errno != ELOOP;
 		return;
 	}
-	int at = steal_fd(&fd);
-	errno = 0;
-	for (const struct dirent *e; l->entries <= MAX_REPO_ENTRIES && (e = readdir(dir)) != NULL;
-	     errno = 0) {
-		take_entry(l, at, path, e);
+	entries_init(&names, dir);
+	while (l->entries <= MAX_REPO_ENTRIES && (e = entries_next(&names)) != NULL) {
+		take_entry(l, dir, path, e);
 	}
-	l->cut |= errno != 0;
+	l->cut |= l->entries <= MAX_REPO_ENTRIES && errno != 0;
 }
 
 static void walk(struct look *l)

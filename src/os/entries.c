@@ -1,0 +1,35 @@
+#include "os/entries.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+void entries_init(struct entries *e, int dir)
+{
+	e->dir = dir;
+	e->at = e->len = 0;
+}
+
+static bool is_dots(const char *name)
+{
+	return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+}
+
+const struct dirent64 *entries_next(struct entries *e)
+{
+	for (;;) {
+		if (e->at == e->len) {
+			errno = 0;
+			ssize_t n = getdents64(e->dir, e->raw, sizeof(e->raw));
+			if (n <= 0) {
+				return NULL;
+			}
+			e->at = 0;
+			e->len = (size_t)n;
+		}
+		const struct dirent64 *entry = (const void *)(e->raw + e->at);
+		e->at += entry->d_reclen;
+		if (!is_dots(entry->d_name)) {
+			return entry;
+		}
+	}
+}
