@@ -283,7 +283,7 @@
 #define MAX_WORKTREES    32          /* of one repository that are held one by one */
 #define MAX_GITDIRS      512         /* git directories that lie apart from their trees */
 #define MAX_AROUND       1024        /* directories above writable grants */
-#define MAX_AROUND_NAMES 2000        /* of one of them that are listed; of more, known ones */
+#define MAX_LISTED_NAMES 500         /* of a directory with protected names; of more, known ones */
 #define MAX_NAMED        128         /* directories of hooks and files that the settings name */
 #define MAX_HELD         4096        /* links that protected names go by, and what they mean */
 

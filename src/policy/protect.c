@@ -1,5 +1,6 @@
 #include "policy/protect.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/own.h"
@@ -116,6 +117,7 @@ const struct protected_place PROTECTED[] = {
 };
 
 const size_t PROTECTED_COUNT = ARRAY_LEN(PROTECTED);
+static_assert(ARRAY_LEN(PROTECTED) <= PROTECTED_MAX, "raise PROTECTED_MAX");
 
 const char *protected_in_gitdir(const struct protected_place *p)
 {

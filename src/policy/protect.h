@@ -24,8 +24,10 @@ struct protected_place {
 	enum protect_hold hold;
 };
 
+#define PROTECTED_MAX 128
+
 extern const struct protected_place PROTECTED[];
-extern const size_t PROTECTED_COUNT;
+extern const size_t PROTECTED_COUNT; /* at most PROTECTED_MAX */
 
 /* Its name in a git directory itself: "hooks" of ".git/hooks"; NULL: it has
  * none there. */

@@ -19,6 +19,7 @@
 #include "os/mount.h"
 #include "policy/paths.h"
 #include "policy/protect.h"
+#include "sandbox/present.h"
 #include "sandbox/sources.h"
 #include "sandbox/stage.h"
 #include "sandbox/view.h"
@@ -31,43 +32,93 @@ bool view_pinned(int fd)
 	       (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-int view_pin(int fd, bool read_only)
+/* Returns what lies on top then. */
+static int pin(int fd, bool read_only)
 {
 	auto_fd tree = mount_clone(fd, "");
 
-	if (tree < 0 || (read_only && mount_restrict(tree, MOUNT_ATTR_RDONLY, -1) != 0)) {
+	if (tree < 0 || (read_only && mount_restrict(tree, MOUNT_ATTR_RDONLY, -1) != 0) ||
+	    mount_attach(tree, fd, "") != 0) {
 		return -1;
 	}
-	return mount_attach(tree, fd, "");
+	return steal_fd(&tree);
 }
 
-/* Makes `name` beneath dir_fd read-only. Its parents are pinned, so that they
- * cannot be renamed away; so is a symlink on the way, and what that leads to is
- * held where it lies (links.h). */
-static int protect_one(int dir_fd, const char *name)
+int view_pin(int fd, bool read_only)
 {
-	char part[PATH_MAX];
+	auto_fd tree = pin(fd, read_only);
 
-	for (size_t i = 1;; i++) {
-		if (name[i] != '/' && name[i] != '\0') {
-			continue;
-		}
-		snprintf(part, sizeof(part), "%.*s", (int)i, name);
-		auto_fd at = file_openat2(dir_fd, part, O_PATH | O_NOFOLLOW,
-		                          RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-		struct stat st;
-		if (at < 0 || fstat(at, &st) != 0) {
-			/* Not there: what is to be held has a placeholder. */
-			return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
-		}
-		bool last = name[i] == '\0' || !S_ISDIR(st.st_mode) || placeholder_is(&st);
-		if ((last || !view_pinned(at)) && view_pin(at, last) != 0) {
+	return tree < 0 ? -1 : 0;
+}
+
+/* One name of a directory. */
+static int open_name(int dir, const char *name)
+{
+	return file_openat2(dir, name, O_PATH | O_NOFOLLOW, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+}
+
+/* The directory in which protected names stand, such as ".git": kept for those beside it. */
+struct way {
+	const char *name; /* one of these; NULL: none yet */
+	size_t len;       /* of the way in it */
+	int dir;          /* -1: there is none, or nothing in it can be changed */
+};
+
+static void way_done(struct way *w)
+{
+	own_close(&w->dir);
+}
+
+/* One part of a way: pinned, so that it cannot be renamed away, or read-only where the way ends: at
+ * a placeholder, or a symlink, of which what it leads to is held where it lies (links.h). */
+static int pin_part(int dir, const char *part, int *ret_dir)
+{
+	auto_fd at = open_name(dir, part);
+	struct stat st;
+
+	if (at < 0 || fstat(at, &st) != 0) {
+		return file_is_missing(errno) ? 0 : -1;
+	}
+	if (!S_ISDIR(st.st_mode) || placeholder_is(&st)) {
+		return view_pin(at, true);
+	}
+	*ret_dir = view_pinned(at) ? steal_fd(&at) : pin(at, false);
+	return *ret_dir < 0 ? -1 : 0;
+}
+
+static int way_pin(struct way *w, int top, const char *name, size_t len)
+{
+	char part[NAME_MAX + 1];
+	auto_fd at = -1;
+
+	for (size_t i = 0; i < len; i++) {
+		size_t n = strcspn(name + i, "/");
+		int next = -1;
+		snprintf(part, sizeof(part), "%.*s", (int)n, name + i);
+		if (pin_part(i == 0 ? top : at, part, &next) != 0) {
 			return -1;
 		}
-		if (last) {
-			return 0;
-		}
+		own_close(&at);
+		at = next;
+		i = next >= 0 ? i + n : len;
 	}
+	own_close(&w->dir);
+	*w = (struct way){ name, len, steal_fd(&at) };
+	return 0;
+}
+
+/* Where a protected name stands: *ret_dir is borrowed, and -1 if nothing has to be done there. */
+static int way_to(struct way *w, int top, const char *name, int *ret_dir)
+{
+	size_t len = strlen(name) - strlen(path_base(name));
+	size_t way = len > 0 ? len - 1 : 0;
+
+	if (way > 0 && (w->name == NULL || w->len != way || memcmp(w->name, name, way) != 0) &&
+	    way_pin(w, top, name, way) != 0) {
+		return -1;
+	}
+	*ret_dir = way > 0 ? w->dir : top;
+	return 0;
 }
 
 /* In place of the directory `name`, which is a placeholder, a private one that nobody else sees.
@@ -84,24 +135,34 @@ static int give_private(int root_fd, int at, size_t nth)
 	return made < 0 ? -1 : mount_attach(made, at, "");
 }
 
-static int protect_place(int root_fd, int dir_fd, const struct protected_place *p, const char *name,
-                         size_t nth)
+/* Makes it read-only. What is not there is not held, or has a placeholder. */
+static int protect_place(int root_fd, int dir, const struct protected_place *p, size_t nth)
 {
+	auto_fd at = open_name(dir, path_base(p->name));
 	struct stat st;
-	auto_fd at = p->hold != HOLD_PRIVATE
-	                     ? -1
-	                     : file_openat2(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW,
-	                                    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 
-	return at >= 0 && fstat(at, &st) == 0 && placeholder_is_open(&st)
+	if (at < 0) {
+		return file_is_missing(errno) ? 0 : -1;
+	}
+	return p->hold == HOLD_PRIVATE && fstat(at, &st) == 0 && placeholder_is_open(&st)
 	               ? give_private(root_fd, at, nth)
-	               : protect_one(dir_fd, name);
+	               : view_pin(at, true);
 }
 
-/* The placeholders in `target` would be news to git inside: its list of what to
+/* A directory in which names are protected. */
+struct protecting {
+	const struct grant *grant;
+	int dir;
+	const char *within; /* where in the grant it lies, "" at its top */
+	bool gitdir;        /* see repos.h */
+	size_t nth;         /* of all such directories */
+	struct present present;
+};
+
+/* The placeholders in a directory would be news to git inside: its list of what to
  * overlook, in `gitdir` beneath the grant's tree, gets their names, in the view
  * only. Best effort: it is for comfort. */
-static void hide_from_git(int root_fd, int tree, const char *gitdir, int target, size_t nth)
+static void hide_from_git(int root_fd, int tree, const char *gitdir, const struct protecting *d)
 {
 	char place[32], path[PATH_MAX];
 	auto_buf text = { 0 };
@@ -117,12 +178,13 @@ static void hide_from_git(int root_fd, int tree, const char *gitdir, int target,
 	buf_addc(&text, '\n');
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
 		struct stat st;
-		if (fstatat(target, PROTECTED[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		if (d->present.name[i] && protected_in_gitdir(&PROTECTED[i]) == NULL &&
+		    fstatat(d->dir, PROTECTED[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    placeholder_is(&st)) {
 			buf_addf(&text, "/%s\n", PROTECTED[i].name);
 		}
 	}
-	snprintf(place, sizeof(place), "etc/.git-exclude-%zu", nth);
+	snprintf(place, sizeof(place), "etc/.git-exclude-%zu", d->nth);
 	auto_fd list = openat(root_fd, place, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 	if (text.failed || list < 0 || file_write_all(list, text.data, text.len) != 0) {
 		return;
@@ -133,31 +195,29 @@ static void hide_from_git(int root_fd, int tree, const char *gitdir, int target,
 	}
 }
 
-/* A directory in which names are protected. */
-struct protecting {
-	const struct grant *grant;
-	int dir;
-	const char *within; /* where in the grant it lies, "" at its top */
-	bool gitdir;        /* see repos.h */
-	size_t nth;         /* of all such directories */
-};
-
-static int protect_names(int root_fd, const struct protecting *d, struct ssb_error *err)
+static int protect_names(int root_fd, struct protecting *d, struct ssb_error *err)
 {
-	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
+	AUTO(way_done) struct way way = { .dir = -1 };
+	const char *name = "";
+	int failed = present_list(d->dir, d->gitdir, &d->present);
+
+	for (size_t i = 0; failed == 0 && i < PROTECTED_COUNT; i++) {
 		const struct protected_place *p = &PROTECTED[i];
-		const char *name = d->gitdir ? protected_in_gitdir(p) : p->name;
-		/* One that is granted by name is a grant of its own, mounted over it. */
-		if (name != NULL && protect_place(root_fd, d->dir, p, name, d->nth) != 0) {
-			return ssb_fail(
-			        err, SSB_E_LAYER, errno, "mounts",
-			        "cannot protect '%s', which the host obeys, in '%.90s%s%.70s' "
-			        "(%.40s)",
-			        name, d->grant->path, *d->within != '\0' ? "/" : "", d->within,
-			        d->grant->where);
+		int dir = -1;
+		if (!d->present.name[i]) {
+			continue;
 		}
+		name = d->gitdir ? protected_in_gitdir(p) : p->name;
+		failed = way_to(&way, d->dir, name, &dir);
+		/* One that is granted by name is a grant of its own, mounted over it. */
+		failed = failed == 0 && dir >= 0 ? protect_place(root_fd, dir, p, d->nth) : failed;
 	}
-	return 0;
+	return failed == 0 ? 0
+	                   : ssb_fail(err, SSB_E_LAYER, errno, "mounts",
+	                              "cannot protect '%s', which the host obeys, in "
+	                              "'%.90s%s%.70s' (%.40s)",
+	                              name, d->grant->path, *d->within != '\0' ? "/" : "",
+	                              d->within, d->grant->where);
 }
 
 /* Opens the directory `path` beneath the grant, with every directory on the
@@ -193,10 +253,12 @@ int grant_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error
 	const struct grant *g = &s->sources[i].grant;
 	int tree = s->sources[i].tree;
 
-	if (protect_names(root_fd, &(struct protecting){ g, tree, "", false, i }, err) != 0) {
+	struct protecting top = { .grant = g, .dir = tree, .within = "", .nth = i };
+
+	if (protect_names(root_fd, &top, err) != 0) {
 		return -1;
 	}
-	hide_from_git(root_fd, tree, ".git", tree, i);
+	hide_from_git(root_fd, tree, ".git", &top);
 	for (size_t k = 0; s->repos != NULL && k < s->repos->n; k++) {
 		const struct repo *r = &s->repos->v[k];
 		if (r->grant != s->sources[i].nth) {
@@ -208,12 +270,16 @@ int grant_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error
 			                "cannot protect the repository '%.90s/%.90s' (%.40s)",
 			                g->path, r->path, g->where);
 		}
-		const struct protecting d = { g, dir, r->path, r->gitdir, MAX_GRANTS + k };
+		struct protecting d = { .grant = g,
+			                .dir = dir,
+			                .within = r->path,
+			                .gitdir = r->gitdir,
+			                .nth = MAX_GRANTS + k };
 		if (protect_names(root_fd, &d, err) != 0) {
 			return -1;
 		}
 		if (r->shared != NULL) {
-			hide_from_git(root_fd, tree, r->shared, dir, MAX_GRANTS + k);
+			hide_from_git(root_fd, tree, r->shared, &d);
 		}
 	}
 	return 0;

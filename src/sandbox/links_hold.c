@@ -1,7 +1,6 @@
 /* links_hold.c - the names that the host obeys, directory by directory, and what those of them that
  * are symlinks mean. */
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,10 +13,12 @@
 
 #include "base/error.h"
 #include "base/own.h"
+#include "os/entries.h"
 #include "os/file.h"
 #include "policy/paths.h"
 #include "policy/protect.h"
 #include "sandbox/links.h"
+#include "sandbox/present.h"
 #include "sandbox/repos.h"
 #include "sandbox/sources.h"
 
@@ -147,39 +148,42 @@ static int fail_obeyed(const struct obeyed *o, const char *within)
 	return links_unread(path, o->holder->err);
 }
 
-/* The symlinks of the directory `name` in `at`, and in its directories, as many levels as that.
- * `within` is its path in what is obeyed. Other programs may change it meanwhile. */
-static int take_links(struct obeyed *o, int at, const char *name, const char *within,
-                      unsigned level)
-{
-	auto_fd fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+static int take_links(struct obeyed *o, int dir, const char *within, unsigned level);
 
-	if (fd < 0) {
+/* The same of the directory `name` in `at`. Other programs may change it meanwhile. */
+static int take_links_in(struct obeyed *o, int at, const char *name, const char *within,
+                         unsigned level)
+{
+	auto_fd dir = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (dir < 0) {
 		return errno == ELOOP || !links_is_unread(at, name) ? 0 : fail_obeyed(o, within);
 	}
-	auto_dir dir = fdopendir(fd);
-	if (dir == NULL) {
-		return fail_obeyed(o, within);
-	}
-	int list = steal_fd(&fd); /* the stream has it */
-	errno = 0;
-	for (const struct dirent *e; (e = readdir(dir)) != NULL; errno = 0) {
+	return take_links(o, dir, within, level);
+}
+
+/* The symlinks of a directory, and in its directories, as many levels as that. `within` is its path
+ * in what is obeyed. */
+static int take_links(struct obeyed *o, int dir, const char *within, unsigned level)
+{
+	const struct dirent64 *e;
+	struct entries names;
+
+	entries_init(&names, dir);
+	while ((e = entries_next(&names)) != NULL) {
 		struct stat st = { .st_mode = DTTOIF(e->d_type) };
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
-			continue;
-		}
 		if (++o->entries > MAX_REPO_ENTRIES) {
 			errno = E2BIG;
 			return fail_obeyed(o, within);
 		}
 		if (e->d_type == DT_UNKNOWN &&
-		    fstatat(list, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 &&
+		    fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 &&
 		    !file_is_missing(errno)) {
 			return fail_obeyed(o, within);
 		}
 		if ((S_ISLNK(st.st_mode) && take_link(o, within, e->d_name) != 0) ||
 		    (S_ISDIR(st.st_mode) && level < o->levels &&
-		     take_links(o, list, e->d_name, e->d_name, level + 1) != 0)) {
+		     take_links_in(o, dir, e->d_name, e->d_name, level + 1) != 0)) {
 			return -1;
 		}
 	}
@@ -192,8 +196,15 @@ struct names_at {
 	const char *path; /* of it, absolute */
 	bool gitdir;      /* see repos.h */
 	unsigned levels;  /* see hold_obeyed() */
-	const bool *few;  /* which of them can be there at all; NULL: any */
 };
+
+/* The owner has granted the directory by its name. */
+static bool is_obeyed_owners(const struct obeyed *o)
+{
+	const struct grant *g = plan_shown_by(o->holder->plan, o->path);
+
+	return g != NULL && g->access == ACCESS_WRITE && is_owners(g, o->path);
+}
 
 /* Follows links only as far as links_follow() does. */
 static int open_obeyed(const struct link_holder *h, const struct names_at *in, const char *name)
@@ -225,9 +236,7 @@ static int hold_obeyed(const struct link_holder *h, const struct names_at *in, c
 	if (at < 0 || file_path(at, o.path, sizeof(o.path)) < 0) {
 		return links_unread(name, h->err);
 	}
-	const struct grant *g = plan_shown_by(h->plan, o.path);
-	bool owners = g != NULL && g->access == ACCESS_WRITE && is_owners(g, o.path);
-	return owners ? 0 : take_links(&o, at, ".", "", 1);
+	return is_obeyed_owners(&o) ? 0 : take_links_in(&o, at, ".", "", 1);
 }
 
 /* The length of the first part of `name` that is a symlink; 0: none is. -1 with errno. */
@@ -259,13 +268,44 @@ static int hold_name(const struct link_holder *h, int dir, const char *where, co
 	return part > 0 ? hold_meant(h, link, is_dir, NULL) : 0;
 }
 
+/* One that is to be a directory, if it is neither missing nor closed and no symlink leads there:
+ * *ret_done. */
+static int hold_plain(const struct link_holder *h, const struct names_at *in, const char *name,
+                      bool *ret_done)
+{
+	struct obeyed o = { .holder = h, .levels = in->levels };
+	auto_fd dir = file_openat2(in->dir, name, O_RDONLY | O_DIRECTORY,
+	                           RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	bool known = dir >= 0 || file_is_missing(errno);
+	int n = snprintf(o.path, sizeof(o.path), "%s/%s", in->path, name);
+
+	*ret_done = known && n > 0 && (size_t)n < sizeof(o.path);
+	if (dir < 0 || !*ret_done || is_obeyed_owners(&o)) {
+		return 0;
+	}
+	o.dir = dir;
+	return take_links(&o, dir, "", 1);
+}
+
 static int hold_names(const struct link_holder *h, const struct names_at *at)
 {
+	struct present present;
+
+	if (present_list(at->dir, at->gitdir, &present) != 0) {
+		return links_unread(at->path, h->err);
+	}
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {
 		const struct protected_place *p = &PROTECTED[i];
 		const char *name = at->gitdir ? protected_in_gitdir(p) : p->name;
-		if (name == NULL || (at->few != NULL && !at->few[i]) ||
+		bool done = false;
+		if (!present.name[i] ||
 		    (p->hold == HOLD_BY_LINK && placeholder_is_link(at->dir, name))) {
+			continue;
+		}
+		if (p->is_dir && hold_plain(h, at, name, &done) != 0) {
+			return -1;
+		}
+		if (done) {
 			continue;
 		}
 		if (hold_name(h, at->dir, at->path, name, p->is_dir) != 0) {
@@ -288,39 +328,11 @@ static int hold_within(const struct link_holder *h, const struct grant *g, const
 	auto_free char *path = path_join(g->path, within);
 	auto_fd dir = file_openat2(g->fd, *within != '\0' ? within : ".", O_PATH | O_DIRECTORY,
 	                           RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-	const struct names_at at = { dir, path, gitdir, 2, NULL };
+	const struct names_at at = { dir, path, gitdir, 2 };
 
 	return dir >= 0 && path != NULL ? hold_names(h, &at)
 	                                : ssb_fail(h->err, SSB_E_LAYER, errno, "mounts",
 	                                           "cannot open '%.100s/%.100s'", g->path, within);
-}
-
-/* Which of the protected names can be in a directory, by their first parts: most have few. */
-static int list_few(int dir, const char *path, bool *few, struct ssb_error *err)
-{
-	auto_fd fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool any = fd < 0 && errno == EACCES; /* its names can be known, not listed */
-	auto_dir list = fd >= 0 ? fdopendir(fd) : NULL;
-	size_t n = 0;
-
-	if (list == NULL && !any) {
-		return links_unread(path, err);
-	}
-	(void)steal_fd(&fd);
-	errno = 0;
-	for (const struct dirent *e; !any && (e = readdir(list)) != NULL; errno = 0) {
-		size_t len = strlen(e->d_name);
-		for (size_t i = 0; i < PROTECTED_COUNT; i++) {
-			few[i] |= strncmp(PROTECTED[i].name, e->d_name, len) == 0 &&
-			          (PROTECTED[i].name[len] == '\0' || PROTECTED[i].name[len] == '/');
-		}
-		any = ++n > MAX_AROUND_NAMES;
-	}
-	if (errno != 0 && !any) {
-		return links_unread(path, err);
-	}
-	memset(few, true, any ? PROTECTED_COUNT : 0);
-	return 0;
 }
 
 /* The names in a directory above a grant. In a home there are many that matter, with much in
@@ -328,14 +340,9 @@ static int list_few(int dir, const char *path, bool *few, struct ssb_error *err)
 static int hold_around(const struct link_holder *h, const char *path)
 {
 	auto_fd dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	auto_free bool *few = calloc(PROTECTED_COUNT, sizeof(*few));
-	const struct names_at at = { dir, path, false, strcmp(path, h->plan->home) == 0 ? 1 : 2,
-		                     few };
+	const struct names_at at = { dir, path, false, strcmp(path, h->plan->home) == 0 ? 1 : 2 };
 
-	if (dir < 0 || few == NULL) {
-		return links_unread(path, h->err);
-	}
-	return list_few(dir, path, few, h->err) != 0 ? -1 : hold_names(h, &at);
+	return dir < 0 ? links_unread(path, h->err) : hold_names(h, &at);
 }
 
 /* The names in a git directory that is not granted. */
@@ -343,7 +350,7 @@ static int hold_gitdir(const struct link_holder *h, const char *path)
 {
 	const struct grant *g = plan_shown_by(h->plan, path);
 	auto_fd dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	const struct names_at at = { dir, path, true, 2, NULL };
+	const struct names_at at = { dir, path, true, 2 };
 
 	if (g != NULL && grant_is_work(g)) {
 		return 0; /* one of the repositories */
