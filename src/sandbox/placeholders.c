@@ -13,6 +13,7 @@
  * the top of a tree says that the rest of such a repository lies in /dev/null, where nothing can
  * be: git does not believe in it then. If the skill has made the three names, the placeholder
  * stays. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,6 +28,7 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "os/file.h"
+#include "policy/paths.h"
 #include "policy/protect.h"
 #include "sandbox/sources.h"
 
@@ -46,7 +48,7 @@
 struct placeholder {
 	int dir;       /* O_PATH: where it is; of a symlink open to be read, and locked */
 	int fd;        /* the thing itself, locked; -1: a symlink */
-	bool owns_dir; /* else it is that of the one before */
+	bool owns_dir; /* else it is that of one before, or the grant's */
 	char name[NAME_MAX + 1];
 };
 
@@ -122,12 +124,13 @@ static int placeholder_create(int dir, const char *name, mode_t mode)
 	return 0;
 }
 
-/* The name still means the object behind fd. */
-static bool is_named(int dir, const char *name, int fd)
+/* The name still means what is held. */
+static bool is_named(int dir, const char *name, const struct stat *held)
 {
-	struct stat held, named;
-	return fstat(fd, &held) == 0 && fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+	struct stat named;
+
+	return fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       held->st_dev == named.st_dev && held->st_ino == named.st_ino;
 }
 
 /* May the skill, who is the caller, make what the caller cannot make now? As
@@ -147,19 +150,19 @@ static bool is_owners(void)
 
 enum found { OURS, UNFINISHED, GONE, OWNERS, UNKNOWN };
 
-/* What the name means now; *ret_fd is open on it, unless it is gone or closed to us. UNKNOWN
- * with errno. */
-static enum found placeholder_find(int dir, const char *name, bool is_dir, int *ret_fd)
+/* What the name means now; *ret_fd is open on it, and *ret says what it is, unless it is gone or
+ * closed to us. UNKNOWN with errno. */
+static enum found placeholder_find(int dir, const char *name, bool is_dir, int *ret_fd,
+                                   struct stat *ret)
 {
 	int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (is_dir ? O_DIRECTORY : 0);
 	auto_fd fd = openat(dir, name, flags);
-	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) != 0) {
+	if (fd < 0 || fstat(fd, ret) != 0) {
 		return errno == ENOENT ? GONE : is_owners() ? OWNERS : UNKNOWN;
 	}
 	*ret_fd = steal_fd(&fd);
-	return placeholder_is(&st) ? OURS : is_unfinished(&st) ? UNFINISHED : OWNERS;
+	return placeholder_is(ret) ? OURS : is_unfinished(ret) ? UNFINISHED : OWNERS;
 }
 
 /* Removes one that was not finished. Whoever is still at it, after all, has not locked it and
@@ -169,7 +172,7 @@ static void placeholder_clear(int dir, const char *name, int fd)
 	struct stat st;
 
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && is_unfinished(&st) &&
-	    is_named(dir, name, fd)) {
+	    is_named(dir, name, &st)) {
 		(void)unlinkat(dir, name, 0);
 	}
 }
@@ -188,7 +191,8 @@ static int placeholder_open(int dir, const char *name, mode_t mode, int *ret_fd)
 			return errno == EROFS || (errno == EACCES && !may_later(dir)) ? 0 : -1;
 		}
 		auto_fd fd = -1;
-		enum found found = placeholder_find(dir, name, is_dir, &fd);
+		struct stat st;
+		enum found found = placeholder_find(dir, name, is_dir, &fd, &st);
 		if (found == UNKNOWN || (found == OWNERS && made)) {
 			/* Ours and not told by its mode: a file system without such modes. */
 			int error = found == UNKNOWN ? errno : EOPNOTSUPP;
@@ -201,12 +205,13 @@ static int placeholder_open(int dir, const char *name, mode_t mode, int *ret_fd)
 		if (found == OWNERS) {
 			return 0;
 		}
-		if (made) {
+		if (made && found != GONE && (st.st_mode & 07777) != mode) {
 			/* Runs of other users share the lock: whatever our umask is. */
 			(void)fchmod(fd, mode);
 		}
 		/* The run that ends now may be about to remove it: try again. */
-		if (found == OURS && flock(fd, LOCK_SH | LOCK_NB) == 0 && is_named(dir, name, fd)) {
+		if (found == OURS && flock(fd, LOCK_SH | LOCK_NB) == 0 &&
+		    is_named(dir, name, &st)) {
 			*ret_fd = steal_fd(&fd);
 			return 0;
 		}
@@ -226,18 +231,16 @@ bool placeholder_is_link(int dir, const char *name)
 	return file_is_link_to(dir, name, OBSERVER_NOTHING);
 }
 
-/* The same as placeholder_open(), by a symlink; *ret_dir is its directory, locked. */
-static int placeholder_link(int dir, const char *name, int *ret_dir)
+/* The same by a symlink; `dir` is open to be read. *ret_held: there is one, and `dir` is locked. */
+static int placeholder_link(int dir, const char *name, bool *ret_held)
 {
-	auto_fd lock = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	for (int tries = 0; lock >= 0 && tries < LOCK_TRIES; tries++) {
+	for (int tries = 0; tries < LOCK_TRIES; tries++) {
 		if (symlinkat(OBSERVER_NOTHING, dir, name) != 0 && errno != EEXIST) {
 			return errno == EROFS || (errno == EACCES && !may_later(dir)) ? 0 : -1;
 		}
 		/* One that ends has the lock when it removes it: look again with our own. */
-		if (flock(lock, LOCK_SH | LOCK_NB) == 0 && placeholder_is_link(dir, name)) {
-			*ret_dir = steal_fd(&lock);
+		if (flock(dir, LOCK_SH | LOCK_NB) == 0 && placeholder_is_link(dir, name)) {
+			*ret_held = true;
 			return 0;
 		}
 		struct stat st;
@@ -247,67 +250,165 @@ static int placeholder_link(int dir, const char *name, int *ret_dir)
 		}
 		(void)usleep(LOCK_PAUSE_US);
 	}
-	if (lock < 0) {
-		return errno == EACCES && !may_later(dir) ? 0 : -1;
-	}
 	errno = EBUSY;
 	return -1;
 }
 
-/* Takes the fds. Most stand side by side, and share that of their directory. */
-static void placeholder_keep(struct placeholders *p, struct placeholder *h, int *dir)
-{
-	struct stat here, before;
+/* The directory of the names that are held now: most stand side by side. */
+struct spot {
+	struct placeholders *placeholders;
+	int top;         /* O_PATH */
+	const char *way; /* a name that begins with the way from there */
+	size_t len;      /* of the way */
+	int dir;         /* O_PATH; -1: nothing can be made here */
+	int lock;        /* open to be read; -1: not yet */
+	/* The three, or -1: borrowed, or owned by a placeholder that needs it. */
+	int own_top, own_dir, own_lock;
+};
 
-	/* A symlink needs one that can be locked. */
-	h->owns_dir = p->n == 0 || (h->fd < 0 && p->v[p->n - 1].fd >= 0) ||
-	              fstat(*dir, &here) != 0 || fstat(p->v[p->n - 1].dir, &before) != 0 ||
-	              here.st_dev != before.st_dev || here.st_ino != before.st_ino;
-	h->dir = h->owns_dir ? steal_fd(dir) : p->v[p->n - 1].dir;
-	p->v[p->n++] = *h;
+/* `own_top` is `top`, or -1: it is borrowed, as long as the placeholders stand. */
+static struct spot spot_at(struct placeholders *p, int top, int own_top)
+{
+	return (struct spot){ p, top, "", 0, top, -1, own_top, -1, -1 };
 }
 
-/* Holds the first missing part of `name` beneath the grant: without it the
- * rest cannot be made. Nothing is held where all of it exists. */
-static int placeholder_hold(struct placeholders *p, int grant_fd, const char *name, bool is_dir,
-                            enum protect_hold hold)
+static void spot_leave(struct spot *s)
 {
-	mode_t mode = hold == HOLD_PRIVATE ? OPEN_MODE : is_dir ? DIR_MODE : FILE_MODE;
-	auto_fd dir = fcntl(grant_fd, F_DUPFD_CLOEXEC, 3);
+	own_close(&s->own_dir);
+	own_close(&s->own_lock);
+	s->dir = s->lock = -1;
+}
 
-	while (dir >= 0) {
-		struct placeholder h = { .fd = -1 };
-		auto_fd linked = -1;
-		size_t n = strcspn(name, "/");
-		bool last = name[n] == '\0';
-		if (n >= sizeof(h.name)) {
+static void spot_done(struct spot *s)
+{
+	spot_leave(s);
+	own_close(&s->own_top);
+}
+
+/* `h` holds `name`; it takes over its directory from the spot, unless that is another's. */
+static void spot_keep(struct spot *s, struct placeholder h, const char *name, int *own)
+{
+	assert(s->placeholders->n < s->placeholders->most);
+	h.owns_dir = *own >= 0;
+	*own = -1;
+	memcpy(h.name, name, strlen(name) + 1);
+	s->placeholders->v[s->placeholders->n++] = h;
+}
+
+static int hold_by_link(struct spot *s, const char *name)
+{
+	bool held = false;
+
+	if (s->lock < 0) {
+		s->own_lock = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		s->lock = s->own_lock;
+	}
+	if (s->lock < 0) {
+		return errno == EACCES && !may_later(s->dir) ? 0 : -1;
+	}
+	if (placeholder_link(s->lock, name, &held) != 0) {
+		return -1;
+	}
+	if (held) {
+		spot_keep(s, (struct placeholder){ .dir = s->lock, .fd = -1 }, name, &s->own_lock);
+	}
+	return 0;
+}
+
+/* *ret_held: a placeholder stands there. */
+static int hold_by_thing(struct spot *s, const char *name, mode_t mode, bool *ret_held)
+{
+	struct placeholder h = { .dir = s->dir, .fd = -1 };
+
+	if (placeholder_open(s->dir, name, mode, &h.fd) != 0) {
+		return -1;
+	}
+	*ret_held = h.fd >= 0;
+	if (*ret_held) {
+		spot_keep(s, h, name, s->dir == s->top ? &s->own_top : &s->own_dir);
+	}
+	return 0;
+}
+
+/* Goes on to a directory in it. One that is missing is held itself: without it the rest cannot be
+ * made. */
+static int spot_enter(struct spot *s, const char *name)
+{
+	int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	auto_fd next = openat(s->dir, name, flags);
+	struct stat st;
+	bool held = false;
+
+	if (next < 0 ? errno == ENOENT : fstat(next, &st) == 0 && placeholder_is(&st)) {
+		own_close(&next);
+		if (hold_by_thing(s, name, DIR_MODE, &held) != 0) {
+			return -1;
+		}
+		next = held ? -1 : openat(s->dir, name, flags);
+	}
+	/* A part is no directory, or a symlink, which is judged when it is mounted. */
+	if (next < 0 && !held && errno != ENOTDIR && errno != ELOOP) {
+		return -1;
+	}
+	spot_leave(s);
+	s->dir = s->own_dir = steal_fd(&next);
+	return 0;
+}
+
+static int spot_go(struct spot *s, const char *name)
+{
+	size_t len = strlen(name) - strlen(path_base(name));
+	char part[NAME_MAX + 1];
+
+	if (len == s->len && memcmp(name, s->way, len) == 0) {
+		return 0;
+	}
+	spot_leave(s);
+	s->dir = s->top;
+	for (size_t at = 0; at < len && s->dir >= 0;) {
+		size_t n = strcspn(name + at, "/");
+		if (n >= sizeof(part)) {
 			errno = ENAMETOOLONG;
 			return -1;
 		}
-		memcpy(h.name, name, n);
-		if (last && hold == HOLD_BY_LINK
-		            ? placeholder_link(dir, h.name, &linked) != 0
-		            : placeholder_open(dir, h.name, last ? mode : DIR_MODE, &h.fd) != 0) {
+		memcpy(part, name + at, n);
+		part[n] = '\0';
+		if (spot_enter(s, part) != 0) {
 			return -1;
 		}
-		if (linked >= 0) {
-			placeholder_keep(p, &h, &linked);
-			return 0;
-		}
-		if (h.fd >= 0) {
-			placeholder_keep(p, &h, &dir);
-			return 0;
-		}
-		if (last) {
-			return 0;
-		}
-		int next = openat(dir, h.name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		own_close(&dir);
-		dir = next;
-		name += n + 1;
+		at += n + 1;
 	}
-	/* A part is no directory, or a symlink, which is judged when it is mounted. */
-	return errno == ENOTDIR || errno == ELOOP ? 0 : -1;
+	s->way = name;
+	s->len = len;
+	return 0;
+}
+
+/* Holds the first missing part of `name` beneath the top of the spot. Nothing is held where all of
+ * it exists. */
+static int placeholder_hold(struct spot *s, const char *name, bool is_dir, enum protect_hold hold)
+{
+	mode_t mode = hold == HOLD_PRIVATE ? OPEN_MODE : is_dir ? DIR_MODE : FILE_MODE;
+	const char *base = path_base(name);
+	bool held;
+
+	if (strlen(base) > NAME_MAX) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	if (spot_go(s, name) != 0) {
+		return -1;
+	}
+	return s->dir < 0             ? 0
+	       : hold == HOLD_BY_LINK ? hold_by_link(s, base)
+	                              : hold_by_thing(s, base, mode, &held);
+}
+
+/* Beneath a grant. */
+static int hold_path(struct placeholders *p, const struct grant *g, const char *path, bool is_dir)
+{
+	AUTO(spot_done) struct spot s = spot_at(p, g->fd, -1);
+
+	return placeholder_hold(&s, path, is_dir, HOLD_ANYWHERE);
 }
 
 /* One directory in which names are held. */
@@ -316,13 +417,6 @@ struct holding {
 	const char *path; /* from the grant's top; "" is that */
 	bool gitdir;      /* see repos.h */
 };
-
-static int holding_open(const struct holding *h)
-{
-	return *h->path == '\0' ? fcntl(h->grant->fd, F_DUPFD_CLOEXEC, 3)
-	                        : file_openat2(h->grant->fd, h->path, O_PATH | O_DIRECTORY,
-	                                       RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-}
 
 static int cannot_hold(const struct grant *g, const char *within, const char *name,
                        struct ssb_error *err)
@@ -341,9 +435,12 @@ static int cannot_hold(const struct grant *g, const char *within, const char *na
 static int hold_names(struct placeholders *p, const struct holding *h, bool home,
                       struct ssb_error *err)
 {
-	auto_fd dir = holding_open(h);
+	int own = *h->path == '\0' ? -1
+	                           : file_openat2(h->grant->fd, h->path, O_PATH | O_DIRECTORY,
+	                                          RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	AUTO(spot_done) struct spot s = spot_at(p, own >= 0 ? own : h->grant->fd, own);
 
-	if (dir < 0) {
+	if (own < 0 && *h->path != '\0') {
 		return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "cannot open '%.100s/%.100s'",
 		                h->grant->path, h->path);
 	}
@@ -354,7 +451,7 @@ static int hold_names(struct placeholders *p, const struct holding *h, bool home
 		    (place->hold == HOLD_IN_HOME && !home)) {
 			continue;
 		}
-		if (placeholder_hold(p, dir, name, place->is_dir, place->hold) != 0) {
+		if (placeholder_hold(&s, name, place->is_dir, place->hold) != 0) {
 			return cannot_hold(h->grant, h->path, name, err);
 		}
 	}
@@ -383,7 +480,7 @@ static int hold_all(struct placeholders *p, const struct ssb_plan *plan, const s
 		const struct named *n = &repos->named[i];
 		const struct grant *g = &plan->grants[n->grant];
 		if (grant_is_work(g) && *n->path != '\0' &&
-		    placeholder_hold(p, g->fd, n->path, n->is_dir, HOLD_ANYWHERE) != 0) {
+		    hold_path(p, g, n->path, n->is_dir) != 0) {
 			return cannot_hold(g, "", n->path, err);
 		}
 	}
@@ -418,7 +515,7 @@ int placeholders_add(struct placeholders *p, const struct grant *g, const char *
 		errno = E2BIG;
 		return -1;
 	}
-	return placeholder_hold(p, g->fd, path, is_dir, HOLD_ANYWHERE);
+	return hold_path(p, g, path, is_dir);
 }
 
 /* Without it the directory would be a bare repository, which the skill has made. */
@@ -474,7 +571,7 @@ void placeholders_remove(struct placeholders *p)
 			continue;
 		}
 		if (flock(h->fd, LOCK_EX | LOCK_NB) == 0 && fstat(h->fd, &st) == 0 &&
-		    placeholder_is(&st) && is_named(h->dir, h->name, h->fd) && !keeps_git_out(h)) {
+		    placeholder_is(&st) && is_named(h->dir, h->name, &st) && !keeps_git_out(h)) {
 			placeholder_unlink(h, &st);
 		}
 		own_close(&h->fd);
