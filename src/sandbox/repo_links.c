@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "audit/observer.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/own.h"
@@ -25,7 +26,9 @@
 struct gitdir {
 	int fd; /* O_PATH: also where the skill has moved it */
 	char *path;
-	bool cut; /* not all of its names were read before the run */
+	bool cut;  /* not all of its names were read before the run */
+	bool left; /* before the run: there were placeholders of another, made at `since` */
+	struct timespec since;
 };
 
 struct repo_links {
@@ -39,8 +42,6 @@ struct look {
 	struct repo_links *noting;     /* before the run; else NULL */
 	const struct repo_links *then; /* what was noted */
 	size_t gitdir;
-	bool left; /* before the run: there are placeholders of another, made at `since` */
-	struct timespec since;
 	struct trace *trace;
 	struct buf queue; /* paths from the git directory, each with its NUL */
 	size_t entries;
@@ -134,25 +135,24 @@ static void record_link(const struct look *l, const char *path, const char *to, 
 }
 
 /* Of a run whose supervisor was killed, or that goes on: the skill made what is newer. */
-static void find_left(struct look *l)
+static void find_left(struct gitdir *g)
 {
-	int dir = l->then->v[l->gitdir].fd;
 	struct stat st;
 
-	l->left = placeholder_is_link(dir, "rebase-merge") &&
-	          fstatat(dir, "rebase-merge", &st, AT_SYMLINK_NOFOLLOW) == 0;
-	if (l->left) {
-		l->since = st.st_ctim;
+	g->left = placeholder_is_link(g->fd, "rebase-merge") &&
+	          fstatat(g->fd, "rebase-merge", &st, AT_SYMLINK_NOFOLLOW) == 0;
+	if (g->left) {
+		g->since = st.st_ctim;
 	}
 }
 
-static bool is_left(const struct look *l, int dir, const char *name)
+static bool is_left(const struct gitdir *g, int dir, const char *name)
 {
 	struct stat st;
 
-	return l->left && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       (st.st_ctim.tv_sec > l->since.tv_sec ||
-	        (st.st_ctim.tv_sec == l->since.tv_sec && st.st_ctim.tv_nsec > l->since.tv_nsec));
+	return g->left && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       (st.st_ctim.tv_sec > g->since.tv_sec ||
+	        (st.st_ctim.tv_sec == g->since.tv_sec && st.st_ctim.tv_nsec > g->since.tv_nsec));
 }
 
 static void take_link(struct look *l, int dir, const char *path, const char *name, const char *to)
@@ -161,11 +161,12 @@ static void take_link(struct look *l, int dir, const char *path, const char *nam
 
 	if (text == NULL) {
 		l->cut = true;
+	} else if (strcmp(to, OBSERVER_NOTHING) == 0) {
+		return; /* a placeholder */
 	} else if (l->noting != NULL) {
-		l->cut |= !is_left(l, dir, name) &&
+		l->cut |= !is_left(&l->then->v[l->gitdir], dir, name) &&
 		          string_list_add(&l->noting->noted, text, MAX_HELD) != 0;
-	} else if (!string_list_has(&l->then->noted, text) && !placeholder_is_link(dir, name) &&
-	           !is_symbolic_ref(name, to)) {
+	} else if (!string_list_has(&l->then->noted, text) && !is_symbolic_ref(name, to)) {
 		record_link(l, path, to, remove_link(dir, name));
 	}
 }
@@ -264,7 +265,8 @@ static int add_gitdir(struct repo_links *l, const struct grant *g, const char *t
 	char *path = fd >= 0 ? path_join(g->path, git) : NULL;
 
 	if (path != NULL) {
-		l->v[l->n++] = (struct gitdir){ .fd = steal_fd(&fd), .path = path };
+		l->v[l->n] = (struct gitdir){ .fd = steal_fd(&fd), .path = path };
+		find_left(&l->v[l->n++]);
 	}
 	return git == NULL || (fd >= 0 && path == NULL) || (fd < 0 && errno == EMFILE) ? -1 : 0;
 }
@@ -285,42 +287,57 @@ static int add_gitdirs(struct repo_links *l, const struct ssb_plan *plan, const 
 	return failed;
 }
 
-int repo_links_note(struct ssb_plan *plan, const struct repos *repos, struct repo_links **ret,
-                    struct ssb_error *err)
+static int fail_memory(struct ssb_error *err)
+{
+	return ssb_fail(err, SSB_E_NOMEM, 0, "mounts",
+	                "out of memory, or of descriptors, for the git directories");
+}
+
+int repo_links_new(const struct ssb_plan *plan, const struct repos *repos, struct repo_links **ret,
+                   struct ssb_error *err)
 {
 	if (repos == NULL) {
 		return 0;
 	}
 	size_t most = plan->n_grants + repos->n;
 	struct repo_links *l = calloc(1, sizeof(*l) + most * sizeof(l->v[0]));
-	int failed = l == NULL ? -1 : add_gitdirs(l, plan, repos);
 
-	for (size_t i = 0; failed == 0 && i < l->n; i++) {
-		auto_free char *text = NULL;
-		struct look look = { .noting = l, .then = l, .gitdir = i };
-		find_left(&look);
-		walk(&look);
-		l->v[i].cut = look.cut;
-		if (look.cut &&
-		    (asprintf(&text,
-		              "write %s: it has too many names, or a part of it is closed; a "
-		              "symlink "
-		              "that the skill leaves there may stay, and git writes through it",
-		              l->v[i].path) < 0 ||
-		     string_list_add_once(&plan->warnings, text, 8UL * MAX_GRANTS) != 0)) {
-			failed = -1;
-		}
-	}
-	if (failed != 0) {
+	if (l == NULL || add_gitdirs(l, plan, repos) != 0) {
 		repo_links_free(l);
-		return ssb_fail(err, SSB_E_NOMEM, 0, "mounts",
-		                "out of memory, or of descriptors, for the git directories");
+		return fail_memory(err);
 	}
 	if (l->n == 0) {
 		repo_links_free(l);
 		l = NULL;
 	}
 	*ret = l;
+	return 0;
+}
+
+static int warn_cut(struct ssb_plan *plan, const struct gitdir *g)
+{
+	auto_free char *text = NULL;
+
+	if (asprintf(&text,
+	             "write %s: it has too many names, or a part of it is closed; a symlink that "
+	             "the skill leaves there may stay, and git writes through it",
+	             g->path) < 0) {
+		text = NULL;
+		return -1;
+	}
+	return string_list_add_once(&plan->warnings, text, 8UL * MAX_GRANTS);
+}
+
+int repo_links_note(struct repo_links *l, struct ssb_plan *plan, struct ssb_error *err)
+{
+	for (size_t i = 0; l != NULL && i < l->n; i++) {
+		struct look look = { .noting = l, .then = l, .gitdir = i };
+		walk(&look);
+		l->v[i].cut = look.cut;
+		if (look.cut && warn_cut(plan, &l->v[i]) != 0) {
+			return fail_memory(err);
+		}
+	}
 	return 0;
 }
 

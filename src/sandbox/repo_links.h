@@ -14,11 +14,14 @@
 
 struct repo_links;
 
-/* Notes the symlinks that are there, before our own placeholders are: what a killed run has left is
- * newer than its placeholders, and not noted. *ret is new, and NULL without a git directory in a
- * grant. Where there are too many names the plan gets a warning. */
-int repo_links_note(struct ssb_plan *plan, const struct repos *repos, struct repo_links **ret,
-                    struct ssb_error *err);
+/* Opens the git directories, before our own placeholders are there: what a killed run has left is
+ * newer than its placeholders, and is not noted. *ret is new, and NULL without a git directory in
+ * a grant. */
+int repo_links_new(const struct ssb_plan *plan, const struct repos *repos, struct repo_links **ret,
+                   struct ssb_error *err);
+/* Notes the symlinks that are there, before the skill starts; `l` may be NULL. Where there are too
+ * many names the plan gets a warning. */
+int repo_links_note(struct repo_links *l, struct ssb_plan *plan, struct ssb_error *err);
 /* Removes those that are there now and were not noted; each is a violation (`trace` may be
  * NULL). */
 void repo_links_remove(const struct repo_links *l, struct trace *trace);

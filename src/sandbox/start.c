@@ -173,7 +173,7 @@ static int make_sources(struct run *r, struct ssb_error *err)
 	r->stage.gid = geteuid() == 0 ? INNER_ID : getegid();
 	if (repos_find(r->plan, r->owner != NULL ? r->owner->state_dir : NULL, &r->repos, err) !=
 	            0 ||
-	    repo_links_note(r->plan, r->repos, &r->repo_links, err) != 0 ||
+	    repo_links_new(r->plan, r->repos, &r->repo_links, err) != 0 ||
 	    placeholders_make(r->plan, r->repos, &r->placeholders, err) != 0 ||
 	    links_hold(r->plan, r->repos, r->placeholders, err) != 0 ||
 	    sources_init(&r->stage, err) != 0) {
@@ -282,5 +282,9 @@ int run_start(struct run *r, const int stdio[3], struct ssb_error *err)
 	 * longer than what is left for us. */
 	(void)sched_yield();
 	close_child_ends(r);
-	return r->stage.mapped_by_parent && r->stage.namespaces ? map_child(r, err) : 0;
+	if (r->stage.mapped_by_parent && r->stage.namespaces && map_child(r, err) != 0) {
+		return -1;
+	}
+	/* While the child builds the sandbox. The skill waits for MSG_GO. */
+	return repo_links_note(r->repo_links, r->plan, err);
 }
