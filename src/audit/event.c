@@ -192,6 +192,8 @@ void event_put_data(struct json *j, const struct event *e, const struct event_wi
 	if (!cut || !is_end_of(&e->raw, &e->path)) {
 		put_bytes(j, "raw", &e->raw, w->text);
 	}
+	put_path(j, "leads_to", &e->leads_to, w->path);
+	put_bytes(j, "attribute", &e->attribute, w->text);
 	put_text(j, "mode", e->mode);
 	put_text(j, "name", e->name);
 	put_text(j, "address", e->address);
@@ -233,6 +235,13 @@ void event_message(const struct event *e, struct buf *out)
 	}
 	if (e->path2.p != NULL) {
 		say(out, " to ", e->path2.p, e->path2.n);
+	}
+	if (e->leads_to.p != NULL) {
+		say(out, " -> ", e->leads_to.p, e->leads_to.n);
+	}
+	if (e->attribute.p != NULL) {
+		say(out, " (", e->attribute.p, e->attribute.n);
+		buf_addc(out, ')');
 	}
 	if (e->address != NULL) {
 		say(out, " ", e->address, strlen(e->address));
@@ -280,6 +289,8 @@ size_t event_first_width(const struct event *e, size_t most)
 
 	add_sizes(&e->path, true, sizes);
 	add_sizes(&e->path2, true, sizes);
+	add_sizes(&e->leads_to, true, sizes);
+	add_sizes(&e->attribute, false, sizes);
 	add_sizes(&e->program, false, sizes);
 	while (w + 1 < EVENT_WIDTHS_COUNT && sizes[w] > most) {
 		w++;

@@ -63,9 +63,11 @@ struct event {
 	struct bytes program;
 	struct bytes path;
 	struct bytes path2;
-	struct bytes raw; /* what the program wrote, where it differs from `path` */
-	const char *mode; /* "read", "write", "read+write", "append", "create" */
-	const char *name; /* of the host that was meant, where one was named */
+	struct bytes raw;       /* what the program wrote, where it differs from `path` */
+	struct bytes leads_to;  /* what a symlink is to say */
+	struct bytes attribute; /* the name of one that is set or removed */
+	const char *mode;       /* "read", "write", "read+write", "append", "create"; "exchange" */
+	const char *name;       /* of the host that was meant, where one was named */
 	const char *address;
 	uint16_t port;
 	const char *protocol;

@@ -30,12 +30,11 @@ static const struct call CALLS[] = {
 	  NEVER_FOLLOWED },
 	{ SYS_mknod, CALL_CHANGE, "mknod", NO_ARG, 0, NO_ARG, true, NO_ARG, NO_ARG,
 	  NEVER_FOLLOWED },
-	{ SYS_symlink, CALL_CHANGE, "symlink", NO_ARG, 1, NO_ARG, true, NO_ARG, NO_ARG,
-	  NEVER_FOLLOWED },
+	{ SYS_symlink, CALL_CHANGE, "symlink", NO_ARG, 1, NO_ARG, true, NO_ARG, 0, NEVER_FOLLOWED },
 	{ SYS_chmod, CALL_CHANGE, "chmod", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
 	{ SYS_chown, CALL_CHANGE, "chown", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
 	{ SYS_lchown, CALL_CHANGE, "chown", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG,
-	  NEVER_FOLLOWED },
+	  ONLY_ENTERED },
 	{ SYS_rename, CALL_TWO, "rename", NO_ARG, 0, NO_ARG, false, NO_ARG, 1, NEVER_FOLLOWED },
 	{ SYS_link, CALL_TWO, "link", NO_ARG, 0, NO_ARG, false, NO_ARG, 1, NEVER_FOLLOWED },
 #endif
@@ -43,19 +42,30 @@ static const struct call CALLS[] = {
 	  NEVER_FOLLOWED },
 	{ SYS_mkdirat, CALL_CHANGE, "mkdir", 0, 1, NO_ARG, true, NO_ARG, NO_ARG, NEVER_FOLLOWED },
 	{ SYS_mknodat, CALL_CHANGE, "mknod", 0, 1, NO_ARG, true, NO_ARG, NO_ARG, NEVER_FOLLOWED },
-	{ SYS_symlinkat, CALL_CHANGE, "symlink", 1, 2, NO_ARG, true, NO_ARG, NO_ARG,
-	  NEVER_FOLLOWED },
+	{ SYS_symlinkat, CALL_CHANGE, "symlink", 1, 2, NO_ARG, true, NO_ARG, 0, NEVER_FOLLOWED },
 	{ SYS_fchmodat, CALL_CHANGE, "chmod", 0, 1, NO_ARG, false, NO_ARG, NO_ARG, 0 },
 	{ 452 /* fchmodat2 */, CALL_CHANGE, "chmod", 0, 1, 3, false, NO_ARG, NO_ARG,
 	  AT_SYMLINK_NOFOLLOW },
 	{ SYS_fchownat, CALL_CHANGE, "chown", 0, 1, 4, false, NO_ARG, NO_ARG, AT_SYMLINK_NOFOLLOW },
 	{ SYS_truncate, CALL_CHANGE, "truncate", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
+	{ SYS_setxattr, CALL_CHANGE, "setxattr", NO_ARG, 0, NO_ARG, false, NO_ARG, 1, 0 },
+	{ SYS_lsetxattr, CALL_CHANGE, "setxattr", NO_ARG, 0, NO_ARG, false, NO_ARG, 1,
+	  ONLY_ENTERED },
+	{ 463 /* setxattrat */, CALL_CHANGE, "setxattr", 0, 1, 2, false, NO_ARG, 3,
+	  AT_SYMLINK_NOFOLLOW },
+	{ SYS_removexattr, CALL_CHANGE, "removexattr", NO_ARG, 0, NO_ARG, false, NO_ARG, 1, 0 },
+	{ SYS_lremovexattr, CALL_CHANGE, "removexattr", NO_ARG, 0, NO_ARG, false, NO_ARG, 1,
+	  ONLY_ENTERED },
+	{ 466 /* removexattrat */, CALL_CHANGE, "removexattr", 0, 1, 2, false, NO_ARG, 3,
+	  AT_SYMLINK_NOFOLLOW },
 	{ SYS_renameat, CALL_TWO, "rename", 0, 1, NO_ARG, false, 2, 3, NEVER_FOLLOWED },
-	{ SYS_renameat2, CALL_TWO, "rename", 0, 1, NO_ARG, false, 2, 3, NEVER_FOLLOWED },
+	{ SYS_renameat2, CALL_TWO, "rename", 0, 1, 4, false, 2, 3, NEVER_FOLLOWED },
 	{ SYS_linkat, CALL_TWO, "link", 0, 1, 4, false, 2, 3, NEVER_FOLLOWED },
 	{ SYS_fchmod, CALL_FD, "chmod", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
 	{ SYS_fchown, CALL_FD, "chown", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
 	{ SYS_ftruncate, CALL_FD, "truncate", NO_ARG, 0, NO_ARG, false, NO_ARG, NO_ARG, 0 },
+	{ SYS_fsetxattr, CALL_FD, "setxattr", NO_ARG, 0, NO_ARG, false, NO_ARG, 1, 0 },
+	{ SYS_fremovexattr, CALL_FD, "removexattr", NO_ARG, 0, NO_ARG, false, NO_ARG, 1, 0 },
 	{ SYS_connect, CALL_NETWORK, "connect", 0, 0, 0, false, 0, 0, 0 },
 	{ SYS_bind, CALL_NETWORK, "bind", 0, 0, 0, false, 0, 0, 0 },
 	{ SYS_sendto, CALL_NETWORK, "send", 0, 0, 0, false, 0, 0, 0 },
@@ -112,8 +122,8 @@ int observe_dir(const struct seccomp_notif *n, int at)
 
 static enum last_link last_of(const struct seccomp_notif *n, const struct call *c)
 {
-	if (c->nofollow == NEVER_FOLLOWED) {
-		return strcmp(c->op, "chown") == 0 ? LAST_ENTERED : LAST_ITSELF;
+	if (c->nofollow < 0) {
+		return c->nofollow == ONLY_ENTERED ? LAST_ENTERED : LAST_ITSELF;
 	}
 	return c->flags == NO_ARG || ((int)n->data.args[c->flags] & c->nofollow) == 0
 	               ? LAST_FOLLOWED
@@ -342,6 +352,21 @@ static void see_open(struct observer *o, const struct seccomp_notif *n, const st
 	observe_tell(o, n, &e);
 }
 
+/* What a symlink is to say, or the name of an attribute, where the call has one. False: it cannot
+ * be read. */
+static bool read_text(const struct seccomp_notif *n, const struct call *c, char out[PATH_MAX],
+                      struct event *e)
+{
+	ssize_t len = c->path2 == NO_ARG ? 0
+	                                 : notify_read_string((pid_t)n->pid, n->data.args[c->path2],
+	                                                      out, PATH_MAX);
+
+	if (c->path2 != NO_ARG && len >= 0) {
+		*(c->makes ? &e->leads_to : &e->attribute) = (struct bytes){ out, (size_t)len };
+	}
+	return len >= 0;
+}
+
 /* Of mknod(): the mode stands behind the path. */
 static bool makes_special(const struct seccomp_notif *n, const struct call *c)
 {
@@ -360,10 +385,11 @@ static const char *changes_by(const struct seccomp_notif *n, const struct call *
 static void see_change(struct observer *o, const struct seccomp_notif *n, const struct call *c)
 {
 	struct looked l;
+	char said[PATH_MAX];
 	struct event e = { .kind = EV_FILE_WRITE, .op = changes_by(n, c) };
 	const struct path_argument a = observe_argument(n, c);
 
-	if (!observe_look(o, n, &a, &l)) {
+	if (!read_text(n, c, said, &e) || !observe_look(o, n, &a, &l)) {
 		observe_unreadable(o, n, c);
 		return;
 	}
@@ -377,8 +403,7 @@ static void see_change(struct observer *o, const struct seccomp_notif *n, const 
 		observe_judge_special(o, &l.at, false, &l.says);
 	}
 	/* A directory that is granted is made, as the skill would have it. */
-	if (c->nofollow == NEVER_FOLLOWED && strcmp(c->op, "mkdir") != 0 &&
-	    strcmp(c->op, "chown") != 0) {
+	if (c->nofollow == NEVER_FOLLOWED && strcmp(c->op, "mkdir") != 0) {
 		observe_judge_entry(o, l.at.path, &l.says);
 	}
 	calm_git(o, n, l.at.path, l.at.path, &l.says);
@@ -392,23 +417,30 @@ static void see_change(struct observer *o, const struct seccomp_notif *n, const 
 	observe_tell(o, n, &e);
 }
 
-/* rename and link: both ends are changed; of a link the first is only read. */
+/* rename and link: both ends are changed; of a link the first is only read. To be exchanged both
+ * have to be there. */
 static void see_two(struct observer *o, const struct seccomp_notif *n, const struct call *c)
 {
 	struct looked from, to;
 	struct event e = { .kind = EV_FILE_WRITE, .op = c->op };
 
-	bool follow = c->flags != NO_ARG && ((int)n->data.args[c->flags] & AT_SYMLINK_FOLLOW) != 0;
+	bool renames = strcmp(c->op, "rename") == 0;
+	unsigned flags = c->flags != NO_ARG ? (unsigned)n->data.args[c->flags] : 0;
+	bool follow = (flags & AT_SYMLINK_FOLLOW) != 0;
+	bool exchange = renames && (flags & RENAME_EXCHANGE) != 0;
 	struct path_argument a = observe_argument(n, c);
 	const struct path_argument b = { observe_dir(n, c->dir2), c->path2, LAST_ITSELF, false };
-	a.last = strcmp(c->op, "rename") == 0 ? LAST_ITSELF : follow ? LAST_FOLLOWED : LAST_ENTERED;
+	a.last = renames ? LAST_ITSELF : follow ? LAST_FOLLOWED : LAST_ENTERED;
+	a.empty = a.empty && !renames;
+	e.mode = exchange ? "exchange" : NULL;
 	if (!observe_look(o, n, &a, &from) || !observe_look(o, n, &b, &to)) {
 		observe_unreadable(o, n, c);
 		return;
 	}
-	bool takes = strcmp(c->op, "rename") == 0 && from.at.exists;
+	bool changes = from.at.exists && (!exchange || to.at.exists);
+	bool takes = renames && changes;
 	observe_judge(o, n, &from.at, takes, &from.says);
-	observe_judge(o, n, &to.at, from.at.exists, &to.says);
+	observe_judge(o, n, &to.at, changes, &to.says);
 	/* The end that is outside of the plan is the one that decides. A line without a
 	 * remedy is taken to be about its first. */
 	if (from.says.allowed && !to.says.allowed) {
@@ -426,7 +458,7 @@ static void see_two(struct observer *o, const struct seccomp_notif *n, const str
 		return;
 	}
 	e.path2 = text(to.at.path);
-	if (from.says.allowed && (!from.at.exists || is_nowhere(&to))) {
+	if (from.says.allowed && (!changes || is_nowhere(&to))) {
 		e.status = STATUS_ABSENT;
 	}
 	observe_tell(o, n, &e);
@@ -435,13 +467,14 @@ static void see_two(struct observer *o, const struct seccomp_notif *n, const str
 static void see_fd(struct observer *o, const struct seccomp_notif *n, const struct call *c)
 {
 	struct looked l = { .raw = "" };
+	char said[PATH_MAX];
 	struct event e = { .kind = EV_FILE_WRITE, .op = c->op };
 
 	/* Who asks is asked before it can go away. */
 	(void)observe_process(o, n);
 	observe_resolve_fd(o, n, (int)n->data.args[c->path], &l.at);
-	if (o->starved) {
-		errno = EMFILE;
+	errno = EMFILE; /* of the supervisor */
+	if (o->starved || !read_text(n, c, said, &e)) {
 		observe_unreadable(o, n, c);
 		return;
 	}

@@ -18,11 +18,12 @@ struct call {
 	int flags;  /* open flags, or AT_* */
 	bool makes; /* the path is not there before */
 	int dir2;
-	int path2;
-	int nofollow; /* the bit in `flags` by which a last symlink is not followed; -1: never is */
+	int path2;    /* of a change: what a symlink is to say, or an attribute's name */
+	int nofollow; /* the bit in `flags` by which a last symlink is not followed, or one of: */
 };
 
-#define NEVER_FOLLOWED (-1)
+#define NEVER_FOLLOWED (-1) /* the name itself is changed */
+#define ONLY_ENTERED   (-2) /* unless a slash is behind it */
 
 /* What becomes of a symlink at the end of a path. */
 enum last_link {

@@ -20,9 +20,10 @@ struct packed {
 };
 
 static const size_t FIELDS[] = {
-	offsetof(struct event, message), offsetof(struct event, program),
-	offsetof(struct event, path),    offsetof(struct event, path2),
-	offsetof(struct event, raw),
+	offsetof(struct event, message),   offsetof(struct event, program),
+	offsetof(struct event, path),      offsetof(struct event, path2),
+	offsetof(struct event, raw),       offsetof(struct event, leads_to),
+	offsetof(struct event, attribute),
 };
 
 static struct bytes *field(struct event *e, size_t at)

@@ -171,6 +171,8 @@ static const struct row {
 	{ "file.path", { "path" }, no_exec },
 	{ "sandbox.fs.path2", { "path2" }, always },
 	{ "sandbox.fs.raw", { "raw" }, always },
+	{ "sandbox.fs.leads_to", { "leads_to" }, always },
+	{ "sandbox.fs.attribute", { "attribute" }, always },
 	{ "sandbox.fs.mode", { "mode" }, always },
 	{ "dns.question.name", { "name" }, asks_dns },
 	{ "sandbox.dns.qtype", { "qtype" }, asks_dns },

@@ -107,11 +107,23 @@ static void what_file(struct buf *out, const struct line *l, const char *op)
 		{ "bind", "make the socket" },
 		{ "chmod", "change the mode of" },
 		{ "chown", "change the owner of" },
+		{ "setxattr", "set an attribute of" },
+		{ "removexattr", "remove an attribute of" },
 		{ "exec", "execute" },
 		{ "connect", "connect to the socket" },
 		{ "send", "send to the socket" },
 	};
+	static const struct {
+		const char *member;
+		const char *before;
+		const char *after;
+	} more[] = {
+		{ "path2", " to ", "" },
+		{ "leads_to", " -> ", "" },
+		{ "attribute", " (", ")" },
+	};
 	const struct json_node *mode = line_get(l, "mode");
+	bool exchange = text_is(l, "mode", "exchange");
 
 	if (strcmp(op, "open") == 0 && json_is(mode, JSON_STRING)) {
 		bool only_read = strcmp(mode->str, "read") == 0;
@@ -122,13 +134,16 @@ static void what_file(struct buf *out, const struct line *l, const char *op)
 		for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
 			op = strcmp(op, verbs[i].op) == 0 ? verbs[i].verb : op;
 		}
-		visible_text(out, op, false);
+		visible_text(out, exchange ? "exchange" : op, false);
 	}
 	buf_addc(out, ' ');
 	render_text(out, line_get(l, "path"), "?");
-	if (line_get(l, "path2") != NULL) {
-		buf_adds(out, " to ");
-		render_text(out, line_get(l, "path2"), "?");
+	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
+		if (line_get(l, more[i].member) != NULL) {
+			buf_adds(out, i == 0 && exchange ? " and " : more[i].before);
+			render_text(out, line_get(l, more[i].member), "?");
+			buf_adds(out, more[i].after);
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ static void test_what_is_the_same(void **state)
 	struct fold_key key = fold_key(&BASE), other = fold_key(&same);
 	assert_memory_equal(&key, &other, sizeof(key));
 
-	struct event differ[14];
+	struct event differ[17];
 	for (size_t i = 0; i < ARRAY_LEN(differ); i++) {
 		differ[i] = BASE;
 	}
@@ -64,6 +64,9 @@ static void test_what_is_the_same(void **state)
 	differ[12].path2 = (struct bytes){ "", 0 };
 	differ[13].path = (struct bytes){ "/", 1 };
 	differ[13].path2 = (struct bytes){ "ab", 2 };
+	differ[14].leads_to = (struct bytes){ "/c", 2 };
+	differ[15].attribute = (struct bytes){ "/c", 2 };
+	differ[16].leads_to = (struct bytes){ "", 0 };
 	for (size_t i = 0; i < ARRAY_LEN(differ); i++) {
 		other = fold_key(&differ[i]);
 		if (memcmp(&key, &other, sizeof(key)) == 0) {

@@ -163,6 +163,18 @@ static void test_members(void **state)
 	                              .path = { "/usr/bin/git", 12 },
 	                              .args = args,
 	                              .n_args = 2 });
+	trace_add(t, &(struct event){ .kind = EV_FILE_WRITE,
+	                              .op = "symlink",
+	                              .path = { "/l", 2 },
+	                              .leads_to = { "\xff", 1 } });
+	trace_add(t, &(struct event){ .kind = EV_FILE_WRITE,
+	                              .op = "symlink",
+	                              .path = { "/l", 2 },
+	                              .leads_to = { "", 0 } });
+	trace_add(t, &(struct event){ .kind = EV_FILE_WRITE,
+	                              .op = "setxattr",
+	                              .path = { "/f", 2 },
+	                              .attribute = { "user.a\n", 7 } });
 	finish(t);
 	check("r[1]['data'] == d['events'][0]['data'] == {'op': 'open', 'status': 'denied', "
 	      "'pid': 7, 'ppid': 2, 'program': '/usr/bin/cat', 'path': '/home/u/.ssh/id_rsa', "
@@ -175,10 +187,15 @@ static void test_members(void **state)
 	check("r[2]['message'] == 'connect 10.0.0.1:443: denied'");
 	check("r[3]['data']['args'] == ['git', 'a\\0b\\udcff']");
 	check("d['events'][2]['message'] == r[3]['message'] == 'exec /usr/bin/git'");
+	check("[x['data'] for x in r[4:7]] == [{'op': 'symlink', 'path': '/l', 'leads_to': y} "
+	      "for y in ('\\udcff', '')] + "
+	      "[{'op': 'setxattr', 'path': '/f', 'attribute': 'user.a\\n'}]");
+	check("r[4]['message'] == 'symlink /l -> \\udcff' and "
+	      "r[6]['message'] == 'setxattr /f (user.a\\n)'");
 	check("set(d['events'][0]) == {'timestamp', 'kind', 'message', 'data'}");
 	check("d['policy_violations'] == [d['events'][0]]");
 	check("[x['kind'] for x in r[-2:]] == ['end', 'signature']");
-	check("end['counters'] == {'events': 3, 'violations': 1, 'dropped': 0, 'repeats': 0, "
+	check("end['counters'] == {'events': 6, 'violations': 1, 'dropped': 0, 'repeats': 0, "
 	      "'unreadable': 0, 'stdout_bytes': 11, 'stderr_bytes': 0}");
 	check("end['exit_code'] == 3 and end['end'] == 'exited' and end['duration_us'] == 5");
 }
@@ -301,8 +318,24 @@ static void test_absent_names_are_short_lines(void **state)
 		                              .mode = "read",
 		                              .rule = "private" });
 	}
+	memset(raw, 1, sizeof(raw));
+	for (size_t i = 0; i < 2; i++) {
+		struct bytes longest = { raw, sizeof(raw) };
+		struct event e = { .kind = EV_FILE_WRITE,
+			           .status = STATUS_ASKED,
+			           .pid = 7,
+			           .program = { raw, 255 },
+			           .path = longest,
+			           .raw = longest,
+			           .rule = "private" };
+		e.op = i == 0 ? "symlink" : "removexattr";
+		*(i == 0 ? &e.leads_to : &e.attribute) = longest;
+		trace_add(t, &e);
+	}
 	finish(t);
 	check("max(len(line) for line in open(sys.argv[2], 'rb').readlines()[1:-2]) <= 4096");
+	check("r[5]['data']['leads_to_bytes'] == 4096 and r[5]['data']['leads_to_digest'] == "
+	      "r[5]['data']['path_digest'] and r[6]['data']['attribute'][-1] == '\\u2026'");
 	check("[x['data'].get('path_bytes') for x in r[1:5]] == [2505, 2505, 2505, None]");
 	check("all(x['data']['cut'] and 'raw' not in x['data'] for x in r[1:5])");
 	check("r[4]['data']['path'] == '/tmp/' + 'a' * 2500 and "
@@ -332,6 +365,8 @@ static void test_no_width_is_passed_over_in_vain(void **state)
 		}
 		struct event e = { .path = { text, size },
 			           .path2 = { text, size / 2 },
+			           .leads_to = { text, size },
+			           .attribute = { text, size / 4 },
 			           .program = { text, size < 255 ? size : 255 } };
 		for (size_t w = 0; w < EVENT_WIDTHS_COUNT; w++) {
 			struct json j;
