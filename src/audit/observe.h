@@ -175,6 +175,10 @@ void observe_judge(struct observer *o, const struct seccomp_notif *n, const stru
  * means: a program that makes a directory of it finds it there, and cannot go on. */
 bool observe_is_placeholder(const struct observer *o, const char *path);
 
+/* What to do if a state of git's of this name is held in the repository around the directory, which
+ * has an absolute path; NULL: it is not. */
+const char *observe_held_state(const struct observer *o, const char *dir, const char *name);
+
 /* The name itself is made, removed or renamed, which takes its directory: a file
  * that is granted cannot be removed, and one that is not there would be made as a
  * directory. Corrects the remedy. */

@@ -298,24 +298,28 @@ static bool is_upkeep(const char *path)
 	return i < ARRAY_LEN(NAMES);
 }
 
-/* Such work of git's, at both ends of a rename, is refused and told all the same. The program's
- * name is no proof of what it does: it takes away the alarm, and nothing else. */
-static void calm_git(struct observer *o, const struct seccomp_notif *n, const char *from,
-                     const char *to, struct judgement *j)
+bool observe_is_git(const char *program)
 {
 	static const char *const PROGRAMS[] = { "/usr/bin/git", "/usr/lib/git-core/",
 		                                "/usr/libexec/git-core/" };
 	bool git = false;
 
+	for (size_t i = 0; i < ARRAY_LEN(PROGRAMS); i++) {
+		git |= strncmp(program, PROGRAMS[i], strlen(PROGRAMS[i])) == 0;
+	}
+	return git;
+}
+
+/* Such work of git's, at both ends of a rename, is refused and told all the same. The program's
+ * name is no proof of what it does: it takes away the alarm, and nothing else. */
+static void calm_git(struct observer *o, const struct seccomp_notif *n, const char *from,
+                     const char *to, struct judgement *j)
+{
 	if (!j->violation || strcmp(j->reason, "protected") != 0 || !is_upkeep(from) ||
 	    !is_upkeep(to)) {
 		return;
 	}
-	const char *program = observe_process(o, n)->program;
-	for (size_t i = 0; i < ARRAY_LEN(PROGRAMS); i++) {
-		git |= strncmp(program, PROGRAMS[i], strlen(PROGRAMS[i])) == 0;
-	}
-	j->violation = !git;
+	j->violation = !observe_is_git(observe_process(o, n)->program);
 }
 
 static void see_open(struct observer *o, const struct seccomp_notif *n, const struct call *c)

@@ -60,6 +60,9 @@ void observe_unreadable(struct observer *o, const struct seccomp_notif *n, const
 bool observe_answer(struct observer *o, const struct seccomp_notif *n, const struct looked *l,
                     struct event *e);
 
+/* Whether it is a program of git's on the host. */
+bool observe_is_git(const char *program);
+
 /* execve and execveat (observe_exec.c). */
 void observe_exec(struct observer *o, const struct seccomp_notif *n, const struct call *c);
 

@@ -4,6 +4,7 @@
  * execve worked is the kernel's to say (observe_call, observer_started): what was found
  * there may have come or gone since. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "audit/observe_calls.h"
@@ -49,6 +50,33 @@ static void read_arguments(pid_t tid, uint64_t argv, struct exec_asked *x)
 	}
 }
 
+static bool is_word(const struct bytes *arg, const char *word)
+{
+	return arg->n == strlen(word) && memcmp(arg->p, word, arg->n) == 0;
+}
+
+/* "git am" gives up where the name of its state is held. It looks for that by a call that is not
+ * observed, and makes none that could be refused: its own line tells. */
+static void judge_am(struct observer *o, const struct seccomp_notif *n, struct exec_asked *x)
+{
+	struct resolved here;
+	size_t at = 1;
+
+	while (at < x->e.n_args && is_word(&x->args[at], "-c")) {
+		at += 2;
+	}
+	if (!x->l.says.allowed || at >= x->e.n_args || !is_word(&x->args[at], "am") ||
+	    !observe_is_git(x->l.at.path)) {
+		return;
+	}
+	observe_resolve(o, n, AT_FDCWD, ".", true, &here);
+	const char *remedy = here.known ? observe_held_state(o, here.path, "rebase-apply") : NULL;
+	if (remedy != NULL) {
+		x->l.says.reason = "protected";
+		x->l.says.remedy = remedy;
+	}
+}
+
 static void tell_exec(struct observer *o)
 {
 	struct exec_asked *x = &o->exec;
@@ -86,6 +114,7 @@ void observe_exec(struct observer *o, const struct seccomp_notif *n, const struc
 	}
 	observe_judge(o, n, &x->l.at, false, &x->l.says);
 	read_arguments((pid_t)n->pid, n->data.args[c->path2], x);
+	judge_am(o, n, x);
 	if (!observe_answer(o, n, &x->l, &x->e)) {
 		return;
 	}

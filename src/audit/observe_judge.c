@@ -373,13 +373,38 @@ static void refuse(struct judgement *j, const char *reason, int error, const cha
 	j->remedy = j->text;
 }
 
+static const char IN_A_CLONE[] =
+        "work in a clone of the skill's own: git clone . \"$TMPDIR/clone\"";
+
+const char *observe_held_state(const struct observer *o, const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	for (size_t n = strlen(dir); n > 0; n -= n > 0) {
+		int len = snprintf(path, sizeof(path), "%.*s/.git/%s", (int)n, dir, name);
+		if (len >= (int)sizeof(path)) {
+			return NULL;
+		}
+		path[(size_t)len - strlen(name) - 1] = '\0';
+		auto_fd git = file_openat2(o->root, path, O_PATH | O_NOFOLLOW, RESOLVE_IN_ROOT);
+		if (git >= 0) {
+			path[strlen(path)] = '/';
+			return observe_is_placeholder(o, path) ? IN_A_CLONE : NULL;
+		}
+		while (n > 0 && dir[n - 1] != '/') {
+			n--;
+		}
+	}
+	return NULL;
+}
+
 static void refuse_protected(struct judgement *j, const struct grant *g, const char *path)
 {
 	const char *in_grant = path + (g != NULL ? strlen(g->target) : 0) + 1;
 
 	refuse(j, "protected", EROFS, "--write", path);
 	if (is_state_name(path)) {
-		j->remedy = "work in a clone of the skill's own: git clone . \"$TMPDIR/clone\"";
+		j->remedy = IN_A_CLONE;
 	} else if (is_in_git(in_grant) && !has_protected_name(in_grant)) {
 		j->remedy = "run 'git init' there before the skill starts, or let the skill run it "
 		            "in a new directory";

@@ -74,7 +74,9 @@ enum render_group render_group(const struct line *l)
 	if (render_is_violation(l)) {
 		return GROUP_DENIED;
 	}
-	if (text_is(l, "status", "denied") || group == GROUP_DENIED) {
+	/* A program that was let start, and gives up because of what is protected. */
+	if (text_is(l, "status", "denied") || text_is(l, "reason", "protected") ||
+	    group == GROUP_DENIED) {
 		return GROUP_REFUSED;
 	}
 	if (text_is(l, "status", "absent") && group != GROUP_NONE) {

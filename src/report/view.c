@@ -118,7 +118,8 @@ static bool fill_denied(struct view_item *i, const struct line *l)
 	i->error = text_of(l, "error");
 	i->remedy = remedy_of(l);
 	i->first = text_of(l, "time");
-	i->let_through = status != NULL && strcmp(status, "denied") != 0;
+	i->let_through =
+	        i->group == GROUP_DENIED && status != NULL && strcmp(status, "denied") != 0;
 	return i->program != NULL && i->reason != NULL && i->rule != NULL && i->error != NULL &&
 	       i->remedy != NULL && i->first != NULL;
 }

@@ -120,6 +120,9 @@ def test_state_of_the_sequencer_stays_inside(ssb):
 REFUSED = {
     "rebase": ("git rebase -q --force-rebase HEAD~1", "git clone"),
     "several picks": ("git cherry-pick side~1 side", "git clone"),
+    "am": ('git format-patch -1 --stdout side > "$TMPDIR/p"; git am -q "$TMPDIR/p"', "git clone"),
+    "am below": ('git format-patch -1 --stdout side > "$TMPDIR/p"; mkdir -p x/y; cd x/y;'
+                 'exec git -c core.x=y am -q "$TMPDIR/p"', "git clone"),
 }
 
 
@@ -138,7 +141,7 @@ def test_what_is_refused_is_told(ssb, case):
     r = ssb.run("-w", d, *WHO, "--", "sh", "-c",
                 f'git clone -q -b master . "$TMPDIR/c"; cd "$TMPDIR/c"; git branch -q side '
                 f'origin/side; {command}', cwd=d)
-    assert r.ok(), "as the remedy says"
+    assert r.ok() and "skillsandbox" not in r.errors, "as the remedy says"
     # The same state, made by another program.
     ssb.run("-w", d, "--", "mkdir", ".git/rebase-merge", cwd=d)
     assert [e["data"]["reason"] for e in ssb.last_trace()["policy_violations"]] == ["protected"]
