@@ -509,7 +509,7 @@ enum where {
 };
 
 static enum where from_where(struct observer *o, const struct seccomp_notif *n, int dirfd,
-                             const char *raw, struct way *w, bool *ret_there)
+                             const char *raw, struct way *w, struct found *ret)
 {
 	char dir[PATH_MAX];
 
@@ -527,10 +527,7 @@ static enum where from_where(struct observer *o, const struct seccomp_notif *n, 
 		return WHERE_PATH;
 	}
 	/* Where a directory was there may be a symlink now: only itself leads on. */
-	struct found found;
-	bool named = observe_from_deep((pid_t)n->pid, dirfd, raw, w->follow, w->path, &found);
-	*ret_there = found.there;
-	if (named) {
+	if (observe_from_deep((pid_t)n->pid, dirfd, raw, w->follow, w->path, ret)) {
 		return WHERE_PATH;
 	}
 	return link == LINK_GONE && join(w->path, top, raw) ? WHERE_GONE : WHERE_UNKNOWN;
@@ -677,14 +674,17 @@ void observe_resolve(struct observer *o, const struct seccomp_notif *n, int dirf
 	w.follow = follow;
 	w.bare = false;
 	w.from = FROM_ROOT;
-	ret->exists = ret->unseen = false;
-	enum where where = from_where(o, n, dirfd, raw, &w, &ret->exists);
+	struct found found = { 0 };
+	enum where where = from_where(o, n, dirfd, raw, &w, &found);
+	ret->exists = found.there;
+	ret->unseen = false;
 	ret->known = where != WHERE_UNKNOWN;
 	if (!ret->known) {
 		copy(ret->path, raw);
 		return;
 	}
-	if (where == WHERE_GONE && ret->exists) { /* the directory itself, or one above it */
+	/* The directory itself, or one above it. */
+	if (where == WHERE_GONE && found.there && !found.unseen) {
 		name_by_link(o, n, dirfd, ret->path);
 		(void)join(ret->path, ret->path, raw);
 		tidy(ret->path);
@@ -694,6 +694,7 @@ void observe_resolve(struct observer *o, const struct seccomp_notif *n, int dirf
 	if (where == WHERE_GONE) {
 		fold_dots(w.path);
 		copy(ret->path, w.path);
+		ret->unseen = found.unseen;
 		return;
 	}
 	for (int i = 0; i < OBSERVE_SYMLINKS && resolve_once(o, n, &w, ret); i++) {

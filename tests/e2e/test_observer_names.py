@@ -203,6 +203,14 @@ def test_exactly_what_was_meant(ssb, name):
     check(ssb, name, CASES[name])
 
 
+def test_up_from_a_directory_that_is_removed_and_closed(user):
+    check(user, "closed", (
+        "os.mkdir('/tmp/d'); os.chdir('/tmp/d'); os.rmdir('/tmp/d'); os.chmod('.', 0)\n"
+        "assert attempt(os.open, '../x', os.O_RDONLY) == 13",
+        [changed("/tmp/d", "mkdir"), changed("/tmp/d", "rmdir"),
+         seen("file_write", "chmod", "asked", None, rule="kernel"), read("/tmp/x", raw="../x")]))
+
+
 def test_swapped_links_hide_no_violation(ssb):
     """Twenty attempts behind a link that was looked at before: each is a violation, and the
     classes of it are there."""
