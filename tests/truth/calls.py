@@ -2,13 +2,15 @@
 
 `form` has one letter for each argument:
 D and E: directory fd; P and Q: path (the second is for two-path calls); T: text of a symlink;
-N: an fd itself; F: flags; M: mode; U: user or group (-1: unchanged); L: length; 0: zero."""
+N: an fd itself; F: flags; M: mode; U: user or group (-1: unchanged); L: length; 0: zero;
+A: name of an attribute; V: struct xattr_args of an empty value; S: its size."""
 import dataclasses
 import os
 
 AT_FDCWD = -100
 AT_SYMLINK_NOFOLLOW, AT_REMOVEDIR, AT_SYMLINK_FOLLOW, AT_EMPTY_PATH = 0x100, 0x200, 0x400, 0x1000
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
+XATTR_ARGS = bytes(16)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +43,12 @@ CALLS = {
     "lchown": Call(94, "PUU", "change", "chown", "enter"),
     "fchownat": Call(260, "DPUUF", "change", "chown", "flag"),
     "truncate": Call(76, "PL", "change", "truncate"),
+    "setxattr": Call(188, "PA000", "change", "setxattr"),
+    "lsetxattr": Call(189, "PA000", "change", "setxattr", "enter"),
+    "setxattrat": Call(463, "DPFAVS", "change", "setxattr", "flag"),
+    "removexattr": Call(197, "PA", "change", "removexattr"),
+    "lremovexattr": Call(198, "PA", "change", "removexattr", "enter"),
+    "removexattrat": Call(466, "DPFA", "change", "removexattr", "flag"),
     "rename": Call(82, "PQ", "two", "rename", "no"),
     "renameat": Call(264, "DPEQ", "two", "rename", "no"),
     "renameat2": Call(316, "DPEQF", "two", "rename", "no"),
@@ -49,6 +57,8 @@ CALLS = {
     "fchmod": Call(91, "NM", "fd", "chmod"),
     "fchown": Call(93, "NUU", "fd", "chown"),
     "ftruncate": Call(77, "NL", "fd", "truncate"),
+    "fsetxattr": Call(190, "NA000", "fd", "setxattr"),
+    "fremovexattr": Call(199, "NA", "fd", "removexattr"),
     "execve": Call(59, "P", "exec", "exec"),
     "execveat": Call(322, "DP00F", "exec", "exec", "flag"),
     "chdir": Call(80, "P", ""),
@@ -57,6 +67,8 @@ CALLS = {
     "dup2": Call(33, "NL", ""),
     "wait4": Call(61, "N000", ""),
 }
+# Those that take the empty path for their directory fd, if the flag says so.
+EMPTY = ("fchmodat2", "fchownat", "execveat", "linkat", "setxattrat", "removexattrat")
 EXIT, EXIT_GROUP = 60, 231
 
 # How an actor is made: flags of clone(2).
@@ -86,6 +98,7 @@ class Step:
     dir2: int = AT_FDCWD
     path2: bytes = b""
     text: bytes = b""
+    name: bytes = b""  # of an attribute
     fd: int = -1
     flags: int = 0
     mode: int = 0o755

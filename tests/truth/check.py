@@ -10,7 +10,7 @@ import sys
 import meaning
 import witness as w
 import world
-from calls import AT_EMPTY_PATH, AT_REMOVEDIR, CALLS
+from calls import AT_EMPTY_PATH, AT_REMOVEDIR, CALLS, EMPTY, RENAME_EXCHANGE
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import records  # noqa: E402
@@ -61,7 +61,7 @@ class Expected:
     def __init__(self, at, step, actor):
         self.at, self.step = at, step
         self.pid, self.parents, self.image = actor.pid, actor.parents, actor.image
-        self.path2 = self.mode = self.raw = None
+        self.path2 = self.mode = self.raw = self.leads_to = self.attribute = None
         self.optional = False
         self.unclear = False
         self.path_also = self.path2_also = None
@@ -70,7 +70,8 @@ class Expected:
 
     def __str__(self):
         seen = {k: getattr(self, k) for k in ("kind", "op", "status", "violation", "path",
-                                              "path2", "raw", "mode", "pid")}
+                                              "path2", "raw", "leads_to", "attribute", "mode",
+                                              "pid")}
         return "step %s: %s" % (self.at, {k: v for k, v in seen.items() if v is not None})
 
 
@@ -100,11 +101,13 @@ class Look:
             self.first = meaning.mean(actor, step.fd, b"", "yes")
             self.linked = self.is_linked()
             return
-        empty = step.call in ("fchmodat2", "fchownat", "execveat", "linkat") and \
-            step.flags & AT_EMPTY_PATH
+        empty = step.call in EMPTY and step.flags & AT_EMPTY_PATH
         self.first = self.ask(step.dir, step.path, meaning.last_of(step, self.call), empty)
         if self.call.family == "two":
             self.second = self.ask(step.dir2, step.path2, "no", False)
+
+    def exchanges(self):
+        return self.step.call == "renameat2" and self.step.flags & RENAME_EXCHANGE != 0
 
     def ask(self, fd, raw, last, empty):
         if raw == b"" and not empty:
@@ -127,6 +130,8 @@ class Look:
         if call.op == "mknod" and stat.S_IFMT(step.mode) in (stat.S_IFCHR, stat.S_IFBLK):
             return self.refused(e, ret)
         e.kind, write, absent = "file_write", True, False
+        e.leads_to = step.text if call.op == "symlink" else None
+        e.attribute = step.name if "A" in call.form else None
         if call.family == "open":
             e.mode, write = open_mode(step, first.exists)
             e.kind = "file_write" if write else "file_read"
@@ -135,8 +140,10 @@ class Look:
             absent = first.exists if call.makes else not first.exists
             write = not absent
         elif call.family == "two":
-            absent = not first.exists
-            write = call.op == "rename" and first.exists
+            both = first.exists and (self.second.exists or not self.exchanges())
+            absent = not both
+            write = call.op == "rename" and both
+            e.mode = "exchange" if self.exchanges() else None
             e.path2 = step.path2 if self.second.path is None else self.second.path
         elif call.family == "exec":
             e.kind, write, absent = "process_spawned", False, not first.exists
@@ -153,7 +160,7 @@ class Look:
         e.unclear = first.unclear
         e.path_also, e.path2_also = first.also, self.second and self.second.also
         e.violation = self.violates(first, write) or self.stays(write) or \
-            (self.second is not None and self.violates(self.second, first.exists))
+            (self.second is not None and self.violates(self.second, not absent))
         e.status = "denied" if e.violation else "absent" if absent else "asked"
         if e.violation:
             e.kind, e.error = "file_blocked", -ret
@@ -198,6 +205,15 @@ def told_path(e, data, key):
     return plain(text(data, key))
 
 
+def told_text(e, data, key):
+    """The same of a text that is no path of the sandbox: as the program wrote it."""
+    whole = getattr(e, key)
+    if whole is not None and data.get(key + "_bytes") == len(whole) and \
+            data.get(key + "_digest") == "sha256:" + hashlib.sha256(whole).hexdigest():
+        return whole
+    return text(data, key)
+
+
 def is_left_out(e, data):
     """A line that is cut does not repeat the end of its path, and cuts everything else."""
     raw = text(data, "raw")
@@ -219,6 +235,8 @@ def differs(e, line):
     for key, want, got in (
             ("op", e.op, data.get("op")), ("path", plain(e.path), told_path(e, data, "path")),
             ("path2", plain(e.path2), told_path(e, data, "path2")),
+            ("leads_to", e.leads_to, told_text(e, data, "leads_to")),
+            ("attribute", e.attribute, text(data, "attribute")),
             ("status", e.status, data.get("status")),
             ("violation", e.violation, line.get("violation", False)),
             ("mode", e.mode, data.get("mode")), ("kind", e.kind, line["kind"])):
@@ -306,7 +324,7 @@ def read_record(path, key):
 # The event that a call leaves when it has succeeded, by the name of its op.
 LEAVES = {"unlink": w.DELETE, "rmdir": w.DELETE, "mkdir": w.CREATE, "mknod": w.CREATE,
           "symlink": w.CREATE, "link": w.CREATE, "rename": w.RENAME, "chmod": w.ATTRIB,
-          "truncate": w.MODIFY, "open": w.OPEN, "exec": w.OPEN_EXEC}
+          "setxattr": w.ATTRIB, "removexattr": w.ATTRIB, "truncate": w.MODIFY, "open": w.OPEN, "exec": w.OPEN_EXEC}
 
 
 def check_opened(look, ret, told):
@@ -328,7 +346,7 @@ def check_events(e, look, ret, events):
         if event.path and inside(event.path, (world.HOME, world.OUT)):
             faults.append(f"the walls are broken: {event}")
         changed = event.mask & w.CHANGES
-        if look.call.op not in ("chmod", "chown"):
+        if look.call.op not in ("chmod", "chown", "setxattr", "removexattr"):
             changed &= ~w.ATTRIB  # of an inode whose number of names has changed
         if changed and ret < 0:
             faults.append(f"{event}, but the call failed")
@@ -348,7 +366,8 @@ def is_told(e, look, event):
             event.path is None or event.path.startswith(world.TOP)) and look.call.op != "link":
         return True  # the name that it had, or "#INODE"
     if look.call.op == "rename":
-        return {event.path, event.path2} == {e.path, e.path2} or too_long(event.path) or \
+        ways = [(e.path, e.path2)] + [(e.path2, e.path)] * look.exchanges()
+        return (event.path, event.path2) in ways or too_long(event.path) or \
             too_long(event.path2)
     return event.path == (e.path if e.path2 is None else e.path2) or too_long(event.path)
 
@@ -367,5 +386,7 @@ def left(e, look, events):
         return True
     if look.call.op == "rename" and look.first.inode == look.second.inode:
         return True  # two names of one file: nothing is done
-    return any(event.mask & bit and is_told(e, look, event) for event in events) or \
+    told = {(event.path, event.path2) for event in events
+            if event.mask & bit and is_told(e, look, event)}
+    return len(told) > look.exchanges() or \
         (look.call.op == "open" and look.step.flags & os.O_TMPFILE == os.O_TMPFILE)

@@ -241,14 +241,15 @@ def mean(actor, dirfd, raw, last):
                 walk.go(os.open(f"/proc/{actor.host}/{where}", os.O_PATH))
             except OSError:
                 return Meaning(None, False)
-        if raw == b"":
+        begins = raw.startswith(b"/") or stat.S_ISDIR(os.fstat(walk.here).st_mode)
+        stays = begins and not raw.startswith(b"/") and set(raw.split(b"/")) <= {b"", b"."}
+        if raw == b"" or stays:
             met, link = walk.end(), f"/proc/{actor.pid}/task/{actor.tid}/{where}".encode()
             if met.nameless:
                 met.path = link
             elif met.path is None:
                 met.also = link
             return met
-        begins = raw.startswith(b"/") or stat.S_ISDIR(os.fstat(walk.here).st_mode)
         met = walk.follow(raw, last)
         met.vague |= not begins  # behind the fd of a symlink there is nothing
         return met

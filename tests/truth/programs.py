@@ -27,7 +27,14 @@ WRITES = (os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_CREAT, os.O_RDWR | os.O_CRE
           os.O_RDONLY | os.O_TRUNC, os.O_RDONLY | os.O_CREAT, os.O_WRONLY | os.O_NOFOLLOW,
           os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW)
 MODES = (0o700, 0o755, 0o777, 0o711)
-WIDE = 1000000  # from this seed on programs do more; those before stay as they were
+ATTRIBUTES = (b"user.a",) * 6 + (b"user.b", b"system.posix_acl_access") * 3 + (
+    b"trusted.a", b"a", b"user.\xff\n", b"user." + b"n" * 250, b"user." + b"n" * 251, b"")
+THERE = (W + b"/f", W + b"/g", W + b"/a", W + b"/a/f", W + b"/l", W + b"/bin/act", R + b"/rw/f",
+         R + b"/f", W + b"/ro/f", W + b"/.git/config", R + b"/rw", W + b"/ro")
+TEXTS = (b"x" * 255, b"x" * 4095, b"/" * 3000, b"\x01" * 4000, b"\xff\n", b"", b"x (deleted)",
+         b"/proc/7/task/7")
+# From these seeds on programs do more; those before stay as they were.
+WIDE, WIDEST = 1000000, 60000000
 
 
 class Writer:
@@ -35,7 +42,7 @@ class Writer:
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
-        self.wide = seed >= WIDE
+        self.wide, self.widest = seed >= WIDE, seed >= WIDEST
         pick = self.rng.choice
         self.steps = []
         self.names = [*NAMES, *self.rng.sample(KNOWN, 3), pick(ODD)]
@@ -121,6 +128,9 @@ class Writer:
 
     def touch(self, actor, path):
         """Does something with what is there, by one of many calls."""
+        if self.widest and self.chance(15):
+            self.attribute(actor, path)
+            return
         call = self.pick("open", "open", "open", "chmod", "fchmodat", "fchmodat2", "truncate",
                          "chown", "lchown", "fchownat", "link", "execve", "unlink")
         if call == "open":
@@ -134,6 +144,14 @@ class Writer:
                 self.chance(30) else 0
             self.add(actor, call, path=path, mode=self.rng.choice(MODES), flags=flags,
                      length=self.rng.randrange(64))
+
+    def attribute(self, actor, path, fd=AT_FDCWD):
+        call = self.pick("setxattr", "lsetxattr", "setxattrat", "removexattr", "lremovexattr",
+                         "removexattrat")
+        if fd != AT_FDCWD:
+            call = self.pick("setxattrat", "removexattrat")
+        flags = self.pick(0, AT_SYMLINK_NOFOLLOW) if call.endswith("at") else 0
+        self.add(actor, call, dir=fd, path=path, flags=flags, name=self.rng.choice(ATTRIBUTES))
 
     def plain(self):
         actor = self.actor()
@@ -467,13 +485,52 @@ class Writer:
         self.execute(actor, self.pick(W, R) + b"/bin/script")
         self.touch(actor, self.path())
 
+    def attributes(self):
+        """Of a file by its names, an fd, the empty path."""
+        actor, slot = self.actor(), self.slot()
+        path = self.rng.choice(THERE[:7] if self.chance(70) else THERE)
+        path = path if self.chance(90) else self.place() + b"/" + self.name()
+        self.open(actor, path, self.pick(os.O_RDONLY, os.O_RDONLY, os.O_RDWR | os.O_CREAT,
+                                         os.O_PATH), slot)
+        if self.chance(50):
+            self.add(actor, "symlink", text=path, path=self.rng.choice(LINKS))
+        for _ in range(self.pick(4, 6, 8)):
+            name, r = self.rng.choice(ATTRIBUTES), self.rng.randrange(6)
+            if r == 0:
+                self.add(actor, self.pick("fsetxattr", "fremovexattr"), fd=slot, name=name)
+            elif r == 1:
+                self.add(actor, self.pick("setxattrat", "removexattrat"), name=name,
+                         dir=self.pick(slot, AT_FDCWD), flags=self.pick(AT_EMPTY_PATH, 0))
+            elif r == 2:
+                self.attribute(actor, self.pick(b"f", b".", self.name()), self.pick(slot, AT_FDCWD))
+            else:
+                self.attribute(actor, self.pick(path, path, path, b"/proc/self/fd/%d" % slot))
+
+    def swap(self):
+        """Two names change places, in grants and out of them."""
+        places = THERE + (HOME + b"/.netrc", b"/tmp/d")
+        for _ in range(self.pick(1, 2, 3)):
+            actor, one, two = self.actor(), self.rng.choice(places), self.rng.choice(places)
+            if self.chance(20):
+                two = self.path()
+            self.add(actor, "renameat2", path=one, path2=two, flags=RENAME_EXCHANGE)
+            self.touch(actor, self.pick(one, two))
+
+    def texts(self):
+        """Symlinks that say anything, and are not followed."""
+        for n in range(self.pick(1, 2, 3)):
+            self.add(self.actor(), self.pick("symlink", "symlinkat"), text=self.rng.choice(TEXTS),
+                     path=self.pick(W, R, b"/tmp", W + b"/a") + b"/text%d" % n)
+
     WIDER = ((closed, 4), (store, 4), (fifo, 4), (nested, 5), (script, 3))
     MOTIFS = ((relink, 6), (tables, 6), (nothing, 3), (temporary, 3), (removed, 3),
               (other_name, 3), (exchange, 2), (churn, 2), (program, 3), (without_leader, 1),
               (deep, 1))
+    WIDEST_OF_ALL = ((attributes, 8), (swap, 6), (texts, 3))
 
     def write(self):
-        known = self.MOTIFS + (self.WIDER if self.wide else ())
+        known = self.MOTIFS + (self.WIDER if self.wide else ()) + \
+            (self.WIDEST_OF_ALL if self.widest else ())
         motifs = self.rng.choices([m for m, _ in known], [n for _, n in known],
                                   k=self.rng.randrange(1, 4))
         if self.chance(50):

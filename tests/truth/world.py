@@ -13,7 +13,7 @@ import time
 
 import board as boards
 import witness
-from calls import CALLS, EXIT, EXIT_GROUP, KINDS, Step, THREAD, VFORK
+from calls import CALLS, EXIT, EXIT_GROUP, KINDS, Step, THREAD, VFORK, XATTR_ARGS
 
 TOP, STATE = b"/mnt", b"/media"
 W, R, HOME, OUT = b"/mnt/w", b"/mnt/r", b"/mnt/home", b"/mnt/out"
@@ -248,12 +248,14 @@ class Stage:
         flags = step.flags | (os.O_NONBLOCK if call.family == "open" else 0)
         texts, args = [], []
         for letter in call.form:
-            if letter in "PQT":
+            if letter in "PQTAV":
                 args.append(("text", len(texts)))
-                texts.append({"P": step.path, "Q": step.path2, "T": step.text}[letter])
+                texts.append({"P": step.path, "Q": step.path2, "T": step.text, "A": step.name,
+                              "V": XATTR_ARGS}[letter])
             else:
                 args.append({"D": step.dir, "E": step.dir2, "N": step.fd, "F": flags,
-                             "M": step.mode, "U": -1, "L": step.length, "0": 0}[letter])
+                             "M": step.mode, "U": -1, "L": step.length, "0": 0,
+                             "S": len(XATTR_ARGS)}[letter])
         kind = boards.EXEC if call.family == "exec" else boards.CALL
         released = [b for b in self.actors.values() if b.blocked_by in a.group and b.alive]
         ret = self.board.order(step.actor, kind, call.number, args, texts)
