@@ -128,12 +128,6 @@ SSB_API char *ssb_plan_text(const struct ssb_plan *p);
 
 /* ---- running ----------------------------------------------------------- */
 
-/* Called once by ssb_run(), as soon as the record of the run exists and before
- * the skill starts. `record` (borrowed) is written to by ssb_run(); to follow
- * it, open /proc/self/fd/N anew. May fork. */
-typedef void ssb_record_fn(void *arg, int record);
-SSB_API void ssb_plan_on_record(struct ssb_plan *p, ssb_record_fn *fn, void *arg);
-
 enum ssb_end {
 	SSB_END_EXITED,   /* by itself: exit_status is the skill's own */
 	SSB_END_SIGNALED, /* by signal `signal` */
@@ -169,15 +163,28 @@ struct ssb_result {
  * -1 is returned; also where it could not be executed (SSB_E_NOT_FOUND,
  * SSB_E_NOT_EXEC), where the sandbox broke during the run, and where the trace
  * could not be finished. */
-SSB_API int ssb_run(struct ssb_plan *p, const int stdio[3], struct ssb_result *ret_result,
+SSB_API int ssb_run(const struct ssb_plan *p, const int stdio[3], struct ssb_result *ret_result,
                     struct ssb_error *err);
 
 /* The same as part of the session `id` (see `skillsandbox session start`): the run
  * counts in it, and ends or stands still when the session does. Where the session
  * allows no run, -1 and SSB_E_POLICY with the reason; nothing was started then. A
  * run that the session ended has SSB_END_SESSION. */
-SSB_API int ssb_run_in_session(struct ssb_plan *p, const char *id, const int stdio[3],
+SSB_API int ssb_run_in_session(const struct ssb_plan *p, const char *id, const int stdio[3],
                                struct ssb_result *ret_result, struct ssb_error *err);
+
+/* Follows a run. on_record is called once, as soon as the record of the run exists and before
+ * the skill starts. The library writes to `record` (borrowed); to read it, open
+ * /proc/self/fd/N anew. on_record may fork. */
+struct ssb_watch {
+	void (*on_record)(void *arg, int record);
+	void *arg;
+};
+
+/* As ssb_run() (id NULL) or ssb_run_in_session(), followed by `watch` (borrowed for the call). */
+SSB_API int ssb_run_watched(const struct ssb_plan *p, const char *id, const int stdio[3],
+                            const struct ssb_watch *watch, struct ssb_result *ret_result,
+                            struct ssb_error *err);
 
 /* ---- what this machine offers, and proof that the sandbox holds -------- */
 
@@ -207,7 +214,7 @@ struct ssb_probe {
 
 /* Builds the very sandbox that ssb_run() would build and attacks it from
  * inside. `*ret_probes` is new (free()). */
-SSB_API int ssb_prove(struct ssb_plan *p, struct ssb_probe **ret_probes, size_t *ret_count,
+SSB_API int ssb_prove(const struct ssb_plan *p, struct ssb_probe **ret_probes, size_t *ret_count,
                       struct ssb_error *err);
 
 #ifdef __cplusplus

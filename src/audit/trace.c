@@ -47,9 +47,9 @@ static void trace_freep(struct trace **t)
 	trace_free(*t);
 }
 
-static int begin(struct trace *t, struct ssb_error *err)
+static int begin(struct trace *t, const struct prepared *of_run, struct ssb_error *err)
 {
-	auto_free char *plan = plan_json(t->plan, false);
+	auto_free char *plan = plan_json(t->plan, of_run, false);
 
 	if (plan == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "trace", "out of memory");
@@ -61,8 +61,8 @@ static int begin(struct trace *t, struct ssb_error *err)
 	return 0;
 }
 
-int trace_open(const struct ssb_plan *plan, const struct owner *owner, struct trace **ret,
-               struct ssb_error *err)
+int trace_open(const struct ssb_plan *plan, const struct prepared *of_run,
+               const struct owner *owner, struct trace **ret, struct ssb_error *err)
 {
 	AUTO(trace_freep) struct trace *t = calloc(1, sizeof(*t));
 	if (t == NULL) {
@@ -83,14 +83,16 @@ int trace_open(const struct ssb_plan *plan, const struct owner *owner, struct tr
 	}
 	t->record.fd = t->file.record_fd;
 	t->record.path = t->file.record_path;
-	if (begin(t, err) != 0) {
+	if (begin(t, of_run, err) != 0) {
 		return -1;
-	}
-	if (plan->on_record != NULL) {
-		plan->on_record(plan->on_record_arg, t->record.fd);
 	}
 	*ret = steal_ptr(&t);
 	return 0;
+}
+
+int trace_fd(const struct trace *t)
+{
+	return t->record.fd;
 }
 
 const struct ssb_error *trace_failure(const struct trace *t)

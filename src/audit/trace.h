@@ -22,10 +22,12 @@ struct trace;
 
 /* Draws a run id, creates the record under owner->state_dir (or beside the
  * file named by plan->trace_output, never through a symlink) and begins it.
- * `*ret` is new; it borrows the plan and the owner's strings until
+ * `of_run` may be NULL. `*ret` is new; it borrows the plan and the owner's strings until
  * trace_free(). */
-int trace_open(const struct ssb_plan *plan, const struct owner *owner, struct trace **ret,
-               struct ssb_error *err);
+int trace_open(const struct ssb_plan *plan, const struct prepared *of_run,
+               const struct owner *owner, struct trace **ret, struct ssb_error *err);
+/* The record as it is written; borrowed. */
+int trace_fd(const struct trace *t);
 /* Puts the record so far on the disk; the skill starts only after it. */
 int trace_sync(struct trace *t, struct ssb_error *err);
 /* Gives the trace its own directory and its document: what need not be there

@@ -247,6 +247,6 @@ int help_version(void);
 int print_plan(const struct ssb_plan *plan, bool as_json);
 /* Attacks the plan's sandbox. With `only_leaks` prints nothing but what got
  * through. Returns the exit status. */
-int prove_plan(struct ssb_plan *plan, bool as_json, bool only_leaks);
+int prove_plan(const struct ssb_plan *plan, bool as_json, bool only_leaks);
 
 #endif

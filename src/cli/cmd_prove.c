@@ -66,7 +66,7 @@ static void prove_summary(struct buf *out, const struct tally *tally)
 	         tally->of[SSB_PROBE_NO_CONTROL]);
 }
 
-int prove_plan(struct ssb_plan *plan, bool as_json, bool only_leaks)
+int prove_plan(const struct ssb_plan *plan, bool as_json, bool only_leaks)
 {
 	struct ssb_error err = { 0 };
 	auto_free struct ssb_probe *probes = NULL;

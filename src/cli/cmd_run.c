@@ -14,6 +14,7 @@
 #include "consent/lock.h"
 #include "os/file.h"
 #include "policy/owner.h"
+#include "session/keeper.h"
 
 /* One line, the last on standard error: the streams are the skill's. */
 static void result_json(const struct ssb_result *r)
@@ -95,25 +96,26 @@ static void result_summary(const struct ssb_result *r)
 	          r->trace_path);
 }
 
-static int run_plan(const struct request *r, struct ssb_plan *plan)
+static int run_plan(const struct request *r, const struct ssb_plan *plan, const struct owner *owner)
 {
 	static const int stdio[3] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
 	AUTO(run_otel_end) struct run_otel otel = RUN_OTEL_NONE; /* ends last of all */
+	AUTO(prepared_done) struct prepared found = { 0 };
 	struct ssb_result result = { 0 };
 	struct ssb_error err = { 0 };
 	struct run_watch watch = { 0 };
+	struct run_request q = run_request_of(plan, stdio);
 
+	q.owner = owner;
+	q.still = consent_still;
 	if (request_has(r, FLAG_WATCH)) {
-		run_watch_begin(&watch, plan);
+		run_watch_begin(&watch, &q);
 	}
 	if (request_has(r, FLAG_OTEL)) {
-		run_otel_begin(&otel, plan);
+		run_otel_begin(&otel, &q);
 	}
-	const char *session = request_session(r);
 	file_limit_raise(MAX_RUN_FILES);
-	size_t warned = plan->warnings.n;
-	int rc = session != NULL ? ssb_run_in_session(plan, session, stdio, &result, &err)
-	                         : ssb_run(plan, stdio, &result, &err);
+	int rc = keeper_run(&q, request_session(r), &result, &found, &err);
 	run_watch_end(&watch);
 	if (rc != 0 || result.stdout_bytes > 0 || result.stderr_bytes > 0) {
 		/* What is said of a skill it cannot hide. */
@@ -122,11 +124,11 @@ static int run_plan(const struct request *r, struct ssb_plan *plan)
 	if (rc != 0) {
 		return request_fail(r, &err, exit_from_error(&err, true));
 	}
-	for (size_t i = warned; i < plan->warnings.n; i++) {
-		say_warningf("%s", plan->warnings.v[i]); /* found out when the sandbox was built */
+	for (size_t i = 0; i < found.warnings.n; i++) {
+		say_warningf("%s", found.warnings.v[i]);
 	}
-	for (size_t i = 0; request_has(r, FLAG_VERBOSE) && i < plan->quiet.n; i++) {
-		say_notef("%s", plan->quiet.v[i]);
+	for (size_t i = 0; request_has(r, FLAG_VERBOSE) && i < found.quiet.n; i++) {
+		say_notef("%s", found.quiet.v[i]);
 	}
 	result_notes(&result, request_has(r, FLAG_QUIET));
 	if (request_has(r, FLAG_VERBOSE)) {
@@ -147,27 +149,24 @@ static int refuse(const struct request *r, size_t refusals)
 	return request_fail(r, &err, EXIT_SANDBOX);
 }
 
-/* Of an approval that is for so many runs; and its copy stays for as long as this one. */
-static int spend_use(const struct request *r, const struct ssb_plan *plan)
+static int start_run(const struct request *r, const struct ssb_plan *plan)
 {
 	AUTO(owner_done) struct owner owner = { 0 };
 	struct ssb_error err = { 0 };
 
-	return plan->approved == NULL || (owner_load(&owner, &err) == 0 &&
-	                                  consent_use(&owner, plan, &err) == 0)
-	               ? EXIT_FINE
-	               : request_fail(r, &err, EXIT_SANDBOX);
-}
-
-/* Old copies go when a run from one has ended: a plain command pays nothing for them. */
-static void tidy(const struct ssb_plan *plan)
-{
-	AUTO(owner_done) struct owner owner = { 0 };
-	struct ssb_error none = { 0 };
-
-	if (plan->approved != NULL && plan->approved->snapshot && owner_load(&owner, &none) == 0) {
+	if (owner_load(&owner, &err) != 0) {
+		return request_fail(r, &err, exit_from_error(&err, true));
+	}
+	/* An approval may be for so many runs; and its copy stays for as long as this one. */
+	if (plan->approved != NULL && consent_use(&owner, plan, &err) != 0) {
+		return request_fail(r, &err, EXIT_SANDBOX);
+	}
+	int status = run_plan(r, plan, &owner);
+	/* Old copies go when a run from one has ended: a plain command pays nothing for them. */
+	if (plan->approved != NULL && plan->approved->snapshot) {
 		snapshot_tidy(&owner);
 	}
+	return status;
 }
 
 /* Said before anything is asked of the owner. */
@@ -210,10 +209,5 @@ int cmd_run(struct request *r)
 			                 .text = "the sandbox does not hold; nothing was run" };
 		return request_fail(r, &err, EXIT_SANDBOX);
 	}
-	status = spend_use(r, plan);
-	if (status == EXIT_FINE) {
-		status = run_plan(r, plan);
-		tidy(plan);
-	}
-	return status;
+	return start_run(r, plan);
 }

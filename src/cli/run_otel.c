@@ -6,7 +6,6 @@
 #include "audit/otel.h"
 #include "base/own.h"
 #include "cli/say.h"
-#include "policy/owner.h"
 
 /* A description of its own: ours holds the lock that says that the run lives. */
 static void on_record(void *arg, int record)
@@ -16,25 +15,19 @@ static void on_record(void *arg, int record)
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", record);
 	o->record = open(path, O_RDONLY | O_CLOEXEC);
-	if (o->next != NULL) {
-		o->next(o->next_arg, record);
-	}
 }
 
-void run_otel_begin(struct run_otel *o, struct ssb_plan *plan)
+void run_otel_begin(struct run_otel *o, struct run_request *q)
 {
 	struct ssb_error err = { 0 };
 
-	if (owner_load(&o->owner, &err) != 0 ||
-	    otel_config_load(&o->config, &o->owner, &err) != 0) {
+	if (otel_config_load(&o->config, q->owner, &err) != 0) {
 		say_warningf("--otel: %s: %s; nothing will be exported", err.where, err.text);
-		owner_done(&o->owner);
 		return;
 	}
 	o->on = true;
-	o->next = plan->on_record;
-	o->next_arg = plan->on_record_arg;
-	ssb_plan_on_record(plan, on_record, o);
+	o->owner = q->owner;
+	run_request_watch(q, (struct ssb_watch){ on_record, o });
 }
 
 void run_otel_end(struct run_otel *o)
@@ -43,10 +36,9 @@ void run_otel_end(struct run_otel *o)
 		return;
 	}
 	if (o->record >= 0) {
-		otel_start(o->record, &o->config, &o->owner);
+		otel_start(o->record, &o->config, o->owner);
 	}
 	own_close(&o->record);
 	otel_config_done(&o->config);
-	owner_done(&o->owner);
 	o->on = false;
 }

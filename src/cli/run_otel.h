@@ -5,16 +5,13 @@
 #define CLI_RUN_OTEL_H
 
 #include "audit/otlp_env.h"
-#include "policy/plan.h"
-#include "skillsandbox.h"
+#include "sandbox/sandbox.h"
 
 struct run_otel {
 	bool on;
 	int record; /* the record, held open: -1 until there is one */
-	struct owner owner;
+	const struct owner *owner;
 	struct otel_config config;
-	ssb_record_fn *next; /* who else looks on */
-	void *next_arg;
 };
 
 #define RUN_OTEL_NONE                                                                              \
@@ -22,9 +19,9 @@ struct run_otel {
 		.record = -1                                                                       \
 	}
 
-/* After everybody else who wants to see the record of `plan`. Warns where the
- * owner's variables cannot be followed; then nothing is exported. */
-void run_otel_begin(struct run_otel *o, struct ssb_plan *plan);
+/* Borrows q->owner. Warns where the owner's variables cannot be followed; then nothing is
+ * exported. */
+void run_otel_begin(struct run_otel *o, struct run_request *q);
 /* The run is over and its result told. */
 void run_otel_end(struct run_otel *o);
 

@@ -108,10 +108,10 @@ static void on_record(void *arg, int record)
 	w->pid = pid > 0 ? pid : 0;
 }
 
-void run_watch_begin(struct run_watch *w, struct ssb_plan *plan)
+void run_watch_begin(struct run_watch *w, struct run_request *q)
 {
 	*w = (struct run_watch){ 0 };
-	ssb_plan_on_record(plan, on_record, w);
+	run_request_watch(q, (struct ssb_watch){ on_record, w });
 }
 
 void run_watch_end(struct run_watch *w)

@@ -6,13 +6,13 @@
 
 #include <sys/types.h>
 
-#include "skillsandbox.h"
+#include "sandbox/sandbox.h"
 
 struct run_watch {
 	pid_t pid; /* 0: none */
 };
 
-void run_watch_begin(struct run_watch *w, struct ssb_plan *plan);
+void run_watch_begin(struct run_watch *w, struct run_request *q);
 /* Waits until all is written, but not for ever. */
 void run_watch_end(struct run_watch *w);
 

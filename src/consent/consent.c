@@ -179,12 +179,15 @@ static int shown_directory(const struct ssb_plan *plan)
 }
 
 /* All is read: this decides what runs. */
-static int still_same(const struct ssb_plan *plan, struct marks *seen, struct ssb_error *err)
+int consent_still(const struct ssb_plan *plan, struct marks *seen, struct ssb_error *err)
 {
 	AUTO(pinned_done) struct pinned now = { 0 };
 	AUTO(marks_done) struct marks marks = { 0 };
 	char text[DIGEST_TEXT];
 
+	if (plan->approved == NULL || plan->approved->snapshot) {
+		return 0;
+	}
 	if (pinned_mark(shown_directory(plan), &now, &marks, err) != 0) {
 		return -1;
 	}
@@ -261,7 +264,6 @@ static int say_approval(struct ssb_plan *plan, const struct plan_approval *of,
 	if (a == NULL || a->by == NULL || a->at == NULL || a->tree == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
 	}
-	plan->still = a->snapshot ? NULL : still_same;
 	return 0;
 }
 

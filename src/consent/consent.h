@@ -58,6 +58,11 @@ int consent_hold(struct consent_found *f, struct ssb_plan *plan, struct ssb_erro
  * when it runs. */
 int consent_shown(struct ssb_plan *plan, const char *tree, bool copied, const char *by,
                   struct ssb_error *err);
+/* run_request.still, of every run: are the files of an approved skill that runs from its own
+ * directory those that were approved? Asked right before it starts, with no marks, which are
+ * made then; and with those at its end: was nothing changed meanwhile? 0 also where there is
+ * nothing to ask. */
+int consent_still(const struct ssb_plan *plan, struct marks *seen, struct ssb_error *err);
 /* It is about to run: one run less is left. -1: there is none any more. */
 int consent_use(const struct owner *o, const struct ssb_plan *plan, struct ssb_error *err);
 /* It was refused its start after all: nothing was run, and the use is there again. */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "os/marks.h"
 #include "base/sha256.h"
 #include "policy/plan.h"
 

@@ -112,7 +112,7 @@ static int start_broker(struct egress *e, const struct ssb_plan *plan, int dial,
 			                                plan->net.max_connections_per_second,
 			                        .max_bytes_out = plan->net.max_bytes_out,
 			                        .max_bytes_in = plan->net.max_bytes_in,
-			                        .metered = plan->govern_fd >= 0 };
+			                        .metered = e->metered };
 		int keep[MAX_LISTENERS + 3] = { dial, events, ready };
 		memcpy(keep + 3, e->listeners.fd, e->listeners.n * sizeof(int));
 		keep_only(keep, e->listeners.n + 3);

@@ -17,6 +17,7 @@ struct egress {
 	int broker;                 /* the same */
 	struct ledger *ledger;      /* NULL: not running, or all is written down */
 	int events;                 /* -1: not running */
+	bool metered;               /* what is carried is told as it goes, not only at its end */
 	uint64_t hear_at;           /* clock_ms() from which events are heard again; 0: now */
 	/* Called for each connection that was opened; NULL: nobody wants to know. */
 	void (*opened)(void *arg, const char *name);

@@ -17,6 +17,7 @@
 #include "policy/build.h"
 #include "policy/danger.h"
 #include "policy/paths.h"
+#include "sandbox/sandbox.h"
 
 /* Ports of services that answer by name. What is dialled on others is seen by the
  * observer, and heard in the next round. */
@@ -230,7 +231,12 @@ static int play(struct learner *t, struct ssb_error *err)
 	if (out < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "learn", "memfd_create");
 	}
-	if (make_plan(t, &plan, err) != 0 || ssb_run(plan, stdio, &result, err) != 0) {
+	if (make_plan(t, &plan, err) != 0) {
+		return -1;
+	}
+	struct run_request q = run_request_of(plan, stdio);
+	q.owner = t->s->owner;
+	if (sandbox_run(&q, &result, NULL, err) != 0) {
 		return -1;
 	}
 	t->l->rounds++;

@@ -220,7 +220,6 @@ struct ssb_plan *plan_new(void)
 	struct ssb_plan *p = calloc(1, sizeof(*p));
 
 	if (p != NULL) {
-		p->govern_fd = -1;
 		p->rootfs.fd = p->rootfs.parent_fd = -1;
 	}
 	return p;
@@ -252,7 +251,6 @@ void ssb_plan_free(struct ssb_plan *p)
 	free(p->refusals);
 	free(p->egress);
 	string_list_done(&p->warnings);
-	string_list_done(&p->quiet);
 	string_list_done(&p->requested);
 	string_list_done(&p->env);
 	string_list_done(&p->env_missing);
@@ -276,12 +274,6 @@ void ssb_plan_free(struct ssb_plan *p)
 	free(p->home);
 	free(p->trace_output);
 	free(p);
-}
-
-void ssb_plan_on_record(struct ssb_plan *p, ssb_record_fn *fn, void *arg)
-{
-	p->on_record = fn;
-	p->on_record_arg = arg;
 }
 
 size_t ssb_plan_refusals(const struct ssb_plan *p)

@@ -180,20 +180,26 @@ static void json_approved(struct json *j, const struct ssb_plan *p)
 	}
 }
 
-static void json_warnings(struct json *j, const struct ssb_plan *p)
+static void json_texts(struct json *j, const struct string_list *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		json_str(j, l->v[i]);
+	}
+}
+
+static void json_warnings(struct json *j, const struct ssb_plan *p, const struct prepared *of_run)
 {
 	json_key(j, "warnings");
 	json_open(j, '[');
-	for (size_t i = 0; i < p->warnings.n; i++) {
-		json_str(j, p->warnings.v[i]);
-	}
-	for (size_t i = 0; i < p->quiet.n; i++) {
-		json_str(j, p->quiet.v[i]);
+	json_texts(j, &p->warnings);
+	if (of_run != NULL) {
+		json_texts(j, &of_run->warnings);
+		json_texts(j, &of_run->quiet);
 	}
 	json_close(j, ']');
 }
 
-char *plan_json(const struct ssb_plan *p, bool pretty)
+char *plan_json(const struct ssb_plan *p, const struct prepared *of_run, bool pretty)
 {
 	auto_buf out;
 	struct json j;
@@ -217,7 +223,7 @@ char *plan_json(const struct ssb_plan *p, bool pretty)
 	json_covered(&j, p);
 	json_refusals(&j, "denied", p->refusals, p->n_refusals);
 	json_refusals(&j, "withheld", p->withheld, p->n_withheld);
-	json_warnings(&j, p);
+	json_warnings(&j, p, of_run);
 	json_kstrs(&j, "env_missing", p->env_missing.v, p->env_missing.n);
 	json_kuint(&j, "env_withheld", p->env_withheld);
 	json_settings(&j, p);
@@ -231,5 +237,5 @@ char *plan_json(const struct ssb_plan *p, bool pretty)
 
 char *ssb_plan_json(const struct ssb_plan *p)
 {
-	return plan_json(p, true);
+	return plan_json(p, NULL, true);
 }

@@ -13,7 +13,6 @@
 
 #include "base/string_list.h"
 #include "manifest/manifest.h"
-#include "os/marks.h"
 #include "skill/skill.h"
 #include "skillsandbox.h"
 
@@ -193,18 +192,13 @@ struct ssb_plan {
 	 * what there is. NULL: there is something to run. */
 	char *no_entry;
 	struct plan_approval *approved; /* NULL: none */
-	/* Of an approved skill that runs from its own directory: are its files those that
-	 * were approved? Asked right before it starts, with no marks, which are made then; and
-	 * with those at its end: was nothing changed meanwhile? NULL: no need. */
-	int (*still)(const struct ssb_plan *p, struct marks *seen, struct ssb_error *err);
 	struct consent_policy consent;
 	/* Of a plan that is only looked at: how it stands with the approval ("none", "holds",
 	 * "changed", "over"; static). NULL: nobody looked. */
 	const char *consent_state;
 	struct string_list warnings;
-	struct string_list quiet;     /* warnings of what is ordinary: only the record tells them */
-	struct string_list requested; /* what the manifest asks, for people: "read ~/notes" */
-	struct string_list env;       /* "NAME=VALUE", HOME, TMPDIR, PATH, LANG included */
+	struct string_list requested;   /* what the manifest asks, for people: "read ~/notes" */
+	struct string_list env;         /* "NAME=VALUE", HOME, TMPDIR, PATH, LANG included */
 	struct string_list env_missing; /* declared names that the caller does not have */
 	size_t env_withheld;            /* how many of the caller's variables stay outside */
 	struct string_list argv;        /* what is executed: command, then its arguments */
@@ -227,14 +221,18 @@ struct ssb_plan {
 	bool toolchain_auto;
 	enum tty_mode tty;
 	enum audit_level audit;
-	char *trace_output;       /* NULL: the state directory */
-	ssb_record_fn *on_record; /* NULL: nobody looks on */
-	void *on_record_arg;
-	int govern_fd; /* borrowed: sandbox/govern.h; -1: nobody governs the run */
+	char *trace_output; /* NULL: the state directory */
 };
 
-/* As ssb_plan_json(); not pretty: one line without a newline. */
-char *plan_json(const struct ssb_plan *p, bool pretty);
+/* What a run finds out when it starts; the plan stays as it is. */
+struct prepared {
+	struct string_list warnings;
+	struct string_list quiet; /* warnings of what is ordinary: only the record tells them */
+};
+
+/* As ssb_plan_json(), with the warnings of a run (NULL: of none); not pretty: one line without
+ * a newline. */
+char *plan_json(const struct ssb_plan *p, const struct prepared *of_run, bool pretty);
 
 /* Makes the directories that write grants with `create` name, one by one,
  * following no symlink, and fills their fd, dev and ino. Planning itself

@@ -22,16 +22,16 @@
 #define LAST_MS    2000     /* for all last words together */
 #define MAX_GRACE  86400000 /* a day */
 
-int governed_new(const struct ssb_plan *plan, struct governed **ret, struct ssb_error *err)
+int governed_new(const struct run_request *q, struct governed **ret, struct ssb_error *err)
 {
 	struct governed *g = NULL;
 
-	if (plan->govern_fd >= 0) {
+	if (q->govern_fd >= 0) {
 		g = calloc(1, sizeof(*g));
 		if (g == NULL) {
 			return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 		}
-		g->fd = plan->govern_fd;
+		g->fd = q->govern_fd;
 	}
 	*ret = g;
 	return 0;

@@ -1,6 +1,6 @@
 /* govern.h - who may end, stop and meter a run from outside: the words between
  * the supervisor and a governor, over a SOCK_SEQPACKET pair whose end is
- * plan->govern_fd (-1: nobody governs). The sandbox knows nothing of sessions.
+ * run_request.govern_fd (-1: nobody governs). The sandbox knows nothing of sessions.
  *
  * Supervisor to governor: what the run does. Governor to supervisor: what is to
  * become of it. If the governor's end closes, the run is killed: nothing goes on

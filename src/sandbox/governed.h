@@ -11,8 +11,8 @@
 
 #include "sandbox/supervise.h"
 
-/* For a plan with a governor; *ret is new, and NULL where there is none. */
-int governed_new(const struct ssb_plan *plan, struct governed **ret, struct ssb_error *err);
+/* For a run with a governor; *ret is new, and NULL where there is none. */
+int governed_new(const struct run_request *q, struct governed **ret, struct ssb_error *err);
 void governed_free(struct governed *g);
 
 /* What the loop waits for, and until when (clock_ms(); 0: nothing is due). */

@@ -297,7 +297,7 @@ static int init_rest_ms(void)
 _Noreturn void init_main(struct stage *s, pid_t skill)
 {
 	init_reap(s, skill); /* it may have ended before we listened */
-	init.deadline = clock_ms() + s->plan->res.max_runtime_seconds * 1000;
+	init.deadline = clock_ms() + s->max_seconds * 1000;
 	init.look_at = s->watchdog ? clock_ms() + FIRST_LOOK_MS : 0;
 
 	for (;;) {

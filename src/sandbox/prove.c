@@ -285,14 +285,18 @@ static void close_open(struct results *r)
 	r->open = false;
 }
 
-static int attack_inside(struct ssb_plan *plan, const struct prove_world *w, struct results *r,
-                         struct ssb_error *err)
+/* Neither the plan's time limit nor its terminal is what is attacked here. */
+static int attack_inside(const struct prove_world *w, struct results *r, struct ssb_error *err)
 {
+	struct run_request q = run_request_of(w->plan, (const int[3]){ -1, -1, -1 });
+
+	q.max_seconds = q.max_seconds > MIN_RUN_SECONDS ? q.max_seconds : MIN_RUN_SECONDS;
+	q.tty = TTY_NO;
 	while (r->started < r->n) {
 		struct job job = { .world = w, .first = r->started };
 		auto_buf out;
 		buf_init(&out, MAX_RECORD_BYTES);
-		if (sandbox_run_payload(plan, prove_payload, &job, &out, err) != 0) {
+		if (sandbox_run_payload(&q, prove_payload, &job, &out, err) != 0) {
 			return ssb_wrap(err, "prove");
 		}
 		if (out.data != NULL) {
@@ -308,21 +312,6 @@ static int attack_inside(struct ssb_plan *plan, const struct prove_world *w, str
 		}
 	}
 	return 0;
-}
-
-/* Neither the plan's time limit nor its terminal is what is attacked here. */
-static int attack_with_time(struct ssb_plan *plan, const struct prove_world *w, struct results *r,
-                            struct ssb_error *err)
-{
-	uint64_t seconds = plan->res.max_runtime_seconds;
-	enum tty_mode tty = plan->tty;
-
-	plan->res.max_runtime_seconds = seconds > MIN_RUN_SECONDS ? seconds : MIN_RUN_SECONDS;
-	plan->tty = TTY_NO;
-	int failed = attack_inside(plan, w, r, err);
-	plan->res.max_runtime_seconds = seconds;
-	plan->tty = tty;
-	return failed;
 }
 
 /* ---- outside ----------------------------------------------------------------------------- */
@@ -387,7 +376,7 @@ static void fill(struct ssb_probe *p, size_t i, const struct results *in, const 
 	snprintf(p->outside, sizeof(p->outside), "%s", out->v[i].finding.text);
 }
 
-static int prove_both(struct ssb_plan *plan, struct results *in, struct results *out,
+static int prove_both(const struct ssb_plan *plan, struct results *in, struct results *out,
                       struct ssb_error *err)
 {
 	struct prove_world *w = calloc(1, sizeof(*w));
@@ -400,7 +389,7 @@ static int prove_both(struct ssb_plan *plan, struct results *in, struct results 
 		for (size_t i = 0; i < out->n; i++) {
 			control(i, w, out);
 		}
-		r = attack_with_time(plan, w, in, err);
+		r = attack_inside(w, in, err);
 		prove_world_done(w);
 	}
 	free(w);
@@ -408,7 +397,7 @@ static int prove_both(struct ssb_plan *plan, struct results *in, struct results 
 }
 
 /* An interrupt waits until the decoys are gone. */
-static int prove_uninterrupted(struct ssb_plan *plan, struct results *in, struct results *out,
+static int prove_uninterrupted(const struct ssb_plan *plan, struct results *in, struct results *out,
                                struct ssb_error *err)
 {
 	static const int SIGNALS[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -426,7 +415,7 @@ static int prove_uninterrupted(struct ssb_plan *plan, struct results *in, struct
 }
 
 /* Fills n probes; `work` is room for 2 n results. */
-static int prove_into(struct ssb_plan *plan, struct ssb_probe *probes, size_t n,
+static int prove_into(const struct ssb_plan *plan, struct ssb_probe *probes, size_t n,
                       struct result *work, struct ssb_error *err)
 {
 	struct results in = { .v = work, .n = n };
@@ -444,7 +433,7 @@ static int prove_into(struct ssb_plan *plan, struct ssb_probe *probes, size_t n,
 	return 0;
 }
 
-int ssb_prove(struct ssb_plan *p, struct ssb_probe **ret_probes, size_t *ret_count,
+int ssb_prove(const struct ssb_plan *p, struct ssb_probe **ret_probes, size_t *ret_count,
               struct ssb_error *err)
 {
 	size_t n = attack_count();

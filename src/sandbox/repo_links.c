@@ -314,7 +314,7 @@ int repo_links_new(const struct ssb_plan *plan, const struct repos *repos, struc
 	return 0;
 }
 
-static int warn_cut(struct ssb_plan *plan, const struct gitdir *g)
+static int warn_cut(struct prepared *of_run, const struct gitdir *g)
 {
 	auto_free char *text = NULL;
 
@@ -325,16 +325,16 @@ static int warn_cut(struct ssb_plan *plan, const struct gitdir *g)
 		text = NULL;
 		return -1;
 	}
-	return string_list_add_once(&plan->warnings, text, 8UL * MAX_GRANTS);
+	return string_list_add_once(&of_run->warnings, text, 8UL * MAX_GRANTS);
 }
 
-int repo_links_note(struct repo_links *l, struct ssb_plan *plan, struct ssb_error *err)
+int repo_links_note(struct repo_links *l, struct prepared *of_run, struct ssb_error *err)
 {
 	for (size_t i = 0; l != NULL && i < l->n; i++) {
 		struct look look = { .noting = l, .then = l, .gitdir = i };
 		walk(&look);
 		l->v[i].cut = look.cut;
-		if (look.cut && warn_cut(plan, &l->v[i]) != 0) {
+		if (look.cut && warn_cut(of_run, &l->v[i]) != 0) {
 			return fail_memory(err);
 		}
 	}

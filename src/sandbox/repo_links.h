@@ -20,8 +20,8 @@ struct repo_links;
 int repo_links_new(const struct ssb_plan *plan, const struct repos *repos, struct repo_links **ret,
                    struct ssb_error *err);
 /* Notes the symlinks that are there, before the skill starts; `l` may be NULL. Where there are too
- * many names the plan gets a warning. */
-int repo_links_note(struct repo_links *l, struct ssb_plan *plan, struct ssb_error *err);
+ * many names the run gets a warning. */
+int repo_links_note(struct repo_links *l, struct prepared *of_run, struct ssb_error *err);
 /* Removes those that are there now and were not noted; each is a violation (`trace` may be
  * NULL). */
 void repo_links_remove(const struct repo_links *l, struct trace *trace);

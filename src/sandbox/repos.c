@@ -106,7 +106,7 @@ static int warn(struct string_list *to, const struct grant *g, const char *what,
 		text = NULL;
 		return -1;
 	}
-	/* A second attempt, or a second run of the plan, says nothing new. */
+	/* A second attempt says nothing new. */
 	return string_list_add_once(to, text, 8UL * MAX_GRANTS);
 }
 
@@ -181,8 +181,8 @@ static void keep_found(const struct ssb_plan *plan, const struct repos *found,
 	}
 }
 
-int repos_find(struct ssb_plan *plan, const char *state_dir, struct repos **ret,
-               struct ssb_error *err)
+int repos_find(const struct ssb_plan *plan, struct prepared *of_run, const char *state_dir,
+               struct repos **ret, struct ssb_error *err)
 {
 	AUTO(string_list_done) struct string_list known = { 0 };
 
@@ -209,8 +209,8 @@ int repos_find(struct ssb_plan *plan, const char *state_dir, struct repos **ret,
 			                g->path, g->where);
 		}
 		failed = all[i].failed ||
-		         warn(&plan->warnings, &plan->grants[i], "it", all[i].cut) != 0 ||
-		         warn(&plan->quiet, &plan->grants[i], "the packages in it",
+		         warn(&of_run->warnings, &plan->grants[i], "it", all[i].cut) != 0 ||
+		         warn(&of_run->quiet, &plan->grants[i], "the packages in it",
 		              all[i].package_cut) != 0;
 	}
 	if (failed) {

@@ -49,10 +49,10 @@ struct repos {
 };
 
 /* Searches the plan's writable grants; *ret is new, and NULL where there are
- * none. What the search had to leave out becomes a warning of the plan. What it
+ * none. What the search had to leave out becomes a warning of the run. What it
  * found is kept in the state directory for the next one (NULL: it is not). */
-int repos_find(struct ssb_plan *plan, const char *state_dir, struct repos **ret,
-               struct ssb_error *err);
+int repos_find(const struct ssb_plan *plan, struct prepared *of_run, const char *state_dir,
+               struct repos **ret, struct ssb_error *err);
 void repos_free(struct repos *r); /* accepts NULL */
 
 #endif

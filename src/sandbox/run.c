@@ -107,7 +107,7 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 	if (res->end == SSB_END_TIMEOUT) {
 		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT,
 		             "max_runtime_seconds: ended after %llu s",
-		             (unsigned long long)lim->max_runtime_seconds);
+		             (unsigned long long)r->request->max_seconds);
 	}
 	if (res->end == SSB_END_MEMORY) {
 		/* Where a cgroup held it nobody has measured. */
@@ -138,7 +138,7 @@ static void record_still(struct run *r)
 {
 	struct ssb_error err = { 0 };
 
-	if (r->plan->still != NULL && r->plan->still(r->plan, &r->seen, &err) != 0) {
+	if (r->request->still != NULL && r->request->still(r->plan, &r->seen, &err) != 0) {
 		trace_violation(r->trace, EV_POLICY_VIOLATION,
 		                "the skill's files changed while it ran: %s", err.text);
 	}
@@ -219,8 +219,9 @@ static void release_signals(struct held_signals *h)
 	own_close(&h->fd);
 }
 
-static void set_pumps(struct run *r, struct pump *pumps, const int stdio[3])
+static void set_pumps(struct run *r, struct pump *pumps)
 {
+	const int *stdio = r->request->stdio;
 	uint64_t limit = r->plan->res.max_output_bytes;
 
 	pump_init(&pumps[0], stdio[0], steal_fd(&r->pipes[0]), UINT64_MAX);
@@ -239,8 +240,12 @@ static void set_pumps(struct run *r, struct pump *pumps, const int stdio[3])
 /* The run's record, begun while the child builds the sandbox. */
 static int open_trace(struct run *r, struct ssb_result *res, struct ssb_error *err)
 {
-	if (trace_open(r->plan, r->owner, &r->trace, err) != 0) {
+	if (trace_open(r->plan, r->prepared, r->owner, &r->trace, err) != 0) {
 		return -1;
+	}
+	for (size_t i = 0; i < r->request->n_watches; i++) {
+		const struct ssb_watch *w = &r->request->watches[i];
+		w->on_record(w->arg, trace_fd(r->trace));
 	}
 	snprintf(res->run_id, sizeof(res->run_id), "%s", trace_id(r->trace));
 	snprintf(res->trace_path, sizeof(res->trace_path), "%s", trace_path(r->trace));
@@ -272,8 +277,7 @@ static void end_watchers(struct run *r, bool kill)
 	repo_links_remove(r->repo_links, r->trace);
 }
 
-static int run_supervised(struct run *r, const int stdio[3], int sig_fd, struct ssb_result *res,
-                          struct ssb_error *err)
+static int run_supervised(struct run *r, int sig_fd, struct ssb_result *res, struct ssb_error *err)
 {
 	struct raw_terminal terminal = { .fd = -1 };
 	auto_free struct pump *pumps = malloc(3 * sizeof(*pumps));
@@ -282,16 +286,16 @@ static int run_supervised(struct run *r, const int stdio[3], int sig_fd, struct 
 	if (pumps == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
-	int failed = run_start(r, stdio, err);
+	int failed = run_start(r, err);
 	if (r->owner != NULL && r->trace == NULL && open_trace(r, res, err) != 0) {
 		failed = -1;
 	}
 	if (failed != 0) {
 		return -1;
 	}
-	set_pumps(r, pumps, stdio);
+	set_pumps(r, pumps);
 	if (r->stage.pty) {
-		terminal_raw(&terminal, stdio[0]);
+		terminal_raw(&terminal, r->request->stdio[0]);
 	}
 	failed = run_watch(r, pumps, sig_fd, err);
 	terminal_restore(&terminal);
@@ -342,14 +346,13 @@ static bool may_go_without(const struct ssb_plan *plan, const struct ssb_error *
 
 /* One sandbox; a second without namespaces where the first cannot be built
  * and the owner accepts it. r is done by the caller. */
-static int run_attempts(struct run *r, const int stdio[3], int sig_fd, struct ssb_result *res,
-                        struct ssb_error *err)
+static int run_attempts(struct run *r, int sig_fd, struct ssb_result *res, struct ssb_error *err)
 {
-	int failed = run_supervised(r, stdio, sig_fd, res, err);
+	int failed = run_supervised(r, sig_fd, res, err);
 
 	if (failed != 0 && !r->started && may_go_without(r->plan, err)) {
 		struct run again;
-		run_init(&again, r->plan, r->owner);
+		run_init(&again, r->request, r->owner, r->prepared);
 		again.without_namespaces = true;
 		again.govern = r->govern;
 		again.trace = r->trace;
@@ -359,7 +362,7 @@ static int run_attempts(struct run *r, const int stdio[3], int sig_fd, struct ss
 		run_done(r);
 		*r = again;
 		*err = (struct ssb_error){ 0 };
-		failed = run_supervised(r, stdio, sig_fd, res, err);
+		failed = run_supervised(r, sig_fd, res, err);
 	}
 	return failed;
 }
@@ -379,24 +382,24 @@ static void fill_lost(const struct run *r, struct ssb_result *res)
 	}
 }
 
-static int run_traced(struct ssb_plan *plan, const struct owner *owner, const int stdio[3],
-                      struct ssb_result *res, struct ssb_error *err)
+static int run_traced(const struct run_request *q, const struct owner *owner,
+                      struct prepared *prepared, struct ssb_result *res, struct ssb_error *err)
 {
 	struct ssb_error late = { 0 };
 	struct held_signals held;
 	struct governed *govern;
 	struct run r;
 
-	if (governed_new(plan, &govern, err) != 0) {
+	if (governed_new(q, &govern, err) != 0) {
 		return -1;
 	}
 	if (hold_signals(&held, err) != 0) {
 		governed_free(govern);
 		return -1;
 	}
-	run_init(&r, plan, owner);
+	run_init(&r, q, owner, prepared);
 	r.govern = govern;
-	int failed = run_attempts(&r, stdio, held.fd, res, err);
+	int failed = run_attempts(&r, held.fd, res, err);
 	fill_lost(&r, res);
 	if (failed != 0 && r.trace != NULL) {
 		trace_failed(r.trace, r.started, err);
@@ -418,6 +421,12 @@ static int run_traced(struct ssb_plan *plan, const struct owner *owner, const in
 	governed_free(govern);
 	release_signals(&held);
 	return failed;
+}
+
+void prepared_done(struct prepared *p)
+{
+	string_list_done(&p->warnings);
+	string_list_done(&p->quiet);
 }
 
 static int plan_runnable(const struct ssb_plan *plan, struct ssb_error *err)
@@ -452,40 +461,49 @@ static int run_enough_files(struct ssb_error *err)
 	                (unsigned long long)files.rlim_cur, MIN_RUN_FILES, MIN_RUN_FILES);
 }
 
-int ssb_run(struct ssb_plan *plan, const int stdio[3], struct ssb_result *ret_result,
-            struct ssb_error *err)
+int sandbox_run(const struct run_request *q, struct ssb_result *ret_result,
+                struct prepared *ret_prepared, struct ssb_error *err)
 {
-	struct owner owner = { 0 };
+	AUTO(prepared_done) struct prepared prepared = { 0 };
+	AUTO(owner_done) struct owner loaded = { 0 };
 	auto_free struct ssb_result *res = calloc(1, sizeof(*res));
 
 	if (res == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "run", "out of memory");
 	}
-	if (run_enough_files(err) != 0 || plan_runnable(plan, err) != 0 ||
-	    plan_has_entry(plan, err) != 0 || owner_load(&owner, err) != 0) {
+	if (run_enough_files(err) != 0 || plan_runnable(q->plan, err) != 0 ||
+	    plan_has_entry(q->plan, err) != 0 ||
+	    (q->owner == NULL && owner_load(&loaded, err) != 0) ||
+	    plan_create_missing(q->plan, err) != 0 ||
+	    run_traced(q, q->owner != NULL ? q->owner : &loaded, &prepared, res, err) != 0) {
 		return -1;
 	}
-	int failed = plan_create_missing(plan, err);
-	if (failed == 0) {
-		failed = run_traced(plan, &owner, stdio, res, err);
+	*ret_result = *res;
+	if (ret_prepared != NULL) {
+		*ret_prepared = prepared;
+		prepared = (struct prepared){ 0 };
 	}
-	owner_done(&owner);
-	if (failed == 0) {
-		*ret_result = *res;
-	}
-	return failed;
+	return 0;
 }
 
-int sandbox_run_payload(struct ssb_plan *plan, sandbox_payload payload, void *arg, struct buf *out,
-                        struct ssb_error *err)
+int ssb_run(const struct ssb_plan *plan, const int stdio[3], struct ssb_result *ret_result,
+            struct ssb_error *err)
 {
-	static const int none[3] = { -1, -1, -1 };
+	const struct run_request q = run_request_of(plan, stdio);
+
+	return sandbox_run(&q, ret_result, NULL, err);
+}
+
+int sandbox_run_payload(const struct run_request *q, sandbox_payload payload, void *arg,
+                        struct buf *out, struct ssb_error *err)
+{
+	AUTO(prepared_done) struct prepared prepared = { 0 };
 	struct held_signals held;
 	struct run r;
 	struct ssb_result res = { 0 };
 	int p[2];
 
-	if (plan_runnable(plan, err) != 0 || plan_create_missing(plan, err) != 0) {
+	if (plan_runnable(q->plan, err) != 0 || plan_create_missing(q->plan, err) != 0) {
 		return -1;
 	}
 	if (pipe2(p, O_CLOEXEC) != 0) {
@@ -497,12 +515,12 @@ int sandbox_run_payload(struct ssb_plan *plan, sandbox_payload payload, void *ar
 	}
 	/* What a payload says fits into the pipe: it is read when all is over. */
 	(void)fcntl(from, F_SETPIPE_SZ, 1 << 20);
-	run_init(&r, plan, NULL);
+	run_init(&r, q, NULL, &prepared);
 	r.stage.payload = payload;
 	r.stage.payload_arg = arg;
 	r.payload_spare = fcntl(to, F_DUPFD_CLOEXEC, 3);
 	r.stage.payload_fd = steal_fd(&to);
-	int failed = run_attempts(&r, none, held.fd, &res, err);
+	int failed = run_attempts(&r, held.fd, &res, err);
 	run_done(&r);
 	release_signals(&held);
 	if (failed == 0 && file_read_all(from, out) != 0) {

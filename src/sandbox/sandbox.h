@@ -7,24 +7,66 @@
 #ifndef SANDBOX_SANDBOX_H
 #define SANDBOX_SANDBOX_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "audit/trace.h"
 #include "base/buf.h"
+#include "os/marks.h"
 #include "policy/plan.h"
 #include "skillsandbox.h"
+
+#define RUN_WATCHES 2 /* those of `run --watch --otel` */
+
+/* One run as its caller wants it: a plan, which nobody changes any more, and what belongs to
+ * this run alone. All of it is borrowed. */
+struct run_request {
+	const struct ssb_plan *plan;
+	const struct owner *owner; /* NULL: loaded for the run */
+	int stdio[3];              /* -1: empty, or discarded */
+	uint64_t max_seconds;      /* the plan's, unless it is set to another */
+	enum tty_mode tty;         /* the same */
+	int govern_fd;             /* sandbox/govern.h; -1: nobody governs the run */
+	/* Asked right before the skill starts and at its end: are its files those that may
+	 * run? See consent_still(). NULL: nobody asks. */
+	int (*still)(const struct ssb_plan *p, struct marks *seen, struct ssb_error *err);
+	struct ssb_watch watches[RUN_WATCHES];
+	size_t n_watches;
+};
+
+static inline struct run_request run_request_of(const struct ssb_plan *plan, const int stdio[3])
+{
+	return (struct run_request){
+		.plan = plan,
+		.stdio = { stdio[0], stdio[1], stdio[2] },
+		.max_seconds = plan->res.max_runtime_seconds,
+		.tty = plan->tty,
+		.govern_fd = -1,
+	};
+}
+
+static inline void run_request_watch(struct run_request *q, struct ssb_watch watch)
+{
+	assert(q->n_watches < RUN_WATCHES);
+	q->watches[q->n_watches++] = watch;
+}
+
+/* ssb_run() as the request says. `*ret_prepared` is new (prepared_done()); it may be NULL. */
+int sandbox_run(const struct run_request *q, struct ssb_result *ret_result,
+                struct prepared *ret_prepared, struct ssb_error *err);
+void prepared_done(struct prepared *p); /* accepts a zeroed one */
 
 /* Code that runs inside the finished sandbox in place of execve, as the
  * skill's process, with its own copy of our memory. Its result is the exit
  * status. out_fd is a pipe to the supervisor. */
 typedef int (*sandbox_payload)(int out_fd, void *arg);
 
-/* Runs `payload` inside the finished sandbox of `plan`; what it writes to
- * out_fd (bounded) is appended to `out`. Its stdio is empty and discarded;
- * no trace is written. */
-int sandbox_run_payload(struct ssb_plan *plan, sandbox_payload payload, void *arg, struct buf *out,
-                        struct ssb_error *err);
+/* Runs `payload` inside the finished sandbox of the plan; what it writes to
+ * out_fd (bounded) is appended to `out`. No trace is written. */
+int sandbox_run_payload(const struct run_request *q, sandbox_payload payload, void *arg,
+                        struct buf *out, struct ssb_error *err);
 
 #endif

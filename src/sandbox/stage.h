@@ -44,6 +44,7 @@ struct arguments {
 
 struct stage {
 	const struct ssb_plan *plan;
+	uint64_t max_seconds;
 	const struct egress_table *egress; /* NULL: none is declared */
 	int empty;              /* a directory of the view in which nothing ever is, or -1 */
 	int rootfs;             /* a tree of plan->rootfs, where there is one; else -1 */

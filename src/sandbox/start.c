@@ -25,18 +25,21 @@
 #define HOST_UID_BASE 1610612736U /* 0x60000000, beyond what distributions hand out */
 #define INNER_ID      1000U
 
-void run_init(struct run *r, struct ssb_plan *plan, const struct owner *owner)
+void run_init(struct run *r, const struct run_request *q, const struct owner *owner,
+              struct prepared *prepared)
 {
-	*r = (struct run){ .plan = plan, .owner = owner };
+	*r = (struct run){ .request = q, .plan = q->plan, .owner = owner, .prepared = prepared };
 	r->pidfd = r->ctl = r->master = r->oom = r->thaw = r->exec_pipe = r->payload_spare = -1;
 	for (int i = 0; i < 3; i++) {
 		r->pipes[i] = r->stage.stdio[i] = -1;
 	}
 	r->stage.ctl = r->stage.scratch = r->stage.payload_fd = r->stage.exec_fd = -1;
 	r->stage.rootfs = r->stage.empty = -1;
-	r->stage.plan = plan;
+	r->stage.plan = q->plan;
+	r->stage.max_seconds = q->max_seconds;
 	egress_init(&r->egress);
-	r->stage.unix_sockets = plan->unix_sockets;
+	r->egress.metered = q->govern_fd >= 0;
+	r->stage.unix_sockets = q->plan->unix_sockets;
 	r->stage.namespaces = true;
 }
 
@@ -171,8 +174,8 @@ static int make_sources(struct run *r, struct ssb_error *err)
 	/* Never 0 inside, whoever starts it. */
 	r->stage.uid = geteuid() == 0 ? INNER_ID : geteuid();
 	r->stage.gid = geteuid() == 0 ? INNER_ID : getegid();
-	if (repos_find(r->plan, r->owner != NULL ? r->owner->state_dir : NULL, &r->repos, err) !=
-	            0 ||
+	if (repos_find(r->plan, r->prepared, r->owner != NULL ? r->owner->state_dir : NULL,
+	               &r->repos, err) != 0 ||
 	    repo_links_new(r->plan, r->repos, &r->repo_links, err) != 0 ||
 	    placeholders_make(r->plan, r->repos, &r->placeholders, err) != 0 ||
 	    links_hold(r->plan, r->repos, r->placeholders, err) != 0 ||
@@ -239,12 +242,13 @@ static int clone_with(struct run *r, struct ssb_error *err)
 	return r->pid < 0 ? clone_failed(errno, err) : 0;
 }
 
-int run_start(struct run *r, const int stdio[3], struct ssb_error *err)
+int run_start(struct run *r, struct ssb_error *err)
 {
+	const struct run_request *q = r->request;
 	int pair[2], exec_pipe[2];
 	bool tty = !r->without_namespaces &&
-	           (r->plan->tty == TTY_YES ||
-	            (r->plan->tty == TTY_AUTO && isatty(stdio[0]) && isatty(stdio[1])));
+	           (q->tty == TTY_YES ||
+	            (q->tty == TTY_AUTO && isatty(q->stdio[0]) && isatty(q->stdio[1])));
 
 	if (pipe2(exec_pipe, O_CLOEXEC) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "start", "pipe");
@@ -286,5 +290,5 @@ int run_start(struct run *r, const int stdio[3], struct ssb_error *err)
 		return -1;
 	}
 	/* While the child builds the sandbox. The skill waits for MSG_GO. */
-	return repo_links_note(r->repo_links, r->plan, err);
+	return repo_links_note(r->repo_links, r->prepared, err);
 }

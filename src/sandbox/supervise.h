@@ -15,8 +15,10 @@ struct governed;
 
 /* One run. Zeroed, then run_init; run_done in every case. */
 struct run {
-	struct ssb_plan *plan;
-	const struct owner *owner; /* NULL: no trace is kept */
+	const struct run_request *request;
+	const struct ssb_plan *plan; /* the request's */
+	const struct owner *owner;   /* NULL: no trace is kept */
+	struct prepared *prepared;   /* of all attempts */
 	struct trace *trace;
 	uint64_t start_us;
 	struct stage stage;
@@ -52,12 +54,13 @@ struct run {
 	uint64_t deadline; /* ours, behind init's: also for the delivery of the output */
 	bool gave_up;      /* output was left undelivered */
 	int canceled;      /* the signal that told us to stop */
-	struct marks seen; /* plan->still */
+	struct marks seen; /* request->still */
 	struct ssb_error failure;
 	bool follows; /* the failure is of one that was gone: why is still to be heard */
 };
 
-void run_init(struct run *r, struct ssb_plan *plan, const struct owner *owner);
+void run_init(struct run *r, const struct run_request *q, const struct owner *owner,
+              struct prepared *prepared);
 void run_done(struct run *r);
 
 /* Ends everything in it; returns at once. */
@@ -67,7 +70,7 @@ void run_kill(struct run *r);
 void run_reap(struct run *r);
 
 /* Everything up to the cloned child. */
-int run_start(struct run *r, const int stdio[3], struct ssb_error *err);
+int run_start(struct run *r, struct ssb_error *err);
 
 /* Until the skill has ended and every byte is delivered. `pumps` are the
  * caller's three; sig_fd reads the signals that the caller holds back. */

@@ -90,7 +90,7 @@ static int send_go(struct run *r, struct ssb_error *err)
 
 	if ((r->trace != NULL && trace_sync(r->trace, err) != 0) ||
 	    egress_ready(&r->egress, err) != 0 ||
-	    (r->plan->still != NULL && r->plan->still(r->plan, &r->seen, err) != 0)) {
+	    (r->request->still != NULL && r->request->still(r->plan, &r->seen, err) != 0)) {
 		return -1;
 	}
 	make_cgroup(r, &m, &fds);
@@ -480,7 +480,7 @@ int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error 
 	uint64_t kill_at = 0;
 
 	/* The clock holds for the delivery of the output as well. */
-	r->deadline = clock_ms() + r->plan->res.max_runtime_seconds * 1000 + GRACE_MS;
+	r->deadline = clock_ms() + r->request->max_seconds * 1000 + GRACE_MS;
 	if (r->stage.egress == NULL || r->without_namespaces) {
 		if (send_go(r, err) != 0) {
 			return -1;

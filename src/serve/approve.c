@@ -172,12 +172,12 @@ static bool needs_word(const struct looked *l, const struct ssb_plan *plan)
 }
 
 int approval_recall(const struct approvals *a, struct mcp_call *c, struct plan_wish *w,
-                    struct approved_for *given, struct ssb_plan **ret, struct ssb_error *err)
+                    struct approved_for *given, const struct ssb_plan **ret, struct ssb_error *err)
 {
 	AUTO(looked_done) struct looked looked = { 0 };
 	struct approve_case k = { .call = c, .skill = w->skill, .looked = &looked };
 	struct plan_wish wish = *w;
-	struct ssb_plan *plan = NULL;
+	const struct ssb_plan *plan = NULL;
 
 	if (look_here(a->serve, w->skill, &looked, err) != 0) {
 		return -1;

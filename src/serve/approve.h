@@ -45,7 +45,7 @@ enum approval approval_ask(struct approvals *a, struct mcp_call *c, const struct
 /* The plan with all that was granted before, to be looked at: nobody is asked. Reads all
  * of the skill: for errands. */
 int approval_recall(const struct approvals *a, struct mcp_call *c, struct plan_wish *w,
-                    struct approved_for *given, struct ssb_plan **ret, struct ssb_error *err);
+                    struct approved_for *given, const struct ssb_plan **ret, struct ssb_error *err);
 
 int approvals_new(struct serve *s, struct approvals **ret, struct ssb_error *err);
 void approvals_free(struct approvals *a); /* accepts NULL */

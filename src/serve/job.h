@@ -31,9 +31,9 @@ struct job_watch {
 };
 
 struct job_wish {
-	struct ssb_plan *plan; /* borrowed for the call */
-	const char *who;       /* the client, whose share it is of; copied */
-	const char *session;   /* NULL: none */
+	const struct ssb_plan *plan; /* borrowed for the call */
+	const char *who;             /* the client, whose share it is of; copied */
+	const char *session;         /* NULL: none */
 	/* In the supervisor, first of all: it may wait for others. Where it fails there is
 	 * no run. NULL: nothing is to be done. */
 	int (*prepare)(const void *arg, struct ssb_error *err);

@@ -14,14 +14,16 @@
 #include "audit/otel.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "consent/consent.h"
 #include "os/clone.h"
 #include "os/file.h"
 #include "policy/owner.h"
 #include "policy/plan.h"
 #include "serve/child.h"
 #include "serve/job_priv.h"
+#include "session/keeper.h"
 
-/* Those that ssb_run() reads: what comes before it does waits for it. */
+/* Those that sandbox_run() reads: what comes before it does waits for it. */
 static const int HELD[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
 static int settle(const struct job_child *c, pid_t server)
@@ -91,20 +93,15 @@ static void on_record(void *arg, int record)
 	}
 }
 
-static void export_record(const struct told *t)
+static void export_record(const struct told *t, const struct owner *owner)
 {
-	struct owner owner = { 0 };
 	struct otel_config config;
 	struct ssb_error err = { 0 };
 
-	if (t->record < 0 || owner_load(&owner, &err) != 0) {
-		return;
-	}
-	if (otel_config_load(&config, &owner, &err) == 0) {
-		otel_start(t->record, &config, &owner);
+	if (t->record >= 0 && otel_config_load(&config, owner, &err) == 0) {
+		otel_start(t->record, &config, owner);
 		otel_config_done(&config);
 	}
-	owner_done(&owner);
 }
 
 /* ---- the run ----------------------------------------------------------------------- */
@@ -114,6 +111,8 @@ static _Noreturn void supervise(const struct job_child *c)
 	static struct job_msg end; /* not on the stack: it is large */
 	const int stdio[3] = { -1, c->out, c->err };
 	struct told told = { .sock = c->sock, .record = -1, .otel = c->otel };
+	struct run_request q = run_request_of(c->plan, stdio);
+	struct owner owner = { 0 };
 	struct ssb_result result = { 0 };
 	struct ssb_error err = { 0 };
 
@@ -121,13 +120,12 @@ static _Noreturn void supervise(const struct job_child *c)
 		(void)setenv("TRACEPARENT", c->traceparent, 1);
 		(void)unsetenv("TRACESTATE");
 	}
-	ssb_plan_on_record(c->plan, on_record, &told);
-	int failed = c->prepare != NULL ? c->prepare(c->prepare_arg, &err) : 0;
-	if (failed == 0) {
-		failed = c->session != NULL
-		                 ? ssb_run_in_session(c->plan, c->session, stdio, &result, &err)
-		                 : ssb_run(c->plan, stdio, &result, &err);
-	}
+	q.owner = &owner;
+	q.still = consent_still;
+	run_request_watch(&q, (struct ssb_watch){ on_record, &told });
+	int failed = (c->prepare != NULL && c->prepare(c->prepare_arg, &err) != 0) ||
+	             owner_load(&owner, &err) != 0 ||
+	             keeper_run(&q, c->session, &result, NULL, &err) != 0;
 	end.kind = failed != 0 ? JOB_FAILED : JOB_RESULT;
 	if (failed != 0) {
 		end.err = err;
@@ -135,7 +133,7 @@ static _Noreturn void supervise(const struct job_child *c)
 		end.result = result;
 	}
 	(void)msg_send(c->sock, &end, sizeof(end), NULL);
-	export_record(&told);
+	export_record(&told, &owner);
 	_exit(0);
 }
 

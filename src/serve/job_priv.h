@@ -25,7 +25,7 @@ struct job_msg {
 
 /* What the supervisor has of its server; all borrowed. */
 struct job_child {
-	struct ssb_plan *plan;
+	const struct ssb_plan *plan;
 	int (*prepare)(const void *arg, struct ssb_error *err);
 	const void *prepare_arg;
 	const char *session;

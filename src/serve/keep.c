@@ -42,7 +42,7 @@ static int give(const struct keep *k, struct ssb_error *err)
 		                       .n_grants = k->lock.n_grants,
 		                       .declined = &k->lock.declined };
 	struct plan_wish w = { .without = &k->lock.declined };
-	struct ssb_plan *plan = NULL;
+	const struct ssb_plan *plan = NULL;
 	char by[96];
 
 	if (skills_find(k->serve->skills, k->skill, &w.skill, err) != 0 ||

@@ -95,7 +95,7 @@ static int ensure_copy(const struct look *k, struct looked *l, struct ssb_error 
 static void put_changes(const struct look *k, const struct looked *l, struct json *j)
 {
 	const struct plan_wish w = { .skill = &k->skill };
-	struct ssb_plan *plan = NULL;
+	const struct ssb_plan *plan = NULL;
 	struct ssb_error none = { 0 };
 	auto_buf text;
 

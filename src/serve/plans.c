@@ -415,7 +415,7 @@ static struct kept *place_for(struct plans *p, const uint8_t key[SHA256_BYTES])
 	return oldest;
 }
 
-int plans_get(struct plans *p, const struct plan_wish *w, struct ssb_plan **ret,
+int plans_get(struct plans *p, const struct plan_wish *w, const struct ssb_plan **ret,
               struct ssb_diags *diags, struct ssb_error *err)
 {
 	uint8_t key[SHA256_BYTES];

@@ -42,7 +42,7 @@ int plans_new(struct serve *s, struct plans **ret, struct ssb_error *err);
 void plans_free(struct plans *p); /* accepts NULL */
 /* The plan, borrowed until the next call; with its refusals, which the caller looks
  * at. `diags` may be NULL. */
-int plans_get(struct plans *p, const struct plan_wish *w, struct ssb_plan **ret,
+int plans_get(struct plans *p, const struct plan_wish *w, const struct ssb_plan **ret,
               struct ssb_diags *diags, struct ssb_error *err);
 /* Nothing of what it does outlives it, and nothing leaves: for the annotations. */
 bool plan_harmless(const struct ssb_plan *p);

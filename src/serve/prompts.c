@@ -160,7 +160,7 @@ void serve_prompts_get(void *app, struct mcp_call *c)
 	const char *word =
 	        json_string(json_member(mcp_doc(c), mcp_param(c, "arguments"), "skill"), NULL);
 	struct plan_wish w = { 0 };
-	struct ssb_plan *plan = NULL;
+	const struct ssb_plan *plan = NULL;
 	struct ssb_error err = { 0 };
 	auto_buf text;
 

@@ -441,7 +441,7 @@ void run_json_refusals(struct json *j, const struct ssb_plan *plan)
 void run_say_plan(struct mcp_call *c, const char *name, const struct ssb_plan *plan)
 {
 	auto_free char *words = ssb_plan_text(plan);
-	auto_free char *json = plan_json(plan, false);
+	auto_free char *json = plan_json(plan, NULL, false);
 	auto_buf text;
 	auto_buf structured;
 	struct json j;

@@ -249,7 +249,7 @@ static bool all_harmless(struct serve *s)
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct plan_wish w = { .skill = &v[i] };
-		struct ssb_plan *plan = NULL;
+		const struct ssb_plan *plan = NULL;
 		if (plans_get(s->plans, &w, &plan, NULL, &err) != 0 || plan->n_refusals > 0 ||
 		    !plan_harmless(plan)) {
 			return false;

@@ -168,7 +168,7 @@ static const char *traceparent_of(const struct mcp_call *c)
 	return s;
 }
 
-static int start(struct serve *s, struct mcp_call *c, const char *name, struct ssb_plan *plan,
+static int start(struct serve *s, struct mcp_call *c, const char *name, const struct ssb_plan *plan,
                  struct ssb_error *err)
 {
 	AUTO(run_call_freep) struct run_call *r = calloc(1, sizeof(*r));
@@ -239,7 +239,7 @@ static look_then go_on_looked;
 
 /* The plan, with all that it needs. 1: the call is answered, or waits for its client. */
 static int agree(struct serve *s, struct mcp_call *c, struct plan_wish *w, const struct been *been,
-                 struct ssb_plan **ret, struct ssb_error *err)
+                 const struct ssb_plan **ret, struct ssb_error *err)
 {
 	AUTO(approved_for_done)
 	struct approved_for given = { .kept = been->before.kept,
@@ -263,10 +263,10 @@ static int agree(struct serve *s, struct mcp_call *c, struct plan_wish *w, const
 
 /* Most skills were never approved, and lack nothing: nobody has to read all their files.
  * Else 1. */
-static int plan_plain(struct serve *s, const struct plan_wish *w, struct ssb_plan **ret,
+static int plan_plain(struct serve *s, const struct plan_wish *w, const struct ssb_plan **ret,
                       struct ssb_error *err)
 {
-	struct ssb_plan *plan = NULL;
+	const struct ssb_plan *plan = NULL;
 
 	if (lock_there(&s->owner, w->skill->dir)) {
 		return 1;
@@ -284,7 +284,7 @@ static int plan_plain(struct serve *s, const struct plan_wish *w, struct ssb_pla
 static int run(struct serve *s, struct mcp_call *c, const struct been *been, struct ssb_error *err)
 {
 	auto_free char **args = NULL;
-	struct ssb_plan *plan = NULL;
+	const struct ssb_plan *plan = NULL;
 	struct plan_wish w = { .narrow = run_narrow(c) };
 
 	if (skills_find(s->skills, mcp_arg_string(c, "skill_dir"), &w.skill, err) != 0 ||
@@ -338,7 +338,7 @@ static void dry_run(void *app, struct mcp_call *c)
 	AUTO(approved_for_done) struct approved_for given = { 0 };
 	struct serve *s = app;
 	auto_free char **args = NULL;
-	struct ssb_plan *plan = NULL;
+	const struct ssb_plan *plan = NULL;
 	struct plan_wish w = { .narrow = run_narrow(c) };
 	struct ssb_error err = { 0 };
 

@@ -186,14 +186,14 @@ static int inspect(struct serve *s, struct mcp_call *c, struct reply *a, struct 
 {
 	AUTO(approved_for_done) struct approved_for given = { 0 };
 	struct plan_wish w = { 0 };
-	struct ssb_plan *plan = NULL;
+	const struct ssb_plan *plan = NULL;
 
 	if (skills_find(s->skills, mcp_arg_string(c, "skill_dir"), &w.skill, err) != 0 ||
 	    approval_recall(s->approvals, c, &w, &given, &plan, err) != 0) {
 		return -1;
 	}
 	auto_free char *words = ssb_plan_text(plan);
-	auto_free char *json = plan_json(plan, false);
+	auto_free char *json = plan_json(plan, NULL, false);
 	if (words == NULL || json == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}

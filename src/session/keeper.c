@@ -21,6 +21,7 @@
 #include "base/own.h"
 #include "os/clock.h"
 #include "policy/owner.h"
+#include "session/keeper.h"
 #include "session/keeper_priv.h"
 
 /* How long the caller waits for what its keeper still has to write down. */
@@ -122,21 +123,22 @@ static void tell_failure(int sock)
 	(void)live_send(sock, &m, sizeof(m));
 }
 
-static int run_kept(struct ssb_plan *plan, const char *id, const struct owner *o,
-                    const int stdio[3], struct ssb_result *ret_result, struct ssb_error *err)
+/* The owner is known. */
+static int run_kept(const struct run_request *q, const char *id, struct ssb_result *ret_result,
+                    struct prepared *ret_prepared, struct ssb_error *err)
 {
+	struct run_request governed = *q;
 	auto_fd sock = -1;
 
-	if (start(o, id, &sock, err) != 0) {
+	if (start(q->owner, id, &sock, err) != 0) {
 		return -1;
 	}
 	if (hear_answer(sock, err) != 0) {
 		wait_for(sock, REFUSED_MS);
 		return -1;
 	}
-	plan->govern_fd = sock;
-	int failed = ssb_run(plan, stdio, ret_result, err);
-	plan->govern_fd = -1;
+	governed.govern_fd = sock;
+	int failed = sandbox_run(&governed, ret_result, ret_prepared, err);
 	if (failed != 0) {
 		tell_failure(sock);
 	}
@@ -144,23 +146,48 @@ static int run_kept(struct ssb_plan *plan, const char *id, const struct owner *o
 	return failed;
 }
 
-int ssb_run_in_session(struct ssb_plan *plan, const char *id, const int stdio[3],
-                       struct ssb_result *ret_result, struct ssb_error *err)
+int keeper_run(const struct run_request *q, const char *id, struct ssb_result *ret_result,
+               struct prepared *ret_prepared, struct ssb_error *err)
 {
-	AUTO(owner_done) struct owner owner = { 0 };
+	AUTO(owner_done) struct owner loaded = { 0 };
+	const struct ssb_plan *plan = q->plan;
+	struct run_request owned = *q;
 
-	if (!session_id_valid(id)) {
+	if (id != NULL && !session_id_valid(id)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "session",
 		                "'%.64s' is no id of a session; see skillsandbox session list", id);
 	}
-	if (ssb_plan_refusals(plan) > 0 || plan->argv.n == 0) {
-		return ssb_run(plan, stdio, ret_result, err); /* says why it is none */
+	if (id == NULL || plan->n_refusals > 0 || plan->argv.n == 0) {
+		return sandbox_run(q, ret_result, ret_prepared, err); /* says why it is none */
 	}
 	if (plan->audit == AUDIT_OFF || (plan->best_effort >> LAYER_AUDIT & 1) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "session",
 		                "a session counts what its runs try: no --audit off and no "
 		                "--best-effort audit in it");
 	}
-	return owner_load(&owner, err) != 0 ? -1
-	                                    : run_kept(plan, id, &owner, stdio, ret_result, err);
+	if (q->owner == NULL) {
+		if (owner_load(&loaded, err) != 0) {
+			return -1;
+		}
+		owned.owner = &loaded;
+	}
+	return run_kept(&owned, id, ret_result, ret_prepared, err);
+}
+
+int ssb_run_in_session(const struct ssb_plan *plan, const char *id, const int stdio[3],
+                       struct ssb_result *ret_result, struct ssb_error *err)
+{
+	const struct run_request q = run_request_of(plan, stdio);
+
+	return keeper_run(&q, id, ret_result, NULL, err);
+}
+
+int ssb_run_watched(const struct ssb_plan *plan, const char *id, const int stdio[3],
+                    const struct ssb_watch *watch, struct ssb_result *ret_result,
+                    struct ssb_error *err)
+{
+	struct run_request q = run_request_of(plan, stdio);
+
+	run_request_watch(&q, *watch);
+	return keeper_run(&q, id, ret_result, NULL, err);
 }

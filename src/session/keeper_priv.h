@@ -18,7 +18,7 @@ struct keeper_answer {
 	struct ssb_error err;
 };
 
-/* Beside those of govern.h: ssb_run() has failed, msg.ended has the status. */
+/* Beside those of govern.h: sandbox_run() has failed, msg.ended has the status. */
 #define KEEPER_FAILED 0x1000U
 
 struct client {

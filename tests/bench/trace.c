@@ -110,7 +110,7 @@ static int measure(const struct load *load, const struct owner *owner, int event
 	struct stat st;
 	char path[5000];
 
-	if (trace_open(&plan, owner, &t, &err) != 0 || trace_sync(t, &err) != 0) {
+	if (trace_open(&plan, NULL, owner, &t, &err) != 0 || trace_sync(t, &err) != 0) {
 		fprintf(stderr, "%s: %s\n", err.where, err.text);
 		return 1;
 	}

@@ -148,6 +148,52 @@ def test_host_that_is_interrupted(ssb):
     assert r.text == "ran 40, processes left 0, fds left 0\n", repr(r)
 
 
+WATCHED = r"""
+#include <skillsandbox.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void on_record(void *arg, int record)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", record);
+	*(FILE **)arg = fopen(path, "re");
+}
+
+int main(int argc, char **argv)
+{
+	const int streams[3] = { -1, -1, -1 };
+	struct ssb_error err = { 0 };
+	struct ssb_result result = { 0 };
+	struct ssb_plan *plan = NULL;
+	struct ssb_options *o = ssb_options_new();
+	FILE *record = NULL;
+	const struct ssb_watch watch = { on_record, &record };
+	char line[8192] = "";
+	(void)argc;
+	if (ssb_plan_command(o, argv + 1, &plan, NULL, &err) != 0) {
+		return 2;
+	}
+	int failed = ssb_run_watched(plan, NULL, streams, &watch, &result, &err);
+	int read = record != NULL && fgets(line, sizeof(line), record) != NULL;
+	printf("ran %d %d, read %d, %.8s\n", failed, result.exit_status, read, line);
+	/* Not a session: nothing runs, and there is nothing to follow. */
+	record = NULL;
+	failed = ssb_run_watched(plan, "none", streams, &watch, &result, &err);
+	printf("then %d, followed %d\n", failed, record != NULL);
+	ssb_plan_free(plan);
+	ssb_options_free(o);
+	return 0;
+}
+"""
+
+
+def test_host_that_follows_the_record(ssb):
+    r = ssb.as_caller([host(ssb, WATCHED), "sh", "-c", "exit 7"])
+    assert r.text.startswith("ran 0 7, read 1, {"), repr(r)
+    assert r.text.endswith("then -1, followed 0\n"), repr(r)
+
+
 BOUNDED = r"""
 #include <skillsandbox.h>
 #include <stdio.h>

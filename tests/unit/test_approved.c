@@ -169,15 +169,15 @@ static void once_is_of_what_was_shown(void **state)
 		assert_int_equal(o->skill_source == NULL, past);
 		assert_int_equal(consent_once_hold(&shown, "me, once", &plan, &err), 0);
 		assert_string_equal(plan.approved->by, "me, once");
-		assert_int_equal(plan.still != NULL, past);
-		assert_int_equal(past ? plan.still(&plan, &seen, &err) : 0, 0);
+		assert_int_equal(!plan.approved->snapshot, past);
+		assert_int_equal(consent_still(&plan, &seen, &err), 0);
 		put("code", "two");
-		assert_int_equal(past ? plan.still(&plan, &later, &changed) : -1, -1);
+		assert_int_equal(consent_still(&plan, &later, &changed), -past);
 		/* Put back, it was another all the same while it ran. */
 		struct ssb_error meanwhile = { 0 };
 		put("code", "one");
-		assert_int_equal(past ? plan.still(&plan, &later, &err) : 0, 0);
-		assert_int_equal(past ? plan.still(&plan, &seen, &meanwhile) : -1, -1);
+		assert_int_equal(consent_still(&plan, &later, &err), 0);
+		assert_int_equal(consent_still(&plan, &seen, &meanwhile), -past);
 		assert_true(!past || strstr(meanwhile.text, "'code' changed during") != NULL);
 		put("code", "two");
 		assert_int_equal(consent_once_hold(&shown, "me", &other, &changed), -1);

@@ -38,7 +38,7 @@ static struct world begin(void)
 	struct world w = { 0 };
 
 	snprintf(path, sizeof(path), "%s/trace.json", directory);
-	assert_int_equal(trace_open(&plan, &owner, &w.trace, &err), 0);
+	assert_int_equal(trace_open(&plan, NULL, &owner, &w.trace, &err), 0);
 	plan.n_egress = 1; /* the plan itself is not the subject of the trace here */
 	w.ledger = ledger_new(&plan);
 	assert_non_null(w.ledger);

@@ -116,7 +116,7 @@ static void is_applied(void **state)
 	assert_int_equal(consent_hold(&f, &plan, &err), 0);
 	assert_int_equal(f.state, CONSENT_HOLDS);
 	assert_string_equal(plan.approved->by, "a test");
-	assert_null(plan.still);
+	assert_true(plan.approved->snapshot);
 	plan.format = SKILL_SIDECAR; /* the owner has written another manifest since */
 	assert_int_equal(consent_hold(&f, &plan, &err), 0);
 	assert_int_equal(f.state, CONSENT_CHANGED);

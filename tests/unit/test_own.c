@@ -55,7 +55,7 @@ static void test_covered(void **state)
 	assert_int_equal(plan_create_missing(p, &err), 0);
 	assert_int_equal(stat(at("state"), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);
-	char *json = plan_json(p, false);
+	char *json = plan_json(p, NULL, false);
 	assert_non_null(strstr(json, "\"covered\":[{\"path\":\""));
 	free(json);
 	char *text = ssb_plan_text(p);

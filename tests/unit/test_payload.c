@@ -27,6 +27,7 @@ static void test_no_descriptor_for(void **state)
 	(void)state;
 	for (int left = 0; left < 4; left++) {
 		struct ssb_plan plan = { 0 };
+		const struct run_request q = run_request_of(&plan, (const int[3]){ -1, -1, -1 });
 		struct ssb_error err = { 0 };
 		struct rlimit before, few;
 		struct buf out;
@@ -36,7 +37,7 @@ static void test_no_descriptor_for(void **state)
 		assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 		few = (struct rlimit){ (rlim_t)(next + left), before.rlim_max };
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-		int r = sandbox_run_payload(&plan, nothing, NULL, &out, &err);
+		int r = sandbox_run_payload(&q, nothing, NULL, &out, &err);
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 		buf_done(&out);
 		assert_int_equal(r, -1);

@@ -12,10 +12,12 @@
 #include "base/string_list.h"
 #include "policy/paths.h"
 #include "sandbox/repos.h"
+#include "sandbox/sandbox.h"
 
 static char root[64];
 static struct grant grant;
 static struct ssb_plan plan;
+static struct prepared prepared;
 static struct repos *found;
 static const char *state_dir; /* NULL: nothing is known from before */
 
@@ -50,8 +52,7 @@ static int world_end(void **state)
 {
 	(void)state;
 	repos_free(found);
-	string_list_done(&plan.warnings);
-	string_list_done(&plan.quiet);
+	prepared_done(&prepared);
 	free(grant.path);
 	own_close(&grant.fd);
 	return tree_remove(AT_FDCWD, root);
@@ -84,9 +85,8 @@ static void search(void)
 
 	repos_free(found);
 	found = NULL;
-	string_list_done(&plan.warnings);
-	string_list_done(&plan.quiet);
-	assert_int_equal(repos_find(&plan, state_dir, &found, &err), 0);
+	prepared_done(&prepared);
+	assert_int_equal(repos_find(&plan, &prepared, state_dir, &found, &err), 0);
 }
 
 /* The run must not start, and the owner is told by what. */
@@ -96,7 +96,7 @@ static void search_stops(const char *named, int error)
 
 	repos_free(found);
 	found = NULL;
-	assert_int_equal(repos_find(&plan, state_dir, &found, &err), -1);
+	assert_int_equal(repos_find(&plan, &prepared, state_dir, &found, &err), -1);
 	assert_null(found);
 	assert_int_equal(err.sys_errno, error);
 	if (strstr(err.text, named) == NULL) {
@@ -125,7 +125,7 @@ static void test_only_writable_directories(void **state)
 	search();
 	assert_true(has("a", false));
 	assert_int_equal(found->n, 1);
-	assert_int_equal(plan.warnings.n, 0);
+	assert_int_equal(prepared.warnings.n, 0);
 }
 
 static void test_what_is_a_repository(void **state)
@@ -166,7 +166,7 @@ static void test_bare_repositories(void **state)
 	assert_true(has("", true) && has("x.git", true) && has("y/z.git", true));
 	assert_true(has("x.git/tree", false));
 	assert_int_equal(found->n, 4);
-	assert_int_equal(plan.warnings.n, 0);
+	assert_int_equal(prepared.warnings.n, 0);
 }
 
 static void test_git_files(void **state)
@@ -302,18 +302,18 @@ static void test_depth(void **state)
 	dirs(TWENTY_EIGHT "1/2/3/4/.git");
 	search();
 	assert_true(has(TWENTY_EIGHT "1/2/3/4", false));
-	assert_int_equal(plan.warnings.n, 0);
+	assert_int_equal(prepared.warnings.n, 0);
 	dirs(TWENTY_EIGHT "1/2/3/4/5/.git");
 	search();
 	assert_int_equal(found->n, 1);
-	assert_int_equal(plan.warnings.n, 1);
-	assert_non_null(strstr(plan.warnings.v[0], "too deep"));
-	assert_non_null(strstr(plan.warnings.v[0], grant.path));
+	assert_int_equal(prepared.warnings.n, 1);
+	assert_non_null(strstr(prepared.warnings.v[0], "too deep"));
+	assert_non_null(strstr(prepared.warnings.v[0], grant.path));
 	/* Where a run begins anew it is said once. */
 	repos_free(found);
 	found = NULL;
-	assert_int_equal(repos_find(&plan, NULL, &found, &(struct ssb_error){ 0 }), 0);
-	assert_int_equal(plan.warnings.n, 1);
+	assert_int_equal(repos_find(&plan, &prepared, NULL, &found, &(struct ssb_error){ 0 }), 0);
+	assert_int_equal(prepared.warnings.n, 1);
 }
 
 static void let_open(rlim_t files)
@@ -330,8 +330,8 @@ static void assert_too_many(size_t n)
 {
 	search();
 	assert_int_equal(found->n, n);
-	assert_int_equal(plan.warnings.n, 1);
-	assert_non_null(strstr(plan.warnings.v[0], "too many repositories"));
+	assert_int_equal(prepared.warnings.n, 1);
+	assert_non_null(strstr(prepared.warnings.v[0], "too many repositories"));
 }
 
 static void test_number(void **state)
@@ -346,7 +346,7 @@ static void test_number(void **state)
 		if (i + 1 == MAX_REPOS) {
 			search();
 			assert_int_equal(found->n, MAX_REPOS);
-			assert_int_equal(plan.warnings.n, 0);
+			assert_int_equal(prepared.warnings.n, 0);
 		}
 	}
 	assert_too_many(MAX_REPOS);
@@ -369,7 +369,7 @@ static void test_number_by_open_files(void **state)
 	let_open(129 + 34 + 34 * 40);
 	search();
 	assert_int_equal(found->n, 40);
-	assert_int_equal(plan.warnings.n, 0);
+	assert_int_equal(prepared.warnings.n, 0);
 }
 
 static clockid_t going; /* the clock that loses 20 ms with every look at it */
@@ -410,18 +410,18 @@ static void test_time(void **state)
 	going = CLOCK_MONOTONIC;
 	search();
 	assert_int_equal(found->n, 30);
-	assert_int_equal(plan.warnings.n, 0);
+	assert_int_equal(prepared.warnings.n, 0);
 	for (size_t i = 30; i < 150; i++) {
 		snprintf(path, sizeof(path), "%zu/.git", i);
 		dirs(path);
 	}
 	search();
 	assert_true(found->n > 30 && found->n < 150);
-	assert_non_null(strstr(plan.warnings.v[0], "too long"));
+	assert_non_null(strstr(prepared.warnings.v[0], "too long"));
 	going = CLOCK_THREAD_CPUTIME_ID;
 	search();
 	assert_true(found->n > 0 && found->n < 30);
-	assert_non_null(strstr(plan.warnings.v[0], "too long"));
+	assert_non_null(strstr(prepared.warnings.v[0], "too long"));
 	going = CLOCK_REALTIME;
 }
 
@@ -458,7 +458,7 @@ static void test_known_from_before(void **state)
 	search();
 	assert_true(has("z/y/mine", false));
 	assert_false(has("z/y/gone", false) || has("z/else", false));
-	assert_non_null(strstr(plan.warnings.v[0], "too many files"));
+	assert_non_null(strstr(prepared.warnings.v[0], "too many files"));
 	state_dir = NULL;
 	search();
 	assert_false(has("z/y/mine", false)); /* the control: they do hide it */
@@ -547,13 +547,13 @@ static void test_entries(void **state)
 	}
 	search();
 	assert_true(has("near", false) && has("z/far", false));
-	assert_int_equal(plan.warnings.n, 0);
+	assert_int_equal(prepared.warnings.n, 0);
 	file("many/one", "");
 	dirs("many/d");
 	search();
 	assert_true(has("near", false));
-	assert_int_equal(plan.warnings.n, 1);
-	assert_non_null(strstr(plan.warnings.v[0], "too many files"));
+	assert_int_equal(prepared.warnings.n, 1);
+	assert_non_null(strstr(prepared.warnings.v[0], "too many files"));
 }
 
 /* What package managers fill comes last, and what is left out of it is no news to the owner. */
@@ -565,25 +565,26 @@ static void test_packages(void **state)
 	dirs("z/b/c/repo/.git");
 	search();
 	assert_true(has("z/b/c/repo", false));
-	assert_int_equal(plan.warnings.n, 0);
-	assert_int_equal(plan.quiet.n, 1);
-	assert_non_null(strstr(plan.quiet.v[0], "packages"));
+	assert_int_equal(prepared.warnings.n, 0);
+	assert_int_equal(prepared.quiet.n, 1);
+	assert_non_null(strstr(prepared.quiet.v[0], "packages"));
 	assert_int_equal(tree_remove(AT_FDCWD, in("w/a/node_modules/0")), 0);
 	search(); /* all of it can be read */
 	assert_true(has("a/node_modules/x", false));
-	assert_int_equal(plan.warnings.n + plan.quiet.n, 0);
+	assert_int_equal(prepared.warnings.n + prepared.quiet.n, 0);
 	/* By the whole name alone; what lies elsewhere is told. */
 	assert_int_equal(rename(in("w/a/node_modules"), in("w/a/node_modules2")), 0);
 	dirs("a/more");
 	crowd("a/more");
 	search();
-	assert_int_equal(plan.warnings.n, 1);
-	assert_int_equal(plan.quiet.n, 0);
+	assert_int_equal(prepared.warnings.n, 1);
+	assert_int_equal(prepared.quiet.n, 0);
 }
 
 static bool warned_of_mount(void)
 {
-	return plan.warnings.n == 1 && strstr(plan.warnings.v[0], "is another mount") != NULL;
+	return prepared.warnings.n == 1 &&
+	       strstr(prepared.warnings.v[0], "is another mount") != NULL;
 }
 
 /* In a mount namespace of its own; the grant is the one that is seen there. */
@@ -607,7 +608,7 @@ static void test_another_mount(void **state)
 	dirs("other/repo/.git");
 	dirs("below");
 	search();
-	assert_int_equal(plan.warnings.n, 0);
+	assert_int_equal(prepared.warnings.n, 0);
 	pid_t pid = fork();
 	if (pid == 0) {
 		_exit(search_beside_mount());
@@ -750,7 +751,7 @@ static void test_what_settings_name(void **state)
 	file("wt/.git", "gitdir: ../main/.git/worktrees/wt\n");
 	file("more", "[include]\npath = more\npath = /etc/passwd\npath = w/deep\npath = deep\n");
 	search();
-	assert_int_equal(plan.warnings.n, 0);
+	assert_int_equal(prepared.warnings.n, 0);
 	/* As far as they are there, from each tree and from the git directory. */
 	assert_true(names("main/a", true) && names("wt/a", true) && names("main/.git/a", true));
 	assert_true(names("a/x", true) && names("main/a", true));
@@ -777,53 +778,53 @@ static void test_settings_at_their_bounds(void **state)
 	memcpy(text, "[core]\nhooksPath = h\n", 21);
 	file(".git/config", text);
 	search();
-	assert_true(names("h", true) && plan.warnings.n == 0);
+	assert_true(names("h", true) && prepared.warnings.n == 0);
 	text[MAX_REPO_CONFIG] = '#';
 	file(".git/config", text);
 	search();
-	assert_true(names("h", true) && plan.warnings.n == 1);
-	assert_non_null(strstr(plan.warnings.v[0], "settings in it are too long"));
+	assert_true(names("h", true) && prepared.warnings.n == 1);
+	assert_non_null(strstr(prepared.warnings.v[0], "settings in it are too long"));
 	/* Two are the tree's own; those of the owner and the machine count apart. */
 	at = (size_t)snprintf(text, sizeof(text), "[include]\n");
 	for (int i = 0; i <= MAX_REPO_CONFIGS - 2; i++) {
 		file(".git/config", text);
 		search();
-		assert_int_equal(plan.warnings.n, 0);
+		assert_int_equal(prepared.warnings.n, 0);
 		assert_int_equal(found->n_named, i);
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "path = f%d\n", i);
 	}
 	file(".git/config", text);
 	search();
-	assert_int_equal(plan.warnings.n, 1);
-	assert_non_null(strstr(plan.warnings.v[0], "include too many files"));
+	assert_int_equal(prepared.warnings.n, 1);
+	assert_non_null(strstr(prepared.warnings.v[0], "include too many files"));
 	at = (size_t)snprintf(text, sizeof(text), "[core]\n");
 	for (int i = 0; i <= MAX_NAMED; i++) {
 		if (i == MAX_NAMED) {
 			file(".git/config", text);
 			search();
-			assert_true(plan.warnings.n == 0 && found->n_named == MAX_NAMED);
+			assert_true(prepared.warnings.n == 0 && found->n_named == MAX_NAMED);
 		}
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "hooksPath = %s/h%d\n",
 		                       in("w"), i);
 	}
 	file(".git/config", text);
 	search();
-	assert_true(plan.warnings.n == 1 && found->n_named == MAX_NAMED);
-	assert_non_null(strstr(plan.warnings.v[0], "name too many places"));
+	assert_true(prepared.warnings.n == 1 && found->n_named == MAX_NAMED);
+	assert_non_null(strstr(prepared.warnings.v[0], "name too many places"));
 	/* As many that are not granted; those that are missing lead nowhere. */
 	at = (size_t)snprintf(text, sizeof(text), "[core]\nhooksPath = %s\n", in("missing"));
 	for (int i = 0; i <= MAX_NAMED; i++) {
 		char name[16];
 		file(".git/config", text);
 		search();
-		assert_true(plan.warnings.n == 0 && found->hooks.n == (size_t)i);
+		assert_true(prepared.warnings.n == 0 && found->hooks.n == (size_t)i);
 		snprintf(name, sizeof(name), "h%d", i);
 		assert_int_equal(mkdir(in(name), 0755), 0);
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "hooksPath = %s\n", in(name));
 	}
 	file(".git/config", text);
 	search();
-	assert_true(plan.warnings.n == 1 && found->hooks.n == MAX_NAMED);
+	assert_true(prepared.warnings.n == 1 && found->hooks.n == MAX_NAMED);
 }
 
 /* What is closed to the caller, who could open it, is held as it is; root finds what is in it.
@@ -840,7 +841,7 @@ static void test_closed_directory(void **state)
 		assert_int_equal(chmod(in("w/closed"), mode), 0);
 		search();
 		assert_int_equal(found->n, closed == 0);
-		assert_int_equal(plan.warnings.n, 0);
+		assert_int_equal(prepared.warnings.n, 0);
 		assert_int_equal(found->links.n, closed != 0);
 		assert_true(closed == 0 || (strcmp(found->links.v[0].path, "closed") == 0 &&
 		                            found->links.v[0].read_only));
@@ -855,7 +856,7 @@ static void test_closed_directory(void **state)
 	}
 	repos_free(found);
 	found = NULL;
-	assert_int_equal(repos_find(&plan, NULL, &found, &err), closed == 0 ? 0 : -1);
+	assert_int_equal(repos_find(&plan, &prepared, NULL, &found, &err), closed == 0 ? 0 : -1);
 	assert_int_equal(chmod(in("w/closed"), 0755), 0);
 }
 

@@ -24,9 +24,9 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 	return 0;
 }
 
-static struct ssb_plan *get(struct world *w, const struct plan_wish *wish)
+static const struct ssb_plan *get(struct world *w, const struct plan_wish *wish)
 {
-	struct ssb_plan *p = NULL;
+	const struct ssb_plan *p = NULL;
 	struct ssb_error err = { 0 };
 
 	if (plans_get(w->serve.plans, wish, &p, NULL, &err) != 0) {
@@ -75,9 +75,9 @@ static void is_kept(void **state)
 	world_skill(w, "s", "{}", "true");
 	const struct plan_wish wish = { .skill = &skill };
 	const struct plan_wish other = { .skill = &skill, .args = args };
-	struct ssb_plan *first = get(w, &wish);
+	const struct ssb_plan *first = get(w, &wish);
 	assert_ptr_equal(get(w, &wish), first);
-	struct ssb_plan *with = get(w, &other);
+	const struct ssb_plan *with = get(w, &other);
 	assert_ptr_not_equal(with, first);
 	assert_string_equal(with->argv.v[with->argv.n - 1], "x");
 	assert_ptr_equal(get(w, &wish), first);
@@ -225,7 +225,7 @@ static void is_quiet_of_what_nobody_asks(void **state)
 			                        .copied = copied != 0 };
 		AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 		struct ssb_error err = { 0 };
-		struct ssb_plan *p = NULL;
+		const struct ssb_plan *p = NULL;
 		assert_int_equal(plans_get(w->serve.plans, &wish, &p, diags, &err), 0);
 		assert_int_equal(ssb_diags_count(diags), 0);
 	}
@@ -238,7 +238,7 @@ static void of_the_manifest_that_was_approved(void **state)
 	AUTO(skill_done) struct skill skill = skill_at(w, "s");
 	AUTO(consent_found_done) struct consent_found f = { 0 };
 	const struct plan_wish wish = { .skill = &skill, .consent = &f };
-	struct ssb_plan *p = NULL;
+	const struct ssb_plan *p = NULL;
 	struct ssb_error err = { 0 };
 
 	world_skill(w, "s", "{}", "true");
@@ -259,7 +259,7 @@ static void says_it_again(void **state)
 	AUTO(skill_done) struct skill skill = skill_at(w, "s");
 	const struct plan_wish wish = { .skill = &skill };
 	struct ssb_error err = { 0 };
-	struct ssb_plan *p = NULL;
+	const struct ssb_plan *p = NULL;
 
 	world_mkdir(w, "home/.ssh");
 	world_skill(w, "s", "{filesystem: {read: [~/.ssh]}}", "true");
@@ -323,7 +323,7 @@ static void sees_another_object(void **state)
 	assert_int_equal(rename(notes, old), 0);
 	world_mkdir(w, "home/notes");
 	assert_int_equal(stat(notes, &st), 0);
-	struct ssb_plan *p = get(w, &wish);
+	const struct ssb_plan *p = get(w, &wish);
 	bool there = false;
 	for (size_t i = 0; i < p->n_grants; i++) {
 		there |= strcmp(p->grants[i].path, notes) == 0 && p->grants[i].ino == st.st_ino;
@@ -383,14 +383,14 @@ static void runs_what_was_shown(void **state)
 	assert_int_equal(pinned_read(skill.dir, &files, &err), 0);
 	const struct plan_wish plain = { .skill = &skill };
 	const struct plan_wish wish = { .skill = &skill, .shown = digest_text(files.tree, tree) };
-	assert_null(get(w, &plain)->still);
-	struct ssb_plan *p = get(w, &wish);
-	assert_non_null(p->still);
+	assert_null(get(w, &plain)->approved);
+	const struct ssb_plan *p = get(w, &wish);
+	assert_false(p->approved->snapshot);
 	AUTO(marks_done) struct marks seen = { 0 };
-	assert_int_equal(p->still(p, &seen, &err), 0);
+	assert_int_equal(consent_still(p, &seen, &err), 0);
 	world_file(w, "s/code", "evil");
 	struct marks none = { 0 };
-	assert_int_equal(p->still(p, &none, &err), -1);
+	assert_int_equal(consent_still(p, &none, &err), -1);
 	assert_int_equal(err.code, SSB_E_POLICY);
 }
 
@@ -428,7 +428,7 @@ static void narrows(void **state)
 
 	world_mkdir(w, "home/out");
 	world_skill(w, "s", WIDE, "true");
-	struct ssb_plan *p = get(w, &all);
+	const struct ssb_plan *p = get(w, &all);
 	assert_int_equal(p->n_egress, 1);
 	assert_int_equal(writes_of(p), 2);
 	assert_int_equal(made_by(p), 1);
@@ -538,7 +538,7 @@ static void forgets(void **state)
 		for (int i = 0; i < MAX_PLANS + 3; i++) {
 			const struct plan_wish wish = { .skill = &skill, .args = args };
 			snprintf(number, sizeof(number), "%d", i);
-			struct ssb_plan *p = get(w, &wish);
+			const struct ssb_plan *p = get(w, &wish);
 			assert_string_equal(p->argv.v[p->argv.n - 1], number);
 		}
 	}
@@ -551,7 +551,7 @@ static void a_moved_skill_is_refused(void **state)
 	auto_free char *link = world_path(w, "link");
 	auto_free char *real = world_path(w, "s");
 	const struct plan_wish wish = { .skill = &skill };
-	struct ssb_plan *p = NULL;
+	const struct ssb_plan *p = NULL;
 	struct ssb_error err = { 0 };
 
 	world_skill(w, "s", "{}", "true");

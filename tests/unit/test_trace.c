@@ -71,7 +71,7 @@ static struct trace *open_at(struct ssb_plan *plan)
 	struct ssb_error err = { 0 };
 	struct trace *t = NULL;
 
-	if (trace_open(plan, &owner, &t, &err) != 0) {
+	if (trace_open(plan, NULL, &owner, &t, &err) != 0) {
 		fail_msg("%s: %s", err.where, err.text);
 	}
 	return t;
@@ -83,7 +83,7 @@ static enum ssb_code open_fails(struct ssb_plan *plan, const char *state_dir)
 	struct ssb_error err = { 0 };
 	struct trace *t = NULL;
 
-	assert_int_equal(trace_open(plan, &owner, &t, &err), -1);
+	assert_int_equal(trace_open(plan, NULL, &owner, &t, &err), -1);
 	assert_null(t);
 	assert_true(err.text[0] != '\0');
 	return err.code;
@@ -402,7 +402,7 @@ static void test_output_in_write_grant(void **state)
 	struct trace *t = NULL;
 	struct ssb_error err = { 0 };
 	struct owner owner = { .home = "/home/u", .state_dir = tmp };
-	assert_int_equal(trace_open(&plan, &owner, &t, &err), -1);
+	assert_int_equal(trace_open(&plan, NULL, &owner, &t, &err), -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
 	assert_null(t);
 

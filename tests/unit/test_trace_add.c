@@ -68,7 +68,7 @@ static struct trace *begin(void)
 	struct trace *t = NULL;
 
 	owner = (struct owner){ .home = "/home/u", .state_dir = tmp };
-	if (trace_open(&plan, &owner, &t, &err) != 0) {
+	if (trace_open(&plan, NULL, &owner, &t, &err) != 0) {
 		fail_msg("%s: %s", err.where, err.text);
 	}
 	snprintf(path, sizeof(path), "%s", trace_path(t));
@@ -847,13 +847,13 @@ static void test_key(void **state)
 	finish(t);
 	assert_int_equal(sh("chmod 644 \"$1/trace.key\""), 0);
 	t = NULL;
-	assert_int_equal(trace_open(&plan, &owner, &t, &err), -1);
+	assert_int_equal(trace_open(&plan, NULL, &owner, &t, &err), -1);
 	assert_null(t);
 	assert_int_equal(sh("chmod 600 \"$1/trace.key\""), 0);
 	finish(begin());
 	/* Nothing runs, rather than a run whose record nobody can sign. */
 	assert_int_equal(sh("cp -p \"$1/trace.key\" \"$1/k\"; : >\"$1/trace.key\""), 0);
-	assert_int_equal(trace_open(&plan, &owner, &t, &err), -1);
+	assert_int_equal(trace_open(&plan, NULL, &owner, &t, &err), -1);
 	assert_null(t);
 	assert_int_equal(sh("mv \"$1/k\" \"$1/trace.key\""), 0);
 	finish(begin());

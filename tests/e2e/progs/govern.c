@@ -26,6 +26,7 @@
 #include "base/names.h"
 #include "policy/plan.h"
 #include "sandbox/govern.h"
+#include "sandbox/sandbox.h"
 
 static long now_ms(void)
 {
@@ -216,10 +217,11 @@ int main(int argc, char **argv)
 		govern(pair[1]);
 	}
 	(void)close(pair[1]);
-	plan->govern_fd = pair[0];
 	int to = open(getenv("GOVERN_STDOUT"), O_WRONLY | O_APPEND | O_CLOEXEC);
 	int stdio[3] = { -1, to, to };
-	int failed = ssb_run(plan, stdio, &r, &err);
+	struct run_request q = run_request_of(plan, stdio);
+	q.govern_fd = pair[0];
+	int failed = sandbox_run(&q, &r, NULL, &err);
 	(void)close(pair[0]);
 	(void)waitpid(governor, NULL, 0);
 	if (failed != 0) {

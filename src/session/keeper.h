@@ -1,0 +1,12 @@
+/* keeper.h - a run inside a session. */
+#ifndef SESSION_KEEPER_H
+#define SESSION_KEEPER_H
+
+#include "sandbox/sandbox.h"
+
+/* sandbox_run() in the session `id`, as ssb_run_in_session() describes; NULL: in none. The
+ * request must not have a governor. */
+int keeper_run(const struct run_request *q, const char *id, struct ssb_result *ret_result,
+               struct prepared *ret_prepared, struct ssb_error *err);
+
+#endif
