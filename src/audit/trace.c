@@ -78,7 +78,7 @@ int trace_open(const struct ssb_plan *plan, const struct prepared *of_run,
 	buf_init(&t->message, MESSAGE_BYTES);
 	buf_init(&t->text, TEXT_BYTES);
 	if (draw_id(t->id, err) != 0 || trace_check_key(owner, err) != 0 ||
-	    trace_file_open(&t->file, plan, owner, t->id, err) != 0) {
+	    trace_file_open(&t->file, plan, of_run, owner, t->id, err) != 0) {
 		return -1;
 	}
 	t->record.fd = t->file.record_fd;

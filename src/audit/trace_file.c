@@ -141,10 +141,11 @@ static int trace_file_vacant(const struct trace_file *f, const char *name, const
 	                                      : "a device, FIFO or socket");
 }
 
-static bool is_write_grant(const struct ssb_plan *plan, const struct stat *st)
+static bool is_write_grant(const struct ssb_plan *plan, const struct prepared *of_run,
+                           const struct stat *st)
 {
 	for (size_t i = 0; i < plan->n_grants; i++) {
-		const struct grant *g = &plan->grants[i];
+		const struct grant *g = &prepared_grants(of_run, plan)[i];
 		if (g->access == ACCESS_WRITE && g->is_dir && g->dev == st->st_dev &&
 		    g->ino == st->st_ino) {
 			return true;
@@ -155,13 +156,14 @@ static bool is_write_grant(const struct ssb_plan *plan, const struct stat *st)
 
 /* Is the directory at or beneath a writable grant? Judged by identity on the
  * way up to the root; a way that cannot be walked counts as a yes. */
-static bool trace_file_exposed(const struct trace_file *f, const struct ssb_plan *plan)
+static bool trace_file_exposed(const struct trace_file *f, const struct ssb_plan *plan,
+                               const struct prepared *of_run)
 {
 	struct stat st, up;
 	auto_fd fd = fcntl(f->dir_fd, F_DUPFD_CLOEXEC, 3);
 
 	for (int depth = 0; fd >= 0 && depth < PATH_MAX / 2; depth++) {
-		if (fstat(fd, &st) != 0 || is_write_grant(plan, &st)) {
+		if (fstat(fd, &st) != 0 || is_write_grant(plan, of_run, &st)) {
 			return true;
 		}
 		int parent = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -190,8 +192,9 @@ static int trace_file_create(struct trace_file *f, struct ssb_error *err)
 	return 0;
 }
 
-int trace_file_open(struct trace_file *f, const struct ssb_plan *plan, const struct owner *owner,
-                    const char *id, struct ssb_error *err)
+int trace_file_open(struct trace_file *f, const struct ssb_plan *plan,
+                    const struct prepared *of_run, const struct owner *owner, const char *id,
+                    struct ssb_error *err)
 {
 	if (plan->trace_output == NULL) {
 		if (trace_file_state(f, owner, id, err) != 0) {
@@ -203,7 +206,7 @@ int trace_file_open(struct trace_file *f, const struct ssb_plan *plan, const str
 		    trace_file_vacant(f, f->record_name, f->record_path, err) != 0) {
 			return -1;
 		}
-		if (trace_file_exposed(f, plan)) {
+		if (trace_file_exposed(f, plan, of_run)) {
 			return ssb_fail(
 			        err, SSB_E_USAGE, 0, "--trace-output",
 			        "'%s' is where the skill may write, and it could replace the "

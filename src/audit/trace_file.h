@@ -40,8 +40,9 @@ struct trace_file {
 
 /* <state_dir>/runs/<id>/, or beside plan->trace_output: creates the record. On
  * failure `f` is still to be given to trace_file_done(). */
-int trace_file_open(struct trace_file *f, const struct ssb_plan *plan, const struct owner *owner,
-                    const char *id, struct ssb_error *err);
+int trace_file_open(struct trace_file *f, const struct ssb_plan *plan,
+                    const struct prepared *of_run, const struct owner *owner, const char *id,
+                    struct ssb_error *err);
 /* Puts the record into its place and makes the document's part. Once; this can
  * wait until the skill runs. */
 int trace_file_settle(struct trace_file *f, struct ssb_error *err);

@@ -1,18 +1,11 @@
 /* grants.c - the list of grants: sorted, without what another includes. */
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "policy/build.h"
 #include "policy/own.h"
-#include "policy/unlisted.h"
 
 void grant_done(struct grant *g)
 {
@@ -137,84 +130,4 @@ void grants_finish(struct build *b)
 		n++;
 	}
 	p->n_grants = n;
-}
-
-/* Makes `name` in `dir` unless it is there, and opens it: a directory or empty file of the
- * caller's own, not a symlink that somebody put there meanwhile. */
-static int make_one(int dir, const char *name, bool is_dir, const struct grant *g,
-                    struct ssb_error *err)
-{
-	struct stat st;
-	int made = is_dir ? mkdirat(dir, name, 0755) : mknodat(dir, name, S_IFREG | 0644, 0);
-
-	if (made < 0 && errno != EEXIST) {
-		return ssb_fail(err, SSB_E_SYS, errno, "write", "create '%.200s'", g->path);
-	}
-	auto_fd fd =
-	        openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC | (is_dir ? O_DIRECTORY : 0));
-	if (fd >= 0 && fstat(fd, &st) == 0 && !is_dir && !S_ISREG(st.st_mode)) {
-		errno = EEXIST; /* something else, meanwhile */
-		own_close(&fd);
-	}
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "write", "open '%.200s', which is new",
-		                g->path);
-	}
-	if (st.st_uid != geteuid()) {
-		return ssb_fail(err, SSB_E_POLICY, 0, "write",
-		                "'%.200s' was created by uid %u meanwhile; it is not used", g->path,
-		                (unsigned)st.st_uid);
-	}
-	if (made == 0 && is_dir && g->made_for != NULL) {
-		unlisted_mark(fd, g->made_for, g->kept_in);
-	}
-	return steal_fd(&fd);
-}
-
-static int create_grant(struct grant *g, struct ssb_error *err)
-{
-	auto_fd dir = fcntl(g->parent_fd, F_DUPFD_CLOEXEC, 3);
-	const char *rest = g->missing;
-	char name[NAME_MAX + 1];
-	struct stat st;
-
-	if (dir < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "write", "create '%.200s'", g->path);
-	}
-	while (*rest != '\0') {
-		size_t n = strcspn(rest, "/");
-		if (n >= sizeof(name)) {
-			return ssb_fail(err, SSB_E_SYS, ENAMETOOLONG, "write", "create '%.200s'",
-			                g->path);
-		}
-		memcpy(name, rest, n);
-		name[n] = '\0';
-		rest += n + (rest[n] == '/');
-		int next = make_one(dir, name, *rest != '\0' || g->is_dir, g, err);
-		if (next < 0) {
-			return -1;
-		}
-		own_close(&dir);
-		dir = next;
-	}
-	if (fstat(dir, &st) < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "write", "examine '%.200s'", g->path);
-	}
-	g->dev = st.st_dev;
-	g->ino = st.st_ino;
-	g->uid = st.st_uid;
-	g->gid = st.st_gid;
-	g->fd = steal_fd(&dir);
-	return 0;
-}
-
-int plan_create_missing(const struct ssb_plan *p, struct ssb_error *err)
-{
-	for (size_t i = 0; i < p->n_grants; i++) {
-		struct grant *g = &p->grants[i];
-		if (g->create && g->fd < 0 && create_grant(g, err) < 0) {
-			return -1;
-		}
-	}
-	return covers_create(p, err);
 }

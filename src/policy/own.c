@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/danger_set.h"
@@ -275,19 +274,4 @@ void covers_build(struct build *b)
 			cover_missing(b, p->path);
 		}
 	}
-}
-
-int covers_create(const struct ssb_plan *p, struct ssb_error *err)
-{
-	for (size_t i = 0; i < p->n_covers; i++) {
-		const struct cover *c = &p->covers[i];
-		auto_fd fd = c->create ? file_mkdirs(c->path) : -1;
-		/* What we may not make, nobody makes with our rights. */
-		if (c->create && fd < 0 && errno != EROFS && errno != EACCES && errno != EPERM) {
-			return ssb_fail(err, SSB_E_SYS, errno, "covers",
-			                "cannot make '%.200s', which has to be covered in '%.60s'",
-			                c->path, c->where);
-		}
-	}
-	return 0;
 }

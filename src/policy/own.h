@@ -34,7 +34,4 @@ bool own_named(struct build *b, const struct grant *g);
 /* The plan's covers; after its grants are final. */
 void covers_build(struct build *b);
 
-/* Makes those that do not exist yet, so that there is something to cover. */
-int covers_create(const struct ssb_plan *p, struct ssb_error *err);
-
 #endif

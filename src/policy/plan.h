@@ -67,7 +67,7 @@ struct grant {
 	ino_t ino;
 	uid_t uid; /* owner of the object on the host */
 	gid_t gid;
-	bool create;    /* does not exist yet: plan_create_missing() makes it */
+	bool create;    /* does not exist yet: the run makes it (sandbox/prepared.h) */
 	int parent_fd;  /* create: O_PATH of the nearest existing parent, owned; or -1 */
 	char *missing;  /* create: the path from there, "a/b"; or NULL */
 	char *made_for; /* create: directories are kept as this skill's (unlisted.h); or NULL */
@@ -224,8 +224,12 @@ struct ssb_plan {
 	char *trace_output; /* NULL: the state directory */
 };
 
-/* What a run finds out when it starts; the plan stays as it is. */
+/* What a run makes and finds out when it starts; the plan stays as it is. */
 struct prepared {
+	/* The plan's, with the objects that were made for those that did not exist; borrows
+	 * their strings. NULL: all of them existed. */
+	struct grant *grants;
+	size_t n_grants;
 	struct string_list warnings;
 	struct string_list quiet; /* warnings of what is ordinary: only the record tells them */
 };
@@ -234,11 +238,12 @@ struct prepared {
  * a newline. */
 char *plan_json(const struct ssb_plan *p, const struct prepared *of_run, bool pretty);
 
-/* Makes the directories that write grants with `create` name, one by one,
- * following no symlink, and fills their fd, dev and ino. Planning itself
- * changes nothing: the run calls this before it mounts. Covered places that do
- * not exist are made as well. */
-int plan_create_missing(const struct ssb_plan *p, struct ssb_error *err);
+/* The plan's grants with the objects that they show; before the run (NULL) some have none yet. */
+static inline const struct grant *prepared_grants(const struct prepared *of_run,
+                                                  const struct ssb_plan *p)
+{
+	return of_run != NULL && of_run->grants != NULL ? of_run->grants : p->grants;
+}
 
 /* The grant that shows `path` in the sandbox: the innermost; NULL: none does. */
 const struct grant *plan_shown_by(const struct ssb_plan *p, const char *path);

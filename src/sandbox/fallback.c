@@ -200,7 +200,7 @@ int fallback_rules(const struct stage *s, int rules, int abi)
 		}
 	}
 	for (size_t i = 0; i < s->plan->n_grants; i++) {
-		const struct grant *g = &s->plan->grants[i];
+		const struct grant *g = &prepared_grants(s->of_run, s->plan)[i];
 		/* By the fd that was judged: the name may mean something else by now. */
 		if (landlock_allow(rules, abi, g->fd, grant_rights(g)) != 0) {
 			return -1;

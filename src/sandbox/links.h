@@ -52,8 +52,8 @@ char *links_follow(struct links *l, const struct ssb_plan *plan, const char *pat
  * them, and what the settings of these name; when all that is to be held has its placeholder. What
  * a link to nothing means gets one, where the skill could make it. A link above the grants that
  * another user has made there is not followed. */
-int links_hold(const struct ssb_plan *plan, struct repos *repos, struct placeholders *placeholders,
-               struct ssb_error *err);
+int links_hold(const struct ssb_plan *plan, const struct prepared *of_run, struct repos *repos,
+               struct placeholders *placeholders, struct ssb_error *err);
 
 /* By errno, after a failed open of `path` from `dir` on: something may be there that the host
  * obeys. What another user has closed is nothing to programs of the caller's. */

@@ -33,6 +33,7 @@ static bool is_owners(const struct grant *g, const char *path)
 struct link_holder {
 	struct links *links;
 	const struct ssb_plan *plan;
+	const struct grant *grants; /* of the run */
 	struct placeholders *placeholders;
 	struct ssb_error *err;
 };
@@ -94,8 +95,9 @@ static int hold_meant(const struct link_holder *h, const char *link, bool is_dir
 		}
 		const char *rest = path_beneath(real, g->target);
 		errno = why;
-		return !file_is_missing(why) ||
-		                       placeholders_add(h->placeholders, g, rest, is_dir) != 0
+		return !file_is_missing(why) || placeholders_add(h->placeholders,
+		                                                 h->grants[g - h->plan->grants].fd,
+		                                                 rest, is_dir) != 0
 		               ? -1
 		               : hold_there(h, real);
 	}
@@ -411,22 +413,23 @@ static int list_read_only(const struct ssb_plan *plan, struct links *l, struct s
 	return 0;
 }
 
-int links_hold(const struct ssb_plan *plan, struct repos *repos, struct placeholders *placeholders,
-               struct ssb_error *err)
+int links_hold(const struct ssb_plan *plan, const struct prepared *of_run, struct repos *repos,
+               struct placeholders *placeholders, struct ssb_error *err)
 {
 	if (repos == NULL) {
 		return 0;
 	}
-	const struct link_holder h = { &repos->links, plan, placeholders, err };
+	const struct link_holder h = { &repos->links, plan, prepared_grants(of_run, plan),
+		                       placeholders, err };
 	for (size_t i = 0; i < plan->n_grants; i++) {
-		const struct grant *g = &plan->grants[i];
+		const struct grant *g = &h.grants[i];
 		if (grant_is_work(g) && hold_within(&h, g, "", false) != 0) {
 			return -1;
 		}
 	}
 	for (size_t i = 0; i < repos->n; i++) {
 		const struct repo *r = &repos->v[i];
-		if (hold_within(&h, &plan->grants[r->grant], r->path, r->gitdir) != 0) {
+		if (hold_within(&h, &h.grants[r->grant], r->path, r->gitdir) != 0) {
 			return -1;
 		}
 	}

@@ -404,9 +404,9 @@ static int placeholder_hold(struct spot *s, const char *name, bool is_dir, enum 
 }
 
 /* Beneath a grant. */
-static int hold_path(struct placeholders *p, const struct grant *g, const char *path, bool is_dir)
+static int hold_path(struct placeholders *p, int grant_fd, const char *path, bool is_dir)
 {
-	AUTO(spot_done) struct spot s = spot_at(p, g->fd, -1);
+	AUTO(spot_done) struct spot s = spot_at(p, grant_fd, -1);
 
 	return placeholder_hold(&s, path, is_dir, HOLD_ANYWHERE);
 }
@@ -458,11 +458,13 @@ static int hold_names(struct placeholders *p, const struct holding *h, bool home
 	return 0;
 }
 
-static int hold_all(struct placeholders *p, const struct ssb_plan *plan, const struct repos *repos,
-                    struct ssb_error *err)
+static int hold_all(struct placeholders *p, const struct ssb_plan *plan,
+                    const struct prepared *of_run, const struct repos *repos, struct ssb_error *err)
 {
+	const struct grant *grants = prepared_grants(of_run, plan);
+
 	for (size_t i = 0; i < plan->n_grants; i++) {
-		const struct grant *g = &plan->grants[i];
+		const struct grant *g = &grants[i];
 		struct holding h = { g, "", false };
 		if (grant_is_work(g) &&
 		    hold_names(p, &h, strcmp(g->path, plan->home) == 0, err) != 0) {
@@ -471,24 +473,24 @@ static int hold_all(struct placeholders *p, const struct ssb_plan *plan, const s
 	}
 	for (size_t i = 0; repos != NULL && i < repos->n; i++) {
 		const struct repo *r = &repos->v[i];
-		struct holding h = { &plan->grants[r->grant], r->path, r->gitdir };
+		struct holding h = { &grants[r->grant], r->path, r->gitdir };
 		if (hold_names(p, &h, false, err) != 0) {
 			return -1;
 		}
 	}
 	for (size_t i = 0; repos != NULL && i < repos->n_named; i++) {
 		const struct named *n = &repos->named[i];
-		const struct grant *g = &plan->grants[n->grant];
+		const struct grant *g = &grants[n->grant];
 		if (grant_is_work(g) && *n->path != '\0' &&
-		    hold_path(p, g, n->path, n->is_dir) != 0) {
+		    hold_path(p, g->fd, n->path, n->is_dir) != 0) {
 			return cannot_hold(g, "", n->path, err);
 		}
 	}
 	return 0;
 }
 
-int placeholders_make(const struct ssb_plan *plan, const struct repos *repos,
-                      struct placeholders **ret, struct ssb_error *err)
+int placeholders_make(const struct ssb_plan *plan, const struct prepared *of_run,
+                      const struct repos *repos, struct placeholders **ret, struct ssb_error *err)
 {
 	size_t places = repos != NULL ? repos->n : 0;
 
@@ -501,7 +503,7 @@ int placeholders_make(const struct ssb_plan *plan, const struct repos *repos,
 		return ssb_fail(err, SSB_E_NOMEM, 0, "placeholders", "out of memory");
 	}
 	p->most = most;
-	if (hold_all(p, plan, repos, err) != 0) {
+	if (hold_all(p, plan, of_run, repos, err) != 0) {
 		placeholders_remove(p);
 		return -1;
 	}
@@ -509,13 +511,13 @@ int placeholders_make(const struct ssb_plan *plan, const struct repos *repos,
 	return 0;
 }
 
-int placeholders_add(struct placeholders *p, const struct grant *g, const char *path, bool is_dir)
+int placeholders_add(struct placeholders *p, int grant_fd, const char *path, bool is_dir)
 {
 	if (p->n == p->most) {
 		errno = E2BIG;
 		return -1;
 	}
-	return hold_path(p, g, path, is_dir);
+	return hold_path(p, grant_fd, path, is_dir);
 }
 
 /* Without it the directory would be a bare repository, which the skill has made. */

@@ -271,18 +271,18 @@ static int add_gitdir(struct repo_links *l, const struct grant *g, const char *t
 	return git == NULL || (fd >= 0 && path == NULL) || (fd < 0 && errno == EMFILE) ? -1 : 0;
 }
 
-static int add_gitdirs(struct repo_links *l, const struct ssb_plan *plan, const struct repos *repos)
+static int add_gitdirs(struct repo_links *l, const struct ssb_plan *plan,
+                       const struct prepared *of_run, const struct repos *repos)
 {
+	const struct grant *grants = prepared_grants(of_run, plan);
 	int failed = 0;
 
 	for (size_t i = 0; i < plan->n_grants && failed == 0; i++) {
-		failed = grant_is_work(&plan->grants[i])
-		                 ? add_gitdir(l, &plan->grants[i], "", false)
-		                 : 0;
+		failed = grant_is_work(&grants[i]) ? add_gitdir(l, &grants[i], "", false) : 0;
 	}
 	for (size_t i = 0; i < repos->n && failed == 0; i++) {
 		const struct repo *r = &repos->v[i];
-		failed = add_gitdir(l, &plan->grants[r->grant], r->path, r->gitdir);
+		failed = add_gitdir(l, &grants[r->grant], r->path, r->gitdir);
 	}
 	return failed;
 }
@@ -293,8 +293,8 @@ static int fail_memory(struct ssb_error *err)
 	                "out of memory, or of descriptors, for the git directories");
 }
 
-int repo_links_new(const struct ssb_plan *plan, const struct repos *repos, struct repo_links **ret,
-                   struct ssb_error *err)
+int repo_links_new(const struct ssb_plan *plan, const struct prepared *of_run,
+                   const struct repos *repos, struct repo_links **ret, struct ssb_error *err)
 {
 	if (repos == NULL) {
 		return 0;
@@ -302,7 +302,7 @@ int repo_links_new(const struct ssb_plan *plan, const struct repos *repos, struc
 	size_t most = plan->n_grants + repos->n;
 	struct repo_links *l = calloc(1, sizeof(*l) + most * sizeof(l->v[0]));
 
-	if (l == NULL || add_gitdirs(l, plan, repos) != 0) {
+	if (l == NULL || add_gitdirs(l, plan, of_run, repos) != 0) {
 		repo_links_free(l);
 		return fail_memory(err);
 	}

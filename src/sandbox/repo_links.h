@@ -17,8 +17,8 @@ struct repo_links;
 /* Opens the git directories, before our own placeholders are there: what a killed run has left is
  * newer than its placeholders, and is not noted. *ret is new, and NULL without a git directory in
  * a grant. */
-int repo_links_new(const struct ssb_plan *plan, const struct repos *repos, struct repo_links **ret,
-                   struct ssb_error *err);
+int repo_links_new(const struct ssb_plan *plan, const struct prepared *of_run,
+                   const struct repos *repos, struct repo_links **ret, struct ssb_error *err);
 /* Notes the symlinks that are there, before the skill starts; `l` may be NULL. Where there are too
  * many names the run gets a warning. */
 int repo_links_note(struct repo_links *l, struct prepared *of_run, struct ssb_error *err);

@@ -126,14 +126,16 @@ static size_t most_repos(const struct ssb_plan *plan)
 	return most < MAX_REPOS ? most : MAX_REPOS;
 }
 
-static void search_all(const struct ssb_plan *plan, const struct string_list *known,
-                       struct repos_search *all, struct repos *found, struct ssb_error *err)
+static void search_all(const struct ssb_plan *plan, const struct prepared *of_run,
+                       const struct string_list *known, struct repos_search *all,
+                       struct repos *found, struct ssb_error *err)
 {
 	struct budget budget = budget_new(MAX_REPO_CPU_MS, MAX_REPO_WALL_MS);
 	size_t most = most_repos(plan);
 
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		all[i] = (struct repos_search){ .plan = plan,
+			                        .of_run = of_run,
 			                        .found = found,
 			                        .most = most,
 			                        .grant = i,
@@ -196,7 +198,7 @@ int repos_find(const struct ssb_plan *plan, struct prepared *of_run, const char 
 	              (state_dir != NULL && repos_known_load(state_dir, &known, err) != 0);
 
 	if (!failed) {
-		search_all(plan, &known, all, found, err);
+		search_all(plan, of_run, &known, all, found, err);
 	}
 	for (size_t i = 0; i < plan->n_grants && !failed; i++) {
 		if (all[i].full) {

@@ -20,6 +20,7 @@
 
 struct repos_search {
 	const struct ssb_plan *plan;
+	const struct prepared *of_run;
 	struct repos *found;
 	size_t most;      /* that can be held */
 	size_t grant;     /* of the plan: where it looks */
@@ -37,7 +38,7 @@ struct repos_search {
 
 static inline int repos_grant_fd(const struct repos_search *s, size_t grant)
 {
-	return s->plan->grants[grant].fd;
+	return prepared_grants(s->of_run, s->plan)[grant].fd;
 }
 
 bool repos_is_known(const struct repos_search *s, size_t grant, const char *path, bool gitdir);

@@ -423,12 +423,6 @@ static int run_traced(const struct run_request *q, const struct owner *owner,
 	return failed;
 }
 
-void prepared_done(struct prepared *p)
-{
-	string_list_done(&p->warnings);
-	string_list_done(&p->quiet);
-}
-
 static int plan_runnable(const struct ssb_plan *plan, struct ssb_error *err)
 {
 	if (plan->n_refusals > 0) {
@@ -474,7 +468,7 @@ int sandbox_run(const struct run_request *q, struct ssb_result *ret_result,
 	if (run_enough_files(err) != 0 || plan_runnable(q->plan, err) != 0 ||
 	    plan_has_entry(q->plan, err) != 0 ||
 	    (q->owner == NULL && owner_load(&loaded, err) != 0) ||
-	    plan_create_missing(q->plan, err) != 0 ||
+	    prepared_make(q->plan, &prepared, err) != 0 ||
 	    run_traced(q, q->owner != NULL ? q->owner : &loaded, &prepared, res, err) != 0) {
 		return -1;
 	}
@@ -503,7 +497,7 @@ int sandbox_run_payload(const struct run_request *q, sandbox_payload payload, vo
 	struct ssb_result res = { 0 };
 	int p[2];
 
-	if (plan_runnable(q->plan, err) != 0 || plan_create_missing(q->plan, err) != 0) {
+	if (plan_runnable(q->plan, err) != 0 || prepared_make(q->plan, &prepared, err) != 0) {
 		return -1;
 	}
 	if (pipe2(p, O_CLOEXEC) != 0) {

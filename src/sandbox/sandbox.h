@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "os/marks.h"
 #include "policy/plan.h"
+#include "sandbox/prepared.h"
 #include "skillsandbox.h"
 
 #define RUN_WATCHES 2 /* those of `run --watch --otel` */
@@ -57,7 +58,6 @@ static inline void run_request_watch(struct run_request *q, struct ssb_watch wat
 /* ssb_run() as the request says. `*ret_prepared` is new (prepared_done()); it may be NULL. */
 int sandbox_run(const struct run_request *q, struct ssb_result *ret_result,
                 struct prepared *ret_prepared, struct ssb_error *err);
-void prepared_done(struct prepared *p); /* accepts a zeroed one */
 
 /* Code that runs inside the finished sandbox in place of execve, as the
  * skill's process, with its own copy of our memory. Its result is the exit

@@ -193,10 +193,11 @@ static int compare_sources(const void *x, const void *y)
 int sources_init(struct stage *s, struct ssb_error *err)
 {
 	const struct ssb_plan *plan = s->plan;
+	const struct grant *grants = prepared_grants(s->of_run, plan);
 	bool reads = false;
 
 	for (size_t i = 0; i < plan->n_grants; i++) {
-		reads |= plan->grants[i].access == ACCESS_READ && plan->grants[i].is_dir;
+		reads |= grants[i].access == ACCESS_READ && grants[i].is_dir;
 	}
 	size_t room = (reads ? MAX_GRANTS : plan->n_grants) + plan->n_covers;
 	if (room == 0) {
@@ -209,7 +210,7 @@ int sources_init(struct stage *s, struct ssb_error *err)
 	}
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		s->sources[s->n_sources++] =
-		        (struct source){ .grant = plan->grants[i], .tree = -1, .nth = i };
+		        (struct source){ .grant = grants[i], .tree = -1, .nth = i };
 	}
 	if (reads && submounts_add(s, err) != 0) {
 		return -1;

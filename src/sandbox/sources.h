@@ -33,10 +33,10 @@ struct placeholders;
 bool placeholder_is(const struct stat *st);          /* told by its mode */
 bool placeholder_is_open(const struct stat *st);     /* of HOLD_PRIVATE, by its mode */
 bool placeholder_is_link(int dir, const char *name); /* by where it leads */
-int placeholders_make(const struct ssb_plan *plan, const struct repos *repos,
-                      struct placeholders **ret, struct ssb_error *err);
+int placeholders_make(const struct ssb_plan *plan, const struct prepared *of_run,
+                      const struct repos *repos, struct placeholders **ret, struct ssb_error *err);
 /* One more, for what a symlink leads to beneath the grant and that is not there. -1 with errno. */
-int placeholders_add(struct placeholders *p, const struct grant *g, const char *path, bool is_dir);
+int placeholders_add(struct placeholders *p, int grant_fd, const char *path, bool is_dir);
 void placeholders_remove(struct placeholders *p); /* accepts NULL; frees */
 /* The skill has made a bare repository, and a placeholder will stay to keep git out of it. */
 bool placeholders_keep_git_out(const struct placeholders *p, char *ret_dir, size_t size);

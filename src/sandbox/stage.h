@@ -27,7 +27,7 @@
 
 /* A grant on its way into the view. */
 struct source {
-	struct grant grant; /* borrows the plan's strings and fd, unless `submount` */
+	struct grant grant; /* borrows the run's strings and fd, unless `submount` */
 	bool submount;      /* a mount of the host beneath a read grant: owns path, target, fd */
 	int tree;           /* a prepared (idmapped, snapshot) tree, or -1: clone it in the child */
 	bool ready;         /* the tree is a private copy already: no overlay needed */
@@ -44,6 +44,7 @@ struct arguments {
 
 struct stage {
 	const struct ssb_plan *plan;
+	const struct prepared *of_run;
 	uint64_t max_seconds;
 	const struct egress_table *egress; /* NULL: none is declared */
 	int empty;              /* a directory of the view in which nothing ever is, or -1 */

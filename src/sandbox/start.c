@@ -36,6 +36,7 @@ void run_init(struct run *r, const struct run_request *q, const struct owner *ow
 	r->stage.ctl = r->stage.scratch = r->stage.payload_fd = r->stage.exec_fd = -1;
 	r->stage.rootfs = r->stage.empty = -1;
 	r->stage.plan = q->plan;
+	r->stage.of_run = prepared;
 	r->stage.max_seconds = q->max_seconds;
 	egress_init(&r->egress);
 	r->egress.metered = q->govern_fd >= 0;
@@ -176,9 +177,9 @@ static int make_sources(struct run *r, struct ssb_error *err)
 	r->stage.gid = geteuid() == 0 ? INNER_ID : getegid();
 	if (repos_find(r->plan, r->prepared, r->owner != NULL ? r->owner->state_dir : NULL,
 	               &r->repos, err) != 0 ||
-	    repo_links_new(r->plan, r->repos, &r->repo_links, err) != 0 ||
-	    placeholders_make(r->plan, r->repos, &r->placeholders, err) != 0 ||
-	    links_hold(r->plan, r->repos, r->placeholders, err) != 0 ||
+	    repo_links_new(r->plan, r->prepared, r->repos, &r->repo_links, err) != 0 ||
+	    placeholders_make(r->plan, r->prepared, r->repos, &r->placeholders, err) != 0 ||
+	    links_hold(r->plan, r->prepared, r->repos, r->placeholders, err) != 0 ||
 	    sources_init(&r->stage, err) != 0) {
 		return -1;
 	}

@@ -4,6 +4,8 @@
 
 #include "plan_world.h"
 
+#include "sandbox/prepared.h"
+
 #define READ(path)  FLAGS({ SSB_OPT_READ, path })
 #define WRITE(path) FLAGS({ SSB_OPT_WRITE, path })
 
@@ -52,7 +54,8 @@ static void test_covered(void **state)
 	assert_true(covered(p, at("state"))->create);
 	assert_false(warned(p, at("cfg"))); /* it opens nothing of it */
 	assert_int_equal(stat(at("state"), &st), -1);
-	assert_int_equal(plan_create_missing(p, &err), 0);
+	AUTO(prepared_done) struct prepared made = { 0 };
+	assert_int_equal(prepared_make(p, &made, &err), 0);
 	assert_int_equal(stat(at("state"), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);
 	char *json = plan_json(p, NULL, false);

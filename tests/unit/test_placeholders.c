@@ -85,7 +85,7 @@ static struct placeholders *hold(void)
 	struct ssb_error err = { 0 };
 	struct placeholders *p = NULL;
 
-	if (placeholders_make(&plan, NULL, &p, &err) != 0) {
+	if (placeholders_make(&plan, NULL, NULL, &p, &err) != 0) {
 		fail_msg("%s", err.text);
 	}
 	return p;
@@ -186,7 +186,7 @@ static void locked_by_somebody_else(void **state)
 	assert_int_equal(mkdirat(grant.fd, ".vscode", 01555), 0);
 	int locked = openat(grant.fd, ".vscode", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(flock(locked, LOCK_EX | LOCK_NB), 0);
-	assert_int_equal(placeholders_make(&plan, NULL, &p, &err), -1);
+	assert_int_equal(placeholders_make(&plan, NULL, NULL, &p, &err), -1);
 	assert_int_equal(err.sys_errno, EBUSY);
 	assert_non_null(strstr(err.text, ".vscode"));
 	assert_non_null(strstr(err.text, "end that run"));
@@ -294,7 +294,7 @@ static void held_by_a_link(void **state)
 	/* A skill can keep others waiting. */
 	int locked = openat(grant.fd, ".git", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(flock(locked, LOCK_EX | LOCK_NB), 0);
-	assert_int_equal(placeholders_make(&plan, NULL, &p, &err), -1);
+	assert_int_equal(placeholders_make(&plan, NULL, NULL, &p, &err), -1);
 	assert_int_equal(err.sys_errno, EBUSY);
 	own_close(&locked);
 	placeholders_remove(hold());
@@ -350,7 +350,7 @@ static void too_few_fds(void **state)
 		for (int files = first + 1; rc != 0; files++) {
 			err = (struct ssb_error){ 0 };
 			let_open((rlim_t)files);
-			rc = placeholders_make(&plan, NULL, &p, &err);
+			rc = placeholders_make(&plan, NULL, NULL, &p, &err);
 			let_open(RLIM_INFINITY);
 			assert_int_equal(err.sys_errno, rc == 0 ? 0 : EMFILE);
 		}

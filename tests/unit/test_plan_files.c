@@ -6,6 +6,8 @@
 
 #include "plan_world.h"
 
+#include "sandbox/prepared.h"
+
 static void test_nested_grants(void **state)
 {
 	policy(NULL);
@@ -520,7 +522,8 @@ static void make_own(void)
 	struct ssb_plan *p = skill_named("ssbtown", OWN_DIR);
 
 	assert_int_equal(p->n_refusals, 0);
-	assert_int_equal(plan_create_missing(p, &err), 0);
+	AUTO(prepared_done) struct prepared made = { 0 };
+	assert_int_equal(prepared_make(p, &made, &err), 0);
 	ssb_plan_free(p);
 }
 
@@ -707,6 +710,7 @@ static void test_cannot_be_granted(void **state)
 
 static void test_create_missing(void **state)
 {
+	struct prepared made = { 0 };
 	struct ssb_error err = { 0 };
 	struct stat st;
 	policy(NULL);
@@ -718,17 +722,21 @@ static void test_create_missing(void **state)
 	assert_true(g->create && g->fd == -1 && g->parent_fd >= 0);
 	assert_string_equal(g->missing, "out/a/b");
 	assert_int_equal(stat(at("u/out"), &st), -1); /* planning changed nothing */
-	assert_int_equal(plan_create_missing(p, &err), 0);
+	assert_ptr_equal(prepared_grants(NULL, p), p->grants);
+	assert_int_equal(prepared_make(p, &made, &err), 0);
 	assert_int_equal(stat(at("u/out/a/b"), &st), 0);
+	assert_int_equal(g->fd, -1); /* the plan stays as it is */
+	g = &prepared_grants(&made, p)[g - p->grants];
 	assert_true(g->fd >= 0 && g->dev == st.st_dev && g->ino == st.st_ino);
 	assert_int_equal(stat(at("u/out/c"), &st), 0);
+	prepared_done(&made);
 	ssb_plan_free(p);
 
 	/* A symlink put there meanwhile is not followed. */
 	p = skill(FILES("write: [~/later]"), NULL);
 	assert_int_equal(symlink("notes", at("u/later")), 0);
-	assert_int_equal(plan_create_missing(p, &err), -1);
-	assert_int_equal(granted(p, at("u/later"))->fd, -1);
+	assert_int_equal(prepared_make(p, &made, &err), -1);
+	prepared_done(&made);
 	ssb_plan_free(p);
 }
 

@@ -723,7 +723,7 @@ static void test_links_of_many_repositories(void **state)
 	}
 	search();
 	assert_int_equal(found->n, MAX_REPOS);
-	assert_int_equal(links_hold(&plan, found, NULL, &err), 0);
+	assert_int_equal(links_hold(&plan, NULL, found, NULL, &err), 0);
 	assert_int_equal(found->links.n, MAX_REPOS * (ARRAY_LEN(LINKS) + 1));
 }
 
