@@ -117,7 +117,7 @@ static int start_broker(struct egress *e, const struct ssb_plan *plan, int dial,
 		memcpy(keep + 3, e->listeners.fd, e->listeners.n * sizeof(int));
 		keep_only(keep, e->listeners.n + 3);
 		give_up(plan);
-		plan_forget_proxy(plan);
+		plan_wipe_credentials(plan);
 		broker_main(&config);
 	}
 	return pidfd;

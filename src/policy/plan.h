@@ -254,8 +254,10 @@ bool plan_asks(const struct string_list *requested, const char *word);
 
 bool plan_proxied(const struct ssb_plan *p); /* some host may be dialled by a proxy */
 
-/* Wipes the credentials of the proxy, in a process that has no use for them. */
-void plan_forget_proxy(const struct ssb_plan *p);
+/* Overwrites the credentials of the proxy in this process's copy of the memory. They lie in
+ * buffers of their own, which are no part of what is frozen: a process that was forked and has no
+ * use for them calls this first of all. */
+void plan_wipe_credentials(const struct ssb_plan *p);
 
 /* Names relative to which a plan is made; tests give their own. */
 struct owner {

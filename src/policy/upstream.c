@@ -361,7 +361,7 @@ bool plan_proxied(const struct ssb_plan *p)
 	return p->upstream[UPSTREAM_HTTP].host != NULL || p->upstream[UPSTREAM_OTHER].host != NULL;
 }
 
-void plan_forget_proxy(const struct ssb_plan *p)
+void plan_wipe_credentials(const struct ssb_plan *p)
 {
 	for (int i = 0; i < UPSTREAM_USES; i++) {
 		char *secret = p->upstream[i].credentials;

@@ -263,7 +263,7 @@ _Noreturn void stage_main(struct stage *s)
 	for (int sig = 1; sig < NSIG; sig++) {
 		(void)signal(sig, SIG_DFL);
 	}
-	plan_forget_proxy(s->plan);
+	plan_wipe_credentials(s->plan);
 	if (!s->namespaces && stage_without_namespaces(s, &err) != 0) {
 		stage_die(s, &err);
 	}

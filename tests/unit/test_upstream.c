@@ -270,7 +270,7 @@ static void test_policy_wins(void **state)
 	expect(p, UPSTREAM_OTHER, "mine", "policy.yaml:2:19");
 	assert_string_equal(p->upstream[0].credentials, "bWU6aHVzaA==");
 	assert_int_equal(p->no_proxy.n, 0); /* the environment's goes with its proxy */
-	plan_forget_proxy(p);
+	plan_wipe_credentials(p);
 	assert_string_equal(p->upstream[0].credentials, "");
 	assert_string_equal(p->upstream[1].credentials, "");
 	ssb_plan_free(p);
