@@ -407,6 +407,10 @@ def test_trace_in_a_writable_grant(ssb):
     assert os.listdir(d) == ["below"] and os.listdir(below) == []
     skill = ssb.skill("print('started')", write=[d])
     assert ssb.run("--trace-output", d / "t.json", skill).code == 2
+    made = elsewhere / "made"  # by the run
+    skill = ssb.skill("print('started')", write=[made])
+    r = ssb.run("--trace-output", made / "t.json", skill)
+    assert r.code == 2 and "skill may write" in r.errors and os.listdir(made) == [], repr(r)
     ssb.run("-w", d, "--trace-output", elsewhere / "t.json", "--", "echo", "started").ok()
     assert json.loads((elsewhere / "t.json").read_bytes())["exit_code"] == 0
     ssb.run("-r", d, "--trace-output", d / "t.json", "--", "true").ok()
