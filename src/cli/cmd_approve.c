@@ -13,7 +13,7 @@
 #include "cli/record.h"
 #include "cli/say.h"
 #include "consent/risk.h"
-#include "policy/options.h"
+#include "policy/decide.h"
 #include "policy/owner.h"
 
 static bool confirmed(const struct request *r)
@@ -67,14 +67,26 @@ static int refuse_never(const struct consent_view *v)
 	return EXIT_FINDINGS;
 }
 
+static int plan_with(const struct request *r, const struct owner *owner, const char *dir,
+                     const struct consent_word *word, struct ssb_plan **ret, struct ssb_error *err)
+{
+	const struct plan_request q = { .owner = owner,
+		                        .options = r->options,
+		                        .skill = dir,
+		                        .consent = consent_word_plan(word) };
+
+	return plan_decide(&q, ret, NULL, err);
+}
+
 /* The plan as it would be: how bad it is, and whether anything would still be refused. */
-static int judge(struct request *r, const struct owner *owner, const struct consent_view *v)
+static int judge(const struct request *r, const struct owner *owner, const struct consent_view *v)
 {
 	AUTO(plan_freep) struct ssb_plan *plan = NULL;
+	AUTO(consent_word_done) struct consent_word word = { 0 };
 	struct ssb_error err = { 0 };
 
-	if (consent_view_apply(v, owner, r->options, &err) != 0 ||
-	    ssb_plan_skill(r->options, v->dir, NULL, &plan, NULL, &err) != 0) {
+	if (consent_view_say(v, &word, &err) != 0 ||
+	    plan_with(r, owner, v->dir, &word, &plan, &err) != 0) {
 		say_error(&err);
 		return exit_from_error(&err, false);
 	}
@@ -128,22 +140,15 @@ static int ask_and_give(struct request *r, const struct owner *owner, struct con
 	return confirmed(r) ? give(r, owner, v, expires) : EXIT_FINDINGS;
 }
 
-/* The plan anew, without what was taken out of the skill before. */
-static int plan_narrowed(const struct request *r, const char *dir, const struct lock *before,
-                         struct ssb_plan **inout, struct ssb_error *err)
+/* Something that it asks for now was taken out of it before. */
+static bool is_narrowed(const struct ssb_plan *p, const struct string_list *declined)
 {
-	bool any = false;
+	bool found = false;
 
-	if (consent_stay_out(before, &(*inout)->requested, r->options, &any, err) != 0) {
-		return -1;
+	for (size_t i = 0; i < p->n_withheld && !found; i++) {
+		found = string_list_has(declined, p->withheld[i].what);
 	}
-	if (!any) {
-		return 0;
-	}
-	ssb_plan_free(steal_ptr(inout));
-	say_notef("what was taken out of it before stays out, until the approval is taken back "
-	          "(--revoke)");
-	return ssb_plan_skill(r->options, dir, NULL, inout, NULL, err);
+	return found;
 }
 
 static int approve(struct request *r, const struct owner *owner, const char *dir)
@@ -151,13 +156,16 @@ static int approve(struct request *r, const struct owner *owner, const char *dir
 	AUTO(plan_freep) struct ssb_plan *plan = NULL;
 	AUTO(consent_found_done) struct consent_found before = { 0 };
 	AUTO(consent_view_done) struct consent_view v = { 0 };
+	const struct consent_word declined = { .lock = &before.lock };
 	const char *until = request_value(r, FLAG_EXPIRES);
 	struct ssb_error err = { 0 };
 	struct ssb_error none = { 0 };
 	int64_t expires = 0;
 
+	/* One that is not understood is what this one takes the place of. */
+	(void)consent_look(owner, dir, &before, &none);
 	if ((until != NULL && when_until(until, &expires, &err) != 0) ||
-	    ssb_plan_skill(r->options, dir, NULL, &plan, NULL, &err) != 0) {
+	    plan_with(r, owner, dir, &declined, &plan, &err) != 0) {
 		say_error(&err);
 		return exit_from_error(&err, false);
 	}
@@ -165,13 +173,11 @@ static int approve(struct request *r, const struct owner *owner, const char *dir
 	if (status != EXIT_FINE) {
 		return status;
 	}
-	/* One that is not understood is what this one takes the place of. */
-	(void)consent_look(owner, dir, &before, &none);
-	if (plan_narrowed(r, dir, &before.lock, &plan, &err) != 0) {
-		say_error(&err);
-		return exit_from_error(&err, false);
+	if (is_narrowed(plan, &before.lock.declined)) {
+		say_notef("what was taken out of it before stays out, until the approval is taken "
+		          "back (--revoke)");
 	}
-	if (consent_view_make(dir, plan, r->options, &v) != 0) {
+	if (consent_view_make(dir, plan, r->options, &before.lock.declined, &v) != 0) {
 		say_errorf("out of memory");
 		return EXIT_SANDBOX;
 	}

@@ -214,16 +214,22 @@ static enum word ask_word(const struct consent_view *v)
 
 /* It runs from the bytes that were shown, and from nothing that took their place meanwhile:
  * they are compared as they are copied, or where they are too many for that when it starts. */
-static enum answer once(struct request *r, const struct owner *o, struct consent_view *v,
-                        struct pinned *ret_shown)
+static enum answer once(const struct owner *o, struct consent_view *v,
+                        struct consent_word *ret_word, struct pinned *ret_shown)
 {
+	AUTO(consent_word_done) struct consent_word w = { 0 };
 	struct ssb_error err = { 0 };
+	char by[128];
 
-	if (consent_view_apply(v, o, r->options, &err) != 0 ||
-	    (v->pinned && consent_once(o, v->dir, &v->files, r->options, &err) != 0)) {
+	if ((v->pinned &&
+	     consent_once(o, v->dir, &v->files, consent_by(o, BY ", once", by, sizeof(by)), &w,
+	                  &err) != 0) ||
+	    consent_view_say(v, &w, &err) != 0) {
 		say_error(&err);
 		return ANSWER_NO;
 	}
+	*ret_word = w;
+	w = (struct consent_word){ 0 };
 	*ret_shown = v->files;
 	v->files = (struct pinned){ 0 };
 	return ANSWER_ONCE;
@@ -245,16 +251,16 @@ static enum answer always(const struct owner *o, const struct consent_view *v)
 	return ANSWER_ALWAYS;
 }
 
-enum answer consent_ask(struct request *r, const struct owner *o, const char *dir,
+enum answer consent_ask(const struct request *r, const struct owner *o, const char *dir,
                         const struct consent_found *f, const struct ssb_plan *plan,
-                        struct pinned *ret_shown)
+                        struct consent_word *ret_word, struct pinned *ret_shown)
 {
 	AUTO(consent_view_done) struct consent_view v = { 0 };
 
 	if (!ask_terminal()) {
 		return ANSWER_NOBODY;
 	}
-	if (consent_view_make(dir, plan, r->options, &v) != 0) {
+	if (consent_view_make(dir, plan, r->options, &f->lock.declined, &v) != 0) {
 		say_errorf("out of memory");
 		return ANSWER_NO;
 	}
@@ -268,7 +274,7 @@ enum answer consent_ask(struct request *r, const struct owner *o, const char *di
 			continue;
 		}
 		if (word == WORD_ONCE || word == WORD_ALWAYS) {
-			return word == WORD_ONCE ? once(r, o, &v, ret_shown) : always(o, &v);
+			return word == WORD_ONCE ? once(o, &v, ret_word, ret_shown) : always(o, &v);
 		}
 		return ANSWER_NO;
 	}

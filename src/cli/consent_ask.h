@@ -13,8 +13,8 @@
 enum answer {
 	ANSWER_NOBODY, /* there is no terminal: the policy file decides */
 	ANSWER_NO,     /* nothing is to run */
-	ANSWER_ONCE,   /* r->options have what was granted and taken out, and the bytes that
-	                * were shown: plan anew, and consent_once_hold() of *ret_shown */
+	ANSWER_ONCE,   /* *ret_word has what was granted and taken out, and *ret_shown the files
+	                * that were shown: plan again, by these */
 	ANSWER_ALWAYS, /* it is stored: look and plan anew */
 };
 
@@ -23,10 +23,10 @@ enum answer {
 bool consent_needed(const struct request *r, const struct ssb_plan *plan);
 
 /* Shows what the skill in `dir` (real, absolute) could do and, where it was approved, what
- * changed since. `plan` was made of r->options. *ret_shown (the caller's, zero) are the
- * files that the answer is about; it stays zero where they cannot be pinned. */
-enum answer consent_ask(struct request *r, const struct owner *o, const char *dir,
+ * changed since. `plan` was made of r->options and what `f` declines. *ret_shown (the caller's,
+ * zero) are the files that the answer is about; it stays zero where they cannot be pinned. */
+enum answer consent_ask(const struct request *r, const struct owner *o, const char *dir,
                         const struct consent_found *f, const struct ssb_plan *plan,
-                        struct pinned *ret_shown);
+                        struct consent_word *ret_word, struct pinned *ret_shown);
 
 #endif

@@ -10,7 +10,7 @@
 #include "cli/consent_ask.h"
 #include "cli/consent_show.h"
 #include "cli/say.h"
-#include "policy/options.h"
+#include "policy/decide.h"
 #include "policy/owner.h"
 
 struct asking {
@@ -18,7 +18,9 @@ struct asking {
 	struct owner owner;
 	char *dir; /* real */
 	struct consent_found found;
+	struct consent_word word; /* what planning is told of it */
 	struct planned *p;
+	bool runs;           /* if not, the plan is only shown */
 	enum answer answer;  /* ANSWER_NOBODY: nobody was asked, or there */
 	struct pinned shown; /* ANSWER_ONCE: the files that it is about */
 };
@@ -27,6 +29,7 @@ static void asking_done(struct asking *a)
 {
 	owner_done(&a->owner);
 	free(a->dir);
+	consent_word_done(&a->word);
 	consent_found_done(&a->found);
 	pinned_done(&a->shown);
 }
@@ -45,19 +48,29 @@ static int forget_diags(const struct asking *a)
 	return 0;
 }
 
-static int plan_once(struct asking *a, struct ssb_error *err)
+/* By what the owner said of it so far. */
+static int plan(struct asking *a, struct ssb_error *err)
 {
+	struct plan_consent consent = consent_word_plan(&a->word);
 	char **v = a->r->operands.v;
 	char **args = v + 1;
 
+	if (!a->runs && a->dir != NULL) { /* for programs that run it by other means: python/ */
+		consent.state = consent_name(a->found.state);
+	}
 	if (args[0] != NULL && strcmp(args[0], "--") == 0) {
 		args++;
 	}
+	const struct plan_request q = { .owner = &a->owner,
+		                        .options = a->r->options,
+		                        .skill = v[0],
+		                        .args = args,
+		                        .consent = consent };
 	ssb_plan_free(steal_ptr(&a->p->plan));
 	if (forget_diags(a) != 0) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
-	if (ssb_plan_skill(a->r->options, v[0], args, &a->p->plan, a->p->diags, err) != 0) {
+	if (plan_decide(&q, &a->p->plan, a->p->diags, err) != 0) {
 		return -1;
 	}
 	/* The word may be a symlink that leads elsewhere by now. */
@@ -67,43 +80,24 @@ static int plan_once(struct asking *a, struct ssb_error *err)
 	                          "its directory was moved while it was looked at");
 }
 
-/* Without what was taken out of it before. */
-static int plan_narrowed(struct asking *a, struct ssb_error *err)
+static int plan_by_found(struct asking *a, struct ssb_error *err)
 {
-	bool any = false;
-
-	if (plan_once(a, err) != 0 || consent_stay_out(&a->found.lock, &a->p->plan->requested,
-	                                               a->r->options, &any, err) != 0) {
-		return -1;
-	}
-	return any ? plan_once(a, err) : 0;
+	consent_word_done(&a->word);
+	return consent_by_approval(&a->owner, &a->found, false, &a->word, err) != 0 ? -1
+	                                                                            : plan(a, err);
 }
 
-/* By the approval, where there is one that holds. */
-static int plan_by_lock(struct asking *a, struct ssb_error *err)
+static int plan_by_approval(struct asking *a, struct ssb_error *err)
 {
-	const struct options_mark mark = options_mark(a->r->options);
-
 	consent_found_done(&a->found);
-	if (consent_look(&a->owner, a->dir, &a->found, err) != 0) {
+	if (consent_look(&a->owner, a->dir, &a->found, err) != 0 || plan_by_found(a, err) != 0) {
 		return -1;
 	}
-	if (a->found.state != CONSENT_HOLDS) {
-		return plan_narrowed(a, err);
-	}
-	if (consent_apply(&a->owner, &a->found, a->r->options, err) != 0 ||
-	    plan_once(a, err) != 0 ||
-	    (a->found.lock.n_grants > 0 &&
-	     (consent_lift(&a->owner, &a->found, a->p->plan, a->r->options, err) != 0 ||
-	      plan_once(a, err) != 0)) ||
-	    consent_hold(&a->found, a->p->plan, err) != 0) {
-		return -1;
-	}
-	if (a->found.state == CONSENT_HOLDS) {
+	if (a->found.state != CONSENT_HOLDS || consent_fits(&a->found.lock, a->p->plan)) {
 		return 0;
 	}
-	options_rewind(a->r->options, &mark); /* the manifest is another one now */
-	return plan_narrowed(a, err);
+	a->found.state = CONSENT_CHANGED; /* the owner's manifest of it is another one now */
+	return plan_by_found(a, err);
 }
 
 /* ---- saying --------------------------------------------------------------------- */
@@ -183,38 +177,39 @@ static int decide_alone(const struct asking *a, struct ssb_error *err)
 	return 0;
 }
 
-/* The plan anew, of the manifest that the owner was shown, and of the files. */
+/* A new plan by the answer, of the manifest that the owner was shown, and of the files. */
 static int plan_shown(struct asking *a, struct ssb_error *err)
 {
-	char by[128];
 	uint8_t shown[sizeof(a->p->plan->manifest_digest)];
 
 	assert(a->p->plan != NULL); /* it was shown */
 	memcpy(shown, a->p->plan->manifest_digest, sizeof(shown));
-	if (plan_once(a, err) != 0) {
+	if (plan(a, err) != 0) {
 		return -1;
 	}
 	assert(a->p->plan != NULL); /* for readers that do not see into the library */
-	if (memcmp(shown, a->p->plan->manifest_digest, sizeof(shown)) != 0) {
-		return ssb_fail(err, SSB_E_POLICY, 0, "approval",
-		                "the skill changed while you looked at it; nothing was run");
-	}
 	/* What cannot be pinned is bound by its manifest alone. */
-	return a->shown.v == NULL ? 0
-	                          : consent_once_hold(&a->shown,
-	                                              consent_by(&a->owner, "on terminal, once", by,
-	                                                         sizeof(by)),
-	                                              a->p->plan, err);
+	if (memcmp(shown, a->p->plan->manifest_digest, sizeof(shown)) == 0 &&
+	    (a->shown.v == NULL || consent_fits_files(a->p->plan, &a->shown))) {
+		return 0;
+	}
+	return ssb_fail(err, SSB_E_POLICY, 0, "approval",
+	                "the skill changed while you looked at it; nothing was run");
 }
 
 static int decide(struct asking *a, struct ssb_error *err)
 {
-	a->answer = consent_ask(a->r, &a->owner, a->dir, &a->found, a->p->plan, &a->shown);
+	struct consent_word answered = { 0 };
+
+	a->answer =
+	        consent_ask(a->r, &a->owner, a->dir, &a->found, a->p->plan, &answered, &a->shown);
 	switch (a->answer) {
 	case ANSWER_ONCE:
+		consent_word_done(&a->word);
+		a->word = answered;
 		return plan_shown(a, err);
 	case ANSWER_ALWAYS:
-		return plan_by_lock(a, err);
+		return plan_by_approval(a, err);
 	case ANSWER_NO:
 		/* What it lacks has been shown. */
 		(void)forget_diags(a);
@@ -264,22 +259,23 @@ int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err
 {
 	AUTO(asking_done) struct asking a = { .r = r, .p = inout };
 
-	a.dir = realpath(r->operands.v[0], NULL);
-	if (a.dir == NULL) {
-		return plan_once(&a, err); /* which says what is wrong with it */
-	}
-	if (owner_load(&a.owner, err) != 0 || plan_by_lock(&a, err) != 0) {
+	if (owner_load(&a.owner, err) != 0) {
 		return -1;
 	}
-	/* Where no script was named nothing will run, and that is said first. */
-	bool runs = r->command->bit == ON_RUN && !request_has(r, FLAG_DRY_RUN) &&
-	            inout->plan->no_entry == NULL;
-	if (!runs && (a.found.state == CONSENT_CHANGED || a.found.state == CONSENT_OVER)) {
+	a.dir = realpath(r->operands.v[0], NULL);
+	if (a.dir == NULL) {
+		return plan(&a, err); /* which says what is wrong with it */
+	}
+	a.runs = r->command->bit == ON_RUN && !request_has(r, FLAG_DRY_RUN);
+	if (plan_by_approval(&a, err) != 0) {
+		return -1;
+	}
+	if (!a.runs && (a.found.state == CONSENT_CHANGED || a.found.state == CONSENT_OVER)) {
 		say_notef("the approval of this skill does not hold any more (%s)",
 		          consent_name(a.found.state));
 	}
-	if (!runs) { /* for who runs it by other means: python/ */
-		inout->plan->consent_state = consent_name(a.found.state);
+	/* Where no script was named nothing will run, and that is said first. */
+	if (!a.runs || inout->plan->no_entry != NULL) {
 		return 0;
 	}
 	if (a.found.state == CONSENT_HOLDS) {

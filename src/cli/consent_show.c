@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "cli/ask.h"
@@ -22,26 +23,29 @@ void consent_view_done(struct consent_view *v)
 }
 
 /* What is taken out already is no ability of the plan. */
-static int take_out(struct consent_view *v, const struct ssb_options *o)
+static int take_out(struct consent_view *v, const struct string_list *items)
 {
-	for (size_t i = 0; i < o->withhold.n; i++) {
+	for (size_t i = 0; items != NULL && i < items->n; i++) {
 		bool out = false;
 		for (size_t k = 0; k < v->plan->n_withheld && !out; k++) {
-			out = strcmp(v->plan->withheld[k].what, o->withhold.v[i]) == 0;
+			out = strcmp(v->plan->withheld[k].what, items->v[i]) == 0;
 		}
-		if (out && string_list_add(&v->declined, o->withhold.v[i], MAX_REQUESTS) != 0) {
+		if (out && string_list_add_once(&v->declined, items->v[i], MAX_REQUESTS) != 0) {
 			return -1;
 		}
 	}
 	return 0;
 }
 
-int consent_view_make(const char *dir, const struct ssb_plan *plan, const struct ssb_options *o,
+int consent_view_make(const char *dir, const struct ssb_plan *plan,
+                      const struct ssb_options *options, const struct string_list *declined,
                       struct consent_view *ret)
 {
 	*ret = (struct consent_view){ .dir = dir, .plan = plan };
 	ret->pinned = pinned_read(dir, &ret->files, &ret->no_pin) == 0;
-	return abilities_of(plan, &ret->abilities) != 0 ? -1 : take_out(ret, o);
+	return abilities_of(plan, &ret->abilities) != 0 || take_out(ret, &options->withhold) != 0
+	               ? -1
+	               : take_out(ret, declined);
 }
 
 int consent_view_decline(struct consent_view *v, size_t i)
@@ -51,39 +55,30 @@ int consent_view_decline(struct consent_view *v, size_t i)
 	               : -1;
 }
 
-static int set_all(const struct consent_view *v, const struct owner *o, const struct refusal *list,
-                   size_t n, struct ssb_options *options, struct ssb_error *err)
+static int give_all(const struct consent_view *v, const struct refusal *list, size_t n,
+                    struct consent_word *w)
 {
 	for (size_t i = 0; i < n; i++) {
-		bool out = list[i].value == NULL;
-		for (size_t k = 0; k < v->declined.n; k++) {
-			out |= strcmp(v->declined.v[k], list[i].what) == 0;
-		}
-		/* A variable that is not there cannot be passed on. */
-		out |= list[i].option == SSB_OPT_ENV && !out &&
-		       owner_getenv(o, list[i].value) == NULL;
-		if (!out && ssb_options_set(options, list[i].option, list[i].value, err) != 0) {
+		if (list[i].value != NULL && !string_list_has(&v->declined, list[i].what) &&
+		    consent_word_give(w, list[i].option, list[i].value) != 0) {
 			return -1;
 		}
 	}
 	return 0;
 }
 
-int consent_view_apply(const struct consent_view *v, const struct owner *o,
-                       struct ssb_options *options, struct ssb_error *err)
+int consent_view_say(const struct consent_view *v, struct consent_word *w, struct ssb_error *err)
 {
 	const struct ssb_plan *p = v->plan;
+	int failed = give_all(v, p->refusals, p->n_refusals, w) != 0 ||
+	             give_all(v, p->withheld, p->n_withheld, w) != 0;
 
-	if (set_all(v, o, p->refusals, p->n_refusals, options, err) != 0 ||
-	    set_all(v, o, p->withheld, p->n_withheld, options, err) != 0) {
-		return -1;
+	for (size_t i = 0; i < v->declined.n && failed == 0; i++) {
+		failed = consent_word_decline(w, v->declined.v[i]);
 	}
-	for (size_t i = 0; i < v->declined.n; i++) {
-		if (ssb_options_set(options, SSB_OPT_WITHHOLD, v->declined.v[i], err) != 0) {
-			return -1;
-		}
-	}
-	return 0;
+	return failed == 0 ? 0
+	                   : ssb_fail(err, SSB_E_LIMIT, 0, "approval",
+	                              "it asks for more than can be approved at once");
 }
 
 size_t consent_view_never(const struct consent_view *v)

@@ -12,22 +12,23 @@ struct consent_view {
 	const char *dir;
 	const struct ssb_plan *plan;
 	struct abilities abilities;  /* of the plan, but for what is in `declined` */
-	struct string_list declined; /* what the plan's options take out comes first */
+	struct string_list declined; /* what was taken out before comes first */
 	struct pinned files;
 	bool pinned;             /* `files` is filled */
 	struct ssb_error no_pin; /* if not: why */
 };
 
-/* Reads the files; -1 without memory. `plan` was made of `o`. */
-int consent_view_make(const char *dir, const struct ssb_plan *plan, const struct ssb_options *o,
+/* Reads the files; -1 without memory. `plan` was made with the owner's `options` and what was
+ * `declined` before (may be NULL). */
+int consent_view_make(const char *dir, const struct ssb_plan *plan,
+                      const struct ssb_options *options, const struct string_list *declined,
                       struct consent_view *ret);
 void consent_view_done(struct consent_view *v);
 
 /* Takes the ability out. -1 without memory. */
 int consent_view_decline(struct consent_view *v, size_t i);
-/* Puts into `options` what the plan lacks and is not taken out, and what is. */
-int consent_view_apply(const struct consent_view *v, const struct owner *o,
-                       struct ssb_options *options, struct ssb_error *err);
+/* Gives what the plan lacks and is not taken out, and declines what is. */
+int consent_view_say(const struct consent_view *v, struct consent_word *w, struct ssb_error *err);
 size_t consent_view_never(const struct consent_view *v); /* how many cannot be granted */
 
 /* On standard error. `title` is ours: "was not approved yet". */

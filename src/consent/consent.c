@@ -8,7 +8,6 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/stamp.h"
-#include "policy/options.h"
 #include "policy/owner.h"
 #include "skill/skill.h"
 
@@ -80,90 +79,115 @@ int consent_look_known(const struct owner *o, const char *dir, const uint8_t tre
 
 /* ---- by it ---------------------------------------------------------------------- */
 
-int consent_stay_out(const struct lock *before, const struct string_list *asked,
-                     struct ssb_options *options, bool *ret_any, struct ssb_error *err)
+void consent_word_done(struct consent_word *w)
 {
-	bool any = false;
+	free(w->source);
+	given_free(w->given, w->n_given);
+	string_list_done(&w->declined);
+	*w = (struct consent_word){ 0 };
+}
 
-	for (size_t i = 0; i < before->declined.n; i++) {
-		const char *item = before->declined.v[i];
-		if ((asked != NULL && !plan_asks(asked, item)) ||
-		    string_list_has(&options->withhold, item)) {
-			continue;
-		}
-		if (ssb_options_set(options, SSB_OPT_WITHHOLD, item, err) != 0) {
-			return -1;
-		}
-		any = true;
+int consent_word_give(struct consent_word *w, enum ssb_option option, const char *value)
+{
+	return given_add(&w->given, &w->n_given, option, value);
+}
+
+int consent_word_decline(struct consent_word *w, const char *item)
+{
+	return string_list_add_once(&w->declined, item, MAX_REQUESTS);
+}
+
+struct plan_consent consent_word_plan(const struct consent_word *w)
+{
+	const struct lock *l = w->lock;
+	struct plan_consent c = { .source = w->source };
+
+	c.declined[0] = l != NULL ? &l->declined : NULL;
+	c.declined[1] = &w->declined;
+	if (w->holds) {
+		c.given[0] = l->grants;
+		c.n_given[0] = l->n_grants;
 	}
-	if (ret_any != NULL) {
-		*ret_any = any;
+	c.given[1] = w->given;
+	c.n_given[1] = w->n_given;
+	if (w->by[0] != '\0') {
+		c.approval = (struct plan_approval){ .by = (char *)(uintptr_t)w->by,
+			                             .at = (char *)(uintptr_t)w->at,
+			                             .tree = (char *)(uintptr_t)w->tree,
+			                             .snapshot = w->source != NULL,
+			                             .counted = w->counted };
 	}
-	return 0;
+	return c;
 }
 
 /* A copy that is gone or damaged, by whatever hand: the files are the same, so it can be
  * made again. */
-static int run_from_copy(const struct owner *o, const char *dir, const struct pinned *p,
-                         struct ssb_options *options, struct ssb_error *err)
+static int find_copy(const struct owner *o, const char *dir, const struct pinned *p, bool copied,
+                     struct consent_word *w, struct ssb_error *err)
 {
 	bool kept = true;
 
-	if (!snapshot_there(o, p) && snapshot_make(o, dir, p, &kept, err) != 0) {
+	if (!copied && !snapshot_there(o, p) && snapshot_make(o, dir, p, &kept, err) != 0) {
 		return -1;
 	}
-	char *source = kept ? snapshot_path(o, p) : NULL;
-	if (kept && source == NULL) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
-	}
-	free(options->skill_source);
-	options->skill_source = source;
-	return 0;
+	w->source = kept ? snapshot_path(o, p) : NULL;
+	return kept && w->source == NULL ? ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory")
+	                                 : 0;
 }
 
-int consent_apply(const struct owner *o, const struct consent_found *f, struct ssb_options *options,
-                  struct ssb_error *err)
+/* Whose word it is and which files it is about, for the record. */
+static void sign(struct consent_word *w, const struct pinned *files, const char *by, const char *at)
+{
+	struct stamp stamp = STAMP_NONE;
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	snprintf(w->by, sizeof(w->by), "%s", by);
+	snprintf(w->at, sizeof(w->at), "%s", at != NULL ? at : stamp_text(&stamp, &now));
+	(void)digest_text(files->tree, w->tree);
+}
+
+int consent_by_approval(const struct owner *o, const struct consent_found *f, bool copied,
+                        struct consent_word *ret, struct ssb_error *err)
 {
 	const struct lock *l = &f->lock;
 
-	if (consent_stay_out(l, &l->asked, options, NULL, err) != 0) {
+	*ret = (struct consent_word){ .lock = l, .holds = f->state == CONSENT_HOLDS };
+	if (!ret->holds) {
+		return 0;
+	}
+	if (l->snapshot && find_copy(o, l->skill, &l->files, copied, ret, err) != 0) {
 		return -1;
 	}
-	return l->snapshot ? run_from_copy(o, l->skill, &l->files, options, err) : 0;
+	ret->counted = l->uses >= 0;
+	sign(ret, &l->files, l->by, l->at);
+	return 0;
 }
 
-int consent_once(const struct owner *o, const char *dir, const struct pinned *shown,
-                 struct ssb_options *options, struct ssb_error *err)
+int consent_once(const struct owner *o, const char *dir, const struct pinned *shown, const char *by,
+                 struct consent_word *ret, struct ssb_error *err)
 {
-	return run_from_copy(o, dir, shown, options, err);
-}
-
-/* A refusal that no word of the owner's lifts any more has no value: the policy file denies
- * it by now, and goes before what was said once. */
-static bool lifts(const struct lock_grant *g, const struct refusal *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].value != NULL && v[i].option == g->option &&
-		    strcmp(v[i].value, g->value) == 0) {
-			return true;
-		}
+	*ret = (struct consent_word){ 0 };
+	if (find_copy(o, dir, shown, false, ret, err) != 0) {
+		return -1;
 	}
-	return false;
+	sign(ret, shown, by, NULL);
+	return 0;
 }
 
-int consent_lift(const struct owner *o, const struct consent_found *f, const struct ssb_plan *plan,
-                 struct ssb_options *options, struct ssb_error *err)
+int consent_shown(const struct owner *o, const char *tree, bool copied, const char *by,
+                  struct consent_word *ret, struct ssb_error *err)
 {
-	for (size_t i = 0; i < f->lock.n_grants; i++) {
-		const struct lock_grant *g = &f->lock.grants[i];
-		bool there = g->option != SSB_OPT_ENV || owner_getenv(o, g->value) != NULL;
-		if (there &&
-		    (lifts(g, plan->refusals, plan->n_refusals) ||
-		     lifts(g, plan->withheld, plan->n_withheld)) &&
-		    ssb_options_set(options, g->option, g->value, err) != 0) {
-			return -1;
-		}
+	struct pinned files = { 0 };
+
+	*ret = (struct consent_word){ 0 };
+	if (!digest_parse(tree, files.tree)) {
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE, "nobody knows what was shown");
 	}
+	if (copied && find_copy(o, NULL, &files, true, ret, err) != 0) {
+		return -1;
+	}
+	sign(ret, &files, by, NULL);
 	return 0;
 }
 
@@ -227,7 +251,7 @@ static const struct pinned_file *manifest_in(const struct pinned *p, const struc
 /* The plan was made of the manifest that is pinned: nobody put another one there in between,
  * and took it away again. Of a long one the head alone was read, and of a symlink what it
  * leads to: the digest of that is in the lock. */
-static bool of_these_files(const struct ssb_plan *plan, const struct pinned *p)
+bool consent_fits_files(const struct ssb_plan *plan, const struct pinned *p)
 {
 	if (plan->format == SKILL_SIDECAR) {
 		return true;
@@ -239,80 +263,12 @@ static bool of_these_files(const struct ssb_plan *plan, const struct pinned *p)
 }
 
 /* Where a script is named it is that which was read: any of those that are pinned. */
-static bool same_manifest(const struct lock *l, const struct ssb_plan *plan)
+bool consent_fits(const struct lock *l, const struct ssb_plan *plan)
 {
 	return strcmp(l->format, skill_format_name(plan->format)) == 0 &&
 	       (plan->format == SKILL_SCRIPT ||
 	        memcmp(l->manifest, plan->manifest_digest, sizeof(l->manifest)) == 0) &&
-	       of_these_files(plan, &l->files);
-}
-
-static int say_approval(struct ssb_plan *plan, const struct plan_approval *of,
-                        const struct pinned *files, struct ssb_error *err)
-{
-	char text[DIGEST_TEXT];
-	struct plan_approval *a = calloc(1, sizeof(*a));
-
-	plan_approval_free(plan->approved); /* of a plan that was kept */
-	plan->approved = a;
-	if (a != NULL) {
-		*a = (struct plan_approval){ .snapshot = of->snapshot, .counted = of->counted };
-		a->by = strdup(of->by);
-		a->at = strdup(of->at);
-		a->tree = strdup(digest_text(files->tree, text));
-	}
-	if (a == NULL || a->by == NULL || a->at == NULL || a->tree == NULL) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
-	}
-	return 0;
-}
-
-int consent_hold(struct consent_found *f, struct ssb_plan *plan, struct ssb_error *err)
-{
-	const struct lock *l = &f->lock;
-	const struct plan_approval of = {
-		.by = l->by, .at = l->at, .snapshot = l->snapshot, .counted = l->uses >= 0
-	};
-
-	if (!same_manifest(l, plan)) {
-		f->state = CONSENT_CHANGED;
-		return 0;
-	}
-	return say_approval(plan, &of, &l->files, err);
-}
-
-int consent_once_hold(const struct pinned *shown, const char *by, struct ssb_plan *plan,
-                      struct ssb_error *err)
-{
-	struct stamp stamp = STAMP_NONE;
-	struct timespec now;
-
-	if (!of_these_files(plan, shown)) {
-		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
-		                "the skill changed while you looked at it; nothing was run");
-	}
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	const struct plan_approval of = { .by = (char *)(uintptr_t)by,
-		                          .at = (char *)(uintptr_t)stamp_text(&stamp, &now),
-		                          .snapshot = shown->bytes <= SNAPSHOT_BYTES };
-	return say_approval(plan, &of, shown, err);
-}
-
-int consent_shown(struct ssb_plan *plan, const char *tree, bool copied, const char *by,
-                  struct ssb_error *err)
-{
-	struct stamp stamp = STAMP_NONE;
-	struct pinned files = { 0 };
-	struct timespec now;
-
-	if (!digest_parse(tree, files.tree)) {
-		return ssb_fail(err, SSB_E_POLICY, 0, WHERE, "nobody knows what was shown");
-	}
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	const struct plan_approval of = { .by = (char *)(uintptr_t)by,
-		                          .at = (char *)(uintptr_t)stamp_text(&stamp, &now),
-		                          .snapshot = copied };
-	return say_approval(plan, &of, &files, err);
+	       consent_fits_files(plan, &l->files);
 }
 
 /* What is used at all is left alone for a day, which is enough for most. */
@@ -359,7 +315,7 @@ static int grant_all(struct lock *l, const struct refusal *v, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (v[i].value != NULL && lock_option_name(v[i].option) != NULL &&
 		    !string_list_has(&l->declined, v[i].what) &&
-		    lock_grant_add(l, v[i].option, v[i].value) != 0) {
+		    given_add(&l->grants, &l->n_grants, v[i].option, v[i].value) != 0) {
 			return -1;
 		}
 	}
@@ -372,10 +328,12 @@ static int grant_some(struct lock *l, const struct consent_terms *terms, const s
 	int failed = 0;
 
 	for (size_t i = 0; i < before->n_grants && failed == 0; i++) {
-		failed = lock_grant_add(l, before->grants[i].option, before->grants[i].value);
+		failed = given_add(&l->grants, &l->n_grants, before->grants[i].option,
+		                   before->grants[i].value);
 	}
 	for (size_t i = 0; i < terms->n_grants && failed == 0; i++) {
-		failed = lock_grant_add(l, terms->grants[i].option, terms->grants[i].value);
+		failed = given_add(&l->grants, &l->n_grants, terms->grants[i].option,
+		                   terms->grants[i].value);
 	}
 	return failed;
 }
@@ -444,7 +402,7 @@ int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *
 	if (pinned_read(dir, &l.files, err) != 0) {
 		return -1;
 	}
-	if ((shown != NULL && !same_tree(shown, &l.files)) || !of_these_files(plan, &l.files)) {
+	if ((shown != NULL && !same_tree(shown, &l.files)) || !consent_fits_files(plan, &l.files)) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
 		                "the skill changed while you looked at it; look again");
 	}

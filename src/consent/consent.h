@@ -4,9 +4,9 @@
  *   approved, unchanged     it runs, from the bytes that were approved, without a question
  *   anything changed        it does not run before it is approved again
  *
- * In this order: consent_look(), and where it holds consent_apply() to the options, a
- * plan, consent_lift() of what that lacks, the plan, consent_hold() of that; consent_use()
- * when it is to run. */
+ * consent_look() says how it stands. consent_by_approval(), consent_once() or consent_shown()
+ * make a word of that, which planning is told, and consent_fits() says whether the
+ * plan that came of it is of the manifest that was approved; consent_use() when it is to run. */
 #ifndef CONSENT_CONSENT_H
 #define CONSENT_CONSENT_H
 
@@ -35,48 +35,56 @@ int consent_look(const struct owner *o, const char *dir, struct consent_found *r
 int consent_look_known(const struct owner *o, const char *dir, const uint8_t tree[SHA256_BYTES],
                        struct consent_found *ret, struct ssb_error *err);
 void consent_found_done(struct consent_found *f);
-/* What was taken out when it was approved stays out, whatever has changed since: puts it
- * into `options`, as far as it is asked for (`asked`, a plan's; NULL: all). *ret_any (may be
- * NULL): something was put there, so that a plan has to be made anew. */
-int consent_stay_out(const struct lock *before, const struct string_list *asked,
-                     struct ssb_options *options, bool *ret_any, struct ssb_error *err);
-/* CONSENT_HOLDS: puts into `options` what was declined, and the bytes to run from
- * (ssb_options.skill_source). */
-int consent_apply(const struct owner *o, const struct consent_found *f, struct ssb_options *options,
-                  struct ssb_error *err);
-/* Puts into `options` what was granted of what `plan`, made so, lacks. What is not lacked
- * needs no grant, what the policy file denies gets none, and a variable that the owner does
- * not have cannot be passed on. */
-int consent_lift(const struct owner *o, const struct consent_found *f, const struct ssb_plan *plan,
-                 struct ssb_options *options, struct ssb_error *err);
-/* The plan that was made so: is it of the manifest that was approved? One of the owner's
- * own is not among the skill's files. If so the plan says by what it runs, and is checked
- * when it does; if not, f->state changes. */
-int consent_hold(struct consent_found *f, struct ssb_plan *plan, struct ssb_error *err);
-/* A plan that runs by the owner's word alone, not by a lock: of the files that the owner was
- * shown ("sha256:HEX") and no others: `copied` from their copy, otherwise that is checked
- * when it runs. */
-int consent_shown(struct ssb_plan *plan, const char *tree, bool copied, const char *by,
-                  struct ssb_error *err);
-/* run_request.still, of every run: are the files of an approved skill that runs from its own
- * directory those that were approved? Asked right before it starts, with no marks, which are
- * made then; and with those at its end: was nothing changed meanwhile? 0 also where there is
- * nothing to ask. */
+
+/* What the owner said of a skill, once or for good. Zero: nothing. */
+struct consent_word {
+	const struct lock *lock; /* borrowed: what that declines stays out; NULL: none */
+	bool holds;              /* and what that grants is given */
+	struct given *given;     /* beside the lock's; values owned */
+	size_t n_given;
+	struct string_list declined; /* beside the lock's */
+	char *source;                /* the copy to run from, or NULL */
+	char by[128];                /* whose word it is; "": nothing was approved */
+	char at[40];
+	char tree[DIGEST_TEXT];
+	bool counted; /* for so many runs */
+};
+void consent_word_done(struct consent_word *w);
+/* -1: no memory, or too much. */
+int consent_word_give(struct consent_word *w, enum ssb_option option, const char *value);
+int consent_word_decline(struct consent_word *w, const char *item);
+/* What planning is told of it, borrowed from the word. */
+struct plan_consent consent_word_plan(const struct consent_word *w);
+
+/* What was taken out when it was approved stays out, whatever has changed since. Where the
+ * approval holds, also what it grants and the bytes to run from. `copied`: those are known to be
+ * there; else they are looked for, and copied again if somebody removed or damaged them. */
+int consent_by_approval(const struct owner *o, const struct consent_found *f, bool copied,
+                        struct consent_word *ret, struct ssb_error *err);
+/* Nothing is stored: for the files that the owner was shown, and no others. `given` and `declined`
+ * are what the owner said to them. A skill that is too large to be copied runs from its directory,
+ * and is checked when it starts. */
+int consent_once(const struct owner *o, const char *dir, const struct pinned *shown, const char *by,
+                 struct consent_word *ret, struct ssb_error *err);
+/* The same of files that are known by their digest ("sha256:HEX") alone; `copied`: their copy is
+ * there, otherwise there is none. */
+int consent_shown(const struct owner *o, const char *tree, bool copied, const char *by,
+                  struct consent_word *ret, struct ssb_error *err);
+
+/* Is the plan of the manifest that was approved? The owner's own manifest of a skill is not among
+ * its files, and can have changed without them. */
+bool consent_fits(const struct lock *l, const struct ssb_plan *plan);
+/* Is its manifest one of these files? */
+bool consent_fits_files(const struct ssb_plan *plan, const struct pinned *files);
+
+/* Of an approved skill that runs from its own directory: are its files those that were approved?
+ * Asked right before it starts, with no marks, which are made then; and with those at its end:
+ * was nothing changed meanwhile? Always true of a skill that runs from a copy. */
 int consent_still(const struct ssb_plan *plan, struct marks *seen, struct ssb_error *err);
 /* It is about to run: one run less is left. -1: there is none any more. */
 int consent_use(const struct owner *o, const struct ssb_plan *plan, struct ssb_error *err);
 /* It was refused its start after all: nothing was run, and the use is there again. */
 int consent_unuse(const struct owner *o, const struct ssb_plan *plan, struct ssb_error *err);
-
-/* ---- once: nothing is stored, and what runs is what was shown all the same ---- */
-
-/* Puts the bytes to run from into `options`, as consent_apply() does; a skill that is too
- * large to be kept runs from its directory. */
-int consent_once(const struct owner *o, const char *dir, const struct pinned *shown,
-                 struct ssb_options *options, struct ssb_error *err);
-/* The plan that was made so says by whose word it runs, and is checked when it does. */
-int consent_once_hold(const struct pinned *shown, const char *by, struct ssb_plan *plan,
-                      struct ssb_error *err);
 
 /* A lock for `plan`, made from the directory as it is now; `declined`, `by`, `expires` and
  * `uses` are the caller's. The plan's refusals and what was withheld become grants,
@@ -90,7 +98,7 @@ struct consent_terms {
 	/* Not all that the plan lacks, but these: added to what was granted for the same
 	 * bytes before. */
 	bool some;
-	const struct lock_grant *grants;
+	const struct given *grants;
 	size_t n_grants;
 };
 /* `shown` are the files that the owner looked at: NULL, as they are now. Where they are

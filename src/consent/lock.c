@@ -41,32 +41,10 @@ void lock_done(struct lock *l)
 	pinned_done(&l->files);
 	string_list_done(&l->asked);
 	string_list_done(&l->declined);
-	for (size_t i = 0; i < l->n_grants; i++) {
-		free(l->grants[i].value);
-	}
-	free(l->grants);
+	given_free(l->grants, l->n_grants);
 	free(l->at);
 	free(l->by);
 	*l = (struct lock){ 0 };
-}
-
-int lock_grant_add(struct lock *l, enum ssb_option option, const char *value)
-{
-	for (size_t i = 0; i < l->n_grants; i++) {
-		if (l->grants[i].option == option && strcmp(l->grants[i].value, value) == 0) {
-			return 0;
-		}
-	}
-	struct lock_grant *v = l->n_grants < MAX_GRANTS
-	                               ? reallocarray(l->grants, l->n_grants + 1, sizeof(*v))
-	                               : NULL;
-	char *copy = v != NULL ? strdup(value) : NULL;
-	l->grants = v != NULL ? v : l->grants;
-	if (copy == NULL) {
-		return -1;
-	}
-	l->grants[l->n_grants++] = (struct lock_grant){ option, copy };
-	return 0;
 }
 
 static void file_name(const char *skill, char ret[NAME_SIZE])

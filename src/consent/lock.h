@@ -11,7 +11,7 @@
 
 #include "os/marks.h"
 #include "base/sha256.h"
-#include "policy/plan.h"
+#include "policy/decide.h"
 
 /* A file of the skill, or a directory with nothing in it; others are there by what they
  * hold. Nothing but these and symlinks that stay inside can be approved. */
@@ -34,12 +34,6 @@ struct pinned {
 	uint8_t tree[SHA256_BYTES]; /* of all the above */
 };
 
-/* The owner's word for what a plan was refused, or that was withheld. */
-struct lock_grant {
-	enum ssb_option option;
-	char *value;
-};
-
 struct lock {
 	char *skill;  /* its directory, real and absolute */
 	char *name;   /* the skill's own, for people */
@@ -48,7 +42,8 @@ struct lock {
 	uint8_t manifest[SHA256_BYTES]; /* plan->manifest_digest; of a sidecar the owner's file */
 	struct string_list asked;       /* plan->requested, as it was shown */
 	struct string_list declined;    /* those of them that the owner took out */
-	struct lock_grant *grants;
+	struct given
+	        *grants; /* the owner's word for what a plan was refused, or that was withheld */
 	size_t n_grants;
 	char *at;        /* RFC 3339 */
 	char *by;        /* "root on terminal", "MCP client claude-code" */
@@ -58,8 +53,6 @@ struct lock {
 };
 
 void lock_done(struct lock *l);
-/* A copy, once; -1 without memory, or past MAX_GRANTS. */
-int lock_grant_add(struct lock *l, enum ssb_option option, const char *value);
 /* The options that can be approved, and their names: "read". NULL: none of them. */
 const char *lock_option_name(enum ssb_option option);
 

@@ -219,7 +219,7 @@ static void take_grant(struct reader *r, const struct json_node *n)
 		r->wrong = "a grant";
 		return;
 	}
-	if (lock_grant_add(l, option, value) != 0) {
+	if (given_add(&l->grants, &l->n_grants, option, value) != 0) {
 		r->wrong = "it holds too much";
 	}
 }

@@ -14,7 +14,7 @@
 #include "learn/start.h"
 #include "os/clock.h"
 #include "policy/asks.h"
-#include "policy/build.h"
+#include "policy/decide.h"
 #include "policy/danger.h"
 #include "policy/paths.h"
 #include "sandbox/sandbox.h"
@@ -209,7 +209,10 @@ static int make_plan(struct learner *t, struct ssb_plan **ret, struct ssb_error 
 	o->stand_ins = t->decoys.v;
 	o->n_stand_ins = t->decoys.n;
 	memcpy(o->canary, t->decoys.canary, sizeof(o->canary));
-	if (plan_build_skill(t->s->owner, t->s->options, t->s->dir, t->args, ret, NULL, err) != 0) {
+	const struct plan_request q = {
+		.owner = t->s->owner, .options = t->s->options, .skill = t->s->dir, .args = t->args
+	};
+	if (plan_decide(&q, ret, NULL, err) != 0) {
 		return -1;
 	}
 	if ((*ret)->n_refusals > 0) {

@@ -12,6 +12,7 @@ struct asks {
 	struct build b;
 	struct manifest manifest; /* that there is one, is all that is asked of it */
 	struct ssb_options *options;
+	struct plan_request request;
 };
 
 void asks_free(struct asks *a)
@@ -41,6 +42,8 @@ int asks_new(const struct owner *o, const char *skill_dir, struct asks **ret, st
 	}
 	policy_init(&a->b.policy);
 	a->options = ssb_options_new();
+	a->request = (struct plan_request){ .owner = o, .options = a->options };
+	a->b.request = &a->request;
 	a->b.owner = o;
 	a->b.opt = a->options;
 	a->b.manifest = &a->manifest;

@@ -126,6 +126,14 @@ void build_offer(struct build *b, enum ssb_option option, const char *value)
 	}
 }
 
+bool build_gives(const struct build *b, enum ssb_option option, const char *value)
+{
+	const struct plan_consent *c = &b->request->consent;
+
+	return given_has(c->given[0], c->n_given[0], option, value) ||
+	       given_has(c->given[1], c->n_given[1], option, value);
+}
+
 void build_refuse_request(struct build *b, const struct request *r, const char *why,
                           const char *remedy)
 {
@@ -203,6 +211,40 @@ struct danger *build_danger(struct build *b)
 		return NULL;
 	}
 	return b->danger = d;
+}
+
+void given_free(struct given *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(v[i].value);
+	}
+	free(v);
+}
+
+bool given_has(const struct given *v, size_t n, enum ssb_option option, const char *value)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].option == option && strcmp(v[i].value, value) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int given_add(struct given **inout, size_t *inout_n, enum ssb_option option, const char *value)
+{
+	if (given_has(*inout, *inout_n, option, value)) {
+		return 0;
+	}
+	struct given *v =
+	        *inout_n < MAX_GRANTS ? reallocarray(*inout, *inout_n + 1, sizeof(*v)) : NULL;
+	char *copy = v != NULL ? strdup(value) : NULL;
+	*inout = v != NULL ? v : *inout;
+	if (copy == NULL) {
+		return -1;
+	}
+	v[(*inout_n)++] = (struct given){ option, copy };
+	return 0;
 }
 
 void plan_approval_free(struct plan_approval *a)

@@ -7,13 +7,13 @@
 
 #include "manifest/resources.h"
 #include "policy/danger.h"
-#include "policy/options.h"
-#include "policy/plan.h"
+#include "policy/decide.h"
 #include "policy/policy_file.h"
 
 struct build {
-	const struct owner *owner;
-	const struct ssb_options *opt;
+	const struct plan_request *request;
+	const struct owner *owner;       /* the request's */
+	const struct ssb_options *opt;   /* the request's, or defaults */
 	const struct manifest *manifest; /* NULL: a bare command */
 	const char *skill_dir;           /* real path; NULL: a bare command */
 	bool unbound;                    /* it is a sidecar that names no directory */
@@ -21,24 +21,18 @@ struct build {
 	struct policy policy;
 	struct danger *danger; /* looked up when the first path is judged */
 	struct ssb_plan *plan;
-	struct ssb_diags *diags;   /* not NULL */
-	char *tool_bin;            /* goes first in PATH; NULL: nothing */
-	struct string_list ca_env; /* "NAME=FILE" of the owner's certificate bundles */
-	bool failed;               /* without memory: the plan must not be used */
+	struct ssb_diags *diags;      /* not NULL */
+	char *tool_bin;               /* goes first in PATH; NULL: nothing */
+	struct string_list ca_env;    /* "NAME=FILE" of the owner's certificate bundles */
+	struct string_list given_env; /* variables that an approval gives */
+	bool lifted; /* what was judged last is not refused: the approval gives it as a flag would
+	              */
+	bool failed; /* without memory: the plan must not be used */
 };
 
 #define UNBOUND "the sidecar does not say for which directory it is"
 #define UNBOUND_REMEDY                                                                             \
 	"write 'directory:' under 'skill:' in it, or approve the skill: skillsandbox approve DIR"
-
-/* The whole way, for a given owner: ssb_plan_skill() and ssb_plan_command()
- * are these with the caller as owner. They change nothing on disk and execute
- * nothing. */
-int plan_build_skill(const struct owner *owner, const struct ssb_options *o, const char *dir,
-                     char *const args[], struct ssb_plan **ret_plan, struct ssb_diags *diags,
-                     struct ssb_error *err);
-int plan_build_command(const struct owner *owner, const struct ssb_options *o, char *const argv[],
-                       struct ssb_plan **ret_plan, struct ssb_diags *diags, struct ssb_error *err);
 
 /* An empty one, which holds no fd: 0 is one. NULL: no memory. */
 struct ssb_plan *plan_new(void);
@@ -54,6 +48,8 @@ void build_refuse(struct build *b, enum refusal_kind kind, const char *where, co
 void build_withhold(struct build *b, const struct refusal *r);
 /* The owner's word that would allow what was refused last. */
 void build_offer(struct build *b, enum ssb_option option, const char *value);
+/* The approval gives this. */
+bool build_gives(const struct build *b, enum ssb_option option, const char *value);
 /* The owner took this request out. */
 bool build_is_taken_out(const struct build *b, const char *what);
 /* The same: it is recorded then, and not to be looked at further. */
@@ -136,6 +132,7 @@ void upstream_build(struct build *b); /* after the network */
 void ca_build(struct build *b);       /* after the network */
 void settings_build(struct build *b); /* limits, profile, sockets */
 void withhold_finish(struct build *b);
+void narrow_build(struct build *b); /* last: it only takes away */
 /* A limit above the usual is a request; taken out, it is the usual one. */
 void build_ask_limit(struct build *b, const struct resource *r, uint64_t *v, uint64_t usual);
 /* Brings a limit down to the policy file's, with a warning. */

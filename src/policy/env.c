@@ -98,9 +98,12 @@ static bool same_name(const char *a, const char *b)
 	return strcspn(b, "=") == len && strncmp(a, b, len) == 0;
 }
 
-/* The owner's last word about a name on the command line, or NULL. */
+/* The owner's last word about a name, on the command line or by an approval; or NULL. */
 static const char *owner_word(const struct build *b, const char *name)
 {
+	if (string_list_has(&b->given_env, name)) {
+		return name;
+	}
 	for (size_t i = b->opt->env.n; i > 0; i--) {
 		if (same_name(b->opt->env.v[i - 1], name)) {
 			return b->opt->env.v[i - 1];
@@ -157,8 +160,22 @@ static void refuse_env(struct build *b, const char *where, const char *name, con
 	}
 }
 
-/* Only the owner's word gives it. `secret` is what makes it one, or NULL. */
-static void withhold_env(struct build *b, const char *where, const char *name, const char *secret)
+/* The owner has it, and approved that it is passed. It is passed as by --env. */
+static bool give_env(struct build *b, const char *name)
+{
+	const char *value = owner_getenv(b->owner, name);
+
+	if (value == NULL || !build_gives(b, SSB_OPT_ENV, name)) {
+		return false;
+	}
+	build_add(b, &b->given_env, name, MAX_ENV_VARS);
+	set(b, name, value);
+	return true;
+}
+
+/* Only the owner's word gives it. `secret` is what makes it one, or NULL. True: the owner gave
+ * it. */
+static bool withhold_env(struct build *b, const char *where, const char *name, const char *secret)
 {
 	const struct env_rule *rule = find_rule(name);
 	const char *more = secret != NULL ? secret : rule != NULL ? rule->why : NULL;
@@ -172,6 +189,9 @@ static void withhold_env(struct build *b, const char *where, const char *name, c
 	                                    more != NULL ? more : "", more != NULL ? ")" : "");
 	/* No approval gives it: what steers the loader runs other code than was approved. */
 	bool by_flag = denied || (rule != NULL && rule->kind == ENV_REFUSED);
+	if (!by_flag && give_env(b, name)) {
+		return true;
+	}
 	auto_free char *remedy = b->unbound && !by_flag
 	                                 ? build_printf(b, "%s", UNBOUND_REMEDY)
 	                                 : build_printf(b, "pass it with --env %s%s", name,
@@ -188,6 +208,7 @@ static void withhold_env(struct build *b, const char *where, const char *name, c
 		                              .option = SSB_OPT_ENV,
 		                              .value = by_flag ? NULL : (char *)(uintptr_t)name });
 	}
+	return false;
 }
 
 /* They say nothing of the owner but where and how they read. */
@@ -310,9 +331,9 @@ static void add_declared(struct build *b, const struct mtext *t)
 	/* A file that was not written for us decides nothing; nor does a skill's own manifest
 	 * about the keys to what is the owner's. */
 	bool held = (derived || secret != NULL) && !granted;
-	if (held) {
-		/* Set or not: what is approved holds later. */
-		withhold_env(b, where, t->s, secret);
+	if (held &&
+	    withhold_env(b, where, t->s, secret)) { /* set or not: an approval holds later */
+		return;
 	}
 	if (value == NULL) {
 		build_add(b, &b->plan->env_missing, t->s, MAX_ENV_VARS);

@@ -76,8 +76,22 @@ static char *say_real(struct build *b, const struct request *r)
 	                              r->real);
 }
 
+/* The approval gives what this manifest's path would need the owner's word for: it is resolved
+ * again, as the owner's. */
+static bool is_lifted(struct build *b, const struct request *r)
+{
+	b->lifted = r->origin == ORIGIN_MANIFEST && r->real == NULL &&
+	            build_gives(b, access_option(r->access), r->text);
+	return b->lifted;
+}
+
 static void refuse_hit(struct build *b, const struct request *r, const struct danger_hit *h)
 {
+	bool offered = (h->place->flags & (DANGER_NEVER | DANGER_DENIED)) == 0 && r->real == NULL;
+
+	if (offered && is_lifted(b, r)) {
+		return;
+	}
 	auto_free char *why = explain_hit(b, h);
 	auto_free char *remedy = NULL;
 
@@ -97,7 +111,7 @@ static void refuse_hit(struct build *b, const struct request *r, const struct da
 		remedy = say_grant(b, r);
 	}
 	build_refuse_request(b, r, why, remedy);
-	if ((h->place->flags & (DANGER_NEVER | DANGER_DENIED)) == 0 && r->real == NULL) {
+	if (offered) {
 		build_offer(b, access_option(r->access), r->text);
 	}
 }
@@ -159,6 +173,9 @@ static const char *protected_part(const char *path)
 
 static void refuse_protected(struct build *b, const struct request *r, const char *part)
 {
+	if (is_lifted(b, r)) {
+		return;
+	}
 	auto_free char *why =
 	        build_printf(b, "the host later executes or obeys what stands in '%s'", part);
 	auto_free char *word = build_word(b, r->text);

@@ -93,14 +93,21 @@ static bool judge_range(struct build *b, const char *where, const char *what,
 	return why == NULL;
 }
 
-static void refuse_literal(struct build *b, const char *where, const char *what,
-                           const struct egress_rule *rule, unsigned port)
+static void add_owner_egress(struct build *b, const char *value);
+
+/* True: the approval gives it. */
+static bool judge_literal(struct build *b, const char *where, const char *what,
+                          const struct egress_rule *rule, unsigned port)
 {
 	const char *host = rule->domain.s;
 	bool v6 = strchr(host, ':') != NULL;
 	bool udp = rule->protocol == PROTO_UDP; /* which --net is not */
 	auto_free char *place =
 	        build_printf(b, "%s%s%s:%u", v6 ? "[" : "", host, v6 ? "]" : "", port);
+	if (!udp && place != NULL && build_gives(b, SSB_OPT_NET, place)) {
+		add_owner_egress(b, place);
+		return true;
+	}
 	auto_free char *flag = udp ? build_printf(b, "%s", "")
 	                           : build_printf(b, "--net %s, or ", place != NULL ? place : "");
 	auto_free char *remedy = build_printf(b,
@@ -114,6 +121,7 @@ static void refuse_literal(struct build *b, const char *where, const char *what,
 			build_offer(b, SSB_OPT_NET, place);
 		}
 	}
+	return false;
 }
 
 /* What is spoken, where the port alone does not say it. */
@@ -164,32 +172,6 @@ static char *request_of(struct build *b, const struct egress_rule *rule)
 	                                                     : what_rule(b, rule, protocol);
 }
 
-static bool is_shorter(const char *word, const char *what)
-{
-	static const char CONNECT[] = "connect to ";
-	const char *protocol = strrchr(what, '/');
-	size_t n = protocol != NULL ? (size_t)(protocol - what) : 0;
-
-	if (strncmp(what, CONNECT, sizeof(CONNECT) - 1) != 0 || protocol == NULL ||
-	    (strcmp(protocol, "/tls") != 0 && strcmp(protocol, "/http") != 0)) {
-		return false;
-	}
-	if (strlen(word) + 4 == n && memcmp(protocol - 4, ":443", 4) == 0) {
-		n -= 4; /* which goes without saying */
-	}
-	return strlen(word) == n && memcmp(word, what, n) == 0;
-}
-
-bool plan_asks(const struct string_list *requested, const char *word)
-{
-	for (size_t i = 0; i < requested->n; i++) {
-		if (strcmp(requested->v[i], word) == 0 || is_shorter(word, requested->v[i])) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static void add_declared_egress(struct build *b, const struct egress_rule *rule, size_t n_owner)
 {
 	bool literal = rule->kind == HOST_ADDRESS || rule->kind == HOST_CIDR;
@@ -207,10 +189,8 @@ static void add_declared_egress(struct build *b, const struct egress_rule *rule,
 	}
 	bool refused = false;
 	for (size_t i = 0; literal && !b->policy.literal_addresses && i < rule->n_ports; i++) {
-		if (!port_covered(b->plan, n_owner, rule, rule->ports[i])) {
-			refuse_literal(b, where, what, rule, rule->ports[i]);
-			refused = true;
-		}
+		refused |= !port_covered(b->plan, n_owner, rule, rule->ports[i]) &&
+		           !judge_literal(b, where, what, rule, rule->ports[i]);
 	}
 	if (!refused) {
 		add_egress(b, rule);

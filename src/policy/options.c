@@ -81,16 +81,17 @@ struct ssb_options *ssb_options_new(void)
 	return o;
 }
 
-/* What options own; the rest is copied as it is. */
+/* What options own. */
 static const size_t LISTS[] = {
 	offsetof(struct ssb_options, read),     offsetof(struct ssb_options, write),
 	offsetof(struct ssb_options, net),      offsetof(struct ssb_options, env),
 	offsetof(struct ssb_options, withhold), offsetof(struct ssb_options, allow_private),
 };
 static const size_t TEXTS[] = {
-	offsetof(struct ssb_options, policy_file),  offsetof(struct ssb_options, trace_output),
-	offsetof(struct ssb_options, rootfs),       offsetof(struct ssb_options, workdir),
-	offsetof(struct ssb_options, skill_source),
+	offsetof(struct ssb_options, policy_file),
+	offsetof(struct ssb_options, trace_output),
+	offsetof(struct ssb_options, rootfs),
+	offsetof(struct ssb_options, workdir),
 };
 
 static struct string_list *list_at(const struct ssb_options *o, size_t at)
@@ -112,72 +113,6 @@ void ssb_options_free(struct ssb_options *o)
 		free(*text_at(o, TEXTS[i]));
 	}
 	free(o);
-}
-
-static int copy_list(struct string_list *to, const struct string_list *from)
-{
-	for (size_t i = 0; i < from->n; i++) {
-		if (string_list_add(to, from->v[i], SIZE_MAX) != 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
-struct ssb_options *options_copy(const struct ssb_options *from)
-{
-	struct ssb_options *o = calloc(1, sizeof(*o));
-	int failed = o == NULL ? -1 : 0;
-
-	if (failed == 0) {
-		*o = *from;
-	}
-	for (size_t i = 0; failed == 0 && i < ARRAY_LEN(LISTS); i++) {
-		*list_at(o, LISTS[i]) = (struct string_list){ 0 };
-	}
-	for (size_t i = 0; failed == 0 && i < ARRAY_LEN(TEXTS); i++) {
-		*text_at(o, TEXTS[i]) = NULL;
-	}
-	for (size_t i = 0; failed == 0 && i < ARRAY_LEN(LISTS); i++) {
-		failed = copy_list(list_at(o, LISTS[i]), list_at(from, LISTS[i]));
-	}
-	for (size_t i = 0; failed == 0 && i < ARRAY_LEN(TEXTS); i++) {
-		const char *text = *text_at(from, TEXTS[i]);
-		char *copy = text != NULL ? strdup(text) : NULL;
-		*text_at(o, TEXTS[i]) = copy;
-		failed = text != NULL && copy == NULL ? -1 : 0;
-	}
-	if (failed != 0) {
-		ssb_options_free(o);
-		return NULL;
-	}
-	return o;
-}
-
-struct options_mark options_mark(const struct ssb_options *o)
-{
-	return (struct options_mark){ o->read.n, o->write.n,    o->net.n,
-		                      o->env.n,  o->withhold.n, o->profile };
-}
-
-static void rewind_list(struct string_list *l, size_t n)
-{
-	while (l->n > n) {
-		free(l->v[--l->n]);
-		l->v[l->n] = NULL;
-	}
-}
-
-void options_rewind(struct ssb_options *o, const struct options_mark *m)
-{
-	rewind_list(&o->read, m->read);
-	rewind_list(&o->write, m->write);
-	rewind_list(&o->net, m->net);
-	rewind_list(&o->env, m->env);
-	rewind_list(&o->withhold, m->withhold);
-	o->profile = m->profile;
-	free(o->skill_source);
-	o->skill_source = NULL;
 }
 
 static const struct resource *resource_for(enum ssb_option what)

@@ -46,21 +46,8 @@ struct ssb_options {
 	int audit; /* enum audit_level; -1 until given */
 	/* What the skill asks for and the owner took out: items of plan->requested. */
 	struct string_list withhold;
-	/* A copy of the skill's directory, to be read and shown in its stead; or NULL. */
-	char *skill_source;
 	struct learn_options learn;
 };
-
-/* Returns new; NULL without memory. What learn.stand_ins borrows stays borrowed. */
-struct ssb_options *options_copy(const struct ssb_options *from);
-
-/* What was said so far, to go back to. */
-struct options_mark {
-	size_t read, write, net, env, withhold;
-	int profile;
-};
-struct options_mark options_mark(const struct ssb_options *o);
-void options_rewind(struct ssb_options *o, const struct options_mark *m); /* no skill_source */
 
 /* SSB_OPT_TOOLCHAIN also takes "default": auto, unless the policy file says
  * off. It is what the command line means on a terminal without the flag. */

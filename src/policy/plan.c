@@ -22,6 +22,11 @@
 
 #define NO_ENTRY_NAMES 160 /* bytes: the rest is counted, so that a message holds it */
 
+#define BUILD_OF(q, d)                                                                             \
+	{                                                                                          \
+		.request = (q), .owner = (q)->owner, .opt = (q)->options, .diags = (d)             \
+	}
+
 static void build_done(struct build *b)
 {
 	policy_done(&b->policy);
@@ -29,6 +34,7 @@ static void build_done(struct build *b)
 	ssb_plan_free(b->plan);
 	free(b->tool_bin);
 	string_list_done(&b->ca_env);
+	string_list_done(&b->given_env);
 }
 
 /* ---- paths ---------------------------------------------------------------- */
@@ -55,6 +61,25 @@ static void add_always(struct build *b, enum policy_list list, enum access acces
 	}
 }
 
+/* What an approval gives is resolved as the owner's own flag is. */
+static void add_given(struct build *b, const char *path, enum access access)
+{
+	resolve_request(b, &(struct request){ path, access, ORIGIN_FLAG,
+	                                      option_flag(access == ACCESS_WRITE ? SSB_OPT_WRITE
+	                                                                         : SSB_OPT_READ),
+	                                      NULL, NULL, false });
+}
+
+/* A sidecar for any directory of its name asks to write: the owner's word alone lets it. */
+static bool add_unbound(struct build *b, const char *where, const char *what, const char *path)
+{
+	if (b->unbound && build_gives(b, SSB_OPT_WRITE, path)) {
+		add_given(b, path, ACCESS_WRITE);
+		return true;
+	}
+	return build_unbound(b, where, what, path);
+}
+
 static void add_declared(struct build *b, const struct mtext_list *l, enum access access)
 {
 	char where[192];
@@ -70,12 +95,17 @@ static void add_declared(struct build *b, const struct mtext_list *l, enum acces
 		                    what)) {
 			continue;
 		}
-		if (access == ACCESS_WRITE && build_unbound(b, where, what, l->v[i].s)) {
+		if (access == ACCESS_WRITE && add_unbound(b, where, what, l->v[i].s)) {
 			continue;
 		}
-		if (b->opt->learn.mode == LEARNING_NOT) {
-			resolve_request(b, &(struct request){ l->v[i].s, access, ORIGIN_MANIFEST,
-			                                      where, NULL, NULL, false });
+		if (b->opt->learn.mode != LEARNING_NOT) {
+			continue;
+		}
+		b->lifted = false;
+		resolve_request(b, &(struct request){ l->v[i].s, access, ORIGIN_MANIFEST, where,
+		                                      NULL, NULL, false });
+		if (b->lifted) {
+			add_given(b, l->v[i].s, access);
 		}
 	}
 }
@@ -155,20 +185,43 @@ static char *granted_cwd(const struct ssb_plan *p)
 	return NULL;
 }
 
+/* The plan keeps none of the request. */
+static void set_approval(struct build *b)
+{
+	const struct plan_approval *from = &b->request->consent.approval;
+
+	b->plan->consent_state = b->request->consent.state;
+	if (from->by == NULL) {
+		return;
+	}
+	struct plan_approval *a = b->plan->approved = calloc(1, sizeof(*a));
+	if (a == NULL) {
+		b->failed = true;
+		return;
+	}
+	a->snapshot = from->snapshot;
+	a->counted = from->counted;
+	a->by = build_printf(b, "%s", from->by);
+	a->at = build_printf(b, "%s", from->at);
+	a->tree = build_printf(b, "%s", from->tree);
+}
+
 static void set_simple(struct build *b)
 {
 	struct ssb_plan *p = b->plan;
+	bool served = b->request->served;
 
 	p->best_effort = b->opt->best_effort | b->policy.best_effort;
-	p->tty = b->opt->tty;
+	p->tty = served ? TTY_NO : b->opt->tty;
 	p->toolchain_auto = b->opt->toolchain_given || b->policy.toolchain < 0
 	                            ? b->opt->toolchain_auto
 	                            : b->policy.toolchain != 0;
-	if (b->opt->trace_output != NULL) {
+	if (b->opt->trace_output != NULL && !served) {
 		p->trace_output = build_printf(b, "%s", b->opt->trace_output);
 	}
 	p->home = build_printf(b, "%s", sandbox_home(b->owner));
 	p->consent = b->policy.consent;
+	set_approval(b);
 }
 
 /* ---- the two ways in -------------------------------------------------------- */
@@ -226,6 +279,7 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 		                                : b->opt->workdir != NULL ? b->opt->workdir
 		                                                          : b->plan->home);
 	}
+	narrow_build(b);
 	if (b->failed) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
@@ -264,12 +318,13 @@ static int with_defaults(struct build *b, struct ssb_options **ret_o, struct ssb
 	return begin(b, err);
 }
 
-int plan_build_command(const struct owner *owner, const struct ssb_options *o, char *const argv[],
-                       struct ssb_plan **ret_plan, struct ssb_diags *diags, struct ssb_error *err)
+static int decide_command(const struct plan_request *q, struct ssb_plan **ret_plan,
+                          struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(freep_options) struct ssb_options *own_o = NULL;
 	AUTO(diags_freep) struct ssb_diags *own_d = NULL;
-	AUTO(build_done) struct build b = { .owner = owner, .opt = o, .diags = diags };
+	AUTO(build_done) struct build b = BUILD_OF(q, diags);
+	char *const *argv = q->args;
 
 	if (argv == NULL || argv[0] == NULL || argv[0][0] == '\0') {
 		return ssb_fail(err, SSB_E_USAGE, 0, "command", "there is no command to run");
@@ -317,16 +372,15 @@ static void tell_findings(struct build *b, const struct ssb_diags *found, bool i
 	}
 }
 
-static int find_skill(struct build *b, const char *dir, char *const args[], struct skill_found *ret,
-                      struct ssb_error *err)
+static int find_skill(struct build *b, struct skill_found *ret, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
 
 	if (found == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
-	int failed = skill_find_in(dir, b->opt->skill_source, b->owner->config_dir, args, ret,
-	                           found, err);
+	int failed = skill_find_in(b->request->skill, b->request->consent.source,
+	                           b->owner->config_dir, b->request->args, ret, found, err);
 	tell_findings(b, found, failed == 0 && skill_format_derived(ret->format));
 	return failed;
 }
@@ -358,24 +412,24 @@ static void set_entry(struct build *b, const struct skill_found *found)
 	}
 }
 
-int plan_build_skill(const struct owner *owner, const struct ssb_options *o, const char *dir,
-                     char *const args[], struct ssb_plan **ret_plan, struct ssb_diags *diags,
-                     struct ssb_error *err)
+static int decide_skill(const struct plan_request *q, struct ssb_plan **ret_plan,
+                        struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(freep_options) struct ssb_options *own_o = NULL;
 	AUTO(diags_freep) struct ssb_diags *own_d = NULL;
 	AUTO(skill_found_done) struct skill_found found = { 0 };
 	auto_free char *real = NULL;
-	AUTO(build_done) struct build b = { .owner = owner, .opt = o, .diags = diags };
+	AUTO(build_done) struct build b = BUILD_OF(q, diags);
+	char *const *args = q->args;
 
-	if (skill_directory(dir, &real, err) < 0 || with_defaults(&b, &own_o, &own_d, err) < 0 ||
-	    find_skill(&b, dir, args, &found, err) < 0) {
+	if (skill_directory(q->skill, &real, err) < 0 ||
+	    with_defaults(&b, &own_o, &own_d, err) < 0 || find_skill(&b, &found, err) < 0) {
 		return -1;
 	}
 	b.manifest = found.manifest;
 	b.unbound = found.unbound;
 	b.skill_dir = real;
-	b.skill_source = b.opt->skill_source != NULL ? b.opt->skill_source : real;
+	b.skill_source = q->consent.source != NULL ? q->consent.source : real;
 	b.plan->name = build_printf(&b, "%s", found.manifest->name);
 	b.plan->version = build_printf(&b, "%s", found.manifest->version);
 	b.plan->manifest = build_printf(&b, "%s", found.file);
@@ -389,24 +443,38 @@ int plan_build_skill(const struct owner *owner, const struct ssb_options *o, con
 	return build_plan(&b, ret_plan, err);
 }
 
-int ssb_plan_skill(const struct ssb_options *o, const char *dir, char *const args[],
-                   struct ssb_plan **ret_plan, struct ssb_diags *diags, struct ssb_error *err)
+int plan_decide(const struct plan_request *q, struct ssb_plan **ret_plan, struct ssb_diags *diags,
+                struct ssb_error *err)
+{
+	return q->skill != NULL ? decide_skill(q, ret_plan, diags, err)
+	                        : decide_command(q, ret_plan, diags, err);
+}
+
+/* With the caller as owner. */
+static int decide_for_caller(struct plan_request *q, struct ssb_plan **ret_plan,
+                             struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(owner_done) struct owner owner = { 0 };
 
 	if (owner_load(&owner, err) < 0) {
 		return -1;
 	}
-	return plan_build_skill(&owner, o, dir, args, ret_plan, diags, err);
+	q->owner = &owner;
+	return plan_decide(q, ret_plan, diags, err);
+}
+
+int ssb_plan_skill(const struct ssb_options *o, const char *dir, char *const args[],
+                   struct ssb_plan **ret_plan, struct ssb_diags *diags, struct ssb_error *err)
+{
+	struct plan_request q = { .options = o, .skill = dir, .args = args };
+
+	return decide_for_caller(&q, ret_plan, diags, err);
 }
 
 int ssb_plan_command(const struct ssb_options *o, char *const argv[], struct ssb_plan **ret_plan,
                      struct ssb_diags *diags, struct ssb_error *err)
 {
-	AUTO(owner_done) struct owner owner = { 0 };
+	struct plan_request q = { .options = o, .args = argv };
 
-	if (owner_load(&owner, err) < 0) {
-		return -1;
-	}
-	return plan_build_command(&owner, o, argv, ret_plan, diags, err);
+	return decide_for_caller(&q, ret_plan, diags, err);
 }

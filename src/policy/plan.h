@@ -248,10 +248,6 @@ static inline const struct grant *prepared_grants(const struct prepared *of_run,
 /* The grant that shows `path` in the sandbox: the innermost; NULL: none does. */
 const struct grant *plan_shown_by(const struct ssb_plan *p, const char *path);
 
-/* Is `word`, which somebody took out, for one of the requests? Also where it does not tell what
- * is spoken, as older versions did not. */
-bool plan_asks(const struct string_list *requested, const char *word);
-
 bool plan_proxied(const struct ssb_plan *p); /* some host may be dialled by a proxy */
 
 /* Overwrites the credentials of the proxy in this process's copy of the memory. They lie in

@@ -88,7 +88,8 @@ static void set_profile(struct build *b)
 	    build_taken_out(b, REFUSAL_OTHER, b->manifest->file, what)) {
 		return;
 	}
-	if (b->manifest == NULL || (b->policy.profiles & 1U << wanted) != 0) {
+	if (b->manifest == NULL || (b->policy.profiles & 1U << wanted) != 0 ||
+	    build_gives(b, SSB_OPT_PROFILE, profile_name(wanted))) {
 		b->plan->profile = wanted;
 		return;
 	}

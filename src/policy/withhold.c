@@ -10,7 +10,13 @@
 
 bool build_is_taken_out(const struct build *b, const char *what)
 {
-	return string_list_has(&b->opt->withhold, what);
+	const struct plan_consent *c = &b->request->consent;
+	bool out = string_list_has(&b->opt->withhold, what);
+
+	for (size_t i = 0; i < ARRAY_LEN(c->declined); i++) {
+		out |= c->declined[i] != NULL && string_list_has(c->declined[i], what);
+	}
+	return out;
 }
 
 bool build_taken_out(struct build *b, enum refusal_kind kind, const char *where, const char *what)

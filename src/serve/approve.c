@@ -70,18 +70,10 @@ void approvals_forget(struct approvals *a, const char *principal)
 	a->n = n;
 }
 
-static void grants_free(struct extra_grant *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		free((char *)(uintptr_t)v[i].value);
-	}
-	free(v);
-}
-
 void approved_for_done(struct approved_for *f)
 {
-	grants_free(f->v, f->n);
-	grants_free(f->keep, f->n_keep);
+	given_free(f->v, f->n);
+	given_free(f->keep, f->n_keep);
 	*f = (struct approved_for){ 0 };
 }
 
@@ -89,28 +81,13 @@ void approved_for_done(struct approved_for *f)
 
 bool approved_for_has(const struct approved_for *f, enum ssb_option option, const char *value)
 {
-	for (size_t i = 0; i < f->n; i++) {
-		if (f->v[i].option == option && strcmp(f->v[i].value, value) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return given_has(f->v, f->n, option, value);
 }
 
 /* False without memory. */
 static bool add(struct approved_for *f, enum ssb_option option, const char *value)
 {
-	if (approved_for_has(f, option, value)) {
-		return true;
-	}
-	struct extra_grant *v = f->n < MAX_GRANTS ? realloc(f->v, (f->n + 1) * sizeof(*v)) : NULL;
-	char *copy = v != NULL ? strdup(value) : NULL;
-	f->v = v != NULL ? v : f->v;
-	if (copy == NULL) {
-		return false;
-	}
-	f->v[f->n++] = (struct extra_grant){ option, copy };
-	return true;
+	return given_add(&f->v, &f->n, option, value) == 0;
 }
 
 bool approve_askable(const struct refusal *r)
@@ -151,9 +128,10 @@ static bool recall(const struct approvals *a, const struct approve_case *k,
 	return given->n > before;
 }
 
-void approval_wish(struct looked *looked, const struct approved_for *given, struct plan_wish *w)
+void approval_wish(const struct looked *looked, const struct approved_for *given,
+                   struct plan_wish *w)
 {
-	struct consent_found *f = &looked->found;
+	const struct consent_found *f = &looked->found;
 
 	w->extra = given->v;
 	w->n_extra = given->n;
@@ -218,7 +196,7 @@ static enum choice read_choice(const struct mcp_call *c, unsigned round)
 }
 
 /* Where there are too many, the oldest is asked for again. */
-static void remember(struct approvals *a, const struct approve_case *k, const struct extra_grant *g)
+static void remember(struct approvals *a, const struct approve_case *k, const struct given *g)
 {
 	if (a->n == MAX_APPROVED) {
 		session_grant_done(&a->v[0]);

@@ -10,12 +10,12 @@
 
 /* What was granted to one call so far. Zero is empty. */
 struct approved_for {
-	struct extra_grant *v; /* values owned */
+	struct given *v; /* values owned */
 	size_t n;
 	unsigned rounds;
 	bool heard; /* the client's last answer was taken */
 	/* What is to be approved always; it is tried once for a call (keep.h). */
-	struct extra_grant *keep; /* values owned */
+	struct given *keep; /* values owned */
 	size_t n_keep;
 	bool kept;            /* it was tried; */
 	const char *kept_why; /* and could not be done: borrowed */
@@ -31,7 +31,8 @@ enum approval {
 };
 
 /* What the call has so far, for a plan; borrows *looked and *given. */
-void approval_wish(struct looked *looked, const struct approved_for *given, struct plan_wish *w);
+void approval_wish(const struct looked *looked, const struct approved_for *given,
+                   struct plan_wish *w);
 
 /* Looks at the refusals of `plan`, which was made with *given and *looked. Where the client cannot
  * be asked, or the owner said no, the call is answered with `approval_required` and

@@ -93,9 +93,9 @@ static int fill(struct keep *k, const struct approved_for *given, const struct l
 		failed = string_list_add(&k->lock.declined, out->v[i], out->n);
 	}
 	for (size_t i = 0; i < given->n_keep; i++) {
-		const struct extra_grant *g = &given->keep[i];
+		const struct given *g = &given->keep[i];
 		if (g->option != AS_IT_IS && failed == 0) {
-			failed = lock_grant_add(&k->lock, g->option, g->value);
+			failed = given_add(&k->lock.grants, &k->lock.n_grants, g->option, g->value);
 		}
 	}
 	return k->skill != NULL ? failed : -1;

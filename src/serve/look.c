@@ -68,16 +68,11 @@ int look_here(const struct serve *s, const struct skill *skill, struct looked *r
 
 /* ---- there ------------------------------------------------------------------------- */
 
-static void freep_options(struct ssb_options **o)
-{
-	ssb_options_free(*o);
-}
-
 /* The copy that it is to run from is there: of what was approved, or else of what the
  * owner is asked about now. */
 static int ensure_copy(const struct look *k, struct looked *l, struct ssb_error *err)
 {
-	AUTO(freep_options) struct ssb_options *o = NULL;
+	AUTO(consent_word_done) struct consent_word w = { 0 };
 	const struct owner *owner = &k->serve->owner;
 
 	snapshot_tidy(owner);
@@ -87,9 +82,7 @@ static int ensure_copy(const struct look *k, struct looked *l, struct ssb_error 
 		               : 0;
 	}
 	l->copied = true;
-	o = ssb_options_new();
-	return o == NULL ? ssb_fail(err, SSB_E_NOMEM, 0, "approval", "out of memory")
-	                 : consent_apply(owner, &l->found, o, err);
+	return consent_by_approval(owner, &l->found, false, &w, err);
 }
 
 static void put_changes(const struct look *k, const struct looked *l, struct json *j)

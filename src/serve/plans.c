@@ -22,9 +22,8 @@
 #include "base/sha256.h"
 #include "os/clock.h"
 #include "os/file.h"
-#include "policy/build.h"
-#include "policy/options.h"
 #include "policy/paths.h"
+#include "policy/policy_file.h"
 
 #define FRESH_MS 2000
 #define BY       "MCP client, for a run or a session"
@@ -201,141 +200,24 @@ static bool is_fresh(const struct kept *k, const struct skill *skill,
 
 /* ---- making one --------------------------------------------------------------- */
 
-/* As consent_apply() does, of a copy that was found whole, or made, in an errand: to look at
+/* What the owner said of this skill: an approval that holds, or an answer about these files; and
+ * what was given beside it. Where there is a copy an errand found it whole, or made it: to look at
  * each of its files again is not for the loop. */
-static int apply_copied(const struct serve *s, const struct consent_found *f, struct ssb_options *o,
-                        struct ssb_error *err)
+static int listen_to(const struct serve *s, const struct plan_wish *w, struct consent_word *ret,
+                     struct ssb_error *err)
 {
-	if (f->lock.snapshot) {
-		o->skill_source = snapshot_path(&s->owner, &f->lock.files);
-		if (o->skill_source == NULL) {
-			return ssb_fail(err, SSB_E_NOMEM, 0, "approval", "out of memory");
-		}
-	}
-	return consent_stay_out(&f->lock, &f->lock.asked, o, NULL, err);
-}
+	int failed =
+	        w->consent != NULL ? consent_by_approval(&s->owner, w->consent, w->copied, ret, err)
+	        : w->shown != NULL ? consent_shown(&s->owner, w->shown, w->copied, BY, ret, err)
+	                           : 0;
 
-/* What the owner was shown, without being kept: from its copy, where there is one. */
-static int apply_shown(const struct serve *s, const struct plan_wish *w, struct ssb_options *o,
-                       struct ssb_error *err)
-{
-	struct pinned shown = { 0 };
-
-	if (w->shown != NULL && w->copied) {
-		o->skill_source = digest_parse(w->shown, shown.tree)
-		                          ? snapshot_path(&s->owner, &shown)
-		                          : NULL;
-		if (o->skill_source == NULL) {
-			return ssb_fail(err, SSB_E_POLICY, 0, "approval",
-			                "nobody knows what was shown");
-		}
-	}
-	for (size_t i = 0; w->without != NULL && i < w->without->n; i++) {
-		if (ssb_options_set(o, SSB_OPT_WITHHOLD, w->without->v[i], err) != 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
-/* The owner's flags, and what the owner gave since. */
-static int make_options(const struct serve *s, const struct plan_wish *w, struct ssb_options **ret,
-                        struct ssb_error *err)
-{
-	const struct ssb_options *from = s->opt->owner;
-	struct ssb_options *o = from != NULL ? options_copy(from) : ssb_options_new();
-
-	*ret = o;
-	if (o == NULL) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
-	}
-	if (from != NULL) {
-		free(o->trace_output); /* each run has its own record */
-		free(o->skill_source);
-		o->trace_output = o->skill_source = NULL;
-		o->tty = TTY_NO;
-	}
-	for (size_t i = 0; i < w->n_extra; i++) {
+	for (size_t i = 0; i < w->n_extra && failed == 0; i++) {
 		if (w->extra[i].option != AS_IT_IS &&
-		    ssb_options_set(o, w->extra[i].option, w->extra[i].value, err) != 0) {
-			return -1;
+		    consent_word_give(ret, w->extra[i].option, w->extra[i].value) != 0) {
+			failed = ssb_fail(err, SSB_E_NOMEM, 0, "approval", "out of memory");
 		}
 	}
-	return w->consent == NULL ? apply_shown(s, w, o, err)
-	       : w->copied        ? apply_copied(s, w->consent, o, err)
-	                          : consent_apply(&s->owner, w->consent, o, err);
-}
-
-/* What is not asked for any more need not be allowed. */
-static void drop_refusals(struct ssb_plan *p, enum refusal_kind kind)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->n_refusals; i++) {
-		struct refusal *f = &p->refusals[i];
-		if (f->kind != kind) {
-			p->refusals[n++] = *f;
-		} else {
-			refusal_done(f);
-		}
-	}
-	p->n_refusals = n;
-}
-
-static void drop_network(struct ssb_plan *p)
-{
-	for (size_t i = 0; i < p->n_egress; i++) {
-		free(p->egress[i].domain.s);
-		free(p->egress[i].ports);
-	}
-	p->n_egress = 0;
-	drop_refusals(p, REFUSAL_NETWORK);
-}
-
-/* A directory that would be made first is left out; a cover in it covers nothing. */
-static void drop_grant(struct ssb_plan *p, size_t i)
-{
-	size_t n = 0;
-
-	for (size_t k = 0; k < p->n_covers; k++) {
-		if (p->covers[k].where != p->grants[i].where) {
-			p->covers[n++] = p->covers[k];
-			continue;
-		}
-		free(p->covers[k].path);
-		free(p->covers[k].target);
-	}
-	p->n_covers = n;
-	grant_done(&p->grants[i]);
-	memmove(&p->grants[i], &p->grants[i + 1], (p->n_grants - i - 1) * sizeof(p->grants[0]));
-	p->n_grants--;
-}
-
-static void drop_writes(struct ssb_plan *p)
-{
-	for (size_t i = p->n_grants; i > 0; i--) {
-		struct grant *g = &p->grants[i - 1];
-		if (g->create) {
-			drop_grant(p, i - 1);
-		} else {
-			g->access = ACCESS_READ;
-		}
-	}
-	drop_refusals(p, REFUSAL_WRITE);
-}
-
-/* Takes away from a finished plan: nothing that is done here can add to it. */
-static void narrow(struct ssb_plan *p, const struct narrow *n)
-{
-	if (n->offline) {
-		drop_network(p);
-	}
-	if (n->read_only) {
-		drop_writes(p);
-	}
-	if (n->max_seconds > 0 && n->max_seconds < p->res.max_runtime_seconds) {
-		p->res.max_runtime_seconds = n->max_seconds;
-	}
+	return failed;
 }
 
 /* The directory was found to be served; it may have become a link to another since. */
@@ -347,53 +229,40 @@ static int check_place(const struct ssb_plan *p, const struct skill *skill, stru
 	                          "'%.200s' was moved while it was looked at", skill->name);
 }
 
-static void freep_options(struct ssb_options **o)
-{
-	ssb_options_free(*o);
-}
-
 static void freep_plan(struct ssb_plan **p)
 {
 	ssb_plan_free(*p);
 }
 
-/* What was approved of what it lacks. */
-static int lift(struct plans *p, const struct plan_wish *w, struct ssb_options *o,
-                struct ssb_error *err)
-{
-	AUTO(freep_plan) struct ssb_plan *without = NULL;
-
-	if (w->consent == NULL || w->consent->lock.n_grants == 0) {
-		return 0;
-	}
-	return plan_build_skill(&p->serve->owner, o, w->skill->dir, w->args, &without, NULL, err) !=
-	                       0
-	               ? -1
-	               : consent_lift(&p->serve->owner, w->consent, without, o, err);
-}
-
 static int make(struct plans *p, const struct plan_wish *w, struct ssb_plan **ret,
                 struct ssb_diags *diags, struct ssb_error *err)
 {
-	AUTO(freep_options) struct ssb_options *o = NULL;
+	AUTO(consent_word_done) struct consent_word word = { 0 };
 	AUTO(freep_plan) struct ssb_plan *plan = NULL;
+	const struct serve *s = p->serve;
 
-	if (make_options(p->serve, w, &o, err) != 0 || lift(p, w, o, err) != 0 ||
-	    plan_build_skill(&p->serve->owner, o, w->skill->dir, w->args, &plan, diags, err) != 0 ||
-	    check_place(plan, w->skill, err) != 0 ||
-	    (w->consent != NULL && consent_hold(w->consent, plan, err) != 0)) {
+	if (listen_to(s, w, &word, err) != 0) {
 		return -1;
 	}
-	if (w->consent != NULL && w->consent->state != CONSENT_HOLDS) {
+	struct plan_consent consent = consent_word_plan(&word);
+	if (w->consent == NULL) {
+		consent.declined[0] = w->without;
+	}
+	const struct plan_request q = { .owner = &s->owner,
+		                        .options = s->opt->owner,
+		                        .skill = w->skill->dir,
+		                        .args = w->args,
+		                        .consent = consent,
+		                        .narrow = w->narrow,
+		                        .served = true };
+	if (plan_decide(&q, &plan, diags, err) != 0 || check_place(plan, w->skill, err) != 0) {
+		return -1;
+	}
+	if (w->consent != NULL && !consent_fits(&w->consent->lock, plan)) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "approval",
 		                "the owner's manifest of the skill is not the one that was "
 		                "approved; approve it again: skillsandbox approve DIR");
 	}
-	if (w->consent == NULL && w->shown != NULL &&
-	    consent_shown(plan, w->shown, w->copied, BY, err) != 0) {
-		return -1;
-	}
-	narrow(plan, &w->narrow);
 	*ret = steal_ptr(&plan);
 	return 0;
 }

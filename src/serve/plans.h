@@ -8,30 +8,18 @@
 #include "serve/serve.h"
 #include "serve/skills.h"
 
-/* What a caller may ask for less of. Zero narrows nothing. */
-struct narrow {
-	bool offline;         /* no network */
-	bool read_only;       /* no writable grant outlives the run */
-	uint64_t max_seconds; /* at most; 0: as planned */
-};
-
-/* A grant that the owner gave beyond policy and flags: as on the command line. */
-struct extra_grant {
-	enum ssb_option option; /* SSB_OPT_READ, WRITE, NET, ENV, PROFILE; or AS_IT_IS */
-	const char *value;
-};
-/* No option: the skill may run although its approval does not hold for it; the value is
- * the digest of its files. */
+/* The option of a struct given that is none: the skill may run although its approval does not
+ * hold for it; the value is the digest of its files. */
 #define AS_IT_IS ((enum ssb_option)1000)
 
 struct plan_wish {
 	const struct skill *skill;
 	char *const *args; /* NULL-terminated; NULL: none */
 	struct narrow narrow;
-	const struct extra_grant *extra;
+	const struct given *extra; /* what the owner gave beyond policy, flags and approval */
 	size_t n_extra;
-	struct consent_found *consent; /* of an approval that holds; NULL: none */
-	bool copied;                   /* its copy is there (look.h), or that of `shown` */
+	const struct consent_found *consent; /* of an approval that holds; NULL: none */
+	bool copied;                         /* its copy is there (look.h), or that of `shown` */
 	/* Where none holds: the files that the owner was shown when something was granted for
 	 * a run or a session, as "sha256:HEX"; it runs of them alone. */
 	const char *shown;

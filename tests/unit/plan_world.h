@@ -19,8 +19,9 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/tree.h"
-#include "policy/build.h"
+#include "policy/decide.h"
 #include "policy/owner.h"
+#include "policy/paths.h"
 
 static char top[64];
 static char home[80];
@@ -135,7 +136,9 @@ static inline struct ssb_plan *skill(const char *rest, const struct flag *flags)
 
 	snprintf(text, sizeof(text), HEAD "%s", rest);
 	write_file(at("skill/skillsandbox.yaml"), text, 0644);
-	if (plan_build_skill(&owner, o, at("skill"), NULL, &p, NULL, &err) != 0) {
+	if (plan_decide(
+	            &(struct plan_request){ .owner = &owner, .options = o, .skill = at("skill") },
+	            &p, NULL, &err) != 0) {
 		fail_msg("%s: %s", err.where, err.text);
 	}
 	ssb_options_free(o);
@@ -151,7 +154,8 @@ static inline struct ssb_plan *command(const struct flag *flags, const char *nam
 	struct ssb_options *o = options(flags);
 
 	snprintf(copy, sizeof(copy), "%s", name);
-	if (plan_build_command(&owner, o, argv, &p, NULL, &err) != 0) {
+	if (plan_decide(&(struct plan_request){ .owner = &owner, .options = o, .args = argv }, &p,
+	                NULL, &err) != 0) {
 		fail_msg("%s: %s", err.where, err.text);
 	}
 	ssb_options_free(o);

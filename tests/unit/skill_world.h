@@ -38,7 +38,10 @@ static inline struct ssb_plan *plan_of(const char *dir, char *const args[],
 	struct ssb_plan *p = NULL;
 	struct ssb_options *o = options(flags);
 
-	if (plan_build_skill(&owner, o, at(dir), args, &p, NULL, &err) != 0) {
+	if (plan_decide(
+	            &(struct plan_request){
+	                    .owner = &owner, .options = o, .skill = at(dir), .args = args },
+	            &p, NULL, &err) != 0) {
 		fail_msg("%s: %s", err.where, err.text);
 	}
 	ssb_options_free(o);
@@ -51,7 +54,11 @@ static inline void refused_with(const char *dir, char *const args[], enum ssb_co
 	struct ssb_error err = { 0 };
 	struct ssb_plan *p = NULL;
 
-	assert_int_equal(plan_build_skill(&owner, NULL, at(dir), args, &p, NULL, &err), -1);
+	assert_int_equal(
+	        plan_decide(
+	                &(struct plan_request){ .owner = &owner, .skill = at(dir), .args = args },
+	                &p, NULL, &err),
+	        -1);
 	if (err.code != code || strstr(err.text, part) == NULL) {
 		fail_msg("%d %s: %s", err.code, err.where, err.text);
 	}

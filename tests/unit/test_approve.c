@@ -136,7 +136,7 @@ static enum approval ask(const struct world *w, struct mcp_call *c, char *path)
 /* What a question about it was sealed with. */
 static void seal(struct buf *state, char *path)
 {
-	struct extra_grant one = { the_option, path };
+	struct given one = { the_option, path };
 	const struct approved_for asked = { .v = &one, .n = 1 };
 	const struct approved_for none = { .rounds = 1 };
 	const struct ssb_plan plan = plan_of(NULL, 0);
@@ -294,7 +294,7 @@ static void wishes_by_the_approval(void **state)
 		{ CONSENT_CHANGED, false, true },
 		{ CONSENT_OVER, false, true },
 	};
-	struct extra_grant one = { SSB_OPT_READ, "~/a" };
+	struct given one = { SSB_OPT_READ, (char[]){ "~/a" } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(EACH); i++) {

@@ -7,7 +7,6 @@
 
 #include "consent/consent.h"
 #include "os/marks.h"
-#include "policy/options.h"
 
 static int synced;
 
@@ -61,18 +60,13 @@ static void give(const struct consent_terms *terms, struct lock *ret)
 
 static const struct consent_terms FOR_GOOD = { .by = "a test", .uses = -1 };
 
-static void free_options(struct ssb_options **o)
-{
-	ssb_options_free(*o);
-}
-
 /* Of other bytes, by either way of approving, and when it is over: until it is taken back. */
 static void declined_stays_out(void **state)
 {
 	(void)state;
 	char *list[] = { (char[]){ "read ~/.ssh" }, NULL };
 	const struct string_list declined = { list, 1 };
-	const struct lock_grant notes = { SSB_OPT_READ, (char[]){ "~/notes" } };
+	const struct given notes = { SSB_OPT_READ, (char[]){ "~/notes" } };
 	const struct consent_terms TERMS[] = {
 		FOR_GOOD,
 		{ .by = "x", .uses = -1, .some = true, .grants = &notes, .n_grants = 1 },
@@ -87,20 +81,19 @@ static void declined_stays_out(void **state)
 	give(&first, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(TERMS); i++) {
 		AUTO(lock_done) struct lock l = { 0 };
-		AUTO(free_options) struct ssb_options *o = ssb_options_new();
+		AUTO(consent_found_done) struct consent_found f = { .state = CONSENT_CHANGED };
+		AUTO(consent_word_done) struct consent_word w = { 0 };
 		put("more", i % 2 == 0 ? "a" : "b");
 		give(&TERMS[i], &l);
 		assert_int_equal(l.declined.n, 1);
 		assert_int_equal(l.n_grants, 1);
 		assert_string_equal(l.grants[0].value, "~/notes");
-		/* In a plan only as far as it is asked for. */
-		const struct string_list other = { REQUESTED + 1, 1 };
-		assert_int_equal(consent_stay_out(&l, &other, o, &any, &err), 0);
-		assert_false(any);
-		assert_int_equal(consent_stay_out(&l, &l.asked, o, &any, &err), 0);
-		assert_true(any && o->withhold.n == 1);
-		assert_int_equal(consent_stay_out(&l, &l.asked, o, &any, &err), 0);
-		assert_true(!any && o->withhold.n == 1);
+		/* Whether it holds or not, planning is told. */
+		f.lock = l;
+		l = (struct lock){ 0 };
+		assert_int_equal(consent_by_approval(&owner, &f, false, &w, &err), 0);
+		assert_string_equal(consent_word_plan(&w).declined[0]->v[0], "read ~/.ssh");
+		assert_int_equal(consent_word_plan(&w).n_given[0], 0);
 	}
 	AUTO(lock_done) struct lock l = { 0 };
 	assert_int_equal(consent_revoke(&owner, skill, &any, &err), 0);
@@ -123,24 +116,17 @@ static void of_the_pinned_manifest(void **state)
 	assert_int_equal(err.code, SSB_E_POLICY);
 	give(&FOR_GOOD, NULL);
 	assert_int_equal(consent_look(&owner, skill, &f, &fine), 0);
-	assert_int_equal(consent_hold(&f, &same, &fine), 0);
-	assert_int_equal(f.state, CONSENT_HOLDS);
-	assert_int_equal(consent_hold(&f, &other, &fine), 0);
-	assert_int_equal(f.state, CONSENT_CHANGED);
-	assert_null(other.approved);
+	assert_true(consent_fits(&f.lock, &same));
+	assert_false(consent_fits(&f.lock, &other));
 	/* The same of a script, which each run names anew. */
 	char *path = other.manifest;
-	f.state = CONSENT_HOLDS;
 	free(f.lock.format);
 	f.lock.format = strdup("script");
 	same.format = other.format = SKILL_SCRIPT;
 	memset(f.lock.manifest, 0, sizeof(f.lock.manifest)); /* of another script */
-	assert_int_equal(consent_hold(&f, &same, &fine), 0);
-	assert_int_equal(f.state, CONSENT_HOLDS);
+	assert_true(consent_fits(&f.lock, &same));
 	assert_string_equal(path, same.manifest);
-	assert_int_equal(consent_hold(&f, &other, &fine), 0);
-	assert_int_equal(f.state, CONSENT_CHANGED);
-	plan_approval_free(same.approved);
+	assert_false(consent_fits(&f.lock, &other));
 }
 
 /* From the copy of what was shown; too large for one, it is looked at when it starts. */
@@ -149,7 +135,7 @@ static void once_is_of_what_was_shown(void **state)
 	(void)state;
 	for (int past = 0; past < 2; past++) {
 		AUTO(pinned_done) struct pinned shown = { 0 };
-		AUTO(free_options) struct ssb_options *o = ssb_options_new();
+		AUTO(consent_word_done) struct consent_word w = { 0 };
 		struct ssb_plan plan = plan_of(MANIFEST);
 		struct ssb_plan other = plan_of("A skill");
 		struct ssb_error err = { 0 };
@@ -165,31 +151,33 @@ static void once_is_of_what_was_shown(void **state)
 		}
 		put("code", "one");
 		read_files(&shown);
-		assert_int_equal(consent_once(&owner, skill, &shown, o, &err), 0);
-		assert_int_equal(o->skill_source == NULL, past);
-		assert_int_equal(consent_once_hold(&shown, "me, once", &plan, &err), 0);
-		assert_string_equal(plan.approved->by, "me, once");
-		assert_int_equal(!plan.approved->snapshot, past);
+		assert_int_equal(consent_once(&owner, skill, &shown, "me, once", &w, &err), 0);
+		struct plan_consent c = consent_word_plan(&w);
+		assert_int_equal(c.source == NULL, past);
+		assert_string_equal(c.approval.by, "me, once");
+		assert_int_equal(c.approval.snapshot, !past);
+		plan.approved = &c.approval; /* as planning puts a copy of it there */
+		assert_true(consent_fits_files(&plan, &shown));
 		assert_int_equal(consent_still(&plan, &seen, &err), 0);
 		put("code", "two");
-		assert_int_equal(consent_still(&plan, &later, &changed), -past);
+		assert_int_equal(consent_still(&plan, &later, &changed), past ? -1 : 0);
 		/* Put back, it was another all the same while it ran. */
 		struct ssb_error meanwhile = { 0 };
 		put("code", "one");
 		assert_int_equal(consent_still(&plan, &later, &err), 0);
-		assert_int_equal(consent_still(&plan, &seen, &meanwhile), -past);
+		assert_int_equal(consent_still(&plan, &seen, &meanwhile), past ? -1 : 0);
 		assert_true(!past || strstr(meanwhile.text, "'code' changed during") != NULL);
 		put("code", "two");
-		assert_int_equal(consent_once_hold(&shown, "me", &other, &changed), -1);
+		assert_false(consent_fits_files(&other, &shown));
 		/* Nothing that took their place is copied. */
 		AUTO(pinned_done) struct pinned now = { 0 };
-		AUTO(free_options) struct ssb_options *o2 = ssb_options_new();
+		AUTO(consent_word_done) struct consent_word w2 = { 0 };
 		struct ssb_error late = { 0 };
 		read_files(&now);
 		put("code", "six");
-		assert_int_equal(consent_once(&owner, skill, &now, o2, &late), past ? 0 : -1);
-		assert_null(o2->skill_source);
-		plan_approval_free(plan.approved);
+		assert_int_equal(consent_once(&owner, skill, &now, "me", &w2, &late),
+		                 past ? 0 : -1);
+		assert_null(w2.source);
 	}
 }
 

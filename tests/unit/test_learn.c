@@ -283,7 +283,9 @@ static struct ssb_plan *learning_plan(const char *rest, const struct flag *flags
 	memcpy(o->learn.canary, decoys.canary, sizeof(o->learn.canary));
 	o->learn.stand_ins = decoys.v;
 	o->learn.n_stand_ins = decoys.n;
-	if (plan_build_skill(&owner, o, at("skill"), NULL, &p, NULL, &err) != 0) {
+	if (plan_decide(
+	            &(struct plan_request){ .owner = &owner, .options = o, .skill = at("skill") },
+	            &p, NULL, &err) != 0) {
 		fail_msg("%s", err.text);
 	}
 	ssb_options_free(o);

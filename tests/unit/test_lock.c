@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "consent/lock_json.h"
-#include "policy/options.h"
 
 /* ---- what comes back ------------------------------------------------------------- */
 
@@ -90,80 +89,35 @@ static void expires_by_policy(void **state)
 	}
 }
 
-static void free_options(struct ssb_options **o)
-{
-	ssb_options_free(*o);
-}
-
-static void is_applied(void **state)
+/* What planning is told of an approval that holds, and of one that does not. */
+static void is_told(void **state)
 {
 	(void)state;
 	AUTO(consent_found_done) struct consent_found f = { 0 };
-	AUTO(free_options) struct ssb_options *o = ssb_options_new();
 	struct ssb_plan plan = plan_of();
 	struct ssb_error err = { 0 };
 	struct stat st;
 
 	give(&FOR_GOOD);
-	const struct options_mark mark = options_mark(o);
 	assert_int_equal(consent_look(&owner, skill, &f, &err), 0);
-	assert_int_equal(consent_apply(&owner, &f, o, &err), 0);
-	assert_int_equal(consent_lift(&owner, &f, &plan, o, &err), 0);
-	assert_int_equal(o->read.n, 1);
-	assert_int_equal(o->env.n, 1); /* NOT is in nobody's environment */
-	assert_string_equal(o->env.v[0], "HAVE");
-	assert_int_equal(stat(o->skill_source, &st), 0);
-	assert_int_equal(consent_hold(&f, &plan, &err), 0);
-	assert_int_equal(f.state, CONSENT_HOLDS);
-	assert_string_equal(plan.approved->by, "a test");
-	assert_true(plan.approved->snapshot);
+	assert_true(consent_fits(&f.lock, &plan));
+	for (int holds = 0; holds < 2; holds++) {
+		AUTO(consent_word_done) struct consent_word w = { 0 };
+		f.state = holds ? CONSENT_HOLDS : CONSENT_CHANGED;
+		assert_int_equal(consent_by_approval(&owner, &f, false, &w, &err), 0);
+		struct plan_consent c = consent_word_plan(&w);
+		assert_ptr_equal(c.declined[0], &f.lock.declined);
+		assert_int_equal(c.n_given[0], holds ? 3 : 0);
+		assert_int_equal(c.n_given[1], 0);
+		assert_true((c.source != NULL) == holds && (c.approval.by != NULL) == holds);
+		if (holds) {
+			assert_int_equal(stat(c.source, &st), 0);
+			assert_string_equal(c.approval.by, "a test");
+			assert_true(c.approval.snapshot && !c.approval.counted);
+		}
+	}
 	plan.format = SKILL_SIDECAR; /* the owner has written another manifest since */
-	assert_int_equal(consent_hold(&f, &plan, &err), 0);
-	assert_int_equal(f.state, CONSENT_CHANGED);
-	options_rewind(o, &mark);
-	assert_true(o->read.n == 0 && o->env.n == 0 && o->skill_source == NULL);
-	plan_approval_free(plan.approved);
-}
-
-/* What the policy file denies by now is lifted by nothing that was said before. */
-static void policy_goes_first(void **state)
-{
-	(void)state;
-	AUTO(consent_found_done) struct consent_found f = { 0 };
-	AUTO(free_options) struct ssb_options *o = ssb_options_new();
-	struct refusal denied[] = { REFUSALS[0], WITHHELD[0] };
-	struct ssb_plan plan = plan_of();
-	struct ssb_error err = { 0 };
-
-	give(&FOR_GOOD);
-	denied[0].value = denied[1].value = NULL;
-	plan.refusals = &denied[0];
-	plan.withheld = &denied[1];
-	plan.n_refusals = plan.n_withheld = 1;
-	assert_int_equal(consent_look(&owner, skill, &f, &err), 0);
-	assert_int_equal(f.lock.n_grants, 3);
-	assert_int_equal(consent_lift(&owner, &f, &plan, o, &err), 0);
-	assert_true(o->read.n == 0 && o->env.n == 0);
-}
-
-/* What was granted to be read is no word for what would be written. */
-static void lifts_that_alone(void **state)
-{
-	(void)state;
-	AUTO(consent_found_done) struct consent_found f = { 0 };
-	AUTO(free_options) struct ssb_options *o = ssb_options_new();
-	struct refusal other = REFUSALS[0];
-	struct ssb_plan plan = plan_of();
-	struct ssb_error err = { 0 };
-
-	give(&FOR_GOOD);
-	other.option = SSB_OPT_WRITE;
-	plan.refusals = &other;
-	plan.n_refusals = 1;
-	plan.n_withheld = 0;
-	assert_int_equal(consent_look(&owner, skill, &f, &err), 0);
-	assert_int_equal(consent_lift(&owner, &f, &plan, o, &err), 0);
-	assert_true(o->read.n == 0 && o->write.n == 0 && o->env.n == 0);
+	assert_false(consent_fits(&f.lock, &plan));
 }
 
 /* The owner's own manifest is not among the skill's files: its digest alone tells. */
@@ -177,12 +131,9 @@ static void of_the_owners_manifest(void **state)
 	plan.format = SKILL_SIDECAR;
 	assert_int_equal(consent_give(&owner, skill, &plan, NULL, &FOR_GOOD, &err), 0);
 	assert_int_equal(consent_look(&owner, skill, &f, &err), 0);
-	assert_int_equal(consent_hold(&f, &plan, &err), 0);
-	assert_int_equal(f.state, CONSENT_HOLDS);
+	assert_true(consent_fits(&f.lock, &plan));
 	plan.manifest_digest[0] ^= 1;
-	assert_int_equal(consent_hold(&f, &plan, &err), 0);
-	assert_int_equal(f.state, CONSENT_CHANGED);
-	plan_approval_free(plan.approved);
+	assert_false(consent_fits(&f.lock, &plan));
 }
 
 /* Not what the owner looked at. */
@@ -230,7 +181,7 @@ static void some_at_a_time(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(STEPS); i++) {
 		AUTO(lock_done) struct lock l = { 0 };
 		struct ssb_error err = { 0 };
-		struct lock_grant g = { SSB_OPT_READ, (char *)(uintptr_t)STEPS[i].value };
+		struct given g = { SSB_OPT_READ, (char *)(uintptr_t)STEPS[i].value };
 		const struct consent_terms terms = {
 			.by = "x",
 			.uses = -1,
@@ -257,6 +208,7 @@ static void used_up(void **state)
 {
 	(void)state;
 	AUTO(consent_found_done) struct consent_found f = { 0 };
+	AUTO(consent_word_done) struct consent_word w = { 0 };
 	struct consent_terms terms = FOR_GOOD;
 	struct ssb_plan plan = plan_of();
 	struct ssb_error err = { 0 };
@@ -265,7 +217,9 @@ static void used_up(void **state)
 	terms.uses = 2;
 	give(&terms);
 	assert_int_equal(consent_look(&owner, skill, &f, &err), 0);
-	assert_int_equal(consent_hold(&f, &plan, &err), 0);
+	assert_int_equal(consent_by_approval(&owner, &f, false, &w, &err), 0);
+	struct plan_consent told = consent_word_plan(&w);
+	plan.approved = &told.approval; /* as planning puts a copy of it there */
 	assert_int_equal(consent_use(&owner, &plan, &err), 0);
 	assert_int_equal(look(), CONSENT_HOLDS);
 	assert_int_equal(consent_use(&owner, &plan, &err), 0);
@@ -282,7 +236,6 @@ static void used_up(void **state)
 	put("new", "");
 	give(&terms);
 	assert_int_equal(consent_use(&owner, &plan, &other), -1);
-	plan_approval_free(plan.approved);
 }
 
 /* All at the same moment; how many had it. */
@@ -360,9 +313,7 @@ int main(void)
 		T(comes_back),
 		T(states),
 		T(expires_by_policy),
-		T(is_applied),
-		T(policy_goes_first),
-		T(lifts_that_alone),
+		T(is_told),
 		T(of_the_owners_manifest),
 		T(of_what_was_shown),
 		T(used_up),

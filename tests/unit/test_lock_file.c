@@ -414,10 +414,11 @@ static void grants_have_a_bound(void **state)
 
 	for (int i = 0; i < MAX_GRANTS; i++) {
 		snprintf(value, sizeof(value), "/%d", i);
-		assert_int_equal(lock_grant_add(&l, SSB_OPT_READ, value), 0);
+		assert_int_equal(given_add(&l.grants, &l.n_grants, SSB_OPT_READ, value), 0);
 	}
-	assert_int_equal(lock_grant_add(&l, SSB_OPT_READ, "/0"), 0); /* it is there */
-	assert_int_equal(lock_grant_add(&l, SSB_OPT_WRITE, "/0"), -1);
+	assert_int_equal(given_add(&l.grants, &l.n_grants, SSB_OPT_READ, "/0"),
+	                 0); /* it is there */
+	assert_int_equal(given_add(&l.grants, &l.n_grants, SSB_OPT_WRITE, "/0"), -1);
 	assert_int_equal(l.n_grants, MAX_GRANTS);
 }
 

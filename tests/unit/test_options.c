@@ -269,47 +269,6 @@ static void test_words(void **state)
 	ssb_options_free(o);
 }
 
-/* What is owned is the copy's own: none of it is the other's, or is gone with it. */
-static void test_copy(void **state)
-{
-	struct ssb_options *o = ssb_options_new();
-	struct ssb_error err = { 0 };
-
-	(void)state;
-	assert_non_null(o);
-	struct string_list *lists[] = { &o->read, &o->write,    &o->net,
-		                        &o->env,  &o->withhold, &o->allow_private };
-	char **texts[] = { &o->policy_file, &o->trace_output, &o->rootfs, &o->workdir,
-		           &o->skill_source };
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		assert_int_equal(string_list_add(lists[i], "item", 1), 0);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		*texts[i] = strdup("text");
-	}
-	assert_int_equal(set(o, SSB_OPT_MEMORY, "99M", &err), 0);
-	struct ssb_options *copy = options_copy(o);
-	assert_non_null(copy);
-	const struct string_list *theirs[] = { &copy->read, &copy->write,    &copy->net,
-		                               &copy->env,  &copy->withhold, &copy->allow_private };
-	char *const *words[] = { &copy->policy_file, &copy->trace_output, &copy->rootfs,
-		                 &copy->workdir, &copy->skill_source };
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		assert_ptr_not_equal(theirs[i]->v, lists[i]->v);
-		assert_int_equal(theirs[i]->n, 1);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		assert_ptr_not_equal(*words[i], *texts[i]);
-	}
-	ssb_options_free(o);
-	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-		assert_string_equal(*words[i], "text");
-		assert_string_equal(theirs[i]->v[0], "item");
-	}
-	assert_int_equal(copy->res.memory_mb, 99);
-	ssb_options_free(copy);
-}
-
 static void test_layer_names(void **state)
 {
 	(void)state;
@@ -325,7 +284,7 @@ int main(void)
 		cmocka_unit_test(test_numbers),           cmocka_unit_test(test_bad_values),
 		cmocka_unit_test(test_lists_are_bounded), cmocka_unit_test(test_net),
 		cmocka_unit_test(test_allow_private),     cmocka_unit_test(test_words),
-		cmocka_unit_test(test_layer_names),       cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_layer_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

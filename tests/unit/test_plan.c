@@ -90,7 +90,10 @@ static void test_env(void **state)
 	struct ssb_error err = { 0 };
 	struct ssb_plan *none = NULL;
 	char *argv[] = { (char[]){ "true" }, NULL };
-	assert_int_equal(plan_build_command(&owner, o, argv, &none, NULL, &err), -1);
+	assert_int_equal(
+	        plan_decide(&(struct plan_request){ .owner = &owner, .options = o, .args = argv },
+	                    &none, NULL, &err),
+	        -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
 	assert_null(none);
 	ssb_options_free(o);
@@ -223,7 +226,9 @@ static void test_skill_places(void **state)
 
 	policy(NULL);
 	write_file(at("u/skillsandbox.yaml"), HEAD NOTHING, 0644);
-	assert_int_equal(plan_build_skill(&owner, NULL, home, NULL, &p, NULL, &err), 0);
+	assert_int_equal(plan_decide(&(struct plan_request){ .owner = &owner, .skill = home }, &p,
+	                             NULL, &err),
+	                 0);
 	assert_int_equal(p->n_refusals, 1);
 	assert_int_equal(p->n_grants, 0);
 	ssb_plan_free(p);
@@ -233,13 +238,17 @@ static void test_skill_places(void **state)
 	assert_int_equal(mkdir(at("u/.claude"), 0755), 0);
 	assert_int_equal(mkdir(at("u/.claude/w"), 0755), 0);
 	write_file(at("u/.claude/w/skillsandbox.yaml"), HEAD NOTHING, 0644);
-	assert_int_equal(plan_build_skill(&owner, NULL, at("u/.claude/w"), NULL, &p, NULL, &err),
-	                 0);
+	assert_int_equal(
+	        plan_decide(&(struct plan_request){ .owner = &owner, .skill = at("u/.claude/w") },
+	                    &p, NULL, &err),
+	        0);
 	assert_int_equal(p->n_refusals, 0);
 	ssb_plan_free(p);
 
 	p = NULL;
-	assert_int_equal(plan_build_skill(&owner, NULL, at("none"), NULL, &p, NULL, &err), -1);
+	assert_int_equal(plan_decide(&(struct plan_request){ .owner = &owner, .skill = at("none") },
+	                             &p, NULL, &err),
+	                 -1);
 	assert_int_equal(err.code, SSB_E_NOT_FOUND);
 	assert_null(p);
 
@@ -316,14 +325,20 @@ static void test_argument_bounds(void **state)
 	for (size_t i = 0; i <= MAX_ARGS; i++) {
 		argv[i] = (char *)(uintptr_t) "x";
 	}
-	assert_int_equal(plan_build_command(&owner, NULL, argv, &p, NULL, &err), -1);
+	assert_int_equal(plan_decide(&(struct plan_request){ .owner = &owner, .args = argv }, &p,
+	                             NULL, &err),
+	                 -1);
 	assert_int_equal(err.code, SSB_E_LIMIT);
 	argv[MAX_ARGS] = NULL;
-	assert_int_equal(plan_build_command(&owner, NULL, argv, &p, NULL, &err), 0);
+	assert_int_equal(plan_decide(&(struct plan_request){ .owner = &owner, .args = argv }, &p,
+	                             NULL, &err),
+	                 0);
 	ssb_plan_free(p);
 	argv[0] = NULL;
 	err = (struct ssb_error){ 0 };
-	assert_int_equal(plan_build_command(&owner, NULL, argv, &p, NULL, &err), -1);
+	assert_int_equal(plan_decide(&(struct plan_request){ .owner = &owner, .args = argv }, &p,
+	                             NULL, &err),
+	                 -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
 	free(argv);
 }

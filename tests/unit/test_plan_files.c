@@ -448,7 +448,10 @@ static struct ssb_plan *skill_named(const char *name, const char *rest)
 	snprintf(text, sizeof(text),
 	         "skill: {name: '%s', version: '1'}\nentrypoint: {command: sh}\n%s", name, rest);
 	write_file(at("skill/skillsandbox.yaml"), text, 0644);
-	assert_int_equal(plan_build_skill(&owner, NULL, at("skill"), NULL, &p, NULL, &err), 0);
+	assert_int_equal(
+	        plan_decide(&(struct plan_request){ .owner = &owner, .skill = at("skill") }, &p,
+	                    NULL, &err),
+	        0);
 	return p;
 }
 
@@ -750,7 +753,9 @@ static struct ssb_plan *skill_by(const char *entry, const struct flag *flags)
 	snprintf(text, sizeof(text),
 	         NOTHING "skill: {name: s, version: '1'}\nentrypoint: {command: %s}\n", entry);
 	write_file(at("skill/skillsandbox.yaml"), text, 0644);
-	if (plan_build_skill(&owner, o, at("skill"), NULL, &p, NULL, &err) != 0) {
+	if (plan_decide(
+	            &(struct plan_request){ .owner = &owner, .options = o, .skill = at("skill") },
+	            &p, NULL, &err) != 0) {
 		fail_msg("%s: %s", err.where, err.text);
 	}
 	ssb_options_free(o);

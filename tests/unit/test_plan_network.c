@@ -73,31 +73,6 @@ static void test_spoken(void **state)
 	ssb_plan_free(p);
 }
 
-/* A word that was taken out before requests told what is spoken. */
-static void test_asks(void **state)
-{
-	char *v[] = { (char[]){ "read ~/x/tls" }, (char[]){ "connect to a.example:9000/tls" },
-		      (char[]){ "connect to b.example:443/http" },
-		      (char[]){ "connect to c.example:53/udp" } };
-	const struct string_list requested = { v, ARRAY_LEN(v) };
-	static const char *const YES[] = { "read ~/x/tls", "connect to a.example:9000/tls",
-		                           "connect to a.example:9000", "connect to b.example" };
-	static const char *const NO[] = { "read ~/x",
-		                          "connect to a.example:9000/http",
-		                          "connect to a.example",
-		                          "connect to b.example:443/tls",
-		                          "connect to c.example:53",
-		                          "" };
-	(void)state;
-
-	for (size_t i = 0; i < ARRAY_LEN(YES); i++) {
-		assert_true(plan_asks(&requested, YES[i]));
-	}
-	for (size_t i = 0; i < ARRAY_LEN(NO); i++) {
-		assert_false(plan_asks(&requested, NO[i]));
-	}
-}
-
 static void test_literals(void **state)
 {
 	static const char ASKS[] = EGRESS("{domain: api.example.com}, {domain: 192.0.2.1}");
@@ -294,7 +269,8 @@ static void test_policy_values(void **state)
 		struct ssb_error err = { 0 };
 		struct ssb_plan *p = NULL;
 		policy(BAD[i].text);
-		if (plan_build_command(&owner, NULL, argv, &p, NULL, &err) == 0) {
+		if (plan_decide(&(struct plan_request){ .owner = &owner, .args = argv }, &p, NULL,
+		                &err) == 0) {
 			fail_msg("taken: %s", BAD[i].text);
 		}
 		if (strstr(err.where, BAD[i].where) == NULL) {
@@ -321,7 +297,7 @@ static struct ssb_plan *with_ranges(unsigned n)
 	}
 	buf_adds(&text, "]}\n");
 	policy(text.data);
-	(void)plan_build_command(&owner, NULL, argv, &p, NULL, &err);
+	(void)plan_decide(&(struct plan_request){ .owner = &owner, .args = argv }, &p, NULL, &err);
 	policy(NULL);
 	return p;
 }
@@ -527,7 +503,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_spoken),
-		cmocka_unit_test(test_asks),
 		cmocka_unit_test(test_literals),
 		cmocka_unit_test(test_literal_ports),
 		cmocka_unit_test(test_ranges),

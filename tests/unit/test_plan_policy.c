@@ -240,7 +240,8 @@ static void test_policy_errors(void **state)
 		struct ssb_error err = { 0 };
 		struct ssb_plan *p = NULL;
 		write_file(at("cfg/policy.yaml"), BAD[i].text, BAD[i].mode);
-		if (plan_build_command(&owner, NULL, argv, &p, NULL, &err) == 0) {
+		if (plan_decide(&(struct plan_request){ .owner = &owner, .args = argv }, &p, NULL,
+		                &err) == 0) {
 			fail_msg("taken: %s", BAD[i].text);
 		}
 		assert_int_equal(err.code, SSB_E_POLICY);
@@ -259,11 +260,16 @@ static void test_policy_errors(void **state)
 	assert_int_equal(mkfifo(at("cfg/policy.yaml"), 0600), 0);
 	struct ssb_error err = { 0 };
 	struct ssb_plan *p = NULL;
-	assert_int_equal(plan_build_command(&owner, NULL, argv, &p, NULL, &err), -1);
+	assert_int_equal(plan_decide(&(struct plan_request){ .owner = &owner, .args = argv }, &p,
+	                             NULL, &err),
+	                 -1);
 	policy(NULL);
 	struct ssb_options *o = options(FLAGS({ SSB_OPT_POLICY_FILE, "/no/such/file" }));
 	err = (struct ssb_error){ 0 };
-	assert_int_equal(plan_build_command(&owner, o, argv, &p, NULL, &err), -1);
+	assert_int_equal(
+	        plan_decide(&(struct plan_request){ .owner = &owner, .options = o, .args = argv },
+	                    &p, NULL, &err),
+	        -1);
 	assert_int_equal(err.code, SSB_E_POLICY);
 	ssb_options_free(o);
 }

@@ -116,9 +116,9 @@ static void each_wish_has_its_own(void **state)
 	const struct string_list a = { arg, 1 };
 	const struct string_list b = { arg_b, 1 };
 	const struct string_list after = { digest_two, 1 };
-	const struct extra_grant read = { SSB_OPT_READ, "/usr/a" };
-	const struct extra_grant write = { SSB_OPT_WRITE, "/usr/a" };
-	const struct extra_grant elsewhere = { SSB_OPT_READ, "/usr/b" };
+	const struct given read = { SSB_OPT_READ, (char[]){ "/usr/a" } };
+	const struct given write = { SSB_OPT_WRITE, (char[]){ "/usr/a" } };
+	const struct given elsewhere = { SSB_OPT_READ, (char[]){ "/usr/b" } };
 	const struct plan_wish all[] = {
 		{ .skill = &s },
 		{ .skill = &other },
@@ -348,7 +348,6 @@ static void leaves_the_flags(void **state)
 	world_skill(w, "s", "{}", "true");
 	owner->workdir = strdup("/tmp");
 	owner->trace_output = strdup("/record");
-	owner->skill_source = strdup("/nowhere");
 	owner->tty = TTY_YES;
 	assert_int_equal(ssb_options_set(owner, SSB_OPT_READ, notes, &err), 0);
 	for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
@@ -362,7 +361,6 @@ static void leaves_the_flags(void **state)
 		assert_int_equal(p->tty, TTY_NO);
 		assert_string_equal(owner->workdir, "/tmp"); /* and is freed once */
 		assert_string_equal(owner->trace_output, "/record");
-		assert_string_equal(owner->skill_source, "/nowhere");
 		assert_int_equal(owner->tty, TTY_YES);
 		assert_int_equal(owner->read.n, 1);
 		assert_string_equal(owner->read.v[0], notes);
@@ -508,8 +506,7 @@ static void has_what_the_owner_gave(void **state)
 {
 	struct world *w = *state;
 	AUTO(skill_done) struct skill skill = skill_at(w, "s");
-	auto_free char *ssh = world_path(w, "home/.ssh");
-	const struct extra_grant extra = { SSB_OPT_READ, ssh };
+	const struct given extra = { SSB_OPT_READ, (char[]){ "~/.ssh" } }; /* as it is offered */
 	const struct plan_wish plain = { .skill = &skill };
 	const struct plan_wish given = { .skill = &skill, .extra = &extra, .n_extra = 1 };
 	struct ssb_error err = { 0 };

@@ -46,7 +46,8 @@ static struct ssb_plan *plan_of(const char *dir, const struct flag *flags)
 	struct ssb_plan *p = NULL;
 	struct ssb_options *o = options(flags);
 
-	if (plan_build_skill(&owner, o, dir, NULL, &p, NULL, &err) != 0) {
+	if (plan_decide(&(struct plan_request){ .owner = &owner, .options = o, .skill = dir }, &p,
+	                NULL, &err) != 0) {
 		fail_msg("%s: %s", err.where, err.text);
 	}
 	ssb_options_free(o);
@@ -140,7 +141,9 @@ static void test_not_in_a_skills_own(void **state)
 	sidecar(NULL);
 	snprintf(text, sizeof(text), "skill: {name: w, version: '1', directory: %s}\n" ASKS, one);
 	write_file(at("mine/weather/skillsandbox.yaml"), text, 0644);
-	assert_int_equal(plan_build_skill(&owner, NULL, one, NULL, &p, NULL, &err), -1);
+	assert_int_equal(plan_decide(&(struct plan_request){ .owner = &owner, .skill = one }, &p,
+	                             NULL, &err),
+	                 -1);
 	assert_int_equal(err.code, SSB_E_MANIFEST);
 	assert_non_null(strstr(err.text, "skill.directory"));
 	assert_non_null(strstr(err.where, ":1:"));
@@ -163,7 +166,10 @@ static void test_one_that_cannot_be_opened(void **state)
 	policy(NULL);
 	assert_int_equal(unlink(at("cfg/skills/weather.yaml")), 0);
 	assert_int_equal(symlink("weather.yaml", at("cfg/skills/weather.yaml")), 0);
-	assert_int_equal(plan_build_skill(&owner, o, one, NULL, &p, NULL, &err), -1);
+	assert_int_equal(
+	        plan_decide(&(struct plan_request){ .owner = &owner, .options = o, .skill = one },
+	                    &p, NULL, &err),
+	        -1);
 	assert_int_equal(err.sys_errno, ELOOP);
 	assert_int_equal(unlink(at("cfg/skills/weather.yaml")), 0);
 	ssb_options_free(o);

@@ -193,7 +193,6 @@ static void test_source(void **state)
 	const char *dir = fresh();
 	struct ssb_error err = { 0 };
 	struct ssb_plan *p = NULL;
-	struct ssb_options *o = ssb_options_new();
 	char *args[] = { (char[]){ "old.py" }, NULL };
 	(void)state;
 
@@ -202,8 +201,11 @@ static void test_source(void **state)
 	put(dir, "SKILL.md", "---\nname: new\n---\n", 0644);
 	put("state/copy", "SKILL.md", "---\nname: old\n---\n", 0644);
 	put("state/copy", "old.py", "", 0644);
-	o->skill_source = strdup(at("state/copy"));
-	if (plan_build_skill(&owner, o, at(dir), args, &p, NULL, &err) != 0) {
+	if (plan_decide(&(struct plan_request){ .owner = &owner,
+	                                        .skill = at(dir),
+	                                        .args = args,
+	                                        .consent = { .source = at("state/copy") } },
+	                &p, NULL, &err) != 0) {
 		fail_msg("%s: %s", err.where, err.text);
 	}
 	assert_int_equal(p->n_refusals, 0);
@@ -216,7 +218,6 @@ static void test_source(void **state)
 	snprintf(file, sizeof(file), "%s/SKILL.md", dir);
 	assert_string_equal(p->manifest, at(file));
 	ssb_plan_free(p);
-	ssb_options_free(o);
 	refused_with(dir, args, SSB_E_NOT_FOUND, "old.py"); /* it is not in the skill itself */
 }
 

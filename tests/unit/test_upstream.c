@@ -313,7 +313,8 @@ static void test_policy_errors(void **state)
 		struct ssb_error err = { 0 };
 		struct ssb_plan *p = NULL;
 		policy(BAD[i].text);
-		if (plan_build_command(&owner, NULL, argv, &p, NULL, &err) == 0) {
+		if (plan_decide(&(struct plan_request){ .owner = &owner, .args = argv }, &p, NULL,
+		                &err) == 0) {
 			fail_msg("taken: %s", BAD[i].text);
 		}
 		if (strstr(err.where, BAD[i].where) == NULL ||
