@@ -104,8 +104,8 @@ static char **skill_env(const struct stage *s)
 static bool next_file(const char **path, const char *name, char ret[PATH_MAX])
 {
 	size_t n = strcspn(*path, ":");
-	int len = snprintf(ret, PATH_MAX, "%.*s/%s", n == 0 ? 1 : (int)n, n == 0 ? "." : *path,
-	                   name);
+	int len =
+	        snprintf(ret, PATH_MAX, "%.*s/%s", n == 0 ? 1 : (int)n, n == 0 ? "." : *path, name);
 
 	*path += n + ((*path)[n] == ':');
 	return len >= 0 && len < PATH_MAX;
