@@ -280,22 +280,23 @@ def compare(expected, lines):
         if "repeat_of" in line:
             repeats[line["repeat_of"]] = repeats.get(line["repeat_of"], 0) + line["count"]
     told = [x for x in lines if x["kind"] not in ASIDE and "repeat_of" not in x]
-    used, maybe, at = [], [], 0
+    used, later, at = [], [], 0
     for e in expected:
         why = differs(e, told[at]) or first_differs(e, told[at]) if at < len(told) else "no line left"
         if not why:
             used.append(told[at])
             at += 1
             continue
-        if e.optional:
-            maybe.append(e)
+        if e.optional or e.vague:  # exact ones choose first
+            later.append(e)
         elif not repeated(e, used, repeats):
             got = told[at].get("message", "") if at < len(told) else "nothing"
             faults.append(f"expected {e}\n      line {told[at]['seq'] if at < len(told) else '-'}"
                           f" says {got[:300]!r}: {why}")
             break
-    for e in maybe:
-        repeated(e, used, repeats)
+    for e in later:
+        if not repeated(e, used, repeats) and not e.optional:
+            faults.append(f"expected {e}\n      no line, and none is repeated for it")
     faults += [f"line {x['seq']} names what did not happen: {x.get('message', x)!r:.300}"
                for x in told[at:at + 1] if not faults]
     faults += [f"line {seq} is repeated {n} times more than it happened"
