@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "base/limits.h"
 #include "cli/options.h"
+#include "policy/plan.h"
 #include "skillsandbox.h"
 
 /* Every exit status of the program; a skill's own passes through. */
@@ -105,6 +106,7 @@ struct request {
 	size_t n_best_effort;
 	char *skills[MAX_SERVED]; /* of --skills, --against; borrowed */
 	size_t n_skills;
+	struct owner owner; /* request_owner() */
 };
 
 static inline bool request_has(const struct request *r, enum cli_flag flag)
@@ -186,6 +188,8 @@ extern const size_t N_FLAGS;
 /* Fills `r` from the words after the command's name. */
 int request_parse(struct request *r, const struct command *c, char **argv, struct ssb_error *err);
 void request_done(struct request *r);
+/* The caller's settings, loaded when they are first asked for. NULL: *err says why. */
+const struct owner *request_owner(struct request *r, struct ssb_error *err);
 /* Freezes the plan that the operands and flags ask for. Findings are printed;
  * on failure the error too, and *ret_status is the exit status. `fallback`
  * (may be NULL) is the command where no operand was given. */

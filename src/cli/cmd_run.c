@@ -13,7 +13,6 @@
 #include "consent/consent.h"
 #include "consent/lock.h"
 #include "os/file.h"
-#include "policy/owner.h"
 #include "session/keeper.h"
 
 /* One line, the last on standard error: the streams are the skill's. */
@@ -149,22 +148,22 @@ static int refuse(const struct request *r, size_t refusals)
 	return request_fail(r, &err, EXIT_SANDBOX);
 }
 
-static int start_run(const struct request *r, const struct ssb_plan *plan)
+static int start_run(struct request *r, const struct ssb_plan *plan)
 {
-	AUTO(owner_done) struct owner owner = { 0 };
 	struct ssb_error err = { 0 };
+	const struct owner *owner = request_owner(r, &err);
 
-	if (owner_load(&owner, &err) != 0) {
+	if (owner == NULL) {
 		return request_fail(r, &err, exit_from_error(&err, true));
 	}
 	/* An approval may be for so many runs; and its copy stays for as long as this one. */
-	if (plan->approved != NULL && consent_use(&owner, plan, &err) != 0) {
+	if (plan->approved != NULL && consent_use(owner, plan, &err) != 0) {
 		return request_fail(r, &err, EXIT_SANDBOX);
 	}
-	int status = run_plan(r, plan, &owner);
+	int status = run_plan(r, plan, owner);
 	/* Old copies go when a run from one has ended: a plain command pays nothing for them. */
 	if (plan->approved != NULL && plan->approved->snapshot) {
-		snapshot_tidy(&owner);
+		snapshot_tidy(owner);
 	}
 	return status;
 }

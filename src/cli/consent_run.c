@@ -15,7 +15,7 @@
 
 struct asking {
 	struct request *r;
-	struct owner owner;
+	const struct owner *owner;
 	char *dir; /* real */
 	struct consent_found found;
 	struct consent_word word; /* what planning is told of it */
@@ -27,7 +27,6 @@ struct asking {
 
 static void asking_done(struct asking *a)
 {
-	owner_done(&a->owner);
 	free(a->dir);
 	consent_word_done(&a->word);
 	consent_found_done(&a->found);
@@ -61,7 +60,7 @@ static int plan(struct asking *a, struct ssb_error *err)
 	if (args[0] != NULL && strcmp(args[0], "--") == 0) {
 		args++;
 	}
-	const struct plan_request q = { .owner = &a->owner,
+	const struct plan_request q = { .owner = a->owner,
 		                        .options = a->r->options,
 		                        .skill = v[0],
 		                        .args = args,
@@ -83,14 +82,14 @@ static int plan(struct asking *a, struct ssb_error *err)
 static int plan_by_found(struct asking *a, struct ssb_error *err)
 {
 	consent_word_done(&a->word);
-	return consent_by_approval(&a->owner, &a->found, false, &a->word, err) != 0 ? -1
-	                                                                            : plan(a, err);
+	return consent_by_approval(a->owner, &a->found, false, &a->word, err) != 0 ? -1
+	                                                                           : plan(a, err);
 }
 
 static int plan_by_approval(struct asking *a, struct ssb_error *err)
 {
 	consent_found_done(&a->found);
-	if (consent_look(&a->owner, a->dir, &a->found, err) != 0 || plan_by_found(a, err) != 0) {
+	if (consent_look(a->owner, a->dir, &a->found, err) != 0 || plan_by_found(a, err) != 0) {
 		return -1;
 	}
 	if (a->found.state != CONSENT_HOLDS || consent_fits(&a->found.lock, a->p->plan)) {
@@ -133,7 +132,7 @@ static void say_left_out(const struct asking *a)
 
 	for (size_t i = 0; i < plan->n_withheld; i++) {
 		const struct refusal *w = &plan->withheld[i];
-		if (w->value != NULL && owner_getenv(&a->owner, w->value) != NULL) {
+		if (w->value != NULL && owner_getenv(a->owner, w->value) != NULL) {
 			say_notef("withheld: %s: it is no part of the approval; %s", w->what,
 			          w->remedy);
 		}
@@ -202,7 +201,7 @@ static int decide(struct asking *a, struct ssb_error *err)
 	struct consent_word answered = { 0 };
 
 	a->answer =
-	        consent_ask(a->r, &a->owner, a->dir, &a->found, a->p->plan, &answered, &a->shown);
+	        consent_ask(a->r, a->owner, a->dir, &a->found, a->p->plan, &answered, &a->shown);
 	switch (a->answer) {
 	case ANSWER_ONCE:
 		consent_word_done(&a->word);
@@ -259,7 +258,8 @@ int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err
 {
 	AUTO(asking_done) struct asking a = { .r = r, .p = inout };
 
-	if (owner_load(&a.owner, err) != 0) {
+	a.owner = request_owner(r, err);
+	if (a.owner == NULL) {
 		return -1;
 	}
 	a.dir = realpath(r->operands.v[0], NULL);

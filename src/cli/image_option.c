@@ -7,7 +7,6 @@
 #include "base/own.h"
 #include "image/image.h"
 #include "policy/options.h"
-#include "policy/owner.h"
 
 static bool has_path(const struct ssb_options *o)
 {
@@ -40,7 +39,6 @@ static int set(struct request *r, struct image *i, struct ssb_error *err)
 
 int image_option(struct request *r, struct ssb_error *err)
 {
-	AUTO(owner_done) struct owner owner = { 0 };
 	AUTO(image_done) struct image image = { 0 };
 
 	if (!request_has(r, FLAG_IMAGE) || r->options == NULL) {
@@ -50,8 +48,8 @@ int image_option(struct request *r, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_USAGE, 0, "--image",
 		                "it is a root file system too: give --image or --rootfs");
 	}
-	return owner_load(&owner, err) != 0 ||
-	                       image_use(&owner, request_value(r, FLAG_IMAGE), &image, err) != 0
+	const struct owner *owner = request_owner(r, err);
+	return owner == NULL || image_use(owner, request_value(r, FLAG_IMAGE), &image, err) != 0
 	               ? -1
 	               : set(r, &image, err);
 }

@@ -11,6 +11,8 @@
 #include "cli/consent_run.h"
 #include "cli/image_option.h"
 #include "cli/say.h"
+#include "policy/decide.h"
+#include "policy/owner.h"
 
 int exit_from_error(const struct ssb_error *err, bool named_program)
 {
@@ -79,6 +81,12 @@ void request_done(struct request *r)
 {
 	ssb_options_free(r->options);
 	r->options = NULL;
+	owner_done(&r->owner);
+}
+
+const struct owner *request_owner(struct request *r, struct ssb_error *err)
+{
+	return r->owner.home != NULL || owner_load(&r->owner, err) == 0 ? &r->owner : NULL;
 }
 
 static void failure_json(int status, const struct ssb_error *err)
@@ -147,7 +155,10 @@ static int plan_bare(struct request *r, char *const fallback[], struct planned *
 		return ssb_fail(err, SSB_E_USAGE, 0, "", "%s needs %s", r->command->name,
 		                r->operands.dashes ? "a command after --" : "a DIR, or -- CMD");
 	}
-	return ssb_plan_command(r->options, argv, &p->plan, p->diags, err);
+	const struct plan_request q = { .owner = request_owner(r, err),
+		                        .options = r->options,
+		                        .args = argv };
+	return q.owner != NULL ? plan_decide(&q, &p->plan, p->diags, err) : -1;
 }
 
 static void planned_done(struct planned *p)
