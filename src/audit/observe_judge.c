@@ -20,34 +20,11 @@
 #include "policy/danger.h"
 #include "policy/paths.h"
 #include "policy/protect.h"
-
-enum zone {
-	ZONE_SYSTEM,  /* the host's, whole, to be read */
-	ZONE_PRIVATE, /* the run's own */
-	ZONE_KERNEL,  /* /proc and /dev, such as the sandbox has them */
-	ZONE_PARTIAL, /* the sandbox has a few of its names; programs ask for many */
-	ZONE_READ,    /* granted */
-	ZONE_WRITE,
-	ZONE_OUTSIDE,
-};
-
-static const struct {
-	const char *path;
-	enum zone zone;
-} ZONES[] = {
-	{ "/usr", ZONE_SYSTEM },      { "/bin", ZONE_SYSTEM },   { "/sbin", ZONE_SYSTEM },
-	{ "/lib", ZONE_SYSTEM },      { "/lib32", ZONE_SYSTEM }, { "/lib64", ZONE_SYSTEM },
-	{ "/libx32", ZONE_SYSTEM },   { "/tmp", ZONE_PRIVATE },  { "/var/tmp", ZONE_PRIVATE },
-	{ "/dev/shm", ZONE_PRIVATE }, { "/proc", ZONE_KERNEL },  { "/dev", ZONE_KERNEL },
-	{ "/etc", ZONE_PARTIAL },     { "/var", ZONE_PARTIAL },  { "/run", ZONE_PARTIAL },
-	{ "/sys", ZONE_PARTIAL },     { "/opt", ZONE_PARTIAL },  { "/selinux", ZONE_PARTIAL },
-};
+#include "policy/view.h"
 
 static const char *const ZONE_RULES[] = {
-	[ZONE_SYSTEM] = "system",
-	[ZONE_PRIVATE] = "private",
-	[ZONE_KERNEL] = "kernel",
-	[ZONE_PARTIAL] = "system",
+	[ZONE_SYSTEM] = "system",  [ZONE_PRIVATE] = "private", [ZONE_KERNEL] = "kernel",
+	[ZONE_PARTIAL] = "system", [ZONE_OUTSIDE] = NULL,
 };
 
 /* How much of `path` the place covers; 0: none. */
@@ -68,11 +45,11 @@ static enum zone zone_of(const struct ssb_plan *plan, const char *path, const ch
 	enum zone zone = ZONE_OUTSIDE;
 	size_t best = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(ZONES); i++) {
-		size_t n = covers(ZONES[i].path, path);
+	for (size_t i = 0; i < VIEW_ZONES; i++) {
+		size_t n = covers(VIEW[i].path, path);
 		if (n > best) {
 			best = n;
-			zone = ZONES[i].zone;
+			zone = VIEW[i].zone;
 			*ret_rule = ZONE_RULES[zone];
 		}
 	}

@@ -12,6 +12,7 @@
 #include "policy/paths.h"
 #include "policy/protect.h"
 #include "policy/secrets.h"
+#include "policy/view.h"
 #include "skill/skill.h"
 
 #define FEW_PORTS 4
@@ -321,7 +322,7 @@ static void look_for(struct lint *l, const struct mtext *t, const char *file, in
 {
 	const char *path = in_skill(t->s);
 
-	if (path != NULL ? !is_there(dir_fd, path) : !path_is_system(t->s)) {
+	if (path != NULL ? !is_there(dir_fd, path) : !view_is_system(t->s)) {
 		lint_add(l, LINT_ENTRYPOINT, file, t->line, "'%s' is not in the skill", t->s);
 	}
 }

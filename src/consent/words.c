@@ -7,6 +7,7 @@
 #include "base/own.h"
 #include "consent/words_priv.h"
 #include "policy/paths.h"
+#include "policy/view.h"
 
 static void ability_done(struct ability *a)
 {
@@ -80,7 +81,7 @@ static enum ability_rank rank_of(const struct ssb_plan *p, const struct ability 
 	}
 	if (a->kind == ABILITY_READ) {
 		return a->secret || is_home(p, a->value) ? RANK_PERSONAL
-		       : path_is_system(a->value) || path_beneath(a->value, "/etc") != NULL
+		       : view_is_system(a->value) || path_beneath(a->value, "/etc") != NULL
 		               ? RANK_SYSTEM
 		               : RANK_READ;
 	}

@@ -6,6 +6,7 @@
 #include "egress/table.h"
 #include "learn/propose.h"
 #include "policy/paths.h"
+#include "policy/view.h"
 
 static bool has_port(const struct egress_rule *r, uint16_t port)
 {
@@ -90,7 +91,7 @@ bool manifest_covers(const struct manifest *m, const char *home, const struct ne
 	case NEED_NETWORK:
 		return network_covers(m, n);
 	case NEED_READ:
-		return path_is_system(n->value) || list_covers(&m->read, home, n) ||
+		return view_is_system(n->value) || list_covers(&m->read, home, n) ||
 		       list_covers(&m->write, home, n);
 	case NEED_WRITE:
 		return list_covers(&m->write, home, n);

@@ -20,6 +20,7 @@
 #include "os/tree.h"
 #include "policy/danger.h"
 #include "policy/paths.h"
+#include "policy/view.h"
 
 #define CANARY_HEAD "ssbcanary"
 
@@ -154,20 +155,7 @@ static int make_secrets(const struct decoys *d, const char *path, const char *co
 /* Where the sandbox has its own, or the kernel has. */
 static bool is_taken(const char *path)
 {
-	static const char *const PLACES[] = { "/etc", "/proc", "/sys", "/dev", "/run", "/skill" };
-	static const char *const THEMSELVES[] = { "/", "/tmp", "/var", "/var/tmp", "/home" };
-
-	for (size_t i = 0; i < ARRAY_LEN(PLACES); i++) {
-		if (path_beneath(path, PLACES[i]) != NULL) {
-			return true;
-		}
-	}
-	for (size_t i = 0; i < ARRAY_LEN(THEMSELVES); i++) {
-		if (strcmp(path, THEMSELVES[i]) == 0) {
-			return true;
-		}
-	}
-	return path_is_system(path);
+	return view_claimed(path, VIEW_OURS | VIEW_ITSELF);
 }
 
 static bool is_known(const struct decoys *d, const char *target, enum access access)

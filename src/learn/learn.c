@@ -17,6 +17,7 @@
 #include "policy/decide.h"
 #include "policy/danger.h"
 #include "policy/paths.h"
+#include "policy/view.h"
 #include "sandbox/sandbox.h"
 
 /* Ports of services that answer by name. What is dialled on others is seen by the
@@ -342,7 +343,7 @@ static int may_be_shown(const struct learner *t, struct asks **asks, const char 
 {
 	auto_free char *why = NULL;
 
-	*ret = access(path, R_OK) == 0 && !path_is_system(path) &&
+	*ret = access(path, R_OK) == 0 && !view_is_system(path) &&
 	       path_beneath(path, t->s->dir) == NULL &&
 	       danger_named(t->s->owner->home, path) == NULL;
 	if (!*ret) {

@@ -16,6 +16,7 @@
 #include "os/file.h"
 #include "policy/build.h"
 #include "policy/owner.h"
+#include "policy/view.h"
 
 #define SYSTEM_CERTIFICATES "/etc/ssl/certs" /* in every sandbox */
 
@@ -76,7 +77,7 @@ static void add_bundle(struct build *b, const char *name, const char *value)
 
 	if (real == NULL || !readable_file(real, &st)) {
 		why = "it is no file that can be read";
-	} else if (!path_is_system(real) && path_beneath(real, SYSTEM_CERTIFICATES) == NULL) {
+	} else if (!view_is_system(real) && path_beneath(real, SYSTEM_CERTIFICATES) == NULL) {
 		why = grant_file(b, name, real);
 	}
 	if (why != NULL) {

@@ -23,6 +23,7 @@
 #include "policy/mounts.h"
 #include "policy/owner.h"
 #include "policy/unlisted.h"
+#include "policy/view.h"
 
 #define HIDDEN ((unsigned)(DANGER_READ | DANGER_WRITE | DANGER_BENEATH | DANGER_HIDDEN))
 
@@ -173,7 +174,7 @@ static int add_path(struct danger *d, const struct owner *o)
 		if (dir == NULL) {
 			return -1;
 		}
-		if (entry[0] != '/' || path_is_system(dir)) {
+		if (entry[0] != '/' || view_is_system(dir)) {
 			continue;
 		}
 		if (danger_add(d, dir, IN_PATH, DANGER_WRITE | DANGER_BENEATH) < 0) {

@@ -12,6 +12,7 @@
 #include "base/own.h"
 #include "policy/danger_set.h"
 #include "policy/own.h"
+#include "policy/view.h"
 
 #define MAX_LINKS 40 /* as the kernel has it */
 
@@ -35,7 +36,7 @@ static int add_program(struct danger *d)
 		return 0;
 	}
 	exe[n] = '\0';
-	return path_is_system(exe)
+	return view_is_system(exe)
 	               ? 0
 	               : danger_add(d, exe, "is the sandbox program itself", DANGER_WRITE);
 }

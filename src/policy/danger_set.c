@@ -13,6 +13,7 @@
 
 #include "base/own.h"
 #include "policy/danger_set.h"
+#include "policy/view.h"
 
 #define LISTING_BYTES 16384U
 
@@ -234,7 +235,7 @@ static int add_other_homes(struct danger *d, const struct owner *o)
 		unsigned long uid = strtoul(field[2], NULL, 10);
 		bool own = uid == o->uid;
 		if ((!own && (uid < 1000 || uid >= 65534)) || strcmp(save, o->home) == 0 ||
-		    path_is_system(save) || path_beneath(save, "/home") != NULL) {
+		    view_is_system(save) || path_beneath(save, "/home") != NULL) {
 			continue;
 		}
 		if (danger_add(d, save, own ? "is your own home" : "is another user's home",

@@ -236,16 +236,3 @@ char *path_real(const char *path)
 		head[len] = '\0';
 	}
 }
-
-bool path_is_system(const char *path)
-{
-	static const char *const SYSTEM[] = { "/usr",   "/bin",   "/sbin",   "/lib",
-		                              "/lib32", "/lib64", "/libx32", "/etc/alternatives" };
-
-	for (size_t i = 0; i < ARRAY_LEN(SYSTEM); i++) {
-		if (path_beneath(path, SYSTEM[i]) != NULL) {
-			return true;
-		}
-	}
-	return false;
-}

@@ -58,7 +58,4 @@ char *path_words(const char *path);
  * new; NULL with errno. */
 char *path_real(const char *path);
 
-/* Inside the system directories that every sandbox shows read-only. */
-bool path_is_system(const char *path);
-
 #endif

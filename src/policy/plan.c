@@ -19,6 +19,7 @@
 #include "policy/build.h"
 #include "policy/own.h"
 #include "policy/owner.h"
+#include "policy/view.h"
 
 #define NO_ENTRY_NAMES 160 /* bytes: the rest is counted, so that a message holds it */
 
@@ -131,18 +132,7 @@ static void add_paths(struct build *b)
  * but never where the system's own directories are. */
 static const char *sandbox_home(const struct owner *o)
 {
-	static const char *const TAKEN[] = { "/etc", "/proc", "/sys", "/dev", "/run", "/skill" };
-
-	if (strcmp(o->home, "/") == 0 || strcmp(o->home, "/tmp") == 0 ||
-	    strcmp(o->home, "/var/tmp") == 0 || path_is_system(o->home)) {
-		return "/home/skill";
-	}
-	for (size_t i = 0; i < ARRAY_LEN(TAKEN); i++) {
-		if (path_beneath(o->home, TAKEN[i]) != NULL) {
-			return "/home/skill";
-		}
-	}
-	return o->home;
+	return view_claimed(o->home, VIEW_OURS | VIEW_ITSELF) ? "/home/skill" : o->home;
 }
 
 /* Beneath a place of the runtime's own, by a grant that only contains it. */

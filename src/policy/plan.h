@@ -226,8 +226,8 @@ struct ssb_plan {
 
 /* What a run makes and finds out when it starts; the plan stays as it is. */
 struct prepared {
-	/* The plan's, with the objects that were made for those that did not exist, whose fds it
-	 * owns; the rest is borrowed. NULL: all of them existed. */
+	/* The plan's, with the objects that were made for those that did not exist; borrows
+	 * their strings. NULL: all of them existed. */
 	struct grant *grants;
 	size_t n_grants;
 	struct string_list warnings;

@@ -20,6 +20,7 @@
 #include "policy/owner.h"
 #include "policy/protect.h"
 #include "policy/unlisted.h"
+#include "policy/view.h"
 
 static void refuse_errno(struct build *b, const struct request *r, int e)
 {
@@ -31,7 +32,7 @@ static void refuse_errno(struct build *b, const struct request *r, int e)
 /* In every sandbox, but for one with a root file system of its own. */
 static bool is_shown(const struct build *b, const char *path)
 {
-	return b->opt->rootfs == NULL && path_is_system(path);
+	return b->opt->rootfs == NULL && view_is_system(path);
 }
 
 /* Where the link leads may be the better reason; it is recorded then. */

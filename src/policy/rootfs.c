@@ -13,6 +13,7 @@
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/build.h"
+#include "policy/view.h"
 
 static void refuse(struct build *b, const char *path, const char *why)
 {
@@ -30,19 +31,20 @@ static bool is_unpacked_image(const struct build *b, const char *path)
 	return rest != NULL && *rest != '\0';
 }
 
-/* Names that every observer knows, and the homes of people, are no places of its own. */
+/* Names of the view, the homes of people and where disks are mounted are no places of its own. */
 static bool is_known(const char *name)
 {
-	static const char *const KNOWN[] = { "proc", "sys", "dev",  "tmp",  "run",  "skill",
-		                             "etc",  "var", "home", "root", "mnt",  "media",
-		                             "usr",  "bin", "sbin", "lib",  "lib64" };
+	static const char *const PEOPLES[] = { "root", "mnt", "media" };
+	bool known = name[0] == '.';
 
-	for (size_t i = 0; i < ARRAY_LEN(KNOWN); i++) {
-		if (strcmp(name, KNOWN[i]) == 0) {
-			return true;
-		}
+	for (size_t i = 0; i < ARRAY_LEN(PEOPLES) && !known; i++) {
+		known = strcmp(name, PEOPLES[i]) == 0;
 	}
-	return name[0] == '.';
+	for (size_t i = 0; i < VIEW_ROWS && !known; i++) {
+		bool there = VIEW[i].shown != VIEW_NOTHING || VIEW[i].claim != 0;
+		known = there && strcmp(name, view_name(&VIEW[i])) == 0;
+	}
+	return known;
 }
 
 static void find_places(struct build *b, const char *path)

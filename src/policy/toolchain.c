@@ -22,6 +22,7 @@
 #include "os/file.h"
 #include "policy/build.h"
 #include "policy/owner.h"
+#include "policy/view.h"
 
 #define MAX_LINKS  8 /* from one command */
 #define MAX_SCRIPT 3 /* a script whose interpreter is a script ... */
@@ -237,7 +238,7 @@ static bool need_directory(const struct search *s, const char *dir)
 	auto_free char *dir_word = build_word(b, dir);
 	auto_free char *wanted_word = build_word(b, wanted);
 
-	if (b->failed || path_is_system(dir) || already_shown(b, dir)) {
+	if (b->failed || view_is_system(dir) || already_shown(b, dir)) {
 		return true;
 	}
 	if (s->chosen) {
@@ -343,7 +344,7 @@ static void follow(const struct search *s, const char *file, unsigned scripts)
 		free(at);
 		at = next;
 	}
-	auto_free char *program = at != NULL && scripts < MAX_SCRIPT && !path_is_system(at)
+	auto_free char *program = at != NULL && scripts < MAX_SCRIPT && !view_is_system(at)
 	                                  ? interpreter(s->b->owner, at)
 	                                  : NULL;
 	if (program != NULL) {
@@ -392,7 +393,7 @@ void toolchain_build(struct build *b)
 		take_back(b, n_before, command);
 	}
 	auto_free char *dir = path_parent(file);
-	if (dir != NULL && command[0] != '/' && !path_is_system(dir) && already_shown(b, dir)) {
+	if (dir != NULL && command[0] != '/' && !view_is_system(dir) && already_shown(b, dir)) {
 		b->tool_bin = steal_ptr(&dir);
 	}
 }

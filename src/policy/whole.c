@@ -15,13 +15,24 @@
 #include "os/file.h"
 #include "policy/build.h"
 #include "policy/kernel_fs.h"
+#include "policy/view.h"
 
-/* "/skill" is the skill's; the rest of /etc and /dev goes by name. */
-static const char *const OWN[] = { "/proc", "/dev", "/etc", "/tmp", "/var/tmp", "/skill" };
-
-static const char *own_place(const struct build *b, size_t i)
+/* What the sandbox keeps of its own: the rest of /etc and /dev goes by name. */
+static bool is_kept(const struct build *b, const char *path)
 {
-	return i < ARRAY_LEN(OWN) ? OWN[i] : i == ARRAY_LEN(OWN) ? b->owner->home : NULL;
+	return path_beneath(path, b->owner->home) != NULL || view_claimed(path, VIEW_STAYS);
+}
+
+/* Something that is kept lies in it. */
+static bool leads_to_kept(const struct build *b, const char *path)
+{
+	bool leads = path_beneath(b->owner->home, path) != NULL;
+
+	for (size_t i = 0; i < VIEW_ROWS && !leads; i++) {
+		leads = (VIEW[i].claim & VIEW_STAYS) != 0 &&
+		        path_beneath(VIEW[i].path, path) != NULL;
+	}
+	return leads;
 }
 
 static void grant_entry(struct build *b, const struct request *r, const char *path)
@@ -30,7 +41,7 @@ static void grant_entry(struct build *b, const struct request *r, const char *pa
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) ||
-	    path_is_system(path) || kernel_fs_of(fd) == KERNEL_FS_LINKS) {
+	    view_is_system(path) || kernel_fs_of(fd) == KERNEL_FS_LINKS) {
 		return; /* a symlink, or nothing that a directory would show either */
 	}
 	grant_existing(b, r, path, &fd, &st, true);
@@ -40,18 +51,14 @@ static void whole_directory(struct build *b, const struct request *r, const char
 
 static void whole_entry(struct build *b, const struct request *r, const char *path)
 {
-	const char *own;
-
-	for (size_t i = 0; (own = own_place(b, i)) != NULL; i++) {
-		if (path_beneath(path, own) != NULL) {
-			return;
-		}
-		if (path_beneath(own, path) != NULL) {
-			whole_directory(b, r, path);
-			return;
-		}
+	if (is_kept(b, path)) {
+		return;
 	}
-	grant_entry(b, r, path);
+	if (leads_to_kept(b, path)) {
+		whole_directory(b, r, path);
+	} else {
+		grant_entry(b, r, path);
+	}
 }
 
 /* As deep as the sandbox's own places lie. */

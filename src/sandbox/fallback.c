@@ -16,7 +16,7 @@
 #include "os/clock.h"
 #include "os/landlock.h"
 #include "os/tree.h"
-#include "sandbox/view.h"
+#include "sandbox/root.h"
 
 #define WORKER_NAME "worker.py"
 #define END_MS      10000 /* for who was killed to be gone */
@@ -184,18 +184,9 @@ static int rule(int rules, int abi, const char *path, unsigned may)
 
 int fallback_rules(const struct stage *s, int rules, int abi)
 {
-	char path[64];
-
-	for (size_t i = 0; i < VIEW_HOST_COUNT; i++) {
-		bool etc = strncmp(VIEW_HOST[i], "etc/", 4) == 0;
-		snprintf(path, sizeof(path), "/%s", VIEW_HOST[i]);
-		if (rule(rules, abi, path, etc ? LL_READ : LL_READ | LL_EXEC) != 0) {
-			return -1;
-		}
-	}
-	for (size_t i = 0; i < VIEW_DEVICE_COUNT; i++) {
-		snprintf(path, sizeof(path), "/%s", VIEW_DEVICES[i]);
-		if (rule(rules, abi, path, LL_READ | LL_WRITE) != 0) {
+	for (size_t i = 0; i < VIEW_ROWS; i++) {
+		bool host = VIEW[i].shown == VIEW_HOST || VIEW[i].shown == VIEW_DEVICE;
+		if (host && rule(rules, abi, VIEW[i].path, view_may(&VIEW[i])) != 0) {
 			return -1;
 		}
 	}

@@ -23,7 +23,7 @@
 #include "os/mount.h"
 #include "sandbox/sources.h"
 #include "sandbox/stage.h"
-#include "sandbox/view.h"
+#include "sandbox/root.h"
 
 #define IN_VIEW (RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 
@@ -124,21 +124,6 @@ static bool in_work(const struct ssb_plan *plan, const char *path)
 	return in != NULL && grant_is_work(in);
 }
 
-/* Beneath a private place: the skill can rename things there, and Landlock's rights reach
- * down into what is mounted in it. */
-static bool in_private(const struct ssb_plan *plan, const char *path)
-{
-	const char *const places[] = { plan->home, "/tmp", "/var/tmp", "/dev/shm" };
-
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		size_t n = strlen(places[i]);
-		if (strncmp(path, places[i], n) == 0 && path[n] == '/') {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* The directories that lead to a grant stay where they are: renamed, the grant
  * would go by a name of the skill's choice, and its own, on the host as well, would
  * mean what the skill makes there. */
@@ -148,7 +133,7 @@ static int pin_way(const struct ssb_plan *plan, int root_fd, const char *target)
 
 	for (size_t i = 1; target[i] != '\0'; i++) {
 		snprintf(part, sizeof(part), "%.*s", (int)i, target);
-		if (target[i] != '/' || !(in_private(plan, part) || in_work(plan, part))) {
+		if (target[i] != '/' || !(view_in_private(plan, part) || in_work(plan, part))) {
 			continue;
 		}
 		auto_fd at = file_openat2(root_fd, part + 1, O_PATH | O_NOFOLLOW, IN_VIEW);
@@ -172,7 +157,7 @@ static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_erro
 	if (g->kind == GRANT_FILES && view_overlay(root_fd, s->empty, &src->tree) == 0) {
 		return 0;
 	}
-	if (g->kind == GRANT_FILES && in_private(s->plan, g->target)) {
+	if (g->kind == GRANT_FILES && view_in_private(s->plan, g->target)) {
 		/* There Landlock has to allow writing, and nothing else would
 		 * stop a write to a FIFO of the host. */
 		return fail(err, g, "holds other mounts, or cannot be overlaid; grant its parts:");

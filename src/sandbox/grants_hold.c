@@ -22,7 +22,7 @@
 #include "sandbox/present.h"
 #include "sandbox/sources.h"
 #include "sandbox/stage.h"
-#include "sandbox/view.h"
+#include "sandbox/root.h"
 
 bool view_pinned(int fd)
 {

@@ -23,98 +23,20 @@
 #include "os/file.h"
 #include "os/mount.h"
 #include "sandbox/stage.h"
-#include "sandbox/view.h"
+#include "sandbox/root.h"
 
 #define RO_ATTRS     (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define DEVICE_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 #define SEAL_TRIES   1000
 
-/* From the host, read-only. A symlink is copied as a symlink, what does not
- * exist is left out. */
-const char *const VIEW_HOST[] = {
-	"usr",
-	"bin",
-	"sbin",
-	"lib",
-	"lib32",
-	"lib64",
-	"libx32",
-	"etc/alternatives",
-	"etc/ca-certificates",
-	"etc/chromium.d", /* sourced by Debian's wrapper */
-	"etc/fonts",
-	"etc/java-8-openjdk", /* where Debian's Java has its settings */
-	"etc/java-11-openjdk",
-	"etc/java-17-openjdk",
-	"etc/java-21-openjdk",
-	"etc/java-25-openjdk",
-	"etc/ld.so.cache",
-	"etc/localtime",
-	"etc/maven/logging",
-	"etc/maven/m2.conf", /* not settings.xml, which may hold passwords */
-	"etc/mime.types",
-	"etc/os-release",
-	"etc/pki/ca-trust/extracted",
-	"etc/pki/tls/certs",
-	"etc/services",
-	"etc/ssl/certs", /* not etc/ssl/private */
-	"etc/ssl/openssl.cnf",
-};
-const size_t VIEW_HOST_COUNT = ARRAY_LEN(VIEW_HOST);
-
-/* Device nodes: their mount must not be nodev. They are written on one that is read-only as
- * well, which keeps their owner from changing the node itself. */
-const char *const VIEW_DEVICES[] = {
-	"dev/null", "dev/zero", "dev/full", "dev/random", "dev/urandom", "dev/tty",
-};
-const size_t VIEW_DEVICE_COUNT = ARRAY_LEN(VIEW_DEVICES);
-
-static const char *const DIRECTORIES[] = {
-	"etc", "proc", "dev", "dev/pts", "dev/shm", "tmp", "var", "var/tmp", "run", "skill",
-};
-
-static const struct {
-	const char *name;
-	const char *to;
-} LINKS[] = {
-	{ "dev/fd", "/proc/self/fd" },       { "dev/stdin", "/proc/self/fd/0" },
-	{ "dev/stdout", "/proc/self/fd/1" }, { "dev/stderr", "/proc/self/fd/2" },
-	{ "dev/ptmx", "pts/ptmx" },          { "etc/mtab", "/proc/self/mounts" },
-};
-
-/* Names the keys of the owner's other sessions, whatever the keyring. */
-static const char *const MASKED[] = { "proc/keys", "proc/key-users" };
-
-static const char *const PRIVATE[] = { "tmp", "var/tmp", "dev/shm" };
-
-const struct view_rule VIEW_RULES[] = {
-	{ "/", LL_LIST },
-	{ "/usr", LL_READ | LL_EXEC },
-	{ "/bin", LL_READ | LL_EXEC },
-	{ "/sbin", LL_READ | LL_EXEC },
-	{ "/lib", LL_READ | LL_EXEC },
-	{ "/lib32", LL_READ | LL_EXEC },
-	{ "/lib64", LL_READ | LL_EXEC },
-	{ "/libx32", LL_READ | LL_EXEC },
-	{ "/etc", LL_READ },
-	{ "/run/skillsandbox", LL_READ },
-	/* Files of its own processes only: the kernel's are root's. */
-	{ "/proc", LL_READ | LL_WRITE },
-	{ "/dev", LL_READ | LL_WRITE },
-	{ "/dev/shm", LL_ALL },
-	{ "/tmp", LL_ALL },
-	{ "/var/tmp", LL_ALL },
-};
-const size_t VIEW_RULE_COUNT = ARRAY_LEN(VIEW_RULES);
-
 struct view {
 	int root; /* the new root, attached */
 	int proc; /* detached */
 	int pts;
-	int empty;                           /* beneath /proc: nobody can put anything there */
-	mode_t modes[ARRAY_LEN(VIEW_HOST)];  /* 0: absent */
-	int from_host[ARRAY_LEN(VIEW_HOST)]; /* detached; unless a link or absent */
-	int devices[ARRAY_LEN(VIEW_DEVICES)];
+	int empty; /* beneath /proc: nobody can put anything there */
+	/* Of the rows that come from the host: */
+	mode_t modes[VIEW_ROWS]; /* 0: absent */
+	int trees[VIEW_ROWS];    /* detached; unless a link or absent */
 };
 
 static int fail(struct ssb_error *err, const char *what, const char *name)
@@ -137,22 +59,22 @@ static int view_collect(struct view *v, int host, const struct stage *s, struct 
 {
 	bool whole = s->plan->rootfs.path == NULL;
 
-	for (size_t i = 0; whole && i < ARRAY_LEN(VIEW_HOST); i++) {
-		struct stat st;
-		bool there = fstatat(host, VIEW_HOST[i], &st, AT_SYMLINK_NOFOLLOW) == 0;
-		v->modes[i] = there ? st.st_mode : 0;
-		if (!there || S_ISLNK(st.st_mode)) {
+	for (size_t i = 0; i < VIEW_ROWS; i++) {
+		const char *name = view_name(&VIEW[i]);
+		bool device = VIEW[i].shown == VIEW_DEVICE;
+		struct stat st = { .st_mode = S_IFCHR };
+		if (!device && (!whole || VIEW[i].shown != VIEW_HOST ||
+		                fstatat(host, name, &st, AT_SYMLINK_NOFOLLOW) != 0)) {
 			continue;
 		}
-		v->from_host[i] = mount_clone(host, VIEW_HOST[i]);
-		if (v->from_host[i] < 0 || mount_restrict(v->from_host[i], RO_ATTRS, -1) != 0) {
-			return fail(err, "cannot take", VIEW_HOST[i]);
+		v->modes[i] = st.st_mode;
+		if (S_ISLNK(st.st_mode)) {
+			continue;
 		}
-	}
-	for (size_t i = 0; i < ARRAY_LEN(VIEW_DEVICES); i++) {
-		v->devices[i] = mount_clone(host, VIEW_DEVICES[i]);
-		if (v->devices[i] < 0 || mount_restrict(v->devices[i], DEVICE_ATTRS, -1) != 0) {
-			return fail(err, "cannot take", VIEW_DEVICES[i]);
+		v->trees[i] = mount_clone(host, name);
+		if (v->trees[i] < 0 ||
+		    mount_restrict(v->trees[i], device ? DEVICE_ATTRS : RO_ATTRS, -1) != 0) {
+			return fail(err, "cannot take", name);
 		}
 	}
 	v->proc = mount_new("proc", NULL, proc_attrs(s));
@@ -258,29 +180,27 @@ static int make_point(int root, const char *name, bool dir)
 	return failed != 0 && errno == ENOENT ? view_place(root, name, dir) : failed;
 }
 
-static int view_from_host(struct view *v, int host, struct ssb_error *err)
+static int view_from_host(const struct view *v, int host, size_t row, struct ssb_error *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(VIEW_HOST); i++) {
-		const char *name = VIEW_HOST[i];
-		if (v->modes[i] == 0) {
-			continue;
-		}
-		if (S_ISLNK(v->modes[i])) {
-			char to[PATH_MAX];
-			ssize_t n = readlinkat(host, name, to, sizeof(to) - 1);
-			if (n < 0) {
-				return fail(err, "cannot read the link", name);
-			}
-			to[n] = '\0';
-			if (symlinkat(to, v->root, name) != 0) {
-				return fail(err, "cannot link", name);
-			}
-		} else if (make_point(v->root, name, S_ISDIR(v->modes[i])) != 0 ||
-		           mount_attach(v->from_host[i], v->root, name) != 0) {
-			return fail(err, "cannot mount", name);
-		}
+	const char *name = view_name(&VIEW[row]);
+	mode_t mode = v->modes[row];
+
+	if (mode == 0) {
+		return 0;
 	}
-	return 0;
+	if (S_ISLNK(mode)) {
+		char to[PATH_MAX];
+		ssize_t n = readlinkat(host, name, to, sizeof(to) - 1);
+		if (n < 0) {
+			return fail(err, "cannot read the link", name);
+		}
+		to[n] = '\0';
+		return symlinkat(to, v->root, name) != 0 ? fail(err, "cannot link", name) : 0;
+	}
+	return make_point(v->root, name, S_ISDIR(mode)) != 0 ||
+	                       mount_attach(v->trees[row], v->root, name) != 0
+	               ? fail(err, "cannot mount", name)
+	               : 0;
 }
 
 /* A directory of the tmpfs that stays writable: a mount of its own on itself. */
@@ -311,40 +231,59 @@ static int view_mask(int root, int host, const char *name, struct ssb_error *err
 	return 0;
 }
 
-static int view_fill(struct view *v, int host, const struct stage *s, struct ssb_error *err)
+/* What has to be there before anything can be mounted in it, and what is no mount. */
+static int view_make(const struct view *v, int host, const struct view_row *r,
+                     struct ssb_error *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(DIRECTORIES); i++) {
-		if (mkdirat(v->root, DIRECTORIES[i], 0755) != 0) {
-			return fail(err, "cannot make", DIRECTORIES[i]);
-		}
+	switch (r->shown) {
+	case VIEW_DIR:
+	case VIEW_PRIVATE:
+	case VIEW_KERNEL:
+		return r->path[1] != '\0' && mkdirat(v->root, view_name(r), 0755) != 0
+		               ? fail(err, "cannot make", view_name(r))
+		               : 0;
+	case VIEW_LINK:
+		return symlinkat(r->to, v->root, view_name(r)) != 0
+		               ? fail(err, "cannot link", view_name(r))
+		               : 0;
+	case VIEW_HOST:
+	case VIEW_DEVICE:
+		return view_from_host(v, host, (size_t)(r - VIEW), err);
+	default:
+		return 0; /* files are written together, the rest is of the kernel's */
 	}
-	for (size_t i = 0; i < ARRAY_LEN(LINKS); i++) {
-		if (symlinkat(LINKS[i].to, v->root, LINKS[i].name) != 0) {
-			return fail(err, "cannot link", LINKS[i].name);
-		}
-	}
-	if (view_etc(v->root, s, err) != 0 || view_worker(v->root, s->plan, err) != 0 ||
-	    view_from_host(v, host, err) != 0) {
-		return -1;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(VIEW_DEVICES); i++) {
-		if (make_point(v->root, VIEW_DEVICES[i], false) != 0 ||
-		    mount_attach(v->devices[i], v->root, VIEW_DEVICES[i]) != 0) {
-			return fail(err, "cannot mount", VIEW_DEVICES[i]);
-		}
-	}
+}
+
+static int view_kernel(struct view *v, int host, struct ssb_error *err)
+{
 	v->empty = openat(v->root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (v->empty < 0 || mount_attach(v->proc, v->root, "proc") != 0 ||
 	    mount_attach(v->pts, v->root, "dev/pts") != 0) {
 		return fail(err, "cannot mount", "/proc and /dev/pts");
 	}
-	for (size_t i = 0; i < ARRAY_LEN(MASKED); i++) {
-		if (view_mask(v->root, host, MASKED[i], err) != 0) {
+	for (size_t i = 0; i < VIEW_ROWS; i++) {
+		if (VIEW[i].shown == VIEW_MASKED &&
+		    view_mask(v->root, host, view_name(&VIEW[i]), err) != 0) {
 			return -1;
 		}
 	}
-	for (size_t i = 0; i < ARRAY_LEN(PRIVATE); i++) {
-		if (view_private(v->root, PRIVATE[i], 01777, err) != 0) {
+	return 0;
+}
+
+static int view_fill(struct view *v, int host, const struct stage *s, struct ssb_error *err)
+{
+	for (size_t i = 0; i < VIEW_ROWS; i++) {
+		if (view_make(v, host, &VIEW[i], err) != 0) {
+			return -1;
+		}
+	}
+	if (view_etc(v->root, s, err) != 0 || view_worker(v->root, s->plan, err) != 0 ||
+	    view_kernel(v, host, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < VIEW_ROWS; i++) {
+		if (VIEW[i].shown == VIEW_PRIVATE &&
+		    view_private(v->root, view_name(&VIEW[i]), 01777, err) != 0) {
 			return -1;
 		}
 	}

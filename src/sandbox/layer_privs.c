@@ -15,7 +15,7 @@
 #include "os/seccomp.h"
 #include "sandbox/fallback.h"
 #include "sandbox/stage.h"
-#include "sandbox/view.h"
+#include "sandbox/root.h"
 
 static void report(struct stage *s, enum layer_id id, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
@@ -79,11 +79,9 @@ static unsigned private_rights(const struct ssb_plan *plan, const char *path, un
  * there is then said one by one. */
 static int landlock_devices(int rules, int abi)
 {
-	char path[64];
-
-	for (size_t i = 0; i < VIEW_DEVICE_COUNT; i++) {
-		snprintf(path, sizeof(path), "/%s", VIEW_DEVICES[i]);
-		if (landlock_path(rules, abi, path, LL_READ | LL_WRITE) != 0) {
+	for (size_t i = 0; i < VIEW_ROWS; i++) {
+		if (VIEW[i].shown == VIEW_DEVICE &&
+		    landlock_path(rules, abi, VIEW[i].path, view_may(&VIEW[i])) != 0) {
 			return -1;
 		}
 	}
@@ -103,7 +101,7 @@ static bool grants_devices(const struct ssb_plan *plan)
 }
 
 /* A root file system has directories of its own choice. */
-static unsigned view_rights(const struct ssb_plan *plan, const struct view_rule *v)
+static unsigned view_rights(const struct ssb_plan *plan, const struct view_row *v)
 {
 	bool top = plan->rootfs.path != NULL && v->path[1] == '\0';
 
@@ -114,9 +112,10 @@ static int landlock_rules(const struct stage *s, int rules, int abi)
 {
 	bool devices = grants_devices(s->plan);
 
-	for (size_t i = 0; i < VIEW_RULE_COUNT; i++) {
-		const struct view_rule *v = &VIEW_RULES[i];
-		int failed = devices && strcmp(v->path, "/dev") == 0
+	for (size_t i = 0; i < VIEW_ROWS; i++) {
+		const struct view_row *v = &VIEW[i];
+		int failed = v->may == 0 ? 0
+		             : devices && strcmp(v->path, "/dev") == 0
 		                     ? landlock_devices(rules, abi)
 		                     : landlock_path(rules, abi, v->path, view_rights(s->plan, v));
 		if (failed != 0) {

@@ -2,7 +2,7 @@
  *
  * Planning changes nothing. What a write grant names, and places of the runtime's own that have
  * to be covered, are made when the run starts, before it builds its sandbox. The plan stays as it
- * is: struct prepared holds what was made, and prepared_grants() gives it. */
+ * is: what was made is held here, by prepared_grants(). */
 #ifndef SANDBOX_PREPARED_H
 #define SANDBOX_PREPARED_H
 

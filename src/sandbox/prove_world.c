@@ -27,6 +27,7 @@
 
 #include "base/error.h"
 #include "base/own.h"
+#include "policy/view.h"
 
 #define HIGH_FD 1100
 
@@ -92,14 +93,16 @@ static int draw_secret(struct prove_world *w)
  * grants that. */
 static int plant_dir(struct prove_world *w)
 {
-	const char *const places[] = { w->plan->home, "/var/tmp", "/tmp", "/dev/shm" };
-
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+	for (size_t i = VIEW_ROWS + 1; i > 0; i--) {
+		const struct view_row *r = i <= VIEW_ROWS ? &VIEW[i - 1] : NULL;
+		const char *place = r == NULL                  ? w->plan->home
+		                    : r->shown == VIEW_PRIVATE ? r->path
+		                                               : NULL;
 		char dir[PATH_MAX];
-		if (places[i] == NULL) {
+		if (place == NULL) {
 			continue;
 		}
-		int n = snprintf(dir, sizeof(dir), "%s/.ssb-prove-XXXXXX", places[i]);
+		int n = snprintf(dir, sizeof(dir), "%s/.ssb-prove-XXXXXX", place);
 		bool fits = n > 0 && (size_t)n < sizeof(dir);
 		if (fits && !prove_granted(w->plan, dir) && mkdtemp(dir) != NULL) {
 			snprintf(w->dir, sizeof(w->dir), "%s", dir);

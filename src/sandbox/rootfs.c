@@ -26,13 +26,10 @@
 #include "os/file.h"
 #include "os/mount.h"
 #include "sandbox/stage.h"
-#include "sandbox/view.h"
+#include "sandbox/root.h"
 
 #define PLAIN (RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 #define PLACE ".rootfs" /* while its parts are taken */
-
-/* The sandbox's own, whole: beside the home. */
-static const char *const OWN[] = { "proc", "sys", "dev", "tmp", "run", "skill", "var/tmp" };
 
 struct parts {
 	const struct stage *stage;
@@ -89,12 +86,12 @@ int rootfs_collect(struct stage *s, struct ssb_error *err)
 
 static bool is_own(const struct stage *s, const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(OWN); i++) {
-		if (strcmp(name, OWN[i]) == 0) {
-			return true;
-		}
+	bool own = strcmp(name, s->plan->home + 1) == 0;
+
+	for (size_t i = 0; i < VIEW_ROWS && !own; i++) {
+		own = (VIEW[i].claim & VIEW_ROOTFS) != 0 && strcmp(name, view_name(&VIEW[i])) == 0;
 	}
-	return strcmp(name, s->plan->home + 1) == 0;
+	return own;
 }
 
 /* A grant is to be mounted in it, where it has nothing yet to be mounted on. */

@@ -21,7 +21,7 @@
 #include "policy/kernel_fs.h"
 #include "policy/mounts.h"
 #include "policy/paths.h"
-#include "sandbox/view.h"
+#include "sandbox/root.h"
 
 /* A user namespace in which uid:gid of a file system is host_uid:host_gid. It
  * lives as long as its fd; the process that made it is only its midwife. */

@@ -1,7 +1,7 @@
 /* worker.c - the bytes of python/skillsandbox/_worker.py, and who wants them. */
 #include <string.h>
 
-#include "sandbox/view.h"
+#include "sandbox/root.h"
 #include "sandbox/worker_py.h"
 
 const char *const WORKER_TEXT = WORKER_PY;

@@ -1,32 +1,17 @@
-/* view.h - the one table of what the skill sees of the system. */
-#ifndef SANDBOX_VIEW_H
-#define SANDBOX_VIEW_H
+/* root.h - how the new root is made: of the table of the view (policy/view.h), and of grants. */
+#ifndef SANDBOX_ROOT_H
+#define SANDBOX_ROOT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "os/landlock.h"
-#include "policy/plan.h"
+#include "policy/view.h"
 
 #define LL_ALL (LL_READ | LL_EXEC | LL_WRITE | LL_CHANGE | LL_SPECIAL)
 
-/* What comes from the host, read-only, and the device nodes; relative to "/". */
-extern const char *const VIEW_HOST[];
-extern const size_t VIEW_HOST_COUNT;
-extern const char *const VIEW_DEVICES[];
-extern const size_t VIEW_DEVICE_COUNT;
-
-/* What may be done beneath a place of the view: Landlock's side of it. */
-struct view_rule {
-	const char *path;
-	unsigned may;
-};
-
-extern const struct view_rule VIEW_RULES[];
-extern const size_t VIEW_RULE_COUNT;
-
-/* The same for a grant. */
+/* What may be done beneath a grant: Landlock's side of it. */
 unsigned grant_rights(const struct grant *g);
 
 /* The attributes of a grant's mounts (MOUNT_ATTR_*). */
