@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/reader.h"
+#include "trace/reader.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "cli/record.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/index.h"
+#include "trace/index.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "cli/record.h"

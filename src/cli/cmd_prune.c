@@ -5,8 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/digest_cache.h"
-#include "audit/runs.h"
+#include "trace/digest_cache.h"
+#include "trace/runs.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/own.h"

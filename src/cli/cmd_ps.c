@@ -1,7 +1,7 @@
 /* cmd_ps.c - the runs whose supervisor is alive. */
 #include <string.h>
 
-#include "audit/runs.h"
+#include "trace/runs.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "cli/record.h"

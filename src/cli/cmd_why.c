@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/trace_file.h"
+#include "trace/trace_file.h"
 #include "base/json.h"
 #include "base/own.h"
 #include "cli/record.h"

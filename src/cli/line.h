@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "audit/reader.h"
+#include "trace/reader.h"
 #include "base/buf.h"
 
 /* [HH:MM:SS.mmm] icon CATEGORY message [TAG] with a newline, in the local time.

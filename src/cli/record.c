@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "audit/key.h"
+#include "trace/key.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/own.h"

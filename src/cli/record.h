@@ -2,8 +2,8 @@
 #ifndef CLI_RECORD_H
 #define CLI_RECORD_H
 
-#include "audit/runs.h"
-#include "audit/verify.h"
+#include "trace/runs.h"
+#include "trace/verify.h"
 #include "cli/cli.h"
 #include "policy/owner.h"
 

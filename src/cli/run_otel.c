@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "audit/otel.h"
+#include "otel/otel.h"
 #include "base/own.h"
 #include "cli/say.h"
 

@@ -1,10 +1,10 @@
 /* run_otel.h - `run --otel`: the record goes to the owner's OpenTelemetry
- * collector when the run has ended (audit/otel.h). Whatever goes wrong there,
+ * collector when the run has ended (otel/otel.h). Whatever goes wrong there,
  * the run does not notice. */
 #ifndef CLI_RUN_OTEL_H
 #define CLI_RUN_OTEL_H
 
-#include "audit/otlp_env.h"
+#include "otel/otlp_env.h"
 #include "sandbox/sandbox.h"
 
 struct run_otel {

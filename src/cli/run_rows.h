@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "audit/run_facts.h"
+#include "trace/run_facts.h"
 
 /* On standard output; the exit status. */
 int run_rows_print(const struct run_facts *runs, size_t n, bool as_json);

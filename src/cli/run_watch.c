@@ -8,8 +8,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "audit/reader.h"
-#include "audit/runs.h"
+#include "trace/reader.h"
+#include "trace/runs.h"
 #include "base/own.h"
 #include "cli/line.h"
 #include "cli/say.h"

@@ -3,7 +3,7 @@
 #ifndef CLI_SESSION_VIEW_H
 #define CLI_SESSION_VIEW_H
 
-#include "audit/reader.h"
+#include "trace/reader.h"
 #include "base/json.h"
 #include "cli/say.h"
 #include "session/engine.h"

@@ -108,7 +108,7 @@ int lock_unuse(const struct owner *o, const char *skill, const char *tree, struc
  * What version control keeps at the top (.git, .hg, .svn) is left out where a copy of the
  * rest can be kept, for then it is the copy that runs, and that is without it. */
 int pinned_read(const char *dir, struct pinned *ret, struct ssb_error *err);
-/* The same by what is known of files that have not changed (audit/digest_cache.h): good
+/* The same by what is known of files that have not changed (trace/digest_cache.h): good
  * to see that something changed, not to decide what it is that runs. */
 int pinned_look(const struct owner *o, const char *dir, struct pinned *ret, struct ssb_error *err);
 /* As pinned_read(), of an open directory (borrowed, may be O_PATH); *marks, empty, is how

@@ -26,7 +26,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "audit/digest_cache.h"
+#include "trace/digest_cache.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/limits.h"

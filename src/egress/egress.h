@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "audit/trace.h"
+#include "trace/trace.h"
 #include "egress/ledger.h"
 #include "egress/listen.h"
 #include "egress/table.h"

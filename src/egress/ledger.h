@@ -19,7 +19,7 @@
 #ifndef EGRESS_LEDGER_H
 #define EGRESS_LEDGER_H
 
-#include "audit/trace.h"
+#include "trace/trace.h"
 #include "egress/event.h"
 
 #define LEDGER_FACTS  512

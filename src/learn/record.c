@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/runs.h"
+#include "trace/runs.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"

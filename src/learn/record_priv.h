@@ -3,7 +3,7 @@
 #ifndef LEARN_RECORD_PRIV_H
 #define LEARN_RECORD_PRIV_H
 
-#include "audit/reader.h"
+#include "trace/reader.h"
 #include "learn/needs.h"
 
 struct repeat {

@@ -2,9 +2,9 @@
  * names, for a name is anybody's to take. */
 #include <string.h>
 
-#include "audit/reader.h"
-#include "audit/runs.h"
-#include "audit/run_facts.h"
+#include "trace/reader.h"
+#include "trace/runs.h"
+#include "trace/run_facts.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"

@@ -2,7 +2,7 @@
 #ifndef REPORT_REMEDY_H
 #define REPORT_REMEDY_H
 
-#include "audit/reader.h"
+#include "trace/reader.h"
 #include "base/buf.h"
 
 /* A stable code of the records, for people; NULL: not known here. */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "audit/reader.h"
+#include "trace/reader.h"
 #include "base/buf.h"
 
 #define RENDER_MAX ((size_t)16 * 1024 * 1024) /* of one text; a line is far below */

@@ -2,7 +2,7 @@
 #ifndef REPORT_RUN_JSON_H
 #define REPORT_RUN_JSON_H
 
-#include "audit/run_facts.h"
+#include "trace/run_facts.h"
 #include "base/json.h"
 
 /* One object. */

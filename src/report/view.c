@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/classes.h"
-#include "audit/reader.h"
+#include "trace/classes.h"
+#include "trace/reader.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "audit/classes.h"
-#include "audit/run_facts.h"
+#include "trace/classes.h"
+#include "trace/run_facts.h"
 #include "report/render.h"
 
 /* Each bin has its own share of a view: the classes of what was denied, then the groups;

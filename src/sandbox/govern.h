@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
-#include "audit/classes.h"
-#include "audit/event.h"
+#include "trace/classes.h"
+#include "trace/event.h"
 
 enum govern_kind {
 	/* to the governor */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "audit/trace.h"
+#include "trace/trace.h"
 #include "sandbox/govern.h"
 #include "sandbox/governed.h"
 #include "sandbox/meter.h"

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "audit/trace.h"
+#include "trace/trace.h"
 
 #define PUMP_BYTES 16384
 #define LINE_BYTES 1024

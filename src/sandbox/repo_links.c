@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "audit/observer.h"
+#include "observe/observer.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/own.h"

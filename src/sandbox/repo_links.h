@@ -8,7 +8,7 @@
 #ifndef SANDBOX_REPO_LINKS_H
 #define SANDBOX_REPO_LINKS_H
 
-#include "audit/trace.h"
+#include "trace/trace.h"
 #include "policy/plan.h"
 #include "sandbox/repos.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "audit/trace.h"
+#include "trace/trace.h"
 #include "base/buf.h"
 #include "os/marks.h"
 #include "policy/plan.h"

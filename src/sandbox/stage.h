@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "audit/trace.h"
+#include "trace/trace.h"
 #include "egress/listen.h"
 #include "os/clone.h"
 #include "os/seccomp.h"

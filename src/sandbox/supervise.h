@@ -2,8 +2,8 @@
 #ifndef SANDBOX_SUPERVISE_H
 #define SANDBOX_SUPERVISE_H
 
-#include "audit/observer.h"
-#include "audit/trace.h"
+#include "observe/observer.h"
+#include "trace/trace.h"
 #include "egress/egress.h"
 #include "os/cgroup.h"
 #include "sandbox/relay.h"
@@ -28,7 +28,7 @@ struct run {
 	int payload_spare;         /* for a second attempt; -1: none */
 	bool without_namespaces;   /* what --best-effort allows, when nothing else works */
 	struct repos *repos;
-	struct string_list stores; /* of the owner's, see audit/observer.h */
+	struct string_list stores; /* of the owner's, see observe/observer.h */
 	struct placeholders *placeholders;
 	struct repo_links *repo_links;
 	struct cgroup *cgroup;

@@ -3,7 +3,7 @@
 #ifndef SERVE_JOB_H
 #define SERVE_JOB_H
 
-#include "audit/reader.h"
+#include "trace/reader.h"
 #include "serve/serve.h"
 
 struct job;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/otel.h"
+#include "otel/otel.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "consent/consent.h"

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "audit/runs.h"
+#include "trace/runs.h"
 #include "skillsandbox.h"
 
 enum job_kind { JOB_RECORD, JOB_RESULT, JOB_FAILED };

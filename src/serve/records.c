@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "audit/key.h"
+#include "trace/key.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"

@@ -8,10 +8,10 @@
 #ifndef SERVE_RECORDS_H
 #define SERVE_RECORDS_H
 
-#include "audit/reader.h"
-#include "audit/run_facts.h"
-#include "audit/runs.h"
-#include "audit/verify.h"
+#include "trace/reader.h"
+#include "trace/run_facts.h"
+#include "trace/runs.h"
+#include "trace/verify.h"
 #include "base/json.h"
 #include "serve/serve.h"
 

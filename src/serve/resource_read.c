@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "audit/digest_walk.h"
+#include "trace/digest_walk.h"
 #include "base/base64.h"
 #include "base/limits.h"
 #include "base/own.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/percent.h"
-#include "audit/run_facts.h"
+#include "trace/run_facts.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/visible.h"

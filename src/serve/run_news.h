@@ -3,7 +3,7 @@
 #ifndef SERVE_RUN_NEWS_H
 #define SERVE_RUN_NEWS_H
 
-#include "audit/reader.h"
+#include "trace/reader.h"
 #include "serve/serve.h"
 
 struct run_news;

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/percent.h"
-#include "audit/digest_walk.h"
+#include "trace/digest_walk.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/visible.h"

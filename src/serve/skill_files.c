@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "audit/digest_cache.h"
+#include "trace/digest_cache.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/file.h"

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "audit/event.h"
+#include "trace/event.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/visible.h"

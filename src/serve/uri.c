@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/runs.h"
+#include "trace/runs.h"
 #include "base/hex.h"
 #include "base/limits.h"
 #include "base/own.h"

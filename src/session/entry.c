@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "audit/key.h"
+#include "trace/key.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "session/schema.h"

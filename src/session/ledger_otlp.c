@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "audit/otlp_fields.h"
+#include "otel/otlp_fields.h"
 #include "base/own.h"
 #include "base/sha256.h"
 

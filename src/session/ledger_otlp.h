@@ -4,7 +4,7 @@
 #ifndef SESSION_LEDGER_OTLP_H
 #define SESSION_LEDGER_OTLP_H
 
-#include "audit/otlp_record.h"
+#include "otel/otlp_record.h"
 #include "session/session.h"
 
 /* A line that becomes a log record: not those on the export itself, which would be

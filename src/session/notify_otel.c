@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/otlp_http.h"
+#include "otel/otlp_http.h"
 #include "base/own.h"
 #include "session/ledger_otlp.h"
 #include "session/notify.h"

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/otlp_http.h"
+#include "otel/otlp_http.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/hmac.h"

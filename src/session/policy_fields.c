@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/classes.h"
-#include "audit/event.h"
+#include "trace/classes.h"
+#include "trace/event.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "session/values.h"

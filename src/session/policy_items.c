@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "audit/otlp_url.h"
+#include "otel/otlp_url.h"
 #include "base/address.h"
 #include "base/limits.h"
 #include "base/own.h"

@@ -9,7 +9,7 @@
 #ifndef SESSION_STORE_H
 #define SESSION_STORE_H
 
-#include "audit/record.h"
+#include "trace/record.h"
 #include "base/own.h"
 #include "session/db.h"
 #include "session/session.h"

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "audit/key.h"
-#include "audit/trace.h"
-#include "audit/verify.h"
+#include "trace/key.h"
+#include "trace/trace.h"
+#include "trace/verify.h"
 #include "os/clock.h"
 
 static void distinct(struct trace *t, int i)

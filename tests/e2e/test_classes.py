@@ -333,7 +333,7 @@ def test_withheld_secrets_are_no_evidence(ssb):
 
 def test_the_page_shows_the_table():
     """docs/THREAT-CLASSES.md and the schema have each class of the source, no other."""
-    source = (harness.REPO / "src/audit/classes_table.c").read_text()
+    source = (harness.REPO / "src/trace/classes_table.c").read_text()
     page = (harness.REPO / "docs/THREAT-CLASSES.md").read_text()
     manual = (harness.REPO / "man/skillsandbox-trace.5").read_text()
     schema = json.loads((harness.REPO / "schema/trace.schema.json").read_text())
@@ -366,7 +366,7 @@ def test_every_reason_has_a_class_and_words():
     assert len(codes) > 30, codes
     misfortunes = set(re.findall(r'"(\w+)"', re.search(
         r"is_misfortune.*?REASONS\[\] = \{(.*?)\};", source("egress/ledger.c"), re.S)[1]))
-    rules = source("audit/classes_table.c")
+    rules = source("trace/classes_table.c")
     named = set(" ".join("".join(re.findall(r'"([^"]*)"', m)) for m in
                          re.findall(r'\.reasons = ((?:"[^"]*"\s*)+)', rules)).split())
     told = set(re.findall(r'^\t\{ "(\w+)",', source("report/remedy.c"), re.M))

@@ -147,7 +147,7 @@ def test_every_violation_that_is_counted(tmp_path):
         assert said(f"limits: {{violations: {{{name}: 5}}}}\n", tmp_path) == ""
         assert name == "total" or f'"{name}"' in text, name
     kinds = re.findall(r'\[EV_(?!COUNT\b)\w+\] = "(\w+)"',
-                       (harness.REPO / "src/audit/event.c").read_text())
+                       (harness.REPO / "src/trace/event.c").read_text())
     assert set(kinds) <= set(names)
 
 

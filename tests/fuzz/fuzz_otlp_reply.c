@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/otlp.h"
-#include "audit/otlp_http.h"
+#include "otel/otlp.h"
+#include "otel/otlp_http.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "audit/verify.h"
+#include "trace/verify.h"
 #include "base/json.h"
 #include "base/own.h"
 #include "base/utf8.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "audit/key.h"
+#include "trace/key.h"
 #include "base/buf.h"
 #include "os/file.h"
 

@@ -4,7 +4,7 @@
 #ifndef TESTS_SESSION_WORLD_H
 #define TESTS_SESSION_WORLD_H
 
-#include "audit/verify.h"
+#include "trace/verify.h"
 #include "session/store.h"
 
 struct world {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "audit/classes.h"
+#include "trace/classes.h"
 #include "egress/dial.h"
 #include "wire/http1.h"
 #include "base/own.h"

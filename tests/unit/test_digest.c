@@ -19,10 +19,10 @@
 
 #include <cmocka.h>
 
-#include "audit/digest.h"
-#include "audit/digest_cache.h"
-#include "audit/digest_walk.h"
-#include "audit/trace_limits.h"
+#include "trace/digest.h"
+#include "trace/digest_cache.h"
+#include "trace/digest_walk.h"
+#include "trace/trace_limits.h"
 #include "base/own.h"
 #include "os/clock.h"
 

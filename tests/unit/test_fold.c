@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "audit/fold.h"
-#include "audit/trace_limits.h"
+#include "trace/fold.h"
+#include "trace/trace_limits.h"
 #include "base/own.h"
 
 static const struct bytes ARGS[] = { { "git", 3 }, { "status", 6 } };

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "audit/observe.h"
+#include "observe/observe.h"
 
 /* One that never had a thread has no queue: fd 0 is its caller's. */
 static void test_leaves_the_callers_fds(void **state)

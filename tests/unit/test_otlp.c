@@ -8,10 +8,10 @@
 #include <time.h>
 #include <cmocka.h>
 
-#include "audit/otlp.h"
-#include "audit/otlp_fields.h"
-#include "audit/otlp_http.h"
-#include "audit/otlp_limits.h"
+#include "otel/otlp.h"
+#include "otel/otlp_fields.h"
+#include "otel/otlp_http.h"
+#include "otel/otlp_limits.h"
 #include "base/stamp.h"
 #include "base/own.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "audit/otlp_env.h"
-#include "audit/otlp_url.h"
+#include "otel/otlp_env.h"
+#include "otel/otlp_url.h"
 #include "base/limits.h"
 #include "base/own.h"
 

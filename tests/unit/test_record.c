@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "audit/record.h"
-#include "audit/trace_limits.h"
+#include "trace/record.h"
+#include "trace/trace_limits.h"
 #include "base/own.h"
 
 static char path[64];

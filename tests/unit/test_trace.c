@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "audit/trace.h"
-#include "audit/trace_limits.h"
+#include "trace/trace.h"
+#include "trace/trace_limits.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/tree.h"

@@ -19,11 +19,11 @@
 
 #include <cmocka.h>
 
-#include "audit/event_text.h"
-#include "audit/observe_queue.h"
-#include "audit/runs.h"
-#include "audit/trace.h"
-#include "audit/trace_limits.h"
+#include "trace/event_text.h"
+#include "observe/observe_queue.h"
+#include "trace/runs.h"
+#include "trace/trace.h"
+#include "trace/trace_limits.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/clock.h"

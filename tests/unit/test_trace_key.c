@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "audit/key.h"
+#include "trace/key.h"
 #include "base/hex.h"
 #include "base/own.h"
 #include "os/tree.h"

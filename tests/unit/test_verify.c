@@ -12,9 +12,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "audit/reader.h"
-#include "audit/trace_file.h"
-#include "audit/verify.h"
+#include "trace/reader.h"
+#include "trace/trace_file.h"
+#include "trace/verify.h"
 #include "base/buf.h"
 #include "base/ed25519.h"
 #include "base/hex.h"

@@ -1,0 +1,169 @@
+/* observe_deep.c - one name after the other, from an fd of a directory.
+ *
+ * For a directory whose path is longer than the kernel tells, or that has none any more: an
+ * fd is all that can be had of it. For one in a directory that nobody may enter: the skill was
+ * there before. And for what the kernel does not follow beneath a root while others
+ * rename. Where it ends there may be a path again, for what is left. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "observe/observe.h"
+#include "base/own.h"
+#include "os/file.h"
+
+/* The path of the directory with `rest` behind it; false: too long, or it has none. `named`: it
+ * was just found by its name, which may end as the path of something does that was removed. */
+static bool fits(int dir, const char *rest, bool named, char out[PATH_MAX])
+{
+	char path[PATH_MAX];
+	ssize_t n = file_path(dir, path, sizeof(path));
+	size_t len = strlen(rest);
+
+	if (path[0] != '/' || (!named && observe_before_deleted(path) > 0) ||
+	    (size_t)n + 1 + len >= PATH_MAX) {
+		return false;
+	}
+	memcpy(out, path, (size_t)n);
+	out[n] = '/';
+	memcpy(out + n + 1, rest, len + 1);
+	return true;
+}
+
+/* What we cannot see need not be missing. */
+static void note_found(struct found *f, int fd)
+{
+	f->there = fd >= 0 || (errno != ENOENT && errno != ENOTDIR);
+	f->unseen = fd < 0 && f->there;
+	f->link = false;
+}
+
+/* On the way: where it is, and what is left of the path. */
+struct deep_way {
+	int dir;
+	char rest[PATH_MAX];
+	int links;
+	bool named; /* `dir` was found by its name, in the directory before it */
+};
+
+/* How much of it leads nowhere else: slashes, and "." between them. */
+static size_t idle(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n] == '/' || (s[n] == '.' && (s[n + 1] == '/' || s[n + 1] == '\0'))) {
+		n++;
+	}
+	return n;
+}
+
+/* Takes it away at the beginning, where a slash leads to the root. */
+static void skip_idle(struct deep_way *w)
+{
+	size_t n = w->rest[0] == '/' ? 0 : idle(w->rest);
+
+	memmove(w->rest, w->rest + n, strlen(w->rest + n) + 1);
+}
+
+/* Puts the target of a symlink in the place of the first name; false: too long. */
+static bool put_target(struct deep_way *w, const char *name, size_t behind)
+{
+	char to[PATH_MAX];
+	ssize_t n = readlinkat(w->dir, name, to, sizeof(to) - 1);
+	size_t len = strlen(w->rest + behind);
+
+	if (n <= 0 || (size_t)n + 1 + len >= PATH_MAX) {
+		return false;
+	}
+	memmove(w->rest + n + 1, w->rest + behind, len + 1);
+	memcpy(w->rest, to, (size_t)n);
+	w->rest[n] = '/';
+	skip_idle(w);
+	return true;
+}
+
+/* The symlinks of /proc lead elsewhere for us than for the skill. */
+static bool is_procfs(int dir)
+{
+	struct statfs fs;
+
+	return fstatfs(dir, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+/* Goes on by the first name of what is left, which is taken away; false: it leads
+ * nowhere, or is a symlink that is not followed. */
+static bool go_on(struct deep_way *w, bool follow, struct found *ret)
+{
+	char name[NAME_MAX + 1];
+	size_t n = strcspn(w->rest, "/");
+	size_t behind = n + idle(w->rest + n);
+	struct stat st;
+
+	if (n == 0 || n >= sizeof(name)) {
+		return false;
+	}
+	memcpy(name, w->rest, n);
+	name[n] = '\0';
+	auto_fd next = openat(w->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	note_found(ret, next);
+	if (next < 0 || fstat(next, &st) != 0 || (w->rest[behind] == '\0' && !follow)) {
+		return false;
+	}
+	if (S_ISLNK(st.st_mode)) {
+		return ++w->links <= OBSERVE_SYMLINKS && !is_procfs(w->dir) &&
+		       put_target(w, name, behind);
+	}
+	memmove(w->rest, w->rest + behind, strlen(w->rest + behind) + 1);
+	own_close(&w->dir);
+	w->dir = steal_fd(&next);
+	w->named = strcmp(name, "..") != 0;
+	return S_ISDIR(st.st_mode);
+}
+
+static void way_done(struct deep_way *w)
+{
+	own_close(&w->dir);
+}
+
+bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX], struct found *ret)
+{
+	AUTO(way_done) struct deep_way w = { .dir = dir };
+	size_t len = strlen(raw);
+	int steps = 0;
+
+	note_found(ret, dir);
+	if (w.dir < 0 || len >= sizeof(w.rest)) {
+		return false;
+	}
+	memcpy(w.rest, raw, len + 1);
+	skip_idle(&w);
+	/* To ask for the path takes longer than to go on: that comes last. Targets of
+	 * symlinks can have many more names than a path. */
+	while (w.rest[0] != '/' && steps++ < PATH_MAX && go_on(&w, follow, ret)) {
+	}
+	if (w.rest[0] == '/') {
+		ret->link = true;
+		memcpy(out, w.rest, strlen(w.rest) + 1);
+		return true;
+	}
+	return fits(w.dir, w.rest, w.named, out);
+}
+
+bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
+                       struct found *ret)
+{
+	char link[48];
+
+	if (dirfd == AT_FDCWD) {
+		snprintf(link, sizeof(link), "/proc/%d/cwd", tid);
+	} else {
+		snprintf(link, sizeof(link), "/proc/%d/fd/%d", tid, dirfd);
+	}
+	return observe_from_dir(open(link, O_PATH | O_DIRECTORY | O_CLOEXEC), raw, follow, out,
+	                        ret);
+}

@@ -1,0 +1,130 @@
+/* observe_exec.c - programs that the skill starts, with their arguments.
+ *
+ * The first one is started by us, and is where the record of the skill begins. Whether that
+ * execve worked is the kernel's to say (observe_call, observer_started): what was found
+ * there may have come or gone since. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "observe/observe_calls.h"
+#include "os/notify.h"
+
+#ifndef AT_EXECVE_CHECK /* Linux 6.14 */
+#define AT_EXECVE_CHECK 0x10000
+#endif
+
+/* Only asks whether the program could be executed, as access() does, which leaves no line. */
+static bool is_check(const struct seccomp_notif *n, const struct call *c)
+{
+	return c->flags != NO_ARG && ((int)n->data.args[c->flags] & AT_EXECVE_CHECK) != 0;
+}
+
+static void read_arguments(pid_t tid, uint64_t argv, struct exec_asked *x)
+{
+	size_t used = 0;
+
+	while (argv != 0) {
+		size_t n = x->e.n_args;
+		uint64_t at;
+		if (notify_read(tid, argv + n * sizeof(at), &at, sizeof(at)) != sizeof(at) ||
+		    at == 0) {
+			return;
+		}
+		if (n == OBSERVE_ARGS || used == sizeof(x->bytes)) {
+			x->e.args_cut = true;
+			return;
+		}
+		char *to = x->bytes + used;
+		size_t room = sizeof(x->bytes) - used;
+		ssize_t len = notify_read_string(tid, at, to, room);
+		x->e.args_cut = len < 0;
+		if (len < 0) {
+			len = errno == ENAMETOOLONG ? (ssize_t)room - 1 : 0;
+		}
+		x->args[x->e.n_args++] = (struct bytes){ to, (size_t)len };
+		used += (size_t)len + 1;
+		if (x->e.args_cut) {
+			return;
+		}
+	}
+}
+
+static bool is_word(const struct bytes *arg, const char *word)
+{
+	return arg->n == strlen(word) && memcmp(arg->p, word, arg->n) == 0;
+}
+
+/* "git am" gives up where the name of its state is held. It looks for that by a call that is not
+ * observed, and makes none that could be refused: its own line tells. */
+static void judge_am(struct observer *o, const struct seccomp_notif *n, struct exec_asked *x)
+{
+	struct resolved here;
+	size_t at = 1;
+
+	while (at < x->e.n_args && is_word(&x->args[at], "-c")) {
+		at += 2;
+	}
+	if (!x->l.says.allowed || at >= x->e.n_args || !is_word(&x->args[at], "am") ||
+	    !observe_is_git(x->l.at.path)) {
+		return;
+	}
+	observe_resolve(o, n, AT_FDCWD, ".", true, &here);
+	const char *remedy = here.known ? observe_held_state(o, here.path, "rebase-apply") : NULL;
+	if (remedy != NULL) {
+		x->l.says.reason = "protected";
+		x->l.says.remedy = remedy;
+	}
+}
+
+static void tell_exec(struct observer *o)
+{
+	struct exec_asked *x = &o->exec;
+
+	observe_tell(o, &x->call, &x->e);
+	if (x->e.status == STATUS_ASKED) {
+		observe_forget(o, &x->call);
+	}
+}
+
+void observe_arm(struct observer *o)
+{
+	o->armed = true;
+	if (o->exec.untold) {
+		o->exec.e.status = STATUS_ASKED; /* something was there after all */
+		tell_exec(o);
+	}
+}
+
+void observe_exec(struct observer *o, const struct seccomp_notif *n, const struct call *c)
+{
+	const struct path_argument a = observe_argument(n, c);
+	struct exec_asked *x = &o->exec;
+
+	if (is_check(n, c)) {
+		(void)notify_continue(o->listener, n);
+		return;
+	}
+	x->call = *n;
+	x->e = (struct event){ .kind = EV_PROCESS_SPAWNED, .op = c->op, .args = x->args };
+	x->goes_on = x->untold = false;
+	if (!observe_look(o, n, &a, &x->l)) {
+		observe_unreadable(o, n, c);
+		return;
+	}
+	observe_judge(o, n, &x->l.at, false, &x->l.says);
+	read_arguments((pid_t)n->pid, n->data.args[c->path2], x);
+	judge_am(o, n, x);
+	if (!observe_answer(o, n, &x->l, &x->e)) {
+		return;
+	}
+	x->goes_on = x->l.says.allowed;
+	if (x->goes_on && !x->l.at.exists) {
+		x->e.status = STATUS_ABSENT;
+	}
+	/* What is not there, or refused, is a step of our own search, unless it works. */
+	x->untold = !o->armed && x->goes_on && !x->l.at.exists;
+	if (o->armed || (x->goes_on && x->l.at.exists)) {
+		tell_exec(o);
+	}
+}

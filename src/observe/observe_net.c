@@ -1,0 +1,468 @@
+/* observe_net.c - where the skill connects to and sends to, and the sockets that it makes. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/xattr.h>
+
+#include "observe/observe.h"
+#include "base/own.h"
+#include "os/clock.h"
+#include "os/net.h"
+#include "os/notify.h"
+#include "policy/ranges.h"
+
+#define MAX_MESSAGES 1024    /* of one sendmmsg: the kernel takes no more */
+#define SERVICE_US   1000000 /* a service that was found is not looked for again */
+
+/* An address as the skill gave it. */
+struct endpoint {
+	sa_family_t family;
+	struct address ip;
+	uint16_t port;
+	struct bytes unix_path; /* into `any`; abstract: begins with NUL */
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+		struct sockaddr_un un;
+	} any;
+};
+
+enum reading { READ_DONE, READ_NONSENSE, READ_FAILED };
+
+static enum reading read_endpoint(pid_t tid, uint64_t address, uint64_t len, bool send,
+                                  struct endpoint *ret)
+{
+	size_t n = len < sizeof(ret->any) ? (size_t)len : sizeof(ret->any);
+
+	memset(ret, 0, sizeof(*ret));
+	if (n < sizeof(sa_family_t)) {
+		return READ_NONSENSE; /* the kernel will find what is wrong with it */
+	}
+	if (notify_read(tid, address, &ret->any, n) != (ssize_t)n) {
+		return READ_FAILED;
+	}
+	ret->family = ret->any.sa.sa_family;
+	if (ret->family == AF_UNSPEC && send) {
+		ret->family = AF_INET; /* as the kernel takes it; to connect it means to part */
+	}
+	if (ret->family == AF_INET && n >= sizeof(ret->any.in)) {
+		ret->ip.b[10] = ret->ip.b[11] = 0xff;
+		memcpy(ret->ip.b + 12, &ret->any.in.sin_addr, 4);
+		ret->port = ntohs(ret->any.in.sin_port);
+		return READ_DONE;
+	}
+	if (ret->family == AF_INET6 && n >= offsetof(struct sockaddr_in6, sin6_scope_id)) {
+		memcpy(ret->ip.b, &ret->any.in6.sin6_addr, 16);
+		ret->port = ntohs(ret->any.in6.sin6_port);
+		return READ_DONE;
+	}
+	/* The kernel takes no longer one; and the union is larger than it, by its padding. */
+	if (ret->family == AF_UNIX && n > offsetof(struct sockaddr_un, sun_path) &&
+	    len <= sizeof(ret->any.un)) {
+		size_t room = n - offsetof(struct sockaddr_un, sun_path);
+		const char *path = ret->any.un.sun_path;
+		ret->unix_path.p = path;
+		ret->unix_path.n = path[0] == '\0' ? room : strnlen(path, room);
+		return READ_DONE;
+	}
+	return READ_NONSENSE;
+}
+
+/* Only what the caller itself has said: if it is gone, what was read may be another's. */
+static void tell(struct observer *o, const struct seccomp_notif *n, struct event *e)
+{
+	if (notify_valid(o->listener, n)) {
+		observe_tell(o, n, e);
+	}
+}
+
+/* What cannot be told is not done. */
+static bool unreadable(struct observer *o, const struct seccomp_notif *n, const char *op,
+                       int *ret_error)
+{
+	struct event e = { .kind = EV_NETWORK_EGRESS_BLOCKED,
+		           .status = STATUS_DENIED,
+		           .op = op,
+		           .reason = "unreadable",
+		           .error = EFAULT };
+
+	*ret_error = EFAULT;
+	tell(o, n, &e);
+	return false;
+}
+
+/* The protocol, by the kernel's name for it. The socket itself is not fetched: who has it
+ * last when it is closed waits for as long as its SO_LINGER says. The kernel has it for an
+ * instant here, too; a skill that hits that holds up nobody but itself. */
+static bool is_udp(pid_t tid, int fd)
+{
+	char path[48], name[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, fd);
+	return getxattr(path, "system.sockprotoname", name, sizeof(name)) >= 3 &&
+	       memcmp(name, "UDP", 3) == 0;
+}
+
+static bool is_inside(const struct address *a)
+{
+	static const uint8_t loop6[16] = { [15] = 1 };
+	static const uint8_t none[16] = { 0 };
+
+	if (address_is_v4(a)) {
+		return a->b[12] == 127 || memcmp(a->b + 12, none, 4) == 0;
+	}
+	return memcmp(a->b, loop6, 16) == 0 || memcmp(a->b, none, 16) == 0;
+}
+
+/* Why an address is refused, and what the program is told. */
+struct denial {
+	const char *reason;
+	char name[HOST_NAME_SIZE]; /* of the host that the address stands for; "": none */
+	int error;
+	bool harmless; /* refused and told, but no violation */
+};
+
+/* True: let it go on. Otherwise *ret says why not. */
+static bool judge_ip(const struct observer *o, const struct endpoint *to, bool udp,
+                     struct denial *ret)
+{
+	const struct observer_net *net = &o->setup.net;
+
+	if (net->answered != NULL && net->answered(net->arg, &to->ip, to->port, udp)) {
+		return true;
+	}
+	*ret = (struct denial){ .reason = "undeclared_address", .error = ENETUNREACH };
+	if (net->known != NULL && net->known(net->arg, &to->ip, ret->name)) {
+		ret->reason = "undeclared_port";
+		ret->error = ECONNREFUSED;
+	}
+	return false;
+}
+
+/* A TCP listener of ours is there. What connects need not be TCP: getaddrinfo()
+ * connects a datagram socket to each address that it found, to learn which one
+ * to prefer, and sends nothing. */
+static bool is_served(const struct observer *o, const struct endpoint *to)
+{
+	const struct observer_net *net = &o->setup.net;
+
+	return net->answered != NULL && net->answered(net->arg, &to->ip, to->port, false);
+}
+
+/* A resolver on loopback, hard-wired into a program or for want of another, where none
+ * answers. Nobody in the sandbox can have this port: what goes there asks for a name. */
+static bool is_no_resolver(const struct observer *o, const struct endpoint *to)
+{
+	const struct observer_net *net = &o->setup.net;
+
+	return to->port == 53 && is_inside(&to->ip) &&
+	       (net->answered == NULL || !net->answered(net->arg, &to->ip, to->port, true));
+}
+
+/* Of the range that its names live in, whatever they are. */
+static bool is_synthetic(const struct address *a)
+{
+	struct cidr one = { .base = *a, .bits = 128 };
+
+	return range_of_sandbox(&one) != NULL;
+}
+
+/* The kernel walks through all connections of the machine to tell who listens in one
+ * network: that takes as long as a hundred refusals, and others pay for it. */
+static bool is_found(struct observer *o, pid_t tid, const struct endpoint *to, bool udp)
+{
+	struct service *last = &o->service;
+	uint64_t now = clock_us();
+
+	if (now < last->until_us && last->udp == udp && last->port == to->port &&
+	    memcmp(&last->ip, &to->ip, sizeof(to->ip)) == 0) {
+		return true;
+	}
+	if (!bucket_take(&o->service_looks, now) || !net_is_served(tid, &to->ip, to->port, udp)) {
+		return false;
+	}
+	*last = (struct service){ to->ip, to->port, udp, now + SERVICE_US };
+	return true;
+}
+
+/* Chromium asks the routing table so whether there is IPv6, by a datagram socket that is closed
+ * again; this address is written into it. */
+static bool is_ipv6_probe(const struct endpoint *to)
+{
+	static const uint8_t asked[16] = { 0x20, 0x01, 0x48, 0x60, 0x48, 0x60, [14] = 0x88, 0x88 };
+
+	return to->port == 443 && memcmp(to->ip.b, asked, sizeof(asked)) == 0;
+}
+
+/* All addresses of a name are the sandbox's own as well: a service of the skill's that
+ * listens on one of them, or on all, is reached there, and that is no egress. */
+static bool is_own_service(struct observer *o, pid_t tid, const struct endpoint *to, bool udp,
+                           const struct denial *why)
+{
+	const struct observer_net *net = &o->setup.net;
+	bool here = why->error == ECONNREFUSED || is_synthetic(&to->ip);
+	bool ours = net->takes != NULL && net->takes(net->arg, &to->ip, to->port, udp);
+
+	return here && !ours && is_found(o, tid, to, udp);
+}
+
+/* What would allow it: --net is TCP, an address needs the owner's word beside a rule, and
+ * one that is not public another one. */
+static void put_remedy(const struct observer *o, const char *name, const struct endpoint *to,
+                       bool udp, char *out, size_t size)
+{
+	const struct observer_net *net = &o->setup.net;
+	char address[ADDRESS_TEXT];
+	bool literal = name[0] == '\0';
+	bool v6 = literal && !address_is_v4(&to->ip);
+	bool guarded = literal && net->guarded != NULL && net->guarded(net->arg, &to->ip);
+
+	address_format(&to->ip, address);
+	if (!udp && guarded) { /* as a shell takes it, for two flags nobody quotes later */
+		(void)snprintf(out, size,
+		               v6 ? "both --net '[%s]:%u' and --allow-private %s"
+		                  : "both --net %s:%u and --allow-private %s",
+		               address, to->port, address);
+		return;
+	}
+	if (!udp) {
+		(void)snprintf(out, size, v6 ? "--net [%s]:%u" : "--net %s:%u",
+		               literal ? address : name, to->port);
+		return;
+	}
+	(void)snprintf(
+	        out, size,
+	        "'{domain: %s%s%s, ports: [%u], protocol: udp}' under "
+	        "permissions.network.egress%s%s%s",
+	        v6 ? "\"" : "", literal ? address : name, v6 ? "\"" : "", to->port,
+	        literal ? ", and 'network: {allow_literal_addresses: true}' in the policy file"
+	                : "",
+	        guarded ? ", and --allow-private " : "", guarded ? address : "");
+}
+
+/* Some addresses no rule can have; a run with one would not begin. */
+static bool can_be_declared(const struct address *a)
+{
+	char address[ADDRESS_TEXT];
+	struct egress_rule rule = { .domain.s = address, .kind = HOST_ADDRESS };
+	const char *instead;
+
+	address_format(a, address);
+	return !is_synthetic(a) && address_problem(&rule, &instead) == NULL;
+}
+
+static void tell_ip(struct observer *o, const struct seccomp_notif *n, const char *op,
+                    const struct endpoint *to, bool udp, const struct denial *why)
+{
+	char address[ADDRESS_TEXT], remedy[512];
+	struct event e = { .kind = EV_NETWORK_EGRESS_BLOCKED,
+		           .status = STATUS_DENIED,
+		           .violation = !why->harmless,
+		           .op = op,
+		           .name = why->name[0] != '\0' ? why->name : NULL,
+		           .address = address,
+		           .port = to->port,
+		           .protocol = udp ? "udp" : "tcp",
+		           .reason = why->reason,
+		           .error = why->error };
+
+	address_format(&to->ip, address);
+	/* Otherwise nothing was wanted of that port, or nobody lives there. */
+	if (!why->harmless && (why->name[0] != '\0' || can_be_declared(&to->ip))) {
+		put_remedy(o, why->name, to, udp, remedy, sizeof(remedy));
+		e.remedy = remedy;
+	}
+	tell(o, n, &e);
+}
+
+/* Which name it is only a resolver would hear. Who sends without connecting would wait for
+ * its answer in vain, so both are told at once. Where hosts are declared it may be one of
+ * them, asked for in the wrong place: that is no attempt outside of the plan. */
+static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int *ret_error)
+{
+	static const char words[] = "look up a name";
+	struct event e = { .kind = EV_NETWORK_EGRESS_BLOCKED,
+		           .status = STATUS_DENIED,
+		           .violation = true,
+		           .message = { words, sizeof(words) - 1 },
+		           .op = "resolve",
+		           .port = 53,
+		           .protocol = "dns",
+		           .reason = "not_declared",
+		           .remedy = "--net HOST",
+		           .error = ECONNREFUSED };
+
+	*ret_error = e.error;
+	if (o->setup.plan->n_egress == 0) {
+		tell(o, n, &e);
+	}
+	return false;
+}
+
+/* False, with *ret_error 0 if the maker answers. */
+static bool hand_over(struct observer *o, const struct seccomp_notif *n, const struct endpoint *to,
+                      int *ret_error)
+{
+	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + to->unix_path.n);
+
+	*ret_error = observe_unix_address(o, n, &to->any.un, len);
+	return false;
+}
+
+/* A unix socket is a file, which bind() makes, or a name in the sandbox's own network. */
+static bool see_unix(struct observer *o, const struct seccomp_notif *n, const char *op,
+                     const struct endpoint *to, int *ret_error)
+{
+	bool makes = strcmp(op, "bind") == 0;
+	char raw[sizeof(to->any.un.sun_path) + 1] = "";
+	struct resolved at;
+	struct judgement j = { .allowed = true };
+	struct event e = { .kind = makes ? EV_FILE_WRITE : EV_FILE_READ,
+		           .status = STATUS_ASKED,
+		           .op = op,
+		           .protocol = "unix" };
+
+	/* No socket that it has can be aimed by send(). */
+	bool handed = o->setup.own_sockets && strcmp(op, "send") != 0;
+	if (to->unix_path.n == 0 || to->unix_path.p[0] == '\0') {
+		/* abstract: nobody but the sandbox is in it */
+		return handed ? hand_over(o, n, to, ret_error) : true;
+	}
+	memcpy(raw, to->unix_path.p, to->unix_path.n);
+	observe_resolve(o, n, AT_FDCWD, raw, !makes, &at);
+	if (o->starved) {
+		return unreadable(o, n, op, ret_error);
+	}
+	/* Nobody listens there, or somebody has that name. */
+	bool idle = makes ? at.exists && !at.unseen : !at.exists;
+	observe_judge(o, n, &at, makes && !idle, &j);
+	if (makes && !idle) {
+		observe_judge_special(o, &at, handed, &j);
+	} else if (handed && !makes) {
+		observe_judge_own_socket(o, &at, &j);
+	}
+	e.path = (struct bytes){ at.path, strlen(at.path) };
+	e.rule = j.rule;
+	e.reason = j.reason;
+	bool granted = j.remedy != NULL && strcmp(j.remedy, "--unix-sockets") == 0;
+	e.remedy = makes || granted ? j.remedy
+	           : j.violation    ? "sockets outside of the sandbox cannot be granted"
+	                            : NULL;
+	if (!j.allowed) {
+		e.kind = EV_FILE_BLOCKED;
+		e.status = STATUS_DENIED;
+		e.violation = j.violation;
+		e.error = *ret_error = j.error;
+	} else if (idle) {
+		e.status = STATUS_ABSENT;
+		e.reason = makes ? "exists" : e.reason;
+	}
+	tell(o, n, &e);
+	return j.allowed && handed ? hand_over(o, n, to, ret_error) : j.allowed;
+}
+
+/* One address; true: let it go on. Otherwise *ret_error is the answer; 0: somebody else gives it.
+ */
+static bool see(struct observer *o, const struct seccomp_notif *n, const char *op, uint64_t address,
+                uint64_t len, int *ret_error)
+{
+	struct endpoint to;
+	struct denial why;
+
+	if (address == 0 || len == 0) {
+		return true;
+	}
+	bool connects = strcmp(op, "connect") == 0;
+	bool binds = strcmp(op, "bind") == 0;
+	enum reading got = read_endpoint((pid_t)n->pid, address, len, !connects && !binds, &to);
+	if (got != READ_DONE) {
+		return got == READ_NONSENSE || unreadable(o, n, op, ret_error);
+	}
+	if (to.family == AF_UNIX) {
+		return see_unix(o, n, op, &to, ret_error);
+	}
+	if (binds) {
+		return true; /* to an address of its own */
+	}
+	if (is_no_resolver(o, &to)) {
+		return refuse_lookup(o, n, ret_error);
+	}
+	/* Port 0 sends nothing: resolvers ask the routing table so. */
+	if (is_inside(&to.ip) || to.port == 0) {
+		return true;
+	}
+	/* The everyday case, before anything is asked of the socket. */
+	if (connects && is_served(o, &to)) {
+		return true;
+	}
+	bool udp = is_udp((pid_t)n->pid, (int)n->data.args[0]);
+	if (judge_ip(o, &to, udp, &why) || is_own_service(o, (pid_t)n->pid, &to, udp, &why)) {
+		return true;
+	}
+	/* getaddrinfo() again, for the port that the program is about to try: a datagram
+	 * socket's connect() sends nothing, and what sends later is seen itself. */
+	why.harmless = connects && udp && (why.error == ECONNREFUSED || is_ipv6_probe(&to));
+	*ret_error = why.error;
+	tell_ip(o, n, op, &to, udp, &why);
+	return false;
+}
+
+static bool see_message(struct observer *o, const struct seccomp_notif *n, uint64_t at,
+                        int *ret_error)
+{
+	struct msghdr msg;
+
+	if (notify_read((pid_t)n->pid, at, &msg, sizeof(msg)) != (ssize_t)sizeof(msg)) {
+		return unreadable(o, n, "send", ret_error);
+	}
+	return see(o, n, "send", (uint64_t)(uintptr_t)msg.msg_name, msg.msg_namelen, ret_error);
+}
+
+static bool see_messages(struct observer *o, const struct seccomp_notif *n, int *ret_error)
+{
+	uint64_t count = n->data.args[2] & 0xffffffffU;
+
+	for (uint64_t i = 0; i < count && i < MAX_MESSAGES; i++) {
+		if (!see_message(o, n, n->data.args[1] + i * sizeof(struct mmsghdr), ret_error)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+void observe_network(struct observer *o, const struct seccomp_notif *n)
+{
+	const __u64 *a = n->data.args;
+	bool go_on;
+	int error = EACCES;
+
+	switch (n->data.nr) {
+	case SYS_connect:
+		go_on = see(o, n, "connect", a[1], a[2] & 0xffffffffU, &error);
+		break;
+	case SYS_bind:
+		go_on = see(o, n, "bind", a[1], a[2] & 0xffffffffU, &error);
+		break;
+	case SYS_sendto:
+		go_on = see(o, n, "send", a[4], a[5] & 0xffffffffU, &error);
+		break;
+	case SYS_sendmsg:
+		go_on = see_message(o, n, a[1], &error);
+		break;
+	default:
+		go_on = see_messages(o, n, &error);
+		break;
+	}
+	if (go_on) {
+		notify_continue(o->listener, n);
+	} else if (error != 0) {
+		notify_refuse(o->listener, n, error);
+	}
+}

@@ -1,0 +1,223 @@
+/* observe_process.c - who asks: /proc of the host, read once per thread.
+ *
+ * Numbers are given out again, and a skill can go round all of them in a second. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "observe/observe.h"
+#include "base/own.h"
+#include "os/notify.h"
+
+/* The last of the numbers in a line of status: the innermost namespace's. */
+static pid_t last_number(const char *status, const char *key)
+{
+	const char *line = strstr(status, key);
+	pid_t last = 0;
+
+	if (line == NULL) {
+		return 0;
+	}
+	line += strlen(key);
+	for (char *end; *line != '\0' && *line != '\n'; line = end) {
+		long v = strtol(line, &end, 10);
+		if (end == line) {
+			break;
+		}
+		last = (pid_t)v;
+	}
+	return last;
+}
+
+static bool read_text(int at, const char *path, char *out, size_t size)
+{
+	auto_fd fd = openat(at, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+static struct process *slot_of(struct observer *o, pid_t tid)
+{
+	return &o->processes[(unsigned)tid % OBSERVE_PROCESSES];
+}
+
+static void drop(struct process *p)
+{
+	if (p->tid != 0) {
+		own_close(&p->alive);
+		own_close(&p->dir);
+	}
+	*p = (struct process){ .dir = -1, .alive = -1 };
+}
+
+bool observe_is_shortage(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
+/* Both belong to the thread and not to its number. The file is the cheapest one of /proc: to
+ * read it is ESRCH when the thread is gone. */
+static void open_both(struct process *p)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", p->tid);
+	p->dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	p->alive = p->dir < 0 ? -1 : openat(p->dir, "oom_score_adj", O_RDONLY | O_CLOEXEC);
+}
+
+/* Gives back all fds of the table. What it knows stays good for the call that is being
+ * answered; later ones look again. */
+static void release_all(struct observer *o)
+{
+	for (size_t i = 0; i < OBSERVE_PROCESSES; i++) {
+		if (o->processes[i].tid != 0) {
+			own_close(&o->processes[i].alive);
+			own_close(&o->processes[i].dir);
+		}
+	}
+}
+
+/* A skill of many threads must not use up the supervisor's fds: without them the observer
+ * sees nothing. */
+static void hold(struct observer *o, struct process *p, pid_t tid)
+{
+	drop(p);
+	p->tid = tid;
+	open_both(p);
+	if (p->alive >= o->last_fd || (p->alive < 0 && observe_is_shortage(errno))) {
+		release_all(o);
+		open_both(p);
+		o->starved |= p->alive < 0 && observe_is_shortage(errno);
+	}
+}
+
+/* Is this number still the thread's that the slot was filled for? Then it was so all the
+ * time: what was read by the number is its own. */
+static bool is_same(const struct process *p, pid_t tid)
+{
+	char c;
+
+	return tid != 0 && p->tid == tid && p->alive >= 0 && pread(p->alive, &c, 1, 0) > 0;
+}
+
+/* By the sandbox's numbers. Mostly the parent has asked something itself. */
+static pid_t parent_of(struct observer *o, pid_t parent, pid_t inner)
+{
+	const struct process *known = slot_of(o, parent);
+	char path[32], status[4096];
+
+	if (is_same(known, parent)) {
+		return known->pid;
+	}
+	/* The sandbox's own /proc counts as the sandbox does. */
+	snprintf(path, sizeof(path), "proc/%d/status", inner);
+	return read_text(o->root, path, status, sizeof(status)) ? last_number(status, "\nPPid:")
+	                                                        : 0;
+}
+
+static void read_program(struct process *p)
+{
+	ssize_t n = readlinkat(p->dir, "exe", p->program, sizeof(p->program) - 1);
+
+	p->program[n > 0 ? n : 0] = '\0';
+	p->renamed = false;
+}
+
+static void look_up(struct observer *o, struct process *p, const struct seccomp_notif *n)
+{
+	char status[4096];
+
+	hold(o, p, (pid_t)n->pid);
+	if (p->dir >= 0 && read_text(p->dir, "status", status, sizeof(status))) {
+		p->leader = last_number(status, "\nTgid:");
+		p->pid = last_number(status, "\nNStgid:");
+		p->thread = last_number(status, "\nNSpid:");
+		p->ppid = parent_of(o, last_number(status, "\nPPid:"), p->pid);
+		read_program(p);
+	}
+	if (!notify_valid(o->listener, n)) {
+		drop(p); /* this may be another's */
+	}
+}
+
+const struct process *observe_process(struct observer *o, const struct seccomp_notif *n)
+{
+	pid_t tid = (pid_t)n->pid;
+	struct process *p = slot_of(o, tid);
+
+	if (p->tid == tid && p->call == n->id) {
+		return p;
+	}
+	if (p->tid == tid && (p->renamed || o->thread_execs)) {
+		read_program(p);
+	}
+	if (!is_same(p, tid)) {
+		look_up(o, p, n);
+	}
+	p->call = n->id;
+	return p;
+}
+
+void observe_first(struct observer *o)
+{
+	struct process *p = slot_of(o, o->first);
+	struct rlimit files;
+
+	(void)getrlimit(RLIMIT_NOFILE, &files);
+	o->last_fd = files.rlim_cur > INT_MAX ? INT_MAX : (int)files.rlim_cur - OBSERVE_SPARE_FDS;
+	hold(o, p, o->first);
+	p->leader = o->first;
+	p->pid = p->thread = 2;
+	p->ppid = 1;
+}
+
+pid_t observe_pidfd(pid_t tid, int fd)
+{
+	char path[48], text[512];
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", tid, fd);
+	(void)read_text(AT_FDCWD, path, text, sizeof(text));
+	return last_number(text, "\nNSpid:");
+}
+
+pid_t observe_leader(const struct observer *o, pid_t inner)
+{
+	char path[32], status[4096];
+
+	/* The sandbox's own /proc, which nothing can be mounted over. */
+	snprintf(path, sizeof(path), "proc/%d/status", inner);
+	pid_t leader = inner > 0 && read_text(o->root, path, status, sizeof(status))
+	                       ? last_number(status, "\nTgid:")
+	                       : 0;
+	return leader > 0 ? leader : inner;
+}
+
+void observe_forget(struct observer *o, const struct seccomp_notif *n)
+{
+	struct process *p = slot_of(o, (pid_t)n->pid);
+
+	if (p->tid == (pid_t)n->pid && p->leader == p->tid) {
+		p->renamed = true;
+		return;
+	}
+	/* A thread that becomes a program goes on as its leader, which can ask for other things
+	 * until then: nobody sees when. */
+	o->thread_execs = true;
+}
+
+void observe_processes_done(struct observer *o)
+{
+	for (size_t i = 0; i < OBSERVE_PROCESSES; i++) {
+		if (o->processes[i].tid != 0) {
+			drop(&o->processes[i]);
+		}
+	}
+}

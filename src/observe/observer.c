@@ -1,0 +1,267 @@
+#include "observe/observer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "observe/observe.h"
+#include "trace/trace_limits.h"
+#include "base/error.h"
+#include "base/own.h"
+#include "os/clock.h"
+#include "os/notify.h"
+
+/* The supervisor's loop answers the first calls of a run: a program that needs
+ * only libc makes three. One that asks more gets a thread that does nothing else.
+ * To start it takes as long as six calls that go round by the loop; in it a call
+ * takes a fifth of that. */
+#define CALLS_BEFORE_THREAD 4
+#define THREAD_STACK        ((size_t)256 * 1024)
+#define WRITE_MS            15 /* how long what the thread has seen waits for more */
+#define SERVICE_LOOKS       20 /* a second, for who listens in the sandbox; past them nobody does */
+
+int observer_new(const struct observer_setup *setup, struct observer **ret, struct ssb_error *err)
+{
+	struct observer *o = calloc(1, sizeof(*o));
+
+	if (o == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "audit", "out of memory");
+	}
+	o->setup = *setup;
+	bucket_init(&o->service_looks, SERVICE_LOOKS, SERVICE_LOOKS, clock_us());
+	o->listener = o->root = o->stop = o->queue.wake = -1;
+	o->maker = UNIX_MAKER_NONE;
+	atomic_init(&o->maker_fd, -1);
+	*ret = o;
+	return 0;
+}
+
+void observer_free(struct observer *o)
+{
+	if (o != NULL) {
+		observer_stop(o);
+		queue_done(&o->queue);
+		own_close(&o->stop);
+		own_close(&o->root);
+		observe_processes_done(o);
+		free(o);
+	}
+}
+
+int observer_attach(struct observer *o, pid_t first, int number, struct ssb_error *err)
+{
+	char root[32];
+
+	o->first = first;
+	o->listener = notify_fetch(first, number);
+	if (o->listener < 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "audit",
+		                "cannot fetch the notifications of the skill; is ptrace forbidden "
+		                "here (kernel.yama.ptrace_scope 3)? --audit off runs without");
+	}
+	snprintf(root, sizeof(root), "/proc/%d/root", first);
+	o->root = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (o->root < 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "audit", "cannot see the skill's files");
+	}
+	notify_prepare(o->listener);
+	observe_first(o);
+	return 0;
+}
+
+void observer_started(struct observer *o)
+{
+	if (o != NULL && !o->armed) {
+		observe_arm(o);
+	}
+}
+
+int observer_fd(const struct observer *o)
+{
+	return o == NULL ? -1 : !o->threaded ? o->listener : o->write_at == 0 ? o->queue.wake : -1;
+}
+
+int observer_maker(const struct observer *o)
+{
+	return o == NULL ? -1 : atomic_load(&o->maker_fd);
+}
+
+/* False: there was none. */
+static bool answer_next(struct observer *o)
+{
+	struct seccomp_notif n;
+
+	if (notify_receive(o->listener, &n) != 0) {
+		return false;
+	}
+	observe_call(o, &n);
+	return true;
+}
+
+/* False: nobody is left who could ask, or we are told to end. */
+static bool wait_for_call(const struct observer *o)
+{
+	struct pollfd p[2] = { { .fd = o->listener, .events = POLLIN },
+		               { .fd = o->stop, .events = POLLIN } };
+
+	if (poll(p, 2, -1) < 0) {
+		return errno == EINTR;
+	}
+	return (p[0].revents & POLLIN) != 0 || (p[0].revents == 0 && p[1].revents == 0);
+}
+
+/* To be told first that there is a call costs a sixth of each. Where the kernel
+ * lets it, the thread waits for the call itself; observer_stop() comes when
+ * everything in the sandbox is dead or killed, which ends that wait. */
+static void *thread_main(void *arg)
+{
+	struct observer *o = arg;
+	const bool stays = notify_ends();
+
+	while (wait_for_call(o)) {
+		while (answer_next(o) && stays) {
+		}
+	}
+	/* Nobody is left to make sockets for, and the kernel ends the maker with this thread. */
+	atomic_store(&o->maker_fd, -1);
+	return NULL;
+}
+
+/* Where there can be no thread, the loop goes on. */
+static void start_thread(struct observer *o)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+
+	o->stop = eventfd(0, EFD_CLOEXEC);
+	if (o->stop < 0 || pthread_attr_init(&attr) != 0) {
+		return;
+	}
+	(void)pthread_attr_setstacksize(&attr, THREAD_STACK);
+	/* True before it runs: it puts what it sees into the queue. */
+	o->threaded = queue_init(&o->queue) == 0;
+	/* No handler of our caller's runs on its stack. */
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (o->threaded && pthread_create(&o->thread, &attr, thread_main, o) != 0) {
+		o->threaded = false;
+	}
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	(void)pthread_attr_destroy(&attr);
+}
+
+void observer_turn(struct observer *o, bool call)
+{
+	if (o->threaded) {
+		o->write_at = clock_ms() + WRITE_MS; /* others will follow */
+		return;
+	}
+	if (!call) {
+		own_close(&o->listener);
+		return;
+	}
+	(void)answer_next(o);
+	/* Before it is armed both sides of the loop have a part in that. */
+	if (++o->calls >= CALLS_BEFORE_THREAD && o->armed && o->stop < 0) {
+		start_thread(o);
+	}
+}
+
+uint64_t observer_due(const struct observer *o)
+{
+	return o != NULL ? o->write_at : 0;
+}
+
+static void write_down(struct observer *o)
+{
+	o->write_at = 0;
+	if (o->threaded && o->setup.trace != NULL) {
+		queue_empty(&o->queue, o->setup.trace);
+	}
+}
+
+void observer_tick(struct observer *o)
+{
+	if (o != NULL && o->write_at != 0 && clock_ms() >= o->write_at) {
+		write_down(o);
+	}
+}
+
+void observer_write(struct observer *o)
+{
+	if (o != NULL) {
+		write_down(o);
+	}
+}
+
+void observer_stop(struct observer *o)
+{
+	if (o != NULL && o->threaded) {
+		(void)!write(o->stop, &(uint64_t){ 1 }, sizeof(uint64_t));
+		(void)pthread_join(o->thread, NULL);
+		write_down(o);
+		o->threaded = false;
+	}
+	if (o != NULL) {
+		atomic_store(&o->maker_fd, -1);
+		unix_maker_stop(&o->maker);
+		own_close(&o->listener);
+	}
+}
+
+bool observer_killed_first(const struct observer *o)
+{
+	return o != NULL && o->killed_first;
+}
+
+/* The names as far as a line has room for them; how many it has not. Not every name
+ * is a manifest's: a byte of one can take six. */
+static size_t put_names(struct json *j, const char *key, const struct string_list *names)
+{
+	size_t left_out = 0;
+
+	json_key(j, key);
+	json_open(j, '[');
+	for (size_t i = 0; i < names->n; i++) {
+		size_t len = strcspn(names->v[i], "=");
+		if (j->out->len + 6 * len > TRACE_ENV_BYTES) {
+			left_out++;
+		} else {
+			json_strn(j, names->v[i], len);
+		}
+	}
+	json_close(j, ']');
+	return left_out;
+}
+
+static void env_members(struct json *j, void *arg)
+{
+	const struct ssb_plan *plan = arg;
+	size_t left_out = put_names(j, "granted", &plan->env);
+
+	left_out += put_names(j, "absent", &plan->env_missing);
+	json_kuint(j, "withheld", plan->env_withheld);
+	if (left_out > 0) {
+		json_kuint(j, "left_out", left_out);
+	}
+}
+
+void observer_environment(struct trace *t, const struct ssb_plan *plan)
+{
+	char message[128];
+	int n = snprintf(message, sizeof(message),
+	                 "%zu variables passed, %zu asked for and absent, %zu withheld",
+	                 plan->env.n, plan->env_missing.n, plan->env_withheld);
+	struct event e = { .kind = EV_ENV_VAR_ACCESS,
+		           .message = { message, (size_t)n },
+		           .more = env_members,
+		           .more_arg = (void *)(uintptr_t)plan };
+
+	trace_add(t, &e);
+}

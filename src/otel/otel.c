@@ -1,0 +1,260 @@
+/* otel.c - the process that exports a record. In this order: the spans, which
+ * say most with least; then the log records, batch by batch. */
+#include "otel/otel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "otel/otlp_http.h"
+#include "otel/otlp_record.h"
+#include "base/stamp.h"
+#include "base/own.h"
+#include "os/clock.h"
+#include "os/detach.h"
+#include "os/file.h"
+
+#define RECORD_FD 3
+#define LOG_FD    4
+
+static char run_name[64] = "run";
+
+/* One line, written at once, of printable characters only: part of it may be a
+ * server's words. */
+__attribute__((format(printf, 1, 2))) static void log_line(const char *fmt, ...)
+{
+	struct stamp stamp = STAMP_NONE;
+	struct timespec now = { 0 };
+	char text[1024];
+	va_list ap;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	int n = snprintf(text, sizeof(text), "%s %s: ", stamp_text(&stamp, &now), run_name);
+	va_start(ap, fmt);
+	(void)vsnprintf(text + n, sizeof(text) - (size_t)n - 1, fmt, ap);
+	va_end(ap);
+	for (char *p = text; *p != '\0'; p++) {
+		*p = *p < ' ' || *p > '~' ? '?' : *p;
+	}
+	size_t len = strlen(text);
+	text[len++] = '\n';
+	(void)file_write_all(LOG_FD, text, len);
+}
+
+/* Something does not come back: a resolver, a library. */
+static void on_alarm(int sig)
+{
+	static const char text[] = "otel: a run could not be exported in time\n";
+
+	(void)sig;
+	(void)!write(LOG_FD, text, sizeof(text) - 1);
+	_exit(1);
+}
+
+/* <state_dir>/otel.log, for the owner alone; a long one becomes otel.log.1. */
+static int open_log(const char *state_dir)
+{
+	struct stat st;
+	auto_fd dir = open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir < 0) {
+		return -1;
+	}
+	if (fstatat(dir, "otel.log", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    st.st_size > OTEL_LOG_BYTES) {
+		(void)renameat(dir, "otel.log", dir, "otel.log.1");
+	}
+	return openat(dir, "otel.log",
+	              O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+}
+
+/* Nothing of the caller stays open: whoever waits for the end of a pipe must
+ * not wait for us. */
+static bool settle_fds(int record, const char *state_dir)
+{
+	int log = open_log(state_dir);
+	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int moved = fcntl(record, F_DUPFD_CLOEXEC, LOG_FD + 1);
+
+	log = log >= 0 ? fcntl(log, F_DUPFD_CLOEXEC, LOG_FD + 1) : none;
+	for (int i = 0; i < RECORD_FD; i++) {
+		if (dup2(none, i) < 0) {
+			return false;
+		}
+	}
+	return moved >= 0 && log >= 0 && dup2(moved, RECORD_FD) >= 0 && dup2(log, LOG_FD) >= 0 &&
+	       close_range(LOG_FD + 1, ~0U, 0) == 0;
+}
+
+static void settle_process(void)
+{
+	detach_settle(&(struct detach){
+	        .name = "skillsandbox-ot",
+	        .seconds = OTLP_HARD_SECONDS,
+	        .late = on_alarm,
+	        .memory = OTLP_MEMORY,
+	});
+}
+
+/* One export under way. */
+struct export
+{
+	const struct otel_config *c;
+	struct otlp_run run;
+	uint64_t deadline_ms;
+	struct buf out;
+	struct otlp writer;
+	size_t in_batch;
+	size_t sent;    /* log records */
+	size_t refused; /* batches */
+	size_t lost;    /* log records */
+	bool over;      /* no more batches are tried */
+};
+
+static void log_failure(const struct otlp_target *t, const char *what, const struct otlp_reply *r)
+{
+	char where[OTLP_WHERE_SIZE];
+
+	otlp_target_where(t, where);
+	if (r->status != 0) {
+		log_line("%s answered %u to the %s", where, r->status, what);
+	} else {
+		log_line("%s: the %s could not be sent: %s", where, what, r->why);
+	}
+}
+
+/* Accepted, but not all of it: that is final. */
+static void log_partial(const struct otlp_target *t, const char *what, const struct otlp_reply *r)
+{
+	char where[OTLP_WHERE_SIZE];
+
+	if (r->has_partial && (r->partial.rejected != 0 || r->partial.why[0] != '\0')) {
+		otlp_target_where(t, where);
+		log_line("%s: rejected %lld of the %s: %s", where, (long long)r->partial.rejected,
+		         what, r->partial.why);
+	}
+}
+
+static bool post(struct export *e, const struct otlp_target *t, const char *what,
+                 struct otlp_reply *r)
+{
+	struct otlp_body body = { e->out.data, e->out.len };
+
+	if (e->out.failed) {
+		*r = (struct otlp_reply){ .why = "too large" };
+		log_failure(t, what, r);
+		return false;
+	}
+	bool sent = otlp_send(t, body, e->deadline_ms, r);
+	if (sent) {
+		log_partial(t, what, r);
+	} else {
+		log_failure(t, what, r);
+	}
+	return sent;
+}
+
+static bool export_spans(struct export *e)
+{
+	const struct otlp_target *t = &e->c->traces;
+	struct otlp_reply r = { 0 };
+	uint64_t all = e->deadline_ms;
+
+	otlp_init(&e->writer, &e->out, t->format);
+	otlp_write_spans(&e->writer, &e->run, e->c, RECORD_FD);
+	/* Some of the time is for the log records, which may go elsewhere. */
+	e->deadline_ms -= e->c->logs.on ? OTLP_TOTAL_MS / 2 : 0;
+	bool sent = post(e, t, "spans", &r);
+	e->deadline_ms = all;
+	return sent;
+}
+
+static void flush_batch(struct export *e)
+{
+	const struct otlp_target *t = &e->c->logs;
+	struct otlp_reply r = { 0 };
+
+	if (e->in_batch == 0) {
+		return;
+	}
+	otlp_request_end(&e->writer);
+	if (post(e, t, "log records", &r)) {
+		e->sent += e->in_batch;
+	} else {
+		e->lost += e->in_batch;
+		e->refused++;
+		/* Without an answer the next batch would wait for one just as long. */
+		e->over = r.status == 0 || e->refused == OTLP_MAX_REFUSED;
+	}
+	e->in_batch = 0;
+}
+
+static void take_line(void *arg, const struct line *l)
+{
+	struct export *e = arg;
+
+	if (!otlp_is_decision(l)) {
+		return;
+	}
+	if (e->over) {
+		e->lost++;
+		return;
+	}
+	if (e->in_batch == 0) {
+		buf_reset(&e->out);
+		otlp_init(&e->writer, &e->out, e->c->logs.format);
+		otlp_logs_begin(&e->writer, e->c);
+	}
+	otlp_logs_add(&e->writer, &e->run, e->c, l);
+	e->in_batch++;
+	if (e->in_batch == OTLP_BATCH || e->out.len >= OTLP_BATCH_BYTES || e->out.failed) {
+		flush_batch(e);
+	}
+}
+
+static void export_record(const struct otel_config *c)
+{
+	struct export e = { .c = c, .deadline_ms = clock_ms() + OTLP_TOTAL_MS };
+	const char *spans = "no spans";
+
+	buf_init(&e.out, OTLP_MAX_REQUEST);
+	if (c->note[0] != '\0') {
+		log_line("%s", c->note);
+	}
+	if (otlp_run_read(&e.run, RECORD_FD, c) != 0) {
+		log_line("the record cannot be read");
+		return;
+	}
+	snprintf(run_name, sizeof(run_name), "run %s", e.run.id);
+	if (c->traces.on) {
+		spans = export_spans(&e) ? "the spans" : "no spans";
+	}
+	if (c->logs.on) {
+		otlp_each_line(RECORD_FD, take_line, &e);
+		flush_batch(&e);
+	}
+	log_line("exported %s, %zu log records; %zu log records lost", spans, e.sent, e.lost);
+	buf_done(&e.out);
+}
+
+void otel_start(int record_fd, const struct otel_config *c, const struct owner *owner)
+{
+	pid_t pid = c->traces.on || c->logs.on ? fork() : -1;
+
+	if (pid == 0) {
+		/* A session of its own, and nobody's child. */
+		if (setsid() < 0 || fork() != 0 || !settle_fds(record_fd, owner->state_dir)) {
+			_exit(0);
+		}
+		settle_process();
+		export_record(c);
+		_exit(0);
+	}
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+	}
+}

@@ -1,0 +1,192 @@
+#include "trace/classes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void classes_init(struct classes *c, const char *home)
+{
+	*c = (struct classes){ .home = home };
+}
+
+/* The attempt was denied, by us, the kernel, the broker or a limit. */
+static bool was_prevented(const struct event *e)
+{
+	return e->status == STATUS_DENIED || e->kind == EV_FILE_BLOCKED ||
+	       e->kind == EV_NETWORK_EGRESS_BLOCKED || e->kind == EV_SYSCALL_BLOCKED ||
+	       e->kind == EV_RESOURCE_LIMIT_HIT;
+}
+
+static void add_technique(struct class_hits *h, const char *technique)
+{
+	for (size_t i = 0; i < h->n_techniques; i++) {
+		if (strcmp(h->techniques[i], technique) == 0) {
+			return;
+		}
+	}
+	if (h->n_techniques < CLASS_TECHNIQUES) {
+		h->techniques[h->n_techniques++] = technique;
+	}
+}
+
+/* Kept in order; a line counts as evidence once, however often it repeats. */
+static void add_evidence(struct class_hits *h, uint64_t seq)
+{
+	size_t at = h->n_evidence;
+
+	while (at > 0 && h->evidence[at - 1] > seq) {
+		at--;
+	}
+	if (seq == CLASS_NO_LINE || h->n_evidence == CLASS_EVIDENCE ||
+	    (at > 0 && h->evidence[at - 1] == seq)) {
+		return;
+	}
+	memmove(&h->evidence[at + 1], &h->evidence[at],
+	        (h->n_evidence - at) * sizeof(h->evidence[0]));
+	h->evidence[at] = seq;
+	h->n_evidence++;
+}
+
+void classes_add(struct classes *c, const struct event *e, uint64_t seq)
+{
+	bool prevented = was_prevented(e);
+	uint64_t times = e->times > 0 ? e->times : 1;
+
+	c->enforced += e->violation || e->kind == EV_RESOURCE_LIMIT_HIT ? times : 0;
+	c->not_prevented += e->violation && !prevented ? times : 0;
+	c->unwritten += e->violation && seq == CLASS_NO_LINE;
+	struct class_verdict v = class_of(e, c->home);
+	if (v.id == CLASS_NONE) {
+		return;
+	}
+	struct class_hits *h = &c->hits[v.id];
+	h->count += times;
+	h->not_prevented += prevented ? 0 : times;
+	add_technique(h, v.technique);
+	add_evidence(h, seq);
+}
+
+/* `max`: so many lines of evidence, so that both sides of a pair are seen. */
+static void join(struct class_hits *to, const struct class_hits *from, size_t max)
+{
+	to->count += from->count;
+	to->not_prevented += from->not_prevented;
+	for (size_t i = 0; i < from->n_evidence && i < max; i++) {
+		add_evidence(to, from->evidence[i]);
+	}
+}
+
+void classes_derive(const struct classes *c, struct classes *ret)
+{
+	struct class_hits *hits = ret->hits;
+	struct class_hits *stolen = &hits[CLASS_CREDENTIAL_HARVESTING];
+	struct class_hits *sent = &hits[CLASS_CREDENTIAL_EXFILTRATION];
+	struct class_hits *whole = &hits[CLASS_SUPPLY_CHAIN_ATTACK];
+	static const enum class_id WAYS_OUT[] = { CLASS_DATA_EXFILTRATION,
+		                                  CLASS_COMMAND_AND_CONTROL };
+
+	*ret = *c;
+	for (size_t w = 0; stolen->count > 0 && w < 2; w++) {
+		const struct class_hits *way = &c->hits[WAYS_OUT[w]];
+		join(sent, way, CLASS_EVIDENCE);
+		for (size_t i = 0; i < way->n_techniques; i++) {
+			add_technique(sent, way->techniques[i]);
+		}
+	}
+	if (sent->count == 0) {
+		return;
+	}
+	hits[CLASS_DATA_EXFILTRATION] = (struct class_hits){ 0 }; /* now told as the worse */
+	join(whole, stolen, CLASS_EVIDENCE / 2);
+	join(whole, sent, CLASS_EVIDENCE / 2);
+	whole->count = 1;
+	add_technique(whole, CLASSES[CLASS_SUPPLY_CHAIN_ATTACK].techniques);
+}
+
+bool classes_empty(const struct classes *c)
+{
+	for (size_t i = 0; i < CLASS_COUNT; i++) {
+		if (c->hits[i].count > 0) {
+			return false;
+		}
+	}
+	return c->enforced == 0 && c->not_prevented == 0;
+}
+
+static void write_class(struct json *j, enum class_id id, const struct class_hits *h)
+{
+	const struct class_info *info = &CLASSES[id];
+
+	json_open(j, '{');
+	json_kstr(j, "class", info->name);
+	json_kstr(j, "severity", info->severity);
+	json_kstr(j, "description", info->description);
+	json_kstr(j, "prevented_by", info->prevented_by);
+	json_kstr(j, "mitre_tactic", info->tactic);
+	json_key(j, "mitre_techniques");
+	json_open(j, '[');
+	for (size_t i = 0; i < h->n_techniques; i++) {
+		json_str(j, h->techniques[i]);
+	}
+	json_close(j, ']');
+	json_kuint(j, "count", h->count);
+	json_kbool(j, "prevented", h->not_prevented == 0);
+	json_key(j, "evidence");
+	json_open(j, '[');
+	for (size_t i = 0; i < h->n_evidence; i++) {
+		json_uint(j, h->evidence[i]);
+	}
+	json_close(j, ']');
+	json_close(j, '}');
+}
+
+void classes_write(const struct classes *c, struct json *j)
+{
+	struct classes all;
+	bool prevented = c->not_prevented == 0;
+	const char *worst = NULL;
+
+	classes_derive(c, &all);
+	json_open(j, '{');
+	json_kuint(j, "total_enforcements", c->enforced);
+	json_key(j, "classifications");
+	json_open(j, '[');
+	for (size_t i = 0; i < CLASS_COUNT; i++) {
+		if (all.hits[i].count > 0) {
+			write_class(j, (enum class_id)i, &all.hits[i]);
+			prevented = prevented && all.hits[i].not_prevented == 0;
+		}
+	}
+	json_close(j, ']');
+	json_kbool(j, "all_prevented", prevented);
+	json_key(j, "classes");
+	json_open(j, '[');
+	for (size_t i = 0; i < CLASS_COUNT; i++) {
+		if (all.hits[i].count > 0) {
+			json_str(j, CLASSES[i].name);
+			worst = worst != NULL ? worst : CLASSES[i].severity;
+		}
+	}
+	json_close(j, ']');
+	json_kstr(j, "max_severity", worst != NULL ? worst : "unclassified");
+	json_close(j, '}');
+}
+
+void classes_names(const struct classes *c, char *out, size_t size, const char **ret_severity)
+{
+	struct classes all;
+	size_t used = 0;
+
+	classes_derive(c, &all);
+	out[0] = '\0';
+	*ret_severity = "";
+	for (size_t i = 0; i < CLASS_COUNT; i++) {
+		const char *name = CLASSES[i].name;
+		size_t need = strlen(name) + (used > 0 ? 2 : 0);
+		if (all.hits[i].count == 0 || need >= size - used) {
+			continue;
+		}
+		snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+		*ret_severity = used > 0 ? *ret_severity : CLASSES[i].severity;
+		used += need;
+	}
+}

@@ -1,0 +1,103 @@
+/* classes.h - what the attempts of a run amount to: threat classes.
+ *
+ * Two tables (classes_table.c): the classes, and the rules by which an event
+ * belongs to one. Only what was observed counts, never what was configured; a
+ * class names the lines of the record that it was derived from. Two classes
+ * follow from others at the end: once credentials were reached for, every way
+ * out that was tried is credential_exfiltration, and both together are a
+ * supply_chain_attack. Memory is fixed, whatever a skill does. */
+#ifndef TRACE_CLASSES_H
+#define TRACE_CLASSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/event.h"
+#include "base/json.h"
+
+/* The most severe first: in this order they are told. */
+enum class_id {
+	CLASS_SUPPLY_CHAIN_ATTACK,
+	CLASS_CREDENTIAL_EXFILTRATION,
+	CLASS_CREDENTIAL_HARVESTING,
+	CLASS_PRIVILEGE_ESCALATION,
+	CLASS_SANDBOX_EVASION,
+	CLASS_PERSISTENCE,
+	CLASS_COMMAND_AND_CONTROL,
+	CLASS_UNAUTHORIZED_FILE_ACCESS,
+	CLASS_DATA_EXFILTRATION,
+	CLASS_RESOURCE_ABUSE,
+	CLASS_DISCOVERY,
+	CLASS_COUNT,
+	CLASS_NONE = CLASS_COUNT,
+};
+
+struct class_info {
+	const char *name;
+	const char *severity; /* "critical", "high", "medium", "low" */
+	const char *description;
+	const char *prevented_by;
+	const char *tactic;     /* MITRE ATT&CK, its short name */
+	const char *techniques; /* ids that its rules can name, with spaces between */
+};
+
+extern const struct class_info CLASSES[CLASS_COUNT];
+
+#define CLASS_EVIDENCE   16 /* lines named per class; `count` has them all */
+#define CLASS_TECHNIQUES 8
+#define CLASS_NO_LINE    UINT64_MAX /* an event that the record could not take */
+
+struct class_hits {
+	uint64_t count;
+	uint64_t not_prevented;
+	uint64_t evidence[CLASS_EVIDENCE];
+	size_t n_evidence;
+	const char *techniques[CLASS_TECHNIQUES]; /* of the rules that matched */
+	size_t n_techniques;
+};
+
+struct classes {
+	const char *home; /* borrowed: the skill's, inside of the sandbox */
+	uint64_t enforced;
+	uint64_t not_prevented; /* violations that nobody denied */
+	uint64_t unwritten;     /* violations that are no line of the record, nor repeat one */
+	struct class_hits hits[CLASS_COUNT];
+};
+
+struct line;
+
+struct class_verdict {
+	enum class_id id; /* CLASS_NONE: harmless, or nothing to say */
+	const char *technique;
+};
+
+/* By the first rule that matches (classes_table.c). */
+struct class_verdict class_of(const struct event *e, const char *home);
+/* Whether some rule says what a reason amounts to: the tests ask for each. */
+bool class_names_reason(const char *reason);
+/* One that the owner's shell runs when it starts. */
+bool class_startup_file(const char *home, const char *path);
+/* One of the store that the program, one of the host's, keeps for itself (gpg: ~/.gnupg). */
+bool class_own_store(const char *home, const char *program, const char *path);
+
+void classes_init(struct classes *c, const char *home);
+/* One event that is line `seq` of the record, or repeats it. */
+void classes_add(struct classes *c, const struct event *e, uint64_t seq);
+/* The same from a line that was read. Of repeats a line does not say enough: they are
+ * left out, so that counts are the least that it was. */
+void classes_add_line(struct classes *c, const struct line *l);
+
+enum class_id class_of_line(const struct line *l, const char *home);
+
+/* Nothing to tell: violation_summary is left out. */
+bool classes_empty(const struct classes *c);
+/* With those that follow from others; *ret is as large as `c`. */
+void classes_derive(const struct classes *c, struct classes *ret);
+/* The object violation_summary. */
+void classes_write(const struct classes *c, struct json *j);
+/* "supply_chain_attack, persistence", cut at a whole name, and the highest
+ * severity; "" where there is no class. */
+void classes_names(const struct classes *c, char *out, size_t size, const char **ret_severity);
+
+#endif

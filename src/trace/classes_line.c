@@ -1,0 +1,72 @@
+/* classes_line.c - the classes of a record that nobody finished: from its lines, by the
+ * same rules as the writer's (classes_table.c). A line has everything that a rule asks. */
+#include <string.h>
+
+#include "trace/classes.h"
+#include "trace/reader.h"
+
+static enum event_kind kind_of(const char *name)
+{
+	int kind = 0;
+
+	while (kind < EV_COUNT && strcmp(event_kind_name((enum event_kind)kind), name) != 0) {
+		kind++;
+	}
+	return (enum event_kind)kind;
+}
+
+static enum event_status status_of(const char *name)
+{
+	for (int s = STATUS_ASKED; name != NULL && s <= STATUS_FACT; s++) {
+		if (strcmp(event_status_name((enum event_status)s), name) == 0) {
+			return (enum event_status)s;
+		}
+	}
+	return STATUS_NONE;
+}
+
+static struct bytes bytes_of(const struct line *l, const char *name)
+{
+	const struct json_node *n = line_get(l, name);
+
+	return json_is(n, JSON_STRING) ? (struct bytes){ n->str, n->len } : (struct bytes){ 0 };
+}
+
+static struct event event_of(const struct line *l)
+{
+	return (struct event){
+		.kind = kind_of(l->kind),
+		.status = status_of(line_text(l, "status")),
+		.violation = line_true(l, "violation"),
+		.op = line_text(l, "op"),
+		.program = bytes_of(l, "program"),
+		.path = bytes_of(l, "path"),
+		.path2 = bytes_of(l, "path2"),
+		.mode = line_text(l, "mode"),
+		.name = line_text(l, "name"),
+		.address = line_text(l, "address"),
+		.protocol = line_text(l, "protocol"),
+		.rule = line_text(l, "rule"),
+		.reason = line_text(l, "reason"),
+	};
+}
+
+enum class_id class_of_line(const struct line *l, const char *home)
+{
+	struct event e = event_of(l);
+
+	return e.kind < EV_COUNT ? class_of(&e, home).id : CLASS_NONE;
+}
+
+void classes_add_line(struct classes *c, const struct line *l)
+{
+	struct event e = event_of(l);
+	int64_t count = json_integer(line_get(l, "count"), 0);
+
+	/* A count with a first time has one of them in a line of its own already. */
+	e.times = count < 2 ? 1 : (uint64_t)count - (line_get(l, "first") != NULL);
+	/* A repeat says only of which line it is one. */
+	if (e.kind < EV_COUNT && line_get(l, "repeat_of") == NULL) {
+		classes_add(c, &e, (uint64_t)l->seq);
+	}
+}

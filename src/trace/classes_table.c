@@ -1,0 +1,422 @@
+/* classes_table.c - the threat classes and their rules: data.
+ *
+ * A rule looks at one event; the first that matches decides. Rules that lead
+ * to CLASS_NONE stand before the wider ones that they are exceptions of. */
+#include <limits.h>
+#include <string.h>
+
+#include "trace/classes.h"
+#include "base/address.h"
+#include "base/own.h"
+
+const struct class_info CLASSES[CLASS_COUNT] = {
+	[CLASS_SUPPLY_CHAIN_ATTACK] = { "supply_chain_attack", "critical",
+	                                "reached for credentials and for a way out with them",
+	                                "env_filter + network_egress_policy", "exfiltration",
+	                                "T1195.002" },
+	[CLASS_CREDENTIAL_EXFILTRATION] = { "credential_exfiltration", "critical",
+	                                    "tried to reach an undeclared place after credentials",
+	                                    "network_egress_policy", "exfiltration",
+	                                    "T1048 T1048.003 T1567 T1071 T1090.004 T1095 T1571" },
+	[CLASS_CREDENTIAL_HARVESTING] = { "credential_harvesting", "critical",
+	                                  "reached for credentials that it was not given",
+	                                  "filesystem_isolation + env_filter", "credential-access",
+	                                  "T1552.001 T1552.003 T1552.004 T1552.005 T1555.003 "
+	                                  "T1003.007 T1003.008" },
+	[CLASS_PRIVILEGE_ESCALATION] = { "privilege_escalation", "high",
+	                                 "made a system call that leads to more rights",
+	                                 "seccomp_bpf", "privilege-escalation",
+	                                 "T1068 T1055.008 T1547.006 T1548.001" },
+	[CLASS_SANDBOX_EVASION] = { "sandbox_evasion", "high", "tried to leave the sandbox",
+	                            "seccomp_bpf + filesystem_isolation", "defense-evasion",
+	                            "T1611 T1562" },
+	[CLASS_PERSISTENCE] = { "persistence", "high",
+	                        "tried to leave something that runs again later",
+	                        "filesystem_isolation", "persistence",
+	                        "T1546.004 T1053.003 T1543.002 T1098.004 T1547.013 T1574.006 "
+	                        "T1546 T1037.004" },
+	[CLASS_COMMAND_AND_CONTROL] = { "command_and_control", "high",
+	                                "tried a way out that hides whom it talks to",
+	                                "network_egress_policy", "command-and-control",
+	                                "T1071 T1090.004 T1095 T1571" },
+	[CLASS_UNAUTHORIZED_FILE_ACCESS] = { "unauthorized_file_access", "high",
+	                                     "reached for files outside of its plan",
+	                                     "filesystem_isolation", "collection",
+	                                     "T1005 T1565.001" },
+	[CLASS_DATA_EXFILTRATION] = { "data_exfiltration", "medium",
+	                              "tried to reach an undeclared place", "network_egress_policy",
+	                              "exfiltration", "T1048 T1048.003 T1567" },
+	[CLASS_RESOURCE_ABUSE] = { "resource_abuse", "medium", "went past a limit",
+	                           "resource_limits", "impact", "T1499" },
+	[CLASS_DISCOVERY] = { "discovery", "low", "looked around beyond its plan",
+	                      "filesystem_isolation + network_egress_policy + seccomp_bpf",
+	                      "discovery", "T1083 T1046 T1082" },
+};
+
+/* ---- what a rule can ask ------------------------------------------------ */
+
+enum access_asked { ACCESS_ANY, READING, WRITING };
+
+enum place_asked {
+	ADDRESS_ANY,
+	ADDRESS_GIVEN, /* by number, whatever it is */
+	ADDRESS_METADATA,
+	ADDRESS_PRIVATE,
+};
+
+#define ON(kind) (1U << (kind))
+
+#define FILES   ON(EV_FILE_BLOCKED)
+#define WRITES  (ON(EV_FILE_BLOCKED) | ON(EV_FILE_WRITE))
+#define EGRESS  ON(EV_NETWORK_EGRESS_BLOCKED)
+#define SYSCALL ON(EV_SYSCALL_BLOCKED)
+#define LIMIT   ON(EV_RESOURCE_LIMIT_HIT)
+
+/* What is left zero is not asked. Lists have spaces between their words. A
+ * path is the place itself or beneath it: "~/" in the skill's home, "//" at
+ * any depth, and with "=" before it not beneath. */
+struct rule {
+	enum class_id id;
+	const char *technique;
+	unsigned kinds;
+	enum access_asked access;
+	enum place_asked place;
+	bool long_label; /* a name with a label that looks like data */
+	const char *reasons;
+	const char *ops;
+	const char *protocol;
+	const char *programs; /* last part of its path, beneath /usr */
+	const char *paths;
+};
+
+#define LONG_LABEL 40
+
+#define STARTUP_FILES                                                                              \
+	"~/.bashrc ~/.bash_profile ~/.bash_login ~/.bash_logout ~/.bash_aliases ~/.profile "       \
+	"~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.config/fish"
+
+#define GPG "gpg gpg-agent gpgsm gpgconf gpg-connect-agent dirmngr keyboxd scdaemon"
+#define SSH "ssh ssh-add ssh-agent ssh-keygen ssh-keyscan scp sftp"
+
+/* Which programs look into which stores at every start. */
+static const struct {
+	const char *programs;
+	const char *paths;
+} OWN_STORES[] = {
+	{ GPG, "~/.gnupg" },
+	{ SSH, "~/.ssh" },
+	{ "git", "~/.git-credentials ~/.config/git" },
+	{ "node", "~/.npmrc" },
+};
+
+static const struct rule RULES[] = {
+	{ CLASS_RESOURCE_ABUSE, "T1499", .kinds = LIMIT },
+
+	/* Staying. Also where the run has its own copy of the place: then it was not
+	 * denied, and what was written goes with the run. */
+	{ CLASS_PERSISTENCE, "T1546.004", WRITES, .access = WRITING,
+	  .paths = STARTUP_FILES " /etc/profile /etc/profile.d /etc/bash.bashrc /etc/zsh" },
+	{ CLASS_PERSISTENCE, "T1053.003", WRITES, .access = WRITING,
+	  .paths = "/etc/crontab /etc/cron.d /etc/cron.hourly /etc/cron.daily /etc/cron.weekly "
+	           "/etc/cron.monthly /etc/anacrontab /var/spool/cron" },
+	{ CLASS_PERSISTENCE, "T1543.002", WRITES, .access = WRITING,
+	  .paths = "~/.config/systemd ~/.config/environment.d ~/.local/share/systemd /etc/systemd "
+	           "/usr/lib/systemd /lib/systemd /run/systemd" },
+	{ CLASS_PERSISTENCE, "T1547.013", WRITES, .access = WRITING,
+	  .paths = "~/.config/autostart /etc/xdg/autostart ~/.xsessionrc ~/.xprofile ~/.xinitrc" },
+	/* In a home of its own a skill may have keys; sshd of the owner would obey these. */
+	{ CLASS_PERSISTENCE, "T1098.004", WRITES, .access = WRITING,
+	  .paths = "//.ssh/authorized_keys //.ssh/authorized_keys2 //.ssh/rc //.ssh/environment" },
+	{ CLASS_PERSISTENCE, "T1098.004", FILES, .access = WRITING, .paths = "~/.ssh" },
+	{ CLASS_PERSISTENCE, "T1574.006", FILES, .access = WRITING,
+	  .paths = "/etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d" },
+	{ CLASS_PERSISTENCE, "T1037.004", FILES, .access = WRITING,
+	  .paths = "/etc/rc.local /etc/init.d /etc/rc.d" },
+	{ CLASS_PERSISTENCE, "T1546", FILES, .access = WRITING,
+	  .paths = "//.git/hooks //.git/config //.husky //.envrc //.vscode //.claude //.cursor "
+	           "//.codex //.mcp.json //CLAUDE.md //AGENTS.md //.github/workflows" },
+	/* One in a git directory: git writes and deletes through it. */
+	{ CLASS_PERSISTENCE, "T1546", FILES, .access = WRITING, .reasons = "protected",
+	  .ops = "symlink" },
+
+	/* Not worth a class: its own directory, where it may only read; the store that a
+	 * package manager or GnuPG itself opens at every start, and the settings of ssh. */
+	{ CLASS_NONE, NULL, FILES, .access = WRITING, .reasons = "read_only", .paths = "/skill" },
+	{ CLASS_NONE, NULL, FILES, .access = READING, .programs = "node", .paths = "=~/.npmrc" },
+	{ CLASS_NONE, NULL, FILES, .access = READING, .programs = GPG, .paths = "~/.gnupg" },
+	{ CLASS_NONE, NULL, FILES, .access = READING, .programs = SSH,
+	  .paths = "=~/.ssh/config =~/.ssh/known_hosts =~/.ssh/known_hosts2" },
+
+	{ CLASS_CREDENTIAL_HARVESTING, "T1003.007", FILES, .reasons = "other_process" },
+	{ CLASS_CREDENTIAL_HARVESTING, "T1003.008", FILES, .reasons = "credential_store",
+	  .paths = "/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow-" },
+	{ CLASS_CREDENTIAL_HARVESTING, "T1555.003", FILES, .reasons = "credential_store",
+	  .paths = "~/.mozilla ~/.config/google-chrome ~/.config/chromium ~/.config/BraveSoftware "
+	           "~/.config/microsoft-edge ~/.config/vivaldi ~/.config/opera" },
+	{ CLASS_CREDENTIAL_HARVESTING, "T1552.004", FILES, .reasons = "credential_store",
+	  .paths = "~/.ssh ~/.gnupg ~/.pki /etc/ssh /etc/ssl/private /etc/wireguard" },
+	{ CLASS_CREDENTIAL_HARVESTING, "T1552.003", FILES, .reasons = "credential_store",
+	  .paths = "~/.bash_history ~/.zsh_history ~/.python_history ~/.node_repl_history "
+	           "~/.psql_history ~/.mysql_history ~/.rediscli_history ~/.local/share/fish" },
+	{ CLASS_CREDENTIAL_HARVESTING, "T1552.001", FILES, .reasons = "credential_store" },
+	{ CLASS_CREDENTIAL_HARVESTING, "T1552.004", FILES, .reasons = "other_home outside_plan",
+	  .access = READING, .paths = "//.ssh //.gnupg" },
+	{ CLASS_CREDENTIAL_HARVESTING, "T1552.001", FILES, .reasons = "other_home outside_plan",
+	  .access = READING,
+	  .paths = "//.aws //.azure //.kube //.docker //.netrc //.git-credentials //.env //.npmrc "
+	           "//.config/gcloud //.config/gh" },
+
+	{ CLASS_SANDBOX_EVASION, "T1611", FILES, .reasons = "host_service" },
+	{ CLASS_SANDBOX_EVASION, "T1562", FILES, .access = WRITING, .paths = "/proc /sys" },
+	{ CLASS_SANDBOX_EVASION, "T1562", FILES, .access = WRITING, .reasons = "runtime_files" },
+	{ CLASS_CREDENTIAL_HARVESTING, "T1552.001", FILES, .reasons = "runtime_files" },
+
+	{ CLASS_DISCOVERY, "T1083", FILES, .access = READING, .paths = "=/home =/root =/boot" },
+	{ CLASS_UNAUTHORIZED_FILE_ACCESS, "T1565.001", FILES, .access = WRITING },
+	{ CLASS_UNAUTHORIZED_FILE_ACCESS, "T1005", .kinds = FILES },
+
+	/* Ways out. */
+	{ CLASS_CREDENTIAL_HARVESTING, "T1552.005", EGRESS, .place = ADDRESS_METADATA },
+	{ CLASS_DISCOVERY, "T1046", EGRESS, .place = ADDRESS_PRIVATE },
+	{ CLASS_COMMAND_AND_CONTROL, "T1571", EGRESS, .reasons = "undeclared_port other_port" },
+	{ CLASS_COMMAND_AND_CONTROL, "T1090.004", EGRESS,
+	  .reasons = "other_sni other_host ech no_sni bad_sni no_host bad_host two_hosts "
+	             "connect smuggling bad_header folded bad_chunk expect" },
+	{ CLASS_COMMAND_AND_CONTROL, "T1095", EGRESS, .place = ADDRESS_GIVEN, .protocol = "udp" },
+	{ CLASS_COMMAND_AND_CONTROL, "T1071", EGRESS, .place = ADDRESS_GIVEN },
+	{ CLASS_COMMAND_AND_CONTROL, "T1095", EGRESS, .reasons = "not_tls not_http bad_hello" },
+	{ CLASS_RESOURCE_ABUSE, "T1499", EGRESS,
+	  .reasons = "too_many_connections too_many_names byte_limit" },
+	{ CLASS_DATA_EXFILTRATION, "T1048", EGRESS, .reasons = "canary" },
+	{ CLASS_DATA_EXFILTRATION, "T1048.003", EGRESS, .long_label = true },
+	{ CLASS_DATA_EXFILTRATION, "T1567", EGRESS, .reasons = "not_declared" },
+	/* A client of a form that is not carried, and what was counted without its details. */
+	{ CLASS_NONE, NULL, EGRESS,
+	  .reasons = "too_long h2 version late_upgrade malformed not_supported refused_rule "
+	             "not_listed unreadable" },
+	{ CLASS_COMMAND_AND_CONTROL, "T1071", .kinds = EGRESS }, /* a code that no rule names */
+	{ CLASS_DATA_EXFILTRATION, "T1048", SYSCALL, .reasons = "no_network" },
+
+	/* System calls. */
+	{ CLASS_NONE, NULL, SYSCALL, .ops = "socket socketpair adjtimex clock_adjtime" },
+	{ CLASS_DISCOVERY, "T1082", SYSCALL, .ops = "syslog statmount listmount kcmp" },
+	{ CLASS_SANDBOX_EVASION, "T1611", SYSCALL,
+	  .ops = "unshare setns mount umount2 pivot_root chroot fsopen fsconfig fsmount fspick "
+	         "move_mount open_tree open_tree_attr mount_setattr clone open_by_handle_at "
+	         "ioctl" },
+	{ CLASS_PRIVILEGE_ESCALATION, "T1055.008", SYSCALL,
+	  .ops = "ptrace process_vm_readv process_vm_writev pidfd_getfd" },
+	{ CLASS_PRIVILEGE_ESCALATION, "T1547.006", SYSCALL,
+	  .ops = "kexec_load kexec_file_load init_module finit_module delete_module "
+	         "create_module" },
+	{ CLASS_PRIVILEGE_ESCALATION, "T1548.001", SYSCALL,
+	  .ops = "chmod fchmod fchmodat fchmodat2 creat open openat mkdir mkdirat mknod mknodat" },
+	{ CLASS_PRIVILEGE_ESCALATION, "T1068", .kinds = SYSCALL },
+};
+
+/* ---- how it is answered ------------------------------------------------- */
+
+static bool in_list(const char *list, const char *word)
+{
+	size_t n = word != NULL ? strlen(word) : 0;
+
+	while (n > 0 && *list != '\0') {
+		size_t len = strcspn(list, " ");
+		if (len == n && memcmp(list, word, n) == 0) {
+			return true;
+		}
+		list += len + strspn(list + len, " ");
+	}
+	return false;
+}
+
+static bool begins(struct bytes path, const char *with, size_t n, bool exact)
+{
+	return path.n >= n && memcmp(path.p, with, n) == 0 &&
+	       (path.n == n || (!exact && path.p[n] == '/'));
+}
+
+static bool anywhere(struct bytes path, const char *part, size_t n)
+{
+	for (size_t i = 0; i + n <= path.n; i++) {
+		if (begins((struct bytes){ path.p + i, path.n - i }, part, n, false)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool path_matches(struct bytes path, const char *pattern, size_t n, const char *home)
+{
+	bool exact = pattern[0] == '=';
+
+	pattern += exact;
+	n -= exact;
+	if (n > 2 && pattern[0] == '/' && pattern[1] == '/') {
+		return anywhere(path, pattern + 1, n - 1);
+	}
+	if (pattern[0] != '~') {
+		return begins(path, pattern, n, exact);
+	}
+	size_t len = home != NULL ? strlen(home) : 0;
+	return len > 0 && path.n > len && memcmp(path.p, home, len) == 0 &&
+	       begins((struct bytes){ path.p + len, path.n - len }, pattern + 1, n - 1, exact);
+}
+
+static bool in_places(struct bytes path, const char *list, const char *home)
+{
+	while (path.p != NULL && *list != '\0') {
+		size_t len = strcspn(list, " ");
+		if (path_matches(path, list, len, home)) {
+			return true;
+		}
+		list += len + strspn(list + len, " ");
+	}
+	return false;
+}
+
+bool class_startup_file(const char *home, const char *path)
+{
+	return in_places((struct bytes){ path, strlen(path) }, STARTUP_FILES, home);
+}
+
+static bool writes(const struct event *e)
+{
+	if (e->mode != NULL) {
+		return strcmp(e->mode, "read") != 0;
+	}
+	return e->op != NULL && !in_list("open exec connect send", e->op);
+}
+
+/* One of the host's: whatever the skill can put somewhere, it can also name. */
+static bool is_program(struct bytes program, const char *names)
+{
+	static const char place[] = "/usr/";
+	char name[NAME_MAX + 1];
+	const char *slash = program.p != NULL ? memrchr(program.p, '/', program.n) : NULL;
+	size_t n = slash != NULL ? program.n - (size_t)(slash + 1 - program.p) : 0;
+
+	if (n == 0 || n >= sizeof(name) || program.n < sizeof(place) ||
+	    memcmp(program.p, place, sizeof(place) - 1) != 0) {
+		return false;
+	}
+	memcpy(name, slash + 1, n);
+	name[n] = '\0';
+	return in_list(names, name);
+}
+
+bool class_own_store(const char *home, const char *program, const char *path)
+{
+	const struct bytes who = { program, strlen(program) };
+	const struct bytes what = { path, strlen(path) };
+
+	for (size_t i = 0; i < ARRAY_LEN(OWN_STORES); i++) {
+		if (is_program(who, OWN_STORES[i].programs) &&
+		    in_places(what, OWN_STORES[i].paths, home)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* rename and link have two ends: one of them is enough for a class, and it
+ * takes both to be an exception. */
+static bool paths_match(const struct rule *r, const struct event *e, const char *home)
+{
+	bool one = in_places(e->path, r->paths, home);
+
+	if (e->path2.p == NULL || !in_list("rename link", e->op)) {
+		return one;
+	}
+	bool other = in_places(e->path2, r->paths, home);
+	return r->id == CLASS_NONE ? one && other : one || other;
+}
+
+static bool has_long_label(const char *name)
+{
+	while (name != NULL && *name != '\0') {
+		size_t len = strcspn(name, ".");
+		if (len >= LONG_LABEL) {
+			return true;
+		}
+		name += len + (name[len] == '.');
+	}
+	return false;
+}
+
+static bool in_place(const char *text, enum place_asked place)
+{
+	static const struct {
+		enum place_asked place;
+		const char *range;
+	} RANGES[] = {
+		{ ADDRESS_METADATA, "169.254.0.0/16" },
+		{ ADDRESS_METADATA, "100.100.100.200/32" },
+		{ ADDRESS_METADATA, "168.63.129.16/32" },
+		{ ADDRESS_METADATA, "fd00:ec2::/32" },
+		{ ADDRESS_PRIVATE, "10.0.0.0/8" },
+		{ ADDRESS_PRIVATE, "172.16.0.0/12" },
+		{ ADDRESS_PRIVATE, "192.168.0.0/16" },
+		{ ADDRESS_PRIVATE, "100.64.0.0/10" },
+		{ ADDRESS_PRIVATE, "127.0.0.0/8" },
+		{ ADDRESS_PRIVATE, "::1/128" },
+		{ ADDRESS_PRIVATE, "fc00::/7" },
+		{ ADDRESS_PRIVATE, "fe80::/10" },
+	};
+	struct address a;
+	struct cidr range;
+
+	if (text == NULL || place == ADDRESS_GIVEN || !address_parse(text, &a)) {
+		return text != NULL && place == ADDRESS_GIVEN;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(RANGES); i++) {
+		if (RANGES[i].place == place && cidr_parse(RANGES[i].range, &range) &&
+		    cidr_contains(&range, &a)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What is allowed is a threat only in the few places of the run's own that
+ * somebody writes to in order to stay. */
+static bool is_concern(const struct event *e)
+{
+	bool own = e->kind == EV_FILE_WRITE && e->status == STATUS_ASKED && e->rule != NULL &&
+	           strcmp(e->rule, "private") == 0;
+
+	return e->violation || own || e->kind == EV_RESOURCE_LIMIT_HIT;
+}
+
+static bool matches(const struct rule *r, const struct event *e, const char *home)
+{
+	return (r->kinds & ON(e->kind)) != 0 &&
+	       (r->access == ACCESS_ANY || (r->access == WRITING) == writes(e)) &&
+	       (r->reasons == NULL || in_list(r->reasons, e->reason)) &&
+	       (r->ops == NULL || in_list(r->ops, e->op)) &&
+	       (r->protocol == NULL || in_list(r->protocol, e->protocol)) &&
+	       (r->programs == NULL || is_program(e->program, r->programs)) &&
+	       (r->place == ADDRESS_ANY || in_place(e->address, r->place)) &&
+	       (!r->long_label || has_long_label(e->name)) &&
+	       (r->paths == NULL || paths_match(r, e, home));
+}
+
+bool class_names_reason(const char *reason)
+{
+	for (size_t i = 0; i < ARRAY_LEN(RULES); i++) {
+		if (RULES[i].reasons != NULL && in_list(RULES[i].reasons, reason)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+struct class_verdict class_of(const struct event *e, const char *home)
+{
+	for (size_t i = 0; is_concern(e) && i < ARRAY_LEN(RULES); i++) {
+		if (matches(&RULES[i], e, home)) {
+			return (struct class_verdict){ RULES[i].id, RULES[i].technique };
+		}
+	}
+	return (struct class_verdict){ .id = CLASS_NONE };
+}

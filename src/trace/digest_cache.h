@@ -1,0 +1,51 @@
+/* digest_cache.h - what is known of a directory's files from the last run:
+ * <state_dir>/digests/<device>-<inode>, a header and records sorted by device
+ * and inode. Whatever does not look like one is taken for empty. */
+#ifndef TRACE_DIGEST_CACHE_H
+#define TRACE_DIGEST_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/sha256.h"
+
+/* A file as it was when it was read. In the cache as it is here. */
+struct digest_record {
+	uint64_t dev;
+	uint64_t ino;
+	uint64_t size;
+	int64_t mtime_ns;
+	int64_t ctime_ns;
+	uint8_t hash[SHA256_BYTES];
+};
+
+struct digest_cache {
+	struct digest_record *known; /* sorted; of the last run */
+	size_t n_known;
+	struct digest_record *now; /* of this one */
+	size_t n_now;
+	size_t size;
+	bool changed;
+	char name[64];
+};
+
+struct digest_record digest_record_of(const struct stat *st);
+
+/* `cache` is to be given to digest_cache_done() in every case. */
+void digest_cache_load(struct digest_cache *c, int state_fd, const struct stat *dir);
+void digest_cache_done(struct digest_cache *c);
+
+/* The hash of a file that has not changed; false: it is to be read. */
+bool digest_cache_find(const struct digest_cache *c, struct digest_record *inout);
+/* Remembers it for the next run; `fresh`: it was read just now. */
+void digest_cache_add(struct digest_cache *c, const struct digest_record *r, bool fresh);
+/* Puts it in place, if there is anything new. Partial: what was not looked at
+ * is kept. */
+void digest_cache_store(struct digest_cache *c, int state_fd, bool partial);
+
+/* Removes what no run has used since `before`; `dry`: only counts. How many. */
+size_t digest_cache_prune(const char *state_dir, time_t before, bool dry);
+
+#endif

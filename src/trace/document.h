@@ -1,0 +1,69 @@
+/* document.h - the compatible form of a trace: trace.json, one JSON document,
+ * written front to back so that only the last few KiB are ever in memory.
+ *
+ *   schema_version, trace_id, run_id, skill_name, skill_version, started_at,
+ *   plan       what was configured (the frozen plan; never an event)
+ *   events     what happened, in order: {timestamp, kind, message, data}
+ *   completed_at, exit_code
+ *   policy_violations  the events that were attempts outside the plan, again
+ *   violation_summary  only where there was a violation
+ *   layers     {name: {state, detail}} as they really were
+ *   result, counters
+ *
+ * Of MAX_TRACE_EVENTS and DOCUMENT_EVENT_BYTES each kind of event has its part (room.h);
+ * what is past it is counted in counters.events_dropped. The record has more of them. */
+#ifndef TRACE_DOCUMENT_H
+#define TRACE_DOCUMENT_H
+
+#include "trace/classes.h"
+#include "trace/event.h"
+#include "trace/layers.h"
+#include "trace/room.h"
+#include "trace/trace_file.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "policy/plan.h"
+
+struct document {
+	struct trace_file *file; /* borrowed */
+	struct buf out;          /* not yet written */
+	struct json json;        /* into out */
+	uint64_t events;
+	uint64_t events_dropped;
+	struct rooms rooms;
+	struct rooms kept_rooms; /* of the violations */
+	uint64_t violations;     /* lines; each may stand for several attempts */
+	uint64_t violations_kept;
+	struct buf kept; /* the violations as JSON, with commas between */
+	struct ssb_error failure;
+};
+
+/* One event, its parts already JSON. */
+struct document_event {
+	enum event_kind kind;
+	enum room room;
+	bool violation;
+	const char *time;
+	struct bytes message;
+	struct bytes data; /* an object; NULL: none */
+};
+
+/* What is known only at the end. */
+struct document_end {
+	const char *time;
+	const struct layer_report *layers; /* NULL: none were applied */
+	const struct ssb_result *result;   /* NULL: not even that is known */
+	const struct classes *classes;     /* of the events */
+	uint64_t violations;
+	uint64_t repeats;
+};
+
+void document_init(struct document *d, struct trace_file *file);
+void document_done(struct document *d);
+void document_begin(struct document *d, const struct ssb_plan *plan, const char *plan_json,
+                    const char *id, const char *time);
+void document_event(struct document *d, const struct document_event *e);
+/* The tail. 0, or -1 with d->failure: the first of all. */
+int document_end(struct document *d, const struct document_end *end);
+
+#endif

@@ -1,0 +1,299 @@
+#include "trace/event.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "trace/digest_walk.h"
+#include "trace/event_text.h"
+#include "trace/trace_limits.h"
+#include "base/limits.h"
+#include "base/sha256.h"
+
+const char *const RECORD_KINDS[] = {
+	[EV_SKILL_STARTED] = "skill_started",
+	[EV_SKILL_COMPLETED] = "skill_completed",
+	[EV_SKILL_FAILED] = "skill_failed",
+	[EV_DNS_RESOLUTION] = "dns_resolution",
+	[EV_NETWORK_POLICY_APPLIED] = "network_policy_applied",
+	[EV_NETWORK_POLICY_REMOVED] = "network_policy_removed",
+	[EV_NETWORK_EGRESS_ALLOWED] = "network_egress_allowed",
+	[EV_NETWORK_EGRESS_BLOCKED] = "network_egress_blocked",
+	[EV_NETWORK_EGRESS_TOTAL] = "network_egress_total",
+	[EV_FILE_READ] = "file_read",
+	[EV_FILE_WRITE] = "file_write",
+	[EV_FILE_BLOCKED] = "file_blocked",
+	[EV_ENV_VAR_ACCESS] = "env_var_access",
+	[EV_SYSCALL_FILTERED] = "syscall_filtered",
+	[EV_SYSCALL_BLOCKED] = "syscall_blocked",
+	[EV_PROCESS_SPAWNED] = "process_spawned",
+	[EV_STDOUT] = "stdout",
+	[EV_STDERR] = "stderr",
+	[EV_EXIT_CODE] = "exit_code",
+	[EV_POLICY_VIOLATION] = "policy_violation",
+	[EV_RESOURCE_LIMIT_HIT] = "resource_limit_hit",
+	[EV_COUNT] = "run",
+	"layers",
+	"files",
+	"end",
+	"signature",
+	NULL,
+};
+
+const struct event_width EVENT_WIDTHS[EVENT_WIDTHS_COUNT] = {
+	{ MAX_EVENT_TEXT, MAX_PATH_BYTES, MAX_PATH_BYTES, SIZE_MAX, TRACE_ARG_BYTES },
+	{ 256, 3072, 256, MAX_PATH_BYTES, TRACE_ARG_BYTES },
+	{ 256, 1024, 256, 1024, 1024 },
+	{ 128, 384, 128, 128, 256 },
+	{ 64, 128, 64, 64, 64 },
+};
+
+static const char *const STATUSES[] = {
+	[STATUS_ASKED] = "asked",
+	[STATUS_ABSENT] = "absent",
+	[STATUS_DENIED] = "denied",
+	[STATUS_FACT] = "fact",
+};
+
+const char *event_kind_name(enum event_kind kind)
+{
+	return (unsigned)kind < EV_COUNT ? RECORD_KINDS[kind] : NULL;
+}
+
+const char *event_status_name(enum event_status status)
+{
+	return (unsigned)status <= STATUS_FACT ? STATUSES[status] : NULL;
+}
+
+/* How much of a too long text is kept before the ellipsis: whole characters. */
+static size_t cut_at(const char *s, size_t max)
+{
+	size_t n = max;
+
+	while (n > max - 3 && ((unsigned char)s[n] & 0xc0) == 0x80) {
+		n--;
+	}
+	return ((unsigned char)s[n] & 0xc0) == 0x80 ? max : n;
+}
+
+void event_put_text(struct json *j, const char *s, size_t len, size_t max)
+{
+	static const char ellipsis[] = "\xe2\x80\xa6";
+	char text[MAX_EVENT_TEXT];
+
+	if (max > sizeof(text)) {
+		max = sizeof(text);
+	}
+	if (len > max) {
+		len = cut_at(s, max - (sizeof(ellipsis) - 1));
+		memcpy(text, s, len);
+		memcpy(text + len, ellipsis, sizeof(ellipsis) - 1);
+		len += sizeof(ellipsis) - 1;
+		s = text;
+	}
+	json_strn(j, s, len);
+}
+
+static void put_bytes(struct json *j, const char *key, const struct bytes *b, size_t max)
+{
+	if (b->p != NULL) {
+		json_key(j, key);
+		event_put_text(j, b->p, b->n, max);
+	}
+}
+
+static void put_text(struct json *j, const char *key, const char *text)
+{
+	if (text != NULL) {
+		json_kstr(j, key, text);
+	}
+}
+
+/* A path that is cut can still be told from others, and be known by who has it. */
+static void put_path(struct json *j, const char *key, const struct bytes *b, size_t max)
+{
+	uint8_t hash[SHA256_BYTES];
+	char name[32];
+
+	put_bytes(j, key, b, max);
+	if (b->p == NULL || b->n <= max) {
+		return;
+	}
+	(void)snprintf(name, sizeof(name), "%s_bytes", key);
+	json_kuint(j, name, b->n);
+	sha256(b->p, b->n, hash);
+	(void)snprintf(name, sizeof(name), "%s_digest", key);
+	digest_put(j, name, hash);
+}
+
+/* What a program wrote is mostly the end of the path that it leads to. */
+static bool is_end_of(const struct bytes *b, const struct bytes *whole)
+{
+	return b->p != NULL && whole->p != NULL && b->n <= whole->n &&
+	       memcmp(whole->p + whole->n - b->n, b->p, b->n) == 0;
+}
+
+static void put_args(struct json *j, const struct event *e, size_t left)
+{
+	bool cut = e->args_cut;
+
+	json_key(j, "args");
+	json_open(j, '[');
+	for (size_t i = 0; i < e->n_args; i++) {
+		/* Empty ones cost as well. */
+		if (i == TRACE_MAX_ARGS || left < 8) {
+			cut = true;
+			break;
+		}
+		const struct bytes *a = &e->args[i];
+		size_t n = a->n < left ? a->n : left;
+		cut = cut || n < a->n;
+		event_put_text(j, a->p != NULL ? a->p : "", a->n, left);
+		left -= n < 8 ? 8 : n;
+	}
+	json_close(j, ']');
+	if (cut) {
+		json_kbool(j, "args_cut", true);
+	}
+}
+
+static void put_error(struct json *j, int error)
+{
+	const char *name = strerrorname_np(error);
+
+	if (name != NULL) {
+		json_kstr(j, "error", name);
+	} else {
+		json_kint(j, "error", error);
+	}
+}
+
+bool event_has_data(const struct event *e)
+{
+	return e->status != STATUS_NONE || e->more != NULL || e->op != NULL || e->pid != 0 ||
+	       e->path.p != NULL || e->address != NULL || e->reason != NULL || e->rule != NULL ||
+	       e->n_args > 0;
+}
+
+void event_put_data(struct json *j, const struct event *e, const struct event_width *w)
+{
+	const bool cut = w != &EVENT_WIDTHS[0];
+
+	put_text(j, "op", e->op);
+	put_text(j, "status", event_status_name(e->status));
+	if (e->pid != 0) {
+		json_kint(j, "pid", e->pid);
+	}
+	if (e->ppid != 0) {
+		json_kint(j, "ppid", e->ppid);
+	}
+	put_bytes(j, "program", &e->program, w->text);
+	put_path(j, "path", &e->path, w->path);
+	put_path(j, "path2", &e->path2, w->path);
+	if (!cut || !is_end_of(&e->raw, &e->path)) {
+		put_bytes(j, "raw", &e->raw, w->text);
+	}
+	put_path(j, "leads_to", &e->leads_to, w->path);
+	put_bytes(j, "attribute", &e->attribute, w->text);
+	put_text(j, "mode", e->mode);
+	put_text(j, "name", e->name);
+	put_text(j, "address", e->address);
+	if (e->port != 0) {
+		json_kuint(j, "port", e->port);
+	}
+	put_text(j, "protocol", e->protocol);
+	put_text(j, "rule", e->rule);
+	put_text(j, "reason", e->reason);
+	if (e->error != 0) {
+		put_error(j, e->error);
+	}
+	if (e->n_args > 0) {
+		put_args(j, e, w->args);
+	}
+	/* Half a flag is none. */
+	if (e->remedy != NULL && strlen(e->remedy) <= w->remedy) {
+		json_kstr(j, "remedy", e->remedy);
+	}
+	if (cut) {
+		json_kbool(j, "cut", true);
+	}
+	if (e->more != NULL) {
+		e->more(j, e->more_arg);
+	}
+}
+
+static void say(struct buf *out, const char *before, const char *s, size_t n)
+{
+	buf_adds(out, before);
+	buf_add(out, s, n);
+}
+
+void event_message(const struct event *e, struct buf *out)
+{
+	buf_adds(out, e->op != NULL ? e->op : event_kind_name(e->kind));
+	if (e->path.p != NULL) {
+		say(out, " ", e->path.p, e->path.n);
+	}
+	if (e->path2.p != NULL) {
+		say(out, " to ", e->path2.p, e->path2.n);
+	}
+	if (e->leads_to.p != NULL) {
+		say(out, " -> ", e->leads_to.p, e->leads_to.n);
+	}
+	if (e->attribute.p != NULL) {
+		say(out, " (", e->attribute.p, e->attribute.n);
+		buf_addc(out, ')');
+	}
+	if (e->address != NULL) {
+		say(out, " ", e->address, strlen(e->address));
+		if (e->port != 0) {
+			buf_addf(out, strchr(e->address, ':') != NULL ? " port %u" : ":%u",
+			         (unsigned)e->port);
+		}
+	}
+	if (e->mode != NULL) {
+		buf_addf(out, " (%s)", e->mode);
+	}
+	if (e->status == STATUS_DENIED) {
+		buf_addf(out, ": denied%s%s", e->reason != NULL ? ", " : "",
+		         e->reason != NULL ? e->reason : "");
+	} else if (e->status == STATUS_ABSENT) {
+		bool made = e->reason != NULL && strcmp(e->reason, "exists") == 0;
+		buf_adds(out, made ? ": already there" : ": nothing there");
+	}
+}
+
+/* Adds the least that a text takes in each width; the narrower ones are beginnings of the
+ * wider. */
+static void add_sizes(const struct bytes *b, bool path, size_t sizes[EVENT_WIDTHS_COUNT])
+{
+	static const size_t slack = 6; /* of the cut itself: an ellipsis, whole characters */
+	size_t at = 0;
+	size_t size = 0;
+
+	for (size_t i = 1; b->p != NULL && i <= EVENT_WIDTHS_COUNT; i++) {
+		const size_t w = EVENT_WIDTHS_COUNT - i;
+		size_t most = path ? EVENT_WIDTHS[w].path : EVENT_WIDTHS[w].text;
+		size_t end = b->n <= most ? b->n : cut_at(b->p, most - slack);
+		if (end > at) {
+			size += json_text_size(b->p + at, end - at);
+			at = end;
+		}
+		sizes[w] += size;
+	}
+}
+
+size_t event_first_width(const struct event *e, size_t most)
+{
+	size_t sizes[EVENT_WIDTHS_COUNT] = { 0 };
+	size_t w = 0;
+
+	add_sizes(&e->path, true, sizes);
+	add_sizes(&e->path2, true, sizes);
+	add_sizes(&e->leads_to, true, sizes);
+	add_sizes(&e->attribute, false, sizes);
+	add_sizes(&e->program, false, sizes);
+	while (w + 1 < EVENT_WIDTHS_COUNT && sizes[w] > most) {
+		w++;
+	}
+	return w;
+}

@@ -1,0 +1,148 @@
+#include "trace/room.h"
+
+#include <string.h>
+
+#include "trace/trace_limits.h"
+#include "base/own.h"
+
+#define KIB(n) ((size_t)(n) << 10)
+#define MIB(n) ((size_t)(n) << 20)
+
+/* Of one class of violations, and of those that are of none. */
+/* clang-format off */
+#define CLASS_ROOM(name) \
+	{ name, KIB(16), { { 800, KIB(1600) }, { 100, KIB(200) }, { 20, KIB(17) } } }
+/* clang-format on */
+
+/* The parts of the record, TRACE_RESERVE_* included, are TRACE_MAX_LINES and _BYTES together;
+ * those of the document are MAX_TRACE_EVENTS and DOCUMENT_EVENT_BYTES, those of its violations
+ * TRACE_MAX_VIOLATIONS and TRACE_VIOLATION_BYTES (test_rooms). A class that only follows from
+ * others has no events, and no room. */
+const struct room_info ROOMS[ROOM_COUNT + 1] = {
+	[ROOM_FRAME] = { "frame", TRACE_LINE_BYTES, { { 64, MIB(2) }, { 64, MIB(1) } } },
+	[ROOM_TOTAL] = { "totals", KIB(8), { { 1024, MIB(8) }, { 1024, MIB(2) } } },
+	[ROOM_CONNECTION] = { "connections", KIB(8), { { 16384, MIB(12) }, { 1000, MIB(2) } } },
+	[ROOM_EXEC] = { "execs", KIB(16), { { 8192, MIB(10) }, { 500, MIB(2) } } },
+	[ROOM_CHANGE] = { "changes", KIB(16), { { 16384, MIB(10) }, { 1000, MIB(2) } } },
+	[ROOM_READ] = { "reads", KIB(4), { { 8192, MIB(6) }, { 250, MIB(1) } } },
+	[ROOM_OUTPUT] = { "output", TRACE_LINE_BYTES, { { 8192, MIB(8) }, { 500, MIB(2) } } },
+	[ROOM_OTHER] = { "other", KIB(4), { { 8192, MIB(4) }, { 250, MIB(1) } } },
+	[ROOM_VIOLATION] = CLASS_ROOM("violations"),
+	[ROOM_CLASS + CLASS_CREDENTIAL_HARVESTING] = CLASS_ROOM("credential_harvesting"),
+	[ROOM_CLASS + CLASS_PRIVILEGE_ESCALATION] = CLASS_ROOM("privilege_escalation"),
+	[ROOM_CLASS + CLASS_SANDBOX_EVASION] = CLASS_ROOM("sandbox_evasion"),
+	[ROOM_CLASS + CLASS_PERSISTENCE] = CLASS_ROOM("persistence"),
+	[ROOM_CLASS + CLASS_COMMAND_AND_CONTROL] = CLASS_ROOM("command_and_control"),
+	[ROOM_CLASS + CLASS_UNAUTHORIZED_FILE_ACCESS] = CLASS_ROOM("unauthorized_file_access"),
+	[ROOM_CLASS + CLASS_DATA_EXFILTRATION] = CLASS_ROOM("data_exfiltration"),
+	[ROOM_CLASS + CLASS_RESOURCE_ABUSE] = CLASS_ROOM("resource_abuse"),
+	[ROOM_CLASS + CLASS_DISCOVERY] = CLASS_ROOM("discovery"),
+	[ROOM_COMMON] = { "",
+	                  0,
+	                  { { 121216, KIB(51584) }, { 4412, KIB(17456) }, { 1000, KIB(256) } } },
+};
+
+static bool is_rule(const struct event *e, const char *const *rules, size_t n)
+{
+	for (size_t i = 0; e->rule != NULL && i < n; i++) {
+		if (strcmp(e->rule, rules[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Of what an attempt asked for, and was let ask. What no rule names may be anywhere. */
+static enum room room_of_file(const struct event *e)
+{
+	static const char *const COMMON[] = { "private", "kernel", "system",
+		                              "rootfs",  "skill",  "view" };
+
+	if (e->status == STATUS_ABSENT) {
+		return ROOM_OTHER;
+	}
+	if (e->kind == EV_FILE_WRITE) {
+		/* Files without a name are told by a link of /proc, and may be granted ones. */
+		bool scratch = e->rule != NULL && strcmp(e->rule, "private") == 0;
+		return scratch ? ROOM_OTHER : ROOM_CHANGE;
+	}
+	return is_rule(e, COMMON, ARRAY_LEN(COMMON)) ? ROOM_OTHER : ROOM_READ;
+}
+
+static enum room room_of_violation(const struct event *e, const char *home)
+{
+	enum class_id id = class_of(e, home).id;
+
+	return id == CLASS_NONE ? ROOM_VIOLATION : (enum room)(ROOM_CLASS + (int)id);
+}
+
+enum room room_of(const struct event *e, const char *home)
+{
+	if (e->violation) {
+		return room_of_violation(e, home);
+	}
+	switch (e->kind) {
+	case EV_SKILL_STARTED:
+	case EV_SKILL_COMPLETED:
+	case EV_SKILL_FAILED:
+	case EV_NETWORK_POLICY_APPLIED:
+	case EV_NETWORK_POLICY_REMOVED:
+	case EV_ENV_VAR_ACCESS:
+	case EV_EXIT_CODE:
+		return ROOM_FRAME;
+	case EV_RESOURCE_LIMIT_HIT: /* of the run, or one of the broker's */
+		return e->op == NULL ? ROOM_FRAME : ROOM_CONNECTION;
+	case EV_NETWORK_EGRESS_TOTAL:
+		return ROOM_TOTAL;
+	case EV_DNS_RESOLUTION:
+	case EV_NETWORK_EGRESS_ALLOWED:
+	case EV_NETWORK_EGRESS_BLOCKED:
+		/* An attempt that the observer saw has a port and an address of its own
+		 * choice; what comes of it the broker says. */
+		return e->status == STATUS_NONE ? ROOM_CONNECTION : ROOM_OTHER;
+	case EV_PROCESS_SPAWNED:
+		return e->status == STATUS_ABSENT ? ROOM_OTHER : ROOM_EXEC;
+	case EV_STDOUT:
+	case EV_STDERR:
+		return ROOM_OUTPUT;
+	case EV_FILE_READ:
+	case EV_FILE_WRITE:
+		return room_of_file(e);
+	case EV_FILE_BLOCKED: /* refused, but no violation */
+	case EV_SYSCALL_FILTERED:
+	case EV_SYSCALL_BLOCKED:
+	case EV_POLICY_VIOLATION:
+	case EV_COUNT:
+		break;
+	}
+	return ROOM_OTHER;
+}
+
+bool room_matters(enum room r)
+{
+	return r != ROOM_OTHER && r != ROOM_READ && r != ROOM_OUTPUT;
+}
+
+static bool fits(const struct rooms *r, enum room room, size_t bytes, enum room_place place)
+{
+	const struct room_part *most = &ROOMS[room].parts[place];
+
+	return r->used[room].lines < most->lines && bytes <= most->bytes - r->used[room].bytes;
+}
+
+bool rooms_left(const struct rooms *r, enum room room, enum room_place place)
+{
+	return fits(r, ROOM_COMMON, 0, place) || fits(r, room, 0, place);
+}
+
+bool rooms_take(struct rooms *r, enum room room, size_t bytes, enum room_place place)
+{
+	enum room from = fits(r, ROOM_COMMON, bytes, place) ? ROOM_COMMON : room;
+
+	if (!fits(r, from, bytes, place)) {
+		return false;
+	}
+	r->used[from].lines++;
+	r->used[from].bytes += bytes;
+	return true;
+}

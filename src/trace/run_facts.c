@@ -1,0 +1,191 @@
+#include "trace/run_facts.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/classes.h"
+#include "trace/reader.h"
+#include "base/limits.h"
+#include "base/own.h"
+
+/* Room for the end line (64 KiB at most) and the signature behind it. */
+#define TAIL_BYTES ((size_t)80 * 1024)
+
+/* A record without an end is read to count and to judge its violations, but not for ever. */
+#define MAX_COUNTED_BYTES ((uint64_t)256 << 20)
+
+static const char *const SEVERITIES[] = { "", "unclassified", "low", "medium", "high", "critical" };
+
+const char *severity_name(int severity)
+{
+	return severity >= 0 && severity < (int)ARRAY_LEN(SEVERITIES) ? SEVERITIES[severity] : "";
+}
+
+int severity_from_name(const char *name, const char **ret_known)
+{
+	*ret_known = "low, medium, high, critical";
+	for (int i = 1; i < (int)ARRAY_LEN(SEVERITIES); i++) {
+		if (strcmp(name, SEVERITIES[i]) == 0) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+const char *run_state_name(enum run_state s)
+{
+	static const char *const names[] = {
+		[RUN_LIVE] = "live",
+		[RUN_INCOMPLETE] = "incomplete",
+		[RUN_ENDED] = "ended",
+	};
+
+	return names[s];
+}
+
+static void copy_text(char *out, size_t size, const char *text)
+{
+	snprintf(out, size, "%s", text != NULL ? text : "");
+}
+
+static int read_first(struct run_facts *f, struct line *l, int fd, char home[PATH_MAX])
+{
+	AUTO(reader_done) struct reader in;
+	const char *line = NULL;
+	const char *why = NULL;
+	size_t len = 0;
+
+	reader_init(&in, fd, 0);
+	enum reader_line got = reader_next(&in, &line, &len);
+	if (got == READER_LINE && reader_is_header(line, len)) {
+		got = reader_next(&in, &line, &len);
+	}
+	if (got != READER_LINE || line_parse(l, line, len, &why) != 0 ||
+	    strcmp(l->kind, "run") != 0) {
+		return -1;
+	}
+	if (f->id[0] == '\0') {
+		copy_text(f->id, sizeof(f->id), line_text(l, "run_id"));
+	}
+	copy_text(f->started, sizeof(f->started), l->time);
+	copy_text(f->skill, sizeof(f->skill), line_text(l, "skill_name"));
+	copy_text(f->version, sizeof(f->version), line_text(l, "skill_version"));
+	copy_text(home, PATH_MAX, line_home(l));
+	return 0;
+}
+
+static void take_end(struct run_facts *f, const struct line *l)
+{
+	const struct json_node *counters = line_get(l, "counters");
+	const struct json_node *summary = line_get(l, "summary");
+	const char *known = NULL;
+
+	copy_text(f->end, sizeof(f->end), line_text(l, "end"));
+	f->exit_code = json_integer(line_get(l, "exit_code"), -1);
+	f->duration_us = json_integer(line_get(l, "duration_us"), 0);
+	f->events = json_integer(json_member(&l->doc, counters, "events"), 0);
+	f->violations = json_integer(json_member(&l->doc, counters, "violations"), 0);
+	const char *worst = json_string(json_member(&l->doc, summary, "max_severity"), NULL);
+	int severity = worst != NULL ? severity_from_name(worst, &known) : -1;
+	f->severity = severity > 0 ? severity : f->violations > 0 ? 1 : 0;
+}
+
+/* The last lines; true if the end and the signature are among them. */
+static bool read_end(struct run_facts *f, struct line *l, int fd, uint64_t size)
+{
+	AUTO(reader_done) struct reader in;
+	const char *line = NULL;
+	const char *why = NULL;
+	size_t len = 0;
+	bool ended = false;
+	bool complete = false;
+
+	reader_init(&in, fd, size > TAIL_BYTES ? size - TAIL_BYTES : 0);
+	while (reader_next(&in, &line, &len) == READER_LINE) {
+		/* The first may be the rest of a line, and is nothing then. */
+		if (memmem(line, len < 200 ? len : 200, "\"kind\":\"end\"", 12) != NULL &&
+		    line_parse(l, line, len, &why) == 0 && strcmp(l->kind, "end") == 0) {
+			take_end(f, l);
+			ended = true;
+		} else {
+			complete = ended && memmem(line, len < 200 ? len : 200,
+			                           "\"kind\":\"signature\"", 18) != NULL;
+		}
+	}
+	return complete;
+}
+
+/* Most lines are no concern of the classes, and are not parsed. Quotes in a text are
+ * escaped: no skill can write these members. */
+static bool has_concern(const char *line, size_t len, bool violation)
+{
+	return violation || memmem(line, len, ",\"rule\":\"private\"", 17) != NULL ||
+	       memmem(line, len, "\"kind\":\"resource_limit_hit\"", 27) != NULL;
+}
+
+/* Nothing is worse: further lines need only be counted. */
+static bool is_worst(const struct classes *c)
+{
+	bool worst = false;
+
+	for (size_t i = 0; i < CLASS_COUNT && !worst; i++) {
+		worst = c->hits[i].count > 0 && strcmp(CLASSES[i].severity, "critical") == 0;
+	}
+	return worst;
+}
+
+static void count_lines(struct run_facts *f, struct line *l, int fd, const char *home)
+{
+	AUTO(reader_done) struct reader in;
+	struct classes classes;
+	char names[1024];
+	const char *line = NULL;
+	const char *why = NULL;
+	const char *worst = NULL;
+	size_t len = 0;
+	uint64_t bytes = 0;
+
+	classes_init(&classes, home);
+	reader_init(&in, fd, 0);
+	while (bytes < MAX_COUNTED_BYTES && reader_next(&in, &line, &len) == READER_LINE) {
+		bool violation = memmem(line, len, ",\"violation\":true", 17) != NULL;
+		f->events++;
+		f->violations += violation;
+		bytes += len;
+		if (!is_worst(&classes) && has_concern(line, len, violation) &&
+		    line_parse(l, line, len, &why) == 0) {
+			classes_add_line(&classes, l);
+		}
+	}
+	classes_names(&classes, names, sizeof(names), &worst);
+	int severity = severity_from_name(worst, &why);
+	f->severity = severity > 0 ? severity : f->violations > 0 || !classes_empty(&classes);
+}
+
+int run_facts_read(struct run_facts *ret, int fd, const char *id)
+{
+	struct run_facts f = { 0 };
+	AUTO(line_done) struct line l = { 0 };
+	char home[PATH_MAX];
+	struct stat st;
+
+	copy_text(f.id, sizeof(f.id), id);
+	/* Asked first: one that ends meanwhile is then told as live, and asked
+	 * again the next time. */
+	bool live = run_file_live(fd);
+	if (fstat(fd, &st) != 0 || read_first(&f, &l, fd, home) != 0) {
+		return -1;
+	}
+	/* An end that is not signed is nobody's word: nothing of it is taken. */
+	struct run_facts ended = f;
+	if (read_end(&ended, &l, fd, (uint64_t)st.st_size)) {
+		f = ended;
+		f.state = RUN_ENDED;
+	} else {
+		f.state = live ? RUN_LIVE : RUN_INCOMPLETE;
+		count_lines(&f, &l, fd, home);
+	}
+	*ret = f;
+	return 0;
+}

@@ -1,0 +1,39 @@
+/* run_facts.h - what a list of runs shows of one, without reading all of it:
+ * the first line and the last ones. Not verified: that is verify.h. */
+#ifndef TRACE_RUN_FACTS_H
+#define TRACE_RUN_FACTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/runs.h"
+
+enum run_state {
+	RUN_LIVE,       /* its supervisor is there */
+	RUN_INCOMPLETE, /* it is not, and there is no signed end */
+	RUN_ENDED,
+};
+
+struct run_facts {
+	char id[RUN_ID_SIZE];
+	char started[32]; /* RFC 3339 */
+	char skill[256];
+	char version[64];
+	enum run_state state;
+	char end[24]; /* "exited", "timeout", ...; "" unless ended */
+	int64_t exit_code;
+	int64_t duration_us;
+	int64_t events;
+	int64_t violations;
+	char session[65]; /* of a run that lives, where whoever lists them knows it; else "" */
+	int severity;     /* 0 none, 1 unclassified, 2 low ... 5 critical */
+};
+
+/* -1: there is no first line of a record in it. */
+int run_facts_read(struct run_facts *ret, int fd, const char *id);
+
+const char *run_state_name(enum run_state s);
+const char *severity_name(int severity);                          /* "" for none */
+int severity_from_name(const char *name, const char **ret_known); /* -1: unknown */
+
+#endif

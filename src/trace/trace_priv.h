@@ -1,0 +1,55 @@
+/* trace_priv.h - what the parts of the trace share. */
+#ifndef TRACE_TRACE_PRIV_H
+#define TRACE_TRACE_PRIV_H
+
+#include "trace/classes.h"
+#include "trace/digest.h"
+#include "trace/document.h"
+#include "trace/fold.h"
+#include "trace/record.h"
+#include "trace/room.h"
+#include "trace/trace.h"
+#include "trace/trace_file.h"
+
+struct trace {
+	const struct ssb_plan *plan;
+	struct owner owner; /* its strings are borrowed */
+	struct trace_file file;
+	struct record record;
+	struct document document;
+	struct fold fold;
+	struct classes classes;
+	struct trace_tally *tally; /* NULL: nobody counts */
+	struct digest digest;
+	char id[37];
+	bool layers_told;
+	bool closed;     /* nothing follows the signature */
+	bool failed;     /* the sandbox itself, not the skill */
+	uint64_t due_ms; /* when what waits is to be written; 0: nothing waits */
+	uint64_t events; /* lines */
+	uint64_t violations;
+	uint64_t repeats;
+	struct rooms rooms; /* of the record */
+	uint64_t unreadable;
+	struct buf message; /* scratch */
+	struct buf text;    /* scratch: message and data of one event as JSON */
+	struct ssb_error failure;
+};
+
+/* That there will be a key to sign with: before the skill starts, at the price
+ * of a look. Makes it on first use. */
+int trace_check_key(const struct owner *owner, struct ssb_error *err);
+
+/* There is something to write. What was denied does not wait. */
+void trace_make_due(struct trace *t, bool urgent);
+uint64_t trace_all_dropped(const struct trace *t); /* of every room */
+/* A line for each attempt that was repeated, and how often. */
+void trace_put_repeats(struct trace *t);
+
+/* The lines that are no events. */
+int trace_put_run(struct trace *t, const char *plan, struct ssb_error *err);
+void trace_put_layers(struct trace *t, const struct layer_report layers[LAYER_COUNT]);
+void trace_put_files(struct trace *t);
+int trace_put_end(struct trace *t, const struct ssb_result *result, struct ssb_error *err);
+
+#endif

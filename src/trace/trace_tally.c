@@ -1,0 +1,42 @@
+/* trace_tally.c - violations counted as they come in, by kind and class. */
+#include <string.h>
+
+#include "trace/trace_priv.h"
+
+void trace_count(struct trace *t, struct trace_tally *tally)
+{
+	t->tally = tally;
+}
+
+bool trace_counts(const struct trace *t)
+{
+	return t->tally != NULL;
+}
+
+void trace_again(struct trace *t, const struct event *e)
+{
+	struct trace_tally *n = t->tally;
+	uint64_t times = e->times > 0 ? e->times : 1;
+
+	if (n == NULL || t->closed) {
+		return;
+	}
+	if (e->violation) {
+		n->total += times;
+		n->kinds[e->kind] += times;
+	}
+	enum class_id id = class_of(e, t->classes.home).id;
+	if (id != CLASS_NONE) {
+		n->classes[id] += times;
+	}
+}
+
+void trace_derived(const struct trace *t, uint64_t ret[CLASS_COUNT])
+{
+	struct classes all;
+
+	classes_derive(&t->classes, &all);
+	for (size_t i = 0; i < CLASS_COUNT; i++) {
+		ret[i] = all.hits[i].count > 0 && t->classes.hits[i].count == 0;
+	}
+}

@@ -1,0 +1,456 @@
+/* verify.c - the chain, the order of the lines, the signature.
+ *
+ * A line is hashed as it stands: SHA-256 over the previous hash and all bytes
+ * before ,"hash":". Only the first line, the signature and the header of an
+ * export are parsed as JSON; of the others the fixed beginning is read,
+ *
+ *   {"seq":N,"time":"...","mono":N,"kind":"..."
+ *
+ * because what comes after it is covered by the hash. */
+#include "trace/verify.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "trace/reader.h"
+#include "trace/record.h"
+#include "base/buf.h"
+#include "base/ed25519.h"
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/json.h"
+#include "base/own.h"
+#include "base/sha256.h"
+
+enum phase { AT_RUN, AT_EVENTS, AT_SIGNATURE, AT_END };
+
+struct verify {
+	const struct verify_ask *ask;
+	struct verify_result *r;
+	enum phase phase;
+	uint8_t head[SHA256_BYTES]; /* hash of the last line */
+	bool over;                  /* of a ledger: the session is */
+	uint64_t open;              /* reservations, as of the line that is to be signed */
+	char end_time[32];          /* of the line that is to be signed */
+	uint64_t end_mono;
+	struct json_doc doc;
+	bool claims_key; /* the header of an export names one */
+	uint8_t claimed_key[VERIFY_KEY_BYTES];
+	char claimed_id[VERIFY_ID];
+	char claimed_version[64];
+	int64_t claimed_records;
+};
+
+static void verify_done(struct verify *v)
+{
+	json_doc_done(&v->doc);
+}
+
+/* Always false, so that a check can end with it. */
+__attribute__((format(printf, 2, 3))) static bool bad(struct verify *v, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(v->r->why, sizeof(v->r->why), fmt, ap);
+	va_end(ap);
+	v->r->state = VERIFY_BAD;
+	v->r->bad_at = v->r->records;
+	return false;
+}
+
+static bool skip_text(const char **p, const char *end, const char *text)
+{
+	size_t n = strlen(text);
+
+	if ((size_t)(end - *p) < n || memcmp(*p, text, n) != 0) {
+		return false;
+	}
+	*p += n;
+	return true;
+}
+
+/* At most 19 digits, without a leading zero: always an int64_t. */
+static bool skip_number(const char **p, const char *end, uint64_t *ret)
+{
+	const char *at = *p;
+	uint64_t v = 0;
+
+	while (at < end && *at >= '0' && *at <= '9' && at - *p < 19) {
+		v = v * 10 + (uint64_t)(*at++ - '0');
+	}
+	if (at == *p || (at - *p > 1 && **p == '0')) {
+		return false;
+	}
+	*p = at;
+	*ret = v;
+	return true;
+}
+
+/* Up to the quote; without escapes. */
+static bool skip_word(const char **p, const char *end, const char **ret, size_t *ret_len)
+{
+	const char *quote = memchr(*p, '"', (size_t)(end - *p));
+
+	if (quote == NULL || memchr(*p, '\\', (size_t)(quote - *p)) != NULL) {
+		return false;
+	}
+	*ret = *p;
+	*ret_len = (size_t)(quote - *p);
+	*p = quote + 1;
+	return true;
+}
+
+struct head {
+	uint64_t seq;
+	uint64_t mono;
+	const char *time;
+	size_t time_len;
+	const char *kind;
+	size_t kind_len;
+};
+
+static bool read_head(const char *p, const char *end, struct head *h)
+{
+	return skip_text(&p, end, "{\"seq\":") && skip_number(&p, end, &h->seq) &&
+	       skip_text(&p, end, ",\"time\":\"") && skip_word(&p, end, &h->time, &h->time_len) &&
+	       skip_text(&p, end, ",\"mono\":") && skip_number(&p, end, &h->mono) &&
+	       skip_text(&p, end, ",\"kind\":\"") && skip_word(&p, end, &h->kind, &h->kind_len);
+}
+
+static bool kind_is(const struct head *h, const char *kind)
+{
+	return h->kind_len == strlen(kind) && memcmp(h->kind, kind, h->kind_len) == 0;
+}
+
+/* The hash at the end of the line is that of the line, behind the last one. */
+static bool check_chain(struct verify *v, const char *line, size_t len)
+{
+	struct sha256 s;
+	uint8_t want[SHA256_BYTES];
+	uint8_t have[SHA256_BYTES];
+	const char *tail = len > RECORD_HASH_TAIL ? line + len - RECORD_HASH_TAIL : NULL;
+
+	if (tail == NULL || memcmp(tail, RECORD_HASH_KEY, sizeof(RECORD_HASH_KEY) - 1) != 0 ||
+	    memcmp(line + len - 3, "\"}\n", 3) != 0 ||
+	    hex_decode(tail + sizeof(RECORD_HASH_KEY) - 1, RECORD_HASH_HEX, have, sizeof(have)) !=
+	            0) {
+		return bad(v, "the line does not end with a hash");
+	}
+	sha256_init(&s);
+	sha256_update(&s, v->head, sizeof(v->head));
+	sha256_update(&s, line, len - RECORD_HASH_TAIL);
+	sha256_final(&s, want);
+	if (memcmp(want, have, sizeof(want)) != 0) {
+		return bad(v, "the line was changed, or the one before it is missing or another");
+	}
+	memcpy(v->head, have, sizeof(have));
+	return true;
+}
+
+static bool parse(struct verify *v, const char *line, size_t len)
+{
+	const char *why = NULL;
+
+	return json_read(&v->doc, line, len, &why) == 0 || bad(v, "not JSON: %s", why);
+}
+
+static const char *member(const struct verify *v, const char *name)
+{
+	return json_string(json_member(&v->doc, json_top(&v->doc), name), "");
+}
+
+static bool check_run(struct verify *v, const char *line, size_t len)
+{
+	struct verify_result *r = v->r;
+
+	if (!parse(v, line, len)) {
+		return false;
+	}
+	const char *id = member(v, r->ledger ? "session_id" : "run_id");
+	snprintf(r->run_id, sizeof(r->run_id), "%s", id);
+	snprintf(r->version, sizeof(r->version), "%s", member(v, "version"));
+	if (v->ask->run_id[0] != '\0' && strcmp(v->ask->run_id, id) != 0) {
+		return bad(v, "this is the record of another run");
+	}
+	if (r->bundle && (strcmp(v->claimed_id, id) != 0 ||
+	                  strcmp(v->claimed_version, member(v, "version")) != 0)) {
+		return bad(v, "the header of the export is of another record");
+	}
+	v->phase = AT_EVENTS;
+	return true;
+}
+
+/* Nothing signs the line of the signature itself, so nothing in it is free: it
+ * has the time of the end, and no other spelling. */
+static bool is_only_spelling(const struct verify *v, const char *line, size_t len)
+{
+	char want[512];
+	int n = snprintf(want, sizeof(want),
+	                 "{\"seq\":%" PRIu64 ",\"time\":\"%s\",\"mono\":%" PRIu64
+	                 ",\"kind\":\"signature\",\"key\":\"%.64s\",\"signature\":\"%.128s\"",
+	                 v->r->records, v->end_time, v->end_mono, member(v, "key"),
+	                 member(v, "signature"));
+
+	return n > 0 && (size_t)n < sizeof(want) && len == (size_t)n + RECORD_HASH_TAIL &&
+	       memcmp(line, want, (size_t)n) == 0;
+}
+
+/* `head` is still the hash of the end line, which is what was signed. */
+static bool check_signature(struct verify *v, const char *line, size_t len)
+{
+	struct verify_result *r = v->r;
+	uint8_t signature[ED25519_SIGNATURE];
+	const char *key = NULL;
+	const char *hex = NULL;
+
+	if (!parse(v, line, len)) {
+		return false;
+	}
+	key = member(v, "key");
+	hex = member(v, "signature");
+	if (!is_only_spelling(v, line, len) ||
+	    hex_decode(key, strlen(key), r->key, sizeof(r->key)) != 0 ||
+	    hex_decode(hex, strlen(hex), signature, sizeof(signature)) != 0) {
+		return bad(v, "not a signature");
+	}
+	if (!ed25519_verify(r->key, v->head, sizeof(v->head), signature)) {
+		return bad(v, "the signature is not that of this record");
+	}
+	r->signed_end = true;
+	if (v->claims_key && memcmp(v->claimed_key, r->key, sizeof(r->key)) != 0) {
+		return bad(v, "the header of the export names another key");
+	}
+	return true;
+}
+
+static bool check_key(struct verify *v)
+{
+	if (v->ask->key == NULL) {
+		return bad(v, "the key that signed is not known here; name the one you trust "
+		              "with --key");
+	}
+	if (memcmp(v->ask->key, v->r->key, VERIFY_KEY_BYTES) != 0) {
+		return bad(v, "signed with another key than the owner's");
+	}
+	return true;
+}
+
+/* The first line says whether it is the record of a run, or a session's ledger. */
+static bool is_first(const struct head *h)
+{
+	return kind_is(h, "run") || kind_is(h, "session_created");
+}
+
+static bool is_end(const struct verify *v, const struct head *h)
+{
+	return v->r->ledger ? kind_is(h, "session_killed") || kind_is(h, "session_completed") ||
+	                              kind_is(h, "session_expired")
+	                    : kind_is(h, "end");
+}
+
+/* A run's record has one signature, behind its end, and nothing else; what comes
+ * later to the ledger of a session that is over is signed again. */
+static bool check_place(struct verify *v, const struct head *h)
+{
+	bool signature = kind_is(h, "signature");
+
+	if (v->phase == AT_END && !v->r->ledger) {
+		return bad(v, "something follows the signature");
+	}
+	if ((v->phase == AT_RUN) != is_first(h) || (signature && v->phase != AT_SIGNATURE) ||
+	    (!signature && v->phase == AT_SIGNATURE && !v->r->ledger)) {
+		return bad(v, "a record of this kind does not belong here");
+	}
+	if (v->phase == AT_RUN) {
+		v->r->ledger = kind_is(h, "session_created");
+	}
+	return true;
+}
+
+/* Quotes in a text are escaped: no session can write this member. Ledgers of earlier
+ * versions do not have it. */
+static uint64_t open_reservations(const char *line, size_t len)
+{
+	static const char key[] = ",\"open_reservations\":";
+	const char *at = memmem(line, len, key, sizeof(key) - 1);
+	uint64_t n = 0;
+
+	if (at != NULL) {
+		at += sizeof(key) - 1;
+		(void)skip_number(&at, line + len, &n);
+	}
+	return n;
+}
+
+/* What a signature behind this line has to repeat. */
+static bool expect_signature(struct verify *v, const struct head *h)
+{
+	if (h->time_len >= sizeof(v->end_time)) {
+		return bad(v, "not a time");
+	}
+	memcpy(v->end_time, h->time, h->time_len);
+	v->end_time[h->time_len] = '\0';
+	v->end_mono = h->mono;
+	v->phase = AT_SIGNATURE;
+	return true;
+}
+
+static bool check_line(struct verify *v, const char *line, size_t len)
+{
+	struct head h = { 0 };
+
+	if (!read_head(line, line + len, &h)) {
+		return bad(v, "not the beginning of a record");
+	}
+	if (h.seq != v->r->records) {
+		return bad(v, "its number is %" PRIu64 ": records are missing or in another order",
+		           h.seq);
+	}
+	if (!check_place(v, &h)) {
+		return false;
+	}
+	bool first = v->phase == AT_RUN;
+	bool signature = kind_is(&h, "signature");
+	if (signature && !check_signature(v, line, len)) {
+		return false;
+	}
+	if (!check_chain(v, line, len) || (first && !check_run(v, line, len))) {
+		return false;
+	}
+	if (signature) {
+		v->phase = AT_END;
+		v->r->open = v->open;
+		return check_key(v);
+	}
+	v->over = v->over || is_end(v, &h);
+	v->open = v->over && v->r->ledger ? open_reservations(line, len) : 0;
+	return !v->over || expect_signature(v, &h);
+}
+
+/* The header is not part of the chain: all that it says is compared. */
+static bool check_header(struct verify *v, const char *line, size_t len)
+{
+	if (!parse(v, line, len)) {
+		return false;
+	}
+	const struct json_node *top = json_top(&v->doc);
+	const struct json_node *key = json_member(&v->doc, top, "key");
+	if (json_integer(json_member(&v->doc, top, "bundle"), 0) != 1 || top->n != 5) {
+		return bad(v, "not the header of an export that this program knows");
+	}
+	v->claims_key = !json_is(key, JSON_NULL);
+	if (v->claims_key &&
+	    (!json_is(key, JSON_STRING) ||
+	     hex_decode(key->str, key->len, v->claimed_key, sizeof(v->claimed_key)) != 0)) {
+		return bad(v, "the header of the export names a key that is none");
+	}
+	v->claimed_records = json_integer(json_member(&v->doc, top, "records"), -1);
+	snprintf(v->claimed_id, sizeof(v->claimed_id), "%s", member(v, "run_id"));
+	snprintf(v->claimed_version, sizeof(v->claimed_version), "%s", member(v, "version"));
+	v->r->bundle = true;
+	return true;
+}
+
+static void check_end(struct verify *v, bool cut)
+{
+	struct verify_result *r = v->r;
+
+	if (r->bundle && v->claimed_records != (int64_t)r->records && v->phase == AT_END) {
+		(void)bad(v, "the header of the export counts %" PRId64 " records",
+		          v->claimed_records);
+		return;
+	}
+	if (cut && v->phase == AT_END && !r->ledger) {
+		(void)bad(v, "something follows the signature");
+		return;
+	}
+	if (v->phase == AT_END && !cut) {
+		r->state = VERIFY_COMPLETE;
+		return;
+	}
+	r->state = VERIFY_INCOMPLETE;
+	r->bad_at = r->records;
+	snprintf(r->why, sizeof(r->why), "%s",
+	         cut                        ? "the last line is cut off"
+	         : v->phase == AT_SIGNATURE ? "the signature is missing"
+	                                    : "the end is missing");
+}
+
+/* READER_LINE goes on; everything else is the end. */
+static enum reader_line check_next(struct verify *v, struct reader *in)
+{
+	const char *line = NULL;
+	size_t len = 0;
+	enum reader_line got = reader_next(in, &line, &len);
+
+	if (got == READER_LONG) {
+		(void)bad(v, "the line is longer than any that is written");
+	}
+	if (got != READER_LINE) {
+		return got;
+	}
+	if (v->phase == AT_RUN && !v->r->bundle && reader_is_header(line, len)) {
+		return check_header(v, line, len) ? READER_LINE : READER_LONG;
+	}
+	if (!check_line(v, line, len)) {
+		return READER_LONG;
+	}
+	v->r->records++;
+	v->r->bytes += len;
+	return READER_LINE;
+}
+
+int verify_record(int fd, const struct verify_ask *ask, struct verify_result *ret,
+                  struct ssb_error *err)
+{
+	struct verify_result r = { 0 };
+	AUTO(verify_done) struct verify v = { .ask = ask, .r = &r };
+	AUTO(reader_done) struct reader in;
+	enum reader_line got;
+
+	(void)sha256_accelerate();
+	reader_init(&in, fd, 0);
+	do {
+		got = check_next(&v, &in);
+	} while (got == READER_LINE);
+	if (got == READER_FAIL) {
+		return ssb_fail(err, SSB_E_SYS, errno, "", "cannot read the record");
+	}
+	if (got != READER_LONG) {
+		check_end(&v, got == READER_CUT);
+	}
+	memcpy(r.head, v.head, sizeof(r.head));
+	*ret = r;
+	return 0;
+}
+
+const char *verify_state_name(enum verify_state s)
+{
+	static const char *const names[] = {
+		[VERIFY_COMPLETE] = "complete",
+		[VERIFY_INCOMPLETE] = "incomplete",
+		[VERIFY_BAD] = "bad",
+	};
+
+	return names[s];
+}
+
+void bundle_header(struct buf *out, const struct verify_result *of)
+{
+	char hex[2 * VERIFY_KEY_BYTES + 1];
+	struct json j;
+
+	hex_encode(of->key, sizeof(of->key), hex);
+	json_init(&j, out, false);
+	json_open(&j, '{');
+	json_kint(&j, "bundle", 1); /* first: readers know the header by it */
+	json_kstr(&j, "run_id", of->run_id);
+	json_kstr(&j, "version", of->version);
+	json_kstr(&j, "key", of->signed_end ? hex : NULL);
+	json_kuint(&j, "records", of->records);
+	json_close(&j, '}');
+	buf_addc(out, '\n');
+}
