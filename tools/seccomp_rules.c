@@ -387,10 +387,9 @@ const char SECCOMP_OBSERVED[] =
         "open openat creat unlink unlinkat rmdir rename renameat renameat2 link linkat symlink "
         "symlinkat mkdir mkdirat mknod mknodat chmod fchmod fchmodat fchmodat2 chown lchown fchown "
         "fchownat truncate ftruncate setxattr lsetxattr fsetxattr setxattrat removexattr "
-        "lremovexattr fremovexattr removexattrat connect bind sendmsg sendmmsg execve execveat kill tkill "
-        "tgkill "
-        "rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal openat2 io_uring_setup "
-        "io_uring_enter io_uring_register add_key request_key keyctl";
+        "lremovexattr fremovexattr removexattrat connect bind sendmsg sendmmsg execve execveat "
+        "kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal openat2 "
+        "io_uring_setup io_uring_enter io_uring_register add_key request_key keyctl";
 
 /* ---- calls that are decided by their name ------------------------------ */
 

@@ -104,7 +104,7 @@ struct plan_consent consent_word_plan(const struct consent_word *w)
 
 	c.declined[0] = l != NULL ? &l->declined : NULL;
 	c.declined[1] = &w->declined;
-	if (w->holds) {
+	if (l != NULL && w->holds) {
 		c.given[0] = l->grants;
 		c.n_given[0] = l->n_grants;
 	}

@@ -1,6 +1,7 @@
 /* env.c - the environment of the run: empty, then the declared names that
  * exist, then the owner's, then certificate bundles (ca.c), then HOME, TMPDIR,
  * PATH and LANG. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +84,7 @@ const char *asks_env(const char *name)
 
 static bool listed(const struct mtext_list *l, const char *name)
 {
+	assert(name != NULL);
 	for (size_t i = 0; i < l->n; i++) {
 		if (strcmp(l->v[i].s, name) == 0) {
 			return true;

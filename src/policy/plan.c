@@ -441,22 +441,23 @@ int plan_decide(const struct plan_request *q, struct ssb_plan **ret_plan, struct
 }
 
 /* With the caller as owner. */
-static int decide_for_caller(struct plan_request *q, struct ssb_plan **ret_plan,
+static int decide_for_caller(const struct plan_request *q, struct ssb_plan **ret_plan,
                              struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(owner_done) struct owner owner = { 0 };
+	struct plan_request owned = *q;
 
 	if (owner_load(&owner, err) < 0) {
 		return -1;
 	}
-	q->owner = &owner;
-	return plan_decide(q, ret_plan, diags, err);
+	owned.owner = &owner;
+	return plan_decide(&owned, ret_plan, diags, err);
 }
 
 int ssb_plan_skill(const struct ssb_options *o, const char *dir, char *const args[],
                    struct ssb_plan **ret_plan, struct ssb_diags *diags, struct ssb_error *err)
 {
-	struct plan_request q = { .options = o, .skill = dir, .args = args };
+	const struct plan_request q = { .options = o, .skill = dir, .args = args };
 
 	return decide_for_caller(&q, ret_plan, diags, err);
 }
@@ -464,7 +465,7 @@ int ssb_plan_skill(const struct ssb_options *o, const char *dir, char *const arg
 int ssb_plan_command(const struct ssb_options *o, char *const argv[], struct ssb_plan **ret_plan,
                      struct ssb_diags *diags, struct ssb_error *err)
 {
-	struct plan_request q = { .options = o, .args = argv };
+	const struct plan_request q = { .options = o, .args = argv };
 
 	return decide_for_caller(&q, ret_plan, diags, err);
 }
