@@ -215,7 +215,7 @@ static enum word ask_word(const struct consent_view *v)
 /* It runs from the bytes that were shown, and from nothing that took their place meanwhile:
  * they are compared as they are copied, or where they are too many for that when it starts. */
 static enum answer once(const struct owner *o, struct consent_view *v,
-                        struct consent_word *ret_word, struct pinned *ret_shown)
+                        struct consent_word *ret_word, struct skill_files *ret_shown)
 {
 	AUTO(consent_word_done) struct consent_word w = { 0 };
 	struct ssb_error err = { 0 };
@@ -231,7 +231,7 @@ static enum answer once(const struct owner *o, struct consent_view *v,
 	*ret_word = w;
 	w = (struct consent_word){ 0 };
 	*ret_shown = v->files;
-	v->files = (struct pinned){ 0 };
+	v->files = (struct skill_files){ 0 };
 	return ANSWER_ONCE;
 }
 
@@ -253,7 +253,7 @@ static enum answer always(const struct owner *o, const struct consent_view *v)
 
 enum answer consent_ask(const struct request *r, const struct owner *o, const char *dir,
                         const struct consent_found *f, const struct ssb_plan *plan,
-                        struct consent_word *ret_word, struct pinned *ret_shown)
+                        struct consent_word *ret_word, struct skill_files *ret_shown)
 {
 	AUTO(consent_view_done) struct consent_view v = { 0 };
 

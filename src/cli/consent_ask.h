@@ -27,6 +27,6 @@ bool consent_needed(const struct request *r, const struct ssb_plan *plan);
  * zero) are the files that the answer is about; it stays zero where they cannot be pinned. */
 enum answer consent_ask(const struct request *r, const struct owner *o, const char *dir,
                         const struct consent_found *f, const struct ssb_plan *plan,
-                        struct consent_word *ret_word, struct pinned *ret_shown);
+                        struct consent_word *ret_word, struct skill_files *ret_shown);
 
 #endif

@@ -20,9 +20,9 @@ struct asking {
 	struct consent_found found;
 	struct consent_word word; /* what planning is told of it */
 	struct planned *p;
-	bool runs;           /* if not, the plan is only shown */
-	enum answer answer;  /* ANSWER_NOBODY: nobody was asked, or there */
-	struct pinned shown; /* ANSWER_ONCE: the files that it is about */
+	bool runs;                /* if not, the plan is only shown */
+	enum answer answer;       /* ANSWER_NOBODY: nobody was asked, or there */
+	struct skill_files shown; /* ANSWER_ONCE: the files that it is about */
 };
 
 static void asking_done(struct asking *a)
@@ -30,7 +30,7 @@ static void asking_done(struct asking *a)
 	free(a->dir);
 	consent_word_done(&a->word);
 	consent_found_done(&a->found);
-	pinned_done(&a->shown);
+	skill_files_done(&a->shown);
 }
 
 /* ---- planning ------------------------------------------------------------------- */

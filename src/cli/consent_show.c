@@ -19,7 +19,7 @@ void consent_view_done(struct consent_view *v)
 {
 	abilities_done(&v->abilities);
 	string_list_done(&v->declined);
-	pinned_done(&v->files);
+	skill_files_done(&v->files);
 }
 
 /* What is taken out already is no ability of the plan. */
@@ -42,7 +42,7 @@ int consent_view_make(const char *dir, const struct ssb_plan *plan,
                       struct consent_view *ret)
 {
 	*ret = (struct consent_view){ .dir = dir, .plan = plan };
-	ret->pinned = pinned_read(dir, &ret->files, &ret->no_pin) == 0;
+	ret->pinned = lock_files_read(dir, &ret->files, &ret->no_pin) == 0;
 	return abilities_of(plan, &ret->abilities) != 0 || take_out(ret, &options->withhold) != 0
 	               ? -1
 	               : take_out(ret, declined);

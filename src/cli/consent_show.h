@@ -13,7 +13,7 @@ struct consent_view {
 	const struct ssb_plan *plan;
 	struct abilities abilities;  /* of the plan, but for what is in `declined` */
 	struct string_list declined; /* what was taken out before comes first */
-	struct pinned files;
+	struct skill_files files;
 	bool pinned;             /* `files` is filled */
 	struct ssb_error no_pin; /* if not: why */
 };

@@ -25,7 +25,7 @@
 
 /* The bytes that were hashed, or why not. The skill's author may have put anything there:
  * nothing is followed, waited for, or read past its size. */
-static const char *read_hashed(const char *root, const struct pinned_file *f, struct buf *out)
+static const char *read_hashed(const char *root, const struct skill_file *f, struct buf *out)
 {
 	uint8_t hash[SHA256_BYTES];
 	struct stat st;

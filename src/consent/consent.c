@@ -24,11 +24,11 @@ const char *consent_name(enum consent c)
 void consent_found_done(struct consent_found *f)
 {
 	lock_done(&f->lock);
-	pinned_done(&f->now);
+	skill_files_done(&f->now);
 	*f = (struct consent_found){ 0 };
 }
 
-static bool same_tree(const struct pinned *a, const struct pinned *b)
+static bool same_tree(const struct skill_files *a, const struct skill_files *b)
 {
 	return memcmp(a->tree, b->tree, sizeof(a->tree)) == 0;
 }
@@ -53,7 +53,7 @@ static int look(const struct owner *o, const char *dir, const uint8_t *tree,
 			*err = why;
 			return -1;
 		}
-	} else if (tree == NULL && pinned_look(o, dir, &f.now, err) != 0) {
+	} else if (tree == NULL && lock_files_look(o, dir, &f.now, err) != 0) {
 		lock_done(&f.lock);
 		return -1;
 	} else {
@@ -122,8 +122,8 @@ struct plan_consent consent_word_plan(const struct consent_word *w)
 
 /* A copy that is gone or damaged, by whatever hand: the files are the same, so it can be
  * made again. */
-static int find_copy(const struct owner *o, const char *dir, const struct pinned *p, bool copied,
-                     struct consent_word *w, struct ssb_error *err)
+static int find_copy(const struct owner *o, const char *dir, const struct skill_files *p,
+                     bool copied, struct consent_word *w, struct ssb_error *err)
 {
 	bool kept = true;
 
@@ -136,7 +136,8 @@ static int find_copy(const struct owner *o, const char *dir, const struct pinned
 }
 
 /* Whose word it is and which files it is about, for the record. */
-static void sign(struct consent_word *w, const struct pinned *files, const char *by, const char *at)
+static void sign(struct consent_word *w, const struct skill_files *files, const char *by,
+                 const char *at)
 {
 	struct stamp stamp = STAMP_NONE;
 	struct timespec now;
@@ -164,8 +165,8 @@ int consent_by_approval(const struct owner *o, const struct consent_found *f, bo
 	return 0;
 }
 
-int consent_once(const struct owner *o, const char *dir, const struct pinned *shown, const char *by,
-                 struct consent_word *ret, struct ssb_error *err)
+int consent_once(const struct owner *o, const char *dir, const struct skill_files *shown,
+                 const char *by, struct consent_word *ret, struct ssb_error *err)
 {
 	*ret = (struct consent_word){ 0 };
 	if (find_copy(o, dir, shown, false, ret, err) != 0) {
@@ -178,7 +179,7 @@ int consent_once(const struct owner *o, const char *dir, const struct pinned *sh
 int consent_shown(const struct owner *o, const char *tree, bool copied, const char *by,
                   struct consent_word *ret, struct ssb_error *err)
 {
-	struct pinned files = { 0 };
+	struct skill_files files = { 0 };
 
 	*ret = (struct consent_word){ 0 };
 	if (!digest_parse(tree, files.tree)) {
@@ -205,14 +206,14 @@ static int shown_directory(const struct ssb_plan *plan)
 /* All is read: this decides what runs. */
 int consent_still(const struct ssb_plan *plan, struct marks *seen, struct ssb_error *err)
 {
-	AUTO(pinned_done) struct pinned now = { 0 };
+	AUTO(skill_files_done) struct skill_files now = { 0 };
 	AUTO(marks_done) struct marks marks = { 0 };
 	char text[DIGEST_TEXT];
 
 	if (plan->approved == NULL || plan->approved->snapshot) {
 		return 0;
 	}
-	if (pinned_mark(shown_directory(plan), &now, &marks, err) != 0) {
+	if (lock_files_mark(shown_directory(plan), &now, &marks, err) != 0) {
 		return -1;
 	}
 	const char *changed = seen->n > 0 ? marks_differ(seen, &marks) : NULL;
@@ -232,7 +233,8 @@ int consent_still(const struct ssb_plan *plan, struct marks *seen, struct ssb_er
 }
 
 /* Where the manifest is among the skill's files; NULL: it is not there. */
-static const struct pinned_file *manifest_in(const struct pinned *p, const struct ssb_plan *plan)
+static const struct skill_file *manifest_in(const struct skill_files *p,
+                                            const struct ssb_plan *plan)
 {
 	size_t n = strlen(plan->skill_dir);
 	const char *path = plan->manifest != NULL ? plan->manifest : "";
@@ -251,12 +253,12 @@ static const struct pinned_file *manifest_in(const struct pinned *p, const struc
 /* The plan was made of the manifest that is pinned: nobody put another one there in between,
  * and took it away again. Of a long one the head alone was read, and of a symlink what it
  * leads to: the digest of that is in the lock. */
-bool consent_fits_files(const struct ssb_plan *plan, const struct pinned *p)
+bool consent_fits_files(const struct ssb_plan *plan, const struct skill_files *p)
 {
 	if (plan->format == SKILL_SIDECAR) {
 		return true;
 	}
-	const struct pinned_file *f = manifest_in(p, plan);
+	const struct skill_file *f = manifest_in(p, plan);
 	return f != NULL && !f->dir &&
 	       (f->link != NULL || f->size >= MAX_YAML_BYTES ||
 	        memcmp(f->sha256, plan->manifest_digest, sizeof(f->sha256)) == 0);
@@ -274,7 +276,7 @@ bool consent_fits(const struct lock *l, const struct ssb_plan *plan)
 /* What is used at all is left alone for a day, which is enough for most. */
 static void hold_copy(const struct owner *o, const struct ssb_plan *plan)
 {
-	struct pinned files = { 0 };
+	struct skill_files files = { 0 };
 
 	if (plan->approved != NULL && plan->approved->snapshot &&
 	    plan->res.max_runtime_seconds > SHORT_RUN &&
@@ -392,14 +394,14 @@ static int fill_given(struct lock *l, const struct lock *before, void *arg, stru
 }
 
 int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *plan,
-                 const struct pinned *shown, const struct consent_terms *terms,
+                 const struct skill_files *shown, const struct consent_terms *terms,
                  struct ssb_error *err)
 {
 	AUTO(lock_done) struct lock l = { 0 };
 	struct giving g = { plan, terms };
 	struct ssb_error unswept = { 0 };
 
-	if (pinned_read(dir, &l.files, err) != 0) {
+	if (lock_files_read(dir, &l.files, err) != 0) {
 		return -1;
 	}
 	if ((shown != NULL && !same_tree(shown, &l.files)) || !consent_fits_files(plan, &l.files)) {

@@ -22,8 +22,8 @@ const char *consent_name(enum consent c); /* "none", "holds", "changed", "over" 
 
 struct consent_found {
 	enum consent state;
-	struct lock lock;  /* where there is one */
-	struct pinned now; /* the skill's files as they are; where there is a lock */
+	struct lock lock;       /* where there is one */
+	struct skill_files now; /* the skill's files as they are; where there is a lock */
 };
 
 /* Looks only. `dir` is real and absolute. An approval that is not understood is an error:
@@ -64,8 +64,8 @@ int consent_by_approval(const struct owner *o, const struct consent_found *f, bo
 /* Nothing is stored: for the files that the owner was shown, and no others. `given` and `declined`
  * are what the owner said to them. A skill that is too large to be copied runs from its directory,
  * and is checked when it starts. */
-int consent_once(const struct owner *o, const char *dir, const struct pinned *shown, const char *by,
-                 struct consent_word *ret, struct ssb_error *err);
+int consent_once(const struct owner *o, const char *dir, const struct skill_files *shown,
+                 const char *by, struct consent_word *ret, struct ssb_error *err);
 /* The same of files that are known by their digest ("sha256:HEX") alone; `copied`: their copy is
  * there, otherwise there is none. */
 int consent_shown(const struct owner *o, const char *tree, bool copied, const char *by,
@@ -75,7 +75,7 @@ int consent_shown(const struct owner *o, const char *tree, bool copied, const ch
  * its files, and can have changed without them. */
 bool consent_fits(const struct lock *l, const struct ssb_plan *plan);
 /* Is its manifest one of these files? */
-bool consent_fits_files(const struct ssb_plan *plan, const struct pinned *files);
+bool consent_fits_files(const struct ssb_plan *plan, const struct skill_files *files);
 
 /* Of an approved skill that runs from its own directory: are its files those that were approved?
  * Asked right before it starts, with no marks, which are made then; and with those at its end:
@@ -104,7 +104,7 @@ struct consent_terms {
 /* `shown` are the files that the owner looked at: NULL, as they are now. Where they are
  * others meanwhile: SSB_E_POLICY. */
 int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *plan,
-                 const struct pinned *shown, const struct consent_terms *terms,
+                 const struct skill_files *shown, const struct consent_terms *terms,
                  struct ssb_error *err);
 /* Takes it back; *ret_was: there was one. `dir` as in lock_remove(). */
 int consent_revoke(const struct owner *o, const char *dir, bool *ret_was, struct ssb_error *err);

@@ -67,7 +67,7 @@ static bool same_link(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-static bool same_bytes(const struct pinned_file *a, const struct pinned_file *b)
+static bool same_bytes(const struct skill_file *a, const struct skill_file *b)
 {
 	return a->dir == b->dir && a->size == b->size && same_link(a->link, b->link) &&
 	       memcmp(a->sha256, b->sha256, sizeof(a->sha256)) == 0;
@@ -99,14 +99,14 @@ static bool is_entry(const struct ssb_plan *plan, const char *path)
 	return plan != NULL && plan->format == SKILL_SKILLWARE && strcmp(path, "skill.py") == 0;
 }
 
-static bool can_execute(const struct pinned_file *f)
+static bool can_execute(const struct skill_file *f)
 {
 	return f != NULL && f->link == NULL && !f->dir && (f->mode & 0111) != 0;
 }
 
 static enum file_kind kind_of(const struct ssb_plan *plan, const struct file_change *f)
 {
-	const struct pinned_file *any = f->now != NULL ? f->now : f->before;
+	const struct skill_file *any = f->now != NULL ? f->now : f->before;
 	bool link = (f->now != NULL && f->now->link != NULL) ||
 	            (f->before != NULL && f->before->link != NULL);
 
@@ -121,14 +121,14 @@ static enum file_kind kind_of(const struct ssb_plan *plan, const struct file_cha
 static int by_kind(const void *a, const void *b)
 {
 	const struct file_change *x = a, *y = b;
-	const struct pinned_file *of_x = x->now != NULL ? x->now : x->before;
-	const struct pinned_file *of_y = y->now != NULL ? y->now : y->before;
+	const struct skill_file *of_x = x->now != NULL ? x->now : x->before;
+	const struct skill_file *of_y = y->now != NULL ? y->now : y->before;
 
 	return x->kind != y->kind ? (int)x->kind - (int)y->kind : strcmp(of_x->path, of_y->path);
 }
 
-static void add_file(struct diff *d, const struct pinned_file *before,
-                     const struct pinned_file *now, const struct ssb_plan *plan)
+static void add_file(struct diff *d, const struct skill_file *before, const struct skill_file *now,
+                     const struct ssb_plan *plan)
 {
 	enum change c = before == NULL             ? CHANGE_ADDED
 	                : now == NULL              ? CHANGE_REMOVED
@@ -143,8 +143,8 @@ static void add_file(struct diff *d, const struct pinned_file *before,
 }
 
 /* Both are in order of their paths. */
-static int compare_files(struct diff *d, const struct pinned *before, const struct pinned *now,
-                         const struct ssb_plan *plan)
+static int compare_files(struct diff *d, const struct skill_files *before,
+                         const struct skill_files *now, const struct ssb_plan *plan)
 {
 	size_t i = 0, k = 0;
 
@@ -153,8 +153,8 @@ static int compare_files(struct diff *d, const struct pinned *before, const stru
 		int order = i == before->n ? 1
 		            : k == now->n  ? -1
 		                           : strcmp(before->v[i].path, now->v[k].path);
-		const struct pinned_file *old = order <= 0 ? &before->v[i++] : NULL;
-		const struct pinned_file *new = order >= 0 ? &now->v[k++] : NULL;
+		const struct skill_file *old = order <= 0 ? &before->v[i++] : NULL;
+		const struct skill_file *new = order >= 0 ? &now->v[k++] : NULL;
 		add_file(d, old, new, plan);
 	}
 	if (d->files == NULL) {
@@ -177,7 +177,7 @@ static int compare_items(struct string_list *ret, const struct string_list *from
 	return 0;
 }
 
-int diff_make(const struct lock *before, const struct pinned *now, const struct ssb_plan *plan,
+int diff_make(const struct lock *before, const struct skill_files *now, const struct ssb_plan *plan,
               struct diff *ret)
 {
 	AUTO(diff_done) struct diff d = { 0 };
@@ -209,7 +209,7 @@ static void color_line(struct buf *out, bool color, const char *code, const char
 
 static void file_line(struct buf *out, const struct file_change *f, bool color)
 {
-	const struct pinned_file *any = f->now != NULL ? f->now : f->before;
+	const struct skill_file *any = f->now != NULL ? f->now : f->before;
 	auto_buf text;
 
 	buf_init(&text, 16UL * MAX_WORD_BYTES);
@@ -303,7 +303,7 @@ void diff_text(struct buf *out, const struct diff *d, bool color, size_t most)
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-static void side_json(struct json *j, const char *key, const struct pinned_file *f)
+static void side_json(struct json *j, const char *key, const struct skill_file *f)
 {
 	char digest[sizeof("sha256:") + 2 * SHA256_BYTES] = "sha256:";
 	char mode[8];

@@ -13,8 +13,8 @@ enum file_kind { FILE_MANIFEST, FILE_ENTRY, FILE_EXECUTABLE, FILE_CODE, FILE_OTH
 struct file_change {
 	enum change change;
 	enum file_kind kind;
-	const struct pinned_file *before; /* NULL: added; borrowed, as the next */
-	const struct pinned_file *now;
+	const struct skill_file *before; /* NULL: added; borrowed, as the next */
+	const struct skill_file *now;
 };
 
 struct diff {
@@ -27,7 +27,7 @@ struct diff {
 
 /* `now` and `plan` are as they are now; NULL `plan`: it cannot be planned any more, only
  * files are compared. */
-int diff_make(const struct lock *before, const struct pinned *now, const struct ssb_plan *plan,
+int diff_make(const struct lock *before, const struct skill_files *now, const struct ssb_plan *plan,
               struct diff *ret);
 void diff_done(struct diff *d);
 /* What it asks for, and `most` of the files (0: all); others are counted by their kind. */

@@ -38,7 +38,7 @@ void lock_done(struct lock *l)
 	free(l->skill);
 	free(l->name);
 	free(l->format);
-	pinned_done(&l->files);
+	skill_files_done(&l->files);
 	string_list_done(&l->asked);
 	string_list_done(&l->declined);
 	given_free(l->grants, l->n_grants);

@@ -15,7 +15,7 @@
 
 /* A file of the skill, or a directory with nothing in it; others are there by what they
  * hold. Nothing but these and symlinks that stay inside can be approved. */
-struct pinned_file {
+struct skill_file {
 	char *path; /* from the skill's directory on */
 	char *link; /* of a symlink: where to; else NULL */
 	bool dir;   /* an empty directory */
@@ -27,8 +27,8 @@ struct pinned_file {
 /* Of every empty directory, whatever its own is. */
 #define PINNED_DIR_MODE 0755
 
-struct pinned {
-	struct pinned_file *v; /* in order of their paths */
+struct skill_files {
+	struct skill_file *v; /* in order of their paths */
 	size_t n;
 	uint64_t bytes;
 	uint8_t tree[SHA256_BYTES]; /* of all the above */
@@ -38,7 +38,7 @@ struct lock {
 	char *skill;  /* its directory, real and absolute */
 	char *name;   /* the skill's own, for people */
 	char *format; /* skill_format_name() */
-	struct pinned files;
+	struct skill_files files;
 	uint8_t manifest[SHA256_BYTES]; /* plan->manifest_digest; of a sidecar the owner's file */
 	struct string_list asked;       /* plan->requested, as it was shown */
 	struct string_list declined;    /* those of them that the owner took out */
@@ -107,33 +107,34 @@ int lock_unuse(const struct owner *o, const char *skill, const char *tree, struc
  *
  * What version control keeps at the top (.git, .hg, .svn) is left out where a copy of the
  * rest can be kept, for then it is the copy that runs, and that is without it. */
-int pinned_read(const char *dir, struct pinned *ret, struct ssb_error *err);
+int lock_files_read(const char *dir, struct skill_files *ret, struct ssb_error *err);
 /* The same by what is known of files that have not changed (trace/digest_cache.h): good
  * to see that something changed, not to decide what it is that runs. */
-int pinned_look(const struct owner *o, const char *dir, struct pinned *ret, struct ssb_error *err);
-/* As pinned_read(), of an open directory (borrowed, may be O_PATH); *marks, empty, is how
+int lock_files_look(const struct owner *o, const char *dir, struct skill_files *ret,
+                    struct ssb_error *err);
+/* As lock_files_read(), of an open directory (borrowed, may be O_PATH); *marks, empty, is how
  * the kernel knows all that was read, directories included: whatever is changed later, if
  * only for a while, is known otherwise then. */
-int pinned_mark(int dir, struct pinned *ret, struct marks *marks, struct ssb_error *err);
-void pinned_tree(const struct pinned *p, uint8_t ret[SHA256_BYTES]); /* of its files */
-void pinned_done(struct pinned *p);
+int lock_files_mark(int dir, struct skill_files *ret, struct marks *marks, struct ssb_error *err);
+void skill_files_digest(const struct skill_files *p, uint8_t ret[SHA256_BYTES]); /* of its files */
+void skill_files_done(struct skill_files *p);
 
 /* Not above SNAPSHOT_BYTES; what an owner is told of those that are. */
-bool snapshot_fits(const struct pinned *p);
+bool snapshot_fits(const struct skill_files *p);
 #define SNAPSHOT_TOO_LARGE                                                                         \
 	"It is too large to keep a copy: it runs from its directory, and a change during a run "   \
 	"is "                                                                                      \
 	"only noticed."
 /* Copies what `p` names from `dir` to the owner's state directory, checking each byte
  * against its hash as it goes. What does not fit is not kept: *ret_kept. */
-int snapshot_make(const struct owner *o, const char *dir, const struct pinned *p, bool *ret_kept,
-                  struct ssb_error *err);
-char *snapshot_path(const struct owner *o, const struct pinned *p); /* returns new */
+int snapshot_make(const struct owner *o, const char *dir, const struct skill_files *p,
+                  bool *ret_kept, struct ssb_error *err);
+char *snapshot_path(const struct owner *o, const struct skill_files *p); /* returns new */
 /* Is it there, as it was made: every name, size, mode and link, and nobody else's? Then it
  * is in use as well: the next sweep leaves it alone. */
-bool snapshot_there(const struct owner *o, const struct pinned *p);
+bool snapshot_there(const struct owner *o, const struct skill_files *p);
 /* A run of so many seconds begins from it (`p->tree` counts): no sweep takes it meanwhile. */
-void snapshot_hold(const struct owner *o, const struct pinned *p, uint64_t seconds);
+void snapshot_hold(const struct owner *o, const struct skill_files *p, uint64_t seconds);
 /* Removes those that no lock names any more, and no run has used for a day. */
 int snapshot_sweep(const struct owner *o, struct ssb_error *err);
 /* The same, if it was not done for a day; else it costs one look at a file. */

@@ -106,14 +106,14 @@ void lock_json_given(struct json *j, const struct lock *l)
 	json_close(j, ']');
 }
 
-static void put_files(struct json *j, const struct pinned *p)
+static void put_files(struct json *j, const struct skill_files *p)
 {
 	char mode[8];
 
 	json_key(j, "files");
 	json_open(j, '[');
 	for (size_t i = 0; i < p->n; i++) {
-		const struct pinned_file *f = &p->v[i];
+		const struct skill_file *f = &p->v[i];
 		json_open(j, '{');
 		json_kstr(j, "path", f->path);
 		if (f->link != NULL) {
@@ -235,7 +235,7 @@ static void take_grants(struct reader *r, const struct json_node *list)
 	}
 }
 
-/* As pinned_read() gives it: nothing in it leads anywhere else. */
+/* As lock_files_read() gives it: nothing in it leads anywhere else. */
 static bool path_valid(const char *path)
 {
 	for (;;) {
@@ -261,7 +261,7 @@ static bool mode_parse(const char *s, unsigned *ret)
 }
 
 /* The members besides the path. */
-static void take_content(struct reader *r, const struct json_node *n, struct pinned_file *f)
+static void take_content(struct reader *r, const struct json_node *n, struct skill_file *f)
 {
 	const struct json_node *link = json_member(&r->doc, n, "link");
 	int64_t size = json_integer(json_member(&r->doc, n, "size"), -1);
@@ -293,8 +293,8 @@ static void take_content(struct reader *r, const struct json_node *n, struct pin
 
 static void take_file(struct reader *r, const struct json_node *n)
 {
-	struct pinned *p = &r->lock.files;
-	struct pinned_file *f = &p->v[p->n++];
+	struct skill_files *p = &r->lock.files;
+	struct skill_file *f = &p->v[p->n++];
 
 	take_text(r, json_member(&r->doc, n, "path"), "a file", &f->path);
 	if (f->path == NULL || !path_valid(f->path) ||
@@ -311,7 +311,7 @@ static void take_file(struct reader *r, const struct json_node *n)
 
 static void take_files(struct reader *r, const struct json_node *list)
 {
-	struct pinned *p = &r->lock.files;
+	struct skill_files *p = &r->lock.files;
 	uint8_t tree[SHA256_BYTES];
 
 	if (!json_is(list, JSON_ARRAY) || list->n > MAX_PINNED_FILES) {
@@ -330,7 +330,7 @@ static void take_files(struct reader *r, const struct json_node *list)
 	if (r->wrong != NULL) {
 		return; /* the last one may have no name */
 	}
-	pinned_tree(p, tree);
+	skill_files_digest(p, tree);
 	if (memcmp(tree, p->tree, sizeof(tree)) != 0) {
 		r->wrong = "its tree is not that of its files";
 	}

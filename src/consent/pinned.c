@@ -40,7 +40,7 @@
 #define WHERE      "skill"
 
 struct walk {
-	struct pinned *out;
+	struct skill_files *out;
 	size_t room;
 	size_t dirs;
 	size_t names; /* bytes */
@@ -58,25 +58,25 @@ static int refuse(const struct walk *w, const char *why)
 	return ssb_fail(w->err, SSB_E_POLICY, 0, WHERE, "'%.200s' %s", w->path, why);
 }
 
-static void file_done(struct pinned_file *f)
+static void file_done(struct skill_file *f)
 {
 	free(f->path);
 	free(f->link);
-	*f = (struct pinned_file){ 0 };
+	*f = (struct skill_file){ 0 };
 }
 
-void pinned_done(struct pinned *p)
+void skill_files_done(struct skill_files *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		file_done(&p->v[i]);
 	}
 	free(p->v);
-	*p = (struct pinned){ 0 };
+	*p = (struct skill_files){ 0 };
 }
 
-static struct pinned_file *add(struct walk *w, const struct stat *st, const char *link)
+static struct skill_file *add(struct walk *w, const struct stat *st, const char *link)
 {
-	struct pinned *p = w->out;
+	struct skill_files *p = w->out;
 
 	w->names += strlen(w->path) + (link != NULL ? strlen(link) : 0);
 	if (p->n == MAX_PINNED_FILES || w->names > MAX_PINNED_PATHS) {
@@ -88,7 +88,7 @@ static struct pinned_file *add(struct walk *w, const struct stat *st, const char
 	}
 	if (p->n == w->room) {
 		size_t room = w->room < 64 ? 64 : w->room * 2;
-		struct pinned_file *v = reallocarray(p->v, room, sizeof(*v));
+		struct skill_file *v = reallocarray(p->v, room, sizeof(*v));
 		if (v == NULL) {
 			(void)ssb_fail(w->err, SSB_E_NOMEM, 0, WHERE, "out of memory");
 			return NULL;
@@ -96,10 +96,10 @@ static struct pinned_file *add(struct walk *w, const struct stat *st, const char
 		p->v = v;
 		w->room = room;
 	}
-	struct pinned_file *f = &p->v[p->n];
-	*f = (struct pinned_file){ .path = strdup(w->path),
-		                   .link = link != NULL ? strdup(link) : NULL,
-		                   .mode = st->st_mode & 07777 };
+	struct skill_file *f = &p->v[p->n];
+	*f = (struct skill_file){ .path = strdup(w->path),
+		                  .link = link != NULL ? strdup(link) : NULL,
+		                  .mode = st->st_mode & 07777 };
 	if (f->path == NULL || (link != NULL && f->link == NULL)) {
 		file_done(f);
 		(void)ssb_fail(w->err, SSB_E_NOMEM, 0, WHERE, "out of memory");
@@ -223,7 +223,7 @@ static int take_file(struct walk *w, int dir, const char *name)
 	} else if (hash_file(w, fd, &r) != 0) {
 		return -1;
 	}
-	struct pinned_file *f = add(w, &st, NULL);
+	struct skill_file *f = add(w, &st, NULL);
 	if (f == NULL) {
 		return -1;
 	}
@@ -259,7 +259,7 @@ static int take_symlink(struct walk *w, int dir, const char *name, struct stat *
 		                 "skill cannot be approved");
 	}
 	st->st_mode = S_IFLNK | 0777; /* no file system means anything else by it */
-	struct pinned_file *f = add(w, st, text);
+	struct skill_file *f = add(w, st, text);
 	if (f == NULL) {
 		return -1;
 	}
@@ -271,7 +271,7 @@ static int take_symlink(struct walk *w, int dir, const char *name, struct stat *
 static int take_empty(struct walk *w)
 {
 	const struct stat st = { .st_mode = S_IFDIR | PINNED_DIR_MODE };
-	struct pinned_file *f = add(w, &st, NULL);
+	struct skill_file *f = add(w, &st, NULL);
 
 	if (f == NULL) {
 		return -1;
@@ -389,10 +389,10 @@ static int take_left_out(struct walk *w)
 
 static int by_path(const void *a, const void *b)
 {
-	return strcmp(((const struct pinned_file *)a)->path, ((const struct pinned_file *)b)->path);
+	return strcmp(((const struct skill_file *)a)->path, ((const struct skill_file *)b)->path);
 }
 
-void pinned_tree(const struct pinned *p, uint8_t ret[SHA256_BYTES])
+void skill_files_digest(const struct skill_files *p, uint8_t ret[SHA256_BYTES])
 {
 	struct sha256 s;
 	char head[2 * SHA256_BYTES + 16];
@@ -400,7 +400,7 @@ void pinned_tree(const struct pinned *p, uint8_t ret[SHA256_BYTES])
 
 	sha256_init(&s);
 	for (size_t i = 0; i < p->n; i++) {
-		const struct pinned_file *f = &p->v[i];
+		const struct skill_file *f = &p->v[i];
 		hex_encode(f->sha256, sizeof(f->sha256), hex);
 		int n = snprintf(head, sizeof(head), "%c%04o %s ",
 		                 f->dir            ? 'd'
@@ -415,9 +415,9 @@ void pinned_tree(const struct pinned *p, uint8_t ret[SHA256_BYTES])
 
 static int walk_from(struct walk *w, int root)
 {
-	AUTO(pinned_done) struct pinned p = { 0 };
+	AUTO(skill_files_done) struct skill_files p = { 0 };
 	auto_free char *chunk = malloc(READ_BYTES);
-	struct pinned *ret = w->out;
+	struct skill_files *ret = w->out;
 
 	if (chunk == NULL) {
 		return ssb_fail(w->err, SSB_E_NOMEM, 0, WHERE, "out of memory");
@@ -432,9 +432,9 @@ static int walk_from(struct walk *w, int root)
 	if (p.n > 0) {
 		qsort(p.v, p.n, sizeof(*p.v), by_path);
 	}
-	pinned_tree(&p, p.tree);
+	skill_files_digest(&p, p.tree);
 	*ret = p;
-	p = (struct pinned){ 0 };
+	p = (struct skill_files){ 0 };
 	return 0;
 }
 
@@ -449,7 +449,7 @@ static int walk_all(struct walk *w, const char *dir)
 	return walk_from(w, root);
 }
 
-int pinned_read(const char *dir, struct pinned *ret, struct ssb_error *err)
+int lock_files_read(const char *dir, struct skill_files *ret, struct ssb_error *err)
 {
 	auto_free struct walk *w = calloc(1, sizeof(*w));
 
@@ -461,7 +461,7 @@ int pinned_read(const char *dir, struct pinned *ret, struct ssb_error *err)
 	return walk_all(w, dir);
 }
 
-int pinned_mark(int dir, struct pinned *ret, struct marks *marks, struct ssb_error *err)
+int lock_files_mark(int dir, struct skill_files *ret, struct marks *marks, struct ssb_error *err)
 {
 	auto_free struct walk *w = calloc(1, sizeof(*w));
 
@@ -476,7 +476,8 @@ int pinned_mark(int dir, struct pinned *ret, struct marks *marks, struct ssb_err
 	return failed;
 }
 
-int pinned_look(const struct owner *o, const char *dir, struct pinned *ret, struct ssb_error *err)
+int lock_files_look(const struct owner *o, const char *dir, struct skill_files *ret,
+                    struct ssb_error *err)
 {
 	auto_free struct walk *w = calloc(1, sizeof(*w));
 	auto_fd state = open(o->state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);

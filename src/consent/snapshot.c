@@ -40,11 +40,11 @@ struct copy {
 	int from;
 	int to;
 	char *chunk;
-	const struct pinned_file *file;
+	const struct skill_file *file;
 	struct ssb_error *err;
 };
 
-char *snapshot_path(const struct owner *o, const struct pinned *p)
+char *snapshot_path(const struct owner *o, const struct skill_files *p)
 {
 	char name[sizeof(DIR_NAME "/") + HEX_BYTES] = DIR_NAME "/";
 
@@ -54,7 +54,7 @@ char *snapshot_path(const struct owner *o, const struct pinned *p)
 
 /* ---- one file ------------------------------------------------------------------- */
 
-static mode_t kept_mode(const struct pinned_file *f)
+static mode_t kept_mode(const struct skill_file *f)
 {
 	return (f->mode & 0555) | 0400;
 }
@@ -190,7 +190,7 @@ static int protect(int fd_in, int depth)
 	return failed;
 }
 
-static int fill(const char *dir, const struct pinned *p, int to, struct ssb_error *err)
+static int fill(const char *dir, const struct skill_files *p, int to, struct ssb_error *err)
 {
 	auto_free char *chunk = malloc(COPY_BYTES);
 	auto_fd from = file_open_nosymlink(dir, O_PATH | O_DIRECTORY);
@@ -229,27 +229,27 @@ static int open_all(const struct owner *o, struct ssb_error *err)
 /* ---- is it as it was made? ------------------------------------------------------- */
 
 struct check {
-	const struct pinned *p;
+	const struct skill_files *p;
 	size_t found;
 	bool good;
 };
 
 static int by_path(const void *key, const void *file)
 {
-	return strcmp(key, ((const struct pinned_file *)file)->path);
+	return strcmp(key, ((const struct skill_file *)file)->path);
 }
 
 static int by_parent(const void *key, const void *file)
 {
-	const char *path = ((const struct pinned_file *)file)->path;
+	const char *path = ((const struct skill_file *)file)->path;
 	size_t n = strlen(key);
 	int order = strncmp(key, path, n);
 
 	return order != 0 ? order : path[n] == '/' ? 0 : '/' < (unsigned char)path[n] ? -1 : 1;
 }
 
-static const struct pinned_file *find(const struct pinned *p, const char *path,
-                                      int (*order)(const void *, const void *))
+static const struct skill_file *find(const struct skill_files *p, const char *path,
+                                     int (*order)(const void *, const void *))
 {
 	return p->n == 0 ? NULL : bsearch(path, p->v, p->n, sizeof(*p->v), order);
 }
@@ -262,7 +262,7 @@ static bool same_link(const struct tree_entry *e, const char *link)
 	return n >= 0 && (size_t)n == strlen(link) && memcmp(text, link, (size_t)n) == 0;
 }
 
-static bool as_it_was(const struct pinned_file *f, const struct tree_entry *e)
+static bool as_it_was(const struct skill_file *f, const struct tree_entry *e)
 {
 	const mode_t mode = e->st.st_mode & 07777;
 
@@ -277,7 +277,7 @@ static bool as_it_was(const struct pinned_file *f, const struct tree_entry *e)
 static bool check_one(void *arg, const struct tree_entry *e)
 {
 	struct check *c = arg;
-	const struct pinned_file *f = find(c->p, e->path, by_path);
+	const struct skill_file *f = find(c->p, e->path, by_path);
 	bool good = e->st.st_uid == geteuid();
 
 	if (f != NULL) {
@@ -292,7 +292,7 @@ static bool check_one(void *arg, const struct tree_entry *e)
 }
 
 /* What another user has put there is none, whatever it holds. */
-static bool is_whole(int all, const char *name, const struct pinned *p)
+static bool is_whole(int all, const char *name, const struct skill_files *p)
 {
 	const struct tree_caps caps = { .entries = (size_t)MAX_PINNED_FILES + MAX_PINNED_DIRS,
 		                        .depth = MAX_PINNED_DEPTH + 2 };
@@ -326,7 +326,7 @@ static bool touch(int all, const char *name, uint64_t seconds)
 /* ---- making it ------------------------------------------------------------------- */
 
 /* Somebody else may have made it meanwhile: then it is left alone, for it may be in use. */
-static int put_in_place(int all, const char *part, const char *name, const struct pinned *p,
+static int put_in_place(int all, const char *part, const char *name, const struct skill_files *p,
                         struct ssb_error *err)
 {
 	if (renameat(all, part, all, name) == 0 || is_whole(all, name, p) ||
@@ -336,7 +336,7 @@ static int put_in_place(int all, const char *part, const char *name, const struc
 	return ssb_fail(err, SSB_E_SYS, errno, WHERE, "put the copy in place");
 }
 
-static int make(int all, const char *dir, const struct pinned *p, const char *name,
+static int make(int all, const char *dir, const struct skill_files *p, const char *name,
                 struct ssb_error *err)
 {
 	char part[HEX_BYTES + 32];
@@ -355,13 +355,13 @@ static int make(int all, const char *dir, const struct pinned *p, const char *na
 	return failed;
 }
 
-bool snapshot_fits(const struct pinned *p)
+bool snapshot_fits(const struct skill_files *p)
 {
 	return p->bytes <= SNAPSHOT_BYTES;
 }
 
-int snapshot_make(const struct owner *o, const char *dir, const struct pinned *p, bool *ret_kept,
-                  struct ssb_error *err)
+int snapshot_make(const struct owner *o, const char *dir, const struct skill_files *p,
+                  bool *ret_kept, struct ssb_error *err)
 {
 	char name[HEX_BYTES + 1];
 
@@ -379,7 +379,7 @@ int snapshot_make(const struct owner *o, const char *dir, const struct pinned *p
 	return 0;
 }
 
-bool snapshot_there(const struct owner *o, const struct pinned *p)
+bool snapshot_there(const struct owner *o, const struct skill_files *p)
 {
 	char name[HEX_BYTES + 1];
 	struct ssb_error none = { 0 };
@@ -389,7 +389,7 @@ bool snapshot_there(const struct owner *o, const struct pinned *p)
 	return all >= 0 && is_whole(all, name, p) && touch(all, name, 0);
 }
 
-void snapshot_hold(const struct owner *o, const struct pinned *p, uint64_t seconds)
+void snapshot_hold(const struct owner *o, const struct skill_files *p, uint64_t seconds)
 {
 	char name[HEX_BYTES + 1];
 	struct ssb_error none = { 0 };

@@ -14,8 +14,8 @@ struct keep {
 	keep_then *then;
 	char *skill; /* its name */
 	uint8_t manifest[SHA256_BYTES];
-	struct lock lock;    /* the grants, and what was taken out */
-	struct pinned shown; /* its digest alone: the files that were asked about */
+	struct lock lock;         /* the grants, and what was taken out */
+	struct skill_files shown; /* its digest alone: the files that were asked about */
 };
 
 static void keep_free(struct keep *k)

@@ -55,7 +55,7 @@ int look_here(const struct serve *s, const struct skill *skill, struct looked *r
 		return -1;
 	}
 	l.known = l.found.state != CONSENT_NONE ||
-	          pinned_look(&s->owner, skill->dir, &l.found.now, &why) == 0;
+	          lock_files_look(&s->owner, skill->dir, &l.found.now, &why) == 0;
 	if (l.known) {
 		(void)digest_text(l.found.now.tree, l.tree);
 		l.large = !snapshot_fits(&l.found.now);

@@ -270,7 +270,7 @@ static void read_manifest(const struct reading *r)
 	end(r, j);
 }
 
-static void files_json(struct json *j, const struct skill_files *f)
+static void files_json(struct json *j, const struct served_files *f)
 {
 	json_key(j, "files");
 	json_open(j, '[');
@@ -299,7 +299,7 @@ static void files_json(struct json *j, const struct skill_files *f)
 static void read_files(const struct reading *r)
 {
 	AUTO(skill_entry_done) struct skill_entry e = { 0 };
-	AUTO(skill_files_done) struct skill_files f = { 0 };
+	AUTO(served_files_done) struct served_files f = { 0 };
 	const struct skill *all;
 	const char *why = NULL;
 	size_t n;
@@ -309,7 +309,7 @@ static void read_files(const struct reading *r)
 
 	buf_init(&out, MAX_MCP_RESULT / 4);
 	json_init(&j, &out, false);
-	if (skill == NULL || skill_files_read(&f, skill, r->s->owner.state_dir) != 0) {
+	if (skill == NULL || served_files_read(&f, skill, r->s->owner.state_dir) != 0) {
 		not_found(r);
 		return;
 	}

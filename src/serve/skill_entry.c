@@ -144,7 +144,7 @@ int skill_entry_read(struct skill_entry *ret, const struct skill *skill, const s
 	if (fstatat(dir, SKILL_FILE, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT) {
 		return make_front(ret, ret_why) != 0 ? -1 : set_path(ret, all, n_all, ret_why);
 	}
-	if (skill_file_content(skill, SKILL_FILE, &text) != 0) {
+	if (served_file_content(skill, SKILL_FILE, &text) != 0) {
 		*ret_why = "its SKILL.md is no regular file, or too large";
 		return -1;
 	}
@@ -168,7 +168,7 @@ int skill_entry_content(const struct skill_entry *e, const char *path, struct bu
 		buf_adds(out, e->made);
 		return 0;
 	}
-	return skill_file_content(e->skill, path, out);
+	return served_file_content(e->skill, path, out);
 }
 
 int skill_manifest_text(const struct skill *skill, struct buf *out)
@@ -176,7 +176,7 @@ int skill_manifest_text(const struct skill *skill, struct buf *out)
 	AUTO(skill_found_done) struct skill_found found = { 0 };
 	struct ssb_error err = { 0 };
 
-	if (skill_file_content(skill, MANIFEST_FILE, out) == 0) {
+	if (served_file_content(skill, MANIFEST_FILE, out) == 0) {
 		return 0;
 	}
 	buf_reset(out);
@@ -216,7 +216,7 @@ static int try_skill(const struct skill *v, size_t i, size_t n, const char *addr
 		return -1;
 	}
 	rest = uri_decode(rest_in(address, e.path), true);
-	if (rest == NULL || (rest[0] != '\0' && !skill_path_valid(rest))) {
+	if (rest == NULL || (rest[0] != '\0' && !served_path_valid(rest))) {
 		return -1;
 	}
 	*ret = e;
@@ -262,7 +262,7 @@ static void put_file(struct json *j, const struct skill_entry *e, const char *pa
 	json_close(j, '}');
 }
 
-static void put_entry(struct json *j, const struct skill_entry *e, const struct skill_files *f)
+static void put_entry(struct json *j, const struct skill_entry *e, const struct served_files *f)
 {
 	auto_buf uri;
 	uint8_t hash[SHA256_BYTES];
@@ -291,9 +291,9 @@ static void put_entry(struct json *j, const struct skill_entry *e, const struct 
 int skill_entry_json(const struct serve *s, const struct skill_entry *e, struct json *j,
                      uint64_t *ret_bytes, const char **ret_why)
 {
-	AUTO(skill_files_done) struct skill_files f = { 0 };
+	AUTO(served_files_done) struct served_files f = { 0 };
 
-	if (skill_files_read(&f, e->skill, s->owner.state_dir) != 0) {
+	if (served_files_read(&f, e->skill, s->owner.state_dir) != 0) {
 		*ret_why = "its directory cannot be opened";
 		return -1;
 	}

@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "serve/frontmatter.h"
 #include "serve/serve.h"
-#include "serve/skill_files.h"
+#include "serve/served_files.h"
 #include "serve/skills.h"
 
 struct skill_entry {

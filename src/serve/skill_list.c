@@ -191,7 +191,7 @@ static bool is_child(const char *path, const char *dir)
 	return strchr(path + len + (len > 0), '/') == NULL;
 }
 
-static bool has_directory(const struct skill_files *f, const char *dir)
+static bool has_directory(const struct served_files *f, const char *dir)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		if (f->v[i].is_dir && strcmp(f->v[i].path, dir) == 0) {
@@ -201,7 +201,7 @@ static bool has_directory(const struct skill_files *f, const char *dir)
 	return dir[0] == '\0';
 }
 
-static void put_children(struct json *j, const struct skill_entry *e, const struct skill_files *f,
+static void put_children(struct json *j, const struct skill_entry *e, const struct served_files *f,
                          const char *dir, const char *after)
 {
 	const char *last = NULL;
@@ -214,7 +214,7 @@ static void put_children(struct json *j, const struct skill_entry *e, const stru
 		put_child(j, e, SKILL_FILE, false);
 	}
 	for (size_t i = 0; i < f->n && !more; i++) {
-		const struct skill_file *x = &f->v[i];
+		const struct served_file *x = &f->v[i];
 		if (!is_child(x->path, dir) || (after[0] != '\0' && strcmp(x->path, after) <= 0)) {
 			continue;
 		}
@@ -234,7 +234,7 @@ static void put_children(struct json *j, const struct skill_entry *e, const stru
 void serve_directory_read(void *app, struct mcp_call *c)
 {
 	AUTO(skill_entry_done) struct skill_entry e = { 0 };
-	AUTO(skill_files_done) struct skill_files f = { 0 };
+	AUTO(served_files_done) struct served_files f = { 0 };
 	auto_free char *after = NULL;
 	auto_free char *dir = NULL;
 	const char *why = NULL;
@@ -247,7 +247,7 @@ void serve_directory_read(void *app, struct mcp_call *c)
 		mcp_fail(c, MCP_E_PARAMS, "there is no directory at this address: %s", why);
 		return;
 	}
-	if (skill_files_read(&f, e.skill, NULL) != 0 || f.refused != NULL ||
+	if (served_files_read(&f, e.skill, NULL) != 0 || f.refused != NULL ||
 	    !has_directory(&f, dir)) {
 		mcp_fail(c, MCP_E_PARAMS, "there is no directory at this address: %s",
 		         f.refused != NULL ? f.refused : "it is not one");

@@ -19,16 +19,16 @@ static inline void make_dir(const char *name)
 	assert_int_equal(mkdir(in_skill(name), 0755), 0);
 }
 
-static inline void read_files(struct pinned *ret)
+static inline void read_files(struct skill_files *ret)
 {
 	struct ssb_error err = { 0 };
 
-	if (pinned_read(skill, ret, &err) != 0) {
+	if (lock_files_read(skill, ret, &err) != 0) {
 		fail_msg("%s", err.text);
 	}
 }
 
-static inline void make_copy(const struct pinned *p)
+static inline void make_copy(const struct skill_files *p)
 {
 	struct ssb_error err = { 0 };
 	bool kept = false;

@@ -134,7 +134,7 @@ static void once_is_of_what_was_shown(void **state)
 {
 	(void)state;
 	for (int past = 0; past < 2; past++) {
-		AUTO(pinned_done) struct pinned shown = { 0 };
+		AUTO(skill_files_done) struct skill_files shown = { 0 };
 		AUTO(consent_word_done) struct consent_word w = { 0 };
 		struct ssb_plan plan = plan_of(MANIFEST);
 		struct ssb_plan other = plan_of("A skill");
@@ -170,7 +170,7 @@ static void once_is_of_what_was_shown(void **state)
 		put("code", "two");
 		assert_false(consent_fits_files(&other, &shown));
 		/* Nothing that took their place is copied. */
-		AUTO(pinned_done) struct pinned now = { 0 };
+		AUTO(skill_files_done) struct skill_files now = { 0 };
 		AUTO(consent_word_done) struct consent_word w2 = { 0 };
 		struct ssb_error late = { 0 };
 		read_files(&now);
@@ -224,7 +224,7 @@ static void damaged_hides_nothing(void **state)
 	const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
 	AUTO(lock_list_done) struct lock_list l = { 0 };
 	AUTO(lock_list_done) struct lock_list after = { 0 };
-	AUTO(pinned_done) struct pinned p = { 0 };
+	AUTO(skill_files_done) struct skill_files p = { 0 };
 	struct ssb_error err = { 0 };
 	struct stat st;
 	bool was = false;

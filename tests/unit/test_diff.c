@@ -38,12 +38,12 @@ static char *text_of(const struct diff *d)
 
 static void test_files(void **state)
 {
-	struct pinned_file old[] = { FILE_OF("a", 1, 0644), FILE_OF("b", 1, 0644),
-		                     FILE_OF("c", 1, 0644), FILE_OF("e", 1, 0644) };
-	struct pinned_file new[] = { FILE_OF("a", 1, 0644), FILE_OF("b", 2, 0644),
-		                     FILE_OF("c", 1, 0755), FILE_OF("d\nx", 1, 0755) };
+	struct skill_file old[] = { FILE_OF("a", 1, 0644), FILE_OF("b", 1, 0644),
+		                    FILE_OF("c", 1, 0644), FILE_OF("e", 1, 0644) };
+	struct skill_file new[] = { FILE_OF("a", 1, 0644), FILE_OF("b", 2, 0644),
+		                    FILE_OF("c", 1, 0755), FILE_OF("d\nx", 1, 0755) };
 	struct lock lock = { .files = { .v = old, .n = 4 } };
-	struct pinned now = { .v = new, .n = 4 };
+	struct skill_files now = { .v = new, .n = 4 };
 	AUTO(diff_done) struct diff d = { 0 };
 	(void)state;
 
@@ -65,7 +65,7 @@ static void test_files(void **state)
 /* What may be run stands before what is only read, whatever it is called. */
 static void test_order(void **state)
 {
-	struct pinned_file new[] = {
+	struct skill_file new[] = {
 		FILE_OF("a.txt", 1, 0644),
 		FILE_OF("b.PY", 1, 0644),
 		FILE_OF("bin/tool", 1, 0755),
@@ -82,7 +82,7 @@ static void test_order(void **state)
 	char *argv[] = { (char[]){ "python3" }, (char[]){ "/skill/src/start.txt" }, NULL };
 	struct ssb_plan plan = { .argv = items(argv) };
 	struct lock lock = { 0 };
-	struct pinned now = { .v = new, .n = ARRAY_LEN(new) };
+	struct skill_files now = { .v = new, .n = ARRAY_LEN(new) };
 	AUTO(diff_done) struct diff d = { 0 };
 	auto_buf out;
 	(void)state;
@@ -100,10 +100,10 @@ static void test_order(void **state)
 /* A link that leads elsewhere, or is none any more, is other content. */
 static void test_links(void **state)
 {
-	struct pinned_file old[] = { FILE_OF("a", 1, 0777) };
-	struct pinned_file new[] = { FILE_OF("a", 1, 0777) };
+	struct skill_file old[] = { FILE_OF("a", 1, 0777) };
+	struct skill_file new[] = { FILE_OF("a", 1, 0777) };
 	struct lock lock = { .files = { .v = old, .n = 1 } };
-	struct pinned now = { .v = new, .n = 1 };
+	struct skill_files now = { .v = new, .n = 1 };
 	static char x[] = "x", y[] = "y";
 	static char *const cases[][2] = { { x, y }, { x, NULL }, { NULL, y } };
 	(void)state;
@@ -124,7 +124,7 @@ static void test_asked(void **state)
 	char *after[] = { (char[]){ "read ~/x" }, (char[]){ "connect to b" },
 		          (char[]){ "connect to b" }, (char[]){ "read /\033[2J\ny" }, NULL };
 	struct lock lock = { .asked = items(before) };
-	struct pinned now = { 0 };
+	struct skill_files now = { 0 };
 	struct ssb_plan plan = { .requested = items(after) };
 	AUTO(diff_done) struct diff d = { 0 };
 	(void)state;
@@ -148,7 +148,7 @@ static void test_asked(void **state)
 
 static void test_same(void **state)
 {
-	struct pinned_file v[] = { FILE_OF("a", 1, 0644) };
+	struct skill_file v[] = { FILE_OF("a", 1, 0644) };
 	char *asked_v[] = { (char[]){ "read ~/x" }, NULL };
 	struct string_list asked = items(asked_v);
 	struct lock lock = { .files = { .v = v, .n = 1 }, .asked = asked };
@@ -166,7 +166,7 @@ static void test_same(void **state)
 static void many(size_t n, bool cut)
 {
 	static char names[MAX_SHOWN_FILES + 1][16];
-	static struct pinned_file v[MAX_SHOWN_FILES + 1];
+	static struct skill_file v[MAX_SHOWN_FILES + 1];
 	static char *asked_v[MAX_SHOWN_FILES + 2];
 	struct lock lock = { 0 };
 	AUTO(diff_done) struct diff d = { 0 };
@@ -174,11 +174,11 @@ static void many(size_t n, bool cut)
 
 	for (size_t i = 0; i < n; i++) {
 		snprintf(names[i], sizeof(names[i]), "f%03zu", i);
-		v[i] = (struct pinned_file){ .path = names[i], .mode = 0644 };
+		v[i] = (struct skill_file){ .path = names[i], .mode = 0644 };
 		asked_v[i] = names[i];
 	}
 	asked_v[n] = NULL;
-	struct pinned now = { .v = v, .n = n };
+	struct skill_files now = { .v = v, .n = n };
 	struct ssb_plan plan = { .requested = items(asked_v) };
 	assert_int_equal(diff_make(&lock, &now, &plan, &d), 0);
 	auto_free char *text = text_of(&d);

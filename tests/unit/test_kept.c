@@ -4,7 +4,7 @@
 #include "consent/diff.h"
 #include "consent/lock_json.h"
 
-static bool has(const struct pinned *p, const char *path)
+static bool has(const struct skill_files *p, const char *path)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		if (strcmp(p->v[i].path, path) == 0) {
@@ -33,8 +33,8 @@ static void fill_version_control(void)
 static void version_control_is_left_out(void **state)
 {
 	(void)state;
-	AUTO(pinned_done) struct pinned before = { 0 };
-	AUTO(pinned_done) struct pinned after = { 0 };
+	AUTO(skill_files_done) struct skill_files before = { 0 };
+	AUTO(skill_files_done) struct skill_files after = { 0 };
 	struct stat st;
 	char path[512];
 
@@ -52,7 +52,7 @@ static void version_control_is_left_out(void **state)
 	put(".git/new", "");
 	read_files(&after);
 	assert_memory_equal(before.tree, after.tree, SHA256_BYTES);
-	pinned_done(&after);
+	skill_files_done(&after);
 	put("sub/.git/x", "y"); /* the control */
 	read_files(&after);
 	assert_memory_not_equal(before.tree, after.tree, SHA256_BYTES);
@@ -66,8 +66,8 @@ static void version_control_counts_without_a_copy(void **state)
 
 	fill_version_control();
 	for (int past = 0; past < 2; past++) {
-		AUTO(pinned_done) struct pinned p = { 0 };
-		AUTO(pinned_done) struct pinned after = { 0 };
+		AUTO(skill_files_done) struct skill_files p = { 0 };
+		AUTO(skill_files_done) struct skill_files after = { 0 };
 		large("big", (off_t)SNAPSHOT_BYTES - rest + past);
 		put(".git/index", "one");
 		read_files(&p);
@@ -85,8 +85,8 @@ static void version_control_counts_without_a_copy(void **state)
 static void empty_directories_count(void **state)
 {
 	(void)state;
-	AUTO(pinned_done) struct pinned none = { 0 };
-	AUTO(pinned_done) struct pinned p = { 0 };
+	AUTO(skill_files_done) struct skill_files none = { 0 };
+	AUTO(skill_files_done) struct skill_files p = { 0 };
 	AUTO(diff_done) struct diff d = { 0 };
 	AUTO(lock_done) struct lock back = { 0 };
 	char path[512];
@@ -121,7 +121,7 @@ static void empty_directories_count(void **state)
 	assert_int_equal(rmdir(in_skill("a/out")), 0);
 	put("a/out", "");
 	assert_int_equal(chmod(in_skill("a/out"), PINNED_DIR_MODE), 0);
-	pinned_done(&none);
+	skill_files_done(&none);
 	read_files(&none);
 	assert_memory_not_equal(none.tree, p.tree, SHA256_BYTES);
 	assert_int_equal(diff_make(&back, &none, NULL, &d), 0);
@@ -222,7 +222,7 @@ static const struct {
 static void damaged_copies_do_not_count(void **state)
 {
 	(void)state;
-	AUTO(pinned_done) struct pinned p = { 0 };
+	AUTO(skill_files_done) struct skill_files p = { 0 };
 	struct stat st;
 
 	make_dir("a");

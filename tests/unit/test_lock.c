@@ -140,18 +140,18 @@ static void of_the_owners_manifest(void **state)
 static void of_what_was_shown(void **state)
 {
 	(void)state;
-	AUTO(pinned_done) struct pinned shown = { 0 };
+	AUTO(skill_files_done) struct skill_files shown = { 0 };
 	struct ssb_plan plan = plan_of();
 	struct ssb_error err = { 0 };
 	struct ssb_error fine = { 0 };
 
-	assert_int_equal(pinned_read(skill, &shown, &err), 0);
+	assert_int_equal(lock_files_read(skill, &shown, &err), 0);
 	put("new", "");
 	assert_int_equal(consent_give(&owner, skill, &plan, &shown, &FOR_GOOD, &err), -1);
 	assert_int_equal(err.code, SSB_E_POLICY);
 	assert_int_equal(look(), CONSENT_NONE);
-	pinned_done(&shown);
-	assert_int_equal(pinned_read(skill, &shown, &fine), 0);
+	skill_files_done(&shown);
+	assert_int_equal(lock_files_read(skill, &shown, &fine), 0);
 	assert_int_equal(consent_give(&owner, skill, &plan, &shown, &FOR_GOOD, &fine), 0);
 	/* Nor of a manifest that is another one by now. */
 	struct ssb_error other = { 0 };

@@ -165,28 +165,28 @@ static struct lock lock_of(const char *named)
 		          .by = words[3],
 		          .uses = -1 };
 
-	pinned_tree(&l.files, l.files.tree);
+	skill_files_digest(&l.files, l.files.tree);
 	return l;
 }
 
 /* Whether an approval of these files would be taken; its tree is theirs. */
-static bool taken(struct pinned_file *v, size_t n)
+static bool taken(struct skill_file *v, size_t n)
 {
 	AUTO(lock_done) struct lock again = { 0 };
 	struct lock l = lock_of("/s");
 	auto_buf text;
 
-	l.files = (struct pinned){ .v = v, .n = n };
-	pinned_tree(&l.files, l.files.tree);
+	l.files = (struct skill_files){ .v = v, .n = n };
+	skill_files_digest(&l.files, l.files.tree);
 	buf_init(&text, MAX_LOCK_BYTES);
 	lock_write(&text, &l);
 	assert_false(text.failed);
 	return lock_parse(text.data, text.len, &again) == NULL;
 }
 
-static struct pinned_file file_of(const char *path, uint64_t size)
+static struct skill_file file_of(const char *path, uint64_t size)
 {
-	return (struct pinned_file){ .path = (char *)(uintptr_t)path, .size = size, .mode = 0644 };
+	return (struct skill_file){ .path = (char *)(uintptr_t)path, .size = size, .mode = 0644 };
 }
 
 /* Although the tree is right: names that lead elsewhere, twice, in another order. */
@@ -197,7 +197,7 @@ static void files_that_cannot_be(void **state)
 		                           "a/.", "./a", "../a", "a/../b", "a//b" };
 	static const char *const GOOD[] = { "a", "a/b", "...", ".a", "..a", "a./b", " " };
 	static const char *const ORDERS[][2] = { { "a", "b" }, { "a", "a" }, { "b", "a" } };
-	struct pinned_file v[2];
+	struct skill_file v[2];
 
 	for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
 		v[0] = file_of(BAD[i], 0);
@@ -220,14 +220,14 @@ static void files_that_cannot_be(void **state)
 static void files_have_bounds(void **state)
 {
 	(void)state;
-	struct pinned_file v[2] = { file_of("a", MAX_PINNED_BYTES), file_of("b", 0) };
+	struct skill_file v[2] = { file_of("a", MAX_PINNED_BYTES), file_of("b", 0) };
 
 	assert_true(taken(v, 2));
 	v[1].size = 1;
 	assert_false(taken(v, 2));
 	v[0].size++;
 	assert_false(taken(v, 1));
-	auto_free struct pinned_file *many = calloc(MAX_PINNED_FILES + 1, sizeof(*many));
+	auto_free struct skill_file *many = calloc(MAX_PINNED_FILES + 1, sizeof(*many));
 	auto_free char *names = calloc(MAX_PINNED_FILES + 1, 8);
 	assert_true(many != NULL && names != NULL);
 	for (size_t i = 0; i <= MAX_PINNED_FILES; i++) {
@@ -251,15 +251,15 @@ static void members_of_files(void **state)
 		AUTO(lock_done) struct lock good = { 0 };
 		AUTO(lock_done) struct lock bad = { 0 };
 		struct lock l = lock_of("/s");
-		struct pinned_file one = { .path = target, .dir = true, .mode = PINNED_DIR_MODE };
+		struct skill_file one = { .path = target, .dir = true, .mode = PINNED_DIR_MODE };
 		auto_buf text, more;
 		sha256("", 0, one.sha256);
 		if (i == 1) {
-			one = (struct pinned_file){ .path = target, .link = target, .mode = 0777 };
+			one = (struct skill_file){ .path = target, .link = target, .mode = 0777 };
 			sha256(target, 1, one.sha256);
 		}
-		l.files = (struct pinned){ .v = &one, .n = 1 };
-		pinned_tree(&l.files, l.files.tree);
+		l.files = (struct skill_files){ .v = &one, .n = 1 };
+		skill_files_digest(&l.files, l.files.tree);
 		buf_init(&text, MAX_LOCK_BYTES);
 		buf_init(&more, MAX_LOCK_BYTES);
 		lock_write(&text, &l);
@@ -482,7 +482,7 @@ static void taken_back_for_good(void **state)
  * that process ended. */
 static int give_while(int held, const struct buf *other)
 {
-	AUTO(pinned_done) struct pinned files = { 0 };
+	AUTO(skill_files_done) struct skill_files files = { 0 };
 	struct ssb_plan plan = plan_of();
 	struct ssb_error err = { 0 };
 	int status = 0;
@@ -492,7 +492,7 @@ static int give_while(int held, const struct buf *other)
 		(void)close(held);
 		_exit(consent_give(&owner, skill, &plan, NULL, &FOR_GOOD, &err) == 0 ? 0 : 1);
 	}
-	assert_int_equal(pinned_read(skill, &files, &err), 0);
+	assert_int_equal(lock_files_read(skill, &files, &err), 0);
 	/* The copy is made right before it waits. */
 	for (int i = 0; i < 10000 && !snapshot_there(&owner, &files); i++) {
 		(void)usleep(1000);

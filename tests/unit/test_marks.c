@@ -53,7 +53,7 @@ static void approve(void)
 	char text[DIGEST_TEXT];
 
 	snprintf(manifest, sizeof(manifest), "%s/SKILL.md", skill);
-	assert_int_equal(pinned_read(skill, &found.lock.files, &err), 0);
+	assert_int_equal(lock_files_read(skill, &found.lock.files, &err), 0);
 	found.lock.format = strdup(skill_format_name(SKILL_MARKDOWN));
 	found.lock.by = strdup("a test");
 	found.lock.at = strdup("now");

@@ -26,10 +26,10 @@ ssize_t __wrap_read(int fd, void *buf, size_t n)
 /* Its error's code, or SSB_OK. */
 static enum ssb_code try_read(const char *named)
 {
-	AUTO(pinned_done) struct pinned p = { 0 };
+	AUTO(skill_files_done) struct skill_files p = { 0 };
 	struct ssb_error err = { 0 };
 
-	if (pinned_read(skill, &p, &err) == 0) {
+	if (lock_files_read(skill, &p, &err) == 0) {
 		return SSB_OK;
 	}
 	assert_null(p.v);
@@ -44,7 +44,7 @@ static enum ssb_code try_read(const char *named)
 static void in_order_and_whole(void **state)
 {
 	(void)state;
-	AUTO(pinned_done) struct pinned p = { 0 };
+	AUTO(skill_files_done) struct skill_files p = { 0 };
 	struct ssb_error err = { 0 };
 	uint8_t hash[SHA256_BYTES];
 
@@ -54,7 +54,7 @@ static void in_order_and_whole(void **state)
 	assert_int_equal(chmod(in_skill("a/x"), 0751), 0);
 	assert_int_equal(symlink("a/x", in_skill("link")), 0);
 	assert_int_equal(mkdir(in_skill("empty"), 0755), 0);
-	assert_int_equal(pinned_read(skill, &p, &err), 0);
+	assert_int_equal(lock_files_read(skill, &p, &err), 0);
 	assert_int_equal(p.n, 4);
 	assert_int_equal(p.bytes, 5);
 	assert_string_equal(p.v[0].path, "a/x");
@@ -69,10 +69,10 @@ static void in_order_and_whole(void **state)
 
 static void tree_now(uint8_t ret[SHA256_BYTES])
 {
-	AUTO(pinned_done) struct pinned p = { 0 };
+	AUTO(skill_files_done) struct skill_files p = { 0 };
 	struct ssb_error err = { 0 };
 
-	assert_int_equal(pinned_look(&owner, skill, &p, &err), 0);
+	assert_int_equal(lock_files_look(&owner, skill, &p, &err), 0);
 	memcpy(ret, p.tree, SHA256_BYTES);
 }
 

@@ -372,13 +372,13 @@ static void runs_what_was_shown(void **state)
 {
 	struct world *w = *state;
 	AUTO(skill_done) struct skill skill = skill_at(w, "s");
-	AUTO(pinned_done) struct pinned files = { 0 };
+	AUTO(skill_files_done) struct skill_files files = { 0 };
 	struct ssb_error err = { 0 };
 	char tree[DIGEST_TEXT];
 
 	world_skill(w, "s", "{}", "true");
 	world_file(w, "s/code", "good");
-	assert_int_equal(pinned_read(skill.dir, &files, &err), 0);
+	assert_int_equal(lock_files_read(skill.dir, &files, &err), 0);
 	const struct plan_wish plain = { .skill = &skill };
 	const struct plan_wish wish = { .skill = &skill, .shown = digest_text(files.tree, tree) };
 	assert_null(get(w, &plain)->approved);

@@ -7,7 +7,7 @@
 
 #include "base/base64.h"
 #include "base/limits.h"
-#include "serve/skill_files.h"
+#include "serve/served_files.h"
 
 static void put(struct world *w, const char *path, size_t size)
 {
@@ -29,7 +29,7 @@ static void skill_gone(struct skill *s)
 	free(s->dir);
 }
 
-static const struct skill_file *find(const struct skill_files *f, const char *path)
+static const struct served_file *find(const struct served_files *f, const char *path)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		if (strcmp(f->v[i].path, path) == 0) {
@@ -42,7 +42,7 @@ static const struct skill_file *find(const struct skill_files *f, const char *pa
 static void digests_and_what_is_left_out(void **state)
 {
 	struct world *w = *state;
-	AUTO(skill_files_done) struct skill_files f = { 0 };
+	AUTO(served_files_done) struct served_files f = { 0 };
 	uint8_t empty[SHA256_BYTES];
 
 	world_mkdir(w, "s");
@@ -58,7 +58,7 @@ static void digests_and_what_is_left_out(void **state)
 	AUTO(skill_gone) struct skill s = skill_at(w, "s");
 	auto_free char *cache = world_path(w, "");
 
-	assert_int_equal(skill_files_read(&f, &s, cache), 0);
+	assert_int_equal(served_files_read(&f, &s, cache), 0);
 	assert_null(f.refused);
 	assert_int_equal(f.n_files, 2);
 	assert_int_equal(f.bytes, 1000);
@@ -78,13 +78,13 @@ static void digests_and_what_is_left_out(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(not_served); i++) {
 		auto_buf out;
 		buf_init(&out, 4096);
-		if (skill_file_content(&s, not_served[i], &out) == 0) {
+		if (served_file_content(&s, not_served[i], &out) == 0) {
 			fail_msg("%s can be read", not_served[i]);
 		}
 	}
 	auto_buf out;
 	buf_init(&out, 4096);
-	assert_int_equal(skill_file_content(&s, "big", &out), 0);
+	assert_int_equal(served_file_content(&s, "big", &out), 0);
 	assert_int_equal(out.len, 1000);
 }
 
@@ -99,22 +99,22 @@ static void sees_a_change(void **state)
 	put(w, "s/a", 10);
 	AUTO(skill_gone) struct skill s = skill_at(w, "s");
 	for (int i = 0; i < 2; i++) {
-		AUTO(skill_files_done) struct skill_files f = { 0 };
-		assert_int_equal(skill_files_read(&f, &s, cache), 0);
+		AUTO(served_files_done) struct served_files f = { 0 };
+		assert_int_equal(served_files_read(&f, &s, cache), 0);
 		memcpy(before, f.v[0].hash, sizeof(before));
 	}
 	put(w, "s/a", 11);
-	AUTO(skill_files_done) struct skill_files f = { 0 };
-	assert_int_equal(skill_files_read(&f, &s, cache), 0);
+	AUTO(served_files_done) struct served_files f = { 0 };
+	assert_int_equal(served_files_read(&f, &s, cache), 0);
 	assert_memory_not_equal(f.v[0].hash, before, sizeof(before));
 }
 
 static const char *refused(struct world *w)
 {
-	AUTO(skill_files_done) struct skill_files f = { 0 };
+	AUTO(served_files_done) struct served_files f = { 0 };
 	AUTO(skill_gone) struct skill s = skill_at(w, "s");
 
-	assert_int_equal(skill_files_read(&f, &s, NULL), 0);
+	assert_int_equal(served_files_read(&f, &s, NULL), 0);
 	return f.refused;
 }
 
@@ -154,7 +154,7 @@ static void too_many_directories(void **state)
 static void is_in_order(void **state)
 {
 	struct world *w = *state;
-	AUTO(skill_files_done) struct skill_files f = { 0 };
+	AUTO(served_files_done) struct served_files f = { 0 };
 	char name[64];
 
 	world_mkdir(w, "s");
@@ -168,7 +168,7 @@ static void is_in_order(void **state)
 		assert_int_equal(symlink("x", path), 0);
 	}
 	AUTO(skill_gone) struct skill s = skill_at(w, "s");
-	assert_int_equal(skill_files_read(&f, &s, NULL), 0);
+	assert_int_equal(served_files_read(&f, &s, NULL), 0);
 	assert_int_equal(f.n, 50);
 	for (size_t i = 1; i < f.n; i++) {
 		assert_true(strcmp(f.v[i - 1].path, f.v[i].path) < 0);

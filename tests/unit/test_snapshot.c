@@ -6,11 +6,11 @@
 
 #include "policy/paths.h"
 
-static void make_copy(struct pinned *p, bool *ret_kept)
+static void make_copy(struct skill_files *p, bool *ret_kept)
 {
 	struct ssb_error err = { 0 };
 
-	assert_int_equal(pinned_read(skill, p, &err), 0);
+	assert_int_equal(lock_files_read(skill, p, &err), 0);
 	if (snapshot_make(&owner, skill, p, ret_kept, &err) != 0) {
 		fail_msg("%s", err.text);
 	}
@@ -19,8 +19,8 @@ static void make_copy(struct pinned *p, bool *ret_kept)
 static void copy_is_the_same(void **state)
 {
 	(void)state;
-	AUTO(pinned_done) struct pinned p = { 0 };
-	AUTO(pinned_done) struct pinned copy = { 0 };
+	AUTO(skill_files_done) struct skill_files p = { 0 };
+	AUTO(skill_files_done) struct skill_files copy = { 0 };
 	struct ssb_error err = { 0 };
 	struct stat st;
 	bool kept = false;
@@ -32,14 +32,14 @@ static void copy_is_the_same(void **state)
 	make_copy(&p, &kept);
 	assert_true(kept);
 	auto_free char *path = snapshot_path(&owner, &p);
-	assert_int_equal(pinned_read(path, &copy, &err), 0);
+	assert_int_equal(lock_files_read(path, &copy, &err), 0);
 	assert_int_equal(copy.n, p.n);
 	assert_memory_equal(copy.v[0].sha256, p.v[0].sha256, SHA256_BYTES);
 	assert_int_equal(copy.v[0].mode, 0500);
 	assert_string_equal(copy.v[1].link, "a/x");
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0555);
-	pinned_done(&copy);
+	skill_files_done(&copy);
 	make_copy(&copy, &kept); /* again: it is there */
 }
 
@@ -51,11 +51,11 @@ static void copy_of_other_bytes(void **state)
 	struct stat st;
 
 	for (size_t i = 0; i < ARRAY_LEN(CHANGES); i++) {
-		AUTO(pinned_done) struct pinned p = { 0 };
+		AUTO(skill_files_done) struct skill_files p = { 0 };
 		struct ssb_error err = { 0 };
 		bool kept = false;
 		put("b", "bytes");
-		assert_int_equal(pinned_read(skill, &p, &err), 0);
+		assert_int_equal(lock_files_read(skill, &p, &err), 0);
 		if (CHANGES[i] != NULL) {
 			put("b", CHANGES[i]);
 		} else {
@@ -66,7 +66,7 @@ static void copy_of_other_bytes(void **state)
 		auto_free char *path = snapshot_path(&owner, &p);
 		assert_int_equal(stat(path, &st), -1);
 	}
-	AUTO(pinned_done) struct pinned p = { 0 };
+	AUTO(skill_files_done) struct skill_files p = { 0 };
 	bool kept = false;
 	make_copy(&p, &kept); /* the control */
 	assert_true(kept);
@@ -76,14 +76,14 @@ static void copy_of_other_bytes(void **state)
 static void copy_through_a_link(void **state)
 {
 	(void)state;
-	AUTO(pinned_done) struct pinned p = { 0 };
+	AUTO(skill_files_done) struct skill_files p = { 0 };
 	struct ssb_error err = { 0 };
 	bool kept = false;
 	char other[96];
 
 	assert_int_equal(mkdir(in_skill("a"), 0755), 0);
 	put("a/x", "bytes");
-	assert_int_equal(pinned_read(skill, &p, &err), 0);
+	assert_int_equal(lock_files_read(skill, &p, &err), 0);
 	snprintf(other, sizeof(other), "%s/other", top);
 	assert_int_equal(rename(in_skill("a"), other), 0);
 	assert_int_equal(symlink("../other", in_skill("a")), 0);
@@ -94,7 +94,7 @@ static void copy_through_a_link(void **state)
 static void copy_has_a_cap(void **state)
 {
 	(void)state;
-	AUTO(pinned_done) struct pinned p = { .bytes = SNAPSHOT_BYTES + 1 };
+	AUTO(skill_files_done) struct skill_files p = { .bytes = SNAPSHOT_BYTES + 1 };
 	struct ssb_error err = { 0 };
 	bool kept = true;
 
@@ -115,7 +115,7 @@ static void make_old(const char *path)
 static void swept_when_idle(void **state)
 {
 	(void)state;
-	AUTO(pinned_done) struct pinned p = { 0 };
+	AUTO(skill_files_done) struct skill_files p = { 0 };
 	struct ssb_error err = { 0 };
 	struct stat st;
 	bool kept = false;
@@ -145,7 +145,7 @@ static bool is_there(const char *path)
 static void tidied_once_a_day(void **state)
 {
 	(void)state;
-	AUTO(pinned_done) struct pinned p = { 0 };
+	AUTO(skill_files_done) struct skill_files p = { 0 };
 	bool kept = false;
 
 	put("b", "bytes");
@@ -155,7 +155,7 @@ static void tidied_once_a_day(void **state)
 	make_old(path);
 	snapshot_tidy(&owner);
 	assert_false(is_there(path));
-	pinned_done(&p);
+	skill_files_done(&p);
 	make_copy(&p, &kept);
 	make_old(path);
 	snapshot_tidy(&owner);
@@ -163,7 +163,7 @@ static void tidied_once_a_day(void **state)
 	make_old(mark);
 	snapshot_tidy(&owner);
 	assert_false(is_there(path));
-	pinned_done(&p);
+	skill_files_done(&p);
 	make_copy(&p, &kept);
 	make_old(path);
 	const struct timespec ahead[2] = { { .tv_sec = INT32_MAX }, { .tv_sec = INT32_MAX } };

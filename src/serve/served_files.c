@@ -1,4 +1,4 @@
-#include "serve/skill_files.h"
+#include "serve/served_files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,13 +18,13 @@
 #define BENEATH    (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 
 struct walk {
-	struct skill_files *out;
+	struct served_files *out;
 	struct digest_cache cache;
 	bool digests;
 	char path[MAX_PATH_BYTES];
 };
 
-bool skill_path_valid(const char *path)
+bool served_path_valid(const char *path)
 {
 	for (;;) {
 		size_t len = strcspn(path, "/");
@@ -41,17 +41,17 @@ bool skill_path_valid(const char *path)
 
 static void leave(struct walk *w, const char *why)
 {
-	struct skill_files *f = w->out;
+	struct served_files *f = w->out;
 
 	if (f->n_left < MAX_SKILL_LEFT) {
-		f->left[f->n_left] = (struct skill_left){ strdup(w->path), why };
+		f->left[f->n_left] = (struct served_left){ strdup(w->path), why };
 	}
 	f->n_left++;
 }
 
-static struct skill_file *add(struct walk *w, bool is_dir)
+static struct served_file *add(struct walk *w, bool is_dir)
 {
-	struct skill_files *f = w->out;
+	struct served_files *f = w->out;
 	auto_free char *path = strdup(w->path);
 
 	if (f->n_files + !is_dir > MAX_SKILL_FILES ||
@@ -59,14 +59,14 @@ static struct skill_file *add(struct walk *w, bool is_dir)
 		f->refused = "it has too many files";
 		return NULL;
 	}
-	struct skill_file *v = realloc(f->v, (f->n + 1) * sizeof(*v));
+	struct served_file *v = realloc(f->v, (f->n + 1) * sizeof(*v));
 	if (v == NULL || path == NULL) {
 		f->v = v != NULL ? v : f->v;
 		f->refused = "out of memory";
 		return NULL;
 	}
 	f->v = v;
-	v[f->n] = (struct skill_file){ .path = steal_ptr(&path), .is_dir = is_dir };
+	v[f->n] = (struct served_file){ .path = steal_ptr(&path), .is_dir = is_dir };
 	f->n_files += !is_dir;
 	return &v[f->n++];
 }
@@ -74,7 +74,7 @@ static struct skill_file *add(struct walk *w, bool is_dir)
 /* ---- one file --------------------------------------------------------------------- */
 
 /* What is read is what counts, whatever the size was before. */
-static int hash_file(struct walk *w, int fd, struct skill_file *f, const struct stat *before)
+static int hash_file(struct walk *w, int fd, struct served_file *f, const struct stat *before)
 {
 	auto_buf bytes;
 	struct stat after;
@@ -98,7 +98,7 @@ static int hash_file(struct walk *w, int fd, struct skill_file *f, const struct 
 	return 0;
 }
 
-static int look_at(struct walk *w, int dir, const char *name, struct skill_file *f)
+static int look_at(struct walk *w, int dir, const char *name, struct served_file *f)
 {
 	struct stat st;
 	auto_fd fd = openat(dir, name, FILE_FLAGS);
@@ -125,8 +125,8 @@ static int look_at(struct walk *w, int dir, const char *name, struct skill_file 
 
 static void take_file(struct walk *w, int dir, const char *name)
 {
-	struct skill_files *out = w->out;
-	struct skill_file *f = add(w, false);
+	struct served_files *out = w->out;
+	struct served_file *f = add(w, false);
 
 	if (f == NULL) {
 		return;
@@ -209,17 +209,17 @@ static void take_directory(struct walk *w, int parent, const char *name, size_t 
 
 static int by_path(const void *a, const void *b)
 {
-	return strcmp(((const struct skill_file *)a)->path, ((const struct skill_file *)b)->path);
+	return strcmp(((const struct served_file *)a)->path, ((const struct served_file *)b)->path);
 }
 
-int skill_files_read(struct skill_files *ret, const struct skill *skill, const char *state_dir)
+int served_files_read(struct served_files *ret, const struct skill *skill, const char *state_dir)
 {
 	auto_free struct walk *w = calloc(1, sizeof(*w));
 	auto_fd dir = file_open_nosymlink(skill->dir, O_RDONLY | O_DIRECTORY);
 	auto_fd state = state_dir != NULL ? open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	struct stat st;
 
-	*ret = (struct skill_files){ 0 };
+	*ret = (struct served_files){ 0 };
 	if (w == NULL || dir < 0 || fstat(dir, &st) != 0) {
 		return -1;
 	}
@@ -238,7 +238,7 @@ int skill_files_read(struct skill_files *ret, const struct skill *skill, const c
 	return 0;
 }
 
-void skill_files_done(struct skill_files *f)
+void served_files_done(struct served_files *f)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		free(f->v[i].path);
@@ -247,14 +247,14 @@ void skill_files_done(struct skill_files *f)
 	for (size_t i = 0; i < f->n_left && i < MAX_SKILL_LEFT; i++) {
 		free(f->left[i].path);
 	}
-	*f = (struct skill_files){ 0 };
+	*f = (struct served_files){ 0 };
 }
 
-int skill_file_content(const struct skill *skill, const char *path, struct buf *out)
+int served_file_content(const struct skill *skill, const char *path, struct buf *out)
 {
 	struct stat st;
 	auto_fd dir = file_open_nosymlink(skill->dir, O_PATH | O_DIRECTORY);
-	auto_fd fd = dir >= 0 && skill_path_valid(path)
+	auto_fd fd = dir >= 0 && served_path_valid(path)
 	                     ? file_openat2(dir, path, FILE_FLAGS, BENEATH)
 	                     : -1;
 
