@@ -48,7 +48,7 @@ static int parse_words(const struct session_cli *c, uint64_t *ret, struct ssb_er
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "--reason is for one session: name its ID");
 	}
-	if (text != NULL && !duration_parse(text, ret)) {
+	if (text != NULL && !session_duration_parse(text, ret)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "--grace: '%.40s' is no time; write 5s or 1m", text);
 	}
@@ -328,7 +328,7 @@ static int sweep(struct session_cli *c)
 	buf_init(&out, SAY_MAX);
 	/* Listing is what makes them expire; then they are told from the others. */
 	if (session_cli_open(c, &err) != 0 ||
-	    sessions_each(c->store, true, sweep_one, &w, &err) != 0) {
+	    session_each(c->store, true, sweep_one, &w, &err) != 0) {
 		return session_cli_fail(c, &err);
 	}
 	session_cli_mail(c);

@@ -90,7 +90,7 @@ int cmd_session_list(struct request *r)
 		json_key(&l.j, "sessions");
 		json_open(&l.j, '[');
 	}
-	int rc = sessions_each(c.store, request_has(r, FLAG_ALL), add_row, &l, &err);
+	int rc = session_each(c.store, request_has(r, FLAG_ALL), add_row, &l, &err);
 	session_cli_mail(&c);
 	if (rc != 0 && l.as_json) {
 		return session_cli_fail(&c, &err);

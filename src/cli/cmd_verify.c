@@ -88,20 +88,21 @@ static void judge_store(const struct ledger_known *k, struct verify_result *v)
 /* Where it cannot be asked, what the ledger itself says holds. */
 static void ask_store(const struct owner *owner, struct verify_result *v)
 {
-	struct sessions *store = NULL;
+	struct session_store *store = NULL;
 	struct ledger_known known = { 0 };
 	struct ssb_error err = { 0 };
 
-	if (!v->ledger || v->state == VERIFY_BAD || v->records == 0 || !sessions_there(owner)) {
+	if (!v->ledger || v->state == VERIFY_BAD || v->records == 0 ||
+	    !session_store_exists(owner)) {
 		return;
 	}
-	if (sessions_open(owner, &store, &err) != 0 ||
+	if (session_store_open(owner, &store, &err) != 0 ||
 	    session_ledger_known(store, v->run_id, v->records - 1, v->head, &known, &err) != 0) {
 		say_warningf("not compared with the store: %s", err.text);
 	} else {
 		judge_store(&known, v);
 	}
-	sessions_close(store);
+	session_store_close(store);
 }
 
 int cmd_verify(struct request *r)

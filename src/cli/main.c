@@ -11,7 +11,7 @@
 #include "base/suggest.h"
 #include "cli/cli.h"
 #include "cli/say.h"
-#include "session/notify.h"
+#include "session/herald.h"
 
 const struct command COMMANDS[] = {
 	{ "run", "DIR [ARG...] | -- CMD [ARG...]", "run a skill, or a bare command, in a sandbox",
@@ -194,7 +194,7 @@ int main(int argc, char **argv)
 	if (prepare_streams() != 0) {
 		return EXIT_SANDBOX;
 	}
-	int herald = notify_role(argv);
+	int herald = herald_role(argv);
 	if (herald >= 0) {
 		return herald;
 	}

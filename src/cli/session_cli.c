@@ -10,7 +10,7 @@
 #include "cli/line.h"
 #include "cli/say.h"
 #include "report/session_json.h"
-#include "session/notify.h"
+#include "session/herald.h"
 #include "session/prices.h"
 
 #define MAX_TOKEN_DIGITS 15
@@ -115,7 +115,7 @@ int session_cli_begin(struct session_cli *c, const struct request *r)
 
 int session_cli_open(struct session_cli *c, struct ssb_error *err)
 {
-	if (sessions_open(&c->owner, &c->store, err) == 0) {
+	if (session_store_open(&c->owner, &c->store, err) == 0) {
 		return 0;
 	}
 	/* What is missing or wrong there is not the caller's word. */
@@ -128,7 +128,7 @@ int session_cli_open(struct session_cli *c, struct ssb_error *err)
 
 void session_cli_done(struct session_cli *c)
 {
-	sessions_close(c->store);
+	session_store_close(c->store);
 	owner_done(&c->owner);
 }
 
@@ -211,7 +211,7 @@ static void start_herald(const struct session_cli *c)
 {
 	struct ssb_error err = { 0 };
 
-	if (notify_start(&c->owner, &err) != 0) {
+	if (herald_start(&c->owner, &err) != 0) {
 		say_warningf("messages wait, and nobody sends them: %s", err.text);
 	}
 }
@@ -221,7 +221,7 @@ void session_cli_mail(const struct session_cli *c)
 	struct ssb_error err = { 0 };
 	bool due = false;
 
-	if (notify_due(c->store, &due, &err) == 0 && due) {
+	if (herald_due(c->store, &due, &err) == 0 && due) {
 		start_herald(c);
 	}
 }

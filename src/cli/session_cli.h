@@ -11,7 +11,7 @@
 struct session_cli {
 	const struct request *r;
 	struct owner owner;
-	struct sessions *store;
+	struct session_store *store;
 	const char *id; /* of the session, or number of the reservation: the operand */
 	bool told;      /* what is wrong with a file: the error is the first of it */
 };

@@ -48,7 +48,7 @@ static int name_anybody(struct binding *b, struct ssb_error *err)
 static int check_named(const struct owner *o, const char *id, struct ssb_error *err)
 {
 	auto_free struct session *s = calloc(1, sizeof(*s));
-	struct sessions *store = NULL;
+	struct session_store *store = NULL;
 
 	if (!session_id_valid(id)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "", "--session: '%.64s' is no id of a session",
@@ -57,11 +57,11 @@ static int check_named(const struct owner *o, const char *id, struct ssb_error *
 	if (s == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "serve", "out of memory");
 	}
-	if (sessions_open(o, &store, err) != 0) {
+	if (session_store_open(o, &store, err) != 0) {
 		return -1;
 	}
 	int rc = session_get(store, id, s, err);
-	sessions_close(store);
+	session_store_close(store);
 	if (rc != 0 && err->code == SSB_E_NOT_FOUND) {
 		*err = (struct ssb_error){ 0 };
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
@@ -190,7 +190,7 @@ static void name_agent(const char *client, char ret[SESSION_ID])
 }
 
 /* Whether it lives or not: one that was ended stays so, and refuses its runs. */
-static int ensure_in(struct sessions *store, const struct bound *x, struct session *s,
+static int ensure_in(struct session_store *store, const struct bound *x, struct session *s,
                      struct decision *d, struct ssb_error *err)
 {
 	struct session_request q = { .id = x->id,
@@ -214,7 +214,7 @@ static int ensure_in(struct sessions *store, const struct bound *x, struct sessi
 int binding_ensure(const void *arg, struct ssb_error *err)
 {
 	const struct bound *x = arg;
-	struct sessions *store = NULL;
+	struct session_store *store = NULL;
 	auto_free struct session *s = calloc(1, sizeof(*s));
 	auto_free struct decision *d = calloc(1, sizeof(*d));
 
@@ -224,11 +224,11 @@ int binding_ensure(const void *arg, struct ssb_error *err)
 	if (s == NULL || d == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "serve", "out of memory");
 	}
-	if (sessions_open(&x->binding->serve->owner, &store, err) != 0) {
+	if (session_store_open(&x->binding->serve->owner, &store, err) != 0) {
 		return -1;
 	}
 	int rc = ensure_in(store, x, s, d, err);
-	sessions_close(store);
+	session_store_close(store);
 	return rc;
 }
 

@@ -31,7 +31,7 @@ static void fail(struct mcp_call *c, const struct ssb_error *err)
 
 /* Its store, with the session in it; or the call is answered. */
 static int open_session(const struct serve *s, struct mcp_call *c, struct bound *ret,
-                        struct sessions **ret_store)
+                        struct session_store **ret_store)
 {
 	struct ssb_error err = { 0 };
 
@@ -41,7 +41,7 @@ static int open_session(const struct serve *s, struct mcp_call *c, struct bound 
 		              "the owner starts it with --session ID or --session-policy FILE");
 		return -1;
 	}
-	if (binding_ensure(ret, &err) != 0 || sessions_open(&s->owner, ret_store, &err) != 0) {
+	if (binding_ensure(ret, &err) != 0 || session_store_open(&s->owner, ret_store, &err) != 0) {
 		fail(c, &err);
 		return -1;
 	}
@@ -60,7 +60,7 @@ static int put_count(void *arg, const char *name, uint64_t n)
 }
 
 /* null where the store does not say: none would be another answer. */
-static void put_counts(struct json *j, struct sessions *store, const char *id)
+static void put_counts(struct json *j, struct session_store *store, const char *id)
 {
 	struct ssb_error err = { 0 };
 	struct json counts;
@@ -79,7 +79,7 @@ static void put_counts(struct json *j, struct sessions *store, const char *id)
 	}
 }
 
-static void answer(struct mcp_call *c, struct sessions *store, const struct session *s,
+static void answer(struct mcp_call *c, struct session_store *store, const struct session *s,
                    const struct decision *d)
 {
 	auto_buf data;
@@ -110,7 +110,7 @@ static void answer(struct mcp_call *c, struct sessions *store, const struct sess
 void tool_session_status(void *app, struct mcp_call *c)
 {
 	const struct serve *s = app;
-	struct sessions *store = NULL;
+	struct session_store *store = NULL;
 	struct ssb_error err = { 0 };
 	struct bound bound;
 	auto_free struct session *found = calloc(1, sizeof(*found));
@@ -127,7 +127,7 @@ void tool_session_status(void *app, struct mcp_call *c)
 	} else {
 		fail(c, &err);
 	}
-	sessions_close(store);
+	session_store_close(store);
 }
 
 /* ---- report_violation -------------------------------------------------------------- */
@@ -135,7 +135,7 @@ void tool_session_status(void *app, struct mcp_call *c)
 struct report {
 	struct serve *serve;
 	/* of the errand alone: */
-	struct sessions *store;
+	struct session_store *store;
 	struct decision d;
 	bool counted;
 };
@@ -167,7 +167,7 @@ static int reach(void *arg)
 	int rc =
 	        r->counted ? session_act(r->store, &r->serve->owner, &r->d, NULL, &acted, &err) : 0;
 
-	sessions_close(r->store);
+	session_store_close(r->store);
 	return rc;
 }
 

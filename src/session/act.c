@@ -24,7 +24,7 @@
 #include "base/own.h"
 #include "os/clock.h"
 #include "session/fanout.h"
-#include "session/notify.h"
+#include "session/herald.h"
 #include "session/place.h"
 
 struct search {
@@ -58,7 +58,8 @@ static int add_run(void *arg, const struct session_run *r)
 }
 
 /* Those that could be read are there also where it fails. */
-static int find_runs(struct sessions *ss, const char *id, struct search *s, struct ssb_error *err)
+static int find_runs(struct session_store *ss, const char *id, struct search *s,
+                     struct ssb_error *err)
 {
 	if (place_here(&s->here, err) != 0 || session_runs(ss, id, add_run, s, err) != 0) {
 		return -1;
@@ -105,7 +106,7 @@ static void count(const struct search *s, struct act_report *r)
 }
 
 /* Nobody else will: their keepers are gone. */
-static int close_lost(struct sessions *ss, const struct targets *t, struct ssb_error *err)
+static int close_lost(struct session_store *ss, const struct targets *t, struct ssb_error *err)
 {
 	int failed = 0;
 
@@ -132,7 +133,7 @@ static bool concerns_runs(const struct decision *d, enum session_state state)
 	       (d->verdict.code != NULL && strcmp(d->verdict.code, "owner") == 0);
 }
 
-static int act_on_runs(struct sessions *ss, const struct owner *o, const char *id,
+static int act_on_runs(struct session_store *ss, const struct owner *o, const char *id,
                        const struct live_request *q, const struct session_run *except,
                        struct act_report *ret, struct ssb_error *err)
 {
@@ -160,9 +161,9 @@ static int act_on_runs(struct sessions *ss, const struct owner *o, const char *i
 
 /* The sessions that are concerned, nearest the root; their descendants are
  * reached with them. */
-static int act_on_sessions(struct sessions *ss, const struct owner *o, const struct decision *d,
-                           const struct session_run *except, struct act_report *ret,
-                           struct ssb_error *err)
+static int act_on_sessions(struct session_store *ss, const struct owner *o,
+                           const struct decision *d, const struct session_run *except,
+                           struct act_report *ret, struct ssb_error *err)
 {
 	size_t n = d->n_acted > 0 ? d->n_acted : 1;
 	struct ssb_error why = { 0 };
@@ -188,7 +189,7 @@ static int act_on_sessions(struct sessions *ss, const struct owner *o, const str
 	return rc;
 }
 
-int session_act(struct sessions *ss, const struct owner *o, const struct decision *d,
+int session_act(struct session_store *ss, const struct owner *o, const struct decision *d,
                 const struct session_run *except, struct act_report *ret, struct ssb_error *err)
 {
 	uint64_t begun = clock_us();
@@ -199,7 +200,7 @@ int session_act(struct sessions *ss, const struct owner *o, const struct decisio
 		rc = act_on_sessions(ss, o, d, except, ret, err);
 		ret->took_us = clock_us() - begun;
 	}
-	return d->notify && notify_start(o, rc == 0 ? err : &(struct ssb_error){ 0 }) != 0 ? -1
+	return d->notify && herald_start(o, rc == 0 ? err : &(struct ssb_error){ 0 }) != 0 ? -1
 	                                                                                   : rc;
 }
 
@@ -213,7 +214,7 @@ static bool has_keeper(int dir, const struct target *t)
 	return fd >= 0 || (errno != ECONNREFUSED && errno != ENOENT);
 }
 
-int session_close_lost(struct sessions *ss, const struct owner *o, const char *id,
+int session_close_lost(struct session_store *ss, const struct owner *o, const char *id,
                        const struct session_run *except, size_t *ret_closed, struct ssb_error *err)
 {
 	const struct live_request q = { .version = LIVE_VERSION, .op = LIVE_KILL };

@@ -30,13 +30,13 @@ struct act_report {
  * `ss` NULL: the store is lost. Then, and where the store cannot name all runs,
  * every keeper of this machine is asked whether its run is one of them. Where it
  * fails, all that could be reached was: `*ret` says how many in that case, too. */
-int session_act(struct sessions *ss, const struct owner *o, const struct decision *d,
+int session_act(struct session_store *ss, const struct owner *o, const struct decision *d,
                 const struct session_run *except, struct act_report *ret, struct ssb_error *err);
 
 /* Runs of this machine whose keeper is gone (it was killed, or the machine went
  * down): what still lives of one is ended, for nobody meters it, and its end is
  * written down. Those that have a keeper are left alone. */
-int session_close_lost(struct sessions *ss, const struct owner *o, const char *id,
+int session_close_lost(struct session_store *ss, const struct owner *o, const char *id,
                        const struct session_run *except, size_t *ret_closed, struct ssb_error *err);
 
 #endif

@@ -8,7 +8,7 @@
 
 static const struct verdict FINE = { .allowed = true, .act = ACT_LOG, .code = "ok" };
 
-int call_begin(struct call *c, struct sessions *ss, struct ssb_error *err)
+int call_begin(struct call *c, struct session_store *ss, struct ssb_error *err)
 {
 	c->ss = ss;
 	if (db_begin(ss->db, err) != 0) {
@@ -29,7 +29,7 @@ int call_time(struct call *c, struct ssb_error *err)
 
 /* ---- the session and its ancestors --------------------------------------- */
 
-static struct store_place *place_slot(struct sessions *ss, const char *id)
+static struct store_place *place_slot(struct session_store *ss, const char *id)
 {
 	uint32_t h = 2166136261U;
 
@@ -136,7 +136,7 @@ static void keep(struct call *c)
 
 static bool take_kept(struct call *c, int64_t n)
 {
-	const struct sessions *ss = c->ss;
+	const struct session_store *ss = c->ss;
 
 	if (ss->kept.n != n || ss->kept_version == 0 || ss->kept_version != db_version(ss->db)) {
 		return false;
@@ -206,7 +206,7 @@ int call_due(struct call *c, struct ssb_error *err)
 	return 0;
 }
 
-int call_enter(struct call *c, struct sessions *ss, const char *id, struct ssb_error *err)
+int call_enter(struct call *c, struct session_store *ss, const char *id, struct ssb_error *err)
 {
 	return call_begin(c, ss, err) == 0 && call_load(c, id, err) == 0 && call_due(c, err) == 0
 	               ? 0
@@ -405,7 +405,7 @@ void call_done(struct call *c)
 	c->n = c->n_others = 0;
 }
 
-int call_take(struct sessions *ss, call_take_fn *take, uint64_t lease_ms, void *arg,
+int call_take(struct session_store *ss, call_take_fn *take, uint64_t lease_ms, void *arg,
               struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };

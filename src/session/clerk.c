@@ -18,7 +18,7 @@
 
 /* Everything below `lock` is guarded by it. */
 struct clerk {
-	struct sessions *ss;
+	struct session_store *ss;
 	const struct owner *owner;
 	struct session_run run;
 	int given_fd; /* a task is there */
@@ -94,7 +94,7 @@ static void look_at(const struct session *s, struct clerk_word *w)
 	}
 }
 
-int clerk_look(struct sessions *ss, const char *id, const struct session *own,
+int clerk_look(struct session_store *ss, const char *id, const struct session *own,
                struct clerk_word *ret, struct ssb_error *err)
 {
 	struct clerk_word w = { .stored = true, .looked = true, .deadline_us = INT64_MAX };
@@ -155,14 +155,14 @@ static void decided(const struct decision *d, struct clerk_word *w)
 /* Others look after themselves where the store tells them; these need not. */
 static void act(struct clerk *c, const struct decision *d)
 {
-	struct sessions *ss = NULL;
+	struct session_store *ss = NULL;
 	struct act_report report;
 	struct ssb_error err = { 0 };
 
 	/* Without it those are reached that know whose they are. */
-	(void)sessions_open(c->owner, &ss, &err);
+	(void)session_store_open(c->owner, &ss, &err);
 	(void)session_act(ss, c->owner, d, &c->run, &report, &err);
-	sessions_close(ss);
+	session_store_close(ss);
 }
 
 static void *actor_main(void *arg)
@@ -262,7 +262,7 @@ static bool hear_news(struct clerk *c)
 	bool ours = false;
 	int got;
 
-	while ((got = sessions_news(c->ss, id, &err)) > 0) {
+	while ((got = session_news(c->ss, id, &err)) > 0) {
 		ours = ours || concerns_us(c, id);
 	}
 	if (ours || got < 0) {
@@ -282,7 +282,7 @@ static struct clerk_task wait_for_task(struct clerk *c, bool there)
 	eventfd_t n;
 
 	if (there && c->news_fd < 0) {
-		c->news_fd = sessions_news_fd(c->ss);
+		c->news_fd = session_news_fd(c->ss);
 	}
 	for (bool given = false; !given;) {
 		struct pollfd p[2] = { { c->given_fd, POLLIN, 0 },
@@ -339,7 +339,7 @@ static int start_threads(struct clerk *c)
 	return failed;
 }
 
-int clerk_new(struct sessions *ss, const struct owner *o, const struct session_run *run,
+int clerk_new(struct session_store *ss, const struct owner *o, const struct session_run *run,
               const struct decision *first, struct clerk **ret, struct ssb_error *err)
 {
 	struct clerk *c = calloc(1, sizeof(*c));

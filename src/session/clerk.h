@@ -46,7 +46,7 @@ struct clerk;
 
 /* `ss` and `o` are borrowed for ever, and the thread's alone from now on. `first`
  * is what came of the beginning: it is acted on (act.h) before any task. */
-int clerk_new(struct sessions *ss, const struct owner *o, const struct session_run *run,
+int clerk_new(struct session_store *ss, const struct owner *o, const struct session_run *run,
               const struct decision *first, struct clerk **ret, struct ssb_error *err);
 
 /* Readable when a word or news is there, or the actor has finished. */
@@ -63,7 +63,7 @@ bool clerk_take(struct clerk *c, struct clerk_word *ret);
 
 /* How the session, and all above it, stand; also for the beginning. -1: that cannot
  * be had. `own` may be NULL: it is asked. */
-int clerk_look(struct sessions *ss, const char *id, const struct session *own,
+int clerk_look(struct session_store *ss, const char *id, const struct session *own,
                struct clerk_word *ret, struct ssb_error *err);
 
 #endif

@@ -79,7 +79,7 @@ uint64_t db_version(struct db *db);
 /* Tells other machines, when the transaction is committed, that a session
  * changed. SQLite: nothing. */
 int db_tell(struct db *db, const char *session, struct ssb_error *err);
-/* As sessions_news_fd(), sessions_news(). The first call of db_news_fd() begins to
+/* As session_news_fd(), session_news(). The first call of db_news_fd() begins to
  * listen, outside of a transaction; the fd stays the same also when the connection
  * is made anew. After a -1 of db_news() nothing comes until then; first of all there
  * is a 1 with the id "": anything may have changed. */

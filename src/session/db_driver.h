@@ -2,6 +2,8 @@
 #ifndef SESSION_DB_DRIVER_H
 #define SESSION_DB_DRIVER_H
 
+#include <limits.h>
+
 #include "session/db.h"
 
 #define DB_WHERE      "session store"
@@ -66,5 +68,13 @@ struct db_cache {
 
 /* The place of `sql`, which is its own from now on; -1: there is none left. */
 int db_cache_place(struct db_cache *c, const char *sql);
+
+/* ---- db_sqlite_file.c: where the file of a store may lie ---- */
+
+/* Makes the file, empty, where there is none, 0600; refuses a file or directory
+ * that others could write, and a symlink in its place. `ret` is the path with the
+ * symlinks of its directories resolved, for SQLite is to follow none. *ret_queue
+ * is an fd of <path>-lock. */
+int db_sqlite_place(const char *path, char ret[PATH_MAX], int *ret_queue, struct ssb_error *err);
 
 #endif

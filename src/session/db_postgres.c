@@ -215,9 +215,9 @@ static int postgres_run(struct db *db, const char *sql, const struct db_value *a
 	if (ask(s, sql, args, n_args, &r, err) != 0) {
 		return -1;
 	}
-	int64_t changes = pg_changes(pq, r);
+	int64_t changes = db_postgres_changes(pq, r);
 	look_for_news(s);
-	int rc = row != NULL ? pg_rows(pq, r, row, arg, err) : 0;
+	int rc = row != NULL ? db_postgres_rows(pq, r, row, arg, err) : 0;
 	pq->clear(r);
 	db->changes = changes; /* after the rows: those may have asked something, too */
 	return rc;

@@ -45,8 +45,8 @@ struct pg_params {
 void pg_params_fill(struct pg_params *p, const struct db_value *args, size_t n);
 
 /* Gives each row to `row`. */
-int pg_rows(const struct pq *pq, const struct pg_result *r, db_row_fn *row, void *arg,
-            struct ssb_error *err);
-int64_t pg_changes(const struct pq *pq, struct pg_result *r);
+int db_postgres_rows(const struct pq *pq, const struct pg_result *r, db_row_fn *row, void *arg,
+                     struct ssb_error *err);
+int64_t db_postgres_changes(const struct pq *pq, struct pg_result *r);
 
 #endif

@@ -21,7 +21,6 @@
 #include "os/clock.h"
 #include "os/sqlite.h"
 #include "session/db_driver.h"
-#include "session/db_sqlite.h"
 
 #define APPLICATION_ID   0x53534273 /* "SSBs", in the file's header */
 #define PAGE_BYTES       "2048"

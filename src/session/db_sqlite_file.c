@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "session/db_driver.h"
-#include "session/db_sqlite.h"
 
 /* Whoever can write the directory can replace the store, and every budget with
  * it. */

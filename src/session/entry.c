@@ -237,7 +237,7 @@ static int put_count(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-int entry_counts(struct sessions *ss, int64_t session, struct json *j, struct ssb_error *err)
+int entry_counts(struct session_store *ss, int64_t session, struct json *j, struct ssb_error *err)
 {
 	json_open(j, '{');
 	int rc = db_run(ss->db,

@@ -48,7 +48,8 @@ static void warn(struct call *c, const char *path, const char *what)
 
 /* "{session}" in it is the id: a file of its own for each. What is not absolute is
  * beneath the state directory (the policy has no ".."). */
-static bool expand(const struct sessions *ss, const char *to, const char *id, char out[PATH_MAX])
+static bool expand(const struct session_store *ss, const char *to, const char *id,
+                   char out[PATH_MAX])
 {
 	static const char WORD[] = "{session}";
 	const char *at = strstr(to, WORD);

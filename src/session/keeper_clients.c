@@ -8,7 +8,7 @@
 
 #define ASK_MS 2000
 
-void clients_init(struct keeper *k)
+void keeper_clients_init(struct keeper *k)
 {
 	for (size_t i = 0; i < MAX_LIVE_CLIENTS; i++) {
 		k->clients[i] = (struct client){ .fd = -1 };
@@ -53,14 +53,14 @@ static struct client *slot(struct keeper *k)
 	return silent;
 }
 
-void clients_accept(struct keeper *k)
+void keeper_clients_accept(struct keeper *k)
 {
 	auto_fd fd = live_accept(k->listen);
 	struct client *c = fd < 0 ? NULL : slot(k);
 
 	if (c != NULL) {
 		*c = (struct client){ .fd = steal_fd(&fd), .due = clock_ms() + ASK_MS };
-		clients_hear(k, c); /* most have asked already */
+		keeper_clients_hear(k, c); /* most have asked already */
 	}
 }
 
@@ -106,7 +106,7 @@ static void begin(struct keeper *k, struct client *c, const struct live_request 
 	}
 }
 
-void clients_hear(struct keeper *k, struct client *c)
+void keeper_clients_hear(struct keeper *k, struct client *c)
 {
 	struct live_request q;
 	int got = live_recv(c->fd, &q, sizeof(q));
@@ -131,7 +131,8 @@ void clients_hear(struct keeper *k, struct client *c)
 	begin(k, c, &q);
 }
 
-void clients_answer(struct keeper *k, enum live_op op, enum live_answer answer, const char *why)
+void keeper_clients_answer(struct keeper *k, enum live_op op, enum live_answer answer,
+                           const char *why)
 {
 	for (size_t i = 0; i < MAX_LIVE_CLIENTS; i++) {
 		struct client *c = &k->clients[i];
@@ -141,7 +142,7 @@ void clients_answer(struct keeper *k, enum live_op op, enum live_answer answer, 
 	}
 }
 
-void clients_drop_late(struct keeper *k)
+void keeper_clients_drop_late(struct keeper *k)
 {
 	uint64_t now = clock_ms();
 

@@ -81,9 +81,9 @@ static void note_dead(struct keeper *k)
 {
 	k->dead = true;
 	own_close(&k->init);
-	clients_answer(k, LIVE_KILL, LIVE_DONE, "");
-	clients_answer(k, LIVE_PAUSE, LIVE_DONE, "");
-	clients_answer(k, LIVE_RESUME, LIVE_REFUSED, "the run has ended");
+	keeper_clients_answer(k, LIVE_KILL, LIVE_DONE, "");
+	keeper_clients_answer(k, LIVE_PAUSE, LIVE_DONE, "");
+	keeper_clients_answer(k, LIVE_RESUME, LIVE_REFUSED, "the run has ended");
 }
 
 static void note_over(struct keeper *k, int exit_status, const char *ending)
@@ -116,11 +116,11 @@ static void hear(struct keeper *k, const struct govern_msg *m)
 		break;
 	case GOVERN_STANDS:
 		k->stands = true;
-		clients_answer(k, LIVE_PAUSE, LIVE_DONE, "");
+		keeper_clients_answer(k, LIVE_PAUSE, LIVE_DONE, "");
 		break;
 	case GOVERN_GOES:
 		k->stands = false;
-		clients_answer(k, LIVE_RESUME, LIVE_DONE, "");
+		keeper_clients_answer(k, LIVE_RESUME, LIVE_DONE, "");
 		break;
 	case GOVERN_ENDED:
 		note_over(k, m->ended.exit_status,
@@ -185,7 +185,7 @@ static void hear_store(struct keeper *k, const struct clerk_word *w)
 		k->lost_at = k->lost_at != 0 ? k->lost_at : k->given_at;
 		k->retry_at = clock_ms() + RETRY_MS;
 		k->placed_due = k->placed_due || k->task.placed;
-		clients_answer(k, LIVE_RESUME, LIVE_REFUSED, w->err.text);
+		keeper_clients_answer(k, LIVE_RESUME, LIVE_REFUSED, w->err.text);
 		return;
 	}
 	k->end_stored = w->ended;
@@ -209,9 +209,10 @@ static void hear_store(struct keeper *k, const struct clerk_word *w)
 		k->paused = false;
 	}
 	if (w->wish != WISH_GO || !w->looked) {
-		clients_answer(k, LIVE_RESUME, LIVE_REFUSED, w->looked ? w->reason : w->err.text);
+		keeper_clients_answer(k, LIVE_RESUME, LIVE_REFUSED,
+		                      w->looked ? w->reason : w->err.text);
 	} else if (!k->paused && !k->pause_sent) {
-		clients_answer(k, LIVE_RESUME, LIVE_DONE, "");
+		keeper_clients_answer(k, LIVE_RESUME, LIVE_DONE, "");
 	}
 	set_pause(k);
 }
@@ -301,7 +302,7 @@ static void keep_time(struct keeper *k)
 		own_close(&k->sup); /* the store may take longer than it has patience */
 	}
 	set_pause(k);
-	clients_drop_late(k);
+	keeper_clients_drop_late(k);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -348,11 +349,11 @@ static void hear_clients(struct keeper *k, const struct pollfd *p)
 {
 	for (size_t i = 0; i < MAX_LIVE_CLIENTS; i++) {
 		if (p[AT_CLIENTS + i].revents != 0 && k->clients[i].fd == p[AT_CLIENTS + i].fd) {
-			clients_hear(k, &k->clients[i]);
+			keeper_clients_hear(k, &k->clients[i]);
 		}
 	}
 	if (p[AT_LISTEN].revents != 0) {
-		clients_accept(k);
+		keeper_clients_accept(k);
 	}
 }
 

@@ -30,7 +30,7 @@ struct client {
 
 struct keeper {
 	const struct owner *owner;
-	struct sessions *ss; /* the clerk's alone, once there is one */
+	struct session_store *ss; /* the clerk's alone, once there is one */
 	struct clerk *clerk;
 	struct session_run run;
 	struct tally tally;
@@ -78,11 +78,12 @@ void keeper_loop(struct keeper *k);
 void keeper_kill(struct keeper *k, uint64_t grace_ms, const char *reason);
 void keeper_pause(struct keeper *k);
 
-void clients_init(struct keeper *k);
-void clients_accept(struct keeper *k);
-void clients_hear(struct keeper *k, struct client *c);
+void keeper_clients_init(struct keeper *k);
+void keeper_clients_accept(struct keeper *k);
+void keeper_clients_hear(struct keeper *k, struct client *c);
 /* All that wait for `op` are answered. */
-void clients_answer(struct keeper *k, enum live_op op, enum live_answer answer, const char *why);
-void clients_drop_late(struct keeper *k);
+void keeper_clients_answer(struct keeper *k, enum live_op op, enum live_answer answer,
+                           const char *why);
+void keeper_clients_drop_late(struct keeper *k);
 
 #endif

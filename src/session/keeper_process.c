@@ -98,7 +98,7 @@ static int begin(struct keeper *k, const char *id, struct decision *ret, struct 
 	snprintf(k->run.session, sizeof(k->run.session), "%s", id);
 	k->run.keeper = getpid();
 	if (live_dir(k->owner->state_dir, true, &k->dir, err) != 0 ||
-	    place_here(&k->run, err) != 0 || sessions_open(k->owner, &k->ss, err) != 0 ||
+	    place_here(&k->run, err) != 0 || session_store_open(k->owner, &k->ss, err) != 0 ||
 	    tally_init(&k->tally, err) != 0 || live_listen(k->dir, name, &k->listen, err) != 0) {
 		return -1;
 	}
@@ -135,7 +135,7 @@ static _Noreturn void refuse(struct keeper *k, const struct decision *d)
 	own_close(&k->sup);
 	own_close(&k->listen);
 	(void)session_act(k->ss, k->owner, d, NULL, &report, &err);
-	sessions_close(k->ss);
+	session_store_close(k->ss);
 	leave(k, 1);
 }
 
@@ -146,7 +146,7 @@ void keeper_process(const struct owner *o, const char *id, int sock, int caller)
 	struct ssb_error err = { 0 };
 
 	k.dir = k.listen = k.init = -1;
-	clients_init(&k);
+	keeper_clients_init(&k);
 	if (settle(&k, sock, caller, &err) != 0 || begin(&k, id, &first, &err) != 0) {
 		answer(&k, &err);
 		leave(&k, 1);

@@ -12,7 +12,8 @@
 #define LEDGER_PAGE  256
 #define LEDGER_BYTES ((size_t)(LEDGER_PAGE + 1) * 64 * 1024)
 
-int session_get(struct sessions *ss, const char *id, struct session *ret, struct ssb_error *err)
+int session_get(struct session_store *ss, const char *id, struct session *ret,
+                struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };
 
@@ -63,7 +64,7 @@ static int list_add(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-static int list_load(struct sessions *ss, bool all, struct list *l, struct ssb_error *err)
+static int list_load(struct session_store *ss, bool all, struct list *l, struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };
 	const char *sql = all ? "SELECT " ROW_COLUMNS ", COALESCE(p.id, '') FROM sessions s"
@@ -85,12 +86,13 @@ static int list_load(struct sessions *ss, bool all, struct list *l, struct ssb_e
 	return 0;
 }
 
-int sessions_each(struct sessions *ss, bool all, session_fn *fn, void *arg, struct ssb_error *err)
+int session_each(struct session_store *ss, bool all, session_fn *fn, void *arg,
+                 struct ssb_error *err)
 {
 	AUTO(list_done) struct list l = { 0 };
 	size_t expired = 0;
 
-	if (sessions_sweep(ss, &expired, err) != 0 || list_load(ss, all, &l, err) != 0) {
+	if (session_sweep(ss, &expired, err) != 0 || list_load(ss, all, &l, err) != 0) {
 		return -1;
 	}
 	for (size_t i = 0; i < l.n; i++) {
@@ -164,7 +166,7 @@ static int run_add(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-int session_runs(struct sessions *ss, const char *id, session_run_fn *fn, void *arg,
+int session_runs(struct session_store *ss, const char *id, session_run_fn *fn, void *arg,
                  struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };
@@ -218,7 +220,7 @@ static int count_add(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-int session_counts(struct sessions *ss, const char *id, session_count_fn *fn, void *arg,
+int session_counts(struct session_store *ss, const char *id, session_count_fn *fn, void *arg,
                    struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };
@@ -262,7 +264,7 @@ static int page_add(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-static int page_load(struct sessions *ss, int64_t session, int64_t from, struct page *p,
+static int page_load(struct session_store *ss, int64_t session, int64_t from, struct page *p,
                      struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };
@@ -283,7 +285,7 @@ static void page_done(struct page *p)
 	buf_done(&p->text);
 }
 
-int session_ledger(struct sessions *ss, const char *id, session_line_fn *fn, void *arg,
+int session_ledger(struct session_store *ss, const char *id, session_line_fn *fn, void *arg,
                    struct ssb_error *err)
 {
 	AUTO(page_done) struct page p = { 0 };
@@ -340,7 +342,7 @@ static int known_line(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-int session_ledger_known(struct sessions *ss, const char *id, uint64_t seq,
+int session_ledger_known(struct session_store *ss, const char *id, uint64_t seq,
                          const uint8_t hash[SHA256_BYTES], struct ledger_known *ret,
                          struct ssb_error *err)
 {
@@ -366,12 +368,12 @@ int session_ledger_known(struct sessions *ss, const char *id, uint64_t seq,
 
 /* ---- news ---------------------------------------------------------------- */
 
-int sessions_news_fd(const struct sessions *ss)
+int session_news_fd(const struct session_store *ss)
 {
 	return db_news_fd(ss->db);
 }
 
-int sessions_news(struct sessions *ss, char ret_id[SESSION_ID], struct ssb_error *err)
+int session_news(struct session_store *ss, char ret_id[SESSION_ID], struct ssb_error *err)
 {
 	return db_news(ss->db, ret_id, err);
 }

@@ -20,4 +20,26 @@ bool money_parse(const char *s, micros *ret, const char **ret_why);
 /* "$0.50", "$0.0021": at least two places, no zeros behind them. `out` is returned. */
 const char *money_show(micros m, char out[MONEY_TEXT]);
 
+/* ---- decimals: numbers as people write them, exactly, without a float in between ---- */
+
+struct decimal { /* digits x 10^exponent */
+	uint64_t digits;
+	long exponent;
+	bool cut; /* and something more: it had more digits than are kept */
+};
+
+/* "5", "0.50", ".5", "1.5e-3"; no sign, no zero before another digit, nothing
+ * around it. */
+bool decimal_parse(const char *s, size_t len, struct decimal *ret);
+
+enum decimal_fit {
+	DECIMAL_EXACT,
+	DECIMAL_FINER, /* *ret is the next whole number above */
+	DECIMAL_MORE,  /* than max; *ret is untouched */
+};
+
+/* d x factor as a whole number up to `max`. */
+enum decimal_fit decimal_times(const struct decimal *d, uint64_t factor, uint64_t max,
+                               uint64_t *ret);
+
 #endif

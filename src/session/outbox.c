@@ -30,7 +30,7 @@ static void put_time(struct json *j, const struct call *c)
 	json_kstr(j, "timestamp", stamp_text(&stamp, &at));
 }
 
-/* What happened, for any kind of receiver: notify_body() makes theirs of it. */
+/* What happened, for any kind of receiver: herald_body() makes theirs of it. */
 static int put_event(struct call *c, const struct row *row, const char *event, const char *reason,
                      struct buf *out, struct ssb_error *err)
 {
@@ -139,7 +139,7 @@ static void taken_done(struct taken *t)
 }
 
 /* 1: `t` is ours; 0: another was faster; 2: there is none. */
-static int take_one(struct sessions *ss, int64_t now, uint64_t lease_ms, void *arg,
+static int take_one(struct session_store *ss, int64_t now, uint64_t lease_ms, void *arg,
                     struct ssb_error *err)
 {
 	struct taken *t = arg;
@@ -164,7 +164,7 @@ static int take_one(struct sessions *ss, int64_t now, uint64_t lease_ms, void *a
 	return db_changes(ss->db) == 1 ? 1 : 0;
 }
 
-int outbox_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
+int outbox_take(struct session_store *ss, uint64_t lease_ms, struct outbox_item *ret,
                 struct ssb_error *err)
 {
 	for (int i = 0; i < TAKE_TRIES; i++) {
@@ -194,7 +194,7 @@ int outbox_first(void *arg, const struct db_value *v, size_t n)
 	                                                                                    : -1;
 }
 
-int outbox_wait(struct sessions *ss, int64_t *ret_ms, struct ssb_error *err)
+int outbox_wait(struct session_store *ss, int64_t *ret_ms, struct ssb_error *err)
 {
 	struct call c = { .ss = ss };
 	int64_t first = -1;
@@ -264,7 +264,7 @@ int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, 
 	return entry_end(c, own, err);
 }
 
-int outbox_done(struct sessions *ss, const struct outbox_item *item, unsigned status,
+int outbox_done(struct session_store *ss, const struct outbox_item *item, unsigned status,
                 const char *error, uint64_t retry_ms, struct ssb_error *err)
 {
 	static const char *const WORDS[] = {

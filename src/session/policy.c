@@ -16,8 +16,8 @@
 #include "manifest/yaml_doc.h"
 #include "os/file.h"
 #include "policy/owner.h"
-#include "session/decimal.h"
-#include "session/policy_fields.h"
+#include "session/money.h"
+#include "session/policy_priv.h"
 
 #define SECOND_MS 1000ULL
 
@@ -219,7 +219,7 @@ static uint64_t unit_ms(char c)
 	}
 }
 
-bool duration_parse(const char *s, uint64_t *ret_ms)
+bool session_duration_parse(const char *s, uint64_t *ret_ms)
 {
 	size_t len = strlen(s);
 	struct decimal d;

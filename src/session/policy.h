@@ -98,6 +98,6 @@ const struct session_threshold *session_policy_threshold(const struct session_po
                                                          const char *name);
 /* "30m", "1.5h", "90", "5s" in milliseconds; false: none of these, negative, or
  * more than a year. */
-bool duration_parse(const char *s, uint64_t *ret_ms);
+bool session_duration_parse(const char *s, uint64_t *ret_ms);
 
 #endif

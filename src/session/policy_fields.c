@@ -1,6 +1,6 @@
 /* The format as tables, one per level. The keys of the known schema are all
  * here; what is ours beside them is told in skillsandbox-session(5). */
-#include "session/policy_fields.h"
+#include "session/policy_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,6 @@
 #include "trace/event.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "session/values.h"
 
 #define ANY_VIOLATIONS "total"
 
@@ -256,7 +255,7 @@ static const struct level LIMIT_LEVEL = LEVEL("limits", LIMIT_FIELDS);
 
 static const struct field KILL_FIELDS[] = {
 	{ "enabled", read_flag, AT(p.kill_enabled) },
-	{ "notify", read_notify, 0, .level = &NOTIFY_LEVEL },
+	{ "notify", policy_read_notify, 0, .level = &NOTIFY_LEVEL },
 	{ "grace_period", read_duration, AT(p.grace_ms), .max = MAX_GRACE_SECONDS * 1000 },
 	{ "on_store_loss", read_loss, AT(p.on_store_loss) },
 };
@@ -265,7 +264,7 @@ static const struct level KILL_LEVEL = LEVEL("kill_switch", KILL_FIELDS);
 static const struct field AUDIT_FIELDS[] = {
 	{ "enabled", read_flag, AT(p.audit_enabled) },
 	{ "include", read_include, .offset = 0 },
-	{ "export", read_exports, 0, .level = &EXPORT_LEVEL },
+	{ "export", policy_read_exports, 0, .level = &EXPORT_LEVEL },
 };
 static const struct level AUDIT_LEVEL = LEVEL("audit", AUDIT_FIELDS);
 

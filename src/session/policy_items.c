@@ -9,8 +9,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "manifest/manifest.h"
-#include "session/policy_fields.h"
-#include "session/values.h"
+#include "session/policy_priv.h"
 
 #define PAGERDUTY_URL "https://events.pagerduty.com/v2/enqueue"
 
@@ -45,7 +44,7 @@ static void item_done(struct item *i)
 static void read_url(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	struct otlp_target t = { 0 };
-	char *s = node_secret(c, n, f);
+	char *s = policy_read_secret(c, n, f);
 
 	if (s != NULL && otlp_url_parse(&t, s, "", f->key, NULL) < 0) {
 		report_add(c->rep, SSB_ERROR, n->line, n->col,
@@ -59,7 +58,7 @@ static void read_url(struct ctx *c, const struct ynode *n, const struct field *f
 
 static void read_key(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
-	char *s = node_secret(c, n, f);
+	char *s = policy_read_secret(c, n, f);
 
 	for (const char *p = s; p != NULL && *p != '\0'; p++) {
 		if (*p <= ' ' || *p > '~') {
@@ -274,7 +273,7 @@ static bool list_of(struct ctx *c, const struct ynode *n, const struct field *f,
 	return list_alloc(c, n, item_size, ret);
 }
 
-void read_notify(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+void policy_read_notify(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	struct session_policy *p = &((struct draft *)at)->p;
 
@@ -288,7 +287,7 @@ void read_notify(struct ctx *c, const struct ynode *n, const struct field *f, vo
 	}
 }
 
-void read_exports(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+void policy_read_exports(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	struct session_policy *p = &((struct draft *)at)->p;
 

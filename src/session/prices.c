@@ -20,7 +20,7 @@
 #include "policy/owner.h"
 #include "policy/paths.h"
 #include "session/prices_yaml.h"
-#include "session/values.h"
+#include "session/policy_priv.h"
 
 #define PRICED_TOKENS 1000000
 

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "session/ledger_otlp.h"
-#include "session/notify.h"
+#include "session/herald.h"
 #include "session/schema.h"
 #include "session/store.h"
 
@@ -112,7 +112,7 @@ static int read_row(void *arg, const struct db_value *v, size_t n)
 
 /* 1: `x` is the next, and its session stays as it is; 0: it was taken meanwhile; 2:
  * there is none. */
-static int look(struct sessions *ss, int64_t now, struct next *x, struct ssb_error *err)
+static int look(struct session_store *ss, int64_t now, struct next *x, struct ssb_error *err)
 {
 	if (db_run(ss->db,
 	           "SELECT e.n, s.root FROM sends e JOIN sessions s ON s.n = e.session"
@@ -191,7 +191,7 @@ static int take_line(void *arg, const struct db_value *v, size_t n)
 }
 
 /* SEND_LINES at a time. */
-static int read_part(struct sessions *ss, const struct next *x, struct part *p,
+static int read_part(struct session_store *ss, const struct next *x, struct part *p,
                      struct ssb_error *err)
 {
 	int64_t from = p->upto;
@@ -213,7 +213,7 @@ static int read_part(struct sessions *ss, const struct next *x, struct part *p,
 
 /* Fills the item: lines that were not sent yet; of a session that is over and has
  * none, what its span is made of. 0 lines: nothing. */
-static int fill(struct sessions *ss, struct next *x, struct ssb_error *err)
+static int fill(struct session_store *ss, struct next *x, struct ssb_error *err)
 {
 	AUTO(part_done) struct part p = { .upto = x->sent };
 
@@ -239,7 +239,7 @@ static int fill(struct sessions *ss, struct next *x, struct ssb_error *err)
 }
 
 /* There is nothing to send: on to the span, or the row is closed. */
-static int move_on(struct sessions *ss, const struct next *x, struct ssb_error *err)
+static int move_on(struct session_store *ss, const struct next *x, struct ssb_error *err)
 {
 	bool over = x->ended != 0 && (x->span != 0 || x->item.span);
 
@@ -251,7 +251,7 @@ static int move_on(struct sessions *ss, const struct next *x, struct ssb_error *
 }
 
 /* As look(); 0 also where it has moved on. */
-static int take_one(struct sessions *ss, int64_t now, uint64_t lease_ms, void *arg,
+static int take_one(struct session_store *ss, int64_t now, uint64_t lease_ms, void *arg,
                     struct ssb_error *err)
 {
 	struct next *x = arg;
@@ -273,7 +273,7 @@ static int take_one(struct sessions *ss, int64_t now, uint64_t lease_ms, void *a
 	               : -1;
 }
 
-int send_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
+int send_take(struct session_store *ss, uint64_t lease_ms, struct outbox_item *ret,
               struct ssb_error *err)
 {
 	for (int i = 0; i < QUIET_MOST; i++) {
@@ -293,7 +293,7 @@ int send_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
 	return 0;
 }
 
-int send_wait(struct sessions *ss, int64_t *ret_due, struct ssb_error *err)
+int send_wait(struct session_store *ss, int64_t *ret_due, struct ssb_error *err)
 {
 	int64_t first = -1;
 
@@ -318,7 +318,7 @@ static int64_t next_due(const struct call *c, const struct row *own, const struc
 	return behind || session_is_over(own->s.state) ? c->now : c->now + AGAIN_US;
 }
 
-int send_done(struct sessions *ss, const struct outbox_item *item, unsigned status,
+int send_done(struct session_store *ss, const struct outbox_item *item, unsigned status,
               const char *error, uint64_t retry_ms, struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };
@@ -339,7 +339,7 @@ int send_done(struct sessions *ss, const struct outbox_item *item, unsigned stat
 		return -1;
 	}
 	/* A collector that is away for long is not said again and again. */
-	if ((over || item->tries < NOTIFY_TRIES) && outbox_entry(&c, item, status, error,
+	if ((over || item->tries < HERALD_TRIES) && outbox_entry(&c, item, status, error,
 	                                                         sent   ? "sent"
 	                                                         : over ? "failed"
 	                                                                : "retry",

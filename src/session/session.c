@@ -34,14 +34,14 @@ static bool sqlite_path(const struct owner *o, char out[PATH_MAX])
 	return (size_t)snprintf(out, PATH_MAX, "%s/sessions.db", o->state_dir) < PATH_MAX;
 }
 
-bool sessions_there(const struct owner *o)
+bool session_store_exists(const struct owner *o)
 {
 	AUTO(policy_done) struct policy policy;
 	struct ssb_error why = { 0 };
 	char path[PATH_MAX];
 
 	policy_init(&policy);
-	/* What is wrong is for sessions_open() to say. */
+	/* What is wrong is for session_store_open() to say. */
 	return load_policy(o, &policy, &why) != 0 || policy.store != NULL ||
 	       (sqlite_path(o, path) && (access(path, F_OK) == 0 || errno != ENOENT));
 }
@@ -69,9 +69,9 @@ static int open_db(const struct owner *o, struct db **ret, struct ssb_error *err
 	return db_open_sqlite(path, ret, err);
 }
 
-int sessions_open(const struct owner *o, struct sessions **ret, struct ssb_error *err)
+int session_store_open(const struct owner *o, struct session_store **ret, struct ssb_error *err)
 {
-	struct sessions *ss = calloc(1, sizeof(*ss));
+	struct session_store *ss = calloc(1, sizeof(*ss));
 
 	if (ss == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "store", "out of memory");
@@ -80,14 +80,14 @@ int sessions_open(const struct owner *o, struct sessions **ret, struct ssb_error
 	ss->uid = o->uid;
 	ss->state_dir = strdup(o->state_dir);
 	if (ss->state_dir == NULL || open_db(o, &ss->db, err) != 0) {
-		sessions_close(ss);
+		session_store_close(ss);
 		return ssb_fail(err, SSB_E_NOMEM, 0, "store", "out of memory");
 	}
 	*ret = ss;
 	return 0;
 }
 
-void sessions_close(struct sessions *ss)
+void session_store_close(struct session_store *ss)
 {
 	if (ss == NULL) {
 		return;
@@ -166,7 +166,7 @@ static int make_row(struct call *c, const struct session_request *req, struct ss
 
 static int insert_row(struct call *c, struct row *row, struct ssb_error *err)
 {
-	struct sessions *ss = c->ss;
+	struct session_store *ss = c->ss;
 	int64_t known = 0;
 	int found = store_ask(ss, "SELECT n FROM sessions WHERE id = $1", DB_ARGS(DB_T(row->s.id)),
 	                      &known, err);
@@ -214,7 +214,7 @@ static int put_created(struct call *c, struct row *row, struct ssb_error *err)
 	return entry_end(c, row, err);
 }
 
-int session_start(struct sessions *ss, const struct session_request *req, struct decision *ret,
+int session_start(struct session_store *ss, const struct session_request *req, struct decision *ret,
                   struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };
@@ -276,8 +276,9 @@ static int may_become(struct call *c, enum session_state to, struct ssb_error *e
 	return 0;
 }
 
-static int become(struct sessions *ss, const char *id, enum session_state to, uint64_t grace_ms,
-                  const char *reason, struct decision *ret, struct ssb_error *err)
+static int become(struct session_store *ss, const char *id, enum session_state to,
+                  uint64_t grace_ms, const char *reason, struct decision *ret,
+                  struct ssb_error *err)
 {
 	static const enum session_act ACTS[SESSION_STATES] = {
 		[SESSION_PAUSED] = ACT_PAUSE,
@@ -319,13 +320,13 @@ static int become(struct sessions *ss, const char *id, enum session_state to, ui
 	return 0;
 }
 
-int session_become(struct sessions *ss, const char *id, enum session_state to, const char *reason,
-                   struct decision *ret, struct ssb_error *err)
+int session_become(struct session_store *ss, const char *id, enum session_state to,
+                   const char *reason, struct decision *ret, struct ssb_error *err)
 {
 	return become(ss, id, to, 0, reason, ret, err); /* the owner waits for nobody */
 }
 
-int session_kill(struct sessions *ss, const char *id, uint64_t grace_ms, const char *reason,
+int session_kill(struct session_store *ss, const char *id, uint64_t grace_ms, const char *reason,
                  struct decision *ret, struct ssb_error *err)
 {
 	return become(ss, id, SESSION_KILLED, grace_ms, reason, ret, err);
@@ -348,7 +349,7 @@ static int add_id(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-static int find_due(struct sessions *ss, struct ids *ret, struct ssb_error *err)
+static int find_due(struct session_store *ss, struct ids *ret, struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };
 
@@ -363,7 +364,7 @@ static int find_due(struct sessions *ss, struct ids *ret, struct ssb_error *err)
 	return 0;
 }
 
-int sessions_sweep(struct sessions *ss, size_t *ret_expired, struct ssb_error *err)
+int session_sweep(struct session_store *ss, size_t *ret_expired, struct ssb_error *err)
 {
 	struct ids ids;
 	size_t expired = 0;

@@ -19,14 +19,14 @@
 #include "policy/plan.h"
 #include "session/engine.h"
 
-struct sessions;
+struct session_store;
 
 /* `*ret` is new. SSB_E_NOT_FOUND where the library of the store is missing, with
  * the package to install. */
-int sessions_open(const struct owner *o, struct sessions **ret, struct ssb_error *err);
-/* Where there is none yet, sessions_open() would make one. */
-bool sessions_there(const struct owner *o);
-void sessions_close(struct sessions *ss); /* accepts NULL */
+int session_store_open(const struct owner *o, struct session_store **ret, struct ssb_error *err);
+/* Where there is none yet, session_store_open() would make one. */
+bool session_store_exists(const struct owner *o);
+void session_store_close(struct session_store *ss); /* accepts NULL */
 
 /* What came of a call. */
 struct decision {
@@ -60,20 +60,20 @@ struct session_request {
 	const struct session_policy *policy;
 };
 
-int session_start(struct sessions *ss, const struct session_request *req, struct decision *ret,
+int session_start(struct session_store *ss, const struct session_request *req, struct decision *ret,
                   struct ssb_error *err);
 /* pause, resume, kill, complete, expire: `to` is the state asked for; resume asks
  * for SESSION_ACTIVE. What the table forbids is SSB_E_POLICY. Killing reaches all
  * descendants; so does pausing. `reason` is for people. */
-int session_become(struct sessions *ss, const char *id, enum session_state to, const char *reason,
-                   struct decision *ret, struct ssb_error *err);
+int session_become(struct session_store *ss, const char *id, enum session_state to,
+                   const char *reason, struct decision *ret, struct ssb_error *err);
 /* session_become() SESSION_KILLED, but runs have `grace_ms` (else none), also those
  * that hear of it from the store. */
-int session_kill(struct sessions *ss, const char *id, uint64_t grace_ms, const char *reason,
+int session_kill(struct session_store *ss, const char *id, uint64_t grace_ms, const char *reason,
                  struct decision *ret, struct ssb_error *err);
 /* Sessions whose time is over expire, reservations time out. Every other call
  * does so for the session that it is about. */
-int sessions_sweep(struct sessions *ss, size_t *ret_expired, struct ssb_error *err);
+int session_sweep(struct session_store *ss, size_t *ret_expired, struct ssb_error *err);
 
 /* Reservations have random numbers, so that nobody settles what is another's; exact in
  * every program that reads JSON. */
@@ -81,16 +81,16 @@ int sessions_sweep(struct sessions *ss, size_t *ret_expired, struct ssb_error *e
 
 /* ---- money and violations ----------------------------------------------- */
 
-int session_check(struct sessions *ss, const char *id, const char *action, micros estimate,
+int session_check(struct session_store *ss, const char *id, const char *action, micros estimate,
                   struct decision *ret, struct ssb_error *err);
 /* actual < 0: the action did not happen; everything is given back. Also for a
  * session that is over, and once for a reservation that timed out: money that
  * was spent is never lost. What is settled is gone: a second one is SSB_E_NOT_FOUND. */
-int session_settle(struct sessions *ss, int64_t reservation, micros actual, struct decision *ret,
-                   struct ssb_error *err);
+int session_settle(struct session_store *ss, int64_t reservation, micros actual,
+                   struct decision *ret, struct ssb_error *err);
 /* `details` (may be NULL) are cut where they are too long. */
-int session_violation(struct sessions *ss, const char *id, const char *type, const char *details,
-                      struct decision *ret, struct ssb_error *err);
+int session_violation(struct session_store *ss, const char *id, const char *type,
+                      const char *details, struct decision *ret, struct ssb_error *err);
 
 /* ---- runs --------------------------------------------------------------- */
 
@@ -109,9 +109,10 @@ struct session_run {
 };
 
 /* Fills run->n, ->begun_us. A refusal is an allowed == false, not an error. */
-int session_run_begin(struct sessions *ss, const char *id, struct session_run *run,
+int session_run_begin(struct session_store *ss, const char *id, struct session_run *run,
                       struct decision *ret, struct ssb_error *err);
-int session_run_placed(struct sessions *ss, const struct session_run *run, struct ssb_error *err);
+int session_run_placed(struct session_store *ss, const struct session_run *run,
+                       struct ssb_error *err);
 
 /* What a run has used since the last call. */
 struct session_usage {
@@ -129,28 +130,29 @@ struct session_usage {
 	size_t n_domains;
 };
 
-int session_run_used(struct sessions *ss, const struct session_run *run,
+int session_run_used(struct session_store *ss, const struct session_run *run,
                      const struct session_usage *used, struct decision *ret, struct ssb_error *err);
-int session_run_end(struct sessions *ss, const struct session_run *run, int exit_status,
+int session_run_end(struct session_store *ss, const struct session_run *run, int exit_status,
                     const char *ending, struct ssb_error *err);
 
 /* ---- looking ------------------------------------------------------------ */
 
-int session_get(struct sessions *ss, const char *id, struct session *ret, struct ssb_error *err);
+int session_get(struct session_store *ss, const char *id, struct session *ret,
+                struct ssb_error *err);
 typedef int session_fn(void *arg, const struct session *s); /* not 0 ends it */
-int sessions_each(struct sessions *ss, bool all, session_fn *fn, void *arg,
-                  struct ssb_error *err); /* newest first; `all`: those that are over too */
+int session_each(struct session_store *ss, bool all, session_fn *fn, void *arg,
+                 struct ssb_error *err); /* newest first; `all`: those that are over too */
 typedef int session_run_fn(void *arg, const struct session_run *r);
 /* Runs that are not known to have ended, of it and its descendants. */
-int session_runs(struct sessions *ss, const char *id, session_run_fn *fn, void *arg,
+int session_runs(struct session_store *ss, const char *id, session_run_fn *fn, void *arg,
                  struct ssb_error *err);
 typedef int session_count_fn(void *arg, const char *name, uint64_t n);
-int session_counts(struct sessions *ss, const char *id, session_count_fn *fn, void *arg,
+int session_counts(struct session_store *ss, const char *id, session_count_fn *fn, void *arg,
                    struct ssb_error *err);
 typedef int session_line_fn(void *arg, const char *line, size_t len); /* with its newline */
 /* The ledger: lines as of skillsandbox-trace(5), chained; the last is a signature
  * where the session is over. */
-int session_ledger(struct sessions *ss, const char *id, session_line_fn *fn, void *arg,
+int session_ledger(struct session_store *ss, const char *id, session_line_fn *fn, void *arg,
                    struct ssb_error *err);
 
 /* What the store has of a ledger that is elsewhere as well. */
@@ -160,17 +162,17 @@ struct ledger_known {
 	bool same;      /* the line with the number asked for has the hash asked for */
 };
 /* Changes nothing; line `seq` is asked for. */
-int session_ledger_known(struct sessions *ss, const char *id, uint64_t seq,
+int session_ledger_known(struct session_store *ss, const char *id, uint64_t seq,
                          const uint8_t hash[SHA256_BYTES], struct ledger_known *ret,
                          struct ssb_error *err);
 
 /* ---- news of other machines --------------------------------------------- */
 
 /* To be polled for reading; -1: this store has no news (SQLite: see act.h). */
-int sessions_news_fd(const struct sessions *ss);
+int session_news_fd(const struct session_store *ss);
 /* The next session that changed its state elsewhere: 1, 0 none, -1 the store is
  * lost. */
-int sessions_news(struct sessions *ss, char ret_id[SESSION_ID], struct ssb_error *err);
+int session_news(struct session_store *ss, char ret_id[SESSION_ID], struct ssb_error *err);
 
 /* ---- outbox ------------------------------------------------------------- */
 
@@ -194,15 +196,15 @@ struct outbox_item {
 
 /* Takes the next that is due, for `lease_ms` (so that no other process has it at
  * the same time): 1, 0 none, -1. */
-int outbox_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
+int outbox_take(struct session_store *ss, uint64_t lease_ms, struct outbox_item *ret,
                 struct ssb_error *err);
 /* In how many ms the next is due, or free of its lease; 0: now, -1: the outbox is
  * empty. Changes nothing. */
-int outbox_wait(struct sessions *ss, int64_t *ret_ms, struct ssb_error *err);
+int outbox_wait(struct session_store *ss, int64_t *ret_ms, struct ssb_error *err);
 /* Delivered (status 2xx), or to be tried again in retry_ms (0: given up). Writes
  * a line to the session's ledger; for a part of a ledger only of the first
- * NOTIFY_TRIES tries that failed. */
-int outbox_done(struct sessions *ss, const struct outbox_item *item, unsigned status,
+ * HERALD_TRIES tries that failed. */
+int outbox_done(struct session_store *ss, const struct outbox_item *item, unsigned status,
                 const char *error, uint64_t retry_ms, struct ssb_error *err);
 void outbox_item_done(struct outbox_item *item);
 

@@ -81,7 +81,7 @@ static int put_begin(struct call *c, const struct session_run *run, struct ssb_e
 	return entry_end(c, own, err) == 0 ? entry_ancestors(c, kind, err) : -1;
 }
 
-int session_run_begin(struct sessions *ss, const char *id, struct session_run *run,
+int session_run_begin(struct session_store *ss, const char *id, struct session_run *run,
                       struct decision *ret, struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };
@@ -106,7 +106,8 @@ int session_run_begin(struct sessions *ss, const char *id, struct session_run *r
 	return 0;
 }
 
-int session_run_placed(struct sessions *ss, const struct session_run *run, struct ssb_error *err)
+int session_run_placed(struct session_store *ss, const struct session_run *run,
+                       struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };
 
@@ -186,7 +187,7 @@ static int judge_usage(struct call *c, const struct session_usage *used,
 		const char *name = used->violations[i].name;
 		if (store_check_text(name, sizeof(((struct session_threshold *)NULL)->name),
 		                     "the kind of a violation", err) != 0 ||
-		    spend_count(c, name, used->violations[i].n, &count, err) != 0) {
+		    violations_count(c, name, used->violations[i].n, &count, err) != 0) {
 			return -1;
 		}
 	}
@@ -239,7 +240,7 @@ static int is_new(struct call *c, const struct session_run *run, const struct se
 	return 0;
 }
 
-int session_run_used(struct sessions *ss, const struct session_run *run,
+int session_run_used(struct session_store *ss, const struct session_run *run,
                      const struct session_usage *used, struct decision *ret, struct ssb_error *err)
 {
 	static const struct session_usage NOTHING = { 0 };
@@ -273,7 +274,7 @@ int session_run_used(struct sessions *ss, const struct session_run *run,
 
 /* ---- end ----------------------------------------------------------------- */
 
-int session_run_end(struct sessions *ss, const struct session_run *run, int exit_status,
+int session_run_end(struct session_store *ss, const struct session_run *run, int exit_status,
                     const char *ending, struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };

@@ -266,7 +266,7 @@ static int put_check(struct call *c, const char *action, micros estimate, int64_
 	return entry_end(c, own, err) == 0 ? entry_ancestors(c, kind, err) : -1;
 }
 
-int session_check(struct sessions *ss, const char *id, const char *action, micros estimate,
+int session_check(struct session_store *ss, const char *id, const char *action, micros estimate,
                   struct decision *ret, struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };
@@ -362,8 +362,8 @@ static int put_settle(struct call *c, const struct reservation *r, micros actual
 	return entry_end(c, own, err) == 0 ? entry_ancestors(c, "action_settled", err) : -1;
 }
 
-int session_settle(struct sessions *ss, int64_t reservation, micros actual, struct decision *ret,
-                   struct ssb_error *err)
+int session_settle(struct session_store *ss, int64_t reservation, micros actual,
+                   struct decision *ret, struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };
 	struct reservation r = { 0 };

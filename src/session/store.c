@@ -126,7 +126,7 @@ struct totals row_totals(const struct row *row)
 }
 
 /* The sums and the head of the chain: what a check changes, and no index. */
-static int save_sums(struct sessions *ss, const struct row *row, struct ssb_error *err)
+static int save_sums(struct session_store *ss, const struct row *row, struct ssb_error *err)
 {
 	const struct session *s = &row->s;
 	char hex[STORE_HEX];
@@ -146,7 +146,7 @@ static int save_sums(struct sessions *ss, const struct row *row, struct ssb_erro
 	              NULL, NULL, err);
 }
 
-static int save_state(struct sessions *ss, const struct row *row, struct ssb_error *err)
+static int save_state(struct session_store *ss, const struct row *row, struct ssb_error *err)
 {
 	const struct session *s = &row->s;
 
@@ -160,7 +160,7 @@ static int save_state(struct sessions *ss, const struct row *row, struct ssb_err
 	              NULL, NULL, err);
 }
 
-int row_save(struct sessions *ss, struct row *row, struct ssb_error *err)
+int row_save(struct session_store *ss, struct row *row, struct ssb_error *err)
 {
 	if (save_sums(ss, row, err) != 0 || (row->restated && save_state(ss, row, err) != 0)) {
 		return -1;
@@ -177,7 +177,7 @@ static void policy_free(struct store_policy *p)
 	free(p);
 }
 
-void store_drop_policies(struct sessions *ss)
+void store_drop_policies(struct session_store *ss)
 {
 	while (ss->policies != NULL) {
 		struct store_policy *next = ss->policies->next;
@@ -223,7 +223,7 @@ static int parse_source(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-int row_policy(struct sessions *ss, struct row *row, struct ssb_error *err)
+int row_policy(struct session_store *ss, struct row *row, struct ssb_error *err)
 {
 	struct policy_source q = { .digest = row->policy, .err = err };
 
@@ -245,7 +245,7 @@ int row_policy(struct sessions *ss, struct row *row, struct ssb_error *err)
 	return 0;
 }
 
-int store_keep_policy(struct sessions *ss, const struct session_policy *p, char ret[STORE_HEX],
+int store_keep_policy(struct session_store *ss, const struct session_policy *p, char ret[STORE_HEX],
                       struct ssb_error *err)
 {
 	const char *source = p->source != NULL ? p->source : "";
@@ -282,7 +282,7 @@ static int take_number(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-int store_ask(struct sessions *ss, const char *sql, const struct db_value *args, size_t n,
+int store_ask(struct session_store *ss, const char *sql, const struct db_value *args, size_t n,
               int64_t *ret, struct ssb_error *err)
 {
 	struct number r = { 0 };

@@ -70,7 +70,7 @@ struct row {
 	bool acts;        /* by itself, not with an ancestor: runs hear of it */
 };
 
-struct sessions {
+struct session_store {
 	struct db *db;
 	char *state_dir; /* where the key is */
 	uid_t uid;
@@ -83,7 +83,7 @@ struct sessions {
 };
 
 struct call {
-	struct sessions *ss;
+	struct session_store *ss;
 	bool open;                       /* the transaction */
 	int64_t now;                     /* one time for all that happens in it; see call_time() */
 	bool due;                        /* reservations of the tree have timed out */
@@ -120,14 +120,14 @@ bool store_text(const struct db_value *v, char *ret, size_t size);
 /* Without its policy and its parent's id. */
 int row_read(const struct db_value *v, size_t n, struct row *ret, struct ssb_error *err);
 struct totals row_totals(const struct row *row);
-int row_policy(struct sessions *ss, struct row *row, struct ssb_error *err);
-int row_save(struct sessions *ss, struct row *row, struct ssb_error *err);
-int store_keep_policy(struct sessions *ss, const struct session_policy *p, char ret[STORE_HEX],
+int row_policy(struct session_store *ss, struct row *row, struct ssb_error *err);
+int row_save(struct session_store *ss, struct row *row, struct ssb_error *err);
+int store_keep_policy(struct session_store *ss, const struct session_policy *p, char ret[STORE_HEX],
                       struct ssb_error *err);
-void store_drop_policies(struct sessions *ss);
+void store_drop_policies(struct session_store *ss);
 /* The first column of the first row, a number; `*ret` untouched where there is
  * none: 1 found, 0 not, -1. */
-int store_ask(struct sessions *ss, const char *sql, const struct db_value *args, size_t n,
+int store_ask(struct session_store *ss, const char *sql, const struct db_value *args, size_t n,
               int64_t *ret, struct ssb_error *err);
 /* UTF-8 of 1 to size - 1 bytes, without control characters; `what` is for the
  * message. */
@@ -141,14 +141,14 @@ uint64_t store_add(uint64_t a, uint64_t b); /* stays within a BIGINT */
 /* ---- call.c -------------------------------------------------------------- */
 
 /* `c` is zeroed, done by call_done(). */
-int call_begin(struct call *c, struct sessions *ss, struct ssb_error *err);
+int call_begin(struct call *c, struct session_store *ss, struct ssb_error *err);
 /* Fills c->now, when all locks are had: call_load() does. */
 int call_time(struct call *c, struct ssb_error *err);
 /* A whole transaction: `take`, with one time for it, and the commit. What it says, or
  * -1; what it says below 0 commits nothing. */
-typedef int call_take_fn(struct sessions *ss, int64_t now, uint64_t lease_ms, void *arg,
+typedef int call_take_fn(struct session_store *ss, int64_t now, uint64_t lease_ms, void *arg,
                          struct ssb_error *err);
-int call_take(struct sessions *ss, call_take_fn *take, uint64_t lease_ms, void *arg,
+int call_take(struct session_store *ss, call_take_fn *take, uint64_t lease_ms, void *arg,
               struct ssb_error *err);
 /* After call_begin(). */
 int call_load(struct call *c, const char *id, struct ssb_error *err);
@@ -156,7 +156,7 @@ int call_load(struct call *c, const char *id, struct ssb_error *err);
 int call_load_at(struct call *c, int64_t n, int64_t root, struct ssb_error *err);
 int call_due(struct call *c, struct ssb_error *err);
 /* All three. */
-int call_enter(struct call *c, struct sessions *ss, const char *id, struct ssb_error *err);
+int call_enter(struct call *c, struct session_store *ss, const char *id, struct ssb_error *err);
 static inline struct row *call_own(struct call *c)
 {
 	return &c->chain[c->n - 1];
@@ -197,7 +197,7 @@ int entry_sign(struct call *c, struct row *row, struct ssb_error *err);
 void entry_meter(struct json *j, enum session_meter m, uint64_t v);
 void entry_snapshot(struct json *j, const struct session *s);
 /* {"name":count,...} of the session. */
-int entry_counts(struct sessions *ss, int64_t session, struct json *j, struct ssb_error *err);
+int entry_counts(struct session_store *ss, int64_t session, struct json *j, struct ssb_error *err);
 
 /* ---- spend.c ------------------------------------------------------------- */
 
@@ -211,8 +211,8 @@ int spend_time_out(struct call *c, struct ssb_error *err);
 
 /* Adds `n` to the count of `name` in each of the chain, and puts the harder verdict
  * into theirs. `*ret_count` is that of the session asked about. */
-int spend_count(struct call *c, const char *name, uint64_t n, uint64_t *ret_count,
-                struct ssb_error *err);
+int violations_count(struct call *c, const char *name, uint64_t n, uint64_t *ret_count,
+                     struct ssb_error *err);
 
 /* ---- outbox.c ------------------------------------------------------------ */
 
@@ -233,10 +233,10 @@ int send_begin(struct call *c, const struct row *row, struct ssb_error *err);
 /* The ledger of `row` has grown. */
 int send_wake(struct call *c, const struct row *row, struct ssb_error *err);
 /* As outbox_take(), outbox_wait(), outbox_done(), which call them. */
-int send_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
+int send_take(struct session_store *ss, uint64_t lease_ms, struct outbox_item *ret,
               struct ssb_error *err);
-int send_wait(struct sessions *ss, int64_t *ret_due, struct ssb_error *err); /* -1: none */
-int send_done(struct sessions *ss, const struct outbox_item *item, unsigned status,
+int send_wait(struct session_store *ss, int64_t *ret_due, struct ssb_error *err); /* -1: none */
+int send_done(struct session_store *ss, const struct outbox_item *item, unsigned status,
               const char *error, uint64_t retry_ms, struct ssb_error *err);
 
 /* ---- export.c ------------------------------------------------------------ */

@@ -39,8 +39,8 @@ static int count_one(struct call *c, struct row *row, const char *name, uint64_t
 	return 0;
 }
 
-int spend_count(struct call *c, const char *name, uint64_t n, uint64_t *ret_count,
-                struct ssb_error *err)
+int violations_count(struct call *c, const char *name, uint64_t n, uint64_t *ret_count,
+                     struct ssb_error *err)
 {
 	/* Sums of a BIGINT; more at once is absurd. */
 	n = n > UINT32_MAX ? UINT32_MAX : n;
@@ -93,8 +93,8 @@ static int put_violation(struct call *c, const char *type, const char *details, 
 	return entry_end(c, own, err) == 0 ? entry_ancestors(c, "violation", err) : -1;
 }
 
-int session_violation(struct sessions *ss, const char *id, const char *type, const char *details,
-                      struct decision *ret, struct ssb_error *err)
+int session_violation(struct session_store *ss, const char *id, const char *type,
+                      const char *details, struct decision *ret, struct ssb_error *err)
 {
 	AUTO(call_done) struct call c = { 0 };
 	uint64_t count = 0;
@@ -115,7 +115,7 @@ int session_violation(struct sessions *ss, const char *id, const char *type, con
 	for (size_t i = 0; i < c.n; i++) {
 		c.chain[i].s.violations = store_add(c.chain[i].s.violations, 1);
 	}
-	if (spend_count(&c, type, 1, &count, err) != 0) {
+	if (violations_count(&c, type, 1, &count, err) != 0) {
 		return -1;
 	}
 	call_decide(&c);

@@ -61,7 +61,7 @@ static double cpu(void)
 	       (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
 }
 
-static void start(struct sessions *ss, const char *id, const char *file)
+static void start(struct session_store *ss, const char *id, const char *file)
 {
 	struct ssb_error err = { 0 };
 	struct session_policy policy = { 0 };
@@ -90,7 +90,7 @@ static void say(const char *what, int64_t n)
 	}
 }
 
-static void spend(struct sessions *ss, const char *id, long n, micros amount, bool settle)
+static void spend(struct session_store *ss, const char *id, long n, micros amount, bool settle)
 {
 	for (long i = 0; i < n; i++) {
 		struct ssb_error err = { 0 };
@@ -109,7 +109,7 @@ static void spend(struct sessions *ss, const char *id, long n, micros amount, bo
 	}
 }
 
-static void show(struct sessions *ss, const char *id)
+static void show(struct session_store *ss, const char *id)
 {
 	struct ssb_error err = { 0 };
 	struct session s;
@@ -155,7 +155,7 @@ static double append_slice(int fd, const char *block)
 	return now() - begin;
 }
 
-static double pair_slice(struct sessions *ss, const char *id)
+static double pair_slice(struct session_store *ss, const char *id)
 {
 	double begin = now();
 
@@ -198,7 +198,7 @@ static int scratch(const struct owner *o, const char *name)
 	return fd;
 }
 
-static void bench(struct sessions *ss, const struct owner *o, double seconds)
+static void bench(struct session_store *ss, const struct owner *o, double seconds)
 {
 	struct ssb_error err = { 0 };
 	struct session_policy policy = { 0 };
@@ -249,12 +249,12 @@ int main(int argc, char **argv)
 {
 	struct ssb_error err = { 0 };
 	struct owner owner = { 0 };
-	struct sessions *ss = NULL;
+	struct session_store *ss = NULL;
 	struct decision d;
 	const char *what = argc > 2 ? argv[1] : "";
 	long n = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
 
-	if (owner_load(&owner, &err) != 0 || sessions_open(&owner, &ss, &err) != 0) {
+	if (owner_load(&owner, &err) != 0 || session_store_open(&owner, &ss, &err) != 0) {
 		die(&err);
 	}
 	if (strcmp(what, "bench") == 0) {
@@ -281,7 +281,7 @@ int main(int argc, char **argv)
 		fputs("usage: see the top of tests/bench/session.c\n", stderr);
 		return 2;
 	}
-	sessions_close(ss);
+	session_store_close(ss);
 	owner_done(&owner);
 	return 0;
 }

@@ -76,7 +76,7 @@ static void check_words(const char *bytes, size_t len)
 		}
 		word[n] = '\0';
 		must(!money_parse(word, &m, NULL) || (m >= 0 && m <= MAX_MICROS));
-		must(!duration_parse(word, &ms) || ms <= MAX_SESSION_SECONDS * 1000);
+		must(!session_duration_parse(word, &ms) || ms <= MAX_SESSION_SECONDS * 1000);
 		n = 0;
 	}
 }

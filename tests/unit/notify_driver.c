@@ -20,11 +20,11 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "policy/owner.h"
-#include "session/notify.h"
+#include "session/herald.h"
 
 #define MOST 512
 
-struct sessions {
+struct session_store {
 	char outbox[4200];
 	char done[4200];
 	uint64_t leased[MOST]; /* until then */
@@ -36,9 +36,9 @@ struct state {
 	uint64_t due;
 };
 
-int sessions_open(const struct owner *o, struct sessions **ret, struct ssb_error *err)
+int session_store_open(const struct owner *o, struct session_store **ret, struct ssb_error *err)
 {
-	struct sessions *ss = calloc(1, sizeof(*ss));
+	struct session_store *ss = calloc(1, sizeof(*ss));
 
 	if (ss == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "driver", "memory");
@@ -49,12 +49,12 @@ int sessions_open(const struct owner *o, struct sessions **ret, struct ssb_error
 	return 0;
 }
 
-void sessions_close(struct sessions *ss)
+void session_store_close(struct session_store *ss)
 {
 	free(ss);
 }
 
-static void read_states(const struct sessions *ss, struct state v[MOST])
+static void read_states(const struct session_store *ss, struct state v[MOST])
 {
 	auto_file f = fopen(ss->done, "re");
 	char line[1024];
@@ -91,7 +91,8 @@ static void fill(struct outbox_item *item, char *line)
 }
 
 /* The first that is due, and for all others when that is. */
-static int look(struct sessions *ss, uint64_t lease, struct outbox_item *ret, int64_t *ret_wait)
+static int look(struct session_store *ss, uint64_t lease, struct outbox_item *ret,
+                int64_t *ret_wait)
 {
 	struct state states[MOST];
 	auto_file f = fopen(ss->outbox, "re");
@@ -121,7 +122,7 @@ static int look(struct sessions *ss, uint64_t lease, struct outbox_item *ret, in
 	return 0;
 }
 
-int outbox_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
+int outbox_take(struct session_store *ss, uint64_t lease_ms, struct outbox_item *ret,
                 struct ssb_error *err)
 {
 	int64_t wait;
@@ -130,7 +131,7 @@ int outbox_take(struct sessions *ss, uint64_t lease_ms, struct outbox_item *ret,
 	return look(ss, lease_ms, ret, &wait);
 }
 
-int outbox_wait(struct sessions *ss, int64_t *ret_ms, struct ssb_error *err)
+int outbox_wait(struct session_store *ss, int64_t *ret_ms, struct ssb_error *err)
 {
 	(void)err;
 	(void)look(ss, 0, NULL, ret_ms);
@@ -140,7 +141,7 @@ int outbox_wait(struct sessions *ss, int64_t *ret_ms, struct ssb_error *err)
 	return 0;
 }
 
-int outbox_done(struct sessions *ss, const struct outbox_item *item, unsigned status,
+int outbox_done(struct session_store *ss, const struct outbox_item *item, unsigned status,
                 const char *error, uint64_t retry_ms, struct ssb_error *err)
 {
 	char line[512];
@@ -164,13 +165,13 @@ void outbox_item_done(struct outbox_item *item)
 
 static int deliver(const struct owner *o, unsigned seconds, struct ssb_error *err)
 {
-	struct sessions *ss = NULL;
+	struct session_store *ss = NULL;
 
-	if (sessions_open(o, &ss, err) != 0) {
+	if (session_store_open(o, &ss, err) != 0) {
 		return -1;
 	}
-	int r = notify_deliver(ss, clock_ms() + seconds * 1000, err);
-	sessions_close(ss);
+	int r = herald_deliver(ss, clock_ms() + seconds * 1000, err);
+	session_store_close(ss);
 	return r;
 }
 
@@ -179,7 +180,7 @@ int main(int argc, char **argv)
 	AUTO(owner_done) struct owner o = { 0 };
 	struct ssb_error err = { 0 };
 	bool unable = argc > 1 && strcmp(argv[1], "unable") == 0;
-	int role = unable ? -1 : notify_role(argv);
+	int role = unable ? -1 : herald_role(argv);
 
 	if (role >= 0) {
 		return role;
@@ -187,7 +188,7 @@ int main(int argc, char **argv)
 	if (owner_load(&o, &err) == 0 && argc > 2) {
 		(void)deliver(&o, (unsigned)strtoul(argv[2], NULL, 10), &err);
 	} else if (err.code == SSB_OK) {
-		(void)notify_start(&o, &err);
+		(void)herald_start(&o, &err);
 	}
 	if (err.code != SSB_OK) {
 		fprintf(stderr, "%s: %s\n", err.where, err.text);

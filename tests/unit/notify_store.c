@@ -8,9 +8,10 @@
 
 #include "base/own.h"
 #include "policy/owner.h"
-#include "session/notify.h"
+#include "session/herald.h"
 
-static int killed(struct sessions *ss, const struct owner *o, char **argv, struct ssb_error *err)
+static int killed(struct session_store *ss, const struct owner *o, char **argv,
+                  struct ssb_error *err)
 {
 	AUTO(session_policy_done) struct session_policy policy = { 0 };
 	struct ssb_diags *diags = ssb_diags_new();
@@ -30,7 +31,7 @@ static int killed(struct sessions *ss, const struct owner *o, char **argv, struc
 		return -1;
 	}
 	printf("%s\n", id);
-	return argv[3] == NULL || !d.notify ? 0 : notify_start(o, err);
+	return argv[3] == NULL || !d.notify ? 0 : herald_start(o, err);
 }
 
 static int line(void *arg, const char *text, size_t len)
@@ -39,35 +40,35 @@ static int line(void *arg, const char *text, size_t len)
 	return fwrite(text, 1, len, stdout) == len ? 0 : -1;
 }
 
-static int due(struct sessions *ss, const struct owner *o, struct ssb_error *err)
+static int due(struct session_store *ss, const struct owner *o, struct ssb_error *err)
 {
 	bool is = false;
 
-	if (notify_due(ss, &is, err) != 0) {
+	if (herald_due(ss, &is, err) != 0) {
 		return -1;
 	}
 	printf("%d\n", is);
-	return is ? notify_start(o, err) : 0;
+	return is ? herald_start(o, err) : 0;
 }
 
 int main(int argc, char **argv)
 {
 	AUTO(owner_done) struct owner o = { 0 };
-	struct sessions *ss = NULL;
+	struct session_store *ss = NULL;
 	struct ssb_error err = { 0 };
-	int role = notify_role(argv);
+	int role = herald_role(argv);
 
 	if (role >= 0) {
 		return role;
 	}
-	if (argc < 2 || owner_load(&o, &err) != 0 || sessions_open(&o, &ss, &err) != 0) {
+	if (argc < 2 || owner_load(&o, &err) != 0 || session_store_open(&o, &ss, &err) != 0) {
 		fprintf(stderr, "%s: %s\n", err.where, err.text);
 		return 1;
 	}
 	int r = strcmp(argv[1], "kill") == 0     ? killed(ss, &o, argv, &err)
 	        : strcmp(argv[1], "ledger") == 0 ? session_ledger(ss, argv[2], line, NULL, &err)
 	                                         : due(ss, &o, &err);
-	sessions_close(ss);
+	session_store_close(ss);
 	if (r != 0) {
 		fprintf(stderr, "%s: %s\n", err.where, err.text);
 	}

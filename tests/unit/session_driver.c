@@ -20,7 +20,7 @@
 
 #define REASON "by the driver"
 
-static struct sessions *ss;
+static struct session_store *ss;
 static struct owner owner;
 static struct ssb_error err;
 
@@ -143,7 +143,8 @@ static int cmd_show(char **argv)
 
 int main(int argc, char **argv)
 {
-	if (argc < 3 || owner_load(&owner, &err) != 0 || sessions_open(&owner, &ss, &err) != 0) {
+	if (argc < 3 || owner_load(&owner, &err) != 0 ||
+	    session_store_open(&owner, &ss, &err) != 0) {
 		return fail();
 	}
 	const char *word = argv[1];
@@ -165,7 +166,7 @@ int main(int argc, char **argv)
 	} else {
 		rc = cmd_become(word, argv);
 	}
-	sessions_close(ss);
+	session_store_close(ss);
 	owner_done(&owner);
 	return rc;
 }

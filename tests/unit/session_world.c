@@ -31,7 +31,7 @@ static void open_store(struct world *w)
 {
 	struct ssb_error err = { 0 };
 
-	if (sessions_open(&w->owner, &w->ss, &err) != 0) {
+	if (session_store_open(&w->owner, &w->ss, &err) != 0) {
 		fail_msg("%s: %s", err.where, err.text);
 	}
 	w->ss->now = now;
@@ -68,7 +68,7 @@ void world_open(struct world *w, const char *postgres)
 
 void world_reopen(struct world *w)
 {
-	sessions_close(w->ss);
+	session_store_close(w->ss);
 	open_store(w);
 }
 
@@ -76,7 +76,7 @@ void world_close(struct world *w)
 {
 	char command[128];
 
-	sessions_close(w->ss);
+	session_store_close(w->ss);
 	snprintf(command, sizeof(command), "rm -rf '%s'", w->dir);
 	assert_int_equal(system(command), 0);
 }

@@ -12,7 +12,7 @@ struct world {
 	char state_dir[96];
 	char config_dir[96];
 	struct owner owner;
-	struct sessions *ss;
+	struct session_store *ss;
 	char prefix[24];
 };
 

@@ -29,7 +29,7 @@ static struct session session_of(const char *id, const char *parent)
 	return s;
 }
 
-int session_run_used(struct sessions *ss, const struct session_run *run,
+int session_run_used(struct session_store *ss, const struct session_run *run,
                      const struct session_usage *used, struct decision *ret, struct ssb_error *err)
 {
 	(void)ss, (void)run, (void)used, (void)err;
@@ -38,7 +38,8 @@ int session_run_used(struct sessions *ss, const struct session_run *run,
 	return 0;
 }
 
-int session_get(struct sessions *ss, const char *id, struct session *ret, struct ssb_error *err)
+int session_get(struct session_store *ss, const char *id, struct session *ret,
+                struct ssb_error *err)
 {
 	(void)ss;
 	if (strcmp(id, "top") == 0 && parent_lost) {
@@ -48,43 +49,44 @@ int session_get(struct sessions *ss, const char *id, struct session *ret, struct
 	return 0;
 }
 
-int session_run_placed(struct sessions *ss, const struct session_run *run, struct ssb_error *err)
+int session_run_placed(struct session_store *ss, const struct session_run *run,
+                       struct ssb_error *err)
 {
 	(void)ss, (void)run, (void)err;
 	return 0;
 }
 
-int session_run_end(struct sessions *ss, const struct session_run *run, int exit_status,
+int session_run_end(struct session_store *ss, const struct session_run *run, int exit_status,
                     const char *ending, struct ssb_error *err)
 {
 	(void)ss, (void)run, (void)exit_status, (void)ending, (void)err;
 	return 0;
 }
 
-int sessions_news_fd(const struct sessions *ss)
+int session_news_fd(const struct session_store *ss)
 {
 	(void)ss;
 	return -1;
 }
 
-int sessions_news(struct sessions *ss, char ret_id[SESSION_ID], struct ssb_error *err)
+int session_news(struct session_store *ss, char ret_id[SESSION_ID], struct ssb_error *err)
 {
 	(void)ss, (void)ret_id, (void)err;
 	return 0;
 }
 
-int sessions_open(const struct owner *o, struct sessions **ret, struct ssb_error *err)
+int session_store_open(const struct owner *o, struct session_store **ret, struct ssb_error *err)
 {
 	(void)o, (void)ret;
 	return ssb_fail(err, SSB_E_SYS, 0, "store", "none");
 }
 
-void sessions_close(struct sessions *ss)
+void session_store_close(struct session_store *ss)
 {
 	(void)ss;
 }
 
-int session_act(struct sessions *ss, const struct owner *o, const struct decision *d,
+int session_act(struct session_store *ss, const struct owner *o, const struct decision *d,
                 const struct session_run *except, struct act_report *ret, struct ssb_error *err)
 {
 	(void)ss, (void)o, (void)d, (void)except, (void)err;
@@ -92,7 +94,7 @@ int session_act(struct sessions *ss, const struct owner *o, const struct decisio
 	return 0;
 }
 
-int session_close_lost(struct sessions *ss, const struct owner *o, const char *id,
+int session_close_lost(struct session_store *ss, const struct owner *o, const char *id,
                        const struct session_run *except, size_t *ret_closed, struct ssb_error *err)
 {
 	(void)ss, (void)o, (void)id, (void)except, (void)err;
@@ -105,7 +107,7 @@ int session_close_lost(struct sessions *ss, const struct owner *o, const char *i
 static void keeper_of(struct keeper *k)
 {
 	*k = (struct keeper){ .sup = -1, .sup_pid = -1, .dir = -1, .listen = -1, .init = -1 };
-	clients_init(k);
+	keeper_clients_init(k);
 	k->word = (struct clerk_word){
 		.stored = true, .looked = true, .deadline_us = INT64_MAX, .on_loss = ACT_KILL
 	};

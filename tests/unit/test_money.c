@@ -9,7 +9,6 @@
 
 #include "base/json.h"
 #include "base/own.h"
-#include "session/decimal.h"
 #include "session/money.h"
 #include "session/policy.h"
 #include "session/types.h"
@@ -203,7 +202,7 @@ static void durations(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		uint64_t ms = 42;
-		bool good = duration_parse(ROWS[i].text, &ms);
+		bool good = session_duration_parse(ROWS[i].text, &ms);
 		if (good != (ROWS[i].ms >= 0) || ms != (good ? (uint64_t)ROWS[i].ms : 42)) {
 			fail_msg("'%s': %d %llu", ROWS[i].text, good, (unsigned long long)ms);
 		}

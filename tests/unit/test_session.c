@@ -412,7 +412,7 @@ static void test_idle_expires(void **state)
 	world_start(&w, "idle", NULL, SMALL);
 	world_start(&w, "idle2", NULL, SMALL);
 	world_now += 60 * SECOND;
-	assert_int_equal(sessions_sweep(w.ss, &expired, &err), 0);
+	assert_int_equal(session_sweep(w.ss, &expired, &err), 0);
 	assert_int_equal(world_get(&w, "idle").state, SESSION_ACTIVE);
 	world_now++;
 	/* By looking at it, ... */
@@ -420,14 +420,14 @@ static void test_idle_expires(void **state)
 	assert_int_equal(s.state, SESSION_EXPIRED);
 	assert_int_equal(s.ended_us, world_now);
 	/* ... or by the sweep. */
-	assert_int_equal(sessions_sweep(w.ss, &expired, &err), 0);
+	assert_int_equal(session_sweep(w.ss, &expired, &err), 0);
 	assert_int_not_equal(expired, 0);
 	q.id = world_id(&w, "idle2");
-	assert_int_equal(sessions_each(w.ss, false, count_session, &q, &err), 0);
+	assert_int_equal(session_each(w.ss, false, count_session, &q, &err), 0);
 	assert_int_equal(q.n, 0);
-	assert_int_equal(sessions_each(w.ss, true, count_session, &q, &err), 0);
+	assert_int_equal(session_each(w.ss, true, count_session, &q, &err), 0);
 	assert_int_equal(q.n, 1);
-	assert_int_equal(sessions_sweep(w.ss, &expired, &err), 0);
+	assert_int_equal(session_sweep(w.ss, &expired, &err), 0);
 	assert_int_equal(expired, 0);
 	world_now = 0;
 }

@@ -7,7 +7,7 @@
 #include "base/json_read.h"
 #include "base/limits.h"
 #include "session/ledger_otlp.h"
-#include "session/notify.h"
+#include "session/herald.h"
 #include "session_tests.h"
 
 #define POLICY  "audit: {export: [{otel: \"http://127.0.0.1:4318\"}]}\n"
@@ -259,7 +259,7 @@ static void test_tried_again(void **state)
 
 	(void)state;
 	world_start(&w, "again", NULL, POLICY);
-	for (unsigned i = 0; i < NOTIFY_TRIES + 4; i++) {
+	for (unsigned i = 0; i < HERALD_TRIES + 4; i++) {
 		assert_true(take(&item));
 		assert_int_equal(item.tries, i);
 		assert_int_equal(item.lines, 1);
@@ -267,11 +267,11 @@ static void test_tried_again(void **state)
 		assert_false(take(&item));
 		world_now += 5 * SECOND;
 	}
-	assert_int_equal(world_lines(&w, "again", "notification"), NOTIFY_TRIES);
+	assert_int_equal(world_lines(&w, "again", "notification"), HERALD_TRIES);
 	(void)world_check(&w, "again", USD(0.1));
 	assert_int_equal(drain(&requests), 2); /* nothing is lost */
 	assert_int_equal(requests, 1);
-	assert_int_equal(world_lines(&w, "again", "notification"), NOTIFY_TRIES + 1);
+	assert_int_equal(world_lines(&w, "again", "notification"), HERALD_TRIES + 1);
 	become("again", SESSION_COMPLETED, "");
 	(void)drain(&requests);
 }

@@ -37,7 +37,7 @@ static size_t sweep(void)
 	struct ssb_error err = { 0 };
 	size_t expired = 0;
 
-	if (sessions_sweep(w.ss, &expired, &err) != 0) {
+	if (session_sweep(w.ss, &expired, &err) != 0) {
 		fail_msg("%s: %s", err.where, err.text);
 	}
 	return expired;

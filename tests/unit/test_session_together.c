@@ -486,7 +486,7 @@ static void test_whose_clock(void **state)
 
 struct waiter {
 	pthread_t thread;
-	struct sessions *ss;
+	struct session_store *ss;
 	struct outbox_item item;
 	struct decision d;
 	const char *id;
@@ -498,7 +498,7 @@ static struct waiter open_waiter(void)
 	struct waiter r = { 0 };
 	struct ssb_error err = { 0 };
 
-	assert_int_equal(sessions_open(&w.owner, &r.ss, &err), 0);
+	assert_int_equal(session_store_open(&w.owner, &r.ss, &err), 0);
 	return r;
 }
 
@@ -527,7 +527,7 @@ static void test_two_take_turns(void **state)
 	assert_int_equal(
 	        session_become(other.ss, world_id(&w, "tt"), SESSION_KILLED, "there", &d, &err), 0);
 	assert_false(world_check(&w, "tt", 1).verdict.allowed);
-	sessions_close(other.ss);
+	session_store_close(other.ss);
 }
 
 static void nap_ms(long ms)
@@ -569,7 +569,7 @@ static void test_time_after_the_lock(void **state)
 	assert_int_equal(pthread_join(r.thread, NULL), 0);
 	assert_int_equal(r.rc, 0);
 	assert_true(r.d.verdict.allowed);
-	sessions_close(r.ss);
+	session_store_close(r.ss);
 	world_reopen(&w);
 }
 
@@ -610,7 +610,7 @@ static void test_delivered_is_not_leased(void **state)
 	assert_int_equal(db_commit(w.ss->db, &err), 0);
 	assert_int_equal(pthread_join(r.thread, NULL), 0);
 	assert_int_equal(r.rc, 0);
-	sessions_close(r.ss);
+	session_store_close(r.ss);
 }
 
 int main(void)

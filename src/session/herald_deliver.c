@@ -1,4 +1,4 @@
-/* notify.c - the herald's work: messages out of the outbox, to their receivers.
+/* herald_deliver.c - the herald's work: messages out of the outbox, to their receivers.
  *
  * One loop has the store; each request is a child process, which has nothing of
  * it and is killed where it does not come back. A receiver has one message at a
@@ -6,7 +6,7 @@
  * delays nobody else's. What has waited here for too long is let go: its lease
  * ends, and it is taken again. So is what a herald held that was killed, and a
  * message can arrive twice, with the same delivery id. */
-#include "session/notify.h"
+#include "session/herald.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 
 #define LEASE_MS 60000
 #define HOLD_MS  40000 /* then there is no time left for a request within the lease */
-#define POST_MS  (NOTIFY_REQUEST_MS + 2000) /* a child that is not back by then never will be */
+#define POST_MS  (HERALD_REQUEST_MS + 2000) /* a child that is not back by then never will be */
 #define STUCK_MS 500
 #define LOOK_MS  500 /* how soon a new message is seen */
 #define TAKES    256 /* from the outbox in one turn */
@@ -41,7 +41,7 @@ struct held {
 };
 
 struct herald {
-	struct sessions *ss;
+	struct session_store *ss;
 	uint64_t deadline_ms;
 	/* In the order in which they were taken. One more has a place while it is decided
 	 * who is let go for it. */
@@ -65,13 +65,13 @@ static void let_go(struct herald *h, size_t i)
 static _Noreturn void post_child(const struct outbox_item *item, uint64_t deadline_ms, int fd,
                                  pid_t parent)
 {
-	struct notify_result r;
+	struct herald_result r;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent ||
 	    dup2(fd, RESULT_FD) < 0 || close_range(RESULT_FD + 1, ~0U, 0) != 0) {
 		_exit(1);
 	}
-	notify_post(item, deadline_ms, &r);
+	herald_post(item, deadline_ms, &r);
 	_exit(write(RESULT_FD, &r, sizeof(r)) == (ssize_t)sizeof(r) ? 0 : 1);
 }
 
@@ -91,7 +91,7 @@ static int post_start(struct herald *h, struct held *m, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_SYS, errno, "notify", "fork");
 	}
 	if (pid == 0) {
-		post_child(&m->item, now + NOTIFY_REQUEST_MS, to, self);
+		post_child(&m->item, now + HERALD_REQUEST_MS, to, self);
 	}
 	m->pid = pid;
 	m->fd = steal_fd(&from);
@@ -101,10 +101,10 @@ static int post_start(struct herald *h, struct held *m, struct ssb_error *err)
 }
 
 /* `late`: there is nothing to read, and we wait no longer. */
-static void post_end(struct herald *h, struct held *m, bool late, struct notify_result *ret)
+static void post_end(struct herald *h, struct held *m, bool late, struct herald_result *ret)
 {
 	if (late || read(m->fd, ret, sizeof(*ret)) != (ssize_t)sizeof(*ret)) {
-		*ret = (struct notify_result){ .retry = true, .retry_after_ms = -1 };
+		*ret = (struct herald_result){ .retry = true, .retry_after_ms = -1 };
 		snprintf(ret->error, sizeof(ret->error), "%s",
 		         late ? "the request did not come back"
 		              : "the request ended without a word");
@@ -230,7 +230,7 @@ static int collect(struct herald *h, struct ssb_error *err)
 	for (size_t i = 0; i < h->n;) {
 		struct held *m = &h->held[i];
 		struct pollfd p = { .fd = m->fd, .events = POLLIN };
-		struct notify_result r;
+		struct herald_result r;
 		bool late = m->pid != 0 && clock_ms() - m->begun_ms >= POST_MS;
 		bool there = m->pid != 0 && poll(&p, 1, 0) > 0;
 		if (!late && !there) {
@@ -239,8 +239,8 @@ static int collect(struct herald *h, struct ssb_error *err)
 		}
 		post_end(h, m, !there, &r);
 		uint64_t again =
-		        (m->item.kind == NOTIFY_OTEL ? notify_otel_retry_ms
-		                                     : notify_retry_ms)(&r, m->item.tries + 1);
+		        (m->item.kind == NOTIFY_OTEL ? herald_retry_otel_ms
+		                                     : herald_retry_ms)(&r, m->item.tries + 1);
 		if (outbox_done(h->ss, &m->item, r.status, r.error[0] != '\0' ? r.error : NULL,
 		                again, err) != 0) {
 			return -1;
@@ -270,10 +270,10 @@ static int turn(struct herald *h, struct ssb_error *err)
 	return 1;
 }
 
-int notify_deliver(struct sessions *ss, uint64_t deadline_ms, struct ssb_error *err)
+int herald_deliver(struct session_store *ss, uint64_t deadline_ms, struct ssb_error *err)
 {
 	struct herald h = { .ss = ss, .deadline_ms = deadline_ms };
-	struct notify_result unread;
+	struct herald_result unread;
 	int left = 1;
 
 	while (left > 0) {
@@ -288,7 +288,7 @@ int notify_deliver(struct sessions *ss, uint64_t deadline_ms, struct ssb_error *
 	return left;
 }
 
-int notify_due(struct sessions *ss, bool *ret, struct ssb_error *err)
+int herald_due(struct session_store *ss, bool *ret, struct ssb_error *err)
 {
 	int64_t wait = -1;
 

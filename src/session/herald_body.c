@@ -1,4 +1,4 @@
-/* notify_body.c - one event, as each kind of receiver wants it. */
+/* herald_body.c - one event, as each kind of receiver wants it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/utf8.h"
-#include "session/notify.h"
+#include "session/herald.h"
 
 /* In bytes, where the receivers count characters: never too many. */
 #define SLACK_TEXT    3000 /* of a section, and of the message */
@@ -341,7 +341,7 @@ static int body_pagerduty(const struct outbox_item *item, const struct event *e,
 	return 0;
 }
 
-int notify_body(const struct outbox_item *item, struct buf *out, struct ssb_error *err)
+int herald_body(const struct outbox_item *item, struct buf *out, struct ssb_error *err)
 {
 	static int (*const BODIES[])(const struct outbox_item *, const struct event *,
 	                             struct json *, struct ssb_error *) = {

@@ -17,7 +17,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/utf8.h"
-#include "session/notify.h"
+#include "session/herald.h"
 
 /* ---- HMAC --------------------------------------------------------------- */
 
@@ -105,7 +105,7 @@ static int make(struct made *m, enum notify_kind kind, const char *event)
 	item.secret = routing_key;
 	item.body = strdup(event);
 	assert_non_null(item.body);
-	int r = notify_body(&item, &m->body, &err);
+	int r = herald_body(&item, &m->body, &err);
 	free(item.body);
 	if (r == 0) {
 		assert_int_equal(json_read(&m->doc, m->body.data, m->body.len, &why), 0);
@@ -217,7 +217,7 @@ static void test_pagerduty(void **state)
 	}
 	buf_init(&out, MAX_NOTIFY_BODY); /* without a routing key */
 	item.body = m.body.data;
-	assert_int_equal(notify_body(&item, &out, &err), -1);
+	assert_int_equal(herald_body(&item, &out, &err), -1);
 	assert_non_null(strstr(err.text, "routing key"));
 }
 
@@ -434,11 +434,11 @@ static void test_size_of_a_body(void **state)
 
 static void test_retry(void **state)
 {
-	struct notify_result r = { .retry = true, .retry_after_ms = -1, .error = "no answer" };
+	struct herald_result r = { .retry = true, .retry_after_ms = -1, .error = "no answer" };
 	static const struct {
 		uint64_t low;
 		uint64_t high;
-	} WAITS[NOTIFY_TRIES] = {
+	} WAITS[HERALD_TRIES] = {
 		{ 0 },
 		{ 1000, 2250 },
 		{ 2250, 6750 },
@@ -450,28 +450,28 @@ static void test_retry(void **state)
 	};
 
 	(void)state;
-	for (unsigned tries = 1; tries < NOTIFY_TRIES; tries++) {
+	for (unsigned tries = 1; tries < HERALD_TRIES; tries++) {
 		uint64_t low = UINT64_MAX;
 		uint64_t high = 0;
 		for (int i = 0; i < 200; i++) {
-			uint64_t ms = notify_retry_ms(&r, tries);
+			uint64_t ms = herald_retry_ms(&r, tries);
 			low = ms < low ? ms : low;
 			high = ms > high ? ms : high;
 		}
 		assert_in_range(low, WAITS[tries].low, WAITS[tries].high);
 		assert_in_range(high, low + 1, WAITS[tries].high); /* not all at once */
 	}
-	assert_int_equal(notify_retry_ms(&r, NOTIFY_TRIES), 0);
-	assert_int_equal(notify_retry_ms(&r, NOTIFY_TRIES + 1), 0);
+	assert_int_equal(herald_retry_ms(&r, HERALD_TRIES), 0);
+	assert_int_equal(herald_retry_ms(&r, HERALD_TRIES + 1), 0);
 	r.retry_after_ms = 0;
-	assert_int_equal(notify_retry_ms(&r, 1), NOTIFY_MIN_MS);
+	assert_int_equal(herald_retry_ms(&r, 1), HERALD_MIN_MS);
 	r.retry_after_ms = 7000;
-	assert_int_equal(notify_retry_ms(&r, 1), 7000);
+	assert_int_equal(herald_retry_ms(&r, 1), 7000);
 	r.retry_after_ms = INT64_MAX;
-	assert_int_equal(notify_retry_ms(&r, 1), NOTIFY_MAX_MS);
-	assert_int_equal(notify_retry_ms(&r, NOTIFY_TRIES), 0);
+	assert_int_equal(herald_retry_ms(&r, 1), HERALD_MAX_MS);
+	assert_int_equal(herald_retry_ms(&r, HERALD_TRIES), 0);
 	r.retry = false;
-	assert_int_equal(notify_retry_ms(&r, 1), 0);
+	assert_int_equal(herald_retry_ms(&r, 1), 0);
 }
 
 int main(void)

@@ -1,11 +1,11 @@
-#include "session/values.h"
+#include "session/policy_priv.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/own.h"
 #include "manifest/resources.h"
-#include "session/decimal.h"
+#include "session/money.h"
 
 /* A plain scalar; a number in quotes is a text. */
 static bool is_plain(const struct ctx *c, const struct ynode *n, const struct field *f,
@@ -76,7 +76,7 @@ void read_duration(struct ctx *c, const struct ynode *n, const struct field *f, 
 	if (s == NULL) {
 		return;
 	}
-	if (!duration_parse(s, &ms)) {
+	if (!session_duration_parse(s, &ms)) {
 		report_add(c->rep, SSB_ERROR, n->line, n->col, REMEDY, "%s %s is not a time",
 		           f->key, report_quote(quoted, s));
 	} else if (ms < f->min || ms > f->max) {
@@ -188,7 +188,7 @@ void read_ignored(struct ctx *c, const struct ynode *n, const struct field *f, v
 	(void)at;
 }
 
-char *node_secret(struct ctx *c, const struct ynode *n, const struct field *f)
+char *policy_read_secret(struct ctx *c, const struct ynode *n, const struct field *f)
 {
 	if (n->bad) {
 		return NULL;

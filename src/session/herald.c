@@ -1,4 +1,4 @@
-/* notify_herald.c - the process that delivers. It is this executable once more, by
+/* herald.c - the process that delivers. It is this executable once more, by
  * /proc/self/exe, with a name of its own and an environment of little more than
  * what its libraries read.
  *
@@ -19,11 +19,11 @@
 #include "os/detach.h"
 #include "os/file.h"
 #include "policy/owner.h"
-#include "session/notify.h"
+#include "session/herald.h"
 
 #define HERALD     "skillsandbox-herald"
 #define KEPT       64
-#define HARD_S     (NOTIFY_TOTAL_MS / 1000 + 60) /* where something does not come back at all */
+#define HARD_S     (HERALD_TOTAL_MS / 1000 + 60) /* where something does not come back at all */
 #define MEMORY     ((size_t)256 << 20)
 #define EXIT_SORRY 1
 
@@ -44,9 +44,9 @@ static int open_lock(const struct owner *o)
 
 #define LOOK_MS 5 /* who only looks whether it is held has it for a moment too */
 
-static int deliver_all(struct sessions *ss, int lock)
+static int deliver_all(struct session_store *ss, int lock)
 {
-	uint64_t deadline = clock_ms() + NOTIFY_TOTAL_MS;
+	uint64_t deadline = clock_ms() + HERALD_TOTAL_MS;
 	struct ssb_error err = { 0 };
 	int64_t wait = 0;
 
@@ -54,7 +54,7 @@ static int deliver_all(struct sessions *ss, int lock)
 		if (file_lock(lock, LOOK_MS) != 0) {
 			return 0; /* another one sees to it */
 		}
-		if (notify_deliver(ss, deadline, &err) != 0) {
+		if (herald_deliver(ss, deadline, &err) != 0) {
 			return EXIT_SORRY;
 		}
 		(void)flock(lock, LOCK_UN);
@@ -68,7 +68,7 @@ static int deliver_all(struct sessions *ss, int lock)
 static int herald_main(void)
 {
 	AUTO(owner_done) struct owner o = { 0 };
-	struct sessions *ss = NULL;
+	struct session_store *ss = NULL;
 	struct ssb_error err = { 0 };
 
 	detach_settle(&(struct detach){
@@ -80,15 +80,15 @@ static int herald_main(void)
 		return EXIT_SORRY;
 	}
 	auto_fd lock = open_lock(&o);
-	if (lock < 0 || sessions_open(&o, &ss, &err) != 0) {
+	if (lock < 0 || session_store_open(&o, &ss, &err) != 0) {
 		return EXIT_SORRY;
 	}
 	int status = deliver_all(ss, lock);
-	sessions_close(ss);
+	session_store_close(ss);
 	return status;
 }
 
-int notify_role(char *const argv[])
+int herald_role(char *const argv[])
 {
 	able = true;
 	return argv[0] != NULL && strcmp(argv[0], HERALD) == 0 ? herald_main() : -1;
@@ -187,7 +187,7 @@ static int wait_for_exec(int report, struct ssb_error *err)
 	return n == 0 ? 0 : ssb_fail(err, SSB_E_SYS, error, "notify", "start the herald");
 }
 
-int notify_start(const struct owner *o, struct ssb_error *err)
+int herald_start(const struct owner *o, struct ssb_error *err)
 {
 	char *env[KEPT + 1];
 	int ends[2];

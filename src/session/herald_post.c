@@ -1,4 +1,4 @@
-/* notify_post.c - one request to one receiver, and what its answer means. */
+/* herald_post.c - one request to one receiver, and what its answer means. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,14 +18,15 @@
 #include "base/own.h"
 #include "os/curl.h"
 #include "os/jitter.h"
-#include "session/notify.h"
+#include "session/herald.h"
+#include "session/ledger_otlp.h"
 
-struct secret {
+struct webhook_secret {
 	char bytes[MAX_NOTIFY_SECRET + 1];
 	size_t len;
 };
 
-static void secret_done(struct secret *s)
+static void secret_done(struct webhook_secret *s)
 {
 	explicit_bzero(s, sizeof(*s));
 }
@@ -54,7 +55,7 @@ static int secret_check(int fd, struct ssb_error *err)
 	return 0;
 }
 
-static int secret_read(const char *path, struct secret *s, struct ssb_error *err)
+static int secret_read(const char *path, struct webhook_secret *s, struct ssb_error *err)
 {
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
@@ -112,10 +113,10 @@ static void delivery_id(const struct outbox_item *item, struct signed_words *w)
 	hex_encode(hash, DELIVERY_BYTES, w->delivery);
 }
 
-static int sign(const struct outbox_item *item, const struct buf *body, struct signed_words *w,
-                struct ssb_error *err)
+static int sign_body(const struct outbox_item *item, const struct buf *body, struct signed_words *w,
+                     struct ssb_error *err)
 {
-	AUTO(secret_done) struct secret secret = { .len = 0 };
+	AUTO(secret_done) struct webhook_secret secret = { .len = 0 };
 	uint8_t mac[SHA256_BYTES];
 	struct hmac h;
 
@@ -135,7 +136,8 @@ static int sign(const struct outbox_item *item, const struct buf *body, struct s
 
 /* ---- the answer --------------------------------------------------------- */
 
-static void judge(const struct curl_reply *reply, const struct buf *head, struct notify_result *r)
+static void judge_reply(const struct curl_reply *reply, const struct buf *head,
+                        struct herald_result *r)
 {
 	r->status = reply->status;
 	if (reply->status == 0) {
@@ -155,8 +157,9 @@ static void judge(const struct curl_reply *reply, const struct buf *head, struct
 	}
 }
 
-static void request(const struct outbox_item *item, const struct buf *body,
-                    const struct signed_words *w, uint64_t deadline_ms, struct notify_result *ret)
+static void send_request(const struct outbox_item *item, const struct buf *body,
+                         const struct signed_words *w, uint64_t deadline_ms,
+                         struct herald_result *ret)
 {
 	const struct curl_header headers[] = {
 		{ "Content-Type", "application/json" },
@@ -184,23 +187,94 @@ static void request(const struct outbox_item *item, const struct buf *body,
 	buf_init(&in_head, MAX_NOTIFY_REPLY);
 	buf_init(&in_body, MAX_NOTIFY_REPLY);
 	curl_post(&q, &in_head, &in_body, &reply);
-	judge(&reply, &in_head, ret);
+	judge_reply(&reply, &in_head, ret);
 }
+
+/* ---- a collector -------------------------------------------------------- */
+
+/* What is wrong with the lines stays so; anything else the owner, or time, can
+ * mend. */
+static bool is_final(unsigned status)
+{
+	return status == 400 || status == 413 || status == 422;
+}
+
+/* Part of it may be the server's words. */
+static void clean_text(char *s)
+{
+	for (; *s != '\0'; s++) {
+		*s = *s < ' ' || *s > '~' ? '?' : *s;
+	}
+}
+
+static void judge_collector(const struct otlp_reply *reply, struct herald_result *r)
+{
+	bool good = reply->status / 100 == 2;
+
+	r->status = reply->status;
+	r->retry_after_ms = reply->retry_after_ms;
+	r->retry = !good && !is_final(reply->status);
+	if (reply->status == 0) {
+		snprintf(r->error, sizeof(r->error), "%s", reply->why);
+	} else if (!good) {
+		snprintf(r->error, sizeof(r->error), "the collector answered %u", reply->status);
+	} else if (reply->has_partial && reply->partial.rejected != 0) {
+		snprintf(r->error, sizeof(r->error), "the collector rejected %lld: %.120s",
+		         (long long)reply->partial.rejected, reply->partial.why);
+	}
+	clean_text(r->error);
+}
+
+static void fail_collector(struct herald_result *r, bool retry, const char *why)
+{
+	r->retry = retry;
+	snprintf(r->error, sizeof(r->error), "%s", why);
+	clean_text(r->error);
+}
+
+void herald_post_otel(const struct outbox_item *item, uint64_t deadline_ms,
+                      struct herald_result *ret)
+{
+	AUTO(otel_config_done) struct otel_config c = { 0 };
+	const struct owner env = { .environ = environ };
+	struct ssb_error err = { 0 };
+	struct otlp_reply reply;
+	struct otlp writer;
+	auto_buf out;
+
+	*ret = (struct herald_result){ .retry_after_ms = -1 };
+	buf_init(&out, OTLP_MAX_REQUEST);
+	if (otel_config_at(&c, &env, item->url, &err) != 0) {
+		fail_collector(ret, true, err.text);
+		return;
+	}
+	const struct otlp_target *to = item->span ? &c.traces : &c.logs;
+	otlp_init(&writer, &out, to->format);
+	(item->span ? ledger_write_span : ledger_write_logs)(&writer, item, &c);
+	if (out.failed) {
+		fail_collector(ret, false, "the request would be too large");
+		return;
+	}
+	otlp_post(to, (struct otlp_body){ out.data, out.len }, deadline_ms, &reply);
+	judge_collector(&reply, ret);
+}
+
+/* ---- both --------------------------------------------------------------- */
 
 static bool is_http(const char *url)
 {
 	return strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
 }
 
-void notify_post(const struct outbox_item *item, uint64_t deadline_ms, struct notify_result *ret)
+void herald_post(const struct outbox_item *item, uint64_t deadline_ms, struct herald_result *ret)
 {
 	struct signed_words words = { 0 };
 	struct ssb_error err = { 0 };
 	auto_buf body = { 0 };
 
-	*ret = (struct notify_result){ .retry_after_ms = -1 };
+	*ret = (struct herald_result){ .retry_after_ms = -1 };
 	if (item->kind == NOTIFY_OTEL) {
-		notify_otel(item, deadline_ms, ret);
+		herald_post_otel(item, deadline_ms, ret);
 		return;
 	}
 	buf_init(&body, MAX_NOTIFY_BODY);
@@ -208,30 +282,36 @@ void notify_post(const struct outbox_item *item, uint64_t deadline_ms, struct no
 		snprintf(ret->error, sizeof(ret->error), "the receiver's URL is not http(s)://");
 		return;
 	}
-	if (notify_body(item, &body, &err) != 0) {
+	if (herald_body(item, &body, &err) != 0) {
 		snprintf(ret->error, sizeof(ret->error), "%s", err.text);
 		return;
 	}
 	delivery_id(item, &words);
 	if (item->kind == NOTIFY_JSON && item->secret != NULL &&
-	    sign(item, &body, &words, &err) != 0) {
+	    sign_body(item, &body, &words, &err) != 0) {
 		ret->retry = true; /* the owner can mend it */
 		snprintf(ret->error, sizeof(ret->error), "%s", err.text);
 		return;
 	}
-	request(item, &body, &words, deadline_ms, ret);
+	send_request(item, &body, &words, deadline_ms, ret);
 }
 
-uint64_t notify_retry_ms(const struct notify_result *r, unsigned tries)
+uint64_t herald_retry_ms(const struct herald_result *r, unsigned tries)
 {
-	uint64_t base = NOTIFY_FIRST_MS;
+	uint64_t base = HERALD_FIRST_MS;
 
-	if (r->error[0] == '\0' || !r->retry || tries >= NOTIFY_TRIES) {
+	if (r->error[0] == '\0' || !r->retry || tries >= HERALD_TRIES) {
 		return 0;
 	}
-	for (unsigned i = 1; i < tries && base < NOTIFY_MAX_MS; i++) {
-		base *= NOTIFY_FACTOR;
+	for (unsigned i = 1; i < tries && base < HERALD_MAX_MS; i++) {
+		base *= HERALD_FACTOR;
 	}
 	uint64_t wait = r->retry_after_ms >= 0 ? (uint64_t)r->retry_after_ms : jitter_ms(base);
-	return wait < NOTIFY_MIN_MS ? NOTIFY_MIN_MS : wait > NOTIFY_MAX_MS ? NOTIFY_MAX_MS : wait;
+	return wait < HERALD_MIN_MS ? HERALD_MIN_MS : wait > HERALD_MAX_MS ? HERALD_MAX_MS : wait;
+}
+
+uint64_t herald_retry_otel_ms(const struct herald_result *r, unsigned tries)
+{
+	return r->error[0] != '\0' && r->retry && tries >= HERALD_TRIES ? HERALD_REST_MS
+	                                                                : herald_retry_ms(r, tries);
 }
