@@ -1,5 +1,6 @@
 #include "egress/broker.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -86,6 +87,13 @@ bool address_dialled(int fd, struct address *ret_address, uint16_t *ret_port)
 	return true;
 }
 
+/* The one socket of a reply; -1 if there is none. */
+static int take_only(struct msg_fds *fds)
+{
+	assert(fds->n <= 1); /* the dialler sends more only as spares */
+	return fds->n == 1 ? fds->v[0] : -1;
+}
+
 static void hear_dialler(struct broker *b)
 {
 	struct dial_reply reply = { 0 };
@@ -96,24 +104,21 @@ static void hear_dialler(struct broker *b)
 		return;
 	}
 	if (n < 0 && errno == EMSGSIZE) {
-		/* No fd was free for the one that came along; the words came. */
+		/* The message came, but its socket did not: no file descriptor was free. */
 		reply.result = DIAL_BUSY;
-		conn_dialled(b, &reply, -1);
-		return;
+	} else if (n != (ssize_t)sizeof(reply)) {
+		_exit(1); /* the dialler is gone, and the broker cannot work without it */
 	}
-	if (n != (ssize_t)sizeof(reply)) {
-		_exit(1); /* without it there is nothing to do */
-	}
-	if (spare_arrived(b, &reply, &fds)) {
-		return;
-	}
-	/* More than one are spares, for a server that nobody asks for any more. */
-	int fd = fds.n == 1 ? fds.v[0] : -1;
-	if (fds.n > 1) {
-		msg_close(&fds);
-	}
-	if (!udp_dialled(b, &reply, fd)) {
-		conn_dialled(b, &reply, fd);
+	switch (reply.id.kind) {
+	case DIAL_TCP:
+		conn_dialled(b, &reply, take_only(&fds));
+		break;
+	case DIAL_UDP:
+		udp_dialled(b, &reply, take_only(&fds));
+		break;
+	case DIAL_SPARES:
+		spare_arrived(b, &reply, &fds);
+		break;
 	}
 }
 

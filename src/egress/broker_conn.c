@@ -222,7 +222,9 @@ static void conn_connected(struct broker *b, struct conn *c, int fd)
 /* The name is the right one: ask for the connection, or wait for a place. */
 void conn_dial(struct broker *b, struct conn *c)
 {
-	struct dial_request q = { .id = c->id, .rule = (uint32_t)c->rule, .port = c->port };
+	struct dial_request q = { .id = { c->id, DIAL_TCP },
+		                  .rule = (uint32_t)c->rule,
+		                  .port = c->port };
 	char text[ADDRESS_TEXT];
 
 	snprintf(q.name, sizeof(q.name), "%s", egress_name(c->slot, &c->asked, text));
@@ -297,7 +299,7 @@ void conn_dialled(struct broker *b, const struct dial_reply *r, int fd)
 	auto_fd server = fd;
 	struct conn *c = b->conns;
 
-	while (c != NULL && c->id != r->id) {
+	while (c != NULL && c->id != r->id.serial) {
 		c = c->next;
 	}
 	if (c == NULL || c->state != CONN_DIAL) {
@@ -306,7 +308,7 @@ void conn_dialled(struct broker *b, const struct dial_reply *r, int fd)
 	c->dialled = r->address;
 	c->via_proxy = r->via_proxy;
 	if (r->result != DIAL_OK || server < 0) {
-		conn_deny(b, c, dial_result_name(r->result), r->kind);
+		conn_deny(b, c, dial_result_name(r->result), r->range);
 		return;
 	}
 	conn_connected(b, c, steal_fd(&server));

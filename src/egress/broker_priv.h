@@ -196,7 +196,7 @@ void conn_first(struct broker *b, struct conn *c); /* reads and judges its first
 void conn_silent(struct broker *b, struct conn *c);
 
 /* broker_conn.c */
-void conn_dialled(struct broker *b, const struct dial_reply *r, int fd);
+void conn_dialled(struct broker *b, const struct dial_reply *r, int fd); /* takes `fd` */
 void conn_event(struct broker *b, struct source *s, uint32_t events);
 void conn_dial(struct broker *b, struct conn *c); /* its name was shown, or need not be */
 void conn_drop(struct broker *b, struct conn *c); /* by a reset, without a word; frees it */
@@ -221,8 +221,8 @@ void conn_relay(struct broker *b, struct conn *c); /* as much as goes now; may f
 /* broker_spare.c */
 /* The connection is made: if there are many of its kind, asks for spares. */
 void spare_ask(struct broker *b, struct conn *c);
-/* False: the reply is not for a spare, and the fds are still the caller's. */
-bool spare_arrived(struct broker *b, const struct dial_reply *r, const struct msg_fds *fds);
+/* Takes the fds. */
+void spare_arrived(struct broker *b, const struct dial_reply *r, struct msg_fds *fds);
 /* Returns a socket that is connected where `c` wants to go, new, or -1. */
 int spare_fire(struct broker *b, struct conn *c);
 void spare_tick(struct broker *b);
@@ -231,8 +231,8 @@ void spare_tick(struct broker *b);
 void udp_init(struct broker *b);
 void udp_datagrams(struct broker *b, int listener);
 void udp_turn(struct broker *b, struct udp_flow *f);
-/* False: the reply is not for a UDP flow, and `fd` still the caller's. */
-bool udp_dialled(struct broker *b, const struct dial_reply *r, int fd);
+/* Takes `fd`. */
+void udp_dialled(struct broker *b, const struct dial_reply *r, int fd);
 void udp_tick(struct broker *b, uint64_t now_ms);
 bool udp_finished(const struct broker *b); /* no datagram waits for the dialler */
 void udp_close_all(struct broker *b);

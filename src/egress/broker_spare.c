@@ -65,23 +65,23 @@ void spare_ask(struct broker *b, struct conn *c)
 	if (!often || s->n > FEW || now < s->rest_ms) {
 		return; /* not worth it, there, or on their way */
 	}
-	struct dial_request q = { .id = ++b->next_id,
+	struct dial_request q = { .id = { ++b->next_id, DIAL_SPARES },
 		                  .rule = (uint32_t)c->rule,
 		                  .port = c->port,
 		                  .spares = (uint8_t)(MAX_SPARES - s->n) };
 	snprintf(q.name, sizeof(q.name), "%s", c->slot->name);
-	s->id = msg_send(b->c->dial, &q, sizeof(q), NULL) == 0 ? q.id : 0;
+	s->id = msg_send(b->c->dial, &q, sizeof(q), NULL) == 0 ? q.id.serial : 0;
 	s->rest_ms = now + OFTEN_MS; /* a refusal holds for a while */
 }
 
-bool spare_arrived(struct broker *b, const struct dial_reply *r, const struct msg_fds *fds)
+void spare_arrived(struct broker *b, const struct dial_reply *r, struct msg_fds *fds)
 {
 	for (size_t i = 0; i < N_SPARES; i++) {
 		struct spare *s = &b->spares[i];
-		if (s->id == 0 || s->id != r->id) {
+		if (s->id == 0 || s->id != r->id.serial) {
 			continue;
 		}
-		uint64_t until_us = clock_us() + r->micros;
+		uint64_t until_us = clock_us() + r->valid_us;
 		if (memcmp(&s->address, &r->address, sizeof(s->address)) != 0) {
 			spare_drop(s);
 		}
@@ -90,11 +90,11 @@ bool spare_arrived(struct broker *b, const struct dial_reply *r, const struct ms
 		s->rest_ms = fds->n > 0 && s->in_vain < FAR ? 0 : s->rest_ms;
 		s->address = r->address;
 		for (size_t k = 0; k < fds->n && s->n < MAX_SPARES; k++) {
-			s->fd[s->n++] = fds->v[k]; /* there are no more than have room */
+			s->fd[s->n++] = steal_fd(&fds->v[k]);
 		}
-		return true;
+		break;
 	}
-	return false;
+	msg_close(fds); /* what has no room, or was for a server that lost its place */
 }
 
 int spare_fire(struct broker *b, struct conn *c)

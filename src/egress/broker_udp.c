@@ -237,9 +237,9 @@ static const char *start_refused(struct broker *b, const struct udp_flow *f)
 
 static void flow_dial(struct broker *b, struct udp_flow *f)
 {
-	struct dial_request q = {
-		.id = f->id, .rule = (uint32_t)f->rule, .port = f->port, .udp = true
-	};
+	struct dial_request q = { .id = { f->id, DIAL_UDP },
+		                  .rule = (uint32_t)f->rule,
+		                  .port = f->port };
 	char text[ADDRESS_TEXT];
 
 	snprintf(q.name, sizeof(q.name), "%s", egress_name(f->slot, &f->asked, text));
@@ -363,34 +363,33 @@ static void flow_release(struct broker *b, struct udp_flow *f)
 	}
 }
 
-bool udp_dialled(struct broker *b, const struct dial_reply *r, int fd)
+void udp_dialled(struct broker *b, const struct dial_reply *r, int fd)
 {
+	auto_fd server = fd;
 	struct udp_flow *f = TAILQ_FIRST(&b->udp.live);
 
-	while (f != NULL && f->id != r->id) {
+	while (f != NULL && f->id != r->id.serial) {
 		f = TAILQ_NEXT(f, list);
 	}
 	if (f == NULL || f->state != UDP_DIAL) {
-		return false;
+		return; /* the flow has ended meanwhile */
 	}
-	auto_fd server = fd;
 	f->dialled = r->address;
 	f->via_proxy = r->via_proxy;
 	if (r->result != DIAL_OK || server < 0) {
-		flow_deny(b, f, dial_result_name(r->result), r->kind);
-		return true;
+		flow_deny(b, f, dial_result_name(r->result), r->range);
+		return;
 	}
 	f->server =
 	        (struct source){ .kind = SOURCE_UDP_SERVER, .fd = steal_fd(&server), .owner = f };
 	if (broker_watch(b, &f->server) != 0) {
 		flow_deny(b, f, "no_memory", "");
-		return true;
+		return;
 	}
 	f->state = UDP_RELAY;
 	report(b, f, EGRESS_OPENED, "ok", "");
 	flow_moved(b, f);
 	flow_release(b, f);
-	return true;
 }
 
 void udp_turn(struct broker *b, struct udp_flow *f)

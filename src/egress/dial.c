@@ -47,7 +47,6 @@ struct job {
 	struct dialler *dialler;
 	struct dial_request request;
 	struct race race; /* n 0: not begun */
-	int64_t start_us;
 	int64_t deadline_us;
 	bool used;     /* under dialler->lock, as is `answered` */
 	bool answered; /* by its thread, or for it */
@@ -85,7 +84,7 @@ const char *dial_result_name(enum dial_result r)
 
 static int type_of(const struct dial_request *q)
 {
-	return q->udp ? SOCK_DGRAM : SOCK_STREAM;
+	return q->id.kind == DIAL_UDP ? SOCK_DGRAM : SOCK_STREAM;
 }
 
 /* What is known, or else asked for. */
@@ -124,7 +123,7 @@ static size_t keep_allowed(const struct dial_config *config, struct race_target 
 			continue;
 		}
 		reply->address = targets[i].address;
-		(void)snprintf(reply->kind, sizeof(reply->kind), "%s", kind);
+		(void)snprintf(reply->range, sizeof(reply->range), "%s", kind);
 	}
 	return kept;
 }
@@ -149,7 +148,7 @@ static bool aim(const struct dial_config *config, const struct dial_request *q, 
 		reply->result = DIAL_GUARDED;
 		return false;
 	}
-	memset(reply->kind, 0, sizeof(reply->kind));
+	memset(reply->range, 0, sizeof(reply->range));
 	race_interleave(targets, n);
 	race_init(ret_race, targets, n, q->port, type_of(q));
 	return true;
@@ -204,33 +203,32 @@ static int through_gate(int udp, struct dial_reply *reply)
 }
 
 /* Takes the fds. */
-static void send_with(const struct dialler *d, struct dial_reply *reply, int64_t micros,
-                      struct msg_fds *fds)
+static void send_with(const struct dialler *d, const struct dial_reply *reply, struct msg_fds *fds)
 {
-	reply->micros = micros < UINT32_MAX ? (uint32_t)micros : UINT32_MAX;
 	if (send_patiently(d->sock, reply, fds) < 0 && errno == ETOOMANYREFS) {
-		/* The broker has let too many sockets pile up unread. */
-		reply->result = DIAL_BUSY;
-		(void)send_patiently(d->sock, reply, NULL);
+		/* The broker has not read too many of the sockets that were sent to it. */
+		struct dial_reply busy = *reply;
+		busy.result = DIAL_BUSY;
+		(void)send_patiently(d->sock, &busy, NULL);
 	}
 	msg_close(fds);
 }
 
 /* Takes `fd` (-1: none). */
-static void send_reply(const struct dialler *d, struct dial_reply *reply, int64_t micros, int fd)
+static void send_reply(const struct dialler *d, const struct dial_reply *reply, int fd)
 {
 	struct msg_fds fds = { .v = { fd }, .n = fd >= 0 ? 1 : 0 };
 
-	send_with(d, reply, micros, &fds);
+	send_with(d, reply, &fds);
 }
 
 /* The same for a job's socket. */
 static void answer(const struct job *job, struct dial_reply *reply, int fd)
 {
-	if (fd >= 0 && job->request.udp) {
+	if (fd >= 0 && job->request.id.kind == DIAL_UDP) {
 		fd = through_gate(fd, reply);
 	}
-	send_reply(job->dialler, reply, race_now_us() - job->start_us, fd);
+	send_reply(job->dialler, reply, fd);
 }
 
 static bool claim_answer(struct job *job)
@@ -282,18 +280,18 @@ static bool request_read(const struct dialler *d, const uint8_t *raw, ssize_t le
 	const struct ssb_plan *plan = d->config->table->plan;
 	struct dial_request q;
 
-	/* Only 0 and 1 may be read as a bool at all. */
-	if (len != (ssize_t)sizeof(q) || raw[offsetof(struct dial_request, udp)] > 1 ||
-	    raw[offsetof(struct dial_request, spares)] > MAX_SPARES) {
+	if (len != (ssize_t)sizeof(q)) {
 		return false;
 	}
 	memcpy(&q, raw, sizeof(q));
-	if (memchr(q.name, '\0', sizeof(q.name)) == NULL || q.rule >= plan->n_egress) {
+	bool counted = q.id.kind == DIAL_SPARES ? q.spares > 0 && q.spares <= MAX_SPARES
+	                                        : q.id.kind <= DIAL_UDP && q.spares == 0;
+	if (!counted || memchr(q.name, '\0', sizeof(q.name)) == NULL || q.rule >= plan->n_egress) {
 		return false;
 	}
 	const struct egress_rule *rule = &plan->egress[q.rule];
-	if ((rule->protocol == PROTO_UDP) != q.udp || !rule_has_port(rule, q.port) ||
-	    !egress_name_matches(rule, q.name)) {
+	if ((rule->protocol == PROTO_UDP) != (q.id.kind == DIAL_UDP) ||
+	    !rule_has_port(rule, q.port) || !egress_name_matches(rule, q.name)) {
 		return false;
 	}
 	*ret = q;
@@ -332,11 +330,11 @@ static int job_start(struct job *job)
 	return r == 0 ? 0 : -1;
 }
 
-static void refuse(const struct dialler *d, uint64_t id, enum dial_result result)
+static void refuse(const struct dialler *d, struct dial_id id, enum dial_result result)
 {
 	struct dial_reply reply = { .id = id, .result = result };
 
-	send_reply(d, &reply, 0, -1);
+	send_reply(d, &reply, -1);
 }
 
 /* The first attempt, where that needs no waiting. False: a thread goes on. */
@@ -368,7 +366,7 @@ static void serve_spares(const struct dialler *d, const struct dial_request *q)
 	/* What is not raw begins with the skill's bytes, and they are here by then. */
 	bool speaks =
 	        egress_first_bytes(&d->config->table->plan->egress[q->rule], q->port) != FIRST_RAW;
-	bool may = !q->udp && resolve_known(q->name, SOCK_STREAM, known, &until_us) > 0 &&
+	bool may = resolve_known(q->name, SOCK_STREAM, known, &until_us) > 0 &&
 	           aim(d->config, q, false, &race, &reply);
 
 	while (may && fds.n < q->spares && (fds.v[fds.n] = race_aim(&race, speaks)) >= 0) {
@@ -379,7 +377,8 @@ static void serve_spares(const struct dialler *d, const struct dial_request *q)
 		return;
 	}
 	reply.address = race.targets[0].address;
-	send_with(d, &reply, until_us > now ? until_us - now : 0, &fds);
+	reply.valid_us = until_us > now ? (uint32_t)(until_us - now) : 0; /* seconds at most */
+	send_with(d, &reply, &fds);
 }
 
 static void serve(struct dialler *d, const struct dial_request *q)
@@ -393,8 +392,7 @@ static void serve(struct dialler *d, const struct dial_request *q)
 	job->dialler = d;
 	job->request = *q;
 	job->race.n = job->race.started = 0;
-	job->start_us = race_now_us();
-	job->deadline_us = job->start_us + (int64_t)d->config->timeout_ms * 1000;
+	job->deadline_us = race_now_us() + (int64_t)d->config->timeout_ms * 1000;
 	if (serve_at_once(job)) {
 		job_release(job);
 	} else if (job_start(job) < 0) {
@@ -426,7 +424,7 @@ static int expire(struct dialler *d)
 			next = next < 0 || left < next ? left : next;
 		} else if (claim_answer(job)) {
 			struct dial_reply reply = { .id = job->request.id, .result = DIAL_TIMEOUT };
-			send_reply(d, &reply, now - job->start_us, -1);
+			send_reply(d, &reply, -1);
 		}
 	}
 	return next < 0 ? -1 : next > 60000000 ? 60000 : (int)(next / 1000) + 1;
@@ -438,7 +436,7 @@ static int hear(struct dialler *d)
 	uint8_t raw[sizeof(struct dial_request)] = { 0 };
 	struct msg_fds fds = { .n = 0 };
 	struct dial_request q;
-	uint64_t id;
+	struct dial_id id;
 	ssize_t len = msg_recv(d->sock, raw, sizeof(raw), &fds);
 
 	if (len == 0 || (len < 0 && errno != EMSGSIZE && errno != EAGAIN)) {
@@ -452,7 +450,7 @@ static int hear(struct dialler *d)
 	memcpy(&id, raw, sizeof(id));
 	if (!bare || !request_read(d, raw, len, &q)) {
 		refuse(d, id, DIAL_REFUSED_RULE);
-	} else if (q.spares > 0) {
+	} else if (q.id.kind == DIAL_SPARES) {
 		serve_spares(d, &q);
 	} else {
 		serve(d, &q);

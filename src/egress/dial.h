@@ -26,25 +26,37 @@ enum dial_result {
 
 const char *dial_result_name(enum dial_result r); /* "ok", "guarded", ...: reason codes */
 
+/* What the broker asks for, and so which part of the broker waits for the reply. */
+enum dial_kind {
+	DIAL_TCP,    /* one connected socket (broker_conn.c) */
+	DIAL_UDP,    /* one end of a gate (gate.h, broker_udp.c) */
+	DIAL_SPARES, /* TCP sockets that are aimed and not connected (race_aim(), broker_spare.c) */
+};
+
+/* Names one request. The broker chooses it and the reply repeats it. */
+struct dial_id {
+	uint64_t serial;
+	enum dial_kind kind;
+};
+
 struct dial_request {
-	uint64_t id; /* the broker's own; echoed */
+	struct dial_id id; /* comes first: it is repeated even if the rest is malformed */
 	uint32_t rule;
 	uint16_t port;
-	bool udp;
-	uint8_t spares; /* how many that are aimed and not connected, for TCP; see race_aim() */
+	uint8_t spares; /* with DIAL_SPARES: how many, 1 to MAX_SPARES; else 0 */
 	char name[254];
 };
 
-/* The reply; with DIAL_OK the connected, non-blocking, CLOEXEC socket comes
- * along as one fd, and spares as up to as many as were asked for. For UDP that
- * is a gate's end (gate.h). */
+/* With DIAL_OK the sockets come with the reply, non-blocking and CLOEXEC: one, or with
+ * DIAL_SPARES at least one and at most as many as were asked for. */
 struct dial_reply {
-	uint64_t id;
+	struct dial_id id;
 	enum dial_result result;
-	struct address address; /* dialled (the proxy's, if by one), or the last one refused */
+	struct address address; /* the address that was dialled (the proxy's, if there is one), or
+	                         * the last one that was refused */
 	uint8_t via_proxy;      /* 1: by the owner's proxy (proxy.h) */
-	char kind[16];          /* with DIAL_GUARDED: "loopback", ... */
-	uint32_t micros;        /* how long it took; of spares: how long they are good */
+	char range[16];         /* with DIAL_GUARDED: "loopback", ... */
+	uint32_t valid_us;      /* with DIAL_SPARES: how long the sockets may be used */
 };
 
 struct dial_config {

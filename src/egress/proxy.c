@@ -55,11 +55,11 @@ static bool is_this_machine(const char *name, const struct address *literal)
 const struct upstream *proxy_for(const struct ssb_plan *plan, const struct dial_request *q)
 {
 	const struct egress_rule *rule = &plan->egress[q->rule];
-	bool http = !q->udp && egress_first_bytes(rule, q->port) == FIRST_HTTP;
+	bool http = q->id.kind != DIAL_UDP && egress_first_bytes(rule, q->port) == FIRST_HTTP;
 	const struct upstream *proxy = &plan->upstream[http ? UPSTREAM_HTTP : UPSTREAM_OTHER];
 	struct address a;
 
-	if (proxy->host == NULL || (q->udp && plan->udp_direct)) {
+	if (proxy->host == NULL || (q->id.kind == DIAL_UDP && plan->udp_direct)) {
 		return NULL;
 	}
 	const struct address *literal = literal_of(plan, q, &a) ? &a : NULL;
@@ -185,13 +185,13 @@ int proxy_dial(const struct dial_config *config, const struct upstream *proxy,
 	size_t tried = 0;
 
 	reply->via_proxy = 1;
-	if (q->udp) {
+	if (q->id.kind == DIAL_UDP) {
 		return fail(reply, DIAL_PROXY_NO_UDP);
 	}
 	if (literal &&
 	    !guard_allows(&asked, config->allow_private, config->n_allow_private, &kind)) {
 		reply->address = asked;
-		(void)snprintf(reply->kind, sizeof(reply->kind), "%s", kind);
+		(void)snprintf(reply->range, sizeof(reply->range), "%s", kind);
 		return fail(reply, DIAL_GUARDED);
 	}
 	size_t n = address_parse(proxy->host, &targets[0].address)

@@ -44,7 +44,9 @@ static struct world world;
 
 static struct dial_request request(uint32_t rule, const char *name, uint16_t port)
 {
-	struct dial_request q = { .id = 1, .rule = rule, .port = port, .udp = rule == UDP };
+	struct dial_request q = { .id = { 1, rule == UDP ? DIAL_UDP : DIAL_TCP },
+		                  .rule = rule,
+		                  .port = port };
 
 	(void)snprintf(q.name, sizeof(q.name), "%s", name);
 	return q;
@@ -386,7 +388,7 @@ static void judged_here(void **state)
 
 	struct outcome o = dial_with(&PLAIN, request(PRIVATE, "10.1.2.3", 443), 20000);
 	assert_int_equal(o.reply.result, DIAL_GUARDED);
-	assert_string_equal(o.reply.kind, "private");
+	assert_string_equal(o.reply.range, "private");
 	o = dial_with(&PLAIN, request(UDP, "api.corp.test", 443), 20000);
 	assert_int_equal(o.reply.result, DIAL_PROXY_NO_UDP);
 	assert_int_equal(poll(&p, 1, 50), 0);
