@@ -1,4 +1,4 @@
-/* ct.h - choosing without branching, for secrets. */
+/* ct.h - comparing secrets in constant time. */
 #ifndef BASE_CT_H
 #define BASE_CT_H
 
@@ -6,18 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All ones for 1, zero for 0. The empty assembly hides from the compiler that
- * there are only two values, or it may make a branch of what follows. That it
- * did not is checked on what was built, by tests/lint/constant-time. */
-static inline uint64_t ct_mask(uint64_t flag)
-{
-	uint64_t mask = 0 - flag;
-
-	__asm__("" : "+r"(mask));
-	return mask;
-}
-
-/* The time says nothing of where they differ. */
+/* The time does not depend on where the bytes differ. The empty assembly keeps the
+ * compiler from leaving the loop early; tests/lint/constant-time checks the built code. */
 static inline bool ct_equal(const void *a, const void *b, size_t len)
 {
 	const uint8_t *x = a;
@@ -26,7 +16,7 @@ static inline bool ct_equal(const void *a, const void *b, size_t len)
 
 	for (size_t i = 0; i < len; i++) {
 		differ |= (uint64_t)(x[i] ^ y[i]);
-		__asm__("" : "+r"(differ)); /* no way out before the end */
+		__asm__("" : "+r"(differ));
 	}
 	return differ == 0;
 }

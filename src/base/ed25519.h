@@ -1,8 +1,7 @@
-/* ed25519.h - signatures by RFC 8032 (pure Ed25519).
+/* ed25519.h - Ed25519 signatures (RFC 8032, pure Ed25519), computed by libsodium.
  *
- * Everything that touches a secret takes constant time. A public key is always
- * derived from its seed, never taken from elsewhere: to sign with a key that is
- * not one's own gives the secret away. */
+ * Signing takes constant time. The public key is always derived from the seed:
+ * signing with a mismatched public key would reveal the secret. */
 #ifndef BASE_ED25519_H
 #define BASE_ED25519_H
 
@@ -16,19 +15,19 @@
 
 struct ed25519_key {
 	uint8_t public[ED25519_PUBLIC];
-	uint8_t scalar[32]; /* secret, as is the prefix */
-	uint8_t prefix[32];
+	uint8_t secret[ED25519_SEED + ED25519_PUBLIC]; /* the seed, then the public key */
 };
 
 void ed25519_key_init(struct ed25519_key *key, const uint8_t seed[ED25519_SEED]);
-void ed25519_key_done(struct ed25519_key *key); /* wipes it */
+void ed25519_key_done(struct ed25519_key *key); /* wipes the key */
 
+/* `ret` may overlap the message. */
 void ed25519_sign(const struct ed25519_key *key, const void *message, size_t len,
                   uint8_t ret[ED25519_SIGNATURE]);
 
-/* Strict: one signature, one spelling. False for S not below L, for points in
- * any but their own encoding, and for public keys of small order, under which
- * one signature holds for many messages. */
+/* Accepts exactly one encoding of each signature. Returns false if S is not below
+ * the group order L, if a point is not in its canonical encoding, or if the public
+ * key has small order: under such a key one signature is valid for many messages. */
 bool ed25519_verify(const uint8_t public[ED25519_PUBLIC], const void *message, size_t len,
                     const uint8_t signature[ED25519_SIGNATURE]);
 

@@ -173,7 +173,7 @@ def programs(request, base):
              # With the library and what it keeps to itself.
              "govern": ["-std=gnu17", "-D_GNU_SOURCE", "-I", harness.REPO / "src",
                         "-I", harness.REPO / "include",
-                        harness.BUILD / "src/libskillsandbox.a", "-lyaml"]}
+                        harness.BUILD / "src/libskillsandbox.a", "-lyaml", "-lsodium"]}
 
     def program(name):
         target = out / name

@@ -67,7 +67,7 @@ def test_c_example_builds_and_runs(ssb):
     skill = ssb.skill("print('through the library')")
     archive = next(SRC.glob("libskillsandbox.a"))
     out = ssb.mkdir("example")
-    for name, link in (("static", [archive, "-lyaml"]),
+    for name, link in (("static", [archive, "-lyaml", "-lsodium"]),
                        ("shared", [shared_library(), f"-Wl,-rpath,{out}"])):
         target = out / name
         subprocess.run(["gcc", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-I",
@@ -137,7 +137,8 @@ def host(ssb, text):
     out = ssb.mkdir("host")
     (out / "x.c").write_text(text)
     subprocess.run(["gcc", "-std=gnu17", "-Wall", "-Werror", "-I", harness.REPO / "include",
-                    out / "x.c", SRC / "libskillsandbox.a", "-lyaml", "-o", out / "x"],
+                    out / "x.c", SRC / "libskillsandbox.a", "-lyaml", "-lsodium", "-o",
+                    out / "x"],
                    check=True, timeout=60)
     return out / "x"
 
@@ -385,7 +386,8 @@ def test_pkg_config_names_all_that_is_needed(ssb, tmp_path):
     assert build("shared", [*flags(), f"-Wl,-rpath,{out}"]) == 0
     static = ["-l:libskillsandbox.a" if w == "-lskillsandbox" else w for w in flags("--static")]
     assert build("static", static) == 0
-    assert build("control", [w for w in static if w != "-lyaml"]) != 0
+    for archive in ("-lyaml", "-lsodium"):
+        assert build("control", [w for w in static if w != archive]) != 0
     for name in ("shared", "static"):
         r = ssb.as_caller([out / name, skill])
         assert r.code == 0 and "by pkg-config" in r.text, repr(r)

@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 	ed25519_key_init(&key, seed);
 	VALGRIND_MAKE_MEM_DEFINED(key.public, sizeof(key.public));
 	ed25519_sign(&key, "message", 7, signature);
-	if (leak && (key.scalar[5] > 100 || signature[40] > 100)) { /* both are still secret */
+	if (leak && (key.secret[5] > 100 || signature[40] > 100)) { /* both are still secret */
 		puts("leaked");
 	}
 	VALGRIND_MAKE_MEM_DEFINED(signature, sizeof(signature));

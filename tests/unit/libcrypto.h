@@ -11,7 +11,6 @@
 struct libcrypto {
 	void *handle;
 	const void *(*sha256)(void);
-	const void *(*sha512)(void);
 	int (*digest)(const void *, size_t, unsigned char *, unsigned *, const void *, void *);
 	void *(*private_key)(int, void *, const unsigned char *, size_t);
 	void *(*public_key)(int, void *, const unsigned char *, size_t);
@@ -33,7 +32,6 @@ static inline int libcrypto_load(struct libcrypto *c)
 		const char *name;
 	} names[] = {
 		{ &c->sha256, "EVP_sha256" },
-		{ &c->sha512, "EVP_sha512" },
 		{ &c->digest, "EVP_Digest" },
 		{ &c->private_key, "EVP_PKEY_new_raw_private_key" },
 		{ &c->public_key, "EVP_PKEY_new_raw_public_key" },
